@@ -132,7 +132,7 @@ func BenchmarkEncoderHost(b *testing.B) {
 	measure("stage", func(x []float32) { e.stage(rows, func(i int) []float32 { return x[i*dim:][:dim] }) })
 	measure("collect", func([]float32) {
 		s := e.slots[0]
-		s.of, s.rows, e.underWay = &encode.Codes{CSR: vectors.CSR{Ptr: []int64{0}}}, rows, 1
+		s.result, s.rows, e.underWay = &encode.Codes{CSR: vectors.CSR{Ptr: []int64{0}}}, rows, 1
 		e.collect()
 	})
 }

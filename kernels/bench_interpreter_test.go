@@ -25,7 +25,7 @@ type bench struct {
 	orders  int   // in which each launch runs, each with the same result
 	blocks  []int // that run; nil for all
 
-	mostShared int // dynamic shared memory that a block may have, in bytes
+	maxShared int // dynamic shared memory that a block may have, in bytes
 }
 
 func newBench(t testing.TB) *bench {
@@ -34,7 +34,7 @@ func newBench(t testing.TB) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &bench{Machine: interpreter.New(1), t: t, rng: rand.New(rand.NewPCG(1, 2)), kernels: kernels, orders: 2, mostShared: 227 << 10}
+	return &bench{Machine: interpreter.New(1), t: t, rng: rand.New(rand.NewPCG(1, 2)), kernels: kernels, orders: 2, maxShared: 227 << 10}
 }
 
 // parsed are the kernels of the embedded PTX.

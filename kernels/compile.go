@@ -10,7 +10,7 @@ import (
 	"overcomplete/internal/program"
 )
 
-// executable is a program as a GPU runs it. All its sizes are still open.
+// executable is a program as a GPU runs it, for any sizes.
 type executable struct {
 	*program.Program
 	numbers    int // the program's, and those that are added up over runs
@@ -22,21 +22,20 @@ type executable struct {
 	finish     *finish        // nil if the program leaves the codes alone
 }
 
-// halfMatrix is a copy of a vector that is a factor, in halves.
+// halfMatrix is a copy of a factor in halves.
 type halfMatrix struct {
 	vector int
 	place  int // as instructions name it
 	number int // its scale
 }
 
-// finish ends a program that renews codes: it scales and counts them.
+// finish scales and counts the codes at the end of a program that renews them.
 type finish struct {
 	factors      int // row number, or −1
 	nonzeros, l1 int // row numbers
 }
 
-// step is a step that has no parts: its product, then a program for the row machine
-// that runs on each row, then one that runs once.
+// step is a step without parts: a product, instructions of the row machine for each row, and those after all rows.
 type step struct {
 	program.Step
 	rows    program.Axis
@@ -45,12 +44,12 @@ type step struct {
 	scratch []int // vectors that body has in scratch rows
 }
 
-// compile turns a program into kernel launches.
+// compile translates a program to kernel launches.
 func compile(p *program.Program, precision Precision) *executable {
 	x := &executable{
 		Program: p, numbers: len(p.Numbers), rowNumbers: p.Stored, sums: make(map[string]int),
 	}
-	if precision == FP16 {
+	if precision == fp16 {
 		for _, s := range p.Steps {
 			x.addFactors(s)
 		}
@@ -66,7 +65,7 @@ func compile(p *program.Program, precision Precision) *executable {
 	return x
 }
 
-// addFactors asks for copies in half precision of the vectors that a step multiplies.
+// addFactors adds copies in halves of the vectors that a step multiplies.
 func (x *executable) addFactors(s program.Step) {
 	switch s := s.(type) {
 	case *program.Update:
@@ -89,11 +88,9 @@ func (x *executable) addFactor(vector int) {
 	}
 }
 
-// places is how many places instructions name, but for a share of a product: of the vectors,
-// of what a translation needs more, and of the halves.
+// places returns the number of places before that of the share: vectors, one for translations, and halves.
 func (x *executable) places() int { return len(x.Vectors) + 1 + len(x.halves) }
 
-// halvesOf returns the copy of a vector in halves, or nil.
 func (x *executable) halvesOf(vector int) *halfMatrix {
 	for i := range x.halves {
 		if x.halves[i].vector == vector {
@@ -157,8 +154,7 @@ func (x *executable) addBody(s program.Step, b *program.Body) {
 	x.steps = append(x.steps, t)
 }
 
-// join makes one instruction of the last one, if it is a product of rows, and of its sum, if
-// nothing that follows reads the product.
+// join merges a product of rows and its sum into one instruction if nothing else reads the product.
 func (s *step) join(in program.Instruction, following []program.Instruction) bool {
 	if in.Op != program.RowSum || len(s.body) == 0 || !slices.Contains(s.scratch, in.A) {
 		return false
@@ -187,7 +183,7 @@ func (s *step) use(vector int) {
 	}
 }
 
-// ops are the row machine's names for instructions that it has as they are.
+// ops are the instructions that the row machine has as they are.
 var ops = map[program.Op]op{
 	program.MulVV: opMulVV, program.DivVV: opDivVV,
 	program.AddVN: opAddVN, program.SubVN: opSubVN, program.SubNV: opSubNV,
@@ -197,8 +193,7 @@ var ops = map[program.Op]op{
 	program.Store: opStore, program.Total: opTotal,
 }
 
-// translate turns an instruction into those of the row machine. Where that takes
-// more than one, they may use a vector more than the program has.
+// translate translates an instruction for the row machine. Several may use one more vector than the program has.
 func (x *executable) translate(in program.Instruction, s *step) (list []instruction) {
 	scratch := len(x.Vectors)
 	emit := func(o op, dst, a, b int) { list = append(list, instruction{o, int32(dst), int32(a), int32(b)}) }
@@ -228,7 +223,7 @@ func (x *executable) translate(in program.Instruction, s *step) (list []instruct
 	return list
 }
 
-// measure makes each run of the program add to sums what a pass reports.
+// measure lets each run of the program add to the sums that a pass reports.
 func (x *executable) measure() {
 	last := &x.steps[len(x.steps)-1].totals
 	number := func(o op, a int) int {

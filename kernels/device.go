@@ -17,36 +17,32 @@ type GPU struct {
 	Driver       string // newest version of CUDA that the driver supports, such as "12.4"
 }
 
-// Device trains and encodes on an NVIDIA GPU: it is a [overcomplete/train.Device]. Its zero value is
-// the first GPU, with TF32. Where there is no GPU, or the kernels can't run on it, its
-// methods return [ErrUnavailable], wrapped.
+// Device trains and encodes on an NVIDIA GPU: it is a [overcomplete/train.Device]. The zero value is the first GPU, with TF32.
+// If the GPU can't be used, its methods return an error that wraps [ErrUnavailable].
 type Device struct {
 	Index     int       // of the GPU, as [GPUs] counts
 	Precision Precision // of the products; "" means TF32
 	Memory    int64     // bytes of the GPU's memory to use at most; 0 for what is free
 
-	// Compiling, if not nil, is called before the driver compiles kernels for the GPU, which
-	// takes seconds where it does not have them from an earlier time, and done when it has.
+	// Compiling, if not nil, is called before the driver compiles the kernels, which takes seconds unless it has
+	// cached them; done is called after.
 	Compiling func() (done func())
 
-	// Timed, if not nil, is called with the seconds of each kernel launch; step is that of a training's
-	// program, such as "dictionary 1", or empty. Timing keeps kernels apart that could follow each
-	// other at once, so that passes take longer than without.
+	// Timed, if not nil, is called with the seconds of each kernel launch; step is that of a training's program, such as
+	// "dictionary 1", or empty. Timing separates kernels that could overlap: passes take longer.
 	Timed func(step, kernel string, seconds float64)
 }
 
-// Precision is how products of matrices are computed. All else is float32, and
-// sums over rows are float64.
+// Precision is the precision of the products of matrices. All else is float32, and sums over rows are float64.
 type Precision string
 
 const (
-	FP16 Precision = "fp16" // factors are float16, of 11 bits, scaled
-	TF32 Precision = "tf32" // factors with 11 bits, as tensor cores take them; sums in float32
-	FP32 Precision = "fp32" // factors in two TF32 parts each: three products for one
+	fp16 Precision = "fp16" // factors are float16, of 11 bits, scaled
+	tf32 Precision = "tf32" // factors with 11 bits, as tensor cores take them; sums in float32
+	fp32 Precision = "fp32" // factors in two TF32 parts each: three products for one
 )
 
-// Supports returns nil if GPUs train by the recipe, or else an error that
-// wraps [ErrUnsupported] and names what is of the CPU only.
+// Supports returns nil if GPUs train by the recipe, or an error that wraps [ErrUnsupported].
 func Supports(r model.Recipe) error {
 	if paper, is := r.(model.Paper); is && paper.Algorithm == model.Authors {
 		return fmt.Errorf("%w: the algorithm authors, which goes word by word", ErrUnsupported)
@@ -54,18 +50,16 @@ func Supports(r model.Recipe) error {
 	return nil
 }
 
-// ErrUnsupported is returned, wrapped, for what is done on the CPU only.
+// ErrUnsupported is wrapped by errors of what only the CPU supports.
 var ErrUnsupported = errors.New("no GPU does this")
 
-// ErrUnavailable is returned, wrapped, when no GPU can be used, or not the one
-// that was asked for.
+// ErrUnavailable is wrapped by errors of a GPU that can't be used.
 var ErrUnavailable = errors.New("GPU unavailable")
 
-// oldestMajor is the compute capability (its first number) that the kernels are
-// compiled for, and newer ones can run: that of the A100, the first with TF32.
+// oldestMajor is the major compute capability of the A100, which the kernels are compiled for.
 const oldestMajor = 8
 
-// Usable returns why the kernels can't run on the device, or nil.
+// Usable returns the reason why the kernels can't run on the GPU, or nil.
 func (g GPU) Usable() error {
 	if g.Major < oldestMajor {
 		return fmt.Errorf("%w: GPU %d (%s) has compute capability %d.%d, want %d.0 or higher",

@@ -3,28 +3,30 @@
 package kernels
 
 import (
+	"fmt"
+
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
 	"overcomplete/model"
 )
 
-// Trainer implements [backend.Device]. In this build, without -tags gpu, it returns an error
-// that wraps [ErrUnavailable].
-func (d Device) Trainer(p backend.Problem) (backend.Trainer, error) {
-	_, err := Count()
-	return nil, err
-}
+var errNotBuilt = fmt.Errorf("%w: this program was built without GPU support; build it with -tags gpu", ErrUnavailable)
 
-// Learner implements [backend.Device]. In this build, without -tags gpu, it returns an error
-// that wraps [ErrUnavailable].
+// GPUs returns an error that wraps [ErrUnavailable]: this build has no GPU support.
+func GPUs() ([]GPU, error) { return nil, errNotBuilt }
+
+// Find returns an error that wraps [ErrUnavailable]: this build has no GPU support.
+func Find(index int) (GPU, error) { return GPU{}, errNotBuilt }
+
+// Trainer implements [backend.Device]. This build has no GPU support.
+func (d Device) Trainer(p backend.Problem) (backend.Trainer, error) { return nil, errNotBuilt }
+
+// Learner implements [backend.Device]. This build has no GPU support.
 func (d Device) Learner(x []float32, dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
-	_, err := Count()
-	return nil, err
+	return nil, errNotBuilt
 }
 
-// Encoder implements [encode.Device]. In this build, without -tags gpu, it returns an error
-// that wraps [ErrUnavailable].
+// Encoder implements [encode.Device]. This build has no GPU support.
 func (d Device) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
-	_, err := Count()
-	return nil, err
+	return nil, errNotBuilt
 }

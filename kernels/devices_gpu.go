@@ -17,11 +17,10 @@ import (
 	"overcomplete/kernels/internal/driver"
 )
 
-// GPUs returns all GPUs of the machine: at least one, or an error that wraps
-// [ErrUnavailable]. It starts none of them, so that others may have them for themselves; some
-// may be too old, see [GPU.Usable].
+// GPUs returns all GPUs of the machine: at least one, or an error that wraps [ErrUnavailable]. It starts none of
+// them. Some may be too old, see [GPU.Usable].
 func GPUs() ([]GPU, error) {
-	count, err := Count()
+	count, err := countGPUs()
 	if err != nil {
 		return nil, err
 	}
@@ -34,9 +33,8 @@ func GPUs() ([]GPU, error) {
 	return devices, nil
 }
 
-// Count returns how many GPUs the machine has: at least one, or an error that
-// wraps [ErrUnavailable].
-func Count() (int, error) {
+// countGPUs returns the number of GPUs: at least one, or an error that wraps [ErrUnavailable].
+func countGPUs() (int, error) {
 	err := driver.Err()
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -51,14 +49,14 @@ func Count() (int, error) {
 	return count, nil
 }
 
-// Find returns the GPU with an index, if the kernels can run on it, without starting it.
+// Find returns the GPU with an index if the kernels can run on it. It does not start it.
 func Find(index int) (GPU, error) {
-	count, err := Count()
+	count, err := countGPUs()
 	if err != nil {
 		return GPU{}, err
 	}
 	if index < 0 || index >= count {
-		return GPU{}, fmt.Errorf("%w: there is no GPU %d, only 0 to %d", ErrUnavailable, index, count-1)
+		return GPU{}, fmt.Errorf("%w: there is no GPU %d (want 0 to %d)", ErrUnavailable, index, count-1)
 	}
 	d, err := identify(index)
 	if err == nil {
@@ -69,33 +67,32 @@ func Find(index int) (GPU, error) {
 
 func identify(index int) (GPU, error) {
 	d := GPU{Index: index, Driver: driver.Version()}
-	call := "cuDeviceGet"
-	device, err := cu.GetDevice(index)
-	if err == nil {
-		call = "cuDeviceGetName"
-		d.Name, err = device.Name()
-	}
-	if err == nil {
-		call = "cuDeviceGetAttribute"
-		if d.Major, err = device.Attribute(cu.ComputeCapabilityMajor); err == nil {
-			d.Minor, err = device.Attribute(cu.ComputeCapabilityMinor)
+	var failed error
+	check := func(call string, err error) {
+		if err != nil && failed == nil {
+			failed = fmt.Errorf("%w: %s of GPU %d: %w", ErrUnavailable, call, index, driver.Named(err))
 		}
 	}
-	if err == nil {
-		var total int64
-		call = "cuDeviceTotalMem"
-		total, err = device.TotalMem()
-		d.Total = uint64(total)
+	device, err := cu.GetDevice(index)
+	check("cuDeviceGet", err)
+	if failed != nil {
+		return d, failed
 	}
-	if uuid, unknown := driver.UUID(device); err == nil && unknown == nil {
+	d.Name, err = device.Name()
+	check("cuDeviceGetName", err)
+	d.Major, err = device.Attribute(cu.ComputeCapabilityMajor)
+	check("cuDeviceGetAttribute", err)
+	d.Minor, err = device.Attribute(cu.ComputeCapabilityMinor)
+	check("cuDeviceGetAttribute", err)
+	total, err := device.TotalMem()
+	check("cuDeviceTotalMem", err)
+	d.Total = uint64(total)
+	if uuid, err := driver.UUID(device); err == nil { // not of every driver
 		kind := "GPU"
 		if strings.Contains(d.Name, " MIG ") {
 			kind = "MIG"
 		}
 		d.UUID = fmt.Sprintf("%s-%x-%x-%x-%x-%x", kind, uuid[:4], uuid[4:6], uuid[6:8], uuid[8:10], uuid[10:])
 	}
-	if err != nil {
-		return d, fmt.Errorf("%w: %s of GPU %d: %w", ErrUnavailable, call, index, driver.Named(err))
-	}
-	return d, nil
+	return d, failed
 }

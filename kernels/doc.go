@@ -51,14 +51,9 @@
 // # Tests
 //
 // Without -tags gpu, tests run the PTX of each kernel in an interpreter (package interpreter), which also finds
-// races, accesses out of bounds and reads of uninitialised memory, and compare it with plain loops. Mutants of
-// the PTX test that these tests see mistakes.
-//
-// With -tags gpu, tests run on an emulated CUDA driver (package emulator), which runs the .cu files as C++.
-// They test the host's side: the suites of all devices, streams in several orders, and launches and
-// allocations that fail in turn. With OVERCOMPLETE_LIBCUDA=libcuda.so.1 the same tests run on a GPU. With
-// -asan the emulated driver has the address sanitizer. The tag full adds more mutants, all failing launches
-// instead of a sample, and tests that take long.
+// races, accesses out of bounds and reads of uninitialised memory. With -tags gpu, they run the host's side on
+// an emulated CUDA driver (package emulator), which runs the .cu files as C++ and lets launches and
+// allocations fail. With OVERCOMPLETE_LIBCUDA=libcuda.so.1 the same tests run on a GPU.
 package kernels
 
 //go:generate go run ./_generate

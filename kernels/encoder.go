@@ -17,56 +17,53 @@ import (
 	"overcomplete/model"
 )
 
-// encoder encodes on a GPU. It implements [encode.Encoder]. Its methods may be
-// called from any goroutine, one at a time.
+// encoder encodes on a GPU. It implements [encode.Encoder]. Its methods may be called from any goroutine, one at a time.
 type encoder struct {
 	dictionary *model.Dictionary
 	gpu        *gpu
 	widths     widths
 	options    encode.Options
 	precision  Precision // of products of floats
-	halving    *halving  // with FP16, or nil
+	halving    *halving  // nil unless fp16
 	step       float64   // s
-	most       int       // k, not above K
-	batch      int       // most rows at a time
+	nonzeros   int       // largest number per row, at most K
+	batch      int       // largest number of rows at a time
 	shares     int       // blocks that share a tile of decode
-	parts      int       // that a row's ⟨z−b, b−a⟩ is summed in
+	parts      int       // of the sum ⟨z−b, b−a⟩ of a row
 
 	atoms                    pointer[float32] // D, K×L
-	residuals, decoded, last pointer[float32] // batch×L: what z leaves of the rows, bD and aD
+	residuals, decoded, last pointer[float32] // batch×L: y − zD, bD and aD
 	codes, before            pointer[float32] // batch×K: b and a
 	against                  pointer[float32] // batch×parts
 	momenta                  pointer[float32] // batch
 	used                     pointer[int32]   // K
-	starts                   pointer[int64]   // batch: where a row's nonzeros begin, most after those before
+	starts                   pointer[int64]   // batch: where the nonzeros of a row begin
 
-	slot     *encoderSlot   // of the rows that are encoded
+	slot     *encoderSlot   // of the current rows
 	slots    []*encoderSlot // those with rows under way first, in order
 	underWay int
 }
 
-// encoderSlot has rows and what comes of them, so that those of one slot are copied, and on
-// the host, while kernels work on those of another.
+// encoderSlot holds rows and their results. One slot is copied while kernels work on another.
 type encoderSlot struct {
 	staging  []float32        // batch×L, page-locked: rows without their mean
 	y        pointer[float32] // batch×L: the same
 	losses   pointer[float64] // batch
-	nonzeros pointer[float64] // batch; after these, as many Σ|a|
-	index    pointer[int32]   // batch×most, and
-	value    pointer[float32] // packed
-	onHost   struct {         // the same, page-locked
+	nonzeros pointer[float64] // batch; followed by as many Σ|a|
+	index    pointer[int32]   // packed codes
+	value    pointer[float32]
+	onHost   struct { // the same, page-locked
 		losses, nonzeros []float64
 		index            []int32
 		value            []float32
 	}
 	loaded, computed, stored cu.Event
 
-	of   *encode.Codes // that its rows are for
-	rows int           // of them
+	result *encode.Codes
+	rows   int
 }
 
-// Encoder implements [encode.Device]. It does not do exact codes, Options.Gap. What it
-// returns is an [*encoder].
+// Encoder implements [encode.Device]. Exact codes, Options.Gap, are not supported.
 func (d Device) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
 	e, err := newEncoder(d, dictionary, o, encode.Block)
 	if err != nil {
@@ -75,22 +72,20 @@ func (d Device) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.
 	return e, nil
 }
 
-// newEncoder is Device.Encoder with a number of rows to encode at a time if there is
-// memory for so many, for tests.
+// newEncoder lets tests choose the largest number of rows at a time.
 func newEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch int) (*encoder, error) {
 	e, err := openEncoder(d, dictionary, o, batch)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.prepare(1, 0, 2, e.most); err != nil {
+	if err := e.prepare(1, 0, 2, e.nonzeros); err != nil {
 		e.gpu.Close()
 		return nil, err
 	}
 	return e, nil
 }
 
-// openEncoder is newEncoder but for the memory on the device. It also loads kernels of further
-// files.
+// openEncoder returns an encoder without device memory, and loads kernels of further files.
 func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch int, files ...string) (*encoder, error) {
 	if err := dictionary.Validate(); err != nil {
 		return nil, fmt.Errorf("kernels: %w", err)
@@ -112,11 +107,11 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 	atoms := dictionary.Len()
 	e := &encoder{
 		dictionary: dictionary, gpu: g, widths: newWidths(atoms, dictionary.Dim),
-		options: o, precision: cmp.Or(d.Precision, TF32), step: step, most: min(o.Nonzeros, atoms), batch: batch, shares: 1,
+		options: o, precision: cmp.Or(d.Precision, tf32), step: step, nonzeros: min(o.Nonzeros, atoms), batch: batch, shares: 1,
 		parts: divide(atoms, correlateColumns) * (correlateColumns / fistaColumns),
 	}
-	if d.Precision == FP16 {
-		e.precision, e.widths, e.halving = TF32, newHalfWidths(atoms, dictionary.Dim), newHalving(dictionary.Atoms, dictionary.Dim)
+	if d.Precision == fp16 {
+		e.precision, e.widths, e.halving = tf32, newHalfWidths(atoms, dictionary.Dim), newHalving(dictionary.Atoms, dictionary.Dim)
 	}
 	return e, nil
 }
@@ -124,7 +119,7 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 // Device implements [encode.Encoder].
 func (e *encoder) Device() string {
 	if e.halving != nil {
-		return e.gpu.name(FP16)
+		return e.gpu.name(fp16)
 	}
 	return e.gpu.name(e.precision)
 }
@@ -135,29 +130,26 @@ func (e *encoder) Close() error { return e.gpu.Close() }
 // Options implements [encode.Encoder].
 func (e *encoder) Options() encode.Options { return e.options }
 
-// fixedBytes is the device memory that does not depend on the number of rows at a time.
+// fixedBytes returns the device memory that does not depend on the number of rows.
 func (e *encoder) fixedBytes() int64 {
 	_, atom := e.halvingBytes()
 	return slack + int64(e.widths.atoms)*(4*int64(e.widths.dimPitch+1)+atom)
 }
 
-// slack is the device memory that the driver takes where it rounds up.
+// slack is a bound of what the driver adds by rounding up.
 const slack = 4 << 20
 
-// rowBytes is the device memory that each row takes while it is encoded, in one of so many
-// slots, with so many packed values.
+// rowBytes returns the device memory of a row, with slots of this number and packed values per row.
 func (e *encoder) rowBytes(slots, packed int) int64 {
 	row, _ := e.halvingBytes()
 	return row + 4*int64(2*e.widths.codePitch+3*e.widths.dimPitch+e.parts+1) + 8 + int64(slots)*int64(4*e.widths.dimPitch+8*packed+8*3)
 }
 
-// mostPacked is how many bytes of packed codes a slot has at most, on the device and page-locked on
-// the host: codes of few nonzeros take far less.
-const mostPacked = 256 << 20
+// maxPacked bounds the bytes of packed codes of a slot, on the device and page-locked on the host.
+const maxPacked = 256 << 20
 
-// prepare takes device memory, for batch rows or as many as fit beside so many bytes, in each
-// of so many slots, and copies the dictionary. A slot has room for so many packed values of a row.
-// It is an error if fewer than least fit.
+// prepare allocates device memory for batch rows, or as many as fit beside other bytes but at least least, and copies
+// the dictionary. Each slot has room for packed values per row.
 func (e *encoder) prepare(least int, beside int64, slots, packed int) error {
 	g := e.gpu
 	defer g.enter()()
@@ -167,7 +159,7 @@ func (e *encoder) prepare(least int, beside int64, slots, packed int) error {
 	}
 	e.batch = int(min(int64(e.batch), (room/20*19-e.fixedBytes()-beside)/e.rowBytes(slots, packed)))
 	if packed > 0 {
-		e.batch = min(e.batch, max(1, mostPacked/(8*packed)))
+		e.batch = min(e.batch, max(1, maxPacked/(8*packed)))
 	}
 	if e.batch < least {
 		return fmt.Errorf("%w on GPU %d for %d sparse dimensions", backend.ErrMemory, g.device.Index, e.widths.atoms)
@@ -184,7 +176,7 @@ func (e *encoder) prepare(least int, beside int64, slots, packed int) error {
 	e.against, e.momenta, e.used = alloc[float32](g, rows*e.parts), alloc[float32](g, rows), alloc[int32](g, e.widths.atoms)
 	starts := make([]int64, rows)
 	for i := range starts {
-		starts[i] = int64(i * e.most)
+		starts[i] = int64(i * e.nonzeros)
 	}
 	e.starts = upload(g, starts)
 	for range slots {
@@ -197,7 +189,7 @@ func (e *encoder) prepare(least int, beside int64, slots, packed int) error {
 	return e.prepared()
 }
 
-// prepared waits for what has been allocated and copied.
+// prepared waits for allocations and copies.
 func (e *encoder) prepared() error {
 	g := e.gpu
 	g.synchronize(g.compute)
@@ -261,25 +253,24 @@ func (e *encoder) Start(ctx context.Context, x []float32) func() (*encode.Codes,
 	}
 }
 
-// begin queues all of what makes codes of n rows, in the next slot.
+// begin queues the encoding of n rows, in the next slot.
 func (e *encoder) begin(out *encode.Codes, n int, row func(i int) []float32) {
 	g, s := e.gpu, e.slots[e.underWay]
 	e.underWay++
-	e.slot, s.of, s.rows = s, out, n
+	e.slot, s.result, s.rows = s, out, n
 	e.load(s.y, n, row)
 	e.encode(n)
-	g.queue(packCodes{codes: pointer[byte](e.codes), starts: e.starts, index: s.index, value: s.value, shape: e.widths.shape(n)}.launch(FP32), g.compute)
+	g.queue(packCodes{codes: pointer[byte](e.codes), starts: e.starts, index: s.index, value: s.value, shape: e.widths.shape(n)}.launch(fp32), g.compute)
 	g.record(s.computed, g.compute)
 	g.wait(g.store, s.computed)
 	toHost(g, s.onHost.losses[:n], s.losses, g.store)
 	toHost(g, s.onHost.nonzeros[:n], s.nonzeros, g.store)
-	toHost(g, s.onHost.index[:n*e.most], s.index, g.store)
-	toHost(g, s.onHost.value[:n*e.most], s.value, g.store)
+	toHost(g, s.onHost.index[:n*e.nonzeros], s.index, g.store)
+	toHost(g, s.onHost.value[:n*e.nonzeros], s.value, g.store)
 	g.record(s.stored, g.store)
 }
 
-// collect waits for the rows that have been under way longest, and adds their codes to those
-// that they are for.
+// collect waits for the oldest rows under way and appends their codes to the result.
 func (e *encoder) collect() {
 	s := e.slots[0]
 	e.gpu.finished(s.stored)
@@ -293,10 +284,10 @@ func (e *encoder) collect() {
 	for _, n := range s.onHost.nonzeros[:s.rows] {
 		nonzeros += int(n)
 	}
-	out := s.of
+	out := s.result
 	out.Index, out.Value = slices.Grow(out.Index, nonzeros), slices.Grow(out.Value, nonzeros)
 	for i, n := range s.onHost.nonzeros[:s.rows] {
-		lo, hi := i*e.most, i*e.most+int(n)
+		lo, hi := i*e.nonzeros, i*e.nonzeros+int(n)
 		out.AppendRow(s.onHost.index[lo:hi], s.onHost.value[lo:hi])
 	}
 	out.Loss = append(out.Loss, s.onHost.losses[:s.rows]...)
@@ -313,7 +304,7 @@ func (e *encoder) load(y pointer[float32], n int, row func(i int) []float32) {
 	g.wait(g.compute, s.loaded)
 }
 
-// stage is load's work on the host.
+// stage centres n rows into page-locked memory.
 func (e *encoder) stage(n int, row func(i int) []float32) {
 	parallel.Ranges(n, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -324,7 +315,7 @@ func (e *encoder) stage(n int, row func(i int) []float32) {
 	})
 }
 
-// encode queues the kernels that make codes of n rows, which are on the device.
+// encode queues the kernels that encode n rows, which are on the device.
 func (e *encoder) encode(n int) {
 	g := e.gpu
 	zero(g, e.codes, n*e.widths.codePitch, g.compute)
@@ -333,23 +324,22 @@ func (e *encoder) encode(n int) {
 		e.fistaHalves(n)
 	} else {
 		e.fista(n, e.options.Steps, e.options.Lambda, e.precision, false)
-		g.queue(keepLargest{codes: e.codes, shape: e.widths.shape(n), most: int32(e.most)}.launch(), g.compute)
+		g.queue(keepLargest{codes: e.codes, shape: e.widths.shape(n), most: int32(e.nonzeros)}.launch(), g.compute)
 	}
 	e.fista(n, backend.PolishSteps, 0, e.precision, true)
-	e.residual(n, 0, FP32) // so that losses are those of the codes
+	e.residual(n, 0, fp32) // so that losses are those of the codes
 	g.queue(finishCodes{
 		codes: pointer[byte](e.codes), nonzeros: e.slot.nonzeros, l1: e.slot.nonzeros.at(e.batch), used: e.used, shape: e.widths.shape(n),
-	}.launch(FP32), g.compute)
+	}.launch(fp32), g.compute)
 }
 
-// fista takes steps from the codes b that there are. With support, what keepLargest has
-// dropped stays zero.
+// fista queues steps from the current codes b. With support, codes that keepLargest has dropped stay zero.
 func (e *encoder) fista(rows, steps int, lambda float64, p Precision, support bool) {
 	before := 0.0
 	for lambda, momentum := range backend.FISTA(lambda, steps) {
 		e.residual(rows, before, p)
 		size, threshold := 2*e.step, lambda*e.step
-		if h := e.halving; p == FP16 {
+		if h := e.halving; p == fp16 {
 			e.gpu.queue(fistaHalf{
 				codes: h.codes, before: h.before, against: e.against, residuals: h.residuals, atoms: h.dictionary, momenta: e.momenta, scales: h.rows,
 				size: size * h.codeScale / (unitResiduals * h.atomScale), threshold: threshold * h.codeScale,
@@ -367,23 +357,23 @@ func (e *encoder) fista(rows, steps int, lambda float64, p Precision, support bo
 	}
 }
 
-// residual launches the computation of y − zD, where z is b with momentum.
+// residual queues the computation of y − zD, where z is b with momentum.
 func (e *encoder) residual(rows int, momentum float64, p Precision) {
 	g := e.gpu
 	e.decoded, e.last = e.last, e.decoded
 	shares, pitch := e.shares, int64(rows*e.widths.dimPitch)
-	if p == FP16 {
+	if p == fp16 {
 		shares = max(2, shares)
 	}
 	residuals := fistaResiduals{
 		residuals: pointer[byte](e.residuals), momenta: e.momenta, losses: e.slot.losses, y: e.slot.y, decoded: e.decoded, last: e.last,
 		against: e.against, momentum: momentum, shape: e.widths.shape(rows), parts: int32(e.parts), shares: int32(shares), sharePitch: pitch,
 	}
-	if h := e.halving; p == FP16 {
+	if h := e.halving; p == fp16 {
 		g.queue(decodeHalf{
 			product: e.decoded, codes: h.codes, atoms: h.dictionary, scale: h.codeScale * h.atomScale, shape: e.widths.shape(rows),
 			shares: int32(shares), sharePitch: pitch,
-		}.launch(g.mostShared), g.compute)
+		}.launch(g.maxShared), g.compute)
 		residuals.residuals, residuals.scales, residuals.scale = pointer[byte](h.residuals), h.rows, unitResiduals
 	} else {
 		g.queue(decode{

@@ -26,13 +26,13 @@ import (
 func TestEncoder(t *testing.T) {
 	// What the suite calls workers decides how many rows go at a time.
 	encodetest.Run(t, 3e-5, func(d *model.Dictionary, o encode.Options, workers int) (encode.Encoder, error) {
-		return newEncoder(Device{Precision: FP32}, d, o, 200/workers)
+		return newEncoder(Device{Precision: fp32}, d, o, 200/workers)
 	})
 }
 
 func TestEncoderHalves(t *testing.T) {
 	encodetest.RunRounded(t, func(d *model.Dictionary, o encode.Options, workers int) (encode.Encoder, error) {
-		return newEncoder(Device{Precision: FP16}, d, o, 200/workers)
+		return newEncoder(Device{Precision: fp16}, d, o, 200/workers)
 	})
 }
 
@@ -57,7 +57,7 @@ func sampleEncoder(t *testing.T, o encode.Options, p Precision, batch int) (e *e
 
 // TF32 and halves change a code by some parts in a thousand, and now and then which of two
 // codes of nearly the same size is kept. That adds nothing to the objective.
-func TestEncoderTF32(t *testing.T) { roundedEncoder(t, TF32, roundedSample) }
+func TestEncoderTF32(t *testing.T) { roundedEncoder(t, tf32, roundedSample) }
 
 func TestEncoderFP16(t *testing.T) {
 	for name, change := range map[string]func(s *roundedProblem){
@@ -75,7 +75,7 @@ func TestEncoderFP16(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := roundedSample
 			change(&s)
-			roundedEncoder(t, FP16, s)
+			roundedEncoder(t, fp16, s)
 		})
 	}
 }
@@ -182,7 +182,7 @@ func norm(x []float64) float64 {
 func TestEncoderBeyondHalves(t *testing.T) {
 	o := encode.Options{Lambda: 1, Steps: 5, Nonzeros: 20}
 	const large = 45
-	for _, precision := range []Precision{TF32, FP16} {
+	for _, precision := range []Precision{tf32, fp16} {
 		e, x, _ := sampleEncoder(t, o, precision, encoderSample.batch)
 		e.step *= 10
 		short := slices.Clone(x)
@@ -196,7 +196,7 @@ func TestEncoderBeyondHalves(t *testing.T) {
 				wrong[i] = sign * x[i]
 			}
 			got, err := e.Encode(t.Context(), wrong)
-			if precision == FP16 {
+			if precision == fp16 {
 				if row, ok := errors.AsType[*vectors.InputError](err); !ok || row.Row != large+1 || row.Err != errHalves {
 					t.Errorf("error %v", err)
 				}
@@ -213,7 +213,7 @@ func TestEncoderBeyondHalves(t *testing.T) {
 // Codes are the same bits in all orders that the emulated driver can work in, and
 // however few rows there is memory for.
 func TestEncoderKeepsBits(t *testing.T) {
-	for _, precision := range []Precision{TF32, FP16} {
+	for _, precision := range []Precision{tf32, fp16} {
 		t.Run(string(precision), func(t *testing.T) { encoderKeepsBits(t, precision) })
 	}
 }
@@ -226,7 +226,7 @@ func encoderKeepsBits(t *testing.T, p Precision) {
 		t.Run(name, func(t *testing.T) {
 			setting(t, variable, value)
 			e, x, _ := sampleEncoder(t, o, p, batch)
-			fixed, rowBytes = int(e.fixedBytes()), int(e.rowBytes(2, e.most))
+			fixed, rowBytes = int(e.fixedBytes()), int(e.rowBytes(2, e.nonzeros))
 			if e.batch != wantBatch {
 				t.Errorf("%d rows at a time, want %d", e.batch, wantBatch)
 			}
@@ -263,7 +263,7 @@ func TestEncoderFaults(t *testing.T) {
 	const floats = "decode_fp32 decode_tf32 finish_codes fista_residuals fista_tf32 keep_largest pack_codes"
 	const halves = "decode_ahead_fp16 decode_fp32 decode_tf32 finish_codes fista_fp16 fista_residuals fista_residuals_fp16 fista_tf32 " +
 		"keep_largest_fp16 pack_codes row_scales to_halves"
-	for precision, kernels := range map[Precision]string{TF32: floats, FP16: halves} {
+	for precision, kernels := range map[Precision]string{tf32: floats, fp16: halves} {
 		t.Run(string(precision), func(t *testing.T) {
 			failEachLaunch(t, kernels, func() error {
 				e, err := newEncoder(Device{Precision: precision}, d, encode.Options{Lambda: 1, Steps: 1, Nonzeros: 20}, encoderSample.batch)
@@ -284,7 +284,7 @@ func TestEncoderFaults(t *testing.T) {
 // Memory that somebody else has taken meanwhile.
 func TestEncoderAllocations(t *testing.T) {
 	_, d := encodetest.Problem(1, encoderSample.dim, encoderSample.atoms)
-	for precision, want := range map[Precision]int{TF32: 28, FP16: 28 + 5} {
+	for precision, want := range map[Precision]int{tf32: 28, fp16: 28 + 5} {
 		failed := 0
 		for n := 1; n < 40; n++ {
 			setting(t, "EMULATED_FAIL_ALLOCATION", strconv.Itoa(n))

@@ -16,39 +16,37 @@ import (
 	"overcomplete/kernels/internal/driver"
 )
 
-// gpu is what Trainer and Encoder share: a CUDA context with our kernels. It is used
-// between enter and leave. The first call that fails sets err, and the calls after it do
-// nothing, so that one look at err is enough for many calls.
+// gpu is a CUDA context with our kernels. It is used between enter and leave. The first call that fails sets err,
+// and later calls do nothing: one check after many calls is enough.
 type gpu struct {
-	device     GPU
-	context    cu.CUContext
-	modules    []cu.Module
-	functions  map[string]*function // those that were used
-	repeated   repeated
-	mostShared int   // dynamic shared memory that a block may have, in bytes
-	mostMemory int64 // bytes to use at most, or 0
-	pinned     []unsafe.Pointer
-	pinner     runtime.Pinner         // keeps in place what copies under way read or write
-	sizes      map[cu.DevicePtr]int64 // bytes of what is allocated on the device
-	allocated  int64                  // their sum
-	locked     int64                  // bytes of the host that are page-locked
-	lacksHost  bool                   // whether more could not be page-locked
-	onLaunch   func(step, kernel string, seconds float64)
-	step       string        // of a program, whose launches follow
-	timed      []timedLaunch // not yet reported
-	err        error
+	device    GPU
+	context   cu.CUContext
+	modules   []cu.Module
+	functions map[string]*function // those that were used
+	repeated  repeated
+	maxShared int   // dynamic shared memory that a block may have, in bytes
+	maxMemory int64 // bytes to use at most, or 0
+	pinned    []unsafe.Pointer
+	pinner    runtime.Pinner         // keeps in place what copies under way read or write
+	sizes     map[cu.DevicePtr]int64 // bytes of what is allocated on the device
+	allocated int64                  // their sum
+	locked    int64                  // bytes of the host that are page-locked
+	lacksHost bool                   // whether more could not be page-locked
+	onLaunch  func(step, kernel string, seconds float64)
+	step      string        // of a program, whose launches follow
+	timed     []timedLaunch // not yet reported
+	err       error
 
 	compute, load, store cu.Stream // kernels, copies to the device, copies from it
 }
 
-// open makes a context on the device, with the kernels of some files. Where it can't be had,
-// somebody else has the GPU or all of its memory, or the driver can't compile them.
+// open creates a context on the device, with the kernels of some files.
 func (d Device) open(files ...string) (*gpu, error) {
 	device, err := Find(d.Index)
 	if err != nil {
 		return nil, err
 	}
-	g := &gpu{device: device, functions: make(map[string]*function), sizes: make(map[cu.DevicePtr]int64), mostMemory: d.Memory, onLaunch: d.Timed}
+	g := &gpu{device: device, functions: make(map[string]*function), sizes: make(map[cu.DevicePtr]int64), maxMemory: d.Memory, onLaunch: d.Timed}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	g.start()
@@ -78,13 +76,12 @@ func (d Device) open(files ...string) (*gpu, error) {
 	return nil, fmt.Errorf("%w: %w", ErrUnavailable, g.err)
 }
 
-// start makes the context.
 func (g *gpu) start() {
 	device, err := cu.GetDevice(g.device.Index)
 	g.check("cuDeviceGet", err)
 	if g.err == nil {
 		const maxSharedMemoryPerBlockOptIn cu.DeviceAttribute = 97 // cu has no name for it
-		g.mostShared, err = device.Attribute(maxSharedMemoryPerBlockOptIn)
+		g.maxShared, err = device.Attribute(maxSharedMemoryPerBlockOptIn)
 		g.check("cuDeviceGetAttribute", err)
 	}
 	if g.err == nil {
@@ -93,7 +90,7 @@ func (g *gpu) start() {
 	}
 }
 
-// compile has the driver compile the kernels of some files for its device.
+// compile lets the driver compile the kernels of some files.
 func (g *gpu) compile(files []string) {
 	for _, file := range files {
 		if g.err != nil {
@@ -110,7 +107,7 @@ func (g *gpu) compile(files []string) {
 	}
 }
 
-// function is a kernel, and the dynamic shared memory that it was allowed, in bytes.
+// function is a kernel, and the bytes of dynamic shared memory that it was allowed.
 type function struct {
 	cu.Function
 	shared int
@@ -128,13 +125,12 @@ func (g *gpu) function(kernel string) *function {
 	return g.functions[kernel]
 }
 
-// name is what [backend.Trainer] and [overcomplete/encode.Encoder] say of the GPU. What
-// tensor cores round depends on their generation.
+// name identifies the GPU in results: the rounding of tensor cores depends on their generation.
 func (g *gpu) name(p Precision) string {
 	return fmt.Sprintf("cuda %d.%d %s", g.device.Major, g.device.Minor, p)
 }
 
-// enter makes the context the current one of the goroutine's thread, until leave is called.
+// enter makes the context current on the goroutine's thread until leave is called.
 func (g *gpu) enter() (leave func()) {
 	runtime.LockOSThread()
 	if g.err == nil {
@@ -145,8 +141,7 @@ func (g *gpu) enter() (leave func()) {
 
 var errClosed = errors.New("kernels: closed")
 
-// Close releases the GPU. It returns the error that made it of no use, if there was one
-// and this is the first Close.
+// Close releases the GPU. The first Close returns the error that made the GPU unusable, if there was one.
 func (g *gpu) Close() error {
 	if g.err == errClosed {
 		return nil
@@ -172,7 +167,7 @@ func (g *gpu) Close() error {
 	return failed
 }
 
-// check sets err to the first error, with the call or kernel that failed, and from where.
+// check sets err to the first error, with the failed call or kernel and its caller.
 func (g *gpu) check(call string, err error) {
 	if err == nil || g.err != nil {
 		return
@@ -191,12 +186,12 @@ func (g *gpu) check(call string, err error) {
 	g.err = fmt.Errorf("kernels: %s%s: %w", call, place, driver.Named(err))
 }
 
-// room returns how many bytes of device memory there are to use.
+// room returns the bytes of device memory that are available.
 func (g *gpu) room() int64 {
 	free, _, err := cu.MemInfo()
 	g.check("cuMemGetInfo", err)
-	if g.mostMemory != 0 {
-		free = min(free, g.mostMemory-g.allocated)
+	if g.maxMemory != 0 {
+		free = min(free, g.maxMemory-g.allocated)
 	}
 	return free
 }
@@ -230,8 +225,7 @@ func zero[T any](g *gpu, p pointer[T], n int, s cu.Stream) {
 	}
 }
 
-// allocHost returns host memory for n elements, that the device reads and writes on its
-// own, until close.
+// allocHost returns page-locked host memory for n elements, until Close.
 func allocHost[T any](g *gpu, n int) []T {
 	if g.err != nil {
 		return nil
@@ -247,8 +241,7 @@ func allocHost[T any](g *gpu, n int) []T {
 	return unsafe.Slice((*T)(p), n)
 }
 
-// toDevice copies src to the device when the stream comes to it. Until the stream
-// is synchronized src must stay as it is.
+// toDevice queues a copy to the device. src must not change until the stream is synchronized.
 func toDevice[T any](g *gpu, dst pointer[T], src []T, s cu.Stream) {
 	if g.err == nil && len(src) > 0 {
 		g.pinner.Pin(&src[0])
@@ -256,8 +249,7 @@ func toDevice[T any](g *gpu, dst pointer[T], src []T, s cu.Stream) {
 	}
 }
 
-// toHost copies to dst when the stream comes to it. Until the stream is
-// synchronized dst must not be looked at.
+// toHost queues a copy to the host. dst is undefined until the stream is synchronized.
 func toHost[T any](g *gpu, dst []T, src pointer[T], s cu.Stream) {
 	if g.err == nil && len(dst) > 0 {
 		g.pinner.Pin(&dst[0])
@@ -274,11 +266,10 @@ func (g *gpu) unpadded(p pointer[float32], rows, width, pitch int) ([]float32, e
 	return out, g.err
 }
 
-// latent is added to the name of a call that waits: its error is that of earlier work.
+// latent is added to the names of calls that wait: their errors are those of earlier work.
 const latent = " (a kernel or copy before it failed)"
 
-// synchronize waits until the device has done all that is in a stream. Kernels and copies
-// that failed show here.
+// synchronize waits until the device has finished the work of a stream. Failed kernels and copies show here.
 func (g *gpu) synchronize(s cu.Stream) {
 	if g.err == nil {
 		g.check("cuStreamSynchronize"+latent, s.Synchronize())
@@ -298,7 +289,7 @@ func (g *gpu) event(flags cu.EventFlags) (e cu.Event) {
 	return e
 }
 
-// record has the event happen when the stream comes to it; wait has a stream wait for that.
+// record queues an event in a stream; wait makes a stream wait for it.
 func (g *gpu) record(e cu.Event, s cu.Stream) {
 	if g.err == nil {
 		g.check("cuEventRecord", e.Record(s))
@@ -318,7 +309,7 @@ func (g *gpu) finished(e cu.Event) {
 	}
 }
 
-// queue puts a launch into a stream.
+// queue launches a kernel in a stream.
 func (g *gpu) queue(l launch, s cu.Stream) {
 	if g.err != nil {
 		return
@@ -340,7 +331,7 @@ func (g *gpu) queue(l launch, s cu.Stream) {
 	}
 }
 
-// repeated is what repeat did last.
+// repeated is the state of repeat.
 type repeated struct {
 	key   int
 	times int
@@ -354,12 +345,10 @@ func (r *repeated) forget() {
 	*r = repeated{}
 }
 
-// repeat has the compute stream do what f gives it, which must be the same for the same key,
-// with no copies of Go's memory. The first time f launches its kernels, which also has the
-// driver load them; the second time they are captured as a graph, and from then on the graph
-// is launched, so that kernels can follow each other sooner. Where there can be no graph, for
-// which plans leave no memory, or which a profiler or other tool does not let the driver make,
-// f launches them every time.
+// repeat runs f, which must queue the same launches for the same key and no copies of Go's memory. The first time f
+// launches its kernels, the second time they are captured as a graph, and from then on the graph is launched, so that
+// kernels follow each other sooner. Where no graph can be made, because of little memory or a profiler, f launches
+// them every time.
 func (g *gpu) repeat(key int, f func()) {
 	if g.err != nil {
 		return
@@ -386,4 +375,33 @@ func (g *gpu) repeat(key int, f func()) {
 	if r.graph == nil || r.graph.Launch(g.compute) != nil {
 		f()
 	}
+}
+
+// timedLaunch is a launch between two events of its stream.
+type timedLaunch struct {
+	step, kernel string
+	start, end   cu.Event
+}
+
+// mark records an event in a stream.
+func (g *gpu) mark(s cu.Stream) cu.Event {
+	e := g.event(cu.DefaultEvent)
+	g.record(e, s)
+	return e
+}
+
+// reportTimes calls Device.Timed for the launches since the last report, and waits for them.
+func (g *gpu) reportTimes() {
+	for _, l := range g.timed {
+		g.finished(l.end)
+		if g.err != nil {
+			break
+		}
+		milliseconds, err := l.start.Elapsed(l.end)
+		g.check("cuEventElapsedTime", err)
+		g.check("cuEventDestroy", cu.DestroyEvent(&l.start))
+		g.check("cuEventDestroy", cu.DestroyEvent(&l.end))
+		g.onLaunch(l.step, l.kernel, milliseconds/1000)
+	}
+	g.timed = nil
 }

@@ -20,7 +20,7 @@ import (
 func TestGraph(t *testing.T) {
 	const words, epochs = 100, 4
 	for i, schedule := range schedules {
-		precision, method := []Precision{TF32, FP16}[i/2], []model.Method{model.Signed, model.Nonnegative}[i%2]
+		precision, method := []Precision{tf32, fp16}[i/2], []model.Method{model.Signed, model.Nonnegative}[i%2]
 		t.Run(string(precision)+string(method), func(t *testing.T) {
 			p := sample(words)
 			p.Hyperparameters.Method = method
@@ -92,7 +92,7 @@ func TestGraph(t *testing.T) {
 
 // A graph is of one number of words.
 func TestGraphBatches(t *testing.T) {
-	for _, precision := range []Precision{TF32, FP16} {
+	for _, precision := range []Precision{tf32, fp16} {
 		p := sample(100)
 		b, plain := open(t, p, precision, 0), open(t, p, precision, 0)
 		defer b.Close()
@@ -121,7 +121,7 @@ func TestGraphBatches(t *testing.T) {
 
 // A graph goes on with what state there is, the trainer's own or another's.
 func TestGraphResumed(t *testing.T) {
-	for _, precision := range []Precision{TF32, FP16} {
+	for _, precision := range []Precision{tf32, fp16} {
 		p := sample(100)
 		b := open(t, p, precision, 0)
 		defer b.Close()
@@ -160,7 +160,7 @@ func TestCaptureFails(t *testing.T) {
 	if !emulated {
 		t.Skip("needs the emulated driver")
 	}
-	random := randomCodes{shape: shape{words: 1}}.launch(TF32)
+	random := randomCodes{shape: shape{words: 1}}.launch(tf32)
 	wrong := random
 	wrong.threads = 2000
 	for _, tt := range []struct {
@@ -187,7 +187,7 @@ func TestCaptureFails(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := open(t, sample(20), TF32, 0)
+			b := open(t, sample(20), tf32, 0)
 			leave, calls := b.gpu.enter(), 0
 			for range 4 {
 				b.gpu.repeat(1, func() { calls++; tt.f(b.gpu, calls) })

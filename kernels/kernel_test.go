@@ -176,12 +176,12 @@ var shapes = []struct{ words, atoms, dim int }{
 // of a few hundred terms.
 //
 // Halves have as many bits as TF32 factors.
-var tolerance = map[Precision]float64{FP16: 1.02 / 1024, TF32: 1.02 / 1024, FP32: 3e-6}
+var tolerance = map[Precision]float64{fp16: 1.02 / 1024, tf32: 1.02 / 1024, fp32: 3e-6}
 
 // squaresTolerance is that of products of squares. Those of halves are of bfloat16 factors,
 // that round by 2⁻⁸, of the halves, which round by 2⁻¹¹, and count twice.
 func squaresTolerance(p Precision) float64 {
-	if p == FP16 {
+	if p == fp16 {
 		return 2*(1./256+2./2048) + 1e-4
 	}
 	return tolerance[p]
@@ -224,12 +224,12 @@ func forShapes(t *testing.T, check func(b *bench, precision Precision, words, at
 	}
 }
 
-func TestDecode(t *testing.T) { forShapes(t, checkDecode, FP16, TF32, FP32) }
+func TestDecode(t *testing.T) { forShapes(t, checkDecode, fp16, tf32, fp32) }
 
 func checkDecode(b *bench, precision Precision, words, atoms, dim int) {
-	if precision == FP16 {
-		for _, mostShared := range []int{halfDecodeShared, b.mostShared} {
-			checkDecodeHalves(b, mostShared, words, atoms, dim)
+	if precision == fp16 {
+		for _, maxShared := range []int{halfDecodeShared, b.maxShared} {
+			checkDecodeHalves(b, maxShared, words, atoms, dim)
 		}
 		return
 	}
@@ -244,15 +244,15 @@ func checkDecode(b *bench, precision Precision, words, atoms, dim int) {
 }
 
 // checkDecodeHalves takes how much shared memory a block may have.
-func checkDecodeHalves(b *bench, mostShared, words, atoms, dim int) {
+func checkDecodeHalves(b *bench, maxShared, words, atoms, dim int) {
 	codes, d := b.codes(words, atoms), b.normal(atoms*dim, 0)
 	const scale, atomScale = 64, 0.125
 	a, atomRows := b.halves(codes, words, atoms, scale), b.halves(d, atoms, dim, atomScale)
-	checkShares(b, FP16, codes, d, words, atoms, dim, 8, func(result array, shares int) launch {
+	checkShares(b, fp16, codes, d, words, atoms, dim, 8, func(result array, shares int) launch {
 		return decodeHalf{
 			product: result.data, codes: pointer[half](a.data), atoms: pointer[half](atomRows.data), scale: scale * atomScale,
 			shape: newHalfWidths(atoms, dim).shape(words), shares: int32(shares), sharePitch: int64(words * result.pitch),
-		}.launch(mostShared)
+		}.launch(maxShared)
 	})
 }
 
@@ -260,7 +260,7 @@ func checkDecodeHalves(b *bench, mostShared, words, atoms, dim int) {
 // some of the atoms.
 func checkShares(b *bench, precision Precision, codes, d []float32, words, atoms, dim, unit int, decode func(result array, shares int) launch) {
 	depth := decodeDepth
-	if precision == FP16 {
+	if precision == fp16 {
 		depth = halfDecodeDepth
 	}
 	product := func(first, last int) (want, magnitude []float64) {
@@ -282,19 +282,19 @@ func checkShares(b *bench, precision Precision, codes, d []float32, words, atoms
 
 // What is ahead is for devices whose blocks may have the shared memory for it.
 func TestDecodeAhead(t *testing.T) {
-	for mostShared, want := range map[int]string{99 << 10: "decode_fp16", 163 << 10: "decode_ahead_fp16", 227 << 10: "decode_ahead_fp16"} {
-		if l := (decodeHalf{}).launch(mostShared); l.kernel != want || l.shared > mostShared {
-			t.Errorf("with %d bytes it is %s with %d", mostShared, l.kernel, l.shared)
+	for maxShared, want := range map[int]string{99 << 10: "decode_fp16", 163 << 10: "decode_ahead_fp16", 227 << 10: "decode_ahead_fp16"} {
+		if l := (decodeHalf{}).launch(maxShared); l.kernel != want || l.shared > maxShared {
+			t.Errorf("with %d bytes it is %s with %d", maxShared, l.kernel, l.shared)
 		}
 	}
 }
 
-func TestAccumulate(t *testing.T) { forShapes(t, checkAccumulate, FP16, TF32, FP32) }
+func TestAccumulate(t *testing.T) { forShapes(t, checkAccumulate, fp16, tf32, fp32) }
 
 func checkAccumulate(b *bench, precision Precision, words, atoms, dim int) {
 	codes, r := b.codes(words, atoms), b.normal(words*dim, 0)
 	var result, squares array
-	if precision == FP16 {
+	if precision == fp16 {
 		const scale, residualScale = 64, 0.125
 		a, residuals := b.halves(codes, words, atoms, scale), b.halves(r, words, dim, residualScale)
 		result, squares = b.pitched(nil, atoms, dim, 8), b.pitched(nil, atoms, dim, 8)
@@ -318,7 +318,7 @@ func checkAccumulate(b *bench, precision Precision, words, atoms, dim int) {
 }
 
 // AdaGrad's sums and steps, in the product's kernel.
-func TestUpdate(t *testing.T) { forShapes(t, checkUpdate, FP16) }
+func TestUpdate(t *testing.T) { forShapes(t, checkUpdate, fp16) }
 
 func checkUpdate(b *bench, precision Precision, words, atoms, dim int) {
 	const scale, residualScale, stepScale, epsilon = 64, 0.125, 32, 1e-30
@@ -371,10 +371,10 @@ func checkUpdate(b *bench, precision Precision, words, atoms, dim int) {
 	}
 }
 
-func TestCorrelate(t *testing.T) { forShapes(t, checkCorrelate(false), FP16, TF32, FP32) }
+func TestCorrelate(t *testing.T) { forShapes(t, checkCorrelate(false), fp16, tf32, fp32) }
 
 // With S and √Q in halves.
-func TestCorrelateFloat16(t *testing.T) { forShapes(t, checkCorrelate(true), FP16, TF32, FP32) }
+func TestCorrelateFloat16(t *testing.T) { forShapes(t, checkCorrelate(true), fp16, tf32, fp32) }
 
 func checkCorrelate(halfSums bool) func(b *bench, precision Precision, words, atoms, dim int) {
 	return func(b *bench, precision Precision, words, atoms, dim int) {
@@ -424,7 +424,7 @@ func (b *bench) average(precision Precision, a averaging, words, atoms, dim int)
 		}
 	}
 	var gs, qs array
-	if precision == FP16 {
+	if precision == fp16 {
 		const residualScale, atomScale = 64, 0.125
 		product := residualScale * atomScale / scale
 		residuals, atomRows := b.halves(a.r, words, dim, residualScale), b.halves(a.d, atoms, dim, atomScale)
@@ -500,7 +500,7 @@ func checkSums(b *bench, precision Precision, halfSums bool, words, atoms, dim i
 			if a.nonnegative {
 				want = max(want, 0)
 			}
-			if precision == FP16 {
+			if precision == fp16 {
 				want = max(-65504./codeScale, min(want, 65504./codeScale))
 			}
 			// |S| − threshold is rounded to float32 where it may be small.
@@ -509,7 +509,7 @@ func checkSums(b *bench, precision Precision, halfSums bool, words, atoms, dim i
 			if halfSums {
 				tolerance += math.Abs(want)/2040 + most/2040
 			}
-			if precision == FP16 {
+			if precision == fp16 {
 				tolerance += math.Abs(want)/2048 + 0x1p-25/codeScale
 			}
 			if !(math.Abs(float64(got)-want) <= tolerance) || a.nonnegative && got < 0 {
@@ -529,7 +529,7 @@ func checkSums(b *bench, precision Precision, halfSums bool, words, atoms, dim i
 func TestLostSums(t *testing.T) {
 	b := newBench(t)
 	infinity := float32(math.Inf(1))
-	for _, precision := range []Precision{FP16, TF32, FP32} {
+	for _, precision := range []Precision{fp16, tf32, fp32} {
 		b.sub(t, string(precision), func() {
 			codes, _, _ := b.average(precision, averaging{
 				halfSums: true, r: []float32{1}, d: make([]float32, 5), threshold: 1, rate: 1,
@@ -546,7 +546,7 @@ func TestLostSums(t *testing.T) {
 
 // A step of FISTA. It shrinks, which makes no error larger, and adds up what
 // belongs to the very codes that it wrote.
-func TestFISTA(t *testing.T) { forShapes(t, checkFISTA, FP16, TF32, FP32) }
+func TestFISTA(t *testing.T) { forShapes(t, checkFISTA, fp16, tf32, fp32) }
 
 func checkFISTA(b *bench, precision Precision, words, atoms, dim int) {
 	const size, codeScale = 0.05, 16
@@ -554,7 +554,7 @@ func checkFISTA(b *bench, precision Precision, words, atoms, dim int) {
 		threshold            float64
 		nonnegative, support bool
 	}{{0.3, false, false}, {0.3, true, false}, {0, false, true}, {0, true, true}, {1e6, false, false}} {
-		if precision == FP16 && c.support { // which takes floats
+		if precision == fp16 && c.support { // which takes floats
 			continue
 		}
 		r, d := b.normal(words*dim, 0), b.normal(atoms*dim, 0)
@@ -567,7 +567,7 @@ func checkFISTA(b *bench, precision Precision, words, atoms, dim int) {
 		parts := divide(atoms, correlateColumns) * (correlateColumns / fistaColumns)
 		against := b.array(nil, words, parts)
 		scales, got := make([]float32, words), []float32(nil)
-		if precision == FP16 {
+		if precision == fp16 {
 			const residualScale, atomScale = 64, 0.125
 			x, before = rounded(x, codeScale), rounded(before, codeScale)
 			for i := range scales {
@@ -612,7 +612,7 @@ func checkFISTA(b *bench, precision Precision, words, atoms, dim int) {
 				next := float64(got[at])
 				// z and what is added to it round to float32, and halves once more.
 				off := tolerance[precision]*size*magnitude[at] + 1e-6*(math.Abs(z)+c.threshold*float64(scales[i]))
-				if precision == FP16 {
+				if precision == fp16 {
 					off += math.Abs(want)/2040 + 0x1p-28
 				}
 				if !(math.Abs(next-want) <= off) || c.nonnegative && next < 0 ||
@@ -632,7 +632,7 @@ func checkFISTA(b *bench, precision Precision, words, atoms, dim int) {
 			// Differences round to float32, and 32 products add up in it. Of halves they are as if
 			// b' had not been rounded.
 			most := 1e-6 * sizes
-			if precision == FP16 {
+			if precision == fp16 {
 				gotSum, most = gotSum/codeScale/codeScale, most+roundings
 			}
 			if !(math.Abs(gotSum-sum) <= most) {
@@ -676,7 +676,7 @@ func TestLarge(t *testing.T) {
 		b.run(l)
 		return l
 	}
-	for _, p := range []Precision{TF32, FP32} {
+	for _, p := range []Precision{tf32, fp32} {
 		b.sub(t, string(p), func() {
 			a, x, d := b.codes(words, atoms), b.normal(words*dim, 0), b.normal(atoms*dim, 0)
 			codes, residuals, dictionary := b.array(a, words, atoms), b.array(x, words, dim), b.array(d, atoms, dim)
@@ -706,7 +706,7 @@ func TestLarge(t *testing.T) {
 func TestFISTAResiduals(t *testing.T) {
 	b := newBench(t)
 	for _, s := range []struct{ words, dim, parts, shares int }{{1, 1, 4, 1}, {3, 31, 4, 2}, {9, 32, 32, 1}, {17, 33, 36, 6}, {40, 300, 96, 8}} {
-		for _, precision := range []Precision{FP16, FP32} {
+		for _, precision := range []Precision{fp16, fp32} {
 			for _, momentum := range []float64{0, 0.6} {
 				b.sub(t, fmt.Sprintf("%s %d×%d in %d, momentum %v", precision, s.words, s.dim, s.shares, momentum), func() {
 					checkFISTAResiduals(b, precision, s.words, s.dim, s.parts, s.shares, momentum)
@@ -730,11 +730,11 @@ func checkFISTAResiduals(b *bench, precision Precision, words, dim, parts, share
 	}
 	scales := make([]float32, words)
 	unit, scale := 4, 1.
-	if precision == FP16 {
+	if precision == fp16 {
 		unit, scale = 8, 64
 	}
 	for i := range scales {
-		if scales[i] = 1; precision == FP16 {
+		if scales[i] = 1; precision == fp16 {
 			scales[i] = float32(int(1) << (i % 3))
 		}
 	}
@@ -763,7 +763,7 @@ func checkFISTAResiduals(b *bench, precision Precision, words, dim, parts, share
 	}
 	var got []float32
 	gotLosses := make([]float64, words)
-	if precision == FP16 {
+	if precision == fp16 {
 		result := b.halves(nil, words, dim, scale)
 		k.residuals, k.scales, k.shape = pointer[byte](result.data), put(b, scales), newHalfWidths(1, dim).shape(words)
 		b.run(few(k.launch()))
@@ -788,14 +788,14 @@ func checkFISTAResiduals(b *bench, precision Precision, words, dim, parts, share
 			want := float64(scales[i])*float64(y[at]) - float64(p[at]) - m*(float64(p[at])-float64(q[at]))
 			loss += want * want
 			off := 1e-6 * (1 + math.Abs(want))
-			if precision == FP16 {
+			if precision == fp16 {
 				off += math.Abs(want)/2048 + 2e-6
 			}
 			if !(math.Abs(float64(got[at])-want) <= off) {
 				b.t.Fatalf("residual %d of word %d is %v, want %v", j, i, got[at], want)
 			}
 		}
-		if precision != FP16 && !(math.Abs(gotLosses[i]-loss) <= 1e-6*(1+loss)) {
+		if precision != fp16 && !(math.Abs(gotLosses[i]-loss) <= 1e-6*(1+loss)) {
 			b.t.Errorf("loss of word %d is %v, want %v", i, gotLosses[i], loss)
 		}
 	}
@@ -868,7 +868,7 @@ func checkToHalves(b *bench, dim int) {
 func TestKeepLargest(t *testing.T) {
 	b := newBench(t)
 	for _, s := range []struct{ words, atoms int }{{1, 1}, {3, 5}, {10, 128}, {33, 129}, {20, 515}} {
-		for _, precision := range []Precision{FP16, FP32} {
+		for _, precision := range []Precision{fp16, fp32} {
 			b.sub(t, fmt.Sprintf("%s %d×%d", precision, s.words, s.atoms), func() { checkKeepLargest(b, precision, s.words, s.atoms) })
 		}
 	}
@@ -876,7 +876,7 @@ func TestKeepLargest(t *testing.T) {
 
 func checkKeepLargest(b *bench, precision Precision, words, atoms int) {
 	reach := 1.
-	if precision == FP16 {
+	if precision == fp16 {
 		reach = 0.1
 	}
 	for _, most := range []int{1, 3, atoms / 3, atoms} {
@@ -895,7 +895,7 @@ func checkKeepLargest(b *bench, precision Precision, words, atoms int) {
 		values[len(values)-1] = float32(math.Inf(-1))
 		codes := b.array(values, words, atoms)
 		k := keepLargest{codes: codes.data, shape: newWidths(atoms, 1).shape(words), most: int32(most)}
-		if precision == FP16 {
+		if precision == fp16 {
 			const scale = 16
 			scales := make([]float32, words)
 			for i := range scales {
@@ -931,7 +931,7 @@ func checkKeepLargest(b *bench, precision Precision, words, atoms int) {
 }
 
 // Sums of products, of codes that are some of the columns of more, too.
-func TestRemember(t *testing.T) { forShapes(t, checkRemember, TF32, FP32) }
+func TestRemember(t *testing.T) { forShapes(t, checkRemember, tf32, fp32) }
 
 func checkRemember(b *bench, precision Precision, words, atoms, dim int) {
 	for _, keep := range []float64{0, 0.75} {
@@ -963,7 +963,7 @@ func checkRemember(b *bench, precision Precision, words, atoms, dim int) {
 // Of codes with themselves half is computed, and all is written.
 func TestRememberSymmetric(t *testing.T) {
 	b := newBench(t)
-	for _, precision := range []Precision{TF32, FP32} {
+	for _, precision := range []Precision{tf32, fp32} {
 		for _, s := range []struct{ words, atoms int }{{3, 5}, {40, 133}, {20, 260}} {
 			b.sub(t, fmt.Sprintf("%s %d×%d", precision, s.words, s.atoms), func() { checkRememberSymmetric(b, precision, s.words, s.atoms) })
 		}
@@ -1401,7 +1401,7 @@ func checkTotals(b *bench, rows int) {
 
 func TestFinishAndPackCodes(t *testing.T) {
 	b := newBench(t)
-	for _, precision := range []Precision{FP16, FP32} {
+	for _, precision := range []Precision{fp16, fp32} {
 		for _, s := range []struct{ words, atoms int }{{1, 1}, {3, 5}, {10, 128}, {33, 129}, {20, 515}} {
 			b.sub(t, fmt.Sprintf("%s %d×%d", precision, s.words, s.atoms), func() { checkFinishAndPackCodes(b, precision, s.words, s.atoms) })
 		}
@@ -1414,7 +1414,7 @@ func checkFinishAndPackCodes(b *bench, precision Precision, words, atoms int) {
 		values := b.codes(words, atoms)
 		codes := array{rows: words, width: atoms, pitch: roundUp(atoms, 4)}
 		shape := newWidths(atoms, 1).shape(words)
-		if precision == FP16 {
+		if precision == fp16 {
 			values = rounded(values, scale)
 			codes = b.halves(values, words, atoms, scale)
 			shape = newHalfWidths(atoms, 1).shape(words)
@@ -1446,7 +1446,7 @@ func checkFinishAndPackCodes(b *bench, precision Precision, words, atoms int) {
 			for i := range want {
 				want[i] *= float32(factors[i/atoms])
 			}
-			if precision == FP16 {
+			if precision == fp16 {
 				want = rounded(want, scale)
 			}
 		}
@@ -1470,7 +1470,7 @@ func checkFinishAndPackCodes(b *bench, precision Precision, words, atoms int) {
 			}
 		}
 		got := make([]float32, words*atoms)
-		if precision == FP16 {
+		if precision == fp16 {
 			got = b.readHalves(codes, scale)
 		} else {
 			copyRows(got, atoms, b.padded(codes), codes.pitch)
@@ -1505,7 +1505,7 @@ func TestRandomCodes(t *testing.T) {
 		words, atoms, first int
 		seed                uint64
 	}{{1, 1, 0, 1}, {5, 7, 1000, 1 << 63}, {9, 130, 1<<33 + 5, 42}} {
-		for _, precision := range []Precision{FP16, FP32} {
+		for _, precision := range []Precision{fp16, fp32} {
 			b.sub(t, fmt.Sprintf("%s %d×%d", precision, s.words, s.atoms), func() { checkRandomCodes(b, precision, s.words, s.atoms, s.first, s.seed) })
 		}
 	}
@@ -1513,7 +1513,7 @@ func TestRandomCodes(t *testing.T) {
 
 func checkRandomCodes(b *bench, precision Precision, words, atoms, first int, seed uint64) {
 	codes, scale, shape := b.array(nil, words, atoms), 1., newWidths(atoms, 1).shape(words)
-	if precision == FP16 {
+	if precision == fp16 {
 		scale, shape = 1<<9, newHalfWidths(atoms, 1).shape(words)
 		codes = b.halves(nil, words, atoms, scale)
 	}
@@ -1527,7 +1527,7 @@ func checkRandomCodes(b *bench, precision Precision, words, atoms, first int, se
 		want = append(want, code...)
 	}
 	var got []float32
-	if precision == FP16 {
+	if precision == fp16 {
 		got, want = b.readHalves(codes, scale), rounded(want, scale)
 	} else {
 		got = b.read(codes)

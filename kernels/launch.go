@@ -1,6 +1,12 @@
 package kernels
 
-import "unsafe"
+import (
+	"embed"
+	"unsafe"
+)
+
+//go:embed ptx/*.ptx
+var ptx embed.FS
 
 // launch is a kernel with its arguments and its grid.
 type launch struct {
@@ -86,7 +92,7 @@ func (k correlate) launch(p Precision, halfSums bool) launch {
 }
 
 func (k correlateHalf) launch(halfSums bool) launch {
-	return launch{correlateKernel(FP16, halfSums), unsafe.Pointer(&k), halfCorrelateTile.grid(k.shape.words, k.shape.codePitch)}
+	return launch{correlateKernel(fp16, halfSums), unsafe.Pointer(&k), halfCorrelateTile.grid(k.shape.words, k.shape.codePitch)}
 }
 
 func (k fista) launch(p Precision) launch {
@@ -146,7 +152,7 @@ func (k toHalves) launch() launch {
 
 // ofCodes names the kernel for codes that are stored in a precision: halves with FP16, else floats.
 func ofCodes(kernel string, p Precision) string {
-	if p == FP16 {
+	if p == fp16 {
 		return kernel + "_fp16"
 	}
 	return kernel

@@ -234,7 +234,7 @@ func (l *learner) accumulate(m stateMatrix, rows pointer[float32], n int, forget
 // numbers: hence FP32, though G and B may be of TF32 factors.
 func (l *learner) moveAtoms(anchorWeight float64) {
 	g, w, e := l.gpu, l.widths, l.encoder
-	g.queue(decode{product: l.forces, codes: l.gram.device, atoms: e.atoms, shape: w.shape(w.atoms)}.launch(FP32), g.compute)
+	g.queue(decode{product: l.forces, codes: l.gram.device, atoms: e.atoms, shape: w.shape(w.atoms)}.launch(fp32), g.compute)
 	g.queue(forces{
 		forces: l.forces, atoms: e.atoms, products: l.products.device, anchors: l.anchors, gram: l.gram.device, pull: anchorWeight, shape: w.shape(0),
 	}.launch(), g.compute)

@@ -25,16 +25,16 @@ import (
 func TestLearner(t *testing.T) {
 	var last *learner
 	for precision, tolerance := range map[Precision]backendtest.LearnerTolerance{
-		FP32: backendtest.LearnerFloat32,
+		fp32: backendtest.LearnerFloat32,
 		// Factors round by up to 2⁻¹², and where codes are nearly as large as those that are
 		// kept, others are. Sums of rounded factors are of rows that are off by as
 		// much, which shows in the small differences that atoms move by.
-		TF32: {Codes: 0.01, Atoms: 0.003},
+		tf32: {Codes: 0.01, Atoms: 0.003},
 		// With codes that are rounded after each step that happens to one of 500 that are kept
 		// (TestEncoderFP16), and then the row's others change as well: a sixth of the norm, in the
 		// smallest of these problems. What is remembered of them must be as near as with TF32.
-		FP16: {Codes: 0.01, Atoms: 0.003, Encoder: func(d *model.Dictionary, o encode.Options) (encode.Encoder, error) {
-			e, err := newEncoder(Device{Precision: FP16}, d, o, 100)
+		fp16: {Codes: 0.01, Atoms: 0.003, Encoder: func(d *model.Dictionary, o encode.Options) (encode.Encoder, error) {
+			e, err := newEncoder(Device{Precision: fp16}, d, o, 100)
 			if err == nil {
 				e.step = last.encoder.step
 			}
@@ -107,7 +107,7 @@ func sampleRows() (rows []int32) {
 // whatever memory. Where not all rows fit, they come from the host, and where a batch's don't,
 // there is no learning.
 func TestLearnerKeepsBits(t *testing.T) {
-	for _, precision := range []Precision{TF32, FP16} {
+	for _, precision := range []Precision{tf32, fp16} {
 		t.Run(string(precision), func(t *testing.T) { learnerKeepsBits(t, precision) })
 	}
 }
@@ -170,7 +170,7 @@ func learnerMemory(t *testing.T, p Precision) int {
 func TestLearnerFaults(t *testing.T) {
 	failEachLaunch(t, "decode_fp32 decode_tf32 finish_codes fista_residuals fista_tf32 forces gather keep_largest move_atoms power remember_tf32 totals",
 		func() error {
-			_, err := learnSample(TF32, learnerSample.rows)
+			_, err := learnSample(tf32, learnerSample.rows)
 			return err
 		})
 }
@@ -211,7 +211,7 @@ func TestLearnerAfterFault(t *testing.T) {
 // from the host.
 func TestLearnerAllocations(t *testing.T) {
 	x, d := encodetest.Problem(1, learnerSample.dim, learnerSample.atoms)
-	for precision, want := range map[Precision]int{TF32: 13 + 12, FP16: 13 + 5 + 12} { // an encoder's, with one slot that packs nothing, and others
+	for precision, want := range map[Precision]int{tf32: 13 + 12, fp16: 13 + 5 + 12} { // an encoder's, with one slot that packs nothing, and others
 		failed := 0
 		for n := 1; n < 45; n++ {
 			setting(t, "EMULATED_FAIL_ALLOCATION", strconv.Itoa(n))
@@ -241,7 +241,7 @@ func TestLearnerAllocations(t *testing.T) {
 // loss tells, whatever the precision.
 func TestLearnerBeyondHalves(t *testing.T) {
 	s := learnerSample
-	for _, precision := range []Precision{TF32, FP16} {
+	for _, precision := range []Precision{tf32, fp16} {
 		for _, first := range []float32{0, 1.8e19, 1e30} { // the squares of two of the second are too large together
 			long := first == 1e30
 			x, d := encodetest.Problem(s.rows, s.dim, s.atoms)
@@ -259,7 +259,7 @@ func TestLearnerBeyondHalves(t *testing.T) {
 			sums := backend.Sums{Used: make([]bool, s.atoms)}
 			err = l.Learn(t.Context(), sampleRows(), 0, 0.5, &sums)
 			switch finite := sums.RunningLoss <= math.MaxFloat64; {
-			case precision == FP16 && !long:
+			case precision == fp16 && !long:
 				if !errors.Is(err, errHalves) {
 					t.Errorf("a row begins with %v: error %v, want %v", first, err, errHalves)
 				}

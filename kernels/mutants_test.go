@@ -1,4 +1,4 @@
-//go:build !gpu
+//go:build full && !gpu
 
 package kernels
 
@@ -22,10 +22,7 @@ import (
 // comparison with plain loops, must see it. What no trial sees, no test of kernels would.
 // A kernel without trials fails.
 func TestMutants(t *testing.T) {
-	most := 1 // of a mutation in a kernel, drawn at random
-	if full {
-		most = 8
-	}
+	const most = 8 // of a mutation in a kernel, drawn at random
 	total := 0
 	texts := entries(t)
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
@@ -116,21 +113,21 @@ func entries(t *testing.T) map[string]string {
 func trials(kernel string) (all []func(b *bench)) {
 	add := func(check func(b *bench)) { all = append(all, check) }
 	name, precision := kernel[:max(0, strings.LastIndex(kernel, "_"))], kernel[strings.LastIndex(kernel, "_")+1:]
-	if p := Precision(precision); p == FP16 || p == TF32 || p == FP32 {
+	if p := Precision(precision); p == fp16 || p == tf32 || p == fp32 {
 		type size struct{ rows, columns, depth int } // of the product
 		sizes := []size{
 			{128, 128, 131}, {133, 133, 37},
 			{20, 4, 76}, {44, 44, 84}, {84, 84, 92}, {124, 124, 99}, {124, 20, 1}, {20, 52, 33}, {116, 108, 52},
 			{100, 12, 20}, {76, 28, 44}, {92, 36, 60}, {4, 68, 12}, {52, 100, 28}, {52, 60, 93},
 		}
-		if p == FP16 { // larger tiles
+		if p == fp16 { // larger tiles
 			sizes = append(sizes, size{70, 80, 180}, size{12, 93, 250}, size{36, 117, 165}, size{108, 144, 150}, size{60, 150, 20},
 				size{28, 160, 245}, size{20, 168, 199}, size{12, 20, 119})
 		}
 		for _, s := range sizes {
 			switch name {
 			case "decode", "decode_ahead":
-				if p != FP16 {
+				if p != fp16 {
 					add(func(b *bench) { checkDecode(b, p, s.rows, s.depth, s.columns) })
 				} else if name == "decode" {
 					add(func(b *bench) { checkDecodeHalves(b, halfDecodeShared, s.rows, s.depth, s.columns) })
@@ -157,9 +154,9 @@ func trials(kernel string) (all []func(b *bench)) {
 			}
 		}
 	}
-	stored := FP32
+	stored := fp32
 	if strings.HasSuffix(kernel, "_fp16") {
-		stored = FP16
+		stored = fp16
 	}
 	switch kernel {
 	case "body":

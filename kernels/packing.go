@@ -4,7 +4,7 @@ package kernels
 
 import "overcomplete/vectors"
 
-// packing has the device gather the nonzeros of dense codes into compressed rows.
+// packing gathers the nonzeros of dense codes into compressed rows on the device.
 type packing struct {
 	gpu *gpu
 	widths
@@ -18,14 +18,14 @@ type packing struct {
 	value        pointer[float32]
 }
 
-// use says which dimensions finishCodes has found used.
+// use marks the dimensions that finishCodes has found used.
 func use(used []bool, found []int32) {
 	for k, u := range found {
 		used[k] = used[k] || u != 0
 	}
 }
 
-// append adds the codes of some words to all, and waits for that.
+// append appends the codes of some words to all, and waits.
 func (p *packing) append(all *vectors.CSR, codes pointer[float32], words int) {
 	g := p.gpu
 	nonzeros := make([]float64, words)
@@ -54,7 +54,6 @@ func (p *packing) append(all *vectors.CSR, codes pointer[float32], words int) {
 	g.synchronize(g.compute)
 }
 
-// reserve makes sure that index and value have room for so many nonzeros.
 func (p *packing) reserve(nonzeros int) {
 	if nonzeros > p.room {
 		g := p.gpu

@@ -11,7 +11,7 @@ import (
 	"overcomplete/model"
 )
 
-// sizes of a training, in elements.
+// sizes are the sizes of a training, in elements.
 type sizes struct {
 	widths
 	words      int
@@ -22,14 +22,14 @@ type sizes struct {
 	sumPitch   int  // and from its sums
 }
 
-// newSizes chooses the words of a code step to suit the kernels, where codeBatch is 0.
+// newSizes chooses the words of a code step if codeBatch is 0.
 func newSizes(p backend.Problem, precision Precision, codeBatch int) sizes {
 	s := sizes{
 		widths: newWidths(p.Hyperparameters.Atoms, p.Dim), words: p.Len(), batch: min(p.Batch(), p.Len()), codeBatch: codeBatch,
 		halfSums: p.Hyperparameters.State == model.Float16,
 	}
 	s.storePitch = s.codePitch
-	if precision == FP16 {
+	if precision == fp16 {
 		s.widths = newHalfWidths(s.atoms, s.dim)
 		s.storePitch = s.codePitch / 2
 	}
@@ -38,15 +38,14 @@ func newSizes(p backend.Problem, precision Precision, codeBatch int) sizes {
 		s.sumPitch = s.codePitch / 2
 	}
 	if s.codeBatch == 0 {
-		// Tiles enough for every multiprocessor a few times over. It depends on
-		// K alone, because totals are added up a step at a time.
+		// A few tiles per multiprocessor. It depends on K alone, because totals are added step by step.
 		const elements, most, tile = 48 << 20, 16384, 128
 		s.codeBatch = max(tile, min(most, elements/s.codePitch/tile*tile))
 	}
 	return s
 }
 
-// rows is how many rows a step's matrix of its own needs at most.
+// rows returns the largest number of rows of a step's own matrix.
 func (s sizes) rows(a program.Axis) int {
 	if a == program.Words {
 		return max(s.batch, min(s.codeBatch, s.words))
@@ -54,13 +53,12 @@ func (s sizes) rows(a program.Axis) int {
 	return s.atoms
 }
 
-// wordBytes is what a word takes on the device: its vector, its code, S and Q.
+// wordBytes returns the device memory of a word: its vector, code, S and Q.
 func (s sizes) wordBytes() int64 {
 	return 4 * (int64(s.dimPitch) + int64(s.storePitch) + 2*int64(s.sumPitch))
 }
 
-// fixedBytes is what does not depend on the number of words on the device. It
-// leaves room for what the driver rounds up.
+// fixedBytes returns the device memory that does not depend on the number of words.
 func (s sizes) fixedBytes(programs ...*executable) int64 {
 	bytes := slack + 4*int64(s.dimPitch)*int64(s.rows(program.Words)+2*s.atoms) // products
 	rowNumbers := 0
@@ -83,10 +81,10 @@ func (s sizes) fixedBytes(programs ...*executable) int64 {
 	return bytes
 }
 
-// plan decides how many words a slot of device memory holds: all of them in one slot, or as
-// many whole code steps as fit in each of two; ok is false if that is too few.
+// plan chooses the words of a slot of device memory: all in one slot, or as many whole code steps as fit in each of
+// two; ok is false if too few fit.
 func (s sizes) plan(free int64, programs ...*executable) (slotWords int, ok bool) {
-	// Other programs, and the driver itself, may want some more.
+	// 5 % for other programs and the driver.
 	free = free/20*19 - s.fixedBytes(programs...)
 	if int64(s.words) <= free/s.wordBytes() {
 		return s.words, true
@@ -96,8 +94,8 @@ func (s sizes) plan(free int64, programs ...*executable) (slotWords int, ok bool
 	return slotWords, slotWords > 0 && slotWords >= s.batch
 }
 
-// mostWords returns how many words the device has room for, when it has not for all.
-func (s sizes) mostWords(free int64, programs ...*executable) int {
+// maxWords returns the number of words that fit, if not all do.
+func (s sizes) maxWords(free int64, programs ...*executable) int {
 	return sort.Search(s.words, func(n int) bool {
 		fewer := s
 		fewer.words = n + 1
@@ -107,8 +105,8 @@ func (s sizes) mostWords(free int64, programs ...*executable) int {
 	})
 }
 
-// hostWords returns how many words the machine has room for in total bytes of memory, each
-// with its vector twice, once page-locked, with its state, and in the end a compressed code.
+// hostWords returns the number of words for which total bytes of host memory suffice: vectors twice, once page-locked,
+// state, and the final codes.
 func (s sizes) hostWords(total uint64) int {
 	const denseShare = 4 // of a code's numbers at most one in so many is not zero then
 	return int(total / 10 * 9 / uint64(s.wordBytes()+4*int64(s.dim)+8*int64(s.atoms)/denseShare))

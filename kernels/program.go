@@ -21,14 +21,13 @@ type loadedProgram struct {
 	given   []float64 // those that are known before it runs
 }
 
-// rowWork is a step's work for the row machine, but for the words that it is to be done on.
+// rowWork is the work of a step for the row machine, without its words.
 type rowWork struct {
 	body   body
 	totals totals
 }
 
-// newProgram gives an executable its memory; inputs and products are where the
-// training has them.
+// newProgram allocates the memory of an executable. Inputs and products are those of the training.
 func (b *trainer) newProgram(x *executable) (*loadedProgram, error) {
 	g := b.gpu
 	p := &loadedProgram{executable: x, numbers: alloc[float64](g, x.numbers), places: make([]place, x.places()+1)}
@@ -78,9 +77,9 @@ func (b *trainer) newProgram(x *executable) (*loadedProgram, error) {
 				instructions: int32(len(s.totals)),
 			},
 		}
-		if need := w.body.rowMemory(); need > g.mostShared {
+		if need := w.body.rowMemory(); need > g.maxShared {
 			return nil, fmt.Errorf("%w: vectors of length %d need %d bytes of shared memory, and GPU %d has %d",
-				ErrUnavailable, b.dim, need, g.device.Index, g.mostShared)
+				ErrUnavailable, b.dim, need, g.device.Index, g.maxShared)
 		}
 		p.steps = append(p.steps, w)
 	}
@@ -111,8 +110,7 @@ func (b *trainer) sums(p *loadedProgram) (map[string]float64, error) {
 	return sums, b.gpu.err
 }
 
-// give copies the numbers that are known before the program runs, if they are other than for
-// the run before.
+// give copies the numbers that are known before the program runs, unless they are those of the last run.
 func (b *trainer) give(p *loadedProgram, words int) {
 	if words == p.words {
 		return
@@ -158,9 +156,9 @@ func (b *trainer) run(p *loadedProgram, at parts[pointer[float32]], words, epoch
 	g.step = ""
 }
 
-// multiply launches a step's product, if it has one.
+// multiply launches the product of a step.
 func (b *trainer) multiply(p *loadedProgram, s program.Step, at parts[pointer[float32]], words, epoch int) {
-	if b.precision == FP16 {
+	if b.precision == fp16 {
 		b.multiplyHalves(p, s, at, words, epoch)
 		return
 	}
@@ -186,7 +184,7 @@ func (b *trainer) multiply(p *loadedProgram, s program.Step, at parts[pointer[fl
 	}
 }
 
-// multiplyHalves is multiply with factors that are halves.
+// multiplyHalves is multiply with factors in halves.
 func (b *trainer) multiplyHalves(p *loadedProgram, s program.Step, at parts[pointer[float32]], words, epoch int) {
 	g, shape, codes := b.gpu, b.shape(words), pointer[half](at.codes)
 	factor := func(vector int) (pointer[half], float64) {
@@ -200,7 +198,7 @@ func (b *trainer) multiplyHalves(p *loadedProgram, s program.Step, at parts[poin
 		if p.share > 0 {
 			k.shares, k.sharePitch = 2, int64(b.rows(program.Words)*b.dimPitch)
 		}
-		g.queue(k.launch(g.mostShared), g.compute)
+		g.queue(k.launch(g.maxShared), g.compute)
 	case *program.Accumulate:
 		residuals, scale := factor(s.Residuals)
 		g.queue(accumulateHalf{
@@ -230,9 +228,9 @@ func (b *trainer) multiplyHalves(p *loadedProgram, s program.Step, at parts[poin
 	}
 }
 
-// halve makes the halves of the dictionary anew, from all of it.
+// halve makes the halves of the dictionary.
 func (b *trainer) halve() {
-	if b.precision != FP16 {
+	if b.precision != fp16 {
 		return
 	}
 	g := b.gpu
@@ -249,7 +247,7 @@ func (b *trainer) halve() {
 	free(g, k.numbers)
 }
 
-// rowNumber is where the rows leave a number, or 0 for number −1.
+// rowNumber returns the memory of a row number, or 0 for number −1.
 func (b *trainer) rowNumber(i int) pointer[float64] {
 	if i < 0 {
 		return 0

@@ -1,6 +1,8 @@
 package kernels
 
-// widths are the lengths of rows: K of codes, L of vectors, and how far the next row is.
+import "math"
+
+// widths are the lengths of rows, K of codes and L of vectors, with and without padding.
 type widths struct {
 	atoms, dim          int
 	codePitch, dimPitch int
@@ -10,20 +12,18 @@ func newWidths(atoms, dim int) widths {
 	return widths{atoms, dim, roundUp(atoms, 4), roundUp(dim, 4)}
 }
 
-// newHalfWidths are those where some matrices are of halves.
+// newHalfWidths returns the widths with matrices of halves.
 func newHalfWidths(atoms, dim int) widths {
 	return widths{atoms, dim, roundUp(atoms, 8), roundUp(dim, 8)}
 }
 
-// shape is that of the matrices of some words.
 func (w widths) shape(words int) shape {
 	return shape{int32(words), int32(w.atoms), int32(w.dim), int32(w.codePitch), int32(w.dimPitch)}
 }
 
 func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }
 
-// copyRows copies rows that begin srcPitch elements apart to where they begin dstPitch
-// apart. What that leaves between them is set to zero.
+// copyRows copies rows between matrices of different pitch. Padding becomes zero.
 func copyRows(dst []float32, dstPitch int, src []float32, srcPitch int) {
 	for i := range len(dst) / dstPitch {
 		row := dst[i*dstPitch : (i+1)*dstPitch]
@@ -31,7 +31,7 @@ func copyRows(dst []float32, dstPitch int, src []float32, srcPitch int) {
 	}
 }
 
-// pitched returns rows of a length so that they begin pitch elements apart.
+// pitched returns rows with padding.
 func pitched(rows []float32, length, pitch int) []float32 {
 	if length == pitch {
 		return rows
@@ -39,4 +39,18 @@ func pitched(rows []float32, length, pitch int) []float32 {
 	p := make([]float32, len(rows)/length*pitch)
 	copyRows(p, pitch, rows, length)
 	return p
+}
+
+// toHalf rounds a number to a half, to even. Beyond their range, and for a NaN, it is infinite.
+func toHalf(x float32) half {
+	bits := math.Float32bits(x)
+	sign, size := uint16(bits>>16&0x8000), math.Abs(float64(x))
+	switch {
+	case !(size < 65520):
+		return half{sign | 0x7c00}
+	case size < 0x1p-14:
+		return half{sign | uint16(math.RoundToEven(size*0x1p24))}
+	}
+	bits += 0xfff + bits>>13&1
+	return half{sign | uint16(bits>>13-(127-15)<<10)&0x7fff}
 }

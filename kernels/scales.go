@@ -10,13 +10,11 @@ import (
 	"overcomplete/model"
 )
 
-// scales are what numbers that are halves are multiplied by: powers of two, chosen so that
-// none leaves the range of halves, whose largest is 65504. Those that are 2⁻²⁴ of the
-// largest have all 11 bits still, and smaller ones lose some. Where floats are kept, it is 1.
+// scales are the factors of numbers in halves: powers of two that keep them within 65504. Numbers down to 2⁻²⁴ of the
+// largest have all 11 bits. The scale of floats is 1.
 type scales struct{ codes, residuals, dictionary, steps, sums float64 }
 
-// newScales returns the scales for a problem. Those of factors follow from bounds, and so are
-// the same for all of a training, in whatever parts:
+// newScales returns the scales of a training. Those of factors follow from bounds:
 //
 //	|a| ≤ η√t    as |u| ≤ Σ|g| ≤ √(t·Σg²) = √(t·Q); before the first epoch |a| < 1
 //	|r| ≤ 2‖x‖   after damping, as ‖aD‖ ≤ ‖x‖; what steps of the dictionary add has much room, and
@@ -24,17 +22,13 @@ type scales struct{ codes, residuals, dictionary, steps, sums float64 }
 //	|P| ≤ √n     of a step before the rate, as |Σg| ≤ √(n·Σg²) ≤ √(n·H)
 //	|D| ≤ |D₀| + η√(V·t·(1 + ln H/H₁))    of all such steps
 //
-// There is room for a million epochs. Beyond the range, factors are its end.
-//
-// S and √Q are of the size of 2tRDᵀ, where R is X, or before the first code pass what random
-// codes leave of shorter vectors, some InitialCodeScale·‖D₀‖. For no D they have a useful bound:
-// they are scaled as if the longest of these had the norm 4, near those that the CPU does without
-// a scale for. Sums of more than 16,000 times that, like the CPU's beyond the range, end the
-// training.
+// This holds for a million epochs. Larger factors are clamped. S and √Q have the size of 2tRDᵀ, where R is X or, before the
+// first code pass, the residual of random codes. They have no useful bound for all D, and are scaled as if the longest
+// of these rows had norm 4. Sums of more than 16,000 times that end the training.
 func newScales(p backend.Problem, precision Precision) scales {
 	h := p.Hyperparameters
 	s := scales{codes: 1, sums: 1}
-	if precision != FP16 && h.State != model.Float16 {
+	if precision != fp16 && h.State != model.Float16 {
 		return s
 	}
 	norm := largestNorm(p.X, p.Dim)
@@ -46,7 +40,7 @@ func newScales(p backend.Problem, precision Precision) scales {
 	if h.State == model.Float16 {
 		s.sums = scale(4, math.Max(norm, backend.InitialCodeScale(h.Atoms)*math.Sqrt(atoms)))
 	}
-	if precision == FP16 {
+	if precision == fp16 {
 		s.codes = scale(1<<15, math.Max(1, 1024*h.Rate))
 		s.residuals = scale(1<<10, 2*norm)
 		s.dictionary = scale(1<<10, atom+16*h.Rate*math.Sqrt(float64(p.Len())))
@@ -55,7 +49,7 @@ func newScales(p backend.Problem, precision Precision) scales {
 	return s
 }
 
-// largestNorm is that of the longest row of x.
+// largestNorm returns the norm of the longest row of x.
 func largestNorm(x []float32, dim int) float64 {
 	var most float64
 	for row := range slices.Chunk(x, dim) {
@@ -68,10 +62,9 @@ func largestNorm(x []float32, dim int) float64 {
 	return math.Sqrt(most)
 }
 
-// scale is the largest power of two that makes a number no larger than most; 1 where that is
-// none.
-func scale(most, x float64) float64 {
-	_, exponent := math.Frexp(most / x)
+// scale returns the largest power of two that scales x to at most limit; 1 if there is none.
+func scale(limit, x float64) float64 {
+	_, exponent := math.Frexp(limit / x)
 	if s := math.Ldexp(1, exponent-1); s > 0x1p-120 && s < 0x1p120 {
 		return s
 	}

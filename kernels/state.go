@@ -35,7 +35,7 @@ func (b *trainer) Restore(dictionary []float32, codes *vectors.CSR) error {
 	b.halve()
 	b.fresh = false
 	all := stateMatrix{b.host.codes, b.slots[0].codes, b.words, b.atoms, b.storePitch, floats}
-	if b.precision == FP16 {
+	if b.precision == fp16 {
 		all.kept = kept{halves: true, scale: b.scales.codes}
 	}
 	row := 0
@@ -52,8 +52,7 @@ func (b *trainer) Restore(dictionary []float32, codes *vectors.CSR) error {
 	})
 }
 
-// stateMatrix is a matrix of the state, on the host if not all of it fits on the
-// device.
+// stateMatrix is a matrix of the state, on the host if not all of it fits on the device.
 type stateMatrix struct {
 	host               []float32
 	device             pointer[float32]
@@ -61,7 +60,7 @@ type stateMatrix struct {
 	kept
 }
 
-// kept is how numbers of a matrix are in memory.
+// kept is the representation of a matrix in memory.
 type kept struct {
 	halves bool    // not floats, and
 	scale  float64 // then so many times what they stand for,
@@ -82,7 +81,7 @@ func (b *trainer) matrix(m checkpoint.Matrix) stateMatrix {
 	}
 }
 
-// unpack gets rows, without padding, from what is in memory.
+// unpack converts memory to rows without padding; pack does the inverse.
 func (m stateMatrix) unpack(rows, memory []float32) {
 	if !m.halves {
 		copyRows(rows, m.width, memory, m.pitch)
@@ -100,7 +99,6 @@ func (m stateMatrix) unpack(rows, memory []float32) {
 	}
 }
 
-// pack puts rows into memory.
 func (m stateMatrix) pack(memory, rows []float32) {
 	if !m.halves {
 		copyRows(memory, m.pitch, rows, m.width)
@@ -119,7 +117,6 @@ func (m stateMatrix) pack(memory, rows []float32) {
 	}
 }
 
-// halvesIn are the halves that memory holds.
 func halvesIn(memory []float32) []half {
 	return unsafe.Slice((*half)(unsafe.Pointer(&memory[0])), 2*len(memory))
 }
@@ -154,7 +151,7 @@ func (g *gpu) loadState(m stateMatrix, limit int, f func(rows []float32) error) 
 	})
 }
 
-// each calls f with room for at most limit rows, and with their memory on the host, or room for it.
+// each calls f with room for at most limit rows, and with their memory on the host or room for it.
 func (m stateMatrix) each(limit int, f func(rows, memory []float32, first int) error) error {
 	limit = min(limit, m.rows)
 	room, padded := make([]float32, limit*m.width), make([]float32, limit*m.pitch)

@@ -18,8 +18,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// trainer trains on a GPU. It implements [backend.Trainer]. Its methods may be
-// called from any goroutine, one at a time.
+// trainer trains on a GPU. It implements [backend.Trainer]. Its methods may be called from any goroutine, one at a time.
 type trainer struct {
 	gpu *gpu
 	sizes
@@ -32,8 +31,7 @@ type trainer struct {
 
 	dictionary pointer[float32] // D, K×L
 	squares    pointer[float32] // H, K×L
-	// For FP16 D once more, in halves. Codes are halves then, two for each float32, as are
-	// sums of the state float16.
+	// With fp16, a copy of D in halves. Codes are halves then, two per float32, as are sums of the state float16.
 	dictionaryHalves pointer[half]
 	products         [program.SquaresProduct + 1]pointer[float32]
 	rowNumbers       pointer[float64] // a row of them for each number
@@ -47,7 +45,7 @@ type trainer struct {
 	nonzeros  int64            // of the codes, after it
 }
 
-// parts are the state of words.
+// parts are the state of some words.
 type parts[T any] struct{ x, codes, sumG, sumQ T }
 
 // slot is device memory for the state of some words.
@@ -56,8 +54,7 @@ type slot struct {
 	loaded, computed, stored cu.Event
 }
 
-// Trainer implements [backend.Device]. It copies the problem's vectors. What it returns
-// is a [*trainer].
+// Trainer implements [backend.Device]. It copies the problem's vectors.
 func (d Device) Trainer(p backend.Problem) (backend.Trainer, error) {
 	b, err := newTrainer(d, p, 0)
 	if err != nil {
@@ -66,7 +63,7 @@ func (d Device) Trainer(p backend.Problem) (backend.Trainer, error) {
 	return b, nil
 }
 
-// newTrainer is Trainer with the number of words of a code step for tests to choose.
+// newTrainer lets tests choose the words of a code step.
 func newTrainer(d Device, p backend.Problem, codeBatch int) (*trainer, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("kernels: %w", err)
@@ -74,7 +71,7 @@ func newTrainer(d Device, p backend.Problem, codeBatch int) (*trainer, error) {
 	if err := Supports(p.Hyperparameters); err != nil {
 		return nil, err
 	}
-	precision := cmp.Or(d.Precision, TF32)
+	precision := cmp.Or(d.Precision, tf32)
 	dictionaryStep, err := compileStep(program.Dictionary, p.Spec(), precision)
 	if err != nil {
 		return nil, err
@@ -115,10 +112,10 @@ func (b *trainer) Close() error { return b.gpu.Close() }
 // Device implements [backend.Trainer].
 func (b *trainer) Device() string { return b.gpu.name(b.precision) }
 
-// Streams returns whether words go through the device in parts, because not all fit.
+// Streams reports whether words stream through the device, because not all fit.
 func (b *trainer) Streams() bool { return b.slotWords < b.words }
 
-// prepare makes sure that there is enough memory, and then takes it.
+// prepare checks that memory suffices and allocates it.
 func (b *trainer) prepare(p backend.Problem, dictionaryStep, codeStep *executable) error {
 	g := b.gpu
 	defer g.enter()()
@@ -129,7 +126,7 @@ func (b *trainer) prepare(p backend.Problem, dictionaryStep, codeStep *executabl
 	var ok bool
 	if b.slotWords, ok = b.plan(free, dictionaryStep, codeStep); !ok {
 		return fmt.Errorf("%w on GPU %d for %d words × %d sparse dimensions: at most %d words would fit",
-			backend.ErrMemory, g.device.Index, b.words, b.atoms, b.mostWords(free, dictionaryStep, codeStep))
+			backend.ErrMemory, g.device.Index, b.words, b.atoms, b.maxWords(free, dictionaryStep, codeStep))
 	}
 	if total, ok := memory.Total(); ok && b.Streams() {
 		if fit := b.hostWords(total); b.words > fit {
@@ -140,9 +137,8 @@ func (b *trainer) prepare(p backend.Problem, dictionaryStep, codeStep *executabl
 	if err := b.fill(p, dictionaryStep, codeStep); !errors.Is(err, cu.OutOfMemory) {
 		return err
 	}
-	// Somebody else has taken what was free, or the machine has too little that
-	// can be page-locked.
-	fit := b.mostWords(g.allocated, dictionaryStep, codeStep)
+	// Another process has taken what was free, or too little can be page-locked.
+	fit := b.maxWords(g.allocated, dictionaryStep, codeStep)
 	if g.lacksHost {
 		fit = int(g.locked / b.wordBytes())
 	}
@@ -164,7 +160,7 @@ func (b *trainer) fill(p backend.Problem, dictionaryStep, codeStep *executable) 
 	}
 	b.products[program.DecodeProduct] = alloc[float32](g, decoded*b.dimPitch)
 	b.products[program.AccumulateProduct], b.products[program.SquaresProduct] = alloc[float32](g, atoms), alloc[float32](g, atoms)
-	if b.precision == FP16 {
+	if b.precision == fp16 {
 		b.dictionaryHalves = alloc[half](g, atoms)
 	}
 	toDevice(g, b.dictionary, pitched(p.InitialDictionary(), b.dim, b.dimPitch), g.compute)
@@ -201,7 +197,7 @@ func (b *trainer) fill(p backend.Problem, dictionaryStep, codeStep *executable) 
 	return g.err
 }
 
-// reset gives words the state before training: random codes, and S and Q of zeros.
+// reset gives words their initial state: random codes, and S and Q of zeros.
 func (b *trainer) reset(at parts[pointer[float32]], first, words int, s cu.Stream) {
 	zero(b.gpu, at.sumG, words*b.sumPitch, s)
 	zero(b.gpu, at.sumQ, words*b.sumPitch, s)
@@ -211,7 +207,7 @@ func (b *trainer) reset(at parts[pointer[float32]], first, words int, s cu.Strea
 	}.launch(b.precision), s)
 }
 
-// from returns the state of the words of p from the one at index i on.
+// from returns the state of p from word i on.
 func (b *trainer) from(p parts[pointer[float32]], i int) parts[pointer[float32]] {
 	sums := i * b.sumPitch
 	return parts[pointer[float32]]{p.x.at(i * b.dimPitch), p.codes.at(i * b.storePitch), p.sumG.at(sums), p.sumQ.at(sums)}
@@ -230,11 +226,10 @@ func (b *trainer) Epoch(ctx context.Context, epoch, batch int) (sums backend.Sum
 	return sums, err
 }
 
-// mostRepeated is how many dictionary steps are launched as one graph at most: it takes memory
-// for each launch.
-const mostRepeated = 1024
+// maxRepeated is the largest number of dictionary steps in one graph, which takes memory for each launch.
+const maxRepeated = 1024
 
-// dictionaryPass takes a dictionary step for each batch of words, in order.
+// dictionaryPass runs a dictionary step for each batch of words, in order.
 func (b *trainer) dictionaryPass(ctx context.Context, batch int, sums *backend.Sums) error {
 	batch = min(batch, b.words)
 	if batch > b.batch {
@@ -250,7 +245,7 @@ func (b *trainer) dictionaryPass(ctx context.Context, batch int, sums *backend.S
 				b.run(p, b.from(at, lo), batch, 0)
 			}
 		}
-		if b.Streams() || whole > mostRepeated*batch {
+		if b.Streams() || whole > maxRepeated*batch {
 			steps()
 		} else {
 			b.gpu.repeat(batch, steps)
@@ -291,13 +286,12 @@ func (b *trainer) codePass(ctx context.Context, epoch int, sums *backend.Sums) e
 	return err
 }
 
-// eachSlot calls f for all words in turn, with the state of at most so many of them on the
-// device. With renew, f launches kernels that change the state; without, its kernels read
-// vectors and codes, and change nothing.
+// eachSlot calls f for all words in turn, with the state of at most limit of them on the device. With renew, f launches
+// kernels that change the state; without, kernels that only read vectors and codes.
 //
-// Where not all words fit on the device at once, they go through two slots: while kernels
-// work on the words of one, those of the other are stored, and the next ones loaded.
-func (b *trainer) eachSlot(ctx context.Context, most int, renew bool, f func(at parts[pointer[float32]], first, words int)) error {
+// Words that don't fit go through two slots: while kernels work on the words of one, those of the other are stored and
+// the next ones loaded.
+func (b *trainer) eachSlot(ctx context.Context, limit int, renew bool, f func(at parts[pointer[float32]], first, words int)) error {
 	g := b.gpu
 	if !b.Streams() {
 		if err := ctx.Err(); err != nil {
@@ -318,8 +312,8 @@ func (b *trainer) eachSlot(ctx context.Context, most int, renew bool, f func(at 
 		}
 		queued = queued[1:]
 	}
-	for first, i := 0, 0; first < b.words; first, i = first+most, i+1 {
-		s, words := b.slots[i%len(b.slots)], min(most, b.words-first)
+	for first, i := 0, 0; first < b.words; first, i = first+limit, i+1 {
+		s, words := b.slots[i%len(b.slots)], min(limit, b.words-first)
 		if len(queued) == len(b.slots) { // s is still in use
 			finish(s)
 		}
@@ -352,7 +346,7 @@ func (b *trainer) eachSlot(ctx context.Context, most int, renew bool, f func(at 
 	return g.err
 }
 
-// loadSlot queues the copies of words' state to the device, S and Q only with sums.
+// loadSlot queues the copies of words' state to the device, with S and Q if sums.
 func (b *trainer) loadSlot(s *slot, first, words int, sums bool) {
 	g, h := b.gpu, b.at(b.host, first, words)
 	toDevice(g, s.x, h.x, g.load)
@@ -369,7 +363,7 @@ func (b *trainer) loadSlot(s *slot, first, words int, sums bool) {
 	g.record(s.loaded, g.load)
 }
 
-// storeSlot queues the copies of their new state back to the host.
+// storeSlot queues the copies of their new state to the host.
 func (b *trainer) storeSlot(s *slot, first, words int) {
 	g, h := b.gpu, b.at(b.host, first, words)
 	toHost(g, h.codes, s.codes, g.store)
@@ -378,7 +372,7 @@ func (b *trainer) storeSlot(s *slot, first, words int) {
 	g.record(s.stored, g.store)
 }
 
-// at is the state of some words in host memory.
+// at returns the state of some words in host memory.
 func (b *trainer) at(h parts[[]float32], first, words int) parts[[]float32] {
 	rows := func(m []float32, pitch int) []float32 { return m[first*pitch : (first+words)*pitch] }
 	return parts[[]float32]{rows(h.x, b.dimPitch), rows(h.codes, b.storePitch), rows(h.sumG, b.sumPitch), rows(h.sumQ, b.sumPitch)}

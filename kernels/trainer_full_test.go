@@ -29,11 +29,11 @@ func TestNorms(t *testing.T) {
 		measured := func(s backend.Sums) (objective, sparsity float64) {
 			return s.Loss + p.Hyperparameters.Lambda*s.L1, 1 - float64(s.Nonzeros)/float64(words*p.Hyperparameters.Atoms)
 		}
-		want, wantSparsity := measured(trainedNew(t, p, FP32, 0, epochs).sums)
+		want, wantSparsity := measured(trainedNew(t, p, fp32, 0, epochs).sums)
 		for _, of := range []struct {
 			precision Precision
 			state     model.Storage
-		}{{FP16, "float32"}, {FP16, "float16"}, {TF32, "float16"}} {
+		}{{fp16, "float32"}, {fp16, "float16"}, {tf32, "float16"}} {
 			p.Hyperparameters.State = of.state
 			got, sparsity := measured(trainedNew(t, p, of.precision, 0, epochs).sums)
 			t.Logf("norm %s, %s: objective %.5g (fp32 %.5g), sparsity %.4f (%.4f)", name, of, got, want, sparsity, wantSparsity)
@@ -58,11 +58,11 @@ func resize(x []float32, norm float64) {
 
 // More dictionary steps than a graph should have are launched one by one.
 func TestManySteps(t *testing.T) {
-	const words = mostRepeated + 1
+	const words = maxRepeated + 1
 	h := train.Paper()
 	h.Atoms, h.DictionarySteps = 1, words
 	p := backend.Problem{X: make([]float32, words), Dim: 1, Hyperparameters: h}
-	b := open(t, p, TF32, 0)
+	b := open(t, p, tf32, 0)
 	defer b.Close()
 	b.gpu.repeated = repeated{key: 1, times: 1} // as if it were the second epoch
 	if sums := trained(t, b, p, 1).sums; sums.Steps != words || b.gpu.repeated.graph != nil {

@@ -54,7 +54,7 @@ func newFP32(p backend.Problem, workers int) (backend.Trainer, error) {
 	if workers > 0 { // so that there are several
 		codeBatch = 64
 	}
-	return newTrainer(Device{Precision: FP32}, p, codeBatch)
+	return newTrainer(Device{Precision: fp32}, p, codeBatch)
 }
 
 // Sums in float16 were rounded to 2⁻¹², 2.4e-4, in each of two epochs before the third, as
@@ -69,7 +69,7 @@ func TestTrainerFloat16(t *testing.T) {
 
 func TestPrograms(t *testing.T) {
 	newTrainer := func(p backend.Problem, _ int) (backend.Trainer, error) {
-		return newTrainer(Device{Precision: FP32}, p, 0)
+		return newTrainer(Device{Precision: fp32}, p, 0)
 	}
 	backendtest.RunPrograms(t, newTrainer, func(opened backend.Trainer, compiled *program.Program, epoch int) (map[string]float64, error) {
 		b := opened.(*trainer)
@@ -165,7 +165,7 @@ func trainedNew(t *testing.T, p backend.Problem, precision Precision, codeBatch,
 // The suite's problems at the edge, with factors of 11 bits. What that loses shows in the
 // third digit.
 func TestEdges(t *testing.T) {
-	for _, precision := range []Precision{FP16, TF32} {
+	for _, precision := range []Precision{fp16, tf32} {
 		t.Run(string(precision), func(t *testing.T) { edges(t, precision) })
 	}
 }
@@ -173,7 +173,7 @@ func TestEdges(t *testing.T) {
 func edges(t *testing.T, precision Precision) {
 	const tolerance = 5e-3
 	dictionaryTolerance := tolerance
-	if precision == FP16 {
+	if precision == fp16 {
 		// Squares have 8 bits. That shows in the steps of one word's atoms where what they
 		// would gain is nearly what the penalty τ takes: of H the difference is left.
 		dictionaryTolerance = 5e-2
@@ -267,7 +267,7 @@ func TestUsedAtoms(t *testing.T) {
 // A number that is none shows in the sums, and breaks nothing else.
 func TestNaN(t *testing.T) {
 	const words = 40
-	for _, precision := range []Precision{FP16, TF32, FP32} {
+	for _, precision := range []Precision{fp16, tf32, fp32} {
 		for _, method := range []model.Method{model.Signed, model.Nonnegative} {
 			p := sample(words)
 			p.Hyperparameters.Method = method
@@ -298,7 +298,7 @@ func TestTraining(t *testing.T) {
 			return s.Loss + p.Hyperparameters.Lambda*s.L1, 1 - float64(s.Nonzeros)/float64(words*p.Hyperparameters.Atoms)
 		}
 		want, wantSparsity := measured(trained(t, backendtest.NewOracle(p), p, epochs).sums)
-		for _, precision := range []Precision{FP16, TF32, FP32} {
+		for _, precision := range []Precision{fp16, tf32, fp32} {
 			got, sparsity := measured(trainedNew(t, p, precision, 0, epochs).sums)
 			t.Logf("%s %s: objective %.5f (tape %.5f), sparsity %.4f (%.4f)", precision, method, got, want, sparsity, wantSparsity)
 			if d := got/want - 1; !(d < 0.005 && d > -0.005) {
@@ -317,9 +317,9 @@ func TestTraining(t *testing.T) {
 // Words that don't fit on the device go through it in parts, to the same bits in
 // all orders that the emulated driver can do its streams' work in.
 func TestWordsInParts(t *testing.T) {
-	wordsInParts(t, TF32, "float32", schedules, 64, 96, 128)
-	wordsInParts(t, FP16, "float32", schedules[:2], 96)
-	wordsInParts(t, FP16, "float16", schedules[:2], 96)
+	wordsInParts(t, tf32, "float32", schedules, 64, 96, 128)
+	wordsInParts(t, fp16, "float32", schedules[:2], 96)
+	wordsInParts(t, fp16, "float16", schedules[:2], 96)
 }
 
 func wordsInParts(t *testing.T, precision Precision, sums model.Storage, schedules []string, slots ...int) {
@@ -352,11 +352,11 @@ func TestPartsResumed(t *testing.T) {
 	for _, schedule := range schedules {
 		t.Run(schedule, func(t *testing.T) {
 			setting(t, "EMULATED_SCHEDULE", schedule)
-			partsResumed(t, TF32, "float32")
+			partsResumed(t, tf32, "float32")
 		})
 	}
-	t.Run("fp16", func(t *testing.T) { partsResumed(t, FP16, "float32") })
-	t.Run("float16", func(t *testing.T) { partsResumed(t, FP16, "float16") })
+	t.Run("fp16", func(t *testing.T) { partsResumed(t, fp16, "float32") })
+	t.Run("float16", func(t *testing.T) { partsResumed(t, fp16, "float16") })
 }
 
 func partsResumed(t *testing.T, precision Precision, sums model.Storage) {
@@ -423,7 +423,7 @@ func saved(t *testing.T, b *trainer) (restore func(b *trainer)) {
 func TestStateExchanged(t *testing.T) {
 	p := sample(40)
 	p.Hyperparameters.State = "float16"
-	for _, precision := range []Precision{FP16, TF32} {
+	for _, precision := range []Precision{fp16, tf32} {
 		trainers := make([]backend.Trainer, 3)
 		for i := range trainers {
 			var device backend.Device = cpu.Device{}
@@ -494,7 +494,7 @@ func TestFaults(t *testing.T) {
 		_, err = b.Dictionary()
 		return err
 	}
-	for where, memory := range map[string]string{"on the device": "", "in parts": memoryFor(t, sample(words), TF32, codeBatch, codeBatch)} {
+	for where, memory := range map[string]string{"on the device": "", "in parts": memoryFor(t, sample(words), tf32, codeBatch, codeBatch)} {
 		t.Run(where, func(t *testing.T) {
 			setting(t, "EMULATED_MEMORY", memory)
 			failEachLaunch(t, "accumulate_tf32 body correlate_tf32 decode_tf32 finish_codes pack_codes random_codes totals", epoch)
@@ -620,7 +620,7 @@ func wordsThatFit(t *testing.T, err error) int {
 func TestMemory(t *testing.T) {
 	const words, codeBatch = 1000, 32
 	for _, slot := range []int{16, 40, 70} {
-		setting(t, "EMULATED_MEMORY", memoryFor(t, sample(words), TF32, slot, codeBatch))
+		setting(t, "EMULATED_MEMORY", memoryFor(t, sample(words), tf32, slot, codeBatch))
 		open := func(words int) error {
 			b, err := newTrainer(Device{}, sample(words), codeBatch)
 			if err != nil {
@@ -660,7 +660,7 @@ func TestHostMemory(t *testing.T) {
 func TestAllocations(t *testing.T) {
 	const words, codeBatch = 100, 32
 	p := sample(words)
-	for where, memory := range map[string]string{"on the device": "", "in parts": memoryFor(t, sample(words), TF32, codeBatch, codeBatch)} {
+	for where, memory := range map[string]string{"on the device": "", "in parts": memoryFor(t, sample(words), tf32, codeBatch, codeBatch)} {
 		t.Run(where, func(t *testing.T) {
 			setting(t, "EMULATED_MEMORY", memory)
 			failed, failedCodes := 0, 0
@@ -729,8 +729,8 @@ func TestCompilerFails(t *testing.T) {
 func TestMemoryLimit(t *testing.T) {
 	const words, codeBatch, slot = 300, 32, 64
 	p := sample(words)
-	whole := trainedNew(t, p, TF32, codeBatch, 3)
-	limit, err := strconv.ParseInt(memoryFor(t, p, TF32, slot, codeBatch), 10, 64)
+	whole := trainedNew(t, p, tf32, codeBatch, 3)
+	limit, err := strconv.ParseInt(memoryFor(t, p, tf32, slot, codeBatch), 10, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -781,7 +781,7 @@ func TestTrainerErrors(t *testing.T) {
 	if _, err := (Device{}).Trainer(long); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "length 100000") {
 		t.Errorf("vectors too long for shared memory: error %v, want %v", err, ErrUnavailable)
 	}
-	b := open(t, sample(10), TF32, 0)
+	b := open(t, sample(10), tf32, 0)
 	defer b.Close()
 	if _, err := b.Epoch(t.Context(), 1, 3); err == nil {
 		t.Error("a dictionary step with more words than prepared for")

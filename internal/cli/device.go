@@ -158,7 +158,9 @@ func start[T any](d chosenDevice, doing, takes string, unsupported error, open f
 	if d.device != "cpu" && unsupported == nil {
 		count := 1
 		if !asked {
-			count, reason = kernels.Count()
+			var gpus []kernels.GPU
+			gpus, reason = kernels.GPUs()
+			count = len(gpus)
 		}
 		for i := first; i < first+count; i++ {
 			opened, err = open(d.gpu(i))
