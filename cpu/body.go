@@ -14,7 +14,7 @@ func (x *executable) body(l *lane, f *frame, b *program.Body, lo, hi int) {
 	}
 }
 
-// then runs what follows when all rows are done.
+// then runs the work after all rows.
 func (x *executable) then(f *frame, b *program.Body) {
 	for _, in := range b.Then {
 		if in.Op != program.Total {
@@ -29,7 +29,6 @@ func (x *executable) then(f *frame, b *program.Body) {
 	}
 }
 
-// instruction runs one on the lane's row.
 func (x *executable) instruction(l *lane, f *frame, in *program.Instruction) {
 	k := x.kernels
 	number := func(i int) float32 { return float32(l.numbers[i]) }

@@ -8,8 +8,8 @@ import (
 	"overcomplete/internal/simd"
 )
 
-// codes are rows of A: the columns, increasing, and the values of each row's nonzeros.
-// Rows of a batch may share memory with tiles.
+// codes are rows of A: increasing columns and values of the nonzeros. Rows of a batch may share memory with
+// tiles.
 type codes struct {
 	index [][]int32
 	value [][]float32
@@ -21,11 +21,11 @@ type codes struct {
 	denseRoom simd.Matrix
 }
 
-// denseShare is the share of nonzeros from which on dense products are faster: they
-// take half as long for a code, zero or not, as sparse ones for a nonzero.
+// denseShare is the share of nonzeros above which dense products are faster: they take half the time per
+// code of sparse ones per nonzero.
 const denseShare = 0.45
 
-// spread makes the first rows a matrix as well if products with that are faster.
+// spread also stores the first rows as a matrix if products with that are faster.
 func (c *codes) spread(rows, atoms int, lanes []*lane) {
 	c.dense = nil
 	nonzeros := 0
@@ -46,9 +46,8 @@ func (c *codes) spread(rows, atoms int, lanes []*lane) {
 	})
 }
 
-// decode adds to the rows of out the products of the rows from lo to hi with the
-// atoms of d from first to last. It goes through them in blocks that stay in cache
-// while all rows use them. Next is room that belongs to the worker.
+// decode adds to out the products of the rows from lo to hi with the atoms of d from first to last, in
+// blocks that stay in cache for all rows. next is scratch memory of the worker.
 func (c *codes) decode(k *simd.Kernels, out, d simd.Matrix, lo, hi, first, last int, next *[]int) {
 	size := blockRows(d.Pitch)
 	if c.dense != nil {
@@ -70,7 +69,7 @@ func (c *codes) decode(k *simd.Kernels, out, d simd.Matrix, lo, hi, first, last 
 	}
 }
 
-// reserve makes the first rows empty, with room for most nonzeros each.
+// reserve empties the first rows and gives each room for most nonzeros.
 func (c *codes) reserve(rows, most int) {
 	c.indexRoom, c.valueRoom = simd.Sized(c.indexRoom, rows*most), simd.Sized(c.valueRoom, rows*most)
 	for i := range rows {
@@ -79,7 +78,7 @@ func (c *codes) reserve(rows, most int) {
 	}
 }
 
-// scaleRow multiplies a row and drops what becomes zero.
+// scaleRow multiplies a row and drops values that become zero.
 func (c *codes) scaleRow(row int, factor float32) {
 	if factor == 1 {
 		return
@@ -90,7 +89,6 @@ func (c *codes) scaleRow(row int, factor float32) {
 	c.dropZeros(row)
 }
 
-// dropZeros drops from a row what has become zero.
 func (c *codes) dropZeros(row int) {
 	index, value := c.index[row], c.value[row]
 	kept := 0
@@ -103,8 +101,8 @@ func (c *codes) dropZeros(row int) {
 	c.index[row], c.value[row] = index[:kept], value[:kept]
 }
 
-// tile holds the codes of a few consecutive words, packed. Before the words'
-// first code pass it is nil, and their codes are random and dense.
+// tile holds the packed codes of a few consecutive words. It is nil before their first code pass: their
+// codes are random and dense.
 type tile struct {
 	end   []int // where each row ends
 	index []int32
@@ -121,7 +119,7 @@ func (t *tile) row(i int) ([]int32, []float32) {
 	return t.index[lo:hi:hi], t.value[lo:hi:hi]
 }
 
-// pack replaces the tile's rows by the first rows of c.
+// pack stores the first rows of c in the tile.
 func (t *tile) pack(c *codes, rows int) {
 	nonzeros := 0
 	for _, index := range c.index[:rows] {
@@ -138,8 +136,8 @@ func (t *tile) pack(c *codes, rows int) {
 	}
 }
 
-// view makes c the codes of the frame's words, of which lo is the first. It copies
-// none. Codes that are still random are drawn into the frame's memory.
+// view sets c to the codes of the frame's words, which start at lo, without copies. Random codes are drawn
+// into the frame's memory.
 func (s *state) view(f *frame, c *codes, lo int, lanes []*lane) {
 	k := s.atoms
 	random := 0
@@ -167,8 +165,8 @@ func (s *state) view(f *frame, c *codes, lo int, lanes []*lane) {
 	}
 }
 
-// columns are the codes of a batch by atom, for some consecutive atoms: the words
-// that use the i-th, increasing, and their values from start[i] to end[i].
+// columns are the codes of a batch by atom, for some consecutive atoms: word and value of the i-th from
+// start[i] to end[i], by increasing word.
 type columns struct {
 	start, end []int
 	from       []int // where each word's nonzeros of these atoms start
@@ -176,7 +174,6 @@ type columns struct {
 	value      []float32
 }
 
-// of returns the words that use the i-th atom and their values.
 func (t *columns) of(i int) ([]int32, []float32) {
 	return t.word[t.start[i]:t.end[i]], t.value[t.start[i]:t.end[i]]
 }

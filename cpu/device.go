@@ -11,8 +11,8 @@ import (
 	"overcomplete/model"
 )
 
-// Device trains and encodes on the processor's cores: it is a [overcomplete/train.Device]. Its
-// zero value uses all of them. Results do not depend on their number.
+// Device trains and encodes on the processor's cores: it is a [overcomplete/train.Device]. The zero value
+// uses all of them. Results do not depend on their number.
 type Device struct {
 	Workers    int  // goroutines; 0 means one for each processor
 	Overcommit bool // train even if the machine seems to have too little memory
@@ -25,20 +25,18 @@ func (d Device) workers() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// name is what [backend.Trainer] and [overcomplete/encode.Encoder] say of the device.
+// name identifies the device in results.
 func name(k *simd.Kernels) string { return "cpu " + k.Name }
 
-// addressable is the most bytes that any machine gives to a process.
+// addressable bounds the bytes of a process on any machine.
 const addressable = min(1<<46, math.MaxInt)
 
-// codeShare is the share of codes that are taken to be nonzero after the first
-// epoch, when they are most. At λ = 0.5 it is a half on word2vec's vectors; at a
-// smaller λ it may be up to 1, and soon gets smaller.
+// codeShare estimates the share of nonzeros after the first epoch, when it is largest: a half at λ = 0.5 on
+// word2vec's vectors.
 const codeShare = 0.5
 
-// Memory returns about how many bytes a training needs for so many vectors of length
-// dim: S and Q, the codes of the first epoch, X, some matrices of D's size, and what
-// each worker has in hand.
+// Memory estimates the bytes of a training: S and Q, the codes of the first epoch, X, matrices of the size
+// of D, and the memory of the workers.
 func (d Device) Memory(words, dim int, h model.Paper) float64 {
 	state := 8.0 // bytes of S and Q, a coordinate
 	if h.State == model.Float16 {
@@ -62,8 +60,7 @@ func (d Device) Memory(words, dim int, h model.Paper) float64 {
 // checkMemory refuses a training that the machine has no memory for.
 func (d Device) checkMemory(words, dim int, h model.Paper) error {
 	what := fmt.Sprintf("%d words × %d sparse dimensions need", words, h.Atoms)
-	// No array has more rows of K numbers than that: S has one for each word, D one for
-	// each dimension, and what a worker has in hand some more.
+	// The largest array of rows of K numbers: S has one per word, D one per dimension, workers some more.
 	largest := 4 * float64(h.Atoms) * float64(max(words, dim)+2*mostWords)
 	if h.Atoms > math.MaxInt32 { // which columns of codes can't be
 		largest = math.Inf(1)
@@ -71,8 +68,8 @@ func (d Device) checkMemory(words, dim int, h model.Paper) error {
 	return d.checkNeed(what, d.Memory(words, dim, h), largest)
 }
 
-// checkNeed refuses a need of more bytes than there can be: to ask for them would end the program, at
-// once or when they are filled. With d.Overcommit it refuses only arrays that no machine can address.
+// checkNeed refuses a need of more bytes than there can be: allocating them would end the program, at once
+// or when they are filled. With d.Overcommit it refuses only arrays that no machine can address.
 func (d Device) checkNeed(what string, bytes, largest float64) error {
 	what = fmt.Sprintf("%s about %.1f GB", what, bytes/1e9)
 	if max(bytes, largest) > addressable {

@@ -28,7 +28,7 @@ type encoder struct {
 	y      simd.Matrix // rows less the mean, of the latest call
 }
 
-// encodeLane is a worker's memory for n rows, which it encodes together.
+// encodeLane is the memory of a worker for n rows, which it encodes together.
 type encodeLane struct {
 	y, r          simd.Matrix // n×L: rows less the mean, of the encoder's, and residuals
 	decoded, last simd.Matrix // n×L: bD and aD
@@ -89,7 +89,7 @@ func (e *encoder) Device() string { return name(e.kernels) }
 // Options implements [encode.Encoder].
 func (e *encoder) Options() encode.Options { return e.options }
 
-// Close implements [encode.Encoder]. Memory is Go's: there is nothing to give up.
+// Close implements [encode.Encoder].
 func (e *encoder) Close() error { return nil }
 
 // Encode implements [encode.Encoder].
@@ -100,7 +100,7 @@ func (e *encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 	return e.encode(ctx, len(x)/e.dim, func(i int) []float32 { return x[i*e.dim:][:e.dim] })
 }
 
-// Start implements [encode.Encoder]. No core is idle while others wait: it leaves all to wait.
+// Start implements [encode.Encoder]. All work is left to wait, which uses all cores.
 func (e *encoder) Start(ctx context.Context, x []float32) (wait func() (*encode.Codes, error)) {
 	return func() (*encode.Codes, error) { return e.Encode(ctx, x) }
 }
@@ -152,7 +152,7 @@ func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float3
 	return out, nil
 }
 
-// prepare takes so many rows, less the mean, and makes their codes zero.
+// prepare sets y to n rows less the mean, and their codes to zero.
 func (l *encodeLane) prepare(e *encoder, rows int, row func(i int) []float32) {
 	for _, m := range []*simd.Matrix{&l.r, &l.decoded, &l.last} {
 		m.Resize(rows, e.dim)
@@ -172,7 +172,7 @@ func (l *encodeLane) prepare(e *encoder, rows int, row func(i int) []float32) {
 	l.momentum, l.against = zeroed(l.momentum, rows), zeroed(l.against, rows)
 }
 
-// fista takes steps with shrinkage, less and less of it, until ctx is done.
+// fista runs steps with decreasing shrinkage until ctx is done.
 func (e *encoder) fista(ctx context.Context, l *encodeLane, rows, steps int) {
 	for lambda, momentum := range backend.FISTA(e.options.Lambda, steps) {
 		if ctx.Err() != nil {
@@ -183,7 +183,7 @@ func (e *encoder) fista(ctx context.Context, l *encodeLane, rows, steps int) {
 	}
 }
 
-// correlate makes the codes of the next step, which has this λ.
+// correlate computes the codes of the next step.
 func (e *encoder) correlate(l *encodeLane, rows int, lambda float64) {
 	step, threshold, floor := e.stepAlong(), float32(lambda*e.step), e.floor()
 	c := &l.codes
@@ -204,7 +204,7 @@ func (e *encoder) correlate(l *encodeLane, rows int, lambda float64) {
 // stepAlong returns the factor of RDᵀ in a step: the gradient of ‖r‖² is −2RDᵀ.
 func (e *encoder) stepAlong() float32 { return float32(2 * e.step) }
 
-// floor is the least value of a code.
+// floor returns the smallest value of a code.
 func (e *encoder) floor() float32 {
 	if e.options.Nonnegative {
 		return 0
@@ -212,8 +212,7 @@ func (e *encoder) floor() float32 {
 	return float32(math.Inf(-1))
 }
 
-// advance decodes the new codes b and makes the residuals y − zD, where z goes beyond
-// b by the momentum.
+// advance decodes the new codes b and computes the residuals y − zD, where z extrapolates b by the momentum.
 func (e *encoder) advance(l *encodeLane, rows int, momentum float64) {
 	l.decoded, l.last = l.last, l.decoded
 	e.decode(l, rows)
@@ -229,13 +228,12 @@ func (e *encoder) advance(l *encodeLane, rows int, momentum float64) {
 	}
 }
 
-// decode multiplies codes with the dictionary.
 func (e *encoder) decode(l *encodeLane, rows int) {
 	clear(l.decoded.Data[:rows*l.decoded.Pitch])
 	l.codes.decode(e.kernels, l.decoded, e.atoms, 0, rows, 0, e.k, &l.next)
 }
 
-// keepLargest drops all but the largest of each code; of equal ones the first stay.
+// keepLargest keeps the largest values of each code; of equal ones the first.
 func (e *encoder) keepLargest(l *encodeLane, rows int) {
 	for i := range rows {
 		index, value := l.codes.index[i], l.codes.value[i]
@@ -268,8 +266,8 @@ func (e *encoder) keepLargest(l *encodeLane, rows int) {
 	}
 }
 
-// polish takes the steps without shrinkage on the support of each code. Meanwhile, rows
-// of b and a have the values of the support only.
+// polish runs the steps without shrinkage on the support of each code. Rows of b and a hold the values of
+// the support.
 func (e *encoder) polish(l *encodeLane, rows int) {
 	most := 0
 	for i := range rows {
@@ -312,7 +310,7 @@ func (e *encoder) correlateSupport(l *encodeLane, rows int) {
 	}
 }
 
-// losses fills in ‖y − bD‖² of each row, for the bD that was decoded last.
+// losses computes ‖y − bD‖² of each row, with the last bD.
 func (l *encodeLane) losses(e *encoder, losses []float64) {
 	for i := range losses {
 		r := l.r.Row(i)

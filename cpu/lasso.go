@@ -10,15 +10,13 @@ import (
 	"overcomplete/internal/simd"
 )
 
-// The exact lasso is solved for one row at a time, in rounds of coordinate descent on
-// a working set of atoms: those that the code uses, and those that it should use by the
-// optimality conditions. After each round, the residual's products with all atoms give
-// the duality gap, and the atoms to add.
+// The exact lasso is solved for one row at a time, by coordinate descent on a working set of atoms: those
+// of the code, and those that violate the optimality conditions. After each round, the products of the
+// residual with all atoms give the duality gap and the atoms to add.
 //
-// A round computes in float64 and leaves codes in float32, as they are stored, so that
-// the gap is that of the codes that come out. Rounding a code changes those products by
-// up to ‖D‖₂² times as much, and the gap depends on the largest of them. They are made
-// in float32, too. So no gap below some 10⁻⁶ can be seen.
+// A round computes in float64 and leaves codes in float32, so that the gap is that of the stored codes.
+// Rounding a code changes the products by up to ‖D‖₂² times as much, and the gap depends on the largest of
+// them, which are float32, too. No gap below 10⁻⁶ can be measured.
 const (
 	lassoSteps  = 40   // of FISTA, to start from
 	lassoRounds = 50   // few rows need more than five
@@ -39,7 +37,7 @@ type lassoLane struct {
 	violations   []int32
 }
 
-// makeGram makes G = DDᵀ, K×K.
+// makeGram computes G = DDᵀ, K×K.
 func (e *encoder) makeGram() {
 	e.gram = simd.NewMatrix(e.k, e.k)
 	parallel.With(e.lanes, (e.k+mostAtoms-1)/mostAtoms, func(l *encodeLane, i int) {
@@ -54,8 +52,8 @@ func (e *encoder) correlateAll(l *encodeLane, x simd.Matrix, lo, hi int, out sim
 	})
 }
 
-// lasso moves the lane's codes to the minimum, and fills in each row's loss and gap.
-// When ctx is cancelled it stops where it is.
+// lasso moves the lane's codes to the minimum, and computes each row's loss and gap. It stops when ctx is
+// cancelled.
 func (e *encoder) lasso(ctx context.Context, l *encodeLane, losses, gaps []float64) {
 	open := make([]int, len(losses)) // rows that are not at the minimum; the n-th has row n of r and of a
 	for i := range open {
@@ -84,8 +82,7 @@ func (e *encoder) lasso(ctx context.Context, l *encodeLane, losses, gaps []float
 	}
 }
 
-// computeResidual fills in the residual of row i, and returns the terms of its gap, except the largest
-// product with an atom.
+// computeResidual computes the residual of row i and the terms of its gap except the largest product.
 func (e *encoder) computeResidual(l *encodeLane, i int, residual []float32) gapTerms {
 	p, y := gapTerms{lambda: e.options.Lambda}, l.y.Row(i)
 	r := zeroed(l.lasso.residual, l.y.Pitch)
@@ -114,8 +111,8 @@ type gapTerms struct {
 	largest float64 // the largest of rDᵀ, or of its magnitudes if codes may be negative
 }
 
-// relative returns the duality gap as a share of the objective. The dual objective is
-// ‖y‖² − ‖y − u‖² for a u with 2uDᵀ ≤ λ: here, the best such multiple of r.
+// relative returns the duality gap relative to the objective. The dual objective is ‖y‖² − ‖y − u‖² for a u
+// with 2uDᵀ ≤ λ: here the best such multiple of r.
 func (p gapTerms) relative() float64 {
 	objective := p.squares + p.lambda*p.l1
 	if objective == 0 {
@@ -143,8 +140,8 @@ func largest[F float32 | float64](c []F, nonnegative bool) float64 {
 	return float64(most)
 }
 
-// descend lowers the objective of row i by changing the codes of a working set, until
-// the gap is as small as asked. Correlations are the residual's products with all atoms.
+// descend lowers the objective of row i on a working set until the gap is small enough. Correlations are
+// the products of the residual with all atoms.
 func (e *encoder) descend(l *encodeLane, i int, at gapTerms, correlations []float32, gap float64) {
 	w := &l.lasso
 	e.workingSet(w, l.codes.index[i], correlations)
@@ -199,7 +196,7 @@ func (e *encoder) descend(l *encodeLane, i int, at gapTerms, correlations []floa
 	l.codes.index[i], l.codes.value[i] = index, value
 }
 
-// inner returns the gap of the lasso that has the working set's atoms only.
+// inner returns the gap of the lasso with the atoms of the working set.
 func (e *encoder) inner(w *lassoLane, at gapTerms) float64 {
 	at.product, at.l1, at.largest = at.squares, 0, largest(w.correlations, e.options.Nonnegative)
 	for j, x := range w.code {
@@ -209,8 +206,8 @@ func (e *encoder) inner(w *lassoLane, at gapTerms) float64 {
 	return at.relative()
 }
 
-// workingSet makes w the atoms that a code uses, and up to as many of those that it
-// should use, as their products c with the residual are too large: the largest first.
+// workingSet sets w to the atoms of a code, and up to as many others whose products c with the residual are
+// too large: the largest first.
 func (e *encoder) workingSet(w *lassoLane, support []int32, c []float32) {
 	half := float32(e.options.Lambda / 2)
 	w.violations = w.violations[:0]

@@ -10,29 +10,28 @@ import (
 )
 
 const (
-	// blockBytes is how much of D, or of the residuals, a product takes at a time:
-	// that stays in a core's level-2 cache beside a tile's rows.
+	// blockBytes is the part of D, or of the residuals, in a product: it stays in a core's level-2 cache
+	// beside the rows of a tile.
 	blockBytes = 256 << 10
 
-	// mostWords and mostAtoms are how many of them a worker takes at a time. D is
-	// read from level 3 once for every mostWords words: with 32 of them, decoding
-	// spends half of its time on that.
+	// mostWords and mostAtoms are the largest numbers per unit of work. D is read from level 3 once per
+	// mostWords words: with 32 of them, decoding spends half of its time on that.
 	mostWords = 8 * simd.TileRows
 	mostAtoms = 64
 
-	// partBytes is how much of D a part of the update moves, and multiplies while
-	// it is in level 2. There are at least leastParts parts, so that up to as many workers
-	// can share them, and at most mostParts: each holds a product of its own.
+	// partBytes is the part of D that a part of the update moves, and multiplies while it is in level 2.
+	// There are at least leastParts parts, for as many workers, and at most mostParts: each has a product
+	// of its own.
 	partBytes  = 512 << 10
 	leastParts = 8
 	mostParts  = 64
 
-	// batchBytes is how large a batch's residuals may be for the update to be made
-	// in parts: the parts' products, each as large, are then little beside D.
+	// batchBytes is the largest size of a batch's residuals for an update in parts: the parts' products,
+	// each as large, are then small beside D.
 	batchBytes = 256 << 10
 
-	// residualBytes is how much of the residuals an update has in hand at a time:
-	// it stays in cache, since sparse codes use their rows in no order.
+	// residualBytes is the part of the residuals that an update uses at a time: it stays in cache, since
+	// sparse codes use its rows in no order.
 	residualBytes = 1 << 20
 )
 
@@ -42,8 +41,8 @@ type executable struct {
 	kernels *simd.Kernels
 }
 
-// frame holds the values of a program on one batch that outlast a step. It
-// belongs to that program: its vectors may be a trainer's memory.
+// frame holds the values of a program on one batch that outlast a step. Its vectors may be a trainer's
+// memory.
 type frame struct {
 	words, atoms, dim int
 	epoch             int
@@ -67,7 +66,7 @@ func (f *frame) rows(a program.Axis) int {
 	return f.atoms
 }
 
-// lane is a worker's place in a step: the row it is at and its scratch.
+// lane is the state of a worker in a step: its current row and its scratch memory.
 type lane struct {
 	tile frame // of the program that the worker runs on tiles of its own
 
@@ -85,7 +84,7 @@ type lane struct {
 	squares  [2]simd.Matrix // of codes and of residuals
 }
 
-// vector is the current row of one of the program's vectors.
+// vector returns the current row of one of the program's vectors.
 func (l *lane) vector(i int) []float32 {
 	if program.DecodeProduct <= i && i <= program.SquaresProduct {
 		return l.vectors[i].Row(l.row - l.first)
@@ -93,7 +92,7 @@ func (l *lane) vector(i int) []float32 {
 	return l.vectors[i].Row(l.row)
 }
 
-// prepare readies the lane for rows of a step, with zeros for its products.
+// prepare prepares the lane for rows of a step, with zeros for its products.
 func (x *executable) prepare(l *lane, f *frame, first, rows int, products ...int) {
 	l.first = first
 	l.vectors, l.numbers = append(l.vectors[:0], f.vectors...), append(l.numbers[:0], f.numbers...)
@@ -115,7 +114,7 @@ func zeroed[T any](s []T, n int) []T {
 	return s
 }
 
-// run executes the program on the frame's batch, its rows split between lanes.
+// run executes the program on the frame's batch, with the rows split between lanes.
 func (x *executable) run(f *frame, lanes []*lane) {
 	for _, s := range x.Steps {
 		x.step(s, f, lanes)
@@ -123,7 +122,7 @@ func (x *executable) run(f *frame, lanes []*lane) {
 }
 
 func (x *executable) step(s program.Step, f *frame, lanes []*lane) {
-	// The more words a lane has in hand, the less often it reads D.
+	// The more words a lane processes at once, the less often it reads D.
 	wordsAtOnce := min(mostWords, (f.words+len(lanes)-1)/len(lanes))
 	sweep := func(rows, atOnce int, step func(l *lane, lo, hi int)) {
 		parallel.With(lanes, (rows+atOnce-1)/atOnce, func(l *lane, i int) { step(l, i*atOnce, min((i+1)*atOnce, rows)) })
@@ -160,7 +159,7 @@ func (x *executable) step(s program.Step, f *frame, lanes []*lane) {
 	}
 }
 
-// blockRows is how many rows of the given width make a block.
+// blockRows returns the rows of the given width in a block.
 func blockRows(width int) int { return max(8, blockBytes/(4*width)&^3) }
 
 func (x *executable) decode(l *lane, f *frame, s *program.Decode, lo, hi int) {
@@ -186,8 +185,8 @@ func (x *executable) accumulate(l *lane, f *frame, s *program.Accumulate, lo, hi
 	x.body(l, f, &s.Body, lo, hi)
 }
 
-// accumulateProducts makes those of an accumulate step for the atoms from lo to hi,
-// whose columns of sparse codes the lane has.
+// accumulateProducts computes the products of an accumulate step for the atoms from lo to hi, whose columns
+// of sparse codes the lane has.
 func (x *executable) accumulateProducts(l *lane, f *frame, s *program.Accumulate, lo, hi int) {
 	products := []int{program.AccumulateProduct, program.SquaresProduct}
 	if !s.Squares {
@@ -226,14 +225,13 @@ func (x *executable) accumulateProducts(l *lane, f *frame, s *program.Accumulate
 	}
 }
 
-// squareRows squares the elements of rows.
 func (x *executable) squareRows(dst, m simd.Matrix, rows int) {
 	for i := range rows {
 		x.kernels.Mul(dst.Row(i), m.Row(i), m.Row(i))
 	}
 }
 
-// correlate makes S, Q and codes of a few words' sums while they are in level 1.
+// correlate computes S, Q and codes from the sums of a few words while they are in level 1.
 func (x *executable) correlate(l *lane, f *frame, s *program.Correlate, lo, hi int) {
 	c := &f.codes
 	step := simd.Averaging{

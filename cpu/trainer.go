@@ -33,7 +33,7 @@ type state struct {
 	lanes   []*lane // one for each worker
 }
 
-// minibatch trains in two passes an epoch.
+// minibatch trains in two passes per epoch.
 type minibatch struct {
 	*state
 	dictionaryStep, codeStep *executable
@@ -46,7 +46,7 @@ type authors struct {
 	step, evaluate *executable
 }
 
-// Trainer implements [train.Device]. The problem's vectors are read, never written.
+// Trainer implements [backend.Device].
 func (d Device) Trainer(p backend.Problem) (backend.Trainer, error) {
 	k, _, err := simd.Choose()
 	if err != nil {
@@ -105,8 +105,8 @@ func (d Device) newState(p backend.Problem, kernels *simd.Kernels) (*state, erro
 	for range min(d.workers(), max(words, k)) { // no step has more rows to share out
 		s.lanes = append(s.lanes, new(lane))
 	}
-	// Tiles enough for many lanes. Losses are added up tile by tile, so that
-	// where tiles are cut must not depend on how many lanes there are.
+	// Tiles enough for many lanes. Losses are added up tile by tile, so that the size of tiles must not
+	// depend on the number of lanes.
 	share := (words/32 + simd.TileRows) / simd.TileRows * simd.TileRows
 	s.tileWords = min(share, mostWords)
 	if h.Algorithm == model.Authors {
@@ -116,7 +116,6 @@ func (d Device) newState(p backend.Problem, kernels *simd.Kernels) (*state, erro
 	return s, nil
 }
 
-// setDictionary makes atoms, K×L, those of the training.
 func (s *state) setDictionary(atoms []float32) {
 	for k := range s.atoms {
 		copy(s.dictionary.Row(k), atoms[k*s.dim:])
@@ -126,10 +125,10 @@ func (s *state) setDictionary(atoms []float32) {
 // Device implements [backend.Trainer].
 func (s *state) Device() string { return name(s.kernels) }
 
-// Close implements [backend.Trainer]. Memory is Go's: there is nothing to give up.
+// Close implements [backend.Trainer].
 func (s *state) Close() error { return nil }
 
-// bind makes f hold the words from lo to hi as x needs them in epoch t.
+// bind prepares f for the words from lo to hi in epoch t of program x.
 func (s *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
 	n, k, l := hi-lo, s.atoms, s.dim
 	f.words, f.atoms, f.dim, f.epoch = n, k, l, t
@@ -160,7 +159,6 @@ func (s *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
 	}
 }
 
-// number reads one of the program's scalar results.
 func (x *executable) number(f *frame, output string) float64 { return f.numbers[x.Outputs[output]] }
 
 // Epoch implements [backend.Trainer].
@@ -175,7 +173,7 @@ func (b *minibatch) Epoch(ctx context.Context, epoch, batch int) (sums backend.S
 	return sums, err
 }
 
-// dictionaryPass takes a dictionary step for each batch of words, in order.
+// dictionaryPass runs a dictionary step for each batch of words, in order.
 func (b *minibatch) dictionaryPass(ctx context.Context, batch int, sums *backend.Sums) error {
 	x, f, next := b.dictionaryStep, &b.batches[0], &b.batches[1]
 	b.bind(f, x, 0, min(batch, b.words), 0, b.lanes)
@@ -217,8 +215,8 @@ func (b *minibatch) codePass(ctx context.Context, epoch int, sums *backend.Sums)
 	return ctx.Err()
 }
 
-// Epoch implements [backend.Trainer]: it moves D and then the word's code for every
-// word in order, and measures the codes that come of it.
+// Epoch implements [backend.Trainer]. It moves D and then the code of each word in order, and measures the
+// codes.
 func (b *authors) Epoch(ctx context.Context, epoch, _ int) (sums backend.Sums, err error) {
 	start := time.Now()
 	x, f := b.step, new(frame)
@@ -258,7 +256,6 @@ func (s *state) eachTile(ctx context.Context, x *executable, epoch int, done fun
 	})
 }
 
-// store makes a frame's codes those of tile i.
 func (s *state) store(i int, f *frame) {
 	if s.tiles[i] == nil {
 		s.tiles[i] = new(tile)
@@ -266,14 +263,13 @@ func (s *state) store(i int, f *frame) {
 	s.tiles[i].pack(&f.codes, f.words)
 }
 
-// measures are what a program measures of a tile's codes.
 type measures struct{ loss, squared float64 } // squared is Σ‖x − aD‖²
 
 func (x *executable) measures(f *frame) measures {
 	return measures{x.number(f, "loss"), x.number(f, "error")}
 }
 
-// sum adds up what the tiles hold and what was measured of them, in their order.
+// sum adds up the codes and the measures of all tiles, in order.
 func (s *state) sum(measured []measures, sums *backend.Sums) {
 	sums.Used = make([]bool, s.atoms)
 	for i, t := range s.tiles {
@@ -295,8 +291,7 @@ func (s *state) Dictionary() ([]float32, error) {
 	return d, nil
 }
 
-// Codes implements [backend.Trainer]. Before the first code pass, the codes are
-// the random ones, dense.
+// Codes implements [backend.Trainer]. Before the first code pass the codes are random and dense.
 func (s *state) Codes() (*vectors.CSR, error) {
 	nonzeros := 0
 	for i, t := range s.tiles {

@@ -19,7 +19,6 @@ type update struct {
 	coefficients [6]float32
 }
 
-// update runs the step on the frame's batch.
 func (x *executable) update(s *program.Update, f *frame, lanes []*lane) {
 	u := &update{executable: x, step: s}
 	for i, at := range s.Coefficients {
@@ -40,10 +39,9 @@ func (x *executable) update(s *program.Update, f *frame, lanes []*lane) {
 	}
 }
 
-// moveAtoms moves H, P and D. For a small batch, reading and writing them takes
-// longer than computing with them. Each part of D is therefore multiplied as well
-// while it is at hand: P for the step that follows, and D itself for the first step
-// of the next batch, which is A·D.
+// moveAtoms moves H, P and D. For a small batch, memory traffic takes longer than the arithmetic. Each part
+// of D is therefore also multiplied while it is in cache: P for the next step, and D for A·D of the next
+// batch.
 func (u *update) moveAtoms(f *frame, lanes []*lane) {
 	d, p := f.vectors[u.step.D], f.vectors[u.step.P]
 	size, multiplies := max(mostAtoms, f.atoms/(4*len(lanes))), 4*f.words*d.Pitch <= batchBytes
@@ -69,7 +67,6 @@ func (u *update) moveAtoms(f *frame, lanes []*lane) {
 	})
 }
 
-// makeParts readies the frame for n parts of its next product.
 func (f *frame) makeParts(n int) {
 	for len(f.partsRoom) < n {
 		f.partsRoom = append(f.partsRoom, simd.Matrix{})
@@ -77,15 +74,15 @@ func (f *frame) makeParts(n int) {
 	f.parts = f.partsRoom[:n]
 }
 
-// decodePart makes the part of A·m that comes from the atoms from lo to hi.
+// decodePart computes the part of A·m of the atoms from lo to hi.
 func (u *update) decodePart(l *lane, f *frame, m simd.Matrix, part, lo, hi int) {
 	out := &f.parts[part]
 	out.Zero(f.words, f.dim)
 	f.codes.decode(u.kernels, *out, m, 0, f.words, lo, hi, &l.next)
 }
 
-// atoms moves the atoms from lo to hi. Sparse codes are multiplied in passing, for
-// as many columns at a time as residuals fit in level 2.
+// atoms moves the atoms from lo to hi. Products of sparse codes are computed in passing, for as many
+// columns at a time as residuals fit in level 2.
 func (u *update) atoms(l *lane, f *frame, lo, hi int) {
 	r := f.vectors[u.step.Accumulate.Residuals]
 	if f.codes.dense != nil {
@@ -112,8 +109,8 @@ func (u *update) atoms(l *lane, f *frame, lo, hi int) {
 	}
 }
 
-// atom moves columns of an atom, of which m and n are a part of the products and
-// the words that use it are the rest.
+// atom moves columns of an atom. m and n are one part of the products, and the words that use it are the
+// other.
 func (u *update) atom(f *frame, k, left, right int, m, n []float32, words []int32, values, r []float32) {
 	c, d := &u.coefficients, f.vectors[u.step.D]
 	u.kernels.MoveAtom(f.vectors[u.step.H].Padded(k)[left:right], f.vectors[u.step.P].Padded(k)[left:right], d.Padded(k)[left:right], m, n,

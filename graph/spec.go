@@ -112,7 +112,8 @@ type Variable struct {
 // Authors, Evaluate, Encode, Learn or LossGradient.
 type Build func(s Spec, words int) (*Expression, error)
 
-// LossGradient states the loss ℓ(R) of a residual and its derivative, element by element. Outputs: loss, gradient.
+// LossGradient states the loss ℓ(R) of a residual and its derivative, element by element. Outputs: loss,
+// gradient.
 func LossGradient(s Spec, words int) (*Expression, error) {
 	b, err := newBuilder("loss", s, words)
 	if err != nil {

@@ -35,7 +35,8 @@ type finish struct {
 	nonzeros, l1 int // row numbers
 }
 
-// step is a step without parts: a product, instructions of the row machine for each row, and those after all rows.
+// step is a step without parts: a product, instructions of the row machine for each row, and those after
+// all rows.
 type step struct {
 	program.Step
 	rows    program.Axis
@@ -193,7 +194,8 @@ var ops = map[program.Op]op{
 	program.Store: opStore, program.Total: opTotal,
 }
 
-// translate translates an instruction for the row machine. Several may use one more vector than the program has.
+// translate translates an instruction for the row machine. Several may use one more vector than the program
+// has.
 func (x *executable) translate(in program.Instruction, s *step) (list []instruction) {
 	scratch := len(x.Vectors)
 	emit := func(o op, dst, a, b int) { list = append(list, instruction{o, int32(dst), int32(a), int32(b)}) }

@@ -17,23 +17,25 @@ type GPU struct {
 	Driver       string // newest version of CUDA that the driver supports, such as "12.4"
 }
 
-// Device trains and encodes on an NVIDIA GPU: it is a [overcomplete/train.Device]. The zero value is the first GPU, with TF32.
-// If the GPU can't be used, its methods return an error that wraps [ErrUnavailable].
+// Device trains and encodes on an NVIDIA GPU: it is a [overcomplete/train.Device]. The zero value is the
+// first GPU, with TF32. If the GPU can't be used, its methods return an error that wraps [ErrUnavailable].
 type Device struct {
 	Index     int       // of the GPU, as [GPUs] counts
 	Precision Precision // of the products; "" means TF32
 	Memory    int64     // bytes of the GPU's memory to use at most; 0 for what is free
 
-	// Compiling, if not nil, is called before the driver compiles the kernels, which takes seconds unless it has
-	// cached them; done is called after.
+	// Compiling, if not nil, is called before the driver compiles the kernels, which takes seconds unless
+	// it has cached them; done is called after.
 	Compiling func() (done func())
 
-	// Timed, if not nil, is called with the seconds of each kernel launch; step is that of a training's program, such as
-	// "dictionary 1", or empty. Timing separates kernels that could overlap: passes take longer.
+	// Timed, if not nil, is called with the seconds of each kernel launch; step is that of a training's
+	// program, such as "dictionary 1", or empty. Timing separates kernels that could overlap: passes take
+	// longer.
 	Timed func(step, kernel string, seconds float64)
 }
 
-// Precision is the precision of the products of matrices. All else is float32, and sums over rows are float64.
+// Precision is the precision of the products of matrices. All else is float32, and sums over rows are
+// float64.
 type Precision string
 
 const (

@@ -17,8 +17,8 @@ import (
 	"overcomplete/kernels/internal/driver"
 )
 
-// GPUs returns all GPUs of the machine: at least one, or an error that wraps [ErrUnavailable]. It starts none of
-// them. Some may be too old, see [GPU.Usable].
+// GPUs returns all GPUs of the machine: at least one, or an error that wraps [ErrUnavailable]. It starts
+// none of them. Some may be too old, see [GPU.Usable].
 func GPUs() ([]GPU, error) {
 	count, err := countGPUs()
 	if err != nil {

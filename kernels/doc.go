@@ -6,9 +6,9 @@
 //
 // # On the device
 //
-// X, S, Q and the codes A are dense matrices in device memory: 4·(L+3K) bytes a word; with the state float16,
-// S and √Q are halves, 4K bytes less. Tensor cores need A dense. Words that don't fit stay in page-locked host
-// memory and stream through two slots: one is copied while kernels work on the other.
+// X, S, Q and the codes A are dense matrices in device memory: 4·(L+3K) bytes a word; with the state
+// float16, S and √Q are halves, 4K bytes less. Tensor cores need A dense. Words that don't fit stay in
+// page-locked host memory and stream through two slots: one is copied while kernels work on the other.
 //
 // Each step of a program, or each of the three of an update, launches a product, then the elementwise work on
 // rows, then the work after all rows:
@@ -42,18 +42,18 @@
 //
 // # Sums
 //
-// Products have TF32 factors, factors in two TF32 parts, or float16 factors, added in float32. Codes in float16
-// are stored as such; D and the row machine's vectors have copies in float16. scales.go and encoder_halves.go
-// document their scales. Sums over rows are float64. Nothing is added atomically, and no order depends on
-// the device or on how words are split: a training gives the same bits on every run, and a row the same
-// code among any other rows.
+// Products have TF32 factors, factors in two TF32 parts, or float16 factors, added in float32. Codes in
+// float16 are stored as such; D and the row machine's vectors have copies in float16. scales.go and
+// encoder_halves.go document their scales. Sums over rows are float64. Nothing is added atomically, and no
+// order depends on the device or on how words are split: a training gives the same bits on every run, and a
+// row the same code among any other rows.
 //
 // # Tests
 //
-// Without -tags gpu, tests run the PTX of each kernel in an interpreter (package interpreter), which also finds
-// races, accesses out of bounds and reads of uninitialised memory. With -tags gpu, they run the host's side on
-// an emulated CUDA driver (package emulator), which runs the .cu files as C++ and lets launches and
-// allocations fail. With OVERCOMPLETE_LIBCUDA=libcuda.so.1 the same tests run on a GPU.
+// Without -tags gpu, tests run the PTX of each kernel in an interpreter (package interpreter), which also
+// finds races, accesses out of bounds and reads of uninitialised memory. With -tags gpu, they run the
+// host's side on an emulated CUDA driver (package emulator), which runs the .cu files as C++ and lets
+// launches and allocations fail. With OVERCOMPLETE_LIBCUDA=libcuda.so.1 the same tests run on a GPU.
 package kernels
 
 //go:generate go run ./_generate

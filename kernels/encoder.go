@@ -17,7 +17,8 @@ import (
 	"overcomplete/model"
 )
 
-// encoder encodes on a GPU. It implements [encode.Encoder]. Its methods may be called from any goroutine, one at a time.
+// encoder encodes on a GPU. It implements [encode.Encoder]. Its methods may be called from any goroutine,
+// one at a time.
 type encoder struct {
 	dictionary *model.Dictionary
 	gpu        *gpu
@@ -148,8 +149,8 @@ func (e *encoder) rowBytes(slots, packed int) int64 {
 // maxPacked bounds the bytes of packed codes of a slot, on the device and page-locked on the host.
 const maxPacked = 256 << 20
 
-// prepare allocates device memory for batch rows, or as many as fit beside other bytes but at least least, and copies
-// the dictionary. Each slot has room for packed values per row.
+// prepare allocates device memory for batch rows, or as many as fit beside other bytes but at least least,
+// and copies the dictionary. Each slot has room for packed values per row.
 func (e *encoder) prepare(least int, beside int64, slots, packed int) error {
 	g := e.gpu
 	defer g.enter()()

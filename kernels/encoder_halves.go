@@ -9,10 +9,10 @@ import (
 	"overcomplete/vectors"
 )
 
-// With fp16 the steps with shrinkage, most of the work, have codes, residuals and atoms in halves. Nothing bounds codes, but
-// they are of the size of ‖y‖ over the norm of an atom. Each row is therefore scaled to a norm of 1 to 2, and the largest atom
-// too, by powers of two, which round nothing. In these units there is room for codes of 4,000 and residuals of 64. Larger ones
-// become infinite and end the encoding.
+// With fp16 the steps with shrinkage, most of the work, have codes, residuals and atoms in halves. Nothing
+// bounds codes, but they are of the size of ‖y‖ over the norm of an atom. Each row is therefore scaled to a
+// norm of 1 to 2, and the largest atom too, by powers of two, which round nothing. In these units there is
+// room for codes of 4,000 and residuals of 64. Larger ones become infinite and end the encoding.
 const (
 	unitCodes     = 1 << 4
 	unitResiduals = 1 << 10
@@ -68,7 +68,8 @@ func (e *encoder) fistaHalves(rows int) {
 
 var errHalves = errors.New("codes are beyond the range of float16; take the precision tf32 or fp32")
 
-// withinHalves returns an error that names the first row whose codes left the range of halves, as its loss shows.
+// withinHalves returns an error that names the first row whose codes left the range of halves, as its loss
+// shows.
 func (e *encoder) withinHalves(x []float32, losses []float64) error {
 	for i, loss := range losses {
 		if e.halving != nil && !(loss <= math.MaxFloat64) && !e.tooLong(x[i*e.widths.dim:][:e.widths.dim]) {

@@ -16,8 +16,8 @@ import (
 	"overcomplete/kernels/internal/driver"
 )
 
-// gpu is a CUDA context with our kernels. It is used between enter and leave. The first call that fails sets err,
-// and later calls do nothing: one check after many calls is enough.
+// gpu is a CUDA context with our kernels. It is used between enter and leave. The first call that fails
+// sets err, and later calls do nothing: one check after many calls is enough.
 type gpu struct {
 	device    GPU
 	context   cu.CUContext
@@ -345,10 +345,10 @@ func (r *repeated) forget() {
 	*r = repeated{}
 }
 
-// repeat runs f, which must queue the same launches for the same key and no copies of Go's memory. The first time f
-// launches its kernels, the second time they are captured as a graph, and from then on the graph is launched, so that
-// kernels follow each other sooner. Where no graph can be made, because of little memory or a profiler, f launches
-// them every time.
+// repeat runs f, which must queue the same launches for the same key and no copies of Go's memory. The
+// first time f launches its kernels, the second time they are captured as a graph, and from then on the
+// graph is launched, so that kernels follow each other sooner. Where no graph can be made, because of
+// little memory or a profiler, f launches them every time.
 func (g *gpu) repeat(key int, f func()) {
 	if g.err != nil {
 		return

@@ -81,8 +81,8 @@ func (s sizes) fixedBytes(programs ...*executable) int64 {
 	return bytes
 }
 
-// plan chooses the words of a slot of device memory: all in one slot, or as many whole code steps as fit in each of
-// two; ok is false if too few fit.
+// plan chooses the words of a slot of device memory: all in one slot, or as many whole code steps as fit in
+// each of two; ok is false if too few fit.
 func (s sizes) plan(free int64, programs ...*executable) (slotWords int, ok bool) {
 	// 5 % for other programs and the driver.
 	free = free/20*19 - s.fixedBytes(programs...)
@@ -105,8 +105,8 @@ func (s sizes) maxWords(free int64, programs ...*executable) int {
 	})
 }
 
-// hostWords returns the number of words for which total bytes of host memory suffice: vectors twice, once page-locked,
-// state, and the final codes.
+// hostWords returns the number of words for which total bytes of host memory suffice: vectors twice, once
+// page-locked, state, and the final codes.
 func (s sizes) hostWords(total uint64) int {
 	const denseShare = 4 // of a code's numbers at most one in so many is not zero then
 	return int(total / 10 * 9 / uint64(s.wordBytes()+4*int64(s.dim)+8*int64(s.atoms)/denseShare))

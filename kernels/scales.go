@@ -10,8 +10,8 @@ import (
 	"overcomplete/model"
 )
 
-// scales are the factors of numbers in halves: powers of two that keep them within 65504. Numbers down to 2⁻²⁴ of the
-// largest have all 11 bits. The scale of floats is 1.
+// scales are the factors of numbers in halves: powers of two that keep them within 65504. Numbers down to
+// 2⁻²⁴ of the largest have all 11 bits. The scale of floats is 1.
 type scales struct{ codes, residuals, dictionary, steps, sums float64 }
 
 // newScales returns the scales of a training. Those of factors follow from bounds:
@@ -22,9 +22,10 @@ type scales struct{ codes, residuals, dictionary, steps, sums float64 }
 //	|P| ≤ √n     of a step before the rate, as |Σg| ≤ √(n·Σg²) ≤ √(n·H)
 //	|D| ≤ |D₀| + η√(V·t·(1 + ln H/H₁))    of all such steps
 //
-// This holds for a million epochs. Larger factors are clamped. S and √Q have the size of 2tRDᵀ, where R is X or, before the
-// first code pass, the residual of random codes. They have no useful bound for all D, and are scaled as if the longest
-// of these rows had norm 4. Sums of more than 16,000 times that end the training.
+// This holds for a million epochs. Larger factors are clamped. S and √Q have the size of 2tRDᵀ, where R is
+// X or, before the first code pass, the residual of random codes. They have no useful bound for all D, and
+// are scaled as if the longest of these rows had norm 4. Sums of more than 16,000 times that end the
+// training.
 func newScales(p backend.Problem, precision Precision) scales {
 	h := p.Hyperparameters
 	s := scales{codes: 1, sums: 1}

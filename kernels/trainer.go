@@ -18,7 +18,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// trainer trains on a GPU. It implements [backend.Trainer]. Its methods may be called from any goroutine, one at a time.
+// trainer trains on a GPU. It implements [backend.Trainer]. Its methods may be called from any goroutine,
+// one at a time.
 type trainer struct {
 	gpu *gpu
 	sizes
@@ -31,7 +32,8 @@ type trainer struct {
 
 	dictionary pointer[float32] // D, K×L
 	squares    pointer[float32] // H, K×L
-	// With fp16, a copy of D in halves. Codes are halves then, two per float32, as are sums of the state float16.
+	// With fp16, a copy of D in halves. Codes are halves then, two per float32, as are sums of the state
+	// float16.
 	dictionaryHalves pointer[half]
 	products         [program.SquaresProduct + 1]pointer[float32]
 	rowNumbers       pointer[float64] // a row of them for each number
@@ -286,11 +288,11 @@ func (b *trainer) codePass(ctx context.Context, epoch int, sums *backend.Sums) e
 	return err
 }
 
-// eachSlot calls f for all words in turn, with the state of at most limit of them on the device. With renew, f launches
-// kernels that change the state; without, kernels that only read vectors and codes.
+// eachSlot calls f for all words in turn, with the state of at most limit of them on the device. With
+// renew, f launches kernels that change the state; without, kernels that only read vectors and codes.
 //
-// Words that don't fit go through two slots: while kernels work on the words of one, those of the other are stored and
-// the next ones loaded.
+// Words that don't fit go through two slots: while kernels work on the words of one, those of the other are
+// stored and the next ones loaded.
 func (b *trainer) eachSlot(ctx context.Context, limit int, renew bool, f func(at parts[pointer[float32]], first, words int)) error {
 	g := b.gpu
 	if !b.Streams() {

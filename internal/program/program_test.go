@@ -27,8 +27,8 @@ func pseudoHuber(r node) (node, error) {
 	return gorgonia.HadamardProd(gorgonia.NewConstant(4.0), gorgonia.Must(gorgonia.Sub(root, gorgonia.NewConstant(1.0))))
 }
 
-// Losses and their gradients are lowered to what they mean. A failure without a change of them says that Gorgonia
-// names its operations differently from the version that loss.go was written for.
+// Losses and their gradients are lowered to what they mean. A failure without a change of them says that
+// Gorgonia names its operations differently from the version that loss.go was written for.
 func TestLoss(t *testing.T) {
 	for _, test := range []struct {
 		name string
