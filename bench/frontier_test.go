@@ -25,7 +25,7 @@ func TestFrontier(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, folder := range []string{"20news-bydate", "trec", "sst2"} {
+	for _, folder := range []string{"20news-bydate", "trec", "sst2", "np-bracketing"} {
 		if err := os.RemoveAll(filepath.Join(data, folder)); err != nil {
 			t.Fatal(err)
 		}
@@ -45,6 +45,9 @@ func TestFrontier(t *testing.T) {
 	m, err := model.Open(filepath.Join(out, "B, paper, 0.5, seed 2"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if r := m.Info.Training.Recipe.(model.Paper); r.Lambda != 0.5 || r.Seed != 2 || r.Method != model.Nonnegative {
+		t.Errorf("trained with %+v", r)
 	}
 	want := fmt.Sprintf("B, paper\t0.5\t2\t%.6g\t%.6g\t", float64(m.Codes.Nonzeros())/float64(m.Codes.Rows), m.Info.Encoding.Error)
 	if !strings.Contains(string(text), want) {
