@@ -154,11 +154,7 @@ func (f *frontier) model(ctx context.Context, s *series, setting float64, seed u
 	c := s.recipe.Base()
 	c.Seed = seed
 	if s.control != "" {
-		y, err := intrusion.Standardise(f.x, c.Atoms)
-		if err != nil {
-			return nil, err
-		}
-		return y.Encode(ctx, s.control, c.Atoms, int(setting), c.Method, seed, cpu.Device{})
+		return intrusion.Encode(ctx, f.x, s.control, c.Atoms, int(setting), c.Method, seed, cpu.Device{})
 	}
 	r := s.recipe
 	if h, isPaper := r.(model.Paper); isPaper {
@@ -187,7 +183,7 @@ func (f *frontier) measure(ctx context.Context, r *result) error {
 		return err
 	}
 	scored.Rows = []eval.Row{{Results: results}}
-	c, err := f.test.Play(ctx, f.test.Codes(0, m.Codes))
+	c, err := f.test.Measure(ctx, f.test.Codes(0, m.Codes))
 	if err != nil {
 		return err
 	}

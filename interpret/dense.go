@@ -29,14 +29,3 @@ func SelectRows(s *vectors.Sparse, rows []int) *vectors.Sparse {
 	}
 	return selected
 }
-
-// Opposite returns codes with the sign of each value changed, so that what is asked about the
-// positive sides of dimensions is asked about the negative ones.
-func Opposite(s *vectors.Sparse) *vectors.Sparse {
-	o := *s
-	o.Value = make([]float32, len(s.Value))
-	for i, v := range s.Value {
-		o.Value[i] = -v
-	}
-	return &o
-}

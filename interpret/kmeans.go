@@ -104,3 +104,6 @@ func squaredDistance(x []float32, center []float64) float64 {
 	}
 	return d
 }
+
+// chunk is the number of rows that a goroutine processes at a time.
+const chunk = 256

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -201,5 +202,18 @@ func TestKMeans(t *testing.T) {
 	got := kMeans(t, twice, 3, 1)
 	if got[0] != got[2] || got[1] != got[3] || got[0] == got[1] {
 		t.Errorf("clusters of two vectors: %v", got)
+	}
+}
+
+func TestFromDense(t *testing.T) {
+	x := &vectors.Dense{Words: []string{"a", "b", "c"}, Dim: 2, Data: []float32{1, 0, 0, 0, -2, 3}}
+	got := FromDense(x)
+	want := &vectors.Sparse{Words: x.Words, CSR: vectors.CSR{Rows: 3, Cols: 2, Ptr: []int64{0, 1, 1, 3}, Index: []int32{0, 0, 1}, Value: []float32{1, -2, 3}}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	want = &vectors.Sparse{Words: []string{"c", "a"}, CSR: vectors.CSR{Rows: 2, Cols: 2, Ptr: []int64{0, 2, 3}, Index: []int32{0, 1, 0}, Value: []float32{-2, 3, 1}}}
+	if got := SelectRows(got, []int{2, 0}); !reflect.DeepEqual(got, want) {
+		t.Errorf("rows 2 and 0: %v", got)
 	}
 }

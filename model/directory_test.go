@@ -175,7 +175,7 @@ func TestForceReplaces(t *testing.T) {
 	}
 	save(t, dir, true, testModel(20, 3, 11, true))
 	// What was measured of the old model goes with it.
-	if err := os.WriteFile(filepath.Join(dir, modeldir.Coherence), []byte("{}"), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, modeldir.Intrusion), []byte("{}"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	other := testModel(5, 2, 4, false) // without mean.npy

@@ -9,7 +9,7 @@
 //	words.txt       Codes.Words, one a line, UTF-8; only if they are words
 //	texts.jsonl     Codes.Texts, a line of JSON each, with "id", "text" and the columns; only if they are texts
 //	codes.npz       Codes, as scipy.sparse.save_npz writes a CSR matrix
-//	coherence.json  what package interpret measured of the dimensions, only if asked to
+//	intrusion.json  the word intrusion accuracy of dimensions, only if it was measured
 //	labels.json     what people say that dimensions mean, only if they did
 //
 // [Open] reads one, or the .safetensors file that [Model.WriteSafetensors] writes:

@@ -93,7 +93,7 @@ func TestExploreRefuses(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
 	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
-	for name, file := range map[string]string{"named": "labels.json", "scored": "coherence.json"} {
+	for name, file := range map[string]string{"named": "labels.json", "scored": "intrusion.json"} {
 		dir.MustRun(t, "paper train in.txt --epochs 1 -o "+name)
 		dir.Write(t, name+"/"+file, []byte(`[{"dimension": 1000, "name": "a"}]`))
 	}
@@ -107,7 +107,7 @@ func TestExploreRefuses(t *testing.T) {
 		{[]string{"old", "--export", "-", "--words", "word1"}, "--export writes a file, not standard output"},
 		{[]string{"old", "old", "--export", "page.html", "--words", "word1"}, "--export writes the page of one model"},
 		{[]string{"named", "--listen", "127.0.0.1:0"}, "labels.json: no dimension 1000"},
-		{[]string{"scored", "--listen", "127.0.0.1:0"}, "coherence.json: "},
+		{[]string{"scored", "--listen", "127.0.0.1:0"}, "intrusion.json: "},
 		{[]string{"in.txt", "--listen", "127.0.0.1:0"}, "in.txt: not a model: "},
 	} {
 		code, stdout, stderr := clitest.Output(t, dir.Command(append([]string{"explore"}, tt.args...)...))

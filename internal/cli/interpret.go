@@ -13,6 +13,7 @@ import (
 
 	"overcomplete/internal/escape"
 	"overcomplete/internal/input"
+	"overcomplete/internal/lab/intrusion"
 	"overcomplete/internal/modeldir"
 	"overcomplete/interpret"
 	"overcomplete/model"
@@ -90,8 +91,8 @@ func loadLabelled(cmd *cobra.Command, path string) (*interpret.Index, interpret.
 	return x, labels, err
 }
 
-// coherenceFile returns the path of the word intrusion scores of the model at path.
-func coherenceFile(path string) (string, error) {
+// intrusionFile returns the path of the word intrusion accuracy of the model at path.
+func intrusionFile(path string) (string, error) {
 	stat, err := os.Stat(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", usageError{err}
@@ -99,34 +100,25 @@ func coherenceFile(path string) (string, error) {
 	if err != nil || !stat.IsDir() {
 		return "", usagef("%s: scores of dimensions are stored in the directory of a model, and this is none", path)
 	}
-	return filepath.Join(path, modeldir.Coherence), nil
+	return filepath.Join(path, modeldir.Intrusion), nil
 }
 
 // readAccuracy returns the word intrusion accuracy of the poles of a model with K dimensions, with
-// intruders as frequent as the top words, and the name of the vectors that found the intruders. The
-// map is nil if the accuracy wasn't measured.
+// matched intruders, and the name of the vectors that found them. The map is nil if the accuracy
+// wasn't measured.
 func readAccuracy(path string, dimensions int) (judge string, accuracy map[interpret.Pole]float64, err error) {
-	file, err := coherenceFile(path)
+	file, err := intrusionFile(path)
 	if err != nil {
 		return "", nil, err
 	}
-	c, err := interpret.ReadCoherence(file, dimensions)
+	judge, accuracy, err = intrusion.Matched(file, dimensions)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil, nil
 	}
 	if err != nil {
 		return "", nil, usageError{err}
 	}
-	accuracy = map[interpret.Pole]float64{}
-	for _, s := range c.Scores {
-		accuracy[interpret.Pole{Dimension: s.Dimension}] = s.Matched
-	}
-	if c.Negative != nil {
-		for _, s := range c.Negative.Scores {
-			accuracy[interpret.Pole{Dimension: s.Dimension, Negative: true}] = s.Matched
-		}
-	}
-	return c.Reference, accuracy, nil
+	return judge, accuracy, nil
 }
 
 // readDense reads vectors, without malformed rows if the command has the flag of addSkipBad.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"overcomplete/internal/lab/intrusion"
 	"overcomplete/internal/testonly/clitest"
-	"overcomplete/interpret"
 	"overcomplete/model"
 )
 
@@ -79,11 +79,11 @@ dimension   weight  label               words
 func TestTopBySort(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Save(t, clitest.NewModel(readableWords, [][]float32{{1, -1, 0}, {2, -2, 1}, {-1, 2, 0}, {-.5, -4, 0}, {0, 1, 0}, {0, 1, 0}}))
-	c := &interpret.Coherence{
-		Words: 6, Dimensions: 2, Scores: []interpret.Score{{Dimension: 0, Matched: .8}, {Dimension: 1, Matched: .1}},
-		Negative: &interpret.Coherence{Words: 6, Dimensions: 1, Scores: []interpret.Score{{Dimension: 1, Matched: .9}}},
+	c := &intrusion.Accuracy{
+		Scores:   []*intrusion.PoleAccuracy{{Dimension: 0, Matched: .8}, {Dimension: 1, Matched: .1}},
+		Negative: &intrusion.Accuracy{Scores: []*intrusion.PoleAccuracy{{Dimension: 1, Matched: .9}}},
 	}
-	if err := c.Save(t.Context(), dir.Path("model/coherence.json")); err != nil {
+	if err := c.Save(t.Context(), dir.Path("model/intrusion.json")); err != nil {
 		t.Fatal(err)
 	}
 	checkTable(t, dir, "top model --sort intrusion -n 2", `dimension  variance  intrusion  label                 words
@@ -136,10 +136,10 @@ func TestTopBySort(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Scores[1].Dimension = 3
-	if err := c.Save(t.Context(), dir.Path("smaller/coherence.json")); err != nil {
+	if err := c.Save(t.Context(), dir.Path("smaller/intrusion.json")); err != nil {
 		t.Fatal(err)
 	}
-	checkRefused(t, dir, "top smaller --sort intrusion", []string{"smaller/coherence.json: ", "dimension 3", "less than 3"}, dir.Tree(t))
+	checkRefused(t, dir, "top smaller --sort intrusion", []string{"smaller/intrusion.json: ", "no word intrusion accuracy of 3 dimensions"}, dir.Tree(t))
 }
 
 // Words are shown so that they can be told apart, and never as commands to the

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"reflect"
 	"slices"
@@ -16,7 +15,6 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"overcomplete/cpu"
 	"overcomplete/internal/lab/intrusion"
 	"overcomplete/internal/testonly/clitest"
 	"overcomplete/interpret"
@@ -110,19 +108,19 @@ func TestIntrusionUsage(t *testing.T) {
 		{"intrusion make X=in.txt -n 2 -o model/t.tsv", []string{"in the directory of a model"}},
 		{"intrusion score test.tsv in.txt", []string{"test.tsv: not the key"}},
 		{"intrusion score test.key.json in.txt", []string{"in.txt: no answers to this test"}},
-		{"intrusion auto model --input in.txt --reference other.txt", []string{"in.txt has 8 dimensions", "trained on vectors of 2"}},
+		{"intrusion auto model --input in.txt --reference other.txt", []string{"in.txt: wrong length of vectors for model (got 8, want 2)"}},
 		{"intrusion auto model --input other.txt --reference in.txt", []string{"no word is in all of"}},
 		{"intrusion auto model --input same.txt --reference same2.txt", []string{"same2.txt has the same vectors as same.txt"}},
 		{"intrusion auto in.txt --input in.txt --reference in.txt", []string{"in.txt: "}},
-		{"intrusion auto model --input equal.txt --reference same.txt", []string{"equal.txt: of the words that all have, the first, 2, have one vector"}},
+		{"intrusion auto model --input equal.txt --reference same.txt", []string{"equal.txt: the first 2 words that all files have share one vector"}},
 		{"intrusion auto model.safetensors --input same.txt --reference equal.txt --save", []string{"model.safetensors: scores", "directory of a model"}},
 	} {
 		checkRefused(t, dir, tt.args, tt.want, before)
 	}
 }
 
-// The figures are those of the definitions, of a model of each method: of its
-// codes, of controls from the same input, and of the input.
+// Models of both methods have the accuracies of the definition at both poles, beside controls from
+// the same input and the input itself.
 func TestIntrusionAuto(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
@@ -130,105 +128,74 @@ func TestIntrusionAuto(t *testing.T) {
 	dir.Write(t, "reference.txt", clitest.Text(reference))
 	dir.MustRun(t, "paper train in.txt -o a --epochs 5 --quiet --center")
 	dir.MustRun(t, "paper train in.txt -o b --epochs 5 --quiet --center --method B")
-	var seed uint64
-	var want []intrusion.Result
-	var scores map[string]*interpret.Coherence // of the models, with those of their dimensions
-	add := func(name, control string, codes *vectors.Sparse, err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := interpret.NewIntrusion(interpret.NewIndex(codes)).OddOneOut(t.Context(), reference, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Reference = "reference.txt"
-		if len(c.Scores) != c.Dimensions || c.Dimensions == 0 {
-			t.Errorf("%s: %d scores of %d dimensions", name, len(c.Scores), c.Dimensions)
-		}
-		if scores[name] == nil {
-			if name == "a" { // its codes have both signs
-				opposite := *codes
-				opposite.Value = slices.Clone(codes.Value)
-				for i := range opposite.Value {
-					opposite.Value[i] *= -1
-				}
-				negative, err := interpret.NewIntrusion(interpret.NewIndex(&opposite)).OddOneOut(t.Context(), reference, seed)
-				if err != nil || negative.Dimensions == 0 {
-					t.Fatal(negative, err)
-				}
-				negative.Reference = "reference.txt"
-				c.Negative = &negative
-			}
-			scores[name] = &c
-		} else {
-			c.Scores = nil
-		}
-		want = append(want, intrusion.Result{Name: name, Control: intrusion.Control(control), Coherence: c})
-	}
-
 	line := "intrusion auto a b --input in.txt --reference reference.txt"
 	before := dir.Tree(t)
 	text, stderr := dir.MustRun(t, line)
-	for _, want := range []string{"over 60 words", "\na  ", "\n  negative sides  ", "\n  random directions  ", "\n  random dictionary  ", "\n  word rows  ", "\nin.txt ", "\nguessing "} {
+	for _, want := range []string{"over 60 words", "\na  ", "\n  negative poles  ", "\n  random directions  ", "\n  random dictionary  ", "\n  word rows  ", "\nin.txt ", "\nchance "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 	if stderr != "" {
-		t.Errorf("says %s", stderr)
-	}
-	for _, seed = range []uint64{2, 1} {
-		want, scores = nil, map[string]*interpret.Coherence{}
-		for _, name := range []string{"a", "b"} {
-			m := dir.Model(t, name)
-			codes, centred := m.Codes, clitest.Vectors(60, 8)
-			m.Dictionary.Center(centred.Data, centred.Data)
-			add(name, "", codes, nil)
-			random, err := interpret.RandomProjection(t.Context(), centred, &codes.CSR, name == "b", seed)
-			add(name, "random directions", random, err)
-			y, err := intrusion.Standardise(x, 80)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, control := range []intrusion.Control{intrusion.RandomDictionary, intrusion.WordRows} {
-				encoded, err := y.Encode(t.Context(), control, 80, int(math.Round(float64(codes.Nonzeros())/60)), m.Info.Training.Recipe.Base().Method, seed, cpu.Device{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				add(name, string(control), encoded.Codes, nil)
-			}
-		}
-		add("in.txt", "", interpret.FromDense(x), nil)
-		want[len(want)-1].Scores = nil
-		for i, s := range want {
-			for _, other := range want[:i] {
-				if s.Any == other.Any && s.Matched == other.Matched {
-					t.Fatalf("%s, %s and %s, %s can't be told apart: %v", s.Name, s.Control, other.Name, other.Control, s.Coherence)
-				}
-			}
-		}
-		stdout, _ := dir.MustRun(t, fmt.Sprint(line, " --json --seed ", seed))
-		var r autoResult
-		if err := json.Unmarshal([]byte(stdout), &r); err != nil || !reflect.DeepEqual(r.Sets, want) {
-			t.Errorf("%s\nwant %+v, %v", stdout, want, err)
-		}
+		t.Errorf("standard error has %s", stderr)
 	}
 	dir.Unchanged(t, before) // without --save
-	dir.MustRun(t, line+" --save --seed 2")
-	dir.MustRun(t, line+" --save")
-	for _, name := range []string{"a", "b"} {
-		if got, err := interpret.ReadCoherence(dir.Path(name+"/coherence.json"), 80); err != nil || !reflect.DeepEqual(got, scores[name]) {
-			t.Errorf("%s: saved %+v, %v, want %+v", name, got, err, scores[name])
+	test, err := intrusion.NewTest(x, reference, x.Words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	test.Name, test.Seed = "reference.txt", 2
+	measure := func(codes *vectors.Sparse) *intrusion.Accuracy {
+		a, err := test.Measure(t.Context(), codes)
+		if err != nil || a.Dimensions == 0 || len(a.Scores) != a.Dimensions {
+			t.Fatal(a, err)
 		}
+		return a
+	}
+	stdout, _ := dir.MustRun(t, line+" --save --json --seed 2")
+	var r autoResult
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || len(r.Sets) != 9 {
+		t.Fatalf("%s: %v", stdout, err)
+	}
+	want := map[string]*intrusion.Accuracy{"in.txt": measure(interpret.FromDense(x))}
+	want["in.txt"].Scores = nil
+	for _, name := range []string{"a", "b"} {
+		codes := dir.Model(t, name).Codes
+		want[name] = measure(codes)
+		if name == "a" { // signed
+			for i := range codes.Value {
+				codes.Value[i] *= -1
+			}
+			want[name].Negative = measure(codes)
+		}
+		_, accuracy, err := intrusion.Matched(dir.Path(name+"/intrusion.json"), 80)
+		if err != nil || accuracy[interpret.Pole{Dimension: want[name].Scores[0].Dimension}] != want[name].Scores[0].Matched {
+			t.Errorf("%s: saved %v, %v", name, accuracy, err)
+		}
+	}
+	controls := map[string][]intrusion.Control{}
+	for i, s := range r.Sets {
+		if s.Control != "" {
+			controls[s.Name] = append(controls[s.Name], s.Control)
+		} else if !reflect.DeepEqual(s.Accuracy, want[s.Name]) {
+			t.Errorf("%s: %+v\nwant %+v", s.Name, s.Accuracy, want[s.Name])
+		}
+		for _, other := range r.Sets[:i] {
+			if s.Any == other.Any && s.Matched == other.Matched {
+				t.Errorf("%s, %s and %s, %s can't be told apart", s.Name, s.Control, other.Name, other.Control)
+			}
+		}
+	}
+	if all := intrusion.Controls; !reflect.DeepEqual(controls, map[string][]intrusion.Control{"a": all, "b": all}) {
+		t.Errorf("controls are %v", controls)
 	}
 	dir.Write(t, "copy.txt", append(clitest.Text(x), clitest.Text(&vectors.Dense{Words: []string{"more"}, Dim: 8, Data: make([]float32, 8)})...))
 	if _, stderr := dir.MustRun(t, "intrusion auto a --input copy.txt --reference reference.txt"); !strings.Contains(stderr, "warning: a was trained on another file, in.txt, than copy.txt") {
-		t.Errorf("says %s", stderr)
+		t.Errorf("standard error has %s", stderr)
 	}
-	// A model that is replaced takes its scores along.
+	// A model that is replaced takes its accuracy along.
 	dir.MustRun(t, "paper train in.txt -o a --epochs 5 --quiet --force")
-	if _, err := os.Stat(dir.Path("a/coherence.json")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the new model has the old one's scores: %v", err)
+	if _, err := os.Stat(dir.Path("a/intrusion.json")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the new model has the accuracy of the old one: %v", err)
 	}
 }

@@ -25,7 +25,7 @@ const (
 	Codes      = "codes.npz"
 	Dictionary = "dictionary.npy"
 	Mean       = "mean.npy"
-	Coherence  = "coherence.json"
+	Intrusion  = "intrusion.json"
 	Labels     = "labels.json"
 
 	State    = "state" // the directory of a checkpoint's state
@@ -121,7 +121,7 @@ func checkReplaceable(dir string) error {
 	if json.Unmarshal(data, &info) != nil || info.Format < 1 {
 		return errors.New("is neither empty nor a model, so it is not replaced")
 	}
-	known := []string{Info, Words, Texts, Codes, Dictionary, Mean, Coherence}
+	known := []string{Info, Words, Texts, Codes, Dictionary, Mean, Intrusion}
 	for _, e := range entries {
 		switch {
 		case e.Name() == Labels:

@@ -68,7 +68,7 @@ var faultCases = []faultCase{
 	{args: "explore labelled --export new --dimensions 3", outputs: "new"},
 	{args: "intrusion make X=old Y=in.txt -n 2 -o new.tsv", outputs: "new.tsv new.html new.key.json"},
 	{args: "intrusion score test.key.json test.tsv"},
-	{args: "intrusion auto old --input in.txt --reference reference.txt --save", outputs: "old/coherence.json"},
+	{args: "intrusion auto old --input in.txt --reference reference.txt --save", outputs: "old/intrusion.json"},
 	{args: "labels old"},
 	{args: "labels old --import labels.tsv", outputs: "old/labels.json"},
 	{args: "compare old word1 word2"},

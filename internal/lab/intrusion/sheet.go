@@ -28,13 +28,13 @@ type Question struct {
 // Draw returns a question for each of the n dimensions of the highest variance, or for all that are
 // live if those are fewer.
 func Draw(x *interpret.Index, n int, condition string, rng *rand.Rand) []Question {
-	t := interpret.NewIntrusion(x)
-	live := t.Dimensions()
+	q := newQuestions(x)
+	live := q.live()
 	questions := make([]Question, min(n, len(live)))
 	for i := range questions {
-		instance := t.Draw(live[i], rng)
-		questions[i] = Question{Intruder: instance.Intruder, Condition: condition, Dimension: live[i]}
-		for j, row := range instance.Rows {
+		it := q.pool(live[i]).draw(rng)
+		questions[i] = Question{Intruder: it.intruder, Condition: condition, Dimension: live[i]}
+		for j, row := range it.rows {
 			questions[i].Words[j] = x.Codes.Words[row]
 		}
 	}

@@ -132,7 +132,7 @@ func (e *Experiments) intrusion(ctx context.Context, b *strings.Builder, a, bina
 	e.Test.Seed = 1
 	rows := table.Table{{"", "dimensions", "word intrusion accuracy, % ↑", "95 % interval"}}
 	for i, codes := range []*vectors.Sparse{interpret.FromDense(e.X), a, binary} {
-		c, err := e.Test.Play(ctx, e.Test.Codes(0, codes))
+		c, err := e.Test.Measure(ctx, e.Test.Codes(0, codes))
 		if err != nil {
 			return err
 		}

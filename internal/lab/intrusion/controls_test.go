@@ -1,8 +1,10 @@
 package intrusion
 
 import (
+	"cmp"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -44,21 +46,21 @@ func TestControls(t *testing.T) {
 			few.Row(i + 9)[j] = -v
 		}
 	}
-	spread, err := Standardise(few, atoms)
+	spread, _, err := standardise(few, atoms)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := rowAtoms(spread.Dense, atoms, 1); d.Len() != 18 {
+	if d := rowAtoms(spread, atoms, 1); d.Len() != 18 {
 		t.Errorf("%d atoms of 18 words", d.Len())
 	}
 
-	unit, err := Standardise(x, atoms)
-	if err != nil || math.Abs(unit.norm-scale) > 1e-9*scale {
-		t.Fatalf("the norm is %v, want %v: %v", unit.norm, scale, err)
+	unit, norm, err := standardise(x, atoms)
+	if err != nil || math.Abs(norm-scale) > 1e-9*scale {
+		t.Fatalf("the norm is %v, want %v: %v", norm, scale, err)
 	}
 	for _, method := range []model.Method{model.Signed, model.Nonnegative} {
-		for name, d := range map[Control]model.Dictionary{WordRows: rowAtoms(unit.Dense, atoms, 1), RandomDictionary: randomAtoms(atoms, dim, 1)} {
-			got, err := unit.Encode(t.Context(), name, atoms, most, method, 1, cpu.Device{})
+		for name, d := range map[Control]model.Dictionary{WordRows: rowAtoms(unit, atoms, 1), RandomDictionary: randomAtoms(atoms, dim, 1)} {
+			got, err := Encode(t.Context(), x, name, atoms, most, method, 1, cpu.Device{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +113,7 @@ func TestControls(t *testing.T) {
 			many.Row(i)[j] += 1000
 		}
 	}
-	centred, err := Standardise(many, 2)
+	centred, _, err := standardise(many, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +123,7 @@ func TestControls(t *testing.T) {
 		}
 	}
 	for seed := range uint64(20) { // of the others each atom would be the same, nearly
-		product, d := 0.0, rowAtoms(centred.Dense, 2, seed)
+		product, d := 0.0, rowAtoms(centred, 2, seed)
 		for j, v := range d.Atom(0) {
 			product += float64(v) * float64(d.Atom(1)[j])
 		}
@@ -132,19 +134,77 @@ func TestControls(t *testing.T) {
 	for i := range 40 {
 		copy(many.Row(i), many.Row(0))
 	}
-	if _, err := Standardise(many, 2); !errors.Is(err, train.ErrAllSame) {
+	if _, _, err := standardise(many, 2); !errors.Is(err, train.ErrAllSame) {
 		t.Error("frequent words that are equal can be told apart")
 	}
 	if a, b := randomAtoms(5, 3, 1), randomAtoms(5, 3, 2); slices.Equal(a.Atoms, b.Atoms) {
 		t.Error("the same random atoms with another seed")
 	}
-	if a, b := rowAtoms(unit.Dense, 5, 1), rowAtoms(unit.Dense, 5, 2); slices.Equal(a.Atoms, b.Atoms) {
+	if a, b := rowAtoms(unit, 5, 1), rowAtoms(unit, 5, 2); slices.Equal(a.Atoms, b.Atoms) {
 		t.Error("the same words with another seed")
 	}
 	for _, n := range []int{2, 49, 98, 103} { // of some, 1/n times their sum is another vector
 		equal := &vectors.Dense{Words: make([]string, n), Dim: 2, Data: slices.Repeat([]float32{.1, 2}, n)}
-		if _, err := Standardise(equal, 5); !errors.Is(err, train.ErrAllSame) {
+		if _, _, err := standardise(equal, 5); !errors.Is(err, train.ErrAllSame) {
 			t.Errorf("%d equal vectors can be told apart", n)
+		}
+	}
+}
+
+// Against the whole product, sorted.
+func TestRandomProjection(t *testing.T) {
+	const rows, dim, cols = 100, 7, 50
+	codes := randomCodes(1, rows, cols, .2)
+	x := &vectors.Dense{Words: codes.Words, Dim: dim, Data: make([]float32, rows*dim)}
+	rng := rand.New(rand.NewPCG(9, 9))
+	for i := range x.Data {
+		x.Data[i] = float32(rng.NormFloat64())
+	}
+	for _, nonnegative := range []bool{false, true} {
+		got, err := projectRandomly(t.Context(), x, &codes.CSR, nonnegative, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := got.Validate(); err != nil || !slices.Equal(got.Words, x.Words) {
+			t.Fatalf("%d words, error %v", len(got.Words), err)
+		}
+		directions := make([]float64, dim*cols)
+		draws := rand.New(rand.NewPCG(5, 0))
+		for i := range directions {
+			directions[i] = draws.NormFloat64()
+		}
+		for i := range rows {
+			var products []float64
+			for k := range cols {
+				p := 0.0
+				for l, v := range x.Row(i) {
+					p += float64(v) * directions[l*cols+k]
+				}
+				products = append(products, p)
+			}
+			size := func(k int) float64 {
+				if nonnegative {
+					return products[k]
+				}
+				return math.Abs(products[k])
+			}
+			order := make([]int32, cols)
+			for k := range order {
+				order[k] = int32(k)
+			}
+			slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(size(int(b)), size(int(a))) })
+			want := order[:codes.Ptr[i+1]-codes.Ptr[i]]
+			want = slices.DeleteFunc(want, func(k int32) bool { return size(int(k)) <= 0 })
+			slices.Sort(want)
+			index, value := got.Row(i)
+			if !slices.Equal(index, want) {
+				t.Fatalf("row %d: %v, want %v", i, index, want)
+			}
+			for j, k := range index {
+				if math.Abs(float64(value[j])-products[k]) > 1e-4 { // float32
+					t.Fatalf("row %d, column %d: %v, want %v", i, k, value[j], products[k])
+				}
+			}
 		}
 	}
 }

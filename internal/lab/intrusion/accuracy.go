@@ -1,0 +1,222 @@
+package intrusion
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
+	"overcomplete/internal/atomicfile"
+	"overcomplete/internal/input"
+	"overcomplete/internal/parallel"
+	"overcomplete/interpret"
+	"overcomplete/vectors"
+)
+
+// Accuracy is the word intrusion accuracy of the positive poles of dimensions, judged by reference
+// vectors: the share of questions whose intruder they find. Chance is one in five.
+type Accuracy struct {
+	Reference  string          `json:"reference,omitempty"` // name of the file of the reference vectors
+	Words      int             `json:"words"`               // number of words in the test
+	Seed       uint64          `json:"seed"`
+	Dimensions int             `json:"dimensions"`         // number of live dimensions
+	Any        Estimate        `json:"any"`                // all intruders are equally likely
+	Matched    Estimate        `json:"matched"`            // intruders are about as frequent as the top words
+	Quarters   []Estimate      `json:"quarters,omitempty"` // see PoleAccuracy; none if no dimension has quarters
+	Quartered  int             `json:"quartered"`          // number of dimensions with quarters
+	Scores     []*PoleAccuracy `json:"scores,omitempty"`   // of the live dimensions, in increasing order
+	Negative   *Accuracy       `json:"negative,omitempty"` // of the negative poles; nil if codes are nonnegative
+}
+
+// PoleAccuracy is the accuracy of one pole of a dimension.
+type PoleAccuracy struct {
+	Dimension int     `json:"dimension"`
+	Any       float64 `json:"any"`
+	Matched   float64 `json:"matched"`
+
+	// Quarters are the accuracies for words of each quarter of the values at the pole, the largest
+	// values first. There are none if there are too few words.
+	Quarters []float64 `json:"quarters,omitempty"`
+}
+
+// Estimate is a mean over dimensions with its 95 % confidence interval.
+type Estimate struct {
+	Mean float64 `json:"mean"`
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// Numbers of questions about a dimension, and of samples of the bootstrap.
+const (
+	questionsOfKind    = 10 // with any intruders, and with matched ones
+	questionsOfQuarter = 5
+	resamples          = 2000
+)
+
+// measure returns the accuracy of codes, V×K, judged by the reference vectors of the same words. The
+// answer to a question is the word whose mean cosine with the other four is the smallest, once the
+// mean of the reference is subtracted: it tells words apart by little but their frequency.
+//
+// There are ten questions about each live dimension with any intruder and ten with matched ones,
+// which assume that rows are in the order of frequency. Five questions about each quarter of the
+// positive values combine four words of the quarter with a matched word of value 0. The intervals
+// are those of a bootstrap over dimensions.
+func measure(ctx context.Context, codes *vectors.Sparse, reference *vectors.Dense, seed uint64) (*Accuracy, error) {
+	questions, judge := newQuestions(interpret.NewIndex(codes)), newJudge(reference)
+	scores := make([]*PoleAccuracy, codes.Cols)
+	random := make([]*rand.Rand, len(scores)) // of each dimension, so that their order doesn't matter
+	seeds := rand.NewPCG(seed, 0)
+	for k := range random {
+		random[k] = rand.New(rand.NewPCG(seeds.Uint64(), seeds.Uint64()))
+	}
+	err := parallel.Each(ctx, len(scores), func(k int) {
+		p := questions.pool(k)
+		if p == nil {
+			return
+		}
+		accuracy := func(n int, draw func(*rand.Rand) instance) float64 {
+			found := 0
+			for range n {
+				if it := draw(random[k]); judge.oddOneOut(it.rows) == it.intruder {
+					found++
+				}
+			}
+			return float64(found) / float64(n)
+		}
+		scores[k] = &PoleAccuracy{Dimension: k, Any: accuracy(questionsOfKind, p.draw), Matched: accuracy(questionsOfKind, p.drawMatched)}
+		for _, q := range questions.quarters(k) {
+			scores[k].Quarters = append(scores[k].Quarters, accuracy(questionsOfQuarter, q.draw))
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	a := &Accuracy{Words: reference.Len(), Seed: seed}
+	var anyone, matched []float64
+	var quartered [quarters][]float64
+	for _, s := range scores {
+		if s == nil {
+			continue
+		}
+		a.Scores, anyone, matched = append(a.Scores, s), append(anyone, s.Any), append(matched, s.Matched)
+		for q, share := range s.Quarters {
+			quartered[q] = append(quartered[q], share)
+		}
+	}
+	a.Dimensions, a.Any, a.Matched = len(a.Scores), bootstrap(anyone, seed), bootstrap(matched, seed)
+	if a.Quartered = len(quartered[0]); a.Quartered > 0 {
+		for _, shares := range quartered {
+			a.Quarters = append(a.Quarters, bootstrap(shares, seed))
+		}
+	}
+	return a, nil
+}
+
+// A judge answers questions by vectors minus their mean.
+type judge struct {
+	*vectors.Dense
+	mean, norms []float64
+}
+
+func newJudge(x *vectors.Dense) *judge {
+	j := &judge{x, make([]float64, x.Dim), make([]float64, x.Len())}
+	for i := range x.Len() {
+		for l, v := range x.Row(i) {
+			j.mean[l] += float64(v)
+		}
+	}
+	for l := range j.mean {
+		j.mean[l] /= float64(x.Len()) // exact for equal vectors
+	}
+	for i := range j.norms {
+		j.norms[i] = math.Sqrt(j.dot(i, i))
+	}
+	return j
+}
+
+// oddOneOut returns the index of the word with the smallest sum of cosines to the others. Cosines
+// with zero vectors are 0.
+func (j *judge) oddOneOut(rows [5]int) int {
+	sums := make([]float64, len(rows))
+	for a, i := range rows {
+		for b, k := range rows[:a] {
+			if j.norms[i] > 0 && j.norms[k] > 0 {
+				cosine := j.dot(i, k) / j.norms[i] / j.norms[k]
+				sums[a] += cosine
+				sums[b] += cosine
+			}
+		}
+	}
+	return floats.MinIdx(sums)
+}
+
+// dot returns the product of two rows minus the mean.
+func (j *judge) dot(i, k int) float64 {
+	x, y := j.Row(i), j.Row(k)
+	sum := 0.0
+	for l, m := range j.mean {
+		sum += (float64(x[l]) - m) * (float64(y[l]) - m)
+	}
+	return sum
+}
+
+// bootstrap returns the mean of a sample, and percentiles of the means of samples drawn from it with
+// replacement.
+func bootstrap(sample []float64, seed uint64) Estimate {
+	if len(sample) == 0 {
+		return Estimate{}
+	}
+	rng := rand.New(rand.NewPCG(seed, 0))
+	means := make([]float64, resamples)
+	for b := range means {
+		for range sample {
+			means[b] += sample[rng.IntN(len(sample))]
+		}
+		means[b] /= float64(len(sample))
+	}
+	slices.Sort(means)
+	return Estimate{
+		Mean: stat.Mean(sample, nil),
+		Low:  stat.Quantile(.025, stat.LinInterp, means, nil),
+		High: stat.Quantile(.975, stat.LinInterp, means, nil),
+	}
+}
+
+// Save writes a as a file, which replaces an existing one atomically.
+func (a *Accuracy) Save(ctx context.Context, path string) error {
+	return atomicfile.WriteFile(ctx, path, true, func(w io.Writer) error { return json.NewEncoder(w).Encode(a) })
+}
+
+// Matched reads the word intrusion accuracy of each pole of a model with K dimensions, with matched
+// intruders, from a file that [Accuracy.Save] wrote, and the name of the reference vectors. It is
+// an error if the file has scores of other dimensions, or that are not shares.
+func Matched(path string, dimensions int) (reference string, accuracy map[interpret.Pole]float64, err error) {
+	const maxBytes = 1 << 26 // the scores of 100,000 dimensions take less
+	data, err := input.ReadRegular(path, maxBytes)
+	if err != nil {
+		return "", nil, err
+	}
+	var positive Accuracy
+	if err := json.Unmarshal(data, &positive); err != nil {
+		return "", nil, fmt.Errorf("%s: %.200v", path, err)
+	}
+	accuracy = map[interpret.Pole]float64{}
+	for negative, a := range map[bool]*Accuracy{false: &positive, true: positive.Negative} {
+		if a == nil {
+			continue
+		}
+		for _, s := range a.Scores {
+			if s == nil || s.Dimension < 0 || s.Dimension >= dimensions || !(s.Matched >= 0 && s.Matched <= 1) {
+				return "", nil, fmt.Errorf("%s: no word intrusion accuracy of %d dimensions", path, dimensions)
+			}
+			accuracy[interpret.Pole{Dimension: s.Dimension, Negative: negative}] = s.Matched
+		}
+	}
+	return positive.Reference, accuracy, nil
+}

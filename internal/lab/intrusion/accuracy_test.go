@@ -1,0 +1,202 @@
+package intrusion
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"overcomplete/interpret"
+	"overcomplete/vectors"
+)
+
+func mustMeasure(t *testing.T, codes *vectors.Sparse, reference *vectors.Dense) *Accuracy {
+	t.Helper()
+	a, err := measure(t.Context(), codes, reference, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestMeasure(t *testing.T) {
+	// Dimension k belongs to the words k, k+200, …; so does a direction of the
+	// reference, beside a vector that all words share. Vectors are of any length. Words
+	// without a dimension have the opposite ones, so that what is shared is the mean.
+	const words, dimensions, shared = 4000, 200, 1000
+	s := newCodes(2*words, dimensions)
+	same := &vectors.Dense{Words: s.Words, Dim: dimensions, Data: slices.Repeat([]float32{shared}, 2*words*dimensions)}
+	other := &vectors.Dense{Words: s.Words, Dim: 10}
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range words {
+		s.Index, s.Value = append(s.Index, int32(i%dimensions)), append(s.Value, 1+rng.Float32())
+		s.Ptr = append(s.Ptr, int64(i+1))
+		length := float32(math.Pow(100, rng.Float64()))
+		same.Row(i)[i%dimensions] += length
+		same.Row(i + words)[i%dimensions] -= length
+	}
+	for range words {
+		s.Ptr = append(s.Ptr, int64(words))
+	}
+	for range 2 * words * other.Dim {
+		other.Data = append(other.Data, float32(rng.NormFloat64()))
+	}
+	one := Estimate{1, 1, 1}
+	if got := mustMeasure(t, s, same); got.Dimensions != dimensions || got.Any != one || got.Matched != one {
+		t.Errorf("where dimensions are directions of the reference: %v", got)
+	}
+	// 2000 guesses, 10 of which share their four words: a standard deviation of at
+	// most √(.16/200) = .028. The bound is four of them, so that no guess at all fails.
+	got := mustMeasure(t, s, other)
+	for _, e := range []Estimate{got.Any, got.Matched} {
+		if math.Abs(e.Mean-.2) > .113 || e.Low > e.Mean || e.High < e.Mean || e.Low == e.High {
+			t.Errorf("by guessing: %v", e)
+		}
+	}
+	if again := mustMeasure(t, s, other); !reflect.DeepEqual(again, got) {
+		t.Errorf("again: %v, not %v", again, got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := measure(ctx, s, other, 1); err != context.Canceled {
+		t.Errorf("interrupted: %v", err)
+	}
+}
+
+// In the reference, the words of one quarter of each dimension have the dimension's
+// direction, and all others are zeros: in that quarter every intruder is found, and in
+// the others the first of five words, which are alike, is taken for it. Words without a
+// dimension have the opposite directions, so that the mean is zero.
+func TestMeasureQuarters(t *testing.T) {
+	const dimensions, each, words = 50, 40, 50 * 40
+	s := newCodes(2*words, dimensions)
+	rank := func(i int) int { return i / dimensions * 7 % each } // of a word in its dimension
+	for i := range words {
+		s.Index, s.Value = append(s.Index, int32(i%dimensions)), append(s.Value, float32(each-rank(i)))
+		s.Ptr = append(s.Ptr, int64(i+1))
+	}
+	for range words {
+		s.Ptr = append(s.Ptr, words)
+	}
+	one := Estimate{1, 1, 1}
+	for quarter := range 4 {
+		reference := &vectors.Dense{Words: s.Words, Dim: dimensions, Data: make([]float32, s.Rows*dimensions)}
+		for i := range words {
+			if rank(i)/(each/4) == quarter {
+				reference.Row(i)[i%dimensions], reference.Row(i + words)[i%dimensions] = 3, -3
+			}
+		}
+		got := mustMeasure(t, s, reference)
+		if got.Words != s.Rows || got.Seed != 1 || got.Dimensions != dimensions || got.Quartered != dimensions || len(got.Scores) != dimensions || len(got.Quarters) != 4 {
+			t.Fatalf("quarter %d: %+v", quarter, got)
+		}
+		for q, e := range got.Quarters {
+			// Of 250 guesses the standard deviation is √(.16/250) = .025.
+			if q == quarter && e != one || q != quarter && (math.Abs(e.Mean-.2) > .1 || e.Low >= e.Mean || e.High <= e.Mean) {
+				t.Errorf("quarter %d as it is asked about quarter %d: %v", quarter, q, e)
+			}
+		}
+		// The means are those of the dimensions.
+		var sums [6]float64
+		for k, score := range got.Scores {
+			if score.Dimension != k || score.Quarters[quarter] != 1 {
+				t.Fatalf("quarter %d: dimension %d: %+v", quarter, k, score)
+			}
+			for j, share := range append([]float64{score.Any, score.Matched}, score.Quarters...) {
+				sums[j] += share / dimensions
+			}
+		}
+		for j, e := range append([]Estimate{got.Any, got.Matched}, got.Quarters...) {
+			if math.Abs(e.Mean-sums[j]) > 1e-9 {
+				t.Errorf("quarter %d: mean %d is %v, of the dimensions %v", quarter, j, e.Mean, sums[j])
+			}
+		}
+		if found := got.Any == one; found != (quarter == 0) {
+			t.Errorf("quarter %d: top words: %v", quarter, got.Any)
+		}
+	}
+	if got := mustMeasure(t, randomCodes(3, 100, 10, 1), &vectors.Dense{Words: make([]string, 100), Dim: 1, Data: make([]float32, 100)}); got.Dimensions != 10 || got.Quarters != nil || got.Quartered != 0 || got.Scores[0].Quarters != nil {
+		t.Errorf("without words that are inactive: %+v", got)
+	}
+}
+
+// Words come in ten bands of frequency, and in the reference a word has its band's
+// direction. The top words of a dimension, from the middle of its band, have
+// directions of their own besides: an intruder of the same band is nearer to them
+// than they are to each other and never found, one of another band always is.
+func TestMeasureMatched(t *testing.T) {
+	const bands, each = 10, 40
+	s := newCodes(bands*each, bands+bands*each/3)
+	reference := &vectors.Dense{Words: s.Words, Dim: bands + 4, Data: make([]float32, s.Rows*(bands+4))}
+	others := 0
+	for i := range s.Rows {
+		band, place := i/each, i%each-18
+		k := int32(band)
+		reference.Row(i)[band] = 1
+		if 0 <= place && place < 4 {
+			reference.Row(i)[bands+place] = .5
+		} else { // dimensions of three words, which make them intruders
+			k = int32(bands + others/3)
+			others++
+		}
+		s.Index, s.Value, s.Ptr = append(s.Index, k), append(s.Value, 1), append(s.Ptr, int64(i+1))
+	}
+	got := mustMeasure(t, s, reference)
+	// Of the 396 intruders of a dimension, 360 are of another band: a standard
+	// deviation of √(.09·.91/100) = .03 for 100 draws.
+	if got.Dimensions != bands || math.Abs(got.Any.Mean-360./396) > .12 || got.Matched != (Estimate{}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A bootstrap's interval for a mean is that of the normal distribution, nearly.
+func TestBootstrap(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	sample := make([]float64, 900)
+	sum, squares := 0.0, 0.0
+	for i := range sample {
+		sample[i] = float64(rng.IntN(11)) / 10
+		sum, squares = sum+sample[i], squares+sample[i]*sample[i]
+	}
+	mean := sum / 900
+	half := 1.96 * math.Sqrt((squares/900-mean*mean)/900)
+	got := bootstrap(sample, 1)
+	// The percentiles of 2,000 resamples have a standard error of 0.06 of the half width.
+	if math.Abs(got.Mean-mean) > 1e-12 || math.Abs(got.Low-(mean-half)) > .25*half || math.Abs(got.High-(mean+half)) > .25*half {
+		t.Errorf("%v, want %v ± %v", got, mean, half)
+	}
+	if got := bootstrap(nil, 1); got != (Estimate{}) {
+		t.Errorf("of nothing: %v", got)
+	}
+}
+
+func TestMatched(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "intrusion.json")
+	if _, _, err := Matched(path, 3); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	a := &Accuracy{
+		Reference: "r.txt", Scores: []*PoleAccuracy{{Dimension: 0, Any: .1, Matched: .5}, {Dimension: 2, Matched: 1}},
+		Negative: &Accuracy{Scores: []*PoleAccuracy{{Dimension: 2, Matched: .25}}},
+	}
+	if err := a.Save(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	want := map[interpret.Pole]float64{{Dimension: 0}: .5, {Dimension: 2}: 1, {Dimension: 2, Negative: true}: .25}
+	if reference, got, err := Matched(path, 3); reference != "r.txt" || !maps.Equal(got, want) || err != nil {
+		t.Errorf("%s: %v, %v", reference, got, err)
+	}
+	for _, bad := range []string{`[]`, `{"words": 1e999999}`, `{"scores": [null]}`, `{"scores": [{"dimension": 3}]}`, `{"scores": [{"dimension": -1}]}`, `{"negative": {"scores": [{"matched": 1.1}]}}`} {
+		path := write(t, bad)
+		if _, _, err := Matched(path, 3); err == nil || !strings.HasPrefix(err.Error(), path+": ") {
+			t.Errorf("%s: error %v", bad, err)
+		}
+	}
+}

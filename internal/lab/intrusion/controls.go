@@ -1,0 +1,178 @@
+package intrusion
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"overcomplete/encode"
+	"overcomplete/internal/parallel"
+	"overcomplete/model"
+	"overcomplete/train"
+	"overcomplete/vectors"
+)
+
+// A Control is a kind of codes without any training.
+type Control string
+
+const (
+	// RandomDirections are projections of the dense vectors on random directions, with as many
+	// nonzeros for each word as the model.
+	RandomDirections Control = "random directions"
+	// RandomDictionary are early-stopped codes, as sparse as the model's, with atoms of random
+	// directions.
+	RandomDictionary Control = "random dictionary"
+	// WordRows are the same with random frequent words for atoms: as many as the model has atoms, or
+	// all.
+	WordRows Control = "word rows"
+)
+
+// Controls lists all controls.
+var Controls = []Control{RandomDirections, RandomDictionary, WordRows}
+
+// controlLambda is the λ of controls, for vectors with a mean squared norm of 1. It leaves more
+// nonzeros than are kept, and no dead atoms.
+const controlLambda = 0.04
+
+// Encode returns early-stopped codes of x, V×L, with the dictionary of a control, [RandomDictionary]
+// or [WordRows]: K atoms, or fewer of a small vocabulary, with the sign of a method and at most n
+// nonzeros per row. The error is [train.ErrAllSame] if all frequent words have one vector.
+func Encode(ctx context.Context, x *vectors.Dense, control Control, atoms, n int, method model.Method, seed uint64, device encode.Device) (*model.Model, error) {
+	y, norm, err := standardise(x, atoms)
+	if err != nil {
+		return nil, err
+	}
+	d := randomAtoms(atoms, y.Dim, seed)
+	if control == WordRows {
+		d = rowAtoms(y, atoms, seed)
+	}
+	m, err := encode.Model(ctx, &model.Model{Dictionary: d}, y, device, encode.Options{
+		Lambda: controlLambda, Nonnegative: method == model.Nonnegative, Steps: encode.DefaultSteps, Nonzeros: n,
+	})
+	if err != nil {
+		return nil, err
+	}
+	m.Info.Encoding.Error *= norm * norm
+	return m, nil
+}
+
+// standardise returns x minus the mean of the frequent words for K atoms, divided by the root mean
+// square norm, which it returns too.
+func standardise(x *vectors.Dense, atoms int) (*vectors.Dense, float64, error) {
+	frequent := train.Frequent(x, atoms)
+	mean := frequent.Mean()
+	const rounding = 1e-12 // of squares of numbers with a relative error of 1e-7
+	if squares, uncentred := squaresAbout(frequent, mean); !(squares > rounding*uncentred) {
+		return nil, 0, train.ErrAllSame
+	}
+	squares, _ := squaresAbout(x, mean)
+	norm := math.Sqrt(squares / float64(x.Len()))
+	y := &vectors.Dense{Words: x.Words, Dim: x.Dim, Data: make([]float32, len(x.Data))}
+	for i := range y.Len() {
+		for j, v := range x.Row(i) {
+			y.Row(i)[j] = float32((float64(v) - float64(mean[j])) / norm)
+		}
+	}
+	return y, norm, nil
+}
+
+// squaresAbout returns the sums of squares of x minus a mean, and of x.
+func squaresAbout(x *vectors.Dense, mean []float32) (squares, uncentred float64) {
+	for i := range x.Len() {
+		for j, v := range x.Row(i) {
+			y := float64(v) - float64(mean[j])
+			squares += y * y
+			uncentred += float64(v) * float64(v)
+		}
+	}
+	return squares, uncentred
+}
+
+// randomAtoms returns a dictionary of K random directions of norm 1.
+func randomAtoms(atoms, dim int, seed uint64) model.Dictionary {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	d := model.Dictionary{Dim: dim, Atoms: make([]float32, atoms*dim)}
+	for i := range d.Atoms {
+		d.Atoms[i] = float32(rng.NormFloat64())
+	}
+	for k := range atoms {
+		normalise(d.Atom(k))
+	}
+	return d
+}
+
+// rowAtoms returns a dictionary of up to K random frequent rows of y that are not 0, with norm 1.
+func rowAtoms(y *vectors.Dense, atoms int, seed uint64) model.Dictionary {
+	y = train.Frequent(y, atoms)
+	d := model.Dictionary{Dim: y.Dim}
+	for _, i := range rand.New(rand.NewPCG(seed, 2)).Perm(y.Len()) {
+		if d.Len() == atoms {
+			break
+		}
+		d.Atoms = append(d.Atoms, y.Row(i)...)
+		if !normalise(d.Atom(d.Len() - 1)) {
+			d.Atoms = d.Atoms[:len(d.Atoms)-y.Dim]
+		}
+	}
+	return d
+}
+
+// normalise scales v to norm 1, and reports whether v isn't 0.
+func normalise(v []float32) bool {
+	squares := 0.0
+	for _, x := range v {
+		squares += float64(x) * float64(x)
+	}
+	if squares == 0 {
+		return false
+	}
+	for j, x := range v {
+		v[j] = float32(float64(x) / math.Sqrt(squares))
+	}
+	return true
+}
+
+// projectRandomly returns the products of x, V×L, and a random L×K matrix. Each row keeps as many
+// values as the same row of codes, V×K, has nonzeros: the largest absolute values, or the largest
+// positive ones if nonnegative.
+func projectRandomly(ctx context.Context, x *vectors.Dense, codes *vectors.CSR, nonnegative bool, seed uint64) (*vectors.Sparse, error) {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	directions := blas32.General{Rows: x.Dim, Cols: codes.Cols, Stride: codes.Cols, Data: make([]float32, x.Dim*codes.Cols)}
+	for i := range directions.Data {
+		directions.Data[i] = float32(rng.NormFloat64())
+	}
+	size := func(v float32) float32 {
+		if nonnegative {
+			return max(v, 0)
+		}
+		return max(v, -v)
+	}
+	index, value := make([][]int32, x.Len()), make([][]float32, x.Len())
+	err := parallel.Each(ctx, x.Len(), func(i int) {
+		product := make([]float32, codes.Cols)
+		blas32.Gemv(blas.Trans, 1, directions, blas32.Vector{N: x.Dim, Inc: 1, Data: x.Row(i)}, 0, blas32.Vector{N: codes.Cols, Inc: 1, Data: product})
+		sizes := make([]float32, codes.Cols)
+		for k, v := range product {
+			sizes[k] = size(v)
+		}
+		slices.Sort(sizes)
+		n := int(codes.Ptr[i+1] - codes.Ptr[i])
+		for k, v := range product {
+			if s := size(v); n > 0 && s > 0 && s >= sizes[len(sizes)-n] {
+				index[i], value[i] = append(index[i], int32(k)), append(value[i], v)
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	projected := &vectors.Sparse{Words: x.Words, Texts: x.Texts, CSR: vectors.CSR{Cols: codes.Cols, Ptr: make([]int64, 1, codes.Rows+1)}}
+	for i := range index {
+		projected.AppendRow(index[i], value[i])
+	}
+	return projected, nil
+}

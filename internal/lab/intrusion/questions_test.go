@@ -1,0 +1,269 @@
+package intrusion
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"overcomplete/interpret"
+	"overcomplete/vectors"
+)
+
+func newCodes(rows, cols int) *vectors.Sparse {
+	s := &vectors.Sparse{CSR: vectors.CSR{Rows: rows, Cols: cols, Ptr: []int64{0}}}
+	for i := range rows {
+		s.Words = append(s.Words, fmt.Sprint("word", i))
+	}
+	return s
+}
+
+// randomCodes has about density·cols nonzeros per row, some of them equal.
+func randomCodes(seed uint64, rows, cols int, density float64) *vectors.Sparse {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	s := newCodes(rows, cols)
+	for range rows {
+		for k := range cols {
+			if rng.Float64() < density {
+				s.Index, s.Value = append(s.Index, int32(k)), append(s.Value, float32(rng.IntN(20))-9.5)
+			}
+		}
+		s.Ptr = append(s.Ptr, int64(len(s.Index)))
+	}
+	return s
+}
+
+// dense returns the matrix with its zeros.
+func dense(s *vectors.Sparse) [][]float64 {
+	rows := make([][]float64, s.Rows)
+	for i := range rows {
+		rows[i] = make([]float64, s.Cols)
+		index, value := s.Row(i)
+		for j, k := range index {
+			rows[i][k] = float64(value[j])
+		}
+	}
+	return rows
+}
+
+// recipe is the paper's (§4.1), word by word on the dense matrix.
+type recipe struct {
+	top       [][]int        // of each dimension, four rows or fewer
+	intruders []map[int]bool // of each dimension
+}
+
+func newRecipe(a [][]float64) *recipe {
+	n, dimensions := len(a), len(a[0])
+	median, tenth := make([]float64, dimensions), make([]float64, dimensions)
+	r := &recipe{make([][]int, dimensions), make([]map[int]bool, dimensions)}
+	for k := range dimensions {
+		rows := make([]int, n)
+		for i := range rows {
+			rows[i] = i
+		}
+		slices.SortStableFunc(rows, func(i, j int) int { return cmp.Compare(a[j][k], a[i][k]) })
+		median[k], tenth[k] = a[rows[n/2]][k], a[rows[n/10-1]][k]
+		for _, i := range rows[:4] {
+			if a[i][k] > 0 {
+				r.top[k] = append(r.top[k], i)
+			}
+		}
+	}
+	for k := range dimensions {
+		r.intruders[k] = make(map[int]bool)
+		for i := range a {
+			prominent := false
+			for other, v := range a[i] {
+				prominent = prominent || other != k && v != 0 && v > median[other] && v >= tenth[other]
+			}
+			if a[i][k] <= median[k] && prominent && !slices.Contains(r.top[k], i) {
+				r.intruders[k][i] = true
+			}
+		}
+	}
+	return r
+}
+
+func TestQuestionsFollowRecipe(t *testing.T) {
+	ties := randomCodes(4, 60, 6, .7) // for the median and for the top
+	for j, k := range ties.Index {
+		if k%2 == 0 {
+			ties.Value[j] = 1
+		}
+	}
+	mostlyNegative := randomCodes(5, 60, 5, .9)
+	for i, v := range mostlyNegative.Value {
+		mostlyNegative.Value[i] = min(v, float32(i%11))
+		if mostlyNegative.Value[i] == 0 {
+			mostlyNegative.Value[i] = -1
+		}
+	}
+	for name, s := range map[string]*vectors.Sparse{
+		"sparse": randomCodes(1, 300, 30, .08), "sparser": randomCodes(2, 200, 40, .02), "dense": randomCodes(3, 100, 10, 1),
+		"ties": ties, "negative": mostlyNegative,
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := interpret.NewIndex(s)
+			want := newRecipe(dense(s))
+			in := newQuestions(x)
+			live := in.live()
+			variances := x.Variances()
+			for d := 1; d < len(live); d++ {
+				if variances[live[d]] > variances[live[d-1]] {
+					t.Errorf("dimension %d of variance %v after %d of %v", live[d], variances[live[d]], live[d-1], variances[live[d-1]])
+				}
+			}
+			places := make([]int, 5)
+			for k := range s.Cols {
+				isLive := len(want.top[k]) == 4 && len(want.intruders[k]) > 0
+				if slices.Contains(live, k) != isLive {
+					t.Fatalf("dimension %d is live: %t", k, !isLive)
+				}
+				if !isLive {
+					continue
+				}
+				p, rng := in.pool(k), rand.New(rand.NewPCG(1, uint64(k)))
+				drawn := make(map[int]int)
+				draws := 60 * len(want.intruders[k])
+				for range draws {
+					it := p.draw(rng)
+					places[it.intruder]++
+					drawn[it.rows[it.intruder]]++
+					rest := slices.Delete(slices.Clone(it.rows[:]), it.intruder, it.intruder+1)
+					slices.Sort(rest)
+					top := slices.Clone(want.top[k])
+					slices.Sort(top)
+					if !slices.Equal(rest, top) {
+						t.Fatalf("dimension %d: %v, want the words %v", k, it, top)
+					}
+				}
+				// Of 60 draws an intruder, none is left out (probability e^-60).
+				for i := range want.intruders[k] {
+					if drawn[i] == 0 {
+						t.Errorf("dimension %d: %d was never drawn", k, i)
+					}
+				}
+				if len(drawn) != len(want.intruders[k]) {
+					t.Errorf("dimension %d: intruders %v, want %v", k, drawn, want.intruders[k])
+				}
+			}
+			total := 0
+			for _, n := range places {
+				total += n
+			}
+			for place, n := range places {
+				// Five standard deviations of a binomial distribution.
+				if p := float64(n) / float64(total); math.Abs(p-.2) > 5*math.Sqrt(.16/float64(total)) {
+					t.Errorf("the intruder is at place %d in %v of %d instances", place, p, total)
+				}
+			}
+		})
+	}
+}
+
+func TestMatchedIntruders(t *testing.T) {
+	s := randomCodes(6, 1000, 20, .1)
+	in := newQuestions(interpret.NewIndex(s))
+	rng := rand.New(rand.NewPCG(1, 1))
+	for k := range s.Cols {
+		p := in.pool(k)
+		for range 100 {
+			it := p.drawMatched(rng)
+			intruder := it.rows[it.intruder]
+			near := false
+			for place, row := range it.rows {
+				between := 0
+				for _, i := range p.intruders {
+					if min(row, intruder) <= int(i) && int(i) <= max(row, intruder) {
+						between++
+					}
+				}
+				near = near || place != it.intruder && between <= 10
+			}
+			if !near {
+				t.Fatalf("dimension %d: intruder %d is near none of %v", k, intruder, it.rows)
+			}
+		}
+	}
+}
+
+// Against the dense matrix, sorted.
+func TestQuarters(t *testing.T) {
+	const rows = 60
+	dimensions := []struct {
+		positive, negative int
+		has                bool
+	}{{15, 5, false}, {16, 0, true}, {16, 24, true}, {18, 23, false}, {23, 3, true}, {40, 0, true}, {40, 1, false}, {0, 40, false}, {0, 0, false}}
+	rng := rand.New(rand.NewPCG(7, 7))
+	a := make([][]float64, rows)
+	for i := range a {
+		a[i] = make([]float64, len(dimensions))
+	}
+	for k, d := range dimensions {
+		for j, i := range rng.Perm(rows)[:d.positive+d.negative] {
+			if a[i][k] = -1; j < d.positive {
+				a[i][k] = 1 + float64(rng.IntN(9)) // some are equal
+			}
+		}
+	}
+	s := newCodes(rows, len(dimensions))
+	for i := range a {
+		for k, v := range a[i] {
+			if v != 0 {
+				s.Index, s.Value = append(s.Index, int32(k)), append(s.Value, float32(v))
+			}
+		}
+		s.Ptr = append(s.Ptr, int64(len(s.Index)))
+	}
+	in := newQuestions(interpret.NewIndex(s))
+	for k, d := range dimensions {
+		var rows, inactive []int
+		for i := range a {
+			if a[i][k] > 0 {
+				rows = append(rows, i)
+			} else if a[i][k] == 0 {
+				inactive = append(inactive, i)
+			}
+		}
+		slices.SortStableFunc(rows, func(i, j int) int { return cmp.Compare(a[j][k], a[i][k]) })
+		got := in.quarters(k)
+		if want := map[bool]int{true: 4}[d.has]; len(got) != want {
+			t.Errorf("%d positive and %d negative words of %d: %d quarters, want %d", d.positive, d.negative, s.Rows, len(got), want)
+			continue
+		}
+		for q := range got {
+			want := rows[q*len(rows)/4 : (q+1)*len(rows)/4]
+			drawn := make(map[int]bool)
+			for range 40 * len(want) {
+				it := got[q].draw(rng)
+				intruder := it.rows[it.intruder]
+				words := slices.Delete(slices.Clone(it.rows[:]), it.intruder, it.intruder+1)
+				slices.Sort(words)
+				near := false
+				for _, row := range words {
+					if !slices.Contains(want, row) {
+						t.Fatalf("dimension %d, quarter %d: word %d of value %v", k, q, row, a[row][k])
+					}
+					drawn[row] = true
+					between := 0
+					for _, i := range inactive {
+						if min(row, intruder) <= i && i <= max(row, intruder) {
+							between++
+						}
+					}
+					near = near || between <= 10
+				}
+				if len(slices.Compact(words)) != 4 || a[intruder][k] != 0 || !near {
+					t.Fatalf("dimension %d, quarter %d: %v", k, q, it)
+				}
+			}
+			// Each word is in a question with a probability of 4/n: none is left out of 40·n
+			// questions (e^-160).
+			if len(drawn) != len(want) {
+				t.Errorf("dimension %d, quarter %d: %d of %d words were drawn", k, q, len(drawn), len(want))
+			}
+		}
+	}
+}
