@@ -2,19 +2,19 @@ package vectors
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"runtime"
-	"strconv"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
 	"overcomplete/internal/npy"
+	"overcomplete/internal/parallel"
 )
 
 // A WordError reports a word that cannot be written so that it is read back as the
@@ -69,14 +69,14 @@ func escape(word string) string {
 // word that the format cannot hold, before anything is written, and an error if the
 // number of words is not that of the rows, or if K is 0.
 func WriteGloVe(w io.Writer, s *Sparse) error {
-	return writeDenseText(w, "", s, appendExact, "\n")
+	return writeDenseText(w, "", s)
 }
 
 // WriteWord2Vec writes dense text as word2vec does: a line with V and K, then what
 // [WriteGloVe] writes. It returns the same errors.
 func WriteWord2Vec(w io.Writer, s *Sparse) error {
 	header := fmt.Sprintf("%d %d\n", s.Rows, s.Cols)
-	return writeDenseText(w, header, s, appendExact, "\n")
+	return writeDenseText(w, header, s)
 }
 
 // WriteWord2VecBinary writes dense vectors as word2vec does with -binary: a line with
@@ -105,37 +105,6 @@ func WriteWord2VecBinary(w io.Writer, s *Sparse) error {
 	})
 }
 
-// WriteAuthors writes what the program of the paper's authors writes: the text of
-// [WriteGloVe], but with 3 significant digits and a space before each newline. It
-// returns the errors that WriteGloVe returns.
-func WriteAuthors(w io.Writer, s *Sparse) error {
-	return writeDenseText(w, "", s, appendAuthors, " \n")
-}
-
-// WriteAuthorsDictionary writes the file that the program of the paper's authors
-// names "…_dict". It is one line: L, K, and then the L×K matrix whose columns are the
-// atoms, with 3 significant digits. The dictionary is given as K×L, row-major, with
-// k the number of atoms; it is an error if k does not divide its length.
-func WriteAuthorsDictionary(w io.Writer, dictionary []float32, k int) error {
-	if k <= 0 || len(dictionary) == 0 || len(dictionary)%k != 0 {
-		return fmt.Errorf("%d values do not make a dictionary of %d atoms", len(dictionary), k)
-	}
-	dim := len(dictionary) / k
-	if _, err := fmt.Fprintf(w, "%d %d ", dim, k); err != nil {
-		return err
-	}
-	return writeChunks(w, dim, func(b []byte, j int) []byte {
-		for i := range k {
-			b = strconv.AppendFloat(b, float64(dictionary[i*dim+j]), 'g', authorsDigits, 64)
-			b = append(b, ' ')
-		}
-		if j == dim-1 {
-			b = append(b, '\n')
-		}
-		return b
-	})
-}
-
 // WriteSparseText writes a line for each word: the word, then " column:value" for
 // each nonzero of its vector. Columns count from 0. Values have as many digits as it
 // takes to read the same float32 again. It returns the same errors as [WriteGloVe],
@@ -161,13 +130,13 @@ func WriteSparseText(w io.Writer, s *Sparse) error {
 
 // WriteProjectorVectors writes the file of vectors for the Embedding Projector: the
 // K values of a word on a line, separated by tabs. It is an error if K is 0.
-func WriteProjectorVectors(w io.Writer, codes *CSR) error {
+func WriteProjectorVectors(w io.Writer, codes *Sparse) error {
 	if codes.Cols == 0 {
 		return errNoColumns
 	}
 	zeros := zeroFields(codes.Cols, '\t')
 	return writeChunks(w, codes.Rows, func(b []byte, i int) []byte {
-		b = appendFields(b, codes, i, appendExact, zeros)
+		b = appendFields(b, &codes.CSR, i, zeros)
 		b[len(b)-1] = '\n'
 		return b
 	})
@@ -176,15 +145,15 @@ func WriteProjectorVectors(w io.Writer, codes *CSR) error {
 // WriteProjectorMetadata writes the file of words for the Embedding Projector, one a
 // line and without a header, as the Projector wants a single column. A word that is
 // blank or contains a tab or a line break is a [*WordError].
-func WriteProjectorMetadata(w io.Writer, words []string) error {
-	for i, word := range words {
+func WriteProjectorMetadata(w io.Writer, s *Sparse) error {
+	for i, word := range s.Words {
 		// The Projector drops lines that are blank, which would shift all others.
 		if strings.ContainsAny(word, "\t\n\r") || strings.TrimSpace(word) == "" {
 			return &WordError{i, word}
 		}
 	}
-	return writeChunks(w, len(words), func(b []byte, i int) []byte {
-		b = append(b, words[i]...)
+	return writeChunks(w, len(s.Words), func(b []byte, i int) []byte {
+		b = append(b, s.Words[i]...)
 		return append(b, '\n')
 	})
 }
@@ -193,7 +162,7 @@ func WriteProjectorMetadata(w io.Writer, words []string) error {
 // dimension of each word, set where the code is not zero; the first dimension is the
 // highest bit of the first byte. numpy.unpackbits(array, axis=1, count=K) makes the
 // binary V×K matrix of it.
-func WritePackedBits(w io.Writer, codes *CSR) error {
+func WritePackedBits(w io.Writer, codes *Sparse) error {
 	width := (codes.Cols + 7) / 8
 	err := npy.WriteHeader(w, npy.Header{Type: "|u1", Shape: []int{codes.Rows, width}})
 	if err != nil {
@@ -211,21 +180,12 @@ func WritePackedBits(w io.Writer, codes *CSR) error {
 	})
 }
 
-// An appendFloat appends x as text.
-type appendFloat func(b []byte, x float32) []byte
-
-const authorsDigits = 3 // significant ones
-
-func appendAuthors(b []byte, x float32) []byte {
-	return strconv.AppendFloat(b, float64(x), 'g', authorsDigits, 32)
-}
-
 // asciiSpace separates words from values. Other white space occurs inside words.
 const asciiSpace = " \t\n\v\f\r"
 
 var errNoColumns = errors.New("vectors of no dimensions cannot be written")
 
-func writeDenseText(w io.Writer, header string, s *Sparse, appendValue appendFloat, end string) error {
+func writeDenseText(w io.Writer, header string, s *Sparse) error {
 	if s.Cols == 0 {
 		return errNoColumns
 	}
@@ -239,8 +199,9 @@ func writeDenseText(w io.Writer, header string, s *Sparse, appendValue appendFlo
 	return writeChunks(w, s.Rows, func(b []byte, i int) []byte {
 		b = append(b, s.Words[i]...)
 		b = append(b, ' ')
-		b = appendFields(b, &s.CSR, i, appendValue, zeros)
-		return append(b[:len(b)-1], end...)
+		b = appendFields(b, &s.CSR, i, zeros)
+		b[len(b)-1] = '\n'
+		return b
 	})
 }
 
@@ -260,12 +221,12 @@ func checkWords(s *Sparse, separators string) error {
 
 // appendFields appends all values of row i, each followed by the separator that
 // zeros were made with.
-func appendFields(b []byte, codes *CSR, i int, appendValue appendFloat, zeros []byte) []byte {
+func appendFields(b []byte, codes *CSR, i int, zeros []byte) []byte {
 	next := 0 // column
 	index, value := codes.Row(i)
 	for n, k := range index {
 		b = append(b, zeros[:2*(int(k)-next)]...)
-		b = appendValue(b, value[n])
+		b = appendExact(b, value[n])
 		b = append(b, zeros[1])
 		next = int(k) + 1
 	}
@@ -282,39 +243,20 @@ func zeroFields(n int, separator byte) []byte {
 func writeChunks(w io.Writer, n int, appendTo func(b []byte, i int) []byte) error {
 	const size = 128 // calls of appendTo for one chunk
 	out := bufio.NewWriterSize(w, 1<<16)
-	cores := runtime.GOMAXPROCS(0)
-	chunks, next := make([][]byte, cores), make([][]byte, cores)
-	var err error
-	for start := 0; start < n && err == nil; start += size * cores {
-		var wg sync.WaitGroup
-		for c := range next {
-			first := min(start+c*size, n)
-			wg.Go(func() {
-				b := next[c][:0]
-				for i := first; i < min(first+size, n); i++ {
-					b = appendTo(b, i)
-				}
-				next[c] = b
-			})
+	chunks := make([][]byte, 4*runtime.GOMAXPROCS(0))
+	for start := 0; start < n; start += size * len(chunks) {
+		parallel.Each(context.Background(), len(chunks), func(c int) {
+			b := chunks[c][:0]
+			for i := start + c*size; i < min(start+(c+1)*size, n); i++ {
+				b = appendTo(b, i)
+			}
+			chunks[c] = b
+		})
+		for _, b := range chunks {
+			if _, err := out.Write(b); err != nil {
+				return err
+			}
 		}
-		err = writeAll(out, chunks) // meanwhile, those before
-		wg.Wait()
-		chunks, next = next, chunks
-	}
-	if err == nil {
-		err = writeAll(out, chunks)
-	}
-	if err != nil {
-		return err
 	}
 	return out.Flush()
-}
-
-func writeAll(w io.Writer, chunks [][]byte) error {
-	for _, b := range chunks {
-		if _, err := w.Write(b); err != nil {
-			return err
-		}
-	}
-	return nil
 }

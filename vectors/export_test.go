@@ -65,15 +65,12 @@ func TestWriteText(t *testing.T) {
 			"the " + strings.Repeat("\x00", 4) + "\xcd\xcc\xcc\xbd" + strings.Repeat("\x00", 4) + "\xac\xc5\x27\x37" + strings.Repeat("\x00", 4*5) + "\n" +
 			"café " + strings.Repeat("\x00", 4*9) + "\n" +
 			"x:y%20 \xab\xaa\xaa\x3e" + strings.Repeat("\x00", 4) + "\x00\x24\x74\x49" + strings.Repeat("\x00", 4*5) + "\x00\x00\x80\x4b\n"},
-		{"authors", WriteAuthors, "the 0 -0.1 0 1e-05 0 0 0 0 0 \n" +
-			"café 0 0 0 0 0 0 0 0 0 \n" +
-			"x:y%20 0.333 0 1e+06 0 0 0 0 0 1.68e+07 \n"},
 		{"sparse text", WriteSparseText, "the 1:-0.1 3:1e-05\ncafé\nx:y%20 0:0.33333334 2:1e+06 8:1.6777216e+07\n"},
-		{"projector vectors", func(w io.Writer, s *Sparse) error { return WriteProjectorVectors(w, &s.CSR) },
+		{"projector vectors", WriteProjectorVectors,
 			"0\t-0.1\t0\t1e-05\t0\t0\t0\t0\t0\n" +
 				"0\t0\t0\t0\t0\t0\t0\t0\t0\n" +
 				"0.33333334\t0\t1e+06\t0\t0\t0\t0\t0\t1.6777216e+07\n"},
-		{"projector metadata", func(w io.Writer, s *Sparse) error { return WriteProjectorMetadata(w, s.Words) },
+		{"projector metadata", WriteProjectorMetadata,
 			"the\ncafé\nx:y%20\n"},
 	} {
 		var got bytes.Buffer
@@ -81,28 +78,6 @@ func TestWriteText(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		} else if got.String() != tt.want {
 			t.Errorf("%s:\ngot\n%q\nwant\n%q", tt.name, got.String(), tt.want)
-		}
-	}
-}
-
-func TestWriteAuthorsDictionary(t *testing.T) {
-	// 3 atoms of length 2. Their matrix has the atoms as columns.
-	dictionary := []float32{
-		1, -0.12345,
-		0, 1234567,
-		100, 1e-10,
-	}
-	const want = "2 3 1 0 100 -0.123 1.23e+06 1e-10 \n"
-	var got bytes.Buffer
-	if err := WriteAuthorsDictionary(&got, dictionary, 3); err != nil {
-		t.Fatal(err)
-	}
-	if got.String() != want {
-		t.Errorf("got %q, want %q", got.String(), want)
-	}
-	for _, k := range []int{0, -1, 4} {
-		if err := WriteAuthorsDictionary(io.Discard, dictionary, k); err == nil {
-			t.Errorf("%d atoms: no error", k)
 		}
 	}
 }
@@ -144,9 +119,8 @@ func TestTextIsExact(t *testing.T) {
 }
 
 func TestWordsAreNeverAmbiguous(t *testing.T) {
-	metadata := func(w io.Writer, s *Sparse) error { return WriteProjectorMetadata(w, s.Words) }
 	writers := map[string]func(io.Writer, *Sparse) error{
-		"GloVe": WriteGloVe, "word2vec": WriteWord2Vec, "word2vec binary": WriteWord2VecBinary, "authors": WriteAuthors, "sparse": WriteSparseText, "metadata": metadata,
+		"GloVe": WriteGloVe, "word2vec": WriteWord2Vec, "word2vec binary": WriteWord2VecBinary, "sparse": WriteSparseText, "metadata": WriteProjectorMetadata,
 	}
 	for _, word := range []string{"at name", "\t", "a\nb", "a\r", "", " ", "\u00a0", "100%", "%20"} {
 		s := &Sparse{Words: slices.Clone(small.Words), CSR: small.CSR}
@@ -199,7 +173,7 @@ func TestEscape(t *testing.T) {
 
 func TestWritePackedBits(t *testing.T) {
 	var got bytes.Buffer
-	if err := WritePackedBits(&got, &small.CSR); err != nil {
+	if err := WritePackedBits(&got, small); err != nil {
 		t.Fatal(err)
 	}
 	const want = "\x50\x00" + "\x00\x00" + "\xa0\x80"
@@ -227,7 +201,7 @@ func TestNoColumns(t *testing.T) {
 	for name, err := range map[string]error{
 		"GloVe":     WriteGloVe(io.Discard, empty),
 		"binary":    WriteWord2VecBinary(io.Discard, empty),
-		"projector": WriteProjectorVectors(io.Discard, &empty.CSR),
+		"projector": WriteProjectorVectors(io.Discard, empty),
 	} {
 		if err != errNoColumns {
 			t.Errorf("%s: error %v", name, err)
@@ -284,15 +258,13 @@ func TestFullDisk(t *testing.T) {
 	}
 	defer full.Close()
 	for name, err := range map[string]error{
-		"GloVe":      WriteGloVe(full, small),
-		"word2vec":   WriteWord2Vec(full, small),
-		"binary":     WriteWord2VecBinary(full, small),
-		"authors":    WriteAuthors(full, small),
-		"dictionary": WriteAuthorsDictionary(full, []float32{1, 2}, 1),
-		"sparse":     WriteSparseText(full, small),
-		"bits":       WritePackedBits(full, &small.CSR),
-		"projector":  WriteProjectorVectors(full, &small.CSR),
-		"metadata":   WriteProjectorMetadata(full, small.Words),
+		"GloVe":     WriteGloVe(full, small),
+		"word2vec":  WriteWord2Vec(full, small),
+		"binary":    WriteWord2VecBinary(full, small),
+		"sparse":    WriteSparseText(full, small),
+		"bits":      WritePackedBits(full, small),
+		"projector": WriteProjectorVectors(full, small),
+		"metadata":  WriteProjectorMetadata(full, small),
 	} {
 		if !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("%s: error %v, want %v", name, err, syscall.ENOSPC)

@@ -15,13 +15,10 @@ import (
 // of another.
 var ErrUnindexable = errors.New("search engines can't take it")
 
-// Names says what a side of a dimension is called.
-type Names func(dimension int, negative bool) string
-
 // WriteJSONLines writes an object a line for each row: its id, the columns of its nonzeros, their
-// values and what these sides of dimensions are called; of texts also the text and the columns.
-// It returns an error if the number of words is not that of the rows.
-func WriteJSONLines(w io.Writer, s *Sparse, names Names) error {
+// values and the names of these dimensions, or of their negative poles; of texts also the text and
+// the columns. It returns an error if the number of words is not that of the rows.
+func WriteJSONLines(w io.Writer, s *Sparse, names func(dimension int, negative bool) string) error {
 	if err := checkWords(s, ""); err != nil {
 		return err
 	}
@@ -56,7 +53,7 @@ var engineFields = []string{"", "_id", "_index", "_source", "_type", "_routing",
 // number of a dimension and its name. It returns an [ErrUnindexable] if a value is negative, if two
 // rows have one id, of which an engine would keep the last, or if an id is longer than engines
 // take; or the error of [WriteJSONLines].
-func WriteOpenSearch(w io.Writer, s *Sparse, names Names) error {
+func WriteOpenSearch(w io.Writer, s *Sparse, names func(dimension int, negative bool) string) error {
 	if err := checkWords(s, ""); err != nil {
 		return err
 	}
@@ -109,7 +106,7 @@ func WriteSVMLight(w io.Writer, s *Sparse) error {
 }
 
 // remember returns names, asked for each side once. It may be called at the same time.
-func remember(names Names) Names {
+func remember(names func(dimension int, negative bool) string) func(dimension int, negative bool) string {
 	type side struct {
 		dimension int
 		negative  bool

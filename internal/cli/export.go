@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,83 +18,43 @@ import (
 	"overcomplete/vectors/columnar"
 )
 
-// An exportFormat is one way to write a model for other tools.
+// An exportFormat is a format for other tools.
 type exportFormat struct {
 	name, about string
-	files       []exportFile
+	write       func(io.Writer, exported) error
+	metadata    func(io.Writer, exported) error // writes a second file, if not nil
 }
 
-// An exportFile is a file of a format.
-type exportFile struct {
-	path  func(output string) string // from the -o flag
-	write func(w io.Writer, m *model.Model) error
-
-	// Or, with the names of dimensions:
-	named func(w io.Writer, s *vectors.Sparse, names vectors.Names) error
+// exported is a model to export, and its path, beside which are labels of its dimensions.
+type exported struct {
+	*model.Model
+	path string
 }
 
 var exportFormats = []exportFormat{
-	{"glove", "dense text: word v v v", oneFile(codes(vectors.WriteGloVe))},
-	{"word2vec", "dense text after a line \"V K\", the numbers of words and dimensions", oneFile(codes(vectors.WriteWord2Vec))},
-	{"word2vec-binary", "the same in word2vec's binary form, dense float32", oneFile(codes(vectors.WriteWord2VecBinary))},
-	{"authors", "what the paper's program writes: 3 digits, and the dictionary in FILE_dict", []exportFile{
-		{path: samePath, write: codes(vectors.WriteAuthors)},
-		{path: dictPath, write: writeAuthorsDictionary},
-	}},
-	{"sparse", "sparse text: word i:v i:v, dimensions from 0", oneFile(codes(vectors.WriteSparseText))},
-	{"csr", "sparse matrix for scipy.sparse.load_npz", oneFile(writeCSR)},
-	{"binary", "sparse matrix of ones, for models of method B", oneFile(writeBinary)},
-	{"bits", "the same as packed bits, for numpy.unpackbits(numpy.load(FILE), axis=1, count=K)", oneFile(writeBits)},
-	{"svmlight", "sparse text for sklearn.datasets.load_svmlight_file, dimensions from 1, the word as a comment", oneFile(codes(vectors.WriteSVMLight))},
-	{"jsonl", "a line of JSON for each row: id, indices, values, names of dimensions", []exportFile{{path: samePath, named: vectors.WriteJSONLines}}},
-	{"opensearch", "lines for the bulk API of OpenSearch and Elasticsearch, with rank_features", []exportFile{{path: samePath, named: vectors.WriteOpenSearch}}},
-	{"safetensors", "codes, dictionary, mean and words as named tensors; a MODEL to other commands", oneFile(writeSafetensors)},
-	{"arrow", "Arrow file (Feather) of word, indices and values; of texts with id, text and columns", oneFile(codes(columnar.WriteArrow))},
-	{"parquet", "Parquet file of the same", oneFile(codes(columnar.WriteParquet))},
-	{"projector", "for the Embedding Projector: -o x.tsv, and the words in x_metadata.tsv", []exportFile{
-		{path: samePath, write: writeProjectorVectors},
-		{path: metadataPath, write: writeProjectorMetadata},
-	}},
+	{"glove", "dense text: word v v v", codes(vectors.WriteGloVe), nil},
+	{"word2vec", "dense text after a line \"V K\", the numbers of words and dimensions", codes(vectors.WriteWord2Vec), nil},
+	{"word2vec-binary", "the same in word2vec's binary form, dense float32", codes(vectors.WriteWord2VecBinary), nil},
+	{"sparse", "sparse text: word i:v i:v, dimensions from 0", codes(vectors.WriteSparseText), nil},
+	{"csr", "sparse matrix for scipy.sparse.load_npz", codes(writeCSR), nil},
+	{"binary", "sparse matrix of ones, for models of method B", binaryCodes(writeCSR), nil},
+	{"bits", "the same as packed bits, for numpy.unpackbits(numpy.load(FILE), axis=1, count=K)", binaryCodes(vectors.WritePackedBits), nil},
+	{"svmlight", "sparse text for sklearn.datasets.load_svmlight_file, dimensions from 1, the word as a comment", codes(vectors.WriteSVMLight), nil},
+	{"jsonl", "a line of JSON for each row: id, indices, values, names of dimensions", named(vectors.WriteJSONLines), nil},
+	{"opensearch", "lines for the bulk API of OpenSearch and Elasticsearch, with rank_features", named(vectors.WriteOpenSearch), nil},
+	{"safetensors", "codes, dictionary, mean and words as named tensors; a MODEL to other commands", func(w io.Writer, m exported) error { return m.WriteSafetensors(w) }, nil},
+	{"arrow", "Arrow file (Feather) of word, indices and values; of texts with id, text and columns", codes(columnar.WriteArrow), nil},
+	{"parquet", "Parquet file of the same", codes(columnar.WriteParquet), nil},
+	{"projector", "for the Embedding Projector: -o x.tsv, and the words in x_metadata.tsv", codes(vectors.WriteProjectorVectors), codes(vectors.WriteProjectorMetadata)},
 }
 
-func oneFile(write func(io.Writer, *model.Model) error) []exportFile {
-	return []exportFile{{path: samePath, write: write}}
+func codes(write func(io.Writer, *vectors.Sparse) error) func(io.Writer, exported) error {
+	return func(w io.Writer, m exported) error { return write(w, m.Codes) }
 }
 
-func samePath(output string) string { return output }
+func writeCSR(w io.Writer, s *vectors.Sparse) error { return csr.Write(w, &s.CSR) }
 
-func dictPath(output string) string { return output + "_dict" }
-
-func metadataPath(output string) string {
-	ext := filepath.Ext(output)
-	return strings.TrimSuffix(output, ext) + "_metadata" + ext
-}
-
-func codes(write func(io.Writer, *vectors.Sparse) error) func(io.Writer, *model.Model) error {
-	return func(w io.Writer, m *model.Model) error { return write(w, m.Codes) }
-}
-
-func writeAuthorsDictionary(w io.Writer, m *model.Model) error {
-	return vectors.WriteAuthorsDictionary(w, m.Dictionary.Atoms, m.Codes.Cols)
-}
-
-func writeCSR(w io.Writer, m *model.Model) error { return csr.Write(w, &m.Codes.CSR) }
-
-func writeBinary(w io.Writer, m *model.Model) error {
-	if err := checkBinary(m); err != nil {
-		return err
-	}
-	return csr.Write(w, &m.Codes.Binary().CSR)
-}
-
-func writeBits(w io.Writer, m *model.Model) error {
-	if err := checkBinary(m); err != nil {
-		return err
-	}
-	return vectors.WritePackedBits(w, &m.Codes.CSR)
-}
-
-// checkBinary returns an error if binary vectors would lose signs.
+// checkBinary returns an error if binary codes would lose signs.
 func checkBinary(m *model.Model) error {
 	if method := m.Info.Training.Recipe.Base().Method; method != model.Nonnegative {
 		return usageError{fmt.Errorf("binary vectors need a model of method B, this one is of method %s", method)}
@@ -103,14 +62,34 @@ func checkBinary(m *model.Model) error {
 	return nil
 }
 
-func writeSafetensors(w io.Writer, m *model.Model) error { return m.WriteSafetensors(w) }
-
-func writeProjectorVectors(w io.Writer, m *model.Model) error {
-	return vectors.WriteProjectorVectors(w, &m.Codes.CSR)
+// binaryCodes writes binary codes.
+func binaryCodes(write func(io.Writer, *vectors.Sparse) error) func(io.Writer, exported) error {
+	return func(w io.Writer, m exported) error {
+		if err := checkBinary(m.Model); err != nil {
+			return err
+		}
+		return write(w, m.Codes.Binary())
+	}
 }
 
-func writeProjectorMetadata(w io.Writer, m *model.Model) error {
-	return vectors.WriteProjectorMetadata(w, m.Codes.Words)
+// named writes codes with the names of dimensions.
+func named(write func(io.Writer, *vectors.Sparse, func(k int, negative bool) string) error) func(io.Writer, exported) error {
+	return func(w io.Writer, m exported) error {
+		x := interpret.NewIndex(m.Codes)
+		x.Known = m.Info.Known()
+		labels, err := loadLabels(m.path, x.Codes.Cols)
+		if err != nil {
+			return err
+		}
+		return write(w, m.Codes, func(k int, negative bool) string {
+			return labels.Name(x, interpret.Pole{Dimension: k, Negative: negative})
+		})
+	}
+}
+
+func metadataPath(output string) string {
+	ext := filepath.Ext(output)
+	return strings.TrimSuffix(output, ext) + "_metadata" + ext
 }
 
 // normalizations are the norms that codes are divided by.
@@ -139,8 +118,10 @@ would be ambiguous in text and in word2vec's binary form, so it stops the export
 			if normalize != "" && format == "safetensors" {
 				return usagef("--normalize is for codes alone: a model in safetensors would be another one")
 			}
-			open := func() (*model.Model, error) { return openForExport(cmd, args[0], escape, normalize) }
-			return writeFormat(cmd, format, output, args[0], open)
+			return writeFormat(cmd, format, output, func() (exported, error) {
+				m, err := openForExport(cmd, args[0], escape, normalize)
+				return exported{m, args[0]}, err
+			})
 		},
 	}
 	flags := cmd.Flags()
@@ -152,23 +133,42 @@ would be ambiguous in text and in word2vec's binary form, so it stops the export
 	return cmd
 }
 
-// writeFormat writes what open returns of the model at path to a file, or to standard output for -.
-func writeFormat(cmd *cobra.Command, format, output, path string, open func() (*model.Model, error)) error {
-	f := export{exportFormats[slices.Index(formatNames(), format)], path}
+// writeFormat writes the model that open returns to a file, or to standard output for -. What
+// forbids that is found before the model is opened.
+func writeFormat(cmd *cobra.Command, format, output string, open func() (exported, error)) error {
+	f := exportFormats[slices.Index(formatNames(), format)]
 	var err error
-	switch output {
-	case "":
+	switch {
+	case output == "":
 		err = usagef("-o is empty, want the name of a file")
-	case "-":
-		err = f.writeTo(cmd.Context(), raw(cmd.OutOrStdout()), open)
+	case output == "-" && f.metadata != nil:
+		err = usagef("format %s is 2 files: it needs a name, not -o -", f.name)
+	case output == "-":
+		var m exported
+		if m, err = open(); err == nil {
+			err = f.write(atomicfile.Writer{Context: cmd.Context(), Writer: raw(cmd.OutOrStdout())}, m)
+		}
 	default:
-		err = f.writeFiles(cmd, output, open)
-	}
-	if _, ok := errors.AsType[*vectors.WordError](err); ok {
-		return usageError{fmt.Errorf("%w; --escape encodes it", err)}
+		paths := []string{output}
+		if f.metadata != nil {
+			paths = append(paths, metadataPath(output))
+		}
+		err = writeFiles(cmd, paths, func(files []io.Writer) error {
+			m, err := open()
+			if err == nil {
+				err = f.write(files[0], m)
+			}
+			if err == nil && f.metadata != nil {
+				err = f.metadata(files[1], m)
+			}
+			return err
+		})
 	}
 	if errors.Is(err, vectors.ErrUnindexable) {
 		return usageError{err}
+	}
+	if _, ok := errors.AsType[*vectors.WordError](err); ok {
+		return usageError{fmt.Errorf("%w; --escape encodes it", err)}
 	}
 	return err
 }
@@ -192,61 +192,6 @@ func openForExport(cmd *cobra.Command, dir string, escape bool, normalize string
 		m.Codes = m.Codes.Over(norms)
 	}
 	return m, nil
-}
-
-// An export is a format, and the model that is written, whose dimensions have labels.
-type export struct {
-	exportFormat
-	model string
-}
-
-// write writes a file of the format.
-func (f export) write(file exportFile, w io.Writer, m *model.Model) error {
-	if file.named == nil {
-		return file.write(w, m)
-	}
-	x := interpret.NewIndex(m.Codes)
-	x.Known = m.Info.Known()
-	labels, err := loadLabels(f.model, x.Codes.Cols)
-	if err != nil {
-		return err
-	}
-	return file.named(w, m.Codes, func(k int, negative bool) string {
-		return labels.Name(x, interpret.Pole{Dimension: k, Negative: negative})
-	})
-}
-
-// writeTo writes a format of one file to w.
-func (f export) writeTo(ctx context.Context, w io.Writer, open func() (*model.Model, error)) error {
-	if len(f.files) > 1 {
-		return usageError{fmt.Errorf("format %s is %d files: it needs a name, not -o -", f.name, len(f.files))}
-	}
-	m, err := open()
-	if err != nil {
-		return err
-	}
-	return f.write(f.files[0], atomicfile.Writer{Context: ctx, Writer: w}, m)
-}
-
-// writeFiles writes the files of the format. What forbids that is found before the model
-// is opened.
-func (f export) writeFiles(cmd *cobra.Command, output string, open func() (*model.Model, error)) error {
-	var paths []string
-	for _, file := range f.files {
-		paths = append(paths, file.path(output))
-	}
-	return writeFiles(cmd, paths, func(files []io.Writer) error {
-		m, err := open()
-		if err != nil {
-			return err
-		}
-		for i, file := range f.files {
-			if err := f.write(file, files[i], m); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }
 
 func formatNames() []string {

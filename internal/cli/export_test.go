@@ -39,10 +39,6 @@ func TestExport(t *testing.T) {
 		{"glove", map[string]string{"out.x": dense}},
 		{"word2vec", map[string]string{"out.x": "2 9\n" + dense}},
 		{"word2vec-binary", map[string]string{"out.x": "2 9\nNew%20York " + zeros[:4] + "\x00\x00\x00\x3f" + zeros[:7*4] + "\nRome " + zeros[:8*4] + "\x00\x00\x00\x40\n"}},
-		{"authors", map[string]string{
-			"out.x":      strings.ReplaceAll(dense, "\n", " \n"),
-			"out.x_dict": "2 9 1 3 5 7 9 11 13 15 17 2 4 6 8 10 12 14 16 18 \n",
-		}},
 		{"sparse", map[string]string{"out.x": "New%20York 1:0.5\nRome 8:2\n"}},
 		{"csr", map[string]string{"out.x": "\x00\x00\x00\x3f\x00\x00\x00\x40"}},
 		{"binary", map[string]string{"out.x": "\x00\x00\x80\x3f\x00\x00\x80\x3f"}},
@@ -104,7 +100,7 @@ func TestExportRefuses(t *testing.T) {
 	methodA := exportModel()
 	methodA.Info.Training.Recipe = ofMethod(methodA.Info.Training.Recipe, model.Signed)
 	dir := clitest.Save(t, methodA)
-	for _, name := range []string{"existing", "out_dict"} {
+	for _, name := range []string{"existing", "out_metadata"} {
 		dir.Write(t, name, []byte("old"))
 	}
 	before := dir.Tree(t)
@@ -116,7 +112,7 @@ func TestExportRefuses(t *testing.T) {
 		{"--format binary -o out", "method B"},
 		{"--format bits -o out", "method B"},
 		{"--format csr -o existing", "already exists; --force"},
-		{"--format authors --escape -o out", "out_dict: already exists"},
+		{"--format projector --escape -o out", "out_metadata: already exists"},
 		{"--format csr --force -o model", "not a regular file"},
 		{"--format csr --output=", "-o is empty"},
 		{"--format csr -o nowhere/out", "no such file"},

@@ -54,7 +54,7 @@ var faultCases = []faultCase{
 	{args: "export old -f safetensors -o new.safetensors", outputs: "new.safetensors"},
 	{args: "export old -f arrow -o new", outputs: "new"},
 	{args: "export old -f parquet -o out --force", outputs: "out"},
-	{args: "export old -f authors -o new", outputs: "new new_dict"},
+	{args: "export old -f projector -o new", outputs: "new new_metadata"},
 	{args: "export texts -f jsonl -o new --normalize vectors", outputs: "new"},
 	{args: "export b -f opensearch -o out --force", outputs: "out"},
 	{args: "export old -f projector -o out --force", outputs: "out out_metadata"},
