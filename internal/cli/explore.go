@@ -145,7 +145,7 @@ func exportPage(cmd *cobra.Command, dir, output string, words []string, dimensio
 			return err
 		}
 		err = x.WritePage(files[0], words, dimensions)
-		if missing, ok := errors.AsType[*explore.NotFoundError](err); ok {
+		if missing, ok := errors.AsType[*explore.RequestError](err); ok {
 			return usageError{missing}
 		}
 		return err

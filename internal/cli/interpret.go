@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -195,17 +194,6 @@ func shortText(text string, n int) string {
 		return string(runes[:n-1]) + "…"
 	}
 	return string(runes)
-}
-
-// cutWords returns words to list, of which long ones are cut.
-func cutWords(words []string) []string {
-	cut := slices.Clone(words)
-	for i, word := range cut {
-		if runes := []rune(word); len(runes) > shownText/2 {
-			cut[i] = string(runes[:shownText/2-1]) + "…"
-		}
-	}
-	return cut
 }
 
 // checkCounts refuses counts below least.

@@ -12,8 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"slices"
-	"strings"
 	"sync"
 
 	"overcomplete/internal/parallel"
@@ -45,8 +45,9 @@ type Explorer struct {
 	strongest []int           // live dimensions, see [interpret.Index.Strongest]
 	mapped    func() chart    // of the live dimensions
 	rows      func() rowChart // of words or texts
-	labels    keptLabels
-	matches   func() matches // of the dimensions with those of Options.Other, nil without
+	labelling sync.Mutex
+	labels    interpret.Labels // replaced, never changed
+	matches   func() matches   // of the dimensions with those of Options.Other, nil without
 }
 
 // Options are settings of an explorer.
@@ -198,7 +199,7 @@ func New(m *model.Model, name string, o Options) (*Explorer, error) {
 		if err != nil {
 			return nil, err
 		}
-		x.labels.all = labels
+		x.labels = labels
 	}
 	if o.Other != nil {
 		x.compareWith(o.Other)
@@ -295,20 +296,6 @@ func (x *Explorer) entries(from []interpret.Entry, t *texts) []entry {
 	return to
 }
 
-// A NotFoundError reports a word or dimension that the model lacks.
-type NotFoundError struct {
-	Message string
-	Word    string   // if it is a word
-	Closest []string // words of the model with a similar spelling
-}
-
-func (e *NotFoundError) Error() string {
-	if len(e.Closest) == 0 {
-		return e.Message
-	}
-	return fmt.Sprintf("%s; the closest are %s", e.Message, strings.Join(e.Closest, ", "))
-}
-
 func (x *Explorer) findWord(word string) (row int, err error) {
 	row, err = x.index.Find(word)
 	if unknown, ok := errors.AsType[*interpret.UnknownWordError](err); ok {
@@ -318,19 +305,19 @@ func (x *Explorer) findWord(word string) (row int, err error) {
 }
 
 func (x *Explorer) notFound(err *interpret.UnknownWordError) error {
-	message := fmt.Sprintf("no word %.100q in the model", err.Word)
+	e := &RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("no word %.100q in the model", err.Word), Word: err.Word, Closest: err.Closest}
 	switch {
 	case err.Texts > 0:
-		message = fmt.Sprintf("%.100q is in %d texts", err.Word, err.Texts)
+		e.Message = fmt.Sprintf("%.100q is in %d texts", err.Word, err.Texts)
 	case x.about.Texts:
-		message = fmt.Sprintf("%.100q is no id, and in no text", err.Word)
+		e.Message = fmt.Sprintf("%.100q is no id, and in no text", err.Word)
 	}
-	return &NotFoundError{message, err.Word, err.Closest}
+	return e
 }
 
 func (x *Explorer) checkDimension(k int) error {
 	if k < 0 || k >= x.model.Codes.Cols {
-		return &NotFoundError{Message: fmt.Sprintf("no dimension %d: they are 0 to %d", k, x.model.Codes.Cols-1)}
+		return &RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("no dimension %d: they are 0 to %d", k, x.model.Codes.Cols-1)}
 	}
 	return nil
 }
@@ -344,8 +331,8 @@ func (x *Explorer) word(row int) wordAnswer {
 		a.add(x, n.Row, listedText)
 	}
 	a.add(x, row, wholeText)
-	if texts := x.model.Codes.Texts; texts != nil {
-		for _, c := range texts.Columns {
+	if x.about.Texts {
+		for _, c := range x.model.Codes.Texts.Columns {
 			a.Columns = append(a.Columns, [2]string{c.Name, c.Values[row]})
 		}
 	}

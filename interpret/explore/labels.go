@@ -3,40 +3,33 @@ package explore
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"net/netip"
-	"sync"
 
 	"overcomplete/interpret"
 )
 
-// keptLabels are the labels of the model as this process last read them.
-type keptLabels struct {
-	mu  sync.Mutex
-	all interpret.Labels // replaced, never changed
-}
-
-func (l *keptLabels) current() interpret.Labels {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.all
+// currentLabels returns the labels as this process last read them.
+func (x *Explorer) currentLabels() interpret.Labels {
+	x.labelling.Lock()
+	defer x.labelling.Unlock()
+	return x.labels
 }
 
 // setLabel changes one label in the file, which other processes may have changed in the meantime.
 func (x *Explorer) setLabel(ctx context.Context, label interpret.Label) error {
-	x.labels.mu.Lock()
-	defer x.labels.mu.Unlock()
 	if err := label.Check(x.model.Codes.Cols); err != nil {
 		return badRequest("%v", err)
 	}
+	x.labelling.Lock()
+	defer x.labelling.Unlock()
 	all, err := interpret.ChangeLabels(ctx, x.options.Labels, x.model.Codes.Cols, []interpret.Label{label}, x.options.CheckModel)
 	if err != nil {
 		return forbidden("the label was not saved: %v", err)
 	}
-	x.labels.all = all
+	x.labels = all
 	return nil
 }
 
@@ -46,7 +39,7 @@ type labelsAnswer struct {
 }
 
 func (x *Explorer) allLabels() labelsAnswer {
-	return labelsAnswer{x.options.Labels != "", append(interpret.Labels{}, x.labels.current()...)}
+	return labelsAnswer{x.options.Labels != "", append(interpret.Labels{}, x.currentLabels()...)}
 }
 
 // serveLabels sends all labels, after a change if a browser on this machine posts a label. [guard] has
@@ -84,8 +77,4 @@ func (x *Explorer) postLabel(w http.ResponseWriter, r *http.Request) error {
 		return badRequest("want one label")
 	}
 	return x.setLabel(r.Context(), label)
-}
-
-func forbidden(format string, args ...any) error {
-	return &requestError{Status: http.StatusForbidden, Message: fmt.Sprintf(format, args...)}
 }

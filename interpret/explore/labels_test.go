@@ -132,7 +132,7 @@ func TestLabelsCanNotBeChangedFromElsewhere(t *testing.T) {
 		{`{"dimension": 3, "note": "` + strings.Repeat("a", 20_000) + `"}`, 400, ""},
 	} {
 		w := post(handler, tt.body, tt.field)
-		var e requestError
+		var e RequestError
 		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != tt.status || e.Message == "" {
 			t.Errorf("%.60s %s: %d %s, want %d", tt.body, tt.field, w.Code, w.Body, tt.status)
 		}

@@ -54,7 +54,7 @@ const neighbourhood = 10
 
 // WritePage writes one HTML file that shows words and dimensions, the summary and the map, without a
 // server or a network. If no dimensions are given, it has the ten strongest of each word; if no words
-// are given, the ten top words of each dimension. It returns a [*NotFoundError] for an unknown word or
+// are given, the ten top words of each dimension. It returns a [*RequestError] for an unknown word or
 // dimension.
 func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) error {
 	data := &embedded{x.about, labelsAnswer{Labels: x.allLabels().Labels}, x.mapped(), map[string]wordAnswer{}, map[string]dimensionAnswer{}}

@@ -78,7 +78,7 @@ func TestWritePageRefuses(t *testing.T) {
 	} {
 		var b bytes.Buffer
 		err := x.WritePage(&b, tt.words, tt.dimensions)
-		if _, ok := errors.AsType[*NotFoundError](err); !ok || !strings.Contains(err.Error(), tt.want) || b.Len() > 0 {
+		if _, ok := errors.AsType[*RequestError](err); !ok || !strings.Contains(err.Error(), tt.want) || b.Len() > 0 {
 			t.Errorf("%v, want %s; %d bytes written", err, tt.want, b.Len())
 		}
 	}

@@ -56,7 +56,7 @@ type part struct {
 }
 
 func (x *Explorer) answerQuery(query string) (any, error) {
-	q, err := x.index.Parse(query, x.labels.current())
+	q, err := x.index.Parse(query, x.currentLabels())
 	if unknown, ok := errors.AsType[*interpret.UnknownWordError](err); ok {
 		return nil, x.notFound(unknown)
 	} else if err != nil {

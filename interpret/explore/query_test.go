@@ -102,7 +102,7 @@ func TestQueriesOfPages(t *testing.T) {
 		}
 	}
 	w := get(handler, "/data/query?query=bank+rivre")
-	var e requestError
+	var e RequestError
 	if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != 404 || e.Word != "rivre" || !slices.Contains(e.Closest, "river") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

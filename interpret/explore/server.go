@@ -36,18 +36,27 @@ func mustAsset(names ...string) []byte {
 	return all
 }
 
-// A requestError is the answer to a request that is refused.
-type requestError struct {
-	Status  int      `json:"-"`
+// A RequestError reports a request that is refused, such as for an unknown word.
+type RequestError struct {
+	Status  int      `json:"-"` // of HTTP
 	Message string   `json:"error"`
 	Word    string   `json:"word,omitempty"`    // that is unknown
 	Closest []string `json:"closest,omitempty"` // known words with a similar spelling
 }
 
-func (e *requestError) Error() string { return e.Message }
+func (e *RequestError) Error() string {
+	if len(e.Closest) == 0 {
+		return e.Message
+	}
+	return fmt.Sprintf("%s; the closest are %s", e.Message, strings.Join(e.Closest, ", "))
+}
 
 func badRequest(format string, args ...any) error {
-	return &requestError{Status: http.StatusBadRequest, Message: fmt.Sprintf(format, args...)}
+	return &RequestError{Status: http.StatusBadRequest, Message: fmt.Sprintf(format, args...)}
+}
+
+func forbidden(format string, args ...any) error {
+	return &RequestError{Status: http.StatusForbidden, Message: fmt.Sprintf(format, args...)}
 }
 
 // Handler serves the page and its data so that no other site can read them. Requests must name this
@@ -133,14 +142,14 @@ func (m routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	changes := strings.TrimPrefix(r.URL.Path, otherPath) == changing
 	switch {
 	case !ok:
-		fail(w, &requestError{Status: http.StatusNotFound, Message: "no such page"})
+		fail(w, &RequestError{Status: http.StatusNotFound, Message: "no such page"})
 	case r.Method != http.MethodGet && r.Method != http.MethodHead && !(r.Method == http.MethodPost && changes):
 		allowed := "GET, HEAD"
 		if changes {
 			allowed += ", POST"
 		}
 		w.Header().Set("Allow", allowed)
-		fail(w, &requestError{Status: http.StatusMethodNotAllowed, Message: allowed + " only"})
+		fail(w, &RequestError{Status: http.StatusMethodNotAllowed, Message: allowed + " only"})
 	default:
 		handler.ServeHTTP(w, r)
 	}
@@ -156,7 +165,7 @@ func guard(host, frames string, next http.Handler) http.Handler {
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Cache-Control", "no-cache") // another model may get the same address
 		if !ownHost(r.Host, host) {
-			fail(w, &requestError{Status: http.StatusForbidden, Message: fmt.Sprintf("the host name %.100q is not served: use the IP address, or serve under this name", r.Host)})
+			fail(w, forbidden("the host name %.100q is not served: use the IP address, or serve under this name", r.Host))
 			return
 		}
 		if err := sameOrigin(r); err != nil {
@@ -184,7 +193,7 @@ func ownHost(header, host string) bool {
 // sameOrigin returns an error if another site's page makes the request, unless it follows a link to
 // the page.
 func sameOrigin(r *http.Request) error {
-	refused := &requestError{Status: http.StatusForbidden, Message: "the data are for this server's own page"}
+	refused := forbidden("the data are for this server's own page")
 	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host {
 		return refused
 	}
@@ -253,14 +262,11 @@ func parameter(r *http.Request, name string, limit int) (string, error) {
 	return values[0], nil
 }
 
-// fail sends a [*requestError] or [*NotFoundError].
+// fail sends an error, which is a [*RequestError] unless this package has a bug.
 func fail(w http.ResponseWriter, err error) {
-	e, ok := errors.AsType[*requestError](err)
+	e, ok := errors.AsType[*RequestError](err)
 	if !ok {
-		e = &requestError{Status: http.StatusInternalServerError, Message: err.Error()}
-	}
-	if missing, ok := errors.AsType[*NotFoundError](err); ok {
-		e = &requestError{http.StatusNotFound, missing.Message, missing.Word, missing.Closest}
+		e = &RequestError{Status: http.StatusInternalServerError, Message: err.Error()}
 	}
 	send(w, e.Status, e)
 }

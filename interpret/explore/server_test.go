@@ -188,7 +188,7 @@ func TestRefuses(t *testing.T) {
 		if tt.status == http.StatusOK {
 			continue
 		}
-		var e requestError
+		var e RequestError
 		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || e.Message == "" {
 			t.Errorf("%.60s: %s is no error", tt.target, w.Body)
 		}

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -102,35 +103,28 @@ func distance2(a, b [2]float64) float64 {
 }
 
 // affinities returns pᵢⱼ = (p(j|i) + p(i|j))/2n of each point i and the points that are neighbours in
-// either direction.
+// either direction, in their order.
 func affinities(near [][]link) [][]link {
 	n := len(near)
-	weights := make([][]link, n)
-	parallel.Ranges(n, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			weights[i] = slices.Clone(near[i])
-			scale(weights[i], float64(2*n))
-		}
-	})
-	own := make([]int, n)
-	for i := range weights {
-		own[i] = len(weights[i])
+	sums := make([]map[int]float64, n)
+	for i := range sums {
+		sums[i] = map[int]float64{}
 	}
-	for i := range weights {
-		for j := range own[i] {
-			l := &weights[i][j]
-			back := slices.IndexFunc(weights[l.to][:own[l.to]], func(m link) bool { return m.to == i })
-			switch {
-			case back < 0:
-				weights[l.to] = append(weights[l.to], link{i, l.value})
-			case i < l.to: // in both directions: both get the sum
-				m := &weights[l.to][back]
-				l.value += m.value
-				m.value = l.value
-			}
+	for i := range near {
+		weights := slices.Clone(near[i])
+		scale(weights, float64(2*n))
+		for _, l := range weights {
+			sums[i][l.to] += l.value
+			sums[l.to][i] += l.value
 		}
 	}
-	return weights
+	symmetric := make([][]link, n)
+	for i, sum := range sums {
+		for _, j := range slices.Sorted(maps.Keys(sum)) {
+			symmetric[i] = append(symmetric[i], link{j, sum[j]})
+		}
+	}
+	return symmetric
 }
 
 // scale turns the squared distances d of a point into probabilities p(j|i) = exp(−βd)/Σ, divided by
