@@ -247,19 +247,22 @@ func atLeast0(name string, value float64) error {
 // MarshalJSON implements [json.Marshaler]. The name of the recipe is beside its fields.
 func (b Best) MarshalJSON() ([]byte, error) {
 	type fields Best
-	return json.Marshal(struct {
-		Recipe string `json:"recipe"`
-		fields
-	}{b.String(), fields(b)})
+	return withName(b, fields(b))
 }
 
 // MarshalJSON implements [json.Marshaler], as that of [Best].
 func (p Paper) MarshalJSON() ([]byte, error) {
 	type fields Paper
-	return json.Marshal(struct {
-		Recipe string `json:"recipe"`
-		fields
-	}{p.String(), fields(p)})
+	return withName(p, fields(p))
+}
+
+// withName returns the JSON of a recipe's fields after its name.
+func withName(r Recipe, fields any) ([]byte, error) {
+	data, err := json.Marshal(fields)
+	if err != nil {
+		return nil, err
+	}
+	return append([]byte(`{"recipe":"`+r.String()+`",`), data[1:]...), nil
 }
 
 // parseRecipe parses the JSON of a recipe and does not validate it.

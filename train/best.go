@@ -49,7 +49,7 @@ func (h best) settled(x *vectors.Dense, n int) model.Recipe {
 	h.Order = cmp.Or(h.Order, defaultOrder(x))
 	h.Epochs = cmp.Or(h.Epochs, h.defaultEpochs())
 	h.Nonzeros = cmp.Or(h.Nonzeros, model.Nonzeros(defaultSparsity, h.Atoms))
-	h.TrainWords = min(cmp.Or(h.TrainWords, h.defaultTrainWords(x.Len())), x.Len())
+	h.TrainWords = min(cmp.Or(h.TrainWords, h.defaultTrainWords(n)), n)
 	return model.Best(h)
 }
 

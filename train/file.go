@@ -29,30 +29,20 @@ type FileOptions struct {
 	// Input and settled Recipe of the training.
 	Ready func(source *vectors.Source, t model.Training)
 
-	// Encoded, if not nil, is called with each block of codes, in order, if the file is read twice.
-	// It may not change them.
-	Encoded func(block *vectors.Sparse)
+	// Encoded, if not nil, is called after n more rows are encoded in a second reading.
+	Encoded func(n int)
 }
 
 // A Status says what [File] left in the directory.
 type Status int
 
+// The states of the directory.
 const (
-	// Unchanged is the status of a directory as it was before.
-	Unchanged Status = iota
-
-	// Checkpointed is the status of a checkpoint, from which a training can be resumed.
-	Checkpointed
-
-	// DictionaryOnly is the status of a learned dictionary whose rows could not be encoded.
-	DictionaryOnly
-
-	// DictionaryLost is Unchanged after a dictionary was learned but its rows could not be encoded,
-	// because a dictionary alone does not replace a model.
-	DictionaryLost
-
-	// Complete is the status of a model with the codes of all rows.
-	Complete
+	Unchanged      Status = iota // as it was before
+	Checkpointed                 // a checkpoint, from which the training can be resumed
+	DictionaryOnly               // the learned dictionary, since rows could not be encoded
+	DictionaryLost               // as it was before, since a dictionary alone does not replace a model
+	Complete                     // the model, with the codes of all rows
 )
 
 // Result is the result of [File], also beside an error.
@@ -60,9 +50,6 @@ type Result struct {
 	Status Status
 	Epoch  int        // of the checkpoint, if Status is Checkpointed
 	Info   model.Info // of the model, if Status is Complete
-
-	// Codes are the codes of all rows, if Status is Complete and the file was read once.
-	Codes *vectors.Sparse
 }
 
 // File learns a dictionary from the file of vectors at path, encodes all its rows, and writes the
@@ -119,7 +106,7 @@ func File(ctx context.Context, path string, r model.Recipe, device Device, dir s
 	if err := m.SaveWith(dir, c.mayReplace, nil); err != nil {
 		return Result{}, err
 	}
-	return Result{Status: Complete, Info: m.Info, Codes: m.Codes}, nil
+	return Result{Status: Complete, Info: m.Info}, nil
 }
 
 // read reads the rows to learn from. It sets o.Source and settles r.
@@ -164,19 +151,13 @@ func (o *FileOptions) readSample(ctx context.Context, path string, h model.Best)
 		return &sample.Rows, h, nil
 	}
 	read.Keep = func(first *vectors.Dense) int {
-		if h.TrainWords > 0 {
-			return h.TrainWords
-		}
 		// As if the file had no end: if it is short, K is smaller and all rows are kept.
-		endless := best(o.sized(h, first.Dim).(model.Best))
-		endless.Order = defaultOrder(first)
-		endless.Atoms = endless.defaultAtoms(math.MaxInt32, first.Dim)
-		n := endless.defaultTrainWords(math.MaxInt32)
-		if first.Len() <= n {
+		endless := trainingOf(o.sized(h, first.Dim)).settled(first, math.MaxInt32).(model.Best)
+		if first.Len() <= endless.TrainWords {
 			return 0
 		}
-		h.Order = endless.Order // of many rows, and not only those that are kept
-		return n
+		h.Order = endless.Order // of more rows than those that are kept
+		return endless.TrainWords
 	}
 	x, o.Source, err = vectors.Read(ctx, path, read)
 	return x, h, err
@@ -219,8 +200,13 @@ func (f *file) encode(ctx context.Context, m *model.Model) (model.Info, error) {
 	o := &f.options
 	read := o.Read
 	read.Distinct = true
+	show := func(block *vectors.Sparse) {
+		if o.Encoded != nil {
+			o.Encoded(block.Rows)
+		}
+	}
 	info, again, err := encode.File(ctx, m, f.path, f.dir, f.device, encode.Defaults(m.Info), encode.FileOptions{
-		Read: read, MayReplace: o.Checkpoint.mayReplace, Show: o.Encoded,
+		Read: read, MayReplace: o.Checkpoint.mayReplace, Show: show,
 		Accept: func(e *model.Encoding) error {
 			if e.L1 == 0 {
 				return ErrNothingActive
@@ -253,5 +239,5 @@ func (f *file) salvage(ctx context.Context, m *model.Model, err error) (Result, 
 	if m.Codes == nil {
 		return Result{Status: DictionaryOnly}, err
 	}
-	return Result{Status: Complete, Info: m.Info, Codes: m.Codes}, fmt.Errorf("%w; %s is complete", err, f.dir)
+	return Result{Status: Complete, Info: m.Info}, fmt.Errorf("%w; %s is complete", err, f.dir)
 }

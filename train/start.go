@@ -9,12 +9,12 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"sync"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"overcomplete/internal/backend"
 	"overcomplete/internal/memory"
+	"overcomplete/internal/parallel"
 	"overcomplete/model"
 )
 
@@ -203,15 +203,7 @@ func (c *candidates) choose(ctx context.Context, atoms int, limit float64) {
 		if ctx.Err() != nil {
 			return
 		}
-		var group sync.WaitGroup
-		for part := range slices.Chunk(block, (len(block)-1)/c.workers+1) {
-			group.Go(func() {
-				for i := range part {
-					c.compare(&part[i], limit)
-				}
-			})
-		}
-		group.Wait()
+		parallel.With(make([]struct{}, c.workers), len(block), func(_ struct{}, i int) { c.compare(&block[i], limit) })
 		for i := range block {
 			if len(c.chosen) == atoms*c.dim {
 				return

@@ -156,7 +156,7 @@ func TestRefuses(t *testing.T) {
 		{"paper train in.txt -o model --algorithm best", []string{`--algorithm is "best"`}},
 		{"paper train in.txt -o model --device gpu", []string{`--device is "gpu"`, "cuda:i"}},
 		{"paper train in.txt -o model --device cuda:", []string{`--device is "cuda:"`}},
-		{"paper train in.txt -o model --device cuda:all", []string{"--device cuda:all is of encode", "cuda:i"}},
+		{"paper train in.txt -o model --device cuda:all", []string{`--device is "cuda:all"`, "cuda:i"}},
 		{"paper train in.txt -o model --device cuda:-1", []string{`--device is "cuda:-1"`}},
 		{"paper train in.txt -o model --device cuda --algorithm authors", []string{"algorithm authors", "--device cuda"}},
 		{"paper train in.txt -o model --state float64", []string{`--state is "float64"`, "float32 or float16"}},

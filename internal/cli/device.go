@@ -64,15 +64,13 @@ const allGPUs = "cuda:all"
 
 // cuda returns the GPU that --device names, the first of cuda:all. cuda is false for cpu and auto.
 func (f *deviceFlags) cuda() (index int, cuda bool, err error) {
-	name, number, numbered := strings.Cut(f.device, ":")
+	number, numbered := strings.CutPrefix(f.device, "cuda:")
 	switch {
 	case f.device == "auto" || f.device == "cpu":
 		return 0, false, nil
-	case name == "cuda" && !numbered, f.device == allGPUs && f.several:
+	case f.device == "cuda", f.device == allGPUs && f.several:
 		return 0, true, nil
-	case f.device == allGPUs:
-		return 0, false, usagef("--device %s is of encode; here one GPU does the work: give cuda or cuda:i with i from 0", allGPUs)
-	case name == "cuda":
+	case numbered:
 		if i, err := strconv.ParseUint(number, 10, 16); err == nil {
 			return int(i), true, nil
 		}

@@ -168,7 +168,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string, recipe model.Recipe)
 	if err != nil {
 		return f.left(result, withFlag(err))
 	}
-	return f.report(cmd, result.Info, cmp.Or(result.Codes, &view.first))
+	return f.report(cmd, result.Info)
 }
 
 // left returns the error of a training, with what it left at f.output.
@@ -223,9 +223,8 @@ type trainView struct {
 	flags    *trainFlags
 	log      io.Writer
 	start    time.Time
-	progress *progress      // of the training, nil before it is ready
-	counter  *counter       // of rows encoded in a second reading, nil before it
-	first    vectors.Sparse // codes of the first rows, of a second reading
+	progress *progress // of the training, nil before it is ready
+	counter  *counter  // of rows encoded in a second reading, nil before it
 }
 
 func (v *trainView) ready(source *vectors.Source, t model.Training) {
@@ -252,20 +251,12 @@ func (v *trainView) note(line string) {
 	v.progress.say(v.cmd.ErrOrStderr(), line)
 }
 
-// encoded counts the rows of a second reading, and keeps the codes of the first rows.
-func (v *trainView) encoded(block *vectors.Sparse) {
+// encoded counts the rows of a second reading.
+func (v *trainView) encoded(n int) {
 	if v.counter == nil {
 		v.counter = newCounter(v.log)
-		v.first.CSR = vectors.CSR{Cols: block.Cols, Ptr: []int64{0}}
 	}
-	v.counter.add(block.Rows)
-	for i := range min(block.Rows, shownRows*block.Cols-v.first.Rows) {
-		v.first.Words = append(v.first.Words, block.Words[i])
-		if block.Texts != nil {
-			v.first.Texts = v.first.Texts.Join(block.Texts.Slice(i, i+1))
-		}
-		v.first.AppendRow(block.Row(i))
-	}
+	v.counter.add(n)
 }
 
 func (v *trainView) done(err error) {
@@ -291,8 +282,8 @@ func (f *trainFlags) warnUnusual(stderr io.Writer, c model.Common, in model.Inpu
 	}
 }
 
-// Some dimensions to look at, by the words with which a file begins, as many for each atom: they
-// are the frequent ones.
+// A report shows some dimensions by top words among the first rows, which are frequent words;
+// shownRows is their number per atom.
 const shownDimensions, shownWords, shownRows = 6, 8, 2
 
 // dimension is a dimension with its top words.
@@ -301,12 +292,8 @@ type dimension struct {
 	Words     []string `json:"words"`
 }
 
+// topDimensions returns the strongest dimensions of codes, except those similar to one before.
 func topDimensions(codes *vectors.Sparse) []dimension {
-	first := make([]int, min(codes.Rows, shownRows*codes.Cols))
-	for i := range first {
-		first[i] = i
-	}
-	codes = interpret.SelectRows(codes, first)
 	x := interpret.NewIndex(codes)
 	out := []dimension{}
 	shown := map[int]bool{} // rows
@@ -316,7 +303,7 @@ func topDimensions(codes *vectors.Sparse) []dimension {
 			break
 		}
 		if shown[top[0].Row] {
-			continue // similar to another
+			continue
 		}
 		for _, e := range top {
 			shown[e.Row] = true
@@ -326,9 +313,21 @@ func topDimensions(codes *vectors.Sparse) []dimension {
 	return out
 }
 
-// report prints a training's results, and dimensions by the first of these codes.
-func (f *trainFlags) report(cmd *cobra.Command, i model.Info, codes *vectors.Sparse) error {
-	top := topDimensions(codes)
+// report prints a training's results, and the strongest dimensions of the first rows.
+func (f *trainFlags) report(cmd *cobra.Command, i model.Info) error {
+	m, err := model.OpenDictionary(f.output)
+	if err != nil {
+		return err
+	}
+	k := m.Dictionary.Len()
+	var top []dimension
+	for rows, err := range m.Rows(f.output, shownRows*k) {
+		if err != nil {
+			return err
+		}
+		top = topDimensions(rows)
+		break
+	}
 	return show(cmd, struct {
 		Model string `json:"model"`
 		model.Info
@@ -337,7 +336,7 @@ func (f *trainFlags) report(cmd *cobra.Command, i model.Info, codes *vectors.Spa
 		t := &i.Training
 		last := t.Epochs[len(t.Epochs)-1]
 		rows := i.Encoding.Input.Kind()
-		fmt.Fprintf(b, "%s: %d %s × %d sparse dimensions after %d epochs\n", escape.Text(f.output), i.Words(), rows, codes.Cols, last.Epoch)
+		fmt.Fprintf(b, "%s: %d %s × %d sparse dimensions after %d epochs\n", escape.Text(f.output), i.Words(), rows, k, last.Epoch)
 		if n := t.Input.Words; n < i.Words() {
 			which := "the first"
 			if i.Known() == 0 {
@@ -345,7 +344,7 @@ func (f *trainFlags) report(cmd *cobra.Command, i model.Info, codes *vectors.Spa
 			}
 			fmt.Fprintf(b, "  learned from   %s %d %s\n", which, n, rows)
 		}
-		describeCodes(b, *i.Encoding, codes.Cols)
+		describeCodes(b, *i.Encoding, k)
 		fmt.Fprintf(b, "  mean atom norm %.4f\n", last.AtomNorm)
 		fmt.Fprintf(b, "dimensions that the first %s have most of:\n", rows)
 		for _, d := range top {

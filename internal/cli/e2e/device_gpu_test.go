@@ -127,7 +127,7 @@ func TestGPUProgram(t *testing.T) {
 		{"failed kernel", "--device cuda", "EMULATED_FAIL_LAUNCH=9", clitest.Failed, "LaunchFailed"},
 		{"lost device", "--device cuda", "EMULATED_LOSE_DEVICE=30", clitest.Failed, "kernels: "},
 		{"failed kernel, auto", "", "EMULATED_FAIL_LAUNCH=9", clitest.Failed, "LaunchFailed"},
-		{"all devices", "--device cuda:all", "EMULATED_DEVICES=2", clitest.Usage, "--device cuda:all is of encode"},
+		{"all devices", "--device cuda:all", "EMULATED_DEVICES=2", clitest.Usage, `--device is "cuda:all"`},
 		{"words' codes on the CPU only", "--device cuda --algorithm authors", "", clitest.Usage, "algorithm authors"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
