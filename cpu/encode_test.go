@@ -150,10 +150,8 @@ func TestEncoderRefuses(t *testing.T) {
 	}
 }
 
-// Encoding as the command does by default: 20 products of 2KL flops a word are
-// most of its floor.
 func BenchmarkEncode(b *testing.B) {
-	const dim, atoms = 300, 3000
+	const dim = 300
 	x, d := benchEncode(4 * mostWords)
 	e := newEncoder(b, d, encode.Options{Lambda: 0.5, Steps: 20, Nonzeros: 240}, 1)
 	rows := len(x) / dim
@@ -161,8 +159,6 @@ func BenchmarkEncode(b *testing.B) {
 		encodetest.Encode(b, e, x)
 	}
 	b.ReportMetric(float64(rows*b.N)/b.Elapsed().Seconds(), "words/s")
-	flops := 20 * 2 * dim * atoms * float64(rows)
-	b.ReportMetric(100*flops*float64(b.N)/b.Elapsed().Seconds()/peak(e.kernels), "%peak")
 }
 
 // benchEncode has atoms of norm 4.4 and words of norm 2.8, as trained ones have.

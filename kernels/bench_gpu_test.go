@@ -10,10 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"overcomplete/encode"
-	"overcomplete/internal/testonly/encodetest"
-	"overcomplete/vectors"
 )
 
 // bench is a GPU for tests of single kernels.
@@ -21,9 +17,6 @@ type bench struct {
 	*gpu
 	t   testing.TB
 	rng *rand.Rand
-
-	orders int   // for the interpreter
-	blocks []int // the same
 }
 
 func newBench(t testing.TB) *bench {
@@ -97,42 +90,3 @@ func allowSameValue[T any](*bench, pointer[T]) {}
 
 // run launches a kernel.
 func (b *bench) run(l launch) { b.queue(l, b.compute) }
-
-// BenchmarkEncoderHost measures the host's work per row, 300 → 3000 with 90 nonzeros. It runs no kernel.
-func BenchmarkEncoderHost(b *testing.B) {
-	const rows, dim, atoms, most, blocks = encode.Block, 300, 3000, 90, 16
-	x, d := encodetest.Problem(rows, dim, atoms)
-	d.Mean = x[:dim]
-	x = slices.Repeat(x, blocks) // more than caches hold
-	e, err := newEncoder(Device{}, d, encode.Options{Lambda: 1, Steps: 1, Nonzeros: most}, rows)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer e.Close()
-	for _, s := range e.slots {
-		for i := range rows {
-			s.onHost.nonzeros[i] = most
-			for j := range most {
-				s.onHost.index[i*most+j], s.onHost.value[i*most+j] = int32(j*atoms/most), float32(j+1)
-			}
-		}
-	}
-	measure := func(name string, block func(x []float32)) {
-		b.Run(name, func(b *testing.B) {
-			defer e.gpu.enter()()
-			for n := 0; b.Loop(); n++ {
-				block(x[n%blocks*rows*dim:][:rows*dim])
-			}
-			if e.gpu.err != nil {
-				b.Error(e.gpu.err)
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/row")
-		})
-	}
-	measure("stage", func(x []float32) { e.stage(rows, func(i int) []float32 { return x[i*dim:][:dim] }) })
-	measure("collect", func([]float32) {
-		s := e.slots[0]
-		s.result, s.rows, e.underWay = &encode.Codes{CSR: vectors.CSR{Ptr: []int64{0}}}, rows, 1
-		e.collect()
-	})
-}

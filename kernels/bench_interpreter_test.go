@@ -22,8 +22,7 @@ type bench struct {
 	t       testing.TB
 	rng     *rand.Rand
 	kernels map[string]*interpreter.Kernel
-	orders  int   // in which each launch runs, each with the same result
-	blocks  []int // that run; nil for all
+	orders  int // in which each launch runs, each with the same result
 
 	maxShared int // dynamic shared memory that a block may have, in bytes
 }
@@ -117,7 +116,7 @@ func (b *bench) run(l launch) {
 	}
 	launch := interpreter.Launch{
 		Grid: [2]int{l.x, l.y}, Threads: l.threads, Shared: l.shared,
-		Blocks: b.blocks, Arguments: [][]byte{unsafe.Slice((*byte)(l.arguments), k.Parameters[0].Size)},
+		Arguments: [][]byte{unsafe.Slice((*byte)(l.arguments), k.Parameters[0].Size)},
 	}
 	var others []*interpreter.Machine
 	for seed := range b.orders - 1 {

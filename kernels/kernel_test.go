@@ -645,64 +645,6 @@ func checkFISTA(b *bench, precision Precision, words, atoms, dim int) {
 	}
 }
 
-// A dictionary step of a large vocabulary, where reductions are long. Some tiles are
-// compared, and the interpreter runs no others: the first, the last, which is not full,
-// and two between.
-func TestLarge(t *testing.T) {
-	if emulated {
-		return // it would take a minute for all
-	}
-	const words, atoms, dim = 3125, 3000, 300
-	b := newBench(t)
-	b.orders = 1
-	shape := newWidths(atoms, dim).shape(words)
-	compare := func(name string, l launch, of tile, result array, depth int, left, right func(outer, k int) float32, tolerance float64) {
-		b.t.Helper()
-		for _, block := range b.blocks {
-			row, column := block/l.y*of.rows, block%l.y*of.columns
-			rows, columns := min(of.rows, result.rows-row), min(of.columns, result.width-column)
-			want, magnitude := multiply(rows, columns, depth,
-				func(i, k int) float32 { return left(row+i, k) }, func(k, j int) float32 { return right(column+j, k) })
-			var got []float32
-			for i := range rows {
-				got = append(got, readBack(b, result.data.at((row+i)*result.pitch+column), columns)...)
-			}
-			b.expect(fmt.Sprintf("%s, tile from row %d and column %d", name, row, column), got, want, magnitude, tolerance)
-		}
-	}
-	run := func(l launch) launch {
-		last := l.x*l.y - 1
-		b.blocks = []int{0, last, last / 3, last / 2}
-		b.run(l)
-		return l
-	}
-	for _, p := range []Precision{tf32, fp32} {
-		b.sub(t, string(p), func() {
-			a, x, d := b.codes(words, atoms), b.normal(words*dim, 0), b.normal(atoms*dim, 0)
-			codes, residuals, dictionary := b.array(a, words, atoms), b.array(x, words, dim), b.array(d, atoms, dim)
-
-			product := b.array(nil, words, dim)
-			l := run(decode{product: product.data, codes: codes.data, atoms: dictionary.data, shape: shape}.launch(p))
-			compare("decode", l, decodeTile, product, atoms,
-				func(i, k int) float32 { return a[i*atoms+k] }, func(j, k int) float32 { return d[k*dim+j] }, tolerance[p])
-
-			product, squares := b.array(nil, atoms, dim), b.array(nil, atoms, dim)
-			l = run(accumulate{product: product.data, squares: squares.data, codes: codes.data, residuals: residuals.data, shape: shape}.launch(p))
-			compare("accumulate", l, accumulateTile, product, words,
-				func(i, k int) float32 { return a[k*atoms+i] }, func(j, k int) float32 { return x[k*dim+j] }, tolerance[p])
-			compare("squares", l, accumulateTile, squares, words,
-				func(i, k int) float32 { return a[k*atoms+i] * a[k*atoms+i] }, func(j, k int) float32 { return x[k*dim+j] * x[k*dim+j] }, tolerance[p])
-
-			sumG, sumQ := b.array(make([]float32, words*atoms), words, atoms), b.array(make([]float32, words*atoms), words, atoms)
-			l = run(correlate{
-				codes: codes.data, sumG: pointer[byte](sumG.data), sumQ: pointer[byte](sumQ.data), residuals: residuals.data, atoms: dictionary.data, gradient: 1, shape: shape,
-			}.launch(p, false))
-			compare("correlate", l, correlateTile, sumG, dim,
-				func(i, k int) float32 { return x[i*dim+k] }, func(j, k int) float32 { return d[j*dim+k] }, tolerance[p])
-		})
-	}
-}
-
 func TestFISTAResiduals(t *testing.T) {
 	b := newBench(t)
 	for _, s := range []struct{ words, dim, parts, shares int }{{1, 1, 4, 1}, {3, 31, 4, 2}, {9, 32, 32, 1}, {17, 33, 36, 6}, {40, 300, 96, 8}} {

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"gorgonia.org/cu"
-
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
 	"overcomplete/internal/checkpoint"
@@ -207,31 +205,22 @@ func TestLearnerAfterFault(t *testing.T) {
 	regain(t)
 }
 
-// Memory that somebody else has taken meanwhile. Where it was to be that of all rows, they come
-// from the host.
+// Memory that another process has taken meanwhile. If it was to be that of all rows, they come from the host.
 func TestLearnerAllocations(t *testing.T) {
 	x, d := encodetest.Problem(1, learnerSample.dim, learnerSample.atoms)
 	for precision, want := range map[Precision]int{tf32: 13 + 12, fp16: 13 + 5 + 12} { // an encoder's, with one slot that packs nothing, and others
-		failed := 0
-		for n := 1; n < 45; n++ {
-			setting(t, "EMULATED_FAIL_ALLOCATION", strconv.Itoa(n))
+		resident := true
+		failed := failEachAllocation(t, func() error {
 			l, err := Device{Precision: precision}.Learner(x, d, 1, encode.Options{Steps: 1, Nonzeros: 20})
-			if err == nil {
-				if resident := l.(*learner).resident != 0; resident == (n == want+1) {
-					t.Errorf("%s: allocation %d: all rows on the device is %t", precision, n, resident)
-				}
-				if err := l.Learn(t.Context(), []int32{0}, 0, 0, &backend.Sums{Used: make([]bool, d.Len())}); err != nil {
-					t.Errorf("%s: allocation %d: error %v", precision, n, err)
-				}
-				l.Close()
-				continue
+			if err != nil {
+				return err
 			}
-			if failed++; !errors.Is(err, backend.ErrMemory) || !errors.Is(err, cu.OutOfMemory) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%s: allocation %d: error %v", precision, n, err)
-			}
-		}
-		if failed != want {
-			t.Errorf("%s: %d allocations failed, of %d", precision, failed, want)
+			defer l.Close()
+			resident = l.(*learner).resident != 0
+			return l.Learn(t.Context(), []int32{0}, 0, 0, &backend.Sums{Used: make([]bool, d.Len())})
+		})
+		if failed != want || resident {
+			t.Errorf("%s: %d allocations failed, of %d; all rows on the device is %t", precision, failed, want, resident)
 		}
 	}
 }

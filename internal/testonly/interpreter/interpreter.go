@@ -85,7 +85,6 @@ type Launch struct {
 	Threads   int      // of a block, a multiple of 32
 	Shared    int      // bytes of dynamic shared memory
 	Arguments [][]byte // of the kernel's parameters, little-endian
-	Blocks    []int    // y·Grid[0] + x of those to run; nil for all
 }
 
 // launch is one under way.
@@ -117,13 +116,6 @@ func (m *Machine) Launch(k *Kernel, l Launch) (err error) {
 	for i := range l.Threads / lanes {
 		run.warps = append(run.warps, newWarp(run, i))
 	}
-	blocks := slices.Clone(l.Blocks)
-	for i := range l.Grid[0] * l.Grid[1] {
-		if l.Blocks == nil {
-			blocks = append(blocks, i)
-		}
-	}
-	m.rng.Shuffle(len(blocks), func(i, j int) { blocks[i], blocks[j] = blocks[j], blocks[i] })
 	defer func() {
 		switch f := recover().(type) {
 		case nil:
@@ -134,7 +126,7 @@ func (m *Machine) Launch(k *Kernel, l Launch) (err error) {
 		}
 	}()
 	b := &block{launch: run, shared: memory{name: "shared memory"}}
-	for _, number := range blocks {
+	for _, number := range m.rng.Perm(l.Grid[0] * l.Grid[1]) {
 		b.run(number)
 	}
 	return nil

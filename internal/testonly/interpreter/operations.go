@@ -40,12 +40,11 @@ func find(name string, operands []string) (operation, error) {
 var operations = map[string]operation{
 	"mov.u32": apply1(same[uint32]), "mov.b32": apply1(same[uint32]), "mov.f32": apply1(same[uint32]),
 	"mov.u64": apply1(same[uint64]), "mov.b64": apply1(same[uint64]), "mov.f64": apply1(same[uint64]),
-	"mov.b16": apply1(same[uint16]), "mov.u16": apply1(same[uint16]),
 	"mov.b32, apart": apart(16), "mov.b32, together": together(16),
 	"mov.b64, apart": apart(32), "mov.b64, together": together(32),
 
 	"add.s32": apply2(add[uint32]), "sub.s32": apply2(sub[uint32]), "mul.lo.s32": apply2(mul[uint32]),
-	"add.s64": apply2(add[uint64]), "sub.s64": apply2(sub[uint64]), "mul.lo.s64": apply2(mul[uint64]),
+	"add.s64": apply2(add[uint64]), "mul.lo.s64": apply2(mul[uint64]),
 	"mul.wide.s32": apply2(func(a, b int32) int64 { return int64(a) * int64(b) }),
 	"mul.wide.u32": apply2(func(a, b uint32) uint64 { return uint64(a) * uint64(b) }),
 	"mul.hi.u32":   apply2(func(a, b uint32) uint32 { hi, _ := bits.Mul32(a, b); return hi }),
@@ -73,7 +72,7 @@ var operations = map[string]operation{
 	"sqrt.rn.f64": apply1(math.Sqrt),
 
 	"cvt.u32.u64": apply1(convert[uint64, uint32]), "cvt.u64.u32": apply1(convert[uint32, uint64]), "cvt.s64.s32": apply1(convert[int32, int64]),
-	"cvt.rn.f32.s32": apply1(convert[int32, float32]), "cvt.rn.f64.s32": apply1(convert[int32, float64]), "cvt.rn.f64.u32": apply1(convert[uint32, float64]),
+	"cvt.rn.f64.s32": apply1(convert[int32, float64]), "cvt.rn.f64.u32": apply1(convert[uint32, float64]),
 	"cvt.rn.f32.f64": apply1(convert[float64, float32]), "cvt.f64.f32": apply1(convert[float32, float64]),
 	"cvt.rna.tf32.f32":   apply1(roundTF32),
 	"cvt.rn.f16.f32":     apply1(toHalf),
