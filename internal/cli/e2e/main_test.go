@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,24 +25,20 @@ func TestMain(m *testing.M) {
 func checkCovered(t *testing.T, lines []string) {
 	t.Helper()
 	dir := clitest.New(t)
-	var visit func(command string)
-	visit = func(command string) {
-		help, _ := dir.MustRun(t, command+" --help")
-		_, list, ok := strings.Cut(help, "\nAvailable Commands:\n")
-		if !ok {
-			for _, line := range lines {
-				if strings.HasPrefix(line+" ", command+" ") {
-					return
-				}
+	var visit func(command []string)
+	visit = func(command []string) {
+		_, list, _ := clitest.Output(t, dir.Command(slices.Concat([]string{"__complete"}, command, []string{""})...))
+		leaf := true
+		for line := range strings.Lines(list) {
+			if name, _, ok := strings.Cut(line, "\t"); ok && name != "help" && name != "completion" && name[0] != '-' {
+				leaf = false
+				visit(append(slices.Clone(command), name))
 			}
+		}
+		tried := func(line string) bool { return strings.HasPrefix(line+" ", strings.Join(command, " ")+" ") }
+		if leaf && !slices.ContainsFunc(lines, tried) {
 			t.Errorf("%q is not tried", command)
 		}
-		list, _, _ = strings.Cut(list, "\n\n")
-		for line := range strings.Lines(list) {
-			if name := strings.Fields(line)[0]; name != "completion" {
-				visit(strings.TrimSpace(command + " " + name))
-			}
-		}
 	}
-	visit("")
+	visit(nil)
 }
