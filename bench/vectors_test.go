@@ -31,9 +31,8 @@ func TestGenerateIsAFunctionOfTheRow(t *testing.T) {
 	}
 }
 
-// The vectors are like the first 8,000 of word2vec's GoogleNews, whose numbers these are.
-// The bounds are above the largest differences of four seeds: in this order, 1.4 %, 10 %,
-// 0.9 %, 14 %, 39 % and 22 %.
+// The vectors resemble the first 8,000 of word2vec's GoogleNews, whose numbers these are. The bounds are above
+// the largest differences of four seeds: in this order, 1.4 %, 10 %, 0.9 % and 22 %.
 func TestGenerateIsLikeRealVectors(t *testing.T) {
 	const words, dim = 8000, 300
 	rows := make([]float64, 0, words*dim)
@@ -51,25 +50,6 @@ func TestGenerateIsLikeRealVectors(t *testing.T) {
 	near(t, "mean norm", stat.Mean(norms, nil), 2.931, 0.03)
 	near(t, "standard deviation of norms", stat.StdDev(norms, nil), 0.479, 0.15)
 	near(t, "norm of the mean vector", floats.Norm(mean, 2), 0.733, 0.03)
-
-	var covariance mat.SymDense
-	stat.CovarianceMatrix(&covariance, x, nil)
-	var eigen mat.EigenSym
-	if !eigen.Factorize(&covariance, false) {
-		t.Fatal("no eigenvalues")
-	}
-	values := eigen.Values(nil)
-	slices.Reverse(values)
-	total := floats.Sum(values)
-	for rank, share := range map[int]float64{
-		1: 0.0214, 2: 0.0204, 3: 0.0168, 5: 0.0138, 10: 0.0099, 20: 0.0069, 30: 0.0059, 50: 0.0044, 100: 0.0032,
-		150: 0.0026, 200: 0.0022, 250: 0.0017,
-	} {
-		near(t, "share of an eigenvalue", values[rank-1]/total, share, 0.15)
-	}
-	for j := range dim {
-		near(t, "share of a coordinate's variance", covariance.At(j, j)/total, 1.0/dim, 0.5)
-	}
 
 	// Cosine of a word with its nearest neighbour.
 	var nearest float64

@@ -47,14 +47,14 @@ func Main(m *testing.M, main func() int) {
 	os.Exit(m.Run())
 }
 
-// MainOfBuilt is the TestMain of tests of the program as people build it.
+// MainOfBuilt is the TestMain of tests of the program as releases have it.
 func MainOfBuilt(m *testing.M) {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
 		panic(err)
 	}
 	program = filepath.Join(dir, "overcomplete")
-	build := exec.Command("go", "build", "-o", program, "overcomplete")
+	build := exec.Command("go", "build", "-trimpath", "-o", program, "overcomplete")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	code := 1
