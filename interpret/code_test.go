@@ -2,8 +2,11 @@ package interpret
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"testing"
+
+	"overcomplete/vectors"
 )
 
 func unit(row []float64) []float64 {
@@ -152,5 +155,18 @@ func TestSum(t *testing.T) {
 	}
 	if got := x.Nearest(Code{}, 5); len(got) != 0 {
 		t.Errorf("near to nothing: %v", got)
+	}
+}
+
+func TestFromDense(t *testing.T) {
+	x := &vectors.Dense{Words: []string{"a", "b", "c"}, Dim: 2, Data: []float32{1, 0, 0, 0, -2, 3}}
+	got := FromDense(x)
+	want := &vectors.Sparse{Words: x.Words, CSR: vectors.CSR{Rows: 3, Cols: 2, Ptr: []int64{0, 1, 1, 3}, Index: []int32{0, 0, 1}, Value: []float32{1, -2, 3}}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	want = &vectors.Sparse{Words: []string{"c", "a"}, CSR: vectors.CSR{Rows: 2, Cols: 2, Ptr: []int64{0, 2, 3}, Index: []int32{0, 1, 0}, Value: []float32{-2, 3, 1}}}
+	if got := SelectRows(got, []int{2, 0}); !reflect.DeepEqual(got, want) {
+		t.Errorf("rows 2 and 0: %v", got)
 	}
 }

@@ -9,16 +9,16 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"overcomplete/internal/kmeans"
 	"overcomplete/internal/parallel"
 	"overcomplete/interpret"
-	"overcomplete/vectors"
 )
 
 const (
 	links         = 24 // neighbours of a point that determine its place
 	regionColours = 8
 	regionWords   = 3
-	regionTexts   = 5 // texts of each dimension from which the keywords of a region are taken
+	regionTexts   = 20 // texts from which the keywords of a region are taken
 
 	maxRows   = 4000              // on the map of rows
 	maxValues = regionColours - 1 // of a column that have their own colour; the last colour is for all others
@@ -85,10 +85,16 @@ func (x *Explorer) layout() chart {
 		c.Points[i] = point{k, places[i]}
 		regionOf[k] = places[i].Region
 	}
-	if x.about.Texts {
-		x.nameByTexts(regions, regionOf)
-	} else {
-		x.nameByWords(regions, regionOf)
+	members := make([]interpret.Code, len(regions)) // the dimensions of each region
+	for k, norm := range x.columnNorms() {
+		if norm > 0 {
+			// Each dimension counts the same.
+			m := &members[regionOf[k]]
+			m.Index, m.Value = append(m.Index, int32(k)), append(m.Value, float32(1/norm))
+		}
+	}
+	for r := range regions {
+		regions[r].Words = typicalWords(x.index, members[r])
 	}
 	return c
 }
@@ -123,14 +129,15 @@ func (x *Explorer) layoutRows() rowChart {
 	}
 	places, regions := divide(embedPoints(near, start))
 	c := rowChart{Points: make([]rowPoint, len(rows)), Regions: regions, Columns: x.colourings(rows)}
-	members := make([][]int, len(regions))
+	members := make([]interpret.Query, len(regions)) // the sum of the rows of each region
 	for i, row := range rows {
 		c.Points[i] = rowPoint{row, codes.Words[i], places[i]}
 		c.add(x, row, listedText)
-		members[places[i].Region] = append(members[places[i].Region], i)
+		m := &members[places[i].Region]
+		m.Terms = append(m.Terms, interpret.Term{Row: i, Weight: 1})
 	}
 	for r := range regions {
-		regions[r].Words = append(regions[r].Words, x.typicalWords(index, rows, members[r])...)
+		regions[r].Words = typicalWords(index, index.Sum(members[r]))
 	}
 	return c
 }
@@ -154,23 +161,20 @@ func (x *Explorer) chooseRows() []int {
 	return rows[:n]
 }
 
-// typicalWords returns keywords of texts, or the words nearest to the sum of all members.
-func (x *Explorer) typicalWords(index *interpret.Index, rows, members []int) (words []string) {
-	if x.about.Texts {
-		texts := make([]int, len(members))
-		for i, m := range members {
-			texts[i] = rows[m]
+// typicalWords returns the words nearest to a code or, if rows are texts, keywords of the nearest texts.
+func typicalWords(index *interpret.Index, c interpret.Code) []string {
+	words := []string{}
+	if index.Codes.Texts == nil {
+		for _, n := range index.Nearest(c, regionWords) {
+			words = append(words, index.Codes.Words[n.Row])
 		}
-		return x.index.Keywords(texts, regionWords)
+		return words
 	}
-	var all interpret.Query
-	for _, m := range members {
-		all.Terms = append(all.Terms, interpret.Term{Row: m, Weight: 1})
+	var texts []int
+	for _, n := range index.Nearest(c, regionTexts) {
+		texts = append(texts, n.Row)
 	}
-	for _, n := range index.Nearest(index.Sum(all), regionWords) {
-		words = append(words, index.Codes.Words[n.Row])
-	}
-	return words
+	return append(words, index.Keywords(texts, regionWords)...)
 }
 
 // colourings returns the columns with several values whose most frequent ones cover half of the rows.
@@ -220,10 +224,7 @@ func (x *Explorer) colourings(rows []int) []colouring {
 // a part, at equal distances, so that about 10⁹ products are computed in all.
 func (x *Explorer) neighbours(k int) [][]link {
 	codes := x.model.Codes
-	norms := make([]float64, len(x.strongest))
-	for i, squares := range x.sumsOfSquares() {
-		norms[i] = math.Sqrt(squares)
-	}
+	norms := x.columnNorms()
 	maxWords := max(50, int(1e9*float64(codes.Rows)/float64(codes.Nonzeros()+1)/float64(codes.Cols)))
 	near := make([][]link, len(x.strongest))
 	parallel.Ranges(len(near), func(lo, hi int) {
@@ -243,7 +244,7 @@ func (x *Explorer) neighbours(k int) [][]link {
 			}
 			scale := float64(len(rows)) / float64(n)
 			for j, other := range x.strongest {
-				cosines[j] = scale * products[other] / norms[i] / norms[j]
+				cosines[j] = scale * products[other] / norms[x.strongest[i]] / norms[other]
 			}
 			for _, j := range largest(cosines, i, k) {
 				near[i] = append(near[i], link{j, max(2-2*cosines[j], 0)})
@@ -253,16 +254,14 @@ func (x *Explorer) neighbours(k int) [][]link {
 	return near
 }
 
-// sumsOfSquares returns the sum of the squared values of each dimension in x.strongest.
-func (x *Explorer) sumsOfSquares() []float64 {
-	sums := make([]float64, len(x.strongest))
-	for i, k := range x.strongest {
+// columnNorms returns the norms of the columns of the codes.
+func (x *Explorer) columnNorms() []float64 {
+	norms := make([]float64, x.model.Codes.Cols)
+	for k := range norms {
 		_, values := x.index.Dimension(k)
-		for _, v := range values {
-			sums[i] += float64(v) * float64(v)
-		}
+		norms[k] = interpret.Code{Value: values}.Norm()
 	}
-	return sums
+	return norms
 }
 
 // largest returns the indices of the k largest values, except the index self.
@@ -321,16 +320,13 @@ func divide(at [][2]float64) ([]place, []region) {
 		return []place{}, []region{}
 	}
 	places := make([]place, n)
-	x := &vectors.Dense{Words: make([]string, n), Dim: 2}
+	var coordinates []float32
 	for i, p := range at {
 		places[i] = place{X: float32(p[0]), Y: float32(p[1])}
-		x.Data = append(x.Data, places[i].X, places[i].Y)
+		coordinates = append(coordinates, places[i].X, places[i].Y)
 	}
 	regions := make([]region, int(math.Ceil(math.Sqrt(float64(n))/2.5)))
-	regionOf, err := interpret.KMeans(context.Background(), x, len(regions), 1)
-	if err != nil {
-		panic(err) // places are finite, and the context is never cancelled
-	}
+	regionOf, _ := kmeans.Cluster(context.Background(), coordinates, 2, len(regions), 1) // never cancelled
 	sizes := make([]float32, len(regions))
 	for i := range places {
 		p, r := &places[i], &regions[regionOf[i]]
@@ -340,7 +336,6 @@ func divide(at [][2]float64) ([]place, []region) {
 		r.Y += (p.Y - r.Y) / sizes[p.Region]
 	}
 	for i := range regions {
-		regions[i].Words = []string{}
 		regions[i].Colour = chooseColour(regions[:i], regions[i])
 	}
 	return places, regions
@@ -353,57 +348,4 @@ func chooseColour(others []region, r region) int {
 		nearest[o.Colour] = min(nearest[o.Colour], math.Hypot(float64(o.X-r.X), float64(o.Y-r.Y)))
 	}
 	return slices.Index(nearest, slices.Max(nearest))
-}
-
-// nameByWords sets the words of regions. The share of a word in a dimension is its squared value
-// divided by the sum over all words; the share in a region is the sum over its dimensions. The
-// words are those with the largest square of that, divided by the sum over all regions.
-func (x *Explorer) nameByWords(regions []region, regionOf []int) {
-	scales := make([]float64, x.model.Codes.Cols)
-	for i, squares := range x.sumsOfSquares() {
-		scales[x.strongest[i]] = squares
-	}
-	type scored struct {
-		row   int
-		score float64
-	}
-	best := make([][]scored, len(regions)) // by decreasing score
-	shares := make([]float64, len(regions))
-	for row := range x.model.Codes.Rows {
-		clear(shares)
-		sum := 0.0
-		code := x.index.Code(row)
-		for j, k := range code.Index {
-			share := float64(code.Value[j]) * float64(code.Value[j]) / scales[k]
-			shares[regionOf[k]] += share
-			sum += share
-		}
-		for r, share := range shares {
-			s := scored{row, share * share / sum}
-			if share == 0 || len(best[r]) == regionWords && s.score <= best[r][regionWords-1].score {
-				continue
-			}
-			at, _ := slices.BinarySearchFunc(best[r], s, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
-			best[r] = slices.Insert(best[r], at, s)[:min(len(best[r])+1, regionWords)]
-		}
-	}
-	for r := range regions {
-		for _, s := range best[r] {
-			regions[r].Words = append(regions[r].Words, x.model.Codes.Words[s.row])
-		}
-	}
-}
-
-// nameByTexts sets the words of regions to keywords of the strongest texts of their dimensions.
-func (x *Explorer) nameByTexts(regions []region, regionOf []int) {
-	rows := make([][]int, len(regions))
-	for _, k := range x.strongest {
-		for _, e := range x.index.Top(interpret.Pole{Dimension: k}, regionTexts) {
-			rows[regionOf[k]] = append(rows[regionOf[k]], e.Row)
-		}
-	}
-	for r := range regions {
-		slices.Sort(rows[r])
-		regions[r].Words = append(regions[r].Words, x.index.Keywords(slices.Compact(rows[r]), regionWords)...)
-	}
 }

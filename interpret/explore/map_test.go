@@ -116,46 +116,36 @@ func TestMapKeepsGroups(t *testing.T) {
 	}
 }
 
-// A region's words are those of which it has the most.
+// The words of a region are those whose codes are nearest to its dimensions.
 func TestRegionWords(t *testing.T) {
 	m := planted(6, 60, 300)
-	x := newExplorer(t, m, "test")
-	c := x.mapped()
-	// What a region has of a word, and what all have.
-	squares := dense(m.Codes)
-	sums := make([]float64, m.Codes.Cols)
-	for _, row := range squares {
-		for k, v := range row {
-			sums[k] += v * v
-		}
+	c := newExplorer(t, m, "test").mapped()
+	codes := dense(m.Codes)
+	norms := make([]float64, m.Codes.Cols)
+	for k := range norms {
+		values := column(codes, k, func(v float64) float64 { return v })
+		norms[k] = math.Sqrt(dot(values, values))
 	}
 	for r, region := range c.Regions {
-		scores := make(map[string]float64)
-		for i, row := range squares {
-			var own, all float64
-			for _, p := range c.Points {
-				share := row[p.Dimension] * row[p.Dimension] / sums[p.Dimension]
-				if all += share; p.Region == r {
-					own += share
-				}
-			}
-			if own > 0 {
-				scores[m.Codes.Words[i]] = own * own / all
+		sum := make([]float64, m.Codes.Cols)
+		for _, p := range c.Points {
+			if p.Region == r {
+				sum[p.Dimension] = 1 / norms[p.Dimension]
 			}
 		}
-		var best []float64
-		for _, s := range scores {
-			best = append(best, s)
+		cosine := func(word string) float64 {
+			row := codes[slices.Index(m.Codes.Words, word)]
+			return dot(row, sum) / math.Sqrt(dot(row, row)*dot(sum, sum))
 		}
-		slices.Sort(best)
-		slices.Reverse(best)
+		var all []float64
+		for _, w := range m.Codes.Words {
+			all = append(all, cosine(w))
+		}
+		slices.Sort(all)
 		for i, w := range region.Words {
-			if math.Abs(scores[w]-best[i]) > 1e-12 {
-				t.Errorf("region %d: word %d is %s with %v, want %v", r, i, w, scores[w], best[i])
+			if want := all[len(all)-1-i]; len(region.Words) != regionWords || math.Abs(cosine(w)-want) > 1e-6 {
+				t.Errorf("region %d: word %d is %s with %v, want %v", r, i, w, cosine(w), want)
 			}
-		}
-		if len(region.Words) != min(regionWords, len(best)) {
-			t.Errorf("region %d has the words %v", r, region.Words)
 		}
 	}
 }

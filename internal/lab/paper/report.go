@@ -11,6 +11,7 @@ import (
 
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/escape"
+	"overcomplete/internal/kmeans"
 	"overcomplete/internal/lab/eval"
 	"overcomplete/internal/lab/figure"
 	"overcomplete/internal/table"
@@ -153,7 +154,7 @@ func (e *Experiments) clusters(ctx context.Context, b *strings.Builder, binary *
 		}
 	}
 	clusters := make([][]string, min(100, e.X.Len()))
-	of, err := interpret.KMeans(ctx, e.X, len(clusters), 1)
+	of, err := kmeans.Cluster(ctx, e.X.Data, e.X.Dim, len(clusters), 1)
 	if err != nil {
 		return err
 	}

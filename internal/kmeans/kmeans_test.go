@@ -1,0 +1,148 @@
+package kmeans
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+
+	"overcomplete/vectors"
+)
+
+func sample(t *testing.T, words int) *vectors.Dense {
+	t.Helper()
+	x, _, err := vectors.Read(t.Context(), "../../testdata/godoc.50d.txt.gz", vectors.ReadOptions{MaxWords: words})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func cluster(t *testing.T, x []float32, dim, k int, seed uint64) []int {
+	t.Helper()
+	clusters, err := Cluster(t.Context(), x, dim, k, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return clusters
+}
+
+// scikit-learn's Lloyd iteration from the same centres.
+const clusterWithScikitLearn = `
+import json, sys
+import numpy as np
+from sklearn.cluster import KMeans
+given = json.load(open(sys.argv[1]))
+x = np.array(given["x"], np.float32).reshape(-1, given["dim"])
+centers = np.array(given["centers"], np.float32).reshape(-1, given["dim"])
+k = KMeans(len(centers), init=centers, n_init=1, algorithm="lloyd", tol=0, max_iter=100).fit(x)
+print(json.dumps(k.labels_.tolist()))
+`
+
+func TestAgainstScikitLearn(t *testing.T) {
+	python := os.Getenv("OVERCOMPLETE_PYTHON")
+	if python == "" {
+		t.Skip("needs Python with scikit-learn: set OVERCOMPLETE_PYTHON")
+	}
+	x := sample(t, 2000)
+	const k = 30
+	centers, err := initialCenters(t.Context(), x.Len(), k, x.Row, rand.New(rand.NewPCG(1, 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	given, err := json.Marshal(map[string]any{"x": x.Data, "dim": x.Dim, "centers": slices.Concat(centers...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "given.json")
+	if err := os.WriteFile(path, given, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(python, "-c", clusterWithScikitLearn, path)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []int
+	if err := json.Unmarshal(out, &want); err != nil {
+		t.Fatal(err)
+	}
+	if got := cluster(t, x.Data, x.Dim, k, 1); !slices.Equal(got, want) {
+		t.Errorf("clusters %v, want %v", got, want)
+	}
+}
+
+// In the end each vector is nearest to the mean of its own cluster. Sums in float32 would fail far from
+// zero.
+func TestConverges(t *testing.T) {
+	x := sample(t, 1000)
+	for i := range x.Data {
+		x.Data[i] += 1000
+	}
+	const k = 20
+	clusters := cluster(t, x.Data, x.Dim, k, 1)
+	means, sizes := make([][]float64, k), make([]float64, k)
+	for _, c := range clusters {
+		sizes[c]++
+	}
+	for i, c := range clusters {
+		if means[c] == nil {
+			means[c] = make([]float64, x.Dim)
+		}
+		for l, v := range x.Row(i) {
+			means[c][l] += float64(v) / sizes[c]
+		}
+	}
+	for i, c := range clusters {
+		for other := range k {
+			if sizes[other] > 0 && squaredDistance(x.Row(i), means[other]) < squaredDistance(x.Row(i), means[c])-1e-9 { // rounding around 1e4
+				t.Fatalf("row %d is nearer to the mean of cluster %d than to that of its own, %d", i, other, c)
+			}
+		}
+	}
+}
+
+// Clusters far apart are found for any seed. The result doesn't depend on the number of processors.
+func TestCluster(t *testing.T) {
+	const k, each = 5, 70
+	var x []float32
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range k * each {
+		for l := range k {
+			v := float32(rng.NormFloat64())
+			if l == i%k {
+				v += 100
+			}
+			x = append(x, v)
+		}
+	}
+	for seed := range uint64(20) {
+		got := cluster(t, x, k, k, seed)
+		for i, c := range got {
+			if c != got[i%k] || i < k && slices.Index(got, c) != i {
+				t.Fatalf("seed %d: row %d is in cluster %d of %v", seed, i, c, got[:k])
+			}
+		}
+	}
+	s := sample(t, 1000)
+	want := cluster(t, s.Data, s.Dim, 20, 1)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(7))
+	if !slices.Equal(cluster(t, s.Data, s.Dim, 20, 1), want) {
+		t.Error("other clusters on seven processors")
+	}
+	// Two distinct vectors make two clusters, however many are asked for.
+	if got := cluster(t, []float32{1, 2, 1, 2}, 1, 3, 1); got[0] != got[2] || got[1] != got[3] || got[0] == got[1] {
+		t.Errorf("clusters of two vectors: %v", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Cluster(ctx, x, k, k, 1); err != context.Canceled {
+		t.Errorf("cancelled: error %v", err)
+	}
+}
