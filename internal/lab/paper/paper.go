@@ -22,7 +22,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// Experiments are the paper's, with one file of vectors.
+// Experiments are the paper's experiments with one file of vectors.
 type Experiments struct {
 	Dir    string // of models, tables and figures; created if missing
 	X      *vectors.Dense
@@ -39,7 +39,7 @@ type Experiments struct {
 
 	Device train.Device
 	Log    func(format string, args ...any)
-	// Show returns options that show the progress of a training, and what ends that.
+	// Show returns options that show the progress of a training, and a function that ends the display.
 	Show func(r model.Recipe) (o train.Options, done func())
 }
 
@@ -56,7 +56,7 @@ var (
 const Seed = 1
 
 // ReadTasks reads the paper's tasks from a directory, as [eval.ReadTask] does. WS-353, by which λ
-// and K are chosen, comes first and must exist. It names the others without data.
+// and K are chosen, comes first and must exist. Other tasks without data are missing.
 func ReadTasks(dir string) (tasks []eval.Task, missing []string, err error) {
 	for _, name := range eval.PaperTasks() {
 		task, err := eval.ReadTask(name, dir)
@@ -109,7 +109,7 @@ func (e *Experiments) model(ctx context.Context, method model.Method, lambda flo
 	return Model(ctx, filepath.Join(e.Dir, name), e.X, r, e.Device, o)
 }
 
-// score measures vectors by tasks.
+// score runs tasks with vectors.
 func (e *Experiments) score(ctx context.Context, r *eval.Representation, tasks []eval.Task) (eval.Row, error) {
 	e.Log("evaluating %s", r.Name)
 	results, err := eval.Run(ctx, r, tasks, Seed, nil)

@@ -2,6 +2,7 @@ package paper
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -116,6 +117,9 @@ func TestReport(t *testing.T) {
 		if !strings.Contains(files["scores.tsv"], line) {
 			t.Errorf("no line %q in\n%s", line, files["scores.tsv"])
 		}
+	}
+	if want := fmt.Sprintf("%v\t%d\t%v\t", chosen.Lambda, chosen.Atoms, chosen.Sparsity); !strings.Contains(files["tune.tsv"], want) {
+		t.Errorf("no line %q in\n%s", want, files["tune.tsv"])
 	}
 	for _, part := range []string{"| thresh2 |", "K = 2·L", "Sparsity: ", tuning.Verdict(), "| guessing |", "| dimension ", "| k-means ", "](heatmap.svg)"} {
 		if !strings.Contains(files[ReportFile], part) {

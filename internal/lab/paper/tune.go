@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/lab/eval"
@@ -15,10 +16,10 @@ import (
 	"overcomplete/vectors"
 )
 
-// minSparsity is the least sparsity of the setting that the paper chooses.
+// minSparsity is the sparsity from which on the paper chooses settings.
 const minSparsity = 0.9
 
-// A Setting is a λ and K that were tried.
+// A Setting is a λ and K of the grid, with measurements of its model.
 type Setting struct {
 	Lambda   float64     `json:"lambda"`
 	Atoms    int         `json:"atoms"`
@@ -65,7 +66,11 @@ func (e *Experiments) Tune(ctx context.Context) (*Tuning, error) {
 		}
 	}
 	t.choose()
-	if err := WriteTSV(filepath.Join(e.Dir, "tune.tsv"), t.Table()); err != nil {
+	rows := [][]string{{"lambda", "atoms", "sparsity", "error", "score", "stderr"}}
+	for _, s := range t.Settings {
+		rows = append(rows, []string{number(s.Lambda), strconv.Itoa(s.Atoms), number(s.Sparsity), number(s.Error), number(float64(s.Score.Score)), number(float64(s.Score.Stderr))})
+	}
+	if err := WriteTSV(filepath.Join(e.Dir, "tune.tsv"), rows); err != nil {
 		return nil, err
 	}
 	return t, figure.Save(filepath.Join(e.Dir, "tune"), 1, t.panel())
@@ -92,7 +97,7 @@ func (t *Tuning) Table() table.Table {
 		if i == t.Chosen {
 			mark = "chosen"
 		}
-		rows = append(rows, []string{number(s.Lambda), fmt.Sprint(s.Atoms), fmt.Sprintf("%.2f", 100*s.Sparsity), fmt.Sprintf("%.4f", s.Error), s.Score.String(), mark})
+		rows = append(rows, []string{number(s.Lambda), strconv.Itoa(s.Atoms), fmt.Sprintf("%.2f", 100*s.Sparsity), fmt.Sprintf("%.4f", s.Error), s.Score.String(), mark})
 	}
 	return rows
 }
