@@ -43,6 +43,12 @@ func (e *Encoding) checkRows(words []string, texts *vectors.Texts) error {
 	return texts.Validate(e.Input.Words)
 }
 
+// The keys of texts.jsonl beside the columns.
+const (
+	idKey   = "id"
+	textKey = "text"
+)
+
 // A rowReader reads such a file.
 type rowReader struct {
 	of   *Encoding
@@ -82,7 +88,7 @@ func (r *rowReader) next(words *[]string, texts *vectors.Texts) error {
 		}
 		columns := make([]string, len(r.of.Columns))
 		found := 0
-		for i, name := range append([]string{vectors.IDName, vectors.TextName}, r.of.Columns...) {
+		for i, name := range append([]string{idKey, textKey}, r.of.Columns...) {
 			value, ok := row[name]
 			if !ok {
 				return fmt.Errorf("line %d: there is no %.60q", r.line, name)
@@ -94,8 +100,8 @@ func (r *rowReader) next(words *[]string, texts *vectors.Texts) error {
 		if len(row) != found {
 			return fmt.Errorf("line %d has %d values, %s says %d", r.line, len(row), modeldir.Info, found)
 		}
-		word = row[vectors.IDName]
-		texts.Add(row[vectors.TextName], columns)
+		word = row[idKey]
+		texts.Add(row[textKey], columns)
 	}
 	*words = append(*words, word)
 	return checkWord(r.line, word)
@@ -153,8 +159,8 @@ func rowLines(words []string, texts *vectors.Texts, lines int, write func(line [
 				}
 				b.Truncate(b.Len() - 1)
 			}
-			member("{", vectors.IDName, word)
-			member(",", vectors.TextName, texts.Text[i])
+			member("{", idKey, word)
+			member(",", textKey, texts.Text[i])
 			for _, c := range texts.Columns {
 				member(",", c.Name, c.Values[i])
 			}

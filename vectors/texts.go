@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"overcomplete/vectors/internal/tabular"
 )
 
 // A Kind is what rows are.
@@ -13,14 +15,6 @@ const (
 	KindWords Kind = "words" // each is there once, and called by itself
 	KindTexts Kind = "texts" // such as sentences or documents: called by an id
 )
-
-// ParseKind returns the Kind of that name.
-func ParseKind(name string) (Kind, error) {
-	if k := Kind(name); k == KindWords || k == KindTexts {
-		return k, nil
-	}
-	return "", fmt.Errorf("%.60q is no kind of rows; want %s or %s", name, KindWords, KindTexts)
-}
 
 // Texts are what V rows say that are texts, such as sentences, and no words. What is Words of
 // such rows are their ids: those of a column of the input, or else their numbers in it, from 0.
@@ -38,13 +32,6 @@ type Column struct {
 // maxText bounds a text, in bytes.
 const maxText = 1 << 24
 
-// The name of a table's column can't be that of the ids or of the texts where all are together,
-// as in a model's directory.
-const (
-	IDName   = "id"
-	TextName = "text"
-)
-
 // Table returns what is known of the rows beside their codes, as columns: the words, by the name
 // that is given, or the ids, texts and columns of texts. A column whose name is taken gets as
 // many underscores after it as it needs to have its own.
@@ -52,7 +39,7 @@ func (s *Sparse) Table(words string, taken ...string) []Column {
 	if s.Texts == nil {
 		return []Column{{words, s.Words}}
 	}
-	table := []Column{{IDName, s.Words}, {TextName, s.Texts.Text}}
+	table := []Column{{tabular.IDName, s.Words}, {tabular.TextName, s.Texts.Text}}
 	others := s.Texts.Names()
 	for _, c := range s.Texts.Columns {
 		if slices.Contains(taken, c.Name) {
@@ -159,7 +146,7 @@ func (t *Texts) Validate(rows int) error {
 		if len(c.Values) != rows {
 			return fmt.Errorf("%d values of column %.60q for %d rows", len(c.Values), c.Name, rows)
 		}
-		if slices.ContainsFunc(t.Columns[:i], func(o Column) bool { return o.Name == c.Name }) || c.Name == IDName || c.Name == TextName {
+		if slices.ContainsFunc(t.Columns[:i], func(o Column) bool { return o.Name == c.Name }) || c.Name == tabular.IDName || c.Name == tabular.TextName {
 			return fmt.Errorf("two columns are called %.60q", c.Name)
 		}
 	}
