@@ -56,7 +56,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// Options say which codes are wanted. Start from [Defaults].
+// Options are the options of an encoding. Start from [Defaults].
 type Options struct {
 	Lambda      float64 // λ, weight of ‖a‖₁
 	Nonnegative bool    // a ≥ 0, for dictionaries of method B
@@ -106,7 +106,7 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// DefaultSteps is how many steps of FISTA a code takes if nothing else was asked for.
+// DefaultSteps is the default number of steps of FISTA.
 const DefaultSteps = 16
 
 // A Device is where encodings run: [overcomplete/cpu.Device] or
@@ -121,7 +121,7 @@ type Device interface {
 // An Encoder makes codes with one dictionary and one set of [Options]. It may be used
 // by one goroutine at a time.
 type Encoder interface {
-	// Device says what computes the codes, for [model.Encoding].
+	// Device returns the name of the device, for [model.Encoding].
 	Device() string
 
 	// Options returns the options that the encoder was made with.
@@ -172,7 +172,7 @@ func (s *several) Close() (err error) {
 	return err
 }
 
-// Codes are the codes of n rows, and what was measured of each.
+// Codes are the codes of n rows, with their metrics.
 type Codes struct {
 	vectors.CSR           // n×K, A
 	Loss        []float64 // ‖y − aD‖² of each row
@@ -188,11 +188,11 @@ var ErrDictionary = errors.New("nothing can be encoded")
 // that its code overflows single precision.
 var ErrOverflow = errors.New("its vector is too large to be encoded, or not of finite numbers")
 
-// Shrinkage returns the λ of step n of so many, from 0: ten times λ at first, less by the same
-// factor in each step, and λ itself in the last fifth of them, and in the last one anyway. So a code begins with its few
-// strongest atoms, and others only describe what these leave over (continuation: Hale, Yin and
-// Zhang, Fixed-Point Continuation for ℓ1-Minimization, 2008). All at once, hundreds of atoms
-// share each direction, and the largest of them describe little when the others are dropped.
+// Shrinkage returns the λ of step n, from 0: ten times λ at first, less by the same factor in each
+// step, and λ itself in the last fifth of the steps (continuation: Hale, Yin and Zhang, Fixed-Point
+// Continuation for ℓ1-Minimization, 2008). So a code begins with its few strongest atoms, and others
+// describe only the rest. Otherwise hundreds of atoms share each direction, and the largest of them
+// describe little when the others are dropped.
 func Shrinkage(lambda float64, n, steps int) float64 {
 	const first, falls = 10, 0.8
 	if n == steps-1 {

@@ -11,31 +11,29 @@ import (
 	"overcomplete/vectors"
 )
 
-// FileOptions are what [File] is asked for besides codes.
+// FileOptions are the options of [File].
 type FileOptions struct {
 	Read  vectors.ReadOptions
-	Shard *model.Shard // which blocks to encode, as in [Stream], or nil for all
+	Shard *model.Shard // selects the blocks to encode, as in [Stream]; nil for all
 
 	// MayReplace decides whether what is at the directory may be replaced, as in
-	// [model.Model.SaveWith]; nil is for nothing.
+	// [model.Model.SaveWith]; nil forbids it.
 	MayReplace func(path string) error
 
-	// Show, if not nil, is called with each block's words and codes, which it may not change.
+	// Show, if not nil, is called with each block of codes, which it may not change.
 	Show func(block *vectors.Sparse)
-	// Accept, if not nil, is given what was measured of all codes. If it returns an error,
-	// nothing is saved, and File returns it.
+
+	// Accept, if not nil, is called with the metrics of all codes. If it returns an error, nothing is
+	// saved, and File returns it.
 	Accept func(e *model.Encoding) error
 }
 
-// File encodes the rows of the file of vectors at path, on a device, with the dictionary of m,
-// and saves them as a model in the directory dir. It holds some [Block] of rows, as a
-// [Stream] does. It
-// returns what model.json says, which is that these are the codes of this file, and what else
-// is known of the file.
+// File encodes the rows of the file of vectors at path, on a device, with the dictionary of m, and
+// saves them as a model in the directory dir. It holds a few [Block] of rows, as a [Stream] does. It
+// returns the content of model.json, and the description of the input.
 //
-// Its errors are those of [vectors.Stream], [Device] and [model.Model.SaveRows], and a
-// [*vectors.InputError] if vectors and dictionary do not have the same length. One that wraps
-// [*RowError] is of a row that can't be encoded.
+// The error is a [*vectors.InputError] if the input can't be read or encoded, and others come from
+// the device and from [model.Writer].
 func File(ctx context.Context, m *model.Model, path, dir string, device Device, o Options, f FileOptions) (info model.Info, source *vectors.Source, err error) {
 	if f.MayReplace == nil {
 		f.MayReplace = modeldir.MayReplace(false)

@@ -80,9 +80,8 @@ func open(dir string) (*Model, error) {
 	return m, nil
 }
 
-// OpenDictionary is [Open] without the words and their codes: Codes of the model that it
-// returns is nil, although Info may say how they were made. Such a model is for encoding: it
-// can't be saved as it is.
+// OpenDictionary is [Open] without the codes: Codes is nil, although Info may describe them. Such a
+// model is for encoding, and can't be saved.
 func OpenDictionary(dir string) (*Model, error) {
 	if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() {
 		m, err := Open(dir)
@@ -211,7 +210,7 @@ func (m *Model) validate() error {
 	return cmp.Or(modeldir.InFile(e.Input.rowsFile(), e.checkRows(m.Codes.Words, m.Codes.Texts)), modeldir.InFile(modeldir.Codes, m.Codes.Validate()))
 }
 
-// validateDictionary is validate for all but words and codes.
+// validateDictionary is validate without words and codes.
 func (m *Model) validateDictionary() error {
 	if err := m.Info.validate(); err != nil {
 		return modeldir.InFile(modeldir.Info, err)
@@ -291,7 +290,7 @@ func (m *Model) write(dir string) error {
 	return m.writeDictionary(dir)
 }
 
-// writeDictionary writes the files of m but for words and codes.
+// writeDictionary writes the files of m except those of words and codes.
 func (m *Model) writeDictionary(dir string) error {
 	info := m.Info
 	info.Format = FormatVersion

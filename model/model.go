@@ -1,16 +1,15 @@
-// Package model reads and writes trained models. A model has two parts: the dictionary
-// that a training learned, and codes that were made with it, which can be missing. Info says
-// of each where it is from and how it was made. A model is kept in a directory, which is
-// written whole or not at all:
+// Package model reads and writes trained models. A model is a dictionary and, optionally, codes that
+// were made with it. Info describes the origin of both. A model is a directory, which is written
+// atomically:
 //
 //	model.json      Info
 //	dictionary.npy  Dictionary.Atoms, a K×L array of float32
 //	mean.npy        Dictionary.Mean, an array of L float32, only if the input was centred
-//	words.txt       Codes.Words, one a line, UTF-8; only if they are words
-//	texts.jsonl     Codes.Texts, a line of JSON each, with "id", "text" and the columns; only if they are texts
+//	words.txt       Codes.Words, one per line, UTF-8; only if rows are words
+//	texts.jsonl     Codes.Texts, one JSON object per line, with "id", "text" and the columns; only if rows are texts
 //	codes.npz       Codes, as scipy.sparse.save_npz writes a CSR matrix
 //	intrusion.json  the word intrusion accuracy of dimensions, only if it was measured
-//	labels.json     what people say that dimensions mean, only if they did
+//	labels.json     labels of dimensions, only if somebody gave some
 //
 // [Open] reads one, or the .safetensors file that [Model.WriteSafetensors] writes:
 //
@@ -23,7 +22,7 @@
 // Package train makes models, package encode gives codes to new words with them, and
 // package interpret shows what their dimensions mean.
 //
-// Errors name the file of the model that they are about.
+// A model that can't be read is a [*vectors.InputError], which names the file.
 package model
 
 import (
@@ -36,17 +35,17 @@ import (
 	"overcomplete/vectors"
 )
 
-// Model is a dictionary, and codes that were made with it.
+// A Model is a dictionary, and codes that were made with it.
 //
 // Row i of X, the dense input, is approximated by μ + a_i D, where a_i is row i
 // of Codes, and D and μ are the Dictionary's.
 type Model struct {
 	Info       Info
 	Dictionary Dictionary
-	Codes      *vectors.Sparse // A, V×K, and its words in the input's order; nil if there is a dictionary alone
+	Codes      *vectors.Sparse // A, V×K, with its words in the order of the input; nil without codes
 
-	// Labels is what the file at [LabelsPath] is to have when the model is saved, nil for no such
-	// file. [Open] leaves it nil: labels are changed beside the model.
+	// Labels is the content of labels.json in a model to save; nil for no file. [Open] leaves it nil,
+	// since labels change beside the model.
 	Labels []byte
 }
 
@@ -60,17 +59,16 @@ type Info struct {
 	Encoding *Encoding `json:"encoding,omitempty"` // of the codes; nil if there are none
 }
 
-// Training says how a dictionary was learned, and what was measured then.
+// Training describes how a dictionary was learned.
 type Training struct {
-	Input  Input   `json:"input"`  // the vectors that it was learned from
-	Recipe Recipe  `json:"recipe"` // what it was asked for
-	Device string  `json:"device"` // that trained: "cpu" with its level, or "cuda" with its compute capability and the precision; results differ in the last bits
-	Lambda float64 `json:"lambda"` // λ, weight of Σ‖a_i‖₁, as it was minimised with: that of the recipe, of "best" times mean‖x − μ‖²
+	Input  Input   `json:"input"`  // the training vectors
+	Recipe Recipe  `json:"recipe"` // its hyperparameters
+	Device string  `json:"device"` // "cpu" with its level, or "cuda" with its compute capability and the precision; results differ in the last bits
+	Lambda float64 `json:"lambda"` // λ, weight of Σ‖a_i‖₁ in the objective: of the recipe "best" its share times mean ‖x − μ‖²
 	Epochs []Epoch `json:"epochs"` // metrics after each epoch
 }
 
-// validate returns an error unless i can be the description of a model. What is said of files
-// is for people: anybody may have named them.
+// validate returns an error unless i can describe a model. It accepts any names of files.
 func (i *Info) validate() error {
 	t := &i.Training
 	if t.Recipe == nil {
@@ -132,8 +130,8 @@ func (i *Info) Words() int {
 	return i.Encoding.Input.Words
 }
 
-// Known returns how many of the words with a code are those that the dictionary was learned
-// from, as the frequent ones of a larger vocabulary, which come first; or 0 if that is not so.
+// Known returns the number of training words among the words with a code, if these begin with them:
+// the frequent words of a larger vocabulary. Otherwise it returns 0.
 func (i *Info) Known() int {
 	n, first := i.Training.Recipe.trainRows()
 	e := i.Encoding
@@ -145,7 +143,7 @@ func (i *Info) Known() int {
 
 func isShare(x float64) bool { return x >= 0 && x <= 1 }
 
-// checkName returns an error if what can't be called so.
+// checkName returns an error unless name can be printed.
 func checkName(what, name string) error {
 	if len(name) > 100 || escape.Text(name) != name {
 		return fmt.Errorf("%s is %.60q, want a name of at most 100 bytes that can be printed", what, name)
@@ -160,12 +158,12 @@ type Input struct {
 	Words  int    `json:"words"`  // V
 	Dim    int    `json:"dim"`    // L
 
-	WordsSHA256 string `json:"words_sha256,omitempty"` // of the list of words, if that was a file of its own
+	WordsSHA256 string `json:"words_sha256,omitempty"` // of the word list, if any
 
-	Texts bool `json:"texts,omitempty"` // rows are texts, and what is counted as words are these
+	Texts bool `json:"texts,omitempty"` // rows are texts, which Words counts
 }
 
-// Kind returns what the rows are.
+// Kind returns the kind of the rows.
 func (in *Input) Kind() vectors.Kind {
 	if in.Texts {
 		return vectors.KindTexts
@@ -173,20 +171,19 @@ func (in *Input) Kind() vectors.Kind {
 	return vectors.KindWords
 }
 
-// Encoding says of what vectors codes are, how they were made, and what was measured of them.
-// Means are over words.
+// Encoding describes how codes were made, with their metrics. Means are over rows.
 type Encoding struct {
 	Input   Input    `json:"input"`
-	Columns []string `json:"columns,omitempty"` // of texts: what else is known of each
+	Columns []string `json:"columns,omitempty"` // names of the other columns of texts
 	Device  string   `json:"device"`            // as [Training.Device]
 	Lambda  float64  `json:"lambda"`
 
-	// Codes that the training itself made, of the recipe "paper", have none of these.
+	// These are 0 for codes that the training itself made, by the recipe "paper".
 
 	FirstLambda float64 `json:"first_lambda,omitempty"` // of the first step, if not exact
 	Steps       int     `json:"steps,omitempty"`        // of FISTA, if not exact
 	Nonzeros    int     `json:"nonzeros,omitempty"`     // the most nonzeros per row, if not exact
-	Gap         float64 `json:"gap,omitempty"`          // of the exact lasso, as a share of a word's objective
+	Gap         float64 `json:"gap,omitempty"`          // of the exact lasso, as a share of a row's objective
 
 	Variance    float64 `json:"variance,omitempty"` // mean ‖x_i − μ‖², if not measured by the training
 	Error       float64 `json:"error"`              // mean ‖x_i − μ − a_i D‖²
@@ -194,12 +191,12 @@ type Encoding struct {
 	Sparsity    float64 `json:"sparsity"`           // share of codes that are zero, 0 to 1
 	L1          float64 `json:"l1"`                 // mean ‖a_i‖₁
 	UnusedAtoms int     `json:"unused_atoms"`
-	WorstGap    float64 `json:"worst_gap,omitempty"` // the largest that was reached
-	Unreached   int     `json:"unreached,omitempty"` // words whose gap is larger than Gap
+	WorstGap    float64 `json:"worst_gap,omitempty"` // the largest gap
+	Unreached   int     `json:"unreached,omitempty"` // rows whose gap is larger than Gap
 
 	UnreachedWords []string `json:"unreached_words,omitempty"` // the first five of them
 
-	Shard *Shard `json:"shard,omitempty"` // if these are not all words of the input
+	Shard *Shard `json:"shard,omitempty"` // if these are not all rows of the input
 }
 
 // Explained returns the explained variance, 1 − Error/Variance. It is negative for codes that are
@@ -208,8 +205,8 @@ func (e *Encoding) Explained() (share float64, known bool) {
 	return 1 - e.Error/e.Variance, e.Variance > 0
 }
 
-// Made returns the encoding of the codes that t itself made of its input, as its last epoch
-// measured it.
+// Made returns the encoding of the codes that the training itself made of its input, with the metrics
+// of its last epoch.
 func (t *Training) Made() *Encoding {
 	var last Epoch
 	if n := len(t.Epochs); n > 0 {
@@ -221,8 +218,7 @@ func (t *Training) Made() *Encoding {
 	}
 }
 
-// Shard says which part of an input a model's words are. The input is dealt out in
-// blocks of rows, numbered from 0: those of a shard have numbers n with
+// Shard describes a part of an input: the blocks of rows, numbered from 0, whose number n satisfies
 // n mod Of = Index−1.
 type Shard struct {
 	Index  int       `json:"index"` // from 1
@@ -235,7 +231,7 @@ type Shard struct {
 	UnreachedRows []int `json:"unreached_rows,omitempty"` // rows of Encoding.UnreachedWords, counted from 0 in the shard
 }
 
-// Epoch is what was measured in one epoch of training. Means are over words.
+// Epoch has the metrics of an epoch of training. Means are over words.
 type Epoch struct {
 	Epoch       int     `json:"epoch"`        // t = 1, 2, …
 	RunningLoss float64 `json:"running_loss"` // mean loss of a word as the dictionary pass met it, D and A still moving

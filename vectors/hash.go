@@ -8,8 +8,7 @@ import (
 	"slices"
 )
 
-// SHA256 returns the SHA-256 of vectors as float32, little-endian: it tells whether they
-// are others, which need not be from a file.
+// SHA256 returns the SHA-256 of x as little-endian float32, in hexadecimal.
 func SHA256(x []float32) string {
 	hash := sha256.New()
 	var b []byte

@@ -17,36 +17,37 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// ReadOptions says what [Read] and [Stream] read. With its zero value they read every
-// row and fail at the first malformed one.
+// ReadOptions are the options of [Read] and [Stream]. With the zero value they read every row and
+// fail at the first malformed one.
 type ReadOptions struct {
-	// MaxWords, if positive, is the number of words to read. The rows after them are
-	// not looked at.
+	// MaxWords, if positive, limits the number of rows. The rows after them are ignored.
 	MaxWords int
-	// SkipBad drops malformed rows and counts them in a warning, instead of
-	// failing at the first.
+
+	// SkipBad drops malformed rows and counts them in a warning.
 	SkipBad bool
-	// WordList is the path of a file with the words, one a line in the order of the
-	// rows; "-" is standard input. It is for files without words, and takes the place of
-	// words in .npz and .safetensors files and in tables. It may be compressed.
+
+	// WordList is the path of a file with the words, one per line in the order of the rows; "-" is
+	// standard input. It may be compressed. It names the rows of files without words, and replaces
+	// the words of .npz and .safetensors files and of tables.
 	WordList string
 
-	// Rows says whether rows are words or texts. If it is "", rows are texts where the name
-	// of their column says so, or where they look like texts: three words in most, or a line
-	// break in one. Those of text files and of word2vec binary are words then.
+	// Rows is the kind of the rows. If it is "", rows are texts if the name of their column or their
+	// look says so: three words in most of them, or a line break in one. Rows of text files and of
+	// word2vec binary are words then.
 	Rows Kind
-	// The columns of a table to read, by their names. TextColumn has the texts or the words.
-	// Where they are "", they are found by themselves if there are no two to choose from.
-	// IDColumn may be "none".
+
+	// IDColumn, TextColumn and VectorColumn name columns of a table. TextColumn contains texts or
+	// words. A column without a name is found if the table has only one candidate. IDColumn may be
+	// "none".
 	IDColumn, TextColumn, VectorColumn string
 
-	// Keep, if not nil, has [Read] keep but some of the rows, the first ones. It is told those
-	// so far, without their vectors, several times, until it returns how many it wants; 0 is
-	// for all, as far as it can tell. The rest of the rows are checked and counted, but not
-	// warned of for their norms.
+	// Keep, if not nil, limits the rows that [Read] keeps to the first ones. Read calls it repeatedly
+	// with the rows so far, without their vectors, until it returns how many to keep; 0 means all of
+	// these. The other rows are checked and counted, except for their norms.
 	Keep func(rows *Dense) int
-	// Distinct has [Stream] leave out the rows of words that were there before, and take rows
-	// of zeros, as Read does, for some 50 bytes of memory a word.
+
+	// Distinct makes [Stream] drop repeated words and accept rows of zeros, as Read does. It takes
+	// about 50 bytes of memory per word.
 	Distinct bool
 }
 
@@ -54,13 +55,13 @@ type ReadOptions struct {
 type Source struct {
 	Name     string   // the file's base name, or "stdin"
 	SHA256   string   // of the file's bytes as stored, compressed or not, in hexadecimal
-	Format   string   // for people, such as "word2vec text"
-	Kind     Kind     // what the rows are
-	Columns  string   // which columns were read, for people, if it is a table of texts
-	Warnings []string // for people, a line each, such as on duplicate words
-	Rows     int      // that were read, or would have been if all had been kept
+	Format   string   // such as "word2vec text"
+	Kind     Kind     // of the rows
+	Columns  string   // description of the columns of a table of texts
+	Warnings []string // a line each, such as on duplicate words
+	Rows     int      // number of valid rows, including those that ReadOptions.Keep leaves out
 
-	WordsSHA256 string // the same of the file ReadOptions.WordList, "" if there is none
+	WordsSHA256 string // SHA-256 of the word list, "" without one
 }
 
 // About returns the format, followed by the columns of a table of texts.
@@ -82,8 +83,8 @@ const (
 	formatTensor = "safetensors"
 )
 
-// An InputError reports a file that cannot be read or does not hold word vectors: the
-// user has to mend the input.
+// An InputError reports an input that the user has to mend: a file that can't be read, or doesn't
+// contain what it should.
 type InputError struct {
 	File string // as it was given, or "stdin"; "" if the input isn't from a file
 	Line int    // line of a text file, counted from 1; 0 if the error has none
@@ -123,10 +124,10 @@ func quote[T string | []byte](s T) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// MaxDim bounds L, and with it what is allocated on the word of a header.
+// MaxDim bounds L, and thereby the memory that a header alone can claim.
 const MaxDim = tabular.MaxDim
 
-// window is how much of a file is looked at to tell its format, in bytes.
+// window is the number of bytes that decide the format of a file.
 const window = 1 << 20
 
 // Read reads word vectors from the file at path, or from standard input if path
@@ -150,15 +151,14 @@ const window = 1 << 20
 //     "embeddings" or "weight" (looked for in this order), or the only one of two
 //     dimensions. The words are in o.WordList or, without it, in a U8 tensor named
 //     "words", as UTF-8 with a newline after each word.
-//   - Formats of [RegisterFormat], as those of package columnar: Arrow and Parquet. The
-//     words are in o.WordList or, without it, in the file.
+//   - Arrow and Parquet, if the program imports package columnar. The words are in
+//     o.WordList or, without it, in the file.
 //
-// Where .npy, .npz, .safetensors and registered formats have no words, rows are called by
-// their numbers from 0, with a warning.
+// Rows of .npy, .npz, .safetensors, Arrow and Parquet files without words are named by their
+// numbers from 0, with a warning.
 //
-// An .npz or .safetensors file that is compressed as a whole, or read from a pipe, is
-// held in memory as it is read. It is refused if it expands to more than a hundred times
-// its size.
+// An .npz or .safetensors file that is compressed as a whole, or read from a pipe, is held in
+// memory. It is refused if it expands to more than a hundred times its size.
 //
 // In text, fields are separated by spaces and tabs. A carriage return at the end of a
 // line and a byte order mark are ignored, blank lines are skipped. The last L fields
@@ -168,20 +168,19 @@ const window = 1 << 20
 //
 // A row is malformed if it has the wrong number of fields, if a field is not a
 // finite decimal number in the range of float32, or if the word is empty, is not
-// UTF-8 or contains a tab, a line break or a NUL. If a word is there more than once,
-// its first row counts, with a warning. Rows of zeros, and rows whose norm is over
-// 1000 times the median, are kept with a warning.
+// UTF-8 or contains a tab, a line break or a NUL. Of repeated words the first row is kept, with a
+// warning. Rows of zeros, and rows whose norm is over 1000 times the median, are kept with a
+// warning.
 //
-// Rows can be texts (see [ReadOptions]): sentences, documents. A text may be anything, and
-// each row is kept, with a number or the input's id to be called by. An id that is there twice
-// makes its row malformed, and so does a vector of null.
+// Rows can be texts (see [ReadOptions]), such as sentences. Each text is kept, under its number or
+// the input's id. A repeated id makes its row malformed.
 //
-// The result does not depend on the number of CPUs. While it is put together, it
-// takes twice its memory; it is an error if the machine has less. The file is read to
-// its end even if o.MaxWords is reached before, since its SHA-256 is computed.
+// The result does not depend on the number of CPUs. Joining the rows takes twice their memory; it is
+// an error if the machine has less. The file is read to its end even after o.MaxWords rows, to
+// compute its SHA-256.
 //
-// What is wrong with the input is reported as an [*InputError]. If ctx is cancelled,
-// Read returns ctx.Err() at once, even while it waits for standard input.
+// An error of the input is an [*InputError]. If ctx is cancelled, Read returns ctx.Err() at once,
+// even while it waits for standard input.
 func Read(ctx context.Context, path string, o ReadOptions) (*Dense, *Source, error) {
 	o.Distinct = true
 	var s Source
@@ -255,7 +254,7 @@ func displayName(path string) string {
 	return path
 }
 
-// A heading is what the beginning of a file says about the rest.
+// A heading is the format of a file, and the content of its first line.
 type heading struct {
 	format string
 	words  int             // V as the header declares it, or -1

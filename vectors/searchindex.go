@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// ErrUnindexable is the error, wrapped, of a row that a search engine would refuse, or take in place
-// of another.
+// ErrUnindexable reports, wrapped, a row that a search engine would refuse, or store in place of
+// another.
 var ErrUnindexable = errors.New("search engines can't take it")
 
 // WriteJSONLines writes an object a line for each row: its id, the columns of its nonzeros, their
@@ -42,10 +42,10 @@ func WriteJSONLines(w io.Writer, s *Sparse, names func(dimension int, negative b
 	})
 }
 
-// mostID is how many bytes an id of OpenSearch and Elasticsearch has at most.
+// mostID is the maximum length of an id of OpenSearch and Elasticsearch, in bytes.
 const mostID = 512
 
-// engineFields are names of fields that a document can't have: of what engines keep beside it.
+// engineFields are field names that engines reserve.
 var engineFields = []string{"", "_id", "_index", "_source", "_type", "_routing", "_ignored", "_field_names", "_version", "_seq_no", "_doc_count", "_nested_path"}
 
 // WriteOpenSearch writes the lines of the bulk API of OpenSearch and Elasticsearch: for each row an
@@ -105,7 +105,7 @@ func WriteSVMLight(w io.Writer, s *Sparse) error {
 	})
 }
 
-// remember returns names, asked for each side once. It may be called at the same time.
+// remember returns a function that caches names, for concurrent use.
 func remember(names func(dimension int, negative bool) string) func(dimension int, negative bool) string {
 	type side struct {
 		dimension int
@@ -129,7 +129,7 @@ func appendComma(b []byte, n int) []byte {
 	return b
 }
 
-// appendDocument begins an object with what is known of row i.
+// appendDocument begins an object with row i of the table.
 func appendDocument(b []byte, table []Column, i int) []byte {
 	b = append(b, '{')
 	for n, c := range table {
@@ -156,8 +156,7 @@ func (s *CSR) Norms() []float64 {
 	return norms
 }
 
-// Over returns s with each row divided by its norm of these. A row
-// whose norm is 0 stays as it is.
+// Over returns s with row i divided by norms[i], unless that is 0.
 func (s *Sparse) Over(norms []float64) *Sparse {
 	n := *s
 	n.Value = make([]float32, len(s.Value))

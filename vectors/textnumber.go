@@ -155,8 +155,7 @@ func isWhole(b []byte) bool {
 // space and tab do: words contain U+00A0 and others.
 func isSeparator(c byte) bool { return c == ' ' || c == '\t' }
 
-// appendExact appends the shortest decimal that reads as x again, and of these the
-// one nearest to x, as strconv.AppendFloat(b, float64(x), 'g', -1, 32) does.
+// appendExact appends the shortest decimal that reads as x again, as strconv.AppendFloat(b, float64(x), 'g', -1, 32) does.
 func appendExact(b []byte, x float32) []byte {
 	digits, decimals := shortest(x)
 	if decimals == 0 {

@@ -8,22 +8,23 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// A Kind is what rows are.
+// A Kind is the kind of rows.
 type Kind string
 
+// Words are unique, and name their rows. Texts, such as sentences or documents, have ids.
 const (
-	KindWords Kind = "words" // each is there once, and called by itself
-	KindTexts Kind = "texts" // such as sentences or documents: called by an id
+	KindWords Kind = tabular.Words
+	KindTexts Kind = tabular.Texts
 )
 
-// Texts are what V rows say that are texts, such as sentences, and no words. What is Words of
-// such rows are their ids: those of a column of the input, or else their numbers in it, from 0.
+// Texts are the texts of V rows. The Words of such rows are ids: those of a column of the input, or
+// else their row numbers, from 0.
 type Texts struct {
-	Text    []string // in UTF-8, of at most 16 MiB bytes; may be empty, have line breaks and be there twice
-	Columns []Column // what else the input knows of each row
+	Text    []string // in UTF-8, of at most 16 MiB; may be empty, repeated, and have line breaks
+	Columns []Column // other columns of the input
 }
 
-// A Column is one thing that is known of each of V rows, such as the class that a text is of.
+// A Column has a value for each of V rows, such as the class of a text.
 type Column struct {
 	Name   string
 	Values []string
@@ -32,9 +33,9 @@ type Column struct {
 // maxText bounds a text, in bytes.
 const maxText = 1 << 24
 
-// Table returns what is known of the rows beside their codes, as columns: the words, by the name
-// that is given, or the ids, texts and columns of texts. A column whose name is taken gets as
-// many underscores after it as it needs to have its own.
+// Table returns the columns of a table of the rows without their codes: the words, under the given
+// name, or the ids, texts and columns of texts. A column whose name is taken gets a unique one by
+// underscores at its end.
 func (s *Sparse) Table(words string, taken ...string) []Column {
 	if s.Texts == nil {
 		return []Column{{words, s.Words}}
@@ -62,7 +63,7 @@ func (t *Texts) Names() []string {
 	return names
 }
 
-// newTexts returns texts without rows, with columns of these names.
+// newTexts returns empty texts with the named columns.
 func newTexts(columns []string) *Texts {
 	t := new(Texts)
 	for _, name := range columns {
@@ -133,18 +134,18 @@ func (t *Texts) Join(other *Texts) *Texts {
 	return t
 }
 
-// Validate returns an error unless t, which may be nil, has a text for each of so many rows, and
-// a value for each of its columns, whose names differ.
-func (t *Texts) Validate(rows int) error {
+// Validate returns an error unless t, which may be nil, has a text and a value of each column for
+// n rows, and columns of different names.
+func (t *Texts) Validate(n int) error {
 	if t == nil {
 		return nil
 	}
-	if len(t.Text) != rows {
-		return fmt.Errorf("%d texts for %d rows", len(t.Text), rows)
+	if len(t.Text) != n {
+		return fmt.Errorf("%d texts for %d rows", len(t.Text), n)
 	}
 	for i, c := range t.Columns {
-		if len(c.Values) != rows {
-			return fmt.Errorf("%d values of column %.60q for %d rows", len(c.Values), c.Name, rows)
+		if len(c.Values) != n {
+			return fmt.Errorf("%d values of column %.60q for %d rows", len(c.Values), c.Name, n)
 		}
 		if slices.ContainsFunc(t.Columns[:i], func(o Column) bool { return o.Name == c.Name }) || c.Name == tabular.IDName || c.Name == tabular.TextName {
 			return fmt.Errorf("two columns are called %.60q", c.Name)

@@ -20,7 +20,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// encodeFlags are what encode was asked for.
+// encodeFlags are the flags of encode.
 type encodeFlags struct {
 	inputFlags
 	deviceFlags
@@ -34,7 +34,7 @@ type encodeFlags struct {
 	quiet    bool
 }
 
-const leastGap = 1e-5 // that single precision tells from none
+const leastGap = 1e-5 // the least that single precision resolves
 
 func newEncode() *cobra.Command {
 	var f encodeFlags
@@ -130,7 +130,7 @@ func (f *encodeFlags) check(changed func(flag string) bool) (shard *model.Shard,
 	return shard, nil
 }
 
-// onlyOnCPU says why no GPU does the encoding, or returns nil.
+// onlyOnCPU returns why the encoding needs the CPU, or nil.
 func (f *encodeFlags) onlyOnCPU() error {
 	if f.exact {
 		return errors.New("--exact is of the CPU only")
@@ -191,14 +191,14 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 	return reportEncoding(cmd, f.output, info)
 }
 
-// noteLoss says so if codes are made with another loss than their dictionary.
+// noteLoss notes a dictionary that was trained with another loss than that of the encoding.
 func noteLoss(stderr io.Writer, dir string, i model.Info) {
 	if paper, is := i.Training.Recipe.(model.Paper); is && paper.Loss != model.Squared {
 		say(stderr, "%s: trained with the loss %s, encoded with the squared loss", dir, paper.Loss)
 	}
 }
 
-// reportEncoding prints what was measured of codes.
+// reportEncoding prints the metrics of codes.
 func reportEncoding(cmd *cobra.Command, output string, i model.Info) error {
 	e := i.Encoding
 	if e.Unreached > 0 {
@@ -228,7 +228,7 @@ func reportEncoding(cmd *cobra.Command, output string, i model.Info) error {
 	})
 }
 
-// describeCodes prints what was measured of codes of so many dimensions.
+// describeCodes prints the metrics of codes.
 func describeCodes(w io.Writer, e model.Encoding, atoms int) {
 	fmt.Fprintf(w, "  error          %.4f\n", e.Error)
 	if share, known := e.Explained(); known {
@@ -240,8 +240,8 @@ func describeCodes(w io.Writer, e model.Encoding, atoms int) {
 	fmt.Fprintf(w, "  unused atoms   %d\n", e.UnusedAtoms)
 }
 
-// counter shows how many words are done, of nobody knows how many: on a terminal
-// at once, elsewhere in a line every ten seconds.
+// A counter shows the number of encoded words, whose total is unknown: on a terminal at once,
+// elsewhere in a line every ten seconds.
 type counter struct {
 	w           io.Writer
 	bar         *progressbar.ProgressBar // nil without a terminal
@@ -274,7 +274,7 @@ func (c *counter) say() {
 	fmt.Fprintf(c.w, "%d words in %.1f s, %.0f words/s\n", c.words, seconds, float64(c.words)/seconds)
 }
 
-// done ends the display, with what was done if all is well.
+// done ends the display, with the total if all is well.
 func (c *counter) done(well bool) {
 	if c.bar != nil {
 		c.bar.Clear()

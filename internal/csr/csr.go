@@ -1,5 +1,5 @@
-// Package csr reads and writes sparse matrices as .npz files, whole or a few rows at a time. They
-// are those of scipy.sparse.save_npz.
+// Package csr reads and writes sparse matrices as .npz files of scipy.sparse, whole or a few rows at
+// a time.
 package csr
 
 import (

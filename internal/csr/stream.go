@@ -165,7 +165,7 @@ func writeArrays(w io.Writer, rows, cols int, index, pointers, value part) error
 	return a.Close()
 }
 
-// appendPointer appends a row offset of a matrix of so many nonzeros.
+// appendPointer appends a row offset of a matrix with n nonzeros, as int32 if all fit.
 func appendPointer(b []byte, p, nonzeros int64) []byte {
 	if nonzeros <= math.MaxInt32 {
 		return binary.LittleEndian.AppendUint32(b, uint32(p))

@@ -1,9 +1,8 @@
 // Package npy reads and writes NumPy's files of arrays: .npy, which has one array, and
 // .npz, a zip archive of .npy files.
 //
-// It knows those of NumPy's types that word vectors and sparse matrices are made of:
-// little-endian floating-point numbers and integers, and strings. Files are not trusted:
-// nothing is allocated that their size does not explain, or that there is no memory for.
+// It reads little-endian floating-point numbers and integers, and strings. Files are not trusted:
+// nothing is allocated beyond what their size explains, or beyond the free memory.
 package npy
 
 import (
@@ -395,8 +394,8 @@ func isEnd(err error) bool {
 	return err == io.EOF || err == io.ErrUnexpectedEOF
 }
 
-// transpose returns the rows of a matrix, of which there are so many and of which data
-// has the columns. A matrix without elements may have any number of rows.
+// transpose returns the rows of a matrix, given its columns. A matrix without elements may have any
+// number of rows.
 func transpose[T any](data []T, rows int) []T {
 	t := make([]T, 0, len(data))
 	for i := 0; len(t) < len(data); i++ {

@@ -45,8 +45,7 @@ func NewArchive(r io.ReaderAt, size int64) (*Archive, error) {
 
 const extension = ".npy"
 
-// checkSize returns an error if a member can't have the sizes that it is said to have
-// in a file of so many bytes.
+// checkSize returns an error if a member can't have its declared sizes in a file of that many bytes.
 func checkSize(f *zip.File, file uint64) error {
 	const most = 1032 // times its size is what deflated data expand to
 	stored, size := f.CompressedSize64, f.UncompressedSize64

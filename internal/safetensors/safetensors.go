@@ -6,9 +6,8 @@
 //	the rest  the elements of the tensors, little-endian and in C order
 //
 // Offsets are in bytes from the end of the JSON. The JSON may have an object
-// "__metadata__" of strings. Files are not trusted: nothing is allocated that their size
-// does not explain, or that there is no memory for, and errors are short whatever is in
-// them.
+// "__metadata__" of strings. Files are not trusted: nothing is allocated beyond what their size
+// explains, and errors are short.
 package safetensors
 
 import (
@@ -40,7 +39,7 @@ var sizes = map[string]int64{"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, 
 // numpyTypes are NumPy's names of the types of numbers.
 var numpyTypes = map[string]string{"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "bfloat16", "I64": "<i8", "I32": "<i4"}
 
-// entry is what the header says of a tensor.
+// An entry is the header of a tensor.
 type entry struct {
 	name    string
 	Type    string    `json:"dtype"`

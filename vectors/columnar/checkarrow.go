@@ -19,9 +19,8 @@ import (
 	"overcomplete/internal/memory"
 )
 
-// messages reads the messages of an Arrow stream. It is an [ipc.MessageReader] that allocates
-// nothing on the word of a header, nor lets the library do so, and that tells the end of a
-// stream from where it is cut short.
+// messages is an [ipc.MessageReader] of an Arrow stream. It allocates nothing that a header merely
+// declares, nor lets the library do so, and notices a stream that is cut short.
 type messages struct {
 	r    io.Reader
 	left int64 // bytes, or less than 0 if only reading will tell
@@ -62,8 +61,7 @@ func (m *messages) Message() (*ipc.Message, error) {
 	return ipc.NewMessage(arrowmemory.NewBufferBytes(metadata), arrowmemory.NewBufferBytes(body)), nil
 }
 
-// end returns io.EOF, unless the messages of a file end where its footer does not begin: then
-// there are more.
+// end returns io.EOF if the footer of a file follows its messages, as it must.
 func (m *messages) end() error {
 	if !m.file {
 		return io.EOF
@@ -133,8 +131,8 @@ const (
 	typeUnion                                   = 14
 )
 
-// checkMessage checks the metadata of a message. It returns the length of its body, and of the
-// metadata what a record batch or a dictionary's values say of that.
+// checkMessage checks the metadata of a message. It returns the length of its body, and the table of
+// its record batch or dictionary.
 func checkMessage(metadata []byte) (body int64, batch flatbuffers.Table, err error) {
 	body, err = guardMetadata(func() int64 {
 		c := &elements{left: len(metadata) / 4}
@@ -166,9 +164,8 @@ func checkMessage(metadata []byte) (body int64, batch flatbuffers.Table, err err
 	return body, batch, err
 }
 
-// decompress returns the body of a batch with its buffers decompressed, and says in the batch where
-// these are then: the library, which takes memory on the word of each, and for windows of the
-// codec besides, finds none that is compressed.
+// decompress returns the body of a batch with its buffers decompressed, and updates their places in
+// the batch. The library would allocate what each buffer declares.
 func decompress(batch flatbuffers.Table, body []byte) (whole []byte, err error) {
 	if batch.Bytes == nil || batch.Offset(slot3) == 0 {
 		return body, nil
@@ -247,7 +244,7 @@ func decompressBuffers(batch flatbuffers.Table, body []byte, codec byte) ([]byte
 	return whole, nil
 }
 
-// decompressBuffer fills to with what b decompresses to.
+// decompressBuffer decompresses b to all of to.
 func decompressBuffer(to, b []byte, codec byte) error {
 	n := 0
 	if codec == codecZstandard {
@@ -288,7 +285,7 @@ func guardMetadata(f func() int64) (n int64, err error) {
 	return n, err
 }
 
-// elements counts those of vectors, of which there can't be more than places for them.
+// elements counts the elements of all vectors, which the metadata must have room for.
 type elements struct{ left int }
 
 // vector counts the elements of a vector. It panics if there are too many.
@@ -323,7 +320,7 @@ func (c *elements) fields(t flatbuffers.Table, slot flatbuffers.VOffsetT, depth 
 	}
 }
 
-// batch checks how many buffers the columns of a record batch say that they have.
+// batch checks the numbers of buffers that the columns of a record batch declare.
 func (c *elements) batch(t flatbuffers.Table) {
 	buffers, _ := c.vector(t, slot2)
 	n, start := c.vector(t, slot4)

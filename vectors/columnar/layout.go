@@ -12,7 +12,7 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// A kind is what a column can be read as.
+// A kind is the kind of values in a column.
 type kind int
 
 const (
@@ -29,7 +29,7 @@ type column struct {
 	kind kind
 }
 
-// A layout says which columns to read. Columns are numbers, −1 for none.
+// A layout is the choice of the columns to read, by number; −1 stands for none.
 type layout struct {
 	columns  []column
 	name     int   // of words or texts
@@ -259,8 +259,8 @@ func formatNumber(x float64, bits int) string {
 	return strconv.FormatFloat(x, 'f', -1, bits)
 }
 
-// row returns a row without its vector. The function value reads the next of the columns that
-// are strings, where null is "" and false.
+// row returns a row without its vector. The function value reads the next string of a column; ok is
+// false for null.
 func (l layout) row(value func(column int) (s string, ok bool, err error)) (r tabular.Row, err error) {
 	for _, i := range l.strings {
 		s, ok, err := value(i)
@@ -280,16 +280,16 @@ func (l layout) row(value func(column int) (s string, ok bool, err error)) (r ta
 	return r, nil
 }
 
-// A block has rows that are read together. Its memory is used again by the next.
+// A block is a run of rows that are read together. The next block uses its memory again.
 type block struct {
 	rows []tabular.Row
 	data []float32
 }
 
-// blockNumbers is how many numbers are read together, unless one row has more.
+// blockNumbers is the number of values in a block, unless one row has more.
 const blockNumbers = 1 << 16
 
-// blockText is how many bytes of words are read together, or a word more.
+// blockText is the length of the strings in a block, in bytes, unless one row has more.
 const blockText = 16 << 20
 
 func (b *block) reset() { b.rows, b.data = b.rows[:0], b.data[:0] }
@@ -300,8 +300,8 @@ func (b *block) add(r tabular.Row, start int, err error) {
 	b.rows = append(b.rows, r)
 }
 
-// faulty returns why a row is malformed: the column, the number in its list from 0 unless
-// that is negative, and what it is.
+// faulty returns why a row is malformed: by the column, and the index in its list if that isn't
+// negative.
 func faulty(c column, number int, what string) error {
 	if number < 0 {
 		return fmt.Errorf("column %.60q is %s", c.name, what)
@@ -309,7 +309,7 @@ func faulty(c column, number int, what string) error {
 	return fmt.Errorf("column %.60q: value %d is %s", c.name, number+1, what)
 }
 
-// checkNumber returns why a number of a column can't be that of a vector.
+// checkNumber returns an error unless x is finite.
 func checkNumber(c column, number int, x float32) error {
 	if x-x == 0 {
 		return nil
@@ -325,8 +325,7 @@ func notFinite(c column, number int, x float32) error {
 	return faulty(c, number, what+", want a finite number")
 }
 
-// guard calls f, and returns what a library that was given a damaged file panics with as
-// an error.
+// guard calls f and turns panics of libraries, which damaged files cause, into errors.
 func guard[T any](format string, f func() (T, error)) (result T, err error) {
 	damaged := func(err error) error {
 		if errors.Is(err, errEncrypted) {

@@ -22,10 +22,9 @@ import (
 	"overcomplete/internal/memory"
 )
 
-// A chunk is what a row group has of a column: places, of which each has a value, or stands
-// for a null or an empty list. They are read one after the other, and of the file a page at a
-// time. What headers declare is believed no further than there are bytes for it. The rows
-// [1 null 2], [] and null of a column of lists are five places:
+// A chunk is a column in a row group: a sequence of places, of which each has a value, or stands
+// for a null or an empty list. It reads a page of the file at a time, and trusts no header beyond the
+// bytes that exist. The rows [1 null 2], [] and null of a column of lists are five places:
 //
 //	repetitions  0  1     1  0  0   // a row begins at 0
 //	definitions  3  2     3  1  0   // of a leaf defined at 3, in a list at 2
@@ -55,12 +54,11 @@ type chunk[T float32 | string] struct {
 	ended       bool     // there is none
 }
 
-// A decoder returns the function that fills a slice with the next values of a page, which has so
-// many at most.
+// A decoder returns the function that fills a slice with the next values of a page of at most most
+// values.
 type decoder[T float32 | string] func(l leaf, encoding format.Encoding, most int, b []byte) (func([]T) error, error)
 
-// openChunk returns the chunk of a row group, in a file of size bytes, that has the values of a
-// leaf, at its first place.
+// openChunk returns the chunk of a leaf in a row group, at its first place.
 func openChunk[T float32 | string](file io.ReaderAt, size int64, group []format.ColumnChunk, l leaf, decode decoder[T]) (*chunk[T], error) {
 	if c := group[l.index]; c.CryptoMetadata.Value != nil {
 		return nil, fmt.Errorf("column %.60q %w", l.name, errEncrypted)
@@ -278,8 +276,8 @@ func (c *chunk[T]) open(places int32, repetitions, definitions []byte, encoding 
 	return err
 }
 
-// plainDictionary is what older programs call both encodings of a dictionary: that of its values,
-// which are plain, and that of their numbers in data pages, which are runs.
+// plainDictionary is the old name of both encodings of a dictionary: of its values, which are plain,
+// and of the indices in data pages, which are runs.
 const plainDictionary format.Encoding = 2
 
 // readDictionary reads the values that data pages have the numbers of.
@@ -324,15 +322,14 @@ func (c *chunk[T]) lookUp() func([]T) error {
 	}
 }
 
-// zstandard decompresses pages into memory that they are given, and no more.
+// zstandard decompresses within the capacity of its destination.
 var zstandard = sync.OnceValues(func() (*zstd.Decoder, error) { return zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true)) })
 
-// expansion is how many bytes one byte decompresses to at most, where memory for them is taken
-// before that: three bytes of Snappy are 64, a block of four bytes of Zstandard 128 KiB, and two
-// bits of DEFLATE, gzip's, 258 bytes.
+// expansion bounds the bytes that one byte decompresses to: three bytes of Snappy are 64, a block of
+// four bytes of Zstandard 128 KiB, and two bits of DEFLATE 258 bytes.
 var expansion = map[format.CompressionCodec]int64{format.Snappy: 22, format.Zstd: 128 << 10 / 4, format.Lz4Raw: 255, format.Gzip: 4 * 258}
 
-// decompress returns what a page has, if that is size bytes. It is valid until the next call.
+// decompress returns the content of a page, which must have size bytes. It is valid until the next call.
 func (c *chunk[T]) decompress(page []byte, size int64, codec format.CompressionCodec) (b []byte, err error) {
 	if len(page) == 0 { // as where all is null
 		codec = format.Uncompressed

@@ -10,8 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Parquet's encodings of values, as functions that read the next few of a page: memory is taken
-// for what is there, not for what is declared.
+// Values are read a few at a time, so that a header alone allocates nothing.
 
 var (
 	errShort = errors.New("it has fewer values than it says, or damaged ones")
@@ -41,7 +40,7 @@ func errEncoding(encoding format.Encoding) error {
 	return fmt.Errorf("encoded as %v, which is not read; want PLAIN or a dictionary", encoding)
 }
 
-// decodeText is the [decoder] of strings, and of what is kept as strings.
+// decodeText is the [decoder] of strings, and of scalars that are printed.
 func decodeText(l leaf, encoding format.Encoding, _ int, b []byte) (func([]string) error, error) {
 	cut := func(n int) ([]byte, error) {
 		if n < 0 || n > len(b) {
@@ -87,7 +86,7 @@ func filler(next func() (string, error)) func([]string) error {
 	}
 }
 
-// decodeBits is the [decoder] of what is true or false.
+// decodeBits is the [decoder] of booleans.
 func decodeBits(encoding format.Encoding, b []byte) (func([]string) error, error) {
 	plain := &packed{b: b, width: 1}
 	read := plain.read

@@ -88,7 +88,7 @@ type arrowRows struct {
 	block
 }
 
-// next is that of a [tabular.Table].
+// next is Next of a [tabular.Table].
 func (a *arrowRows) next() ([]tabular.Row, error) {
 	for a.batch == nil || a.at >= int(a.batch.NumRows()) {
 		if !a.r.Next() {
@@ -190,7 +190,7 @@ func (a *arrowRows) wide() {
 	}
 }
 
-// storage returns the array that one of an extension's type is kept in.
+// storage returns the array in which one of an extension type is stored.
 func storage(a arrow.Array) arrow.Array {
 	if e, ok := a.(array.ExtensionArray); ok {
 		return e.Storage()

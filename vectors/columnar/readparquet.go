@@ -40,8 +40,8 @@ func openParquet(c tabular.Content, o tabular.Options) (*tabular.Table, error) {
 	return p.table(func() ([]tabular.Row, error) { return guard("Parquet", p.next) }), nil
 }
 
-// A leaf is a column of the table, if it can be read, as the file has it: as one run of
-// values. Those of a list have levels that say where lists begin, and what is null.
+// A leaf is a column of the table, stored as one run of values. Levels mark the beginnings of lists,
+// and nulls.
 type leaf struct {
 	column
 	index   int                             // of the column's values in a row group
@@ -52,8 +52,8 @@ type leaf struct {
 	print   func(b []byte) string           // prints a value that is kept as a string; nil of strings and bits
 }
 
-// A schema is the rest of a tree of elements, in the order of a walk, with the columns of the
-// table below the root.
+// A schema is the rest of a tree of elements in depth-first order. The columns of the table are below
+// its root.
 type schema struct {
 	elements []format.SchemaElement
 	leaves   int // that were walked through
@@ -72,7 +72,7 @@ func (s *schema) column() (leaf, error) {
 	return l, err
 }
 
-// walk walks through an element of a column and what is below, of which l becomes the last leaf.
+// walk walks through an element of a column and those below it. l becomes the last leaf.
 func (s *schema) walk(l *leaf, depth, repeated int) error {
 	if len(s.elements) == 0 || depth > maxNested {
 		return errSchema
@@ -120,7 +120,7 @@ func (s *schema) walk(l *leaf, depth, repeated int) error {
 	return nil
 }
 
-// floatsOf returns the size in bytes of values of an element of the schema, and what converts
+// floatsOf returns the size of the values of an element in bytes, and the function that converts
 // them, or nil if they are not floating-point numbers.
 func floatsOf(e format.SchemaElement) (size int, convert func(to []float32, from []byte)) {
 	_, half := e.LogicalType.Value.(*format.Float16Type)
@@ -147,8 +147,8 @@ func floatsOf(e format.SchemaElement) (size int, convert func(to []float32, from
 	return 0, nil
 }
 
-// scalarOf returns the size in bytes of values of an element of the schema that are whole numbers
-// and what prints them, or of bits, which have neither; or the kind other.
+// scalarOf returns the size of the whole numbers of an element in bytes, and the function that prints
+// them; neither for bits. Other elements have the kind other.
 func scalarOf(e format.SchemaElement) (size int, print func(b []byte) string, k kind) {
 	whole, isWhole := e.LogicalType.Value.(*format.IntType)
 	unsigned := isWhole && !whole.IsSigned
@@ -226,8 +226,7 @@ func (p *parquetRows) open() (err error) {
 	return nil
 }
 
-// plain reports whether a column's values, which are not needed, are encoded as they can be read, and
-// not encrypted.
+// plain reports whether a column can be read: it is optional, and left out otherwise.
 func (p *parquetRows) plain(l leaf) bool {
 	for _, g := range p.footer.RowGroups {
 		if l.index >= len(g.Columns) {
@@ -245,7 +244,7 @@ func (p *parquetRows) plain(l leaf) bool {
 	return true
 }
 
-// next is that of a [tabular.Table].
+// next is Next of a [tabular.Table].
 func (p *parquetRows) next() ([]tabular.Row, error) {
 	for p.left == 0 {
 		if err := p.nextGroup(); err != nil {
@@ -343,8 +342,8 @@ func (p *parquetRows) nextRow() error {
 	return nil
 }
 
-// appendNumbers appends the numbers that a column has for a row: one, or those of a list. If
-// they can't be in a vector, and the row is not malformed already, it says why.
+// appendNumbers appends the numbers of a column in a row: one, or those of a list. It sets *malformed,
+// if that is nil, to the reason why they can't be in a vector.
 func (p *parquetRows) appendNumbers(c *chunk[float32], malformed *error) error {
 	if err := c.begin(); err != nil {
 		return err
