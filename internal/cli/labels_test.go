@@ -37,11 +37,6 @@ func TestLabels(t *testing.T) {
         1  1.33e+00  calendar    month week
         2  1.46e-01  day, write  day write
 `)
-	checkTable(t, dir, "explain model day -n 2 --neighbours 0", `day: 2 of 3 dimensions
-dimension   weight  label       words
-        1        1  calendar    month week
-        2        1  day, write  day write
-`)
 	// What was printed takes nothing away; an empty name and note do, of that dimension alone.
 	stdout, _ := dir.MustRun(t, "labels model -n 1")
 	dir.Write(t, "again.tsv", []byte(stdout))
