@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"overcomplete/internal/input"
+	"overcomplete/internal/lab/eval"
 	"overcomplete/internal/lab/intrusion"
 	"overcomplete/internal/lab/paper"
 	"overcomplete/model"
@@ -75,7 +77,11 @@ func (f *experimentFlags) open(cmd *cobra.Command, path string) error {
 	case slices.ContainsFunc(f.Lengths, outside):
 		return usagef("--length is %v, want integers from 1 to %d", f.Lengths, maxFactor)
 	}
-	tasks, missing, err := paper.ReadTasks(f.data)
+	var missing []string
+	tasks, err := input.Wait(cmd.Context(), func() (tasks []eval.Task, err error) {
+		tasks, missing, err = paper.ReadTasks(f.data)
+		return tasks, err
+	})
 	if err != nil {
 		return err
 	}

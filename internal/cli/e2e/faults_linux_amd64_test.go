@@ -194,7 +194,7 @@ func TestFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lines := []string{"paper tune", "paper report"} // these write directories of files, each of them atomically
+	var lines []string
 	for _, tt := range faultCases {
 		lines = append(lines, tt.args)
 	}

@@ -42,7 +42,6 @@ func TestPipesInPlaceOfFiles(t *testing.T) {
 					t.Fatal(err)
 				}
 				cmd := dir.Command(strings.Fields(tt.args)...)
-				cmd.Stdin = strings.NewReader(tt.stdin)
 				var stderr bytes.Buffer
 				cmd.Stderr = &stderr
 				signalAtPipe(t, cmd, dir.Path(name), syscall.SIGTERM)
