@@ -23,9 +23,6 @@ type Recipe interface {
 	// String returns the name of the recipe.
 	fmt.Stringer
 
-	// makesCodes reports whether the training makes codes of its rows, beside the dictionary.
-	makesCodes() bool
-
 	// centred reports whether the mean is subtracted from rows.
 	centred() bool
 
@@ -151,9 +148,6 @@ func (p Paper) With(c Common) Recipe { p.Common = c; return p }
 
 func (Best) String() string  { return "best" }
 func (Paper) String() string { return "paper" }
-
-func (Best) makesCodes() bool  { return false }
-func (Paper) makesCodes() bool { return true }
 
 func (Best) centred() bool    { return true }
 func (p Paper) centred() bool { return p.Center }
