@@ -39,7 +39,7 @@ const codeShare = 0.5
 // of D, and the memory of the workers.
 func (d Device) Memory(words, dim int, h model.Paper) float64 {
 	state := 8.0 // bytes of S and Q, a coordinate
-	if h.State == model.Float16 {
+	if h.Float16 {
 		state = 4
 	}
 	asVectors := 4.0 * 2 // bytes a coordinate: X, and a copy from when it was read

@@ -40,7 +40,7 @@ func TestMemory(t *testing.T) {
 	// A training of 100,000 × 300 → 3000 was seen to take 3.74 GB.
 	h.Atoms = 3000
 	single := Device{}.Memory(100_000, 300, h)
-	h.State = "float16"
+	h.Float16 = true
 	half := Device{}.Memory(100_000, 300, h)
 	if single < 3.5e9 || single > 4.5e9 {
 		t.Errorf("100,000 words take %.2f GB", single/1e9)

@@ -11,7 +11,6 @@ import (
 	"overcomplete/internal/parallel"
 	"overcomplete/internal/program"
 	"overcomplete/internal/simd"
-	"overcomplete/model"
 	"overcomplete/vectors"
 )
 
@@ -56,7 +55,7 @@ func (d Device) Trainer(p backend.Problem) (backend.Trainer, error) {
 		return nil, fmt.Errorf("cpu: %w", err)
 	}
 	builds := [2]func(graph.Spec) (*program.Program, error){program.Dictionary, program.Code}
-	if p.Hyperparameters.Algorithm == model.Authors {
+	if p.Hyperparameters.AuthorsOrder {
 		builds = [2]func(graph.Spec) (*program.Program, error){program.Authors, program.Evaluate}
 	}
 	var steps [2]*executable
@@ -71,7 +70,7 @@ func (d Device) Trainer(p backend.Problem) (backend.Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.Hyperparameters.Algorithm == model.Authors {
+	if p.Hyperparameters.AuthorsOrder {
 		return &authors{s, steps[0], steps[1]}, nil
 	}
 	return &minibatch{state: s, dictionaryStep: steps[0], codeStep: steps[1]}, nil
@@ -93,7 +92,7 @@ func (d Device) newState(p backend.Problem, kernels *simd.Kernels) (*state, erro
 		sums:       simd.State{Columns: k},
 		allAtoms:   make([]int32, k),
 	}
-	if h.State == model.Float16 {
+	if h.Float16 {
 		s.sums.HalfS, s.sums.RootQ = memory.Zeros[uint16](words*k), memory.Zeros[uint16](words*k)
 	} else {
 		s.sums.S, s.sums.Q = memory.Zeros[float32](words*k), memory.Zeros[float32](words*k)
@@ -109,7 +108,7 @@ func (d Device) newState(p backend.Problem, kernels *simd.Kernels) (*state, erro
 	// depend on the number of lanes.
 	share := (words/32 + simd.TileRows) / simd.TileRows * simd.TileRows
 	s.tileWords = min(share, mostWords)
-	if h.Algorithm == model.Authors {
+	if h.AuthorsOrder {
 		s.tileWords = 1
 	}
 	s.tiles = make([]*tile, (words+s.tileWords-1)/s.tileWords)

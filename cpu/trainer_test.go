@@ -37,16 +37,16 @@ func newTrainer(p backend.Problem, workers int) (backend.Trainer, error) {
 
 // newHalf does with float16 sums.
 func newHalf(p backend.Problem, workers int) (backend.Trainer, error) {
-	p.Hyperparameters.State = "float16"
+	p.Hyperparameters.Float16 = true
 	return newTrainer(p, workers)
 }
 
 func TestTrainer(t *testing.T) {
-	eachLevel(t, func(t *testing.T) { backendtest.Run(t, "minibatch", backendtest.Float32, newTrainer) })
+	eachLevel(t, func(t *testing.T) { backendtest.Run(t, false, backendtest.Float32, newTrainer) })
 }
 
 func TestAuthors(t *testing.T) {
-	eachLevel(t, func(t *testing.T) { backendtest.Run(t, "authors", backendtest.Float32, newTrainer) })
+	eachLevel(t, func(t *testing.T) { backendtest.Run(t, true, backendtest.Float32, newTrainer) })
 }
 
 // float16 is for sums that were rounded to 2⁻¹², 2.4e-4, in each of two epochs
@@ -57,7 +57,7 @@ func TestTrainerFloat16(t *testing.T) {
 	if testing.Short() {
 		t.Skip("float16 sums differ in one kernel; left out by -short")
 	}
-	eachLevel(t, func(t *testing.T) { backendtest.Run(t, "minibatch", float16, newHalf) })
+	eachLevel(t, func(t *testing.T) { backendtest.Run(t, false, float16, newHalf) })
 }
 
 // At the best level only: TestTrainerFloat16 has all kernels that float16 has.
@@ -65,7 +65,7 @@ func TestAuthorsFloat16(t *testing.T) {
 	if testing.Short() {
 		t.Skip("float16 sums differ in one kernel; left out by -short")
 	}
-	backendtest.Run(t, "authors", float16, newHalf)
+	backendtest.Run(t, true, float16, newHalf)
 }
 
 // minibatchOf is newTrainer of the default algorithm, to look into.
@@ -159,17 +159,17 @@ func small(words int) backend.Problem {
 func TestCancelledMidway(t *testing.T) {
 	const words = 1000
 	for _, test := range []struct {
-		name      string
-		algorithm model.Algorithm
-		after     int // words
+		name    string
+		authors bool
+		after   int // words
 	}{
-		{"dictionary pass", "minibatch", 300}, {"code pass", "minibatch", words + 300},
-		{"authors' order", "authors", 300}, {"authors' measuring", "authors", words + 300},
+		{"dictionary pass", false, 300}, {"code pass", false, words + 300},
+		{"authors' order", true, 300}, {"authors' measuring", true, words + 300},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := 0
 		p := small(words)
-		p.Hyperparameters.Algorithm = test.algorithm
+		p.Hyperparameters.AuthorsOrder = test.authors
 		p.Words = func(n int) {
 			if done += n; done >= test.after {
 				cancel()
@@ -188,7 +188,7 @@ func TestCancelledMidway(t *testing.T) {
 }
 
 func TestTrainerErrors(t *testing.T) {
-	for _, algorithm := range []model.Algorithm{model.Minibatch, model.Authors} {
+	for _, authors := range []bool{false, true} {
 		for _, c := range []struct {
 			change func(*backend.Problem)
 			want   string
@@ -201,10 +201,10 @@ func TestTrainerErrors(t *testing.T) {
 			{func(p *backend.Problem) { p.Loss, p.Hyperparameters.Loss = gorgonia.Softplus, "softplus" }, `operation "softplus" has no lowering`},
 		} {
 			p := small(2)
-			p.Hyperparameters.Algorithm = algorithm
+			p.Hyperparameters.AuthorsOrder = authors
 			c.change(&p)
 			if _, err := newTrainer(p, 0); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%s: error %v, want %q", algorithm, err, c.want)
+				t.Errorf("authors' order %v: error %v, want %q", authors, err, c.want)
 			}
 		}
 	}

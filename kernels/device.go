@@ -45,9 +45,9 @@ const (
 )
 
 // Supports returns nil if GPUs train by the recipe, or an error that wraps [ErrUnsupported].
-func Supports(r model.Recipe) error {
-	if paper, is := r.(model.Paper); is && paper.Algorithm == model.Authors {
-		return fmt.Errorf("%w: the algorithm authors, which goes word by word", ErrUnsupported)
+func Supports(h model.Paper) error {
+	if h.AuthorsOrder {
+		return fmt.Errorf("%w: the authors' order, which goes word by word", ErrUnsupported)
 	}
 	return nil
 }

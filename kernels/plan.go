@@ -8,7 +8,6 @@ import (
 
 	"overcomplete/internal/backend"
 	"overcomplete/internal/program"
-	"overcomplete/model"
 )
 
 // sizes are the sizes of a training, in elements.
@@ -26,7 +25,7 @@ type sizes struct {
 func newSizes(p backend.Problem, precision Precision, codeBatch int) sizes {
 	s := sizes{
 		widths: newWidths(p.Hyperparameters.Atoms, p.Dim), words: p.Len(), batch: min(p.Batch(), p.Len()), codeBatch: codeBatch,
-		halfSums: p.Hyperparameters.State == model.Float16,
+		halfSums: p.Hyperparameters.Float16,
 	}
 	s.storePitch = s.codePitch
 	if precision == fp16 {

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"overcomplete/internal/backend"
-	"overcomplete/model"
 )
 
 // scales are the factors of numbers in halves: powers of two that keep them within 65504. Numbers down to
@@ -29,7 +28,7 @@ type scales struct{ codes, residuals, dictionary, steps, sums float64 }
 func newScales(p backend.Problem, precision Precision) scales {
 	h := p.Hyperparameters
 	s := scales{codes: 1, sums: 1}
-	if precision != fp16 && h.State != model.Float16 {
+	if precision != fp16 && !h.Float16 {
 		return s
 	}
 	norm := largestNorm(p.X, p.Dim)
@@ -38,7 +37,7 @@ func newScales(p backend.Problem, precision Precision) scales {
 		atom = math.Max(atom, math.Abs(float64(v)))
 		atoms += float64(v) * float64(v)
 	}
-	if h.State == model.Float16 {
+	if h.Float16 {
 		s.sums = scale(4, math.Max(norm, backend.InitialCodeScale(h.Atoms)*math.Sqrt(atoms)))
 	}
 	if precision == fp16 {

@@ -10,7 +10,6 @@ import (
 
 	"overcomplete/internal/backend"
 	"overcomplete/internal/testonly/encodetest"
-	"overcomplete/model"
 	"overcomplete/train"
 )
 
@@ -32,16 +31,16 @@ func TestNorms(t *testing.T) {
 		want, wantSparsity := measured(trainedNew(t, p, fp32, 0, epochs).sums)
 		for _, of := range []struct {
 			precision Precision
-			state     model.Storage
-		}{{fp16, "float32"}, {fp16, "float16"}, {tf32, "float16"}} {
-			p.Hyperparameters.State = of.state
+			float16   bool
+		}{{fp16, false}, {fp16, true}, {tf32, true}} {
+			p.Hyperparameters.Float16 = of.float16
 			got, sparsity := measured(trainedNew(t, p, of.precision, 0, epochs).sums)
-			t.Logf("norm %s, %s: objective %.5g (fp32 %.5g), sparsity %.4f (%.4f)", name, of, got, want, sparsity, wantSparsity)
+			t.Logf("norm %s, %v: objective %.5g (fp32 %.5g), sparsity %.4f (%.4f)", name, of, got, want, sparsity, wantSparsity)
 			if d := got/want - 1; !(d < 0.005 && d > -0.005) {
-				t.Errorf("norm %s, %s: objective %v, want %v", name, of, got, want)
+				t.Errorf("norm %s, %v: objective %v, want %v", name, of, got, want)
 			}
 			if d := sparsity - wantSparsity; !(d < 0.001 && d > -0.001) {
-				t.Errorf("norm %s, %s: sparsity %v, want %v", name, of, sparsity, wantSparsity)
+				t.Errorf("norm %s, %v: sparsity %v, want %v", name, of, sparsity, wantSparsity)
 			}
 		}
 	}

@@ -47,7 +47,7 @@ func setting(t *testing.T, name, value string) {
 // schedules are the orders in which the emulated driver does the work of streams.
 var schedules = []string{"lazy", "eager", "copies", "kernels"}
 
-func TestTrainer(t *testing.T) { backendtest.Run(t, "minibatch", backendtest.Float32, newFP32) }
+func TestTrainer(t *testing.T) { backendtest.Run(t, false, backendtest.Float32, newFP32) }
 
 func newFP32(p backend.Problem, workers int) (backend.Trainer, error) {
 	codeBatch := 0
@@ -61,8 +61,8 @@ func newFP32(p backend.Problem, workers int) (backend.Trainer, error) {
 // the CPU's are.
 func TestTrainerFloat16(t *testing.T) {
 	const float16 = 2e-3
-	backendtest.Run(t, "minibatch", float16, func(p backend.Problem, workers int) (backend.Trainer, error) {
-		p.Hyperparameters.State = "float16"
+	backendtest.Run(t, false, float16, func(p backend.Problem, workers int) (backend.Trainer, error) {
+		p.Hyperparameters.Float16 = true
 		return newFP32(p, workers)
 	})
 }
@@ -317,15 +317,15 @@ func TestTraining(t *testing.T) {
 // Words that don't fit on the device go through it in parts, to the same bits in
 // all orders that the emulated driver can do its streams' work in.
 func TestWordsInParts(t *testing.T) {
-	wordsInParts(t, tf32, "float32", schedules, 64, 96, 128)
-	wordsInParts(t, fp16, "float32", schedules[:2], 96)
-	wordsInParts(t, fp16, "float16", schedules[:2], 96)
+	wordsInParts(t, tf32, false, schedules, 64, 96, 128)
+	wordsInParts(t, fp16, false, schedules[:2], 96)
+	wordsInParts(t, fp16, true, schedules[:2], 96)
 }
 
-func wordsInParts(t *testing.T, precision Precision, sums model.Storage, schedules []string, slots ...int) {
+func wordsInParts(t *testing.T, precision Precision, halfSums bool, schedules []string, slots ...int) {
 	const words, codeBatch = 300, 32
 	p := sample(words)
-	p.Hyperparameters.State = sums
+	p.Hyperparameters.Float16 = halfSums
 	whole := trainedNew(t, p, precision, codeBatch, 3)
 	for _, schedule := range schedules {
 		for _, slot := range slots {
@@ -349,15 +349,15 @@ func wordsInParts(t *testing.T, precision Precision, sums model.Storage, schedul
 
 // So they can be saved and restored.
 func TestPartsResumed(t *testing.T) {
-	partsResumed(t, tf32, "float32")
-	partsResumed(t, fp16, "float32")
-	partsResumed(t, fp16, "float16")
+	partsResumed(t, tf32, false)
+	partsResumed(t, fp16, false)
+	partsResumed(t, fp16, true)
 }
 
-func partsResumed(t *testing.T, precision Precision, sums model.Storage) {
+func partsResumed(t *testing.T, precision Precision, halfSums bool) {
 	const words, codeBatch = 300, 32
 	p := sample(words)
-	p.Hyperparameters.State = sums
+	p.Hyperparameters.Float16 = halfSums
 	setting(t, "EMULATED_MEMORY", memoryFor(t, p, precision, 64, codeBatch))
 	epoch := func(b *trainer, epoch int) {
 		t.Helper()
@@ -417,7 +417,7 @@ func saved(t *testing.T, b *trainer) (restore func(b *trainer)) {
 // Sums in float16 go from the CPU to a GPU and back as they are.
 func TestStateExchanged(t *testing.T) {
 	p := sample(40)
-	p.Hyperparameters.State = "float16"
+	p.Hyperparameters.Float16 = true
 	for _, precision := range []Precision{fp16, tf32} {
 		trainers := make([]backend.Trainer, 3)
 		for i := range trainers {
@@ -751,10 +751,10 @@ func TestMemoryLimit(t *testing.T) {
 
 func TestTrainerErrors(t *testing.T) {
 	for want, change := range map[string]func(d *Device, p *backend.Problem){
-		"there is no GPU 7":                       func(d *Device, _ *backend.Problem) { d.Index = 7 },
-		"0 numbers are not vectors of length 21":  func(_ *Device, p *backend.Problem) { p.X = nil },
-		"20 numbers are not vectors of len":       func(_ *Device, p *backend.Problem) { p.X = p.X[:20] },
-		"no GPU does this: the algorithm authors": func(_ *Device, p *backend.Problem) { p.Hyperparameters.Algorithm = "authors" },
+		"there is no GPU 7":                      func(d *Device, _ *backend.Problem) { d.Index = 7 },
+		"0 numbers are not vectors of length 21": func(_ *Device, p *backend.Problem) { p.X = nil },
+		"20 numbers are not vectors of len":      func(_ *Device, p *backend.Problem) { p.X = p.X[:20] },
+		"no GPU does this: the authors' order":   func(_ *Device, p *backend.Problem) { p.Hyperparameters.AuthorsOrder = true },
 	} {
 		d, p := Device{}, sample(10)
 		change(&d, &p)

@@ -31,8 +31,8 @@ func testModel(words, dim, atoms int, center bool) *Model {
 	t := Training{
 		Input: Input{Name: "vectors.txt", SHA256: strings.Repeat("0f", 32), Words: words, Dim: dim},
 		Recipe: Paper{
-			Common:    Common{Method: Signed, Atoms: atoms, Epochs: 20, DictionarySteps: 128},
-			Algorithm: Minibatch, Init: FromRandom, Loss: Squared, State: Float32, Stop: AfterEpochs, Rate: 0.05, Center: center,
+			Common: Common{Method: Signed, Atoms: atoms, Epochs: 20, DictionarySteps: 128},
+			Loss:   Squared, Rate: 0.05, Center: center,
 		},
 		Epochs: []Epoch{{Epoch: 1, Error: 0.1, Objective: 1.0 / 3, Seconds: 1e-9}, {Epoch: 2, UnusedAtoms: 1}},
 	}

@@ -44,7 +44,7 @@ type Common struct {
 	Method          Method `json:"method"`           // in the recipe "best", empty for its default
 	Atoms           int    `json:"atoms"`            // K; 0 for the default
 	Epochs          int    `json:"epochs"`           // maximum of epochs, which are passes over all training rows; 0 for the default
-	DictionarySteps int    `json:"dictionary_steps"` // dictionary updates per epoch; one per word with the algorithm "authors"; fewer in "best" if batches had less than 256 rows
+	DictionarySteps int    `json:"dictionary_steps"` // dictionary updates per epoch; one per word in the authors' order; fewer in "best" if batches had less than 256 rows
 	Seed            uint64 `json:"seed"`
 
 	// Nonzeros is the number of nonzeros per row: the maximum in the recipe "best", where 0 is for
@@ -86,53 +86,17 @@ const (
 // codes together.
 type Paper struct {
 	Common
-	Algorithm  Algorithm `json:"algorithm"`
-	Init       Init      `json:"init"`
-	Lambda     float64   `json:"lambda"` // λ, weight of Σ‖a_i‖₁
-	Tau        float64   `json:"tau"`    // τ, weight of ‖D‖²
-	Rate       float64   `json:"rate"`   // η, AdaGrad's learning rate
-	Loss       string    `json:"loss"`   // [Squared], [Huber], or the name of a loss of the calling program
-	HuberDelta float64   `json:"huber_delta,omitempty"`
-	State      Storage   `json:"state"` // storage of the sums of gradients S and Q
-	Stop       Stop      `json:"stop"`
-	Center     bool      `json:"center"` // subtract the mean vector of the frequent words
+	Lambda       float64 `json:"lambda"` // λ, weight of Σ‖a_i‖₁
+	Tau          float64 `json:"tau"`    // τ, weight of ‖D‖²
+	Rate         float64 `json:"rate"`   // η, AdaGrad's learning rate
+	Loss         string  `json:"loss"`   // [Squared], [Huber], or the name of a loss of the calling program
+	HuberDelta   float64 `json:"huber_delta,omitempty"`
+	Center       bool    `json:"center"`        // subtract the mean vector of the frequent words
+	FromWords    bool    `json:"from_words"`    // initialise the dictionary from words that are far apart, instead of random numbers
+	Float16      bool    `json:"float16"`       // store the sums of gradients S and Q rounded, in half the memory
+	AuthorsOrder bool    `json:"authors_order"` // update word by word as the authors' program, instead of in two passes of matrix products per epoch
+	AuthorsStop  bool    `json:"authors_stop"`  // stop by the rule of the authors' program, or after all epochs
 }
-
-// An Algorithm is the order of updates of the recipe "paper".
-type Algorithm string
-
-// The algorithms.
-const (
-	Minibatch Algorithm = "minibatch" // two passes of matrix products per epoch
-	Authors   Algorithm = "authors"   // word by word, as the authors' program
-)
-
-// An Init is an initialisation of the dictionary.
-type Init string
-
-// The initialisations.
-const (
-	FromRandom Init = "random" // random numbers
-	FromWords  Init = "words"  // words that are far apart
-)
-
-// A Storage is a format of sums of gradients.
-type Storage string
-
-// The formats. Float16 rounds, and halves the memory.
-const (
-	Float32 Storage = "float32"
-	Float16 Storage = "float16"
-)
-
-// A Stop is a stop rule.
-type Stop string
-
-// The stop rules.
-const (
-	AfterEpochs Stop = "epochs"  // after all epochs
-	AuthorsRule Stop = "authors" // by the rule of the authors' program, or after all epochs
-)
 
 // The losses of a residual r that have a name.
 const (
@@ -166,12 +130,10 @@ func (b Best) Validate() error {
 // own.
 func (p Paper) Validate() error {
 	leastSteps := 1
-	if p.Algorithm == Authors { // one step per word, whatever DictionarySteps says
+	if p.AuthorsOrder { // one step per word, whatever DictionarySteps says
 		leastSteps = 0
 	}
-	err := cmp.Or(p.Common.validate(leastSteps), oneOf("algorithm", p.Algorithm, Minibatch, Authors), oneOf("init", p.Init, FromRandom, FromWords),
-		oneOf("state", p.State, Float32, Float16), oneOf("stop", p.Stop, AfterEpochs, AuthorsRule),
-		atLeast0("lambda", p.Lambda), atLeast0("tau", p.Tau), positive("rate", p.Rate), checkName("loss", p.Loss))
+	err := cmp.Or(p.Common.validate(leastSteps), atLeast0("lambda", p.Lambda), atLeast0("tau", p.Tau), positive("rate", p.Rate), checkName("loss", p.Loss))
 	switch {
 	case err != nil:
 		return err
@@ -180,8 +142,8 @@ func (p Paper) Validate() error {
 	case p.HuberDelta != 0:
 		err = invalid("huber-delta", "is %v, which goes with the loss huber, and the loss is %s", p.HuberDelta, p.Loss)
 	}
-	if err == nil && p.Algorithm == Authors && p.Init == FromWords {
-		return invalid("init", "is words, and the algorithm authors starts from random numbers")
+	if err == nil && p.AuthorsOrder && p.FromWords {
+		return invalid("from-words", "has no meaning with the authors' order, which starts from random numbers")
 	}
 	return err
 }

@@ -55,18 +55,18 @@ type change[R model.Recipe] struct {
 
 // changesOfPaper are those of each hyperparameter.
 var changesOfPaper = map[string]change[model.Paper]{
-	"Init":            {func(h *model.Paper) { h.Init = model.FromWords }, ""},
+	"FromWords":       {func(h *model.Paper) { h.FromWords = true }, ""},
 	"Method":          {func(h *model.Paper) { h.Method = model.Nonnegative }, ""},
-	"Algorithm":       {func(h *model.Paper) { h.Algorithm, h.DictionarySteps = model.Authors, 0 }, "DictionarySteps"},
+	"AuthorsOrder":    {func(h *model.Paper) { h.AuthorsOrder, h.DictionarySteps = true, 0 }, "DictionarySteps"},
 	"Atoms":           {func(h *model.Paper) { h.Atoms = 31 }, ""},
 	"Lambda":          {func(h *model.Paper) { h.Lambda = 0.002 }, ""},
 	"Tau":             {func(h *model.Paper) { h.Tau = 1e-2 }, ""},
 	"Rate":            {func(h *model.Paper) { h.Rate = 0.04 }, ""},
 	"Loss":            {func(h *model.Paper) { h.Loss, h.HuberDelta = model.Huber, 0.01 }, "HuberDelta"},
 	"HuberDelta":      {func(h *model.Paper) { h.Loss, h.HuberDelta = model.Huber, 0.02 }, "Loss"},
-	"State":           {func(h *model.Paper) { h.State = model.Float16 }, ""},
+	"Float16":         {func(h *model.Paper) { h.Float16 = true }, ""},
 	"Epochs":          {func(h *model.Paper) { h.Epochs = 19 }, ""},
-	"Stop":            {func(h *model.Paper) { h.Stop = model.AuthorsRule }, ""},
+	"AuthorsStop":     {func(h *model.Paper) { h.AuthorsStop = true }, ""},
 	"DictionarySteps": {func(h *model.Paper) { h.DictionarySteps = 9 }, ""},
 	"Center":          {func(h *model.Paper) { h.Center = true }, ""},
 	"Seed":            {func(h *model.Paper) { h.Seed = 2 }, ""},

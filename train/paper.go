@@ -20,7 +20,7 @@ type paper model.Paper
 func (h paper) settled(x *vectors.Dense, _ int) model.Recipe {
 	h.Atoms = cmp.Or(h.Atoms, 10*x.Dim)
 	h.Epochs = cmp.Or(h.Epochs, h.defaultEpochs())
-	if h.Algorithm == model.Authors {
+	if h.AuthorsOrder {
 		h.DictionarySteps = 0 // one step per word
 	}
 	return model.Paper(h)
@@ -28,7 +28,7 @@ func (h paper) settled(x *vectors.Dense, _ int) model.Recipe {
 
 func (h paper) defaultEpochs() int {
 	switch {
-	case h.Stop == model.AuthorsRule:
+	case h.AuthorsStop:
 		_, most := h.stopRule()
 		return most
 	case h.Method == model.Nonnegative:
@@ -54,7 +54,7 @@ func (h paper) stopRule() (tolerance float64, most int) {
 
 func (h paper) converged(epochs []model.Epoch) bool {
 	t := len(epochs)
-	if h.Stop != model.AuthorsRule || t < minAuthorsEpochs {
+	if !h.AuthorsStop || t < minAuthorsEpochs {
 		return false
 	}
 	tolerance, _ := h.stopRule()
@@ -103,7 +103,7 @@ func (h paper) fitLambda(ctx context.Context, x *vectors.Dense, device Device, o
 	}
 	f.x, f.batch = p.X, p.Batch()
 	f.variance = (&model.Dictionary{Dim: x.Dim}).Squares(p.X) / float64(x.Len())
-	if h.Init == model.FromWords {
+	if h.FromWords {
 		var err error
 		start := starting{x: p.X, mean: &model.Dictionary{Dim: x.Dim}, atoms: h.Atoms, order: model.Frequency, seed: h.Seed}
 		if p.Dictionary, _, err = start.choose(ctx, o); err != nil {

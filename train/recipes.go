@@ -19,15 +19,11 @@ func Best() model.Best {
 // Paper returns the default recipe "paper". [Settled] sets what is 0 here.
 func Paper() model.Paper {
 	return model.Paper{
-		Common:    model.Common{Method: model.Signed, DictionarySteps: 128, Seed: 1},
-		Algorithm: model.Minibatch,
-		Init:      model.FromRandom,
-		Lambda:    0.5,
-		Tau:       1e-5,
-		Rate:      0.05,
-		Loss:      model.Squared,
-		State:     model.Float32,
-		Stop:      model.AfterEpochs,
+		Common: model.Common{Method: model.Signed, DictionarySteps: 128, Seed: 1},
+		Lambda: 0.5,
+		Tau:    1e-5,
+		Rate:   0.05,
+		Loss:   model.Squared,
 	}
 }
 

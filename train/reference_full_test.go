@@ -9,7 +9,7 @@ import (
 	"overcomplete/train"
 )
 
-// TestAuthorsReference holds --algorithm authors against the program whose order
+// TestAuthorsReference holds --authors-order against the program whose order
 // it keeps; that program's own runs, which differ in random numbers and
 // precision, spread over half of these bands.
 func TestAuthorsReference(t *testing.T) {
@@ -17,7 +17,7 @@ func TestAuthorsReference(t *testing.T) {
 		t.Skip("trains for minutes; left out by -short")
 	}
 	h := train.Paper()
-	h.Algorithm, h.Lambda, h.Atoms, h.Epochs = "authors", 0.1, 500, 26
+	h.AuthorsOrder, h.Lambda, h.Atoms, h.Epochs = true, 0.1, 500, 26
 	got := trainReal(t, gloVe, h)
 	within(t, "error", got.err, 0.4459, 0.03)
 	within(t, "objective", got.obj, 1.2799, 0.01)
@@ -41,7 +41,7 @@ func TestRealDataFloat16(t *testing.T) {
 		h := train.Paper()
 		h.Lambda, h.Atoms, h.Epochs = ref.lambda, ref.atoms, ref.epochs
 		single := trainReal(t, ref.vectors, h)
-		h.State = "float16"
+		h.Float16 = true
 		half := trainReal(t, ref.vectors, h)
 		within(t, "objective", half.obj, single.obj, 0.005)
 		if math.Abs(half.zeros-single.zeros) > 0.1 {

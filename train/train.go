@@ -15,13 +15,13 @@
 //	minimise Σ_i ‖x_i − a_i D‖² + λ Σ_i ‖a_i‖₁ + τ‖D‖²        (paper, Eq. 2)
 //
 // AdaGrad learns D, and regularised dual averaging in its AdaGrad form learns A (paper §2.3). The
-// authors' program visits one word after the other and updates both each time. The algorithm
-// "minibatch" makes two passes an epoch instead: the dictionary pass updates D on small batches of
+// authors' program visits one word after the other and updates both each time. Here
+// an epoch is two passes instead: the dictionary pass updates D on small batches of
 // words in order, with each word's squared gradient added to AdaGrad's sum as if it had come alone
 // and a line search against overshooting; the code pass then renews all codes with D fixed. Both
 // are matrix products, and the second takes any order and any number of workers. The formulas are
-// with the graphs: [overcomplete/graph.Dictionary] and [overcomplete/graph.Code]. The algorithm
-// "authors" keeps the authors' order, for comparison.
+// with the graphs: [overcomplete/graph.Dictionary] and [overcomplete/graph.Code].
+// AuthorsOrder keeps the authors' order, for comparison.
 //
 // The number of epochs is a hyperparameter like λ: a code cannot exceed η√t after t epochs, and τ
 // is tiny, so that D grows slowly.

@@ -164,24 +164,24 @@ func TestAuthorsStop(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		method  model.Method
-		stop    model.Stop
+		stop    bool
 		running []float64
 		want    int
 	}{
-		{"settled early", "A", "authors", []float64{10}, 20},
-		{"still falling", "A", "authors", falling(5, 0.01), 50},
-		{"falling slowly", "A", "authors", falling(5, 0.004), 20},
-		{"falling slowly", "B", "authors", falling(5, 0.004), 75},
-		{"small error", "A", "authors", falling(0.25, 0.008), 26}, // 0.25 − 25·0.008 = 0.05
-		{"settled early", "A", "epochs", []float64{10}, 60},
+		{"settled early", "A", true, []float64{10}, 20},
+		{"still falling", "A", true, falling(5, 0.01), 50},
+		{"falling slowly", "A", true, falling(5, 0.004), 20},
+		{"falling slowly", "B", true, falling(5, 0.004), 75},
+		{"small error", "A", true, falling(0.25, 0.008), 26}, // 0.25 − 25·0.008 = 0.05
+		{"settled early", "A", false, []float64{10}, 60},
 	} {
 		h := six(60)
-		if h.Method, h.Stop = c.method, c.stop; c.stop == model.AuthorsRule {
+		if h.Method, h.AuthorsStop = c.method, c.stop; c.stop {
 			h.Epochs = 0
 		}
 		epochs, err := fitted(t, &script{running: c.running}, 10, h)
 		if err != nil || len(epochs) != c.want {
-			t.Errorf("%s, method %s, stop %s: %d epochs, want %d (error %v)", c.name, c.method, c.stop, len(epochs), c.want, err)
+			t.Errorf("%s, method %s, authors' rule %v: %d epochs, want %d (error %v)", c.name, c.method, c.stop, len(epochs), c.want, err)
 		}
 	}
 }

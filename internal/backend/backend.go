@@ -78,7 +78,7 @@ func (p Problem) Spec() graph.Spec {
 
 // Batch returns the words of a dictionary step at first, and at most.
 func (p Problem) Batch() int {
-	if p.Hyperparameters.Algorithm == model.Authors {
+	if p.Hyperparameters.AuthorsOrder {
 		return 1
 	}
 	return Batch(p.Len(), p.Hyperparameters.DictionarySteps)

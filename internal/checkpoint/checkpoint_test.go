@@ -22,7 +22,7 @@ func TestOpen(t *testing.T) {
 		"": func(*model.Model) {},
 	} {
 		training := model.Training{Input: model.Input{Words: 1, Dim: 2}, Recipe: model.Paper{
-			Common: common, Algorithm: model.Minibatch, Init: model.FromRandom, Loss: model.Squared, State: model.Float32, Stop: model.AfterEpochs, Rate: 0.05,
+			Common: common, Loss: model.Squared, Rate: 0.05,
 		}}
 		m := &model.Model{
 			Info:       model.Info{Training: training, Encoding: training.Made()},

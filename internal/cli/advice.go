@@ -38,7 +38,7 @@ func advice(err error) string {
 		all = append(all, "lower --lambda or --sparsity")
 	}
 	if errors.Is(err, train.ErrMemory) {
-		all = append(all, "lower -k or --max-words, use --state float16 if training has it, or try --overcommit")
+		all = append(all, "lower -k or --max-words, or try --overcommit; paper train also has --float16")
 	}
 	if len(all) == 0 {
 		return ""

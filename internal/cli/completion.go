@@ -16,11 +16,7 @@ import (
 // the command's and the flag's where a command has its own.
 var flagValues = map[string][]string{
 	"method":        {"A", "B"},
-	"init":          {"random", "words"},
 	"loss":          graph.LossNames(),
-	"stop":          {"epochs", "authors"},
-	"algorithm":     {"minibatch", "authors"},
-	"state":         {"float32", "float16"},
 	"device":        {"auto", "cpu", "cuda"},
 	"encode device": {"auto", "cpu", "cuda", allGPUs},
 	"precision":     {"fp16", "tf32", "fp32"},

@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"overcomplete/kernels"
-	"overcomplete/model"
 )
 
 func newPaperTrain() *cobra.Command {
@@ -30,11 +29,11 @@ a point, in at most six trainings.`,
 	f.registerCommon(cmd, &h.Common, "(default 10 times the dense ones)", "(default as λ gives): searches for the λ",
 		"(default 20 for method A, 30 for B)")
 	flags.StringVar((*string)(&h.Method), "method", string(h.Method), "A, or B for nonnegative codes")
-	flags.StringVar((*string)(&h.Init), "init", string(h.Init), "initialise the dictionary from random numbers (random) or from words that are far apart (words)")
+	flags.BoolVar(&h.FromWords, "from-words", false, "initialise the dictionary from words that are far apart, instead of random numbers")
 	flags.BoolVar(&h.Center, "center", false, "subtract the mean of the frequent words first")
-	flags.StringVar((*string)(&h.Stop), "stop", string(h.Stop), "stop after --epochs (epochs), or by the rule of the authors' program (authors)")
-	flags.StringVar((*string)(&h.Algorithm), "algorithm", string(h.Algorithm), "minibatch, or that of the authors' program, word by word and slow (authors)")
-	flags.StringVar((*string)(&h.State), "state", string(h.State), "storage of sums of gradients: float32, 8 bytes per word and dimension, or float16, half of it, rounded")
+	flags.BoolVar(&h.AuthorsStop, "authors-stop", false, "stop by the rule of the authors' program, instead of after --epochs")
+	flags.BoolVar(&h.AuthorsOrder, "authors-order", false, "update word by word as the authors' program, which is slow")
+	flags.BoolVar(&h.Float16, "float16", false, "store sums of gradients rounded, in 4 bytes per word and dimension instead of 8")
 	f.registerRest(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		changed := flags.Changed
@@ -47,10 +46,10 @@ a point, in at most six trainings.`,
 			return usagef("give --lambda, or --sparsity or --nonzeros, which search for a λ, not both")
 		case searches && (changed("checkpoint") || f.resume):
 			return usagef("--sparsity and --nonzeros make several trainings, which have no checkpoints; give --lambda")
-		case changed("stop") && changed("epochs"):
-			return usagef("give --epochs or --stop, not both")
-		case h.Algorithm == model.Authors && changed("dictionary-steps"):
-			return usagef("--dictionary-steps has no meaning with --algorithm authors, which takes one step a word")
+		case h.AuthorsStop && changed("epochs"):
+			return usagef("give --epochs or --authors-stop, not both")
+		case h.AuthorsOrder && changed("dictionary-steps"):
+			return usagef("--dictionary-steps has no meaning with --authors-order, which takes one step a word")
 		}
 		if err := f.check(cmd, *h, kernels.Supports(*h)); err != nil {
 			return err

@@ -113,7 +113,7 @@ func TestProgressBarIsRemoved(t *testing.T) {
 	dir, _ := clitest.Sample(t)
 	s := draw(t, 80, func(tty *os.File) {
 		var stdout strings.Builder
-		cmd := dir.Command(strings.Fields("paper train in.txt -o model --stop authors --device cpu")...)
+		cmd := dir.Command(strings.Fields("paper train in.txt -o model --authors-stop --device cpu")...)
 		cmd.Stdout, cmd.Stderr = &stdout, tty
 		if err := cmd.Run(); err != nil || !strings.HasPrefix(stdout.String(), "model: ") {
 			t.Errorf("%v, standard output %q", err, stdout.String())

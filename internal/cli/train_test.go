@@ -44,15 +44,15 @@ func TestTrain(t *testing.T) {
 		{"--loss huber --huber-delta 0.4 -k 30 --epochs 7 --lambda 0.1", 60, hyper(func(h *model.Paper) {
 			h.Loss, h.HuberDelta, h.Atoms, h.Epochs, h.Lambda = "huber", 0.4, 30, 7, 0.1
 		})},
-		{"--algorithm authors --epochs 3 --factor 3 --seed 9", 60, hyper(func(h *model.Paper) {
-			h.Algorithm, h.DictionarySteps, h.Epochs, h.Atoms, h.Seed = "authors", 0, 3, 24, 9
+		{"--authors-order --epochs 3 --factor 3 --seed 9", 60, hyper(func(h *model.Paper) {
+			h.AuthorsOrder, h.DictionarySteps, h.Epochs, h.Atoms, h.Seed = true, 0, 3, 24, 9
 		})},
-		{"--state float16 --epochs 9", 60, hyper(func(h *model.Paper) { h.State, h.Epochs = "float16", 9 })},
-		{"--stop authors --max-words 40", 40, hyper(func(h *model.Paper) {
-			h.Stop, h.Epochs = "authors", 50
+		{"--float16 --epochs 9", 60, hyper(func(h *model.Paper) { h.Float16, h.Epochs = true, 9 })},
+		{"--authors-stop --max-words 40", 40, hyper(func(h *model.Paper) {
+			h.AuthorsStop, h.Epochs = true, 50
 		})},
-		{"--stop authors --method B --algorithm authors", 60, hyper(func(h *model.Paper) {
-			h.Stop, h.Method, h.Algorithm, h.DictionarySteps, h.Epochs = "authors", "B", "authors", 0, 75
+		{"--authors-stop --method B --authors-order", 60, hyper(func(h *model.Paper) {
+			h.AuthorsStop, h.Method, h.AuthorsOrder, h.DictionarySteps, h.Epochs = true, "B", true, 0, 75
 		})},
 	} {
 		t.Run(tt.flags, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestTrain(t *testing.T) {
 			if got := dir.Names(t); !slices.Equal(got, []string{"in.txt", "model"}) {
 				t.Errorf("left %q", got)
 			}
-			if n := len(m.Info.Training.Epochs); n > tt.want.Epochs || n < tt.want.Epochs && tt.want.Stop != model.AuthorsRule {
+			if n := len(m.Info.Training.Epochs); n > tt.want.Epochs || n < tt.want.Epochs && !tt.want.AuthorsStop {
 				t.Errorf("%d epochs", n)
 			}
 			if n := strings.Count(stderr, "\nepoch "); n != len(m.Info.Training.Epochs) {
@@ -206,7 +206,7 @@ func TestTrainDiverges(t *testing.T) {
 		large.Data[i] *= 1e6 // gradients that float16 can't hold
 	}
 	dir.Write(t, "large.txt", clitest.Text(large))
-	code, _, stderr := dir.Run(t, "paper train large.txt -o model --quiet --state float16")
+	code, _, stderr := dir.Run(t, "paper train large.txt -o model --quiet --float16")
 	if code != exitFailed || !strings.Contains(stderr, "diverged") || !strings.Contains(stderr, "norm near 3") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}

@@ -81,7 +81,7 @@ func TestGPUProgram(t *testing.T) {
 				case "fp16":
 					flags = "--device cuda --precision fp16"
 				case "float16":
-					flags = "--device cuda --precision fp16 --state float16"
+					flags = "--device cuda --precision fp16 --float16"
 				}
 				code, _, stderr := p.run(t, dir, "paper train large.txt -o "+device+" --epochs 6 --force --method "+method+" "+flags)
 				if code != 0 || !strings.Contains(stderr, "training "+says) {
@@ -128,7 +128,7 @@ func TestGPUProgram(t *testing.T) {
 		{"lost device", "--device cuda", "EMULATED_LOSE_DEVICE=30", clitest.Failed, "kernels: "},
 		{"failed kernel, auto", "", "EMULATED_FAIL_LAUNCH=9", clitest.Failed, "LaunchFailed"},
 		{"all devices", "--device cuda:all", "EMULATED_DEVICES=2", clitest.Usage, `--device is "cuda:all"`},
-		{"words' codes on the CPU only", "--device cuda --algorithm authors", "", clitest.Usage, "algorithm authors"},
+		{"words' codes on the CPU only", "--device cuda --authors-order", "", clitest.Usage, "the authors' order"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			code, stdout, stderr := p.run(t, dir, "paper train large.txt -o model --quiet "+tt.line, tt.env)

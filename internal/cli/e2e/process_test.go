@@ -37,7 +37,7 @@ func TestProcess(t *testing.T) {
 		{"interrupt", os.Interrupt, "paper train large.txt -o model --epochs 100000"},
 		{"hang up", syscall.SIGHUP, "paper train large.txt -o model --epochs 100000"},
 		{"terminate", syscall.SIGTERM, "paper train large.txt -o old --force --epochs 100000"},
-		{"interrupt authors", os.Interrupt, "paper train large.txt -o model --algorithm authors --epochs 100000 -k 10"},
+		{"interrupt authors", os.Interrupt, "paper train large.txt -o model --authors-order --epochs 100000 -k 10"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ended, after := signalled(t, tt.signal, dir.Command(strings.Fields(tt.args+" --progress")...))

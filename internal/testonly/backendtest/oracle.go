@@ -9,7 +9,6 @@ import (
 
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
-	"overcomplete/model"
 	"overcomplete/vectors"
 )
 
@@ -19,7 +18,7 @@ type Oracle struct {
 	backend.Trainer // none
 
 	spec             graph.Spec
-	algorithm        model.Algorithm
+	authorsOrder     bool
 	words            int
 	x, a, d, s, q, h []float64
 
@@ -30,7 +29,7 @@ type Oracle struct {
 // NewOracle starts from the same random numbers as every trainer.
 func NewOracle(p backend.Problem) *Oracle {
 	h := p.Hyperparameters
-	o := &Oracle{spec: p.Spec(), algorithm: h.Algorithm, words: p.Len(), x: widen(p.X)}
+	o := &Oracle{spec: p.Spec(), authorsOrder: h.AuthorsOrder, words: p.Len(), x: widen(p.X)}
 	o.d = widen(p.InitialDictionary())
 	code := make([]float32, h.Atoms)
 	for i := range o.words {
@@ -74,7 +73,7 @@ func (o *Oracle) step(build graph.Build, lo, hi, epoch int) (map[string][]float6
 
 // Epoch implements [backend.Trainer].
 func (o *Oracle) Epoch(_ context.Context, epoch, batch int) (sums backend.Sums, err error) {
-	if o.algorithm == model.Authors {
+	if o.authorsOrder {
 		return o.authors(epoch)
 	}
 	for lo := 0; lo < o.words; lo += batch {

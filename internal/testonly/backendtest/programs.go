@@ -61,7 +61,7 @@ func RunPrograms(t *testing.T, newTrainer New, run RunProgram) {
 		}
 	}
 	t.Run("loss of an unknown operation", func(t *testing.T) {
-		p := problems[0].make(model.Minibatch, 1)
+		p := problems[0].make(false, 1)
 		p.Loss, p.Hyperparameters.Loss = gorgonia.Softplus, "softplus"
 		if _, err := newTrainer(p, 0); err == nil || !strings.Contains(err.Error(), `operation "softplus" has no lowering`) {
 			t.Errorf("error %v", err)
@@ -79,7 +79,7 @@ func bounded(r *gorgonia.Node) (*gorgonia.Node, error) {
 // start opens a trainer of a small problem.
 func start(t *testing.T, newTrainer New, change func(*backend.Problem)) (backend.Trainer, backend.Problem) {
 	t.Helper()
-	p := problem{words: 20, atoms: 17, dim: 6, batch: 20, change: change}.make(model.Minibatch, 1)
+	p := problem{words: 20, atoms: 17, dim: 6, batch: 20, change: change}.make(false, 1)
 	return newTrainer.open(t, p, 2), p
 }
 
