@@ -2,8 +2,7 @@ package interpret
 
 import "overcomplete/vectors"
 
-// FromDense returns dense vectors as a sparse V×L matrix, so that their dimensions can
-// be looked at like those of sparse vectors.
+// FromDense returns dense vectors as a sparse V×L matrix, for an [Index] of their dimensions.
 func FromDense(x *vectors.Dense) *vectors.Sparse {
 	s := &vectors.Sparse{Words: x.Words, Texts: x.Texts, CSR: vectors.CSR{
 		Rows: x.Len(), Cols: x.Dim, Ptr: make([]int64, 1, x.Len()+1),

@@ -227,46 +227,6 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// A large vocabulary: 400,000 words × 3,000 dimensions, 8 % of them active.
-func largeCodes() *vectors.Sparse {
-	const rows, cols = 400_000, 3000
-	s := newCodes(rows, cols)
-	s.Index, s.Value = make([]int32, 0, rows*250), make([]float32, 0, rows*250)
-	rng := rand.New(rand.NewPCG(3, 3))
-	for range rows {
-		for k := rng.IntN(24); k < cols; k += 1 + rng.IntN(24) {
-			s.Index, s.Value = append(s.Index, int32(k)), append(s.Value, rng.Float32()-.3)
-		}
-		s.Ptr = append(s.Ptr, int64(len(s.Index)))
-	}
-	return s
-}
-
-func BenchmarkIndex(b *testing.B) {
-	s := largeCodes()
-	b.Logf("%d nonzeros", s.Nonzeros())
-	b.Run("NewIndex", func(b *testing.B) {
-		for b.Loop() {
-			NewIndex(s)
-		}
-	})
-	x := NewIndex(s)
-	i := 0
-	next := func(n int) int { i = (i + 7919) % n; return i }
-	for name, call := range map[string]func(){
-		"Nearest":   func() { x.Nearest(x.Code(next(s.Rows)), 10) },
-		"Top":       func() { x.Top(Pole{Dimension: next(s.Cols)}, 10) },
-		"Closest":   func() { x.closest("wrod123456", 5) },
-		"Variances": func() { x.Variances() },
-	} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				call()
-			}
-		})
-	}
-}
-
 // Known words come before others, if their values are at least half of the largest.
 func TestKnownFirst(t *testing.T) {
 	codes := &vectors.Sparse{

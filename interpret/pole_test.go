@@ -3,7 +3,6 @@ package interpret
 import (
 	"cmp"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -131,37 +130,6 @@ func TestCoherence(t *testing.T) {
 			if got := x.Coherence(Pole{k, negative}); math.Abs(got-want) > 1e-12 && !(math.IsNaN(got) && math.IsNaN(want)) {
 				t.Errorf("dimension %d, negative %v: %v, want %v", k, negative, got, want)
 			}
-		}
-	}
-}
-
-// The words of every even dimension share others, those of odd ones are drawn at random.
-func TestCoherenceOfRandomWords(t *testing.T) {
-	const dimensions, each = 40, 30
-	s := newCodes(0, 3*dimensions)
-	rng := rand.New(rand.NewPCG(1, 1))
-	for i := range dimensions * each {
-		k := i % dimensions
-		own := dimensions + 2*k
-		if k%2 == 1 {
-			own = dimensions + 2*rng.IntN(dimensions)
-		}
-		s.Words = append(s.Words, string(rune('a'+i)))
-		s.AppendRow([]int32{int32(k), int32(own), int32(own + 1)}, []float32{1, 1, 1})
-	}
-	x := NewIndex(s)
-	for k := range dimensions {
-		if got := x.Coherence(Pole{Dimension: k}); k%2 == 0 && got < .9 || k%2 == 1 && math.Abs(got) > .35 {
-			t.Errorf("dimension %d: %v", k, got)
-		}
-	}
-	for _, n := range []int{0, 1} {
-		few := newCodes(n, 1)
-		for range n {
-			few.Ptr = append(few.Ptr, 0)
-		}
-		if got := NewIndex(few).Coherence(Pole{}); !math.IsNaN(got) {
-			t.Errorf("of %d rows: %v", n, got)
 		}
 	}
 }

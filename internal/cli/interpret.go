@@ -126,7 +126,7 @@ func readDense(cmd *cobra.Command, path string) (*vectors.Dense, *vectors.Source
 	return readVectors(cmd, path, vectors.ReadOptions{SkipBad: skip})
 }
 
-// readVectors reads vectors, and says what is odd about them.
+// readVectors reads vectors and prints warnings about them.
 func readVectors(cmd *cobra.Command, path string, o vectors.ReadOptions) (*vectors.Dense, *vectors.Source, error) {
 	x, source, err := vectors.Read(cmd.Context(), path, o)
 	if err != nil {

@@ -87,6 +87,20 @@ func (b *browser) serve(x *Explorer) string {
 	return server.URL
 }
 
+// export writes the page of words and dimensions into a file, and returns its address.
+func (b *browser) export(x *Explorer, words []string, dimensions []int) string {
+	b.Helper()
+	var page bytes.Buffer
+	if err := x.WritePage(&page, words, dimensions); err != nil {
+		b.Fatal(err)
+	}
+	path := filepath.Join(b.TempDir(), "page.html")
+	if err := os.WriteFile(path, page.Bytes(), 0o666); err != nil {
+		b.Fatal(err)
+	}
+	return "file://" + path
+}
+
 func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
 	if err := chromedp.Do(b.ctx, steps...); err != nil {
@@ -623,15 +637,7 @@ func TestBrowserPhone(t *testing.T) {
 func TestBrowserExport(t *testing.T) {
 	b := openBrowser(t)
 	x := newExplorer(t, testModel(), "test")
-	var page bytes.Buffer
-	if err := x.WritePage(&page, append([]string{"bank", "river"}, oddWords...), []int{3}); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "page.html")
-	if err := os.WriteFile(path, page.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	b.do(chromedp.Navigate("file://" + path))
+	b.do(chromedp.Navigate(b.export(x, append([]string{"bank", "river"}, oddWords...), []int{3})))
 	b.waitHeading("test")
 	b.wait(`document.querySelectorAll(".lead .words a").length === %d`, 2+len(oddWords))
 	b.do(chromedp.SendKeys(chromedp.CSS(search), "BAN"))

@@ -117,7 +117,7 @@ type wordAnswer struct {
 	Row     int                `json:"row"`    // from 0
 	Active  []interpret.Weight `json:"active"` // by decreasing absolute value
 	Nearest []neighbour        `json:"nearest"`
-	Columns [][2]string        `json:"columns,omitempty"` // of a text: names and values of what else is known of it
+	Columns [][2]string        `json:"columns,omitempty"` // names and values of the other columns of a text
 	texts
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/xml"
 	"fmt"
 	"image/png"
-	"io"
 	"strings"
 	"testing"
 
@@ -61,36 +60,19 @@ func TestBrowserSaves(t *testing.T) {
 			b.wait(`document.querySelector(".names text")`)
 		}
 		picture := offered("SVG", view.file+"-test.svg")
-		shapes, text := map[string]int{}, ""
-		for d := xml.NewDecoder(bytes.NewReader(picture)); ; {
-			token, err := d.Token()
-			if err == io.EOF {
-				break
-			} else if err != nil {
-				t.Fatalf("%s: %v", view.address, err)
-			}
-			switch token := token.(type) {
-			case xml.StartElement:
-				shapes[token.Name.Local]++
-			case xml.CharData:
-				text += string(token) + " "
-			}
+		if err := xml.Unmarshal(picture, new(struct{})); err != nil {
+			t.Fatalf("%s: %v", view.address, err)
 		}
-		if shapes["foreignObject"] > 0 || shapes[view.shape] < 20 || !strings.Contains(text, view.word) {
-			t.Errorf("%s: %v, without %q: %t", view.address, shapes, view.word, !strings.Contains(text, view.word))
+		svg := string(picture)
+		if strings.Contains(svg, "<foreignObject") || strings.Count(svg, "<"+view.shape+" ") < 20 || !strings.Contains(svg, view.word) {
+			t.Errorf("%s: the picture lacks shapes, or %q", view.address, view.word)
 		}
 		pixels, err := png.Decode(bytes.NewReader(offered("PNG", view.file+"-test.png")))
 		if err != nil {
 			t.Fatal(err)
 		}
-		colours := map[[4]uint32]bool{}
-		size := pixels.Bounds()
-		for i := range size.Dx() * size.Dy() {
-			r, g, bl, a := pixels.At(i%size.Dx(), i/size.Dx()).RGBA()
-			colours[[4]uint32{r, g, bl, a}] = true
-		}
-		if want := evaluate[int](b, `2 * document.getElementById("main").getBoundingClientRect().width`); size.Dx() != want || len(colours) < 50 {
-			t.Errorf("%s: the PNG is %d pixels wide, want %d, and has %d colours", view.address, size.Dx(), want, len(colours))
+		if want := evaluate[int](b, `2 * document.getElementById("main").getBoundingClientRect().width`); pixels.Bounds().Dx() != want {
+			t.Errorf("%s: the PNG is %d pixels wide, want %d", view.address, pixels.Bounds().Dx(), want)
 		}
 	}
 }

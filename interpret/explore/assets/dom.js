@@ -77,7 +77,7 @@ async function answerTo(kind, parameter, value, path) {
   return answer;
 }
 
-/** send changes something, and returns what it is then. */
+/** send posts a change and returns the new state. */
 async function send(kind, value) {
   const response = await fetch(`data/${kind}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(value) });
   const answer = await response.json();
@@ -116,7 +116,7 @@ function wordLink(word, attributes = {}) {
   return h("a", { href: address("word", word), ...title, ...attributes }, shown);
 }
 
-/** unit is what a row is called. */
+/** unit is the kind of rows. */
 const unit = () => (model?.texts ? "text" : "word");
 
 /** keywordList is words of texts, each of which leads to the texts that have it. */
@@ -133,8 +133,8 @@ function dimensionLink(k, ...content) {
 const wordsText = (words) => words.map((word) => [h("bdi", {}, word), " "]);
 
 /**
- * wordList is links to some words, in bold those that the page is about. Where there are
- * hundreds of them, the attributes keep the Tab key from stopping at each.
+ * wordList links to words, and shows the page's own words in bold. The attributes keep the Tab key from
+ * stopping at each of hundreds.
  */
 function wordList(words, own = [], attributes = {}) {
   return h("span", { class: "words" }, words.map((word) => [own.includes(word) ? h("b", {}, word) : wordLink(word, attributes), " "]));

@@ -2,8 +2,8 @@
 
 // Names of dimensions, and the accuracy of word intrusion.
 
-let labels; // what ask("labels") answers
-let named = new Map(); // the labels that people gave, by dimension
+let labels; // the answer of ask("labels")
+let named = new Map(); // labels by dimension
 
 function useLabels(answer) {
   labels = answer;
@@ -61,7 +61,7 @@ function dimensionText(k, value = 1, own = []) {
   return h("span", { class: "what" }, nameLink(k, value), " ", model.texts ? keywordList(rest, { tabindex: -1 }) : wordList(rest, own, { tabindex: -1 }));
 }
 
-/** weakNote explains what is grey, if some of the dimensions, with values, are. */
+/** weakNote explains grey names, if one of the dimensions, with values, is weak. */
 function weakNote(rows) {
   if (!rows.some(({ dimension, value = 1 }) => weakness(dimension, value))) return null;
   return h("p", { class: "note" }, `Grey names are of weak dimensions: ${model.judge || "other vectors"} found fewer than five of ten intruders among their top words.`);

@@ -20,7 +20,7 @@ function wordSearch({ label, placeholder, choose, queries = false }) {
   let asked = 0;
 
   const close = () => {
-    asked++; // what is still to be answered comes too late
+    asked++; // ignore answers that are under way
     options = [];
     active = -1;
     render();
@@ -54,7 +54,7 @@ function wordSearch({ label, placeholder, choose, queries = false }) {
     const [, before, last] = input.value.match(/^(.*\s)?(\S*)$/s);
     const more = queries && !model.texts && before?.trim() && last && words.length === 0 ? (await ask("complete", "prefix", last.slice(0, 200))).words : [];
     if (mine !== asked) return; // typed on meanwhile
-    const chosen = options[active]?.text; // from the answer before, while this one was on its way
+    const chosen = options[active]?.text; // chosen while the request was under way
     options = words.map((word) => ({ text: word, more: model.texts && textOf(word) !== word ? textOf(word).slice(0, 80) : "", act: () => choose(word) }));
     if (queries) {
       const dimension = (k) => ({ text: `dimension ${k}`, more: matchingName(k, text), act: () => go("dimension", k) });
@@ -163,7 +163,7 @@ async function show() {
   }
   main.replaceChildren(...h("div", {}, result.content).childNodes);
   main.removeAttribute("aria-busy");
-  // Back to where one was, or to the top of what is new.
+  // Restore the scroll position, or begin at the top of a new page.
   scrollTo(0, history.state?.y ?? 0);
   if (mine > 1) main.querySelector("h1").focus({ preventScroll: true });
 }

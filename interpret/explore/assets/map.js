@@ -1,7 +1,7 @@
 "use strict";
 
-// Maps, with a list beside them: of all dimensions that are in use, where those that the same words
-// use are close; and of words or texts, where those that have the same dimensions are.
+// Maps, with a list beside them: of the live dimensions, where those that the same words use are close; and
+// of words or texts, where those with the same dimensions are close.
 
 /** slider is a labelled range from 0 to 1; say tells its value, which change gets. */
 function slider(label, { value = 0, say, change }) {
@@ -20,25 +20,25 @@ const clamp = (n, low, high) => Math.min(Math.max(n, low), high);
 /** zooms are how small and how large the map can be, as times the frame. */
 const zooms = [0.5, 40];
 
-/** given is what the address has after its question mark: the view of a map, and what it is set to. */
+/** given has the parameters of the address after its question mark: the view and the settings of a map. */
 const given = () => new URLSearchParams(location.hash.split("?")[1] ?? "");
 
 /** short is a name that has room on a map. */
 const short = (text) => (text.length > 24 ? text.slice(0, 23) + "…" : text);
 
 /**
- * mapView draws points and returns { draw, content }, which show it and what is beside it. Of what:
+ * mapView draws points, with a list beside them, and returns { draw, content }. Its options are:
  *
  *   points   with x, y from 0 to 1, a name, a region, a colour and the radius and classes of their dots; first those that are named first
  *   regions  with x, y, words and a colour, or another class as their shade; named on the map if namedRegions says so
- *   kind     what a point is: dimension, word or text
+ *   kind     the kind of points: dimension, word or text
  *   key      the field of a point that tells it from others
  *   shows    whether a point is drawn, names whether it has a name at a zoom, lists whether it is in the list
  *   many     how many points have names when all are in view
  *   card     the text about a point, row its line in the list, open what a click does
  *   wanted   the point to begin at
- *   beside   what is above the list, which gets a function that shows a region
- *   state    what is in the address beside the view
+ *   beside   the content above the list, given a function that shows a region
+ *   state    the settings in the address
  *
  * The view is in the address after a question mark: #/map?at=0.52+0.4+3.
  */
@@ -53,8 +53,7 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
       h("button", { type: "button", "aria-label": "zoom out", onclick: () => zoom(1 / 1.6) }, "−"),
       h("button", { type: "button", "aria-label": "show all", onclick: () => { view = { x: 0.5, y: 0.5, zoom: 1 }; moved = false; draw(); } }, "⤢")));
 
-  // The view: what point of the map is in the middle of the frame, and how much larger
-  // than the frame the map is.
+  // The view: the point of the map in the middle of the frame, and the scale of the map.
   const margin = 30;
   let width = 0, height = 0, current;
   const [page] = location.hash.split("?");
@@ -345,7 +344,7 @@ async function mapPage(number, word) {
   };
 }
 
-/** grey is the colour of what has none of a column's frequent values. */
+/** grey is the colour of rows without one of a column's frequent values. */
 const grey = 7;
 
 /** rowsPage is the map of words or texts, around one of them, with colours by region or by a column: #/rows?colour=label. */

@@ -2,10 +2,10 @@
 
 // Two models side by side: which of their dimensions are alike.
 
-let other; // the second model: what it answers about itself, its labels, and the matches
-let base = ""; // where the page of the model is that is written about
+let other; // the second model: its data, its labels, and the matches
+let base = ""; // path of the page of the model that is being shown
 
-/** within builds something that is about the other model, with its names and addresses. */
+/** within builds content about the other model, with its names and addresses. */
 function within(build) {
   const own = [model, named];
   [model, named, base] = [other.about, other.named, model.other.path];

@@ -3,7 +3,7 @@
 // The pages: each function returns a title and content, from the parts of the
 // page's address.
 
-let model; // what ask("model") answers
+let model; // the answer of ask("model")
 
 /** ends are the top words of a pole, given by a value there. */
 const ends = (k, value) => (value < 0 ? model.dimensions[k].bottom : model.dimensions[k].top) ?? [];

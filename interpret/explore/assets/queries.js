@@ -9,8 +9,8 @@ const colours = ["first", "second", "third", "fourth"];
 const signed = (x, digits) => x.toFixed(digits).replace("-", "−");
 
 /**
- * contributions are the parts of dimensions in the mean cosine of pairs of words, and in
- * what that leaves of 1: Σ uv and Σ (u − v)²/2, of codes divided by their norms.
+ * contributions are the parts of dimensions in the mean cosine of pairs of words, Σ uv, and in the rest to
+ * 1, Σ (u − v)²/2, for codes u and v divided by their norms.
  */
 function contributions(answers) {
   const rows = new Map();
@@ -35,9 +35,8 @@ function contributions(answers) {
 const total = (rows, of) => rows.reduce((sum, row) => sum + of(row), 0);
 
 /**
- * ranking is a list of the parts of a number, the largest first, and of how much is left:
- * in percent of the number, or as they are where it is too small for that. Rows have a
- * dimension, and what of says is their part; words say more of a row.
+ * ranking lists the parts of a number, largest first, and the sum of the rest: in percent of the number, or
+ * as they are if it is too small. Rows have a dimension; of returns their part, and words more about them.
  */
 function ranking(rows, { of, sum, most = 10, value = (row) => of(row), colour, words = () => null, others = 0, rest = 0 }) {
   const sorted = [...rows].sort((a, b) => Math.abs(of(b)) - Math.abs(of(a)));

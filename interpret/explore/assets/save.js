@@ -1,8 +1,8 @@
 "use strict";
 
-// A view as a file: its lists as TSV, what is drawn as SVG and PNG.
+// A view as a file: its lists as TSV, its picture as SVG and PNG.
 
-/** tableOf is what the lists and facts of a view say, a row each, under their headings. */
+/** tableOf returns the lists and facts of a view as TSV, with their headings. */
 function tableOf(main) {
   const rows = [];
   let section = "";
@@ -37,7 +37,7 @@ function pictureOf(main) {
   function visit(node, clip) {
     if (node.nodeType === Node.TEXT_NODE) {
       const style = getComputedStyle(node.parentElement);
-      // Word by word, since a line ends where the screen has no room for more.
+      // Word by word, because lines break on the screen.
       for (const { 0: word, index } of node.data.matchAll(/\S+/g)) {
         const range = document.createRange();
         range.setStart(node, index);
