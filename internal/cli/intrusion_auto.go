@@ -44,7 +44,6 @@ chance is 20:
 
 The top words of any direction in good vectors are similar. Compare with the controls:
 
-  random directions    projections of --input, with as many nonzeros for each word
   random dictionary    codes by "overcomplete encode" with random atoms, equally sparse
   word rows            the same with random frequent words of --input as atoms
   --input itself       has no zeros

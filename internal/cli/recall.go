@@ -9,71 +9,69 @@ import (
 
 	"overcomplete/internal/lab/recall"
 	"overcomplete/internal/table"
-	"overcomplete/model"
 	"overcomplete/vectors"
 )
 
-// recallReport is what recall prints.
+// recallReport is the output of recall.
 type recallReport struct {
-	Questions int           `json:"questions"`
-	K         int           `json:"k"`
-	Rows      int           `json:"rows"`
-	Dense     denseSearch   `json:"dense"`
-	Models    []recallModel `json:"models"`
+	Queries int           `json:"queries"`
+	K       int           `json:"k"`
+	Rows    int           `json:"rows"`
+	Dense   denseSearch   `json:"dense"`
+	Models  []recallModel `json:"models"`
 }
 
-// denseSearch is the search that the others are measured by.
+// denseSearch is the exact search by dense vectors.
 type denseSearch struct {
 	Bytes   int64   `json:"bytes"`
-	Seconds float64 `json:"seconds"` // of a question
+	Seconds float64 `json:"seconds"` // per query
 }
 
 type recallModel struct {
 	Model     string   `json:"model"`
-	Nonzeros  float64  `json:"nonzeros"`            // of a row, on average
-	Explained *float64 `json:"explained,omitempty"` // share of the variance
+	Nonzeros  float64  `json:"nonzeros"`            // per row, on average
+	Explained *float64 `json:"explained,omitempty"` // variance, as a share
 	Bytes     int64    `json:"bytes"`               // of the index
-	recall.Found
+	recall.Recalls
 }
 
 func newRecall() *cobra.Command {
 	var f inputFlags
-	var questions, k int
+	var queries, k int
 	var seed uint64
 	cmd := &cobra.Command{
 		Use:   "recall VECTORS MODEL...",
 		Short: "Measure how many nearest neighbours a search by codes finds",
-		Long: `Recall draws rows of VECTORS, the dense vectors that the models have codes of, as
-questions, finds the k rows with the largest cosines to each, and prints the share of
-them that a search by codes finds: recall@k, with its standard error, and the time of
-a question on all processors. There are three ways to ask:
+		Long: `Recall draws rows of VECTORS, the dense vectors that the models encode, as queries, and
+finds the k rows with the largest cosines to each. It prints recall@k, the share of them
+that a search by codes finds, with its standard error, and the time per query on all
+processors, of three searches:
 
-  codes      the question is its own code; rows are nearest by the cosine of codes.
-             Only rows that share dimensions with the question are looked at
-  products   the question is the dense vector's products with all atoms, w = Dx; rows
-             are nearest by w·a / ‖μ + aD‖. As w·a = x·(aD), that is close to the cosine
-             of x and what the code stands for. All nonzeros are looked at
-             Half of the weights are negative, which not every search engine takes
-  refined    of the 100 nearest by codes (or k, if that is more), those that are nearest
-             by products
+  codes      by the cosine of codes; only rows that share dimensions with the query are
+             compared
+  products   by w·a / ‖μ + aD‖, where w = Dx are the products of the dense query with all
+             atoms. Since w·a = x·(aD), that is close to the cosine of x and μ + aD. All
+             nonzeros are compared. Half of the weights are negative, which some search
+             engines refuse
+  refined    by products among the 100 rows (or k, if more) that are nearest by codes
 
 The sizes are those of an index with 4 bytes for the row and 4 for the value of a nonzero,
-and of the dense vectors. "overcomplete export" writes codes for search engines:
-with --normalize codes for the first way, and --normalize vectors for the second.
+and of the dense vectors. "overcomplete export" writes codes for search engines: use
+--normalize codes for the first search, and --normalize vectors for the second.
 
-The rows of a model are those of VECTORS, in their order: what chooses them, such as
---max-words, is to be as it was when they were encoded.`,
+The rows of a model must be those of VECTORS, in their order: give --max-words and other
+flags of the input as for encoding.`,
 		Example: `  overcomplete recall sentences.parquet model
   overcomplete recall glove.txt model wider --max-words 50000 -k 20 --json`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkCounts(1, count{"-k", k}, count{"--questions", questions}); err != nil {
+			if err := checkCounts(1, count{"-k", k}, count{"--queries", queries}); err != nil {
 				return err
 			}
 			if err := f.check(cmd.Flags().Changed); err != nil {
 				return err
 			}
-			r, err := measureRecall(cmd, f.ReadOptions, args[0], args[1:], questions, k, seed)
+			r, err := measureRecall(cmd, f.ReadOptions, args[0], args[1:], queries, k, seed)
 			if err != nil {
 				return err
 			}
@@ -81,61 +79,55 @@ The rows of a model are those of VECTORS, in their order: what chooses them, suc
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVarP(&k, "neighbours", "k", 10, "how many nearest rows are asked for")
-	flags.IntVar(&questions, "questions", 1000, "rows to ask about")
-	flags.Uint64Var(&seed, "seed", 1, "seed of their choice")
+	flags.IntVarP(&k, "neighbours", "k", 10, "nearest rows to find")
+	flags.IntVar(&queries, "queries", 1000, "number of queries")
+	flags.Uint64Var(&seed, "seed", 1, "seed of the choice of queries")
 	f.registerInput(cmd)
 	addJSON(cmd, "print the same as JSON")
 	return cmd
 }
 
-func measureRecall(cmd *cobra.Command, read vectors.ReadOptions, path string, models []string, questions, k int, seed uint64) (r recallReport, err error) {
+func measureRecall(cmd *cobra.Command, read vectors.ReadOptions, path string, models []string, queries, k int, seed uint64) (r recallReport, err error) {
 	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
 	x, source, err := readVectors(cmd, path, read)
 	if err != nil {
 		return r, err
 	}
-	q, err := recall.Ask(ctx, x, questions, k, seed)
-	if err != nil {
-		return r, aboutRows(ctx.Err(), path, err)
+	about := func(path string, err error) error {
+		if ctx.Err() != nil {
+			return err
+		}
+		return usagef("%s: %w", path, err)
 	}
-	r = recallReport{Questions: len(q.Rows), K: k, Rows: x.Len(), Dense: denseSearch{4 * int64(len(x.Data)), q.Seconds}}
+	q, err := recall.NewQueries(ctx, x, queries, k, seed)
+	if err != nil {
+		return r, about(path, err)
+	}
+	r = recallReport{Queries: len(q.Rows), K: k, Rows: x.Len(), Dense: denseSearch{4 * int64(len(x.Data)), q.Seconds}}
 	for _, name := range models {
 		m, err := loadModel(cmd, name)
 		if err != nil {
 			return r, err
 		}
-		found, err := q.Find(ctx, m)
+		found, err := q.Measure(ctx, m)
 		if err != nil {
-			return r, aboutRows(ctx.Err(), name, err)
+			return r, about(name, err)
 		}
 		if e := m.Info.Encoding; e != nil && e.Input.SHA256 != source.SHA256 {
 			warn(stderr, "%s has the codes of another file, %s, than %s", name, e.Input.Name, path)
 		}
-		r.Models = append(r.Models, newRecallModel(name, m, found))
+		n := m.Codes.Nonzeros()
+		row := recallModel{Model: name, Nonzeros: float64(n) / float64(m.Codes.Rows), Bytes: 8 * int64(n), Recalls: found}
+		if share, known := m.Info.Encoding.Explained(); known && !math.IsInf(share, 0) {
+			row.Explained = &share
+		}
+		r.Models = append(r.Models, row)
 	}
 	return r, nil
 }
 
-// aboutRows is an error of package recall about the rows of a file, unless ctx is done.
-func aboutRows(done error, path string, err error) error {
-	if done != nil {
-		return done
-	}
-	return usagef("%s: %w", path, err)
-}
-
-func newRecallModel(name string, m *model.Model, found recall.Found) recallModel {
-	n := m.Codes.Nonzeros()
-	r := recallModel{Model: name, Nonzeros: float64(n) / float64(m.Codes.Rows), Bytes: 8 * int64(n), Found: found}
-	if share, known := m.Info.Encoding.Explained(); known && !math.IsInf(share, 0) {
-		r.Explained = &share
-	}
-	return r
-}
-
 func (r recallReport) print(b *strings.Builder) {
-	fmt.Fprintf(b, "recall@%d of %d questions to %d rows; by dense vectors %s each, %s\n", r.K, r.Questions, r.Rows, milliseconds(r.Dense.Seconds), megabytes(r.Dense.Bytes))
+	fmt.Fprintf(b, "recall@%d of %d queries over %d rows; dense vectors: %s per query, %s\n", r.K, r.Queries, r.Rows, milliseconds(r.Dense.Seconds), megabytes(r.Dense.Bytes))
 	rows := table.Table{{"model", "nonzeros", "explained", "index", "codes", "", "products", "", "refined", ""}}
 	for _, m := range r.Models {
 		explained := ""
@@ -143,8 +135,8 @@ func (r recallReport) print(b *strings.Builder) {
 			explained = fmt.Sprintf("%.1f %%", 100**m.Explained)
 		}
 		row := []string{m.Model, fmt.Sprintf("%.1f", m.Nonzeros), explained, megabytes(m.Bytes)}
-		for _, s := range []recall.Search{m.Codes, m.Products, m.Refined} {
-			row = append(row, fmt.Sprintf("%.3f ±%.3f", s.Recall, s.StdErr), milliseconds(s.Seconds))
+		for _, s := range []recall.Recall{m.Codes, m.Products, m.Refined} {
+			row = append(row, fmt.Sprintf("%.3f ±%.3f", s.Recall, s.Stderr), milliseconds(s.Seconds))
 		}
 		rows = append(rows, row)
 	}

@@ -9,8 +9,7 @@ import (
 	"overcomplete/internal/testonly/clitest"
 )
 
-// What is measured of made rows is what can be seen: codes of two directions, of vectors of which
-// two and two are near to each other.
+// Codes of two directions stand for vectors in two pairs of neighbours.
 func TestRecall(t *testing.T) {
 	t.Parallel()
 	words := []string{"a", "b", "c", "d"}
@@ -19,10 +18,10 @@ func TestRecall(t *testing.T) {
 	m.Info.Encoding.Error, m.Info.Encoding.Variance = 1, 4
 	dir := clitest.Save(t, m)
 	dir.Write(t, "x.txt", []byte("a 1 0.1\nb 2 0\nc 0.1 1\nd 0.2 3\n"))
-	// With codes, each question finds one row alone, the right one.
+	// With codes, each query finds one row alone, the right one.
 	times := regexp.MustCompile(`\d+\.\d\d ms`)
 	stdout, stderr := dir.MustRun(t, "recall x.txt model -k 1")
-	if got := times.ReplaceAllString(stdout, "T ms"); got != `recall@1 of 4 questions to 4 rows; by dense vectors T ms each, 0.0 MB
+	if got := times.ReplaceAllString(stdout, "T ms"); got != `recall@1 of 4 queries over 4 rows; dense vectors: T ms per query, 0.0 MB
 model  nonzeros  explained   index         codes               products                refined
 model       1.0     75.0 %  0.0 MB  1.000 ±0.000  T ms  1.000 ±0.000  T ms  1.000 ±0.000  T ms
 ` {
@@ -31,13 +30,13 @@ model       1.0     75.0 %  0.0 MB  1.000 ±0.000  T ms  1.000 ±0.000  T ms  1.
 	if !strings.Contains(stderr, "model has the codes of another file, in.txt, than x.txt") {
 		t.Errorf("standard error is %s", stderr)
 	}
-	stdout, _ = dir.MustRun(t, "recall x.txt model -k 2 --json --questions 3 --seed 2")
+	stdout, _ = dir.MustRun(t, "recall x.txt model -k 2 --json --queries 3 --seed 2")
 	var got recallReport
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatal(err)
 	}
-	// Of the second nearest there is no code that has a product with the question's.
-	if found := got.Models[0]; got.Questions != 3 || got.Dense.Bytes != 32 || found.Bytes != 32 || found.Codes.Recall != 0.5 || found.Products.Recall < 0.5 {
+	// Of the second nearest there is no code that has a product with the query's.
+	if found := got.Models[0]; got.Queries != 3 || got.Dense.Bytes != 32 || found.Bytes != 32 || found.Codes.Recall != 0.5 || found.Products.Recall < 0.5 {
 		t.Errorf("JSON is %s", stdout)
 	}
 
@@ -46,14 +45,14 @@ model       1.0     75.0 %  0.0 MB  1.000 ±0.000  T ms  1.000 ±0.000  T ms  1.
 	before := dir.Tree(t)
 	for args, want := range map[string]string{
 		"recall x.txt":                                         "one argument is given",
-		"recall x.txt model -k 4":                              "x.txt: 4 rows, of which 4 are not zero, are too few for questions about the nearest 4",
+		"recall x.txt model -k 4":                              "x.txt: too few rows for the nearest 4 (got 4 rows, 4 of them not zero)",
 		"recall x.txt model -k 0":                              "-k is 0",
-		"recall x.txt model --questions -1":                    "--questions is -1",
+		"recall x.txt model --queries -1":                      "--queries is -1",
 		"recall x.txt model --rows columns":                    "--rows",
 		"recall x.txt nothing -k 1":                            "nothing",
-		"recall wide.txt model -k 1":                           "model: its atoms have 2 numbers, and the vectors 3",
-		"recall other.txt model -k 1":                          `model: row 2 is "c" in it, and "d" in the vectors`,
-		"recall x.txt model -k 1 --max-words 3":                "model: it has the codes of 4 rows, and there are 3 vectors",
+		"recall wide.txt model -k 1":                           "model: wrong length of atoms (got 2, want 3",
+		"recall other.txt model -k 1":                          `model: row 2 differs (got "c", want "d"`,
+		"recall x.txt model -k 1 --max-words 3":                "model: wrong number of codes (got 4, want 3",
 		"export model -f safetensors -o new --normalize codes": "--normalize is for codes alone",
 		"export model -f jsonl -o - --normalize rows":          `--normalize is "rows", want codes or vectors`,
 		"export model -f jsonl -o - --normalize=":              `--normalize is "", want codes or vectors`,

@@ -76,7 +76,7 @@ func TestRecall(t *testing.T) {
 	for _, normalize := range []string{"codes", "vectors"} {
 		dir.MustRun(t, "export model -o "+normalize+".jsonl -f jsonl --normalize "+normalize)
 	}
-	found, _ := dir.MustRun(t, "recall texts.parquet model --json --max-words 1500 -k 4 --questions 1500")
+	found, _ := dir.MustRun(t, "recall texts.parquet model --json --max-words 1500 -k 4 --queries 1500")
 	dir.Write(t, "recall.json", []byte(found))
 	runPython(t, dir, `
 import json, numpy as np, pyarrow.parquet as pq
@@ -94,7 +94,7 @@ def nearest(scores):
 unit = x / np.linalg.norm(x, axis=1, keepdims=True)
 want = nearest(unit @ unit.T)
 said = json.load(open("recall.json"))
-assert (said["questions"], said["rows"], said["k"], said["dense"]["bytes"]) == (1500, 1500, 4, x.size * 4)
+assert (said["queries"], said["rows"], said["k"], said["dense"]["bytes"]) == (1500, 1500, 4, x.size * 4)
 codes = rows("codes.jsonl")
 assert said["models"][0]["bytes"] == 8 * np.count_nonzero(codes)
 for name, scores in [("codes", codes @ codes.T), ("products", (x @ d.T) @ rows("vectors.jsonl").T)]:

@@ -67,20 +67,12 @@ func (t *classification) evaluate(e *evaluation) (Result, error) {
 	if known < minItems {
 		return r.withoutScore(fmt.Sprintf("%d of %d test texts have a word with a vector, want at least %d", known, texts, minItems)), nil
 	}
-	best, converged, err := tune(e, x, s.tune)
-	if err != nil {
+	if r.C, err = tune(e, x, s.tune); err != nil {
 		return r, err
 	}
-	r.C = grid[best]
-	correct, tested, err := test(e, x, s.test, r.C)
+	correct, err := test(e, x, s.test, r.C)
 	if err != nil {
 		return r, err
-	}
-	converged[best] = converged[best] && tested
-	for n, c := range grid {
-		if !converged[n] {
-			r.Unconverged = append(r.Unconverged, c)
-		}
 	}
 	percent := func(n int) float64 { return 100 * float64(n) / float64(len(correct)) }
 	r.Score = table.Number(percent(count(correct)))
@@ -99,20 +91,19 @@ func (t *classification) evaluate(e *evaluation) (Result, error) {
 // A search has the fits of one fold for all values of the grid.
 type search struct {
 	*regression
-	test      []int
-	fits      [len(grid)]parameters
-	converged [len(grid)]bool
-	correct   [len(grid)]int // texts of test
+	test    []int
+	fits    [len(grid)]parameters
+	correct [len(grid)]int // texts of test
 }
 
-// tune returns the index of the best value of the grid, and reports for which values all fits
-// converged. It fits all values coarsely, which takes a fraction of the time, then finely those
-// that classify nearly as many texts correctly as the best, until no more are near.
-func tune(e *evaluation, x *features, folds []fold) (best int, converged [len(grid)]bool, err error) {
+// tune returns the best value of the grid. It fits all values coarsely, which takes a fraction of the
+// time, then finely those that classify nearly as many texts correctly as the best, until no more are
+// near.
+func tune(e *evaluation, x *features, folds []fold) (c float64, err error) {
 	searches := make([]search, len(folds))
 	fit := func(f, n int, start parameters, precision float64) (err error) {
 		s := &searches[f]
-		if s.fits[n], s.converged[n], err = s.regression.fit(e.ctx, grid[n], start, precision); err == nil {
+		if s.fits[n], err = s.regression.fit(e.ctx, grid[n], start, precision); err == nil {
 			s.correct[n] = count(s.classify(s.fits[n], s.test))
 		}
 		return err
@@ -141,7 +132,6 @@ func tune(e *evaluation, x *features, folds []fold) (best int, converged [len(gr
 			}
 		}
 		most := slices.Max(correct[:])
-		best = slices.Index(correct[:], most)
 		// With GoogleNews A, coarse fits classify at most 0.9 % fewer of the paper's texts correctly,
 		// and up to 5 fewer of a few texts. (Far too large values of C classify up to 2.7 % more.)
 		var near []int
@@ -152,7 +142,7 @@ func tune(e *evaluation, x *features, folds []fold) (best int, converged [len(gr
 			}
 		}
 		if near == nil {
-			break
+			return grid[slices.Index(correct[:], most)], nil
 		}
 		err = e.each(len(folds), func(f int) error {
 			for _, n := range near {
@@ -163,28 +153,24 @@ func tune(e *evaluation, x *features, folds []fold) (best int, converged [len(gr
 			return nil
 		})
 	}
-	for n := range grid {
-		converged[n] = !slices.ContainsFunc(searches, func(s search) bool { return !s.converged[n] })
-	}
-	return best, converged, err
+	return 0, err
 }
 
-// test reports for each text of the folds whether it is classified correctly with C = c, and
-// whether all fits converged.
-func test(e *evaluation, x *features, folds []fold, c float64) (correct []bool, converged bool, err error) {
-	parts, converges := make([][]bool, len(folds)), make([]bool, len(folds))
+// test reports for each text of the folds whether it is classified correctly with C = c.
+func test(e *evaluation, x *features, folds []fold, c float64) (correct []bool, err error) {
+	parts := make([][]bool, len(folds))
 	err = e.each(len(folds), func(f int) error {
 		r := newRegression(x, folds[f].train)
-		p, _, err := r.fit(e.ctx, c, nil, coarse)
+		p, err := r.fit(e.ctx, c, nil, coarse)
 		if err != nil {
 			return err
 		}
-		if p, converges[f], err = r.fit(e.ctx, c, p, fine); err == nil {
+		if p, err = r.fit(e.ctx, c, p, fine); err == nil {
 			parts[f] = r.classify(p, folds[f].test)
 		}
 		return err
 	})
-	return slices.Concat(parts...), !slices.Contains(converges, false), err
+	return slices.Concat(parts...), err
 }
 
 func count(b []bool) int {

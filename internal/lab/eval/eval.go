@@ -38,18 +38,13 @@ const minItems = 10
 
 // Result is the score of one representation in one task.
 type Result struct {
-	Score   table.Number `json:"score"`       // accuracy, or Spearman's ρ, × 100; NaN without a score, see Note
-	Stderr  table.Number `json:"stderr"`      // standard error of Score, by a bootstrap over the test items
-	Covered int          `json:"covered"`     // the number of Total that have vectors
-	Total   int          `json:"total"`       // pairs or tokens in all parts of the task, training included
-	Unit    string       `json:"unit"`        // of Covered and Total: "pairs" or "tokens"
-	C       float64      `json:"c,omitempty"` // the chosen C of the logistic regression; 0 in other tasks
-
-	// Unconverged are the values of C for which a regression reached the limit of iterations before
-	// its optimum, so that its accuracy may be slightly wrong.
-	Unconverged []float64 `json:"unconverged,omitempty"`
-
-	Note string `json:"note,omitempty"` // why there is no score, or ""
+	Score   table.Number `json:"score"`          // accuracy, or Spearman's ρ, × 100; NaN without a score, see Note
+	Stderr  table.Number `json:"stderr"`         // standard error of Score, by a bootstrap over the test items
+	Covered int          `json:"covered"`        // the number of Total that have vectors
+	Total   int          `json:"total"`          // pairs or tokens in all parts of the task, training included
+	Unit    string       `json:"unit"`           // of Covered and Total: "pairs" or "tokens"
+	C       float64      `json:"c,omitempty"`    // the chosen C of the logistic regression; 0 in other tasks
+	Note    string       `json:"note,omitempty"` // why there is no score, or ""
 }
 
 // withoutScore returns r with the reason why there is no score.
@@ -77,8 +72,8 @@ type evaluation struct {
 // Run scores a representation by each task and returns the results in the order of tasks. The seed
 // determines random splits and the bootstrap; the number of processors doesn't matter.
 //
-// It is an error if a vector of a task isn't finite, or if the training texts of a classifier have
-// only one label. Run calls finished, unless it is nil, with the name of each task when it is done,
+// It is an error if a vector of a task isn't finite, or if a classifier has training texts of only one
+// label or doesn't converge. Run calls finished, unless it is nil, with the name of each task when it is done,
 // from any goroutine.
 func Run(ctx context.Context, r *Representation, tasks []Task, seed uint64, finished func(task string)) ([]Result, error) {
 	for _, t := range tasks {

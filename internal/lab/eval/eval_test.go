@@ -108,22 +108,6 @@ func TestUnknownWords(t *testing.T) {
 	}
 }
 
-// Fits that stop before their optimum are reported.
-func TestUnconverged(t *testing.T) {
-	dir, x := evaltest.Write(t)
-	defer func(most int) { maxProducts = most }(maxProducts)
-	maxProducts = 2
-	results := mustEvaluate(t, NewDense("x", x), readTask(t, "Comp", dir))
-	// With a strong penalty, two products are enough for the coarse fits.
-	if c := results[0].Unconverged; len(c) < 5 || c[len(c)-1] != 1e6 {
-		t.Errorf("unconverged are %v", c)
-	}
-	table := &Table{Tasks: []string{"Comp"}, Rows: []Row{{"x", results}}}
-	if text, want := table.Text(), "1e+06] stopped before their optimum, after 2 steps."; !strings.Contains(text, want) {
-		t.Errorf("the table lacks %q:\n%s", want, text)
-	}
-}
-
 func TestMalformedData(t *testing.T) {
 	dir, _ := evaltest.Write(t)
 	for _, tt := range []struct {

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/floats"
@@ -41,8 +42,8 @@ const (
 )
 
 // maxProducts limits the products with the Hessian in a fit. No fit takes a thousand in the paper's
-// tasks with GoogleNews A. Only tests change it.
-var maxProducts = 20000
+// tasks with GoogleNews A.
+const maxProducts = 20000
 
 func newRegression(x *features, rows []int) *regression {
 	r := &regression{features: x, rows: rows, outputs: x.classes}
@@ -114,10 +115,9 @@ type parameters []float64
 // weights returns the number of weights, which the intercepts follow.
 func (r *regression) weights() int { return r.outputs * r.cols }
 
-// fit minimises the objective for C = c from start, or from zero if that is nil. It reports whether
-// the parameters reached the precision before maxProducts.
-func (r *regression) fit(ctx context.Context, c float64, start parameters, precision float64) (p parameters, converged bool, err error) {
-	p = make(parameters, r.outputs*(r.cols+1))
+// fit minimises the objective for C = c from start, or from zero if that is nil.
+func (r *regression) fit(ctx context.Context, c float64, start parameters, precision float64) (parameters, error) {
+	p := make(parameters, r.outputs*(r.cols+1))
 	copy(p, start)
 	f := &fit{regression: r, penalty: 1 / (c * float64(len(r.rows))), p: p}
 	f.scores = make([]float64, len(r.rows)*r.outputs)
@@ -127,17 +127,15 @@ func (r *regression) fit(ctx context.Context, c float64, start parameters, preci
 		before := f.products
 		change, err := f.newtonStep(ctx, math.Sqrt(precision))
 		if err != nil {
-			return nil, false, err
+			return nil, err
 		}
 		f.searchLine(change)
-		small := change <= precision*precision*floats.Sum(f.spread)/float64(r.outputs)
-		// A step that maxProducts cut short doesn't count, and one without a product would repeat
-		// forever.
-		if f.products < maxProducts && small || f.products == before {
-			return p, small, nil
+		// A step without a product is rounding.
+		if change <= precision*precision*floats.Sum(f.spread)/float64(r.outputs) || f.products == before {
+			return p, nil
 		}
 	}
-	return p, false, nil
+	return nil, fmt.Errorf("logistic regression with C = %g: no convergence in %d iterations", c, maxProducts)
 }
 
 // A fit is the state of [regression.fit]. Values for each row and output are stored row by row.

@@ -169,7 +169,7 @@ func TestChoiceOfC(t *testing.T) {
 			right, all := 0, 0
 			for _, f := range folds {
 				r := newRegression(x, f.train)
-				p, _, err := r.fit(t.Context(), c, nil, fine)
+				p, err := r.fit(t.Context(), c, nil, fine)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -106,43 +106,25 @@ func (t *Table) grid() (grid table.Table, best table.Bold) {
 	}
 }
 
-// notes returns the lines below a table: averaged tasks, coverage, missing scores, choices of C.
+// notes returns the lines below a table: averaged tasks, missing scores, coverage, choices of C.
 func (t *Table) notes() []string {
 	notes := []string{"Spearman's ρ and accuracies × 100, ± standard error (bootstrap over test items)."}
 	if averaged := t.Averaged(); len(averaged) > 0 {
 		notes = append(notes, "Average over "+strings.Join(averaged, ", ")+".")
 	}
-	var coverages, chosen []string
-	names := map[string][]string{} // of rows, by coverage: rows with the same words have the same
 	for _, r := range t.Rows {
-		var covered, values []string
+		var parts []string
 		for i, result := range r.Results {
-			task := t.Tasks[i]
-			covered = append(covered, fmt.Sprintf("%s %d of %d %s", task, result.Covered, result.Total, result.Unit))
+			part := fmt.Sprintf("%s %d of %d %s", t.Tasks[i], result.Covered, result.Total, result.Unit)
 			if result.C > 0 {
-				values = append(values, fmt.Sprintf("%s %g", task, result.C))
+				part += fmt.Sprintf(" (C = %g)", result.C)
 			}
+			parts = append(parts, part)
 			if result.Note != "" {
-				notes = append(notes, fmt.Sprintf("%s has no score in %s: %s.", r.Name, task, result.Note))
-			}
-			if c := result.Unconverged; len(c) > 0 {
-				notes = append(notes, fmt.Sprintf("%s, %s: regressions with C of %v stopped before their optimum, after %d steps.", r.Name, task, c, maxProducts))
+				notes = append(notes, fmt.Sprintf("%s has no score in %s: %s.", r.Name, t.Tasks[i], result.Note))
 			}
 		}
-		if len(values) > 0 {
-			chosen = append(chosen, r.Name+" "+strings.Join(values, ", "))
-		}
-		coverage := strings.Join(covered, ", ")
-		if names[coverage] == nil {
-			coverages = append(coverages, coverage)
-		}
-		names[coverage] = append(names[coverage], r.Name)
-	}
-	for _, c := range coverages {
-		notes = append(notes, "With vectors: "+c+" ("+strings.Join(names[c], ", ")+").")
-	}
-	if len(chosen) > 0 {
-		notes = append(notes, "C: "+strings.Join(chosen, "; ")+".")
+		notes = append(notes, fmt.Sprintf("%s has vectors of: %s.", r.Name, strings.Join(parts, ", ")))
 	}
 	return append(notes, fmt.Sprintf("Protocol: %s; seed %d.", Protocol, t.Seed))
 }

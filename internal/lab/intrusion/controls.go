@@ -4,13 +4,8 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"slices"
-
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
 
 	"overcomplete/encode"
-	"overcomplete/internal/parallel"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -20,9 +15,6 @@ import (
 type Control string
 
 const (
-	// RandomDirections are projections of the dense vectors on random directions, with as many
-	// nonzeros for each word as the model.
-	RandomDirections Control = "random directions"
 	// RandomDictionary are early-stopped codes, as sparse as the model's, with atoms of random
 	// directions.
 	RandomDictionary Control = "random dictionary"
@@ -32,7 +24,7 @@ const (
 )
 
 // Controls lists all controls.
-var Controls = []Control{RandomDirections, RandomDictionary, WordRows}
+var Controls = []Control{RandomDictionary, WordRows}
 
 // controlLambda is the λ of controls, for vectors with a mean squared norm of 1. It leaves more
 // nonzeros than are kept, and no dead atoms.
@@ -134,45 +126,4 @@ func normalise(v []float32) bool {
 		v[j] = float32(float64(x) / math.Sqrt(squares))
 	}
 	return true
-}
-
-// projectRandomly returns the products of x, V×L, and a random L×K matrix. Each row keeps as many
-// values as the same row of codes, V×K, has nonzeros: the largest absolute values, or the largest
-// positive ones if nonnegative.
-func projectRandomly(ctx context.Context, x *vectors.Dense, codes *vectors.CSR, nonnegative bool, seed uint64) (*vectors.Sparse, error) {
-	rng := rand.New(rand.NewPCG(seed, 0))
-	directions := blas32.General{Rows: x.Dim, Cols: codes.Cols, Stride: codes.Cols, Data: make([]float32, x.Dim*codes.Cols)}
-	for i := range directions.Data {
-		directions.Data[i] = float32(rng.NormFloat64())
-	}
-	size := func(v float32) float32 {
-		if nonnegative {
-			return max(v, 0)
-		}
-		return max(v, -v)
-	}
-	index, value := make([][]int32, x.Len()), make([][]float32, x.Len())
-	err := parallel.Each(ctx, x.Len(), func(i int) {
-		product := make([]float32, codes.Cols)
-		blas32.Gemv(blas.Trans, 1, directions, blas32.Vector{N: x.Dim, Inc: 1, Data: x.Row(i)}, 0, blas32.Vector{N: codes.Cols, Inc: 1, Data: product})
-		sizes := make([]float32, codes.Cols)
-		for k, v := range product {
-			sizes[k] = size(v)
-		}
-		slices.Sort(sizes)
-		n := int(codes.Ptr[i+1] - codes.Ptr[i])
-		for k, v := range product {
-			if s := size(v); n > 0 && s > 0 && s >= sizes[len(sizes)-n] {
-				index[i], value[i] = append(index[i], int32(k)), append(value[i], v)
-			}
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	projected := &vectors.Sparse{Words: x.Words, Texts: x.Texts, CSR: vectors.CSR{Cols: codes.Cols, Ptr: make([]int64, 1, codes.Rows+1)}}
-	for i := range index {
-		projected.AppendRow(index[i], value[i])
-	}
-	return projected, nil
 }

@@ -1,10 +1,8 @@
 package intrusion
 
 import (
-	"cmp"
 	"errors"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -147,64 +145,6 @@ func TestControls(t *testing.T) {
 		equal := &vectors.Dense{Words: make([]string, n), Dim: 2, Data: slices.Repeat([]float32{.1, 2}, n)}
 		if _, _, err := standardise(equal, 5); !errors.Is(err, train.ErrAllSame) {
 			t.Errorf("%d equal vectors can be told apart", n)
-		}
-	}
-}
-
-// Against the whole product, sorted.
-func TestRandomProjection(t *testing.T) {
-	const rows, dim, cols = 100, 7, 50
-	codes := randomCodes(1, rows, cols, .2)
-	x := &vectors.Dense{Words: codes.Words, Dim: dim, Data: make([]float32, rows*dim)}
-	rng := rand.New(rand.NewPCG(9, 9))
-	for i := range x.Data {
-		x.Data[i] = float32(rng.NormFloat64())
-	}
-	for _, nonnegative := range []bool{false, true} {
-		got, err := projectRandomly(t.Context(), x, &codes.CSR, nonnegative, 5)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := got.Validate(); err != nil || !slices.Equal(got.Words, x.Words) {
-			t.Fatalf("%d words, error %v", len(got.Words), err)
-		}
-		directions := make([]float64, dim*cols)
-		draws := rand.New(rand.NewPCG(5, 0))
-		for i := range directions {
-			directions[i] = draws.NormFloat64()
-		}
-		for i := range rows {
-			var products []float64
-			for k := range cols {
-				p := 0.0
-				for l, v := range x.Row(i) {
-					p += float64(v) * directions[l*cols+k]
-				}
-				products = append(products, p)
-			}
-			size := func(k int) float64 {
-				if nonnegative {
-					return products[k]
-				}
-				return math.Abs(products[k])
-			}
-			order := make([]int32, cols)
-			for k := range order {
-				order[k] = int32(k)
-			}
-			slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(size(int(b)), size(int(a))) })
-			want := order[:codes.Ptr[i+1]-codes.Ptr[i]]
-			want = slices.DeleteFunc(want, func(k int32) bool { return size(int(k)) <= 0 })
-			slices.Sort(want)
-			index, value := got.Row(i)
-			if !slices.Equal(index, want) {
-				t.Fatalf("row %d: %v, want %v", i, index, want)
-			}
-			for j, k := range index {
-				if math.Abs(float64(value[j])-products[k]) > 1e-4 { // float32
-					t.Fatalf("row %d, column %d: %v, want %v", i, k, value[j], products[k])
-				}
-			}
 		}
 	}
 }

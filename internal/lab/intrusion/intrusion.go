@@ -141,24 +141,13 @@ func (t *Test) Score(ctx context.Context, name string, i int, m *model.Model, de
 		}
 	}
 	results := []Result{{Name: name, Accuracy: a}}
-	method := m.Info.Training.Recipe.Base().Method
+	n := model.Nonzeros(1-float64(codes.Nonzeros())/float64(codes.Rows*codes.Cols), codes.Cols)
 	for _, control := range controls {
-		var made *vectors.Sparse
-		if control == RandomDirections {
-			centred := &vectors.Dense{Words: t.X.Words, Dim: t.X.Dim, Data: make([]float32, len(t.X.Data))}
-			m.Dictionary.Center(centred.Data, t.X.Data)
-			made, err = projectRandomly(ctx, centred, &codes.CSR, method == model.Nonnegative, t.Seed)
-		} else {
-			n := model.Nonzeros(1-float64(codes.Nonzeros())/float64(codes.Rows*codes.Cols), codes.Cols)
-			var encoded *model.Model
-			if encoded, err = Encode(ctx, t.X, control, codes.Cols, n, method, t.Seed, device); err == nil {
-				made = encoded.Codes
-			}
-		}
+		c, err := Encode(ctx, t.X, control, codes.Cols, n, m.Info.Training.Recipe.Base().Method, t.Seed, device)
 		if err != nil {
 			return nil, err
 		}
-		if a, err = t.Measure(ctx, made); err != nil {
+		if a, err = t.Measure(ctx, c.Codes); err != nil {
 			return nil, err
 		}
 		a.Scores = nil

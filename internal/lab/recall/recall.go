@@ -1,6 +1,5 @@
-// Package recall measures search by codes: how many of the rows that are nearest to one by
-// dense vectors are found in an inverted index of sparse codes. How that is asked matters
-// more than which codes are there, so it measures three ways, see [Found].
+// Package recall measures search by codes: the share of the nearest neighbours by dense vectors that
+// an inverted index of sparse codes finds.
 package recall
 
 import (
@@ -8,75 +7,72 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"sort"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/stat"
 
+	"overcomplete/internal/parallel"
 	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
 
-// Questions are rows of dense vectors, and the rows that are nearest to each.
-type Questions struct {
-	Rows    []int   // that ask
-	Nearest [][]int // k rows for each but itself, with the largest cosines, largest first
-	Seconds float64 // of a question that all rows are compared with, on all processors
+// Queries are rows of dense vectors and the k nearest rows of each by cosine.
+type Queries struct {
+	Rows    []int
+	Nearest [][]int // nearest first, without the query itself
+	Seconds float64 // per query compared with all rows, on all processors
 
 	x *vectors.Dense
 }
 
-// Candidates is how many rows [Found.Refined] chooses from.
+// Candidates is the number of rows that [Recalls.Refined] reranks.
 const Candidates = 100
 
-// Found is how well a model's codes answer questions. D is its dictionary, K×L, μ its mean, and
-// a the code of a row, which stands for the vector μ + aD.
-type Found struct {
-	// Codes: the question is its own code, and rows are nearest by the cosine of codes.
-	Codes Search `json:"codes"`
-	// Products: the question is the dense vector's products with all atoms, w = Dx, and rows
-	// are nearest by w·a / ‖μ + aD‖. As w·a is x·(aD), that is, but for the part of μ and for
-	// ‖x‖, the cosine of the question and what the code stands for.
-	Products Search `json:"products"`
-	// Refined: of the [Candidates] nearest by Codes, those that are nearest by Products.
-	Refined Search `json:"refined"`
+// Recalls are the results of three searches by the codes of a model: D is its dictionary, μ its mean,
+// and a the code of a row, which stands for the vector μ + aD.
+type Recalls struct {
+	// Codes uses the code of the query. The score is the cosine of codes.
+	Codes Recall `json:"codes"`
+	// Products uses w = Dx, the products of the dense query with all atoms. The score is
+	// w·a / ‖μ + aD‖. Since w·a = x·(aD), it is close to the cosine of x and μ + aD.
+	Products Recall `json:"products"`
+	// Refined reranks the [Candidates] nearest rows of Codes by the score of Products.
+	Refined Recall `json:"refined"`
 }
 
-// Search is one way to ask.
-type Search struct {
-	Recall  float64 `json:"recall"`  // recall@k: the share of the k nearest rows that are among the k found, the mean over questions
-	StdErr  float64 `json:"stderr"`  // of the mean
-	Seconds float64 `json:"seconds"` // of a question, on all processors
+// Recall is the mean recall@k over queries: the share of the k nearest rows that are found.
+type Recall struct {
+	Recall  float64 `json:"recall"`
+	Stderr  float64 `json:"stderr"`  // of the mean
+	Seconds float64 `json:"seconds"` // per query, on all processors
 }
 
-// Ask draws n rows of x, V×L, or all if there are fewer, and finds the k rows that are nearest
-// to each. Rows of zeros have no direction and don't ask. Of equal cosines the first rows count.
-// The error is ctx's, or says that there are too few rows.
-func Ask(ctx context.Context, x *vectors.Dense, n, k int, seed uint64) (*Questions, error) {
-	q := &Questions{x: x}
-	over := make([]float64, x.Len())
-	for i := range over {
-		over[i] = inverse(math.Sqrt(dot(x.Row(i), x.Row(i))))
+// NewQueries draws n rows of x, or all if there are fewer, and finds the k nearest rows of each. Rows
+// of zeros have no direction and aren't drawn. Of rows with equal cosines the first are nearest.
+func NewQueries(ctx context.Context, x *vectors.Dense, n, k int, seed uint64) (*Queries, error) {
+	q := &Queries{x: x}
+	scale := make([]float64, x.Len())
+	for i := range scale {
+		scale[i] = inverse(math.Sqrt(dot(x.Row(i), x.Row(i))))
 	}
 	for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(x.Len()) {
-		if over[i] > 0 && len(q.Rows) < n {
+		if scale[i] > 0 && len(q.Rows) < n {
 			q.Rows = append(q.Rows, i)
 		}
 	}
 	if len(q.Rows) == 0 || k < 1 || x.Len() <= k {
-		return nil, fmt.Errorf("%d rows, of which %d are not zero, are too few for questions about the nearest %d", x.Len(), len(q.Rows), k)
+		return nil, fmt.Errorf("too few rows for the nearest %d (got %d rows, %d of them not zero)", k, x.Len(), len(q.Rows))
 	}
 	var err error
-	q.Nearest, q.Seconds, err = q.answer(ctx, func(row int) []int {
+	q.Nearest, q.Seconds, err = q.search(ctx, func(row int) []int {
 		found := newNearest(k)
-		for i, over := range over {
+		for i, s := range scale {
 			if i != row {
-				found.add(i, over*dot(x.Row(row), x.Row(i)))
+				found.add(i, s*dot(x.Row(row), x.Row(i)))
 			}
 		}
 		return found.rows
@@ -84,114 +80,94 @@ func Ask(ctx context.Context, x *vectors.Dense, n, k int, seed uint64) (*Questio
 	return q, err
 }
 
-// Find asks the codes of a model, whose rows are those of the questions' vectors in the same
-// order. The error is ctx's, or says that they are not.
-func (q *Questions) Find(ctx context.Context, m *model.Model) (f Found, err error) {
-	if m.Dictionary.Dim != q.x.Dim {
-		return f, fmt.Errorf("its atoms have %d numbers, and the vectors %d", m.Dictionary.Dim, q.x.Dim)
-	}
-	if m.Codes.Rows != q.x.Len() {
-		return f, fmt.Errorf("it has the codes of %d rows, and there are %d vectors", m.Codes.Rows, q.x.Len())
+// Measure searches by the codes of a model, whose rows must be those of the dense vectors.
+func (q *Queries) Measure(ctx context.Context, m *model.Model) (r Recalls, err error) {
+	switch {
+	case m.Dictionary.Dim != q.x.Dim:
+		return r, fmt.Errorf("wrong length of atoms (got %d, want %d of the vectors)", m.Dictionary.Dim, q.x.Dim)
+	case m.Codes.Rows != q.x.Len():
+		return r, fmt.Errorf("wrong number of codes (got %d, want %d of the vectors)", m.Codes.Rows, q.x.Len())
 	}
 	for i, word := range m.Codes.Words {
 		if word != q.x.Words[i] {
-			return f, fmt.Errorf("row %d is %.100q in it, and %.100q in the vectors", i, word, q.x.Words[i])
+			return r, fmt.Errorf("row %d differs (got %.100q, want %.100q of the vectors)", i, word, q.x.Words[i])
 		}
 	}
 	index := interpret.NewIndex(m.Codes)
 	norms, err := m.Norms(ctx)
 	if err != nil {
-		return f, err
+		return r, err
 	}
 	k := len(q.Nearest[0])
-	codes := func(row, n int) (found []int) {
+	byCodes := func(row, n int) (rows []int) {
 		for _, near := range index.Nearest(index.Code(row), n, row) {
-			found = append(found, near.Row)
+			rows = append(rows, near.Row)
 		}
-		return found
+		return rows
 	}
-	products := func(row int, among func(add func(i int))) []int {
-		w := weights(&m.Dictionary, q.x.Row(row))
+	byProducts := func(row int, candidates []int) []int {
+		w := make([]float64, m.Dictionary.Len())
+		for k := range w {
+			w[k] = dot(m.Dictionary.Atom(k), q.x.Row(row))
+		}
 		found := newNearest(k)
-		among(func(i int) {
-			if i != row {
-				found.add(i, inverse(norms[i])*product(m.Codes, i, w))
+		for _, i := range candidates {
+			if i == row {
+				continue
 			}
-		})
+			product := 0.0
+			index, value := m.Codes.Row(i)
+			for j, k := range index {
+				product += w[k] * float64(value[j])
+			}
+			found.add(i, inverse(norms[i])*product)
+		}
 		return found.rows
 	}
-	for _, way := range []struct {
-		to   *Search
-		find func(row int) []int
-	}{
-		{&f.Codes, func(row int) []int { return codes(row, k) }},
-		{&f.Products, func(row int) []int {
-			return products(row, func(add func(i int)) {
-				for i := range m.Codes.Rows {
-					add(i)
-				}
-			})
-		}},
-		{&f.Refined, func(row int) []int {
-			return products(row, func(add func(i int)) {
-				for _, i := range codes(row, max(k, Candidates)) {
-					add(i)
-				}
-			})
-		}},
-	} {
-		found, each, err := q.answer(ctx, way.find)
-		if err != nil {
-			return f, err
-		}
-		*way.to = q.score(found)
-		way.to.Seconds = each
+	all := make([]int, m.Codes.Rows)
+	for i := range all {
+		all[i] = i
 	}
-	return f, nil
+	if r.Codes, err = q.recall(ctx, func(row int) []int { return byCodes(row, k) }); err != nil {
+		return r, err
+	}
+	if r.Products, err = q.recall(ctx, func(row int) []int { return byProducts(row, all) }); err != nil {
+		return r, err
+	}
+	r.Refined, err = q.recall(ctx, func(row int) []int { return byProducts(row, byCodes(row, max(k, Candidates))) })
+	return r, err
 }
 
-// score compares what was found with the nearest.
-func (q *Questions) score(found [][]int) Search {
+// recall compares the rows that a search finds with the nearest.
+func (q *Queries) recall(ctx context.Context, search func(row int) []int) (Recall, error) {
+	found, seconds, err := q.search(ctx, search)
+	if err != nil {
+		return Recall{}, err
+	}
 	shares := make([]float64, len(found))
-	sum := 0.0
 	for i, rows := range found {
 		for _, row := range rows {
 			if slices.Contains(q.Nearest[i], row) {
-				shares[i]++
+				shares[i] += 1 / float64(len(q.Nearest[i]))
 			}
 		}
-		shares[i] /= float64(len(q.Nearest[i]))
-		sum += shares[i]
 	}
-	n := float64(len(shares))
-	s := Search{Recall: sum / n}
-	squares := 0.0
-	for _, share := range shares {
-		squares += (share - s.Recall) * (share - s.Recall)
+	mean, deviation := stat.MeanStdDev(shares, nil)
+	if len(shares) == 1 {
+		deviation = 0
 	}
-	s.StdErr = math.Sqrt(squares / max(1, n-1) / n)
-	return s
+	return Recall{mean, deviation / math.Sqrt(float64(len(shares))), seconds}, nil
 }
 
-// answer calls find for each question, on all processors, and returns what it found and the
-// seconds of a question.
-func (q *Questions) answer(ctx context.Context, find func(row int) []int) (found [][]int, each float64, err error) {
+// search calls find with each query, and returns the rows that it finds and the seconds per query.
+func (q *Queries) search(ctx context.Context, find func(row int) []int) (found [][]int, seconds float64, err error) {
 	start := time.Now()
 	found = make([][]int, len(q.Rows))
-	var next atomic.Int64
-	var group sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		group.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(q.Rows) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				found[i] = find(q.Rows[i])
-			}
-		})
-	}
-	group.Wait()
-	return found, time.Since(start).Seconds() / float64(len(q.Rows)), ctx.Err()
+	err = parallel.Each(ctx, len(found), func(i int) { found[i] = find(q.Rows[i]) })
+	return found, time.Since(start).Seconds() / float64(len(q.Rows)), err
 }
 
-// inverse returns 1/x, or 0 for 0: what has no direction is near to nothing.
+// inverse returns 1/x, or 0 for 0.
 func inverse(x float64) float64 {
 	if x == 0 {
 		return 0
@@ -199,29 +175,11 @@ func inverse(x float64) float64 {
 	return 1 / x
 }
 
-// weights returns the products of x with all atoms, Dx, of length K.
-func weights(d *model.Dictionary, x []float32) []float64 {
-	w := make([]float64, d.Len())
-	for k := range w {
-		w[k] = dot(d.Atom(k), x)
-	}
-	return w
-}
-
-// product returns w·a of the code of a row.
-func product(codes *vectors.Sparse, row int, w []float64) (sum float64) {
-	index, value := codes.Row(row)
-	for j, k := range index {
-		sum += w[k] * float64(value[j])
-	}
-	return sum
-}
-
 func dot(a, b []float32) float64 {
 	return blas32.DDot(blas32.Vector{N: len(a), Inc: 1, Data: a}, blas32.Vector{N: len(b), Inc: 1, Data: b})
 }
 
-// nearest has the n rows of the largest scores, largest first and equal ones as they came.
+// nearest has the n rows with the largest scores, largest first and equal ones in the order of add.
 type nearest struct {
 	rows   []int
 	scores []float64

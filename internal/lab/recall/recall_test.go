@@ -17,8 +17,8 @@ import (
 
 const rows, dim, atoms, k = 300, 8, 20, 5
 
-// sample is vectors and codes that have nothing to do with each other, with a row of zeros in
-// both, so that each way to ask finds other rows.
+// sample returns unrelated vectors and codes, with a row of zeros in both, so that each search finds
+// other rows.
 func sample(t *testing.T) (*vectors.Dense, *model.Model) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	x := clitest.Vectors(rows, dim)
@@ -78,18 +78,17 @@ func widen(v []float32) []float64 {
 	return w
 }
 
-// What is found is what full matrices say: here products are those of the question and aD, not of
-// its weights and a.
-func TestFindAgainstFullMatrices(t *testing.T) {
+// Products are those of the query and aD here, not of its weights and a.
+func TestMeasureAgainstFullMatrices(t *testing.T) {
 	x, m := sample(t)
-	q, err := Ask(t.Context(), x, rows, k, 3)
+	q, err := NewQueries(t.Context(), x, rows, k, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(q.Rows) != rows-1 || slices.Contains(q.Rows, 7) {
-		t.Fatalf("%d rows ask, the row of zeros among them: %v", len(q.Rows), slices.Contains(q.Rows, 7))
+		t.Fatalf("%d queries, the row of zeros among them: %v", len(q.Rows), slices.Contains(q.Rows, 7))
 	}
-	got, err := q.Find(t.Context(), m)
+	got, err := q.Measure(t.Context(), m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +144,7 @@ func TestFindAgainstFullMatrices(t *testing.T) {
 		refined += share(first(byProducts, k, row, first(byCodes, Candidates, row, candidates)))
 	}
 	if refined == products || refined == codes || codes == products {
-		t.Fatalf("ways to ask find the same: %v, %v, %v", codes, products, refined)
+		t.Fatalf("searches find the same: %v, %v, %v", codes, products, refined)
 	}
 	const rounding = 1e-9
 	for _, way := range []struct {
@@ -158,8 +157,8 @@ func TestFindAgainstFullMatrices(t *testing.T) {
 	}
 }
 
-// Codes that are the vectors find all there is, in each way.
-func TestFindAll(t *testing.T) {
+// Codes that are the vectors find all neighbours.
+func TestMeasureAll(t *testing.T) {
 	x := clitest.Vectors(rows, dim)
 	for i, v := range x.Data {
 		x.Data[i] = max(v, -v) + 0.01 // so that all products are positive
@@ -168,36 +167,37 @@ func TestFindAll(t *testing.T) {
 	for j := range dim {
 		m.Dictionary.Atom(j)[j] = 1
 	}
-	q, err := Ask(t.Context(), x, 50, k, 1)
+	q, err := NewQueries(t.Context(), x, 50, k, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(q.Rows) != 50 {
-		t.Errorf("%d rows ask, want 50", len(q.Rows))
+		t.Errorf("%d queries, want 50", len(q.Rows))
 	}
-	f, err := q.Find(t.Context(), m)
+	f, err := q.Measure(t.Context(), m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, s := range map[string]Search{"codes": f.Codes, "products": f.Products, "refined": f.Refined} {
-		if s.Recall != 1 || s.StdErr != 0 {
+	for name, s := range map[string]Recall{"codes": f.Codes, "products": f.Products, "refined": f.Refined} {
+		if math.Abs(s.Recall-1) > 1e-12 || s.Stderr != 0 {
 			t.Errorf("by %s: %+v, want a recall of 1", name, s)
 		}
 	}
 }
 
-func TestScore(t *testing.T) {
-	q := Questions{Nearest: [][]int{{1, 2}, {3, 4}, {5, 6}, {7, 8}}}
-	s := q.score([][]int{{2, 1}, {3, 9}, nil, {8, 7}})
+func TestRecall(t *testing.T) {
+	q := Queries{Rows: []int{0, 1, 2, 3}, Nearest: [][]int{{1, 2}, {3, 4}, {5, 6}, {7, 8}}}
+	found := [][]int{{2, 1}, {3, 9}, nil, {8, 7}}
+	got, err := q.recall(t.Context(), func(row int) []int { return found[row] })
 	// Shares 1, ½, 0, 1: their mean, and s/√n with s² = Σ(x − mean)²/3.
-	if want := math.Sqrt((2*0.375*0.375 + 0.125*0.125 + 0.625*0.625) / 3 / 4); s.Recall != 0.625 || math.Abs(s.StdErr-want) > 1e-15 {
-		t.Errorf("%+v, want 0.625 and %v", s, want)
+	if want := math.Sqrt((2*0.375*0.375 + 0.125*0.125 + 0.625*0.625) / 3 / 4); got.Recall != 0.625 || math.Abs(got.Stderr-want) > 1e-15 || err != nil {
+		t.Errorf("%+v, %v, want 0.625 and %v", got, err, want)
 	}
 }
 
 func TestErrors(t *testing.T) {
 	x, m := sample(t)
-	q, err := Ask(t.Context(), x, 10, k, 1)
+	q, err := NewQueries(t.Context(), x, 10, k, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,32 +207,32 @@ func TestErrors(t *testing.T) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
-	_, err = Ask(t.Context(), x.Slice(0, k), 10, k, 1)
+	_, err = NewQueries(t.Context(), x.Slice(0, k), 10, k, 1)
 	fails("too few", err)
-	_, err = Ask(t.Context(), x.Slice(7, 8), 10, 0, 1)
+	_, err = NewQueries(t.Context(), x.Slice(7, 8), 10, 0, 1)
 	fails("too few", err)
 
 	other := *m
 	other.Dictionary.Dim = 2 * dim
-	_, err = q.Find(t.Context(), &other)
-	fails("atoms have 16 numbers", err)
+	_, err = q.Measure(t.Context(), &other)
+	fails("wrong length of atoms (got 16, want 8", err)
 	other = *m
 	codes := *m.Codes
 	codes.Words = slices.Clone(codes.Words)
 	codes.Words[3] = "other"
 	other.Codes = &codes
-	_, err = q.Find(t.Context(), &other)
-	fails(`row 3 is "other"`, err)
+	_, err = q.Measure(t.Context(), &other)
+	fails(`row 3 differs (got "other"`, err)
 	codes.Rows--
-	_, err = q.Find(t.Context(), &other)
-	fails("299 rows", err)
+	_, err = q.Measure(t.Context(), &other)
+	fails("wrong number of codes (got 299, want 300", err)
 
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Ask(done, x, 10, k, 1); !errors.Is(err, context.Canceled) {
+	if _, err := NewQueries(done, x, 10, k, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v of what was cancelled", err)
 	}
-	if _, err := q.Find(done, m); !errors.Is(err, context.Canceled) {
+	if _, err := q.Measure(done, m); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v of what was cancelled", err)
 	}
 }
