@@ -81,32 +81,32 @@ func File(ctx context.Context, path string, r model.Recipe, device Device, dir s
 		o.Ready(o.Source, t)
 	}
 	f := file{path: path, dir: dir, device: device, options: o}
-	if h, is := r.(model.Best); is && x.Len() < o.Source.Rows {
-		m, err := Learn(ctx, x, h, device, o.Options)
-		if err != nil {
-			return f.salvage(ctx, m, f.inputError(err))
-		}
-		m.Labels = o.Labels
-		info, err := f.encode(ctx, m)
-		if _, kept := errors.AsType[*atomicfile.KeptError](err); kept || atomicfile.InPlace(err) {
-			return Result{Status: Unchanged}, err
-		}
-		if err != nil {
-			return f.salvage(ctx, m, err)
-		}
-		return Result{Status: Complete, Info: info}, checkCodes(info, o.Options)
+	h, isBest := r.(model.Best)
+	again := isBest && x.Len() < o.Source.Rows // read the file
+	var m *model.Model
+	if again {
+		m, err = Learn(ctx, x, h, device, o.Options)
+	} else {
+		m, err = Fit(ctx, x, r, device, o.Options)
 	}
-	m, err := Fit(ctx, x, r, device, o.Options)
 	if m != nil {
 		m.Labels = o.Labels
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return f.salvage(ctx, m, f.inputError(err))
+	case again:
+		return f.encode(ctx, m)
 	}
-	if err := m.SaveWith(dir, c.mayReplace, nil); err != nil {
-		return Result{}, err
+	return saved(m.Info, m.SaveWith(dir, c.mayReplace, nil))
+}
+
+// saved returns the result of saving a model, with its error.
+func saved(i model.Info, err error) (Result, error) {
+	if err == nil || atomicfile.InPlace(err) {
+		return Result{Status: Complete, Info: i}, err
 	}
-	return Result{Status: Complete, Info: m.Info}, nil
+	return Result{}, err
 }
 
 // read reads the rows to learn from. It sets o.Source and settles r.
@@ -196,17 +196,17 @@ func (f *file) inputError(err error) error {
 }
 
 // encode reads the file again and saves the codes of all its rows with the dictionary of m.
-func (f *file) encode(ctx context.Context, m *model.Model) (model.Info, error) {
+func (f *file) encode(ctx context.Context, m *model.Model) (Result, error) {
 	o := &f.options
 	read := o.Read
 	read.Distinct = true
-	show := func(block *vectors.Sparse) {
-		if o.Encoded != nil {
-			o.Encoded(block.Rows)
-		}
-	}
-	info, again, err := encode.File(ctx, m, f.path, f.dir, f.device, encode.Defaults(m.Info), encode.FileOptions{
-		Read: read, MayReplace: o.Checkpoint.mayReplace, Show: show,
+	info, source, err := encode.File(ctx, m, f.path, f.dir, f.device, encode.Defaults(m.Info), encode.FileOptions{
+		Read: read, MayReplace: o.Checkpoint.mayReplace,
+		Show: func(block *vectors.Sparse) {
+			if o.Encoded != nil {
+				o.Encoded(block.Rows)
+			}
+		},
 		Accept: func(e *model.Encoding) error {
 			if e.L1 == 0 {
 				return ErrNothingActive
@@ -214,10 +214,16 @@ func (f *file) encode(ctx context.Context, m *model.Model) (model.Info, error) {
 			return nil
 		},
 	})
-	if err == nil && again.SHA256 != o.Source.SHA256 {
+	if _, kept := errors.AsType[*atomicfile.KeptError](err); err != nil && !kept && !atomicfile.InPlace(err) {
+		return f.salvage(ctx, m, err)
+	}
+	if err != nil {
+		return saved(info, err)
+	}
+	if source.SHA256 != o.Source.SHA256 {
 		o.note("warning: %s changed between its two readings: the dictionary was learned from what it was before", f.path)
 	}
-	return info, err
+	return saved(info, checkCodes(info, o.Options))
 }
 
 // salvage saves what was learned before err. m is nil if the training failed.
