@@ -109,7 +109,7 @@ func TestCheckpointsReplaceTheirOwn(t *testing.T) {
 	h := train.Paper()
 	h.Atoms, h.Epochs, h.Lambda = 20, 6, 0.01
 	dir := filepath.Join(t.TempDir(), "model")
-	precious := fitBest(t, sampleOfBest(t), best(), train.Options{})
+	precious := fit(t, sampleOfBest(t), best(), train.Options{})
 	var warnings []string
 	o := train.FileOptions{Read: vectors.ReadOptions{MaxWords: 200}}
 	o.Checkpoint = &train.Checkpoint{Every: time.Nanosecond}

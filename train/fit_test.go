@@ -28,10 +28,10 @@ const sampleFile = "../testdata/godoc.50d.txt.gz"
 // short scales vectors so that the authors' rule stops as early as it may.
 const short = 0.02
 
-// sample returns real vectors, scaled.
-func sample(t *testing.T, scale float32) *vectors.Dense {
+// sample returns the first n real vectors, scaled.
+func sample(t *testing.T, n int, scale float32) *vectors.Dense {
 	t.Helper()
-	x, _, err := vectors.Read(t.Context(), sampleFile, vectors.ReadOptions{MaxWords: 200})
+	x, _, err := vectors.Read(t.Context(), sampleFile, vectors.ReadOptions{MaxWords: n})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,114 +47,8 @@ func samplePaper() model.Paper {
 	return h
 }
 
-// change makes one hyperparameter another one.
-type change[R model.Recipe] struct {
-	change func(*R)
-	also   string // what cannot but differ with it
-}
-
-// changesOfPaper are those of each hyperparameter.
-var changesOfPaper = map[string]change[model.Paper]{
-	"FromWords":       {func(h *model.Paper) { h.FromWords = true }, ""},
-	"Method":          {func(h *model.Paper) { h.Method = model.Nonnegative }, ""},
-	"AuthorsOrder":    {func(h *model.Paper) { h.AuthorsOrder, h.DictionarySteps = true, 0 }, "DictionarySteps"},
-	"Atoms":           {func(h *model.Paper) { h.Atoms = 31 }, ""},
-	"Lambda":          {func(h *model.Paper) { h.Lambda = 0.002 }, ""},
-	"Tau":             {func(h *model.Paper) { h.Tau = 1e-2 }, ""},
-	"Rate":            {func(h *model.Paper) { h.Rate = 0.04 }, ""},
-	"Loss":            {func(h *model.Paper) { h.Loss, h.HuberDelta = model.Huber, 0.01 }, "HuberDelta"},
-	"HuberDelta":      {func(h *model.Paper) { h.Loss, h.HuberDelta = model.Huber, 0.02 }, "Loss"},
-	"Float16":         {func(h *model.Paper) { h.Float16 = true }, ""},
-	"Epochs":          {func(h *model.Paper) { h.Epochs = 19 }, ""},
-	"AuthorsStop":     {func(h *model.Paper) { h.AuthorsStop = true }, ""},
-	"DictionarySteps": {func(h *model.Paper) { h.DictionarySteps = 9 }, ""},
-	"Center":          {func(h *model.Paper) { h.Center = true }, ""},
-	"Seed":            {func(h *model.Paper) { h.Seed = 2 }, ""},
-}
-
-var changesOfBest = map[string]change[model.Best]{
-	"Nonzeros":        {func(h *model.Best) { h.Nonzeros = 8 }, ""},
-	"Anchor":          {func(h *model.Best) { h.Anchor = 0.9 }, ""},
-	"TrainWords":      {func(h *model.Best) { h.TrainWords = 690 }, ""},
-	"Order":           {func(h *model.Best) { h.Order = model.None }, ""},
-	"Method":          {func(h *model.Best) { h.Method = model.Nonnegative }, ""},
-	"Atoms":           {func(h *model.Best) { h.Atoms = 31 }, ""},
-	"Lambda":          {func(h *model.Best) { h.Lambda = 0.05 }, ""},
-	"Epochs":          {func(h *model.Best) { h.Epochs = 1 }, ""},
-	"DictionarySteps": {func(h *model.Best) { h.DictionarySteps = 1 }, ""},
-	"Seed":            {func(h *model.Best) { h.Seed = 2 }, ""},
-}
-
-// differing are the names of the hyperparameters that differ, of recipes of one type.
-func differing(a, b model.Recipe) (names []string) {
-	for _, pair := range [][2]reflect.Value{{reflect.ValueOf(a.Base()), reflect.ValueOf(b.Base())}, {reflect.ValueOf(a), reflect.ValueOf(b)}} {
-		x, y := pair[0], pair[1]
-		for i := range x.NumField() {
-			if f := x.Type().Field(i); !f.Anonymous && x.Field(i).Interface() != y.Field(i).Interface() {
-				names = append(names, f.Name)
-			}
-		}
-	}
-	return names
-}
-
-func fitSample(t *testing.T, h model.Recipe, o train.Options) *model.Model {
-	t.Helper()
-	m, err := train.Fit(t.Context(), sample(t, short), h, cpu.Device{}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
-// everyCounts tests that every hyperparameter that a model names, but those that other tests
-// are for, is what the training did: another one gives another model.
-func everyCounts[R model.Recipe](t *testing.T, base R, changes map[string]change[R], others []string, fit func(R) *model.Model) {
-	t.Helper()
-	first := fit(base)
-	for _, of := range []reflect.Type{reflect.TypeFor[model.Common](), reflect.TypeFor[R]()} {
-		for i := range of.NumField() {
-			if f := of.Field(i); changes[f.Name].change == nil && !f.Anonymous && !slices.Contains(others, f.Name) {
-				t.Errorf("%s is tested by nothing", f.Name)
-			}
-		}
-	}
-	for name, c := range changes {
-		h := base
-		c.change(&h)
-		want := []string{name}
-		if c.also != "" {
-			want = append(want, c.also)
-		}
-		if got := differing(h, base); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
-			t.Errorf("%s: %v differ", name, got)
-		}
-		m := fit(h)
-		if m.Info.Training.Recipe != model.Recipe(h) {
-			t.Errorf("%s: the model says %+v, trained with %+v", name, m.Info.Training.Recipe, h)
-		}
-		if slices.Equal(m.Codes.Value, first.Codes.Value) {
-			t.Errorf("%s makes no difference", name)
-		}
-	}
-	if again := fit(base); !slices.Equal(again.Codes.Value, first.Codes.Value) {
-		t.Error("nor does it take one: the same training gives another model")
-	}
-}
-
-func TestEveryHyperparameterCounts(t *testing.T) {
-	everyCounts(t, samplePaper(), changesOfPaper, []string{"Nonzeros"}, func(h model.Paper) *model.Model { return fitSample(t, h, train.Options{}) })
-}
-
-// sampleOfBest has batches of fewestRows words, more than one.
-func sampleOfBest(t *testing.T) *vectors.Dense {
-	t.Helper()
-	x, _, err := vectors.Read(t.Context(), sampleFile, vectors.ReadOptions{MaxWords: 700})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return x
-}
+// sampleOfBest has several batches.
+func sampleOfBest(t *testing.T) *vectors.Dense { return sample(t, 700, 1) }
 
 func best() model.Best {
 	h := train.Best()
@@ -163,7 +57,7 @@ func best() model.Best {
 	return h
 }
 
-func fitBest(t *testing.T, x *vectors.Dense, h model.Best, o train.Options) *model.Model {
+func fit(t *testing.T, x *vectors.Dense, h model.Recipe, o train.Options) *model.Model {
 	t.Helper()
 	m, err := train.Fit(t.Context(), x, h, cpu.Device{}, o)
 	if err != nil {
@@ -172,9 +66,77 @@ func fitBest(t *testing.T, x *vectors.Dense, h model.Best, o train.Options) *mod
 	return m
 }
 
-func TestEveryHyperparameterOfBestCounts(t *testing.T) {
-	x := sampleOfBest(t)
-	everyCounts(t, best(), changesOfBest, []string{"Like"}, func(h model.Best) *model.Model { return fitBest(t, x, h, train.Options{}) })
+// changed returns base with one hyperparameter changed, for each by its name.
+func changed[R model.Recipe](base R, changes map[string]func(h *R)) map[string]model.Recipe {
+	all := map[string]model.Recipe{}
+	for name, change := range changes {
+		h := base
+		change(&h)
+		all[name] = h
+	}
+	return all
+}
+
+var changedPapers = changed(samplePaper(), map[string]func(h *model.Paper){
+	"FromWords":       func(h *model.Paper) { h.FromWords = true },
+	"Method":          func(h *model.Paper) { h.Method = model.Nonnegative },
+	"AuthorsOrder":    func(h *model.Paper) { h.AuthorsOrder, h.DictionarySteps = true, 0 },
+	"Atoms":           func(h *model.Paper) { h.Atoms = 31 },
+	"Lambda":          func(h *model.Paper) { h.Lambda = 0.002 },
+	"Tau":             func(h *model.Paper) { h.Tau = 1e-2 },
+	"Rate":            func(h *model.Paper) { h.Rate = 0.04 },
+	"Loss":            func(h *model.Paper) { h.Loss, h.HuberDelta = model.Huber, 0.01 },
+	"HuberDelta":      func(h *model.Paper) { h.Loss, h.HuberDelta = model.Huber, 0.02 },
+	"Float16":         func(h *model.Paper) { h.Float16 = true },
+	"Epochs":          func(h *model.Paper) { h.Epochs = 19 },
+	"AuthorsStop":     func(h *model.Paper) { h.AuthorsStop = true },
+	"DictionarySteps": func(h *model.Paper) { h.DictionarySteps = 9 },
+	"Center":          func(h *model.Paper) { h.Center = true },
+	"Seed":            func(h *model.Paper) { h.Seed = 2 },
+})
+
+var changedBests = changed(best(), map[string]func(h *model.Best){
+	"Nonzeros":        func(h *model.Best) { h.Nonzeros = 8 },
+	"Anchor":          func(h *model.Best) { h.Anchor = 0.9 },
+	"TrainWords":      func(h *model.Best) { h.TrainWords = 690 },
+	"Order":           func(h *model.Best) { h.Order = model.None },
+	"Method":          func(h *model.Best) { h.Method = model.Nonnegative },
+	"Atoms":           func(h *model.Best) { h.Atoms = 31 },
+	"Lambda":          func(h *model.Best) { h.Lambda = 0.05 },
+	"Epochs":          func(h *model.Best) { h.Epochs = 1 },
+	"DictionarySteps": func(h *model.Best) { h.DictionarySteps = 1 },
+	"Seed":            func(h *model.Best) { h.Seed = 2 },
+})
+
+// Another value of any hyperparameter gives another model, which names it.
+func TestEveryHyperparameterCounts(t *testing.T) {
+	for _, c := range []struct {
+		x      *vectors.Dense
+		base   model.Recipe
+		others map[string]model.Recipe
+		except string // a hyperparameter of another test
+	}{{sample(t, 200, short), samplePaper(), changedPapers, "Nonzeros"}, {sampleOfBest(t), best(), changedBests, "Like"}} {
+		first := fit(t, c.x, c.base, train.Options{})
+		for _, of := range []reflect.Type{reflect.TypeFor[model.Common](), reflect.TypeOf(c.base)} {
+			for i := range of.NumField() {
+				if f := of.Field(i); c.others[f.Name] == nil && !f.Anonymous && f.Name != c.except {
+					t.Errorf("%s is tested by nothing", f.Name)
+				}
+			}
+		}
+		for name, h := range c.others {
+			m := fit(t, c.x, h, train.Options{})
+			if m.Info.Training.Recipe != h {
+				t.Errorf("%s: the model says %+v, trained with %+v", name, m.Info.Training.Recipe, h)
+			}
+			if slices.Equal(m.Codes.Value, first.Codes.Value) {
+				t.Errorf("%s makes no difference", name)
+			}
+		}
+		if again := fit(t, c.x, c.base, train.Options{}); !slices.Equal(again.Codes.Value, first.Codes.Value) {
+			t.Error("the same training gives another model")
+		}
+	}
 }
 
 // Codes do not depend on the scale of the vectors. A power of two scales all that is
@@ -182,13 +144,13 @@ func TestEveryHyperparameterOfBestCounts(t *testing.T) {
 // the last.
 func TestBestIsScaleFree(t *testing.T) {
 	x := sampleOfBest(t)
-	base := fitBest(t, x, best(), train.Options{})
+	base := fit(t, x, best(), train.Options{})
 	for _, scale := range []float32{1.0 / 16, 256, 300} {
 		scaled := &vectors.Dense{Words: x.Words, Dim: x.Dim, Data: slices.Clone(x.Data)}
 		for i := range scaled.Data {
 			scaled.Data[i] *= scale
 		}
-		m := fitBest(t, scaled, best(), train.Options{})
+		m := fit(t, scaled, best(), train.Options{})
 		if scale != 300 {
 			if !slices.Equal(m.Codes.Index, base.Codes.Index) || !slices.Equal(m.Codes.Value, base.Codes.Value) {
 				t.Errorf("scaled by %v, the vectors have other codes", scale)
@@ -252,7 +214,7 @@ func TestLearnRefuses(t *testing.T) {
 // other rows and seed; without, it has not.
 func TestLike(t *testing.T) {
 	x := sampleOfBest(t)
-	first := fitBest(t, x, best(), train.Options{})
+	first := fit(t, x, best(), train.Options{})
 	fewer := &vectors.Dense{Words: x.Words[70:], Dim: x.Dim, Data: x.Data[70*x.Dim:]}
 	h := best()
 	h.Seed, h.Atoms, h.TrainWords = 2, 0, 0
@@ -268,12 +230,12 @@ func TestLike(t *testing.T) {
 	for i := range like.Atoms {
 		like.Atoms[i] *= 7
 	}
-	m := fitBest(t, fewer, h, train.Options{Like: &like})
+	m := fit(t, fewer, h, train.Options{Like: &like})
 	if mean := same(m); mean < 0.9 || m.Info.Training.Recipe.(model.Best).Like == "" {
 		t.Errorf("mean cosine %v, hyperparameters %+v", mean, m.Info.Training.Recipe)
 	}
 	h.Atoms = best().Atoms
-	if mean := same(fitBest(t, fewer, h, train.Options{})); mean > 0.5 {
+	if mean := same(fit(t, fewer, h, train.Options{})); mean > 0.5 {
 		t.Errorf("mean cosine %v without: a poor test", mean)
 	}
 	for _, d := range []model.Dictionary{
@@ -326,7 +288,7 @@ func TestPlantedAtoms(t *testing.T) {
 	}
 	h := train.Best()
 	h.Atoms, h.Nonzeros, h.Epochs = atoms, active, 20
-	m := fitBest(t, x, h, train.Options{})
+	m := fit(t, x, h, train.Options{})
 	found := 0
 	for _, d := range planted {
 		if slices.ContainsFunc(learned(m), func(atom []float64) bool { return math.Abs(floats.Dot(unit(atom), d)) > 0.9 }) {
@@ -401,7 +363,7 @@ func interrupted(t *testing.T, x *vectors.Dense, h model.Recipe, after int) (dir
 // A resumed training has the bits of one that never stopped, also after the last epoch of a learner,
 // when only codes are left to be made.
 func TestResume(t *testing.T) {
-	words, words700, three := sample(t, short), sampleOfBest(t), best()
+	words, words700, three := sample(t, 200, short), sampleOfBest(t), best()
 	three.Epochs = 3
 	for _, c := range []struct {
 		x     *vectors.Dense
@@ -433,7 +395,7 @@ func TestResume(t *testing.T) {
 
 // A training resumes from a checkpoint of the same rows and recipe only.
 func TestResumeRefuses(t *testing.T) {
-	x, base := sample(t, short), samplePaper()
+	x, base := sample(t, 200, short), samplePaper()
 	o := train.Options{Checkpoint: &train.Checkpoint{Dir: interrupted(t, x, base, 2), Resume: true}}
 	refused := func(name string, x *vectors.Dense, h model.Recipe, want string) {
 		t.Helper()
@@ -443,15 +405,13 @@ func TestResumeRefuses(t *testing.T) {
 		}
 	}
 	refused("recipe", x, best(), "recipe: paper then, best now")
-	for name, c := range changesOfPaper {
-		h := base
-		c.change(&h)
+	for name, h := range changedPapers {
 		refused(name, x, h, "")
 	}
-	other := sample(t, short)
+	other := sample(t, 200, short)
 	other.Words[3] = "another"
 	refused("words", other, base, "the words are others")
-	refused("vectors", sample(t, -short), base, "the vectors are others")
+	refused("vectors", sample(t, 200, -short), base, "the vectors are others")
 }
 
 // pseudoHuber is 4(√(1+r²/4) − 1), a loss of the calling program.
@@ -484,7 +444,7 @@ func TestMetricsOfModel(t *testing.T) {
 		}},
 		{func(h *model.Paper) { h.Loss = "pseudo-Huber" }, pseudoHuber, func(r float64) float64 { return 4 * (math.Sqrt(1+r*r/4) - 1) }},
 	} {
-		x, h := sample(t, 1), samplePaper()
+		x, h := sample(t, 200, 1), samplePaper()
 		h.Lambda = 0.1
 		c.change(&h)
 		m, err := train.Fit(t.Context(), x, h, cpu.Device{}, train.Options{Loss: c.loss})

@@ -198,20 +198,6 @@ func TestDiverged(t *testing.T) {
 	}
 }
 
-// What a model says of its input is what the source says; its defaults depend on the
-// vectors.
-func TestProvenance(t *testing.T) {
-	h := Paper()
-	m, err := Fit(t.Context(), words(2), h, &script{}, Options{})
-	if err != nil || m.Info.Encoding.Input != (model.Input{Words: 2, Dim: 2}) || m.Info.Training.Recipe.Base().Atoms != 20 || m.Info.Training.Recipe.Base().Epochs != 20 {
-		t.Errorf("got %+v, error %v", m, err)
-	}
-	m, err = Fit(t.Context(), words(2), h, &script{}, Options{Source: &vectors.Source{Name: "in", SHA256: "1", WordsSHA256: "2"}})
-	if err != nil || m.Info.Encoding.Input != (model.Input{Name: "in", SHA256: "1", Words: 2, Dim: 2, WordsSHA256: "2"}) {
-		t.Errorf("got %+v, error %v", m, err)
-	}
-}
-
 // The vectors are the caller's: what is trained, less the mean, is a copy of them.
 func TestCentredCopy(t *testing.T) {
 	x, h, s := words(3), six(1), &script{}
