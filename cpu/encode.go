@@ -237,16 +237,16 @@ func (e *encoder) decode(l *encodeLane, rows int) {
 func (e *encoder) keepLargest(l *encodeLane, rows int) {
 	for i := range rows {
 		index, value := l.codes.index[i], l.codes.value[i]
-		most := e.options.Nonzeros
-		if len(value) <= most {
+		limit := e.options.Nonzeros
+		if len(value) <= limit {
 			continue
 		}
 		l.magnitudes = simd.Sized(l.magnitudes, len(value))
 		simd.Abs(l.magnitudes, value)
 		slices.Sort(l.magnitudes)
-		least := l.magnitudes[len(value)-most]
-		equal := most // of those that are as large as the least
-		for _, m := range l.magnitudes[len(value)-most:] {
+		least := l.magnitudes[len(value)-limit]
+		equal := limit // of those that are as large as the least
+		for _, m := range l.magnitudes[len(value)-limit:] {
 			if m > least {
 				equal--
 			}
@@ -269,16 +269,16 @@ func (e *encoder) keepLargest(l *encodeLane, rows int) {
 // polish runs the steps without shrinkage on the support of each code. Rows of b and a hold the values of
 // the support.
 func (e *encoder) polish(l *encodeLane, rows int) {
-	most := 0
+	longest := 0
 	for i := range rows {
 		value := l.codes.value[i]
 		copy(l.b.Row(i), value)
 		copy(l.a.Row(i), value)
-		most = max(most, len(value))
+		longest = max(longest, len(value))
 		l.momentum[i], l.against[i] = 0, 0
 	}
-	l.dots.Resize(rows, most)
-	l.spareIndex, l.spareValue = simd.Sized(l.spareIndex, most+simd.Width), simd.Sized(l.spareValue, most+simd.Width)
+	l.dots.Resize(rows, longest)
+	l.spareIndex, l.spareValue = simd.Sized(l.spareIndex, longest+simd.Width), simd.Sized(l.spareValue, longest+simd.Width)
 	e.advance(l, rows, 0) // residuals of the codes as they are
 	for _, momentum := range backend.FISTA(0, backend.PolishSteps) {
 		e.correlateSupport(l, rows)

@@ -127,17 +127,13 @@ func (p gapTerms) relative() float64 {
 
 // largest returns the largest product, or magnitude of one if codes may be negative.
 func largest[F float32 | float64](c []F, nonnegative bool) float64 {
-	var most F
-	if nonnegative {
-		for _, x := range c {
-			most = max(most, x)
-		}
-	} else {
-		for _, x := range c {
-			most = max(most, x, -x)
+	var result F
+	for _, x := range c {
+		if result = max(result, x); !nonnegative {
+			result = max(result, -x)
 		}
 	}
-	return float64(most)
+	return float64(result)
 }
 
 // descend lowers the objective of row i on a working set until the gap is small enough. Correlations are

@@ -25,28 +25,15 @@
 // become a CUDA graph. The .cu files document the kernels. abi.cuh declares their arguments for C++ and,
 // through "go generate", for Go; launch.go computes their grids.
 //
-// Encoders have kernels of their own, for some thousands of rows at a time:
-//
-//	fista             a step of all codes, in the epilogue of the product
-//	fista_residuals   the residuals of decoded codes, with momentum
-//	keep_largest      the largest of each row's codes
-//	row_scales        scales of rows for codes in halves; to_halves converts atoms
-//
-// So do learners, which move the dictionary of an encoder in device memory:
-//
-//	remember          sums of products of codes, with codes and with rows
-//	forces            on each atom: of the other atoms, the rows and its anchor
-//	move_atoms        moves a block of atoms, one after the other; move_wide_atoms long ones
-//	power             ‖D‖₂², which determines the step size
-//	gather            a batch of the rows, which are on the device if they fit
+// Encoders and learners have kernels of their own (encode.cu, learner.cu), for some thousands of rows at a
+// time. A learner moves the dictionary of its encoder in device memory.
 //
 // # Sums
 //
-// Products have TF32 factors, factors in two TF32 parts, or float16 factors, added in float32. Codes in
-// float16 are stored as such; D and the row machine's vectors have copies in float16. scales.go and
-// encoder_halves.go document their scales. Sums over rows are float64. Nothing is added atomically, and no
-// order depends on the device or on how words are split: a training gives the same bits on every run, and a
-// row the same code among any other rows.
+// Products have TF32 factors, factors in two TF32 parts, or float16 factors, added in float32; scales.go and
+// encoder_halves.go document the scales of float16. Sums over rows are float64. Nothing is added atomically,
+// and no order depends on the device or on how words are split: a training gives the same bits on every run,
+// and a row the same code among any other rows.
 //
 // # Tests
 //

@@ -5,13 +5,11 @@ import (
 	"math/bits"
 )
 
-// Training starts from random numbers that are computed from where they go, not
-// from what was drawn before (Philox 4×32-10; Salmon et al., Parallel Random
-// Numbers: As Easy as 1, 2, 3, SC 2011). The first epoch's dense codes can so be
-// drawn whenever they are needed instead of being stored, and every device and
-// any number of workers start from the same numbers.
+// Random numbers are computed from their place, not from those drawn before (Philox 4×32-10; Salmon et al.,
+// Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011). The dense codes of the first epoch are drawn whenever
+// they are needed instead of being stored, and every device starts from the same numbers.
 
-// Streams keep numbers for different purposes apart.
+// Streams separate numbers for different purposes.
 const (
 	dictionaryStream = 0
 	codeStream       = 1
@@ -28,25 +26,22 @@ func randomDictionary(seed uint64, atoms, dim int) []float32 {
 	return d
 }
 
-// InitialCode sets code, of length K, to that of the given word before
-// training: uniform in ±0.6/√(K+1), dense. It seeds the dictionary.
+// InitialCode sets code, of length K, to the initial code of a word: uniform in ±0.6/√(K+1), dense.
 func InitialCode(code []float32, seed uint64, word int) {
 	uniform(code, InitialCodeScale(len(code)), seed, codeStream, uint64(word))
 }
 
-// InitialCodeScale returns the bound of the numbers in an [InitialCode] of K
-// atoms.
+// InitialCodeScale returns the bound of the numbers of an [InitialCode].
 func InitialCodeScale(atoms int) float64 { return 0.6 / math.Sqrt(float64(atoms+1)) }
 
-// RandomDirection sets direction to the k-th that atoms start from where there are too few
-// words: uniform in ±1.
+// RandomDirection sets direction to the k-th initial atom if there are too few words: uniform in ±1.
 func RandomDirection(direction []float32, seed uint64, k int) {
 	uniform(direction, 1, seed, wordStream, uint64(k))
 }
 
-// uniform fills row of a stream's matrix. Numbers 4i to 4i+3 of the row are the
-// block with the counter (i, stream, row, row>>32) under the key seed, each
-// mapped to the middle of one of 2²⁴ equal intervals of (−scale, scale).
+// uniform fills a row of a stream's matrix. Numbers 4i to 4i+3 of the row are the block with the counter
+// (i, stream, row, row>>32) under the key seed, each mapped to the middle of one of 2²⁴ equal intervals of
+// (−scale, scale).
 func uniform(dst []float32, scale float64, seed uint64, stream uint32, row uint64) {
 	const intervals = 1 << 24
 	for i := 0; i < len(dst); i += 4 {
