@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"overcomplete/cpu"
+	"overcomplete/internal/backend"
 	"overcomplete/internal/lab/figure"
 	"overcomplete/internal/table"
 	"overcomplete/train"
@@ -136,3 +137,6 @@ func (g *growth) panel() figure.Panel {
 	}
 	return figure.Panel{Title: "ms per epoch: " + g.String(), XLabel: g.over, Lines: []figure.Line{measured, fitted}}
 }
+
+// seconds returns the seconds of both passes of an epoch.
+func seconds(s backend.Sums) float64 { return s.DictionarySeconds + s.CodeSeconds }

@@ -40,9 +40,6 @@ func (t recorded) Epoch(ctx context.Context, epoch, batch int) (backend.Sums, er
 	return sums, err
 }
 
-// seconds returns the seconds of both passes of an epoch.
-func seconds(s backend.Sums) float64 { return s.DictionarySeconds + s.CodeSeconds }
-
 func median(x []float64) float64 {
 	x = slices.Sorted(slices.Values(x))
 	return x[len(x)/2]

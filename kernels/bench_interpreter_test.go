@@ -13,9 +13,6 @@ import (
 	"overcomplete/internal/testonly/interpreter"
 )
 
-// emulated is whether tests run on the emulated driver.
-const emulated = false
-
 // bench is an interpreter of PTX for tests of single kernels.
 type bench struct {
 	*interpreter.Machine
