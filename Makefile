@@ -165,8 +165,12 @@ need = command -v $(1) >/dev/null || { echo "make $@: $(1) is missing: install i
 # The README's command that starts with go $(1).
 readme = $(or $(shell sed -n 's/^    \(go $(1) .*\)/\1/p' README.md | head -1),$(error README.md lacks its command "go $(1) …"))
 
-lint: $(cuda_h) build/staticcheck ## formatting, modules, go vet, staticcheck; in full for all build tags
+# The library exports at most this many identifiers.
+surface = 300
+
+lint: $(cuda_h) build/staticcheck ## formatting, exported surface, modules, go vet, staticcheck; in full for all build tags
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted"; exit 1; }
+	.ci/lines $(surface) | tail -1
 	go mod verify
 	go mod tidy -diff
 	go vet ./... ./testdata
