@@ -6,20 +6,17 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"overcomplete/cpu"
 	"overcomplete/encode"
 	"overcomplete/internal/testonly/clitest"
 	"overcomplete/internal/testonly/encodetest"
 	"overcomplete/interpret"
 	"overcomplete/model"
-	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
@@ -332,202 +329,6 @@ func TestEncodeRefuses(t *testing.T) {
 		{"merge s1 s2 --output=", []string{"-o is empty"}},
 	} {
 		checkRefused(t, dir, tt.args, tt.want, before)
-	}
-}
-
-// The recipe best, which is the default, is what train.Fit makes of the same flags.
-func TestRecipeBest(t *testing.T) {
-	t.Parallel()
-	dir, d := clitest.Sample(t)
-	for _, c := range []struct {
-		flags  string
-		change func(h *model.Best)
-	}{
-		{"", func(*model.Best) {}},
-		{"--method B --sparsity 0.8 --lambda 0.1 -k 20 --epochs 4 --dictionary-steps 3 --seed 5", func(h *model.Best) {
-			h.Method, h.Nonzeros, h.Lambda, h.Atoms, h.Epochs, h.DictionarySteps, h.Seed = "B", 4, 0.1, 20, 4, 3, 5
-		}},
-		{"--factor 3", func(h *model.Best) { h.Atoms = 24 }},
-	} {
-		stdout, _ := dir.MustRun(t, "train in.txt -o best --force "+c.flags)
-		h := train.Best()
-		c.change(&h)
-		want, err := train.Fit(t.Context(), d, h, cpu.Device{}, train.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := dir.Model(t, "best")
-		if got.Info.Training.Recipe != want.Info.Training.Recipe || !reflect.DeepEqual(got.Codes, want.Codes) || !reflect.DeepEqual(got.Dictionary, want.Dictionary) {
-			t.Errorf("%q: %+v, want %+v", c.flags, got.Info.Training.Recipe, want.Info.Training.Recipe)
-		}
-		if line := fmt.Sprintf("error          %.4f\n", got.Info.Encoding.Error); !strings.Contains(stdout, line) {
-			t.Errorf("no %q in\n%s", line, stdout)
-		}
-	}
-}
-
-// --train-words names the first rows, or a sample.
-func TestTrainWords(t *testing.T) {
-	t.Parallel()
-	dir, d := clitest.Sample(t)
-	for _, tt := range []struct {
-		which, printed string
-		words          int
-		order          model.Order
-	}{
-		{"40", "learned from   the first 40 words\n", 40, model.Frequency},
-		{"first:40", "learned from   the first 40 words\n", 40, model.Frequency},
-		{"random:40", "learned from   a random 40 words\n", 40, model.None},
-		{"all", "", 60, model.None}, // as names with digits have none
-		{"1000", "", 60, model.Frequency},
-	} {
-		stdout, _ := dir.MustRun(t, "train in.txt -o model --force -k 20 --sparsity 0.8 --train-words "+tt.which)
-		m := dir.Model(t, "model")
-		h := m.Info.Training.Recipe.(model.Best)
-		if !strings.Contains(stdout, tt.printed) || h.TrainWords != tt.words || h.Order != tt.order || !slices.Equal(m.Codes.Words, d.Words) {
-			t.Errorf("%s: %+v\n%s", tt.which, h, stdout)
-		}
-	}
-}
-
-// Repeated words and rows of zeros are the same in both readings, wherever they are.
-func TestTrainWordsOddRows(t *testing.T) {
-	t.Parallel()
-	dir, d := clitest.Sample(t)
-	odd := string(clitest.Text(d)) + "word3 1 2 3 4 5 6 7 8\nzero 0 0 0 0 0 0 0 0\nword55 8 7 6 5 4 3 2 1\n"
-	dir.Write(t, "odd.txt", []byte(odd))
-	const line = "train odd.txt --force -k 20 --sparsity 0.8 -o "
-	for _, which := range []string{"40", "random:40"} {
-		_, stderr := dir.MustRun(t, line+"model --train-words "+which)
-		for _, warning := range []string{"duplicate words, the first of each kept: 2", `rows of zeros: 1 ("zero")`} {
-			if n := strings.Count(stderr, "odd.txt: "+warning); n != 1 {
-				t.Errorf("%s: %d times %s in\n%s", which, n, warning, stderr)
-			}
-		}
-		if words := dir.Model(t, "model").Codes.Words; !slices.Equal(words, append(slices.Clone(d.Words), "zero")) {
-			t.Errorf("%s: words %v", which, words)
-		}
-	}
-}
-
-// What teaches in part is judged as what teaches in whole, from a file, which is read twice,
-// and from a pipe, which can be read once.
-func TestTrainWordsFromPipes(t *testing.T) {
-	t.Parallel()
-	dir, d := clitest.Sample(t)
-	const flags = " --train-words 40 -k 20 --sparsity 0.8 --force -o "
-	run := func(args string) (code int, stderr string) {
-		t.Helper()
-		if !strings.Contains(args, "pipe") {
-			code, _, stderr = dir.Run(t, args)
-			return code, stderr
-		}
-		cmd := exec.Command("sh", "-c", `mkfifo pipe; cat in.txt >pipe & "$0" "$@"; code=$?; rm pipe; exit $code`)
-		program := dir.Command(strings.Fields(args)...)
-		cmd.Args = append(cmd.Args, program.Args...)
-		cmd.Args[3] = program.Path
-		cmd.Dir, cmd.Env = program.Dir, program.Env
-		code, _, stderr = clitest.Output(t, cmd)
-		return code, stderr
-	}
-	for _, from := range []string{"in.txt", "pipe"} {
-		if code, stderr := run("train " + from + flags + "model"); code != 0 || !slices.Equal(dir.Model(t, "model").Codes.Words, d.Words) {
-			t.Errorf("%s: exit code %d, %s", from, code, stderr)
-		}
-		if code, stderr := run("train " + from + flags + "zeros --lambda 50"); code != 1 || !strings.Contains(stderr, "all codes are zero") {
-			t.Errorf("%s: exit code %d, %s", from, code, stderr)
-		}
-		if _, err := os.Stat(dir.Path("zeros")); err == nil {
-			t.Errorf("%s: a model of zeros was saved", from)
-		}
-		if code, stderr := run("train " + from + flags + "sparse --lambda 1"); code != 0 || !strings.Contains(stderr, "a smaller λ") {
-			t.Errorf("%s: exit code %d, %s", from, code, stderr)
-		}
-	}
-}
-
-// With --like a model has the dimensions of another, and their labels.
-func TestTrainLike(t *testing.T) {
-	t.Parallel()
-	dir, d := clitest.Sample(t)
-	dir.MustRun(t, "train in.txt -o old -k 20 --sparsity 0.8")
-	dir.Write(t, "labels.tsv", []byte("dimension\tlabel\n7\tseven\n"))
-	dir.MustRun(t, "labels old --import labels.tsv")
-	dir.Write(t, "fewer.txt", clitest.Text(&vectors.Dense{Words: d.Words[6:], Dim: d.Dim, Data: d.Data[6*d.Dim:]}))
-	for _, flags := range []string{"", " -k 20 --train-words 30"} {
-		os.RemoveAll(dir.Path("new"))
-		dir.MustRun(t, "train fewer.txt -o new --like old --seed 2 --sparsity 0.8"+flags)
-		stdout, _ := dir.MustRun(t, "compare old new --json")
-		var got struct {
-			Matches []interpret.Match
-			Mean    float64 `json:"mean_cosine"`
-		}
-		if err := json.Unmarshal([]byte(stdout), &got); err != nil {
-			t.Fatal(err)
-		}
-		for k, m := range got.Matches {
-			if m.Dimension != k {
-				t.Errorf("%q: dimension %d is %d in the new model", flags, k, m.Dimension)
-			}
-		}
-		if stdout, _ := dir.MustRun(t, "labels new"); got.Mean < 0.8 || !strings.Contains(stdout, "7\tseven\t") {
-			t.Errorf("%q: mean cosine %v; labels\n%s", flags, got.Mean, stdout)
-		}
-	}
-	dir.MustRun(t, "train in.txt -o plain -k 20 --sparsity 0.8")
-	dir.Write(t, "wide.txt", clitest.Text(clitest.Vectors(60, 9)))
-	before := dir.Tree(t)
-	for args, want := range map[string]string{
-		"train in.txt -o model --like old -k 21":      "old has 20 dimensions",
-		"train in.txt -o model --like old --factor 2": "old has 20 dimensions",
-		"train wide.txt -o model --like old":          "wide.txt: vectors of length 9, and the atoms to be like have 8",
-		"train in.txt -o model --like nothing":        "nothing: no such file",
-		"train in.txt -o model --like in.txt":         "in.txt: ",
-	} {
-		checkRefused(t, dir, args, []string{want}, before)
-	}
-}
-
-// Where the second reading fails or is interrupted, the dictionary is kept.
-func TestTrainWordsFails(t *testing.T) {
-	t.Parallel()
-	dir, d := clitest.Sample(t)
-	const line = "train bad.txt --train-words 40 -k 20 --sparsity 0.8 -o "
-	const kept = "model has the dictionary, with which encode makes codes\n"
-	const bad = 50
-	dir.Write(t, "bad.txt", clitest.Text(d))
-	dir.MustRun(t, line+"whole")
-	good := slices.Clone(d.Row(bad))
-	d.Row(bad)[0] = 1e38 // whose square single precision can't hold
-	dir.Write(t, "bad.txt", clitest.Text(d))
-	code, stdout, stderr := dir.Run(t, line+"model")
-	if row := fmt.Sprintf("bad.txt: row %d: ", bad+1); code != exitUsage || stdout != "" || !strings.Contains(stderr, row) || !strings.HasSuffix(stderr, kept) {
-		t.Fatalf("exit code %d, %s", code, stderr)
-	}
-	copy(d.Row(bad), good)
-	dir.Write(t, "bad.txt", clitest.Text(d))
-	dir.MustRun(t, "encode model bad.txt -o encoded")
-	if !reflect.DeepEqual(dir.Model(t, "encoded").Codes, dir.Model(t, "whole").Codes) {
-		t.Error("encode makes other codes with what was kept")
-	}
-	for _, line := range []string{line, "train bad.txt --train-words all -k 20 --sparsity 0.8 -o "} {
-		os.RemoveAll(dir.Path("model"))
-		encoding := func(flags string) (stderr string) {
-			code, _, stderr := clitest.Output(t, interruptedAt(dir.Command(strings.Fields(line+"model"+flags)...), 1, "encoding on the CPU"))
-			if code != exitInterrupted {
-				t.Errorf("%s: exit code %d", line, code)
-			}
-			return stderr
-		}
-		if stderr := encoding(""); !strings.HasSuffix(stderr, "interrupted; "+kept) {
-			t.Error(stderr)
-		}
-		dir.MustRun(t, line+"model --force")
-		before := dir.Tree(t)
-		if stderr := encoding(" --force --seed 2"); !strings.Contains(stderr, "model is as it was") {
-			t.Error(stderr)
-		}
-		dir.Unchanged(t, before)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"overcomplete/internal/testonly/clitest"
+	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -209,6 +211,170 @@ func TestTrainDiverges(t *testing.T) {
 	code, _, stderr := dir.Run(t, "paper train large.txt -o model --quiet --float16")
 	if code != exitFailed || !strings.Contains(stderr, "diverged") || !strings.Contains(stderr, "norm near 3") {
 		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// Flags are hyperparameters, and a pipe gives the model of a file.
+func TestTrainBest(t *testing.T) {
+	t.Parallel()
+	dir, d := clitest.Sample(t)
+	for flags, change := range map[string]func(h *model.Best){
+		"": func(*model.Best) {},
+		"--method B --sparsity 0.8 --lambda 0.1 -k 20 --epochs 4 --dictionary-steps 3 --seed 5": func(h *model.Best) {
+			h.Method, h.Nonzeros, h.Lambda, h.Atoms, h.Epochs, h.DictionarySteps, h.Seed = "B", 4, 0.1, 20, 4, 3, 5
+		},
+		"--factor 3 --anchor 0":         func(h *model.Best) { h.Atoms, h.Anchor = 24, 0 },
+		"--train-words 40 --nonzeros 3": func(h *model.Best) { h.TrainWords, h.Order, h.Nonzeros = 40, model.Frequency, 3 },
+	} {
+		dir.MustRun(t, "train in.txt -o file --force "+flags)
+		h := train.Best()
+		change(&h)
+		if got, want := dir.Model(t, "file").Info.Training.Recipe, train.Settled(h, d); got != want {
+			t.Errorf("%q: %+v, want %+v", flags, got, want)
+		}
+		cmd := dir.Command(strings.Fields("train - -o pipe --force " + flags)...)
+		cmd.Stdin = bytes.NewReader(clitest.Text(d))
+		if code, _, stderr := clitest.Output(t, cmd); code != 0 || dir.Learned(t, "pipe") != dir.Learned(t, "file") {
+			t.Errorf("%q: exit code %d, or another model from a pipe: %s", flags, code, stderr)
+		}
+	}
+	for _, rows := range []string{"40", "all"} { // read twice, and once
+		code, _, stderr := dir.Run(t, "train in.txt -o zeros --lambda 50 --train-words "+rows)
+		if code != exitFailed || !strings.Contains(stderr, "all codes are zero") || slices.Contains(dir.Names(t), "zeros") {
+			t.Errorf("%s: exit code %d, %s", rows, code, stderr)
+		}
+		if _, stderr := dir.MustRun(t, "train in.txt -o sparse --force --lambda 1 -k 20 --sparsity 0.8 --train-words "+rows); !strings.Contains(stderr, "a smaller λ") {
+			t.Errorf("%s: %s", rows, stderr)
+		}
+	}
+}
+
+// --train-words names the first rows, or a sample.
+func TestTrainWords(t *testing.T) {
+	t.Parallel()
+	dir, d := clitest.Sample(t)
+	for _, tt := range []struct {
+		which, printed string
+		words          int
+		order          model.Order
+	}{
+		{"40", "learned from   the first 40 words\n", 40, model.Frequency},
+		{"first:40", "learned from   the first 40 words\n", 40, model.Frequency},
+		{"random:40", "learned from   a random 40 words\n", 40, model.None},
+		{"all", "", 60, model.None}, // as names with digits have none
+		{"1000", "", 60, model.Frequency},
+	} {
+		stdout, _ := dir.MustRun(t, "train in.txt -o model --force -k 20 --sparsity 0.8 --train-words "+tt.which)
+		m := dir.Model(t, "model")
+		h := m.Info.Training.Recipe.(model.Best)
+		if !strings.Contains(stdout, tt.printed) || h.TrainWords != tt.words || h.Order != tt.order || !slices.Equal(m.Codes.Words, d.Words) {
+			t.Errorf("%s: %+v\n%s", tt.which, h, stdout)
+		}
+	}
+}
+
+// Repeated words and rows of zeros are the same in both readings, wherever they are.
+func TestTrainWordsOddRows(t *testing.T) {
+	t.Parallel()
+	dir, d := clitest.Sample(t)
+	odd := string(clitest.Text(d)) + "word3 1 2 3 4 5 6 7 8\nzero 0 0 0 0 0 0 0 0\nword55 8 7 6 5 4 3 2 1\n"
+	dir.Write(t, "odd.txt", []byte(odd))
+	const line = "train odd.txt --force -k 20 --sparsity 0.8 -o "
+	for _, which := range []string{"40", "random:40"} {
+		_, stderr := dir.MustRun(t, line+"model --train-words "+which)
+		for _, warning := range []string{"duplicate words, the first of each kept: 2", `rows of zeros: 1 ("zero")`} {
+			if n := strings.Count(stderr, "odd.txt: "+warning); n != 1 {
+				t.Errorf("%s: %d times %s in\n%s", which, n, warning, stderr)
+			}
+		}
+		if words := dir.Model(t, "model").Codes.Words; !slices.Equal(words, append(slices.Clone(d.Words), "zero")) {
+			t.Errorf("%s: words %v", which, words)
+		}
+	}
+}
+
+// With --like a model has the dimensions of another, and their labels.
+func TestTrainLike(t *testing.T) {
+	t.Parallel()
+	dir, d := clitest.Sample(t)
+	dir.MustRun(t, "train in.txt -o old -k 20 --sparsity 0.8")
+	dir.Write(t, "labels.tsv", []byte("dimension\tlabel\n7\tseven\n"))
+	dir.MustRun(t, "labels old --import labels.tsv")
+	dir.Write(t, "fewer.txt", clitest.Text(&vectors.Dense{Words: d.Words[6:], Dim: d.Dim, Data: d.Data[6*d.Dim:]}))
+	for _, flags := range []string{"", " -k 20 --train-words 30"} {
+		os.RemoveAll(dir.Path("new"))
+		dir.MustRun(t, "train fewer.txt -o new --like old --seed 2 --sparsity 0.8"+flags)
+		stdout, _ := dir.MustRun(t, "compare old new --json")
+		var got struct {
+			Matches []interpret.Match
+			Mean    float64 `json:"mean_cosine"`
+		}
+		if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+			t.Fatal(err)
+		}
+		for k, m := range got.Matches {
+			if m.Dimension != k {
+				t.Errorf("%q: dimension %d is %d in the new model", flags, k, m.Dimension)
+			}
+		}
+		if stdout, _ := dir.MustRun(t, "labels new"); got.Mean < 0.8 || !strings.Contains(stdout, "7\tseven\t") {
+			t.Errorf("%q: mean cosine %v; labels\n%s", flags, got.Mean, stdout)
+		}
+	}
+	dir.MustRun(t, "train in.txt -o plain -k 20 --sparsity 0.8")
+	dir.Write(t, "wide.txt", clitest.Text(clitest.Vectors(60, 9)))
+	before := dir.Tree(t)
+	for args, want := range map[string]string{
+		"train in.txt -o model --like old -k 21":      "old has 20 dimensions",
+		"train in.txt -o model --like old --factor 2": "old has 20 dimensions",
+		"train wide.txt -o model --like old":          "wide.txt: vectors of length 9, and the atoms to be like have 8",
+		"train in.txt -o model --like nothing":        "nothing: no such file",
+		"train in.txt -o model --like in.txt":         "in.txt: ",
+	} {
+		checkRefused(t, dir, args, []string{want}, before)
+	}
+}
+
+// Where the second reading fails or is interrupted, the dictionary is kept.
+func TestTrainWordsFails(t *testing.T) {
+	t.Parallel()
+	dir, d := clitest.Sample(t)
+	const line = "train bad.txt --train-words 40 -k 20 --sparsity 0.8 -o "
+	const kept = "model has the dictionary, with which encode makes codes\n"
+	const bad = 50
+	dir.Write(t, "bad.txt", clitest.Text(d))
+	dir.MustRun(t, line+"whole")
+	good := slices.Clone(d.Row(bad))
+	d.Row(bad)[0] = 1e38 // whose square single precision can't hold
+	dir.Write(t, "bad.txt", clitest.Text(d))
+	code, stdout, stderr := dir.Run(t, line+"model")
+	if row := fmt.Sprintf("bad.txt: row %d: ", bad+1); code != exitUsage || stdout != "" || !strings.Contains(stderr, row) || !strings.HasSuffix(stderr, kept) {
+		t.Fatalf("exit code %d, %s", code, stderr)
+	}
+	copy(d.Row(bad), good)
+	dir.Write(t, "bad.txt", clitest.Text(d))
+	dir.MustRun(t, "encode model bad.txt -o encoded")
+	if !reflect.DeepEqual(dir.Model(t, "encoded").Codes, dir.Model(t, "whole").Codes) {
+		t.Error("encode makes other codes with what was kept")
+	}
+	for _, line := range []string{line, "train bad.txt --train-words all -k 20 --sparsity 0.8 -o "} {
+		os.RemoveAll(dir.Path("model"))
+		encoding := func(flags string) (stderr string) {
+			code, _, stderr := clitest.Output(t, interruptedAt(dir.Command(strings.Fields(line+"model"+flags)...), 1, "encoding on the CPU"))
+			if code != exitInterrupted {
+				t.Errorf("%s: exit code %d", line, code)
+			}
+			return stderr
+		}
+		if stderr := encoding(""); !strings.HasSuffix(stderr, "interrupted; "+kept) {
+			t.Error(stderr)
+		}
+		dir.MustRun(t, line+"model --force")
+		before := dir.Tree(t)
+		if stderr := encoding(" --force --seed 2"); !strings.Contains(stderr, "model is as it was") {
+			t.Error(stderr)
+		}
+		dir.Unchanged(t, before)
 	}
 }
 
