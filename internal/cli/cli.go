@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"os"
 	"os/signal"
 	"slices"
@@ -32,10 +33,20 @@ const (
 	exitInterrupted = 130 // as a shell reports a program that SIGINT ended
 )
 
-// usageError is bad usage, or bad input that has no type of its own.
+// usageError reports bad usage, or bad input whose error has no type of its own.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// interrupted is the error of an interrupted command that left something behind.
+type interrupted struct {
+	left string // what it left, and how to resume
+}
+
+func (e interrupted) Error() string { return "interrupted; " + e.left }
+func (e interrupted) Unwrap() error { return context.Canceled }
 
 // orNames lists names as alternatives: "a, b or c".
 func orNames(names []string) string {
@@ -43,26 +54,15 @@ func orNames(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
-// interrupted is the error of a command that can be gone on with.
-type interrupted struct {
-	left string // what is there of it, and how to go on
-}
-
-func (e interrupted) Error() string { return "interrupted; " + e.left }
-func (e interrupted) Unwrap() error { return context.Canceled }
-
 // Main runs the command line of this process and returns its exit code.
 func Main() int {
-	// A training goes on when nobody reads its progress any more: to write is
-	// then an error like others.
+	// A training continues when nobody reads its progress: writing then returns an error.
 	signal.Ignore(syscall.SIGPIPE)
-	// What is ignored from the start, as under nohup, stays so.
+	// Signals that the parent ignores, as nohup does, stay ignored.
 	signals := slices.DeleteFunc([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored)
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	defer stop()
-	// A second signal ends the program at once, as without a handler.
+	// A second signal ends the program at once.
 	context.AfterFunc(ctx, stop)
 	return run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 }
@@ -81,7 +81,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return err
 	}
 	cmd, err := root.ExecuteContextC(ctx)
-	if err == nil && out.err != nil { // the command did not look
+	if err == nil && out.err != nil { // the command ignored it
 		started, err = true, out.err
 	}
 	switch {
@@ -98,7 +98,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		say(errs, "overcomplete: %v; see %s --help", err, cmd.CommandPath())
 		return exitUsage
 	case errors.Is(err, syscall.EPIPE):
-		return exitFailed // whoever read the results has seen enough
+		return exitFailed // the reader of the results closed the pipe
 	}
 	say(errs, "overcomplete: %v%s", err, advice(err))
 	if isUsage(err) {
@@ -107,14 +107,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitFailed
 }
 
+// refusals are errors that are the fault of the user's command or files.
+var refusals = []error{
+	train.ErrCheckpoint, train.ErrMemory, memory.ErrTooLarge, encode.ErrOverflow, encode.ErrDictionary, simd.ErrLevel,
+}
+
 // isUsage reports whether the user's command or files are at fault.
 func isUsage(err error) bool {
 	var usage usageError
 	var input *vectors.InputError
 	var output *atomicfile.OutputError
-	return errors.As(err, &usage) || errors.As(err, &input) || errors.As(err, &output) || errors.Is(err, train.ErrCheckpoint) ||
-		errors.Is(err, memory.ErrTooLarge) || errors.Is(err, encode.ErrOverflow) || errors.Is(err, encode.ErrDictionary) ||
-		errors.Is(err, train.ErrMemory) || errors.Is(err, simd.ErrLevel)
+	return errors.As(err, &usage) || errors.As(err, &input) || errors.As(err, &output) ||
+		slices.ContainsFunc(refusals, func(refusal error) bool { return errors.Is(err, refusal) })
 }
 
 func init() { cobra.EnableCommandSorting = false } // help lists commands in the order of their use
@@ -162,17 +166,15 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 	root.SetHelpCommandGroupID(program)
 	root.SetCompletionCommandGroupID(program)
 	root.SetFlagErrorFunc(flagError)
-	prepareFlags(root)
-	completeValues(root)
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
 	help.Example = "  overcomplete help train"
-	// Without this, help on what is no command is that on the program.
+	// By default, help on an unknown command is help on the program.
 	help.Args = func(_ *cobra.Command, args []string) error {
 		found, rest, err := root.Find(args)
 		return cmp.Or(err, noCommand(found, rest))
 	}
-	refuseArguments(root)
+	prepare(root)
 	return root
 }
 
@@ -192,34 +194,29 @@ func newGroup(name, short, long, example string, commands ...*cobra.Command) *co
 	return cmd
 }
 
-// prepareFlags has help list all flags in the order in which they were added, and makes those of
-// whole numbers take them as people write them: pflag takes 010 for eight, as in C.
-func prepareFlags(cmd *cobra.Command) {
-	cmd.Flags().SortFlags = false
+// prepare sets up flags, completion and messages of a command and all below it.
+func prepare(cmd *cobra.Command) {
+	cmd.Flags().SortFlags = false // help lists them in the order of their use
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if t := f.Value.Type(); t == "int" || t == "uint64" {
 			f.Value = decimal{f.Value}
 		}
 	})
+	completeValues(cmd)
+	refuseArguments(cmd)
 	for _, c := range cmd.Commands() {
-		prepareFlags(c)
+		prepare(c)
 	}
 }
 
-// A decimal is a flag of a whole number.
+// A decimal is the value of a flag for whole numbers. pflag reads 010 as eight, as in C.
 type decimal struct{ pflag.Value }
 
 // Set implements [pflag.Value].
 func (d decimal) Set(s string) error {
-	sign, digits := "", s
-	if strings.HasPrefix(s, "-") || strings.HasPrefix(s, "+") {
-		sign, digits = s[:1], s[1:]
+	n, ok := new(big.Int).SetString(s, 10)
+	if !ok {
+		return errors.New("not a whole number")
 	}
-	if digits == "" || strings.Trim(digits, "0123456789") != "" {
-		return errors.New("want a whole number")
-	}
-	if digits = strings.TrimLeft(digits, "0"); digits == "" {
-		digits = "0"
-	}
-	return d.Value.Set(sign + digits)
+	return d.Value.Set(n.String())
 }

@@ -12,8 +12,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// flagValues are the values of flags that take one of a few, or a list of these, by the flag's name, or by
-// the command's and the flag's where a command has its own.
+// flagValues lists the values of flags that take one of a few, or a list of these, by the name of the
+// flag, or by the names of command and flag.
 var flagValues = map[string][]string{
 	"method":        {"A", "B"},
 	"loss":          graph.LossNames(),
@@ -28,7 +28,7 @@ var flagValues = map[string][]string{
 	"rows":          {string(vectors.KindWords), string(vectors.KindTexts)},
 }
 
-// valuesOf returns the values that a flag of a command takes, nil of most.
+// valuesOf returns the values that a flag of a command takes, or nil.
 func valuesOf(cmd *cobra.Command, f *pflag.Flag) []string {
 	if values := flagValues[cmd.Name()+" "+f.Name]; values != nil {
 		return values
@@ -36,7 +36,7 @@ func valuesOf(cmd *cobra.Command, f *pflag.Flag) []string {
 	return flagValues[f.Name]
 }
 
-// checkValues refuses other values, but for --device, which can have a number.
+// checkValues refuses other values, except of --device, which can have a number.
 func checkValues(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		values, given := valuesOf(cmd, f), f.Value.String()
@@ -47,8 +47,8 @@ func checkValues(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// completeValues makes shells complete the values of flags, of cmd and all below it. In a
-// list, that is what follows the last comma.
+// completeValues makes shells complete the values of the flags of a command. In a list, that is what
+// follows the last comma.
 func completeValues(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		values := valuesOf(cmd, f)
@@ -67,7 +67,4 @@ func completeValues(cmd *cobra.Command) {
 			return all, cobra.ShellCompDirectiveNoFileComp
 		})
 	})
-	for _, c := range cmd.Commands() {
-		completeValues(c)
-	}
 }

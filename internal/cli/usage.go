@@ -92,25 +92,24 @@ func withUsage(cmd *cobra.Command, format string, args ...any) error {
 	return usagef("%s; usage: %s", fmt.Sprintf(format, args...), strings.TrimSuffix(cmd.UseLine(), " [flags]"))
 }
 
-// refuseArguments replaces Cobra's errors about the number of arguments, of cmd and all below it.
+// refuseArguments replaces Cobra's errors about the number of arguments of a command.
 func refuseArguments(cmd *cobra.Command) {
-	if check := cmd.Args; check != nil {
-		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			err := check(cmd, args)
-			if _, ours := errors.AsType[usageError](err); err == nil || ours {
-				return err
-			}
-			switch len(args) {
-			case 0:
-				return withUsage(cmd, "no arguments are given")
-			case 1:
-				return withUsage(cmd, "one argument is given, %.60q", args[0])
-			}
-			return withUsage(cmd, "%d arguments are given, %.60q to %.60q", len(args), args[0], args[len(args)-1])
-		}
+	check := cmd.Args
+	if check == nil {
+		return
 	}
-	for _, c := range cmd.Commands() {
-		refuseArguments(c)
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		err := check(cmd, args)
+		if _, ours := errors.AsType[usageError](err); err == nil || ours {
+			return err
+		}
+		switch len(args) {
+		case 0:
+			return withUsage(cmd, "no arguments are given")
+		case 1:
+			return withUsage(cmd, "one argument is given, %.60q", args[0])
+		}
+		return withUsage(cmd, "%d arguments are given, %.60q to %.60q", len(args), args[0], args[len(args)-1])
 	}
 }
 
