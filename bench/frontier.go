@@ -33,11 +33,14 @@ func init() {
 // A series is a way to make codes, at several sparsities.
 type series struct {
 	name     string
-	control  intrusion.Control // what replaces the learned dictionary, or ""
+	control  intrusion.Control // what replaces the learned dictionary, [dense], or ""
 	recipe   model.Recipe      // without seed and sparsity
 	settings []float64         // nonzeros, or λ of the recipe "paper"
 	color    color.Color
 }
+
+// dense stands for the dense vectors in place of codes.
+const dense intrusion.Control = "dense"
 
 // A result is what was measured of a series at a setting with a seed.
 type result struct {
@@ -136,6 +139,7 @@ func (f *frontier) series() (all []series) {
 			{"paper, words", "", words, lambdas, figure.Colors[3]},
 			{"random dictionary", intrusion.RandomDictionary, best, nonzeros, figure.Colors[5]},
 			{"word rows", intrusion.WordRows, best, nonzeros, color.Black},
+			{"X", dense, best, []float64{0}, figure.Colors[4]},
 		} {
 			c := s.recipe.Base()
 			c.Method, c.Atoms = method, atoms
@@ -153,6 +157,9 @@ func (f *frontier) series() (all []series) {
 func (f *frontier) model(ctx context.Context, s *series, setting float64, seed uint64) (*model.Model, error) {
 	c := s.recipe.Base()
 	c.Seed = seed
+	if s.control == dense {
+		return &model.Model{Info: model.Info{Encoding: new(model.Encoding)}, Codes: interpret.FromDense(f.x)}, nil
+	}
 	if s.control != "" {
 		return intrusion.Encode(ctx, f.x, s.control, c.Atoms, int(setting), c.Method, seed, cpu.Device{})
 	}

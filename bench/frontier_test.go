@@ -41,7 +41,7 @@ func TestFrontier(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := strings.Split(strings.TrimSpace(string(text)), "\n")[1:]
-	if want := 2 * (2*(2*3+2*4) + 2*3); len(rows) != want { // 5, 10 and 30 nonzeros of 60; four λ
+	if want := 2 * (2*(2*3+2*4) + 2*3 + 1); len(rows) != want { // 5, 10 and 30 nonzeros of 60; four λ
 		t.Errorf("%d rows, want %d", len(rows), want)
 	}
 	m, err := model.Open(filepath.Join(out, "B, paper, 0.5, seed 2"))
