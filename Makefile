@@ -7,14 +7,13 @@
 #	OVERCOMPLETE_PYTHON    a Python with the packages of .ci/requirements.txt
 #	OVERCOMPLETE_CHROMIUM  Chromium, or Chrome
 #	OVERCOMPLETE_AXE       axe.min.js of axe-core
-#	OVERCOMPLETE_LUCENE    lucene-core.jar of 9.12; its test requires Java 17 or later
 #	OVERCOMPLETE_DATA      a folder with published vectors and tasks
 #	OVERCOMPLETE_FUZZ_CACHE  the folder for inputs that fuzzing keeps, build/fuzz by default
 #	CUDA_HOME              a folder with include/cuda.h, of CUDA 11.8 to 13.x
 #	NVRTC                  libnvrtc.so.11.2, of CUDA 11.8
 #	PTXAS                  ptxas, of CUDA 12.9
 #
-# Tests that lack one of the first five are skipped, and say so.
+# Tests that lack one of the first four are skipped, and say so.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -41,7 +40,7 @@ comma = ,
 python := build/python/bin/python
 pip := $(python) -m pip install -q --disable-pip-version-check
 
-tools: build/python/packages build/cuda-11.8/include/cuda.h build/cuda-12.9/include/cuda.h build/cuda-13.5/include/cuda.h build/nvrtc build/ptxas build/staticcheck build/axe-core build/lucene build/wheelhouse ## install what the checks need into build/
+tools: build/python/packages build/cuda-11.8/include/cuda.h build/cuda-12.9/include/cuda.h build/cuda-13.5/include/cuda.h build/nvrtc build/ptxas build/staticcheck build/axe-core build/wheelhouse ## install what the checks need into build/
 	find . -name go.mod -not -path './build/*' -execdir go mod download \;
 	go mod tidy -diff # downloads what tests of dependencies import
 
@@ -83,13 +82,6 @@ build/wheelhouse: | $(python)
 	$(python) -m pip download -q --disable-pip-version-check --only-binary :all: -d $@.new numpy==2.4.6 scipy==1.17.1
 	mv $@.new $@
 
-# The index behind the feature fields of OpenSearch and Elasticsearch, for tests.
-build/lucene:
-	@$(call need,mvn,maven)
-	mvn -q -B dependency:copy -Dartifact=org.apache.lucene:lucene-core:9.12.3 -DoutputDirectory=$(CURDIR)/$@.new -Dmdep.stripVersion=true
-	echo 'b64a3f8098a7572034fb30085cdee01b34ec81fb0e5a31b471536af58dc6c01b  $@.new/lucene-core.jar' | sha256sum --check --quiet
-	mv $@.new $@
-
 vectors: build/vectors/glove.6B.100d.txt ## download a whole vocabulary to measure with
 
 build/vectors/glove.6B.100d.txt: bench/vocabulary.py
@@ -102,9 +94,6 @@ build/vectors/glove.6B.100d.txt: bench/vocabulary.py
 
 ifneq ($(wildcard build/axe-core),)
 export OVERCOMPLETE_AXE ?= $(CURDIR)/build/axe-core/axe.min.js
-endif
-ifneq ($(wildcard build/lucene),)
-export OVERCOMPLETE_LUCENE ?= $(CURDIR)/build/lucene/lucene-core.jar
 endif
 ifneq ($(wildcard build/python/packages),)
 export OVERCOMPLETE_PYTHON ?= $(CURDIR)/$(python)

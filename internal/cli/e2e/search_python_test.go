@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -134,78 +132,4 @@ for i in range(0, 600, 30):
     assert np.allclose([scores[p.id] for p in found], [p.score for p in found], rtol=1e-5), i
     assert [p.payload["id"] for p in found] == [str(p.id) for p in found], i
 `, "pyarrow", "qdrant_client")
-}
-
-// What rank_features of OpenSearch and Elasticsearch are made of, Lucene's FeatureField, takes the
-// features of a bulk request and finds what the products say, but for the 9 significant bits that
-// it keeps of a value.
-func TestLucene(t *testing.T) {
-	jar := os.Getenv("OVERCOMPLETE_LUCENE")
-	if jar == "" {
-		t.Skip("needs Lucene: set OVERCOMPLETE_LUCENE to the path of lucene-core.jar")
-	}
-	dir := clitest.New(t)
-	runPython(t, dir, writeTexts, "pyarrow")
-	dir.MustRun(t, "train texts.parquet -o model -k 64 --nonzeros 9 --epochs 1 --max-words 600")
-	dir.MustRun(t, "export model -o bulk.ndjson -f opensearch --normalize codes")
-	runPython(t, dir, `
-import json
-lines = open("bulk.ndjson", encoding="utf8", newline="\n").read().split("\n")[:-1]
-with open("features.tsv", "w", encoding="utf8") as out: # id, and pairs of feature and value
-    for action, document in zip(lines[::2], lines[1::2]):
-        pairs = [t for name, value in json.loads(document)["features"].items() for t in (name, repr(value))]
-        print(json.loads(action)["index"]["_id"], *pairs, sep="\t", file=out)
-`)
-	dir.Write(t, "Search.java", []byte(`
-import java.nio.file.*;
-import org.apache.lucene.document.*;
-import org.apache.lucene.index.*;
-import org.apache.lucene.search.*;
-import org.apache.lucene.store.*;
-
-class Search {
-    public static void main(String[] args) throws Exception {
-        var rows = Files.readAllLines(Path.of("features.tsv")).stream().map(line -> line.split("\t")).toList();
-        var directory = new ByteBuffersDirectory();
-        try (var writer = new IndexWriter(directory, new IndexWriterConfig(null))) {
-            for (var row : rows) {
-                var document = new Document();
-                for (int j = 1; j < row.length; j += 2)
-                    document.add(new FeatureField("features", row[j], Float.parseFloat(row[j + 1])));
-                writer.addDocument(document);
-            }
-        }
-        var searcher = new IndexSearcher(DirectoryReader.open(directory));
-        for (int i = 0; i < rows.size(); i += 30) {
-            var query = new BooleanQuery.Builder();
-            var row = rows.get(i);
-            for (int j = 1; j < row.length; j += 2)
-                query.add(FeatureField.newLinearQuery("features", row[j], Float.parseFloat(row[j + 1])), BooleanClause.Occur.SHOULD);
-            System.out.print(i);
-            for (var hit : searcher.search(query.build(), 10).scoreDocs) System.out.print(" " + hit.doc + " " + hit.score);
-            System.out.println();
-        }
-    }
-}
-`))
-	cmd := exec.Command("java", "-cp", jar, "Search.java")
-	cmd.Dir = string(dir)
-	found, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err, string(found))
-	}
-	dir.Write(t, "found.txt", found)
-	runPython(t, dir, `
-import numpy as np, scipy.sparse as sp
-a = sp.load_npz("model/codes.npz").toarray().astype("f8")
-a /= np.linalg.norm(a, axis=1, keepdims=True)
-lines = open("found.txt").read().splitlines()
-assert len(lines) == 20
-for line in lines:
-    i, *rest = line.split()
-    rows, found = np.array(rest[::2], int), np.array(rest[1::2], float)
-    scores = a @ a[int(i)]
-    assert len(rows) == 10 and np.allclose(found, np.sort(scores)[::-1][:10], rtol=2**-8), i # rows can be equal
-    assert np.allclose(found, scores[rows], rtol=2**-8), i
-`, "scipy")
 }
