@@ -139,7 +139,7 @@ func (f *frontier) series() (all []series) {
 			{"paper, words", "", words, lambdas, figure.Colors[3]},
 			{"random dictionary", intrusion.RandomDictionary, best, nonzeros, figure.Colors[5]},
 			{"word rows", intrusion.WordRows, best, nonzeros, color.Black},
-			{"X", dense, best, []float64{0}, figure.Colors[4]},
+			{"dense vectors", dense, best, []float64{0}, figure.Colors[4]},
 		} {
 			c := s.recipe.Base()
 			c.Method, c.Atoms = method, atoms

@@ -72,7 +72,7 @@ func Save(name string, columns int, panels ...Panel) error {
 			if err != nil {
 				return err
 			}
-			if l.Name != "" && !slices.Contains(named, l.Name) {
+			if l.Name != "" && shown != nil && !slices.Contains(named, l.Name) {
 				legend.Add(l.Name, shown...)
 				named = append(named, l.Name)
 				legendWidth = max(legendWidth, legend.TextStyle.Width(l.Name)+legend.ThumbnailWidth+24)
