@@ -41,21 +41,14 @@ func (f *deviceFlags) registerDevice(cmd *cobra.Command, what, precisions string
 	flags.IntVar(&f.workers, "workers", 0, "processors to use on the CPU (default all); the result does not depend on it")
 }
 
-// check refuses a GPU for work that no GPU does; unsupported says why, or is nil.
+// check refuses a GPU that can't be used. unsupported is the reason why no GPU does the work, or nil.
 func (f *deviceFlags) check(unsupported error) error {
-	_, cuda, err := f.cuda()
-	if err == nil && cuda && unsupported != nil {
-		return usagef("--device %s: %w", f.device, unsupported)
+	index, cuda, err := f.cuda()
+	if err != nil || !cuda {
+		return err
 	}
-	return err
-}
-
-// available returns an error if the GPU that was asked for can't be used.
-func (f *deviceFlags) available() error {
-	if index, cuda, _ := f.cuda(); cuda {
-		if _, err := kernels.Find(index); err != nil {
-			return usagef("--device %s: %w", f.device, err)
-		}
+	if _, err = kernels.Find(index); cmp.Or(unsupported, err) != nil {
+		return usagef("--device %s: %w", f.device, cmp.Or(unsupported, err))
 	}
 	return nil
 }

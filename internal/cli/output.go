@@ -17,18 +17,18 @@ import (
 	"overcomplete/internal/modeldir"
 )
 
-// A stream is standard output or standard error, to which commands write by an
-// [escape.Writer]. A write that nobody reads ends soon after the command is interrupted.
+// A stream is standard output or standard error. A write that nobody reads ends soon after the
+// command is interrupted.
 type stream struct {
 	ctx context.Context
 	w   io.Writer
 
 	mu      sync.Mutex
-	pending []byte // a copy, for nobody may touch what is still being written
-	err     error  // of the first write that failed; none is tried after it
+	pending []byte // copy of the bytes being written, which may go on after Write has returned
+	err     error  // of the first write that failed, after which nothing is written
 }
 
-// patience is how long an interrupted command waits for its last words to be read.
+// patience is the time that an interrupted command waits for its output to be read.
 const patience = time.Second
 
 func (s *stream) Write(p []byte) (int, error) {
@@ -38,28 +38,22 @@ func (s *stream) Write(p []byte) (int, error) {
 		return 0, s.err
 	}
 	s.pending = append(s.pending[:0], p...)
-	written := make(chan error, 1)
+	written := make(chan error, 2)
 	go func() {
 		_, err := s.w.Write(s.pending)
 		written <- err
 	}()
-	select {
-	case s.err = <-written:
-	case <-s.ctx.Done():
-		select {
-		case s.err = <-written:
-		case <-time.After(patience):
-			s.err = interrupted{"what it printed was not read to the end"}
-		}
-	}
-	if s.err != nil {
+	defer context.AfterFunc(s.ctx, func() {
+		time.Sleep(patience)
+		written <- interrupted{"what it printed was not read to the end"}
+	})()
+	if s.err = <-written; s.err != nil {
 		return 0, s.err
 	}
 	return len(p), nil
 }
 
-// raw returns what a command's output goes to as it is. It is for what is no text, or is
-// escaped already.
+// raw returns the writer below an [escape.Writer], for output that is binary or already escaped.
 func raw(w io.Writer) io.Writer {
 	if e, ok := w.(escape.Writer); ok {
 		return e.Writer
@@ -67,7 +61,7 @@ func raw(w io.Writer) io.Writer {
 	return w
 }
 
-// terminalOf returns the terminal that a command's output goes to, if that is one.
+// terminalOf returns the terminal that w writes to, if any.
 func terminalOf(w io.Writer) (*os.File, bool) {
 	w = raw(w)
 	if s, ok := w.(*stream); ok {
@@ -77,17 +71,17 @@ func terminalOf(w io.Writer) (*os.File, bool) {
 	return file, ok && term.IsTerminal(int(file.Fd()))
 }
 
-// say writes a line about a command's work, whatever is in it.
+// say writes a line, with control characters escaped.
 func say(w io.Writer, format string, args ...any) {
 	fmt.Fprintln(w, escape.Text(fmt.Sprintf(format, args...)))
 }
 
 func warn(w io.Writer, format string, args ...any) { say(w, "warning: "+format, args...) }
 
-// printJSON prints what a command found, for --json.
+// printJSON prints a command's result for --json.
 func printJSON(w io.Writer, v any) error { return escape.JSON(raw(w), v) }
 
-// addOutput adds the flags that say where to write, and whether to replace what is there.
+// addOutput adds --output, which is required, and --force.
 func addOutput(cmd *cobra.Command, output *string, what, replaced string) {
 	cmd.Flags().StringVarP(output, "output", "o", "", what)
 	addForce(cmd, replaced)
@@ -98,13 +92,13 @@ func addForce(cmd *cobra.Command, replaced string) {
 	cmd.Flags().Bool("force", false, "replace "+replaced)
 }
 
-// forced reports whether what is there may be replaced.
+// forced returns --force.
 func forced(cmd *cobra.Command) bool {
 	force, _ := cmd.Flags().GetBool("force")
 	return force
 }
 
-// writeFiles is [atomicfile.WriteFiles] where these may be.
+// writeFiles is [atomicfile.WriteFiles] outside the directories of models.
 func writeFiles(cmd *cobra.Command, paths []string, write func(files []io.Writer) error) error {
 	for _, path := range paths {
 		if modeldir.Contains(path) {
@@ -114,14 +108,13 @@ func writeFiles(cmd *cobra.Command, paths []string, write func(files []io.Writer
 	return atomicfile.WriteFiles(cmd.Context(), paths, forced(cmd), write)
 }
 
-// addJSON adds the flag that has [show] print JSON.
+// addJSON adds --json, for [show].
 func addJSON(cmd *cobra.Command, usage string) { cmd.Flags().Bool("json", false, usage) }
 
-// show prints what a command found: as JSON if that was asked for, or else the text that print
-// writes.
-func show(cmd *cobra.Command, found any, print func(b *strings.Builder)) error {
+// show prints a command's result: as JSON with --json, or else the text that print writes.
+func show(cmd *cobra.Command, result any, print func(b *strings.Builder)) error {
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-		return printJSON(cmd.OutOrStdout(), found)
+		return printJSON(cmd.OutOrStdout(), result)
 	}
 	var b strings.Builder
 	print(&b)

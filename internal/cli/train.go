@@ -144,9 +144,6 @@ func parseTrainWords(h *model.Best, flag string) error {
 func (f *trainFlags) train(cmd *cobra.Command, path string, recipe model.Recipe) error {
 	stderr := cmd.ErrOrStderr()
 	log := f.log(stderr)
-	if err := f.available(); err != nil {
-		return err
-	}
 	view := &trainView{cmd: cmd, flags: f, log: log, start: time.Now()}
 	o := train.FileOptions{
 		Options: train.Options{
