@@ -149,13 +149,11 @@ func (panel *Panel) style(p *plot.Plot) {
 		line.LineStyle = draw.LineStyle{Color: color.Gray{0x60}, Width: 0.8, Dashes: []vg.Length{1.5, 2}}
 		p.Add(line)
 	}
-	for _, a := range []struct {
-		*plot.Axis
-		log bool
-	}{{&p.X, panel.LogX}, {&p.Y, panel.LogY}} {
-		if a.log {
-			a.Scale, a.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-		}
+	if panel.LogX {
+		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	}
+	if panel.LogY {
+		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	}
 	if panel.XTicks != nil {
 		var ticks plot.ConstantTicks

@@ -41,17 +41,15 @@ func (e *Experiments) heatMap(b *strings.Builder, codes *vectors.Sparse) error {
 // these are. An empty row separates groups.
 func heatMapRows(codes *vectors.Sparse, groups [][]int) (rows []figure.Row, columns int) {
 	mean := map[int32]float64{} // over the first group, of each dimension in use
-	for n, group := range groups {
+	weight := 1 / float64(len(groups[0]))
+	for _, group := range groups {
 		for _, i := range group {
 			index, value := codes.Row(i)
 			for j, k := range index {
-				if n == 0 {
-					mean[k] += float64(value[j]) / float64(len(group))
-				} else {
-					mean[k] += 0
-				}
+				mean[k] += weight * float64(value[j])
 			}
 		}
+		weight = 0
 	}
 	order := slices.SortedFunc(maps.Keys(mean), func(a, b int32) int { return cmp.Or(cmp.Compare(mean[b], mean[a]), cmp.Compare(a, b)) })
 	column := map[int32]int{}
