@@ -76,6 +76,19 @@ func TestKeywordsOfFew(t *testing.T) {
 	if got := x.Keywords([]int{1, 3}, 3); len(got) > 0 {
 		t.Errorf("%q", got)
 	}
+	// Of 40 texts all contain rain and two contain odd, which scores less than a quarter.
+	var texts []string
+	var rows []int
+	for i := range 40 {
+		texts, rows = append(texts, "rain"), append(rows, i)
+	}
+	texts[0], texts[1] = "rain odd", "rain odd"
+	for i := range 40 {
+		texts = append(texts, fmt.Sprint("other", i))
+	}
+	if got := textIndex(texts...).Keywords(rows, 3); !slices.Equal(got, []string{"rain"}) {
+		t.Errorf("%q", got)
+	}
 	if got := x.Label(Pole{}); len(got) > 3 {
 		t.Errorf("%q", got)
 	}

@@ -115,8 +115,24 @@ func TestDimension(t *testing.T) {
 			opposite = opposite || p.Opposite
 			last = p.Correlation
 		}
-		if k < testAtoms-1 && len(got.Together) == 0 {
-			t.Errorf("dimension %d fires together with none", k)
+		positive := 0
+		for other := range testAtoms - 1 {
+			others := column(codes, other, sign)
+			same, opposite := 0, 0
+			for i := range signs {
+				if signs[i]*others[i] > 0 {
+					same++
+				} else if signs[i]*others[i] < 0 {
+					opposite++
+				}
+			}
+			c := correlation(signs, others)
+			if k < testAtoms-1 && other != k && (opposite > same && c < 0 || opposite <= same && c > 0) {
+				positive++
+			}
+		}
+		if len(got.Together) != min(positive, maxTogether) {
+			t.Errorf("dimension %d: %d dimensions fire together, want %d", k, len(got.Together), min(positive, maxTogether))
 		}
 	}
 	if !opposite {

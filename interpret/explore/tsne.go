@@ -160,12 +160,7 @@ func scale(row []link, total float64) {
 
 // fit moves and scales points into a square of the given side, and centres them.
 func fit(at [][2]float64, side float64) {
-	low, high := at[0], at[0]
-	for _, p := range at {
-		for c := range 2 {
-			low[c], high[c] = min(low[c], p[c]), max(high[c], p[c])
-		}
-	}
+	low, high := bounds(at)
 	extent := cmp.Or(max(high[0]-low[0], high[1]-low[1]), 1)
 	for i := range at {
 		for c := range 2 {
@@ -173,6 +168,17 @@ func fit(at [][2]float64, side float64) {
 			at[i][c] = side * ((at[i][c]-low[c])/extent + rest/2)
 		}
 	}
+}
+
+// bounds returns the corners of the smallest rectangle with all points.
+func bounds(at [][2]float64) (low, high [2]float64) {
+	low, high = at[0], at[0]
+	for _, p := range at {
+		for c, v := range p {
+			low[c], high[c] = min(low[c], v), max(high[c], v)
+		}
+	}
+	return low, high
 }
 
 // A quadtree divides a plane into squares with points. The first is the root.
@@ -191,12 +197,7 @@ const maxDepth = 48
 
 // build replaces the tree by that of points.
 func (t *quadtree) build(at [][2]float64) {
-	low, high := at[0], at[0]
-	for _, p := range at {
-		for c := range p {
-			low[c], high[c] = min(low[c], p[c]), max(high[c], p[c])
-		}
-	}
+	low, high := bounds(at)
 	*t = append((*t)[:0], square{middle: [2]float64{(low[0] + high[0]) / 2, (low[1] + high[1]) / 2}, side: max(high[0]-low[0], high[1]-low[1])})
 	for _, p := range at {
 		t.insert(p)
