@@ -13,7 +13,6 @@ import (
 
 	"overcomplete/internal/table"
 	"overcomplete/internal/testonly/evaltest"
-	"overcomplete/internal/testonly/realdata"
 	"overcomplete/vectors"
 )
 
@@ -262,51 +261,5 @@ func TestTable(t *testing.T) {
 				t.Errorf("no\n%s\nin\n%s", want, got)
 			}
 		}
-	}
-}
-
-// rankWithSciPy computes the tasks of word similarity from the files.
-const rankWithSciPy = `
-import gzip, json, sys
-import numpy as np
-from scipy.stats import spearmanr
-given = json.load(sys.stdin)
-vectors = {}
-for line in gzip.open(given["vectors"], "rt", encoding="utf8"):
-    word, *values = line.split(" ")
-    vectors[word] = np.array(values, float)
-def find(word):
-    return vectors.get(word, vectors.get(word.lower()))
-out = []
-for path in given["pairs"]:
-    scores, cosines = [], []
-    for line in open(path):
-        a, b, score = line.split()
-        x, y = find(a), find(b)
-        if x is not None and y is not None:
-            scores.append(float(score))
-            cosines.append(x @ y / np.sqrt((x @ x) * (y @ y)))
-    out.append([100 * spearmanr(scores, cosines).statistic, len(scores)])
-print(json.dumps(out))
-`
-
-func TestRealDataWordSimilarity(t *testing.T) {
-	path, data := realdata.Path(t, "vectors/googlenews.300d.8000.txt.gz"), realdata.Path(t, "eval")
-	x, _, err := vectors.Read(context.Background(), path, vectors.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := mustEvaluate(t, NewDense("x", x), readTasks(t, data)[:2]...)
-	want := pythonOutput[[][2]float64](t, rankWithSciPy, map[string]any{"vectors": path,
-		"pairs": []string{filepath.Join(data, "wordsim/EN-WS-353-ALL.txt"), filepath.Join(data, "wordsim/EN-SIMLEX-999.txt")}})
-	for i, r := range got {
-		// Values are float32 here: cosines that differ by 1e-7 may change places.
-		if math.Abs(float64(r.Score)-want[i][0]) > 1e-3 || r.Covered != int(want[i][1]) {
-			t.Errorf("%s: %v over %d pairs, SciPy has %v", PaperTasks()[i], r.Score, r.Covered, want[i])
-		}
-	}
-	// What others measured with these vectors.
-	if got[0].Score < 69.9 || got[0].Score > 70.3 {
-		t.Errorf("WS-353 is %v, want 70.1", got[0].Score)
 	}
 }

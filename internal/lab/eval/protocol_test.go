@@ -156,8 +156,7 @@ func TestSplits(t *testing.T) {
 	wantFold(t, "NP's fold 3", np, s.test[2], counts{"foldb": 10, "foldc": 10}, counts{"foldd": 10})
 }
 
-// The C that is chosen and the score are those of a search without any shortcut: a
-// fine fit for each C, counted on the texts that the split says.
+// The chosen C and the score are those of a search without shortcuts: a fine fit for each C.
 func TestChoiceOfC(t *testing.T) {
 	dir, x := evaltest.Write(t)
 	representation := sparsified(x)
@@ -178,7 +177,7 @@ func TestChoiceOfC(t *testing.T) {
 			}
 			return 100 * float64(right) / float64(all)
 		}
-		// The first of the highest, by folds.
+		// The smallest of equals.
 		choice := func(folds []fold) float64 {
 			best, highest := 0.0, -1.0
 			for _, c := range grid {
@@ -201,21 +200,6 @@ func TestChoiceOfC(t *testing.T) {
 	// Or else the test could not tell the two apart.
 	if other < 2 {
 		t.Errorf("the test texts would choose another C in %d tasks only", other)
-	}
-}
-
-// Where every C is as good, the smallest is chosen.
-func TestTiesGoToTheSmallerC(t *testing.T) {
-	dir := t.TempDir()
-	writeData(t, dir, "all", strings.Repeat("l\ta\nr\tb\n", 20))
-	path := filepath.Join(dir, "all")
-	task, err := ReadLabelled("ties", []string{path, path, path})
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := NewDense("x", &vectors.Dense{Words: []string{"a", "b"}, Dim: 1, Data: []float32{1, -1}})
-	if r := mustEvaluate(t, x, task)[0]; r.C != 1e-3 || r.Score != 100 {
-		t.Errorf("C = %g is chosen, with %v %%, want 0.001 with 100 %%", r.C, r.Score)
 	}
 }
 
@@ -258,35 +242,10 @@ func TestPosts(t *testing.T) {
 	}
 }
 
-// What editors do to files.
-func TestBlankLinesAndByteOrderMarks(t *testing.T) {
-	dir, x := evaltest.Write(t)
-	for task, file := range map[string]string{"SST": "sst2/stsa.binary.train", "TREC": "trec/raw.TREC.train", "NP": "np-bracketing/dataset.txt"} {
-		want := fmt.Sprint(readTask(t, task, dir).texts)
-		path := filepath.Join(dir, filepath.FromSlash(file))
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		writeData(t, dir, file, "\ufeff"+string(data), "  ", "")
-		if got := fmt.Sprint(readTask(t, task, dir).texts); got != want {
-			t.Errorf("%s with a byte order mark and blank lines is another", task)
-		}
-	}
-	path := "wordsim/EN-WS-353-ALL.txt"
-	writeData(t, dir, path, "\ufeffaa ab 1", "", "ab ac 2", "")
-	task, err := ReadTask("WS-353", dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r := mustEvaluate(t, NewDense("x", x), task)[0]; r.Covered != 2 || r.Total != 2 {
-		t.Errorf("%d of %d pairs covered, want 2 of 2", r.Covered, r.Total)
-	}
-}
-
-// A score needs ten items with vectors.
-func TestFewest(t *testing.T) {
+// A score requires ten items with vectors.
+func TestFewItems(t *testing.T) {
 	dir := t.TempDir()
+	x := NewDense("x", &vectors.Dense{Words: []string{"a", "b", "c", "d", "e"}, Dim: 2, Data: []float32{1, 0, -1, 0, 1, 1, 0, 1, 1, 2}})
 	for n := 9; n <= 10; n++ {
 		var pairs, texts []string
 		for i := range n {
@@ -295,17 +254,16 @@ func TestFewest(t *testing.T) {
 		}
 		writeData(t, dir, "pairs", append(pairs, "a unknown 1")...)
 		writeData(t, dir, "train", texts...)
-		writeData(t, dir, "test", append(texts[:n:n], strings.Split(strings.Repeat("l\tunknown\n", 30)+"r\tunknown", "\n")...)...)
-		x := NewDense("x", &vectors.Dense{Words: []string{"a", "b", "c", "d", "e"}, Dim: 2, Data: []float32{1, 0, -1, 0, 1, 1, 0, 1, 1, 2}})
-		pairTask, err := ReadWordSimilarity("pairs", filepath.Join(dir, "pairs"))
+		writeData(t, dir, "test", append(texts[:n:n], strings.Repeat("l\tunknown\n", 30)+"r\tunknown")...)
+		similarity, err := ReadWordSimilarity("pairs", filepath.Join(dir, "pairs"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		textTask, err := ReadLabelled("texts", []string{filepath.Join(dir, "train"), filepath.Join(dir, "test")})
+		classification, err := ReadLabelled("texts", []string{filepath.Join(dir, "train"), filepath.Join(dir, "test")})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, r := range mustEvaluate(t, x, pairTask, textTask) {
+		for i, r := range mustEvaluate(t, x, similarity, classification) {
 			if few := n < 10; math.IsNaN(float64(r.Score)) != few || (r.Note != "") != few {
 				t.Errorf("task %d with %d covered items: %+v", i, n, r)
 			}

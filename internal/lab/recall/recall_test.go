@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"overcomplete/internal/testonly/clitest"
-	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -153,34 +152,6 @@ func TestMeasureAgainstFullMatrices(t *testing.T) {
 	}{{"codes", got.Codes.Recall, codes}, {"products", got.Products.Recall, products}, {"refined", got.Refined.Recall, refined}} {
 		if math.Abs(way.got-way.want) > rounding {
 			t.Errorf("by %s: %v, want %v", way.name, way.got, way.want)
-		}
-	}
-}
-
-// Codes that are the vectors find all neighbours.
-func TestMeasureAll(t *testing.T) {
-	x := clitest.Vectors(rows, dim)
-	for i, v := range x.Data {
-		x.Data[i] = max(v, -v) + 0.01 // so that all products are positive
-	}
-	m := &model.Model{Codes: interpret.FromDense(x), Dictionary: model.Dictionary{Dim: dim, Atoms: make([]float32, dim*dim)}}
-	for j := range dim {
-		m.Dictionary.Atom(j)[j] = 1
-	}
-	q, err := NewQueries(t.Context(), x, 50, k, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(q.Rows) != 50 {
-		t.Errorf("%d queries, want 50", len(q.Rows))
-	}
-	f, err := q.Measure(t.Context(), m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, s := range map[string]Recall{"codes": f.Codes, "products": f.Products, "refined": f.Refined} {
-		if math.Abs(s.Recall-1) > 1e-12 || s.Stderr != 0 {
-			t.Errorf("by %s: %+v, want a recall of 1", name, s)
 		}
 	}
 }

@@ -1,0 +1,66 @@
+package intrusion
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// Answers survive a reload, and are saved as a table that ReadAnswers reads.
+func TestPageSavesAnswers(t *testing.T) {
+	browser := os.Getenv("OVERCOMPLETE_CHROMIUM")
+	if browser == "" {
+		t.Skip("needs a browser: set OVERCOMPLETE_CHROMIUM to the path of Chromium")
+	}
+	s := sampleSheet(2)
+	var html bytes.Buffer
+	if err := s.WriteHTML(&html); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "sheet.html")
+	if err := os.WriteFile(path, html.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browser), chromedp.NoSandbox)...)
+	defer cancel()
+	ctx, cancel = context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	ctx, cancel = chromedp.NewContext(ctx)
+	defer cancel()
+	evaluate := func(script string) string {
+		t.Helper()
+		got, err := chromedp.Run(ctx, chromedp.Evaluate[string](script, chromedp.EvalAwaitPromise))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	open := func() {
+		t.Helper()
+		if err := chromedp.Do(ctx, chromedp.Navigate("file://"+path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open()
+	evaluate(`document.querySelector("input[name='q2'][value='4']").click(); document.querySelector("input[name='q3'][value='1']").click(); ""`)
+	open()
+	if got := evaluate(`document.getElementById("answered").textContent`); got != "2 of 4 answered" {
+		t.Errorf("the page says %q", got)
+	}
+	saved := evaluate(`(async () => {
+		let blob;
+		URL.createObjectURL = b => { blob = b; return "#"; };
+		document.getElementById("save").click();
+		return await blob.text();
+	})()`)
+	if got, err := s.ReadAnswers(write(t, saved)); err != nil || !slices.Equal(got, []int{-1, 3, 0, -1}) {
+		t.Errorf("saved %q: %v, %v", saved, got, err)
+	}
+}
