@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -55,21 +56,14 @@ func (e checkpointError) Is(target error) bool { return target == ErrCheckpoint 
 
 // interruptible returns the context of epochs, until stop. With checkpoints an epoch is finished
 // when ctx is cancelled: its middle can't be saved.
-func (f *fit) interruptible(ctx context.Context) (epochs context.Context, stop func()) {
+func (f *fit) interruptible(ctx context.Context) (epochs context.Context, stop func() bool) {
 	f.caller, f.saved = ctx, time.Now()
 	if f.options.Checkpoint == nil || f.options.Checkpoint.Every <= 0 {
-		return ctx, func() {}
+		return ctx, func() bool { return true }
 	}
-	noted := make(chan struct{})
-	cancel := context.AfterFunc(ctx, func() {
+	return context.WithoutCancel(ctx), context.AfterFunc(ctx, func() {
 		f.options.note("interrupted: a checkpoint is written after this epoch; interrupt again to stop without")
-		close(noted)
 	})
-	return context.WithoutCancel(ctx), func() {
-		if !cancel() {
-			<-noted
-		}
-	}
 }
 
 func (o *Options) note(format string, args ...any) {
@@ -102,16 +96,15 @@ func (f *fit) save() error {
 	if err := f.fetch(); err != nil {
 		return err
 	}
-	defer func() { // the trainer has them
-		if f.model.Dictionary.Atoms = nil; f.model.Codes != nil {
+	defer func() { // free the copies of what the trainer has
+		f.model.Dictionary.Atoms = nil
+		if f.model.Codes != nil {
 			f.model.Codes.CSR = vectors.CSR{}
 		}
 	}()
 	c := f.options.Checkpoint
 	state := checkpoint.State{Batch: f.batch, Vectors: f.hashes().vectors, Words: f.hashes().words}
-	hash, err := checkpoint.Save(f.model, c.Dir, c.mayReplace, state, func(m checkpoint.Matrix, write func(part []float32) error) error {
-		return f.trainer.SaveState(m, write)
-	})
+	hash, err := checkpoint.Save(f.model, c.Dir, c.mayReplace, state, f.trainer.SaveState)
 	if atomicfile.InPlace(err) {
 		f.options.note("warning: %v", err)
 	} else if err != nil {
@@ -121,14 +114,15 @@ func (f *fit) save() error {
 	return nil
 }
 
-// resume restores the training from its checkpoint, if there is one and it is of
-// this training.
+// resume restores the training from its checkpoint, if there is one. It is an error if the checkpoint
+// is of another training.
 func (f *fit) resume() error {
 	c := f.options.Checkpoint
 	if c == nil {
 		return nil
 	}
-	if c.Epoch, c.hash = 0, ""; !c.Resume {
+	c.Epoch, c.hash = 0, ""
+	if !c.Resume {
 		return nil
 	}
 	if _, err := os.Lstat(c.Dir); errors.Is(err, fs.ErrNotExist) {
@@ -160,10 +154,7 @@ func (f *fit) resume() error {
 	if err := f.trainer.Restore(saved.Dictionary.Atoms, codes); err != nil {
 		return err
 	}
-	err = saved.Restore(func(m checkpoint.Matrix, read func(part []float32) error) error {
-		return f.trainer.LoadState(m, read)
-	})
-	if err != nil {
+	if err := saved.Restore(f.trainer.LoadState); err != nil {
 		return checkpointError{err}
 	}
 	f.model.Info.Training.Epochs, f.batch, c.Epoch, c.hash = saved.Info.Training.Epochs, saved.Batch, len(saved.Info.Training.Epochs), saved.Hash
@@ -186,24 +177,24 @@ func (f *fit) hash() hashes {
 	return hashes{vectors.SHA256(f.x), hex.EncodeToString(words.Sum(nil))}
 }
 
-// sameTraining returns an error unless two trainings are of the same data and
-// hyperparameters.
+// sameTraining returns an error unless two trainings have the same rows and recipe. The file may
+// have been renamed.
 func sameTraining(was, is model.Training) error {
 	if was.Recipe.String() != is.Recipe.String() {
 		return fmt.Errorf("recipe: %v then, %v now", was.Recipe, is.Recipe)
 	}
-	// The file may have been renamed.
 	was.Input.Name, is.Input.Name = "", ""
-	for _, part := range []struct {
-		what    string
-		was, is any
-	}{{"the input's ", was.Input, is.Input}, {"", was.Recipe, is.Recipe}, {"", was.Recipe.Base(), is.Recipe.Base()}} {
-		a, b := reflect.ValueOf(part.was), reflect.ValueOf(part.is)
-		for i := range a.NumField() {
-			if x, y := a.Field(i).Interface(), b.Field(i).Interface(); x != y && !a.Type().Field(i).Anonymous {
-				name, _, _ := strings.Cut(a.Type().Field(i).Tag.Get("json"), ",")
-				return fmt.Errorf("%s%s: %v then, %v now", part.what, strings.ReplaceAll(name, "_", "-"), x, y)
-			}
+	return cmp.Or(sameFields("the input's ", was.Input, is.Input), sameFields("", was.Recipe, is.Recipe))
+}
+
+// sameFields returns an error for the first field in which two structs of one type differ.
+func sameFields(of string, was, is any) error {
+	a, b := reflect.ValueOf(was), reflect.ValueOf(is)
+	for _, field := range reflect.VisibleFields(a.Type()) {
+		x, y := a.FieldByIndex(field.Index).Interface(), b.FieldByIndex(field.Index).Interface()
+		if x != y && !field.Anonymous {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			return fmt.Errorf("%s%s: %v then, %v now", of, strings.ReplaceAll(name, "_", "-"), x, y)
 		}
 	}
 	return nil
