@@ -29,15 +29,14 @@ type deviceFlags struct {
 	overcommit bool   // memory of the CPU
 }
 
-// registerDevice adds the flags of a command that does something, such as "train", with these
-// precisions.
-func (f *deviceFlags) registerDevice(cmd *cobra.Command, what, precisions string) {
+// registerDevice adds these flags.
+func (f *deviceFlags) registerDevice(cmd *cobra.Command) {
 	flags, all := cmd.Flags(), ""
 	if f.several {
-		all = "cuda:all (all of one machine), "
+		all = "cuda:all (all GPUs), "
 	}
-	flags.StringVar(&f.device, "device", "auto", "where to "+what+": cpu, cuda (an NVIDIA GPU), cuda:i (the i-th, from 0), "+all+"or auto, a GPU if there is one")
-	flags.StringVar(&f.precision, "precision", "tf32", "precision of products on a GPU (the CPU computes in float32): "+precisions)
+	flags.StringVar(&f.device, "device", "auto", "cpu, cuda (an NVIDIA GPU), cuda:i (GPU i, from 0), "+all+"or auto (a GPU if there is one)")
+	flags.StringVar(&f.precision, "precision", "tf32", "precision of products on a GPU: tf32 (11-bit factors), fp16 (as many bits in half the bytes) or fp32, as on the CPU")
 	flags.IntVar(&f.workers, "workers", 0, "processors to use on the CPU (default all); the result does not depend on it")
 }
 

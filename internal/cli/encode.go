@@ -87,7 +87,7 @@ kind, with one --precision.`,
 	flags.StringVar(&f.shard, "shard", "", "encode only part `i/n` of the rows, i from 1 to n")
 	f.registerInput(cmd)
 	f.several = true
-	f.registerDevice(cmd, "encode", "tf32 (fast, 11-bit factors), fp16 (as many bits in half the bytes), or fp32")
+	f.registerDevice(cmd)
 	addJSON(cmd, "print the results as JSON")
 	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")
 	return cmd

@@ -19,8 +19,8 @@ type objectiveFlags struct {
 func (f *objectiveFlags) registerObjective(cmd *cobra.Command) {
 	f.Paper = train.Paper()
 	flags := cmd.Flags()
-	flags.Float64Var(&f.Lambda, "lambda", f.Lambda, "weight λ of the codes' Σ|a|: larger is sparser")
-	flags.Float64Var(&f.Tau, "tau", f.Tau, "weight τ of the dictionary's ‖D‖²")
+	flags.Float64Var(&f.Lambda, "lambda", f.Lambda, "weight λ of Σ|a|: larger is sparser")
+	flags.Float64Var(&f.Tau, "tau", f.Tau, "weight τ of ‖D‖²")
 	flags.Float64Var(&f.Rate, "rate", f.Rate, "learning rate η of AdaGrad")
 	flags.StringVar(&f.Loss, "loss", f.Loss, "loss of a residual r: squared, or huber (r² up to --huber-delta, linear beyond)")
 	flags.Float64Var(&f.HuberDelta, "huber-delta", f.HuberDelta, "|r| where --loss huber turns linear")
@@ -53,13 +53,13 @@ type sizeFlags struct {
 // --atoms, --sparsity and --epochs end with their defaults.
 func (f *sizeFlags) registerCommon(cmd *cobra.Command, c *model.Common, atoms, sparsity, epochs string) {
 	flags := cmd.Flags()
-	flags.IntVarP(&c.Atoms, "atoms", "k", 0, "K, the dimensions of the sparse vectors "+atoms)
-	flags.IntVar(&f.factor, "factor", 0, "K as a multiple of the dense dimensions, instead of -k")
-	flags.Float64Var(&f.sparsity, "sparsity", 0, "`share` of zeros in the codes "+sparsity)
+	flags.IntVarP(&c.Atoms, "atoms", "k", 0, "number of sparse dimensions K, of L dense ones "+atoms)
+	flags.IntVar(&f.factor, "factor", 0, "K as a multiple of L, instead of -k")
+	flags.Float64Var(&f.sparsity, "sparsity", 0, "`share` of zeros "+sparsity)
 	flags.IntVar(&c.Nonzeros, "nonzeros", 0, "nonzeros per row, instead of --sparsity")
-	flags.IntVar(&c.Epochs, "epochs", 0, "epochs to train, at most "+epochs)
-	flags.IntVar(&c.DictionarySteps, "dictionary-steps", c.DictionarySteps, "dictionary steps an epoch")
-	flags.Uint64Var(&c.Seed, "seed", c.Seed, "seed of all that is random")
+	flags.IntVar(&c.Epochs, "epochs", 0, "maximum of epochs "+epochs)
+	flags.IntVar(&c.DictionarySteps, "dictionary-steps", c.DictionarySteps, "dictionary updates per epoch")
+	flags.Uint64Var(&c.Seed, "seed", c.Seed, "random seed")
 }
 
 // check refuses values outside their domain.

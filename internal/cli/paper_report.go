@@ -46,7 +46,7 @@ func (f *experimentFlags) register(cmd *cobra.Command) {
 	cmd.MarkFlagRequired("output")
 	cmd.MarkFlagRequired("data")
 	f.registerInput(cmd)
-	f.registerDevice(cmd, "train", "tf32 (fast, 11-bit factors), fp16 (as many bits in half the bytes), or fp32")
+	f.registerDevice(cmd)
 	f.registerProgress(flags, "an epoch")
 }
 

@@ -13,11 +13,11 @@ func newPaperTrain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "train VECTORS -o MODEL",
 		Short: "Learn codes and dictionary by the paper's objective and trainer",
-		Long: `Train minimises the paper's objective as the paper does: AdaGrad for the dictionary,
-regularised dual averaging for the codes. It reads and writes the same files as
-"overcomplete train", which learns better codes in less time.
+		Long: `Train minimises the paper's objective with the paper's trainer: AdaGrad for the
+dictionary, regularised dual averaging for the codes. It reads and writes the same files
+as "overcomplete train", which learns better codes in less time.
 
-With --sparsity or --nonzeros it searches for the λ that gives this sparsity, to half
+With --sparsity or --nonzeros it searches for the λ that gives this sparsity within half
 a point, in at most six trainings.`,
 		Example: `  overcomplete paper train glove.6B.300d.txt.gz -o model --lambda 1
   overcomplete paper train glove.6B.300d.txt.gz -o model --method B --sparsity 0.92`,
@@ -26,8 +26,8 @@ a point, in at most six trainings.`,
 	flags := cmd.Flags()
 	f.registerOutput(cmd)
 	objective.registerObjective(cmd)
-	f.registerCommon(cmd, &h.Common, "(default 10 times the dense ones)", "(default as λ gives): searches for the λ",
-		"(default 20 for method A, 30 for B)")
+	f.registerCommon(cmd, &h.Common, "(default 10·L)", "to search λ for (default as --lambda gives)",
+		"(default 20; 30 for method B)")
 	flags.StringVar((*string)(&h.Method), "method", string(h.Method), "A, or B for nonnegative codes")
 	flags.BoolVar(&h.FromWords, "from-words", false, "initialise the dictionary from words that are far apart, instead of random numbers")
 	flags.BoolVar(&h.Center, "center", false, "subtract the mean of the frequent words first")

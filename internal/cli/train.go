@@ -44,18 +44,18 @@ func newTrain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "train VECTORS -o MODEL",
 		Short: "Learn sparse vectors and their dictionary from dense vectors",
-		Long: `Train reads dense vectors of words or texts, learns the dictionary online, at the
-sparsity that --sparsity says, and encodes every row. It writes a model directory
-atomically, and prints what it measured and some dimensions by their top words.
+		Long: `Train learns a dictionary online from dense vectors of words or texts, and encodes
+every row at the sparsity of --sparsity. It writes a model directory atomically, and
+prints metrics and some dimensions by their top words.
 
 VECTORS is a file of GloVe text, word2vec text or binary, fastText .vec, .npy, .npz,
 .safetensors, Arrow (Feather) or Parquet, plain or compressed with gzip or zstd, or -
-for standard input. The format is told from the content. Rows without words are called
-by their numbers, unless --words names them. Of texts, such as sentences with their
-embeddings in Parquet, each row is kept, with an id and the other columns of the table.
+for standard input. The format is detected from the content. Rows without words are
+named by their numbers, unless --words names them. Rows that are texts, such as
+sentences with their embeddings in Parquet, keep their ids and the table's other columns.
 
-Method A learns codes of either sign. Method B, the default of texts, learns nonnegative
-codes, of which "overcomplete export --format binary" makes binary vectors.`,
+Method A learns codes of either sign. Method B, the default for texts, learns nonnegative
+codes, from which "overcomplete export --format binary" makes binary vectors.`,
 		Example: `  overcomplete train glove.6B.300d.txt.gz -o model
   overcomplete train vectors.bin -o model --method B -k 2000 --sparsity 0.98
   overcomplete train vectors.npy --words words.txt -o model --json > metrics.json`,
@@ -73,14 +73,14 @@ codes, of which "overcomplete export --format binary" makes binary vectors.`,
 	}
 	flags := cmd.Flags()
 	f.registerOutput(cmd)
-	f.registerCommon(cmd, &h.Common, "(default 10 times the dense ones, at most half as many as words, but no fewer than the dense ones)",
-		"(default 0.97)", "(default 2, or 4 of rows in no order of frequency, such as texts)")
-	flags.Lookup("dictionary-steps").Usage += ", or fewer, so that each has 256 words"
-	flags.StringVar((*string)(&h.Method), "method", string(h.Method), "A, or B for nonnegative codes (default A, or B of texts)")
-	flags.Float64Var(&h.Lambda, "lambda", h.Lambda, "weight λ of the codes' Σ|a|, as a share of the mean squared norm")
-	flags.Float64Var(&h.Anchor, "anchor", h.Anchor, "how strongly atoms are regularised towards the words that they are initialised from, for dimensions that are stable across seeds; 0 for not at all")
-	flags.StringVar(&trainWords, "train-words", "", "`rows` to learn from: first:n or n, random:n or all; all are encoded (default of words, which are taken to be in order of frequency: the first 20 K; of rows that have none, or are texts: all)")
-	flags.StringVar(&f.like, "like", "", "have the dimensions of this `model`, with their numbers and labels, for vectors of the same space")
+	f.registerCommon(cmd, &h.Common, "(default 10·L, at most half the number of words, at least L)",
+		"(default 0.97)", "(default 2; 4 for rows without an order of frequency, such as texts)")
+	flags.Lookup("dictionary-steps").Usage += ", of at least 256 words each"
+	flags.StringVar((*string)(&h.Method), "method", string(h.Method), "A, or B for nonnegative codes (default A; B for texts)")
+	flags.Float64Var(&h.Lambda, "lambda", h.Lambda, "weight λ of Σ|a|, as a share of the mean squared norm")
+	flags.Float64Var(&h.Anchor, "anchor", h.Anchor, "weight of the regularisation of atoms towards the words that they are initialised from, which makes dimensions stable across seeds; 0 for none")
+	flags.StringVar(&trainWords, "train-words", "", "training `rows`: first:n or n, random:n or all; every row is encoded (default first:20·K for words in order of frequency, else all)")
+	flags.StringVar(&f.like, "like", "", "initialise atoms from this `model` and regularise them towards its, for the same dimensions and labels of other vectors of the same space")
 	f.registerRest(cmd)
 	return cmd
 }
@@ -93,10 +93,10 @@ func (f *trainFlags) registerOutput(cmd *cobra.Command) {
 func (f *trainFlags) registerRest(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.registerInput(cmd)
-	f.registerDevice(cmd, "train", "tf32 (fast, 11-bit factors), fp16 (as many bits in half the bytes), or fp32")
+	f.registerDevice(cmd)
 	flags.BoolVar(&f.overcommit, "overcommit", false, "train on the CPU even if it seems to have too little memory")
-	flags.DurationVar(&f.checkpoint, "checkpoint", 0, "save what it takes to resume the training at this interval, such as 5m, and when interrupted")
-	flags.BoolVar(&f.resume, "resume", false, "resume from the checkpoint in MODEL, if there is one, to the result of a training never stopped")
+	flags.DurationVar(&f.checkpoint, "checkpoint", 0, "save a checkpoint at this interval, such as 5m, and when interrupted")
+	flags.BoolVar(&f.resume, "resume", false, "resume from the checkpoint in MODEL, if there is one")
 	addJSON(cmd, "print the results as JSON")
 	f.registerProgress(flags, "an epoch")
 }
