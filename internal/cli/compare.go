@@ -20,15 +20,15 @@ func newCompare() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare MODEL WORD WORD... | MODEL OTHER",
 		Short: "Compare words by their dimensions, or match the dimensions of two models",
-		Long: `Of words, compare prints the cosine and the part of each dimension in it. With a and b for
-the codes of two words, divided by their norms, dimension k has the part a_k·b_k in the
-cosine, and (a_k − b_k)²/2 in the rest to 1. The parts add up to the number above them.
-Each has its percentage of that number, the dimension, and a_k and b_k. For more than two
-words, cosine and parts are means over all pairs.
+		Long: `Compare MODEL WORD WORD prints the cosine of the codes of words and the part of each
+dimension in it. With a and b for two codes, divided by their norms, dimension k has the
+part a_k·b_k in the cosine, and (a_k − b_k)²/2 in the rest to 1. Beside each part are its
+percentage of the sum, the dimension, and a_k and b_k. For more than two words, cosine and
+parts are means over all pairs.
 
-Of two models, it matches the atoms one to one, with the largest sum of cosines, and
-prints the mean cosine: 1 if both have the same dimensions. This measures the stability
-across seeds or across vocabularies. The models must be of vectors of one space, such as
+Compare MODEL OTHER matches the atoms of two models one to one, with the largest sum of
+cosines, and prints the mean cosine: 1 if both have the same dimensions. This measures the
+stability across seeds or vocabularies. The models must be of vectors of one space, such as
 those of one file. The dimensions that are listed have the lowest cosines.
 
 ` + aboutLabels + `
@@ -200,6 +200,9 @@ func compareModels(cmd *cobra.Command, path, otherPath string, dimensions int) e
 	var dictionaries [2]model.Dictionary
 	var indices [2]*interpret.Index
 	var labels [2]interpret.Labels
+	if !model.Is(otherPath) {
+		return usagef("%q is no model: compare takes two models, or a model and at least two words", otherPath)
+	}
 	for i, path := range []string{path, otherPath} {
 		m, err := loadModel(cmd, path)
 		if err != nil {

@@ -56,7 +56,7 @@ apart: 0.520
 		t.Errorf("%+v", got)
 	}
 	for line, want := range map[string]string{
-		"compare model read":                       "read: no such file",
+		"compare model read":                       `"read" is no model: compare takes two models, or a model and at least two words`,
 		"compare model read wriet":                 `"wriet" is none of the 6 words; the closest are write`,
 		"compare model read write --dimensions -1": "--dimensions is -1, want 0 or more",
 	} {
@@ -170,7 +170,7 @@ dimension  label   other  cosine  its label
 	before := dir.Tree(t)
 	for args, want := range map[string]string{
 		"compare model wide":                  "atoms of model have 2 numbers, and those of wide 3",
-		"compare model x.txt":                 "x.txt: ",
+		"compare model x.txt":                 `"x.txt" is no model`,
 		"compare model other --dimensions=-1": "--dimensions is -1",
 	} {
 		checkRefused(t, dir, args, []string{want}, before)

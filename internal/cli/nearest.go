@@ -20,7 +20,7 @@ func newNearest() *cobra.Command {
 		Long: `Nearest prints the words with the largest cosines to a word, to a sum and difference of
 words, or to the mean of the words of a text, and the labels of the dimensions that
 have the largest parts in each cosine, in percent of it. Each word of the query counts
-the same, whatever the norm of its code. None of them is an answer.
+the same, whatever the norm of its code. The words of the query aren't listed.
 
 + and - stand between spaces, or between words that the model has: king-man+woman. Five
 words or more are a text, and fewer in quotes that the shell leaves: '"river bank"'. Words
