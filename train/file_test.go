@@ -3,6 +3,7 @@ package train_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -138,5 +139,28 @@ func TestCheckpointsReplaceTheirOwn(t *testing.T) {
 	o.Epoch, o.Replace = nil, true
 	if result, err := train.File(t.Context(), sampleFile, h, cpu.Device{}, dir, o); err != nil || result.Status != train.Complete {
 		t.Errorf("%+v, error %v", result, err)
+	}
+}
+
+// The order of a file is that of more rows than are learned from.
+func TestFileOrder(t *testing.T) {
+	var text strings.Builder
+	for i := range 400 {
+		word := []byte{'a' + byte(i/26), 'a' + byte(i%26)} // the first 40 are sorted
+		if i >= 40 {
+			word = []byte{'a' + byte(7*i%26), 'a' + byte(11*i%25), 'a' + byte(i%23)}
+		}
+		fmt.Fprintf(&text, "%s %d %d %d\n", word, 1+i%7, 2-i%5, i%3)
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.txt")
+	if err := os.WriteFile(path, []byte(text.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	h := train.Best()
+	h.Atoms = 2
+	result, err := train.File(t.Context(), path, h, cpu.Device{}, filepath.Join(dir, "model"), train.FileOptions{})
+	if r := result.Info.Training.Recipe; err != nil || r.(model.Best).Order != model.Frequency || r.(model.Best).TrainWords != 40 {
+		t.Errorf("%+v, error %v", result.Info.Training, err)
 	}
 }
