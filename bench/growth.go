@@ -124,7 +124,7 @@ func (g *growth) print(out io.Writer, dim, epochs int) {
 		rows = append(rows, []string{fmt.Sprint(p.words), fmt.Sprint(p.atoms), fmt.Sprintf("%.4g", s),
 			fmt.Sprintf("%.4g", 1e9*s/float64(p.words)/float64(p.atoms)), fmt.Sprintf("%.3f", s/(g.intercept+g.slope*p.size))})
 	}
-	fmt.Fprintf(out, "\n%s\n\n%s", title, rows.Text("lr", nil))
+	fmt.Fprintf(out, "\n%s\n\n%s", title, rows.Text("lr"))
 }
 
 // panel draws the series and its line.

@@ -176,7 +176,7 @@ func (b breakdown) table(words []string) string {
 	if b.Others > 0 {
 		add(b.Rest, fmt.Sprintf("and %d others", b.Others))
 	}
-	return rows.Text("rrrlr", nil)
+	return rows.Text("rrrlr")
 }
 
 // modelMatch is the result for two models.
@@ -259,6 +259,6 @@ func compareModels(cmd *cobra.Command, path, otherPath string, dimensions int) e
 		for _, m := range r.Lowest {
 			rows = append(rows, []string{strconv.Itoa(m.Dimension), m.Label, strconv.Itoa(m.Match.Dimension), fmt.Sprintf("%.3f", m.Cosine), m.OtherLabel})
 		}
-		b.WriteString("lowest cosines:\n" + rows.Text("rlrrl", nil))
+		b.WriteString("lowest cosines:\n" + rows.Text("rlrrl"))
 	})
 }

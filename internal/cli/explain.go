@@ -158,7 +158,7 @@ func (e explanation) print(b *strings.Builder, dimensions int, texts bool) {
 	for _, d := range e.Dimensions {
 		rows = append(rows, []string{strconv.Itoa(d.Dimension), fmt.Sprintf("%.3g", d.Weight), d.Label, wordList(d.Words, " ")})
 	}
-	b.WriteString(rows.Text("rrl", nil))
+	b.WriteString(rows.Text("rrl"))
 	if left := e.Active - len(e.Dimensions); left > 0 {
 		fmt.Fprintf(b, "and %d weaker ones\n", left)
 	}

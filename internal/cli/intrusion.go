@@ -134,7 +134,7 @@ kappa corrects it for chance: 1 is full agreement, 0 is chance.`,
 					}
 					rows = append(rows, append(row, s.Kappa.Text("%.2f")))
 				}
-				b.WriteString(rows.Text("lr", nil))
+				b.WriteString(rows.Text("lr"))
 			})
 		},
 	}

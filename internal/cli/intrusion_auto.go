@@ -180,5 +180,5 @@ func (r *autoResult) print(b *strings.Builder) {
 		}
 	}
 	rows = append(rows, []string{"chance", "", "20.0", "20.0", "20.0", "20.0", "20.0", "20.0", ""})
-	fmt.Fprintf(b, "word intrusion accuracy, %%, over %d words\n%s", r.Sets[0].Words, rows.Text("lr", nil))
+	fmt.Fprintf(b, "word intrusion accuracy, %%, over %d words\n%s", r.Sets[0].Words, rows.Text("lr"))
 }

@@ -123,7 +123,7 @@ OUT/tune.tsv, with a figure, OUT/tune.png and .svg.
 					return err
 				}
 				return show(cmd, t, func(b *strings.Builder) {
-					fmt.Fprintf(b, "%s\n%s\n", t.Table().Text("r", nil), t.Verdict())
+					fmt.Fprintf(b, "%s\n%s\n", t.Table().Text("r"), t.Verdict())
 				})
 			})
 		},

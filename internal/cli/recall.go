@@ -140,7 +140,7 @@ func (r recallReport) print(b *strings.Builder) {
 		}
 		rows = append(rows, row)
 	}
-	b.WriteString(rows.Text("lr", nil))
+	b.WriteString(rows.Text("lr"))
 }
 
 func milliseconds(seconds float64) string { return fmt.Sprintf("%.2f ms", 1000*seconds) }

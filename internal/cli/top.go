@@ -204,7 +204,7 @@ func printTop(b *strings.Builder, top []topDimension, order string, texts bool) 
 			row = []string{"", ""} // the second pole is of the same dimension
 		}
 	}
-	b.WriteString(rows.Text(align+"l", nil))
+	b.WriteString(rows.Text(align + "l"))
 }
 
 // list returns the words on one line, or texts on lines of their own.

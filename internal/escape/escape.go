@@ -89,10 +89,3 @@ var markdown = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, 
 
 // Markdown returns s for a cell of a table, or within a line, in Markdown.
 func Markdown(s string) string { return markdown.Replace(Text(s)) }
-
-var latex = strings.NewReplacer(`\`, `\textbackslash{}`, "_", `\_`, "%", `\%`, "&", `\&`, "#", `\#`, "$", `\$`,
-	"{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`,
-	"λ", `$\lambda$`, "±", `$\pm$`, "½", `$\frac12$`, "‖", `$\Vert$`, "²", `$^2$`, "·", `$\cdot$`, "Σ", `$\Sigma$`, "–", "--", "…", `\ldots{}`)
-
-// LaTeX returns s for a cell of a tabular, or within a line, in LaTeX.
-func LaTeX(s string) string { return latex.Replace(Text(s)) }

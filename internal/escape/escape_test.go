@@ -66,7 +66,7 @@ func FuzzAll(f *testing.F) {
 			t.Fatal(err)
 		}
 		for name, got := range map[string]string{
-			"Text": Text(s), "Word": Word(s), "Markdown": Markdown(s), "LaTeX": LaTeX(s),
+			"Text": Text(s), "Word": Word(s), "Markdown": Markdown(s),
 			"Writer": strings.NewReplacer("\n", "", "\t", "").Replace(lines.String()), "JSON": strings.ReplaceAll(j.String(), "\n", ""),
 		} {
 			if i := strings.IndexFunc(got, func(r rune) bool {

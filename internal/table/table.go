@@ -1,4 +1,4 @@
-// Package table formats tables: aligned text, Markdown and LaTeX.
+// Package table formats tables: aligned text and Markdown.
 package table
 
 import (
@@ -8,18 +8,14 @@ import (
 	"overcomplete/internal/escape"
 )
 
-// Table is rows of cells, the names of the columns first. In Markdown and LaTeX all columns but the first
-// are numbers. Cells are escaped.
+// Table is rows of cells, the names of the columns first. In Markdown all columns but the first are
+// numbers. Cells are escaped.
 type Table [][]string
 
-// Bold reports whether a cell is bold. A nil Bold means none.
-type Bold func(row, column int) bool
-
-// Text returns aligned columns. sides has an l or r for the alignment of each column; its last letter holds for
-// the rest. The last cell of a shorter row is a remark, which may extend beyond its column. Bold cells have
-// the escape sequences of a terminal.
-func (t Table) Text(sides string, bold Bold) string {
-	t = t.cells(escape.Text, nil, "", "")
+// Text returns aligned columns. sides has an l or r for the alignment of each column; its last letter
+// holds for the rest. The last cell of a shorter row is a remark, which may extend beyond its column.
+func (t Table) Text(sides string) string {
+	t = t.escaped(escape.Text)
 	widths := make([]int, len(t[0]))
 	for _, row := range t {
 		for i, cell := range row {
@@ -28,16 +24,15 @@ func (t Table) Text(sides string, bold Bold) string {
 			}
 		}
 	}
-	marked := t.cells(func(s string) string { return s }, bold, "\x1b[1m", "\x1b[0m")
 	var b strings.Builder
-	for n, row := range t {
+	for _, row := range t {
 		line := ""
 		for i, cell := range row {
 			pad := strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(cell)))
 			if sides[min(i, len(sides)-1)] == 'l' {
-				line += marked[n][i] + pad + "  "
+				line += cell + pad + "  "
 			} else {
-				line += pad + marked[n][i] + "  "
+				line += pad + cell + "  "
 			}
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
@@ -45,10 +40,15 @@ func (t Table) Text(sides string, bold Bold) string {
 	return b.String()
 }
 
-// Markdown returns the table in Markdown.
-func (t Table) Markdown(bold Bold) string {
+// Markdown returns the table in Markdown. bold reports which cells are bold; nil means none.
+func (t Table) Markdown(bold func(row, column int) bool) string {
 	var b strings.Builder
-	for n, row := range t.cells(escape.Markdown, bold, "**", "**") {
+	for n, row := range t.escaped(escape.Markdown) {
+		for i, cell := range row {
+			if bold != nil && bold(n, i) {
+				row[i] = "**" + cell + "**"
+			}
+		}
 		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
 		if n == 0 {
 			b.WriteString("|---" + strings.Repeat("|---:", len(row)-1) + "|\n")
@@ -57,30 +57,11 @@ func (t Table) Markdown(bold Bold) string {
 	return b.String()
 }
 
-// LaTeX returns the table as a LaTeX tabular.
-func (t Table) LaTeX(bold Bold) string {
-	var b strings.Builder
-	b.WriteString("\\begin{tabular}{l" + strings.Repeat("r", len(t[0])-1) + "}\n\\hline\n")
-	for n, row := range t.cells(escape.LaTeX, bold, `\textbf{`, "}") {
-		b.WriteString(strings.Join(row, " & ") + " \\\\\n")
-		if n == 0 {
-			b.WriteString("\\hline\n")
-		}
-	}
-	b.WriteString("\\hline\n\\end{tabular}\n")
-	return b.String()
-}
-
-// cells returns the table with all cells escaped, and bold ones between two marks.
-func (t Table) cells(escape func(string) string, bold Bold, before, after string) Table {
+func (t Table) escaped(escape func(string) string) Table {
 	cells := make(Table, len(t))
 	for n, row := range t {
-		for i, cell := range row {
-			cell = escape(cell)
-			if bold != nil && bold(n, i) {
-				cell = before + cell + after
-			}
-			cells[n] = append(cells[n], cell)
+		for _, cell := range row {
+			cells[n] = append(cells[n], escape(cell))
 		}
 	}
 	return cells

@@ -58,7 +58,7 @@ func (t *Table) Average(r Row) Result {
 // Text returns the table as aligned text, with notes below it.
 func (t *Table) Text() string {
 	grid, _ := t.grid()
-	text := grid.Text("lr", nil)
+	text := grid.Text("lr")
 	for _, note := range t.notes() {
 		text += "\n" + escape.Text(note)
 	}
@@ -77,7 +77,7 @@ func (t *Table) Markdown() string {
 
 // grid returns the cells of the table, with the average if there is one, and reports which are the
 // best of their column as printed.
-func (t *Table) grid() (grid table.Table, best table.Bold) {
+func (t *Table) grid() (grid table.Table, best func(row, column int) bool) {
 	average := len(t.Averaged()) > 0
 	header := append([]string{""}, t.Tasks...)
 	if average {
