@@ -152,7 +152,7 @@ func (h best) learn(ctx context.Context, x *vectors.Dense, device Device, o Opti
 	x = h.trainingRows(x)
 	f := newFit(x, r, o)
 	mean := model.Dictionary{Dim: x.Dim, Mean: x.Mean()}
-	start := starting{x: x.Data, mean: &mean, atoms: h.Atoms, order: h.Order, seed: h.Seed}
+	start := initialiser{x: x.Data, mean: &mean, atoms: h.Atoms, order: h.Order, seed: h.Seed, workers: o.Workers}
 	atoms, norm, err := start.choose(ctx, o)
 	if err != nil {
 		return nil, err

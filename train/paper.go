@@ -105,7 +105,7 @@ func (h paper) fitLambda(ctx context.Context, x *vectors.Dense, device Device, o
 	f.variance = (&model.Dictionary{Dim: x.Dim}).Squares(p.X) / float64(x.Len())
 	if h.FromWords {
 		var err error
-		start := starting{x: p.X, mean: &model.Dictionary{Dim: x.Dim}, atoms: h.Atoms, order: model.Frequency, seed: h.Seed}
+		start := initialiser{x: p.X, mean: &model.Dictionary{Dim: x.Dim}, atoms: h.Atoms, order: model.Frequency, seed: h.Seed, workers: o.Workers}
 		if p.Dictionary, _, err = start.choose(ctx, o); err != nil {
 			return nil, err
 		}

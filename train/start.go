@@ -45,18 +45,29 @@ func squares(x []float32) (sum float64) {
 	return sum
 }
 
-// starting chooses initial atoms among rows.
-type starting struct {
-	x     []float32         // V×L
-	mean  *model.Dictionary // with the mean to subtract from x, and no atoms
-	atoms int               // K
-	order model.Order
-	seed  uint64
+// initialiser chooses initial atoms among rows.
+type initialiser struct {
+	x       []float32         // V×L
+	mean    *model.Dictionary // with the mean to subtract from x, and no atoms
+	atoms   int               // K
+	order   model.Order
+	seed    uint64
+	workers int // goroutines; 0 for one per processor
+
+	candidates []candidate
+	chosen     []float32 // rows of norm 1, in order
+}
+
+// candidate is a row, scaled to norm 1.
+type candidate struct {
+	row      []float32
+	compared int     // number of chosen rows that it was compared with: the first
+	nearest  float64 // largest cosine to these
 }
 
 // choose returns initial atoms, K×L, which are rows or the atoms of o.Like, and their norm: the
 // root mean square norm of the rows of x, less the mean.
-func (s *starting) choose(ctx context.Context, o Options) (atoms []float32, norm float64, err error) {
+func (s *initialiser) choose(ctx context.Context, o Options) (atoms []float32, norm float64, err error) {
 	square, err := meanSquare(s.x, s.mean)
 	if err != nil {
 		return nil, 0, err
@@ -75,8 +86,7 @@ func (s *starting) choose(ctx context.Context, o Options) (atoms []float32, norm
 		atoms, err = likeAtoms(o.Like, norm)
 		return atoms, norm, err
 	}
-	order := startOrder(s.x, dim, s.order == model.Frequency)
-	atoms, words := wordAtoms(ctx, s.x, s.mean, norm, s.atoms, order, s.seed, o.Workers)
+	atoms, words := s.wordAtoms(ctx, norm, startOrder(s.x, dim, s.order == model.Frequency))
 	if err := ctx.Err(); err != nil {
 		return nil, 0, err
 	}
@@ -112,30 +122,28 @@ func startOrder(x []float32, dim int, frequent bool) []int {
 	return order
 }
 
-// wordAtoms returns K initial atoms of the given norm, K×L: the first rows of x in this order, less
-// the mean of d, within the coherence limit. The choice depends on nothing random, and little on
-// single rows. Words is the number of atoms that are rows; where too few rows differ in direction,
-// the others are random directions. It ends early when ctx is done.
-func wordAtoms(ctx context.Context, x []float32, d *model.Dictionary, norm float64, atoms int, order []int, seed uint64, workers int) (start []float32, words int) {
-	if workers < 1 {
-		workers = runtime.GOMAXPROCS(0)
+// wordAtoms returns K initial atoms of the given norm, K×L: the first rows in this order, less the
+// mean, within the coherence limit. The choice depends on nothing random, and little on single rows.
+// Words is the number of atoms that are rows; where too few rows differ in direction, the others
+// are random directions. It ends early when ctx is done.
+func (s *initialiser) wordAtoms(ctx context.Context, norm float64, order []int) (start []float32, words int) {
+	dim := s.mean.Dim
+	for _, i := range order[:min(len(order), startRows*s.atoms)] {
+		s.addCandidate(s.x[i*dim:][:dim])
 	}
-	c := &candidates{dim: d.Dim, workers: workers, chosen: make([]float32, 0, atoms*d.Dim)}
-	for _, i := range order[:min(len(order), startRows*atoms)] {
-		c.add(x[i*d.Dim:][:d.Dim], d)
-	}
+	s.chosen = make([]float32, 0, s.atoms*dim)
 	for _, limit := range coherenceLimits {
-		if c.choose(ctx, atoms, limit); len(c.chosen) == atoms*d.Dim || ctx.Err() != nil {
+		if s.chooseRows(ctx, limit); len(s.chosen) == s.atoms*dim || ctx.Err() != nil {
 			break
 		}
 	}
-	start, words = c.chosen, len(c.chosen)/d.Dim
+	start, words = s.chosen, len(s.chosen)/dim
 	for i, v := range start {
 		start[i] = float32(float64(v) * norm)
 	}
-	direction := make([]float32, d.Dim)
-	for k := words; k < atoms; k++ {
-		backend.RandomDirection(direction, seed, k)
+	direction := make([]float32, dim)
+	for k := words; k < s.atoms; k++ {
+		backend.RandomDirection(direction, s.seed, k)
 		length := math.Sqrt(squares(direction))
 		for _, v := range direction {
 			start = append(start, float32(float64(v)*norm/length))
@@ -160,25 +168,10 @@ func likeAtoms(d *model.Dictionary, norm float64) ([]float32, error) {
 	return atoms, nil
 }
 
-// candidates are rows to choose initial atoms from.
-type candidates struct {
-	dim     int
-	workers int
-	rows    []candidate
-	chosen  []float32 // K×L, in order
-}
-
-// candidate is a row, scaled to norm 1.
-type candidate struct {
-	row      []float32
-	compared int     // number of chosen rows that it was compared with: the first
-	nearest  float64 // largest cosine to these
-}
-
-// add adds a row of the input, unless it equals the mean.
-func (c *candidates) add(x []float32, d *model.Dictionary) {
-	y := make([]float32, d.Dim)
-	d.Center(y, x)
+// addCandidate adds a row, unless it equals the mean.
+func (s *initialiser) addCandidate(x []float32) {
+	y := make([]float32, len(x))
+	s.mean.Center(y, x)
 	length := math.Sqrt(squares(y))
 	if !(length > 1e-6*math.Sqrt(squares(x))) {
 		return
@@ -186,46 +179,45 @@ func (c *candidates) add(x []float32, d *model.Dictionary) {
 	for j := range y {
 		y[j] = float32(float64(y[j]) / length)
 	}
-	c.rows = append(c.rows, candidate{row: y})
+	s.candidates = append(s.candidates, candidate{row: y})
 }
 
 // blockRows is the number of rows that all workers compare before the first of them is chosen.
 const blockRows = 64
 
-// choose chooses rows in order whose cosine to all rows chosen before is below limit, until there
-// are enough atoms.
-func (c *candidates) choose(ctx context.Context, atoms int, limit float64) {
-	c.chosen = c.chosen[:0]
-	for i := range c.rows {
-		c.rows[i].compared, c.rows[i].nearest = 0, -1
+// chooseRows chooses candidates in order whose cosine to all rows chosen before is below limit, until
+// there are enough atoms.
+func (s *initialiser) chooseRows(ctx context.Context, limit float64) {
+	s.chosen = s.chosen[:0]
+	for i := range s.candidates {
+		s.candidates[i].compared, s.candidates[i].nearest = 0, -1
 	}
-	for block := range slices.Chunk(c.rows, blockRows) {
+	workers := make([]struct{}, cmp.Or(s.workers, runtime.GOMAXPROCS(0)))
+	for block := range slices.Chunk(s.candidates, blockRows) {
 		if ctx.Err() != nil {
 			return
 		}
-		parallel.With(make([]struct{}, c.workers), len(block), func(_ struct{}, i int) { c.compare(&block[i], limit) })
+		parallel.With(workers, len(block), func(_ struct{}, i int) { s.compare(&block[i], limit) })
 		for i := range block {
-			if len(c.chosen) == atoms*c.dim {
+			if len(s.chosen) == s.atoms*s.mean.Dim {
 				return
 			}
-			c.compare(&block[i], limit) // with rows chosen in this block
+			s.compare(&block[i], limit) // with rows chosen in this block
 			if block[i].nearest < limit {
-				c.chosen = append(c.chosen, block[i].row...)
+				s.chosen = append(s.chosen, block[i].row...)
 			}
 		}
 	}
 }
 
 // compare compares a row with the chosen rows, until one reaches the limit.
-func (c *candidates) compare(r *candidate, limit float64) {
-	for ; r.nearest < limit && r.compared < len(c.chosen)/c.dim; r.compared++ {
-		cosine := blas32.Dot(c.vector(r.row), c.vector(c.chosen[r.compared*c.dim:][:c.dim]))
-		r.nearest = max(r.nearest, float64(cosine))
+func (s *initialiser) compare(c *candidate, limit float64) {
+	dim := s.mean.Dim
+	vector := func(row []float32) blas32.Vector { return blas32.Vector{N: dim, Inc: 1, Data: row} }
+	for ; c.nearest < limit && c.compared < len(s.chosen)/dim; c.compared++ {
+		cosine := blas32.Dot(vector(c.row), vector(s.chosen[c.compared*dim:][:dim]))
+		c.nearest = max(c.nearest, float64(cosine))
 	}
-}
-
-func (c *candidates) vector(row []float32) blas32.Vector {
-	return blas32.Vector{N: c.dim, Inc: 1, Data: row}
 }
 
 // startError reports vectors that no dictionary can be initialised from.

@@ -78,7 +78,8 @@ func TestWordAtoms(t *testing.T) {
 			t.Fatalf("%d of %d atoms: a poor test", len(chosen), atoms)
 		}
 		for _, workers := range []int{1, 2, 5} {
-			got, words := wordAtoms(t.Context(), x, d, norm, atoms, order, seed, workers)
+			s := initialiser{x: x, mean: d, atoms: atoms, seed: seed, workers: workers}
+			got, words := s.wordAtoms(t.Context(), norm, order)
 			if words != len(chosen) || !slices.Equal(got[:words*dim], want) {
 				t.Errorf("%d workers choose other words for %d atoms, or not as many: %d, want %d", workers, atoms, words, len(chosen))
 			}
@@ -111,7 +112,8 @@ func TestWordAtomsOfFewRows(t *testing.T) {
 	const dim, atoms, norm = 5, 12, 2.
 	x := rowsOf(4, dim, 2)
 	x = append(x, x[:2*dim]...) // 4 of 6 differ
-	got, words := wordAtoms(t.Context(), x, &model.Dictionary{Dim: dim}, norm, atoms, startOrder(x, dim, true), 1, 0)
+	s := initialiser{x: x, mean: &model.Dictionary{Dim: dim}, atoms: atoms, seed: 1}
+	got, words := s.wordAtoms(t.Context(), norm, startOrder(x, dim, true))
 	if words != 4 || len(got) != atoms*dim {
 		t.Fatalf("%d words in %d numbers", words, len(got))
 	}
