@@ -127,6 +127,15 @@ func TestWordAtomsOfFewRows(t *testing.T) {
 			}
 		}
 	}
+	// Only the first eight rows per atom are candidates.
+	for n, want := range map[int]int{8: 1, 9: 0} {
+		x := make([]float32, n*dim)
+		x[(n-1)*dim] = 1
+		s := initialiser{x: x, mean: &model.Dictionary{Dim: dim}, atoms: 1}
+		if _, words := s.wordAtoms(t.Context(), norm, startOrder(x, dim, true)); words != want {
+			t.Errorf("%d of %d rows are chosen, want %d", words, n, want)
+		}
+	}
 	// Less their mean, rows that are all the same are nothing.
 	same := &model.Dictionary{Dim: dim, Mean: x[:dim]}
 	if _, err := meanSquare(slices.Repeat(x[:dim], 3), same); !errors.Is(err, ErrAllSame) {
