@@ -161,11 +161,8 @@ func (b *gpuBench) on(precision kernels.Precision) train.Device {
 
 // learn trains once. Time is that of the epochs alone: without copies, compilation and initialisation.
 func (b *gpuBench) learn(j job, device train.Device) (m *model.Model, r testing.BenchmarkResult, err error) {
-	if best, is := j.recipe.(model.Best); is { // without the codes, which the part encode measures
-		m, err = train.Learn(context.Background(), b.first(j.words), best, device, train.Options{})
-	} else {
-		m, err = train.Fit(context.Background(), b.first(j.words), j.recipe, device, train.Options{})
-	}
+	// Without codes by the recipe "best", which the part encode measures.
+	m, err = train.Fit(context.Background(), b.first(j.words), j.recipe, device, train.Options{NoCodes: true})
 	if err != nil {
 		return nil, r, err
 	}

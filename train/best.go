@@ -120,7 +120,7 @@ func sortedness(words []string) float64 {
 
 func (h best) fit(ctx context.Context, x *vectors.Dense, device Device, o Options) (*model.Model, error) {
 	m, err := h.learn(ctx, x, device, o)
-	if err != nil {
+	if err != nil || o.NoCodes {
 		return m, err
 	}
 	encoded, err := encode.Model(ctx, m, x, device, encode.Defaults(m.Info))
@@ -131,7 +131,7 @@ func (h best) fit(ctx context.Context, x *vectors.Dense, device Device, o Option
 	return encoded, checkCodes(encoded.Info, o)
 }
 
-// learn is [Learn].
+// learn learns the dictionary.
 func (h best) learn(ctx context.Context, x *vectors.Dense, device Device, o Options) (*model.Model, error) {
 	if d := o.Like; d != nil {
 		switch {

@@ -16,7 +16,7 @@ import (
 
 // FileOptions are the options of [File]. The zero value is useful.
 type FileOptions struct {
-	Options // File sets Source, and the Dir and Replace of a copy of Checkpoint
+	Options // File sets Source and NoCodes, and the Dir and Replace of a copy of Checkpoint
 
 	Read    vectors.ReadOptions
 	Replace bool // replace a model at the directory
@@ -81,21 +81,15 @@ func File(ctx context.Context, path string, r model.Recipe, device Device, dir s
 		o.Ready(o.Source, t)
 	}
 	f := file{path: path, dir: dir, device: device, options: o}
-	h, isBest := r.(model.Best)
-	again := isBest && x.Len() < o.Source.Rows // read the file
-	var m *model.Model
-	if again {
-		m, err = Learn(ctx, x, h, device, o.Options)
-	} else {
-		m, err = Fit(ctx, x, r, device, o.Options)
-	}
+	o.NoCodes = x.Len() < o.Source.Rows // made in a second reading
+	m, err := Fit(ctx, x, r, device, o.Options)
 	if m != nil {
 		m.Labels = o.Labels
 	}
 	switch {
 	case err != nil:
 		return f.salvage(ctx, m, f.inputError(err))
-	case again:
+	case o.NoCodes:
 		return f.encode(ctx, m)
 	}
 	return saved(m.Info, m.SaveWith(dir, c.mayReplace, nil))

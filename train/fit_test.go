@@ -197,14 +197,14 @@ func TestDefaultOrder(t *testing.T) {
 }
 
 // Numbers of rows and atoms that there can't be are refused before they are used.
-func TestLearnRefuses(t *testing.T) {
+func TestBestRefuses(t *testing.T) {
 	for _, change := range []func(h *model.Best){
 		func(h *model.Best) { h.TrainWords = -1 },
 		func(h *model.Best) { h.Atoms, h.TrainWords = -1, 0 },
 	} {
 		h := best()
 		change(&h)
-		if _, err := train.Learn(t.Context(), sampleOfBest(t), h, cpu.Device{}, train.Options{}); err == nil {
+		if _, err := train.Fit(t.Context(), sampleOfBest(t), h, cpu.Device{}, train.Options{}); err == nil {
 			t.Errorf("no error for %+v", h)
 		}
 	}

@@ -76,6 +76,7 @@ type Options struct {
 	Like *model.Dictionary
 
 	Checkpoint *Checkpoint // nil for none
+	NoCodes    bool        // learn only the dictionary, by the recipe "best"
 
 	// Workers is the number of goroutines that choose the words to initialise atoms from; 0 means
 	// one per processor.
@@ -102,9 +103,4 @@ type Options struct {
 // The model has no codes if they could not be made.
 func Fit(ctx context.Context, x *vectors.Dense, r model.Recipe, device Device, o Options) (*model.Model, error) {
 	return trainingOf(r).fit(ctx, x, device, o)
-}
-
-// Learn learns a dictionary from x by the recipe "best", as [Fit] does, and makes no codes.
-func Learn(ctx context.Context, x *vectors.Dense, r model.Best, device Device, o Options) (*model.Model, error) {
-	return best(r).learn(ctx, x, device, o)
 }
