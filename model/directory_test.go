@@ -412,6 +412,9 @@ func TestOpenTruncated(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantOpenError(t, fmt.Sprintf("%s cut to %d bytes", name, n), dir, name, "")
+			if _, err := readAll(dir); err == nil || !strings.Contains(err.Error(), name) {
+				t.Fatalf("%s cut to %d bytes, read by rows: error %v", name, n, err)
+			}
 		}
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)

@@ -130,38 +130,6 @@ func TestRows(t *testing.T) {
 	expectModel(t, copied, m)
 }
 
-// However short a file of the model is cut, it is an error of one line that names
-// it, and no panic.
-func TestRowsTruncated(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "model")
-	save(t, dir, false, testModel(4, 2, 3, false))
-	for _, name := range []string{modeldir.Info, modeldir.Words, modeldir.Codes} {
-		path := filepath.Join(dir, name)
-		whole, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for n := range len(whole) - 1 {
-			if err := os.WriteFile(path, whole[:n], 0o666); err != nil {
-				t.Fatal(err)
-			}
-			_, err := readAll(dir)
-			if err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n") {
-				t.Fatalf("%s cut to %d bytes: error %v", name, n, err)
-			}
-		}
-		if err := os.WriteFile(path, append(whole, "x\n"...), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := readAll(dir); err == nil && name != modeldir.Codes { // what follows a zip archive is no part of it
-			t.Errorf("no error for more data in %s", name)
-		}
-		if err := os.WriteFile(path, whole, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // Rows are those of the model that was opened.
 func TestRowsReplaced(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")

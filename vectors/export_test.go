@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -205,32 +204,6 @@ func TestNoColumns(t *testing.T) {
 	} {
 		if err != errNoColumns {
 			t.Errorf("%s: error %v", name, err)
-		}
-	}
-}
-
-// What is written, and the error, doesn't depend on the number of workers.
-func TestWriteChunks(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	line := func(b []byte, i int) []byte { return fmt.Appendf(b, "line %d\n", i) }
-	var want []byte
-	lines := 0
-	for _, n := range []int{0, 1, 127, 128, 129, 256, 1000, 20000} {
-		for ; lines < n; lines++ {
-			want = line(want, lines)
-		}
-		for _, workers := range []int{1, 2, 7} {
-			runtime.GOMAXPROCS(workers)
-			var got bytes.Buffer
-			if err := writeChunks(&got, n, line); err != nil || !bytes.Equal(got.Bytes(), want) {
-				t.Errorf("%d lines with %d workers: %d bytes and error %v, want %d bytes", n, workers, got.Len(), err, len(want))
-			}
-			if n == 20000 { // over 64 KiB, which are buffered
-				w := &fullWriter{room: 1 << 16}
-				if err := writeChunks(w, n, line); err != errFull || !bytes.HasPrefix(want, w.Bytes()) {
-					t.Errorf("%d workers: %d bytes written before error %v, want %v", workers, w.Len(), err, errFull)
-				}
-			}
 		}
 	}
 }

@@ -1,14 +1,11 @@
 package vectors
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"strconv"
 	"strings"
@@ -115,60 +112,4 @@ var numberForms = []struct {
 	{"fastText", 'f', 4, 64},
 	{"float32", 'g', -1, 32}, // exact, as gensim writes them
 	{"float64", 'g', -1, 64},
-}
-
-// benchmarkText returns rows of 300 numbers.
-func benchmarkText(rows int, format byte, precision, width int) []byte {
-	var text []byte
-	rng := rand.New(rand.NewPCG(5, 6))
-	for i := range rows {
-		text = fmt.Appendf(text, "word%d", i)
-		for range 300 {
-			text = strconv.AppendFloat(append(text, ' '), rng.NormFloat64()/8, format, precision, width)
-		}
-		text = append(text, '\n')
-	}
-	return text
-}
-
-// BenchmarkReadText reads a file. Its floors are to read it, to find its lines
-// and to hash it.
-func BenchmarkReadText(b *testing.B) {
-	text := benchmarkText(20000, 'f', 6, 64)
-	path := tempFile(b, string(text))
-	for _, bb := range []struct {
-		name string
-		read func() error
-	}{
-		{"Read", func() error {
-			_, _, err := Read(b.Context(), path, ReadOptions{})
-			return err
-		}},
-		{"floor=file", func() error {
-			f, err := os.Open(path)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			_, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{f}, make([]byte, textChunk))
-			return err
-		}},
-		{"floor=lines", func() error {
-			bytes.Count(text, newline)
-			return nil
-		}},
-		{"floor=SHA-256", func() error {
-			sha256.Sum256(text)
-			return nil
-		}},
-	} {
-		b.Run(bb.name, func(b *testing.B) {
-			b.SetBytes(int64(len(text)))
-			for b.Loop() {
-				if err := bb.read(); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
 }

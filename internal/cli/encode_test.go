@@ -280,6 +280,7 @@ func TestEncodeRefuses(t *testing.T) {
 		dir.Write(t, name+"/"+file, change(dir.Read(t, name+"/"+file)))
 	}
 	spoiled("cutcodes", "codes.npz", func(b []byte) []byte { return b[:len(b)/2] })
+	spoiled("flipped", "codes.npz", func(b []byte) []byte { b[200] ^= 1; return b })
 	ofEncoding := func(change func(s string) string) func(b []byte) []byte {
 		return func(b []byte) []byte {
 			training, encoding, _ := strings.Cut(string(b), `"encoding"`)
@@ -324,6 +325,7 @@ func TestEncodeRefuses(t *testing.T) {
 		{"merge gpu s2 -o out", []string{"s2: is of another kind of processor, cpu "}},
 		{"merge a s2 -o out", []string{"a: is not a shard"}},
 		{"merge cutcodes s2 -o out", []string{"cutcodes: codes.npz: "}},
+		{"merge flipped s2 -o out", []string{"flipped: codes.npz: "}},
 		{"merge s1 nowhere -o out", []string{"nowhere: no such file or directory"}},
 		{"merge s1 s2 -o a", []string{"a: already exists"}},
 		{"merge s1 s2 --output=", []string{"-o is empty"}},

@@ -1,6 +1,7 @@
 package columnar
 
 import (
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -91,26 +92,32 @@ func TestReadIDs(t *testing.T) {
 }
 
 func TestReadTextsRefuses(t *testing.T) {
-	const skip = ""
 	for _, tt := range []struct {
 		name, want string
 		o          vectors.ReadOptions
 	}{
-		{"repeated", `row 3: the id "1" is that of a row before` + skip, vectors.ReadOptions{}},
-		{"noid", `row 2: it has no id` + skip, vectors.ReadOptions{}},
-		{"badid", `row 1: its id, "x\ty", can't be one: the word contains a tab, a line break or a NUL` + skip, vectors.ReadOptions{}},
+		{"repeated", `row 3: the id "1" is that of a row before`, vectors.ReadOptions{}},
+		{"noid", `row 2: it has no id`, vectors.ReadOptions{}},
+		{"badid", `row 1: its id, "x\ty", can't be one: the word contains a tab, a line break or a NUL`, vectors.ReadOptions{}},
 		{"badid", `column "text" can't be that of ids and of texts`, vectors.ReadOptions{TextColumn: "text", IDColumn: "text"}},
 		{"badid", `column "text" can't be that of ids and of texts`, vectors.ReadOptions{IDColumn: "text", TextColumn: "text"}},
-		{"novector", `row 2: column "v" is null, want a list` + skip, vectors.ReadOptions{}},
+		{"novector", `row 2: column "v" is null, want a list`, vectors.ReadOptions{}},
 		{"texts", `has no column "txt"; the columns are 9, such as ["doc_id" "text" "label" "seen" "score"]`, vectors.ReadOptions{TextColumn: "txt"}},
 		{"texts", `column "embedding" can't be that of text: it has something else`, vectors.ReadOptions{TextColumn: "embedding"}},
 		{"texts", `column "when" can't be that of ids: it has something else`, vectors.ReadOptions{IDColumn: "when"}},
 		{"texts", `column "label" can't be that of lists of numbers: it has something else`, vectors.ReadOptions{VectorColumn: "label"}},
-		{"texts", `row 1: word "first\nsecond line": the word contains a tab, a line break or a NUL` + skip + "", vectors.ReadOptions{Rows: vectors.KindWords}},
+		{"texts", `row 1: word "first\nsecond line": the word contains a tab, a line break or a NUL`, vectors.ReadOptions{Rows: vectors.KindWords}},
 	} {
 		for _, name := range both(tt.name) {
 			if _, _, err := read(t, name, tt.o); err == nil || err.Error() != tt.want {
 				t.Errorf("%s: error\n%v, want\n%s", name, err, tt.want)
+			}
+			var streamed error
+			for _, err := range vectors.Stream(t.Context(), filepath.Join("testdata", name), tt.o, new(vectors.Source)) {
+				streamed = err
+			}
+			if streamed == nil || !strings.HasSuffix(streamed.Error(), tt.want) {
+				t.Errorf("%s, streamed: error\n%v, want\n%s", name, streamed, tt.want)
 			}
 		}
 	}
