@@ -115,9 +115,7 @@ func (k remember) launch(p Precision) launch {
 	return launch{"remember_" + string(p), unsafe.Pointer(&k), rememberTile.grid(k.shape.atoms, k.shape.dimPitch)}
 }
 
-func (k forces) launch() launch {
-	return launch{"forces", unsafe.Pointer(&k), rowGrid(k.shape.atoms)}
-}
+func (k forces) launch() launch { return launch{"forces", unsafe.Pointer(&k), rowGrid(k.shape.atoms)} }
 
 // launch has one block, because each atom's move depends on that of the atom before it. The block has
 // a set of threads for each group of atoms, as far as there are enough threads.
@@ -138,9 +136,7 @@ func (k power) launch() launch {
 	return launch{"power", unsafe.Pointer(&k), grid{1, 1, powerThreads, powerShared}}
 }
 
-func (k gather) launch() launch {
-	return launch{"gather", unsafe.Pointer(&k), rowGrid(k.shape.words)}
-}
+func (k gather) launch() launch { return launch{"gather", unsafe.Pointer(&k), rowGrid(k.shape.words)} }
 
 func (k rowScales) launch() launch {
 	return launch{"row_scales", unsafe.Pointer(&k), rowGrid(k.shape.words)}

@@ -114,8 +114,8 @@ func (b *trainer) Close() error { return b.gpu.Close() }
 // Device implements [backend.Trainer].
 func (b *trainer) Device() string { return b.gpu.name(b.precision) }
 
-// Streams reports whether words stream through the device, because not all fit.
-func (b *trainer) Streams() bool { return b.slotWords < b.words }
+// streams reports whether words stream through the device, because not all fit.
+func (b *trainer) streams() bool { return b.slotWords < b.words }
 
 // prepare checks that memory suffices and allocates it.
 func (b *trainer) prepare(p backend.Problem, dictionaryStep, codeStep *executable) error {
@@ -130,7 +130,7 @@ func (b *trainer) prepare(p backend.Problem, dictionaryStep, codeStep *executabl
 		return fmt.Errorf("%w on GPU %d for %d words × %d sparse dimensions: at most %d words would fit",
 			backend.ErrMemory, g.device.Index, b.words, b.atoms, b.maxWords(free, dictionaryStep, codeStep))
 	}
-	if total, ok := memory.Total(); ok && b.Streams() {
+	if total, ok := memory.Total(); ok && b.streams() {
 		if fit := b.hostWords(total); b.words > fit {
 			return fmt.Errorf("%w: %d words × %d sparse dimensions fit neither on the GPU nor into the machine's memory; at most %d words would fit",
 				backend.ErrMemory, b.words, b.atoms, fit)
@@ -150,7 +150,7 @@ func (b *trainer) prepare(p backend.Problem, dictionaryStep, codeStep *executabl
 
 // fill allocates the device's memory and fills it.
 func (b *trainer) fill(p backend.Problem, dictionaryStep, codeStep *executable) (err error) {
-	g, resident := b.gpu, !b.Streams()
+	g, resident := b.gpu, !b.streams()
 	b.rowPitch = max(b.rows(program.Words), b.atoms)
 	b.rowNumbers = alloc[float64](g, b.rowPitch*max(dictionaryStep.rowNumbers, codeStep.rowNumbers))
 	b.used = alloc[int32](g, b.atoms)
@@ -247,7 +247,7 @@ func (b *trainer) dictionaryPass(ctx context.Context, batch int, sums *backend.S
 				b.run(p, b.from(at, lo), batch, 0)
 			}
 		}
-		if b.Streams() || whole > maxRepeated*batch {
+		if b.streams() || whole > maxRepeated*batch {
 			steps()
 		} else {
 			b.gpu.repeat(batch, steps)
@@ -295,7 +295,7 @@ func (b *trainer) codePass(ctx context.Context, epoch int, sums *backend.Sums) e
 // stored and the next ones loaded.
 func (b *trainer) eachSlot(ctx context.Context, limit int, renew bool, f func(at parts[pointer[float32]], first, words int)) error {
 	g := b.gpu
-	if !b.Streams() {
+	if !b.streams() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

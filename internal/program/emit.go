@@ -47,7 +47,7 @@ func (b *builder) end() Body {
 	return b.body
 }
 
-// add appends a step, and done returns the program.
+// step appends a step.
 func (b *builder) step(s Step) { b.program.Steps = append(b.program.Steps, s) }
 
 func (b *builder) done() (*Program, error) { return b.program, b.err }
@@ -138,6 +138,13 @@ func (b *builder) scaleCodes(factor *value) {
 	b.emit(Instruction{Op: ScaleCodes, A: b.rowNumber(factor)})
 }
 
+// require fails the program unless an instruction computes v.
+func (b *builder) require(ok bool, v *value) {
+	if !ok && b.err == nil {
+		b.err = fmt.Errorf("program: no instruction computes %s", v.formula())
+	}
+}
+
 func (b *builder) emit(in Instruction) { b.body.Each = append(b.body.Each, in) }
 
 // numberOps are the operations on numbers.
@@ -181,7 +188,9 @@ func (b *builder) instruction(v *value) (in Instruction) {
 	if kinds == "nv" { // instructions name the vector first
 		operands[0], operands[1] = operands[1], operands[0]
 	}
-	return Instruction{Op: ops[kinds], A: operands[0], B: operands[1]}
+	op, ok := ops[kinds]
+	b.require(ok, v)
+	return Instruction{Op: op, A: operands[0], B: operands[1]}
 }
 
 // combination multiplies the second vector of a sum or difference by a number on the way.
@@ -272,7 +281,11 @@ func (b *builder) number(v *value, known map[*value]int, list *[]Instruction, op
 	if at, ok := known[v]; ok {
 		return at
 	}
-	in := Instruction{Op: numberOps[v.op], A: operand(v.args[0]), B: operand(v.args[1])}
+	op, ok := numberOps[v.op]
+	if b.require(ok, v); !ok {
+		return 0
+	}
+	in := Instruction{Op: op, A: operand(v.args[0]), B: operand(v.args[1])}
 	in.Dst = b.newNumber(known, v)
 	*list = append(*list, in)
 	return in.Dst
