@@ -150,7 +150,7 @@ func (x *Index) Label(p Pole) []string {
 // whatever their case, or with all of a word of three or four.
 func sharesPrefix(word string, others []string) bool {
 	return slices.ContainsFunc(others, func(other string) bool {
-		x, y := lowerRunes(word), lowerRunes(other)
+		x, y := appendLower(nil, word), appendLower(nil, other)
 		n := min(len(x), len(y), 5)
 		return slices.Equal(x, y) || n >= 3 && slices.Equal(x[:n], y[:n])
 	})

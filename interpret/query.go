@@ -323,17 +323,20 @@ func (x *Index) Search(query string, n int) (rows []int, total int) {
 // regard to case. Words at a distance of more than a third of its length are left out.
 func (x *Index) closest(word string, n int) []string {
 	const longest = 100 // the time grows with the square
-	from := lowerRunes(word)
+	from := appendLower(nil, word)
 	if len(from) > longest {
 		return nil
 	}
 	limit := (len(from) + 2) / 3
 	found := ranking{n: n}
+	var to []rune
+	row := make([]int, 4*(len(from)+limit)+1)
 	for i, w := range x.Codes.Words {
 		if len(w) < len(from)-limit || len(w) > 4*(len(from)+limit) { // a rune is one to four bytes
 			continue
 		}
-		if d := editDistance(from, lowerRunes(w)); d <= limit {
+		to = appendLower(to[:0], w)
+		if d := editDistance(from, to, limit, row); d <= limit {
 			found.add(candidate{row: i, size: -float64(d)})
 		}
 	}
@@ -344,17 +347,21 @@ func (x *Index) closest(word string, n int) []string {
 	return words
 }
 
-func lowerRunes(s string) []rune { return []rune(strings.ToLower(s)) }
+func appendLower(runes []rune, s string) []rune {
+	for _, r := range s {
+		runes = append(runes, unicode.ToLower(r))
+	}
+	return runes
+}
 
 // editDistance returns the number of insertions, deletions and substitutions that turn a into b
-// (Levenshtein).
-func editDistance(a, b []rune) int {
-	row := make([]int, len(b)+1) // the distances of the runes of a so far and each prefix of b
-	for j := range row {
+// (Levenshtein), or a larger number than limit if that is more. It overwrites len(b)+1 numbers of row.
+func editDistance(a, b []rune, limit int, row []int) int {
+	for j := range len(b) + 1 { // row has the distances of the runes of a so far and each prefix of b
 		row[j] = j
 	}
 	for i, r := range a {
-		diagonal := row[0]
+		diagonal, least := row[0], i+1
 		row[0] = i + 1
 		for j, s := range b {
 			d := diagonal
@@ -362,6 +369,10 @@ func editDistance(a, b []rune) int {
 				d = min(diagonal, row[j], row[j+1]) + 1
 			}
 			diagonal, row[j+1] = row[j+1], d
+			least = min(least, d)
+		}
+		if least > limit {
+			return least
 		}
 	}
 	return row[len(b)]

@@ -132,7 +132,10 @@ func (x *Explorer) complete(prefix string) (any, error) {
 	codes := x.model.Codes
 	c := completions{Words: []string{}}
 	for _, w := range codes.Words {
-		if len(c.Words) < suggestions && len(w) >= len(prefix) && strings.EqualFold(w[:len(prefix)], prefix) {
+		if len(c.Words) == suggestions {
+			break
+		}
+		if len(w) >= len(prefix) && strings.EqualFold(w[:len(prefix)], prefix) {
 			c.Words = append(c.Words, w)
 		}
 	}
