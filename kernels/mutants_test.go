@@ -210,7 +210,7 @@ func trials(kernel string) (all []func(b *bench)) {
 			add(func(b *bench) { checkMoveAtoms(b, s.atoms, s.dim) })
 		}
 	case "gather":
-		for _, s := range []struct{ words, dim int }{{17, 133}, {5, 2}, {3, 300}} {
+		for _, s := range []struct{ words, dim int }{{17, 133}, {5, 2}, {3, 300}, {2, 1300}} {
 			add(func(b *bench) { checkGather(b, s.words, s.dim) })
 		}
 	case "power":
