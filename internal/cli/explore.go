@@ -118,7 +118,11 @@ func openExplorer(cmd *cobra.Command, path string, o explore.Options) (*explore.
 	if isPathError(err) {
 		return nil, usageError{err}
 	}
-	if stat, err := os.Stat(path); err == nil && stat.IsDir() {
+	stat, err := os.Stat(path)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if stat.IsDir() {
 		if o.Judge, o.Accuracy, err = readAccuracy(path, m.Codes.Cols); err != nil {
 			return nil, err
 		}
