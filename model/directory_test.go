@@ -145,29 +145,6 @@ func TestDictionaryAlone(t *testing.T) {
 	}
 }
 
-func TestFilesDependOnModelAlone(t *testing.T) {
-	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
-	m := testModel(20, 3, 11, true)
-	save(t, a, false, m)
-	m.Info.Format = 0 // Save says which version it writes
-	save(t, b, false, m)
-	files := []string{modeldir.Codes, modeldir.Dictionary, modeldir.Mean, modeldir.Info, modeldir.Words}
-	expectNames(t, a, files...)
-	for _, name := range files {
-		x, err := os.ReadFile(filepath.Join(a, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		y, err := os.ReadFile(filepath.Join(b, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if string(x) != string(y) {
-			t.Errorf("%s differs between two models that are equal", name)
-		}
-	}
-}
-
 func TestForceReplaces(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	if err := os.Mkdir(dir, 0o777); err != nil { // empty

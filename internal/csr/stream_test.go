@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -165,19 +164,5 @@ func TestReaderOffsets(t *testing.T) {
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%v: error %v, want %q", tt.ptr, err, tt.want)
 		}
-	}
-}
-
-func TestWriterLeavesNothing(t *testing.T) {
-	dir := t.TempDir()
-	w, err := NewWriter(dir, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left %v, %v", left, err)
 	}
 }

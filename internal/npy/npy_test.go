@@ -498,33 +498,6 @@ func openArchive(t *testing.T, data []byte) *Archive {
 	return a
 }
 
-func FuzzRead(f *testing.F) {
-	f.Add(file(dict("<f4", "(2, 1)"), []float32{1, 2}))
-	f.Add(file(dict("<f8", "(2,)"), []float64{1, 2}))
-	f.Add(file(dict("<i8", "(2,)"), []int64{1, 1 << 40}))
-	f.Add(file(dict("<U3", "(2,)"), []rune("cat\x00\x00\x00")))
-	f.Add(fileVersion(2, dict("|S3", "()"), []byte("csr")))
-	f.Add(file("{'descr': '<i4', 'fortran_order': True, 'shape': (1, 2), }", []int32{1, 2}))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		fuzzRead(t, data, (*Array).Float32)
-		fuzzRead(t, data, (*Array).Int32)
-		fuzzRead(t, data, (*Array).Int64)
-		fuzzRead(t, data, (*Array).Strings)
-	})
-}
-
-// fuzzRead checks that a known size changes nothing but when memory is allocated.
-func fuzzRead[T any](t *testing.T, data []byte, read reader[T]) {
-	shape, known, err := readFile(read, data, int64(len(data)))
-	_, unknown, err2 := readFile(read, data, -1)
-	if (err == nil) != (err2 == nil) || len(known) != len(unknown) {
-		t.Errorf("size known: %d elements, %v; size unknown: %d elements, %v", len(known), err, len(unknown), err2)
-	}
-	if n, _ := elements(shape); err == nil && n != len(known) {
-		t.Errorf("shape %v, %d elements", shape, len(known))
-	}
-}
-
 func FuzzArchive(f *testing.F) {
 	var b bytes.Buffer
 	w := NewArchiveWriter(&b)
