@@ -99,18 +99,14 @@ func (t term) times(w, z []float64) {
 		z[0] = t.dot(w)
 		return
 	}
-	// Three outputs at a time stay in registers. There are three or more, since two classes have
-	// one output; the last ones may be computed twice.
+	clear(z)
 	value := t.value[:len(t.index)]
-	for k := 0; k < n; k += 3 {
-		k := min(k, n-3)
-		var a, b, c float64
-		for i, j := range t.index {
-			v := float64(value[i])
-			row := w[int(j)*n+k:][:3]
-			a, b, c = a+v*row[0], b+v*row[1], c+v*row[2]
+	for i, j := range t.index {
+		v := float64(value[i])
+		row := w[int(j)*n:][:n]
+		for k, x := range row {
+			z[k] += v * x
 		}
-		z[k], z[k+1], z[k+2] = a, b, c
 	}
 }
 

@@ -61,20 +61,12 @@ type vector struct {
 
 // dot returns ⟨v, w⟩ with a dense w.
 func (v vector) dot(w []float64) float64 {
-	var sum [4]float64 // independent sums, added in parallel by the processor
-	index, value := v.index, v.value[:len(v.index)]
-	i := 0
-	for ; i+4 <= len(index); i += 4 {
-		j, x := index[i:i+4:i+4], value[i:i+4:i+4]
-		sum[0] += float64(x[0]) * w[j[0]]
-		sum[1] += float64(x[1]) * w[j[1]]
-		sum[2] += float64(x[2]) * w[j[2]]
-		sum[3] += float64(x[3]) * w[j[3]]
+	sum := 0.0
+	value := v.value[:len(v.index)]
+	for i, j := range v.index {
+		sum += float64(value[i]) * w[j]
 	}
-	for ; i < len(index); i++ {
-		sum[0] += float64(value[i]) * w[index[i]]
-	}
-	return sum[0] + sum[1] + sum[2] + sum[3]
+	return sum
 }
 
 // addTo adds s·v to w.
