@@ -38,7 +38,9 @@ const (
 // best trains by the recipe "best".
 type best model.Best
 
-func (h best) settled(x *vectors.Dense, n int) model.Recipe {
+func (h best) settled(x *vectors.Dense, n int) model.Recipe { return model.Best(h.withDefaults(x, n)) }
+
+func (h best) withDefaults(x *vectors.Dense, n int) best {
 	if h.Method == "" {
 		h.Method = model.Signed
 		if x.Texts != nil { // nonnegative codes of texts explain more and are easier to read
@@ -50,7 +52,7 @@ func (h best) settled(x *vectors.Dense, n int) model.Recipe {
 	h.Epochs = cmp.Or(h.Epochs, h.defaultEpochs())
 	h.Nonzeros = cmp.Or(h.Nonzeros, model.Nonzeros(defaultSparsity, h.Atoms))
 	h.TrainWords = min(cmp.Or(h.TrainWords, h.defaultTrainWords(n)), n)
-	return model.Best(h)
+	return h
 }
 
 // defaultAtoms returns K for n rows of length dim.
@@ -144,13 +146,12 @@ func (h best) learn(ctx context.Context, x *vectors.Dense, device Device, o Opti
 	} else if h.Like != "" {
 		return nil, errors.New("train: the recipe names a model to be like, and Options.Like has none")
 	}
-	r := h.settled(x, x.Len()).(model.Best)
-	if err := cmp.Or(x.Validate(), r.Validate()); err != nil {
+	h = h.withDefaults(x, x.Len())
+	if err := cmp.Or(x.Validate(), model.Best(h).Validate()); err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
-	h = best(r)
 	x = h.trainingRows(x)
-	f := newFit(x, r, o)
+	f := newFit(x, model.Best(h), o)
 	mean := model.Dictionary{Dim: x.Dim, Mean: x.Mean()}
 	start := initialiser{x: x.Data, mean: &mean, atoms: h.Atoms, order: h.Order, seed: h.Seed, workers: o.Workers}
 	atoms, norm, err := start.choose(ctx, o)

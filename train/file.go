@@ -121,7 +121,7 @@ func (o *FileOptions) read(ctx context.Context, path string, r model.Recipe) (x 
 	if o.Like != nil && o.Like.Dim != x.Dim {
 		return nil, nil, &vectors.InputError{File: path, Err: fmt.Errorf("vectors of length %d, and the atoms to be like have %d: they are of different spaces", x.Dim, o.Like.Dim)}
 	}
-	r = trainingOf(o.sized(r, x.Dim)).settled(x, o.Source.Rows)
+	r = trainingOf(r.With(o.sized(r.Base(), x.Dim))).settled(x, o.Source.Rows)
 	if c := r.Base(); o.Sparsity > 0 {
 		c.Nonzeros = model.Nonzeros(o.Sparsity, c.Atoms)
 		r = r.With(c)
@@ -146,7 +146,9 @@ func (o *FileOptions) readSample(ctx context.Context, path string, h model.Best)
 	}
 	read.Keep = func(first *vectors.Dense) int {
 		// As if the file had no end: if it is short, K is smaller and all rows are kept.
-		endless := trainingOf(o.sized(h, first.Dim)).settled(first, math.MaxInt32).(model.Best)
+		endless := best(h)
+		endless.Common = o.sized(h.Common, first.Dim)
+		endless = endless.withDefaults(first, math.MaxInt32)
 		if first.Len() <= endless.TrainWords {
 			return 0
 		}
@@ -157,14 +159,12 @@ func (o *FileOptions) readSample(ctx context.Context, path string, h model.Best)
 	return x, h, err
 }
 
-// sized returns r with the K that o.Factor asks for.
-func (o *FileOptions) sized(r model.Recipe, dim int) model.Recipe {
-	if o.Factor == 0 {
-		return r
+// sized returns c with the K that o.Factor asks for.
+func (o *FileOptions) sized(c model.Common, dim int) model.Common {
+	if o.Factor > 0 {
+		c.Atoms = o.Factor * dim
 	}
-	c := r.Base()
-	c.Atoms = o.Factor * dim
-	return r.With(c)
+	return c
 }
 
 // isRegular reports whether the file at path can be read again: it is not a pipe. If it can't be

@@ -17,13 +17,15 @@ import (
 // paper trains by the recipe "paper".
 type paper model.Paper
 
-func (h paper) settled(x *vectors.Dense, _ int) model.Recipe {
+func (h paper) settled(x *vectors.Dense, _ int) model.Recipe { return model.Paper(h.withDefaults(x)) }
+
+func (h paper) withDefaults(x *vectors.Dense) paper {
 	h.Atoms = cmp.Or(h.Atoms, 10*x.Dim)
 	h.Epochs = cmp.Or(h.Epochs, h.defaultEpochs())
 	if h.AuthorsOrder {
 		h.DictionarySteps = 0 // one step per word
 	}
-	return model.Paper(h)
+	return h
 }
 
 func (h paper) defaultEpochs() int {
@@ -66,7 +68,7 @@ func (h paper) fit(ctx context.Context, x *vectors.Dense, device Device, o Optio
 	if o.Like != nil {
 		return nil, errors.New("train: the recipe paper has no model to be like: use the recipe best")
 	}
-	h = paper(h.settled(x, x.Len()).(model.Paper))
+	h = h.withDefaults(x)
 	fit := h.fitLambda
 	if h.Nonzeros > 0 {
 		fit = h.searchLambda
