@@ -62,7 +62,8 @@ func (d Device) encoder(dictionary *model.Dictionary, o encode.Options) (*encode
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	e := &encoder{dictionary: dictionary, k: dictionary.Len(), dim: dictionary.Dim, options: o, kernels: k, atoms: simd.NewMatrix(dictionary.Len(), dictionary.Dim)}
+	e := &encoder{dictionary: dictionary, k: dictionary.Len(), dim: dictionary.Dim, options: o, kernels: k}
+	e.atoms = simd.NewMatrix(e.k, e.dim)
 	if e.step, err = backend.StepSize(dictionary); err != nil {
 		return nil, err
 	}

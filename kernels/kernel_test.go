@@ -1025,7 +1025,7 @@ func checkMoveAtoms(b *bench, atoms, dim int) {
 
 func TestGather(t *testing.T) {
 	b := newBench(t)
-	for _, s := range []struct{ words, dim int }{{1, 1}, {3, 31}, {9, 128}, {17, 129}, {40, 300}} {
+	for _, s := range []struct{ words, dim int }{{1, 1}, {3, 31}, {9, 128}, {17, 129}, {40, 300}, {2, 1300}} {
 		b.sub(t, fmt.Sprintf("%d×%d", s.words, s.dim), func() { checkGather(b, s.words, s.dim) })
 	}
 }

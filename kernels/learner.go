@@ -83,7 +83,8 @@ const summed = 3
 // bytes returns the device memory of the learner alone, without all rows.
 func (l *learner) bytes() int64 {
 	k, dim, codePitch, dimPitch := int64(l.widths.atoms), int64(l.widths.dim), int64(l.widths.codePitch), int64(l.widths.dimPitch)
-	return 4*k*(codePitch+3*dimPitch) + 4*(blockAtoms+dim)*dimPitch + 4*dim + 8*(2*dim+1) + 4*int64(l.encoder.batch) + 8*(summed+1) + 16*2*summed
+	return 4*k*(codePitch+3*dimPitch) + 4*(blockAtoms+dim)*dimPitch + 4*dim + 8*(2*dim+1) +
+		4*int64(l.encoder.batch) + 8*(summed+1) + 16*2*summed
 }
 
 // prepare allocates device memory.
@@ -191,7 +192,8 @@ func (l *learner) Learn(ctx context.Context, rows []int32, forgetting, anchorWei
 	if g.err != nil {
 		return g.err
 	}
-	if e.halving != nil && !(measured[0] <= math.MaxFloat64) && !slices.ContainsFunc(rows, func(i int32) bool { return e.tooLong(l.row(int(i))) }) {
+	tooLong := func(i int32) bool { return e.tooLong(l.row(int(i))) }
+	if e.halving != nil && !(measured[0] <= math.MaxFloat64) && !slices.ContainsFunc(rows, tooLong) {
 		return fmt.Errorf("kernels: %w", errHalves)
 	}
 	sums.RunningLoss += measured[0]
@@ -227,7 +229,9 @@ func (l *learner) refresh() error {
 func (l *learner) accumulate(m stateMatrix, rows pointer[float32], n int, forgetting float64) {
 	e, w := l.encoder, l.widths
 	shape := shape{int32(n), int32(w.atoms), int32(m.width), int32(w.codePitch), int32(m.pitch)}
-	l.gpu.queue(remember{sums: m.device, codes: e.codes, rows: rows, keep: forgetting, shape: shape, symmetric: rows == e.codes}.launch(e.precision), l.gpu.compute)
+	l.gpu.queue(remember{
+		sums: m.device, codes: e.codes, rows: rows, keep: forgetting, shape: shape, symmetric: rows == e.codes,
+	}.launch(e.precision), l.gpu.compute)
 }
 
 // moveAtoms launches [graph.Learn] for each atom in turn, in blocks. GD − B is a small difference of larger

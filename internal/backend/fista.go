@@ -100,7 +100,8 @@ func StepOf(square float64) (float64, error) {
 	step := 1 / (2.04 * square)
 	const leastNormal = 0x1p-126
 	if !(2*step >= leastNormal && 2*step <= math.MaxFloat32) {
-		return 0, fmt.Errorf("%w: the dictionary has norm %.1e, and the inverse of its square is out of the range of float32", encode.ErrDictionary, math.Sqrt(square))
+		return 0, fmt.Errorf("%w: the inverse of the squared norm of the dictionary is out of the range of float32 (norm %.1e)",
+			encode.ErrDictionary, math.Sqrt(square))
 	}
 	return step, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/testonly/encodetest"
 	"overcomplete/vectors"
 )
 
@@ -29,24 +30,16 @@ type Oracle struct {
 // NewOracle starts from the same random numbers as every trainer.
 func NewOracle(p backend.Problem) *Oracle {
 	h := p.Hyperparameters
-	o := &Oracle{spec: p.Spec(), authorsOrder: h.AuthorsOrder, words: p.Len(), x: widen(p.X)}
-	o.d = widen(p.InitialDictionary())
+	o := &Oracle{spec: p.Spec(), authorsOrder: h.AuthorsOrder, words: p.Len(), x: encodetest.Widen(p.X)}
+	o.d = encodetest.Widen(p.InitialDictionary())
 	code := make([]float32, h.Atoms)
 	for i := range o.words {
 		backend.InitialCode(code, h.Seed, i)
-		o.a = append(o.a, widen(code)...)
+		o.a = append(o.a, encodetest.Widen(code)...)
 	}
 	o.s, o.q = make([]float64, len(o.a)), make([]float64, len(o.a))
 	o.h = make([]float64, len(o.d))
 	return o
-}
-
-func widen(x []float32) []float64 {
-	wide := make([]float64, len(x))
-	for i, v := range x {
-		wide[i] = float64(v)
-	}
-	return wide
 }
 
 // step runs a graph on the words from lo to hi and stores what it replaces.

@@ -12,6 +12,7 @@ import (
 	"overcomplete/internal/backend"
 	"overcomplete/internal/checkpoint"
 	"overcomplete/internal/program"
+	"overcomplete/internal/testonly/encodetest"
 	"overcomplete/internal/testonly/near"
 	"overcomplete/model"
 	"overcomplete/vectors"
@@ -88,7 +89,7 @@ func runProgram(t *testing.T, newTrainer New, run RunProgram, build graph.Build,
 	const epoch = 3
 	b, p := start(t, newTrainer, change)
 	words, k := p.Len(), p.Hyperparameters.Atoms
-	in := map[string][]float64{"X": widen(p.X), "n": {float64(words)}, "t": {epoch}}
+	in := map[string][]float64{"X": encodetest.Widen(p.X), "n": {float64(words)}, "t": {epoch}}
 
 	rng := rand.New(rand.NewPCG(7, 7))
 	codes := &vectors.CSR{Rows: words, Cols: k, Ptr: []int64{0}}
@@ -109,7 +110,7 @@ func runProgram(t *testing.T, newTrainer New, run RunProgram, build graph.Build,
 				x[i] *= x[i]
 			}
 		}
-		in[name] = widen(x)
+		in[name] = encodetest.Widen(x)
 		return x
 	}
 	if err := b.Restore(random("D", k*p.Dim, false), codes); err != nil {
@@ -147,7 +148,7 @@ func runProgram(t *testing.T, newTrainer New, run RunProgram, build graph.Build,
 		switch m, ok := matrices[name]; {
 		case ok:
 			err = b.SaveState(m, func(part []float32) error {
-				got = append(got, widen(part)...)
+				got = append(got, encodetest.Widen(part)...)
 				return nil
 			})
 		case name == "A":
@@ -155,7 +156,7 @@ func runProgram(t *testing.T, newTrainer New, run RunProgram, build graph.Build,
 			got = dense(t, codes)
 		case name == "D":
 			d, _ := learned(t, b)
-			got = widen(d)
+			got = encodetest.Widen(d)
 		default:
 			got = []float64{numbers[name]}
 		}

@@ -15,6 +15,7 @@ import (
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
 	"overcomplete/internal/checkpoint"
+	"overcomplete/internal/testonly/encodetest"
 	"overcomplete/internal/testonly/near"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -167,7 +168,7 @@ func (s suite) againstOracle(t *testing.T, p problem) {
 		near.Equal(t, at("error"), []float64{got.Error}, []float64{want.Error}, s.tolerance)
 		near.Equal(t, at("sum of |a|"), []float64{got.L1}, []float64{want.L1}, s.tolerance)
 		dictionary, codes := learned(t, b)
-		near.Equal(t, at("dictionary"), widen(dictionary), oracle.d, s.tolerance)
+		near.Equal(t, at("dictionary"), encodetest.Widen(dictionary), oracle.d, s.tolerance)
 		near.Equal(t, at("codes"), dense(t, codes), oracle.a, s.tolerance)
 		if got.Steps != want.Steps || got.Shortened != want.Shortened {
 			t.Errorf("%s, want %d and %d", at(fmt.Sprintf("%d steps, %d shortened", got.Steps, got.Shortened)), want.Steps, want.Shortened)
