@@ -119,17 +119,6 @@ type Contribution struct {
 	Values    []float64 `json:"values"` // of each code, divided by its norm
 }
 
-// Pole returns the pole of the dimension where the value of the largest magnitude is.
-func (c Contribution) Pole() Pole {
-	strongest := 0.0
-	for _, v := range c.Values {
-		if math.Abs(v) > math.Abs(strongest) {
-			strongest = v
-		}
-	}
-	return Pole{c.Dimension, strongest < 0}
-}
-
 // Compare splits the cosine of two codes into parts, one per dimension. With u and v for the codes
 // divided by their norms,
 //

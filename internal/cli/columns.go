@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"overcomplete/internal/escape"
+	"overcomplete/internal/lab/classes"
 	"overcomplete/interpret"
 )
 
@@ -45,23 +46,23 @@ with p < 0.001, which is one in a thousand by chance.
 			if i < 0 {
 				return usagef("%s has no column %.60q; it has %s", args[0], args[1], wordList(texts.Names(), ", "))
 			}
-			classes, err := x.Classes(cmd.Context(), texts.Columns[i].Values, values, dimensions)
+			found, err := classes.Separate(cmd.Context(), x, texts.Columns[i].Values, values, dimensions)
 			if err != nil {
 				return err
 			}
-			if len(classes) == 0 {
+			if len(found) == 0 {
 				return usagef("no value of column %.60q has at least ten rows, and ten others beside", args[1])
 			}
 			type separation struct {
 				Label string `json:"label"`
-				interpret.Separation
+				classes.Separation
 			}
 			type class struct {
-				interpret.Class
+				classes.Class
 				Dimensions []separation `json:"dimensions"`
 			}
 			var all []class
-			for _, c := range classes {
+			for _, c := range found {
 				labelled := class{Class: c, Dimensions: []separation{}}
 				for _, d := range c.Dimensions {
 					pole := interpret.Pole{Dimension: d.Dimension, Negative: d.AUC < 0.5} // that of the class

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,9 +129,20 @@ func newBreakdown(x *interpret.Index, labels interpret.Labels, sum float64, part
 	n = min(n, len(parts))
 	b := breakdown{Sum: sum, Dimensions: []contribution{}, Others: len(parts) - n, Rest: sumOf(parts[n:])}
 	for _, p := range parts[:n] {
-		b.Dimensions = append(b.Dimensions, contribution{labels.Name(x, p.Pole()), p})
+		b.Dimensions = append(b.Dimensions, contribution{labels.Name(x, strongestPole(p)), p})
 	}
 	return b
+}
+
+// strongestPole returns the pole where the value of the largest magnitude is.
+func strongestPole(c interpret.Contribution) interpret.Pole {
+	strongest := 0.0
+	for _, v := range c.Values {
+		if math.Abs(v) > math.Abs(strongest) {
+			strongest = v
+		}
+	}
+	return interpret.Pole{Dimension: c.Dimension, Negative: strongest < 0}
 }
 
 // percent returns a part in percent of the sum.

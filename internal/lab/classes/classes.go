@@ -1,4 +1,5 @@
-package interpret
+// Package classes finds the dimensions that separate the rows of a class from all others.
+package classes
 
 import (
 	"cmp"
@@ -7,6 +8,7 @@ import (
 	"slices"
 
 	"overcomplete/internal/parallel"
+	"overcomplete/interpret"
 )
 
 // A Class is the rows that share a value of a column, and the dimensions that separate them from
@@ -28,10 +30,10 @@ type Separation struct {
 // significantZ is the |z| of p = 0.001, two-sided.
 const significantZ = 3.290526731491895
 
-// Classes returns the n best dimensions of each class of a column, which has a value for each row.
+// Separate returns the n best dimensions of each class of a column, which has a value for each row.
 // It returns the largest classes first, at most maxClasses of them, and none with fewer than ten rows
 // or ten other rows. If ctx is cancelled, it returns ctx's error.
-func (x *Index) Classes(ctx context.Context, column []string, maxClasses, n int) ([]Class, error) {
+func Separate(ctx context.Context, x *interpret.Index, column []string, maxClasses, n int) ([]Class, error) {
 	const minRows = 10
 	counts := map[string]int{}
 	for _, v := range column {
@@ -50,7 +52,7 @@ func (x *Index) Classes(ctx context.Context, column []string, maxClasses, n int)
 		classOf[i] = slices.IndexFunc(classes, func(c Class) bool { return c.Value == v })
 	}
 	separations := make([][]Separation, x.Codes.Cols) // by dimension and class
-	err := parallel.Each(ctx, x.Codes.Cols, func(k int) { separations[k] = x.separate(k, classOf, classes) })
+	err := parallel.Each(ctx, x.Codes.Cols, func(k int) { separations[k] = separate(x, k, classOf, classes) })
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +76,7 @@ func (x *Index) Classes(ctx context.Context, column []string, maxClasses, n int)
 // separate returns how well dimension k separates each class. The sum of the ranks of a class, minus
 // its smallest possible value, is Mann and Whitney's U. Rows of equal values, such as zero, share
 // the mean of their ranks.
-func (x *Index) separate(k int, classOf []int, classes []Class) []Separation {
+func separate(x *interpret.Index, k int, classOf []int, classes []Class) []Separation {
 	rows, values := x.Dimension(k)
 	order := make([]int, len(rows))
 	for i := range order {

@@ -1,18 +1,34 @@
-package interpret
+package classes
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"overcomplete/interpret"
+	"overcomplete/vectors"
 )
 
 // AUC and its z are those of the definition: all pairs of rows, and the variance of that over
 // random columns.
-func TestClasses(t *testing.T) {
-	x := NewIndex(randomCodes(3, 120, 6, 0.4))
+func TestSeparate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
+	codes := &vectors.Sparse{CSR: vectors.CSR{Cols: 6, Ptr: []int64{0}}}
+	for i := range 120 {
+		var index []int32
+		var value []float32
+		for k := range int32(6) {
+			if rng.Float64() < 0.4 {
+				index, value = append(index, k), append(value, float32(rng.IntN(20))-9.5)
+			}
+		}
+		codes.Words = append(codes.Words, fmt.Sprint(i))
+		codes.AppendRow(index, value)
+	}
+	x := interpret.NewIndex(codes)
 	column := make([]string, 120)
 	for i := range column {
 		column[i] = []string{"a", "b", "b", "rare"}[rng.IntN(4)]
@@ -47,7 +63,7 @@ func TestClasses(t *testing.T) {
 		}
 		return sum / pairs
 	}
-	classes, err := x.Classes(t.Context(), column, 2, 6)
+	classes, err := Separate(t.Context(), x, column, 2, 6)
 	if err != nil || len(classes) != 2 || classes[0].Value != "b" || classes[1].Value != "a" {
 		t.Fatalf("%+v, %v", classes, err)
 	}
@@ -66,7 +82,7 @@ func TestClasses(t *testing.T) {
 	const tries = 400
 	for range tries {
 		rng.Shuffle(len(column), func(i, j int) { column[i], column[j] = column[j], column[i] })
-		classes, err := x.Classes(t.Context(), column, 1, 6)
+		classes, err := Separate(t.Context(), x, column, 1, 6)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +99,7 @@ func TestClasses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := x.Classes(ctx, column, 1, 1); err != context.Canceled {
+	if _, err := Separate(ctx, x, column, 1, 1); err != context.Canceled {
 		t.Errorf("error %v", err)
 	}
 }
