@@ -1,7 +1,6 @@
 package train_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -80,27 +79,6 @@ func TestFile(t *testing.T) {
 		if again, err := encode.Model(t.Context(), is, x, cpu.Device{}, encode.Defaults(is.Info)); err != nil || !reflect.DeepEqual(again.Codes, m.Codes) {
 			t.Errorf("other codes of the saved dictionary, error %v", err)
 		}
-	}
-}
-
-// An interrupted training leaves a checkpoint, from which it can be resumed.
-func TestFileResumes(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "model")
-	ctx, cancel := context.WithCancel(t.Context())
-	o := train.FileOptions{Read: vectors.ReadOptions{MaxWords: 200}}
-	o.Checkpoint = &train.Checkpoint{Every: time.Hour, Resume: true}
-	o.Epoch = func(e model.Epoch) {
-		if e.Epoch == 3 {
-			cancel()
-		}
-	}
-	result, err := train.File(ctx, sampleFile, samplePaper(), cpu.Device{}, dir, o)
-	if !errors.Is(err, context.Canceled) || result.Status != train.Checkpointed || result.Epoch != 3 {
-		t.Fatalf("%+v, error %v", result, err)
-	}
-	result, err = train.File(t.Context(), sampleFile, samplePaper(), cpu.Device{}, dir, o)
-	if err != nil || result.Status != train.Complete || len(result.Info.Training.Epochs) != 21 {
-		t.Errorf("%+v, error %v", result, err)
 	}
 }
 

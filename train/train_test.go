@@ -198,25 +198,6 @@ func TestDiverged(t *testing.T) {
 	}
 }
 
-// The vectors are the caller's: what is trained, less the mean, is a copy of them.
-func TestCentredCopy(t *testing.T) {
-	x, h, s := words(3), six(1), &script{}
-	h.Center = true
-	m, err := Fit(t.Context(), x, h, s, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(x.Data, words(3).Data) {
-		t.Errorf("x has become %v", x.Data)
-	}
-	if mean, want := m.Dictionary.Mean, []float32{2, 3}; !slices.Equal(mean, want) {
-		t.Errorf("mean %v, want %v", mean, want)
-	}
-	if want := []float32{-2, -2, 0, 0, 2, 2}; !slices.Equal(s.problem.X, want) {
-		t.Errorf("trained on %v, want %v", s.problem.X, want)
-	}
-}
-
 func TestFitRefuses(t *testing.T) {
 	for want, change := range map[string]func(x *vectors.Dense, h *model.Paper, o *Options){
 		"lambda is -1":                    func(_ *vectors.Dense, h *model.Paper, _ *Options) { h.Lambda = -1 },
