@@ -87,17 +87,28 @@ func TestControls(t *testing.T) {
 				t.Errorf("%s: %d atoms are words, want %d", name, len(drawn), want)
 			}
 			o := encode.Options{Lambda: .04 * squares, Nonnegative: method == "B", Steps: encode.DefaultSteps, Nonzeros: most}
+			squaredError := 0.0
 			for i := range x.Len() {
 				code := encodetest.Code(y[i*dim:(i+1)*dim], scaled, o)
+				residual := slices.Clone(y[i*dim : (i+1)*dim])
 				index, value := got.Codes.Row(i)
 				for j, k := range index {
 					code[k] -= float64(value[j])
+					for l := range residual {
+						residual[l] -= float64(value[j]) * scaled[int(k)*dim+l]
+					}
+				}
+				for _, r := range residual {
+					squaredError += r * r
 				}
 				for k, off := range code {
 					if math.Abs(off) > 1e-4 { // of numbers of about 1, in float32
 						t.Errorf("%s, %s: row %d, atom %d is off by %v", method, name, i, k, off)
 					}
 				}
+			}
+			if e := got.Info.Encoding.Error; math.Abs(e-squaredError/40) > 1e-4*squares {
+				t.Errorf("%s, %s: error %v, want %v", method, name, e, squaredError/40)
 			}
 		}
 	}
