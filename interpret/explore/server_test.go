@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,27 +95,16 @@ func TestHeader(t *testing.T) {
 // would understand.
 func TestServesEachWord(t *testing.T) {
 	m := testModel()
-	handler := newExplorer(t, m, "test").Handler("")
+	x := newExplorer(t, m, "test")
+	handler := x.Handler("")
 	for i, word := range m.Codes.Words {
 		w := get(handler, "/data/word?word="+url.QueryEscape(word))
 		var got wordAnswer
 		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK {
 			t.Fatalf("%q: %d, %v", word, w.Code, err)
 		}
-		if got.Word != word || got.Row != i {
-			t.Errorf("%q: got %q, row %d", word, got.Word, got.Row)
-		}
-		index, value := m.Codes.Row(i)
-		want := make(map[int]float32)
-		for j, k := range index {
-			want[int(k)] = value[j]
-		}
-		active := make(map[int]float32)
-		for _, w := range got.Active {
-			active[w.Dimension] = w.Value
-		}
-		if !reflect.DeepEqual(active, want) {
-			t.Errorf("%q: active are %v, want %v", word, active, want)
+		if got.Word != word || got.Row != i || !slices.Equal(got.Active, x.index.Code(i).Weights()) {
+			t.Errorf("%q: got %q, row %d, %v", word, got.Word, got.Row, got.Active)
 		}
 		if strings.ContainsAny(w.Body.String(), "<>&") {
 			t.Errorf("%q: the answer has <, > or &", word)
