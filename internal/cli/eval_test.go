@@ -51,7 +51,7 @@ func TestEval(t *testing.T) {
 		if row.Name != name {
 			t.Errorf("row %d is %s, want %s", i, row.Name, name)
 		}
-		for _, task := range append(eval.TaskNames(), "EN-WS-353-ALL", "spam") {
+		for _, task := range append(eval.PaperTasks(), "EN-WS-353-ALL", "spam") {
 			if _, ok := row.Tasks[task]; !ok {
 				t.Errorf("%s has no %s", name, task)
 			}
@@ -97,7 +97,7 @@ func TestEvalUsage(t *testing.T) {
 		{"eval x.txt --wordsim NP.tsv", "task NP: the name is taken"},
 		{"eval x.txt --labelled few=few.txt,one.txt", "few.txt: with 1 texts held out, all training texts of few have the label"},
 		{"eval x.txt a none.txt --labelled ours=one.txt,one.txt", "none.txt: "},
-		{"eval x.txt --data data --tasks WS-353,MEN", `--tasks has "MEN"`},
+		{"eval x.txt --data data --tasks WS-353,OTHER", `--tasks has "OTHER"`},
 		{"eval x.txt --data data --tasks=", "no tasks"},
 		{"eval x.txt --data data --tasks NP,NP", "NP is given twice"},
 		{"eval x.txt --data data --tasks NP --wordsim bad.txt", "bad.txt:2: 4 fields"},
