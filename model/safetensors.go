@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,19 +56,15 @@ func (m *Model) WriteSafetensors(w io.Writer) error {
 	}
 	if codes := m.Codes; codes != nil {
 		name := info.Encoding.Input.rowsTensor()
-		var lines []string
-		err := rowLines(codes.Words, codes.Texts, 0, func(line []byte) error {
-			lines = append(lines, string(line))
-			return nil
-		})
-		if err != nil {
+		var lines bytes.Buffer
+		if err := writeRows(&lines, codes.Words, codes.Texts, 0); err != nil {
 			return modeldir.InFile(name, err)
 		}
 		tensors = append(tensors,
 			safetensors.New(indptrTensor, []int{len(codes.Ptr)}, codes.Ptr),
 			safetensors.New(indicesTensor, []int{len(codes.Index)}, codes.Index),
 			safetensors.New(dataTensor, []int{len(codes.Value)}, codes.Value),
-			safetensors.Lines(name, lines))
+			safetensors.New(name, []int{lines.Len()}, lines.Bytes()))
 	}
 	return safetensors.Write(w, map[string]string{infoMetadata: string(text)}, tensors)
 }

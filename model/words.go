@@ -137,48 +137,41 @@ func (r *rowReader) all() (words []string, texts *vectors.Texts, err error) {
 	}
 }
 
-// rowLines calls write with the lines, without their ends, of a file that has some already.
-func rowLines(words []string, texts *vectors.Texts, lines int, write func(line []byte) error) error {
-	var b bytes.Buffer
-	quote := json.NewEncoder(&b)
-	quote.SetEscapeHTML(false)
+// writeRows writes rows as lines of rowsFile, after n others.
+func writeRows(w io.Writer, words []string, texts *vectors.Texts, n int) error {
+	var columns []vectors.Column // of texts
+	if texts != nil {
+		columns = append([]vectors.Column{{Name: idKey, Values: words}, {Name: textKey, Values: texts.Text}}, texts.Columns...)
+	}
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line)
+	encoder.SetEscapeHTML(false)
+	quote := func(s string) {
+		encoder.Encode(s)             // no error of a buffer
+		line.Truncate(line.Len() - 1) // the end of a line
+	}
 	for i, word := range words {
-		if err := checkWord(lines+i+1, word); err != nil {
+		if err := checkWord(n+i+1, word); err != nil {
 			return err
 		}
-		b.Reset()
-		if texts == nil {
-			b.WriteString(word)
-		} else {
-			member := func(before, name, value string) {
-				b.WriteString(before)
-				for _, s := range []string{name, value} {
-					quote.Encode(s)         // which is no error of a buffer
-					b.Truncate(b.Len() - 1) // the end of a line
-					b.WriteByte(':')
-				}
-				b.Truncate(b.Len() - 1)
-			}
-			member("{", idKey, word)
-			member(",", textKey, texts.Text[i])
-			for _, c := range texts.Columns {
-				member(",", c.Name, c.Values[i])
-			}
-			b.WriteByte('}')
+		line.Reset()
+		for k, c := range columns {
+			line.WriteByte("{,"[min(k, 1)])
+			quote(c.Name)
+			line.WriteByte(':')
+			quote(c.Values[i])
 		}
-		if err := write(b.Bytes()); err != nil {
+		if texts == nil {
+			line.WriteString(word)
+		} else {
+			line.WriteByte('}')
+		}
+		line.WriteByte('\n')
+		if _, err := w.Write(line.Bytes()); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// writeRows writes such lines.
-func writeRows(w *bufio.Writer, words []string, texts *vectors.Texts, lines int) error {
-	return rowLines(words, texts, lines, func(line []byte) error {
-		w.Write(line)
-		return w.WriteByte('\n')
-	})
 }
 
 func checkWord(line int, word string) error {

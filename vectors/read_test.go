@@ -130,7 +130,7 @@ func tensorFile(d *Dense, name string, words bool) string {
 		safetensors.New("scale", []int{1}, []float32{1}),
 	}
 	if words {
-		tensors = append(tensors, safetensors.Lines("words", d.Words))
+		tensors = append(tensors, wordsTensor(d.Words...))
 	}
 	var b bytes.Buffer
 	safetensors.Write(&b, nil, tensors)
@@ -575,11 +575,16 @@ func TestReadNpzArrays(t *testing.T) {
 	checkError(t, tempFile(t, b.String()), ReadOptions{}, "FILE: has a sparse matrix, not dense vectors")
 }
 
+func wordsTensor(words ...string) safetensors.Tensor {
+	text := []byte(strings.Join(words, "\n") + "\n")
+	return safetensors.New("words", []int{len(text)}, text)
+}
+
 func TestReadSafetensorsTensors(t *testing.T) {
 	matrix := func(name string, x float32) safetensors.Tensor {
 		return safetensors.New(name, []int{1, 1}, []float32{x})
 	}
-	words := safetensors.Lines("words", []string{"a"})
+	words := wordsTensor("a")
 	var many []safetensors.Tensor
 	var names []string // of five, as far as they are shown
 	for i := range 200 {
@@ -607,7 +612,7 @@ func TestReadSafetensorsTensors(t *testing.T) {
 		{[]safetensors.Tensor{matrix("x", 1), matrix("words", 1)}, 0, `FILE: tensor "words" has type "F32" and shape [1 1], not U8 and one dimension`},
 		{append(many, words), 0, `FILE: the tensors of two dimensions are 200, such as ["` + strings.Join(names, `" "`) + `"]; name the one to read "vectors"`},
 		{[]safetensors.Tensor{matrix("x", 1), safetensors.New("words", []int{1}, []int32{1})}, 0, `FILE: tensor "words" has type "I32" and shape [1], not U8 and one dimension`},
-		{[]safetensors.Tensor{matrix("x", 1), safetensors.Lines("words", []string{"a", "b"})}, 0, "FILE: more than 1 words for 1 rows"},
+		{[]safetensors.Tensor{matrix("x", 1), wordsTensor("a", "b")}, 0, "FILE: more than 1 words for 1 rows"},
 	} {
 		var b bytes.Buffer
 		if err := safetensors.Write(&b, nil, test.tensors); err != nil {

@@ -127,7 +127,8 @@ func fuzzDir(f *testing.F, dir clitest.Dir, d *vectors.Dense) {
 	}
 	dir.Write(f, "vectors.npz", archiveOf([]file{{"vectors.npy", numbers.Bytes()}, {"words.npy", words.Bytes()}}))
 	var tensors bytes.Buffer
-	if err := safetensors.Write(&tensors, nil, []safetensors.Tensor{safetensors.New("vectors", []int{60, 8}, d.Data), safetensors.Lines("words", d.Words)}); err != nil {
+	text := []byte(strings.Join(d.Words, "\n") + "\n")
+	if err := safetensors.Write(&tensors, nil, []safetensors.Tensor{safetensors.New("vectors", []int{60, 8}, d.Data), safetensors.New("words", []int{len(text)}, text)}); err != nil {
 		f.Fatal(err)
 	}
 	dir.Write(f, "vectors.safetensors", tensors.Bytes())

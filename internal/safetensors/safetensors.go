@@ -59,7 +59,7 @@ func (e entry) elements() (int64, error) {
 	return n, nil
 }
 
-// A Tensor is a tensor to write, made by [New] or [Lines].
+// A Tensor is a tensor to write.
 type Tensor struct {
 	entry entry
 	size  int64 // in bytes
@@ -85,15 +85,6 @@ func New[T npy.Number](name string, shape []int, data []T) Tensor {
 		size:  int64(len(data)) * sizes[typ],
 		write: func(w io.Writer) error { return npy.WriteElements(w, data) },
 	}
-}
-
-// Lines returns a tensor of type U8 with the UTF-8 of the lines and a newline after each.
-func Lines(name string, lines []string) Tensor {
-	var text []byte
-	for _, line := range lines {
-		text = append(append(text, line...), '\n')
-	}
-	return New(name, []int{len(text)}, text)
 }
 
 // Write writes a file of the tensors in the order given, with the metadata info, which
@@ -285,7 +276,7 @@ func read[T any](f *File, name string, read func(*npy.Array, ...int) ([]T, error
 	return data, nil
 }
 
-// Text returns the text of a tensor of type U8 and one dimension, such as [Lines] makes.
+// Text returns the text of a tensor of type U8 and one dimension.
 func (f *File) Text(name string) (io.Reader, error) {
 	e, err := f.tensor(name)
 	if err != nil {
