@@ -983,6 +983,8 @@ func checkMoveAtoms(b *bench, atoms, dim int) {
 			f[i*dim] = float32(math.NaN())
 		case 5:
 			*diagonal(i) = float32(math.NaN())
+		case 6: // little use
+			*diagonal(i), stays[i] = (unused+pull)/2, false
 		default:
 			stays[i] = false
 		}

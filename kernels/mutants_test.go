@@ -73,6 +73,7 @@ var harmless = []struct {
 	{"correlate_|fista_", bounds, 3, "the same, and the depth is a multiple of 4, never 1, and so is positive the number of steps"},
 	{"(finish|pack)_codes$", "parameter", 1, "the scale, which codes in float32 do without"},
 	{"fista_residuals|row_scales|to_halves", "parameter", 1, "the pitch for the width: padding is zeros"},
+	{"move_", "parameter", 1, "the pull, which scales an atom before it is scaled to its norm"},
 	{"keep_largest", "selection", 7, "a count that would have ended the search for digits before the last one"},
 }
 
@@ -190,11 +191,11 @@ func trials(kernel string) (all []func(b *bench)) {
 			add(func(b *bench) { checkKeepLargest(b, stored, 3+atoms%19, atoms) })
 		}
 	case "row_scales":
-		for _, dim := range []int{1, 28, 60, 133} {
+		for _, dim := range []int{1, 28, 60, 92, 133, 700} {
 			add(func(b *bench) { checkRowScales(b, dim) })
 		}
 	case "to_halves":
-		for _, dim := range []int{1, 28, 60, 133} {
+		for _, dim := range []int{1, 28, 60, 92, 133, 700} {
 			add(func(b *bench) { checkToHalves(b, dim) })
 		}
 	case "forces":
