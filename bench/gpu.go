@@ -133,7 +133,7 @@ func (b *gpuBench) paper(words, epochs int, method model.Method, precision kerne
 // precision.
 func (b *gpuBench) jobs(methods ...model.Method) []job {
 	h := train.Best()
-	h.Atoms, h.Seed, h.Order = b.atoms, seed, model.Frequency
+	h.Atoms, h.Seed, h.Order, h.Method = b.atoms, seed, model.Frequency, model.Signed
 	jobs := []job{{train.Frequent(b.first(b.words), b.atoms).Len(), h, "tf32"}}
 	for _, precision := range precisions {
 		for _, method := range methods {
