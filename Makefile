@@ -18,7 +18,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .PHONY: help check check-full tools vectors gpu release wheel gpu-bundle bench-cpu \
-	lint cross generate ptx test noasm gpu-test gpu-asan gpu-headers sample release-test vulnerabilities python image container home arm64 race fuzz cluster first
+	lint cross generate ptx test noasm gpu-test gpu-asan gpu-headers sample release-test vulnerabilities python image container home arm64 race fuzz faults soak cluster first
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -282,6 +282,13 @@ fuzz: ## each fuzz target of the readers for 3000 inputs; in full all targets fo
 				-args -test.fuzzcachedir="$$OVERCOMPLETE_FUZZ_CACHE/$$(dirname $$file)"; \
 		done; \
 	done
+
+faults: ## every command with failing and killing system calls: takes up to an hour
+	OVERCOMPLETE_FAULTS=30 nice go test -tags full ./internal/cli/e2e -run 'TestFaults$$' -v -count=1 -timeout=6h
+
+soak: export OVERCOMPLETE_SOAK ?= 1h
+soak: ## an explorer under requests, and shards that are killed, for an hour
+	nice go test -tags full ./internal/cli/e2e -run '^TestSoak' -v -count=1 -timeout=6h
 
 cluster: ## the examples of encoding on many machines, with GNU parallel and a Slurm of this machine alone; as root
 	@$(call need,parallel,parallel)
