@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"overcomplete/internal/testonly/clitest"
 	"overcomplete/vectors"
 )
 
@@ -44,9 +45,9 @@ func checkParts(t *testing.T, what string, got []Contribution, want []float64) {
 // Against the definition, over dense vectors: parts of dot products and of squared
 // distances.
 func TestCompare(t *testing.T) {
-	s := randomCodes(8, 30, 20, .4)
+	s := clitest.RandomCodes(8, 30, 20, .4)
 	x := NewIndex(s)
-	codes := dense(s)
+	codes := clitest.Matrix(s)
 	for _, rows := range [][]int{{0, 1}, {2, 3}, {4, 4}, {5, 6, 7}, {8, 9, 10, 11}} {
 		shared, apart := make([]float64, s.Cols), make([]float64, s.Cols)
 		pairs := 0.0
@@ -90,9 +91,9 @@ func TestCompare(t *testing.T) {
 
 // A sum of words, the words nearest to it, and the parts of the cosine, against dense vectors.
 func TestSum(t *testing.T) {
-	s := randomCodes(9, 200, 40, .1)
+	s := clitest.RandomCodes(9, 200, 40, .1)
 	x := NewIndex(s)
-	codes := dense(s)
+	codes := clitest.Matrix(s)
 	text := []Term{{4, 3}}
 	for row := 5; row < 40; row++ {
 		text = append(text, Term{row, 1})

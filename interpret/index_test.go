@@ -2,64 +2,21 @@ package interpret
 
 import (
 	"cmp"
-	"fmt"
 	"math"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"overcomplete/internal/testonly/clitest"
 	"overcomplete/vectors"
 )
-
-// newCodes returns codes of numbered words, whose nonzeros are to be appended row by row.
-func newCodes(rows, cols int) *vectors.Sparse {
-	return &vectors.Sparse{Words: numberedWords(rows), CSR: vectors.CSR{Rows: rows, Cols: cols, Ptr: []int64{0}}}
-}
-
-// randomCodes has about density·cols nonzeros a row, some of them equal.
-func randomCodes(seed uint64, rows, cols int, density float64) *vectors.Sparse {
-	rng := rand.New(rand.NewPCG(seed, 1))
-	s := newCodes(rows, cols)
-	for range rows {
-		for k := range cols {
-			if rng.Float64() < density {
-				v := float32(rng.IntN(20)) - 9.5
-				s.Index, s.Value = append(s.Index, int32(k)), append(s.Value, v)
-			}
-		}
-		s.Ptr = append(s.Ptr, int64(len(s.Index)))
-	}
-	return s
-}
-
-// dense returns the matrix with its zeros.
-func dense(s *vectors.Sparse) [][]float64 {
-	rows := make([][]float64, s.Rows)
-	for i := range rows {
-		rows[i] = make([]float64, s.Cols)
-		index, value := s.Row(i)
-		for j, k := range index {
-			rows[i][k] = float64(value[j])
-		}
-	}
-	return rows
-}
-
-func numberedWords(n int) []string {
-	words := make([]string, n)
-	for i := range words {
-		words[i] = fmt.Sprint("word", i)
-	}
-	return words
-}
 
 // Against the dense matrix, sorted.
 func TestIndex(t *testing.T) {
 	const rows, cols = 300, 40
-	s := randomCodes(1, rows, cols, .2)
-	a := dense(s)
+	s := clitest.RandomCodes(1, rows, cols, .2)
+	a := clitest.Matrix(s)
 	for _, workers := range []int{1, 3, 400} {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(workers))
 		x := NewIndex(s)
@@ -162,7 +119,7 @@ func cosine(a, b []float64) float64 {
 
 // More rows and columns than are put in place at a time, and than are in a block.
 func TestColumnsOfLargeIndex(t *testing.T) {
-	s := randomCodes(7, 2*blockRows+1000, 600, .01)
+	s := clitest.RandomCodes(7, 2*blockRows+1000, 600, .01)
 	x := NewIndex(s)
 	rows, values := make([][]int32, s.Cols), make([][]float32, s.Cols)
 	for i := range s.Rows {
@@ -186,7 +143,7 @@ func TestColumnsOfLargeIndex(t *testing.T) {
 }
 
 func TestIndexOfNothing(t *testing.T) {
-	for _, s := range []*vectors.Sparse{newCodes(0, 0), randomCodes(1, 2, 3, 0)} {
+	for _, s := range []*vectors.Sparse{clitest.RandomCodes(1, 0, 0, 0), clitest.RandomCodes(1, 2, 3, 0)} {
 		x := NewIndex(s)
 		for k := range s.Cols {
 			if len(x.Top(Pole{Dimension: k}, 5)) != 0 || len(x.Poles(k)) != 0 || x.Variances()[k] != 0 {

@@ -6,15 +6,16 @@ import (
 	"slices"
 	"testing"
 
+	"overcomplete/internal/testonly/clitest"
 	"overcomplete/vectors"
 )
 
 // Against LDAvis's formula as it is written, with probabilities from counts: that of a
 // word in a dimension, and that of a word.
 func TestDistinctive(t *testing.T) {
-	s := randomCodes(5, 60, 12, .4)
+	s := clitest.RandomCodes(5, 60, 12, .4)
 	x := NewIndex(s)
-	codes := dense(s)
+	codes := clitest.Matrix(s)
 	total := 0.0
 	ofWord, ofDimension := make([]float64, s.Rows), make([]float64, s.Cols)
 	for i, row := range codes {
@@ -87,9 +88,9 @@ func TestLabel(t *testing.T) {
 
 // Against the cosines of all pairs of dense rows.
 func TestCoherence(t *testing.T) {
-	s := randomCodes(5, 60, 12, .4)
+	s := clitest.RandomCodes(5, 60, 12, .4)
 	s.Value[3] = 0
-	x, codes := NewIndex(s), dense(s)
+	x, codes := NewIndex(s), clitest.Matrix(s)
 	mean := func(rows []int, without int) float64 {
 		sum, n := 0.0, 0.0
 		for _, i := range rows {
@@ -135,7 +136,7 @@ func TestCoherence(t *testing.T) {
 }
 
 func TestStrongest(t *testing.T) {
-	s := newCodes(0, 4)
+	s := clitest.RandomCodes(1, 0, 4, 0)
 	s.Words = []string{"a", "b", "c"}
 	s.AppendRow([]int32{0, 1, 2}, []float32{3, 2, -9})
 	s.AppendRow([]int32{0, 1}, []float32{3, 2})

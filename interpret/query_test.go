@@ -9,12 +9,13 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"overcomplete/internal/testonly/clitest"
 	"overcomplete/vectors"
 )
 
 // queries returns an index of words in 12 dimensions. Dimension 3 is labelled "Royalty".
 func queries() (*Index, Labels) {
-	s := newCodes(0, 12)
+	s := clitest.RandomCodes(1, 0, 12, 0)
 	s.Words = []string{"king", "man", "woman", "bank", "river", "New York", "x-ray", "7", "money", "the", "well-known", "known"}
 	s.Rows = len(s.Words)
 	s.Ptr = make([]int64, s.Rows+1)
@@ -136,7 +137,7 @@ func FuzzParse(f *testing.F) {
 
 // textIndex is an index of texts with ids.
 func textIndex(texts ...string) *Index {
-	codes := randomCodes(1, len(texts), 3, 1)
+	codes := clitest.RandomCodes(1, len(texts), 3, 1)
 	codes.Texts = &vectors.Texts{Text: texts}
 	for i := range texts {
 		codes.Words[i] = fmt.Sprintf("d%d", i)

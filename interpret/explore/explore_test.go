@@ -9,6 +9,9 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
+
+	"overcomplete/internal/testonly/clitest"
 	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/train"
@@ -59,24 +62,13 @@ func testModel() *model.Model {
 	return m
 }
 
-// dense returns the codes with all zeros.
-func dense(s *vectors.Sparse) [][]float64 {
-	rows := make([][]float64, s.Rows)
-	for i := range rows {
-		rows[i] = make([]float64, s.Cols)
-		index, value := s.Row(i)
-		for j, k := range index {
-			rows[i][k] = float64(value[j])
-		}
-	}
-	return rows
-}
+func sign(v float64) float64 { return float64(cmp.Compare(v, 0)) }
 
 // Against the definitions, over the dense matrix.
 func TestDimension(t *testing.T) {
 	m := testModel()
 	x := newExplorer(t, m, "test")
-	codes := dense(m.Codes)
+	codes := clitest.Matrix(m.Codes)
 	opposite := false
 	for k := range testAtoms {
 		got := x.dimension(k)
@@ -92,7 +84,7 @@ func TestDimension(t *testing.T) {
 		last := math.Inf(1)
 		for _, p := range got.Together {
 			others := column(codes, p.Dimension, sign)
-			correlation := correlation(signs, others)
+			correlation := stat.Correlation(signs, others, nil)
 			product := 1.0
 			if p.Opposite {
 				product, correlation = -1, -correlation
@@ -126,7 +118,7 @@ func TestDimension(t *testing.T) {
 					opposite++
 				}
 			}
-			c := correlation(signs, others)
+			c := stat.Correlation(signs, others, nil)
 			if k < testAtoms-1 && other != k && (opposite > same && c < 0 || opposite <= same && c > 0) {
 				positive++
 			}
@@ -138,16 +130,6 @@ func TestDimension(t *testing.T) {
 	if !opposite {
 		t.Error("no sides of opposite signs fire together")
 	}
-}
-
-func sign(v float64) float64 {
-	switch {
-	case v > 0:
-		return 1
-	case v < 0:
-		return -1
-	}
-	return 0
 }
 
 // ranked returns the n rows, or fewer, with the largest values on a side of zero.
@@ -201,21 +183,6 @@ func count(values []float64, value float64) (n float64) {
 	return n
 }
 
-// correlation is Pearson's.
-func correlation(a, b []float64) float64 {
-	var ma, mb, ab, aa, bb float64
-	for i := range a {
-		ma += a[i] / float64(len(a))
-		mb += b[i] / float64(len(a))
-	}
-	for i := range a {
-		ab += (a[i] - ma) * (b[i] - mb)
-		aa += (a[i] - ma) * (a[i] - ma)
-		bb += (b[i] - mb) * (b[i] - mb)
-	}
-	return ab / math.Sqrt(aa*bb)
-}
-
 func sum(counts []int) (n int) {
 	for _, c := range counts {
 		n += c
@@ -239,7 +206,7 @@ func TestAbout(t *testing.T) {
 	if a.Name != "test" || a.Words != testWords || a.Live != testAtoms-1 || len(a.Dimensions) != testAtoms || a.Nonzeros != len(m.Codes.Value) || a.Error != .25 {
 		t.Errorf("got %+v", a)
 	}
-	codes := dense(m.Codes)
+	codes := clitest.Matrix(m.Codes)
 	var perWord, perDimension []float64
 	for _, row := range codes {
 		perWord = append(perWord, testAtoms-count(row, 0))

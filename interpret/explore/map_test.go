@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -8,7 +9,10 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"overcomplete/internal/parallel"
+	"overcomplete/internal/testonly/clitest"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -18,37 +22,21 @@ import (
 // tells who is right, holds of.
 func recall(points []point, near func(i, j int) bool) float64 {
 	const k = 12
-	found := make([]int, len(points))
-	parallel.Ranges(len(points), func(lo, hi int) {
-		order := make([]int, len(points))
-		for i := lo; i < hi; i++ {
-			distance := func(j int) float64 {
-				return math.Hypot(float64(points[i].X-points[j].X), float64(points[i].Y-points[j].Y))
-			}
-			for j := range order {
-				order[j] = j
-			}
-			slices.SortFunc(order, func(a, b int) int {
-				switch da, db := distance(a), distance(b); {
-				case a == i || da < db:
-					return -1
-				case b == i || da > db:
-					return 1
-				}
-				return a - b
-			})
-			for _, j := range order[1 : k+1] {
-				if near(i, j) {
-					found[i]++
-				}
+	found := make([]float64, len(points))
+	parallel.Each(context.Background(), len(points), func(i int) {
+		distances, order := make([]float64, len(points)), make([]int, len(points))
+		for j, p := range points {
+			distances[j] = math.Hypot(float64(points[i].X-p.X), float64(points[i].Y-p.Y))
+		}
+		distances[i] = -1 // itself first, whatever is at its place
+		floats.Argsort(distances, order)
+		for _, j := range order[1 : k+1] {
+			if near(i, j) {
+				found[i]++
 			}
 		}
 	})
-	sum := 0
-	for _, n := range found {
-		sum += n
-	}
-	return float64(sum) / float64(k*len(points))
+	return floats.Sum(found) / float64(k*len(points))
 }
 
 // planted is a model of groups of dimensions that the same words use, and atoms that tell
@@ -120,11 +108,11 @@ func TestMapKeepsGroups(t *testing.T) {
 func TestRegionWords(t *testing.T) {
 	m := planted(6, 60, 300)
 	c := newExplorer(t, m, "test").mapped()
-	codes := dense(m.Codes)
+	codes := clitest.Matrix(m.Codes)
 	norms := make([]float64, m.Codes.Cols)
 	for k := range norms {
 		values := column(codes, k, func(v float64) float64 { return v })
-		norms[k] = math.Sqrt(dot(values, values))
+		norms[k] = floats.Norm(values, 2)
 	}
 	for r, region := range c.Regions {
 		sum := make([]float64, m.Codes.Cols)
@@ -135,7 +123,7 @@ func TestRegionWords(t *testing.T) {
 		}
 		cosine := func(word string) float64 {
 			row := codes[slices.Index(m.Codes.Words, word)]
-			return dot(row, sum) / math.Sqrt(dot(row, row)*dot(sum, sum))
+			return floats.Dot(row, sum) / floats.Norm(row, 2) / floats.Norm(sum, 2)
 		}
 		var all []float64
 		for _, w := range m.Codes.Words {

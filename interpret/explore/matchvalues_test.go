@@ -1,36 +1,16 @@
 package explore
 
 import (
-	"fmt"
 	"math"
-	"math/rand/v2"
 	"testing"
 
+	"overcomplete/internal/testonly/clitest"
 	"overcomplete/interpret"
-	"overcomplete/vectors"
 )
-
-// randomCodes returns codes of the words w0, w1, … with a density of 0.3.
-func randomCodes(seed uint64, rows, cols int) *vectors.Sparse {
-	rng := rand.New(rand.NewPCG(seed, 1))
-	s := &vectors.Sparse{CSR: vectors.CSR{Cols: cols, Ptr: []int64{0}}}
-	for i := range rows {
-		s.Words = append(s.Words, fmt.Sprint("w", i))
-		var index []int32
-		var value []float32
-		for k := range cols {
-			if rng.Float64() < .3 {
-				index, value = append(index, int32(k)), append(value, float32(rng.IntN(20))-9.5)
-			}
-		}
-		s.AppendRow(index, value)
-	}
-	return s
-}
 
 // Against all cosines of dense columns over the words of both.
 func TestMatchValues(t *testing.T) {
-	first, second := randomCodes(3, 80, 15), randomCodes(4, 60, 9)
+	first, second := clitest.RandomCodes(3, 80, 15, 0.3), clitest.RandomCodes(4, 60, 9, 0.3)
 	for i := range second.Words { // the first 25 of the second are the last of the first, in the other order
 		if i < 25 {
 			second.Words[i] = first.Words[79-i]
@@ -40,7 +20,7 @@ func TestMatchValues(t *testing.T) {
 	}
 	first.Words[60] = first.Words[79] // of two rows of a word, the first counts
 	a, b := interpret.NewIndex(first), interpret.NewIndex(second)
-	x, y := dense(first), dense(second)
+	x, y := clitest.Matrix(first), clitest.Matrix(second)
 	for _, most := range []int{1000, 10} {
 		var rows [][2]int
 		for i, w := range first.Words {

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
+	"overcomplete/internal/testonly/clitest"
 	"overcomplete/interpret"
 	"overcomplete/model"
 )
@@ -17,13 +20,9 @@ import (
 func TestAnswerQuery(t *testing.T) {
 	m := testModel()
 	handler := newExplorer(t, m, "test").Handler("")
-	codes := dense(m.Codes)
+	codes := clitest.Matrix(m.Codes)
 	unit := func(row []float64) []float64 {
-		u := make([]float64, len(row))
-		for k, v := range row {
-			u[k] = v / math.Sqrt(dot(row, row))
-		}
-		return u
+		return floats.ScaleTo(make([]float64, len(row)), 1/floats.Norm(row, 2), row)
 	}
 	for query, weights := range map[string]map[string]float64{
 		"bank - river + money":               {"bank": 1, "river": -1, "money": 1},
@@ -72,18 +71,11 @@ func TestAnswerQuery(t *testing.T) {
 					t.Errorf("%s: the part of dimension %d in %s is %v, want %v", query, p.Dimension, n.Word, p, want)
 				}
 			}
-			if want := dot(u, sum); math.Abs(n.Cosine-want) > 1e-6 || math.Abs(parts-want) > 1e-6 || weights[n.Word] != 0 {
+			if want := floats.Dot(u, sum); math.Abs(n.Cosine-want) > 1e-6 || math.Abs(parts-want) > 1e-6 || weights[n.Word] != 0 {
 				t.Errorf("%s: the cosine of %s is %v, of parts %v, want %v", query, n.Word, n.Cosine, parts, want)
 			}
 		}
 	}
-}
-
-func dot(a, b []float64) (sum float64) {
-	for k := range a {
-		sum += a[k] * b[k]
-	}
-	return sum
 }
 
 // Queries that another page answers are only parsed.

@@ -18,9 +18,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// get asks the handler of the test's model. Header fields are "Name: value".
+// get asks the handler of the test's model. Header fields are "Name: value", and so are Method, Body and
+// From, the address of the browser.
 func get(handler http.Handler, target string, fields ...string) *httptest.ResponseRecorder {
-	r := &http.Request{Method: http.MethodGet, Host: "127.0.0.1:8420", Header: http.Header{}, URL: &url.URL{}}
+	r := &http.Request{Method: http.MethodGet, Host: "127.0.0.1:8420", RemoteAddr: "127.0.0.1:50000", Header: http.Header{}, URL: &url.URL{}}
 	r.URL.Path, r.URL.RawQuery, _ = strings.Cut(target, "?")
 	for _, f := range fields {
 		name, value, _ := strings.Cut(f, ": ")
@@ -29,6 +30,10 @@ func get(handler http.Handler, target string, fields ...string) *httptest.Respon
 			r.Host = value
 		case "Method":
 			r.Method = value
+		case "From":
+			r.RemoteAddr = value
+		case "Body":
+			r.Body = io.NopCloser(strings.NewReader(value))
 		default:
 			r.Header.Set(name, value)
 		}
@@ -141,6 +146,7 @@ func TestRefuses(t *testing.T) {
 		{"/data/word?word=%ff%fe", 400, nil},
 		{"/data/word?word=a;b", 400, nil},
 		{"/data/model?word=a", 400, nil},
+		{"/data/labels?dimension=3", 400, nil},
 		{"/explore.js?v=1", 400, nil},
 		{"/data/word?word=" + strings.Repeat("a", 4001), 400, nil},
 

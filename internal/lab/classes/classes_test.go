@@ -2,33 +2,19 @@ package classes
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
+	"overcomplete/internal/testonly/clitest"
 	"overcomplete/interpret"
-	"overcomplete/vectors"
 )
 
 // AUC and its z are those of the definition: all pairs of rows, and the variance of that over
 // random columns.
 func TestSeparate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	codes := &vectors.Sparse{CSR: vectors.CSR{Cols: 6, Ptr: []int64{0}}}
-	for i := range 120 {
-		var index []int32
-		var value []float32
-		for k := range int32(6) {
-			if rng.Float64() < 0.4 {
-				index, value = append(index, k), append(value, float32(rng.IntN(20))-9.5)
-			}
-		}
-		codes.Words = append(codes.Words, fmt.Sprint(i))
-		codes.AppendRow(index, value)
-	}
-	x := interpret.NewIndex(codes)
+	x := interpret.NewIndex(clitest.RandomCodes(1, 120, 6, 0.4))
 	column := make([]string, 120)
 	for i := range column {
 		column[i] = []string{"a", "b", "b", "rare"}[rng.IntN(4)]
@@ -39,20 +25,14 @@ func TestSeparate(t *testing.T) {
 	for i := range 9 {
 		column[i] = "nine" // are too few
 	}
-	value := func(i, k int) float64 {
-		index, value := x.Codes.Row(i)
-		if j := slices.Index(index, int32(k)); j >= 0 {
-			return float64(value[j])
-		}
-		return 0
-	}
+	values := clitest.Matrix(x.Codes)
 	auc := func(k int, in func(i int) bool) float64 {
 		pairs, sum := 0.0, 0.0
 		for i := range column {
 			for j := range column {
 				if in(i) && !in(j) {
 					pairs++
-					switch a, b := value(i, k), value(j, k); {
+					switch a, b := values[i][k], values[j][k]; {
 					case a > b:
 						sum++
 					case a == b:

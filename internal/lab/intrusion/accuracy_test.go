@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"overcomplete/internal/testonly/clitest"
 	"overcomplete/interpret"
 	"overcomplete/vectors"
 )
@@ -122,7 +123,7 @@ func TestMeasureQuarters(t *testing.T) {
 			t.Errorf("quarter %d: top words: %v", quarter, got.Any)
 		}
 	}
-	if got := mustMeasure(t, randomCodes(3, 100, 10, 1), &vectors.Dense{Words: make([]string, 100), Dim: 1, Data: make([]float32, 100)}); got.Dimensions != 10 || got.Quarters != nil || got.Quartered != 0 || got.Scores[0].Quarters != nil {
+	if got := mustMeasure(t, clitest.RandomCodes(3, 100, 10, 1), &vectors.Dense{Words: make([]string, 100), Dim: 1, Data: make([]float32, 100)}); got.Dimensions != 10 || got.Quarters != nil || got.Quartered != 0 || got.Scores[0].Quarters != nil {
 		t.Errorf("without words that are inactive: %+v", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"overcomplete/internal/testonly/clitest"
 	"overcomplete/interpret"
 	"overcomplete/vectors"
 )
@@ -18,34 +19,6 @@ func newCodes(rows, cols int) *vectors.Sparse {
 		s.Words = append(s.Words, fmt.Sprint("word", i))
 	}
 	return s
-}
-
-// randomCodes has about density·cols nonzeros per row, some of them equal.
-func randomCodes(seed uint64, rows, cols int, density float64) *vectors.Sparse {
-	rng := rand.New(rand.NewPCG(seed, 1))
-	s := newCodes(rows, cols)
-	for range rows {
-		for k := range cols {
-			if rng.Float64() < density {
-				s.Index, s.Value = append(s.Index, int32(k)), append(s.Value, float32(rng.IntN(20))-9.5)
-			}
-		}
-		s.Ptr = append(s.Ptr, int64(len(s.Index)))
-	}
-	return s
-}
-
-// dense returns the matrix with its zeros.
-func dense(s *vectors.Sparse) [][]float64 {
-	rows := make([][]float64, s.Rows)
-	for i := range rows {
-		rows[i] = make([]float64, s.Cols)
-		index, value := s.Row(i)
-		for j, k := range index {
-			rows[i][k] = float64(value[j])
-		}
-	}
-	return rows
 }
 
 // recipe is the paper's (§4.1), word by word on the dense matrix.
@@ -87,13 +60,13 @@ func newRecipe(a [][]float64) *recipe {
 }
 
 func TestQuestionsFollowRecipe(t *testing.T) {
-	ties := randomCodes(4, 60, 6, .7) // for the median and for the top
+	ties := clitest.RandomCodes(4, 60, 6, .7) // for the median and for the top
 	for j, k := range ties.Index {
 		if k%2 == 0 {
 			ties.Value[j] = 1
 		}
 	}
-	mostlyNegative := randomCodes(5, 60, 5, .9)
+	mostlyNegative := clitest.RandomCodes(5, 60, 5, .9)
 	for i, v := range mostlyNegative.Value {
 		mostlyNegative.Value[i] = min(v, float32(i%11))
 		if mostlyNegative.Value[i] == 0 {
@@ -101,12 +74,12 @@ func TestQuestionsFollowRecipe(t *testing.T) {
 		}
 	}
 	for name, s := range map[string]*vectors.Sparse{
-		"sparse": randomCodes(1, 300, 30, .08), "sparser": randomCodes(2, 200, 40, .02), "dense": randomCodes(3, 100, 10, 1),
+		"sparse": clitest.RandomCodes(1, 300, 30, .08), "sparser": clitest.RandomCodes(2, 200, 40, .02), "dense": clitest.RandomCodes(3, 100, 10, 1),
 		"ties": ties, "negative": mostlyNegative,
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := interpret.NewIndex(s)
-			want := newRecipe(dense(s))
+			want := newRecipe(clitest.Matrix(s))
 			in := newQuestions(x)
 			live := in.live()
 			variances := x.Variances()
@@ -185,7 +158,7 @@ func TestRanked(t *testing.T) {
 }
 
 func TestMatchedIntruders(t *testing.T) {
-	s := randomCodes(6, 1000, 20, .1)
+	s := clitest.RandomCodes(6, 1000, 20, .1)
 	in := newQuestions(interpret.NewIndex(s))
 	rng := rand.New(rand.NewPCG(1, 1))
 	for k := range s.Cols {

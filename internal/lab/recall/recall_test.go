@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/floats"
 
 	"overcomplete/internal/testonly/clitest"
 	"overcomplete/model"
@@ -46,27 +49,15 @@ func sample(t *testing.T) (*vectors.Dense, *model.Model) {
 func first(scores []float64, n, without int, among []int) []int {
 	order := slices.Clone(among)
 	order = slices.DeleteFunc(order, func(i int) bool { return i == without })
-	slices.SortStableFunc(order, func(i, j int) int {
-		switch {
-		case scores[i] > scores[j]:
-			return -1
-		case scores[i] < scores[j]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(scores[j], scores[i]) })
 	return order[:min(n, len(order))]
 }
 
 func cosine(a, b []float64) float64 {
-	var ab, aa, bb float64
-	for i := range a {
-		ab, aa, bb = ab+a[i]*b[i], aa+a[i]*a[i], bb+b[i]*b[i]
+	if norms := floats.Norm(a, 2) * floats.Norm(b, 2); norms > 0 {
+		return floats.Dot(a, b) / norms
 	}
-	if aa == 0 || bb == 0 {
-		return 0
-	}
-	return ab / math.Sqrt(aa*bb)
+	return 0
 }
 
 func widen(v []float32) []float64 {

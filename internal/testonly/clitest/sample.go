@@ -69,6 +69,37 @@ func NewModel(words []string, codes [][]float32) *model.Model {
 	}
 }
 
+// RandomCodes returns codes of word0, word1, … with about density·cols nonzeros per row, some of them equal.
+func RandomCodes(seed uint64, rows, cols int, density float64) *vectors.Sparse {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	s := &vectors.Sparse{CSR: vectors.CSR{Cols: cols, Ptr: []int64{0}}}
+	for i := range rows {
+		s.Words = append(s.Words, fmt.Sprint("word", i))
+		var index []int32
+		var value []float32
+		for k := range cols {
+			if rng.Float64() < density {
+				index, value = append(index, int32(k)), append(value, float32(rng.IntN(20))-9.5)
+			}
+		}
+		s.AppendRow(index, value)
+	}
+	return s
+}
+
+// Matrix returns the rows of a sparse matrix with their zeros.
+func Matrix(s *vectors.Sparse) [][]float64 {
+	rows := make([][]float64, s.Rows)
+	for i := range rows {
+		rows[i] = make([]float64, s.Cols)
+		index, value := s.Row(i)
+		for j, k := range index {
+			rows[i][k] = float64(value[j])
+		}
+	}
+	return rows
+}
+
 // Save returns a directory that contains only m, as "model".
 func Save(t testing.TB, m *model.Model) Dir {
 	t.Helper()
