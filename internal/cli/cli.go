@@ -169,6 +169,9 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
 	help.Example = "  overcomplete help train"
+	root.InitDefaultCompletionCmd()
+	completion, _, _ := root.Find([]string{"completion"})
+	completion.Example = "  overcomplete completion bash > /etc/bash_completion.d/overcomplete"
 	// By default, help on an unknown command is help on the program.
 	help.Args = func(_ *cobra.Command, args []string) error {
 		found, rest, err := root.Find(args)
@@ -176,22 +179,6 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 	}
 	prepare(root)
 	return root
-}
-
-// newGroup returns a command that has only subcommands.
-func newGroup(name, short, long, example string, commands ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: name, Short: short, Long: long, Example: example, Args: noCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			var names []string
-			for _, c := range commands {
-				names = append(names, c.Name())
-			}
-			return usagef("%s needs one of its commands: %s; see %s --help", name, orNames(names), cmd.CommandPath())
-		},
-	}
-	cmd.AddCommand(commands...)
-	return cmd
 }
 
 // prepare sets up flags, completion and messages of a command and all below it.
@@ -203,6 +190,9 @@ func prepare(cmd *cobra.Command) {
 		}
 	})
 	completeValues(cmd)
+	if !cmd.Runnable() {
+		cmd.Args, cmd.RunE = noCommand, needCommand
+	}
 	refuseArguments(cmd)
 	for _, c := range cmd.Commands() {
 		prepare(c)

@@ -161,8 +161,6 @@ func TestRefuses(t *testing.T) {
 		{"paper train in.txt -o model --frobnicate", []string{"--frobnicate", "train --help"}},
 
 		{"paper train - --words - -o model", []string{"stdin: ", "word list"}},
-		{"paper train in.txt --output=", []string{"-o is empty"}},
-		{"paper train in.txt --force --output=", []string{"-o is empty"}},
 
 		{"paper train in.txt", []string{"-o directory is missing", "usage: overcomplete paper train VECTORS -o MODEL", "train --help"}},
 		{"paper train -o model", []string{"no arguments are given", "VECTORS -o MODEL", "train --help"}},
@@ -193,6 +191,33 @@ func TestRefuses(t *testing.T) {
 		{"graph code", []string{`"code"`, "graph --help"}},
 	} {
 		checkRefused(t, dir, tt.args, tt.want, before)
+	}
+}
+
+// A flag that the chosen device ignores is refused, as is an empty -o, before any file is read.
+func TestIgnoredFlags(t *testing.T) {
+	t.Parallel()
+	dir := clitest.New(t)
+	const cpu, gpu, empty = "has no effect on the CPU", "has no effect on a GPU", "is missing"
+	for args, want := range map[string]string{
+		"train a -o b --device cuda --workers 2":                     "--workers " + gpu,
+		"train a -o b --device cuda:1 --overcommit":                  "--overcommit " + gpu,
+		"train a -o b --device cpu --precision fp16":                 "--precision " + cpu,
+		"paper train a -o b --authors-order --precision fp16":        "--precision " + cpu,
+		"paper tune a --data d -o b --device cuda --workers 2":       "--workers " + gpu,
+		"paper report a --data d -o b --device cpu --precision tf32": "--precision " + cpu,
+		"encode a b -o c --exact --precision fp32":                   "--precision " + cpu,
+		"encode a b -o c --device cuda:all --workers 2":              "--workers " + gpu,
+		"train a --output=":                                          empty,
+		"paper train a --output=":                                    empty,
+		"paper tune a --data d --output=":                            empty,
+		"paper report a --data d --output=":                          empty,
+		"encode a b --output=":                                       empty,
+		"merge a --output=":                                          empty,
+		"export a -f csr --output=":                                  empty,
+		"intrusion make A=a --output=":                               empty,
+	} {
+		checkRefused(t, dir, args, []string{want}, dir.Tree(t))
 	}
 }
 
@@ -228,7 +253,7 @@ func TestHelp(t *testing.T) {
 	t.Parallel()
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
-		if !strings.Contains(cmd.Example, cmd.CommandPath()) {
+		if !strings.Contains(cmd.Example+cmd.Long, cmd.CommandPath()) {
 			t.Errorf("the help of %q has no example of it", cmd.CommandPath())
 		}
 		for _, c := range cmd.Commands() {
@@ -253,6 +278,10 @@ func TestSuggests(t *testing.T) {
 	for args, want := range map[string]string{
 		"trian":                   `no command "trian"; did you mean train?; see overcomplete --help`,
 		"trian -o a":              `no command "trian"; did you mean train?; see overcomplete --help`,
+		"heatmap":                 `no command "heatmap"; did you mean paper report?; see overcomplete --help`,
+		"tune":                    `no command "tune"; did you mean paper tune?; see overcomplete --help`,
+		"completion foo":          `no command "foo"; see overcomplete completion --help`,
+		"intrusion":               `intrusion needs one of its commands: make, score or auto; see overcomplete intrusion --help`,
 		"topics":                  `no command "topics"; did you mean top?; see overcomplete --help`,
 		"xyzzy":                   `no command "xyzzy"; see overcomplete --help`,
 		"intrusion atuo":          `no command "atuo"; did you mean auto?; see overcomplete intrusion --help`,
@@ -270,10 +299,10 @@ func TestSuggests(t *testing.T) {
 		}
 	}
 	// What is suggested exists.
-	commands, flags := map[string]bool{"help": true}, map[string]bool{}
+	commands, flags := map[string]bool{}, map[string]bool{}
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
-		commands[cmd.Name()] = true
+		commands[strings.TrimPrefix(cmd.CommandPath(), "overcomplete ")] = true
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { flags[f.Name] = true })
 		for _, c := range cmd.Commands() {
 			visit(c)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -40,11 +41,31 @@ func (f *deviceFlags) registerDevice(cmd *cobra.Command) {
 	flags.IntVar(&f.workers, "workers", 0, "processors to use on the CPU (default all); the result does not depend on it")
 }
 
-// check refuses a GPU that can't be used. unsupported is the reason why no GPU does the work, or nil.
-func (f *deviceFlags) check(unsupported error) error {
+// check refuses flags without effect on the device, and a GPU that can't be used. unsupported is the
+// reason why no GPU does the work, or nil.
+func (f *deviceFlags) check(changed func(flag string) bool, unsupported error) error {
 	index, cuda, err := f.cuda()
-	if err != nil || !cuda {
+	if err != nil {
 		return err
+	}
+	for _, of := range []struct {
+		flag    string
+		ignored bool
+		device  string
+	}{
+		{"workers", cuda, "a GPU"},
+		{"overcommit", cuda, "a GPU"},
+		{"precision", f.device == "cpu" || unsupported != nil, "the CPU"},
+	} {
+		if of.ignored && changed(of.flag) {
+			return usagef("--%s has no effect on %s; drop it", of.flag, of.device)
+		}
+	}
+	if changed("workers") && (f.workers < 1 || f.workers > math.MaxInt32) {
+		return usagef("--workers is %d, want 1 to %d", f.workers, math.MaxInt32)
+	}
+	if !cuda {
+		return nil
 	}
 	if _, err = kernels.Find(index); cmp.Or(unsupported, err) != nil {
 		return usagef("--device %s: %w", f.device, cmp.Or(unsupported, err))

@@ -96,8 +96,6 @@ kind, with one --precision.`,
 // check refuses flags outside their domain.
 func (f *encodeFlags) check(changed func(flag string) bool) (shard *model.Shard, err error) {
 	switch {
-	case f.output == "":
-		return nil, usagef("-o is empty, want the name of a directory")
 	case f.steps < 1 || f.steps > math.MaxInt32:
 		return nil, usagef("--encode-steps is %d, want 1 to %d", f.steps, math.MaxInt32)
 	case changed("nonzeros") && f.nonzeros < 1:
@@ -112,10 +110,8 @@ func (f *encodeFlags) check(changed func(flag string) bool) (shard *model.Shard,
 		return nil, usagef("--exact goes on to the minimum; drop --encode-steps")
 	case f.exact && changed("nonzeros"):
 		return nil, usagef("--exact leaves the nonzeros to λ; drop --nonzeros")
-	case changed("workers") && (f.workers < 1 || f.workers > math.MaxInt32):
-		return nil, usagef("--workers is %d, want 1 to %d", f.workers, math.MaxInt32)
 	}
-	if err := cmp.Or(f.inputFlags.check(changed), f.deviceFlags.check(f.onlyOnCPU())); err != nil || !changed("shard") {
+	if err := cmp.Or(f.inputFlags.check(changed), f.deviceFlags.check(changed, f.onlyOnCPU())); err != nil || !changed("shard") {
 		return nil, err
 	}
 	i, n, _ := strings.Cut(f.shard, "/")

@@ -139,8 +139,6 @@ func writeFormat(cmd *cobra.Command, format, output string, open func() (exporte
 	f := exportFormats[slices.Index(formatNames(), format)]
 	var err error
 	switch {
-	case output == "":
-		err = usagef("-o is empty, want the name of a file")
 	case output == "-" && f.metadata != nil:
 		err = usagef("format %s is 2 files: it needs a name, not -o -", f.name)
 	case output == "-":

@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -50,36 +50,41 @@ fixed dictionary, "learn" one of online learning, both with the squared loss.`,
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			for i, step := range steps {
-				if dot != "" && dot != step.name {
-					continue
-				}
-				if dot != "" {
+			type printed struct {
+				Step string `json:"step"`
+				Text string `json:"text"` // a program, or a graph in the language of Graphviz
+			}
+			var all []printed
+			for _, step := range steps {
+				switch {
+				case dot == step.name:
 					expr, err := step.build(f.exampleSpec(), exampleWords)
 					if err != nil {
 						return err
 					}
-					_, err = fmt.Fprintln(cmd.OutOrStdout(), expr.Graph.ToDot())
-					return err
+					all = append(all, printed{step.name, expr.Graph.ToDot() + "\n"})
+				case dot == "" && step.program != nil:
+					p, err := step.program(f.exampleSpec())
+					if err != nil {
+						return err
+					}
+					all = append(all, printed{step.name, p.String()})
 				}
-				if step.program == nil {
-					continue
-				}
-				p, err := step.program(f.exampleSpec())
-				if err != nil {
-					return err
-				}
-				if i > 0 {
-					fmt.Fprintln(cmd.OutOrStdout())
-				}
-				fmt.Fprint(cmd.OutOrStdout(), p)
 			}
-			return nil
+			return show(cmd, all, func(b *strings.Builder) {
+				for i, p := range all {
+					if i > 0 {
+						b.WriteByte('\n')
+					}
+					b.WriteString(p.Text)
+				}
+			})
 		},
 	}
 	cmd.Flags().StringVar((*string)(&f.Method), "method", string(model.Signed), "A, or B for nonnegative codes")
 	f.registerObjective(cmd)
 	cmd.Flags().StringVar(&dot, "dot", "", "print the expression graph of a `step` ("+orNames(stepNames())+") for Graphviz instead")
+	addJSON(cmd, "print the same as JSON")
 	return cmd
 }
 

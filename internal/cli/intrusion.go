@@ -1,9 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"io"
 	"math/rand/v2"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -16,14 +16,18 @@ import (
 )
 
 func newIntrusion() *cobra.Command {
-	return newGroup("intrusion", "Test by word intrusion whether dimensions are interpretable",
-		`Intrusion is the paper's test of the meaning of dimensions (§4.1): four of five words have
+	cmd := &cobra.Command{
+		Use:   "intrusion",
+		Short: "Test by word intrusion whether dimensions are interpretable",
+		Long: `Intrusion is the paper's test of the meaning of dimensions (§4.1): four of five words have
 the largest values in a dimension, the fifth does not. If the dimension means something,
 people find this intruder. Make and score test with people, auto without.`,
-		`  overcomplete intrusion make X=glove.txt A=model -o test.tsv
+		Example: `  overcomplete intrusion make X=glove.txt A=model -o test.tsv
   overcomplete intrusion score test.key.json ann.tsv ben.tsv
   overcomplete intrusion auto model --input glove.txt --reference other.txt`,
-		newIntrusionMake(), newIntrusionScore(), newIntrusionAuto())
+	}
+	cmd.AddCommand(newIntrusionMake(), newIntrusionScore(), newIntrusionAuto())
+	return cmd
 }
 
 func newIntrusionMake() *cobra.Command {
@@ -73,18 +77,9 @@ of all conditions are mixed. A condition can have several models. It writes
 			}
 			rng.Shuffle(len(questions), func(i, j int) { questions[i], questions[j] = questions[j], questions[i] })
 			sheet := intrusion.NewSheet(questions)
-			err := writeFiles(cmd, []string{output, name + ".html", name + ".key.json"}, func(files []io.Writer) error {
-				for i, write := range []func(io.Writer) error{sheet.WriteTSV, sheet.WriteHTML, sheet.WriteKey} {
-					if err := write(files[i]); err != nil {
-						return err
-					}
-				}
-				return nil
+			return writeFiles(cmd, []string{output, name + ".html", name + ".key.json"}, func(files []io.Writer) error {
+				return cmp.Or(sheet.WriteTSV(files[0]), sheet.WriteHTML(files[1]), sheet.WriteKey(files[2]))
 			})
-			if err == nil {
-				say(cmd.ErrOrStderr(), "%s: %d questions", output, len(questions))
-			}
-			return err
 		},
 	}
 	flags := cmd.Flags()
@@ -99,14 +94,13 @@ func newIntrusionScore() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "score TEST.key.json ANSWERS.tsv...",
 		Short: "Print the accuracy and agreement of judges",
-		Long: `Score prints the percentage of right answers of each judge for each condition, and their
-mean. Each judge has a file of answers. Agreement is the percentage of pairs of judges who
-are both right or both wrong, averaged over questions that two judges answered. Fleiss'
-kappa corrects it for chance: 1 is full agreement, 0 is chance.`,
+		Long: `Score prints the percentage of right answers for each condition. Each judge has a file of
+answers. Agreement is the percentage of pairs of judges who are both right or both wrong,
+averaged over questions that two judges answered. Fleiss' kappa corrects it for chance: 1
+is full agreement, 0 is chance.`,
 		Example: "  overcomplete intrusion score test.key.json ann.tsv ben.tsv",
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			header := []string{"condition", "questions"}
 			scores, err := input.Wait(cmd.Context(), func() ([]intrusion.Score, error) {
 				key, err := intrusion.ReadKey(args[0])
 				if err != nil {
@@ -114,11 +108,11 @@ kappa corrects it for chance: 1 is full agreement, 0 is chance.`,
 				}
 				var answers [][]int
 				for _, path := range args[1:] {
-					of, err := key.ReadAnswers(path)
+					judge, err := key.ReadAnswers(path)
 					if err != nil {
 						return nil, err
 					}
-					header, answers = append(header, strings.TrimSuffix(filepath.Base(path), ".tsv")), append(answers, of)
+					answers = append(answers, judge)
 				}
 				return key.Score(answers), nil
 			})
@@ -126,13 +120,10 @@ kappa corrects it for chance: 1 is full agreement, 0 is chance.`,
 				return usageError{err}
 			}
 			return show(cmd, scores, func(b *strings.Builder) {
-				rows := table.Table{append(header, "mean", "agreement", "kappa")}
+				rows := table.Table{{"condition", "questions", "accuracy", "agreement", "kappa"}}
 				for _, s := range scores {
-					row := []string{escape.Word(s.Condition), strconv.Itoa(s.Questions)}
-					for _, accuracy := range append(s.Judges, s.Accuracy, s.Agreement) {
-						row = append(row, (100 * accuracy).Text("%.1f"))
-					}
-					rows = append(rows, append(row, s.Kappa.Text("%.2f")))
+					rows = append(rows, []string{escape.Word(s.Condition), strconv.Itoa(s.Questions),
+						(100 * s.Accuracy).Text("%.1f"), (100 * s.Agreement).Text("%.1f"), s.Kappa.Text("%.2f")})
 				}
 				b.WriteString(rows.Text("lr"))
 			})

@@ -19,9 +19,6 @@ processor; what they hold is streamed, however much it is.`,
 		Example: `  overcomplete merge part*.model -o all.model`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if output == "" {
-				return usagef("-o is empty, want the name of a directory")
-			}
 			if err := modeldir.CheckSave(output, modeldir.MayReplace(forced(cmd))); err != nil {
 				return err
 			}

@@ -9,10 +9,6 @@ func newPaper() *cobra.Command {
 		Long: `Paper groups the commands that repeat the experiments of Faruqui et al., Sparse
 Overcomplete Word Vector Representations (ACL 2015).`,
 		Example: "  overcomplete paper train glove.6B.300d.txt.gz -o model --lambda 1",
-		Args:    noCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usagef("paper needs one of its commands: train, tune or report; see %s --help", cmd.CommandPath())
-		},
 	}
 	cmd.AddCommand(newPaperTrain(), newPaperTune(), newPaperReport())
 	return cmd

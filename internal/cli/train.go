@@ -107,15 +107,10 @@ func (f *trainFlags) check(cmd *cobra.Command, r model.Recipe, unsupported error
 	if err := cmp.Or(f.sizeFlags.check(cmd, r.Base()), f.inputFlags.check(changed), withFlag(r.Validate())); err != nil {
 		return err
 	}
-	switch {
-	case changed("workers") && (f.workers < 1 || f.workers > math.MaxInt32):
-		return usagef("--workers is %d, want 1 to %d", f.workers, math.MaxInt32)
-	case f.output == "":
-		return usagef("-o is empty, want the name of a directory")
-	case changed("checkpoint") && f.checkpoint <= 0:
+	if changed("checkpoint") && f.checkpoint <= 0 {
 		return usagef("--checkpoint is %v, want a time such as 5m", f.checkpoint)
 	}
-	return f.deviceFlags.check(unsupported)
+	return f.deviceFlags.check(changed, unsupported)
 }
 
 // parseTrainWords reads --train-words into h.

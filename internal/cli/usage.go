@@ -22,9 +22,12 @@ var otherCommands = map[string][]string{
 	"compare": {"match", "diff", "align"},
 	"labels":  {"label", "names", "annotate"},
 	"eval":    {"evaluate", "benchmark", "score", "test"},
-	"paper":   {"tune", "sweep", "report", "heatmap", "clusters", "reproduce"},
 	"devices": {"gpu", "gpus", "cuda", "device"},
 	"help":    {"man", "usage"},
+
+	"paper train":  {"reproduce"},
+	"paper tune":   {"tune", "grid"},
+	"paper report": {"report", "sweep", "heatmap", "clusters"},
 }
 
 // otherFlags lists for flags the names that people type instead.
@@ -60,7 +63,7 @@ func suggest(name, prefix string, names []string, others map[string][]string) st
 	}
 	if meant == nil {
 		c := &cobra.Command{SuggestionsMinimumDistance: min(2, len(name)/2)}
-		for _, n := range names {
+		for _, n := range slices.DeleteFunc(names, func(n string) bool { return strings.Contains(n, " ") }) {
 			c.AddCommand(&cobra.Command{Use: n, Run: func(*cobra.Command, []string) {}})
 		}
 		for _, n := range c.SuggestionsFor(name) {
@@ -82,9 +85,21 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() || c.Name() == "help" {
 			names = append(names, c.Name())
+			for _, sub := range c.Commands() {
+				names = append(names, c.Name()+" "+sub.Name())
+			}
 		}
 	}
 	return usagef("no command %q%s", args[0], suggest(args[0], "", names, otherCommands))
+}
+
+// needCommand refuses a command that only has subcommands.
+func needCommand(cmd *cobra.Command, _ []string) error {
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	return usagef("%s needs one of its commands: %s; see %s --help", cmd.Name(), orNames(names), cmd.CommandPath())
 }
 
 // withUsage adds the usage line of a command to an error.
@@ -113,10 +128,10 @@ func refuseArguments(cmd *cobra.Command) {
 	}
 }
 
-// checkRequired returns an error that names the first required flag that is missing.
+// checkRequired returns an error that names the first required flag that is missing or empty.
 func checkRequired(cmd *cobra.Command) (err error) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if err == nil && f.Annotations[cobra.BashCompOneRequiredFlag] != nil && !f.Changed {
+		if err == nil && f.Annotations[cobra.BashCompOneRequiredFlag] != nil && f.Value.String() == "" {
 			argument, meaning := pflag.UnquoteUsage(f)
 			err = withUsage(cmd, "%s %s is missing: %s", flagName(f), argument, meaning)
 		}

@@ -3,17 +3,19 @@ package intrusion
 import (
 	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 
 	"overcomplete/internal/escape"
 	"overcomplete/internal/input"
+	"overcomplete/internal/table"
 	"overcomplete/interpret"
 )
 
@@ -35,7 +37,7 @@ func Draw(x *interpret.Index, n int, condition string, rng *rand.Rand) []Questio
 		it := q.pool(live[i]).draw(rng)
 		questions[i] = Question{Intruder: it.intruder, Condition: condition, Dimension: live[i]}
 		for j, row := range it.rows {
-			questions[i].Words[j] = x.Codes.Words[row]
+			questions[i].Words[j] = escape.Text(x.Codes.Words[row])
 		}
 	}
 	return questions
@@ -61,11 +63,7 @@ func NewSheet(questions []Question) *Sheet {
 func (s *Sheet) WriteTSV(w io.Writer) error {
 	table := s.ID + "\tword 1\tword 2\tword 3\tword 4\tword 5\tanswer\n"
 	for i, q := range s.Questions {
-		table += strconv.Itoa(i + 1)
-		for _, word := range q.Words {
-			table += "\t" + escape.Text(word)
-		}
-		table += "\t\n"
+		table += fmt.Sprintf("%d\t%s\t\n", i+1, strings.Join(q.Words[:], "\t"))
 	}
 	_, err := io.WriteString(w, table)
 	return err
@@ -78,17 +76,8 @@ func (s *Sheet) WriteKey(w io.Writer) error { return escape.JSON(w, s) }
 var pageText string
 
 var page = template.Must(template.New("sheet").Funcs(template.FuncMap{
-	"number": func(i int) int { return i + 1 }, "hash": hashOf,
+	"number": func(i int) int { return i + 1 },
 }).Parse(pageText))
-
-// hashOf returns the hash of the text of an element for the Content-Security-Policy. The template drops
-// comments of scripts, so that they must have none.
-func hashOf(element string) string {
-	_, text, _ := strings.Cut(pageText, "<"+element+">")
-	text, _, _ = strings.Cut(text, "</"+element+">")
-	sum := sha256.Sum256([]byte(text))
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-}
 
 // WriteHTML writes a self-contained page that asks the questions and saves the answers as a table.
 func (s *Sheet) WriteHTML(w io.Writer) error { return page.Execute(w, s) }
@@ -119,26 +108,96 @@ func (s *Sheet) ReadAnswers(path string) ([]int, error) {
 	if id, _, _ := strings.Cut(header, "\t"); id != s.ID {
 		return nil, fmt.Errorf("%s: no answers to this test (got %.40q, want %q)", path, id, s.ID)
 	}
-	answers := make([]int, len(s.Questions))
-	for i := range answers {
-		answers[i] = -1
-	}
+	answers := slices.Repeat([]int{-1}, len(s.Questions))
 	number := 1
 	for line := range strings.Lines(table) {
 		number++
 		cells := strings.Split(strings.TrimSpace(line), "\t")
-		question, err := strconv.Atoi(cells[0])
-		if err != nil || question < 1 || question > len(answers) || answers[question-1] >= 0 {
-			return nil, fmt.Errorf("%s:%d: unknown or repeated question (got %.40q, want 1 to %d)", path, number, cells[0], len(answers))
-		}
+		last := strings.TrimSpace(cells[len(cells)-1])
 		if len(cells) == 1 || len(cells) == 1+len(Question{}.Words) {
 			continue // no answer
 		}
-		answer, err := strconv.Atoi(strings.TrimSpace(cells[len(cells)-1]))
-		if err != nil || answer < 1 || answer > len(Question{}.Words) {
-			return nil, fmt.Errorf("%s:%d: no number of a word (got %.40q, want 1 to 5)", path, number, cells[len(cells)-1])
+		question, _ := strconv.Atoi(cells[0])
+		answer, _ := strconv.Atoi(last)
+		if question < 1 || question > len(answers) || answers[question-1] >= 0 || answer < 1 || answer > 5 {
+			return nil, fmt.Errorf("%s:%d: bad or repeated answer (got %.40q to question %.40q, want 1 to 5 to questions 1 to %d)", path, number, last, cells[0], len(answers))
 		}
 		answers[question-1] = answer - 1
 	}
 	return answers, nil
+}
+
+// A Score says how well judges found the intruders of one condition.
+type Score struct {
+	Condition string       `json:"condition"`
+	Questions int          `json:"questions"`
+	Accuracy  table.Number `json:"accuracy"` // share of answers that are right, NaN without answers
+	// Agreement and Kappa are those of [FleissKappa] for the categories right and wrong. The paper's
+	// 57 % accuracy, 70 % agreement and κ of 0.40 fit these; for the five words κ would exceed 0.6.
+	Agreement table.Number `json:"agreement"`
+	Kappa     table.Number `json:"kappa"`
+}
+
+// Score scores the answers of each judge, from [Sheet.ReadAnswers], for each condition by name. The
+// sheet must have its key.
+func (s *Sheet) Score(answers [][]int) []Score {
+	counts := map[string][][]int{} // by condition: the right and wrong answers to each question
+	for i, q := range s.Questions {
+		count := []int{0, 0}
+		for _, judge := range answers {
+			switch judge[i] {
+			case -1:
+			case q.Intruder:
+				count[0]++
+			default:
+				count[1]++
+			}
+		}
+		counts[q.Condition] = append(counts[q.Condition], count)
+	}
+	var scores []Score
+	for _, condition := range slices.Sorted(maps.Keys(counts)) {
+		right, wrong := 0, 0
+		for _, count := range counts[condition] {
+			right, wrong = right+count[0], wrong+count[1]
+		}
+		accuracy := float64(right) / float64(right+wrong)
+		agreement, kappa := FleissKappa(counts[condition])
+		scores = append(scores, Score{condition, len(counts[condition]), table.Number(accuracy), table.Number(agreement), table.Number(kappa)})
+	}
+	return scores
+}
+
+// FleissKappa returns the agreement of judges who assign items to categories, and Fleiss' κ, NaN if
+// they are undefined. counts[i][c] is the number of judges who assigned item i to category c. Items
+// may have different numbers of judges.
+//
+// Fleiss, Measuring nominal scale agreement among many raters, Psychological Bulletin 76 (1971); Gwet,
+// Handbook of Inter-Rater Reliability, 4th edition (2014), chapter 2.
+func FleissKappa(counts [][]int) (agreement, kappa float64) {
+	frequencies := map[int]float64{} // of categories, summed over items with a judge
+	items, paired := 0.0, 0.0
+	for _, item := range counts {
+		judges, agreeing := 0, 0
+		for _, n := range item {
+			judges += n
+			agreeing += n * (n - 1)
+		}
+		for c, n := range item {
+			frequencies[c] += float64(n) / float64(max(judges, 1))
+		}
+		if judges > 0 {
+			items++
+		}
+		if judges > 1 {
+			paired++
+			agreement += float64(agreeing) / float64(judges*(judges-1))
+		}
+	}
+	agreement /= paired
+	chance := 0.0
+	for c := range len(frequencies) {
+		chance += frequencies[c] / items * frequencies[c] / items
+	}
+	return agreement, (agreement - chance) / (1 - chance) // 0/0 if all chose one category
 }

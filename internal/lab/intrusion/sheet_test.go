@@ -2,15 +2,11 @@ package intrusion
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/base64"
 	"fmt"
-	"html"
 	"math"
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -40,8 +36,6 @@ func write(t *testing.T, content string) string {
 
 func TestSheetFiles(t *testing.T) {
 	s := sampleSheet(2)
-	s.Questions[1].Words[2] = "\t<script>\n"
-	s = NewSheet(s.Questions)
 	var sheet, key bytes.Buffer
 	if err := s.WriteTSV(&sheet); err != nil {
 		t.Fatal(err)
@@ -50,7 +44,7 @@ func TestSheetFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := s.ID + "\tword 1\tword 2\tword 3\tword 4\tword 5\tanswer\n" +
-		"1\tword0-0\tword0-1\tword0-2\tword0-3\tword0-4\t\n2\tword1-0\tword1-1\t\\t<script>\\n\tword1-3\tword1-4\t\n"; !strings.HasPrefix(sheet.String(), want) {
+		"1\tword0-0\tword0-1\tword0-2\tword0-3\tword0-4\t\n2\tword1-0\tword1-1\tword1-2\tword1-3\tword1-4\t\n"; !strings.HasPrefix(sheet.String(), want) {
 		t.Errorf("the sheet is\n%s\nwant\n%s", &sheet, want)
 	}
 	if got, err := ReadKey(write(t, key.String())); err != nil || !reflect.DeepEqual(got, s) {
@@ -73,9 +67,9 @@ func TestSheetFiles(t *testing.T) {
 	}
 	for table, want := range map[string]string{
 		"": "no answers to this test", "test-00\n": "no answers to this test",
-		s.ID + "\n5\t1\n":       ":2: unknown or repeated question",
-		s.ID + "\n1\t1\n1\t1\n": ":3: unknown or repeated question",
-		s.ID + "\n1\t6\n":       ":2: no number of a word",
+		s.ID + "\n5\t1\n":       `:2: bad or repeated answer (got "1" to question "5"`,
+		s.ID + "\n1\t1\n1\t1\n": ":3: bad or repeated answer",
+		s.ID + "\n1\t6\n":       ":2: bad or repeated answer",
 	} {
 		if _, err := s.ReadAnswers(write(t, table)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", table, err, want)
@@ -83,7 +77,7 @@ func TestSheetFiles(t *testing.T) {
 	}
 }
 
-// The page runs its own script and style only, loads nothing, and escapes words.
+// The page loads nothing, and escapes words.
 func TestPage(t *testing.T) {
 	s := sampleSheet(1)
 	s.Questions[0].Words[1] = `"><script>alert(1)</script>&`
@@ -92,21 +86,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := b.String()
-	policy := regexp.MustCompile(`content="(default-src 'none'[^"]*)"`).FindStringSubmatch(text)
-	if policy == nil || strings.Contains(policy[1], "unsafe") {
-		t.Fatalf("policy %q in\n%s", policy, text)
-	}
-	for _, element := range []string{"style", "script"} {
-		found := regexp.MustCompile(`(?s)<`+element+`>(.*?)</`+element+`>`).FindAllStringSubmatch(text, -1)
-		if len(found) != 1 {
-			t.Fatalf("%d elements %s in\n%s", len(found), element, text)
-		}
-		sum := sha256.Sum256([]byte(found[0][1]))
-		if want := element + "-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(html.UnescapeString(policy[1]), want) {
-			t.Errorf("policy %q, want %q", policy[1], want)
-		}
-	}
-	if strings.Contains(text, "://") || strings.Count(text, `type="radio"`) != 10 || !strings.Contains(text, "&lt;script&gt;alert(1)") {
+	if !strings.Contains(text, "default-src 'none'") || strings.Count(text, "<script>") != 1 || strings.Contains(text, "://") || strings.Count(text, `type="radio"`) != 10 || !strings.Contains(text, "&lt;script&gt;alert(1)") {
 		t.Errorf("the page is\n%s", text)
 	}
 }
@@ -115,7 +95,7 @@ func TestScore(t *testing.T) {
 	s := sampleSheet(2) // conditions X, A, X, A with intruders 0 to 3
 	got := s.Score([][]int{{0, 1, 2, 4}, {4, 1, -1, 3}, {-1, -1, -1, -1}})
 	// κ by hand. P is (1 + 0)/2 for A, and 0 for X, of one question. P_e is (3/4)² + (1/4)² for both.
-	const want = `[{A 2 [0.5 1 NaN] 0.75 0.5 -0.3333333333333333} {X 2 [1 0 NaN] 0.5 0 -1.6666666666666667}]`
+	const want = `[{A 2 0.75 0.5 -0.3333333333333333} {X 2 0.6666666666666666 0 -1.6666666666666667}]`
 	if fmt.Sprint(got) != want {
 		t.Errorf("got %v\nwant %s", got, want)
 	}
