@@ -12,6 +12,7 @@ import (
 
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/simd"
 	"overcomplete/internal/testonly/encodetest"
 )
 
@@ -23,6 +24,7 @@ import (
 type array struct {
 	data               pointer[float32]
 	rows, width, pitch int
+	scale              float64 // of halves, 0 for floats
 }
 
 // array puts rows into the device's memory, or, if they are nil, others that must be
@@ -44,12 +46,27 @@ func (b *bench) pitched(values []float32, rows, width, unit int) array {
 // read returns the rows, and fails if padding is not zero.
 func (b *bench) read(a array) []float32 {
 	b.t.Helper()
-	padded, rows := b.padded(a), make([]float32, a.rows*a.width)
+	var padded []float32
+	if a.scale == 0 {
+		padded = b.padded(a)
+	} else {
+		for _, two := range b.padded(a.packed()) {
+			for _, bits := range []uint32{math.Float32bits(two) & 0xffff, math.Float32bits(two) >> 16} {
+				padded = append(padded, simd.Float16FromBits(uint16(bits))/float32(a.scale))
+			}
+		}
+	}
+	rows := make([]float32, a.rows*a.width)
 	copyRows(rows, a.width, padded, a.pitch)
 	if !slices.Equal(pitched(rows, a.width, a.pitch), padded) && !slices.ContainsFunc(rows, isNaN) {
 		b.t.Fatal("a kernel wrote into padding")
 	}
 	return rows
+}
+
+// packed is the matrix of floats that holds two halves each.
+func (a array) packed() array {
+	return array{data: a.data, rows: a.rows, width: a.pitch / 2, pitch: a.pitch / 2}
 }
 
 // halves puts rows, scaled, into the device's memory as halves. If they are nil, what is there
@@ -60,7 +77,7 @@ func (b *bench) halves(values []float32, rows, width int, scale float64) array {
 
 // halvesApart is halves with rows that begin a multiple of some elements apart.
 func (b *bench) halvesApart(values []float32, rows, width, unit int, scale float64) array {
-	a := array{rows: rows, width: width, pitch: roundUp(width, unit)}
+	a := array{rows: rows, width: width, pitch: roundUp(width, unit), scale: scale}
 	packed := make([]float32, rows*a.pitch/2)
 	for i := range rows {
 		for j := range a.pitch {
@@ -74,42 +91,31 @@ func (b *bench) halvesApart(values []float32, rows, width, unit int, scale float
 			packed[(i*a.pitch+j)/2] = math.Float32frombits(math.Float32bits(packed[(i*a.pitch+j)/2]) | uint32(x.bits)<<(16*(j%2)))
 		}
 	}
-	a.data = b.matrix(packed, array{rows: rows, width: a.pitch / 2, pitch: a.pitch / 2})
+	a.data = b.matrix(packed, a.packed())
 	return a
 }
 
-// readHalves returns the rows of a matrix of halves, and fails if padding is not zero.
-func (b *bench) readHalves(a array, scale float64) []float32 {
-	b.t.Helper()
-	packed, rows := b.padded(array{data: a.data, rows: a.rows, width: a.pitch / 2, pitch: a.pitch / 2}), make([]float32, 0, a.rows*a.width)
-	for i := range a.rows {
-		for j := range a.pitch {
-			x := fromHalf(half{uint16(math.Float32bits(packed[(i*a.pitch+j)/2]) >> (16 * (j % 2)))}) / float32(scale)
-			switch {
-			case j < a.width:
-				rows = append(rows, x)
-			case x != 0:
-				b.t.Fatal("a kernel wrote into padding")
-			}
-		}
+// stored puts rows into the device's memory as a precision has them: halves, scaled, or floats.
+func (b *bench) stored(p Precision, values []float32, rows, width int, scale float64) array {
+	if p == fp16 {
+		return b.halves(values, rows, width, scale)
 	}
-	return rows
+	return b.array(values, rows, width)
 }
 
-// fromHalf widens a half.
-func fromHalf(h half) float32 {
-	size := math.Ldexp(float64(h.bits&0x3ff), -24)
-	switch exponent := int(h.bits >> 10 & 0x1f); {
-	case exponent == 0x1f:
-		size = math.NaN() // or infinite, which is as bad
-	case exponent > 0:
-		size = math.Ldexp(1024+float64(h.bits&0x3ff), exponent-25)
+// widthsOf are those of matrices that a precision stores.
+func widthsOf(p Precision, atoms, dim int) widths {
+	if p == fp16 {
+		return newHalfWidths(atoms, dim)
 	}
-	if h.bits>>15 != 0 {
-		size = -size
-	}
-	return float32(size)
+	return newWidths(atoms, dim)
 }
+
+// unitOf is what the pitches of these matrices are multiples of.
+func unitOf(p Precision) int { return widthsOf(p, 1, 1).dimPitch }
+
+// fromHalf widens a half.
+func fromHalf(h half) float32 { return simd.Float16FromBits(h.bits) }
 
 // rounded are values as halves hold them, scaled.
 func rounded(values []float32, scale float64) []float32 {
@@ -122,15 +128,6 @@ func rounded(values []float32, scale float64) []float32 {
 
 // zeros returns the address of n elements of memory.
 func zeros[T any](b *bench, n int) pointer[T] { return put(b, make([]T, n)) }
-
-// sub runs a test within that of the bench.
-func (b *bench) sub(t *testing.T, name string, f func()) {
-	t.Helper()
-	t.Run(name, func(t *testing.T) {
-		defer b.begin(t)()
-		f()
-	})
-}
 
 // minusZero is what codes are that keepLargest has dropped.
 var minusZero = float32(math.Copysign(0, -1))
@@ -166,7 +163,7 @@ func few(l launch) launch {
 
 // shapes of products: below, at and beyond the tiles' sizes, and nothing that
 // divides them.
-var shapes = []struct{ words, atoms, dim int }{
+var shapes = [][3]int{
 	{1, 1, 1}, {1, 12, 4}, {3, 5, 2}, {128, 64, 64}, {128, 128, 32}, {129, 130, 33}, {5, 300, 70}, {200, 37, 131}, {33, 7, 300},
 }
 
@@ -214,63 +211,85 @@ func multiply(rows, columns, depth int, left, right func(i, k int) float32) (sum
 	return sum, magnitude
 }
 
-// forShapes runs a check of a product with all shapes and some precisions.
-func forShapes(t *testing.T, check func(b *bench, precision Precision, words, atoms, dim int), precisions ...Precision) {
+// Each kernel agrees with plain loops.
+func TestKernels(t *testing.T) {
+	products, rows := []Precision{fp16, tf32, fp32}, []Precision{fp16, fp32}
+	codes := [][3]int{{1, 1}, {3, 5}, {10, 128}, {33, 129}, {20, 515}}
 	b := newBench(t) // one for all: a GPU takes a good part of a second to start
-	for _, precision := range precisions {
-		for _, s := range shapes {
-			b.sub(t, fmt.Sprintf("%s %d×%d×%d", precision, s.words, s.atoms, s.dim), func() { check(b, precision, s.words, s.atoms, s.dim) })
+	for _, k := range []struct {
+		name       string
+		precisions []Precision // of what the kernel multiplies or stores
+		check      func(b *bench, p Precision, words, atoms, dim int)
+		sizes      [][3]int // as the check names them
+	}{
+		{"decode", products, checkDecode, shapes},
+		{"accumulate", products, checkAccumulate, shapes},
+		{"update", products[:1], checkUpdate, shapes},
+		{"correlate", products, checkCorrelate, shapes},
+		{"correlate_float16", products, checkCorrelateHalves, shapes},
+		{"fista", products, checkFISTA, shapes},
+		{"remember", products[1:], checkRemember, shapes},
+		{"fista_residuals", rows, checkFISTAResiduals, [][3]int{{1, 1, 4}, {3, 31, 4}, {9, 32, 32}, {17, 33, 36}, {40, 300, 96}}},
+		{"keep_largest", rows, checkKeepLargest, codes},
+		{"finish_codes and pack_codes", rows, checkFinishAndPackCodes, codes},
+		{"random_codes", rows, checkRandomCodes, [][3]int{{1, 1, 0}, {5, 7, 1000}, {9, 130, 1<<33 + 5}}},
+		{"row_scales", rows[1:], checkRowScales, [][3]int{{1}, {33}, {300}}},
+		{"to_halves", rows[:1], checkToHalves, [][3]int{{1}, {33}, {300}}},
+		{"forces", rows[1:], checkForces, [][3]int{{1, 1}, {3, 31}, {9, 128}, {19, 300}}},
+		{"move_atoms", rows[1:], checkMoveAtoms, [][3]int{
+			{1, 1}, {3, 5}, {blockAtoms, 33}, {9, 300}, {41, 700}, {blockAtoms, 2*moveThreads + 20}, {20, 4*moveThreads + 70},
+		}},
+		{"gather", rows[1:], checkGather, [][3]int{{1, 1}, {3, 31}, {9, 128}, {17, 129}, {40, 300}, {2, 1300}}},
+		{"power", rows[1:], checkPower, [][3]int{{1}, {2}, {33}, {64}, {133}}},
+		{"body", rows[1:], checkBody, [][3]int{{1, 1}, {3, 31}, {9, 32}, {17, 33}, {40, 300}}},
+		{"body, halves", rows[:1], checkBodyHalves, [][3]int{{1, 1}, {3, 31}, {17, 33}, {40, 300}}},
+		{"body, numbers", rows[1:], checkBodyNumbers, [][3]int{{37, 45, 4}, {5, 300, 133}}},
+		{"totals", rows[1:], checkTotals, [][3]int{{1}, {31}, {1024}, {5000}}},
+	} {
+		for _, p := range k.precisions {
+			for _, s := range k.sizes {
+				t.Run(fmt.Sprintf("%s/%s %d", k.name, p, s), func(t *testing.T) {
+					defer b.begin(t)()
+					k.check(b, p, s[0], s[1], s[2])
+				})
+			}
 		}
 	}
 }
-
-func TestDecode(t *testing.T) { forShapes(t, checkDecode, fp16, tf32, fp32) }
 
 func checkDecode(b *bench, precision Precision, words, atoms, dim int) {
+	checkDecodeWithin(b, precision, halfDecodeShared, words, atoms, dim)
 	if precision == fp16 {
-		for _, maxShared := range []int{halfDecodeShared, b.maxShared} {
-			checkDecodeHalves(b, maxShared, words, atoms, dim)
-		}
-		return
+		checkDecodeWithin(b, precision, b.maxShared, words, atoms, dim)
 	}
-	codes, d := b.codes(words, atoms), b.normal(atoms*dim, 0)
-	a, atomRows := b.array(codes, words, atoms), b.array(d, atoms, dim)
-	checkShares(b, precision, codes, d, words, atoms, dim, 4, func(result array, shares int) launch {
-		return decode{
-			product: result.data, codes: a.data, atoms: atomRows.data, shape: newWidths(atoms, dim).shape(words),
-			shares: int32(shares), sharePitch: int64(words * result.pitch),
-		}.launch(precision)
-	})
 }
 
-// checkDecodeHalves takes how much shared memory a block may have.
-func checkDecodeHalves(b *bench, maxShared, words, atoms, dim int) {
-	codes, d := b.codes(words, atoms), b.normal(atoms*dim, 0)
+// checkDecodeWithin takes how much shared memory a block with halves may have. It checks one product and several
+// that are its shares, each of some of the atoms.
+func checkDecodeWithin(b *bench, precision Precision, maxShared, words, atoms, dim int) {
 	const scale, atomScale = 64, 0.125
-	a, atomRows := b.halves(codes, words, atoms, scale), b.halves(d, atoms, dim, atomScale)
-	checkShares(b, fp16, codes, d, words, atoms, dim, 8, func(result array, shares int) launch {
-		return decodeHalf{
-			product: result.data, codes: pointer[half](a.data), atoms: pointer[half](atomRows.data), scale: scale * atomScale,
-			shape: newHalfWidths(atoms, dim).shape(words), shares: int32(shares), sharePitch: int64(words * result.pitch),
-		}.launch(maxShared)
-	})
-}
-
-// checkShares checks what a decode leaves, in one product and in several that are its shares, each of
-// some of the atoms.
-func checkShares(b *bench, precision Precision, codes, d []float32, words, atoms, dim, unit int, decode func(result array, shares int) launch) {
-	depth := decodeDepth
-	if precision == fp16 {
-		depth = halfDecodeDepth
-	}
+	codes, d := b.codes(words, atoms), b.normal(atoms*dim, 0)
+	a, atomRows := b.stored(precision, codes, words, atoms, scale), b.stored(precision, d, atoms, dim, atomScale)
+	shape := widthsOf(precision, atoms, dim).shape(words)
 	product := func(first, last int) (want, magnitude []float64) {
 		return multiply(words, dim, last-first,
 			func(i, k int) float32 { return codes[i*atoms+first+k] }, func(k, j int) float32 { return d[(first+k)*dim+j] })
 	}
 	_, magnitude := product(0, atoms) // of a share alone it could be of a code that as a half has few bits
 	for _, shares := range []int{1, 3, mostShares} {
-		result := b.pitched(nil, shares*words, dim, unit)
-		b.run(decode(result, shares))
+		result, depth := b.pitched(nil, shares*words, dim, unitOf(precision)), decodeDepth
+		sharePitch := int64(words * result.pitch)
+		if precision == fp16 {
+			depth = halfDecodeDepth
+			b.run(decodeHalf{
+				product: result.data, codes: pointer[half](a.data), atoms: pointer[half](atomRows.data), scale: scale * atomScale,
+				shape: shape, shares: int32(shares), sharePitch: sharePitch,
+			}.launch(maxShared))
+		} else {
+			b.run(decode{
+				product: result.data, codes: a.data, atoms: atomRows.data, shape: shape, shares: int32(shares), sharePitch: sharePitch,
+			}.launch(precision))
+		}
 		got, each := b.read(result), divide(atoms, shares*depth)*depth
 		for share := range shares {
 			first, last := min(share*each, atoms), min((share+1)*each, atoms)
@@ -289,24 +308,20 @@ func TestDecodeAhead(t *testing.T) {
 	}
 }
 
-func TestAccumulate(t *testing.T) { forShapes(t, checkAccumulate, fp16, tf32, fp32) }
-
 func checkAccumulate(b *bench, precision Precision, words, atoms, dim int) {
+	const scale, residualScale = 64, 0.125
 	codes, r := b.codes(words, atoms), b.normal(words*dim, 0)
-	var result, squares array
+	a, residuals := b.stored(precision, codes, words, atoms, scale), b.stored(precision, r, words, dim, residualScale)
+	result, squares := b.pitched(nil, atoms, dim, unitOf(precision)), b.pitched(nil, atoms, dim, unitOf(precision))
+	shape := widthsOf(precision, atoms, dim).shape(words)
 	if precision == fp16 {
-		const scale, residualScale = 64, 0.125
-		a, residuals := b.halves(codes, words, atoms, scale), b.halves(r, words, dim, residualScale)
-		result, squares = b.pitched(nil, atoms, dim, 8), b.pitched(nil, atoms, dim, 8)
 		b.run(accumulateHalf{
 			product: result.data, squares: squares.data, codes: pointer[half](a.data), residuals: pointer[half](residuals.data),
-			scale: scale * residualScale, shape: newHalfWidths(atoms, dim).shape(words),
+			scale: scale * residualScale, shape: shape,
 		}.launch())
 	} else {
-		a, residuals := b.array(codes, words, atoms), b.array(r, words, dim)
-		result, squares = b.array(nil, atoms, dim), b.array(nil, atoms, dim)
 		b.run(accumulate{
-			product: result.data, squares: squares.data, codes: a.data, residuals: residuals.data, shape: newWidths(atoms, dim).shape(words),
+			product: result.data, squares: squares.data, codes: a.data, residuals: residuals.data, shape: shape,
 		}.launch(precision))
 	}
 	want, magnitude := multiply(atoms, dim, words,
@@ -317,9 +332,7 @@ func checkAccumulate(b *bench, precision Precision, words, atoms, dim int) {
 	b.expect("product of squares", b.read(squares), want, magnitude, squaresTolerance(precision))
 }
 
-// AdaGrad's sums and steps, in the product's kernel.
-func TestUpdate(t *testing.T) { forShapes(t, checkUpdate, fp16) }
-
+// checkUpdate checks AdaGrad's sums and steps, in the product's kernel.
 func checkUpdate(b *bench, precision Precision, words, atoms, dim int) {
 	const scale, residualScale, stepScale, epsilon = 64, 0.125, 32, 1e-30
 	c := [5]float64{4, -0.3, 0.02, 0.4, -2}
@@ -336,7 +349,7 @@ func checkUpdate(b *bench, precision Precision, words, atoms, dim int) {
 	}
 	a, residuals := b.halves(codes, words, atoms, scale), b.halves(r, words, dim, residualScale)
 	dictionary, squares := b.pitched(d, atoms, dim, 8), b.pitched(h, atoms, dim, 8)
-	steps, halves := b.pitched(nil, atoms, dim, 8), b.halves(nil, atoms, dim, 1)
+	steps, halves := b.pitched(nil, atoms, dim, 8), b.halves(nil, atoms, dim, stepScale)
 	const product = scale * residualScale
 	b.run(updateHalf{
 		squares: squares.data, steps: steps.data, stepHalves: pointer[half](halves.data), atoms: dictionary.data,
@@ -357,7 +370,7 @@ func checkUpdate(b *bench, precision Precision, words, atoms, dim int) {
 	gotH := b.read(squares)
 	b.expect("H", gotH, wantH, sizeH, squaresTolerance(precision))
 	// The steps belong to the very H that was written, and the halves to the very steps.
-	got, gotHalves := b.read(steps), b.readHalves(halves, stepScale)
+	got, gotHalves := b.read(steps), b.read(halves)
 	for i := range got {
 		root := math.Sqrt(float64(gotH[i]) + epsilon)
 		want := (c[3]*float64(d[i]) + c[4]*m[i]) / root
@@ -371,15 +384,13 @@ func checkUpdate(b *bench, precision Precision, words, atoms, dim int) {
 	}
 }
 
-func TestCorrelate(t *testing.T) { forShapes(t, checkCorrelate(false), fp16, tf32, fp32) }
+func checkCorrelate(b *bench, p Precision, words, atoms, dim int) {
+	checkSums(b, p, false, words, atoms, dim)
+}
 
-// With S and √Q in halves.
-func TestCorrelateFloat16(t *testing.T) { forShapes(t, checkCorrelate(true), fp16, tf32, fp32) }
-
-func checkCorrelate(halfSums bool) func(b *bench, precision Precision, words, atoms, dim int) {
-	return func(b *bench, precision Precision, words, atoms, dim int) {
-		checkSums(b, precision, halfSums, words, atoms, dim)
-	}
+// checkCorrelateHalves has S and √Q in halves.
+func checkCorrelateHalves(b *bench, p Precision, words, atoms, dim int) {
+	checkSums(b, p, true, words, atoms, dim)
 }
 
 // averaging is what a launch of correlate, of a loss of −2 and 4 for a product of 1, takes.
@@ -405,17 +416,11 @@ func (a averaging) sumScale() float64 {
 func (b *bench) average(precision Precision, a averaging, words, atoms, dim int) (codes, sumG, sumQ []float32) {
 	const gradient, square = -2, 4
 	scale := a.sumScale()
-	put := func(x []float32, unit int) array {
+	put := func(x []float32) array {
 		if a.halfSums {
-			return b.halvesApart(x, words, atoms, unit, scale)
+			return b.halvesApart(x, words, atoms, unitOf(precision), scale)
 		}
-		return b.pitched(x, words, atoms, unit)
-	}
-	read := func(x array) []float32 {
-		if a.halfSums {
-			return b.readHalves(x, scale)
-		}
-		return b.read(x)
+		return b.pitched(x, words, atoms, unitOf(precision))
 	}
 	q := slices.Clone(a.q)
 	for i := range q {
@@ -423,32 +428,26 @@ func (b *bench) average(precision Precision, a averaging, words, atoms, dim int)
 			q[i] = float32(math.Sqrt(float64(q[i])))
 		}
 	}
-	var gs, qs array
+	const residualScale, atomScale = 64, 0.125
+	residuals, atomRows := b.stored(precision, a.r, words, dim, residualScale), b.stored(precision, a.d, atoms, dim, atomScale)
+	renewed, gs, qs := b.stored(precision, nil, words, atoms, codeScale), put(a.g), put(q)
+	shape := widthsOf(precision, atoms, dim).shape(words)
 	if precision == fp16 {
-		const residualScale, atomScale = 64, 0.125
 		product := residualScale * atomScale / scale
-		residuals, atomRows := b.halves(a.r, words, dim, residualScale), b.halves(a.d, atoms, dim, atomScale)
-		renewed := b.halves(nil, words, atoms, 1)
-		gs, qs = put(a.g, 8), put(q, 8)
 		b.run(correlateHalf{
 			codes: pointer[half](renewed.data), sumG: pointer[byte](gs.data), sumQ: pointer[byte](qs.data),
 			residuals: pointer[half](residuals.data), atoms: pointer[half](atomRows.data),
 			gradient: gradient / product, square: square / product / product, threshold: scale * a.threshold, rate: a.rate,
-			scale: codeScale, shape: newHalfWidths(atoms, dim).shape(words), nonnegative: a.nonnegative,
+			scale: codeScale, shape: shape, nonnegative: a.nonnegative,
 		}.launch(a.halfSums))
-		codes = b.readHalves(renewed, codeScale)
 	} else {
-		residuals, atomRows := b.array(a.r, words, dim), b.array(a.d, atoms, dim)
-		renewed := b.array(nil, words, atoms)
-		gs, qs = put(a.g, 4), put(q, 4)
 		b.run(correlate{
 			codes: renewed.data, sumG: pointer[byte](gs.data), sumQ: pointer[byte](qs.data), residuals: residuals.data, atoms: atomRows.data,
 			gradient: scale * gradient, square: scale * scale * square, threshold: scale * a.threshold, rate: a.rate,
-			shape: newWidths(atoms, dim).shape(words), nonnegative: a.nonnegative,
+			shape: shape, nonnegative: a.nonnegative,
 		}.launch(precision, a.halfSums))
-		codes = b.read(renewed)
 	}
-	sumG, sumQ = read(gs), read(qs)
+	codes, sumG, sumQ = b.read(renewed), b.read(gs), b.read(qs)
 	for i := range sumQ {
 		if a.halfSums {
 			sumQ[i] *= sumQ[i]
@@ -530,7 +529,8 @@ func TestLostSums(t *testing.T) {
 	b := newBench(t)
 	infinity := float32(math.Inf(1))
 	for _, precision := range []Precision{fp16, tf32, fp32} {
-		b.sub(t, string(precision), func() {
+		t.Run(string(precision), func(t *testing.T) {
+			defer b.begin(t)()
 			codes, _, _ := b.average(precision, averaging{
 				halfSums: true, r: []float32{1}, d: make([]float32, 5), threshold: 1, rate: 1,
 				g: []float32{infinity, -infinity, 2, infinity, 2}, q: []float32{1, 1, infinity, infinity, 1},
@@ -544,10 +544,8 @@ func TestLostSums(t *testing.T) {
 	}
 }
 
-// A step of FISTA. It shrinks, which makes no error larger, and adds up what
+// checkFISTA checks a step of FISTA. It shrinks, which makes no error larger, and adds up what
 // belongs to the very codes that it wrote.
-func TestFISTA(t *testing.T) { forShapes(t, checkFISTA, fp16, tf32, fp32) }
-
 func checkFISTA(b *bench, precision Precision, words, atoms, dim int) {
 	const size, codeScale = 0.05, 16
 	for _, c := range []struct {
@@ -566,35 +564,27 @@ func checkFISTA(b *bench, precision Precision, words, atoms, dim int) {
 		}
 		parts := divide(atoms, correlateColumns) * (correlateColumns / fistaColumns)
 		against := b.array(nil, words, parts)
-		scales, got := make([]float32, words), []float32(nil)
+		const residualScale, atomScale = 64, 0.125
+		residuals, atomRows := b.stored(precision, r, words, dim, residualScale), b.stored(precision, d, atoms, dim, atomScale)
+		codes, result := b.stored(precision, x, words, atoms, codeScale), b.stored(precision, before, words, atoms, codeScale)
+		x, before = b.read(codes), b.read(result) // rounded
+		scales := b.rowFactors(precision, words)
+		shape := widthsOf(precision, atoms, dim).shape(words)
 		if precision == fp16 {
-			const residualScale, atomScale = 64, 0.125
-			x, before = rounded(x, codeScale), rounded(before, codeScale)
-			for i := range scales {
-				scales[i] = float32(int(1) << (i % 3)) // which thresholds have
-			}
-			residuals, atomRows := b.halves(r, words, dim, residualScale), b.halves(d, atoms, dim, atomScale)
-			codes, result := b.halves(x, words, atoms, codeScale), b.halves(before, words, atoms, codeScale)
 			b.run(fistaHalf{
 				codes: pointer[half](codes.data), before: pointer[half](result.data), against: against.data, residuals: pointer[half](residuals.data),
 				atoms: pointer[half](atomRows.data), momenta: put(b, momenta), scales: put(b, scales),
 				size: size * codeScale / (residualScale * atomScale), threshold: c.threshold * codeScale,
-				shape: newHalfWidths(atoms, dim).shape(words), parts: int32(parts), nonnegative: c.nonnegative,
+				shape: shape, parts: int32(parts), nonnegative: c.nonnegative,
 			}.launch())
-			got = b.readHalves(result, codeScale)
 		} else {
-			for i := range scales {
-				scales[i] = 1
-			}
-			residuals, atomRows := b.array(r, words, dim), b.array(d, atoms, dim)
-			codes, result := b.array(x, words, atoms), b.array(before, words, atoms)
 			b.run(fista{
 				codes: codes.data, before: result.data, against: against.data, residuals: residuals.data, atoms: atomRows.data,
 				momenta: put(b, momenta), size: size, threshold: c.threshold,
-				shape: newWidths(atoms, dim).shape(words), parts: int32(parts), nonnegative: c.nonnegative, support: c.support,
+				shape: shape, parts: int32(parts), nonnegative: c.nonnegative, support: c.support,
 			}.launch(precision))
-			got = b.read(result)
 		}
+		got := b.read(result)
 		p, magnitude := multiply(words, atoms, dim,
 			func(i, k int) float32 { return r[i*dim+k] }, func(k, j int) float32 { return d[j*dim+k] })
 		sums := b.read(against)
@@ -645,20 +635,24 @@ func checkFISTA(b *bench, precision Precision, words, atoms, dim int) {
 	}
 }
 
-func TestFISTAResiduals(t *testing.T) {
-	b := newBench(t)
-	for _, s := range []struct{ words, dim, parts, shares int }{{1, 1, 4, 1}, {3, 31, 4, 2}, {9, 32, 32, 1}, {17, 33, 36, 6}, {40, 300, 96, 8}} {
-		for _, precision := range []Precision{fp16, fp32} {
-			for _, momentum := range []float64{0, 0.6} {
-				b.sub(t, fmt.Sprintf("%s %d×%d in %d, momentum %v", precision, s.words, s.dim, s.shares, momentum), func() {
-					checkFISTAResiduals(b, precision, s.words, s.dim, s.parts, s.shares, momentum)
-				})
-			}
+// rowFactors returns a factor for each row: with halves some powers of two, else 1.
+func (b *bench) rowFactors(p Precision, rows int) []float32 {
+	factors := slices.Repeat([]float32{1}, rows)
+	for i := range factors {
+		if p == fp16 {
+			factors[i] = float32(int(1) << (i % 3))
 		}
+	}
+	return factors
+}
+
+func checkFISTAResiduals(b *bench, precision Precision, words, dim, parts int) {
+	for _, momentum := range []float64{0, 0.6} {
+		checkMomentum(b, precision, words, dim, parts, 1+dim%mostShares, momentum)
 	}
 }
 
-func checkFISTAResiduals(b *bench, precision Precision, words, dim, parts, shares int, momentum float64) {
+func checkMomentum(b *bench, precision Precision, words, dim, parts, shares int, momentum float64) {
 	y, p, q := b.normal(words*dim, 0), b.normal(words*dim, 0), b.normal(words*dim, 0)
 	sums := b.normal(words*parts, 0)
 	clear(sums[:parts]) // neither for nor against
@@ -670,17 +664,8 @@ func checkFISTAResiduals(b *bench, precision Precision, words, dim, parts, share
 		}
 		return sum > 0 || momentum == 0
 	}
-	scales := make([]float32, words)
-	unit, scale := 4, 1.
-	if precision == fp16 {
-		unit, scale = 8, 64
-	}
-	for i := range scales {
-		if scales[i] = 1; precision == fp16 {
-			scales[i] = float32(int(1) << (i % 3))
-		}
-	}
-	pitch := roundUp(dim, unit)
+	const scale = 64
+	scales, pitch := b.rowFactors(precision, words), widthsOf(precision, 1, dim).dimPitch
 	inShares := func(whole []float32, isRead func(i int) bool) pointer[float32] { // with a gap between
 		x := make([]float32, (shares*(words+1)-1)*pitch)
 		for i, v := range whole {
@@ -697,25 +682,19 @@ func checkFISTAResiduals(b *bench, precision Precision, words, dim, parts, share
 		}
 		return put(b, x)
 	}
-	rows, losses := b.pitched(y, words, dim, unit), zeros[float64](b, words)
+	rows, losses := b.pitched(y, words, dim, unitOf(precision)), zeros[float64](b, words)
+	result := b.stored(precision, nil, words, dim, scale)
 	k := fistaResiduals{
-		momenta: momenta.data, losses: losses, y: rows.data, decoded: inShares(p, func(int) bool { return true }),
-		last: inShares(q, func(i int) bool { return !stops(i) }), against: against.data, momentum: momentum, scale: scale,
-		shape: newWidths(1, dim).shape(words), parts: int32(parts), shares: int32(shares), sharePitch: int64((words + 1) * pitch),
+		residuals: pointer[byte](result.data), momenta: momenta.data, losses: losses, y: rows.data,
+		decoded: inShares(p, func(int) bool { return true }), last: inShares(q, func(i int) bool { return !stops(i) }),
+		against: against.data, momentum: momentum, scale: 1, shape: widthsOf(precision, 1, dim).shape(words), parts: int32(parts),
+		shares: int32(shares), sharePitch: int64((words + 1) * pitch),
 	}
-	var got []float32
-	gotLosses := make([]float64, words)
 	if precision == fp16 {
-		result := b.halves(nil, words, dim, scale)
-		k.residuals, k.scales, k.shape = pointer[byte](result.data), put(b, scales), newHalfWidths(1, dim).shape(words)
-		b.run(few(k.launch()))
-		got = b.readHalves(result, scale)
-	} else {
-		result := b.array(nil, words, dim)
-		k.residuals = pointer[byte](result.data)
-		b.run(few(k.launch()))
-		got, gotLosses = b.read(result), readBack(b, losses, words)
+		k.scales, k.scale = put(b, scales), scale
 	}
+	b.run(few(k.launch()))
+	got, gotLosses := b.read(result), readBack(b, losses, words)
 	gotMomenta := b.read(momenta)
 	for i := range words {
 		loss, m := 0., float64(float32(momentum))
@@ -743,15 +722,8 @@ func checkFISTAResiduals(b *bench, precision Precision, words, dim, parts, share
 	}
 }
 
-// Rows get scales of whatever norm floats can have, and halves of rows are those of Go's rounding.
-func TestRowScales(t *testing.T) {
-	b := newBench(t)
-	for _, dim := range []int{1, 33, 300} {
-		b.sub(t, fmt.Sprint(dim), func() { checkRowScales(b, dim) })
-	}
-}
-
-func checkRowScales(b *bench, dim int) {
+// checkRowScales has rows of all norms that floats can have.
+func checkRowScales(b *bench, _ Precision, dim, _, _ int) {
 	ends := []float64{1e-19, 1e-25, 1e-38, 1e19, 3e38} // norms whose squares float has not
 	words := dim + 60 + len(ends)                      // of which the first have one number each
 	y := b.normal(words*dim, 0)
@@ -788,35 +760,18 @@ func checkRowScales(b *bench, dim int) {
 	}
 }
 
-func TestToHalves(t *testing.T) {
-	b := newBench(t)
-	for _, dim := range []int{1, 33, 300} {
-		b.sub(t, fmt.Sprint(dim), func() { checkToHalves(b, dim) })
-	}
-}
-
-func checkToHalves(b *bench, dim int) {
+func checkToHalves(b *bench, _ Precision, dim, _, _ int) {
 	const words, scale = 9, 0.25
 	x := b.normal(words*dim, 0.2)
-	rows, result := b.pitched(x, words, dim, 8), b.halves(nil, words, dim, 1)
+	rows, result := b.pitched(x, words, dim, 8), b.halves(nil, words, dim, scale)
 	b.run(few(toHalves{halves: pointer[half](result.data), rows: rows.data, scale: scale, shape: newHalfWidths(1, dim).shape(words)}.launch()))
-	if !slices.Equal(b.readHalves(result, scale), rounded(x, scale)) {
+	if !slices.Equal(b.read(result), rounded(x, scale)) {
 		b.t.Error("other halves")
 	}
 }
 
-// Kept are those that sorting keeps, ties, zeros and infinities among them. What is not is
-// −0.
-func TestKeepLargest(t *testing.T) {
-	b := newBench(t)
-	for _, s := range []struct{ words, atoms int }{{1, 1}, {3, 5}, {10, 128}, {33, 129}, {20, 515}} {
-		for _, precision := range []Precision{fp16, fp32} {
-			b.sub(t, fmt.Sprintf("%s %d×%d", precision, s.words, s.atoms), func() { checkKeepLargest(b, precision, s.words, s.atoms) })
-		}
-	}
-}
-
-func checkKeepLargest(b *bench, precision Precision, words, atoms int) {
+// checkKeepLargest compares with sorting, of ties, zeros and infinities too. Codes that aren't kept become −0.
+func checkKeepLargest(b *bench, precision Precision, words, atoms, _ int) {
 	reach := 1.
 	if precision == fp16 {
 		reach = 0.1
@@ -839,10 +794,7 @@ func checkKeepLargest(b *bench, precision Precision, words, atoms int) {
 		k := keepLargest{codes: codes.data, shape: newWidths(atoms, 1).shape(words), most: int32(most)}
 		if precision == fp16 {
 			const scale = 16
-			scales := make([]float32, words)
-			for i := range scales {
-				scales[i] = float32(int(1) << (i % 3))
-			}
+			scales := b.rowFactors(fp16, words)
 			halves := b.halves(values, words, atoms, scale)
 			for i := range values { // as they are, which is finite but for the last
 				values[i] = fromHalf(toHalf(values[i]*scale)) / scale / scales[i/atoms]
@@ -872,71 +824,48 @@ func checkKeepLargest(b *bench, precision Precision, words, atoms int) {
 	}
 }
 
-// Sums of products, of codes that are some of the columns of more, too.
-func TestRemember(t *testing.T) { forShapes(t, checkRemember, tf32, fp32) }
-
+// checkRemember checks sums of products, also of codes that are some columns of a wider matrix.
 func checkRemember(b *bench, precision Precision, words, atoms, dim int) {
-	for _, keep := range []float64{0, 0.75} {
-		before := 0 // columns
-		if keep > 0 {
-			before = 8
+	for _, c := range []struct {
+		keep      float64
+		before    int  // columns
+		symmetric bool // of codes with themselves, of which half is computed, and all is written
+	}{{0, 0, false}, {0.75, 8, false}, {0.5, 0, true}} {
+		width := c.before + atoms
+		if c.symmetric {
+			dim = atoms
 		}
-		width := before + atoms
 		a, r, s := b.codes(words+1, width), b.normal(words*dim, 0), b.normal(atoms*dim, 0)
-		if keep == 0 { // what was there before does not matter
+		codes, rows := b.array(a, words+1, width), b.array(r, words, dim)
+		if c.keep == 0 { // what was there before does not matter
 			s[0] = float32(math.NaN())
 		}
-		codes, rows, sums := b.array(a, words+1, width), b.array(r, words, dim), b.array(s, atoms, dim)
-		shape := newWidths(atoms, dim).shape(words)
-		shape.codePitch = int32(codes.pitch)
-		b.run(remember{sums: sums.data, codes: codes.data.at(before), rows: rows.data, keep: keep, shape: shape}.launch(precision))
-		want, magnitude := multiply(atoms, dim, words,
-			func(i, k int) float32 { return a[k*width+before+i] }, func(k, j int) float32 { return r[k*dim+j] })
-		for i := range want {
-			if keep > 0 {
-				want[i] += keep * float64(s[i])
-				magnitude[i] += keep * math.Abs(float64(s[i]))
+		if c.symmetric {
+			r, rows = a, codes
+			for i := range atoms {
+				for j := range i {
+					s[j*atoms+i] = s[i*atoms+j]
+				}
 			}
 		}
-		b.expect(fmt.Sprintf("sums of columns from %d on", before), b.read(sums), want, magnitude, tolerance[precision])
-	}
-}
-
-// Of codes with themselves half is computed, and all is written.
-func TestRememberSymmetric(t *testing.T) {
-	b := newBench(t)
-	for _, precision := range []Precision{tf32, fp32} {
-		for _, s := range []struct{ words, atoms int }{{3, 5}, {40, 133}, {20, 260}} {
-			b.sub(t, fmt.Sprintf("%s %d×%d", precision, s.words, s.atoms), func() { checkRememberSymmetric(b, precision, s.words, s.atoms) })
+		sums, shape := b.array(s, atoms, dim), newWidths(atoms, dim).shape(words)
+		shape.codePitch = int32(codes.pitch)
+		b.run(remember{
+			sums: sums.data, codes: codes.data.at(c.before), rows: rows.data, keep: c.keep, shape: shape, symmetric: c.symmetric,
+		}.launch(precision))
+		want, magnitude := multiply(atoms, dim, words,
+			func(i, k int) float32 { return a[k*width+c.before+i] }, func(k, j int) float32 { return r[k*dim+j] })
+		for i := range want {
+			if c.keep > 0 {
+				want[i] += c.keep * float64(s[i])
+				magnitude[i] += c.keep * math.Abs(float64(s[i]))
+			}
 		}
+		b.expect(fmt.Sprintf("%+v: sums", c), b.read(sums), want, magnitude, tolerance[precision])
 	}
 }
 
-func checkRememberSymmetric(b *bench, precision Precision, words, atoms int) {
-	a, s := b.codes(words, atoms), b.normal(atoms*atoms, 0)
-	for i := range atoms {
-		for j := range i {
-			s[j*atoms+i] = s[i*atoms+j]
-		}
-	}
-	codes, sums := b.array(a, words, atoms), b.array(s, atoms, atoms)
-	b.run(remember{sums: sums.data, codes: codes.data, rows: codes.data, keep: 0.5, shape: newWidths(atoms, atoms).shape(words), symmetric: true}.launch(precision))
-	want, magnitude := multiply(atoms, atoms, words, func(i, k int) float32 { return a[k*atoms+i] }, func(k, j int) float32 { return a[k*atoms+j] })
-	for i := range want {
-		want[i] += 0.5 * float64(s[i])
-		magnitude[i] += 0.5 * math.Abs(float64(s[i]))
-	}
-	b.expect("sums of codes with codes", b.read(sums), want, magnitude, tolerance[precision])
-}
-
-func TestForces(t *testing.T) {
-	b := newBench(t)
-	for _, s := range []struct{ atoms, dim int }{{1, 1}, {3, 31}, {9, 128}, {19, 300}} {
-		b.sub(t, fmt.Sprintf("%d×%d", s.atoms, s.dim), func() { checkForces(b, s.atoms, s.dim) })
-	}
-}
-
-func checkForces(b *bench, atoms, dim int) {
+func checkForces(b *bench, _ Precision, atoms, dim, _ int) {
 	const pull = 0.75
 	p, d, products, anchors, g := b.normal(atoms*dim, 0), b.normal(atoms*dim, 0), b.normal(atoms*dim, 0), b.normal(atoms*dim, 0), b.normal(atoms*atoms, 0)
 	f := b.array(p, atoms, dim)
@@ -955,16 +884,9 @@ func checkForces(b *bench, atoms, dim int) {
 	b.expect("forces", b.read(f), want, magnitude, 2e-7) // three sums, each rounded to 6e-8
 }
 
-// Each atom of a block moves to where those before it have left it room for, except those
+// checkMoveAtoms checks that each atom of a block moves to where those before it have left it room for, except those
 // that are not used, or whose new direction is none.
-func TestMoveAtoms(t *testing.T) {
-	b := newBench(t)
-	for _, s := range []struct{ atoms, dim int }{{1, 1}, {3, 5}, {blockAtoms, 33}, {9, 300}, {41, 700}, {blockAtoms, 2*moveThreads + 20}, {20, 4*moveThreads + 70}} {
-		b.sub(t, fmt.Sprintf("%d×%d", s.atoms, s.dim), func() { checkMoveAtoms(b, s.atoms, s.dim) })
-	}
-}
-
-func checkMoveAtoms(b *bench, atoms, dim int) {
+func checkMoveAtoms(b *bench, _ Precision, atoms, dim, _ int) {
 	const norm, unused, pull, first, all = 2.5, 0.25, 0.75, 5, 90 // of all atoms the block's first is the sixth
 	d, f, g := b.normal(atoms*dim, 0), b.normal(atoms*dim, 0), b.normal(all*all, 0.3)
 	diagonal := func(i int) *float32 { return &g[(first+i)*all+first+i] }
@@ -1025,14 +947,7 @@ func checkMoveAtoms(b *bench, atoms, dim int) {
 	}
 }
 
-func TestGather(t *testing.T) {
-	b := newBench(t)
-	for _, s := range []struct{ words, dim int }{{1, 1}, {3, 31}, {9, 128}, {17, 129}, {40, 300}, {2, 1300}} {
-		b.sub(t, fmt.Sprintf("%d×%d", s.words, s.dim), func() { checkGather(b, s.words, s.dim) })
-	}
-}
-
-func checkGather(b *bench, words, dim int) {
+func checkGather(b *bench, _ Precision, words, dim, _ int) {
 	const all = 23
 	rows := b.normal(all*dim, 0)
 	index, want := make([]int32, words), make([]float32, 0, words*dim)
@@ -1047,14 +962,7 @@ func checkGather(b *bench, words, dim int) {
 	}
 }
 
-func TestPower(t *testing.T) {
-	b := newBench(t)
-	for _, dim := range []int{1, 2, 33, 64, 133} {
-		b.sub(t, fmt.Sprint(dim), func() { checkPower(b, dim) })
-	}
-}
-
-func checkPower(b *bench, dim int) {
+func checkPower(b *bench, _ Precision, dim, _, _ int) {
 	// A matrix of which the eigenvectors are known, and the eigenvalues: 3, and between 0 and
 	// 2. The vector to start from is as near to one as to another.
 	values, eigenvectors := make([]float64, dim), make([][]float64, dim)
@@ -1164,15 +1072,8 @@ var numberOps = map[op]func(a, b float64) float64{
 	opRatio: graph.ClampedRatio,
 }
 
-// Every instruction of the row machine, on rows in memory and in scratch.
-func TestBody(t *testing.T) {
-	b := newBench(t)
-	for _, s := range []struct{ rows, width int }{{1, 1}, {3, 31}, {9, 32}, {17, 33}, {40, 300}} {
-		b.sub(t, fmt.Sprintf("%d×%d", s.rows, s.width), func() { checkBody(b, s.rows, s.width) })
-	}
-}
-
-func checkBody(b *bench, rows, width int) {
+// checkBody runs every instruction of the row machine, on rows in memory and in scratch.
+func checkBody(b *bench, _ Precision, rows, width, _ int) {
 	x, y := b.normal(rows*width, 0.2), b.normal(rows*width, 0.2)
 	copy(x, []float32{0, float32(math.Copysign(0, -1)), float32(math.Inf(1)), float32(math.NaN()), 1e-40})
 	first, second := b.array(x, rows, width), b.array(y, rows, width)
@@ -1205,15 +1106,8 @@ func checkBody(b *bench, rows, width int) {
 	}
 }
 
-// Halves of a scaled row, in a matrix of their own; beyond the range, its end.
-func TestBodyHalves(t *testing.T) {
-	b := newBench(t)
-	for _, s := range []struct{ rows, width int }{{1, 1}, {3, 31}, {17, 33}, {40, 300}} {
-		b.sub(t, fmt.Sprintf("%d×%d", s.rows, s.width), func() { checkBodyHalves(b, s.rows, s.width) })
-	}
-}
-
-func checkBodyHalves(b *bench, rows, width int) {
+// checkBodyHalves checks halves of a scaled row. Numbers beyond their range become its end.
+func checkBodyHalves(b *bench, _ Precision, rows, width, _ int) {
 	const scale = 0.25
 	x := b.normal(rows*width, 0.2)
 	for i := range x {
@@ -1224,7 +1118,7 @@ func checkBodyHalves(b *bench, rows, width int) {
 	from, to := b.array(x, rows, width), b.halves(nil, rows, width, 1)
 	places := []place{{pitch: int64(from.pitch)}, {to.data, int64(to.pitch)}}
 	b.body([]instruction{{opHalves, 1, 0, 1}}, places, []float64{0, scale}, 0, body{input: from.data, rows: int32(rows), width: int32(width)})
-	for i, got := range b.readHalves(to, 1) {
+	for i, got := range b.read(to) {
 		if want := fromHalf(toHalf(max(-65504, min(x[i]*scale, 65504)))); got != want {
 			b.t.Fatalf("element %d of %v is %v, want %v", i, x[i], got, want)
 		}
@@ -1241,14 +1135,7 @@ func (b *bench) body(program []instruction, places []place, numbers []float64, s
 	return readBack(b, k.rowNumbers, stored*int(k.rows))
 }
 
-func TestBodyNumbers(t *testing.T) {
-	b := newBench(t)
-	for _, s := range []struct{ rows, width, count int }{{37, 45, 4}, {5, 300, 133}} {
-		b.sub(t, fmt.Sprintf("%d×%d", s.rows, s.width), func() { checkBodyNumbers(b, s.rows, s.width, s.count) })
-	}
-}
-
-func checkBodyNumbers(b *bench, rows, width, count int) {
+func checkBodyNumbers(b *bench, _ Precision, rows, width, count int) {
 	x, y := b.normal(rows*width, 0), b.normal(rows*width, 0)
 	a, other := b.array(x, rows, width), b.array(y, rows, width)
 	// Number 1 is a constant, 2 the sum of the row, 3 the result, the others are as they
@@ -1298,14 +1185,7 @@ func checkBodyNumbers(b *bench, rows, width, count int) {
 	}
 }
 
-func TestTotals(t *testing.T) {
-	b := newBench(t)
-	for _, rows := range []int{1, 31, 1024, 5000} {
-		b.sub(t, fmt.Sprint(rows), func() { checkTotals(b, rows) })
-	}
-}
-
-func checkTotals(b *bench, rows int) {
+func checkTotals(b *bench, _ Precision, rows, _, _ int) {
 	values := make([]float64, 2*rows)
 	var first, second float64
 	for i := range rows {
@@ -1343,26 +1223,13 @@ func checkTotals(b *bench, rows int) {
 	}
 }
 
-func TestFinishAndPackCodes(t *testing.T) {
-	b := newBench(t)
-	for _, precision := range []Precision{fp16, fp32} {
-		for _, s := range []struct{ words, atoms int }{{1, 1}, {3, 5}, {10, 128}, {33, 129}, {20, 515}} {
-			b.sub(t, fmt.Sprintf("%s %d×%d", precision, s.words, s.atoms), func() { checkFinishAndPackCodes(b, precision, s.words, s.atoms) })
-		}
-	}
-}
-
-func checkFinishAndPackCodes(b *bench, precision Precision, words, atoms int) {
+func checkFinishAndPackCodes(b *bench, precision Precision, words, atoms, _ int) {
 	const scale = 1 << 9
 	for _, scaled := range []bool{false, true} {
 		values := b.codes(words, atoms)
-		codes := array{rows: words, width: atoms, pitch: roundUp(atoms, 4)}
-		shape := newWidths(atoms, 1).shape(words)
-		if precision == fp16 {
-			values = rounded(values, scale)
-			codes = b.halves(values, words, atoms, scale)
-			shape = newHalfWidths(atoms, 1).shape(words)
-		} else {
+		codes, shape := b.stored(precision, values, words, atoms, scale), widthsOf(precision, atoms, 1).shape(words)
+		values = b.read(codes) // rounded
+		if precision != fp16 {
 			padded := slices.Clone(pitched(values, atoms, codes.pitch))
 			for i := range padded {
 				if i%codes.pitch >= atoms { // as after a training that came to NaN
@@ -1415,7 +1282,7 @@ func checkFinishAndPackCodes(b *bench, precision Precision, words, atoms int) {
 		}
 		got := make([]float32, words*atoms)
 		if precision == fp16 {
-			got = b.readHalves(codes, scale)
+			got = b.read(codes)
 		} else {
 			copyRows(got, atoms, b.padded(codes), codes.pitch)
 		}
@@ -1442,27 +1309,12 @@ func checkFinishAndPackCodes(b *bench, precision Precision, words, atoms int) {
 	}
 }
 
-// The GPU starts from the same bits as the CPU.
-func TestRandomCodes(t *testing.T) {
-	b := newBench(t)
-	for _, s := range []struct {
-		words, atoms, first int
-		seed                uint64
-	}{{1, 1, 0, 1}, {5, 7, 1000, 1 << 63}, {9, 130, 1<<33 + 5, 42}} {
-		for _, precision := range []Precision{fp16, fp32} {
-			b.sub(t, fmt.Sprintf("%s %d×%d", precision, s.words, s.atoms), func() { checkRandomCodes(b, precision, s.words, s.atoms, s.first, s.seed) })
-		}
-	}
-}
-
-func checkRandomCodes(b *bench, precision Precision, words, atoms, first int, seed uint64) {
-	codes, scale, shape := b.array(nil, words, atoms), 1., newWidths(atoms, 1).shape(words)
-	if precision == fp16 {
-		scale, shape = 1<<9, newHalfWidths(atoms, 1).shape(words)
-		codes = b.halves(nil, words, atoms, scale)
-	}
+// checkRandomCodes compares the initial codes with the CPU's, bit by bit.
+func checkRandomCodes(b *bench, precision Precision, words, atoms, first int) {
+	const scale, seed = 1 << 9, 1<<63 + 42
+	codes, shape := b.stored(precision, nil, words, atoms, scale), widthsOf(precision, atoms, 1).shape(words)
 	b.run(few(randomCodes{
-		codes: pointer[byte](codes.data), firstWord: int64(first), seed: seed, most: backend.InitialCodeScale(atoms), scale: scale, shape: shape,
+		codes: pointer[byte](codes.data), firstWord: int64(first), seed: seed, most: backend.InitialCodeScale(atoms), scale: max(1, codes.scale), shape: shape,
 	}.launch(precision)))
 	var want []float32
 	for i := range words {
@@ -1470,13 +1322,10 @@ func checkRandomCodes(b *bench, precision Precision, words, atoms, first int, se
 		backend.InitialCode(code, seed, first+i)
 		want = append(want, code...)
 	}
-	var got []float32
 	if precision == fp16 {
-		got, want = b.readHalves(codes, scale), rounded(want, scale)
-	} else {
-		got = b.read(codes)
+		want = rounded(want, scale)
 	}
-	if !slices.Equal(got, want) {
+	if !slices.Equal(b.read(codes), want) {
 		b.t.Error("other numbers than the CPU's")
 	}
 }

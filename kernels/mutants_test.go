@@ -127,22 +127,18 @@ func trials(kernel string) (all []func(b *bench)) {
 		}
 		for _, s := range sizes {
 			switch name {
-			case "decode", "decode_ahead":
-				if p != fp16 {
-					add(func(b *bench) { checkDecode(b, p, s.rows, s.depth, s.columns) })
-				} else if name == "decode" {
-					add(func(b *bench) { checkDecodeHalves(b, halfDecodeShared, s.rows, s.depth, s.columns) })
-				} else {
-					add(func(b *bench) { checkDecodeHalves(b, aheadHalfDecodeShared, s.rows, s.depth, s.columns) })
-				}
+			case "decode":
+				add(func(b *bench) { checkDecodeWithin(b, p, halfDecodeShared, s.rows, s.depth, s.columns) })
+			case "decode_ahead":
+				add(func(b *bench) { checkDecodeWithin(b, p, aheadHalfDecodeShared, s.rows, s.depth, s.columns) })
 			case "accumulate":
 				add(func(b *bench) { checkAccumulate(b, p, s.depth, s.rows, s.columns) })
 			case "update":
 				add(func(b *bench) { checkUpdate(b, p, s.depth, s.rows, s.columns) })
 			case "correlate":
-				add(func(b *bench) { checkSums(b, p, false, s.rows, s.columns, s.depth) })
+				add(func(b *bench) { checkCorrelate(b, p, s.rows, s.columns, s.depth) })
 			case "correlate_float16":
-				add(func(b *bench) { checkSums(b, p, true, s.rows, s.columns, s.depth) })
+				add(func(b *bench) { checkCorrelateHalves(b, p, s.rows, s.columns, s.depth) })
 			case "fista":
 				add(func(b *bench) { checkFISTA(b, p, s.rows, s.columns, s.depth) })
 			case "remember":
@@ -150,8 +146,8 @@ func trials(kernel string) (all []func(b *bench)) {
 			}
 		}
 		if name == "remember" {
-			for _, atoms := range []int{256, 148} { // tiles that are written twice: a full one, and one that is not
-				add(func(b *bench) { checkRememberSymmetric(b, p, 20, atoms) })
+			for _, atoms := range []int{256, 148} { // symmetric tiles that are written twice: a full one, and one that is not
+				add(func(b *bench) { checkRemember(b, p, 20, atoms, 4) })
 			}
 		}
 	}
@@ -159,65 +155,52 @@ func trials(kernel string) (all []func(b *bench)) {
 	if strings.HasSuffix(kernel, "_fp16") {
 		stored = fp16
 	}
+	forSizes := func(check func(b *bench, p Precision, _, _, _ int), sizes ...[3]int) {
+		for _, s := range sizes {
+			add(func(b *bench) { check(b, stored, s[0], s[1], s[2]) })
+		}
+	}
 	switch kernel {
 	case "body":
 		for _, width := range []int{396, 28, 60, 92, 124, 156, 188, 220, 252} {
-			add(func(b *bench) { checkBody(b, 5, width) })
-			add(func(b *bench) { checkBodyNumbers(b, 5, width, width/2) })
-			add(func(b *bench) { checkBodyHalves(b, 5, width) })
+			forSizes(checkBody, [3]int{5, width})
+			forSizes(checkBodyNumbers, [3]int{5, width, width / 2})
+			forSizes(checkBodyHalves, [3]int{5, width})
 		}
 	case "totals":
-		for _, rows := range []int{5000, 31, 1024, 2048, 3072, 4096, 10000} {
-			add(func(b *bench) { checkTotals(b, rows) })
-		}
+		forSizes(checkTotals, [][3]int{{5000}, {31}, {1024}, {2048}, {3072}, {4096}, {10000}}...)
 	case "finish_codes", "pack_codes", "finish_codes_fp16", "pack_codes_fp16":
 		for _, atoms := range []int{515, 2, 20, 129, 148, 262, 404, 532} {
-			add(func(b *bench) { checkFinishAndPackCodes(b, stored, 3+atoms%19, atoms) })
+			forSizes(checkFinishAndPackCodes, [3]int{3 + atoms%19, atoms})
 		}
 	case "random_codes", "random_codes_fp16":
 		for atoms := 128; atoms < 134; atoms++ {
-			add(func(b *bench) { checkRandomCodes(b, stored, atoms-120, atoms, 1<<33+5, 42) })
+			forSizes(checkRandomCodes, [3]int{atoms - 120, atoms, 1<<33 + 5})
 		}
 	case "fista_residuals", "fista_residuals_fp16":
 		for i, s := range []struct{ words, dim, parts, shares int }{
 			{17, 133, 36, 4}, {100, 28, 4, 1}, {100, 60, 128, 8}, {100, 92, 64, 3}, {100, 124, 100, 5}, {100, 300, 292, 6}, {100, 4, 96, 7},
 		} {
-			add(func(b *bench) {
-				checkFISTAResiduals(b, stored, s.words, s.dim, s.parts, s.shares, []float64{0.6, 0}[i%2])
-			})
+			add(func(b *bench) { checkMomentum(b, stored, s.words, s.dim, s.parts, s.shares, []float64{0.6, 0}[i%2]) })
 		}
 	case "keep_largest", "keep_largest_fp16":
 		for _, atoms := range []int{515, 1, 28, 60, 92, 124, 128, 160, 192, 224, 300} {
-			add(func(b *bench) { checkKeepLargest(b, stored, 3+atoms%19, atoms) })
+			forSizes(checkKeepLargest, [3]int{3 + atoms%19, atoms})
 		}
 	case "row_scales":
-		for _, dim := range []int{1, 28, 60, 92, 133, 700} {
-			add(func(b *bench) { checkRowScales(b, dim) })
-		}
+		forSizes(checkRowScales, [][3]int{{1}, {28}, {60}, {92}, {133}, {700}}...)
 	case "to_halves":
-		for _, dim := range []int{1, 28, 60, 92, 133, 700} {
-			add(func(b *bench) { checkToHalves(b, dim) })
-		}
+		forSizes(checkToHalves, [][3]int{{1}, {28}, {60}, {92}, {133}, {700}}...)
 	case "forces":
-		for _, s := range []struct{ atoms, dim int }{{17, 133}, {5, 2}, {3, 300}} {
-			add(func(b *bench) { checkForces(b, s.atoms, s.dim) })
-		}
+		forSizes(checkForces, [][3]int{{17, 133}, {5, 2}, {3, 300}}...)
 	case "move_atoms":
-		for _, s := range []struct{ atoms, dim int }{{blockAtoms, 33}, {20, 5}, {41, 700}, {blockAtoms, 2*moveThreads + 20}, {1, 60}} {
-			add(func(b *bench) { checkMoveAtoms(b, s.atoms, s.dim) })
-		}
+		forSizes(checkMoveAtoms, [][3]int{{blockAtoms, 33}, {20, 5}, {41, 700}, {blockAtoms, 2*moveThreads + 20}, {1, 60}}...)
 	case "move_wide_atoms":
-		for _, s := range []struct{ atoms, dim int }{{11, 4*moveThreads + 40}, {5, 8 * moveThreads}} {
-			add(func(b *bench) { checkMoveAtoms(b, s.atoms, s.dim) })
-		}
+		forSizes(checkMoveAtoms, [][3]int{{11, 4*moveThreads + 40}, {5, 8 * moveThreads}}...)
 	case "gather":
-		for _, s := range []struct{ words, dim int }{{17, 133}, {5, 2}, {3, 300}, {2, 1300}} {
-			add(func(b *bench) { checkGather(b, s.words, s.dim) })
-		}
+		forSizes(checkGather, [][3]int{{17, 133}, {5, 2}, {3, 300}, {2, 1300}}...)
 	case "power":
-		for _, dim := range []int{36, 68, 100, 2, 270} {
-			add(func(b *bench) { checkPower(b, dim) })
-		}
+		forSizes(checkPower, [][3]int{{36}, {68}, {100}, {2}, {270}}...)
 	}
 	return all
 }
