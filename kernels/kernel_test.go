@@ -962,41 +962,18 @@ func checkGather(b *bench, _ Precision, words, dim, _ int) {
 	}
 }
 
+// checkPower compares with iterations of v ← Mv/‖Mv‖ in float64, with a matrix M = AᵀA.
 func checkPower(b *bench, _ Precision, dim, _, _ int) {
-	// A matrix of which the eigenvectors are known, and the eigenvalues: 3, and between 0 and
-	// 2. The vector to start from is as near to one as to another.
-	values, eigenvectors := make([]float64, dim), make([][]float64, dim)
-	for i := range dim {
-		v := encodetest.Widen(b.normal(dim, 0))
-		for _, other := range eigenvectors[:i] {
-			along := gonum.Dot(v, other)
-			for j := range v {
-				v[j] -= along * other[j]
-			}
-		}
-		size := math.Sqrt(gonum.Dot(v, v))
-		for j := range v {
-			v[j] /= size
-		}
-		values[i], eigenvectors[i] = 2*b.rng.Float64(), v
+	a, start := b.normal(dim*dim, 0), b.normal(dim, 0)
+	products, _ := multiply(dim, dim, dim, func(i, k int) float32 { return a[k*dim+i] }, func(k, j int) float32 { return a[k*dim+j] })
+	elements, norm := make([]float32, dim*dim), gonum.Norm(encodetest.Widen(start), 2)
+	for i, p := range products {
+		elements[i] = float32(p)
 	}
-	values[0] = 3
-	elements := make([]float32, dim*dim)
-	for i := range dim {
-		for j := range dim {
-			var sum float64
-			for n, v := range eigenvectors {
-				sum += values[n] * v[i] * v[j]
-			}
-			elements[i*dim+j] = float32(sum)
-		}
+	for j := range start {
+		start[j] /= float32(norm)
 	}
-	matrix, start := b.array(elements, dim, dim), make([]float32, dim)
-	for k, e := range eigenvectors {
-		for j := range start {
-			start[j] += float32(e[j] / math.Sqrt(float64(dim)) * float64(1-k%2*2))
-		}
-	}
+	matrix, m := b.array(elements, dim, dim), encodetest.Widen(elements)
 	for _, c := range []struct {
 		most      int
 		tolerance float64
@@ -1006,22 +983,14 @@ func checkPower(b *bench, _ Precision, dim, _, _ int) {
 			vector: vector, work: zeros[float64](b, 2*dim), value: value, matrix: matrix.data,
 			tolerance: c.tolerance, most: int32(c.most), dim: int32(dim), dimPitch: int32(matrix.pitch),
 		}.launch())
-		// What iterations make of the eigenvectors in a vector is known.
 		v, size := encodetest.Widen(start), 0.
 		for range c.most {
-			next := make([]float64, dim)
-			for k, e := range eigenvectors {
-				along := values[k] * gonum.Dot(v, e)
-				for j := range next {
-					next[j] += along * e[j]
-				}
+			next, before := make([]float64, dim), size
+			for j := range next {
+				next[j] = gonum.Dot(m[j*dim:][:dim], v)
 			}
-			before := size
 			size = gonum.Dot(v, next)
-			length := math.Sqrt(gonum.Dot(next, next))
-			for j := range v {
-				v[j] = next[j] / length
-			}
+			gonum.ScaleTo(v, 1/gonum.Norm(next, 2), next)
 			if size-before <= c.tolerance*size {
 				break
 			}
