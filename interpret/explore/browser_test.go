@@ -216,7 +216,7 @@ func TestBrowser(t *testing.T) {
 	b.waitHeading("dimension 7")
 
 	// A page that is opened anew, by its address.
-	b.do(chromedp.Navigate(base+"/#/word/river"), chromedp.Reload())
+	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(base+"/#/word/river"))
 	b.waitHeading("river")
 
 	// Compare two words, then three.

@@ -3,8 +3,9 @@ package intrusion
 import (
 	"bytes"
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -23,11 +24,9 @@ func TestPageSavesAnswers(t *testing.T) {
 	if err := s.WriteHTML(&html); err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	path := filepath.Join(dir, "sheet.html")
-	if err := os.WriteFile(path, html.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	// Pages of one server share a process, in which what is stored is seen at once; files need not.
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Write(html.Bytes()) }))
+	defer server.Close()
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browser), chromedp.NoSandbox)...)
 	defer cancel()
 	ctx, cancel = context.WithTimeout(ctx, time.Minute)
@@ -44,7 +43,7 @@ func TestPageSavesAnswers(t *testing.T) {
 	}
 	open := func() {
 		t.Helper()
-		if err := chromedp.Do(ctx, chromedp.Navigate("file://"+path)); err != nil {
+		if err := chromedp.Do(ctx, chromedp.Navigate(server.URL)); err != nil {
 			t.Fatal(err)
 		}
 	}
