@@ -8,9 +8,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"overcomplete/encode"
@@ -170,11 +168,11 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 	if f.quiet {
 		log = io.Discard
 	}
-	p := newCounter(log)
+	p := newBar(log, unknown)
 	info, source, err := encode.File(cmd.Context(), m, path, f.output, chosenDevice{&f.deviceFlags, log}, o, encode.FileOptions{
 		Read: f.ReadOptions, Shard: shard, MayReplace: modeldir.MayReplace(forced(cmd)), Show: func(block *vectors.Sparse) { p.add(block.Rows) },
 	})
-	p.done(err == nil)
+	p.done(err)
 	if errors.Is(err, encode.ErrDictionary) {
 		return fmt.Errorf("%s: %w", dir, err)
 	}
@@ -234,48 +232,4 @@ func describeCodes(w io.Writer, e model.Encoding, atoms int) {
 	fmt.Fprintf(w, "  sparsity       %.2f %% zeros, %.1f nonzeros a row\n", 100*e.Sparsity, (1-e.Sparsity)*float64(atoms))
 	fmt.Fprintf(w, "  mean |a|       %.4f\n", e.L1)
 	fmt.Fprintf(w, "  unused atoms   %d\n", e.UnusedAtoms)
-}
-
-// A counter shows the number of encoded words, whose total is unknown: on a terminal at once,
-// elsewhere in a line every ten seconds.
-type counter struct {
-	w           io.Writer
-	bar         *progressbar.ProgressBar // nil without a terminal
-	words       int
-	start, last time.Time
-}
-
-func newCounter(w io.Writer) *counter {
-	c := &counter{w: w, start: time.Now(), last: time.Now()}
-	if file, ok := terminalOf(w); ok {
-		c.bar = progressbar.NewOptions64(-1, progressbar.OptionSetWriter(file), progressbar.OptionThrottle(100*time.Millisecond),
-			progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("words"),
-			progressbar.OptionClearOnFinish(), progressbar.OptionSetWidth(20), progressbar.OptionUseANSICodes(true))
-	}
-	return c
-}
-
-func (c *counter) add(words int) {
-	c.words += words
-	if c.bar != nil {
-		c.bar.Add(words)
-	} else if time.Since(c.last) > 10*time.Second {
-		c.last = time.Now()
-		c.say()
-	}
-}
-
-func (c *counter) say() {
-	seconds := time.Since(c.start).Seconds()
-	fmt.Fprintf(c.w, "%d words in %.1f s, %.0f words/s\n", c.words, seconds, float64(c.words)/seconds)
-}
-
-// done ends the display, with the total if all is well.
-func (c *counter) done(well bool) {
-	if c.bar != nil {
-		c.bar.Clear()
-	}
-	if well {
-		c.say()
-	}
 }

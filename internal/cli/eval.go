@@ -121,7 +121,6 @@ finished rows.`,
 			}
 			table := &eval.Table{Seed: seed, Tasks: eval.Names(tasks)}
 			log := progress.log(cmd.ErrOrStderr())
-			first := time.Now()
 			for i, r := range representations {
 				start := time.Now()
 				finished, end := showTasks(log, progress.lines, r.Name, tasks)
@@ -132,7 +131,7 @@ finished rows.`,
 				}
 				representations[i] = nil // frees its memory
 				table.Rows = append(table.Rows, eval.Row{Name: r.Name, Results: results})
-				say(log, "evaluated %s in %.1f s%s", r.Name, time.Since(start).Seconds(), remaining(first, i+1, len(representations)))
+				say(log, "evaluated %s in %.1f s", r.Name, time.Since(start).Seconds())
 			}
 			if len(table.Rows) == 0 {
 				return err

@@ -35,23 +35,34 @@ func (f *progressFlags) log(stderr io.Writer) io.Writer {
 	return stderr
 }
 
-// bar is a progress bar on a terminal. A nil bar shows nothing.
+// A bar shows work under way: on a terminal a bar, or a count if the total is unknown. Elsewhere a
+// count is a line every ten seconds.
 type bar struct {
-	terminal *os.File
-	*progressbar.ProgressBar
+	w           io.Writer
+	terminal    *os.File                 // nil if w is none
+	drawn       *progressbar.ProgressBar // nil without a terminal
+	counts      bool
+	words       int // that are counted
+	start, last time.Time
 }
 
-// newBar returns a bar, or nil if w is no terminal.
-func newBar(w io.Writer, steps int) *bar {
+const unknown = -1 // total of a bar that counts words
+
+func newBar(w io.Writer, total int) *bar {
+	b := &bar{w: w, counts: total == unknown, start: time.Now(), last: time.Now()}
 	terminal, ok := terminalOf(w)
 	if !ok {
-		return nil
+		return b
 	}
-	return &bar{terminal, progressbar.NewOptions(steps,
-		progressbar.OptionSetWriter(terminal), progressbar.OptionThrottle(100*time.Millisecond),
-		progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish(),
-		progressbar.OptionSetWidth(20), progressbar.OptionUseANSICodes(true),
-		progressbar.OptionShowDescriptionAtLineEnd())}
+	options := []progressbar.Option{
+		progressbar.OptionSetWriter(terminal), progressbar.OptionThrottle(100 * time.Millisecond), progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetWidth(20), progressbar.OptionUseANSICodes(true), progressbar.OptionShowDescriptionAtLineEnd(),
+	}
+	if b.counts {
+		options = append(options, progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("words"))
+	}
+	b.terminal, b.drawn = terminal, progressbar.NewOptions(total, options...)
+	return b
 }
 
 // describe shows a description after the bar, and more of it if the line is wide enough: a line that
@@ -65,12 +76,40 @@ func (b *bar) describe(description, more string) {
 	if len(description)+len(more)+rest+20 <= width {
 		description += more
 	}
-	b.Describe(description + " ") // terminals lose the last column when the rest of a full line is cleared
+	b.drawn.Describe(description + " ") // terminals lose the last column when the rest of a full line is cleared
+}
+
+// add adds n steps. A bar, but not a count, may be shared by goroutines.
+func (b *bar) add(n int) {
+	if b.drawn != nil {
+		b.drawn.Add(n)
+	}
+	if !b.counts {
+		return
+	}
+	b.words += n
+	if b.drawn == nil && time.Since(b.last) > 10*time.Second {
+		b.last = time.Now()
+		b.say()
+	}
+}
+
+// say writes a line with the count.
+func (b *bar) say() {
+	seconds := time.Since(b.start).Seconds()
+	say(b.w, "%d words in %.1f s, %.0f words/s", b.words, seconds, float64(b.words)/seconds)
 }
 
 func (b *bar) clear() {
-	if b != nil {
-		b.Clear()
+	if b.drawn != nil {
+		b.drawn.Clear()
+	}
+}
+
+// done removes a count, and says the total if all is well.
+func (b *bar) done(err error) {
+	if b.clear(); err == nil {
+		b.say()
 	}
 }
 
@@ -100,9 +139,7 @@ func newProgress(w io.Writer, lines bool, rows, passes, epochs int) *progress {
 func (p *progress) begin(done []model.Epoch) {
 	p.before, p.start = len(done), time.Now()
 	p.describe(p.before, "")
-	if p.bar != nil {
-		p.bar.Add(p.steps * p.before)
-	}
+	p.bar.add(p.steps * p.before)
 }
 
 // describe describes the epoch after a number of epochs.
@@ -112,8 +149,7 @@ func (p *progress) describe(done int, more string) {
 
 // words adds n words of a pass. It may be called from any goroutine.
 func (p *progress) words(n int) {
-	if p.bar != nil {
-		p.bar.Add(n)
+	if p.bar.add(n); p.bar.drawn != nil {
 		p.bar.describe(p.description, p.more) // Add redraws at whole percents only
 	}
 }
@@ -129,7 +165,7 @@ func (p *progress) say(w io.Writer, line string) {
 // epoch shows an epoch's metrics. No pass may be under way.
 func (p *progress) epoch(e model.Epoch) {
 	p.describe(e.Epoch, fmt.Sprintf(", error %#.3g", e.Error))
-	if p.bar != nil || !p.lines {
+	if p.bar.drawn != nil || !p.lines {
 		return
 	}
 	left := time.Since(p.start) / time.Duration(e.Epoch-p.before) * time.Duration(p.epochs-e.Epoch)
@@ -141,34 +177,13 @@ func (p *progress) epoch(e model.Epoch) {
 // goroutine, and at the end.
 func showTasks(w io.Writer, lines bool, name string, tasks []eval.Task) (finished func(task string), end func()) {
 	b := newBar(w, len(tasks))
-	if b == nil && !lines {
-		return nil, func() {}
-	}
-	if b != nil {
+	if b.drawn != nil {
 		b.describe("tasks of "+escape.Text(name), "")
-		b.RenderBlank()
+		b.drawn.RenderBlank()
 	}
-	var mu sync.Mutex
-	left, start := len(tasks), time.Now()
-	finished = func(task string) {
-		mu.Lock()
-		defer mu.Unlock()
-		left--
-		if b != nil {
-			b.Add(1)
-			return
+	return func(task string) {
+		if b.add(1); b.drawn == nil && lines {
+			say(w, "  %s by %s after %.0f s", name, task, time.Since(b.start).Seconds())
 		}
-		say(w, "  %s by %s: %d of %d tasks left after %.0f s", name, task, left, len(tasks), time.Since(start).Seconds())
-	}
-	return finished, b.clear
-}
-
-// remaining returns how long the rest of some work takes if it goes on as before, or "" if nothing
-// is left.
-func remaining(start time.Time, done, all int) string {
-	if done == 0 || done >= all {
-		return ""
-	}
-	left := time.Since(start) / time.Duration(done) * time.Duration(all-done)
-	return fmt.Sprintf(", %d of %d left, about %v", all-done, all, left.Round(time.Second))
+	}, b.clear
 }

@@ -143,7 +143,7 @@ func TestProgressBarFits(t *testing.T) {
 			p := newProgress(tty, false, words, 2, 20)
 			p.words(11 * 2 * words)
 			p.epoch(model.Epoch{Epoch: 11, Error: 0.52, Sparsity: 0.923, Seconds: 1})
-			for !strings.Contains(p.bar.String(), "epoch 12/20") { // it is not redrawn at every call
+			for !strings.Contains(p.bar.drawn.String(), "epoch 12/20") { // it is not redrawn at every call
 				p.words(0)
 			}
 		})

@@ -216,7 +216,7 @@ type trainView struct {
 	log      io.Writer
 	start    time.Time
 	progress *progress // of the training, nil before it is ready
-	counter  *counter  // of rows encoded in a second reading, nil before it
+	counter  *bar      // of rows encoded in a second reading, nil before it
 }
 
 func (v *trainView) ready(source *vectors.Source, t model.Training) {
@@ -246,7 +246,7 @@ func (v *trainView) note(line string) {
 // encoded counts the rows of a second reading.
 func (v *trainView) encoded(n int) {
 	if v.counter == nil {
-		v.counter = newCounter(v.log)
+		v.counter = newBar(v.log, unknown)
 	}
 	v.counter.add(n)
 }
@@ -256,7 +256,7 @@ func (v *trainView) done(err error) {
 		v.progress.bar.clear()
 	}
 	if v.counter != nil {
-		v.counter.done(err == nil)
+		v.counter.done(err)
 	}
 }
 
