@@ -90,20 +90,6 @@ func TestResumeRefuses(t *testing.T) {
 		t.Fatal(code)
 	}
 	dir.MustRun(t, "paper train in.txt -o done --epochs 1")
-	for _, damage := range []struct {
-		dir, file string
-		size      int64
-	}{{"short", "S.npy", 1000}, {"headless", "H.npy", 3}, {"empty", "state.json", 0}, {"gone", "Q.npy", -1}} {
-		if err := os.CopyFS(dir.Path(damage.dir), os.DirFS(dir.Path("model"))); err != nil {
-			t.Fatal(err)
-		}
-		file := dir.Path(damage.dir + "/state/" + damage.file)
-		if damage.size < 0 {
-			os.Remove(file)
-		} else if err := os.Truncate(file, damage.size); err != nil {
-			t.Fatal(err)
-		}
-	}
 	if err := os.CopyFS(dir.Path("moved.tmp0123abcd/old"), os.DirFS(dir.Path("model"))); err != nil {
 		t.Fatal(err)
 	}
@@ -115,10 +101,6 @@ func TestResumeRefuses(t *testing.T) {
 		{strings.Replace(line, "-k 20", "-k 30", 1) + " -o model", "atoms: 20 then, 30 now"},
 		{line + " -o model --lambda 0.25", "lambda: 0.5 then, 0.25 now"},
 		{line + " -o done", "done: is a model, but no checkpoint: its training is finished, or kept none"},
-		{line + " -o short", "short: state/S.npy: truncated"},
-		{line + " -o headless", "headless: state/H.npy: "},
-		{line + " -o empty", "empty: state/state.json: "},
-		{line + " -o gone", "gone: state/Q.npy: "},
 		{"in.txt -o x --checkpoint 0s", "--checkpoint is 0s"},
 		{"in.txt -o x --checkpoint often", `--checkpoint is "often", want a duration`},
 	} {
@@ -146,7 +128,9 @@ func TestResumeDamaged(t *testing.T) {
 		whole, later := dir.Read(t, "model/"+file), dir.Read(t, "later/"+file)
 		for at := len(whole) - 1; at >= 0; at -= 1 + len(whole)/20 {
 			damaged := slices.Clone(whole)
-			damaged[at] ^= 0x04
+			if damaged[at] ^= 0x04; at < len(whole)/20 {
+				damaged = damaged[:at] // cut short
+			}
 			dir.Write(t, "model/"+file, damaged)
 			if code, _, stderr := dir.Run(t, line+"--quiet --resume -o model"); code != exitUsage || strings.Count(stderr, "\n") != 1 {
 				t.Errorf("byte %d of %s is another: exit code %d, %q", at, file, code, stderr)

@@ -1,16 +1,12 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/binary"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -28,25 +24,6 @@ func badInputs(t *testing.T, dir clitest.Dir) {
 	last := strings.LastIndex(lines[6], " ")
 	dir.Write(t, "short.txt", replaced(6, lines[6][:last]+"\n"))
 	dir.Write(t, "nan.txt", replaced(6, lines[6][:last]+" NaN\n"))
-	dir.Write(t, "inf.txt", replaced(6, lines[6][:last]+" -Inf\n"))
-	dir.Write(t, "empty.txt", nil)
-	dir.Write(t, "large.txt", []byte("a 1 2 3 4 5 6 7 8\nlarge"+strings.Repeat(" 3e38", 8)+"\n"))
-	dir.Write(t, "zero.txt", []byte("5 0\na\nb\nc\nd\ne\n"))
-	dir.Write(t, "fewer.txt", append([]byte("61 8\n"), clitest.Text(d)...))
-	dir.Write(t, "prose.txt", []byte("It was a bright cold day in April, and\nthe clocks were striking thirteen.\n"))
-
-	var packed bytes.Buffer
-	g := gzip.NewWriter(&packed)
-	g.Write(clitest.Text(d))
-	g.Close()
-	dir.Write(t, "cut.txt.gz", packed.Bytes()[:packed.Len()/2])
-
-	bin := []byte("2 3\nfirst ")
-	for _, x := range []float32{1, 2, 3} {
-		bin = binary.LittleEndian.AppendUint32(bin, math.Float32bits(x))
-	}
-	dir.Write(t, "cut.bin", append(bin, "\nsecond \x00\x00\x80\x3f\x00"...))
-
 	dir.Write(t, "same.txt", []byte("one 1 2 3\ntwo 1 2 3\nthree 1 2 3\n"))
 
 	if err := os.Mkdir(dir.Path("photos"), 0o777); err != nil {
@@ -68,56 +45,33 @@ func TestRefuses(t *testing.T) {
 		want []string // in the line
 	}{
 		{"paper train nowhere.txt -o model", []string{"nowhere.txt: no such file"}},
-		{"paper train empty.txt -o model", []string{"empty.txt: empty file"}},
 		{"paper train photos -o model", []string{"photos: is a directory"}},
-		{"paper train prose.txt -o model", []string{"prose.txt: ", "not word vectors"}},
-		{"paper train cut.bin -o model", []string{"cut.bin: ", "2 words", "cut short"}},
-		{"paper train fewer.txt -o model", []string{"fewer.txt: ", "61 words, the file has 60"}},
 		{"paper train short.txt -o model", []string{"short.txt:7: ", `"word6"`, "7 numbers, want 8", "--skip-bad"}},
-		{"paper train nan.txt -o model", []string{"nan.txt:7: ", `"word6"`, "value 8", "NaN"}},
-		{"paper train inf.txt -o model", []string{"inf.txt:7: ", `"word6"`, "value 8", "-Inf"}},
-		{"paper train cut.txt.gz -o model", []string{"cut.txt.gz: ", "gzip", "cut short"}},
-		{"paper train zero.txt -o model", []string{"zero.txt: ", "header", `"0"`}},
 		{"paper train in.txt -o old", []string{"old: already exists", "--force"}},
-		{"paper train in.txt -o old/", []string{"old: already exists", "--force"}},
 		{"paper train nan.txt -o old --force", []string{"nan.txt:7: "}},
 		{"paper train in.txt -o photos --force", []string{"photos: ", "neither empty nor a model"}},
 		{"paper train in.txt -o in.txt --force", []string{"in.txt: not a directory"}},
-		{"paper train in.txt -o missing/model", []string{"missing/model: ", "no such file or directory"}},
-		{"paper train in.txt -o in.txt/model", []string{"in.txt/model: ", "not a directory"}},
 
 		{"paper train in.txt -o model -k 0", []string{"--atoms is 0"}},
-		{"paper train in.txt -o model -k -3", []string{"--atoms is -3"}},
 		{"paper train in.txt -o old/model", []string{"old/model: is in the directory of a model"}},
-		{"paper train in.txt -o old/state --force", []string{"old/state: is in the directory of a model"}},
-		{"encode old in.txt -o old/model", []string{"old/model: is in the directory of a model"}},
 		{"encode old in.txt -o ./old/./words.txt", []string{"words.txt: is in the directory of a model"}},
 		{"merge old -o old/model", []string{"old/model: is in the directory of a model"}},
-		{"encode old large.txt -o model --quiet", []string{`large.txt: row 2: word "large": its vector is too large to be encoded`}},
 
 		{"paper train in.txt -o model --epochs 0x10", []string{`--epochs is "0x10", want a`}},
-		{"paper train in.txt -o model --epochs 1_0", []string{`--epochs is "1_0", want a`}},
-		{"paper train in.txt -o model --epochs -", []string{`--epochs is "-", want a`}},
 		{"paper train in.txt -o model --epochs 99999999999999999999", []string{`--epochs is "99999999999999999999", want a`}},
-		{"paper train in.txt -o model --seed 18446744073709551616", []string{`--seed is "18446744073709551616", want a`}},
 		{"paper train in.txt -o model -k 2000000000", []string{"60 words", "2000000000 sparse dimensions", "memory"}},
-		{"paper train in.txt -o model -k 4000000000", []string{"--atoms is 4000000000"}},
 		{"paper train in.txt -o model --factor 0", []string{"--factor is 0"}},
-		{"paper train in.txt -o model --factor 2000000000", []string{"--factor is 2000000000, want 1 to 2047"}},
 		{"paper train in.txt -o model --factor 2305843009213693953", []string{"--factor is 2305843009213693953"}}, // × 8 is 8 in 64 bits
 		{"paper train in.txt -o model --factor 3 -k 24", []string{"-k or --factor"}},
 		{"paper train in.txt -o model --lambda -1", []string{"--lambda is -1"}},
 		{"paper train in.txt -o model --lambda NaN", []string{"--lambda is NaN"}},
-		{"paper train in.txt -o model --lambda much", []string{`--lambda is "much", want a`}},
-		{"paper train in.txt -o model --tau Inf", []string{"--tau is +Inf"}},
-		{"paper train in.txt -o model --rate 0", []string{"--rate is 0"}},
 		{"paper train in.txt -o model --lambda 1e39", []string{"--lambda is 1e+39, which is +Inf in single precision"}},
-		{"paper train in.txt -o model --tau 1e-300", []string{"--tau is 1e-300, which is 0 in single precision"}},
-		{"paper train in.txt -o model --rate 1e-50", []string{"--rate is 1e-50, which is 0 in single precision"}},
-		{"paper train in.txt -o model --loss huber --huber-delta 1e-300", []string{"--huber-delta is 1e-300, which is 0 in single precision"}},
-		{"graph --lambda 1e-300", []string{"--lambda is 1e-300"}},
-		{"paper train in.txt -o model --epochs 0", []string{"--epochs is 0"}},
+		{"paper train in.txt -o model --rate 0", []string{"--rate is 0"}},
 		{"paper train in.txt -o model --epochs 100001", []string{"--epochs is 100001, want 1 to 100000"}},
+		{"train in.txt -o model --anchor NaN", []string{"--anchor is NaN"}},
+		{"train in.txt -o model --sparsity 1", []string{"--sparsity is 1"}},
+		{"paper train in.txt -o model --lambda much", []string{`--lambda is "much", want a`}},
+		{"graph --lambda 1e-300", []string{"--lambda is 1e-300"}},
 		{"paper train in.txt -o model --workers 0", []string{"--workers is 0"}},
 		{"paper train in.txt -o model --max-words -1", []string{"--max-words is -1"}},
 		{"paper train in.txt -o model --dictionary-steps 0", []string{"--dictionary-steps is 0"}},
@@ -126,25 +80,15 @@ func TestRefuses(t *testing.T) {
 		{"train in.txt -o model -k 2000000000", []string{"2000000000 sparse dimensions", "memory"}},
 		{"train same.txt -o model --train-words 2", []string{"same.txt: ", "the vectors to learn from are all the same"}},
 		{"train in.txt -o model --sparsity 0", []string{"--sparsity is 0"}},
-		{"train in.txt -o model --sparsity 1", []string{"--sparsity is 1"}},
-		{"train in.txt -o model --sparsity NaN", []string{"--sparsity is NaN"}},
-		{"paper train in.txt -o model --sparsity -0.5", []string{"--sparsity is -0.5"}},
 		{"paper train in.txt -o model --sparsity 0.9 --lambda 1", []string{"--lambda, or --sparsity"}},
 		{"paper train in.txt -o model --sparsity 0.9 --checkpoint 1m", []string{"--sparsity", "no checkpoints"}},
 		{"train in.txt -o model --nonzeros 0", []string{"--nonzeros is 0"}},
 		{"train in.txt -o model -k 30 --nonzeros 31", []string{"--nonzeros is 31, want 1 to 30"}},
 		{"train in.txt -o model --nonzeros 3 --sparsity 0.9", []string{"--sparsity or --nonzeros, not both"}},
-		{"paper train in.txt -o model --nonzeros 3 --checkpoint 1m", []string{"--nonzeros", "no checkpoints"}},
 		{"train in.txt -o model --train-words last:10", []string{`--train-words is "last:10"`, "random:n"}},
-		{"train in.txt -o model --train-words first:0", []string{`--train-words is "first:0"`}},
-		{"train in.txt -o model --train-words all:3", []string{`--train-words is "all:3"`}},
-		{"train in.txt -o model --train-words", []string{"--train-words", "train --help"}},
 		{"train in.txt -o model --anchor -1", []string{"--anchor is -1"}},
-		{"train in.txt -o model --anchor NaN", []string{"--anchor is NaN"}},
 		{"train in.txt -o model --from-words", []string{"no flag --from-words", "usage: overcomplete train VECTORS -o MODEL; see overcomplete train --help"}},
 		{"paper train in.txt -o model --from-words --authors-order", []string{"--from-words has no meaning"}},
-		{"train same.txt -o model", []string{"the vectors to learn from are all the same"}},
-		{"paper train same.txt -o model --from-words --center", []string{"the vectors to learn from are all the same"}},
 		{"paper train in.txt -o model --method C", []string{`--method is "C"`}},
 		{"paper train in.txt -o model --loss foo", []string{`--loss is "foo"`}},
 		{"paper train in.txt -o model --loss huber", []string{"--huber-delta"}},
@@ -152,42 +96,32 @@ func TestRefuses(t *testing.T) {
 		{"paper train in.txt -o model --loss huber --huber-delta 0", []string{"--huber-delta is 0"}},
 		{"paper train in.txt -o model --authors-stop --epochs 5", []string{"--epochs or --authors-stop"}},
 		{"paper train in.txt -o model --device gpu", []string{`--device is "gpu"`, "cuda:i"}},
-		{"paper train in.txt -o model --device cuda:", []string{`--device is "cuda:"`}},
 		{"paper train in.txt -o model --device cuda:all", []string{`--device is "cuda:all"`, "cuda:i"}},
-		{"paper train in.txt -o model --device cuda:-1", []string{`--device is "cuda:-1"`}},
 		{"paper train in.txt -o model --device cuda --authors-order", []string{"the authors' order", "--device cuda"}},
 		{"paper train in.txt -o model --precision fp8", []string{`--precision is "fp8"`, "fp16, tf32 or fp32"}},
 		{"paper train in.txt -o model --words nowhere.txt", []string{"in.txt: ", "word list"}},
-		{"paper train in.txt -o model --frobnicate", []string{"--frobnicate", "train --help"}},
 
 		{"paper train - --words - -o model", []string{"stdin: ", "word list"}},
 
 		{"paper train in.txt", []string{"-o directory is missing", "usage: overcomplete paper train VECTORS -o MODEL", "train --help"}},
 		{"paper train -o model", []string{"no arguments are given", "VECTORS -o MODEL", "train --help"}},
 		{"paper train in.txt model -o model", []string{`2 arguments are given, "in.txt" to "model"`, "VECTORS -o MODEL"}},
-		{"trian in.txt -o model", []string{`"trian"`, "overcomplete --help"}},
 		{"export old -o out", []string{"-f format is missing", "export --help"}},
 		{"export photos -f csr -o out", []string{"photos: not a model"}},
 		{"explore", []string{"no arguments are given", "explore --help"}},
 		{"explore photos", []string{"photos: not a model"}},
 		{"explore old --listen nowhere", []string{"--listen", "nowhere", "ADDRESS:PORT"}},
 		{"explore old --words word1", []string{"--words is for --export"}},
-		{"explore old --dimensions 1", []string{"--dimensions is for --export"}},
-		{"explore old --force", []string{"--force is for --export"}},
 		{"explore old --export out --words word1 --listen :0", []string{"--export or --listen"}},
 		{"explore old --words word1 --export=", []string{"--export is empty"}},
 		{"explore old --export out", []string{"--words or --dimensions"}},
 		{"explore old --export out --dimensions one", []string{`--dimensions is "one", want whole numbers`, "explore --help"}},
 		{"explore old --export out --dimensions 80", []string{"no dimension 80: they are 0 to 79"}},
 		{"explore old --export out --words word1,wrod2", []string{`no word "wrod2"`, "the closest are word2"}},
-		{"explore old --export in.txt --words word1", []string{"in.txt: already exists", "--force"}},
 		{"explore old --export photos --words word1 --force", []string{"photos: exists and is not a regular file"}},
-		{"explore old --export missing/out --words word1", []string{"missing/out: ", "no such file or directory"}},
 		{"explore old --export old/page.html --words word1", []string{"old/page.html: ", "directory of a model"}},
-		{"explore photos --export out --words word1", []string{"photos: not a model"}},
 		{"graph --dot foo", []string{`--dot is "foo"`, "dictionary, code, authors, encode or learn"}},
 		{"graph --method C", []string{`--method is "C"`}},
-		{"help trian", []string{`"trian"`, "help --help"}},
 		{"graph code", []string{`"code"`, "graph --help"}},
 	} {
 		checkRefused(t, dir, tt.args, tt.want, before)

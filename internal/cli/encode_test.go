@@ -267,11 +267,9 @@ func TestEncodeRefuses(t *testing.T) {
 	dir.Write(t, "short.vec", []byte("x 1 2 3\ny 1 2 4\n"))
 	dir.Write(t, "nil.txt", []byte("x 1 2 3 4 5 6 7 8\nnull 0 0 0 0 0 0 0 0\n"))
 	dir.Write(t, "huge.txt", []byte("x 1 2 3 4 5 6 7 8\nhuge 3e38 -3e38 3e38 1 1 1 1 1\n"))
-	for _, s := range []string{
-		"a in.txt -o s1 --shard 1/2", "a in.txt -o s2 --shard 2/2", "a in.txt -o s3 --shard 1/3",
-	} {
-		dir.MustRun(t, "encode "+s)
-	}
+	dir.MustRun(t, "encode a in.txt -o s1 --shard 1/2")
+	dir.MustRun(t, "encode a in.txt -o s2 --shard 2/2")
+	dir.MustRun(t, "encode a in.txt -o s3 --shard 1/3")
 	spoiled := func(name, file string, change func(data []byte) []byte) {
 		t.Helper()
 		if err := os.CopyFS(dir.Path(name), os.DirFS(dir.Path("s1"))); err != nil {
@@ -279,16 +277,12 @@ func TestEncodeRefuses(t *testing.T) {
 		}
 		dir.Write(t, name+"/"+file, change(dir.Read(t, name+"/"+file)))
 	}
-	spoiled("cutcodes", "codes.npz", func(b []byte) []byte { return b[:len(b)/2] })
 	spoiled("flipped", "codes.npz", func(b []byte) []byte { b[200] ^= 1; return b })
-	ofEncoding := func(change func(s string) string) func(b []byte) []byte {
-		return func(b []byte) []byte {
-			training, encoding, _ := strings.Cut(string(b), `"encoding"`)
-			return []byte(training + `"encoding"` + change(encoding))
-		}
-	}
 	spoiled("future", "model.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"format": 1`, `"format": 9`, 1)) })
-	spoiled("gpu", "model.json", ofEncoding(func(s string) string { return regexp.MustCompile(`"cpu \w+"`).ReplaceAllString(s, `"cuda 9.0 tf32"`) }))
+	spoiled("gpu", "model.json", func(b []byte) []byte {
+		training, encoding, _ := strings.Cut(string(b), `"encoding"`)
+		return []byte(training + `"encoding"` + regexp.MustCompile(`"cpu \w+"`).ReplaceAllString(encoding, `"cuda 9.0 tf32"`))
+	})
 	spoiled("zero", "dictionary.npy", func(b []byte) []byte { clear(b[128:]); return b })
 	before := dir.Tree(t)
 	for _, tt := range []struct {
@@ -299,33 +293,26 @@ func TestEncodeRefuses(t *testing.T) {
 		{"encode a nil.txt -o out --quiet", []string{`nil.txt:2: word "null": all numbers are zero`}},
 		{"encode a huge.txt -o out --quiet", []string{`"huge": its vector is too large`}},
 		{"encode a nan.txt -o out --quiet", []string{"nan.txt:7: ", `"word6"`, "NaN"}},
-		{"encode a nowhere.txt -o out --quiet", []string{"nowhere.txt: no such file"}},
 		{"encode nowhere in.txt -o out", []string{"nowhere: no such file or directory"}},
 		{"encode future in.txt -o out", []string{"future: model.json: format version is 9, want 1"}},
 		{"encode zero in.txt -o out", []string{"zero: nothing can be encoded: the dictionary is zero"}},
 		{"encode a in.txt -o a", []string{"a: already exists", "--force"}},
 		{"encode a in.txt -o out --encode-steps 0", []string{"--encode-steps is 0"}},
-		{"encode a in.txt -o out --nonzeros 0", []string{"--nonzeros is 0"}},
 		{"encode a in.txt -o out --nonzeros 81", []string{"--nonzeros is 81, and a has 20 dimensions"}},
 		{"encode a in.txt -o out --lambda -1", []string{"--lambda is -1"}},
 		{"encode a in.txt -o out --gap 0.1", []string{"--gap is of --exact"}},
-		{"encode a in.txt -o out --exact --gap 1e-9", []string{"--gap is 1e-09", "1e-05"}},
 		{"encode a in.txt -o out --exact --encode-steps 9", []string{"--encode-steps"}},
 		{"encode a in.txt -o out --exact --nonzeros 4", []string{"--nonzeros"}},
 		{"encode a in.txt -o out --exact --lambda 0", []string{"--exact needs", "--lambda"}},
 		{"encode a in.txt -o out --shard 0/2", []string{`--shard is "0/2"`}},
-		{"encode a in.txt -o out --workers 0", []string{"--workers is 0"}},
-		{"encode a in.txt -o out --device gpu", []string{`--device is "gpu"`}},
 		{"encode a in.txt -o out --device cuda --exact", []string{"--exact is of the CPU only", "--device cuda"}},
 
 		{"merge s1 -o out", []string{"shard 2 of 2 is missing"}},
+		{"merge flipped s2 -o out", []string{"flipped: codes.npz: "}},
 		{"merge s1 s2 s1 -o out", []string{"s1: shard 1 of 2, as is s1"}},
 		{"merge s2 s3 -o out", []string{"s3: is of another number of shards than s2"}},
 		{"merge gpu s2 -o out", []string{"s2: is of another kind of processor, cpu "}},
 		{"merge a s2 -o out", []string{"a: is not a shard"}},
-		{"merge cutcodes s2 -o out", []string{"cutcodes: codes.npz: "}},
-		{"merge flipped s2 -o out", []string{"flipped: codes.npz: "}},
-		{"merge s1 nowhere -o out", []string{"nowhere: no such file or directory"}},
 		{"merge s1 s2 -o a", []string{"a: already exists"}},
 	} {
 		checkRefused(t, dir, tt.args, tt.want, before)

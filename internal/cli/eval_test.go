@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -112,20 +111,6 @@ func TestEvalUsage(t *testing.T) {
 		if code != exitUsage || stdout != "" || !strings.Contains(filepath.ToSlash(stderr), tt.want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%s: exit code %d, %q on standard output, want %q in\n%s", tt.args, code, stdout, tt.want, stderr)
 		}
-	}
-}
-
-// Tasks of one's own need no data of the paper's.
-func TestEvalOwnTasks(t *testing.T) {
-	t.Parallel()
-	dir, _ := evalDir(t)
-	if err := os.Rename(dir.Path("data/wordsim/EN-WS-353-ALL.txt"), dir.Path("pairs.txt")); err != nil {
-		t.Fatal(err)
-	}
-	dir.Write(t, "spam.txt", []byte(strings.Repeat("yes\taa ab ac\nno\tba bb\n", 10)))
-	stdout, _ := dir.MustRun(t, "eval x.txt --wordsim pairs.txt --labelled spam=spam.txt,spam.txt --quiet")
-	if head, _, _ := strings.Cut(stdout, "\n"); !slices.Equal(strings.Fields(head), []string{"pairs", "spam"}) {
-		t.Errorf("columns are %q", head)
 	}
 }
 

@@ -123,21 +123,6 @@ func TestExportRefuses(t *testing.T) {
 	checkRefused(t, dir, "export model --format csr -o out", []string{"model: codes.npz: "}, dir.Tree(t))
 }
 
-// A model can be read from what it was exported to.
-func TestExportFromSafetensors(t *testing.T) {
-	t.Parallel()
-	dir := clitest.Save(t, exportModel())
-	for _, line := range []string{
-		"export model -f safetensors -o m.safetensors", "export model -f csr -o of-directory", "export m.safetensors -f csr -o of-file",
-	} {
-		dir.MustRun(t, line)
-	}
-	if !bytes.Equal(dir.Read(t, "of-file"), dir.Read(t, "of-directory")) {
-		t.Error("the file and the directory hold different codes")
-	}
-	checkRefused(t, dir, "export of-file -f csr -o x", []string{"of-file: "}, dir.Tree(t))
-}
-
 // Whatever reads a model takes what it was exported to.
 func TestSafetensorsAsModel(t *testing.T) {
 	t.Parallel()
@@ -209,20 +194,6 @@ func TestExportInterrupted(t *testing.T) {
 	code := run(ctx, []string{"export", dir.Path("model"), "-f", "glove", "-o", "-"}, stdout, &stderr)
 	if code != exitInterrupted || writes != 1 {
 		t.Errorf("exit code %d after %d writes, %s", code, writes, &stderr)
-	}
-}
-
-func TestExportForce(t *testing.T) {
-	t.Parallel()
-	dir := clitest.Save(t, exportModel())
-	dir.Write(t, "out", []byte("old"))
-	before := dir.Tree(t)
-	checkRefused(t, dir, "export model --format glove -o out", []string{"out: already exists"}, before)
-	// A failure after the file was begun leaves the old one: there is a word with a space.
-	checkRefused(t, dir, "export model --format glove -o out --force", []string{`"New York"`}, before)
-	dir.MustRun(t, "export model --format sparse -o out --force --escape")
-	if got := string(dir.Read(t, "out")); got != "New%20York 1:0.5\nRome 8:2\n" {
-		t.Errorf("the file holds %q", got)
 	}
 }
 

@@ -3,12 +3,10 @@
 package cli
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"io"
 	"maps"
 	"math"
@@ -20,30 +18,25 @@ import (
 	"testing"
 
 	"overcomplete/internal/npy"
-	"overcomplete/internal/safetensors"
 	"overcomplete/internal/testonly/clitest"
 	"overcomplete/model"
-	"overcomplete/vectors"
 )
 
 // fuzzed are the commands that read files of the program's own, and which files.
 var fuzzed = []struct{ args, files string }{
 	{"export DIR/model -f csr -o DIR/out", "model/"},
 	{"encode DIR/model DIR/in.txt -o DIR/out --quiet", "model/"},
-	{"export DIR/model.safetensors -f csr -o DIR/out", "model.safetensors"},
 	{"merge DIR/1 DIR/2 -o DIR/out", "1/ 2/"},
 	{"paper train DIR/in.txt -o DIR/checkpoint --epochs 3 -k 4 --resume --quiet", "checkpoint/"},
 	{"intrusion score DIR/test.key.json DIR/test.tsv --json", "test.key.json test.tsv"},
-	{"top DIR/vectors.npz", "vectors.npz"},
-	{"top DIR/vectors.safetensors", "vectors.safetensors"},
 }
 
 // Files whose parts are changed where bytes that are changed by chance do not reach, for
 // checksums and lengths fit again: each is refused in one line and nothing is changed, or
 // what comes of it is valid. A checkpoint that goes on comes to what it would have.
 func FuzzFiles(f *testing.F) {
-	dir, d := clitest.Sample(f)
-	fuzzDir(f, dir, d)
+	dir, _ := clitest.Sample(f)
+	fuzzDir(f, dir)
 	before := dir.Tree(f)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 400 {
@@ -56,7 +49,7 @@ func FuzzFiles(f *testing.F) {
 	run := func(line string) (code int, stdout, stderr string) {
 		return inProcess(context.Background(), strings.Fields(strings.ReplaceAll(line, "DIR", string(dir)))...)
 	}
-	if code, _, stderr := run(fuzzed[4].args); code != 0 {
+	if code, _, stderr := run(fuzzed[3].args); code != 0 {
 		f.Fatal(stderr)
 	}
 	want := dir.Learned(f, "checkpoint")
@@ -108,30 +101,15 @@ func FuzzFiles(f *testing.F) {
 }
 
 // fuzzDir makes the files.
-func fuzzDir(f *testing.F, dir clitest.Dir, d *vectors.Dense) {
+func fuzzDir(f *testing.F, dir clitest.Dir) {
 	for _, line := range []string{
 		"paper train in.txt -o model --epochs 1 -k 4 --center --quiet",
-		"export model -f safetensors -o model.safetensors",
 		"encode model in.txt -o 1 --shard 1/2 --quiet",
 		"encode model in.txt -o 2 --shard 2/2 --quiet",
 		"intrusion make X=in.txt -n 3 -o test.tsv",
 	} {
 		dir.MustRun(f, line)
 	}
-	var numbers, words bytes.Buffer
-	if err := errors.Join(npy.Write(&numbers, []int{60, 8}, d.Data), npy.WriteHeader(&words, npy.Header{Type: "|S6", Shape: []int{60}})); err != nil {
-		f.Fatal(err)
-	}
-	for _, w := range d.Words {
-		words.WriteString(w + strings.Repeat("\x00", 6-len(w)))
-	}
-	dir.Write(f, "vectors.npz", archiveOf([]file{{"vectors.npy", numbers.Bytes()}, {"words.npy", words.Bytes()}}))
-	var tensors bytes.Buffer
-	text := []byte(strings.Join(d.Words, "\n") + "\n")
-	if err := safetensors.Write(&tensors, nil, []safetensors.Tensor{safetensors.New("vectors", []int{60, 8}, d.Data), safetensors.New("words", []int{len(text)}, text)}); err != nil {
-		f.Fatal(err)
-	}
-	dir.Write(f, "vectors.safetensors", tensors.Bytes())
 	if code, stderr := interruptedRun(f, dir, "paper train in.txt -o checkpoint --epochs 3 -k 4 --checkpoint 1h", 2); code != exitInterrupted {
 		f.Fatal(stderr)
 	}
@@ -157,10 +135,6 @@ func (p *ops) change(ext string, content []byte) []byte {
 		return p.changeJSON(content)
 	case ".npy":
 		return p.changeArray(content)
-	case ".npz":
-		return p.changeArchive(content)
-	case ".safetensors":
-		return p.changeTensors(content)
 	default: // lines
 		lines := bytes.SplitAfter(content, []byte("\n"))
 		i, j := p.n(len(lines)), p.n(len(lines))
@@ -292,83 +266,4 @@ func (p *ops) changeArray(content []byte) []byte {
 		return p.changeBytes(content)
 	}
 	return append(b.Bytes(), data...)
-}
-
-// A file is a member of an archive.
-type file struct {
-	name    string
-	content []byte
-}
-
-// archiveOf returns an archive of files.
-func archiveOf(files []file) []byte {
-	var b bytes.Buffer
-	z := zip.NewWriter(&b)
-	for _, f := range files {
-		w, err := z.Create(f.name)
-		if err == nil {
-			_, err = w.Write(f.content)
-		}
-		if err != nil {
-			panic(err)
-		}
-	}
-	z.Close()
-	return b.Bytes()
-}
-
-// changeArchive changes, removes, repeats or renames a member.
-func (p *ops) changeArchive(content []byte) []byte {
-	z, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
-	if err != nil || len(z.File) == 0 {
-		return p.changeBytes(content)
-	}
-	var files []file
-	for _, f := range z.File {
-		r, err := f.Open()
-		if err != nil {
-			return p.changeBytes(content)
-		}
-		b, err := io.ReadAll(r)
-		if err != nil {
-			return p.changeBytes(content)
-		}
-		files = append(files, file{f.Name, b})
-	}
-	i, j := p.n(len(files)), p.n(len(files))
-	switch p.n(8) {
-	case 0:
-		files = slices.Delete(files, i, i+1)
-	case 1:
-		files = append(files, files[i])
-	case 2:
-		files[i].name = []string{files[j].name, "", "../x.npy", "\x1b[2J.npy", "data", "data.npy/"}[p.n(6)]
-	case 3:
-		files[i].content, files[j].content = files[j].content, files[i].content
-	default:
-		files[i].content = p.changeArray(files[i].content)
-	}
-	if slices.ContainsFunc(files, func(f file) bool { return strings.HasSuffix(f.name, "/") && len(f.content) > 0 }) {
-		return content // no directory has content
-	}
-	return archiveOf(files)
-}
-
-// changeTensors changes the header of a .safetensors file, whose length fits again, or
-// what follows.
-func (p *ops) changeTensors(content []byte) []byte {
-	if len(content) < 8 {
-		return p.changeBytes(content)
-	}
-	n := binary.LittleEndian.Uint64(content)
-	if n > uint64(len(content)-8) {
-		return p.changeBytes(content)
-	}
-	header, data := content[8:8+n], content[8+n:]
-	if p.n(4) == 0 {
-		data = p.changeBytes(data)
-	} else {
-		header = p.changeJSON(header)
-	}
-	return slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header, data)
 }
