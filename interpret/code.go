@@ -30,6 +30,14 @@ func (c Code) Norm() float64 {
 	return math.Sqrt(sum)
 }
 
+// At returns the value of a code in a dimension.
+func (c Code) At(dimension int) float32 {
+	if j, found := slices.BinarySearch(c.Index, int32(dimension)); found {
+		return c.Value[j]
+	}
+	return 0
+}
+
 // A Weight is the value of a code in a dimension.
 type Weight struct {
 	Dimension int     `json:"dimension"`
@@ -96,7 +104,7 @@ func (x *Index) Nearest(c Code, n int, without ...int) []Neighbour {
 		blocks[b] = x.newRanking(n)
 		for i, product := range products {
 			if row := lo + i; product > 0 && !slices.Contains(without, row) {
-				blocks[b].add(candidate{row: row, size: product / (norm * x.norms[row])})
+				blocks[b].add(row, product/(norm*x.norms[row]))
 			}
 		}
 	})
@@ -104,10 +112,9 @@ func (x *Index) Nearest(c Code, n int, without ...int) []Neighbour {
 	for _, b := range blocks {
 		found.merge(b)
 	}
-	sorted := found.sorted()
-	neighbours := make([]Neighbour, len(sorted))
-	for i, c := range sorted {
-		neighbours[i] = Neighbour{c.row, c.size}
+	neighbours := []Neighbour{}
+	for _, i := range found.sorted() {
+		neighbours = append(neighbours, Neighbour{i.Index, i.Score})
 	}
 	return neighbours
 }

@@ -62,13 +62,12 @@ func (x *Index) rank(p Pole, n int, size func(row int, value float32) float64) [
 	found := x.newRanking(n)
 	for i, v := range x.nonzeros(p.Dimension) {
 		if v != 0 && v < 0 == p.Negative {
-			found.add(candidate{i, v, size(i, v)})
+			found.add(i, size(i, v))
 		}
 	}
-	sorted := found.sorted()
-	entries := make([]Entry, len(sorted))
-	for i, c := range sorted {
-		entries[i] = Entry{c.row, c.value}
+	entries := []Entry{}
+	for _, i := range found.sorted() {
+		entries = append(entries, Entry{i.Index, x.Code(i.Index).At(p.Dimension)})
 	}
 	return entries
 }

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"overcomplete/internal/parallel"
+	"overcomplete/internal/ranking"
 )
 
 // Kinds of queries.
@@ -328,7 +329,7 @@ func (x *Index) closest(word string, n int) []string {
 		return nil
 	}
 	limit := (len(from) + 2) / 3
-	found := ranking{n: n}
+	found := ranking.Ranking{N: n}
 	var to []rune
 	row := make([]int, 4*(len(from)+limit)+1)
 	for i, w := range x.Codes.Words {
@@ -337,12 +338,12 @@ func (x *Index) closest(word string, n int) []string {
 		}
 		to = appendLower(to[:0], w)
 		if d := editDistance(from, to, limit, row); d <= limit {
-			found.add(candidate{row: i, size: -float64(d)})
+			found.Add(ranking.Item{Index: i, Score: -float64(d)})
 		}
 	}
 	var words []string
-	for _, c := range found.sorted() {
-		words = append(words, x.Codes.Words[c.row])
+	for _, i := range found.Items() {
+		words = append(words, x.Codes.Words[i.Index])
 	}
 	return words
 }

@@ -11,6 +11,7 @@ import (
 
 	"overcomplete/internal/kmeans"
 	"overcomplete/internal/parallel"
+	"overcomplete/internal/ranking"
 	"overcomplete/interpret"
 )
 
@@ -229,7 +230,6 @@ func (x *Explorer) neighbours(k int) [][]link {
 	near := make([][]link, len(x.strongest))
 	parallel.Ranges(len(near), func(lo, hi int) {
 		products := make([]float64, codes.Cols)
-		cosines := make([]float64, len(near))
 		for i := lo; i < hi; i++ {
 			clear(products)
 			rows, values := x.index.Dimension(x.strongest[i])
@@ -243,11 +243,14 @@ func (x *Explorer) neighbours(k int) [][]link {
 				}
 			}
 			scale := float64(len(rows)) / float64(n)
+			nearest := ranking.Ranking{N: k}
 			for j, other := range x.strongest {
-				cosines[j] = scale * products[other] / norms[x.strongest[i]] / norms[other]
+				if j != i {
+					nearest.Add(ranking.Item{Index: j, Score: scale * products[other] / norms[x.strongest[i]] / norms[other]})
+				}
 			}
-			for _, j := range largest(cosines, i, k) {
-				near[i] = append(near[i], link{j, max(2-2*cosines[j], 0)})
+			for _, n := range nearest.Items() {
+				near[i] = append(near[i], link{n.Index, max(2-2*n.Score, 0)})
 			}
 		}
 	})
@@ -262,22 +265,6 @@ func (x *Explorer) columnNorms() []float64 {
 		norms[k] = interpret.Code{Value: values}.Norm()
 	}
 	return norms
-}
-
-// largest returns the indices of the k largest values, except the index self.
-func largest(values []float64, self, k int) []int {
-	top := make([]int, 0, k+1)
-	for j, v := range values {
-		if j == self || len(top) == k && v <= values[top[k-1]] {
-			continue
-		}
-		i := len(top)
-		for i > 0 && v > values[top[i-1]] {
-			i--
-		}
-		top = slices.Insert(top, i, j)[:min(len(top)+1, k)]
-	}
-	return top
 }
 
 // components returns the first two principal components of the directions of n atoms, row-major and

@@ -2,7 +2,6 @@ package explore
 
 import (
 	"errors"
-
 	"slices"
 	"strings"
 
@@ -111,8 +110,8 @@ func (x *Explorer) sumParts(terms []interpret.Term, sum interpret.Code) []sumPar
 		}
 		p := sumPart{w.Dimension, float64(w.Value) / norm, make([]float64, len(terms))}
 		for i, t := range terms {
-			if j, ok := slices.BinarySearch(codes[i].Index, int32(w.Dimension)); ok {
-				p.Parts[i] = t.Weight * float64(codes[i].Value[j]) / (codes[i].Norm() * norm)
+			if v := codes[i].At(w.Dimension); v != 0 {
+				p.Parts[i] = t.Weight * float64(v) / (codes[i].Norm() * norm)
 			}
 		}
 		parts = append(parts, p)

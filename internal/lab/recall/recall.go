@@ -8,13 +8,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sort"
 	"time"
 
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/stat"
 
 	"overcomplete/internal/parallel"
+	"overcomplete/internal/ranking"
 	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/vectors"
@@ -69,13 +69,13 @@ func NewQueries(ctx context.Context, x *vectors.Dense, n, k int, seed uint64) (*
 	}
 	var err error
 	q.Nearest, q.Seconds, err = q.search(ctx, func(row int) []int {
-		found := newNearest(k)
+		found := ranking.Ranking{N: k}
 		for i, s := range scale {
 			if i != row {
-				found.add(i, s*dot(x.Row(row), x.Row(i)))
+				found.Add(ranking.Item{Index: i, Score: s * dot(x.Row(row), x.Row(i))})
 			}
 		}
-		return found.rows
+		return indices(found)
 	})
 	return q, err
 }
@@ -110,7 +110,7 @@ func (q *Queries) Measure(ctx context.Context, m *model.Model) (r Recalls, err e
 		for k := range w {
 			w[k] = dot(m.Dictionary.Atom(k), q.x.Row(row))
 		}
-		found := newNearest(k)
+		found := ranking.Ranking{N: k}
 		for _, i := range candidates {
 			if i == row {
 				continue
@@ -120,9 +120,9 @@ func (q *Queries) Measure(ctx context.Context, m *model.Model) (r Recalls, err e
 			for j, k := range index {
 				product += w[k] * float64(value[j])
 			}
-			found.add(i, inverse(norms[i])*product)
+			found.Add(ranking.Item{Index: i, Score: inverse(norms[i]) * product})
 		}
-		return found.rows
+		return indices(found)
 	}
 	all := make([]int, m.Codes.Rows)
 	for i := range all {
@@ -179,22 +179,11 @@ func dot(a, b []float32) float64 {
 	return blas32.DDot(blas32.Vector{N: len(a), Inc: 1, Data: a}, blas32.Vector{N: len(b), Inc: 1, Data: b})
 }
 
-// nearest has the n rows with the largest scores, largest first and equal ones in the order of add.
-type nearest struct {
-	rows   []int
-	scores []float64
-}
-
-func newNearest(n int) *nearest { return &nearest{make([]int, 0, n), make([]float64, 0, n)} }
-
-func (b *nearest) add(row int, score float64) {
-	if len(b.rows) == cap(b.rows) {
-		last := len(b.rows) - 1
-		if !(score > b.scores[last]) {
-			return
-		}
-		b.rows, b.scores = b.rows[:last], b.scores[:last]
+// indices returns the rows of a ranking, the nearest first.
+func indices(r ranking.Ranking) []int {
+	rows := make([]int, 0, r.N)
+	for _, i := range r.Items() {
+		rows = append(rows, i.Index)
 	}
-	at := sort.Search(len(b.scores), func(i int) bool { return b.scores[i] < score })
-	b.rows, b.scores = slices.Insert(b.rows, at, row), slices.Insert(b.scores, at, score)
+	return rows
 }
