@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode"
 
+	"gonum.org/v1/gonum/stat"
+
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
 	"overcomplete/model"
@@ -47,29 +49,20 @@ func (h best) withDefaults(x *vectors.Dense, n int) best {
 			h.Method = model.Nonnegative
 		}
 	}
-	h.Atoms = cmp.Or(h.Atoms, h.defaultAtoms(n, x.Dim))
+	rows := n
+	if h.TrainWords > 0 {
+		rows = min(n, h.TrainWords)
+	}
+	h.Atoms = cmp.Or(h.Atoms, min(10*x.Dim, max(x.Dim, rows/2)))
 	h.Order = cmp.Or(h.Order, defaultOrder(x))
-	h.Epochs = cmp.Or(h.Epochs, h.defaultEpochs())
+	epochs := 2
+	if h.Order == model.None { // such rows differ more than frequent words, with fewer rows per atom
+		epochs = 4
+	}
+	h.Epochs = cmp.Or(h.Epochs, epochs)
 	h.Nonzeros = cmp.Or(h.Nonzeros, model.Nonzeros(defaultSparsity, h.Atoms))
 	h.TrainWords = min(cmp.Or(h.TrainWords, h.defaultTrainWords(n)), n)
 	return h
-}
-
-// defaultAtoms returns K for n rows of length dim.
-func (h best) defaultAtoms(n, dim int) int {
-	if h.TrainWords > 0 {
-		n = min(n, h.TrainWords)
-	}
-	return min(10*dim, max(dim, n/2))
-}
-
-// defaultEpochs returns the number of passes over the training rows. Texts differ more than
-// frequent words do, and there are fewer of them per atom.
-func (h best) defaultEpochs() int {
-	if h.Order == model.None {
-		return 4
-	}
-	return 2
 }
 
 // defaultTrainWords returns the number of training rows out of n.
@@ -108,16 +101,12 @@ func defaultOrder(x *vectors.Dense) model.Order {
 
 // sortedness returns Spearman's ρ between the order of words and their alphabetical order.
 func sortedness(words []string) float64 {
-	order := make([]int, len(words))
-	for i := range order {
-		order[i] = i
+	ranks, rows := make([]float64, len(words)), make([]float64, len(words))
+	for i := range words {
+		ranks[i], rows[i] = float64(i), float64(i)
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(words[a], words[b]) })
-	sum, n := 0.0, float64(len(words))
-	for rank, i := range order {
-		sum += float64(rank-i) * float64(rank-i)
-	}
-	return 1 - 6*sum/(n*(n*n-1))
+	slices.SortStableFunc(rows, func(a, b float64) int { return strings.Compare(words[int(a)], words[int(b)]) })
+	return stat.Correlation(ranks, rows, nil)
 }
 
 func (h best) fit(ctx context.Context, x *vectors.Dense, device Device, o Options) (*model.Model, error) {

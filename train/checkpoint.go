@@ -103,7 +103,8 @@ func (f *fit) save() error {
 		}
 	}()
 	c := f.options.Checkpoint
-	state := checkpoint.State{Batch: f.batch, Vectors: f.hashes().vectors, Words: f.hashes().words}
+	state := f.hashes()
+	state.Batch = f.batch
 	hash, err := checkpoint.Save(f.model, c.Dir, c.mayReplace, state, f.trainer.SaveState)
 	if atomicfile.InPlace(err) {
 		f.options.note("warning: %v", err)
@@ -139,9 +140,9 @@ func (f *fit) resume() error {
 	err = sameTraining(saved.Info.Training, f.model.Info.Training)
 	switch {
 	case err != nil:
-	case saved.Words != f.hashes().words:
+	case saved.Words != f.hashes().Words:
 		err = errors.New("the words are others")
-	case saved.Vectors != f.hashes().vectors:
+	case saved.Vectors != f.hashes().Vectors:
 		err = errors.New("the vectors are others")
 	}
 	if err != nil {
@@ -165,16 +166,14 @@ func (f *fit) resume() error {
 	return nil
 }
 
-// hashes are the SHA-256 of the training rows, in hexadecimal, with a newline after each word.
-type hashes struct{ vectors, words string }
-
-func (f *fit) hash() hashes {
+// hash returns the hashes of the training rows.
+func (f *fit) hash() checkpoint.State {
 	words := sha256.New()
 	for _, w := range f.words {
 		io.WriteString(words, w)
 		words.Write([]byte{'\n'})
 	}
-	return hashes{vectors.SHA256(f.x), hex.EncodeToString(words.Sum(nil))}
+	return checkpoint.State{Vectors: vectors.SHA256(f.x), Words: hex.EncodeToString(words.Sum(nil))}
 }
 
 // sameTraining returns an error unless two trainings have the same rows and recipe. The file may

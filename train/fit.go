@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"overcomplete/internal/backend"
+	"overcomplete/internal/checkpoint"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -22,7 +23,7 @@ type fit struct {
 	tau      float64   // τ, 0 for the recipe "best"
 	advice   string    // for a training that diverged
 	words    []string
-	hashes   func() hashes // of x and words
+	hashes   func() checkpoint.State // of x and words, computed once
 
 	model *model.Model // Info.Training.Epochs are complete ones; Codes are nil if the trainer keeps none
 	batch int          // words of the next dictionary step

@@ -21,22 +21,17 @@ func (h paper) settled(x *vectors.Dense, _ int) model.Recipe { return model.Pape
 
 func (h paper) withDefaults(x *vectors.Dense) paper {
 	h.Atoms = cmp.Or(h.Atoms, 10*x.Dim)
-	h.Epochs = cmp.Or(h.Epochs, h.defaultEpochs())
+	epochs := 20
+	if h.AuthorsStop {
+		_, epochs = h.stopRule()
+	} else if h.Method == model.Nonnegative {
+		epochs = 30
+	}
+	h.Epochs = cmp.Or(h.Epochs, epochs)
 	if h.AuthorsOrder {
 		h.DictionarySteps = 0 // one step per word
 	}
 	return h
-}
-
-func (h paper) defaultEpochs() int {
-	switch {
-	case h.AuthorsStop:
-		_, most := h.stopRule()
-		return most
-	case h.Method == model.Nonnegative:
-		return 30
-	}
-	return 20
 }
 
 // The authors' stop rule (their programs sparse and nonneg): at least 20 epochs, then on while the

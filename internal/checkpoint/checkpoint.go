@@ -39,15 +39,19 @@ const (
 	Direction    Matrix = "v" // 1×L: that of the dictionary's largest singular value, nearly
 )
 
-// matrices returns the names and shapes of the matrices of a training's state.
-func matrices(i *model.Info) (names []Matrix, shapes map[Matrix][]int) {
+// A matrix is a matrix of a training's state, with its shape.
+type matrix struct {
+	Matrix
+	shape []int
+}
+
+// matrices returns the matrices of a training's state.
+func matrices(i *model.Info) []matrix {
 	words, atoms, dim := i.Training.Input.Words, i.Training.Recipe.Base().Atoms, i.Training.Input.Dim
 	if isPaper(i) {
-		return []Matrix{SquaredGradients, GradientSums, SquareSums},
-			map[Matrix][]int{SquaredGradients: {atoms, dim}, GradientSums: {words, atoms}, SquareSums: {words, atoms}}
+		return []matrix{{SquaredGradients, []int{atoms, dim}}, {GradientSums, []int{words, atoms}}, {SquareSums, []int{words, atoms}}}
 	}
-	return []Matrix{CodeProducts, RowProducts, Direction},
-		map[Matrix][]int{CodeProducts: {atoms, atoms}, RowProducts: {atoms, dim}, Direction: {1, dim}}
+	return []matrix{{CodeProducts, []int{atoms, atoms}}, {RowProducts, []int{atoms, dim}}, {Direction, []int{1, dim}}}
 }
 
 func isPaper(i *model.Info) bool {
@@ -114,15 +118,14 @@ func Save(m *model.Model, dir string, mayReplace func(path string) error, s Stat
 				return err
 			}
 		}
-		names, shapes := matrices(&m.Info)
-		for _, matrix := range names {
+		for _, matrix := range matrices(&m.Info) {
 			sum := sha256.New()
 			err := atomicfile.WriteIn(dir, matrix.file(), func(f io.Writer) error {
 				f = io.MultiWriter(f, sum)
-				if err := npy.WriteHeader(f, npy.Header{Type: "<f4", Shape: shapes[matrix]}); err != nil {
+				if err := npy.WriteHeader(f, npy.Header{Type: "<f4", Shape: matrix.shape}); err != nil {
 					return err
 				}
-				return each(matrix, func(part []float32) error { return npy.WriteElements(f, part) })
+				return each(matrix.Matrix, func(part []float32) error { return npy.WriteElements(f, part) })
 			})
 			if err != nil {
 				return err
@@ -227,8 +230,7 @@ func (p *progress) check(m *model.Model, data []byte) error {
 // elements. It is an error if the file does not have the shape that the model implies, if use does
 // not read all of it, or if its hash is wrong. It returns an error of use.
 func (c *Checkpoint) Restore(use func(m Matrix, read func(part []float32) error) error) error {
-	names, shapes := matrices(&c.Info)
-	for _, matrix := range names {
+	for _, matrix := range matrices(&c.Info) {
 		err := modeldir.ReadFile(c.dir, matrix.file(), func(f *input.File) error {
 			hash := sha256.New()
 			r := bufio.NewReaderSize(io.TeeReader(f, hash), 1<<20)
@@ -236,10 +238,10 @@ func (c *Checkpoint) Restore(use func(m Matrix, read func(part []float32) error)
 			if err != nil {
 				return err
 			}
-			if shape := shapes[matrix]; h.Type != "<f4" || h.Fortran || !slices.Equal(h.Shape, shape) {
+			if shape := matrix.shape; h.Type != "<f4" || h.Fortran || !slices.Equal(h.Shape, shape) {
 				return fmt.Errorf("array of type %s and shape %v, want <f4 and %v", h.Type, h.Shape, shape)
 			}
-			if err := use(matrix, func(part []float32) error { return npy.ReadElements(r, part) }); err != nil {
+			if err := use(matrix.Matrix, func(part []float32) error { return npy.ReadElements(r, part) }); err != nil {
 				return err
 			}
 			if _, err := r.ReadByte(); err != io.EOF {

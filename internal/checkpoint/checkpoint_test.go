@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"overcomplete/internal/modeldir"
@@ -31,9 +32,10 @@ func TestOpen(t *testing.T) {
 		}
 		change(m)
 		dir := filepath.Join(t.TempDir(), "model")
-		hash, err := Save(m, dir, modeldir.MayReplace(false), State{Batch: 1}, func(matrix Matrix, f func([]float32) error) error {
-			_, shapes := matrices(&m.Info)
-			return f(make([]float32, shapes[matrix][0]*shapes[matrix][1]))
+		hash, err := Save(m, dir, modeldir.MayReplace(false), State{Batch: 1}, func(name Matrix, f func([]float32) error) error {
+			all := matrices(&m.Info)
+			shape := all[slices.IndexFunc(all, func(x matrix) bool { return x.Matrix == name })].shape
+			return f(make([]float32, shape[0]*shape[1]))
 		})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)

@@ -74,17 +74,17 @@ func (t *classification) evaluate(e *evaluation) (Result, error) {
 	if err != nil {
 		return r, err
 	}
-	percent := func(n int) float64 { return 100 * float64(n) / float64(len(correct)) }
-	r.Score = table.Number(percent(count(correct)))
-	r.Stderr = e.bootstrap(len(correct), func(sample []int) float64 {
+	accuracy := func(sample []int) float64 {
 		n := 0
 		for _, i := range sample {
 			if correct[i] {
 				n++
 			}
 		}
-		return percent(n)
-	})
+		return 100 * float64(n) / float64(len(sample))
+	}
+	r.Score = table.Number(accuracy(span(0, len(correct))))
+	r.Stderr = e.bootstrap(len(correct), accuracy)
 	return r, nil
 }
 

@@ -16,6 +16,8 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/stat"
+
 	"overcomplete/internal/parallel"
 	"overcomplete/internal/table"
 )
@@ -117,15 +119,14 @@ func (e *evaluation) bootstrap(n int, statistic func(sample []int) float64) tabl
 	const samples = 1000
 	rng := rand.New(rand.NewPCG(e.seed, forBootstrap))
 	sample := make([]int, n)
-	var sum, squares, used float64
+	var values []float64
 	for range samples {
 		for i := range sample {
 			sample[i] = rng.IntN(n)
 		}
-		if s := statistic(sample); !math.IsNaN(s) {
-			sum, squares, used = sum+s, squares+s*s, used+1
+		if v := statistic(sample); !math.IsNaN(v) {
+			values = append(values, v)
 		}
 	}
-	mean := sum / used
-	return table.Number(math.Sqrt(max(0, squares/used-mean*mean)))
+	return table.Number(stat.PopStdDev(values, nil))
 }
