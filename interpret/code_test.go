@@ -1,6 +1,7 @@
 package interpret
 
 import (
+	"cmp"
 	"math"
 	"reflect"
 	"slices"
@@ -124,20 +125,11 @@ func TestSum(t *testing.T) {
 		}
 		var want []Neighbour
 		for i, row := range codes {
-			cosine := 0.0
-			for k, v := range unit(row) {
-				cosine += v * unit(sum)[k]
-			}
-			if cosine > 0 && !slices.Contains(without, i) {
-				want = append(want, Neighbour{i, cosine})
+			if c := cosine(row, sum); c > 0 && !slices.Contains(without, i) {
+				want = append(want, Neighbour{i, c})
 			}
 		}
-		slices.SortFunc(want, func(a, b Neighbour) int {
-			if a.Cosine > b.Cosine {
-				return -1
-			}
-			return 1
-		})
+		slices.SortFunc(want, func(a, b Neighbour) int { return cmp.Compare(b.Cosine, a.Cosine) })
 		got := x.Nearest(code, 12, without...)
 		if len(got) != min(12, len(want)) || len(got) < 5 {
 			t.Fatalf("%v: %d neighbours", terms, len(got))

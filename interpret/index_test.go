@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"overcomplete/internal/testonly/clitest"
 	"overcomplete/vectors"
 )
@@ -81,6 +83,9 @@ func checkDimension(t *testing.T, x *Index, a [][]float64, k int) {
 	}
 }
 
+// cosine is NaN if one of the vectors is zero.
+func cosine(a, b []float64) float64 { return floats.Dot(a, b) / floats.Norm(a, 2) / floats.Norm(b, 2) }
+
 func checkNearest(t *testing.T, x *Index, a [][]float64, i int) {
 	t.Helper()
 	var want []float64
@@ -107,14 +112,6 @@ func checkNearest(t *testing.T, x *Index, a [][]float64, i int) {
 			t.Fatalf("weights of %d: %v", i, weights)
 		}
 	}
-}
-
-func cosine(a, b []float64) float64 {
-	ab, aa, bb := 0.0, 0.0, 0.0
-	for k := range a {
-		ab, aa, bb = ab+a[k]*b[k], aa+a[k]*a[k], bb+b[k]*b[k]
-	}
-	return ab / math.Sqrt(aa*bb)
 }
 
 // More rows and columns than are put in place at a time, and than are in a block.

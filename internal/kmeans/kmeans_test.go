@@ -2,15 +2,12 @@ package kmeans
 
 import (
 	"context"
-	"encoding/json"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
 
+	"overcomplete/internal/testonly/realdata"
 	"overcomplete/vectors"
 )
 
@@ -37,7 +34,7 @@ const clusterWithScikitLearn = `
 import json, sys
 import numpy as np
 from sklearn.cluster import KMeans
-given = json.load(open(sys.argv[1]))
+given = json.load(sys.stdin)
 x = np.array(given["x"], np.float32).reshape(-1, given["dim"])
 centers = np.array(given["centers"], np.float32).reshape(-1, given["dim"])
 k = KMeans(len(centers), init=centers, n_init=1, algorithm="lloyd", tol=0, max_iter=100).fit(x)
@@ -45,34 +42,13 @@ print(json.dumps(k.labels_.tolist()))
 `
 
 func TestAgainstScikitLearn(t *testing.T) {
-	python := os.Getenv("OVERCOMPLETE_PYTHON")
-	if python == "" {
-		t.Skip("needs Python with scikit-learn: set OVERCOMPLETE_PYTHON")
-	}
 	x := sample(t, 2000)
 	const k = 30
 	centers, err := initialCenters(t.Context(), x.Len(), k, x.Row, rand.New(rand.NewPCG(1, 0)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	given, err := json.Marshal(map[string]any{"x": x.Data, "dim": x.Dim, "centers": slices.Concat(centers...)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "given.json")
-	if err := os.WriteFile(path, given, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(python, "-c", clusterWithScikitLearn, path)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want []int
-	if err := json.Unmarshal(out, &want); err != nil {
-		t.Fatal(err)
-	}
+	want := realdata.Python[[]int](t, clusterWithScikitLearn, map[string]any{"x": x.Data, "dim": x.Dim, "centers": slices.Concat(centers...)})
 	if got := cluster(t, x.Data, x.Dim, k, 1); !slices.Equal(got, want) {
 		t.Errorf("clusters %v, want %v", got, want)
 	}

@@ -14,20 +14,14 @@ func poleName(x *Explorer, k int, negative bool) string {
 	return interpret.Labels{}.Name(x.index, interpret.Pole{Dimension: k, Negative: negative})
 }
 
-// strongerIsNegative reports whether the negative pole of a dimension has the larger values.
-func strongerIsNegative(x *Explorer, k int) bool {
-	poles := x.index.Poles(k)
-	return len(poles) > 0 && poles[0].Negative
-}
-
 // Each side of a dimension has one name wherever it is mentioned, and a score of its own.
 func TestBrowserPoles(t *testing.T) {
 	const k = 3 // has larger negative values than positive ones, as every third dimension
 	b := openBrowser(t)
 	x := newExplorer(t, turned(), "test")
 	negative, positive := poleName(x, k, true), poleName(x, k, false)
-	if !strongerIsNegative(x, k) || positive == "" || negative == "−"+positive {
-		t.Fatalf("%q and %q, the first is the stronger: %v", negative, positive, strongerIsNegative(x, k))
+	if !x.about.Dimensions[k].Negative || positive == "" || negative == "−"+positive {
+		t.Fatalf("%q and %q, the first is the stronger: %v", negative, positive, x.about.Dimensions[k].Negative)
 	}
 	x = newWith(t, turned(), "test", Options{Judge: "other.txt",
 		Accuracy: map[interpret.Pole]float64{{Dimension: k}: .9, {Dimension: k, Negative: true}: .3, {Dimension: 6, Negative: true}: .8}})
@@ -68,7 +62,7 @@ func TestBrowserCoherence(t *testing.T) {
 	b := openBrowser(t)
 	x := newExplorer(t, turned(), "test")
 	coherence := func(k int) float64 {
-		return x.index.Coherence(interpret.Pole{Dimension: k, Negative: strongerIsNegative(x, k)})
+		return x.index.Coherence(interpret.Pole{Dimension: k, Negative: x.about.Dimensions[k].Negative})
 	}
 	first := 1
 	for k := range testAtoms {

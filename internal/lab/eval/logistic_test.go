@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"overcomplete/internal/testonly/evaltest"
+	"overcomplete/internal/testonly/realdata"
 	"overcomplete/vectors"
 )
 
@@ -329,7 +330,7 @@ func compareWithScikitLearn(t *testing.T, r *Representation, dir string, names [
 		Right, Tuned []int
 		Best         float64
 	}
-	for i, want := range pythonOutput[[]result](t, regressScikitLearn, map[string]any{"tasks": given, "c": cs, "grid": grid}) {
+	for i, want := range realdata.Python[[]result](t, regressScikitLearn, map[string]any{"tasks": given, "c": cs, "grid": grid}) {
 		for n, c := range cs {
 			got, total := count(ours[i][n]), len(ours[i][n])
 			t.Logf("%s, C = %g: %d of %d right, %d of scikit-learn", names[i], c, got, total, want.Right[n])
@@ -344,33 +345,29 @@ func compareWithScikitLearn(t *testing.T, r *Representation, dir string, names [
 	}
 }
 
-// overcompleteCodes returns sparse vectors of K columns like those that are to be
-// evaluated, without any training: of the products of a word's vector with K random
-// ones, the 8 % that are largest in magnitude.
+// overcompleteCodes returns sparse vectors of K columns like those that are to be evaluated, without any
+// training: of the products of a word's direction with K random vectors, the 8 % beyond 1.75.
 func overcompleteCodes(x *vectors.Dense, k int) *Representation {
 	rng := rand.New(rand.NewPCG(3, 4))
 	atoms := make([]float64, k*x.Dim)
 	for i := range atoms {
 		atoms[i] = rng.NormFloat64()
 	}
-	s := &vectors.Sparse{Words: x.Words, CSR: vectors.CSR{Rows: x.Len(), Cols: k, Ptr: []int64{0}}}
+	s := &vectors.Sparse{Words: x.Words, CSR: vectors.CSR{Cols: k, Ptr: []int64{0}}}
 	for i := range x.Len() {
 		row := make([]float64, x.Dim)
 		for j, v := range x.Row(i) {
 			row[j] = float64(v)
 		}
-		products, sizes := make([]float64, k), make([]float64, k)
-		for j := range products {
-			products[j] = floats.Dot(row, atoms[j*x.Dim:][:x.Dim])
-			sizes[j] = math.Abs(products[j])
-		}
-		slices.Sort(sizes)
-		for j, v := range products {
-			if math.Abs(v) > sizes[k-1-k*8/100] {
-				s.Index, s.Value = append(s.Index, int32(j)), append(s.Value, float32(v))
+		norm := floats.Norm(row, 2)
+		var index []int32
+		var value []float32
+		for j := range k {
+			if product := floats.Dot(row, atoms[j*x.Dim:][:x.Dim]); math.Abs(product) > 1.75*norm {
+				index, value = append(index, int32(j)), append(value, float32(product))
 			}
 		}
-		s.Ptr = append(s.Ptr, int64(len(s.Value)))
+		s.AppendRow(index, value)
 	}
 	return NewSparse("codes", s)
 }

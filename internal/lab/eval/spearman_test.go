@@ -1,13 +1,11 @@
 package eval
 
 import (
-	"bytes"
-	"encoding/json"
 	"math"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"testing"
+
+	"overcomplete/internal/testonly/realdata"
 )
 
 func TestSpearman(t *testing.T) {
@@ -29,31 +27,6 @@ func TestSpearman(t *testing.T) {
 	}
 }
 
-// pythonOutput runs a program with given on its standard input, as JSON, and
-// returns what it prints, as JSON.
-func pythonOutput[T any](t *testing.T, program string, given any) (got T) {
-	t.Helper()
-	python := os.Getenv("OVERCOMPLETE_PYTHON")
-	if python == "" {
-		t.Skip("needs Python with scikit-learn: set OVERCOMPLETE_PYTHON")
-	}
-	stdin, err := json.Marshal(given)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(python, "-c", program)
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(stdin), os.Stderr
-	cmd.Env = append(os.Environ(), "OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1")
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(out, &got); err != nil {
-		t.Fatalf("%v in %s", err, out)
-	}
-	return got
-}
-
 func TestSpearmanAgainstSciPy(t *testing.T) {
 	const program = `
 import json, sys
@@ -72,7 +45,7 @@ print(json.dumps([spearmanr(x, y).statistic for x, y in json.load(sys.stdin)]))
 		}
 		given = append(given, [2][]float64{x, y})
 	}
-	for i, want := range pythonOutput[[]float64](t, program, given) {
+	for i, want := range realdata.Python[[]float64](t, program, given) {
 		if got := Spearman(given[i][0], given[i][1]); math.Abs(got-want) > 1e-12 { // rounding of sums up to 1e7
 			t.Errorf("%d: ρ is %v, SciPy's is %v", i, got, want)
 		}

@@ -1,5 +1,5 @@
-// Package realdata finds the published vectors and evaluation data that some tests need.
-// They are not part of the project.
+// Package realdata finds the published vectors and evaluation data, and the Python, that some tests
+// need. They are not part of the project.
 package realdata
 
 import (
