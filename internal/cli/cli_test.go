@@ -132,7 +132,7 @@ func TestRefuses(t *testing.T) {
 func TestIgnoredFlags(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)
-	const cpu, gpu, empty = "has no effect on the CPU", "has no effect on a GPU", "is missing"
+	const cpu, gpu, empty = "has no effect on the CPU", "has no effect on a GPU", "-o is empty"
 	for args, want := range map[string]string{
 		"train a -o b --device cuda --workers 2":                     "--workers " + gpu,
 		"train a -o b --device cuda:1 --overcommit":                  "--overcommit " + gpu,

@@ -28,9 +28,6 @@ with p < 0.001, which is one in a thousand by chance.
   overcomplete columns model label --values 6 --dimensions 5`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkCounts(1, count{"--values", values}, count{"--dimensions", dimensions}); err != nil {
-				return err
-			}
 			x, labels, err := loadLabelled(cmd, args[0])
 			if err != nil {
 				return err

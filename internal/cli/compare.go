@@ -40,9 +40,6 @@ those of one file. The dimensions that are listed have the lowest cosines.
   overcomplete compare model retrained`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkCounts(0, count{"--dimensions", dimensions}); err != nil {
-				return err
-			}
 			if len(args) == 2 {
 				return compareModels(cmd, args[0], args[1], dimensions)
 			}

@@ -58,7 +58,7 @@ apart: 0.520
 	for line, want := range map[string]string{
 		"compare model read":                       `"read" is no model: compare takes two models, or a model and at least two words`,
 		"compare model read wriet":                 `"wriet" is none of the 6 words; the closest are write`,
-		"compare model read write --dimensions -1": "--dimensions is -1, want 0 or more",
+		"compare model read write --dimensions -1": "--dimensions is -1, want 0 to",
 	} {
 		if code, stdout, stderr := dir.Run(t, line); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d, %s", line, code, stderr)

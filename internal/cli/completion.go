@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,12 +38,27 @@ func valuesOf(cmd *cobra.Command, f *pflag.Flag) []string {
 	return flagValues[f.Name]
 }
 
-// checkValues refuses other values, except of --device, which can have a number.
+// mayBeZero lists the flags, by the names of command and flag, whose whole number may be 0.
+var mayBeZero = []string{"compare dimensions", "explain dimensions", "explain neighbours", "explain words", "labels words", "nearest dimensions"}
+
+// checkValues refuses given flags that are empty, whole numbers out of range, and other values than
+// those of [flagValues], except of --device, which can have a number.
 func checkValues(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		values, given := valuesOf(cmd, f), f.Value.String()
-		if err == nil && values != nil && f.Value.Type() == "string" && f.Name != "device" && !slices.Contains(values, given) {
+		least := 1
+		if slices.Contains(mayBeZero, cmd.Name()+" "+f.Name) {
+			least = 0
+		}
+		n, _ := strconv.Atoi(given)
+		switch typ := f.Value.Type(); {
+		case err != nil:
+		case typ == "string" && given == "":
+			err = usagef("%s is empty", flagName(f))
+		case typ == "string" && f.Name != "device" && values != nil && !slices.Contains(values, given):
 			err = usagef("--%s is %.60q, want %s", f.Name, given, orNames(values))
+		case typ == "int" && (n < least || n > math.MaxInt32):
+			err = usagef("--%s is %d, want %d to %d", f.Name, n, least, math.MaxInt32)
 		}
 	})
 	return err

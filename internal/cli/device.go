@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -60,9 +59,6 @@ func (f *deviceFlags) check(changed func(flag string) bool, unsupported error) e
 		if of.ignored && changed(of.flag) {
 			return usagef("--%s has no effect on %s; drop it", of.flag, of.device)
 		}
-	}
-	if changed("workers") && (f.workers < 1 || f.workers > math.MaxInt32) {
-		return usagef("--workers is %d, want 1 to %d", f.workers, math.MaxInt32)
 	}
 	if !cuda {
 		return nil

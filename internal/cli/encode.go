@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -94,10 +93,6 @@ kind, with one --precision.`,
 // check refuses flags outside their domain.
 func (f *encodeFlags) check(changed func(flag string) bool) (shard *model.Shard, err error) {
 	switch {
-	case f.steps < 1 || f.steps > math.MaxInt32:
-		return nil, usagef("--encode-steps is %d, want 1 to %d", f.steps, math.MaxInt32)
-	case changed("nonzeros") && f.nonzeros < 1:
-		return nil, usagef("--nonzeros is %d, want 1 or more", f.nonzeros)
 	case changed("lambda") && (!(f.lambda >= 0) || math.IsInf(float64(float32(f.lambda)), 0)):
 		return nil, usagef("--lambda is %v, want 0 or more, in the range of single precision", f.lambda)
 	case changed("gap") && !f.exact:
@@ -109,7 +104,7 @@ func (f *encodeFlags) check(changed func(flag string) bool) (shard *model.Shard,
 	case f.exact && changed("nonzeros"):
 		return nil, usagef("--exact leaves the nonzeros to λ; drop --nonzeros")
 	}
-	if err := cmp.Or(f.inputFlags.check(changed), f.deviceFlags.check(changed, f.onlyOnCPU())); err != nil || !changed("shard") {
+	if err := f.deviceFlags.check(changed, f.onlyOnCPU()); err != nil || !changed("shard") {
 		return nil, err
 	}
 	i, n, _ := strings.Cut(f.shard, "/")

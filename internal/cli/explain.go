@@ -37,10 +37,6 @@ were made with. With --vocabulary, that model, its words and labels describe the
   overcomplete explain encoded "river bank" --vocabulary model`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			err := checkCounts(0, count{"--words", words}, count{"--dimensions", dimensions}, count{"--neighbours", neighbours})
-			if err != nil {
-				return err
-			}
 			x, labels, err := loadLabelled(cmd, args[0])
 			if err != nil {
 				return err

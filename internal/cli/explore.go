@@ -56,9 +56,6 @@ words of each dimension.`,
 					return usagef("--%s is for --export", name)
 				}
 			}
-			if listen == "" {
-				return usagef("--listen is empty, want ADDRESS:PORT")
-			}
 			listener, err := net.Listen("tcp", listen)
 			if err != nil {
 				return usagef("--listen: %w; choose another ADDRESS:PORT", err)
@@ -136,8 +133,6 @@ func openExplorer(cmd *cobra.Command, path string, o explore.Options) (*explore.
 
 func exportPage(cmd *cobra.Command, dir, output string, words []string, dimensions []int) error {
 	switch {
-	case output == "":
-		return usagef("--export is empty, want the name of a file")
 	case output == "-":
 		return usagef("--export writes a file, not standard output: want its name")
 	case len(words)+len(dimensions) == 0:

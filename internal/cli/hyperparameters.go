@@ -63,13 +63,7 @@ func (f *sizeFlags) registerCommon(cmd *cobra.Command, c *model.Common, atoms, s
 }
 
 // check refuses values outside their domain.
-func (f *sizeFlags) check(cmd *cobra.Command, c model.Common) error {
-	changed := cmd.Flags().Changed
-	for flag, value := range map[string]int{"atoms": c.Atoms, "factor": f.factor, "nonzeros": c.Nonzeros, "epochs": c.Epochs} {
-		if changed(flag) && value < 1 {
-			return usagef("--%s is %d, want 1 or more", flag, value)
-		}
-	}
+func (f *sizeFlags) check(changed func(flag string) bool) error {
 	switch most := math.MaxInt32 / vectors.MaxDim; {
 	case f.factor > most:
 		return usagef("--factor is %d, want 1 to %d", f.factor, most)

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"math"
-
 	"github.com/spf13/cobra"
 
 	"overcomplete/vectors"
@@ -23,17 +21,4 @@ func (f *inputFlags) registerInput(cmd *cobra.Command) {
 	flags.StringVar(&f.TextColumn, "text-column", "", "`name` of the column of Arrow or Parquet with the texts, or words (default word, words, token, text, sentence, document, content or passage, or the only one)")
 	flags.StringVar(&f.IDColumn, "id-column", "", "`name` of the column with the ids of texts, or none for their numbers (default id, _id or doc_id, if there is one)")
 	flags.StringVar(&f.VectorColumn, "vector-column", "", "`name` of the column with the vectors (default vector, vectors, embedding or embeddings, or the only one of lists, or all of numbers)")
-}
-
-// check refuses flags outside their domain.
-func (f *inputFlags) check(changed func(flag string) bool) error {
-	if changed("max-words") && (f.MaxWords < 1 || f.MaxWords > math.MaxInt32) {
-		return usagef("--max-words is %d, want 1 to %d", f.MaxWords, math.MaxInt32)
-	}
-	for flag, name := range map[string]string{"id-column": f.IDColumn, "text-column": f.TextColumn, "vector-column": f.VectorColumn} {
-		if changed(flag) && name == "" {
-			return usagef("--%s is empty, want the name of a column", flag)
-		}
-	}
-	return nil
 }

@@ -196,21 +196,6 @@ func shortText(text string, n int) string {
 	return string(runes)
 }
 
-// checkCounts refuses counts below least.
-func checkCounts(least int, counts ...count) error {
-	for _, c := range counts {
-		if c.value < least {
-			return usagef("%s is %d, want %d or more", c.flag, c.value, least)
-		}
-	}
-	return nil
-}
-
-type count struct {
-	flag  string
-	value int
-}
-
 // wordList joins words that are all on one line. Words that could be taken for
 // several, because there is white space in them, are quoted.
 func wordList(words []string, separator string) string {

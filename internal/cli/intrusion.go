@@ -51,9 +51,6 @@ of all conditions are mixed. A condition can have several models. It writes
   overcomplete intrusion make X=glove.txt X=sg.bin A=glove.model A=sg.model -o test.tsv`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkCounts(1, count{"--dimensions", dimensions}); err != nil {
-				return err
-			}
 			name, ok := strings.CutSuffix(output, ".tsv")
 			if !ok {
 				return usagef("-o is %q, want a name that ends in .tsv", output)

@@ -34,9 +34,6 @@ dimensions name them by their labels or, without one, by their most distinctive 
   overcomplete labels model --import labels.tsv`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkCounts(0, count{"--words", words}); err != nil {
-				return err
-			}
 			mark, _ := modeldir.Identify(args[0])
 			x, labels, err := loadLabelled(cmd, args[0])
 			if err != nil {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -40,9 +39,6 @@ those first in which its words stand side by side.
   overcomplete nearest sentences "a triumph of" -n 50`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cmp.Or(checkCounts(1, count{"--words", words}), checkCounts(0, count{"--dimensions", dimensions})); err != nil {
-				return err
-			}
 			x, labels, err := loadLabelled(cmd, args[0])
 			if err != nil {
 				return err

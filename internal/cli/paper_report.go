@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +63,7 @@ func (f *experimentFlags) run(cmd *cobra.Command, path string, experiments func(
 
 // open checks the flags and reads the vectors at path and the tasks.
 func (f *experimentFlags) open(cmd *cobra.Command, path string) error {
-	if err := cmp.Or(f.inputFlags.check(cmd.Flags().Changed), f.deviceFlags.check(cmd.Flags().Changed, nil)); err != nil {
+	if err := f.deviceFlags.check(cmd.Flags().Changed, nil); err != nil {
 		return err
 	}
 	const maxFactor = 1000 // far beyond what is practical

@@ -65,12 +65,6 @@ flags of the input as for encoding.`,
   overcomplete recall glove.txt model wider --max-words 50000 -k 20 --json`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkCounts(1, count{"-k", k}, count{"--queries", queries}); err != nil {
-				return err
-			}
-			if err := f.check(cmd.Flags().Changed); err != nil {
-				return err
-			}
 			r, err := measureRecall(cmd, f.ReadOptions, args[0], args[1:], queries, k, seed)
 			if err != nil {
 				return err

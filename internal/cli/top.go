@@ -39,9 +39,6 @@ minus that of any two words. 0 is chance. The better pole of a dimension counts.
   overcomplete top glove.6B.300d.txt.gz`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkCounts(1, count{"--words", words}, count{"--dimensions", dimensions}); err != nil {
-				return err
-			}
 			if len(args) > 1 && (cmd.Flags().Changed("dimensions") || cmd.Flags().Changed("sort")) {
 				return usagef("give dimensions, or --dimensions and --sort to choose them, not both")
 			}

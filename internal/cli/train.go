@@ -104,7 +104,7 @@ func (f *trainFlags) registerRest(cmd *cobra.Command) {
 // check refuses flags outside their domain; unsupported says why no GPU runs the training, or is nil.
 func (f *trainFlags) check(cmd *cobra.Command, r model.Recipe, unsupported error) error {
 	changed := cmd.Flags().Changed
-	if err := cmp.Or(f.sizeFlags.check(cmd, r.Base()), f.inputFlags.check(changed), withFlag(r.Validate())); err != nil {
+	if err := cmp.Or(f.sizeFlags.check(changed), withFlag(r.Validate())); err != nil {
 		return err
 	}
 	if changed("checkpoint") && f.checkpoint <= 0 {

@@ -128,10 +128,10 @@ func refuseArguments(cmd *cobra.Command) {
 	}
 }
 
-// checkRequired returns an error that names the first required flag that is missing or empty.
+// checkRequired returns an error that names the first required flag that is missing.
 func checkRequired(cmd *cobra.Command) (err error) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if err == nil && f.Annotations[cobra.BashCompOneRequiredFlag] != nil && f.Value.String() == "" {
+		if err == nil && f.Annotations[cobra.BashCompOneRequiredFlag] != nil && !f.Changed {
 			argument, meaning := pflag.UnquoteUsage(f)
 			err = withUsage(cmd, "%s %s is missing: %s", flagName(f), argument, meaning)
 		}
