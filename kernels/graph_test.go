@@ -103,41 +103,6 @@ func TestGraphBatches(t *testing.T) {
 	}
 }
 
-// A graph goes on with what state there is, the trainer's own or another's.
-func TestGraphResumed(t *testing.T) {
-	for _, precision := range []Precision{tf32, fp16} {
-		p := sample(100)
-		b := open(t, p, precision, 0)
-		defer b.Close()
-		epoch := func(b *trainer, epoch int) {
-			t.Helper()
-			if _, err := b.Epoch(t.Context(), epoch, p.Batch()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		epoch(b, 1)
-		epoch(b, 2)
-		restore := saved(t, b)
-		epoch(b, 3)
-		epoch(b, 4)
-		want := learned(t, b)
-
-		other := open(t, p, precision, 0)
-		defer other.Close()
-		for _, b := range []*trainer{b, other} {
-			restore(b)
-			epoch(b, 3)
-			epoch(b, 4)
-			if b.gpu.repeated.graph == nil {
-				t.Error("no graph")
-			}
-			if !reflect.DeepEqual(learned(t, b), want) {
-				t.Errorf("%s: resumed, the training comes to other bits", precision)
-			}
-		}
-	}
-}
-
 // Where a capture fails, launches go on one by one. What fails by itself is an error. In both
 // cases the stream can be used as before.
 func TestCaptureFails(t *testing.T) {

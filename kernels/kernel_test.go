@@ -835,8 +835,9 @@ func checkRemember(b *bench, precision Precision, words, atoms, dim int) {
 		if c.symmetric {
 			dim = atoms
 		}
-		a, r, s := b.codes(words+1, width), b.normal(words*dim, 0), b.normal(atoms*dim, 0)
-		codes, rows := b.array(a, words+1, width), b.array(r, words, dim)
+		more := min(c.before, 1) // rows, as the last one begins later
+		a, r, s := b.codes(words+more, width), b.normal(words*dim, 0), b.normal(atoms*dim, 0)
+		codes, rows := b.array(a, words+more, width), b.array(r, words, dim)
 		if c.keep == 0 { // what was there before does not matter
 			s[0] = float32(math.NaN())
 		}

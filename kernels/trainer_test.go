@@ -162,105 +162,17 @@ func trainedNew(t *testing.T, p backend.Problem, precision Precision, codeBatch,
 	return trained(t, b, p, epochs)
 }
 
-// The suite's problems at the edge, with factors of 11 bits. What that loses shows in the
-// third digit.
-func TestEdges(t *testing.T) {
-	for _, precision := range []Precision{fp16, tf32} {
-		t.Run(string(precision), func(t *testing.T) { edges(t, precision) })
-	}
-}
-
-func edges(t *testing.T, precision Precision) {
-	const tolerance = 5e-3
-	dictionaryTolerance := tolerance
-	if precision == fp16 {
-		// Squares have 8 bits. That shows in the steps of one word's atoms where what they
-		// would gain is nearly what the penalty τ takes: of H the difference is left.
-		dictionaryTolerance = 5e-2
-	}
-	for _, test := range []struct {
-		name                     string
-		words, atoms, dim, batch int
-		lambda                   float64
-		zeroRows                 int // every so many
-	}{
-		{"one word", 1, 12, 4, 1, 0.1, 0},
-		{"one word, many atoms", 1, 300, 40, 1, 0.1, 0},
-		{"batches of one word", 6, 12, 4, 1, 0.1, 0},
-		{"one atom", 20, 1, 4, 5, 0.1, 0},
-		{"one dimension", 20, 5, 1, 5, 0.1, 0},
-		{"zero vectors", 20, 10, 4, 5, 0.1, 3},
-		{"zero vectors alone", 20, 10, 4, 5, 0.1, 1},
-		{"all codes zero", 20, 10, 4, 5, 1e4, 0},
+// Factors have 11 bits, which shows in the third digit. With halves, squares have 8 bits: that shows in
+// the steps of one word's atoms where what they would gain is nearly what the penalty τ takes.
+func TestSmall(t *testing.T) {
+	for precision, tolerance := range map[Precision]backendtest.Tolerance{
+		tf32: {Sums: 5e-3, Dictionary: 5e-3, Codes: 2e-2}, fp16: {Sums: 5e-3, Dictionary: 5e-2, Codes: 5e-2},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			h := train.Paper()
-			h.Atoms, h.Lambda, h.Tau, h.DictionarySteps, h.Seed = test.atoms, test.lambda, 1e-3, test.words/test.batch, 3
-			p := backend.Problem{Dim: test.dim, Hyperparameters: h}
-			rng := rand.New(rand.NewPCG(3, 3))
-			p.X = make([]float32, test.words*test.dim)
-			for i := range p.X {
-				if test.zeroRows == 0 || i/test.dim%test.zeroRows != 0 {
-					p.X[i] = float32(rng.NormFloat64())
-				}
-			}
-			b := open(t, p, precision, 0)
-			defer b.Close()
-			oracle := backendtest.NewOracle(p)
-			for epoch := 1; epoch <= 3; epoch++ {
-				got, err := b.Epoch(t.Context(), epoch, test.batch)
-				if err != nil {
-					t.Fatal(err)
-				}
-				want, err := oracle.Epoch(t.Context(), epoch, test.batch)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for what, v := range map[string][2]float64{
-					"running loss": {got.RunningLoss, want.RunningLoss}, "loss": {got.Loss, want.Loss}, "sum of |a|": {got.L1, want.L1},
-				} {
-					if got, want := v[0], v[1]; !(math.Abs(got-want) <= tolerance*want) {
-						t.Errorf("epoch %d: %s %v, want %v", epoch, what, got, want)
-					}
-				}
-				if n := got.Nonzeros - want.Nonzeros; got.Steps != want.Steps || got.Shortened != want.Shortened || n < -1 || n > 1 {
-					t.Errorf("epoch %d: %+v, want %+v", epoch, got, want)
-				}
-			}
-			got, err := b.Dictionary()
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, _ := oracle.Dictionary()
-			size := max(slices.Max(want), -slices.Min(want))
-			for i := range want {
-				if !(math.Abs(float64(got[i]-want[i])) <= dictionaryTolerance*float64(size)) {
-					t.Fatalf("element %d of the dictionary is %v, want %v", i, got[i], want[i])
-				}
-			}
+		t.Run(string(precision), func(t *testing.T) {
+			backendtest.RunSmall(t, tolerance, func(p backend.Problem, _ int) (backend.Trainer, error) {
+				return newTrainer(Device{Precision: precision}, p, 0)
+			})
 		})
-	}
-}
-
-// Dimensions that fall out of use are no longer counted.
-func TestUsedAtoms(t *testing.T) {
-	b := open(t, sample(60), "", 32)
-	defer b.Close()
-	// The threshold is λ times the epoch's number: none gets over the last.
-	for _, epoch := range []int{1, 10000} {
-		sums, err := b.Epoch(t.Context(), epoch, 8)
-		if err != nil {
-			t.Fatal(err)
-		}
-		codes, err := b.Codes()
-		if err != nil {
-			t.Fatal(err)
-		}
-		slices.Sort(codes.Index)
-		want := len(slices.Compact(codes.Index))
-		if sums.UsedAtoms() != want || (want == 0) != (epoch == 10000) {
-			t.Errorf("epoch %d: %d used dimensions, want %d", epoch, sums.UsedAtoms(), want)
-		}
 	}
 }
 
@@ -347,41 +259,52 @@ func wordsInParts(t *testing.T, precision Precision, halfSums bool, schedules []
 	}
 }
 
-// So they can be saved and restored.
-func TestPartsResumed(t *testing.T) {
-	partsResumed(t, tf32, false)
-	partsResumed(t, fp16, false)
-	partsResumed(t, fp16, true)
+// A training goes on from a saved state, in the same trainer and in another, as graphs or with words in parts.
+func TestResumed(t *testing.T) {
+	for _, precision := range []Precision{tf32, fp16} {
+		resumed(t, precision, false, false)
+		resumed(t, precision, false, true)
+	}
+	resumed(t, fp16, true, true)
 }
 
-func partsResumed(t *testing.T, precision Precision, halfSums bool) {
+func resumed(t *testing.T, precision Precision, halfSums, inParts bool) {
 	const words, codeBatch = 300, 32
 	p := sample(words)
 	p.Hyperparameters.Float16 = halfSums
-	setting(t, "EMULATED_MEMORY", memoryFor(t, p, precision, 64, codeBatch))
-	epoch := func(b *trainer, epoch int) {
+	memory := ""
+	if inParts {
+		memory = memoryFor(t, p, precision, 64, codeBatch)
+	}
+	setting(t, "EMULATED_MEMORY", memory)
+	two := func(b *trainer, first int) {
 		t.Helper()
-		if b.slotWords == words {
-			t.Fatal("all words fit on the device")
+		for epoch := range 2 {
+			if _, err := b.Epoch(t.Context(), first+epoch, p.Batch()); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if _, err := b.Epoch(t.Context(), epoch, p.Batch()); err != nil {
-			t.Fatal(err)
+		if b.streams() != inParts || (b.gpu.repeated.graph == nil) != inParts {
+			t.Errorf("words in parts: %t, a graph: %t", b.streams(), b.gpu.repeated.graph != nil)
 		}
 	}
 	b := open(t, p, precision, codeBatch)
-	epoch(b, 1)
+	two(b, 1)
 	restore := saved(t, b)
-	epoch(b, 2)
+	two(b, 3)
 	want := learned(t, b)
-	b.Close()
-
-	b = open(t, p, precision, codeBatch)
-	defer b.Close()
-	restore(b)
-	epoch(b, 2)
-	if !reflect.DeepEqual(learned(t, b), want) {
-		t.Error("resumed, the training comes to other bits")
+	for _, another := range []bool{false, true} {
+		if another {
+			b.Close()
+			b = open(t, p, precision, codeBatch)
+		}
+		restore(b)
+		two(b, 3)
+		if !reflect.DeepEqual(learned(t, b), want) {
+			t.Errorf("%s, sums in halves %t, in parts %t: resumed, the training comes to other bits", precision, halfSums, inParts)
+		}
 	}
+	b.Close()
 }
 
 // saved returns what gives a trainer the state that b has now.
