@@ -103,12 +103,7 @@ func TestReadExplainsSizes(t *testing.T) {
 
 // A list of words without an end is read no further than there are rows.
 func TestReadEndlessWordList(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	standardInput(t, r)
+	w := standardInput(t)
 	go io.Copy(w, repeated("word\n")) // until nobody reads any more
 	checkError(t, tempFile(t, npyFile(&Dense{Words: []string{"a", "b"}, Dim: 1, Data: []float32{1, 2}}, false)), ReadOptions{WordList: "-"},
 		"FILE: more than 2 words for 2 rows")

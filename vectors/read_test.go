@@ -215,11 +215,7 @@ func TestReadFormats(t *testing.T) {
 					o.WordList = tempFile(t, compress(test.wordList))
 				}
 				stored := compress(test.content)
-				got, source, err := Read(t.Context(), tempFile(t, stored), o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				checkDense(t, got, d)
+				source := checkRead(t, tempFile(t, stored), o, d)
 				sum := sha256.Sum256([]byte(stored))
 				want := Source{Name: "file", SHA256: hex.EncodeToString(sum[:]), Format: test.format, Kind: KindWords, Rows: d.Len()}
 				if o.WordList != "" {
@@ -250,6 +246,17 @@ func checkDense(t *testing.T, got, want *Dense) {
 	}
 }
 
+// checkRead checks what is read from a file.
+func checkRead(t *testing.T, path string, o ReadOptions, want *Dense) *Source {
+	t.Helper()
+	got, source, err := Read(t.Context(), path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkDense(t, got, want)
+	return source
+}
+
 // manyRows returns n rows "w0 0 …", "w1 1 …", all with their number as a vector
 // of two.
 func manyRows(n int) string {
@@ -262,122 +269,56 @@ func manyRows(n int) string {
 
 // Input that is read, but has something odd about it.
 var oddInputs = []struct {
-	name     string
-	content  string
-	options  ReadOptions
-	words    []string
-	data     []float32
-	warnings []string
-}{{
-	name:    "words with spaces",
-	content: ". . . 1 2\nat name@domain.com 3 4\n. . 5 6\na 7 8\n",
-	words:   []string{". . .", "at name@domain.com", ". .", "a"},
-	data:    []float32{1, 2, 3, 4, 5, 6, 7, 8},
-}, {
-	name:     "words that end in a number",
-	content:  "1 2 0.1 0.2\na 0.3 0.4\niphone 4 0.5 0.6\nb 0.7 0.8\n2008 0.9 1.0\n",
-	words:    []string{"1 2", "a", "iphone 4", "b", "2008"},
-	data:     []float32{.1, .2, .3, .4, .5, .6, .7, .8, .9, 1},
-	warnings: []string{`words that end in a number; if it is part of the vector, the row is too long: 2 ("1 2", "iphone 4")`},
-}, {
-	name:    "numbers only",
-	content: "2007 1 2\n2008 3 4\n",
-	words:   []string{"2007", "2008"},
-	data:    []float32{1, 2, 3, 4},
-}, {
-	name:    "one dimension",
-	content: "a 1\n5 2\n6 3\n",
-	words:   []string{"a", "5", "6"},
-	data:    []float32{1, 2, 3},
-}, {
-	name:     "duplicates",
-	content:  "a 1 2\nb 3 4\na 5 6\nc 7 8\nb 9 10\na 0 0\n",
-	words:    []string{"a", "b", "c"},
-	data:     []float32{1, 2, 3, 4, 7, 8},
-	warnings: []string{`duplicate words, the first of each kept: 3 ("a", "b", "a")`},
-}, {
-	name:    "malformed rows dropped",
-	content: "a 1 2\nb 3\nc 5 nan\nd 7 8\ne\xff 9 10\nf x x\na 1e39 2\ng 0.5 1 2",
-	options: ReadOptions{SkipBad: true},
-	words:   []string{"a", "d"},
-	data:    []float32{1, 2, 7, 8},
-	warnings: []string{`malformed rows dropped: 6 (FILE:2: word "b": 1 numbers, want 2, ` +
-		`FILE:3: word "c": value 2 is "nan", not a finite number, FILE:5: word "e\xff": the word isn't UTF-8, …)`},
-}, {
-	name:     "malformed rows dropped from a binary",
-	content:  "3 1\na \x00\x00\x80\x3fb \x00\x00\xc0\x7f\nc\nd \x00\x00\x80\x3f",
-	options:  ReadOptions{SkipBad: true},
-	words:    []string{"a"},
-	data:     []float32{1},
-	warnings: []string{`malformed rows dropped: 2 (FILE: row 2: word "b": value 1 is NaN, not a finite number, FILE: row 3: word "c\nd": the word contains a tab, a line break or a NUL)`},
-}, {
-	name:    "zstd with a window of 128 MiB",
-	content: zstandardWindow(27, "a 1 2\n"),
-	words:   []string{"a"},
-	data:    []float32{1, 2},
-}, {
-	name:     "a row with a NUL dropped",
-	content:  "a 1 2\nb\x00c 3 4\nd 5 6\n",
-	options:  ReadOptions{SkipBad: true},
-	words:    []string{"a", "d"},
-	data:     []float32{1, 2, 5, 6},
-	warnings: []string{`malformed rows dropped: 1 (FILE:2: word "b\x00c": the word contains a tab, a line break or a NUL)`},
-}, {
-	name:     "a malformed row after a header, and a control character",
-	content:  "3 2\nx 1\ny\x1f 1 2\nz 3 4\n",
-	options:  ReadOptions{SkipBad: true},
-	words:    []string{"y\x1f", "z"},
-	data:     []float32{1, 2, 3, 4},
-	warnings: []string{`malformed rows dropped: 1 (FILE:2: word "x": 1 numbers, want 2)`},
-}, {
-	name:     "zero rows",
-	content:  "a 0 0\nb 3 4\nc -0 0.0\n",
-	words:    []string{"a", "b", "c"},
-	data:     []float32{0, 0, 3, 4, float32(math.Copysign(0, -1)), 0},
-	warnings: []string{`rows of zeros: 2 ("a", "c")`},
-}, {
-	name:     "huge rows",
-	content:  "z 0 0\na 3 4\nb 4 3\ne 5 0\nc 3e3 4.001e3\nd 3e3 4e3",
-	words:    []string{"z", "a", "b", "e", "c", "d"},
-	data:     []float32{0, 0, 3, 4, 4, 3, 5, 0, 3e3, 4.001e3, 3e3, 4e3},
-	warnings: []string{`rows of zeros: 1 ("z")`, `rows with a norm over 1000 times the median: 1 ("c")`},
-}, {
-	name:     "more rows than the header declares",
-	content:  "1 2\na 1 2\nb 3 4\n",
-	words:    []string{"a"},
-	data:     []float32{1, 2},
-	warnings: []string{"more rows than the 1 that the header declares; the rest is ignored"},
-}, {
-	name:     "more data than the header of a binary declares",
-	content:  "1 1\na \x00\x00\x80\x3f\nb",
-	words:    []string{"a"},
-	data:     []float32{1},
-	warnings: []string{"more rows than the 1 that the header declares; the rest is ignored"},
-}, {
-	name:    "only as many words as wanted",
-	content: "9 2\na 1 2\na 3 4\nb 5 6\nthis is no row\n",
-	options: ReadOptions{MaxWords: 2},
-	words:   []string{"a", "b"},
-	data:    []float32{1, 2, 5, 6},
-	warnings: []string{
-		`duplicate words, the first of each kept: 1 ("a")`,
-	},
-}}
+	name, content string
+	options       ReadOptions
+	words         []string
+	data          []float32
+	warning       string
+}{
+	{"words with spaces", ". . . 1 2\nat name@domain.com 3 4\n. . 5 6\na 7 8\n", ReadOptions{},
+		[]string{". . .", "at name@domain.com", ". .", "a"}, []float32{1, 2, 3, 4, 5, 6, 7, 8}, ""},
+	{"words that end in a number", "1 2 0.1 0.2\na 0.3 0.4\niphone 4 0.5 0.6\nb 0.7 0.8\n2008 0.9 1.0\n", ReadOptions{},
+		[]string{"1 2", "a", "iphone 4", "b", "2008"}, []float32{.1, .2, .3, .4, .5, .6, .7, .8, .9, 1},
+		`words that end in a number; if it is part of the vector, the row is too long: 2 ("1 2", "iphone 4")`},
+	{"numbers only", "2007 1 2\n2008 3 4\n", ReadOptions{},
+		[]string{"2007", "2008"}, []float32{1, 2, 3, 4}, ""},
+	{"one dimension", "a 1\n5 2\n6 3\n", ReadOptions{},
+		[]string{"a", "5", "6"}, []float32{1, 2, 3}, ""},
+	{"duplicates", "a 1 2\nb 3 4\na 5 6\nc 7 8\nb 9 10\na 0 0\n", ReadOptions{},
+		[]string{"a", "b", "c"}, []float32{1, 2, 3, 4, 7, 8}, `duplicate words, the first of each kept: 3 ("a", "b", "a")`},
+	{"malformed rows dropped", "a 1 2\nb 3\nc 5 nan\nd 7 8\ne\xff 9 10\nf x x\na 1e39 2\ng 0.5 1 2", ReadOptions{SkipBad: true},
+		[]string{"a", "d"}, []float32{1, 2, 7, 8},
+		`malformed rows dropped: 6 (FILE:2: word "b": 1 numbers, want 2, ` +
+			`FILE:3: word "c": value 2 is "nan", not a finite number, FILE:5: word "e\xff": the word isn't UTF-8, …)`},
+	{"malformed rows dropped from a binary", "3 1\na \x00\x00\x80\x3fb \x00\x00\xc0\x7f\nc\nd \x00\x00\x80\x3f", ReadOptions{SkipBad: true},
+		[]string{"a"}, []float32{1},
+		`malformed rows dropped: 2 (FILE: row 2: word "b": value 1 is NaN, not a finite number, FILE: row 3: word "c\nd": the word contains a tab, a line break or a NUL)`},
+	{"zstd with a window of 128 MiB", zstandardWindow(27, "a 1 2\n"), ReadOptions{},
+		[]string{"a"}, []float32{1, 2}, ""},
+	{"a row with a NUL dropped", "a 1 2\nb\x00c 3 4\nd 5 6\n", ReadOptions{SkipBad: true},
+		[]string{"a", "d"}, []float32{1, 2, 5, 6}, `malformed rows dropped: 1 (FILE:2: word "b\x00c": the word contains a tab, a line break or a NUL)`},
+	{"a malformed row after a header, and a control character", "3 2\nx 1\ny\x1f 1 2\nz 3 4\n", ReadOptions{SkipBad: true},
+		[]string{"y\x1f", "z"}, []float32{1, 2, 3, 4}, `malformed rows dropped: 1 (FILE:2: word "x": 1 numbers, want 2)`},
+	{"zero rows", "a 0 0\nb 3 4\nc -0 0.0\n", ReadOptions{},
+		[]string{"a", "b", "c"}, []float32{0, 0, 3, 4, float32(math.Copysign(0, -1)), 0}, `rows of zeros: 2 ("a", "c")`},
+	{"huge rows", "z 0 0\na 3 4\nb 4 3\ne 5 0\nc 3e3 4.001e3\nd 3e3 4e3", ReadOptions{},
+		[]string{"z", "a", "b", "e", "c", "d"}, []float32{0, 0, 3, 4, 4, 3, 5, 0, 3e3, 4.001e3, 3e3, 4e3},
+		`rows of zeros: 1 ("z")` + "\n" + `rows with a norm over 1000 times the median: 1 ("c")`},
+	{"more rows than the header declares", "1 2\na 1 2\nb 3 4\n", ReadOptions{},
+		[]string{"a"}, []float32{1, 2}, "more rows than the 1 that the header declares; the rest is ignored"},
+	{"more data than the header of a binary declares", "1 1\na \x00\x00\x80\x3f\nb", ReadOptions{},
+		[]string{"a"}, []float32{1}, "more rows than the 1 that the header declares; the rest is ignored"},
+	{"only as many words as wanted", "9 2\na 1 2\na 3 4\nb 5 6\nthis is no row\n", ReadOptions{MaxWords: 2},
+		[]string{"a", "b"}, []float32{1, 2, 5, 6}, `duplicate words, the first of each kept: 1 ("a")`},
+}
 
 func TestReadOddInputs(t *testing.T) {
 	for _, test := range oddInputs {
 		t.Run(test.name, func(t *testing.T) {
 			path := tempFile(t, test.content)
-			got, source, err := Read(t.Context(), path, test.options)
-			if err != nil {
-				t.Fatal(err)
-			}
-			checkDense(t, got, &Dense{Words: test.words, Dim: len(test.data) / len(test.words), Data: test.data})
-			for i, w := range source.Warnings {
-				source.Warnings[i] = strings.ReplaceAll(w, path, "FILE")
-			}
-			if !slices.Equal(source.Warnings, test.warnings) {
-				t.Errorf("warnings are\n%q, want\n%q", source.Warnings, test.warnings)
+			source := checkRead(t, path, test.options, &Dense{Words: test.words, Dim: len(test.data) / len(test.words), Data: test.data})
+			if got := strings.ReplaceAll(strings.Join(source.Warnings, "\n"), path, "FILE"); got != test.warning {
+				t.Errorf("warnings are\n%s\nwant\n%s", got, test.warning)
 			}
 		})
 	}
@@ -517,24 +458,17 @@ func TestReadWordList(t *testing.T) {
 	})
 	t.Run("long words", func(t *testing.T) {
 		long := []string{strings.Repeat("x", window/2), "b"}
-		got, _, err := Read(t.Context(), tempFile(t, npyFile(&Dense{Words: long, Dim: 1, Data: []float32{1, 2}}, false)), ReadOptions{WordList: tempFile(t, strings.Join(long, "\n"))})
-		if err != nil {
-			t.Fatal(err)
-		}
-		checkDense(t, got, &Dense{Words: long, Dim: 1, Data: []float32{1, 2}})
+		short := &Dense{Words: long, Dim: 1, Data: []float32{1, 2}}
+		checkRead(t, tempFile(t, npyFile(short, false)), ReadOptions{WordList: tempFile(t, strings.Join(long, "\n"))}, short)
 		list := tempFile(t, "a\n"+strings.Repeat("x", window))
-		_, _, err = Read(t.Context(), tempFile(t, npyFile(d, false)), ReadOptions{WordList: list})
+		_, _, err := Read(t.Context(), tempFile(t, npyFile(d, false)), ReadOptions{WordList: list})
 		if want := list + ":2: a word of over 1048576 bytes"; err == nil || err.Error() != want {
 			t.Errorf("error is %v, want %s", err, want)
 		}
 	})
 	t.Run("bad rows dropped", func(t *testing.T) {
 		o := ReadOptions{SkipBad: true, WordList: tempFile(t, "\ufeffa\r\nb\r\n")}
-		got, source, err := Read(t.Context(), tempFile(t, npyFile(d, false)), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		checkDense(t, got, &Dense{Words: []string{"a"}, Dim: 2, Data: []float32{1, 2}})
+		source := checkRead(t, tempFile(t, npyFile(d, false)), o, &Dense{Words: []string{"a"}, Dim: 2, Data: []float32{1, 2}})
 		if len(source.Warnings) != 1 {
 			t.Errorf("warnings are %q, want one", source.Warnings)
 		}
@@ -542,37 +476,26 @@ func TestReadWordList(t *testing.T) {
 	t.Run("bad words dropped, with their vectors", func(t *testing.T) {
 		d := &Dense{Words: make([]string, 4), Dim: 2, Data: []float32{1, 2, 3, 4, 5, 6, 7, 8}}
 		o := ReadOptions{SkipBad: true, WordList: tempFile(t, "a\n\nc\nd\n")}
-		for name, content := range map[string]string{
-			"text":  ".1e1 2\n3 4\n5 6\n7 8\n",
-			"npy":   npyFile(d, false),
-			"table": "TEST\n1 2\n3 4\n5 6\n7 8\n",
-		} {
-			got, _, err := Read(t.Context(), tempFile(t, content), o)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			checkDense(t, got, &Dense{Words: []string{"a", "c", "d"}, Dim: 2, Data: []float32{1, 2, 5, 6, 7, 8}})
+		for _, content := range []string{".1e1 2\n3 4\n5 6\n7 8\n", npyFile(d, false), "TEST\n1 2\n3 4\n5 6\n7 8\n"} {
+			checkRead(t, tempFile(t, content), o, &Dense{Words: []string{"a", "c", "d"}, Dim: 2, Data: []float32{1, 2, 5, 6, 7, 8}})
 		}
 	})
 }
 
 func TestReadNpzArrays(t *testing.T) {
-	var b bytes.Buffer
-	a := npy.NewArchiveWriter(&b)
-	for _, name := range []string{"x", "y"} {
-		w, _ := a.Create(name)
-		npy.Write(w, []int{1, 1}, []float32{1})
+	for message, names := range map[string][]string{
+		`FILE: the arrays are ["x" "y"]; name the one to read "vectors"`: {"x", "y"},
+		"FILE: has a sparse matrix, not dense vectors":                   {"data", "indices", "indptr"},
+	} {
+		var b bytes.Buffer
+		a := npy.NewArchiveWriter(&b)
+		for _, name := range names {
+			w, _ := a.Create(name)
+			npy.Write(w, []int{1, 1}, []float32{1})
+		}
+		a.Close()
+		checkError(t, tempFile(t, b.String()), ReadOptions{}, message)
 	}
-	a.Close()
-	checkError(t, tempFile(t, b.String()), ReadOptions{}, `FILE: the arrays are ["x" "y"]; name the one to read "vectors"`)
-	b.Reset()
-	a = npy.NewArchiveWriter(&b)
-	for _, name := range []string{"data", "indices", "indptr"} {
-		w, _ := a.Create(name)
-		npy.Write(w, []int{1}, []float32{1})
-	}
-	a.Close()
-	checkError(t, tempFile(t, b.String()), ReadOptions{}, "FILE: has a sparse matrix, not dense vectors")
 }
 
 func wordsTensor(words ...string) safetensors.Tensor {
@@ -623,81 +546,59 @@ func TestReadSafetensorsTensors(t *testing.T) {
 			checkError(t, path, ReadOptions{}, test.message)
 			continue
 		}
-		got, _, err := Read(t.Context(), path, ReadOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		checkDense(t, got, &Dense{Words: []string{"a"}, Dim: 1, Data: []float32{test.want}})
+		checkRead(t, path, ReadOptions{}, &Dense{Words: []string{"a"}, Dim: 1, Data: []float32{test.want}})
 	}
 }
 
-// standardInput makes the process read its standard input from f until the test
-// ends.
-func standardInput(t *testing.T, f *os.File) {
-	stdin := os.Stdin
-	os.Stdin = f
-	t.Cleanup(func() {
-		os.Stdin = stdin
-		f.Close()
-	})
-}
-
-// What can't be read from anywhere but in order may be a .npz too.
-func TestReadNpzFromStdin(t *testing.T) {
+// standardInput makes the process read its standard input from a pipe until the test ends. It
+// returns the other end.
+func standardInput(t *testing.T) *os.File {
+	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	standardInput(t, r)
-	go func() {
-		w.WriteString(npzFile(sample(), "vectors", true))
+	stdin := os.Stdin
+	os.Stdin = r
+	t.Cleanup(func() {
+		os.Stdin = stdin
+		r.Close()
 		w.Close()
-	}()
-	d, _, err := Read(t.Context(), "-", ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkDense(t, d, sample())
+	})
+	return w
 }
 
-func TestReadStdinTwice(t *testing.T) {
+func TestReadStdin(t *testing.T) {
+	many := manyRows(100000)
+	for content, want := range map[string]*Dense{
+		many:                               {Words: []string{"w0", "w1", "w2"}, Dim: 2, Data: []float32{0, 0, 1, 1, 2, 2}},
+		npzFile(sample(), "vectors", true): sample(), // it can't be read in order alone
+	} {
+		w := standardInput(t)
+		go func() {
+			w.WriteString(content)
+			w.Close()
+		}()
+		var o ReadOptions
+		if content == many {
+			o.MaxWords = 3
+		}
+		source := checkRead(t, "-", o, want)
+		// All of it is hashed, although only the beginning was wanted.
+		sum := sha256.Sum256([]byte(content))
+		if source.Name != "stdin" || source.SHA256 != hex.EncodeToString(sum[:]) {
+			t.Errorf("source is %+v, want stdin and %x", source, sum)
+		}
+	}
 	_, _, err := Read(t.Context(), "-", ReadOptions{WordList: "-"})
 	if want := "stdin: it can't be both the vectors and the word list"; err == nil || err.Error() != want {
 		t.Errorf("error is %v, want %s", err, want)
 	}
 }
 
-func TestReadStdin(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	standardInput(t, r)
-	content := manyRows(100000)
-	go func() {
-		w.WriteString(content)
-		w.Close()
-	}()
-	d, source, err := Read(t.Context(), "-", ReadOptions{MaxWords: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkDense(t, d, &Dense{Words: []string{"w0", "w1", "w2"}, Dim: 2, Data: []float32{0, 0, 1, 1, 2, 2}})
-	// All of it is hashed, although only the beginning was wanted.
-	sum := sha256.Sum256([]byte(content))
-	if source.Name != "stdin" || source.SHA256 != hex.EncodeToString(sum[:]) {
-		t.Errorf("source is %+v, want stdin and %x", source, sum)
-	}
-}
-
 // A Read that waits for standard input returns when it is cancelled.
 func TestReadCancel(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	standardInput(t, r)
-	defer w.Close()
+	w := standardInput(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
@@ -749,29 +650,18 @@ func TestReadNumbersRows(t *testing.T) {
 		"npy": npyFile(d, false), "npz": npzFile(d, "vectors", false), "safetensors": tensorFile(d, "vectors", false),
 	} {
 		path := tempFile(t, content)
-		got, source, err := Read(t.Context(), path, ReadOptions{})
+		source := checkRead(t, path, ReadOptions{}, d)
+		got, streamedSource, err := streamed(t, path, ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		checkDense(t, got, d)
-		if !slices.Equal(source.Warnings, []string{numbered}) || source.WordsSHA256 != "" {
-			t.Errorf("%s: source %+v", name, source)
-		}
-		got, source, err = streamed(t, path, ReadOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		checkDense(t, got, d)
-		if !slices.Equal(source.Warnings, []string{numbered}) {
-			t.Errorf("%s, streamed: source %+v", name, source)
+		if !slices.Equal(source.Warnings, []string{numbered}) || source.WordsSHA256 != "" || !slices.Equal(streamedSource.Warnings, source.Warnings) {
+			t.Errorf("%s: source %+v, streamed %+v", name, source, streamedSource)
 		}
 	}
 	bad := &Dense{Words: d.Words[:3], Dim: 1, Data: []float32{1, float32(math.NaN()), 3}}
-	got, _, err := Read(t.Context(), tempFile(t, npyFile(bad, false)), ReadOptions{SkipBad: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkDense(t, got, &Dense{Words: []string{"0", "2"}, Dim: 1, Data: []float32{1, 3}})
+	checkRead(t, tempFile(t, npyFile(bad, false)), ReadOptions{SkipBad: true}, &Dense{Words: []string{"0", "2"}, Dim: 1, Data: []float32{1, 3}})
 	checkError(t, tempFile(t, npyFile(bad, false)), ReadOptions{}, `FILE: row 2: word "1": value 1 is NaN, not a finite number`)
 }
 
@@ -851,11 +741,7 @@ func TestReadRegisteredFormat(t *testing.T) {
 		{"numbers", bare, ReadOptions{}, []string{"0", "1", "2"}, true},
 		{"some", table, ReadOptions{MaxWords: 2}, []string{"a", "b"}, false},
 	} {
-		got, source, err := Read(t.Context(), tempFile(t, tt.content), tt.o)
-		if err != nil {
-			t.Fatalf("%s: %v", tt.name, err)
-		}
-		checkDense(t, got, &Dense{Words: tt.words, Dim: 2, Data: []float32{1, 2, 3, 4, 5, 6}[:2*len(tt.words)]})
+		source := checkRead(t, tempFile(t, tt.content), tt.o, &Dense{Words: tt.words, Dim: 2, Data: []float32{1, 2, 3, 4, 5, 6}[:2*len(tt.words)]})
 		warnings := []string{"a table of tests"}
 		if tt.numbered {
 			warnings = append(warnings, numbered)
