@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
@@ -26,18 +27,12 @@ func MatchAtoms(ctx context.Context, a, b []float32, dim int) ([]Match, error) {
 	if dim < 1 || len(a)%dim != 0 || len(b)%dim != 0 {
 		return nil, fmt.Errorf("interpret: match atoms: %d and %d numbers aren't atoms of length %d", len(a), len(b), dim)
 	}
-	n, m := len(a)/dim, len(b)/dim
-	if n > m {
-		back, err := MatchAtoms(ctx, b, a, dim)
-		if err != nil {
-			return nil, err
-		}
-		matches := unmatched(n)
-		for j, match := range back {
-			matches[match.Dimension] = Match{j, match.Cosine}
-		}
-		return matches, nil
+	matches := slices.Repeat([]Match{{Dimension: -1}}, len(a)/dim)
+	swapped := len(a) > len(b)
+	if swapped {
+		a, b = b, a
 	}
+	n, m := len(a)/dim, len(b)/dim
 	cosines := blas32.General{Rows: n, Cols: m, Stride: m, Data: make([]float32, n*m)}
 	if n > 0 {
 		blas32.Gemm(blas.NoTrans, blas.Trans, 1, normalized(a, dim), normalized(b, dim), 0, cosines)
@@ -46,21 +41,16 @@ func MatchAtoms(ctx context.Context, a, b []float32, dim int) ([]Match, error) {
 	if err != nil {
 		return nil, err
 	}
-	matches := unmatched(n)
 	for j, i := range rowOf {
-		if i >= 0 {
+		switch {
+		case i < 0:
+		case swapped:
+			matches[j] = Match{i, float64(cosines.Data[i*m+j])}
+		default:
 			matches[i] = Match{j, float64(cosines.Data[i*m+j])}
 		}
 	}
 	return matches, nil
-}
-
-func unmatched(n int) []Match {
-	matches := make([]Match, n)
-	for i := range matches {
-		matches[i].Dimension = -1
-	}
-	return matches
 }
 
 // normalized returns atoms of norm 1, except zeros.

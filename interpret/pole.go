@@ -1,10 +1,11 @@
 package interpret
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"overcomplete/internal/parallel"
 )
@@ -88,17 +89,13 @@ func relevanceScale(sum float64) float64 {
 // Strongest returns the dimensions in decreasing order of the sum of their n largest positive
 // values.
 func (x *Index) Strongest(n int) []int {
-	strength := make([]float64, x.Codes.Cols)
-	parallel.Each(context.Background(), len(strength), func(k int) {
+	weakness, dimensions := make([]float64, x.Codes.Cols), make([]int, x.Codes.Cols)
+	parallel.Each(context.Background(), len(weakness), func(k int) {
 		for _, e := range x.Top(Pole{Dimension: k}, n) {
-			strength[k] += float64(e.Value)
+			weakness[k] -= float64(e.Value)
 		}
 	})
-	dimensions := make([]int, len(strength))
-	for k := range dimensions {
-		dimensions[k] = k
-	}
-	slices.SortStableFunc(dimensions, func(a, b int) int { return cmp.Compare(strength[b], strength[a]) })
+	floats.ArgsortStable(weakness, dimensions)
 	return dimensions
 }
 

@@ -66,21 +66,20 @@ const maxSuggestions = 10
 // Find returns the row of a word as [Index.Row] does, or else of the only text that contains it. The
 // error is an [*UnknownWordError].
 func (x *Index) Find(word string) (row int, err error) {
-	row, ok := x.Row(word)
-	if ok {
+	if row, ok := x.Row(word); ok {
 		return row, nil
 	}
-	if x.Codes.Texts == nil {
-		return 0, &UnknownWordError{Word: word, Closest: x.closest(word, maxSuggestions)}
+	unknown := &UnknownWordError{Word: word}
+	var rows []int
+	if x.Codes.Texts != nil {
+		rows, unknown.Texts = x.Search(word, maxSuggestions)
 	}
-	rows, total := x.Search(word, maxSuggestions)
-	switch total {
+	switch unknown.Texts {
 	case 0:
-		return 0, &UnknownWordError{Word: word, Closest: x.closest(word, maxSuggestions)}
+		unknown.Closest = x.closest(word, maxSuggestions)
 	case 1:
 		return rows[0], nil
 	}
-	unknown := &UnknownWordError{Word: word, Texts: total}
 	for _, row := range rows {
 		unknown.Closest = append(unknown.Closest, x.Codes.Words[row])
 	}

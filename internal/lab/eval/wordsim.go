@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -9,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"overcomplete/internal/table"
@@ -90,21 +90,15 @@ func Spearman(x, y []float64) float64 {
 
 // ranks returns the rank of each value, from 1.
 func ranks(x []float64) []float64 {
-	order := make([]int, len(x))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
-	rank := make([]float64, len(x))
-	for first := 0; first < len(order); {
-		last := first
-		for last+1 < len(order) && x[order[last+1]] == x[order[first]] {
-			last++
+	sorted, order, rank := slices.Clone(x), make([]int, len(x)), make([]float64, len(x))
+	floats.Argsort(sorted, order)
+	for first, end := 0, 0; first < len(x); first = end {
+		for end < len(x) && sorted[end] == sorted[first] {
+			end++
 		}
-		for _, i := range order[first : last+1] {
-			rank[i] = float64(first+last)/2 + 1
+		for _, i := range order[first:end] {
+			rank[i] = float64(first+end+1) / 2
 		}
-		first = last + 1
 	}
 	return rank
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -24,7 +23,6 @@ import (
 type Panel struct {
 	Title, XLabel string
 	LogX, LogY    bool
-	XTicks        []float64 // nil for the usual ones
 	Lines         []Line
 	Level         float64 // a horizontal line, such as the score of the dense vectors; 0 for none
 }
@@ -154,13 +152,6 @@ func (panel *Panel) style(p *plot.Plot) {
 	}
 	if panel.LogY {
 		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-	}
-	if panel.XTicks != nil {
-		var ticks plot.ConstantTicks
-		for _, x := range panel.XTicks {
-			ticks = append(ticks, plot.Tick{Value: x, Label: strconv.FormatFloat(x, 'g', -1, 64)})
-		}
-		p.X.Tick.Marker = ticks
 	}
 }
 

@@ -101,7 +101,6 @@ func (e *Experiments) lengths(ctx context.Context, b *strings.Builder, lambda fl
 	p := figure.Panel{Title: fmt.Sprintf("average of %d tasks (dotted: X)", len(t.Averaged())), XLabel: "K/L", Level: float64(t.Average(x).Score)}
 	for i, factor := range e.Lengths {
 		average := t.Average(t.Rows[i+1])
-		p.XTicks = append(p.XTicks, float64(factor))
 		line.Points = append(line.Points, figure.Point{X: float64(factor), Y: float64(average.Score), Deviation: float64(average.Stderr)})
 	}
 	p.Lines = append(p.Lines, line)
