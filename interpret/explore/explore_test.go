@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"overcomplete/internal/testonly/clitest"
@@ -81,50 +82,32 @@ func TestDimension(t *testing.T) {
 		if want := at(m.Codes.Words, ranked(values, 1, listWords)); len(got.Top) != len(want) || len(want) > 0 && got.Top[0].Word != want[0] {
 			t.Errorf("dimension %d: top %v, want %v", k, got.Top, want)
 		}
-		last := math.Inf(1)
-		for _, p := range got.Together {
-			others := column(codes, p.Dimension, sign)
-			correlation := stat.Correlation(signs, others, nil)
-			product := 1.0
-			if p.Opposite {
-				product, correlation = -1, -correlation
-			}
-			both := 0
-			for i := range signs {
-				if signs[i]*others[i] == product {
-					both++
-				}
-			}
-			// By chance, each sign of the one meets each of the other as often as
-			// they are frequent.
-			expected := 0.0
-			for _, s := range []float64{-1, 1} {
-				expected += count(signs, s) * count(others, s*product) / testWords
-			}
-			if p.Dimension == k || p.Words != both || math.Abs(p.Expected-expected) > 1e-9 || math.Abs(p.Correlation-correlation) > 1e-9 || p.Correlation > last {
-				t.Errorf("dimension %d: %+v after %v; want %d words, %v by chance, correlation %v", k, p, last, both, expected, correlation)
-			}
-			opposite = opposite || p.Opposite
-			last = p.Correlation
-		}
-		positive := 0
+		var want []pair
 		for other := range testAtoms - 1 {
 			others := column(codes, other, sign)
-			same, opposite := 0, 0
-			for i := range signs {
-				if signs[i]*others[i] > 0 {
-					same++
-				} else if signs[i]*others[i] < 0 {
-					opposite++
-				}
+			products := floats.MulTo(make([]float64, testWords), signs, others)
+			p := pair{Dimension: other, Words: int(count(products, 1)), Correlation: stat.Correlation(signs, others, nil)}
+			product := 1.0
+			if n := int(count(products, -1)); n > p.Words {
+				product, p.Opposite, p.Words, p.Correlation = -1, true, n, -p.Correlation
 			}
-			c := stat.Correlation(signs, others, nil)
-			if k < testAtoms-1 && other != k && (opposite > same && c < 0 || opposite <= same && c > 0) {
-				positive++
+			// By chance, each sign of the one meets each of the other as often as they are frequent.
+			for _, s := range []float64{-1, 1} {
+				p.Expected += count(signs, s) * count(others, s*product) / testWords
+			}
+			if other != k && p.Correlation > 0 {
+				want = append(want, p)
 			}
 		}
-		if len(got.Together) != min(positive, maxTogether) {
-			t.Errorf("dimension %d: %d dimensions fire together, want %d", k, len(got.Together), min(positive, maxTogether))
+		slices.SortStableFunc(want, func(p, q pair) int { return cmp.Compare(q.Correlation, p.Correlation) })
+		want = want[:min(maxTogether, len(want))]
+		if !slices.EqualFunc(got.Together, want, func(p, q pair) bool {
+			near := math.Abs(p.Expected-q.Expected) < 1e-9 && math.Abs(p.Correlation-q.Correlation) < 1e-9
+			opposite = opposite || p.Opposite
+			p.Expected, p.Correlation = q.Expected, q.Correlation
+			return near && p == q
+		}) {
+			t.Errorf("dimension %d: together with %+v, want %+v", k, got.Together, want)
 		}
 	}
 	if !opposite {
