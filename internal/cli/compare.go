@@ -23,14 +23,12 @@ func newCompare() *cobra.Command {
 		Short: "Compare words by their dimensions, or match the dimensions of two models",
 		Long: `Compare MODEL WORD WORD prints the cosine of the codes of words and the part of each
 dimension in it. With a and b for two codes, divided by their norms, dimension k has the
-part a_k·b_k in the cosine, and (a_k − b_k)²/2 in the rest to 1. Beside each part are its
-percentage of the sum, the dimension, and a_k and b_k. For more than two words, cosine and
-parts are means over all pairs.
+part a_k·b_k in the cosine, and (a_k − b_k)²/2 in the rest to 1. For more than two words,
+cosine and parts are means over all pairs.
 
-Compare MODEL OTHER matches the atoms of two models one to one, with the largest sum of
-cosines, and prints the mean cosine: 1 if both have the same dimensions. This measures the
-stability across seeds or vocabularies. The models must be of vectors of one space, such as
-those of one file. The dimensions that are listed have the lowest cosines.
+Compare MODEL OTHER matches the atoms of two models of vectors of one space one to one,
+with the largest sum of cosines. It prints the mean cosine, which measures the stability
+across seeds or vocabularies, and the dimensions with the lowest cosines.
 
 ` + aboutLabels + `
 

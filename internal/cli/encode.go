@@ -38,34 +38,22 @@ func newEncode() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "encode MODEL VECTORS -o OUT",
 		Short: "Give sparse vectors to new words with a trained dictionary",
-		Long: `Encode gives a sparse code to every row of VECTORS with the dictionary of MODEL,
-whether the word was trained on or not. OUT is a model directory as train writes
-it, with MODEL's dictionary and mean; "overcomplete export" and other commands take
-it too.
+		Long: `Encode computes a sparse code for every row of VECTORS with the dictionary of MODEL. OUT
+is a model directory with these codes and MODEL's dictionary and mean. VECTORS is a file
+as train takes it. Except for .npy, .npz and .safetensors files, memory does not grow with
+the number of rows. Repeated words are encoded each time. A row of zeros is malformed,
+unless it belongs to a text.
 
-A code depends on its own row alone. VECTORS is what train takes. It is read, and
-OUT written, in memory that does not grow with the number of rows, but for .npy, .npz
-and .safetensors files. A repeated word is encoded each time. A row of zeros is malformed, unless it is a text's.
+By default FISTA is stopped early, so that codes of similar words stay similar, and the
+largest values of a code are refined. --exact minimises ‖x − aD‖² + λ‖a‖₁ instead: the
+objective is lower, and similar words have less similar codes. Below λ = 0.5, each halving
+of λ takes two to three times as long. Both use the squared loss, whatever the loss of the
+training, and codes of method B are nonnegative.
 
-By default a code is what a few steps of FISTA come to: stopped early on purpose,
-as codes of similar words then stay similar. It keeps its largest values and
-refines them, and those of a model of method B stay nonnegative. --exact takes
-the minimum of ‖x − aD‖² + λ‖a‖₁ instead, with a ≥ 0 for method B: a lower
-objective, and less similarity between the codes of similar words. It is meant for
-λ of 0.1 and more, on vectors with a mean norm of about 3: below 0.5, each halving
-of λ makes it two to three times as slow.
-
-Both take the squared loss, also with a dictionary that was trained with another.
-
-To spread a large input over many processes, run encode with --shard 1/16, 2/16
-and so on up to 16/16, and put the outputs together with "overcomplete merge".
---device cuda:all shares the work among the GPUs of one machine, if they are of one
-kind; the codes are those of one of them.
-
-Without --exact, encoding runs on a GPU where there is one. Kinds of processor differ
-in the last digits of codes, --precision tf32 in the third or fourth, and now and then
-in which of two nearly equal values is kept: shards must have been encoded on one
-kind, with one --precision.`,
+Processes can share a large input: run encode with --shard 1/16 to 16/16, and put the
+outputs together with "overcomplete merge". --device cuda:all uses all GPUs of one machine.
+Codes of different kinds of processor differ in the last digits, with --precision tf32 in
+the third or fourth: encode all shards on one kind, with one --precision.`,
 		Example: `  overcomplete encode model new.txt -o new.model
   overcomplete encode model vectors.bin -o part3.model --shard 3/16
   zcat crawl.txt.gz | overcomplete encode model - -o exact.model --exact --gap 1e-3`,
@@ -136,9 +124,6 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 	m, err := model.OpenDictionary(dir)
 	if err != nil {
 		return usageError{err}
-	}
-	if err := modeldir.CheckSave(f.output, modeldir.MayReplace(forced(cmd))); err != nil {
-		return err
 	}
 	o := encode.Defaults(m.Info)
 	if changed("lambda") {

@@ -26,11 +26,7 @@ func newExplore() *cobra.Command {
 answers queries for a word, for several (bank river: their similarity and differences),
 for a sum of words (king - man + woman), for a text, or for a dimension. It lists and maps
 all dimensions, and edits their labels. Of two models, it also shows which of their
-dimensions are alike, and a word in both.
-
-Labels are stored in the model's directory (see labels). Word intrusion accuracies are
-those of "intrusion auto --save". The page loads nothing from the network. Other machines
-can reach it only if --listen names an address that they can reach.
+dimensions are alike, and a word in both. The page loads nothing from the network.
 
 --export writes the page as one file instead, with the chosen words and dimensions. If
 no dimensions are chosen, these are the strongest of each word; if no words are, the top

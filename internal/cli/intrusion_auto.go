@@ -31,7 +31,7 @@ func newIntrusionAuto() *cobra.Command {
 		Use:   "auto MODEL... --input VECTORS --reference VECTORS",
 		Short: "Measure word intrusion accuracy without people, beside controls",
 		Long: `Auto asks about all live dimensions of each model. The answer is the word with the
-smallest mean cosine to the other four in other vectors of the same words, --reference,
+smallest mean cosine to the other four in --reference, other vectors of the same words,
 minus their mean. They should be learned from other text or by another method. It prints
 accuracies in percent with 95 % confidence intervals from a bootstrap over dimensions;
 chance is 20:
@@ -43,17 +43,11 @@ chance is 20:
              word of value 0: five questions each about dimensions with 16 words or more
 
 The top words of any direction in good vectors are similar. Compare with the controls:
+equally sparse codes with random atoms ("random dictionary") and with random frequent words
+of --input as atoms ("word rows"), and --input itself, which has no zeros.
 
-  random dictionary    codes by "overcomplete encode" with random atoms, equally sparse
-  word rows            the same with random frequent words of --input as atoms
-  --input itself       has no zeros
-
-The negative poles of signed codes, whose top words have the most negative values, are
-measured, too. Only words that all files have count; they are looked up in lower case if
-the reference does not have them as they stand.
-
---save writes the accuracy of each dimension to intrusion.json in the models' directories,
-for "overcomplete top --sort intrusion".`,
+Negative poles of signed codes are measured, too. Only words that all files have count;
+they are looked up in lower case if the reference does not have them as they stand.`,
 		Example: `  overcomplete intrusion auto model --input sg.bin --reference glove.6B.50d.txt
   overcomplete intrusion auto model --input sg.bin --reference glove.6B.50d.txt --save
   overcomplete top model --sort intrusion`,
@@ -85,6 +79,7 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 	var models []*model.Model
 	var identities []modeldir.Identity
 	var words [][]string
+	var files []string // for --save
 	for _, path := range paths {
 		identity, _ := modeldir.Identify(path)
 		m, err := loadModel(cmd, path)
@@ -97,8 +92,12 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 		if m.Info.Encoding.Input.SHA256 != source.SHA256 {
 			warn(stderr, "%s was trained on another file, %s, than %s", path, m.Info.Encoding.Input.Name, f.input)
 		}
-		if _, err := intrusionFile(path); f.save && err != nil {
-			return err
+		if f.save {
+			file, err := intrusionFile(path)
+			if err != nil {
+				return err
+			}
+			files = append(files, file)
 		}
 		models, identities, words = append(models, m), append(identities, identity), append(words, m.Codes.Words)
 	}
@@ -124,14 +123,7 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 		return err
 	}
 	r.Sets = append(r.Sets, dense)
-	for i, path := range paths {
-		if !f.save {
-			break
-		}
-		file, err := intrusionFile(path)
-		if err != nil {
-			return err
-		}
+	for i, file := range files {
 		if err := identities[i].WriteBeside(ctx, func() error { return accuracies[i].Save(ctx, file) }); err != nil {
 			return err
 		}

@@ -24,9 +24,9 @@ func newLabels() *cobra.Command {
 		Short: "Export and import dimension labels",
 		Long: `Labels prints a table of all dimensions that some word uses, one per line, with tabs
 between its columns: dimension, label, note, and top words, with the most negative ones
-after a minus. Edit it in a spreadsheet or a text editor, or have a program make one, and
-import it with --import. The first line and the columns dimension and label are required.
-Dimensions that the table lacks keep their labels. An empty label and note delete them.
+after a minus. Edit it and import it with --import. The first line and the columns
+dimension and label are required. Dimensions that the table lacks keep their labels. An
+empty label and note delete them.
 
 Labels are stored in the model's directory, in labels.json. The commands that show
 dimensions name them by their labels or, without one, by their most distinctive words.`,

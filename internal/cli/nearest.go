@@ -19,16 +19,14 @@ func newNearest() *cobra.Command {
 		Long: `Nearest prints the words with the largest cosines to a word, to a sum and difference of
 words, or to the mean of the words of a text, and the labels of the dimensions that
 have the largest parts in each cosine, in percent of it. Each word of the query counts
-the same, whatever the norm of its code. The words of the query aren't listed.
+the same, whatever the norm of its code.
 
 + and - stand between spaces, or between words that the model has: king-man+woman. Five
 words or more are a text, and fewer in quotes that the shell leaves: '"river bank"'. Words
-that a model lacks are left out of a text, and named. bank - #13 is bank without its
-dimension 13.
+that a model lacks are left out of a text. bank - #13 is bank without its dimension 13.
 
 If rows are texts, words are ids. Any other query is searched for in the texts, whatever
-its case. If one text contains it, this is the query; if several do, these are listed, with
-those first in which its words stand side by side.
+its case. If one text contains it, this is the query; if several do, these are listed.
 
 ` + aboutLabels + `
 

@@ -42,22 +42,18 @@ func newRecall() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recall VECTORS MODEL...",
 		Short: "Measure how many nearest neighbours a search by codes finds",
-		Long: `Recall draws rows of VECTORS, the dense vectors that the models encode, as queries, and
-finds the k rows with the largest cosines to each. It prints recall@k, the share of them
-that a search by codes finds, with its standard error, and the time per query on all
-processors, of three searches:
+		Long: `Recall draws rows of VECTORS, the dense vectors that the models encode, as queries. It
+prints recall@k, the share of the k rows with the largest cosines that a search by codes
+finds, with its standard error, and the time per query on all processors:
 
-  codes      by the cosine of codes; only rows that share dimensions with the query are
-             compared
+  codes      by the cosine of codes, of rows that share dimensions with the query
   products   by w·a / ‖μ + aD‖, where w = Dx are the products of the dense query with all
-             atoms. Since w·a = x·(aD), that is close to the cosine of x and μ + aD. All
-             nonzeros are compared. Half of the weights are negative, which some search
-             engines refuse
+             atoms. That is close to the cosine of x and μ + aD. Half of the weights are
+             negative, which some search engines refuse
   refined    by products among the 100 rows (or k, if more) that are nearest by codes
 
-The sizes are those of an index with 4 bytes for the row and 4 for the value of a nonzero,
-and of the dense vectors. "overcomplete export" writes codes for search engines: use
---normalize codes for the first search, and --normalize vectors for the second.
+An index has 8 bytes per nonzero, for its row and value. For search engines, export codes
+with --normalize codes for the first search and --normalize vectors for the second.
 
 The rows of a model must be those of VECTORS, in their order: give --max-words and other
 flags of the input as for encoding.`,
