@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -225,31 +224,5 @@ func TestProjectorIsReadBack(t *testing.T) {
 		if code, _, stderr := dir.Run(t, line); code != exitUsage || !strings.Contains(stderr, "out.tsv: no line begins with a word") || !strings.Contains(stderr, "--words") {
 			t.Errorf("%s: exit code %d, %s", line, code, stderr)
 		}
-	}
-}
-
-// Commands read tables as they read text.
-func TestCommandsReadTables(t *testing.T) {
-	t.Parallel()
-	tables, err := filepath.Abs("../../vectors/columnar/testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := clitest.New(t)
-	dir.Write(t, "lists.txt", []byte("a 1 2\nb 3 4\nc 5 6\n"))
-	results := func(path string) string {
-		dir.MustRun(t, "paper train "+path+" -o model -k 5 --epochs 2 --quiet --force")
-		dir.MustRun(t, "encode model "+path+" -o encoded --quiet --force")
-		top, _ := dir.MustRun(t, "top "+path)
-		return fmt.Sprint(top, *dir.Model(t, "model").Codes, *dir.Model(t, "encoded").Codes)
-	}
-	want := results("lists.txt")
-	for _, name := range []string{"lists.arrow", "stream.arrow", "lists.parquet"} {
-		if got := results(filepath.Join(tables, name)); got != want {
-			t.Errorf("%s: got\n%s, want\n%s", name, got, want)
-		}
-	}
-	if _, stderr := dir.MustRun(t, "top "+filepath.Join(tables, "bare.parquet")); stderr != "warning: bare.parquet: no words: rows are named by their numbers, from 0, where no word list names them\n" {
-		t.Errorf("standard error is %q", stderr)
 	}
 }

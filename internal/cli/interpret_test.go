@@ -66,36 +66,14 @@ func TestTopBySort(t *testing.T) {
         0  9.79e-01       80 %  write, read           write read
                                 −close, month         close month
 `)
-	checkOutput(t, dir, "top model --sort intrusion -n 1 --dimensions 1 --json", `[
-  {
-    "dimension": 1,
-    "variance": 4.25,
-    "poles": [
-      {
-        "label": "−month, write, read",
-        "negative": true,
-        "score": 0.9,
-        "words": [
-          {
-            "word": "month",
-            "value": -4
-          }
-        ]
-      },
-      {
-        "label": "close, week, day",
-        "score": 0.1,
-        "words": [
-          {
-            "word": "close",
-            "value": 2
-          }
-        ]
-      }
-    ]
-  }
-]
-`)
+	stdout, _ := dir.MustRun(t, "top model --sort intrusion -n 1 --dimensions 1 --json")
+	var top []topDimension
+	if err := json.Unmarshal([]byte(stdout), &top); err != nil || len(top) != 1 || len(top[0].Poles) != 2 || top[0].Variance != 4.25 {
+		t.Fatalf("%v in %s", err, stdout)
+	}
+	if p := top[0].Poles[0]; !p.Negative || *p.Score != .9 || p.Words[0].Word != "month" || p.Words[0].Value != -4 {
+		t.Errorf("--json prints %s", stdout)
+	}
 	checkTable(t, dir, "labels model -n 1", "dimension\tlabel\tnote\twords\n0\t\t\twrite − close\n1\t\t\tclose − month\n2\t\t\twrite\n")
 	// Two words have dimensions 0 and 2 in common. The mean cosine of any two is
 	// (3/√10 + 1 − 1/√2 − 2/√5)/15 = 0.023.

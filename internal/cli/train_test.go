@@ -183,22 +183,6 @@ func TestTrainIsDeterministic(t *testing.T) {
 	}
 }
 
-func TestTrainForce(t *testing.T) {
-	t.Parallel()
-	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "paper train in.txt -o model --epochs 1 --center")
-	dir.MustRun(t, "paper train in.txt -o model --epochs 2 --force")
-	if m := dir.Model(t, "model"); len(m.Info.Training.Epochs) != 2 {
-		t.Errorf("the model has %d epochs, want 2", len(m.Info.Training.Epochs))
-	}
-	if got := dir.Names(t); !slices.Equal(got, []string{"in.txt", "model"}) {
-		t.Errorf("left %q", got)
-	}
-	if got := clitest.Dir(dir.Path("model")).Names(t); slices.Contains(got, "mean.npy") {
-		t.Errorf("parts of the old model are left: %q", got)
-	}
-}
-
 // A training that diverges says what to change.
 func TestTrainDiverges(t *testing.T) {
 	t.Parallel()

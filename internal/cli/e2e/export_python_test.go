@@ -181,31 +181,6 @@ save("binary.gz", lambda word: " " not in word, binary=True)
 	}
 }
 
-// scikit-learn computes with the codes what NumPy does with all of their zeros.
-func TestScikitLearnTakesCodes(t *testing.T) {
-	t.Parallel()
-	dir := clitest.Save(t, oddModel())
-	exportAll(t, dir, "csr")
-	runPython(t, dir, readModel+`
-from sklearn.cluster import KMeans
-from sklearn.decomposition import TruncatedSVD
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics.pairwise import cosine_similarity
-
-S = scipy.sparse.load_npz("out.csr")
-X = dense.astype(float)
-norms = np.linalg.norm(X, axis=1, keepdims=True)
-norms[norms == 0] = 1
-assert np.allclose(cosine_similarity(S), (X / norms) @ (X / norms).T, atol=1e-6)  # float32
-svd = TruncatedSVD(4, algorithm="arpack", random_state=0).fit(S)
-assert np.allclose(svd.singular_values_, np.linalg.svd(X, compute_uv=False)[:4], rtol=1e-4)
-y = X @ np.arange(X.shape[1]) > 0
-sparse, full = (LogisticRegression(tol=1e-8).fit(x, y).decision_function(x) for x in (S.astype(float), X))
-assert np.allclose(sparse, full, atol=1e-4)
-assert KMeans(3, n_init=1, random_state=0).fit(S).labels_.shape == (len(words),)
-`, "sklearn")
-}
-
 func TestSafetensorsReadsWhatWeWrite(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Save(t, oddModel())

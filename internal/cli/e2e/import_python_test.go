@@ -138,21 +138,3 @@ open("file.parquet.gz", "wb").write(gzip.compress(open("checksum.parquet", "rb")
 `, "pyarrow", "pyarrow.parquet")
 	readAll(t, dir, imported(), 200, func(name string) bool { return strings.HasPrefix(name, "listed") })
 }
-
-// What gensim saves by itself is refused, with what to do instead.
-func TestRefusesGensimPickle(t *testing.T) {
-	t.Parallel()
-	dir := clitest.New(t)
-	runPython(t, dir, `
-import numpy as np
-from gensim.models import KeyedVectors
-
-v = KeyedVectors(3)
-v.add_vectors(["a", "b"], np.eye(2, 3, dtype=np.float32))
-v.save("vectors.kv")
-`, "gensim")
-	_, _, err := vectors.Read(t.Context(), dir.Path("vectors.kv"), vectors.ReadOptions{})
-	if err == nil || !strings.Contains(err.Error(), "pickle") || !strings.Contains(err.Error(), "save_word2vec_format") {
-		t.Errorf("error %v", err)
-	}
-}
