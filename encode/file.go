@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 
+	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/modeldir"
 	"overcomplete/model"
 	"overcomplete/vectors"
@@ -46,8 +47,8 @@ func File(ctx context.Context, m *model.Model, path, dir string, device Device, 
 		return info, nil, err
 	}
 	defer func() {
-		if closed := e.Close(); err == nil {
-			err = closed
+		if closed := e.Close(); err == nil && closed != nil {
+			err = &atomicfile.PlacedError{Path: dir, Err: closed} // the model is complete
 		}
 	}()
 	w, err := m.NewWriter(dir, f.MayReplace)

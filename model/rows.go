@@ -19,6 +19,10 @@ import (
 // thing that is yielded. It may be that of a checksum, which is known only at the end.
 func (m *Model) Rows(dir string, n int) iter.Seq2[*vectors.Sparse, error] {
 	return func(yield func(*vectors.Sparse, error) bool) {
+		if n < 1 {
+			yield(nil, fmt.Errorf("model: %d rows at a time, want 1 or more", n))
+			return
+		}
 		r := &rowFiles{dir: dir}
 		defer r.close()
 		_, err := modeldir.ReadStable(dir, func() (struct{}, error) { return struct{}{}, r.open() })

@@ -56,14 +56,21 @@ func (e checkpointError) Is(target error) bool { return target == ErrCheckpoint 
 
 // interruptible returns the context of epochs, until stop. With checkpoints an epoch is finished
 // when ctx is cancelled: its middle can't be saved.
-func (f *fit) interruptible(ctx context.Context) (epochs context.Context, stop func() bool) {
+func (f *fit) interruptible(ctx context.Context) (epochs context.Context, stop func()) {
 	f.caller, f.saved = ctx, time.Now()
 	if f.options.Checkpoint == nil || f.options.Checkpoint.Every <= 0 {
-		return ctx, func() bool { return true }
+		return ctx, func() {}
 	}
-	return context.WithoutCancel(ctx), context.AfterFunc(ctx, func() {
+	noted := make(chan struct{})
+	cancel := context.AfterFunc(ctx, func() {
+		defer close(noted)
 		f.options.note("interrupted: a checkpoint is written after this epoch; interrupt again to stop without")
 	})
+	return context.WithoutCancel(ctx), func() {
+		if !cancel() {
+			<-noted
+		}
+	}
 }
 
 func (o *Options) note(format string, args ...any) {

@@ -149,7 +149,7 @@ func (o *FileOptions) readSample(ctx context.Context, path string, h model.Best)
 		endless := best(h)
 		endless.Common = o.sized(h.Common, first.Dim)
 		endless = endless.withDefaults(first, math.MaxInt32)
-		if first.Len() <= endless.TrainWords {
+		if first.Len() <= endless.TrainWords || endless.Order == model.None { // of which Fit takes a sample
 			return 0
 		}
 		h.Order = endless.Order // of more rows than those that are kept

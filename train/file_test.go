@@ -12,6 +12,7 @@ import (
 
 	"overcomplete/cpu"
 	"overcomplete/encode"
+	"overcomplete/internal/backend"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -78,6 +79,39 @@ func TestFile(t *testing.T) {
 		}
 		if again, err := encode.Model(t.Context(), is, x, cpu.Device{}, encode.Defaults(is.Info)); err != nil || !reflect.DeepEqual(again.Codes, m.Codes) {
 			t.Errorf("other codes of the saved dictionary, error %v", err)
+		}
+	}
+}
+
+// unclosable is a device whose trainers and encoders can't be closed.
+type unclosable struct{ cpu.Device }
+
+type unclosableTrainer struct{ backend.Trainer }
+
+type unclosableEncoder struct{ encode.Encoder }
+
+var errClose = errors.New("not closed")
+
+func (d unclosable) Trainer(p backend.Problem) (backend.Trainer, error) {
+	t, err := d.Device.Trainer(p)
+	return unclosableTrainer{t}, err
+}
+
+func (d unclosable) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
+	e, err := d.Device.Encoder(dictionary, o)
+	return unclosableEncoder{e}, err
+}
+
+func (unclosableTrainer) Close() error { return errClose }
+func (unclosableEncoder) Close() error { return errClose }
+
+// An error in closing a device does not lose what was computed.
+func TestFileOfUnclosable(t *testing.T) {
+	for _, h := range []model.Recipe{model.Best{Common: model.Common{DictionarySteps: 8, Seed: 1}, Lambda: 0.04, TrainWords: 300}, samplePaper()} {
+		dir := filepath.Join(t.TempDir(), "model")
+		result, err := train.File(t.Context(), sampleFile, h, unclosable{}, dir, train.FileOptions{Read: vectors.ReadOptions{MaxWords: 700}})
+		if m, opened := model.Open(dir); result.Status != train.Complete || !errors.Is(err, errClose) || opened != nil || m.Codes == nil || m.Codes.Rows != 700 {
+			t.Errorf("%s: status %d, %v, %v", h, result.Status, err, opened)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -38,7 +39,11 @@ func (f *fit) run(ctx context.Context, start func() (backend.Trainer, error)) (m
 	if f.trainer, err = start(); err != nil {
 		return nil, err
 	}
+	// Codes of past epochs are garbage as large as what is in use. Collecting it is cheap, because the
+	// memory of a training is a few large arrays without pointers.
+	percent := debug.SetGCPercent(20)
 	defer func() {
+		debug.SetGCPercent(percent)
 		if closed := f.trainer.Close(); err == nil {
 			err = closed
 		}

@@ -66,6 +66,9 @@ func (h paper) fit(ctx context.Context, x *vectors.Dense, device Device, o Optio
 	h = h.withDefaults(x)
 	fit := h.fitLambda
 	if h.Nonzeros > 0 {
+		if err := model.Paper(h).Validate(); err != nil { // before the search changes it
+			return nil, err
+		}
 		fit = h.searchLambda
 	}
 	if err := x.Validate(); err != nil {
@@ -74,7 +77,7 @@ func (h paper) fit(ctx context.Context, x *vectors.Dense, device Device, o Optio
 	checkScale(x, o)
 	m, err := fit(ctx, x, device, o)
 	if err != nil {
-		return nil, err
+		return m, err
 	}
 	if m.Info.Encoding.L1 == 0 {
 		return m, ErrNothingActive
@@ -140,7 +143,7 @@ func (h paper) searchLambda(ctx context.Context, x *vectors.Dense, device Device
 		}
 		m, err := h.fitLambda(ctx, x, device, quiet)
 		if err != nil {
-			return nil, err
+			return m, err
 		}
 		t := trial{h.Lambda, m.Info.Encoding.Sparsity}
 		o.note("λ = %v gives %.2f %% zeros", t.lambda, 100*t.sparsity)

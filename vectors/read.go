@@ -239,7 +239,10 @@ func inputError(path string, err error) error {
 		}
 		input = &InputError{File: displayName(path), Err: err}
 	}
-	for err := input.Err; input.Options == nil && err != nil; err = errors.Unwrap(err) {
+	if input.Options != nil {
+		return input
+	}
+	for err := input.Err; err != nil; err = errors.Unwrap(err) {
 		if o, ok := err.(*tabular.OptionError); ok {
 			input.Options = append(input.Options, o.Option)
 		}

@@ -79,6 +79,11 @@ func WriteFiles(ctx context.Context, paths []string, force bool, write func(file
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	for _, f := range files { // before the first is placed
+		if err := checkFile(f.path, force); err != nil {
+			return err
+		}
+	}
 	for _, f := range files {
 		if err := f.place(force); err != nil {
 			return err
@@ -364,7 +369,7 @@ func Displaced(path string) string {
 	path = resolve(path)
 	entries, _ := os.ReadDir(filepath.Dir(path))
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), filepath.Base(path)+".tmp") {
+		if strings.HasPrefix(e.Name(), filepath.Base(tempPrefix(path))) {
 			old := filepath.Join(filepath.Dir(path), e.Name(), oldName)
 			if _, err := os.Lstat(old); err == nil {
 				return old
@@ -410,7 +415,18 @@ func resolve(path string) string {
 }
 
 func tempName(path string) string {
-	return fmt.Sprintf("%s.tmp%08x", path, rand.Uint32())
+	return fmt.Sprintf("%s%08x", tempPrefix(path), rand.Uint32())
+}
+
+// tempPrefix returns the beginning of temporary names for path, without the end of a name that is as
+// long as file systems allow.
+func tempPrefix(path string) string {
+	dir, name := filepath.Split(path)
+	const longest = 255 - len(".tmp01234567") // bytes
+	if len(name) > longest {
+		name = strings.ToValidUTF8(name[:longest], "")
+	}
+	return dir + name + ".tmp"
 }
 
 // reason returns an error of the operating system without its file name, which may be temporary.

@@ -455,3 +455,15 @@ func TestDirIsHeldTooLong(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestLongNames(t *testing.T) {
+	for _, name := range []string{strings.Repeat("n", 255), strings.Repeat("n", 242) + "äöüäöü", strings.Repeat("n", 243)} {
+		dir := t.TempDir()
+		for _, text := range []string{"old", "new"} {
+			if err := writeText(filepath.Join(dir, name), true, text); err != nil {
+				t.Fatal(err)
+			}
+			expect(t, dir, name+"="+text)
+		}
+	}
+}

@@ -23,9 +23,21 @@ var errEncrypted = errors.New("is encrypted, which is not read: decrypt it first
 
 var errHeader = errors.New("a header makes no sense")
 
+// fileMetaData has the fields of [format.FileMetaData] that are read. That type refuses metadata
+// without a value.
+type fileMetaData struct {
+	Schema           []format.SchemaElement `thrift:"2,required"`
+	NumRows          int64                  `thrift:"3,required"`
+	RowGroups        []format.RowGroup      `thrift:"4,required"`
+	KeyValueMetadata []struct {
+		Key string `thrift:"1,required"`
+	} `thrift:"5,optional"`
+	EncryptionAlgorithm format.EncryptionAlgorithm `thrift:"8,optional"`
+}
+
 // readFooter returns what is in the footer of a file of size bytes: the columns, and where
 // their values are.
-func readFooter(r io.ReaderAt, size int64) (*format.FileMetaData, error) {
+func readFooter(r io.ReaderAt, size int64) (*fileMetaData, error) {
 	const magic, tail = int64(len(parquetMagic)), int64(len(parquetMagic) + 4)
 	if size < magic+tail {
 		return nil, errors.New("cut short: no Parquet file is that small")
@@ -60,7 +72,7 @@ func readFooter(r io.ReaderAt, size int64) (*format.FileMetaData, error) {
 	if err := memory.Check(structs * uint64(unsafe.Sizeof(format.ColumnChunk{}))); err != nil {
 		return nil, err
 	}
-	footer, end := new(format.FileMetaData), scanned.BytesRead()
+	footer, end := new(fileMetaData), scanned.BytesRead()
 	if err := thrift.Unmarshal(new(thrift.CompactProtocol), b[:end], footer); err != nil {
 		return nil, fmt.Errorf("footer: %w", err)
 	}

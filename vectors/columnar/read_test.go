@@ -699,3 +699,33 @@ func fuzz(f *testing.F, pattern string) {
 		checkAny(t, filepath.Join(t.TempDir(), "file"), content, vectors.ReadOptions{SkipBad: skipBad, MaxWords: maxWords})
 	})
 }
+
+// Metadata need not have values.
+func TestReadMetadataWithoutValue(t *testing.T) {
+	parquet := contents(t, "*.parquet")["lists.parquet"]
+	end := len(parquet) - 8
+	start := end - int(binary.LittleEndian.Uint32(parquet[end:]))
+	// The struct of the footer's metadata, field 5 of it, is behind its row groups: a list (9) of a
+	// struct (c) whose field 1 is a string (18) of a byte.
+	at := start + bytes.LastIndex(parquet[start:end], []byte("\x19\x1c\x18\x0cARROW:schema"))
+	if at < start {
+		t.Fatal("no metadata")
+	}
+	rest := parquet[at+16:] // its value, field 2, and how many bytes that has
+	length, n := binary.Uvarint(rest[1:])
+	without := slices.Concat(parquet[:at+16], rest[1+n+int(length):])
+	binary.LittleEndian.PutUint32(without[len(without)-8:], uint32(len(without)-8-start))
+
+	// In Arrow it is a table, of 12 bytes, of two strings, whose places in it a vtable of 8 bytes has.
+	stream := writeArrow(t, []string{"a", "b", "c"}, 2)
+	both, key := []byte{8, 0, 12, 0, 8, 0, 4, 0}, []byte{8, 0, 12, 0, 8, 0, 0, 0}
+	if bytes.Count(stream, both) != 1 {
+		t.Fatal("no metadata")
+	}
+	stream = bytes.Replace(stream, both, key, 1)
+	for name, content := range map[string][]byte{"Parquet": without, "Arrow": stream} {
+		if d, err := readBytes(t, content, vectors.ReadOptions{}); err != nil || !slices.Equal(d.Words, []string{"a", "b", "c"}) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}

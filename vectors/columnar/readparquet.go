@@ -181,7 +181,7 @@ type parquetRows struct {
 	file    io.ReaderAt
 	size    int64 // of the file
 	opened  int64 // bytes of the chunks so far
-	footer  *format.FileMetaData
+	footer  *fileMetaData
 	leaves  []leaf                 // columns of the table
 	group   int                    // row groups begun
 	left    int64                  // rows of the group that are to be read
