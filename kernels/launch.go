@@ -104,11 +104,7 @@ func (k fistaHalf) launch() launch {
 }
 
 func (k fistaResiduals) launch() launch {
-	kernel := "fista_residuals"
-	if k.scales != 0 {
-		kernel = "fista_residuals_fp16"
-	}
-	return launch{kernel, unsafe.Pointer(&k), rowGrid(k.shape.words)}
+	return launch{withHalves("fista_residuals", k.scales != 0), unsafe.Pointer(&k), rowGrid(k.shape.words)}
 }
 
 func (k remember) launch(p Precision) launch {
@@ -146,32 +142,28 @@ func (k toHalves) launch() launch {
 	return launch{"to_halves", unsafe.Pointer(&k), rowGrid(k.shape.words)}
 }
 
-// ofCodes names the kernel for codes that are stored in a precision: halves with FP16, else floats.
-func ofCodes(kernel string, p Precision) string {
-	if p == fp16 {
+// withHalves names the kernel for matrices of halves or of floats.
+func withHalves(kernel string, halves bool) string {
+	if halves {
 		return kernel + "_fp16"
 	}
 	return kernel
 }
 
 func (k keepLargest) launch() launch {
-	kernel := "keep_largest"
-	if k.halves != 0 {
-		kernel = "keep_largest_fp16"
-	}
-	return launch{kernel, unsafe.Pointer(&k), rowGrid(k.shape.words)}
+	return launch{withHalves("keep_largest", k.halves != 0), unsafe.Pointer(&k), rowGrid(k.shape.words)}
 }
 
 func (k finishCodes) launch(p Precision) launch {
-	return launch{ofCodes("finish_codes", p), unsafe.Pointer(&k), rowGrid(k.shape.words)}
+	return launch{withHalves("finish_codes", p == fp16), unsafe.Pointer(&k), rowGrid(k.shape.words)}
 }
 
 func (k packCodes) launch(p Precision) launch {
-	return launch{ofCodes("pack_codes", p), unsafe.Pointer(&k), rowGrid(k.shape.words)}
+	return launch{withHalves("pack_codes", p == fp16), unsafe.Pointer(&k), rowGrid(k.shape.words)}
 }
 
 func (k randomCodes) launch(p Precision) launch {
-	return launch{ofCodes("random_codes", p), unsafe.Pointer(&k), rowGrid(k.shape.words)}
+	return launch{withHalves("random_codes", p == fp16), unsafe.Pointer(&k), rowGrid(k.shape.words)}
 }
 
 func (k body) launch() launch {
