@@ -64,6 +64,14 @@ func newIndex(cmd *cobra.Command, m *model.Model) *interpret.Index {
 	return x
 }
 
+// resuming returns the command that resumes the training of m.
+func resuming(m *model.Model) string {
+	if m.Info.Training.Recipe.String() == "paper" {
+		return "paper train --resume"
+	}
+	return "train --resume"
+}
+
 // loadModel opens a model that has codes, and warns if it is a checkpoint.
 func loadModel(cmd *cobra.Command, path string) (*model.Model, error) {
 	m, err := input.Wait(cmd.Context(), func() (*model.Model, error) { return model.Open(path) })
@@ -71,11 +79,11 @@ func loadModel(cmd *cobra.Command, path string) (*model.Model, error) {
 	case err != nil:
 		return nil, usageError{err}
 	case m.Codes == nil && modeldir.IsCheckpoint(path):
-		return nil, usagef("%s is a checkpoint that has a dictionary and no codes yet: train --resume goes on with it, and encode makes codes with what it is now", path)
+		return nil, usagef("%s is a checkpoint that has a dictionary and no codes yet: %s goes on with it, and encode makes codes with what it is now", path, resuming(m))
 	case m.Codes == nil:
 		return nil, usagef("%s has a dictionary and no codes: encode makes them", path)
 	case modeldir.IsCheckpoint(path):
-		warn(cmd.ErrOrStderr(), "%s is a checkpoint: its training is not finished, and train --resume goes on with it", path)
+		warn(cmd.ErrOrStderr(), "%s is a checkpoint: its training is not finished, and %s goes on with it", path, resuming(m))
 	}
 	return m, nil
 }

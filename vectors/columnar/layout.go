@@ -328,7 +328,7 @@ func notFinite(c column, number int, x float32) error {
 // guard calls f and turns panics of libraries, which damaged files cause, into errors.
 func guard[T any](format string, f func() (T, error)) (result T, err error) {
 	damaged := func(err error) error {
-		if errors.Is(err, errEncrypted) {
+		if errors.Is(err, errEncrypted) || errors.Is(err, errNotRead) {
 			return err
 		}
 		if strings.Contains(err.Error(), "runtime error") { // of the library, which tells nobody what to do

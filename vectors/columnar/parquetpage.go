@@ -360,7 +360,7 @@ func (c *chunk[T]) decompress(page []byte, size int64, codec format.CompressionC
 	case format.Gzip:
 		b, err = gunzip(page, c.content[:size])
 	default:
-		err = fmt.Errorf("compressed with %v, which is not read; want Zstandard, Snappy, gzip, LZ4_RAW or no compression", codec)
+		err = fmt.Errorf("compressed with %v, %w; want Zstandard, Snappy, gzip, LZ4_RAW or no compression", codec, errNotRead)
 	}
 	if err == nil && int64(len(b)) != size {
 		err = errHeader

@@ -13,17 +13,22 @@ import (
 // Values are read a few at a time, so that a header alone allocates nothing.
 
 var (
-	errShort = errors.New("it has fewer values than it says, or damaged ones")
-	errLong  = errors.New("it has more values than it says, or damaged ones")
+	errShort   = errors.New("it has fewer values than it says, or damaged ones")
+	errNotRead = errors.New("which is not read")
+	errLong    = errors.New("it has more values than it says, or damaged ones")
 )
 
 // decodeNumbers is the [decoder] of numbers.
 func decodeNumbers(l leaf, encoding format.Encoding, most int, b []byte) (func([]float32) error, error) {
-	if encoding != format.Plain {
+	split := encoding == format.ByteStreamSplit // the first bytes of all numbers, the second bytes of all, …
+	if !split && encoding != format.Plain {
 		return nil, errEncoding(encoding)
 	}
 	if l.defined == 0 && len(b) > most*l.size { // and none is null
 		return nil, errLong
+	}
+	if split {
+		b = join(b, l.size)
 	}
 	return func(numbers []float32) error {
 		n := l.size * len(numbers)
@@ -36,8 +41,21 @@ func decodeNumbers(l leaf, encoding format.Encoding, most int, b []byte) (func([
 	}, nil
 }
 
+// join returns the bytes of numbers one number after the other, of which b has the first bytes of all,
+// the second bytes of all and so on.
+func join(b []byte, size int) []byte {
+	n := len(b) / size
+	joined := make([]byte, n*size)
+	for k := range size {
+		for i, x := range b[k*n : (k+1)*n] {
+			joined[i*size+k] = x
+		}
+	}
+	return joined
+}
+
 func errEncoding(encoding format.Encoding) error {
-	return fmt.Errorf("encoded as %v, which is not read; want PLAIN or a dictionary", encoding)
+	return fmt.Errorf("encoded as %v, %w; want PLAIN, BYTE_STREAM_SPLIT or a dictionary", encoding, errNotRead)
 }
 
 // decodeText is the [decoder] of strings, and of scalars that are printed.

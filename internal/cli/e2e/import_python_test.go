@@ -131,6 +131,9 @@ for name, t in tables():
         for version, dictionary in itertools.product(["1.0", "2.0"], [False, True]) if simple else [("1.0", True)]:
             pa.parquet.write_table(t, f"{name}.{compression}.{version}.{dictionary}.parquet", compression=compression,
                 data_page_version=version, use_dictionary=dictionary, row_group_size=19, data_page_size=100)
+for f in float_types:
+    t = pa.table({"word": words, "v": list_types["list"](flat[f])})
+    pa.parquet.write_table(t, f"split.{f}.parquet", column_encoding={"v.list.element": "BYTE_STREAM_SPLIT", "word": "PLAIN"}, use_dictionary=False)
 t = pa.table({"word": words, "v": list_types["list"](flat["f32"])})
 pa.parquet.write_table(t, "checksum.parquet", write_page_checksum=True, use_compliant_nested_type=False, write_page_index=True)
 import gzip

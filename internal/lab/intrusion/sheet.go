@@ -3,6 +3,7 @@ package intrusion
 import (
 	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -76,8 +77,17 @@ func (s *Sheet) WriteKey(w io.Writer) error { return escape.JSON(w, s) }
 var pageText string
 
 var page = template.Must(template.New("sheet").Funcs(template.FuncMap{
-	"number": func(i int) int { return i + 1 },
+	"number": func(i int) int { return i + 1 }, "hash": hashOf,
 }).Parse(pageText))
+
+// hashOf returns the hash of the text of an element for the Content-Security-Policy. The template drops
+// comments of scripts, so that they must have none.
+func hashOf(element string) string {
+	_, text, _ := strings.Cut(pageText, "<"+element+">")
+	text, _, _ = strings.Cut(text, "</"+element+">")
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
 
 // WriteHTML writes a self-contained page that asks the questions and saves the answers as a table.
 func (s *Sheet) WriteHTML(w io.Writer) error { return page.Execute(w, s) }

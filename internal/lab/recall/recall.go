@@ -59,13 +59,17 @@ func NewQueries(ctx context.Context, x *vectors.Dense, n, k int, seed uint64) (*
 	for i := range scale {
 		scale[i] = inverse(math.Sqrt(dot(x.Row(i), x.Row(i))))
 	}
+	nonzero := 0
 	for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(x.Len()) {
-		if scale[i] > 0 && len(q.Rows) < n {
+		if scale[i] == 0 {
+			continue
+		}
+		if nonzero++; nonzero <= n {
 			q.Rows = append(q.Rows, i)
 		}
 	}
-	if len(q.Rows) == 0 || k < 1 || x.Len() <= k {
-		return nil, fmt.Errorf("too few rows for the nearest %d (got %d rows, %d of them not zero)", k, x.Len(), len(q.Rows))
+	if nonzero == 0 || k < 1 || x.Len() <= k {
+		return nil, fmt.Errorf("too few rows for the nearest %d (got %d rows, %d of them not zero)", k, x.Len(), nonzero)
 	}
 	var err error
 	q.Nearest, q.Seconds, err = q.search(ctx, func(row int) []int {
