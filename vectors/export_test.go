@@ -208,22 +208,6 @@ func TestNoColumns(t *testing.T) {
 	}
 }
 
-var errFull = errors.New("full")
-
-// A fullWriter has room for some bytes.
-type fullWriter struct {
-	bytes.Buffer
-	room int
-}
-
-func (w *fullWriter) Write(p []byte) (int, error) {
-	n, err := w.Buffer.Write(p[:min(len(p), w.room-w.Len())])
-	if err == nil && n < len(p) {
-		err = errFull
-	}
-	return n, err
-}
-
 func TestFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {

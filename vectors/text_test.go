@@ -100,16 +100,3 @@ func (endless) Read(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
-
-// numberForms are how numbers stand in files of word vectors.
-var numberForms = []struct {
-	name             string
-	format           byte
-	precision, width int // for strconv
-}{
-	{"word2vec", 'f', 6, 64},
-	{"GloVe", 'g', 5, 64},
-	{"fastText", 'f', 4, 64},
-	{"float32", 'g', -1, 32}, // exact, as gensim writes them
-	{"float64", 'g', -1, 64},
-}
