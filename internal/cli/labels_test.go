@@ -127,7 +127,7 @@ func TestCheckpointsAreNotNamed(t *testing.T) {
 	}
 	for _, line := range []string{"top model", "explain model word1", "nearest model word1", "compare model word1 word2",
 		"export model -f sparse -o -", "explore model --export page.html --words word1"} {
-		if code, _, stderr := dir.Run(t, line); code != 0 || stderr != "warning: model is a checkpoint: its training is not finished, and train --resume goes on with it\n" {
+		if code, _, stderr := dir.Run(t, line); code != 0 || stderr != "warning: model is a checkpoint: its training is not finished, and paper train --resume goes on with it\n" {
 			t.Errorf("%s: exit code %d, %q", line, code, stderr)
 		}
 	}
