@@ -197,7 +197,13 @@ func (s *initialiser) chooseRows(ctx context.Context, limit float64) {
 		if ctx.Err() != nil {
 			return
 		}
-		parallel.With(workers, len(block), func(_ struct{}, i int) { s.compare(&block[i], limit) })
+		// A contiguous part for each worker, because neighbouring candidates share cache lines.
+		part := (len(block)-1)/len(workers) + 1
+		parallel.With(workers, len(workers), func(_ struct{}, p int) {
+			for i := p * part; i < min((p+1)*part, len(block)); i++ {
+				s.compare(&block[i], limit)
+			}
+		})
 		for i := range block {
 			if len(s.chosen) == s.atoms*s.mean.Dim {
 				return
