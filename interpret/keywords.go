@@ -2,10 +2,13 @@ package interpret
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 	"strings"
 	"unicode"
+
+	"overcomplete/internal/parallel"
 )
 
 // terms are the distinct words of each text. They take 4 bytes per word of a text and about 80
@@ -92,6 +95,20 @@ func (x *Index) Keywords(rows []int, n int) []string {
 		}
 	}
 	return words
+}
+
+// GroupLabels returns a label for each group of rows, which are texts: up to n of its [Index.Keywords],
+// best first. Group g consists of the rows i with groups[i] = g; a row of −1 belongs to none.
+func (x *Index) GroupLabels(groups []int32, n int) [][]string {
+	rows := make([][]int, slices.Max(append(groups, -1))+1)
+	for i, g := range groups {
+		if g >= 0 {
+			rows[g] = append(rows[g], i)
+		}
+	}
+	labels := make([][]string, len(rows))
+	parallel.Each(context.Background(), len(rows), func(g int) { labels[g] = x.Keywords(rows[g], n) })
+	return labels
 }
 
 // unspaced are the scripts without spaces between words.

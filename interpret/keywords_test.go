@@ -62,6 +62,23 @@ func TestKeywords(t *testing.T) {
 			t.Errorf("subject %d is called %q, want %q", subject, got, want)
 		}
 	}
+
+	groups := make([]int32, len(codes.Words))
+	for i := range groups {
+		groups[i] = int32(i % subjects)
+	}
+	groups[0] = -1
+	labels := x.GroupLabels(groups, own)
+	for subject, label := range labels {
+		for _, word := range label {
+			if !strings.HasPrefix(word, string(rune('a'+subject))) || !strings.HasSuffix(word, "own") {
+				t.Errorf("group %d is called %q", subject, label)
+			}
+		}
+	}
+	if len(labels) != subjects {
+		t.Errorf("%d labels, want %d", len(labels), subjects)
+	}
 }
 
 // One text of a dimension, empty ones and an enormous one are no reason to stop.
