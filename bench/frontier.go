@@ -163,15 +163,17 @@ func (f *frontier) model(ctx context.Context, s *series, setting float64, seed u
 	if s.control != "" {
 		return intrusion.Encode(ctx, f.x, s.control, c.Atoms, int(setting), c.Method, seed, cpu.Device{})
 	}
-	r := s.recipe
-	if h, isPaper := r.(model.Paper); isPaper {
+	r := s.recipe.With(c)
+	switch h := r.(type) {
+	case model.Paper:
 		h.Lambda = setting
 		r = h
-	} else {
-		c.Nonzeros = int(setting)
+	case model.Best:
+		h.Nonzeros = int(setting)
+		r = h
 	}
 	dir := filepath.Join(f.dir, fmt.Sprintf("%s, %v, seed %d", s.name, setting, seed))
-	return paper.Model(ctx, dir, f.x, r.With(c), cpu.Device{}, train.Options{Source: f.source})
+	return paper.Model(ctx, dir, f.x, r, cpu.Device{}, train.Options{Source: f.source})
 }
 
 // measure sets the values of r.

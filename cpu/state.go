@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"overcomplete/internal/checkpoint"
+	"overcomplete/internal/float16"
 	"overcomplete/internal/simd"
 	"overcomplete/vectors"
 )
@@ -40,7 +41,7 @@ func (s *state) exchange(m checkpoint.Matrix, load bool, f func(part []float32) 
 	for half := range slices.Chunk(halves, partFloats) {
 		part := room[:len(half)]
 		for i, h := range half {
-			part[i] = simd.Float16FromBits(h)
+			part[i] = float16.FromBits(h)
 			if m == checkpoint.SquareSums {
 				part[i] *= part[i] // exactly, in 22 bits
 			}
@@ -55,7 +56,7 @@ func (s *state) exchange(m checkpoint.Matrix, load bool, f func(part []float32) 
 			if m == checkpoint.SquareSums {
 				x = float32(math.Sqrt(float64(x)))
 			}
-			half[i] = simd.Float16Bits(x)
+			half[i] = float16.Bits(x)
 		}
 	}
 	return nil

@@ -49,15 +49,15 @@ func TestAuthors(t *testing.T) {
 	eachLevel(t, func(t *testing.T) { backendtest.Run(t, true, backendtest.Float32, newTrainer) })
 }
 
-// float16 is for sums that were rounded to 2⁻¹², 2.4e-4, in each of two epochs
+// halfTolerance is for sums that were rounded to 2⁻¹², 2.4e-4, in each of two epochs
 // before the last.
-const float16 = 2e-3
+const halfTolerance = 2e-3
 
 func TestTrainerFloat16(t *testing.T) {
 	if testing.Short() {
 		t.Skip("float16 sums differ in one kernel; left out by -short")
 	}
-	eachLevel(t, func(t *testing.T) { backendtest.Run(t, false, float16, newHalf) })
+	eachLevel(t, func(t *testing.T) { backendtest.Run(t, false, halfTolerance, newHalf) })
 }
 
 // At the best level only: TestTrainerFloat16 has all kernels that float16 has.
@@ -65,7 +65,7 @@ func TestAuthorsFloat16(t *testing.T) {
 	if testing.Short() {
 		t.Skip("float16 sums differ in one kernel; left out by -short")
 	}
-	backendtest.Run(t, true, float16, newHalf)
+	backendtest.Run(t, true, halfTolerance, newHalf)
 }
 
 // minibatchOf is newTrainer of the default algorithm, to look into.

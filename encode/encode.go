@@ -85,7 +85,8 @@ func Defaults(i model.Info) Options {
 	case e != nil:
 		o.Lambda, o.Nonzeros = e.Lambda, model.Nonzeros(e.Sparsity, atoms)
 	default:
-		o.Nonzeros = cmp.Or(recipe.Nonzeros, atoms)
+		best, _ := t.Recipe.(model.Best)
+		o.Nonzeros = cmp.Or(best.Nonzeros, atoms)
 	}
 	return o
 }

@@ -12,7 +12,7 @@ import (
 
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
-	"overcomplete/internal/simd"
+	"overcomplete/internal/float16"
 	"overcomplete/internal/testonly/encodetest"
 )
 
@@ -52,7 +52,7 @@ func (b *bench) read(a array) []float32 {
 	} else {
 		for _, two := range b.padded(a.packed()) {
 			for _, bits := range []uint32{math.Float32bits(two) & 0xffff, math.Float32bits(two) >> 16} {
-				padded = append(padded, simd.Float16FromBits(uint16(bits))/float32(a.scale))
+				padded = append(padded, float16.FromBits(uint16(bits))/float32(a.scale))
 			}
 		}
 	}
@@ -114,8 +114,11 @@ func widthsOf(p Precision, atoms, dim int) widths {
 // unitOf is what the pitches of these matrices are multiples of.
 func unitOf(p Precision) int { return widthsOf(p, 1, 1).dimPitch }
 
+// toHalf rounds to a half.
+func toHalf(x float32) half { return half{float16.Bits(x)} }
+
 // fromHalf widens a half.
-func fromHalf(h half) float32 { return simd.Float16FromBits(h.bits) }
+func fromHalf(h half) float32 { return float16.FromBits(h.bits) }
 
 // rounded are values as halves hold them, scaled.
 func rounded(values []float32, scale float64) []float32 {

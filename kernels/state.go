@@ -8,7 +8,7 @@ import (
 	"unsafe"
 
 	"overcomplete/internal/checkpoint"
-	"overcomplete/internal/npy"
+	"overcomplete/internal/float16"
 	"overcomplete/vectors"
 )
 
@@ -90,7 +90,7 @@ func (m stateMatrix) unpack(rows, memory []float32) {
 	for i := range len(rows) / m.width {
 		halves := halvesIn(memory[i*m.pitch : (i+1)*m.pitch])
 		for j := range m.width {
-			x := npy.Float16(halves[j].bits) / float32(m.scale)
+			x := float16.FromBits(halves[j].bits) / float32(m.scale)
 			if m.roots {
 				x *= x // exactly, in 22 bits
 			}
@@ -112,7 +112,7 @@ func (m stateMatrix) pack(memory, rows []float32) {
 			if m.roots {
 				x = float32(math.Sqrt(float64(x)))
 			}
-			halves[j] = toHalf(x * float32(m.scale))
+			halves[j] = half{float16.Bits(x * float32(m.scale))}
 		}
 	}
 }

@@ -46,11 +46,6 @@ type Common struct {
 	Epochs          int    `json:"epochs"`           // maximum of epochs, which are passes over all training rows; 0 for the default
 	DictionarySteps int    `json:"dictionary_steps"` // dictionary updates per epoch; one per word in the authors' order; fewer in "best" if batches had less than 256 rows
 	Seed            uint64 `json:"seed"`
-
-	// Nonzeros is the number of nonzeros per row: the maximum in the recipe "best", where 0 is for
-	// the default; in "paper" the mean to search λ for, where 0 takes λ as it is. [Nonzeros]
-	// converts from a sparsity.
-	Nonzeros int `json:"nonzeros,omitempty"`
 }
 
 // Nonzeros returns the nonzeros per row of a sparsity, the share of zeros: (1 − sparsity)·atoms,
@@ -66,6 +61,7 @@ func (c Common) Base() Common { return c }
 // package encode makes the codes.
 type Best struct {
 	Common
+	Nonzeros   int     `json:"nonzeros,omitempty"`    // maximum of nonzeros per row; 0 for the default. [Nonzeros] converts from a sparsity
 	Lambda     float64 `json:"lambda"`                // λ, weight of Σ‖a_i‖₁, as a share of mean‖x − μ‖²
 	Anchor     float64 `json:"anchor,omitempty"`      // inverse of the variance of atoms about the words that they are initialised from, as a share of mean‖x − μ‖²
 	TrainWords int     `json:"train_words,omitempty"` // training rows of D and μ: the first, or without an order a random sample; 0 for the default
@@ -122,7 +118,7 @@ func (Paper) trainRows() (n int, first bool)  { return 0, true }
 // Validate implements [Recipe].
 func (b Best) Validate() error {
 	b.Method, b.Order = cmp.Or(b.Method, Signed), cmp.Or(b.Order, None)
-	return cmp.Or(b.Common.validate(1), atLeast0("lambda", b.Lambda), atLeast0("anchor", b.Anchor),
+	return cmp.Or(b.Common.validate(1), countFrom("nonzeros", b.Nonzeros, 0, cmp.Or(b.Atoms, math.MaxInt32)), atLeast0("lambda", b.Lambda), atLeast0("anchor", b.Anchor),
 		countFrom("train-words", b.TrainWords, 0, math.MaxInt32), oneOf("order", b.Order, Frequency, None), checkName("like", b.Like))
 }
 
@@ -154,7 +150,7 @@ const mostEpochs = 100_000
 
 func (c Common) validate(leastSteps int) error {
 	return cmp.Or(oneOf("method", c.Method, Signed, Nonnegative), countFrom("atoms", c.Atoms, 0, math.MaxInt32), countFrom("epochs", c.Epochs, 0, mostEpochs),
-		countFrom("dictionary-steps", c.DictionarySteps, leastSteps, math.MaxInt32), countFrom("nonzeros", c.Nonzeros, 0, cmp.Or(c.Atoms, math.MaxInt32)))
+		countFrom("dictionary-steps", c.DictionarySteps, leastSteps, math.MaxInt32))
 }
 
 // An InvalidError reports a hyperparameter outside its domain.

@@ -183,14 +183,15 @@ func (h best) converged(epochs []model.Epoch) bool {
 // checkCodes notes what is wrong with codes of a dictionary of the recipe "best". It returns
 // ErrNothingActive if all are zero.
 func checkCodes(i model.Info, o Options) error {
-	e, c := i.Encoding, i.Training.Recipe.Base()
+	e, h := i.Encoding, i.Training.Recipe.(model.Best)
 	if e.L1 == 0 {
 		return ErrNothingActive
 	}
-	if dead := float64(e.UnusedAtoms) / float64(c.Atoms); dead > mostDead {
+	if dead := float64(e.UnusedAtoms) / float64(h.Atoms); dead > mostDead {
 		o.note("warning: %.0f %% of the atoms are dead: fewer atoms lose nothing", 100*dead)
 	}
-	if wanted := sparsityOf(c); e.Sparsity > wanted+sparsityTolerance {
+	const tolerance = 0.005
+	if wanted := 1 - float64(h.Nonzeros)/float64(h.Atoms); e.Sparsity > wanted+tolerance {
 		o.note("warning: the sparsity is %.4g %%, more than the %.4g %% asked for: a smaller λ keeps more nonzeros", 100*e.Sparsity, 100*wanted)
 	}
 	return nil

@@ -22,7 +22,7 @@ type FileOptions struct {
 	Replace bool // replace a model at the directory
 
 	Factor   int     // K as a multiple of L, instead of the recipe's Atoms; 0 for these
-	Sparsity float64 // share of zeros, instead of the recipe's Nonzeros; 0 for these
+	Sparsity float64 // share of zeros, instead of the Nonzeros of the recipe "best"; 0 for these
 	Labels   []byte  // labels.json of the model; nil for none
 
 	// Ready, if not nil, is called before the training, with the source of the vectors and the
@@ -122,9 +122,9 @@ func (o *FileOptions) read(ctx context.Context, path string, r model.Recipe) (x 
 		return nil, nil, &vectors.InputError{File: path, Err: fmt.Errorf("vectors of length %d, and the atoms to be like have %d: they are of different spaces", x.Dim, o.Like.Dim)}
 	}
 	r = trainingOf(r.With(o.sized(r.Base(), x.Dim))).settled(x, o.Source.Rows)
-	if c := r.Base(); o.Sparsity > 0 {
-		c.Nonzeros = model.Nonzeros(o.Sparsity, c.Atoms)
-		r = r.With(c)
+	if h, is := r.(model.Best); is && o.Sparsity > 0 {
+		h.Nonzeros = model.Nonzeros(o.Sparsity, h.Atoms)
+		r = h
 	}
 	return x, r, r.Validate()
 }

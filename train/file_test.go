@@ -51,8 +51,8 @@ func TestFile(t *testing.T) {
 		if i.Encoding.Input.Words != x.Len() || i.Training.Recipe != ready.Recipe || i.Training.Input != ready.Input || (rows == x.Len()) != (i.Training.Input.Words < x.Len()) {
 			t.Errorf("%+v", i)
 		}
-		if c := i.Training.Recipe.Base(); o.Factor > 0 && (c.Atoms != 2*x.Dim || c.Nonzeros != x.Dim/5) {
-			t.Errorf("%d nonzeros of %d atoms", c.Nonzeros, c.Atoms)
+		if h, is := i.Training.Recipe.(model.Best); is && o.Factor > 0 && (h.Atoms != 2*x.Dim || h.Nonzeros != x.Dim/5) {
+			t.Errorf("%d nonzeros of %d atoms", h.Nonzeros, h.Atoms)
 		}
 		m, err := model.Open(dir)
 		if err != nil {

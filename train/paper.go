@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"overcomplete/internal/backend"
 	"overcomplete/model"
@@ -64,18 +63,11 @@ func (h paper) fit(ctx context.Context, x *vectors.Dense, device Device, o Optio
 		return nil, errors.New("train: the recipe paper has no model to be like: use the recipe best")
 	}
 	h = h.withDefaults(x)
-	fit := h.fitLambda
-	if h.Nonzeros > 0 {
-		if err := model.Paper(h).Validate(); err != nil { // before the search changes it
-			return nil, err
-		}
-		fit = h.searchLambda
-	}
 	if err := x.Validate(); err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	checkScale(x, o)
-	m, err := fit(ctx, x, device, o)
+	m, err := h.learn(ctx, x, device, o)
 	if err != nil {
 		return m, err
 	}
@@ -86,8 +78,8 @@ func (h paper) fit(ctx context.Context, x *vectors.Dense, device Device, o Optio
 	return m, nil
 }
 
-// fitLambda trains with the λ of h.
-func (h paper) fitLambda(ctx context.Context, x *vectors.Dense, device Device, o Options) (*model.Model, error) {
+// learn learns dictionary and codes.
+func (h paper) learn(ctx context.Context, x *vectors.Dense, device Device, o Options) (*model.Model, error) {
 	r := model.Paper(h)
 	p := backend.Problem{X: x.Data, Dim: x.Dim, Hyperparameters: r, Loss: o.Loss, Words: o.Words}
 	if err := p.Validate(); err != nil {
@@ -111,106 +103,6 @@ func (h paper) fitLambda(ctx context.Context, x *vectors.Dense, device Device, o
 		}
 	}
 	return f.run(ctx, func() (backend.Trainer, error) { return device.Trainer(p) })
-}
-
-const (
-	// sparsityTolerance is the largest difference from the sparsity that a search for λ accepts.
-	sparsityTolerance = 0.005
-
-	// mostTrainings is the most trainings of a search for λ.
-	mostTrainings = 6
-)
-
-// sparsityOf returns the sparsity of the nonzeros of a settled recipe.
-func sparsityOf(c model.Common) float64 { return 1 - float64(c.Nonzeros)/float64(c.Atoms) }
-
-// searchLambda trains with one λ after another until the sparsity is that of h, and returns the
-// nearest model.
-func (h paper) searchLambda(ctx context.Context, x *vectors.Dense, device Device, o Options) (nearest *model.Model, err error) {
-	wanted := sparsityOf(h.Common)
-	if o.Checkpoint != nil && (o.Checkpoint.Every > 0 || o.Checkpoint.Resume) {
-		return nil, fmt.Errorf("train: a search for the λ of %.4g %% sparsity makes several trainings, and has no checkpoints", 100*wanted)
-	}
-	quiet := o
-	quiet.Note = nil // notes on a training concern the chosen one
-	h.Nonzeros = 0
-	var trials []trial
-	off := math.Inf(1)
-	for len(trials) < mostTrainings && off > sparsityTolerance {
-		h.Lambda = nextLambda(trials, wanted)
-		if slices.ContainsFunc(trials, func(t trial) bool { return t.lambda == h.Lambda }) {
-			break
-		}
-		m, err := h.fitLambda(ctx, x, device, quiet)
-		if err != nil {
-			return m, err
-		}
-		t := trial{h.Lambda, m.Info.Encoding.Sparsity}
-		o.note("λ = %v gives %.2f %% zeros", t.lambda, 100*t.sparsity)
-		if d := t.distance(wanted); d < off {
-			nearest, off = m, d
-		}
-		trials = append(trials, t)
-	}
-	if off > sparsityTolerance {
-		o.note("warning: no λ of %d that were tried gives %.4g %% zeros to %.2g points: this is the nearest", len(trials), 100*wanted, 100*sparsityTolerance)
-	}
-	return nearest, nil
-}
-
-// trial is a training of a search for λ: its λ, which is positive, and the sparsity of its codes.
-type trial struct{ lambda, sparsity float64 }
-
-// distance returns the absolute sparsity error. Codes that are all zero say nothing: they are as
-// far from any sparsity as codes without a zero.
-func (t trial) distance(wanted float64) float64 {
-	if t.sparsity == 1 {
-		return wanted
-	}
-	return math.Abs(t.sparsity - wanted)
-}
-
-// nextLambda returns the λ to try for a sparsity after trials in any order. Without any it is the
-// default.
-//
-// Sparsity grows with λ, nearly as a logistic function of log λ, so that the secant through the
-// logits of the nearest two points leads to the next one. Once there are points on both sides, the
-// next is between them: where the secant leads elsewhere, halfway on log λ.
-func nextLambda(trials []trial, wanted float64) float64 {
-	// What is known of a curve through a single point: on word vectors the logit of the sparsity
-	// grows by 0.8 to 1.5 while λ grows by the factor e.
-	const usual, flattest, furthest = 1, 0.3, 3
-	if len(trials) == 0 {
-		return Paper().Lambda
-	}
-	x := func(t trial) float64 { return math.Log(t.lambda) }
-	y := func(t trial) float64 { return logit(t.sparsity) - logit(wanted) }
-	trials = slices.Clone(trials)
-	slices.SortFunc(trials, func(a, b trial) int { return cmp.Compare(a.lambda, b.lambda) })
-	near := slices.Clone(trials)
-	slices.SortStableFunc(near, func(a, b trial) int { return cmp.Compare(math.Abs(y(a)), math.Abs(y(b))) })
-	slope := float64(usual)
-	if len(near) > 1 {
-		slope = max((y(near[1])-y(near[0]))/(x(near[1])-x(near[0])), flattest)
-	}
-	at := x(near[0]) + min(max(-y(near[0])/slope, -furthest), furthest)
-	for i, t := range trials {
-		if i > 0 && y(trials[i-1]) < 0 && y(t) >= 0 {
-			low, high := x(trials[i-1]), x(t)
-			if margin := (high - low) / 20; at < low+margin || at > high-margin {
-				at = (low + high) / 2
-			}
-		}
-	}
-	// Three significant digits: more would only make long names.
-	lambda, _ := strconv.ParseFloat(strconv.FormatFloat(math.Exp(at), 'g', 3, 64), 64)
-	return lambda
-}
-
-// logit is finite for shares of 0 and 1, too.
-func logit(share float64) float64 {
-	share = min(max(share, 1e-3), 1-1e-3)
-	return math.Log(share / (1 - share))
 }
 
 // The paper's trainer is made for vectors of a mean norm of about 3: a code cannot exceed η√t

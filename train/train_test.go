@@ -23,11 +23,9 @@ type script struct {
 	running   []float64 // of all words, an epoch each; the last one repeats
 	shortened []int     // likewise
 	loss      float64
-	rising    bool    // the loss, by itself each epoch
-	sparser   bool    // are codes, each epoch
-	deadAbove float64 // this λ, no code is nonzero, if it is not 0
-	dead      bool    // no code is nonzero
-	zeros     func(lambda float64) float64
+	rising    bool   // the loss, by itself each epoch
+	sparser   bool   // are codes, each epoch
+	dead      bool   // no code is nonzero
 	cancel    func() // called in the second epoch
 
 	problem backend.Problem
@@ -68,18 +66,14 @@ func (s scripted) Epoch(ctx context.Context, epoch, batch int) (backend.Sums, er
 		RunningLoss: at(s.running, epoch-1), Steps: 100, Shortened: at(s.shortened, epoch-1),
 		Loss: s.loss, Error: 2 * s.loss, L1: 30, Nonzeros: 12, Used: slices.Repeat([]bool{true}, 5),
 	}
-	h := s.problem.Hyperparameters
 	if s.rising {
 		sums.Error = 20 * s.loss * float64(epoch)
 	}
 	if s.sparser {
 		sums.Nonzeros -= int64(epoch)
 	}
-	if s.dead || s.deadAbove > 0 && h.Lambda > s.deadAbove {
+	if s.dead {
 		sums.L1, sums.Nonzeros, sums.Used = 0, 0, nil
-	}
-	if s.zeros != nil && sums.L1 > 0 {
-		sums.Nonzeros = int64(math.Round((1 - s.zeros(h.Lambda)) * float64(s.problem.Len()*h.Atoms)))
 	}
 	return sums, ctx.Err()
 }
@@ -251,48 +245,5 @@ func TestWarnings(t *testing.T) {
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) || strings.Count(got, "warning: ") > 1 {
 			t.Errorf("%s: said %q", name, got)
 		}
-	}
-}
-
-// A search finds the λ of a sparsity on curves like those of word vectors, in few trainings. A
-// training whose codes are all zero does not end it.
-func TestSearchLambda(t *testing.T) {
-	search := func(s *script, wanted float64) (m *model.Model, notes string, err error) {
-		h := six(1)
-		h.Nonzeros, h.Atoms = model.Nonzeros(wanted, 1000), 1000
-		m, err = Fit(t.Context(), words(10), h, s, Options{Note: func(line string) { notes += line + "\n" }})
-		return m, notes, err
-	}
-	for _, slope := range []float64{0.8, 1.5} {
-		for _, half := range []float64{0.01, 0.3, 20} { // the λ of a sparsity of 50 %
-			for _, wanted := range []float64{0.3, 0.9, 0.97} {
-				s := &script{loss: 1, zeros: func(lambda float64) float64 { return 1 / (1 + math.Pow(lambda/half, -slope)) }}
-				m, _, err := search(s, wanted)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got := m.Info.Encoding.Sparsity
-				if math.Abs(got-wanted) > sparsityTolerance || s.closed > mostTrainings || m.Info.Training.Recipe.Base().Nonzeros != 0 {
-					t.Errorf("slope %v around λ = %v: sparsity %v after %d trainings, want %v", slope, half, got, s.closed, wanted)
-				}
-			}
-		}
-	}
-	s := &script{loss: 1, deadAbove: Paper().Lambda / 2, zeros: func(lambda float64) float64 { return lambda / (lambda + 0.02) }}
-	m, notes, err := search(s, 0.9)
-	if err != nil || math.Abs(m.Info.Encoding.Sparsity-0.9) > sparsityTolerance || !strings.Contains(notes, "gives 100.00 % zeros") {
-		t.Errorf("error %v, noted %q", err, notes)
-	}
-	s = &script{loss: 1, zeros: func(float64) float64 { return 0.2 }}
-	if _, notes, err := search(s, 0.9); err != nil || !strings.Contains(notes, "this is the nearest") || s.closed != 2 {
-		t.Errorf("error %v, noted %q after %d trainings", err, notes, s.closed)
-	}
-	if _, _, err := search(&script{loss: 1, dead: true}, 0.9); !errors.Is(err, ErrNothingActive) {
-		t.Errorf("error %v", err)
-	}
-	h := six(1)
-	h.Nonzeros = 1
-	if _, err := Fit(t.Context(), words(10), h, &script{}, Options{Checkpoint: &Checkpoint{Dir: t.TempDir(), Every: 1}}); err == nil {
-		t.Error("no error for checkpoints of several trainings")
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // A checkpoint has the codes that its training goes on from, and no others.
 func TestOpen(t *testing.T) {
-	common := model.Common{Method: model.Signed, Atoms: 3, Epochs: 1, DictionarySteps: 1, Nonzeros: 1}
+	common := model.Common{Method: model.Signed, Atoms: 3, Epochs: 1, DictionarySteps: 1}
 	for name, change := range map[string]func(m *model.Model){
 		"none":           func(m *model.Model) { m.Codes, m.Info.Encoding = nil, nil },
 		"of other words": func(m *model.Model) { m.Info.Training.Input.Words++ },

@@ -2,13 +2,11 @@ package cli
 
 import (
 	"errors"
-	"math"
 
 	"github.com/spf13/cobra"
 
 	"overcomplete/model"
 	"overcomplete/train"
-	"overcomplete/vectors"
 )
 
 // objectiveFlags are the flags of the paper's objective, which "paper train" and "graph" share.
@@ -41,38 +39,4 @@ func withFlag(err error) error {
 		return usagef("--%w", e)
 	}
 	return err
-}
-
-// sizeFlags are the flags of K and of the nonzeros per row that depend on the vectors.
-type sizeFlags struct {
-	factor   int
-	sparsity float64
-}
-
-// registerCommon adds the flags of the hyperparameters that all recipes have. The usages of
-// --atoms, --sparsity and --epochs end with their defaults.
-func (f *sizeFlags) registerCommon(cmd *cobra.Command, c *model.Common, atoms, sparsity, epochs string) {
-	flags := cmd.Flags()
-	flags.IntVarP(&c.Atoms, "atoms", "k", 0, "number of sparse dimensions K, of L dense ones "+atoms)
-	flags.IntVar(&f.factor, "factor", 0, "K as a multiple of L, instead of -k")
-	flags.Float64Var(&f.sparsity, "sparsity", 0, "`share` of zeros "+sparsity)
-	flags.IntVar(&c.Nonzeros, "nonzeros", 0, "nonzeros per row, instead of --sparsity")
-	flags.IntVar(&c.Epochs, "epochs", 0, "maximum of epochs "+epochs)
-	flags.IntVar(&c.DictionarySteps, "dictionary-steps", c.DictionarySteps, "dictionary updates per epoch")
-	flags.Uint64Var(&c.Seed, "seed", c.Seed, "random seed")
-}
-
-// check refuses values outside their domain.
-func (f *sizeFlags) check(changed func(flag string) bool) error {
-	switch most := math.MaxInt32 / vectors.MaxDim; {
-	case f.factor > most:
-		return usagef("--factor is %d, want 1 to %d", f.factor, most)
-	case changed("sparsity") && !(f.sparsity > 0 && f.sparsity < 1):
-		return usagef("--sparsity is %v, want a share of zeros between 0 and 1, such as 0.95", f.sparsity)
-	case changed("nonzeros") && changed("sparsity"):
-		return usagef("give --sparsity or --nonzeros, not both")
-	case changed("atoms") && changed("factor"):
-		return usagef("give -k or --factor, not both")
-	}
-	return nil
 }

@@ -15,19 +15,15 @@ func newPaperTrain() *cobra.Command {
 		Short: "Learn codes and dictionary by the paper's objective and trainer",
 		Long: `Train minimises the paper's objective with the paper's trainer: AdaGrad for the
 dictionary, regularised dual averaging for the codes. It reads and writes the same files
-as "overcomplete train", which learns better codes in less time.
-
-With --sparsity or --nonzeros it searches for the λ that gives this sparsity within half
-a point, in at most six trainings.`,
+as "overcomplete train", which learns better codes in less time.`,
 		Example: `  overcomplete paper train glove.6B.300d.txt.gz -o model --lambda 1
-  overcomplete paper train glove.6B.300d.txt.gz -o model --method B --sparsity 0.92`,
+  overcomplete paper train glove.6B.300d.txt.gz -o model --method B --lambda 0.5`,
 		Args: cobra.ExactArgs(1),
 	}
 	flags := cmd.Flags()
 	f.registerOutput(cmd)
 	objective.registerObjective(cmd)
-	f.registerCommon(cmd, &h.Common, "(default 10·L)", "to search λ for (default as --lambda gives)",
-		"(default 20; 30 for method B)")
+	f.registerCommon(cmd, &h.Common, "(default 10·L)", "(default 20; 30 for method B)")
 	flags.StringVar((*string)(&h.Method), "method", string(h.Method), "A, or B for nonnegative codes")
 	flags.BoolVar(&h.FromWords, "from-words", false, "initialise the dictionary from words that are far apart, instead of random numbers")
 	flags.BoolVar(&h.Center, "center", false, "subtract the mean of the frequent words first")
@@ -37,15 +33,10 @@ a point, in at most six trainings.`,
 	f.registerRest(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		changed := flags.Changed
-		searches := changed("sparsity") || changed("nonzeros")
 		if err := objective.check(cmd); err != nil {
 			return err
 		}
 		switch {
-		case searches && changed("lambda"):
-			return usagef("give --lambda, or --sparsity or --nonzeros, which search for a λ, not both")
-		case searches && (changed("checkpoint") || f.resume):
-			return usagef("--sparsity and --nonzeros make several trainings, which have no checkpoints; give --lambda")
 		case h.AuthorsStop && changed("epochs"):
 			return usagef("give --epochs or --authors-stop, not both")
 		case h.AuthorsOrder && changed("dictionary-steps"):

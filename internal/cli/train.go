@@ -25,9 +25,10 @@ import (
 
 // trainFlags are the flags that "train" and "paper train" share.
 type trainFlags struct {
-	sizeFlags
 	inputFlags
 	deviceFlags
+	factor     int           // K as a multiple of L
+	sparsity   float64       // instead of nonzeros
 	checkpoint time.Duration // between checkpoints; 0 for none
 	resume     bool
 	output     string
@@ -74,9 +75,11 @@ codes, from which "overcomplete export --format binary" makes binary vectors.`,
 	flags := cmd.Flags()
 	f.registerOutput(cmd)
 	f.registerCommon(cmd, &h.Common, "(default 10·L, at most half the number of words, at least L)",
-		"(default 0.97)", "(default 2; 4 for rows without an order of frequency, such as texts)")
+		"(default 2; 4 for rows without an order of frequency, such as texts)")
 	flags.Lookup("dictionary-steps").Usage += ", of at least 256 words each"
 	flags.StringVar((*string)(&h.Method), "method", string(h.Method), "A, or B for nonnegative codes (default A; B for texts)")
+	flags.Float64Var(&f.sparsity, "sparsity", 0, "`share` of zeros (default 0.97)")
+	flags.IntVar(&h.Nonzeros, "nonzeros", 0, "most nonzeros per row, instead of --sparsity")
 	flags.Float64Var(&h.Lambda, "lambda", h.Lambda, "weight λ of Σ|a|, as a share of the mean squared norm")
 	flags.Float64Var(&h.Anchor, "anchor", h.Anchor, "weight of the regularisation of atoms towards the words that they are initialised from, which makes dimensions stable across seeds; 0 for none")
 	flags.StringVar(&trainWords, "train-words", "", "training `rows`: first:n or n, random:n or all; every row is encoded (default first:20·K for words in order of frequency, else all)")
@@ -87,6 +90,17 @@ codes, from which "overcomplete export --format binary" makes binary vectors.`,
 
 func (f *trainFlags) registerOutput(cmd *cobra.Command) {
 	addOutput(cmd, &f.output, "model `directory` to write", "a model that exists")
+}
+
+// registerCommon adds the flags of the hyperparameters that all recipes have. The usages of --atoms
+// and --epochs end with their defaults.
+func (f *trainFlags) registerCommon(cmd *cobra.Command, c *model.Common, atoms, epochs string) {
+	flags := cmd.Flags()
+	flags.IntVarP(&c.Atoms, "atoms", "k", 0, "number of sparse dimensions K, of L dense ones "+atoms)
+	flags.IntVar(&f.factor, "factor", 0, "K as a multiple of L, instead of -k")
+	flags.IntVar(&c.Epochs, "epochs", 0, "maximum of epochs "+epochs)
+	flags.IntVar(&c.DictionarySteps, "dictionary-steps", c.DictionarySteps, "dictionary updates per epoch")
+	flags.Uint64Var(&c.Seed, "seed", c.Seed, "random seed")
 }
 
 // registerRest adds the flags that are no hyperparameters.
@@ -104,13 +118,19 @@ func (f *trainFlags) registerRest(cmd *cobra.Command) {
 // check refuses flags outside their domain; unsupported says why no GPU runs the training, or is nil.
 func (f *trainFlags) check(cmd *cobra.Command, r model.Recipe, unsupported error) error {
 	changed := cmd.Flags().Changed
-	if err := cmp.Or(f.sizeFlags.check(changed), withFlag(r.Validate())); err != nil {
-		return err
-	}
-	if changed("checkpoint") && f.checkpoint <= 0 {
+	switch most := math.MaxInt32 / vectors.MaxDim; {
+	case f.factor > most:
+		return usagef("--factor is %d, want 1 to %d", f.factor, most)
+	case changed("sparsity") && !(f.sparsity > 0 && f.sparsity < 1):
+		return usagef("--sparsity is %v, want a share of zeros between 0 and 1, such as 0.95", f.sparsity)
+	case changed("nonzeros") && changed("sparsity"):
+		return usagef("give --sparsity or --nonzeros, not both")
+	case changed("atoms") && changed("factor"):
+		return usagef("give -k or --factor, not both")
+	case changed("checkpoint") && f.checkpoint <= 0:
 		return usagef("--checkpoint is %v, want a time such as 5m", f.checkpoint)
 	}
-	return f.deviceFlags.check(changed, unsupported)
+	return cmp.Or(withFlag(r.Validate()), f.deviceFlags.check(changed, unsupported))
 }
 
 // parseTrainWords reads --train-words into h.
@@ -229,8 +249,8 @@ func (v *trainView) ready(source *vectors.Source, t model.Training) {
 	if c.Atoms <= t.Input.Dim {
 		warn(stderr, "%d sparse dimensions for %d dense ones are not overcomplete", c.Atoms, t.Input.Dim)
 	}
-	if f.unusual {
-		f.warnUnusual(stderr, c, t.Input)
+	if h, is := t.Recipe.(model.Best); is && f.unusual {
+		f.warnUnusual(stderr, h, t.Input)
 	}
 	v.progress = newProgress(v.log, f.lines, t.Input.Words, f.passes, c.Epochs)
 }
@@ -261,16 +281,16 @@ func (v *trainView) done(err error) {
 }
 
 // warnUnusual warns of hyperparameters with which codes say little.
-func (f *trainFlags) warnUnusual(stderr io.Writer, c model.Common, in model.Input) {
+func (f *trainFlags) warnUnusual(stderr io.Writer, h model.Best, in model.Input) {
 	const few = 5 // nonzeros; with fewer, scores in tasks are far below the dense vectors'
 	switch {
-	case c.Nonzeros < few && c.Atoms > few:
-		warn(stderr, "codes keep %d values, too few to say much of a word: --nonzeros %d keeps more", c.Nonzeros, few)
-	case c.Nonzeros > in.Dim:
-		warn(stderr, "codes keep %d values, more than the %d of the dense vectors: --nonzeros %d keeps as many", c.Nonzeros, in.Dim, in.Dim)
+	case h.Nonzeros < few && h.Atoms > few:
+		warn(stderr, "codes keep %d values, too few to say much of a word: --nonzeros %d keeps more", h.Nonzeros, few)
+	case h.Nonzeros > in.Dim:
+		warn(stderr, "codes keep %d values, more than the %d of the dense vectors: --nonzeros %d keeps as many", h.Nonzeros, in.Dim, in.Dim)
 	}
-	if most := max(in.Dim, in.Words/2); f.like == "" && c.Atoms > most && c.Atoms <= in.Words { // of more, training says so
-		warn(stderr, "%d sparse dimensions for %d rows, whose vectors they start from: most will be about one row; -k %d has two for each", c.Atoms, in.Words, most)
+	if most := max(in.Dim, in.Words/2); f.like == "" && h.Atoms > most && h.Atoms <= in.Words { // of more, training says so
+		warn(stderr, "%d sparse dimensions for %d rows, whose vectors they start from: most will be about one row; -k %d has two for each", h.Atoms, in.Words, most)
 	}
 }
 

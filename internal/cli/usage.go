@@ -39,6 +39,7 @@ var otherFlags = map[string][]string{
 	"force":      {"overwrite", "replace", "yes", "y"},
 	"format":     {"f", "to", "type"},
 	"json":       {"format", "as-json", "machine"},
+	"lambda":     {"sparsity", "nonzeros"},
 	"listen":     {"port", "host", "address", "bind", "open", "p", "browser"},
 	"max-words":  {"limit", "max-rows", "vocab-size", "head"},
 	"neighbours": {"k", "neighbors", "top-k"},

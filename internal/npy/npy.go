@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
+	"overcomplete/internal/float16"
 	"overcomplete/internal/memory"
 )
 
@@ -190,34 +191,16 @@ type decoder[T any] struct {
 	decode func(dst []T, src []byte) error
 }
 
-// Float16 returns the value of an IEEE 754 binary16, which has 5 bits of exponent and
-// 10 of fraction.
-func Float16(bits uint16) float32 {
-	const exponent = 0x1f << 23
-	x := uint32(bits&0x7fff) << 13
-	switch sign := uint32(bits&0x8000) << 16; x & exponent {
-	case exponent: // infinity or NaN
-		return math.Float32frombits(sign | x | 0xff<<23)
-	case 0: // a multiple of 2⁻²⁴
-		return math.Float32frombits(sign | math.Float32bits(float32(bits&0x7fff)*0x1p-24))
-	default:
-		return math.Float32frombits(sign | (x + (127-15)<<23))
-	}
-}
-
-// BFloat16 returns the value of a bfloat16, the upper half of a float32.
-func BFloat16(bits uint16) float32 { return math.Float32frombits(uint32(bits) << 16) }
-
 func decodeFloat16(dst []float32, src []byte) error {
 	for i := range dst {
-		dst[i] = Float16(binary.LittleEndian.Uint16(src[2*i:]))
+		dst[i] = float16.FromBits(binary.LittleEndian.Uint16(src[2*i:]))
 	}
 	return nil
 }
 
 func decodeBFloat16(dst []float32, src []byte) error {
 	for i := range dst {
-		dst[i] = BFloat16(binary.LittleEndian.Uint16(src[2*i:]))
+		dst[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(src[2*i:])) << 16) // its upper half
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"sync/atomic"
 	"unsafe"
+
+	"overcomplete/internal/float16"
 )
 
 // The kernels in plain Go: what they compute. Assembly rounds differently, as it
@@ -130,11 +132,11 @@ func averageGeneric(index []int32, value, p, s, q []float32, column int32, gradi
 func averageHalfGeneric(index []int32, value, p []float32, s, q []uint16, column int32, gradient, square, threshold, rate, floor float32) (n int) {
 	s, q = s[:len(p)], q[:len(p)]
 	for j, x := range p {
-		g := Float16FromBits(s[j]) + gradient*x
-		root := Float16FromBits(q[j])
+		g := float16.FromBits(s[j]) + gradient*x
+		root := float16.FromBits(q[j])
 		h := root*root + square*(x*x) + epsilon + 0*g
 		root = float32(math.Sqrt(float64(h)))
-		s[j], q[j] = Float16Bits(g), Float16Bits(root)
+		s[j], q[j] = float16.Bits(g), float16.Bits(root)
 		var a float32
 		if u := -g - threshold; u > 0 {
 			a = rate * u * root / h

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"overcomplete/internal/float16"
 )
 
 // guarded memory has NaNs around every slice, to show reads beyond it in the
@@ -40,7 +42,7 @@ func (g *guarded) normal(n int) []float32 {
 func (g *guarded) halves(x []float32) []uint16 {
 	h := between(g, len(x), 0x7e12, func(h uint16) uint32 { return uint32(h) })
 	for i := range h {
-		h[i] = Float16Bits(x[i])
+		h[i] = float16.Bits(x[i])
 	}
 	return h
 }

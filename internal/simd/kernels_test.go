@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"overcomplete/internal/float16"
 )
 
 // Five roundings: an operation more than any loop has, and two of AVX-512's
@@ -164,11 +166,11 @@ func averagingCases(g *guarded, f func(what string, c dualAveraging)) {
 					if density == 0 {
 						c.p[i] *= 0.1 * float32(math.Exp(-10*g.rng.Float64())) // down to where float16's squares are subnormal
 					}
-					c.s[i] = Float16FromBits(Float16Bits(c.s[i]))
+					c.s[i] = float16.FromBits(float16.Bits(c.s[i]))
 					if math.Abs(math.Abs(wide(c.s[i])+gradient*wide(c.p[i]))-threshold) < 0.01 {
 						c.s[i], c.p[i] = 0, 0
 					}
-					c.q[i] = Float16FromBits(Float16Bits(c.q[i] * c.q[i]))
+					c.q[i] = float16.FromBits(float16.Bits(c.q[i] * c.q[i]))
 					if i%7 == 0 {
 						c.q[i], c.p[i] = 0, 0 // S may be large, and Q zero
 					}
@@ -243,7 +245,7 @@ func TestAverageHalf(t *testing.T) {
 				wantS, wantQ, _, _ := c.after(j, true)
 				root := math.Sqrt(wantQ.value)
 				errS, errRoot := halfSpacing(wantS.value)+2*unit*wantS.size, halfSpacing(root)+4*unit*root
-				if s, q := Float16FromBits(s[j]), Float16FromBits(q[j]); !near(s, wantS.value, errS) || !near(q, root, errRoot) {
+				if s, q := float16.FromBits(s[j]), float16.FromBits(q[j]); !near(s, wantS.value, errS) || !near(q, root, errRoot) {
 					t.Errorf("%s: S, √Q of element %d are %v, %v, want %v, %v", what, j, s, q, wantS.value, root)
 					break
 				}
@@ -291,7 +293,7 @@ func TestAverageHalfOverflow(t *testing.T) {
 				for at := range 2 * Width {
 					p := make([]float32, 2*Width+3)
 					s, q := make([]uint16, len(p)), make([]uint16, len(p))
-					s[at], q[at] = Float16Bits(c.s), Float16Bits(c.q)
+					s[at], q[at] = float16.Bits(c.s), float16.Bits(c.q)
 					index, value := make([]int32, len(p)+Width), make([]float32, len(p)+Width)
 					n := k.averageHalf(index, value, p, s, q, 0, 1, 1, 0, 0.05, floor)
 					if n != 1 || index[0] != int32(at) || value[0] == value[0] {

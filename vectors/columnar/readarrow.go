@@ -9,7 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
-	"overcomplete/internal/npy"
+	"overcomplete/internal/float16"
 	"overcomplete/vectors/internal/tabular"
 )
 
@@ -209,7 +209,7 @@ func appendNumbers(b []float32, a arrow.Array, lo, hi int) []float32 {
 		}
 	case *array.Float16:
 		for _, x := range a.Values()[lo:hi] {
-			b = append(b, npy.Float16(x.Uint16()))
+			b = append(b, float16.FromBits(x.Uint16()))
 		}
 	default:
 		panic(fmt.Sprintf("numbers of type %v", a.DataType()))

@@ -12,7 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 
-	"overcomplete/internal/npy"
+	"overcomplete/internal/float16"
 	"overcomplete/vectors/internal/tabular"
 )
 
@@ -140,7 +140,7 @@ func floatsOf(e format.SchemaElement) (size int, convert func(to []float32, from
 	case half && e.Type.V == format.FixedLenByteArray && e.TypeLength.V == 2:
 		return 2, func(to []float32, from []byte) {
 			for i := range to {
-				to[i] = npy.Float16(binary.LittleEndian.Uint16(from[2*i:]))
+				to[i] = float16.FromBits(binary.LittleEndian.Uint16(from[2*i:]))
 			}
 		}
 	}

@@ -1,10 +1,11 @@
-package simd
+// Package float16 converts between float32 and the bits of IEEE 754 binary16.
+package float16
 
 import "math"
 
-// Float16Bits returns the bits of the float16 nearest to x, of two the one with
-// an even last bit. From 65520 on, that is ∞.
-func Float16Bits(x float32) uint16 {
+// Bits returns the bits of the float16 nearest to x, of two the one with an even last bit. From 65520
+// on, that is ∞.
+func Bits(x float32) uint16 {
 	b := math.Float32bits(x)
 	sign := uint16(b >> 16 & 0x8000)
 	b &^= 1 << 31
@@ -20,8 +21,8 @@ func Float16Bits(x float32) uint16 {
 	return sign | uint16((b-0x38000000)>>13)
 }
 
-// Float16FromBits returns the number with the given bits.
-func Float16FromBits(h uint16) float32 {
+// FromBits returns the number with the given bits.
+func FromBits(h uint16) float32 {
 	sign, b := uint32(h&0x8000)<<16, uint32(h&0x7fff)<<13
 	if b >= 0x0f800000 { // ∞ or NaN
 		return math.Float32frombits(sign | 0x7f800000 | b)

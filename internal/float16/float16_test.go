@@ -1,4 +1,4 @@
-package simd
+package float16
 
 import (
 	"math"
@@ -21,14 +21,14 @@ func TestFloat16(t *testing.T) {
 	check := func(x float32, want uint16) {
 		t.Helper()
 		for sign := range uint16(2) {
-			if got := Float16Bits(x * (1 - 2*float32(sign))); got != want|sign<<15 {
+			if got := Bits(x * (1 - 2*float32(sign))); got != want|sign<<15 {
 				t.Errorf("float16 of %v is %#x, want %#x", x, got, want|sign<<15)
 			}
 		}
 	}
 	for h := uint16(0); h < infinity; h++ {
 		x := float32(float16Value(h))
-		if got, negative := Float16FromBits(h), Float16FromBits(h|0x8000); got != x || negative != -x {
+		if got, negative := FromBits(h), FromBits(h|0x8000); got != x || negative != -x {
 			t.Errorf("%#x is %v and %v, want ±%v", h, got, negative, x)
 		}
 		check(x, h)
@@ -45,11 +45,11 @@ func TestFloat16(t *testing.T) {
 	check(inf, infinity)
 	check(math.MaxFloat32, infinity)
 	check(math.SmallestNonzeroFloat32, 0)
-	if Float16FromBits(infinity) != inf || Float16FromBits(infinity|0x8000) != -inf {
+	if FromBits(infinity) != inf || FromBits(infinity|0x8000) != -inf {
 		t.Error("∞ is another number")
 	}
-	for _, h := range []uint16{Float16Bits(nan), Float16Bits(-nan), Float16Bits(math.Float32frombits(0x7f800001)), 0x7c01, 0xffff} {
-		if x := Float16FromBits(h); x == x {
+	for _, h := range []uint16{Bits(nan), Bits(-nan), Bits(math.Float32frombits(0x7f800001)), 0x7c01, 0xffff} {
+		if x := FromBits(h); x == x {
 			t.Errorf("%#x is %v, want a NaN", h, x)
 		}
 	}
