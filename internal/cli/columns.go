@@ -3,88 +3,225 @@ package cli
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"overcomplete/internal/escape"
+	"overcomplete/cpu"
+	"overcomplete/encode"
 	"overcomplete/internal/lab/classes"
+	"overcomplete/internal/table"
 	"overcomplete/interpret"
+	"overcomplete/model"
+	"overcomplete/vectors"
 )
 
 func newColumns() *cobra.Command {
 	var values, dimensions int
+	var against string
 	cmd := &cobra.Command{
-		Use:   "columns MODEL [COLUMN]",
-		Short: "Show the dimensions that separate the values of a column of texts",
-		Long: `Columns prints the columns of a model of texts, such as label or split, and their numbers
-of values. For each of the most frequent values of one COLUMN it prints the dimensions that
-separate its rows from all others, with the AUC: the probability that one of its rows has
-a larger value in the dimension than another row. It also prints the number of dimensions
-with p < 0.001, which is one in a thousand by chance.
+		Use:   "columns MODEL [COLUMN] [--against FILE]",
+		Short: "Show the dimensions that separate two sets of rows: values of a column, or files",
+		Long: `Columns MODEL prints the columns of a model of texts, such as label or split, and their
+numbers of values. Columns MODEL COLUMN compares the rows of each of the most frequent
+values with all other rows. Rows without a value are left out. Columns MODEL --against FILE
+compares the rows of MODEL with those of FILE, a file of dense vectors of the same kind,
+which it encodes with the dictionary and the settings of MODEL.
+
+Each set is described by the dimensions that separate it best from the other rows:
+
+  share    percentage of the rows in which the dimension isn't zero, on either side
+  AUC      effect size: the probability that a row of the set has a larger value in the
+           dimension than another row; 0.5 is chance
+  p        two-sided p-value of the AUC (Mann and Whitney), adjusted for the number of
+           dimensions (Benjamini and Hochberg): of the dimensions with p < 0.05, at most
+           5 % are expected to be chance
+  example  the row with the largest value, from the side with the larger share
+
+The p-value assumes independent rows: near-duplicates make it too small.
 
 ` + aboutLabels,
 		Example: `  overcomplete columns model
-  overcomplete columns model label --values 6 --dimensions 5`,
+  overcomplete columns model label --values 6 --dimensions 5
+  overcomplete columns model --against new.parquet`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			x, labels, err := loadLabelled(cmd, args[0])
-			if err != nil {
-				return err
+			switch {
+			case against == "":
+				return compareValues(cmd, args[0], args[1:], values, dimensions)
+			case len(args) == 2:
+				return usagef("--against compares all rows; give it, or column %.60q", args[1])
 			}
-			texts := x.Codes.Texts
-			if texts == nil || len(texts.Columns) == 0 {
-				return usagef("%s has no columns: only models of tables of texts have some", args[0])
-			}
-			if len(args) == 1 {
-				return listColumns(cmd, x)
-			}
-			i := slices.Index(texts.Names(), args[1])
-			if i < 0 {
-				return usagef("%s has no column %.60q; it has %s", args[0], args[1], wordList(texts.Names(), ", "))
-			}
-			found, err := classes.Separate(cmd.Context(), x, texts.Columns[i].Values, values, dimensions)
-			if err != nil {
-				return err
-			}
-			if len(found) == 0 {
-				return usagef("no value of column %.60q has at least ten rows, and ten others beside", args[1])
-			}
-			type separation struct {
-				Label string `json:"label"`
-				classes.Separation
-			}
-			type class struct {
-				classes.Class
-				Dimensions []separation `json:"dimensions"`
-			}
-			var all []class
-			for _, c := range found {
-				labelled := class{Class: c, Dimensions: []separation{}}
-				for _, d := range c.Dimensions {
-					pole := interpret.Pole{Dimension: d.Dimension, Negative: d.AUC < 0.5} // that of the class
-					if !slices.Contains(x.Poles(d.Dimension), pole) {
-						pole.Negative = false
-					}
-					labelled.Dimensions = append(labelled.Dimensions, separation{labels.Name(x, pole), d})
-				}
-				all = append(all, labelled)
-			}
-			return show(cmd, all, func(b *strings.Builder) {
-				for _, c := range all {
-					fmt.Fprintf(b, "%s: %d rows; %d of %d dimensions with p < 0.001, %.0f by chance\n", wordList([]string{c.Value}, ""), c.Rows, c.Significant, x.Codes.Cols, float64(x.Codes.Cols)/1000)
-					for _, d := range c.Dimensions {
-						fmt.Fprintf(b, "%9d  AUC %.3f  %s\n", d.Dimension, d.AUC, escape.Text(d.Label))
-					}
-				}
-			})
+			return compareFiles(cmd, args[0], against, dimensions)
 		},
 	}
 	flags := cmd.Flags()
+	flags.StringVar(&against, "against", "", "compare with the rows of this `file` of dense vectors")
 	flags.IntVar(&values, "values", 10, "most values of the column to print")
-	flags.IntVar(&dimensions, "dimensions", 5, "dimensions of each")
-	addJSON(cmd, "print the same as JSON")
+	flags.IntVar(&dimensions, "dimensions", 5, "most dimensions of each set")
+	addSkipBad(cmd)
+	addJSON(cmd, "print the same as JSON, with three examples of each dimension and whole texts")
 	return cmd
+}
+
+// minSet is the least number of rows of a set, for which the normal distribution of U is accurate.
+const minSet = 10
+
+// compareValues compares the values of a column, if one is given, or else lists the columns.
+func compareValues(cmd *cobra.Command, path string, name []string, values, dimensions int) error {
+	x, labels, err := loadLabelled(cmd, path)
+	if err != nil {
+		return err
+	}
+	texts := x.Codes.Texts
+	if texts == nil || len(texts.Columns) == 0 {
+		return usagef("%s has no columns: only models of tables of texts have some", path)
+	}
+	if len(name) == 0 {
+		return listColumns(cmd, x)
+	}
+	i := slices.Index(texts.Names(), name[0])
+	if i < 0 {
+		return usagef("%s has no column %.60q; it has %s", path, name[0], wordList(texts.Names(), ", "))
+	}
+	column := texts.Columns[i].Values
+	order, counts := byFrequency(column)
+	rows := len(column) - counts[""]
+	delete(counts, "")
+	order = slices.DeleteFunc(order, func(v string) bool { return counts[v] < minSet || rows-counts[v] < minSet })
+	if len(order) == 0 {
+		return usagef("column %.60q: too few rows to compare (got %d values in %d rows, want a value with at least %d rows, and as many other rows)", name[0], len(counts), rows, minSet)
+	}
+	others := ""
+	if len(counts) == 2 { // the second is the same comparison
+		others, order = order[1], order[:1]
+	}
+	found, err := classes.Separate(cmd.Context(), x, column, order[:min(values, len(order))], dimensions)
+	if err != nil {
+		return err
+	}
+	return showSets(cmd, x, found, others, func(p interpret.Pole) string { return labels.Name(x, p) })
+}
+
+// compareFiles compares the rows of a model with those of a file of dense vectors.
+func compareFiles(cmd *cobra.Command, path, against string, dimensions int) error {
+	if !model.Is(path) || model.Is(against) {
+		return usagef("--against compares a model with a file of dense vectors (got %s and %s)", path, against)
+	}
+	m, err := loadModel(cmd, path)
+	if err != nil {
+		return err
+	}
+	labels, err := loadLabels(path, m.Codes.Cols)
+	if err != nil {
+		return err
+	}
+	e := m.Info.Encoding
+	o := encode.Defaults(m.Info)
+	if o.Steps, o.Gap = e.Steps, e.Gap; o.Steps == 0 && o.Gap == 0 {
+		return usagef("the codes of %s are from its training, which can't encode %s: encode both files, and compare them", path, against)
+	}
+	skip, _ := cmd.Flags().GetBool("skip-bad")
+	dense, _, err := readVectors(cmd, against, vectors.ReadOptions{SkipBad: skip, Rows: e.Input.Kind()})
+	if err != nil {
+		return err
+	}
+	if min(m.Codes.Rows, dense.Len()) < minSet {
+		return usagef("%s has %d rows and %s %d, want at least %d of each", path, m.Codes.Rows, against, dense.Len(), minSet)
+	}
+	other, err := encode.Model(cmd.Context(), m, dense, cpu.Device{}, o)
+	if cmd.Context().Err() != nil {
+		return err
+	}
+	if err != nil {
+		return usagef("%s: %w", against, err)
+	}
+	both := &vectors.Sparse{Words: slices.Concat(m.Codes.Words, other.Codes.Words), CSR: vectors.CSR{Cols: m.Codes.Cols}}
+	both.Append(&m.Codes.CSR)
+	both.Append(&other.Codes.CSR)
+	if m.Codes.Texts != nil && other.Codes.Texts != nil {
+		both.Texts = &vectors.Texts{Text: slices.Concat(m.Codes.Texts.Text, other.Codes.Texts.Text)}
+	}
+	column := slices.Concat(slices.Repeat([]string{path}, m.Codes.Rows), slices.Repeat([]string{against}, other.Codes.Rows))
+	x := interpret.NewIndex(both)
+	found, err := classes.Separate(cmd.Context(), x, column, []string{path}, dimensions)
+	if err != nil {
+		return err
+	}
+	own := newIndex(cmd, m) // labels are those of the model
+	return showSets(cmd, x, found, against, func(p interpret.Pole) string { return labels.Name(own, p) })
+}
+
+// A set is a class with names for its dimensions and examples.
+type set struct {
+	classes.Class
+	Against    string       `json:"against,omitempty"` // the other rows, if they are a set
+	Dimensions []separation `json:"dimensions"`
+}
+
+type separation struct {
+	Label string `json:"label"`
+	classes.Separation
+	Examples []item `json:"examples"`
+}
+
+func showSets(cmd *cobra.Command, x *interpret.Index, found []classes.Class, others string, name func(interpret.Pole) string) error {
+	var all []set
+	for _, c := range found {
+		s := set{Class: c, Against: others, Dimensions: []separation{}}
+		for _, d := range c.Dimensions {
+			examples := []item{}
+			for _, row := range d.Examples {
+				examples = append(examples, newItem(x, row))
+			}
+			s.Dimensions = append(s.Dimensions, separation{name(d.Pole()), d, examples})
+		}
+		all = append(all, s)
+	}
+	return show(cmd, all, func(b *strings.Builder) {
+		for i, s := range all {
+			if i > 0 {
+				b.WriteByte('\n')
+			}
+			s.print(b, x.Codes.Cols)
+		}
+	})
+}
+
+func (s set) print(b *strings.Builder, dimensions int) {
+	others := "others"
+	if s.Against != "" {
+		others = shortText(s.Against, shownText)
+	}
+	fmt.Fprintf(b, "%s: %d rows; %s: %d; %d of %d dimensions with p < %v\n", shortText(s.Value, shownText), s.Rows, others, s.Others, s.Significant, dimensions, classes.Level)
+	rows := table.Table{{"dimension", "share", "others", "AUC", "p", "label", "example"}}
+	for _, d := range s.Dimensions {
+		example := ""
+		if len(d.Examples) > 0 {
+			example = d.Examples[0].String()
+		}
+		p := fmt.Sprintf("%.1g", d.P)
+		if d.P == 0 {
+			p = "<1e-300"
+		}
+		rows = append(rows, []string{strconv.Itoa(d.Dimension), fmt.Sprintf("%.1f %%", 100*d.Share), fmt.Sprintf("%.1f %%", 100*d.OtherShare),
+			fmt.Sprintf("%.3f", d.AUC), p, d.Label, example})
+	}
+	b.WriteString(rows.Text("rrrrrl"))
+}
+
+// byFrequency returns the values of a column, most frequent first, and the number of rows of each.
+func byFrequency(column []string) (order []string, counts map[string]int) {
+	counts = map[string]int{}
+	for _, v := range column {
+		if counts[v] == 0 {
+			order = append(order, v)
+		}
+		counts[v]++
+	}
+	slices.SortStableFunc(order, func(a, b string) int { return counts[b] - counts[a] })
+	return order, counts
 }
 
 // listColumns prints the columns, with their numbers of values and the most frequent ones.
@@ -97,15 +234,7 @@ func listColumns(cmd *cobra.Command, x *interpret.Index) error {
 	}
 	var all []column
 	for _, c := range x.Codes.Texts.Columns {
-		counts := map[string]int{}
-		order := []string{}
-		for _, v := range c.Values {
-			if counts[v] == 0 {
-				order = append(order, v)
-			}
-			counts[v]++
-		}
-		slices.SortStableFunc(order, func(a, b string) int { return counts[b] - counts[a] })
+		order, _ := byFrequency(c.Values)
 		all = append(all, column{c.Name, len(order), order[:min(few, len(order))]})
 	}
 	return show(cmd, all, func(b *strings.Builder) {

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -71,27 +73,35 @@ func TestColumns(t *testing.T) {
 	t.Parallel()
 	var ids []string
 	var codes [][]float32
-	texts := vectors.Texts{Columns: []vectors.Column{{Name: "kind"}, {Name: "nr"}}}
+	texts := vectors.Texts{Columns: []vectors.Column{{Name: "kind"}, {Name: "nr"}, {Name: "three"}, {Name: "one"}}}
 	for i := range 40 {
+		three := []string{"a", "a", "b", "c"}[i/10]
+		if i >= 38 {
+			three = ""
+		}
 		ids, codes = append(ids, fmt.Sprintf("d%d", i)), append(codes, []float32{float32(i%2) * float32(i+1), 1, 0})
-		texts.Add(fmt.Sprintf("%s number %d", []string{"rain", "bank"}[i%2], i), []string{[]string{"wet", "\x1bdry"}[i%2], fmt.Sprint(i)})
+		texts.Add(fmt.Sprintf("%s number %d", []string{"rain", "bank"}[i%2], i), []string{[]string{"wet", "\x1bdry"}[i%2], fmt.Sprint(i), three, "same"})
 	}
 	m := clitest.NewModel(ids, codes)
 	m.Codes.Texts = &texts
 	m.Info.Encoding.SetKind(m.Codes.Texts)
 	dir := clitest.Save(t, m)
 	stdout, _ := dir.MustRun(t, "columns model")
-	if want := "kind: 2 values, most often wet, \\x1bdry\nnr: 40 values, most often 0, 1, 2, 3, 4\n"; stdout != want {
+	if want := "kind: 2 values, most often wet, \\x1bdry\nnr: 40 values, most often 0, 1, 2, 3, 4\nthree: 4 values, most often a, b, c, \"\"\none: 1 values, most often same\n"; stdout != want {
 		t.Errorf("%q, want %q", stdout, want)
 	}
-	stdout, _ = dir.MustRun(t, "columns model kind --values 1")
-	// The larger class is the first by its name: half of the rows have all values of dimension 0.
-	if want := "\"\\x1bdry\": 20 rows; 1 of 3 dimensions with p < 0.001, 0 by chance\n        0  AUC 1.000  bank\n"; stdout != want {
-		t.Errorf("%q, want %q", stdout, want)
-	}
+	checkTable(t, dir, "columns model kind", `wet: 20 rows; \x1bdry: 20; 1 of 3 dimensions with p < 0.05
+dimension  share  others  AUC  p  label  example
+0  0.0 %  100.0 %  0.000  2e-08  bank  d39  bank number 39
+`)
+	checkTable(t, dir, "columns model three --values 1", `a: 20 rows; others: 18; 0 of 3 dimensions with p < 0.05
+dimension  share  others  AUC  p  label  example
+0  50.0 %  50.0 %  0.375  0.5  bank  d19  bank number 19
+`)
 	for line, want := range map[string]string{
 		"columns model nix":             `model has no column "nix"; it has kind, nr`,
-		"columns model nr":              `no value of column "nr" has at least ten rows`,
+		"columns model nr":              `column "nr": too few rows to compare (got 40 values in 40 rows, want a value with at least 10 rows`,
+		"columns model one":             `column "one": too few rows to compare (got 1 values in 40 rows`,
 		"columns model kind --values 0": "--values is 0",
 	} {
 		if code, _, stderr := dir.Run(t, line); code != 2 || !strings.Contains(stderr, want) {
@@ -100,5 +110,69 @@ func TestColumns(t *testing.T) {
 	}
 	if code, _, stderr := textsModel(t).Run(t, "columns model"); code != 2 || !strings.Contains(stderr, "model has no columns") {
 		t.Errorf("exit code %d, %s", code, stderr)
+	}
+}
+
+// The rows of a file are compared with those of a model, by codes of the same settings.
+func TestColumnsAgainst(t *testing.T) {
+	t.Parallel()
+	dir, x := clitest.Sample(t)
+	dir.MustRun(t, "train in.txt -o trained -k 20 --nonzeros 4 --method B")
+	dir.MustRun(t, "encode trained in.txt -o model --encode-steps 30")
+	for i := range x.Data {
+		x.Data[i] += float32(i%x.Dim) / 3
+	}
+	x = x.Slice(0, 40)
+	dir.Write(t, "other.txt", clitest.Text(x))
+	dir.MustRun(t, "encode model other.txt -o other --encode-steps 30")
+	stdout, _ := dir.MustRun(t, "columns model --against other.txt --dimensions 20 --json")
+	var sets []struct {
+		Value, Against string
+		Rows, Others   int
+		Dimensions     []struct {
+			Dimension  int
+			Label      string
+			Share      float64
+			OtherShare float64 `json:"other_share"`
+			Examples   []struct{ Word string }
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &sets); err != nil || len(sets) != 1 {
+		t.Fatalf("%v: %s", err, stdout)
+	}
+	s := sets[0]
+	if s.Value != "model" || s.Against != "other.txt" || s.Rows != 60 || s.Others != 40 || len(s.Dimensions) < 10 {
+		t.Errorf("%+v", s)
+	}
+	share := func(name string, k int) (share float64) {
+		codes := dir.Model(t, name).Codes
+		for _, row := range clitest.Matrix(codes) {
+			if row[k] != 0 {
+				share += 1 / float64(codes.Rows)
+			}
+		}
+		return share
+	}
+	for _, d := range s.Dimensions {
+		a, b := share("model", d.Dimension), share("other", d.Dimension)
+		if math.Abs(a-d.Share) > 1e-9 || math.Abs(b-d.OtherShare) > 1e-9 || d.Label == "" || len(d.Examples) == 0 {
+			t.Errorf("%+v, want shares %v and %v", d, a, b)
+		}
+	}
+	dir.Write(t, "long.txt", clitest.Text(clitest.Vectors(20, 9)))
+	dir.Write(t, "few.txt", clitest.Text(x.Slice(0, 9)))
+	dir.MustRun(t, "paper train in.txt -o paper -k 20 --epochs 1")
+	for line, want := range map[string]string{
+		"columns model --against long.txt":     "long.txt: encode: vectors of 9 numbers, and the atoms have 8",
+		"columns model --against few.txt":      "model has 60 rows and few.txt 9, want at least 10 of each",
+		"columns model --against none.txt":     "none.txt: no such file",
+		"columns model --against other":        "compares a model with a file of dense vectors",
+		"columns in.txt --against other.txt":   "compares a model with a file of dense vectors",
+		"columns model label --against in.txt": `--against compares all rows; give it, or column "label"`,
+		"columns paper --against in.txt":       "the codes of paper are from its training",
+	} {
+		if code, stdout, stderr := dir.Run(t, line); code != 2 || stdout != "" || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, %s\nwithout %s", line, code, stderr, want)
+		}
 	}
 }

@@ -20,6 +20,7 @@ var otherCommands = map[string][]string{
 	"top":     {"info", "show", "topics", "dimensions", "inspect", "describe", "list", "print"},
 	"nearest": {"search", "find", "query", "similar", "neighbours", "neighbors", "analogy"},
 	"compare": {"match", "diff", "align"},
+	"columns": {"diff", "contrast", "drift", "classes"},
 	"labels":  {"label", "names", "annotate"},
 	"eval":    {"evaluate", "benchmark", "score", "test"},
 	"devices": {"gpu", "gpus", "cuda", "device"},

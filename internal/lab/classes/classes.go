@@ -6,88 +6,141 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 
 	"overcomplete/internal/parallel"
+	"overcomplete/internal/ranking"
 	"overcomplete/interpret"
 )
 
 // A Class is the rows that share a value of a column, and the dimensions that separate them from
-// all other rows.
+// all other rows that have a value.
 type Class struct {
 	Value       string       `json:"value"`
 	Rows        int          `json:"rows"`
-	Dimensions  []Separation `json:"dimensions"`  // best first
-	Significant int          `json:"significant"` // number of dimensions with p < 0.001
+	Others      int          `json:"others"`      // number of other rows
+	Significant int          `json:"significant"` // number of dimensions with P < [Level]
+	Dimensions  []Separation `json:"dimensions"`  // in decreasing order of |Z|
 }
+
+// Level is the significance level.
+const Level = 0.05
 
 // A Separation says how well the values of a dimension separate a class.
 type Separation struct {
-	Dimension int     `json:"dimension"`
-	AUC       float64 `json:"auc"` // probability that a row of the class has a larger value than another row; 0.5 is chance
-	Z         float64 `json:"z"`   // deviation from 0.5 in standard deviations (Mann and Whitney, with ties)
+	Dimension  int     `json:"dimension"`
+	Negative   bool    `json:"negative,omitempty"` // see [Separation.Pole]
+	Share      float64 `json:"share"`              // of the rows of the class that have a value at the pole
+	OtherShare float64 `json:"other_share"`        // of the other rows
+	AUC        float64 `json:"auc"`                // probability that a row of the class has a larger value than another row; 0.5 is chance
+	Z          float64 `json:"z"`                  // deviation from 0.5 in standard deviations (Mann and Whitney, with ties)
+	P          float64 `json:"p"`                  // two-sided p of Z, adjusted for K dimensions (Benjamini and Hochberg 1995)
+	Examples   []int   `json:"-"`                  // rows with the largest values at the pole, from the side with the larger share
 }
 
-// significantZ is the |z| of p = 0.001, two-sided.
-const significantZ = 3.290526731491895
+// Pole returns the pole that Share counts: of two, the one whose shares differ more.
+func (s Separation) Pole() interpret.Pole {
+	return interpret.Pole{Dimension: s.Dimension, Negative: s.Negative}
+}
 
-// Separate returns the n best dimensions of each class of a column, which has a value for each row.
-// It returns the largest classes first, at most maxClasses of them, and none with fewer than ten rows
-// or ten other rows. If ctx is cancelled, it returns ctx's error.
-func Separate(ctx context.Context, x *interpret.Index, column []string, maxClasses, n int) ([]Class, error) {
-	const minRows = 10
-	counts := map[string]int{}
-	for _, v := range column {
-		counts[v]++
+// maxExamples is the number of examples of a separation.
+const maxExamples = 3
+
+// Classes of a row beside those that are compared.
+const (
+	otherClass = -1
+	noClass    = -2 // the row has no value
+)
+
+// Separate compares the rows of each of some values of a column with all other rows, and returns their
+// n best dimensions. Column has a value for each row; rows whose value is "" are left out. There must
+// be rows of each value, and others. If ctx is cancelled, Separate returns ctx's error.
+func Separate(ctx context.Context, x *interpret.Index, column, values []string, n int) ([]Class, error) {
+	classes, number := make([]Class, len(values)), map[string]int{"": noClass}
+	for c, v := range values {
+		classes[c].Value, number[v] = v, c
 	}
-	classes := []Class{}
-	for v, rows := range counts {
-		if rows >= minRows && rows <= len(column)-minRows {
-			classes = append(classes, Class{Value: v, Rows: rows})
+	classOf, rows := make([]int, len(column)), 0
+	for i, v := range column {
+		c, known := number[v]
+		if !known {
+			c = otherClass
+		}
+		if classOf[i] = c; c != noClass {
+			rows++
+		}
+		if c >= 0 {
+			classes[c].Rows++
 		}
 	}
-	slices.SortFunc(classes, func(a, b Class) int { return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Value, b.Value)) })
-	classes = classes[:min(maxClasses, len(classes))]
-	classOf := make([]int, len(column)) // of each row, −1 for none
-	for i, v := range column {
-		classOf[i] = slices.IndexFunc(classes, func(c Class) bool { return c.Value == v })
+	for c := range classes {
+		classes[c].Others = rows - classes[c].Rows
 	}
 	separations := make([][]Separation, x.Codes.Cols) // by dimension and class
-	err := parallel.Each(ctx, x.Codes.Cols, func(k int) { separations[k] = separate(x, k, classOf, classes) })
+	err := parallel.Each(ctx, x.Codes.Cols, func(k int) { separations[k] = separate(x, k, classOf, classes, rows) })
 	if err != nil {
 		return nil, err
 	}
 	for c := range classes {
-		found := []Separation{}
-		for _, of := range separations {
-			if of[c].Z == 0 {
-				continue
-			}
-			found = append(found, of[c])
-			if math.Abs(of[c].Z) > significantZ {
-				classes[c].Significant++
-			}
+		found := make([]Separation, len(separations))
+		for k, of := range separations {
+			found[k] = of[c]
 		}
 		slices.SortStableFunc(found, func(a, b Separation) int { return cmp.Compare(math.Abs(b.Z), math.Abs(a.Z)) })
-		classes[c].Dimensions = found[:min(n, len(found))]
+		classes[c].Significant = adjust(found)
+		for len(found) > 0 && (len(found) > n || found[len(found)-1].Z == 0) {
+			found = found[:len(found)-1]
+		}
+		for i := range found {
+			found[i].Examples = examples(x, found[i], func(row int) bool {
+				return classOf[row] != noClass && (classOf[row] == c) == (found[i].Share >= found[i].OtherShare)
+			})
+		}
+		classes[c].Dimensions = found
 	}
 	return classes, nil
+}
+
+// adjust computes P of separations, which are in decreasing order of |Z|, and returns the number below
+// Level. The adjusted p-value is the least expected share of false discoveries among all dimensions
+// that are accepted with this one: min over j ≥ i of p_j·K/j.
+func adjust(found []Separation) (significant int) {
+	least := 1.0
+	for i := len(found) - 1; i >= 0; i-- {
+		p := math.Erfc(math.Abs(found[i].Z) / math.Sqrt2)
+		least = min(least, p*float64(len(found))/float64(i+1))
+		if found[i].P = least; least < Level {
+			significant++
+		}
+	}
+	return significant
 }
 
 // separate returns how well dimension k separates each class. The sum of the ranks of a class, minus
 // its smallest possible value, is Mann and Whitney's U. Rows of equal values, such as zero, share
 // the mean of their ranks.
-func separate(x *interpret.Index, k int, classOf []int, classes []Class) []Separation {
+func separate(x *interpret.Index, k int, classOf []int, classes []Class, all int) []Separation {
 	rows, values := x.Dimension(k)
-	order := make([]int, len(rows))
-	for i := range order {
-		order[i] = i
+	order := make([]int, 0, len(rows))
+	nonzeros := make([][2]float64, len(classes)) // rows of each class whose value is positive, and negative
+	var nonzerosOfAll [2]float64
+	for i, v := range values {
+		c := classOf[rows[i]]
+		if c == noClass || v == 0 {
+			continue
+		}
+		order = append(order, i)
+		sign := 0
+		if v < 0 {
+			sign = 1
+		}
+		nonzerosOfAll[sign]++
+		if c >= 0 {
+			nonzeros[c][sign]++
+		}
 	}
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
 	rankSums := make([]float64, len(classes))
-	zeros := make([]float64, len(classes)) // rows of each class whose value is 0
-	for c := range classes {
-		zeros[c] = float64(classes[c].Rows)
-	}
 	rank, ties := 0.0, 0.0
 	tie := func(n int) (mean float64) { // rank of the next n rows, which have equal values
 		mean = rank + (float64(n)+1)/2
@@ -95,12 +148,11 @@ func separate(x *interpret.Index, k int, classOf []int, classes []Class) []Separ
 		ties += float64(n) * (float64(n)*float64(n) - 1)
 		return mean
 	}
-	n := len(classOf)
 	zeroRank := 0.0
 	for i := 0; i < len(order); {
 		value := values[order[i]]
 		if value > 0 && zeroRank == 0 {
-			zeroRank = tie(n - len(order))
+			zeroRank = tie(all - len(order))
 		}
 		end := i
 		for end < len(order) && values[order[end]] == value {
@@ -110,22 +162,45 @@ func separate(x *interpret.Index, k int, classOf []int, classes []Class) []Separ
 		for ; i < end; i++ {
 			if c := classOf[rows[order[i]]]; c >= 0 {
 				rankSums[c] += mean
-				zeros[c]--
 			}
 		}
 	}
 	if zeroRank == 0 {
-		zeroRank = tie(n - len(order))
+		zeroRank = tie(all - len(order))
 	}
 	separations := make([]Separation, len(classes))
 	for c, class := range classes {
-		in, all := float64(class.Rows), float64(n)
-		pairs := in * (all - in)
-		auc := (rankSums[c] + zeros[c]*zeroRank - in*(in+1)/2) / pairs
-		separations[c] = Separation{Dimension: k, AUC: auc}
-		if deviation := math.Sqrt(((all + 1) - ties/(all*(all-1))) / (12 * pairs)); deviation > 0 {
-			separations[c].Z = (auc - 0.5) / deviation
+		in, n := float64(class.Rows), float64(all)
+		pairs := in * (n - in)
+		zeros := in - nonzeros[c][0] - nonzeros[c][1]
+		s := Separation{Dimension: k, AUC: (rankSums[c] + zeros*zeroRank - in*(in+1)/2) / pairs}
+		if deviation := math.Sqrt(((n + 1) - ties/(n*(n-1))) / (12 * pairs)); deviation > 0 {
+			s.Z = (s.AUC - 0.5) / deviation
 		}
+		for sign, total := range nonzerosOfAll {
+			share, others := nonzeros[c][sign]/in, (total-nonzeros[c][sign])/(n-in)
+			if math.Abs(share-others) > math.Abs(s.Share-s.OtherShare) || sign == 0 {
+				s.Negative, s.Share, s.OtherShare = sign == 1, share, others
+			}
+		}
+		separations[c] = s
 	}
 	return separations
+}
+
+// examples returns the rows of a side with the largest values at the pole, without empty texts.
+func examples(x *interpret.Index, s Separation, onSide func(row int) bool) []int {
+	best := ranking.Ranking{N: maxExamples}
+	rows, values := x.Dimension(s.Dimension)
+	for i, row := range rows {
+		empty := x.Codes.Texts != nil && strings.TrimSpace(x.Codes.Texts.Text[row]) == ""
+		if onSide(int(row)) && !empty && values[i] != 0 && (values[i] < 0) == s.Negative {
+			best.Add(ranking.Item{Index: int(row), Score: math.Abs(float64(values[i]))})
+		}
+	}
+	var found []int
+	for _, item := range best.Items() {
+		found = append(found, item.Index)
+	}
+	return found
 }
