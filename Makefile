@@ -18,7 +18,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .PHONY: help check check-full tools vectors gpu release wheel gpu-bundle bench-cpu \
-	lint cross generate ptx test noasm gpu-test gpu-asan gpu-headers sample release-test vulnerabilities python image container home arm64 race fuzz faults soak cluster first
+	lint cross generate ptx test noasm gpu-test gpu-asan gpu-headers release-test vulnerabilities python image container home arm64 race fuzz faults soak cluster first
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -162,10 +162,10 @@ lint: $(cuda_h) build/staticcheck ## formatting, exported surface, modules, go v
 	.ci/lines $(surface) | tail -1
 	go mod verify
 	go mod tidy -diff
-	go vet ./... ./testdata
-	$(with_cuda) build/staticcheck -tags gpu,full ./... ./testdata
+	go vet ./...
+	$(with_cuda) build/staticcheck -tags gpu,full ./...
 ifeq ($(tier),full)
-	build/staticcheck ./... ./testdata
+	build/staticcheck ./...
 	$(with_cuda) go vet -tags gpu,full ./...
 	go vet -tags noasm ./...
 endif
@@ -203,9 +203,6 @@ gpu-asan: $(cuda_h) ## the same with the address sanitizer, except repeated path
 
 gpu-headers: ## GPU support builds with the headers of CUDA 11.8, 12.9 and 13.5
 	for version in 11.8 12.9 13.5; do $(MAKE) --no-print-directory gpu CUDA_HOME=build/cuda-$$version; done
-
-sample: ## the sample vectors match their generator
-	go test $(verbose) ./testdata
 
 release-test: release ## releases are reproducible and start without an NVIDIA driver
 	elsewhere=$$(mktemp -d); trap 'rm -rf $$elsewhere' EXIT; \
