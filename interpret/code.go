@@ -3,6 +3,7 @@ package interpret
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 
@@ -79,6 +80,28 @@ func (x *Index) Sum(q Query) Code {
 		}
 	}
 	return c
+}
+
+// Steer returns c/‖c‖ + Σ_k s_k e_k for weights s_k, which may be negative, of dimensions k. With v for
+// the code of a row divided by its norm, the steered query has the score
+//
+//	c·v/‖c‖ + Σ_k s_k v_k
+//
+// for the row: the cosine and a part for each steered dimension. [Index.Nearest] ranks rows by this
+// score, because all its cosines have the same factor, the norm of the steered query.
+func (c Code) Steer(weights ...Weight) Code {
+	values, norm := map[int32]float64{}, cmp.Or(c.Norm(), 1)
+	for j, k := range c.Index {
+		values[k] = float64(c.Value[j]) / norm
+	}
+	for _, w := range weights {
+		values[int32(w.Dimension)] += float64(w.Value)
+	}
+	var steered Code
+	for _, k := range slices.Sorted(maps.Keys(values)) {
+		steered.Index, steered.Value = append(steered.Index, k), append(steered.Value, float32(values[k]))
+	}
+	return steered
 }
 
 // A Neighbour is a row and the cosine of its code with another code.

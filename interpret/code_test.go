@@ -151,6 +151,38 @@ func TestSum(t *testing.T) {
 	}
 }
 
+// A steered score is the cosine and a part for each steered dimension, and ranks the rows.
+func TestSteer(t *testing.T) {
+	s := clitest.RandomCodes(5, 40, 12, .3)
+	s.Cols++ // a dimension that no row has
+	s.AppendRow(nil, nil)
+	s.Words = append(s.Words, "zero")
+	x := NewIndex(s)
+	codes := clitest.Matrix(s)
+	for _, row := range []int{0, 1, 2, 40} {
+		weights := []Weight{{3, .5}, {7, -2}, {12, 1}, {3, .25}}
+		scores := make([]float64, len(codes))
+		for i := range scores {
+			u, v := unit(codes[row]), unit(codes[i])
+			for k := range u {
+				scores[i] += u[k] * v[k]
+			}
+			scores[i] += .75*v[3] - 2*v[7] + v[12]
+		}
+		steered := x.Code(row).Steer(weights...)
+		found := x.Nearest(steered, len(codes))
+		for i, n := range found {
+			if got := n.Cosine * steered.Norm(); math.Abs(got-scores[n.Row]) > 1e-6 || i > 0 && got > found[i-1].Cosine*steered.Norm() {
+				t.Errorf("row %d: score %v of row %d, want %v", row, got, n.Row, scores[n.Row])
+			}
+			scores[n.Row] = 0
+		}
+		if slices.Max(scores) > 1e-6 { // every positive score is there
+			t.Errorf("row %d: left out %v", row, scores)
+		}
+	}
+}
+
 func TestFromDense(t *testing.T) {
 	x := &vectors.Dense{Words: []string{"a", "b", "c"}, Dim: 2, Data: []float32{1, 0, 0, 0, -2, 3}}
 	got := FromDense(x)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -47,6 +48,70 @@ dimension   weight  label               words
         0        2  close, write, read  close write
         2      0.5  day, write          day write
 `)
+}
+
+// A steered score is printed as the sum of the cosine and the parts of the dimensions.
+func TestSteering(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Save(t, readable())
+	checkOutput(t, dir, "nearest model write --more 1 --less 2=0.4 --dimensions 1 -n 3", `write
+ score = cosine + parts of the steered dimensions
+cosine  word  dimensions, % of the cosine
+ 0.970 = 0.970 + 0.000 month, week, day (1) + 0.000 day, write (2)
+ 0.970  read  close, write, read (0) 100 · 0 others 0
+ 0.970 = 0.970 + 0.000 month, week, day (1) + 0.000 day, write (2)
+ 0.970  close  close, write, read (0) 100 · 0 others 0
+ 0.500 = 0.000 + 0.500 month, week, day (1) + 0.000 day, write (2)
+ 0.000  month  0 others 0
+`)
+	stdout, _ := dir.MustRun(t, "nearest model day - week --more 0,2=3 --less 0=0.1 --json")
+	var h neighbourhood
+	if err := json.Unmarshal([]byte(stdout), &h); err != nil || len(h.Nearest) != 3 {
+		t.Fatalf("%v in %s", err, stdout)
+	}
+	for _, n := range h.Nearest {
+		sum := n.Cosine.Sum
+		for _, d := range n.Steered {
+			sum += d.Part
+		}
+		if len(n.Steered) != 3 || n.Steered[1].Weight != 3 || n.Steered[2].Weight != -0.1 || math.Abs(sum-*n.Score) > 1e-12 {
+			t.Errorf("%+v", n)
+		}
+	}
+	texts := textsModel(t)
+	checkOutput(t, texts, "nearest model bank --more 0 -n 2", "3 texts contain it:\n 0.186  d7  money in a bank\n 0.000  d4  a bank\nand 1 more\n")
+	checkOutput(t, texts, "nearest model money --more 0 --json -n 1", `{
+  "kind": "search",
+  "total": 2,
+  "texts": [
+    {
+      "word": "d7",
+      "text": "money in a bank",
+      "score": 0.18569533817705186,
+      "steered": [
+        {
+          "dimension": 0,
+          "label": "rain, today",
+          "weight": 0.5,
+          "part": 0.18569533817705186
+        }
+      ]
+    }
+  ]
+}
+`)
+	for flags, want := range map[string]string{
+		"--more 3":     `--more is "3", want a dimension from 0 to 2`,
+		"--less 1,x":   `--less is "x", want a dimension`,
+		"--less 1=":    `--less is "1=", want a positive number after =`,
+		"--more 1=-2":  `--more is "1=-2", want a positive number`,
+		"--more 1=nan": `want a positive number`,
+		"--more 1=inf": `want a positive number`,
+	} {
+		if code, _, stderr := dir.Run(t, "nearest model write "+flags); code != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, %s", flags, code, stderr)
+		}
+	}
 }
 
 // Dimensions are sorted by the better pole, and those without a score are left out.

@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +17,7 @@ import (
 
 func newNearest() *cobra.Command {
 	var words, dimensions int
+	var more, less []string
 	cmd := &cobra.Command{
 		Use:   "nearest MODEL WORD [± WORD]... | TEXT",
 		Short: "Find the nearest words of a word, a sum or a text, and why they are near; search texts",
@@ -28,16 +33,29 @@ that a model lacks are left out of a text. bank - #13 is bank without its dimens
 If rows are texts, words are ids. Any other query is searched for in the texts, whatever
 its case. If one text contains it, this is the query; if several do, these are listed.
 
+--more and --less steer the result by dimensions, whether the query has them or not. They
+add s·v to the score of a row, where v is the value of the dimension in the row's code of
+norm 1, and s is 0.5, or the number after =, for --more and its negative for --less:
+
+  score = cosine + s·v + …
+
+Rows are sorted by this score, which is printed with its parts.
+
 ` + aboutLabels + `
 
 ` + aboutInput,
 		Example: `  overcomplete nearest model bank
   overcomplete nearest model king - man + woman
   overcomplete nearest model "bank - #13"
-  overcomplete nearest sentences "a triumph of" -n 50`,
+  overcomplete nearest sentences "a triumph of" -n 50
+  overcomplete nearest sentences q-1 --more 17 --less 203=0.8`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			x, labels, err := loadLabelled(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			steering, err := parseSteering(x, labels, more, less)
 			if err != nil {
 				return err
 			}
@@ -52,36 +70,125 @@ its case. If one text contains it, this is the query; if several do, these are l
 			case interpret.QueryDimension:
 				return usagef("%q is a dimension, and no word: see overcomplete top", args[1])
 			case interpret.QuerySearch:
-				return search(cmd, x, query, words)
+				return search(cmd, x, steering, query, words)
 			}
-			n := newNeighbourhood(x, labels, q, words, dimensions)
+			n := newNeighbourhood(x, labels, q, steering, words, dimensions)
 			return show(cmd, n, n.print)
 		},
 	}
 	flags := cmd.Flags()
 	flags.IntVarP(&words, "words", "n", 10, "most words or texts to print")
 	flags.IntVar(&dimensions, "dimensions", 3, "dimensions to print of each, 0 for all")
+	flags.StringSliceVar(&more, "more", nil, "prefer rows with `dimension[=s]`, several separated by commas")
+	flags.StringSliceVar(&less, "less", nil, "avoid rows with `dimension[=s]`")
 	addRare(cmd)
 	addSkipBad(cmd)
 	addJSON(cmd, "print the same as JSON, with whole texts")
 	return cmd
 }
 
-// search prints the first n texts that contain a query.
-func search(cmd *cobra.Command, x *interpret.Index, query string, n int) error {
-	rows, total := x.Search(query, n)
-	found := []item{}
-	for _, row := range rows {
-		found = append(found, newItem(x, row))
+// A steering is a change of scores by dimensions, see [interpret.Code.Steer].
+type steering []steered
+
+type steered struct {
+	Dimension int     `json:"dimension"`
+	Label     string  `json:"label"`
+	Weight    float64 `json:"weight"`
+	Part      float64 `json:"part"` // of a row's score
+}
+
+// parseSteering parses the values of --more and --less: dimensions, perhaps with = and a weight.
+func parseSteering(x *interpret.Index, labels interpret.Labels, more, less []string) (steering, error) {
+	var all steering
+	for i, value := range slices.Concat(more, less) {
+		flag, sign := "--more", 1.0
+		if i >= len(more) {
+			flag, sign = "--less", -1
+		}
+		dimension, amount, given := strings.Cut(value, "=")
+		k, err := strconv.Atoi(dimension)
+		if err != nil || k < 0 || k >= x.Codes.Cols {
+			return nil, usagef("%s is %.60q, want a dimension from 0 to %d", flag, value, x.Codes.Cols-1)
+		}
+		weight := 0.5
+		if given {
+			weight, err = strconv.ParseFloat(amount, 64)
+		}
+		if err != nil || !(weight > 0) || math.IsInf(float64(float32(weight)), 0) {
+			return nil, usagef("%s is %.60q, want a positive number after =", flag, value)
+		}
+		pole := interpret.Pole{Dimension: k}
+		if poles := x.Poles(k); len(poles) == 1 {
+			pole = poles[0]
+		}
+		all = append(all, steered{Dimension: k, Label: labels.Name(x, pole), Weight: sign * weight})
 	}
+	return all, nil
+}
+
+// of returns the steering with the parts in the score of a row, and their sum.
+func (s steering) of(x *interpret.Index, row int) (parts steering, sum float64) {
+	code := x.Code(row)
+	norm := cmp.Or(code.Norm(), 1)
+	for _, d := range s {
+		d.Part = d.Weight * float64(code.At(d.Dimension)) / norm
+		parts, sum = append(parts, d), sum+d.Part
+	}
+	return parts, sum
+}
+
+func (s steering) weights() (weights []interpret.Weight) {
+	for _, d := range s {
+		weights = append(weights, interpret.Weight{Dimension: d.Dimension, Value: float32(d.Weight)})
+	}
+	return weights
+}
+
+// String returns the parts as terms of a sum.
+func (s steering) String() string {
+	terms := ""
+	for _, d := range s {
+		sign := "+"
+		if d.Part < 0 {
+			sign = "−"
+		}
+		terms += fmt.Sprintf(" %s %.3f %s (%d)", sign, math.Abs(d.Part), escape.Text(d.Label), d.Dimension)
+	}
+	return terms
+}
+
+// search prints the first n texts that contain a query, in the order of the steering, if there is one.
+func search(cmd *cobra.Command, x *interpret.Index, s steering, query string, n int) error {
+	rows, total := x.Search(query, x.Codes.Rows)
+	type text struct {
+		item
+		Score   *float64 `json:"score,omitempty"`
+		Steered steering `json:"steered,omitempty"`
+	}
+	found := make([]text, 0, total)
+	for _, row := range rows {
+		t := text{item: newItem(x, row)}
+		if s != nil {
+			parts, score := s.of(x, row)
+			t.Score, t.Steered = &score, parts
+		}
+		found = append(found, t)
+	}
+	if s != nil {
+		slices.SortStableFunc(found, func(a, b text) int { return cmp.Compare(*b.Score, *a.Score) })
+	}
+	found = found[:min(n, total)]
 	return show(cmd, struct {
 		Kind  string `json:"kind"`
 		Total int    `json:"total"`
-		Texts []item `json:"texts"`
+		Texts []text `json:"texts"`
 	}{interpret.QuerySearch, total, found}, func(b *strings.Builder) {
 		fmt.Fprintf(b, "%d texts contain it:\n", total)
-		for _, i := range found {
-			fmt.Fprintf(b, "  %v\n", i)
+		for _, t := range found {
+			if s != nil {
+				fmt.Fprintf(b, "%6.3f", *t.Score)
+			}
+			fmt.Fprintf(b, "  %v\n", t.item)
 		}
 		if total > len(found) {
 			fmt.Fprintf(b, "and %d more\n", total-len(found))
@@ -105,10 +212,12 @@ type weighted struct {
 
 type explained struct {
 	item
-	Cosine breakdown `json:"cosine"`
+	Cosine  breakdown `json:"cosine"`
+	Score   *float64  `json:"score,omitempty"` // after steering: the cosine and the parts of Steered
+	Steered steering  `json:"steered,omitempty"`
 }
 
-func newNeighbourhood(x *interpret.Index, labels interpret.Labels, q interpret.Query, words, dimensions int) neighbourhood {
+func newNeighbourhood(x *interpret.Index, labels interpret.Labels, q interpret.Query, s steering, words, dimensions int) neighbourhood {
 	h := neighbourhood{Kind: q.Kind, Without: q.Without, Unknown: append([]string{}, q.Unknown...), Nearest: []explained{}}
 	var own []int
 	for _, t := range q.Terms {
@@ -116,9 +225,19 @@ func newNeighbourhood(x *interpret.Index, labels interpret.Labels, q interpret.Q
 		own = append(own, t.Row)
 	}
 	sum := x.Sum(q)
-	for _, n := range x.Nearest(sum, words, own...) {
+	steered := sum
+	if s != nil {
+		steered = sum.Steer(s.weights()...)
+	}
+	for _, n := range x.Nearest(steered, words, own...) {
 		shared, _ := interpret.Compare(sum, x.Code(n.Row))
-		h.Nearest = append(h.Nearest, explained{newItem(x, n.Row), newBreakdown(x, labels, n.Cosine, shared, dimensions)})
+		e := explained{item: newItem(x, n.Row), Cosine: newBreakdown(x, labels, sumOf(shared), shared, dimensions)}
+		if s != nil {
+			parts, score := s.of(x, n.Row)
+			score += e.Cosine.Sum
+			e.Score, e.Steered = &score, parts
+		}
+		h.Nearest = append(h.Nearest, e)
 	}
 	return h
 }
@@ -149,9 +268,15 @@ func (h neighbourhood) print(b *strings.Builder) {
 	if len(h.Nearest) == 0 {
 		b.WriteString("no word is near\n")
 	} else {
+		if h.Nearest[0].Score != nil {
+			b.WriteString(" score = cosine + parts of the steered dimensions\n")
+		}
 		b.WriteString("cosine  word  dimensions, % of the cosine\n")
 	}
 	for _, n := range h.Nearest {
+		if n.Score != nil {
+			fmt.Fprintf(b, "%6.3f = %.3f%v\n", *n.Score, n.Cosine.Sum, n.Steered)
+		}
 		fmt.Fprintf(b, "%6.3f  %v  ", n.Cosine.Sum, n.item)
 		if n.Text != nil {
 			fmt.Fprintf(b, "\n%8s", "")
