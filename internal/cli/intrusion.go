@@ -1,18 +1,21 @@
 package cli
 
 import (
-	"cmp"
-	"io"
-	"math/rand/v2"
+	"errors"
+	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"overcomplete/cpu"
 	"overcomplete/internal/escape"
-	"overcomplete/internal/input"
 	"overcomplete/internal/lab/intrusion"
+	"overcomplete/internal/modeldir"
 	"overcomplete/internal/table"
+	"overcomplete/model"
+	"overcomplete/train"
 )
 
 func newIntrusion() *cobra.Command {
@@ -30,102 +33,159 @@ people find this intruder. Make and score test with people, auto without.`,
 	return cmd
 }
 
-func newIntrusionMake() *cobra.Command {
-	var output string
-	var dimensions int
-	var seed uint64
+// autoFlags are the flags of intrusion auto.
+type autoFlags struct {
+	input, reference string
+	seed             uint64
+	save             bool
+}
+
+func newIntrusionAuto() *cobra.Command {
+	var f autoFlags
 	cmd := &cobra.Command{
-		Use:   "make CONDITION=MODEL... -o TEST.tsv",
-		Short: "Make a test for people, and its key",
-		Long: `Make draws the questions of a word intrusion test, one for each of the dimensions of the
-highest variance of each MODEL. Four words have the largest values there; the intruder is
-from the bottom half of the dimension and from the top tenth of another one. The questions
-of all conditions are mixed. A condition can have several models. It writes
+		Use:   "auto MODEL... --input VECTORS --reference VECTORS",
+		Short: "Measure word intrusion accuracy without people, beside controls",
+		Long: `Auto asks about all live dimensions of each model. The answer is the word with the
+smallest mean cosine to the other four in --reference, other vectors of the same words,
+minus their mean. They should be learned from other text or by another method. It prints
+accuracies in percent with 95 % confidence intervals from a bootstrap over dimensions;
+chance is 20:
 
-  TEST.tsv        the questions, to be answered in the last column with 1 to 5
-  TEST.html       the same as a page, which saves the answers to a TSV file
-  TEST.key.json   the key, which judges must not see
+  any        the top four words of a dimension and any intruder: ten questions each
+  matched    the same with intruders next to the top words in the order of words, so that
+             their frequency doesn't give them away: ten questions each
+  q1 to q4   four words of a quarter of the positive values, q1 the largest, and a matched
+             word of value 0: five questions each about dimensions with 16 words or more
 
-` + aboutInput,
-		Example: `  overcomplete intrusion make X=glove.txt A=model -o test.tsv
-  overcomplete intrusion make X=glove.txt X=sg.bin A=glove.model A=sg.model -o test.tsv`,
+The top words of any direction in good vectors are similar. Compare with the controls:
+equally sparse codes with random atoms ("random dictionary") and with random frequent words
+of --input as atoms ("word rows"), and --input itself, which has no zeros.
+
+Negative poles of signed codes are measured, too. Only words that all files have count;
+they are looked up in lower case if the reference does not have them as they stand.`,
+		Example: `  overcomplete intrusion auto model --input sg.bin --reference glove.6B.50d.txt
+  overcomplete intrusion auto model --input sg.bin --reference glove.6B.50d.txt --save
+  overcomplete top model --sort intrusion`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			name, ok := strings.CutSuffix(output, ".tsv")
-			if !ok {
-				return usagef("-o is %q, want a name that ends in .tsv", output)
-			}
-			rng := rand.New(rand.NewPCG(seed, 0))
-			var questions []intrusion.Question
-			for _, arg := range args {
-				condition, path, ok := strings.Cut(arg, "=")
-				if !ok || condition == "" {
-					return usagef("%.100q: want CONDITION=MODEL, such as A=%.100s", arg, strings.TrimPrefix(arg, "="))
-				}
-				x, err := loadIndex(cmd, path)
-				if err != nil {
-					return err
-				}
-				drawn := intrusion.Draw(x, dimensions, condition, rng)
-				if len(drawn) < dimensions {
-					return usagef("%s: too few dimensions have four words of positive value and an intruder (got %d, want %d); set --dimensions %[2]d", path, len(drawn), dimensions)
-				}
-				questions = append(questions, drawn...)
-			}
-			rng.Shuffle(len(questions), func(i, j int) { questions[i], questions[j] = questions[j], questions[i] })
-			sheet := intrusion.NewSheet(questions)
-			return writeFiles(cmd, []string{output, name + ".html", name + ".key.json"}, func(files []io.Writer) error {
-				return cmp.Or(sheet.WriteTSV(files[0]), sheet.WriteHTML(files[1]), sheet.WriteKey(files[2]))
-			})
-		},
+		RunE: f.auto,
 	}
 	flags := cmd.Flags()
-	addOutput(cmd, &output, "`file` to write the questions to, a name that ends in .tsv", "files that exist")
-	flags.IntVarP(&dimensions, "dimensions", "n", 25, "dimensions of each model")
-	flags.Uint64Var(&seed, "seed", 1, "seed of intruders and order")
+	flags.StringVar(&f.input, "input", "", "`file` of the dense vectors that the models were trained on")
+	flags.StringVar(&f.reference, "reference", "", "`file` of other vectors of the same words, which answer")
+	flags.Uint64Var(&f.seed, "seed", 1, "seed of questions and controls")
+	flags.BoolVar(&f.save, "save", false, "write the accuracy of each dimension into the models' directories")
 	addSkipBad(cmd)
+	addJSON(cmd, "print the same, and the accuracy of each dimension, as JSON")
+	cmd.MarkFlagRequired("input")
+	cmd.MarkFlagRequired("reference")
 	return cmd
 }
 
-func newIntrusionScore() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "score TEST.key.json ANSWERS.tsv...",
-		Short: "Print the accuracy and agreement of judges",
-		Long: `Score prints the percentage of right answers for each condition. Each judge has a file of
-answers. Agreement is the percentage of pairs of judges who are both right or both wrong,
-averaged over questions that two judges answered. Fleiss' kappa corrects it for chance: 1
-is full agreement, 0 is chance.`,
-		Example: "  overcomplete intrusion score test.key.json ann.tsv ben.tsv",
-		Args:    cobra.MinimumNArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			scores, err := input.Wait(cmd.Context(), func() ([]intrusion.Score, error) {
-				key, err := intrusion.ReadKey(args[0])
-				if err != nil {
-					return nil, err
-				}
-				var answers [][]int
-				for _, path := range args[1:] {
-					judge, err := key.ReadAnswers(path)
-					if err != nil {
-						return nil, err
-					}
-					answers = append(answers, judge)
-				}
-				return key.Score(answers), nil
-			})
-			if err != nil {
-				return usageError{err}
-			}
-			return show(cmd, scores, func(b *strings.Builder) {
-				rows := table.Table{{"condition", "questions", "accuracy", "agreement", "kappa"}}
-				for _, s := range scores {
-					rows = append(rows, []string{escape.Word(s.Condition), strconv.Itoa(s.Questions),
-						(100 * s.Accuracy).Text("%.1f"), (100 * s.Agreement).Text("%.1f"), s.Kappa.Text("%.2f")})
-				}
-				b.WriteString(rows.Text("lr"))
-			})
-		},
+func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
+	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
+	input, source, err := readDense(cmd, f.input)
+	if err != nil {
+		return err
 	}
-	addJSON(cmd, "print the same as JSON")
-	return cmd
+	reference, judge, err := readDense(cmd, f.reference)
+	if err != nil {
+		return err
+	}
+	var models []*model.Model
+	var identities []modeldir.Identity
+	var words [][]string
+	var files []string // for --save
+	for _, path := range paths {
+		identity, _ := modeldir.Identify(path)
+		m, err := loadModel(cmd, path)
+		if err != nil {
+			return err
+		}
+		if m.Dictionary.Dim != input.Dim {
+			return usagef("%s: wrong length of vectors for %s (got %d, want %d); --input takes the vectors that it was trained on", f.input, path, input.Dim, m.Dictionary.Dim)
+		}
+		if m.Info.Encoding.Input.SHA256 != source.SHA256 {
+			warn(stderr, "%s was trained on another file, %s, than %s", path, m.Info.Encoding.Input.Name, f.input)
+		}
+		if f.save {
+			file, err := intrusionFile(path)
+			if err != nil {
+				return err
+			}
+			files = append(files, file)
+		}
+		models, identities, words = append(models, m), append(identities, identity), append(words, m.Codes.Words)
+	}
+	t, err := intrusion.NewTest(input, reference, words...)
+	if err != nil {
+		return intrusionError(err, strings.Join(paths, ", ")+", "+f.input, f.input, f.reference)
+	}
+	t.Name, t.Seed = judge.Name, f.seed
+	var r autoResult
+	var accuracies []*intrusion.Accuracy // of the models
+	for i, m := range models {
+		results, err := t.Score(ctx, filepath.Base(paths[i]), i, m, cpu.Device{}, intrusion.Controls...)
+		if errors.Is(err, train.ErrAllSame) {
+			return usagef("%s: the first %d words that all files have share one vector", f.input, train.Frequent(t.X, m.Codes.Cols).Len())
+		}
+		if err != nil {
+			return err
+		}
+		accuracies, r.Sets = append(accuracies, results[0].Accuracy), append(r.Sets, results...)
+	}
+	dense, err := t.ScoreDense(ctx, filepath.Base(f.input))
+	if err != nil {
+		return err
+	}
+	r.Sets = append(r.Sets, dense)
+	for i, file := range files {
+		if err := identities[i].WriteBeside(ctx, func() error { return accuracies[i].Save(ctx, file) }); err != nil {
+			return err
+		}
+	}
+	return show(cmd, r, r.print)
+}
+
+// intrusionError names the files in an error of [intrusion.NewTest].
+func intrusionError(err error, others, input, reference string) error {
+	switch {
+	case errors.Is(err, intrusion.ErrNoWords):
+		return usagef("no word is in all of %s and %s", others, reference)
+	case errors.Is(err, intrusion.ErrSameVectors):
+		return usagef("%s has the same vectors as %s; --reference takes others, which were not trained on", reference, input)
+	}
+	return err
+}
+
+type autoResult struct {
+	Sets []intrusion.Result `json:"sets"`
+}
+
+func (r *autoResult) print(b *strings.Builder) {
+	rows := table.Table{{"", "dimensions", "any", "matched", "q1", "q2", "q3", "q4", "of dimensions"}}
+	add := func(name string, a *intrusion.Accuracy) {
+		percent := func(e intrusion.Estimate) string {
+			if a.Dimensions == 0 {
+				return "–"
+			}
+			return fmt.Sprintf("%.1f (%.1f to %.1f)", 100*e.Mean, 100*e.Low, 100*e.High)
+		}
+		row := []string{name, strconv.Itoa(a.Dimensions), percent(a.Any), percent(a.Matched), "", "", "", "", ""}
+		for i, q := range a.Quarters {
+			row[4+i], row[8] = fmt.Sprintf("%.1f", 100*q.Mean), strconv.Itoa(a.Quartered)
+		}
+		rows = append(rows, row)
+	}
+	for _, s := range r.Sets {
+		name := escape.Word(s.Name)
+		if s.Control != "" {
+			name = "  " + string(s.Control)
+		}
+		add(name, s.Accuracy)
+		if s.Negative != nil {
+			add("  negative poles", s.Negative)
+		}
+	}
+	rows = append(rows, []string{"chance", "", "20.0", "20.0", "20.0", "20.0", "20.0", "20.0", ""})
+	fmt.Fprintf(b, "word intrusion accuracy, %%, over %d words\n%s", r.Sets[0].Words, rows.Text("lr"))
 }

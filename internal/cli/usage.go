@@ -130,6 +130,16 @@ func refuseArguments(cmd *cobra.Command) {
 	}
 }
 
+// refuseRepeated refuses an argument that is given twice.
+func refuseRepeated(what string, args []string) error {
+	for i, arg := range args {
+		if slices.Contains(args[:i], arg) {
+			return usagef("%s %.60q is given twice", what, arg)
+		}
+	}
+	return nil
+}
+
 // checkRequired returns an error that names the first required flag that is missing.
 func checkRequired(cmd *cobra.Command) (err error) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {

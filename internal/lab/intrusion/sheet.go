@@ -1,6 +1,7 @@
 package intrusion
 
 import (
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -28,8 +29,7 @@ type Question struct {
 	Dimension int       `json:"dimension"`
 }
 
-// Draw returns a question for each of the n dimensions of the highest variance, or for all that are
-// live if those are fewer.
+// Draw returns questions about the n live dimensions of the highest variance, or about all.
 func Draw(x *interpret.Index, n int, condition string, rng *rand.Rand) []Question {
 	q := newQuestions(x)
 	live := q.live()
@@ -50,7 +50,7 @@ type Sheet struct {
 	Questions []Question `json:"questions"`
 }
 
-// NewSheet returns a sheet of these questions.
+// NewSheet returns a sheet of questions.
 func NewSheet(questions []Question) *Sheet {
 	hash := sha256.New()
 	for _, q := range questions {
@@ -58,20 +58,6 @@ func NewSheet(questions []Question) *Sheet {
 	}
 	return &Sheet{fmt.Sprintf("test-%x", hash.Sum(nil)[:4]), questions}
 }
-
-// WriteTSV writes the table that judges fill in: in the last column, the numbers of words. Its header
-// begins with the ID.
-func (s *Sheet) WriteTSV(w io.Writer) error {
-	table := s.ID + "\tword 1\tword 2\tword 3\tword 4\tword 5\tanswer\n"
-	for i, q := range s.Questions {
-		table += fmt.Sprintf("%d\t%s\t\n", i+1, strings.Join(q.Words[:], "\t"))
-	}
-	_, err := io.WriteString(w, table)
-	return err
-}
-
-// WriteKey writes the sheet with the intruders, as JSON.
-func (s *Sheet) WriteKey(w io.Writer) error { return escape.JSON(w, s) }
 
 //go:embed sheet.html
 var pageText string
@@ -89,52 +75,16 @@ func hashOf(element string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// WriteHTML writes a self-contained page that asks the questions and saves the answers as a table.
-func (s *Sheet) WriteHTML(w io.Writer) error { return page.Execute(w, s) }
-
-const maxBytes = 1 << 26
-
-// ReadKey reads what [Sheet.WriteKey] wrote.
-func ReadKey(path string) (*Sheet, error) {
-	data, err := input.Read(path, maxBytes)
-	if err != nil {
-		return nil, err
+// Write writes the table that judges fill in: in the last column, the numbers of words. Its header
+// begins with the ID. It also writes a self-contained page, which asks the same and saves the answers
+// as a table, and the key, which is the sheet with the intruders as JSON.
+func (s *Sheet) Write(tsv, html, key io.Writer) error {
+	table := s.ID + "\tword 1\tword 2\tword 3\tword 4\tword 5\tanswer\n"
+	for i, q := range s.Questions {
+		table += fmt.Sprintf("%d\t%s\t\n", i+1, strings.Join(q.Words[:], "\t"))
 	}
-	s := new(Sheet)
-	if err := json.Unmarshal(data, s); err != nil || s.ID == "" || NewSheet(s.Questions).ID != s.ID {
-		return nil, fmt.Errorf("%s: not the key of a word intrusion test", path)
-	}
-	return s, nil
-}
-
-// ReadAnswers reads the table of a judge. It returns for each question the index of a word, or −1 if
-// it isn't answered.
-func (s *Sheet) ReadAnswers(path string) ([]int, error) {
-	data, err := input.Read(path, maxBytes)
-	if err != nil {
-		return nil, err
-	}
-	header, table, _ := strings.Cut(strings.TrimPrefix(string(data), "\ufeff"), "\n")
-	if id, _, _ := strings.Cut(header, "\t"); id != s.ID {
-		return nil, fmt.Errorf("%s: no answers to this test (got %.40q, want %q)", path, id, s.ID)
-	}
-	answers := slices.Repeat([]int{-1}, len(s.Questions))
-	number := 1
-	for line := range strings.Lines(table) {
-		number++
-		cells := strings.Split(strings.TrimSpace(line), "\t")
-		last := strings.TrimSpace(cells[len(cells)-1])
-		if len(cells) == 1 || len(cells) == 1+len(Question{}.Words) {
-			continue // no answer
-		}
-		question, _ := strconv.Atoi(cells[0])
-		answer, _ := strconv.Atoi(last)
-		if question < 1 || question > len(answers) || answers[question-1] >= 0 || answer < 1 || answer > 5 {
-			return nil, fmt.Errorf("%s:%d: bad or repeated answer (got %.40q to question %.40q, want 1 to 5 to questions 1 to %d)", path, number, last, cells[0], len(answers))
-		}
-		answers[question-1] = answer - 1
-	}
-	return answers, nil
+	_, err := io.WriteString(tsv, table)
+	return cmp.Or(err, page.Execute(html, s), escape.JSON(key, s))
 }
 
 // A Score says how well judges found the intruders of one condition.
@@ -148,34 +98,72 @@ type Score struct {
 	Kappa     table.Number `json:"kappa"`
 }
 
-// Score scores the answers of each judge, from [Sheet.ReadAnswers], for each condition by name. The
-// sheet must have its key.
-func (s *Sheet) Score(answers [][]int) []Score {
-	counts := map[string][][]int{} // by condition: the right and wrong answers to each question
+const maxBytes = 1 << 26 // of a key or a table
+
+// ScoreFiles scores the tables that judges filled in, one per judge, for each condition by name. The
+// file key is that of [Sheet.Write].
+func ScoreFiles(key string, answers ...string) ([]Score, error) {
+	data, err := input.Read(key, maxBytes)
+	if err != nil {
+		return nil, err
+	}
+	s := new(Sheet)
+	if err := json.Unmarshal(data, s); err != nil || s.ID == "" || NewSheet(s.Questions).ID != s.ID {
+		return nil, fmt.Errorf("%s: not the key of a word intrusion test", key)
+	}
+	counts := make([][]int, len(s.Questions)) // of right and wrong answers
+	conditions := map[string][][]int{}
 	for i, q := range s.Questions {
-		count := []int{0, 0}
-		for _, judge := range answers {
-			switch judge[i] {
-			case -1:
-			case q.Intruder:
-				count[0]++
-			default:
-				count[1]++
-			}
+		counts[i] = []int{0, 0}
+		conditions[q.Condition] = append(conditions[q.Condition], counts[i])
+	}
+	for _, path := range answers {
+		if err := s.count(counts, path); err != nil {
+			return nil, err
 		}
-		counts[q.Condition] = append(counts[q.Condition], count)
 	}
 	var scores []Score
-	for _, condition := range slices.Sorted(maps.Keys(counts)) {
-		right, wrong := 0, 0
-		for _, count := range counts[condition] {
-			right, wrong = right+count[0], wrong+count[1]
+	for _, condition := range slices.Sorted(maps.Keys(conditions)) {
+		right, all := 0, 0
+		for _, count := range conditions[condition] {
+			right, all = right+count[0], all+count[0]+count[1]
 		}
-		accuracy := float64(right) / float64(right+wrong)
-		agreement, kappa := FleissKappa(counts[condition])
-		scores = append(scores, Score{condition, len(counts[condition]), table.Number(accuracy), table.Number(agreement), table.Number(kappa)})
+		agreement, kappa := FleissKappa(conditions[condition])
+		scores = append(scores, Score{condition, len(conditions[condition]), table.Number(right) / table.Number(all), table.Number(agreement), table.Number(kappa)})
 	}
-	return scores
+	return scores, nil
+}
+
+// count adds the answers in the table of a judge to the counts of right and wrong answers.
+func (s *Sheet) count(counts [][]int, path string) error {
+	data, err := input.Read(path, maxBytes)
+	if err != nil {
+		return err
+	}
+	header, rows, _ := strings.Cut(strings.TrimPrefix(string(data), "\ufeff"), "\n")
+	if id, _, _ := strings.Cut(header, "\t"); id != s.ID {
+		return fmt.Errorf("%s: no answers to this test (got %.40q, want %q)", path, id, s.ID)
+	}
+	answered := make([]bool, len(counts))
+	for i, line := range strings.Split(rows, "\n") {
+		cells := strings.Split(strings.TrimSpace(line), "\t")
+		last := strings.TrimSpace(cells[len(cells)-1])
+		if len(cells) == 1 || len(cells) == 1+len(Question{}.Words) {
+			continue // no answer
+		}
+		question, _ := strconv.Atoi(cells[0])
+		answer, _ := strconv.Atoi(last)
+		if question < 1 || question > len(counts) || answered[question-1] || answer < 1 || answer > 5 {
+			return fmt.Errorf("%s:%d: bad or repeated answer (got %.40q to question %.40q, want 1 to 5 to questions 1 to %d)", path, i+2, last, cells[0], len(counts))
+		}
+		answered[question-1] = true
+		if answer-1 == s.Questions[question-1].Intruder {
+			counts[question-1][0]++
+		} else {
+			counts[question-1][1]++
+		}
+	}
+	return nil
 }
 
 // FleissKappa returns the agreement of judges who assign items to categories, and Fleiss' κ, NaN if
@@ -193,11 +181,12 @@ func FleissKappa(counts [][]int) (agreement, kappa float64) {
 			judges += n
 			agreeing += n * (n - 1)
 		}
-		for c, n := range item {
-			frequencies[c] += float64(n) / float64(max(judges, 1))
+		if judges == 0 {
+			continue
 		}
-		if judges > 0 {
-			items++
+		items++
+		for c, n := range item {
+			frequencies[c] += float64(n) / float64(judges)
 		}
 		if judges > 1 {
 			paired++

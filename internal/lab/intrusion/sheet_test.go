@@ -6,8 +6,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -34,35 +32,37 @@ func write(t *testing.T, content string) string {
 	return path
 }
 
+// files returns the table, the page and the key of a sheet.
+func files(t *testing.T, s *Sheet) (tsv, html, key string) {
+	t.Helper()
+	var b [3]bytes.Buffer
+	if err := s.Write(&b[0], &b[1], &b[2]); err != nil {
+		t.Fatal(err)
+	}
+	return b[0].String(), b[1].String(), b[2].String()
+}
+
 func TestSheetFiles(t *testing.T) {
-	s := sampleSheet(2)
-	var sheet, key bytes.Buffer
-	if err := s.WriteTSV(&sheet); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.WriteKey(&key); err != nil {
-		t.Fatal(err)
-	}
+	s := sampleSheet(2) // conditions X, A, X, A with intruders 0 to 3
+	sheet, _, key := files(t, s)
 	if want := s.ID + "\tword 1\tword 2\tword 3\tword 4\tword 5\tanswer\n" +
-		"1\tword0-0\tword0-1\tword0-2\tword0-3\tword0-4\t\n2\tword1-0\tword1-1\tword1-2\tword1-3\tword1-4\t\n"; !strings.HasPrefix(sheet.String(), want) {
-		t.Errorf("the sheet is\n%s\nwant\n%s", &sheet, want)
+		"1\tword0-0\tword0-1\tword0-2\tword0-3\tword0-4\t\n2\tword1-0\tword1-1\tword1-2\tword1-3\tword1-4\t\n"; !strings.HasPrefix(sheet, want) {
+		t.Errorf("the sheet is\n%s\nwant\n%s", sheet, want)
 	}
-	if got, err := ReadKey(write(t, key.String())); err != nil || !reflect.DeepEqual(got, s) {
-		t.Errorf("%+v, %v, want %+v", got, err, s)
-	}
-	for _, bad := range []string{"", "5", `{"test": "", "questions": []}`, strings.Replace(key.String(), "word0-0", "other", 1)} {
-		if _, err := ReadKey(write(t, bad)); err == nil {
+	for _, bad := range []string{"", "5", `{"test": "", "questions": []}`, strings.Replace(key, "word0-0", "other", 1)} {
+		if _, err := ScoreFiles(write(t, bad)); err == nil {
 			t.Errorf("reads the key %q", bad)
 		}
 	}
+	path := write(t, key)
 	// As a spreadsheet, a judge and the page leave them.
-	for table, want := range map[string][]int{
-		sheet.String(): {-1, -1, -1, -1},
-		"\ufeff" + strings.ReplaceAll(strings.Replace(sheet.String(), "word0-4\t", "word0-4\t 3", 1), "\n", "\r\n"): {2, -1, -1, -1},
-		s.ID + "\tanswer\n4\t1\n2\t5\n": {-1, 4, -1, 0},
+	for table, want := range map[string]string{
+		sheet: "[{A 2 NaN NaN NaN} {X 2 NaN NaN NaN}]",
+		"\ufeff" + strings.ReplaceAll(strings.Replace(sheet, "word0-4\t", "word0-4\t 1", 1), "\n", "\r\n"): "[{A 2 NaN NaN NaN} {X 2 1 NaN NaN}]",
+		s.ID + "\tanswer\n4\t4\n2\t5\n": "[{A 2 0.5 NaN NaN} {X 2 NaN NaN NaN}]",
 	} {
-		if got, err := s.ReadAnswers(write(t, table)); err != nil || !slices.Equal(got, want) {
-			t.Errorf("%q has the answers %v, %v, want %v", table, got, err, want)
+		if got, err := ScoreFiles(path, write(t, table)); err != nil || fmt.Sprint(got) != want {
+			t.Errorf("%q has the scores %v, %v, want %v", table, got, err, want)
 		}
 	}
 	for table, want := range map[string]string{
@@ -71,7 +71,7 @@ func TestSheetFiles(t *testing.T) {
 		s.ID + "\n1\t1\n1\t1\n": ":3: bad or repeated answer",
 		s.ID + "\n1\t6\n":       ":2: bad or repeated answer",
 	} {
-		if _, err := s.ReadAnswers(write(t, table)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ScoreFiles(path, write(t, table)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", table, err, want)
 		}
 	}
@@ -81,11 +81,7 @@ func TestSheetFiles(t *testing.T) {
 func TestPage(t *testing.T) {
 	s := sampleSheet(1)
 	s.Questions[0].Words[1] = `"><script>alert(1)</script>&`
-	var b bytes.Buffer
-	if err := s.WriteHTML(&b); err != nil {
-		t.Fatal(err)
-	}
-	text := b.String()
+	_, text, _ := files(t, s)
 	if !strings.Contains(text, "default-src 'none'") || strings.Count(text, "<script>") != 1 || strings.Contains(text, "://") || strings.Count(text, `type="radio"`) != 10 || !strings.Contains(text, "&lt;script&gt;alert(1)") {
 		t.Errorf("the page is\n%s", text)
 	}
@@ -93,11 +89,16 @@ func TestPage(t *testing.T) {
 
 func TestScore(t *testing.T) {
 	s := sampleSheet(2) // conditions X, A, X, A with intruders 0 to 3
-	got := s.Score([][]int{{0, 1, 2, 4}, {4, 1, -1, 3}, {-1, -1, -1, -1}})
+	_, _, key := files(t, s)
+	paths := []string{write(t, key)}
+	for _, answers := range []string{"1\t1\n2\t2\n3\t3\n4\t5\n", "1\t5\n2\t2\n4\t4\n", ""} {
+		paths = append(paths, write(t, s.ID+"\n"+answers))
+	}
+	got, err := ScoreFiles(paths[0], paths[1:]...)
 	// κ by hand. P is (1 + 0)/2 for A, and 0 for X, of one question. P_e is (3/4)² + (1/4)² for both.
 	const want = `[{A 2 0.75 0.5 -0.3333333333333333} {X 2 0.6666666666666666 0 -1.6666666666666667}]`
-	if fmt.Sprint(got) != want {
-		t.Errorf("got %v\nwant %s", got, want)
+	if err != nil || fmt.Sprint(got) != want {
+		t.Errorf("got %v, %v\nwant %s", got, err, want)
 	}
 }
 
