@@ -45,7 +45,7 @@ func TestBrowserAsks(t *testing.T) {
 
 	// Its nearest words, and why each of them, add up.
 	var got queryAnswer
-	if a, err := x.answerQuery("bank − river + money"); err != nil {
+	if a, err := x.answerQuery("bank − river + money", ""); err != nil {
 		t.Fatal(err)
 	} else {
 		got = a.(queryAnswer)
@@ -98,7 +98,7 @@ func TestBrowserWithoutDimension(t *testing.T) {
 	query := fmt.Sprintf("bank - #%d", first)
 	b.do(chromedp.Click(chromedp.CSS(".dims li:first-child .compare")))
 	b.wait(`location.hash === "#/query/" + encodeURIComponent(%s) && document.querySelector("h1").textContent.startsWith("bank without ")`, quote(query))
-	a, err := x.answerQuery(query)
+	a, err := x.answerQuery(query, "")
 	if err != nil {
 		t.Fatal(err)
 	}

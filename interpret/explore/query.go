@@ -2,7 +2,9 @@ package explore
 
 import (
 	"errors"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"overcomplete/interpret"
@@ -46,6 +48,8 @@ type reason struct {
 	Parts  []part  `json:"parts"` // the largest
 	Others int     `json:"others"`
 	Rest   float64 `json:"rest"` // sum of the others
+
+	Steered []part `json:"steered,omitempty"` // parts that the score has beside those of the cosine
 }
 
 type part struct {
@@ -54,7 +58,13 @@ type part struct {
 	Value     float64 `json:"value"` // in the word's code
 }
 
-func (x *Explorer) answerQuery(query string) (any, error) {
+// answerQuery answers a query, whose nearest words are in the order of their scores after steering: see
+// [interpret.Code.Steer].
+func (x *Explorer) answerQuery(query, steer string) (any, error) {
+	steering, err := x.parseSteering(steer)
+	if err != nil {
+		return nil, err
+	}
 	q, err := x.index.Parse(query, x.currentLabels())
 	if unknown, ok := errors.AsType[*interpret.UnknownWordError](err); ok {
 		return nil, x.notFound(unknown)
@@ -73,16 +83,22 @@ func (x *Explorer) answerQuery(query string) (any, error) {
 		a.Words = append(a.Words, x.model.Codes.Words[row])
 		a.add(x, row, listedText)
 	}
-	if q.Kind != interpret.QuerySum && q.Kind != interpret.QueryText {
+	if len(q.Terms) == 0 || q.Kind == interpret.QueryWords && steering == nil {
 		return a, nil
 	}
 	sum := x.index.Sum(q)
 	a.Dimensions = x.sumParts(q.Terms, sum)
 	a.Nearest = []reason{}
-	for _, n := range x.index.Nearest(sum, answers, own...) {
-		r := reason{neighbour: neighbour{x.model.Codes.Words[n.Row], n.Cosine}, Parts: []part{}}
-		shared, _ := interpret.Compare(sum, x.index.Code(n.Row))
+	for _, n := range x.index.Nearest(sum.Steer(steering...), answers, own...) {
+		code := x.index.Code(n.Row)
+		shared, _ := interpret.Compare(sum, code)
+		r := reason{neighbour: neighbour{Word: x.model.Codes.Words[n.Row]}, Parts: []part{}}
+		for _, w := range steering {
+			value := float64(code.At(w.Dimension)) / code.Norm()
+			r.Steered = append(r.Steered, part{w.Dimension, float64(w.Value) * value, value})
+		}
 		for i, c := range shared {
+			r.Cosine += c.Part
 			if i < listedParts {
 				r.Parts = append(r.Parts, part{c.Dimension, c.Part, c.Values[1]})
 			} else {
@@ -94,6 +110,29 @@ func (x *Explorer) answerQuery(query string) (any, error) {
 		a.add(x, n.Row, listedText)
 	}
 	return a, nil
+}
+
+// maxSteered is the number of dimensions that a request can steer by.
+const maxSteered = 100
+
+// parseSteering parses weights of dimensions: 17:0.5,203:-0.8.
+func (x *Explorer) parseSteering(steer string) (weights []interpret.Weight, err error) {
+	if steer == "" {
+		return nil, nil
+	}
+	for i, item := range strings.Split(steer, ",") {
+		dimension, value, _ := strings.Cut(item, ":")
+		k, err := strconv.Atoi(dimension)
+		weight, invalid := strconv.ParseFloat(value, 32)
+		if err != nil || invalid != nil || i == maxSteered || math.IsInf(weight, 0) || math.IsNaN(weight) {
+			return nil, badRequest("steer is %.100q, want up to %d dimensions with their weights, such as 17:0.5,203:-0.8", steer, maxSteered)
+		}
+		if err := x.checkDimension(k); err != nil {
+			return nil, err
+		}
+		weights = append(weights, interpret.Weight{Dimension: k, Value: float32(weight)})
+	}
+	return weights, nil
 }
 
 // sumParts returns the largest values of the sum of terms.

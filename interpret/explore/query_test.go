@@ -78,6 +78,41 @@ func TestAnswerQuery(t *testing.T) {
 	}
 }
 
+// The score of a steered answer is the cosine and the parts of the steered dimensions.
+func TestSteeredQuery(t *testing.T) {
+	m := testModel()
+	handler := newExplorer(t, m, "test").Handler("")
+	codes := clitest.Matrix(m.Codes)
+	row := func(word string) []float64 {
+		u := codes[slices.Index(m.Codes.Words, word)]
+		return floats.ScaleTo(make([]float64, len(u)), 1/floats.Norm(u, 2), u)
+	}
+	w := get(handler, "/data/query?query=bank&steer=3:0.5,7:-2")
+	var got queryAnswer
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || len(got.Nearest) == 0 {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	last := math.Inf(1)
+	for _, n := range got.Nearest {
+		u := row(n.Word)
+		score := n.Cosine + n.Steered[0].Part + n.Steered[1].Part
+		if want := floats.Dot(u, row("bank")) + .5*u[3] - 2*u[7]; math.Abs(score-want) > 1e-6 || score > last {
+			t.Errorf("%s: score %v, want %v: %+v", n.Word, score, want, n)
+		}
+		last = score
+	}
+	for _, steer := range []string{"x", "3", "3:", "3:x", "-1:1", "1000000:1", "3:NaN", "3:inf", "3:1,", "3:1e39", strings.Repeat("3:1,", 100) + "3:1"} {
+		if got := get(handler, "/data/query?query=bank&steer="+steer); got.Code/100 != 4 {
+			t.Errorf("%s: %d %s", steer, got.Code, got.Body)
+		}
+	}
+	for _, bad := range []string{"?steer=3:1", "?query=bank&steer=3:1&steer=3:1", "?query=bank&other=1"} {
+		if got := get(handler, "/data/query"+bad); got.Code != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", bad, got.Code, got.Body)
+		}
+	}
+}
+
 // Queries that another page answers are only parsed.
 func TestQueriesOfPages(t *testing.T) {
 	handler := newExplorer(t, testModel(), "test").Handler("")

@@ -91,7 +91,7 @@ func (x *Explorer) addTo(mux routes, path string) {
 		"/data/rows":      x.answer("", func(string) (any, error) { return x.rows(), nil }),
 		"/data/word":      x.answer("word", x.answerWord),
 		"/data/dimension": x.answer("dimension", x.answerDimension),
-		"/data/query":     x.answer("query", x.answerQuery),
+		"/data/query":     http.HandlerFunc(x.serveQuery),
 		"/data/labels":    http.HandlerFunc(x.serveLabels),
 		"/data/complete":  x.answer("prefix", x.complete),
 	}
@@ -229,17 +229,31 @@ func (x *Explorer) answer(name string, f func(value string) (any, error)) http.H
 		if err == nil {
 			data, err = f(value)
 		}
-		if err != nil {
-			fail(w, err)
-			return
-		}
-		send(w, http.StatusOK, data)
+		respond(w, data, err)
 	})
 }
 
-// parameter returns the only parameter of a request, which must have that name and at most limit bytes.
-// If name is "", the request must have none.
-func parameter(r *http.Request, name string, limit int) (string, error) {
+// serveQuery answers the parameter "query", steered by the parameter "steer", if there is one.
+func (x *Explorer) serveQuery(w http.ResponseWriter, r *http.Request) {
+	query, err := parameter(r, "query", x.maxParameter(), "steer")
+	var data any
+	if err == nil {
+		data, err = x.answerQuery(query, r.URL.Query().Get("steer"))
+	}
+	respond(w, data, err)
+}
+
+func respond(w http.ResponseWriter, data any, err error) {
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	send(w, http.StatusOK, data)
+}
+
+// parameter returns the parameter of a request that has that name and at most limit bytes. The request
+// must have no others, except optional ones. If name is "", the request must have none.
+func parameter(r *http.Request, name string, limit int, optional ...string) (string, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return "", badRequest("malformed query: %v", err)
@@ -251,6 +265,11 @@ func parameter(r *http.Request, name string, limit int) (string, error) {
 		return "", nil
 	}
 	values := query[name]
+	for _, other := range optional {
+		if len(query[other]) <= 1 && len(query.Get(other)) <= limit {
+			delete(query, other)
+		}
+	}
 	switch {
 	case len(values) != 1 || len(query) != 1:
 		return "", badRequest("takes the parameter %q, once, and no other", name)
