@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
-	"overcomplete/internal/kmeans"
+	"overcomplete/internal/cluster"
 	"overcomplete/internal/parallel"
 	"overcomplete/internal/ranking"
 	"overcomplete/interpret"
@@ -313,7 +313,7 @@ func divide(at [][2]float64) ([]place, []region) {
 		coordinates = append(coordinates, places[i].X, places[i].Y)
 	}
 	regions := make([]region, int(math.Ceil(math.Sqrt(float64(n))/2.5)))
-	regionOf, _ := kmeans.Cluster(context.Background(), coordinates, 2, len(regions), 1) // never cancelled
+	regionOf, _ := cluster.KMeans(context.Background(), coordinates, 2, len(regions), 1) // never cancelled
 	sizes := make([]float32, len(regions))
 	for i := range places {
 		p, r := &places[i], &regions[regionOf[i]]

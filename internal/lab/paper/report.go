@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"overcomplete/internal/atomicfile"
+	"overcomplete/internal/cluster"
 	"overcomplete/internal/escape"
-	"overcomplete/internal/kmeans"
 	"overcomplete/internal/lab/eval"
 	"overcomplete/internal/lab/figure"
 	"overcomplete/internal/table"
@@ -153,7 +153,7 @@ func (e *Experiments) clusters(ctx context.Context, b *strings.Builder, binary *
 		}
 	}
 	clusters := make([][]string, min(100, e.X.Len()))
-	of, err := kmeans.Cluster(ctx, e.X.Data, e.X.Dim, len(clusters), 1)
+	of, err := cluster.KMeans(ctx, e.X.Data, e.X.Dim, len(clusters), 1)
 	if err != nil {
 		return err
 	}

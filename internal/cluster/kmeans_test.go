@@ -1,4 +1,4 @@
-package kmeans
+package cluster
 
 import (
 	"context"
@@ -22,7 +22,7 @@ func sample(t *testing.T, words int) *vectors.Dense {
 
 func cluster(t *testing.T, x []float32, dim, k int, seed uint64) []int {
 	t.Helper()
-	clusters, err := Cluster(t.Context(), x, dim, k, seed)
+	clusters, err := KMeans(t.Context(), x, dim, k, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestCluster(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Cluster(ctx, x, k, k, 1); err != context.Canceled {
+	if _, err := KMeans(ctx, x, k, k, 1); err != context.Canceled {
 		t.Errorf("cancelled: error %v", err)
 	}
 }

@@ -1,5 +1,5 @@
-// Package kmeans clusters dense vectors.
-package kmeans
+// Package cluster groups dense vectors: into clusters by k-means, or as a tree by the method of Ward.
+package cluster
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 	"overcomplete/internal/parallel"
 )
 
-// Cluster partitions finite vectors of length dim, which are the rows of x, into k clusters. It returns
+// KMeans partitions finite vectors of length dim, which are the rows of x, into k clusters. It returns
 // the cluster of each, 0 to k−1. It is initialised by k-means++ (Arthur and Vassilvitskii 2007) and
 // iterates Lloyd's algorithm until no vector changes its cluster, at most 100 times. If there are
 // fewer distinct vectors than clusters, some clusters are empty. If ctx is cancelled, it returns
 // ctx's error.
-func Cluster(ctx context.Context, x []float32, dim, k int, seed uint64) ([]int, error) {
+func KMeans(ctx context.Context, x []float32, dim, k int, seed uint64) ([]int, error) {
 	n := len(x) / dim
 	row := func(i int) []float32 { return x[i*dim : (i+1)*dim] }
 	centers, err := initialCenters(ctx, n, k, row, rand.New(rand.NewPCG(seed, 0)))

@@ -1,0 +1,102 @@
+package cluster
+
+import (
+	"context"
+	"runtime"
+
+	"overcomplete/internal/parallel"
+	"overcomplete/internal/simd"
+)
+
+// chunk is the number of rows that a goroutine multiplies at a time.
+const chunk = 4 * simd.TileRows
+
+// A Searcher finds the rows of a matrix that have the largest products with other rows. It must not
+// be used by two goroutines at a time: it uses all processors itself.
+type Searcher struct {
+	kernels *simd.Kernels
+	panels  simd.Panels
+	rows    simd.Matrix // those searched, n×dim
+	workers []*searchWorker
+}
+
+type searchWorker struct {
+	x    simd.Matrix
+	sums []float32
+}
+
+// NewSearcher returns a searcher for the rows of y, n×dim row-major, of which it keeps copies. The
+// error is that of [simd.Choose].
+func NewSearcher(y []float32, dim int) (*Searcher, error) {
+	k, _, err := simd.Choose()
+	if err != nil {
+		return nil, err
+	}
+	s := &Searcher{kernels: k, workers: make([]*searchWorker, runtime.GOMAXPROCS(0))}
+	for i := range s.workers {
+		s.workers[i] = new(searchWorker)
+	}
+	s.reset(y, dim)
+	return s, nil
+}
+
+// reset makes s a searcher for other rows, in the memory that it has if that is enough.
+func (s *Searcher) reset(y []float32, dim int) {
+	n := len(y) / dim
+	s.rows.Resize(n, dim)
+	for i := range n {
+		copy(s.rows.Row(i), y[i*dim:])
+	}
+	s.panels.Resize(s.kernels, n, dim)
+	parallel.Ranges(s.panels.Len(), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			s.panels.Fill(i, s.rows)
+		}
+	})
+}
+
+// products calls each with the products of every row of x with the rows searched: sums[j] is that
+// of row i with row column+j. The calls for a row come from one goroutine, in increasing order of
+// columns. Row returns row i of x.
+func (s *Searcher) products(ctx context.Context, n int, row func(i int) []float32, each func(i, column int, sums []float32)) error {
+	parallel.With(s.workers, (n+chunk-1)/chunk, func(w *searchWorker, part int) {
+		if ctx.Err() != nil {
+			return
+		}
+		lo := part * chunk
+		rows := min(chunk, n-lo)
+		w.x.Resize(rows, s.rows.Width)
+		for i := range rows {
+			copy(w.x.Row(i), row(lo+i))
+		}
+		s.kernels.Correlate(w.x, 0, rows, &s.panels, nil, &w.sums, func(i, column int, sums []float32) {
+			each(lo+i, column, sums)
+		})
+	})
+	return ctx.Err()
+}
+
+// Nearest finds the k rows that have the largest products with each row of x, n×dim row-major. It
+// writes them to index and product, both n×k, largest first and the first of equal ones first. An
+// index is −1 where fewer than k rows are searched. The error is ctx's.
+func (s *Searcher) Nearest(ctx context.Context, x []float32, k int, index []int32, product []float32) error {
+	dim := s.rows.Width
+	return s.products(ctx, len(x)/dim, func(i int) []float32 { return x[i*dim:][:dim] }, func(i, column int, sums []float32) {
+		index, product := index[i*k:][:k], product[i*k:][:k]
+		if column == 0 {
+			for j := range index {
+				index[j], product[j] = -1, 0
+			}
+		}
+		for j, p := range sums {
+			if index[k-1] >= 0 && p <= product[k-1] {
+				continue
+			}
+			at := k - 1
+			for ; at > 0 && (index[at-1] < 0 || p > product[at-1]); at-- {
+				index[at], product[at] = index[at-1], product[at-1]
+			}
+			index[at], product[at] = int32(column+j), p
+		}
+	})
+}

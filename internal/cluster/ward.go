@@ -1,0 +1,269 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"overcomplete/internal/parallel"
+)
+
+// A Merge is an inner node of a tree of n leaves: merge j joins the nodes A and B, each less than
+// n+j, as the node n+j. It increases the sum of the squared distances to the clusters' means by
+// Height.
+type Merge struct {
+	A, B   int32
+	Height float64
+}
+
+// Ward returns the tree of the rows of x, n×dim row-major, by the method of Ward (1963): each merge
+// joins the two clusters that increase the sum of squared distances to the clusters' means least.
+// Heights increase; heights below the rounding of float32 are in any order. The error is ctx's.
+//
+// All pairs of clusters that are nearest to each other merge at once, which gives the same tree, since
+// no merge brings another cluster nearer (Sumengen et al., Scaling Hierarchical Agglomerative Clustering to
+// Billion-sized Datasets, 2021, §3). The distances of a round are one product of matrices, so that
+// the time is about that of two n×dim by dim×n products.
+func Ward(ctx context.Context, x []float32, dim int) ([]Merge, error) {
+	n := len(x) / dim
+	w := &forest{dim: dim, active: make([]int, n), clusters: make([]group, n), mean: slices.Clone(x), next: make([]candidate, n)}
+	stale := make([]int, n)
+	for i := range n {
+		w.active[i], stale[i] = i, i
+		w.clusters[i] = group{node: int32(i), size: 1, square: square(x[i*dim:][:dim])}
+	}
+	s, err := NewSearcher(x, dim)
+	if err != nil {
+		return nil, err
+	}
+	for len(w.active) > 1 {
+		if err := w.search(ctx, s, stale); err != nil {
+			return nil, err
+		}
+		stale = w.merge()
+	}
+	return ordered(w.merges, n), nil
+}
+
+// A forest is clusters that merge into one tree.
+type forest struct {
+	dim      int
+	active   []int // the clusters that are left, in increasing order
+	clusters []group
+	mean     []float32 // of the clusters, n×dim
+	next     []candidate
+	packed   []float32 // means of the active clusters
+	merges   []Merge
+}
+
+// A group is a cluster of the forest.
+type group struct {
+	node   int32
+	size   float64
+	square float64 // squared norm of the mean
+}
+
+// A candidate is the cluster that a cluster would best merge with.
+type candidate struct {
+	cluster int
+	height  float64
+}
+
+func square(x []float32) (sum float64) {
+	for _, v := range x {
+		sum += float64(v) * float64(v)
+	}
+	return sum
+}
+
+// height returns what a merge of two clusters, whose means have this product, would add to the sum of
+// squared distances.
+func height(a, b *group, product float32) float64 {
+	return max(0, a.square+b.square-2*float64(product)) * (a.size * b.size / (a.size + b.size))
+}
+
+// search finds the candidates of clusters. Of equally near clusters it takes that whose number has the
+// least exclusive or with the cluster's own, so that copies of a row merge in pairs, not one after the other.
+func (w *forest) search(ctx context.Context, s *Searcher, of []int) error {
+	w.packed = w.packed[:0]
+	for _, c := range w.active {
+		w.packed = append(w.packed, w.mean[c*w.dim:][:w.dim]...)
+	}
+	s.reset(w.packed, w.dim)
+	row := func(i int) []float32 { return w.mean[of[i]*w.dim:][:w.dim] }
+	return s.products(ctx, len(of), row, func(i, column int, products []float32) {
+		a := of[i]
+		best := w.next[a]
+		if column == 0 {
+			best = candidate{-1, math.Inf(1)}
+		}
+		for j, p := range products {
+			b := w.active[column+j]
+			if h := height(&w.clusters[a], &w.clusters[b], p); a != b && (h < best.height || h == best.height && a^b < a^best.cluster) {
+				best = candidate{b, h}
+			}
+		}
+		w.next[a] = best
+	})
+}
+
+// merge joins all pairs of clusters that are each other's candidates, at least one. It returns the
+// clusters whose candidates must be searched again.
+func (w *forest) merge() (stale []int) {
+	changed := make([]bool, len(w.clusters))
+	least := w.active[0]
+	for _, a := range w.active {
+		if w.next[a].height < w.next[least].height {
+			least = a
+		}
+	}
+	w.next[w.next[least].cluster] = candidate{least, w.next[least].height} // whatever rounding makes of it
+	for _, a := range w.active {
+		b := w.next[a].cluster
+		if w.next[b].cluster != a || b < a || changed[a] || changed[b] {
+			continue
+		}
+		w.join(a, b)
+		changed[a], changed[b] = true, true
+	}
+	w.active = slices.DeleteFunc(w.active, func(c int) bool { return w.clusters[c].size == 0 })
+	for _, a := range w.active {
+		if changed[a] || changed[w.next[a].cluster] {
+			stale = append(stale, a)
+		}
+	}
+	return stale
+}
+
+// join adds cluster b to cluster a.
+func (w *forest) join(a, b int) {
+	p, q := &w.clusters[a], &w.clusters[b]
+	w.merges = append(w.merges, Merge{p.node, q.node, w.next[a].height})
+	mean, other := w.mean[a*w.dim:][:w.dim], w.mean[b*w.dim:][:w.dim]
+	size := p.size + q.size
+	for l := range mean {
+		mean[l] = float32((p.size*float64(mean[l]) + q.size*float64(other[l])) / size)
+	}
+	*p = group{node: int32(len(w.clusters) + len(w.merges) - 1), size: size, square: square(mean)}
+	q.size = 0
+}
+
+// ordered returns the merges of n leaves in increasing order of heights. A merge is not lower than the
+// merges that it joins: where rounding makes it so, its height is theirs.
+func ordered(merges []Merge, n int) []Merge {
+	for i := range merges {
+		for _, child := range []int32{merges[i].A, merges[i].B} {
+			if int(child) >= n {
+				merges[i].Height = max(merges[i].Height, merges[int(child)-n].Height)
+			}
+		}
+	}
+	order := make([]int, len(merges))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(merges[i].Height, merges[j].Height) })
+	node := make([]int32, n+len(merges))
+	for i := range n {
+		node[i] = int32(i)
+	}
+	for j, i := range order {
+		node[n+i] = int32(n + j)
+	}
+	sorted := make([]Merge, len(merges))
+	for j, i := range order {
+		m := merges[i]
+		sorted[j] = Merge{node[m.A], node[m.B], m.Height}
+	}
+	return sorted
+}
+
+// Smooth moves each row of x, n×dim row-major, a number of times halfway to the mean of its k nearest
+// neighbours, the other rows with the largest cosines, and scales it to norm 1. Rows must have the
+// norm 1. What differs between neighbours, such as noise, shrinks; what distinguishes a region of many
+// rows stays. The error is ctx's.
+func Smooth(ctx context.Context, x []float32, dim, k, times int) error {
+	s, err := NewSearcher(x, dim)
+	if err != nil {
+		return err
+	}
+	n := len(x) / dim
+	index, cosine := make([]int32, n*(k+1)), make([]float32, n*(k+1))
+	if err := s.Nearest(ctx, x, k+1, index, cosine); err != nil {
+		return err
+	}
+	from := slices.Clone(x)
+	for range times {
+		copy(from, x)
+		err := parallel.Each(ctx, n, func(i int) {
+			sum := make([]float64, dim)
+			neighbours := 0
+			for _, j := range index[i*(k+1):][:k+1] {
+				if j < 0 || int(j) == i || neighbours == k {
+					continue
+				}
+				neighbours++
+				for l, v := range from[int(j)*dim:][:dim] {
+					sum[l] += float64(v)
+				}
+			}
+			if neighbours == 0 {
+				return
+			}
+			norm := 0.0
+			for l, v := range from[i*dim:][:dim] {
+				sum[l] = sum[l]/float64(neighbours) + float64(v)
+				norm += sum[l] * sum[l]
+			}
+			if norm == 0 { // neighbours on the opposite side
+				return
+			}
+			norm = math.Sqrt(norm)
+			for l := range sum {
+				x[i*dim+l] = float32(sum[l] / norm)
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Cut cuts a tree of n leaves where it has k clusters, 1 ≤ k ≤ n. It returns the cluster of each leaf, numbered in
+// the order of their first leaves, and the tree of the clusters.
+func Cut(merges []Merge, n, k int) (of []int32, tree []Merge) {
+	parent := make([]int32, n+len(merges))
+	for j, m := range merges {
+		parent[m.A], parent[m.B] = int32(n+j), int32(n+j)
+	}
+	first := n + n - k // the first node that is above the cut
+	for node := first - 1; node >= 0; node-- {
+		if p := int(parent[node]); p < first && p > node {
+			parent[node] = parent[p]
+		} else {
+			parent[node] = int32(node) // a cluster
+		}
+	}
+	number := make(map[int32]int32, k)
+	of = make([]int32, n)
+	for i := range of {
+		c, ok := number[parent[i]]
+		if !ok {
+			c = int32(len(number))
+			number[parent[i]] = c
+		}
+		of[i] = c
+	}
+	rename := func(node int32) int32 {
+		if int(node) >= first {
+			return node - int32(first) + int32(k)
+		}
+		return number[node]
+	}
+	for _, m := range merges[n-k:] {
+		tree = append(tree, Merge{rename(m.A), rename(m.B), m.Height})
+	}
+	return of, tree
+}
