@@ -17,7 +17,7 @@
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help check check-full tools vectors gpu release wheel gpu-bundle bench-cpu \
+.PHONY: help check check-full tools vectors gpu release wheel wheels gpu-bundle bench-cpu \
 	lint cross generate ptx test noasm gpu-test gpu-asan gpu-headers release-test vulnerabilities python image container home arm64 race fuzz faults soak cluster first
 
 help: ## list the targets
@@ -128,7 +128,10 @@ image: ## a container image of the program, without GPU support
 	cp LICENSE build/image
 	buildah bud -q -f containers/Dockerfile -t overcomplete build/image
 
-wheel: $(cuda_h) ## make Python wheels for Linux, macOS and Windows in dist
+wheel: ## make the Python wheel for this machine in dist
+	python3 python/build.py $(shell go env GOOS)/$(shell go env GOARCH)
+
+wheels: $(cuda_h) ## make Python wheels for Linux, macOS and Windows, and the one with GPU support, in dist
 	$(with_cuda) python3 python/build.py
 
 # For a machine with an NVIDIA GPU and without Go or a CUDA toolkit: see bench/results/README.md.

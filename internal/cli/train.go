@@ -246,7 +246,7 @@ func (v *trainView) ready(source *vectors.Source, t model.Training) {
 	}
 	say(v.log, "read %s: %d %s × %d dimensions, %s, in %.1f s", source.Name, source.Rows, source.Kind, t.Input.Dim, source.About(), time.Since(v.start).Seconds())
 	c := t.Recipe.Base()
-	if c.Atoms <= t.Input.Dim {
+	if c.Atoms <= t.Input.Dim && source.Kind == vectors.KindWords { // few dimensions of texts are topics
 		warn(stderr, "%d sparse dimensions for %d dense ones are not overcomplete", c.Atoms, t.Input.Dim)
 	}
 	if h, is := t.Recipe.(model.Best); is && f.unusual {
@@ -284,7 +284,7 @@ func (v *trainView) done(err error) {
 func (f *trainFlags) warnUnusual(stderr io.Writer, h model.Best, in model.Input) {
 	const few = 5 // nonzeros; with fewer, scores in tasks are far below the dense vectors'
 	switch {
-	case h.Nonzeros < few && h.Atoms > few:
+	case h.Nonzeros < few && h.Atoms > few && in.Kind() == vectors.KindWords:
 		warn(stderr, "codes keep %d values, too few to say much of a word: --nonzeros %d keeps more", h.Nonzeros, few)
 	case h.Nonzeros > in.Dim:
 		warn(stderr, "codes keep %d values, more than the %d of the dense vectors: --nonzeros %d keeps as many", h.Nonzeros, in.Dim, in.Dim)

@@ -2,15 +2,18 @@
 
 import json
 import tempfile
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._model import encode, option, workers
+from ._model import Model, encode, option, workers
 from ._program import matrix, run, save
 
 
@@ -79,21 +82,30 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.device = device
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None) -> "SparseEmbedding":
-        """Learns a dictionary from X, n×L. Raises ValueError if X or a parameter can't be used."""
-        self._fit(X)
+    def fit(self, X: Any, y: Any = None, *, texts: Sequence[str] | None = None) -> "SparseEmbedding":
+        """Learns a dictionary from X, n×L. The words of n texts, if given, name the dimensions.
+
+        Raises ValueError if X, texts or a parameter can't be used.
+        """
+        self._fit(X, texts)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> sp.csr_array:
+    def fit_transform(self, X: Any, y: Any = None, *, texts: Sequence[str] | None = None) -> Any:
         """Learns a dictionary from X, n×L, and returns its codes, n×K: the same as those of fit and transform."""
-        return self._fit(X)
+        return self._output(self._fit(X, texts), X)
 
-    def _fit(self, X: Any) -> sp.csr_array:
+    def _fit(self, X: Any, texts: Sequence[str] | None) -> sp.csr_array:
         X = validate_data(self, matrix(X), dtype=np.float32, ensure_min_samples=2)
         with tempfile.TemporaryDirectory(prefix="overcomplete-") as name:
             folder = Path(name)
             save(folder / "X.npy", X)
+            if texts is not None:
+                if len(texts) != len(X):
+                    raise ValueError(f"texts: want one for each row of X (got {len(texts)} for {len(X)} rows)")
+                lines = [" ".join(text.split() if isinstance(text, str) else []) + "\n" for text in texts]
+                (folder / "texts.txt").write_text("".join(lines), "utf-8", newline="\n")
             options = [
+                *option("--words", None if texts is None else "texts.txt"),
                 *option("-k", self.n_components), *option("--sparsity", self.sparsity), *option("--nonzeros", self.nonzeros),
                 *option("--epochs", self.epochs), *workers(self.n_jobs), *option("--seed", self.random_state),
                 "--method", self.method, "--rows", "texts", "--device", self.device, "--progress" if self.verbose else "--quiet",
@@ -103,22 +115,44 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             self.components_ = np.load(folder / "model/dictionary.npy")
             self.mean_ = np.load(folder / "model/mean.npy")
             codes = sp.csr_array(sp.load_npz(folder / "model/codes.npz"))
+            self._labels = [""] * len(self.components_) if texts is None else Model.load(folder / "model").labels
         self.n_nonzero_ = int(info["encoding"]["nonzeros"])
         self.reconstruction_err_ = float(info["encoding"]["error"])
         self._n_features_out = len(self.components_)
         self._info = json.dumps(info)
         return codes
 
-    def transform(self, X: Any) -> sp.csr_array:
-        """Returns the codes of X, n×K."""
+    def transform(self, X: Any) -> Any:
+        """Returns the codes of X, n×K: a csr_array or, after set_output, a data frame."""
         check_is_fitted(self)
-        X = validate_data(self, matrix(X), dtype=np.float32, reset=False)
+        x = validate_data(self, matrix(X), dtype=np.float32, reset=False)
         with tempfile.TemporaryDirectory(prefix="overcomplete-") as name:
             model = Path(name)
             (model / "model.json").write_text(self._info, "utf-8")
             np.save(model / "dictionary.npy", self.components_)
             np.save(model / "mean.npy", self.mean_)
-            return encode(model.resolve(), X, self.n_nonzero_, self.n_jobs, self.device, self.verbose)
+            codes = encode(model.resolve(), x, self.n_nonzero_, self.n_jobs, self.device, self.verbose)
+        return self._output(codes, X)
+
+    def _output(self, codes: sp.csr_array, X: Any) -> Any:
+        """Returns codes in the container of set_output, with the index of X in pandas."""
+        container = _get_output_config("transform", self)["dense"]
+        if container == "default":
+            return codes
+        if container != "pandas":
+            return codes.toarray()
+        import pandas as pd
+
+        return pd.DataFrame.sparse.from_spmatrix(codes, index=X.index if hasattr(X, "iloc") else None)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Returns the names of the K dimensions: labels, with the dimension's number if several have the same one."""
+        names = super().get_feature_names_out(input_features)
+        count = Counter(self._labels)
+        for k, label in enumerate(self._labels):
+            if label:
+                names[k] = label if count[label] == 1 else f"{label} ({k})"
+        return np.asarray(names)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Returns what codes stand for, μ + aD, n×L."""

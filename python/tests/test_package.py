@@ -312,6 +312,33 @@ class TestSparseEmbedding(Folder):
         frame = pd.DataFrame(x, columns=[f"x{i}" for i in range(12)])
         e = SparseEmbedding(24).fit(frame)
         self.assertEqual(e.feature_names_in_.tolist(), list(frame.columns))
+        want = e.transform(frame).toarray()
+        frame.index = [f"t{i}" for i in range(400)]
+        for codes in (e.set_output(transform="pandas").transform(frame), clone(e).fit_transform(frame)):
+            np.testing.assert_array_equal(codes.to_numpy(), want)
+            self.assertEqual(codes.index.tolist(), frame.index.tolist())
+            self.assertEqual(codes.columns.tolist(), [f"sparseembedding{k}" for k in range(24)])
+            self.assertAlmostEqual(codes.sparse.density, (want != 0).mean())
+        self.assertEqual(e.transform(x).index.tolist(), list(range(400)))
+        np.testing.assert_array_equal(e.set_output(transform="polars").transform(frame).to_numpy(), want)
+
+    def test_feature_names(self):
+        x, kind = planted()
+        texts = [f"kind{'abcdef'[k]} of\na text" if k < 6 else "" for k in kind]
+        texts[7] = None
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # not of few dimensions, either
+            pipeline = make_pipeline(SparseEmbedding(8, nonzeros=2)).set_output(transform="pandas")
+            codes = pipeline.fit_transform(x, sparseembedding__texts=texts)
+        names = codes.columns.tolist()
+        self.assertEqual(names, pipeline.get_feature_names_out().tolist())
+        self.assertEqual(len(set(names)), 8)
+        self.assertTrue(any("kind" in name for name in names), names)
+        e = pipeline[0]
+        e._labels = ["", "money", "bank", "money", *"abcd"]
+        self.assertEqual(e.get_feature_names_out().tolist(), ["sparseembedding0", "money (1)", "bank", "money (3)", *"abcd"])
+        with self.assertRaisesRegex(ValueError, r"^texts: want one for each row of X \(got 3 for 400 rows\)"):
+            e.fit(x, texts=texts[:3])
 
     def test_search(self):
         x, kind = planted()
