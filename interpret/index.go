@@ -43,9 +43,10 @@ type Index struct {
 	Known int
 
 	rowOf      map[string]int32
-	norms      []float64      // ‖a_i‖ of each row
-	scale      []float64      // factor from a row's values to their relevance, see relevanceScale
-	terms      func() *terms  // of texts, counted at the first use
+	norms      []float64     // ‖a_i‖ of each row
+	scale      []float64     // factor from a row's values to their relevance, see relevanceScale
+	terms      func() *terms // of texts, counted at the first use
+	postings   func() *postings
 	meanCosine func() float64 // of any two rows, computed at the first use
 
 	// Nonzeros by column, and within a column by row. Rows are in blocks of blockRows: those of
@@ -72,6 +73,7 @@ func NewIndex(codes *vectors.Sparse) *Index {
 		value: make([]float32, codes.Nonzeros()),
 	}
 	x.terms = sync.OnceValue(func() *terms { return newTerms(codes.Texts.Text) })
+	x.postings = sync.OnceValue(func() *postings { return newPostings(x.terms()) })
 	x.meanCosine = sync.OnceValue(func() float64 {
 		all := make([]int, codes.Rows)
 		for i := range all {

@@ -167,7 +167,7 @@ func TestLookup(t *testing.T) {
 		{"pariss", "Paris paris"}, {"zuerich", "Zürich"}, {"thee", "the The the"}, {"angstrom", "Ångström"}, {"qqqqqq", ""}, {"", ""},
 		{strings.Repeat("q", 101), ""},
 	} {
-		if got := strings.Join(x.closest(tt.word, 3), " "); got != tt.want {
+		if got := strings.Join(closest(tt.word, x.Codes.Words, 3), " "); got != tt.want {
 			t.Errorf("closest to %q: %s", tt.word, got)
 		}
 	}

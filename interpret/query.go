@@ -1,7 +1,6 @@
 package interpret
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,7 +8,6 @@ import (
 	"strings"
 	"unicode"
 
-	"overcomplete/internal/parallel"
 	"overcomplete/internal/ranking"
 )
 
@@ -31,9 +29,10 @@ type Query struct {
 	Dimension int      // of QueryDimension
 	Terms     []Term   // the words, each once
 	Without   []int    // dimensions that a sum excludes: bank - #13
-	Unknown   []string // words of a text that the vocabulary lacks
-	Rows      []int    // the first texts of QuerySearch
-	Total     int      // the number of texts of QuerySearch
+	Unknown   []string // words of a text that the vocabulary lacks, or of QuerySearch that no text has
+	Rows      []int    // the best texts of QuerySearch, see [Index.Search]
+	Total     int      // the number of texts with all words of QuerySearch
+	Matched   []string // words of QuerySearch that texts have, without common ones
 }
 
 // A Term is a word of a query.
@@ -42,11 +41,11 @@ type Term struct {
 	Weight float64 // the number of times that it is added minus the number that it is subtracted
 }
 
-// An UnknownWordError reports a word that the vocabulary lacks, or a query that no text contains.
+// An UnknownWordError reports a word that the vocabulary lacks, or a query that no text matches.
 type UnknownWordError struct {
 	Word    string
 	Closest []string // words with a similar spelling
-	Texts   int      // the number of texts that contain it, if rows are texts; Closest has their first ids then
+	Texts   int      // the number of texts that match, if rows are texts; Closest has their first ids then
 }
 
 func (e *UnknownWordError) Error() string {
@@ -55,7 +54,7 @@ func (e *UnknownWordError) Error() string {
 		closest = "the closest are " + strings.Join(e.Closest, ", ")
 	}
 	if e.Texts > 0 {
-		return fmt.Sprintf("%.100q is in %d texts; name one by its id, such as %s", e.Word, e.Texts, strings.Join(e.Closest, ", "))
+		return fmt.Sprintf("%d texts match %.100q; name one by its id, such as %s", e.Texts, e.Word, strings.Join(e.Closest, ", "))
 	}
 	return fmt.Sprintf("no word %.100q in the model; %s", e.Word, closest)
 }
@@ -63,25 +62,25 @@ func (e *UnknownWordError) Error() string {
 // maxSuggestions is the number of words that an UnknownWordError suggests.
 const maxSuggestions = 10
 
-// Find returns the row of a word as [Index.Row] does, or else of the only text that contains it. The
-// error is an [*UnknownWordError].
+// Find returns the row of a word as [Index.Row] does, or else of the only text that has all of its words.
+// The error is an [*UnknownWordError].
 func (x *Index) Find(word string) (row int, err error) {
 	if row, ok := x.Row(word); ok {
 		return row, nil
 	}
 	unknown := &UnknownWordError{Word: word}
-	var rows []int
 	if x.Codes.Texts != nil {
-		rows, unknown.Texts = x.Search(word, maxSuggestions)
+		found := x.Search(word, maxSuggestions)
+		if found.Total == 1 {
+			return found.Rows[0], nil
+		}
+		unknown.Texts = found.Total
+		for _, row := range found.Rows[:min(found.Total, len(found.Rows))] {
+			unknown.Closest = append(unknown.Closest, x.Codes.Words[row])
+		}
 	}
-	switch unknown.Texts {
-	case 0:
-		unknown.Closest = x.closest(word, maxSuggestions)
-	case 1:
-		return rows[0], nil
-	}
-	for _, row := range rows {
-		unknown.Closest = append(unknown.Closest, x.Codes.Words[row])
+	if unknown.Texts == 0 {
+		unknown.Closest = closest(word, x.Codes.Words, maxSuggestions)
 	}
 	return 0, unknown
 }
@@ -277,51 +276,24 @@ func (x *Index) parseText(tokens []string) (Query, error) {
 // maxFound is the number of texts that a search query lists.
 const maxFound = 50
 
-// parseSearch is a query for the texts that contain something. If there is only one, it is a query
-// for that text.
+// parseSearch is a query for the texts that have words in them. If no text has any, the error suggests
+// words or ids of a similar spelling.
 func (x *Index) parseSearch(text string) (Query, error) {
-	rows, total := x.Search(text, maxFound)
-	switch total {
-	case 0:
-		_, err := x.Find(text)
-		return Query{}, err
-	case 1:
-		return Query{Kind: QueryWords, Terms: []Term{{rows[0], 1}}}, nil
+	q := x.Search(text, maxFound)
+	if len(q.Rows) > 0 {
+		return q, nil
 	}
-	return Query{Kind: QuerySearch, Rows: rows, Total: total}, nil
+	unknown := &UnknownWordError{Word: text, Closest: closest(text, x.Codes.Words, maxSuggestions)}
+	if len(unknown.Closest) == 0 && len(q.Unknown) > 0 {
+		unknown.Word = q.Unknown[0]
+		unknown.Closest = closest(unknown.Word, x.terms().words, maxSuggestions)
+	}
+	return q, unknown
 }
 
-// Search returns up to n rows whose word, or text, contains all words of a query, whatever their
-// case, and the number of all such rows. Rows that contain them side by side come first.
-func (x *Index) Search(query string, n int) (rows []int, total int) {
-	words := strings.Fields(strings.ToLower(query))
-	if len(words) == 0 {
-		return nil, 0
-	}
-	phrase := " " + strings.Join(words, " ")
-	var found [2][][]int // with the phrase, and without it; by block
-	found[0], found[1] = make([][]int, x.blocks), make([][]int, x.blocks)
-	parallel.Each(context.Background(), x.blocks, func(b int) {
-		lo, hi := x.block(b)
-		for i := lo; i < hi; i++ {
-			text := strings.ToLower(x.Codes.Name(i))
-			if slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) }) {
-				continue
-			}
-			class := 1
-			if strings.Contains(" "+text, phrase) {
-				class = 0
-			}
-			found[class][b] = append(found[class][b], i)
-		}
-	})
-	rows = append(slices.Concat(found[0]...), slices.Concat(found[1]...)...)
-	return rows[:min(n, len(rows))], len(rows)
-}
-
-// closest returns up to n words of the smallest edit distance to a word, closest first, without
+// closest returns up to n of some words with the smallest edit distance to a word, closest first, without
 // regard to case. Words at a distance of more than a third of its length are left out.
-func (x *Index) closest(word string, n int) []string {
+func closest(word string, among []string, n int) []string {
 	const longest = 100 // the time grows with the square
 	from := appendLower(nil, word)
 	if len(from) > longest {
@@ -331,7 +303,7 @@ func (x *Index) closest(word string, n int) []string {
 	found := ranking.Ranking{N: n}
 	var to []rune
 	row := make([]int, 4*(len(from)+limit)+1)
-	for i, w := range x.Codes.Words {
+	for i, w := range among {
 		if len(w) < len(from)-limit || len(w) > 4*(len(from)+limit) { // a rune is one to four bytes
 			continue
 		}
@@ -342,7 +314,7 @@ func (x *Index) closest(word string, n int) []string {
 	}
 	var words []string
 	for _, i := range found.Items() {
-		words = append(words, x.Codes.Words[i.Index])
+		words = append(words, among[i.Index])
 	}
 	return words
 }

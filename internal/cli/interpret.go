@@ -160,9 +160,9 @@ func unknownWord(x *interpret.Index, err *interpret.UnknownWordError) error {
 	closest := wordList(err.Closest[:min(5, len(err.Closest))], ", ")
 	switch {
 	case err.Texts > 0:
-		return usagef("%.100q is in %d texts; name one by its id, such as %s", err.Word, err.Texts, closest)
+		return usagef("%d texts match %.100q; name one by its id, such as %s", err.Texts, err.Word, closest)
 	case x.Codes.Texts != nil:
-		return usagef("%.100q is no id and in none of the %d texts", err.Word, x.Codes.Rows)
+		return usagef("%.100q is no id, and no text has all of its words", err.Word)
 	case closest == "":
 		return usagef("%.100q is none of the %d words; no word is spelled alike", err.Word, x.Codes.Rows)
 	}

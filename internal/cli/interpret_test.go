@@ -79,7 +79,7 @@ cosine  word  dimensions, % of the cosine
 		}
 	}
 	texts := textsModel(t)
-	checkOutput(t, texts, "nearest model bank --more 0 -n 2", "3 texts contain it:\n 0.186  d7  money in a bank\n 0.000  d4  a bank\nand 1 more\n")
+	checkOutput(t, texts, "nearest model bank --more 0 -n 2", "3 texts have all words; the best:\n 0.186  d7  money in a bank\n 0.000  d4  a bank\n")
 	checkOutput(t, texts, "nearest model money --more 0 --json -n 1", `{
   "kind": "search",
   "total": 2,

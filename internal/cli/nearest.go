@@ -30,8 +30,8 @@ the same, whatever the norm of its code.
 words or more are a text, and fewer in quotes that the shell leaves: '"river bank"'. Words
 that a model lacks are left out of a text. bank - #13 is bank without its dimension 13.
 
-If rows are texts, words are ids. Any other query is searched for in the texts, whatever
-its case. If one text contains it, this is the query; if several do, these are listed.
+If rows are texts, words are ids. Any other query is a search: if one text has all of its
+words, this is the query; otherwise the texts are listed, best first (BM25).
 
 --more and --less steer the result by dimensions, whether the query has them or not. They
 add s·v to the score of a row, where v is the value of the dimension in the row's code of
@@ -70,7 +70,10 @@ Rows are sorted by this score, which is printed with its parts.
 			case interpret.QueryDimension:
 				return usagef("%q is a dimension, and no word: see overcomplete top", args[1])
 			case interpret.QuerySearch:
-				return search(cmd, x, steering, query, words)
+				if q.Total != 1 {
+					return search(cmd, x, steering, query, words)
+				}
+				q = interpret.Query{Kind: interpret.QueryWords, Terms: []interpret.Term{{Row: q.Rows[0], Weight: 1}}}
 			}
 			n := newNeighbourhood(x, labels, q, steering, words, dimensions)
 			return show(cmd, n, n.print)
@@ -157,16 +160,24 @@ func (s steering) String() string {
 	return terms
 }
 
-// search prints the first n texts that contain a query, in the order of the steering, if there is one.
+// search prints the n texts that match a query best or, with a steering, those with all of its words in the
+// order of the steering.
 func search(cmd *cobra.Command, x *interpret.Index, s steering, query string, n int) error {
-	rows, total := x.Search(query, x.Codes.Rows)
+	most := n
+	if s != nil {
+		most = x.Codes.Rows
+	}
+	q := x.Search(query, most)
+	if s != nil && q.Total > 0 {
+		q.Rows = q.Rows[:q.Total]
+	}
 	type text struct {
 		item
 		Score   *float64 `json:"score,omitempty"`
 		Steered steering `json:"steered,omitempty"`
 	}
-	found := make([]text, 0, total)
-	for _, row := range rows {
+	found := make([]text, 0, len(q.Rows))
+	for _, row := range q.Rows {
 		t := text{item: newItem(x, row)}
 		if s != nil {
 			parts, score := s.of(x, row)
@@ -177,21 +188,18 @@ func search(cmd *cobra.Command, x *interpret.Index, s steering, query string, n 
 	if s != nil {
 		slices.SortStableFunc(found, func(a, b text) int { return cmp.Compare(*b.Score, *a.Score) })
 	}
-	found = found[:min(n, total)]
+	found = found[:min(n, len(found))]
 	return show(cmd, struct {
 		Kind  string `json:"kind"`
 		Total int    `json:"total"`
 		Texts []text `json:"texts"`
-	}{interpret.QuerySearch, total, found}, func(b *strings.Builder) {
-		fmt.Fprintf(b, "%d texts contain it:\n", total)
+	}{interpret.QuerySearch, q.Total, found}, func(b *strings.Builder) {
+		fmt.Fprintf(b, "%d texts have all words; the best:\n", q.Total)
 		for _, t := range found {
 			if s != nil {
 				fmt.Fprintf(b, "%6.3f", *t.Score)
 			}
 			fmt.Fprintf(b, "  %v\n", t.item)
-		}
-		if total > len(found) {
-			fmt.Fprintf(b, "and %d more\n", total-len(found))
 		}
 	})
 }

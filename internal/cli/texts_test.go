@@ -32,8 +32,8 @@ func TestTexts(t *testing.T) {
 	t.Parallel()
 	dir := textsModel(t)
 	for line, want := range map[string][]string{
-		"nearest model rain":         {"4 texts contain it:\n  d0  heavy rain today\n  d1  rain and more rain\n"},
-		"nearest model RAIN -n 1":    {"  d0  heavy rain today\nand 3 more\n"},
+		"nearest model rain":         {"4 texts have all words; the best:\n  d1  rain and more rain\n"},
+		"nearest model RAIN -n 1":    {"the best:\n  d1  rain and more rain\n"},
 		"nearest model rain --json":  {`"kind": "search"`, `"total": 4`},
 		"top model 0 -n 2":           {"label        texts\n", "rain, today", "    4  d3  rain today\n                   3  d0  heavy rain today\n"},
 		"top model 1 --json":         {`"word": "d5"`, `"text": "the bank of money"`, `"label": "bank, money, a"`},
@@ -58,8 +58,8 @@ func TestTexts(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]string{
-		"explain model rain": `"rain" is in 4 texts; name one by its id, such as d0, d1, d2, d3`,
-		"explain model snow": `"snow" is no id and in none of the 10 texts`,
+		"explain model rain": `4 texts match "rain"; name one by its id, such as d1, d3`,
+		"explain model snow": `"snow" is no id, and no text has all of its words`,
 		"nearest model snow": `"snow" is no id`,
 	} {
 		if code, _, stderr := dir.Run(t, line); code != 2 || !strings.Contains(stderr, want) {

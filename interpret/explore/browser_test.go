@@ -358,7 +358,7 @@ func TestBrowserShowsNumbers(t *testing.T) {
 	evaluate[chromedp.Void](b, `go("dimension", 3)`)
 	b.waitHeading("dimension 3")
 	dimension := x.dimension(3)
-	b.do(chromedp.Click(chromedp.CSS(".more")))
+	b.do(chromedp.Click(chromedp.CSS("section:nth-child(2) .more")))
 	const top = ".columns section:nth-child(2) > h2:first-child + .toggle + div ol.values"
 	b.wait(`document.querySelectorAll(%s).length === %d`, quote(top+" li"), len(dimension.Top))
 	for i, row := range b.rows(top) {

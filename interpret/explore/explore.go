@@ -27,11 +27,14 @@ const (
 	listWords    = 40 // words of a dimension on its own page
 	nearestWords = 24
 	maxTogether  = 16    // dimensions that fire together with one
+	maxMatching  = 8     // dimensions of the texts that a search found
 	suggestions  = 10    // completions
 	bins         = 32    // of a histogram
 	listedText   = 240   // characters of a text in a list
 	wholeText    = 20000 // characters of a text on its own page
 	examples     = 5     // texts from the middle and from the weak end of a dimension
+
+	excerptDimensions = 4 // of a text whose words the excerpts of its neighbours show
 )
 
 // An Explorer serves the page of one model. Its methods may be called concurrently.
@@ -126,8 +129,8 @@ type texts struct {
 	Texts map[string]string `json:"texts,omitempty"`
 }
 
-// add adds the first n characters of the text of a row, if rows are texts.
-func (t *texts) add(x *Explorer, row, n int) {
+// add adds what show returns of the text of a row, if rows are texts.
+func (t *texts) add(x *Explorer, row int, show func(text string) string) {
 	codes := x.model.Codes
 	if codes.Texts == nil {
 		return
@@ -135,10 +138,7 @@ func (t *texts) add(x *Explorer, row, n int) {
 	if t.Texts == nil {
 		t.Texts = map[string]string{}
 	}
-	id := codes.Words[row]
-	if text := cut(codes.Texts.Text[row], n); len(text) > len(t.Texts[id]) {
-		t.Texts[id] = text
-	}
+	t.Texts[codes.Words[row]] = show(codes.Texts.Text[row])
 }
 
 // cut returns the first n characters of a text.
@@ -148,6 +148,8 @@ func cut(text string, n int) string {
 	}
 	return text
 }
+
+func beginning(text string) string { return cut(text, listedText) }
 
 type neighbour struct {
 	Word   string  `json:"word"`
@@ -176,7 +178,7 @@ type entry struct {
 	Value float32 `json:"value"`
 }
 
-// pair says how often another dimension fires together with one.
+// pair says how often a dimension fires together with another, or in the texts that a search found.
 type pair struct {
 	Dimension   int     `json:"dimension"`
 	Opposite    bool    `json:"opposite,omitempty"` // opposite poles fire together
@@ -286,12 +288,12 @@ func (x *Explorer) describeDimension(k int) (dimension, signs) {
 	return d, s
 }
 
-// entries converts the entries of an answer and adds their texts to it.
-func (x *Explorer) entries(from []interpret.Entry, t *texts) []entry {
+// entries converts the entries of an answer and adds excerpts of their texts to it.
+func (x *Explorer) entries(from []interpret.Entry, t *texts, excerpt excerpter) []entry {
 	to := make([]entry, len(from))
 	for i, e := range from {
 		to[i] = entry{x.model.Codes.Words[e.Row], e.Value}
-		t.add(x, e.Row, listedText)
+		t.add(x, e.Row, excerpt.of)
 	}
 	return to
 }
@@ -308,9 +310,9 @@ func (x *Explorer) notFound(err *interpret.UnknownWordError) error {
 	e := &RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("no word %.100q in the model", err.Word), Word: err.Word, Closest: err.Closest}
 	switch {
 	case err.Texts > 0:
-		e.Message = fmt.Sprintf("%.100q is in %d texts", err.Word, err.Texts)
+		e.Message = fmt.Sprintf("%d texts match %.100q", err.Texts, err.Word)
 	case x.about.Texts:
-		e.Message = fmt.Sprintf("%.100q is no id, and in no text", err.Word)
+		e.Message = fmt.Sprintf("no ID or text matches %.100q", err.Word)
 	}
 	return e
 }
@@ -326,17 +328,30 @@ func (x *Explorer) checkDimension(k int) error {
 func (x *Explorer) word(row int) wordAnswer {
 	code := x.index.Code(row)
 	a := wordAnswer{Word: x.model.Codes.Words[row], Row: row, Active: code.Weights(), Nearest: []neighbour{}}
+	var words []string // of the dimensions that neighbours may share
+	for _, w := range a.Active[:min(excerptDimensions, len(a.Active))] {
+		words = append(words, x.poleWords(w.Pole())...)
+	}
+	excerpt := newExcerpter(words, listedText)
 	for _, n := range x.index.Nearest(code, nearestWords, row) {
 		a.Nearest = append(a.Nearest, neighbour{x.model.Codes.Words[n.Row], n.Cosine})
-		a.add(x, n.Row, listedText)
+		a.add(x, n.Row, excerpt.of)
 	}
-	a.add(x, row, wholeText)
+	a.add(x, row, func(text string) string { return cut(text, wholeText) })
 	if x.about.Texts {
 		for _, c := range x.model.Codes.Texts.Columns {
 			a.Columns = append(a.Columns, [2]string{c.Name, c.Values[row]})
 		}
 	}
 	return a
+}
+
+// poleWords returns the words that describe a pole.
+func (x *Explorer) poleWords(p interpret.Pole) []string {
+	if p.Negative {
+		return x.about.Dimensions[p.Dimension].Bottom
+	}
+	return x.about.Dimensions[p.Dimension].Top
 }
 
 // dimension returns the data of a dimension's page.
@@ -350,16 +365,17 @@ func (x *Explorer) dimension(k int) dimensionAnswer {
 		Histogram: newHistogram(values, false),
 		Together:  x.together(k),
 	}
-	a.Top = x.entries(x.index.Top(positive, listWords), &a.texts)
-	a.Bottom = x.entries(x.index.Top(negative, listWords), &a.texts)
-	a.Distinctive = x.entries(x.index.Distinctive(positive, listWords), &a.texts)
-	a.DistinctiveBottom = x.entries(x.index.Distinctive(negative, listWords), &a.texts)
+	excerpts, bottom := newExcerpter(x.poleWords(positive), listedText), newExcerpter(x.poleWords(negative), listedText)
+	a.Top = x.entries(x.index.Top(positive, listWords), &a.texts, excerpts)
+	a.Bottom = x.entries(x.index.Top(negative, listWords), &a.texts, bottom)
+	a.Distinctive = x.entries(x.index.Distinctive(positive, listWords), &a.texts, excerpts)
+	a.DistinctiveBottom = x.entries(x.index.Distinctive(negative, listWords), &a.texts, bottom)
 	if x.about.Texts {
 		all := x.index.Top(positive, len(rows))
 		if n := len(all); n >= listWords+2*examples {
 			middle := max(n/2-examples/2, listWords)
-			a.Middle = x.entries(all[middle:middle+examples], &a.texts)
-			a.Weak = x.entries(all[n-examples:], &a.texts)
+			a.Middle = x.entries(all[middle:middle+examples], &a.texts, excerpts)
+			a.Weak = x.entries(all[n-examples:], &a.texts, excerpts)
 		}
 	}
 	return a
@@ -405,6 +421,27 @@ func (x *Explorer) together(k int) []pair {
 	}
 	slices.SortStableFunc(pairs, func(p, q pair) int { return cmp.Compare(q.Correlation, p.Correlation) })
 	return pairs[:min(maxTogether, len(pairs))]
+}
+
+// matching returns the dimensions that some rows have more often than chance, by how surprising that is:
+// (n − e)/√e with n rows and e expected.
+func (x *Explorer) matching(rows []int) []pair {
+	counts := make([]int, x.model.Codes.Cols)
+	for _, row := range rows {
+		for _, k := range x.index.Code(row).Index {
+			counts[k]++
+		}
+	}
+	pairs := []pair{}
+	for k, n := range counts {
+		expected := float64(len(rows)) * x.signs[k].words() / float64(x.model.Codes.Rows)
+		if n > 1 && float64(n) > expected {
+			pairs = append(pairs, pair{Dimension: k, Words: n, Expected: expected})
+		}
+	}
+	surprise := func(p pair) float64 { return (float64(p.Words) - p.Expected) / math.Sqrt(p.Expected) }
+	slices.SortStableFunc(pairs, func(p, q pair) int { return cmp.Compare(surprise(q), surprise(p)) })
+	return pairs[:min(maxMatching, len(pairs))]
 }
 
 // signs are the numbers of positive and negative values of a dimension.

@@ -133,7 +133,7 @@ func (x *Explorer) layoutRows() rowChart {
 	members := make([]interpret.Query, len(regions)) // the sum of the rows of each region
 	for i, row := range rows {
 		c.Points[i] = rowPoint{row, codes.Words[i], places[i]}
-		c.add(x, row, listedText)
+		c.add(x, row, beginning)
 		m := &members[places[i].Region]
 		m.Terms = append(m.Terms, interpret.Term{Row: i, Weight: 1})
 	}

@@ -16,6 +16,8 @@ const (
 	listedSum   = 24   // dimensions of the sum of several words
 	answers     = 12   // nearest words
 	maxQuery    = 4000 // bytes of a query
+
+	completionText = 100 // characters of a text
 )
 
 // queryAnswer is a parsed query and, unless another page shows it, the answer.
@@ -25,12 +27,14 @@ type queryAnswer struct {
 	Words     []string  `json:"words"`
 	Weights   []float64 `json:"weights"`           // of the words
 	Without   []int     `json:"without,omitempty"` // excluded dimensions
-	Unknown   []string  `json:"unknown"`           // words of a text
+	Unknown   []string  `json:"unknown"`           // words of a text, or of a search
 
 	Dimensions []sumPart `json:"dimensions,omitempty"` // of the sum of the words
 	Nearest    []reason  `json:"nearest,omitempty"`
 
-	Total int `json:"total,omitempty"` // number of texts that a search found; Words has the first
+	Total    int      `json:"total,omitempty"`    // number of texts with all words of a search; Words has the best texts
+	Matched  []string `json:"matched,omitempty"`  // words of a search that texts have, without common ones
+	Matching []pair   `json:"matching,omitempty"` // dimensions of the texts found
 	texts
 }
 
@@ -71,17 +75,21 @@ func (x *Explorer) answerQuery(query, steer string) (any, error) {
 	} else if err != nil {
 		return nil, badRequest("%v", err)
 	}
-	a := queryAnswer{Kind: q.Kind, Dimension: q.Dimension, Without: q.Without, Total: q.Total,
+	a := queryAnswer{Kind: q.Kind, Dimension: q.Dimension, Without: q.Without, Total: q.Total, Matched: q.Matched,
 		Words: []string{}, Weights: []float64{}, Unknown: append([]string{}, q.Unknown...)}
 	var own []int
 	for _, t := range q.Terms {
 		a.Words, a.Weights = append(a.Words, x.model.Codes.Words[t.Row]), append(a.Weights, t.Weight)
 		own = append(own, t.Row)
-		a.add(x, t.Row, listedText)
+		a.add(x, t.Row, beginning)
 	}
-	for _, row := range q.Rows {
-		a.Words = append(a.Words, x.model.Codes.Words[row])
-		a.add(x, row, listedText)
+	if q.Kind == interpret.QuerySearch {
+		a.Matching = x.matching(q.Rows)
+		excerpt := newExcerpter(q.Matched, listedText)
+		for _, row := range q.Rows {
+			a.Words = append(a.Words, x.model.Codes.Words[row])
+			a.add(x, row, excerpt.of)
+		}
 	}
 	if len(q.Terms) == 0 || q.Kind == interpret.QueryWords && steering == nil {
 		return a, nil
@@ -107,7 +115,7 @@ func (x *Explorer) answerQuery(query, steer string) (any, error) {
 			}
 		}
 		a.Nearest = append(a.Nearest, r)
-		a.add(x, n.Row, listedText)
+		a.add(x, n.Row, beginning)
 	}
 	return a, nil
 }
@@ -164,8 +172,8 @@ type completions struct {
 	texts
 }
 
-// complete returns the words that begin with a prefix, whatever their case, in row order. Texts that
-// contain it follow.
+// complete returns the words that begin with a prefix, whatever their case, in row order. Texts with its
+// words follow.
 func (x *Explorer) complete(prefix string) (any, error) {
 	codes := x.model.Codes
 	c := completions{Words: []string{}}
@@ -180,15 +188,16 @@ func (x *Explorer) complete(prefix string) (any, error) {
 	if !x.about.Texts {
 		return c, nil
 	}
-	found, _ := x.index.Search(prefix, suggestions)
-	for _, row := range found {
+	found := x.index.Search(prefix, suggestions)
+	for _, row := range found.Rows {
 		if word := codes.Words[row]; len(c.Words) < suggestions && !slices.Contains(c.Words, word) {
 			c.Words = append(c.Words, word)
 		}
 	}
+	excerpt := newExcerpter(found.Matched, completionText)
 	for _, word := range c.Words {
 		row, _ := x.index.Row(word)
-		c.add(x, row, listedText)
+		c.add(x, row, excerpt.of)
 	}
 	return c, nil
 }

@@ -47,33 +47,42 @@ func TestBrowserTexts(t *testing.T) {
 		t.Errorf("summary: %q", lead)
 	}
 
-	// A query leads to the only text that contains it, or to a list.
-	b.do(chromedp.SendKeys(chromedp.CSS(search), "SECOND  "+kb.Enter))
-	b.waitHeading(m.Codes.Texts.Text[0])
-	b.wait(`location.hash === "#/word/bank"`)
+	// A search lists texts with its words in marks, and the dimensions that match.
+	b.do(chromedp.SendKeys(chromedp.CSS(search), "SECOND  img zebra"+kb.Enter))
+	b.waitHeading("SECOND  img zebra")
+	b.wait(`document.querySelector(".lead").textContent === "1 text has all of second, img. No text has zebra."`)
+	b.wait(`[...document.querySelectorAll(".excerpts mark")].map((e) => e.textContent).join() === "second,img"`)
+	b.do(chromedp.Click(chromedp.CSS(".excerpts a")))
+	b.wait(`location.hash === "#/word/bank" && document.activeElement.matches("h1")`) // it takes the focus
 	facts := evaluate[string](b, `[...document.querySelectorAll("main .facts div")].map((e) => e.innerText.replace("\n", "=")).join(" ")`)
-	if want := "id=bank label=0 <b>=–"; facts != want {
+	if want := "label=0 <b>=– row=1 of 300"; facts != want {
 		t.Errorf("facts %q, want %q", facts, want)
 	}
+	b.wait(`document.querySelector(".body").textContent === %s`, quote(m.Codes.Texts.Text[0]))
 	b.do(chromedp.SendKeys(chromedp.CSS(search), "common subjecta"+kb.Enter))
 	b.waitHeading("common subjecta")
-	_, total := x.index.Search("common subjecta", 1)
-	if lead := evaluate[string](b, `document.querySelector(".lead").textContent`); total < 2 || !strings.HasPrefix(lead, fmt.Sprintf("%d texts contain it", total)) {
+	total := x.index.Search("common subjecta", 1).Total
+	if lead := evaluate[string](b, `document.querySelector(".lead").textContent`); total < 2 || !strings.HasPrefix(lead, fmt.Sprintf("%d texts have ", total)) {
 		t.Errorf("%q of %d texts", lead, total)
 	}
-	b.do(chromedp.Click(chromedp.CSS(".texts a")))
-	b.wait(`location.hash.startsWith("#/word/") && document.activeElement.matches("h1.text")`) // it takes the focus
+	b.wait(`document.querySelector(".aside a.name").hash === "#/dimension/0"`)
+
+	// A long text is clipped, at first.
+	b.do(chromedp.Navigate(base + "/#/word/shore"))
+	b.wait(`document.querySelector(".body")?.clientHeight < 400 && !document.querySelector(".more").hidden`)
+	b.do(chromedp.Click(chromedp.CSS(".more")))
+	b.wait(`document.querySelector(".body").clientHeight > 1000`)
 
 	// Completions have the text beside the id.
 	b.do(chromedp.SendKeys(chromedp.CSS(search), "first line"))
 	b.wait(`document.querySelector("[role=option]")?.textContent.startsWith("bank The first line, the second <img")`)
 	b.do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter))
-	b.waitHeading(m.Codes.Texts.Text[0])
+	b.waitHeading("text bank")
 
 	// Keywords name a dimension.
 	b.do(chromedp.Navigate(base + "/#/dimension/0"))
 	b.wait(`document.querySelector("main .title")?.textContent.includes("subjecta")`)
-	if got := evaluate[string](b, `document.querySelector("main .values a").textContent`); strings.HasPrefix(got, "w") {
+	if got := evaluate[string](b, `document.querySelector("main .excerpts a").textContent`); strings.HasPrefix(got, "w") {
 		t.Errorf("the first text is %q", got)
 	}
 	b.do(chromedp.Navigate(base + "/#/compare/bank/river"))
@@ -89,7 +98,7 @@ func TestBrowserTexts(t *testing.T) {
 
 	// An exported page has the texts of its rows.
 	b.do(chromedp.Navigate(b.export(x, nil, []int{0}) + "#/dimension/0"))
-	b.wait(`document.querySelector("main .values")?.textContent.includes("common subjecta")`)
+	b.wait(`document.querySelector("main .excerpts")?.textContent.includes("common subjecta")`)
 	b.do(chromedp.SendKeys(chromedp.CSS(search), "common"))
 	b.wait(`document.querySelector("[role=option]")?.textContent.includes("common subjecta")`)
 }

@@ -24,12 +24,13 @@ function bar(value, low, high, { colour, mark } = {}) {
   );
 }
 
-/** histogram draws counts of values between from and to, in a unit. */
+/** histogram draws counts of values between from and to, in a unit. The axis of counts is logarithmic. */
 function histogram({ from, to, counts }, { unit, label, whole: integers }) {
   const width = 480, height = 150, bottom = 22, top = 16;
   const most = Math.max(...counts);
   const step = width / counts.length;
-  const y = (n) => top + (height - top - bottom) * (1 - n / most);
+  const y = (n) => top + (height - top - bottom) * (1 - Math.log1p(n) / Math.log1p(most));
+  const ticks = [1, 10, 100, 1e3, 1e4, 1e5, 1e6].filter((n) => n < 0.7 * most);
   const edge = (i) => from + ((to - from) * i) / counts.length;
   const range = (i) => {
     if (!integers) return `${decimal(edge(i))} to ${decimal(edge(i + 1))}`;
@@ -41,6 +42,7 @@ function histogram({ from, to, counts }, { unit, label, whole: integers }) {
   return svg(
     "svg",
     { class: "histogram", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${label}: from ${ends[0]} to ${ends[1]}, most often ${range(peak)}` },
+    ticks.map((n) => svg("line", { class: "tick", x1: 0, x2: width, y1: y(n), y2: y(n) })),
     counts.map((n, i) =>
       svg(
         "g",
@@ -49,6 +51,7 @@ function histogram({ from, to, counts }, { unit, label, whole: integers }) {
         svg("rect", { x: i * step, width: step, y: 0, height, class: "target" }, svg("title", {}, `${range(i)}: ${plural(n, unit)}`)),
       ),
     ),
+    ticks.map((n) => svg("text", { class: "tick", x: width, y: y(n) - 2, "text-anchor": "end" }, whole(n))),
     svg("line", { x1: 0, x2: width, y1: height - bottom, y2: height - bottom }),
     svg("text", { x: 0, y: height - 5 }, ends[0]),
     svg("text", { x: width, y: height - 5, "text-anchor": "end" }, ends[1]),

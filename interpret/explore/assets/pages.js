@@ -71,15 +71,15 @@ async function summaryPage() {
 
 async function wordPage(word) {
   const answer = await ask("word", "word", word);
+  if (model.texts) return textPage(answer);
   const values = answer.active.map((w) => w.value);
   const [low, high] = [Math.min(0, ...values), Math.max(0, ...values)];
   const format = column(values);
   return {
-    title: model.texts ? textOf(answer.word).slice(0, 80) : answer.word,
+    title: answer.word,
     content: [
-      model.texts ? h("h1", { tabindex: -1, class: "text" }, texts.get(answer.word)?.trim() || answer.word) : heading(answer.word),
-      model.texts && facts([["id", h("bdi", {}, answer.word)], ...(answer.columns ?? []).map(([name, value]) => [name, h("bdi", {}, value || "–")])]),
-      h("p", { class: "lead" }, `${model.texts ? "Text" : "Word"} ${whole(answer.row + 1)} of ${whole(model.words)}, with ${whole(answer.active.length)} of ${plural(model.dimensions.length, "dimension")} active.`),
+      heading(answer.word),
+      h("p", { class: "lead" }, `Word ${whole(answer.row + 1)} of ${whole(model.words)}, with ${whole(answer.active.length)} of ${plural(model.dimensions.length, "dimension")} active.`),
       h(
         "div",
         { class: "columns" },
@@ -102,12 +102,12 @@ async function wordPage(word) {
           "section",
           {},
           h("h2", {}, "Compare with"),
-          wordSearch({ label: `Compare ${answer.word} with`, placeholder: `another ${unit()}`, choose: (other) => go("compare", answer.word, other) }),
+          wordSearch({ label: `Compare ${answer.word} with`, placeholder: "another word", choose: (other) => go("compare", answer.word, other) }),
           model.other && h("p", {}, h("a", { class: "name", href: address("both", answer.word) }, "In both models")),
-          h("h2", {}, `Nearest ${unit()}s`),
+          h("h2", {}, "Nearest words"),
           h(
             "ol",
-            { class: model.texts ? "bars nearest texts" : "bars nearest" },
+            { class: "bars nearest" },
             answer.nearest.map((n) =>
               h(
                 "li",
@@ -119,7 +119,7 @@ async function wordPage(word) {
               ),
             ),
           ),
-          answer.nearest.length === 0 && h("p", {}, `No ${unit()} shares a dimension with it.`),
+          answer.nearest.length === 0 && h("p", {}, "No word shares a dimension with it."),
         ),
       ),
     ],
@@ -134,26 +134,24 @@ async function dimensionPage(number) {
   const others = [at - 1, at + 1].map((i) => (at >= 0 && i in model.strongest ? address("dimension", model.strongest[i]) : null));
   const share = answer.words / model.words;
   const widest = Math.max(...answer.together.map((other) => Math.max(other.words, other.expected)));
-  const words = (title, entries, distinctive) => {
-    const most = Math.max(...entries.map((e) => Math.abs(e.value)));
+  /** list shows the rows of a pole, in one of several orders. */
+  const list = (title, pole, orders) => {
+    const [[, strongest]] = orders;
+    const most = Math.max(...strongest.map((e) => Math.abs(e.value)));
     const format = column([most]);
-    const list = h("div", {});
-    const buttons = [["largest values", entries], ["most distinctive", distinctive]].map(([text, those]) =>
-      h("button", { type: "button", title: those === distinctive ? "words that are in few other dimensions come first" : null, onclick: (event) => draw(event.currentTarget, those) }, text));
-    function draw(pressed, those) {
+    const shown = h("div", {});
+    const same = (entries) => entries.length === strongest.length && entries.every((e, i) => e.word === strongest[i].word);
+    const buttons = orders.filter(([, entries], i) => entries && (i === 0 || !same(entries))).map(([text, entries, note]) =>
+      h("button", { type: "button", title: note, onclick: (event) => draw(event.currentTarget, entries) }, text));
+    const value = (e) => [bar(Math.abs(e.value), 0, most, { colour: e.value < 0 ? "negative" : "positive" }), h("span", { class: "value" }, format(e.value))];
+    function draw(pressed, entries) {
       for (const button of buttons) button.setAttribute("aria-pressed", String(button === pressed));
-      list.replaceChildren(...h("div", {}, folded(those, 20, (rows) =>
-        h("ol", { class: model.texts ? "bars values texts" : "bars values" }, rows.map((e) => h("li", {}, wordLink(e.word), bar(Math.abs(e.value), 0, most, { colour: e.value < 0 ? "negative" : "positive" }), h("span", { class: "value" }, format(e.value))))))).childNodes);
+      shown.replaceChildren(...h("div", {}, model.texts
+        ? folded(entries, 8, (rows) => h("ol", { class: "excerpts" }, rows.map((e) => textItem(e.word, answer.texts?.[e.word], ends(k, pole), value(e)))))
+        : folded(entries, 20, (rows) => h("ol", { class: "bars values" }, rows.map((e) => h("li", {}, wordLink(e.word), value(e)))))).childNodes);
     }
-    draw(buttons[0], entries);
-    if (model.texts && entries.length === distinctive.length && entries.every((e, i) => e.word === distinctive[i].word)) return [h("h2", {}, title), list];
-    return [h("h2", {}, title), h("div", { class: "toggle", role: "group", "aria-label": `Order of ${title.toLowerCase()}` }, buttons), list];
-  };
-  /** some are examples, with bars on the scale of the largest values. */
-  const some = (entries, top) => {
-    const most = Math.max(...top.map((e) => e.value));
-    const format = column([most]);
-    return h("ol", { class: "bars values texts" }, entries.map((e) => h("li", {}, wordLink(e.word), bar(e.value, 0, most), h("span", { class: "value" }, format(e.value)))));
+    draw(buttons[0], strongest);
+    return [h("h2", {}, title), buttons.length > 1 && h("div", { class: "toggle", role: "group", "aria-label": `Order of ${title.toLowerCase()}` }, buttons), shown];
   };
   const { coherence } = model.dimensions[k];
   const poles = [strongPole(k), -strongPole(k)].filter((pole) => ends(k, pole).length > 0);
@@ -165,6 +163,23 @@ async function dimensionPage(number) {
       why && h("p", { class: "note" }, accuracy === undefined ? `It is ${why}.` : "It is weak: its words may have nothing in common."),
     ];
   };
+  const together = (rows) => h("ul", { class: model.texts ? "bars parts" : "bars dims" }, rows.map((other) => {
+    const drawn = bar(other.words, 0, widest, { mark: other.expected, colour: other.opposite ? "negative" : "positive" });
+    const value = h("span", { class: "value", title: `${percent(other.expected / answer.words)} by chance` }, percent(other.words / answer.words));
+    const pole = other.opposite ? -1 : 1;
+    return h("li", {}, model.texts ? [nameLink(other.dimension, pole), drawn, value] : [drawn, value, dimensionText(other.dimension, pole)]);
+  }));
+  const numbers = h("section", { class: "aside" },
+    figure(`${plural(answer.words, unit())}, ${percent(share)} of all, by their value; variance ${decimal(answer.variance)}`, histogram(answer.histogram, { unit: unit(), label: `Values of the ${unit()}s` })),
+    h("h2", {}, "Fires together with"),
+    answer.together.length === 0
+      ? h("p", {}, "No other dimension more often than by chance.")
+      : [folded(answer.together, 8, together),
+        h("p", { class: "note" }, `How many of this dimension's ${unit()}s are in the other, too; the line is how many would be by chance. The largest correlation comes first.`, answer.together.some((other) => other.opposite) && ` In orange: it is the negative ${unit()}s that fire with this one's top ${unit()}s.`)]);
+  const distinctive = `${unit()}s that are in few other dimensions come first`;
+  const lists = h("section", {},
+    answer.top.length > 0 && list(`Top ${unit()}s`, 1, [["largest values", answer.top], ["most distinctive", answer.distinctive, distinctive], ["middle values", answer.middle], ["smallest values", answer.weak]]),
+    answer.bottom.length > 0 && list(`Most negative ${unit()}s`, -1, [["largest values", answer.bottom], ["most distinctive", answer.distinctive_bottom, distinctive]]));
   return {
     title: answer.words > 0 ? `${nameText(k, poles[0])}, dimension ${k}` : `dimension ${k}`,
     content: [
@@ -178,35 +193,7 @@ async function dimensionPage(number) {
       labelEditor(k, show),
       answer.words === 0
         ? h("p", {}, `No ${unit()} uses this dimension.`)
-        : h(
-            "div",
-            { class: "columns" },
-            h(
-              "section",
-              {},
-              figure(`${plural(answer.words, unit())}, ${percent(share)} of all, by their value; variance ${decimal(answer.variance)}`, histogram(answer.histogram, { unit: unit(), label: `Values of the ${unit()}s` })),
-              h("h2", {}, "Fires together with"),
-              answer.together.length === 0
-                ? h("p", {}, "No other dimension more often than by chance.")
-                : h(
-                    "ul",
-                    { class: "bars dims" },
-                    answer.together.map((other) =>
-                      h(
-                        "li",
-                        {},
-                        bar(other.words, 0, widest, { mark: other.expected, colour: other.opposite ? "negative" : "positive" }),
-                        h("span", { class: "value", title: `${percent(other.expected / answer.words)} by chance` }, percent(other.words / answer.words)),
-                        dimensionText(other.dimension, other.opposite ? -1 : 1),
-                      ),
-                    ),
-                  ),
-              answer.together.length > 0 && h("p", { class: "note" }, `How many of this dimension's ${unit()}s are in the other, too; the line is how many would be by chance. The largest correlation comes first.`, answer.together.some((other) => other.opposite) && ` In orange: it is the negative ${unit()}s that fire with this one's top ${unit()}s.`),
-            ),
-            h("section", {}, answer.top.length > 0 && words(`Top ${unit()}s`, answer.top, answer.distinctive),
-              answer.middle && [h("h2", {}, "From the middle"), some(answer.middle, answer.top), h("h2", {}, "From the weak end"), some(answer.weak, answer.top)],
-              answer.bottom.length > 0 && words(`Most negative ${unit()}s`, answer.bottom, answer.distinctive_bottom)),
-          ),
+        : h("div", { class: model.texts ? "reading" : "columns" }, model.texts ? [lists, numbers] : [numbers, lists]),
     ],
   };
 }

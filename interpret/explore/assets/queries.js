@@ -102,18 +102,6 @@ async function comparePage(...words) {
   };
 }
 
-/** searchPage lists the texts that contain a query. */
-function searchPage(query, { words, total }) {
-  return {
-    title: query,
-    content: [
-      heading(query),
-      h("p", { class: "lead" }, `${plural(total, "text")} contain it${total > words.length ? `, of which these are the first ${whole(words.length)}` : ""}.`),
-      h("ol", { class: "plain texts" }, words.map((word) => h("li", {}, wordLink(word)))),
-    ],
-  };
-}
-
 /** withoutLink leads to the query without a dimension. */
 function withoutLink(query, k) {
   return !embedded && h("a", { class: "compare", tabindex: -1, href: address("query", `${query} - #${k}`), "aria-label": `nearest without dimension ${k}`, title: "nearest without it" }, "⊖");

@@ -1,0 +1,204 @@
+package interpret
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+
+	"overcomplete/internal/parallel"
+	"overcomplete/internal/ranking"
+)
+
+// postings are the texts of each word, in row order. They take 4 bytes per word of a text.
+type postings struct {
+	sorted []uint32 // words by their spelling
+	starts []int64  // of each word in texts
+	texts  []int32
+}
+
+func newPostings(t *terms) *postings {
+	p := &postings{sorted: make([]uint32, len(t.words)), starts: make([]int64, len(t.words)+1), texts: make([]int32, len(t.ids))}
+	for i := range p.sorted {
+		p.sorted[i] = uint32(i)
+	}
+	slices.SortFunc(p.sorted, func(a, b uint32) int { return cmp.Compare(t.words[a], t.words[b]) })
+	for _, id := range t.ids {
+		p.starts[id+1]++
+	}
+	for id := range t.words {
+		p.starts[id+1] += p.starts[id]
+	}
+	next := slices.Clone(p.starts)
+	for i := range len(t.starts) - 1 {
+		for _, id := range t.ids[t.starts[i]:t.starts[i+1]] {
+			p.texts[next[id]] = int32(i)
+			next[id]++
+		}
+	}
+	return p
+}
+
+// lookup returns the id of a word or, if no text has it, those of the first words that begin with it.
+func (p *postings) lookup(t *terms, word string) []uint32 {
+	const most = 200
+	i, found := slices.BinarySearchFunc(p.sorted, word, func(id uint32, word string) int { return cmp.Compare(t.words[id], word) })
+	if found {
+		return p.sorted[i : i+1]
+	}
+	n := 0
+	for n < most && i+n < len(p.sorted) && strings.HasPrefix(t.words[p.sorted[i+n]], word) {
+		n++
+	}
+	return p.sorted[i : i+n]
+}
+
+// Parameters of BM25 (Robertson and Zaragoza 2009), with a text's distinct words for its length.
+const (
+	saturation   = 1.2
+	lengthWeight = 0.75
+)
+
+// A sought word is a word of a query.
+type sought struct {
+	word   string
+	ids    []uint32
+	texts  []int32
+	idf    float64
+	common bool // too frequent to be required
+}
+
+// Search ranks the texts that have words of a query, and returns a query of kind [QuerySearch]: up to n
+// Rows, the Total with all words, the words that were found, and those that are Unknown. Rows must be
+// texts.
+//
+// Texts with all words come first, and within them and the others those with a high BM25, which counts up
+// to twice if words are side by side as in the query. Words in more than a quarter of the texts need not
+// be in a text, unless the query has no others. A word that no text has stands for the words that begin
+// with it.
+func (x *Index) Search(query string, n int) Query {
+	const maxWords, maxCandidates, maxScanned = 32, 1000, 2 << 20
+	q := Query{Kind: QuerySearch}
+	words := x.seek(query, &q)
+	if len(words) == 0 {
+		return q
+	}
+	if len(words) > maxWords {
+		slices.SortStableFunc(words, func(a, b sought) int { return cmp.Compare(b.idf, a.idf) })
+		words = words[:maxWords]
+	}
+	t := x.terms()
+	average := float64(len(t.ids)) / float64(x.Codes.Rows)
+	score := func(row int, idf, count float64) float64 {
+		length := float64(t.starts[row+1]-t.starts[row]) / average
+		return idf * count * (saturation + 1) / (count + saturation*(1-lengthWeight+lengthWeight*length))
+	}
+	required := 0
+	scores, matched := make([]float64, x.Codes.Rows), make([]uint8, x.Codes.Rows)
+	for _, w := range words {
+		if !w.common {
+			required++
+			q.Matched = append(q.Matched, w.word)
+		}
+		for _, i := range w.texts {
+			scores[i] += score(int(i), w.idf, 1)
+			if !w.common {
+				matched[i]++
+			}
+		}
+	}
+	const all = 1e6 // more than any BM25
+	found := ranking.Ranking{N: max(n, maxCandidates)}
+	for i, s := range scores {
+		if int(matched[i]) == required {
+			q.Total++
+			s += all
+		}
+		if matched[i] > 0 {
+			found.Add(ranking.Item{Index: i, Score: s})
+		}
+	}
+	items := found.Items()
+	scanned := 0
+	rescored := slices.IndexFunc(items, func(i ranking.Item) bool {
+		scanned += min(len(x.Codes.Texts.Text[i.Index]), maxTextBytes)
+		return scanned > maxScanned
+	})
+	if rescored < 0 {
+		rescored = len(items)
+	}
+	parallel.Each(context.Background(), rescored, func(i int) {
+		row := items[i].Index
+		counts, adjacent := countWords(x.Codes.Texts.Text[row], words)
+		s := 0.0
+		for j, w := range words {
+			s += score(row, w.idf, counts[j])
+		}
+		s *= 1 + adjacent
+		if items[i].Score >= all {
+			s += all
+		}
+		items[i].Score = s
+	})
+	slices.SortStableFunc(items[:rescored], func(a, b ranking.Item) int { return cmp.Compare(b.Score, a.Score) })
+	for _, i := range items[:min(n, len(items))] {
+		q.Rows = append(q.Rows, i.Index)
+	}
+	return q
+}
+
+// seek returns the words of a query that texts have. It adds the others to q.
+func (x *Index) seek(query string, q *Query) []sought {
+	t, p := x.terms(), x.postings()
+	var words []sought
+	onlyCommon := true
+	for _, word := range tokenize(query) {
+		if slices.ContainsFunc(words, func(w sought) bool { return w.word == word }) || slices.Contains(q.Unknown, word) {
+			continue
+		}
+		w := sought{word: word, ids: p.lookup(t, word)}
+		for _, id := range w.ids {
+			w.texts = append(w.texts, p.texts[p.starts[id]:p.starts[id+1]]...)
+		}
+		if len(w.texts) == 0 {
+			q.Unknown = append(q.Unknown, word)
+			continue
+		}
+		if len(w.ids) > 1 {
+			slices.Sort(w.texts)
+			w.texts = slices.Compact(w.texts)
+		}
+		share := float64(len(w.texts)) / float64(x.Codes.Rows)
+		w.idf = math.Log1p(1/share - 0.5)
+		w.common = share > 0.25
+		onlyCommon = onlyCommon && w.common
+		words = append(words, w)
+	}
+	if onlyCommon {
+		for i := range words {
+			words[i].common = false
+		}
+	}
+	return words
+}
+
+// countWords returns how often each word is in a text, and which share of the pairs of adjacent words is
+// side by side in it.
+func countWords(text string, words []sought) (counts []float64, adjacent float64) {
+	counts = make([]float64, len(words))
+	pairs := make([]bool, len(words))
+	last := -1
+	for _, token := range tokenize(text[:min(len(text), maxTextBytes)]) {
+		i := slices.IndexFunc(words, func(w sought) bool { return token == w.word || len(w.ids) > 1 && strings.HasPrefix(token, w.word) })
+		if i >= 0 {
+			counts[i]++
+			if i > 0 && i == last+1 && !pairs[i] {
+				pairs[i] = true
+				adjacent += 1 / float64(len(words)-1)
+			}
+		}
+		last = i
+	}
+	return counts, adjacent
+}
