@@ -437,6 +437,20 @@ class TestNotebook(unittest.TestCase):
         scores = [float(s) for s in re.findall(r"0\.\d+", shown[-1]["text/plain"])]
         self.assertGreater(min(scores), 0.7)
 
+    def test_texts(self):
+        """Its figures find the groups that the posts were made of, and no change where there is none."""
+        notebook = nbformat.read(SAMPLE.parents[1] / "examples" / "python" / "texts.ipynb", as_version=4)
+        self.assertTrue(all(not cell.get("outputs") for cell in notebook.cells))
+        with tempfile.TemporaryDirectory() as folder:
+            NotebookClient(notebook, timeout=300, resources={"metadata": {"path": folder}}).execute()
+            self.assertEqual(os.listdir(folder), [])
+        said = ["\n".join(o.get("text") or o.get("data", {}).get("text/plain", "") for o in cell.get("outputs", [])) for cell in notebook.cells]
+        sets, later = (next(s for s, cell in zip(said, notebook.cells) if text in cell.source) for text in ('model.path, "label"', "--against"))
+        self.assertRegex(sets, r"0 +[a-z]+, [a-z]+, [a-z]+ +0\.[89]")
+        self.assertIn("(0,", later)
+        self.assertRegex(next(s for s, cell in zip(said, notebook.cells) if "--more" in cell.source), r" = 0\.\d+ \+ 0\.[1-9]\d* ")
+        self.assertGreater(float(next(s for s, cell in zip(said, notebook.cells) if "steps.score" in cell.source).split()[-1]), 0.9)
+
 
 if __name__ == "__main__":
     unittest.main()
