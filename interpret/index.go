@@ -47,7 +47,8 @@ type Index struct {
 	scale      []float64     // factor from a row's values to their relevance, see relevanceScale
 	terms      func() *terms // of texts, counted at the first use
 	postings   func() *postings
-	meanCosine func() float64 // of any two rows, computed at the first use
+	meanCosine func() float64       // of any two rows, computed at the first use
+	poleWords  func() []description // of each pole of texts, computed at the first use
 
 	// Nonzeros by column, and within a column by row. Rows are in blocks of blockRows: those of
 	// column k in block b are low[starts[k·blocks+b]:starts[k·blocks+b+1]].
@@ -75,12 +76,13 @@ func NewIndex(codes *vectors.Sparse) *Index {
 	x.terms = sync.OnceValue(func() *terms { return newTerms(codes.Texts.Text) })
 	x.postings = sync.OnceValue(func() *postings { return newPostings(x.terms()) })
 	x.meanCosine = sync.OnceValue(func() float64 {
-		all := make([]int, codes.Rows)
+		all := make([]int32, codes.Rows)
 		for i := range all {
-			all[i] = i
+			all[i] = int32(i)
 		}
-		return x.meanCosineOf(all, -1)
+		return x.meanCosineOf(all, -1, make([]float64, codes.Cols))
 	})
+	x.poleWords = sync.OnceValue(x.describePoles)
 	var lookup sync.WaitGroup
 	lookup.Go(func() {
 		x.rowOf = make(map[string]int32, codes.Rows)

@@ -99,11 +99,12 @@ func (x *Index) Strongest(n int) []int {
 	return dimensions
 }
 
-// topTexts is the number of texts at a pole from which its keywords are taken.
+// topTexts is the least number of texts at a pole that its words describe, if there are as many.
 const topTexts = 20
 
-// Words returns up to n words for a pole: those with the largest values or, if rows are texts, the
-// keywords of its twenty strongest texts.
+// Words returns up to n words for a pole: those with the largest values or, if rows are texts, its
+// label and then other words in decreasing order of score, at most 20. Words describe the texts with at
+// least half of the largest value, and the twenty strongest, by the score of [Index.GroupLabels].
 func (x *Index) Words(p Pole, n int) []string {
 	words := []string{}
 	if x.Codes.Texts == nil {
@@ -112,30 +113,49 @@ func (x *Index) Words(p Pole, n int) []string {
 		}
 		return words
 	}
-	top := x.Top(p, topTexts)
-	var texts []int
-	for _, e := range top {
-		texts = append(texts, e.Row)
+	all := x.poleWords()[p.index()].words
+	return append(words, all[:min(n, len(all))]...)
+}
+
+// index returns the pole's place among the 2·K of all dimensions.
+func (p Pole) index() int {
+	if p.Negative {
+		return 2*p.Dimension + 1
 	}
-	words = append(words, x.Keywords(texts, n)...)
-	if len(words) == 0 && len(texts) > 0 {
-		words = append(words, x.Codes.Words[texts[0]]) // the id, for want of keywords
-	}
-	return words
+	return 2 * p.Dimension
+}
+
+// describePoles returns the words of all poles.
+func (x *Index) describePoles() []description {
+	groups := make([][]int32, 2*x.Codes.Cols)
+	parallel.Each(context.Background(), len(groups), func(i int) {
+		p := Pole{i / 2, i%2 == 1}
+		top := x.Top(p, topTexts)
+		if len(top) == 0 {
+			return
+		}
+		least := min(math.Abs(float64(top[0].Value))/2, math.Abs(float64(top[len(top)-1].Value)))
+		for row, v := range x.nonzeros(p.Dimension) {
+			if v != 0 && v < 0 == p.Negative && math.Abs(float64(v)) >= least {
+				groups[i] = append(groups[i], int32(row))
+			}
+		}
+	})
+	return x.describe(groups, labelWords, false)
 }
 
 // Label returns up to three words that stand for a pole: its most distinctive words, without a
-// second one that shares its first five letters with another. If rows are texts it returns
-// [Index.Words].
+// second one that shares its first five letters with another. Labels of texts differ.
 func (x *Index) Label(p Pole) []string {
-	const wanted, candidates = 3, 12
+	const candidates = 12
 	if x.Codes.Texts != nil {
-		return x.Words(p, wanted)
+		d := x.poleWords()[p.index()]
+		return slices.Clone(d.words[:d.label])
 	}
 	words := []string{}
 	for _, e := range x.Distinctive(p, candidates) {
 		word := x.Codes.Words[e.Row]
-		if len(words) < wanted && !sharesPrefix(word, words) {
+		if len(words) < labelWords && !sharesPrefix(word, words) {
 			words = append(words, word)
 		}
 	}
@@ -163,24 +183,25 @@ const coherenceRows = 8
 // of 3,000 dimensions from GoogleNews its rank correlation with the accuracy of GloVe is 0.79, and
 // 0.43 among the positive poles alone, where two halves of the test agree at 0.64.
 func (x *Index) Coherence(p Pole) float64 {
-	var rows []int
+	var rows []int32
 	for _, e := range x.Top(p, coherenceRows) {
-		rows = append(rows, e.Row)
+		rows = append(rows, int32(e.Row))
 	}
-	return x.meanCosineOf(rows, p.Dimension) - x.meanCosine()
+	return x.meanCosineOf(rows, p.Dimension, make([]float64, x.Codes.Cols)) - x.meanCosine()
 }
 
 // meanCosineOf returns the mean cosine of the codes of any two of n rows, without a dimension unless
-// that is −1. For codes u of norm 1 it is (‖Σu‖² − n)/(n² − n). Cosines with zeros are 0.
-func (x *Index) meanCosineOf(rows []int, without int) float64 {
+// that is −1. For codes u of norm 1 it is (‖Σu‖² − n)/(n² − n). Cosines with zeros are 0. The K sums
+// are scratch space.
+func (x *Index) meanCosineOf(rows []int32, without int, sums []float64) float64 {
 	n := float64(len(rows))
 	if n < 2 {
 		return math.NaN()
 	}
-	sums := make([]float64, x.Codes.Cols)
+	clear(sums)
 	pairs := 0.0
 	for _, row := range rows {
-		code := x.Code(row)
+		code := x.Code(int(row))
 		squares := 0.0
 		for j, k := range code.Index {
 			if int(k) != without {

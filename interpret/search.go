@@ -40,6 +40,9 @@ func newPostings(t *terms) *postings {
 	return p
 }
 
+// with returns the texts that contain a word.
+func (p *postings) with(id uint32) []int32 { return p.texts[p.starts[id]:p.starts[id+1]] }
+
 // lookup returns the id of a word or, if no text has it, those of the first words that begin with it.
 func (p *postings) lookup(t *terms, word string) []uint32 {
 	const most = 200
@@ -159,7 +162,7 @@ func (x *Index) seek(query string, q *Query) []sought {
 		}
 		w := sought{word: word, ids: p.lookup(t, word)}
 		for _, id := range w.ids {
-			w.texts = append(w.texts, p.texts[p.starts[id]:p.starts[id+1]]...)
+			w.texts = append(w.texts, p.with(id)...)
 		}
 		if len(w.texts) == 0 {
 			q.Unknown = append(q.Unknown, word)

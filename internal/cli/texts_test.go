@@ -36,7 +36,7 @@ func TestTexts(t *testing.T) {
 		"nearest model RAIN -n 1":    {"the best:\n  d1  rain and more rain\n"},
 		"nearest model rain --json":  {`"kind": "search"`, `"total": 4`},
 		"top model 0 -n 2":           {"label        texts\n", "rain, today", "    4  d3  rain today\n                   3  d0  heavy rain today\n"},
-		"top model 1 --json":         {`"word": "d5"`, `"text": "the bank of money"`, `"label": "bank, money, a"`},
+		"top model 1 --json":         {`"word": "d5"`, `"text": "the bank of money"`, `"label": "bank, money"`},
 		"explain model d1":           {"d1: 1 of 2 dimensions\nrain and more rain\nnearest:\n  1.00  d0  heavy rain today\n", "rain, today  rain today"},
 		"explain model d6 --json":    {"\"word\": \"d6\",\n    \"text\": \"\",\n"}, // empty, and no word
 		"explain model d6":           {"d6: 1 of 2 dimensions\nnearest:\n"},

@@ -94,9 +94,7 @@ func (x *Explorer) layout() chart {
 			m.Index, m.Value = append(m.Index, int32(k)), append(m.Value, float32(1/norm))
 		}
 	}
-	for r := range regions {
-		regions[r].Words = typicalWords(x.index, members[r])
-	}
+	labelRegions(x.index, regions, members)
 	return c
 }
 
@@ -130,16 +128,18 @@ func (x *Explorer) layoutRows() rowChart {
 	}
 	places, regions := divide(embedPoints(near, start))
 	c := rowChart{Points: make([]rowPoint, len(rows)), Regions: regions, Columns: x.colourings(rows)}
-	members := make([]interpret.Query, len(regions)) // the sum of the rows of each region
+	members := make([]interpret.Query, len(regions)) // the rows of each region
 	for i, row := range rows {
 		c.Points[i] = rowPoint{row, codes.Words[i], places[i]}
 		c.add(x, row, beginning)
 		m := &members[places[i].Region]
 		m.Terms = append(m.Terms, interpret.Term{Row: i, Weight: 1})
 	}
-	for r := range regions {
-		regions[r].Words = typicalWords(index, index.Sum(members[r]))
+	sums := make([]interpret.Code, len(regions))
+	for r, m := range members {
+		sums[r] = index.Sum(m)
 	}
+	labelRegions(index, regions, sums)
 	return c
 }
 
@@ -162,20 +162,26 @@ func (x *Explorer) chooseRows() []int {
 	return rows[:n]
 }
 
-// typicalWords returns the words nearest to a code or, if rows are texts, keywords of the nearest texts.
-func typicalWords(index *interpret.Index, c interpret.Code) []string {
-	words := []string{}
+// labelRegions sets the words of regions: those nearest to their codes or, if rows are texts, labels of
+// the nearest texts.
+func labelRegions(index *interpret.Index, regions []region, codes []interpret.Code) {
 	if index.Codes.Texts == nil {
-		for _, n := range index.Nearest(c, regionWords) {
-			words = append(words, index.Codes.Words[n.Row])
+		for r, c := range codes {
+			for _, n := range index.Nearest(c, regionWords) {
+				regions[r].Words = append(regions[r].Words, index.Codes.Words[n.Row])
+			}
 		}
-		return words
+		return
 	}
-	var texts []int
-	for _, n := range index.Nearest(c, regionTexts) {
-		texts = append(texts, n.Row)
+	groups := slices.Repeat([]int32{-1}, index.Codes.Rows)
+	for r, c := range codes {
+		for _, n := range index.Nearest(c, regionTexts) {
+			groups[n.Row] = int32(r)
+		}
 	}
-	return append(words, index.Keywords(texts, regionWords)...)
+	for r, label := range index.GroupLabels(groups, regionWords) {
+		regions[r].Words = label
+	}
 }
 
 // colourings returns the columns with several values whose most frequent ones cover half of the rows.

@@ -1,0 +1,116 @@
+package interpret
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"overcomplete/vectors"
+)
+
+// subjects are made-up texts. Half of the words of each are of its own subject, and the others are words
+// of all subjects, a rare one, a signature, an address and a number. Each dimension has two subjects: one
+// on each side.
+func subjects(subjects, each, own int) *vectors.Sparse {
+	rng := rand.New(rand.NewPCG(1, 2))
+	codes := &vectors.Sparse{Texts: &vectors.Texts{}, CSR: vectors.CSR{Cols: subjects / 2, Ptr: []int64{0}}}
+	for i := range subjects * each {
+		subject := i % subjects
+		var words []string
+		for range 4 {
+			words = append(words, fmt.Sprintf("%c%cown", 'a'+subject, 'a'+rng.IntN(own)), fmt.Sprintf("%cfunction", 'a'+rng.IntN(5)))
+		}
+		words = append(words, fmt.Sprintf("rare%d a%d@host.org 1993 Prof Ann Other of Subject%d says bye", i, subject, subject))
+		codes.Words = append(codes.Words, fmt.Sprint(i))
+		codes.Texts.Add(strings.Join(words, " "), nil)
+		value := float32(1 + rng.Float64())
+		if subject%2 == 1 {
+			value = -value
+		}
+		codes.AppendRow([]int32{int32(subject / 2)}, []float32{value})
+	}
+	return codes
+}
+
+// Groups and poles are labelled by the words of their subjects, with any number of workers.
+func TestLabels(t *testing.T) {
+	const n, each, own = 8, 30, 3
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for workers := 1; workers <= 3; workers++ {
+		runtime.GOMAXPROCS(workers)
+		x := NewIndex(subjects(n, each, own))
+		groups := make([]int32, x.Codes.Rows)
+		for i := range groups {
+			groups[i] = int32(i % n)
+		}
+		groups[0] = -1
+		labels := x.GroupLabels(groups, own)
+		if len(labels) != n {
+			t.Fatalf("%d labels, want %d", len(labels), n)
+		}
+		for subject := range n {
+			var want []string
+			for i := range own {
+				want = append(want, fmt.Sprintf("%c%cown", 'a'+subject, 'a'+i))
+			}
+			p := Pole{subject / 2, subject%2 == 1}
+			for _, got := range [][]string{labels[subject], x.Label(p), x.Words(p, own)} {
+				if !slices.Equal(slices.Sorted(slices.Values(got)), want) {
+					t.Errorf("subject %d is called %q, want %q", subject, got, want)
+				}
+			}
+		}
+	}
+}
+
+// Labels of groups without words of their own are the names of rows. No two labels are alike.
+func TestLabelsOfFew(t *testing.T) {
+	for _, c := range []struct {
+		texts  []string
+		groups []int32
+		want   string
+	}{
+		{nil, nil, "[]"},
+		{[]string{"a b"}, []int32{-1}, "[]"},
+		{[]string{"", "", "one two"}, []int32{0, 0, 1}, "[[r0] [one two]]"},
+		{[]string{"rain", "rain", "rain"}, []int32{0, 1, 1}, "[[r0] [r1]]"},
+		{[]string{"rain", "rain", "sun", "sun"}, []int32{0, 2, 3, 3}, "[[rain] [] [rain r1] [sun]]"},
+		{[]string{"日本", "日本", "🙂", "🙂🙂", "שלום", "שלום"}, []int32{0, 0, 1, 1, 2, 2}, "[[日本] [🙂] [שלום]]"},
+		{[]string{strings.Repeat("long ", 1<<18) + "end", "", "one two", ""}, []int32{0, 1, 2, 1}, "[[long] [r1] [one two]]"},
+	} {
+		x := textIndex(c.texts...)
+		for i := range c.texts {
+			x.Codes.Words[i] = fmt.Sprint("r", i)
+		}
+		if got := fmt.Sprint(x.GroupLabels(c.groups, 3)); got != c.want {
+			t.Errorf("%.60q in groups %d: %s, want %s", c.texts, c.groups, got, c.want)
+		}
+	}
+	x := textIndex(slices.Repeat([]string{"the same words"}, 50)...)
+	poles, labels := 0, map[string]bool{}
+	for k := range x.Codes.Cols {
+		for _, p := range x.Poles(k) {
+			poles++
+			labels[fmt.Sprint(x.Label(p))] = true
+		}
+	}
+	if len(labels) != poles {
+		t.Errorf("%d labels of %d poles", len(labels), poles)
+	}
+}
+
+// Groups of words are labelled by those nearest to their centre.
+func TestGroupLabelsOfWords(t *testing.T) {
+	codes := &vectors.Sparse{Words: []string{"far", "centre", "central", "middle", "none"}, CSR: vectors.CSR{Cols: 2, Ptr: []int64{0}}}
+	for _, v := range [][]float32{{1, 0}, {3, 3}, {2, 2}, {1, 2}} {
+		codes.AppendRow([]int32{0, 1}, v)
+	}
+	codes.AppendRow(nil, nil)
+	got := NewIndex(codes).GroupLabels([]int32{0, 0, 0, 0, 0}, 2)
+	if fmt.Sprint(got) != "[[centre middle]]" {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,213 @@
+package interpret
+
+import (
+	"hash/fnv"
+	"io"
+	"math/bits"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// terms are the distinct words of each text. They take 5 bytes per word of a text and about 80 per
+// word of the vocabulary.
+type terms struct {
+	words   []string // in the order of their first text
+	starts  []int64  // of each text in ids
+	ids     []uint32 // of words
+	counted []bool   // whether the word counts for labels in the text
+	counts  []int32  // number of texts in which each word counts
+}
+
+// maxTextBytes is the length of the beginning of a text that is read.
+const maxTextBytes = 20000
+
+// newTerms lists the words of texts. A word counts for labels if it is none of numbers, single ASCII
+// letters and parts of addresses, and not in a passage of five words that an earlier text contains.
+func newTerms(texts []string) *terms {
+	t := &terms{starts: make([]int64, 1, len(texts)+1)}
+	idOf := make(map[string]uint32)
+	var last []int // place in ids of each word's last text
+	var canCount []bool
+	var words []string
+	var inAddress []bool // each of words
+	var hashes []uint64
+	seen := newPassages(texts)
+	for _, text := range texts {
+		words, inAddress = words[:0], inAddress[:0]
+		for _, field := range strings.Fields(text[:min(len(text), maxTextBytes)]) {
+			words = append(words, tokenize(field)...)
+			inAddress = append(inAddress, slices.Repeat([]bool{isAddress(field)}, len(words)-len(inAddress))...)
+		}
+		hashes = passageHashes(hashes[:0], words)
+		first := len(t.ids)
+		for j, word := range words {
+			id, ok := idOf[word]
+			if !ok {
+				id = uint32(len(t.words))
+				idOf[word] = id
+				t.words, t.counts = append(t.words, word), append(t.counts, 0)
+				last, canCount = append(last, -1), append(canCount, canLabel(word))
+			}
+			if last[id] < first {
+				last[id] = len(t.ids)
+				t.ids, t.counted = append(t.ids, id), append(t.counted, false)
+			}
+			if at := last[id]; !t.counted[at] && canCount[id] && !inAddress[j] && !seen.contains(hashes, j) {
+				t.counted[at] = true
+				t.counts[id]++
+			}
+		}
+		seen.add(hashes)
+		t.starts = append(t.starts, int64(len(t.ids)))
+	}
+	return t
+}
+
+// passages are the sequences of passageWords words in earlier texts, such as those of quotes and
+// signatures. They are bits at hashes: of new sequences, one in 16 or fewer is taken for an old one.
+type passages []uint64
+
+const passageWords = 5
+
+// newPassages returns room for the passages of texts: with six bytes per word or more, 16 bits per word.
+func newPassages(texts []string) passages {
+	size := 0
+	for _, text := range texts {
+		size += min(len(text), maxTextBytes)
+	}
+	return make(passages, 1<<max(10, bits.Len(uint(size*16/6/64))))
+}
+
+// passageHashes appends the hash of the passage from each word on.
+func passageHashes(hashes []uint64, words []string) []uint64 {
+	for i := 0; i+passageWords <= len(words); i++ {
+		h := fnv.New64a()
+		for _, word := range words[i : i+passageWords] {
+			io.WriteString(h, word)
+			h.Write([]byte{0})
+		}
+		hashes = append(hashes, h.Sum64())
+	}
+	return hashes
+}
+
+func (p passages) at(hash uint64) (word *uint64, bit uint64) {
+	return &p[hash>>6%uint64(len(p))], 1 << (hash % 64)
+}
+
+// contains reports whether the passage around word j of a text is in an earlier one.
+func (p passages) contains(hashes []uint64, j int) bool {
+	if len(hashes) == 0 {
+		return false
+	}
+	word, bit := p.at(hashes[min(max(j-passageWords/2, 0), len(hashes)-1)])
+	return *word&bit != 0
+}
+
+func (p passages) add(hashes []uint64) {
+	for _, h := range hashes {
+		word, bit := p.at(h)
+		*word |= bit
+	}
+}
+
+// isAddress reports whether a text without spaces is an address, a file name or an abbreviation: it
+// has one of the characters @._\= between letters or digits.
+func isAddress(field string) bool {
+	inWord, joined := false, false
+	for _, r := range field {
+		letter := unicode.IsLetter(r) || unicode.IsDigit(r)
+		if joined && letter {
+			return true
+		}
+		joined = inWord && strings.ContainsRune(`@._\=`, r)
+		inWord = letter
+	}
+	return false
+}
+
+// canLabel reports whether a word can be in labels: one of letters or emoji that doesn't begin with a
+// digit and has twice as many letters as digits. Single ASCII letters can't.
+func canLabel(word string) bool {
+	letters, digits := 0, 0
+	for i, r := range word {
+		switch {
+		case unicode.IsLetter(r) || isEmoji(r):
+			letters++
+		case unicode.IsDigit(r):
+			digits++
+			if i == 0 {
+				return false
+			}
+		}
+	}
+	return len(word) > 1 && letters > 0 && letters >= 2*digits
+}
+
+// unspaced are the scripts without spaces between words.
+var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
+
+// tokenize returns the words of a text in lower case: runs of letters, marks, digits, and apostrophes
+// between them. Scripts without spaces yield pairs of adjacent characters, as in search engines that
+// have no dictionary for them. An emoji is a word. A mark or joiner belongs to the character before it.
+func tokenize(text string) []string {
+	var words []string
+	runs := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !isMark(r) && !isEmoji(r) && r != '\'' && r != '’'
+	})
+	for _, run := range runs {
+		word := ""
+		afterEmoji := false
+		var characters []string // of a script without spaces
+		for _, r := range run {
+			switch {
+			case isMark(r) && len(characters) > 0:
+				characters[len(characters)-1] += string(r)
+			case isMark(r):
+				word += string(r)
+			case unicode.In(r, unspaced...):
+				words, word = appendWord(words, word), ""
+				characters = append(characters, string(r))
+			default:
+				words, characters = appendPairs(words, characters), nil
+				if (afterEmoji || isEmoji(r)) && !strings.HasSuffix(word, joiner) {
+					words, word = appendWord(words, word), ""
+				}
+				word += string(r)
+				afterEmoji = isEmoji(r)
+			}
+		}
+		words = appendPairs(appendWord(words, word), characters)
+	}
+	return words
+}
+
+const joiner = "\u200d" // of emoji that are one, such as those of a family
+
+func isEmoji(r rune) bool { return r >= 0x2600 && unicode.Is(unicode.So, r) }
+
+// isMark reports whether a character belongs to the one before it: marks, joiners and skin tones.
+func isMark(r rune) bool {
+	return unicode.IsMark(r) || r == 0x200c || r == 0x200d || 0x1f3fb <= r && r <= 0x1f3ff
+}
+
+func appendWord(words []string, word string) []string {
+	for word := range strings.SplitSeq(strings.ReplaceAll(word, "’", "'"), "''") {
+		if word = strings.Trim(word, "'"); word != "" {
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
+// appendPairs appends the pairs of adjacent characters, or the only one.
+func appendPairs(words, characters []string) []string {
+	if len(characters) == 1 {
+		return append(words, characters[0])
+	}
+	for i := 1; i < len(characters); i++ {
+		words = append(words, characters[i-1]+characters[i])
+	}
+	return words
+}

@@ -1,0 +1,56 @@
+package interpret
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestTokenize(t *testing.T) {
+	for text, want := range map[string]string{
+		"It's 3.5 O'Neill's, rock'n'roll!": "it's 3 5 o'neill's rock'n'roll",
+		"don’t 'quote' dogs'":              "don't quote dogs",
+		"ЁЛКИ-palky naïve e\u0301te\u0301": "ёлки palky naïve e\u0301te\u0301",
+		"שלום עולם مَرحبا":                 "שלום עולם مَرحبا",
+		"日本語 と":                            "日本 本語 と",
+		"犬 and 猫が好き2":                      "犬 and 猫が が好 好き 2",
+		"กินข้าว":                          "กิน นข้ ข้า าว", // a mark is part of its character
+		"<b>x</b>\x1b[31m \x00 → _ ''":     "b x b 31m",
+		"wow👍🏽🙂🙂!":                         "wow 👍🏽 🙂 🙂",
+		"👩‍👧ok می‌خواهم":                   "👩‍👧 ok می‌خواهم",
+		"":                                 "",
+	} {
+		got := tokenize(text)
+		if !slices.Equal(got, strings.Fields(want)) {
+			t.Errorf("%q: %q, want %q", text, got, strings.Fields(want))
+		}
+	}
+}
+
+// Addresses, numbers and single letters aren't words of labels, and neither are words whose passages of
+// five words repeat those of earlier texts.
+func TestTerms(t *testing.T) {
+	x := newTerms([]string{
+		"Ann@site.org (v. 3.5 of 1st b2 x11 file_name and/or mp3) end.",
+		"He wrote: the lazy dog sleeps all day long. Ann",
+		"> the lazy dog sleeps all day long. No, the dog barks",
+		"",
+	})
+	counts := make([]int32, len(x.words))
+	for i, want := range []string{"of and or mp3 end", "he wrote the lazy dog sleeps all day long ann", "day long no the dog barks", ""} {
+		var got []string
+		for at := x.starts[i]; at < x.starts[i+1]; at++ {
+			if x.counted[at] {
+				got = append(got, x.words[x.ids[at]])
+				counts[x.ids[at]]++
+			}
+		}
+		slices.Sort(got)
+		if words := strings.Fields(want); !slices.Equal(got, slices.Sorted(slices.Values(words))) {
+			t.Errorf("text %d: %q, want %q", i, got, words)
+		}
+	}
+	if !slices.Equal(counts, x.counts) {
+		t.Errorf("texts of each word: %d, want %d", x.counts, counts)
+	}
+}
