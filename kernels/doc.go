@@ -7,8 +7,8 @@
 // # On the device
 //
 // X, S, Q and the codes A are dense matrices in device memory: 4·(L+3K) bytes a word; with the state
-// float16, S and √Q are halves, 4K bytes less. Tensor cores need A dense. Words that don't fit stay in
-// page-locked host memory and stream through two slots: one is copied while kernels work on the other.
+// float16, S and √Q are halves, 4K bytes less. Tensor cores need A dense. If not all words fit, [Device.Trainer]
+// says how many do.
 //
 // Each step of a program, or each of the three of an update, launches a product, then the elementwise work on
 // rows, then the work after all rows:
@@ -21,9 +21,9 @@
 //	totals               sums over rows, and arithmetic on them
 //
 // compile.go translates programs to launches. A pass only queues launches; the host waits at its end. The
-// launches of a dictionary pass have the same arguments in every epoch if all words are on the device: they
-// become a CUDA graph. The .cu files document the kernels. abi.cuh declares their arguments for C++ and,
-// through "go generate", for Go; launch.go computes their grids.
+// launches of a dictionary pass have the same arguments in every epoch: they become a CUDA graph. The .cu
+// files document the kernels. abi.cuh declares their arguments for C++ and, through "go generate", for Go;
+// launch.go computes their grids.
 //
 // Encoders and learners have kernels of their own (encode.cu, learner.cu), for some thousands of rows at a
 // time. A learner moves the dictionary of its encoder in device memory.

@@ -30,8 +30,6 @@ type gpu struct {
 	pinner    runtime.Pinner         // keeps in place what copies under way read or write
 	sizes     map[cu.DevicePtr]int64 // bytes of what is allocated on the device
 	allocated int64                  // their sum
-	locked    int64                  // bytes of the host that are page-locked
-	lacksHost bool                   // whether more could not be page-locked
 	onLaunch  func(step, kernel string, seconds float64)
 	step      string        // of a program, whose launches follow
 	timed     []timedLaunch // not yet reported
@@ -233,11 +231,10 @@ func allocHost[T any](g *gpu, n int) []T {
 	bytes := bytesOf[T](n)
 	p, err := driver.HostAlloc(bytes)
 	g.check(fmt.Sprintf("cuMemAllocHost of %d bytes", bytes), err)
-	if g.lacksHost = err != nil; g.lacksHost {
+	if err != nil {
 		return nil
 	}
 	g.pinned = append(g.pinned, p)
-	g.locked += bytes
 	return unsafe.Slice((*T)(p), n)
 }
 

@@ -94,12 +94,12 @@ func (l *learner) prepare(start []float32) error {
 	}
 	g, w := l.gpu, l.widths
 	defer g.enter()()
-	l.gram = stateMatrix{nil, alloc[float32](g, w.atoms*w.codePitch), w.atoms, w.atoms, w.codePitch, floats}
-	l.products = stateMatrix{nil, alloc[float32](g, w.atoms*w.dimPitch), w.atoms, w.dim, w.dimPitch, floats}
+	l.gram = stateMatrix{alloc[float32](g, w.atoms*w.codePitch), w.atoms, w.atoms, w.codePitch, floats}
+	l.products = stateMatrix{alloc[float32](g, w.atoms*w.dimPitch), w.atoms, w.dim, w.dimPitch, floats}
 	l.anchors = upload(g, pitched(start, w.dim, w.dimPitch))
 	l.forces = alloc[float32](g, w.atoms*w.dimPitch)
 	l.moves, l.square = alloc[float32](g, blockAtoms*w.dimPitch), alloc[float32](g, w.dim*w.dimPitch)
-	l.direction = stateMatrix{nil, upload(g, randomDirection(w.dim)), 1, w.dim, w.dim, floats}
+	l.direction = stateMatrix{upload(g, randomDirection(w.dim)), 1, w.dim, w.dim, floats}
 	l.work, l.eigenvalue = alloc[float64](g, 2*w.dim), alloc[float64](g, 1)
 	var adding []instruction
 	for i := range int32(summed) {

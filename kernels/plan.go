@@ -3,7 +3,6 @@
 package kernels
 
 import (
-	"math"
 	"sort"
 
 	"overcomplete/internal/backend"
@@ -80,17 +79,10 @@ func (s sizes) fixedBytes(programs ...*executable) int64 {
 	return bytes
 }
 
-// plan chooses the words of a slot of device memory: all in one slot, or as many whole code steps as fit in
-// each of two; ok is false if too few fit.
-func (s sizes) plan(free int64, programs ...*executable) (slotWords int, ok bool) {
+// fits reports whether all words fit into free bytes of device memory.
+func (s sizes) fits(free int64, programs ...*executable) bool {
 	// 5 % for other programs and the driver.
-	free = free/20*19 - s.fixedBytes(programs...)
-	if int64(s.words) <= free/s.wordBytes() {
-		return s.words, true
-	}
-	fit := int(max(0, min(free/s.wordBytes()/2, math.MaxInt32)))
-	slotWords = fit / s.codeBatch * s.codeBatch
-	return slotWords, slotWords > 0 && slotWords >= s.batch
+	return int64(s.words) <= (free/20*19-s.fixedBytes(programs...))/s.wordBytes()
 }
 
 // maxWords returns the number of words that fit, if not all do.
@@ -99,14 +91,6 @@ func (s sizes) maxWords(free int64, programs ...*executable) int {
 		fewer := s
 		fewer.words = n + 1
 		fewer.batch = (s.batch*(n+1) + s.words - 1) / s.words
-		_, ok := fewer.plan(free, programs...)
-		return !ok
+		return !fewer.fits(free, programs...)
 	})
-}
-
-// hostWords returns the number of words for which total bytes of host memory suffice: vectors twice, once
-// page-locked, state, and the final codes.
-func (s sizes) hostWords(total uint64) int {
-	const denseShare = 4 // of a code's numbers at most one in so many is not zero then
-	return int(total / 10 * 9 / uint64(s.wordBytes()+4*int64(s.dim)+8*int64(s.atoms)/denseShare))
 }

@@ -123,8 +123,8 @@ func (b *trainer) give(p *loadedProgram, words int) {
 	p.words = words
 }
 
-// run launches the program for some words of a slot.
-func (b *trainer) run(p *loadedProgram, at parts[pointer[float32]], words, epoch int) {
+// run launches the program for some words.
+func (b *trainer) run(p *loadedProgram, at wordState, words, epoch int) {
 	g := b.gpu
 	b.give(p, words)
 	for i, s := range p.executable.steps {
@@ -157,7 +157,7 @@ func (b *trainer) run(p *loadedProgram, at parts[pointer[float32]], words, epoch
 }
 
 // multiply launches the product of a step.
-func (b *trainer) multiply(p *loadedProgram, s program.Step, at parts[pointer[float32]], words, epoch int) {
+func (b *trainer) multiply(p *loadedProgram, s program.Step, at wordState, words, epoch int) {
 	if b.precision == fp16 {
 		b.multiplyHalves(p, s, at, words, epoch)
 		return
@@ -185,7 +185,7 @@ func (b *trainer) multiply(p *loadedProgram, s program.Step, at parts[pointer[fl
 }
 
 // multiplyHalves is multiply with factors in halves.
-func (b *trainer) multiplyHalves(p *loadedProgram, s program.Step, at parts[pointer[float32]], words, epoch int) {
+func (b *trainer) multiplyHalves(p *loadedProgram, s program.Step, at wordState, words, epoch int) {
 	g, shape, codes := b.gpu, b.shape(words), pointer[half](at.codes)
 	factor := func(vector int) (pointer[half], float64) {
 		h := p.halvesOf(vector)

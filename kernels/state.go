@@ -33,8 +33,7 @@ func (b *trainer) Restore(dictionary []float32, codes *vectors.CSR) error {
 	defer g.enter()()
 	toDevice(g, b.dictionary, pitched(dictionary, b.dim, b.dimPitch), g.compute)
 	b.halve()
-	b.fresh = false
-	all := stateMatrix{b.host.codes, b.slots[0].codes, b.words, b.atoms, b.storePitch, floats}
+	all := stateMatrix{b.state.codes, b.words, b.atoms, b.storePitch, floats}
 	if b.precision == fp16 {
 		all.kept = kept{halves: true, scale: b.scales.codes}
 	}
@@ -52,9 +51,8 @@ func (b *trainer) Restore(dictionary []float32, codes *vectors.CSR) error {
 	})
 }
 
-// stateMatrix is a matrix of the state, on the host if not all of it fits on the device.
+// stateMatrix is a matrix of the state.
 type stateMatrix struct {
-	host               []float32
 	device             pointer[float32]
 	rows, width, pitch int // the pitch in units of 4 bytes
 	kept
@@ -72,12 +70,12 @@ var floats kept
 func (b *trainer) matrix(m checkpoint.Matrix) stateMatrix {
 	switch sums := (kept{halves: b.halfSums, scale: b.scales.sums}); m {
 	case checkpoint.SquaredGradients:
-		return stateMatrix{nil, b.squares, b.atoms, b.dim, b.dimPitch, floats}
+		return stateMatrix{b.squares, b.atoms, b.dim, b.dimPitch, floats}
 	case checkpoint.GradientSums:
-		return stateMatrix{b.host.sumG, b.slots[0].sumG, b.words, b.atoms, b.sumPitch, sums}
+		return stateMatrix{b.state.sumG, b.words, b.atoms, b.sumPitch, sums}
 	default:
 		sums.roots = true
-		return stateMatrix{b.host.sumQ, b.slots[0].sumQ, b.words, b.atoms, b.sumPitch, sums}
+		return stateMatrix{b.state.sumQ, b.words, b.atoms, b.sumPitch, sums}
 	}
 }
 
@@ -124,10 +122,8 @@ func halvesIn(memory []float32) []half {
 // saveState calls f with all rows in order, without padding, at most limit at a time.
 func (g *gpu) saveState(m stateMatrix, limit int, f func(rows []float32) error) error {
 	return m.each(limit, func(rows, memory []float32, first int) error {
-		if m.host == nil {
-			toHost(g, memory, m.device.at(first*m.pitch), g.compute)
-			g.synchronize(g.compute)
-		}
+		toHost(g, memory, m.device.at(first*m.pitch), g.compute)
+		g.synchronize(g.compute)
 		m.unpack(rows, memory)
 		if g.err != nil {
 			return g.err
@@ -143,25 +139,19 @@ func (g *gpu) loadState(m stateMatrix, limit int, f func(rows []float32) error) 
 			return err
 		}
 		m.pack(memory, rows)
-		if m.host == nil {
-			toDevice(g, m.device.at(first*m.pitch), memory, g.compute)
-			g.synchronize(g.compute)
-		}
+		toDevice(g, m.device.at(first*m.pitch), memory, g.compute)
+		g.synchronize(g.compute)
 		return g.err
 	})
 }
 
-// each calls f with room for at most limit rows, and with their memory on the host or room for it.
+// each calls f with room for at most limit rows, and for them with padding.
 func (m stateMatrix) each(limit int, f func(rows, memory []float32, first int) error) error {
 	limit = min(limit, m.rows)
 	room, padded := make([]float32, limit*m.width), make([]float32, limit*m.pitch)
 	for first := 0; first < m.rows; first += limit {
 		n := min(limit, m.rows-first)
-		memory := padded[:n*m.pitch]
-		if m.host != nil {
-			memory = m.host[first*m.pitch:][:n*m.pitch]
-		}
-		if err := f(room[:n*m.width], memory, first); err != nil {
+		if err := f(room[:n*m.width], padded[:n*m.pitch], first); err != nil {
 			return err
 		}
 	}

@@ -26,7 +26,6 @@ import (
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
 	"overcomplete/internal/checkpoint"
-	"overcomplete/internal/memory"
 	"overcomplete/internal/program"
 	"overcomplete/internal/testonly/backendtest"
 	"overcomplete/internal/testonly/encodetest"
@@ -81,7 +80,7 @@ func TestPrograms(t *testing.T) {
 			return nil, err
 		}
 		b.start(p)
-		b.run(p, b.slots[0].parts, b.words, epoch)
+		b.run(p, b.state, b.words, epoch)
 		all, numbers := make([]float64, x.numbers), make(map[string]float64)
 		toHost(g, all, p.numbers, g.compute)
 		g.synchronize(g.compute)
@@ -226,57 +225,17 @@ func TestTraining(t *testing.T) {
 	}
 }
 
-// Words that don't fit on the device go through it in parts, to the same bits in
-// all orders that the emulated driver can do its streams' work in.
-func TestWordsInParts(t *testing.T) {
-	wordsInParts(t, tf32, false, schedules, 64, 96, 128)
-	wordsInParts(t, fp16, false, schedules[:2], 96)
-	wordsInParts(t, fp16, true, schedules[:2], 96)
-}
-
-func wordsInParts(t *testing.T, precision Precision, halfSums bool, schedules []string, slots ...int) {
-	const words, codeBatch = 300, 32
-	p := sample(words)
-	p.Hyperparameters.Float16 = halfSums
-	whole := trainedNew(t, p, precision, codeBatch, 3)
-	for _, schedule := range schedules {
-		for _, slot := range slots {
-			setting(t, "EMULATED_SCHEDULE", schedule)
-			setting(t, "EMULATED_SEED", strconv.Itoa(slot)) // of the order of threads
-			setting(t, "EMULATED_MEMORY", memoryFor(t, p, precision, slot, codeBatch))
-			b := open(t, p, precision, codeBatch)
-			if b.slotWords != slot {
-				t.Fatalf("slots of %d words, want %d", b.slotWords, slot)
-			}
-			parts := trained(t, b, p, 3)
-			if err := b.Close(); err != nil {
-				t.Error(err)
-			}
-			if !reflect.DeepEqual(parts, whole) {
-				t.Errorf("%s, slots of %d words: other bits than with all words on the device", schedule, slot)
-			}
-		}
-	}
-}
-
-// A training goes on from a saved state, in the same trainer and in another, as graphs or with words in parts.
+// A training goes on from a saved state, in the same trainer and in another.
 func TestResumed(t *testing.T) {
-	for _, precision := range []Precision{tf32, fp16} {
-		resumed(t, precision, false, false)
-		resumed(t, precision, false, true)
-	}
-	resumed(t, fp16, true, true)
+	resumed(t, tf32, false)
+	resumed(t, fp16, false)
+	resumed(t, fp16, true)
 }
 
-func resumed(t *testing.T, precision Precision, halfSums, inParts bool) {
+func resumed(t *testing.T, precision Precision, halfSums bool) {
 	const words, codeBatch = 300, 32
 	p := sample(words)
 	p.Hyperparameters.Float16 = halfSums
-	memory := ""
-	if inParts {
-		memory = memoryFor(t, p, precision, 64, codeBatch)
-	}
-	setting(t, "EMULATED_MEMORY", memory)
 	two := func(b *trainer, first int) {
 		t.Helper()
 		for epoch := range 2 {
@@ -284,8 +243,8 @@ func resumed(t *testing.T, precision Precision, halfSums, inParts bool) {
 				t.Fatal(err)
 			}
 		}
-		if b.streams() != inParts || (b.gpu.repeated.graph == nil) != inParts {
-			t.Errorf("words in parts: %t, a graph: %t", b.streams(), b.gpu.repeated.graph != nil)
+		if b.gpu.repeated.graph == nil {
+			t.Error("no graph")
 		}
 	}
 	b := open(t, p, precision, codeBatch)
@@ -301,7 +260,7 @@ func resumed(t *testing.T, precision Precision, halfSums, inParts bool) {
 		restore(b)
 		two(b, 3)
 		if !reflect.DeepEqual(learned(t, b), want) {
-			t.Errorf("%s, sums in halves %t, in parts %t: resumed, the training comes to other bits", precision, halfSums, inParts)
+			t.Errorf("%s, sums in halves %t: resumed, the training comes to other bits", precision, halfSums)
 		}
 	}
 	b.Close()
@@ -385,11 +344,11 @@ var (
 	latentFailure = regexp.MustCompile(`^kernels: cu(Stream|Event)Synchronize \(a kernel or copy before it failed\) \(\w+\.go:\d+\): \w+: no GPU works in this process [^\n]+ a new one$`)
 )
 
-// Launches of an epoch are made to fail in turn, at once or while they run, with
-// words on the device and in parts: the pass ends with one line that says where.
+// Launches of an epoch are made to fail in turn, at once or while they run: the pass ends with one line
+// that says where.
 func TestFaults(t *testing.T) {
 	const words, codeBatch = 60, 16
-	epoch := func() error {
+	failEachLaunch(t, "accumulate_tf32 body correlate_tf32 decode_tf32 finish_codes pack_codes random_codes totals", func() error {
 		done := 0
 		p := sample(words)
 		p.Words = func(n int) { done += n }
@@ -411,13 +370,7 @@ func TestFaults(t *testing.T) {
 		}
 		_, err = b.Dictionary()
 		return err
-	}
-	for where, memory := range map[string]string{"on the device": "", "in parts": memoryFor(t, sample(words), tf32, codeBatch, codeBatch)} {
-		t.Run(where, func(t *testing.T) {
-			setting(t, "EMULATED_MEMORY", memory)
-			failEachLaunch(t, "accumulate_tf32 body correlate_tf32 decode_tf32 finish_codes pack_codes random_codes totals", epoch)
-		})
-	}
+	})
 }
 
 // failEachLaunch has launches of f, which are of the kernels, lose the device: of each
@@ -537,8 +490,11 @@ func wordsThatFit(t *testing.T, err error) int {
 // As many words fit as the error says, and no more.
 func TestMemory(t *testing.T) {
 	const words, codeBatch = 1000, 32
-	for _, slot := range []int{16, 40, 70} {
-		setting(t, "EMULATED_MEMORY", memoryFor(t, sample(words), tf32, slot, codeBatch))
+	p := sample(words)
+	sizes := newSizes(p, tf32, codeBatch)
+	fixed := sizes.fixedBytes(compiled(t, program.Dictionary, p.Spec(), tf32), compiled(t, program.Code, p.Spec(), tf32))
+	for _, more := range []int64{16, 40, 500} {
+		setting(t, "EMULATED_MEMORY", strconv.Itoa(int((fixed+more*sizes.wordBytes())*20/19)))
 		open := func(words int) error {
 			b, err := newTrainer(Device{}, sample(words), codeBatch)
 			if err != nil {
@@ -548,29 +504,11 @@ func TestMemory(t *testing.T) {
 		}
 		fit := wordsThatFit(t, open(words))
 		if err := open(fit); err != nil {
-			t.Errorf("slots of %d words: %d words should fit: %v", slot, fit, err)
+			t.Errorf("%d words should fit: %v", fit, err)
 		}
 		if err := open(fit + 1); !errors.Is(err, backend.ErrMemory) {
-			t.Errorf("slots of %d words: more than %d words fit: %v", slot, fit, err)
+			t.Errorf("more than %d words fit: %v", fit, err)
 		}
-	}
-}
-
-// Words that fit into no machine's memory are refused before any is taken.
-func TestHostMemory(t *testing.T) {
-	total, ok := memory.Total()
-	if !ok {
-		t.Skip("the machine's memory is not known")
-	}
-	setting(t, "EMULATED_FAIL_ALLOCATION", "1") // so that none is taken even if they are not
-	h := train.Paper()
-	h.Atoms, h.DictionarySteps = 100_000, math.MaxInt32
-	bytes := 4 * 3 * uint64(h.Atoms) // of a word's codes, S and Q
-	words := int(2 * total / bytes)
-	_, err := newTrainer(Device{}, backend.Problem{X: make([]float32, words), Dim: 1, Hyperparameters: h}, 32)
-	fit := wordsThatFit(t, err)
-	if !strings.Contains(err.Error(), "machine's memory") || uint64(fit)*bytes > total || uint64(fit)*bytes < total/4 {
-		t.Errorf("error %v, for words of %d bytes in %d", err, bytes, total)
 	}
 }
 
@@ -595,28 +533,23 @@ func failEachAllocation(t *testing.T, f func() error) int {
 func TestAllocations(t *testing.T) {
 	const words, codeBatch = 100, 32
 	p := sample(words)
-	for where, memory := range map[string]string{"on the device": "", "in parts": memoryFor(t, sample(words), tf32, codeBatch, codeBatch)} {
-		t.Run(where, func(t *testing.T) {
-			setting(t, "EMULATED_MEMORY", memory)
-			codes := 0
-			n := failEachAllocation(t, func() error {
-				b, err := newTrainer(Device{}, p, codeBatch)
-				if err != nil {
-					if fit := wordsThatFit(t, err); fit >= words {
-						t.Errorf("error %v", err)
-					}
-					return err
-				}
-				defer b.Close()
-				if _, err = b.Codes(); err != nil {
-					codes++
-				}
-				return err
-			})
-			if n < 11 || codes != 3 {
-				t.Errorf("%d allocations failed, %d of Codes: too few", n, codes)
+	codes := 0
+	n := failEachAllocation(t, func() error {
+		b, err := newTrainer(Device{}, p, codeBatch)
+		if err != nil {
+			if fit := wordsThatFit(t, err); fit >= words {
+				t.Errorf("error %v", err)
 			}
-		})
+			return err
+		}
+		defer b.Close()
+		if _, err = b.Codes(); err != nil {
+			codes++
+		}
+		return err
+	})
+	if n < 11 || codes != 3 {
+		t.Errorf("%d allocations failed, %d of Codes: too few", n, codes)
 	}
 }
 
@@ -706,16 +639,4 @@ func compiled(t *testing.T, build func(graph.Spec) (*program.Program, error), sp
 		t.Fatal(err)
 	}
 	return x
-}
-
-// memoryFor is the memory of a device on which slots have a number of words, so
-// that all do not fit.
-func memoryFor(t *testing.T, p backend.Problem, precision Precision, slot, codeBatch int) string {
-	t.Helper()
-	if words := p.Len(); 2*slot+1 >= words {
-		t.Fatalf("slots of %d words have room for %d", slot, words)
-	}
-	s := newSizes(p, precision, codeBatch)
-	fixed := s.fixedBytes(compiled(t, program.Dictionary, p.Spec(), precision), compiled(t, program.Code, p.Spec(), precision))
-	return strconv.Itoa(int((fixed + 2*int64(slot)*s.wordBytes() + s.wordBytes()) * 20 / 19))
 }
