@@ -7,6 +7,7 @@ package npy
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -106,8 +107,12 @@ func typeOf[T Number]() string {
 // read to the end of the file, which must be theirs too.
 type Array struct {
 	Header
-	io.Reader       // of the elements, for [ReadElements]
-	size      int64 // of the elements in bytes, or -1 if only reading will tell
+	io.Reader             // of the elements, for [ReadElements]
+	size      int64       // of the elements in bytes, or -1 if only reading will tell
+	at        io.ReaderAt // of the elements, or nil if they can only be read in order
+	name      string      // for errors, or ""
+	done      int         // elements that NextRows and NextStrings have returned
+	buf       []byte      // of elements to decode
 }
 
 // Open reads the header of a .npy file of size bytes, or of an unknown number if size is
@@ -124,28 +129,103 @@ func Open(r io.Reader, size int64) (*Array, error) {
 	return a, nil
 }
 
-// NewArray returns an array with elements in r, of size bytes.
-func NewArray(h Header, r io.Reader, size int64) *Array { return &Array{h, r, size} }
+// OpenAt reads the header of r, a .npy file of size bytes. [Array.NextRows] then reads the rows of a matrix in
+// Fortran order from where they are.
+func OpenAt(r io.ReaderAt, size int64) (*Array, error) {
+	a, err := Open(io.NewSectionReader(r, 0, size), size)
+	if err == nil {
+		a.at = io.NewSectionReader(r, size-a.size, a.size)
+	}
+	return a, err
+}
+
+// NewArray returns an array with elements in r, of size bytes. Errors begin with name.
+func NewArray(name string, h Header, r io.Reader, size int64) *Array {
+	return &Array{Header: h, Reader: r, size: size, name: name}
+}
+
+// wrap names the array in an error, if there is one.
+func (a *Array) wrap(err error) error {
+	if err == nil || a.name == "" || err == io.EOF {
+		return err
+	}
+	return fmt.Errorf("%s: %w", a.name, err)
+}
 
 // Float32 reads an array of float16, bfloat16, float32 or float64. A float64 beyond the
 // range of float32 becomes infinite.
 //
 // NumPy has no bfloat16 of its own. What the package ml_dtypes adds is saved as two bytes of
 // no known kind, a type that no array of numbers has otherwise.
-func (a *Array) Float32(shape ...int) ([]float32, error) {
-	return read(a, shape, "float16, bfloat16, float32 or float64", func(typ string) decoder[float32] {
-		switch typ {
-		case "<f2":
-			return decoder[float32]{2, decodeFloat16}
-		case "<V2", "|V2", "bfloat16":
-			return decoder[float32]{2, decodeBFloat16}
-		case "<f4":
-			return decoder[float32]{4, decodeFloat32}
-		case "<f8":
-			return decoder[float32]{8, decodeFloat64}
+func (a *Array) Float32(shape ...int) ([]float32, error) { return read(a, shape, floats) }
+
+// NextRows returns the next rows, n at most, of a matrix of a type of [Array.Float32], and io.EOF after the
+// last. It holds a matrix in Fortran order in memory, unless [OpenAt] opened it.
+func (a *Array) NextRows(n int) ([]float32, error) {
+	if !a.Fortran {
+		return next(a, n*a.Shape[1], floats)
+	}
+	data, err := a.nextColumns(n)
+	return data, a.wrap(err)
+}
+
+// nextColumns is NextRows of a matrix in Fortran order.
+func (a *Array) nextColumns(n int) ([]float32, error) {
+	d, total, err := open(a, floats)
+	if err != nil {
+		return nil, err
+	}
+	if a.done == total {
+		return nil, io.EOF
+	}
+	if a.at == nil {
+		if err := memory.Check(uint64(total * d.size)); err != nil {
+			return nil, fmt.Errorf("array of shape %v in Fortran order: %w", a.Shape, err)
 		}
-		return decoder[float32]{}
-	})
+		all, err := io.ReadAll(io.LimitReader(a, int64(total*d.size)))
+		if err == nil && len(all) < total*d.size {
+			err = truncated(a.Header, total*d.size, int64(len(all)))
+		}
+		if err := cmp.Or(err, expectEnd(a)); err != nil {
+			return nil, err
+		}
+		a.at = bytes.NewReader(all)
+	}
+	rows, dim := a.Shape[0], a.Shape[1]
+	first := a.done / dim
+	n = min(n, rows-first)
+	data := make([]float32, n*dim)
+	raw, column := make([]byte, n*d.size), make([]float32, n)
+	for j := range dim {
+		if got, err := a.at.ReadAt(raw, int64(j*rows+first)*int64(d.size)); got < len(raw) && isEnd(err) {
+			return nil, errors.New("truncated while it was read")
+		} else if got < len(raw) {
+			return nil, err
+		}
+		if err := d.decode(column, raw); err != nil {
+			return nil, err
+		}
+		for i, x := range column {
+			data[i*dim+j] = x
+		}
+	}
+	a.done += n * dim
+	return data, nil
+}
+
+// floats returns the decoder of a type of [Array.Float32].
+func floats(a *Array) (decoder[float32], error) {
+	switch a.Type {
+	case "<f2":
+		return decoder[float32]{2, decodeFloat16}, nil
+	case "<V2", "|V2", "bfloat16":
+		return decoder[float32]{2, decodeBFloat16}, nil
+	case "<f4":
+		return decoder[float32]{4, decodeFloat32}, nil
+	case "<f8":
+		return decoder[float32]{8, decodeFloat64}, nil
+	}
+	return decoder[float32]{}, a.typeError("float16, bfloat16, float32 or float64")
 }
 
 // Int32 reads an array of int32, or of int64 with values in the range of int32.
@@ -155,37 +235,48 @@ func (a *Array) Int32(shape ...int) ([]int32, error) { return readIntegers[int32
 func (a *Array) Int64(shape ...int) ([]int64, error) { return readIntegers[int64](a, shape) }
 
 func readIntegers[T int32 | int64](a *Array, shape []int) ([]T, error) {
-	return read(a, shape, "int32 or int64", func(typ string) decoder[T] {
-		switch typ {
+	return read(a, shape, func(a *Array) (decoder[T], error) {
+		switch a.Type {
 		case "<i4":
-			return decoder[T]{4, decodeInt32[T]}
+			return decoder[T]{4, decodeInt32[T]}, nil
 		case "<i8":
-			return decoder[T]{8, decodeInt64[T]}
+			return decoder[T]{8, decodeInt64[T]}, nil
 		}
-		return decoder[T]{}
+		return decoder[T]{}, a.typeError("int32 or int64")
 	})
 }
 
 // Strings reads an array of NumPy's type str (such as "<U12") or bytes (such as "|S12").
-func (a *Array) Strings(shape ...int) ([]string, error) {
-	return read(a, shape, "str or bytes", func(typ string) decoder[string] {
-		prefix, digits := typ[:min(2, len(typ))], typ[min(2, len(typ)):]
-		n, err := strconv.ParseUint(digits, 10, 64)
-		if err != nil || n == 0 || n > maxString {
-			return decoder[string]{}
-		}
-		switch prefix {
-		case "<U":
-			return decoder[string]{4 * int(n), decodeUnicode}
-		case "|S":
-			return decoder[string]{int(n), decodeBytes}
-		}
-		return decoder[string]{}
-	})
+func (a *Array) Strings(shape ...int) ([]string, error) { return read(a, shape, characters) }
+
+// NextStrings returns the next elements, n at most, of an array of a type of [Array.Strings], and io.EOF after
+// the last.
+func (a *Array) NextStrings(n int) ([]string, error) { return next(a, n, characters) }
+
+// characters returns the decoder of a type of [Array.Strings].
+func characters(a *Array) (decoder[string], error) {
+	prefix, digits := a.Type[:min(2, len(a.Type))], a.Type[min(2, len(a.Type)):]
+	n, err := strconv.ParseUint(digits, 10, 64)
+	switch {
+	case err != nil || n == 0 || n > maxString:
+	case prefix == "<U":
+		return decoder[string]{4 * int(n), decodeUnicode}, nil
+	case prefix == "|S":
+		return decoder[string]{int(n), decodeBytes}, nil
+	}
+	return decoder[string]{}, a.typeError("str or bytes")
+}
+
+// typeError reports that the elements are not of a type in want.
+func (a *Array) typeError(want string) error {
+	if a.Type == "|O" {
+		return fmt.Errorf("array holds Python objects; save it as %s", want)
+	}
+	return fmt.Errorf("array has type %.40q, not %s", a.Type, want)
 }
 
 // A decoder turns the elements of one of NumPy's types, size bytes each, into
-// values of T. Its zero value stands for a type that cannot become T.
+// values of T.
 type decoder[T any] struct {
 	size   int
 	decode func(dst []T, src []byte) error
@@ -273,25 +364,37 @@ func decodeBytes(dst []string, src []byte) error {
 	return nil
 }
 
-// read reads an array whose type decoderOf has a decoder for; want names these
-// types.
-func read[T any](a *Array, shape []int, want string, decoderOf func(typ string) decoder[T]) ([]T, error) {
+// read reads an array whole.
+func read[T any](a *Array, shape []int, decoderOf func(a *Array) (decoder[T], error)) ([]T, error) {
+	data, err := readShape(a, shape, decoderOf)
+	return data, a.wrap(err)
+}
+
+func readShape[T any](a *Array, shape []int, decoderOf func(a *Array) (decoder[T], error)) ([]T, error) {
 	if !slices.Equal(a.Shape, shape) {
 		return nil, fmt.Errorf("array of shape %v, want %v", a.Shape, Shape(shape))
 	}
-	if a.Type == "|O" {
-		return nil, fmt.Errorf("array holds Python objects; save it as %s", want)
-	}
-	d := decoderOf(a.Type)
-	if d.size == 0 {
-		return nil, fmt.Errorf("array has type %.40q, not %s", a.Type, want)
+	d, n, err := open(a, decoderOf)
+	if err != nil {
+		return nil, err
 	}
 	if a.Fortran && len(shape) > 2 {
 		return nil, fmt.Errorf("array of %d dimensions is in Fortran order; save it in C order", len(shape))
 	}
-	data, err := readData(a, d)
-	if err != nil {
-		return nil, err
+	var element T
+	if err := memory.Check(uint64(n) * uint64(unsafe.Sizeof(element))); err != nil {
+		return nil, fmt.Errorf("array of shape %v: %w", a.Shape, err)
+	}
+	data := make([]T, 0, min(n, chunk/d.size+1))
+	if a.size >= 0 {
+		data = make([]T, 0, n)
+	}
+	for len(data) < n {
+		m := min(chunk/d.size+1, n-len(data))
+		data = slices.Grow(data, m)[:len(data)+m]
+		if err := decode(a, data[len(data)-m:], len(data)-m, d); err != nil {
+			return nil, err
+		}
 	}
 	if err := expectEnd(a); err != nil {
 		return nil, err
@@ -302,44 +405,61 @@ func read[T any](a *Array, shape []int, want string, decoderOf func(typ string) 
 	return data, nil
 }
 
-func readData[T any](a *Array, d decoder[T]) ([]T, error) {
-	n, err := elements(a.Shape)
+// next returns the next n elements, or what is left of them, and io.EOF after the last.
+func next[T any](a *Array, n int, decoderOf func(a *Array) (decoder[T], error)) ([]T, error) {
+	d, total, err := open(a, decoderOf)
+	if err != nil {
+		return nil, a.wrap(err)
+	}
+	if a.done == total {
+		return nil, a.wrap(cmp.Or(expectEnd(a), io.EOF))
+	}
+	data := make([]T, min(n, total-a.done))
+	err = decode(a, data, a.done, d)
+	a.done += len(data)
+	return data, a.wrap(err)
+}
+
+// decode reads elements into dst, before which there are done.
+func decode[T any](a *Array, dst []T, done int, d decoder[T]) error {
+	perChunk := (chunk + d.size - 1) / d.size
+	if a.buf == nil {
+		a.buf = make([]byte, min(perChunk, len(dst))*d.size)
+	}
+	for part := range slices.Chunk(dst, len(a.buf)/d.size) {
+		src := a.buf[:len(part)*d.size]
+		if got, err := io.ReadFull(a, src); isEnd(err) {
+			n, _ := elements(a.Shape)
+			return truncated(a.Header, n*d.size, int64(done*d.size+got))
+		} else if err != nil {
+			return err
+		}
+		if err := d.decode(part, src); err != nil {
+			return err
+		}
+		done += len(part)
+	}
+	return nil
+}
+
+// open returns the decoder of the elements and their number, unless the file has fewer or more.
+func open[T any](a *Array, decoderOf func(a *Array) (decoder[T], error)) (d decoder[T], n int, err error) {
+	if d, err = decoderOf(a); err != nil {
+		return d, 0, err
+	}
+	n, err = elements(a.Shape)
 	if err == nil && n > math.MaxInt/d.size {
 		err = fmt.Errorf("no array can have type %s and shape %v", a.Type, a.Shape)
 	}
 	switch {
 	case err != nil:
-		return nil, err
+		return d, 0, err
 	case a.size >= 0 && int64(n*d.size) > a.size:
-		return nil, truncated(a.Header, n*d.size, a.size)
+		return d, 0, truncated(a.Header, n*d.size, a.size)
 	case a.size > int64(n*d.size):
-		return nil, errMore
+		return d, 0, errMore
 	}
-	var element T
-	if err := memory.Check(uint64(n) * uint64(unsafe.Sizeof(element))); err != nil {
-		return nil, fmt.Errorf("array of shape %v: %w", a.Shape, err)
-	}
-	perChunk := min(n, (chunk+d.size-1)/d.size)
-	buf := make([]byte, perChunk*d.size)
-	data := make([]T, 0, perChunk)
-	if a.size >= 0 {
-		data = make([]T, 0, n)
-	}
-	for len(data) < n {
-		m := min(perChunk, n-len(data))
-		src := buf[:m*d.size]
-		if got, err := io.ReadFull(a, src); isEnd(err) {
-			return nil, truncated(a.Header, n*d.size, int64(len(data)*d.size+got))
-		} else if err != nil {
-			return nil, err
-		}
-		data = slices.Grow(data, m)
-		if err := d.decode(data[len(data):len(data)+m], src); err != nil {
-			return nil, err
-		}
-		data = data[:len(data)+m]
-	}
-	return data, nil
+	return d, n, nil
 }
 
 func truncated(h Header, want int, got int64) error {

@@ -529,3 +529,50 @@ func FuzzArchive(f *testing.F) {
 		}
 	})
 }
+
+// The rows of a matrix are the same in parts as whole, in either order and from any kind of file.
+func TestNextRows(t *testing.T) {
+	const rows, dim = 1000, 7
+	for _, fortran := range []bool{false, true} {
+		var file bytes.Buffer
+		if err := WriteHeader(&file, Header{Type: "<f4", Fortran: fortran, Shape: []int{rows, dim}}); err != nil {
+			t.Fatal(err)
+		}
+		data := make([]float32, rows*dim)
+		for i := range data {
+			data[i] = float32(i)
+		}
+		if err := WriteElements(&file, data); err != nil {
+			t.Fatal(err)
+		}
+		_, want, err := readFile((*Array).Float32, file.Bytes(), -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []int{1, 13, rows, rows + 1} {
+			for name, open := range map[string]func(b []byte) (*Array, error){
+				"stream": func(b []byte) (*Array, error) { return Open(bytes.NewReader(b), -1) },
+				"file":   func(b []byte) (*Array, error) { return OpenAt(bytes.NewReader(b), int64(len(b))) },
+			} {
+				var got []float32
+				a, err := open(file.Bytes())
+				for err == nil {
+					var part []float32
+					part, err = a.NextRows(n)
+					got = append(got, part...)
+				}
+				if err != io.EOF || !slices.Equal(got, want) {
+					t.Errorf("%s, Fortran order %t, %d rows at a time: other rows, %v", name, fortran, n, err)
+				}
+				if a, err = open(file.Bytes()[:file.Len()-1]); err == nil {
+					for err == nil {
+						_, err = a.NextRows(n)
+					}
+				}
+				if err == io.EOF || !strings.Contains(err.Error(), "truncated: an array of type <f4 and shape [1000 7] needs 28000 bytes, has 27999") {
+					t.Errorf("%s, Fortran order %t: error %v of a file that is cut short", name, fortran, err)
+				}
+			}
+		}
+	}
+}

@@ -102,7 +102,11 @@ func (a *Archive) Open(name string) (*Array, error) {
 		return nil, named(name, err)
 	}
 	array, err := Open(r, int64(f.UncompressedSize64))
-	return array, named(name, err)
+	if err != nil {
+		return nil, named(name, err)
+	}
+	array.name = fmt.Sprintf("array %.60q", name)
+	return array, nil
 }
 
 // Read reads the named array of a by read, such as (*Array).Float32, which says what
@@ -112,16 +116,10 @@ func Read[T any](a *Archive, name string, read func(a *Array, shape ...int) ([]T
 	if err != nil {
 		return nil, err
 	}
-	data, err := read(array, shape...)
-	return data, named(name, err)
+	return read(array, shape...)
 }
 
-func named(name string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("array %.60q: %w", name, err)
-}
+func named(name string, err error) error { return fmt.Errorf("array %.60q: %w", name, err) }
 
 // An ArchiveWriter writes a .npz file. It records no time, so that equal arrays give
 // equal files. The arrays are not compressed: floating-point numbers hardly shrink, and

@@ -264,16 +264,22 @@ func (f *File) Int32(name string, shape ...int) ([]int32, error) {
 
 // read reads a tensor as the array of NumPy that it would be.
 func read[T any](f *File, name string, read func(*npy.Array, ...int) ([]T, error), shape []int) ([]T, error) {
+	array, err := f.Array(name)
+	if err != nil {
+		return nil, err
+	}
+	return read(array, shape...)
+}
+
+// Array returns a tensor as the array of NumPy that it would be.
+func (f *File) Array(name string) (*npy.Array, error) {
 	e, err := f.tensor(name)
 	if err != nil {
 		return nil, err
 	}
 	r := f.section(e)
-	data, err := read(npy.NewArray(npy.Header{Type: numpyTypes[e.Type], Shape: e.Shape}, r, r.Size()), shape...)
-	if err != nil {
-		return nil, fmt.Errorf("tensor %s of type %s: %w", quote(name), quote(e.Type), err)
-	}
-	return data, nil
+	title := fmt.Sprintf("tensor %s of type %s", quote(name), quote(e.Type))
+	return npy.NewArray(title, npy.Header{Type: numpyTypes[e.Type], Shape: e.Shape}, r, r.Size()), nil
 }
 
 // Text returns the text of a tensor of type U8 and one dimension.
