@@ -27,7 +27,7 @@ func Example() {
 	}
 
 	// 1. Read vectors in any format that the commands read.
-	x, source, err := vectors.Read(ctx, file, vectors.ReadOptions{})
+	x, source, err := vectors.Read(ctx, []string{file}, vectors.ReadOptions{})
 	check(err)
 
 	// 2. and 3. Train a model by a recipe.
@@ -48,7 +48,7 @@ func Example() {
 	check(err)
 
 	// 7. Encode a file, which may be larger than memory.
-	info, _, err := encode.File(ctx, dictionary, file, "all.model", cpu.Device{}, encode.Defaults(m.Info), encode.FileOptions{})
+	info, _, err := encode.File(ctx, dictionary, []string{file}, "all.model", cpu.Device{}, encode.Defaults(m.Info), encode.FileOptions{})
 	check(err)
 	defer os.RemoveAll("all.model")
 	fmt.Println(info.Words(), "words of", info.Encoding.Input.Name)

@@ -102,10 +102,10 @@ func benchFrontier(flags *flag.FlagSet, args []string, out io.Writer) error {
 
 // read reads the vectors, their reference and the tasks.
 func (f *frontier) read(ctx context.Context, input, reference, data string) (err error) {
-	if f.x, f.source, err = vectors.Read(ctx, input, vectors.ReadOptions{}); err != nil {
+	if f.x, f.source, err = vectors.Read(ctx, []string{input}, vectors.ReadOptions{}); err != nil {
 		return err
 	}
-	judge, _, err := vectors.Read(ctx, reference, vectors.ReadOptions{})
+	judge, _, err := vectors.Read(ctx, []string{reference}, vectors.ReadOptions{})
 	if err != nil {
 		return err
 	}

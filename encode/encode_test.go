@@ -420,7 +420,7 @@ func TestModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := got.Info.Encoding
-	if !slices.Equal(got.Codes.Value, []float32{1, 2, 3, 4, 5}) || !slices.Equal(got.Codes.Words, d.Words) || got.Info.Encoding.Input != (model.Input{Words: 2, Dim: 3}) ||
+	if !slices.Equal(got.Codes.Value, []float32{1, 2, 3, 4, 5}) || !slices.Equal(got.Codes.Words, d.Words) || !reflect.DeepEqual(got.Info.Encoding.Input, model.Input{Words: 2, Dim: 3}) ||
 		e.Device != "rounds" || e.Steps != 7 || e.Nonzeros != 2 || got.Info.Training.Input.Name != "old" || e.L1 != 7.5 {
 		t.Errorf("encoded to %+v, %+v", got, e)
 	}

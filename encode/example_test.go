@@ -15,7 +15,7 @@ import (
 // What the README's first model makes of a phrase.
 func Example() {
 	ctx := context.Background()
-	x, _, err := vectors.Read(ctx, "testdata/godoc.50d.txt.gz", vectors.ReadOptions{})
+	x, _, err := vectors.Read(ctx, []string{"testdata/godoc.50d.txt.gz"}, vectors.ReadOptions{})
 	check(err)
 	m, err := model.Open("godoc.model")
 	check(err)
@@ -47,7 +47,7 @@ func Example() {
 func ExampleFile() {
 	m, err := model.OpenDictionary("godoc.model")
 	check(err)
-	info, _, err := encode.File(context.Background(), m, "testdata/godoc.50d.txt.gz", "all.model", cpu.Device{}, encode.Defaults(m.Info), encode.FileOptions{})
+	info, _, err := encode.File(context.Background(), m, []string{"testdata/godoc.50d.txt.gz"}, "all.model", cpu.Device{}, encode.Defaults(m.Info), encode.FileOptions{})
 	check(err)
 	fmt.Printf("%d words of %s, %.1f nonzeros\n", info.Words(), info.Encoding.Input.Name, (1-info.Encoding.Sparsity)*float64(m.Dictionary.Len()))
 	// Output:

@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"overcomplete/internal/atomicfile"
+	"overcomplete/internal/input"
 	"overcomplete/internal/modeldir"
 	"overcomplete/model"
 	"overcomplete/vectors"
@@ -29,13 +30,13 @@ type FileOptions struct {
 	Accept func(e *model.Encoding) error
 }
 
-// File encodes the rows of the file of vectors at path, on a device, with the dictionary of m, and
+// File encodes the rows of the vectors at paths, as [vectors.Stream] reads them, on a device, with the dictionary of m, and
 // saves them as a model in the directory dir. It holds a few [Block] of rows, as a [Stream] does. It
 // returns the content of model.json, and the description of the input.
 //
 // The error is a [*vectors.InputError] if the input can't be read or encoded, and others come from
 // the device and from [model.Writer].
-func File(ctx context.Context, m *model.Model, path, dir string, device Device, o Options, f FileOptions) (info model.Info, source *vectors.Source, err error) {
+func File(ctx context.Context, m *model.Model, paths []string, dir string, device Device, o Options, f FileOptions) (info model.Info, source *vectors.Source, err error) {
 	if f.MayReplace == nil {
 		f.MayReplace = modeldir.MayReplace(false)
 	}
@@ -58,7 +59,7 @@ func File(ctx context.Context, m *model.Model, path, dir string, device Device, 
 	defer func() { err = w.Abort(err) }()
 	source = new(vectors.Source)
 	s := &Stream{Encoder: e, Dictionary: &m.Dictionary, Shard: f.Shard}
-	rows := checkDim(vectors.Stream(ctx, path, f.Read, source), m.Dictionary.Dim)
+	rows := checkDim(vectors.Stream(ctx, paths, f.Read, source), m.Dictionary.Dim)
 	for block, err := range s.Codes(ctx, rows) {
 		if err == nil {
 			if f.Show != nil {
@@ -66,8 +67,8 @@ func File(ctx context.Context, m *model.Model, path, dir string, device Device, 
 			}
 			err = w.Add(block)
 		}
-		if input, ok := errors.AsType[*vectors.InputError](err); ok && input.File == "" {
-			input.File = path
+		if row, ok := errors.AsType[*vectors.InputError](err); ok && row.File == "" {
+			row.File = input.Name(paths...)
 		}
 		if err != nil {
 			return info, source, err
@@ -79,7 +80,7 @@ func File(ctx context.Context, m *model.Model, path, dir string, device Device, 
 			return info, source, err
 		}
 	}
-	encoding.Input = model.Input{Name: source.Name, SHA256: source.SHA256, WordsSHA256: source.WordsSHA256}
+	encoding.Input = model.NewInput(source)
 	info, err = w.Commit(ctx, encoding)
 	return info, source, err
 }

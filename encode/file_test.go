@@ -33,7 +33,7 @@ func TestFile(t *testing.T) {
 	}
 	o := encode.Options{Lambda: 0.1, Steps: encode.DefaultSteps, Nonzeros: 2}
 	shown := 0
-	info, source, err := encode.File(t.Context(), m, path, out, cpu.Device{}, o, encode.FileOptions{Show: func(b *vectors.Sparse) { shown += b.Rows }})
+	info, source, err := encode.File(t.Context(), m, []string{path}, out, cpu.Device{}, o, encode.FileOptions{Show: func(b *vectors.Sparse) { shown += b.Rows }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, read, err := vectors.Read(t.Context(), path, vectors.ReadOptions{})
+	x, read, err := vectors.Read(t.Context(), []string{path}, vectors.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,10 +53,10 @@ func TestFile(t *testing.T) {
 		t.Errorf("codes are %+v, of which %d were shown, want %+v", saved.Codes, shown, want.Codes)
 	}
 	of := model.Input{Name: "other.txt", SHA256: read.SHA256, Words: 3, Dim: 3}
-	if info.Encoding.Input != of || info.Training.Input != learned || info.Encoding.Error != want.Info.Encoding.Error || !reflect.DeepEqual(saved.Info, info) || source.SHA256 != read.SHA256 {
+	if !reflect.DeepEqual(info.Encoding.Input, of) || !reflect.DeepEqual(info.Training.Input, learned) || info.Encoding.Error != want.Info.Encoding.Error || !reflect.DeepEqual(saved.Info, info) || source.SHA256 != read.SHA256 {
 		t.Errorf("it is said to be of\n%+v\nsaved\n%+v\nwant\n%+v", info, saved.Info, of)
 	}
-	if m.Info.Training.Input != learned || m.Info.Encoding != nil {
+	if !reflect.DeepEqual(m.Info.Training.Input, learned) || m.Info.Encoding != nil {
 		t.Errorf("the model that has the dictionary became one of %+v", m.Info)
 	}
 
@@ -75,7 +75,7 @@ func TestFile(t *testing.T) {
 		if err := os.WriteFile(path, []byte(tt.text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := encode.File(t.Context(), m, path, out, cpu.Device{}, o, tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, _, err := encode.File(t.Context(), m, []string{path}, out, cpu.Device{}, o, tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: error %v, want %q", tt.text, err, tt.want)
 		}
 		if is, err := model.Open(out); err != nil || !reflect.DeepEqual(is, saved) {

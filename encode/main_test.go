@@ -41,7 +41,7 @@ func trainSample(dir string) error {
 		return err
 	}
 	ctx := context.Background()
-	x, source, err := vectors.Read(ctx, "testdata/godoc.50d.txt.gz", vectors.ReadOptions{})
+	x, source, err := vectors.Read(ctx, []string{"testdata/godoc.50d.txt.gz"}, vectors.ReadOptions{})
 	if err != nil {
 		return err
 	}

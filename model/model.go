@@ -151,16 +151,23 @@ func checkName(what, name string) error {
 	return nil
 }
 
-// Input describes dense vectors, and the file that they are from.
+// Input describes dense vectors, and the files that they are from.
 type Input struct {
-	Name   string `json:"name"`   // the file's base name
-	SHA256 string `json:"sha256"` // of the file's bytes as stored, in hexadecimal
+	Name   string `json:"name"`   // as in [vectors.Source]
+	SHA256 string `json:"sha256"` // as in [vectors.Source]
 	Words  int    `json:"words"`  // V
 	Dim    int    `json:"dim"`    // L
 
 	WordsSHA256 string `json:"words_sha256,omitempty"` // of the word list, if any
 
 	Texts bool `json:"texts,omitempty"` // rows are texts, which Words counts
+
+	Files []vectors.File `json:"files,omitempty"` // of an input of several
+}
+
+// NewInput describes the files of vectors. The caller sets the number and kind of rows.
+func NewInput(s *vectors.Source) Input {
+	return Input{Name: s.Name, SHA256: s.SHA256, WordsSHA256: s.WordsSHA256, Files: s.Files}
 }
 
 // Kind returns the kind of the rows.

@@ -190,6 +190,7 @@ func sameTraining(was, is model.Training) error {
 		return fmt.Errorf("recipe: %v then, %v now", was.Recipe, is.Recipe)
 	}
 	was.Input.Name, is.Input.Name = "", ""
+	was.Input.Files, is.Input.Files = nil, nil // SHA256 is of all
 	return cmp.Or(sameFields("the input's ", was.Input, is.Input), sameFields("", was.Recipe, is.Recipe))
 }
 
@@ -198,7 +199,7 @@ func sameFields(of string, was, is any) error {
 	a, b := reflect.ValueOf(was), reflect.ValueOf(is)
 	for _, field := range reflect.VisibleFields(a.Type()) {
 		x, y := a.FieldByIndex(field.Index).Interface(), b.FieldByIndex(field.Index).Interface()
-		if x != y && !field.Anonymous {
+		if !field.Anonymous && !reflect.DeepEqual(x, y) {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			return fmt.Errorf("%s%s: %v then, %v now", of, strings.ReplaceAll(name, "_", "-"), x, y)
 		}

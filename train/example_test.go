@@ -14,7 +14,7 @@ import (
 // What the README's first command trains, and one of the dimensions.
 func Example() {
 	ctx := context.Background()
-	x, _, err := vectors.Read(ctx, "../testdata/godoc.50d.txt.gz", vectors.ReadOptions{})
+	x, _, err := vectors.Read(ctx, []string{"../testdata/godoc.50d.txt.gz"}, vectors.ReadOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/internal/atomicfile"
+	"overcomplete/internal/input"
 	"overcomplete/internal/modeldir"
 	"overcomplete/model"
 	"overcomplete/vectors"
@@ -52,14 +53,14 @@ type Result struct {
 	Info   model.Info // of the model, if Status is Complete
 }
 
-// File learns a dictionary from the file of vectors at path, encodes all its rows, and writes the
-// model to the directory dir, atomically. If the recipe "best" learns from some of the rows and
-// the file can be read a second time, only these rows are held in memory.
+// File learns a dictionary from the vectors at paths, as [vectors.Read] reads them, encodes all rows, and writes
+// the model to the directory dir, atomically. If the recipe "best" learns from some of the rows and
+// the files can be read a second time, only these rows are held in memory.
 //
 // Its errors are those of [Fit], [vectors.Read], [encode.File] and [model.Model.Save]. Vectors that
 // nothing can be learned from are a [*vectors.InputError]. What was learned is saved if encoding
 // fails.
-func File(ctx context.Context, path string, r model.Recipe, device Device, dir string, o FileOptions) (Result, error) {
+func File(ctx context.Context, paths []string, r model.Recipe, device Device, dir string, o FileOptions) (Result, error) {
 	var c Checkpoint
 	if o.Checkpoint != nil {
 		c = *o.Checkpoint
@@ -69,7 +70,7 @@ func File(ctx context.Context, path string, r model.Recipe, device Device, dir s
 	if err := modeldir.CheckSave(dir, modeldir.MayReplace(o.Replace || c.Resume)); err != nil { // before hours of training
 		return Result{}, err
 	}
-	x, r, err := o.read(ctx, path, r)
+	x, r, err := o.read(ctx, paths, r)
 	if err != nil {
 		return Result{}, err
 	}
@@ -80,7 +81,7 @@ func File(ctx context.Context, path string, r model.Recipe, device Device, dir s
 		}
 		o.Ready(o.Source, t)
 	}
-	f := file{path: path, dir: dir, device: device, options: o}
+	f := file{paths: paths, dir: dir, device: device, options: o}
 	o.NoCodes = x.Len() < o.Source.Rows // made in a second reading
 	m, err := Fit(ctx, x, r, device, o.Options)
 	if m != nil {
@@ -104,22 +105,22 @@ func saved(i model.Info, err error) (Result, error) {
 }
 
 // read reads the rows to learn from. It sets o.Source and settles r.
-func (o *FileOptions) read(ctx context.Context, path string, r model.Recipe) (x *vectors.Dense, _ model.Recipe, err error) {
+func (o *FileOptions) read(ctx context.Context, paths []string, r model.Recipe) (x *vectors.Dense, _ model.Recipe, err error) {
 	if o.Like != nil {
 		c := r.Base()
 		c.Atoms = o.Like.Len()
 		r = r.With(c)
 	}
-	if h, is := r.(model.Best); is && isRegular(path) {
-		x, r, err = o.readSample(ctx, path, h)
+	if h, is := r.(model.Best); is && input.Repeatable(paths) {
+		x, r, err = o.readSample(ctx, paths, h)
 	} else { // a pipe can't be read again
-		x, o.Source, err = vectors.Read(ctx, path, o.Read)
+		x, o.Source, err = vectors.Read(ctx, paths, o.Read)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	if o.Like != nil && o.Like.Dim != x.Dim {
-		return nil, nil, &vectors.InputError{File: path, Err: fmt.Errorf("vectors of length %d, and the atoms to be like have %d: they are of different spaces", x.Dim, o.Like.Dim)}
+		return nil, nil, &vectors.InputError{File: input.Name(paths...), Err: fmt.Errorf("vectors of length %d, and the atoms to be like have %d: they are of different spaces", x.Dim, o.Like.Dim)}
 	}
 	r = trainingOf(r.With(o.sized(r.Base(), x.Dim))).settled(x, o.Source.Rows)
 	if h, is := r.(model.Best); is && o.Sparsity > 0 {
@@ -130,13 +131,13 @@ func (o *FileOptions) read(ctx context.Context, path string, r model.Recipe) (x 
 }
 
 // readSample reads the rows that h learns from, where all can be read a second time.
-func (o *FileOptions) readSample(ctx context.Context, path string, h model.Best) (x *vectors.Dense, r model.Recipe, err error) {
+func (o *FileOptions) readSample(ctx context.Context, paths []string, h model.Best) (x *vectors.Dense, r model.Recipe, err error) {
 	read := o.Read
 	if h.Order == model.None && h.TrainWords > 0 {
 		sample := vectors.NewSample(h.TrainWords, h.Seed)
 		read.Distinct = true
 		o.Source = new(vectors.Source)
-		for rows, err := range vectors.Stream(ctx, path, read, o.Source) {
+		for rows, err := range vectors.Stream(ctx, paths, read, o.Source) {
 			if err != nil {
 				return nil, nil, err
 			}
@@ -155,7 +156,7 @@ func (o *FileOptions) readSample(ctx context.Context, path string, h model.Best)
 		h.Order = endless.Order // of more rows than those that are kept
 		return endless.TrainWords
 	}
-	x, o.Source, err = vectors.Read(ctx, path, read)
+	x, o.Source, err = vectors.Read(ctx, paths, read)
 	return x, h, err
 }
 
@@ -167,24 +168,18 @@ func (o *FileOptions) sized(c model.Common, dim int) model.Common {
 	return c
 }
 
-// isRegular reports whether the file at path can be read again: it is not a pipe. If it can't be
-// opened, reading it reports why.
-func isRegular(path string) bool {
-	info, err := os.Stat(path)
-	return path != "-" && (err != nil || info.Mode().IsRegular())
-}
-
 // file is the work of [File] after the training.
 type file struct {
-	path, dir string
-	device    Device
-	options   FileOptions
+	paths   []string
+	dir     string
+	device  Device
+	options FileOptions
 }
 
 // inputError returns err, as a [*vectors.InputError] if the vectors are at fault.
 func (f *file) inputError(err error) error {
 	if e, ok := errors.AsType[startError](err); ok {
-		return &vectors.InputError{File: f.path, Err: e.error}
+		return &vectors.InputError{File: input.Name(f.paths...), Err: e.error}
 	}
 	return err
 }
@@ -194,7 +189,7 @@ func (f *file) encode(ctx context.Context, m *model.Model) (Result, error) {
 	o := &f.options
 	read := o.Read
 	read.Distinct = true
-	info, source, err := encode.File(ctx, m, f.path, f.dir, f.device, encode.Defaults(m.Info), encode.FileOptions{
+	info, source, err := encode.File(ctx, m, f.paths, f.dir, f.device, encode.Defaults(m.Info), encode.FileOptions{
 		Read: read, MayReplace: o.Checkpoint.mayReplace,
 		Show: func(block *vectors.Sparse) {
 			if o.Encoded != nil {
@@ -215,7 +210,7 @@ func (f *file) encode(ctx context.Context, m *model.Model) (Result, error) {
 		return saved(info, err)
 	}
 	if source.SHA256 != o.Source.SHA256 {
-		o.note("warning: %s changed between its two readings: the dictionary was learned from what it was before", f.path)
+		o.note("warning: %s changed between its two readings: the dictionary was learned from what it was before", input.Name(f.paths...))
 	}
 	return saved(info, checkCodes(info, o.Options))
 }

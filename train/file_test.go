@@ -43,12 +43,12 @@ func TestFile(t *testing.T) {
 		o.Encoded = func(n int) { rows += n }
 		var ready model.Training
 		o.Ready = func(_ *vectors.Source, t model.Training) { ready = t }
-		result, err := train.File(t.Context(), sampleFile, h, cpu.Device{}, dir, o)
+		result, err := train.File(t.Context(), []string{sampleFile}, h, cpu.Device{}, dir, o)
 		if err != nil || result.Status != train.Complete {
 			t.Fatalf("%+v, error %v", result, err)
 		}
 		i := result.Info
-		if i.Encoding.Input.Words != x.Len() || i.Training.Recipe != ready.Recipe || i.Training.Input != ready.Input || (rows == x.Len()) != (i.Training.Input.Words < x.Len()) {
+		if i.Encoding.Input.Words != x.Len() || i.Training.Recipe != ready.Recipe || !reflect.DeepEqual(i.Training.Input, ready.Input) || (rows == x.Len()) != (i.Training.Input.Words < x.Len()) {
 			t.Errorf("%+v", i)
 		}
 		if h, is := i.Training.Recipe.(model.Best); is && o.Factor > 0 && (h.Atoms != 2*x.Dim || h.Nonzeros != x.Dim/5) {
@@ -67,12 +67,12 @@ func TestFile(t *testing.T) {
 		}
 
 		o.Replace = true
-		result, err = train.File(t.Context(), sampleFile, h, unencoding{}, dir, o)
+		result, err = train.File(t.Context(), []string{sampleFile}, h, unencoding{}, dir, o)
 		if is, opened := model.Open(dir); result.Status != train.DictionaryLost || err == nil || opened != nil || !reflect.DeepEqual(is.Codes, m.Codes) {
 			t.Errorf("%+v, error %v", result, err)
 		}
 		os.RemoveAll(dir)
-		result, err = train.File(t.Context(), sampleFile, h, unencoding{}, dir, o)
+		result, err = train.File(t.Context(), []string{sampleFile}, h, unencoding{}, dir, o)
 		is, opened := model.Open(dir)
 		if result.Status != train.DictionaryOnly || err == nil || opened != nil || is.Codes != nil {
 			t.Fatalf("%+v, error %v", result, err)
@@ -109,7 +109,7 @@ func (unclosableEncoder) Close() error { return errClose }
 func TestFileOfUnclosable(t *testing.T) {
 	for _, h := range []model.Recipe{model.Best{Common: model.Common{DictionarySteps: 8, Seed: 1}, Lambda: 0.04, TrainWords: 300}, samplePaper()} {
 		dir := filepath.Join(t.TempDir(), "model")
-		result, err := train.File(t.Context(), sampleFile, h, unclosable{}, dir, train.FileOptions{Read: vectors.ReadOptions{MaxWords: 700}})
+		result, err := train.File(t.Context(), []string{sampleFile}, h, unclosable{}, dir, train.FileOptions{Read: vectors.ReadOptions{MaxWords: 700}})
 		if m, opened := model.Open(dir); result.Status != train.Complete || !errors.Is(err, errClose) || opened != nil || m.Codes == nil || m.Codes.Rows != 700 {
 			t.Errorf("%s: status %d, %v, %v", h, result.Status, err, opened)
 		}
@@ -138,7 +138,7 @@ func TestCheckpointsReplaceTheirOwn(t *testing.T) {
 			}
 		}
 	}
-	result, err := train.File(t.Context(), sampleFile, h, cpu.Device{}, dir, o)
+	result, err := train.File(t.Context(), []string{sampleFile}, h, cpu.Device{}, dir, o)
 	if err == nil || !strings.Contains(err.Error(), "is not the checkpoint") || result.Status != train.Unchanged {
 		t.Errorf("saved in its place: %+v, error %v", result, err)
 	}
@@ -149,7 +149,7 @@ func TestCheckpointsReplaceTheirOwn(t *testing.T) {
 		t.Errorf("the precious model is gone: %v", err)
 	}
 	o.Epoch, o.Replace = nil, true
-	if result, err := train.File(t.Context(), sampleFile, h, cpu.Device{}, dir, o); err != nil || result.Status != train.Complete {
+	if result, err := train.File(t.Context(), []string{sampleFile}, h, cpu.Device{}, dir, o); err != nil || result.Status != train.Complete {
 		t.Errorf("%+v, error %v", result, err)
 	}
 }
@@ -171,7 +171,7 @@ func TestFileOrder(t *testing.T) {
 	}
 	h := train.Best()
 	h.Atoms = 2
-	result, err := train.File(t.Context(), path, h, cpu.Device{}, filepath.Join(dir, "model"), train.FileOptions{})
+	result, err := train.File(t.Context(), []string{path}, h, cpu.Device{}, filepath.Join(dir, "model"), train.FileOptions{})
 	if r := result.Info.Training.Recipe; err != nil || r.(model.Best).Order != model.Frequency || r.(model.Best).TrainWords != 40 {
 		t.Errorf("%+v, error %v", result.Info.Training, err)
 	}

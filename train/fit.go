@@ -171,9 +171,10 @@ func newFit(x *vectors.Dense, r model.Recipe, o Options) *fit {
 
 // inputOf describes rows x of a source, which may be nil.
 func inputOf(x *vectors.Dense, source *vectors.Source) model.Input {
-	in := model.Input{Words: x.Len(), Dim: x.Dim, Texts: x.Texts != nil}
+	var in model.Input
 	if source != nil {
-		in.Name, in.SHA256, in.WordsSHA256 = source.Name, source.SHA256, source.WordsSHA256
+		in = model.NewInput(source)
 	}
+	in.Words, in.Dim, in.Texts = x.Len(), x.Dim, x.Texts != nil
 	return in
 }

@@ -31,7 +31,7 @@ const short = 0.02
 // sample returns the first n real vectors, scaled.
 func sample(t *testing.T, n int, scale float32) *vectors.Dense {
 	t.Helper()
-	x, _, err := vectors.Read(t.Context(), sampleFile, vectors.ReadOptions{MaxWords: n})
+	x, _, err := vectors.Read(t.Context(), []string{sampleFile}, vectors.ReadOptions{MaxWords: n})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func within(t *testing.T, what string, got, want, tolerance float64) {
 
 func trainReal(t *testing.T, name string, h model.Paper) result {
 	t.Helper()
-	x, source, err := vectors.Read(t.Context(), realdata.Path(t, name), vectors.ReadOptions{})
+	x, source, err := vectors.Read(t.Context(), []string{realdata.Path(t, name)}, vectors.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

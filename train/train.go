@@ -3,7 +3,7 @@
 //
 //	recipe := train.Best()
 //	recipe.Atoms = 1000
-//	result, err := train.File(ctx, "glove.6B.300d.txt.gz", recipe, cpu.Device{}, "glove.model", train.FileOptions{})
+//	result, err := train.File(ctx, []string{"glove.6B.300d.txt.gz"}, recipe, cpu.Device{}, "glove.model", train.FileOptions{})
 //
 // There are two recipes. [Best] is online dictionary learning (Mairal et al., ICML 2009)
 // initialised from words: docs/training.md says why. [Paper] is the paper's objective and trainer.

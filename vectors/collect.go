@@ -14,20 +14,34 @@ import (
 type collector struct {
 	keep   func(rows *Dense) int // as in [ReadOptions]
 	rows   Dense                 // without vectors before join
-	blocks [][]float32           // the vectors
+	blocks [][]float32           // the vectors, unless there is room for all in rows
 	full   bool                  // keep wants no more
 }
 
-// add adds a block. It returns an error if there is no memory to join all of them.
-func (c *collector) add(block *Dense) error {
+// add adds a block of a file in which a number of rows is announced, or 0. It returns an error if there is no
+// memory to join all blocks.
+func (c *collector) add(block *Dense, announced int) error {
 	if c.full {
 		return nil
 	}
 	before := c.rows.Len()
 	if before == 0 {
 		c.rows = Dense{Dim: block.Dim, Words: block.Words, Texts: block.Texts}
+		if announced > block.Len() && c.keep == nil {
+			if err := memory.Check(4 * uint64(announced) * uint64(block.Dim)); err != nil {
+				return fmt.Errorf("%d rows of %d numbers: %w", announced, block.Dim, err)
+			}
+			c.rows.Data = make([]float32, 0, announced*block.Dim)
+		}
 	} else {
 		c.rows.Words, c.rows.Texts = append(c.rows.Words, block.Words...), c.rows.Texts.Join(block.Texts)
+	}
+	if len(c.blocks) == 0 && cap(c.rows.Data)-len(c.rows.Data) >= len(block.Data) {
+		c.rows.Data = append(c.rows.Data, block.Data...)
+		return nil
+	}
+	if len(c.rows.Data) > 0 {
+		c.blocks, c.rows.Data = [][]float32{c.rows.Data}, nil
 	}
 	c.blocks = append(c.blocks, block.Data)
 	if c.keep != nil {
@@ -47,6 +61,10 @@ func (c *collector) add(block *Dense) error {
 // join puts the vectors of all blocks into one slice.
 func (c *collector) join() error {
 	numbers := c.rows.Len() * c.rows.Dim
+	if len(c.blocks) == 0 {
+		c.rows.Data = slices.Clip(c.rows.Data)
+		return nil
+	}
 	if len(c.blocks) == 1 {
 		c.rows.Data = slices.Clip(c.blocks[0][:numbers])
 		return nil

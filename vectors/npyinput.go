@@ -3,6 +3,7 @@ package vectors
 import (
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"slices"
 
@@ -12,18 +13,13 @@ import (
 // readNpy returns the rows of a .npy file, which a word list may name.
 func (r *reader) readNpy(c *content) (iter.Seq2[chunk, error], error) {
 	array, err := npy.Open(c, c.size)
+	if err == nil && array.Fortran && c.size >= 0 {
+		array, err = npy.OpenAt(c.stored, c.size)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := checkShape(array.Shape); err != nil {
-		return nil, err
-	}
-	words, err := r.listedWords(array.Shape[0])
-	if err != nil {
-		return nil, err
-	}
-	data, err := array.Float32(array.Shape...)
-	return r.readArray(data, array.Shape, words), err
+	return r.readArray(array)
 }
 
 // readNpz returns the rows of an array in a .npz file, which a word list or another array may
@@ -45,26 +41,55 @@ func (r *reader) readNpz(c *content) (iter.Seq2[chunk, error], error) {
 		return nil, err
 	}
 	array, err := archive.Open(name)
+	if err == nil {
+		err = checkShape(array.Shape)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := checkShape(array.Shape); err != nil {
-		return nil, err
-	}
-	var words []string
 	switch {
 	case r.list != nil:
-		words, err = r.listedWords(array.Shape[0])
 	case slices.Contains(archive.Names(), "words"):
-		words, err = npy.Read(archive, "words", (*npy.Array).Strings, array.Shape[0])
+		words, err := archive.Open("words")
+		if err == nil {
+			err = r.nameByArray(words, array.Shape)
+		}
+		if err != nil {
+			return nil, err
+		}
 	case archive.Holds("words"):
-		err = errors.New(`no words: what is called "words" in it is to be called "words.npy"`)
+		return nil, errors.New(`no words: what is called "words" in it is to be called "words.npy"`)
 	}
-	if err != nil {
-		return nil, err
+	return r.readArray(array)
+}
+
+// nameByArray lets an array name the rows of one of the given shape.
+func (r *reader) nameByArray(words *npy.Array, shape npy.Shape) error {
+	const part = 1 << 10
+	if want := shape[:1]; !slices.Equal(words.Shape, want) {
+		return fmt.Errorf(`array "words": array of shape %v, want %v`, words.Shape, want)
 	}
-	data, err := npy.Read(archive, name, (*npy.Array).Float32, array.Shape...)
-	return r.readArray(data, array.Shape, words), err
+	block, err := words.NextStrings(part)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	r.setKind(block)
+	r.names = func() (word string, err error) {
+		if len(block) == 0 {
+			if block, err = words.NextStrings(part); err != nil {
+				return "", err
+			}
+		}
+		word, block = block[0], block[1:]
+		return word, nil
+	}
+	r.endNames = func() error { // which checks the checksum of the words
+		if _, err := words.NextStrings(part); err != io.EOF {
+			return err
+		}
+		return nil
+	}
+	return nil
 }
 
 // checkShape returns an error unless an array of this shape can be words × dimensions.
@@ -99,25 +124,39 @@ func list(names []string) string {
 	return fmt.Sprintf("%.60q", names)
 }
 
-// readArray returns the rows of a matrix, which have numbers for words if words is nil.
-func (r *reader) readArray(data []float32, shape npy.Shape, words []string) iter.Seq2[chunk, error] {
-	if words == nil {
+// readArray returns the rows of a matrix, which have numbers for words if nothing names them.
+func (r *reader) readArray(array *npy.Array) (iter.Seq2[chunk, error], error) {
+	if err := checkShape(array.Shape); err != nil {
+		return nil, err
+	}
+	if r.names == nil {
 		r.numberRows()
-	} else {
-		r.names = func() (string, error) { return words[r.found], nil }
-		r.setKind(words)
 	}
+	r.dim, r.announced = array.Shape[1], array.Shape[0]
 	return func(yield func(chunk, error) bool) {
-		r.dim = shape[1]
-		c := chunk{data: data[:0], rows: make([]row, 0, shape[0]), span: shape[0]}
-		for i := range shape[0] {
-			vector := data[i*r.dim : (i+1)*r.dim]
-			err := checkVector(vector)
-			if err == nil {
-				c.data = append(c.data, vector...) // in place
+		for {
+			data, err := array.NextRows(max(1, arrayBlock/r.dim))
+			if err == io.EOF {
+				return
 			}
-			c.rows = append(c.rows, row{number: i, err: err})
+			if err != nil {
+				yield(chunk{}, err)
+				return
+			}
+			c := chunk{data: data[:0], rows: make([]row, len(data)/r.dim), span: len(data) / r.dim}
+			for i := range c.rows {
+				vector := data[i*r.dim : (i+1)*r.dim]
+				c.rows[i] = row{number: i, err: checkVector(vector)}
+				if c.rows[i].err == nil {
+					c.data = append(c.data, vector...) // in place
+				}
+			}
+			if !yield(c, nil) {
+				return
+			}
 		}
-		yield(c, nil)
-	}
+	}, nil
 }
+
+// arrayBlock is the number of values of an array that are read together, unless a row has more.
+const arrayBlock = 1 << 18

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"overcomplete/internal/input"
 	"overcomplete/internal/safetensors"
 	"overcomplete/vectors/internal/tabular"
 )
@@ -51,10 +52,11 @@ type ReadOptions struct {
 	Distinct bool
 }
 
-// Source describes the file that [Read] or [Stream] has read.
+// Source describes the files that [Read] or [Stream] has read.
 type Source struct {
-	Name     string   // the file's base name, or "stdin"
-	SHA256   string   // of the file's bytes as stored, compressed or not, in hexadecimal
+	Name     string   // the base name of the file, folder or pattern, or "stdin"
+	SHA256   string   // of the file's bytes as stored, in hexadecimal; of several files, of their SHA-256, a line each
+	Files    []File   // the files of a folder, a pattern or several paths, in their order; nil of one file
 	Format   string   // such as "word2vec text"
 	Kind     Kind     // of the rows
 	Columns  string   // description of the columns of a table of texts
@@ -64,12 +66,16 @@ type Source struct {
 	WordsSHA256 string // SHA-256 of the word list, "" without one
 }
 
-// About returns the format, followed by the columns of a table of texts.
+// About returns the number of files if there are several, the format, and the columns of a table of texts.
 func (s *Source) About() string {
-	if s.Columns == "" {
-		return s.Format
+	about := s.Format
+	if len(s.Files) > 1 {
+		about = fmt.Sprintf("%d files of %s", len(s.Files), about)
 	}
-	return s.Format + ", " + s.Columns
+	if s.Columns != "" {
+		about += ", " + s.Columns
+	}
+	return about
 }
 
 // The values of Source.Format.
@@ -130,9 +136,12 @@ const MaxDim = tabular.MaxDim
 // window is the number of bytes that decide the format of a file.
 const window = 1 << 20
 
-// Read reads word vectors from the file at path, or from standard input if path
-// is "-". It recognises the format, and a compression with gzip or zstd, by the
-// content:
+// Read reads word vectors from the files that paths name, one after the other: a path is a file, "-" for
+// standard input, a folder for all files below it in the order of their names, or a pattern of [filepath.Glob].
+// Names that begin with "." or "_" are left out of folders and matches. All files must have the same format, length
+// of vectors and columns. The names of folders key=value, in a folder or a match, are columns of texts.
+//
+// Read recognises the format, and a compression with gzip or zstd, by the content:
 //
 //   - GloVe text: each line is a word and L numbers. L is the number that most of
 //     the first lines agree on.
@@ -175,20 +184,21 @@ const window = 1 << 20
 // Rows can be texts (see [ReadOptions]), such as sentences. Each text is kept, under its number or
 // the input's id. A repeated id makes its row malformed.
 //
-// The result does not depend on the number of CPUs. Joining the rows takes twice their memory; it is
-// an error if the machine has less. The file is read to its end even after o.MaxWords rows, to
-// compute its SHA-256.
+// The result does not depend on the number of CPUs. Joining the rows takes twice their memory, except for those of
+// one array; it is an error if the machine has less. Files are read to their ends even after o.MaxWords rows, to
+// compute their SHA-256. A file that changes meanwhile is an error.
 //
 // An error of the input is an [*InputError]. If ctx is cancelled, Read returns ctx.Err() at once,
 // even while it waits for standard input.
-func Read(ctx context.Context, path string, o ReadOptions) (*Dense, *Source, error) {
+func Read(ctx context.Context, paths []string, o ReadOptions) (*Dense, *Source, error) {
 	o.Distinct = true
 	var s Source
 	c := collector{keep: o.Keep}
-	for block, err := range Stream(ctx, path, o, &s) {
+	r := &reader{options: o}
+	for block, err := range r.stream(ctx, paths, &s) {
 		if err == nil {
-			if err = c.add(block); err != nil {
-				err = inputError(path, err)
+			if err = c.add(block, r.announced); err != nil {
+				err = inputError(input.Name(paths...), err)
 			}
 		}
 		if err != nil {
@@ -196,35 +206,39 @@ func Read(ctx context.Context, path string, o ReadOptions) (*Dense, *Source, err
 		}
 	}
 	if err := c.join(); err != nil {
-		return nil, nil, inputError(path, err)
+		return nil, nil, inputError(input.Name(paths...), err)
 	}
 	s.Warnings = append(s.Warnings, normWarnings(&c.rows)...)
 	return &c.rows, &s, nil
 }
 
 // Stream reads the same files as [Read] and yields their rows, some at a time and in the
-// file's order. Its memory does not grow with the number of rows, except for .npy, .npz and
-// .safetensors files, which it holds whole. (Of a Parquet file it holds a page of each column,
+// files' order. Its memory does not grow with the number of rows, except for arrays in Fortran order that are
+// compressed or in .npz files, which it holds whole. (Of a Parquet file it holds a page of each column,
 // of an Arrow file a record batch.) The caller may keep the rows. An error is the last thing
 // that is yielded. If there is none, Stream sets *source at the end.
 //
 // Unlike Read, Stream forgets the rows that it has yielded: it notices neither repeated words,
 // unless o.Distinct is set, nor unusual norms. A row of zeros is malformed here, unless
 // o.Distinct is set.
-func Stream(ctx context.Context, path string, o ReadOptions, source *Source) iter.Seq2[*Dense, error] {
+func Stream(ctx context.Context, paths []string, o ReadOptions, source *Source) iter.Seq2[*Dense, error] {
+	return (&reader{options: o}).stream(ctx, paths, source)
+}
+
+// stream is [Stream].
+func (r *reader) stream(ctx context.Context, paths []string, source *Source) iter.Seq2[*Dense, error] {
 	return func(yield func(*Dense, error) bool) {
 		readCtx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		r := &reader{options: o}
-		s, err := r.read(readCtx, path, yield)
+		err := r.read(readCtx, paths, yield)
 		switch {
 		case err == errStopped:
 		case ctx.Err() != nil:
 			yield(nil, ctx.Err())
 		case err != nil:
-			yield(nil, inputError(path, err))
+			yield(nil, err)
 		default:
-			*source = *s
+			*source = r.source
 		}
 	}
 }
@@ -251,10 +265,7 @@ func inputError(path string, err error) error {
 }
 
 func displayName(path string) string {
-	if path == "-" {
-		return "stdin"
-	}
-	return path
+	return input.Name(path)
 }
 
 // A heading is the format of a file, and the content of its first line.
@@ -289,7 +300,7 @@ const byteOrderMark = "\uFEFF"
 // first row, or at the beginning if it is neither text nor word2vec's. Listed says that
 // the words are in a list.
 func detect(r *bufio.Reader, listed bool) (heading, error) {
-	head, err := r.Peek(window)
+	head, err := r.Peek(min(window, r.Size()))
 	if err != nil && err != io.EOF {
 		return heading{}, err
 	}

@@ -23,7 +23,7 @@ func ExampleRead() {
 		log.Fatal(err)
 	}
 
-	dense, source, err := vectors.Read(context.Background(), path, vectors.ReadOptions{})
+	dense, source, err := vectors.Read(context.Background(), []string{path}, vectors.ReadOptions{})
 	var input *vectors.InputError
 	switch {
 	case errors.As(err, &input):
@@ -48,7 +48,7 @@ func ExampleRead() {
 func ExampleStream() {
 	words := 0
 	var source vectors.Source
-	for d, err := range vectors.Stream(context.Background(), "../testdata/godoc.50d.txt.gz", vectors.ReadOptions{}, &source) {
+	for d, err := range vectors.Stream(context.Background(), []string{"../testdata/godoc.50d.txt.gz"}, vectors.ReadOptions{}, &source) {
 		if err != nil {
 			log.Fatal(err)
 		}

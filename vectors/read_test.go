@@ -249,7 +249,7 @@ func checkDense(t *testing.T, got, want *Dense) {
 // checkRead checks what is read from a file.
 func checkRead(t *testing.T, path string, o ReadOptions, want *Dense) *Source {
 	t.Helper()
-	got, source, err := Read(t.Context(), path, o)
+	got, source, err := Read(t.Context(), []string{path}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,7 +399,7 @@ func TestReadErrors(t *testing.T) {
 // its path, as a mistake in the input.
 func checkError(t *testing.T, path string, o ReadOptions, message string) {
 	t.Helper()
-	d, source, err := Read(t.Context(), path, o)
+	d, source, err := Read(t.Context(), []string{path}, o)
 	if err == nil {
 		t.Fatalf("read %q, want an error", d.Words)
 	}
@@ -419,10 +419,9 @@ func checkError(t *testing.T, path string, o ReadOptions, message string) {
 func TestReadMissingFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "none")
 	checkError(t, path, ReadOptions{}, "FILE: no such file or directory")
-	if _, _, err := Read(t.Context(), path, ReadOptions{}); !errors.Is(err, fs.ErrNotExist) {
+	if _, _, err := Read(t.Context(), []string{path}, ReadOptions{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v isn't fs.ErrNotExist", err)
 	}
-	checkError(t, filepath.Dir(path), ReadOptions{}, "FILE: is a directory")
 }
 
 func TestReadWordList(t *testing.T) {
@@ -437,8 +436,8 @@ func TestReadWordList(t *testing.T) {
 		{"text without words, and too few in the list", "0.5 1\n2 3\n", "a\n", "FILE: 1 words for more rows"},
 		{"text without words, and too many in the list", "0.5 1\n2 3\n", "a\nb\nc\n", "FILE: more than 2 words for 2 rows"},
 		{"text without words, and a row cut short", strings.Repeat(".5 1\n", window/4) + "1\n", strings.Repeat("a\n", window/4) + "b\n", `FILE:262145: word "b": 1 numbers, want 2`},
-		{"too few words", npyFile(d, false), "a\n", "FILE: 1 words for 2 rows"},
-		{"too many words", npyFile(d, false), "a\nb\n\n", "FILE: more than 2 words for 2 rows"},
+		{"too few words", npyFile(d, false), "a\n", "FILE: 1 words for more rows"},
+		{"too many words", npyFile(&Dense{Words: d.Words, Dim: 1, Data: []float32{1, 2}}, false), "a\nb\n\n", "FILE: more than 2 words for 2 rows"},
 		{"empty word", npyFile(d, false), "\nb\n", "FILE: row 1: empty word"},
 		{"infinity", npyFile(d, true), "a\nb\n", `FILE: row 2: word "b": value 2 is +Inf, not a finite number`},
 		{"one dimension", npyFile(&Dense{Words: d.Words}, false), "a\nb\n", "FILE: the array has shape [2 0], want words × dimensions"},
@@ -451,7 +450,7 @@ func TestReadWordList(t *testing.T) {
 	}
 	t.Run("missing list", func(t *testing.T) {
 		list := filepath.Join(t.TempDir(), "none")
-		_, _, err := Read(t.Context(), tempFile(t, npyFile(d, false)), ReadOptions{WordList: list})
+		_, _, err := Read(t.Context(), []string{tempFile(t, npyFile(d, false))}, ReadOptions{WordList: list})
 		if want := list + ": no such file or directory"; err == nil || err.Error() != want {
 			t.Errorf("error is %v, want %s", err, want)
 		}
@@ -461,7 +460,7 @@ func TestReadWordList(t *testing.T) {
 		short := &Dense{Words: long, Dim: 1, Data: []float32{1, 2}}
 		checkRead(t, tempFile(t, npyFile(short, false)), ReadOptions{WordList: tempFile(t, strings.Join(long, "\n"))}, short)
 		list := tempFile(t, "a\n"+strings.Repeat("x", window))
-		_, _, err := Read(t.Context(), tempFile(t, npyFile(d, false)), ReadOptions{WordList: list})
+		_, _, err := Read(t.Context(), []string{tempFile(t, npyFile(d, false))}, ReadOptions{WordList: list})
 		if want := list + ":2: a word of over 1048576 bytes"; err == nil || err.Error() != want {
 			t.Errorf("error is %v, want %s", err, want)
 		}
@@ -590,7 +589,7 @@ func TestReadStdin(t *testing.T) {
 			t.Errorf("source is %+v, want stdin and %x", source, sum)
 		}
 	}
-	_, _, err := Read(t.Context(), "-", ReadOptions{WordList: "-"})
+	_, _, err := Read(t.Context(), []string{"-"}, ReadOptions{WordList: "-"})
 	if want := "stdin: it can't be both the vectors and the word list"; err == nil || err.Error() != want {
 		t.Errorf("error is %v, want %s", err, want)
 	}
@@ -602,7 +601,7 @@ func TestReadCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
-		_, _, err := Read(ctx, "-", ReadOptions{})
+		_, _, err := Read(ctx, []string{"-"}, ReadOptions{})
 		done <- err
 	}()
 	w.WriteString("a 1 2\n") // more follows, as far as Read knows
@@ -627,7 +626,7 @@ func TestReadAllocatesForContentOnly(t *testing.T) {
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, _, err := Read(t.Context(), path, ReadOptions{WordList: list})
+		_, _, err := Read(t.Context(), []string{path}, ReadOptions{WordList: list})
 		runtime.ReadMemStats(&after)
 		if err == nil {
 			t.Errorf("%q was read", content)
@@ -679,7 +678,7 @@ func TestReadTableCancelled(t *testing.T) {
 		}
 		return []tabular.Row{{Vector: []float32{1}}}, nil
 	}}
-	r := &reader{declared: -1}
+	r := &reader{file: file{declared: -1}}
 	chunks, err := r.readTable(ctx, &tabular.Format{Open: func(tabular.Content, tabular.Options) (*tabular.Table, error) { return table, nil }}, nil)
 	if err == nil {
 		_, err = r.collect(chunks)
@@ -795,7 +794,7 @@ func FuzzWord2vecBinary(f *testing.F) {
 // fuzzRead checks what holds for any input.
 func fuzzRead(t *testing.T, content []byte, o ReadOptions) {
 	path := tempFile(t, string(content))
-	d, _, err := Read(t.Context(), path, o)
+	d, _, err := Read(t.Context(), []string{path}, o)
 	if err != nil {
 		var input *InputError
 		if !errors.As(err, &input) || strings.Contains(err.Error(), "\n") {
@@ -821,7 +820,7 @@ func fuzzRead(t *testing.T, content []byte, o ReadOptions) {
 	// Good input is the same with leave to drop what is bad.
 	if !o.SkipBad {
 		o.SkipBad = true
-		again, _, err := Read(t.Context(), path, o)
+		again, _, err := Read(t.Context(), []string{path}, o)
 		if err != nil {
 			t.Fatal(err)
 		}

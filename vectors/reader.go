@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -14,6 +16,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"overcomplete/internal/input"
 	"overcomplete/vectors/internal/tabular"
 )
 
@@ -35,76 +38,142 @@ type chunk struct {
 	span int       // lines (text) or rows (other formats) that the chunk covers
 }
 
-// A reader makes blocks of valid rows from the chunks of a file. Each row passes the same
+// A reader makes blocks of valid rows from the chunks of files. Each row passes the same
 // stages, whatever its format: naming, checks, comparison with the rows before, warnings.
 type reader struct {
-	options  ReadOptions
-	file     string
-	dim      int // L, or 0 before a row tells it
-	declared int // rows that the file's header declares, or -1
+	options ReadOptions
+	file           // that is read
+	schema  schema // of the first file
+	source  Source // what is known so far
+	dim     int    // L, or 0 before a row tells it
+
+	list     *wordList // that names the rows of all files, or nil
+	numbered bool      // rows are named by their numbers
+	decided  bool      // whether names are texts
+	texts    bool      // names are texts
+	columns  []string  // other columns of texts
+	seen     map[[2]uint64]struct{}
+
+	describe func(texts bool) (columns string, warnings []string) // of a table, or nil
+
+	found int  // rows so far, malformed ones included
+	kept  int  // rows so far that are neither malformed nor repeated
+	full  bool // no more rows are wanted
+
+	duplicate, dropped, doubtful, zero, repaired tally
+}
+
+// A file is one of the files of a reader.
+type file struct {
+	input.Member
+	declared  int // rows that the file's header declares, or -1
+	announced int // rows that are to come, or 0 if that isn't known
 
 	names    func() (string, error) // returns the next name, if rows have none of their own
-	list     *wordList              // that names the rows, or nil
-	numbered bool                   // rows are named by their numbers
+	endNames func() error           // returns an error if there are more names; or nil
 	table    *tabular.Table         // nil for other formats
+	hasIDs   bool                   // texts have ids in the input
 
-	texts   bool     // names are texts
-	hasIDs  bool     // texts have ids in the input
-	columns []string // other columns of texts
-	seen    map[[2]uint64]struct{}
+	values []string // of the columns that are the keys of folders
 
 	lines    bool // rows are counted in lines
 	position int  // lines or rows in the chunks so far
-	found    int  // rows so far, malformed ones included
-	kept     int  // rows so far that are neither malformed nor repeated
-	full     bool // no more rows are wanted
+	before   int  // rows found in the files before
 	excess   bool // there are more rows than declared
-
-	duplicate, dropped, doubtful, zero, repaired tally
 }
 
 // errStopped ends a read whose caller wants no more blocks.
 var errStopped = errors.New("stopped")
 
-// read yields the rows of the file at path, in a block for each chunk, and returns a
-// description of the file.
-func (r *reader) read(ctx context.Context, path string, yield func(*Dense, error) bool) (*Source, error) {
-	o := &r.options
-	if path == "-" && o.WordList == "-" {
-		return nil, errors.New("it can't be both the vectors and the word list")
+// read yields the rows of the files that paths name, in a block for each chunk.
+func (r *reader) read(ctx context.Context, paths []string, yield func(*Dense, error) bool) error {
+	if slices.Contains(paths, "-") && r.options.WordList == "-" {
+		return &InputError{File: displayName("-"), Err: errors.New("it can't be both the vectors and the word list")}
 	}
-	in, err := open(ctx, path)
+	members, err := findFiles(paths)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	r.texts = r.options.Rows == KindTexts
+	r.decided = r.options.Rows != ""
+	defer func() {
+		if r.list != nil {
+			r.list.stored.Close()
+		}
+	}()
+	for _, m := range members {
+		r.file = file{Member: m, before: r.found}
+		if err := r.readFile(ctx, yield); err == errStopped {
+			return err
+		} else if err != nil {
+			return inputError(m.Path, err)
+		}
+	}
+	if err := r.finish(paths, members); err != nil {
+		return inputError(input.Name(paths...), err)
+	}
+	return nil
+}
+
+// readFile yields the rows of a file, unless no more are wanted, and adds it to the source.
+func (r *reader) readFile(ctx context.Context, yield func(*Dense, error) bool) error {
+	in, err := open(ctx, r.Path)
+	if err != nil {
+		return err
 	}
 	defer in.Close()
+	kept := r.kept
+	if !r.full {
+		err := r.readRows(ctx, in, yield)
+		if err != nil && err != errStopped {
+			err = cmp.Or(in.changed(), err) // which is why
+		}
+		if err != nil {
+			return err
+		}
+	}
+	sum, err := in.sum()
+	r.source.Files = append(r.source.Files, File{r.Name, sum, r.kept - kept})
+	return err
+}
+
+// readRows yields the rows of a file.
+func (r *reader) readRows(ctx context.Context, in *storedFile, yield func(*Dense, error) bool) error {
+	o := &r.options
 	stored, size, err := decompress(in)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	h, err := detect(stored, o.WordList != "")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	columns := o.IDColumn+o.TextColumn != "" && o.WordList != "" || o.IDColumn+o.TextColumn+o.VectorColumn != "" && h.table == nil
 	if columns {
-		return nil, errColumns
+		return errColumns
 	}
-	r.file, r.dim, r.declared, r.texts = displayName(path), h.dim, h.words, o.Rows == KindTexts
-	if o.WordList != "" {
-		if err := r.openWordList(ctx); err != nil {
-			return nil, err
+	if r.declared = h.words; h.dim > 0 {
+		r.dim = h.dim
+	}
+	if o.WordList != "" && r.list == nil {
+		if r.list, err = r.openWordList(ctx); err != nil {
+			return err
 		}
-		defer r.list.stored.Close()
+	}
+	if r.list != nil {
+		r.names = r.list.name
 	}
 	chunks, err := r.open(ctx, h, stored, &content{stored, size, in})
 	if err != nil {
-		return nil, err
+		return err
+	}
+	if err := r.checkSchema(h); err != nil {
+		return err
 	}
 	if err := r.filterAll(chunks, yield); err != nil {
-		return nil, err
+		return err
 	}
-	return r.finish(h, in)
+	return r.endFile()
 }
 
 // open returns the chunks of a file that begins with h.
@@ -139,12 +208,15 @@ func (r *reader) filterAll(chunks iter.Seq2[chunk, error], yield func(*Dense, er
 		if block.Len() > 0 && !yield(block, nil) {
 			return errStopped
 		}
-		if r.full {
+		if r.ended() {
 			break
 		}
 	}
 	return nil
 }
+
+// ended reports whether no more rows of the file are wanted.
+func (r *reader) ended() bool { return r.full || r.excess }
 
 // filter returns the rows of c that are kept. It uses the memory of c.
 func (r *reader) filter(c chunk) (*Dense, error) {
@@ -153,8 +225,8 @@ func (r *reader) filter(c chunk) (*Dense, error) {
 		block.Texts = newTexts(r.columns)
 	}
 	for _, row := range c.rows {
-		if r.found == r.declared {
-			r.full, r.excess = true, true
+		if r.found-r.before == r.declared {
+			r.excess = true
 			break
 		}
 		var vector []float32
@@ -177,7 +249,7 @@ func (r *reader) filter(c chunk) (*Dense, error) {
 		}
 		block.Words = append(block.Words, word)
 		if r.texts {
-			block.Texts.Add(text, row.columns)
+			block.Texts.Add(text, slices.Concat(row.columns, r.values))
 		}
 		n := len(block.Data)
 		block.Data = block.Data[:n+r.dim]
@@ -287,7 +359,7 @@ func (r *reader) repeated(word string) bool {
 // reject counts a malformed row or, unless such rows are dropped, returns the reason with its
 // place.
 func (r *reader) reject(row *row, word string, reason error) error {
-	err := &InputError{File: r.file, Err: reason}
+	err := &InputError{File: displayName(r.Path), Err: reason}
 	if !r.texts {
 		err.Word = word
 	}
@@ -305,47 +377,75 @@ func (r *reader) reject(row *row, word string, reason error) error {
 	return err
 }
 
-// finish reads what is left of the files, and returns the description of the input unless
-// rows are missing.
-func (r *reader) finish(h heading, in *storedFile) (*Source, error) {
-	switch {
-	case !r.full && r.found < r.declared:
-		return nil, fmt.Errorf("the header declares %d words, the file has %d; it is cut short", r.declared, r.found)
-	case r.kept == 0 && r.dropped.count > 0:
-		return nil, fmt.Errorf("every row is malformed, the first is %s", r.dropped.first[0])
-	case r.kept == 0:
-		return nil, errors.New("no word vectors")
+// endFile checks that a file has all rows that it declares, and no more names than rows.
+func (r *reader) endFile() error {
+	if r.excess {
+		warning := fmt.Sprintf("more rows than the %d that the header declares; the rest is ignored", r.declared)
+		if r.source.Files != nil {
+			warning = r.Name + ": " + warning
+		}
+		r.source.Warnings = append(r.source.Warnings, warning)
 	}
-	s := &Source{Name: filepath.Base(r.file), Format: h.format, Kind: KindWords, Rows: r.kept}
+	if r.ended() {
+		return nil
+	}
+	if n := r.found - r.before; n < r.declared {
+		return fmt.Errorf("the header declares %d words, the file has %d; it is cut short", r.declared, n)
+	}
+	if r.endNames != nil {
+		return r.endNames()
+	}
+	return nil
+}
+
+// finish completes the source, unless there are no rows, or names for others.
+func (r *reader) finish(paths []string, members []input.Member) error {
+	switch {
+	case r.kept == 0 && r.dropped.count > 0:
+		return fmt.Errorf("every row is malformed, the first is %s", r.dropped.first[0])
+	case r.kept == 0:
+		return errors.New("no word vectors")
+	}
+	s := &r.source
+	s.Name, s.Kind, s.Rows = filepath.Base(input.Name(paths...)), KindWords, r.kept
 	if r.texts {
 		s.Kind = KindTexts
 	}
-	if r.table != nil {
-		s.Columns, s.Warnings = r.table.Describe(r.texts)
+	if r.describe != nil {
+		columns, warnings := r.describe(r.texts)
+		s.Columns, s.Warnings = columns, slices.Concat(warnings, s.Warnings)
+	}
+	if n := len(r.values); n > 0 && r.texts {
+		s.Columns += fmt.Sprintf(", and %.60q of folders", r.columns[len(r.columns)-n:])
 	}
 	s.Warnings = append(s.Warnings, r.warnings()...)
-	var err error
-	if r.list != nil {
-		if !r.full {
-			if err := r.list.end(); err != nil {
-				return nil, err
-			}
+	if s.SHA256 = s.Files[0].SHA256; len(s.Files) > 1 {
+		all := sha256.New()
+		for _, f := range s.Files {
+			fmt.Fprintln(all, f.SHA256)
 		}
-		if s.WordsSHA256, err = r.list.sum(); err != nil {
-			return nil, err
+		s.SHA256 = hex.EncodeToString(all.Sum(nil))
+	}
+	if len(paths) == 1 && paths[0] == members[0].Path {
+		s.Files = nil
+	}
+	if r.list == nil {
+		return nil
+	}
+	if !r.full {
+		if err := r.list.end(); err != nil {
+			return err
 		}
 	}
-	s.SHA256, err = in.sum()
-	return s, err
+	var err error
+	s.WordsSHA256, err = r.list.sum()
+	return err
 }
 
 func (r *reader) warnings() []string {
 	var w []string
 	if r.numbered && r.options.Rows != KindTexts {
 		w = append(w, "no words: rows are named by their numbers, from 0, where no word list names them")
-	}
-	if r.excess {
-		w = append(w, fmt.Sprintf("more rows than the %d that the header declares; the rest is ignored", r.declared))
 	}
 	w = r.duplicate.warn(w, "duplicate words, the first of each kept")
 	w = r.repaired.warn(w, "texts that are not UTF-8, with U+FFFD for each invalid byte")
@@ -363,8 +463,8 @@ func (r *reader) numberRows() {
 // setKind decides whether rows are texts: as the options say, or as the first names look.
 func (r *reader) setKind(names []string) {
 	const sample = 1000
-	if r.options.Rows == "" {
-		r.texts = areTexts(names[:min(sample, len(names))])
+	if !r.decided && len(names) > 0 {
+		r.texts, r.decided = areTexts(names[:min(sample, len(names))]), true
 	}
 }
 

@@ -27,6 +27,7 @@ import (
 // would end this one.
 type storedFile struct {
 	file      *os.File
+	info      os.FileInfo // when it was opened
 	ctx       context.Context
 	blocks    chan []byte // read ahead
 	spare     chan []byte // blocks to read into again
@@ -44,16 +45,22 @@ func open(ctx context.Context, path string) (*storedFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	const blocks, blockSize = 4, 1 << 16
+	info, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	const blocks = 4
 	f := &storedFile{
 		file:   file,
+		info:   info,
 		ctx:    ctx,
 		blocks: make(chan []byte, blocks),
 		spare:  make(chan []byte, blocks),
 		hash:   sha256.New(),
 	}
 	for range blocks {
-		f.spare <- make([]byte, blockSize)
+		f.spare <- make([]byte, f.bufferSize(1<<16))
 	}
 	go f.readAhead()
 	return f, nil
@@ -115,13 +122,20 @@ func (f *storedFile) ReadAt(p []byte, offset int64) (int, error) {
 	return f.file.ReadAt(p, offset)
 }
 
+// bufferSize returns the size of a buffer that is to hold most bytes, or all of a file that is smaller.
+func (f *storedFile) bufferSize(most int) int {
+	if size := f.size(); size >= 0 {
+		return int(min(size+1, int64(most)))
+	}
+	return most
+}
+
 // size returns the number of bytes in the file, or -1 if only reading will tell.
 func (f *storedFile) size() int64 {
-	info, err := f.file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
+	if !f.info.Mode().IsRegular() {
 		return -1
 	}
-	return info.Size()
+	return f.info.Size()
 }
 
 // Close closes the file, unless it is standard input. The goroutine that reads
@@ -134,12 +148,22 @@ func (f *storedFile) Close() error {
 }
 
 // sum reads the file to its end and returns the SHA-256 of all of it, in
-// hexadecimal.
+// hexadecimal. It is an error if a regular file has changed since it was opened.
 func (f *storedFile) sum() (string, error) {
 	if _, err := io.Copy(io.Discard, f); err != nil {
 		return "", err
 	}
-	return hex.EncodeToString(f.hash.Sum(nil)), nil
+	return hex.EncodeToString(f.hash.Sum(nil)), f.changed()
+}
+
+// changed returns an error if a regular file has changed since it was opened.
+func (f *storedFile) changed() error {
+	was := f.info
+	is, err := f.file.Stat()
+	if err == nil && was.Mode().IsRegular() && (is.Size() != was.Size() || is.ModTime() != was.ModTime()) {
+		err = fmt.Errorf("changed while it was read: %d bytes then, %d now", was.Size(), is.Size())
+	}
+	return err
 }
 
 // decompress returns the content of a file that may be compressed with gzip or
@@ -147,7 +171,7 @@ func (f *storedFile) sum() (string, error) {
 //
 // The size is that of the content in bytes, or -1 if it isn't known.
 func decompress(f *storedFile) (content *bufio.Reader, size int64, err error) {
-	stored := bufio.NewReaderSize(f, window)
+	stored := bufio.NewReaderSize(f, f.bufferSize(window))
 	magic, err := stored.Peek(4)
 	if err != nil && err != io.EOF {
 		return nil, 0, err

@@ -20,7 +20,7 @@ func TestReadCancelOpening(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
-		_, _, err := Read(ctx, path, ReadOptions{})
+		_, _, err := Read(ctx, []string{path}, ReadOptions{})
 		done <- err
 	}()
 	cancel()

@@ -1,6 +1,7 @@
 package vectors
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"iter"
@@ -24,17 +25,9 @@ func (r *reader) readSafetensors(c *content) (iter.Seq2[chunk, error], error) {
 		return nil, err
 	}
 	if _, ok := f.Metadata[modelMetadata]; ok {
-		return nil, errors.New("is a model, not dense vectors; export its codes in a dense format first")
+		return nil, errModel
 	}
 	name, err := matrixName(f)
-	if err != nil {
-		return nil, err
-	}
-	shape := f.Shape(name)
-	if err := checkShape(shape); err != nil {
-		return nil, err
-	}
-	words, err := r.listedWords(shape[0])
 	if err != nil {
 		return nil, err
 	}
@@ -43,12 +36,14 @@ func (r *reader) readSafetensors(c *content) (iter.Seq2[chunk, error], error) {
 		if err != nil {
 			return nil, err
 		}
-		if words, err = newWordList(text, r.file).all(shape[0]); err != nil {
-			return nil, err
-		}
+		words := r.newWordList(bufio.NewReaderSize(text, window), displayName(r.Path))
+		r.names, r.endNames = words.name, words.end
 	}
-	data, err := f.Float32(name, shape...)
-	return r.readArray(data, shape, words), err
+	array, err := f.Array(name)
+	if err != nil {
+		return nil, err
+	}
+	return r.readArray(array)
 }
 
 // matrixName returns which tensor holds the vectors.

@@ -14,7 +14,7 @@ func streamed(t *testing.T, path string, o ReadOptions) (*Dense, *Source, error)
 	t.Helper()
 	all := new(Dense)
 	var s Source
-	for d, err := range Stream(t.Context(), path, o, &s) {
+	for d, err := range Stream(t.Context(), []string{path}, o, &s) {
 		if err != nil {
 			return nil, nil, err
 		}
@@ -52,7 +52,7 @@ func TestStream(t *testing.T) {
 		{textRows(many, "\n") + "x 1\n", ReadOptions{SkipBad: true}},
 	} {
 		path := tempFile(t, c.content)
-		want, wantSource, err := Read(t.Context(), path, c.o)
+		want, wantSource, err := Read(t.Context(), []string{path}, c.o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func TestStreamErrors(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	var s Source
-	for range Stream(t.Context(), path, ReadOptions{}, &s) {
+	for range Stream(t.Context(), []string{path}, ReadOptions{}, &s) {
 		break // before the error
 	}
 	if s.Rows != 0 {

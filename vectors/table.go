@@ -75,6 +75,12 @@ func (r *reader) readTable(ctx context.Context, f *tabular.Format, c *content) (
 	if !named && r.names == nil {
 		r.numberRows()
 	}
+	kindOf := func(rows []tabular.Row) {
+		if named {
+			r.setTableKind(rows)
+		}
+		r.hasIDs = named && t.IDs && r.texts
+	}
 	return func(yield func(chunk, error) bool) {
 		for first := true; ; first = false {
 			rows, err := t.Next()
@@ -88,8 +94,8 @@ func (r *reader) readTable(ctx context.Context, f *tabular.Format, c *content) (
 				yield(chunk{}, err)
 				return
 			}
-			if first && named {
-				r.setTableKind(rows)
+			if first {
+				kindOf(rows)
 			}
 			if !yield(r.tableChunk(rows), nil) {
 				return
@@ -108,15 +114,13 @@ func (r *reader) setTableKind(rows []tabular.Row) {
 		distinct[row.Name] = true
 	}
 	switch {
+	case r.decided:
 	case r.table.Kind != "":
-		r.texts = r.table.Kind == tabular.Texts
+		r.texts, r.decided = r.table.Kind == tabular.Texts, true
 	case 10*(len(names)-len(distinct)) > len(names):
-		r.texts = true
+		r.texts, r.decided = true, true
 	default:
 		r.setKind(names)
-	}
-	if r.texts {
-		r.hasIDs, r.columns = r.table.IDs, r.table.Columns
 	}
 }
 

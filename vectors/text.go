@@ -46,7 +46,7 @@ func (r *reader) readText(ctx context.Context, file io.Reader, size int, bare bo
 				continue
 			}
 			cancel()
-			if r.full { // the rest of the file is read by another
+			if r.ended() { // the rest of the file is read by another
 				for range pending {
 				}
 			} // or else it may be standard input, which nobody waits for

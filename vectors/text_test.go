@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"overcomplete/internal/input"
 )
 
 // The result, and the error, doesn't depend on the number of workers, on where
@@ -40,7 +42,7 @@ func TestReadTextIsDeterministic(t *testing.T) {
 	for _, workers := range []int{1, 2, 7} {
 		runtime.GOMAXPROCS(workers)
 		for _, size := range []int{1, 16, 100, 1000, textChunk} {
-			r := &reader{options: ReadOptions{Distinct: true}, dim: 3, declared: -1}
+			r := &reader{options: ReadOptions{Distinct: true}, dim: 3, file: file{declared: -1}}
 			got, err := r.collect(r.readText(t.Context(), iotest.HalfReader(strings.NewReader(good.String())), size, false))
 			if err != nil {
 				t.Fatal(err)
@@ -50,7 +52,7 @@ func TestReadTextIsDeterministic(t *testing.T) {
 				t.Errorf("%d duplicates, want 300", r.duplicate.count)
 			}
 
-			r = &reader{file: "file", lines: true, dim: 3, declared: -1}
+			r = &reader{dim: 3, file: file{Member: input.Member{Path: "file"}, lines: true, declared: -1}}
 			_, err = r.collect(r.readText(t.Context(), strings.NewReader(bad.String()), size, false))
 			if err == nil || err.Error() != message {
 				t.Errorf("error with %d workers and chunks of %d bytes is %v, want %s", workers, size, err, message)
@@ -62,7 +64,7 @@ func TestReadTextIsDeterministic(t *testing.T) {
 // collect returns the rows of chunks.
 func (r *reader) collect(chunks iter.Seq2[chunk, error]) (*Dense, error) {
 	var c collector
-	err := r.filterAll(chunks, func(block *Dense, _ error) bool { return c.add(block) == nil })
+	err := r.filterAll(chunks, func(block *Dense, _ error) bool { return c.add(block, 0) == nil })
 	if err == nil {
 		err = c.join()
 	}
@@ -76,7 +78,7 @@ func TestReadTextErrorOrder(t *testing.T) {
 		"a 1\nb x\nc":  `: word "b": value 1 is "x", not a finite number`,
 		"a 1\nb 2\ncx": "broken",
 	} {
-		r := &reader{dim: 1, declared: -1}
+		r := &reader{dim: 1, file: file{declared: -1}}
 		_, err := r.collect(r.readText(t.Context(), io.MultiReader(strings.NewReader(text), iotest.ErrReader(broken)), textChunk, false))
 		if err == nil || !strings.HasSuffix(err.Error(), message) {
 			t.Errorf("error is %v, want %s", err, message)
@@ -85,7 +87,7 @@ func TestReadTextErrorOrder(t *testing.T) {
 }
 
 func TestReadTextLineTooLong(t *testing.T) {
-	r := &reader{dim: 1, declared: -1}
+	r := &reader{dim: 1, file: file{declared: -1}}
 	if _, err := r.collect(r.readText(t.Context(), io.LimitReader(endless{}, 1<<40), textChunk, false)); err == nil || err.Error() != "a line of over 33554432 bytes" {
 		t.Errorf("error is %v", err)
 	}

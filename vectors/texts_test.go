@@ -25,7 +25,7 @@ func TestReadKinds(t *testing.T) {
 		{"sentences without spaces", "今日は雨が降っています\n私は猫が好きです\n犬\n", "", []string{"0", "1", "2"}, []string{"今日は雨が降っています", "私は猫が好きです", "犬"}},
 		{"not UTF-8", "a\xffb c d\nd e f\nf g h\n", "", []string{"0", "1", "2"}, []string{"a\uFFFDb c d", "d e f", "f g h"}},
 	} {
-		got, source, err := Read(t.Context(), tempFile(t, npy), ReadOptions{WordList: tempFile(t, tt.list), Rows: tt.rows})
+		got, source, err := Read(t.Context(), []string{tempFile(t, npy)}, ReadOptions{WordList: tempFile(t, tt.list), Rows: tt.rows})
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
@@ -42,7 +42,7 @@ func TestReadKinds(t *testing.T) {
 		}
 	}
 	// Of a text file, words have what is before the numbers.
-	got, _, err := Read(t.Context(), tempFile(t, "it rains cats 1 2\nit rains cats 3 4\n"), ReadOptions{Rows: KindTexts})
+	got, _, err := Read(t.Context(), []string{tempFile(t, "it rains cats 1 2\nit rains cats 3 4\n")}, ReadOptions{Rows: KindTexts})
 	want := &Dense{Words: []string{"0", "1"}, Dim: 2, Data: []float32{1, 2, 3, 4}, Texts: &Texts{Text: []string{"it rains cats", "it rains cats"}}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
@@ -55,13 +55,13 @@ func TestStreamTexts(t *testing.T) {
 	d := &Dense{Words: []string{"a", "b", "c"}, Dim: 1, Data: []float32{1, 0, 3}}
 	path, o := tempFile(t, npyFile(d, false)), ReadOptions{WordList: tempFile(t, "it rains cats\nit snows today\nit rains cats\n")}
 	var all Dense
-	for d, err := range Stream(t.Context(), path, o, new(Source)) {
+	for d, err := range Stream(t.Context(), []string{path}, o, new(Source)) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		all.Append(d)
 	}
-	want, _, err := Read(t.Context(), path, o)
+	want, _, err := Read(t.Context(), []string{path}, o)
 	if err != nil || !reflect.DeepEqual(&all, want) {
 		t.Errorf("%+v, want %+v, %v", all, want, err)
 	}

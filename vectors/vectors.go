@@ -4,7 +4,7 @@
 // [Read] reads every format that word vectors are published in. It recognises the
 // format by the file's content and parses text on all cores:
 //
-//	x, source, err := vectors.Read(ctx, "glove.6B.300d.txt.gz", vectors.ReadOptions{})
+//	x, source, err := vectors.Read(ctx, []string{"glove.6B.300d.txt.gz"}, vectors.ReadOptions{})
 //	for i, word := range x.Words {
 //		fmt.Println(word, x.Row(i))
 //	}

@@ -16,34 +16,42 @@ type wordList struct {
 	stored *storedFile // nil if the list is part of another file
 }
 
-// openWordList lets the file that the options name give the rows their names.
-func (r *reader) openWordList(ctx context.Context) error {
+// openWordList opens the list that the options name.
+func (r *reader) openWordList(ctx context.Context) (*wordList, error) {
 	path := r.options.WordList
 	f, err := open(ctx, path)
 	if err != nil {
-		return inputError(path, err)
+		return nil, inputError(path, err)
 	}
 	content, _, err := decompress(f)
 	if err != nil {
 		f.Close()
-		return inputError(path, err)
+		return nil, inputError(path, err)
 	}
 	if start, _ := content.Peek(len(byteOrderMark)); string(start) == byteOrderMark {
 		content.Discard(len(byteOrderMark))
 	}
+	l := r.newWordList(content, displayName(path))
+	l.stored = f
+	return l, nil
+}
+
+// newWordList returns the list of words in content, which is in a file.
+func (r *reader) newWordList(content *bufio.Reader, file string) *wordList {
 	head, _ := content.Peek(window)
 	r.setListKind(head)
-	l := newWordList(content, displayName(path))
-	l.stored = f
-	r.list = l
-	r.names = func() (string, error) {
-		word, err := l.next()
-		if err == io.EOF {
-			err = fmt.Errorf("%d words for more rows", l.read)
-		}
-		return word, err
+	l := &wordList{file: file, lines: bufio.NewScanner(content)}
+	l.lines.Buffer(nil, window)
+	return l
+}
+
+// name returns the next word, which must exist.
+func (l *wordList) name() (string, error) {
+	word, err := l.next()
+	if err == io.EOF {
+		err = fmt.Errorf("%d words for more rows", l.read)
 	}
-	return nil
+	return word, err
 }
 
 // setListKind is setKind for a word list that begins with head. The last line is cut if there
@@ -59,12 +67,6 @@ func (r *reader) setListKind(head []byte) {
 	r.setKind(lines)
 }
 
-func newWordList(r io.Reader, file string) *wordList {
-	l := &wordList{file: file, lines: bufio.NewScanner(r)}
-	l.lines.Buffer(nil, window)
-	return l
-}
-
 // next returns the next word, or io.EOF after the last.
 func (l *wordList) next() (string, error) {
 	switch {
@@ -77,29 +79,6 @@ func (l *wordList) next() (string, error) {
 		return "", &InputError{File: l.file, Line: l.read + 1, Err: fmt.Errorf("a word of over %d bytes", window)}
 	}
 	return "", inputError(l.file, l.lines.Err())
-}
-
-// all returns all words, of which there must be n.
-func (l *wordList) all(n int) (words []string, err error) {
-	for range n {
-		word, err := l.next()
-		if err == io.EOF {
-			return nil, fmt.Errorf("%d words for %d rows", len(words), n)
-		} else if err != nil {
-			return nil, err
-		}
-		words = append(words, word)
-	}
-	return words, l.end()
-}
-
-// listedWords returns all words of the word list, of which there must be n; nil without a list.
-// It is cheaper than to read an array whose rows it does not name.
-func (r *reader) listedWords(n int) ([]string, error) {
-	if r.list == nil {
-		return nil, nil
-	}
-	return r.list.all(n)
 }
 
 // end returns an error if there is another word: what follows may have no end.

@@ -45,7 +45,7 @@ func TestRefuses(t *testing.T) {
 		want []string // in the line
 	}{
 		{"paper train nowhere.txt -o model", []string{"nowhere.txt: no such file"}},
-		{"paper train photos -o model", []string{"photos: is a directory"}},
+		{"paper train photos -o model", []string{"photos/cat.jpg: not word vectors"}},
 		{"paper train short.txt -o model", []string{"short.txt:7: ", `"word6"`, "7 numbers, want 8", "--skip-bad"}},
 		{"paper train in.txt -o old", []string{"old: already exists", "--force"}},
 		{"paper train nan.txt -o old --force", []string{"nan.txt:7: "}},
@@ -86,7 +86,7 @@ func TestRefuses(t *testing.T) {
 		{"train in.txt -o model --nonzeros 3 --sparsity 0.9", []string{"--sparsity or --nonzeros, not both"}},
 		{"train in.txt -o model --train-words last:10", []string{`--train-words is "last:10"`, "random:n"}},
 		{"train in.txt -o model --anchor -1", []string{"--anchor is -1"}},
-		{"train in.txt -o model --from-words", []string{"no flag --from-words", "usage: overcomplete train VECTORS -o MODEL; see overcomplete train --help"}},
+		{"train in.txt -o model --from-words", []string{"no flag --from-words", "usage: overcomplete train VECTORS... -o MODEL; see overcomplete train --help"}},
 		{"paper train in.txt -o model --from-words --authors-order", []string{"--from-words has no meaning"}},
 		{"paper train in.txt -o model --method C", []string{`--method is "C"`}},
 		{"paper train in.txt -o model --loss foo", []string{`--loss is "foo"`}},
@@ -102,9 +102,11 @@ func TestRefuses(t *testing.T) {
 
 		{"paper train - --words - -o model", []string{"stdin: ", "word list"}},
 
-		{"paper train in.txt", []string{"-o directory is missing", "usage: overcomplete paper train VECTORS -o MODEL", "train --help"}},
-		{"paper train -o model", []string{"no arguments are given", "VECTORS -o MODEL", "train --help"}},
-		{"paper train in.txt model -o model", []string{`2 arguments are given, "in.txt" to "model"`, "VECTORS -o MODEL"}},
+		{"paper train in.txt", []string{"-o directory is missing", "usage: overcomplete paper train VECTORS... -o MODEL", "train --help"}},
+		{"paper train -o model", []string{"no arguments are given", "VECTORS... -o MODEL", "train --help"}},
+		{"paper train in.txt old -o model", []string{"old: is a model, not dense vectors"}},
+		{"train in.txt in.txt -o model", []string{"in.txt: is named twice"}},
+		{"train in*.npy -o model", []string{"in*.npy: the pattern matches no data files"}},
 		{"export old -o out", []string{"-f format is missing", "export --help"}},
 		{"export photos -f csr -o out", []string{"photos: not a model"}},
 		{"explore", []string{"no arguments are given", "explore --help"}},
@@ -207,7 +209,7 @@ func TestHelp(t *testing.T) {
 func TestSuggests(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)
-	const train = "; usage: overcomplete train VECTORS -o MODEL; see overcomplete train --help"
+	const train = "; usage: overcomplete train VECTORS... -o MODEL; see overcomplete train --help"
 	for args, want := range map[string]string{
 		"trian":                   `no command "trian"; did you mean train?; see overcomplete --help`,
 		"trian -o a":              `no command "trian"; did you mean train?; see overcomplete --help`,

@@ -36,12 +36,11 @@ const leastGap = 1e-5 // the least that single precision resolves
 func newEncode() *cobra.Command {
 	var f encodeFlags
 	cmd := &cobra.Command{
-		Use:   "encode MODEL VECTORS -o OUT",
+		Use:   "encode MODEL VECTORS... -o OUT",
 		Short: "Give sparse vectors to new words with a trained dictionary",
 		Long: `Encode computes a sparse code for every row of VECTORS with the dictionary of MODEL. OUT
-is a model directory with these codes and MODEL's dictionary and mean. VECTORS is a file
-as train takes it. Except for .npy, .npz and .safetensors files, memory does not grow with
-the number of rows. Repeated words are encoded each time. A row of zeros is malformed,
+is a model directory with these codes and MODEL's dictionary and mean. VECTORS are files,
+folders or patterns as train takes them. Memory does not grow with the number of rows. Repeated words are encoded each time. A row of zeros is malformed,
 unless it belongs to a text.
 
 By default FISTA is stopped early, so that codes of similar words stay similar, and the
@@ -57,9 +56,9 @@ the third or fourth: encode all shards on one kind, with one --precision.`,
 		Example: `  overcomplete encode model new.txt -o new.model
   overcomplete encode model vectors.bin -o part3.model --shard 3/16
   zcat crawl.txt.gz | overcomplete encode model - -o exact.model --exact --gap 1e-3`,
-		Args: cobra.ExactArgs(2),
+		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.encode(cmd, args[0], args[1])
+			return f.encode(cmd, args[0], args[1:])
 		},
 	}
 	flags := cmd.Flags()
@@ -115,7 +114,7 @@ func (f *encodeFlags) onlyOnCPU() error {
 	return nil
 }
 
-func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
+func (f *encodeFlags) encode(cmd *cobra.Command, dir string, paths []string) error {
 	changed := cmd.Flags().Changed
 	shard, err := f.check(changed)
 	if err != nil {
@@ -149,7 +148,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 		log = io.Discard
 	}
 	p := newBar(log, unknown)
-	info, source, err := encode.File(cmd.Context(), m, path, f.output, chosenDevice{&f.deviceFlags, log}, o, encode.FileOptions{
+	info, source, err := encode.File(cmd.Context(), m, paths, f.output, chosenDevice{&f.deviceFlags, log}, o, encode.FileOptions{
 		Read: f.ReadOptions, Shard: shard, MayReplace: modeldir.MayReplace(forced(cmd)), Show: func(block *vectors.Sparse) { p.add(block.Rows) },
 	})
 	p.done(err)

@@ -203,7 +203,7 @@ func TestProjectorIsReadBack(t *testing.T) {
 	m := exportModel()
 	dir := clitest.Save(t, m)
 	dir.MustRun(t, "export model --format projector -o out.tsv")
-	got, _, err := vectors.Read(t.Context(), dir.Path("out.tsv"), vectors.ReadOptions{WordList: dir.Path("out_metadata.tsv")})
+	got, _, err := vectors.Read(t.Context(), []string{dir.Path("out.tsv")}, vectors.ReadOptions{WordList: dir.Path("out_metadata.tsv")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -177,7 +177,7 @@ func TestHostileNames(t *testing.T) {
 			t.Errorf("%q: other than in the file: %q, %s", args, stdout, stderr)
 		}
 	}
-	back, _, err := vectors.Read(t.Context(), dir.Path(evil+".out"), vectors.ReadOptions{})
+	back, _, err := vectors.Read(t.Context(), []string{dir.Path(evil + ".out")}, vectors.ReadOptions{})
 	if err != nil || !slices.Equal(back.Words, d.Words) {
 		t.Errorf("read back %q, %v", back.Words, err)
 	}

@@ -136,7 +136,7 @@ func readDense(cmd *cobra.Command, path string) (*vectors.Dense, *vectors.Source
 
 // readVectors reads vectors and prints warnings about them.
 func readVectors(cmd *cobra.Command, path string, o vectors.ReadOptions) (*vectors.Dense, *vectors.Source, error) {
-	x, source, err := vectors.Read(cmd.Context(), path, o)
+	x, source, err := vectors.Read(cmd.Context(), []string{path}, o)
 	if err != nil {
 		return nil, nil, err
 	}

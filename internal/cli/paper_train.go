@@ -11,14 +11,14 @@ func newPaperTrain() *cobra.Command {
 	var objective objectiveFlags
 	h := &objective.Paper
 	cmd := &cobra.Command{
-		Use:   "train VECTORS -o MODEL",
+		Use:   "train VECTORS... -o MODEL",
 		Short: "Learn codes and dictionary by the paper's objective and trainer",
 		Long: `Train minimises the paper's objective with the paper's trainer: AdaGrad for the
 dictionary, regularised dual averaging for the codes. It reads and writes the same files
 as "overcomplete train", which learns better codes in less time.`,
 		Example: `  overcomplete paper train glove.6B.300d.txt.gz -o model --lambda 1
   overcomplete paper train glove.6B.300d.txt.gz -o model --method B --lambda 0.5`,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.MinimumNArgs(1),
 	}
 	flags := cmd.Flags()
 	f.registerOutput(cmd)
@@ -45,7 +45,7 @@ as "overcomplete train", which learns better codes in less time.`,
 		if err := f.check(cmd, *h, kernels.Supports(*h)); err != nil {
 			return err
 		}
-		return f.train(cmd, args[0], *h)
+		return f.train(cmd, args, *h)
 	}
 	return cmd
 }

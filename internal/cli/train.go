@@ -43,7 +43,7 @@ func newTrain() *cobra.Command {
 	var trainWords string
 	h := train.Best()
 	cmd := &cobra.Command{
-		Use:   "train VECTORS -o MODEL",
+		Use:   "train VECTORS... -o MODEL",
 		Short: "Learn sparse vectors and their dictionary from dense vectors",
 		Long: `Train learns a dictionary online from dense vectors of words or texts, and encodes
 every row at the sparsity of --sparsity. It writes a model directory atomically, and
@@ -55,12 +55,17 @@ for standard input. The format is detected from the content. Rows without words 
 named by their numbers, unless --words names them. Rows that are texts, such as
 sentences with their embeddings in Parquet, keep their ids and the table's other columns.
 
+Several files are read as one, in the order given. A folder stands for all files below it,
+sorted by name, and a pattern in quotes for those that match. Names that begin with . or _
+are left out. Folders called key=value add a column key to texts.
+
 Method A learns codes of either sign. Method B, the default for texts, learns nonnegative
 codes, from which "overcomplete export --format binary" makes binary vectors.`,
 		Example: `  overcomplete train glove.6B.300d.txt.gz -o model
   overcomplete train vectors.bin -o model --method B -k 2000 --sparsity 0.98
-  overcomplete train vectors.npy --words words.txt -o model --json > metrics.json`,
-		Args: cobra.ExactArgs(1),
+  overcomplete train vectors.npy --words words.txt -o model --json > metrics.json
+  overcomplete train "shards/part-*.parquet" -o model`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := parseTrainWords(&h, trainWords); err != nil {
 				return err
@@ -69,7 +74,7 @@ codes, from which "overcomplete export --format binary" makes binary vectors.`,
 				return err
 			}
 			f.unusual = slices.ContainsFunc([]string{"atoms", "factor", "sparsity", "nonzeros"}, cmd.Flags().Changed)
-			return f.train(cmd, args[0], h)
+			return f.train(cmd, args, h)
 		},
 	}
 	flags := cmd.Flags()
@@ -155,8 +160,8 @@ func parseTrainWords(h *model.Best, flag string) error {
 	return nil
 }
 
-// train learns by a recipe from the file at path, and prints the result.
-func (f *trainFlags) train(cmd *cobra.Command, path string, recipe model.Recipe) error {
+// train learns by a recipe from the vectors at paths, and prints the result.
+func (f *trainFlags) train(cmd *cobra.Command, paths []string, recipe model.Recipe) error {
 	stderr := cmd.ErrOrStderr()
 	log := f.log(stderr)
 	view := &trainView{cmd: cmd, flags: f, log: log, start: time.Now()}
@@ -175,7 +180,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string, recipe model.Recipe)
 	if o.Like, o.Labels, err = f.openLike(stderr, recipe.Base().Atoms); err != nil {
 		return err
 	}
-	result, err := train.File(cmd.Context(), path, recipe, chosenDevice{&f.deviceFlags, log}, f.output, o)
+	result, err := train.File(cmd.Context(), paths, recipe, chosenDevice{&f.deviceFlags, log}, f.output, o)
 	view.done(err)
 	if err != nil {
 		return f.left(result, withFlag(err))

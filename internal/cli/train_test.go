@@ -75,7 +75,7 @@ func TestTrain(t *testing.T) {
 				t.Errorf("trained with\n%+v, want\n%+v", m.Info.Training.Recipe, tt.want)
 			}
 			sum := sha256.Sum256(dir.Read(t, "in.txt"))
-			if want := (model.Input{Name: "in.txt", SHA256: hex.EncodeToString(sum[:]), Words: tt.words, Dim: 8}); m.Info.Encoding.Input != want {
+			if want := (model.Input{Name: "in.txt", SHA256: hex.EncodeToString(sum[:]), Words: tt.words, Dim: 8}); !reflect.DeepEqual(m.Info.Encoding.Input, want) {
 				t.Errorf("input %+v, want %+v", m.Info.Encoding.Input, want)
 			}
 			if !slices.Equal(m.Codes.Words, d.Words[:tt.words]) {

@@ -88,6 +88,8 @@ type File struct {
 	file *os.File
 }
 
+var errNotRegular = errors.New("is not a regular file")
+
 // Open opens a regular file and refuses anything else, without blocking.
 func Open(path string) (*File, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -99,7 +101,7 @@ func Open(path string) (*File, error) {
 	case err == nil && info.IsDir():
 		err = ofFile(path, syscall.EISDIR)
 	case err == nil && !info.Mode().IsRegular():
-		err = ofFile(path, errors.New("is not a regular file"))
+		err = ofFile(path, errNotRegular)
 	}
 	if err != nil {
 		file.Close()

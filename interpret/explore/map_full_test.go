@@ -18,7 +18,7 @@ import (
 // On a model of 3,000 dimensions from GoogleNews, the recall of twelve neighbours is at least 0.3.
 func TestMapRealData(t *testing.T) {
 	path := realdata.Path(t, "vectors/googlenews.300d.8000.txt.gz")
-	x, source, err := vectors.Read(t.Context(), path, vectors.ReadOptions{})
+	x, source, err := vectors.Read(t.Context(), []string{path}, vectors.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -192,11 +192,19 @@ func shorten(names []string) string {
 func (l layout) table(next func() ([]tabular.Row, error)) *tabular.Table {
 	t := &tabular.Table{Named: l.name >= 0, Kind: l.kind(), IDs: l.id >= 0, Next: next, Describe: l.describe}
 	for _, i := range l.rest {
-		name := l.columns[i].name
-		for name == tabular.IDName || name == tabular.TextName || slices.Contains(t.Columns, name) {
-			name += "_"
+		t.Columns = append(t.Columns, tabular.FreeName(l.columns[i].name, t.Columns))
+	}
+	for _, i := range slices.Concat(l.strings, l.vectors) {
+		role := "column"
+		switch {
+		case i == l.name:
+			role = "names in column"
+		case i == l.id:
+			role = "ids in column"
+		case slices.Contains(l.vectors, i):
+			role = "vectors in column"
 		}
-		t.Columns = append(t.Columns, name)
+		t.Schema = append(t.Schema, fmt.Sprintf("%s %.60q", role, l.columns[i].name))
 	}
 	return t
 }

@@ -27,7 +27,7 @@ import (
 // read reads a file of testdata, which generate.py there makes.
 func read(t *testing.T, name string, o vectors.ReadOptions) (*vectors.Dense, *vectors.Source, error) {
 	t.Helper()
-	d, source, err := vectors.Read(t.Context(), filepath.Join("testdata", name), o)
+	d, source, err := vectors.Read(t.Context(), []string{filepath.Join("testdata", name)}, o)
 	if err != nil {
 		err = errors.New(strings.TrimPrefix(strings.ReplaceAll(err.Error(), filepath.Join("testdata", name), "FILE"), "FILE: "))
 	}
@@ -125,7 +125,7 @@ func readBytes(t *testing.T, content []byte, o vectors.ReadOptions) (*vectors.De
 	if err := os.WriteFile(path, content, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	d, _, err := vectors.Read(t.Context(), path, o)
+	d, _, err := vectors.Read(t.Context(), []string{path}, o)
 	return d, err
 }
 
@@ -254,7 +254,7 @@ func checkAny(t *testing.T, path string, content []byte, o vectors.ReadOptions) 
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	d, _, err := vectors.Read(t.Context(), path, o)
+	d, _, err := vectors.Read(t.Context(), []string{path}, o)
 	runtime.ReadMemStats(&after)
 	// Four bytes of Zstandard can honestly be 128 KiB, and its window is 512 MiB in Arrow's library.
 	if n := after.TotalAlloc - before.TotalAlloc; n > uint64(600<<20+1<<16*len(content)) {
@@ -384,7 +384,7 @@ func TestReadChecksSizes(t *testing.T) {
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, _, err := vectors.Read(t.Context(), path, vectors.ReadOptions{})
+		_, _, err := vectors.Read(t.Context(), []string{path}, vectors.ReadOptions{})
 		runtime.ReadMemStats(&after)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %s", tt.name, err, tt.want)
@@ -619,7 +619,7 @@ func TestStreamArrow(t *testing.T) {
 		}
 	}()
 	n, most := 0, uint64(0)
-	for d, err := range vectors.Stream(t.Context(), "-", vectors.ReadOptions{}, new(vectors.Source)) {
+	for d, err := range vectors.Stream(t.Context(), []string{"-"}, vectors.ReadOptions{}, new(vectors.Source)) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -113,7 +113,7 @@ func TestReadTextsRefuses(t *testing.T) {
 				t.Errorf("%s: error\n%v, want\n%s", name, err, tt.want)
 			}
 			var streamed error
-			for _, err := range vectors.Stream(t.Context(), filepath.Join("testdata", name), tt.o, new(vectors.Source)) {
+			for _, err := range vectors.Stream(t.Context(), []string{filepath.Join("testdata", name)}, tt.o, new(vectors.Source)) {
 				streamed = err
 			}
 			if streamed == nil || !strings.HasSuffix(streamed.Error(), tt.want) {

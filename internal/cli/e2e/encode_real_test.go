@@ -25,7 +25,7 @@ func heldOut(t *testing.T, words int, command, flags string) (dir clitest.Dir, t
 	t.Helper()
 	path := realdata.Path(t, "vectors/googlenews.300d.8000.txt.gz")
 	dir = clitest.New(t)
-	all, _, err := vectors.Read(t.Context(), path, vectors.ReadOptions{MaxWords: words})
+	all, _, err := vectors.Read(t.Context(), []string{path}, vectors.ReadOptions{MaxWords: words})
 	if err != nil {
 		t.Fatal(err)
 	}

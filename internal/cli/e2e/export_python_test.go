@@ -172,7 +172,7 @@ save("binary.gz", lambda word: " " not in word, binary=True)
 				want.Words, want.Data = append(want.Words, word), append(want.Data, d.Row(i)...)
 			}
 		}
-		got, _, err := vectors.Read(t.Context(), dir.Path(name), vectors.ReadOptions{})
+		got, _, err := vectors.Read(t.Context(), []string{dir.Path(name)}, vectors.ReadOptions{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if !slices.Equal(got.Words, want.Words) || !slices.Equal(got.Data, want.Data) {
@@ -230,7 +230,7 @@ serialize_file({"embeddings": TensorSpec(dtype="bfloat16", shape=[n, 4], data_pt
 		if list {
 			o.WordList = dir.Path("words.txt")
 		}
-		got, _, err := vectors.Read(t.Context(), dir.Path(name), o)
+		got, _, err := vectors.Read(t.Context(), []string{dir.Path(name)}, o)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if !slices.Equal(got.Words, want.Words) || got.Dim != want.Dim || !slices.Equal(got.Data, want.Data) {

@@ -49,7 +49,7 @@ func readAll(t *testing.T, dir clitest.Dir, want *vectors.Dense, least int, list
 				want.Words = append(want.Words, fmt.Sprint(i))
 			}
 		}
-		got, _, err := vectors.Read(t.Context(), dir.Path(name), o)
+		got, _, err := vectors.Read(t.Context(), []string{dir.Path(name)}, o)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if !slices.Equal(got.Words, want.Words) || got.Dim != want.Dim || !slices.Equal(got.Data, want.Data) {

@@ -217,7 +217,7 @@ func ourContent(t *testing.T, dir clitest.Dir, theirs content) content {
 		dir.Write(t, "words", []byte(words.String()))
 		o.WordList = dir.Path("words")
 	}
-	x, _, err := vectors.Read(t.Context(), dir.Path(theirs.File), o)
+	x, _, err := vectors.Read(t.Context(), []string{dir.Path(theirs.File)}, o)
 	if err != nil {
 		return content{Error: err.Error()}
 	}

@@ -19,7 +19,7 @@ func TestRealDataAgainstScikitLearn(t *testing.T) {
 
 func realVectors(t *testing.T, name string) *vectors.Dense {
 	t.Helper()
-	x, _, err := vectors.Read(context.Background(), realdata.Path(t, "vectors/"+name), vectors.ReadOptions{})
+	x, _, err := vectors.Read(context.Background(), []string{realdata.Path(t, "vectors/"+name)}, vectors.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

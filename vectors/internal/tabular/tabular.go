@@ -2,7 +2,10 @@
 // programs need.
 package tabular
 
-import "io"
+import (
+	"io"
+	"slices"
+)
 
 // The kinds of rows.
 const (
@@ -53,6 +56,7 @@ type Table struct {
 	Kind    string   // [Words], [Texts], or "" if only the rows tell
 	IDs     bool     // texts have ids
 	Columns []string // names of the other columns of texts
+	Schema  []string // all that is read, such as a column of vectors, as people call it
 
 	// Describe returns for people which columns were read, and warnings.
 	Describe func(texts bool) (columns string, warnings []string)
@@ -60,6 +64,14 @@ type Table struct {
 	// Next returns some rows at a time, in their order, and io.EOF after the last. The next
 	// call overwrites them.
 	Next func() ([]Row, error)
+}
+
+// FreeName returns the name for another column of texts: with underscores at its end, if it is taken.
+func FreeName(name string, columns []string) string {
+	for name == IDName || name == TextName || slices.Contains(columns, name) {
+		name += "_"
+	}
+	return name
 }
 
 // A Row is a row of a [Table].

@@ -1,0 +1,176 @@
+package input
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// A Member is a file of an input that may have several.
+type Member struct {
+	Path       string
+	Name       string      // path below the folder or the fixed part of the pattern, with slashes; or the base name
+	Partitions [][2]string // keys and values of the folders key=value in Name
+}
+
+// Files returns the files that paths name: each is a file, "-" for standard input, a folder for all data files
+// below it, or a pattern of [filepath.Glob] for the files and folders that match. Files of a folder are sorted
+// by name, folder by folder. Hidden files and folders, and those whose names begin with "_", are left
+// out of folders and matches.
+func Files(paths []string) ([]Member, error) {
+	var all []Member
+	seen := map[string]bool{}
+	for _, path := range paths {
+		members, err := expand(path)
+		if err != nil {
+			return nil, ofFile(path, err)
+		}
+		for _, m := range members {
+			if seen[filepath.Clean(m.Path)] {
+				return nil, ofFile(m.Path, errors.New("is named twice"))
+			}
+			seen[filepath.Clean(m.Path)] = true
+			m.Partitions = partitions(m.Name)
+			all = append(all, m)
+		}
+	}
+	return all, nil
+}
+
+// Name returns what people call the input that paths name: its path, or the first of several.
+func Name(paths ...string) string {
+	name := paths[0]
+	if name == "-" {
+		name = "stdin"
+	}
+	if len(paths) > 1 {
+		name += fmt.Sprintf(" and %d more", len(paths)-1)
+	}
+	return name
+}
+
+// Repeatable reports whether the inputs that paths name can be read again: none is a pipe. What can't be
+// examined counts as repeatable, since reading reports why.
+func Repeatable(paths []string) bool {
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if path == "-" || err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+			return false
+		}
+	}
+	return true
+}
+
+func expand(path string) ([]Member, error) {
+	if path == "-" {
+		return []Member{{Path: path, Name: "stdin"}}, nil
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		members, err := walk(path, "", info, nil)
+		if err == nil && len(members) == 0 {
+			err = errors.New("no data files in this folder: hidden ones, and those whose names begin with _, are left out")
+		}
+		return members, err
+	case err != nil && strings.ContainsAny(path, "*?["):
+		return glob(path)
+	}
+	return []Member{{Path: path, Name: filepath.Base(path)}}, nil // opening reports why it is missing
+}
+
+// glob returns the files that match a pattern, and those below folders that do.
+func glob(pattern string) (all []Member, err error) {
+	matches, err := filepath.Glob(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("is not a pattern: %w", err)
+	}
+	fixed := filepath.Dir(pattern[:strings.IndexAny(pattern, "*?[")] + "x")
+	for _, path := range matches {
+		if isHidden(filepath.Base(path)) && !isHidden(filepath.Base(pattern)) {
+			continue
+		}
+		name, err := filepath.Rel(fixed, path)
+		if err != nil {
+			return nil, err
+		}
+		members, err := visit(path, filepath.ToSlash(name), nil)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, members...)
+	}
+	if len(all) == 0 {
+		err = errors.New("the pattern matches no data files")
+	}
+	return all, err
+}
+
+// walk returns the data files below a folder. Above are the folders that it is in.
+func walk(path, name string, folder fs.FileInfo, above []fs.FileInfo) (all []Member, err error) {
+	for _, f := range above {
+		if os.SameFile(f, folder) {
+			return nil, ofFile(path, errors.New("is a link to a folder that it is in"))
+		}
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	above = append(above, folder)
+	for _, e := range entries {
+		if isHidden(e.Name()) {
+			continue
+		}
+		members, err := visit(filepath.Join(path, e.Name()), strings.TrimPrefix(name+"/"+e.Name(), "/"), above)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, members...)
+	}
+	return all, nil
+}
+
+// visit returns a file, or the data files below a folder.
+func visit(path, name string, above []fs.FileInfo) ([]Member, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return walk(path, name, info, above)
+	case !info.Mode().IsRegular():
+		return nil, ofFile(path, errNotRegular)
+	}
+	return []Member{{Path: path, Name: name}}, nil
+}
+
+func isHidden(name string) bool { return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") }
+
+// partitions returns the keys and values of the folders key=value in the path of a file, unescaped as in
+// URLs. Hive's name of null is "".
+func partitions(name string) (all [][2]string) {
+	folders := strings.Split(name, "/")
+	for _, folder := range folders[:len(folders)-1] {
+		key, value, ok := strings.Cut(folder, "=")
+		if !ok || key == "" {
+			continue
+		}
+		if value == "__HIVE_DEFAULT_PARTITION__" {
+			value = ""
+		}
+		all = append(all, [2]string{unescape(key), unescape(value)})
+	}
+	return all
+}
+
+func unescape(s string) string {
+	if plain, err := url.PathUnescape(s); err == nil {
+		return plain
+	}
+	return s
+}

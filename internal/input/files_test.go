@@ -1,0 +1,88 @@
+package input
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// makeFiles makes empty files below a new folder, with links where a name has an arrow.
+func makeFiles(t *testing.T, names ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range names {
+		name, target, isLink := strings.Cut(name, " -> ")
+		path := filepath.Join(dir, name)
+		err := os.MkdirAll(filepath.Dir(path), 0o777)
+		if err == nil && isLink {
+			err = os.Symlink(target, path)
+		} else if err == nil {
+			err = os.WriteFile(path, nil, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestFiles(t *testing.T) {
+	dir := makeFiles(t, "b/2.npy", "b/10.npy", "a", "_SUCCESS", ".crc", ".git/x", "_tmp/x", "c[1]", "link -> b/2.npy", "y=%C3%A4%2Fb/x=__HIVE_DEFAULT_PARTITION__/z=/f")
+	all := []string{"a", "b/10.npy", "b/2.npy", "c[1]", "link", "y=%C3%A4%2Fb/x=__HIVE_DEFAULT_PARTITION__/z=/f"}
+	for _, tt := range []struct{ paths, names []string }{
+		{[]string{""}, all},
+		{[]string{"*"}, all},
+		{[]string{"b"}, []string{"10.npy", "2.npy"}},
+		{[]string{"b/2.npy", "a"}, []string{"2.npy", "a"}},
+		{[]string{"?/*.npy"}, []string{"b/10.npy", "b/2.npy"}},
+		{[]string{"c[1]"}, []string{"c[1]"}},
+		{[]string{"_*"}, []string{"_SUCCESS", "_tmp/x"}},
+		{[]string{"none"}, []string{"none"}}, // which opening refuses
+		{[]string{"y=*/x=*"}, all[5:]},
+	} {
+		paths := slices.Clone(tt.paths)
+		for i, path := range paths {
+			paths[i] = filepath.Join(dir, path)
+		}
+		members, err := Files(paths)
+		var names []string
+		for _, m := range members {
+			names = append(names, m.Name)
+			if !strings.HasPrefix(m.Path, dir) || !strings.HasSuffix(filepath.ToSlash(m.Path), m.Name) {
+				t.Errorf("%s has the path %s", m.Name, m.Path)
+			}
+			if want := [][2]string{{"y", "ä/b"}, {"x", ""}, {"z", ""}}; m.Name == all[5] && !reflect.DeepEqual(m.Partitions, want) {
+				t.Errorf("partitions %q, want %q", m.Partitions, want)
+			}
+		}
+		if err != nil || !slices.Equal(names, tt.names) {
+			t.Errorf("%q: %q, %v, want %q", tt.paths, names, err, tt.names)
+		}
+	}
+}
+
+func TestFilesRefuses(t *testing.T) {
+	dir := makeFiles(t, "empty/_SUCCESS", "empty/.crc", "loop/sub/a", "loop/sub/up -> ..", "self/a -> a", "gone/a -> none", "a.txt")
+	for _, tt := range []struct{ paths, message string }{
+		{"empty", "DIR/empty: no data files in this folder: hidden ones, and those whose names begin with _, are left out"},
+		{"none*", "DIR/none*: the pattern matches no data files"},
+		{"[", "DIR/[: is not a pattern: syntax error in pattern"},
+		{"loop", "DIR/loop/sub/up: is a link to a folder that it is in"},
+		{"self", "DIR/self/a: too many levels of symbolic links"},
+		{"gone", "DIR/gone/a: no such file or directory"},
+		{"a.txt ./a.txt", "DIR/./a.txt: is named twice"},
+		{"a.txt *.txt", "DIR/a.txt: is named twice"},
+	} {
+		var paths []string
+		for path := range strings.FieldsSeq(tt.paths) {
+			paths = append(paths, dir+"/"+path)
+		}
+		_, err := Files(paths)
+		if err == nil || !strings.HasSuffix(strings.ReplaceAll(err.Error(), dir, "DIR"), " "+tt.message) {
+			t.Errorf("%s: error %v, want %q", tt.paths, err, tt.message)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package columnar
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"overcomplete/vectors"
+)
+
+// copied returns a folder with copies of files of testdata, by their new names.
+func copied(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, from := range files {
+		path := filepath.Join(dir, name)
+		content, err := os.ReadFile(filepath.Join("testdata", from))
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(path), 0o777)
+		}
+		if err == nil {
+			err = os.WriteFile(path, content, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// The keys of folders become columns, unless the files have them.
+func TestReadPartitions(t *testing.T) {
+	dir := copied(t, map[string]string{"lang=de/kind=x/0.parquet": "texts.parquet", "lang=en/kind=y/0.parquet": "texts.parquet"})
+	d, source, err := vectors.Read(t.Context(), []string{dir}, vectors.ReadOptions{IDColumn: "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns := d.Texts.Columns
+	want := slices.Concat(slices.Repeat([]string{"de"}, 7), slices.Repeat([]string{"en"}, 7))
+	last := columns[len(columns)-1]
+	if names := d.Texts.Names(); !slices.Equal(names, []string{"doc_id", "label", "seen", "score", "kind", "size", "lang"}) || last.Name != "lang" || !slices.Equal(last.Values, want) {
+		t.Errorf("columns %q, %q", names, last.Values)
+	}
+	if d.Words[13] != "13" || columns[4].Values[13] != "a" || !strings.HasSuffix(source.Columns, `, and ["lang"] of folders`) || len(source.Warnings) != 1 {
+		t.Errorf("row %s, kind %s, %+v", d.Words[13], columns[4].Values[13], source)
+	}
+}
+
+func TestReadFilesRefuses(t *testing.T) {
+	for _, tt := range []struct{ second, want string }{
+		{"texts.parquet", `FILE: row 1: the id "d-0" is that of a row before`},
+		{"lists.parquet", `FILE: has names in column "word" where FIRST has names in column "text": all files of an input must have one schema`},
+		{"texts.arrow", `FILE: has format Arrow where FIRST has format Parquet: all files of an input must have one schema`},
+	} {
+		dir := copied(t, map[string]string{"0": "texts.parquet", "1": tt.second})
+		_, _, err := vectors.Read(t.Context(), []string{dir}, vectors.ReadOptions{})
+		if err == nil {
+			t.Errorf("%s: no error", tt.second)
+			continue
+		}
+		if got := strings.NewReplacer(filepath.Join(dir, "1"), "FILE", filepath.Join(dir, "0"), "FIRST").Replace(err.Error()); got != tt.want {
+			t.Errorf("%s: error %s, want %s", tt.second, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package vectors
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"overcomplete/internal/input"
+	"overcomplete/internal/modeldir"
+	"overcomplete/vectors/internal/tabular"
+)
+
+// A File is one of several files that are read as one input.
+type File struct {
+	Name   string `json:"name"`   // path below the folder or the fixed part of the pattern, with slashes; or the base name
+	SHA256 string `json:"sha256"` // of the file's bytes as stored, in hexadecimal
+	Rows   int    `json:"rows"`   // valid ones
+}
+
+// findFiles returns the files that paths name.
+func findFiles(paths []string) ([]input.Member, error) {
+	if len(paths) == 0 {
+		return nil, &InputError{Err: errors.New("no files of vectors")}
+	}
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil && info.IsDir() && modeldir.Contains(filepath.Join(path, modeldir.Info)) {
+			return nil, inputError(path, errModel)
+		}
+	}
+	members, err := input.Files(paths)
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return nil, inputError(at.Path, err)
+	}
+	return members, err
+}
+
+var errModel = errors.New("is a model, not dense vectors; export its codes in a dense format first")
+
+// A schema is the format of a file with what it has besides texts and numbers, as people call it. All files of
+// an input have the same.
+type schema struct {
+	file  string // the first one
+	parts []string
+}
+
+// checkSchema returns an error unless the file, which begins with h, has the schema of the first one. The keys of
+// the folders that it is in become columns, unless the file has such columns.
+func (r *reader) checkSchema(h heading) error {
+	s := schema{displayName(r.Path), []string{"format " + h.format}}
+	var columns []string
+	if r.table == nil {
+		s.parts = append(s.parts, fmt.Sprintf("vectors of %d numbers", r.dim))
+	} else {
+		s.parts = append(s.parts, r.table.Schema...)
+		columns = slices.Clone(r.table.Columns)
+	}
+	for _, p := range r.Partitions {
+		if !slices.Contains(columns, p[0]) {
+			s.parts = append(s.parts, fmt.Sprintf("folder %.60q", p[0]+"=…"))
+			columns, r.values = append(columns, tabular.FreeName(p[0], columns)), append(r.values, p[1])
+		}
+	}
+	if r.schema.parts == nil {
+		r.schema, r.columns, r.source.Format = s, columns, h.format
+		if r.table != nil {
+			r.describe = r.table.Describe
+		}
+		return nil
+	}
+	return s.compare(r.schema)
+}
+
+// compare returns an error unless s has the parts of first in their order.
+func (s schema) compare(first schema) error {
+	if slices.Equal(s.parts, first.parts) {
+		return nil
+	}
+	lacks := func(parts []string) func(part string) bool {
+		return func(part string) bool { return !slices.Contains(parts, part) }
+	}
+	more, less := slices.IndexFunc(s.parts, lacks(first.parts)), slices.IndexFunc(first.parts, lacks(s.parts))
+	difference := "its columns are in another order than those of " + first.file
+	switch {
+	case more >= 0 && less >= 0:
+		difference = fmt.Sprintf("has %s where %s has %s", s.parts[more], first.file, first.parts[less])
+	case more >= 0:
+		difference = fmt.Sprintf("has %s, which %s lacks", s.parts[more], first.file)
+	case less >= 0:
+		difference = fmt.Sprintf("lacks %s, which %s has", first.parts[less], first.file)
+	}
+	return fmt.Errorf("%s: all files of an input must have one schema", difference)
+}

@@ -1,0 +1,195 @@
+package vectors
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"overcomplete/internal/npy"
+)
+
+// folder returns a new folder with files of the given contents.
+func folder(t *testing.T, contents map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range contents {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// randomRows returns rows of random numbers with words of their own.
+func randomRows(n, dim int) *Dense {
+	d := &Dense{Dim: dim}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range n {
+		d.Words = append(d.Words, fmt.Sprint("w", i))
+		for range dim {
+			d.Data = append(d.Data, rng.Float32())
+		}
+	}
+	return d
+}
+
+// Files of a folder, a pattern or a list have the rows of a file with all of them.
+func TestReadFiles(t *testing.T) {
+	all := randomRows(1000, 20)
+	parts := []*Dense{all.Slice(0, 400), all.Slice(400, 401), all.Slice(401, 1000)}
+	for name, write := range map[string]func(d *Dense) string{
+		"text":        func(d *Dense) string { return textRows(d, "\n") },
+		"header":      func(d *Dense) string { return headerLine(d) + textRows(d, "\n") },
+		"binary":      func(d *Dense) string { return gzipped(headerLine(d) + binaryRows(d, "\n")) },
+		"array":       func(d *Dense) string { return npyFile(d, false) },
+		"columns":     func(d *Dense) string { return npyFile(d, true) },
+		"archive":     func(d *Dense) string { return npzFile(d, "vectors", true) },
+		"safetensors": func(d *Dense) string { return tensorFile(d, "vectors", true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			one := []string{tempFile(t, write(all))}
+			dir := folder(t, map[string]string{"a/1": write(parts[0]), "a/2": write(parts[1]), "b": write(parts[2]), "_SUCCESS": "", ".b.crc": "x"})
+			for _, paths := range [][]string{{dir}, {dir + "/*"}, {dir + "/a", dir + "/b"}, {dir + "/a/1", dir + "/a/2", dir + "/b"}} {
+				for _, o := range []ReadOptions{{}, {MaxWords: 450}} {
+					want, _, err := Read(t.Context(), one, o)
+					if err != nil {
+						t.Fatal(err)
+					}
+					got, source, err := Read(t.Context(), paths, o)
+					if err != nil || !reflect.DeepEqual(got, want) {
+						t.Fatalf("%q: other rows, %v", paths, err)
+					}
+					sums := ""
+					for i, f := range source.Files {
+						sum := sha256.Sum256([]byte(write(parts[i])))
+						if f.SHA256 != hex.EncodeToString(sum[:]) || f.Rows != min(parts[i].Len(), max(0, want.Len()-[]int{0, 400, 401}[i])) {
+							t.Errorf("%q: %+v", paths, f)
+						}
+						sums += f.SHA256 + "\n"
+					}
+					if sum := sha256.Sum256([]byte(sums)); len(source.Files) != 3 || source.SHA256 != hex.EncodeToString(sum[:]) {
+						t.Errorf("%q: %+v", paths, source)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A word list names the rows of all files, and repeated words are found in all.
+func TestReadFilesTogether(t *testing.T) {
+	dir := folder(t, map[string]string{"1.npy": npyFile(randomRows(2, 3), false), "2.npy": npyFile(randomRows(2, 3), false)})
+	d, source, err := Read(t.Context(), []string{dir}, ReadOptions{WordList: tempFile(t, "a\nb\nc\na\n")})
+	if err != nil || !slices.Equal(d.Words, []string{"a", "b", "c"}) || source.Rows != 3 || source.Files[1].Rows != 1 || source.Name != filepath.Base(dir) {
+		t.Errorf("%q, %+v, %v", d.Words, source, err)
+	}
+	for list, message := range map[string]string{"a\nb\nc\n": "FILE/2.npy: 3 words for more rows", "a\nb\nc\nd\ne\n": "FILE: more than 4 words for 4 rows"} {
+		checkError(t, dir, ReadOptions{WordList: tempFile(t, list)}, message)
+	}
+}
+
+func TestReadFilesRefuses(t *testing.T) {
+	a := "a 1 2\nb 3 4\n"
+	for _, tt := range []struct {
+		contents map[string]string
+		message  string
+	}{
+		{map[string]string{"_SUCCESS": "a 1 2\n"}, "FILE: no data files in this folder: hidden ones, and those whose names begin with _, are left out"},
+		{map[string]string{"a": a, "b": ""}, "FILE/b: empty file"},
+		{map[string]string{"a": a, "b": "c 1 2 3\n"}, "FILE/b: has vectors of 3 numbers where FILE/a has vectors of 2 numbers: all files of an input must have one schema"},
+		{map[string]string{"a": a, "b": "1 2\nc 5 6\n"}, "FILE/b: has format word2vec text where FILE/a has format GloVe text: all files of an input must have one schema"},
+		{map[string]string{"k=1/a": a, "k=2/a": a, "l=3/a": a}, `FILE/l=3/a: has folder "l=…" where FILE/k=1/a has folder "k=…": all files of an input must have one schema`},
+		{map[string]string{"a": a, "k=2/a": a}, `FILE/k=2/a: has folder "k=…", which FILE/a lacks: all files of an input must have one schema`},
+		{map[string]string{"a": a, "b": "c 5 6\nd x 6\n"}, `FILE/b:2: word "d": value 1 is "x", not a finite number`},
+		{map[string]string{"a": "2 2\n" + a, "b": "2 2\nc 5 6\n"}, "FILE/b: the header declares 2 words, the file has 1; it is cut short"},
+		{map[string]string{"model.json": "{}", "codes.npz": ""}, "FILE: is a model, not dense vectors; export its codes in a dense format first"},
+	} {
+		checkError(t, folder(t, tt.contents), ReadOptions{}, tt.message)
+	}
+	_, _, err := Read(t.Context(), nil, ReadOptions{})
+	if err == nil || err.Error() != "no files of vectors" {
+		t.Errorf("error %v of no paths", err)
+	}
+}
+
+// A file that grows or shrinks while it is read is refused, and so is one that vanishes before.
+func TestReadFilesThatChange(t *testing.T) {
+	var many strings.Builder
+	for i := range 200_000 {
+		fmt.Fprintf(&many, "w%d %d 1\n", i, i)
+	}
+	size := many.Len()
+	for change, message := range map[string]string{
+		"append":   fmt.Sprintf("a: changed while it was read: %d bytes then, %d now", size, size+1),
+		"truncate": fmt.Sprintf("a: changed while it was read: %d bytes then, 0 now", size),
+		"remove":   "b: no such file or directory",
+	} {
+		dir := folder(t, map[string]string{"a": many.String(), "b": "x 1 2\n"})
+		path := filepath.Join(dir, "a")
+		var failed error
+		first := true
+		for _, err := range Stream(t.Context(), []string{dir}, ReadOptions{Distinct: true}, new(Source)) {
+			switch failed = err; {
+			case err != nil || !first:
+			case change == "append":
+				f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				f.WriteString("\n")
+				f.Close()
+			case change == "truncate":
+				os.Truncate(path, 0)
+			default:
+				os.Remove(filepath.Join(dir, "b"))
+			}
+			first = false
+		}
+		if failed == nil || failed.Error() != filepath.Join(dir, message) {
+			t.Errorf("%s: error %v, want %s", change, failed, message)
+		}
+	}
+}
+
+// Memory does not grow with the size of an array. The files are all holes.
+func TestStreamArraysInLittleMemory(t *testing.T) {
+	const rows, dim, most = 1 << 15, 1 << 11, 64 << 20 // 256 MB
+	for _, fortran := range []bool{false, true} {
+		var header strings.Builder
+		if err := npy.WriteHeader(&header, npy.Header{Type: "<f4", Fortran: fortran, Shape: []int{rows, dim}}); err != nil {
+			t.Fatal(err)
+		}
+		path := tempFile(t, header.String())
+		if err := os.Truncate(path, int64(header.Len())+4*rows*dim); err != nil {
+			t.Skip(err) // this file system has no such files
+		}
+		n := 0
+		for d, err := range Stream(t.Context(), []string{path}, ReadOptions{Distinct: true}, new(Source)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n += d.Len(); n%(1<<12) == 0 {
+				var m runtime.MemStats
+				runtime.GC()
+				if runtime.ReadMemStats(&m); m.HeapAlloc > most {
+					t.Fatalf("%d bytes in use after %d rows", m.HeapAlloc, n)
+				}
+			}
+		}
+		if n != rows {
+			t.Errorf("%d rows, want %d", n, rows)
+		}
+	}
+}
