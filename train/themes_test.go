@@ -11,7 +11,7 @@ import (
 // Themes of the sample vectors are stable: their tree is a tree, their atoms have norm 1, and rows that
 // are left out, zero or copies don't matter.
 func TestLearnThemes(t *testing.T) {
-	x, _, err := vectors.Read(t.Context(), "../testdata/godoc.50d.txt.gz", vectors.ReadOptions{MaxWords: 1000})
+	x, _, err := vectors.Read(t.Context(), []string{"../testdata/godoc.50d.txt.gz"}, vectors.ReadOptions{MaxWords: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
