@@ -4,41 +4,51 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/modeldir"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
-// optionAdvice says which flag sets a field of [vectors.ReadOptions] that mends an input.
-var optionAdvice = map[string]string{
-	"SkipBad":      "--skip-bad drops such rows",
-	"Rows":         "--rows texts keeps such rows, if they are texts",
-	"WordList":     "--words names that file",
-	"IDColumn":     "--id-column names another column of ids, or none to name rows by their numbers",
-	"TextColumn":   "--text-column names one",
-	"VectorColumn": "--vector-column names one",
+// optionAdvice says which flag sets a field of [vectors.ReadOptions] that mends an input, and how.
+var optionAdvice = map[string][2]string{
+	"SkipBad":      {"skip-bad", "drops such rows"},
+	"Rows":         {"rows", "texts keeps such rows, if they are texts"},
+	"WordList":     {"words", "names that file"},
+	"IDColumn":     {"id-column", "names another column of ids, or none to name rows by their numbers"},
+	"TextColumn":   {"text-column", "names one"},
+	"VectorColumn": {"vector-column", "names one"},
 }
 
-// advice returns what follows the message of err: the flags that help.
-func advice(err error) string {
+// advice returns what follows the message of err: those flags of the command that help.
+func advice(cmd *cobra.Command, err error) string {
 	var all []string
+	add := func(flag, before, after string) {
+		if cmd.Flags().Lookup(flag) != nil {
+			all = append(all, strings.TrimSpace(before+" --"+flag+" "+after))
+		}
+	}
 	if input, ok := errors.AsType[*vectors.InputError](err); ok {
 		for _, option := range input.Options {
-			all = append(all, optionAdvice[option])
+			add(optionAdvice[option][0], "", optionAdvice[option][1])
 		}
 	}
 	if errors.Is(err, modeldir.ErrCheckpoint) {
-		all = append(all, "--resume goes on with it")
+		add("resume", "", "goes on with it")
 	}
 	if errors.Is(err, atomicfile.ErrExists) {
-		all = append(all, "--force replaces it")
+		add("force", "", "replaces it")
 	}
 	if errors.Is(err, train.ErrNothingActive) {
-		all = append(all, "lower --lambda or --sparsity")
+		add("lambda", "lower", "")
 	}
 	if errors.Is(err, train.ErrMemory) {
-		all = append(all, "lower -k or --max-words, or try --overcommit; paper train also has --float16")
+		add("atoms", "lower", "")
+		add("max-words", "lower", "")
+		add("overcommit", "try", "")
+		add("float16", "try", "")
 	}
 	if len(all) == 0 {
 		return ""

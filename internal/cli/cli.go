@@ -100,7 +100,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case errors.Is(err, syscall.EPIPE):
 		return exitFailed // the reader of the results closed the pipe
 	}
-	say(errs, "overcomplete: %v%s", err, advice(err))
+	say(errs, "overcomplete: %v%s", err, advice(cmd, err))
 	if isUsage(err) {
 		return exitUsage
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"overcomplete/internal/testonly/clitest"
+	"overcomplete/train"
+	"overcomplete/vectors"
 )
 
 // badInputs adds files that training refuses.
@@ -52,7 +55,7 @@ func TestRefuses(t *testing.T) {
 		{"paper train in.txt -o photos --force", []string{"photos: ", "neither empty nor a model"}},
 		{"paper train in.txt -o in.txt --force", []string{"in.txt: not a directory"}},
 
-		{"paper train in.txt -o model -k 0", []string{"--atoms is 0"}},
+		{"paper train in.txt -o model -k 0", []string{"-k is 0"}},
 		{"paper train in.txt -o old/model", []string{"old/model: is in the directory of a model"}},
 		{"encode old in.txt -o ./old/./words.txt", []string{"words.txt: is in the directory of a model"}},
 		{"merge old -o old/model", []string{"old/model: is in the directory of a model"}},
@@ -111,7 +114,19 @@ func TestRefuses(t *testing.T) {
 		{"export photos -f csr -o out", []string{"photos: not a model"}},
 		{"explore", []string{"no arguments are given", "explore --help"}},
 		{"explore photos", []string{"photos: not a model"}},
-		{"explore old --listen nowhere", []string{"--listen", "nowhere", "ADDRESS:PORT"}},
+		{"explore old --listen nowhere", []string{`--listen is "nowhere", want ADDRESS:PORT`}},
+		{"explore old --listen 127.0.0.1:99999", []string{"--listen 127.0.0.1:99999: ", "ADDRESS:PORT"}},
+		{`explore old --export out --words "a`, []string{`--words is "\"a", want a list separated by commas`}},
+		{"train in.txt -o old --force --like ./old", []string{"--like and -o name the same model"}},
+		{"paper tune in.txt --data photos -o in.txt", []string{`-o is "in.txt", want a directory`}},
+		{"paper report in.txt --data photos -o -", []string{`-o is "-", want a directory`}},
+		{"paper tune in.txt --data photos -o in.txt/out", []string{"not a directory"}},
+		{"paper tune in.txt --data photos -o out --lambda 1,2,1.0", []string{`--lambda "1" is given twice`}},
+		{"paper tune in.txt --data photos -o out --lambda a", []string{`--lambda is "a", want numbers separated by commas`}},
+		{"paper report in.txt --data photos -o out --length 2,2", []string{`--length "2" is given twice`}},
+		{"labels old --import in.txt --json", []string{"--json is for printing"}},
+		{"labels old --import in.txt -n 3", []string{"--words is for printing"}},
+		{"export old -f csr -o out --escape", []string{"--escape has no effect on format csr"}},
 		{"explore old --words word1", []string{"--words is for --export"}},
 		{"explore old --export out --words word1 --listen :0", []string{"--export or --listen"}},
 		{"explore old --words word1 --export=", []string{"--export is empty"}},
@@ -126,6 +141,42 @@ func TestRefuses(t *testing.T) {
 		{"graph code", []string{`"code"`, "graph --help"}},
 	} {
 		checkRefused(t, dir, tt.args, tt.want, before)
+	}
+}
+
+// An empty argument is refused, and named.
+func TestEmptyArgument(t *testing.T) {
+	t.Parallel()
+	dir := clitest.New(t)
+	for _, args := range [][]string{{"top", ""}, {"train", "", "-o", "model"}, {"nearest", "model", ""}} {
+		code, stdout, stderr := clitest.Output(t, dir.Command(args...))
+		if code != exitUsage || stdout != "" || !strings.Contains(stderr, "an argument is empty; usage: overcomplete "+args[0]) {
+			t.Errorf("%q: exit code %d, %q, %q", args, code, stdout, stderr)
+		}
+	}
+}
+
+// Advice names only flags that the command has.
+func TestAdvice(t *testing.T) {
+	t.Parallel()
+	bad := &vectors.InputError{Err: errors.New("bad"), Options: []string{"SkipBad", "WordList"}}
+	for _, tt := range []struct {
+		command string
+		err     error
+		want    string
+	}{
+		{"train", bad, "; --skip-bad drops such rows, --words names that file"},
+		{"eval", bad, "; --skip-bad drops such rows"},
+		{"merge", bad, ""},
+		{"train", train.ErrMemory, "; lower --atoms, lower --max-words, try --overcommit"},
+		{"paper train", train.ErrMemory, "; lower --atoms, lower --max-words, try --overcommit, try --float16"},
+		{"encode", train.ErrMemory, "; lower --max-words"},
+		{"explore", train.ErrNothingActive, ""},
+	} {
+		cmd, _, err := newRoot().Find(strings.Fields(tt.command))
+		if got := advice(cmd, tt.err); err != nil || got != tt.want {
+			t.Errorf("%s, %v: advice %q, want %q", tt.command, tt.err, got, tt.want)
+		}
 	}
 }
 

@@ -39,7 +39,7 @@ func valuesOf(cmd *cobra.Command, f *pflag.Flag) []string {
 }
 
 // mayBeZero lists the flags, by the names of command and flag, whose whole number may be 0.
-var mayBeZero = []string{"compare dimensions", "explain dimensions", "explain neighbours", "explain words", "labels words", "nearest dimensions"}
+var mayBeZero = []string{"compare dimensions", "explain dimensions", "explain neighbours", "explain words", "labels words", "nearest dimensions", "top words"}
 
 // checkValues refuses given flags that are empty, whole numbers out of range, and other values than
 // those of [flagValues], except of --device, which can have a number.
@@ -56,9 +56,9 @@ func checkValues(cmd *cobra.Command) (err error) {
 		case typ == "string" && given == "":
 			err = usagef("%s is empty", flagName(f))
 		case typ == "string" && f.Name != "device" && values != nil && !slices.Contains(values, given):
-			err = usagef("--%s is %.60q, want %s", f.Name, given, orNames(values))
+			err = usagef("%s is %.60q, want %s", flagName(f), given, orNames(values))
 		case typ == "int" && (n < least || n > math.MaxInt32):
-			err = usagef("--%s is %d, want %d to %d", f.Name, n, least, math.MaxInt32)
+			err = usagef("%s is %d, want %d to %d", flagName(f), n, least, math.MaxInt32)
 		}
 	})
 	return err

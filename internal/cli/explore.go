@@ -52,9 +52,15 @@ words of each dimension.`,
 					return usagef("--%s is for --export", name)
 				}
 			}
+			if _, _, err := net.SplitHostPort(listen); err != nil {
+				return usagef("--listen is %.60q, want ADDRESS:PORT, such as 127.0.0.1:8420", listen)
+			}
 			listener, err := net.Listen("tcp", listen)
+			if e, ok := errors.AsType[*os.SyscallError](err); ok {
+				err = e.Err
+			}
 			if err != nil {
-				return usagef("--listen: %w; choose another ADDRESS:PORT", err)
+				return usagef("--listen %.60s: %w; choose another ADDRESS:PORT", listen, err)
 			}
 			defer listener.Close()
 			options := explore.Options{Frames: frame}

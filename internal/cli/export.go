@@ -118,6 +118,9 @@ would be ambiguous in text and in word2vec's binary form, so it stops the export
 			if normalize != "" && format == "safetensors" {
 				return usagef("--normalize is for codes alone: a model in safetensors would be another one")
 			}
+			if escape && slices.Contains([]string{"csr", "binary", "bits"}, format) {
+				return usagef("--escape has no effect on format %s, which has no words; drop it", format)
+			}
 			return writeFormat(cmd, format, output, func() (exported, error) {
 				m, err := openForExport(cmd, args[0], escape, normalize)
 				return exported{m, args[0]}, err

@@ -241,7 +241,7 @@ func TestInterpretRefuses(t *testing.T) {
 		{"top model 3", []string{`no dimension "3"`, "0 to 2"}},
 		{"top model -- -1", []string{`no dimension "-1"`}},
 		{"top model 1 --dimensions 2", []string{"--dimensions"}},
-		{"top model -n 0", []string{"--words is 0, want 1"}},
+		{"top model 1 2 1", []string{`dimension "1" is given twice`}},
 		{"top model --sort intrusion", []string{"model has no scores", `"overcomplete intrusion auto model --input VECTORS --reference VECTORS --save"`}},
 		{"top model --sort size", []string{`--sort is "size", want variance, intrusion or coherence`}},
 		{"top model 1 --sort variance", []string{"--sort", "not both"}},

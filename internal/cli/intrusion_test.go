@@ -99,7 +99,7 @@ func TestIntrusionUsage(t *testing.T) {
 		{"intrusion make =model -o t.tsv", []string{"CONDITION=MODEL", "such as A=model\n"}},
 		{"intrusion make A=nowhere -o t.tsv", []string{"nowhere: no such file"}},
 		{"intrusion make X=in.txt -o t.tsv", []string{"in.txt: too few dimensions", "got 8, want --dimensions 25"}},
-		{"intrusion make X=in.txt -n 0 -o t.tsv", []string{"--dimensions is 0"}},
+		{"intrusion make X=in.txt -n 0 -o t.tsv", []string{"-n is 0"}},
 		{"intrusion make X=in.txt -n 2 -o t.txt", []string{"t.txt", ".tsv"}},
 		{"intrusion make X=in.txt -n 2 -o test.tsv", []string{"test.tsv: already exists", "--force"}},
 		{"intrusion make X=in.txt -n 2 -o model/t.tsv", []string{"in the directory of a model"}},

@@ -34,6 +34,11 @@ dimensions name them by their labels or, without one, by their most distinctive 
   overcomplete labels model --import labels.tsv`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, name := range []string{"words", "rare", "json"} {
+				if from != "" && cmd.Flags().Changed(name) {
+					return usagef("--%s is for printing; drop it, or --import", name)
+				}
+			}
 			mark, _ := modeldir.Identify(args[0])
 			x, labels, err := loadLabelled(cmd, args[0])
 			if err != nil {
@@ -46,7 +51,7 @@ dimensions name them by their labels or, without one, by their most distinctive 
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&from, "import", "", "take labels from this `file`")
+	flags.StringVar(&from, "import", "", "take labels from this `file`, or - for standard input")
 	flags.IntVarP(&words, "words", "n", 8, "words of each dimension")
 	addRare(cmd)
 	addJSON(cmd, "print the labels as JSON, without words")

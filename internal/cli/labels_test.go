@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"os"
 	"strings"
 	"testing"
@@ -16,6 +17,11 @@ func TestLabels(t *testing.T) {
 	const before = "dimension\tlabel\tnote\twords\n0\t\t\tclose write read\n1\t\t\tmonth week day\n2\t\t\tday write\n"
 	checkOutput(t, dir, "labels model", before)
 	dir.Write(t, "labels.tsv", []byte("\ufeffdimension\twords\tnote\tlabel\r\n1\tmonth\t\"of \"\"time\"\"\"\tcalendar\r\n0\t\t\tfiles <&>\r\n"))
+	fromFile := dir.Command("labels", "model", "--import", "-")
+	fromFile.Stdin = bytes.NewReader(dir.Read(t, "labels.tsv"))
+	if code, _, stderr := clitest.Output(t, fromFile); code != 0 || stderr != "2 labels\n" {
+		t.Errorf("%q", stderr)
+	}
 	if _, stderr := dir.MustRun(t, "labels model --import labels.tsv"); stderr != "2 labels\n" {
 		t.Errorf("%q", stderr)
 	}

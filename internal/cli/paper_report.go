@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -68,13 +71,21 @@ func (f *experimentFlags) open(cmd *cobra.Command, path string) error {
 	}
 	const maxFactor = 1000 // far beyond what is practical
 	outside := func(factor int) bool { return factor < 1 || factor > maxFactor }
+	info, err := os.Stat(f.Dir)
 	switch {
+	case f.Dir == "-" || err == nil && !info.IsDir():
+		return usagef("-o is %.100q, want a directory", f.Dir)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return usageError{err}
 	case len(f.Lambdas) == 0 || slices.ContainsFunc(f.Lambdas, func(lambda float64) bool { return !(lambda > 0 && lambda < math.MaxFloat32) }):
 		return usagef("--lambda is %v, want positive numbers", f.Lambdas)
 	case len(f.Factors) == 0 || slices.ContainsFunc(f.Factors, outside):
 		return usagef("--factor is %v, want integers from 1 to %d", f.Factors, maxFactor)
 	case slices.ContainsFunc(f.Lengths, outside):
 		return usagef("--length is %v, want integers from 1 to %d", f.Lengths, maxFactor)
+	}
+	if err := cmp.Or(refuseRepeated("--lambda", f.Lambdas), refuseRepeated("--factor", f.Factors), refuseRepeated("--length", f.Lengths)); err != nil {
+		return err
 	}
 	var missing []string
 	tasks, err := input.Wait(cmd.Context(), func() (tasks []eval.Task, err error) {

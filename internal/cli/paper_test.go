@@ -87,7 +87,7 @@ func TestPaperRefuses(t *testing.T) {
 		"paper tune x.txt --data nowhere -o out":                                       "nowhere",
 		"paper tune x.txt --data bad -o out":                                           "EN-WS-353-ALL.txt:1",
 		"paper tune strange.txt --data data -o out":                                    "strange.txt: no score in WS-353",
-		"paper tune x.txt --data data -o x.txt":                                        "x.txt: ",
+		"paper tune x.txt --data data -o x.txt":                                        `-o is "x.txt", want a directory`,
 		"paper tune x.txt --max-words 80 --data data -o done --lambda 0.1 --factor 1":  "remove it or choose another directory",
 		"paper report x.txt --data data -o out --reference x.txt":                      "x.txt has the same vectors as x.txt",
 		"paper report x.txt --data data -o out --reference strange.txt":                "no word is in all of x.txt and strange.txt",

@@ -46,7 +46,7 @@ model       1.0     75.0 %  0.0 MB  1.000 ±0.000  T ms  1.000 ±0.000  T ms  1.
 	for args, want := range map[string]string{
 		"recall x.txt":                                         "one argument is given",
 		"recall x.txt model -k 4":                              "x.txt: too few rows for the nearest 4 (got 4 rows, 4 of them not zero)",
-		"recall x.txt model -k 0":                              "--neighbours is 0",
+		"recall x.txt model -k 0":                              "-k is 0",
 		"recall x.txt model --queries -1":                      "--queries is -1",
 		"recall x.txt model --rows columns":                    "--rows",
 		"recall x.txt nothing -k 1":                            "nothing",

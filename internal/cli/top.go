@@ -42,6 +42,9 @@ minus that of any two words. 0 is chance. The better pole of a dimension counts.
 			if len(args) > 1 && (cmd.Flags().Changed("dimensions") || cmd.Flags().Changed("sort")) {
 				return usagef("give dimensions, or --dimensions and --sort to choose them, not both")
 			}
+			if err := refuseRepeated("dimension", args[1:]); err != nil {
+				return err
+			}
 			x, labels, err := loadLabelled(cmd, args[0])
 			if err != nil {
 				return err

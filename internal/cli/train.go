@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -132,10 +133,19 @@ func (f *trainFlags) check(cmd *cobra.Command, r model.Recipe, unsupported error
 		return usagef("give --sparsity or --nonzeros, not both")
 	case changed("atoms") && changed("factor"):
 		return usagef("give -k or --factor, not both")
+	case f.like != "" && sameFile(f.like, f.output):
+		return usagef("--like and -o name the same model; write to another directory")
 	case changed("checkpoint") && f.checkpoint <= 0:
 		return usagef("--checkpoint is %v, want a time such as 5m", f.checkpoint)
 	}
 	return cmp.Or(withFlag(r.Validate()), f.deviceFlags.check(changed, unsupported))
+}
+
+// sameFile reports whether two paths name the same file.
+func sameFile(a, b string) bool {
+	first, err := os.Stat(a)
+	second, failed := os.Stat(b)
+	return err == nil && failed == nil && os.SameFile(first, second)
 }
 
 // parseTrainWords reads --train-words into h.

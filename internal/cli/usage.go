@@ -116,6 +116,9 @@ func refuseArguments(cmd *cobra.Command) {
 		return
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if slices.Contains(args, "") {
+			return withUsage(cmd, "an argument is empty")
+		}
 		err := check(cmd, args)
 		if _, ours := errors.AsType[usageError](err); err == nil || ours {
 			return err
@@ -130,11 +133,11 @@ func refuseArguments(cmd *cobra.Command) {
 	}
 }
 
-// refuseRepeated refuses an argument that is given twice.
-func refuseRepeated(what string, args []string) error {
-	for i, arg := range args {
-		if slices.Contains(args[:i], arg) {
-			return usagef("%s %.60q is given twice", what, arg)
+// refuseRepeated refuses a value that is given twice.
+func refuseRepeated[T comparable](what string, values []T) error {
+	for i, v := range values {
+		if slices.Contains(values[:i], v) {
+			return usagef("%s %.60q is given twice", what, fmt.Sprint(v))
 		}
 	}
 	return nil
@@ -162,7 +165,8 @@ func flagName(f *pflag.Flag) string {
 // valueForms describes the values of a type of flag.
 var valueForms = map[string]string{
 	"bool": "no value", "int": "a whole number", "uint64": "a whole number from 0", "float64": "a number",
-	"duration": "a duration, such as 10m", "intSlice": "whole numbers separated by commas",
+	"duration": "a duration, such as 10m", "intSlice": "whole numbers separated by commas", "float64Slice": "numbers separated by commas",
+	"stringSlice": "a list separated by commas, with \"double quotes\" around what has a comma or a quote",
 }
 
 // flagError says what is wrong with the flags of a command.

@@ -38,9 +38,13 @@ func Wait[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	}
 }
 
-// Read reads a whole file, which may be a pipe or a device. More than most bytes, or more than there is
-// memory for, are an error.
+// Read reads a whole file, which may be a pipe or a device, or standard input for "-". More than most
+// bytes, or more than there is memory for, are an error.
 func Read(path string, most int) ([]byte, error) {
+	if path == "-" {
+		data, err := readAll(os.Stdin, most)
+		return data, ofFile("standard input", err)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
