@@ -4,9 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -15,10 +20,11 @@ import (
 )
 
 func newExplore() *cobra.Command {
-	var listen, output string
+	var host, output string
+	var port int
 	var words []string
 	var dimensions []int
-	var frame bool
+	var frame, open bool
 	cmd := &cobra.Command{
 		Use:   "explore MODEL [MODEL]",
 		Short: "Browse a model on a web page on this machine",
@@ -31,13 +37,13 @@ dimensions are alike, and a word in both. The page loads nothing from the networ
 --export writes the page as one file instead, with the chosen words and dimensions. If
 no dimensions are chosen, these are the strongest of each word; if no words are, the top
 words of each dimension.`,
-		Example: `  overcomplete explore model
+		Example: `  overcomplete explore model --open
   overcomplete explore model other
   overcomplete explore model --export bank.html --words bank,river,money`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("export") {
-				for _, name := range []string{"listen", "frame"} {
+				for _, name := range []string{"host", "port", "open", "frame"} {
 					if cmd.Flags().Changed(name) {
 						return usagef("give --export or --%s, not both", name)
 					}
@@ -52,15 +58,14 @@ words of each dimension.`,
 					return usagef("--%s is for --export", name)
 				}
 			}
-			if _, _, err := net.SplitHostPort(listen); err != nil {
-				return usagef("--listen is %.60q, want ADDRESS:PORT, such as 127.0.0.1:8420", listen)
+			if port > math.MaxUint16 {
+				return usagef("--port is %d, want 0 to %d", port, math.MaxUint16)
 			}
-			listener, err := net.Listen("tcp", listen)
-			if e, ok := errors.AsType[*os.SyscallError](err); ok {
-				err = e.Err
-			}
-			if err != nil {
-				return usagef("--listen %.60s: %w; choose another ADDRESS:PORT", listen, err)
+			listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+			if errors.Is(err, syscall.EADDRINUSE) {
+				return usagef("port %d is in use; choose another --port, such as 0 for any that is free", port)
+			} else if err != nil {
+				return usagef("--host %.60s: %w", host, err)
 			}
 			defer listener.Close()
 			options := explore.Options{Frames: frame}
@@ -73,18 +78,23 @@ words of each dimension.`,
 			if err != nil {
 				return err
 			}
-			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "http://%s/\n", reachable(listener.Addr().(*net.TCPAddr))); err != nil {
+			url := fmt.Sprintf("http://%s/", reachable(listener.Addr().(*net.TCPAddr)))
+			if _, err := fmt.Fprintln(cmd.OutOrStdout(), url); err != nil {
 				return err
+			}
+			if open {
+				go openBrowser(cmd, url)
 			}
 			if at := listener.Addr().(*net.TCPAddr); !at.IP.IsLoopback() {
 				warn(cmd.ErrOrStderr(), "whoever can reach this machine can reach the page at %v, too", at)
 			}
-			host, _, _ := net.SplitHostPort(listen) // no error: it was listened to
 			return x.Serve(cmd.Context(), listener, host)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&listen, "listen", "127.0.0.1:8420", "`address` and port to serve at; port 0 is any that is free")
+	flags.BoolVar(&open, "open", false, "open the page in the browser")
+	flags.IntVar(&port, "port", 8420, "`port` to serve at; 0 is any that is free")
+	flags.StringVar(&host, "host", "127.0.0.1", "`address` to serve at; 0.0.0.0 is reachable from other machines")
 	flags.BoolVar(&frame, "frame", false, "let pages of this machine, such as notebooks, show it in a frame")
 	flags.StringVar(&output, "export", "", "write the page into this `file` instead")
 	flags.StringSliceVar(&words, "words", nil, "`words` to export; quote one that has a comma: '\",\"'")
@@ -100,6 +110,20 @@ func reachable(a *net.TCPAddr) *net.TCPAddr {
 		return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: a.Port}
 	}
 	return a
+}
+
+// openBrowser opens a page in the user's browser.
+func openBrowser(cmd *cobra.Command, url string) {
+	opener := []string{"xdg-open"}
+	switch runtime.GOOS {
+	case "darwin":
+		opener = []string{"open"}
+	case "windows":
+		opener = []string{"rundll32", "url.dll,FileProtocolHandler"}
+	}
+	if err := exec.Command(opener[0], append(opener[1:], url)...).Run(); err != nil {
+		warn(cmd.ErrOrStderr(), "no browser was opened (%v): open %s yourself", err, url)
+	}
 }
 
 // openExplorer opens the model at path. The page shows the last part of the path as its name.

@@ -7,8 +7,11 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"overcomplete/internal/testonly/clitest"
 )
@@ -24,7 +27,7 @@ func TestExplore(t *testing.T) {
 	dir.MustRun(t, "paper train in.txt -o other --method B --epochs 1")
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, []string{"explore", dir.Path("old"), dir.Path("other"), "--listen", "127.0.0.1:0"}, print, &stderr)
+		ended <- run(ctx, []string{"explore", dir.Path("old"), dir.Path("other"), "--port", "0"}, print, &stderr)
 		print.Close()
 	}()
 	address, err := bufio.NewReader(stdout).ReadString('\n')
@@ -57,7 +60,7 @@ func TestExploreEverywhere(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
 	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
-	for _, listen := range []string{":0", "[::]:0"} {
+	for _, host := range []string{"0.0.0.0", "::"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		var address string
 		stdout := writerFunc(func(p []byte) (int, error) {
@@ -66,15 +69,52 @@ func TestExploreEverywhere(t *testing.T) {
 			return len(p), nil
 		})
 		var stderr bytes.Buffer
-		if code := run(ctx, []string{"explore", dir.Path("old"), "--listen", listen}, stdout, &stderr); code != 0 {
-			t.Errorf("%s: exit code %d, %s", listen, code, &stderr)
+		if code := run(ctx, []string{"explore", dir.Path("old"), "--host", host, "--port", "0"}, stdout, &stderr); code != 0 {
+			t.Errorf("%s: exit code %d, %s", host, code, &stderr)
 		}
 		if !strings.HasPrefix(stderr.String(), "warning: whoever can reach this machine can reach the page at ") || strings.Count(stderr.String(), "\n") != 1 {
-			t.Errorf("%s: %q on standard error", listen, &stderr)
+			t.Errorf("%s: %q on standard error", host, &stderr)
 		}
 		if !strings.HasPrefix(address, "http://127.0.0.1:") {
-			t.Errorf("%s: printed %q", listen, address)
+			t.Errorf("%s: printed %q", host, address)
 		}
+	}
+}
+
+// --open gives the page's address to the desktop's opener.
+func TestExploreOpens(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs xdg-open")
+	}
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
+	dir.Write(t, "xdg-open", []byte("#!/bin/sh\necho \"$1\" > "+dir.Path("opened")+"\n"))
+	if err := os.Chmod(dir.Path("xdg-open"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir.Path("")+":"+os.Getenv("PATH"))
+	ctx, cancel := context.WithCancel(t.Context())
+	dir.Write(t, "opened", nil)
+	var address string
+	go func() {
+		defer cancel()
+		for range 10_000 {
+			if text, _ := os.ReadFile(dir.Path("opened")); len(text) > 0 {
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	stdout := writerFunc(func(p []byte) (int, error) {
+		address = string(p)
+		return len(p), nil
+	})
+	var stderr bytes.Buffer
+	if code := run(ctx, []string{"explore", dir.Path("old"), "--port", "0", "--open"}, stdout, &stderr); code != 0 {
+		t.Errorf("exit code %d, %s", code, &stderr)
+	}
+	if opened := string(dir.Read(t, "opened")); opened != address {
+		t.Errorf("opened %q, want %q", opened, address)
 	}
 }
 
@@ -90,14 +130,15 @@ func TestExploreRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"old", "--listen", ""}, "--listen is empty"},
+		{[]string{"old", "--host", ""}, "--host is empty"},
+		{[]string{"old", "--port", "65536"}, "--port is 65536, want 0 to 65535"},
 		{[]string{"old", "--export", "page.html", "--words", "word1", "--frame"}, "give --export or --frame, not both"},
 		{[]string{"old", "--export", "", "--words", "word1"}, "--export is empty"},
 		{[]string{"old", "--export", "-", "--words", "word1"}, "--export writes a file, not standard output"},
 		{[]string{"old", "old", "--export", "page.html", "--words", "word1"}, "--export writes the page of one model"},
-		{[]string{"named", "--listen", "127.0.0.1:0"}, "labels.json: no dimension 1000"},
-		{[]string{"scored", "--listen", "127.0.0.1:0"}, "intrusion.json: "},
-		{[]string{"in.txt", "--listen", "127.0.0.1:0"}, "in.txt: not a model: "},
+		{[]string{"named", "--port", "0"}, "labels.json: no dimension 1000"},
+		{[]string{"scored", "--port", "0"}, "intrusion.json: "},
+		{[]string{"in.txt", "--port", "0"}, "in.txt: not a model: "},
 	} {
 		code, stdout, stderr := clitest.Output(t, dir.Command(append([]string{"explore"}, tt.args...)...))
 		if code != exitUsage || stdout != "" || !strings.Contains(stderr, tt.want) || strings.Count(stderr, "\n") != 1 {

@@ -124,7 +124,7 @@ func TestHostileNames(t *testing.T) {
 		{2, []string{"top", text, "--sort", "intrusion"}},
 		{0, []string{"explore", model, "--export", evil + ".html", "--words", evilWords[0]}},
 		{2, []string{"explore", model, "--export", "y.html", "--words", "\x1b]0;titl\a"}},
-		{2, []string{"explore", model, "--listen", evil}},
+		{2, []string{"explore", model, "--host", evil}},
 		{2, []string{"explore", evil}},
 		{2, []string{"graph", "--dot", evil}},
 		{2, []string{"graph", evil}},

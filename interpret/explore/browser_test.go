@@ -661,3 +661,22 @@ func TestBrowserExport(t *testing.T) {
 	}
 	b.wait(`typeof hacked === "undefined" && performance.getEntriesByType("resource").length === 0`)
 }
+
+// The switch sets the theme, which is kept.
+func TestBrowserTheme(t *testing.T) {
+	b := openBrowser(t)
+	base := b.serve(newExplorer(t, testModel(), "test"))
+	b.do(chromedp.Navigate(base))
+	b.waitHeading("test")
+	const paper = `getComputedStyle(document.body).backgroundColor`
+	light := evaluate[string](b, paper)
+	b.do(chromedp.Click(chromedp.CSS("#theme")))
+	b.wait(`document.getElementById("theme").ariaLabel === "Theme: light" && %s === %s`, paper, quote(light))
+	b.do(chromedp.Click(chromedp.CSS("#theme")))
+	b.wait(`document.getElementById("theme").ariaLabel === "Theme: dark" && %s !== %s`, paper, quote(light))
+	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(base+"/#/word/bank"))
+	b.waitHeading("bank")
+	b.wait(`document.getElementById("theme").ariaLabel === "Theme: dark" && %s !== %s`, paper, quote(light))
+	b.do(chromedp.Click(chromedp.CSS("#theme")))
+	b.wait(`document.getElementById("theme").ariaLabel === "Theme: system" && %s === %s`, paper, quote(light))
+}

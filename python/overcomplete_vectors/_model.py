@@ -209,7 +209,7 @@ class Model:
         """
         if self._explorer is None or self._explorer[1].poll() is not None:
             with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
-                server = start("explore", self.path, "--listen", "127.0.0.1:0", "--frame", stdout=subprocess.PIPE, stderr=errors)
+                server = start("explore", self.path, "--port", "0", "--frame", stdout=subprocess.PIPE, stderr=errors)
                 assert server.stdout
                 address = server.stdout.readline().strip()
                 if not address:

@@ -43,7 +43,7 @@ func TestSoakExplorer(t *testing.T) {
 	dir.Write(t, "in.txt", clitest.Text(clitest.Vectors(600, 10)))
 	dir.MustRun(t, "train in.txt -o model --quiet -k 30")
 	dir.MustRun(t, "train in.txt -o other --quiet -k 30 --seed 2")
-	cmd := dir.Command("explore", "model", "other", "--listen", "127.0.0.1:0")
+	cmd := dir.Command("explore", "model", "other", "--port", "0")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -168,6 +168,34 @@ async function show() {
   if (mine > 1) main.querySelector("h1").focus({ preventScroll: true });
 }
 
+/** themes are the choices of the switch, with their signs. */
+const themes = { system: "◐", light: "☀", dark: "☾" };
+
+/** useTheme sets the theme, and keeps it for the next visit where the browser lets it. */
+function useTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  const button = document.getElementById("theme");
+  button.textContent = themes[theme];
+  button.ariaLabel = button.title = `Theme: ${theme}`;
+  try {
+    localStorage.setItem("theme", theme);
+  } catch { /* a page in a frame or file may not */ }
+}
+
+function keptTheme() {
+  try {
+    const kept = localStorage.getItem("theme");
+    if (Object.hasOwn(themes, kept)) return kept;
+  } catch { /* as above */ }
+  return "system";
+}
+
+useTheme(keptTheme());
+document.getElementById("theme").addEventListener("click", () => {
+  const names = Object.keys(themes);
+  useTheme(names[(names.indexOf(document.documentElement.dataset.theme) + 1) % names.length]);
+});
+
 history.scrollRestoration = "manual";
 addEventListener("scrollend", () => history.replaceState({ y: scrollY }, ""));
 addEventListener("hashchange", show);
