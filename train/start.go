@@ -15,6 +15,7 @@ import (
 	"overcomplete/internal/backend"
 	"overcomplete/internal/memory"
 	"overcomplete/internal/parallel"
+	"overcomplete/internal/simd"
 	"overcomplete/model"
 )
 
@@ -54,15 +55,10 @@ type initialiser struct {
 	seed    uint64
 	workers int // goroutines; 0 for one per processor
 
-	candidates []candidate
-	chosen     []float32 // rows of norm 1, in order
-}
-
-// candidate is a row, scaled to norm 1.
-type candidate struct {
-	row      []float32
-	compared int     // number of chosen rows that it was compared with: the first
-	nearest  float64 // largest cosine to these
+	candidates [][]float32   // rows of norm 1
+	chosen     []float32     // rows of norm 1, in order
+	blocks     []simd.Matrix // the chosen rows, transposed, L×blockAtoms each
+	kernels    *simd.Kernels
 }
 
 // choose returns initial atoms, K×L, which are rows or the atoms of o.Like, and their norm: the
@@ -85,6 +81,9 @@ func (s *initialiser) choose(ctx context.Context, o Options) (atoms []float32, n
 	if o.Like != nil {
 		atoms, err = likeAtoms(o.Like, norm)
 		return atoms, norm, err
+	}
+	if s.kernels, _, err = simd.Choose(); err != nil {
+		return nil, 0, err
 	}
 	atoms, words := s.wordAtoms(ctx, norm, startOrder(s.x, dim, s.order == model.Frequency))
 	if err := ctx.Err(); err != nil {
@@ -179,50 +178,108 @@ func (s *initialiser) addCandidate(x []float32) {
 	for j := range y {
 		y[j] = float32(float64(y[j]) / length)
 	}
-	s.candidates = append(s.candidates, candidate{row: y})
+	s.candidates = append(s.candidates, y)
 }
 
-// blockRows is the number of rows that all workers compare before the first of them is chosen.
-const blockRows = 64
+// blockRows is the number of rows that all workers compare before the first of them is chosen, and
+// blockAtoms the number of chosen rows that they compare them with at a time.
+const blockRows, blockAtoms = 4 * simd.TileRows, 256
 
 // chooseRows chooses candidates in order whose cosine to all rows chosen before is below limit, until
 // there are enough atoms.
+//
+// Each block of candidates is multiplied with blocks of chosen rows, and the candidates that reach the limit
+// leave it. 24,000 vectors of 300 numbers, of which 3,000 are chosen, are 26 Gflop in five passes, and
+// take 0.7 s of a processor, which multiplies matrices at 100 Gflop/s.
 func (s *initialiser) chooseRows(ctx context.Context, limit float64) {
-	s.chosen = s.chosen[:0]
-	for i := range s.candidates {
-		s.candidates[i].compared, s.candidates[i].nearest = 0, -1
+	s.chosen, s.blocks = s.chosen[:0], s.blocks[:0]
+	workers := make([]*comparer, cmp.Or(s.workers, runtime.GOMAXPROCS(0)))
+	for i := range workers {
+		workers[i] = new(comparer)
 	}
-	workers := make([]struct{}, cmp.Or(s.workers, runtime.GOMAXPROCS(0)))
 	for block := range slices.Chunk(s.candidates, blockRows) {
 		if ctx.Err() != nil {
 			return
 		}
-		// A contiguous part for each worker, because neighbouring candidates share cache lines.
+		below := make([]bool, len(block))
 		part := (len(block)-1)/len(workers) + 1
-		parallel.With(workers, len(workers), func(_ struct{}, p int) {
-			for i := p * part; i < min((p+1)*part, len(block)); i++ {
-				s.compare(&block[i], limit)
-			}
+		parallel.With(workers, len(workers), func(w *comparer, p int) {
+			lo, hi := min(p*part, len(block)), min((p+1)*part, len(block))
+			w.compare(s, block[lo:hi], limit, below[lo:hi])
 		})
-		for i := range block {
+		before := len(s.chosen)
+		for i, row := range block {
 			if len(s.chosen) == s.atoms*s.mean.Dim {
 				return
 			}
-			s.compare(&block[i], limit) // with rows chosen in this block
-			if block[i].nearest < limit {
-				s.chosen = append(s.chosen, block[i].row...)
+			if below[i] && !s.reaches(row, s.chosen[before:], limit) {
+				s.chosen = append(s.chosen, row...)
 			}
+		}
+		s.pack(before / s.mean.Dim)
+	}
+}
+
+// reaches reports whether a row's cosine to one of some chosen rows is limit or more.
+func (s *initialiser) reaches(row, chosen []float32, limit float64) bool {
+	vector := func(x []float32) blas32.Vector { return blas32.Vector{N: len(row), Inc: 1, Data: x} }
+	for c := range slices.Chunk(chosen, len(row)) {
+		if float64(blas32.Dot(vector(row), vector(c))) >= limit {
+			return true
+		}
+	}
+	return false
+}
+
+// pack adds the chosen rows from the given one on to the blocks, transposed.
+func (s *initialiser) pack(first int) {
+	for k := first; k < len(s.chosen)/s.mean.Dim; k++ {
+		column := k % blockAtoms
+		if column == 0 {
+			b := simd.NewMatrix(s.mean.Dim, blockAtoms)
+			s.blocks = append(s.blocks, b)
+		}
+		b := &s.blocks[k/blockAtoms]
+		b.Width = column + 1
+		for l, v := range s.chosen[k*s.mean.Dim:][:s.mean.Dim] {
+			b.Data[l*b.Pitch+column] = v
 		}
 	}
 }
 
-// compare compares a row with the chosen rows, until one reaches the limit.
-func (s *initialiser) compare(c *candidate, limit float64) {
-	dim := s.mean.Dim
-	vector := func(row []float32) blas32.Vector { return blas32.Vector{N: dim, Inc: 1, Data: row} }
-	for ; c.nearest < limit && c.compared < len(s.chosen)/dim; c.compared++ {
-		cosine := blas32.Dot(vector(c.row), vector(s.chosen[c.compared*dim:][:dim]))
-		c.nearest = max(c.nearest, float64(cosine))
+// A comparer has the memory of a worker that compares candidates with the chosen rows.
+type comparer struct {
+	rows, cosines simd.Matrix
+	left          []int // the rows that have not reached the limit
+}
+
+// compare reports for each row of a block whether its cosines to all chosen rows are below limit.
+func (w *comparer) compare(s *initialiser, block [][]float32, limit float64, below []bool) {
+	w.left = w.left[:0]
+	for i := range block {
+		w.left = append(w.left, i)
+	}
+	for _, chosen := range s.blocks {
+		if len(w.left) == 0 {
+			return
+		}
+		w.rows.Resize(len(w.left), s.mean.Dim)
+		for i, row := range w.left {
+			copy(w.rows.Row(i), block[row])
+		}
+		w.cosines.Zero(len(w.left), chosen.Width)
+		s.kernels.Multiply(w.cosines, len(w.left), w.rows.View(0, 0), chosen, s.mean.Dim)
+		n := 0
+		for i, row := range w.left {
+			if float64(slices.Max(w.cosines.Row(i))) < limit {
+				w.left[n] = row
+				n++
+			}
+		}
+		w.left = w.left[:n]
+	}
+	for _, i := range w.left {
+		below[i] = true
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	gonum "gonum.org/v1/gonum/floats"
 
+	"overcomplete/internal/simd"
 	"overcomplete/model"
 )
 
@@ -78,7 +79,7 @@ func TestWordAtoms(t *testing.T) {
 			t.Fatalf("%d of %d atoms: a poor test", len(chosen), atoms)
 		}
 		for _, workers := range []int{1, 2, 5} {
-			s := initialiser{x: x, mean: d, atoms: atoms, seed: seed, workers: workers}
+			s := initialiser{x: x, mean: d, atoms: atoms, seed: seed, workers: workers, kernels: simd.Levels()[0]}
 			got, words := s.wordAtoms(t.Context(), norm, order)
 			if words != len(chosen) || !slices.Equal(got[:words*dim], want) {
 				t.Errorf("%d workers choose other words for %d atoms, or not as many: %d, want %d", workers, atoms, words, len(chosen))
