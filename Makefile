@@ -82,6 +82,13 @@ build/wheelhouse: | $(python)
 	$(python) -m pip download -q --disable-pip-version-check --only-binary :all: -d $@.new numpy==2.4.6 scipy==1.17.1
 	mv $@.new $@
 
+# Spark and Ray encode with the Python package. Spark needs Java 17.
+build/engines: .ci/engines.txt
+	rm -rf $@.new
+	python3 -m venv $@.new
+	$@.new/bin/python -m pip install -q --disable-pip-version-check -r $<
+	mv $@.new $@
+
 vectors: build/vectors/glove.6B.100d.txt ## download a whole vocabulary to measure with
 
 build/vectors/glove.6B.100d.txt: bench/vocabulary.py
@@ -232,7 +239,7 @@ ifndef VULNDB
 endif
 	build/govulncheck -db $(or $(VULNDB),file://$(CURDIR)/build/vulndb) -mode binary build/overcomplete
 
-python: build/wheelhouse ## types, wheel and tests of the Python package
+python: build/wheelhouse $(call of_tier,,build/engines) ## types, wheel and tests of the Python package; in full with Spark and Ray
 	$(python) -m mypy --strict --ignore-missing-imports --allow-subclassing-any python/overcomplete_vectors
 	rm -rf dist build/bare
 	$(python) python/build.py $(call of_tier,linux/amd64,linux/amd64 linux/arm64 darwin/arm64 windows/amd64)
@@ -245,6 +252,9 @@ endif
 	build/bare/bin/overcomplete version
 	build/bare/bin/python -W error python/tests/bare.py
 	OVERCOMPLETE=$(CURDIR)/build/bare/bin/overcomplete PYTHONPATH=$(CURDIR)/python $(python) -W ignore::UserWarning -m unittest discover -s python/tests
+ifeq ($(tier),full)
+	OVERCOMPLETE=$(CURDIR)/build/bare/bin/overcomplete PYTHONPATH=$(CURDIR)/python build/engines/bin/python python/tests/engines.py
+endif
 
 container: export STORAGE_DRIVER ?= vfs
 container: export BUILDAH_ISOLATION ?= chroot

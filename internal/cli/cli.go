@@ -151,7 +151,7 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 		title    string
 		commands []*cobra.Command
 	}{
-		{"Train and encode:", []*cobra.Command{newTrain(), newEncode(), newMerge(), newExport()}},
+		{"Train and encode:", []*cobra.Command{newTrain(), newEncode(), newMerge(), newExport(), newPipe()}},
 		{"Look at a model:", []*cobra.Command{newExplore(), newTop(), newExplain(), newNearest(), newCompare(), newColumns(), newLabels()}},
 		{"Measure:", []*cobra.Command{newEval(), newRecall(), newIntrusion()}},
 		{"The paper:", []*cobra.Command{newPaper()}},

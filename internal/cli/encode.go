@@ -114,24 +114,33 @@ func (f *encodeFlags) onlyOnCPU() error {
 	return nil
 }
 
+// openDictionary opens a model without its codes, and returns the options to encode with it.
+func (f *encodeFlags) openDictionary(cmd *cobra.Command, dir string) (*model.Model, encode.Options, error) {
+	m, err := model.OpenDictionary(dir)
+	if err != nil {
+		return nil, encode.Options{}, usageError{err}
+	}
+	o := encode.Defaults(m.Info)
+	if cmd.Flags().Changed("lambda") {
+		o.Lambda = f.lambda
+	}
+	if cmd.Flags().Changed("nonzeros") {
+		if o.Nonzeros = f.nonzeros; o.Nonzeros > m.Dictionary.Len() {
+			return nil, o, usagef("--nonzeros is %d, and %s has %d dimensions", f.nonzeros, dir, m.Dictionary.Len())
+		}
+	}
+	return m, o, nil
+}
+
 func (f *encodeFlags) encode(cmd *cobra.Command, dir string, paths []string) error {
 	changed := cmd.Flags().Changed
 	shard, err := f.check(changed)
 	if err != nil {
 		return err
 	}
-	m, err := model.OpenDictionary(dir)
+	m, o, err := f.openDictionary(cmd, dir)
 	if err != nil {
-		return usageError{err}
-	}
-	o := encode.Defaults(m.Info)
-	if changed("lambda") {
-		o.Lambda = f.lambda
-	}
-	if changed("nonzeros") {
-		if o.Nonzeros = f.nonzeros; o.Nonzeros > m.Dictionary.Len() {
-			return usagef("--nonzeros is %d, and %s has %d dimensions", f.nonzeros, dir, m.Dictionary.Len())
-		}
+		return err
 	}
 	if o.Steps = f.steps; f.exact {
 		if o.Gap = f.gap; o.Lambda == 0 {

@@ -8,16 +8,18 @@
     model = Model.load("model")
     model.explore()
 
-`SparseEmbedding` is a transformer of scikit-learn, which it needs. `Model` is a model on disk. `run` runs any
-command of the program `overcomplete`, which the package contains and which does the work of all three.
+`SparseEmbedding` is a transformer of scikit-learn, which it needs. `Model` is a model on disk. `BatchEncoder`
+encodes batches of Arrow for Spark and Ray. `run` runs any command of the program `overcomplete`, which the package
+contains and which does the work of all four.
 """
 
 from typing import Any
 
+from ._batches import BatchEncoder
 from ._model import Model
 from ._program import run
 
-__all__ = ["Model", "SparseEmbedding", "run"]
+__all__ = ["BatchEncoder", "Model", "SparseEmbedding", "run"]
 
 
 def __getattr__(name: str) -> Any:

@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.sparse as sp
 from nbclient import NotebookClient
-from overcomplete_vectors import Model, SparseEmbedding, _program, run
+from overcomplete_vectors import BatchEncoder, Model, SparseEmbedding, _batches, _program, run
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -223,6 +223,48 @@ class TestModel(Folder):
         self.assertLessEqual(np.diff(m.encode(self.x, nonzeros=1).indptr).max(), 1)
         self.assertEqual(m.nearest(self.x[17], 1)["id"][0], "t17")
         self.assertEqual(m.explain(self.x[17])["dimension"].tolist(), m.explain("t17")["dimension"].tolist())
+
+    def test_batches(self):
+        """Codes of any kind of batch are those of encode, to the bit, and of one process of the program."""
+        table = pq.read_table(self.models / "x.parquet")
+        want = Model.load(self.models / "texts").codes
+
+        def check(codes, lo, hi):
+            self.assertEqual(codes.schema.names, ["kind", "id", "indices", "values"])
+            self.assertEqual(codes.column("id").to_pylist(), [f"t{i}" for i in range(lo, hi)])
+            rows = [want[[i]] for i in range(lo, hi)]
+            self.assertEqual(codes.column("indices").to_pylist(), [row.indices.tolist() for row in rows])
+            self.assertEqual(codes.column("values").to_pylist(), [row.data.tolist() for row in rows])
+
+        encoder = pickle.loads(pickle.dumps(BatchEncoder(self.models / "texts", keep=["kind", "id"])))
+        check(encoder(table), 0, 400)
+        process = next(iter(_batches._workers.values())).process
+        check(encoder(table.slice(17, 100)), 17, 117)
+        check(encoder(table.slice(5, 0)), 5, 5)
+        check(encoder(pa.concat_tables([table.slice(0, 3), table.slice(3, 4)])), 0, 7)
+        place, rows = table.schema.names.index("embedding"), table["embedding"]
+        for kind in (pa.list_(pa.float32(), 12), pa.large_list(pa.float64())):
+            check(encoder(table.set_column(place, "embedding", rows.cast(kind))), 0, 400)
+        for i, batch in enumerate(encoder.batches(table.to_batches(max_chunksize=150))):
+            self.assertIsInstance(batch, pa.RecordBatch)
+            check(batch, 150 * i, min(150 * i + 150, 400))
+        self.assertEqual([w.process for w in _batches._workers.values()], [process])
+        lists = rows.to_pylist()
+        for why, name, column in [
+            ("no column 'embedding' in the batch: it has id, text, kind, vectors", "vectors", rows), ("row 3 of the batch has no vector, want 12", "embedding", [*lists[:2], None, *lists[3:]]),
+            ("row 4 of the batch has 11 numbers", "embedding", [*lists[:3], lists[3][1:], *lists[4:]]), ("type string, want lists of 12", "embedding", table["id"]),
+            ("^row 5: its vector is too large", "embedding", [*lists[:4], [None] * 12, *lists[5:]]),
+        ]:  # fmt: skip
+            with self.assertRaisesRegex(ValueError, why):
+                encoder(table.set_column(place, name, column if isinstance(column, pa.ChunkedArray) else pa.array(column, rows.type)))
+        check(encoder(table), 0, 400)  # by another process, since the last error ended that one
+        (worker,) = _batches._workers.values()
+        worker.process.kill()
+        worker.process.wait()
+        check(encoder(table), 0, 400)
+        for worker in _batches._workers.values():
+            worker.process.communicate()
+        _batches._workers.clear()
 
     def test_bad_input(self):
         m = Model.load(self.models / "texts")

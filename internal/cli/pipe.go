@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"io"
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"overcomplete/encode"
+	"overcomplete/internal/input"
+	"overcomplete/vectors"
+)
+
+func newPipe() *cobra.Command {
+	var f encodeFlags
+	cmd := &cobra.Command{
+		Use:   "pipe MODEL",
+		Short: "Encode batches of vectors for another process",
+		Long: `Pipe reads batches of vectors from standard input and writes the codes of each batch to
+standard output before it reads the next. It has the codes of encode, and ends with the
+input. All numbers are little-endian:
+
+  batch  the number of rows n as int64, and n×L numbers as float32
+  codes  in compressed rows: n + 1 row pointers as int64, then the columns as int32 and
+         the values as float32 of all nonzeros`,
+		Example: `  overcomplete pipe model --workers 1 < batches > codes`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.pipe(cmd, args[0])
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&f.nonzeros, "nonzeros", 0, "most values of a code that are not zero (default the mean of MODEL's codes)")
+	f.registerDevice(cmd)
+	return cmd
+}
+
+func (f *encodeFlags) pipe(cmd *cobra.Command, dir string) error {
+	if err := f.deviceFlags.check(cmd.Flags().Changed, nil); err != nil {
+		return err
+	}
+	m, o, err := f.openDictionary(cmd, dir)
+	if err != nil {
+		return err
+	}
+	o.Steps = encode.DefaultSteps
+	e, err := chosenDevice{&f.deviceFlags, io.Discard}.Encoder(&m.Dictionary, o)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	r, w := bufio.NewReader(cmd.InOrStdin()), bufio.NewWriter(raw(cmd.OutOrStdout()))
+	for {
+		x, err := input.Wait(cmd.Context(), func() (*vectors.Dense, error) { return readBatch(r, m.Dictionary.Dim) })
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := writeCodes(cmd.Context(), w, e, x); err != nil {
+			return err
+		}
+	}
+}
+
+// readBatch reads a batch of rows of dim numbers. The error is io.EOF if there is none.
+func readBatch(r io.Reader, dim int) (*vectors.Dense, error) {
+	var rows int64
+	if err := binary.Read(r, binary.LittleEndian, &rows); err == io.EOF {
+		return nil, err
+	} else if err != nil {
+		return nil, usagef("standard input: %w", err)
+	}
+	if rows < 0 || rows > math.MaxInt32 {
+		return nil, usagef("standard input: the batch has %d rows, want 0 to %d", rows, math.MaxInt32)
+	}
+	x := &vectors.Dense{Dim: dim}
+	for len(x.Words) < int(rows) { // memory grows with the input, whatever it announces
+		n := min(int(rows)-len(x.Words), encode.Block)
+		part := make([]float32, n*dim)
+		if err := binary.Read(r, binary.LittleEndian, part); err != nil {
+			return nil, usagef("standard input: %d rows are announced, of %d numbers: %w", rows, dim, err)
+		}
+		x.Words, x.Data = append(x.Words, make([]string, n)...), append(x.Data, part...)
+	}
+	return x, nil
+}
+
+// writeCodes encodes a batch and writes its codes.
+func writeCodes(ctx context.Context, w *bufio.Writer, e encode.Encoder, x *vectors.Dense) error {
+	codes := vectors.CSR{Ptr: []int64{0}}
+	s := &encode.Stream{Encoder: e}
+	for block, err := range s.Codes(ctx, func(yield func(*vectors.Dense, error) bool) { yield(x, nil) }) {
+		if err != nil {
+			return err
+		}
+		codes.Append(&block.CSR)
+	}
+	for _, part := range []any{codes.Ptr, codes.Index, codes.Value} {
+		if err := binary.Write(w, binary.LittleEndian, part); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}

@@ -1,0 +1,97 @@
+"""Spark and Ray encode a folder of Parquet, on two processors of this machine, as the command does."""
+
+import os
+import signal
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import ray
+import scipy.sparse as sp
+from overcomplete_vectors import BatchEncoder, run
+from overcomplete_vectors._program import program
+from pyspark.sql import SparkSession
+
+SCHEMA = "id string, indices array<int>, values array<float>"
+
+
+class TestEngines(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        temporary = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.folder = Path(temporary)
+        rng = np.random.default_rng(3)
+        x = rng.normal(size=(2000, 16)).astype(np.float32) @ rng.normal(size=(16, 16)).astype(np.float32)
+        table = pa.table({"id": [f"t{i}" for i in range(len(x))], "text": [f"text {i}" for i in range(len(x))], "embedding": list(x)})
+        pq.write_table(table, cls.folder / "all.parquet")
+        (cls.folder / "shards").mkdir()
+        for i in range(5):
+            pq.write_table(table.slice(400 * i, 400), cls.folder / "shards" / f"part-{i}.parquet")
+        starts = cls.folder / "overcomplete"  # notes its starts
+        starts.write_text(f'#!/bin/sh\necho "$1" >>{cls.folder}/started\nexec {program()} "$@"\n')
+        starts.chmod(0o755)
+        os.environ["OVERCOMPLETE"] = str(starts)
+        run("train", cls.folder / "all.parquet", "-o", cls.folder / "model", "-k", 64, "--nonzeros", 5)
+        cls.want = sp.csr_array(sp.load_npz(cls.folder / "model" / "codes.npz"))
+
+    def setUp(self):
+        (self.folder / "started").write_text("")
+
+    def check(self, name):
+        """Compares a folder of Parquet with the codes of the command: each row once, to the bit."""
+        table = pq.read_table(self.folder / name).to_pydict()
+        self.assertEqual(len(table["id"]), 2000)
+        self.assertEqual(set(table["id"]), {f"t{i}" for i in range(2000)})
+        for name, indices, values in zip(table["id"], table["indices"], table["values"]):
+            want = self.want[[int(name[1:])]]
+            self.assertEqual((indices, values), (want.indices.tolist(), want.data.tolist()))
+
+    def started(self):
+        return (self.folder / "started").read_text().split()
+
+    def killed_once(self, name, encode, row):
+        """Returns encode, whose process is killed before the first batch with a row."""
+        noted = self.folder / name
+
+        def encode_or_die(batch):
+            if row in batch.column("id").to_pylist() and not noted.exists():
+                noted.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return encode(batch)
+
+        return encode_or_die
+
+    def test_spark(self):
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        encoder = BatchEncoder(self.folder / "model")
+        spark = SparkSession.builder.master("local[2,3]").config("spark.ui.enabled", False).config("spark.sql.execution.arrow.maxRecordsPerBatch", 150).getOrCreate()
+        self.addCleanup(spark.stop)
+        frame = spark.read.parquet(str(self.folder / "shards"))
+        frame.mapInArrow(encoder.batches, SCHEMA).write.parquet(str(self.folder / "spark"))
+        self.check("spark")
+        self.assertLessEqual(len(self.started()), 2)  # for 15 batches
+        encode = self.killed_once("spark-killed", encoder, "t1234")
+        frame.mapInArrow(lambda batches: map(encode, batches), SCHEMA).write.parquet(str(self.folder / "spark-again"))
+        self.assertTrue((self.folder / "spark-killed").exists())
+        self.check("spark-again")
+
+    def test_ray(self):
+        encoder = BatchEncoder(self.folder / "model")
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+        self.addCleanup(ray.shutdown)
+        data = ray.data.read_parquet(str(self.folder / "shards"))
+        data.map_batches(encoder, batch_format="pyarrow", batch_size=150).write_parquet(str(self.folder / "ray"))
+        self.check("ray")
+        self.assertLessEqual(len(self.started()), 2)
+        encode = self.killed_once("ray-killed", encoder, "t1234")
+        data.map_batches(encode, batch_format="pyarrow", batch_size=150).write_parquet(str(self.folder / "ray-again"))
+        self.assertTrue((self.folder / "ray-killed").exists())
+        self.check("ray-again")
+
+
+if __name__ == "__main__":
+    unittest.main()
