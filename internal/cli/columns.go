@@ -120,7 +120,7 @@ func compareFiles(cmd *cobra.Command, path, against string, dimensions int) erro
 	e := m.Info.Encoding
 	o := encode.Defaults(m.Info)
 	if o.Steps, o.Gap = e.Steps, e.Gap; o.Steps == 0 && o.Gap == 0 {
-		return usagef("the codes of %s are from its training, which can't encode %s: encode both files, and compare them", path, against)
+		return usagef("the codes of %s are from its training, which makes others than encode would for %s: encode the vectors of %s, too, and give the model that encode writes", path, against, path)
 	}
 	skip, _ := cmd.Flags().GetBool("skip-bad")
 	dense, _, err := readVectors(cmd, against, vectors.ReadOptions{SkipBad: skip, Rows: e.Input.Kind()})
