@@ -80,10 +80,10 @@ func TestExport(t *testing.T) {
 			}
 		}
 
-		const toStdout = "export model --escape -o - -f "
+		toStdout := "export model -o - -f " + tt.format + escape
 		if len(tt.files) > 1 {
-			checkRefused(t, dir, toStdout+tt.format, []string{"2 files"}, dir.Tree(t))
-		} else if stdout, _ := dir.MustRun(t, toStdout+tt.format); stdout != string(dir.Read(t, "out.x")) {
+			checkRefused(t, dir, toStdout, []string{"2 files"}, dir.Tree(t))
+		} else if stdout, _ := dir.MustRun(t, toStdout); stdout != string(dir.Read(t, "out.x")) {
 			t.Errorf("%s: standard output is not what the file is: %q", tt.format, stdout)
 		}
 	}
