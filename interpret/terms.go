@@ -1,10 +1,7 @@
 package interpret
 
 import (
-	"hash/fnv"
-	"io"
 	"math/bits"
-	"slices"
 	"strings"
 	"unicode"
 )
@@ -29,36 +26,36 @@ func newTerms(texts []string) *terms {
 	idOf := make(map[string]uint32)
 	var last []int // place in ids of each word's last text
 	var canCount []bool
-	var words []string
-	var inAddress []bool // each of words
-	var hashes []uint64
+	var words []uint32 // of a text
+	var inAddress []bool
 	seen := newPassages(texts)
 	for _, text := range texts {
 		words, inAddress = words[:0], inAddress[:0]
 		for _, field := range strings.Fields(text[:min(len(text), maxTextBytes)]) {
-			words = append(words, tokenize(field)...)
-			inAddress = append(inAddress, slices.Repeat([]bool{isAddress(field)}, len(words)-len(inAddress))...)
-		}
-		hashes = passageHashes(hashes[:0], words)
-		first := len(t.ids)
-		for j, word := range words {
-			id, ok := idOf[word]
-			if !ok {
-				id = uint32(len(t.words))
-				idOf[word] = id
-				t.words, t.counts = append(t.words, word), append(t.counts, 0)
-				last, canCount = append(last, -1), append(canCount, canLabel(word))
+			address := isAddress(field)
+			for _, word := range tokenize(field) {
+				id, ok := idOf[word]
+				if !ok {
+					id = uint32(len(t.words))
+					idOf[word] = id
+					t.words, t.counts = append(t.words, word), append(t.counts, 0)
+					last, canCount = append(last, -1), append(canCount, canLabel(word))
+				}
+				words, inAddress = append(words, id), append(inAddress, address)
 			}
+		}
+		first := len(t.ids)
+		for j, id := range words {
 			if last[id] < first {
 				last[id] = len(t.ids)
 				t.ids, t.counted = append(t.ids, id), append(t.counted, false)
 			}
-			if at := last[id]; !t.counted[at] && canCount[id] && !inAddress[j] && !seen.contains(hashes, j) {
+			if at := last[id]; !t.counted[at] && canCount[id] && !inAddress[j] && !seen.contains(words, j) {
 				t.counted[at] = true
 				t.counts[id]++
 			}
 		}
-		seen.add(hashes)
+		seen.add(words)
 		t.starts = append(t.starts, int64(len(t.ids)))
 	}
 	return t
@@ -79,36 +76,29 @@ func newPassages(texts []string) passages {
 	return make(passages, 1<<max(10, bits.Len(uint(size*16/6/64))))
 }
 
-// passageHashes appends the hash of the passage from each word on.
-func passageHashes(hashes []uint64, words []string) []uint64 {
-	for i := 0; i+passageWords <= len(words); i++ {
-		h := fnv.New64a()
-		for _, word := range words[i : i+passageWords] {
-			io.WriteString(h, word)
-			h.Write([]byte{0})
-		}
-		hashes = append(hashes, h.Sum64())
+// at returns the bit of a passage.
+func (p passages) at(words []uint32) (block *uint64, bit uint64) {
+	h := uint64(0)
+	for _, id := range words {
+		h = (bits.RotateLeft64(h, 23) ^ uint64(id)) * 0x9e3779b97f4a7c15 // 2⁶⁴ / golden ratio
 	}
-	return hashes
-}
-
-func (p passages) at(hash uint64) (word *uint64, bit uint64) {
-	return &p[hash>>6%uint64(len(p))], 1 << (hash % 64)
+	return &p[h>>32%uint64(len(p))], 1 << (h >> 58)
 }
 
 // contains reports whether the passage around word j of a text is in an earlier one.
-func (p passages) contains(hashes []uint64, j int) bool {
-	if len(hashes) == 0 {
+func (p passages) contains(words []uint32, j int) bool {
+	if len(words) < passageWords {
 		return false
 	}
-	word, bit := p.at(hashes[min(max(j-passageWords/2, 0), len(hashes)-1)])
-	return *word&bit != 0
+	lo := min(max(j-passageWords/2, 0), len(words)-passageWords)
+	block, bit := p.at(words[lo : lo+passageWords])
+	return *block&bit != 0
 }
 
-func (p passages) add(hashes []uint64) {
-	for _, h := range hashes {
-		word, bit := p.at(h)
-		*word |= bit
+func (p passages) add(words []uint32) {
+	for lo := 0; lo+passageWords <= len(words); lo++ {
+		block, bit := p.at(words[lo : lo+passageWords])
+		*block |= bit
 	}
 }
 
