@@ -147,7 +147,8 @@ func shares(p *model.Shard) (blocks, words int) {
 func difference(a, b *model.Model) string {
 	x, y := a.Info.Encoding, b.Info.Encoding
 	switch {
-	case !slices.Equal(a.Dictionary.Atoms, b.Dictionary.Atoms) || !slices.Equal(a.Dictionary.Mean, b.Dictionary.Mean) || !reflect.DeepEqual(a.Info.Training, b.Info.Training):
+	case !slices.Equal(a.Dictionary.Atoms, b.Dictionary.Atoms) || !slices.Equal(a.Dictionary.Mean, b.Dictionary.Mean) ||
+		!slices.Equal(a.Dictionary.Themes, b.Dictionary.Themes) || !reflect.DeepEqual(a.Info.Training, b.Info.Training):
 		return "model"
 	case x.Input.SHA256 != y.Input.SHA256 || x.Input.Name != y.Input.Name || x.Shard.Words != y.Shard.Words:
 		return "input"

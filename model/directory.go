@@ -64,14 +64,7 @@ func open(dir string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = modeldir.ReadFile(dir, modeldir.Codes, func(f *input.File) error {
-		codes, err := csr.Read(f, f.Size(), m.Info.Words(), m.Dictionary.Len())
-		if err == nil {
-			m.Codes.CSR = *codes
-		}
-		return err
-	})
-	if err != nil {
+	if err := m.readCodes(dir); err != nil {
 		return nil, err
 	}
 	if err := m.validate(); err != nil {
@@ -113,6 +106,11 @@ func openDictionary(dir string) (m *Model, err error) {
 	m.Dictionary.Dim = dim
 	if m.Dictionary.Atoms, err = readArray(dir, modeldir.Dictionary, m.Info.Training.Recipe.Base().Atoms, dim); err != nil {
 		return nil, err
+	}
+	if t := m.Info.Training.Themes; t != nil {
+		if m.Dictionary.Themes, err = readArray(dir, modeldir.Themes, t.Len(), dim); err != nil {
+			return nil, err
+		}
 	}
 	if m.Info.Training.Recipe.centred() {
 		m.Dictionary.Mean, err = readArray(dir, modeldir.Mean, dim)
@@ -196,18 +194,16 @@ func (m *Model) validate() error {
 	if err := m.validateDictionary(); err != nil {
 		return err
 	}
-	switch words, atoms := m.Info.Words(), m.Dictionary.Len(); {
+	switch {
 	case m.Info.Encoding == nil && m.Codes == nil:
 		return nil
 	case m.Codes == nil:
 		return fmt.Errorf("%s: there are no codes, but %s says how they were made", modeldir.Codes, modeldir.Info)
 	case m.Info.Encoding == nil:
 		return fmt.Errorf("%s: does not say how the codes were made", modeldir.Info)
-	case m.Codes.Rows != words || m.Codes.Cols != atoms:
-		return fmt.Errorf("%s: %d×%d matrix, %s says %d words and %d atoms", modeldir.Codes, m.Codes.Rows, m.Codes.Cols, modeldir.Info, words, atoms)
 	}
 	e := m.Info.Encoding
-	return cmp.Or(modeldir.InFile(e.Input.rowsFile(), e.checkRows(m.Codes.Words, m.Codes.Texts)), modeldir.InFile(modeldir.Codes, m.Codes.Validate()))
+	return cmp.Or(modeldir.InFile(e.Input.rowsFile(), e.checkRows(m.Codes.Words, m.Codes.Texts)), m.checkCodes())
 }
 
 // validateDictionary is validate without words and codes.
@@ -223,11 +219,13 @@ func (m *Model) validateDictionary() error {
 		return fmt.Errorf("%s: %d values, %s says %d", modeldir.Mean, len(m.Dictionary.Mean), modeldir.Info, dim)
 	case !m.Info.Training.Recipe.centred() && m.Dictionary.Mean != nil:
 		return fmt.Errorf("%s: %d values, but %s says that the input was not centred", modeldir.Mean, len(m.Dictionary.Mean), modeldir.Info)
+	case len(m.Dictionary.Themes) != m.Info.Training.Themes.Len()*dim:
+		return fmt.Errorf("%s: %d values, %s says %d themes of length %d", modeldir.Themes, len(m.Dictionary.Themes), modeldir.Info, m.Info.Training.Themes.Len(), dim)
 	}
-	if err := checkFinite(m.Dictionary.Atoms); err != nil {
-		return modeldir.InFile(modeldir.Dictionary, err)
-	}
-	return modeldir.InFile(modeldir.Mean, checkFinite(m.Dictionary.Mean))
+	return cmp.Or(
+		modeldir.InFile(modeldir.Dictionary, checkFinite(m.Dictionary.Atoms)),
+		modeldir.InFile(modeldir.Mean, checkFinite(m.Dictionary.Mean)),
+		modeldir.InFile(modeldir.Themes, checkFinite(m.Dictionary.Themes)))
 }
 
 func checkFinite(values []float32) error {
@@ -281,11 +279,11 @@ func (m *Model) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	err = atomicfile.WriteIn(dir, modeldir.Codes, func(f io.Writer) error {
-		return csr.Write(f, &m.Codes.CSR)
-	})
-	if err != nil {
-		return err
+	for i, codes := range codesOf(m.Codes) {
+		err := atomicfile.WriteIn(dir, m.Info.Training.matrices()[i].file, func(f io.Writer) error { return csr.Write(f, codes) })
+		if err != nil {
+			return err
+		}
 	}
 	return m.writeDictionary(dir)
 }
@@ -305,19 +303,19 @@ func (m *Model) writeDictionary(dir string) error {
 	if err != nil {
 		return err
 	}
-	err = atomicfile.WriteIn(dir, modeldir.Dictionary, func(f io.Writer) error {
-		return npy.Write(f, []int{m.Dictionary.Len(), m.Dictionary.Dim}, m.Dictionary.Atoms)
-	})
+	d := &m.Dictionary
+	err = writeArray(dir, modeldir.Dictionary, d.Atoms, d.Len(), d.Dim)
+	if err == nil && d.Themes != nil {
+		err = writeArray(dir, modeldir.Themes, d.Themes, len(d.Themes)/d.Dim, d.Dim)
+	}
 	if err == nil && m.Labels != nil {
 		err = atomicfile.WriteIn(dir, modeldir.Labels, func(f io.Writer) error {
 			_, err := f.Write(m.Labels)
 			return err
 		})
 	}
-	if err != nil || m.Dictionary.Mean == nil {
+	if err != nil || d.Mean == nil {
 		return err
 	}
-	return atomicfile.WriteIn(dir, modeldir.Mean, func(f io.Writer) error {
-		return npy.Write(f, []int{len(m.Dictionary.Mean)}, m.Dictionary.Mean)
-	})
+	return writeArray(dir, modeldir.Mean, d.Mean, d.Dim)
 }

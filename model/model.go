@@ -5,6 +5,8 @@
 //	model.json      Info
 //	dictionary.npy  Dictionary.Atoms, a K×L array of float32
 //	mean.npy        Dictionary.Mean, an array of L float32, only if the input was centred
+//	themes.npy      Dictionary.Themes, an M×L array of float32, only if there are themes
+//	themes.npz      Codes.Themes, as codes.npz; only if there are themes
 //	words.txt       Codes.Words, one per line, UTF-8; only if rows are words
 //	texts.jsonl     Codes.Texts, one JSON object per line, with "id", "text" and the columns; only if rows are texts
 //	codes.npz       Codes, as scipy.sparse.save_npz writes a CSR matrix
@@ -66,6 +68,8 @@ type Training struct {
 	Device string  `json:"device"` // "cpu" with its level, or "cuda" with its compute capability and the precision; results differ in the last bits
 	Lambda float64 `json:"lambda"` // λ, weight of Σ‖a_i‖₁ in the objective: of the recipe "best" its share times mean ‖x − μ‖²
 	Epochs []Epoch `json:"epochs"` // metrics after each epoch
+
+	Themes *Themes `json:"themes,omitempty"` // nil without themes
 }
 
 // validate returns an error unless i can describe a model. It accepts any names of files.
@@ -81,7 +85,7 @@ func (i *Info) validate() error {
 	if t.Input.Words < 0 || t.Input.Dim <= 0 || atoms <= 0 {
 		return fmt.Errorf("no model was learned from %d words of %d dimensions and has %d atoms", t.Input.Words, t.Input.Dim, atoms)
 	}
-	if err := cmp.Or(t.Recipe.Validate(), checkName("device", t.Device)); err != nil {
+	if err := cmp.Or(t.Recipe.Validate(), checkName("device", t.Device), t.Themes.validate()); err != nil {
 		return err
 	}
 	if !(t.Lambda >= 0) || math.IsInf(t.Lambda, 0) {

@@ -66,8 +66,12 @@ type Best struct {
 	Anchor     float64 `json:"anchor,omitempty"`      // inverse of the variance of atoms about the words that they are initialised from, as a share of mean‖x − μ‖²
 	TrainWords int     `json:"train_words,omitempty"` // training rows of D and μ: the first, or without an order a random sample; 0 for the default
 	Order      Order   `json:"order,omitempty"`       // empty for the default
+	Topics     int     `json:"topics,omitempty"`      // default number of topics; 0 for one that the rows determine, and of words none; [NoTopics] for none
 	Like       string  `json:"like,omitempty"`        // SHA-256 of the atoms, float32 and little-endian, of the model that the dictionary is initialised from and regularised towards
 }
+
+// NoTopics is a number of topics: no topics and themes are learned.
+const NoTopics = -1
 
 // An Order is an order of rows.
 type Order string
@@ -119,7 +123,8 @@ func (Paper) trainRows() (n int, first bool)  { return 0, true }
 func (b Best) Validate() error {
 	b.Method, b.Order = cmp.Or(b.Method, Signed), cmp.Or(b.Order, None)
 	return cmp.Or(b.Common.validate(1), countFrom("nonzeros", b.Nonzeros, 0, cmp.Or(b.Atoms, math.MaxInt32)), atLeast0("lambda", b.Lambda), atLeast0("anchor", b.Anchor),
-		countFrom("train-words", b.TrainWords, 0, math.MaxInt32), oneOf("order", b.Order, Frequency, None), checkName("like", b.Like))
+		countFrom("train-words", b.TrainWords, 0, math.MaxInt32), oneOf("order", b.Order, Frequency, None),
+		countFrom("topics", b.Topics, NoTopics, math.MaxInt32), checkName("like", b.Like))
 }
 
 // Validate implements [Recipe]. Loss may have any name, since programs can have losses of their

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"overcomplete/internal/input"
 	"overcomplete/internal/modeldir"
@@ -21,11 +23,14 @@ const (
 	textsTensor      = "texts"
 	dictionaryTensor = "dictionary"
 	meanTensor       = "mean"
-	indptrTensor     = "codes.indptr"
-	indicesTensor    = "codes.indices"
-	dataTensor       = "codes.data"
+	themesTensor     = "themes"
 	infoMetadata     = modeldir.Info
 )
+
+// tensor returns the name of a tensor of the matrix: an array of its CSR, as in codes.indptr.
+func (of matrix) tensor(array string) string {
+	return strings.TrimSuffix(of.file, filepath.Ext(of.file)) + "." + array
+}
 
 // WriteSafetensors writes m as one .safetensors file, which [Open] reads. Before
 // anything is written it returns an error if the parts of m do not fit each other or
@@ -36,6 +41,7 @@ const (
 //	codes.indptr    I64, V+1     the codes, as the arrays of a CSR matrix, if there are any
 //	codes.indices   I32
 //	codes.data      F32
+//	themes          F32, M×L     only if there are themes, and so are themes.indptr, .indices and .data, like codes
 //	words           U8           UTF-8, with a newline after each word; only if they are words
 //	texts           U8           the lines of texts.jsonl; only if they are texts
 //
@@ -54,17 +60,23 @@ func (m *Model) WriteSafetensors(w io.Writer) error {
 	if m.Dictionary.Mean != nil {
 		tensors = append(tensors, safetensors.New(meanTensor, []int{len(m.Dictionary.Mean)}, m.Dictionary.Mean))
 	}
+	if t := info.Training.Themes; t != nil {
+		tensors = append(tensors, safetensors.New(themesTensor, []int{t.Len(), m.Dictionary.Dim}, m.Dictionary.Themes))
+	}
 	if codes := m.Codes; codes != nil {
 		name := info.Encoding.Input.rowsTensor()
 		var lines bytes.Buffer
 		if err := writeRows(&lines, codes.Words, codes.Texts, 0); err != nil {
 			return modeldir.InFile(name, err)
 		}
-		tensors = append(tensors,
-			safetensors.New(indptrTensor, []int{len(codes.Ptr)}, codes.Ptr),
-			safetensors.New(indicesTensor, []int{len(codes.Index)}, codes.Index),
-			safetensors.New(dataTensor, []int{len(codes.Value)}, codes.Value),
-			safetensors.New(name, []int{lines.Len()}, lines.Bytes()))
+		for i, c := range codesOf(codes) {
+			of := info.Training.matrices()[i]
+			tensors = append(tensors,
+				safetensors.New(of.tensor("indptr"), []int{len(c.Ptr)}, c.Ptr),
+				safetensors.New(of.tensor("indices"), []int{len(c.Index)}, c.Index),
+				safetensors.New(of.tensor("data"), []int{len(c.Value)}, c.Value))
+		}
+		tensors = append(tensors, safetensors.New(name, []int{lines.Len()}, lines.Bytes()))
 	}
 	return safetensors.Write(w, map[string]string{infoMetadata: string(text)}, tensors)
 }
@@ -124,11 +136,16 @@ func openSafetensors(path string) (*Model, error) {
 	if m.Info, err = parseInfo([]byte(text)); err != nil {
 		return nil, err
 	}
-	words, dim, atoms := m.Info.Words(), m.Info.Training.Input.Dim, m.Info.Training.Recipe.Base().Atoms
-	if m.Dictionary.Atoms, err = f.Float32(dictionaryTensor, atoms, dim); err != nil {
+	dim := m.Info.Training.Input.Dim
+	if m.Dictionary.Atoms, err = f.Float32(dictionaryTensor, m.Info.Training.Recipe.Base().Atoms, dim); err != nil {
 		return nil, err
 	}
 	m.Dictionary.Dim = dim
+	if t := m.Info.Training.Themes; t != nil {
+		if m.Dictionary.Themes, err = f.Float32(themesTensor, t.Len(), dim); err != nil {
+			return nil, err
+		}
+	}
 	if m.Info.Training.Recipe.centred() {
 		if m.Dictionary.Mean, err = f.Float32(meanTensor, dim); err != nil {
 			return nil, err
@@ -144,22 +161,34 @@ func openSafetensors(path string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Codes = &vectors.Sparse{CSR: vectors.CSR{Rows: words, Cols: atoms}}
+	m.Codes = new(vectors.Sparse)
 	if m.Codes.Words, m.Codes.Texts, err = newRowReader(lines, m.Info.Encoding).all(); err != nil {
 		return nil, fmt.Errorf("tensor %q: %w", in.rowsTensor(), err)
 	}
-	if m.Codes.Ptr, err = f.Int64(indptrTensor, words+1); err != nil {
-		return nil, err
-	}
-	nonzeros := int(m.Codes.Ptr[words])
-	if m.Codes.Index, err = f.Int32(indicesTensor, nonzeros); err != nil {
-		return nil, err
-	}
-	if m.Codes.Value, err = f.Float32(dataTensor, nonzeros); err != nil {
-		return nil, err
+	for i, of := range m.Info.Training.matrices() {
+		codes, err := of.readTensors(f, m.Info.Words())
+		if err != nil {
+			return nil, err
+		}
+		setCodes(m.Codes, i, codes)
 	}
 	if err := m.validate(); err != nil {
 		return nil, err
 	}
 	return m, nil
+}
+
+// readTensors reads the matrix, and doesn't validate it.
+func (of matrix) readTensors(f *safetensors.File, rows int) (*vectors.CSR, error) {
+	c := &vectors.CSR{Rows: rows, Cols: of.cols}
+	var err error
+	if c.Ptr, err = f.Int64(of.tensor("indptr"), rows+1); err != nil {
+		return nil, err
+	}
+	nonzeros := int(c.Ptr[rows])
+	if c.Index, err = f.Int32(of.tensor("indices"), nonzeros); err != nil {
+		return nil, err
+	}
+	c.Value, err = f.Float32(of.tensor("data"), nonzeros)
+	return c, err
 }

@@ -149,7 +149,7 @@ func (h best) learn(ctx context.Context, x *vectors.Dense, device Device, o Opti
 	}
 	f.model.Dictionary.Mean, f.model.Info.Training.Lambda = mean.Mean, h.Lambda*norm*norm
 	f.batch = min(max(backend.Batch(x.Len(), h.DictionarySteps), minBatch), x.Len())
-	return f.run(ctx, func() (backend.Trainer, error) {
+	m, err := f.run(ctx, func() (backend.Trainer, error) {
 		d := mean
 		d.Atoms = atoms
 		l, err := device.Learner(x.Data, &d, norm, encode.Options{
@@ -160,6 +160,14 @@ func (h best) learn(ctx context.Context, x *vectors.Dense, device Device, o Opti
 		}
 		return &online{Learner: l, rows: x.Len(), recipe: h, words: o.Words, norm2: norm * norm, training: &f.model.Info.Training}, nil
 	})
+	if err != nil || h.Topics == model.NoTopics || h.Topics == 0 && x.Texts == nil {
+		return m, err
+	}
+	m.Dictionary.Themes, m.Info.Training.Themes, err = learnThemes(ctx, x, &m.Dictionary, h.Topics)
+	if err == nil && m.Dictionary.Themes == nil {
+		o.note("there are no topics: all texts are empty, or their vectors are the mean")
+	}
+	return m, err
 }
 
 // trainingRows returns the rows of x to learn from.

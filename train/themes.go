@@ -6,6 +6,7 @@ import (
 
 	"overcomplete/internal/cluster"
 	"overcomplete/model"
+	"overcomplete/vectors"
 )
 
 const (
@@ -14,56 +15,85 @@ const (
 	themeSmoothings = 10
 	topicShare      = 0.85 // of the variance that the themes explain, which the default number of topics explains
 	maxTopics       = 64   // by default
+	maxThemes       = 512  // by default
 )
 
-// learnThemes learns at most the given number of themes from the rows of x, V×L row-major, except those to
-// leave out (nil for none). It returns the atoms of M themes, M×L of norm 1, in the space of x − μ; their tree, M−1 merges; and
-// the default number of topics. M is 0 if no row differs from μ.
+// learnThemes learns themes from the rows of x, V×L, except blank texts. It returns their atoms, M×L of norm
+// 1, in the space of x − μ, and their tree. There are none if no row differs from μ. Topics is their default
+// number, or 0 for one that the rows determine.
 //
 // Rows, less the mean and scaled to norm 1, are smoothed and merged by Ward's method; the tree is cut
-// where it has M clusters, and an atom is the direction of the mean of a cluster's rows. The number of topics
-// is the least that explains the share topicShare of the variance that the themes explain. None of this
+// where it has M clusters, and an atom is the direction of the mean of a cluster's rows. None of this
 // depends on a seed or on the order of rows, except for copies of a row.
-func learnThemes(ctx context.Context, x []float32, d *model.Dictionary, themes int, leaveOut func(i int) bool) (atoms []float32, tree []cluster.Merge, topics int, err error) {
-	rows := directions(x, d, leaveOut)
+func learnThemes(ctx context.Context, x *vectors.Dense, d *model.Dictionary, topics int) (atoms []float32, themes *model.Themes, err error) {
+	rows := directions(x, d)
 	n := len(rows) / d.Dim
 	if n == 0 {
-		return nil, nil, 0, ctx.Err()
+		return nil, nil, ctx.Err()
 	}
 	smooth := append([]float32(nil), rows...)
 	if err := cluster.Smooth(ctx, smooth, d.Dim, themeNeighbours, themeSmoothings); err != nil {
-		return nil, nil, 0, err
+		return nil, nil, err
 	}
 	merges, err := cluster.Ward(ctx, smooth, d.Dim)
 	if err != nil {
-		return nil, nil, 0, err
+		return nil, nil, err
 	}
-	of, tree := cluster.Cut(merges, n, min(themes, n))
-	return means(rows, d.Dim, of, len(tree)+1), tree, topicsOf(tree), nil
+	of, tree := cluster.Cut(merges, n, min(max(topics, defaultThemes(x.Len())), n))
+	order, splits := inOrder(tree)
+	means := means(rows, d.Dim, of, len(order))
+	for _, c := range order {
+		atoms = append(atoms, means[int(c)*d.Dim:][:d.Dim]...)
+	}
+	if topics == 0 {
+		topics = defaultTopics(tree)
+	}
+	return atoms, &model.Themes{Topics: min(topics, len(order)), Splits: splits}, nil
+}
+
+// defaultThemes returns the default number of themes of n rows, M.
+func defaultThemes(n int) int {
+	return max(2, min(int(2.4*math.Sqrt(float64(n))), n/4, maxThemes))
+}
+
+// inOrder returns the leaves of a tree in an order in which every branch is a range, and the first leaf of the
+// range that each merge splits off, from the root down.
+func inOrder(tree []cluster.Merge) (order, splits []int32) {
+	leaves := len(tree) + 1
+	splits = make([]int32, len(tree))
+	var visit func(node int)
+	visit = func(node int) {
+		if node < leaves {
+			order = append(order, int32(node))
+			return
+		}
+		m := tree[node-leaves]
+		visit(int(m.A))
+		splits[2*leaves-2-node] = int32(len(order))
+		visit(int(m.B))
+	}
+	visit(2*leaves - 2)
+	return order, splits
 }
 
 // directions returns the rows of x that themes are learned from, less the mean and scaled to norm 1.
-func directions(x []float32, d *model.Dictionary, leaveOut func(i int) bool) (rows []float32) {
-	for _, i := range startOrder(x, d.Dim, false) {
+func directions(x *vectors.Dense, d *model.Dictionary) (rows []float32) {
+	for _, i := range startOrder(x.Data, d.Dim, false) {
 		if len(rows) == themeRows*d.Dim {
 			break
 		}
-		if leaveOut != nil && leaveOut(i) {
+		if x.Texts.Blank(i) {
 			continue
 		}
 		n := len(rows)
-		rows = append(rows, x[i*d.Dim:][:d.Dim]...)
+		rows = append(rows, x.Row(i)...)
 		row := rows[n:]
 		d.Center(row, row)
-		norm := math.Sqrt(squares(row))
-		if norm < 1e-20 { // the mean itself
+		if squares(row) == 0 { // the mean itself
 			rows = rows[:n]
-			continue
-		}
-		for l, v := range row {
-			row[l] = float32(float64(v) / norm)
 		}
 	}
+	cluster.Normalize(rows, d.Dim)
 	return rows
 }
 
@@ -90,8 +120,9 @@ func means(rows []float32, dim int, of []int32, clusters int) []float32 {
 	return atoms
 }
 
-// topicsOf returns the default number of topics of a tree of themes.
-func topicsOf(tree []cluster.Merge) int {
+// defaultTopics returns the default number of topics of a tree of themes: the least that explains the share
+// topicShare of the variance that the themes explain.
+func defaultTopics(tree []cluster.Merge) int {
 	all := 0.0
 	for _, m := range tree {
 		all += m.Height

@@ -2,6 +2,7 @@ package train
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"overcomplete/model"
@@ -9,49 +10,39 @@ import (
 )
 
 // Themes of the sample vectors are stable: their tree is a tree, their atoms have norm 1, and rows that
-// are left out, zero or copies don't matter.
+// are empty texts, zero or copies don't matter.
 func TestLearnThemes(t *testing.T) {
 	x, _, err := vectors.Read(t.Context(), []string{"../testdata/godoc.50d.txt.gz"}, vectors.ReadOptions{MaxWords: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
+	x.Texts = &vectors.Texts{Text: x.Words}
 	d := &model.Dictionary{Dim: x.Dim, Mean: make([]float32, x.Dim)}
-	atoms, tree, topics, err := learnThemes(t.Context(), x.Data, d, 40, nil)
-	if err != nil || len(atoms) != 40*x.Dim || len(tree) != 39 || topics < 2 || topics > 39 {
-		t.Fatalf("%d atoms, %d merges, %d topics, %v", len(atoms)/x.Dim, len(tree), topics, err)
+	atoms, themes, err := learnThemes(t.Context(), x, d, 0)
+	if err != nil || themes.Len() != 75 || len(atoms) != 75*x.Dim || themes.Topics < 2 || themes.Topics > 64 { // 2.4·√1000
+		t.Fatalf("%d atoms, %+v, %v", len(atoms)/x.Dim, themes, err)
 	}
-	for c := range 40 {
+	for c := range 75 {
 		if norm := squares(atoms[c*x.Dim:][:x.Dim]); math.Abs(norm-1) > 1e-5 {
 			t.Errorf("theme %d has norm² %g", c, norm)
 		}
 	}
-	joined := make(map[int32]bool)
-	for j, m := range tree {
-		if m.A < 0 || m.B < 0 || int(max(m.A, m.B)) >= 40+j || joined[m.A] || joined[m.B] || m.A == m.B {
-			t.Fatalf("merge %d is of %d and %d", j, m.A, m.B)
-		}
-		if j > 0 && m.Height < tree[j-1].Height {
-			t.Errorf("merge %d is lower than the one before", j)
-		}
-		joined[m.A], joined[m.B] = true, true
+	more := x.Slice(0, 1000)
+	more.Append(&vectors.Dense{Words: []string{"mean", "blank"}, Texts: &vectors.Texts{Text: []string{"mean", " \n"}}, Dim: x.Dim,
+		Data: append(make([]float32, x.Dim), x.Row(17)...)})
+	again, splits, err := learnThemes(t.Context(), more, d, 0)
+	if err != nil || !slices.Equal(again, atoms) || !slices.Equal(splits.Splits, themes.Splits) {
+		t.Errorf("with a row of zeros and an empty text: %d atoms, %v", len(again)/x.Dim, err)
 	}
-
-	more := append(append([]float32(nil), x.Data...), make([]float32, x.Dim)...) // and the mean
-	again, _, _, err := learnThemes(t.Context(), more, d, 40, nil)
-	if err != nil || len(again) != len(atoms) || again[0] != atoms[0] {
-		t.Errorf("with a row of zeros: %d atoms, %v", len(again)/x.Dim, err)
-	}
-	for name, x := range map[string][]float32{"none": nil, "the mean": make([]float32, x.Dim)} {
-		if atoms, tree, topics, err := learnThemes(t.Context(), x, d, 40, nil); err != nil || atoms != nil || tree != nil || topics != 0 {
-			t.Errorf("%s: %v, %v, %d, %v", name, atoms, tree, topics, err)
+	for name, x := range map[string]*vectors.Dense{"none": more.Slice(0, 0), "the mean": more.Slice(1000, 1001), "empty": more.Slice(1001, 1002)} {
+		if atoms, themes, err := learnThemes(t.Context(), x, d, 3); err != nil || atoms != nil || themes != nil {
+			t.Errorf("%s: %v, %v, %v", name, atoms, themes, err)
 		}
 	}
-	two, tree, topics, err := learnThemes(t.Context(), x.Data[:2*x.Dim], d, 40, nil)
-	if err != nil || len(two) != 2*x.Dim || len(tree) != 1 || topics != 2 {
-		t.Errorf("two rows: %d atoms, %d merges, %d topics, %v", len(two)/x.Dim, len(tree), topics, err)
-	}
-	one, tree, topics, err := learnThemes(t.Context(), x.Data, d, 1, nil)
-	if err != nil || len(one) != x.Dim || len(tree) != 0 || topics != 1 {
-		t.Errorf("one theme: %d atoms, %d merges, %d topics, %v", len(one)/x.Dim, len(tree), topics, err)
+	for _, tt := range []struct{ rows, topics, themes, want int }{{1, 0, 1, 1}, {2, 0, 2, 2}, {2, 9, 2, 2}, {5, 1, 2, 1}, {400, 7, 48, 7}, {400, 90, 90, 90}} {
+		_, themes, err := learnThemes(t.Context(), x.Slice(0, tt.rows), d, tt.topics)
+		if err != nil || themes.Len() != tt.themes || themes.Topics != tt.want {
+			t.Errorf("%+v: %d themes, %d topics, %v", tt, themes.Len(), themes.Topics, err)
+		}
 	}
 }

@@ -54,6 +54,9 @@ func (s *Sparse) Table(words string, taken ...string) []Column {
 	return table
 }
 
+// Blank reports whether text i is empty or only white space. It is false of nil, since words are no texts.
+func (t *Texts) Blank(i int) bool { return t != nil && strings.TrimSpace(t.Text[i]) == "" }
+
 // Names returns the names of the columns.
 func (t *Texts) Names() []string {
 	var names []string

@@ -152,7 +152,7 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 		commands []*cobra.Command
 	}{
 		{"Train and encode:", []*cobra.Command{newTrain(), newEncode(), newMerge(), newExport(), newPipe()}},
-		{"Look at a model:", []*cobra.Command{newExplore(), newTop(), newExplain(), newNearest(), newCompare(), newColumns(), newLabels()}},
+		{"Look at a model:", []*cobra.Command{newExplore(), newTop(), newExplain(), newNearest(), newCompare(), newTopics(), newColumns(), newLabels()}},
 		{"Measure:", []*cobra.Command{newEval(), newRecall(), newIntrusion()}},
 		{"The paper:", []*cobra.Command{newPaper()}},
 		{program, []*cobra.Command{newDevices(), newGraph(), newVersion(), newMan()}},

@@ -267,7 +267,7 @@ func TestSuggests(t *testing.T) {
 		"tune":                    `no command "tune"; did you mean paper tune?; see overcomplete --help`,
 		"completion foo":          `no command "foo"; see overcomplete completion --help`,
 		"intrusion":               `intrusion needs one of its commands: make, score or auto; see overcomplete intrusion --help`,
-		"topics":                  `no command "topics"; did you mean top?; see overcomplete --help`,
+		"themes":                  `no command "themes"; did you mean topics?; see overcomplete --help`,
 		"xyzzy":                   `no command "xyzzy"; see overcomplete --help`,
 		"intrusion atuo":          `no command "atuo"; did you mean auto?; see overcomplete intrusion --help`,
 		"help trian":              `no command "trian"; did you mean train?; see overcomplete help --help`,

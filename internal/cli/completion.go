@@ -39,7 +39,7 @@ func valuesOf(cmd *cobra.Command, f *pflag.Flag) []string {
 }
 
 // mayBeZero lists the flags, by the names of command and flag, whose whole number may be 0.
-var mayBeZero = []string{"compare dimensions", "explain dimensions", "explain neighbours", "explain words", "explore port", "labels words", "nearest dimensions", "top words"}
+var mayBeZero = []string{"compare dimensions", "explain dimensions", "explain neighbours", "explain words", "explore port", "labels words", "nearest dimensions", "top words", "train topics"}
 
 // checkValues refuses given flags that are empty, whole numbers out of range, and other values than
 // those of [flagValues], except of --device, which can have a number.

@@ -176,3 +176,69 @@ func TestColumnsAgainst(t *testing.T) {
 		}
 	}
 }
+
+// A model of texts has topics unless none are asked for; one of words has them if they are. Their number can be
+// another one than that of the training.
+func TestTopics(t *testing.T) {
+	t.Parallel()
+	dir, x := clitest.Sample(t)
+	dir.MustRun(t, "train in.txt -o words -k 20")
+	dir.MustRun(t, "train in.txt -o topics -k 20 --topics 3")
+	dir.MustRun(t, "train in.txt -o texts -k 20 --rows texts")
+	dir.MustRun(t, "train in.txt -o none -k 20 --rows texts --topics 0")
+	for _, line := range []string{"topics topics --json", "topics topics --topics 5 --json"} {
+		stdout, _ := dir.MustRun(t, line)
+		var got struct {
+			Topics, Themes []struct {
+				ID, Count int
+				Parent    *int
+			}
+			Rows  []*int
+			Other int
+		}
+		if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+			t.Fatal(err)
+		}
+		counts, ofThemes, none := map[int]int{}, map[int]int{}, 0
+		for _, id := range got.Rows {
+			if id == nil {
+				none++
+			} else {
+				counts[*id]++
+			}
+		}
+		for _, theme := range got.Themes {
+			ofThemes[*theme.Parent] += theme.Count
+		}
+		for _, topic := range got.Topics {
+			if n := topic.Count; n != counts[topic.ID] || n != ofThemes[topic.ID] || topic.Parent != nil {
+				t.Errorf("%s: %+v, and %d rows, %d of themes", line, topic, counts[topic.ID], ofThemes[topic.ID])
+			}
+		}
+		if len(got.Topics) != len(counts) || len(got.Topics) < 2 || len(got.Rows) != x.Len() || none != got.Other {
+			t.Errorf("%s: %d topics, %d rows, %d without", line, len(got.Topics), len(got.Rows), got.Other)
+		}
+	}
+	stdout, _ := dir.MustRun(t, "topics topics")
+	dir.MustRun(t, "encode topics in.txt -o again")
+	if again, _ := dir.MustRun(t, "topics again"); again != stdout {
+		t.Error("other topics of the same rows, encoded again")
+	}
+	if stdout, _ := dir.MustRun(t, "topics texts"); !strings.HasPrefix(stdout, "topic") {
+		t.Errorf("%q", stdout)
+	}
+	for line, want := range map[string]string{
+		"topics words":                    "words has no topics: train it again with --topics",
+		"topics none":                     "none has no topics",
+		"topics topics --topics 1000":     "--topics is 1000",
+		"topics topics --topics 0":        "--topics is 0",
+		"topics in.txt":                   "in.txt: not a model",
+		"topics topics --column x":        `topics has no column "x"; it has none`,
+		"train in.txt -o x --topics -1":   "--topics is -1",
+		"train in.txt -o x --topics many": "--topics",
+	} {
+		if code, _, stderr := dir.Run(t, line); code != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, %s\nwithout %s", line, code, stderr, want)
+		}
+	}
+}

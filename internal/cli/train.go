@@ -42,6 +42,7 @@ type trainFlags struct {
 func newTrain() *cobra.Command {
 	f := trainFlags{passes: 1}
 	var trainWords string
+	var topics int
 	h := train.Best()
 	cmd := &cobra.Command{
 		Use:   "train VECTORS... -o MODEL",
@@ -71,6 +72,9 @@ codes, from which "overcomplete export --format binary" makes binary vectors.`,
 			if err := parseTrainWords(&h, trainWords); err != nil {
 				return err
 			}
+			if h.Topics = topics; topics == 0 && cmd.Flags().Changed("topics") {
+				h.Topics = model.NoTopics
+			}
 			if err := f.check(cmd, h, nil); err != nil {
 				return err
 			}
@@ -89,6 +93,7 @@ codes, from which "overcomplete export --format binary" makes binary vectors.`,
 	flags.Float64Var(&h.Lambda, "lambda", h.Lambda, "weight λ of Σ|a|, as a share of the mean squared norm")
 	flags.Float64Var(&h.Anchor, "anchor", h.Anchor, "weight of the regularisation of atoms towards the words that they are initialised from, which makes dimensions stable across seeds; 0 for none")
 	flags.StringVar(&trainWords, "train-words", "", "training `rows`: first:n or n, random:n or all; every row is encoded (default first:20·K for words in order of frequency, else all)")
+	flags.IntVar(&topics, "topics", 0, "number of topics, of which other numbers can be shown without another training; 0 for none (default chosen from the rows for texts, none for words)")
 	flags.StringVar(&f.like, "like", "", "initialise atoms from this `model` and regularise them towards its, for the same dimensions and labels of other vectors of the same space")
 	f.registerRest(cmd)
 	return cmd

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"math"
 	"runtime"
 
 	"overcomplete/internal/parallel"
@@ -97,6 +98,22 @@ func (s *Searcher) Nearest(ctx context.Context, x []float32, k int, index []int3
 				index[at], product[at] = index[at-1], product[at-1]
 			}
 			index[at], product[at] = int32(column+j), p
+		}
+	})
+}
+
+// Normalize scales the rows of x, n×dim row-major, to norm 1. Rows of norm 0 stay.
+func Normalize(x []float32, dim int) {
+	parallel.Ranges(len(x)/dim, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			row := x[i*dim:][:dim]
+			norm := math.Sqrt(square(row))
+			if norm == 0 {
+				continue
+			}
+			for l, v := range row {
+				row[l] = float32(float64(v) / norm)
+			}
 		}
 	})
 }

@@ -25,6 +25,8 @@ const (
 	Codes      = "codes.npz"
 	Dictionary = "dictionary.npy"
 	Mean       = "mean.npy"
+	Themes     = "themes.npy"
+	ThemeCodes = "themes.npz"
 	Intrusion  = "intrusion.json"
 	Labels     = "labels.json"
 
@@ -121,7 +123,7 @@ func checkReplaceable(dir string) error {
 	if json.Unmarshal(data, &info) != nil || info.Format < 1 {
 		return errors.New("is neither empty nor a model, so it is not replaced")
 	}
-	known := []string{Info, Words, Texts, Codes, Dictionary, Mean, Intrusion}
+	known := []string{Info, Words, Texts, Codes, Dictionary, Mean, Themes, ThemeCodes, Intrusion}
 	for _, e := range entries {
 		switch {
 		case e.Name() == Labels:

@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"overcomplete/internal/escape"
+	"overcomplete/internal/table"
+	"overcomplete/interpret"
+	"overcomplete/interpret/topics"
+	"overcomplete/model"
+)
+
+func newTopics() *cobra.Command {
+	var number int
+	var column string
+	cmd := &cobra.Command{
+		Use:   "topics MODEL",
+		Short: "Show the topics of texts, with their shares and typical texts",
+		Long: `Topics prints the topics of the rows of a model, the largest first: the label, the share
+and the number of rows, three typical texts, and the labels of the largest themes within
+the topic. --topics chooses their number without another training: themes are the leaves
+of a tree, and topics its branches, so that fewer topics are whole ones joined.
+
+With --column, the most frequent values of a column are printed for each topic. Empty
+texts have no topic.
+
+--json prints "topics" and "themes", each with id, label, share, count, parent and
+examples, and "rows", the id of the topic of each row, or null.`,
+		Example: `  overcomplete topics model
+  overcomplete topics model --topics 8 --column label
+  overcomplete topics model --json > topics.json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m, err := loadModel(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			var values []string
+			if column != "" {
+				if values, err = columnOf(args[0], m, column); err != nil {
+					return err
+				}
+			}
+			t, err := newTopicTable(args[0], m, newIndex(cmd, m), number)
+			if err != nil {
+				return err
+			}
+			if values != nil {
+				t.BreakDown(values, shownValues)
+			}
+			return show(cmd, t, func(b *strings.Builder) { printTopics(b, t, column) })
+		},
+	}
+	cmd.Flags().IntVar(&number, "topics", 0, "number of topics (default that of the training)")
+	cmd.Flags().StringVar(&column, "column", "", "print the most frequent values of this `column` of the texts")
+	addJSON(cmd, "print the same as JSON, with the topic of each row")
+	return cmd
+}
+
+// newTopicTable returns the topics of the model at path; number is 0 for the default.
+func newTopicTable(path string, m *model.Model, x *interpret.Index, number int) (*topics.Table, error) {
+	themes := m.Info.Training.Themes
+	switch {
+	case themes == nil:
+		return nil, usagef("%s has no topics: train it again with --topics 20, or another number", path)
+	case number > themes.Len():
+		return nil, usagef("--topics is %d, and %s has %d themes, want at most as many", number, path, themes.Len())
+	}
+	return topics.New(x, themes.Cut(cmp.Or(number, themes.Topics))), nil
+}
+
+// columnOf returns the values of a column of a model of texts.
+func columnOf(path string, m *model.Model, name string) ([]string, error) {
+	var names []string
+	if m.Codes.Texts != nil {
+		names = m.Codes.Texts.Names()
+	}
+	i := slices.Index(names, name)
+	if i < 0 {
+		return nil, usagef("%s has no column %.60q; it has %s", path, name, cmp.Or(wordList(names, ", "), "none"))
+	}
+	return m.Codes.Texts.Columns[i].Values, nil
+}
+
+// A topic is shown with this number of values of a column, and of themes.
+const shownValues, shownThemes = 4, 4
+
+// printTopics prints a line for each topic, with details below it.
+func printTopics(b *strings.Builder, t *topics.Table, column string) {
+	const indent = "         "
+	rows := table.Table{{"topic", "share", "rows", "label"}}
+	for _, topic := range t.Topics {
+		rows = append(rows, []string{fmt.Sprint(topic.ID), fmt.Sprintf("%.1f %%", 100*topic.Share), fmt.Sprint(topic.Count), escape.Text(topic.Label)})
+	}
+	lines := strings.SplitAfter(rows.Text("rrrl"), "\n")
+	b.WriteString(lines[0])
+	for n, topic := range t.Topics {
+		b.WriteString(lines[n+1])
+		var values, themes []string
+		for _, v := range topic.Values {
+			values = append(values, fmt.Sprintf("%s %.0f %%", shortText(v.Value, shownText/shownValues), 100*v.Share))
+		}
+		if len(values) > 0 {
+			fmt.Fprintf(b, "%s%s: %s\n", indent, escape.Text(column), strings.Join(values, ", "))
+		}
+		for _, theme := range t.Children(topic.ID) {
+			if len(themes) < shownThemes {
+				themes = append(themes, theme.Label)
+			}
+		}
+		fmt.Fprintf(b, "%sthemes: %s\n", indent, escape.Text(strings.Join(themes, "; ")))
+		for _, e := range topic.Examples {
+			i := item{Word: e.Word}
+			if e.Text != "" {
+				i.Text = &e.Text
+			}
+			fmt.Fprintf(b, "%s%v\n", indent, i)
+		}
+	}
+	if t.Blank > 0 {
+		fmt.Fprintf(b, "empty texts: %d\n", t.Blank)
+	}
+	if t.Other > 0 {
+		fmt.Fprintf(b, "rows without a topic: %d\n", t.Other)
+	}
+}

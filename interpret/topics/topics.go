@@ -1,0 +1,244 @@
+// Package topics describes the topics of texts and their themes: labels, shares, typical rows, and values of
+// a column.
+package topics
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"overcomplete/internal/parallel"
+	"overcomplete/internal/ranking"
+	"overcomplete/interpret"
+)
+
+// An ID is the number of a topic or a theme, or [None], which is null in JSON.
+type ID int32
+
+// None is the ID of no topic.
+const None ID = -1
+
+// MarshalJSON implements [encoding/json.Marshaler].
+func (id ID) MarshalJSON() ([]byte, error) {
+	if id == None {
+		return []byte("null"), nil
+	}
+	return strconv.AppendInt(nil, int64(id), 10), nil
+}
+
+// A Topic is a topic, or a theme within one.
+type Topic struct {
+	ID       ID        `json:"id"`
+	Label    string    `json:"label"`
+	Share    float64   `json:"share"`  // of all rows, 0 to 1
+	Count    int       `json:"count"`  // of rows
+	Parent   ID        `json:"parent"` // topic of a theme, None of a topic
+	Examples []Example `json:"examples"`
+	Values   []Value   `json:"values,omitempty"` // see [Table.BreakDown]
+
+	rows []int
+}
+
+// An Example is a typical row.
+type Example struct {
+	Row  int    `json:"row"`
+	Word string `json:"word"` // or the id of a text
+	Text string `json:"text,omitempty"`
+}
+
+// A Value is a value of a column, with its number of rows in a topic.
+type Value struct {
+	Value string  `json:"value"`
+	Count int     `json:"count"`
+	Share float64 `json:"share"` // of the topic's rows
+}
+
+// A Table has the topics of rows, and the themes, each in decreasing order of rows. Those without rows are
+// left out.
+type Table struct {
+	Topics []Topic `json:"topics"`
+	Themes []Topic `json:"themes"`
+	Rows   []ID    `json:"rows"`  // topic of each row
+	Blank  int     `json:"blank"` // number of rows with empty texts, which have no topic
+	Other  int     `json:"other"` // number of other rows without a topic
+}
+
+const (
+	exampleRows = 3 // examples of a topic
+	labelWords  = 3 // words of a label
+)
+
+// New returns the topics of rows with codes by themes. TopicOf has the topic of each theme, as
+// [overcomplete/model.Themes.Cut] returns it. The topic of a row has the largest sum of squared cosines, and
+// the row's theme is the nearest in the topic.
+func New(x *interpret.Index, topicOf []int32) *Table {
+	t := &Table{Rows: make([]ID, x.Codes.Rows)}
+	topics, themes := make([]int32, len(t.Rows)), make([]int32, len(t.Rows))
+	for i := range t.Rows {
+		topics[i], themes[i] = strongest(x, i, topicOf)
+		t.Rows[i] = ID(topics[i])
+		switch {
+		case topics[i] >= 0:
+		case x.Codes.Texts.Blank(i):
+			t.Blank++
+		default:
+			t.Other++
+		}
+	}
+	t.Topics, t.Themes = describe(x, topics), describe(x, themes)
+	for i, theme := range t.Themes {
+		t.Themes[i].Parent = ID(topicOf[theme.ID])
+	}
+	return t
+}
+
+// strongest returns the topic of a row and its theme, −1 and −1 of a row without.
+func strongest(x *interpret.Index, row int, topicOf []int32) (topic, theme int32) {
+	themes, cosines := x.Codes.Themes.Row(row)
+	topic, theme = -1, -1
+	best, nearest := float32(0), float32(0)
+	for _, k := range themes {
+		sum := float32(0)
+		for j, other := range themes {
+			if topicOf[other] == topicOf[k] {
+				sum += cosines[j] * cosines[j]
+			}
+		}
+		if sum > best {
+			best, topic = sum, topicOf[k]
+		}
+	}
+	for j, k := range themes {
+		if topicOf[k] == topic && cosines[j] > nearest {
+			nearest, theme = cosines[j], k
+		}
+	}
+	return topic, theme
+}
+
+// describe returns the groups of rows, the largest first.
+func describe(x *interpret.Index, groups []int32) []Topic {
+	all := make([]Topic, slices.Max(append(groups, -1))+1)
+	for i, g := range groups {
+		if g >= 0 {
+			all[g].rows = append(all[g].rows, i)
+		}
+	}
+	var labels [][]string
+	if x.Codes.Texts != nil {
+		labels = x.GroupLabels(groups, labelWords)
+	}
+	parallel.Each(context.Background(), len(all), func(g int) {
+		t := &all[g]
+		t.ID, t.Parent, t.Count, t.Examples = ID(g), None, len(t.rows), examples(x, t.rows)
+		t.Share = float64(t.Count) / float64(len(groups))
+		if labels != nil {
+			t.Label = strings.Join(labels[g], ", ")
+		}
+		if t.Label == "" {
+			t.Label = exampleLabel(x, t.Examples)
+		}
+	})
+	all = slices.DeleteFunc(all, func(t Topic) bool { return t.Count == 0 })
+	slices.SortStableFunc(all, func(a, b Topic) int { return cmp.Compare(b.Count, a.Count) })
+	return all
+}
+
+// exampleLabel returns the example words, or the beginning of the first text.
+func exampleLabel(x *interpret.Index, examples []Example) string {
+	var words []string
+	for _, e := range examples {
+		if x.Codes.Texts != nil {
+			const most = 30
+			name := []rune(x.Codes.Name(e.Row))
+			return strings.TrimSpace(string(name[:min(most, len(name))]))
+		}
+		words = append(words, e.Word)
+	}
+	return strings.Join(words, ", ")
+}
+
+// examples returns typical rows of a group: those nearest to the mean of its codes of norm 1, by cosine.
+// Texts whose length is in the middle half of the group's come first, and no text comes twice.
+func examples(x *interpret.Index, rows []int) []Example {
+	mean := make([]float64, x.Codes.Cols)
+	lengths := make([]int, len(rows))
+	for n, i := range rows {
+		code := x.Code(i)
+		norm := code.Norm()
+		for j, k := range code.Index {
+			mean[k] += float64(code.Value[j]) / norm
+		}
+		if x.Codes.Texts != nil {
+			lengths[n] = utf8.RuneCountInString(x.Codes.Texts.Text[i])
+		}
+	}
+	quartiles := slices.Sorted(slices.Values(lengths))
+	ranked := ranking.Ranking{N: 20 * exampleRows}
+	for n, i := range rows {
+		code := x.Code(i)
+		score, norm := 0.0, math.Max(code.Norm(), 1e-30)
+		for j, k := range code.Index {
+			score += mean[k] * float64(code.Value[j]) / norm
+		}
+		if last := len(rows) - 1; lengths[n] < quartiles[last/4] || lengths[n] > quartiles[3*last/4] {
+			score -= 2 * float64(len(rows)) // no other score is lower than −len(rows)
+		}
+		ranked.Add(ranking.Item{Index: i, Score: score})
+	}
+	found, shown := []Example{}, map[string]bool{}
+	for _, item := range ranked.Items() {
+		name := x.Codes.Name(item.Index)
+		if len(found) == exampleRows || shown[name] {
+			continue
+		}
+		shown[name] = true
+		e := Example{Row: item.Index, Word: x.Codes.Words[item.Index]}
+		if x.Codes.Texts != nil {
+			e.Text = x.Codes.Texts.Text[item.Index]
+		}
+		found = append(found, e)
+	}
+	return found
+}
+
+// Children returns the themes of a topic.
+func (t *Table) Children(topic ID) (children []Topic) {
+	for _, theme := range t.Themes {
+		if theme.Parent == topic {
+			children = append(children, theme)
+		}
+	}
+	return children
+}
+
+// BreakDown sets the Values of topics and themes: up to n of the most frequent values of a column, which has a
+// value for each row. Empty values are left out.
+func (t *Table) BreakDown(column []string, n int) {
+	for _, topics := range [][]Topic{t.Topics, t.Themes} {
+		for i := range topics {
+			topics[i].Values = mostFrequent(column, topics[i].rows, n)
+		}
+	}
+}
+
+func mostFrequent(column []string, rows []int, n int) []Value {
+	counts := map[string]int{}
+	for _, i := range rows {
+		if column[i] != "" {
+			counts[column[i]]++
+		}
+	}
+	var values []Value
+	for value, count := range counts {
+		values = append(values, Value{value, count, float64(count) / float64(len(rows))})
+	}
+	slices.SortFunc(values, func(a, b Value) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Value, b.Value))
+	})
+	return values[:min(n, len(values))]
+}

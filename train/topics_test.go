@@ -1,0 +1,139 @@
+package train_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"overcomplete/cpu"
+	"overcomplete/encode"
+	"overcomplete/model"
+	"overcomplete/train"
+	"overcomplete/vectors"
+)
+
+// plantedTexts returns 605 texts of 4 topics with 3 themes each: row i is of theme i%12, and of topic i%4. The
+// last 5 texts are blank.
+func plantedTexts() *vectors.Dense {
+	const dim = 24
+	rng := rand.New(rand.NewPCG(5, 6))
+	direction := func(norm float64) []float64 {
+		v := make([]float64, dim)
+		for j := range v {
+			v[j] = norm * rng.NormFloat64() / 4.9
+		}
+		return v
+	}
+	var topics, themes [][]float64
+	for range 4 {
+		topics = append(topics, direction(1))
+	}
+	for range 12 {
+		themes = append(themes, direction(0.6))
+	}
+	x := &vectors.Dense{Dim: dim, Texts: new(vectors.Texts)}
+	for i := range 605 {
+		x.Words = append(x.Words, fmt.Sprint(i))
+		text := fmt.Sprintf("text %d", i)
+		if i >= 600 {
+			text = " \n"
+		}
+		x.Texts.Add(text, nil)
+		noise := direction(0.15)
+		for j := range dim {
+			x.Data = append(x.Data, float32(topics[i%4][j]+themes[i%12][j]+noise[j]))
+		}
+	}
+	return x
+}
+
+// agreement returns the share of the 600 texts whose group is the most frequent one of their planted group.
+func agreement(groupOf func(i int) int32, planted int) float64 {
+	same := 0
+	for p := range planted {
+		counts := map[int32]int{}
+		most := 0
+		for i := p; i < 600; i += planted {
+			counts[groupOf(i)]++
+			most = max(most, counts[groupOf(i)])
+		}
+		same += most
+	}
+	return float64(same) / 600
+}
+
+func TestTopics(t *testing.T) {
+	x := plantedTexts()
+	h := train.Best()
+	h.Topics, h.Atoms = 4, 36
+	m, err := train.Fit(t.Context(), x, h, cpu.Device{}, train.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	themes := m.Info.Training.Themes
+	themeOf := func(i int) int32 {
+		index, value := m.Codes.Themes.Row(i)
+		best := 0
+		for j := range index {
+			if value[j] > value[best] {
+				best = j
+			}
+		}
+		return index[best]
+	}
+	for topics, least := range map[int]float64{4: 0.95, 12: 0.9} {
+		topicOf := themes.Cut(topics)
+		if share := agreement(func(i int) int32 { return topicOf[themeOf(i)] }, topics); share < least {
+			t.Errorf("%d topics are those of %.0f %% of the rows", topics, 100*share)
+		}
+	}
+	for i := range x.Words {
+		if index, _ := m.Codes.Themes.Row(i); len(index) == 0 != (i >= 600) {
+			t.Errorf("row %d has %d themes", i, len(index))
+		}
+	}
+	// The dictionary and its codes are those of a training without topics, for any number of workers.
+	h.Topics = model.NoTopics
+	without, err := train.Fit(t.Context(), x, h, cpu.Device{Workers: 3}, train.Options{Workers: 3})
+	if err != nil || without.Dictionary.Themes != nil || !reflect.DeepEqual(without.Codes.CSR, m.Codes.CSR) {
+		t.Errorf("other codes without topics, error %v", err)
+	}
+	// New rows get themes, the same ones.
+	dir := filepath.Join(t.TempDir(), "model")
+	if err := m.Save(dir, false); err != nil {
+		t.Fatal(err)
+	}
+	d, err := model.OpenDictionary(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := encode.Model(t.Context(), d, x, cpu.Device{}, encode.Defaults(d.Info))
+	if err != nil || !reflect.DeepEqual(encoded.Codes, m.Codes) {
+		t.Errorf("other codes of the saved themes, error %v", err)
+	}
+}
+
+// Empty texts have no topics, and a model of words has none by default.
+func TestNoTopics(t *testing.T) {
+	x := plantedTexts()
+	for i := range x.Texts.Text {
+		x.Texts.Text[i] = ""
+	}
+	noted := ""
+	m, err := train.Fit(t.Context(), x, train.Best(), cpu.Device{}, train.Options{Note: func(line string) { noted += line }})
+	if err != nil || m.Info.Training.Themes != nil || m.Codes.Themes != nil || noted == "" {
+		t.Errorf("error %v, note %q", err, noted)
+	}
+	x.Texts.Text[600] = "one text"
+	m, err = train.Fit(t.Context(), x, train.Best(), cpu.Device{}, train.Options{})
+	if err != nil || m.Info.Training.Themes.Len() != 1 || m.Codes.Themes.Nonzeros() != 1 {
+		t.Errorf("error %v", err)
+	}
+	x.Texts = nil
+	m, err = train.Fit(t.Context(), x, train.Best(), cpu.Device{}, train.Options{})
+	if err != nil || m.Info.Training.Themes != nil {
+		t.Errorf("themes of words, error %v", err)
+	}
+}
