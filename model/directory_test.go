@@ -181,7 +181,7 @@ func TestCheckSaveRefuses(t *testing.T) {
 	save(t, path("annotated"), false, testModel(2, 2, 3, false))
 	write("annotated/notes.txt", "x")
 	save(t, path("resumable"), false, testModel(2, 2, 3, false))
-	write("resumable/state/notes.txt", "x")
+	write("resumable/state/mine.npy", "x")
 	save(t, path("nested"), false, testModel(2, 2, 3, false))
 	write("nested/mean.npy/notes.txt", "x")
 
@@ -196,7 +196,7 @@ func TestCheckSaveRefuses(t *testing.T) {
 		{"other", true, "neither empty nor a model"},
 		{"unversioned", true, "neither empty nor a model"},
 		{"annotated", true, `"notes.txt", which is no file of a model`},
-		{"resumable", true, `"notes.txt", which is no file of a model`},
+		{"resumable", true, `"mine.npy", which is no file of a model`},
 		{"nested", true, `"mean.npy", which is no file of a model`},
 		{"file", false, "already exists"},
 		{"file", true, "not a directory"},

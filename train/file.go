@@ -61,6 +61,9 @@ type Result struct {
 // nothing can be learned from are a [*vectors.InputError]. What was learned is saved if encoding
 // fails.
 func File(ctx context.Context, paths []string, r model.Recipe, device Device, dir string, o FileOptions) (Result, error) {
+	if err := checkRecipe(r); err != nil {
+		return Result{}, err
+	}
 	var c Checkpoint
 	if o.Checkpoint != nil {
 		c = *o.Checkpoint

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"fmt"
 
 	"overcomplete/model"
 	"overcomplete/vectors"
@@ -38,7 +39,12 @@ func Paper() model.Paper {
 //   - Order of "best" is Frequency unless the rows are texts, look like texts or ids, or are sorted.
 //   - Topics of "best" is the least number that explains 85 % of the variance that the themes of texts explain.
 //   - TrainWords of "best" is 20·Atoms of words in order of frequency, or else all rows.
+//
+// What is neither a [model.Best] nor a [model.Paper] is returned as it is.
 func Settled(r model.Recipe, x *vectors.Dense) model.Recipe {
+	if checkRecipe(r) != nil {
+		return r
+	}
 	return trainingOf(r).settled(x, x.Len())
 }
 
@@ -60,7 +66,16 @@ type training interface {
 	converged(epochs []model.Epoch) bool
 }
 
-// trainingOf returns the training of a recipe.
+// checkRecipe returns an error unless r is a recipe of this package.
+func checkRecipe(r model.Recipe) error {
+	switch r.(type) {
+	case model.Best, model.Paper:
+		return nil
+	}
+	return fmt.Errorf("train: the recipe is of type %T, want model.Best or model.Paper", r)
+}
+
+// trainingOf returns the training of a recipe that [checkRecipe] accepts.
 func trainingOf(r model.Recipe) training {
 	switch r := r.(type) {
 	case model.Best:

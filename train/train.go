@@ -30,6 +30,7 @@ package train
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
@@ -102,5 +103,11 @@ type Options struct {
 // closing the device, encoding by the recipe "best", or if all codes are zero (ErrNothingActive).
 // The model has no codes if they could not be made.
 func Fit(ctx context.Context, x *vectors.Dense, r model.Recipe, device Device, o Options) (*model.Model, error) {
+	if err := checkRecipe(r); err != nil {
+		return nil, err
+	}
+	if o.Workers < 0 {
+		return nil, fmt.Errorf("train: Options.Workers is %d, want 0 or more", o.Workers)
+	}
 	return trainingOf(r).fit(ctx, x, device, o)
 }

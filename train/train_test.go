@@ -208,6 +208,27 @@ func TestFitRefuses(t *testing.T) {
 	}
 }
 
+// What isn't a recipe, and a negative number of workers, are errors.
+func TestFitRefusesArguments(t *testing.T) {
+	h := Best()
+	for _, r := range []model.Recipe{nil, &h, (*model.Paper)(nil)} {
+		x := words(10)
+		_, err := Fit(t.Context(), x, r, &script{}, Options{})
+		_, failed := File(t.Context(), []string{"nowhere"}, r, &script{}, t.TempDir(), FileOptions{})
+		for _, err := range []error{err, failed} {
+			if err == nil || !strings.Contains(err.Error(), "want model.Best or model.Paper") {
+				t.Errorf("recipe %T: error %v", r, err)
+			}
+		}
+		if Settled(r, x) != r {
+			t.Errorf("a %T is settled", r)
+		}
+	}
+	if _, err := Fit(t.Context(), words(10), h, &script{}, Options{Workers: -1}); err == nil || !strings.Contains(err.Error(), "Options.Workers is -1") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // notes trains and returns what was said.
 func notes(t *testing.T, s *script, h model.Recipe, scale float32) (said []string, err error) {
 	t.Helper()

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/input"
@@ -140,11 +139,14 @@ func checkReplaceable(dir string) error {
 	return nil
 }
 
+// stateFiles are the files of a checkpoint's state: [Progress] and the matrices of package checkpoint.
+var stateFiles = []string{filepath.Base(Progress), "H.npy", "S.npy", "Q.npy", "G.npy", "B.npy", "v.npy"}
+
 // checkState returns an error if dir has files that are not those of a checkpoint's state.
 func checkState(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
-		if e.Name() != filepath.Base(Progress) && !strings.HasSuffix(e.Name(), ".npy") || !e.Type().IsRegular() {
+		if !slices.Contains(stateFiles, e.Name()) || !e.Type().IsRegular() {
 			return errOther(e)
 		}
 	}
