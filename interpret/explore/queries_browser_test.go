@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"overcomplete/interpret"
+	"overcomplete/model"
 )
 
 // One box answers all kinds of questions, and the way back leads to before them.
@@ -151,4 +153,45 @@ func TestBrowserLabels(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS("button.edit")), chromedp.KeyEvent("queens"), chromedp.KeyEvent(kb.Enter))
 	b.wait(`document.querySelector(".editor [role=alert]").textContent.startsWith("the label was not saved: ") && document.querySelector(".editor input").value === %s`, quote("queens"))
 	b.wait(`typeof hacked === "undefined"`)
+}
+
+// Sliders of a word's dimensions, and of others, sort the nearest words by their scores, of which the page
+// shows the terms.
+func TestBrowserSteering(t *testing.T) {
+	for name, m := range map[string]*model.Model{"words": testModel(), "texts": testTexts()} {
+		b := openBrowser(t)
+		x := newExplorer(t, m, "test")
+		b.do(chromedp.Navigate(b.serve(x) + "/#/word/bank"))
+		b.wait(`document.querySelector(".steering summary") !== null`)
+		b.do(chromedp.Click(chromedp.CSS(".steering summary")))
+		b.wait(`document.querySelectorAll(".steering .slider").length === %d`, min(5, len(x.word(0).Active)))
+		slide := func(i int, value float64) {
+			evaluate[bool](b, `(() => { const s = document.querySelectorAll(".steering input[type=range]")[%d]; s.value = %v; return s.dispatchEvent(new Event("input")); })()`, i, value)
+		}
+		other := 0
+		for slices.ContainsFunc(x.word(0).Active, func(w interpret.Weight) bool { return w.Dimension == other }) {
+			other++
+		}
+		evaluate[bool](b, `(() => { const o = document.querySelector(".steering input[list]"); o.value = "%d x"; return o.dispatchEvent(new Event("change")); })()`, other)
+		first := x.word(0).Active[0]
+		last := min(5, len(x.word(0).Active))
+		slide(0, -0.5)
+		slide(last, 0.75)
+		pole := map[bool]float64{false: 1, true: -1}
+		steer := fmt.Sprintf("%d:%v,%d:%v", first.Dimension, -0.5*pole[first.Value < 0], other, 0.75*pole[x.about.Dimensions[other].Negative])
+		answer, err := x.answerQuery("bank", steer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := answer.(queryAnswer).Nearest[0]
+		score := n.Cosine + n.Steered[0].Part + n.Steered[1].Part
+		b.wait(`document.querySelector(".steering .excerpts .value")?.textContent === %q && document.querySelector(".steering .excerpts .about").textContent.includes(" = %s ")`,
+			strings.ReplaceAll(fmt.Sprintf("%.2f", score), "-", "−"), strings.ReplaceAll(fmt.Sprintf("%.2f", n.Cosine), "-", "−"))
+		if got := evaluate[int](b, `document.querySelectorAll(".steering .excerpts li").length`); got != len(answer.(queryAnswer).Nearest) {
+			t.Errorf("%s: %d rows", name, got)
+		}
+		slide(0, 0)
+		slide(last, 0)
+		b.wait(`document.querySelectorAll(".steering .excerpts li").length === 0`)
+	}
 }

@@ -21,7 +21,7 @@ import (
 var assets embed.FS
 
 // scripts are the scripts of the page. They share one scope.
-var scripts = []string{"dom.js", "charts.js", "labels.js", "pages.js", "texts.js", "queries.js", "models.js", "map.js", "save.js", "main.js"}
+var scripts = []string{"dom.js", "charts.js", "labels.js", "pages.js", "texts.js", "queries.js", "steer.js", "models.js", "map.js", "save.js", "main.js"}
 
 // mustAsset returns the contents of files, concatenated.
 func mustAsset(names ...string) []byte {

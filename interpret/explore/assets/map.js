@@ -3,10 +3,10 @@
 // Maps, with a list beside them: of the live dimensions, where those that the same words use are close; and
 // of words or texts, where those with the same dimensions are close.
 
-/** slider is a labelled range from 0 to 1; say tells its value, which change gets. */
-function slider(label, { value = 0, say, change }) {
+/** slider is a labelled range from min to 1; say tells its value, which change gets. */
+function slider(label, { value = 0, min = 0, say, change }) {
   const output = h("b", {}, say(value)); // an <output> would take the label for itself
-  const input = h("input", { type: "range", min: 0, max: 1, step: 0.01, value, "aria-valuetext": say(value) });
+  const input = h("input", { type: "range", min, max: 1, step: 0.01, value, "aria-valuetext": say(value) });
   input.addEventListener("input", () => {
     output.textContent = say(input.valueAsNumber);
     input.setAttribute("aria-valuetext", output.textContent);

@@ -105,6 +105,7 @@ async function wordPage(word) {
           wordSearch({ label: `Compare ${answer.word} with`, placeholder: "another word", choose: (other) => go("compare", answer.word, other) }),
           model.other && h("p", {}, h("a", { class: "name", href: address("both", answer.word) }, "In both models")),
           h("h2", {}, "Nearest words"),
+          steering(answer.word, answer.active),
           h(
             "ol",
             { class: "bars nearest" },

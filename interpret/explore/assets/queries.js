@@ -154,7 +154,7 @@ async function queryPage(query) {
         answer.unknown.length > 0 && [" Not in the model: ", answer.unknown.map((word, i) => [i > 0 && ", ", h("bdi", {}, word)]), "."]),
       answer.nearest.length === 0
         ? h("p", {}, `No ${unit()} is near: the sum is zero.`)
-        : h("div", { class: "halves" }, h("section", {}, h("h2", {}, `Nearest ${unit()}s`), list), why),
+        : h("div", { class: "halves" }, h("section", {}, h("h2", {}, `Nearest ${unit()}s`), steering(query, answer.dimensions), list), why),
       answer.dimensions.length > 0 && h("section", {},
         h("h2", {}, sum ? "What is left in it" : "What it is about", h("small", {}, ` its strongest dimensions, and the ${unit()}s that they come from`)),
         folded(answer.dimensions, 12, (some) => h("ul", { class: "bars dims" }, some.map((d) =>

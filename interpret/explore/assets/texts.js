@@ -69,6 +69,7 @@ function textPage(answer) {
           model.other && h("p", {}, h("a", { class: "name", href: address("both", id) }, "In both models"))),
         h("section", {},
           h("h2", {}, "Nearest texts", h("small", {}, " cosine of codes")),
+          steering(id, answer.active),
           answer.nearest.length === 0 && h("p", {}, "No text shares a dimension with it."),
           folded(answer.nearest, 8, (some) => h("ol", { class: "excerpts" }, some.map((n) =>
             textItem(n.word, answer.texts?.[n.word], words, bar(n.cosine, 0, 1), h("span", { class: "value" }, n.cosine.toFixed(2)),
