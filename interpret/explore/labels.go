@@ -67,7 +67,11 @@ func (x *Explorer) postLabel(w http.ResponseWriter, r *http.Request) error {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return badRequest("want a label as application/json")
 	}
-	var label interpret.Label
+	var label struct {
+		Dimension *int    `json:"dimension"`
+		Name      *string `json:"name"`
+		Note      string  `json:"note"`
+	}
 	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, 16<<10))
 	body.DisallowUnknownFields()
 	if err := body.Decode(&label); err != nil {
@@ -76,5 +80,8 @@ func (x *Explorer) postLabel(w http.ResponseWriter, r *http.Request) error {
 	if _, err := body.Token(); err != io.EOF {
 		return badRequest("want one label")
 	}
-	return x.setLabel(r.Context(), label)
+	if label.Dimension == nil || label.Name == nil {
+		return badRequest("want a label with dimension and name")
+	}
+	return x.setLabel(r.Context(), interpret.Label{Dimension: *label.Dimension, Name: *label.Name, Note: label.Note})
 }

@@ -194,10 +194,12 @@ func ownHost(header, host string) bool {
 // the page.
 func sameOrigin(r *http.Request) error {
 	refused := forbidden("the data are for this server's own page")
-	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host {
+	site := r.Header.Get("Sec-Fetch-Site")
+	// The browser compares schemes if this server is behind another one that has HTTPS.
+	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host && (origin != "https://"+r.Host || site != "same-origin") {
 		return refused
 	}
-	switch r.Header.Get("Sec-Fetch-Site") {
+	switch site {
 	case "", "same-origin", "none": // none: typed into the browser
 		return nil
 	}

@@ -169,6 +169,8 @@ func TestRefuses(t *testing.T) {
 		{"/data/model", 403, []string{other}},
 		{"/data/model", 403, []string{"Origin: null"}},
 		{"/data/model", 403, []string{"Origin: http://127.0.0.1:9999"}},
+		{"/data/model", 403, []string{"Origin: https://127.0.0.1:8420"}},
+		{"/data/model", 200, []string{"Origin: https://127.0.0.1:8420", "Sec-Fetch-Site: same-origin"}}, // behind HTTPS
 		{"/data/model", 403, []string{"Sec-Fetch-Site: cross-site"}},
 		{"/data/model", 403, []string{"Sec-Fetch-Site: same-site"}},
 		{"/explore.js", 403, []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors"}},
