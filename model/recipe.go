@@ -64,7 +64,7 @@ type Best struct {
 	Nonzeros   int     `json:"nonzeros,omitempty"`    // maximum of nonzeros per row; 0 for the default. [Nonzeros] converts from a sparsity
 	Lambda     float64 `json:"lambda"`                // λ, weight of Σ‖a_i‖₁, as a share of mean‖x − μ‖²
 	Anchor     float64 `json:"anchor,omitempty"`      // inverse of the variance of atoms about the words that they are initialised from, as a share of mean‖x − μ‖²
-	TrainWords int     `json:"train_words,omitempty"` // training rows of D and μ: the first, or without an order a random sample; 0 for the default
+	TrainWords int     `json:"train_words,omitempty"` // training rows of D and μ: the first, or without an order a random sample, which does not depend on the seed; 0 for the default
 	Order      Order   `json:"order,omitempty"`       // empty for the default
 	Topics     int     `json:"topics,omitempty"`      // default number of topics; 0 for one that the rows determine, and of words none; [NoTopics] for none
 	Like       string  `json:"like,omitempty"`        // SHA-256 of the atoms, float32 and little-endian, of the model that the dictionary is initialised from and regularised towards

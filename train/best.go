@@ -29,6 +29,16 @@ const (
 	// not those of language.
 	frequentRows = 20
 
+	// sampleRows is the least number of training rows in no order of frequency. That is 100 for each of 1,000
+	// atoms: from 78 rows per atom to 117, the error of other rows falls by 1 %.
+	sampleRows = 100_000
+
+	// sampleSeed chooses these rows. It is not the recipe's seed, on which dimensions shall depend little.
+	sampleSeed = 1
+
+	// orderRows is the number of rows that decide whether they are in order of frequency.
+	orderRows = 10_000
+
 	// minBatch is the least number of rows of a batch: each batch moves all atoms, which takes
 	// as long as encoding some hundred rows.
 	minBatch = 256
@@ -67,10 +77,11 @@ func (h best) withDefaults(x *vectors.Dense, n int) best {
 
 // defaultTrainWords returns the number of training rows out of n.
 func (h best) defaultTrainWords(n int) int {
-	if h.Order == model.Frequency {
-		return min(n, frequentRows*h.Atoms)
+	rows := frequentRows * h.Atoms
+	if h.Order == model.None {
+		rows = max(rows, sampleRows)
 	}
-	return n
+	return min(n, rows)
 }
 
 // defaultOrder returns None for texts, for rows most of whose first names look like texts (with spaces, or of
@@ -81,7 +92,7 @@ func defaultOrder(x *vectors.Dense) model.Order {
 		return model.None
 	}
 	words := x.Words
-	words = words[:min(len(words), 10000)]
+	words = words[:min(len(words), orderRows)]
 	const longText, fewWords = 24, 50
 	others := 0
 	for _, w := range words {
@@ -178,7 +189,7 @@ func (h best) trainingRows(x *vectors.Dense) *vectors.Dense {
 	case h.Order == model.Frequency:
 		return x.Slice(0, h.TrainWords)
 	}
-	s := vectors.NewSample(h.TrainWords, h.Seed)
+	s := vectors.NewSample(h.TrainWords, sampleSeed)
 	s.Add(x)
 	return &s.Rows
 }

@@ -136,28 +136,24 @@ func (o *FileOptions) read(ctx context.Context, paths []string, r model.Recipe) 
 // readSample reads the rows that h learns from, where all can be read a second time.
 func (o *FileOptions) readSample(ctx context.Context, paths []string, h model.Best) (x *vectors.Dense, r model.Recipe, err error) {
 	read := o.Read
-	if h.Order == model.None && h.TrainWords > 0 {
-		sample := vectors.NewSample(h.TrainWords, h.Seed)
-		read.Distinct = true
-		o.Source = new(vectors.Source)
-		for rows, err := range vectors.Stream(ctx, paths, read, o.Source) {
-			if err != nil {
-				return nil, nil, err
-			}
-			sample.Add(rows)
+	read.Keep = func(first *vectors.Dense) (n int, sample *vectors.Sample) {
+		if h.Order == "" && first.Texts == nil && first.Len() < orderRows {
+			return 0, nil
 		}
-		return &sample.Rows, h, nil
-	}
-	read.Keep = func(first *vectors.Dense) int {
-		// As if the file had no end: if it is short, K is smaller and all rows are kept.
+		// As if the input had no end: if it is short, K is smaller and all rows are kept.
 		endless := best(h)
 		endless.Common = o.sized(h.Common, first.Dim)
 		endless = endless.withDefaults(first, math.MaxInt32)
-		if first.Len() <= endless.TrainWords || endless.Order == model.None { // of which Fit takes a sample
-			return 0
-		}
 		h.Order = endless.Order // of more rows than those that are kept
-		return endless.TrainWords
+		switch {
+		case endless.TrainWords == math.MaxInt32: // all
+			return 0, nil
+		case h.Order == model.None:
+			return 0, vectors.NewSample(endless.TrainWords, sampleSeed)
+		case first.Len() <= endless.TrainWords:
+			return 0, nil
+		}
+		return endless.TrainWords, nil
 	}
 	x, o.Source, err = vectors.Read(ctx, paths, read)
 	return x, h, err

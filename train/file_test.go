@@ -1,8 +1,10 @@
 package train_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -13,6 +15,7 @@ import (
 	"overcomplete/cpu"
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/npy"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -30,7 +33,7 @@ func (unencoding) Encoder(*model.Dictionary, encode.Options) (encode.Encoder, er
 func TestFile(t *testing.T) {
 	x := sampleOfBest(t)
 	for _, h := range []model.Recipe{
-		model.Best{Common: model.Common{DictionarySteps: 8, Seed: 1}, Lambda: 0.04, TrainWords: 300},
+		model.Best{Common: model.Common{DictionarySteps: 8, Seed: 1}, Lambda: 0.04, TrainWords: 300, Order: model.Frequency},
 		model.Best{Common: model.Common{DictionarySteps: 8, Seed: 1}, Lambda: 0.04, TrainWords: 300, Order: model.None},
 		best(), samplePaper(),
 	} {
@@ -107,7 +110,7 @@ func (unclosableEncoder) Close() error { return errClose }
 
 // An error in closing a device does not lose what was computed.
 func TestFileOfUnclosable(t *testing.T) {
-	for _, h := range []model.Recipe{model.Best{Common: model.Common{DictionarySteps: 8, Seed: 1}, Lambda: 0.04, TrainWords: 300}, samplePaper()} {
+	for _, h := range []model.Recipe{model.Best{Common: model.Common{DictionarySteps: 8, Seed: 1}, Lambda: 0.04, TrainWords: 300, Order: model.Frequency}, samplePaper()} {
 		dir := filepath.Join(t.TempDir(), "model")
 		result, err := train.File(t.Context(), []string{sampleFile}, h, unclosable{}, dir, train.FileOptions{Read: vectors.ReadOptions{MaxWords: 700}})
 		if m, opened := model.Open(dir); result.Status != train.Complete || !errors.Is(err, errClose) || opened != nil || m.Codes == nil || m.Codes.Rows != 700 {
@@ -174,5 +177,53 @@ func TestFileOrder(t *testing.T) {
 	result, err := train.File(t.Context(), []string{path}, h, cpu.Device{}, filepath.Join(dir, "model"), train.FileOptions{})
 	if r := result.Info.Training.Recipe; err != nil || r.(model.Best).Order != model.Frequency || r.(model.Best).TrainWords != 40 {
 		t.Errorf("%+v, error %v", result.Info.Training, err)
+	}
+}
+
+// Of many rows without an order, a sample is learned from that does not depend on how they are split into files.
+func TestFileSample(t *testing.T) {
+	const rows, dim = 100_500, 2
+	dir := t.TempDir()
+	rng := rand.New(rand.NewPCG(1, 2))
+	data := make([]float32, rows*dim)
+	for i := range data {
+		data[i] = rng.Float32()
+	}
+	var want *model.Model
+	for _, ends := range [][]int{{rows}, {7, 80_000, rows}} {
+		var paths []string
+		lo := 0
+		for _, hi := range ends {
+			path := filepath.Join(dir, fmt.Sprintf("%d-%d.npy", len(ends), hi))
+			var file bytes.Buffer
+			err := npy.Write(&file, []int{hi - lo, dim}, data[lo*dim:hi*dim])
+			if err == nil {
+				err = os.WriteFile(path, file.Bytes(), 0o666)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			paths, lo = append(paths, path), hi
+		}
+		h := train.Best()
+		h.Atoms, h.Epochs = 4, 1
+		out := filepath.Join(dir, fmt.Sprint(len(ends)))
+		_, err := train.File(t.Context(), paths, h, cpu.Device{}, out, train.FileOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := model.Open(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := m.Info.Training.Recipe.(model.Best); r.Order != model.None || r.TrainWords != 100_000 || m.Info.Training.Input.Words != 100_000 || m.Info.Words() != rows {
+			t.Errorf("%+v", m.Info)
+		}
+		if want == nil {
+			want = m
+		}
+		if !reflect.DeepEqual(m.Dictionary, want.Dictionary) || !reflect.DeepEqual(m.Codes, want.Codes) {
+			t.Errorf("another model of %d files", len(ends))
+		}
 	}
 }

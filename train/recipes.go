@@ -38,7 +38,7 @@ func Paper() model.Paper {
 //   - Method of "best" is A for words and B for texts.
 //   - Order of "best" is Frequency unless the rows are texts, look like texts or ids, or are sorted.
 //   - Topics of "best" is the least number that explains 85 % of the variance that the themes of texts explain.
-//   - TrainWords of "best" is 20·Atoms of words in order of frequency, or else all rows.
+//   - TrainWords of "best" is 20·Atoms, but at least 100,000 of rows in no order of frequency.
 //
 // What is neither a [model.Best] nor a [model.Paper] is returned as it is.
 func Settled(r model.Recipe, x *vectors.Dense) model.Recipe {

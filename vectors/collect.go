@@ -12,16 +12,21 @@ import (
 
 // A collector puts the blocks of a stream together.
 type collector struct {
-	keep   func(rows *Dense) int // as in [ReadOptions]
-	rows   Dense                 // without vectors before join
-	blocks [][]float32           // the vectors, unless there is room for all in rows
-	full   bool                  // keep wants no more
+	keep   func(rows *Dense) (n int, sample *Sample) // as in [ReadOptions]
+	sample *Sample                                   // that keep wants, or nil
+	rows   Dense                                     // without vectors before join
+	blocks [][]float32                               // the vectors, unless there is room for all in rows
+	full   bool                                      // keep wants no more
 }
 
 // add adds a block of a file in which a number of rows is announced, or 0. It returns an error if there is no
 // memory to join all blocks.
 func (c *collector) add(block *Dense, announced int) error {
 	if c.full {
+		return nil
+	}
+	if c.sample != nil {
+		c.sample.Add(block)
 		return nil
 	}
 	before := c.rows.Len()
@@ -45,7 +50,12 @@ func (c *collector) add(block *Dense, announced int) error {
 	}
 	c.blocks = append(c.blocks, block.Data)
 	if c.keep != nil {
-		if most := c.keep(&c.rows); most > 0 && most < c.rows.Len() {
+		most, sample := c.keep(&c.rows)
+		switch {
+		case sample != nil:
+			c.startSample(sample)
+			return nil
+		case most > 0 && most < c.rows.Len():
 			c.rows.Words, c.rows.Texts, c.full = c.rows.Words[:most], c.rows.Texts.Slice(0, most), true
 		}
 	}
@@ -58,8 +68,23 @@ func (c *collector) add(block *Dense, announced int) error {
 	return nil
 }
 
+// startSample goes on with a sample, of the rows so far and those to come.
+func (c *collector) startSample(s *Sample) {
+	lo := 0
+	for _, data := range c.blocks {
+		hi := lo + len(data)/c.rows.Dim
+		s.Add(&Dense{Words: c.rows.Words[lo:hi], Texts: c.rows.Texts.Slice(lo, hi), Dim: c.rows.Dim, Data: data})
+		lo = hi
+	}
+	c.sample, c.rows, c.blocks = s, Dense{}, nil
+}
+
 // join puts the vectors of all blocks into one slice.
 func (c *collector) join() error {
+	if c.sample != nil {
+		c.rows = c.sample.Rows
+		return nil
+	}
 	numbers := c.rows.Len() * c.rows.Dim
 	if len(c.blocks) == 0 {
 		c.rows.Data = slices.Clip(c.rows.Data)

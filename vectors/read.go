@@ -42,10 +42,10 @@ type ReadOptions struct {
 	// "none".
 	IDColumn, TextColumn, VectorColumn string
 
-	// Keep, if not nil, limits the rows that [Read] keeps to the first ones. Read calls it repeatedly
-	// with the rows so far, without their vectors, until it returns how many to keep; 0 means all of
-	// these. The other rows are checked and counted, except for their norms.
-	Keep func(rows *Dense) int
+	// Keep, if not nil, limits the rows that [Read] keeps, to the first n or to a sample. Read calls it repeatedly
+	// with the rows so far, without their vectors, until it returns one of these. The other rows
+	// are checked and counted, except for their norms.
+	Keep func(rows *Dense) (n int, sample *Sample)
 
 	// Distinct makes [Stream] drop repeated words and accept rows of zeros, as Read does. It takes
 	// about 50 bytes of memory per word.

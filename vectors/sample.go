@@ -20,11 +20,14 @@ func NewSample(most int, seed uint64) *Sample {
 
 // Add adds the next rows of the stream, all of one length.
 func (s *Sample) Add(d *Dense) {
+	if room := min(s.most-s.Rows.Len(), d.Len()); room > 0 {
+		s.Rows.Append(d.Slice(0, room))
+		s.Seen += room
+		d = d.Slice(room, d.Len())
+	}
 	for i, word := range d.Words {
 		s.Seen++
-		if s.Rows.Len() < s.most {
-			s.Rows.Append(d.Slice(i, i+1))
-		} else if at := s.rng.IntN(s.Seen); at < s.most {
+		if at := s.rng.IntN(s.Seen); at < s.most {
 			s.Rows.Words[at] = word
 			copy(s.Rows.Row(at), d.Row(i))
 			if d.Texts != nil {
