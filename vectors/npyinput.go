@@ -14,7 +14,8 @@ import (
 func (r *reader) readNpy(c *content) (iter.Seq2[chunk, error], error) {
 	array, err := npy.Open(c, c.size)
 	if err == nil && array.Fortran && c.size >= 0 {
-		array, err = npy.OpenAt(c.stored, c.size)
+		file, size, _ := c.RandomAccess()
+		array, err = npy.OpenAt(file, size)
 	}
 	if err != nil {
 		return nil, err

@@ -36,6 +36,7 @@ type storedFile struct {
 	delivered int64       // bytes that Read has returned
 	hash      hash.Hash   // of all blocks, once they are closed
 	err       error       // why there are no more blocks, once they are closed
+	rest      chan error  // the result of reading the rest for the hash, or nil before
 }
 
 // open opens the file at path, or standard input if path is "-". Cancelling ctx
@@ -150,10 +151,23 @@ func (f *storedFile) Close() error {
 // sum reads the file to its end and returns the SHA-256 of all of it, in
 // hexadecimal. It is an error if a regular file has changed since it was opened.
 func (f *storedFile) sum() (string, error) {
-	if _, err := io.Copy(io.Discard, f); err != nil {
+	f.readRest()
+	if err := <-f.rest; err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(f.hash.Sum(nil)), f.changed()
+}
+
+// readRest begins to read the rest of the file for its hash. Read can't be called any more.
+func (f *storedFile) readRest() {
+	if f.rest != nil {
+		return
+	}
+	f.rest = make(chan error, 1)
+	go func() {
+		_, err := io.Copy(io.Discard, f)
+		f.rest <- err
+	}()
 }
 
 // changed returns an error if a regular file has changed since it was opened.

@@ -27,6 +27,7 @@ func (c *content) Size() int64 { return c.size }
 // comes from a pipe, unless that is too large, or expands to more than a hundred times its size.
 func (c *content) RandomAccess() (io.ReaderAt, int64, error) {
 	if c.size >= 0 {
+		c.stored.readRest() // while others read where they want
 		return c.stored, c.size, nil
 	}
 	// Vectors are hardly compressible, unlike what was made to fill the memory.

@@ -82,12 +82,22 @@ func openChunk[T float32 | string](file io.ReaderAt, size int64, group []format.
 	return c, c.nextPlaces()
 }
 
-// advance goes to the next place.
-func (c *chunk[T]) advance() error {
-	if c.i++; c.i < len(c.values) {
+// advance goes n places on, at most to the first that is not yet read.
+func (c *chunk[T]) advance(n int) error {
+	if c.i += n; c.i < len(c.values) {
 		return nil
 	}
 	return c.nextPlaces()
+}
+
+// present returns the values at this place and those after it in its row, up to the first without a value or
+// the last that is read.
+func (c *chunk[T]) present() []T {
+	end := c.i
+	for end < len(c.values) && c.definitions[end] == c.defined && (end == c.i || c.repetitions[end] > 0) {
+		end++
+	}
+	return c.values[c.i:end]
 }
 
 // nextPlaces reads places.

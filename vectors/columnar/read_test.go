@@ -437,7 +437,7 @@ func readPages[T float32 | string](l leaf, places int64, codec format.Compressio
 	group := []format.ColumnChunk{{MetaData: format.ColumnMetaData{TotalCompressedSize: int64(len(pages)), NumValues: places, Codec: codec}}}
 	pages = append(pages, parquetMagic...) // as pages are not the end of a file
 	c, err := openChunk(bytes.NewReader(pages), int64(len(pages)), group, l, decode)
-	for ; err == nil && !c.ended; err = c.advance() {
+	for ; err == nil && !c.ended; err = c.advance(1) {
 		if c.definitions[c.i] < c.defined {
 			values = append(values, "null")
 		} else {

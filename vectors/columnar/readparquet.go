@@ -325,7 +325,7 @@ func (p *parquetRows) nextRow() error {
 		if ok = c.definitions[c.i] == c.defined; ok {
 			s = c.values[c.i]
 		}
-		return s, ok, c.advance()
+		return s, ok, c.advance(1)
 	})
 	if err != nil {
 		return err
@@ -348,32 +348,35 @@ func (p *parquetRows) appendNumbers(c *chunk[float32], malformed *error) error {
 	if err := c.begin(); err != nil {
 		return err
 	}
-	for n := 0; ; n++ {
-		if n == tabular.MaxDim {
-			return fmt.Errorf("column %.60q: a list of over %d numbers", c.name, tabular.MaxDim)
-		}
+	for n := 0; ; {
 		place := n
 		if c.kind == number {
 			place = -1
 		}
-		var x float32
+		run := c.present()
 		var why error
 		switch d := c.definitions[c.i]; {
-		case d == c.defined:
-			x = c.values[c.i]
-			why = checkNumber(c.column, place, x)
+		case len(run) > 0:
+			for i, x := range run {
+				if x-x != 0 && why == nil { // infinite or NaN
+					why = notFinite(c.column, place+i, x)
+				}
+			}
+			p.data = append(p.data, run...)
 		case c.kind == number, d >= c.inList:
 			why = faulty(c.column, place, "null, want a number")
+			p.data = append(p.data, 0)
 		case d < c.inList-1:
 			why = faulty(c.column, -1, "null, want a list")
 		}
 		if *malformed == nil {
 			*malformed = why
 		}
-		if c.kind == number || c.definitions[c.i] >= c.inList {
-			p.data = append(p.data, x)
+		read := max(1, len(run))
+		if n += read; n > tabular.MaxDim {
+			return fmt.Errorf("column %.60q: a list of over %d numbers", c.name, tabular.MaxDim)
 		}
-		if err := c.advance(); err != nil {
+		if err := c.advance(read); err != nil {
 			return err
 		}
 		if c.ended || c.repetitions[c.i] == 0 {
