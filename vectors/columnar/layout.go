@@ -83,6 +83,9 @@ func choose(columns []column, metadata bool, o tabular.Options) (layout, error) 
 			l.name, l.id, l.idIsName = l.id, -1, true
 		}
 	}
+	if o.Rows == tabular.Words && o.IDColumn != "" && l.id >= 0 {
+		return layout{}, &tabular.OptionError{Option: "IDColumn", Err: fmt.Errorf("column %.60q can't be that of ids: rows are words", o.IDColumn)}
+	}
 	vector, err := (search{columns, -1, "VectorColumn", o.VectorColumn, "lists of numbers", vectorNames, []kind{list}}).findOrOnly()
 	if err != nil {
 		return layout{}, err
@@ -92,7 +95,7 @@ func choose(columns []column, metadata bool, o tabular.Options) (layout, error) 
 		case i == l.name, i == l.id:
 		case i == vector, vector < 0 && c.kind == number:
 			l.vectors = append(l.vectors, i)
-		case c.kind != other && c.kind != list && l.name >= 0 && !strings.HasPrefix(c.name, "__"): // pandas's own
+		case c.kind != other && c.kind != list && l.name >= 0 && !strings.HasPrefix(c.name, "__index_level_"): // pandas's own
 			l.rest = append(l.rest, i)
 		}
 	}
@@ -216,7 +219,7 @@ func (l layout) kind() string {
 		return l.options.Rows
 	case l.name < 0, l.idIsName:
 		return tabular.Words
-	case l.options.TextColumn != "", slices.Contains(textNames, l.columns[l.name].name):
+	case l.options.TextColumn != "", l.options.IDColumn != "" && l.id >= 0, slices.Contains(textNames, l.columns[l.name].name):
 		return tabular.Texts
 	case slices.Contains(wordNames, l.columns[l.name].name):
 		return tabular.Words

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"overcomplete/vectors"
+	"overcomplete/vectors/internal/tabular"
 )
 
 // What Python wrote as texts, with ids and more, is there row by row, in Arrow and in Parquet's
@@ -81,6 +82,8 @@ func TestReadIDs(t *testing.T) {
 		{"floats", vectors.ReadOptions{}, []string{"123456781", "2", "3"}, true},
 		{"repeated", vectors.ReadOptions{TextColumn: "text", IDColumn: "none"}, []string{"0", "1", "2"}, true},
 		{"badid", vectors.ReadOptions{TextColumn: "id"}, []string{"0", "1", "2"}, true},
+		{"words", vectors.ReadOptions{IDColumn: "last"}, []string{"b"}, true},
+		{"words", vectors.ReadOptions{IDColumn: "last", TextColumn: "first"}, []string{"b"}, true},
 	} {
 		for _, name := range both(tt.name) {
 			d, _, err := read(t, name, tt.o)
@@ -88,6 +91,14 @@ func TestReadIDs(t *testing.T) {
 				t.Errorf("%s: %+v, %v", name, d, err)
 			}
 		}
+	}
+}
+
+// A column of any name is kept, except pandas's index.
+func TestColumnNames(t *testing.T) {
+	columns := []column{{"text", text}, {"__proto__", text}, {"__index_level_0__", scalar}, {"v", list}}
+	if l, err := choose(columns, false, tabular.Options{}); err != nil || !slices.Equal(l.rest, []int{1}) {
+		t.Errorf("columns %v, error %v", l.rest, err)
 	}
 }
 
@@ -104,6 +115,7 @@ func TestReadTextsRefuses(t *testing.T) {
 		{"novector", `row 2: column "v" is null, want a list`, vectors.ReadOptions{}},
 		{"texts", `has no column "txt"; the columns are 9, such as ["doc_id" "text" "label" "seen" "score"]`, vectors.ReadOptions{TextColumn: "txt"}},
 		{"texts", `column "embedding" can't be that of text: it has something else`, vectors.ReadOptions{TextColumn: "embedding"}},
+		{"words", `column "last" can't be that of ids: rows are words`, vectors.ReadOptions{IDColumn: "last", Rows: vectors.KindWords}},
 		{"texts", `column "when" can't be that of ids: it has something else`, vectors.ReadOptions{IDColumn: "when"}},
 		{"texts", `column "label" can't be that of lists of numbers: it has something else`, vectors.ReadOptions{VectorColumn: "label"}},
 		{"texts", `row 1: word "first\nsecond line": the word contains a tab, a line break or a NUL`, vectors.ReadOptions{Rows: vectors.KindWords}},
