@@ -28,6 +28,8 @@ func TestBrowserAccessibility(t *testing.T) {
 	x := newWith(t, m, "test", Options{Other: newExplorer(t, testModel(), "other")})
 	server := httptest.NewServer(x.Handler(""))
 	defer server.Close()
+	ofTexts := httptest.NewServer(newExplorer(t, testTopics(), "texts").Handler(""))
+	defer ofTexts.Close()
 	var page bytes.Buffer
 	if err := x.WritePage(&page, []string{"bank", "river"}, nil); err != nil {
 		t.Fatal(err)
@@ -43,7 +45,11 @@ func TestBrowserAccessibility(t *testing.T) {
 	for _, site := range []struct {
 		name, url string
 		addresses []string
-	}{{"server", server.URL + "/", everywhere}, {"file", "file://" + exported, []string{"#/", "#/word/bank", "#/map"}}} {
+	}{
+		{"server", server.URL + "/", everywhere},
+		{"texts", ofTexts.URL + "/", []string{"#/topic/0", "#/word/bank", "#/query/common%20subjecta", "#/theme/2", "#/unusual", "#/dimension/3", "#/"}},
+		{"file", "file://" + exported, []string{"#/", "#/word/bank", "#/map"}},
+	} {
 		for _, theme := range []string{"light", "dark"} {
 			for _, width := range []int64{1280, 390} {
 				if !full && ((theme == "dark") != (width == 390) || site.name == "file") { // each theme and each width once, of the server

@@ -18,6 +18,7 @@ import (
 
 	"overcomplete/internal/parallel"
 	"overcomplete/interpret"
+	"overcomplete/interpret/topics"
 	"overcomplete/model"
 )
 
@@ -48,6 +49,7 @@ type Explorer struct {
 	strongest []int           // live dimensions, see [interpret.Index.Strongest]
 	mapped    func() chart    // of the live dimensions
 	rows      func() rowChart // of words or texts
+	topics    func() *topicTable
 	labelling sync.Mutex
 	labels    interpret.Labels // replaced, never changed
 	matches   func() matches   // of the dimensions with those of Options.Other, nil without
@@ -83,6 +85,7 @@ type about struct {
 	Texts      bool         `json:"texts,omitempty"` // rows are texts, and their words are ids
 	Dense      int          `json:"dense"`           // L
 	Live       int          `json:"live"`            // dimensions that some row uses
+	Themes     int          `json:"themes,omitempty"`
 	Epochs     int          `json:"epochs"`
 	Error      float64      `json:"error,omitempty"`     // mean ‖x − μ − aD‖² per row, if measured
 	Explained  float64      `json:"explained,omitempty"` // share of the variance, if measured
@@ -121,6 +124,8 @@ type wordAnswer struct {
 	Active  []interpret.Weight `json:"active"` // by decreasing absolute value
 	Nearest []neighbour        `json:"nearest"`
 	Columns [][2]string        `json:"columns,omitempty"` // names and values of the other columns of a text
+	Topic   topics.ID          `json:"topic"`
+	Themes  []interpret.Weight `json:"themes,omitempty"` // cosines with the nearest themes, largest first
 	texts
 }
 
@@ -194,6 +199,7 @@ func New(m *model.Model, name string, o Options) (*Explorer, error) {
 	x.index.Known = m.Info.Known()
 	x.mapped = sync.OnceValue(x.layout)
 	x.rows = sync.OnceValue(x.layoutRows)
+	x.topics = sync.OnceValue(x.tabulate)
 	x.variances = x.index.Variances()
 	x.describe(name)
 	if o.Labels != "" {
@@ -207,6 +213,9 @@ func New(m *model.Model, name string, o Options) (*Explorer, error) {
 		x.compareWith(o.Other)
 	}
 	go x.mapped()
+	if x.about.Themes > 0 {
+		go x.topics()
+	}
 	return x, nil
 }
 
@@ -221,6 +230,7 @@ func (x *Explorer) describe(name string) {
 		Error:      m.Info.Encoding.Error,
 		Words:      m.Codes.Rows,
 		Texts:      m.Codes.Texts != nil,
+		Themes:     m.Info.Training.Themes.Len(),
 		Dense:      m.Dictionary.Dim,
 		Epochs:     len(m.Info.Training.Epochs),
 		Judge:      x.options.Judge,
@@ -342,6 +352,12 @@ func (x *Explorer) word(row int) wordAnswer {
 		for _, c := range x.model.Codes.Texts.Columns {
 			a.Columns = append(a.Columns, [2]string{c.Name, c.Values[row]})
 		}
+	}
+	a.Topic = topics.None
+	if x.about.Themes > 0 {
+		a.Topic = x.topics().rows[row]
+		themes, cosines := x.model.Codes.Themes.Row(row)
+		a.Themes = interpret.Code{Index: themes, Value: cosines}.Weights()
 	}
 	return a
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -13,6 +14,7 @@ import (
 	"overcomplete/internal/parallel"
 	"overcomplete/internal/ranking"
 	"overcomplete/interpret"
+	"overcomplete/interpret/topics"
 )
 
 const (
@@ -126,7 +128,11 @@ func (x *Explorer) layoutRows() rowChart {
 		}
 		start[i][0], start[i][1] = start[i][0]/sum, start[i][1]/sum
 	}
-	places, regions := divide(embedPoints(near, start))
+	at := embedPoints(near, start)
+	if x.about.Themes > 0 {
+		return x.topicChart(rows, at)
+	}
+	places, regions := divide(at)
 	c := rowChart{Points: make([]rowPoint, len(rows)), Regions: regions, Columns: x.colourings(rows)}
 	members := make([]interpret.Query, len(regions)) // the rows of each region
 	for i, row := range rows {
@@ -140,6 +146,35 @@ func (x *Explorer) layoutRows() rowChart {
 		sums[r] = index.Sum(m)
 	}
 	labelRegions(index, regions, sums)
+	return c
+}
+
+// topicChart returns the map of rows whose regions are topics. A topic is in the middle of its rows.
+func (x *Explorer) topicChart(rows []int, at [][2]float64) rowChart {
+	t := x.topics()
+	c := rowChart{Points: make([]rowPoint, len(rows)), Regions: make([]region, len(t.Topics)), Columns: x.colourings(rows)}
+	regionOf := map[topics.ID]int{topics.None: -1}
+	for r, topic := range t.Topics {
+		regionOf[topic.ID] = r
+		c.Regions[r].Words = []string{}
+	}
+	members := make([][2][]float32, len(t.Topics)) // coordinates
+	for i, row := range rows {
+		r := regionOf[t.rows[row]]
+		c.Points[i] = rowPoint{row, x.model.Codes.Words[row], place{float32(at[i][0]), float32(at[i][1]), r}}
+		c.add(x, row, beginning)
+		if r >= 0 {
+			members[r][0], members[r][1] = append(members[r][0], c.Points[i].X), append(members[r][1], c.Points[i].Y)
+		}
+	}
+	for r := range c.Regions {
+		if n := len(members[r][0]); n > 0 {
+			slices.Sort(members[r][0])
+			slices.Sort(members[r][1])
+			c.Regions[r] = region{X: members[r][0][n/2], Y: members[r][1][n/2], Words: strings.Split(t.Topics[r].Label, ", ")}
+			c.Regions[r].Colour = chooseColour(c.Regions[:r], c.Regions[r])
+		}
+	}
 	return c
 }
 

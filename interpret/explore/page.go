@@ -84,8 +84,8 @@ func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) erro
 			}
 		}
 	}
-	// The summary shows dimensions that the page has.
-	data.Model.Strongest = []int{}
+	// The summary shows dimensions that the page has, and no topics.
+	data.Model.Themes, data.Model.Strongest = 0, []int{}
 	for _, k := range x.strongest {
 		if _, ok := data.Dimensions[strconv.Itoa(k)]; ok {
 			data.Model.Strongest = append(data.Model.Strongest, k)

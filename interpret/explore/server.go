@@ -21,7 +21,7 @@ import (
 var assets embed.FS
 
 // scripts are the scripts of the page. They share one scope.
-var scripts = []string{"dom.js", "charts.js", "labels.js", "pages.js", "texts.js", "queries.js", "steer.js", "models.js", "map.js", "save.js", "main.js"}
+var scripts = []string{"dom.js", "charts.js", "labels.js", "pages.js", "texts.js", "topics.js", "queries.js", "steer.js", "models.js", "map.js", "save.js", "main.js"}
 
 // mustAsset returns the contents of files, concatenated.
 func mustAsset(names ...string) []byte {
@@ -97,6 +97,11 @@ func (x *Explorer) addTo(mux routes, path string) {
 	}
 	for name, handler := range own {
 		mux[path+name] = handler
+	}
+	if x.about.Themes > 0 {
+		mux[path+"/data/topics"] = x.answer("", func(string) (any, error) { return x.topics(), nil })
+		mux[path+"/data/topic"] = x.answer("topic", x.answerTopic)
+		mux[path+"/data/theme"] = x.answer("theme", x.answerTheme)
 	}
 	if x.matches != nil {
 		mux[path+"/data/matches"] = x.answer("", func(string) (any, error) { return x.matches(), nil })

@@ -298,7 +298,7 @@ func TestDataIsDocumented(t *testing.T) {
 			rows[path] = quoted(rest)
 		}
 	}
-	x := newWith(t, testTexts(), "first", Options{Other: newExplorer(t, testModel(), "second")})
+	x := newWith(t, testTopics(), "first", Options{Other: newExplorer(t, testModel(), "second")})
 	mux := routes{}
 	x.addTo(mux, "")
 	for path := range mux {
@@ -309,7 +309,7 @@ func TestDataIsDocumented(t *testing.T) {
 			continue
 		}
 		targets := map[string][]string{
-			"/data/word": {"?word=bank"}, "/data/dimension": {"?dimension=3"}, "/data/complete": {"?prefix=b"},
+			"/data/word": {"?word=bank"}, "/data/dimension": {"?dimension=3"}, "/data/topic": {"?topic=0"}, "/data/theme": {"?theme=1"}, "/data/complete": {"?prefix=b"},
 			"/data/query": {"?query=bank", "?query=bank+-+river", "?query=common", "?query=first+line"},
 		}[path]
 		if targets == nil {

@@ -90,10 +90,10 @@ function wordSearch({ label, placeholder, choose, queries = false }) {
 /** matchingName is the name of a pole that contains a text, of the stronger pole first. */
 const matchingName = (k, text) => [strongPole(k), -strongPole(k)].map((pole) => nameText(k, pole)).find((name) => name.toLowerCase().includes(text.toLowerCase()));
 
-/** matchingDimensions are the dimensions whose names contain a text, or one of its words, equal ones first. */
-function matchingDimensions(text, words = [text]) {
+/** matchingDimensions are the dimensions whose names contain a text, equal ones first. */
+function matchingDimensions(text) {
   const wanted = text.toLowerCase();
-  const like = new Map(model.dimensions.map((d, k) => [k, d.words > 0 && has("dimension", k) && words.map((word) => matchingName(k, word)?.toLowerCase()).find(Boolean)]).filter(([, name]) => name));
+  const like = new Map(model.dimensions.map((d, k) => [k, d.words > 0 && has("dimension", k) && matchingName(k, text)?.toLowerCase()]).filter(([, name]) => name));
   const order = (k) => (like.get(k) === wanted ? 0 : named.get(k)?.name ? 1 : like.get(k).startsWith(wanted) ? 2 : 3);
   return [...like.keys()].sort((a, b) => order(a) - order(b));
 }
@@ -122,6 +122,8 @@ function route() {
   if (parts.length === 0) return () => summaryPage();
   if (kind === "word" && rest.length === 1) return () => wordPage(...rest);
   if (kind === "dimension" && rest.length === 1) return () => dimensionPage(...rest);
+  if (["topic", "theme"].includes(kind) && rest.length === 1 && model.themes) return () => topicPage(kind, ...rest);
+  if (kind === "unusual" && rest.length === 0 && model.themes) return () => unusualPage();
   if (kind === "compare" && rest.length >= 2 && rest.length <= 4) return () => comparePage(...rest);
   if (kind === "query" && rest.length === 1) return () => queryPage(...rest);
   if (kind === "both" && rest.length <= 1) return () => bothPage(...rest);

@@ -39,15 +39,16 @@ const short = (text) => (text.length > 24 ? text.slice(0, 23) + "…" : text);
  *   wanted   the point to begin at
  *   beside   the content above the list, given a function that shows a region
  *   state    the settings in the address
+ *   still    whether the map only zooms by its buttons, and has no list and no address
  *
  * The view is in the address after a question mark: #/map?at=0.52+0.4+3.
  */
-function mapView({ points, regions, kind, key, shows, names: hasName = shows, lists = shows, many, namedRegions, card: say, row, open, wanted, beside, state }) {
+function mapView({ points, regions, kind, key, shows, names: hasName = shows, lists = shows, many, namedRegions, card: say, row, open, wanted, beside, state, still }) {
   for (const p of points) p.circle = svg("circle", { class: "dot", r: p.radius.toFixed(1), [`data-${key}`]: p[key] });
   const names = svg("g", { class: "names" });
   const drawing = svg("svg", { role: "application", tabindex: 0, "aria-roledescription": "map", "aria-label": `Map of ${plural(points.length, kind)}. Arrow keys move to the next one, Enter opens it, plus and minus zoom. The list after it has the same.` }, points.toReversed().map((p) => p.circle), names);
   const card = h("div", { class: "card", "aria-live": "polite", hidden: true });
-  const frame = h("div", { class: "map" }, drawing, card,
+  const frame = h("div", { class: still ? "map still" : "map" }, drawing, card,
     h("div", { class: "zoom" },
       h("button", { type: "button", "aria-label": "zoom in", onclick: () => zoom(1.6) }, "+"),
       h("button", { type: "button", "aria-label": "zoom out", onclick: () => zoom(1 / 1.6) }, "−"),
@@ -111,7 +112,7 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
   let resting;
   function remember() {
     const [path, before = ""] = location.hash.split("?");
-    if (!frame.isConnected || path !== page) return; // gone elsewhere
+    if (still || !frame.isConnected || path !== page) return; // gone elsewhere
     const now = new URLSearchParams();
     if (moved) now.set("at", [view.x.toFixed(4), view.y.toFixed(4), view.zoom.toFixed(3)].join(" "));
     for (const [name, value] of Object.entries(state)) if (value) now.set(name, value);
@@ -182,6 +183,7 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
     const before = pointers.get(event.pointerId);
     if (!before) return select(closest(left, top, 24));
     dragged += Math.hypot(left - before[0], top - before[1]);
+    if (still && view.zoom === 1) return; // a finger scrolls the page
     const other = [...pointers].find(([id]) => id !== event.pointerId)?.[1];
     if (other) {
       const distance = (x, y) => Math.max(Math.hypot(x - other[0], y - other[1]), 1);
@@ -199,7 +201,7 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
   });
   drawing.addEventListener("pointercancel", (event) => pointers.delete(event.pointerId));
   drawing.addEventListener("pointerleave", () => pointers.size === 0 && !card.classList.contains("touch") && select(undefined));
-  drawing.addEventListener("wheel", (event) => {
+  if (!still) drawing.addEventListener("wheel", (event) => {
     event.preventDefault();
     zoom(Math.exp(-event.deltaY / 400), ...local(event));
   }, { passive: false });
@@ -234,6 +236,7 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
   const rows = h("ul", { class: "plain" });
   const status = h("h2", { role: "status" });
   function list() {
+    if (still) return;
     const all = points.filter((p) => shows(p) && within(p) && lists(p));
     const text = `${plural(all.length, kind)} in view`;
     if (status.textContent !== text) status.textContent = text;
@@ -268,15 +271,15 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
 
   return {
     draw,
-    content: h("div", { class: "map-page" },
+    content: still ? frame : h("div", { class: "map-page" },
       frame,
       h("div", { class: "beside" }, beside(enter), h("section", {}, status, rows))),
   };
 }
 
 /** regionsList is the names of regions, which show them. */
-const regionsList = (regions, enter) => regions.length > 1 && h("section", {},
-  h("h2", {}, "Regions"),
+const regionsList = (regions, enter, title = "Regions") => regions.length > 1 && h("section", {},
+  h("h2", {}, title),
   h("ul", { class: "plain" }, regions.map((r) => h("li", {}, h("button", { type: "button", class: "link", onclick: () => enter(r) }, h("span", { class: `swatch region${r.colour}` }), h("span", {}, wordsText(r.words)))))));
 
 /** mapTabs leads from one map to the other. */
@@ -366,7 +369,7 @@ async function rowsPage(word) {
     for (const r of regions) r.shade = column ? "" : undefined;
     points.forEach((p, i) => {
       const value = column?.of[i];
-      p.colour = column ? (value < 0 ? grey : value) : regions[p.region].colour;
+      p.colour = column ? (value < 0 ? grey : value) : (regions[p.region]?.colour ?? grey);
       p.value = column && (value < 0 ? "another" : column.values[value] === "" ? "–" : visible(column.values[value]));
     });
     const values = column && [...column.values.map((value, i) => [value === "" ? "–" : visible(value), i, i]), ["others", -1, grey]];
@@ -375,7 +378,7 @@ async function rowsPage(word) {
     fill(legend, {}, [column
       ? h("section", {}, h("h2", {}, h("bdi", {}, visible(column.name))), h("ul", { class: "plain" }, values.filter(([, i]) => count(i) > 0).map(([value, i, colour]) =>
         h("li", {}, h("span", { class: `swatch region${colour}` }), h("bdi", {}, value), h("span", { class: "number" }, whole(count(i)))))))
-      : regionsList(regions, (r) => show(r))]);
+      : regionsList(regions, (r) => show(r), model.themes ? "Topics" : "Regions")]);
   }
   let show;
   paint();
@@ -388,7 +391,7 @@ async function rowsPage(word) {
     beside: (enter) => { show = enter; return legend; },
   });
   const colours = h("select", { onchange: (event) => { state.colour = event.currentTarget.value; paint(); draw(); } },
-    h("option", { value: "" }, "region"), columns.map((c) => h("option", { value: c.name, selected: c.name === state.colour }, visible(c.name))));
+    h("option", { value: "" }, model.themes ? "topic" : "region"), columns.map((c) => h("option", { value: c.name, selected: c.name === state.colour }, visible(c.name))));
   return {
     title: `map of ${unit()}s`,
     content: [

@@ -33,7 +33,8 @@ function folded(rows, most, build) {
 }
 
 async function summaryPage() {
-  const { dense, dimensions, words } = model;
+  if (model.themes) return topicsPage();
+  const { dimensions, words } = model;
   return {
     title: "",
     content: [
@@ -47,26 +48,34 @@ async function summaryPage() {
         { class: "cards" },
         model.strongest.slice(0, 12).map((k) => [k, strongPole(k)]).map(([k, pole]) => h("li", {}, h("a", { href: address("dimension", k), class: weakness(k, pole) && "weak", title: weakness(k, pole) }, h("b", {}, name(k, pole)), " ", h("span", { class: "number" }, String(k)), h("br"), wordsText(ends(k, pole).filter((word) => named.get(k)?.name || !labelWords(k, pole).includes(word)))))),
       ),
-      h("h2", {}, "The model"),
-      facts([
-        ["made from", model.input || "unknown"],
-        ["dense dimensions", whole(dense)],
-        ["method", `${model.method}, λ = ${decimal(model.lambda)}`],
-        ["epochs", whole(model.epochs)],
-        ["zeros", words ? percent(1 - model.nonzeros / words / dimensions.length) : "none"],
-        [`active dimensions a ${unit()}`, words ? decimal(model.nonzeros / words) : "none"],
-        ["unused dimensions", whole(dimensions.length - model.live)],
-        model.error !== undefined && [`error of a ${unit()}`, decimal(model.error)],
-        model.explained !== undefined && ["variance explained", percent(model.explained)],
-      ]),
-      h(
-        "div",
-        { class: "halves" },
-        figure(`${model.texts ? "Texts" : "Words"} by their number of active dimensions`, histogram(model.per_word, { unit: unit(), label: `Active dimensions of a ${unit()}`, whole: true })),
-        figure(`Dimensions by the number of their ${unit()}s`, histogram(model.per_dimension, { unit: "dimension", label: `${model.texts ? "Texts" : "Words"} of a dimension`, whole: true })),
-      ),
+      modelSection(),
     ],
   };
+}
+
+/** modelSection says how the model was made. */
+function modelSection() {
+  const { dense, dimensions, words } = model;
+  return [
+    h("h2", {}, "The model"),
+    facts([
+      ["made from", model.input || "unknown"],
+      ["dense dimensions", whole(dense)],
+      ["method", `${model.method}, λ = ${decimal(model.lambda)}`],
+      ["epochs", whole(model.epochs)],
+      ["zeros", words ? percent(1 - model.nonzeros / words / dimensions.length) : "none"],
+      [`active dimensions a ${unit()}`, words ? decimal(model.nonzeros / words) : "none"],
+      ["unused dimensions", whole(dimensions.length - model.live)],
+      model.error !== undefined && [`error of a ${unit()}`, decimal(model.error)],
+      model.explained !== undefined && ["variance explained", percent(model.explained)],
+    ]),
+    h(
+      "div",
+      { class: "halves" },
+      figure(`${model.texts ? "Texts" : "Words"} by their number of active dimensions`, histogram(model.per_word, { unit: unit(), label: `Active dimensions of a ${unit()}`, whole: true })),
+      figure(`Dimensions by the number of their ${unit()}s`, histogram(model.per_dimension, { unit: "dimension", label: `${model.texts ? "Texts" : "Words"} of a dimension`, whole: true })),
+    ),
+  ];
 }
 
 async function wordPage(word) {

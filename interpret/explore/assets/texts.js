@@ -48,8 +48,11 @@ function clipped(text) {
 const partsList = (rows, after = () => null) => folded(rows, 12, (some) =>
   h("ul", { class: "bars parts" }, some.map((row) => h("li", {}, nameLink(row.dimension, row.value), bar(row.part, 0, rows[0].part, { colour: row.value < 0 ? "negative" : "positive" }), h("span", { class: "value" }, percent(row.part)), after(row)))));
 
-/** textPage shows a text, its dimensions and its nearest texts. */
-function textPage(answer) {
+/** textPage shows a text, its themes and dimensions, and its nearest texts. */
+async function textPage(answer) {
+  const t = model.themes ? await loadTopics() : undefined;
+  const topic = t?.topic.get(answer.topic);
+  const themes = (answer.themes ?? []).map((w) => ({ ...w, theme: t?.theme.get(w.dimension) })).filter((w) => w.theme);
   const id = answer.word, text = answer.texts?.[id]?.trim();
   const norm = answer.active.reduce((sum, w) => sum + w.value ** 2, 0);
   const parts = answer.active.map((w) => ({ ...w, part: w.value ** 2 / norm }));
@@ -63,6 +66,8 @@ function textPage(answer) {
           text ? clipped(text) : h("p", { class: "note" }, "This text is empty."),
           facts([...(answer.columns ?? []).map(([name, value]) => [visible(name), h("bdi", {}, value || "–")]), ["row", `${whole(answer.row + 1)} of ${whole(model.words)}`]])),
         h("section", { class: "aside" },
+          topic && [h("h2", {}, "Its topic"), h("p", {}, topicLink("topic", topic))],
+          themes.length > 0 && [h("h2", {}, "Its themes", h("small", {}, " cosine")), folded(themes, 4, (some) => h("ul", { class: "bars parts" }, some.map(({ theme, value }) => h("li", {}, topicLink("theme", theme), bar(value, 0, 1), h("span", { class: "value" }, value.toFixed(2))))))],
           h("h2", {}, "Its dimensions", h("small", {}, " share of its code")),
           parts.length === 0 ? h("p", {}, "It has no dimension.") : partsList(parts, ({ dimension }) => !/\s/.test(id) && withoutLink(id, dimension)),
           weakNote(answer.active),
@@ -79,10 +84,14 @@ function textPage(answer) {
 }
 
 /** searchPage lists the texts that match a query, and their dimensions. */
-function searchPage(query, { words, total, matched = [], matching = [], unknown, texts: excerpts }) {
-  const named = matchingDimensions(query, matched).slice(0, 4);
+async function searchPage(query, { words, total, matched = [], matching = [], unknown, texts: excerpts }) {
+  const isMatched = (words) => words.some((word) => matched.includes(word));
   const found = new Map(matching.map((m) => [m.dimension, m]));
+  const rows = (k) => found.get(k)?.words ?? 0;
+  const named = model.strongest.filter((k) => isMatched(labelWords(k, strongPole(k)))).sort((a, b) => rows(b) - rows(a)).slice(0, 3);
   const dimensions = [...named, ...matching.map((m) => m.dimension).filter((k) => !named.includes(k))].slice(0, 8);
+  const t = model.themes ? await loadTopics() : undefined;
+  const topics = t ? [...t.topics.map((topic) => ["topic", topic]), ...t.themes.map((theme) => ["theme", theme])].filter(([, { label }]) => isMatched(label.split(", "))).slice(0, 6) : [];
   const terms = matched.map((word, i) => [i > 0 && ", ", h("bdi", {}, word)]);
   return {
     title: query,
@@ -93,8 +102,10 @@ function searchPage(query, { words, total, matched = [], matching = [], unknown,
         unknown.length > 0 && [" No text has ", unknown.map((word, i) => [i > 0 && ", ", h("bdi", {}, word)]), "."]),
       h("div", { class: "reading" },
         h("section", {}, folded(words, 12, (some) => h("ol", { class: "excerpts" }, some.map((id) => textItem(id, excerpts?.[id], matched))))),
-        dimensions.length > 0 && h("section", { class: "aside" },
-          h("h2", {}, "Dimensions that match"),
+        h("section", { class: "aside" },
+          topics.length > 0 && [h("h2", {}, "Topics and themes"), h("ul", { class: "bars parts" }, topics.map(([kind, topic]) =>
+            h("li", {}, topicLink(kind, topic), bar(topic.share, 0, t.topics[0].share), h("span", { class: "value" }, percent(topic.share)))))],
+          dimensions.length > 0 && h("h2", {}, "Dimensions that match"),
           h("ul", { class: "bars parts" }, dimensions.map((k) => h("li", {}, nameLink(k, strongPole(k)),
             found.has(k) ? [bar(found.get(k).words, 0, words.length, { mark: found.get(k).expected }), h("span", { class: "value" }, percent(found.get(k).words / words.length))] : h("span", { class: "note" }, "by label")))),
           matching.length > 0 && h("p", { class: "note" }, "The share of the texts found that have the dimension. The line is the share by chance.")))],

@@ -1,0 +1,170 @@
+"use strict";
+
+// Topics, their themes, and what is unusual.
+
+let topicTable; // the answer of ask("topics"), with topics and themes by their id
+
+async function loadTopics() {
+  if (!topicTable) {
+    const table = await ask("topics");
+    const byID = (list) => new Map(list.map((t, i) => [t.id, { ...t, place: i }]));
+    topicTable = { ...table, topic: byID(table.topics), theme: byID(table.themes) };
+  }
+  return topicTable;
+}
+
+/** topicLink shows the label of a topic or theme, and leads to its page. */
+const topicLink = (kind, { id, label }) => h("a", { class: "name", href: address(kind, id) }, h("bdi", {}, label));
+
+/** rowItem is a row in a list, a text or a word, and more about it. */
+const rowItem = (word, excerpts, words, ...more) => (model.texts ? textItem(word, excerpts?.[word], words, ...more) : h("li", {}, wordLink(word), h("div", { class: "about" }, more)));
+
+let chosenColumn; // the column that is shown beside topics
+
+const valueName = (value) => (value === "" ? "–" : visible(value));
+
+/** valuesBar is one bar of the most frequent values of a column in a topic, with the name of the first. */
+function valuesBar(values) {
+  if (values.length === 0) return null;
+  let x = 0;
+  const parts = values.map(({ share }, i) => {
+    const rect = svg("rect", { x: `${100 * x}%`, width: `${100 * share}%`, height: "100%", class: "positive", "fill-opacity": 1 / (i + 1) });
+    x += share;
+    return rect;
+  });
+  const [first] = values;
+  return h("div", { class: "about", title: values.map((v) => `${valueName(v.value)} ${percent(v.share)}`).join(", ") },
+    svg("svg", { class: "bar", "aria-hidden": "true" }, parts), h("bdi", {}, valueName(first.value)), h("span", { class: "value" }, percent(first.share)));
+}
+
+/** topicsPage is the first page of a model with topics: what is in it. */
+async function topicsPage() {
+  const list = h("div", {});
+  const draw = (t) => list.replaceChildren(...h("div", {}, topicsList(t)).childNodes);
+  if (topicTable) draw(topicTable);
+  else {
+    list.append(h("p", { class: "lead", "data-loading": "" }, `${plural(model.words, unit())}, whose topics are being counted.`));
+    loadTopics().then(draw);
+  }
+  return { title: "", content: [heading(model.name), list, modelSection()] };
+}
+
+function topicsList(t) {
+  const most = Math.max(...t.topics.map((topic) => topic.share));
+  chosenColumn = t.columns.some((c) => c.name === chosenColumn) ? chosenColumn : t.columns[0]?.name;
+  const colours = new Map(); // of topics on the map
+  const list = h("div", {});
+  function draw() {
+    const column = t.columns.find((c) => c.name === chosenColumn);
+    list.replaceChildren(...h("div", {}, folded(t.topics, 12, (some) => h("ol", { class: "topics" }, some.map((topic, i) => {
+      const words = topic.label.split(", ");
+      const [example] = topic.examples.map(({ word }) => marked(t.texts?.[word] ?? "", words)).sort((a, b) => b.length - a.length); // with most marks
+      const themes = t.themes.filter((theme) => theme.parent === topic.id);
+      return h("li", { class: `region${colours.get(topic.id)}` },
+        h("h3", {}, h("span", { class: "swatch" }), topicLink("topic", topic)),
+        h("div", { class: "about" }, bar(topic.share, 0, most), h("span", {}, `${percent(topic.share)}, ${plural(topic.count, unit())}`)),
+        column && valuesBar(column.topics[i]),
+        themes.length > 1 && h("p", { class: "themes" }, themes.slice(0, 4).map((theme, j) => [j > 0 && " · ", h("a", { href: address("theme", theme.id) }, h("bdi", {}, theme.label))]), themes.length > 4 && h("span", { class: "note" }, ` and ${whole(themes.length - 4)} more`)),
+        example && model.texts && h("blockquote", { class: "excerpt", dir: "auto" }, example));
+    })))).childNodes);
+  }
+  draw();
+  const map = h("div", { "data-loading": "" }, h("p", { class: "note" }, "The map is being drawn."));
+  ask("rows").then((rows) => {
+    rows.regions.forEach((region, i) => colours.set(t.topics[i].id, region.colour));
+    list.querySelectorAll(".topics li").forEach((row, i) => row.setAttribute("class", `region${rows.regions[i].colour}`));
+    map.removeAttribute("data-loading");
+    map.replaceChildren(topicMap(rows));
+  });
+  const select = h("select", { onchange: (event) => { chosenColumn = event.currentTarget.value; draw(); } }, t.columns.map((c) => h("option", { value: c.name, selected: c.name === chosenColumn }, visible(c.name))));
+  const notes = [
+    t.repeated > 0 && `${plural(t.repeated, unit())} nearly the same as another`,
+    t.blank > 0 && `${plural(t.blank, "empty text")}`,
+    t.other > 0 && `${plural(t.other, unit())} without a topic`,
+    t.outliers.length > 0 && `the ${unit()}s that fit no theme well`,
+  ].filter(Boolean);
+  return [
+    h("p", { class: "lead" }, `${plural(model.words, unit())} in ${plural(t.topics.length, "topic")} and ${plural(t.themes.length, "theme")}.`),
+    h("div", { class: "reading" },
+      h("section", {}, h("h2", { class: "sr" }, "Topics"), t.columns.length > 0 && h("label", { class: "note" }, "Most frequent values of ", select), list),
+      h("section", { class: "aside" },
+        h("h2", {}, `Map of ${unit()}s`),
+        map,
+        h("p", { class: "note" }, `${model.texts ? "Texts" : "Words"} with similar codes are close; colours are topics. `, h("a", { href: "#/rows" }, "Larger map")),
+        notes.length > 0 && [h("h2", {}, "Unusual"), h("ul", { class: "plain" }, notes.map((note) => h("li", {}, note))), h("p", {}, h("a", { href: "#/unusual" }, "Show them"))],
+        h("h2", {}, "More"),
+        h("p", {}, h("a", { href: "#/dimensions" }, `${whole(model.live)} dimensions`), " say in detail what the themes consist of."))),
+  ];
+}
+
+/** topicMap is a map of rows, coloured by topic. */
+function topicMap({ points, regions }) {
+  for (const p of points) {
+    p.name = visible(textOf(p.word));
+    p.radius = clamp(40 / Math.sqrt(points.length), 1.2, 4);
+    p.colour = regions[p.region]?.colour;
+    p.classes = p.region < 0 ? "faint" : "";
+  }
+  return mapView({
+    points, regions, still: true, kind: unit(), key: "row", many: 0, namedRegions: true, shows: () => true, state: {},
+    card: (p) => [h("strong", {}, p.name.slice(0, 200)), p.region >= 0 && [h("br"), h("bdi", {}, regions[p.region].words.join(", "))]],
+    open: (p) => go("word", p.word),
+  }).content;
+}
+
+/** topicPage shows a topic or a theme: its themes, typical rows, dimensions and values of columns. */
+async function topicPage(kind, id) {
+  const [t, answer] = await Promise.all([loadTopics(), ask(kind, kind, id)]);
+  const topic = t[kind].get(Number(id));
+  const parent = t.topic.get(topic.parent);
+  const siblings = kind === "topic" ? t.topics : t.themes.filter((theme) => theme.parent === topic.parent);
+  const at = siblings.findIndex((s) => s.id === topic.id);
+  const step = (i) => (i in siblings ? address(kind, siblings[i].id) : null);
+  const themes = kind === "topic" ? t.themes.filter((theme) => theme.parent === topic.id) : [];
+  const words = topic.label.split(", ");
+  const shareOf = (column, value) => column.all.find((v) => v.value === value)?.share;
+  return {
+    title: topic.label,
+    content: [
+      h("nav", { class: "steps", "aria-label": `${kind}s` }, h("a", { href: step(at - 1), rel: "prev" }, "← larger"), parent && h("a", { href: address("topic", parent.id) }, "topic: ", h("bdi", {}, parent.label)), h("a", { href: step(at + 1), rel: "next" }, "smaller →")),
+      h("h1", { tabindex: -1, class: "eyebrow" }, kind),
+      h("p", { class: "title" }, h("bdi", {}, topic.label)),
+      h("p", { class: "lead" }, `${plural(topic.count, unit())}, ${percent(topic.share)} of all`, parent && `, ${percent(topic.count / parent.count)} of the topic`, "."),
+      h("div", { class: "reading" },
+        h("section", {},
+          themes.length > 1 && h("section", {}, h("h2", {}, "Themes"), folded(themes, 8, (some) => h("ul", { class: "bars parts" }, some.map((theme) =>
+            h("li", {}, topicLink("theme", theme), bar(theme.count, 0, themes[0].count), h("span", { class: "value" }, whole(theme.count))))))),
+          h("h2", {}, `Typical ${unit()}s`, h("small", {}, " cosine with a theme")),
+          folded(answer.top, 8, (some) => h("ol", { class: "excerpts" }, some.map((e) => rowItem(e.word, answer.texts, words, bar(e.value, 0, 1), h("span", { class: "value" }, e.value.toFixed(2))))))),
+        h("section", { class: "aside" },
+          t.columns.map((column) => {
+            const values = column[`${kind}s`][topic.place];
+            return values.length > 0 && [h("h2", {}, h("bdi", {}, visible(column.name))), h("ul", { class: "bars parts" }, values.map((v) =>
+              h("li", {}, h("bdi", {}, valueName(v.value)), bar(v.share, 0, 1, { mark: shareOf(column, v.value) }), h("span", { class: "value" }, percent(v.share)))))];
+          }),
+          t.columns.length > 0 && h("p", { class: "note" }, `The line is the share among all ${unit()}s.`),
+          answer.matching.length > 0 && [h("h2", {}, "Dimensions"), matchingList(answer.matching, answer.rows)]))],
+  };
+}
+
+/** matchingList is dimensions that are more frequent in n rows than by chance. */
+const matchingList = (matching, n) => h("ul", { class: "bars parts" }, matching.map((m) =>
+  h("li", {}, nameLink(m.dimension, strongPole(m.dimension)), bar(m.words, 0, n, { mark: m.expected }), h("span", { class: "value" }, percent(m.words / n)))));
+
+/** unusualPage lists near-duplicates and the rows that fit no theme. */
+async function unusualPage() {
+  const t = await loadTopics();
+  return {
+    title: "unusual",
+    content: [
+      heading("Unusual"),
+      h("p", { class: "lead" }, [[t.repeated, `${unit()}s nearly the same as another`], [t.blank, "empty texts"], [t.other, `other ${unit()}s without a topic`]].filter(([n]) => n > 0).map(([n, what], i) => `${i > 0 ? " · " : ""}${whole(n)} ${what}`)),
+      h("div", { class: "halves" },
+        h("section", {}, h("h2", {}, "Nearly the same", h("small", {}, " cosine of codes at least 0.95")),
+          t.pairs.length === 0 ? h("p", {}, "None.") : h("ol", { class: "excerpts" }, t.pairs.map((pair) =>
+            h("li", {}, h("ol", { class: "pair" }, pair.words.map((word) => rowItem(word, t.texts, []))), h("div", { class: "about" }, h("span", { class: "value" }, pair.cosine.toFixed(2)), h("a", { class: "compare", href: address("compare", ...pair.words) }, "compare")))))),
+        h("section", {}, h("h2", {}, "Unlike any theme", h("small", {}, " cosine with the nearest theme")),
+          h("ol", { class: "excerpts" }, t.outliers.map((o) => rowItem(o.word, t.texts, [], h("span", { class: "value" }, o.cosine.toFixed(2))))))),
+    ],
+  };
+}

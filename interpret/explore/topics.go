@@ -1,0 +1,261 @@
+package explore
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"overcomplete/internal/ranking"
+	"overcomplete/interpret"
+	"overcomplete/interpret/topics"
+	"overcomplete/vectors"
+)
+
+// Lengths of lists about topics.
+const (
+	listedValues = 6    // of a column in a topic
+	exampleText  = 160  // characters of an example
+	typicalRows  = 24   // of a topic on its own page
+	themeRows    = 200  // rows of a topic whose dimensions are listed
+	oddRows      = 12   // rows that fit no theme, and pairs of near-duplicates
+	sameCosine   = 0.95 // cosine of codes from which two rows are near-duplicates
+)
+
+// topicTable are the topics of a model and their themes, and unusual rows.
+type topicTable struct {
+	Topics  []topics.Topic `json:"topics"`
+	Themes  []topics.Topic `json:"themes"`
+	Columns []breakdown    `json:"columns"` // the column that says most about topics first
+	Blank   int            `json:"blank"`   // rows with empty texts
+	Other   int            `json:"other"`   // other rows without a topic
+
+	Outliers []neighbour `json:"outliers"` // rows with the smallest cosines with their nearest theme
+	Pairs    []rowPair   `json:"pairs"`    // near-duplicates
+	Repeated int         `json:"repeated"` // number of rows that are near-duplicates of others
+	texts
+
+	rows    []topics.ID // topic of each row
+	topicOf []int32     // of each theme
+}
+
+// breakdown has the most frequent values of a column: in all rows, and in each topic and theme.
+type breakdown struct {
+	Name   string           `json:"name"`
+	All    []topics.Value   `json:"all"`
+	Topics [][]topics.Value `json:"topics"`
+	Themes [][]topics.Value `json:"themes"`
+}
+
+// rowPair is two rows and the cosine of their codes.
+type rowPair struct {
+	Words  [2]string `json:"words"`
+	Cosine float64   `json:"cosine"`
+}
+
+// typicalAnswer has the typical rows of a topic or theme, and the dimensions of Rows of them.
+type typicalAnswer struct {
+	Top      []entry `json:"top"` // with the cosine with the nearest theme
+	Rows     int     `json:"rows"`
+	Matching []pair  `json:"matching"`
+	texts
+}
+
+// tabulate computes the table of a model with themes.
+func (x *Explorer) tabulate() *topicTable {
+	themes := x.model.Info.Training.Themes
+	topicOf := themes.Cut(themes.Topics)
+	table := topics.New(x.index, topicOf)
+	t := &topicTable{Blank: table.Blank, Other: table.Other, Columns: []breakdown{}, rows: table.Rows, topicOf: topicOf}
+	if x.about.Texts {
+		all := make([]int, x.model.Codes.Rows)
+		for i := range all {
+			all[i] = i
+		}
+		for _, c := range x.colourings(all) {
+			t.Columns = append(t.Columns, x.breakDown(table, c))
+		}
+		slices.SortStableFunc(t.Columns, func(a, b breakdown) int { return cmp.Compare(agreement(b), agreement(a)) })
+	}
+	t.Topics, t.Themes = x.listTopics(table.Topics, &t.texts), x.listTopics(table.Themes, &t.texts)
+	t.Outliers = x.outliers(&t.texts)
+	t.Pairs, t.Repeated = x.nearDuplicates(&t.texts)
+	return t
+}
+
+// listTopics replaces the texts of examples by excerpts, and clears values.
+func (x *Explorer) listTopics(list []topics.Topic, t *texts) []topics.Topic {
+	list = slices.Clone(list)
+	for i := range list {
+		excerpt := newExcerpter(strings.Split(list[i].Label, ", "), exampleText)
+		list[i].Values = nil
+		list[i].Examples = slices.Clone(list[i].Examples)
+		for j := range list[i].Examples {
+			e := &list[i].Examples[j]
+			t.add(x, e.Row, excerpt.of)
+			e.Text = ""
+		}
+	}
+	return list
+}
+
+func (x *Explorer) breakDown(table *topics.Table, c colouring) breakdown {
+	b := breakdown{Name: c.Name, All: []topics.Value{}}
+	counts := make([]int, len(c.Values))
+	for _, i := range c.Of {
+		if i >= 0 {
+			counts[i]++
+		}
+	}
+	for i, n := range counts {
+		b.All = append(b.All, topics.Value{Value: c.Values[i], Count: n, Share: float64(n) / float64(len(c.Of))})
+	}
+	columns := x.model.Codes.Texts.Columns
+	i := slices.IndexFunc(columns, func(column vectors.Column) bool { return column.Name == c.Name })
+	table.BreakDown(columns[i].Values, listedValues)
+	values := func(list []topics.Topic) (of [][]topics.Value) {
+		for _, t := range list {
+			of = append(of, append([]topics.Value{}, t.Values...))
+		}
+		return of
+	}
+	b.Topics, b.Themes = values(table.Topics), values(table.Themes)
+	return b
+}
+
+// agreement returns how much the values of a column differ between topics: the mean over rows of the
+// share of the row's value within its topic, minus that within all rows.
+func agreement(b breakdown) float64 {
+	within, rows, all := 0.0, 0.0, 0.0
+	for _, values := range b.Topics {
+		for _, v := range values {
+			within += float64(v.Count) * v.Share
+			rows += float64(v.Count)
+		}
+	}
+	for _, v := range b.All {
+		all += v.Share * v.Share
+	}
+	return within/math.Max(rows, 1) - all
+}
+
+// outliers returns the rows with the smallest cosines with their nearest theme.
+func (x *Explorer) outliers(t *texts) []neighbour {
+	found := ranking.Ranking{N: oddRows}
+	for i := range x.model.Codes.Rows {
+		if _, cosines := x.model.Codes.Themes.Row(i); len(cosines) > 0 {
+			found.Add(ranking.Item{Index: i, Score: -float64(slices.Max(cosines))})
+		}
+	}
+	rows := []neighbour{}
+	for _, i := range found.Items() {
+		rows = append(rows, neighbour{x.model.Codes.Words[i.Index], -i.Score})
+		t.add(x, i.Index, beginning)
+	}
+	return rows
+}
+
+// nearDuplicates returns the pairs of rows with the largest cosines of codes, and the number of rows that
+// have a near-duplicate before them. It compares rows with the same three strongest dimensions.
+func (x *Explorer) nearDuplicates(t *texts) (pairs []rowPair, repeated int) {
+	const maxCompared = 20 // with each row
+	alike := map[[3]int][]int{}
+	pairs = []rowPair{}
+	var first []int
+	for i := range x.model.Codes.Rows {
+		code := x.index.Code(i)
+		weights := code.Weights()
+		if len(weights) == 0 || x.model.Codes.Texts.Blank(i) {
+			continue
+		}
+		key := [3]int{-1, -1, -1}
+		for j, w := range weights[:min(3, len(weights))] {
+			key[j] = w.Dimension
+		}
+		slices.Sort(key[:])
+		best, most := -1, sameCosine
+		for _, other := range alike[key] {
+			shared, _ := interpret.Compare(x.index.Code(other), code)
+			cosine := 0.0
+			for _, c := range shared {
+				cosine += c.Part
+			}
+			if cosine >= most {
+				best, most = other, cosine
+			}
+		}
+		if len(alike[key]) < maxCompared {
+			alike[key] = append(alike[key], i)
+		}
+		if best >= 0 {
+			repeated++
+			pairs = append(pairs, rowPair{[2]string{x.model.Codes.Words[best], x.model.Codes.Words[i]}, min(most, 1)})
+			first = append(first, best, i)
+		}
+	}
+	for _, row := range first[:min(2*oddRows, len(first))] {
+		t.add(x, row, beginning)
+	}
+	return pairs[:min(oddRows, len(pairs))], repeated
+}
+
+// typical returns the rows of a topic that are most like some of its themes.
+func (x *Explorer) typical(topic topics.ID, in func(theme int32) bool, words []string) typicalAnswer {
+	found := ranking.Ranking{N: themeRows}
+	for i, t := range x.topics().rows {
+		if t != topic {
+			continue
+		}
+		most := float32(0)
+		themes, cosines := x.model.Codes.Themes.Row(i)
+		for j, theme := range themes {
+			if in(theme) {
+				most = max(most, cosines[j])
+			}
+		}
+		if most > 0 {
+			found.Add(ranking.Item{Index: i, Score: float64(most)})
+		}
+	}
+	var rows []int
+	a := typicalAnswer{Top: []entry{}}
+	excerpt := newExcerpter(words, listedText)
+	for _, i := range found.Items() {
+		rows = append(rows, i.Index)
+		if len(rows) <= typicalRows {
+			a.Top = append(a.Top, entry{x.model.Codes.Words[i.Index], float32(i.Score)})
+			a.add(x, i.Index, excerpt.of)
+		}
+	}
+	a.Rows, a.Matching = len(rows), x.matching(rows)
+	return a
+}
+
+func (x *Explorer) answerTopic(text string) (any, error) {
+	t, err := findTopic("topic", x.topics().Topics, text)
+	if err != nil {
+		return nil, err
+	}
+	topicOf := x.topics().topicOf
+	return x.typical(t.ID, func(theme int32) bool { return topicOf[theme] == int32(t.ID) }, strings.Split(t.Label, ", ")), nil
+}
+
+func (x *Explorer) answerTheme(text string) (any, error) {
+	t, err := findTopic("theme", x.topics().Themes, text)
+	if err != nil {
+		return nil, err
+	}
+	return x.typical(t.Parent, func(theme int32) bool { return theme == int32(t.ID) }, strings.Split(t.Label, ", ")), nil
+}
+
+func findTopic(kind string, list []topics.Topic, id string) (*topics.Topic, error) {
+	number, err := strconv.ParseInt(id, 10, 32)
+	i := slices.IndexFunc(list, func(t topics.Topic) bool { return t.ID == topics.ID(number) })
+	if err != nil || i < 0 {
+		return nil, &RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("no %s %.20q", kind, id)}
+	}
+	return &list[i], nil
+}

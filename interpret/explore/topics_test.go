@@ -1,0 +1,185 @@
+package explore
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// Rows of testTopics that are not like the others.
+const (
+	emptyRow    = 1
+	topiclessOf = 50
+	outlier     = 77
+	copyOf      = 199
+	copied      = 200
+)
+
+// testTopics is testTexts with two topics of two themes each: row i has theme i%4, and a little of the next.
+func testTopics() *model.Model {
+	m := testTexts()
+	m.Info.Training.Themes = &model.Themes{Topics: 2, Splits: []int32{2, 1, 3}} // themes 0 and 1 are topic 0
+	codes := vectors.CSR{Cols: m.Codes.Cols, Ptr: []int64{0}}
+	themes := &vectors.CSR{Cols: 4, Ptr: []int64{0}}
+	for i := range m.Codes.Rows {
+		from, cosine := i, 0.5+0.4*float32(i)/testWords
+		switch i {
+		case outlier:
+			cosine = 0.1
+		case copied:
+			from = copyOf
+		}
+		index, value := m.Codes.Row(from)
+		codes.AppendRow(index, value)
+		if i == emptyRow || i == topiclessOf {
+			themes.AppendRow(nil, nil)
+			continue
+		}
+		nearest := map[int32]float32{int32(i % 4): cosine, int32((i + 1) % 4): cosine / 4}
+		var of []int32
+		var cosines []float32
+		for theme := range int32(4) {
+			if c, ok := nearest[theme]; ok {
+				of, cosines = append(of, theme), append(cosines, c)
+			}
+		}
+		themes.AppendRow(of, cosines)
+	}
+	m.Codes.CSR, m.Codes.Themes = codes, themes
+	m.Codes.Texts.Columns[0].Values = slices.Clone(m.Codes.Texts.Columns[0].Values)
+	for i := range m.Codes.Rows {
+		m.Codes.Texts.Columns[0].Values[i] = []string{"low", "high"}[i%4/2] // as the topics
+		if i%10 == 0 {
+			m.Codes.Texts.Columns[0].Values[i] = "low"
+		}
+	}
+	return m
+}
+
+func TestTopics(t *testing.T) {
+	m := testTopics()
+	x := newExplorer(t, m, "test")
+	handler := x.Handler("")
+	type listed struct {
+		ID, Count int
+		Label     string
+		Examples  []struct{ Word, Text string }
+	}
+	var got struct {
+		Topics, Themes []listed
+		Columns        []breakdown
+		Blank, Other   int
+		Outliers       []neighbour
+		Pairs          []rowPair
+		Repeated       int
+		Texts          map[string]string
+		Rows           any
+	}
+	if err := json.Unmarshal(get(handler, "/data/topics").Body.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	counts := map[int]int{}
+	for i := range testWords {
+		if i != emptyRow && i != topiclessOf {
+			counts[i%4/2]++
+		}
+	}
+	if len(got.Topics) != 2 || len(got.Themes) != 4 || got.Blank != 1 || got.Other != 1 || got.Rows != nil {
+		t.Fatalf("%+v", got)
+	}
+	for _, topic := range got.Topics {
+		if topic.Count != counts[topic.ID] || topic.Label == "" {
+			t.Errorf("topic %+v, want %d rows", topic, counts[topic.ID])
+		}
+		for _, e := range topic.Examples {
+			if e.Text != "" || got.Texts[e.Word] == "" || len(got.Texts[e.Word]) > 4*exampleText {
+				t.Errorf("example %+v with %q", e, got.Texts[e.Word])
+			}
+		}
+	}
+	// The column that agrees with the topics comes first, with its shares.
+	low, all := 0, 0
+	for i, value := range m.Codes.Texts.Columns[0].Values {
+		if value == "low" {
+			all++
+			if i%4/2 == 0 && i != emptyRow && i != topiclessOf {
+				low++
+			}
+		}
+	}
+	c := got.Columns[0]
+	place := func(id int) int {
+		return slices.IndexFunc(got.Topics, func(t listed) bool { return t.ID == id })
+	}
+	i := place(0)
+	if c.Name != "label" || c.All[0].Value != "low" || c.All[0].Count != all || c.Topics[i][0].Count != low || math.Abs(c.Topics[i][0].Share-float64(low)/float64(counts[0])) > 1e-12 {
+		t.Errorf("column %+v, want %d of all and %d of topic 0", c, all, low)
+	}
+	words := m.Codes.Words
+	if got.Outliers[0].Word != words[outlier] || math.Abs(got.Outliers[0].Cosine-0.1) > 1e-6 || len(got.Outliers) != oddRows {
+		t.Errorf("outliers %+v", got.Outliers)
+	}
+	if got.Repeated != 1 || len(got.Pairs) != 1 || got.Pairs[0].Words != [2]string{words[copyOf], words[copied]} || math.Abs(got.Pairs[0].Cosine-1) > 1e-6 {
+		t.Errorf("%d near-duplicates: %+v", got.Repeated, got.Pairs)
+	}
+
+	// The rows of a theme with the largest cosines are typical.
+	var theme typicalAnswer
+	if err := json.Unmarshal(get(handler, "/data/theme?theme=3").Body.Bytes(), &theme); err != nil {
+		t.Fatal(err)
+	}
+	if len(theme.Top) != typicalRows || theme.Top[0].Word != words[299] || theme.Top[1].Word != words[295] || theme.Rows < typicalRows || len(theme.Matching) == 0 {
+		t.Errorf("theme 3: %+v", theme)
+	}
+	for _, target := range []string{"/data/topic?topic=2", "/data/topic?topic=x", "/data/theme?theme=-1", "/data/theme?theme=4"} {
+		if w := get(handler, target); w.Code != 404 {
+			t.Errorf("%s: %d", target, w.Code)
+		}
+	}
+
+	// On the map, regions are topics.
+	chart := x.rows()
+	for _, p := range chart.Points {
+		want := -1
+		if p.Row != topiclessOf && p.Row != emptyRow {
+			want = place(p.Row % 4 / 2)
+		}
+		if p.Region != want {
+			t.Errorf("row %d is in region %d, want %d", p.Row, p.Region, want)
+		}
+	}
+}
+
+// From the topics to a theme, to a text, and to what is unusual.
+func TestBrowserTopics(t *testing.T) {
+	b := openBrowser(t)
+	m := testTopics()
+	x := newExplorer(t, m, "test")
+	b.do(chromedp.Navigate(b.serve(x)))
+	b.wait(`document.querySelectorAll(".topics li").length === 2 && document.querySelectorAll(".map .dot").length === %d`, len(x.rows().Points))
+	table := x.topics()
+	b.wait(`document.querySelector(".lead").textContent === "300 texts in 2 topics and 4 themes."`)
+	evaluate[chromedp.Void](b, `document.querySelector(".topics a.name").click()`)
+	b.wait(`document.querySelector(".title")?.textContent === %s && document.querySelectorAll("main .excerpts li").length === 8`, quote(table.Topics[0].Label))
+	b.wait(`document.documentElement.scrollHeight < 3 * innerHeight`)
+	evaluate[chromedp.Void](b, `document.querySelector(".parts a.name").click()`)
+	b.wait(`location.hash.startsWith("#/theme/")`)
+	evaluate[chromedp.Void](b, `document.querySelector(".excerpts a").click()`)
+	b.wait(`document.querySelector(".aside a.name")?.hash === "#/topic/%d"`, table.Topics[0].ID)
+	evaluate[chromedp.Void](b, `go("unusual")`)
+	b.waitHeading("Unusual")
+	b.wait(`document.querySelector(".pair a").hash === %s`, quote(fmt.Sprint("#/word/", m.Codes.Words[copyOf])))
+	b.do(chromedp.Navigate(b.export(x, []string{"bank"}, nil)))
+	b.waitHeading("test")
+	b.wait(`document.querySelector(".cards")`)
+	if evaluate[bool](b, `window.hacked !== undefined`) {
+		t.Error("a text was taken for markup")
+	}
+}
