@@ -187,6 +187,27 @@ class Model:
             raise ValueError(f"x is no word, id or number of a row, and no vector of {dense} numbers, but of {len(vector)}")
         return None, self.encode(vector.reshape(1, -1))
 
+    def topics(self, number: int | None = None, column: str | None = None) -> Any:
+        """Returns a table of the topics of the texts, the largest first: id, label, share and count of the rows, examples.
+
+        number is how many, as in the training unless given. With column, the name of one of the texts, values has the
+        share of each of its most frequent values within the topic. Raises ValueError if the model has no topics.
+        """
+        topics = self._topics(number, *option("--column", column))["topics"]
+        columns: dict[str, Any] = {name: [topic[name] for topic in topics] for name in ("id", "label", "share", "count")}
+        columns["examples"] = [[example["text"] for example in topic["examples"]] for topic in topics]
+        if column is not None:
+            columns["values"] = [{value["value"]: value["share"] for value in topic.get("values", [])} for topic in topics]
+        return _table(columns)
+
+    def row_topics(self, number: int | None = None) -> list[int | None]:
+        """Returns the id of each row's topic, as in topics; None of a row without one."""
+        rows: list[int | None] = self._topics(number)["rows"]
+        return rows
+
+    def _topics(self, number: int | None, *options: Any) -> Any:
+        return json.loads(run("topics", self._here, *option("--topics", number), *options, "--json"))
+
     def _rows_table(self, rows: np.ndarray, **numbers: np.ndarray) -> Any:
         columns: dict[str, Sequence[Any]] = {"row": rows.tolist(), "word" if self._texts is None else "id": [self.words[i] for i in rows]}
         columns |= {name: values.tolist() for name, values in numbers.items()}

@@ -108,7 +108,7 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 *option("--words", None if texts is None else "texts.txt"),
                 *option("-k", self.n_components), *option("--sparsity", self.sparsity), *option("--nonzeros", self.nonzeros),
                 *option("--epochs", self.epochs), *workers(self.n_jobs), *option("--seed", self.random_state),
-                "--method", self.method, "--rows", "texts", "--device", self.device, "--progress" if self.verbose else "--quiet",
+                "--method", self.method, "--rows", "texts", "--topics", 0, "--device", self.device, "--progress" if self.verbose else "--quiet",
             ]  # fmt: skip
             run("train", "X.npy", "-o", "model", *options, verbose=self.verbose, cwd=folder)
             info = json.loads((folder / "model/model.json").read_text("utf-8"))

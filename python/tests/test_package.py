@@ -224,6 +224,27 @@ class TestModel(Folder):
         self.assertEqual(m.nearest(self.x[17], 1)["id"][0], "t17")
         self.assertEqual(m.explain(self.x[17])["dimension"].tolist(), m.explain("t17")["dimension"].tolist())
 
+    def test_topics(self):
+        run("train", self.models / "x.parquet", "-o", self.folder / "model", "-k", 24, "--nonzeros", 3, "--topics", 6)
+        m = Model.load(self.folder / "model")
+        said = json.loads(run("topics", m.path, "--json"))
+        table, rows = m.topics(), m.row_topics()
+        self.assertEqual(list(table.columns), ["id", "label", "share", "count", "examples"])
+        self.assertEqual(rows, said["rows"])
+        self.assertEqual(table["label"].tolist(), [topic["label"] for topic in said["topics"]])
+        for topic in table.itertuples():
+            self.assertEqual(topic.count, rows.count(topic.id))
+            self.assertTrue(set(topic.examples) <= set(self.texts), topic.examples)
+        table = m.topics(3, column="kind")
+        self.assertEqual(len(table), 3)
+        self.assertEqual(set(table["id"]), set(m.row_topics(3)) - {None})
+        for topic in table.itertuples():
+            best = max(topic.values, key=topic.values.get)
+            kinds = [kind for kind, of in zip(m.texts["kind"], m.row_topics(3)) if of == topic.id]
+            self.assertAlmostEqual(topic.values[best], kinds.count(best) / len(kinds))
+        with self.assertRaisesRegex(ValueError, "has no topics"):
+            Model.load(self.models / "words").topics()
+
     def test_batches(self):
         """Codes of any kind of batch are those of encode, to the bit, and of one process of the program."""
         table = pq.read_table(self.models / "x.parquet")
@@ -454,7 +475,7 @@ class TestSparseEmbedding(Folder):
 
     def test_bad_parameters(self):
         x, _ = planted()
-        for why, e in [("method", SparseEmbedding(method="C")), ("sparsity", SparseEmbedding(sparsity=2)), ("atoms", SparseEmbedding(-1)),
+        for why, e in [("method", SparseEmbedding(method="C")), ("sparsity", SparseEmbedding(sparsity=2)), ("^-k is -1", SparseEmbedding(-1)),
                        ("device", SparseEmbedding(device="abacus")), ("nonzeros", SparseEmbedding(24, nonzeros=3, sparsity=0.9))]:  # fmt: skip
             with self.assertRaisesRegex(ValueError, why):
                 e.fit(x)
@@ -488,6 +509,10 @@ class TestNotebook(unittest.TestCase):
             self.assertEqual(os.listdir(folder), [])
         said = ["\n".join(o.get("text") or o.get("data", {}).get("text/plain", "") for o in cell.get("outputs", [])) for cell in notebook.cells]
         sets, later = (next(s for s, cell in zip(said, notebook.cells) if text in cell.source) for text in ('model.path, "label"', "--against"))
+        topics = next(s for s, cell in zip(said, notebook.cells) if "model.topics(" in cell.source)
+        shares = [float(share) for share in re.findall(r"\{'[a-z]+\.[a-z]+': ([\d.]+)", topics)]
+        self.assertEqual(len(shares), 6)
+        self.assertGreater(min(shares), 0.8, topics)  # each topic is a group
         self.assertRegex(sets, r"0 +[a-z]+, [a-z]+, [a-z]+ +0\.[89]")
         self.assertIn("(0,", later)
         self.assertRegex(next(s for s, cell in zip(said, notebook.cells) if "--more" in cell.source), r" = 0\.\d+ \+ 0\.[1-9]\d* ")
