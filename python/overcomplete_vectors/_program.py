@@ -126,10 +126,14 @@ def _show(message: str) -> None:
 
 
 def matrix(x: Any) -> Any:
-    """Returns x, or the matrix that it is if it is a column of lists, of a data frame or of Arrow."""
-    if sp.issparse(x) or hasattr(x, "columns") or getattr(x, "ndim", 1) != 1:
+    """Returns x, or the matrix that it is if it is a column of lists, of a data frame or of Arrow. Raises TypeError for masks and dates."""
+    if sp.issparse(x):
         return x
     a = np.asarray(x)
+    if isinstance(x, np.ma.MaskedArray) or a.dtype.kind in "mM":
+        raise TypeError("values are masked, or dates or durations, want numbers")
+    if hasattr(x, "columns") or getattr(x, "ndim", 1) != 1:
+        return x
     if a.dtype == object and a.ndim == 1 and len(a) and np.ndim(a[0]) == 1:
         return np.stack([np.asarray(row, np.float32) for row in a])
     return x

@@ -345,6 +345,12 @@ class TestModel(Folder):
         for x in (sp.csr_array((1, 50)), np.ones((1, 50)) * 1j):
             with self.assertRaisesRegex(TypeError, "sparse or complex"):
                 m.encode(x)
+        dates = np.ones((2, 50), "M8[s]")
+        for x in (np.ma.ones((2, 50)), dates, dates - dates, pd.DataFrame(dates), dates.tolist()):
+            with self.assertRaises(TypeError):
+                m.encode(x)
+            with self.assertRaises(TypeError):
+                SparseEmbedding(16, nonzeros=4).fit(x)
 
 
 class TestSparseEmbedding(Folder):
