@@ -604,6 +604,9 @@ func TestBrowserPhone(t *testing.T) {
 		before := evaluate[string](b, `document.title`)
 		evaluate[chromedp.Void](b, `location.hash = %s`, quote(address))
 		b.wait(`document.title !== %s`, quote(before))
+		if height := evaluate[int](b, `document.documentElement.scrollHeight`); strings.HasPrefix(address, "#/dimension") && height > 3*812 {
+			t.Errorf("%.20s is %d pixels high", address, height)
+		}
 		if width := evaluate[int](b, `document.documentElement.scrollWidth`); width > 375 {
 			t.Errorf("%.20s is %d pixels wide", address, width)
 		}

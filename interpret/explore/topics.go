@@ -178,12 +178,7 @@ func (x *Explorer) nearDuplicates(t *texts) (pairs []rowPair, repeated int) {
 		slices.Sort(key[:])
 		best, most := -1, sameCosine
 		for _, other := range alike[key] {
-			shared, _ := interpret.Compare(x.index.Code(other), code)
-			cosine := 0.0
-			for _, c := range shared {
-				cosine += c.Part
-			}
-			if cosine >= most {
+			if cosine := cosineOf(x.index.Code(other), code); cosine >= most {
 				best, most = other, cosine
 			}
 		}
@@ -200,6 +195,21 @@ func (x *Explorer) nearDuplicates(t *texts) (pairs []rowPair, repeated int) {
 		t.add(x, row, beginning)
 	}
 	return pairs[:min(oddRows, len(pairs))], repeated
+}
+
+// cosineOf returns the cosine of two codes whose values are not all zero.
+func cosineOf(a, b interpret.Code) float64 {
+	sum := 0.0
+	j := 0
+	for i, k := range a.Index {
+		for j < len(b.Index) && b.Index[j] < k {
+			j++
+		}
+		if j < len(b.Index) && b.Index[j] == k {
+			sum += float64(a.Value[i]) * float64(b.Value[j])
+		}
+	}
+	return sum / a.Norm() / b.Norm()
 }
 
 // typical returns the rows of a topic that are most like some of its themes.

@@ -386,7 +386,7 @@ async function rowsPage(word) {
     points, regions, wanted, state, kind: unit(), key: "row", many: 24, namedRegions: true,
     shows: () => true, names: (p, zoom) => !model.texts || zoom > 3,
     card: (p) => [h("strong", {}, wordLink(p.word)), p.value && [h("br"), h("bdi", {}, state.colour), ": ", h("bdi", {}, p.value)]],
-    row: (p) => wordLink(p.word),
+    row: (p) => wordLink(p.word, { class: "excerpt" }),
     open: (p) => go("word", p.word),
     beside: (enter) => { show = enter; return legend; },
   });

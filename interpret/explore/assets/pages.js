@@ -34,23 +34,31 @@ function folded(rows, most, build) {
 
 async function summaryPage() {
   if (model.themes) return topicsPage();
-  const { dimensions, words } = model;
+  const cards = h("ul", { class: "cards" }, model.strongest.slice(0, 12).map((k) => {
+    const pole = strongPole(k), why = weakness(k, pole);
+    const more = ends(k, pole).filter((word) => named.get(k)?.name || !labelWords(k, pole).includes(word));
+    return h("li", {}, h("a", { href: address("dimension", k), class: why && "weak", title: why }, h("b", {}, name(k, pole)), " ", h("span", { class: "number" }, String(k)), h("br"), wordsText(more)));
+  }));
   return {
     title: "",
     content: [
       heading(model.name),
-      h("p", { class: "lead" }, `${plural(words, unit())} in ${whole(dimensions.length)} sparse dimensions. Ask for a ${unit()}, `, h("a", { href: "#/dimensions" }, "list"), " all dimensions, wander on the ", h("a", { href: "#/map" }, "map"), ", or begin with one of these dimensions."),
-      !embedded && model.texts && h("p", { class: "note" }, "In the box above: what texts have in them, the id of one, several ids to compare, or the name of a dimension."),
-      !embedded && !model.texts && h("p", { class: "note" }, "In the box above: ", h("b", {}, "bank"), " for a word, ", h("b", {}, "bank river"), " for what two share and what tells them apart, ", h("b", {}, "king − man + woman"), " for what is near to a sum, or a text, in quotes if it is short."),
-      embedded && h("p", { class: "lead" }, "This page has some of them: ", wordList(embeddedWords())),
-      h(
-        "ul",
-        { class: "cards" },
-        model.strongest.slice(0, 12).map((k) => [k, strongPole(k)]).map(([k, pole]) => h("li", {}, h("a", { href: address("dimension", k), class: weakness(k, pole) && "weak", title: weakness(k, pole) }, h("b", {}, name(k, pole)), " ", h("span", { class: "number" }, String(k)), h("br"), wordsText(ends(k, pole).filter((word) => named.get(k)?.name || !labelWords(k, pole).includes(word)))))),
-      ),
+      h("p", { class: "lead" }, `${plural(model.words, unit())} in ${whole(model.dimensions.length)} sparse dimensions.`, embedded && [" This page has some of them: ", wordList(embeddedWords())]),
+      embedded ? cards : h("div", { class: "reading" },
+        h("section", {}, h("h2", {}, "Strongest dimensions"), cards, h("p", {}, h("a", { href: "#/dimensions" }, "All dimensions"))),
+        h("section", { class: "aside" }, rowsMap(), queryExamples())),
       modelSection(),
     ],
   };
+}
+
+/** queryExamples are queries with words of the model. */
+function queryExamples() {
+  const [a, b, c] = model.strongest.slice(0, 3).map((k) => ends(k, strongPole(k))[0]);
+  if (model.texts || !c) return null;
+  const example = (query, what) => h("li", {}, h("a", { href: address("query", query) }, h("bdi", {}, query)), h("span", { class: "note" }, what));
+  return [h("h2", {}, "Ask for"), h("ul", { class: "plain" },
+    example(a, "a word"), example(`${a} ${b}`, "what two share, and what tells them apart"), example(`${a} − ${b} + ${c}`, "the words nearest to a sum"))];
 }
 
 /** modelSection says how the model was made. */
@@ -158,7 +166,7 @@ async function dimensionPage(number) {
       for (const button of buttons) button.setAttribute("aria-pressed", String(button === pressed));
       shown.replaceChildren(...h("div", {}, model.texts
         ? folded(entries, 8, (rows) => h("ol", { class: "excerpts" }, rows.map((e) => textItem(e.word, answer.texts?.[e.word], ends(k, pole), value(e)))))
-        : folded(entries, 20, (rows) => h("ol", { class: "bars values" }, rows.map((e) => h("li", {}, wordLink(e.word), value(e)))))).childNodes);
+        : folded(entries, 12, (rows) => h("ol", { class: "bars values" }, rows.map((e) => h("li", {}, wordLink(e.word), value(e)))))).childNodes);
     }
     draw(buttons[0], strongest);
     return [h("h2", {}, title), buttons.length > 1 && h("div", { class: "toggle", role: "group", "aria-label": `Order of ${title.toLowerCase()}` }, buttons), shown];

@@ -69,12 +69,9 @@ function topicsList(t) {
     })))).childNodes);
   }
   draw();
-  const map = h("div", { "data-loading": "" }, h("p", { class: "note" }, "The map is being drawn."));
-  ask("rows").then((rows) => {
-    rows.regions.forEach((region, i) => colours.set(t.topics[i].id, region.colour));
-    list.querySelectorAll(".topics li").forEach((row, i) => row.setAttribute("class", `region${rows.regions[i].colour}`));
-    map.removeAttribute("data-loading");
-    map.replaceChildren(topicMap(rows));
+  const map = rowsMap(({ regions }) => {
+    regions.forEach((region, i) => colours.set(t.topics[i].id, region.colour));
+    list.querySelectorAll(".topics li").forEach((row, i) => row.setAttribute("class", `region${regions[i].colour}`));
   });
   const select = h("select", { onchange: (event) => { chosenColumn = event.currentTarget.value; draw(); } }, t.columns.map((c) => h("option", { value: c.name, selected: c.name === chosenColumn }, visible(c.name))));
   const notes = [
@@ -88,28 +85,36 @@ function topicsList(t) {
     h("div", { class: "reading" },
       h("section", {}, h("h2", { class: "sr" }, "Topics"), t.columns.length > 0 && h("label", { class: "note" }, "Most frequent values of ", select), list),
       h("section", { class: "aside" },
-        h("h2", {}, `Map of ${unit()}s`),
         map,
-        h("p", { class: "note" }, `${model.texts ? "Texts" : "Words"} with similar codes are close; colours are topics. `, h("a", { href: "#/rows" }, "Larger map")),
         notes.length > 0 && [h("h2", {}, "Unusual"), h("ul", { class: "plain" }, notes.map((note) => h("li", {}, note))), h("p", {}, h("a", { href: "#/unusual" }, "Show them"))],
         h("h2", {}, "More"),
         h("p", {}, h("a", { href: "#/dimensions" }, `${whole(model.live)} dimensions`), " say in detail what the themes consist of."))),
   ];
 }
 
-/** topicMap is a map of rows, coloured by topic. */
-function topicMap({ points, regions }) {
-  for (const p of points) {
-    p.name = visible(textOf(p.word));
-    p.radius = clamp(40 / Math.sqrt(points.length), 1.2, 4);
-    p.colour = regions[p.region]?.colour;
-    p.classes = p.region < 0 ? "faint" : "";
-  }
-  return mapView({
-    points, regions, still: true, kind: unit(), key: "row", many: 0, namedRegions: true, shows: () => true, state: {},
-    card: (p) => [h("strong", {}, p.name.slice(0, 200)), p.region >= 0 && [h("br"), h("bdi", {}, regions[p.region].words.join(", "))]],
-    open: (p) => go("word", p.word),
-  }).content;
+/** rowsMap is a small map of rows, coloured by topic or region, which loaded gets the data of. */
+function rowsMap(loaded = () => {}) {
+  const map = h("div", { "data-loading": "" }, h("p", { class: "note" }, "The map is being drawn."));
+  ask("rows").then((rows) => {
+    const { points, regions } = rows;
+    loaded(rows);
+    for (const p of points) {
+      p.name = visible(textOf(p.word));
+      p.radius = clamp(40 / Math.sqrt(points.length), 1.2, 4);
+      p.colour = regions[p.region]?.colour;
+      p.classes = p.region < 0 ? "faint" : "";
+    }
+    map.removeAttribute("data-loading");
+    map.replaceChildren(mapView({
+      points, regions, still: true, kind: unit(), key: "row", many: 0, namedRegions: true, shows: () => true, state: {},
+      card: (p) => [h("strong", {}, p.name.slice(0, 200)), p.region >= 0 && [h("br"), wordsText(regions[p.region].words)]],
+      open: (p) => go("word", p.word),
+    }).content);
+  });
+  return [
+    h("h2", {}, `Map of ${unit()}s`), map,
+    h("p", { class: "note" }, `${model.texts ? "Texts" : "Words"} with similar codes are close; colours are ${model.themes ? "topics" : "regions"}. `, h("a", { href: "#/rows" }, "Larger map")),
+  ];
 }
 
 /** topicPage shows a topic or a theme: its themes, typical rows, dimensions and values of columns. */
