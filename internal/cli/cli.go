@@ -10,9 +10,11 @@ import (
 	"math/big"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -95,16 +97,32 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		return exitInterrupted
 	case !started:
-		say(errs, "overcomplete: %v; see %s --help", err, cmd.CommandPath())
+		say(errs, "overcomplete: %s; see %s --help", shortened(err.Error()), cmd.CommandPath())
 		return exitUsage
 	case errors.Is(err, syscall.EPIPE):
 		return exitFailed // the reader of the results closed the pipe
 	}
-	say(errs, "overcomplete: %v%s", err, advice(cmd, err))
 	if isUsage(err) {
+		say(errs, "overcomplete: %s%s", shortened(err.Error()), advice(cmd, err))
 		return exitUsage
 	}
+	say(errs, "overcomplete: %v%s", err, advice(cmd, err))
 	return exitFailed
+}
+
+var longWord = regexp.MustCompile(`\S{81,}`)
+
+// shortened returns the message of an error without the middle of names of more than 80 characters, if
+// it is too long to be read.
+func shortened(message string) string {
+	const most = 200
+	if utf8.RuneCountInString(message) <= most {
+		return message
+	}
+	return longWord.ReplaceAllStringFunc(message, func(word string) string {
+		runes := []rune(word)
+		return string(runes[:40]) + "…" + string(runes[len(runes)-40:])
+	})
 }
 
 // refusals are errors that are the fault of the user's command or files.

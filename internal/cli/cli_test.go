@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -151,6 +152,25 @@ func TestEmptyArgument(t *testing.T) {
 		code, stdout, stderr := clitest.Output(t, dir.Command(args...))
 		if code != exitUsage || stdout != "" || !strings.Contains(stderr, "an argument is empty; usage: overcomplete "+args[0]) {
 			t.Errorf("%q: exit code %d, %q, %q", args, code, stdout, stderr)
+		}
+	}
+}
+
+// However long names are, the line of an error is short.
+func TestLongNames(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	long := strings.Repeat("nä", 2000)
+	for _, args := range []string{
+		long, "help " + long, "completion " + long, "train --" + long, "train " + long + " -o m", "train in.txt -o m --device " + long, "train in.txt -o m --train-words " + long,
+		"train in.txt -o m --like " + long, "train in.txt -o m --text-column " + long, "encode in.txt in.txt -o m --shard " + long, "merge " + long + " -o m",
+		"merge in.txt -o " + long, "eval in.txt --labelled " + long, "eval in.txt --wordsim " + long, "eval in.txt --data d --tasks " + long, "eval in.txt --data " + long,
+		"paper tune in.txt -o m --data " + long, "labels in.txt --import " + long, "intrusion make A=" + long + " -o m.tsv", "intrusion make A=in.txt -o " + long,
+		"intrusion score " + long + " in.txt", "intrusion auto in.txt --input in.txt --reference " + long, "nearest in.txt " + long, "explain in.txt " + long, "graph --dot " + long,
+	} {
+		code, _, stderr := dir.Run(t, args)
+		if code != exitUsage || utf8.RuneCountInString(stderr) >= 300 || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%.60s: exit code %d, %d characters, %.400s", args, code, len(stderr), stderr)
 		}
 	}
 }
