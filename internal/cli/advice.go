@@ -26,8 +26,8 @@ var optionAdvice = map[string][2]string{
 func advice(cmd *cobra.Command, err error) string {
 	var all []string
 	add := func(flag, before, after string) {
-		if cmd.Flags().Lookup(flag) != nil {
-			all = append(all, strings.TrimSpace(before+" --"+flag+" "+after))
+		if f := cmd.Flags().Lookup(flag); f != nil {
+			all = append(all, strings.TrimSpace(before+" "+flagName(f)+" "+after))
 		}
 	}
 	if input, ok := errors.AsType[*vectors.InputError](err); ok {

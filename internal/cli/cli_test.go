@@ -187,8 +187,8 @@ func TestAdvice(t *testing.T) {
 		{"train", bad, "; --skip-bad drops such rows, --words names that file"},
 		{"eval", bad, "; --skip-bad drops such rows"},
 		{"merge", bad, ""},
-		{"train", train.ErrMemory, "; lower --atoms, lower --max-words, try --overcommit"},
-		{"paper train", train.ErrMemory, "; lower --atoms, lower --max-words, try --overcommit, try --float16"},
+		{"train", train.ErrMemory, "; lower -k, lower --max-words, try --overcommit"},
+		{"paper train", train.ErrMemory, "; lower -k, lower --max-words, try --overcommit, try --float16"},
 		{"encode", train.ErrMemory, "; lower --max-words"},
 		{"explore", train.ErrNothingActive, ""},
 	} {

@@ -72,8 +72,8 @@ func TestLittleMemory(t *testing.T) {
 
 	before := dir.Names(t)
 	for args, want := range map[string]string{
-		"paper train large.npy --words words.txt -o model":         "large.npy: array of shape [14000 1048576]: 58.7 GB is more than there is memory for",
-		"paper train large.safetensors --words words.txt -o model": `large.safetensors: tensor "vectors" of type "F32": array of shape [14000 1048576]: 58.7 GB is more than there is memory for`,
+		"paper train large.npy --words words.txt -o model":         "large.npy: 14000 rows of 1048576 numbers: 58.7 GB is more than there is memory for",
+		"paper train large.safetensors --words words.txt -o model": `large.safetensors: 14000 rows of 1048576 numbers: 58.7 GB is more than there is memory for`,
 		"top huge":                                               "huge: dictionary.npy: array of shape [80 100000000]: 32.0 GB is more than there is memory for",
 		"export huge -f csr -o out":                              "huge: dictionary.npy: array of shape [80 100000000]: 32.0 GB is more than there is memory for",
 		"encode huge in.txt -o out":                              "huge: dictionary.npy: array of shape [80 100000000]: 32.0 GB is more than there is memory for",
