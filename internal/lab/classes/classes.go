@@ -81,7 +81,7 @@ func Separate(ctx context.Context, x *interpret.Index, column, values []string, 
 	if err != nil {
 		return nil, err
 	}
-	for c := range classes {
+	err = parallel.Each(ctx, len(classes), func(c int) {
 		found := make([]Separation, len(separations))
 		for k, of := range separations {
 			found[k] = of[c]
@@ -97,8 +97,8 @@ func Separate(ctx context.Context, x *interpret.Index, column, values []string, 
 			})
 		}
 		classes[c].Dimensions = found
-	}
-	return classes, nil
+	})
+	return classes, err
 }
 
 // adjust computes P of separations, which are in decreasing order of |Z|, and returns the number below
