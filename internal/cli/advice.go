@@ -26,7 +26,8 @@ var optionAdvice = map[string][2]string{
 func advice(cmd *cobra.Command, err error) string {
 	var all []string
 	add := func(flag, before, after string) {
-		if f := cmd.Flags().Lookup(flag); f != nil {
+		f := cmd.Flags().Lookup(flag)
+		if f != nil && (flag != "words" || f.Value.Type() == "string") { // elsewhere it is a number or a list
 			all = append(all, strings.TrimSpace(before+" "+flagName(f)+" "+after))
 		}
 	}

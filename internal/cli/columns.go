@@ -47,7 +47,16 @@ The p-value assumes independent rows: near-duplicates make it too small.
   overcomplete columns model --against new.parquet`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
 			switch {
+			case against == "" && len(args) == 1:
+				err = refuseFlags(cmd, "is for a COLUMN", "values", "dimensions")
+			case against != "":
+				err = refuseFlags(cmd, "is for a COLUMN; drop it, or --against", "values")
+			}
+			switch {
+			case err != nil:
+				return err
 			case against == "":
 				return compareValues(cmd, args[0], args[1:], values, dimensions)
 			case len(args) == 2:

@@ -41,7 +41,7 @@ func valuesOf(cmd *cobra.Command, f *pflag.Flag) []string {
 // mayBeZero lists the flags, by the names of command and flag, whose whole number may be 0.
 var mayBeZero = []string{"compare dimensions", "explain dimensions", "explain neighbours", "explain words", "explore port", "labels words", "nearest dimensions", "top words", "train topics"}
 
-// checkValues refuses given flags that are empty, whole numbers out of range, and other values than
+// checkValues refuses given flags that are empty or contradict each other, whole numbers out of range, and other values than
 // those of [flagValues], except of --device, which can have a number.
 func checkValues(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -61,6 +61,9 @@ func checkValues(cmd *cobra.Command) (err error) {
 			err = usagef("%s is %d, want %d to %d", flagName(f), n, least, math.MaxInt32)
 		}
 	})
+	if err == nil && cmd.Flags().Changed("quiet") && cmd.Flags().Changed("progress") {
+		err = usagef("give --quiet or --progress, not both")
+	}
 	return err
 }
 

@@ -43,20 +43,16 @@ words of each dimension.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("export") {
-				for _, name := range []string{"host", "port", "open", "frame"} {
-					if cmd.Flags().Changed(name) {
-						return usagef("give --export or --%s, not both", name)
-					}
+				if err := refuseFlags(cmd, "is for serving; drop it, or --export", "host", "port", "open", "frame"); err != nil {
+					return err
 				}
 				if len(args) > 1 {
 					return usagef("--export writes the page of one model")
 				}
 				return exportPage(cmd, args[0], output, words, dimensions)
 			}
-			for _, name := range []string{"words", "dimensions", "force"} {
-				if cmd.Flags().Changed(name) {
-					return usagef("--%s is for --export", name)
-				}
+			if err := refuseFlags(cmd, "is for --export", "words", "dimensions", "force"); err != nil {
+				return err
 			}
 			if port > math.MaxUint16 {
 				return usagef("--port is %d, want 0 to %d", port, math.MaxUint16)

@@ -132,7 +132,7 @@ func TestExploreRefuses(t *testing.T) {
 	}{
 		{[]string{"old", "--host", ""}, "--host is empty"},
 		{[]string{"old", "--port", "65536"}, "--port is 65536, want 0 to 65535"},
-		{[]string{"old", "--export", "page.html", "--words", "word1", "--frame"}, "give --export or --frame, not both"},
+		{[]string{"old", "--export", "page.html", "--words", "word1", "--frame"}, "--frame is for serving; drop it, or --export"},
 		{[]string{"old", "--export", "", "--words", "word1"}, "--export is empty"},
 		{[]string{"old", "--export", "-", "--words", "word1"}, "--export writes a file, not standard output"},
 		{[]string{"old", "old", "--export", "page.html", "--words", "word1"}, "--export writes the page of one model"},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -47,7 +48,8 @@ fixed dictionary, "learn" one of online learning, both with the squared loss.`,
   overcomplete graph --dot code | dot -Tsvg > code.svg`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(cmd); err != nil {
+			others := map[string][]string{"encode": {"loss", "tau", "rate"}, "learn": {"loss", "tau", "rate", "lambda", "method"}}
+			if err := cmp.Or(f.check(cmd), refuseFlags(cmd, "has no effect on this step; drop it", others[dot]...)); err != nil {
 				return err
 			}
 			type printed struct {

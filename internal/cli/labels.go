@@ -34,9 +34,9 @@ dimensions name them by their labels or, without one, by their most distinctive 
   overcomplete labels model --import labels.tsv`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			for _, name := range []string{"words", "rare", "json"} {
-				if from != "" && cmd.Flags().Changed(name) {
-					return usagef("--%s is for printing; drop it, or --import", name)
+			if from != "" {
+				if err := refuseFlags(cmd, "is for printing; drop it, or --import", "words", "rare", "json"); err != nil {
+					return err
 				}
 			}
 			mark, _ := modeldir.Identify(args[0])

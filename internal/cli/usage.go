@@ -136,6 +136,16 @@ func refuseArguments(cmd *cobra.Command) {
 	}
 }
 
+// refuseFlags refuses flags that are given and would have no effect.
+func refuseFlags(cmd *cobra.Command, why string, names ...string) error {
+	for _, name := range names {
+		if cmd.Flags().Changed(name) {
+			return usagef("%s %s", flagName(cmd.Flags().Lookup(name)), why)
+		}
+	}
+	return nil
+}
+
 // refuseRepeated refuses a value that is given twice.
 func refuseRepeated[T comparable](what string, values []T) error {
 	for i, v := range values {
