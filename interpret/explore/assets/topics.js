@@ -62,7 +62,7 @@ function topicsList(t) {
       const themes = t.themes.filter((theme) => theme.parent === topic.id);
       return h("li", { class: `region${colours.get(topic.id)}` },
         h("h3", {}, h("span", { class: "swatch" }), topicLink("topic", topic)),
-        h("div", { class: "about" }, bar(topic.share, 0, most), h("span", {}, `${percent(topic.share)}, ${plural(topic.count, unit())}`)),
+        h("div", { class: "about" }, bar(topic.share, 0, most), h("span", { class: "count" }, `${percent(topic.share)}, ${plural(topic.count, unit())}`)),
         column && valuesBar(column.topics[i]),
         themes.length > 1 && h("p", { class: "themes" }, themes.slice(0, 4).map((theme, j) => [j > 0 && " · ", h("a", { href: address("theme", theme.id) }, h("bdi", {}, theme.label))]), themes.length > 4 && h("span", { class: "note" }, ` and ${whole(themes.length - 4)} more`)),
         example && model.texts && h("blockquote", { class: "excerpt", dir: "auto" }, example));
@@ -104,9 +104,10 @@ function rowsMap(loaded = () => {}) {
       p.colour = regions[p.region]?.colour;
       p.classes = p.region < 0 ? "faint" : "";
     }
+    const isLarge = (i) => 100 * points.filter((p) => p.region === i).length >= points.length;
     map.removeAttribute("data-loading");
     map.replaceChildren(mapView({
-      points, regions, still: true, kind: unit(), key: "row", many: 0, namedRegions: true, shows: () => true, state: {},
+      points, regions: regions.map((r, i) => (isLarge(i) ? r : { ...r, words: [] })), still: true, kind: unit(), key: "row", many: 0, namedRegions: true, shows: () => true, state: {},
       card: (p) => [h("strong", {}, p.name.slice(0, 200)), p.region >= 0 && [h("br"), wordsText(regions[p.region].words)]],
       open: (p) => go("word", p.word),
     }).content);
