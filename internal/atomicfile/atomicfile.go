@@ -104,7 +104,7 @@ type file struct {
 }
 
 func create(path string, force bool) (*file, error) {
-	path = resolve(path)
+	path = Resolve(path)
 	if err := checkFile(path, force); err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func checkFile(path string, force bool) error {
 // CheckDir returns nil if [WriteDir] can write a directory at path, or else an [*OutputError]. If
 // something exists at path, mayReplace is called and returns an error unless it may be replaced.
 func CheckDir(path string, mayReplace func(path string) error) error {
-	path = resolve(path)
+	path = Resolve(path)
 	if err := tryDir(path, mayReplace); err != nil {
 		return &OutputError{path, err}
 	}
@@ -242,7 +242,7 @@ type Dir struct {
 
 // NewDir begins the directory at path.
 func NewDir(path string) (*Dir, error) {
-	path = resolve(path)
+	path = Resolve(path)
 	temp, err := makeTemp(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -366,7 +366,7 @@ func (d *Dir) place(mayReplace func(path string) error) (old string, err error) 
 // Displaced returns the path of what was at path if a process was killed at the moment when [WriteDir]
 // had moved that away and not yet put the new directory in its place, or "".
 func Displaced(path string) string {
-	path = resolve(path)
+	path = Resolve(path)
 	entries, _ := os.ReadDir(filepath.Dir(path))
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), filepath.Base(tempPrefix(path))) {
@@ -387,7 +387,7 @@ func checkDir(path string, mayReplace func(path string) error) (exists bool, err
 		return false, nil
 	case err != nil:
 		return false, reason(err)
-	case info.Mode()&fs.ModeSymlink != 0: // resolve would have followed any other
+	case info.Mode()&fs.ModeSymlink != 0: // Resolve would have followed any other
 		return true, errors.New("is a symbolic link to nothing")
 	}
 	return true, reason(mayReplace(path))
@@ -402,8 +402,9 @@ func makeTemp(path string) (string, error) {
 	return temp, nil
 }
 
-// resolve follows a symbolic link, so that its target is replaced and not the link.
-func resolve(path string) string {
+// Resolve returns the absolute path of what path names, after symbolic links, so that the target is replaced
+// and not the link. What does not exist has its own path.
+func Resolve(path string) string {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}

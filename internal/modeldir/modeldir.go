@@ -45,13 +45,7 @@ func IsCheckpoint(path string) bool {
 
 // Contains reports whether the file at path, which need not exist, is in the directory of a model.
 func Contains(path string) bool {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
-	}
-	if abs, err := filepath.Abs(path); err == nil {
-		path = abs
-	}
-	dir := filepath.Dir(path)
+	dir := filepath.Dir(atomicfile.Resolve(path))
 	if filepath.Base(dir) == State {
 		dir = filepath.Dir(dir)
 	}
