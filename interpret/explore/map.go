@@ -72,6 +72,9 @@ type colouring struct {
 	Name   string   `json:"name"`
 	Values []string `json:"values"` // most frequent first
 	Of     []int    `json:"of"`     // for each point, the index of its value in Values, or −1
+
+	column int   // index of the column
+	counts []int // number of rows of each value
 }
 
 // layout makes the map of the live dimensions. Dimensions that the same words use are close.
@@ -225,7 +228,7 @@ func (x *Explorer) colourings(rows []int) []colouring {
 	if !x.about.Texts {
 		return all
 	}
-	for _, column := range x.model.Codes.Texts.Columns {
+	for index, column := range x.model.Codes.Texts.Columns {
 		if column.Name == "" { // can't be chosen
 			continue
 		}
@@ -233,7 +236,7 @@ func (x *Explorer) colourings(rows []int) []colouring {
 		for _, row := range rows {
 			counts[column.Values[row]]++
 		}
-		c := colouring{Name: column.Name, Of: make([]int, len(rows))}
+		c := colouring{Name: column.Name, Of: make([]int, len(rows)), column: index}
 		for value := range counts {
 			c.Values = append(c.Values, value)
 		}
@@ -243,6 +246,7 @@ func (x *Explorer) colourings(rows []int) []colouring {
 		c.Values = c.Values[:min(maxValues, len(c.Values))]
 		covered := 0
 		for _, value := range c.Values {
+			c.counts = append(c.counts, counts[value])
 			covered += counts[value]
 		}
 		if len(c.Values) < 2 || 2*covered < len(rows) {

@@ -100,8 +100,8 @@ func (x *Explorer) addTo(mux routes, path string) {
 	}
 	if x.about.Themes > 0 {
 		mux[path+"/data/topics"] = x.answer("", func(string) (any, error) { return x.topics(), nil })
-		mux[path+"/data/topic"] = x.answer("topic", x.answerTopic)
-		mux[path+"/data/theme"] = x.answer("theme", x.answerTheme)
+		mux[path+"/data/topic"] = x.answer("topic", x.answerTypical("topic"))
+		mux[path+"/data/theme"] = x.answer("theme", x.answerTypical("theme"))
 	}
 	if x.matches != nil {
 		mux[path+"/data/matches"] = x.answer("", func(string) (any, error) { return x.matches(), nil })

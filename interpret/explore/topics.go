@@ -12,7 +12,6 @@ import (
 	"overcomplete/internal/ranking"
 	"overcomplete/interpret"
 	"overcomplete/interpret/topics"
-	"overcomplete/vectors"
 )
 
 // Lengths of lists about topics.
@@ -103,19 +102,11 @@ func (x *Explorer) listTopics(list []topics.Topic, t *texts) []topics.Topic {
 }
 
 func (x *Explorer) breakDown(table *topics.Table, c colouring) breakdown {
-	b := breakdown{Name: c.Name, All: []topics.Value{}}
-	counts := make([]int, len(c.Values))
-	for _, i := range c.Of {
-		if i >= 0 {
-			counts[i]++
-		}
-	}
-	for i, n := range counts {
+	b := breakdown{Name: c.Name}
+	for i, n := range c.counts {
 		b.All = append(b.All, topics.Value{Value: c.Values[i], Count: n, Share: float64(n) / float64(len(c.Of))})
 	}
-	columns := x.model.Codes.Texts.Columns
-	i := slices.IndexFunc(columns, func(column vectors.Column) bool { return column.Name == c.Name })
-	table.BreakDown(columns[i].Values, listedValues)
+	table.BreakDown(x.model.Codes.Texts.Columns[c.column].Values, listedValues)
 	values := func(list []topics.Topic) (of [][]topics.Value) {
 		for _, t := range list {
 			of = append(of, append([]topics.Value{}, t.Values...))
@@ -244,28 +235,23 @@ func (x *Explorer) typical(topic topics.ID, in func(theme int32) bool, words []s
 	return a
 }
 
-func (x *Explorer) answerTopic(text string) (any, error) {
-	t, err := findTopic("topic", x.topics().Topics, text)
-	if err != nil {
-		return nil, err
+// answerTypical returns the function that answers with the typical rows of a topic or theme, by its number.
+func (x *Explorer) answerTypical(kind string) func(id string) (any, error) {
+	return func(id string) (any, error) {
+		t := x.topics()
+		list := t.Themes
+		if kind == "topic" {
+			list = t.Topics
+		}
+		i := slices.IndexFunc(list, func(t topics.Topic) bool { return strconv.Itoa(int(t.ID)) == id })
+		if i < 0 {
+			return nil, &RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("no %s %.20q", kind, id)}
+		}
+		chosen := list[i]
+		words := strings.Split(chosen.Label, ", ")
+		if kind == "topic" {
+			return x.typical(chosen.ID, func(theme int32) bool { return t.topicOf[theme] == int32(chosen.ID) }, words), nil
+		}
+		return x.typical(chosen.Parent, func(theme int32) bool { return theme == int32(chosen.ID) }, words), nil
 	}
-	topicOf := x.topics().topicOf
-	return x.typical(t.ID, func(theme int32) bool { return topicOf[theme] == int32(t.ID) }, strings.Split(t.Label, ", ")), nil
-}
-
-func (x *Explorer) answerTheme(text string) (any, error) {
-	t, err := findTopic("theme", x.topics().Themes, text)
-	if err != nil {
-		return nil, err
-	}
-	return x.typical(t.Parent, func(theme int32) bool { return theme == int32(t.ID) }, strings.Split(t.Label, ", ")), nil
-}
-
-func findTopic(kind string, list []topics.Topic, id string) (*topics.Topic, error) {
-	number, err := strconv.ParseInt(id, 10, 32)
-	i := slices.IndexFunc(list, func(t topics.Topic) bool { return t.ID == topics.ID(number) })
-	if err != nil || i < 0 {
-		return nil, &RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("no %s %.20q", kind, id)}
-	}
-	return &list[i], nil
 }

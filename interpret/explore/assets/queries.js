@@ -132,14 +132,15 @@ async function queryPage(query) {
   function explain(reason, i) {
     buttons.forEach((button, j) => button.setAttribute("aria-pressed", String(i === j)));
     why.replaceChildren(...h("div", {},
-      h("h2", {}, "Why ", h("bdi", {}, textOf(reason.word).slice(0, 80)), h("small", {}, ` cosine ${signed(reason.cosine, 2)} =`)),
+      h("h2", {}, "Why ", h("bdi", {}, reason.word), h("small", {}, ` cosine ${signed(reason.cosine, 2)} =`)),
       ranking(reason.parts, { of: (row) => row.part, sum: reason.cosine, value: (row) => row.value, others: reason.others, rest: reason.rest, colour: "shared" }),
       weakNote(reason.parts)).childNodes);
   }
-  const list = h("ol", { class: model.texts ? "bars nearest texts" : "bars nearest" }, answer.nearest.map((reason, i) => {
+  const list = h("ol", { class: model.texts ? "excerpts" : "bars nearest" }, answer.nearest.map((reason, i) => {
     const button = h("button", { type: "button", class: "why", "aria-label": `why ${reason.word}`, onclick: () => explain(reason, i) }, "why");
     buttons.push(button);
-    return h("li", {}, wordLink(reason.word), bar(reason.cosine, 0, 1), h("span", { class: "value" }, signed(reason.cosine, 2)), button);
+    const score = [bar(reason.cosine, 0, 1), h("span", { class: "value" }, signed(reason.cosine, 2)), button];
+    return model.texts ? textItem(reason.word, answer.texts?.[reason.word], [], score) : h("li", {}, wordLink(reason.word), score);
   }));
   if (answer.nearest.length > 0) explain(answer.nearest[0], 0);
   const most = Math.max(...answer.dimensions.map((d) => Math.abs(d.value)));
@@ -148,7 +149,7 @@ async function queryPage(query) {
     title: short,
     content: [
       sum
-        ? heading(words.map((word, i) => [weights[i] < 0 ? (i > 0 ? h("span", { class: "versus" }, " − ") : "−") : i > 0 && h("span", { class: "versus" }, " + "), Math.abs(weights[i]) !== 1 && `${Math.abs(weights[i])} × `, wordLink(word)]).concat(off.map((k) => [h("span", { class: "versus" }, " without "), nameLink(k)])))
+        ? h("h1", { tabindex: -1, class: model.texts && "text" }, words.map((word, i) => [weights[i] < 0 ? (i > 0 ? h("span", { class: "versus" }, " − ") : "−") : i > 0 && h("span", { class: "versus" }, " + "), Math.abs(weights[i]) !== 1 && `${Math.abs(weights[i])} × `, wordLink(word)]).concat(off.map((k) => [h("span", { class: "versus" }, " without "), nameLink(k)])))
         : h("h1", { tabindex: -1, class: "text" }, short),
       h("p", { class: "lead" }, sum ? `Each ${unit()} counts the same.` : `The mean of ${plural(words.length, "word")}: `, !sum && wordList(words),
         answer.unknown.length > 0 && [" Not in the model: ", answer.unknown.map((word, i) => [i > 0 && ", ", h("bdi", {}, word)]), "."]),
