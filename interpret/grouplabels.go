@@ -33,7 +33,7 @@ const (
 // the word finds the group, corrected for chance. t is the mean cosine of the codes of any two texts
 // that contain the word, or are in the group, above that of all texts; the ratio is at most 1. It is
 // small for stop words of any language, headers and signatures, which all kinds of texts contain. Other
-// words of the label maximise score · (1 + NPMI)², with the mean normalised pointwise mutual
+// words of the label maximise score · (1 + NPMI)⁴, with the mean normalised pointwise mutual
 // information of the word and those before (Bouma 2009). A group of texts without words is named by its
 // first row.
 //
@@ -265,7 +265,7 @@ func (c *counter) choose(t *terms, p *postings, candidates []candidate, n int) d
 		for i, w := range candidates {
 			value, least := w.score, minScore
 			if inLabel {
-				value *= math.Pow(1+w.cohesion/float64(max(d.label, 1)), 2)
+				value *= math.Pow(1+w.cohesion/float64(max(d.label, 1)), 4)
 				least = minLabelScore
 			}
 			if value > bestValue && w.score >= least*candidates[0].score && !sharesPrefix(t.words[w.id], d.words) {

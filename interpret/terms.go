@@ -20,7 +20,7 @@ type terms struct {
 const maxTextBytes = 20000
 
 // newTerms lists the words of texts. A word counts for labels if it is none of numbers, single ASCII
-// letters and parts of addresses, and not in a passage of five words that an earlier text contains.
+// letters and parts of addresses, and not in a passage of four words that an earlier text contains.
 func newTerms(texts []string) *terms {
 	t := &terms{starts: make([]int64, 1, len(texts)+1)}
 	idOf := make(map[string]uint32)
@@ -65,7 +65,7 @@ func newTerms(texts []string) *terms {
 // signatures. They are bits at hashes: of new sequences, one in 16 or fewer is taken for an old one.
 type passages []uint64
 
-const passageWords = 5
+const passageWords = 4
 
 // newPassages returns room for the passages of texts: with six bytes per word or more, 16 bits per word.
 func newPassages(texts []string) passages {

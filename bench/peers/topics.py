@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+"""Topics and their labels beside k-means and BERTopic, at equal numbers of topics.
+
+usage: topics.py OVERCOMPLETE TABLE.parquet [--topics 8,16,32] [--seeds 1,2,3] [--labels] [--json]
+
+TABLE has columns text, label (a class, such as a newsgroup) and embedding. Every method gets all rows
+and their texts. Printed are means over the seeds; more is better except for time:
+
+  NMI         normalised mutual information of topic and label over all rows that have text. Rows
+              without a topic are one topic.
+  seeds       the same between two seeds, mean over the pairs
+  AUC         mean over labels of the best topic's AUC: by the sum of squared cosines with its themes
+              (overcomplete), minus the distance to its centre (k-means), or membership (BERTopic)
+  coverage    share of the rows that have text with a topic
+  time        seconds of wall-clock time for topics and labels, with starting the program (overcomplete)
+              but without loading libraries (BERTopic's first run compiles)
+
+A second training gets four of five rows (by a permutation of seed 0) and describes topics by labels. The
+other rows are encoded (overcomplete) or assigned (k-means, BERTopic) afterwards.
+
+  NPMI        normalised pointwise mutual information of two words of a label, by the posts of the
+              table that contain them (−1 if they never meet), mean over pairs and topics
+  diversity   share of distinct words among the words of all labels
+  F1          "contains a word of the label" against "has the topic", over the held-out rows, mean over
+              topics
+
+Labels have three words or fewer. Those of k-means and BERTopic are the words with the largest c-TF-IDF,
+without scikit-learn's English stop words, as BERTopic's documentation recommends. --labels prints the
+labels of the first seed. Requires bertopic 0.17.4.
+"""
+
+import argparse
+import collections
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.metrics import normalized_mutual_info_score, roc_auc_score
+
+warnings.filterwarnings("ignore")
+LABEL_WORDS = 3
+
+Topics = collections.namedtuple("Topics", "of scores labels")  # −1 for no topic; scores V×T; words of each topic
+
+
+def words_of(text):
+    return re.findall(r"[^\W\d_](?:['’]?[^\W_])*", text.lower())
+
+
+class Overcomplete:
+    name = "overcomplete"
+
+    def fit(self, table, count, seed):
+        self.folder = tempfile.TemporaryDirectory()
+        self.count = str(count)
+        return self.run(table, "train", "--topics", self.count, "--seed", str(seed))
+
+    def predict(self, table):
+        return self.run(table, "encode", os.path.join(self.folder.name, "train"))
+
+    def run(self, table, command, *arguments):
+        path, out = os.path.join(self.folder.name, "table.parquet"), os.path.join(self.folder.name, command)
+        pq.write_table(table, path)
+        inputs = [path, *arguments] if command == "train" else [*arguments, path]
+        call = [program, command, *inputs, "-o", out, "--force"]
+        subprocess.run(call, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        call = [program, "topics", out, "--topics", self.count, "--json"]
+        found = json.loads(subprocess.run(call, check=True, stdout=subprocess.PIPE).stdout)
+        number = {t["id"]: i for i, t in enumerate(found["topics"])}
+        of = np.array([-1 if t is None else number[t] for t in found["rows"]])
+        cosines = sparse.load_npz(os.path.join(out, "themes.npz")).tocsc()
+        scores = np.zeros((len(of), len(number)))
+        for t in found["themes"]:
+            if t["parent"] in number:
+                scores[:, number[t["parent"]]] += cosines[:, [t["id"]]].toarray().ravel() ** 2
+        return Topics(of, scores, [words_of(t["label"]) for t in found["topics"]])
+
+
+class ClassWords:
+    """c-TF-IDF of BERTopic over the texts of each topic."""
+
+    def label(self, texts, of, count):
+        from bertopic.vectorizers import ClassTfidfTransformer
+
+        documents = [" ".join(t for t, k in zip(texts, of) if k == topic) for topic in range(count)]
+        vectorizer = CountVectorizer(stop_words="english")
+        weights = ClassTfidfTransformer().fit_transform(vectorizer.fit_transform(documents)).toarray()
+        names = vectorizer.get_feature_names_out()
+        return [list(names[np.argsort(-row, kind="stable")[:LABEL_WORDS]]) for row in weights]
+
+
+class KMeansTopics(ClassWords):
+    name = "k-means"
+
+    def fit(self, table, count, seed):
+        self.means = KMeans(count, n_init=10, random_state=seed).fit(vectors(table))
+        return self.predict(table, table["text"].to_pylist())
+
+    def predict(self, table, texts=None):
+        x = vectors(table)
+        of = self.means.predict(x)
+        count = len(self.means.cluster_centers_)
+        return Topics(of, -self.means.transform(x), texts and self.label(texts, of, count))
+
+
+class BERTopicTopics:
+    name = "BERTopic"
+
+    def fit(self, table, count, seed):
+        from bertopic import BERTopic
+        from umap import UMAP
+
+        reduction = UMAP(n_neighbors=15, n_components=5, min_dist=0.0, metric="cosine", low_memory=False, random_state=seed)
+        counter = CountVectorizer(stop_words="english")
+        self.model = BERTopic(umap_model=reduction, vectorizer_model=counter, nr_topics=count + 1)  # one of outliers
+        of, _ = self.model.fit_transform(table["text"].to_pylist(), vectors(table))
+        self.count = max(of) + 1
+        labels = [[w for w, _ in self.model.get_topic(k)[:LABEL_WORDS]] for k in range(self.count)]
+        return self.topics(of, labels)
+
+    def predict(self, table):
+        of, _ = self.model.transform(table["text"].to_pylist(), vectors(table))
+        return self.topics(of, None)
+
+    def topics(self, of, labels):
+        of = np.array(of)
+        return Topics(of, one_hot(of, self.count), labels)
+
+
+def one_hot(of, count):
+    return (of[:, None] == np.arange(count)).astype(float)
+
+
+def vectors(table):
+    return np.stack(table["embedding"].to_numpy()).astype(np.float32)
+
+
+def best_auc(scores, classes):
+    best = [max(roc_auc_score(classes == c, s) for s in scores.T) for c in np.unique(classes)]
+    return np.mean(best)
+
+
+def npmi(words, texts_of, total):
+    """Returns the mean NPMI of any two words, or None for fewer than two."""
+    values = []
+    for a, b in itertools.combinations(words, 2):
+        both, alone = len(texts_of[a] & texts_of[b]) / total, len(texts_of[a]) * len(texts_of[b]) / total**2
+        values.append(-1 if both == 0 else 1 if both == 1 else np.log(both / alone) / -np.log(both))
+    return np.mean(values) if values else None
+
+
+def label_scores(labels, of, held_out, texts):
+    """Returns NPMI, diversity and F1 of labels, given the topics of the held-out rows."""
+    texts_of = collections.defaultdict(set)
+    for i, text in enumerate(texts):
+        for word in words_of(text):
+            texts_of[word].add(i)
+    coherent = [npmi(words, texts_of, len(texts)) for words in labels]
+    flat = [w for words in labels for w in words]
+    f1 = []
+    for topic, words in enumerate(labels):
+        rows = {i for i, k in zip(held_out, of) if k == topic}
+        found = set().union(*(texts_of[w] for w in words)) & set(held_out)
+        if rows:
+            f1.append(2 * len(found & rows) / (len(found) + len(rows)))
+    return {
+        "NPMI": np.mean([c for c in coherent if c is not None]),
+        "diversity": len(set(flat)) / len(flat),
+        "F1": np.mean(f1),
+    }
+
+
+def measure(method, table, count):
+    classes = np.array(table["label"].to_pylist())
+    texts = [t or "" for t in table["text"].to_pylist()]
+    nonempty = np.array([bool(t.strip()) for t in texts])
+    shuffled = np.random.default_rng(0).permutation(len(texts))
+    held_out, used = np.sort(shuffled[: len(texts) // 5]), np.sort(shuffled[len(texts) // 5 :])
+    rows, all_topics, first = collections.defaultdict(list), [], None
+    for seed in seeds:
+        start = time.perf_counter()
+        topics = method.fit(table, count, seed)
+        rows["time"].append(time.perf_counter() - start)
+        all_topics.append(topics.of)
+        rows["topics"].append(topics.scores.shape[1])
+        rows["NMI"].append(normalized_mutual_info_score(classes[nonempty], topics.of[nonempty]))
+        rows["AUC"].append(best_auc(topics.scores[nonempty], classes[nonempty]))
+        rows["coverage"].append((topics.of[nonempty] >= 0).mean())
+        first = first or topics.labels
+        labels = method.fit(table.take(used), count, seed).labels
+        for name, value in label_scores(labels, method.predict(table.take(held_out)).of, held_out, texts).items():
+            rows[name].append(value)
+    pairs = [normalized_mutual_info_score(a, b) for a, b in itertools.combinations(all_topics, 2)]
+    rows["seeds"] = pairs or [float("nan")]
+    return {name: float(np.mean(values)) for name, values in rows.items()}, first
+
+
+def numbers(text):
+    return [int(n) for n in text.split(",")]
+
+
+parser = argparse.ArgumentParser(usage=__doc__, add_help=False)
+parser.add_argument("program")
+parser.add_argument("table")
+parser.add_argument("--topics", type=numbers, default=[8, 16, 32])
+parser.add_argument("--seeds", type=numbers, default=[1, 2, 3])
+parser.add_argument("--methods", default="overcomplete,k-means,BERTopic")
+parser.add_argument("--labels", action="store_true")
+parser.add_argument("--json", action="store_true")
+options = parser.parse_args()
+program, seeds = options.program, options.seeds
+columns = ["topics", "NMI", "seeds", "AUC", "coverage", "NPMI", "diversity", "F1", "time"]
+results = []
+if not options.json:
+    print(f"{'method':14}" + "".join(f"{c:>10}" for c in columns))
+for count in options.topics:
+    for method in (Overcomplete(), KMeansTopics(), BERTopicTopics()):
+        if method.name not in options.methods.split(","):
+            continue
+        scores, labels = measure(method, pq.read_table(options.table), count)
+        results.append({"method": method.name, "asked": count, **scores, "labels": [" ".join(w) for w in labels]})
+        if not options.json:
+            print(f"{method.name:14}" + "".join(f"{scores[c]:10.3g}" for c in columns), flush=True)
+            if options.labels:
+                print("    " + "; ".join(results[-1]["labels"]), flush=True)
+if options.json:
+    json.dump(results, sys.stdout, indent=2)
