@@ -41,9 +41,6 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 		}
 	}()
 	codes := &vectors.Sparse{Words: x.Words, Texts: x.Texts, CSR: vectors.CSR{Cols: m.Dictionary.Len(), Ptr: make([]int64, 1, x.Len()+1)}}
-	if t := m.Info.Training.Themes; t != nil {
-		codes.Themes = &vectors.CSR{Cols: t.Len(), Ptr: []int64{0}}
-	}
 	var blocks []*vectors.CSR
 	nonzeros := 0
 	s := &Stream{Encoder: e, Dictionary: &m.Dictionary}
@@ -53,9 +50,6 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 		}
 		blocks = append(blocks, &block.CSR)
 		nonzeros += block.Nonzeros()
-		if codes.Themes != nil {
-			codes.Themes.Append(block.Themes)
-		}
 	}
 	codes.Index, codes.Value = make([]int32, 0, nonzeros), make([]float32, 0, nonzeros)
 	for i, block := range blocks {
@@ -75,17 +69,16 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 type Stream struct {
 	Encoder Encoder // or one of [Several]
 
-	// Dictionary is that of the Encoder, whose mean the variance needs, and whose themes the rows' codes by
-	// these; nil if neither is wanted.
+	// Dictionary is that of the Encoder, whose mean the variance needs; nil if that is not
+	// measured.
 	Dictionary *model.Dictionary
 
 	// Shard, if not nil, selects the blocks to encode by Index and Of. The Stream sets its other
 	// fields.
 	Shard *model.Shard
 
-	tally  tally
-	themer *themer         // nil without themes
-	spare  []vectors.Dense // memory of blocks that were encoded
+	tally tally
+	spare []vectors.Dense // memory of blocks that were encoded
 }
 
 // A block is a run of rows that are encoded together.
@@ -106,15 +99,10 @@ func (s *Stream) Codes(ctx context.Context, rows iter.Seq2[*vectors.Dense, error
 		encoders = len(several.encoders)
 	}
 	return func(yield func(*vectors.Sparse, error) bool) {
-		var err error
-		if s.themer, err = newThemer(s.Dictionary); err != nil {
-			yield(nil, err)
-			return
-		}
 		var started []block // in order
 		finish := func(left int) bool {
 			for ; len(started) > left; started = started[1:] {
-				codes, err := s.finish(ctx, started[0])
+				codes, err := s.finish(started[0])
 				if !yield(codes, err) || err != nil {
 					return false
 				}
@@ -199,7 +187,7 @@ func (s *Stream) recycle(b block) {
 }
 
 // finish waits for the codes of a block and measures them.
-func (s *Stream) finish(ctx context.Context, b block) (*vectors.Sparse, error) {
+func (s *Stream) finish(b block) (*vectors.Sparse, error) {
 	codes, err := b.wait()
 	if row, ok := errors.AsType[*vectors.InputError](err); ok { // of the block's
 		return nil, b.refuse(row.Row-1, row.Err)
@@ -232,11 +220,7 @@ func (s *Stream) finish(ctx context.Context, b block) (*vectors.Sparse, error) {
 		s.Shard.Losses, s.Shard.Squares = append(s.Shard.Losses, loss), append(s.Shard.Squares, squares)
 	}
 	s.tally.block(&codes.CSR, loss, squares)
-	rows := &vectors.Sparse{Words: b.Words, Texts: b.Texts, CSR: codes.CSR}
-	if s.themer != nil {
-		rows.Themes, err = s.themer.encode(ctx, b.Dense)
-	}
-	return rows, err
+	return &vectors.Sparse{Words: b.Words, Texts: b.Texts, CSR: codes.CSR}, nil
 }
 
 // refuse returns the error for row i of the block, which can't be encoded.

@@ -15,7 +15,7 @@ type Dictionary struct {
 	Atoms []float32 // D, K×L row-major; row k is the atom of dimension k
 	Mean  []float32 // μ, of length L, or nil if the input was not centred
 
-	Themes []float32 // M×L row-major: the directions of themes, of norm 1, in rows less μ; nil without
+	Themes []float32 // M×L row-major: the directions of themes, of norm 1, among rows less μ; nil without
 }
 
 // Len returns the number of atoms, K.

@@ -64,7 +64,14 @@ func open(dir string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := m.readCodes(dir); err != nil {
+	err = modeldir.ReadFile(dir, modeldir.Codes, func(f *input.File) error {
+		codes, err := csr.Read(f, f.Size(), m.Info.Words(), m.Dictionary.Len())
+		if err == nil {
+			m.Codes.CSR = *codes
+		}
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	if err := m.validate(); err != nil {
@@ -194,16 +201,18 @@ func (m *Model) validate() error {
 	if err := m.validateDictionary(); err != nil {
 		return err
 	}
-	switch {
+	switch words, atoms := m.Info.Words(), m.Dictionary.Len(); {
 	case m.Info.Encoding == nil && m.Codes == nil:
 		return nil
 	case m.Codes == nil:
 		return fmt.Errorf("%s: there are no codes, but %s says how they were made", modeldir.Codes, modeldir.Info)
 	case m.Info.Encoding == nil:
 		return fmt.Errorf("%s: does not say how the codes were made", modeldir.Info)
+	case m.Codes.Rows != words || m.Codes.Cols != atoms:
+		return fmt.Errorf("%s: %d×%d matrix, %s says %d words and %d atoms", modeldir.Codes, m.Codes.Rows, m.Codes.Cols, modeldir.Info, words, atoms)
 	}
 	e := m.Info.Encoding
-	return cmp.Or(modeldir.InFile(e.Input.rowsFile(), e.checkRows(m.Codes.Words, m.Codes.Texts)), m.checkCodes())
+	return cmp.Or(modeldir.InFile(e.Input.rowsFile(), e.checkRows(m.Codes.Words, m.Codes.Texts)), modeldir.InFile(modeldir.Codes, m.Codes.Validate()))
 }
 
 // validateDictionary is validate without words and codes.
@@ -279,11 +288,11 @@ func (m *Model) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	for i, codes := range codesOf(m.Codes) {
-		err := atomicfile.WriteIn(dir, m.Info.Training.matrices()[i].file, func(f io.Writer) error { return csr.Write(f, codes) })
-		if err != nil {
-			return err
-		}
+	err = atomicfile.WriteIn(dir, modeldir.Codes, func(f io.Writer) error {
+		return csr.Write(f, &m.Codes.CSR)
+	})
+	if err != nil {
+		return err
 	}
 	return m.writeDictionary(dir)
 }
@@ -318,4 +327,8 @@ func (m *Model) writeDictionary(dir string) error {
 		return err
 	}
 	return writeArray(dir, modeldir.Mean, d.Mean, d.Dim)
+}
+
+func writeArray(dir, name string, data []float32, shape ...int) error {
+	return atomicfile.WriteIn(dir, name, func(f io.Writer) error { return npy.Write(f, shape, data) })
 }

@@ -6,7 +6,6 @@
 //	dictionary.npy  Dictionary.Atoms, a K×L array of float32
 //	mean.npy        Dictionary.Mean, an array of L float32, only if the input was centred
 //	themes.npy      Dictionary.Themes, an M×L array of float32, only if there are themes
-//	themes.npz      Codes.Themes, as codes.npz; only if there are themes
 //	words.txt       Codes.Words, one per line, UTF-8; only if rows are words
 //	texts.jsonl     Codes.Texts, one JSON object per line, with "id", "text" and the columns; only if rows are texts
 //	codes.npz       Codes, as scipy.sparse.save_npz writes a CSR matrix

@@ -49,7 +49,7 @@ type rowFiles struct {
 	dir   string
 	info  Info
 	words *rowReader
-	codes []*csr.Reader // of Training.matrices
+	codes *csr.Reader
 	files []*input.File
 }
 
@@ -66,19 +66,15 @@ func (r *rowFiles) open() (err error) {
 		return err
 	}
 	r.words = newRowReader(words, r.info.Encoding)
-	for _, of := range r.info.Training.matrices() {
-		f, err := r.openFile(of.file)
-		if err != nil {
-			return err
-		}
-		codes, err := csr.NewReader(f, f.Size())
-		if err != nil {
-			return modeldir.InFile(of.file, err)
-		}
-		if rows := r.info.Words(); codes.Rows != rows || codes.Cols != of.cols {
-			return fmt.Errorf("%s: %d×%d matrix, %s says %d words and %d atoms", of.file, codes.Rows, codes.Cols, modeldir.Info, rows, of.cols)
-		}
-		r.codes = append(r.codes, codes)
+	codes, err := r.openFile(modeldir.Codes)
+	if err != nil {
+		return err
+	}
+	if r.codes, err = csr.NewReader(codes, codes.Size()); err != nil {
+		return modeldir.InFile(modeldir.Codes, err)
+	}
+	if rows, atoms := r.info.Words(), r.info.Training.Recipe.Base().Atoms; r.codes.Rows != rows || r.codes.Cols != atoms {
+		return fmt.Errorf("%s: %d×%d matrix, %s says %d words and %d atoms", modeldir.Codes, r.codes.Rows, r.codes.Cols, modeldir.Info, rows, atoms)
 	}
 	return nil
 }
@@ -104,18 +100,11 @@ func (r *rowFiles) next(n int) (*vectors.Sparse, error) {
 			return nil, modeldir.InFile(r.info.Encoding.Input.rowsFile(), err)
 		}
 	}
-	rows := &vectors.Sparse{Words: words, Texts: texts}
-	for i, of := range r.info.Training.matrices() {
-		codes, err := r.codes[i].Next(n)
-		if err == nil {
-			err = of.checkSign(codes)
-		}
-		if err != nil {
-			return nil, modeldir.InFile(of.file, err)
-		}
-		setCodes(rows, i, codes)
+	codes, err := r.codes.Next(n)
+	if err != nil {
+		return nil, modeldir.InFile(modeldir.Codes, err)
 	}
-	return rows, nil
+	return &vectors.Sparse{Words: words, Texts: texts, CSR: *codes}, nil
 }
 
 // finish returns an error if rows are left, or if a checksum shows damage.
@@ -123,17 +112,12 @@ func (r *rowFiles) finish() error {
 	if err := r.words.next(new([]string), r.words.newTexts()); err != io.EOF {
 		return fmt.Errorf("%s: more words than %s says", r.info.Encoding.Input.rowsFile(), modeldir.Info)
 	}
-	for i, of := range r.info.Training.matrices() {
-		if err := r.codes[i].Finish(); err != nil {
-			return modeldir.InFile(of.file, err)
-		}
-	}
-	return nil
+	return modeldir.InFile(modeldir.Codes, r.codes.Finish())
 }
 
 func (r *rowFiles) close() {
 	for _, f := range r.files {
 		f.Close()
 	}
-	r.files, r.codes = nil, nil
+	r.files = nil
 }

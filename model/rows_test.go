@@ -18,12 +18,6 @@ func rowsOf(m *Model, lo, hi int) *vectors.Sparse {
 	for i := lo; i < hi; i++ {
 		part.AppendRow(m.Codes.Row(i))
 	}
-	if m.Codes.Themes != nil {
-		part.Themes = &vectors.CSR{Cols: m.Codes.Themes.Cols}
-		for i := lo; i < hi; i++ {
-			part.Themes.AppendRow(m.Codes.Themes.Row(i))
-		}
-	}
 	return part
 }
 
@@ -95,7 +89,7 @@ func TestWriterFails(t *testing.T) {
 		t.Errorf("error %v, want %v", err, mine)
 	}
 	m.Dictionary.Atoms = m.Dictionary.Atoms[3:]
-	if err := saveRows(t.Context(), dir, m); err == nil || !strings.Contains(err.Error(), "dictionary.npy: 30 values") {
+	if err := saveRows(t.Context(), dir, m); err == nil || !strings.Contains(err.Error(), "rows of 11 columns for a matrix of 10") {
 		t.Errorf("error %v", err)
 	}
 	expectNames(t, filepath.Dir(dir))
@@ -119,11 +113,6 @@ func readAll(dir string) (*Model, error) {
 			m.Codes.Texts = m.Codes.Texts.Join(rows.Texts)
 		}
 		m.Codes.Append(&rows.CSR)
-		if m.Codes.Themes == nil {
-			m.Codes.Themes = rows.Themes
-		} else {
-			m.Codes.Themes.Append(rows.Themes)
-		}
 	}
 	return m, nil
 }

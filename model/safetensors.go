@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"overcomplete/internal/input"
 	"overcomplete/internal/modeldir"
@@ -24,13 +22,11 @@ const (
 	dictionaryTensor = "dictionary"
 	meanTensor       = "mean"
 	themesTensor     = "themes"
+	indptrTensor     = "codes.indptr"
+	indicesTensor    = "codes.indices"
+	dataTensor       = "codes.data"
 	infoMetadata     = modeldir.Info
 )
-
-// tensor returns the name of a tensor of the matrix: an array of its CSR, as in codes.indptr.
-func (of matrix) tensor(array string) string {
-	return strings.TrimSuffix(of.file, filepath.Ext(of.file)) + "." + array
-}
 
 // WriteSafetensors writes m as one .safetensors file, which [Open] reads. Before
 // anything is written it returns an error if the parts of m do not fit each other or
@@ -38,10 +34,10 @@ func (of matrix) tensor(array string) string {
 //
 //	dictionary      F32, K×L
 //	mean            F32, L       only if the input was centred
+//	themes          F32, M×L     only if there are themes
 //	codes.indptr    I64, V+1     the codes, as the arrays of a CSR matrix, if there are any
 //	codes.indices   I32
 //	codes.data      F32
-//	themes          F32, M×L     only if there are themes, and so are themes.indptr, .indices and .data, like codes
 //	words           U8           UTF-8, with a newline after each word; only if they are words
 //	texts           U8           the lines of texts.jsonl; only if they are texts
 //
@@ -69,14 +65,11 @@ func (m *Model) WriteSafetensors(w io.Writer) error {
 		if err := writeRows(&lines, codes.Words, codes.Texts, 0); err != nil {
 			return modeldir.InFile(name, err)
 		}
-		for i, c := range codesOf(codes) {
-			of := info.Training.matrices()[i]
-			tensors = append(tensors,
-				safetensors.New(of.tensor("indptr"), []int{len(c.Ptr)}, c.Ptr),
-				safetensors.New(of.tensor("indices"), []int{len(c.Index)}, c.Index),
-				safetensors.New(of.tensor("data"), []int{len(c.Value)}, c.Value))
-		}
-		tensors = append(tensors, safetensors.New(name, []int{lines.Len()}, lines.Bytes()))
+		tensors = append(tensors,
+			safetensors.New(indptrTensor, []int{len(codes.Ptr)}, codes.Ptr),
+			safetensors.New(indicesTensor, []int{len(codes.Index)}, codes.Index),
+			safetensors.New(dataTensor, []int{len(codes.Value)}, codes.Value),
+			safetensors.New(name, []int{lines.Len()}, lines.Bytes()))
 	}
 	return safetensors.Write(w, map[string]string{infoMetadata: string(text)}, tensors)
 }
@@ -136,8 +129,8 @@ func openSafetensors(path string) (*Model, error) {
 	if m.Info, err = parseInfo([]byte(text)); err != nil {
 		return nil, err
 	}
-	dim := m.Info.Training.Input.Dim
-	if m.Dictionary.Atoms, err = f.Float32(dictionaryTensor, m.Info.Training.Recipe.Base().Atoms, dim); err != nil {
+	words, dim, atoms := m.Info.Words(), m.Info.Training.Input.Dim, m.Info.Training.Recipe.Base().Atoms
+	if m.Dictionary.Atoms, err = f.Float32(dictionaryTensor, atoms, dim); err != nil {
 		return nil, err
 	}
 	m.Dictionary.Dim = dim
@@ -161,34 +154,22 @@ func openSafetensors(path string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Codes = new(vectors.Sparse)
+	m.Codes = &vectors.Sparse{CSR: vectors.CSR{Rows: words, Cols: atoms}}
 	if m.Codes.Words, m.Codes.Texts, err = newRowReader(lines, m.Info.Encoding).all(); err != nil {
 		return nil, fmt.Errorf("tensor %q: %w", in.rowsTensor(), err)
 	}
-	for i, of := range m.Info.Training.matrices() {
-		codes, err := of.readTensors(f, m.Info.Words())
-		if err != nil {
-			return nil, err
-		}
-		setCodes(m.Codes, i, codes)
+	if m.Codes.Ptr, err = f.Int64(indptrTensor, words+1); err != nil {
+		return nil, err
+	}
+	nonzeros := int(m.Codes.Ptr[words])
+	if m.Codes.Index, err = f.Int32(indicesTensor, nonzeros); err != nil {
+		return nil, err
+	}
+	if m.Codes.Value, err = f.Float32(dataTensor, nonzeros); err != nil {
+		return nil, err
 	}
 	if err := m.validate(); err != nil {
 		return nil, err
 	}
 	return m, nil
-}
-
-// readTensors reads the matrix, and doesn't validate it.
-func (of matrix) readTensors(f *safetensors.File, rows int) (*vectors.CSR, error) {
-	c := &vectors.CSR{Rows: rows, Cols: of.cols}
-	var err error
-	if c.Ptr, err = f.Int64(of.tensor("indptr"), rows+1); err != nil {
-		return nil, err
-	}
-	nonzeros := int(c.Ptr[rows])
-	if c.Index, err = f.Int32(of.tensor("indices"), nonzeros); err != nil {
-		return nil, err
-	}
-	c.Value, err = f.Float32(of.tensor("data"), nonzeros)
-	return c, err
 }

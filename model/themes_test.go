@@ -2,7 +2,6 @@ package model
 
 import (
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -11,23 +10,13 @@ import (
 	"testing"
 
 	"overcomplete/internal/modeldir"
-	"overcomplete/vectors"
 )
 
 // themeModel returns a model of 20 rows with 4 themes.
 func themeModel() *Model {
 	m := testModel(20, 3, 11, true)
-	rng := rand.New(rand.NewPCG(3, 4))
 	m.Info.Training.Themes = &Themes{Topics: 2, Splits: []int32{2, 3, 1}}
 	m.Dictionary.Themes = []float32{1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0.6, 0.8}
-	m.Codes.Themes = &vectors.CSR{Cols: 4, Ptr: []int64{0}, Index: []int32{}, Value: []float32{}}
-	for row := range 20 {
-		if row == 7 { // has no topic
-			m.Codes.Themes.AppendRow(nil, nil)
-			continue
-		}
-		m.Codes.Themes.AppendRow([]int32{int32(rng.IntN(4))}, []float32{rng.Float32()})
-	}
 	return m
 }
 
@@ -70,18 +59,14 @@ func TestThemesRoundTrip(t *testing.T) {
 // Themes that don't fit the model are refused when they are written and when they are read.
 func TestBadThemes(t *testing.T) {
 	for want, spoil := range map[string]func(m *Model){
-		"model.json: no 4 themes have 0 topics":                              func(m *Model) { m.Info.Training.Themes.Topics = 0 },
-		"model.json: no 4 themes have 5 topics":                              func(m *Model) { m.Info.Training.Themes.Topics = 5 },
-		"splits of 4 themes: got 3, want 1 to 3, each once":                  func(m *Model) { m.Info.Training.Themes.Splits[0] = 3 },
-		"splits of 4 themes: got 4, want":                                    func(m *Model) { m.Info.Training.Themes.Splits[0] = 4 },
-		"splits of 4 themes: got 0, want":                                    func(m *Model) { m.Info.Training.Themes.Splits[0] = 0 },
-		"themes.npy: 12 values, model.json says 3 themes of length 3":        func(m *Model) { m.Info.Training.Themes.Splits = []int32{2, 1} },
-		"themes.npy: 12 values, model.json says 0 themes":                    func(m *Model) { m.Info.Training.Themes = nil },
-		"themes.npy: value 1 is +Inf":                                        func(m *Model) { m.Dictionary.Themes[1] = float32(math.Inf(1)) },
-		"themes.npz: there must be codes by themes":                          func(m *Model) { m.Codes.Themes = nil },
-		"themes.npz: 19×4 matrix, model.json says 20 words and 4 atoms":      func(m *Model) { m.Codes.Themes = rowsOf(m, 0, 19).Themes },
-		"themes.npz: value 3 is -1, want none below 0":                       func(m *Model) { m.Codes.Themes.Value[3] = -1 },
-		"themes.npz: row 2: column 5 after -1; columns must increase and be": func(m *Model) { m.Codes.Themes.Index[2] = 5 },
+		"model.json: no 4 themes have 0 topics":                       func(m *Model) { m.Info.Training.Themes.Topics = 0 },
+		"model.json: no 4 themes have 5 topics":                       func(m *Model) { m.Info.Training.Themes.Topics = 5 },
+		"splits of 4 themes: got 3, want 1 to 3, each once":           func(m *Model) { m.Info.Training.Themes.Splits[0] = 3 },
+		"splits of 4 themes: got 4, want":                             func(m *Model) { m.Info.Training.Themes.Splits[0] = 4 },
+		"splits of 4 themes: got 0, want":                             func(m *Model) { m.Info.Training.Themes.Splits[0] = 0 },
+		"themes.npy: 12 values, model.json says 3 themes of length 3": func(m *Model) { m.Info.Training.Themes.Splits = []int32{2, 1} },
+		"themes.npy: 12 values, model.json says 0 themes":             func(m *Model) { m.Info.Training.Themes = nil },
+		"themes.npy: value 1 is +Inf":                                 func(m *Model) { m.Dictionary.Themes[1] = float32(math.Inf(1)) },
 	} {
 		m := themeModel()
 		spoil(m)
@@ -91,29 +76,21 @@ func TestBadThemes(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "model")
 	save(t, dir, false, themeModel())
-	for file, of := range map[string]string{modeldir.Themes: modeldir.Dictionary, modeldir.ThemeCodes: modeldir.Codes} {
-		path := filepath.Join(dir, file)
-		good, err := os.ReadFile(path)
-		if err != nil {
+	path := filepath.Join(dir, modeldir.Themes)
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := os.ReadFile(filepath.Join(dir, modeldir.Dictionary))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, content := range [][]byte{other, good[:len(good)-1], nil} {
+		if err := os.WriteFile(path, content, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		other, err := os.ReadFile(filepath.Join(dir, of))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, content := range [][]byte{other, good[:len(good)-1], nil} {
-			if err := os.WriteFile(path, content, 0o666); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), file+": ") {
-				t.Errorf("%s of %d bytes: error %v", file, len(content), err)
-			}
-			if _, err := readAll(dir); err == nil {
-				t.Errorf("%s of %d bytes: read by rows", file, len(content))
-			}
-		}
-		if err := os.WriteFile(path, good, 0o666); err != nil {
-			t.Fatal(err)
+		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), modeldir.Themes+": ") {
+			t.Errorf("%d bytes: error %v", len(content), err)
 		}
 	}
 }

@@ -23,8 +23,8 @@ type Writer struct {
 	dir   *atomicfile.Dir // nil after Commit or Abort
 	file  *os.File        // of words or texts; nil before the first
 	lines *bufio.Writer
-	codes []*csr.Writer // of Training.matrices
-	known Encoding      // of the rows: their kind, columns and number
+	codes *csr.Writer
+	known Encoding // of the rows: their kind, columns and number
 }
 
 // NewWriter begins a model in the directory at path, as [Model.SaveOver] writes it. The caller must
@@ -35,12 +35,8 @@ func (m *Model) NewWriter(path string, may func(path string) error) (*Writer, er
 		return nil, err
 	}
 	w := &Writer{model: Model{Info: m.Info, Dictionary: m.Dictionary, Labels: m.Labels}, may: may, dir: dir}
-	for _, of := range m.Info.Training.matrices() {
-		codes, err := csr.NewWriter(dir.Temp, of.cols)
-		if err != nil {
-			return nil, w.Abort(w.failed(of.file, err))
-		}
-		w.codes = append(w.codes, codes)
+	if w.codes, err = csr.NewWriter(dir.Temp, m.Dictionary.Len()); err != nil {
+		return nil, dir.Abort(modeldir.InFile(path, modeldir.InFile(modeldir.Codes, err)))
 	}
 	return w, nil
 }
@@ -62,14 +58,8 @@ func (w *Writer) Add(rows *vectors.Sparse) error {
 		return w.failed(w.known.Input.rowsFile(), err)
 	}
 	w.known.Input.Words += rows.Rows
-	matrices, codes := w.model.Info.Training.matrices(), codesOf(rows)
-	if len(codes) != len(matrices) {
-		return errThemes
-	}
-	for i, of := range matrices {
-		if err := w.codes[i].Add(codes[i]); err != nil {
-			return w.failed(of.file, err)
-		}
+	if err := w.codes.Add(&rows.CSR); err != nil {
+		return w.failed(modeldir.Codes, err)
 	}
 	return nil
 }
@@ -113,14 +103,12 @@ func (w *Writer) finish(ctx context.Context) error {
 	if err := cmp.Or(w.lines.Flush(), w.file.Sync(), w.file.Close()); err != nil {
 		return modeldir.InFile(w.known.Input.rowsFile(), err)
 	}
-	for i, of := range w.model.Info.Training.matrices() {
-		err := atomicfile.WriteIn(w.dir.Temp, of.file, func(f io.Writer) error { return w.codes[i].Write(atomicfile.Writer{Context: ctx, Writer: f}) })
-		if err != nil {
-			return err
-		}
-		if err := w.codes[i].Close(); err != nil {
-			return modeldir.InFile(of.file, err)
-		}
+	err := atomicfile.WriteIn(w.dir.Temp, modeldir.Codes, func(f io.Writer) error { return w.codes.Write(atomicfile.Writer{Context: ctx, Writer: f}) })
+	if err != nil {
+		return err
+	}
+	if err := w.codes.Close(); err != nil {
+		return modeldir.InFile(modeldir.Codes, err)
 	}
 	if err := w.model.validateDictionary(); err != nil {
 		return err
@@ -137,9 +125,7 @@ func (w *Writer) Abort(err error) error {
 	if w.file != nil {
 		w.file.Close()
 	}
-	for _, codes := range w.codes {
-		codes.Close()
-	}
+	w.codes.Close()
 	dir := w.dir
 	w.dir = nil
 	return dir.Abort(err)

@@ -3,12 +3,10 @@ package train_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"reflect"
 	"testing"
 
 	"overcomplete/cpu"
-	"overcomplete/encode"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -73,45 +71,34 @@ func TestTopics(t *testing.T) {
 		t.Fatal(err)
 	}
 	themes := m.Info.Training.Themes
-	themeOf := func(i int) int32 {
-		index, value := m.Codes.Themes.Row(i)
-		best := 0
-		for j := range index {
-			if value[j] > value[best] {
-				best = j
+	// The nearest theme of each row.
+	themeOf := make([]int32, x.Len())
+	d := &m.Dictionary
+	for i := range themeOf {
+		y := make([]float32, d.Dim)
+		d.Center(y, x.Row(i))
+		most := float32(-1)
+		for theme := range themes.Len() {
+			dot := float32(0)
+			for l, v := range d.Themes[theme*d.Dim:][:d.Dim] {
+				dot += v * y[l]
+			}
+			if dot > most {
+				most, themeOf[i] = dot, int32(theme)
 			}
 		}
-		return index[best]
 	}
 	for topics, least := range map[int]float64{4: 0.95, 12: 0.9} {
 		topicOf := themes.Cut(topics)
-		if share := agreement(func(i int) int32 { return topicOf[themeOf(i)] }, topics); share < least {
+		if share := agreement(func(i int) int32 { return topicOf[themeOf[i]] }, topics); share < least {
 			t.Errorf("%d topics are those of %.0f %% of the rows", topics, 100*share)
-		}
-	}
-	for i := range x.Words {
-		if index, _ := m.Codes.Themes.Row(i); len(index) == 0 != (i >= 600) {
-			t.Errorf("row %d has %d themes", i, len(index))
 		}
 	}
 	// The dictionary and its codes are those of a training without topics, for any number of workers.
 	h.Topics = model.NoTopics
 	without, err := train.Fit(t.Context(), x, h, cpu.Device{Workers: 3}, train.Options{Workers: 3})
-	if err != nil || without.Dictionary.Themes != nil || !reflect.DeepEqual(without.Codes.CSR, m.Codes.CSR) {
+	if err != nil || without.Dictionary.Themes != nil || !reflect.DeepEqual(without.Codes, m.Codes) {
 		t.Errorf("other codes without topics, error %v", err)
-	}
-	// New rows get themes, the same ones.
-	dir := filepath.Join(t.TempDir(), "model")
-	if err := m.Save(dir, false); err != nil {
-		t.Fatal(err)
-	}
-	d, err := model.OpenDictionary(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoded, err := encode.Model(t.Context(), d, x, cpu.Device{}, encode.Defaults(d.Info))
-	if err != nil || !reflect.DeepEqual(encoded.Codes, m.Codes) {
-		t.Errorf("other codes of the saved themes, error %v", err)
 	}
 }
 
@@ -123,12 +110,12 @@ func TestNoTopics(t *testing.T) {
 	}
 	noted := ""
 	m, err := train.Fit(t.Context(), x, train.Best(), cpu.Device{}, train.Options{Note: func(line string) { noted += line }})
-	if err != nil || m.Info.Training.Themes != nil || m.Codes.Themes != nil || noted == "" {
+	if err != nil || m.Info.Training.Themes != nil || noted == "" {
 		t.Errorf("error %v, note %q", err, noted)
 	}
 	x.Texts.Text[600] = "one text"
 	m, err = train.Fit(t.Context(), x, train.Best(), cpu.Device{}, train.Options{})
-	if err != nil || m.Info.Training.Themes.Len() != 1 || m.Codes.Themes.Nonzeros() != 1 {
+	if err != nil || m.Info.Training.Themes.Len() != 1 {
 		t.Errorf("error %v", err)
 	}
 	x.Texts = nil

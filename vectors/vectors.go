@@ -71,10 +71,6 @@ type Sparse struct {
 	Words []string // each once: words, or the ids of texts
 	Texts *Texts   // nil if rows are words
 	CSR
-
-	// Themes are the codes of the rows by the themes of a model, V×M: the largest positive cosines. It is
-	// nil without themes, and the row of an empty text is empty.
-	Themes *CSR
 }
 
 // Binary returns s with every nonzero value replaced by 1, as the paper makes the

@@ -10,7 +10,6 @@ import (
 
 	"overcomplete/internal/escape"
 	"overcomplete/internal/table"
-	"overcomplete/interpret"
 	"overcomplete/interpret/topics"
 	"overcomplete/model"
 )
@@ -46,7 +45,7 @@ examples, and "rows", the id of the topic of each row, or null.`,
 					return err
 				}
 			}
-			t, err := newTopicTable(args[0], m, newIndex(cmd, m), number)
+			t, err := newTopicTable(cmd, args[0], m, number)
 			if err != nil {
 				return err
 			}
@@ -63,7 +62,7 @@ examples, and "rows", the id of the topic of each row, or null.`,
 }
 
 // newTopicTable returns the topics of the model at path; number is 0 for the default.
-func newTopicTable(path string, m *model.Model, x *interpret.Index, number int) (*topics.Table, error) {
+func newTopicTable(cmd *cobra.Command, path string, m *model.Model, number int) (*topics.Table, error) {
 	themes := m.Info.Training.Themes
 	switch {
 	case themes == nil:
@@ -71,7 +70,7 @@ func newTopicTable(path string, m *model.Model, x *interpret.Index, number int) 
 	case number > themes.Len():
 		return nil, usagef("--topics is %d, and %s has %d themes, want at most as many", number, path, themes.Len())
 	}
-	return topics.New(x, themes.Cut(cmp.Or(number, themes.Topics))), nil
+	return topics.New(cmd.Context(), m, newIndex(cmd, m), cmp.Or(number, themes.Topics))
 }
 
 // columnOf returns the values of a column of a model of texts.

@@ -25,7 +25,6 @@ const (
 	Dictionary = "dictionary.npy"
 	Mean       = "mean.npy"
 	Themes     = "themes.npy"
-	ThemeCodes = "themes.npz"
 	Intrusion  = "intrusion.json"
 	Labels     = "labels.json"
 
@@ -116,7 +115,7 @@ func checkReplaceable(dir string) error {
 	if json.Unmarshal(data, &info) != nil || info.Format < 1 {
 		return errors.New("is neither empty nor a model, so it is not replaced")
 	}
-	known := []string{Info, Words, Texts, Codes, Dictionary, Mean, Themes, ThemeCodes, Intrusion}
+	known := []string{Info, Words, Texts, Codes, Dictionary, Mean, Themes, Intrusion}
 	for _, e := range entries {
 		switch {
 		case e.Name() == Labels:

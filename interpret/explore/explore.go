@@ -356,7 +356,7 @@ func (x *Explorer) word(row int) wordAnswer {
 	a.Topic = topics.None
 	if x.about.Themes > 0 {
 		a.Topic = x.topics().rows[row]
-		themes, cosines := x.model.Codes.Themes.Row(row)
+		themes, cosines := x.topics().codes.Row(row)
 		a.Themes = interpret.Code{Index: themes, Value: cosines}.Weights()
 	}
 	return a

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"overcomplete/internal/ranking"
 	"overcomplete/interpret"
 	"overcomplete/interpret/topics"
+	"overcomplete/vectors"
 )
 
 // Lengths of lists about topics.
@@ -37,8 +39,9 @@ type topicTable struct {
 	Repeated int         `json:"repeated"` // number of rows that are near-duplicates of others
 	texts
 
-	rows    []topics.ID // topic of each row
-	topicOf []int32     // of each theme
+	rows    []topics.ID  // topic of each row
+	topicOf []int32      // of each theme
+	codes   *vectors.CSR // of rows by themes
 }
 
 // breakdown has the most frequent values of a column: in all rows, and in each topic and theme.
@@ -66,9 +69,8 @@ type typicalAnswer struct {
 // tabulate computes the table of a model with themes.
 func (x *Explorer) tabulate() *topicTable {
 	themes := x.model.Info.Training.Themes
-	topicOf := themes.Cut(themes.Topics)
-	table := topics.New(x.index, topicOf)
-	t := &topicTable{Blank: table.Blank, Other: table.Other, Columns: []breakdown{}, rows: table.Rows, topicOf: topicOf}
+	table, _ := topics.New(context.Background(), x.model, x.index, themes.Topics) // the error would be the context's
+	t := &topicTable{Blank: table.Blank, Other: table.Other, Columns: []breakdown{}, rows: table.Rows, topicOf: table.TopicOf, codes: table.Codes}
 	if x.about.Texts {
 		all := make([]int, x.model.Codes.Rows)
 		for i := range all {
@@ -80,7 +82,7 @@ func (x *Explorer) tabulate() *topicTable {
 		slices.SortStableFunc(t.Columns, func(a, b breakdown) int { return cmp.Compare(agreement(b), agreement(a)) })
 	}
 	t.Topics, t.Themes = x.listTopics(table.Topics, &t.texts), x.listTopics(table.Themes, &t.texts)
-	t.Outliers = x.outliers(&t.texts)
+	t.Outliers = x.outliers(t)
 	t.Pairs, t.Repeated = x.nearDuplicates(&t.texts)
 	return t
 }
@@ -134,10 +136,10 @@ func agreement(b breakdown) float64 {
 }
 
 // outliers returns the rows with the smallest cosines with their nearest theme.
-func (x *Explorer) outliers(t *texts) []neighbour {
+func (x *Explorer) outliers(t *topicTable) []neighbour {
 	found := ranking.Ranking{N: oddRows}
 	for i := range x.model.Codes.Rows {
-		if _, cosines := x.model.Codes.Themes.Row(i); len(cosines) > 0 {
+		if _, cosines := t.codes.Row(i); len(cosines) > 0 {
 			found.Add(ranking.Item{Index: i, Score: -float64(slices.Max(cosines))})
 		}
 	}
@@ -211,7 +213,7 @@ func (x *Explorer) typical(topic topics.ID, in func(theme int32) bool, words []s
 			continue
 		}
 		most := float32(0)
-		themes, cosines := x.model.Codes.Themes.Row(i)
+		themes, cosines := x.topics().codes.Row(i)
 		for j, theme := range themes {
 			if in(theme) {
 				most = max(most, cosines[j])

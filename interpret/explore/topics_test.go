@@ -22,14 +22,36 @@ const (
 	copied      = 200
 )
 
-// testTopics is testTexts with two topics of two themes each: row i has theme i%4, and a little of the next.
+// testTopics is testTexts with two topics of two themes each: row i has theme i%4, and a little of the next. Five
+// more dimensions, of the themes and of what none has, have small values and by far the longest atoms.
 func testTopics() *model.Model {
+	const dim, themes = 300, 4
 	m := testTexts()
+	d := model.Dictionary{Dim: dim, Themes: make([]float32, themes*dim)}
+	for k := range testAtoms {
+		atom := make([]float32, dim)
+		for l, v := range m.Dictionary.Atom(k) {
+			atom[l] = 1e-8 * v
+		}
+		d.Atoms = append(d.Atoms, atom...)
+	}
+	for theme := range themes + 1 {
+		atom := make([]float32, dim)
+		atom[dim-1-theme] = 1
+		d.Atoms = append(d.Atoms, atom...)
+		if theme < themes {
+			copy(d.Themes[theme*dim:], atom)
+		}
+	}
+	m.Dictionary = d
+	m.Info.Training.Input.Dim, m.Info.Encoding.Input.Dim = dim, dim
+	h := m.Info.Training.Recipe.(model.Paper)
+	h.Atoms += themes + 1
+	m.Info.Training.Recipe = h
 	m.Info.Training.Themes = &model.Themes{Topics: 2, Splits: []int32{2, 1, 3}} // themes 0 and 1 are topic 0
-	codes := vectors.CSR{Cols: m.Codes.Cols, Ptr: []int64{0}}
-	themes := &vectors.CSR{Cols: 4, Ptr: []int64{0}}
+	codes := vectors.CSR{Cols: h.Atoms, Ptr: []int64{0}}
 	for i := range m.Codes.Rows {
-		from, cosine := i, 0.5+0.4*float32(i)/testWords
+		from, cosine := i, 0.5+0.4*float64(i)/testWords
 		switch i {
 		case outlier:
 			cosine = 0.1
@@ -37,22 +59,19 @@ func testTopics() *model.Model {
 			from = copyOf
 		}
 		index, value := m.Codes.Row(from)
-		codes.AppendRow(index, value)
-		if i == emptyRow || i == topiclessOf {
-			themes.AppendRow(nil, nil)
-			continue
-		}
-		nearest := map[int32]float32{int32(i % 4): cosine, int32((i + 1) % 4): cosine / 4}
-		var of []int32
-		var cosines []float32
-		for theme := range int32(4) {
-			if c, ok := nearest[theme]; ok {
-				of, cosines = append(of, theme), append(cosines, c)
+		if i != emptyRow && i != topiclessOf {
+			var cosines [themes + 1]float64
+			cosines[i%themes], cosines[(i+1)%themes] = cosine, cosine/4
+			cosines[themes] = math.Sqrt(1 - cosine*cosine*17/16)
+			for k, c := range cosines {
+				if c != 0 {
+					index, value = append(index, int32(testAtoms+k)), append(value, float32(0.001*c))
+				}
 			}
 		}
-		themes.AppendRow(of, cosines)
+		codes.AppendRow(index, value)
 	}
-	m.Codes.CSR, m.Codes.Themes = codes, themes
+	m.Codes.CSR = codes
 	m.Codes.Texts.Columns[0].Values = slices.Clone(m.Codes.Texts.Columns[0].Values)
 	for i := range m.Codes.Rows {
 		m.Codes.Texts.Columns[0].Values[i] = []string{"low", "high"}[i%4/2] // as the topics

@@ -14,6 +14,8 @@ import (
 	"overcomplete/internal/parallel"
 	"overcomplete/internal/ranking"
 	"overcomplete/interpret"
+	"overcomplete/model"
+	"overcomplete/vectors"
 )
 
 // An ID is the number of a topic or a theme, or [None], which is null in JSON.
@@ -65,6 +67,9 @@ type Table struct {
 	Rows   []ID    `json:"rows"`  // topic of each row
 	Blank  int     `json:"blank"` // number of rows with empty texts, which have no topic
 	Other  int     `json:"other"` // number of other rows without a topic
+
+	Codes   *vectors.CSR `json:"-"` // of [Encode]
+	TopicOf []int32      `json:"-"` // topic of each theme
 }
 
 const (
@@ -72,14 +77,18 @@ const (
 	labelWords  = 3 // words of a label
 )
 
-// New returns the topics of rows with codes by themes. TopicOf has the topic of each theme, as
-// [overcomplete/model.Themes.Cut] returns it. The topic of a row has the largest sum of squared cosines, and
-// the row's theme is the nearest in the topic.
-func New(x *interpret.Index, topicOf []int32) *Table {
-	t := &Table{Rows: make([]ID, x.Codes.Rows)}
+// New returns the topics of the rows of a model with themes, whose codes x is the index of. Number is the
+// number of topics, 1 to M. The topic of a row has the largest sum of squared cosines with its themes, and
+// the row's theme is the nearest in the topic. The error is ctx's.
+func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*Table, error) {
+	t := &Table{Rows: make([]ID, x.Codes.Rows), TopicOf: m.Info.Training.Themes.Cut(number)}
+	var err error
+	if t.Codes, err = Encode(ctx, m); err != nil {
+		return nil, err
+	}
 	topics, themes := make([]int32, len(t.Rows)), make([]int32, len(t.Rows))
 	for i := range t.Rows {
-		topics[i], themes[i] = strongest(x, i, topicOf)
+		topics[i], themes[i] = t.strongest(i)
 		t.Rows[i] = ID(topics[i])
 		switch {
 		case topics[i] >= 0:
@@ -91,29 +100,29 @@ func New(x *interpret.Index, topicOf []int32) *Table {
 	}
 	t.Topics, t.Themes = describe(x, topics), describe(x, themes)
 	for i, theme := range t.Themes {
-		t.Themes[i].Parent = ID(topicOf[theme.ID])
+		t.Themes[i].Parent = ID(t.TopicOf[theme.ID])
 	}
-	return t
+	return t, nil
 }
 
 // strongest returns the topic of a row and its theme, −1 and −1 of a row without.
-func strongest(x *interpret.Index, row int, topicOf []int32) (topic, theme int32) {
-	themes, cosines := x.Codes.Themes.Row(row)
+func (t *Table) strongest(row int) (topic, theme int32) {
+	themes, cosines := t.Codes.Row(row)
 	topic, theme = -1, -1
 	best, nearest := float32(0), float32(0)
 	for _, k := range themes {
 		sum := float32(0)
 		for j, other := range themes {
-			if topicOf[other] == topicOf[k] {
+			if t.TopicOf[other] == t.TopicOf[k] {
 				sum += cosines[j] * cosines[j]
 			}
 		}
 		if sum > best {
-			best, topic = sum, topicOf[k]
+			best, topic = sum, t.TopicOf[k]
 		}
 	}
 	for j, k := range themes {
-		if topicOf[k] == topic && cosines[j] > nearest {
+		if t.TopicOf[k] == topic && cosines[j] > nearest {
 			nearest, theme = cosines[j], k
 		}
 	}

@@ -1,52 +1,70 @@
 package topics
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"overcomplete/interpret"
+	"overcomplete/model"
 	"overcomplete/vectors"
 )
 
 // subjects are words of the texts of each topic.
 var subjects = [][]string{{"rain", "cloud", "storm"}, {"bank", "money", "loan"}, {"cat", "purr", "whisker"}}
 
-// topicOf are the topics of seven themes: the last has no rows.
-var topicOf = []int32{0, 1, 2, 0, 1, 2, 3}
-
-// rowsOf returns texts: row i is of topic i%3 and theme i%6. The last two texts are blank, and the one before has
-// no topic.
-func rowsOf() *vectors.Sparse {
+// testModel returns a model of texts with seven themes in four topics, of which the last has no rows: row i has
+// the topic i%3 and the theme i%6, theme 2·topic or the next. The last two texts are blank, and the one
+// before has a code of zeros.
+func testModel() *model.Model {
 	rng := rand.New(rand.NewPCG(1, 2))
-	s := &vectors.Sparse{Texts: &vectors.Texts{Columns: []vectors.Column{{Name: "kind"}}}, Themes: &vectors.CSR{Cols: 7}}
-	s.Cols = 3
+	s := &vectors.Sparse{Texts: &vectors.Texts{Columns: []vectors.Column{{Name: "kind"}}}, CSR: vectors.CSR{Cols: 7}}
 	for i := range 93 {
 		s.Words = append(s.Words, fmt.Sprintf("d%d", i))
-		s.AppendRow([]int32{int32(i % 3)}, []float32{1 + rng.Float32()})
 		text := fmt.Sprintf("%s and %s %s", subjects[i%3][i%2], subjects[i%3][2], strings.Repeat("x", 1+i))
+		theme := int32(2*(i%3) + i/3%2)
 		switch {
 		case i >= 91:
 			text = " \n"
-			s.Themes.AppendRow(nil, nil)
+			s.AppendRow([]int32{1}, []float32{1})
 		case i == 90:
-			s.Themes.AppendRow(nil, nil)
-		case i == 0: // of theme 0, which is the nearest, and theme 5 is not
-			s.Themes.AppendRow([]int32{0, 3, 5}, []float32{0.5, 0.4, 0.6})
+			s.AppendRow(nil, nil)
+		case i == 0: // of themes 0 and 1 together, although 5 is nearer
+			s.AppendRow([]int32{0, 1, 5}, []float32{0.5, 0.4, 0.6})
 		default:
-			s.Themes.AppendRow([]int32{int32(i % 6)}, []float32{0.5})
+			s.AppendRow([]int32{theme}, []float32{1 + rng.Float32()})
 		}
 		s.Texts.Add(text, []string{[]string{"wet", "dry", ""}[i%3]})
 	}
-	return s
+	m := &model.Model{Codes: s, Dictionary: model.Dictionary{Dim: 7, Atoms: make([]float32, 49), Themes: make([]float32, 49)}}
+	for k := range 7 {
+		m.Dictionary.Atoms[8*k], m.Dictionary.Themes[8*k] = 2, 1
+	}
+	m.Info.Training.Themes = &model.Themes{Topics: 4, Splits: []int32{2, 4, 6, 1, 3, 5}}
+	return m
+}
+
+func tableOf(t *testing.T, m *model.Model) *Table {
+	t.Helper()
+	table, err := New(t.Context(), m, interpret.NewIndex(m.Codes), 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
 }
 
 func TestTable(t *testing.T) {
-	s := rowsOf()
-	table := New(interpret.NewIndex(s), topicOf)
+	m := testModel()
+	s := m.Codes
+	table := tableOf(t, m)
 	if len(table.Topics) != 3 || len(table.Themes) != 6 || table.Blank != 2 || table.Other != 1 {
 		t.Fatalf("%d topics, %d themes, %d blank, %d others", len(table.Topics), len(table.Themes), table.Blank, table.Other)
 	}
@@ -72,7 +90,7 @@ func TestTable(t *testing.T) {
 		}
 	}
 	for _, theme := range table.Themes {
-		if theme.Parent != theme.ID%3 || theme.Count != 15 {
+		if theme.Parent != theme.ID/2 || theme.Count != 15 {
 			t.Errorf("%+v", theme)
 		}
 	}
@@ -94,20 +112,107 @@ func TestTable(t *testing.T) {
 
 // Labels aren't empty, whatever the texts are; words have labels of words.
 func TestLabels(t *testing.T) {
-	numbers, alike, words := rowsOf(), rowsOf(), rowsOf()
-	for i := range alike.Texts.Text[:91] {
-		numbers.Texts.Text[i], alike.Texts.Text[i] = "?!", "the same text"
+	numbers, alike, words := testModel(), testModel(), testModel()
+	for i := range alike.Codes.Texts.Text[:91] {
+		numbers.Codes.Texts.Text[i], alike.Codes.Texts.Text[i] = "?!", "the same text"
 	}
-	words.Texts = nil
-	for name, s := range map[string]*vectors.Sparse{"no words": numbers, "alike": alike, "words": words} {
-		for _, topic := range New(interpret.NewIndex(s), topicOf).Topics {
+	words.Codes.Texts = nil
+	for name, m := range map[string]*model.Model{"no words": numbers, "alike": alike, "words": words} {
+		for _, topic := range tableOf(t, m).Topics {
 			if topic.Label == "" || name == "alike" && len(topic.Examples) != 1 {
 				t.Errorf("%s: %+v", name, topic)
 			}
 		}
 	}
-	none := New(interpret.NewIndex(&vectors.Sparse{Words: []string{}, Texts: new(vectors.Texts), CSR: vectors.CSR{Ptr: []int64{0}}, Themes: &vectors.CSR{Cols: 7, Ptr: []int64{0}}}), topicOf)
-	if len(none.Topics) != 0 || len(none.Rows) != 0 {
-		t.Errorf("topics of no rows: %+v", none)
+	none := testModel()
+	none.Codes = &vectors.Sparse{Words: []string{}, Texts: new(vectors.Texts), CSR: vectors.CSR{Cols: 7, Ptr: []int64{0}}}
+	if table := tableOf(t, none); len(table.Topics) != 0 || len(table.Rows) != 0 {
+		t.Errorf("topics of no rows: %+v", table)
 	}
+}
+
+// Codes by themes are the largest positive cosines of what codes stand for, and don't depend on the number of
+// processors.
+func TestEncode(t *testing.T) {
+	const rows, atoms, themes, dim = 200, 60, 40, 30
+	rng := rand.New(rand.NewPCG(3, 4))
+	values := func(n int) []float32 {
+		v := make([]float32, n)
+		for i := range v {
+			v[i] = float32(rng.NormFloat64())
+		}
+		return v
+	}
+	m := &model.Model{Codes: new(vectors.Sparse), Dictionary: model.Dictionary{Dim: dim, Atoms: values(atoms * dim), Mean: values(dim), Themes: values(themes * dim)}}
+	m.Info.Training.Themes = &model.Themes{Topics: 1, Splits: make([]int32, themes-1)}
+	for theme := range slices.Chunk(m.Dictionary.Themes, dim) {
+		norm := math.Sqrt(squares(theme))
+		for l := range theme {
+			theme[l] /= float32(norm)
+		}
+	}
+	m.Codes.Cols = atoms
+	for range rows {
+		m.Codes.AppendRow([]int32{int32(rng.IntN(20)), 20 + int32(rng.IntN(40))}, values(2))
+	}
+	got, err := Encode(t.Context(), m)
+	if err != nil || got.Rows != rows || got.Cols != themes || got.Validate() != nil {
+		t.Fatalf("%d×%d, %v, %v", got.Rows, got.Cols, got.Validate(), err)
+	}
+	chance := math.Sqrt(2 * math.Log(themes) / dim)
+	without := 0
+	y := make([]float64, dim)
+	for i := range rows {
+		index, value := m.Codes.Row(i)
+		m.Dictionary.Decode(y, index, value)
+		var norm float64
+		var want []float64
+		for l := range y {
+			y[l] -= float64(m.Dictionary.Mean[l])
+			norm += y[l] * y[l]
+		}
+		for theme := range slices.Chunk(m.Dictionary.Themes, dim) {
+			dot := 0.0
+			for l, v := range theme {
+				dot += y[l] * float64(v)
+			}
+			want = append(want, dot/math.Sqrt(norm))
+		}
+		largest := slices.SortedFunc(slices.Values(want), func(a, b float64) int { return cmp.Compare(b, a) })
+		index, value = got.Row(i)
+		if largest[0] < min(chance, 0.5) {
+			without++
+			if len(index) != 0 {
+				t.Errorf("row %d has themes, of cosines %v", i, largest)
+			}
+			continue
+		}
+		if len(index) != 8 {
+			t.Fatalf("row %d has %d themes", i, len(index))
+		}
+		for j, k := range index {
+			if math.Abs(float64(value[j])-want[k]) > 1e-5 || want[k] < largest[7]-1e-5 {
+				t.Errorf("row %d, theme %d: %v, want %v of %v", i, k, value[j], want[k], largest)
+			}
+		}
+	}
+	if without == 0 || without == rows {
+		t.Errorf("%d of %d rows have no theme", without, rows)
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
+	if again, err := Encode(t.Context(), m); err != nil || !reflect.DeepEqual(again, got) {
+		t.Errorf("other codes on three processors, error %v", err)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Encode(cancelled, m); err != context.Canceled {
+		t.Errorf("cancelled: error %v", err)
+	}
+}
+
+func squares(x []float32) (sum float64) {
+	for _, v := range x {
+		sum += float64(v) * float64(v)
+	}
+	return sum
 }
