@@ -20,7 +20,7 @@ import (
 )
 
 func newExplore() *cobra.Command {
-	var host, output string
+	var host, output, embed string
 	var port int
 	var words []string
 	var dimensions []int
@@ -43,7 +43,7 @@ words of each dimension.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("export") {
-				if err := refuseFlags(cmd, "is for serving; drop it, or --export", "host", "port", "open", "frame"); err != nil {
+				if err := refuseFlags(cmd, "is for serving; drop it, or --export", "host", "port", "open", "embed", "frame"); err != nil {
 					return err
 				}
 				if len(args) > 1 {
@@ -70,6 +70,13 @@ words of each dimension.`,
 					return err
 				}
 			}
+			var e *embedder
+			if embed != "" {
+				if e, err = startEmbedder(cmd, embed); err != nil {
+					return err
+				}
+				options.Embed = e.embed
+			}
 			x, err := openExplorer(cmd, args[0], options)
 			if err != nil {
 				return err
@@ -91,6 +98,7 @@ words of each dimension.`,
 	flags.BoolVar(&open, "open", false, "open the page in the browser")
 	flags.IntVar(&port, "port", 8420, "`port` to serve at; 0 is any that is free")
 	flags.StringVar(&host, "host", "127.0.0.1", "`address` to serve at; 0.0.0.0 is reachable from other machines")
+	flags.StringVar(&embed, "embed", "", "also find texts by meaning: a `command` that reads a JSON string per line and writes its vector as a JSON array, by the embedding model of the texts")
 	flags.BoolVar(&frame, "frame", false, "let pages of this machine, such as notebooks, show it in a frame")
 	flags.StringVar(&output, "export", "", "write the page into this `file` instead")
 	flags.StringSliceVar(&words, "words", nil, "`words` to export; quote one that has a comma: '\",\"'")

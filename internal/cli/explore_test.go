@@ -118,6 +118,46 @@ func TestExploreOpens(t *testing.T) {
 	}
 }
 
+// --embed adds the texts that are nearest to the vector of a query; a command that ends is reported.
+func TestExploreEmbeds(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs a shell")
+	}
+	t.Parallel()
+	dir := textsModel(t)
+	for command, want := range map[string]string{
+		`while read text; do [ "$text" = '"money?"' ] && echo '[0, 1]'; done`: `"nearest":[{"word":"d4","cosine":1,`,
+		"echo '[0]'; cat": `"failure":"the command of --embed wrote 1 numbers, want 2"`,
+		"echo no; cat":    `"failure":"the command of --embed wrote no vector: `,
+		"exit":            `"failure":"the command of --embed `,
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		stdout, print := io.Pipe()
+		ended := make(chan int, 1)
+		go func() {
+			ended <- run(ctx, []string{"explore", dir.Path("model"), "--port", "0", "--embed", command}, print, io.Discard)
+			print.Close()
+		}()
+		address, err := bufio.NewReader(stdout).ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.Get(strings.TrimSpace(address) + "data/query?query=money%3F")
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(body), want) || !strings.Contains(string(body), `"words":["d5","d7"]`) {
+			t.Errorf("%s: %s, %v\n%s, want %s", command, response.Status, err, body, want)
+		}
+		cancel()
+		if code := <-ended; code != 0 {
+			t.Errorf("%s: exit code %d", command, code)
+		}
+	}
+}
+
 func TestExploreRefuses(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)

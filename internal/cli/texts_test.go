@@ -21,6 +21,7 @@ func textsModel(t *testing.T) clitest.Dir {
 		ids = append(ids, "d"+string(rune('0'+i)))
 	}
 	m := clitest.NewModel(ids, codes)
+	m.Dictionary.Atoms = []float32{1, 0, 0, 1}
 	m.Codes.Texts = &vectors.Texts{Text: texts}
 	m.Info.Encoding.SetKind(m.Codes.Texts)
 	return clitest.Save(t, m)

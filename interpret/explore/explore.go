@@ -71,6 +71,10 @@ type Options struct {
 	// Exported pages show one model only.
 	Other *Explorer
 
+	// Embed returns the code of a text by the dictionary of m, if there is a program that computes vectors of texts. A search
+	// then also finds the texts nearest to the code of the query.
+	Embed func(m *model.Model, text string) (interpret.Code, error)
+
 	// Frames allows pages of this machine, such as notebooks, to show the page in a frame.
 	Frames bool
 }

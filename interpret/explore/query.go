@@ -35,6 +35,7 @@ type queryAnswer struct {
 	Total    int      `json:"total,omitempty"`    // number of texts with all words of a search; Words has the best texts
 	Matched  []string `json:"matched,omitempty"`  // words of a search that texts have, without common ones
 	Matching []pair   `json:"matching,omitempty"` // dimensions of the texts found
+	Failure  string   `json:"failure,omitempty"`  // of [Options.Embed]
 	texts
 }
 
@@ -70,6 +71,10 @@ func (x *Explorer) answerQuery(query, steer string) (any, error) {
 		return nil, err
 	}
 	q, err := x.index.Parse(query, x.currentLabels())
+	embeds := x.options.Embed != nil && q.Kind == interpret.QuerySearch // even if no text has its words
+	if embeds {
+		err = nil
+	}
 	if unknown, ok := errors.AsType[*interpret.UnknownWordError](err); ok {
 		return nil, x.notFound(unknown)
 	} else if err != nil {
@@ -91,11 +96,19 @@ func (x *Explorer) answerQuery(query, steer string) (any, error) {
 			a.add(x, row, excerpt.of)
 		}
 	}
-	if len(q.Terms) == 0 || q.Kind == interpret.QueryWords && steering == nil {
+	var sum interpret.Code
+	switch {
+	case embeds:
+		if sum, err = x.options.Embed(x.model, query); err != nil {
+			a.Failure = err.Error()
+			return a, nil
+		}
+	case len(q.Terms) == 0 || q.Kind == interpret.QueryWords && steering == nil:
 		return a, nil
+	default:
+		sum = x.index.Sum(q)
+		a.Dimensions = x.sumParts(q.Terms, sum)
 	}
-	sum := x.index.Sum(q)
-	a.Dimensions = x.sumParts(q.Terms, sum)
 	a.Nearest = []reason{}
 	for _, n := range x.index.Nearest(sum.Steer(steering...), answers, own...) {
 		code := x.index.Code(n.Row)

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -174,6 +176,24 @@ func TestTopics(t *testing.T) {
 			t.Errorf("row %d is in region %d, want %d", p.Row, p.Region, want)
 		}
 	}
+}
+
+// A search also finds what is near in meaning, even if no text has its words.
+func TestBrowserMeaning(t *testing.T) {
+	b := openBrowser(t)
+	m := testTopics()
+	failure := error(nil)
+	x := newWith(t, m, "test", Options{Embed: func(of *model.Model, text string) (interpret.Code, error) {
+		index, value := of.Codes.Row(copied)
+		return interpret.Code{Index: index, Value: value}, failure
+	}})
+	base := b.serve(x)
+	b.do(chromedp.Navigate(base + "/#/query/zebra"))
+	b.wait(`document.querySelector(".lead")?.textContent === " No text has zebra."`)
+	b.wait(`document.querySelector(".excerpts a").hash === %s`, quote("#/word/"+m.Codes.Words[copyOf]))
+	failure = errors.New("it ended")
+	b.do(chromedp.Navigate(base + "/#/query/common"))
+	b.wait(`document.querySelector("[role=alert]")?.textContent === "it ended" && document.querySelectorAll(".excerpts li").length > 1`)
 }
 
 // From the topics to a theme, to a text, and to what is unusual.

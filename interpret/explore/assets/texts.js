@@ -84,7 +84,7 @@ async function textPage(answer) {
 }
 
 /** searchPage lists the texts that match a query, and their dimensions. */
-async function searchPage(query, { words, total, matched = [], matching = [], unknown, texts: excerpts }) {
+async function searchPage(query, { words, total, matched = [], matching = [], unknown, nearest = [], failure, texts: excerpts }) {
   const isMatched = (words) => words.some((word) => matched.includes(word));
   const found = new Map(matching.map((m) => [m.dimension, m]));
   const rows = (k) => found.get(k)?.words ?? 0;
@@ -98,10 +98,14 @@ async function searchPage(query, { words, total, matched = [], matching = [], un
     content: [
       heading(query),
       h("p", { class: "lead" },
-        total > 0 ? [`${plural(total, "text")} ${total === 1 ? "has " : "have "}`, matched.length > 1 && `all of `, terms, total > words.length ? `; these are the best ${whole(words.length)}.` : total < words.length ? ". The others have some." : "."] : [`No text has all of `, terms, ". These have some."],
+        words.length === 0 ? [] : total > 0 ? [`${plural(total, "text")} ${total === 1 ? "has " : "have "}`, matched.length > 1 && `all of `, terms, total > words.length ? `; these are the best ${whole(words.length)}.` : total < words.length ? ". The others have some." : "."] : [`No text has all of `, terms, ". These have some."],
         unknown.length > 0 && [" No text has ", unknown.map((word, i) => [i > 0 && ", ", h("bdi", {}, word)]), "."]),
       h("div", { class: "reading" },
-        h("section", {}, folded(words, 12, (some) => h("ol", { class: "excerpts" }, some.map((id) => textItem(id, excerpts?.[id], matched))))),
+        h("section", {},
+          failure && h("p", { class: "note", role: "alert" }, failure),
+          nearest.length > 0 && [h("h2", {}, "Nearest in meaning"), folded(nearest, 5, (some) => h("ol", { class: "excerpts" }, some.map((n) =>
+            textItem(n.word, excerpts?.[n.word], matched, bar(n.cosine, 0, 1), h("span", { class: "value" }, signed(n.cosine, 2)), h("span", {}, n.parts.slice(0, 2).map((part, i) => [i > 0 && " · ", name(part.dimension, part.value)]))))))],
+          words.length > 0 && [nearest.length > 0 && h("h2", {}, "With its words"), folded(words, 12, (some) => h("ol", { class: "excerpts" }, some.map((id) => textItem(id, excerpts?.[id], matched))))]),
         h("section", { class: "aside" },
           topics.length > 0 && [h("h2", {}, "Topics and themes"), h("ul", { class: "bars parts" }, topics.map(([kind, topic]) =>
             h("li", {}, topicLink(kind, topic), bar(topic.share, 0, t.topics[0].share), h("span", { class: "value" }, percent(topic.share)))))],
