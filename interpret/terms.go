@@ -147,6 +147,10 @@ func tokenize(text string) []string {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !isMark(r) && !isEmoji(r) && r != '\'' && r != '’'
 	})
 	for _, run := range runs {
+		if !strings.ContainsFunc(run, func(r rune) bool { return isEmoji(r) || isUnspaced(r) }) {
+			words = appendWord(words, run)
+			continue
+		}
 		word := ""
 		afterEmoji := false
 		var characters []string // of a script without spaces
@@ -156,7 +160,7 @@ func tokenize(text string) []string {
 				characters[len(characters)-1] += string(r)
 			case isMark(r):
 				word += string(r)
-			case unicode.In(r, unspaced...):
+			case isUnspaced(r):
 				words, word = appendWord(words, word), ""
 				characters = append(characters, string(r))
 			default:
@@ -174,6 +178,8 @@ func tokenize(text string) []string {
 }
 
 const joiner = "\u200d" // of emoji that are one, such as those of a family
+
+func isUnspaced(r rune) bool { return r >= 0x0e00 && unicode.In(r, unspaced...) } // 0x0e00: Thai, the first
 
 func isEmoji(r rune) bool { return r >= 0x2600 && unicode.Is(unicode.So, r) }
 

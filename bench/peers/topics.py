@@ -78,14 +78,13 @@ class Overcomplete:
         subprocess.run(call, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         call = [program, "topics", out, "--topics", self.count, "--json"]
         found = json.loads(subprocess.run(call, check=True, stdout=subprocess.PIPE).stdout)
-        number = {t["id"]: i for i, t in enumerate(found["topics"])}
-        of = np.array([-1 if t is None else number[t] for t in found["rows"]])
+        of = np.array([-1 if t is None else t for t in found["rows"]])
         cosines = sparse.load_npz(os.path.join(out, "themes.npz")).tocsc()
-        scores = np.zeros((len(of), len(number)))
+        scores = np.zeros((len(of), int(self.count)))
         for t in found["themes"]:
-            if t["parent"] in number:
-                scores[:, number[t["parent"]]] += cosines[:, [t["id"]]].toarray().ravel() ** 2
-        return Topics(of, scores, [words_of(t["label"]) for t in found["topics"]])
+            scores[:, t["parent"]] += cosines[:, [t["id"]]].toarray().ravel() ** 2
+        labels = {t["id"]: words_of(t["label"]) for t in found["topics"]}
+        return Topics(of, scores, [labels.get(i, []) for i in range(int(self.count))])
 
 
 class ClassWords:
