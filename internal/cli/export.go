@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +15,7 @@ import (
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/csr"
 	"overcomplete/interpret"
+	"overcomplete/interpret/topics"
 	"overcomplete/model"
 	"overcomplete/vectors"
 	"overcomplete/vectors/columnar"
@@ -45,6 +48,7 @@ var exportFormats = []exportFormat{
 	{"safetensors", "codes, dictionary, mean and words as named tensors; a MODEL to other commands", func(w io.Writer, m exported) error { return m.WriteSafetensors(w) }, nil},
 	{"arrow", "Arrow file (Feather) of word, indices and values; of texts with id, text and columns", codes(columnar.WriteArrow), nil},
 	{"parquet", "Parquet file of the same", codes(columnar.WriteParquet), nil},
+	{"topics", "CSV table of id, topic, label and theme for each row, for models with topics", writeTopics, nil},
 	{"projector", "for the Embedding Projector: -o x.tsv, and the words in x_metadata.tsv", codes(vectors.WriteProjectorVectors), codes(vectors.WriteProjectorMetadata)},
 }
 
@@ -53,6 +57,29 @@ func codes(write func(io.Writer, *vectors.Sparse) error) func(io.Writer, exporte
 }
 
 func writeCSR(w io.Writer, s *vectors.Sparse) error { return csr.Write(w, &s.CSR) }
+
+// writeTopics writes the topic of each row, its label, and the theme; empty if it has none.
+func writeTopics(w io.Writer, m exported) error {
+	t, err := newTopicTable(context.Background(), m.path, m.Model, interpret.NewIndex(m.Codes), 0)
+	if err != nil {
+		return err
+	}
+	label := map[topics.ID]string{}
+	for _, topic := range t.Topics {
+		label[topic.ID] = topic.Label
+	}
+	c := csv.NewWriter(w)
+	c.Write([]string{"id", "topic", "label", "theme"})
+	for i, id := range t.Rows {
+		row := []string{m.Codes.Words[i], "", "", ""}
+		if id != topics.None {
+			row = append(row[:1], fmt.Sprint(id), label[id], fmt.Sprint(t.ThemeOf[i]))
+		}
+		c.Write(row)
+	}
+	c.Flush()
+	return c.Error()
+}
 
 // checkBinary returns an error if binary codes would lose signs.
 func checkBinary(m *model.Model) error {

@@ -24,6 +24,8 @@ func exportModel() *model.Model {
 	for i := range m.Dictionary.Atoms {
 		m.Dictionary.Atoms[i] = float32(i + 1)
 	}
+	m.Info.Training.Themes = &model.Themes{Topics: 1, Splits: []int32{}}
+	m.Dictionary.Themes = slices.Repeat([]float32{0.5}, m.Dictionary.Dim)
 	return m
 }
 
@@ -50,6 +52,7 @@ func TestExport(t *testing.T) {
 		{"safetensors", map[string]string{"out.x": "\x00\x00\x00\x3f\x00\x00\x00\x40"}},
 		{"arrow", map[string]string{"out.x": "ARROW1"}},
 		{"parquet", map[string]string{"out.x": "PAR1"}},
+		{"topics", map[string]string{"out.x": "id,topic,label,theme\nNew%20York,0,\"New%20York, Rome\",0\nRome,0,\"New%20York, Rome\",0\n"}},
 		{"projector", map[string]string{
 			"out.x":          "0\t0.5\t0\t0\t0\t0\t0\t0\t0\n0\t0\t0\t0\t0\t0\t0\t0\t2\n",
 			"out_metadata.x": "New%20York\nRome\n",

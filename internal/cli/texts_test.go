@@ -225,12 +225,17 @@ func TestTopics(t *testing.T) {
 	if again, _ := dir.MustRun(t, "topics again"); again != stdout {
 		t.Error("other topics of the same rows, encoded again")
 	}
+	stdout, _ = dir.MustRun(t, "export topics -f topics -o -")
+	if lines := strings.Split(stdout, "\n"); lines[0] != "id,topic,label,theme" || len(lines) != x.Len()+2 || strings.Count(lines[1], ",") < 3 {
+		t.Errorf("%d lines, the first are %q", len(lines), lines[:2])
+	}
 	if stdout, _ := dir.MustRun(t, "topics texts"); !strings.HasPrefix(stdout, "topic") {
 		t.Errorf("%q", stdout)
 	}
 	for line, want := range map[string]string{
 		"topics words":                    "words has no topics: train it again with --topics",
 		"topics none":                     "none has no topics",
+		"export none -f topics -o x":      "none has no topics",
 		"topics topics --topics 1000":     "--topics is 1000",
 		"topics topics --topics 0":        "--topics is 0",
 		"topics in.txt":                   "in.txt: not a model",

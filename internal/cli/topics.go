@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"overcomplete/internal/escape"
 	"overcomplete/internal/table"
+	"overcomplete/interpret"
 	"overcomplete/interpret/topics"
 	"overcomplete/model"
 )
@@ -45,7 +47,7 @@ examples, and "rows", the id of the topic of each row, or null.`,
 					return err
 				}
 			}
-			t, err := newTopicTable(cmd, args[0], m, number)
+			t, err := newTopicTable(cmd.Context(), args[0], m, newIndex(cmd, m), number)
 			if err != nil {
 				return err
 			}
@@ -62,7 +64,7 @@ examples, and "rows", the id of the topic of each row, or null.`,
 }
 
 // newTopicTable returns the topics of the model at path; number is 0 for the default.
-func newTopicTable(cmd *cobra.Command, path string, m *model.Model, number int) (*topics.Table, error) {
+func newTopicTable(ctx context.Context, path string, m *model.Model, x *interpret.Index, number int) (*topics.Table, error) {
 	themes := m.Info.Training.Themes
 	switch {
 	case themes == nil:
@@ -70,7 +72,7 @@ func newTopicTable(cmd *cobra.Command, path string, m *model.Model, number int) 
 	case number > themes.Len():
 		return nil, usagef("--topics is %d, and %s has %d themes, want at most as many", number, path, themes.Len())
 	}
-	return topics.New(cmd.Context(), m, newIndex(cmd, m), cmp.Or(number, themes.Topics))
+	return topics.New(ctx, m, x, cmp.Or(number, themes.Topics))
 }
 
 // columnOf returns the values of a column of a model of texts.

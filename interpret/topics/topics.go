@@ -70,6 +70,7 @@ type Table struct {
 
 	Codes   *vectors.CSR `json:"-"` // of [Encode]
 	TopicOf []int32      `json:"-"` // topic of each theme
+	ThemeOf []ID         `json:"-"` // theme of each row
 }
 
 const (
@@ -81,7 +82,7 @@ const (
 // number of topics, 1 to M. The topic of a row has the largest sum of squared cosines with its themes, and
 // the row's theme is the nearest in the topic. The error is ctx's.
 func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*Table, error) {
-	t := &Table{Rows: make([]ID, x.Codes.Rows), TopicOf: m.Info.Training.Themes.Cut(number)}
+	t := &Table{Rows: make([]ID, x.Codes.Rows), ThemeOf: make([]ID, x.Codes.Rows), TopicOf: m.Info.Training.Themes.Cut(number)}
 	var err error
 	if t.Codes, err = Encode(ctx, m); err != nil {
 		return nil, err
@@ -89,7 +90,7 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 	topics, themes := make([]int32, len(t.Rows)), make([]int32, len(t.Rows))
 	for i := range t.Rows {
 		topics[i], themes[i] = t.strongest(i)
-		t.Rows[i] = ID(topics[i])
+		t.Rows[i], t.ThemeOf[i] = ID(topics[i]), ID(themes[i])
 		switch {
 		case topics[i] >= 0:
 		case x.Codes.Texts.Blank(i):
