@@ -106,7 +106,11 @@ func (x *Index) describe(groups [][]int32, n int, exclusive bool) []description 
 		counters[w] = &counter{counts: make([]int32, len(t.words)), marked: make([]bool, x.Codes.Rows), sums: make([]float64, x.Codes.Cols)}
 	}
 	candidates := make([][]candidate, len(groups))
-	parallel.With(counters, len(groups), func(c *counter, g int) { candidates[g] = c.candidates(t, groups[g]) })
+	parallel.With(counters, len(groups), func(c *counter, g int) {
+		if candidates[g] = c.candidates(t, p, groups[g], false); len(candidates[g]) == 0 {
+			candidates[g] = c.candidates(t, p, groups[g], true) // of texts that repeat earlier ones
+		}
+	})
 
 	tightness := make([]float64, len(t.words))
 	var ids []uint32
@@ -223,12 +227,12 @@ type counter struct {
 const maxCandidates = 60
 
 // candidates returns the words with the largest κ for a group of texts. A word of a larger group is in
-// two of its texts or more.
-func (c *counter) candidates(t *terms, group []int32) []candidate {
+// two of its texts or more. If repeated, words in repeated passages and addresses count, too.
+func (c *counter) candidates(t *terms, p *postings, group []int32, repeated bool) []candidate {
 	c.seen = c.seen[:0]
 	for _, i := range group {
 		for at := t.starts[i]; at < t.starts[i+1]; at++ {
-			if id := t.ids[at]; t.counted[at] {
+			if id := t.ids[at]; repeated || t.counted[at] {
 				if c.counts[id]++; c.counts[id] == 1 {
 					c.seen = append(c.seen, id)
 				}
@@ -243,8 +247,11 @@ func (c *counter) candidates(t *terms, group []int32) []candidate {
 	total, inside := float64(len(c.marked)), float64(len(group))
 	for _, id := range c.seen {
 		both, with := float64(c.counts[id]), float64(t.counts[id])
+		if repeated {
+			with = float64(len(p.with(id)))
+		}
 		kappa := 2 * (both*total - inside*with) / (inside*(total-with) + with*(total-inside))
-		if c.counts[id] >= minCount && kappa > 0 {
+		if c.counts[id] >= minCount && kappa > 0 && canLabel(t.words[id]) {
 			found.Add(ranking.Item{Index: int(id), Score: kappa})
 		}
 		c.counts[id] = 0

@@ -78,6 +78,7 @@ func TestLabelsOfFew(t *testing.T) {
 		{[]string{"", "", "one two"}, []int32{0, 0, 1}, "[[r0] [one two]]"},
 		{[]string{"rain", "rain", "rain"}, []int32{0, 1, 1}, "[[r0] [r1]]"},
 		{[]string{"rain", "rain", "sun", "sun"}, []int32{0, 2, 3, 3}, "[[rain] [] [rain r1] [sun]]"},
+		{[]string{"ab cd ef gh", "ab cd ef gh", "1 2", "1 2"}, []int32{0, 0, 1, 1}, "[[ab cd ef] [r2]]"},
 		{[]string{"日本", "日本", "🙂", "🙂🙂", "שלום", "שלום"}, []int32{0, 0, 1, 1, 2, 2}, "[[日本] [🙂] [שלום]]"},
 		{[]string{strings.Repeat("long ", 1<<18) + "end", "", "one two", ""}, []int32{0, 1, 2, 1}, "[[long] [r1] [one two]]"},
 	} {

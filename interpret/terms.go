@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // terms are the distinct words of each text. They take 5 bytes per word of a text and about 80 per
@@ -20,7 +21,8 @@ type terms struct {
 const maxTextBytes = 20000
 
 // newTerms lists the words of texts. A word counts for labels if it is none of numbers, single ASCII
-// letters and parts of addresses, and not in a passage of four words that an earlier text contains.
+// letters and parts of addresses, and not in a passage of four words that an earlier text contains. Passages
+// of pairs of characters are short and don't matter.
 func newTerms(texts []string) *terms {
 	t := &terms{starts: make([]int64, 1, len(texts)+1)}
 	idOf := make(map[string]uint32)
@@ -50,7 +52,7 @@ func newTerms(texts []string) *terms {
 				last[id] = len(t.ids)
 				t.ids, t.counted = append(t.ids, id), append(t.counted, false)
 			}
-			if at := last[id]; !t.counted[at] && canCount[id] && !inAddress[j] && !seen.contains(words, j) {
+			if at := last[id]; !t.counted[at] && canCount[id] && !inAddress[j] && (isPair(t.words[id]) || !seen.contains(words, j)) {
 				t.counted[at] = true
 				t.counts[id]++
 			}
@@ -180,6 +182,12 @@ func tokenize(text string) []string {
 const joiner = "\u200d" // of emoji that are one, such as those of a family
 
 func isUnspaced(r rune) bool { return r >= 0x0e00 && unicode.In(r, unspaced...) } // 0x0e00: Thai, the first
+
+// isPair reports whether a word is of a script without spaces, in which few words have many pairs.
+func isPair(word string) bool {
+	r, _ := utf8.DecodeRuneInString(word)
+	return isUnspaced(r)
+}
 
 func isEmoji(r rune) bool { return r >= 0x2600 && unicode.Is(unicode.So, r) }
 
