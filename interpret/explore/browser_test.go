@@ -239,6 +239,9 @@ func TestBrowser(t *testing.T) {
 	evaluate[chromedp.Void](b, `go("word", %s)`, quote(m.Codes.Words[50]))
 	b.waitHeading(m.Codes.Words[50])
 	b.wait(rows, 0)
+	evaluate[chromedp.Void](b, `go("dimension", 39)`)
+	b.waitHeading("dimension 39")
+	b.wait(`document.querySelector("main").textContent.includes("No word uses this dimension.")`)
 
 	// Addresses that are none.
 	for _, address := range []string{"#/word/%zz", "#/word", "#/word/a/b", "#/nothing", "#/dimension/x", "#/dimension/40", "#/map/39", "#/map/word", "#/map/word/nothing", "#/compare/bank", "#/compare/bank/river/money/shore/bank", "#/query/zz", "#/query/bank%20-"} {

@@ -187,7 +187,7 @@ async function dimensionPage(number) {
     const pole = other.opposite ? -1 : 1;
     return h("li", {}, model.texts ? [nameLink(other.dimension, pole), drawn, value] : [drawn, value, dimensionText(other.dimension, pole)]);
   }));
-  const numbers = h("section", { class: "aside" },
+  const numbers = () => h("section", { class: "aside" },
     figure(`${plural(answer.words, unit())}, ${percent(share)} of all, by their value; variance ${decimal(answer.variance)}`, histogram(answer.histogram, { unit: unit(), label: `Values of the ${unit()}s` })),
     h("h2", {}, "Fires together with"),
     answer.together.length === 0
@@ -195,7 +195,7 @@ async function dimensionPage(number) {
       : [folded(answer.together, 8, together),
         h("p", { class: "note" }, `How many of this dimension's ${unit()}s are in the other, too; the line is how many would be by chance. The largest correlation comes first.`, answer.together.some((other) => other.opposite) && ` In orange: it is the negative ${unit()}s that fire with this one's top ${unit()}s.`)]);
   const distinctive = `${unit()}s that are in few other dimensions come first`;
-  const lists = h("section", {},
+  const lists = () => h("section", {},
     answer.top.length > 0 && list(`Top ${unit()}s`, 1, [["largest values", answer.top], ["most distinctive", answer.distinctive, distinctive], ["middle values", answer.middle], ["smallest values", answer.weak]]),
     answer.bottom.length > 0 && list(`Most negative ${unit()}s`, -1, [["largest values", answer.bottom], ["most distinctive", answer.distinctive_bottom, distinctive]]));
   return {
@@ -211,7 +211,7 @@ async function dimensionPage(number) {
       labelEditor(k, show),
       answer.words === 0
         ? h("p", {}, `No ${unit()} uses this dimension.`)
-        : h("div", { class: model.texts ? "reading" : "columns" }, model.texts ? [lists, numbers] : [numbers, lists]),
+        : h("div", { class: model.texts ? "reading" : "columns" }, model.texts ? [lists(), numbers()] : [numbers(), lists()]),
     ],
   };
 }
