@@ -53,6 +53,9 @@ examples, and "rows", the id of the topic of each row, or null.`,
 			}
 			if values != nil {
 				t.BreakDown(values, shownValues)
+				if order, _ := byFrequency(values); len(order) > manyValues {
+					warn(cmd.ErrOrStderr(), "column %.60q has %d values: the %d most frequent of each topic are shown", column, len(order), shownValues)
+				}
 			}
 			return show(cmd, t, func(b *strings.Builder) { printTopics(b, t, column) })
 		},
@@ -68,7 +71,7 @@ func newTopicTable(ctx context.Context, path string, m *model.Model, x *interpre
 	themes := m.Info.Training.Themes
 	switch {
 	case themes == nil:
-		return nil, usagef("%s has no topics: train it again with --topics 20, or another number", path)
+		return nil, usagef("%s has no topics: all its texts are empty, or it was trained without; train it with --topics 20, or another number", path)
 	case number > themes.Len():
 		return nil, usagef("--topics is %d, and %s has %d themes, want at most as many", number, path, themes.Len())
 	}
@@ -87,6 +90,9 @@ func columnOf(path string, m *model.Model, name string) ([]string, error) {
 	}
 	return m.Codes.Texts.Columns[i].Values, nil
 }
+
+// manyValues is the number of values of a column above which most rows of a breakdown are not shown.
+const manyValues = 1000
 
 // A topic is shown with this number of values of a column, and of themes.
 const shownValues, shownThemes = 4, 4

@@ -138,38 +138,16 @@ func describe(x *interpret.Index, groups []int32) []Topic {
 			all[g].rows = append(all[g].rows, i)
 		}
 	}
-	var labels [][]string
-	if x.Codes.Texts != nil {
-		labels = x.GroupLabels(groups, labelWords)
-	}
+	labels := x.GroupLabels(groups, labelWords)
 	parallel.Each(context.Background(), len(all), func(g int) {
 		t := &all[g]
 		t.ID, t.Parent, t.Count, t.Examples = ID(g), None, len(t.rows), examples(x, t.rows)
 		t.Share = float64(t.Count) / float64(len(groups))
-		if labels != nil {
-			t.Label = strings.Join(labels[g], ", ")
-		}
-		if t.Label == "" {
-			t.Label = exampleLabel(x, t.Examples)
-		}
+		t.Label = strings.Join(labels[g], ", ")
 	})
 	all = slices.DeleteFunc(all, func(t Topic) bool { return t.Count == 0 })
 	slices.SortStableFunc(all, func(a, b Topic) int { return cmp.Compare(b.Count, a.Count) })
 	return all
-}
-
-// exampleLabel returns the example words, or the beginning of the first text.
-func exampleLabel(x *interpret.Index, examples []Example) string {
-	var words []string
-	for _, e := range examples {
-		if x.Codes.Texts != nil {
-			const most = 30
-			name := []rune(x.Codes.Name(e.Row))
-			return strings.TrimSpace(string(name[:min(most, len(name))]))
-		}
-		words = append(words, e.Word)
-	}
-	return strings.Join(words, ", ")
 }
 
 // examples returns typical rows of a group: those nearest to the mean of its codes of norm 1, by cosine.
