@@ -190,7 +190,7 @@ func TestBrowserMeaning(t *testing.T) {
 	base := b.serve(x)
 	b.do(chromedp.Navigate(base + "/#/query/zebra"))
 	b.wait(`document.querySelector(".lead")?.textContent === " No text has zebra."`)
-	b.wait(`document.querySelector(".excerpts a").hash === %s`, quote("#/word/"+m.Codes.Words[copyOf]))
+	b.wait(`document.querySelector(".excerpts a").hash === %s`, quote("#/word/"+m.Codes.Words[copied]))
 	failure = errors.New("it ended")
 	b.do(chromedp.Navigate(base + "/#/query/common"))
 	b.wait(`document.querySelector("[role=alert]")?.textContent === "it ended" && document.querySelectorAll(".excerpts li").length > 1`)
