@@ -59,7 +59,9 @@ func File(ctx context.Context, m *model.Model, paths []string, dir string, devic
 	defer func() { err = w.Abort(err) }()
 	source = new(vectors.Source)
 	s := &Stream{Encoder: e, Dictionary: &m.Dictionary, Shard: f.Shard}
-	rows := checkDim(vectors.Stream(ctx, paths, f.Read, source), m.Dictionary.Dim)
+	readCtx, stopReading := context.WithCancel(ctx)
+	defer stopReading()
+	rows := checkDim(vectors.Stream(readCtx, paths, f.Read, source), m.Dictionary.Dim)
 	for block, err := range s.Codes(ctx, rows) {
 		if err == nil {
 			if f.Show != nil {
@@ -71,6 +73,7 @@ func File(ctx context.Context, m *model.Model, paths []string, dir string, devic
 			row.File = input.Name(paths...)
 		}
 		if err != nil {
+			stopReading() // which may wait for standard input
 			return info, source, err
 		}
 	}

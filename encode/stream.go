@@ -65,7 +65,7 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 }
 
 // A Stream encodes rows that need not fit in memory, and measures their codes. It holds some
-// [Block] of rows: one that becomes full, and one for each encoder. [File] encodes a file.
+// [Block] of rows: two that are read ahead, and one for each encoder. [File] encodes a file.
 type Stream struct {
 	Encoder Encoder // or one of [Several]
 
@@ -78,7 +78,7 @@ type Stream struct {
 	Shard *model.Shard
 
 	tally tally
-	spare []vectors.Dense // memory of blocks that were encoded
+	spare chan vectors.Dense // memory of blocks that were encoded
 }
 
 // A block is a run of rows that are encoded together.
@@ -89,7 +89,8 @@ type block struct {
 	wait func() (*Codes, error)
 }
 
-// Codes yields the codes of rows, V×L with the same L each time, in order and a block at a time.
+// Codes yields the codes of rows, V×L with the same L each time, in order and a block at a time. Another
+// goroutine reads the rows, while those before are encoded; it ends before Codes does.
 // The rows must stay as they are until their codes are there. An error is the last thing that is
 // yielded: of rows, of the encoder, or a [*vectors.InputError] that wraps [ErrOverflow] for a row
 // that can't be encoded. The caller may keep the codes, but not their words.
@@ -99,6 +100,7 @@ func (s *Stream) Codes(ctx context.Context, rows iter.Seq2[*vectors.Dense, error
 		encoders = len(several.encoders)
 	}
 	return func(yield func(*vectors.Sparse, error) bool) {
+		s.spare = make(chan vectors.Dense, encoders+1)
 		var started []block // in order
 		finish := func(left int) bool {
 			for ; len(started) > left; started = started[1:] {
@@ -110,7 +112,7 @@ func (s *Stream) Codes(ctx context.Context, rows iter.Seq2[*vectors.Dense, error
 			}
 			return true
 		}
-		for b, err := range s.blocks(rows) {
+		for b, err := range ahead(s.blocks(rows)) {
 			if err != nil {
 				yield(nil, err)
 				return
@@ -162,9 +164,10 @@ func (s *Stream) blocks(rows iter.Seq2[*vectors.Dense, error]) iter.Seq2[block, 
 						break
 					}
 					part = rest.Slice(0, Block)
-					rest = vectors.Dense{}
-					if n := len(s.spare); n > 0 {
-						rest, s.spare = s.spare[n-1], s.spare[:n-1]
+					select {
+					case rest = <-s.spare:
+					default:
+						rest = vectors.Dense{}
 					}
 				}
 				if !yield(block{number: number, Dense: part, own: own}, nil) {
@@ -181,8 +184,43 @@ func (s *Stream) blocks(rows iter.Seq2[*vectors.Dense, error]) iter.Seq2[block, 
 
 // recycle keeps the memory of a block that is done with, if it is the stream's.
 func (s *Stream) recycle(b block) {
-	if b.own {
-		s.spare = append(s.spare, vectors.Dense{Words: b.Words[:0], Data: b.Data[:0]})
+	if !b.own {
+		return
+	}
+	select {
+	case s.spare <- vectors.Dense{Words: b.Words[:0], Data: b.Data[:0]}:
+	default:
+	}
+}
+
+// ahead yields what next yields, which it calls in a goroutine that is one block ahead.
+func ahead(next iter.Seq2[block, error]) iter.Seq2[block, error] {
+	type result struct {
+		block
+		error
+	}
+	return func(yield func(block, error) bool) {
+		results, done := make(chan result), make(chan struct{})
+		go func() {
+			defer close(results)
+			for b, err := range next {
+				select {
+				case results <- result{b, err}:
+				case <-done:
+					return
+				}
+			}
+		}()
+		defer func() {
+			close(done)
+			for range results {
+			}
+		}()
+		for r := range results {
+			if !yield(r.block, r.error) {
+				return
+			}
+		}
 	}
 }
 

@@ -1,0 +1,45 @@
+//go:build unix
+
+package encode_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"overcomplete/cpu"
+	"overcomplete/encode"
+	"overcomplete/model"
+	"overcomplete/train"
+)
+
+// A row that can't be encoded ends the encoding of a pipe, even if nothing more is written to it.
+func TestFileStopsReading(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(path, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	w, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	const dim, rows = 64, 9000 // two blocks, but not three
+	go w.WriteString(strings.Repeat("a"+strings.Repeat(" 3e38", dim)+"\n", rows))
+	h := train.Paper()
+	h.Atoms = 2
+	m := &model.Model{
+		Info:       model.Info{Training: model.Training{Recipe: h, Input: model.Input{Words: 1, Dim: dim}}, Format: model.FormatVersion},
+		Dictionary: model.Dictionary{Dim: dim, Atoms: slices.Repeat([]float32{1, -1}, dim)},
+	}
+	o := encode.Options{Lambda: 0.1, Steps: encode.DefaultSteps, Nonzeros: 2}
+	_, _, err = encode.File(t.Context(), m, []string{path}, filepath.Join(dir, "out"), cpu.Device{}, o, encode.FileOptions{})
+	if !errors.Is(err, encode.ErrOverflow) || !strings.HasPrefix(err.Error(), path+": row 1: ") {
+		t.Errorf("error %v", err)
+	}
+}
