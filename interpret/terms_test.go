@@ -17,7 +17,7 @@ func TestTokenize(t *testing.T) {
 		"กินข้าว":                          "กิน นข้ ข้า าว", // a mark is part of its character
 		"<b>x</b>\x1b[31m \x00 → _ ''":     "b x b 31m",
 		"wow👍🏽🙂🙂!":                         "wow 👍🏽 🙂 🙂",
-		"👩‍👧ok می‌خواهم":                   "👩‍👧 ok می‌خواهم",
+		"👩‍👧ok می\u200cخواهم":              "👩‍👧 ok می\u200cخواهم",
 		"":                                 "",
 	} {
 		got := tokenize(text)
