@@ -9,8 +9,8 @@ and their texts. Printed are means over the seeds; more is better except for tim
   NMI         normalised mutual information of topic and label over all rows that have text. Rows
               without a topic are one topic.
   seeds       the same between two seeds, mean over the pairs
-  AUC         mean over labels of the best topic's AUC: by the sum of squared cosines with its themes
-              (overcomplete), minus the distance to its centre (k-means), or membership (BERTopic)
+  AUC         mean over labels of the best topic's AUC: by the squared cosines with its themes, of the
+              eight nearest (overcomplete), minus the distance to its centre (k-means), or membership (BERTopic)
   coverage    share of the rows that have text with a topic
   time        seconds of wall-clock time for topics and labels, with starting the program (overcomplete)
               but without loading libraries (BERTopic's first run compiles)
@@ -79,10 +79,15 @@ class Overcomplete:
         call = [program, "topics", out, "--topics", self.count, "--json"]
         found = json.loads(subprocess.run(call, check=True, stdout=subprocess.PIPE).stdout)
         of = np.array([-1 if t is None else t for t in found["rows"]])
-        cosines = sparse.load_npz(os.path.join(out, "themes.npz")).tocsc()
+        model = os.path.join(self.folder.name, "train")  # which has the dictionary of encoded rows, too
+        themes = np.load(os.path.join(model, "themes.npy"))
+        rows = sparse.load_npz(os.path.join(out, "codes.npz")) @ np.load(os.path.join(model, "dictionary.npy"))
+        cosines = rows @ themes.T / np.maximum(np.linalg.norm(rows, axis=1), 1e-30)[:, None]
+        eighth = np.sort(cosines, axis=1)[:, -min(8, len(themes))]
+        cosines[(cosines < eighth[:, None]) | (cosines < 0)] = 0
         scores = np.zeros((len(of), int(self.count)))
         for t in found["themes"]:
-            scores[:, t["parent"]] += cosines[:, [t["id"]]].toarray().ravel() ** 2
+            scores[:, t["parent"]] += cosines[:, t["id"]] ** 2
         labels = {t["id"]: words_of(t["label"]) for t in found["topics"]}
         return Topics(of, scores, [labels.get(i, []) for i in range(int(self.count))])
 
