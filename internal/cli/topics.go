@@ -31,7 +31,8 @@ With --column, the most frequent values of a column are printed for each topic. 
 texts have no topic.
 
 --json prints "topics" and "themes", each with id, label, share, count, parent and
-examples, and "rows", the id of the topic of each row, or null.`,
+examples; "rows", the id of the topic of each row, or null; and "dimensions", the theme
+that each dimension occurs with most.`,
 		Example: `  overcomplete topics model
   overcomplete topics model --topics 8 --column label
   overcomplete topics model --json > topics.json`,

@@ -71,4 +71,30 @@ func Encode(ctx context.Context, m *model.Model) (*vectors.CSR, error) {
 	return codes, ctx.Err()
 }
 
+// parents returns the theme of each dimension k: that with the largest Σ_i |a_ik|·cosine², or None of a
+// dimension whose rows have no theme.
+func parents(codes, themes *vectors.CSR) []ID {
+	sums := make([]float64, codes.Cols*themes.Cols)
+	for i := range codes.Rows {
+		index, value := codes.Row(i)
+		of, cosines := themes.Row(i)
+		for j, k := range index {
+			for c, theme := range of {
+				sums[int(k)*themes.Cols+int(theme)] += math.Abs(float64(value[j])) * float64(cosines[c]) * float64(cosines[c])
+			}
+		}
+	}
+	parents := make([]ID, codes.Cols)
+	for k := range parents {
+		parents[k] = None
+		most := 0.0
+		for theme, sum := range sums[k*themes.Cols:][:themes.Cols] {
+			if sum > most {
+				most, parents[k] = sum, ID(theme)
+			}
+		}
+	}
+	return parents
+}
+
 func vector(x []float32) blas32.Vector { return blas32.Vector{N: len(x), Inc: 1, Data: x} }

@@ -68,6 +68,8 @@ type Table struct {
 	Blank  int     `json:"blank"` // number of rows with empty texts, which have no topic
 	Other  int     `json:"other"` // number of other rows without a topic
 
+	Dimensions []ID `json:"dimensions"` // theme that each dimension occurs with most
+
 	Codes   *vectors.CSR `json:"-"` // of [Encode]
 	TopicOf []int32      `json:"-"` // topic of each theme
 	ThemeOf []ID         `json:"-"` // theme of each row
@@ -99,6 +101,7 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 			t.Other++
 		}
 	}
+	t.Dimensions = parents(&m.Codes.CSR, t.Codes)
 	t.Topics, t.Themes = describe(x, topics), describe(x, themes)
 	for i, theme := range t.Themes {
 		t.Themes[i].Parent = ID(t.TopicOf[theme.ID])

@@ -94,6 +94,9 @@ func TestTable(t *testing.T) {
 			t.Errorf("%+v", theme)
 		}
 	}
+	if want := []ID{0, 1, 2, 3, 4, 5, None}; !slices.Equal(table.Dimensions, want) {
+		t.Errorf("themes of dimensions: %v, want %v", table.Dimensions, want)
+	}
 	table.BreakDown(s.Texts.Columns[0].Values, 1)
 	for _, topic := range table.Topics {
 		want := []Value{{[]string{"wet", "dry", ""}[topic.ID], 30, 1}}
