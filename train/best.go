@@ -38,9 +38,9 @@ const (
 
 	// textRows is the least number of training rows of texts, and textNumbers the most numbers of their
 	// default dictionary, K·L: 3,072 × 768. With these, 100,000 texts of 384 numbers and 20,000 of 1,536
-	// train and encode in a minute on two cores. Search by codes and classifiers are as good as with
-	// all rows and 10·L atoms (docs/measurements.md).
-	textRows, textNumbers = 12_000, 3072 * 768
+	// train and encode in a minute on two cores. Search by codes and classifiers are about as good as
+	// with all rows (docs/measurements.md).
+	textRows, textNumbers = 8_000, 3072 * 768
 
 	// textNonzeros is the least number of nonzeros of a text by default.
 	textNonzeros = 8
@@ -78,7 +78,7 @@ func (h best) withDefaults(x *vectors.Dense, n int) best {
 		if h.TrainWords == 0 {
 			rows = min(n, textRows)
 		}
-		atoms = max(1, min(8*x.Dim, textNumbers/x.Dim, rows/2))
+		atoms = max(1, min(10*x.Dim, textNumbers/x.Dim, rows/2))
 		leastNonzeros = textNonzeros
 	}
 	h.Atoms = cmp.Or(h.Atoms, atoms)
@@ -91,7 +91,7 @@ func (h best) withDefaults(x *vectors.Dense, n int) best {
 	h.Nonzeros = cmp.Or(h.Nonzeros, min(max(model.Nonzeros(defaultSparsity, h.Atoms), leastNonzeros), h.Atoms))
 	trainRows := h.defaultTrainWords(n)
 	if x.Texts != nil {
-		trainRows = max(textRows, 4*h.Atoms)
+		trainRows = max(textRows, 2*h.Atoms)
 	}
 	h.TrainWords = min(cmp.Or(h.TrainWords, trainRows), n)
 	return h

@@ -31,8 +31,8 @@ func Paper() model.Paper {
 // Settled returns r as [Fit] trains with it on x: fields that are 0 or empty have their defaults.
 //
 //   - Atoms is 10·L. In the recipe "best" it is at most half the number of rows to learn from,
-//     which initialise atoms, but not less than L. For texts it is 8·L, at most half the training rows and
-//     3,072·768/L.
+//     which initialise atoms, but not less than L. For texts it is at most half the training rows and
+//     3,072·768/L, whatever L.
 //   - Epochs of "paper" is 20 for method A and 30 for B, or the maximum of the authors' stop rule. Epochs of
 //     "best" is 2, or 4 for rows in no order of frequency.
 //   - Nonzeros of "best" is 3 % of Atoms, and at least 8 for texts.
@@ -40,7 +40,7 @@ func Paper() model.Paper {
 //   - Order of "best" is Frequency unless the rows are texts, look like texts or ids, or are sorted.
 //   - Topics of "best" is the least number that explains 85 % of the variance that the themes of texts explain.
 //   - TrainWords of "best" is 20·Atoms, but at least 100,000 of rows in no order of frequency; of texts
-//     it is 4·Atoms, but at least 12,000.
+//     it is 2·Atoms, but at least 8,000.
 //
 // What is neither a [model.Best] nor a [model.Paper] is returned as it is.
 func Settled(r model.Recipe, x *vectors.Dense) model.Recipe {

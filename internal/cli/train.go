@@ -84,7 +84,7 @@ codes, from which "overcomplete export --format binary" makes binary vectors.`,
 	}
 	flags := cmd.Flags()
 	f.registerOutput(cmd)
-	f.registerCommon(cmd, &h.Common, "(default 10·L, at most half the number of words, at least L; for texts 8·L, at most half the training rows and 2359296/L)",
+	f.registerCommon(cmd, &h.Common, "(default 10·L, at most half the number of words, at least L; for texts at most half the training rows and 2359296/L)",
 		"(default 2; 4 for rows without an order of frequency, such as texts)")
 	flags.Lookup("dictionary-steps").Usage += ", of at least 256 words each"
 	flags.StringVar((*string)(&h.Method), "method", string(h.Method), "A, or B for nonnegative codes (default A; B for texts)")
@@ -92,7 +92,7 @@ codes, from which "overcomplete export --format binary" makes binary vectors.`,
 	flags.IntVar(&h.Nonzeros, "nonzeros", 0, "most nonzeros per row, instead of --sparsity")
 	flags.Float64Var(&h.Lambda, "lambda", h.Lambda, "weight λ of Σ|a|, as a share of the mean squared norm")
 	flags.Float64Var(&h.Anchor, "anchor", h.Anchor, "weight of the regularisation of atoms towards the words that they are initialised from, which makes dimensions stable across seeds; 0 for none")
-	flags.StringVar(&trainWords, "train-words", "", "training `rows`: first:n or n, random:n or all; every row is encoded (default first:20·K for words in order of frequency, else random:100000, or 20·K if that is more; for texts random:12000, or 4·K if that is more)")
+	flags.StringVar(&trainWords, "train-words", "", "training `rows`: first:n or n, random:n or all; every row is encoded (default first:20·K for words in order of frequency, else random:100000, or 20·K if that is more; for texts random:8000, or 2·K if that is more)")
 	flags.IntVar(&topics, "topics", 0, "number of topics, of which other numbers can be shown without another training; 0 for none (default chosen from the rows for texts, none for words)")
 	flags.StringVar(&f.like, "like", "", "initialise atoms from this `model` and regularise them towards its, for the same dimensions and labels of other vectors of the same space")
 	f.registerRest(cmd)
