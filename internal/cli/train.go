@@ -19,6 +19,7 @@ import (
 	"overcomplete/internal/escape"
 	"overcomplete/internal/modeldir"
 	"overcomplete/interpret"
+	"overcomplete/interpret/topics"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -345,26 +346,45 @@ func topDimensions(codes *vectors.Sparse) []dimension {
 	return out
 }
 
-// report prints a training's results, and the strongest dimensions of the first rows.
+// topicRows is the most texts whose topics a training prints: for these, all codes are read again.
+const topicRows = 20_000
+
+// report prints a training's results, and the topics of texts, or else the strongest dimensions of the
+// first rows.
 func (f *trainFlags) report(cmd *cobra.Command, i model.Info) error {
 	m, err := model.OpenDictionary(f.output)
 	if err != nil {
 		return err
 	}
 	k := m.Dictionary.Len()
+	themes := m.Info.Training.Themes
 	var top []dimension
-	for rows, err := range m.Rows(f.output, shownRows*k) {
+	var largest []topics.Topic
+	if themes == nil {
+		for rows, err := range m.Rows(f.output, shownRows*k) {
+			if err != nil {
+				return err
+			}
+			top = topDimensions(rows)
+			break
+		}
+	} else if i.Words() <= topicRows {
+		whole, err := model.Open(f.output)
 		if err != nil {
 			return err
 		}
-		top = topDimensions(rows)
-		break
+		t, err := newTopicTable(cmd.Context(), f.output, whole, interpret.NewIndex(whole.Codes), 0)
+		if err != nil {
+			return err
+		}
+		largest = t.Topics[:min(len(t.Topics), shownWords)]
 	}
 	return show(cmd, struct {
 		Model string `json:"model"`
 		model.Info
-		Dimensions []dimension `json:"dimensions"`
-	}{f.output, i, top}, func(b *strings.Builder) {
+		Dimensions []dimension    `json:"dimensions,omitempty"`
+		Topics     []topics.Topic `json:"topics,omitempty"`
+	}{f.output, i, top, largest}, func(b *strings.Builder) {
 		t := &i.Training
 		last := t.Epochs[len(t.Epochs)-1]
 		rows := i.Encoding.Input.Kind()
@@ -378,6 +398,13 @@ func (f *trainFlags) report(cmd *cobra.Command, i model.Info) error {
 		}
 		describeCodes(b, *i.Encoding, k)
 		fmt.Fprintf(b, "  mean atom norm %.4f\n", last.AtomNorm)
+		if themes != nil {
+			fmt.Fprintf(b, "%d topics, which \"overcomplete topics %s\" prints\n", themes.Topics, escape.Text(f.output))
+			for _, topic := range largest {
+				fmt.Fprintf(b, "  %4.1f %%  %s\n", 100*topic.Share, escape.Text(topic.Label))
+			}
+			return
+		}
 		fmt.Fprintf(b, "dimensions that the first %s have most of:\n", rows)
 		for _, d := range top {
 			fmt.Fprintf(b, "  %5d  %s\n", d.Dimension, wordList(d.Words, " "))
