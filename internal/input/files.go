@@ -89,9 +89,14 @@ func glob(pattern string) (all []Member, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("is not a pattern: %w", err)
 	}
+	elements := splitPath(pattern)
 	fixed := filepath.Dir(pattern[:strings.IndexAny(pattern, "*?[")] + "x")
 	for _, path := range matches {
-		if isHidden(filepath.Base(path)) && !isHidden(filepath.Base(pattern)) {
+		hidden := false
+		for i, e := range splitPath(path) {
+			hidden = hidden || isHidden(e) && !isHidden(elements[i]) // a match has as many elements as the pattern
+		}
+		if hidden {
 			continue
 		}
 		name, err := filepath.Rel(fixed, path)
@@ -108,6 +113,10 @@ func glob(pattern string) (all []Member, err error) {
 		err = errors.New("the pattern matches no data files")
 	}
 	return all, err
+}
+
+func splitPath(path string) []string {
+	return strings.Split(filepath.Clean(path), string(filepath.Separator))
 }
 
 // walk returns the data files below a folder. Above are the folders that it is in.

@@ -38,6 +38,9 @@ func TestFiles(t *testing.T) {
 		{[]string{"b"}, []string{"10.npy", "2.npy"}},
 		{[]string{"b/2.npy", "a"}, []string{"2.npy", "a"}},
 		{[]string{"?/*.npy"}, []string{"b/10.npy", "b/2.npy"}},
+		{[]string{"*/*"}, []string{"b/10.npy", "b/2.npy", all[5]}},
+		{[]string{".//b/../*/*.npy"}, all[1:3]},
+		{[]string{"_*/*"}, []string{"_tmp/x"}},
 		{[]string{"c[1]"}, []string{"c[1]"}},
 		{[]string{"_*"}, []string{"_SUCCESS", "_tmp/x"}},
 		{[]string{"none"}, []string{"none"}}, // which opening refuses
