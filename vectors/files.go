@@ -52,7 +52,10 @@ func (r *reader) checkSchema(h heading) error {
 	s := schema{displayName(r.Path), []string{"format " + h.format}}
 	var columns []string
 	if r.table == nil {
-		s.parts = append(s.parts, fmt.Sprintf("vectors of %d numbers", r.dim))
+		s.parts = append(s.parts, vectorsOf(r.dim))
+		if r.endNames != nil { // of .npz and .safetensors
+			s.parts = append(s.parts, `names in "words"`)
+		}
 	} else {
 		s.parts = append(s.parts, r.table.Schema...)
 		columns = slices.Clone(r.table.Columns)
@@ -72,6 +75,14 @@ func (r *reader) checkSchema(h heading) error {
 	}
 	return s.compare(r.schema)
 }
+
+// checkLength returns an error unless n is the length of the vectors of the files before.
+func (r *reader) checkLength(n int) error {
+	s := schema{displayName(r.Path), []string{vectorsOf(n)}}
+	return s.compare(schema{r.schema.file, []string{vectorsOf(r.dim)}})
+}
+
+func vectorsOf(n int) string { return fmt.Sprintf("vectors of %d numbers", n) }
 
 // compare returns an error unless s has the parts of first in their order.
 func (s schema) compare(first schema) error {

@@ -95,13 +95,17 @@ func TestReadFilesTogether(t *testing.T) {
 	if err != nil || !slices.Equal(d.Words, []string{"a", "b", "c"}) || source.Rows != 3 || source.Files[1].Rows != 1 || source.Name != filepath.Base(dir) {
 		t.Errorf("%q, %+v, %v", d.Words, source, err)
 	}
+	mixed := folder(t, map[string]string{"1.npz": npzFile(randomRows(1, 3), "vectors", true), "2.npz": npzFile(randomRows(1, 3), "vectors", false)})
+	if d, _, err := Read(t.Context(), []string{mixed}, ReadOptions{WordList: tempFile(t, "a\nb\n")}); err != nil || !slices.Equal(d.Words, []string{"a", "b"}) {
+		t.Errorf("%v, %v", d, err)
+	}
 	for list, message := range map[string]string{"a\nb\nc\n": "FILE/2.npy: 3 words for more rows", "a\nb\nc\nd\ne\n": "FILE: more than 4 words for 4 rows"} {
 		checkError(t, dir, ReadOptions{WordList: tempFile(t, list)}, message)
 	}
 }
 
 func TestReadFilesRefuses(t *testing.T) {
-	a := "a 1 2\nb 3 4\n"
+	a, x := "a 1 2\nb 3 4\n", randomRows(2, 3)
 	for _, tt := range []struct {
 		contents map[string]string
 		message  string
@@ -114,6 +118,8 @@ func TestReadFilesRefuses(t *testing.T) {
 		{map[string]string{"a": a, "k=2/a": a}, `FILE/k=2/a: has folder "k=…", which FILE/a lacks: all files of an input must have one schema`},
 		{map[string]string{"a": a, "b": "c 5 6\nd x 6\n"}, `FILE/b:2: word "d": value 1 is "x", not a finite number`},
 		{map[string]string{"a": "2 2\n" + a, "b": "2 2\nc 5 6\n"}, "FILE/b: the header declares 2 words, the file has 1; it is cut short"},
+		{map[string]string{"a": npzFile(x, "vectors", true), "b": npzFile(x, "vectors", false)}, `FILE/b: lacks names in "words", which FILE/a has: all files of an input must have one schema`},
+		{map[string]string{"a": tensorFile(x, "vectors", false), "b": tensorFile(x, "vectors", true)}, `FILE/b: has names in "words", which FILE/a lacks: all files of an input must have one schema`},
 		{map[string]string{"model.json": "{}", "codes.npz": ""}, "FILE: is a model, not dense vectors; export its codes in a dense format first"},
 	} {
 		checkError(t, folder(t, tt.contents), ReadOptions{}, tt.message)

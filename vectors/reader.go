@@ -72,6 +72,7 @@ type file struct {
 	names    func() (string, error) // returns the next name, if rows have none of their own
 	endNames func() error           // returns an error if there are more names; or nil
 	table    *tabular.Table         // nil for other formats
+	measured bool                   // a valid row of the table has told the length of its vectors
 	hasIDs   bool                   // texts have ids in the input
 
 	values []string // of the columns that are the keys of folders

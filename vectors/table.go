@@ -2,6 +2,7 @@ package vectors
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,7 +99,7 @@ func (r *reader) readTable(ctx context.Context, f *tabular.Format, c *content) (
 			if first {
 				kindOf(rows)
 			}
-			if !yield(r.tableChunk(rows), nil) {
+			if c, err := r.tableChunk(rows); !yield(c, err) || err != nil {
 				return
 			}
 		}
@@ -125,12 +126,16 @@ func (r *reader) setTableKind(rows []tabular.Row) {
 	}
 }
 
-// tableChunk returns rows with their vectors checked. The first valid row tells their length.
-func (r *reader) tableChunk(rows []tabular.Row) chunk {
+// tableChunk returns rows with their vectors checked. The first valid row tells their length, which is the same
+// in all files.
+func (r *reader) tableChunk(rows []tabular.Row) (chunk, error) {
 	c := chunk{rows: make([]row, 0, len(rows)), data: make([]float32, 0, len(rows)*r.dim), span: len(rows)}
 	for i, t := range rows {
-		if r.dim == 0 && t.Err == nil {
-			r.dim = len(t.Vector)
+		if n := len(t.Vector); !r.measured && t.Err == nil && n > 0 && n <= MaxDim {
+			r.measured, r.dim = true, cmp.Or(r.dim, n)
+			if err := r.checkLength(n); err != nil {
+				return chunk{}, err
+			}
 		}
 		err := t.Err
 		switch {
@@ -149,5 +154,5 @@ func (r *reader) tableChunk(rows []tabular.Row) chunk {
 		}
 		c.rows = append(c.rows, row{number: i, name: t.Name, notWord: t.NotWord, id: t.ID, columns: t.Columns, err: err})
 	}
-	return c
+	return c, nil
 }

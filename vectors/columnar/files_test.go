@@ -1,11 +1,14 @@
 package columnar
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
 
 	"overcomplete/vectors"
 )
@@ -45,6 +48,26 @@ func TestReadPartitions(t *testing.T) {
 	}
 	if d.Words[13] != "13" || columns[4].Values[13] != "a" || !strings.HasSuffix(source.Columns, `, and ["lang"] of folders`) || len(source.Warnings) != 1 {
 		t.Errorf("row %s, kind %s, %+v", d.Words[13], columns[4].Values[13], source)
+	}
+}
+
+// The first valid row of each file has the length of the vectors in all.
+func TestReadFilesOfOtherLengths(t *testing.T) {
+	type row struct {
+		Word   string    `parquet:"word,dict"`
+		Vector []float32 `parquet:"vector"`
+	}
+	dir := t.TempDir()
+	for i, n := range []int{20, 10} {
+		rows := []row{{"null", nil}, {fmt.Sprint("w", n), slices.Repeat([]float32{1}, n)}}
+		if err := parquet.WriteFile(filepath.Join(dir, fmt.Sprint(i)), rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _, err := vectors.Read(t.Context(), []string{dir}, vectors.ReadOptions{SkipBad: true})
+	want := fmt.Sprintf("%s/1: has vectors of 10 numbers where %s/0 has vectors of 20 numbers: all files of an input must have one schema", dir, dir)
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }
 
