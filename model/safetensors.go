@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"overcomplete/internal/input"
@@ -83,10 +84,10 @@ func (in *Input) rowsTensor() string {
 }
 
 // Is reports whether the path that a user gave for a model or for vectors is for a
-// model: a directory, whatever is in it, or a .safetensors file that holds a model.
+// model: a directory with model.json, or a .safetensors file that holds a model.
 func Is(path string) bool {
 	if stat, err := os.Stat(path); err == nil && stat.IsDir() {
-		return true
+		return modeldir.Contains(filepath.Join(path, modeldir.Info))
 	}
 	file, err := input.Open(path)
 	if err != nil {

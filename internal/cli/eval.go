@@ -174,7 +174,7 @@ func openRepresentation(cmd *cobra.Command, spec string) (*eval.Representation, 
 	}
 	path, binary := strings.CutSuffix(spec, ":binary")
 	if !binary && !model.Is(path) {
-		x, _, err := readDense(cmd, path)
+		x, err := readNonmodel(cmd, path)
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -47,7 +48,7 @@ func loadIndex(cmd *cobra.Command, path string) (*interpret.Index, error) {
 		}
 		return newIndex(cmd, m), nil
 	}
-	x, _, err := readDense(cmd, path)
+	x, err := readNonmodel(cmd, path)
 	if err != nil {
 		return nil, err
 	}
@@ -132,6 +133,15 @@ func readAccuracy(path string, dimensions int) (judge string, accuracy map[inter
 func readDense(cmd *cobra.Command, path string) (*vectors.Dense, *vectors.Source, error) {
 	skip, _ := cmd.Flags().GetBool("skip-bad")
 	return readVectors(cmd, path, vectors.ReadOptions{SkipBad: skip})
+}
+
+// readNonmodel is readDense for a path that isn't a model, as its errors say of a folder.
+func readNonmodel(cmd *cobra.Command, path string) (*vectors.Dense, error) {
+	x, _, err := readDense(cmd, path)
+	if stat, e := os.Stat(path); err != nil && e == nil && stat.IsDir() {
+		err = fmt.Errorf("%w (%s: not a model: there is no %s in it)", err, path, modeldir.Info)
+	}
+	return x, err
 }
 
 // readVectors reads vectors and prints warnings about them.

@@ -230,6 +230,7 @@ func TestInterpretRefuses(t *testing.T) {
 	dir := clitest.Save(t, readable())
 	dir.Write(t, "bad.txt", []byte("a 1 2\nb 1 x\n"))
 	dir.Write(t, "same.txt", []byte("read 1 2\nwrite 3 4\n"))
+	dir.Write(t, "photos/cat.jpg", []byte("a cat"))
 	before := dir.Tree(t)
 	for _, tt := range []struct {
 		args string
@@ -237,6 +238,7 @@ func TestInterpretRefuses(t *testing.T) {
 	}{
 		{"top", []string{"no arguments are given", "top --help"}},
 		{"top nowhere", []string{"nowhere: no such file"}},
+		{"top photos", []string{"photos/cat.jpg: not word vectors", "photos: not a model: there is no model.json in it"}},
 		{"top bad.txt", []string{"bad.txt:2: ", `"b"`}},
 		{"top model 3", []string{`no dimension "3"`, "0 to 2"}},
 		{"top model -- -1", []string{`no dimension "-1"`}},

@@ -160,6 +160,13 @@ func TestColumnsAgainst(t *testing.T) {
 			t.Errorf("%+v, want shares %v and %v", d, a, b)
 		}
 	}
+	for name, rows := range map[string]*vectors.Dense{"folder/1": x.Slice(0, 20), "folder/2": x.Slice(20, 40)} {
+		dir.Write(t, name, clitest.Text(rows))
+	}
+	if folder, _ := dir.MustRun(t, "columns model --against folder --dimensions 20 --json"); folder != strings.ReplaceAll(stdout, "other.txt", "folder") {
+		t.Errorf("other result of a folder: %s", folder)
+	}
+	dir.MustRun(t, "nearest folder word1")
 	dir.Write(t, "long.txt", clitest.Text(clitest.Vectors(20, 9)))
 	dir.Write(t, "few.txt", clitest.Text(x.Slice(0, 9)))
 	dir.MustRun(t, "paper train in.txt -o paper -k 20 --epochs 1")

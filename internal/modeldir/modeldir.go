@@ -63,7 +63,7 @@ func LabelsPath(path string) (string, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	if err != nil || !info.IsDir() {
+	if err != nil || !info.IsDir() || !Contains(filepath.Join(path, Info)) {
 		return "", fmt.Errorf("%s: labels are kept in the directory of a model, and this is none", path)
 	}
 	if IsCheckpoint(path) {
