@@ -22,7 +22,8 @@ const (
 )
 
 // GroupLabels returns a label for each group of rows: up to n words, best first. Group g consists of
-// the rows i with groups[i] = g; a row of −1 belongs to none. No two groups share a word.
+// the rows i with groups[i] = g; a row of −1 belongs to none. Two groups share a word only
+// if one would have none otherwise.
 //
 // If rows are texts, the words are common in the group and rare outside, and occur together. The first
 // has the largest score
@@ -34,8 +35,8 @@ const (
 // that contain the word, or are in the group, above that of all texts; the ratio is at most 1. It is
 // small for stop words of any language, headers and signatures, which all kinds of texts contain. Other
 // words of the label maximise score · (1 + NPMI)⁴, with the mean normalised pointwise mutual
-// information of the word and those before (Bouma 2009). A group of texts without words is named by its
-// first row.
+// information of the word and those before (Bouma 2009). The name of a row takes
+// the place of a word where a group has no words, or the label of another group.
 //
 // If rows are words, the label consists of those nearest to the sum of the group's codes.
 func (x *Index) GroupLabels(groups []int32, n int) [][]string {
@@ -98,7 +99,7 @@ type description struct {
 }
 
 // describe returns words for each group of texts, with a label of up to n words. If exclusive, a word
-// describes only the group for which its score is largest. Labels differ.
+// describes only the group for which its score is largest, unless another would have no words. Labels differ.
 func (x *Index) describe(groups [][]int32, n int, exclusive bool) []description {
 	t, p := x.terms(), x.postings()
 	counters := make([]*counter, runtime.GOMAXPROCS(0))
@@ -127,7 +128,7 @@ func (x *Index) describe(groups [][]int32, n int, exclusive bool) []description 
 		whole := x.tightness(groups[g], c.sums)
 		for i := range candidates[g] {
 			c := &candidates[g][i]
-			if t := tightness[c.id]; t < whole {
+			if t := tightness[c.id]; whole > 0 && t < whole {
 				c.score *= math.Sqrt(max(t/whole, minTightness))
 			}
 		}

@@ -234,7 +234,21 @@ func (m *Model) validateDictionary() error {
 	return cmp.Or(
 		modeldir.InFile(modeldir.Dictionary, checkFinite(m.Dictionary.Atoms)),
 		modeldir.InFile(modeldir.Mean, checkFinite(m.Dictionary.Mean)),
-		modeldir.InFile(modeldir.Themes, checkFinite(m.Dictionary.Themes)))
+		modeldir.InFile(modeldir.Themes, checkUnit(m.Dictionary.Themes, dim)))
+}
+
+// checkUnit returns an error if a row of x does not have the norm 1.
+func checkUnit(x []float32, dim int) error {
+	for i := 0; i < len(x); i += dim {
+		square := 0.0
+		for _, v := range x[i : i+dim] {
+			square += float64(v) * float64(v)
+		}
+		if !(math.Abs(square-1) < 1e-3) {
+			return fmt.Errorf("row %d has the norm %.3g, want 1", i/dim+1, math.Sqrt(square))
+		}
+	}
+	return nil
 }
 
 func checkFinite(values []float32) error {

@@ -66,7 +66,8 @@ func TestBadThemes(t *testing.T) {
 		"splits of 4 themes: got 0, want":                             func(m *Model) { m.Info.Training.Themes.Splits[0] = 0 },
 		"themes.npy: 12 values, model.json says 3 themes of length 3": func(m *Model) { m.Info.Training.Themes.Splits = []int32{2, 1} },
 		"themes.npy: 12 values, model.json says 0 themes":             func(m *Model) { m.Info.Training.Themes = nil },
-		"themes.npy: value 1 is +Inf":                                 func(m *Model) { m.Dictionary.Themes[1] = float32(math.Inf(1)) },
+		"themes.npy: row 1 has the norm +Inf":                         func(m *Model) { m.Dictionary.Themes[1] = float32(math.Inf(1)) },
+		"themes.npy: row 1 has the norm 0, want 1":                    func(m *Model) { clear(m.Dictionary.Themes[:4]) },
 	} {
 		m := themeModel()
 		spoil(m)

@@ -200,6 +200,9 @@ func (h best) learn(ctx context.Context, x *vectors.Dense, device Device, o Opti
 	if err == nil && m.Dictionary.Themes == nil {
 		o.note("there are no topics: all texts are empty, or their vectors are the mean")
 	}
+	if n := m.Info.Training.Themes.Len(); err == nil && n > 0 && n < h.Topics {
+		o.note("there are %d topics instead of %d: no more rows differ", n, h.Topics)
+	}
 	return m, err
 }
 

@@ -30,8 +30,8 @@ func newExplore() *cobra.Command {
 		Short: "Browse a model on a web page on this machine",
 		Long: `Explore serves a web page and prints its address, until it is interrupted. The page
 answers queries for a word, for several (bank river: their similarity and differences),
-for a sum of words (king - man + woman), for a text, or for a dimension. It lists and maps
-all dimensions, and edits their labels. Of two models, it also shows which of their
+for a sum of words (king - man + woman), for a text, or for a dimension. It begins
+with the topics of texts, lists and maps all dimensions, and edits their labels. Of two models, it also shows which of their
 dimensions are alike, and a word in both. The page loads nothing from the network.
 
 --export writes the page as one file instead, with the chosen words and dimensions. If

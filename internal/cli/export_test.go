@@ -25,7 +25,7 @@ func exportModel() *model.Model {
 		m.Dictionary.Atoms[i] = float32(i + 1)
 	}
 	m.Info.Training.Themes = &model.Themes{Topics: 1, Splits: []int32{}}
-	m.Dictionary.Themes = slices.Repeat([]float32{0.5}, m.Dictionary.Dim)
+	m.Dictionary.Themes = append([]float32{1}, make([]float32, m.Dictionary.Dim-1)...)
 	return m
 }
 

@@ -101,6 +101,7 @@ cosine  word  dimensions, % of the cosine
 }
 `)
 	for flags, want := range map[string]string{
+		"--more=":      `--more is empty, want a dimension from 0 to 2`,
 		"--more 3":     `--more is "3", want a dimension from 0 to 2`,
 		"--less 1,x":   `--less is "x", want a dimension`,
 		"--less 1=":    `--less is "1=", want a positive number after =`,

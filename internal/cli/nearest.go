@@ -39,7 +39,8 @@ norm 1, and s is 0.5, or the number after =, for --more and its negative for --l
 
   score = cosine + s·v + …
 
-Rows are sorted by this score, which is printed with its parts.
+Rows are sorted by this score, which is printed with its parts. A search has no cosine: the
+texts that have all words, or else the best 100, are sorted by s·v + … alone; --json has its parts.
 
 ` + aboutLabels + `
 
@@ -102,6 +103,11 @@ type steered struct {
 
 // parseSteering parses the values of --more and --less: dimensions, perhaps with = and a weight.
 func parseSteering(x *interpret.Index, labels interpret.Labels, more, less []string) (steering, error) {
+	for flag, values := range map[string][]string{"--more": more, "--less": less} {
+		if values != nil && len(values) == 0 {
+			return nil, usagef("%s is empty, want a dimension from 0 to %d", flag, x.Codes.Cols-1)
+		}
+	}
 	var all steering
 	for i, value := range slices.Concat(more, less) {
 		flag, sign := "--more", 1.0
@@ -160,16 +166,19 @@ func (s steering) String() string {
 	return terms
 }
 
-// search prints the n texts that match a query best or, with a steering, those with all of its words in the
-// order of the steering.
+// steeredTexts is the number of texts, of those that match a search in part, that a steering sorts.
+const steeredTexts = 100
+
+// search prints the n texts that match a query best or, with a steering, those with all of its words, or else
+// the best ones, in the order of the steering.
 func search(cmd *cobra.Command, x *interpret.Index, s steering, query string, n int) error {
 	most := n
 	if s != nil {
 		most = x.Codes.Rows
 	}
 	q := x.Search(query, most)
-	if s != nil && q.Total > 0 {
-		q.Rows = q.Rows[:q.Total]
+	if s != nil {
+		q.Rows = q.Rows[:min(len(q.Rows), cmp.Or(q.Total, steeredTexts))]
 	}
 	type text struct {
 		item

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -84,6 +85,11 @@ func readBatch(r io.Reader, dim int) (*vectors.Dense, error) {
 		part := make([]float32, n*dim)
 		if err := binary.Read(r, binary.LittleEndian, part); err != nil {
 			return nil, usagef("standard input: %d rows are announced, of %d numbers: %w", rows, dim, err)
+		}
+		for i := range n {
+			if row := part[i*dim:][:dim]; !slices.ContainsFunc(row, func(v float32) bool { return v != 0 }) {
+				return nil, usagef("standard input: row %d of the batch: all numbers are zero", len(x.Words)+i+1)
+			}
 		}
 		x.Words, x.Data = append(x.Words, make([]string, n)...), append(x.Data, part...)
 	}

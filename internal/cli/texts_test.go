@@ -240,7 +240,7 @@ func TestTopics(t *testing.T) {
 		t.Errorf("%q", stdout)
 	}
 	for line, want := range map[string]string{
-		"topics words":                    "words has no topics: all its texts are empty, or it was trained without; train it with --topics",
+		"topics words":                    "words has no topics: if its texts aren't empty, train it with --topics 20",
 		"topics none":                     "none has no topics",
 		"export none -f topics -o x":      "none has no topics",
 		"topics topics --topics 1000":     "--topics is 1000",

@@ -31,8 +31,9 @@ With --column, the most frequent values of a column are printed for each topic. 
 texts have no topic.
 
 --json prints "topics" and "themes", each with id, label, share, count, parent and
-examples; "rows", the id of the topic of each row, or null; and "dimensions", the theme
-that each dimension occurs with most.`,
+examples, and with --column its "values"; "rows", the id of the topic of each row, or null;
+the numbers of "blank" texts and of "other" rows without a topic; and "dimensions", the
+theme that each dimension occurs with most.`,
 		Example: `  overcomplete topics model
   overcomplete topics model --topics 8 --column label
   overcomplete topics model --json > topics.json`,
@@ -72,7 +73,7 @@ func newTopicTable(ctx context.Context, path string, m *model.Model, x *interpre
 	themes := m.Info.Training.Themes
 	switch {
 	case themes == nil:
-		return nil, usagef("%s has no topics: all its texts are empty, or it was trained without; train it with --topics 20, or another number", path)
+		return nil, usagef("%s has no topics: if its texts aren't empty, train it with --topics 20, or another number", path)
 	case number > themes.Len():
 		return nil, usagef("--topics is %d, and %s has %d themes, want at most as many", number, path, themes.Len())
 	}

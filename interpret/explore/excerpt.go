@@ -16,16 +16,19 @@ type excerpter struct {
 // newExcerpter shows the parts of texts with as many of some words as possible, at the beginning of words
 // or, in scripts without spaces, anywhere.
 func newExcerpter(words []string, length int) excerpter {
-	if len(words) == 0 {
-		return excerpter{nil, length}
-	}
 	var quoted []string
 	for _, word := range words {
+		if word == "" {
+			continue
+		}
 		q := "(" + regexp.QuoteMeta(word) + ")"
 		if !unicode.In([]rune(word)[0], unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) {
 			q = `(?:^|[^\pL\pN])` + q
 		}
 		quoted = append(quoted, q)
+	}
+	if quoted == nil {
+		return excerpter{nil, length}
 	}
 	return excerpter{regexp.MustCompile("(?i)" + strings.Join(quoted, "|")), length}
 }

@@ -14,6 +14,7 @@ func TestExcerpt(t *testing.T) {
 		want       []string // parts of it
 	}{
 		{"short", "a\nshort  text", []string{"short"}, []string{"a short text"}},
+		{"empty word", "a text", []string{"", "text"}, []string{"a text"}},
 		{"no word", filler + "goal", nil, []string{"so it goes on so it"}},
 		{"most different words", filler + "goal goal goal " + filler + filler + " the goalie and the keeper " + filler, []string{"goal", "keeper"}, []string{"…", " the goalie and the keeper so"}},
 		{"not within words", filler + "again " + filler + "rain", []string{"rain"}, []string{"…", "on rain"}},

@@ -44,6 +44,8 @@ class BatchEncoder:
         self.model = Model(model)
         self.vectors = vectors
         self.keep = [keep] if isinstance(keep, str) else list(keep)
+        if {"indices", "values"} & set(self.keep):
+            raise ValueError("keep names indices or values, which are the columns of the codes")
         self.options = (*option("--nonzeros", nonzeros), "--workers", n_jobs, "--device", "cpu")
 
     def __call__(self, batch: Any) -> Any:
@@ -115,7 +117,7 @@ class _Worker:
             row = int(np.argmax(lengths != self.dense))
             raise ValueError(f"row {row + 1} of the batch has {'no vector' if lengths[row] < 0 else f'{lengths[row]} numbers'}, want {self.dense}")
         flat = pc.list_flatten(column)
-        return np.ascontiguousarray(pc.fill_null(flat.cast(pa.float32()), np.nan).to_numpy()).reshape(-1, self.dense)
+        return np.ascontiguousarray(pc.fill_null(flat.cast(pa.float32(), safe=False), np.nan).to_numpy()).reshape(-1, self.dense)
 
 
 _workers: dict[Any, _Worker] = {}

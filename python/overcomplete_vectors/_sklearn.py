@@ -26,12 +26,12 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     Parameters
     ----------
     n_components : int, optional
-        K, the number of dimensions. Ten times those of X unless given, but at most half as many as rows, and no
-        fewer than those of X.
+        K, the number of dimensions. Unless given, ten times those of X, at most half as many as training rows, and
+        at most 2,359,296 divided by those of X.
     method : "A" or "B"
         A has codes of either sign, B nonnegative ones.
     sparsity : float, optional
-        The share of zeros, 0.97 unless given.
+        The share of zeros, 0.97 unless given, with at least 8 nonzeros a row.
     nonzeros : int, optional
         How many values of a row are not zero, at most, instead of sparsity.
     epochs : int, optional
