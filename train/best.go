@@ -72,14 +72,10 @@ func (h best) withDefaults(x *vectors.Dense, n int) best {
 	if h.TrainWords > 0 {
 		rows = min(n, h.TrainWords)
 	}
-	atoms := min(10*x.Dim, max(x.Dim, rows/2))
-	leastNonzeros := 1
+	atoms, leastNonzeros := min(10*x.Dim, max(x.Dim, rows/2)), 1
 	if x.Texts != nil {
-		if h.TrainWords == 0 {
-			rows = min(n, textRows)
-		}
-		atoms = max(1, min(10*x.Dim, textNumbers/x.Dim, rows/2))
-		leastNonzeros = textNonzeros
+		rows = min(n, cmp.Or(h.TrainWords, textRows))
+		atoms, leastNonzeros = max(1, min(10*x.Dim, textNumbers/x.Dim, rows/2)), textNonzeros
 	}
 	h.Atoms = cmp.Or(h.Atoms, atoms)
 	h.Order = cmp.Or(h.Order, defaultOrder(x))
@@ -89,21 +85,19 @@ func (h best) withDefaults(x *vectors.Dense, n int) best {
 	}
 	h.Epochs = cmp.Or(h.Epochs, epochs)
 	h.Nonzeros = cmp.Or(h.Nonzeros, min(max(model.Nonzeros(defaultSparsity, h.Atoms), leastNonzeros), h.Atoms))
-	trainRows := h.defaultTrainWords(n)
-	if x.Texts != nil {
-		trainRows = max(textRows, 2*h.Atoms)
-	}
-	h.TrainWords = min(cmp.Or(h.TrainWords, trainRows), n)
+	h.TrainWords = min(cmp.Or(h.TrainWords, h.defaultTrainWords(x)), n)
 	return h
 }
 
-// defaultTrainWords returns the number of training rows out of n.
-func (h best) defaultTrainWords(n int) int {
-	rows := frequentRows * h.Atoms
-	if h.Order == model.None {
-		rows = max(rows, sampleRows)
+// defaultTrainWords returns the number of training rows, where there are as many. Texts have fewer.
+func (h best) defaultTrainWords(x *vectors.Dense) int {
+	switch {
+	case x.Texts != nil:
+		return max(textRows, 2*h.Atoms)
+	case h.Order == model.None:
+		return max(sampleRows, frequentRows*h.Atoms)
 	}
-	return min(n, rows)
+	return frequentRows * h.Atoms
 }
 
 // defaultOrder returns None for texts, for rows most of whose first names look like texts (with spaces, or of

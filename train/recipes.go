@@ -53,7 +53,7 @@ func Settled(r model.Recipe, x *vectors.Dense) model.Recipe {
 // Frequent returns the rows of x that the recipe "best" learns a number of atoms from by default.
 func Frequent(x *vectors.Dense, atoms int) *vectors.Dense {
 	h := best{Common: model.Common{Atoms: atoms}, Order: defaultOrder(x)}
-	return x.Slice(0, h.defaultTrainWords(x.Len()))
+	return x.Slice(0, min(x.Len(), h.defaultTrainWords(x)))
 }
 
 // training is a recipe with the steps of its training.
