@@ -5,7 +5,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -174,7 +173,7 @@ func (x *Explorer) topicChart(rows []int, at [][2]float64) rowChart {
 		if n := len(members[r][0]); n > 0 {
 			slices.Sort(members[r][0])
 			slices.Sort(members[r][1])
-			c.Regions[r] = region{X: members[r][0][n/2], Y: members[r][1][n/2], Words: strings.Split(t.Topics[r].Label, ", ")}
+			c.Regions[r] = region{X: members[r][0][n/2], Y: members[r][1][n/2], Words: t.Topics[r].Words}
 			c.Regions[r].Colour = chooseColour(c.Regions[:r], c.Regions[r])
 		}
 	}

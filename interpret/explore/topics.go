@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"overcomplete/internal/ranking"
 	"overcomplete/interpret"
@@ -91,7 +90,7 @@ func (x *Explorer) tabulate() *topicTable {
 func (x *Explorer) listTopics(list []topics.Topic, t *texts) []topics.Topic {
 	list = slices.Clone(list)
 	for i := range list {
-		excerpt := newExcerpter(strings.Split(list[i].Label, ", "), exampleText)
+		excerpt := newExcerpter(list[i].Words, exampleText)
 		list[i].Values = nil
 		list[i].Examples = slices.Clone(list[i].Examples)
 		for j := range list[i].Examples {
@@ -250,7 +249,7 @@ func (x *Explorer) answerTypical(kind string) func(id string) (any, error) {
 			return nil, &RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("no %s %.20q", kind, id)}
 		}
 		chosen := list[i]
-		words := strings.Split(chosen.Label, ", ")
+		words := chosen.Words
 		if kind == "topic" {
 			return x.typical(chosen.ID, func(theme int32) bool { return t.topicOf[theme] == int32(chosen.ID) }, words), nil
 		}

@@ -35,7 +35,8 @@ func (id ID) MarshalJSON() ([]byte, error) {
 // A Topic is a topic, or a theme within one.
 type Topic struct {
 	ID       ID        `json:"id"`
-	Label    string    `json:"label"`
+	Label    string    `json:"label"` // the Words, with commas
+	Words    []string  `json:"words"`
 	Share    float64   `json:"share"`  // of all rows, 0 to 1
 	Count    int       `json:"count"`  // of rows
 	Parent   ID        `json:"parent"` // topic of a theme, None of a topic
@@ -146,7 +147,7 @@ func describe(x *interpret.Index, groups []int32) []Topic {
 		t := &all[g]
 		t.ID, t.Parent, t.Count, t.Examples = ID(g), None, len(t.rows), examples(x, t.rows)
 		t.Share = float64(t.Count) / float64(len(groups))
-		t.Label = strings.Join(labels[g], ", ")
+		t.Words, t.Label = labels[g], strings.Join(labels[g], ", ")
 	})
 	all = slices.DeleteFunc(all, func(t Topic) bool { return t.Count == 0 })
 	slices.SortStableFunc(all, func(a, b Topic) int { return cmp.Compare(b.Count, a.Count) })

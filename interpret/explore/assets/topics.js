@@ -57,7 +57,7 @@ function topicsList(t) {
   function draw() {
     const column = t.columns.find((c) => c.name === chosenColumn);
     list.replaceChildren(...h("div", {}, folded(t.topics, 12, (some) => h("ol", { class: "topics" }, some.map((topic, i) => {
-      const words = topic.label.split(", ");
+      const words = topic.words;
       const [example] = topic.examples.map(({ word }) => marked(t.texts?.[word] ?? "", words)).sort((a, b) => b.length - a.length); // with most marks
       const themes = t.themes.filter((theme) => theme.parent === topic.id);
       return h("li", { class: `region${colours.get(topic.id)}` },
@@ -127,7 +127,7 @@ async function topicPage(kind, id) {
   const at = siblings.findIndex((s) => s.id === topic.id);
   const step = (i) => (i in siblings ? address(kind, siblings[i].id) : null);
   const themes = kind === "topic" ? t.themes.filter((theme) => theme.parent === topic.id) : [];
-  const words = topic.label.split(", ");
+  const words = topic.words;
   const shareOf = (column, value) => column.all.find((v) => v.value === value)?.share;
   return {
     title: topic.label,
