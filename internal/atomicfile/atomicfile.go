@@ -403,7 +403,7 @@ func makeTemp(path string) (string, error) {
 }
 
 // Resolve returns the absolute path of what path names, after symbolic links, so that the target is replaced
-// and not the link. What does not exist has its own path.
+// and not the link. A path that does not exist stays as it is.
 func Resolve(path string) string {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target

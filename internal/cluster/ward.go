@@ -33,7 +33,7 @@ func Ward(ctx context.Context, x []float32, dim int) ([]Merge, error) {
 		w.active[i], stale[i] = i, i
 		w.clusters[i] = group{node: int32(i), size: 1, square: square(x[i*dim:][:dim])}
 	}
-	s, err := NewSearcher(x, dim)
+	s, err := NewSearcher(nil, dim)
 	if err != nil {
 		return nil, err
 	}
@@ -181,8 +181,7 @@ func ordered(merges []Merge, n int) []Merge {
 
 // Smooth moves each row of x, n×dim row-major, a number of times halfway to the mean of its k nearest
 // neighbours, the other rows with the largest cosines, and scales it to norm 1. Rows must have the
-// norm 1. What differs between neighbours, such as noise, shrinks; what distinguishes a region of many
-// rows stays. The error is ctx's.
+// norm 1. This removes noise, in which neighbours differ, and keeps the differences between regions of many rows. The error is ctx's.
 func Smooth(ctx context.Context, x []float32, dim, k, times int) error {
 	s, err := NewSearcher(x, dim)
 	if err != nil {

@@ -100,8 +100,8 @@ type Score struct {
 
 const maxBytes = 1 << 26 // of a key or a table
 
-// ScoreFiles scores the tables that judges filled in, one per judge, for each condition by name. The
-// file key is that of [Sheet.Write].
+// ScoreFiles scores the tables that judges filled in, one per judge, for each condition by name. Key
+// is the path of the key file that [Sheet.Write] wrote.
 func ScoreFiles(key string, answers ...string) ([]Score, error) {
 	data, err := input.Read(key, maxBytes)
 	if err != nil {
