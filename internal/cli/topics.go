@@ -30,10 +30,10 @@ of a tree, and topics its branches, so that fewer topics are whole ones joined.
 With --column, the most frequent values of a column are printed for each topic. Empty
 texts have no topic.
 
---json prints "topics" and "themes", each with id, label, words,
-share, count, parent and examples, and with --column its "values"; "rows", the id of the topic of each row, or null;
-the numbers of "blank" texts and of "other" rows without a topic; and "dimensions", the
-theme that each dimension occurs with most.`,
+--json prints "topics" and "themes", each with id, label, words, share, count, parent and
+examples, and with --column its "values"; "rows", the id of the topic of each row, or
+null; the numbers of "blank" texts and of "other" rows without a topic; and "dimensions",
+the theme that each dimension occurs with most.`,
 		Example: `  overcomplete topics model
   overcomplete topics model --topics 8 --column label
   overcomplete topics model --json > topics.json`,
