@@ -144,14 +144,14 @@ func init() { cobra.EnableCommandSorting = false } // help lists commands in the
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "overcomplete",
-		Short: "Sparse, overcomplete word vectors that people can read",
-		Long: `Overcomplete turns dense word vectors into sparse, overcomplete, optionally
-nonnegative and binary vectors whose dimensions people can read (Faruqui et al.,
-Sparse Overcomplete Word Vector Representations, ACL 2015).
+		Short: "Sparse, overcomplete codes of embeddings that people can read",
+		Long: `Overcomplete turns dense vectors of words or texts into sparse, overcomplete,
+optionally nonnegative or binary codes whose dimensions people can read (Faruqui
+et al., Sparse Overcomplete Word Vector Representations, ACL 2015).
 
 Results go to standard output, everything else to standard error. Exit codes: 0
 done, 1 failed, 2 bad usage or input, 130 interrupted.`,
-		Example:       "  overcomplete train glove.6B.300d.txt -o model",
+		Example:       "  overcomplete train posts.parquet -o model\n  overcomplete explore model --open",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noCommand,
@@ -170,8 +170,8 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 		commands []*cobra.Command
 	}{
 		{"Train and encode:", []*cobra.Command{newTrain(), newEncode(), newMerge(), newExport(), newPipe()}},
-		{"Look at a model:", []*cobra.Command{newExplore(), newTop(), newExplain(), newNearest(), newCompare(), newTopics(), newColumns(), newLabels()}},
-		{"Measure:", []*cobra.Command{newEval(), newRecall(), newIntrusion()}},
+		{"Interpret:", []*cobra.Command{newExplore(), newTopics(), newTop(), newExplain(), newNearest(), newCompare(), newColumns(), newLabels()}},
+		{"Evaluate:", []*cobra.Command{newEval(), newRecall(), newIntrusion()}},
 		{"The paper:", []*cobra.Command{newPaper()}},
 		{program, []*cobra.Command{newDevices(), newGraph(), newVersion(), newMan()}},
 	} {

@@ -22,7 +22,7 @@ func newColumns() *cobra.Command {
 	var against string
 	cmd := &cobra.Command{
 		Use:   "columns MODEL [COLUMN] [--against FILE]",
-		Short: "Show the dimensions that separate two sets of rows: values of a column, or files",
+		Short: "Compare sets of rows by their dimensions: values of a column, or files",
 		Long: `Columns MODEL prints the columns of a model of texts, such as label or split, and their
 numbers of values. Columns MODEL COLUMN compares the rows of each of the most frequent
 values with all other rows. Rows without a value are left out. Columns MODEL --against FILE

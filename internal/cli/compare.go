@@ -20,7 +20,7 @@ func newCompare() *cobra.Command {
 	var dimensions int
 	cmd := &cobra.Command{
 		Use:   "compare MODEL WORD WORD... | MODEL OTHER",
-		Short: "Compare words by their dimensions, or match the dimensions of two models",
+		Short: "Compare rows, or match dimensions between two models",
 		Long: `Compare MODEL WORD WORD prints the cosine of the codes of words and the part of each
 dimension in it. With a and b for two codes, divided by their norms, dimension k has the
 part a_k·b_k in the cosine, and (a_k − b_k)²/2 in the rest to 1. For more than two words,

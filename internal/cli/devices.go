@@ -15,7 +15,7 @@ import (
 func newDevices() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "devices",
-		Short: "List what training and encoding can run on: the CPU and NVIDIA GPUs",
+		Short: "List the devices for training and encoding",
 		Long: `Devices lists the CPU and all NVIDIA GPUs, numbered as --device cuda:i of train and
 encode takes them, or says why no GPU can be used. That is no failure: the exit code is 0.
 It starts no GPU, and so does not know which of their memory others have.`,

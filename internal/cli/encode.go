@@ -37,7 +37,7 @@ func newEncode() *cobra.Command {
 	var f encodeFlags
 	cmd := &cobra.Command{
 		Use:   "encode MODEL VECTORS... -o OUT",
-		Short: "Give sparse vectors to new words with a trained dictionary",
+		Short: "Encode vectors with the dictionary of a model",
 		Long: `Encode computes a sparse code for every row of VECTORS with the dictionary of MODEL. OUT
 is a model directory with these codes and MODEL's dictionary and mean. VECTORS are files,
 folders or patterns as train takes them. Memory does not grow with the number of rows. Repeated words are encoded each time. A row of zeros is malformed,
@@ -191,7 +191,7 @@ func reportEncoding(cmd *cobra.Command, output string, i model.Info) error {
 		if e.Unreached > len(named) {
 			named = append(named, "…")
 		}
-		warn(cmd.ErrOrStderr(), "words that did not get to a gap of %v: %d (%s)", e.Gap, e.Unreached, strings.Join(named, ", "))
+		warn(cmd.ErrOrStderr(), "rows above the duality gap of %v: %d (%s)", e.Gap, e.Unreached, strings.Join(named, ", "))
 	}
 	return show(cmd, struct {
 		Model string `json:"model"`
@@ -200,11 +200,11 @@ func reportEncoding(cmd *cobra.Command, output string, i model.Info) error {
 		atoms := i.Training.Recipe.Base().Atoms
 		fmt.Fprintf(b, "%s: %d %s × %d sparse dimensions\n", escape.Text(output), e.Input.Words, e.Input.Kind(), atoms)
 		if e.Input.Words == 0 { // a shard of an input with fewer blocks than shards
-			fmt.Fprintf(b, "  no rows of the input are of shard %d/%d: it has %d words, dealt out by %d\n", e.Shard.Index, e.Shard.Of, e.Shard.Words, encode.Block)
+			fmt.Fprintf(b, "  shard %d/%d has no rows: the input has %d, in blocks of %d\n", e.Shard.Index, e.Shard.Of, e.Shard.Words, encode.Block)
 		} else {
 			describeCodes(b, *e, atoms)
 			if e.Gap > 0 {
-				fmt.Fprintf(b, "  largest gap    %.1e of a word's objective\n", e.WorstGap)
+				fmt.Fprintf(b, "  largest duality gap   %.1e of a row's objective\n", e.WorstGap)
 			}
 		}
 	})
@@ -212,12 +212,12 @@ func reportEncoding(cmd *cobra.Command, output string, i model.Info) error {
 
 // describeCodes prints the metrics of codes.
 func describeCodes(w io.Writer, e model.Encoding, atoms int) {
-	fmt.Fprintf(w, "  error          %.4f\n", e.Error)
+	fmt.Fprintf(w, "  reconstruction error  %.4f\n", e.Error)
 	if share, known := e.Explained(); known {
-		fmt.Fprintf(w, "  explained      %.1f %% of mean ‖x − μ‖²\n", 100*share)
+		fmt.Fprintf(w, "  explained variance    %.1f %%\n", 100*share)
 	}
-	fmt.Fprintf(w, "  objective      %.4f\n", e.Objective)
-	fmt.Fprintf(w, "  sparsity       %.2f %% zeros, %.1f nonzeros a row\n", 100*e.Sparsity, (1-e.Sparsity)*float64(atoms))
-	fmt.Fprintf(w, "  mean |a|       %.4f\n", e.L1)
-	fmt.Fprintf(w, "  unused atoms   %d\n", e.UnusedAtoms)
+	fmt.Fprintf(w, "  objective             %.4f\n", e.Objective)
+	fmt.Fprintf(w, "  sparsity              %.2f %%, %.1f nonzeros per row\n", 100*e.Sparsity, (1-e.Sparsity)*float64(atoms))
+	fmt.Fprintf(w, "  mean ‖a‖₁             %.4f\n", e.L1)
+	fmt.Fprintf(w, "  dead atoms            %d\n", e.UnusedAtoms)
 }

@@ -143,7 +143,7 @@ func TestEncode(t *testing.T) {
 	checkEncoding(t, dir, "again", d, model.Encoding{Lambda: 0.7, Steps: 16, Nonzeros: 4})
 
 	stdout, stderr := dir.MustRun(t, "encode a new.txt -o out --force --exact --quiet")
-	if !strings.HasPrefix(stdout, "out: 200 words × 80 sparse dimensions\n") || !strings.Contains(stdout, "largest gap") || stderr != "" {
+	if !strings.HasPrefix(stdout, "out: 200 words × 80 sparse dimensions\n") || !strings.Contains(stdout, "largest duality gap") || stderr != "" {
 		t.Errorf("printed %q, and on standard error %q", stdout, stderr)
 	}
 }
@@ -220,7 +220,7 @@ func TestEncodeSays(t *testing.T) {
 	dir, _ := clitest.Sample(t)
 	dir.MustRun(t, "paper train in.txt -o a --epochs 2 -k 20 --loss huber --huber-delta 0.3")
 	stdout, stderr := dir.MustRun(t, "encode a in.txt -o empty --shard 2/2 --quiet")
-	if want := "empty: 0 words × 20 sparse dimensions\n  no rows of the input are of shard 2/2: it has 60 words, dealt out by 4096\n"; stdout != want {
+	if want := "empty: 0 words × 20 sparse dimensions\n  shard 2/2 has no rows: the input has 60, in blocks of 4096\n"; stdout != want {
 		t.Errorf("of an empty shard is printed %q, want %q", stdout, want)
 	}
 	note := "trained with the loss huber, encoded with the squared loss\n"
@@ -231,8 +231,8 @@ func TestEncodeSays(t *testing.T) {
 	dir.MustRun(t, "encode a in.txt -o shard --shard 1/1 --exact")
 	info := string(dir.Read(t, "shard/model.json"))
 	for _, tt := range []struct{ encoding, shard, want string }{
-		{`"unreached": 6, "unreached_words": ["word0", "word3"]`, `"unreached_rows": [0, 3]`, `words that did not get to a gap of 0.0001: 6 ("word0", "word3", …)`},
-		{`"unreached": 1, "unreached_words": ["word0"]`, `"unreached_rows": [0]`, `words that did not get to a gap of 0.0001: 1 ("word0")`},
+		{`"unreached": 6, "unreached_words": ["word0", "word3"]`, `"unreached_rows": [0, 3]`, `rows above the duality gap of 0.0001: 6 ("word0", "word3", …)`},
+		{`"unreached": 1, "unreached_words": ["word0"]`, `"unreached_rows": [0]`, `rows above the duality gap of 0.0001: 1 ("word0")`},
 	} {
 		changed := strings.Replace(info, `"shard": {`, tt.encoding+`, "shard": {`+tt.shard+`,`, 1)
 		dir.Write(t, "shard/model.json", []byte(changed))

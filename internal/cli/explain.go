@@ -20,7 +20,7 @@ func newExplain() *cobra.Command {
 	var vocabulary string
 	cmd := &cobra.Command{
 		Use:   "explain MODEL WORD...",
-		Short: "Show the dimensions of a word, with their top words, and its nearest words",
+		Short: "Explain a row by its dimensions and nearest rows",
 		Long: `Explain prints the dimensions in which a word is not zero, strongest first: the weight,
 the label, and the words with the largest values or, if the weight is negative, the most
 negative ones. The nearest words are those with the largest cosines of codes. A word that

@@ -27,7 +27,7 @@ func newExplore() *cobra.Command {
 	var frame, open bool
 	cmd := &cobra.Command{
 		Use:   "explore MODEL [MODEL]",
-		Short: "Browse a model on a web page on this machine",
+		Short: "Explore a model in the browser",
 		Long: `Explore serves a web page and prints its address, until it is interrupted. The page
 answers queries for a word, for several (bank river: their similarity and differences),
 for a sum of words (king - man + woman), for a text, or for a dimension. It begins

@@ -128,7 +128,7 @@ func newExport() *cobra.Command {
 	var escape bool
 	cmd := &cobra.Command{
 		Use:   "export MODEL --format F -o FILE",
-		Short: "Write a model's vectors for other tools",
+		Short: "Export codes, dictionary or topics to other formats",
 		Long: `Export writes the sparse vectors of a model in a format that other tools read:
 
 ` + describeFormats() + `

@@ -37,7 +37,7 @@ func newGraph() *cobra.Command {
 	var dot string
 	cmd := &cobra.Command{
 		Use:   "graph",
-		Short: "Show the expression graphs of training and encoding, and the programs of the paper's trainer",
+		Short: "Print the expression graphs of training and encoding",
 		Long: `Graph prints the programs of the paper's trainer: "dictionary" and "code", or "authors" in
 the order of the paper's own program. Their loss and its gradient come from a Gorgonia
 expression graph. Sizes: n words of a batch, K sparse dimensions, L dense ones.

@@ -21,7 +21,7 @@ import (
 func newIntrusion() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "intrusion",
-		Short: "Test by word intrusion whether dimensions are interpretable",
+		Short: "Test interpretability by word intrusion",
 		Long: `Intrusion is the paper's test of the meaning of dimensions (§4.1): four of five words have
 the largest values in a dimension, the fifth does not. If the dimension means something,
 people find this intruder. Make and score test with people, auto without.`,

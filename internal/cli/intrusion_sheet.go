@@ -19,7 +19,7 @@ func newIntrusionMake() *cobra.Command {
 	var dimensions int
 	cmd := &cobra.Command{
 		Use:   "make CONDITION=MODEL... -o TEST.tsv",
-		Short: "Make a test for people, and its key",
+		Short: "Make a test for judges, with its key",
 		Long: `Make draws the questions of a word intrusion test, one for each of the dimensions of the
 highest variance of each MODEL. Four words have the largest values there; the intruder is
 from the bottom half of the dimension and from the top tenth of another one. The questions

@@ -20,7 +20,7 @@ func newNearest() *cobra.Command {
 	var more, less []string
 	cmd := &cobra.Command{
 		Use:   "nearest MODEL WORD [± WORD]... | TEXT",
-		Short: "Find the nearest words of a word, a sum or a text, and why they are near; search texts",
+		Short: "Find nearest neighbours and why they are near; search texts",
 		Long: `Nearest prints the words with the largest cosines to a word, to a sum and difference of
 words, or to the mean of the words of a text, and the labels of the dimensions that
 have the largest parts in each cosine, in percent of it. Each word of the query counts

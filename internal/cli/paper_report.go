@@ -117,7 +117,7 @@ func newPaperTune() *cobra.Command {
 	var f experimentFlags
 	cmd := &cobra.Command{
 		Use:   "tune VECTORS --data DIR -o OUT",
-		Short: "Choose λ and K by a grid",
+		Short: "Choose λ and K by grid search",
 		Long: `Tune trains method A with each --lambda and each --factor, the paper's grid (§3). It
 chooses the setting with the highest score in WS-353 among those with a sparsity of
 90 % or more, or the sparsest if there is none. It prints a table and writes it to

@@ -19,7 +19,7 @@ func newPipe() *cobra.Command {
 	var f encodeFlags
 	cmd := &cobra.Command{
 		Use:   "pipe MODEL",
-		Short: "Encode batches of vectors for another process",
+		Short: "Encode batches of vectors from another process",
 		Long: `Pipe reads batches of vectors from standard input and writes the codes of each batch to
 standard output before it reads the next. It has the codes of encode, and ends with the
 input. All numbers are little-endian:

@@ -41,7 +41,7 @@ func newRecall() *cobra.Command {
 	var seed uint64
 	cmd := &cobra.Command{
 		Use:   "recall VECTORS MODEL...",
-		Short: "Measure how many nearest neighbours a search by codes finds",
+		Short: "Measure recall of nearest neighbours by codes",
 		Long: `Recall draws rows of VECTORS, the dense vectors that the models encode, as queries. It
 prints recall@k, the share of the k rows with the largest cosines that a search by codes
 finds, with its standard error, and the time per query on all processors:

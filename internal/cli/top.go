@@ -19,7 +19,7 @@ func newTop() *cobra.Command {
 	var order string
 	cmd := &cobra.Command{
 		Use:   "top MODEL [DIMENSION...]",
-		Short: "Show the top words of dimensions",
+		Short: "Show dimensions by their top words",
 		Long: `Top prints the words with the largest values in each of these dimensions, numbered
 from 0, or in those of the highest variance over all words. If values are negative, the
 most negative words have a line of their own, whose label has a minus. The pole with the

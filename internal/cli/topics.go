@@ -21,7 +21,7 @@ func newTopics() *cobra.Command {
 	var column string
 	cmd := &cobra.Command{
 		Use:   "topics MODEL",
-		Short: "Show the topics of texts, with their shares and typical texts",
+		Short: "Show the topics of texts, their shares and typical texts",
 		Long: `Topics prints the topics of the rows of a model, the largest first: the label, the share
 and the number of rows, three typical texts, and the labels of the largest themes within
 the topic. --topics chooses their number without another training: themes are the leaves

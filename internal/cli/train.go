@@ -47,7 +47,7 @@ func newTrain() *cobra.Command {
 	h := train.Best()
 	cmd := &cobra.Command{
 		Use:   "train VECTORS... -o MODEL",
-		Short: "Learn sparse vectors and their dictionary from dense vectors",
+		Short: "Learn a dictionary and encode every row",
 		Long: `Train learns a dictionary online from dense vectors of words or texts, and encodes
 every row at the sparsity of --sparsity. It writes a model directory atomically, and
 prints metrics and some dimensions by their top words.
@@ -394,18 +394,18 @@ func (f *trainFlags) report(cmd *cobra.Command, i model.Info) error {
 			if i.Known() == 0 {
 				which = "a random"
 			}
-			fmt.Fprintf(b, "  learned from   %s %d %s\n", which, n, rows)
+			fmt.Fprintf(b, "  training rows         %s %d %s\n", which, n, rows)
 		}
 		describeCodes(b, *i.Encoding, k)
-		fmt.Fprintf(b, "  mean atom norm %.4f\n", last.AtomNorm)
+		fmt.Fprintf(b, "  mean atom norm        %.4f\n", last.AtomNorm)
 		if themes != nil {
-			fmt.Fprintf(b, "%d topics, which \"overcomplete topics %s\" prints\n", themes.Topics, escape.Text(f.output))
+			fmt.Fprintf(b, "%d topics (overcomplete topics %s):\n", themes.Topics, escape.Text(f.output))
 			for _, topic := range largest {
 				fmt.Fprintf(b, "  %4.1f %%  %s\n", 100*topic.Share, escape.Text(topic.Label))
 			}
 			return
 		}
-		fmt.Fprintf(b, "dimensions that the first %s have most of:\n", rows)
+		fmt.Fprintf(b, "strongest dimensions of the first %s:\n", rows)
 		for _, d := range top {
 			fmt.Fprintf(b, "  %5d  %s\n", d.Dimension, wordList(d.Words, " "))
 		}

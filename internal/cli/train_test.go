@@ -116,7 +116,7 @@ func TestTrainReport(t *testing.T) {
 	last := dir.Model(t, "model").Info.Training.Epochs[1]
 	for _, want := range []string{
 		"model: 60 words × 80 sparse dimensions after 2 epochs\n",
-		fmt.Sprintf(" %.4f\n", last.Error), fmt.Sprintf(" %.4f\n", last.Objective), fmt.Sprintf(" %.2f %% zeros", 100*last.Sparsity),
+		fmt.Sprintf(" %.4f\n", last.Error), fmt.Sprintf(" %.4f\n", last.Objective), fmt.Sprintf(" %.2f %%, ", 100*last.Sparsity),
 	} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("no %q in\n%s", want, stdout)
@@ -242,9 +242,9 @@ func TestTrainWords(t *testing.T) {
 		words          int
 		order          model.Order
 	}{
-		{"40", "learned from   the first 40 words\n", 40, model.Frequency},
-		{"first:40", "learned from   the first 40 words\n", 40, model.Frequency},
-		{"random:40", "learned from   a random 40 words\n", 40, model.None},
+		{"40", "training rows         the first 40 words\n", 40, model.Frequency},
+		{"first:40", "training rows         the first 40 words\n", 40, model.Frequency},
+		{"random:40", "training rows         a random 40 words\n", 40, model.None},
 		{"all", "", 60, model.None}, // as names with digits have none
 		{"1000", "", 60, model.Frequency},
 	} {

@@ -18,7 +18,7 @@ const Version = "0.1.0"
 func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version",
-		Short:   "Print the version of this program and how it was built",
+		Short:   "Print version and build",
 		Example: "  overcomplete version",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return printVersion(cmd) },
