@@ -167,9 +167,10 @@ readme = $(or $(shell sed -n 's/^    \(go $(1) .*\)/\1/p' README.md | head -1),$
 # The library exports at most this many identifiers.
 surface = 300
 
-lint: $(cuda_h) build/staticcheck ## formatting, exported surface, modules, go vet, staticcheck; in full for all build tags
+lint: $(cuda_h) build/staticcheck ## formatting, prose, exported surface, modules, go vet, staticcheck; in full for all build tags
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted"; exit 1; }
 	.ci/lines $(surface) | tail -1
+	go test -count=1 -run '^TestWords$$' .
 	go mod verify
 	go mod tidy -diff
 	go vet ./...
