@@ -11,7 +11,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// What the README's first command trains, and one of the dimensions.
+// Train as the README's first command does, and print the top words of a dimension.
 func Example() {
 	ctx := context.Background()
 	x, _, err := vectors.Read(ctx, []string{"../testdata/godoc.50d.txt.gz"}, vectors.ReadOptions{})
