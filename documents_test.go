@@ -82,7 +82,7 @@ func anchors(text string) map[string]bool {
 
 // Programs in the documents are the bodies of examples, which run, and what they print.
 func TestPrograms(t *testing.T) {
-	for page, example := range map[string]string{"docs/encoding.md": "encode/example_test.go", "docs/go.md": "example_test.go"} {
+	for page, example := range map[string]string{"docs/guides/encode.md": "encode/example_test.go", "docs/guides/go.md": "example_test.go"} {
 		// Examples run in the folders of their packages.
 		source := strings.ReplaceAll(read(t, example), `"../testdata`, `"testdata`)
 		_, source, _ = strings.Cut(source, "\nfunc Example() {\n")

@@ -16,7 +16,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// The program of docs/go.md.
+// The program of docs/guides/go.md.
 func Example() {
 	const file = "testdata/godoc.50d.txt.gz"
 	ctx := context.Background()

@@ -1,4 +1,4 @@
-# The program with GPU support, of overcomplete-linux-amd64.tar.gz unpacked (make release): docs/release.md.
+# The program with GPU support, of overcomplete-linux-amd64.tar.gz unpacked (make release): docs/reference/release.md.
 FROM debian:12-slim
 # The parts of the driver that the container runtime mounts.
 ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility

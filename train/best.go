@@ -39,7 +39,7 @@ const (
 	// textRows is the least number of training rows of texts, and textNumbers the most numbers of their
 	// default dictionary, K·L: 3,072 × 768. With these, 100,000 texts of 384 numbers and 20,000 of 1,536
 	// train and encode in a minute on two cores. Search by codes and classifiers are about as good as
-	// with all rows (docs/measurements.md).
+	// with all rows (docs/results/measurements.md).
 	textRows, textNumbers = 8_000, 3072 * 768
 
 	// textNonzeros is the least number of nonzeros of a text by default.

@@ -6,7 +6,7 @@
 //	result, err := train.File(ctx, []string{"glove.6B.300d.txt.gz"}, recipe, cpu.Device{}, "glove.model", train.FileOptions{})
 //
 // There are two recipes. [Best] is online dictionary learning (Mairal et al., ICML 2009)
-// initialised from words: docs/training.md says why. [Paper] is the paper's objective and trainer.
+// initialised from words: docs/guides/train.md says why. [Paper] is the paper's objective and trainer.
 //
 // # The algorithm of the recipe paper
 //

@@ -90,7 +90,7 @@ func TestEvalUsage(t *testing.T) {
 		args string
 		want string
 	}{
-		{"eval x.txt --data data", "data/trec/raw.TREC.train: no such file or directory: task TREC needs it; docs/evaluation.md lists"},
+		{"eval x.txt --data data", "data/trec/raw.TREC.train: no such file or directory: task TREC needs it; docs/results/evaluation.md lists"},
 		{"eval x.txt", "the paper's tasks need --data"},
 		{"eval x.txt --labelled SST=one.txt,one.txt", "task SST: the name is taken"},
 		{"eval x.txt --wordsim NP.tsv", "task NP: the name is taken"},

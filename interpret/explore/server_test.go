@@ -276,7 +276,7 @@ func TestServe(t *testing.T) {
 
 // The documents have each path that is served, and each field of its answer.
 func TestDataIsDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/interpret.md")
+	page, err := os.ReadFile("../../docs/guides/explore.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,14 +323,14 @@ func TestDataIsDocumented(t *testing.T) {
 			}
 			for field := range answer {
 				if !rows[path][field] {
-					t.Errorf("%s answers %s with %q, which is not in its row of docs/interpret.md: %v", path, query, field, rows[path])
+					t.Errorf("%s answers %s with %q, which is not in its row of docs/guides/explore.md: %v", path, query, field, rows[path])
 				}
 			}
 		}
 		delete(rows, path)
 	}
 	for path := range rows {
-		t.Errorf("docs/interpret.md has %s, which is not served", path)
+		t.Errorf("docs/guides/explore.md has %s, which is not served", path)
 	}
 }
 

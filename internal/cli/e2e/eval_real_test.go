@@ -47,12 +47,12 @@ func scores(t *testing.T, markdown string) map[string]map[string]float64 {
 	return rows
 }
 
-// The table of docs/evaluation.md is what the program gives, and the paper's pattern shows in it:
+// The table of docs/results/evaluation.md is what the program gives, and the paper's pattern shows in it:
 // sparse overcomplete vectors are better than the dense ones they are made of, and
 // those than thresholded ones.
 func TestRealDataTable(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "evaluation.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "results", "evaluation.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestRealDataTable(t *testing.T) {
 	table, _, _ = strings.Cut(table, "\n\n")
 	want := scores(t, "|  | WS-353 |"+table)
 	if len(want) != 10 {
-		t.Fatalf("docs/evaluation.md has a table of %d rows, want 10", len(want))
+		t.Fatalf("docs/results/evaluation.md has a table of %d rows, want 10", len(want))
 	}
 
 	data := realdata.Path(t, "eval")
@@ -90,7 +90,7 @@ func TestRealDataTable(t *testing.T) {
 					continue // of fewer tasks
 				}
 				if _, there := want[row][task]; !there {
-					t.Errorf("docs/evaluation.md lacks %s of %s", task, row)
+					t.Errorf("docs/results/evaluation.md lacks %s of %s", task, row)
 				}
 				// Other instructions train to other last bits, which has moved a score by up
 				// to 1.5, where another C was chosen, and their average by 0.3.
@@ -102,7 +102,7 @@ func TestRealDataTable(t *testing.T) {
 					}
 				}
 				if math.Abs(score-want[row][task]) > tolerance {
-					t.Errorf("%s has %.1f in %s, docs/evaluation.md %.1f", row, score, task, want[row][task])
+					t.Errorf("%s has %.1f in %s, docs/results/evaluation.md %.1f", row, score, task, want[row][task])
 				}
 			}
 		}

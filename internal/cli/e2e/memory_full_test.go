@@ -14,7 +14,7 @@ import (
 	"overcomplete/internal/testonly/clitest"
 )
 
-// The commands in the table of docs/reliability.md have at most a third more memory resident than it says,
+// The commands in the table of docs/reference/guarantees.md have at most a third more memory resident than it says,
 // because the amount that Go leaves uncollected differs from run to run.
 func TestMostMemory(t *testing.T) {
 	t.Parallel()
@@ -23,7 +23,7 @@ func TestMostMemory(t *testing.T) {
 	x := clitest.Vectors(words, dim)
 	dir.Write(t, "x.txt", clitest.Text(x))
 	dir.Write(t, "pairs.txt", []byte("word1 word2 1\nword3 word4 2\nword5 word6 3\nword7 word8 2\n"))
-	text, err := os.ReadFile("../../../docs/reliability.md")
+	text, err := os.ReadFile("../../../docs/reference/guarantees.md")
 	if err != nil {
 		t.Fatal(err)
 	}

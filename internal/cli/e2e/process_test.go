@@ -21,7 +21,7 @@ func underShell(dir clitest.Dir, first string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Signals, limits and closed pipes end a command as docs/reliability.md says.
+// Signals, limits and closed pipes end a command as docs/reference/guarantees.md says.
 func TestProcess(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)

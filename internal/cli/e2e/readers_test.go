@@ -92,12 +92,12 @@ type content struct {
 }
 
 // NumPy, SciPy, safetensors and gensim find the same in files that are hardly damaged, or
-// one of them refuses for a reason that is in docs/formats.md. Where another program crashes,
+// one of them refuses for a reason that is in docs/reference/formats.md. Where another program crashes,
 // it has no verdict; such files are few.
 func TestReadersAgree(t *testing.T) {
 	t.Parallel()
 	interpreter := python(t, "numpy", "safetensors", "gensim")
-	doc, err := os.ReadFile("../../../docs/formats.md")
+	doc, err := os.ReadFile("../../../docs/reference/formats.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestReadersAgree(t *testing.T) {
 	}
 	for reason, n := range used {
 		if full && n == 0 {
-			t.Errorf("docs/formats.md has %q, for which no file is refused", reason)
+			t.Errorf("docs/reference/formats.md has %q, for which no file is refused", reason)
 		}
 	}
 }

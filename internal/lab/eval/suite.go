@@ -48,7 +48,7 @@ func ReadTask(name, dir string) (Task, error) {
 		if t.name == name {
 			task, err := t.read(name, dir)
 			if errors.Is(err, fs.ErrNotExist) {
-				err = fmt.Errorf("%w: task %s needs it; docs/evaluation.md lists the files and their sources", err, name)
+				err = fmt.Errorf("%w: task %s needs it; docs/results/evaluation.md lists the files and their sources", err, name)
 			}
 			return task, err
 		}
