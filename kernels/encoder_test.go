@@ -22,20 +22,23 @@ import (
 // With FP32 codes are as near to the formulas as the CPU's are on the emulated
 // driver. Tensor cores round sums of products less well.
 func TestEncoder(t *testing.T) {
-	// What the suite calls workers decides how many rows go at a time.
-	encodetest.Run(t, 3e-5, func(d *model.Dictionary, o encode.Options, workers int) (encode.Encoder, error) {
-		return newEncoder(Device{Precision: fp32}, d, o, 200/workers)
-	})
+	onSchedules(t, func(t *testing.T, next func() bool) { encodetest.Run(t, 3e-5, suiteEncoder(fp32, next)) })
 }
 
 func TestEncoderHalves(t *testing.T) {
-	encodetest.RunRounded(t, func(d *model.Dictionary, o encode.Options, workers int) (encode.Encoder, error) {
-		return newEncoder(Device{Precision: fp16}, d, o, 200/workers)
-	})
+	onSchedules(t, func(t *testing.T, next func() bool) { encodetest.RunRounded(t, suiteEncoder(fp16, next)) })
 }
 
-// encoderSample is a problem of two batches.
-var encoderSample = struct{ rows, dim, atoms, batch int }{60, 21, 150, 40}
+// suiteEncoder opens encoders for the suite, whose workers decide how many rows a batch has.
+func suiteEncoder(p Precision, next func() bool) encodetest.New {
+	return func(d *model.Dictionary, o encode.Options, workers int) (encode.Encoder, error) {
+		next()
+		return newEncoder(Device{Precision: p}, d, o, 200/workers)
+	}
+}
+
+// encoderSample is a problem of four batches: each slot of an encoder is used twice.
+var encoderSample = struct{ rows, dim, atoms, batch int }{60, 21, 150, 16}
 
 func sampleEncoder(t *testing.T, o encode.Options, p Precision, batch int) (e *encoder, x []float32, d *model.Dictionary) {
 	t.Helper()
@@ -55,7 +58,9 @@ func sampleEncoder(t *testing.T, o encode.Options, p Precision, batch int) (e *e
 
 // TF32 and halves change a code by some parts in a thousand, and now and then which of two
 // codes of nearly the same size is kept. That adds nothing to the objective.
-func TestEncoderTF32(t *testing.T) { roundedEncoder(t, tf32, roundedSample) }
+func TestEncoderTF32(t *testing.T) {
+	onSchedules(t, func(t *testing.T, next func() bool) { roundedEncoder(t, tf32, roundedSample, next) })
+}
 
 func TestEncoderFP16(t *testing.T) {
 	for name, change := range map[string]func(s *roundedProblem){
@@ -73,7 +78,7 @@ func TestEncoderFP16(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := roundedSample
 			change(&s)
-			roundedEncoder(t, fp16, s)
+			onSchedules(t, func(t *testing.T, next func() bool) { roundedEncoder(t, fp16, s, next) })
 		})
 	}
 }
@@ -96,7 +101,7 @@ var roundedSample = roundedProblem{
 }
 
 // roundedEncoder compares codes with those of the formulas.
-func roundedEncoder(t *testing.T, p Precision, s roundedProblem) {
+func roundedEncoder(t *testing.T, p Precision, s roundedProblem, next func() bool) {
 	for _, nonnegative := range []bool{false, true} {
 		o := encode.Options{Lambda: s.lambda * float64(s.size) * float64(s.size), Steps: 20, Nonzeros: s.most, Nonnegative: nonnegative}
 		x, d := encodetest.Problem(s.rows, s.dim, s.atoms)
@@ -120,6 +125,7 @@ func roundedEncoder(t *testing.T, p Precision, s roundedProblem) {
 		if s.mean {
 			d.Mean = slices.Clone(x[20*s.dim:][:s.dim])
 		}
+		next()
 		e, err := newEncoder(Device{Precision: p}, d, o, s.batch)
 		if err != nil {
 			t.Fatal(err)
@@ -177,10 +183,13 @@ func norm(x []float64) float64 {
 // and those after it are encoded still. Codes do so only after thousands of steps, or here of steps
 // that are ten times too long, with which they grow without end, but for rows so short that all
 // their codes are zero.
-func TestEncoderBeyondHalves(t *testing.T) {
+func TestEncoderBeyondHalves(t *testing.T) { onSchedules(t, encoderBeyondHalves) }
+
+func encoderBeyondHalves(t *testing.T, next func() bool) {
 	o := encode.Options{Lambda: 1, Steps: 5, Nonzeros: 20}
 	const large = 45
 	for _, precision := range []Precision{tf32, fp16} {
+		next()
 		e, x, _ := sampleEncoder(t, o, precision, encoderSample.batch)
 		e.step *= 10
 		short := slices.Clone(x)

@@ -5,6 +5,7 @@ package kernels
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -21,6 +22,10 @@ import (
 )
 
 func TestLearner(t *testing.T) {
+	onSchedules(t, testLearner)
+}
+
+func testLearner(t *testing.T, next func() (hostRows bool)) {
 	var last *learner
 	for precision, tolerance := range map[Precision]backendtest.LearnerTolerance{
 		fp32: backendtest.LearnerFloat32,
@@ -32,6 +37,7 @@ func TestLearner(t *testing.T) {
 		// (TestEncoderFP16), and then the row's others change as well: a sixth of the norm, in the
 		// smallest of these problems. What is remembered of them must be as near as with TF32.
 		fp16: {Codes: 0.01, Atoms: 0.003, Encoder: func(d *model.Dictionary, o encode.Options) (encode.Encoder, error) {
+			next()
 			e, err := newEncoder(Device{Precision: fp16}, d, o, 100)
 			if err == nil {
 				e.step = last.encoder.step
@@ -41,7 +47,11 @@ func TestLearner(t *testing.T) {
 	} {
 		t.Run(string(precision), func(t *testing.T) {
 			backendtest.RunLearner(t, tolerance, func(x []float32, d *model.Dictionary, norm float64, o encode.Options, _ int) (backend.Learner, error) {
+				hostRows := next()
 				l, err := newLearner(Device{Precision: precision}, x, d, norm, o, 100)
+				if hostRows && err == nil {
+					l.resident = 0
+				}
 				last = l
 				return l, err
 			})
@@ -61,12 +71,12 @@ type learnedSample struct {
 	resident    bool
 }
 
-// learnSample learns from the sample, the last row of which is there so often that there are
-// so many.
-func learnSample(p Precision, rows int) (r learnedSample, err error) {
+// learnSample learns from the sample, whose last row is repeated to n rows. With hostRows the learner reads
+// its rows from the host, even if they fit on the device.
+func learnSample(p Precision, n int, hostRows bool) (r learnedSample, err error) {
 	s := learnerSample
 	x, d := encodetest.Problem(s.rows, s.dim, s.atoms)
-	for range rows - s.rows {
+	for range n - s.rows {
 		x = append(x, x[len(x)-s.dim:]...)
 	}
 	l, err := newLearner(Device{Precision: p}, x, d, 5, encode.Options{Lambda: 1, Steps: 5, Nonzeros: 20}, s.batch)
@@ -74,6 +84,9 @@ func learnSample(p Precision, rows int) (r learnedSample, err error) {
 		return r, err
 	}
 	defer l.Close()
+	if hostRows {
+		l.resident = 0
+	}
 	r.sums.Used = make([]bool, s.atoms)
 	for half := range slices.Chunk(sampleRows(), s.rows/2) {
 		if err := l.Learn(context.Background(), half, 0.5, 0.5, &r.sums); err != nil {
@@ -101,9 +114,9 @@ func sampleRows() (rows []int32) {
 	return rows
 }
 
-// What is learned is the same bits in all orders that the emulated driver can work in, with
-// whatever memory. Where not all rows fit, they come from the host, and where a batch's don't,
-// there is no learning.
+// The learner learns the same bits on every schedule of the emulated driver and in any memory, from rows on
+// the device and on the host. If all rows don't fit on the device, they come from the host; if a batch
+// doesn't, there is no learning.
 func TestLearnerKeepsBits(t *testing.T) {
 	for _, precision := range []Precision{tf32, fp16} {
 		t.Run(string(precision), func(t *testing.T) { learnerKeepsBits(t, precision) })
@@ -111,22 +124,21 @@ func TestLearnerKeepsBits(t *testing.T) {
 }
 
 func learnerKeepsBits(t *testing.T, p Precision) {
-	const rows = 50_000 // 4.8 MB, more than what is left of the least memory
-	want, err := learnSample(p, rows)
+	want, err := learnSample(p, learnerSample.rows, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !want.resident {
 		t.Error("rows are not on the device")
 	}
-	learned := func(variable, value string) {
-		t.Run(variable+"="+value, func(t *testing.T) {
+	learned := func(variable, value string, rows int, hostRows, resident bool) {
+		t.Run(fmt.Sprintf("%s=%s,host=%t", variable, value, hostRows), func(t *testing.T) {
 			setting(t, variable, value)
-			got, err := learnSample(p, rows)
+			got, err := learnSample(p, rows, hostRows)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.resident != (variable != "EMULATED_MEMORY") {
+			if got.resident != resident {
 				t.Errorf("all rows on the device is %t", got.resident)
 			}
 			got.resident = true
@@ -136,15 +148,17 @@ func learnerKeepsBits(t *testing.T, p Precision) {
 		})
 	}
 	for _, schedule := range schedules {
-		learned("EMULATED_SCHEDULE", schedule)
+		learned("EMULATED_SCHEDULE", schedule, learnerSample.rows, false, true)
+		learned("EMULATED_SCHEDULE", schedule, learnerSample.rows, true, false)
 	}
 	for _, seed := range []string{"2", "3"} {
-		learned("EMULATED_SEED", seed)
+		learned("EMULATED_SEED", seed, learnerSample.rows, seed == "3", seed != "3")
 	}
+	const many = 50_000 // 4.8 MB, more than what is left of the least memory
 	least := learnerMemory(t, p)
-	learned("EMULATED_MEMORY", strconv.Itoa(least))
+	learned("EMULATED_MEMORY", strconv.Itoa(least), many, false, false)
 	setting(t, "EMULATED_MEMORY", strconv.Itoa(least-100))
-	if _, err := learnSample(p, rows); !errors.Is(err, backend.ErrMemory) || strings.Contains(err.Error(), "\n") {
+	if _, err := learnSample(p, many, false); !errors.Is(err, backend.ErrMemory) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v, want %v", err, backend.ErrMemory)
 	}
 }
@@ -168,7 +182,7 @@ func learnerMemory(t *testing.T, p Precision) int {
 func TestLearnerFaults(t *testing.T) {
 	failEachLaunch(t, "decode_fp32 decode_tf32 finish_codes fista_residuals fista_tf32 forces gather keep_largest move_atoms power remember_tf32 totals",
 		func() error {
-			_, err := learnSample(tf32, learnerSample.rows)
+			_, err := learnSample(tf32, learnerSample.rows, false)
 			return err
 		})
 }
@@ -228,7 +242,9 @@ func TestLearnerAllocations(t *testing.T) {
 // Codes that leave the range of halves, here because these have too little room, are an error that
 // says so, of rows whose squares single precision has. A row with one that it has not is no error: its
 // loss tells, whatever the precision.
-func TestLearnerBeyondHalves(t *testing.T) {
+func TestLearnerBeyondHalves(t *testing.T) { onSchedules(t, learnerBeyondHalves) }
+
+func learnerBeyondHalves(t *testing.T, next func() (hostRows bool)) {
 	s := learnerSample
 	for _, precision := range []Precision{tf32, fp16} {
 		for _, first := range []float32{0, 1.8e19, 1e30} { // the squares of two of the second are too large together
@@ -237,11 +253,15 @@ func TestLearnerBeyondHalves(t *testing.T) {
 			if first > 0 {
 				x[0], x[1] = first, first
 			}
+			hostRows := next()
 			l, err := newLearner(Device{Precision: precision}, x, d, 5, encode.Options{Lambda: 1, Steps: 5, Nonzeros: 20}, s.batch)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer l.Close()
+			if hostRows {
+				l.resident = 0
+			}
 			if l.encoder.halving != nil && !long {
 				l.encoder.halving.codeScale *= 0x1p20
 			}

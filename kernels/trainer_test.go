@@ -46,6 +46,29 @@ func setting(t *testing.T, name, value string) {
 // schedules are the orders in which the emulated driver does the work of streams.
 var schedules = []string{"lazy", "eager", "copies", "kernels"}
 
+// onSchedules runs a test of encoders or learners. The test calls next before it opens one: that selects
+// the next schedule, and reports whether a learner should read its rows from the host. With the tag full
+// the test runs once from each combination on.
+func onSchedules(t *testing.T, test func(t *testing.T, next func() (hostRows bool))) {
+	run := func(t *testing.T, n int) {
+		test(t, func() bool {
+			schedule, hostRows := schedules[n%len(schedules)], n/len(schedules)%2 == 1
+			n++
+			if emulated {
+				t.Setenv("EMULATED_SCHEDULE", schedule)
+			}
+			return hostRows
+		})
+	}
+	if !full || !emulated {
+		run(t, 0)
+		return
+	}
+	for n := range 2 * len(schedules) {
+		t.Run(fmt.Sprint("from ", n), func(t *testing.T) { run(t, n) })
+	}
+}
+
 func TestTrainer(t *testing.T) { backendtest.Run(t, false, backendtest.Float32, newFP32) }
 
 func newFP32(p backend.Problem, workers int) (backend.Trainer, error) {
