@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"unsafe"
 
@@ -21,7 +22,7 @@ import (
 type gpu struct {
 	device    GPU
 	context   cu.CUContext
-	modules   []cu.Module
+	modules   map[string]cu.Module // by kernel
 	functions map[string]*function // those that were used
 	repeated  repeated
 	maxShared int   // dynamic shared memory that a block may have, in bytes
@@ -44,7 +45,10 @@ func (d Device) open(files ...string) (*gpu, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &gpu{device: device, functions: make(map[string]*function), sizes: make(map[cu.DevicePtr]int64), maxMemory: d.Memory, onLaunch: d.Timed}
+	g := &gpu{
+		device: device, modules: make(map[string]cu.Module), functions: make(map[string]*function), sizes: make(map[cu.DevicePtr]int64),
+		maxMemory: d.Memory, onLaunch: d.Timed,
+	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	g.start()
@@ -88,6 +92,9 @@ func (g *gpu) start() {
 	}
 }
 
+// kernelEntry matches the head of a kernel in PTX.
+var kernelEntry = regexp.MustCompile(`\.visible \.entry (\w+)`)
+
 // compile lets the driver compile the kernels of some files.
 func (g *gpu) compile(files []string) {
 	for _, file := range files {
@@ -101,7 +108,9 @@ func (g *gpu) compile(files []string) {
 			err = fmt.Errorf("%w: %s", driver.Named(err), bytes.Join(bytes.Fields(text), []byte{' '}))
 		}
 		g.check("cuModuleLoadDataEx of "+file+".ptx", err)
-		g.modules = append(g.modules, m)
+		for _, entry := range kernelEntry.FindAllSubmatch(source, -1) {
+			g.modules[string(entry[1])] = m
+		}
 	}
 }
 
@@ -113,10 +122,7 @@ type function struct {
 
 func (g *gpu) function(kernel string) *function {
 	if g.functions[kernel] == nil {
-		f, err := cu.Function{}, error(cu.NotFound)
-		for i := 0; i < len(g.modules) && err == cu.NotFound; i++ {
-			f, err = g.modules[i].Function(kernel)
-		}
+		f, err := g.modules[kernel].Function(kernel)
 		g.check("cuModuleGetFunction of "+kernel, err)
 		g.functions[kernel] = &function{f, 48 << 10} // more has to be asked for
 	}
