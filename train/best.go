@@ -169,7 +169,7 @@ func (h best) learn(ctx context.Context, x *vectors.Dense, device Device, o Opti
 	x = h.trainingRows(x)
 	f := newFit(x, model.Best(h), o)
 	mean := model.Dictionary{Dim: x.Dim, Mean: x.Mean()}
-	start := initialiser{x: x.Data, mean: &mean, atoms: h.Atoms, order: h.Order, seed: h.Seed, workers: o.Workers}
+	start := initialiser{x: x.Data, mean: &mean, atoms: h.Atoms, order: h.Order, seed: h.Seed}
 	atoms, norm, err := start.choose(ctx, o)
 	if err != nil {
 		return nil, err

@@ -97,7 +97,7 @@ func (h paper) learn(ctx context.Context, x *vectors.Dense, device Device, o Opt
 	f.variance = (&model.Dictionary{Dim: x.Dim}).Squares(p.X) / float64(x.Len())
 	if h.FromWords {
 		var err error
-		start := initialiser{x: p.X, mean: &model.Dictionary{Dim: x.Dim}, atoms: h.Atoms, order: model.Frequency, seed: h.Seed, workers: o.Workers}
+		start := initialiser{x: p.X, mean: &model.Dictionary{Dim: x.Dim}, atoms: h.Atoms, order: model.Frequency, seed: h.Seed}
 		if p.Dictionary, _, err = start.choose(ctx, o); err != nil {
 			return nil, err
 		}

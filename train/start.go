@@ -7,15 +7,13 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
-	"runtime"
 	"slices"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"overcomplete/internal/backend"
+	"overcomplete/internal/cluster"
 	"overcomplete/internal/memory"
-	"overcomplete/internal/parallel"
-	"overcomplete/internal/simd"
 	"overcomplete/model"
 )
 
@@ -48,17 +46,14 @@ func squares(x []float32) (sum float64) {
 
 // initialiser chooses initial atoms among rows.
 type initialiser struct {
-	x       []float32         // V×L
-	mean    *model.Dictionary // with the mean to subtract from x, and no atoms
-	atoms   int               // K
-	order   model.Order
-	seed    uint64
-	workers int // goroutines; 0 for one per processor
+	x     []float32         // V×L
+	mean  *model.Dictionary // with the mean to subtract from x, and no atoms
+	atoms int               // K
+	order model.Order
+	seed  uint64
 
-	candidates [][]float32   // rows of norm 1
-	chosen     []float32     // rows of norm 1, in order
-	blocks     []simd.Matrix // the chosen rows, transposed, L×blockAtoms each
-	kernels    *simd.Kernels
+	candidates [][]float32 // rows of norm 1
+	chosen     []float32   // rows of norm 1, in order
 }
 
 // choose returns initial atoms, K×L, which are rows or the atoms of o.Like, and their norm: the
@@ -82,11 +77,8 @@ func (s *initialiser) choose(ctx context.Context, o Options) (atoms []float32, n
 		atoms, err = likeAtoms(o.Like, norm)
 		return atoms, norm, err
 	}
-	if s.kernels, _, err = simd.Choose(); err != nil {
-		return nil, 0, err
-	}
-	atoms, words := s.wordAtoms(ctx, norm, startOrder(s.x, dim, s.order == model.Frequency))
-	if err := ctx.Err(); err != nil {
+	atoms, words, err := s.wordAtoms(ctx, norm, startOrder(s.x, dim, s.order == model.Frequency))
+	if err != nil {
 		return nil, 0, err
 	}
 	if words < s.atoms {
@@ -124,15 +116,18 @@ func startOrder(x []float32, dim int, frequent bool) []int {
 // wordAtoms returns K initial atoms of the given norm, K×L: the first rows in this order, less the
 // mean, within the coherence limit. The choice depends on nothing random, and little on single rows.
 // Words is the number of atoms that are rows; where too few rows differ in direction, the others
-// are random directions. It ends early when ctx is done.
-func (s *initialiser) wordAtoms(ctx context.Context, norm float64, order []int) (start []float32, words int) {
+// are random directions.
+func (s *initialiser) wordAtoms(ctx context.Context, norm float64, order []int) (start []float32, words int, err error) {
 	dim := s.mean.Dim
 	for _, i := range order[:min(len(order), startRows*s.atoms)] {
 		s.addCandidate(s.x[i*dim:][:dim])
 	}
 	s.chosen = make([]float32, 0, s.atoms*dim)
 	for _, limit := range coherenceLimits {
-		if s.chooseRows(ctx, limit); len(s.chosen) == s.atoms*dim || ctx.Err() != nil {
+		if err := s.chooseRows(ctx, limit); err != nil {
+			return nil, 0, err
+		}
+		if len(s.chosen) == s.atoms*dim {
 			break
 		}
 	}
@@ -148,7 +143,7 @@ func (s *initialiser) wordAtoms(ctx context.Context, norm float64, order []int) 
 			start = append(start, float32(float64(v)*norm/length))
 		}
 	}
-	return start, words
+	return start, words, nil
 }
 
 // likeAtoms returns the atoms of d, scaled to a norm.
@@ -181,9 +176,9 @@ func (s *initialiser) addCandidate(x []float32) {
 	s.candidates = append(s.candidates, y)
 }
 
-// blockRows is the number of rows that all workers compare before the first of them is chosen, and
-// blockAtoms the number of chosen rows that they compare them with at a time.
-const blockRows, blockAtoms = 4 * simd.TileRows, 256
+// blockRows is the number of candidates that are compared with the chosen rows before the first of them is
+// chosen, and blockAtoms the number of chosen rows that they are compared with at a time.
+const blockRows, blockAtoms = 192, 256
 
 // chooseRows chooses candidates in order whose cosine to all rows chosen before is below limit, until
 // there are enough atoms.
@@ -191,33 +186,35 @@ const blockRows, blockAtoms = 4 * simd.TileRows, 256
 // Each block of candidates is multiplied with blocks of chosen rows, and the candidates that reach the limit
 // leave it. 24,000 vectors of 300 numbers, of which 3,000 are chosen, are 26 Gflop in five passes, and
 // take 0.7 s of a processor, which multiplies matrices at 100 Gflop/s.
-func (s *initialiser) chooseRows(ctx context.Context, limit float64) {
-	s.chosen, s.blocks = s.chosen[:0], s.blocks[:0]
-	workers := make([]*comparer, cmp.Or(s.workers, runtime.GOMAXPROCS(0)))
-	for i := range workers {
-		workers[i] = new(comparer)
-	}
+func (s *initialiser) chooseRows(ctx context.Context, limit float64) (err error) {
+	s.chosen = s.chosen[:0]
+	var searchers []*cluster.Searcher // of blockAtoms chosen rows each
 	for block := range slices.Chunk(s.candidates, blockRows) {
-		if ctx.Err() != nil {
-			return
-		}
-		below := make([]bool, len(block))
-		part := (len(block)-1)/len(workers) + 1
-		parallel.With(workers, len(workers), func(w *comparer, p int) {
-			lo, hi := min(p*part, len(block)), min((p+1)*part, len(block))
-			w.compare(s, block[lo:hi], limit, below[lo:hi])
-		})
-		before := len(s.chosen)
-		for i, row := range block {
-			if len(s.chosen) == s.atoms*s.mean.Dim {
-				return
+		left := slices.Clone(block)
+		for _, searcher := range searchers {
+			if left, err = searcher.Below(ctx, left, limit); err != nil {
+				return err
 			}
-			if below[i] && !s.reaches(row, s.chosen[before:], limit) {
+		}
+		before := len(s.chosen)
+		for _, row := range left {
+			if len(s.chosen) == s.atoms*s.mean.Dim {
+				return nil
+			}
+			if !s.reaches(row, s.chosen[before:], limit) {
 				s.chosen = append(s.chosen, row...)
 			}
 		}
-		s.pack(before / s.mean.Dim)
+		searchers = searchers[:before/(blockAtoms*s.mean.Dim)] // the last may have had room
+		for rows := range slices.Chunk(s.chosen[len(searchers)*blockAtoms*s.mean.Dim:], blockAtoms*s.mean.Dim) {
+			searcher, err := cluster.NewSearcher(rows, s.mean.Dim)
+			if err != nil {
+				return err
+			}
+			searchers = append(searchers, searcher)
+		}
 	}
+	return nil
 }
 
 // reaches reports whether a row's cosine to one of some chosen rows is limit or more.
@@ -229,58 +226,6 @@ func (s *initialiser) reaches(row, chosen []float32, limit float64) bool {
 		}
 	}
 	return false
-}
-
-// pack adds the chosen rows from the given one on to the blocks, transposed.
-func (s *initialiser) pack(first int) {
-	for k := first; k < len(s.chosen)/s.mean.Dim; k++ {
-		column := k % blockAtoms
-		if column == 0 {
-			b := simd.NewMatrix(s.mean.Dim, blockAtoms)
-			s.blocks = append(s.blocks, b)
-		}
-		b := &s.blocks[k/blockAtoms]
-		b.Width = column + 1
-		for l, v := range s.chosen[k*s.mean.Dim:][:s.mean.Dim] {
-			b.Data[l*b.Pitch+column] = v
-		}
-	}
-}
-
-// A comparer has the memory of a worker that compares candidates with the chosen rows.
-type comparer struct {
-	rows, cosines simd.Matrix
-	left          []int // the rows that have not reached the limit
-}
-
-// compare reports for each row of a block whether its cosines to all chosen rows are below limit.
-func (w *comparer) compare(s *initialiser, block [][]float32, limit float64, below []bool) {
-	w.left = w.left[:0]
-	for i := range block {
-		w.left = append(w.left, i)
-	}
-	for _, chosen := range s.blocks {
-		if len(w.left) == 0 {
-			return
-		}
-		w.rows.Resize(len(w.left), s.mean.Dim)
-		for i, row := range w.left {
-			copy(w.rows.Row(i), block[row])
-		}
-		w.cosines.Zero(len(w.left), chosen.Width)
-		s.kernels.Multiply(w.cosines, len(w.left), w.rows.View(0, 0), chosen, s.mean.Dim)
-		n := 0
-		for i, row := range w.left {
-			if float64(slices.Max(w.cosines.Row(i))) < limit {
-				w.left[n] = row
-				n++
-			}
-		}
-		w.left = w.left[:n]
-	}
-	for _, i := range w.left {
-		below[i] = true
-	}
 }
 
 // startError reports vectors that no dictionary can be initialised from.

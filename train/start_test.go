@@ -4,12 +4,12 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
 	gonum "gonum.org/v1/gonum/floats"
 
-	"overcomplete/internal/simd"
 	"overcomplete/model"
 )
 
@@ -22,7 +22,7 @@ func rowsOf(n, dim int, seed uint64) []float32 {
 	return x
 }
 
-// However many workers there are, they choose as one does that looks at all pairs: the first
+// However many processors there are, they choose as one does that looks at all pairs: the first
 // rows, in order, that are below a cosine to all before, which is the least of several that
 // leaves as many as there are atoms. Here rows of norm 1 are multiples of 1/4 so that cosines
 // are exact; they are repeated, at other lengths too, and some are the mean.
@@ -78,11 +78,13 @@ func TestWordAtoms(t *testing.T) {
 		if (len(chosen) == atoms) != (atoms < 800) {
 			t.Fatalf("%d of %d atoms: a poor test", len(chosen), atoms)
 		}
-		for _, workers := range []int{1, 2, 5} {
-			s := initialiser{x: x, mean: d, atoms: atoms, seed: seed, workers: workers, kernels: simd.Levels()[0]}
-			got, words := s.wordAtoms(t.Context(), norm, order)
-			if words != len(chosen) || !slices.Equal(got[:words*dim], want) {
-				t.Errorf("%d workers choose other words for %d atoms, or not as many: %d, want %d", workers, atoms, words, len(chosen))
+		for _, processors := range []int{1, 2, 5} {
+			before := runtime.GOMAXPROCS(processors)
+			s := initialiser{x: x, mean: d, atoms: atoms, seed: seed}
+			got, words, err := s.wordAtoms(t.Context(), norm, order)
+			runtime.GOMAXPROCS(before)
+			if err != nil || words != len(chosen) || !slices.Equal(got[:words*dim], want) {
+				t.Errorf("%d processors choose other words for %d atoms, or not as many: %d, want %d, error %v", processors, atoms, words, len(chosen), err)
 			}
 		}
 	}
@@ -114,8 +116,8 @@ func TestWordAtomsOfFewRows(t *testing.T) {
 	x := rowsOf(4, dim, 2)
 	x = append(x, x[:2*dim]...) // 4 of 6 differ
 	s := initialiser{x: x, mean: &model.Dictionary{Dim: dim}, atoms: atoms, seed: 1}
-	got, words := s.wordAtoms(t.Context(), norm, startOrder(x, dim, true))
-	if words != 4 || len(got) != atoms*dim {
+	got, words, err := s.wordAtoms(t.Context(), norm, startOrder(x, dim, true))
+	if err != nil || words != 4 || len(got) != atoms*dim {
 		t.Fatalf("%d words in %d numbers", words, len(got))
 	}
 	for k := range atoms {
@@ -133,7 +135,7 @@ func TestWordAtomsOfFewRows(t *testing.T) {
 		x := make([]float32, n*dim)
 		x[(n-1)*dim] = 1
 		s := initialiser{x: x, mean: &model.Dictionary{Dim: dim}, atoms: 1}
-		if _, words := s.wordAtoms(t.Context(), norm, startOrder(x, dim, true)); words != want {
+		if _, words, err := s.wordAtoms(t.Context(), norm, startOrder(x, dim, true)); err != nil || words != want {
 			t.Errorf("%d of %d rows are chosen, want %d", words, n, want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"testing"
 
 	"overcomplete/cpu"
@@ -96,7 +97,8 @@ func TestTopics(t *testing.T) {
 	}
 	// The dictionary and its codes are those of a training without topics, for any number of workers.
 	h.Topics = model.NoTopics
-	without, err := train.Fit(t.Context(), x, h, cpu.Device{Workers: 3}, train.Options{Workers: 3})
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
+	without, err := train.Fit(t.Context(), x, h, cpu.Device{Workers: 3}, train.Options{})
 	if err != nil || without.Dictionary.Themes != nil || !reflect.DeepEqual(without.Codes, m.Codes) {
 		t.Errorf("other codes without topics, error %v", err)
 	}

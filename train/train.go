@@ -30,7 +30,6 @@ package train
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
@@ -79,10 +78,6 @@ type Options struct {
 	Checkpoint *Checkpoint // nil for none
 	NoCodes    bool        // learn only the dictionary, by the recipe "best"
 
-	// Workers is the number of goroutines that choose the words to initialise atoms from; 0 means
-	// one per processor.
-	Workers int
-
 	// These functions follow the training, and may be nil.
 	Begin func(i model.Info)  // before the first epoch, with the Device and the Epochs of a checkpoint
 	Words func(n int)         // after a pass over n more words, from any goroutine; an epoch of "paper" has two passes
@@ -105,9 +100,6 @@ type Options struct {
 func Fit(ctx context.Context, x *vectors.Dense, r model.Recipe, device Device, o Options) (*model.Model, error) {
 	if err := checkRecipe(r); err != nil {
 		return nil, err
-	}
-	if o.Workers < 0 {
-		return nil, fmt.Errorf("train: Options.Workers is %d, want 0 or more", o.Workers)
 	}
 	return trainingOf(r).fit(ctx, x, device, o)
 }

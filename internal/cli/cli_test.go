@@ -73,6 +73,7 @@ func TestRefuses(t *testing.T) {
 		{"paper train in.txt -o model --rate 0", []string{"--rate is 0"}},
 		{"paper train in.txt -o model --epochs 100001", []string{"--epochs is 100001, want 1 to 100000"}},
 		{"train in.txt -o model --anchor NaN", []string{"--anchor is NaN"}},
+		{"train in.txt -o model --workers -1", []string{"--workers is -1"}},
 		{"train in.txt -o model --sparsity 1", []string{"--sparsity is 1"}},
 		{"paper train in.txt -o model --lambda much", []string{`--lambda is "much", want a`}},
 		{"graph --lambda 1e-300", []string{"--lambda is 1e-300"}},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -59,6 +60,9 @@ func (f *deviceFlags) check(changed func(flag string) bool, unsupported error) e
 		if of.ignored && changed(of.flag) {
 			return usagef("--%s has no effect on %s; drop it", of.flag, of.device)
 		}
+	}
+	if f.workers > 0 {
+		runtime.GOMAXPROCS(f.workers) // also for the work before and after the device's
 	}
 	if !cuda {
 		return nil

@@ -183,11 +183,11 @@ func (f *trainFlags) train(cmd *cobra.Command, paths []string, recipe model.Reci
 	view := &trainView{cmd: cmd, flags: f, log: log, start: time.Now()}
 	o := train.FileOptions{
 		Options: train.Options{
-			Checkpoint: &train.Checkpoint{Every: f.checkpoint, Resume: f.resume}, Workers: f.workers,
-			Begin: func(i model.Info) { view.progress.begin(i.Training.Epochs) },
-			Words: func(n int) { view.progress.words(n) },
-			Epoch: func(e model.Epoch) { view.progress.epoch(e) },
-			Note:  view.note,
+			Checkpoint: &train.Checkpoint{Every: f.checkpoint, Resume: f.resume},
+			Begin:      func(i model.Info) { view.progress.begin(i.Training.Epochs) },
+			Words:      func(n int) { view.progress.words(n) },
+			Epoch:      func(e model.Epoch) { view.progress.epoch(e) },
+			Note:       view.note,
 		},
 		Read: f.ReadOptions, Replace: forced(cmd), Factor: f.factor, Sparsity: f.sparsity,
 		Ready: view.ready, Encoded: view.encoded,
@@ -352,15 +352,14 @@ const topicRows = 20_000
 // report prints a training's results, and the topics of texts, or else the strongest dimensions of the
 // first rows.
 func (f *trainFlags) report(cmd *cobra.Command, i model.Info) error {
-	m, err := model.OpenDictionary(f.output)
-	if err != nil {
-		return err
-	}
-	k := m.Dictionary.Len()
-	themes := m.Info.Training.Themes
+	k, themes := i.Training.Recipe.Base().Atoms, i.Training.Themes
 	var top []dimension
 	var largest []topics.Topic
 	if themes == nil {
+		m, err := model.OpenDictionary(f.output)
+		if err != nil {
+			return err
+		}
 		for rows, err := range m.Rows(f.output, shownRows*k) {
 			if err != nil {
 				return err
@@ -369,11 +368,11 @@ func (f *trainFlags) report(cmd *cobra.Command, i model.Info) error {
 			break
 		}
 	} else if i.Words() <= topicRows {
-		whole, err := model.Open(f.output)
+		m, err := model.Open(f.output)
 		if err != nil {
 			return err
 		}
-		t, err := newTopicTable(cmd.Context(), f.output, whole, interpret.NewIndex(whole.Codes), 0)
+		t, err := newTopicTable(cmd.Context(), f.output, m, interpret.NewIndex(m.Codes), 0)
 		if err != nil {
 			return err
 		}

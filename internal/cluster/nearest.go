@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"runtime"
+	"slices"
 
 	"overcomplete/internal/parallel"
 	"overcomplete/internal/simd"
@@ -100,6 +101,22 @@ func (s *Searcher) Nearest(ctx context.Context, x []float32, k int, index []int3
 			index[at], product[at] = int32(column+j), p
 		}
 	})
+}
+
+// Below returns the rows of x whose products with all rows searched are below limit. It overwrites x. The
+// error is ctx's.
+func (s *Searcher) Below(ctx context.Context, x [][]float32, limit float64) ([][]float32, error) {
+	reached := make([]bool, len(x))
+	err := s.products(ctx, len(x), func(i int) []float32 { return x[i] }, func(i, _ int, sums []float32) {
+		reached[i] = reached[i] || float64(slices.Max(sums)) >= limit
+	})
+	below := x[:0]
+	for i, row := range x {
+		if !reached[i] {
+			below = append(below, row)
+		}
+	}
+	return below, err
 }
 
 // Normalize scales the rows of x, n×dim row-major, to norm 1. Rows of norm 0 stay.
