@@ -1,7 +1,7 @@
 // Package explore shows a model as a web page: the dimensions of a word, the words of a dimension,
 // the similarity of words, and maps of all dimensions and rows.
 //
-// The page is a script that requests JSON; docs/guides/explore.md lists the paths and fields.
+// The page is a script that requests JSON; docs/reference/explorer.md lists the paths and fields.
 // [Explorer.Handler] serves page and JSON. [Explorer.WritePage] writes a file that contains the page
 // and the JSON for chosen words and dimensions. The view is in the fragment of the URL (#/word/bank),
 // so that the browser's history and bookmarks work for both.
