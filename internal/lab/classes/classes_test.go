@@ -14,7 +14,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// separateWithSciPy returns AUC, z, adjusted p, and the shares of rows that aren't zero, by class and dimension.
+// separateWithSciPy returns AUC, z, adjusted p and the shares of nonzero rows, by class and dimension.
 const separateWithSciPy = `
 import json, sys
 import numpy as np
@@ -36,7 +36,7 @@ for value in given["classes"]:
 json.dump(found, sys.stdout)
 `
 
-// signedCodes returns random codes, of which the last dimension is never used and the others have both signs.
+// signedCodes returns random codes with values of both signs, except a dead last dimension.
 func signedCodes(rows, dimensions int) *vectors.Sparse {
 	codes := clitest.RandomCodes(1, rows, dimensions, 0.4)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -49,7 +49,7 @@ func signedCodes(rows, dimensions int) *vectors.Sparse {
 	return codes
 }
 
-// Statistics are those of SciPy. Rows without a value are left out.
+// The statistics equal SciPy's. Rows without a value are left out.
 func TestSeparateLikeSciPy(t *testing.T) {
 	codes := signedCodes(200, 12)
 	x := interpret.NewIndex(codes)
@@ -92,7 +92,8 @@ func TestSeparateLikeSciPy(t *testing.T) {
 	}
 }
 
-// Examples are the strongest rows of the side with the larger share, without empty texts.
+// Examples are the strongest rows of the class or of the others, whose share is larger, without empty
+// texts.
 func TestExamples(t *testing.T) {
 	codes := signedCodes(60, 5)
 	codes.Texts = new(vectors.Texts)

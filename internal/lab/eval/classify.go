@@ -8,27 +8,27 @@ import (
 	"overcomplete/internal/table"
 )
 
-// A text is an item of a classification task.
+// A text is a labelled item of a classification task.
 type text struct {
 	label  string
 	tokens []string
 }
 
-// A classification is a task that classifies texts.
+// A classification is a task whose score is the accuracy of a text classifier.
 type classification struct {
 	name        string
-	path        string // of the training texts
-	texts       []text // of all parts
+	path        string // file or folder of the training texts
+	texts       []text // training texts first, test texts last
 	classes     map[string]int
 	concatenate bool // the features are concatenated vectors rather than their mean
 	split       func(seed uint64) split
 }
 
-// A split assigns the texts of a task. C is the value of the grid that classifies most texts of the
-// tune folds correctly, the smallest of equals; the score is the accuracy on the test folds.
+// A split assigns the texts of a task to folds. The value of C with the highest accuracy on the tune
+// folds is chosen, the smallest of equals; the score is the accuracy on the test folds.
 type split struct{ tune, test []fold }
 
-// A fold has the indices of texts to train on, and then to classify.
+// A fold holds the indices of its training texts and of the texts that it classifies.
 type fold struct{ train, test []int }
 
 // grid lists the values of C to choose from.
@@ -88,17 +88,17 @@ func (t *classification) evaluate(e *evaluation) (Result, error) {
 	return r, nil
 }
 
-// A search has the fits of one fold for all values of the grid.
+// A search holds the fits of one fold for all values of the grid.
 type search struct {
 	*regression
 	test    []int
 	fits    [len(grid)]parameters
-	correct [len(grid)]int // texts of test
+	correct [len(grid)]int // number of test texts classified correctly
 }
 
-// tune returns the best value of the grid. It fits all values coarsely, which takes a fraction of the
-// time, then finely those that classify nearly as many texts correctly as the best, until no more are
-// near.
+// tune returns the value of C with the highest accuracy. A coarse fit takes a fraction of the time of
+// a fine one: tune fits all values coarsely and refines those whose accuracy is close to the best,
+// until all of them are refined.
 func tune(e *evaluation, x *features, folds []fold) (c float64, err error) {
 	searches := make([]search, len(folds))
 	fit := func(f, n int, start parameters, precision float64) (err error) {
@@ -192,8 +192,8 @@ func span(first, end int) []int {
 	return s
 }
 
-// withDevelopment splits texts in the order training, development, test: C is chosen on the
-// development texts, which nothing is trained on.
+// withDevelopment splits texts in the order training, development, test. C is chosen on the
+// development texts; neither fold trains on them.
 func withDevelopment(train, dev, test int) func(seed uint64) split {
 	return func(uint64) split {
 		return split{
@@ -203,7 +203,7 @@ func withDevelopment(train, dev, test int) func(seed uint64) split {
 	}
 }
 
-// withHeldOut chooses C on random training texts, which nothing is trained on.
+// withHeldOut chooses C on random training texts, which are held out of both folds.
 func withHeldOut(train, heldOut, test int) func(seed uint64) split {
 	return func(seed uint64) split {
 		order := shuffled(train, seed)

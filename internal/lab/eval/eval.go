@@ -6,7 +6,11 @@
 // as it stands, then in lower case. Tokens without a vector are left out; in noun phrases, where
 // positions matter, they are zero. Vectors are not tuned for a task.
 //
-// Malformed files are reported as a [*vectors.InputError].
+// A malformed file is reported as a [*vectors.InputError].
+//
+//	task, err := eval.ReadTask("WS-353", "data")
+//	results, err := eval.Run(ctx, eval.NewSparse("A", codes), []eval.Task{task}, 1, nil)
+//	fmt.Println(results[0]) // 58.7 ±4.5, Spearman's ρ × 100
 package eval
 
 import (
@@ -22,8 +26,8 @@ import (
 	"overcomplete/internal/table"
 )
 
-// Protocol states the choices that the paper leaves open. Scores of other protocols can't be
-// compared.
+// Protocol states the choices that the paper leaves open. Only scores of the same protocol are
+// comparable.
 const Protocol = "words without a vector are left out (pairs dropped, zero in noun phrases); " +
 	"tokens are looked up as they stand, else in lower case; features are scaled to unit length; " +
 	"logistic regression ½‖w‖² + C·Σ loss, C of 1e-3, 1e-2, … 1e6 chosen on held-out data, the smaller of equals"
@@ -42,14 +46,14 @@ const minItems = 10
 type Result struct {
 	Score   table.Number `json:"score"`          // accuracy, or Spearman's ρ, × 100; NaN without a score, see Note
 	Stderr  table.Number `json:"stderr"`         // standard error of Score, by a bootstrap over the test items
-	Covered int          `json:"covered"`        // the number of Total that have vectors
-	Total   int          `json:"total"`          // pairs or tokens in all parts of the task, training included
-	Unit    string       `json:"unit"`           // of Covered and Total: "pairs" or "tokens"
+	Covered int          `json:"covered"`        // number of pairs or tokens with vectors
+	Total   int          `json:"total"`          // number of pairs or tokens of the task, training texts included
+	Unit    string       `json:"unit"`           // "pairs" or "tokens"
 	C       float64      `json:"c,omitempty"`    // the chosen C of the logistic regression; 0 in other tasks
-	Note    string       `json:"note,omitempty"` // why there is no score, or ""
+	Note    string       `json:"note,omitempty"` // the reason for a missing score, or ""
 }
 
-// withoutScore returns r with the reason why there is no score.
+// withoutScore returns r with a NaN score and the reason for it.
 func (r Result) withoutScore(note string) Result {
 	nan := table.Number(math.NaN())
 	r.Score, r.Stderr, r.Note = nan, nan, note
@@ -64,7 +68,7 @@ func (r Result) String() string {
 	return fmt.Sprintf("%.1f ±%.1f", r.Score, r.Stderr)
 }
 
-// An evaluation of one representation.
+// An evaluation is a run of tasks with one representation.
 type evaluation struct {
 	*Representation
 	ctx  context.Context
@@ -72,11 +76,11 @@ type evaluation struct {
 }
 
 // Run scores a representation by each task and returns the results in the order of tasks. The seed
-// determines random splits and the bootstrap; the number of processors doesn't matter.
+// determines random splits and the bootstrap. Results don't depend on the number of processors.
 //
-// It is an error if a vector of a task isn't finite, or if a classifier has training texts of only one
-// label or doesn't converge. Run calls finished, unless it is nil, with the name of each task when it is done,
-// from any goroutine.
+// It returns an error if a vector of a task isn't finite, if the training texts of a classifier have
+// only one label, or if a classifier doesn't converge. Run calls finished, unless it is nil, with the
+// name of each finished task, from any goroutine.
 func Run(ctx context.Context, r *Representation, tasks []Task, seed uint64, finished func(task string)) ([]Result, error) {
 	for _, t := range tasks {
 		if err := t.check(seed); err != nil {
@@ -107,7 +111,7 @@ func (e *evaluation) each(n int, f func(i int) error) error {
 	return cmp.Or(errs...)
 }
 
-// Streams of random numbers.
+// Random streams under one seed.
 const (
 	forSplits = iota
 	forBootstrap

@@ -42,7 +42,7 @@ func TestRun(t *testing.T) {
 	tasks := readTasks(t, dir)
 	results := mustEvaluate(t, sparsified(x), tasks...)
 	for i, r := range results {
-		// The data are made so that vectors help: chance is 0, ½ or ⅙.
+		// Vectors help in these tasks: chance is 0, ½ or ⅙.
 		name := tasks[i].Name()
 		chance := map[string]float64{"WS-353": 0, "SimLex-999": 0, "TREC": 100. / 6}
 		worst, ok := chance[name]
@@ -61,7 +61,7 @@ func TestRun(t *testing.T) {
 			if n == 0 {
 				n = 80
 			}
-			// That of 1000 samples has a standard error of 1/√2000 = 2.2 % itself.
+			// An estimate from 1000 samples has a relative standard error of 1/√2000 = 2.2 %.
 			share := float64(r.Score) / 100
 			if want := 100 * math.Sqrt(share*(1-share)/n); math.Abs(float64(r.Stderr)-want) > 0.1*want {
 				t.Errorf("%s: standard error %v, want about %v", name, r.Stderr, want)

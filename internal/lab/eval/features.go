@@ -9,21 +9,21 @@ import (
 )
 
 // features is the design matrix X of a regression, a row per text, stored as the product W·E of
-// sparse matrices. Each row of E is the vector of a term; W has the weights of a text's terms. The
-// mean of twenty sparse vectors is dense, so that X would have ten times the nonzeros of W and E.
+// sparse matrices. Each row of E is the vector of a term; a row of W holds the weights of a text's
+// terms. The mean of twenty sparse vectors is dense: X would have ten times the nonzeros of W and E.
 type features struct {
-	cols  int // of X
+	cols  int // columns of X
 	terms []term
 	// Row i of W has weight[j] in column index[j], for ptr[i] ≤ j < ptr[i+1].
 	ptr    []int
 	index  []int32
 	weight []float64
 
-	class   []int // of each row
+	class   []int // by row of X
 	classes int
 
-	known          []bool // of each text: has a token with a vector
-	covered, total int    // tokens
+	known          []bool // by text: a token has a vector
+	covered, total int    // number of tokens with a vector, and of all tokens
 }
 
 // A term is a word vector in a row of X, which it enters at an offset.
@@ -45,7 +45,7 @@ func newFeatures(r *Representation, t *classification) (*features, error) {
 	row := make([]float64, x.cols)
 	for _, text := range t.texts {
 		first := len(x.index)
-		columns := map[int32]int{} // where the terms of this text are in index
+		columns := map[int32]int{} // positions in index of this text's terms
 		for position, token := range text.tokens {
 			x.total++
 			word, ok := r.find(token)
@@ -91,7 +91,7 @@ func newFeatures(r *Representation, t *classification) (*features, error) {
 // addTo adds s times the term to a row of X.
 func (t term) addTo(row []float64, s float64) { t.vector.addTo(row[t.offset:], s) }
 
-// times sets z to the product of the term and W, which has a row of len(z) for each column of X.
+// times sets z to the product of the term and W, which has a row of len(z) values per column of X.
 func (t term) times(w, z []float64) {
 	n := len(z)
 	w = w[t.offset*n:]

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// A part has the texts of one file or folder.
+// A part holds the texts of one file or folder.
 type part struct {
 	path  string
 	texts []text
-	first map[string]int // the line of the first text of each label, 0 in folders
+	first map[string]int // line number of the first text with a label, 0 in folders
 }
 
 func newPart(path string) *part { return &part{path: path, first: map[string]int{}} }
@@ -23,7 +23,7 @@ func (p *part) add(label string, tokens []string, line int) {
 	p.texts = append(p.texts, text{label, tokens})
 }
 
-// newTask returns a task of these parts, from training to test, whose labels must be the same.
+// newTask returns a task whose parts, from training to test, must have the same labels.
 func newTask(name string, split func(seed uint64) split, parts ...*part) (*classification, error) {
 	t := &classification{name: name, path: parts[0].path, classes: map[string]int{}, split: split}
 	for _, p := range parts {
@@ -48,12 +48,12 @@ func newTask(name string, split func(seed uint64) split, parts ...*part) (*class
 	return t, nil
 }
 
-// A cut splits a line into its label and its text, whose tokens are separated by white space.
-type cut func(line string) (label, text string, err error)
+// A lineParser splits a line into its label and its text, whose tokens are separated by white space.
+type lineParser func(line string) (label, text string, err error)
 
-// ReadLabelled reads a classification task from files of lines "label<TAB>text", for training and
-// test or for training, development and test. C is chosen on the development texts, or by five-fold
-// cross-validation on the training texts.
+// ReadLabelled reads a classification task from two files, training and test, or from three,
+// training, development and test. A line is "label<TAB>text". C is chosen on the development texts,
+// or by five-fold cross-validation on the training texts.
 func ReadLabelled(name string, paths []string) (Task, error) {
 	return readLabelled(name, paths, utf8Text, func(line string) (string, string, error) {
 		label, text, tab := strings.Cut(line, "\t")
@@ -92,12 +92,12 @@ func readTREC(name, dir string) (Task, error) {
 	})
 }
 
-func readLabelled(name string, paths []string, decode encoding, cut cut) (Task, error) {
+func readLabelled(name string, paths []string, decode encoding, parse lineParser) (Task, error) {
 	var parts []*part
 	for _, path := range paths {
 		p := newPart(path)
 		err := readLines(path, decode, func(number int, line string) error {
-			label, text, err := cut(line)
+			label, text, err := parse(line)
 			if err == nil {
 				p.add(label, strings.Fields(text), number)
 			}

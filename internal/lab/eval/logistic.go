@@ -13,29 +13,29 @@ import (
 //
 //	minimise ½‖w‖² + C·Σ loss        over w and unpenalised intercepts
 //
-// The loss of two classes is log(1 + exp(∓(xw + b))), that of more is −log softmax(xW + b), with a w
-// and an intercept per class. scikit-learn's LogisticRegression(C=C) has the same objective.
+// The loss is log(1 + exp(∓(xw + b))) for two classes. For more classes it is −log softmax(xW + b),
+// with a w and an intercept per class. scikit-learn's LogisticRegression(C=C) has the same objective.
 //
-// The minimiser is a truncated Newton method, as in LIBLINEAR, since first-order methods and L-BFGS
-// take thousands of steps if C is large. Conjugate gradients solve for the Newton step with products
-// of the Hessian and vectors, for which the factors of X are enough; an exact line search follows.
-// Rows are centred, which the intercepts compensate, and the objective is divided by C and the
-// number of rows n.
+// The minimiser is a truncated Newton method, as in LIBLINEAR, because first-order methods and L-BFGS
+// need thousands of iterations if C is large. Conjugate gradients solve for the Newton step. They need
+// only products of the Hessian and vectors, which are computed from the factors of X. An exact line
+// search follows. Rows are centred, which the intercepts compensate. The objective is divided by C
+// and the number of rows n.
 type regression struct {
 	*features
 	rows     []int
-	active   []int32 // terms of the rows
-	outputs  int     // vectors w: 1 for two classes
+	active   []int32 // terms that occur in the rows
+	outputs  int     // number of vectors w: 1 for two classes
 	mean     []float64
 	axes     *mat.Dense // columns are the principal axes of the rows; nil for the columns of X
 	variance []float64  // on each axis
 
-	base []float64 // of each output: the score of a zero row
-	z    []float64 // of each term and output: ⟨term, w⟩, or the sum of the residuals of its rows
+	base []float64 // by output: the score of a zero row
+	z    []float64 // by term and output: ⟨term, w⟩, or the sum of the residuals of its rows
 }
 
-// The precision of a fit is the root mean square change of the rows' scores in its last step, with
-// the weights p(1−p) of the loss.
+// A fit ends when the root mean square change of the rows' scores, weighted by p(1−p), is at most
+// its precision.
 const (
 	coarse = 0.2
 	fine   = 1e-3
@@ -108,11 +108,11 @@ func (r *regression) findAxes() {
 	}
 }
 
-// parameters are the weights W, for each column those of all outputs, then the scores of the mean
-// row.
+// parameters are the weights W, column by column of X with all outputs of a column together, followed
+// by the scores of the mean row.
 type parameters []float64
 
-// weights returns the number of weights, which the intercepts follow.
+// weights returns the number of weights, the index of the first intercept.
 func (r *regression) weights() int { return r.outputs * r.cols }
 
 // fit minimises the objective for C = c from start, or from zero if that is nil.
@@ -121,7 +121,7 @@ func (r *regression) fit(ctx context.Context, c float64, start parameters, preci
 	copy(p, start)
 	f := &fit{regression: r, penalty: 1 / (c * float64(len(r.rows))), p: p}
 	f.scores = make([]float64, len(r.rows)*r.outputs)
-	r.score(f.scores, p)
+	r.scoreRows(f.scores, p)
 	for f.products < maxProducts {
 		f.linearise()
 		before := f.products
@@ -130,7 +130,7 @@ func (r *regression) fit(ctx context.Context, c float64, start parameters, preci
 			return nil, err
 		}
 		f.searchLine(change)
-		// A step without a product is rounding.
+		// A step without a product is only rounding error.
 		if change <= precision*precision*floats.Sum(f.spread)/float64(r.outputs) || f.products == before {
 			return p, nil
 		}
@@ -141,17 +141,17 @@ func (r *regression) fit(ctx context.Context, c float64, start parameters, preci
 // A fit is the state of [regression.fit]. Values for each row and output are stored row by row.
 type fit struct {
 	*regression
-	penalty  float64 // of ½‖w‖² where the loss is the mean
-	products int     // with the Hessian
+	penalty  float64 // weight of ½‖w‖² beside the mean loss
+	products int     // number of products with the Hessian
 
 	p           parameters
-	scores      []float64 // of the rows, by p
-	probability []float64 // of the classes of rows; with one output, of class 1
-	spread      []float64 // of each output: the mean of p(1−p)
-	gradient    []float64
+	scores      []float64 // the rows' scores at p
+	probability []float64 // the rows' probabilities at p, of class 1 only with one output
+	spread      []float64 // by output: the mean of p(1−p)
+	gradient    []float64 // of the objective at p
 
-	step       parameters // from p
-	stepScores []float64  // the change of scores by it
+	step       parameters // the Newton step
+	stepScores []float64  // the change of scores by step
 }
 
 // linearise computes the probabilities, their spread and the gradient at p.
@@ -165,18 +165,18 @@ func (f *fit) linearise() {
 	residual := append([]float64{}, f.probability...)
 	f.subtractLabels(residual)
 	f.gradient = make([]float64, len(f.p))
-	f.transposed(f.gradient, residual)
+	f.scoreGradient(f.gradient, residual)
 	if f.outputs > 1 {
-		// Adding a constant to all intercepts changes nothing. In the gradient it is rounding, and
-		// nothing would bound a step along it.
+		// The objective is constant along equal changes of all intercepts. The gradient's component
+		// in that direction is rounding error, and nothing would bound a step along it.
 		intercepts := f.gradient[f.weights():]
 		floats.AddConst(-floats.Sum(intercepts)/float64(f.outputs), intercepts)
 	}
 	floats.AddScaled(f.gradient[:f.weights()], f.penalty, f.p[:f.weights()])
 }
 
-// precondition sets z to the product of v and the inverse of the blocks of H for each output, or of
-// their diagonals without axes, as if all rows had the same probabilities.
+// precondition sets z to H̃⁻¹v. H̃ is the Hessian's diagonal block of each output, or the diagonal of
+// the block without axes, as if all rows had the same probabilities.
 func (f *fit) precondition(z, v []float64) {
 	n := f.weights()
 	weights := mat.NewDense(f.cols, f.outputs, z[:n])
@@ -216,10 +216,10 @@ func (f *fit) newtonStep(ctx context.Context, truncation float64) (change float6
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		f.score(directionScores, direction)
+		f.scoreRows(directionScores, direction)
 		copy(curved, directionScores)
-		f.curve(curved)
-		f.transposed(product, curved)
+		f.multiplyCurvature(curved)
+		f.scoreGradient(product, curved)
 		floats.AddScaled(product[:f.weights()], f.penalty, direction[:f.weights()])
 		f.products++
 
@@ -274,8 +274,8 @@ func (f *fit) searchLine(change float64) {
 	floats.AddScaled(f.scores, t, f.stepScores)
 }
 
-// project prepares [regression.decide] for rows with the given terms only.
-func (r *regression) project(p parameters, terms []int32) {
+// projectTerms prepares [regression.scoreRow] for rows with the given terms only.
+func (r *regression) projectTerms(p parameters, terms []int32) {
 	copy(r.base, p[r.weights():])
 	for j, mean := range r.mean {
 		for k, w := range p[j*r.outputs:][:r.outputs] {
@@ -287,8 +287,8 @@ func (r *regression) project(p parameters, terms []int32) {
 	}
 }
 
-// decide computes the scores of row i, after project.
-func (r *regression) decide(i int, scores []float64) {
+// scoreRow computes the scores of row i from the products of projectTerms.
+func (r *regression) scoreRow(i int, scores []float64) {
 	copy(scores, r.base)
 	for j := r.ptr[i]; j < r.ptr[i+1]; j++ {
 		for k, z := range r.z[int(r.index[j])*r.outputs:][:r.outputs] {
@@ -297,17 +297,17 @@ func (r *regression) decide(i int, scores []float64) {
 	}
 }
 
-// score computes the scores of all rows of the regression.
-func (r *regression) score(scores []float64, p parameters) {
-	r.project(p, r.active)
+// scoreRows computes the scores of all rows of the regression.
+func (r *regression) scoreRows(scores []float64, p parameters) {
+	r.projectTerms(p, r.active)
 	for n, i := range r.rows {
-		r.decide(i, scores[n*r.outputs:][:r.outputs])
+		r.scoreRow(i, scores[n*r.outputs:][:r.outputs])
 	}
 }
 
-// transposed computes the derivative of the mean ⟨residual, score⟩ over rows by the parameters: the
-// transpose of score, times residual/n.
-func (r *regression) transposed(sum, residual []float64) {
+// scoreGradient sets sum to the gradient of the mean ⟨residual, score⟩ over rows with respect to the
+// parameters: the transpose of scoreRows, applied to residual/n.
+func (r *regression) scoreGradient(sum, residual []float64) {
 	for _, t := range r.active {
 		clear(r.z[int(t)*r.outputs:][:r.outputs])
 	}
@@ -332,8 +332,8 @@ func (r *regression) transposed(sum, residual []float64) {
 	floats.Scale(1/float64(len(r.rows)), sum)
 }
 
-// probabilities replaces the scores of rows by the probabilities of the classes, or of class 1 with
-// one output.
+// probabilities replaces the rows' scores by the probabilities of the classes, or by the probability
+// of class 1 with one output.
 func (r *regression) probabilities(scores []float64) {
 	if r.outputs == 1 {
 		for i, s := range scores {
@@ -355,7 +355,7 @@ func (r *regression) probabilities(scores []float64) {
 	}
 }
 
-// subtractLabels turns probabilities into the derivatives of the loss by the scores.
+// subtractLabels turns probabilities into derivatives of the loss with respect to the scores.
 func (r *regression) subtractLabels(probability []float64) {
 	for n, i := range r.rows {
 		if r.outputs == 1 {
@@ -366,8 +366,8 @@ func (r *regression) subtractLabels(probability []float64) {
 	}
 }
 
-// curve multiplies a change of scores by the second derivatives of the loss.
-func (f *fit) curve(change []float64) {
+// multiplyCurvature multiplies a change of scores by the second derivatives of the loss.
+func (f *fit) multiplyCurvature(change []float64) {
 	if f.outputs == 1 {
 		for i, p := range f.probability {
 			change[i] *= p * (1 - p)
@@ -383,17 +383,17 @@ func (f *fit) curve(change []float64) {
 	}
 }
 
-// classify reports for each of the rows whether p predicts its class.
+// classify reports for each given row whether p predicts its class.
 func (r *regression) classify(p parameters, rows []int) []bool {
 	all := make([]int32, len(r.terms))
 	for t := range all {
 		all[t] = int32(t)
 	}
-	r.project(p, all)
+	r.projectTerms(p, all)
 	scores := make([]float64, r.outputs)
 	correct := make([]bool, len(rows))
 	for n, i := range rows {
-		r.decide(i, scores)
+		r.scoreRow(i, scores)
 		class := floats.MaxIdx(scores)
 		if r.outputs == 1 {
 			class = 0

@@ -113,7 +113,7 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
-// denseLoss is the objective divided by C and the number of rows, as it is written.
+// denseLoss returns the objective divided by C and the number of rows, by its definition.
 func denseLoss(rows [][]float64, labels []int, outputs int, c float64, p []float64) float64 {
 	cols := len(rows[0])
 	w, intercepts := p[:cols*outputs], p[cols*outputs:]
@@ -134,7 +134,7 @@ func denseLoss(rows [][]float64, labels []int, outputs int, c float64, p []float
 	return (floats.Dot(w, w)/2 + c*loss) / (c * float64(len(rows)))
 }
 
-// uncentred returns parameters with the intercepts of rows as they are.
+// uncentred returns parameters whose intercepts apply to uncentred rows.
 func (r *regression) uncentred(p parameters) []float64 {
 	q := append([]float64{}, p...)
 	for k := range r.outputs {
@@ -163,7 +163,7 @@ func TestRegressionAgainstItsDefinition(t *testing.T) {
 			return func(p []float64) float64 { return denseLoss(rows, labels, r.outputs, c, p) }
 		}
 
-		// Gradient and products with the Hessian are what differences of the loss say.
+		// The gradient and products with the Hessian equal finite differences of the loss.
 		p := make(parameters, r.outputs*(r.cols+1))
 		v := make(parameters, len(p))
 		for j := range p {
@@ -173,7 +173,7 @@ func TestRegressionAgainstItsDefinition(t *testing.T) {
 		central := &fd.Settings{Formula: fd.Central}
 		linearised := func(p parameters) *fit {
 			f := &fit{regression: r, p: p, scores: make([]float64, len(train)*r.outputs)}
-			r.score(f.scores, p)
+			r.scoreRows(f.scores, p)
 			f.linearise()
 			return f
 		}
@@ -185,9 +185,9 @@ func TestRegressionAgainstItsDefinition(t *testing.T) {
 			t.Errorf("%s: gradient is off by %v", name, floats.Distance(f0.gradient, want, math.Inf(1)))
 		}
 		curved, product := make([]float64, len(f0.scores)), make([]float64, len(p))
-		r.score(curved, v)
-		f0.curve(curved)
-		r.transposed(product, curved)
+		r.scoreRows(curved, v)
+		f0.multiplyCurvature(curved)
+		r.scoreGradient(product, curved)
 		const h = 1e-5
 		floats.AddScaledTo(want, p, h, v)
 		after := linearised(want).gradient
@@ -217,10 +217,10 @@ func TestRegressionAgainstItsDefinition(t *testing.T) {
 	}
 }
 
-// regressScikitLearn fits, for each C, on the training rows of each of test's
-// folds, to the optimum, and counts the other rows that are right. Then it chooses C
-// on tune's folds. Where there are more columns than rows, the rows are expressed in
-// an orthonormal basis of their span, in which the optimum is the same.
+// regressScikitLearn fits the training rows of each test fold to the optimum, for each C, and counts
+// the other rows that it classifies correctly. Then it chooses C on the tune folds. If there are more
+// columns than rows, the rows are expressed in an orthonormal basis of their span, which has the same
+// optimum.
 const regressScikitLearn = `
 import base64, json, sys, warnings
 import numpy as np
@@ -254,8 +254,8 @@ for task in given["tasks"]:
 print(json.dumps(out))
 `
 
-// Texts that all look alike, as many of each class, leave the gradient nothing but
-// rounding, in whose direction the objective may have no curvature.
+// If all texts have the same vector and classes are balanced, the gradient is rounding error. The
+// objective may have no curvature in its direction.
 func TestNothingToLearn(t *testing.T) {
 	for _, value := range []float32{0, 0.5, 1} {
 		x := NewDense("x", &vectors.Dense{Words: []string{"a"}, Dim: 1, Data: []float32{value}})
@@ -275,9 +275,9 @@ func TestNothingToLearn(t *testing.T) {
 	}
 }
 
-// compareWithScikitLearn holds the accuracies of tasks at fixed C against those of
-// scikit-learn on the same features, and the C that is chosen. Both stop near the same
-// optimum, not at it: up to 0.2 % of the texts, those on the border, may get another label.
+// compareWithScikitLearn compares the accuracies of tasks at fixed C, and the chosen C, with
+// scikit-learn on the same features. Both stop near the same optimum, not at it: up to 0.2 % of the
+// texts, near the decision boundary, may get another label.
 func compareWithScikitLearn(t *testing.T, r *Representation, dir string, names []string, cs []float64) {
 	type givenFold struct {
 		Train []int `json:"train"`
@@ -345,8 +345,8 @@ func compareWithScikitLearn(t *testing.T, r *Representation, dir string, names [
 	}
 }
 
-// overcompleteCodes returns sparse vectors of K columns like those that are to be evaluated, without any
-// training: of the products of a word's direction with K random vectors, the 8 % beyond 1.75.
+// overcompleteCodes returns sparse vectors of k columns without training: the products of a word's
+// direction and k random vectors, if they exceed 1.75, as 8 % do.
 func overcompleteCodes(x *vectors.Dense, k int) *Representation {
 	rng := rand.New(rand.NewPCG(3, 4))
 	atoms := make([]float64, k*x.Dim)

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// newsgroups is a task that tells posts of two groups of 20 Newsgroups apart.
+// newsgroups is a task that classifies posts of two groups of 20 Newsgroups.
 type newsgroups struct {
-	groups  [2]string // names of their folders
-	heldOut int       // training posts on which C is chosen
+	groups  [2]string // folder names
+	heldOut int       // number of training posts that choose C
 }
 
-// The pairs of groups of the paper, with its numbers of held-out posts.
+// The paper's pairs of groups, with its numbers of held-out posts.
 var (
 	sports   = newsgroups{[2]string{"rec.sport.baseball", "rec.sport.hockey"}, 239}
 	computer = newsgroups{[2]string{"comp.sys.ibm.pc.hardware", "comp.sys.mac.hardware"}, 239}
@@ -54,7 +54,7 @@ func (p *part) readPosts(group string) error {
 		return unreadable(dir, err)
 	}
 	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), ".") { // written by file managers
+		if strings.HasPrefix(entry.Name(), ".") { // file managers write such files
 			continue
 		}
 		path := filepath.Join(dir, entry.Name())

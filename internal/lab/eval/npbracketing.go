@@ -19,7 +19,7 @@ import (
 // The features are the concatenated vectors of the lemmas.
 func readNPBracketing(name, dir string) (Task, error) {
 	p := newPart(filepath.Join(dir, "np-bracketing", "dataset.txt"))
-	folds := map[int][]int{} // the texts of each fold
+	folds := map[int][]int{} // indices of texts, by fold
 	header := true
 	err := readLines(p.path, utf8Text, func(number int, line string) error {
 		fields := strings.Split(line, "\t")

@@ -35,8 +35,7 @@ func numbered(n int, mark string, line func(i int) string) (lines []string) {
 	return lines
 }
 
-// marks returns the last tokens of a task's texts with their digits cut, as often as
-// they occur.
+// marks returns the last tokens of a task's texts without their digits, including repetitions.
 func marks(c *classification, texts []int) map[string]int {
 	all := map[string]int{}
 	for _, i := range texts {
@@ -75,7 +74,7 @@ func TestSplitsAreShuffled(t *testing.T) {
 				early++
 			}
 		}
-		// A half, give or take five standard deviations of √(n/4) at most.
+		// n/2 ± five standard deviations of √(n/4).
 		if n := float64(len(first)); math.Abs(float64(early)-n/2) > 5*math.Sqrt(n/4) {
 			t.Errorf("%s: %d of %d texts are from the first half", name, early, len(first))
 		}
@@ -85,7 +84,7 @@ func TestSplitsAreShuffled(t *testing.T) {
 	}
 }
 
-// Which texts are trained on, which choose C and which are scored.
+// Each split trains, tunes and tests on the protocol's texts.
 func TestSplits(t *testing.T) {
 	dir := t.TempDir()
 	type counts = map[string]int
@@ -156,7 +155,7 @@ func TestSplits(t *testing.T) {
 	wantFold(t, "NP's fold 3", np, s.test[2], counts{"foldb": 10, "foldc": 10}, counts{"foldd": 10})
 }
 
-// The chosen C and the score are those of a search without shortcuts: a fine fit for each C.
+// The chosen C and the score equal the results of an exhaustive search with a fine fit for each C.
 func TestChoiceOfC(t *testing.T) {
 	dir, x := evaltest.Write(t)
 	representation := sparsified(x)
@@ -197,7 +196,7 @@ func TestChoiceOfC(t *testing.T) {
 			other++
 		}
 	}
-	// Or else the test could not tell the two apart.
+	// Otherwise the test could not distinguish the two.
 	if other < 2 {
 		t.Errorf("the test texts would choose another C in %d tasks only", other)
 	}

@@ -29,8 +29,8 @@ func latin1Text(b []byte) (string, error) {
 	return string(runes), nil
 }
 
-// readLines calls f with the number of each line of a file that isn't blank, and the line without
-// its end. Errors of f are reported at that line. A file with a byte order mark is UTF-8.
+// readLines calls f with the number and the text of each line that isn't blank. Errors of f are
+// reported at that line. A file with a byte order mark is UTF-8, whatever decode is.
 func readLines(path string, decode encoding, f func(number int, line string) error) error {
 	data, err := readFile(path)
 	if err != nil {
@@ -53,7 +53,7 @@ func readLines(path string, decode encoding, f func(number int, line string) err
 	return nil
 }
 
-// maxBytes limits the size of a file of data.
+// maxBytes limits the size of a data file.
 const maxBytes = 1 << 30
 
 func readFile(path string) ([]byte, error) {
@@ -64,7 +64,7 @@ func readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// unreadable wraps an error of reading, and names the file once.
+// unreadable wraps a read error such that the message names the file once.
 func unreadable(path string, err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err

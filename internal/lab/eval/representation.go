@@ -7,7 +7,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// A Representation is the word vectors to evaluate: V rows of K columns, sparse or dense.
+// A Representation is a set of word vectors to evaluate: V rows of K columns, sparse or dense.
 type Representation struct {
 	Name string
 	cols int // K
@@ -16,7 +16,7 @@ type Representation struct {
 	row func(i int) (index []int32, value []float32)
 }
 
-// NewDense returns the representation of dense vectors. The first row of a repeated word counts.
+// NewDense returns a representation by dense vectors. A repeated word has the vector of its first row.
 func NewDense(name string, d *vectors.Dense) *Representation {
 	all := make([]int32, d.Dim)
 	for j := range all {
@@ -25,7 +25,7 @@ func NewDense(name string, d *vectors.Dense) *Representation {
 	return newRepresentation(name, d.Words, d.Dim, func(i int) ([]int32, []float32) { return all, d.Row(i) })
 }
 
-// NewSparse returns the representation of sparse vectors. The first row of a repeated word counts.
+// NewSparse returns a representation by sparse vectors. A repeated word has the vector of its first row.
 func NewSparse(name string, s *vectors.Sparse) *Representation {
 	return newRepresentation(name, s.Words, s.Cols, s.Row)
 }
@@ -53,7 +53,7 @@ func (r *Representation) vector(row int) vector {
 	return vector{index, value}
 }
 
-// A vector has the nonzeros of a row.
+// A vector holds the nonzeros of a row.
 type vector struct {
 	index []int32
 	value []float32
@@ -96,8 +96,8 @@ func (v vector) inner(u vector) float64 {
 
 // cosine returns the cosine of v and u, 0 if one is zero.
 func (v vector) cosine(u vector) float64 {
-	// The products of binary vectors are integers: equal products give equal cosines, to the
-	// last bit, and so share a rank.
+	// The products of binary vectors are integers. Equal products give bitwise equal cosines, which
+	// share a rank.
 	norms := math.Sqrt(v.inner(v) * u.inner(u))
 	if norms == 0 {
 		return 0

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// suite lists the tasks that [ReadTask] reads. A new task is a line here and a file of its own.
+// suite lists the tasks that [ReadTask] reads.
 var suite = []struct {
 	name string
 	read func(name, dir string) (Task, error)

@@ -22,14 +22,14 @@ type Table struct {
 	Seed  uint64
 }
 
-// A Row has the results of one representation, in the order of the table's tasks.
+// A Row holds the results of one representation, in the order of the table's tasks.
 type Row struct {
 	Name    string
 	Results []Result
 }
 
-// Averaged returns the tasks of the average: those of the paper's average in which every row has a
-// score.
+// Averaged returns the names of the averaged tasks: the tasks of the paper's average in which every
+// row has a score.
 func (t *Table) Averaged() []string {
 	var tasks []string
 	for i, name := range t.Tasks {
@@ -41,7 +41,7 @@ func (t *Table) Averaged() []string {
 }
 
 // Average returns the mean score of a row in the tasks of [Table.Averaged]. Its standard error
-// assumes that the test items of tasks are independent. Both are NaN if there are no such tasks.
+// assumes that test items of different tasks are independent. Both are NaN if no task is averaged.
 func (t *Table) Average(r Row) Result {
 	averaged := t.Averaged()
 	n := float64(len(averaged))
@@ -75,8 +75,8 @@ func (t *Table) Markdown() string {
 	return text
 }
 
-// grid returns the cells of the table, with the average if there is one, and reports which are the
-// best of their column as printed.
+// grid returns the cells of the table, with the average if there is one. best reports whether a
+// cell's printed score is the highest of its column.
 func (t *Table) grid() (grid table.Table, best func(row, column int) bool) {
 	average := len(t.Averaged()) > 0
 	header := append([]string{""}, t.Tasks...)

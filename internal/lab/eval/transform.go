@@ -6,15 +6,15 @@ import (
 	"overcomplete/vectors"
 )
 
-// Transforms are the paper's alternatives to sparse coding by name (§3, "Alternative
-// Transformations"). They return a V×L matrix for a V×L matrix.
+// Transforms maps names to the paper's alternatives to sparse coding (§3, "Alternative
+// Transformations"). Each maps V×L vectors to V×L vectors.
 var Transforms = map[string]func(*vectors.Dense) *vectors.Sparse{
-	// 1 where x is positive (Eq. thresh1).
+	// 1 where x is positive (equation thresh1).
 	"thresh1": func(x *vectors.Dense) *vectors.Sparse {
 		return threshold(x, math.SmallestNonzeroFloat32, math.Inf(-1))
 	},
-	// 1 where x is at least the mean of all positive values, −1 where x is at most that of all
-	// negative ones (Eq. thresh2, from Guo et al. 2014).
+	// 1 where x is at least the mean of all positive values, −1 where x is at most the mean of all
+	// negative values (equation thresh2, from Guo et al. 2014).
 	"thresh2": func(x *vectors.Dense) *vectors.Sparse {
 		var sum, n [2]float64 // positive, negative
 		for _, v := range x.Data {

@@ -14,7 +14,7 @@ import (
 	"overcomplete/internal/table"
 )
 
-// wordSimilarity is a task whose score is Spearman's ρ of human judgments of word pairs and the
+// wordSimilarity is a task whose score is Spearman's ρ between human judgments of word pairs and the
 // cosines of their vectors.
 type wordSimilarity struct {
 	name  string
@@ -56,9 +56,9 @@ func (t *wordSimilarity) evaluate(e *evaluation) (Result, error) {
 	r := Result{Total: len(t.pairs), Unit: "pairs"}
 	var judged, cosines []float64
 	for _, p := range t.pairs {
-		a, ok := e.find(p.words[0])
-		b, too := e.find(p.words[1])
-		if ok && too {
+		a, okA := e.find(p.words[0])
+		b, okB := e.find(p.words[1])
+		if okA && okB {
 			judged = append(judged, p.score)
 			cosines = append(cosines, e.vector(a).cosine(e.vector(b)))
 		}
@@ -83,7 +83,7 @@ func (t *wordSimilarity) evaluate(e *evaluation) (Result, error) {
 }
 
 // Spearman returns Spearman's rank correlation ρ of x and y, which have the same length. Equal
-// values share the mean of their ranks. It is NaN if all values of x or of y are equal.
+// values share the mean of their ranks. ρ is NaN if all values of x or of y are equal.
 func Spearman(x, y []float64) float64 {
 	return stat.Correlation(ranks(x), ranks(y), nil)
 }

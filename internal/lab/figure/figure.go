@@ -1,4 +1,7 @@
-// Package figure draws measurements as pictures, each as a PNG and an SVG file.
+// Package figure draws measurements as PNG and SVG files:
+//
+//	line := figure.Line{Name: "ours", Color: figure.Colors[0], Points: []figure.Point{{X: 90, Y: 57.6}, {X: 95, Y: 58.4}}}
+//	err := figure.Save("wordsim", 1, figure.Panel{Title: "WS-353", XLabel: "sparsity, %", Lines: []figure.Line{line}})
 package figure
 
 import (
@@ -27,8 +30,8 @@ type Panel struct {
 	Level         float64 // a horizontal line, such as the score of the dense vectors; 0 for none
 }
 
-// A Line is a series of points, joined in their order. Lines of one name are one entry of the
-// legend; lines without a name have none.
+// A Line is a series of points, joined in their order. Lines with the same name share an entry of
+// the legend; unnamed lines have no entry.
 type Line struct {
 	Name   string
 	Color  color.Color
@@ -36,21 +39,21 @@ type Line struct {
 	Points []Point
 }
 
-// A Point is a measurement with its standard deviation, 0 if unknown, and a label. Points whose Y
-// is NaN, or without a logarithm where that is drawn, are left out.
+// A Point is a measurement with its standard deviation, 0 if unknown, and a label. A point is left
+// out if its Y is NaN or if a logarithmic axis can't show it.
 type Point struct {
 	X, Y, Deviation float64
 	Label           string
 }
 
-// Colors are those of Okabe and Ito, which colour-blind people can tell apart.
+// Colors are six colours of Okabe and Ito's palette, which colour-blind people can distinguish.
 var Colors = []color.Color{
 	color.RGBA{0x00, 0x72, 0xB2, 0xFF}, color.RGBA{0xD5, 0x5E, 0x00, 0xFF}, color.RGBA{0x56, 0xB4, 0xE9, 0xFF},
 	color.RGBA{0xE6, 0x9F, 0x00, 0xFF}, color.RGBA{0x00, 0x9E, 0x73, 0xFF}, color.RGBA{0x80, 0x80, 0x80, 0xFF},
 }
 
-// Save draws panels in rows of the given number of columns, with a legend on the right, as
-// name.png and name.svg.
+// Save draws panels in a grid of the given number of columns, with a legend on the right, as name.png
+// and name.svg.
 func Save(name string, columns int, panels ...Panel) error {
 	const panelWidth, panelHeight = 4 * vg.Inch, 3 * vg.Inch
 	tiles := draw.Tiles{Rows: (len(panels) + columns - 1) / columns, Cols: columns, PadX: 16, PadY: 12}
@@ -92,7 +95,7 @@ func Save(name string, columns int, panels ...Panel) error {
 	})
 }
 
-// add draws a line with its points, bars and labels, and returns its parts in the legend.
+// add draws a line with its points, error bars and labels, and returns its thumbnails for the legend.
 func (panel *Panel) add(p *plot.Plot, l Line) ([]plot.Thumbnailer, error) {
 	var points struct {
 		plotter.XYs
@@ -163,7 +166,7 @@ func save(name string, width, height vg.Length, paint func(c draw.Canvas)) error
 			vgsvg.New(width, height),
 		} {
 			c := draw.NewCanvas(canvas, width, height)
-			c.SetColor(color.White) // pages may be dark
+			c.SetColor(color.White) // the page around an SVG may be dark
 			c.Fill(c.Rectangle.Path())
 			paint(draw.Crop(c, 8, -8, 8, -8))
 			if _, err := canvas.WriteTo(files[i]); err != nil {

@@ -55,7 +55,7 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// The colours of values are those of the rows and columns that they stand in.
+// Each value is drawn in its colour at its row and column.
 func TestSaveHeatMap(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "h")
 	rows := []Row{{"close", []float64{1, 0, -3}}, {"write", []float64{2, .5, 0}}, {}, {"co<lor", []float64{0, 0, 4}}}
@@ -67,8 +67,8 @@ func TestSaveHeatMap(t *testing.T) {
 	for _, fill := range regexp.MustCompile(`<path d=[^>]*fill:(#\w{6})`).FindAllStringSubmatch(svg, -1) {
 		fills = append(fills, fill[1])
 	}
-	// The page and the plot, then columns from left to right, in each the rows from below: blue of 2 and 1
-	// of 4, blue of .5, blue of 4, red of −3.
+	// The page, the plot, then columns from left to right and rows from below: blue for 2 and 1 (the
+	// maximum is 4), blue for .5, blue for 4, red for −3.
 	if got, want := strings.Join(fills, " "), "#FFFFFF #FFFFFF #7F7FFF #BFBFFF #DFDFFF #0000FF #FF4040"; got != want {
 		t.Errorf("colours are %s, want %s", got, want)
 	}

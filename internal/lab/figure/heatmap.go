@@ -15,8 +15,8 @@ type Row struct {
 	Values []float64
 }
 
-// SaveHeatMap draws rows of n values as name.png and name.svg: negative values are red, zeros
-// white and positive values blue; the larger a value, the stronger its colour.
+// SaveHeatMap draws rows of n values as name.png and name.svg. Negative values are red, zeros white
+// and positive values blue. Colours are stronger for larger absolute values.
 func SaveHeatMap(name, xLabel string, n int, rows []Row) error {
 	grid := heatMap{n, rows}
 	largest := 0.0
@@ -38,7 +38,7 @@ func SaveHeatMap(name, xLabel string, n int, rows []Row) error {
 	return save(name, 10*vg.Inch, vg.Length(len(rows)+2)*vg.Inch/4, p.Draw)
 }
 
-// heatMap implements [plotter.GridXYZ]. Its rows are counted from below.
+// heatMap implements [plotter.GridXYZ], which counts rows from below.
 type heatMap struct {
 	columns int
 	rows    []Row
@@ -48,7 +48,7 @@ func (h heatMap) Dims() (columns, rows int) { return h.columns, len(h.rows) }
 func (h heatMap) X(column int) float64      { return float64(column) }
 func (h heatMap) Y(row int) float64         { return float64(row) }
 
-// Z returns a value, or NaN, which is not drawn, for 0.
+// Z returns a value, or NaN for 0, which is not drawn.
 func (h heatMap) Z(column, row int) float64 {
 	values := h.rows[len(h.rows)-1-row].Values
 	if values == nil || values[column] == 0 {

@@ -20,18 +20,18 @@ import (
 )
 
 // Accuracy is the word intrusion accuracy of the positive poles of dimensions, judged by reference
-// vectors: the share of questions whose intruder they find. Chance is one in five.
+// vectors. Accuracies are shares of questions; chance is 0.2.
 type Accuracy struct {
 	Reference  string          `json:"reference,omitempty"` // name of the file of the reference vectors
 	Words      int             `json:"words"`               // number of words in the test
 	Seed       uint64          `json:"seed"`
-	Dimensions int             `json:"dimensions"`         // number of live dimensions
-	Any        Estimate        `json:"any"`                // all intruders are equally likely
-	Matched    Estimate        `json:"matched"`            // intruders are about as frequent as the top words
-	Quarters   []Estimate      `json:"quarters,omitempty"` // see PoleAccuracy; none if no dimension has quarters
+	Dimensions int             `json:"dimensions"`         // number of live dimensions: dimensions with questions
+	Any        Estimate        `json:"any"`                // accuracy if all intruders are equally likely
+	Matched    Estimate        `json:"matched"`            // accuracy if intruders are about as frequent as the top words
+	Quarters   []Estimate      `json:"quarters,omitempty"` // see PoleAccuracy; nil if no dimension has quarters
 	Quartered  int             `json:"quartered"`          // number of dimensions with quarters
-	Scores     []*PoleAccuracy `json:"scores,omitempty"`   // of the live dimensions, in increasing order
-	Negative   *Accuracy       `json:"negative,omitempty"` // of the negative poles; nil if codes are nonnegative
+	Scores     []*PoleAccuracy `json:"scores,omitempty"`   // live dimensions, in increasing order
+	Negative   *Accuracy       `json:"negative,omitempty"` // accuracy of the negative poles; nil if codes are nonnegative
 }
 
 // PoleAccuracy is the accuracy of one pole of a dimension.
@@ -40,43 +40,42 @@ type PoleAccuracy struct {
 	Any       float64 `json:"any"`
 	Matched   float64 `json:"matched"`
 
-	// Quarters are the accuracies for words of each quarter of the values at the pole, the largest
-	// values first. There are none if there are too few words.
+	// Quarters holds the accuracy for each quarter of the pole's words, the largest values first. It is
+	// nil if the pole has too few words.
 	Quarters []float64 `json:"quarters,omitempty"`
 }
 
-// Estimate is a mean over dimensions with its 95 % confidence interval.
+// An Estimate is a mean over dimensions with its 95 % confidence interval.
 type Estimate struct {
 	Mean float64 `json:"mean"`
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 }
 
-// Numbers of questions about a dimension, and of samples of the bootstrap.
 const (
-	questionsOfKind    = 10 // with any intruders, and with matched ones
-	questionsOfQuarter = 5
-	resamples          = 2000
+	questionsPerKind    = 10   // about a dimension, for any and for matched intruders
+	questionsPerQuarter = 5    // about a quarter of a dimension
+	resamples           = 2000 // of the bootstrap
 )
 
 // measure returns the accuracy of codes, V×K, judged by the reference vectors of the same words. The
-// answer to a question is the word whose mean cosine with the other four is the smallest, once the
-// mean of the reference is subtracted: it tells words apart by little but their frequency.
+// answer to a question is the word with the smallest mean cosine with the other four. The mean of the
+// reference vectors is subtracted before, because it separates words mostly by their frequency.
 //
-// There are ten questions about each live dimension with any intruder and ten with matched ones,
-// which assume that rows are in the order of frequency. Five questions about each quarter of the
-// positive values combine four words of the quarter with a matched word of value 0. The intervals
-// are those of a bootstrap over dimensions.
+// Each live dimension has ten questions with any intruder and ten with a matched intruder. Matching
+// assumes that rows are in decreasing order of frequency. Each quarter of the positive values has five
+// questions, which combine four words of the quarter with a matched word of value 0. Intervals are
+// bootstrapped over dimensions.
 func measure(ctx context.Context, codes *vectors.Sparse, reference *vectors.Dense, seed uint64) (*Accuracy, error) {
-	questions, judge := newQuestions(interpret.NewIndex(codes)), newJudge(reference)
+	sampler, judge := newSampler(interpret.NewIndex(codes)), newJudge(reference)
 	scores := make([]*PoleAccuracy, codes.Cols)
-	random := make([]*rand.Rand, len(scores)) // of each dimension, so that their order doesn't matter
+	random := make([]*rand.Rand, len(scores)) // one per dimension: results don't depend on their order
 	seeds := rand.NewPCG(seed, 0)
 	for k := range random {
 		random[k] = rand.New(rand.NewPCG(seeds.Uint64(), seeds.Uint64()))
 	}
 	err := parallel.Each(ctx, len(scores), func(k int) {
-		p := questions.pool(k)
+		p := sampler.pool(k)
 		if p == nil {
 			return
 		}
@@ -89,9 +88,9 @@ func measure(ctx context.Context, codes *vectors.Sparse, reference *vectors.Dens
 			}
 			return float64(found) / float64(n)
 		}
-		scores[k] = &PoleAccuracy{Dimension: k, Any: accuracy(questionsOfKind, p.draw), Matched: accuracy(questionsOfKind, p.drawMatched)}
-		for _, q := range questions.quarters(k) {
-			scores[k].Quarters = append(scores[k].Quarters, accuracy(questionsOfQuarter, q.draw))
+		scores[k] = &PoleAccuracy{Dimension: k, Any: accuracy(questionsPerKind, p.draw), Matched: accuracy(questionsPerKind, p.drawMatched)}
+		for _, q := range sampler.quarters(k) {
+			scores[k].Quarters = append(scores[k].Quarters, accuracy(questionsPerQuarter, q.draw))
 		}
 	})
 	if err != nil {
@@ -118,7 +117,7 @@ func measure(ctx context.Context, codes *vectors.Sparse, reference *vectors.Dens
 	return a, nil
 }
 
-// A judge answers questions by vectors minus their mean.
+// A judge answers questions by centred vectors.
 type judge struct {
 	*vectors.Dense
 	mean, norms []float64
@@ -140,8 +139,8 @@ func newJudge(x *vectors.Dense) *judge {
 	return j
 }
 
-// oddOneOut returns the index of the word with the smallest sum of cosines to the others. Cosines
-// with zero vectors are 0.
+// oddOneOut returns the index of the word with the smallest sum of cosines with the others. The cosine
+// with a zero vector is 0.
 func (j *judge) oddOneOut(rows [5]int) int {
 	sums := make([]float64, len(rows))
 	for a, i := range rows {
@@ -156,7 +155,7 @@ func (j *judge) oddOneOut(rows [5]int) int {
 	return floats.MinIdx(sums)
 }
 
-// dot returns the product of two rows minus the mean.
+// dot returns the dot product of two centred rows.
 func (j *judge) dot(i, k int) float64 {
 	x, y := j.Row(i), j.Row(k)
 	sum := 0.0
@@ -166,8 +165,7 @@ func (j *judge) dot(i, k int) float64 {
 	return sum
 }
 
-// bootstrap returns the mean of a sample, and percentiles of the means of samples drawn from it with
-// replacement.
+// bootstrap returns the mean of a sample and its 95 % percentile interval.
 func bootstrap(sample []float64, seed uint64) Estimate {
 	if len(sample) == 0 {
 		return Estimate{}
@@ -188,14 +186,14 @@ func bootstrap(sample []float64, seed uint64) Estimate {
 	}
 }
 
-// Save writes a as a file, which replaces an existing one atomically.
+// Save writes a to a JSON file, which replaces an existing one atomically.
 func (a *Accuracy) Save(ctx context.Context, path string) error {
 	return atomicfile.WriteFile(ctx, path, true, func(w io.Writer) error { return json.NewEncoder(w).Encode(a) })
 }
 
-// Matched reads the word intrusion accuracy of each pole of a model with K dimensions, with matched
-// intruders, from a file that [Accuracy.Save] wrote, and the name of the reference vectors. It is
-// an error if the file has scores of other dimensions, or that are not shares.
+// Matched reads a file of [Accuracy.Save]. It returns the name of the reference vectors and, by pole,
+// the word intrusion accuracy with matched intruders. It returns an error if the file has scores of
+// dimensions that the model lacks, or scores outside [0, 1].
 func Matched(path string, dimensions int) (reference string, accuracy map[interpret.Pole]float64, err error) {
 	const maxBytes = 1 << 26 // the scores of 100,000 dimensions take less
 	data, err := input.ReadRegular(path, maxBytes)

@@ -28,9 +28,9 @@ func mustMeasure(t *testing.T, codes *vectors.Sparse, reference *vectors.Dense) 
 }
 
 func TestMeasure(t *testing.T) {
-	// Dimension k belongs to the words k, k+200, …; so does a direction of the
-	// reference, beside a vector that all words share. Vectors are of any length. Words
-	// without a dimension have the opposite ones, so that what is shared is the mean.
+	// The words k, k+200, … have dimension k. Their reference vectors are the sum of a direction of
+	// their own and a shared vector, at random lengths. Words without a dimension have the opposite
+	// directions, so that the mean is the shared vector.
 	const words, dimensions, shared = 4000, 200, 1000
 	s := newCodes(2*words, dimensions)
 	same := &vectors.Dense{Words: s.Words, Dim: dimensions, Data: slices.Repeat([]float32{shared}, 2*words*dimensions)}
@@ -53,8 +53,8 @@ func TestMeasure(t *testing.T) {
 	if got := mustMeasure(t, s, same); got.Dimensions != dimensions || got.Any != one || got.Matched != one {
 		t.Errorf("where dimensions are directions of the reference: %v", got)
 	}
-	// 2000 guesses, 10 of which share their four words: a standard deviation of at
-	// most √(.16/200) = .028. The bound is four of them, so that no guess at all fails.
+	// There are 2000 guesses, ten per set of four words: the standard deviation is at most
+	// √(.16/200) = .028. The bound is four standard deviations, so that an accuracy of 0 fails.
 	got := mustMeasure(t, s, other)
 	for _, e := range []Estimate{got.Any, got.Matched} {
 		if math.Abs(e.Mean-.2) > .113 || e.Low > e.Mean || e.High < e.Mean || e.Low == e.High {
@@ -71,14 +71,14 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// In the reference, the words of one quarter of each dimension have the dimension's
-// direction, and all others are zeros: in that quarter every intruder is found, and in
-// the others the first of five words, which are alike, is taken for it. Words without a
-// dimension have the opposite directions, so that the mean is zero.
+// In the reference, the words of one quarter of each dimension have the dimension's direction, and
+// the other quarters are zeros. Every intruder of the first quarter is found. In the other quarters all
+// cosines are equal, and the judge chooses the first word. Words without a dimension have the opposite
+// directions, so that the mean is zero.
 func TestMeasureQuarters(t *testing.T) {
 	const dimensions, each, words = 50, 40, 50 * 40
 	s := newCodes(2*words, dimensions)
-	rank := func(i int) int { return i / dimensions * 7 % each } // of a word in its dimension
+	rank := func(i int) int { return i / dimensions * 7 % each } // rank of a word in its dimension
 	for i := range words {
 		s.Index, s.Value = append(s.Index, int32(i%dimensions)), append(s.Value, float32(each-rank(i)))
 		s.Ptr = append(s.Ptr, int64(i+1))
@@ -99,12 +99,12 @@ func TestMeasureQuarters(t *testing.T) {
 			t.Fatalf("quarter %d: %+v", quarter, got)
 		}
 		for q, e := range got.Quarters {
-			// Of 250 guesses the standard deviation is √(.16/250) = .025.
+			// The standard deviation of 250 guesses is √(.16/250) = .025.
 			if q == quarter && e != one || q != quarter && (math.Abs(e.Mean-.2) > .1 || e.Low >= e.Mean || e.High <= e.Mean) {
 				t.Errorf("quarter %d as it is asked about quarter %d: %v", quarter, q, e)
 			}
 		}
-		// The means are those of the dimensions.
+		// The estimates are means over dimensions.
 		var sums [6]float64
 		for k, score := range got.Scores {
 			if score.Dimension != k || score.Quarters[quarter] != 1 {
@@ -128,10 +128,10 @@ func TestMeasureQuarters(t *testing.T) {
 	}
 }
 
-// Words come in ten bands of frequency, and in the reference a word has its band's
-// direction. The top words of a dimension, from the middle of its band, have
-// directions of their own besides: an intruder of the same band is nearer to them
-// than they are to each other and never found, one of another band always is.
+// There are ten bands of frequency, and the reference vector of a word is its band's direction. The top
+// words of a dimension, from the middle of a band, have directions of their own in addition. An
+// intruder of the same band is closer to them than they are to each other and is never found. An
+// intruder of another band always is.
 func TestMeasureMatched(t *testing.T) {
 	const bands, each = 10, 40
 	s := newCodes(bands*each, bands+bands*each/3)
@@ -150,14 +150,14 @@ func TestMeasureMatched(t *testing.T) {
 		s.Index, s.Value, s.Ptr = append(s.Index, k), append(s.Value, 1), append(s.Ptr, int64(i+1))
 	}
 	got := mustMeasure(t, s, reference)
-	// Of the 396 intruders of a dimension, 360 are of another band: a standard
-	// deviation of √(.09·.91/100) = .03 for 100 draws.
+	// A dimension has 396 intruders, 360 from another band. The standard deviation of 100 draws is
+	// √(.09·.91/100) = .03.
 	if got.Dimensions != bands || math.Abs(got.Any.Mean-360./396) > .12 || got.Matched != (Estimate{}) {
 		t.Errorf("%+v", got)
 	}
 }
 
-// A bootstrap's interval for a mean is that of the normal distribution, nearly.
+// A bootstrap's interval for a mean approximates the interval of a normal distribution.
 func TestBootstrap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	sample := make([]float64, 900)

@@ -11,28 +11,26 @@ import (
 	"overcomplete/vectors"
 )
 
-// A Control is a kind of codes without any training.
+// A Control is a baseline of codes without training.
 type Control string
 
 const (
-	// RandomDictionary are early-stopped codes, as sparse as the model's, with atoms of random
-	// directions.
+	// RandomDictionary encodes with atoms of random directions.
 	RandomDictionary Control = "random dictionary"
-	// WordRows are the same with random frequent words for atoms: as many as the model has atoms, or
-	// all.
+	// WordRows encodes with the vectors of random frequent words as atoms.
 	WordRows Control = "word rows"
 )
 
 // Controls lists all controls.
 var Controls = []Control{RandomDictionary, WordRows}
 
-// controlLambda is the λ of controls, for vectors with a mean squared norm of 1. It leaves more
-// nonzeros than are kept, and no dead atoms.
+// controlLambda is the λ of controls, for vectors with a mean squared norm of 1. It gives more nonzeros
+// than the codes keep, and no dead atoms.
 const controlLambda = 0.04
 
-// Encode returns early-stopped codes of x, V×L, with the dictionary of a control, [RandomDictionary]
-// or [WordRows]: K atoms, or fewer of a small vocabulary, with the sign of a method and at most n
-// nonzeros per row. The error is [train.ErrAllSame] if all frequent words have one vector.
+// Encode encodes x, V×L, with the dictionary of a control and returns early-stopped codes with at most
+// n nonzeros per row, nonnegative if the method is. [WordRows] has fewer atoms if x has fewer words.
+// The error is [train.ErrAllSame] if all frequent words have the same vector.
 func Encode(ctx context.Context, x *vectors.Dense, control Control, atoms, n int, method model.Method, seed uint64, device encode.Device) (*model.Model, error) {
 	y, norm, err := standardise(x, atoms)
 	if err != nil {
@@ -52,8 +50,8 @@ func Encode(ctx context.Context, x *vectors.Dense, control Control, atoms, n int
 	return m, nil
 }
 
-// standardise returns x minus the mean of the frequent words for K atoms, divided by the root mean
-// square norm, which it returns too.
+// standardise returns x minus the mean of the frequent words, divided by the root mean square norm, and
+// that norm.
 func standardise(x *vectors.Dense, atoms int) (*vectors.Dense, float64, error) {
 	frequent := train.Frequent(x, atoms)
 	mean := frequent.Mean()
@@ -72,7 +70,7 @@ func standardise(x *vectors.Dense, atoms int) (*vectors.Dense, float64, error) {
 	return y, norm, nil
 }
 
-// squaresAbout returns the sums of squares of x minus a mean, and of x.
+// squaresAbout returns Σ‖x − mean‖² and Σ‖x‖².
 func squaresAbout(x *vectors.Dense, mean []float32) (squares, uncentred float64) {
 	for i := range x.Len() {
 		for j, v := range x.Row(i) {
@@ -84,7 +82,7 @@ func squaresAbout(x *vectors.Dense, mean []float32) (squares, uncentred float64)
 	return squares, uncentred
 }
 
-// randomAtoms returns a dictionary of K random directions of norm 1.
+// randomAtoms returns a dictionary of random directions of norm 1.
 func randomAtoms(atoms, dim int, seed uint64) model.Dictionary {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	d := model.Dictionary{Dim: dim, Atoms: make([]float32, atoms*dim)}
@@ -97,7 +95,7 @@ func randomAtoms(atoms, dim int, seed uint64) model.Dictionary {
 	return d
 }
 
-// rowAtoms returns a dictionary of up to K random frequent rows of y that are not 0, with norm 1.
+// rowAtoms returns a dictionary of random frequent rows of y that aren't zero, scaled to norm 1.
 func rowAtoms(y *vectors.Dense, atoms int, seed uint64) model.Dictionary {
 	y = train.Frequent(y, atoms)
 	d := model.Dictionary{Dim: y.Dim}
@@ -113,7 +111,7 @@ func rowAtoms(y *vectors.Dense, atoms int, seed uint64) model.Dictionary {
 	return d
 }
 
-// normalise scales v to norm 1, and reports whether v isn't 0.
+// normalise scales v to norm 1. It reports false if v is zero.
 func normalise(v []float32) bool {
 	squares := 0.0
 	for _, x := range v {

@@ -15,8 +15,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// The codes of controls are those of the definition, on the scale of the input: with
-// atoms of norm ρ = √(mean ‖y‖²) and λ = 0.04ρ², in float64.
+// The codes of controls equal the definition's in float64, on the scale of the input: with atoms of
+// norm ρ = √(mean ‖y‖²) and λ = 0.04ρ².
 func TestControls(t *testing.T) {
 	const dim, atoms, most = 8, 30, 4
 	x := clitest.Vectors(40, dim)
@@ -36,7 +36,7 @@ func TestControls(t *testing.T) {
 		}
 	}
 	scale := math.Sqrt(squares)
-	// Twenty words of which two have the mean vector, which is no atom.
+	// Two of the twenty words have the mean vector, which can't be an atom.
 	few := clitest.Vectors(20, dim)
 	few.Data = append(few.Data[:9*dim], make([]float32, 11*dim)...)
 	for i := range 9 {
@@ -112,7 +112,7 @@ func TestControls(t *testing.T) {
 			}
 		}
 	}
-	// Of many words only the frequent ones, 20 for each atom, count.
+	// Only the 20 most frequent words per atom are used.
 	many := clitest.Vectors(60, dim)
 	for i := range many.Words { // not sorted
 		many.Words[i] = string([]byte{'a' + byte(37*i%60/10), 'a' + byte(37*i%10)})
@@ -131,7 +131,7 @@ func TestControls(t *testing.T) {
 			t.Errorf("the frequent words' mean is %v in dimension %d", v, j)
 		}
 	}
-	for seed := range uint64(20) { // of the others each atom would be the same, nearly
+	for seed := range uint64(20) { // the other words would give nearly equal atoms
 		product, d := 0.0, rowAtoms(centred, 2, seed)
 		for j, v := range d.Atom(0) {
 			product += float64(v) * float64(d.Atom(1)[j])
@@ -152,7 +152,7 @@ func TestControls(t *testing.T) {
 	if a, b := rowAtoms(unit, 5, 1), rowAtoms(unit, 5, 2); slices.Equal(a.Atoms, b.Atoms) {
 		t.Error("the same words with another seed")
 	}
-	for _, n := range []int{2, 49, 98, 103} { // of some, 1/n times their sum is another vector
+	for _, n := range []int{2, 49, 98, 103} { // for some n, 1/n times the sum of n equal vectors is rounded to another vector
 		equal := &vectors.Dense{Words: make([]string, n), Dim: 2, Data: slices.Repeat([]float32{.1, 2}, n)}
 		if _, _, err := standardise(equal, 5); !errors.Is(err, train.ErrAllSame) {
 			t.Errorf("%d equal vectors can be told apart", n)

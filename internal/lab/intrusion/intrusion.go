@@ -1,7 +1,14 @@
-// Package intrusion measures by word intrusion whether dimensions are interpretable (§4.1 of the
-// paper): of five words, four are top words of a dimension and one is not. People answer on a
-// [Sheet]. In a [Test], reference vectors of the same words answer. The top words of any direction
-// in good vectors are similar, so that accuracies are compared with those of a [Control].
+// Package intrusion measures how interpretable dimensions are by word intrusion (§4.1 of the paper).
+// A question shows five words: four top words of a dimension and one intruder. The accuracy is the
+// share of questions whose intruder is identified.
+//
+// People answer the questions of a [Sheet]. In a [Test], reference vectors of the same words answer.
+// The top words of any direction in good vectors are similar, which raises the accuracy without any
+// training. A [Control] measures this effect.
+//
+//	test, err := intrusion.NewTest(x, reference, m.Codes.Words)
+//	a, err := test.Measure(ctx, test.Codes(0, m.Codes))
+//	fmt.Println(a.Matched.Mean) // 0.57; chance is 0.2
 package intrusion
 
 import (
@@ -24,18 +31,18 @@ var (
 	ErrSameVectors = errors.New("intrusion: the reference vectors are the dense vectors")
 )
 
-// A Test is a word intrusion test without people. Its words have codes in all models, a dense vector
-// and a reference vector, and are in the order of the first model.
+// A Test is a word intrusion test that reference vectors answer. Its words have codes in all models, a
+// dense vector and a reference vector. They are in the order of the first model.
 type Test struct {
-	X, Reference *vectors.Dense // of these words
-	Name         string         // of the reference, for results
-	Seed         uint64         // of questions and controls
-	rows         [][]int        // of these words, in each model
+	X, Reference *vectors.Dense // vectors of the test's words
+	Name         string         // file of the reference vectors, for results
+	Seed         uint64         // seed of questions and controls
+	rows         [][]int        // rows of the test's words, by model
 }
 
-// NewTest returns a test of models with codes of these words, learned from x. A word without a
-// reference vector is looked up in lower case, unless that is a word of the model, too: words need
-// different reference vectors. The error is [ErrNoWords] or [ErrSameVectors].
+// NewTest returns a test of the words that x, reference and all models have; models lists the words of
+// each model. A word without a reference vector is looked up in lower case, unless the lower-case word
+// is in the model, too. The error is [ErrNoWords] or [ErrSameVectors].
 func NewTest(x, reference *vectors.Dense, models ...[]string) (*Test, error) {
 	inX, inReference := rowsByWord(x.Words), rowsByWord(reference.Words)
 	inModel := make([]map[string]int, len(models))
@@ -47,7 +54,7 @@ func NewTest(x, reference *vectors.Dense, models ...[]string) (*Test, error) {
 		if lower := strings.ToLower(word); !ok && lower != word {
 			if _, taken := inModel[0][lower]; !taken {
 				row, ok = inReference[lower]
-				delete(inReference, lower) // used once: by the first of "May" and "MAY"
+				delete(inReference, lower) // "May" and "MAY" must not share a reference vector
 			}
 		}
 		return row, ok
@@ -99,12 +106,12 @@ func rowsByWord(words []string) map[string]int {
 	return rows
 }
 
-// Codes returns the codes of the test's words from those of a model, the i-th of [NewTest].
+// Codes returns the codes of the test's words, given all codes of the i-th model of [NewTest].
 func (t *Test) Codes(i int, codes *vectors.Sparse) *vectors.Sparse {
 	return interpret.SelectRows(codes, t.rows[i])
 }
 
-// Measure returns the accuracy of codes of the test's words, at their positive poles.
+// Measure returns the accuracy of the positive poles of codes of the test's words.
 func (t *Test) Measure(ctx context.Context, codes *vectors.Sparse) (*Accuracy, error) {
 	a, err := measure(ctx, codes, t.Reference, t.Seed)
 	if err == nil {
@@ -113,17 +120,17 @@ func (t *Test) Measure(ctx context.Context, codes *vectors.Sparse) (*Accuracy, e
 	return a, err
 }
 
-// A Result is the accuracy of a model, of one of its controls, or of dense vectors. Only those of
-// models have scores of each dimension.
+// A Result is the accuracy of a model, of one of its controls, or of dense vectors. Only a model's
+// result has scores by dimension.
 type Result struct {
-	Name    string  `json:"name"`
-	Control Control `json:"control,omitempty"` // of the model with this name
+	Name    string  `json:"name"`              // name of the model, or of the dense vectors
+	Control Control `json:"control,omitempty"` // "" unless the result is of a control
 	*Accuracy
 }
 
-// Score measures the codes of a model, the i-th of [NewTest], at both poles, and controls with the
-// same number of dimensions, sign and sparsity. The error is [train.ErrAllSame] if all frequent
-// words have one vector.
+// Score measures the codes of the i-th model of [NewTest] at both poles, and controls with the same
+// number of dimensions, sign and sparsity. The error is [train.ErrAllSame] if all frequent words have
+// the same vector.
 func (t *Test) Score(ctx context.Context, name string, i int, m *model.Model, device encode.Device, controls ...Control) ([]Result, error) {
 	codes := t.Codes(i, m.Codes)
 	a, err := t.Measure(ctx, codes)

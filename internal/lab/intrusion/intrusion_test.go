@@ -9,8 +9,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// Only words that all sets have count, each once: "B" is b in the reference, "A"
-// is not, because a is a word of the model itself.
+// The test has the words that all sets have, each once. "B" is looked up as b in the reference; "A"
+// isn't, because a is a word of the model.
 func TestWords(t *testing.T) {
 	dense := func(words ...string) *vectors.Dense {
 		d := &vectors.Dense{Words: words, Dim: 1}
@@ -29,7 +29,7 @@ func TestWords(t *testing.T) {
 	if !slices.Equal(s.X.Words, want) {
 		t.Errorf("words %v, want %v", s.X.Words, want)
 	}
-	if want := [][]int{{1, 2, 3, 8}, {3, 2, 4, 0}}; !reflect.DeepEqual(s.rows, want) { // the first of a word
+	if want := [][]int{{1, 2, 3, 8}, {3, 2, 4, 0}}; !reflect.DeepEqual(s.rows, want) { // the first row of a repeated word
 		t.Errorf("rows %v, want %v", s.rows, want)
 	}
 	for name, got := range map[string][]float32{"input": s.X.Data, "reference": s.Reference.Data} {

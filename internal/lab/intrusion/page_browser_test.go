@@ -20,7 +20,7 @@ func TestPageSavesAnswers(t *testing.T) {
 	}
 	s := sampleSheet(2)
 	_, html, _ := files(t, s)
-	// Pages of one server share a process, in which what is stored is seen at once; files need not.
+	// Pages of one server share a process and its local storage; pages of files may not.
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, html) }))
 	defer server.Close()
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browser), chromedp.NoSandbox)...)

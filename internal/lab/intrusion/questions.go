@@ -11,54 +11,53 @@ import (
 	"overcomplete/interpret"
 )
 
-// An instance is a question: four words with large values in a dimension and an intruder with a
-// small one, in random order.
+// An instance is a question of five words in random order: four words with large values in a dimension
+// and an intruder with a small value.
 type instance struct {
-	rows     [5]int // of the words
-	intruder int    // its index in rows
+	rows     [5]int
+	intruder int // index in rows
 }
 
 const (
 	topWords   = len(instance{}.rows) - 1
 	quarters   = 4
-	candidates = 20 // intruders of a matched question: ten on either side in the order of frequency
+	candidates = 20 // for a matched intruder: ten more frequent and ten less frequent words
 )
 
-// questions draws the questions about the positive poles of dimensions as the paper does (§4.1): an
-// intruder is a word of the bottom half of a dimension and of the top tenth of another one.
+// A sampler draws questions about the positive poles of dimensions as the paper does (§4.1). An
+// intruder is in the bottom half of a dimension and in the top tenth of another dimension.
 //
-// Most words have the value 0 in sparse codes, so that ranks are not unique. The bottom half are
-// all words whose value is not above the median; a top tenth has no words with the value 0 or of the
-// bottom half.
-type questions struct {
+// Ranks are not unique, because most values of sparse codes are 0. The bottom half is all words whose
+// value is at most the median. A top tenth excludes the bottom half and words with the value 0.
+type sampler struct {
 	x        *interpret.Index
-	median   []float32 // of each dimension: the largest value of its bottom half
-	eligible []int32   // words of some top tenth, in row order
+	median   []float32 // by dimension: the largest value of the bottom half
+	eligible []int32   // rows in the top tenth of a dimension, increasing
 }
 
-func newQuestions(x *interpret.Index) *questions {
+func newSampler(x *interpret.Index) *sampler {
 	n := x.Codes.Rows
-	q := &questions{x: x, median: make([]float32, x.Codes.Cols)}
+	s := &sampler{x: x, median: make([]float32, x.Codes.Cols)}
 	tenth := make([]float32, x.Codes.Cols)
 	parallel.Each(context.Background(), len(tenth), func(k int) {
 		_, values := x.Dimension(k)
 		sorted := slices.Sorted(slices.Values(values))
-		q.median[k], tenth[k] = ranked(sorted, n, n/2), ranked(sorted, n, max(n/10, 1)-1)
+		s.median[k], tenth[k] = ranked(sorted, n, n/2), ranked(sorted, n, max(n/10, 1)-1)
 	})
 	for i := range n {
 		index, value := x.Codes.Row(i)
 		for j, k := range index {
-			if value[j] > q.median[k] && value[j] >= tenth[k] {
-				q.eligible = append(q.eligible, int32(i))
+			if value[j] > s.median[k] && value[j] >= tenth[k] {
+				s.eligible = append(s.eligible, int32(i))
 				break
 			}
 		}
 	}
-	return q
+	return s
 }
 
-// ranked returns the value of a rank among n values, from 0 for the largest. sorted has those that
-// are not 0, increasing.
+// ranked returns the value of a rank among n values; the largest has rank 0. sorted holds the nonzero
+// values in increasing order.
 func ranked(sorted []float32, n, rank int) float32 {
 	negative, _ := slices.BinarySearch(sorted, 0)
 	switch positive := len(sorted) - negative; {
@@ -70,36 +69,36 @@ func ranked(sorted []float32, n, rank int) float32 {
 	return sorted[n-1-rank]
 }
 
-// live returns the dimensions with four words of positive value and an intruder, in decreasing order
-// of variance.
-func (q *questions) live() []int {
-	isLive := make([]bool, q.x.Codes.Cols)
-	parallel.Each(context.Background(), len(isLive), func(k int) { isLive[k] = q.pool(k) != nil })
+// live returns the dimensions that have four words with positive values and an intruder, in decreasing
+// order of variance.
+func (s *sampler) live() []int {
+	isLive := make([]bool, s.x.Codes.Cols)
+	parallel.Each(context.Background(), len(isLive), func(k int) { isLive[k] = s.pool(k) != nil })
 	var live []int
 	for k, ok := range isLive {
 		if ok {
 			live = append(live, k)
 		}
 	}
-	variances := q.x.Variances()
+	variances := s.x.Variances()
 	slices.SortStableFunc(live, func(a, b int) int { return cmp.Compare(variances[b], variances[a]) })
 	return live
 }
 
-// A pool has the words of the questions about a dimension.
+// A pool holds the rows of the words in the questions about a dimension.
 type pool struct {
-	top       []int   // rows
-	intruders []int32 // rows, in their order
+	top       []int
+	intruders []int32 // increasing
 }
 
 // pool returns the top words and intruders of a dimension, or nil if it isn't live.
-func (q *questions) pool(dimension int) *pool {
+func (s *sampler) pool(dimension int) *pool {
 	p := new(pool)
-	for _, e := range q.x.Top(interpret.Pole{Dimension: dimension}, topWords) {
+	for _, e := range s.x.Top(interpret.Pole{Dimension: dimension}, topWords) {
 		p.top = append(p.top, e.Row)
 	}
-	rows, values := q.x.Dimension(dimension)
-	for _, i := range q.eligible {
+	rows, values := s.x.Dimension(dimension)
+	for _, i := range s.eligible {
 		for len(rows) > 0 && rows[0] < i {
 			rows, values = rows[1:], values[1:]
 		}
@@ -107,8 +106,8 @@ func (q *questions) pool(dimension int) *pool {
 		if len(rows) > 0 && rows[0] == i {
 			v = values[0]
 		}
-		// If more than half of the words tie for the top, the bottom half has the top words.
-		if v <= q.median[dimension] && !(v > 0 && slices.Contains(p.top, int(i))) {
+		// If more than half of the words share the largest value, the bottom half includes the top words.
+		if v <= s.median[dimension] && !(v > 0 && slices.Contains(p.top, int(i))) {
 			p.intruders = append(p.intruders, i)
 		}
 	}
@@ -124,8 +123,8 @@ func (p *pool) draw(rng *rand.Rand) instance { return p.instance(p.intruders, rn
 // drawMatched returns a question whose intruder is about as frequent as one of the top words, if
 // rows are in the order of frequency.
 func (p *pool) drawMatched(rng *rand.Rand) instance {
-	near := p.top[rng.IntN(topWords)]
-	at := sort.Search(len(p.intruders), func(i int) bool { return int(p.intruders[i]) > near })
+	matched := p.top[rng.IntN(topWords)]
+	at := sort.Search(len(p.intruders), func(i int) bool { return int(p.intruders[i]) > matched })
 	return p.instance(p.intruders[max(at-candidates/2, 0):min(at+candidates/2, len(p.intruders))], rng)
 }
 
@@ -139,18 +138,18 @@ func (p *pool) instance(intruders []int32, rng *rand.Rand) (it instance) {
 	return it
 }
 
-// A quarter has the words of a quarter of the positive values of a dimension, and the words with the
+// A quarter holds the rows with a quarter of the positive values of a dimension, and the rows with the
 // value 0.
 type quarter struct {
-	words    []int   // rows
-	inactive []int32 // rows, in their order
+	words    []int
+	inactive []int32 // increasing
 }
 
-// quarters returns the quarters of a dimension, the largest values first. It returns none if there
-// are too few words for questions about each.
-func (q *questions) quarters(dimension int) []quarter {
-	rows, values := q.x.Dimension(dimension)
-	active := make([]float32, q.x.Codes.Rows)
+// quarters returns the quarters of a dimension, the largest values first, or nil if the dimension has
+// too few words.
+func (s *sampler) quarters(dimension int) []quarter {
+	rows, values := s.x.Dimension(dimension)
+	active := make([]float32, s.x.Codes.Rows)
 	var words []int
 	for j, i := range rows {
 		active[i] = values[j]
@@ -175,8 +174,8 @@ func (q *questions) quarters(dimension int) []quarter {
 	return all
 }
 
-// draw returns a question about four random words and an inactive intruder that is about as
-// frequent as one of them. It changes the order of words.
+// draw returns a question of four random words and an inactive intruder that is about as frequent as
+// one of them. It reorders q.words.
 func (q *quarter) draw(rng *rand.Rand) instance {
 	for j := range topWords {
 		other := j + rng.IntN(len(q.words)-j)

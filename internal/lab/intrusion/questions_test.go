@@ -21,10 +21,10 @@ func newCodes(rows, cols int) *vectors.Sparse {
 	return s
 }
 
-// recipe is the paper's (§4.1), word by word on the dense matrix.
+// recipe applies the definition of the paper (§4.1) to the dense matrix, word by word.
 type recipe struct {
-	top       [][]int        // of each dimension, four rows or fewer
-	intruders []map[int]bool // of each dimension
+	top       [][]int        // by dimension: four rows or fewer
+	intruders []map[int]bool // by dimension
 }
 
 func newRecipe(a [][]float64) *recipe {
@@ -80,7 +80,7 @@ func TestQuestionsFollowRecipe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x := interpret.NewIndex(s)
 			want := newRecipe(clitest.Matrix(s))
-			in := newQuestions(x)
+			in := newSampler(x)
 			live := in.live()
 			variances := x.Variances()
 			for d := 1; d < len(live); d++ {
@@ -112,7 +112,7 @@ func TestQuestionsFollowRecipe(t *testing.T) {
 						t.Fatalf("dimension %d: %v, want the words %v", k, it, top)
 					}
 				}
-				// Of 60 draws an intruder, none is left out (probability e^-60).
+				// With 60 draws per intruder, each is drawn (except with probability e^-60).
 				for i := range want.intruders[k] {
 					if drawn[i] == 0 {
 						t.Errorf("dimension %d: %d was never drawn", k, i)
@@ -136,7 +136,7 @@ func TestQuestionsFollowRecipe(t *testing.T) {
 	}
 }
 
-// Against all values, sorted.
+// The oracle sorts all values.
 func TestRanked(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 200 {
@@ -159,7 +159,7 @@ func TestRanked(t *testing.T) {
 
 func TestMatchedIntruders(t *testing.T) {
 	s := clitest.RandomCodes(6, 1000, 20, .1)
-	in := newQuestions(interpret.NewIndex(s))
+	in := newSampler(interpret.NewIndex(s))
 	rng := rand.New(rand.NewPCG(1, 1))
 	for k := range s.Cols {
 		p := in.pool(k)
@@ -183,7 +183,7 @@ func TestMatchedIntruders(t *testing.T) {
 	}
 }
 
-// Against the dense matrix, sorted.
+// The oracle sorts the dense matrix.
 func TestQuarters(t *testing.T) {
 	const rows = 60
 	dimensions := []struct {
@@ -198,7 +198,7 @@ func TestQuarters(t *testing.T) {
 	for k, d := range dimensions {
 		for j, i := range rng.Perm(rows)[:d.positive+d.negative] {
 			if a[i][k] = -1; j < d.positive {
-				a[i][k] = 1 + float64(rng.IntN(9)) // some are equal
+				a[i][k] = 1 + float64(rng.IntN(9)) // with ties
 			}
 		}
 	}
@@ -211,7 +211,7 @@ func TestQuarters(t *testing.T) {
 		}
 		s.Ptr = append(s.Ptr, int64(len(s.Index)))
 	}
-	in := newQuestions(interpret.NewIndex(s))
+	in := newSampler(interpret.NewIndex(s))
 	for k, d := range dimensions {
 		var rows, inactive []int
 		for i := range a {
@@ -253,8 +253,8 @@ func TestQuarters(t *testing.T) {
 					t.Fatalf("dimension %d, quarter %d: %v", k, q, it)
 				}
 			}
-			// Each word is in a question with a probability of 4/n: none is left out of 40·n
-			// questions (e^-160).
+			// A question has each word with probability 4/n: 40·n questions have them all (except with
+			// probability e^-160).
 			if len(drawn) != len(want) {
 				t.Errorf("dimension %d, quarter %d: %d of %d words were drawn", k, q, len(drawn), len(want))
 			}

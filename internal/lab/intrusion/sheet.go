@@ -21,21 +21,22 @@ import (
 	"overcomplete/interpret"
 )
 
-// A Question asks people which of five words doesn't belong.
+// A Question asks people which word among five doesn't belong.
 type Question struct {
 	Words     [5]string `json:"words"`
-	Intruder  int       `json:"intruder"`  // its index in Words
-	Condition string    `json:"condition"` // what is compared, such as X and A
+	Intruder  int       `json:"intruder"`  // index in Words
+	Condition string    `json:"condition"` // name of the codes or vectors, such as A or X
 	Dimension int       `json:"dimension"`
 }
 
-// Draw returns questions about the n live dimensions of the highest variance, or about all.
+// Draw returns one question about each of the n live dimensions with the highest variance, or about
+// all if there are fewer.
 func Draw(x *interpret.Index, n int, condition string, rng *rand.Rand) []Question {
-	q := newQuestions(x)
-	live := q.live()
+	sampler := newSampler(x)
+	live := sampler.live()
 	questions := make([]Question, min(n, len(live)))
 	for i := range questions {
-		it := q.pool(live[i]).draw(rng)
+		it := sampler.pool(live[i]).draw(rng)
 		questions[i] = Question{Intruder: it.intruder, Condition: condition, Dimension: live[i]}
 		for j, row := range it.rows {
 			questions[i].Words[j] = escape.Text(x.Codes.Words[row])
@@ -46,7 +47,7 @@ func Draw(x *interpret.Index, n int, condition string, rng *rand.Rand) []Questio
 
 // A Sheet is a word intrusion test for people (§4.1 of the paper). Judges see only the words.
 type Sheet struct {
-	ID        string     `json:"test"` // depends on the words
+	ID        string     `json:"test"` // a hash of the words
 	Questions []Question `json:"questions"`
 }
 
@@ -66,8 +67,8 @@ var page = template.Must(template.New("sheet").Funcs(template.FuncMap{
 	"number": func(i int) int { return i + 1 }, "hash": hashOf,
 }).Parse(pageText))
 
-// hashOf returns the hash of the text of an element for the Content-Security-Policy. The template drops
-// comments of scripts, so that they must have none.
+// hashOf returns the hash of an element's text for the Content-Security-Policy. Scripts must not have
+// comments, because the template drops them.
 func hashOf(element string) string {
 	_, text, _ := strings.Cut(pageText, "<"+element+">")
 	text, _, _ = strings.Cut(text, "</"+element+">")
@@ -75,9 +76,9 @@ func hashOf(element string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// Write writes the table that judges fill in: in the last column, the numbers of words. Its header
-// begins with the ID. It also writes a self-contained page, which asks the same and saves the answers
-// as a table, and the key, which is the sheet with the intruders as JSON.
+// Write writes three files. Judges fill in the table tsv: the last column takes the number of a word,
+// 1 to 5; its header begins with the ID. The self-contained page html asks the same questions and saves
+// the answers as a table. key is the sheet with the intruders as JSON.
 func (s *Sheet) Write(tsv, html, key io.Writer) error {
 	table := s.ID + "\tword 1\tword 2\tword 3\tword 4\tword 5\tanswer\n"
 	for i, q := range s.Questions {
@@ -87,21 +88,22 @@ func (s *Sheet) Write(tsv, html, key io.Writer) error {
 	return cmp.Or(err, page.Execute(html, s), escape.JSON(key, s))
 }
 
-// A Score says how well judges found the intruders of one condition.
+// A Score is the accuracy and the agreement of judges in one condition.
 type Score struct {
 	Condition string       `json:"condition"`
 	Questions int          `json:"questions"`
-	Accuracy  table.Number `json:"accuracy"` // share of answers that are right, NaN without answers
-	// Agreement and Kappa are those of [FleissKappa] for the categories right and wrong. The paper's
-	// 57 % accuracy, 70 % agreement and κ of 0.40 fit these; for the five words κ would exceed 0.6.
+	Accuracy  table.Number `json:"accuracy"` // share of right answers, NaN without answers
+	// Agreement and Kappa are the results of [FleissKappa] for the categories right and wrong. The paper's
+	// 57 % accuracy, 70 % agreement and κ of 0.40 fit them. With five words as categories κ would exceed 0.6.
 	Agreement table.Number `json:"agreement"`
 	Kappa     table.Number `json:"kappa"`
 }
 
-const maxBytes = 1 << 26 // of a key or a table
+const maxBytes = 1 << 26 // largest size of a key or a table
 
-// ScoreFiles scores the tables that judges filled in, one per judge, for each condition by name. Key
-// is the path of the key file that [Sheet.Write] wrote.
+// ScoreFiles scores the tables that judges filled in, one per judge, and returns a score for each
+// condition, in the order of names. key is the path of the key that [Sheet.Write] wrote. A table with
+// another ID, a repeated answer or an answer that isn't 1 to 5 is an error.
 func ScoreFiles(key string, answers ...string) ([]Score, error) {
 	data, err := input.Read(key, maxBytes)
 	if err != nil {
@@ -111,7 +113,7 @@ func ScoreFiles(key string, answers ...string) ([]Score, error) {
 	if err := json.Unmarshal(data, s); err != nil || s.ID == "" || NewSheet(s.Questions).ID != s.ID {
 		return nil, fmt.Errorf("%s: not the key of a word intrusion test", key)
 	}
-	counts := make([][]int, len(s.Questions)) // of right and wrong answers
+	counts := make([][]int, len(s.Questions)) // numbers of right and wrong answers
 	conditions := map[string][][]int{}
 	for i, q := range s.Questions {
 		counts[i] = []int{0, 0}
@@ -166,14 +168,14 @@ func (s *Sheet) count(counts [][]int, path string) error {
 	return nil
 }
 
-// FleissKappa returns the agreement of judges who assign items to categories, and Fleiss' κ, NaN if
-// they are undefined. counts[i][c] is the number of judges who assigned item i to category c. Items
-// may have different numbers of judges.
+// FleissKappa returns the agreement of judges who assign items to categories and Fleiss' κ, NaN if
+// undefined. counts[i][c] is the number of judges who assigned item i to category c. Items may have
+// different numbers of judges.
 //
 // Fleiss, Measuring nominal scale agreement among many raters, Psychological Bulletin 76 (1971); Gwet,
 // Handbook of Inter-Rater Reliability, 4th edition (2014), chapter 2.
 func FleissKappa(counts [][]int) (agreement, kappa float64) {
-	frequencies := map[int]float64{} // of categories, summed over items with a judge
+	frequencies := map[int]float64{} // by category, summed over items with a judge
 	items, paired := 0.0, 0.0
 	for _, item := range counts {
 		judges, agreeing := 0, 0

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// sampleSheet has n questions of each of two conditions.
+// sampleSheet returns a sheet with n questions in each of two conditions.
 func sampleSheet(n int) *Sheet {
 	var questions []Question
 	for i := range 2 * n {
@@ -55,7 +55,7 @@ func TestSheetFiles(t *testing.T) {
 		}
 	}
 	path := write(t, key)
-	// As a spreadsheet, a judge and the page leave them.
+	// The formats of a spreadsheet, a text editor and the page.
 	for table, want := range map[string]string{
 		sheet: "[{A 2 NaN NaN NaN} {X 2 NaN NaN NaN}]",
 		"\ufeff" + strings.ReplaceAll(strings.Replace(sheet, "word0-4\t", "word0-4\t 1", 1), "\n", "\r\n"): "[{A 2 NaN NaN NaN} {X 2 1 NaN NaN}]",
@@ -102,8 +102,8 @@ func TestScore(t *testing.T) {
 	}
 }
 
-// Published examples: that of Wikipedia's article on Fleiss' kappa (κ = 0.210), that of Fleiss 1971
-// (κ = 0.430), and one with missing ratings (Gwet 2014, κ = 0.761).
+// Published examples: Wikipedia's article on Fleiss' kappa (κ = 0.210), Fleiss 1971 (κ = 0.430), and
+// one with missing ratings (Gwet 2014, κ = 0.761).
 func TestFleissKappa(t *testing.T) {
 	for _, tt := range []struct {
 		name             string

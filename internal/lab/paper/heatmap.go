@@ -14,7 +14,7 @@ import (
 )
 
 // heatMap draws the codes of the groups of words (§4.2). Dimensions are in decreasing order of
-// their mean over the first group; those that are zero in all words are left out.
+// their mean over the first group; dimensions that are zero for all words are left out.
 func (e *Experiments) heatMap(b *strings.Builder, codes *vectors.Sparse) error {
 	var groups [][]int // rows
 	for _, group := range e.Groups {
@@ -37,10 +37,10 @@ func (e *Experiments) heatMap(b *strings.Builder, codes *vectors.Sparse) error {
 	return figure.SaveHeatMap(filepath.Join(e.Dir, "heatmap"), label, columns, rows)
 }
 
-// heatMapRows returns the values of groups of rows in the dimensions that they use, and how many
-// these are. An empty row separates groups.
+// heatMapRows returns the values of groups of rows in the dimensions that they use, and the number
+// of these dimensions. An empty row separates groups.
 func heatMapRows(codes *vectors.Sparse, groups [][]int) (rows []figure.Row, columns int) {
-	mean := map[int32]float64{} // over the first group, of each dimension in use
+	mean := map[int32]float64{} // mean over the first group, by dimension in use
 	weight := 1 / float64(len(groups[0]))
 	for _, group := range groups {
 		for _, i := range group {

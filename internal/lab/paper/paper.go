@@ -1,6 +1,9 @@
-// Package paper repeats the experiments of the paper (Faruqui et al., ACL 2015, §3 and §4) with a
-// file of dense vectors: it chooses λ and K, scores the sparse vectors beside the dense ones and
-// simpler transformations, varies their length, and shows what dimensions mean.
+// Package paper repeats the experiments of the paper (Faruqui et al., ACL 2015, §3 and §4) with one
+// file of dense vectors. It chooses λ and K, scores the sparse vectors beside the dense ones and
+// simpler transformations, varies their length, and measures interpretability.
+//
+//	e := &paper.Experiments{Dir: "results", X: x, Recipe: recipe, Lambdas: paper.Lambdas, …}
+//	err := e.Report(ctx) // writes results/report.md
 package paper
 
 import (
@@ -22,24 +25,24 @@ import (
 	"overcomplete/vectors"
 )
 
-// Experiments are the paper's experiments with one file of vectors.
+// Experiments describes the paper's experiments with one file of vectors.
 type Experiments struct {
-	Dir    string // of models, tables and figures; created if missing
+	Dir    string // folder for models, tables and figures; created if missing
 	X      *vectors.Dense
 	Source *vectors.Source
-	Test   *intrusion.Test // of the words of X; nil to leave word intrusion out
+	Test   *intrusion.Test // with the words of X; nil omits word intrusion
 
-	Recipe  model.Paper // everything but the method, λ and K
-	Lambdas []float64   // the grid's λ
-	Factors []int       // the grid's K/L
+	Recipe  model.Paper // settings of all models; the experiments set method, λ and K
+	Lambdas []float64   // λ of the grid
+	Factors []int       // K/L of the grid
 	Lengths []int       // K/L of the length sweep
-	Groups  []string    // comma-separated words of the heat map; those without a vector are left out
+	Groups  []string    // comma-separated words of the heat map; words without a vector are left out
 
 	Tasks []eval.Task // see [ReadTasks]
 
 	Device train.Device
 	Log    func(format string, args ...any)
-	// Show returns options that show the progress of a training, and a function that ends the display.
+	// Show returns options that display the progress of a training, and a function that ends the display.
 	Show func(r model.Recipe) (o train.Options, done func())
 }
 
@@ -55,8 +58,8 @@ var (
 // Seed is the seed of evaluation.
 const Seed = 1
 
-// ReadTasks reads the paper's tasks from a directory, as [eval.ReadTask] does. WS-353, by which λ
-// and K are chosen, comes first and must exist. Other tasks without data are missing.
+// ReadTasks reads the paper's tasks from a directory, as [eval.ReadTask] does. WS-353, which chooses
+// λ and K, is the first and must exist. missing names the other tasks without data.
 func ReadTasks(dir string) (tasks []eval.Task, missing []string, err error) {
 	for _, name := range eval.PaperTasks() {
 		task, err := eval.ReadTask(name, dir)
@@ -71,8 +74,9 @@ func ReadTasks(dir string) (tasks []eval.Task, missing []string, err error) {
 	return tasks, missing, nil
 }
 
-// Model opens the model in dir or, if there is none, trains it with r and saves it there, so that
-// an interrupted experiment continues with the models that it has.
+// Model opens the model in dir. If dir doesn't exist, Model trains it with r and saves it, so that an
+// interrupted experiment continues with the models that are saved. It returns an error if the model in
+// dir was trained with another recipe or other vectors.
 func Model(ctx context.Context, dir string, x *vectors.Dense, r model.Recipe, device train.Device, o train.Options) (*model.Model, error) {
 	r = train.Settled(r, x)
 	m, err := model.Open(dir)
@@ -82,7 +86,7 @@ func Model(ctx context.Context, dir string, x *vectors.Dense, r model.Recipe, de
 			return nil, err
 		}
 		m, err := train.Fit(ctx, x, r, device, o)
-		if err != nil && !errors.Is(err, train.ErrNothingActive) { // which is a result like others
+		if err != nil && !errors.Is(err, train.ErrNothingActive) { // all-zero codes are a valid result
 			return nil, err
 		}
 		return m, m.Save(dir, false)
@@ -97,7 +101,7 @@ func Model(ctx context.Context, dir string, x *vectors.Dense, r model.Recipe, de
 	return m, nil
 }
 
-// model returns the model of a method with λ and K.
+// model trains or opens the model of a method with λ and K.
 func (e *Experiments) model(ctx context.Context, method model.Method, lambda float64, atoms int) (*model.Model, error) {
 	r := e.Recipe
 	r.Method, r.Lambda, r.Atoms = method, lambda, atoms
@@ -109,14 +113,14 @@ func (e *Experiments) model(ctx context.Context, method model.Method, lambda flo
 	return Model(ctx, filepath.Join(e.Dir, name), e.X, r, e.Device, o)
 }
 
-// score runs tasks with vectors.
+// score runs tasks with one representation.
 func (e *Experiments) score(ctx context.Context, r *eval.Representation, tasks []eval.Task) (eval.Row, error) {
 	e.Log("evaluating %s", r.Name)
 	results, err := eval.Run(ctx, r, tasks, Seed, nil)
 	return eval.Row{Name: r.Name, Results: results}, err
 }
 
-// representation returns the vectors of a model that tasks measure: binary ones for method B.
+// representation returns the codes of a model to evaluate: binary codes for method B.
 func representation(name string, m *model.Model) *eval.Representation {
 	if m.Info.Training.Recipe.Base().Method == model.Nonnegative {
 		return eval.NewSparse(name, m.Codes.Binary())

@@ -36,7 +36,7 @@ func TestChoose(t *testing.T) {
 		{[]Setting{setting(.5, 60), setting(.91, 20), setting(.89, 90)}, 1, true},
 		{[]Setting{setting(.5, 60), setting(.8, 20), setting(.7, 90)}, 1, false},
 		{[]Setting{setting(.91, 60), setting(.92, 60)}, 0, true}, // the first of equals
-		{[]Setting{setting(1, 60), setting(.91, 20)}, 1, true},   // all zeros say nothing
+		{[]Setting{setting(1, 60), setting(.91, 20)}, 1, true},   // never codes that are all zero
 		{[]Setting{setting(1, 60), setting(.8, 20)}, 1, false},
 	} {
 		tuning := Tuning{Settings: tt.settings}
@@ -80,8 +80,7 @@ func experiments(t *testing.T) *Experiments {
 	}
 }
 
-// A report has the numbers that training and evaluation give elsewhere, and models are trained
-// once.
+// A report has the numbers of separate trainings and evaluations, and each model is trained once.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	e := experiments(t)
@@ -158,7 +157,7 @@ func read(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// Models of other settings, other vectors and damaged ones are refused in one short line.
+// A model with other settings, with other vectors, or damaged, is refused in one short line.
 func TestRefusesModels(t *testing.T) {
 	t.Parallel()
 	e := experiments(t)

@@ -23,8 +23,8 @@ import (
 // ReportFile is the name of the report in the directory of results.
 const ReportFile = "report.md"
 
-// Report does all experiments and writes [ReportFile] with their tables as TSV files and their
-// figures beside it. λ and K are the choice of [Experiments.Tune].
+// Report runs all experiments with the λ and K that [Experiments.Tune] chooses. It writes
+// [ReportFile] and, beside it, tables as TSV files and figures.
 func (e *Experiments) Report(ctx context.Context) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The paper's experiments with %s\n\nWritten by `overcomplete paper report`: %d words of %d dimensions. X are the dense vectors, "+
@@ -83,7 +83,7 @@ func (e *Experiments) scores(ctx context.Context, b *strings.Builder, a, binary 
 	return t, e.write(b, "scores.tsv", t)
 }
 
-// lengths varies K (§3, "Effect of Vector Length"). The first row of its table is that of X.
+// lengths varies K (§3, "Effect of Vector Length"). The first row of its table scores X.
 func (e *Experiments) lengths(ctx context.Context, b *strings.Builder, lambda float64, x eval.Row) error {
 	t := &eval.Table{Tasks: eval.Names(e.Tasks), Seed: Seed, Rows: []eval.Row{x}}
 	for _, factor := range e.Lengths {
@@ -107,12 +107,12 @@ func (e *Experiments) lengths(ctx context.Context, b *strings.Builder, lambda fl
 	if err := figure.Save(filepath.Join(e.Dir, "lengths"), 1, p); err != nil {
 		return err
 	}
-	fmt.Fprintf(b, "## Length\n\nMethod A with λ = %s. Standard errors are those of single averages; all lengths share their test items.\n\n"+
+	fmt.Fprintf(b, "## Length\n\nMethod A with λ = %s. The standard errors hold for single averages; all lengths share their test items.\n\n"+
 		"![Average score over K/L](lengths.svg)\n\n", number(lambda))
 	return e.write(b, "lengths.tsv", t)
 }
 
-// write writes scores to the report and, with a line for each, to a file.
+// write writes a table to the report and to a TSV file with one score per line.
 func (e *Experiments) write(b *strings.Builder, file string, t *eval.Table) error {
 	b.WriteString(t.Markdown() + "\n")
 	rows := [][]string{{"vectors", "task", "score", "stderr", "covered", "total"}}
@@ -124,7 +124,7 @@ func (e *Experiments) write(b *strings.Builder, file string, t *eval.Table) erro
 	return WriteTSV(filepath.Join(e.Dir, file), rows)
 }
 
-// intrusion scores dimensions by word intrusion (§4.1), which the vectors of [Experiments.Test] judge.
+// intrusion scores dimensions by word intrusion (§4.1), judged by the vectors of [Experiments.Test].
 func (e *Experiments) intrusion(ctx context.Context, b *strings.Builder, a, binary *vectors.Sparse) error {
 	if e.Test == nil {
 		return nil
@@ -139,7 +139,7 @@ func (e *Experiments) intrusion(ctx context.Context, b *strings.Builder, a, bina
 		rows = append(rows, []string{[]string{"X", "A", "B"}[i], strconv.Itoa(c.Dimensions), fmt.Sprintf("%.1f", 100*c.Any.Mean), fmt.Sprintf("%.1f to %.1f", 100*c.Any.Low, 100*c.Any.High)})
 	}
 	rows = append(rows, []string{"guessing", "", "20.0", ""})
-	fmt.Fprintf(b, "## Word intrusion\n\nThe reference vectors judge which of five words is no top word of a dimension.\n\n%s\n", rows.Markdown(nil))
+	fmt.Fprintf(b, "## Word intrusion\n\nThe reference vectors choose the word among five that is not a top word of the dimension.\n\n%s\n", rows.Markdown(nil))
 	return WriteTSV(filepath.Join(e.Dir, "intrusion.tsv"), rows)
 }
 

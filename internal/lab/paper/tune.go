@@ -16,24 +16,24 @@ import (
 	"overcomplete/vectors"
 )
 
-// minSparsity is the sparsity from which on the paper chooses settings.
+// minSparsity is the least sparsity of a setting that the paper chooses.
 const minSparsity = 0.9
 
-// A Setting is a λ and K of the grid, with measurements of its model.
+// A Setting is a point of the grid with measurements of its model.
 type Setting struct {
 	Lambda   float64     `json:"lambda"`
 	Atoms    int         `json:"atoms"`
 	Sparsity float64     `json:"sparsity"`
 	Error    float64     `json:"error"` // mean ‖x − x̂‖²
-	Score    eval.Result `json:"score"` // in WS-353
+	Score    eval.Result `json:"score"` // WS-353 with the codes
 }
 
 // A Tuning is the result of [Experiments.Tune].
 type Tuning struct {
-	Dense    eval.Result `json:"dense"` // of the dense vectors, in WS-353
+	Dense    eval.Result `json:"dense"` // WS-353 with the dense vectors
 	Settings []Setting   `json:"settings"`
-	Chosen   int         `json:"chosen"` // index of the setting
-	Sparse   bool        `json:"sparse"` // whether it is as sparse as the paper wants
+	Chosen   int         `json:"chosen"` // index in Settings
+	Sparse   bool        `json:"sparse"` // the chosen setting has a sparsity of 90 % or more
 }
 
 // Tune trains method A with each λ and K of the grid and chooses the setting with the highest
@@ -76,7 +76,7 @@ func (e *Experiments) Tune(ctx context.Context) (*Tuning, error) {
 	return t, figure.Save(filepath.Join(e.Dir, "tune"), 1, t.panel())
 }
 
-// choose sets Chosen and Sparse. Codes that are all zero say nothing, and are never chosen.
+// choose sets Chosen and Sparse. A setting whose codes are all zero is never chosen over another.
 func (t *Tuning) choose() {
 	t.Chosen, t.Sparse = 0, false
 	sparsity := func(s Setting) float64 { return math.Mod(s.Sparsity, 1) }
@@ -89,7 +89,7 @@ func (t *Tuning) choose() {
 	}
 }
 
-// Table has a row for each setting.
+// Table returns the settings as a table with a row for X and one for each setting.
 func (t *Tuning) Table() table.Table {
 	rows := table.Table{{"λ", "K", "sparsity %", "error ↓", eval.TuningTask + " ↑", ""}, {"X", "", "", "", t.Dense.String(), ""}}
 	for i, s := range t.Settings {
@@ -102,7 +102,7 @@ func (t *Tuning) Table() table.Table {
 	return rows
 }
 
-// Verdict states the choice and its reason.
+// Verdict returns a sentence with the chosen setting and the reason.
 func (t *Tuning) Verdict() string {
 	s := t.Settings[t.Chosen]
 	setting := fmt.Sprintf("λ = %s, K = %d: sparsity %.2f %%", number(s.Lambda), s.Atoms, 100*s.Sparsity)
@@ -112,7 +112,7 @@ func (t *Tuning) Verdict() string {
 	return fmt.Sprintf("%s, the sparsest; no setting has %v %%", setting, 100*minSparsity)
 }
 
-// panel shows WS-353 over sparsity, with a line for each K.
+// panel plots WS-353 over sparsity, with a line for each K.
 func (t *Tuning) panel() figure.Panel {
 	p := figure.Panel{Title: eval.TuningTask + ", ρ × 100 (dotted: X)", XLabel: "sparsity, %", Level: float64(t.Dense.Score)}
 	for i, s := range t.Settings {

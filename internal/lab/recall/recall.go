@@ -1,5 +1,8 @@
 // Package recall measures search by codes: the share of the nearest neighbours by dense vectors that
 // an inverted index of sparse codes finds.
+//
+//	queries, err := recall.NewQueries(ctx, x, 1000, 10, 1)
+//	r, err := queries.Measure(ctx, m) // r.Codes.Recall 0.62, r.Refined.Recall 0.88
 package recall
 
 import (
@@ -20,11 +23,11 @@ import (
 	"overcomplete/vectors"
 )
 
-// Queries are rows of dense vectors and the k nearest rows of each by cosine.
+// Queries holds rows of dense vectors and the exact k nearest neighbours of each by cosine.
 type Queries struct {
-	Rows    []int
-	Nearest [][]int // nearest first, without the query itself
-	Seconds float64 // per query compared with all rows, on all processors
+	Rows       []int
+	Neighbours [][]int // row numbers by query, nearest first, without the query itself
+	Seconds    float64 // wall-clock time of the exact search per query, on all processors
 
 	x *vectors.Dense
 }
@@ -32,27 +35,28 @@ type Queries struct {
 // Candidates is the number of rows that [Recalls.Refined] reranks.
 const Candidates = 100
 
-// Recalls are the results of three searches by the codes of a model: D is its dictionary, μ its mean,
-// and a the code of a row, which stands for the vector μ + aD.
+// Recalls holds the results of three searches by the codes of a model. D is its dictionary, μ its mean
+// and a the code of a row, whose reconstruction is μ + aD.
 type Recalls struct {
-	// Codes uses the code of the query. The score is the cosine of codes.
+	// Codes scores documents by the cosine of their code and the code of the query.
 	Codes Recall `json:"codes"`
-	// Products uses w = Dx, the products of the dense query with all atoms. The score is
-	// w·a / ‖μ + aD‖. Since w·a = x·(aD), it is close to the cosine of x and μ + aD.
+	// Products scores documents by the dot product with the dense query x. The query weights are
+	// w = Dx, the score is w·a / ‖μ + aD‖. Since w·a = x·(aD), it is close to the cosine of x and μ + aD.
 	Products Recall `json:"products"`
 	// Refined reranks the [Candidates] nearest rows of Codes by the score of Products.
 	Refined Recall `json:"refined"`
 }
 
-// Recall is the mean recall@k over queries: the share of the k nearest rows that are found.
+// Recall is the mean recall@k of a search over queries.
 type Recall struct {
-	Recall  float64 `json:"recall"`
-	Stderr  float64 `json:"stderr"`  // of the mean
-	Seconds float64 `json:"seconds"` // per query, on all processors
+	Recall  float64 `json:"recall"`  // share of the k nearest neighbours that the search finds
+	Stderr  float64 `json:"stderr"`  // standard error of Recall
+	Seconds float64 `json:"seconds"` // wall-clock time per query, on all processors
 }
 
-// NewQueries draws n rows of x, or all if there are fewer, and finds the k nearest rows of each. Rows
-// of zeros have no direction and aren't drawn. Of rows with equal cosines the first are nearest.
+// NewQueries draws n nonzero rows of x, or all if there are fewer, and finds the k nearest neighbours
+// of each. Ties are resolved in favour of lower row numbers. The error says that x has no nonzero row
+// or at most k rows.
 func NewQueries(ctx context.Context, x *vectors.Dense, n, k int, seed uint64) (*Queries, error) {
 	q := &Queries{x: x}
 	scale := make([]float64, x.Len())
@@ -72,7 +76,7 @@ func NewQueries(ctx context.Context, x *vectors.Dense, n, k int, seed uint64) (*
 		return nil, fmt.Errorf("too few rows for the nearest %d (got %d rows, %d of them not zero)", k, x.Len(), nonzero)
 	}
 	var err error
-	q.Nearest, q.Seconds, err = q.search(ctx, func(row int) []int {
+	q.Neighbours, q.Seconds, err = q.search(ctx, func(row int) []int {
 		found := ranking.Ranking{N: k}
 		for i, s := range scale {
 			if i != row {
@@ -84,7 +88,8 @@ func NewQueries(ctx context.Context, x *vectors.Dense, n, k int, seed uint64) (*
 	return q, err
 }
 
-// Measure searches by the codes of a model, whose rows must be those of the dense vectors.
+// Measure searches by the codes of a model. It returns an error if the model's words or vector length
+// differ from the dense vectors'.
 func (q *Queries) Measure(ctx context.Context, m *model.Model) (r Recalls, err error) {
 	switch {
 	case m.Dictionary.Dim != q.x.Dim:
@@ -102,10 +107,10 @@ func (q *Queries) Measure(ctx context.Context, m *model.Model) (r Recalls, err e
 	if err != nil {
 		return r, err
 	}
-	k := len(q.Nearest[0])
+	k := len(q.Neighbours[0])
 	byCodes := func(row, n int) (rows []int) {
-		for _, near := range index.Nearest(index.Code(row), n, row) {
-			rows = append(rows, near.Row)
+		for _, neighbour := range index.Nearest(index.Code(row), n, row) {
+			rows = append(rows, neighbour.Row)
 		}
 		return rows
 	}
@@ -142,7 +147,7 @@ func (q *Queries) Measure(ctx context.Context, m *model.Model) (r Recalls, err e
 	return r, err
 }
 
-// recall compares the rows that a search finds with the nearest.
+// recall compares the results of a search with the nearest neighbours.
 func (q *Queries) recall(ctx context.Context, search func(row int) []int) (Recall, error) {
 	found, seconds, err := q.search(ctx, search)
 	if err != nil {
@@ -151,8 +156,8 @@ func (q *Queries) recall(ctx context.Context, search func(row int) []int) (Recal
 	shares := make([]float64, len(found))
 	for i, rows := range found {
 		for _, row := range rows {
-			if slices.Contains(q.Nearest[i], row) {
-				shares[i] += 1 / float64(len(q.Nearest[i]))
+			if slices.Contains(q.Neighbours[i], row) {
+				shares[i] += 1 / float64(len(q.Neighbours[i]))
 			}
 		}
 	}
@@ -163,7 +168,7 @@ func (q *Queries) recall(ctx context.Context, search func(row int) []int) (Recal
 	return Recall{mean, deviation / math.Sqrt(float64(len(shares))), seconds}, nil
 }
 
-// search calls find with each query, and returns the rows that it finds and the seconds per query.
+// search calls find with each query. It returns the rows found and the seconds per query.
 func (q *Queries) search(ctx context.Context, find func(row int) []int) (found [][]int, seconds float64, err error) {
 	start := time.Now()
 	found = make([][]int, len(q.Rows))
@@ -171,7 +176,7 @@ func (q *Queries) search(ctx context.Context, find func(row int) []int) (found [
 	return found, time.Since(start).Seconds() / float64(len(q.Rows)), err
 }
 
-// inverse returns 1/x, or 0 for 0.
+// inverse returns 1/x, or 0 if x is 0.
 func inverse(x float64) float64 {
 	if x == 0 {
 		return 0
@@ -183,7 +188,7 @@ func dot(a, b []float32) float64 {
 	return blas32.DDot(blas32.Vector{N: len(a), Inc: 1, Data: a}, blas32.Vector{N: len(b), Inc: 1, Data: b})
 }
 
-// indices returns the rows of a ranking, the nearest first.
+// indices returns the row numbers of a ranking, best first.
 func indices(r ranking.Ranking) []int {
 	rows := make([]int, 0, r.N)
 	for _, i := range r.Items() {

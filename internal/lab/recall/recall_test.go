@@ -45,7 +45,7 @@ func sample(t *testing.T) (*vectors.Dense, *model.Model) {
 	return x, m
 }
 
-// first returns the n rows with the largest scores, but for one.
+// first returns the n rows with the largest scores, except one.
 func first(scores []float64, n, without int, among []int) []int {
 	order := slices.Clone(among)
 	order = slices.DeleteFunc(order, func(i int) bool { return i == without })
@@ -68,7 +68,7 @@ func widen(v []float32) []float64 {
 	return w
 }
 
-// Products are those of the query and aD here, not of its weights and a.
+// The oracle multiplies the query by aD, not its weights by a.
 func TestMeasureAgainstFullMatrices(t *testing.T) {
 	x, m := sample(t)
 	q, err := NewQueries(t.Context(), x, rows, k, 3)
@@ -118,8 +118,8 @@ func TestMeasureAgainstFullMatrices(t *testing.T) {
 			byProducts[i] = dot / math.Sqrt(squares)
 		}
 		want := first(dense, k, row, all)
-		if !slices.Equal(q.Nearest[n], want) {
-			t.Fatalf("nearest to row %d: %v, want %v", row, q.Nearest[n], want)
+		if !slices.Equal(q.Neighbours[n], want) {
+			t.Fatalf("nearest to row %d: %v, want %v", row, q.Neighbours[n], want)
 		}
 		share := func(found []int) (s float64) {
 			for _, i := range found {
@@ -148,7 +148,7 @@ func TestMeasureAgainstFullMatrices(t *testing.T) {
 }
 
 func TestRecall(t *testing.T) {
-	q := Queries{Rows: []int{0, 1, 2, 3}, Nearest: [][]int{{1, 2}, {3, 4}, {5, 6}, {7, 8}}}
+	q := Queries{Rows: []int{0, 1, 2, 3}, Neighbours: [][]int{{1, 2}, {3, 4}, {5, 6}, {7, 8}}}
 	found := [][]int{{2, 1}, {3, 9}, nil, {8, 7}}
 	got, err := q.recall(t.Context(), func(row int) []int { return found[row] })
 	// Shares 1, ½, 0, 1: their mean, and s/√n with s² = Σ(x − mean)²/3.
@@ -192,9 +192,9 @@ func TestErrors(t *testing.T) {
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := NewQueries(done, x, 10, k, 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v of what was cancelled", err)
+		t.Errorf("error %v, want context.Canceled", err)
 	}
 	if _, err := q.Measure(done, m); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v of what was cancelled", err)
+		t.Errorf("error %v, want context.Canceled", err)
 	}
 }
