@@ -17,8 +17,9 @@ func (t *Themes) Len() int {
 	return len(t.Splits) + 1
 }
 
-// Cut returns the topic of each theme, 0 to topics−1, where there are this number of topics, 1 to M. The
-// topics of a larger number are parts of those of a smaller number.
+// Cut returns the id of the topic of each theme, where there are this number of topics, 1 to M. The topics of a
+// larger number are parts of those of a smaller number, and a topic that both have has the same id: its theme,
+// or M + j if it is split at Splits[j].
 func (t *Themes) Cut(topics int) []int32 {
 	of := make([]int32, t.Len())
 	for _, first := range t.Splits[:topics-1] {
@@ -26,6 +27,16 @@ func (t *Themes) Cut(topics int) []int32 {
 	}
 	for theme := 1; theme < len(of); theme++ {
 		of[theme] += of[theme-1]
+	}
+	ids := make([]int32, topics)
+	for theme, topic := range of {
+		ids[topic] = int32(theme)
+	}
+	for j := len(t.Splits) - 1; j >= topics-1; j-- {
+		ids[of[t.Splits[j]]] = int32(t.Len() + j)
+	}
+	for theme, topic := range of {
+		of[theme] = ids[topic]
 	}
 	return of
 }

@@ -20,10 +20,10 @@ func themeModel() *Model {
 	return m
 }
 
-// Each topic is a range of themes, and another topic splits one in two.
+// Each topic is a range of themes, and another topic splits one in two. The others keep their ids.
 func TestCut(t *testing.T) {
 	themes := &Themes{Splits: []int32{2, 3, 1}}
-	for i, want := range [][]int32{{0, 0, 0, 0}, {0, 0, 1, 1}, {0, 0, 1, 2}, {0, 1, 2, 3}} {
+	for i, want := range [][]int32{{4, 4, 4, 4}, {6, 6, 5, 5}, {6, 6, 2, 3}, {0, 1, 2, 3}} {
 		if got := themes.Cut(i + 1); !slices.Equal(got, want) {
 			t.Errorf("%d topics: %v, want %v", i+1, got, want)
 		}

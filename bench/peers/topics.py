@@ -64,11 +64,14 @@ class Overcomplete:
 
     def fit(self, table, count, seed):
         self.folder = tempfile.TemporaryDirectory()
-        self.count = str(count)
+        self.count, self.places = str(count), {}
         return self.run(table, "train", "--topics", self.count, "--seed", str(seed))
 
     def predict(self, table):
         return self.run(table, "encode", os.path.join(self.folder.name, "train"))
+
+    def place(self, topic):
+        return self.places.setdefault(topic, len(self.places))
 
     def run(self, table, command, *arguments):
         path, out = os.path.join(self.folder.name, "table.parquet"), os.path.join(self.folder.name, command)
@@ -78,7 +81,7 @@ class Overcomplete:
         subprocess.run(call, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         call = [program, "topics", out, "--topics", self.count, "--json"]
         found = json.loads(subprocess.run(call, check=True, stdout=subprocess.PIPE).stdout)
-        of = np.array([-1 if t is None else t for t in found["rows"]])
+        of = np.array([-1 if t is None else self.place(t) for t in found["rows"]])
         model = os.path.join(self.folder.name, "train")  # which has the dictionary of encoded rows, too
         themes = np.load(os.path.join(model, "themes.npy"))
         rows = sparse.load_npz(os.path.join(out, "codes.npz")) @ np.load(os.path.join(model, "dictionary.npy"))
@@ -87,8 +90,8 @@ class Overcomplete:
         cosines[(cosines < eighth[:, None]) | (cosines < 0)] = 0
         scores = np.zeros((len(of), int(self.count)))
         for t in found["themes"]:
-            scores[:, t["parent"]] += cosines[:, t["id"]] ** 2
-        labels = {t["id"]: words_of(t["label"]) for t in found["topics"]}
+            scores[:, self.place(t["parent"])] += cosines[:, t["id"]] ** 2
+        labels = {self.place(t["id"]): words_of(t["label"]) for t in found["topics"]}
         return Topics(of, scores, [labels.get(i, []) for i in range(int(self.count))])
 
 

@@ -50,7 +50,7 @@ func testTopics() *model.Model {
 	h := m.Info.Training.Recipe.(model.Paper)
 	h.Atoms += themes + 1
 	m.Info.Training.Recipe = h
-	m.Info.Training.Themes = &model.Themes{Topics: 2, Splits: []int32{2, 1, 3}} // themes 0 and 1 are topic 0
+	m.Info.Training.Themes = &model.Themes{Topics: 2, Splits: []int32{2, 1, 3}} // themes 0 and 1 are topic 5, the others 6
 	codes := vectors.CSR{Cols: h.Atoms, Ptr: []int64{0}}
 	for i := range m.Codes.Rows {
 		from, cosine := i, 0.5+0.4*float64(i)/testWords
@@ -109,7 +109,7 @@ func TestTopics(t *testing.T) {
 	counts := map[int]int{}
 	for i := range testWords {
 		if i != emptyRow && i != topiclessOf {
-			counts[i%4/2]++
+			counts[5+i%4/2]++
 		}
 	}
 	if len(got.Topics) != 2 || len(got.Themes) != 4 || got.Blank != 1 || got.Other != 1 || got.Rows != nil {
@@ -139,9 +139,9 @@ func TestTopics(t *testing.T) {
 	place := func(id int) int {
 		return slices.IndexFunc(got.Topics, func(t listed) bool { return t.ID == id })
 	}
-	i := place(0)
-	if c.Name != "label" || c.All[0].Value != "low" || c.All[0].Count != all || c.Topics[i][0].Count != low || math.Abs(c.Topics[i][0].Share-float64(low)/float64(counts[0])) > 1e-12 {
-		t.Errorf("column %+v, want %d of all and %d of topic 0", c, all, low)
+	i := place(5)
+	if c.Name != "label" || c.All[0].Value != "low" || c.All[0].Count != all || c.Topics[i][0].Count != low || math.Abs(c.Topics[i][0].Share-float64(low)/float64(counts[5])) > 1e-12 {
+		t.Errorf("column %+v, want %d of all and %d of topic 5", c, all, low)
 	}
 	words := m.Codes.Words
 	if got.Outliers[0].Word != words[outlier] || math.Abs(got.Outliers[0].Cosine-0.1) > 1e-6 || len(got.Outliers) != oddRows {
@@ -159,7 +159,7 @@ func TestTopics(t *testing.T) {
 	if len(theme.Top) != typicalRows || theme.Top[0].Word != words[299] || theme.Top[1].Word != words[295] || theme.Rows < typicalRows || len(theme.Matching) == 0 {
 		t.Errorf("theme 3: %+v", theme)
 	}
-	for _, target := range []string{"/data/topic?topic=2", "/data/topic?topic=x", "/data/theme?theme=-1", "/data/theme?theme=4"} {
+	for _, target := range []string{"/data/topic?topic=7", "/data/topic?topic=x", "/data/theme?theme=-1", "/data/theme?theme=4"} {
 		if w := get(handler, target); w.Code != 404 {
 			t.Errorf("%s: %d", target, w.Code)
 		}
@@ -170,7 +170,7 @@ func TestTopics(t *testing.T) {
 	for _, p := range chart.Points {
 		want := -1
 		if p.Row != topiclessOf && p.Row != emptyRow {
-			want = place(p.Row % 4 / 2)
+			want = place(5 + p.Row%4/2)
 		}
 		if p.Region != want {
 			t.Errorf("row %d is in region %d, want %d", p.Row, p.Region, want)

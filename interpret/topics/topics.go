@@ -18,7 +18,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// An ID is the number of a topic or a theme, or [None], which is null in JSON.
+// An ID is the number of a topic or a theme, see [model.Themes.Cut], or [None], which is null in JSON.
 type ID int32
 
 // None is the ID of no topic.
