@@ -149,7 +149,7 @@ func (r *reader) readArray(array *npy.Array) (iter.Seq2[chunk, error], error) {
 				vector := data[i*r.dim : (i+1)*r.dim]
 				c.rows[i] = row{number: i, err: checkVector(vector)}
 				if c.rows[i].err == nil {
-					c.data = append(c.data, vector...) // in place
+					c.data = appendInPlace(c.data, vector)
 				}
 			}
 			if !yield(c, nil) {

@@ -669,14 +669,14 @@ func TestReadTableCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	blocks := 0
-	table := &tabular.Table{Next: func() ([]tabular.Row, error) {
+	table := &tabular.Table{Next: func() ([]tabular.Row, []float32, error) {
 		switch blocks++; blocks {
 		case 3:
 			cancel()
 		case 100:
-			return nil, io.EOF
+			return nil, nil, io.EOF
 		}
-		return []tabular.Row{{Vector: []float32{1}}}, nil
+		return []tabular.Row{{Len: 1}}, []float32{1}, nil
 	}}
 	r := &reader{file: file{declared: -1}}
 	chunks, err := r.readTable(ctx, &tabular.Format{Open: func(tabular.Content, tabular.Options) (*tabular.Table, error) { return table, nil }}, nil)
@@ -698,20 +698,22 @@ func init() {
 		lines := strings.Split(string(must(io.ReadAll(io.NewSectionReader(r, 0, size)))), "\n")
 		table := &tabular.Table{Named: lines[0] == "TEST words", Describe: func(bool) (string, []string) { return "", []string{"a table of tests"} }}
 		lines = lines[1:]
-		table.Next = func() ([]tabular.Row, error) {
+		table.Next = func() ([]tabular.Row, []float32, error) {
 			if lines[0] == "" {
-				return nil, io.EOF
+				return nil, nil, io.EOF
 			}
 			var row tabular.Row
+			var numbers []float32
 			for i, field := range strings.Fields(lines[0]) {
 				if x, err := strconv.ParseFloat(field, 32); i > 0 || !table.Named {
-					row.Vector, row.Err = append(row.Vector, float32(x)), err
+					numbers, row.Err = append(numbers, float32(x)), err
 				} else {
 					row.Name = field
 				}
 			}
 			lines = lines[1:]
-			return []tabular.Row{row}, nil
+			row.Len = len(numbers)
+			return []tabular.Row{row}, numbers, nil
 		}
 		return table, nil
 	}})

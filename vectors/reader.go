@@ -16,6 +16,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"overcomplete/internal/float32s"
 	"overcomplete/internal/input"
 	"overcomplete/vectors/internal/tabular"
 )
@@ -252,11 +253,7 @@ func (r *reader) filter(c chunk) (*Dense, error) {
 		if r.texts {
 			block.Texts.Add(text, slices.Concat(row.columns, r.values))
 		}
-		n := len(block.Data)
-		block.Data = block.Data[:n+r.dim]
-		if &block.Data[n] != &vector[0] { // rows before were left out
-			copy(block.Data[n:], vector)
-		}
+		block.Data = appendInPlace(block.Data, vector)
 		if r.kept++; r.kept == r.options.MaxWords {
 			r.full = true
 			break
@@ -264,6 +261,16 @@ func (r *reader) filter(c chunk) (*Dense, error) {
 	}
 	r.position += c.span
 	return block, nil
+}
+
+// appendInPlace appends a vector that is further on in the memory of data, or there already.
+func appendInPlace(data, vector []float32) []float32 {
+	n := len(data)
+	data = data[:n+len(vector)]
+	if &data[n] != &vector[0] { // rows before were left out
+		copy(data[n:], vector)
+	}
+	return data
 }
 
 // name returns the word of a row, or the id and the text.
@@ -488,6 +495,9 @@ func areTexts(names []string) bool {
 // checkVector returns an error if vector can't be that of a row. Text is checked as it is
 // parsed.
 func checkVector(vector []float32) error {
+	if float32s.Finite(vector) {
+		return nil
+	}
 	for i, x := range vector {
 		if x-x != 0 { // infinite or NaN
 			return fmt.Errorf("value %d is %v, %w", i+1, x, errNotNumber)

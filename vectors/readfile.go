@@ -29,14 +29,14 @@ type storedFile struct {
 	file      *os.File
 	info      os.FileInfo // when it was opened
 	ctx       context.Context
-	blocks    chan []byte // read ahead
-	spare     chan []byte // blocks to read into again
-	block     []byte      // what Read takes from
-	unread    []byte      // the end of block
-	delivered int64       // bytes that Read has returned
-	hash      hash.Hash   // of all blocks, once they are closed
-	err       error       // why there are no more blocks, once they are closed
-	rest      chan error  // the result of reading the rest for the hash, or nil before
+	blocks    chan []byte   // read ahead
+	spare     chan []byte   // blocks to read into again
+	block     []byte        // what Read takes from
+	unread    []byte        // the end of block
+	delivered int64         // bytes that Read has returned
+	hash      hash.Hash     // of all blocks, once they are closed
+	err       error         // why there are no more blocks, once they are closed
+	rest      chan struct{} // closed once the rest was read for the hash, or nil before
 }
 
 // open opens the file at path, or standard input if path is "-". Cancelling ctx
@@ -152,8 +152,13 @@ func (f *storedFile) Close() error {
 // hexadecimal. It is an error if a regular file has changed since it was opened.
 func (f *storedFile) sum() (string, error) {
 	f.readRest()
-	if err := <-f.rest; err != nil {
-		return "", err
+	select {
+	case <-f.rest:
+	case <-f.ctx.Done():
+		return "", f.ctx.Err()
+	}
+	if f.err != io.EOF {
+		return "", f.err
 	}
 	return hex.EncodeToString(f.hash.Sum(nil)), f.changed()
 }
@@ -163,10 +168,15 @@ func (f *storedFile) readRest() {
 	if f.rest != nil {
 		return
 	}
-	f.rest = make(chan error, 1)
+	f.rest = make(chan struct{})
 	go func() {
-		_, err := io.Copy(io.Discard, f)
-		f.rest <- err
+		if f.block != nil {
+			f.spare <- f.block
+		}
+		for block := range f.blocks {
+			f.spare <- block
+		}
+		close(f.rest)
 	}()
 }
 

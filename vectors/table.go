@@ -85,7 +85,7 @@ func (r *reader) readTable(ctx context.Context, f *tabular.Format, c *content) (
 	}
 	return func(yield func(chunk, error) bool) {
 		for first := true; ; first = false {
-			rows, err := t.Next()
+			rows, numbers, err := t.Next()
 			switch {
 			case err == io.EOF:
 				return
@@ -99,7 +99,7 @@ func (r *reader) readTable(ctx context.Context, f *tabular.Format, c *content) (
 			if first {
 				kindOf(rows)
 			}
-			if c, err := r.tableChunk(rows); !yield(c, err) || err != nil {
+			if c, err := r.tableChunk(rows, numbers); !yield(c, err) || err != nil {
 				return
 			}
 		}
@@ -126,12 +126,14 @@ func (r *reader) setTableKind(rows []tabular.Row) {
 	}
 }
 
-// tableChunk returns rows with their vectors checked. The first valid row tells their length, which is the same
-// in all files.
-func (r *reader) tableChunk(rows []tabular.Row) (chunk, error) {
-	c := chunk{rows: make([]row, 0, len(rows)), data: make([]float32, 0, len(rows)*r.dim), span: len(rows)}
+// tableChunk returns rows with their vectors checked, in the memory of their numbers. The first valid row tells
+// their length, which is the same in all files.
+func (r *reader) tableChunk(rows []tabular.Row, numbers []float32) (chunk, error) {
+	c := chunk{rows: make([]row, 0, len(rows)), data: numbers[:0], span: len(rows)}
 	for i, t := range rows {
-		if n := len(t.Vector); !r.measured && t.Err == nil && n > 0 && n <= MaxDim {
+		n, vector := t.Len, numbers[:t.Len]
+		numbers = numbers[t.Len:]
+		if !r.measured && t.Err == nil && n > 0 && n <= MaxDim {
 			r.measured, r.dim = true, cmp.Or(r.dim, n)
 			if err := r.checkLength(n); err != nil {
 				return chunk{}, err
@@ -140,17 +142,17 @@ func (r *reader) tableChunk(rows []tabular.Row) (chunk, error) {
 		err := t.Err
 		switch {
 		case err != nil:
-		case len(t.Vector) == 0:
+		case n == 0:
 			err = errors.New("no numbers")
-		case len(t.Vector) > MaxDim:
+		case n > MaxDim:
 			err = fmt.Errorf("over %d numbers", MaxDim)
-		case len(t.Vector) != r.dim:
-			err = countError(len(t.Vector), r.dim)
+		case n != r.dim:
+			err = countError(n, r.dim)
 		default:
-			err = checkVector(t.Vector)
+			err = checkVector(vector)
 		}
 		if err == nil {
-			c.data = append(c.data, t.Vector...)
+			c.data = appendInPlace(c.data, vector)
 		}
 		c.rows = append(c.rows, row{number: i, name: t.Name, notWord: t.NotWord, id: t.ID, columns: t.Columns, err: err})
 	}

@@ -20,6 +20,7 @@ import (
 	"unsafe"
 
 	"overcomplete/internal/float16"
+	"overcomplete/internal/float32s"
 	"overcomplete/internal/memory"
 )
 
@@ -217,13 +218,13 @@ func (a *Array) nextColumns(n int) ([]float32, error) {
 func floats(a *Array) (decoder[float32], error) {
 	switch a.Type {
 	case "<f2":
-		return decoder[float32]{2, decodeFloat16}, nil
+		return decoder[float32]{size: 2, decode: decodeFloat16}, nil
 	case "<V2", "|V2", "bfloat16":
-		return decoder[float32]{2, decodeBFloat16}, nil
+		return decoder[float32]{size: 2, decode: decodeBFloat16}, nil
 	case "<f4":
-		return decoder[float32]{4, decodeFloat32}, nil
+		return decoder[float32]{4, decodeFloat32, float32s.Bytes}, nil
 	case "<f8":
-		return decoder[float32]{8, decodeFloat64}, nil
+		return decoder[float32]{size: 8, decode: decodeFloat64}, nil
 	}
 	return decoder[float32]{}, a.typeError("float16, bfloat16, float32 or float64")
 }
@@ -238,9 +239,9 @@ func readIntegers[T int32 | int64](a *Array, shape []int) ([]T, error) {
 	return read(a, shape, func(a *Array) (decoder[T], error) {
 		switch a.Type {
 		case "<i4":
-			return decoder[T]{4, decodeInt32[T]}, nil
+			return decoder[T]{size: 4, decode: decodeInt32[T]}, nil
 		case "<i8":
-			return decoder[T]{8, decodeInt64[T]}, nil
+			return decoder[T]{size: 8, decode: decodeInt64[T]}, nil
 		}
 		return decoder[T]{}, a.typeError("int32 or int64")
 	})
@@ -260,9 +261,9 @@ func characters(a *Array) (decoder[string], error) {
 	switch {
 	case err != nil || n == 0 || n > maxString:
 	case prefix == "<U":
-		return decoder[string]{4 * int(n), decodeUnicode}, nil
+		return decoder[string]{size: 4 * int(n), decode: decodeUnicode}, nil
 	case prefix == "|S":
-		return decoder[string]{int(n), decodeBytes}, nil
+		return decoder[string]{size: int(n), decode: decodeBytes}, nil
 	}
 	return decoder[string]{}, a.typeError("str or bytes")
 }
@@ -280,6 +281,7 @@ func (a *Array) typeError(want string) error {
 type decoder[T any] struct {
 	size   int
 	decode func(dst []T, src []byte) error
+	memory func(dst []T) []byte // whose bytes are those of the file, or nil
 }
 
 func decodeFloat16(dst []float32, src []byte) error {
@@ -297,9 +299,7 @@ func decodeBFloat16(dst []float32, src []byte) error {
 }
 
 func decodeFloat32(dst []float32, src []byte) error {
-	for i := range dst {
-		dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
-	}
+	float32s.Decode(dst, src)
 	return nil
 }
 
@@ -422,16 +422,26 @@ func next[T any](a *Array, n int, decoderOf func(a *Array) (decoder[T], error)) 
 
 // decode reads elements into dst, before which there are done.
 func decode[T any](a *Array, dst []T, done int, d decoder[T]) error {
+	fill := func(src []byte) error {
+		got, err := io.ReadFull(a, src)
+		if isEnd(err) {
+			n, _ := elements(a.Shape)
+			err = truncated(a.Header, n*d.size, int64(done*d.size+got))
+		}
+		return err
+	}
+	if d.memory != nil {
+		if memory := d.memory(dst); memory != nil {
+			return fill(memory)
+		}
+	}
 	perChunk := (chunk + d.size - 1) / d.size
 	if a.buf == nil {
 		a.buf = make([]byte, min(perChunk, len(dst))*d.size)
 	}
 	for part := range slices.Chunk(dst, len(a.buf)/d.size) {
 		src := a.buf[:len(part)*d.size]
-		if got, err := io.ReadFull(a, src); isEnd(err) {
-			n, _ := elements(a.Shape)
-			return truncated(a.Header, n*d.size, int64(done*d.size+got))
-		} else if err != nil {
+		if err := fill(src); err != nil {
 			return err
 		}
 		if err := d.decode(part, src); err != nil {

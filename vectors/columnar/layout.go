@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"overcomplete/internal/float32s"
 	"overcomplete/vectors/internal/tabular"
 )
 
@@ -192,8 +193,12 @@ func shorten(names []string) string {
 }
 
 // table returns the table of that layout.
-func (l layout) table(next func() ([]tabular.Row, error)) *tabular.Table {
-	t := &tabular.Table{Named: l.name >= 0, Kind: l.kind(), IDs: l.id >= 0, Next: next, Describe: l.describe}
+func (l layout) table(next func() (block, error)) *tabular.Table {
+	t := &tabular.Table{Named: l.name >= 0, Kind: l.kind(), IDs: l.id >= 0, Describe: l.describe}
+	t.Next = func() ([]tabular.Row, []float32, error) {
+		b, err := next()
+		return b.rows, b.data, err
+	}
 	for _, i := range l.rest {
 		t.Columns = append(t.Columns, tabular.FreeName(l.columns[i].name, t.Columns))
 	}
@@ -291,7 +296,7 @@ func (l layout) row(value func(column int) (s string, ok bool, err error)) (r ta
 	return r, nil
 }
 
-// A block is a run of rows that are read together. The next block uses its memory again.
+// A block is a run of rows that are read together. The next block uses the memory of its rows again.
 type block struct {
 	rows []tabular.Row
 	data []float32
@@ -303,11 +308,18 @@ const blockNumbers = 1 << 16
 // blockText is the length of the strings in a block, in bytes, unless one row has more.
 const blockText = 16 << 20
 
-func (b *block) reset() { b.rows, b.data = b.rows[:0], b.data[:0] }
+// reset begins the next block, with room for as many numbers as it can have if its rows are like the last one.
+func (b *block) reset() {
+	room := 0
+	if n := len(b.rows); n > 0 {
+		room = min(len(b.data), blockNumbers+b.rows[n-1].Len)
+	}
+	b.rows, b.data = b.rows[:0], make([]float32, 0, room)
+}
 
 // add adds a row with the numbers that were appended to data from start on.
 func (b *block) add(r tabular.Row, start int, err error) {
-	r.Vector, r.Err = b.data[start:len(b.data):len(b.data)], err
+	r.Len, r.Err = len(b.data)-start, err
 	b.rows = append(b.rows, r)
 }
 
@@ -318,6 +330,14 @@ func faulty(c column, number int, what string) error {
 		return fmt.Errorf("column %.60q is %s", c.name, what)
 	}
 	return fmt.Errorf("column %.60q: value %d is %s", c.name, number+1, what)
+}
+
+// indexNotFinite returns the index of the first number that is infinite or NaN, or −1.
+func indexNotFinite(numbers []float32) int {
+	if float32s.Finite(numbers) {
+		return -1
+	}
+	return slices.IndexFunc(numbers, func(x float32) bool { return x-x != 0 })
 }
 
 // checkNumber returns an error unless x is finite.

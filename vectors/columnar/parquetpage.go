@@ -47,11 +47,12 @@ type chunk[T float32 | string] struct {
 	numbers                        runs // of values in the dictionary, if there are such
 
 	// Places that were read together.
-	repetitions []uint32 // levels: 0 where a row begins
-	definitions []uint32 // levels: that of the leaf where there is a value
-	values      []T      // at the places that have one
-	i           int      // the place that is to be read
-	ended       bool     // there is none
+	repetitions []uint8 // levels: 0 where a row begins
+	definitions []uint8 // levels: that of the leaf where there is a value
+	values      []T     // at the places that have one
+	missing     bool    // some have none
+	i           int     // the place that is to be read
+	ended       bool    // there is none
 }
 
 // A decoder returns the function that fills a slice with the next values of a page of at most most
@@ -73,12 +74,13 @@ func openChunk[T float32 | string](file io.ReaderAt, size int64, group []format.
 	if at < 0 || m.NumValues < 0 || m.TotalCompressedSize < 0 || at > size || m.TotalCompressedSize > size-at {
 		return nil, fmt.Errorf("column %.60q: %d bytes at %d of a file of %d", l.name, m.TotalCompressedSize, at, size)
 	}
-	const (
-		batch   = 256
-		missing = 100 // bytes, of the header of a dictionary: old programs did not count it
-	)
+	const missing = 100 // bytes, of the header of a dictionary: old programs did not count it
+	batch := 256
+	if l.kind == list { // the only one
+		batch = 4096
+	}
 	c := &chunk[T]{leaf: l, decode: decode, file: file, at: at, end: min(at+m.TotalCompressedSize+missing, size), rest: m.NumValues, codec: m.Codec,
-		repetitions: make([]uint32, batch), definitions: make([]uint32, batch), values: make([]T, batch)}
+		repetitions: make([]uint8, batch), definitions: make([]uint8, batch), values: make([]T, batch)}
 	return c, c.nextPlaces()
 }
 
@@ -93,9 +95,14 @@ func (c *chunk[T]) advance(n int) error {
 // present returns the values at this place and those after it in its row, up to the first without a value or
 // the last that is read.
 func (c *chunk[T]) present() []T {
-	end := c.i
-	for end < len(c.values) && c.definitions[end] == c.defined && (end == c.i || c.repetitions[end] > 0) {
-		end++
+	end := len(c.values)
+	if next := bytes.IndexByte(c.repetitions[c.i+1:], 0); next >= 0 {
+		end = c.i + 1 + next
+	}
+	if c.missing {
+		if n := slices.IndexFunc(c.definitions[c.i:end], func(d uint8) bool { return d != c.defined }); n >= 0 {
+			end = c.i + n
+		}
 	}
 	return c.values[c.i:end]
 }
@@ -126,23 +133,20 @@ func (c *chunk[T]) nextPlaces() error {
 
 func (c *chunk[T]) readPlaces() error {
 	if c.inList > 0 {
-		if err := c.repetitionRuns.read(c.repetitions); err != nil {
+		if err := readRuns(&c.repetitionRuns, c.repetitions); err != nil {
 			return err
 		}
 	}
 	if c.defined == 0 {
 		return c.fill(c.values)
 	}
-	if err := c.definitionRuns.read(c.definitions); err != nil {
+	if err := readRuns(&c.definitionRuns, c.definitions); err != nil {
 		return err
 	}
-	present := 0
-	for _, d := range c.definitions {
-		switch {
-		case d == c.defined:
-			present++
-		case d > c.defined:
-			return fmt.Errorf("level %d of %d", d, c.defined)
+	present := bytes.Count(c.definitions, []byte{c.defined})
+	if c.missing = present < len(c.values); c.missing {
+		if most := slices.Max(c.definitions); most > c.defined {
+			return fmt.Errorf("level %d of %d", most, c.defined)
 		}
 	}
 	if err := c.fill(c.values[:present]); err != nil {
@@ -272,7 +276,7 @@ func (c *chunk[T]) open(places int32, repetitions, definitions []byte, encoding 
 	c.left = int(min(int64(places), c.rest))
 	c.rest -= int64(c.left)
 	c.repetitionRuns = runs{b: repetitions, width: 1} // 0 or 1
-	c.definitionRuns = runs{b: definitions, width: bits.Len32(c.defined)}
+	c.definitionRuns = runs{b: definitions, width: bits.Len8(c.defined)}
 	c.numbers = runs{}
 	switch encoding {
 	case format.RLEDictionary, plainDictionary:
@@ -319,7 +323,7 @@ func (c *chunk[T]) lookUp() func([]T) error {
 	buffer := make([]uint32, cap(c.values))
 	return func(values []T) error {
 		of := buffer[:len(values)]
-		if err := c.numbers.read(of); err != nil {
+		if err := readRuns(&c.numbers, of); err != nil {
 			return err
 		}
 		for i, n := range of {

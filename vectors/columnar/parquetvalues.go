@@ -107,28 +107,30 @@ func filler(next func() (string, error)) func([]string) error {
 // decodeBits is the [decoder] of booleans.
 func decodeBits(encoding format.Encoding, b []byte) (func([]string) error, error) {
 	plain := &packed{b: b, width: 1}
-	read := plain.read
+	read := func(to []uint8) error { return unpack(plain, to) }
 	switch {
 	case encoding == format.RLE && len(b) >= 4: // their length before all
-		read = (&runs{b: b[4:], width: 1}).read
+		r := &runs{b: b[4:], width: 1}
+		read = func(to []uint8) error { return readRuns(r, to) }
 	case encoding != format.Plain:
 		return nil, errEncoding(encoding)
 	}
 	return filler(func() (string, error) {
-		var x [1]uint32
+		var x [1]uint8
 		err := read(x[:])
 		return strconv.FormatBool(x[0] > 0), err
 	}), nil
 }
 
-// packed reads integers of width bits, 32 at most, from the lowest bit of each byte on.
+// packed has integers of width bits, 32 at most, from the lowest bit of each byte on.
 type packed struct {
 	b     []byte
 	width int
 	at    int // bits that were read
 }
 
-func (p *packed) read(to []uint32) error {
+// unpack reads integers, which must have no more bits than T.
+func unpack[T uint8 | uint32](p *packed, to []T) error {
 	if len(to)*p.width > 8*len(p.b)-p.at {
 		return errShort
 	}
@@ -141,13 +143,13 @@ func (p *packed) read(to []uint32) error {
 				bits |= uint64(x) << (8 * k)
 			}
 		}
-		to[i] = uint32(bits >> (p.at % 8) & (1<<p.width - 1))
+		to[i] = T(bits >> (p.at % 8) & (1<<p.width - 1))
 		p.at += p.width
 	}
 	return nil
 }
 
-// runs reads integers of width bits, 32 at most, that are encoded as RLE: one many times, or
+// runs has integers of width bits, 32 at most, that are encoded as RLE: one many times, or
 // packed ones, in turns.
 type runs struct {
 	b      []byte // of the runs that follow
@@ -158,7 +160,8 @@ type runs struct {
 	packed packed
 }
 
-func (r *runs) read(to []uint32) error {
+// readRuns reads integers, which must have no more bits than T.
+func readRuns[T uint8 | uint32](r *runs, to []T) error {
 	for len(to) > 0 {
 		if r.left == 0 {
 			if err := r.nextRun(); err != nil {
@@ -168,9 +171,9 @@ func (r *runs) read(to []uint32) error {
 		n := min(r.left, len(to))
 		if r.same {
 			for i := range n {
-				to[i] = r.value
+				to[i] = T(r.value)
 			}
-		} else if err := r.packed.read(to[:n]); err != nil {
+		} else if err := unpack(&r.packed, to[:n]); err != nil {
 			return err
 		}
 		r.left -= n

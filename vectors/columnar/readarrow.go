@@ -53,7 +53,7 @@ func openArrow(m *messages, o tabular.Options) (*tabular.Table, error) {
 		return nil, err
 	}
 	a := &arrowRows{layout: l, r: r}
-	return l.table(func() ([]tabular.Row, error) { return guard("Arrow", a.next) }), nil
+	return l.table(func() (block, error) { return guard("Arrow", a.next) }), nil
 }
 
 func arrowKind(t arrow.DataType) kind {
@@ -89,18 +89,18 @@ type arrowRows struct {
 }
 
 // next is Next of a [tabular.Table].
-func (a *arrowRows) next() ([]tabular.Row, error) {
+func (a *arrowRows) next() (block, error) {
 	for a.batch == nil || a.at >= int(a.batch.NumRows()) {
 		if !a.r.Next() {
 			if err := a.r.Err(); err != nil {
-				return nil, err
+				return block{}, err
 			}
-			return nil, io.EOF
+			return block{}, io.EOF
 		}
 		a.batch, a.at = a.r.RecordBatch(), 0
 		for i, c := range a.batch.Columns() {
 			if int64(c.Len()) != a.batch.NumRows() {
-				return nil, faulty(a.columns[i], -1, fmt.Sprintf("of %d rows, in a batch of %d", c.Len(), a.batch.NumRows()))
+				return block{}, faulty(a.columns[i], -1, fmt.Sprintf("of %d rows, in a batch of %d", c.Len(), a.batch.NumRows()))
 			}
 		}
 	}
@@ -110,7 +110,7 @@ func (a *arrowRows) next() ([]tabular.Row, error) {
 	} else {
 		a.wide()
 	}
-	return a.rows, nil
+	return a.block, nil
 }
 
 // rowAt returns row i of the batch, without its vector.
@@ -185,7 +185,7 @@ func (a *arrowRows) wide() {
 	}
 	for i, err := range errs {
 		r := a.rowAt(first + i)
-		r.Vector, r.Err = a.data[i*dim:(i+1)*dim], err
+		r.Len, r.Err = dim, err
 		a.rows = append(a.rows, r)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"overcomplete/internal/float16"
+	"overcomplete/internal/float32s"
 	"overcomplete/vectors/internal/tabular"
 )
 
@@ -37,7 +38,7 @@ func openParquet(c tabular.Content, o tabular.Options) (*tabular.Table, error) {
 	if p.layout, err = choose(columns, codes, o); err != nil {
 		return nil, err
 	}
-	return p.table(func() ([]tabular.Row, error) { return guard("Parquet", p.next) }), nil
+	return p.table(func() (block, error) { return guard("Parquet", p.next) }), nil
 }
 
 // A leaf is a column of the table, stored as one run of values. Levels mark the beginnings of lists,
@@ -45,8 +46,8 @@ func openParquet(c tabular.Content, o tabular.Options) (*tabular.Table, error) {
 type leaf struct {
 	column
 	index   int                             // of the column's values in a row group
-	defined uint32                          // definition level at which a value is there
-	inList  uint32                          // definition level at which there is a place for a value in a list
+	defined uint8                           // definition level at which a value is there
+	inList  uint8                           // definition level at which there is a place for a value in a list
 	size    int                             // bytes that a value takes at least, if it is plain
 	floats  func(to []float32, from []byte) // converts numbers
 	print   func(b []byte) string           // prints a value that is kept as a string; nil of strings and bits
@@ -126,11 +127,7 @@ func floatsOf(e format.SchemaElement) (size int, convert func(to []float32, from
 	_, half := e.LogicalType.Value.(*format.Float16Type)
 	switch {
 	case e.Type.V == format.Float:
-		return 4, func(to []float32, from []byte) {
-			for i := range to {
-				to[i] = math.Float32frombits(binary.LittleEndian.Uint32(from[4*i:]))
-			}
-		}
+		return 4, float32s.Decode
 	case e.Type.V == format.Double:
 		return 8, func(to []float32, from []byte) {
 			for i := range to {
@@ -245,21 +242,21 @@ func (p *parquetRows) plain(l leaf) bool {
 }
 
 // next is Next of a [tabular.Table].
-func (p *parquetRows) next() ([]tabular.Row, error) {
+func (p *parquetRows) next() (block, error) {
 	for p.left == 0 {
 		if err := p.nextGroup(); err != nil {
-			return nil, err
+			return block{}, err
 		}
 	}
 	p.reset()
 	text := 0
 	for ; p.left > 0 && len(p.data) < blockNumbers && len(p.rows) < blockNumbers && text < blockText; p.left-- {
 		if err := p.nextRow(); err != nil {
-			return nil, err
+			return block{}, err
 		}
 		text += textSize(p.rows[len(p.rows)-1])
 	}
-	return p.rows, nil
+	return p.block, nil
 }
 
 // textSize returns how many bytes the strings of a row have.
@@ -357,10 +354,8 @@ func (p *parquetRows) appendNumbers(c *chunk[float32], malformed *error) error {
 		var why error
 		switch d := c.definitions[c.i]; {
 		case len(run) > 0:
-			for i, x := range run {
-				if x-x != 0 && why == nil { // infinite or NaN
-					why = notFinite(c.column, place+i, x)
-				}
+			if i := indexNotFinite(run); i >= 0 {
+				why = notFinite(c.column, place+i, run[i])
 			}
 			p.data = append(p.data, run...)
 		case c.kind == number, d >= c.inList:

@@ -61,9 +61,9 @@ type Table struct {
 	// Describe returns for people which columns were read, and warnings.
 	Describe func(texts bool) (columns string, warnings []string)
 
-	// Next returns some rows at a time, in their order, and io.EOF after the last. The next
-	// call overwrites them.
-	Next func() ([]Row, error)
+	// Next returns some rows at a time, in their order, with their numbers one row after the other, and
+	// io.EOF after the last. The next call overwrites the rows, but not the numbers.
+	Next func() (rows []Row, numbers []float32, err error)
 }
 
 // FreeName returns the name for another column of texts: with underscores at its end, if it is taken.
@@ -76,12 +76,12 @@ func FreeName(name string, columns []string) string {
 
 // A Row is a row of a [Table].
 type Row struct {
-	Name    string    // its word or text
-	NotWord error     // why Name can't be a word, such as null, or nil
-	ID      string    // of a text
-	Columns []string  // values
-	Vector  []float32 // of the same length in all rows
-	Err     error     // why the row is malformed, or nil
+	Name    string   // its word or text
+	NotWord error    // why Name can't be a word, such as null, or nil
+	ID      string   // of a text
+	Columns []string // values
+	Len     int      // of its vector, the same in all rows
+	Err     error    // why the row is malformed, or nil
 }
 
 // A Format is a format of tables.

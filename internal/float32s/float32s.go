@@ -1,0 +1,53 @@
+// Package float32s copies and checks float32 at the speed of memory.
+package float32s
+
+import (
+	"encoding/binary"
+	"math"
+	"unsafe"
+)
+
+var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+
+// Bytes returns the memory of x if its numbers are stored in little-endian order there, and nil otherwise.
+func Bytes(x []float32) []byte {
+	if !littleEndian {
+		return nil
+	}
+	return memory(x)
+}
+
+func memory(x []float32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 4*len(x))
+}
+
+// Decode sets x to the little-endian numbers in b, of 4·len(x) bytes.
+func Decode(x []float32, b []byte) {
+	if littleEndian {
+		copy(memory(x), b)
+		return
+	}
+	for i := range x {
+		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+}
+
+// Finite reports whether no number of x is infinite or NaN. It tests four numbers at a time: adding 1 to the
+// exponent of such a number, without its sign, sets the sign's bit.
+func Finite(x []float32) bool {
+	const (
+		magnitude = 0x7fffffff_7fffffff
+		one       = 0x00800000_00800000
+		signs     = 0x80000000_80000000
+	)
+	var a, b uint64
+	rest := memory(x)
+	for ; len(rest) >= 16; rest = rest[16:] {
+		a |= binary.NativeEndian.Uint64(rest)&magnitude + one
+		b |= binary.NativeEndian.Uint64(rest[8:])&magnitude + one
+	}
+	for _, x := range x[len(x)-len(rest)/4:] {
+		a |= uint64(math.Float32bits(x))&magnitude + one
+	}
+	return (a|b)&signs == 0
+}

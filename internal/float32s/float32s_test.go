@@ -1,0 +1,61 @@
+package float32s
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func TestFinite(t *testing.T) {
+	inf := float32(math.Inf(1))
+	edges := []float32{0, float32(math.Copysign(0, -1)), math.MaxFloat32, -math.MaxFloat32, math.SmallestNonzeroFloat32, 1}
+	others := []float32{inf, -inf, float32(math.NaN()), math.Float32frombits(0xffffffff), math.Float32frombits(0x7f800001)}
+	for n := range 40 {
+		x := make([]float32, n+1)[1:] // not aligned to 8 bytes
+		for i := range x {
+			x[i] = edges[i%len(edges)]
+		}
+		if !Finite(x) {
+			t.Errorf("%v are not finite", x)
+		}
+		for i, was := range x {
+			for _, x[i] = range others {
+				if Finite(x) {
+					t.Errorf("%d numbers with %v at %d are finite", n, x[i], i)
+				}
+			}
+			x[i] = was
+		}
+	}
+}
+
+func TestDecode(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	want := make([]uint32, 101)
+	for i := range want {
+		want[i] = rng.Uint32() // any bits, those of NaN too
+	}
+	b, err := binary.Append(nil, binary.LittleEndian, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func(was bool) { littleEndian = was }(littleEndian)
+	for _, littleEndian = range []bool{littleEndian, false} {
+		x := make([]float32, len(want))
+		Decode(x, b)
+		for i := range x {
+			if got := math.Float32bits(x[i]); got != want[i] {
+				t.Fatalf("number %d is %#x, want %#x", i, got, want[i])
+			}
+		}
+		if m := Bytes(x); littleEndian && !bytes.Equal(m, b) || !littleEndian && m != nil {
+			t.Errorf("bytes %x, want %x", m, b)
+		}
+	}
+	if Decode(nil, nil); !slices.Equal(Bytes(nil), nil) {
+		t.Error("bytes of no numbers")
+	}
+}
