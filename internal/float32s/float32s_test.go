@@ -36,7 +36,7 @@ func TestDecode(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	want := make([]uint32, 101)
 	for i := range want {
-		want[i] = rng.Uint32() // any bits, those of NaN too
+		want[i] = rng.Uint32() // any bits, including NaN
 	}
 	b, err := binary.Append(nil, binary.LittleEndian, want)
 	if err != nil {
