@@ -1,6 +1,7 @@
 package interpret
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -18,15 +19,58 @@ import (
 	"overcomplete/internal/input"
 )
 
-// A Label is a name that a person or a program gave to a dimension.
+// A Label is a name that a person or a program gave to a dimension or a topic.
 type Label struct {
-	Dimension int    `json:"dimension"`
-	Name      string `json:"name"`           // short; "" if there is only a note
-	Note      string `json:"note,omitempty"` // anything more
+	ID    int    // number of the dimension, or of the topic
+	Name  string // short; "" if there is only a note
+	Note  string // anything more
+	Topic bool
 }
 
-// Labels are labels in the order of their dimensions, and the content of a model's labels.json. A
-// dimension without a label is named by its words, see [Index.Label].
+// labelFields are a label in JSON.
+type labelFields struct {
+	Dimension *int   `json:"dimension,omitempty"`
+	Topic     *int   `json:"topic,omitempty"`
+	Name      string `json:"name"`
+	Note      string `json:"note,omitempty"`
+}
+
+// MarshalJSON returns an object of dimension or topic, name and, if there is one, note.
+func (l Label) MarshalJSON() ([]byte, error) {
+	f := labelFields{&l.ID, nil, l.Name, l.Note}
+	if l.Topic {
+		f.Dimension, f.Topic = nil, &l.ID
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // whoever encodes the label decides
+	err := e.Encode(f)
+	return b.Bytes(), err
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (l *Label) UnmarshalJSON(data []byte) error {
+	var f labelFields
+	if err := json.Unmarshal(data, &f); err != nil {
+		return err
+	}
+	id := cmp.Or(f.Dimension, f.Topic)
+	if id == nil || f.Dimension != nil && f.Topic != nil {
+		return fmt.Errorf("the label %.50q is of none or two things (want a dimension or a topic)", f.Name)
+	}
+	*l = Label{*id, f.Name, f.Note, f.Topic != nil}
+	return nil
+}
+
+func (l Label) kind() string {
+	if l.Topic {
+		return "topic"
+	}
+	return "dimension"
+}
+
+// Labels are labels in the order of their dimensions, then of their topics, and the content of a model's
+// labels.json. A dimension without a label is named by its words, see [Index.Label].
 type Labels []Label
 
 // Limits of a label, in bytes.
@@ -35,26 +79,36 @@ const (
 	maxNote = 2000
 )
 
-// Check returns an error if a model with K dimensions lacks the dimension, or if name or note are not
-// one line of at most 100 or 2,000 bytes.
-func (l Label) Check(dimensions int) error {
-	if l.Dimension < 0 || l.Dimension >= dimensions {
-		return fmt.Errorf("no dimension %d: they are 0 to %d", l.Dimension, dimensions-1)
+// maxThemes is more than the themes of any model. Labels in a file may be of topics that the model lacks.
+const maxThemes = 1 << 30
+
+// Check returns an error if a model with K dimensions and M themes lacks the dimension or topic, or if name or
+// note are not one line of at most 100 or 2,000 bytes.
+func (l Label) Check(dimensions, themes int) error {
+	end := dimensions
+	if l.Topic {
+		end = max(2*themes-1, 0)
+	}
+	if l.ID < 0 || l.ID >= end {
+		if end == 0 {
+			return fmt.Errorf("no %s %d: there are none", l.kind(), l.ID)
+		}
+		return fmt.Errorf("no %s %d: they are 0 to %d", l.kind(), l.ID, end-1)
 	}
 	if err := cmp.Or(checkLine("name", l.Name, maxName), checkLine("note", l.Note, maxNote)); err != nil {
-		return fmt.Errorf("dimension %d: %w", l.Dimension, err)
+		return fmt.Errorf("%s %d: %w", l.kind(), l.ID, err)
 	}
 	return nil
 }
 
-// set replaces the label of a dimension, of a model with K dimensions. A label without name and note
-// deletes it.
+// set replaces the label of a dimension, of a model with K dimensions, or of a topic. A label without name and
+// note deletes it.
 func (ls *Labels) set(l Label, dimensions int) error {
 	l.Name, l.Note = strings.TrimSpace(l.Name), strings.TrimSpace(l.Note)
-	if err := l.Check(dimensions); err != nil {
+	if err := l.Check(dimensions, maxThemes); err != nil {
 		return err
 	}
-	i, found := ls.find(l.Dimension)
+	i, found := ls.find(l)
 	if found {
 		*ls = slices.Delete(*ls, i, i+1)
 	}
@@ -64,8 +118,11 @@ func (ls *Labels) set(l Label, dimensions int) error {
 	return nil
 }
 
-func (ls Labels) find(dimension int) (i int, found bool) {
-	return slices.BinarySearchFunc(ls, dimension, func(l Label, k int) int { return cmp.Compare(l.Dimension, k) })
+// find returns the place of a label, by its dimension or topic.
+func (ls Labels) find(l Label) (i int, found bool) {
+	return slices.BinarySearchFunc(ls, l, func(a, b Label) int {
+		return cmp.Or(cmp.Compare(a.kind(), b.kind()), cmp.Compare(a.ID, b.ID))
+	})
 }
 
 // checkLine returns an error unless text is one line of at most max bytes.
@@ -84,7 +141,7 @@ func checkLine(what, text string, max int) error {
 // minus if it is negative.
 func (ls Labels) Name(x *Index, p Pole) string {
 	name := ""
-	if i, found := ls.find(p.Dimension); found {
+	if i, found := ls.find(Label{ID: p.Dimension}); found {
 		name = ls[i].Name
 	}
 	if name == "" {
@@ -94,6 +151,14 @@ func (ls Labels) Name(x *Index, p Pole) string {
 		return "−" + name
 	}
 	return name
+}
+
+// Topic returns the name that a topic was given, or "".
+func (ls Labels) Topic(id int) string {
+	if i, found := ls.find(Label{ID: id, Topic: true}); found {
+		return ls[i].Name
+	}
+	return ""
 }
 
 // maxLabelsFile is the largest size of a labels.json in bytes.
@@ -114,8 +179,8 @@ func ReadLabels(path string, dimensions int) (Labels, error) {
 		return nil, fmt.Errorf("%s: %.200v", path, err) // the error can quote a number of any length
 	}
 	for _, l := range list {
-		if _, repeated := labels.find(l.Dimension); repeated {
-			return nil, fmt.Errorf("%s: dimension %d has two labels", path, l.Dimension)
+		if _, repeated := labels.find(l); repeated {
+			return nil, fmt.Errorf("%s: %s %d has two labels", path, l.kind(), l.ID)
 		}
 		if err := labels.set(l, dimensions); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)

@@ -20,19 +20,21 @@ func TestChangeLabels(t *testing.T) {
 		t.Fatalf("without a file: %v, %v", ls, err)
 	}
 	for _, changes := range [][]Label{
-		{{10, " <b>kings</b> & queens ", ""}, {2, "", "not clear"}, {3, "gone", "soon"}},
-		{{29, "日本", "where\u00a0it is"}, {3, "", " "}},
+		{{10, " <b>kings</b> & queens ", "", false}, {2, "", "not clear", false}, {3, "gone", "soon", false}},
+		{{29, "日本", "where\u00a0it is", false}, {3, "", " ", false}},
+		{{2, "topic 2", "", true}, {400, "", "a note", true}, {29, "gone", "", true}},
+		{{29, "", "", true}},
 	} {
 		if _, err := ChangeLabels(t.Context(), path, 30, changes, allow); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := Labels{{2, "", "not clear"}, {10, "<b>kings</b> & queens", ""}, {29, "日本", "where\u00a0it is"}}
+	want := Labels{{2, "", "not clear", false}, {10, "<b>kings</b> & queens", "", false}, {29, "日本", "where\u00a0it is", false}, {2, "topic 2", "", true}, {400, "", "a note", true}}
 	if got, err := ReadLabels(path, 30); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, error %v, want %v", got, err, want)
 	}
 	refusal := errors.New("another model")
-	if _, err := ChangeLabels(t.Context(), path, 30, []Label{{1, "a", ""}}, func() error { return refusal }); err != refusal {
+	if _, err := ChangeLabels(t.Context(), path, 30, []Label{{1, "a", "", false}}, func() error { return refusal }); err != refusal {
 		t.Errorf("error %v", err)
 	}
 	if got, _ := ReadLabels(path, 30); !slices.Equal(got, want) {
@@ -46,13 +48,13 @@ func TestLabelsRefuse(t *testing.T) {
 		l    Label
 		want string
 	}{
-		{Label{30, "a", ""}, "no dimension 30: they are 0 to 29"},
-		{Label{-1, "a", ""}, "no dimension -1"},
-		{Label{1, "a\nb", ""}, `dimension 1: the name is "a\nb", want one line of text`},
-		{Label{1, "", "\x1b[2J"}, `dimension 1: the note is "\x1b[2J", want one line`},
-		{Label{1, "\xff", ""}, `dimension 1: the name is "\xff"`},
-		{Label{1, strings.Repeat("a", 101), ""}, "the name is too long (got 101 bytes, want at most 100)"},
-		{Label{1, "", strings.Repeat("a", 2001)}, "the note is too long (got 2001 bytes, want at most 2000)"},
+		{Label{30, "a", "", false}, "no dimension 30: they are 0 to 29"},
+		{Label{-1, "a", "", false}, "no dimension -1"},
+		{Label{1, "a\nb", "", false}, `dimension 1: the name is "a\nb", want one line of text`},
+		{Label{1, "", "\x1b[2J", false}, `dimension 1: the note is "\x1b[2J", want one line`},
+		{Label{1, "\xff", "", false}, `dimension 1: the name is "\xff"`},
+		{Label{1, strings.Repeat("a", 101), "", false}, "the name is too long (got 101 bytes, want at most 100)"},
+		{Label{1, "", strings.Repeat("a", 2001), false}, "the note is too long (got 2001 bytes, want at most 2000)"},
 	} {
 		_, err := ChangeLabels(t.Context(), path, 30, []Label{tt.l}, allow)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -64,6 +66,10 @@ func TestLabelsRefuse(t *testing.T) {
 	}
 	for _, tt := range []struct{ text, want string }{
 		{"", "unexpected end"},
+		{`[{"name": "a"}]`, "the label \"a\" is of none or two things"},
+		{`[{"dimension": 1, "topic": 1, "name": "a"}]`, "is of none or two things"},
+		{`[{"topic": -1, "name": "a"}]`, "no topic -1"},
+		{`[{"topic": 1, "name": "a"}, {"topic": 1, "name": "b"}]`, "topic 1 has two labels"},
 		{"{}", "cannot unmarshal"},
 		{`[{"dimension": 30, "name": "a"}]`, "no dimension 30"},
 		{`[{"dimension": 1, "name": "a"}, {"dimension": 1, "name": "b"}]`, "dimension 1 has two labels"},
@@ -87,7 +93,7 @@ func TestChangeLabelsAtOnce(t *testing.T) {
 	var wait sync.WaitGroup
 	for k := range n {
 		wait.Go(func() {
-			_, err := ChangeLabels(t.Context(), path, n, []Label{{Dimension: k, Name: fmt.Sprint(k)}}, allow)
+			_, err := ChangeLabels(t.Context(), path, n, []Label{{ID: k, Name: fmt.Sprint(k)}}, allow)
 			if err != nil {
 				t.Error(err)
 			}

@@ -138,8 +138,8 @@ func (x *Index) parseDimension(name string, labels Labels) (k int, ok bool) {
 		return k, true
 	}
 	for _, l := range labels {
-		if l.Name != "" && strings.EqualFold(l.Name, name) {
-			return l.Dimension, true
+		if !l.Topic && l.Name != "" && strings.EqualFold(l.Name, name) {
+			return l.ID, true
 		}
 	}
 	return 0, false

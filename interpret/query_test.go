@@ -19,7 +19,7 @@ func queries() (*Index, Labels) {
 	s.Words = []string{"king", "man", "woman", "bank", "river", "New York", "x-ray", "7", "money", "the", "well-known", "known"}
 	s.Rows = len(s.Words)
 	s.Ptr = make([]int64, s.Rows+1)
-	return NewIndex(s), Labels{{3, "Royalty", ""}, {4, "river", ""}, {5, "", "a note"}}
+	return NewIndex(s), Labels{{3, "Royalty", "", false}, {4, "river", "", false}, {5, "", "a note", false}}
 }
 
 // format formats a query.

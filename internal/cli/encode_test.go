@@ -308,7 +308,7 @@ func TestLabelsOfAnotherStay(t *testing.T) {
 	dir, _ := clitest.Sample(t)
 	dir.MustRun(t, "train in.txt -o model -k 20 --sparsity 0.8 --quiet")
 	m := dir.Model(t, "model")
-	precious := []interpret.Label{{Dimension: 3, Name: "precious"}}
+	precious := []interpret.Label{{ID: 3, Name: "precious"}}
 	file := dir.Path("model/labels.json")
 	if _, err := interpret.ChangeLabels(t.Context(), file, 20, precious, func() error { return nil }); err != nil {
 		t.Fatal(err)

@@ -137,6 +137,9 @@ func openExplorer(cmd *cobra.Command, path string, o explore.Options) (*explore.
 	if err != nil {
 		return nil, err
 	}
+	if o.Embed != nil && m.Codes.Texts == nil {
+		return nil, usagef("--embed finds texts, and the rows of %s are words; drop it", path)
+	}
 	if absolute, err := filepath.Abs(path); err == nil {
 		path = absolute // "." has a name, too
 	}

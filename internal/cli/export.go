@@ -24,8 +24,8 @@ import (
 // An exportFormat is a format for other tools.
 type exportFormat struct {
 	name, about string
-	write       func(io.Writer, exported) error
-	metadata    func(io.Writer, exported) error // writes a second file, if not nil
+	write       func(context.Context, io.Writer, exported) error
+	metadata    func(context.Context, io.Writer, exported) error // writes a second file, if not nil
 }
 
 // exported is a model to export, and its path, beside which are labels of its dimensions.
@@ -45,22 +45,22 @@ var exportFormats = []exportFormat{
 	{"svmlight", "sparse text for sklearn.datasets.load_svmlight_file, dimensions from 1, the word as a comment", codes(vectors.WriteSVMLight), nil},
 	{"jsonl", "a line of JSON for each row: id, indices, values, names of dimensions", named(vectors.WriteJSONLines), nil},
 	{"opensearch", "lines for the bulk API of OpenSearch and Elasticsearch, with rank_features", named(vectors.WriteOpenSearch), nil},
-	{"safetensors", "codes, dictionary, mean and words as named tensors; a MODEL to other commands", func(w io.Writer, m exported) error { return m.WriteSafetensors(w) }, nil},
+	{"safetensors", "codes, dictionary, mean and words as named tensors; a MODEL to other commands", func(_ context.Context, w io.Writer, m exported) error { return m.WriteSafetensors(w) }, nil},
 	{"arrow", "Arrow file (Feather) of word, indices and values; of texts with id, text and columns", codes(columnar.WriteArrow), nil},
 	{"parquet", "Parquet file of the same", codes(columnar.WriteParquet), nil},
 	{"topics", "CSV table of id, topic, label and theme for each row, for models with topics", writeTopics, nil},
 	{"projector", "for the Embedding Projector: -o x.tsv, and the words in x_metadata.tsv", codes(vectors.WriteProjectorVectors), codes(vectors.WriteProjectorMetadata)},
 }
 
-func codes(write func(io.Writer, *vectors.Sparse) error) func(io.Writer, exported) error {
-	return func(w io.Writer, m exported) error { return write(w, m.Codes) }
+func codes(write func(io.Writer, *vectors.Sparse) error) func(context.Context, io.Writer, exported) error {
+	return func(_ context.Context, w io.Writer, m exported) error { return write(w, m.Codes) }
 }
 
 func writeCSR(w io.Writer, s *vectors.Sparse) error { return csr.Write(w, &s.CSR) }
 
 // writeTopics writes the topic of each row, its label, and the theme; empty if it has none.
-func writeTopics(w io.Writer, m exported) error {
-	t, err := newTopicTable(context.Background(), m.path, m.Model, interpret.NewIndex(m.Codes), 0)
+func writeTopics(ctx context.Context, w io.Writer, m exported) error {
+	t, err := newTopicTable(ctx, m.path, m.Model, interpret.NewIndex(m.Codes), 0)
 	if err != nil {
 		return err
 	}
@@ -90,8 +90,8 @@ func checkBinary(m *model.Model) error {
 }
 
 // binaryCodes writes binary codes.
-func binaryCodes(write func(io.Writer, *vectors.Sparse) error) func(io.Writer, exported) error {
-	return func(w io.Writer, m exported) error {
+func binaryCodes(write func(io.Writer, *vectors.Sparse) error) func(context.Context, io.Writer, exported) error {
+	return func(_ context.Context, w io.Writer, m exported) error {
 		if err := checkBinary(m.Model); err != nil {
 			return err
 		}
@@ -100,8 +100,8 @@ func binaryCodes(write func(io.Writer, *vectors.Sparse) error) func(io.Writer, e
 }
 
 // named writes codes with the names of dimensions.
-func named(write func(io.Writer, *vectors.Sparse, func(k int, negative bool) string) error) func(io.Writer, exported) error {
-	return func(w io.Writer, m exported) error {
+func named(write func(io.Writer, *vectors.Sparse, func(k int, negative bool) string) error) func(context.Context, io.Writer, exported) error {
+	return func(_ context.Context, w io.Writer, m exported) error {
 		x := interpret.NewIndex(m.Codes)
 		x.Known = m.Info.Known()
 		labels, err := loadLabels(m.path, x.Codes.Cols)
@@ -174,7 +174,7 @@ func writeFormat(cmd *cobra.Command, format, output string, open func() (exporte
 	case output == "-":
 		var m exported
 		if m, err = open(); err == nil {
-			err = f.write(atomicfile.Writer{Context: cmd.Context(), Writer: raw(cmd.OutOrStdout())}, m)
+			err = f.write(cmd.Context(), atomicfile.Writer{Context: cmd.Context(), Writer: raw(cmd.OutOrStdout())}, m)
 		}
 	default:
 		paths := []string{output}
@@ -184,10 +184,10 @@ func writeFormat(cmd *cobra.Command, format, output string, open func() (exporte
 		err = writeFiles(cmd, paths, func(files []io.Writer) error {
 			m, err := open()
 			if err == nil {
-				err = f.write(files[0], m)
+				err = f.write(cmd.Context(), files[0], m)
 			}
 			if err == nil && f.metadata != nil {
-				err = f.metadata(files[1], m)
+				err = f.metadata(cmd.Context(), files[1], m)
 			}
 			return err
 		})

@@ -14,38 +14,57 @@ import (
 	"overcomplete/internal/input"
 	"overcomplete/internal/modeldir"
 	"overcomplete/interpret"
+	"overcomplete/interpret/topics"
+	"overcomplete/model"
 )
 
 func newLabels() *cobra.Command {
 	var from string
-	var words int
+	var words, number int
 	cmd := &cobra.Command{
 		Use:   "labels MODEL",
-		Short: "Export and import dimension labels",
+		Short: "Export and import labels of dimensions and topics",
 		Long: `Labels prints a table of all dimensions that some word uses, one per line, with tabs
 between its columns: dimension, label, note, and top words, with the most negative ones
 after a minus. Edit it and import it with --import. The first line and the columns
 dimension and label are required. Dimensions that the table lacks keep their labels. An
 empty label and note delete them.
 
+With --topics the table is of topics, with a column topic in place of dimension. A topic
+keeps its label where another number of topics is shown, unless it is joined or split there.
+
 Labels are stored in the model's directory, in labels.json. The commands that show
-dimensions name them by their labels or, without one, by their most distinctive words.`,
+dimensions and topics name them by their labels or, without one, by their most
+distinctive words.`,
 		Example: `  overcomplete labels model > labels.tsv
-  overcomplete labels model --import labels.tsv`,
+  overcomplete labels model --import labels.tsv
+  overcomplete labels model --topics 16 > topics.tsv`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if from != "" {
-				if err := refuseFlags(cmd, "is for printing; drop it, or --import", "words", "rare", "json"); err != nil {
+				if err := refuseFlags(cmd, "is for printing; drop it, or --import", "words", "rare", "json", "topics"); err != nil {
 					return err
 				}
 			}
 			mark, _ := modeldir.Identify(args[0])
-			x, labels, err := loadLabelled(cmd, args[0])
+			m, err := loadModel(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			labels, err := loadLabels(args[0], m.Codes.Cols)
 			if err != nil {
 				return err
 			}
 			if from != "" {
-				return importLabels(cmd, args[0], from, x.Codes.Cols, mark)
+				return importLabels(cmd, args[0], from, m, mark)
+			}
+			x := newIndex(cmd, m)
+			if cmd.Flags().Changed("topics") {
+				t, err := newTopicTable(cmd.Context(), args[0], m, x, number)
+				if err != nil {
+					return err
+				}
+				return show(cmd, labels, func(b *strings.Builder) { printTopicLabels(b, labels, t, words) })
 			}
 			return show(cmd, labels, func(b *strings.Builder) { printLabels(b, labels, x, words) })
 		},
@@ -53,6 +72,7 @@ dimensions name them by their labels or, without one, by their most distinctive 
 	flags := cmd.Flags()
 	flags.StringVar(&from, "import", "", "take labels from this `file`, or - for standard input")
 	flags.IntVarP(&words, "words", "n", 8, "words of each dimension")
+	flags.IntVar(&number, "topics", 0, "print this `number` of topics instead")
 	addRare(cmd)
 	addJSON(cmd, "print the labels as JSON, without words")
 	return cmd
@@ -86,7 +106,9 @@ func printLabels(b *strings.Builder, labels interpret.Labels, x *interpret.Index
 	table.Write([]string{"dimension", "label", "note", "words"})
 	given := map[int]interpret.Label{}
 	for _, l := range labels {
-		given[l.Dimension] = l
+		if !l.Topic {
+			given[l.ID] = l
+		}
 	}
 	for k := range x.Codes.Cols {
 		l := given[k]
@@ -102,7 +124,25 @@ func printLabels(b *strings.Builder, labels interpret.Labels, x *interpret.Index
 	table.Flush()
 }
 
-func importLabels(cmd *cobra.Command, path, from string, dimensions int, mark modeldir.Identity) error {
+// printTopicLabels prints a line for each topic of a table.
+func printTopicLabels(b *strings.Builder, labels interpret.Labels, t *topics.Table, words int) {
+	given := map[int]interpret.Label{}
+	for _, l := range labels {
+		if l.Topic {
+			given[l.ID] = l
+		}
+	}
+	table := csv.NewWriter(b)
+	table.Comma = '\t'
+	table.Write([]string{"topic", "label", "note", "words"})
+	for _, topic := range t.Topics {
+		l := given[int(topic.ID)]
+		table.Write([]string{strconv.Itoa(int(topic.ID)), l.Name, l.Note, wordList(topic.Words[:min(words, len(topic.Words))], " ")})
+	}
+	table.Flush()
+}
+
+func importLabels(cmd *cobra.Command, path, from string, m *model.Model, mark modeldir.Identity) error {
 	file, err := modeldir.LabelsPath(path)
 	if err != nil {
 		return usageError{err}
@@ -111,11 +151,11 @@ func importLabels(cmd *cobra.Command, path, from string, dimensions int, mark mo
 	if err != nil {
 		return usageError{err}
 	}
-	changes, err := parseLabels(string(text), dimensions)
+	changes, err := parseLabels(string(text), m.Codes.Cols, m.Info.Training.Themes.Len())
 	if err != nil {
 		return usagef("%s: %w", from, err)
 	}
-	labels, err := interpret.ChangeLabels(cmd.Context(), file, dimensions, changes, mark.Check)
+	labels, err := interpret.ChangeLabels(cmd.Context(), file, m.Codes.Cols, changes, mark.Check)
 	if err != nil {
 		return err
 	}
@@ -123,14 +163,18 @@ func importLabels(cmd *cobra.Command, path, from string, dimensions int, mark mo
 	return nil
 }
 
-// parseLabels parses a table with the columns dimension and label, and optionally note.
-func parseLabels(text string, dimensions int) ([]interpret.Label, error) {
+// parseLabels parses a table with the columns dimension or topic, label and, optionally, note.
+func parseLabels(text string, dimensions, themes int) ([]interpret.Label, error) {
 	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff"))) // the byte order mark of spreadsheets
 	r.Comma = '\t'
 	header, err := r.Read()
-	dimension, name, note := slices.Index(header, "dimension"), slices.Index(header, "label"), slices.Index(header, "note")
-	if err != nil || dimension < 0 || name < 0 {
-		return nil, errors.New(`the first line lacks the columns "dimension" and "label", with a tab between`)
+	id, name, note := slices.Index(header, "dimension"), slices.Index(header, "label"), slices.Index(header, "note")
+	kind := "dimension"
+	if id < 0 {
+		kind, id = "topic", slices.Index(header, "topic")
+	}
+	if err != nil || id < 0 || name < 0 {
+		return nil, errors.New(`the first line lacks the columns "dimension" or "topic", and "label", with a tab between`)
 	}
 	rows, err := r.ReadAll()
 	if err != nil {
@@ -140,20 +184,20 @@ func parseLabels(text string, dimensions int) ([]interpret.Label, error) {
 	seen := map[int]bool{}
 	for i, row := range rows {
 		l := &labels[i]
-		l.Name = row[name]
+		l.Name, l.Topic = row[name], kind == "topic"
 		if note >= 0 {
 			l.Note = row[note]
 		}
-		if l.Dimension, err = strconv.Atoi(row[dimension]); err != nil {
-			return nil, fmt.Errorf("row %d: %.50q is no number of a dimension", i+1, row[dimension])
+		if l.ID, err = strconv.Atoi(row[id]); err != nil {
+			return nil, fmt.Errorf("row %d: %.50q is no number of a %s", i+1, row[id], kind)
 		}
-		if err := l.Check(dimensions); err != nil {
+		if err := l.Check(dimensions, themes); err != nil {
 			return nil, fmt.Errorf("row %d: %w", i+1, err)
 		}
-		if seen[l.Dimension] {
-			return nil, fmt.Errorf("row %d: dimension %d has two labels", i+1, l.Dimension)
+		if seen[l.ID] {
+			return nil, fmt.Errorf("row %d: %s %d has two labels", i+1, kind, l.ID)
 		}
-		seen[l.Dimension] = true
+		seen[l.ID] = true
 	}
 	return labels, nil
 }

@@ -236,19 +236,38 @@ func TestTopics(t *testing.T) {
 	if lines := strings.Split(stdout, "\n"); lines[0] != "id,topic,label,theme" || len(lines) != x.Len()+2 || strings.Count(lines[1], ",") < 3 {
 		t.Errorf("%d lines, the first are %q", len(lines), lines[:2])
 	}
+	// A label stays with its topic, whatever the number of topics.
+	table, _ := dir.MustRun(t, "labels topics --topics 3")
+	rows := strings.Split(table, "\n")
+	id, _, _ := strings.Cut(rows[2], "\t")
+	if rows[0] != "topic\tlabel\tnote\twords" || len(rows) != 5 {
+		t.Errorf("%q", table)
+	}
+	dir.Write(t, "labels.tsv", []byte("topic\tlabel\n"+id+"\tMine\n"))
+	dir.MustRun(t, "labels topics --import labels.tsv")
+	for _, line := range []string{"topics topics", "topics topics --topics 4", "export topics -f topics -o -", "labels topics --topics 3"} {
+		stdout, _ := dir.MustRun(t, line)
+		other, _ := dir.MustRun(t, "topics topics --topics 4 --json")
+		if want := line != "topics topics --topics 4" || strings.Contains(other, `"id": `+id+","); strings.Contains(stdout, "Mine") != want {
+			t.Errorf("%s, after topic %s got a label:\n%s", line, id, stdout)
+		}
+	}
 	if stdout, _ := dir.MustRun(t, "topics texts"); !strings.HasPrefix(stdout, "topic") {
 		t.Errorf("%q", stdout)
 	}
 	for line, want := range map[string]string{
-		"topics words":                    "words has no topics: if its texts aren't empty, train it with --topics 20",
-		"topics none":                     "none has no topics",
-		"export none -f topics -o x":      "none has no topics",
-		"topics topics --topics 1000":     "--topics is 1000",
-		"topics topics --topics 0":        "--topics is 0",
-		"topics in.txt":                   "in.txt: not a model",
-		"topics topics --column x":        `topics has no column "x"; it has none`,
-		"train in.txt -o x --topics -1":   "--topics is -1",
-		"train in.txt -o x --topics many": "--topics",
+		"topics words":                       "words has no topics: if its texts aren't empty, train it with --topics 20",
+		"topics none":                        "none has no topics",
+		"export none -f topics -o x":         "none has no topics",
+		"topics topics --topics 1000":        "--topics is 1000",
+		"topics topics --topics 0":           "--topics is 0",
+		"labels topics --topics 1000":        "--topics is 1000",
+		"labels words --topics 3":            "words has no topics",
+		"explore words --embed cat --port 0": "--embed finds texts, and the rows of words are words",
+		"topics in.txt":                      "in.txt: not a model",
+		"topics topics --column x":           `topics has no column "x"; it has none`,
+		"train in.txt -o x --topics -1":      "--topics is -1",
+		"train in.txt -o x --topics many":    "--topics",
 	} {
 		if code, _, stderr := dir.Run(t, line); code != 2 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d, %s\nwithout %s", line, code, stderr, want)

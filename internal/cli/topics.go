@@ -74,10 +74,18 @@ func newTopicTable(ctx context.Context, path string, m *model.Model, x *interpre
 	switch {
 	case themes == nil:
 		return nil, usagef("%s has no topics: if its texts aren't empty, train it with --topics 20, or another number", path)
-	case number > themes.Len():
-		return nil, usagef("--topics is %d, and %s has %d themes, want at most as many", number, path, themes.Len())
+	case number < 0 || number > themes.Len():
+		return nil, usagef("--topics is %d, and %s has %d themes, want 1 to as many", number, path, themes.Len())
 	}
-	return topics.New(ctx, m, x, cmp.Or(number, themes.Topics))
+	labels, err := loadLabels(path, m.Codes.Cols)
+	if err != nil {
+		return nil, err
+	}
+	t, err := topics.New(ctx, m, x, cmp.Or(number, themes.Topics))
+	if err == nil {
+		t.Rename(labels)
+	}
+	return t, err
 }
 
 // columnOf returns the values of a column of a model of texts.

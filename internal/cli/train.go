@@ -243,6 +243,7 @@ func (f *trainFlags) openLike(stderr io.Writer, atoms int) (like *model.Dictiona
 		warn(stderr, "%s is a checkpoint: its dimensions are not what they will be", f.like)
 	}
 	all, err := loadLabels(f.like, k)
+	all = slices.DeleteFunc(all, func(l interpret.Label) bool { return l.Topic }) // there will be other topics
 	if err != nil || len(all) == 0 {
 		return &m.Dictionary, nil, err
 	}

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -20,7 +21,7 @@ func (x *Explorer) currentLabels() interpret.Labels {
 
 // setLabel changes one label in the file, which other processes may have changed in the meantime.
 func (x *Explorer) setLabel(ctx context.Context, label interpret.Label) error {
-	if err := label.Check(x.model.Codes.Cols); err != nil {
+	if err := label.Check(x.model.Codes.Cols, x.about.Themes); err != nil {
 		return badRequest("%v", err)
 	}
 	x.labelling.Lock()
@@ -69,6 +70,7 @@ func (x *Explorer) postLabel(w http.ResponseWriter, r *http.Request) error {
 	}
 	var label struct {
 		Dimension *int    `json:"dimension"`
+		Topic     *int    `json:"topic"`
 		Name      *string `json:"name"`
 		Note      string  `json:"note"`
 	}
@@ -80,8 +82,9 @@ func (x *Explorer) postLabel(w http.ResponseWriter, r *http.Request) error {
 	if _, err := body.Token(); err != io.EOF {
 		return badRequest("want one label")
 	}
-	if label.Dimension == nil || label.Name == nil {
-		return badRequest("want a label with dimension and name")
+	id := cmp.Or(label.Dimension, label.Topic)
+	if id == nil || label.Dimension != nil && label.Topic != nil || label.Name == nil {
+		return badRequest("want a label with dimension or topic, and name")
 	}
-	return x.setLabel(r.Context(), interpret.Label{Dimension: *label.Dimension, Name: *label.Name, Note: label.Note})
+	return x.setLabel(r.Context(), interpret.Label{ID: *id, Name: *label.Name, Note: label.Note, Topic: label.Topic != nil})
 }

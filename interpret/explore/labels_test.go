@@ -47,8 +47,8 @@ func TestServesLabels(t *testing.T) {
 		t.Errorf("the answer has < or >: %s", w.Body)
 	}
 	// Another process sets a label in the meantime.
-	kept, err := interpret.ChangeLabels(t.Context(), file, testAtoms, []interpret.Label{{Dimension: 7, Name: "seven"}}, func() error { return nil })
-	if err != nil || len(kept) != 2 || kept[0] != (interpret.Label{Dimension: 3, Name: nasty, Note: "a"}) {
+	kept, err := interpret.ChangeLabels(t.Context(), file, testAtoms, []interpret.Label{{ID: 7, Name: "seven"}}, func() error { return nil })
+	if err != nil || len(kept) != 2 || kept[0] != (interpret.Label{ID: 3, Name: nasty, Note: "a"}) {
 		t.Errorf("kept %v, error %v", kept, err)
 	}
 	if got := labelsOf(t, post(handler, `{"dimension": 5, "name": "five"}`)); len(got.Labels) != 3 {
@@ -108,6 +108,8 @@ func TestLabelsCanNotBeChangedFromElsewhere(t *testing.T) {
 		{`{"dimension": 3, "name": "a\nb"}`, 400, ""},
 		{`{"dimension": 3, "name": "kings", "file": "/etc/passwd"}`, 400, ""},
 		{`{"dimension": 3, "name": "` + strings.Repeat("a", 101) + `"}`, 400, ""},
+		{`{"dimension": 3, "topic": 3, "name": "a"}`, 400, ""},
+		{`{"topic": 3, "name": "of a model without topics"}`, 400, ""},
 		{`{"dimension": 3, "note": "` + strings.Repeat("a", 20_000) + `"}`, 400, ""},
 	} {
 		w := post(handler, tt.body, tt.field)

@@ -35,7 +35,7 @@ func (id ID) MarshalJSON() ([]byte, error) {
 // A Topic is a topic, or a theme within one.
 type Topic struct {
 	ID       ID        `json:"id"`
-	Label    string    `json:"label"` // the Words, with commas
+	Label    string    `json:"label"` // the Words, with commas, unless renamed
 	Words    []string  `json:"words"`
 	Share    float64   `json:"share"`  // of all rows, 0 to 1
 	Count    int       `json:"count"`  // of rows
@@ -103,7 +103,12 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 		}
 	}
 	t.Dimensions = parents(&m.Codes.CSR, t.Codes)
-	t.Topics, t.Themes = describe(x, topics), describe(x, themes)
+	if t.Topics, err = describe(ctx, x, topics); err != nil {
+		return nil, err
+	}
+	if t.Themes, err = describe(ctx, x, themes); err != nil {
+		return nil, err
+	}
 	for i, theme := range t.Themes {
 		t.Themes[i].Parent = ID(t.TopicOf[theme.ID])
 	}
@@ -134,8 +139,8 @@ func (t *Table) strongest(row int) (topic, theme int32) {
 	return topic, theme
 }
 
-// describe returns the groups of rows, the largest first.
-func describe(x *interpret.Index, groups []int32) []Topic {
+// describe returns the groups of rows, the largest first. The error is ctx's.
+func describe(ctx context.Context, x *interpret.Index, groups []int32) ([]Topic, error) {
 	all := make([]Topic, slices.Max(append(groups, -1))+1)
 	for i, g := range groups {
 		if g >= 0 {
@@ -143,7 +148,7 @@ func describe(x *interpret.Index, groups []int32) []Topic {
 		}
 	}
 	labels := x.GroupLabels(groups, labelWords)
-	parallel.Each(context.Background(), len(all), func(g int) {
+	err := parallel.Each(ctx, len(all), func(g int) {
 		t := &all[g]
 		t.ID, t.Parent, t.Count, t.Examples = ID(g), None, len(t.rows), examples(x, t.rows)
 		t.Share = float64(t.Count) / float64(len(groups))
@@ -151,7 +156,7 @@ func describe(x *interpret.Index, groups []int32) []Topic {
 	})
 	all = slices.DeleteFunc(all, func(t Topic) bool { return t.Count == 0 })
 	slices.SortStableFunc(all, func(a, b Topic) int { return cmp.Compare(b.Count, a.Count) })
-	return all
+	return all, err
 }
 
 // examples returns typical rows of a group: those nearest to the mean of its codes of norm 1, by cosine.
@@ -206,6 +211,15 @@ func (t *Table) Children(topic ID) (children []Topic) {
 		}
 	}
 	return children
+}
+
+// Rename gives the topics and themes that have a name among labels that name as Label.
+func (t *Table) Rename(labels interpret.Labels) {
+	for _, topics := range [][]Topic{t.Topics, t.Themes} {
+		for i := range topics {
+			topics[i].Label = cmp.Or(labels.Topic(int(topics[i].ID)), topics[i].Label)
+		}
+	}
 }
 
 // BreakDown sets the Values of topics and themes: up to n of the most frequent values of a column, which has a

@@ -97,6 +97,12 @@ func TestTable(t *testing.T) {
 	if want := []ID{0, 1, 2, 3, 4, 5, None}; !slices.Equal(table.Dimensions, want) {
 		t.Errorf("themes of dimensions: %v, want %v", table.Dimensions, want)
 	}
+	table.Rename(interpret.Labels{{ID: 5, Name: "a dimension"}, {ID: 4, Name: "a theme", Topic: true}, {ID: 10, Name: "a topic", Topic: true}})
+	for _, topic := range slices.Concat(table.Topics, table.Themes) {
+		if want := map[ID]string{4: "a theme", 10: "a topic"}[topic.ID]; topic.Label != cmp.Or(want, strings.Join(topic.Words, ", ")) {
+			t.Errorf("topic %d is called %q", topic.ID, topic.Label)
+		}
+	}
 	table.BreakDown(s.Texts.Columns[0].Values, 1)
 	for _, topic := range table.Topics {
 		want := []Value{{[]string{"wet", "dry", ""}[topic.ID-10], 30, 1}}
