@@ -36,25 +36,42 @@ const (
 // small for stop words of any language, headers and signatures, which all kinds of texts contain. Other
 // words of the label maximise score · (1 + NPMI)⁴, with the mean normalised pointwise mutual
 // information of the word and those before (Bouma 2009). The name of a row takes
-// the place of a word where a group has no words, or the label of another group.
+// the place of a word where a group has no words, or the label of another group. Of more than
+// 20,000 texts a sample is counted.
 //
 // If rows are words, the label consists of those nearest to the sum of the group's codes.
 func (x *Index) GroupLabels(groups []int32, n int) [][]string {
-	rows := make([][]int32, slices.Max(append(slices.Clone(groups), -1))+1)
-	for i, g := range groups {
-		if g >= 0 {
-			rows[g] = append(rows[g], int32(i))
-		}
-	}
+	count := slices.Max(append(slices.Clone(groups), -1)) + 1
+	rows := rowsOf(groups, int(count))
 	labels := make([][]string, len(rows))
 	if x.Codes.Texts == nil {
 		parallel.Each(context.Background(), len(rows), func(g int) { labels[g] = x.centralWords(rows[g], n) })
 		return labels
 	}
-	for g, d := range x.describe(rows, n, true) {
+	s := x.sample()
+	sampled := make([]int32, len(s.rows))
+	for i, row := range s.rows {
+		sampled[i] = groups[row]
+	}
+	inSample := rowsOf(sampled, len(rows))
+	for g, d := range s.describe(inSample, n, true) {
+		if len(inSample[g]) == 0 && len(rows[g]) > 0 {
+			d = x.nameOnly(int(rows[g][0]))
+		}
 		labels[g] = d.words[:d.label]
 	}
 	return labels
+}
+
+// rowsOf returns the rows of each of n groups.
+func rowsOf(groups []int32, n int) [][]int32 {
+	rows := make([][]int32, n)
+	for i, g := range groups {
+		if g >= 0 {
+			rows[g] = append(rows[g], int32(i))
+		}
+	}
+	return rows
 }
 
 // centralWords returns the n words among rows whose codes have the largest cosines with the sum of all
@@ -96,6 +113,11 @@ type candidate struct {
 type description struct {
 	words []string
 	label int // the number of its words
+}
+
+// nameOnly returns a description that consists of the name of a row.
+func (x *Index) nameOnly(row int) description {
+	return description{[]string{x.Codes.Words[row]}, 1}
 }
 
 // describe returns words for each group of texts, with a label of up to n words. If exclusive, a word

@@ -3,6 +3,7 @@ package interpret
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -61,6 +62,51 @@ func TestLabels(t *testing.T) {
 				if !slices.Equal(slices.Sorted(slices.Values(got)), want) {
 					t.Errorf("subject %d is called %q, want %q", subject, got, want)
 				}
+			}
+		}
+	}
+}
+
+// Labels of many texts are those of a sample. A group or pole without texts in it is called like a row.
+func TestLabelsOfSample(t *testing.T) {
+	const n, own = 8, 3
+	codes := subjects(n, 300, own)
+	x := NewIndex(codes)
+	x.maxSample = 150
+	s := x.sample()
+	alone := 1
+	for slices.Contains(s.rows, alone) {
+		alone++
+	}
+	codes.Cols++
+	index, value := codes.Row(alone)
+	index[0], value[0] = int32(n/2), 1 // the only row of the dimension
+	x = NewIndex(codes)
+	x.maxSample = 150
+	if s = x.sample(); len(s.rows) != x.maxSample || slices.Contains(s.rows, alone) || !slices.IsSorted(s.rows) {
+		t.Fatalf("sample of rows %d", s.rows)
+	}
+	groups, sampled := make([]int32, codes.Rows), make([]int32, len(s.rows))
+	for i := range groups {
+		groups[i] = int32(i % n)
+	}
+	groups[alone] = n
+	for i, row := range s.rows {
+		sampled[i] = groups[row]
+	}
+	small := NewIndex(SelectRows(codes, s.rows))
+	name := []string{codes.Words[alone]}
+	if got, want := x.GroupLabels(groups, own), append(small.GroupLabels(sampled, own), name); !reflect.DeepEqual(got, want) {
+		t.Errorf("labels of groups %q, want %q", got, want)
+	}
+	for k := range codes.Cols {
+		for _, p := range []Pole{{k, false}, {k, true}} {
+			want := small.Words(p, 5)
+			if p == (Pole{n / 2, false}) {
+				want = name
+			}
+			if got := x.Words(p, 5); !slices.Equal(got, want) {
+				t.Errorf("%v: %q, want %q", p, got, want)
 			}
 		}
 	}

@@ -47,8 +47,10 @@ type Index struct {
 	scale      []float64     // factor from a row's values to their relevance, see relevanceScale
 	terms      func() *terms // of texts, counted at the first use
 	postings   func() *postings
-	meanCosine func() float64       // of any two rows, computed at the first use
+	sample     func() *sample       // of rows, see maxSample
+	meanCosine func() float64       // of any two of maxSample rows, computed at the first use
 	poleWords  func() []description // of each pole of texts, computed at the first use
+	maxSample  int
 
 	// Nonzeros by column, and within a column by row. Rows are in blocks of blockRows: those of
 	// column k in block b are low[starts[k·blocks+b]:starts[k·blocks+b+1]].
@@ -73,14 +75,16 @@ func NewIndex(codes *vectors.Sparse) *Index {
 		low:   make([]uint16, codes.Nonzeros()),
 		value: make([]float32, codes.Nonzeros()),
 	}
-	x.terms = sync.OnceValue(func() *terms { return newTerms(codes.Texts.Text) })
+	x.terms = sync.OnceValue(func() *terms { return newTerms(codes.Texts.Text, codes.Rows <= x.maxSample) })
 	x.postings = sync.OnceValue(func() *postings { return newPostings(x.terms()) })
+	x.maxSample = maxSample
+	x.sample = sync.OnceValue(x.drawSample)
 	x.meanCosine = sync.OnceValue(func() float64 {
-		all := make([]int32, codes.Rows)
-		for i := range all {
-			all[i] = int32(i)
+		rows := make([]int32, min(codes.Rows, x.maxSample))
+		for i := range rows {
+			rows[i] = int32(i * codes.Rows / len(rows))
 		}
-		return x.meanCosineOf(all, -1, make([]float64, codes.Cols))
+		return x.meanCosineOf(rows, -1, make([]float64, codes.Cols))
 	})
 	x.poleWords = sync.OnceValue(x.describePoles)
 	var lookup sync.WaitGroup

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"unicode"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -104,7 +105,9 @@ const topTexts = 20
 
 // Words returns up to n words for a pole: those with the largest values or, if rows are texts, its
 // label and then other words in decreasing order of score, at most 20. Words describe the texts with at
-// least half of the largest value, and the twenty strongest, by the score of [Index.GroupLabels].
+// least half of the largest value, and the twenty strongest, by the score of [Index.GroupLabels]. Of
+// more than 20,000 texts a sample is described, and a pole without texts in it has the name of its
+// strongest text.
 func (x *Index) Words(p Pole, n int) []string {
 	words := []string{}
 	if x.Codes.Texts == nil {
@@ -128,20 +131,30 @@ func (p Pole) index() int {
 // describePoles returns the words of all poles.
 func (x *Index) describePoles() []description {
 	groups := make([][]int32, 2*x.Codes.Cols)
+	s := x.sample()
 	parallel.Each(context.Background(), len(groups), func(i int) {
 		p := Pole{i / 2, i%2 == 1}
-		top := x.Top(p, topTexts)
+		top := s.Top(p, topTexts)
 		if len(top) == 0 {
 			return
 		}
 		least := min(math.Abs(float64(top[0].Value))/2, math.Abs(float64(top[len(top)-1].Value)))
-		for row, v := range x.nonzeros(p.Dimension) {
+		for row, v := range s.nonzeros(p.Dimension) {
 			if v != 0 && v < 0 == p.Negative && math.Abs(float64(v)) >= least {
 				groups[i] = append(groups[i], int32(row))
 			}
 		}
 	})
-	return x.describe(groups, labelWords, false)
+	descriptions := s.describe(groups, labelWords, false)
+	for i, group := range groups {
+		if len(group) > 0 {
+			continue
+		}
+		if top := x.Top(Pole{i / 2, i%2 == 1}, 1); len(top) > 0 {
+			descriptions[i] = x.nameOnly(top[0].Row)
+		}
+	}
+	return descriptions
 }
 
 // Label returns up to three words that stand for a pole: its most distinctive words, without a
@@ -165,11 +178,24 @@ func (x *Index) Label(p Pole) []string {
 // sharesPrefix reports whether a word begins like one of the others: with the same five letters,
 // whatever their case, or with all of a word of three or four.
 func sharesPrefix(word string, others []string) bool {
+	x, m := lowerPrefix(word)
 	return slices.ContainsFunc(others, func(other string) bool {
-		x, y := appendLower(nil, word), appendLower(nil, other)
-		n := min(len(x), len(y), 5)
-		return slices.Equal(x, y) || n >= 3 && slices.Equal(x[:n], y[:n])
+		y, n := lowerPrefix(other)
+		shorter := min(m, n)
+		return (shorter >= 3 || m == n) && slices.Equal(x[:shorter], y[:shorter])
 	})
+}
+
+// lowerPrefix returns the first five letters of a word in lower case, and their number.
+func lowerPrefix(word string) (prefix [5]rune, n int) {
+	for _, r := range word {
+		if n == len(prefix) {
+			break
+		}
+		prefix[n] = unicode.ToLower(r)
+		n++
+	}
+	return prefix, n
 }
 
 // coherenceRows is the number of rows at a pole that Coherence compares.

@@ -144,3 +144,22 @@ func TestStrongest(t *testing.T) {
 		}
 	}
 }
+
+// Words share a prefix if they are equal, or begin with the same five letters or the whole shorter one,
+// of three or four.
+func TestSharesPrefix(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		want bool
+	}{
+		{"house", "houses", true}, {"House", "HOUSES", true}, {"house", "hound", false}, {"hous", "housing", true},
+		{"car", "cart", true}, {"ca", "cart", false}, {"ca", "CA", true}, {"", "", true}, {"", "a", false},
+		{"Äpfelbaum", "äpfelkern", true}, {"日本", "日本語", false},
+	} {
+		for _, pair := range [][2]string{{tt.a, tt.b}, {tt.b, tt.a}} {
+			if got := sharesPrefix(pair[0], []string{"other", pair[1]}); got != tt.want {
+				t.Errorf("%q: %v, want %v", pair, got, tt.want)
+			}
+		}
+	}
+}

@@ -1,10 +1,15 @@
 package interpret
 
 import (
+	"math"
 	"math/bits"
+	"runtime"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"overcomplete/internal/parallel"
 )
 
 // terms are the distinct words of each text. They take 5 bytes per word of a text and about 80 per
@@ -13,7 +18,7 @@ type terms struct {
 	words   []string // in the order of their first text
 	starts  []int64  // of each text in ids
 	ids     []uint32 // of words
-	counted []bool   // whether the word counts for labels in the text
+	counted []bool   // whether the word counts for labels in the text, if labels are counted
 	counts  []int32  // number of texts in which each word counts
 }
 
@@ -22,45 +27,101 @@ const maxTextBytes = 20000
 
 // newTerms lists the words of texts. A word counts for labels if it is none of numbers, single ASCII
 // letters and parts of addresses, and not in a passage of four words that an earlier text contains. Passages
-// of pairs of characters are short and don't matter.
-func newTerms(texts []string) *terms {
+// of pairs of characters are short and don't matter. Unless forLabels is set, none counts.
+func newTerms(texts []string, forLabels bool) *terms {
 	t := &terms{starts: make([]int64, 1, len(texts)+1)}
 	idOf := make(map[string]uint32)
 	var last []int // place in ids of each word's last text
 	var canCount []bool
 	var words []uint32 // of a text
-	var inAddress []bool
-	seen := newPassages(texts)
-	for _, text := range texts {
-		words, inAddress = words[:0], inAddress[:0]
-		for _, field := range strings.Fields(text[:min(len(text), maxTextBytes)]) {
-			address := isAddress(field)
-			for _, word := range tokenize(field) {
-				id, ok := idOf[word]
-				if !ok {
-					id = uint32(len(t.words))
-					idOf[word] = id
-					t.words, t.counts = append(t.words, word), append(t.counts, 0)
-					last, canCount = append(last, -1), append(canCount, canLabel(word))
+	var seen passages
+	if forLabels {
+		seen = newPassages(texts)
+	}
+	tokenizers := make([]*tokenizer, runtime.GOMAXPROCS(0))
+	for w := range tokenizers {
+		tokenizers[w] = &tokenizer{forLabels: forLabels, idOf: make(map[string]uint32)}
+	}
+	tokenized := make([]tokens, min(batchTexts, len(texts)))
+	for batch := range slices.Chunk(texts, batchTexts) {
+		parallel.With(tokenizers, len(batch), func(t *tokenizer, i int) { t.tokenize(batch[i], &tokenized[i]) })
+		for _, text := range tokenized[:len(batch)] {
+			words = words[:0]
+			for _, local := range text.ids {
+				id := text.by.ids[local]
+				if id == unknownWord {
+					word, ok := text.by.words[local], false
+					if id, ok = idOf[word]; !ok {
+						id = uint32(len(t.words))
+						idOf[word] = id
+						t.words, t.counts = append(t.words, word), append(t.counts, 0)
+						last, canCount = append(last, -1), append(canCount, canLabel(word))
+					}
+					text.by.ids[local] = id
 				}
-				words, inAddress = append(words, id), append(inAddress, address)
+				words = append(words, id)
 			}
+			first := len(t.ids)
+			for _, id := range words {
+				if last[id] < first {
+					last[id] = len(t.ids)
+					t.ids = append(t.ids, id)
+				}
+			}
+			t.starts = append(t.starts, int64(len(t.ids)))
+			if !forLabels {
+				continue
+			}
+			t.counted = append(t.counted, make([]bool, len(t.ids)-first)...)
+			for j, id := range words {
+				if at := last[id]; !t.counted[at] && canCount[id] && !text.inAddress[j] && (isPair(t.words[id]) || !seen.contains(words, j)) {
+					t.counted[at] = true
+					t.counts[id]++
+				}
+			}
+			seen.add(words)
 		}
-		first := len(t.ids)
-		for j, id := range words {
-			if last[id] < first {
-				last[id] = len(t.ids)
-				t.ids, t.counted = append(t.ids, id), append(t.counted, false)
-			}
-			if at := last[id]; !t.counted[at] && canCount[id] && !inAddress[j] && (isPair(t.words[id]) || !seen.contains(words, j)) {
-				t.counted[at] = true
-				t.counts[id]++
-			}
-		}
-		seen.add(words)
-		t.starts = append(t.starts, int64(len(t.ids)))
 	}
 	return t
+}
+
+// batchTexts is the number of texts that are split into words on all processors at a time.
+const batchTexts = 1 << 12
+
+// unknownWord is the id of a word that a tokenizer found and no text before has.
+const unknownWord = math.MaxUint32
+
+// A tokenizer splits texts into words, which it numbers on its own. Their ids among all words follow in the
+// order of the texts, so that they don't depend on the number of tokenizers.
+type tokenizer struct {
+	forLabels bool
+	idOf      map[string]uint32 // its numbers
+	words     []string
+	ids       []uint32 // among all words, unknownWord until a text before has it
+}
+
+// tokens are the words of a text, by the numbers of a tokenizer.
+type tokens struct {
+	by        *tokenizer
+	ids       []uint32
+	inAddress []bool // if forLabels
+}
+
+// tokenize splits the beginning of a text.
+func (t *tokenizer) tokenize(text string, to *tokens) {
+	*to = tokens{t, to.ids[:0], to.inAddress[:0]}
+	for field := range strings.FieldsSeq(text[:min(len(text), maxTextBytes)]) {
+		address := t.forLabels && isAddress(field)
+		for _, word := range tokenize(field) {
+			id, ok := t.idOf[word]
+			if !ok {
+				id = uint32(len(t.words))
+				t.idOf[word] = id
+				t.words, t.ids = append(t.words, word), append(t.ids, unknownWord)
+			}
+			to.ids, to.inAddress = append(to.ids, id), append(to.inAddress, address)
+		}
+	}
 }
 
 // passages are the sequences of passageWords words in earlier texts, such as those of quotes and
@@ -140,11 +201,24 @@ func canLabel(word string) bool {
 // unspaced are the scripts without spaces between words.
 var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
 
+// isPlain reports whether a text consists of ASCII digits and lower-case letters, and so of one word.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') {
+			return false
+		}
+	}
+	return text != ""
+}
+
 // tokenize returns the words of a text in lower case: runs of letters, marks, digits, and apostrophes
 // between them. Scripts without spaces yield pairs of adjacent characters, as in search engines that
 // have no dictionary for them. An emoji is a word. A mark or joiner belongs to the character before it.
 func tokenize(text string) []string {
 	var words []string
+	if isPlain(text) {
+		return append(words, text)
+	}
 	runs := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !isMark(r) && !isEmoji(r) && r != '\'' && r != '’'
 	})

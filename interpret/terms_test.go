@@ -1,6 +1,10 @@
 package interpret
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -35,7 +39,7 @@ func TestTerms(t *testing.T) {
 		"He wrote: the lazy dog sleeps all day long. Ann",
 		"> the lazy dog sleeps all day long. No, the dog barks",
 		"",
-	})
+	}, true)
 	counts := make([]int32, len(x.words))
 	for i, want := range []string{"of and or mp3 end", "he wrote the lazy dog sleeps all day long ann", "long no the dog barks", ""} {
 		var got []string
@@ -52,5 +56,53 @@ func TestTerms(t *testing.T) {
 	}
 	if !slices.Equal(counts, x.counts) {
 		t.Errorf("texts of each word: %d, want %d", x.counts, counts)
+	}
+}
+
+// The words of many texts are in the order of their first text, and each text has its own once, with any
+// number of workers, whether labels are counted or not.
+func TestTermsOfMany(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var texts []string
+	var words []string // in the order of their first text
+	var want [][]string
+	for range 2*batchTexts + 7 {
+		var own []string
+		for range rng.IntN(12) {
+			own = append(own, fmt.Sprintf("w%d", int(rng.ExpFloat64()*50)))
+		}
+		texts = append(texts, strings.Join(own, " "))
+		var distinct []string
+		for _, word := range own {
+			if !slices.Contains(distinct, word) {
+				distinct = append(distinct, word)
+			}
+			if !slices.Contains(words, word) {
+				words = append(words, word)
+			}
+		}
+		want = append(want, distinct)
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	one := newTerms(texts, true)
+	if !slices.Equal(one.words, words) {
+		t.Fatalf("%d words, want %d", len(one.words), len(words))
+	}
+	for i := range texts {
+		var got []string
+		for _, id := range one.ids[one.starts[i]:one.starts[i+1]] {
+			got = append(got, one.words[id])
+		}
+		if !slices.Equal(got, want[i]) {
+			t.Fatalf("text %d: %q, want %q", i, got, want[i])
+		}
+	}
+	runtime.GOMAXPROCS(3)
+	if three := newTerms(texts, true); !reflect.DeepEqual(three, one) {
+		t.Error("three workers find other terms")
+	}
+	search := newTerms(texts, false)
+	if !slices.Equal(search.words, one.words) || !slices.Equal(search.ids, one.ids) || !slices.Equal(search.starts, one.starts) {
+		t.Error("other terms without labels")
 	}
 }

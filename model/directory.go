@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/csr"
@@ -57,23 +58,24 @@ func open(dir string) (*Model, error) {
 		return m, m.validate()
 	}
 	m.Codes = new(vectors.Sparse)
+	var codes *vectors.CSR
+	var failed error // to read codes
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		failed = modeldir.ReadFile(dir, modeldir.Codes, func(f *input.File) (err error) {
+			codes, err = csr.Read(f, f.Size(), m.Info.Words(), m.Dictionary.Len())
+			return err
+		})
+	})
 	err = modeldir.ReadFile(dir, m.Info.Encoding.Input.rowsFile(), func(f *input.File) error {
 		m.Codes.Words, m.Codes.Texts, err = newRowReader(f, m.Info.Encoding).all()
 		return err
 	})
-	if err != nil {
+	reading.Wait()
+	if err := cmp.Or(err, failed); err != nil {
 		return nil, err
 	}
-	err = modeldir.ReadFile(dir, modeldir.Codes, func(f *input.File) error {
-		codes, err := csr.Read(f, f.Size(), m.Info.Words(), m.Dictionary.Len())
-		if err == nil {
-			m.Codes.CSR = *codes
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
+	m.Codes.CSR = *codes
 	if err := m.validate(); err != nil {
 		return nil, err
 	}

@@ -1,10 +1,13 @@
 package model
 
 import (
+	"bytes"
 	"encoding/json"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,6 +134,36 @@ func TestSaveBadTexts(t *testing.T) {
 		}
 		if _, err := os.Stat(dir); err == nil {
 			t.Errorf("%s: there is something", name)
+		}
+	}
+}
+
+// Lines are split as JSON is parsed, whatever is changed in them.
+func TestSplitLines(t *testing.T) {
+	const special = "\"\\{},:u0a \x00\n\x7f\xff"
+	m := textModel()
+	var file bytes.Buffer
+	if err := writeRows(&file, m.Codes.Words, m.Codes.Texts, 0); err != nil {
+		t.Fatal(err)
+	}
+	r := newRowReader(&file, m.Info.Encoding)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for line := range bytes.Lines(bytes.Clone(file.Bytes())) {
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		want, err := r.parse(line)
+		if got, ok := r.split(line); err != nil || !ok || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v; want %q, error %v", line, got, ok, want, err)
+		}
+		for range 2000 {
+			changed := bytes.Clone(line)
+			for range 1 + rng.IntN(3) {
+				changed[rng.IntN(len(line))] = special[rng.IntN(len(special))]
+			}
+			changed = changed[:len(line)-rng.IntN(2)]
+			got, ok := r.split(changed)
+			if want, err := r.parse(changed); ok && (err != nil || !slices.Equal(got, want)) {
+				t.Fatalf("%q: %q; want %q, error %v", changed, got, want, err)
+			}
 		}
 	}
 }

@@ -1,0 +1,34 @@
+package interpret
+
+import "math/rand/v2"
+
+// maxSample is the number of texts whose words are counted to describe dimensions and groups, so that
+// the time of that doesn't grow with the number of rows.
+const maxSample = 20_000
+
+// A sample is an index of some rows of another index.
+type sample struct {
+	*Index
+	rows []int // of the other index
+}
+
+// drawSample returns a sample of maxSample random rows, one of each of as many ranges, or of all rows if
+// there are no more.
+func (x *Index) drawSample() *sample {
+	n := x.Codes.Rows
+	s := &sample{x, make([]int, min(n, x.maxSample))}
+	known := 0
+	rng := rand.New(rand.NewPCG(1, 0))
+	for i := range s.rows {
+		lo, hi := i*n/len(s.rows), (i+1)*n/len(s.rows)
+		s.rows[i] = lo + rng.IntN(hi-lo)
+		if s.rows[i] < x.Known {
+			known++
+		}
+	}
+	if len(s.rows) < n {
+		s.Index = NewIndex(SelectRows(x.Codes, s.rows))
+		s.Index.Known = known
+	}
+	return s
+}
