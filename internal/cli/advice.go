@@ -37,7 +37,7 @@ func advice(cmd *cobra.Command, err error) string {
 		}
 	}
 	if errors.Is(err, modeldir.ErrCheckpoint) {
-		add("resume", "", "goes on with it")
+		add("resume", "", "continues it")
 	}
 	if errors.Is(err, atomicfile.ErrExists) {
 		add("force", "", "replaces it")

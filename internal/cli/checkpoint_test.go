@@ -33,21 +33,21 @@ func TestResume(t *testing.T) {
 			}
 			dir.MustRun(t, line+" -o whole")
 			code, stderr := interruptedRun(t, dir, line+" -o model --checkpoint 1h", 2)
-			if want := "overcomplete: interrupted; model is a checkpoint after epoch 2, with which --resume goes on\n"; code != exitInterrupted || !strings.HasSuffix(stderr, want) {
+			if want := "overcomplete: interrupted; model is a checkpoint after epoch 2; --resume continues it\n"; code != exitInterrupted || !strings.HasSuffix(stderr, want) {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
 			if m := dir.Model(t, "model"); len(m.Info.Training.Epochs) != 2 {
 				t.Errorf("the checkpoint has %d epochs", len(m.Info.Training.Epochs))
 			}
-			// The same command again must not replace it, and says what goes on with it.
-			if code, _, stderr := dir.Run(t, line+" -o model --checkpoint 1h"); code != exitUsage || !strings.Contains(stderr, "model: already exists, a checkpoint; --resume goes on with it") {
+			// The same command again must not replace it, and names the flag that resumes it.
+			if code, _, stderr := dir.Run(t, line+" -o model --checkpoint 1h"); code != exitUsage || !strings.Contains(stderr, "model: already exists, a checkpoint; --resume continues it") {
 				t.Errorf("again: exit code %d: %s", code, stderr)
 			}
 			if code, _ := interruptedRun(t, dir, line+" -o model --checkpoint 1h --resume", 4); code != exitInterrupted {
 				t.Fatalf("exit code %d", code)
 			}
 			code, stderr = interruptedRun(t, dir, line+" -o model --resume", 5)
-			if code != exitInterrupted || !strings.Contains(stderr, "model is a checkpoint after epoch 4,") {
+			if code != exitInterrupted || !strings.Contains(stderr, "model is a checkpoint after epoch 4;") {
 				t.Errorf("without checkpoints: exit code %d: %s", code, stderr)
 			}
 			_, stderr = dir.MustRun(t, line+" -o model --resume --progress")

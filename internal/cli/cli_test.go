@@ -295,7 +295,7 @@ func TestSuggests(t *testing.T) {
 		"heatmap":                 `no command "heatmap"; did you mean paper report?; see overcomplete --help`,
 		"tune":                    `no command "tune"; did you mean paper tune?; see overcomplete --help`,
 		"completion foo":          `no command "foo"; see overcomplete completion --help`,
-		"intrusion":               `intrusion needs one of its commands: make, score or auto; see overcomplete intrusion --help`,
+		"intrusion":               `intrusion requires a subcommand: make, score or auto; see overcomplete intrusion --help`,
 		"themes":                  `no command "themes"; did you mean topics?; see overcomplete --help`,
 		"xyzzy":                   `no command "xyzzy"; see overcomplete --help`,
 		"intrusion atuo":          `no command "atuo"; did you mean auto?; see overcomplete intrusion --help`,

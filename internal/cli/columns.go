@@ -60,7 +60,7 @@ The p-value assumes independent rows: near-duplicates make it too small.
 			case against == "":
 				return compareValues(cmd, args[0], args[1:], values, dimensions)
 			case len(args) == 2:
-				return usagef("--against compares all rows; give it, or column %.60q", args[1])
+				return usagef("--against compares all rows; drop it, or column %.60q", args[1])
 			}
 			return compareFiles(cmd, args[0], against, dimensions)
 		},
@@ -85,7 +85,7 @@ func compareValues(cmd *cobra.Command, path string, name []string, values, dimen
 	}
 	texts := x.Codes.Texts
 	if texts == nil || len(texts.Columns) == 0 {
-		return usagef("%s has no columns: only models of tables of texts have some", path)
+		return usagef("%s has no columns; only models of tables of texts do", path)
 	}
 	if len(name) == 0 {
 		return listColumns(cmd, x)
@@ -129,7 +129,7 @@ func compareFiles(cmd *cobra.Command, path, against string, dimensions int) erro
 	e := m.Info.Encoding
 	o := encode.Defaults(m.Info)
 	if o.Steps, o.Gap = e.Steps, e.Gap; o.Steps == 0 && o.Gap == 0 {
-		return usagef("the codes of %s are from its training, which makes others than encode would for %s: encode the vectors of %s, too, and give the model that encode writes", path, against, path)
+		return usagef("the codes of %s are from its training, and those of %s would be from encode, which differ; encode the vectors of %s, too, and compare that model", path, against, path)
 	}
 	skip, _ := cmd.Flags().GetBool("skip-bad")
 	dense, _, err := readVectors(cmd, against, vectors.ReadOptions{SkipBad: skip, Rows: e.Input.Kind()})

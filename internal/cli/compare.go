@@ -208,7 +208,7 @@ func compareModels(cmd *cobra.Command, path, otherPath string, dimensions int) e
 	var indices [2]*interpret.Index
 	var labels [2]interpret.Labels
 	if !model.Is(otherPath) {
-		return usagef("%q is no model: compare takes two models, or a model and at least two words", otherPath)
+		return usagef("%q is not a model; compare accepts two models, or a model and at least two words", otherPath)
 	}
 	for i, path := range []string{path, otherPath} {
 		m, err := loadModel(cmd, path)
@@ -222,7 +222,7 @@ func compareModels(cmd *cobra.Command, path, otherPath string, dimensions int) e
 	}
 	a, b := dictionaries[0], dictionaries[1]
 	if a.Dim != b.Dim {
-		return usagef("atoms of %s have %d numbers, and those of %s %d: they are of different spaces", path, a.Dim, otherPath, b.Dim)
+		return usagef("atoms of %s have %d numbers and atoms of %s %d; the models are of different spaces", path, a.Dim, otherPath, b.Dim)
 	}
 	matches, err := interpret.MatchAtoms(cmd.Context(), a.Atoms, b.Atoms, a.Dim)
 	if err != nil {

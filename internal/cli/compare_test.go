@@ -56,8 +56,8 @@ apart: 0.520
 		t.Errorf("%+v", got)
 	}
 	for line, want := range map[string]string{
-		"compare model read":                       `"read" is no model: compare takes two models, or a model and at least two words`,
-		"compare model read wriet":                 `"wriet" is none of the 6 words; the closest are write`,
+		"compare model read":                       `"read" is not a model; compare accepts two models, or a model and at least two words`,
+		"compare model read wriet":                 `"wriet" is not among the 6 words; similar ones are write`,
 		"compare model read write --dimensions -1": "--dimensions is -1, want 0 to",
 	} {
 		if code, stdout, stderr := dir.Run(t, line); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) {
@@ -96,9 +96,9 @@ cosine  word  dimensions, % of the cosine
 	checkOutput(t, dir, "nearest model month - month", "0·month\nno word is near\n")
 	for line, want := range map[string]string{
 		"nearest model":             "one argument is given",
-		"nearest model mnoth":       `"mnoth" is none of the 6 words; the closest are month`,
+		"nearest model mnoth":       `"mnoth" is not among the 6 words; similar ones are month`,
 		"nearest model month -":     "no word after the last -",
-		"nearest model 2":           `"2" is a dimension, and no word: see overcomplete top`,
+		"nearest model 2":           `"2" is a dimension, not a word: see overcomplete top`,
 		"nearest model a b c d e f": "the model has none of the words of this text",
 	} {
 		if code, stdout, stderr := dir.Run(t, line); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
@@ -169,8 +169,8 @@ dimension  label   other  cosine  its label
 	dir.Write(t, "x.txt", []byte("a 1 2\nb 3 4\n"))
 	before := dir.Tree(t)
 	for args, want := range map[string]string{
-		"compare model wide":                  "atoms of model have 2 numbers, and those of wide 3",
-		"compare model x.txt":                 `"x.txt" is no model`,
+		"compare model wide":                  "atoms of model have 2 numbers and atoms of wide 3; the models are of different spaces",
+		"compare model x.txt":                 `"x.txt" is not a model`,
 		"compare model other --dimensions=-1": "--dimensions is -1",
 	} {
 		checkRefused(t, dir, args, []string{want}, before)

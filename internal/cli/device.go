@@ -37,7 +37,7 @@ func (f *deviceFlags) registerDevice(cmd *cobra.Command) {
 		all = "cuda:all (all GPUs), "
 	}
 	flags.StringVar(&f.device, "device", "auto", "cpu, cuda (an NVIDIA GPU), cuda:i (GPU i, from 0), "+all+"or auto (a GPU if there is one)")
-	flags.StringVar(&f.precision, "precision", "tf32", "precision of products on a GPU: tf32 (11-bit factors), fp16 (as many bits in half the bytes) or fp32, as on the CPU")
+	flags.StringVar(&f.precision, "precision", "tf32", "precision of products on a GPU: tf32 (11-bit factors), fp16 (11-bit factors in half the memory) or fp32 (as on the CPU)")
 	flags.IntVar(&f.workers, "workers", 0, "processors to use on the CPU (default all); the result does not depend on it")
 }
 
@@ -142,7 +142,7 @@ func (d chosenDevice) everyGPU(dictionary *model.Dictionary, o encode.Options) (
 			return nil, usagef("--device %s: GPU %d: %w; hide it with CUDA_VISIBLE_DEVICES", allGPUs, gpu.Index, err)
 		}
 		if gpu.Major != first.Major || gpu.Minor != first.Minor {
-			return nil, usagef("--device %s: GPU 0 has compute capability %d.%d and GPU %d has %d.%d, and so their codes would differ in the last digits; name one of them, or hide others with CUDA_VISIBLE_DEVICES",
+			return nil, usagef("--device %s: GPU 0 has compute capability %d.%d and GPU %d has %d.%d, so their codes would differ in the last digits; name one of them, or hide others with CUDA_VISIBLE_DEVICES",
 				allGPUs, first.Major, first.Minor, gpu.Index, gpu.Major, gpu.Minor)
 		}
 	}

@@ -63,11 +63,11 @@ the third or fourth: encode all shards on one kind, with one --precision.`,
 	}
 	flags := cmd.Flags()
 	addOutput(cmd, &f.output, "model `directory` to write", "a model that exists")
-	flags.IntVar(&f.steps, "encode-steps", encode.DefaultSteps, "steps of FISTA; 10 leans to similarity, 40 to a low error")
-	flags.IntVar(&f.nonzeros, "nonzeros", 0, "most values of a code that are not zero (default the mean of MODEL's codes)")
+	flags.IntVar(&f.steps, "encode-steps", encode.DefaultSteps, "steps of FISTA; 10 favours similarity, 40 a low reconstruction error")
+	flags.IntVar(&f.nonzeros, "nonzeros", 0, "maximum of nonzeros per row (default the mean of MODEL's codes)")
 	flags.Float64Var(&f.lambda, "lambda", 0, "weight λ of the codes' Σ|a| (default MODEL's)")
 	flags.BoolVar(&f.exact, "exact", false, "minimise the objective instead of stopping early")
-	flags.Float64Var(&f.gap, "gap", 1e-4, "with --exact, the duality gap of a word as a share of its objective")
+	flags.Float64Var(&f.gap, "gap", 1e-4, "with --exact, the duality gap of a row as a share of its objective")
 	flags.StringVar(&f.shard, "shard", "", "encode only part `i/n` of the rows, i from 1 to n")
 	f.registerInput(cmd)
 	f.several = true
@@ -83,13 +83,13 @@ func (f *encodeFlags) check(changed func(flag string) bool) (shard *model.Shard,
 	case changed("lambda") && (!(f.lambda >= 0) || math.IsInf(float64(float32(f.lambda)), 0)):
 		return nil, usagef("--lambda is %v, want 0 or more, in the range of single precision", f.lambda)
 	case changed("gap") && !f.exact:
-		return nil, usagef("--gap is of --exact; give both, or neither")
+		return nil, usagef("--gap requires --exact")
 	case !(f.gap >= leastGap && f.gap < 1):
-		return nil, usagef("--gap is %v, want at least %v, below which single precision tells no gap, and less than 1", f.gap, leastGap)
+		return nil, usagef("--gap is %v, want at least %v, the resolution of single precision, and less than 1", f.gap, leastGap)
 	case f.exact && changed("encode-steps"):
-		return nil, usagef("--exact goes on to the minimum; drop --encode-steps")
+		return nil, usagef("--exact minimises the objective; drop --encode-steps")
 	case f.exact && changed("nonzeros"):
-		return nil, usagef("--exact leaves the nonzeros to λ; drop --nonzeros")
+		return nil, usagef("with --exact, λ decides the nonzeros; drop --nonzeros")
 	}
 	if err := f.deviceFlags.check(changed, f.onlyOnCPU()); err != nil || !changed("shard") {
 		return nil, err
@@ -101,7 +101,7 @@ func (f *encodeFlags) check(changed func(flag string) bool) (shard *model.Shard,
 		shard.Of, err = strconv.Atoi(n)
 	}
 	if err != nil || shard.Index < 1 || shard.Index > shard.Of || shard.Of > math.MaxInt32 {
-		return nil, usagef("--shard is %q, want i/n with i from 1 to n, which is %d at most", f.shard, math.MaxInt32)
+		return nil, usagef("--shard is %q, want i/n with i from 1 to n, and n at most %d", f.shard, math.MaxInt32)
 	}
 	return shard, nil
 }
@@ -109,7 +109,7 @@ func (f *encodeFlags) check(changed func(flag string) bool) (shard *model.Shard,
 // onlyOnCPU returns why the encoding needs the CPU, or nil.
 func (f *encodeFlags) onlyOnCPU() error {
 	if f.exact {
-		return errors.New("--exact is of the CPU only")
+		return errors.New("--exact runs on the CPU only")
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir string, paths []string) err
 	stderr := cmd.ErrOrStderr()
 	noteLoss(stderr, dir, m.Info)
 	if modeldir.IsCheckpoint(dir) {
-		warn(stderr, "%s is a checkpoint: its dictionary is not what it will be", dir)
+		warn(stderr, "%s is a checkpoint: its training isn't finished, and its dictionary will change", dir)
 	}
 	log := stderr
 	if f.quiet {

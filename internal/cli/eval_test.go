@@ -103,7 +103,7 @@ func TestEvalUsage(t *testing.T) {
 		{"eval x.txt --data data --tasks NP --labelled spam=x.txt", "--labelled is"},
 		{"eval x.txt --data data --tasks NP --json --markdown", "one of --markdown and --json"},
 		{"eval none.txt --data data --tasks NP", "none.txt: "},
-		{"eval a:binary --data data --tasks NP", "a:binary: binary vectors need a model of method B"},
+		{"eval a:binary --data data --tasks NP", "a:binary: binary vectors require a model of method B"},
 		{"eval data --data data --tasks NP", "data: not a model"},
 		{"eval thresh1:a --data data --tasks NP", "a: "},
 	} {

@@ -96,7 +96,7 @@ were made with. With --vocabulary, that model, its words and labels describe the
 // that they have the same dictionary.
 func loadVocabulary(cmd *cobra.Command, path, vocabulary string) (*interpret.Index, interpret.Labels, error) {
 	if !model.Is(path) {
-		return nil, nil, usagef("%s: --vocabulary is for what encode wrote, and this is no model", path)
+		return nil, nil, usagef("%s is not a model; --vocabulary describes the codes that encode wrote", path)
 	}
 	encoded, err := input.Wait(cmd.Context(), func() (*model.Model, error) { return model.OpenDictionary(path) })
 	if err != nil {
@@ -107,7 +107,7 @@ func loadVocabulary(cmd *cobra.Command, path, vocabulary string) (*interpret.Ind
 		return nil, nil, err
 	}
 	if a, b := &encoded.Dictionary, &m.Dictionary; a.Dim != b.Dim || !slices.Equal(a.Atoms, b.Atoms) {
-		return nil, nil, usagef("%s was not encoded with the dictionary of %s: want --vocabulary to be the model that it was made with", path, vocabulary)
+		return nil, nil, usagef("%s was not encoded with the dictionary of %s; --vocabulary must be the model that encoded it", path, vocabulary)
 	}
 	labels, err := loadLabels(vocabulary, m.Codes.Cols)
 	return newIndex(cmd, m), labels, err

@@ -89,7 +89,7 @@ words of each dimension.`,
 				go openBrowser(cmd, url)
 			}
 			if at := listener.Addr().(*net.TCPAddr); !at.IP.IsLoopback() {
-				warn(cmd.ErrOrStderr(), "whoever can reach this machine can reach the page at %v, too", at)
+				warn(cmd.ErrOrStderr(), "the page at %v is reachable from other machines", at)
 			}
 			return x.Serve(cmd.Context(), listener, host)
 		},
@@ -126,7 +126,7 @@ func openBrowser(cmd *cobra.Command, url string) {
 		opener = []string{"rundll32", "url.dll,FileProtocolHandler"}
 	}
 	if err := exec.Command(opener[0], append(opener[1:], url)...).Run(); err != nil {
-		warn(cmd.ErrOrStderr(), "no browser was opened (%v): open %s yourself", err, url)
+		warn(cmd.ErrOrStderr(), "couldn't open a browser (%v); open %s", err, url)
 	}
 }
 

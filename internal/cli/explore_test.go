@@ -72,7 +72,7 @@ func TestExploreEverywhere(t *testing.T) {
 		if code := run(ctx, []string{"explore", dir.Path("old"), "--host", host, "--port", "0"}, stdout, &stderr); code != 0 {
 			t.Errorf("%s: exit code %d, %s", host, code, &stderr)
 		}
-		if !strings.HasPrefix(stderr.String(), "warning: whoever can reach this machine can reach the page at ") || strings.Count(stderr.String(), "\n") != 1 {
+		if !strings.HasPrefix(stderr.String(), "warning: the page at ") || strings.Count(stderr.String(), "\n") != 1 {
 			t.Errorf("%s: %q on standard error", host, &stderr)
 		}
 		if !strings.HasPrefix(address, "http://127.0.0.1:") {

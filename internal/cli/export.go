@@ -84,7 +84,7 @@ func writeTopics(ctx context.Context, w io.Writer, m exported) error {
 // checkBinary returns an error if binary codes would lose signs.
 func checkBinary(m *model.Model) error {
 	if method := m.Info.Training.Recipe.Base().Method; method != model.Nonnegative {
-		return usageError{fmt.Errorf("binary vectors need a model of method B, this one is of method %s", method)}
+		return usageError{fmt.Errorf("binary vectors require a model of method B (got method %s)", method)}
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ would be ambiguous in text and in word2vec's binary form, so it stops the export
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if normalize != "" && format == "safetensors" {
-				return usagef("--normalize is for codes alone: a model in safetensors would be another one")
+				return usagef("--normalize has no effect on safetensors, which stores the model as it is; drop it")
 			}
 			if escape && slices.Contains([]string{"csr", "binary", "bits"}, format) {
 				return usagef("--escape has no effect on format %s, which has no words; drop it", format)
@@ -158,7 +158,7 @@ would be ambiguous in text and in word2vec's binary form, so it stops the export
 	flags.StringVarP(&format, "format", "f", "", "`format`, one of "+strings.Join(formatNames(), ", "))
 	addOutput(cmd, &output, "`file` to write, or - for standard output", "files that exist")
 	flags.BoolVar(&escape, "escape", false, "encode white space and % in words")
-	flags.StringVar(&normalize, "normalize", "", "for search: divide each code by its own norm (`codes`), where questions are codes, or by that of the vector that it stands for, ‖μ + aD‖ (vectors), where they are products with atoms")
+	flags.StringVar(&normalize, "normalize", "", "for search: divide each code by its norm (`codes`), for queries that are codes, or by the norm of its reconstruction, ‖μ + aD‖ (vectors), for dot-product scoring")
 	cmd.MarkFlagRequired("format")
 	return cmd
 }

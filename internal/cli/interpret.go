@@ -80,11 +80,11 @@ func loadModel(cmd *cobra.Command, path string) (*model.Model, error) {
 	case err != nil:
 		return nil, usageError{err}
 	case m.Codes == nil && modeldir.IsCheckpoint(path):
-		return nil, usagef("%s is a checkpoint that has a dictionary and no codes yet: %s goes on with it, and encode makes codes with what it is now", path, resuming(m))
+		return nil, usagef("%s is a checkpoint with a dictionary and no codes: %s resumes its training, and encode makes codes with the dictionary so far", path, resuming(m))
 	case m.Codes == nil:
 		return nil, usagef("%s has a dictionary and no codes: encode makes them", path)
 	case modeldir.IsCheckpoint(path):
-		warn(cmd.ErrOrStderr(), "%s is a checkpoint: its training is not finished, and %s goes on with it", path, resuming(m))
+		warn(cmd.ErrOrStderr(), "%s is a checkpoint: its training isn't finished; %s resumes it", path, resuming(m))
 	}
 	return m, nil
 }
@@ -106,7 +106,7 @@ func intrusionFile(path string) (string, error) {
 		return "", usageError{err}
 	}
 	if err != nil || !stat.IsDir() {
-		return "", usagef("%s: scores of dimensions are stored in the directory of a model, and this is none", path)
+		return "", usagef("%s: not a model directory, where scores of dimensions are stored", path)
 	}
 	return filepath.Join(path, modeldir.Intrusion), nil
 }
@@ -139,7 +139,7 @@ func readDense(cmd *cobra.Command, path string) (*vectors.Dense, *vectors.Source
 func readNonmodel(cmd *cobra.Command, path string) (*vectors.Dense, error) {
 	x, _, err := readDense(cmd, path)
 	if stat, e := os.Stat(path); err != nil && e == nil && stat.IsDir() {
-		err = fmt.Errorf("%w (%s: not a model: there is no %s in it)", err, path, modeldir.Info)
+		err = fmt.Errorf("%w (%s: not a model: it has no %s)", err, path, modeldir.Info)
 	}
 	return x, err
 }
@@ -174,9 +174,9 @@ func unknownWord(x *interpret.Index, err *interpret.UnknownWordError) error {
 	case x.Codes.Texts != nil:
 		return usagef("%.100q is no id, and no text has all of its words", err.Word)
 	case closest == "":
-		return usagef("%.100q is none of the %d words; no word is spelled alike", err.Word, x.Codes.Rows)
+		return usagef("%.100q is not among the %d words, and none is spelled like it", err.Word, x.Codes.Rows)
 	}
-	return usagef("%.100q is none of the %d words; the closest are %s", err.Word, x.Codes.Rows, closest)
+	return usagef("%.100q is not among the %d words; similar ones are %s", err.Word, x.Codes.Rows, closest)
 }
 
 // An item is a row in a list: a word, or the id of a text and the text.

@@ -79,7 +79,7 @@ cosine  word  dimensions, % of the cosine
 		}
 	}
 	texts := textsModel(t)
-	checkOutput(t, texts, "nearest model bank --more 0 -n 2", "3 texts have all words; the best:\n 0.186  d7  money in a bank\n 0.000  d4  a bank\n")
+	checkOutput(t, texts, "nearest model bank --more 0 -n 2", "3 texts contain all words; the best:\n 0.186  d7  money in a bank\n 0.000  d4  a bank\n")
 	checkOutput(t, texts, "nearest model money --more 0 --json -n 1", `{
   "kind": "search",
   "total": 2,
@@ -184,7 +184,7 @@ nearest: " 1.00, ça,va 0.71
 dimension   weight  label               words
         1    1e-05  ", ça,va, `+persian+`  "\""
 `)
-	if _, _, stderr := dir.Run(t, "explain model [2Jread"); strings.Contains(stderr, "\x1b") || !strings.Contains(stderr, `the closest are "\x1b[2Jread"`) {
+	if _, _, stderr := dir.Run(t, "explain model [2Jread"); strings.Contains(stderr, "\x1b") || !strings.Contains(stderr, `similar ones are "\x1b[2Jread"`) {
 		t.Errorf("%q", stderr)
 	}
 }
@@ -239,19 +239,19 @@ func TestInterpretRefuses(t *testing.T) {
 	}{
 		{"top", []string{"no arguments are given", "top --help"}},
 		{"top nowhere", []string{"nowhere: no such file"}},
-		{"top photos", []string{"photos/cat.jpg: not word vectors", "photos: not a model: there is no model.json in it"}},
+		{"top photos", []string{"photos/cat.jpg: not word vectors", "photos: not a model: it has no model.json"}},
 		{"top bad.txt", []string{"bad.txt:2: ", `"b"`}},
-		{"top model 3", []string{`no dimension "3"`, "0 to 2"}},
-		{"top model -- -1", []string{`no dimension "-1"`}},
+		{"top model 3", []string{`"3" is not a dimension`, "0 to 2"}},
+		{"top model -- -1", []string{`"-1" is not a dimension`}},
 		{"top model 1 --dimensions 2", []string{"--dimensions"}},
 		{"top model 1 2 1", []string{`dimension "1" is given twice`}},
 		{"top model --sort intrusion", []string{"model has no scores", `"overcomplete intrusion auto model --input VECTORS --reference VECTORS --save"`}},
 		{"top model --sort size", []string{`--sort is "size", want variance, intrusion or coherence`}},
 		{"top model 1 --sort variance", []string{"--sort", "not both"}},
-		{"top same.txt --sort intrusion", []string{"same.txt: ", "directory of a model"}},
+		{"top same.txt --sort intrusion", []string{"same.txt: not a model directory"}},
 		{"explain model", []string{"one argument is given"}},
-		{"explain model raed", []string{`"raed"`, "6 words", "closest are read"}},
-		{"explain model xylophone", []string{`"xylophone"`, "no word is spelled alike"}},
+		{"explain model raed", []string{`"raed"`, "6 words", "similar ones are read"}},
+		{"explain model xylophone", []string{`"xylophone"`, "none is spelled like it"}},
 	} {
 		checkRefused(t, dir, tt.args, tt.want, before)
 	}

@@ -71,7 +71,7 @@ they are looked up in lower case if the reference does not have them as they sta
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.input, "input", "", "`file` of the dense vectors that the models were trained on")
-	flags.StringVar(&f.reference, "reference", "", "`file` of other vectors of the same words, which answer")
+	flags.StringVar(&f.reference, "reference", "", "`file` of other vectors of the same words, which replace the judges")
 	flags.Uint64Var(&f.seed, "seed", 1, "seed of questions and controls")
 	flags.BoolVar(&f.save, "save", false, "write the accuracy of each dimension into the models' directories")
 	addSkipBad(cmd)
@@ -102,7 +102,7 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 			return err
 		}
 		if m.Dictionary.Dim != input.Dim {
-			return usagef("%s: wrong length of vectors for %s (got %d, want %d); --input takes the vectors that it was trained on", f.input, path, input.Dim, m.Dictionary.Dim)
+			return usagef("%s: wrong length of vectors for %s (got %d, want %d); --input must be the vectors that it was trained on", f.input, path, input.Dim, m.Dictionary.Dim)
 		}
 		if m.Info.Encoding.Input.SHA256 != source.SHA256 {
 			warn(stderr, "%s was trained on another file, %s, than %s", path, m.Info.Encoding.Input.Name, f.input)
@@ -152,7 +152,7 @@ func intrusionError(err error, others, input, reference string) error {
 	case errors.Is(err, intrusion.ErrNoWords):
 		return usagef("no word is in all of %s and %s", others, reference)
 	case errors.Is(err, intrusion.ErrSameVectors):
-		return usagef("%s has the same vectors as %s; --reference takes others, which were not trained on", reference, input)
+		return usagef("%s has the same vectors as %s; --reference must be vectors from other text", reference, input)
 	}
 	return err
 }

@@ -111,7 +111,7 @@ func TestIntrusionUsage(t *testing.T) {
 		{"intrusion auto model --input same.txt --reference same2.txt", []string{"same2.txt has the same vectors as same.txt"}},
 		{"intrusion auto in.txt --input in.txt --reference in.txt", []string{"in.txt: "}},
 		{"intrusion auto model --input equal.txt --reference same.txt", []string{"equal.txt: the first 2 words that all files have share one vector"}},
-		{"intrusion auto model.safetensors --input same.txt --reference equal.txt --save", []string{"model.safetensors: scores", "directory of a model"}},
+		{"intrusion auto model.safetensors --input same.txt --reference equal.txt --save", []string{"model.safetensors: not a model directory"}},
 	} {
 		checkRefused(t, dir, tt.args, tt.want, before)
 	}

@@ -70,7 +70,7 @@ distinctive words.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&from, "import", "", "take labels from this `file`, or - for standard input")
+	flags.StringVar(&from, "import", "", "import labels from this `file`, or - for standard input")
 	flags.IntVarP(&words, "words", "n", 8, "words of each dimension")
 	flags.IntVar(&number, "topics", 0, "print this `number` of topics instead")
 	addRare(cmd)

@@ -112,9 +112,9 @@ func TestExplainVocabulary(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]string{
-		"explain enc season --vocabulary other":     "enc was not encoded with the dictionary of other: want --vocabulary to be the model that it was made with",
+		"explain enc season --vocabulary other":     "enc was not encoded with the dictionary of other; --vocabulary must be the model that encoded it",
 		"explain enc season --vocabulary nothing":   "nothing: no such file",
-		"explain new.txt season --vocabulary model": "new.txt: --vocabulary is for what encode wrote",
+		"explain new.txt season --vocabulary model": "new.txt is not a model; --vocabulary describes the codes that encode wrote",
 	} {
 		if code, stdout, stderr := dir.Run(t, line); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d, %s", line, code, stderr)
@@ -133,11 +133,11 @@ func TestCheckpointsAreNotNamed(t *testing.T) {
 	}
 	for _, line := range []string{"top model", "explain model word1", "nearest model word1", "compare model word1 word2",
 		"export model -f sparse -o -", "explore model --export page.html --words word1"} {
-		if code, _, stderr := dir.Run(t, line); code != 0 || stderr != "warning: model is a checkpoint: its training is not finished, and paper train --resume goes on with it\n" {
+		if code, _, stderr := dir.Run(t, line); code != 0 || stderr != "warning: model is a checkpoint: its training isn't finished; paper train --resume resumes it\n" {
 			t.Errorf("%s: exit code %d, %q", line, code, stderr)
 		}
 	}
-	if _, stderr := dir.MustRun(t, "encode model in.txt -o encoded --quiet"); !strings.Contains(stderr, "warning: model is a checkpoint: its dictionary is not what it will be\n") {
+	if _, stderr := dir.MustRun(t, "encode model in.txt -o encoded --quiet"); !strings.Contains(stderr, "warning: model is a checkpoint: its training isn't finished, and its dictionary will change\n") {
 		t.Errorf("encode: %q", stderr)
 	}
 	// A dictionary alone has nothing to show, and can be encoded with.

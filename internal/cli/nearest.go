@@ -69,7 +69,7 @@ texts that have all words, or else the best 100, are sorted by s·v + … alone;
 			}
 			switch q.Kind {
 			case interpret.QueryDimension:
-				return usagef("%q is a dimension, and no word: see overcomplete top", args[1])
+				return usagef("%q is a dimension, not a word: see overcomplete top", args[1])
 			case interpret.QuerySearch:
 				if q.Total != 1 {
 					return search(cmd, x, steering, query, words)
@@ -82,7 +82,7 @@ texts that have all words, or else the best 100, are sorted by s·v + … alone;
 	}
 	flags := cmd.Flags()
 	flags.IntVarP(&words, "words", "n", 10, "most words or texts to print")
-	flags.IntVar(&dimensions, "dimensions", 3, "dimensions to print of each, 0 for all")
+	flags.IntVar(&dimensions, "dimensions", 3, "most dimensions per neighbour, 0 for all")
 	flags.StringSliceVar(&more, "more", nil, "prefer rows with `dimension[=s]`, several separated by commas")
 	flags.StringSliceVar(&less, "less", nil, "avoid rows with `dimension[=s]`")
 	addRare(cmd)
@@ -203,7 +203,7 @@ func search(cmd *cobra.Command, x *interpret.Index, s steering, query string, n 
 		Total int    `json:"total"`
 		Texts []text `json:"texts"`
 	}{interpret.QuerySearch, q.Total, found}, func(b *strings.Builder) {
-		fmt.Fprintf(b, "%d texts have all words; the best:\n", q.Total)
+		fmt.Fprintf(b, "%d texts contain all words; the best:\n", q.Total)
 		for _, t := range found {
 			if s != nil {
 				fmt.Fprintf(b, "%6.3f", *t.Score)

@@ -45,7 +45,7 @@ func (s *stream) Write(p []byte) (int, error) {
 	}()
 	defer context.AfterFunc(s.ctx, func() {
 		time.Sleep(patience)
-		written <- interrupted{"what it printed was not read to the end"}
+		written <- interrupted{"its output was not read to the end"}
 	})()
 	if s.err = <-written; s.err != nil {
 		return 0, s.err

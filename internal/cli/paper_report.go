@@ -97,7 +97,7 @@ func (f *experimentFlags) open(cmd *cobra.Command, path string) error {
 	}
 	stderr := cmd.ErrOrStderr()
 	if missing != nil {
-		warn(stderr, "%s has no data for %s, which are left out", f.data, strings.Join(missing, ", "))
+		warn(stderr, "%s has no data for %s, which are skipped", f.data, strings.Join(missing, ", "))
 	}
 	log := f.log(stderr)
 	f.Tasks, f.Device = tasks, chosenDevice{&f.deviceFlags, log}
@@ -183,6 +183,6 @@ OUT/report.md with tables (.tsv) and figures (.png, .svg) beside it, and prints 
 	flags := cmd.Flags()
 	flags.IntSliceVar(&f.Lengths, "length", paper.Lengths, "K to compare, as `multiples` of the dense dimensions")
 	flags.StringVar(&reference, "reference", "", "`file` of other vectors of the same words, to judge word intrusion by")
-	flags.StringArrayVar(&f.Groups, "heatmap", paper.Groups, "`words` of a group of the heat map, separated by commas")
+	flags.StringArrayVar(&f.Groups, "heatmap", paper.Groups, "`words` of a group in the heat map, separated by commas")
 	return cmd
 }

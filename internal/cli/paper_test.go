@@ -37,7 +37,7 @@ func TestPaperTune(t *testing.T) {
 			t.Errorf("setting %d is %+v", i, s)
 		}
 	}
-	if len(got.Settings) != 6 || !got.Sparse || !strings.Contains(stderr, "warning: data has no data for SST, TREC, Sports, Comp, Relig, NP, which are left out\n") {
+	if len(got.Settings) != 6 || !got.Sparse || !strings.Contains(stderr, "warning: data has no data for SST, TREC, Sports, Comp, Relig, NP, which are skipped\n") {
 		t.Errorf("%+v\n%s", got, stderr)
 	}
 	dir.MustRun(t, "paper train x.txt -o m --lambda 0.5 --factor 10 --quiet")
@@ -80,7 +80,7 @@ func TestPaperRefuses(t *testing.T) {
 	dir.MustRun(t, "paper tune x.txt --data data -o done --lambda 0.1 --factor 1 --quiet")
 	before := dir.Tree(t)
 	for args, want := range map[string]string{
-		"paper": "paper needs one of its commands",
+		"paper": "paper requires a subcommand",
 		"paper tune x.txt --data data -o out --lambda 0":                               "--lambda is [0]",
 		"paper tune x.txt --data data -o out --factor 0":                               "--factor is [0]",
 		"paper report x.txt --data data -o out --length 1,100000":                      "--length is [1 100000]",

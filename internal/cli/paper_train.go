@@ -26,7 +26,7 @@ as "overcomplete train", which learns better codes in less time.`,
 	f.registerCommon(cmd, &h.Common, "(default 10·L)", "(default 20; 30 for method B)")
 	flags.StringVar((*string)(&h.Method), "method", string(h.Method), "A, or B for nonnegative codes")
 	flags.BoolVar(&h.FromWords, "from-words", false, "initialise the dictionary from words that are far apart, instead of random numbers")
-	flags.BoolVar(&h.Center, "center", false, "subtract the mean of the frequent words first")
+	flags.BoolVar(&h.Center, "center", false, "subtract the mean of the frequent words")
 	flags.BoolVar(&h.AuthorsStop, "authors-stop", false, "stop by the rule of the authors' program, instead of after --epochs")
 	flags.BoolVar(&h.AuthorsOrder, "authors-order", false, "update word by word as the authors' program, which is slow")
 	flags.BoolVar(&h.Float16, "float16", false, "store sums of gradients rounded, in 4 bytes per word and dimension instead of 8")
@@ -40,7 +40,7 @@ as "overcomplete train", which learns better codes in less time.`,
 		case h.AuthorsStop && changed("epochs"):
 			return usagef("give --epochs or --authors-stop, not both")
 		case h.AuthorsOrder && changed("dictionary-steps"):
-			return usagef("--dictionary-steps has no meaning with --authors-order, which takes one step a word")
+			return usagef("--dictionary-steps has no effect with --authors-order, which updates after each word; drop it")
 		}
 		if err := f.check(cmd, *h, kernels.Supports(*h)); err != nil {
 			return err

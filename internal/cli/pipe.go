@@ -34,7 +34,7 @@ input. All numbers are little-endian:
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&f.nonzeros, "nonzeros", 0, "most values of a code that are not zero (default the mean of MODEL's codes)")
+	flags.IntVar(&f.nonzeros, "nonzeros", 0, "maximum of nonzeros per row (default the mean of MODEL's codes)")
 	f.registerDevice(cmd)
 	return cmd
 }
@@ -84,7 +84,7 @@ func readBatch(r io.Reader, dim int) (*vectors.Dense, error) {
 		n := min(int(rows)-len(x.Words), encode.Block)
 		part := make([]float32, n*dim)
 		if err := binary.Read(r, binary.LittleEndian, part); err != nil {
-			return nil, usagef("standard input: %d rows are announced, of %d numbers: %w", rows, dim, err)
+			return nil, usagef("standard input: the batch ends before its %d rows of %d numbers: %w", rows, dim, err)
 		}
 		for i := range n {
 			if row := part[i*dim:][:dim]; !slices.ContainsFunc(row, func(v float32) bool { return v != 0 }) {

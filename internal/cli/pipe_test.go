@@ -52,7 +52,7 @@ func TestPipe(t *testing.T) {
 		{[]byte("abc"), "model", "standard input: unexpected EOF"},
 		{batch(-1, nil), "model", "the batch has -1 rows, want 0 to 2147483647"},
 		{batch(math.MaxInt64, nil), "model", "rows, want 0 to 2147483647"},
-		{batch(math.MaxInt32, x.Data), "model", "2147483647 rows are announced, of 8 numbers: unexpected EOF"},
+		{batch(math.MaxInt32, x.Data), "model", "the batch ends before its 2147483647 rows of 8 numbers: unexpected EOF"},
 		{batch(60, x.Data), "model", "row 1: its vector is too large to be encoded, or not of finite numbers"},
 		{batch(3, make([]float32, 24)), "model", "row 1 of the batch: all numbers are zero"},
 		{nil, "in.txt", "in.txt"},

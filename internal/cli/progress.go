@@ -23,7 +23,7 @@ type progressFlags struct {
 }
 
 func (f *progressFlags) registerProgress(flags *pflag.FlagSet, what string) {
-	flags.BoolVar(&f.lines, "progress", false, "print a line "+what+" where standard error is no terminal, which shows a bar")
+	flags.BoolVar(&f.lines, "progress", false, "without a terminal, print a line "+what+"; a terminal shows a bar")
 	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")
 }
 

@@ -104,7 +104,7 @@ func measureRecall(cmd *cobra.Command, read vectors.ReadOptions, path string, mo
 			return r, about(name, err)
 		}
 		if e := m.Info.Encoding; e != nil && e.Input.SHA256 != source.SHA256 {
-			warn(stderr, "%s has the codes of another file, %s, than %s", name, e.Input.Name, path)
+			warn(stderr, "%s encodes another file, %s, not %s", name, e.Input.Name, path)
 		}
 		n := m.Codes.Nonzeros()
 		row := recallModel{Model: name, Nonzeros: float64(n) / float64(m.Codes.Rows), Bytes: 8 * int64(n), Recalls: found}

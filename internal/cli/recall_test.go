@@ -27,7 +27,7 @@ model       1.0     75.0 %  0.0 MB  1.000 ±0.000  T ms  1.000 ±0.000  T ms  1.
 ` {
 		t.Errorf("printed\n%s", got)
 	}
-	if !strings.Contains(stderr, "model has the codes of another file, in.txt, than x.txt") {
+	if !strings.Contains(stderr, "model encodes another file, in.txt, not x.txt") {
 		t.Errorf("standard error is %s", stderr)
 	}
 	stdout, _ = dir.MustRun(t, "recall x.txt model -k 2 --json --queries 3 --seed 2")
@@ -53,7 +53,7 @@ model       1.0     75.0 %  0.0 MB  1.000 ±0.000  T ms  1.000 ±0.000  T ms  1.
 		"recall wide.txt model -k 1":                           "model: wrong length of atoms (got 2, want 3",
 		"recall other.txt model -k 1":                          `model: row 2 differs (got "c", want "d"`,
 		"recall x.txt model -k 1 --max-words 3":                "model: wrong number of codes (got 4, want 3",
-		"export model -f safetensors -o new --normalize codes": "--normalize is for codes alone",
+		"export model -f safetensors -o new --normalize codes": "--normalize has no effect on safetensors",
 		"export model -f jsonl -o - --normalize rows":          `--normalize is "rows", want codes or vectors`,
 		"export model -f jsonl -o - --normalize=":              "--normalize is empty",
 	} {

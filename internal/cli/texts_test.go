@@ -33,7 +33,7 @@ func TestTexts(t *testing.T) {
 	t.Parallel()
 	dir := textsModel(t)
 	for line, want := range map[string][]string{
-		"nearest model rain":         {"4 texts have all words; the best:\n  d1  rain and more rain\n"},
+		"nearest model rain":         {"4 texts contain all words; the best:\n  d1  rain and more rain\n"},
 		"nearest model RAIN -n 1":    {"the best:\n  d1  rain and more rain\n"},
 		"nearest model rain --json":  {`"kind": "search"`, `"total": 4`},
 		"top model 0 -n 2":           {"label        texts\n", "rain, today", "    4  d3  rain today\n                   3  d0  heavy rain today\n"},
@@ -176,7 +176,7 @@ func TestColumnsAgainst(t *testing.T) {
 		"columns model --against none.txt":     "none.txt: no such file",
 		"columns model --against other":        "compares a model with a file of dense vectors",
 		"columns in.txt --against other.txt":   "compares a model with a file of dense vectors",
-		"columns model label --against in.txt": `--against compares all rows; give it, or column "label"`,
+		"columns model label --against in.txt": `--against compares all rows; drop it, or column "label"`,
 		"columns paper --against in.txt":       "the codes of paper are from its training",
 	} {
 		if code, stdout, stderr := dir.Run(t, line); code != 2 || stdout != "" || !strings.Contains(stderr, want) {

@@ -101,7 +101,7 @@ func parseDimensions(args []string, path string, n int) (dimensions []int, err e
 	for _, arg := range args {
 		k, err := strconv.Atoi(arg)
 		if err != nil || k < 0 || k >= n {
-			return nil, usagef("there is no dimension %.100q in %s, want 0 to %d", arg, path, n-1)
+			return nil, usagef("%.100q is not a dimension of %s, want 0 to %d", arg, path, n-1)
 		}
 		dimensions = append(dimensions, k)
 	}

@@ -89,13 +89,13 @@ codes, from which "overcomplete export --format binary" makes binary vectors.`,
 		"(default 2; 4 for rows without an order of frequency, such as texts)")
 	flags.Lookup("dictionary-steps").Usage += ", of at least 256 words each"
 	flags.StringVar((*string)(&h.Method), "method", string(h.Method), "A, or B for nonnegative codes (default A; B for texts)")
-	flags.Float64Var(&f.sparsity, "sparsity", 0, "`share` of zeros (default 0.97; at least 8 nonzeros per text)")
+	flags.Float64Var(&f.sparsity, "sparsity", 0, "`share` of zeros in the codes (default 0.97; at least 8 nonzeros per text)")
 	flags.IntVar(&h.Nonzeros, "nonzeros", 0, "most nonzeros per row, instead of --sparsity")
 	flags.Float64Var(&h.Lambda, "lambda", h.Lambda, "weight λ of Σ|a|, as a share of the mean squared norm")
-	flags.Float64Var(&h.Anchor, "anchor", h.Anchor, "weight of the regularisation of atoms towards the words that they are initialised from, which makes dimensions stable across seeds; 0 for none")
+	flags.Float64Var(&h.Anchor, "anchor", h.Anchor, "weight of the regularisation of atoms towards their initial vectors, which makes dimensions stable across seeds; 0 for none")
 	flags.StringVar(&trainWords, "train-words", "", "training `rows`: first:n or n, random:n or all; every row is encoded (default first:20·K for words in order of frequency, else random:100000, or 20·K if that is more; for texts random:8000, or 2·K if that is more)")
-	flags.IntVar(&topics, "topics", 0, "number of topics, of which other numbers can be shown without another training; 0 for none (default chosen from the rows for texts, none for words)")
-	flags.StringVar(&f.like, "like", "", "initialise atoms from this `model` and regularise them towards its, for the same dimensions and labels of other vectors of the same space")
+	flags.IntVar(&topics, "topics", 0, "number of topics to show by default; 0 learns none (default chosen from the rows for texts, none for words)")
+	flags.StringVar(&f.like, "like", "", "use the atoms of this `model` as anchors: the new model has its dimensions and labels")
 	f.registerRest(cmd)
 	return cmd
 }
@@ -120,7 +120,7 @@ func (f *trainFlags) registerRest(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.registerInput(cmd)
 	f.registerDevice(cmd)
-	flags.BoolVar(&f.overcommit, "overcommit", false, "train on the CPU even if it seems to have too little memory")
+	flags.BoolVar(&f.overcommit, "overcommit", false, "train on the CPU even if memory seems too small")
 	flags.DurationVar(&f.checkpoint, "checkpoint", 0, "save a checkpoint at this interval, such as 5m, and when interrupted")
 	flags.BoolVar(&f.resume, "resume", false, "resume from the checkpoint in MODEL, if there is one")
 	addJSON(cmd, "print the results as JSON")
@@ -211,12 +211,12 @@ func (f *trainFlags) left(result train.Result, err error) error {
 	case train.Checkpointed:
 		left = fmt.Sprintf("%s is a checkpoint after epoch %d", f.output, result.Epoch)
 		if !errors.Is(err, train.ErrNothingActive) && !errors.Is(err, train.ErrDiverged) {
-			left += ", with which --resume goes on"
+			left += "; --resume continues it"
 		}
 	case train.DictionaryOnly:
-		left = f.output + " has the dictionary, with which encode makes codes"
+		left = f.output + " has the dictionary; encode makes the codes"
 	case train.DictionaryLost:
-		left = f.output + " is as it was: a dictionary without codes does not replace it, and is lost"
+		left = f.output + " is unchanged: a dictionary without codes does not replace it, and is lost"
 	default:
 		return err
 	}
@@ -237,10 +237,10 @@ func (f *trainFlags) openLike(stderr io.Writer, atoms int) (like *model.Dictiona
 	}
 	k := m.Dictionary.Len()
 	if f.factor > 0 || atoms > 0 && atoms != k {
-		return nil, nil, usagef("%s has %d dimensions, and so will what is like it: drop -k and --factor", f.like, k)
+		return nil, nil, usagef("%s has %d dimensions, and --like keeps them; drop -k and --factor", f.like, k)
 	}
 	if modeldir.IsCheckpoint(f.like) {
-		warn(stderr, "%s is a checkpoint: its dimensions are not what they will be", f.like)
+		warn(stderr, "%s is a checkpoint: its training isn't finished, and its dimensions will change", f.like)
 	}
 	all, err := loadLabels(f.like, k)
 	all = slices.DeleteFunc(all, func(l interpret.Label) bool { return l.Topic }) // there will be other topics
@@ -307,12 +307,12 @@ func (f *trainFlags) warnUnusual(stderr io.Writer, h model.Best, in model.Input)
 	const few = 5 // nonzeros; with fewer, scores in tasks are far below the dense vectors'
 	switch {
 	case h.Nonzeros < few && h.Atoms > few && in.Kind() == vectors.KindWords:
-		warn(stderr, "codes keep %d values, too few to say much of a word: --nonzeros %d keeps more", h.Nonzeros, few)
+		warn(stderr, "%d nonzeros per row describe a word poorly; --nonzeros %d keeps more", h.Nonzeros, few)
 	case h.Nonzeros > in.Dim:
-		warn(stderr, "codes keep %d values, more than the %d of the dense vectors: --nonzeros %d keeps as many", h.Nonzeros, in.Dim, in.Dim)
+		warn(stderr, "%d nonzeros per row are more than the %d dense dimensions; --nonzeros %d keeps as many", h.Nonzeros, in.Dim, in.Dim)
 	}
 	if most := max(in.Dim, in.Words/2); f.like == "" && h.Atoms > most && h.Atoms <= in.Words { // of more, training says so
-		warn(stderr, "%d sparse dimensions for %d rows, whose vectors they start from: most will be about one row; -k %d has two for each", h.Atoms, in.Words, most)
+		warn(stderr, "%d dimensions for %d rows, which initialise them: most will describe a single row; -k %d has two rows per dimension", h.Atoms, in.Words, most)
 	}
 }
 

@@ -141,9 +141,9 @@ func TestTrainWarns(t *testing.T) {
 	for _, tt := range []struct{ flags, want string }{
 		{"", ""},
 		{"-k 30 --sparsity 0.8", ""},
-		{"-k 30", "codes keep 1 values, too few to say much of a word: --nonzeros 5 keeps more"},
-		{"-k 30 --sparsity 0.5 --lambda 0.005", "codes keep 15 values, more than the 8 of the dense vectors: --nonzeros 8 keeps as many"},
-		{"--factor 5 --sparsity 0.85", "40 sparse dimensions for 60 rows, whose vectors they start from: most will be about one row; -k 30 has two for each"},
+		{"-k 30", "1 nonzeros per row describe a word poorly; --nonzeros 5 keeps more"},
+		{"-k 30 --sparsity 0.5 --lambda 0.005", "15 nonzeros per row are more than the 8 dense dimensions; --nonzeros 8 keeps as many"},
+		{"--factor 5 --sparsity 0.85", "40 dimensions for 60 rows, which initialise them: most will describe a single row; -k 30 has two rows per dimension"},
 	} {
 		_, stderr := dir.MustRun(t, "train in.txt -o model --force --quiet "+tt.flags)
 		want := tt.want
@@ -324,7 +324,7 @@ func TestTrainWordsFails(t *testing.T) {
 	t.Parallel()
 	dir, d := clitest.Sample(t)
 	const line = "train bad.txt --train-words 40 -k 20 --sparsity 0.8 -o "
-	const kept = "model has the dictionary, with which encode makes codes\n"
+	const kept = "model has the dictionary; encode makes the codes\n"
 	const bad = 50
 	dir.Write(t, "bad.txt", clitest.Text(d))
 	dir.MustRun(t, line+"whole")
@@ -355,7 +355,7 @@ func TestTrainWordsFails(t *testing.T) {
 		}
 		dir.MustRun(t, line+"model --force")
 		before := dir.Tree(t)
-		if stderr := encoding(" --force --seed 2"); !strings.Contains(stderr, "model is as it was") {
+		if stderr := encoding(" --force --seed 2"); !strings.Contains(stderr, "model is unchanged") {
 			t.Error(stderr)
 		}
 		dir.Unchanged(t, before)

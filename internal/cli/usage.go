@@ -104,7 +104,7 @@ func needCommand(cmd *cobra.Command, _ []string) error {
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
-	return usagef("%s needs one of its commands: %s; see %s --help", cmd.Name(), orNames(names), cmd.CommandPath())
+	return usagef("%s requires a subcommand: %s; see %s --help", cmd.Name(), orNames(names), cmd.CommandPath())
 }
 
 // withUsage adds the usage line of a command to an error.

@@ -230,7 +230,7 @@ func encodesOnGPU(t *testing.T, p gpuProgram) {
 		{"--device cuda", "EMULATED_MEMORY=4000000", clitest.Usage, "not enough memory on GPU 0"},
 		{"--device cuda", "EMULATED_FAIL_LAUNCH=9", clitest.Failed, "LaunchFailed"},
 		{"", "EMULATED_LOSE_DEVICE=30", clitest.Failed, "kernels: "},
-		{"--device cuda --exact", "", clitest.Usage, "--exact is of the CPU only"},
+		{"--device cuda --exact", "", clitest.Usage, "--exact runs on the CPU only"},
 	} {
 		code, stdout, stderr := p.run(t, dir, "encode m large.txt -o out --quiet "+tt.line, tt.env)
 		if code != tt.code || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tt.want) {
