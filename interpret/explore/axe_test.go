@@ -47,7 +47,7 @@ func TestBrowserAccessibility(t *testing.T) {
 		addresses []string
 	}{
 		{"server", server.URL + "/", everywhere},
-		{"texts", ofTexts.URL + "/", []string{"#/topic/0", "#/word/bank", "#/query/common%20subjecta", "#/theme/2", "#/unusual", "#/dimension/3", "#/"}},
+		{"texts", ofTexts.URL + "/", []string{"#/topic/5", "#/word/bank", "#/query/common%20subjecta", "#/theme/2", "#/unusual", "#/dimension/3", "#/"}},
 		{"file", "file://" + exported, []string{"#/", "#/word/bank", "#/map"}},
 	} {
 		for _, theme := range []string{"light", "dark"} {

@@ -44,12 +44,14 @@ type Explorer struct {
 	index     *interpret.Index
 	options   Options
 	about     about
-	variances []float64       // of each dimension
-	signs     []signs         // of each dimension
-	strongest []int           // live dimensions, see [interpret.Index.Strongest]
-	mapped    func() chart    // of the live dimensions
-	rows      func() rowChart // of words or texts
-	topics    func() *topicTable
+	variances []float64          // of each dimension
+	signs     []signs            // of each dimension
+	strongest []int              // live dimensions, see [interpret.Index.Strongest]
+	mapped    func() chart       // of the live dimensions
+	rows      func() rowChart    // of words or texts
+	topics    func() *topicTable // of the default number
+	cutting   sync.Mutex
+	cuts      []topicCut // of other numbers
 	labelling sync.Mutex
 	labels    interpret.Labels // replaced, never changed
 	matches   func() matches   // of the dimensions with those of Options.Other, nil without
@@ -90,6 +92,7 @@ type about struct {
 	Dense      int          `json:"dense"`           // L
 	Live       int          `json:"live"`            // dimensions that some row uses
 	Themes     int          `json:"themes,omitempty"`
+	Topics     int          `json:"topics,omitempty"` // default number
 	Epochs     int          `json:"epochs"`
 	Error      float64      `json:"error,omitempty"`     // mean ‖x − μ − aD‖² per row, if measured
 	Explained  float64      `json:"explained,omitempty"` // share of the variance, if measured
@@ -203,7 +206,7 @@ func New(m *model.Model, name string, o Options) (*Explorer, error) {
 	x.index.Known = m.Info.Known()
 	x.mapped = sync.OnceValue(x.layout)
 	x.rows = sync.OnceValue(x.layoutRows)
-	x.topics = sync.OnceValue(x.tabulate)
+	x.topics = sync.OnceValue(func() *topicTable { return x.tabulate(x.about.Topics) })
 	x.variances = x.index.Variances()
 	x.describe(name)
 	if o.Labels != "" {
@@ -243,6 +246,9 @@ func (x *Explorer) describe(name string) {
 	}
 	if share, known := m.Info.Encoding.Explained(); known {
 		a.Explained = share
+	}
+	if a.Themes > 0 {
+		a.Topics = m.Info.Training.Themes.Topics
 	}
 	x.signs = make([]signs, m.Codes.Cols)
 	parallel.Ranges(m.Codes.Cols, func(lo, hi int) {
@@ -338,8 +344,11 @@ func (x *Explorer) checkDimension(k int) error {
 	return nil
 }
 
-// word returns the data of a word's page.
-func (x *Explorer) word(row int) wordAnswer {
+// word returns the data of a word's page, with the topic of the default number of topics.
+func (x *Explorer) word(row int) wordAnswer { return x.wordIn(row, 0) }
+
+// wordIn is word with the topic among a number of topics.
+func (x *Explorer) wordIn(row, number int) wordAnswer {
 	code := x.index.Code(row)
 	a := wordAnswer{Word: x.model.Codes.Words[row], Row: row, Active: code.Weights(), Nearest: []neighbour{}}
 	var words []string // of the dimensions that neighbours may share
@@ -359,8 +368,9 @@ func (x *Explorer) word(row int) wordAnswer {
 	}
 	a.Topic = topics.None
 	if x.about.Themes > 0 {
-		a.Topic = x.topics().rows[row]
-		themes, cosines := x.topics().codes.Row(row)
+		table := x.cutTopics(number).table
+		a.Topic = table.Rows[row]
+		themes, cosines := table.Codes.Row(row)
 		a.Themes = interpret.Code{Index: themes, Value: cosines}.Weights()
 	}
 	return a

@@ -39,6 +39,8 @@ type region struct {
 	Y      float32  `json:"y"`
 	Words  []string `json:"words"`  // that are typical of it
 	Colour int      `json:"colour"` // 0 to regionColours−1, different from its neighbours
+
+	Topic *topics.ID `json:"topic,omitempty"` // that the region is
 }
 
 // chart is the map of dimensions.
@@ -58,6 +60,9 @@ type rowChart struct {
 	Regions []region    `json:"regions"`
 	Columns []colouring `json:"columns"` // columns whose few most frequent values cover half of the texts
 	texts
+
+	rows []int        // of the points
+	at   [][2]float64 // places of the points
 }
 
 type rowPoint struct {
@@ -132,7 +137,7 @@ func (x *Explorer) layoutRows() rowChart {
 	}
 	at := embedPoints(near, start)
 	if x.about.Themes > 0 {
-		return x.topicChart(rows, at)
+		return x.topicChart(rows, at, x.topics())
 	}
 	places, regions := divide(at)
 	c := rowChart{Points: make([]rowPoint, len(rows)), Regions: regions, Columns: x.colourings(rows)}
@@ -152,17 +157,16 @@ func (x *Explorer) layoutRows() rowChart {
 }
 
 // topicChart returns the map of rows whose regions are topics. A topic is in the middle of its rows.
-func (x *Explorer) topicChart(rows []int, at [][2]float64) rowChart {
-	t := x.topics()
-	c := rowChart{Points: make([]rowPoint, len(rows)), Regions: make([]region, len(t.Topics)), Columns: x.colourings(rows)}
+func (x *Explorer) topicChart(rows []int, at [][2]float64, t *topicTable) rowChart {
+	c := rowChart{Points: make([]rowPoint, len(rows)), Regions: make([]region, len(t.Topics)), Columns: x.colourings(rows), rows: rows, at: at}
 	regionOf := map[topics.ID]int{topics.None: -1}
 	for r, topic := range t.Topics {
 		regionOf[topic.ID] = r
-		c.Regions[r].Words = []string{}
+		c.Regions[r].Words, c.Regions[r].Topic = []string{}, &t.Topics[r].ID
 	}
 	members := make([][2][]float32, len(t.Topics)) // coordinates
 	for i, row := range rows {
-		r := regionOf[t.rows[row]]
+		r := regionOf[t.table.Rows[row]]
 		c.Points[i] = rowPoint{row, x.model.Codes.Words[row], place{float32(at[i][0]), float32(at[i][1]), r}}
 		c.add(x, row, beginning)
 		if r >= 0 {
@@ -173,11 +177,20 @@ func (x *Explorer) topicChart(rows []int, at [][2]float64) rowChart {
 		if n := len(members[r][0]); n > 0 {
 			slices.Sort(members[r][0])
 			slices.Sort(members[r][1])
-			c.Regions[r] = region{X: members[r][0][n/2], Y: members[r][1][n/2], Words: t.Topics[r].Words}
+			c.Regions[r] = region{X: members[r][0][n/2], Y: members[r][1][n/2], Words: t.Topics[r].Words, Topic: c.Regions[r].Topic}
 			c.Regions[r].Colour = chooseColour(c.Regions[:r], c.Regions[r])
 		}
 	}
 	return c
+}
+
+// cutRows returns the map of rows for a number of topics; 0 is the default.
+func (x *Explorer) cutRows(number int) rowChart {
+	c := x.rows()
+	if number == 0 || number == x.about.Topics {
+		return c
+	}
+	return x.topicChart(c.rows, c.at, x.cutTopics(number))
 }
 
 // chooseRows returns the rows of the map, all of which have some dimension: the first words, which are

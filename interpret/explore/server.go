@@ -88,8 +88,8 @@ func (x *Explorer) addTo(mux routes, path string) {
 		"/icon.svg":       file("image/svg+xml", mustAsset("icon.svg")),
 		"/data/model":     file("application/json", mustJSON(x.about)),
 		"/data/map":       x.answer("", func(string) (any, error) { return x.mapped(), nil }),
-		"/data/rows":      x.answer("", func(string) (any, error) { return x.rows(), nil }),
-		"/data/word":      x.answer("word", x.answerWord),
+		"/data/rows":      x.answerCut("", func(_ string, number int) (any, error) { return x.cutRows(number), nil }),
+		"/data/word":      x.answerCut("word", x.answerWord),
 		"/data/dimension": x.answer("dimension", x.answerDimension),
 		"/data/query":     http.HandlerFunc(x.serveQuery),
 		"/data/labels":    http.HandlerFunc(x.serveLabels),
@@ -99,9 +99,9 @@ func (x *Explorer) addTo(mux routes, path string) {
 		mux[path+name] = handler
 	}
 	if x.about.Themes > 0 {
-		mux[path+"/data/topics"] = x.answer("", func(string) (any, error) { return x.topics(), nil })
-		mux[path+"/data/topic"] = x.answer("topic", x.answerTypical("topic"))
-		mux[path+"/data/theme"] = x.answer("theme", x.answerTypical("theme"))
+		mux[path+"/data/topics"] = x.answerCut("", func(_ string, number int) (any, error) { return x.cutTopics(number), nil })
+		mux[path+"/data/topic"] = x.answerCut("topic", x.answerTypical("topic"))
+		mux[path+"/data/theme"] = x.answerCut("theme", x.answerTypical("theme"))
 	}
 	if x.matches != nil {
 		mux[path+"/data/matches"] = x.answer("", func(string) (any, error) { return x.matches(), nil })
@@ -117,12 +117,12 @@ func (x *Explorer) maxParameter() int {
 	return n
 }
 
-func (x *Explorer) answerWord(word string) (any, error) {
+func (x *Explorer) answerWord(word string, number int) (any, error) {
 	row, err := x.findWord(word)
 	if err != nil {
 		return nil, err
 	}
-	return x.word(row), nil
+	return x.wordIn(row, number), nil
 }
 
 func (x *Explorer) answerDimension(text string) (any, error) {
@@ -240,6 +240,25 @@ func (x *Explorer) answer(name string, f func(value string) (any, error)) http.H
 	})
 }
 
+// answerCut is answer for data that depend on the number of topics, the parameter "topics"; 0 if there is none.
+func (x *Explorer) answerCut(name string, f func(value string, number int) (any, error)) http.Handler {
+	limit := x.maxParameter()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		number, themes := 0, x.about.Themes
+		value, err := parameter(r, name, limit, "topics")
+		if text := r.URL.Query().Get("topics"); err == nil && text != "" {
+			if number, err = strconv.Atoi(text); err != nil || number < 1 || number > themes {
+				err = badRequest("topics is %.20q, and the model has %d themes: want 1 to as many", text, themes)
+			}
+		}
+		var data any
+		if err == nil {
+			data, err = f(value, number)
+		}
+		respond(w, data, err)
+	})
+}
+
 // serveQuery answers the parameter "query", steered by the parameter "steer", if there is one.
 func (x *Explorer) serveQuery(w http.ResponseWriter, r *http.Request) {
 	query, err := parameter(r, "query", x.maxParameter(), "steer")
@@ -259,24 +278,24 @@ func respond(w http.ResponseWriter, data any, err error) {
 }
 
 // parameter returns the parameter of a request that has that name and at most limit bytes. The request
-// must have no others, except optional ones. If name is "", the request must have none.
+// must have no others, except optional ones. If name is "", there are optional ones only.
 func parameter(r *http.Request, name string, limit int, optional ...string) (string, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return "", badRequest("malformed query: %v", err)
 	}
-	if name == "" {
-		if len(query) > 0 {
-			return "", badRequest("takes no parameters")
-		}
-		return "", nil
-	}
-	values := query[name]
 	for _, other := range optional {
 		if len(query[other]) <= 1 && len(query.Get(other)) <= limit {
 			delete(query, other)
 		}
 	}
+	if name == "" {
+		if len(query) > 0 {
+			return "", badRequest("takes no such parameters")
+		}
+		return "", nil
+	}
+	values := query[name]
 	switch {
 	case len(values) != 1 || len(query) != 1:
 		return "", badRequest("takes the parameter %q, once, and no other", name)

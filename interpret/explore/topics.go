@@ -4,15 +4,16 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
 	"strconv"
+	"sync"
 
 	"overcomplete/internal/ranking"
 	"overcomplete/interpret"
 	"overcomplete/interpret/topics"
-	"overcomplete/vectors"
 )
 
 // Lengths of lists about topics.
@@ -38,9 +39,32 @@ type topicTable struct {
 	Repeated int         `json:"repeated"` // number of rows that are near-duplicates of others
 	texts
 
-	rows    []topics.ID  // topic of each row
-	topicOf []int32      // of each theme
-	codes   *vectors.CSR // of rows by themes
+	table *topics.Table
+}
+
+// keptCuts is how many topic tables are kept, beside that of the default number.
+const keptCuts = 3
+
+// topicCut is the table of a number of topics.
+type topicCut struct {
+	number int
+	table  func() *topicTable
+}
+
+// cutTopics returns the table of a number of topics, 1 to M; 0 is the default.
+func (x *Explorer) cutTopics(number int) *topicTable {
+	if number == 0 || number == x.about.Topics {
+		return x.topics()
+	}
+	x.cutting.Lock()
+	i := slices.IndexFunc(x.cuts, func(c topicCut) bool { return c.number == number })
+	if i < 0 {
+		x.cuts = append(x.cuts[max(len(x.cuts)-keptCuts+1, 0):], topicCut{number, sync.OnceValue(func() *topicTable { return x.tabulate(number) })})
+		i = len(x.cuts) - 1
+	}
+	c := x.cuts[i]
+	x.cutting.Unlock()
+	return c.table()
 }
 
 // breakdown has the most frequent values of a column: in all rows, and in each topic and theme.
@@ -65,11 +89,21 @@ type typicalAnswer struct {
 	texts
 }
 
-// tabulate computes the table of a model with themes.
-func (x *Explorer) tabulate() *topicTable {
-	themes := x.model.Info.Training.Themes
-	table, _ := topics.New(context.Background(), x.model, x.index, themes.Topics) // the error would be the context's
-	t := &topicTable{Blank: table.Blank, Other: table.Other, Columns: []breakdown{}, rows: table.Rows, topicOf: table.TopicOf, codes: table.Codes}
+// tabulate computes the table of a number of topics of a model with themes.
+func (x *Explorer) tabulate(number int) *topicTable {
+	t := &topicTable{Columns: []breakdown{}}
+	ctx := context.Background() // the errors would be the context's
+	if number == x.about.Topics {
+		t.table, _ = topics.New(ctx, x.model, x.index, number)
+		t.Outliers = x.outliers(t)
+		t.Pairs, t.Repeated = x.nearDuplicates(&t.texts)
+	} else {
+		first := x.topics() // which has the same unusual rows
+		t.table, _ = first.table.Cut(ctx, x.model, x.index, number)
+		t.Outliers, t.Pairs, t.Repeated, t.Texts = first.Outliers, first.Pairs, first.Repeated, maps.Clone(first.Texts)
+	}
+	table := t.table
+	t.Blank, t.Other = table.Blank, table.Other
 	if x.about.Texts {
 		all := make([]int, x.model.Codes.Rows)
 		for i := range all {
@@ -81,8 +115,6 @@ func (x *Explorer) tabulate() *topicTable {
 		slices.SortStableFunc(t.Columns, func(a, b breakdown) int { return cmp.Compare(agreement(b), agreement(a)) })
 	}
 	t.Topics, t.Themes = x.listTopics(table.Topics, &t.texts), x.listTopics(table.Themes, &t.texts)
-	t.Outliers = x.outliers(t)
-	t.Pairs, t.Repeated = x.nearDuplicates(&t.texts)
 	return t
 }
 
@@ -138,7 +170,7 @@ func agreement(b breakdown) float64 {
 func (x *Explorer) outliers(t *topicTable) []neighbour {
 	found := ranking.Ranking{N: oddRows}
 	for i := range x.model.Codes.Rows {
-		if _, cosines := t.codes.Row(i); len(cosines) > 0 {
+		if _, cosines := t.table.Codes.Row(i); len(cosines) > 0 {
 			found.Add(ranking.Item{Index: i, Score: -float64(slices.Max(cosines))})
 		}
 	}
@@ -205,14 +237,14 @@ func cosineOf(a, b interpret.Code) float64 {
 }
 
 // typical returns the rows of a topic that are most like some of its themes.
-func (x *Explorer) typical(topic topics.ID, in func(theme int32) bool, words []string) typicalAnswer {
+func (x *Explorer) typical(table *topics.Table, topic topics.ID, in func(theme int32) bool, words []string) typicalAnswer {
 	found := ranking.Ranking{N: themeRows}
-	for i, t := range x.topics().rows {
+	for i, t := range table.Rows {
 		if t != topic {
 			continue
 		}
 		most := float32(0)
-		themes, cosines := x.topics().codes.Row(i)
+		themes, cosines := table.Codes.Row(i)
 		for j, theme := range themes {
 			if in(theme) {
 				most = max(most, cosines[j])
@@ -237,22 +269,22 @@ func (x *Explorer) typical(topic topics.ID, in func(theme int32) bool, words []s
 }
 
 // answerTypical returns the function that answers with the typical rows of a topic or theme, by its number.
-func (x *Explorer) answerTypical(kind string) func(id string) (any, error) {
-	return func(id string) (any, error) {
-		t := x.topics()
+func (x *Explorer) answerTypical(kind string) func(id string, number int) (any, error) {
+	return func(id string, number int) (any, error) {
+		t := x.cutTopics(number)
 		list := t.Themes
 		if kind == "topic" {
 			list = t.Topics
 		}
 		i := slices.IndexFunc(list, func(t topics.Topic) bool { return strconv.Itoa(int(t.ID)) == id })
 		if i < 0 {
-			return nil, &RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("no %s %.20q", kind, id)}
+			return nil, &RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("no %s %.20q among %d topics", kind, id, cmp.Or(number, x.about.Topics))}
 		}
 		chosen := list[i]
 		words := chosen.Words
 		if kind == "topic" {
-			return x.typical(chosen.ID, func(theme int32) bool { return t.topicOf[theme] == int32(chosen.ID) }, words), nil
+			return x.typical(t.table, chosen.ID, func(theme int32) bool { return t.table.TopicOf[theme] == int32(chosen.ID) }, words), nil
 		}
-		return x.typical(chosen.Parent, func(theme int32) bool { return theme == int32(chosen.ID) }, words), nil
+		return x.typical(t.table, chosen.Parent, func(theme int32) bool { return theme == int32(chosen.ID) }, words), nil
 	}
 }

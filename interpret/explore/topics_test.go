@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/url"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -165,6 +167,32 @@ func TestTopics(t *testing.T) {
 		}
 	}
 
+	// Another number of topics: themes 2 and 3 are topic 6, as before, and each of the others is a topic.
+	for target, want := range map[string]int{"bank": 0, words[1]: -1, words[2]: 6, words[3]: 6} {
+		var word struct{ Topic *int }
+		w := get(handler, "/data/word?topics=3&word="+url.QueryEscape(target))
+		if err := json.Unmarshal(w.Body.Bytes(), &word); err != nil || want < 0 != (word.Topic == nil) || want >= 0 && *word.Topic != want {
+			t.Errorf("the topic of %s among three: %v, want %d", target, word.Topic, want)
+		}
+	}
+	if err := json.Unmarshal(get(handler, "/data/topic?topic=6&topics=3").Body.Bytes(), &theme); err != nil || theme.Top[0].Word != words[299] {
+		t.Errorf("topic 6: %+v", theme)
+	}
+	for n := 1; n <= 4; n++ { // more than are kept
+		var chart rowChart
+		err := json.Unmarshal(get(handler, fmt.Sprint("/data/rows?topics=", n)).Body.Bytes(), &chart)
+		if table := x.cutTopics(n); err != nil || len(chart.Regions) != n || len(table.Topics) != n || *chart.Regions[0].Topic != table.Topics[0].ID || len(table.Pairs) != 1 {
+			t.Errorf("%d topics: %d regions, error %v", n, len(chart.Regions), err)
+		}
+	}
+	for _, number := range []string{"0", "5", "-1", "x", "2&topics=2"} {
+		for _, target := range []string{"/data/topics?topics=", "/data/word?word=bank&topics="} {
+			if w := get(handler, target+number); w.Code != 400 {
+				t.Errorf("%s%s: %d", target, number, w.Code)
+			}
+		}
+	}
+
 	// On the map, regions are topics.
 	chart := x.rows()
 	for _, p := range chart.Points {
@@ -200,7 +228,7 @@ func TestBrowserMeaning(t *testing.T) {
 func TestBrowserTopics(t *testing.T) {
 	b := openBrowser(t)
 	m := testTopics()
-	x := newExplorer(t, m, "test")
+	x := newWith(t, m, "test", Options{Labels: filepath.Join(t.TempDir(), "labels.json"), CheckModel: func() error { return nil }})
 	b.do(chromedp.Navigate(b.serve(x)))
 	b.wait(`document.querySelectorAll(".topics li").length === 2 && document.querySelectorAll(".map .dot").length === %d`, len(x.rows().Points))
 	table := x.topics()
@@ -215,7 +243,23 @@ func TestBrowserTopics(t *testing.T) {
 	evaluate[chromedp.Void](b, `go("unusual")`)
 	b.waitHeading("Unusual")
 	b.wait(`document.querySelector(".pair a").hash === %s`, quote(fmt.Sprint("#/word/", m.Codes.Words[copyOf])))
-	b.do(chromedp.Navigate(b.export(x, []string{"bank"}, nil)))
+	// A topic gets a name, and keeps it among three topics: on its page, on the map and in the list.
+	evaluate[chromedp.Void](b, `go("topic", 6)`)
+	b.wait(`document.querySelector(".edit")`)
+	evaluate[chromedp.Void](b, `document.querySelector(".edit").click(); document.querySelector(".editor input").value = "<b>Mine</b>"; document.querySelector(".editor button").click()`)
+	b.wait(`document.querySelector(".title")?.textContent === "<b>Mine</b>"`)
+	evaluate[chromedp.Void](b, `location.hash = "#/?topics=3"`)
+	b.wait(`document.querySelectorAll(".topics li").length === 3 && document.querySelector("#topics").value === "3" && [...document.querySelectorAll(".topics a.name")].some((a) => a.hash === "#/topic/6?topics=3" && a.textContent === "<b>Mine</b>")`)
+	b.wait(`[...document.querySelectorAll(".map text")].some((text) => text.textContent === "<b>Mine</b>")`)
+	evaluate[chromedp.Void](b, `document.querySelector("#topics").focus(); document.querySelector("#topics").value = "2"; document.querySelector("#topics").dispatchEvent(new Event("change"))`)
+	b.wait(`document.querySelectorAll(".topics li").length === 2 && location.hash === "#/" && document.activeElement.id === "topics"`)
+	evaluate[chromedp.Void](b, `location.hash = "#/word/bank?topics=4"`)
+	b.wait(`document.querySelector(".aside a.name")?.hash === "#/topic/0?topics=4"`)
+	evaluate[chromedp.Void](b, `document.querySelector("header nav a:last-child").click()`)
+	b.wait(`document.title.startsWith("map") && location.hash === "#/map?topics=4"`)
+	evaluate[chromedp.Void](b, `location.hash = "#/rows?topics=3"`)
+	b.wait(`document.title.startsWith("map of") && document.querySelectorAll(".beside li button").length === 3`)
+	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(b.export(x, []string{"bank"}, nil)))
 	b.waitHeading("test")
 	b.wait(`document.querySelector(".cards")`)
 	if evaluate[bool](b, `window.hacked !== undefined`) {

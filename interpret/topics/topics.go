@@ -85,11 +85,20 @@ const (
 // number of topics, 1 to M. The topic of a row has the largest sum of squared cosines with its themes, and
 // the row's theme is the nearest in the topic. The error is ctx's.
 func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*Table, error) {
-	t := &Table{Rows: make([]ID, x.Codes.Rows), ThemeOf: make([]ID, x.Codes.Rows), TopicOf: m.Info.Training.Themes.Cut(number)}
-	var err error
-	if t.Codes, err = Encode(ctx, m); err != nil {
+	codes, err := Encode(ctx, m)
+	if err != nil {
 		return nil, err
 	}
+	return cut(ctx, m, x, codes, number)
+}
+
+// Cut is [New] for another number of topics of the same model.
+func (t *Table) Cut(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*Table, error) {
+	return cut(ctx, m, x, t.Codes, number)
+}
+
+func cut(ctx context.Context, m *model.Model, x *interpret.Index, codes *vectors.CSR, number int) (*Table, error) {
+	t := &Table{Rows: make([]ID, x.Codes.Rows), ThemeOf: make([]ID, x.Codes.Rows), Codes: codes, TopicOf: m.Info.Training.Themes.Cut(number)}
 	topics, themes := make([]int32, len(t.Rows)), make([]int32, len(t.Rows))
 	for i := range t.Rows {
 		topics[i], themes[i] = t.strongest(i)
@@ -103,6 +112,7 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 		}
 	}
 	t.Dimensions = parents(&m.Codes.CSR, t.Codes)
+	var err error
 	if t.Topics, err = describe(ctx, x, topics); err != nil {
 		return nil, err
 	}

@@ -35,7 +35,13 @@ const percent = (x) => (100 * x).toLocaleString("en", { maximumSignificantDigits
 const plural = (n, one) => `${whole(n)} ${one}${n === 1 ? "" : "s"}`;
 
 /** address is the URL of a page, such as address("word", "bank"). */
-const address = (...parts) => base + "#/" + parts.map((part) => encodeURIComponent(String(part).toWellFormed())).join("/");
+const address = (...parts) => base + "#/" + parts.map((part) => encodeURIComponent(String(part).toWellFormed())).join("/") + (chosenTopics() && !base ? `?topics=${chosenTopics()}` : "");
+
+/** given has the parameters of the address after its question mark: the number of topics, the view and the settings of a map. */
+const given = () => new URLSearchParams(location.hash.split("?")[1] ?? "");
+
+/** chosenTopics is the number of topics in the address, 0 for the default. */
+const chosenTopics = () => Number(given().get("topics")) || 0;
 
 // An exported page has its data within it, for some words and dimensions.
 const embedded = JSON.parse(document.getElementById("data")?.textContent ?? "null");
@@ -70,8 +76,9 @@ const textOf = (word) => (texts.get(word) ?? "").replace(/\s+/g, " ").trim() || 
 
 async function answerTo(kind, parameter, value, path) {
   if (embedded) return askEmbedded(kind, parameter, value);
-  const query = parameter ? `?${parameter}=${encodeURIComponent(String(value).toWellFormed())}` : "";
-  const response = await fetch(`${path}data/${kind}${query}`);
+  const query = parameter ? [`${parameter}=${encodeURIComponent(String(value).toWellFormed())}`] : [];
+  if (chosenTopics() && !path && ["topics", "topic", "theme", "rows", "word"].includes(kind)) query.push(`topics=${chosenTopics()}`);
+  const response = await fetch(`${path}data/${kind}${query.length > 0 ? "?" : ""}${query.join("&")}`);
   const answer = await response.json();
   if (!response.ok) throw new Missing(answer.error, answer.closest, answer.word);
   return answer;

@@ -4,10 +4,12 @@
 
 let labels; // the answer of ask("labels")
 let named = new Map(); // labels by dimension
+let namedTopics = new Map(); // labels by topic or theme
 
 function useLabels(answer) {
   labels = answer;
-  named = new Map(answer.labels.map((label) => [label.dimension, label]));
+  named = new Map(answer.labels.filter((label) => "dimension" in label).map((label) => [label.dimension, label]));
+  namedTopics = new Map(answer.labels.filter((label) => "topic" in label).map((label) => [label.topic, label]));
 }
 
 /** labelWords are the words of the label of a pole, given by a value there. */
@@ -67,13 +69,16 @@ function weakNote(rows) {
   return h("p", { class: "note" }, `Grey names are of weak dimensions: ${model.judge || "other vectors"} found fewer than five of ten intruders among their top words.`);
 }
 
-/** labelEditor shows a dimension's note and, where labels can be changed, a form to do so. */
-function labelEditor(k, changed) {
-  const { name: given = "", note = "" } = named.get(k) ?? {};
+/** topicName is the name of a topic or theme. */
+const topicName = (topic) => namedTopics.get(topic.id)?.name || topic.label;
+
+/** labelEditor shows the note of a dimension or topic and, where labels can be changed, a form to do so. */
+function labelEditor(kind, id, placeholder, changed) {
+  const { name: given = "", note = "" } = (kind === "topic" ? namedTopics : named).get(id) ?? {};
   const shown = h("div", { class: "label" },
     note && h("p", { class: "label-note" }, h("bdi", {}, note)));
   if (!labels.writable) return shown;
-  const field = h("input", { type: "text", value: given, maxlength: 100, autocomplete: "off", placeholder: labelWords(k, 1).join(", ") });
+  const field = h("input", { type: "text", value: given, maxlength: 100, autocomplete: "off", placeholder });
   const more = h("input", { type: "text", value: note, maxlength: 2000, autocomplete: "off" });
   const error = h("p", { role: "alert", class: "note" });
   const form = h("form", { class: "editor", hidden: true },
@@ -89,7 +94,7 @@ function labelEditor(k, changed) {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     try {
-      useLabels(await send("labels", { dimension: k, name: field.value, note: more.value }));
+      useLabels(await send("labels", { [kind]: id, name: field.value, note: more.value }));
     } catch (e) {
       error.textContent = e.message;
       return;

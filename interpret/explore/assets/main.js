@@ -113,7 +113,7 @@ function go(...parts) {
 function route() {
   let parts;
   try {
-    const path = location.hash.replace(/^#?\/?/, "").replace(/^((map|rows)\b[^?]*)\?.*/, "$1"); // a map's view comes after it
+    const path = location.hash.replace(/^#?\/?/, "").replace(/^((map|rows)\b[^?]*)\?.*|\?topics=[^/]*$/, "$1"); // the view of a map, or the number of topics
     parts = path.split("/").filter(Boolean).map(decodeURIComponent);
   } catch {
     parts = ["malformed"];
@@ -159,15 +159,18 @@ async function show() {
   if (mine !== shown) return; // gone elsewhere meanwhile
   document.title = [result.title, model?.name, "overcomplete"].filter(Boolean).join(" · ");
   document.getElementById("brand").textContent = model?.name ?? "overcomplete";
-  for (const link of document.querySelectorAll("header nav a")) {
-    if (link.hash === (location.hash.replace(/^#\/(map|rows)\b.*/, "#/map") || "#/")) link.setAttribute("aria-current", "page");
+  for (const link of document.querySelectorAll("header nav a, #brand")) {
+    const path = link.getAttribute("href").split("?")[0];
+    if (path.startsWith("#")) link.href = path + (chosenTopics() ? `?topics=${chosenTopics()}` : "");
+    if (path === (location.hash.split("?")[0].replace(/^#\/(map|rows)\b.*/, "#/map") || "#/")) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
+  const focused = main.contains(document.activeElement) && document.activeElement.id;
   main.replaceChildren(...h("div", {}, result.content).childNodes);
   main.removeAttribute("aria-busy");
   // Restore the scroll position, or begin at the top of a new page.
   scrollTo(0, history.state?.y ?? 0);
-  if (mine > 1) main.querySelector("h1").focus({ preventScroll: true });
+  if (mine > 1) (document.getElementById(focused || "") ?? main.querySelector("h1")).focus({ preventScroll: true });
 }
 
 /** themes are the choices of the switch, with their signs. */

@@ -20,9 +20,6 @@ const clamp = (n, low, high) => Math.min(Math.max(n, low), high);
 /** zooms are how small and how large the map can be, as times the frame. */
 const zooms = [0.5, 40];
 
-/** given has the parameters of the address after its question mark: the view and the settings of a map. */
-const given = () => new URLSearchParams(location.hash.split("?")[1] ?? "");
-
 /** short is a name that has room on a map. */
 const short = (text) => (text.length > 24 ? text.slice(0, 23) + "…" : text);
 
@@ -114,6 +111,7 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
     const [path, before = ""] = location.hash.split("?");
     if (still || !frame.isConnected || path !== page) return; // gone elsewhere
     const now = new URLSearchParams();
+    if (chosenTopics()) now.set("topics", chosenTopics());
     if (moved) now.set("at", [view.x.toFixed(4), view.y.toFixed(4), view.zoom.toFixed(3)].join(" "));
     for (const [name, value] of Object.entries(state)) if (value) now.set(name, value);
     if (now.toString() !== before) history.replaceState(history.state, "", page + (now.size ? `?${now}` : ""));
@@ -335,7 +333,7 @@ async function mapPage(number, word) {
     content: [
       heading(lit ? [wordLink(lit.word), h("small", {}, " on the map")] : "Map"),
       h("p", { class: "lead" },
-        lit ? [`The larger a dot, the larger ${model.texts ? "this text" : lit.word}’s value in that dimension. `, h("a", { href: "#/map" }, "Show all dimensions")]
+        lit ? [`The larger a dot, the larger ${model.texts ? "this text" : lit.word}’s value in that dimension. `, h("a", { href: address("map") }, "Show all dimensions")]
           : `Dots are dimensions: close if the same ${unit()}s use them, large if many do. Coloured regions have the names of words that are at home there.`),
       h("div", { class: "tools map-tools" },
         mapTabs(false),
@@ -352,7 +350,7 @@ const grey = 7;
 
 /** rowsPage is the map of words or texts, around one of them, with colours by region or by a column: #/rows?colour=label. */
 async function rowsPage(word) {
-  const [{ points, regions, columns }, found] = await Promise.all([ask("rows"), word === undefined ? undefined : ask("word", "word", word)]);
+  const [{ points, regions, columns }, found] = await Promise.all([loadRows(), word === undefined ? undefined : ask("word", "word", word)]);
   const wanted = points.find((p) => p.word === found?.word);
   if (found && !wanted) throw new Missing(`It is not among the ${whole(points.length)} ${unit()}s of the map, but has a page:`, [found.word]);
   const small = Math.max(Math.min(Math.sqrt(800 / points.length), 1), 0.5);
@@ -401,7 +399,8 @@ async function rowsPage(word) {
       h("div", { class: "tools map-tools" },
         mapTabs(true),
         wordSearch({ label: `Show a ${unit()} on the map`, placeholder: `show a ${unit()}`, choose: (chosen) => go("rows", chosen) }),
-        columns.length > 0 && h("label", {}, "Colours by ", colours)),
+        columns.length > 0 && h("label", {}, "Colours by ", colours),
+        model.themes && !embedded && h("label", {}, "Topics ", topicsChoice())),
       content,
     ],
   };

@@ -45,7 +45,7 @@ async function summaryPage() {
       heading(model.name),
       h("p", { class: "lead" }, `${plural(model.words, unit())} in ${whole(model.dimensions.length)} sparse dimensions.`, embedded && [" This page has some of them: ", wordList(embeddedWords())]),
       embedded ? cards : h("div", { class: "reading" },
-        h("section", {}, h("h2", {}, "Strongest dimensions"), cards, h("p", {}, h("a", { href: "#/dimensions" }, "All dimensions"))),
+        h("section", {}, h("h2", {}, "Strongest dimensions"), cards, h("p", {}, h("a", { href: address("dimensions") }, "All dimensions"))),
         h("section", { class: "aside" }, rowsMap(), queryExamples())),
       modelSection(),
     ],
@@ -208,7 +208,7 @@ async function dimensionPage(number) {
       accuracyNote(poles[0]),
       poles.length > 1 && h("p", { class: weakness(k, poles[1]) ? "lead weak" : "lead" }, `Its ${poles[1] < 0 ? "negative" : "positive"} pole, with smaller values: `, name(k, poles[1])),
       poles.length > 1 && accuracyNote(poles[1]),
-      labelEditor(k, show),
+      labelEditor("dimension", k, labelWords(k, 1).join(", "), show),
       answer.words === 0
         ? h("p", {}, `No ${unit()} uses this dimension.`)
         : h("div", { class: model.texts ? "reading" : "columns" }, model.texts ? [lists(), numbers()] : [numbers(), lists()]),

@@ -91,7 +91,7 @@ async function searchPage(query, { words, total, matched = [], matching = [], un
   const named = model.strongest.filter((k) => isMatched(labelWords(k, strongPole(k)))).sort((a, b) => rows(b) - rows(a)).slice(0, 3);
   const dimensions = [...named, ...matching.map((m) => m.dimension).filter((k) => !named.includes(k))].slice(0, 8);
   const t = model.themes ? await loadTopics() : undefined;
-  const topics = t ? [...t.topics.map((topic) => ["topic", topic]), ...t.themes.map((theme) => ["theme", theme])].filter(([, { words }]) => isMatched(words)).slice(0, 6) : [];
+  const topics = t ? [...t.topics.map((topic) => ["topic", topic]), ...t.themes.map((theme) => ["theme", theme])].filter(([, topic]) => isMatched([...topic.words, ...topicName(topic).toLowerCase().split(/[^\p{L}\p{N}]+/u)])).slice(0, 6) : [];
   const terms = matched.map((word, i) => [i > 0 && ", ", h("bdi", {}, word)]);
   return {
     title: query,

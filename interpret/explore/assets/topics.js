@@ -2,19 +2,40 @@
 
 // Topics, their themes, and what is unusual.
 
-let topicTable; // the answer of ask("topics"), with topics and themes by their id
+const topicTables = new Map(); // of numbers of topics: the answer of ask("topics"), with topics and themes by their id
 
 async function loadTopics() {
-  if (!topicTable) {
+  const number = chosenTopics();
+  if (!topicTables.has(number)) {
     const table = await ask("topics");
     const byID = (list) => new Map(list.map((t, i) => [t.id, { ...t, place: i }]));
-    topicTable = { ...table, topic: byID(table.topics), theme: byID(table.themes) };
+    topicTables.set(number, { ...table, topic: byID(table.topics), theme: byID(table.themes) });
   }
-  return topicTable;
+  return topicTables.get(number);
+}
+
+/** loadRows returns the map of rows, whose regions have the names that topics were given. */
+async function loadRows() {
+  const rows = await ask("rows");
+  const named = (region) => namedTopics.get(region.topic)?.name;
+  return { ...rows, regions: rows.regions.map((region) => (named(region) && region.words.length > 0 ? { ...region, words: [named(region)] } : region)) };
+}
+
+/** topicsChoice is a list of numbers of topics, which changes the address to the chosen one. */
+function topicsChoice() {
+  const now = chosenTopics() || model.topics;
+  const powers = [4, 8, 16, 32, 64, 128, 256].filter((n) => n < model.themes);
+  const numbers = [...new Set([...powers, model.topics, now])].sort((a, b) => a - b);
+  return h("select", { id: "topics", "aria-label": "Number of topics", onchange: (event) => {
+    const parameters = given();
+    if (Number(event.currentTarget.value) === model.topics) parameters.delete("topics");
+    else parameters.set("topics", event.currentTarget.value);
+    location.hash = (location.hash.split("?")[0] || "#/") + (parameters.size ? `?${parameters}` : "");
+  } }, numbers.map((n) => h("option", { value: n, selected: n === now }, whole(n))));
 }
 
 /** topicLink shows the label of a topic or theme, and leads to its page. */
-const topicLink = (kind, { id, label }) => h("a", { class: "name", href: address(kind, id) }, h("bdi", {}, label));
+const topicLink = (kind, topic) => h("a", { class: "name", href: address(kind, topic.id) }, h("bdi", {}, topicName(topic)));
 
 /** rowItem is a row in a list, a text or a word, and more about it. */
 const rowItem = (word, excerpts, words, ...more) => (model.texts ? textItem(word, excerpts?.[word], words, ...more) : h("li", {}, wordLink(word), h("div", { class: "about" }, more)));
@@ -41,7 +62,7 @@ function valuesBar(values) {
 async function topicsPage() {
   const list = h("div", {});
   const draw = (t) => list.replaceChildren(...h("div", {}, topicsList(t)).childNodes);
-  if (topicTable) draw(topicTable);
+  if (topicTables.size > 0) draw(await loadTopics());
   else {
     list.append(h("p", { class: "lead", "data-loading": "" }, `${plural(model.words, unit())}, whose topics are being counted.`));
     loadTopics().then(draw);
@@ -64,14 +85,14 @@ function topicsList(t) {
         h("h3", {}, h("span", { class: "swatch" }), topicLink("topic", topic)),
         h("div", { class: "about" }, bar(topic.share, 0, most), h("span", { class: "count" }, `${percent(topic.share)}, ${plural(topic.count, unit())}`)),
         column && valuesBar(column.topics[i]),
-        themes.length > 1 && h("p", { class: "themes" }, themes.slice(0, 4).map((theme, j) => [j > 0 && " · ", h("a", { href: address("theme", theme.id) }, h("bdi", {}, theme.label))]), themes.length > 4 && h("span", { class: "note" }, ` and ${whole(themes.length - 4)} more`)),
+        themes.length > 1 && h("p", { class: "themes" }, themes.slice(0, 4).map((theme, j) => [j > 0 && " · ", h("a", { href: address("theme", theme.id) }, h("bdi", {}, topicName(theme)))]), themes.length > 4 && h("span", { class: "note" }, ` and ${whole(themes.length - 4)} more`)),
         example && model.texts && h("blockquote", { class: "excerpt", dir: "auto" }, example));
     })))).childNodes);
   }
   draw();
   const map = rowsMap(({ regions }) => {
-    regions.forEach((region, i) => colours.set(t.topics[i].id, region.colour));
-    list.querySelectorAll(".topics li").forEach((row, i) => row.setAttribute("class", `region${regions[i].colour}`));
+    for (const region of regions) colours.set(region.topic, region.colour);
+    list.querySelectorAll(".topics li").forEach((row, i) => row.setAttribute("class", `region${colours.get(t.topics[i].id)}`));
   });
   const select = h("select", { onchange: (event) => { chosenColumn = event.currentTarget.value; draw(); } }, t.columns.map((c) => h("option", { value: c.name, selected: c.name === chosenColumn }, visible(c.name))));
   const notes = [
@@ -81,21 +102,21 @@ function topicsList(t) {
     t.outliers.length > 0 && `the ${unit()}s that fit no theme well`,
   ].filter(Boolean);
   return [
-    h("p", { class: "lead" }, `${plural(model.words, unit())} in ${plural(t.topics.length, "topic")} and ${plural(t.themes.length, "theme")}.`),
+    h("p", { class: "lead" }, `${plural(model.words, unit())} in `, embedded || model.themes === 1 ? plural(t.topics.length, "topic") : [topicsChoice(), " topics"], ` and ${plural(t.themes.length, "theme")}.`),
     h("div", { class: "reading" },
       h("section", {}, h("h2", { class: "sr" }, "Topics"), t.columns.length > 0 && h("label", { class: "note" }, "Most frequent values of ", select), list),
       h("section", { class: "aside" },
         map,
-        notes.length > 0 && [h("h2", {}, "Unusual"), h("ul", { class: "plain" }, notes.map((note) => h("li", {}, note))), h("p", {}, h("a", { href: "#/unusual" }, "Show them"))],
+        notes.length > 0 && [h("h2", {}, "Unusual"), h("ul", { class: "plain" }, notes.map((note) => h("li", {}, note))), h("p", {}, h("a", { href: address("unusual") }, "Show them"))],
         h("h2", {}, "More"),
-        h("p", {}, h("a", { href: "#/dimensions" }, `${whole(model.live)} dimensions`), " say in detail what the themes consist of."))),
+        h("p", {}, h("a", { href: address("dimensions") }, `${whole(model.live)} dimensions`), " say in detail what the themes consist of."))),
   ];
 }
 
 /** rowsMap is a small map of rows, coloured by topic or region, which loaded gets the data of. */
 function rowsMap(loaded = () => {}) {
   const map = h("div", { "data-loading": "" }, h("p", { class: "note" }, "The map is being drawn."));
-  ask("rows").then((rows) => {
+  loadRows().then((rows) => {
     const { points, regions } = rows;
     loaded(rows);
     for (const p of points) {
@@ -114,7 +135,7 @@ function rowsMap(loaded = () => {}) {
   });
   return [
     h("h2", {}, `Map of ${unit()}s`), map,
-    h("p", { class: "note" }, `${model.texts ? "Texts" : "Words"} with similar codes are close; colours are ${model.themes ? "topics" : "regions"}. `, h("a", { href: "#/rows" }, "Larger map")),
+    h("p", { class: "note" }, `${model.texts ? "Texts" : "Words"} with similar codes are close; colours are ${model.themes ? "topics" : "regions"}. `, h("a", { href: address("rows") }, "Larger map")),
   ];
 }
 
@@ -130,11 +151,12 @@ async function topicPage(kind, id) {
   const words = topic.words;
   const shareOf = (column, value) => column.all.find((v) => v.value === value)?.share;
   return {
-    title: topic.label,
+    title: topicName(topic),
     content: [
-      h("nav", { class: "steps", "aria-label": `${kind}s` }, h("a", { href: step(at - 1), rel: "prev" }, "← larger"), parent && h("a", { href: address("topic", parent.id) }, "topic: ", h("bdi", {}, parent.label)), h("a", { href: step(at + 1), rel: "next" }, "smaller →")),
+      h("nav", { class: "steps", "aria-label": `${kind}s` }, h("a", { href: step(at - 1), rel: "prev" }, "← larger"), parent && h("a", { href: address("topic", parent.id) }, "topic: ", h("bdi", {}, topicName(parent))), h("a", { href: step(at + 1), rel: "next" }, "smaller →")),
       h("h1", { tabindex: -1, class: "eyebrow" }, kind),
-      h("p", { class: "title" }, h("bdi", {}, topic.label)),
+      h("p", { class: "title" }, h("bdi", {}, topicName(topic))),
+      labelEditor("topic", topic.id, topic.label, show),
       h("p", { class: "lead" }, `${plural(topic.count, unit())}, ${percent(topic.share)} of all`, parent && `, ${percent(topic.count / parent.count)} of the topic`, "."),
       h("div", { class: "reading" },
         h("section", {},
