@@ -12,7 +12,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// optionAdvice says which flag sets a field of [vectors.ReadOptions] that mends an input, and how.
+// optionAdvice maps a field of [vectors.ReadOptions] to the flag that sets it and the effect of the flag.
 var optionAdvice = map[string][2]string{
 	"SkipBad":      {"skip-bad", "drops such rows"},
 	"Rows":         {"rows", "texts keeps such rows, if they are texts"},
@@ -22,7 +22,7 @@ var optionAdvice = map[string][2]string{
 	"VectorColumn": {"vector-column", "names one"},
 }
 
-// advice returns what follows the message of err: those flags of the command that help.
+// advice returns a suffix for the message of err that names flags of the command that help.
 func advice(cmd *cobra.Command, err error) string {
 	var all []string
 	add := func(flag, before, after string) {

@@ -44,7 +44,7 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 
 // interrupted is the error of an interrupted command that left something behind.
 type interrupted struct {
-	left string // what it left, and how to resume
+	left string // description of the remaining output, and how to resume
 }
 
 func (e interrupted) Error() string { return "interrupted; " + e.left }
@@ -58,9 +58,9 @@ func orNames(names []string) string {
 
 // Main runs the command line of this process and returns its exit code.
 func Main() int {
-	// A training continues when nobody reads its progress: writing then returns an error.
+	// A closed standard error must not end a training; writes then return an error.
 	signal.Ignore(syscall.SIGPIPE)
-	// Signals that the parent ignores, as nohup does, stay ignored.
+	// Signals that the parent process ignores, as nohup does, stay ignored.
 	signals := slices.DeleteFunc([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored)
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	defer stop()
@@ -83,7 +83,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return err
 	}
 	cmd, err := root.ExecuteContextC(ctx)
-	if err == nil && out.err != nil { // the command ignored it
+	if err == nil && out.err != nil { // the command ignored the error of a write
 		started, err = true, out.err
 	}
 	switch {
@@ -112,8 +112,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 var longWord = regexp.MustCompile(`\S{81,}`)
 
-// shortened returns the message of an error without the middle of names of more than 80 characters, if
-// it is too long to be read.
+// shortened returns message, without the middle of names of more than 80 characters if message is long.
 func shortened(message string) string {
 	const most = 200
 	if utf8.RuneCountInString(message) <= most {
@@ -125,12 +124,12 @@ func shortened(message string) string {
 	})
 }
 
-// refusals are errors that are the fault of the user's command or files.
+// refusals are errors caused by the user's command or files.
 var refusals = []error{
 	train.ErrCheckpoint, train.ErrMemory, memory.ErrTooLarge, encode.ErrOverflow, encode.ErrDictionary, simd.ErrLevel,
 }
 
-// isUsage reports whether the user's command or files are at fault.
+// isUsage reports whether err was caused by the user's command or files.
 func isUsage(err error) bool {
 	var usage usageError
 	var input *vectors.InputError
@@ -190,7 +189,7 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 	root.InitDefaultCompletionCmd()
 	completion, _, _ := root.Find([]string{"completion"})
 	completion.Example = "  overcomplete completion bash > /etc/bash_completion.d/overcomplete"
-	// By default, help on an unknown command is help on the program.
+	// Cobra's help prints the help of the program for an unknown command; refuse it instead.
 	help.Args = func(_ *cobra.Command, args []string) error {
 		found, rest, err := root.Find(args)
 		return cmp.Or(err, noCommand(found, rest))
@@ -217,7 +216,7 @@ func prepare(cmd *cobra.Command) {
 	}
 }
 
-// A decimal is the value of a flag for whole numbers. pflag reads 010 as eight, as in C.
+// A decimal is the value of an integer flag. pflag alone would read 010 as octal.
 type decimal struct{ pflag.Value }
 
 // Set implements [pflag.Value].

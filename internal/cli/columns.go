@@ -74,10 +74,10 @@ The p-value assumes independent rows: near-duplicates make it too small.
 	return cmd
 }
 
-// minSet is the least number of rows of a set, for which the normal distribution of U is accurate.
+// minSet is the minimum number of rows of a set; the normal approximation of U is accurate from there on.
 const minSet = 10
 
-// compareValues compares the values of a column, if one is given, or else lists the columns.
+// compareValues compares the values of the given column, or lists the columns if none is given.
 func compareValues(cmd *cobra.Command, path string, name []string, values, dimensions int) error {
 	x, labels, err := loadLabelled(cmd, path)
 	if err != nil {
@@ -103,7 +103,7 @@ func compareValues(cmd *cobra.Command, path string, name []string, values, dimen
 		return usagef("column %.60q: too few rows to compare (got %d values in %d rows, want a value with at least %d rows, and as many other rows)", name[0], len(counts), rows, minSet)
 	}
 	others := ""
-	if len(counts) == 2 { // the second is the same comparison
+	if len(counts) == 2 { // the second value is the same comparison
 		others, order = order[1], order[:1]
 	}
 	found, err := classes.Separate(cmd.Context(), x, column, order[:min(values, len(order))], dimensions)

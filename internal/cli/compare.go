@@ -52,10 +52,10 @@ across seeds or vocabularies, and the dimensions with the lowest cosines.
 	return cmd
 }
 
-// comparison is the result for words.
+// A comparison is the result of comparing words.
 type comparison struct {
 	Words  []string  `json:"words"`
-	Texts  []string  `json:"texts,omitempty"` // if words are their ids
+	Texts  []string  `json:"texts,omitempty"` // set if words are ids of texts
 	Pairs  []pair    `json:"pairs"`
 	Shared breakdown `json:"shared"`
 	Apart  breakdown `json:"apart"`
@@ -103,11 +103,11 @@ func sumOf(parts []interpret.Contribution) (sum float64) {
 	return sum
 }
 
-// A breakdown is a number and its parts, one per dimension. The sum is that of the parts and of Rest.
+// A breakdown splits Sum into a part per dimension, plus Rest.
 type breakdown struct {
 	Sum        float64        `json:"sum"`
 	Dimensions []contribution `json:"dimensions"`
-	Others     int            `json:"others"` // number of dimensions that are left out
+	Others     int            `json:"others"` // number of dimensions without a listed part
 	Rest       float64        `json:"rest"`   // sum of their parts
 }
 
@@ -116,7 +116,7 @@ type contribution struct {
 	interpret.Contribution
 }
 
-// newBreakdown keeps the n largest parts, or all if n is 0.
+// newBreakdown lists the n largest parts, or all if n is 0.
 func newBreakdown(x *interpret.Index, labels interpret.Labels, sum float64, parts []interpret.Contribution, n int) breakdown {
 	if n == 0 {
 		n = len(parts)
@@ -129,7 +129,7 @@ func newBreakdown(x *interpret.Index, labels interpret.Labels, sum float64, part
 	return b
 }
 
-// strongestPole returns the pole where the value of the largest magnitude is.
+// strongestPole returns the pole of the value with the largest magnitude.
 func strongestPole(c interpret.Contribution) interpret.Pole {
 	strongest := 0.0
 	for _, v := range c.Values {
@@ -186,12 +186,12 @@ func (b breakdown) table(words []string) string {
 	return rows.Text("rrrlr")
 }
 
-// modelMatch is the result for two models.
+// A modelMatch is the result of comparing two models.
 type modelMatch struct {
 	Dimensions int               `json:"dimensions"`  // of MODEL
 	Other      int               `json:"other"`       // of OTHER
-	Mean       float64           `json:"mean_cosine"` // of the dimensions that have a match
-	Above      float64           `json:"above_0.9"`   // share of them
+	Mean       float64           `json:"mean_cosine"` // over matched dimensions
+	Above      float64           `json:"above_0.9"`   // share of matched dimensions
 	Matches    []interpret.Match `json:"matches"`     // of each dimension of MODEL
 	Lowest     []labelledMatch   `json:"lowest"`      // by cosine
 }

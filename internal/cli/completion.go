@@ -14,8 +14,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// flagValues lists the values of flags that take one of a few, or a list of these, by the name of the
-// flag, or by the names of command and flag.
+// flagValues lists the values of enumerated flags, or of flags with lists of such values. Keys are flags, or
+// a command and a flag.
 var flagValues = map[string][]string{
 	"method":        {"A", "B"},
 	"loss":          graph.LossNames(),
@@ -30,7 +30,7 @@ var flagValues = map[string][]string{
 	"rows":          {string(vectors.KindWords), string(vectors.KindTexts)},
 }
 
-// valuesOf returns the values that a flag of a command takes, or nil.
+// valuesOf returns the values of an enumerated flag, or nil.
 func valuesOf(cmd *cobra.Command, f *pflag.Flag) []string {
 	if values := flagValues[cmd.Name()+" "+f.Name]; values != nil {
 		return values
@@ -38,7 +38,7 @@ func valuesOf(cmd *cobra.Command, f *pflag.Flag) []string {
 	return flagValues[f.Name]
 }
 
-// mayBeZero lists the flags, by the names of command and flag, whose whole number may be 0.
+// mayBeZero lists integer flags that accept 0, as a command and a flag.
 var mayBeZero = []string{"compare dimensions", "explain dimensions", "explain neighbours", "explain words", "explore port", "labels words", "nearest dimensions", "top words", "train topics"}
 
 // checkValues refuses given flags that are empty or contradict each other, whole numbers out of range, and other values than
@@ -67,8 +67,8 @@ func checkValues(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// completeValues makes shells complete the values of the flags of a command. In a list, that is what
-// follows the last comma.
+// completeValues registers shell completion for the values of enumerated flags. In lists, the value after the
+// last comma is completed.
 func completeValues(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		values := valuesOf(cmd, f)

@@ -30,7 +30,7 @@ type deviceFlags struct {
 	overcommit bool   // memory of the CPU
 }
 
-// registerDevice adds these flags.
+// registerDevice adds the flags to a command.
 func (f *deviceFlags) registerDevice(cmd *cobra.Command) {
 	flags, all := cmd.Flags(), ""
 	if f.several {
@@ -41,8 +41,8 @@ func (f *deviceFlags) registerDevice(cmd *cobra.Command) {
 	flags.IntVar(&f.workers, "workers", 0, "processors to use on the CPU (default all); the result does not depend on it")
 }
 
-// check refuses flags without effect on the device, and a GPU that can't be used. unsupported is the
-// reason why no GPU does the work, or nil.
+// check refuses flags without effect on the device, and unusable GPUs. unsupported is the reason why no GPU
+// supports the work, or nil.
 func (f *deviceFlags) check(changed func(flag string) bool, unsupported error) error {
 	index, cuda, err := f.cuda()
 	if err != nil {
@@ -62,7 +62,7 @@ func (f *deviceFlags) check(changed func(flag string) bool, unsupported error) e
 		}
 	}
 	if f.workers > 0 {
-		runtime.GOMAXPROCS(f.workers) // also for the work before and after the device's
+		runtime.GOMAXPROCS(f.workers) // also for work outside the device
 	}
 	if !cuda {
 		return nil
@@ -75,7 +75,7 @@ func (f *deviceFlags) check(changed func(flag string) bool, unsupported error) e
 
 const allGPUs = "cuda:all"
 
-// cuda returns the GPU that --device names, the first of cuda:all. cuda is false for cpu and auto.
+// cuda returns the index of the GPU in --device, 0 for cuda:all. cuda is false for cpu and auto.
 func (f *deviceFlags) cuda() (index int, cuda bool, err error) {
 	number, numbered := strings.CutPrefix(f.device, "cuda:")
 	switch {
@@ -95,8 +95,8 @@ func (f *deviceFlags) cuda() (index int, cuda bool, err error) {
 	return 0, false, usagef("--device is %q, want auto, cpu, cuda%s or cuda:i with i from 0", f.device, all)
 }
 
-// chosenDevice is a [train.Device]: the GPU that --device names or, with auto, the first that has
-// room, or the CPU if no GPU can be used. It logs which, and why.
+// A chosenDevice is a [train.Device]: the GPU in --device or, with auto, the first GPU with enough free
+// memory, else the CPU. It logs the choice and its reason.
 type chosenDevice struct {
 	*deviceFlags
 	log io.Writer
@@ -129,8 +129,8 @@ func (d chosenDevice) Encoder(dictionary *model.Dictionary, o encode.Options) (e
 	return start(d, "encoding", "", nil, func(on train.Device) (encode.Encoder, error) { return on.Encoder(dictionary, o) })
 }
 
-// everyGPU opens an encoder on each GPU of the machine. GPUs of different kinds differ in the last
-// digits, so they are refused.
+// everyGPU opens an encoder on each GPU of the machine. It refuses GPUs of different compute capability,
+// whose results differ in the last digits.
 func (d chosenDevice) everyGPU(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
 	gpus, err := kernels.GPUs()
 	if err != nil {
@@ -161,8 +161,8 @@ func (d chosenDevice) everyGPU(dictionary *model.Dictionary, o encode.Options) (
 	return encode.Several(encoders), nil
 }
 
-// start opens a trainer, learner or encoder on the chosen device, and logs on which; takes is the
-// memory that it takes on the CPU. unsupported is the reason why no GPU can run it, or nil.
+// start opens a trainer, learner or encoder on the chosen device, and logs the device. takes is its memory on
+// the CPU in bytes. unsupported is the reason why no GPU can run it, or nil.
 func start[T any](d chosenDevice, doing, takes string, unsupported error, open func(train.Device) (T, error)) (opened T, err error) {
 	first, asked, _ := d.cuda()
 	reason := unsupported // for not using a GPU
@@ -191,7 +191,7 @@ func start[T any](d chosenDevice, doing, takes string, unsupported error, open f
 	opened, err = open(cpu.Device{Workers: d.workers, Overcommit: d.overcommit})
 	if err == nil {
 		where := "the CPU"
-		if d.device != "cpu" && gpuSupport { // "devices" says that a program is without GPU support
+		if d.device != "cpu" && gpuSupport { // the command devices reports missing GPU support
 			where += fmt.Sprintf(" (%v)", reason)
 		}
 		say(d.log, "%s on %s%s", doing, where, takes)
@@ -199,7 +199,7 @@ func start[T any](d chosenDevice, doing, takes string, unsupported error, open f
 	return opened, err
 }
 
-// describe names a GPU in use.
+// describe returns the name of a GPU, as messages have it.
 func (f *deviceFlags) describe(index int) string {
 	gpu, _ := kernels.Find(index)
 	return fmt.Sprintf("GPU %d, %s, %s", index, gpu.Name, f.precision)
@@ -213,7 +213,7 @@ func (d chosenDevice) gpu(index int) kernels.Device {
 	}}
 }
 
-// unable reports whether an error says that a GPU can't run the work, rather than that it failed.
+// unable reports whether err means that the GPU can't run the work, not that the work failed.
 func unable(err error) bool {
 	return errors.Is(err, kernels.ErrUnavailable) || errors.Is(err, kernels.ErrUnsupported) || errors.Is(err, train.ErrMemory)
 }

@@ -34,26 +34,25 @@ It starts no GPU, and so does not know which of their memory others have.`,
 	return cmd
 }
 
-// devices are what training and encoding can run on. Memory is in bytes, left out
-// where it is not known.
+// devices describes the CPU and the GPUs. Memory is in bytes, omitted if unknown.
 type devices struct {
 	CPU struct {
 		Processors int    `json:"processors"`
 		Memory     uint64 `json:"memory,omitempty"`
 		Kernels    string `json:"kernels"` // generic, avx2, avx512 or neon
-		Why        string `json:"why"`     // these
+		Why        string `json:"why"`     // reason for this choice of kernels
 	} `json:"cpu"`
 	GPUs        []gpuDevice `json:"gpus"`
-	Unavailable string      `json:"gpus_unavailable,omitempty"` // why there are none
+	Unavailable string      `json:"gpus_unavailable,omitempty"` // reason for having none
 }
 
 type gpuDevice struct {
 	Index             int    `json:"index"`
 	Name              string `json:"name"`
-	UUID              string `json:"uuid,omitempty"` // as CUDA_VISIBLE_DEVICES takes it
+	UUID              string `json:"uuid,omitempty"` // in the form of CUDA_VISIBLE_DEVICES
 	ComputeCapability string `json:"compute_capability"`
 	MemoryTotal       uint64 `json:"memory_total"`
-	Driver            string `json:"driver"` // the newest version of CUDA that it supports
+	Driver            string `json:"driver"` // newest supported version of CUDA
 	Unavailable       string `json:"unavailable,omitempty"`
 }
 
@@ -82,7 +81,7 @@ func findDevices(gpus []kernels.GPU, err error) (*devices, error) {
 	return d, nil
 }
 
-// print writes a line for each device, and one for each reason not to use it.
+// print writes a line per device, and a line per reason not to use it.
 func (d *devices) print(b *strings.Builder) {
 	fmt.Fprintf(b, "CPU: %d processors", d.CPU.Processors)
 	if d.CPU.Memory > 0 {

@@ -31,7 +31,7 @@ type encodeFlags struct {
 	quiet    bool
 }
 
-const leastGap = 1e-5 // the least that single precision resolves
+const leastGap = 1e-5 // the resolution of single precision
 
 func newEncode() *cobra.Command {
 	var f encodeFlags
@@ -106,7 +106,7 @@ func (f *encodeFlags) check(changed func(flag string) bool) (shard *model.Shard,
 	return shard, nil
 }
 
-// onlyOnCPU returns why the encoding needs the CPU, or nil.
+// onlyOnCPU returns the reason why the encoding requires the CPU, or nil.
 func (f *encodeFlags) onlyOnCPU() error {
 	if f.exact {
 		return errors.New("--exact runs on the CPU only")
@@ -173,7 +173,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir string, paths []string) err
 	return reportEncoding(cmd, f.output, info)
 }
 
-// noteLoss notes a dictionary that was trained with another loss than that of the encoding.
+// noteLoss reports a dictionary that was trained with a different loss than the encoding minimises.
 func noteLoss(stderr io.Writer, dir string, i model.Info) {
 	if paper, is := i.Training.Recipe.(model.Paper); is && paper.Loss != model.Squared {
 		say(stderr, "%s: trained with the loss %s, encoded with the squared loss", dir, paper.Loss)

@@ -92,8 +92,8 @@ were made with. With --vocabulary, that model, its words and labels describe the
 	return cmd
 }
 
-// loadVocabulary reads the model whose words describe the dimensions of the one at path, and requires
-// that they have the same dictionary.
+// loadVocabulary reads the model whose words describe the dimensions of the codes at path. Both must have the
+// same dictionary.
 func loadVocabulary(cmd *cobra.Command, path, vocabulary string) (*interpret.Index, interpret.Labels, error) {
 	if !model.Is(path) {
 		return nil, nil, usagef("%s is not a model; --vocabulary describes the codes that encode wrote", path)
@@ -113,10 +113,10 @@ func loadVocabulary(cmd *cobra.Command, path, vocabulary string) (*interpret.Ind
 	return newIndex(cmd, m), labels, err
 }
 
-// explanation is the dimensions and neighbours of a word.
+// An explanation lists the dimensions and neighbours of a word.
 type explanation struct {
 	item
-	Active     int              `json:"active"` // number of dimensions that are not zero
+	Active     int              `json:"active"` // number of nonzeros
 	Nearest    []neighbour      `json:"nearest"`
 	Dimensions []labelledWeight `json:"dimensions"`
 }

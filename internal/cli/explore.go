@@ -107,8 +107,8 @@ words of each dimension.`,
 	return cmd
 }
 
-// reachable returns an address at which this machine's browsers reach a listener, which may listen at
-// all addresses.
+// reachable returns an address at which browsers of this machine reach a listener, which may listen on all
+// addresses.
 func reachable(a *net.TCPAddr) *net.TCPAddr {
 	if a.IP.IsUnspecified() {
 		return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: a.Port}
@@ -130,7 +130,7 @@ func openBrowser(cmd *cobra.Command, url string) {
 	}
 }
 
-// openExplorer opens the model at path. The page shows the last part of the path as its name.
+// openExplorer opens the model at path. The last element of the path is its name on the page.
 func openExplorer(cmd *cobra.Command, path string, o explore.Options) (*explore.Explorer, error) {
 	mark, _ := modeldir.Identify(path)
 	m, err := loadModel(cmd, path)
@@ -141,7 +141,7 @@ func openExplorer(cmd *cobra.Command, path string, o explore.Options) (*explore.
 		return nil, usagef("--embed finds texts, and the rows of %s are words; drop it", path)
 	}
 	if absolute, err := filepath.Abs(path); err == nil {
-		path = absolute // "." has a name, too
+		path = absolute // resolves "." to a name
 	}
 	o.Labels, err = modeldir.LabelsPath(path)
 	o.CheckModel = mark.Check

@@ -28,7 +28,7 @@ type exportFormat struct {
 	metadata    func(context.Context, io.Writer, exported) error // writes a second file, if not nil
 }
 
-// exported is a model to export, and its path, beside which are labels of its dimensions.
+// An exported is a model to export with the path of its directory, which may have labels.
 type exported struct {
 	*model.Model
 	path string
@@ -99,7 +99,7 @@ func binaryCodes(write func(io.Writer, *vectors.Sparse) error) func(context.Cont
 	}
 }
 
-// named writes codes with the names of dimensions.
+// named writes codes with the labels of dimensions.
 func named(write func(io.Writer, *vectors.Sparse, func(k int, negative bool) string) error) func(context.Context, io.Writer, exported) error {
 	return func(_ context.Context, w io.Writer, m exported) error {
 		x := interpret.NewIndex(m.Codes)
@@ -163,8 +163,8 @@ would be ambiguous in text and in word2vec's binary form, so it stops the export
 	return cmd
 }
 
-// writeFormat writes the model that open returns to a file, or to standard output for -. What
-// forbids that is found before the model is opened.
+// writeFormat writes the model that open returns to a file, or to standard output for -. It checks the output
+// before it opens the model.
 func writeFormat(cmd *cobra.Command, format, output string, open func() (exported, error)) error {
 	f := exportFormats[slices.Index(formatNames(), format)]
 	var err error

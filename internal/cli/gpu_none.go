@@ -2,5 +2,5 @@
 
 package cli
 
-// gpuSupport is whether this program can run on GPUs.
+// gpuSupport reports whether this program has GPU support.
 const gpuSupport = false

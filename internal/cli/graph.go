@@ -12,7 +12,7 @@ import (
 	"overcomplete/model"
 )
 
-// steps are the graphs of training and encoding. Those of the paper's trainer have a program.
+// steps are the graphs of training and encoding. Graphs of the paper's trainer also have a program.
 var steps = []struct {
 	name    string
 	build   graph.Build

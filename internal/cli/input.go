@@ -6,7 +6,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// inputFlags choose how vectors are read.
+// inputFlags are the flags for reading vectors.
 type inputFlags struct {
 	vectors.ReadOptions
 }

@@ -20,7 +20,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// Parts of the help of commands that show dimensions.
+// Shared parts of the help of commands that show dimensions.
 const (
 	aboutInput = `MODEL is a model, or a file of dense vectors as train reads them.`
 
@@ -34,12 +34,12 @@ func addSkipBad(cmd *cobra.Command) {
 	cmd.Flags().Bool("skip-bad", false, "drop malformed rows of dense vectors instead of stopping at the first")
 }
 
-// addRare adds the flag that switches off [interpret.Index.Known].
+// addRare adds --rare, which clears [interpret.Index.Known].
 func addRare(cmd *cobra.Command) {
 	cmd.Flags().Bool("rare", false, "list rare words by their values, too, not after the frequent words that the model was learned from")
 }
 
-// loadIndex reads a model, or a file of dense vectors, to look at its dimensions.
+// loadIndex reads a model, or a file of dense vectors whose dimensions are then those of the vectors.
 func loadIndex(cmd *cobra.Command, path string) (*interpret.Index, error) {
 	if model.Is(path) {
 		m, err := loadModel(cmd, path)
@@ -55,8 +55,7 @@ func loadIndex(cmd *cobra.Command, path string) (*interpret.Index, error) {
 	return interpret.NewIndex(interpret.FromDense(x)), nil
 }
 
-// newIndex returns an index of a model's codes. Commands with the flag of addRare list known words
-// first, unless it is set.
+// newIndex returns an index of a model's codes. Commands with --rare list known words first unless it is set.
 func newIndex(cmd *cobra.Command, m *model.Model) *interpret.Index {
 	x := interpret.NewIndex(m.Codes)
 	if rare, err := cmd.Flags().GetBool("rare"); err == nil && !rare {
@@ -65,7 +64,7 @@ func newIndex(cmd *cobra.Command, m *model.Model) *interpret.Index {
 	return x
 }
 
-// resuming returns the command that resumes the training of m.
+// resuming returns the command line that resumes the training of m.
 func resuming(m *model.Model) string {
 	if m.Info.Training.Recipe.String() == "paper" {
 		return "paper train --resume"
@@ -111,9 +110,8 @@ func intrusionFile(path string) (string, error) {
 	return filepath.Join(path, modeldir.Intrusion), nil
 }
 
-// readAccuracy returns the word intrusion accuracy of the poles of a model with K dimensions, with
-// matched intruders, and the name of the vectors that found them. The map is nil if the accuracy
-// wasn't measured.
+// readAccuracy returns the word intrusion accuracy of each pole of a model with K dimensions, with matched
+// intruders, and the name of the reference vectors. The map is nil if the accuracy wasn't measured.
 func readAccuracy(path string, dimensions int) (judge string, accuracy map[interpret.Pole]float64, err error) {
 	file, err := intrusionFile(path)
 	if err != nil {
@@ -129,13 +127,13 @@ func readAccuracy(path string, dimensions int) (judge string, accuracy map[inter
 	return judge, accuracy, nil
 }
 
-// readDense reads vectors, without malformed rows if the command has the flag of addSkipBad.
+// readDense reads vectors, without malformed rows if the command has --skip-bad.
 func readDense(cmd *cobra.Command, path string) (*vectors.Dense, *vectors.Source, error) {
 	skip, _ := cmd.Flags().GetBool("skip-bad")
 	return readVectors(cmd, path, vectors.ReadOptions{SkipBad: skip})
 }
 
-// readNonmodel is readDense for a path that isn't a model, as its errors say of a folder.
+// readNonmodel is readDense for a path that isn't a model; for a folder, its errors mention this.
 func readNonmodel(cmd *cobra.Command, path string) (*vectors.Dense, error) {
 	x, _, err := readDense(cmd, path)
 	if stat, e := os.Stat(path); err != nil && e == nil && stat.IsDir() {
@@ -165,7 +163,7 @@ func findWord(x *interpret.Index, word string) (int, error) {
 	return row, err
 }
 
-// unknownWord is the error for an unknown word, with words that can be given instead.
+// unknownWord returns the error for an unknown word, with similar words.
 func unknownWord(x *interpret.Index, err *interpret.UnknownWordError) error {
 	closest := wordList(err.Closest[:min(5, len(err.Closest))], ", ")
 	switch {
@@ -182,7 +180,7 @@ func unknownWord(x *interpret.Index, err *interpret.UnknownWordError) error {
 // An item is a row in a list: a word, or the id of a text and the text.
 type item struct {
 	Word string  `json:"word"`
-	Text *string `json:"text,omitempty"` // nil of a word; a text may be empty
+	Text *string `json:"text,omitempty"` // nil for a word; a text may be empty
 }
 
 func newItem(x *interpret.Index, row int) item {
@@ -193,7 +191,7 @@ func newItem(x *interpret.Index, row int) item {
 	return i
 }
 
-// String returns the item as it is printed.
+// String returns the printed form of the item.
 func (i item) String() string {
 	word := wordList([]string{i.Word}, "")
 	if i.Text == nil || *i.Text == "" {
@@ -214,8 +212,7 @@ func shortText(text string, n int) string {
 	return string(runes)
 }
 
-// wordList joins words that are all on one line. Words that could be taken for
-// several, because there is white space in them, are quoted.
+// wordList joins words on one line. Words with white space are quoted.
 func wordList(words []string, separator string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {

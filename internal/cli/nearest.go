@@ -91,7 +91,7 @@ texts that have all words, or else the best 100, are sorted by s·v + … alone;
 	return cmd
 }
 
-// A steering is a change of scores by dimensions, see [interpret.Code.Steer].
+// A steering adds weighted dimensions to scores; see [interpret.Code.Steer].
 type steering []steered
 
 type steered struct {
@@ -101,7 +101,7 @@ type steered struct {
 	Part      float64 `json:"part"` // of a row's score
 }
 
-// parseSteering parses the values of --more and --less: dimensions, perhaps with = and a weight.
+// parseSteering parses the values of --more and --less: a dimension, or dimension=weight.
 func parseSteering(x *interpret.Index, labels interpret.Labels, more, less []string) (steering, error) {
 	for flag, values := range map[string][]string{"--more": more, "--less": less} {
 		if values != nil && len(values) == 0 {
@@ -135,7 +135,7 @@ func parseSteering(x *interpret.Index, labels interpret.Labels, more, less []str
 	return all, nil
 }
 
-// of returns the steering with the parts in the score of a row, and their sum.
+// of returns the steering with its parts in the score of a row, and their sum.
 func (s steering) of(x *interpret.Index, row int) (parts steering, sum float64) {
 	code := x.Code(row)
 	norm := cmp.Or(code.Norm(), 1)
@@ -166,11 +166,11 @@ func (s steering) String() string {
 	return terms
 }
 
-// steeredTexts is the number of texts, of those that match a search in part, that a steering sorts.
+// steeredTexts is the number of partially matching texts that steering ranks.
 const steeredTexts = 100
 
-// search prints the n texts that match a query best or, with a steering, those with all of its words, or else
-// the best ones, in the order of the steering.
+// search prints the n best texts for a query. With steering, it ranks the texts with all words of the query, or
+// the best ones if there are none, by their steered scores.
 func search(cmd *cobra.Command, x *interpret.Index, s steering, query string, n int) error {
 	most := n
 	if s != nil {
@@ -213,7 +213,7 @@ func search(cmd *cobra.Command, x *interpret.Index, s steering, query string, n 
 	})
 }
 
-// neighbourhood is the result for words.
+// A neighbourhood is the result for words.
 type neighbourhood struct {
 	Kind    string      `json:"kind"` // see [interpret.Query]
 	Terms   []weighted  `json:"terms"`
@@ -230,7 +230,7 @@ type weighted struct {
 type explained struct {
 	item
 	Cosine  breakdown `json:"cosine"`
-	Score   *float64  `json:"score,omitempty"` // after steering: the cosine and the parts of Steered
+	Score   *float64  `json:"score,omitempty"` // with steering: the cosine plus the parts of Steered
 	Steered steering  `json:"steered,omitempty"`
 }
 

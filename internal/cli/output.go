@@ -17,15 +17,15 @@ import (
 	"overcomplete/internal/modeldir"
 )
 
-// A stream is standard output or standard error. A write that nobody reads ends soon after the
-// command is interrupted.
+// A stream is standard output or standard error. A blocked write returns soon after the command is
+// interrupted.
 type stream struct {
 	ctx context.Context
 	w   io.Writer
 
 	mu      sync.Mutex
-	pending []byte // copy of the bytes being written, which may go on after Write has returned
-	err     error  // of the first write that failed, after which nothing is written
+	pending []byte // copy of the bytes being written; the write may continue after Write has returned
+	err     error  // of the first failed write; later writes are dropped
 }
 
 // patience is the time that an interrupted command waits for its output to be read.
@@ -81,7 +81,7 @@ func warn(w io.Writer, format string, args ...any) { say(w, "warning: "+format, 
 // printJSON prints a command's result for --json.
 func printJSON(w io.Writer, v any) error { return escape.JSON(raw(w), v) }
 
-// addOutput adds --output, which is required, and --force.
+// addOutput adds the required flag --output, and --force.
 func addOutput(cmd *cobra.Command, output *string, what, replaced string) {
 	cmd.Flags().StringVarP(output, "output", "o", "", what)
 	addForce(cmd, replaced)
@@ -92,7 +92,7 @@ func addForce(cmd *cobra.Command, replaced string) {
 	cmd.Flags().Bool("force", false, "replace "+replaced)
 }
 
-// forced returns --force.
+// forced returns the value of --force.
 func forced(cmd *cobra.Command) bool {
 	force, _ := cmd.Flags().GetBool("force")
 	return force

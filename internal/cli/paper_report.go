@@ -69,7 +69,7 @@ func (f *experimentFlags) open(cmd *cobra.Command, path string) error {
 	if err := f.deviceFlags.check(cmd.Flags().Changed, nil); err != nil {
 		return err
 	}
-	const maxFactor = 1000 // far beyond what is practical
+	const maxFactor = 1000 // far beyond practical sizes
 	outside := func(factor int) bool { return factor < 1 || factor > maxFactor }
 	info, err := os.Stat(f.Dir)
 	switch {

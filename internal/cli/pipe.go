@@ -80,7 +80,7 @@ func readBatch(r io.Reader, dim int) (*vectors.Dense, error) {
 		return nil, usagef("standard input: the batch has %d rows, want 0 to %d", rows, math.MaxInt32)
 	}
 	x := &vectors.Dense{Dim: dim}
-	for len(x.Words) < int(rows) { // memory grows with the input, whatever it announces
+	for len(x.Words) < int(rows) { // memory grows with the input, not with the number of rows in the header
 		n := min(int(rows)-len(x.Words), encode.Block)
 		part := make([]float32, n*dim)
 		if err := binary.Read(r, binary.LittleEndian, part); err != nil {

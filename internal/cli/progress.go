@@ -16,7 +16,7 @@ import (
 	"overcomplete/model"
 )
 
-// progressFlags choose how much a command prints of work under way.
+// progressFlags are the flags for progress output.
 type progressFlags struct {
 	lines bool // also where standard error is no terminal
 	quiet bool
@@ -35,18 +35,18 @@ func (f *progressFlags) log(stderr io.Writer) io.Writer {
 	return stderr
 }
 
-// A bar shows work under way: on a terminal a bar, or a count if the total is unknown. Elsewhere a
-// count is a line every ten seconds.
+// A bar shows progress. On a terminal it is a bar, or a count if the total is unknown. Elsewhere a count is
+// printed every ten seconds.
 type bar struct {
 	w           io.Writer
 	terminal    *os.File                 // nil if w is none
 	drawn       *progressbar.ProgressBar // nil without a terminal
 	counts      bool
-	words       int // that are counted
+	words       int // counted so far
 	start, last time.Time
 }
 
-const unknown = -1 // total of a bar that counts words
+const unknown = -1 // total of a bar that only counts
 
 func newBar(w io.Writer, total int) *bar {
 	b := &bar{w: w, counts: total == unknown, start: time.Now(), last: time.Now()}
@@ -65,8 +65,8 @@ func newBar(w io.Writer, total int) *bar {
 	return b
 }
 
-// describe shows a description after the bar, and more of it if the line is wide enough: a line that
-// wraps can't be redrawn.
+// describe shows a description after the bar, and more if the line is wide enough; a wrapped line can't be
+// redrawn.
 func (b *bar) describe(description, more string) {
 	const rest = len("  99% ||  [9h59m59s:9h59m59s]  ")
 	width, _, err := term.GetSize(int(b.terminal.Fd()))
@@ -106,15 +106,14 @@ func (b *bar) clear() {
 	}
 }
 
-// done removes a count, and says the total if all is well.
+// done removes the bar, and prints the total if err is nil.
 func (b *bar) done(err error) {
 	if b.clear(); err == nil {
 		b.say()
 	}
 }
 
-// progress shows a training under way: a bar on a terminal or, if lines are wanted, a line per
-// epoch elsewhere.
+// A progress shows a training: a bar on a terminal or, if lines is set, a line per epoch elsewhere.
 type progress struct {
 	mu          sync.Mutex // for writing lines
 	w           io.Writer
@@ -128,7 +127,7 @@ type progress struct {
 	more        string
 }
 
-// newProgress shows epochs, each of a number of passes over rows.
+// newProgress returns the progress of a training with the given number of passes over rows per epoch.
 func newProgress(w io.Writer, lines bool, rows, passes, epochs int) *progress {
 	p := &progress{w: w, lines: lines, bar: newBar(w, rows*passes*epochs), steps: rows * passes, epochs: epochs}
 	p.begin(nil)
@@ -172,9 +171,8 @@ func (p *progress) epoch(e model.Epoch) {
 	p.say(p.w, fmt.Sprintf("epoch %d/%d  error %.4f  %.2f %% zeros  %v left", e.Epoch, p.epochs, e.Error, 100*e.Sparsity, left.Round(time.Second)))
 }
 
-// showTasks shows how many of the tasks of an evaluation are done: a bar on a terminal or, if lines
-// are wanted, a line per task elsewhere. It returns functions to call after each task, from any
-// goroutine, and at the end.
+// showTasks shows the progress of an evaluation: a bar on a terminal or, if lines is set, a line per task
+// elsewhere. Call finished after each task, from any goroutine, and end after the last.
 func showTasks(w io.Writer, lines bool, name string, tasks []eval.Task) (finished func(task string), end func()) {
 	b := newBar(w, len(tasks))
 	if b.drawn != nil {

@@ -21,7 +21,7 @@ type recallReport struct {
 	Models  []recallModel `json:"models"`
 }
 
-// denseSearch is the exact search by dense vectors.
+// A denseSearch is the exact search with dense vectors.
 type denseSearch struct {
 	Bytes   int64   `json:"bytes"`
 	Seconds float64 `json:"seconds"` // per query
@@ -30,7 +30,7 @@ type denseSearch struct {
 type recallModel struct {
 	Model     string   `json:"model"`
 	Nonzeros  float64  `json:"nonzeros"`            // per row, on average
-	Explained *float64 `json:"explained,omitempty"` // variance, as a share
+	Explained *float64 `json:"explained,omitempty"` // explained variance, a share
 	Bytes     int64    `json:"bytes"`               // of the index
 	recall.Recalls
 }

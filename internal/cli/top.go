@@ -108,8 +108,8 @@ func parseDimensions(args []string, path string, n int) (dimensions []int, err e
 	return dimensions, nil
 }
 
-// poleScores returns the scores by which dimensions are sorted, of the poles that have one. It returns
-// nil for the variance.
+// poleScores returns the scores that sort dimensions, by pole; poles may lack one. It returns nil for the
+// variance.
 func poleScores(path string, x *interpret.Index, order string) (map[interpret.Pole]float64, error) {
 	switch order {
 	case byIntrusion:
@@ -132,8 +132,8 @@ func poleScores(path string, x *interpret.Index, order string) (map[interpret.Po
 	return nil, nil
 }
 
-// bestDimensions sorts dimensions by the score of their better pole, and then by variance. If there
-// are scores, it leaves out dimensions without one.
+// bestDimensions sorts dimensions by the score of their better pole, then by variance. With scores, dimensions
+// without one are omitted.
 func bestDimensions(x *interpret.Index, scores map[interpret.Pole]float64, variances []float64) []int {
 	best := make([]float64, len(variances))
 	var dimensions []int
@@ -157,13 +157,13 @@ func bestDimensions(x *interpret.Index, scores map[interpret.Pole]float64, varia
 type topDimension struct {
 	Dimension int       `json:"dimension"`
 	Variance  float64   `json:"variance"`
-	Poles     []topPole `json:"poles"` // that have words, the one with the larger values first
+	Poles     []topPole `json:"poles"` // with words, the pole of the larger values first
 }
 
 type topPole struct {
 	Label    string    `json:"label"`
 	Negative bool      `json:"negative,omitempty"`
-	Score    *float64  `json:"score,omitempty"` // by --sort: word intrusion accuracy, or coherence
+	Score    *float64  `json:"score,omitempty"` // by --sort: word intrusion accuracy or coherence
 	Words    []topWord `json:"words"`
 }
 
@@ -172,7 +172,7 @@ type topWord struct {
 	Value float32 `json:"value"`
 }
 
-// printTop prints a line per pole and, if rows are texts, these below it.
+// printTop prints a line per pole, followed by its texts if rows are texts.
 func printTop(b *strings.Builder, top []topDimension, order string, texts bool) {
 	header, align := []string{"dimension", "variance"}, "rr"
 	if order != byVariance {
@@ -201,13 +201,13 @@ func printTop(b *strings.Builder, top []topDimension, order string, texts bool) 
 			}
 			words, items := p.list(texts)
 			rows = append(append(rows, append(row, p.Label, words)), items...)
-			row = []string{"", ""} // the second pole is of the same dimension
+			row = []string{"", ""} // the second pole of the same dimension
 		}
 	}
 	b.WriteString(rows.Text(align + "l"))
 }
 
-// list returns the words on one line, or texts on lines of their own.
+// list returns words on one line, or each text on its own line.
 func (p topPole) list(texts bool) (words string, items [][]string) {
 	var all []string
 	for _, w := range p.Words {

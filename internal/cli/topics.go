@@ -101,10 +101,10 @@ func columnOf(path string, m *model.Model, name string) ([]string, error) {
 	return m.Codes.Texts.Columns[i].Values, nil
 }
 
-// manyValues is the number of values of a column above which most rows of a breakdown are not shown.
+// manyValues is the number of values of a column above which a warning says that most are not shown.
 const manyValues = 1000
 
-// A topic is shown with this number of values of a column, and of themes.
+// shownValues and shownThemes limit the values of a column and the themes per topic.
 const shownValues, shownThemes = 4, 4
 
 // printTopics prints a line for each topic, with details below it.

@@ -115,7 +115,7 @@ func (f *trainFlags) registerCommon(cmd *cobra.Command, c *model.Common, atoms, 
 	flags.Uint64Var(&c.Seed, "seed", c.Seed, "random seed")
 }
 
-// registerRest adds the flags that are no hyperparameters.
+// registerRest adds the flags that are not hyperparameters.
 func (f *trainFlags) registerRest(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.registerInput(cmd)
@@ -127,7 +127,7 @@ func (f *trainFlags) registerRest(cmd *cobra.Command) {
 	f.registerProgress(flags, "an epoch")
 }
 
-// check refuses flags outside their domain; unsupported says why no GPU runs the training, or is nil.
+// check refuses flags outside their domain. unsupported is the reason why no GPU supports the training, or nil.
 func (f *trainFlags) check(cmd *cobra.Command, r model.Recipe, unsupported error) error {
 	changed := cmd.Flags().Changed
 	switch most := math.MaxInt32 / vectors.MaxDim; {
@@ -176,7 +176,7 @@ func parseTrainWords(h *model.Best, flag string) error {
 	return nil
 }
 
-// train learns by a recipe from the vectors at paths, and prints the result.
+// train runs a recipe on the vectors at paths, and prints the result.
 func (f *trainFlags) train(cmd *cobra.Command, paths []string, recipe model.Recipe) error {
 	stderr := cmd.ErrOrStderr()
 	log := f.log(stderr)
@@ -204,7 +204,7 @@ func (f *trainFlags) train(cmd *cobra.Command, paths []string, recipe model.Reci
 	return f.report(cmd, result.Info)
 }
 
-// left returns the error of a training, with what it left at f.output.
+// left returns err with a description of the output that a failed training left at f.output.
 func (f *trainFlags) left(result train.Result, err error) error {
 	var left string
 	switch result.Status {
@@ -226,7 +226,7 @@ func (f *trainFlags) left(result train.Result, err error) error {
 	return fmt.Errorf("%w; %s", err, left)
 }
 
-// openLike returns the dictionary of the model that --like names, and its labels, or nil.
+// openLike returns the dictionary and labels of the model in --like, or nil.
 func (f *trainFlags) openLike(stderr io.Writer, atoms int) (like *model.Dictionary, labels []byte, err error) {
 	if f.like == "" {
 		return nil, nil, nil
@@ -251,7 +251,7 @@ func (f *trainFlags) openLike(stderr io.Writer, atoms int) (like *model.Dictiona
 	return &m.Dictionary, labels, err
 }
 
-// trainView shows a training under way.
+// A trainView shows the progress of a training.
 type trainView struct {
 	cmd      *cobra.Command
 	flags    *trainFlags
@@ -302,25 +302,24 @@ func (v *trainView) done(err error) {
 	}
 }
 
-// warnUnusual warns of hyperparameters with which codes say little.
+// warnUnusual warns of hyperparameters that make uninformative codes.
 func (f *trainFlags) warnUnusual(stderr io.Writer, h model.Best, in model.Input) {
-	const few = 5 // nonzeros; with fewer, scores in tasks are far below the dense vectors'
+	const few = 5 // nonzeros; with fewer, task scores are far below those of the dense vectors
 	switch {
 	case h.Nonzeros < few && h.Atoms > few && in.Kind() == vectors.KindWords:
 		warn(stderr, "%d nonzeros per row describe a word poorly; --nonzeros %d keeps more", h.Nonzeros, few)
 	case h.Nonzeros > in.Dim:
 		warn(stderr, "%d nonzeros per row are more than the %d dense dimensions; --nonzeros %d keeps as many", h.Nonzeros, in.Dim, in.Dim)
 	}
-	if most := max(in.Dim, in.Words/2); f.like == "" && h.Atoms > most && h.Atoms <= in.Words { // of more, training says so
+	if most := max(in.Dim, in.Words/2); f.like == "" && h.Atoms > most && h.Atoms <= in.Words { // training refuses more
 		warn(stderr, "%d dimensions for %d rows, which initialise them: most will describe a single row; -k %d has two rows per dimension", h.Atoms, in.Words, most)
 	}
 }
 
-// A report shows some dimensions by top words among the first rows, which are frequent words;
-// shownRows is their number per atom.
+// A report shows dimensions by their top words among the first shownRows·K rows, the frequent words.
 const shownDimensions, shownWords, shownRows = 6, 8, 2
 
-// dimension is a dimension with its top words.
+// A dimension has a number and top words.
 type dimension struct {
 	Dimension int      `json:"dimension"`
 	Words     []string `json:"words"`
@@ -347,11 +346,10 @@ func topDimensions(codes *vectors.Sparse) []dimension {
 	return out
 }
 
-// topicRows is the most texts whose topics a training prints: for these, all codes are read again.
+// topicRows is the maximum number of texts for which train prints topics, which requires all codes.
 const topicRows = 20_000
 
-// report prints a training's results, and the topics of texts, or else the strongest dimensions of the
-// first rows.
+// report prints the metrics of a training, and topics or else the strongest dimensions of the first rows.
 func (f *trainFlags) report(cmd *cobra.Command, i model.Info) error {
 	k, themes := i.Training.Recipe.Base().Atoms, i.Training.Themes
 	var top []dimension

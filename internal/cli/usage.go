@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// otherCommands lists for commands the names that people type instead.
+// otherCommands maps commands to names that people may type instead.
 var otherCommands = map[string][]string{
 	"train":   {"fit", "learn", "factorize", "build"},
 	"encode":  {"transform", "predict", "embed", "infer", "code"},
@@ -32,7 +32,7 @@ var otherCommands = map[string][]string{
 	"paper report": {"report", "sweep", "heatmap", "clusters"},
 }
 
-// otherFlags lists for flags the names that people type instead.
+// otherFlags maps flags to names that people may type instead.
 var otherFlags = map[string][]string{
 	"atoms":      {"k", "n-components", "components", "n-atoms", "num-atoms", "dim", "dims", "dimensions", "size", "latents"},
 	"device":     {"gpu", "cuda", "cpu", "gpus"},
@@ -57,8 +57,8 @@ var otherFlags = map[string][]string{
 	"workers":    {"threads", "jobs", "n-jobs", "j", "procs", "parallel"},
 }
 
-// suggest returns what people mean by a name that doesn't exist, or else the names that are spelled
-// alike, as "; did you mean A or B?".
+// suggest returns the intended name for a known alternative, or else similarly spelled names, as
+// "; did you mean A or B?".
 func suggest(name, prefix string, names []string, others map[string][]string) string {
 	var meant []string
 	for _, n := range names {
@@ -98,7 +98,7 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	return usagef("no command %q%s", args[0], suggest(args[0], "", names, otherCommands))
 }
 
-// needCommand refuses a command that only has subcommands.
+// needCommand refuses a command without its subcommand.
 func needCommand(cmd *cobra.Command, _ []string) error {
 	var names []string
 	for _, c := range cmd.Commands() {
@@ -167,7 +167,7 @@ func checkRequired(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// flagName returns how people type a flag.
+// flagName returns a flag as typed, such as -o.
 func flagName(f *pflag.Flag) string {
 	if f.Shorthand != "" {
 		return "-" + f.Shorthand
@@ -182,9 +182,9 @@ var valueForms = map[string]string{
 	"stringSlice": "a list separated by commas, with \"double quotes\" around what has a comma or a quote",
 }
 
-// flagError says what is wrong with the flags of a command.
+// flagError rephrases pflag's errors.
 func flagError(cmd *cobra.Command, err error) error {
-	// A mistyped command often comes with flags of the right one: the command is wrong then.
+	// A mistyped command often comes with flags of the intended one; report the command then.
 	if cmd.HasSubCommands() {
 		if wrong := noCommand(cmd, cmd.Flags().Args()); wrong != nil {
 			return wrong
