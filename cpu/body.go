@@ -14,8 +14,8 @@ func (x *executable) body(l *lane, f *frame, b *program.Body, lo, hi int) {
 	}
 }
 
-// then runs the work after all rows.
-func (x *executable) then(f *frame, b *program.Body) {
+// finish runs a step's instructions that follow all rows.
+func (x *executable) finish(f *frame, b *program.Body) {
 	for _, in := range b.Then {
 		if in.Op != program.Total {
 			f.numbers[in.Dst] = in.Op.Arithmetic(f.numbers[in.A], f.numbers[in.B])

@@ -8,25 +8,25 @@ import (
 	"overcomplete/internal/simd"
 )
 
-// codes are rows of A: increasing columns and values of the nonzeros. Rows of a batch may share memory with
+// codes holds rows of A: the increasing columns and the values of the nonzeros. Rows of a batch may alias
 // tiles.
 type codes struct {
 	index [][]int32
 	value [][]float32
 
-	indexRoom []int32
-	valueRoom []float32
+	indexBuffer []int32
+	valueBuffer []float32
 
-	dense     *simd.Matrix // the same as a matrix, where products with that are faster, else nil
-	denseRoom simd.Matrix
+	dense       *simd.Matrix // the same codes as a dense matrix if its products are faster, otherwise nil
+	denseBuffer simd.Matrix
 }
 
-// denseShare is the share of nonzeros above which dense products are faster: they take half the time per
-// code of sparse ones per nonzero.
+// denseShare is the share of nonzeros above which dense products are faster: a dense product takes half the
+// time per element.
 const denseShare = 0.45
 
-// spread also stores the first rows as a matrix if products with that are faster.
-func (c *codes) spread(rows, atoms int, lanes []*lane) {
+// densify stores the first rows as a dense matrix, too, if its products are faster.
+func (c *codes) densify(rows, atoms int, lanes []*lane) {
 	c.dense = nil
 	nonzeros := 0
 	for _, index := range c.index[:rows] {
@@ -35,8 +35,8 @@ func (c *codes) spread(rows, atoms int, lanes []*lane) {
 	if float64(nonzeros) < denseShare*float64(rows*atoms) {
 		return
 	}
-	c.denseRoom.Resize(rows, atoms)
-	c.dense = &c.denseRoom
+	c.denseBuffer.Resize(rows, atoms)
+	c.dense = &c.denseBuffer
 	parallel.With(lanes, rows, func(_ *lane, i int) {
 		row := c.dense.Row(i)
 		clear(row)
@@ -46,8 +46,8 @@ func (c *codes) spread(rows, atoms int, lanes []*lane) {
 	})
 }
 
-// decode adds to out the products of the rows from lo to hi with the atoms of d from first to last, in
-// blocks that stay in cache for all rows. next is scratch memory of the worker.
+// decode adds the products of the rows from lo to hi with the atoms of d from first to last to out. It reads d
+// in blocks that stay in cache for all rows. next is scratch memory of the worker.
 func (c *codes) decode(k *simd.Kernels, out, d simd.Matrix, lo, hi, first, last int, next *[]int) {
 	size := blockRows(d.Pitch)
 	if c.dense != nil {
@@ -69,16 +69,16 @@ func (c *codes) decode(k *simd.Kernels, out, d simd.Matrix, lo, hi, first, last 
 	}
 }
 
-// reserve empties the first rows and gives each room for most nonzeros.
-func (c *codes) reserve(rows, most int) {
-	c.indexRoom, c.valueRoom = simd.Sized(c.indexRoom, rows*most), simd.Sized(c.valueRoom, rows*most)
+// reserve empties the first rows and gives each a capacity of n nonzeros.
+func (c *codes) reserve(rows, n int) {
+	c.indexBuffer, c.valueBuffer = simd.Sized(c.indexBuffer, rows*n), simd.Sized(c.valueBuffer, rows*n)
 	for i := range rows {
-		c.index[i] = c.indexRoom[i*most : i*most : (i+1)*most]
-		c.value[i] = c.valueRoom[i*most : i*most : (i+1)*most]
+		c.index[i] = c.indexBuffer[i*n : i*n : (i+1)*n]
+		c.value[i] = c.valueBuffer[i*n : i*n : (i+1)*n]
 	}
 }
 
-// scaleRow multiplies a row and drops values that become zero.
+// scaleRow multiplies a row by factor and drops values that become zero.
 func (c *codes) scaleRow(row int, factor float32) {
 	if factor == 1 {
 		return
@@ -101,15 +101,15 @@ func (c *codes) dropZeros(row int) {
 	c.index[row], c.value[row] = index[:kept], value[:kept]
 }
 
-// tile holds the packed codes of a few consecutive words. It is nil before their first code pass: their
-// codes are random and dense.
+// tile holds the codes of a few consecutive words. A word's tile is nil before its first code pass, when its
+// code is random and dense.
 type tile struct {
-	end   []int // where each row ends
+	end   []int // end of each row in index and value
 	index []int32
 	value []float32
 }
 
-// row returns the nonzeros of a row. They alias the tile.
+// row returns the nonzeros of a row, which alias the tile.
 func (t *tile) row(i int) ([]int32, []float32) {
 	lo := 0
 	if i > 0 {
@@ -125,7 +125,7 @@ func (t *tile) pack(c *codes, rows int) {
 	for _, index := range c.index[:rows] {
 		nonzeros += len(index)
 	}
-	if cap(t.index) < nonzeros || cap(t.index) > 2*nonzeros+1024 { // as codes get sparser, give memory back
+	if cap(t.index) < nonzeros || cap(t.index) > 2*nonzeros+1024 { // codes get sparser: release memory
 		t.index, t.value = make([]int32, 0, nonzeros), make([]float32, 0, nonzeros)
 	}
 	t.end, t.index, t.value = t.end[:0], t.index[:0], t.value[:0]
@@ -136,8 +136,8 @@ func (t *tile) pack(c *codes, rows int) {
 	}
 }
 
-// view sets c to the codes of the frame's words, which start at lo, without copies. Random codes are drawn
-// into the frame's memory.
+// view sets c to the codes of the frame's words, from word lo on. The codes alias the tiles; random codes are
+// drawn into f.random.
 func (s *state) view(f *frame, c *codes, lo int, lanes []*lane) {
 	k := s.atoms
 	random := 0
@@ -149,7 +149,7 @@ func (s *state) view(f *frame, c *codes, lo int, lanes []*lane) {
 		}
 	}
 	if random == 0 {
-		c.spread(f.words, k, lanes)
+		c.densify(f.words, k, lanes)
 		return
 	}
 	f.random.Resize(f.words, k)
@@ -165,16 +165,17 @@ func (s *state) view(f *frame, c *codes, lo int, lanes []*lane) {
 	}
 }
 
-// columns are the codes of a batch by atom, for some consecutive atoms: word and value of the i-th from
-// start[i] to end[i], by increasing word.
+// columns holds the codes of a batch by atom, for consecutive atoms. The nonzeros of the i-th atom are word and
+// value from start[i] to end[i], by increasing word.
 type columns struct {
 	start, end []int
-	from       []int // where each word's nonzeros of these atoms start
+	from       []int // by word: position of the first nonzero of these atoms
 	word       []int32
 	value      []float32
 }
 
-func (t *columns) of(i int) ([]int32, []float32) {
+// atom returns the words that use the i-th atom, and its values in their codes.
+func (t *columns) atom(i int) ([]int32, []float32) {
 	return t.word[t.start[i]:t.end[i]], t.value[t.start[i]:t.end[i]]
 }
 

@@ -12,10 +12,10 @@ import (
 )
 
 // Device trains and encodes on the processor's cores: it is a [overcomplete/train.Device]. The zero value
-// uses all of them. Results do not depend on their number.
+// uses all cores. Results don't depend on their number.
 type Device struct {
-	Workers    int  // goroutines; 0 means one for each processor
-	Overcommit bool // train even if the machine seems to have too little memory
+	Workers    int  // number of goroutines; 0 means one per processor
+	Overcommit bool // don't compare the memory needed with the machine's
 }
 
 func (d Device) workers() int {
@@ -28,48 +28,49 @@ func (d Device) workers() int {
 // name identifies the device in results.
 func name(k *simd.Kernels) string { return "cpu " + k.Name }
 
-// addressable bounds the bytes of a process on any machine.
+// addressable is more bytes than a process can address on any machine.
 const addressable = min(1<<46, math.MaxInt)
 
 // codeShare estimates the share of nonzeros after the first epoch, when it is largest: a half at λ = 0.5 on
 // word2vec's vectors.
 const codeShare = 0.5
 
-// Memory estimates the bytes of a training: S and Q, the codes of the first epoch, X, matrices of the size
-// of D, and the memory of the workers.
+// Memory estimates the bytes of a training: S and Q, the codes of the first epoch, X, matrices of the shape
+// of D, and the workers' buffers.
 func (d Device) Memory(words, dim int, h model.Paper) float64 {
-	state := 8.0 // bytes of S and Q, a coordinate
+	state := 8.0 // bytes of S and Q per coordinate
 	if h.Float16 {
 		state = 4
 	}
-	asVectors := 4.0 * 2 // bytes a coordinate: X, and a copy from when it was read
+	perVector := 4.0 * 2 // bytes per coordinate of X: X, and a copy made when it was read
 	if h.Center {
-		asVectors += 4 // or less the mean
+		perVector += 4 // the centred copy
 	}
 	const (
 		code    = 8         // bytes of a nonzero: its column and value
-		asAtoms = 4 * 10    // bytes a coordinate: D, H, P, packed atoms, copies
-		asTile  = 8 + 4*2   // bytes a coordinate: codes with room for all, random or dense ones
-		program = 100 << 20 // and batches of words
+		perAtom = 4 * 10    // bytes per coordinate of D: D, H, P, packed atoms, copies
+		perTile = 8 + 4*2   // bytes per coordinate of a tile: codes at full capacity, random or dense codes
+		program = 100 << 20 // the program and its batches
 	)
 	v, k, l := float64(words), float64(h.Atoms), float64(dim)
-	inHand := min(float64(d.workers())*mostWords, v)
-	return v*k*(state+codeShare*code) + k*l*asAtoms + v*l*asVectors + inHand*k*asTile + program
+	inFlight := min(float64(d.workers())*maxWords, v)
+	return v*k*(state+codeShare*code) + k*l*perAtom + v*l*perVector + inFlight*k*perTile + program
 }
 
-// checkMemory refuses a training that the machine has no memory for.
+// checkMemory returns an error if a training needs more memory than the machine has.
 func (d Device) checkMemory(words, dim int, h model.Paper) error {
 	what := fmt.Sprintf("%d words × %d sparse dimensions need", words, h.Atoms)
-	// The largest array of rows of K numbers: S has one per word, D one per dimension, workers some more.
-	largest := 4 * float64(h.Atoms) * float64(max(words, dim)+2*mostWords)
-	if h.Atoms > math.MaxInt32 { // which columns of codes can't be
+	// The largest array has K columns and one row per word (S), per dimension (D) or per word of a tile.
+	largest := 4 * float64(h.Atoms) * float64(max(words, dim)+2*maxWords)
+	if h.Atoms > math.MaxInt32 { // columns of codes are int32
 		largest = math.Inf(1)
 	}
 	return d.checkNeed(what, d.Memory(words, dim, h), largest)
 }
 
-// checkNeed refuses a need of more bytes than there can be: allocating them would end the program, at once
-// or when they are filled. With d.Overcommit it refuses only arrays that no machine can address.
+// checkNeed returns an error if what needs more bytes than the machine has: allocating or filling them would
+// end the program. With d.Overcommit it returns an error only if no machine can address the bytes, or the
+// largest array.
 func (d Device) checkNeed(what string, bytes, largest float64) error {
 	what = fmt.Sprintf("%s about %.1f GB", what, bytes/1e9)
 	if max(bytes, largest) > addressable {

@@ -16,7 +16,7 @@ func TestMemory(t *testing.T) {
 	}
 	h := model.Paper{Common: model.Common{Atoms: 20}}
 	fits := func(bytes float64, overcommit bool) bool {
-		words := int(bytes / (Device{}).Memory(1_000_000_000, 2, h) * 1e9) // so many that what comes with every training is little
+		words := int(bytes / (Device{}).Memory(1_000_000_000, 2, h) * 1e9) // the constant part is negligible
 		err := Device{Overcommit: overcommit}.checkMemory(words, 2, h)
 		if err != nil && !errors.Is(err, backend.ErrMemory) {
 			t.Fatal(err)
@@ -37,7 +37,7 @@ func TestMemory(t *testing.T) {
 			t.Errorf("%.1f GB of %.1f, overcommit %v: fits %v", tt.bytes/1e9, float64(total)/1e9, tt.overcommit, got)
 		}
 	}
-	// A training of 100,000 × 300 → 3000 was seen to take 3.74 GB.
+	// Measured: a training of 100,000 × 300 → 3000 uses 3.74 GB.
 	h.Atoms = 3000
 	single := Device{}.Memory(100_000, 300, h)
 	h.Float16 = true
@@ -45,7 +45,7 @@ func TestMemory(t *testing.T) {
 	if single < 3.5e9 || single > 4.5e9 {
 		t.Errorf("100,000 words take %.2f GB", single/1e9)
 	}
-	// S and Q are 4 bytes a coordinate less.
+	// S and Q use 4 bytes less per coordinate.
 	if single-half != 4*100_000*3000 {
 		t.Errorf("%.2f GB with float16", half/1e9)
 	}

@@ -1,28 +1,27 @@
-// Package cpu trains and encodes on the processor's cores. Its inner loops are those of package
-// internal/simd.
+// Package cpu trains and encodes on the processor's cores, with the kernels of package internal/simd:
+//
+//	m, err := train.Fit(ctx, x, train.Best(), cpu.Device{}, train.Options{})
 //
 // # Training
 //
-// A trainer runs the programs of package internal/program. Codes are compressed rows in tiles of consecutive
-// words, which a code pass rewrites. The first epoch's codes are dense and random: they are drawn when a step
-// needs them. S and Q are the only arrays of V×K numbers: float32, or S and √Q as float16.
+// A trainer runs the programs of package internal/program. A tile stores the codes of consecutive words as
+// compressed rows, and a code pass rewrites it. The codes of the first epoch are dense and random; steps draw
+// them when they need them. S and Q are the only V×K arrays: both in float32, or S and √Q in float16.
 //
-// The code program treats every word on its own: each worker runs all of it on one tile after another. The
-// dictionary program runs step by step, on all workers, which share the words or the atoms.
+// The code program treats each word independently: a worker runs the whole program on one tile after another.
+// The dictionary program runs step by step, with the words or the atoms split between workers.
 //
-// A product with D takes D in blocks of atoms that stay in cache for all words of a worker. Three steps leave
-// nothing of their products in memory:
+// A product with D reads D in blocks of atoms that stay in cache for all words of a worker. Three steps
+// consume their products before they reach memory:
 //
-//   - In a code pass, the products of a few words' residuals with a few atoms become S, Q and codes while they
-//     are in level 1.
-//   - In a dictionary pass, the products that move an atom become its rows of H, P and D while they are in
-//     registers.
-//   - If the batch is small, D is moved in parts, and the next two products, of P for the line search and of D
-//     for the next batch's residuals, are computed with each part while it is in cache.
+//   - A code pass turns the products of a few residuals and atoms into S, Q and codes in the level-1 cache.
+//   - A dictionary pass turns the products of an atom into its rows of H, P and D in registers.
+//   - For a small batch, D is updated in parts. While a part is in cache, it is multiplied for the line search
+//     (by P) and for the residuals of the next batch (by D).
 //
-// # Same results for any number of workers
+// # Results independent of the number of workers
 //
-// A row or an atom is summed by one worker, in a fixed order. Parts that are added up later are cut by size
-// and not by the number of workers. Totals over rows are added in the order of rows, in float64. Results
-// have the same bits for any number of workers. Levels of instructions round differently.
+// One worker sums a row or an atom, in a fixed order. The size of partial sums doesn't depend on the number of
+// workers. Totals over rows are added in the order of rows, in float64. Results therefore have the same bits
+// for any number of workers. Different instruction sets round differently.
 package cpu

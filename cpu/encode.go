@@ -25,22 +25,22 @@ type encoder struct {
 	packed simd.Panels // D
 	gram   simd.Matrix // DDᵀ, of the exact lasso
 	step   float64     // s, the step size
-	y      simd.Matrix // rows less the mean, of the latest call
+	y      simd.Matrix // centred rows of the latest call
 }
 
-// encodeLane is the memory of a worker for n rows, which it encodes together.
+// encodeLane is the memory of a worker, which encodes n rows together.
 type encodeLane struct {
-	y, r          simd.Matrix // n×L: rows less the mean, of the encoder's, and residuals
+	y, r          simd.Matrix // n×L: centred rows, part of the encoder's, and residuals
 	decoded, last simd.Matrix // n×L: bD and aD
-	b, a          simd.Matrix // n×K: the last codes and those before
-	dots          simd.Matrix // n×k: products of residuals with the atoms of their codes
-	codes         codes       // b's nonzeros
-	momentum      []float32
-	against       []float64
-	sums          []float32 // room for products
-	next          []int     // how many of each row's nonzeros have had their turn
+	b, a          simd.Matrix // n×K: the latest codes and the codes of the step before
+	dots          simd.Matrix // n×nonzeros: products of residuals with the atoms of their codes
+	codes         codes       // nonzeros of b
+	momentum      []float32   // by row
+	against       []float64   // by row: momentum restarts if positive
+	sums          []float32   // scratch of Correlate
+	next          []int       // by row: number of nonzeros that are processed
 	magnitudes    []float32
-	spareIndex    []int32 // room for a compressed code that nobody reads
+	spareIndex    []int32 // output of FISTA that polish ignores
 	spareValue    []float32
 	lasso         lassoLane
 	columns       columns // of a learner's batch
@@ -101,7 +101,7 @@ func (e *encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 	return e.encode(ctx, len(x)/e.dim, func(i int) []float32 { return x[i*e.dim:][:e.dim] })
 }
 
-// Start implements [encode.Encoder]. All work is left to wait, which uses all cores.
+// Start implements [encode.Encoder]. wait does all the work, on all cores.
 func (e *encoder) Start(ctx context.Context, x []float32) (wait func() (*encode.Codes, error)) {
 	return func() (*encode.Codes, error) { return e.Encode(ctx, x) }
 }
@@ -114,9 +114,9 @@ func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float3
 	}
 	out.Cols, out.Ptr = e.k, make([]int64, 1, rows+1)
 	e.y.Resize(rows, e.dim)
-	// Tiles enough for all workers.
+	// At least one tile per worker.
 	share := (rows/len(e.lanes) + simd.TileRows) / simd.TileRows * simd.TileRows
-	words := min(share, mostWords)
+	words := min(share, maxWords)
 	tiles := make([]tile, (rows+words-1)/words)
 	parallel.With(e.lanes, len(tiles), func(l *encodeLane, i int) {
 		if ctx.Err() != nil {
@@ -153,7 +153,7 @@ func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float3
 	return out, nil
 }
 
-// prepare sets y to n rows less the mean, and their codes to zero.
+// prepare sets y to n centred rows, and their codes to zero.
 func (l *encodeLane) prepare(e *encoder, rows int, row func(i int) []float32) {
 	for _, m := range []*simd.Matrix{&l.r, &l.decoded, &l.last} {
 		m.Resize(rows, e.dim)
@@ -202,10 +202,10 @@ func (e *encoder) correlate(l *encodeLane, rows int, lambda float64) {
 	l.a, l.b = l.b, l.a
 }
 
-// stepAlong returns the factor of RDᵀ in a step: the gradient of ‖r‖² is −2RDᵀ.
+// stepAlong returns the factor of RDᵀ in a step, 2s: the gradient of ‖R‖² by the codes is −2RDᵀ.
 func (e *encoder) stepAlong() float32 { return float32(2 * e.step) }
 
-// floor returns the smallest value of a code.
+// floor returns the lower bound of codes.
 func (e *encoder) floor() float32 {
 	if e.options.Nonnegative {
 		return 0
@@ -234,7 +234,7 @@ func (e *encoder) decode(l *encodeLane, rows int) {
 	l.codes.decode(e.kernels, l.decoded, e.atoms, 0, rows, 0, e.k, &l.next)
 }
 
-// keepLargest keeps the largest values of each code; of equal ones the first.
+// keepLargest keeps the largest magnitudes of each code, the first of equal ones.
 func (e *encoder) keepLargest(l *encodeLane, rows int) {
 	for i := range rows {
 		index, value := l.codes.index[i], l.codes.value[i]
@@ -246,7 +246,7 @@ func (e *encoder) keepLargest(l *encodeLane, rows int) {
 		simd.Abs(l.magnitudes, value)
 		slices.Sort(l.magnitudes)
 		least := l.magnitudes[len(value)-limit]
-		equal := limit // of those that are as large as the least
+		equal := limit // number of kept values whose magnitude is least
 		for _, m := range l.magnitudes[len(value)-limit:] {
 			if m > least {
 				equal--
@@ -267,8 +267,8 @@ func (e *encoder) keepLargest(l *encodeLane, rows int) {
 	}
 }
 
-// polish runs the steps without shrinkage on the support of each code. Rows of b and a hold the values of
-// the support.
+// polish runs FISTA without shrinkage on the support of each code. Rows of b and a hold the values of the
+// support only.
 func (e *encoder) polish(l *encodeLane, rows int) {
 	longest := 0
 	for i := range rows {
@@ -280,7 +280,7 @@ func (e *encoder) polish(l *encodeLane, rows int) {
 	}
 	l.dots.Resize(rows, longest)
 	l.spareIndex, l.spareValue = simd.Sized(l.spareIndex, longest+simd.Width), simd.Sized(l.spareValue, longest+simd.Width)
-	e.advance(l, rows, 0) // residuals of the codes as they are
+	e.advance(l, rows, 0) // residuals of the codes, without momentum
 	for _, momentum := range backend.FISTA(0, backend.PolishSteps) {
 		e.correlateSupport(l, rows)
 		for i := range rows {
@@ -298,7 +298,7 @@ func (e *encoder) polish(l *encodeLane, rows int) {
 	}
 }
 
-// correlateSupport multiplies residuals with the atoms that their codes use.
+// correlateSupport multiplies each residual with the atoms of its code.
 func (e *encoder) correlateSupport(l *encodeLane, rows int) {
 	l.next = zeroed(l.next, rows)
 	size := blockRows(e.atoms.Pitch)

@@ -21,8 +21,8 @@ func newEncoder(t testing.TB, d *model.Dictionary, o encode.Options, workers int
 	return e.(*encoder)
 }
 
-// Codes are those of the formulas in float64, within what float32 rounds: a part
-// in 10⁵ of the largest code, as steps add up.
+// Codes equal the formulas in float64, within the accumulated rounding of float32: 10⁻⁵ of the largest
+// value.
 func TestEncode(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		encodetest.Run(t, 1e-5, anyEncoder)
@@ -40,7 +40,7 @@ func dot(x, y []float64) (sum float64) {
 	return sum
 }
 
-// More workers than any machine has memory for are no more than there is work for.
+// The number of workers is limited by the work: a huge number of workers needs no memory.
 func TestEncoderWorkers(t *testing.T) {
 	e := newEncoder(t, &model.Dictionary{Dim: 2, Atoms: []float32{1, 0, 0, 1}}, encode.Options{Lambda: 1, Steps: 1, Nonzeros: 1}, 1<<40)
 	if codes := encodetest.Encode(t, e, []float32{2, 0, 0, 2}); codes.Rows != 2 {
@@ -55,9 +55,8 @@ func TestEncodeExactKeepsBits(t *testing.T) {
 	})
 }
 
-// The exact lasso's gap is at most what was asked for, and float64 says so of the
-// codes that come out, to the parts in a million that correlations in float32 are
-// off by.
+// The gap of the exact lasso's codes, computed in float64, is at most the requested one, within the
+// rounding of correlations in float32, 10⁻⁶.
 func TestEncodeExact(t *testing.T) {
 	const rows = 30
 	eachLevel(t, func(t *testing.T) {
@@ -75,9 +74,9 @@ func TestEncodeExact(t *testing.T) {
 		} {
 			what := fmt.Sprintf("%d → %d, %+v", c.dim, c.atoms, c.o)
 			x, d := encodetest.Problem(rows, c.dim, c.atoms)
-			clear(x[:c.dim])           // zero is what the first row's code makes
-			clear(d.Atom(2))           // an atom that is of no use
-			copy(d.Atom(1), d.Atom(0)) // two that are the same
+			clear(x[:c.dim])           // the code of the first row is zero
+			clear(d.Atom(2))           // a zero atom
+			copy(d.Atom(1), d.Atom(0)) // two equal atoms
 			codes := encodetest.Encode(t, newEncoder(t, d, c.o, 2), x)
 			for i := range rows {
 				y, a := encodetest.Widen(x[i*c.dim:][:c.dim]), encodetest.Row(codes, i)
@@ -96,7 +95,7 @@ func TestEncodeExact(t *testing.T) {
 	})
 }
 
-// A gap that float32 can't see is not said to be reached.
+// A gap below the precision of float32 is not reported as reached.
 func TestEncodeExactUnreached(t *testing.T) {
 	x, d := encodetest.Problem(20, 50, 301)
 	codes := encodetest.Encode(t, newEncoder(t, d, encode.Options{Lambda: 1, Gap: 1e-12}, 1), x)
@@ -105,7 +104,7 @@ func TestEncodeExactUnreached(t *testing.T) {
 	}
 }
 
-// cancelledAt is a context that is cancelled when it has been asked a few times.
+// cancelledAt is a context whose Err reports a cancellation after a few calls.
 type cancelledAt struct {
 	context.Context
 	asked, last int
@@ -118,7 +117,7 @@ func (c *cancelledAt) Err() error {
 	return nil
 }
 
-// Exact codes of one tile can take minutes: they stop amid it.
+// Cancellation stops exact codes within a tile, which can take minutes.
 func TestEncodeExactCancelledAmidTile(t *testing.T) {
 	x, d := encodetest.Problem(20, 50, 301)
 	e := newEncoder(t, d, encode.Options{Lambda: 1, Gap: 1e-12}, 1)
@@ -152,7 +151,7 @@ func TestEncoderRefuses(t *testing.T) {
 
 func BenchmarkEncode(b *testing.B) {
 	const dim = 300
-	x, d := benchEncode(4 * mostWords)
+	x, d := benchEncode(4 * maxWords)
 	e := newEncoder(b, d, encode.Options{Lambda: 0.5, Steps: 20, Nonzeros: 240}, 1)
 	rows := len(x) / dim
 	for b.Loop() {
@@ -161,7 +160,7 @@ func BenchmarkEncode(b *testing.B) {
 	b.ReportMetric(float64(rows*b.N)/b.Elapsed().Seconds(), "words/s")
 }
 
-// benchEncode has atoms of norm 4.4 and words of norm 2.8, as trained ones have.
+// benchEncode uses atoms of norm 4.4 and words of norm 2.8, as in a trained model.
 func benchEncode(rows int) (x []float32, d *model.Dictionary) {
 	x, d = encodetest.Problem(rows, 300, 3000)
 	scale := func(m []float32, norm float64) {

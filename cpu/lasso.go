@@ -10,38 +10,38 @@ import (
 	"overcomplete/internal/simd"
 )
 
-// The exact lasso is solved for one row at a time, by coordinate descent on a working set of atoms: those
-// of the code, and those that violate the optimality conditions. After each round, the products of the
-// residual with all atoms give the duality gap and the atoms to add.
+// The exact lasso is solved row by row, by coordinate descent on a working set: the atoms of the code and the
+// atoms that violate the optimality conditions. After each round, the products of the residual with all atoms
+// give the duality gap and the atoms to add.
 //
-// A round computes in float64 and leaves codes in float32, so that the gap is that of the stored codes.
-// Rounding a code changes the products by up to ‖D‖₂² times as much, and the gap depends on the largest of
-// them, which are float32, too. No gap below 10⁻⁶ can be measured.
+// A round computes in float64 and rounds codes to float32; the gap is measured on the rounded codes. Rounding
+// a code changes the products by up to ‖D‖₂² times the rounding error, and the gap depends on the largest
+// product, which is float32, too. A gap below 10⁻⁶ can't be measured.
 const (
-	lassoSteps  = 40   // of FISTA, to start from
-	lassoRounds = 50   // few rows need more than five
-	lassoPasses = 1000 // over the atoms of a round
-	gapPasses   = 10   // between looks at a round's own gap
-	gapShare    = 20   // a round lowers the gap by this factor: more is of no use before all atoms are in
+	lassoSteps   = 40   // FISTA's, for the initial codes
+	lassoRounds  = 50   // few rows need more than five
+	lassoPasses  = 1000 // over the working set, in a round
+	gapPasses    = 10   // between measurements of the working set's gap
+	gapReduction = 20   // factor by which a round lowers the gap; the next round has better atoms
 
-	leastViolations = 64 // atoms that may be added to a working set, at least
+	minViolations = 64 // limit for added atoms, or the size of the code if that is larger
 )
 
 // lassoLane is a worker's working set.
 type lassoLane struct {
 	residual     []float64   // of a row; padded
-	atoms        []int32     // increasing
-	gram         simd.Matrix // of their products with each other
-	code         []float64   // of them
-	correlations []float64   // of the residual with them; padded
+	atoms        []int32     // the working set, increasing
+	gram         simd.Matrix // products of the atoms with each other
+	code         []float64   // coefficients of the atoms
+	correlations []float64   // products of the residual with the atoms; padded
 	violations   []int32
 }
 
 // makeGram computes G = DDᵀ, K×K.
 func (e *encoder) makeGram() {
 	e.gram = simd.NewMatrix(e.k, e.k)
-	parallel.With(e.lanes, (e.k+mostAtoms-1)/mostAtoms, func(l *encodeLane, i int) {
-		e.correlateAll(l, e.atoms, i*mostAtoms, min((i+1)*mostAtoms, e.k), e.gram)
+	parallel.With(e.lanes, (e.k+maxAtoms-1)/maxAtoms, func(l *encodeLane, i int) {
+		e.correlateAll(l, e.atoms, i*maxAtoms, min((i+1)*maxAtoms, e.k), e.gram)
 	})
 }
 
@@ -52,10 +52,10 @@ func (e *encoder) correlateAll(l *encodeLane, x simd.Matrix, lo, hi int, out sim
 	})
 }
 
-// lasso moves the lane's codes to the minimum, and computes each row's loss and gap. It stops when ctx is
-// cancelled.
+// lasso sets the lane's codes to the minimum, and computes each row's loss and relative gap. It stops when ctx
+// is cancelled.
 func (e *encoder) lasso(ctx context.Context, l *encodeLane, losses, gaps []float64) {
-	open := make([]int, len(losses)) // rows that are not at the minimum; the n-th has row n of r and of a
+	open := make([]int, len(losses)) // rows above the gap; the n-th of them uses row n of l.r and l.a
 	for i := range open {
 		open[i] = i
 	}
@@ -65,24 +65,24 @@ func (e *encoder) lasso(ctx context.Context, l *encodeLane, losses, gaps []float
 			terms[n] = e.computeResidual(l, i, l.r.Row(n))
 		}
 		e.correlateAll(l, l.r, 0, len(open), l.a)
-		still := open[:0]
+		remaining := open[:0]
 		for n, i := range open {
 			if ctx.Err() != nil {
 				return
 			}
 			at, correlations := terms[n], l.a.Row(n)
 			at.largest = largest(correlations, e.options.Nonnegative)
-			losses[i], gaps[i] = at.squares, at.relative()
+			losses[i], gaps[i] = at.squares, at.relativeGap()
 			if gaps[i] > e.options.Gap && round < lassoRounds {
-				e.descend(l, i, at, correlations, max(e.options.Gap/2, gaps[i]/gapShare))
-				still = append(still, i)
+				e.descend(l, i, at, correlations, max(e.options.Gap/2, gaps[i]/gapReduction))
+				remaining = append(remaining, i)
 			}
 		}
-		open = still
+		open = remaining
 	}
 }
 
-// computeResidual computes the residual of row i and the terms of its gap except the largest product.
+// computeResidual computes the residual of row i. It returns the terms of its gap except the largest product.
 func (e *encoder) computeResidual(l *encodeLane, i int, residual []float32) gapTerms {
 	p, y := gapTerms{lambda: e.options.Lambda}, l.y.Row(i)
 	r := zeroed(l.lasso.residual, l.y.Pitch)
@@ -108,12 +108,12 @@ type gapTerms struct {
 	squares float64 // ‖r‖²
 	product float64 // ⟨y, r⟩
 	l1      float64 // ‖a‖₁
-	largest float64 // the largest of rDᵀ, or of its magnitudes if codes may be negative
+	largest float64 // max rDᵀ, or max |rDᵀ| if codes may be negative
 }
 
-// relative returns the duality gap relative to the objective. The dual objective is ‖y‖² − ‖y − u‖² for a u
-// with 2uDᵀ ≤ λ: here the best such multiple of r.
-func (p gapTerms) relative() float64 {
+// relativeGap returns the duality gap divided by the objective. The dual objective is ‖y‖² − ‖y − u‖² for any u
+// with 2uDᵀ ≤ λ; relativeGap uses the best such multiple of r.
+func (p gapTerms) relativeGap() float64 {
 	objective := p.squares + p.lambda*p.l1
 	if objective == 0 {
 		return 0
@@ -125,7 +125,7 @@ func (p gapTerms) relative() float64 {
 	return max(objective-(2*t*p.product-t*t*p.squares), 0) / objective
 }
 
-// largest returns the largest product, or magnitude of one if codes may be negative.
+// largest returns the largest product, or the largest magnitude if codes may be negative.
 func largest[F float32 | float64](c []F, nonnegative bool) float64 {
 	var result F
 	for _, x := range c {
@@ -136,8 +136,8 @@ func largest[F float32 | float64](c []F, nonnegative bool) float64 {
 	return float64(result)
 }
 
-// descend lowers the objective of row i on a working set until the gap is small enough. Correlations are
-// the products of the residual with all atoms.
+// descend minimises the objective of row i on a working set until the gap is reached. correlations are the
+// products of the residual with all atoms.
 func (e *encoder) descend(l *encodeLane, i int, at gapTerms, correlations []float32, gap float64) {
 	w := &l.lasso
 	e.workingSet(w, l.codes.index[i], correlations)
@@ -165,7 +165,7 @@ func (e *encoder) descend(l *encodeLane, i int, at gapTerms, correlations []floa
 			gram := w.gram.Padded(j)
 			square, c := float64(gram[j]), w.correlations[j]
 			if square == 0 {
-				continue // an atom of zeros
+				continue // a zero atom
 			}
 			g, x := old*square+c, 0.0
 			if g > half {
@@ -179,7 +179,7 @@ func (e *encoder) descend(l *encodeLane, i int, at gapTerms, correlations []floa
 				at.squares += delta * (delta*square - 2*c)
 			}
 		}
-		if pass%gapPasses == 0 && e.inner(w, at) <= gap {
+		if pass%gapPasses == 0 && e.workingSetGap(w, at) <= gap {
 			break
 		}
 	}
@@ -192,18 +192,18 @@ func (e *encoder) descend(l *encodeLane, i int, at gapTerms, correlations []floa
 	l.codes.index[i], l.codes.value[i] = index, value
 }
 
-// inner returns the gap of the lasso with the atoms of the working set.
-func (e *encoder) inner(w *lassoLane, at gapTerms) float64 {
+// workingSetGap returns the gap of the lasso with the atoms of the working set.
+func (e *encoder) workingSetGap(w *lassoLane, at gapTerms) float64 {
 	at.product, at.l1, at.largest = at.squares, 0, largest(w.correlations, e.options.Nonnegative)
 	for j, x := range w.code {
 		at.product += x * w.correlations[j] // y = r + aD
 		at.l1 += math.Abs(x)
 	}
-	return at.relative()
+	return at.relativeGap()
 }
 
-// workingSet sets w to the atoms of a code, and up to as many others whose products c with the residual are
-// too large: the largest first.
+// workingSet sets w.atoms to the support of a code and the atoms whose products c with the residual violate
+// the optimality conditions most: at most len(support) of them, or minViolations if that is larger.
 func (e *encoder) workingSet(w *lassoLane, support []int32, c []float32) {
 	half := float32(e.options.Lambda / 2)
 	w.violations = w.violations[:0]
@@ -216,7 +216,7 @@ func (e *encoder) workingSet(w *lassoLane, support []int32, c []float32) {
 			w.violations = append(w.violations, int32(k))
 		}
 	}
-	if most := max(len(support), leastViolations); len(w.violations) > most {
+	if most := max(len(support), minViolations); len(w.violations) > most {
 		slices.SortFunc(w.violations, func(i, j int32) int {
 			return cmp.Or(cmp.Compare(max(c[j], -c[j]), max(c[i], -c[i])), cmp.Compare(i, j))
 		})

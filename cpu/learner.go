@@ -15,11 +15,11 @@ import (
 	"overcomplete/model"
 )
 
-// blockAtoms is the number of atoms that move with one product of G and D: a multiple of
-// [simd.TileRows], for two workers and more.
+// blockAtoms is the number of atoms that are updated after one product of G and D. It is a multiple of
+// [simd.TileRows], so that two or more workers share the product.
 const blockAtoms = 4 * simd.TileRows
 
-// learner learns a dictionary online. Its encoder has a dictionary of its own, which the learner moves.
+// learner learns a dictionary online. It updates a copy of the initial dictionary, which its encoder uses.
 type learner struct {
 	encoder   *encoder
 	rows      []float32 // X, V×L
@@ -35,7 +35,7 @@ type learner struct {
 // Learner implements [backend.Device].
 func (d Device) Learner(x []float32, dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
 	k, l := float64(dictionary.Len()), float64(dictionary.Dim)
-	lanes := float64(d.workers()) * mostWords
+	lanes := float64(d.workers()) * maxWords
 	bytes := 4 * (k*k + 7*k*l + lanes*4*k) // G; B, D, W, packed atoms, copies; codes of the lanes
 	if err := d.checkNeed(fmt.Sprintf("learning %d sparse dimensions takes", dictionary.Len()), bytes, 4*k*max(k, l)); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (l *learner) Learn(ctx context.Context, rows []int32, forgetting, anchorWei
 	return nil
 }
 
-// refresh prepares encoding with the current atoms.
+// refresh updates the encoder's step size and packed atoms.
 func (l *learner) refresh() (err error) {
 	e := l.encoder
 	e.step, err = l.spectrum.StepSize(e.dictionary)
@@ -87,20 +87,20 @@ func (l *learner) refresh() (err error) {
 	return err
 }
 
-// accumulate updates G = fG + AᵀA and B = fB + AᵀY, with the rows that were encoded last.
+// accumulate updates G = fG + AᵀA and B = fB + AᵀY with the rows of the latest call of encode.
 func (l *learner) accumulate(a *encode.Codes, f float32) {
 	e := l.encoder
 	l.batch.index, l.batch.value = simd.Sized(l.batch.index, a.Rows), simd.Sized(l.batch.value, a.Rows)
 	for i := range a.Rows {
 		l.batch.index[i], l.batch.value[i] = a.Row(i)
 	}
-	parallel.With(e.lanes, (e.k+mostAtoms-1)/mostAtoms, func(lane *encodeLane, unit int) {
-		lo := unit * mostAtoms
-		hi := min(lo+mostAtoms, e.k)
+	parallel.With(e.lanes, (e.k+maxAtoms-1)/maxAtoms, func(lane *encodeLane, unit int) {
+		lo := unit * maxAtoms
+		hi := min(lo+maxAtoms, e.k)
 		c := &lane.columns
 		c.transpose(&l.batch, a.Rows, lo, hi)
 		for k := lo; k < hi; k++ {
-			words, values := c.of(k - lo)
+			words, values := c.atom(k - lo)
 			g, b := l.gram.Row(k), l.products.Row(k)
 			e.kernels.Scale(g, g, f)
 			e.kernels.Scale(b, b, f)
@@ -115,7 +115,7 @@ func (l *learner) accumulate(a *encode.Codes, f float32) {
 	})
 }
 
-// moveAtoms computes [graph.Learn] for each atom in turn, with those before it moved already.
+// moveAtoms updates each atom in turn by [graph.Learn], given the new atoms before it.
 func (l *learner) moveAtoms(anchorWeight float32) {
 	e := l.encoder
 	for lo := 0; lo < e.k; lo += blockAtoms {
@@ -136,7 +136,7 @@ func (l *learner) moveAtoms(anchorWeight float32) {
 	}
 }
 
-// moveAtom moves atom i of a block of n atoms, which begins at the given atom.
+// moveAtom updates the atom block+i, in the block of n atoms that starts at block.
 func (l *learner) moveAtom(block, i, n int, anchorWeight float32) {
 	e, k := l.encoder, block+i
 	g := l.gram.Row(k)
@@ -154,7 +154,7 @@ func (l *learner) moveAtom(block, i, n int, anchorWeight float32) {
 	if !(squares > 0) {
 		return
 	}
-	// r becomes the move of the atom, which the residuals of later atoms do not include yet.
+	// r becomes the change of the atom, which the residuals of later atoms don't include yet.
 	e.kernels.Combine(r, float32(l.norm/math.Sqrt(squares)), r, -1, d)
 	e.kernels.Combine(d, 1, d, 1, r)
 	copy(e.dictionary.Atom(k), d)

@@ -10,53 +10,53 @@ import (
 )
 
 const (
-	// blockBytes is the part of D, or of the residuals, in a product: it stays in a core's level-2 cache
-	// beside the rows of a tile.
+	// blockBytes is the size of a block of D, or of the residuals, in a product. It stays in a core's level-2
+	// cache beside the rows of a tile.
 	blockBytes = 256 << 10
 
-	// mostWords and mostAtoms are the largest numbers per unit of work. D is read from level 3 once per
-	// mostWords words: with 32 of them, decoding spends half of its time on that.
-	mostWords = 8 * simd.TileRows
-	mostAtoms = 64
+	// maxWords and maxAtoms limit a unit of work. D is read from level 3 once per maxWords words: with 32,
+	// decoding would spend half of its time on that.
+	maxWords = 8 * simd.TileRows
+	maxAtoms = 64
 
-	// partBytes is the part of D that a part of the update moves, and multiplies while it is in level 2.
-	// There are at least leastParts parts, for as many workers, and at most mostParts: each has a product
-	// of its own.
-	partBytes  = 512 << 10
-	leastParts = 8
-	mostParts  = 64
+	// partBytes is the size of a part of D, which is updated and then multiplied while it is in level 2. There
+	// are at least minParts parts, enough for eight workers, and at most maxParts, because each has its own
+	// product in memory.
+	partBytes = 512 << 10
+	minParts  = 8
+	maxParts  = 64
 
-	// batchBytes is the largest size of a batch's residuals for an update in parts: the parts' products,
-	// each as large, are then small beside D.
+	// batchBytes is the largest size of a batch's residuals for an update in parts. A part's product has the
+	// same size, which must be small beside D.
 	batchBytes = 256 << 10
 
-	// residualBytes is the part of the residuals that an update uses at a time: it stays in cache, since
-	// sparse codes use its rows in no order.
+	// residualBytes is the size of the columns of the residuals that an update reads at a time. They stay in
+	// cache, because sparse codes use rows in no order.
 	residualBytes = 1 << 20
 )
 
-// executable is a program and the kernels that run it.
+// executable is a program with the kernels that run it.
 type executable struct {
 	*program.Program
 	kernels *simd.Kernels
 }
 
-// frame holds the values of a program on one batch that outlast a step. Its vectors may be a trainer's
+// frame holds the values that a program keeps between steps, for one batch. Its vectors may alias a trainer's
 // memory.
 type frame struct {
 	words, atoms, dim int
 	epoch             int
-	vectors           []simd.Matrix // those with a row for each word or atom, but for products
+	vectors           []simd.Matrix // with a row for each word or atom; lanes hold products
 	numbers           []float64
-	stored            [][]float64 // what rows leave for totals
-	codes             codes       // A
-	sums              simd.State  // S and Q
-	random            simd.Matrix // codes before the first epoch
-	packed            simd.Panels
-	lent              bool          // packed is another frame's, whose owner keeps it up to date
-	parts             []simd.Matrix // sum to the product of the coming decode step; nil if that is to make it
-	partsRoom         []simd.Matrix // for them
-	next              *frame        // of the batch that follows, nil if there is none
+	stored            [][]float64   // numbers of rows, to be totalled
+	codes             codes         // A
+	sums              simd.State    // S and Q
+	random            simd.Matrix   // codes before the first epoch
+	packed            simd.Panels   // packed atoms of correlate steps
+	borrowed          bool          // packed belongs to another frame and is up to date
+	parts             []simd.Matrix // parts whose sum is the product of the next decode step; nil if not computed
+	partsBuffer       []simd.Matrix
+	next              *frame // the next batch, nil if there is none
 }
 
 func (f *frame) rows(a program.Axis) int {
@@ -68,12 +68,12 @@ func (f *frame) rows(a program.Axis) int {
 
 // lane is the state of a worker in a step: its current row and its scratch memory.
 type lane struct {
-	tile frame // of the program that the worker runs on tiles of its own
+	tile frame // for programs that a worker runs on one tile
 
-	row     int           // word or atom
-	first   int           // row that the products start with
-	vectors []simd.Matrix // the frame's, its own products of the rows from first on, and scratch rows
-	numbers []float64     // of the row
+	row     int           // current word or atom
+	first   int           // first row of the products
+	vectors []simd.Matrix // the frame's vectors, the lane's products of the rows from first on, and scratch rows
+	numbers []float64     // of the current row
 
 	products [program.SquaresProduct + 1]simd.Matrix // room for them
 	scratch  simd.Matrix
@@ -92,14 +92,14 @@ func (l *lane) vector(i int) []float32 {
 	return l.vectors[i].Row(l.row)
 }
 
-// prepare prepares the lane for rows of a step, with zeros for its products.
+// prepare prepares the lane for rows of a step and clears the given products.
 func (x *executable) prepare(l *lane, f *frame, first, rows int, products ...int) {
 	l.first = first
 	l.vectors, l.numbers = append(l.vectors[:0], f.vectors...), append(l.numbers[:0], f.numbers...)
 	l.scratch.Resize(len(l.vectors), f.dim)
 	for i, v := range x.Vectors {
 		if v.Rows == program.One {
-			l.vectors[i] = simd.Matrix{Data: l.scratch.Row(i), Width: f.dim} // all rows are this one
+			l.vectors[i] = simd.Matrix{Data: l.scratch.Row(i), Width: f.dim} // pitch 0: all rows are the same
 		}
 	}
 	for _, i := range products {
@@ -122,8 +122,8 @@ func (x *executable) run(f *frame, lanes []*lane) {
 }
 
 func (x *executable) step(s program.Step, f *frame, lanes []*lane) {
-	// The more words a lane processes at once, the less often it reads D.
-	wordsAtOnce := min(mostWords, (f.words+len(lanes)-1)/len(lanes))
+	// A lane reads D once per wordsAtOnce words.
+	wordsAtOnce := min(maxWords, (f.words+len(lanes)-1)/len(lanes))
 	sweep := func(rows, atOnce int, step func(l *lane, lo, hi int)) {
 		parallel.With(lanes, (rows+atOnce-1)/atOnce, func(l *lane, i int) { step(l, i*atOnce, min((i+1)*atOnce, rows)) })
 	}
@@ -131,19 +131,19 @@ func (x *executable) step(s program.Step, f *frame, lanes []*lane) {
 	case *program.Decode:
 		sweep(f.words, wordsAtOnce, func(l *lane, lo, hi int) { x.decode(l, f, s, lo, hi) })
 		f.parts = nil
-		x.then(f, &s.Body)
+		x.finish(f, &s.Body)
 	case *program.Accumulate:
-		sweep(f.atoms, max(mostAtoms, f.atoms/(4*len(lanes))), func(l *lane, lo, hi int) { x.accumulate(l, f, s, lo, hi) })
-		x.then(f, &s.Body)
+		sweep(f.atoms, max(maxAtoms, f.atoms/(4*len(lanes))), func(l *lane, lo, hi int) { x.accumulate(l, f, s, lo, hi) })
+		x.finish(f, &s.Body)
 	case *program.Correlate:
 		f.codes.reserve(f.words, f.atoms+simd.Width)
-		if !f.lent {
+		if !f.borrowed {
 			pack(&f.packed, x.kernels, f.vectors[s.Atoms], f.atoms, lanes)
 		}
 		sweep(f.words, wordsAtOnce, func(l *lane, lo, hi int) { x.correlate(l, f, s, lo, hi) })
-		f.codes.spread(f.words, f.atoms, lanes)
+		f.codes.densify(f.words, f.atoms, lanes)
 	case *program.Elementwise:
-		atOnce := mostAtoms
+		atOnce := maxAtoms
 		if s.Rows == program.Words {
 			atOnce = wordsAtOnce
 		}
@@ -151,7 +151,7 @@ func (x *executable) step(s program.Step, f *frame, lanes []*lane) {
 			x.prepare(l, f, lo, hi-lo)
 			x.body(l, f, &s.Body, lo, hi)
 		})
-		x.then(f, &s.Body)
+		x.finish(f, &s.Body)
 	case *program.Update:
 		x.update(s, f, lanes)
 	default:
@@ -159,7 +159,7 @@ func (x *executable) step(s program.Step, f *frame, lanes []*lane) {
 	}
 }
 
-// blockRows returns the rows of the given width in a block.
+// blockRows returns the number of rows of the given width in a block.
 func blockRows(width int) int { return max(8, blockBytes/(4*width)&^3) }
 
 func (x *executable) decode(l *lane, f *frame, s *program.Decode, lo, hi int) {
@@ -185,8 +185,8 @@ func (x *executable) accumulate(l *lane, f *frame, s *program.Accumulate, lo, hi
 	x.body(l, f, &s.Body, lo, hi)
 }
 
-// accumulateProducts computes the products of an accumulate step for the atoms from lo to hi, whose columns
-// of sparse codes the lane has.
+// accumulateProducts computes the products of an accumulate step for the atoms from lo to hi. For sparse codes
+// l.column must hold their columns.
 func (x *executable) accumulateProducts(l *lane, f *frame, s *program.Accumulate, lo, hi int) {
 	products := []int{program.AccumulateProduct, program.SquaresProduct}
 	if !s.Squares {
@@ -198,7 +198,7 @@ func (x *executable) accumulateProducts(l *lane, f *frame, s *program.Accumulate
 	if f.codes.dense == nil {
 		product := func(out, r simd.Matrix) {
 			for k := lo; k < hi; k++ {
-				words, values := l.column.of(k - lo)
+				words, values := l.column.atom(k - lo)
 				x.kernels.Decode(out.Padded(k - lo)[:r.Pitch], words, values, r.Data, r.Pitch, int32(f.words))
 			}
 		}
@@ -231,7 +231,7 @@ func (x *executable) squareRows(dst, m simd.Matrix, rows int) {
 	}
 }
 
-// correlate computes S, Q and codes from the sums of a few words while they are in level 1.
+// correlate computes S, Q and codes of a few words at a time, from sums in the level-1 cache.
 func (x *executable) correlate(l *lane, f *frame, s *program.Correlate, lo, hi int) {
 	c := &f.codes
 	step := simd.Averaging{

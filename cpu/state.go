@@ -11,22 +11,22 @@ import (
 	"overcomplete/vectors"
 )
 
-// partFloats is how many float16 numbers are converted at a time.
+// partFloats is the number of float16 numbers that are converted at a time.
 const partFloats = 1 << 13
 
 // SaveState implements [backend.Trainer].
 func (s *state) SaveState(m checkpoint.Matrix, f func(part []float32) error) error {
-	return s.exchange(m, false, f)
+	return s.transfer(m, false, f)
 }
 
 // LoadState implements [backend.Trainer].
 func (s *state) LoadState(m checkpoint.Matrix, f func(part []float32) error) error {
-	return s.exchange(m, true, f)
+	return s.transfer(m, true, f)
 }
 
-// exchange calls f with a matrix in parts, and stores what f changes if load. S and √Q in float16 are
-// converted part by part.
-func (s *state) exchange(m checkpoint.Matrix, load bool, f func(part []float32) error) error {
+// transfer calls f with a matrix in parts. If load is true it stores the numbers that f sets. S and √Q in
+// float16 are converted part by part.
+func (s *state) transfer(m checkpoint.Matrix, load bool, f func(part []float32) error) error {
 	sums, halves := s.sums.S, s.sums.HalfS
 	switch m {
 	case checkpoint.SquaredGradients:
@@ -37,13 +37,13 @@ func (s *state) exchange(m checkpoint.Matrix, load bool, f func(part []float32) 
 	if halves == nil {
 		return f(sums)
 	}
-	room := make([]float32, partFloats)
+	buffer := make([]float32, partFloats)
 	for half := range slices.Chunk(halves, partFloats) {
-		part := room[:len(half)]
+		part := buffer[:len(half)]
 		for i, h := range half {
 			part[i] = float16.FromBits(h)
 			if m == checkpoint.SquareSums {
-				part[i] *= part[i] // exactly, in 22 bits
+				part[i] *= part[i] // exact: 22 bits
 			}
 		}
 		if err := f(part); err != nil {

@@ -26,17 +26,17 @@ type state struct {
 	tiles      []*tile     // A
 	tileWords  int
 	allAtoms   []int32     // 0, 1, …, K−1: the columns of a dense code
-	packed     simd.Panels // D, of a code pass
+	packed     simd.Panels // D, for a code pass
 
 	kernels *simd.Kernels
-	lanes   []*lane // one for each worker
+	lanes   []*lane // one per worker
 }
 
 // minibatch trains in two passes per epoch.
 type minibatch struct {
 	*state
 	dictionaryStep, codeStep *executable
-	batches                  [2]frame // that the dictionary moves by, and the next
+	batches                  [2]frame // the batch of the current dictionary step, and the next
 }
 
 // authors trains in the order of the paper's program, word by word.
@@ -101,13 +101,13 @@ func (d Device) newState(p backend.Problem, kernels *simd.Kernels) (*state, erro
 	for i := range s.allAtoms {
 		s.allAtoms[i] = int32(i)
 	}
-	for range min(d.workers(), max(words, k)) { // no step has more rows to share out
+	for range min(d.workers(), max(words, k)) { // no step has more rows
 		s.lanes = append(s.lanes, new(lane))
 	}
-	// Tiles enough for many lanes. Losses are added up tile by tile, so that the size of tiles must not
+	// At least 32 tiles, if there are enough words. Losses are summed by tile: the size of tiles must not
 	// depend on the number of lanes.
 	share := (words/32 + simd.TileRows) / simd.TileRows * simd.TileRows
-	s.tileWords = min(share, mostWords)
+	s.tileWords = min(share, maxWords)
 	if h.AuthorsOrder {
 		s.tileWords = 1
 	}
@@ -127,7 +127,7 @@ func (s *state) Device() string { return name(s.kernels) }
 // Close implements [backend.Trainer].
 func (s *state) Close() error { return nil }
 
-// bind prepares f for the words from lo to hi in epoch t of program x.
+// bind prepares f to run program x on the words from lo to hi in epoch t.
 func (s *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
 	n, k, l := hi-lo, s.atoms, s.dim
 	f.words, f.atoms, f.dim, f.epoch = n, k, l, t
@@ -142,7 +142,7 @@ func (s *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
 			*m = s.dictionary
 		case v.Input == "H":
 			*m = s.squares
-		case i > program.SquaresProduct && v.Rows != program.One: // the others are a lane's
+		case i > program.SquaresProduct && v.Rows != program.One: // lanes hold the others
 			m.Resize(f.rows(v.Rows), l)
 		}
 	}
@@ -195,13 +195,13 @@ func (b *minibatch) dictionaryPass(ctx context.Context, batch int, sums *backend
 		b.problem.Words(hi - lo)
 		f, next = next, f
 	}
-	if b.tiles[0] == nil { // only now were codes drawn, which take the most room
+	if b.tiles[0] == nil { // random codes, which are the largest, are never drawn again
 		b.batches = [2]frame{}
 	}
 	return nil
 }
 
-// codePass renews all codes.
+// codePass computes new codes of all words.
 func (b *minibatch) codePass(ctx context.Context, epoch int, sums *backend.Sums) error {
 	x := b.codeStep
 	pack(&b.packed, b.kernels, b.dictionary, b.atoms, b.lanes)
@@ -214,8 +214,8 @@ func (b *minibatch) codePass(ctx context.Context, epoch int, sums *backend.Sums)
 	return ctx.Err()
 }
 
-// Epoch implements [backend.Trainer]. It moves D and then the code of each word in order, and measures the
-// codes.
+// Epoch implements [backend.Trainer]. It updates D and the code of each word in turn, and measures all codes
+// at the end.
 func (b *authors) Epoch(ctx context.Context, epoch, _ int) (sums backend.Sums, err error) {
 	start := time.Now()
 	x, f := b.step, new(frame)
@@ -238,7 +238,7 @@ func (b *authors) Epoch(ctx context.Context, epoch, _ int) (sums backend.Sums, e
 	return sums, ctx.Err()
 }
 
-// eachTile runs x on all tiles, each by one worker, until ctx is done.
+// eachTile runs x on all tiles, each on one worker, until ctx is done.
 func (s *state) eachTile(ctx context.Context, x *executable, epoch int, done func(f *frame, i int)) {
 	parallel.With(s.lanes, len(s.tiles), func(l *lane, i int) {
 		if ctx.Err() != nil {
@@ -248,7 +248,7 @@ func (s *state) eachTile(ctx context.Context, x *executable, epoch int, done fun
 		hi := min(lo+s.tileWords, s.words)
 		alone := []*lane{l}
 		s.bind(f, x, lo, hi, epoch, alone)
-		f.packed, f.lent = s.packed, true
+		f.packed, f.borrowed = s.packed, true
 		x.run(f, alone)
 		done(f, i)
 		s.problem.Words(hi - lo)
@@ -268,7 +268,7 @@ func (x *executable) measures(f *frame) measures {
 	return measures{x.number(f, "loss"), x.number(f, "error")}
 }
 
-// sum adds up the codes and the measures of all tiles, in order.
+// sum adds the metrics of all tiles to sums, in order.
 func (s *state) sum(measured []measures, sums *backend.Sums) {
 	sums.Used = make([]bool, s.atoms)
 	for i, t := range s.tiles {

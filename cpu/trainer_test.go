@@ -20,7 +20,7 @@ import (
 	"overcomplete/train"
 )
 
-// eachLevel runs a test for every level that this processor has, forced.
+// eachLevel runs a test with each instruction set that this processor has.
 func eachLevel(t *testing.T, f func(t *testing.T)) {
 	for _, k := range simd.Levels() {
 		t.Run(k.Name, func(t *testing.T) {
@@ -30,12 +30,12 @@ func eachLevel(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// newTrainer makes trainers on a number of workers.
+// newTrainer returns a trainer with a number of workers.
 func newTrainer(p backend.Problem, workers int) (backend.Trainer, error) {
 	return Device{Workers: workers}.Trainer(p)
 }
 
-// newHalf does with float16 sums.
+// newHalf returns a trainer with float16 sums.
 func newHalf(p backend.Problem, workers int) (backend.Trainer, error) {
 	p.Hyperparameters.Float16 = true
 	return newTrainer(p, workers)
@@ -49,8 +49,7 @@ func TestAuthors(t *testing.T) {
 	eachLevel(t, func(t *testing.T) { backendtest.Run(t, true, backendtest.Float32, newTrainer) })
 }
 
-// halfTolerance is for sums that were rounded to 2⁻¹², 2.4e-4, in each of two epochs
-// before the last.
+// halfTolerance allows for sums that were rounded to 2⁻¹², 2.4e-4, in each of two epochs.
 const halfTolerance = 2e-3
 
 func TestTrainerFloat16(t *testing.T) {
@@ -60,7 +59,7 @@ func TestTrainerFloat16(t *testing.T) {
 	eachLevel(t, func(t *testing.T) { backendtest.Run(t, false, halfTolerance, newHalf) })
 }
 
-// At the best level only: TestTrainerFloat16 has all kernels that float16 has.
+// Only with the best instruction set: TestTrainerFloat16 covers all kernels of float16.
 func TestAuthorsFloat16(t *testing.T) {
 	if testing.Short() {
 		t.Skip("float16 sums differ in one kernel; left out by -short")
@@ -68,7 +67,7 @@ func TestAuthorsFloat16(t *testing.T) {
 	backendtest.Run(t, true, halfTolerance, newHalf)
 }
 
-// minibatchOf is newTrainer of the default algorithm, to look into.
+// minibatchOf returns a trainer of the default algorithm as its concrete type.
 func minibatchOf(t testing.TB, p backend.Problem, workers int) *minibatch {
 	t.Helper()
 	b, err := newTrainer(p, workers)
@@ -78,9 +77,8 @@ func minibatchOf(t testing.TB, p backend.Problem, workers int) *minibatch {
 	return b.(*minibatch)
 }
 
-// The dictionary update goes other ways for small batches and large ones, with
-// dense codes and sparse ones, and results are the same bits for any number of
-// workers in all of them.
+// The dictionary update has different loops for small and large batches and for dense and sparse codes. In
+// all of them, results have the same bits for any number of workers.
 func TestUpdateKeepsBits(t *testing.T) {
 	const words, dim, seed = 700, 200, 3
 	x := backend.Problem{Dim: dim, Hyperparameters: model.Paper{Common: model.Common{Seed: seed, Atoms: words}}}.InitialDictionary() // any numbers
@@ -122,7 +120,7 @@ func TestUpdateKeepsBits(t *testing.T) {
 	})
 }
 
-// The first epoch's codes, dense and random, take room that no later one needs.
+// The dense random codes of the first epoch need memory that later epochs don't.
 func TestDrawnCodesAreDropped(t *testing.T) {
 	const words = 10_000
 	p := small(words)
@@ -141,21 +139,21 @@ func TestDrawnCodesAreDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := used()
-	// Drawn codes are float32. What else a pass keeps is small beside them.
+	// Random codes are float32. The rest of a pass's memory is small beside them.
 	if drawn := uint64(4 * words * b.atoms); during < before+drawn || after > before+drawn/2 {
 		t.Errorf("%d bytes before the pass, %d when codes are drawn, %d after it", before, during, after)
 	}
 	runtime.KeepAlive(b)
 }
 
-// small is a problem of so many words.
+// small returns a problem with the given number of words.
 func small(words int) backend.Problem {
 	h := train.Paper()
 	h.Atoms, h.Lambda = 10, 0.1
 	return backend.Problem{X: make([]float32, 2*words), Dim: 2, Hyperparameters: h}
 }
 
-// Passes stop where they are when the context is cancelled under them.
+// A pass stops when its context is cancelled.
 func TestCancelledMidway(t *testing.T) {
 	const words = 1000
 	for _, test := range []struct {
@@ -210,8 +208,7 @@ func TestTrainerErrors(t *testing.T) {
 	}
 }
 
-// An instruction set that is asked for and not there is an error of whatever needs
-// kernels.
+// A requested instruction set that the processor lacks is an error of everything that needs kernels.
 func TestUnknownLevel(t *testing.T) {
 	t.Setenv(simd.Variable, "mmx")
 	for name, f := range map[string]func() error{
@@ -227,7 +224,7 @@ func TestUnknownLevel(t *testing.T) {
 	}
 }
 
-// Every program that graph compiles runs here, at every level.
+// Every program that graph compiles runs with each instruction set.
 func TestPrograms(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		backendtest.RunPrograms(t, newTrainer, func(b backend.Trainer, p *program.Program, epoch int) (map[string]float64, error) {

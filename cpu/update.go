@@ -7,11 +7,11 @@ import (
 	"overcomplete/internal/simd"
 )
 
-// update moves D. D takes its full step, as if α were 1, while it is in cache. If the line search then
-// shortens the step, which is rare, the difference is undone:
+// update runs a dictionary update. D takes its full step, as if α were 1, while it is in cache. If the line
+// search then shortens the step, which is rare, the last line below undoes the difference:
 //
 //	H += max(c0·N + D∘(c1·M + c2·D), 0),  P = (c3·D + c4·M)/√(H+ε),  D += c5·P
-//	W = A·P, and α from it
+//	W = A·P, which determines α
 //	D += (c5·α − c5)·P
 type update struct {
 	*executable
@@ -28,25 +28,24 @@ func (x *executable) update(s *program.Update, f *frame, lanes []*lane) {
 	x.step(s.Search, f, lanes)
 	if back := float32(f.numbers[s.Coefficients[5]]*f.numbers[s.Alpha]) - u.coefficients[5]; back != 0 {
 		if f.next != nil {
-			f.next.parts = nil // of a D that is taken back
+			f.next.parts = nil // products of the full step
 		}
 		d, p := f.vectors[s.D], f.vectors[s.P]
-		parallel.With(lanes, (f.atoms+mostAtoms-1)/mostAtoms, func(_ *lane, i int) {
-			for k := i * mostAtoms; k < min((i+1)*mostAtoms, f.atoms); k++ {
+		parallel.With(lanes, (f.atoms+maxAtoms-1)/maxAtoms, func(_ *lane, i int) {
+			for k := i * maxAtoms; k < min((i+1)*maxAtoms, f.atoms); k++ {
 				x.kernels.Combine(d.Row(k), 1, d.Row(k), back, p.Row(k))
 			}
 		})
 	}
 }
 
-// moveAtoms moves H, P and D. For a small batch, memory traffic takes longer than the arithmetic. Each part
-// of D is therefore also multiplied while it is in cache: P for the next step, and D for A·D of the next
-// batch.
+// moveAtoms updates H, P and D. For a small batch, memory traffic takes longer than the arithmetic. Each part
+// of D and P is therefore multiplied while it is in cache: A·P for the line search, and A·D for the next batch.
 func (u *update) moveAtoms(f *frame, lanes []*lane) {
 	d, p := f.vectors[u.step.D], f.vectors[u.step.P]
-	size, multiplies := max(mostAtoms, f.atoms/(4*len(lanes))), 4*f.words*d.Pitch <= batchBytes
+	size, multiplies := max(maxAtoms, f.atoms/(4*len(lanes))), 4*f.words*d.Pitch <= batchBytes
 	if multiplies {
-		parts := min(max(leastParts, 4*f.atoms*d.Pitch/partBytes), mostParts)
+		parts := min(max(minParts, 4*f.atoms*d.Pitch/partBytes), maxParts)
 		size = (f.atoms + parts - 1) / parts
 	}
 	parts := (f.atoms + size - 1) / size
@@ -68,21 +67,21 @@ func (u *update) moveAtoms(f *frame, lanes []*lane) {
 }
 
 func (f *frame) makeParts(n int) {
-	for len(f.partsRoom) < n {
-		f.partsRoom = append(f.partsRoom, simd.Matrix{})
+	for len(f.partsBuffer) < n {
+		f.partsBuffer = append(f.partsBuffer, simd.Matrix{})
 	}
-	f.parts = f.partsRoom[:n]
+	f.parts = f.partsBuffer[:n]
 }
 
-// decodePart computes the part of A·m of the atoms from lo to hi.
+// decodePart sets f.parts[part] to the product of A and m over the atoms from lo to hi.
 func (u *update) decodePart(l *lane, f *frame, m simd.Matrix, part, lo, hi int) {
 	out := &f.parts[part]
 	out.Zero(f.words, f.dim)
 	f.codes.decode(u.kernels, *out, m, 0, f.words, lo, hi, &l.next)
 }
 
-// atoms moves the atoms from lo to hi. Products of sparse codes are computed in passing, for as many
-// columns at a time as residuals fit in level 2.
+// atoms updates the atoms from lo to hi. For sparse codes, the same loop computes the products, for a slice of
+// columns whose residuals fit in level 2.
 func (u *update) atoms(l *lane, f *frame, lo, hi int) {
 	r := f.vectors[u.step.Accumulate.Residuals]
 	if f.codes.dense != nil {
@@ -103,14 +102,14 @@ func (u *update) atoms(l *lane, f *frame, lo, hi int) {
 	for left := 0; left < r.Pitch; left += width {
 		right := min(left+width, r.Pitch)
 		for k := lo; k < hi; k++ {
-			words, values := l.column.of(k - lo)
+			words, values := l.column.atom(k - lo)
 			u.atom(f, k, left, right, l.zeros, l.zeros, words, values, r.Data[left:])
 		}
 	}
 }
 
-// atom moves columns of an atom. m and n are one part of the products, and the words that use it are the
-// other.
+// atom updates the columns from left to right of atom k. m and n hold products; words, values and r are
+// multiplied and added to them.
 func (u *update) atom(f *frame, k, left, right int, m, n []float32, words []int32, values, r []float32) {
 	c, d := &u.coefficients, f.vectors[u.step.D]
 	u.kernels.MoveAtom(f.vectors[u.step.H].Padded(k)[left:right], f.vectors[u.step.P].Padded(k)[left:right], d.Padded(k)[left:right], m, n,

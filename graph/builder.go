@@ -7,8 +7,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// builder builds an expression. Its first error sticks, so that a step reads like its formula and is
-// checked once, by done.
+// builder builds an expression. It keeps the first error until done, so that the code of a step reads like its
+// formula.
 type builder struct {
 	graph *gorgonia.ExprGraph
 	spec  Spec
@@ -31,7 +31,7 @@ func newBuilder(name string, s Spec, words int) (*builder, error) {
 	return &builder{graph: g, spec: s, words: words, expr: &Expression{Name: name, Graph: g}}, nil
 }
 
-// input adds an input of the expression. The comment of [Expression] lists their shapes.
+// input adds an input, whose shape is listed in [Expression].
 func (b *builder) input(name string) *gorgonia.Node {
 	n, k, l := b.words, b.spec.Atoms, b.spec.Dim
 	shape, isMatrix := map[string]tensor.Shape{
@@ -61,12 +61,12 @@ func (b *builder) done() (*Expression, error) {
 	return b.expr, nil
 }
 
-// The vocabulary of the model.
+// Terms of the model.
 
-// loss is the total loss of the batch, a scalar.
+// loss returns the total loss of the batch, a scalar.
 func (b *builder) loss(residual *gorgonia.Node) *gorgonia.Node { return b.sum(b.losses(residual)) }
 
-// losses are the losses element by element.
+// losses returns the loss element by element, n×L.
 func (b *builder) losses(residual *gorgonia.Node) *gorgonia.Node {
 	return b.unary(b.spec.Loss, residual)
 }
@@ -77,9 +77,9 @@ func (b *builder) measure(residual *gorgonia.Node) {
 	b.output("error", b.sum(b.square(residual)))
 }
 
-// grads are the partial derivatives of cost, by Gorgonia. Gorgonia stores a node's derivative on the node
-// and would add it to a later one: each cost is differentiated once, with respect to all inputs together,
-// and an input that another cost shares must enter it in one place only.
+// grads returns the partial derivatives of cost by the inputs. Gorgonia stores a node's derivative on the node
+// and would add it to a later one. A cost must therefore be differentiated once, by all inputs together. An
+// input that two costs share must occur only once in the second.
 func (b *builder) grads(cost *gorgonia.Node, inputs ...*gorgonia.Node) gorgonia.Nodes {
 	if b.err == nil {
 		grads, err := gorgonia.Grad(cost, inputs...)
@@ -91,12 +91,12 @@ func (b *builder) grads(cost *gorgonia.Node, inputs ...*gorgonia.Node) gorgonia.
 	return make(gorgonia.Nodes, len(inputs))
 }
 
-// penaltyGradient is ∂τ‖D‖²/∂D.
+// penaltyGradient returns ∂τ‖D‖²/∂D.
 func (b *builder) penaltyGradient(D *gorgonia.Node) *gorgonia.Node {
 	return b.grads(b.mul(b.constant(b.spec.Tau), b.sum(b.square(D))), D)[0]
 }
 
-// adagrad is ηG/√(H+ε).
+// adagrad returns ηG/√(H+ε).
 func (b *builder) adagrad(G, H *gorgonia.Node) *gorgonia.Node {
 	return b.div(b.mul(b.positive("rate", b.spec.Rate), G), b.sqrt(b.add(H, b.constant(Epsilon))))
 }
@@ -120,7 +120,7 @@ func (b *builder) scaleRows(m, factors *gorgonia.Node) *gorgonia.Node {
 	return b.apply(scaleRowsOp, m, factors)
 }
 
-// positive is a constant of the model that has to be more than 0.
+// positive returns a constant that must be positive.
 func (b *builder) positive(name string, x float64) *gorgonia.Node {
 	if b.err == nil && !(x > 0) {
 		b.err = fmt.Errorf("%s is %v", name, x)
@@ -128,7 +128,7 @@ func (b *builder) positive(name string, x float64) *gorgonia.Node {
 	return b.constant(x)
 }
 
-// Gorgonia's operations, with the error kept.
+// Gorgonia's operations. keep stores their first error.
 
 func (b *builder) keep(n *gorgonia.Node, err error) *gorgonia.Node {
 	if b.err == nil {
@@ -166,7 +166,7 @@ func (b *builder) relu(x *gorgonia.Node) *gorgonia.Node   { return b.unary(gorgo
 func (b *builder) sqrt(x *gorgonia.Node) *gorgonia.Node   { return b.unary(gorgonia.Sqrt, x) }
 func (b *builder) square(x *gorgonia.Node) *gorgonia.Node { return b.unary(gorgonia.Square, x) }
 
-// notNegative is 1 where x ≥ 0, else 0.
+// notNegative returns 1 where x ≥ 0 and 0 elsewhere.
 func (b *builder) notNegative(x *gorgonia.Node) *gorgonia.Node {
 	return b.binary(func(x, y *gorgonia.Node) (*gorgonia.Node, error) { return gorgonia.Gte(x, y, true) }, x, b.constant(0))
 }

@@ -1,22 +1,28 @@
-// Package graph states the steps of training and encoding as Gorgonia expression graphs, which run.
+// Package graph specifies the steps of training and encoding as executable Gorgonia expression graphs.
 //
-// The paper's trainer:
+// The paper's trainer has these steps:
 //
-//   - [Dictionary]: one step of the dictionary on a micro-batch of words.
-//   - [Code]: new codes for a batch of words with the dictionary fixed.
-//   - [Authors]: both for a single word, in the order of the paper's own program.
+//   - [Dictionary]: a dictionary update on a micro-batch of words.
+//   - [Code]: a code update for a batch of words with the dictionary fixed.
+//   - [Authors]: both for a single word, in the order of the authors' program.
 //   - [Evaluate]: the loss and the error alone.
 //
-// Encoding, and learning a dictionary online:
+// Encoding and online dictionary learning have these:
 //
-//   - [Encode]: a step of FISTA for a batch of words with the dictionary fixed.
-//   - [Learn]: the destination of each atom, given the sums of products of all codes so far.
+//   - [Encode]: a FISTA iteration for a batch of words with the dictionary fixed.
+//   - [Learn]: the update of each atom, given the sums of products of all codes so far.
 //
-// The gradients of the loss are not written by hand. A loss is an expression of the residual (see [Loss]);
-// [gorgonia.Grad] differentiates it. What is written by hand is no expression's gradient: the sum of the
-// words' squared gradients in [Dictionary], which follows from the gradient with respect to X, and the
-// gradient of a code in [Authors], where the residual of the old dictionary meets the new one.
+// A loss is an expression of the residual (see [Loss]), which [gorgonia.Grad] differentiates. Two formulas
+// are written by hand, because they are not the gradient of an expression. One is the sum of the words'
+// squared gradients in [Dictionary], which follows from the gradient by X. The other is the gradient of a code
+// in [Authors], which combines the residual of the old dictionary with the new dictionary.
 //
-// [Expression.Run] evaluates such a graph node by node: slow, independent, the oracle of every test.
-// Devices run package internal/program, whose loss and gradient are lowered from [LossGradient].
+// [Expression.Run] evaluates a graph node by node. It is slow and independent of all devices, whose tests use
+// it as their oracle:
+//
+//	step, err := graph.Evaluate(graph.Spec{Atoms: 3, Dim: 2}, 1)
+//	out, err := step.Run(map[string][]float64{"X": {1, 2}, "A": {1, 0, 0}, "D": {1, 1, 0, 1, 1, 0}})
+//	fmt.Println(out["loss"]) // [1]
+//
+// Devices run package internal/program, which lowers loss and gradient from [LossGradient].
 package graph

@@ -16,7 +16,7 @@ import (
 	"overcomplete/internal/testonly/near"
 )
 
-// losses are ours and custom ones, which together use every elementwise operation.
+// losses lists the package's losses and custom ones, which together use every elementwise operation.
 var losses = []struct {
 	name string
 	loss Loss
@@ -48,7 +48,7 @@ func expression(loss func(b *builder, r *gorgonia.Node) *gorgonia.Node) Loss {
 	}
 }
 
-// problem is a random small problem, its matrices as the tape takes them.
+// problem is a small random problem with its matrices row-major, as Run expects them.
 type problem struct {
 	spec   Spec
 	words  int
@@ -90,7 +90,7 @@ func newProblem(seed uint64, words, atoms, dim int) problem {
 			"W": normal(atoms*dim, 0.6), "c": {0.8},
 		},
 	}
-	// G is that of codes which have not used one of the atoms, nor has B then.
+	// G and B belong to codes without one of the atoms.
 	codes, unused := normal(2*atoms*atoms, 1), 1
 	for i := range codes {
 		if i%atoms == unused {
@@ -119,7 +119,7 @@ func run(t *testing.T, build Build, p problem) map[string][]float64 {
 	return out
 }
 
-// gradients is a step with nothing but the loss, the penalty and their gradients.
+// gradients builds a step of the loss, the penalty and their gradients alone.
 func gradients(s Spec, words int) (*Expression, error) {
 	b, err := newBuilder("gradients", s, words)
 	if err != nil {
@@ -136,8 +136,8 @@ func gradients(s Spec, words int) (*Expression, error) {
 	return b.done()
 }
 
-// The loss is evaluated here from its definition, so that neither the tape's
-// forward nor its backward pass is taken on trust.
+// The oracle evaluates the loss by its definition, so that the test covers the tape's forward and backward
+// passes.
 func TestGradientsMatchFiniteDifferences(t *testing.T) {
 	for _, l := range losses {
 		for seed := range uint64(5) {
@@ -347,8 +347,7 @@ func learnByHand(p problem) map[string][]float64 {
 	return map[string][]float64{"D": newD}
 }
 
-// statement is a step of the package's, its formulas and the numbers of words that it is
-// tested with.
+// statement is a step of the package with its formulas and the numbers of words to test.
 type statement struct {
 	name   string
 	build  Build
@@ -368,8 +367,7 @@ var steps = []statement{
 	{"learn", Learn, learnByHand, []int{1}},
 }
 
-// boldRate makes steps so long that the line search and the damping shorten
-// them; TestBoldRate checks that they do.
+// boldRate is a learning rate at which the line search and the damping shorten steps, as TestBoldRate checks.
 const boldRate = 2
 
 func TestBoldRate(t *testing.T) {
@@ -385,7 +383,7 @@ func TestBoldRate(t *testing.T) {
 	}
 }
 
-// The tape against the written-out formulas: sums differ only in their order.
+// The tape's results equal the handwritten formulas, except for the order of sums.
 func TestTapeMatchesFormulas(t *testing.T) {
 	for _, step := range steps {
 		for _, words := range step.words {
@@ -432,7 +430,7 @@ func TestSpecErrors(t *testing.T) {
 	}
 }
 
-// With λ = 0 and a step of size 1, codes go from Z along the loss's gradient.
+// With λ = 0 and a step of size 1, the codes are Z minus the gradient of the loss.
 func TestEncodeGradient(t *testing.T) {
 	for _, l := range losses {
 		p := newProblem(5, 4, 7, 3)
@@ -450,8 +448,7 @@ func TestEncodeGradient(t *testing.T) {
 	}
 }
 
-// Each atom goes in the direction in which tr(DᵀGD) − 2tr(DᵀB) + c‖D − W‖² is least for it:
-// there, at the length that this asks for, its gradient is zero.
+// Before it is scaled, each new atom minimises tr(DᵀGD) − 2tr(DᵀB) + c‖D − W‖²: the gradient is zero.
 func TestLearnMinimises(t *testing.T) {
 	p := newProblem(5, 1, 7, 3)
 	_, k, l := p.sizes()
@@ -477,7 +474,7 @@ func TestLearnMinimises(t *testing.T) {
 		}
 		settings := &fd.Settings{Formula: fd.Central}
 		slope := fd.Gradient(nil, traces, D[a*l:][:l], settings)
-		direction := slices.Clone(D[a*l:][:l]) // of an atom without use
+		direction := slices.Clone(D[a*l:][:l]) // the old direction, for an atom without use
 		if g := G[a*k+a]; g > 0 {
 			gonum.AddScaled(direction, -1/(2*(g+c)), slope)
 			if norm := gonum.Norm(fd.Gradient(nil, traces, direction, settings), 2); norm > 1e-7 {
@@ -489,7 +486,7 @@ func TestLearnMinimises(t *testing.T) {
 	}
 }
 
-// A row of the problem that is tested with goes on, and another restarts.
+// In the test problem, some rows keep their momentum and others restart.
 func TestEncodeRestarts(t *testing.T) {
 	p := newProblem(7, 6, 9, 4)
 	out := encodeByHand(p)
@@ -504,13 +501,12 @@ func TestEncodeRestarts(t *testing.T) {
 	}
 }
 
-// An atom without use keeps its direction, and so does one that the least of the trace
-// leaves none.
+// An atom without use keeps its direction, and so does an atom whose minimum is the zero vector.
 func TestLearnKeepsAtoms(t *testing.T) {
 	p := problem{spec: Spec{Atoms: 4, Dim: 2, Norm: 2}, words: 1, inputs: map[string][]float64{
 		"D": {3, 4, 0, -1, 1, 0, 1, 0},
-		"G": {1e-9, 0, 0, 0, 0, 5, 0, 0, 0, 0, 5, 0, 0, 0, 0, 1e-6}, // the first has no use, the last has little
-		"B": {7, 7, 0, 0, 0, 3, 0, 3e-6},                            // the second goes to 0
+		"G": {1e-9, 0, 0, 0, 0, 5, 0, 0, 0, 0, 5, 0, 0, 0, 0, 1e-6}, // the first is unused, the last is used little
+		"B": {7, 7, 0, 0, 0, 3, 0, 3e-6},                            // the minimum of the second is 0
 		"W": make([]float64, 8), "c": {0},
 	}}
 	near.Equal(t, "D", run(t, Learn, p)["D"], []float64{1.2, 1.6, 0, -2, 0, 2, 0, 2}, 1e-15)

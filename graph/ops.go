@@ -13,7 +13,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Shrinkage holds the constants of the closed form of regularised dual averaging.
+// Shrinkage is the closed form of regularised dual averaging.
 type Shrinkage struct {
 	Lambda float64 // λ
 	Rate   float64 // η
@@ -31,7 +31,7 @@ func (k Shrinkage) Apply(s, q, t float64) float64 {
 	return -math.Copysign(k.Rate*excess/math.Sqrt(q+Epsilon), s)
 }
 
-// ClampedRatio is num/den within [0, 1], and 1 when den is 0: the least-squares coefficient of the line
+// ClampedRatio returns num/den clamped to [0, 1], and 1 if den is 0: the least-squares coefficient of the line
 // search and of the damping.
 func ClampedRatio(num, den float64) float64 {
 	if den == 0 {
@@ -40,7 +40,7 @@ func ClampedRatio(num, den float64) float64 {
 	return min(max(num/den, 0), 1)
 }
 
-// customOp is an operation that Gorgonia lacks. The result has the shape of the first argument.
+// customOp is an operation that Gorgonia lacks. Its result has the shape of the first argument.
 type customOp struct {
 	name string
 	args hm.Types
@@ -63,7 +63,7 @@ func shrinkOp(k Shrinkage) customOp {
 	}
 }
 
-// ratioOp is ClampedRatio of two scalars or, element by element, two vectors.
+// ratioOp computes ClampedRatio of two scalars or of the elements of two vectors.
 var ratioOp = customOp{
 	name: "clamped ratio", args: hm.Types{anyType, anyType},
 	do: func(args [][]float64, _ int) []float64 {
@@ -79,7 +79,7 @@ var scaleRowsOp = customOp{
 	},
 }
 
-// softOp is soft-thresholding of a matrix by a scalar, sgn(x)·max(|x| − threshold, 0).
+// softOp soft-thresholds a matrix by a scalar: sgn(x)·max(|x| − threshold, 0).
 var softOp = customOp{
 	name: "soft", args: hm.Types{matrixType, anyType},
 	do: func(args [][]float64, _ int) []float64 {
@@ -87,8 +87,8 @@ var softOp = customOp{
 	},
 }
 
-// overDiagonalOp divides row k of a matrix by the k-th diagonal element of another plus a number. Where
-// that element is not above floor the row becomes 0.
+// overDiagonalOp divides row k of a matrix by g_kk + c, given a square matrix G and a scalar c. Rows with
+// g_kk ≤ floor become 0.
 func overDiagonalOp(floor float64) customOp {
 	return customOp{
 		name: fmt.Sprintf("over diagonal above %g", floor), args: hm.Types{matrixType, matrixType, anyType},
@@ -104,7 +104,7 @@ func overDiagonalOp(floor float64) customOp {
 	}
 }
 
-// unitOp scales the rows of a matrix to length 1. A row of zeros is replaced by that of another matrix first.
+// unitOp scales the rows of a matrix to norm 1, after it replaces zero rows by the rows of another matrix.
 var unitOp = customOp{
 	name: "unit rows", args: hm.Types{matrixType, matrixType},
 	do: func(args [][]float64, width int) []float64 {
@@ -175,7 +175,7 @@ func elements(v gorgonia.Value) []float64 {
 	return v.Data().([]float64)
 }
 
-// newValue returns a Gorgonia value; an empty shape is a scalar's.
+// newValue returns a Gorgonia value, a scalar if shape is empty.
 func newValue(data []float64, shape tensor.Shape) gorgonia.Value {
 	if shape.IsScalar() {
 		return gorgonia.NewF64(data[0])

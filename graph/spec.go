@@ -10,11 +10,11 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Epsilon keeps AdaGrad's square roots from 0/0. It is a normal float32 because GPUs flush denormals.
+// Epsilon is the ε that prevents 0/0 in AdaGrad. It is a normal float32, because GPUs flush denormals.
 const Epsilon = 1e-30
 
-// LeastUse is the Σa² that the codes of an atom must exceed for it to move. It is scale-free: codes are
-// relative to the atoms, and long vectors have long atoms.
+// LeastUse is the bound of Σa² above which an atom is updated. It is scale-free: codes are relative to the
+// atoms, whose norm follows the norm of the vectors.
 const LeastUse = 1e-8
 
 // Spec specifies the model of a step.
@@ -23,41 +23,41 @@ type Spec struct {
 	Dim         int     // L
 	Lambda      float64 // λ, the weight of Σ‖a_i‖₁
 	Tau         float64 // τ, the weight of ‖D‖²
-	Rate        float64 // η, AdaGrad's learning rate; more than 0 in steps that have one
-	Norm        float64 // ρ, of every atom that is learned online; more than 0 for these
-	Loss        Loss    // of the residual; nil means Squared
+	Rate        float64 // η, AdaGrad's learning rate; positive in Dictionary, Code and Authors
+	Norm        float64 // ρ, the norm of atoms learned online; positive in Learn
+	Loss        Loss    // loss of the residual; nil means Squared
 	Nonnegative bool    // A ≥ 0 (paper §2.2)
 }
 
-// Loss builds the elementwise loss ℓ(r) of a residual r, an n×L node of float64. It may use Gorgonia's Add,
-// Sub, HadamardProd, HadamardDiv, Neg, Square, Sqrt, Abs and Rectify, of r and of constants. Its second
-// derivative must not exceed 2, that of r²: the line search relies on it.
+// A Loss builds the elementwise loss ℓ(r) of a residual r, an n×L node of float64. It may apply Gorgonia's Add,
+// Sub, HadamardProd, HadamardDiv, Neg, Square, Sqrt, Abs and Rectify to r and to constants. The line search
+// requires ℓ″ ≤ 2, the second derivative of r².
 type Loss func(r *gorgonia.Node) (*gorgonia.Node, error)
 
 // Squared is the paper's reconstruction loss, ℓ(r) = r².
 func Squared(r *gorgonia.Node) (*gorgonia.Node, error) { return gorgonia.Square(r) }
 
-// Huber is r² where |r| ≤ delta and grows linearly beyond, 2δ|r| − δ²: single
-// coordinates far off weigh less. It is stated as r² − max(|r|−δ, 0)².
+// Huber returns the loss r² for |r| ≤ δ and 2δ|r| − δ² beyond, which limits the weight of outlying
+// coordinates. It equals r² − max(|r|−δ, 0)².
 func Huber(delta float64) Loss {
 	return func(r *gorgonia.Node) (*gorgonia.Node, error) {
 		b := builder{graph: r.Graph()}
-		beyond := b.relu(b.sub(b.abs(r), b.constant(delta)))
-		loss := b.sub(b.square(r), b.square(beyond))
+		excess := b.relu(b.sub(b.abs(r), b.constant(delta)))
+		loss := b.sub(b.square(r), b.square(excess))
 		return loss, b.err
 	}
 }
 
-// namedLosses are the losses that hyperparameters name, by their parameter.
+// namedLosses maps the names of losses in hyperparameters to their constructors.
 var namedLosses = map[string]func(delta float64) Loss{
 	"squared": func(float64) Loss { return Squared },
 	"huber":   Huber,
 }
 
-// LossNames returns the names of the losses that [NamedLoss] knows.
+// LossNames returns the names of the losses of [NamedLoss], sorted.
 func LossNames() []string { return slices.Sorted(maps.Keys(namedLosses)) }
 
-// NamedLoss returns the loss of a name; delta is the parameter of those that have one.
+// NamedLoss returns the loss with a name. delta is the δ of [Huber]; other losses ignore it.
 func NamedLoss(name string, delta float64) (Loss, error) {
 	loss, ok := namedLosses[name]
 	if !ok {
@@ -86,33 +86,34 @@ func (s Spec) check() error {
 	return nil
 }
 
-// Expression is one step as an expression graph, in float64. Its inputs are some of
+// An Expression is a step as an expression graph, in float64. Its inputs are some of
 //
 //	X, R     n×L  dense vectors, residuals
-//	A, S, Q  n×K  codes, sums and sums of squares of their gradients
-//	Z        n×K  the point beyond the codes
-//	D, H     K×L  the dictionary, sums of its squared gradients
-//	G, B     K×K, K×L  sums of products of codes, with codes and with vectors
+//	A, S, Q  n×K  codes, sums of their gradients, sums of their squared gradients
+//	Z        n×K  codes extrapolated by momentum
+//	D, H     K×L  dictionary, sums of its squared gradients
+//	G        K×K  sum of products of codes, Σ aᵀa
+//	B        K×L  sum of products of codes and vectors, Σ aᵀx
 //	W        K×L  anchors
 //
-// and the scalars n (words), t (epoch), s (step size), m (momentum) and c (weight of the anchors).
+// and the scalars n (words), t (epoch), s (step size), m (momentum) and c (anchor weight).
 type Expression struct {
 	Name            string
 	Graph           *gorgonia.ExprGraph
 	Inputs, Outputs []Variable
 }
 
-// Variable is an input or an output. An output with the name of an input is that input's new value.
+// A Variable is an input or an output. An output with the name of an input is the input's new value.
 type Variable struct {
 	Name string
 	Node *gorgonia.Node
 }
 
-// Build makes the expression graph of a step for batches of the given number of words: Dictionary, Code,
-// Authors, Evaluate, Encode, Learn or LossGradient.
+// A Build function returns the expression graph of a step for batches of the given number of words. It is
+// Dictionary, Code, Authors, Evaluate, Encode, Learn or LossGradient.
 type Build func(s Spec, words int) (*Expression, error)
 
-// LossGradient states the loss ℓ(R) of a residual and its derivative, element by element. Outputs: loss,
+// LossGradient returns the loss ℓ(R) of a residual and its derivative, element by element. Outputs: loss,
 // gradient.
 func LossGradient(s Spec, words int) (*Expression, error) {
 	b, err := newBuilder("loss", s, words)
@@ -126,20 +127,19 @@ func LossGradient(s Spec, words int) (*Expression, error) {
 	return b.done()
 }
 
-// Dictionary is the dictionary step on a micro-batch of n words:
+// Dictionary returns the dictionary step on a micro-batch of n words:
 //
 //	R = X − AD                            loss = Σ ℓ(R)
-//	E = ∂loss/∂X                          so that a word's own gradient with respect to D is −a_iᵀe_i
-//	T = ∂τ‖D‖²/∂D                         each word carries the penalty once
+//	E = ∂loss/∂X                          the gradient of word i by D is −a_iᵀe_i
+//	T = ∂τ‖D‖²/∂D                         the penalty counts once per word
 //	G = ∂loss/∂D + nT                     M = ∂loss/∂D
 //	H += max(0, (A∘A)ᵀ(E∘E) + 2T∘M + nT∘T)    the sum of the words' squared gradients
 //	P = ηG/√(H+ε)     W = AP
 //	α = clamp(−⟨W,E⟩/2⟨W,W⟩, 0, 1)        1 when ⟨W,W⟩ = 0
 //	D −= αP
 //
-// R becomes R + αW, and α minimises a quadratic above its loss (the loss
-// itself, if it is the squared one): a step is never longer than the batch
-// that asked for it supports. Outputs: loss, alpha, H, D.
+// The step changes R to R + αW. α minimises a quadratic upper bound of the loss after the step, which equals
+// the loss if it is the squared one. Outputs: loss, alpha, H, D.
 func Dictionary(s Spec, words int) (*Expression, error) {
 	b, err := newBuilder("dictionary", s, words)
 	if err != nil {
@@ -173,15 +173,14 @@ func Dictionary(s Spec, words int) (*Expression, error) {
 	return b.done()
 }
 
-// Code is the code step for n words, D fixed (paper §2.3, with damping):
+// Code returns the code step for n words with D fixed (paper §2.3, with damping):
 //
 //	g = ∂loss/∂A     S += g     Q += g∘g
 //	a = 0 where |S| ≤ tλ, else −sgn(S)·η(|S|−tλ)/√(Q+ε);  nonnegative: max(a, 0)
 //	p = aD           β = clamp(⟨x,p⟩/⟨p,p⟩, 0, 1) for each word     A = βa
 //
-// The damping takes back what RDA, which knows only past gradients, overshoots;
-// S and Q never see it. Outputs: S, Q, A, and loss and error, Σℓ(R) and ‖R‖² with the
-// new codes, which are the same value for the squared loss.
+// RDA knows only past gradients and overshoots; the damping β shortens the code. It doesn't enter S and Q.
+// Outputs: S, Q, A, loss = Σℓ(R) and error = ‖R‖² with the new codes, which are equal for the squared loss.
 func Code(s Spec, words int) (*Expression, error) {
 	b, err := newBuilder("code", s, words)
 	if err != nil {
@@ -204,10 +203,9 @@ func Code(s Spec, words int) (*Expression, error) {
 	return b.done()
 }
 
-// Authors is one word's step in the order of the paper's own program: the
-// residual first, then an AdaGrad step of D, then RDA with that residual and
-// the new D. No line search, no damping. words must be 1 for the algorithm as
-// published. Outputs: loss (before the step), H, D, S, Q, A.
+// Authors returns the step of one word in the order of the authors' program: the residual, an AdaGrad step of
+// D, then RDA with that residual and the new D. It has neither line search nor damping. words is 1 in the
+// published algorithm. Outputs: loss (before the step), H, D, S, Q, A.
 func Authors(s Spec, words int) (*Expression, error) {
 	b, err := newBuilder("authors", s, words)
 	if err != nil {
@@ -224,8 +222,7 @@ func Authors(s Spec, words int) (*Expression, error) {
 	newH := b.add(H, b.square(G))
 	newD := b.sub(D, b.adagrad(G, newH))
 
-	// ∂loss/∂A is −EDᵀ; the old residual meets the new dictionary here, which
-	// is no expression's gradient.
+	// ∂loss/∂A is −EDᵀ, here with the old residual and the new dictionary.
 	g := b.neg(b.product(E, b.transpose(newD)))
 	newS, newQ, a := b.dualAveraging(g, S, Q, t)
 
@@ -238,8 +235,7 @@ func Authors(s Spec, words int) (*Expression, error) {
 	return b.done()
 }
 
-// Evaluate measures n words' codes and does nothing else. Outputs: loss and error, as
-// of [Code].
+// Evaluate returns the loss and the error of the codes of n words. Outputs: loss, error, as in [Code].
 func Evaluate(s Spec, words int) (*Expression, error) {
 	b, err := newBuilder("evaluate", s, words)
 	if err != nil {
@@ -250,16 +246,14 @@ func Evaluate(s Spec, words int) (*Expression, error) {
 	return b.done()
 }
 
-// Encode is a step of FISTA (Beck and Teboulle 2009) with restart (O'Donoghue and
-// Candès 2015) for n words, D fixed. Z is the point beyond the codes A that momentum
-// has led to, s the size of the step and m the factor of the momentum:
+// Encode returns an iteration of FISTA (Beck and Teboulle 2009) with restart (O'Donoghue and Candès 2015) for n
+// words with D fixed. Z is the codes extrapolated by momentum, s the step size and m the momentum:
 //
 //	R = X − ZD     g = ∂Σℓ(R)/∂Z
 //	B = soft(Z − sg, λs), sgn(·)·max(|·| − λs, 0);  nonnegative: max(· − λs, 0)
 //	Z = B + m·[⟨Z−B, A−B⟩ ≥ 0]·(B − A) for each word     A = B
 //
-// The bracket is 0 where the step goes against the word's momentum, which begins again
-// from nothing. Outputs: A, Z.
+// The bracket is 0 if the step opposes the word's momentum, which restarts from 0. Outputs: A, Z.
 func Encode(s Spec, words int) (*Expression, error) {
 	b, err := newBuilder("encode", s, words)
 	if err != nil {
@@ -274,25 +268,23 @@ func Encode(s Spec, words int) (*Expression, error) {
 	if s.Nonnegative {
 		newA = b.relu(newA)
 	}
-	onward := b.notNegative(b.rowSum(b.mul(b.sub(Z, newA), b.sub(A, newA))))
+	keepsMomentum := b.notNegative(b.rowSum(b.mul(b.sub(Z, newA), b.sub(A, newA))))
 
 	b.output("A", newA)
-	b.output("Z", b.add(newA, b.scaleRows(b.sub(newA, A), b.mul(m, onward))))
+	b.output("Z", b.add(newA, b.scaleRows(b.sub(newA, A), b.mul(m, keepsMomentum))))
 	return b.done()
 }
 
-// Learn is where each atom goes in a step of online dictionary learning (Mairal et al.
-// 2009, Algorithm 2), if the others stay. Of all words so far, G = Σ aᵀa is symmetric,
-// K×K, and B = Σ aᵀx. The anchors W, K×L, are where atoms started from:
+// Learn returns the update of each atom in a step of online dictionary learning (Mairal et al. 2009,
+// Algorithm 2), given the other atoms. G = Σ aᵀa, K×K, and B = Σ aᵀx, K×L, sum over all words so far. The
+// anchors W, K×L, are the initial atoms:
 //
 //	∇ = ∂(tr(DᵀGD) − 2tr(DᵀB) + c‖D − W‖²)/∂D
 //	u_k = d_k − ½∇_k/(g_kk + c)  d_k where g_kk ≤ [LeastUse]
-//	d_k = ρu_k/‖u_k‖             its own direction where u_k = 0
+//	d_k = ρu_k/‖u_k‖             the old direction where u_k = 0
 //
-// The least of that sum, which is quadratic in d_k, is at u_k. With c = σ²/s² it is −2σ²
-// times the logarithm of a posterior density, but for a constant: rows have Gaussian noise
-// of variance σ² about aD, and an atom, before anything is known of it, one of s² about its
-// anchor. Words do not enter. Output: D.
+// u_k minimises the objective, which is quadratic in d_k. With c = σ²/s² the minimum is the MAP estimate under
+// x = aD + noise, noise ~ N(0, σ²), and d_k ~ N(w_k, s²). The argument words has no effect. Output: D.
 func Learn(s Spec, words int) (*Expression, error) {
 	b, err := newBuilder("learn", s, words)
 	if err != nil {
@@ -302,8 +294,8 @@ func Learn(s Spec, words int) (*Expression, error) {
 	W, c := b.input("W"), b.input("c")
 
 	traces := b.add(b.mul(b.constant(-2), b.sum(b.mul(D, B))), b.sum(b.mul(D, b.product(G, D))))
-	pull := b.mul(c, b.sum(b.square(b.sub(D, W))))
-	gradient := b.grads(b.add(traces, pull), D)[0]
+	anchorPenalty := b.mul(c, b.sum(b.square(b.sub(D, W))))
+	gradient := b.grads(b.add(traces, anchorPenalty), D)[0]
 	step := b.apply(overDiagonalOp(LeastUse), b.mul(b.constant(0.5), gradient), G, c)
 	U := b.sub(D, step)
 

@@ -195,9 +195,9 @@ func TestCheckSaveRefuses(t *testing.T) {
 		{"notes", true, "neither empty nor a model"},
 		{"other", true, "neither empty nor a model"},
 		{"unversioned", true, "neither empty nor a model"},
-		{"annotated", true, `"notes.txt", which is no file of a model`},
-		{"resumable", true, `"mine.npy", which is no file of a model`},
-		{"nested", true, `"mean.npy", which is no file of a model`},
+		{"annotated", true, `"notes.txt", which is not a file of a model`},
+		{"resumable", true, `"mine.npy", which is not a file of a model`},
+		{"nested", true, `"mean.npy", which is not a file of a model`},
 		{"file", false, "already exists"},
 		{"file", true, "not a directory"},
 		{"file/model", true, "not a directory"},
@@ -333,7 +333,7 @@ func TestIdentity(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	os.RemoveAll(dir)
-	if err := identity.Check(); err == nil || !strings.Contains(err.Error(), "is not the model any more") {
+	if err := identity.Check(); err == nil || !strings.Contains(err.Error(), "has been replaced since it was opened") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -541,10 +541,10 @@ func TestLabelsPath(t *testing.T) {
 	}
 	expectModel(t, dir, m)
 	// What people wrote is not replaced, whatever is forced.
-	if err := m.Save(dir, true); err == nil || !strings.Contains(err.Error(), `people gave its dimensions labels: move its labels.json away`) {
+	if err := m.Save(dir, true); err == nil || !strings.Contains(err.Error(), `because it has labels: move its labels.json away`) {
 		t.Errorf("replaced: %v", err)
 	}
-	for name, want := range map[string]string{filepath.Join(dir, "model.json"): "this is none", filepath.Join(dir, "nothing"): "this is none"} {
+	for name, want := range map[string]string{filepath.Join(dir, "model.json"): "which this isn't", filepath.Join(dir, "nothing"): "which this isn't"} {
 		if path, err := modeldir.LabelsPath(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %q, %v", name, path, err)
 		}

@@ -1,6 +1,12 @@
-// Package backend defines the interface of devices, which train and encode, and what devices share.
-// Package train controls the order of steps and package encode states the formulas of codes; devices
-// compute the steps. Only devices and their tests need this package.
+// Package backend defines the interface of devices, which train and encode, and holds the code that devices
+// share. Package train controls the order of steps, package encode defines the formulas of codes, and a device
+// computes the steps:
+//
+//	t, err := device.Trainer(backend.Problem{X: x, Dim: 50, Hyperparameters: recipe})
+//	sums, err := t.Epoch(ctx, 1, 100) // 100 words per dictionary step
+//	codes, err := t.Codes()
+//
+// Only devices, package train and tests need this package.
 package backend
 
 import (
@@ -16,36 +22,36 @@ import (
 	"overcomplete/vectors"
 )
 
-// A Device is where trainings run, and encodings: [overcomplete/cpu.Device] or
-// [overcomplete/kernels.Device].
+// A Device runs trainings and encodings. It is [overcomplete/cpu.Device] or [overcomplete/kernels.Device].
 type Device interface {
 	encode.Device
 
-	// Trainer prepares a training. It fails if the device cannot run it or has too little memory.
+	// Trainer prepares a training. It returns an error if the device can't run it or has too little memory.
 	Trainer(Problem) (Trainer, error)
 
-	// Learner prepares learning a dictionary online from rows x, V×L row-major. It starts with d,
-	// encodes with o, and scales atoms to norm, which those of d have. It fails if an argument is
-	// invalid, if nothing can be encoded with d ([encode.ErrDictionary]), if the device does not support
-	// o, or if it has too little memory. It changes neither x nor d; x must not change until Close.
+	// Learner prepares to learn a dictionary online from rows x, V×L row-major. The dictionary is
+	// initialised with d, K×L, whose atoms have the given norm; updated atoms are scaled to it. Codes are
+	// computed with o. It returns an error if an argument is invalid, if d can't encode
+	// ([encode.ErrDictionary]), if the device doesn't support o, or if it has too little memory. It
+	// modifies neither x nor d; x must not change until Close.
 	Learner(x []float32, d *model.Dictionary, norm float64, o encode.Options) (Learner, error)
 }
 
-// Problem is a training by the paper's recipe.
+// A Problem is a training by the paper's recipe.
 type Problem struct {
-	X               []float32   // V×L row-major, less the mean if the training is centred; read only
+	X               []float32   // V×L row-major, centred if the recipe centres; read only
 	Dim             int         // L
-	Dictionary      []float32   // initial D, K×L; nil for random numbers
-	Hyperparameters model.Paper // complete: with the number of atoms
+	Dictionary      []float32   // initial D, K×L; nil for random atoms
+	Hyperparameters model.Paper // all set, including Atoms
 	Loss            graph.Loss  // nil for the loss that Hyperparameters.Loss names
-	Words           func(n int) // reports n words as done by a pass, from any goroutine; may be nil
+	Words           func(n int) // called after a pass has processed n words, from any goroutine; may be nil
 }
 
 // Len returns the number of words, V.
 func (p Problem) Len() int { return len(p.X) / p.Dim }
 
-// Validate returns an error unless X is at least one vector, each of length Dim, the hyperparameters are
-// valid, and the loss is known by its name or is a function with a name of its own.
+// Validate returns an error unless X is one or more vectors of length Dim, the hyperparameters are valid, and
+// the loss is either a known name or a function with another name.
 func (p Problem) Validate() error {
 	if p.Dim < 1 || len(p.X) == 0 || len(p.X)%p.Dim != 0 {
 		return fmt.Errorf("%d numbers are not vectors of length %d", len(p.X), p.Dim)
@@ -58,12 +64,12 @@ func (p Problem) Validate() error {
 	case p.Loss == nil && unknown != nil:
 		return unknown
 	case p.Loss != nil && unknown == nil:
-		return fmt.Errorf("the name of a custom loss is that of a known one (got %q)", p.Hyperparameters.Loss)
+		return fmt.Errorf("custom loss with the name of a known loss (got %q)", p.Hyperparameters.Loss)
 	}
 	return p.Hyperparameters.Validate()
 }
 
-// Spec returns the specification of a valid training for package graph.
+// Spec returns the specification of a valid problem for package graph.
 func (p Problem) Spec() graph.Spec {
 	h, loss := p.Hyperparameters, p.Loss
 	if loss == nil {
@@ -76,7 +82,7 @@ func (p Problem) Spec() graph.Spec {
 	}
 }
 
-// Batch returns the words of a dictionary step at first, and at most.
+// Batch returns the number of words of the first dictionary steps, which is the largest.
 func (p Problem) Batch() int {
 	if p.Hyperparameters.AuthorsOrder {
 		return 1
@@ -84,13 +90,13 @@ func (p Problem) Batch() int {
 	return Batch(p.Len(), p.Hyperparameters.DictionarySteps)
 }
 
-// Batch returns the rows of a dictionary step if an epoch has at most this number of steps.
+// Batch returns the number of rows of a dictionary step if an epoch has at most the given number of steps.
 func Batch(rows, steps int) int {
 	steps = max(1, steps)
 	return max(1, (rows+steps-1)/steps)
 }
 
-// InitialDictionary returns D before training, K×L.
+// InitialDictionary returns the initial D, K×L.
 func (p Problem) InitialDictionary() []float32 {
 	if p.Dictionary != nil {
 		return p.Dictionary
@@ -98,8 +104,8 @@ func (p Problem) InitialDictionary() []float32 {
 	return randomDictionary(p.Hyperparameters.Seed, p.Hyperparameters.Atoms, p.Dim)
 }
 
-// Learned is the state of a trainer or a learner. What it needs to go on in another process are matrices
-// ([model.Info.Matrices]).
+// Learned is the state of a trainer or a learner. A checkpoint stores the dictionary, the codes and the
+// matrices of package checkpoint.
 type Learned interface {
 	// Device names the device, for [model.Info].
 	Device() string
@@ -107,22 +113,22 @@ type Learned interface {
 	// Dictionary returns a copy of D, K×L.
 	Dictionary() ([]float32, error)
 
-	// SaveState calls f with a matrix in parts, in order, for f to read. It returns the first error of f.
+	// SaveState calls f with consecutive parts of a matrix, which f reads. It returns the first error of f.
 	SaveState(m checkpoint.Matrix, f func(part []float32) error) error
 
-	// LoadState does the same for f to fill the parts in, before anything is learned.
+	// LoadState calls f with consecutive parts of a matrix, which f sets, before the first step. It returns
+	// the first error of f.
 	LoadState(m checkpoint.Matrix, f func(part []float32) error) error
 
 	// Close releases the device.
 	Close() error
 }
 
-// A Trainer trains by the paper's recipe. After an error, or a cancelled context, its state is undefined.
+// A Trainer trains by the paper's recipe. Its state is undefined after an error or a cancelled context.
 type Trainer interface {
 	Learned
 
-	// Epoch runs an epoch, of which the first is 1. A dictionary step has batch words; the last may
-	// have fewer.
+	// Epoch runs an epoch, counted from 1. A dictionary step has batch words; the last may have fewer.
 	Epoch(ctx context.Context, epoch, batch int) (Sums, error)
 
 	// Codes returns a copy of A, V×K.
@@ -134,20 +140,20 @@ type Trainer interface {
 
 // Sums are the metrics of an epoch, summed over words.
 type Sums struct {
-	RunningLoss float64 // before the dictionary step of each word
-	Steps       int     // of the dictionary
-	Shortened   int     // of these, steps that the line search shortened, α < 1
+	RunningLoss float64 // loss of each word before its dictionary step
+	Steps       int     // number of dictionary steps
+	Shortened   int     // number of dictionary steps that the line search shortened, α < 1
 
 	Loss     float64 // Σ ℓ(x_i − a_i D) with the epoch's final D and A
-	Error    float64 // Σ ‖x_i − a_i D‖² with these
+	Error    float64 // Σ ‖x_i − a_i D‖² with the epoch's final D and A
 	L1       float64 // Σ ‖a_i‖₁
 	Nonzeros int64
-	Used     []bool // K: dimensions with a nonzero
+	Used     []bool // K: whether a dimension has a nonzero
 
 	DictionarySeconds, CodeSeconds float64 // wall-clock time of the two passes
 }
 
-// Count adds the nonzeros of some codes.
+// Count adds the nonzeros of codes to Nonzeros, L1 and Used.
 func (s *Sums) Count(index []int32, value []float32) {
 	s.Nonzeros += int64(len(value))
 	for i, k := range index {
@@ -166,23 +172,24 @@ func (s *Sums) UsedAtoms() (n int) {
 	return n
 }
 
-// A Learner learns a dictionary from batches of rows. It keeps G = Σ aᵀa, K×K, and B = Σ aᵀy, K×L, of the
-// codes of all rows so far, in which earlier ones count less (Mairal et al., Online Dictionary Learning for
-// Sparse Coding, ICML 2009). After an error, or a cancelled context, its state is undefined.
+// A Learner learns a dictionary from batches of rows (Mairal et al., Online Dictionary Learning for Sparse
+// Coding, ICML 2009). It stores G = Σ aᵀa, K×K, and B = Σ aᵀy, K×L, over the codes of all rows so far, with
+// smaller weights for earlier rows. Its state is undefined after an error or a cancelled context.
 type Learner interface {
 	Learned
 
-	// Learn encodes the rows with these indices, less the dictionary's mean, to A; updates
-	// G = forgetting·G + AᵀA and B = forgetting·B + AᵀY; and moves each atom in turn to the minimum of
-	// tr(DᵀGD) − 2tr(DᵀB) + anchorWeight·‖D − W‖² with the others fixed, scaled to its norm. W are the
-	// anchors, the initial atoms. It adds to sums: RunningLoss, L1, Nonzeros and Used.
+	// Learn runs a step of learning on the rows with the given indices. It encodes Y, the rows minus the
+	// dictionary's mean, to A. It updates G = forgetting·G + AᵀA and B = forgetting·B + AᵀY. It then sets
+	// each atom in turn to the minimum of tr(DᵀGD) − 2tr(DᵀB) + anchorWeight·‖D − W‖² given the others, and
+	// scales it to the norm. The anchors W are the initial atoms. Learn adds to RunningLoss, L1, Nonzeros
+	// and Used of sums.
 	Learn(ctx context.Context, rows []int32, forgetting, anchorWeight float64, sums *Sums) error
 
-	// Restore replaces the atoms but not their anchors, before anything is learned.
+	// Restore replaces the atoms, but not their anchors, before the first step.
 	Restore(atoms []float32) error
 }
 
-// CheckLearner returns an error unless x are rows of d's length and norm is positive.
+// CheckLearner returns an error unless x holds vectors of d's length and norm is positive.
 func CheckLearner(x []float32, d *model.Dictionary, norm float64) error {
 	switch {
 	case d.Dim < 1 || len(x)%d.Dim != 0:
@@ -193,5 +200,5 @@ func CheckLearner(x []float32, d *model.Dictionary, norm float64) error {
 	return nil
 }
 
-// ErrMemory is wrapped by errors of a training or an encoder that does not fit into memory.
+// ErrMemory is wrapped by the error of a training or an encoder that doesn't fit into memory.
 var ErrMemory = errors.New("not enough memory")

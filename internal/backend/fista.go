@@ -10,11 +10,11 @@ import (
 	"overcomplete/model"
 )
 
-// PolishSteps is the number of steps without shrinkage that refine a code on its support.
+// PolishSteps is the number of FISTA steps without shrinkage that refine a code on its support.
 const PolishSteps = 5
 
-// FISTA yields the λ of each step ([encode.Shrinkage]) and the momentum after it: (q−1)/q', where q is 1 at
-// first and q' = (1 + √(1+4q²))/2 the next. Restarted rows use momentum 0.
+// FISTA yields λ of each step ([encode.Shrinkage]) and the momentum after it, (q−1)/q′. q is 1 in the first
+// step, and q′ = (1 + √(1+4q²))/2 is the q of the next. Rows that restart use momentum 0 instead.
 func FISTA(lambda float64, steps int) iter.Seq2[float64, float64] {
 	return func(yield func(lambda, momentum float64) bool) {
 		q := 1.0
@@ -28,33 +28,33 @@ func FISTA(lambda float64, steps int) iter.Seq2[float64, float64] {
 	}
 }
 
-// StepSize returns the size of FISTA's steps, s = 1/(2.04·‖D‖₂²), for a valid
-// dictionary. The error wraps [encode.ErrDictionary].
+// StepSize returns FISTA's step size for a valid dictionary, s = 1/(2.04·‖D‖₂²). The error wraps
+// [encode.ErrDictionary].
 //
-// FISTA converges with steps of up to 1/(2‖D‖₂²). Power iteration approaches the spectral norm from below;
-// the factor 2.04 leaves a margin of 2 %, which is more than is missing.
+// FISTA converges with steps of up to 1/(2‖D‖₂²). Power iteration underestimates the spectral norm; the factor
+// 2.04 leaves a margin of 2 %, which exceeds its error.
 func StepSize(d *model.Dictionary) (float64, error) { return new(Spectrum).StepSize(d) }
 
-// The power iteration of a [Spectrum] ends when ‖D‖₂² grows by no more than SpectrumTolerance, relative, or
-// after SpectrumSteps.
+// The power iteration of a [Spectrum] ends when the relative change of ‖D‖₂² is at most SpectrumTolerance, or
+// after SpectrumSteps iterations.
 const (
 	SpectrumTolerance = 1e-6
 	SpectrumSteps     = 1000
 )
 
-// A Spectrum computes the step sizes of dictionaries of which each differs little from the last. The power
-// iteration starts from the last result; the zero value starts from a fixed vector.
+// A Spectrum computes the step sizes of a dictionary that changes little between calls. The power iteration
+// starts from the previous result; the zero value starts from a fixed vector.
 type Spectrum struct {
-	// Direction approximates the right singular vector of the largest singular value: of length L and
-	// norm 1, nil at first.
+	// Direction approximates the right singular vector of the largest singular value. It has length L and
+	// norm 1, and is nil before the first call.
 	Direction []float32
 }
 
-// StepSize returns what the function of this name returns.
+// StepSize returns the step size for d; see the function [StepSize].
 func (s *Spectrum) StepSize(d *model.Dictionary) (float64, error) {
 	v, next := make([]float64, d.Dim), make([]float64, d.Dim)
 	if s.Direction == nil {
-		rng := rand.New(rand.NewPCG(1, 1)) // any start that is not orthogonal to the answer
+		rng := rand.New(rand.NewPCG(1, 1)) // a start that isn't orthogonal to the singular vector
 		for i := range v {
 			v[i] = rng.NormFloat64()
 		}
@@ -92,7 +92,8 @@ func (s *Spectrum) StepSize(d *model.Dictionary) (float64, error) {
 	return step, nil
 }
 
-// StepOf returns the step size for a given ‖D‖₂². The error wraps [encode.ErrDictionary].
+// StepOf returns the step size for a given ‖D‖₂². The error wraps [encode.ErrDictionary] and reports a zero
+// dictionary, or a step size outside the normal range of float32.
 func StepOf(square float64) (float64, error) {
 	if square == 0 {
 		return 0, fmt.Errorf("%w: the dictionary is zero", encode.ErrDictionary)
@@ -116,7 +117,8 @@ func normalise(v []float64) {
 	}
 }
 
-// multiplyGram computes next = DᵀDv, four atoms at a time, whose sums do not wait for each other.
+// multiplyGram computes next = DᵀDv. The sums of four atoms are independent, which hides the latency of
+// additions.
 func multiplyGram(next, v []float64, d *model.Dictionary) {
 	clear(next)
 	k := 0

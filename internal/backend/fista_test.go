@@ -14,8 +14,7 @@ import (
 	"overcomplete/model"
 )
 
-// The step is that of the largest singular value: not smaller, and larger by less
-// than the 2 % that there is room for.
+// The step size follows from the largest singular value: it isn't smaller, and the excess is below 0.1 %.
 func TestStepSize(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct{ atoms, dim int }{{1, 1}, {3, 1}, {1, 3}, {40, 8}, {8, 40}, {300, 30}} {
@@ -33,7 +32,7 @@ func TestStepSize(t *testing.T) {
 			t.Errorf("%d×%d: step %v, want %v, error %v", c.atoms, c.dim, s, want, err)
 		}
 	}
-	// 1/(1.02·‖D‖²) is neither below 2⁻¹²⁶ nor above 2¹²⁸ in between.
+	// 1/(1.02·‖D‖²) is between 2⁻¹²⁶ and 2¹²⁸ for norms between these.
 	for _, value := range []float32{0, 1e-20, 1e19, math.MaxFloat32, float32(math.NaN())} {
 		if _, err := backend.StepSize(&model.Dictionary{Dim: 3, Atoms: []float32{value, 0, 0}}); !errors.Is(err, encode.ErrDictionary) {
 			t.Errorf("a dictionary of norm %v: error %v", value, err)
@@ -47,8 +46,7 @@ func TestStepSize(t *testing.T) {
 	}
 }
 
-// Of dictionaries that change little by little, and of one that is quite another, the
-// step stays within what there is room for.
+// The step size stays within the margin if the dictionary changes little, and if it changes completely.
 func TestSpectrum(t *testing.T) {
 	const atoms, dim = 300, 30
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -74,7 +72,7 @@ func TestSpectrum(t *testing.T) {
 	}
 }
 
-// Momenta by hand: q is 1, (1+√5)/2 = 1.618034, 2.193527, 2.749791, and λ that of [encode.Shrinkage].
+// Momenta by hand: q is 1, (1+√5)/2 = 1.618034, 2.193527, 2.749791. λ follows [encode.Shrinkage].
 func TestFISTA(t *testing.T) {
 	want := []float64{0, 0.281754, 0.434043}
 	n := 0

@@ -5,11 +5,11 @@ import (
 	"math/bits"
 )
 
-// Random numbers are computed from their place, not from those drawn before (Philox 4×32-10; Salmon et al.,
-// Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011). The dense codes of the first epoch are drawn whenever
-// they are needed instead of being stored, and every device starts from the same numbers.
+// The random numbers are a function of their index, not of numbers drawn before (Philox 4×32-10; Salmon et al.,
+// Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011). The dense codes of the first epoch are therefore drawn
+// when they are needed instead of being stored, and all devices start from the same numbers.
 
-// Streams separate numbers for different purposes.
+// Streams of independent numbers.
 const (
 	dictionaryStream = 0
 	codeStream       = 1
@@ -26,36 +26,37 @@ func randomDictionary(seed uint64, atoms, dim int) []float32 {
 	return d
 }
 
-// InitialCode sets code, of length K, to the initial code of a word: uniform in ±0.6/√(K+1), dense.
+// InitialCode sets code, of length K, to the initial code of a word: dense, uniform in ±0.6/√(K+1).
 func InitialCode(code []float32, seed uint64, word int) {
 	uniform(code, InitialCodeScale(len(code)), seed, codeStream, uint64(word))
 }
 
-// InitialCodeScale returns the bound of the numbers of an [InitialCode].
+// InitialCodeScale returns the bound of the values of an [InitialCode].
 func InitialCodeScale(atoms int) float64 { return 0.6 / math.Sqrt(float64(atoms+1)) }
 
-// RandomDirection sets direction to the k-th initial atom if there are too few words: uniform in ±1.
+// RandomDirection sets direction to the k-th initial atom, uniform in ±1, for a vocabulary that has too few
+// words to initialise all atoms.
 func RandomDirection(direction []float32, seed uint64, k int) {
 	uniform(direction, 1, seed, wordStream, uint64(k))
 }
 
-// uniform fills a row of a stream's matrix. Numbers 4i to 4i+3 of the row are the block with the counter
-// (i, stream, row, row>>32) under the key seed, each mapped to the middle of one of 2²⁴ equal intervals of
-// (−scale, scale).
+// uniform fills a row of a stream's matrix with numbers in (−scale, scale). Numbers 4i to 4i+3 are the block
+// with the counter (i, stream, row, row>>32) under the key seed. Each is mapped to the middle of one of 2²⁴
+// equal intervals.
 func uniform(dst []float32, scale float64, seed uint64, stream uint32, row uint64) {
 	const intervals = 1 << 24
 	for i := 0; i < len(dst); i += 4 {
 		b0, b1, b2, b3 := philox(uint32(i/4), stream, uint32(row), uint32(row>>32), seed)
 		for j, bits := range [4]uint32{b0, b1, b2, b3} {
 			if i+j < len(dst) {
-				middle := int32(bits>>8)*2 + 1 - intervals // in half intervals from 0
+				middle := int32(bits>>8)*2 + 1 - intervals // in units of half an interval
 				dst[i+j] = float32(float64(middle) * (scale / intervals))
 			}
 		}
 	}
 }
 
-// philox is Philox 4×32-10 of a counter and a key.
+// philox returns the Philox 4×32-10 block of a counter under a key.
 func philox(c0, c1, c2, c3 uint32, key uint64) (uint32, uint32, uint32, uint32) {
 	k0, k1 := uint32(key), uint32(key>>32)
 	for range 10 {

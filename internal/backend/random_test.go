@@ -42,9 +42,9 @@ func TestInitialValues(t *testing.T) {
 	}
 }
 
-// checkUniform checks bounds, mean and variance of n values: the mean of
-// uniform values in ±s has a standard deviation of s/√(3n), the mean square
-// s²/3 one of s²·√(4/45n). Five of them are allowed.
+// checkUniform checks bounds, mean and mean square of n values, with a tolerance of five standard deviations.
+// The mean of uniform values in ±s has a standard deviation of s/√(3n). The mean square is s²/3 with a standard
+// deviation of s²·√(4/45n).
 func checkUniform(t *testing.T, what string, x []float32, s float64) {
 	t.Helper()
 	var sum, squares float64

@@ -1,5 +1,10 @@
-// Package checkpoint saves and restores models whose training will go on: a model with a state
-// beside it.
+// Package checkpoint saves and opens checkpoints. A checkpoint is a model with the state that its training
+// needs to resume:
+//
+//	c, err := checkpoint.Open("model")
+//	err = c.Restore(func(m checkpoint.Matrix, read func(part []float32) error) error {
+//		return learner.LoadState(m, read)
+//	})
 package checkpoint
 
 import (
@@ -24,28 +29,28 @@ import (
 	"overcomplete/vectors"
 )
 
-// Matrix names a matrix of a training's state.
+// A Matrix names a matrix of a training's state.
 type Matrix string
 
-// The matrices of a training's state, all float32 and row-major. The first three are of
-// the recipe "paper", the others of "best".
+// The matrices of a training's state, float32 and row-major. The recipe "paper" stores the first three, the
+// recipe "best" the others.
 const (
 	SquaredGradients Matrix = "H" // K×L: AdaGrad's sums of the dictionary's squared gradients
 	GradientSums     Matrix = "S" // V×K: dual averaging's sums of the codes' gradients
-	SquareSums       Matrix = "Q" // V×K: the sums of the squares of these gradients
+	SquareSums       Matrix = "Q" // V×K: dual averaging's sums of the codes' squared gradients
 
-	CodeProducts Matrix = "G" // K×K: Σ aᵀa, in which earlier rows count less
-	RowProducts  Matrix = "B" // K×L: Σ aᵀy, likewise
-	Direction    Matrix = "v" // 1×L: that of the dictionary's largest singular value, nearly
+	CodeProducts Matrix = "G" // K×K: Σ aᵀa, weighted by the forgetting factor
+	RowProducts  Matrix = "B" // K×L: Σ aᵀy, weighted by the forgetting factor
+	Direction    Matrix = "v" // 1×L: approximate right singular vector of the dictionary's largest singular value
 )
 
-// A matrix is a matrix of a training's state, with its shape.
+// A matrix is a matrix of a training's state with its shape.
 type matrix struct {
 	Matrix
 	shape []int
 }
 
-// matrices returns the matrices of a training's state.
+// matrices returns the matrices of the state of a model's training.
 func matrices(i *model.Info) []matrix {
 	words, atoms, dim := i.Training.Input.Words, i.Training.Recipe.Base().Atoms, i.Training.Input.Dim
 	if isPaper(i) {
@@ -61,18 +66,19 @@ func isPaper(i *model.Info) bool {
 
 func (m Matrix) file() string { return modeldir.State + "/" + string(m) + ".npy" }
 
-// State is what a training needs beside the model to go on as if it had never stopped.
+// State identifies a training and its next step. With the model and the matrices, a training resumes
+// with the same results as without interruption.
 type State struct {
-	Batch   int    `json:"batch"`   // words of the next dictionary step
+	Batch   int    `json:"batch"`   // number of words of the next dictionary step
 	Vectors string `json:"vectors"` // SHA-256 of the training vectors, in hexadecimal
-	Words   string `json:"words"`   // and of their words, each with a newline
+	Words   string `json:"words"`   // SHA-256 of the training words, each with a newline, in hexadecimal
 }
 
-// progress is the content of [modeldir.Progress], which is written last.
+// progress is the content of [modeldir.Progress], the last file of a checkpoint to be written.
 type progress struct {
 	State
-	SHA256 map[string]string `json:"sha256"` // of all other files, in hexadecimal
-	Own    string            `json:"own"`    // SHA-256 of this with "own" empty
+	SHA256 map[string]string `json:"sha256"` // hashes of all other files, in hexadecimal
+	Own    string            `json:"own"`    // hash of this JSON with "own" empty
 }
 
 // seal computes Own and returns the JSON of p.
@@ -100,9 +106,8 @@ func Hash(dir string) (string, error) {
 	return p.Own, err
 }
 
-// Save saves m and the state of its training as the directory dir, and returns its content hash.
-// The function each passes the elements of a matrix to f, in order and in parts of any length. If
-// Save fails nothing of the new checkpoint is kept.
+// Save saves m and the state of its training as the directory dir, atomically, and returns the content
+// hash. each must pass the elements of a matrix to f, in order and in parts of any length.
 func Save(m *model.Model, dir string, mayReplace func(path string) error, s State, each func(m Matrix, f func(part []float32) error) error) (hash string, err error) {
 	p := progress{State: s, SHA256: make(map[string]string)}
 	err = m.SaveWith(dir, mayReplace, func(dir string) error {
@@ -157,10 +162,10 @@ func hashFile(dir, name string) (sum string, err error) {
 	return hex.EncodeToString(hash.Sum(nil)), err
 }
 
-// errDamaged reports a file whose hash is not that in [modeldir.Progress].
-var errDamaged = errors.New("damaged, or of another checkpoint: its SHA-256 is not that in " + modeldir.Progress)
+// errDamaged reports a file whose hash differs from the hash in [modeldir.Progress].
+var errDamaged = errors.New("damaged, or from another checkpoint: its SHA-256 differs from the one in " + modeldir.Progress)
 
-// A Checkpoint is a model whose training can go on.
+// A Checkpoint is a model whose training can be resumed.
 type Checkpoint struct {
 	*model.Model
 	State
@@ -170,8 +175,8 @@ type Checkpoint struct {
 	sums map[string]string
 }
 
-// Open reads the model of the checkpoint in dir, and verifies that its files were written together.
-// It is an error if there is only a model: its training is finished, or had no checkpoints.
+// Open opens the checkpoint in dir and verifies the hashes of all files except the matrices, which
+// [Checkpoint.Restore] verifies. It returns an error if dir is a model without a state.
 func Open(dir string) (*Checkpoint, error) {
 	c, err := modeldir.ReadStable(dir, func() (*Checkpoint, error) { return open(dir) })
 	if _, ok := errors.AsType[*vectors.InputError](err); err != nil && !ok {
@@ -187,7 +192,7 @@ func open(dir string) (*Checkpoint, error) {
 	}
 	data, p, err := readProgress(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.New("is a model, but no checkpoint: its training is finished, or kept none")
+		return nil, errors.New("is not a checkpoint: its training is finished, or stored no checkpoints")
 	}
 	if err == nil {
 		err = p.check(m, data)
@@ -210,25 +215,25 @@ func open(dir string) (*Checkpoint, error) {
 	return &Checkpoint{m, p.State, p.Own, dir, p.SHA256}, nil
 }
 
-// check returns an error unless p, whose file has data, is of m.
+// check returns an error unless p, read from data, is the progress of m.
 func (p *progress) check(m *model.Model, data []byte) error {
 	rows := m.Info.Training.Input.Words
 	switch paper := isPaper(&m.Info); {
 	case paper != (m.Codes != nil) || paper && m.Info.Words() != rows:
-		return errors.New("is beside codes that are not those of the training")
+		return errors.New("the model's codes are not the codes of this training")
 	case p.Batch < 1 || p.Batch > rows:
-		return fmt.Errorf("a dictionary step of %d words", p.Batch)
+		return fmt.Errorf("wrong number of words of a dictionary step (got %d, want 1 to %d)", p.Batch, rows)
 	}
 	sealed, err := p.seal()
 	if err == nil && !bytes.Equal(data, sealed) {
-		err = errors.New("damaged: its SHA-256 is not that in it")
+		err = errors.New("damaged: its SHA-256 differs from the one that it stores")
 	}
 	return err
 }
 
-// Restore calls use for each matrix of the state, with a function that fills part with its next
-// elements. It is an error if the file does not have the shape that the model implies, if use does
-// not read all of it, or if its hash is wrong. It returns an error of use.
+// Restore calls use for each matrix of the state, with a function that sets part to the next elements. It
+// returns the error of use, or an error if a file has the wrong shape or hash, or if use doesn't read all
+// elements.
 func (c *Checkpoint) Restore(use func(m Matrix, read func(part []float32) error) error) error {
 	for _, matrix := range matrices(&c.Info) {
 		err := modeldir.ReadFile(c.dir, matrix.file(), func(f *input.File) error {

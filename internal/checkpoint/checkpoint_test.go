@@ -10,7 +10,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// A checkpoint has the codes that its training goes on from, and no others.
+// A checkpoint has codes if and only if its training resumes from them.
 func TestOpen(t *testing.T) {
 	common := model.Common{Method: model.Signed, Atoms: 3, Epochs: 1, DictionarySteps: 1}
 	for name, change := range map[string]func(m *model.Model){

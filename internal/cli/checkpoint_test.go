@@ -100,7 +100,7 @@ func TestResumeRefuses(t *testing.T) {
 		{line + " -o model --max-words 50", "the input's words: 60 then, 50 now"},
 		{strings.Replace(line, "-k 20", "-k 30", 1) + " -o model", "atoms: 20 then, 30 now"},
 		{line + " -o model --lambda 0.25", "lambda: 0.5 then, 0.25 now"},
-		{line + " -o done", "done: is a model, but no checkpoint: its training is finished, or kept none"},
+		{line + " -o done", "done: is not a checkpoint: its training is finished, or stored no checkpoints"},
 		{"in.txt -o x --checkpoint 0s", "--checkpoint is 0s"},
 		{"in.txt -o x --checkpoint often", `--checkpoint is "often", want a duration`},
 	} {

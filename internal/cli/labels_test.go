@@ -70,7 +70,7 @@ func TestLabelsImportRefuses(t *testing.T) {
 		{"model", "dimension\tlabel\n0\ta\x00b\n", `row 1: dimension 0: the name is "a\\x00b", want one line of text`},
 		{"model", "dimension\tlabel\n0\t\"a\nb\"\n", `row 1: dimension 0: the name is "a\\nb", want one line of text`},
 		{"model", "dimension\tlabel\n0\t\xff\n", `the name is "\\xff"`},
-		{"model.safetensors", "dimension\tlabel\n0\ta\n", "labels are kept in the directory of a model"},
+		{"model.safetensors", "dimension\tlabel\n0\ta\n", "labels are stored in the directory of a model"},
 	} {
 		dir.Write(t, "labels.tsv", []byte(tt.table))
 		code, stdout, stderr := dir.Run(t, "labels "+tt.model+" --import labels.tsv")
@@ -151,7 +151,7 @@ func TestCheckpointsAreNotNamed(t *testing.T) {
 	}
 	dir.MustRun(t, "encode learned in.txt -o again --nonzeros 4")
 	dir.Write(t, "labels.tsv", []byte("dimension\tlabel\n0\ta\n"))
-	if code, _, stderr := dir.Run(t, "labels model --import labels.tsv"); code != exitUsage || !strings.Contains(stderr, "is a checkpoint, and its dimensions will not be those") {
+	if code, _, stderr := dir.Run(t, "labels model --import labels.tsv"); code != exitUsage || !strings.Contains(stderr, "is a checkpoint, whose dimensions change until training ends") {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 }

@@ -1,5 +1,8 @@
-// Package csr reads and writes sparse matrices as .npz files of scipy.sparse, whole or a few rows at
-// a time.
+// Package csr reads and writes sparse matrices as .npz files of scipy.sparse, at once or a few rows at a
+// time:
+//
+//	err := csr.Write(file, matrix) // scipy.sparse.load_npz reads the file
+//	matrix, err := csr.Read(file, size, 400000, 3000)
 package csr
 
 import (
@@ -11,8 +14,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// Write writes s as an uncompressed .npz file, which scipy.sparse.load_npz and
-// [Read] read. Row offsets are int32 if they fit, int64 if not.
+// Write writes s as an uncompressed .npz file, which scipy.sparse.load_npz and [Read] read. Row offsets
+// are int32 if the number of nonzeros fits, otherwise int64.
 func Write(w io.Writer, s *vectors.CSR) error {
 	pointers := func(w io.Writer) error {
 		b := make([]byte, 0, 8)
@@ -29,10 +32,9 @@ func Write(w io.Writer, s *vectors.CSR) error {
 		part{len(s.Value), func(w io.Writer) error { return npy.WriteElements(w, s.Value) }})
 }
 
-// Read reads a CSR matrix from r, a .npz file of size bytes that [Write] or
-// scipy.sparse.save_npz wrote. It returns an error if the file is damaged or holds
-// anything else, such as a matrix that is not rows×cols; the matrix that it returns is
-// valid, as [vectors.CSR.Validate] has it.
+// Read reads a rows×cols CSR matrix from r, a .npz file of size bytes that [Write] or
+// scipy.sparse.save_npz wrote. It returns an error if the file is damaged or holds anything else, such as
+// a matrix of another shape. The matrix is valid ([vectors.CSR.Validate]).
 func Read(r io.ReaderAt, size int64, rows, cols int) (*vectors.CSR, error) {
 	a, err := npy.NewArchive(r, size)
 	if err != nil {
@@ -64,7 +66,7 @@ func Read(r io.ReaderAt, size int64, rows, cols int) (*vectors.CSR, error) {
 	return s, nil
 }
 
-// readShape reads the shape of a matrix, whose format must be CSR.
+// readShape reads the shape of a matrix. It returns an error if the format isn't CSR.
 func readShape(a *npy.Archive) (rows, cols int, err error) {
 	format, err := npy.Read(a, "format", (*npy.Array).Strings)
 	if err != nil {

@@ -45,7 +45,7 @@ func TestRoundTrip(t *testing.T) {
 // Validate and Read must find the same mistakes.
 func TestInvalid(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	lengths := map[string]string{ // Read looks at these first, before it reads what would be of other lengths
+	lengths := map[string]string{ // Read checks these before it reads the arrays
 		"offsets missing":   `array "indptr": array of shape [2], want [3]`,
 		"offsets end early": `array "indices": array of shape [1], want [0]`,
 		"offsets end late":  `array "indices": array of shape [1], want [2]`,
@@ -106,8 +106,8 @@ func TestReadRefusesOtherFiles(t *testing.T) {
 	}
 }
 
-// What a matrix of so many words and atoms can't hold is not read, however little its
-// file takes, and an array of two dimensions is none of one.
+// An array that is too long for the shape isn't read, however small its compressed file is. A
+// two-dimensional array is an error.
 func TestReadExplainsSizes(t *testing.T) {
 	deflated := func(arrays map[string]npy.Header, elements map[string]int) []byte {
 		var b bytes.Buffer

@@ -14,23 +14,23 @@ import (
 	"overcomplete/vectors"
 )
 
-// A Writer writes the same file as [Write], for a matrix whose rows come a few
-// at a time and may not fit in memory. Each array of the file begins with its
-// length, so the arrays are kept in temporary files until the last row has come.
+// A Writer writes the same file as [Write] for a matrix that may not fit in memory, a few rows at a time.
+// Each array of the file begins with its length. A Writer therefore collects the arrays in temporary
+// files until the last row.
 type Writer struct {
 	rows, cols           int
 	nonzeros             int64
-	index, value, length tempFile // length: nonzeros of each row, int32
+	index, value, length tempFile // length: number of nonzeros by row, int32
 }
 
-// A tempFile is a temporary file that gathers the elements of an array.
+// A tempFile is a temporary file with the elements of an array.
 type tempFile struct {
 	file *os.File
 	*bufio.Writer
 }
 
-// NewWriter returns a writer for a matrix of cols columns. It creates temporary
-// files in dir, which take 8 bytes a nonzero and which [Writer.Close] removes.
+// NewWriter returns a writer for a matrix of cols columns. It creates temporary files in dir, of 8 bytes
+// per nonzero, which [Writer.Close] removes.
 func NewWriter(dir string, cols int) (*Writer, error) {
 	w := &Writer{cols: cols}
 	for _, p := range w.files() {
@@ -46,8 +46,8 @@ func NewWriter(dir string, cols int) (*Writer, error) {
 
 func (w *Writer) files() []*tempFile { return []*tempFile{&w.index, &w.value, &w.length} }
 
-// Add appends the rows of s. It returns an error if s does not have the writer's
-// number of columns, or if a temporary file cannot be written.
+// Add appends the rows of s. It returns an error if s has another number of columns than the writer, or if
+// a temporary file can't be written.
 func (w *Writer) Add(s *vectors.CSR) error {
 	if s.Cols != w.cols {
 		return fmt.Errorf("rows of %d columns for a matrix of %d", s.Cols, w.cols)
@@ -67,8 +67,7 @@ func (w *Writer) Add(s *vectors.CSR) error {
 	return npy.WriteElements(w.length, length)
 }
 
-// Write writes the .npz file of all rows that were added to out. Call it once, after
-// the last [Writer.Add].
+// Write writes the .npz file of all added rows to out. Call it once, after the last [Writer.Add].
 func (w *Writer) Write(out io.Writer) error {
 	for _, p := range w.files() {
 		if err := p.Flush(); err != nil {
@@ -82,7 +81,7 @@ func (w *Writer) Write(out io.Writer) error {
 	return writeArrays(out, w.rows, w.cols, part{nonzeros, w.index.copyTo}, part{w.rows + 1, w.writePointers}, part{nonzeros, w.value.copyTo})
 }
 
-// writePointers writes row offsets, which are sums of lengths.
+// writePointers writes the row offsets, which are the cumulative sums of the lengths.
 func (w *Writer) writePointers(out io.Writer) error {
 	lengths := bufio.NewReaderSize(w.length.file, 1<<16)
 	var length [1]int32
@@ -104,7 +103,7 @@ func (p *tempFile) copyTo(out io.Writer) error {
 	return err
 }
 
-// Close removes the temporary files. It returns the first error of removing one.
+// Close removes the temporary files and returns the first error.
 func (w *Writer) Close() error {
 	var first error
 	for _, p := range w.files() {
@@ -173,24 +172,24 @@ func appendPointer(b []byte, p, nonzeros int64) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(p))
 }
 
-// A Reader reads a matrix from a file a few rows at a time, so that it need not
-// fit in memory. Call Next until Rows rows are read, then Finish.
+// A Reader reads a matrix that may not fit in memory, a few rows at a time. Call Next until Rows rows are
+// read, then Finish.
 type Reader struct {
 	Rows, Cols int
 
 	index, pointers, value array
-	end                    int64 // of the last row that was read
+	end                    int64 // offset of the first nonzero that isn't read
 	nonzeros               int64
 }
 
-// array is an array of which elements are read.
+// array is a partly read array.
 type array struct {
 	npy.Header
 	*bufio.Reader
 }
 
-// NewReader returns a reader of r, a .npz file of size bytes that [Write] or a
-// [Writer] wrote. It returns an error if the file is damaged or another program's.
+// NewReader returns a reader of r, a .npz file of size bytes that [Write] or a [Writer] wrote. It returns an
+// error if the file is damaged or isn't in their layout.
 func NewReader(r io.ReaderAt, size int64) (*Reader, error) {
 	a, err := npy.NewArchive(r, size)
 	if err != nil {
@@ -214,7 +213,7 @@ func NewReader(r io.ReaderAt, size int64) (*Reader, error) {
 	switch n := c.pointers; {
 	case !is(c.index, "<i4"), !is(c.value, "<f4"), !is(n, "<i4") && !is(n, "<i8"),
 		c.index.Shape[0] != c.value.Shape[0], n.Shape[0]-1 != c.Rows:
-		return nil, errors.New("not a matrix as encode writes it")
+		return nil, errors.New("not a matrix that encode wrote")
 	}
 	c.nonzeros = int64(c.index.Shape[0])
 	if first, err := c.pointer(); err != nil || first != 0 {
@@ -235,9 +234,8 @@ func (c *Reader) pointer() (int64, error) {
 	return int64(p[0]), err
 }
 
-// Next reads the next rows. It returns an error if the file has fewer, or if they
-// are not valid ([vectors.CSR.Validate]). Whether the file's checksums hold is known only
-// after [Reader.Finish].
+// Next reads the next rows. It returns an error if fewer rows are left, or if they aren't valid
+// ([vectors.CSR.Validate]). Only [Reader.Finish] verifies the checksums.
 func (c *Reader) Next(rows int) (*vectors.CSR, error) {
 	s := &vectors.CSR{Rows: rows, Cols: c.Cols, Ptr: make([]int64, 1, rows+1)}
 	for range rows {
@@ -262,8 +260,7 @@ func (c *Reader) Next(rows int) (*vectors.CSR, error) {
 	return s, s.Validate()
 }
 
-// Finish returns an error if the file has more rows than were read, or if a
-// checksum shows that it is damaged.
+// Finish returns an error if the file has unread rows or if a checksum is wrong.
 func (c *Reader) Finish() error {
 	if c.end != c.nonzeros {
 		return fmt.Errorf("the last row ends at nonzero %d of %d", c.end, c.nonzeros)
@@ -273,7 +270,7 @@ func (c *Reader) Finish() error {
 		case err == nil:
 			return errors.New("more data follows the last row")
 		case err != io.EOF:
-			return err // of a checksum
+			return err // a wrong checksum
 		}
 	}
 	return nil

@@ -35,8 +35,7 @@ func rowsFrom(s *vectors.CSR, lo, hi int) *vectors.CSR {
 	return part
 }
 
-// Rows that are written as they come make the file that Write does, and rows
-// that are read as they come are those that Read has.
+// A Writer writes the same file as Write, and a Reader reads the same rows as Read.
 func TestInParts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, rows := range []int{0, 1, 7, 500} {
@@ -85,9 +84,8 @@ func TestInParts(t *testing.T) {
 	}
 }
 
-// Whatever byte of the file is changed or missing, it is an error, at the end at
-// the latest, and never a panic. (Changes of the archive's own fields that mean
-// nothing here, such as times, are none.)
+// A changed or missing byte is an error of Finish at the latest, never a panic. The archive's fields that are
+// not used, such as times, are excepted.
 func TestReaderDamaged(t *testing.T) {
 	var b bytes.Buffer
 	all := randomRows(rand.New(rand.NewPCG(1, 2)), 20, 5)
@@ -116,8 +114,8 @@ func TestReaderDamaged(t *testing.T) {
 	}
 }
 
-// Offsets that no matrix has are errors that say which, at the end at the latest.
-// Reading all at once, where package model checks what it read, agrees.
+// Invalid row offsets are errors of Finish at the latest, which name the offsets. Read rejects the same
+// files.
 func TestReaderOffsets(t *testing.T) {
 	for _, tt := range []struct {
 		ptr  []int64

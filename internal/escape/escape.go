@@ -1,5 +1,7 @@
-// Package escape makes words and file names that others wrote safe to print. It has one function for each
-// kind of output.
+// Package escape makes words and file names from other people's files safe to print. It has one function for
+// each kind of output.
+//
+//	fmt.Println(escape.Text("caf\x1b[2Jé")) // caf\x1b[2Jé, without clearing the terminal
 package escape
 
 import (
@@ -13,19 +15,19 @@ import (
 	"unicode/utf8"
 )
 
-// plain reports whether a character is visible and no terminal command. The two joiners, which are
-// invisible, are required by Persian and other scripts.
+// plain reports whether a character is visible and isn't a terminal command. The two joiners are invisible,
+// but Persian and other scripts require them.
 func plain(r rune) bool { return unicode.IsPrint(r) || r == '\u200c' || r == '\u200d' }
 
 // Text returns s on one line for a terminal or a picture. Characters that are not plain, and bytes that are
 // not UTF-8, are escaped as in a Go string.
 func Text(s string) string { return replace(s, "", escaped) }
 
-// replace replaces each character that is neither plain nor in kept, and each byte that is not UTF-8, for
-// which r is RuneError.
+// replace replaces each character that is neither plain nor in kept, and each byte that is not UTF-8. The
+// character of such a byte is RuneError.
 func replace(s, kept string, by func(r rune, bytes string) string) string {
 	var b strings.Builder
-	start := 0 // of the text to copy
+	start := 0 // start of the text that isn't copied yet
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		if bad := r == utf8.RuneError && n == 1; bad || !plain(r) && !strings.ContainsRune(kept, r) {
@@ -47,8 +49,8 @@ func escaped(_ rune, bytes string) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-// Word returns a word unchanged, or in quotes if [Text] changes it, because it could be mistaken for another
-// that looks the same.
+// Word returns a word unchanged, or quoted if [Text] changes it. The quotes distinguish it from a word that
+// looks the same.
 func Word(s string) string {
 	if Text(s) != s {
 		return strconv.Quote(s)
@@ -56,7 +58,7 @@ func Word(s string) string {
 	return s
 }
 
-// Writer escapes as [Text] does, except line ends and tabs.
+// A Writer escapes like [Text], except line ends and tabs.
 type Writer struct{ io.Writer }
 
 func (w Writer) Write(p []byte) (int, error) {
@@ -66,7 +68,7 @@ func (w Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// JSON writes v as indented JSON, with JSON's own escapes, so that a reader gets the same strings.
+// JSON writes v as indented JSON with JSON escapes, which decode to the original strings.
 func JSON(w io.Writer, v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -87,5 +89,5 @@ func JSON(w io.Writer, v any) error {
 
 var markdown = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`, "|", `\|`, "&", `\&`, "~", `\~`, "#", `\#`)
 
-// Markdown returns s for a cell of a table, or within a line, in Markdown.
+// Markdown returns s escaped for a table cell or a line of Markdown.
 func Markdown(s string) string { return markdown.Replace(Text(s)) }

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-const persian = "می\u200cخواهم" // a joiner is a part of such words
+const persian = "می\u200cخواهم" // the joiner is part of the word
 
 func TestText(t *testing.T) {
 	for s, want := range map[string]string{
@@ -19,12 +19,12 @@ func TestText(t *testing.T) {
 		"\x1b[2J":                `\x1b[2J`,
 		"a\nb\tc\rd\x00":         `a\nb\tc\rd\x00`,
 		"\u009b2J":               `\u009b2J`,
-		"\x9b2J":                 `\x9b2J`, // not UTF-8: the same command to a terminal of 8 bits
+		"\x9b2J":                 `\x9b2J`, // not UTF-8: the same command for an 8-bit terminal
 		"a\x7f":                  `a\x7f`,
 		"abc\u202etxt.exe":       `abc\u202etxt.exe`,
 		"\ufeff\u2028\u00ad":     `\ufeff\u2028\u00ad`,
 		"\ufffe\uffff":           `\ufffe\uffff`,
-		"\U000e0041":             `\U000e0041`, // a tag, which shows as nothing
+		"\U000e0041":             `\U000e0041`, // a tag, which is invisible
 		"\xed\xa0\x80":           `\xed\xa0\x80`,
 		"\ufffd is a symbol":     "\ufffd is a symbol",
 		"e\u0301 and \U0001f600": "e\u0301 and \U0001f600",
@@ -53,7 +53,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// FuzzAll: whatever is in a text, none of it is left that is more than text.
+// FuzzAll checks that no output contains control characters or markup from its input.
 func FuzzAll(f *testing.F) {
 	for _, s := range []string{"a", "\x1b[2J", "\u009b\n", "<a|b&c>\\", "\xff{}$%", "\U000e0041\u2028", persian} {
 		f.Add(s)

@@ -1,16 +1,19 @@
-// Package float16 converts between float32 and the bits of IEEE 754 binary16.
+// Package float16 converts between float32 and the bits of IEEE 754 binary16:
+//
+//	bits := float16.Bits(0.1)    // 0x2e66
+//	x := float16.FromBits(bits) // 0.099975586
 package float16
 
 import "math"
 
-// Bits returns the bits of the float16 nearest to x, of two the one with an even last bit. From 65520
-// on, that is ∞.
+// Bits returns the bits of the float16 nearest to x. Ties round to an even last bit; magnitudes from 65520 round
+// to ∞.
 func Bits(x float32) uint16 {
 	b := math.Float32bits(x)
 	sign := uint16(b >> 16 & 0x8000)
 	b &^= 1 << 31
 	switch {
-	case b > 0x7f800000: // NaN, made quiet
+	case b > 0x7f800000: // NaN, becomes quiet
 		return sign | 0x7e00 | uint16(b>>13&0x3ff)
 	case b >= 0x477ff000:
 		return sign | 0x7c00
@@ -27,6 +30,7 @@ func FromBits(h uint16) float32 {
 	if b >= 0x0f800000 { // ∞ or NaN
 		return math.Float32frombits(sign | 0x7f800000 | b)
 	}
-	// Float32's exponent is biased by 112 more. A product moves subnormal numbers too.
+	// The exponent bias of float32 is larger by 112. Unlike an addition to the exponent, a product also
+	// converts subnormal numbers.
 	return math.Float32frombits(sign | math.Float32bits(math.Float32frombits(b)*0x1p112))
 }

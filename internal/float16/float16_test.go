@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// float16Value is what IEEE 754 says that the bits of a finite float16 mean.
+// float16Value returns the value of a finite float16 by its definition in IEEE 754.
 func float16Value(h uint16) float64 {
 	sign := 1 - 2*float64(h>>15)
 	exponent, fraction := int(h>>10&31), float64(h&1023)
@@ -15,7 +15,7 @@ func float16Value(h uint16) float64 {
 	return sign * math.Ldexp(1024+fraction, exponent-25)
 }
 
-// Every float16, and what lies at the middle between neighbours and beside it.
+// The test covers every float16, the midpoint between neighbours, and the float32 on both sides of it.
 func TestFloat16(t *testing.T) {
 	const infinity = 0x7c00
 	check := func(x float32, want uint16) {
@@ -32,7 +32,7 @@ func TestFloat16(t *testing.T) {
 			t.Errorf("%#x is %v and %v, want ±%v", h, got, negative, x)
 		}
 		check(x, h)
-		next := 65536.0 // what comes after the greatest, when it is about rounding
+		next := 65536.0 // the successor of the largest float16, for rounding
 		if h+1 < infinity {
 			next = float16Value(h + 1)
 		}

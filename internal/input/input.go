@@ -39,7 +39,7 @@ func Wait[T any](ctx context.Context, f func() (T, error)) (T, error) {
 }
 
 // Read reads a whole file, which may be a pipe or a device, or standard input for "-". More than most
-// bytes, or more than there is memory for, are an error.
+// bytes, or more than fit into memory, are an error.
 func Read(path string, most int) ([]byte, error) {
 	if path == "-" {
 		data, err := readAll(os.Stdin, most)

@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hugePages asks for pages of 2 MiB under x, which is new. It is a hint: an error
-// changes nothing.
+// hugePages advises the system to use pages of 2 MiB for x, which must be new. Errors are ignored.
 func hugePages[T float32 | uint16](x []T) {
 	const page = 2 << 20
 	bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), int(unsafe.Sizeof(T(0)))*len(x))

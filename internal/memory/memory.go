@@ -1,4 +1,8 @@
-// Package memory reports how much memory the program can have, and allocates large arrays.
+// Package memory reports the memory limit of the program and allocates large arrays:
+//
+//	if err := memory.Check(4 << 30); err != nil {
+//		return err // 4.3 GB doesn't fit into memory: the limit is 4.0 GB, and 0.2 GB is in use
+//	}
 package memory
 
 import (
@@ -8,19 +12,19 @@ import (
 	"runtime/metrics"
 )
 
-// Total returns the most bytes of memory that the program can have: the least of the machine's physical
-// memory, the limit of its control group and its own limit (ulimit -v). ok is false where it is unknown.
+// Total returns the memory limit of the program in bytes: the least of the machine's physical memory, the
+// limit of its control group and its own limit (ulimit -v). ok is false if the limit is unknown.
 func Total() (bytes uint64, ok bool) { return total() }
 
-// ErrTooLarge reports what does not fit into memory.
-var ErrTooLarge = errors.New("is more than there is memory for")
+// ErrTooLarge is wrapped by the errors of [Check].
+var ErrTooLarge = errors.New("doesn't fit into memory")
 
-// Check returns an error that wraps [ErrTooLarge] unless the program can have that many bytes beside those
-// in use: to ask the system for them would end the program, at once or when they are filled. Small
-// amounts, of which there may be millions, pass unchecked, because the check takes longer than to fill them.
+// Check returns an error that wraps [ErrTooLarge] if the given number of bytes doesn't fit into memory beside
+// the bytes in use. Allocating or filling them would end the program. Amounts up to 64 KiB are not checked,
+// because the check takes longer than filling them.
 func Check(bytes uint64) error {
-	const little = 1 << 16
-	if bytes <= little {
+	const unchecked = 1 << 16
+	if bytes <= unchecked {
 		return nil
 	}
 	limit, ok := total()
@@ -33,12 +37,12 @@ func Check(bytes uint64) error {
 	if fits(bytes, used, limit) {
 		return nil
 	}
-	return fmt.Errorf("%s %w: %s, of which %s are in use", gigabytes(bytes), ErrTooLarge, gigabytes(limit), gigabytes(used))
+	return fmt.Errorf("%s %w: the limit is %s, and %s is in use", gigabytes(bytes), ErrTooLarge, gigabytes(limit), gigabytes(used))
 }
 
 func fits(bytes, used, limit uint64) bool { return bytes <= limit && used <= limit-bytes }
 
-// read returns the sum of some of [runtime/metrics].
+// read returns the sum of some metrics of [runtime/metrics].
 func read(names ...string) (sum uint64) {
 	samples := make([]metrics.Sample, len(names))
 	for i, name := range names {
@@ -53,8 +57,8 @@ func read(names ...string) (sum uint64) {
 
 func gigabytes(bytes uint64) string { return fmt.Sprintf("%.1f GB", float64(bytes)/1e9) }
 
-// Zeros returns n zeros, in huge pages where the system has them. The first pass over gigabytes in pages
-// of 4 KiB would spend more time on page faults than on its work.
+// Zeros returns n zeros, in huge pages if the system supports them. With pages of 4 KiB, the first pass over
+// gigabytes spends more time on page faults than on its work.
 func Zeros[T float32 | uint16](n int) []T {
 	x := make([]T, n)
 	hugePages(x)

@@ -20,13 +20,13 @@ func total() (uint64, bool) {
 	return min(uint64(info.Totalram)*uint64(info.Unit), groupLimit("/"), ownLimit()), true
 }
 
-// ownLimit returns what the limit of the program's address space leaves to its heap, or MaxUint64.
+// ownLimit returns the bytes that the limit of the address space leaves to the heap, or MaxUint64.
 func ownLimit() uint64 {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_AS, &limit) != nil || limit.Cur == unix.RLIM_INFINITY {
 		return math.MaxUint64
 	}
-	statm, _ := os.ReadFile("/proc/self/statm") // pages of the program's addresses come first
+	statm, _ := os.ReadFile("/proc/self/statm") // the first number is the pages of the address space
 	first, _, _ := strings.Cut(string(statm), " ")
 	pages, _ := strconv.ParseUint(first, 10, 64)
 	addresses := pages * uint64(os.Getpagesize())
@@ -38,7 +38,7 @@ func ownLimit() uint64 {
 // groupLimit returns the least limit of the program's control groups (see cgroups(7)), or MaxUint64.
 func groupLimit(root string) uint64 {
 	limit := uint64(math.MaxUint64)
-	// Lines of hierarchy:controllers:group. Version 2 names no controllers.
+	// Lines are hierarchy:controllers:group. Version 2 has no controllers.
 	groups, _ := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
 	for line := range strings.Lines(string(groups)) {
 		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
@@ -54,8 +54,8 @@ func groupLimit(root string) uint64 {
 		default:
 			continue
 		}
-		// A group's limit is its ancestors', too. A container may see its own group
-		// as the root, by whatever name the host knows it.
+		// The limits of ancestors apply, too. A container may see its group as the root, although the line
+		// has the host's name.
 		for group := path.Clean("/" + fields[2]); ; group = path.Dir(group) {
 			limit = min(limit, readLimit(filepath.Join(root, mount, group, file)))
 			if group == "/" {
@@ -69,7 +69,7 @@ func groupLimit(root string) uint64 {
 func readLimit(file string) uint64 {
 	text, _ := os.ReadFile(file)
 	limit, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
-	if err != nil { // "max", or there is no such file
+	if err != nil { // "max", or no such file
 		return math.MaxUint64
 	}
 	return limit

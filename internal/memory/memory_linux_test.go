@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The machine's memory is what /proc/meminfo says, in units of 1024 bytes.
+// The machine's memory agrees with /proc/meminfo, which counts in units of 1024 bytes.
 func TestTotal(t *testing.T) {
 	info, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -24,7 +24,7 @@ func TestTotal(t *testing.T) {
 	}
 }
 
-// The files are as the kernel's documents of control groups describe them.
+// The files have the format of the kernel's documentation of control groups.
 func TestGroupLimit(t *testing.T) {
 	const none = uint64(math.MaxUint64)
 	for _, tt := range []struct {

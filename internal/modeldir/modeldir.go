@@ -1,5 +1,8 @@
-// Package modeldir defines the directories of models: their files, how another model replaces them,
-// and what may be written beside it.
+// Package modeldir defines the directory of a model: its files, which directories a new model may replace,
+// and how to write labels and scores beside a model.
+//
+//	id, err := modeldir.Identify("model")
+//	err = id.WriteBeside(ctx, func() error { return labels.Save("model/labels.json") })
 package modeldir
 
 import (
@@ -16,7 +19,7 @@ import (
 	"overcomplete/internal/input"
 )
 
-// The files of a model. Labels are the user's: a directory that has them is never replaced.
+// The files of a model. A directory with labels is never replaced, because they are the user's work.
 const (
 	Info       = "model.json"
 	Words      = "words.txt"
@@ -32,8 +35,8 @@ const (
 	Progress = State + "/state.json"
 )
 
-// MaxInfo bounds the size of model.json. That of a shard of a billion words has a number for each
-// of its blocks.
+// MaxInfo is the largest size of model.json in bytes. A shard of a billion words has a number for each of
+// its blocks there.
 const MaxInfo = 1 << 26
 
 // IsCheckpoint reports whether the model at path is a checkpoint of a training.
@@ -42,7 +45,7 @@ func IsCheckpoint(path string) bool {
 	return err == nil
 }
 
-// Contains reports whether the file at path, which need not exist, is in the directory of a model.
+// Contains reports whether path is in the directory of a model. The file may not exist yet.
 func Contains(path string) bool {
 	dir := filepath.Dir(atomicfile.Resolve(path))
 	if filepath.Base(dir) == State {
@@ -52,45 +55,43 @@ func Contains(path string) bool {
 	return err == nil
 }
 
-// ErrContained refuses to write another file where [Contains] is true.
+// ErrContained reports an output file that would be in the directory of a model ([Contains]).
 var ErrContained = errors.New("is in the directory of a model, which holds only the model's own files")
 
-// LabelsPath returns the path of the labels of the model at path, which need not exist. A
-// .safetensors file has no place for them, and the directory of a checkpoint is replaced with the
-// next one. An error of the system is a [*fs.PathError].
+// LabelsPath returns the path of the labels of the model at path. The file may not exist yet. It returns an
+// error if path is a .safetensors file, which can't store labels, or a checkpoint, which the next checkpoint
+// replaces. An error of the system is a [*fs.PathError].
 func LabelsPath(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
 	if err != nil || !info.IsDir() || !Contains(filepath.Join(path, Info)) {
-		return "", fmt.Errorf("%s: labels are kept in the directory of a model, and this is none", path)
+		return "", fmt.Errorf("%s: labels are stored in the directory of a model, which this isn't", path)
 	}
 	if IsCheckpoint(path) {
-		return "", fmt.Errorf("%s: is a checkpoint, and its dimensions will not be those of the trained model: label that", path)
+		return "", fmt.Errorf("%s: is a checkpoint, whose dimensions change until training ends: label the trained model", path)
 	}
 	return filepath.Join(path, Labels), nil
 }
 
-// CheckSave returns nil if a model can be written to the directory dir, or else an
-// [*atomicfile.OutputError]. To find out whether the file system can replace what is there, it
-// renames that and renames it back.
+// CheckSave returns an [*atomicfile.OutputError] unless a model can be written to the directory dir. If dir
+// exists, CheckSave renames it and renames it back, to test whether the file system can replace it.
 func CheckSave(dir string, mayReplace func(path string) error) error {
 	if Contains(dir) {
 		return &atomicfile.OutputError{Path: dir, Err: ErrContained}
 	}
 	if dir == "-" {
-		return &atomicfile.OutputError{Path: dir, Err: errors.New("a model is a directory, and not a stream")}
+		return &atomicfile.OutputError{Path: dir, Err: errors.New("a model is a directory and can't be written to a stream")}
 	}
 	return atomicfile.CheckDir(dir, mayReplace)
 }
 
-// ErrCheckpoint reports a checkpoint that exists and was not to be replaced. It wraps
-// [atomicfile.ErrExists].
+// ErrCheckpoint reports an existing checkpoint that may not be replaced. It wraps [atomicfile.ErrExists].
 var ErrCheckpoint = fmt.Errorf("%w, a checkpoint", atomicfile.ErrExists)
 
-// MayReplace returns a function that decides whether the directory at path may be replaced: with
-// force a model or an empty directory, without it nothing.
+// MayReplace returns a function that returns an error unless the directory at path may be replaced. With
+// force, models without labels and empty directories may be; without force, nothing.
 func MayReplace(force bool) func(path string) error {
 	if force {
 		return checkReplaceable
@@ -119,7 +120,7 @@ func checkReplaceable(dir string) error {
 	for _, e := range entries {
 		switch {
 		case e.Name() == Labels:
-			return fmt.Errorf("is not replaced, for people gave its dimensions labels: move its %s away, or write to another directory", Labels)
+			return fmt.Errorf("is not replaced, because it has labels: move its %s away, or write to another directory", Labels)
 		case e.Name() == State && e.IsDir():
 			err = checkState(filepath.Join(dir, State))
 		case !slices.Contains(known, e.Name()) || !e.Type().IsRegular():
@@ -132,10 +133,10 @@ func checkReplaceable(dir string) error {
 	return nil
 }
 
-// stateFiles are the files of a checkpoint's state: [Progress] and the matrices of package checkpoint.
+// stateFiles lists the files of a checkpoint's state: [Progress] and the matrices of package checkpoint.
 var stateFiles = []string{filepath.Base(Progress), "H.npy", "S.npy", "Q.npy", "G.npy", "B.npy", "v.npy"}
 
-// checkState returns an error if dir has files that are not those of a checkpoint's state.
+// checkState returns an error if dir has other files than a checkpoint's state.
 func checkState(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
@@ -147,13 +148,13 @@ func checkState(dir string) error {
 }
 
 func errOther(e os.DirEntry) error {
-	return fmt.Errorf("is not replaced, for it holds %q, which is no file of a model; move it away", e.Name())
+	return fmt.Errorf("is not replaced, because it has %q, which is not a file of a model: move it away", e.Name())
 }
 
-// An Identity identifies the model in a directory, which another may replace.
+// An Identity identifies the model in a directory, to detect its replacement by another process.
 type Identity struct {
 	dir  string
-	info fs.FileInfo // of model.json, which nothing changes in place
+	info fs.FileInfo // of model.json, which is never modified in place
 }
 
 // Identify returns the identity of the model in dir. Call it before the model is opened.
@@ -162,17 +163,17 @@ func Identify(dir string) (Identity, error) {
 	return Identity{dir, info}, err
 }
 
-// Check returns an error unless the same model is still there.
+// Check returns an error if the model was replaced or removed since [Identify].
 func (i Identity) Check() error {
 	now, err := Identify(i.dir)
 	if err == nil && os.SameFile(now.info, i.info) && now.info.ModTime().Equal(i.info.ModTime()) {
 		return nil
 	}
-	return fmt.Errorf("%s is not the model any more that was opened: open it again", i.dir)
+	return fmt.Errorf("%s has been replaced since it was opened: open it again", i.dir)
 }
 
-// WriteBeside calls write, which writes a file about the model beside it, if the same model is
-// still there. Nobody replaces it meanwhile, except on Windows, where directories have no locks.
+// WriteBeside calls write, which writes a file into the model's directory, if [Identity.Check] succeeds. A
+// lock prevents the replacement of the model meanwhile, except on Windows, which has no locks of directories.
 func (i Identity) WriteBeside(ctx context.Context, write func() error) error {
 	unlock, err := atomicfile.Lock(ctx, i.dir)
 	if err != nil {
@@ -185,8 +186,8 @@ func (i Identity) WriteBeside(ctx context.Context, write func() error) error {
 	return write()
 }
 
-// ReadStable returns the result of read, which reads several files of the directory at path. If
-// another process replaces the directory meanwhile, it reads again.
+// ReadStable returns the result of read, which reads several files of the directory at path. It calls read
+// again if another process replaced the directory meanwhile.
 func ReadStable[T any](path string, read func() (T, error)) (value T, err error) {
 	const tries = 10
 	for range tries {
@@ -205,7 +206,7 @@ func ReadStable[T any](path string, read func() (T, error)) (value T, err error)
 	return value, fmt.Errorf("has been replaced %d times while it was read", tries)
 }
 
-// ReadFile calls read with an open file of the directory. Its errors name the file.
+// ReadFile opens a file of the directory and calls read with it. Errors name the file.
 func ReadFile(dir, name string, read func(f *input.File) error) error {
 	f, err := input.Open(filepath.Join(dir, name))
 	if err != nil {
@@ -215,7 +216,7 @@ func ReadFile(dir, name string, read func(f *input.File) error) error {
 	return InFile(name, read(f))
 }
 
-// InFile returns err with the name of the file that it concerns; nil of nil.
+// InFile returns err prefixed with a file name, or nil if err is nil.
 func InFile(name string, err error) error {
 	if err == nil {
 		return nil

@@ -1,5 +1,10 @@
-// Package parallel distributes loops over all processors. What a loop computes must not depend on
-// which goroutine runs an iteration, so that results are the same for any number of processors.
+// Package parallel distributes loops over all processors:
+//
+//	norms := make([]float64, len(rows))
+//	err := parallel.Each(ctx, len(rows), func(i int) { norms[i] = norm(rows[i]) })
+//
+// The results of a loop must not depend on the goroutine that runs an iteration. They are then the same for any
+// number of processors.
 package parallel
 
 import (
@@ -9,8 +14,8 @@ import (
 	"sync/atomic"
 )
 
-// Each calls f(0) to f(n−1), one goroutine per processor, and waits for them. Once ctx is done it
-// leaves out the calls that have not begun, and returns ctx's error.
+// Each calls f(0) to f(n−1) with one goroutine per processor and waits for all calls. When ctx is done it skips
+// the remaining calls and returns ctx's error.
 func Each(ctx context.Context, n int, f func(i int)) error {
 	var skipped atomic.Bool
 	With(make([]struct{}, runtime.GOMAXPROCS(0)), n, func(_ struct{}, i int) {
@@ -35,8 +40,8 @@ func Ranges(n int, f func(lo, hi int)) {
 	})
 }
 
-// With calls f with 0 to n−1 and waits for all calls. Each worker runs in one goroutine, the first
-// in the caller's, so that f may use the worker's buffers without locks.
+// With calls f with a worker and each of 0 to n−1, and waits for all calls. A worker is used by one goroutine, the
+// first by the caller's, so that f may use the worker's buffers without locks.
 func With[W any](workers []W, n int, f func(w W, i int)) {
 	if len(workers) == 1 || n <= 1 {
 		for i := range n {

@@ -72,11 +72,11 @@ func TestLittleMemory(t *testing.T) {
 
 	before := dir.Names(t)
 	for args, want := range map[string]string{
-		"paper train large.npy --words words.txt -o model":         "large.npy: 14000 rows of 1048576 numbers: 58.7 GB is more than there is memory for",
-		"paper train large.safetensors --words words.txt -o model": `large.safetensors: 14000 rows of 1048576 numbers: 58.7 GB is more than there is memory for`,
-		"top huge":                                               "huge: dictionary.npy: array of shape [80 100000000]: 32.0 GB is more than there is memory for",
-		"export huge -f csr -o out":                              "huge: dictionary.npy: array of shape [80 100000000]: 32.0 GB is more than there is memory for",
-		"encode huge in.txt -o out":                              "huge: dictionary.npy: array of shape [80 100000000]: 32.0 GB is more than there is memory for",
+		"paper train large.npy --words words.txt -o model":         "large.npy: 14000 rows of 1048576 numbers: 58.7 GB doesn't fit into memory",
+		"paper train large.safetensors --words words.txt -o model": `large.safetensors: 14000 rows of 1048576 numbers: 58.7 GB doesn't fit into memory`,
+		"top huge":                                               "huge: dictionary.npy: array of shape [80 100000000]: 32.0 GB doesn't fit into memory",
+		"export huge -f csr -o out":                              "huge: dictionary.npy: array of shape [80 100000000]: 32.0 GB doesn't fit into memory",
+		"encode huge in.txt -o out":                              "huge: dictionary.npy: array of shape [80 100000000]: 32.0 GB doesn't fit into memory",
 		"paper train many.txt.gz -o model":                       "many.txt.gz: after ",
 		"paper train packed.npz.gz --words word.txt -o model":    "expand to more than 100 times as many",
 		"paper train in.txt -o model -k 100000000":               "60 words × 100000000 sparse dimensions need about ",
