@@ -31,14 +31,16 @@ func newExplore() *cobra.Command {
 		Long: `Explore serves a web page and prints its address, until it is interrupted. The page
 answers queries for a word, for several (bank river: their similarity and differences),
 for a sum of words (king - man + woman), for a text, or for a dimension. It begins
-with the topics of texts, lists and maps all dimensions, and edits their labels. Of two models, it also shows which of their
-dimensions are alike, and a word in both. The page loads nothing from the network.
+with the topics of texts, lists and maps all dimensions, and edits labels of both. Of two
+models, it also shows which of their dimensions are alike, and a word in both. The page
+loads nothing from the network.
 
---export writes the page as one file instead, with the chosen words and dimensions. If
-no dimensions are chosen, these are the strongest of each word; if no words are, the top
-words of each dimension.`,
+--export writes the page as one file instead, with the topics, their themes and typical
+texts, and with the chosen words and dimensions. If only words are chosen, the page has
+the strongest dimensions of each; if only dimensions are, the top words of each.`,
 		Example: `  overcomplete explore model --open
   overcomplete explore model other
+  overcomplete explore posts --export topics.html
   overcomplete explore model --export bank.html --words bank,river,money`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -165,11 +167,8 @@ func openExplorer(cmd *cobra.Command, path string, o explore.Options) (*explore.
 }
 
 func exportPage(cmd *cobra.Command, dir, output string, words []string, dimensions []int) error {
-	switch {
-	case output == "-":
+	if output == "-" {
 		return usagef("--export writes a file, not standard output: want its name")
-	case len(words)+len(dimensions) == 0:
-		return usagef("--export needs --words or --dimensions")
 	}
 	return writeFiles(cmd, []string{output}, func(files []io.Writer) error {
 		x, err := openExplorer(cmd, dir, explore.Options{})
@@ -178,6 +177,9 @@ func exportPage(cmd *cobra.Command, dir, output string, words []string, dimensio
 		}
 		err = x.WritePage(files[0], words, dimensions)
 		if missing, ok := errors.AsType[*explore.RequestError](err); ok {
+			if len(words)+len(dimensions) == 0 {
+				return usagef("%w: choose some with --words or --dimensions", missing)
+			}
 			return usageError{missing}
 		}
 		return err

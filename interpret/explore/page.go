@@ -22,6 +22,12 @@ type embedded struct {
 	Map        chart                      `json:"map"`
 	Words      map[string]wordAnswer      `json:"word"`
 	Dimensions map[string]dimensionAnswer `json:"dimension"`
+
+	// Only if the model has topics.
+	Topics *topicTable              `json:"topics,omitempty"`
+	Rows   *rowChart                `json:"rows,omitempty"`
+	Topic  map[string]typicalAnswer `json:"topic,omitempty"`
+	Theme  map[string]typicalAnswer `json:"theme,omitempty"`
 }
 
 // page returns the page that requests its data or, unless data is nil, the page that contains them.
@@ -48,16 +54,23 @@ func hashSource(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// neighbourhood is the number of words of a dimension, or dimensions of a word, that an exported page
-// has if none were chosen.
-const neighbourhood = 10
+// Contents of an exported page.
+const (
+	neighbourhood     = 10 // words of a dimension, or dimensions of a word, if none were chosen
+	exportedTypical   = 8  // rows of a topic or theme
+	exportedBeginning = 80 // characters of a text on the map
+)
 
-// WritePage writes one HTML file that shows words and dimensions, the summary and the map, without a
-// server or a network. If no dimensions are given, it has the ten strongest of each word; if no words
+// WritePage writes one HTML file that shows the topics, words and dimensions, the summary and the maps, without
+// a server or a network. If no dimensions are given, it has the ten strongest of each word; if no words
 // are given, the ten top words of each dimension. It returns a [*RequestError] for an unknown word or
-// dimension.
+// dimension, or if there is nothing to show: no topics, no words and no dimensions.
 func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) error {
-	data := &embedded{x.about, labelsAnswer{Labels: x.allLabels().Labels}, x.mapped(), map[string]wordAnswer{}, map[string]dimensionAnswer{}}
+	if len(words)+len(dimensions)+x.about.Themes == 0 {
+		return badRequest("the model has no topics, so the page needs words or dimensions")
+	}
+	data := &embedded{Model: x.about, Labels: labelsAnswer{Labels: x.allLabels().Labels}, Map: x.mapped(),
+		Words: map[string]wordAnswer{}, Dimensions: map[string]dimensionAnswer{}}
 	addWord := func(row int) { data.Words[x.model.Codes.Words[row]] = x.word(row) }
 	addDimension := func(k int) { data.Dimensions[strconv.Itoa(k)] = x.dimension(k) }
 	for _, word := range words {
@@ -84,8 +97,11 @@ func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) erro
 			}
 		}
 	}
-	// The summary shows dimensions that the page has, and no topics.
-	data.Model.Themes, data.Model.Strongest = 0, []int{}
+	if x.about.Themes > 0 {
+		x.embedTopics(data)
+	}
+	// The summary shows dimensions that the page has.
+	data.Model.Strongest = []int{}
 	for _, k := range x.strongest {
 		if _, ok := data.Dimensions[strconv.Itoa(k)]; ok {
 			data.Model.Strongest = append(data.Model.Strongest, k)
@@ -93,4 +109,24 @@ func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) erro
 	}
 	_, err := w.Write(page(data))
 	return err
+}
+
+// embedTopics adds the topics, their pages and the map of rows, of whose texts it has the beginnings.
+func (x *Explorer) embedTopics(data *embedded) {
+	t, rows := x.topics(), x.rows()
+	data.Topics, data.Rows = t, &rows
+	if rows.Texts != nil {
+		begin := map[string]string{}
+		for id, text := range rows.Texts {
+			begin[id] = cut(text, exportedBeginning)
+		}
+		rows.Texts = begin
+	}
+	data.Topic, data.Theme = map[string]typicalAnswer{}, map[string]typicalAnswer{}
+	for _, topic := range t.Topics {
+		data.Topic[strconv.Itoa(int(topic.ID))] = x.typicalOf(t.table, topic, exportedTypical)
+	}
+	for _, theme := range t.Themes {
+		data.Theme[strconv.Itoa(int(theme.ID))] = x.typicalOf(t.table, theme, exportedTypical)
+	}
 }

@@ -74,6 +74,7 @@ func TestWritePageRefuses(t *testing.T) {
 	}{
 		{[]string{"bank", "rivre"}, nil, `no word "rivre" in the model; the closest are river`},
 		{nil, []int{40}, "no dimension 40: they are 0 to 39"},
+		{nil, nil, "the model has no topics, so the page needs words or dimensions"},
 	} {
 		var b bytes.Buffer
 		err := x.WritePage(&b, tt.words, tt.dimensions)

@@ -236,30 +236,36 @@ func cosineOf(a, b interpret.Code) float64 {
 	return sum / a.Norm() / b.Norm()
 }
 
-// typical returns the rows of a topic that are most like some of its themes.
-func (x *Explorer) typical(table *topics.Table, topic topics.ID, in func(theme int32) bool, words []string) typicalAnswer {
+// typicalOf returns up to most rows of a topic or theme, those with the largest cosines with one of its themes.
+func (x *Explorer) typicalOf(table *topics.Table, group topics.Topic, most int) typicalAnswer {
+	topic := group.ID
+	in := func(theme int32) bool { return table.TopicOf[theme] == int32(topic) }
+	if group.Parent != topics.None {
+		topic = group.Parent
+		in = func(theme int32) bool { return theme == int32(group.ID) }
+	}
 	found := ranking.Ranking{N: themeRows}
 	for i, t := range table.Rows {
 		if t != topic {
 			continue
 		}
-		most := float32(0)
+		nearest := float32(0)
 		themes, cosines := table.Codes.Row(i)
 		for j, theme := range themes {
 			if in(theme) {
-				most = max(most, cosines[j])
+				nearest = max(nearest, cosines[j])
 			}
 		}
-		if most > 0 {
-			found.Add(ranking.Item{Index: i, Score: float64(most)})
+		if nearest > 0 {
+			found.Add(ranking.Item{Index: i, Score: float64(nearest)})
 		}
 	}
 	var rows []int
 	a := typicalAnswer{Top: []entry{}}
-	excerpt := newExcerpter(words, listedText)
+	excerpt := newExcerpter(group.Words, listedText)
 	for _, i := range found.Items() {
 		rows = append(rows, i.Index)
-		if len(rows) <= typicalRows {
+		if len(rows) <= most {
 			a.Top = append(a.Top, entry{x.model.Codes.Words[i.Index], float32(i.Score)})
 			a.add(x, i.Index, excerpt.of)
 		}
@@ -280,11 +286,6 @@ func (x *Explorer) answerTypical(kind string) func(id string, number int) (any, 
 		if i < 0 {
 			return nil, &RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("no %s %.20q among %d topics", kind, id, cmp.Or(number, x.about.Topics))}
 		}
-		chosen := list[i]
-		words := chosen.Words
-		if kind == "topic" {
-			return x.typical(t.table, chosen.ID, func(theme int32) bool { return t.table.TopicOf[theme] == int32(chosen.ID) }, words), nil
-		}
-		return x.typical(t.table, chosen.Parent, func(theme int32) bool { return theme == int32(chosen.ID) }, words), nil
+		return x.typicalOf(t.table, list[i], typicalRows), nil
 	}
 }

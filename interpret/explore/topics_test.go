@@ -259,9 +259,20 @@ func TestBrowserTopics(t *testing.T) {
 	b.wait(`document.title.startsWith("map") && location.hash === "#/map?topics=4"`)
 	evaluate[chromedp.Void](b, `location.hash = "#/rows?topics=3"`)
 	b.wait(`document.title.startsWith("map of") && document.querySelectorAll(".beside li button").length === 3`)
+	// An exported page has the topics, their themes and the map.
 	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(b.export(x, []string{"bank"}, nil)))
-	b.waitHeading("test")
-	b.wait(`document.querySelector(".cards")`)
+	b.wait(`document.querySelectorAll(".topics li").length === 2 && document.querySelectorAll(".map .dot").length === %d`, len(x.rows().Points))
+	b.wait(`document.querySelector(".lead").textContent === "300 texts in 2 topics and 4 themes." && document.querySelector('.aside a[href="#/word/bank"]')`)
+	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(b.export(x, nil, nil)))
+	b.wait(`document.querySelectorAll(".topics li").length === 2 && document.getElementById("search").hidden`)
+	evaluate[chromedp.Void](b, `document.querySelector(".topics .themes a").click()`)
+	b.wait(`location.hash.startsWith("#/theme/") && document.querySelectorAll("main .excerpts li").length === 8`)
+	evaluate[chromedp.Void](b, `go("topic", 6)`)
+	b.wait(`document.querySelector(".title")?.textContent === "<b>Mine</b>" && !document.querySelector(".edit")`)
+	evaluate[chromedp.Void](b, `go("unusual")`)
+	b.waitHeading("Unusual")
+	evaluate[chromedp.Void](b, `go("rows")`)
+	b.wait(`document.querySelectorAll(".beside li button").length === 2`)
 	if evaluate[bool](b, `window.hacked !== undefined`) {
 		t.Error("a text was taken for markup")
 	}

@@ -109,6 +109,9 @@ function askEmbedded(kind, parameter, value) {
   throw new Missing(`The ${kind} ${value} is not part of this page.`, kind === "word" ? embeddedWords().slice(0, 10) : []);
 }
 
+/** isSearchable reports whether the page can answer a query for a row. */
+const isSearchable = () => !embedded || embeddedWords().length > 0;
+
 const embeddedWords = () => Object.values(embedded.word).sort((a, b) => a.row - b.row).map((answer) => answer.word);
 
 /** visible is a word or, where that shows as nothing, the names of its characters. */

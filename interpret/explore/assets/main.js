@@ -129,7 +129,7 @@ function route() {
   if (kind === "both" && rest.length <= 1) return () => bothPage(...rest);
   if (kind === "dimensions" && rest.length === 0) return () => dimensionsPage();
   if (kind === "map" && (rest.length <= 1 || (rest.length === 2 && rest[0] === "word"))) return () => mapPage(...rest);
-  if (kind === "rows" && rest.length <= 1 && !embedded) return () => rowsPage(...rest);
+  if (kind === "rows" && rest.length <= 1 && (!embedded || embedded.rows)) return () => rowsPage(...rest);
   return () => Promise.reject(new Missing("There is no page with this address.", []));
 }
 
@@ -147,6 +147,8 @@ async function show() {
       model = about;
       for (const answer of Object.values(embedded?.word ?? {})) for (const [id, text] of Object.entries(answer.texts ?? {})) if (text.length > (texts.get(id) ?? "").length) texts.set(id, text);
       useLabels(known);
+      document.getElementById("search").hidden = !isSearchable();
+      if (embedded && Object.keys(embedded.dimension).length === 0) document.querySelector("header nav a[href='#/dimensions']").remove();
       if (model.texts) document.querySelector("header input").placeholder = "words of a text · an id · a dimension   /";
       if (model.other)
         document.querySelector("header nav").append(h("a", { href: address("both") }, "Both models"), h("a", { href: model.other.path, class: "other" }, h("bdi", {}, model.other.name)));

@@ -281,7 +281,7 @@ const regionsList = (regions, enter, title = "Regions") => regions.length > 1 &&
   h("ul", { class: "plain" }, regions.map((r) => h("li", {}, h("button", { type: "button", class: "link", onclick: () => enter(r) }, h("span", { class: `swatch region${r.colour}` }), h("span", {}, wordsText(r.words)))))));
 
 /** mapTabs leads from one map to the other. */
-const mapTabs = (rows) => !embedded && h("nav", { class: "tabs", "aria-label": "Maps" },
+const mapTabs = (rows) => (!embedded || embedded.rows) && h("nav", { class: "tabs", "aria-label": "Maps" },
   [["map", "dimensions", !rows], ["rows", `${unit()}s`, rows]].map(([page, text, here]) => h("a", { href: address(page), "aria-current": here ? "page" : null }, text)));
 
 /**
@@ -337,7 +337,7 @@ async function mapPage(number, word) {
           : `Dots are dimensions: close if the same ${unit()}s use them, large if many do. Coloured regions have the names of words that are at home there.`),
       h("div", { class: "tools map-tools" },
         mapTabs(false),
-        wordSearch({ label: `Light up the dimensions of a ${unit()}`, placeholder: lit ? `light up another ${unit()}` : `light up a ${unit()}`, choose: (chosen) => go("map", "word", chosen) }),
+        isSearchable() && wordSearch({ label: `Light up the dimensions of a ${unit()}`, placeholder: lit ? `light up another ${unit()}` : `light up a ${unit()}`, choose: (chosen) => go("map", "word", chosen) }),
         points.length > 0 && slider(`${model.texts ? "Texts" : "Words"} of a dimension, at least`, { value: state.words, say: (t) => whole(words(t)), change: (t) => { state.words = t; draw(); } }),
         isMeasured() && slider("Intrusion accuracy, at least", { value: state.accuracy, say: percent, change: (t) => { state.accuracy = t; draw(); } })),
       content,
@@ -385,7 +385,7 @@ async function rowsPage(word) {
     shows: () => true, names: (p, zoom) => !model.texts || zoom > 3,
     card: (p) => [h("strong", {}, wordLink(p.word)), p.value && [h("br"), h("bdi", {}, state.colour), ": ", h("bdi", {}, p.value)]],
     row: (p) => wordLink(p.word, { class: "excerpt" }),
-    open: (p) => go("word", p.word),
+    open: (p) => openRow(p, regions),
     beside: (enter) => { show = enter; return legend; },
   });
   const colours = h("select", { onchange: (event) => { state.colour = event.currentTarget.value; paint(); draw(); } },
@@ -398,7 +398,7 @@ async function rowsPage(word) {
         points.length < model.words && ` These are ${whole(points.length)} of ${whole(model.words)}, ${model.texts ? "from everywhere" : "the first that have any"}.`),
       h("div", { class: "tools map-tools" },
         mapTabs(true),
-        wordSearch({ label: `Show a ${unit()} on the map`, placeholder: `show a ${unit()}`, choose: (chosen) => go("rows", chosen) }),
+        isSearchable() && wordSearch({ label: `Show a ${unit()} on the map`, placeholder: `show a ${unit()}`, choose: (chosen) => go("rows", chosen) }),
         columns.length > 0 && h("label", {}, "Colours by ", colours),
         model.themes && !embedded && h("label", {}, "Topics ", topicsChoice())),
       content,

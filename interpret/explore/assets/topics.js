@@ -21,6 +21,12 @@ async function loadRows() {
   return { ...rows, regions: rows.regions.map((region) => (named(region) && region.words.length > 0 ? { ...region, words: [named(region)] } : region)) };
 }
 
+/** openRow shows the page of a row or, if there is none, of its topic. */
+function openRow(p, regions) {
+  if (has("word", p.word)) go("word", p.word);
+  else if (p.region >= 0) go("topic", regions[p.region].topic);
+}
+
 /** topicsChoice is a list of numbers of topics, which changes the address to the chosen one. */
 function topicsChoice() {
   const now = chosenTopics() || model.topics;
@@ -108,8 +114,8 @@ function topicsList(t) {
       h("section", { class: "aside" },
         map,
         notes.length > 0 && [h("h2", {}, "Unusual"), h("ul", { class: "plain" }, notes.map((note) => h("li", {}, note))), h("p", {}, h("a", { href: address("unusual") }, "Show them"))],
-        h("h2", {}, "More"),
-        h("p", {}, h("a", { href: address("dimensions") }, `${whole(model.live)} dimensions`), " say in detail what the themes consist of."))),
+        !embedded && [h("h2", {}, "More"), h("p", {}, h("a", { href: address("dimensions") }, `${whole(model.live)} dimensions`), " say in detail what the themes consist of.")],
+        embedded && embeddedWords().length > 0 && [h("h2", {}, "Also on this page"), h("ul", { class: "plain" }, embeddedWords().map((word) => h("li", {}, wordLink(word))))])),
   ];
 }
 
@@ -130,7 +136,7 @@ function rowsMap(loaded = () => {}) {
     map.replaceChildren(mapView({
       points, regions: regions.map((r, i) => (isLarge(i) ? r : { ...r, words: [] })), still: true, kind: unit(), key: "row", many: 0, namedRegions: true, shows: () => true, state: {},
       card: (p) => [h("strong", {}, p.name.slice(0, 200)), p.region >= 0 && [h("br"), wordsText(regions[p.region].words)]],
-      open: (p) => go("word", p.word),
+      open: (p) => openRow(p, regions),
     }).content);
   });
   return [
@@ -190,7 +196,7 @@ async function unusualPage() {
       h("div", { class: "halves" },
         h("section", {}, h("h2", {}, "Nearly the same", h("small", {}, " cosine of codes at least 0.95")),
           t.pairs.length === 0 ? h("p", {}, "None.") : h("ol", { class: "excerpts" }, t.pairs.map((pair) =>
-            h("li", {}, h("ol", { class: "pair" }, pair.words.map((word) => rowItem(word, t.texts, []))), h("div", { class: "about" }, h("span", { class: "value" }, pair.cosine.toFixed(2)), h("a", { class: "compare", href: address("compare", ...pair.words) }, "compare")))))),
+            h("li", {}, h("ol", { class: "pair" }, pair.words.map((word) => rowItem(word, t.texts, []))), h("div", { class: "about" }, h("span", { class: "value" }, pair.cosine.toFixed(2)), pair.words.every((word) => has("word", word)) && h("a", { class: "compare", href: address("compare", ...pair.words) }, "compare")))))),
         h("section", {}, h("h2", {}, "Unlike any theme", h("small", {}, " cosine with the nearest theme")),
           h("ol", { class: "excerpts" }, t.outliers.map((o) => rowItem(o.word, t.texts, [], h("span", { class: "value" }, o.cosine.toFixed(2))))))),
     ],
