@@ -55,7 +55,7 @@ func TestResume(t *testing.T) {
 				t.Error(stderr)
 			}
 			if !reflect.DeepEqual(timeless(t, dir, "model"), timeless(t, dir, "whole")) || dir.Learned(t, "model") != dir.Learned(t, "whole") {
-				t.Error("an interrupted training came to another result")
+				t.Error("an interrupted training has a different result")
 			}
 			if _, err := os.Lstat(dir.Path("model/state")); err == nil {
 				t.Error("a training that is done has a state")
@@ -64,7 +64,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// A checkpoint at every epoch, the last of which the finished model replaces.
+// A checkpoint at every epoch; the finished model replaces the last one.
 func TestCheckpointInterval(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
@@ -144,7 +144,7 @@ func TestResumeDamaged(t *testing.T) {
 		}
 		dir.Write(t, "model/"+file, whole)
 	}
-	// What it says itself is as good as its sum.
+	// The file's own description is checked like its checksum.
 	whole := string(dir.Read(t, "model/state/state.json"))
 	batch := regexp.MustCompile(`"batch":(\d+)`)
 	changed := batch.ReplaceAllString(whole, `"batch":2`)

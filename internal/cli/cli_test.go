@@ -36,8 +36,7 @@ func badInputs(t *testing.T, dir clitest.Dir) {
 	dir.Write(t, "photos/cat.jpg", []byte("a cat"))
 }
 
-// Whatever is wrong with a command or its input is told in one line, with exit
-// code 2, and changes nothing.
+// A bad command or input ends with a one-line error and exit code 2, and changes nothing.
 func TestRefuses(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
@@ -312,7 +311,7 @@ func TestSuggests(t *testing.T) {
 			t.Errorf("%s: exit code %d, %q, %q", args, code, stdout, stderr)
 		}
 	}
-	// What is suggested exists.
+	// Suggestions exist.
 	commands, flags := map[string]bool{}, map[string]bool{}
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
@@ -335,7 +334,7 @@ func TestSuggests(t *testing.T) {
 	}
 }
 
-// Shells are told the values of flags, also after those that a list has.
+// Shells complete the values of flags, also later values of lists.
 func TestCompletesValues(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{

@@ -26,7 +26,7 @@ func newColumns() *cobra.Command {
 		Long: `Columns MODEL prints the columns of a model of texts, such as label or split, and their
 numbers of values. Columns MODEL COLUMN compares the rows of each of the most frequent
 values with all other rows. Rows without a value are left out. Columns MODEL --against FILE
-compares the rows of MODEL with those of FILE, a file of dense vectors of the same kind,
+compares the rows of MODEL with the rows of FILE, a file of dense vectors of the same kind,
 which it encodes with the dictionary and the settings of MODEL.
 
 Each set is described by the dimensions that separate it best from the other rows:
@@ -113,7 +113,7 @@ func compareValues(cmd *cobra.Command, path string, name []string, values, dimen
 	return showSets(cmd, x, found, others, func(p interpret.Pole) string { return labels.Name(x, p) })
 }
 
-// compareFiles compares the rows of a model with those of a file of dense vectors.
+// compareFiles compares the rows of a model with the rows of a file of dense vectors.
 func compareFiles(cmd *cobra.Command, path, against string, dimensions int) error {
 	if !model.Is(path) || model.Is(against) {
 		return usagef("--against compares a model with a file of dense vectors (got %s and %s)", path, against)
@@ -129,7 +129,7 @@ func compareFiles(cmd *cobra.Command, path, against string, dimensions int) erro
 	e := m.Info.Encoding
 	o := encode.Defaults(m.Info)
 	if o.Steps, o.Gap = e.Steps, e.Gap; o.Steps == 0 && o.Gap == 0 {
-		return usagef("the codes of %s are from its training, and those of %s would be from encode, which differ; encode the vectors of %s, too, and compare that model", path, against, path)
+		return usagef("the codes of %s are from its training, and codes of %s would be from encode, which differ; encode the vectors of %s, too, and compare that model", path, against, path)
 	}
 	skip, _ := cmd.Flags().GetBool("skip-bad")
 	dense, _, err := readVectors(cmd, against, vectors.ReadOptions{SkipBad: skip, Rows: e.Input.Kind()})
@@ -158,7 +158,7 @@ func compareFiles(cmd *cobra.Command, path, against string, dimensions int) erro
 	if err != nil {
 		return err
 	}
-	own := newIndex(cmd, m) // labels are those of the model
+	own := newIndex(cmd, m) // has the model's labels
 	return showSets(cmd, x, found, against, func(p interpret.Pole) string { return labels.Name(own, p) })
 }
 

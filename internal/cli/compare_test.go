@@ -112,7 +112,7 @@ func TestCompareModels(t *testing.T) {
 	m := clitest.NewModel(readableWords, readableCodes)
 	m.Dictionary = model.Dictionary{Dim: 2, Atoms: []float32{1, 0, 0, 2, 3, 4}}
 	dir := clitest.Save(t, m)
-	// The same dimensions in another order, but for one, at cosines of 1, 1 and 0.8.
+	// The same dimensions in another order, except one, at cosines of 1, 1 and 0.8.
 	other := *m
 	other.Dictionary.Atoms = []float32{0, 1, 24, 7, 2, 0}
 	if err := other.Save(dir.Path("other"), false); err != nil {
@@ -142,7 +142,7 @@ dimension  label               other  cosine  its label
 		t.Errorf("JSON has %+v", got)
 	}
 
-	// Of opposite atoms, the stronger pole of the one is the weaker of the other.
+	// If atoms are opposite, the stronger pole of one is the weaker pole of the other.
 	signed := clitest.NewModel(readableWords, [][]float32{{1}, {-3}, {0}, {0}, {0}, {0}})
 	signed.Dictionary = model.Dictionary{Dim: 2, Atoms: []float32{1, 0}}
 	if err := signed.Save(dir.Path("signed"), false); err != nil {

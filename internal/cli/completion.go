@@ -41,8 +41,8 @@ func valuesOf(cmd *cobra.Command, f *pflag.Flag) []string {
 // mayBeZero lists integer flags that accept 0, as a command and a flag.
 var mayBeZero = []string{"compare dimensions", "explain dimensions", "explain neighbours", "explain words", "explore port", "labels words", "nearest dimensions", "top words", "train topics"}
 
-// checkValues refuses given flags that are empty or contradict each other, whole numbers out of range, and other values than
-// those of [flagValues], except of --device, which can have a number.
+// checkValues refuses given flags that are empty or contradict each other, whole numbers out of range, and values
+// that aren't in [flagValues], except for --device, which can have a number.
 func checkValues(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		values, given := valuesOf(cmd, f), f.Value.String()

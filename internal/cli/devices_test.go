@@ -46,7 +46,7 @@ func TestPrintDevices(t *testing.T) {
 	}
 }
 
-// What is listed is what there is, whether the machine has GPUs or not.
+// The list is complete with and without GPUs.
 func TestDevices(t *testing.T) {
 	t.Parallel()
 	gpus, err := kernels.GPUs()

@@ -81,7 +81,7 @@ func checkEncoding(t *testing.T, dir clitest.Dir, name string, d *vectors.Dense,
 		{"objective", e.Objective, loss/words + e.Lambda*l1/words},
 		{"sparsity", e.Sparsity, 1 - float64(m.Codes.Nonzeros())/words/float64(m.Codes.Cols)},
 	} {
-		// Residuals are those of codes in float32, subtracted in float32.
+		// Residuals of float32 codes, subtracted in float32.
 		if math.Abs(v.got-v.want) > 1e-6*(1+v.want) {
 			t.Errorf("%s is %v, the codes have %v", v.name, v.got, v.want)
 		}
@@ -137,7 +137,7 @@ func TestEncode(t *testing.T) {
 		})
 	}
 
-	// What was encoded can be encoded with.
+	// The output of encode is a model to encode with.
 	dir.MustRun(t, "encode a new.txt -o out --force --nonzeros 4")
 	dir.MustRun(t, "encode out new.txt -o again")
 	checkEncoding(t, dir, "again", d, model.Encoding{Lambda: 0.7, Steps: 16, Nonzeros: 4})
@@ -302,7 +302,7 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 }
 
-// Where the model can't be saved, the labels of what is in its place stay.
+// If the model can't be saved, the labels of the model in its place remain.
 func TestLabelsOfAnotherStay(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)

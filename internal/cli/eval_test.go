@@ -114,7 +114,7 @@ func TestEvalUsage(t *testing.T) {
 	}
 }
 
-// What is finished is printed, interrupted or not.
+// Finished rows are printed, interrupted or not.
 func TestEvalInterrupted(t *testing.T) {
 	t.Parallel()
 	dir, _ := evalDir(t)

@@ -31,9 +31,9 @@ func newExplore() *cobra.Command {
 		Long: `Explore serves a web page and prints its address, until it is interrupted. The page
 answers queries for a word, for several (bank river: their similarity and differences),
 for a sum of words (king - man + woman), for a text, or for a dimension. It begins
-with the topics of texts, lists and maps all dimensions, and edits labels of both. Of two
-models, it also shows which of their dimensions are alike, and a word in both. The page
-loads nothing from the network.
+with the topics of texts, lists and maps all dimensions, and edits labels of both. For
+two models, it also matches their dimensions and shows a word in both. The page loads
+nothing from the network.
 
 --export writes the page as one file instead, with the topics, their themes and typical
 texts, and with the chosen words and dimensions. If only words are chosen, the page has

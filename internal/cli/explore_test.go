@@ -16,7 +16,7 @@ import (
 	"overcomplete/internal/testonly/clitest"
 )
 
-// The command prints where the page is, serves it, and ends well when it is told to.
+// The command prints where the page is, serves it, and ends with exit code 0 when interrupted.
 func TestExplore(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)

@@ -132,8 +132,8 @@ func newExport() *cobra.Command {
 		Long: `Export writes the sparse vectors of a model in a format that other tools read:
 
 ` + describeFormats() + `
-V is the number of words, K that of sparse dimensions. The rows of csr, binary and
-bits are those of the model's words.txt or texts.jsonl, in that order, and texts are called by
+V is the number of words, K the number of sparse dimensions. The rows of csr, binary and
+bits are in the order of the model's words.txt or texts.jsonl, and texts are called by
 their ids but in jsonl, opensearch, arrow and parquet. A word with white space
 would be ambiguous in text and in word2vec's binary form, so it stops the export; with
 --escape, white space and % in words are written as in a URL, "New York" as "New%20York".`,

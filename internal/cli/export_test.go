@@ -129,7 +129,7 @@ func TestExportRefuses(t *testing.T) {
 	checkRefused(t, dir, "export model --format csr -o out", []string{"model: codes.npz: "}, dir.Tree(t))
 }
 
-// Whatever reads a model takes what it was exported to.
+// Commands that read a model also read its safetensors file.
 func TestSafetensorsAsModel(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
@@ -151,7 +151,7 @@ func TestSafetensorsAsModel(t *testing.T) {
 	}
 }
 
-// Whatever reads dense vectors says that a model is none.
+// Commands that read dense vectors refuse a model.
 func TestSafetensorsAsVectors(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
@@ -165,7 +165,7 @@ func TestSafetensorsAsVectors(t *testing.T) {
 	}
 }
 
-// What is in a model's directory is the model's own.
+// Exports don't write into a model's directory.
 func TestExportKeepsOutOfModels(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Save(t, exportModel())
@@ -203,7 +203,7 @@ func TestExportInterrupted(t *testing.T) {
 	}
 }
 
-// What is written for the Embedding Projector is read with its words as a list, and refused
+// Files for the Embedding Projector are read with their words as a list, and refused
 // without them: its first numbers are no words.
 func TestProjectorIsReadBack(t *testing.T) {
 	t.Parallel()

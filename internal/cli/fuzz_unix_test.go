@@ -33,7 +33,7 @@ var fuzzed = []struct{ args, files string }{
 
 // Files whose parts are changed where bytes that are changed by chance do not reach, for
 // checksums and lengths fit again: each is refused in one line and nothing is changed, or
-// what comes of it is valid. A checkpoint that goes on comes to what it would have.
+// its output is valid. A resumed checkpoint ends with the same model.
 func FuzzFiles(f *testing.F) {
 	dir, _ := clitest.Sample(f)
 	fuzzDir(f, dir)
@@ -90,7 +90,7 @@ func FuzzFiles(f *testing.F) {
 			t.Errorf("%s: exit code %d, %q", c.args, code, stderr)
 		case strings.HasPrefix(c.args, "train"):
 			if dir.Learned(t, "checkpoint") != want {
-				t.Errorf("%s: has come to something else", c.args)
+				t.Errorf("%s: has a different result", c.args)
 			}
 		case strings.HasPrefix(c.args, "encode"), strings.HasPrefix(c.args, "merge"):
 			if _, err := model.Open(dir.Path("out")); err != nil {

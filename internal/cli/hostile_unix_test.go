@@ -23,9 +23,8 @@ const evil = "e\x1b[2J\u009b1m\u202e|`<b>&_*$%\nEVIL"
 var evilWords = []string{"\x1b]0;title\a", "\u009b2J", "\u202etxt.exe", "\ufffe", "\u2028", "a\x1fb", "\u200bnothing",
 	"<script>alert(1)</script>", "|", "`x`", "&amp;", `\`, `"`, "'", "%s", "\U000e0041"}
 
-// Whatever words and files are called, no character that is more than text gets from
-// them to standard output or standard error, and no line of their own. Every command is
-// run, for good and for bad.
+// Names of words and files write no control characters and no extra lines to standard output or standard error. Every
+// command runs, with valid and invalid arguments.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	dir, x := evalDir(t)
@@ -176,7 +175,7 @@ func TestHostileNames(t *testing.T) {
 	if rows != 3 {
 		t.Errorf("%d rows in\n%s", rows, stdout)
 	}
-	// What was exported has the words as they are, on standard output, too.
+	// Exports keep words unchanged, on standard output, too.
 	for file, args := range map[string][]string{
 		evil + ".out": {"export", model, "-f", "glove", "-o", "-"},
 	} {

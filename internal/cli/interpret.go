@@ -39,7 +39,7 @@ func addRare(cmd *cobra.Command) {
 	cmd.Flags().Bool("rare", false, "list rare words by their values, too, not after the frequent words that the model was learned from")
 }
 
-// loadIndex reads a model, or a file of dense vectors whose dimensions are then those of the vectors.
+// loadIndex reads a model, or a file of dense vectors.
 func loadIndex(cmd *cobra.Command, path string) (*interpret.Index, error) {
 	if model.Is(path) {
 		m, err := loadModel(cmd, path)

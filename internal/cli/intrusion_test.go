@@ -38,7 +38,7 @@ func TestIntrusion(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Three dimensions of the highest variance of each, and the conditions mixed: two of 84 orders
-	// have all questions of X at one end, and that of this seed doesn't.
+	// have all questions of X at one end, and the order of this seed doesn't.
 	variance := func(k int) float64 {
 		var values []float64
 		for i, x := 0, clitest.Vectors(60, 8); i < x.Len(); i++ {

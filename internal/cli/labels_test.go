@@ -43,7 +43,7 @@ func TestLabels(t *testing.T) {
         1  1.33e+00  calendar    month week
         2  1.46e-01  day, write  day write
 `)
-	// What was printed takes nothing away; an empty name and note do, of that dimension alone.
+	// Importing the printed table changes nothing; an empty name and note remove a label.
 	stdout, _ := dir.MustRun(t, "labels model -n 1")
 	dir.Write(t, "again.tsv", []byte(stdout))
 	dir.MustRun(t, "labels model --import again.tsv")
@@ -122,7 +122,7 @@ func TestExplainVocabulary(t *testing.T) {
 	}
 }
 
-// What shows dimensions says if they are not those of the trained model, and takes no labels
+// Commands that show dimensions warn if the training isn't finished, and use no labels
 // for them.
 func TestCheckpointsAreNotNamed(t *testing.T) {
 	t.Parallel()

@@ -8,8 +8,7 @@ import (
 	"overcomplete/internal/testonly/clitest"
 )
 
-// Whatever a command prints, that it could not is its failure. What it writes to a file
-// beside that is not there then.
+// A command fails if it can't print, and then writes no file.
 func TestFullStandardOutput(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)

@@ -50,12 +50,12 @@ finds, with its standard error, and the time per query on all processors:
   products   by w·a / ‖μ + aD‖, where w = Dx are the products of the dense query with all
              atoms. That is close to the cosine of x and μ + aD. Half of the weights are
              negative, which some search engines refuse
-  refined    by products among the 100 rows (or k, if more) that are nearest by codes
+  refined    by dot products among the 100 rows (or k, if more) that are nearest by codes
 
 An index has 8 bytes per nonzero, for its row and value. For search engines, export codes
 with --normalize codes for the first search and --normalize vectors for the second.
 
-The rows of a model must be those of VECTORS, in their order: give --max-words and other
+A model must encode the rows of VECTORS, in their order: give --max-words and other
 flags of the input as for encoding.`,
 		Example: `  overcomplete recall sentences.parquet model
   overcomplete recall glove.txt model wider --max-words 50000 -k 20 --json`,

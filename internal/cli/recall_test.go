@@ -35,7 +35,7 @@ model       1.0     75.0 %  0.0 MB  1.000 ±0.000  T ms  1.000 ±0.000  T ms  1.
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatal(err)
 	}
-	// Of the second nearest there is no code that has a product with the query's.
+	// The code of the second nearest neighbour is orthogonal to the query's.
 	if found := got.Models[0]; got.Queries != 3 || got.Dense.Bytes != 32 || found.Bytes != 32 || found.Codes.Recall != 0.5 || found.Products.Recall < 0.5 {
 		t.Errorf("JSON is %s", stdout)
 	}

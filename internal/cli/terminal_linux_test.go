@@ -20,11 +20,11 @@ func openTerminal(t *testing.T, width int) (screen, tty *os.File) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("no terminal to be had: %v", err)
+		t.Skipf("no terminal: %v", err)
 	}
 	control := func(request uintptr, argument unsafe.Pointer) {
 		if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, screen.Fd(), request, uintptr(argument)); e != 0 {
-			t.Skipf("no terminal to be had: %v", e)
+			t.Skipf("no terminal: %v", e)
 		}
 	}
 	var locked, number int32
@@ -34,7 +34,7 @@ func openTerminal(t *testing.T, width int) (screen, tty *os.File) {
 	control(syscall.TIOCSWINSZ, unsafe.Pointer(&size))
 	tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("no terminal to be had: %v", err)
+		t.Skipf("no terminal: %v", err)
 	}
 	return screen, tty
 }

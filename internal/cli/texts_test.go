@@ -27,8 +27,8 @@ func textsModel(t *testing.T) clitest.Dir {
 	return clitest.Save(t, m)
 }
 
-// Where rows are texts, dimensions are called by keywords, and texts are printed in one line that
-// no terminal misunderstands, with the ids that commands take.
+// If rows are texts, dimensions are labelled by keywords, and texts are printed on one line without control
+// characters, with the ids that commands accept.
 func TestTexts(t *testing.T) {
 	t.Parallel()
 	dir := textsModel(t)
@@ -69,7 +69,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// Columns are listed, and one tells which dimensions are of its values.
+// Columns are listed, and the dimensions of a column's values.
 func TestColumns(t *testing.T) {
 	t.Parallel()
 	var ids []string
@@ -114,7 +114,7 @@ dimension  share  others  AUC  p  label  example
 	}
 }
 
-// The rows of a file are compared with those of a model, by codes of the same settings.
+// The rows of a file are compared with the rows of a model, by codes of the same settings.
 func TestColumnsAgainst(t *testing.T) {
 	t.Parallel()
 	dir, x := clitest.Sample(t)
@@ -186,7 +186,7 @@ func TestColumnsAgainst(t *testing.T) {
 }
 
 // A model of texts has topics unless none are asked for; one of words has them if they are. Their number can be
-// another one than that of the training.
+// another one than in the training.
 func TestTopics(t *testing.T) {
 	t.Parallel()
 	dir, x := clitest.Sample(t)

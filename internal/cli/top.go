@@ -21,14 +21,14 @@ func newTop() *cobra.Command {
 		Use:   "top MODEL [DIMENSION...]",
 		Short: "Show dimensions by their top words",
 		Long: `Top prints the words with the largest values in each of these dimensions, numbered
-from 0, or in those of the highest variance over all words. If values are negative, the
+from 0, or in the dimensions of the highest variance over all words. If values are negative, the
 most negative words have a line of their own, whose label has a minus. The pole with the
 larger values comes first.
 
 --sort intrusion begins with the dimensions of the highest word intrusion accuracy, which
 "overcomplete intrusion auto --save" measured. --sort coherence requires no other vectors:
 it is the mean cosine of the codes of the eight strongest words, without the dimension,
-minus that of any two words. 0 is chance. The better pole of a dimension counts.
+minus the mean cosine of any two words. 0 is chance. The better pole of a dimension counts.
 
 ` + aboutLabels + `
 

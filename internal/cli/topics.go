@@ -62,7 +62,7 @@ the theme that each dimension occurs with most.`,
 			return show(cmd, t, func(b *strings.Builder) { printTopics(b, t, column) })
 		},
 	}
-	cmd.Flags().IntVar(&number, "topics", 0, "number of topics (default that of the training)")
+	cmd.Flags().IntVar(&number, "topics", 0, "number of topics (default the model's)")
 	cmd.Flags().StringVar(&column, "column", "", "print the most frequent values of this `column` of the texts")
 	addJSON(cmd, "print the same as JSON, with the topic of each row")
 	return cmd

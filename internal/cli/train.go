@@ -134,7 +134,7 @@ func (f *trainFlags) check(cmd *cobra.Command, r model.Recipe, unsupported error
 	case f.factor > most:
 		return usagef("--factor is %d, want 1 to %d", f.factor, most)
 	case changed("sparsity") && !(f.sparsity > 0 && f.sparsity < 1):
-		return usagef("--sparsity is %v, want a share of zeros between 0 and 1, such as 0.95", f.sparsity)
+		return usagef("--sparsity is %v, want a number between 0 and 1, such as 0.95", f.sparsity)
 	case changed("nonzeros") && changed("sparsity"):
 		return usagef("give --sparsity or --nonzeros, not both")
 	case changed("atoms") && changed("factor"):
@@ -304,7 +304,7 @@ func (v *trainView) done(err error) {
 
 // warnUnusual warns of hyperparameters that make uninformative codes.
 func (f *trainFlags) warnUnusual(stderr io.Writer, h model.Best, in model.Input) {
-	const few = 5 // nonzeros; with fewer, task scores are far below those of the dense vectors
+	const few = 5 // nonzeros; with fewer, task scores are far below the dense vectors'
 	switch {
 	case h.Nonzeros < few && h.Atoms > few && in.Kind() == vectors.KindWords:
 		warn(stderr, "%d nonzeros per row describe a word poorly; --nonzeros %d keeps more", h.Nonzeros, few)

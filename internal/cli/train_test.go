@@ -319,7 +319,7 @@ func TestTrainLike(t *testing.T) {
 	}
 }
 
-// Where the second reading fails or is interrupted, the dictionary is kept.
+// If the second reading fails or is interrupted, the dictionary is kept.
 func TestTrainWordsFails(t *testing.T) {
 	t.Parallel()
 	dir, d := clitest.Sample(t)
@@ -362,7 +362,7 @@ func TestTrainWordsFails(t *testing.T) {
 	}
 }
 
-// Of a number of nonzeros, codes have as many, whatever K is.
+// Codes have the requested number of nonzeros, for any K.
 func TestTrainNonzeros(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
@@ -384,7 +384,7 @@ func TestTrainNonzeros(t *testing.T) {
 	}
 }
 
-// A training that comes to nothing fails, and leaves nothing.
+// A training without a result fails, and writes nothing.
 func TestTrainNothingActive(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)

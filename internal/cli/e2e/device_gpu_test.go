@@ -270,7 +270,7 @@ func encodesOnAll(t *testing.T, p gpuProgram) {
 		}
 	}
 	if !maps.Equal(clitest.Dir(dir.Path("all")).Tree(t), clitest.Dir(dir.Path("one")).Tree(t)) {
-		t.Error("two GPUs come to other bytes than one")
+		t.Error("two GPUs write different bytes than one")
 	}
 	before := dir.Tree(t)
 	for _, tt := range []struct {

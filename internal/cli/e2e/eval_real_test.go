@@ -14,7 +14,7 @@ import (
 )
 
 // scores returns the scores of tables in Markdown, by row and column. The names of
-// columns are those of the first row.
+// columns are from the first row.
 func scores(t *testing.T, markdown string) map[string]map[string]float64 {
 	t.Helper()
 	rows := map[string]map[string]float64{}
@@ -47,7 +47,7 @@ func scores(t *testing.T, markdown string) map[string]map[string]float64 {
 	return rows
 }
 
-// The table of docs/results/evaluation.md is what the program gives, and the paper's pattern shows in it:
+// The program reproduces the table of docs/results/evaluation.md, which shows the paper's pattern:
 // sparse overcomplete vectors are better than the dense ones they are made of, and
 // those than thresholded ones.
 func TestRealDataTable(t *testing.T) {
@@ -108,7 +108,7 @@ func TestRealDataTable(t *testing.T) {
 		}
 	}
 
-	// Standard errors of averages are 0.7 points; the same test items make those of
+	// Standard errors of averages are 0.7 points; the same test items make errors of
 	// differences smaller.
 	for _, tt := range []struct {
 		better, worse string

@@ -109,7 +109,7 @@ for format, options in ("glove", {"no_header": True}), ("word2vec", {}), ("word2
     assert [unquote(word) for word in v.index_to_key] == words, format
     check(format, v.vectors, dense)
 
-# Its neighbours are those by cosine, of which that of zeros is none.
+# Its neighbours are by cosine, without the row of zeros.
 unit = dense.astype(float) / np.maximum(np.linalg.norm(dense.astype(float), axis=1, keepdims=True), 1e-9)
 for i in 1, 40:
     cosines = unit @ unit[i]
@@ -121,7 +121,7 @@ for i in 1, 40:
 `, "gensim")
 }
 
-// What gensim writes is read to the last bit.
+// Files written by gensim are read to the last bit.
 func TestReadsWhatGensimWrites(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)

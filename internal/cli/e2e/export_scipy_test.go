@@ -65,7 +65,7 @@ matrix.indices, matrix.indptr = matrix.indices.astype(np.int64), matrix.indptr.a
 sp.save_npz("int64.npz", matrix.astype(np.float64))
 `
 
-// python returns an interpreter that has SciPy and the given modules: that of
+// python returns an interpreter that has SciPy and the given modules:
 // OVERCOMPLETE_PYTHON, or else python3. If there is none the test is skipped, unless
 // one was named.
 func python(t *testing.T, modules ...string) string {

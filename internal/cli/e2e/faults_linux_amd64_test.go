@@ -30,7 +30,7 @@ import (
 // A faultCase is a command to run under faults.
 type faultCase struct {
 	args    string
-	outputs string // files and directories that it makes, each whole or not at all
+	outputs string // files and directories that it writes, each atomically
 	resumes bool   // run again, it goes on; the parts of its output come one after the other
 }
 
@@ -181,8 +181,8 @@ func faultDir(t *testing.T) clitest.Dir {
 // temporary ends what files and directories are called that are not whole yet.
 var temporary = regexp.MustCompile(`\.tmp[0-9a-f]{8}`)
 
-// Whichever system call of a command fails, and wherever the program is killed, each output is what it
-// was before or what it was to become, nothing else has changed, and one line says what went wrong.
+// If any system call of a command fails, or the program is killed anywhere, each output has its old or its new
+// content, nothing else has changed, and one line names the error.
 //
 // For each class of system calls, OVERCOMPLETE_FAULTS of a command's calls are tried, one in each run.
 // Without it that is one, and only of a sample of commands and classes unless the build tag full is set.
@@ -269,7 +269,7 @@ func TestDisplaced(t *testing.T) {
 	dir.MustRun(t, f.args)
 }
 
-// learned is what is said of a training that has come to a dictionary, and not to codes. Then
+// learned is in the message of a training that has a dictionary, but no codes. Then
 // encode goes on.
 const learned = " has the dictionary"
 
@@ -337,7 +337,7 @@ func (f *faults) one(class string, at int) {
 	if f.resumes && !strings.Contains(stderr, learned) && !maps.Equal(without(withoutSeconds(f.dir.Tree(f.t))), f.want) {
 		ended, _, stderr = f.run(func(sysCall) syscall.Errno { return 0 })
 		if after := withoutSeconds(f.dir.Tree(f.t)); ended.ExitStatus() != 0 || !maps.Equal(without(after), f.want) {
-			complain("run again, it comes to %v", f.want.Differences(without(after)))
+			complain("run again, it writes %v", f.want.Differences(without(after)))
 		}
 	}
 }
@@ -355,7 +355,7 @@ func (f *faults) check(class string, failed sysCall, ended unix.WaitStatus, stdo
 		case maps.Equal(is, under(before, output)):
 			states["old"] = true
 		case strings.Contains(stderr, output+learned) && is[output+"/dictionary.npy"] == f.want[output+"/dictionary.npy"]:
-			// What was learned is not lost where its codes can't be saved.
+			// The dictionary is kept if its codes can't be saved.
 		default:
 			return fmt.Errorf("%s is neither old nor new: %v", output, under(before, output).Differences(is))
 		}
@@ -386,11 +386,11 @@ func (f *faults) check(class string, failed sysCall, ended unix.WaitStatus, stdo
 	case code != 0 && (class == "write" && code != clitest.Failed || class == "read" && code != clitest.Usage && !f.isOutput(failed.path)):
 		return errors.New("has another's exit code")
 	}
-	// What is left over is named, and nothing else that is temporary.
+	// Temporary files that remain are named, and only these.
 	named := temporary.FindAllString(stderr, -1)
 	for path := range after {
 		if name := temporary.FindString(path); name != "" && !slices.Contains(named, name) {
-			return fmt.Errorf("nothing is said of %s", path)
+			return fmt.Errorf("no message about %s", path)
 		}
 	}
 	for _, name := range named {

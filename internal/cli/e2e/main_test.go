@@ -12,7 +12,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// What the tests ignore, under nohup for one, the program would too.
+	// Signals that the tests ignore, for instance under nohup, the program would ignore, too.
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		if signal.Ignored(sig) {
 			signal.Notify(make(chan os.Signal, 1), sig)

@@ -82,7 +82,7 @@ for path in sorted(os.listdir(".")):
         print(json.dumps({"file": path, "error": "crash"}), flush=True)
 `
 
-// content is what a program finds in a file.
+// A content is a file's content as a program reads it.
 type content struct {
 	File  string
 	Error string
@@ -91,9 +91,8 @@ type content struct {
 	Bits  []uint32
 }
 
-// NumPy, SciPy, safetensors and gensim find the same in files that are hardly damaged, or
-// one of them refuses for a reason that is in docs/reference/formats.md. Where another program crashes,
-// it has no verdict; such files are few.
+// This program and NumPy, SciPy, safetensors or gensim read the same content from slightly damaged files, or one of
+// them refuses with a reason in docs/reference/formats.md. Files that crash another program, which are few, don't count.
 func TestReadersAgree(t *testing.T) {
 	t.Parallel()
 	interpreter := python(t, "numpy", "safetensors", "gensim")
@@ -132,7 +131,7 @@ func TestReadersAgree(t *testing.T) {
 			dir.Write(t, fmt.Sprintf("%s%03d.%s", format, i, format), write(rng))
 		}
 	}
-	dir.Write(t, "the.crash", []byte("the 1 2\n")) // of which there is no verdict
+	dir.Write(t, "the.crash", []byte("the 1 2\n")) // without a verdict
 	cmd := exec.Command(interpreter, "-c", readers)
 	cmd.Dir = string(dir)
 	out, err := cmd.Output()
@@ -245,7 +244,7 @@ func cut(rng *rand.Rand, b []byte) []byte {
 	return append(b, make([]byte, n)...)
 }
 
-// oddArray returns a .npy file that is as it should be but for a few things.
+// oddArray returns a .npy file with a few defects.
 func oddArray(rng *rand.Rand) []byte {
 	return oddNpy(rng, pick(rng, "<f4", "<f8", ">f4", ">f8", "<f2", "f4", "=f4", "float32", "<i4", "|u1", "<c8", "|O", "<V4", "<U1"),
 		pick(rng, []int{3, 4}, []int{4, 3}, []int{1, 1}, []int{0, 4}, []int{3, 0}, []int{12}, nil, []int{3, 2, 2}, []int{12, 1}))
@@ -286,7 +285,7 @@ func oddNpy(rng *rand.Rand, typ string, shape []int) []byte {
 	return cut(rng, append(b, oddNumbers(rng, typ, n)...))
 }
 
-// oddNumbers returns n numbers, of a type of NumPy or safetensors, of which one may be none.
+// oddNumbers returns n numbers of a type of NumPy or safetensors; one may not be finite.
 func oddNumbers(rng *rand.Rand, typ string, n int) (b []byte) {
 	odd := pick(rng, 0.5, math.NaN(), math.Inf(-1), 1e39, 1e-320, -0., 3e38)
 	at := rng.IntN(max(n, 1))
@@ -321,7 +320,7 @@ func oddNumbers(rng *rand.Rand, typ string, n int) (b []byte) {
 	return b
 }
 
-// oddMembers returns a .npz file of these members, in their order, but for a few things.
+// oddMembers returns a .npz file of these members, in their order, with a few defects.
 func oddMembers(rng *rand.Rand, names []string, members map[string][]byte) []byte {
 	if pick(rng, false, true) {
 		names[0], names[1] = names[1], names[0]
@@ -362,7 +361,7 @@ func npyOf(typ string, shape string, data []byte) []byte {
 	return append(append(b, dict...), data...)
 }
 
-// oddMatrix returns a sparse matrix of SciPy's of 3×4, but for a few things.
+// oddMatrix returns a 3×4 sparse matrix of SciPy with a few defects.
 func oddMatrix(rng *rand.Rand) []byte {
 	pointers := pick(rng, []int32{0, 2, 2, 5}, []int32{0, 2, 1, 5}, []int32{1, 2, 3, 5}, []int32{0, 0, 0, 0}, []int32{0, 2, 2, 4}, []int32{0, 2, 5}, []int32{0, 2, 2, 6})
 	indices := pick(rng, []int32{0, 3, 1, 2, 3}, []int32{3, 0, 1, 2, 3}, []int32{0, 0, 1, 2, 3}, []int32{0, 4, 1, 2, 3}, []int32{0, -1, 1, 2, 3}, []int32{0, 3, 1, 2})
@@ -386,7 +385,7 @@ func oddMatrix(rng *rand.Rand) []byte {
 	})
 }
 
-// oddTensors returns a .safetensors file that is as it should be but for a few things.
+// oddTensors returns a .safetensors file with a few defects.
 func oddTensors(rng *rand.Rand) []byte {
 	typ := pick(rng, "F32", "F64", "F16", "BF16", "I32", "U8", "F31", "")
 	shape := pick(rng, []int{3, 4}, []int{4, 3}, []int{2, 2, 3}, []int{12}, []int{0, 4}, []int{}, []int{-3, -4})
@@ -409,7 +408,7 @@ func oddTensors(rng *rand.Rand) []byte {
 	return cut(rng, append(append(append(b, header...), data...), words...))
 }
 
-// oddText returns word2vec's text that is as it should be but for a few things.
+// oddText returns word2vec text with a few defects.
 func oddText(rng *rand.Rand) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s%s", pick(rng, "4 5", "3 5", "5 5", "4 6", "4 5 ", "-4 5", "4"), pick(rng, "\n", "\r\n", "\n\n"))
@@ -425,7 +424,7 @@ func oddText(rng *rand.Rand) []byte {
 	return []byte(b.String())
 }
 
-// oddBinary returns word2vec's binary form, but for a few things.
+// oddBinary returns word2vec's binary form with a few defects.
 func oddBinary(rng *rand.Rand) []byte {
 	b := []byte(pick(rng, "3 4\n", "2 4\n", "4 4\n", "3 5\n", "3 4 \n"))
 	newline := pick(rng, "\n", "")

@@ -7,8 +7,8 @@ import (
 	"overcomplete/internal/testonly/clitest"
 )
 
-// What is exported for search engines has the codes, ids, texts and names, as other programs read
-// it; values divided by a norm are; and codes that engines do not take are refused.
+// Exports for search engines have the codes, ids, texts and names, as other programs read them, with values divided
+// by the norm; codes that engines don't accept are refused.
 func TestExportForSearch(t *testing.T) {
 	dir := clitest.New(t)
 	runPython(t, dir, writeTexts, "pyarrow")
@@ -65,8 +65,8 @@ for name, want in [("out", a), ("codes", codes), ("vectors", decoded)]:
 	dir.Unchanged(t, before)
 }
 
-// A search of what was exported finds what recall says: the products of the question and the atoms
-// with codes over the norms of their vectors, and codes with codes.
+// Searching the exported codes has the recall of the command: by dot products of the query with the atoms and codes
+// divided by the norms of their vectors, and by codes.
 func TestRecall(t *testing.T) {
 	dir := clitest.New(t)
 	runPython(t, dir, writeTexts, "pyarrow")

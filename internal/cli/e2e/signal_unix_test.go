@@ -56,7 +56,7 @@ func TestSignalEndsWaiting(t *testing.T) {
 		t.Errorf("changed files: %q", changed)
 	}
 
-	// Commands that write more than a pipe holds, of which only the beginning is read.
+	// Commands that write more than a pipe holds; only the beginning is read.
 	dir.Write(t, "large.txt", clitest.Text(clitest.Vectors(3000, 20)))
 	dir.MustRun(t, "paper train large.txt -o large --epochs 1")
 	for i, args := range []string{
@@ -90,7 +90,7 @@ func TestSignalEndsWaiting(t *testing.T) {
 	}
 }
 
-// withoutPipe is the tree of the current directory but for the pipe, which can't be read.
+// withoutPipe returns the tree of the current directory except the pipe, which can't be read.
 func withoutPipe(t *testing.T, dir clitest.Dir) clitest.Tree {
 	t.Helper()
 	if err := os.Rename(dir.Path("pipe"), dir.Path("../pipe")); err != nil {

@@ -23,8 +23,7 @@ pq.write_table(pa.table({
     "wide": [f"value {i}" for i in range(n)], "embedding": pa.FixedSizeListArray.from_arrays(pa.array(x.ravel()), 16)}), "texts.parquet")
 `
 
-// checkTexts checks that a model's rows are those of texts.parquet, each at its place, as another
-// program reads them.
+// checkTexts checks that a model's rows equal the rows of texts.parquet, in order, as another program reads them.
 const checkTexts = `
 import json, numpy as np, pyarrow.json, pyarrow.parquet as pq, scipy.sparse as sp
 t = pq.read_table("texts.parquet")
