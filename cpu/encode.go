@@ -26,6 +26,8 @@ type encoder struct {
 	gram   simd.Matrix // DDᵀ, of the exact lasso
 	step   float64     // s, the step size
 	y      simd.Matrix // centred rows of the latest call
+
+	started chan struct{} // closed when the latest rows of Start are encoded, or nil
 }
 
 // encodeLane is the memory of a worker, which encodes n rows together.
@@ -91,19 +93,39 @@ func (e *encoder) Device() string { return name(e.kernels) }
 func (e *encoder) Options() encode.Options { return e.options }
 
 // Close implements [encode.Encoder].
-func (e *encoder) Close() error { return nil }
+func (e *encoder) Close() error {
+	if e.started != nil {
+		<-e.started
+	}
+	return nil
+}
 
 // Encode implements [encode.Encoder].
 func (e *encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error) {
-	if len(x)%e.dim != 0 {
-		return nil, fmt.Errorf("cpu: %d numbers are not vectors of length %d", len(x), e.dim)
-	}
-	return e.encode(ctx, len(x)/e.dim, func(i int) []float32 { return x[i*e.dim:][:e.dim] })
+	return e.Start(ctx, x)()
 }
 
-// Start implements [encode.Encoder]. wait does all the work, on all cores.
+// Start implements [encode.Encoder]. A goroutine encodes x after the rows that were started before.
 func (e *encoder) Start(ctx context.Context, x []float32) (wait func() (*encode.Codes, error)) {
-	return func() (*encode.Codes, error) { return e.Encode(ctx, x) }
+	var codes *encode.Codes
+	var err error
+	if len(x)%e.dim != 0 {
+		err = fmt.Errorf("cpu: %d numbers are not vectors of length %d", len(x), e.dim)
+		return func() (*encode.Codes, error) { return nil, err }
+	}
+	before, done := e.started, make(chan struct{})
+	e.started = done
+	go func() {
+		defer close(done)
+		if before != nil {
+			<-before
+		}
+		codes, err = e.encode(ctx, len(x)/e.dim, func(i int) []float32 { return x[i*e.dim:][:e.dim] })
+	}()
+	return func() (*encode.Codes, error) {
+		<-done
+		return codes, err
+	}
 }
 
 // encode encodes n rows; see [encode.Encoder].
