@@ -133,8 +133,11 @@ func quote[T string | []byte](s T) string {
 // MaxDim bounds L, and thereby the memory that a header alone can claim.
 const MaxDim = tabular.MaxDim
 
-// window is the number of bytes that decide the format of a file.
-const window = 1 << 20
+// window and windowLines are the most bytes and lines of a file that decide its format.
+const (
+	window      = 1 << 20
+	windowLines = 100
+)
 
 // Read reads word vectors from the files that paths name, one after the other: a path is a file, "-" for
 // standard input, a folder for all files below it in the order of their names, or a pattern of [filepath.Glob].
@@ -300,11 +303,11 @@ const byteOrderMark = "\uFEFF"
 // first row, or at the beginning if it is neither text nor word2vec's. Listed says that
 // the words are in a list.
 func detect(r *bufio.Reader, listed bool) (heading, error) {
-	head, err := r.Peek(min(window, r.Size()))
+	const magic = 9 // bytes, of safetensors
+	head, err := r.Peek(magic)
 	if err != nil && err != io.EOF {
 		return heading{}, err
 	}
-	whole := err == io.EOF
 	switch {
 	case len(head) == 0:
 		return heading{}, errors.New("empty file")
@@ -319,6 +322,10 @@ func detect(r *bufio.Reader, listed bool) (heading, error) {
 	}
 	if f := findFormat(head); f != nil {
 		return heading{format: f.Name, words: -1, table: f}, nil
+	}
+	head, whole, err := firstLines(r)
+	if err != nil {
+		return heading{}, err
 	}
 	skip := 0
 	if bytes.HasPrefix(head, []byte(byteOrderMark)) {
@@ -351,6 +358,32 @@ func detect(r *bufio.Reader, listed bool) (heading, error) {
 	}
 	_, err = r.Discard(skip)
 	return h, err
+}
+
+// firstLines returns the first windowLines lines of a file, or its first window bytes if that is less, without
+// waiting for more. Whole says that these are all bytes of the file.
+func firstLines(r *bufio.Reader) (head []byte, whole bool, err error) {
+	most := min(window, r.Size())
+	for lines := 0; lines < windowLines && len(head) < most; {
+		before := len(head)
+		if _, err = r.Peek(before + 1); err == io.EOF {
+			return head, true, nil
+		} else if err != nil {
+			return nil, false, err
+		}
+		if head, err = r.Peek(min(r.Buffered(), most)); err != nil {
+			return nil, false, err
+		}
+		for i := before; i < len(head); i++ {
+			if head[i] != '\n' {
+				continue
+			}
+			if lines++; lines == windowLines {
+				return head[:i+1], false, nil
+			}
+		}
+	}
+	return head, false, nil
 }
 
 // onlyNumbers reports whether each row is dim+1 numbers, and whether the first of them can

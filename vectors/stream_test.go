@@ -1,12 +1,15 @@
 package vectors
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // streamed puts together what Stream hands over.
@@ -97,5 +100,31 @@ func TestStreamErrors(t *testing.T) {
 	}
 	if s.Rows != 0 {
 		t.Errorf("source %+v", s)
+	}
+}
+
+// A pipe that stays open is recognised by its first bytes or lines.
+func TestDetectOpenPipe(t *testing.T) {
+	for beginning, want := range map[string]string{
+		"\x93NUMPY\x01\x00v":                    formatNpy,
+		strings.Repeat("word 1 2\n", 100):       formatGloVe,
+		"9 2\n" + strings.Repeat("w 1 2\n", 99): formatText,
+	} {
+		r, w := io.Pipe()
+		go w.Write([]byte(beginning))
+		detected := make(chan string, 1)
+		go func() {
+			h, err := detect(bufio.NewReaderSize(r, window), false)
+			detected <- fmt.Sprint(h.format, err)
+		}()
+		select {
+		case got := <-detected:
+			if got != want+"<nil>" {
+				t.Errorf("%.10q: %s, want %s", beginning, got, want)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("%.10q: waits for more", beginning)
+		}
+		r.Close()
 	}
 }
