@@ -56,6 +56,9 @@ func TestRefuses(t *testing.T) {
 		{"paper train in.txt -o in.txt --force", []string{"in.txt: not a directory"}},
 
 		{"paper train in.txt -o model -k 0", []string{"-k is 0"}},
+		{"top old --skip-bad", []string{"--skip-bad is for dense vectors, and this is a model: old"}},
+		{"compare old old --skip-bad", []string{"--skip-bad is for dense vectors"}},
+		{"explain in.txt word0 --rare", []string{"--rare is for models, and this is none: in.txt"}},
 		{"paper train in.txt -o old/model", []string{"old/model: is in the directory of a model"}},
 		{"encode old in.txt -o ./old/./words.txt", []string{"words.txt: is in the directory of a model"}},
 		{"merge old -o old/model", []string{"old/model: is in the directory of a model"}},

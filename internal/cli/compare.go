@@ -210,6 +210,9 @@ func compareModels(cmd *cobra.Command, path, otherPath string, dimensions int) e
 	if !model.Is(otherPath) {
 		return usagef("%q is not a model; compare accepts two models, or a model and at least two words", otherPath)
 	}
+	if err := refuseFlags(cmd, "is for dense vectors, and these are models", "skip-bad"); err != nil {
+		return err
+	}
 	for i, path := range []string{path, otherPath} {
 		m, err := loadModel(cmd, path)
 		if err != nil {

@@ -88,8 +88,15 @@ func loadModel(cmd *cobra.Command, path string) (*model.Model, error) {
 	return m, nil
 }
 
-// loadLabelled is loadIndex and loadLabels.
+// loadLabelled is loadIndex and loadLabels. It refuses flags that are not for the kind of the file.
 func loadLabelled(cmd *cobra.Command, path string) (*interpret.Index, interpret.Labels, error) {
+	flag, why := "rare", "is for models, and this is none: "
+	if model.Is(path) {
+		flag, why = "skip-bad", "is for dense vectors, and this is a model: "
+	}
+	if err := refuseFlags(cmd, why+path, flag); err != nil {
+		return nil, nil, err
+	}
 	x, err := loadIndex(cmd, path)
 	if err != nil {
 		return nil, nil, err
