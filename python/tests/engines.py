@@ -7,7 +7,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import duckdb
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import ray
@@ -42,8 +44,12 @@ class TestEngines(unittest.TestCase):
         (self.folder / "started").write_text("")
 
     def check(self, name):
-        """Compares a folder of Parquet with the codes of the command: each row once, to the bit."""
-        table = pq.read_table(self.folder / name).to_pydict()
+        """Compares a folder of Parquet, as three programs read it, with the codes of the command: each row once, to the bit."""
+        folder = self.folder / name
+        table = pq.read_table(folder).to_pydict()
+        self.assertEqual(pl.read_parquet(folder / "*.parquet").to_dict(as_series=False), table)
+        rows = duckdb.sql(f"SELECT id, indices, values FROM '{folder}/*.parquet'").fetchall()
+        self.assertEqual(sorted(rows), sorted(zip(table["id"], table["indices"], table["values"])))
         self.assertEqual(len(table["id"]), 2000)
         self.assertEqual(set(table["id"]), {f"t{i}" for i in range(2000)})
         for name, indices, values in zip(table["id"], table["indices"], table["values"]):
