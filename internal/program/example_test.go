@@ -7,7 +7,7 @@ import (
 	"overcomplete/internal/program"
 )
 
-// The listing is what `overcomplete graph` shows.
+// `overcomplete graph` prints the listing.
 func ExampleDictionary() {
 	p, err := program.Dictionary(graph.Spec{Atoms: 3000, Dim: 300, Lambda: 0.5, Tau: 1e-5, Rate: 0.05})
 	if err != nil {
@@ -33,7 +33,7 @@ func ExampleDictionary() {
 	//           D′ = D − 0.05·alpha∘P
 }
 
-// Another loss is other instructions; nothing else changes.
+// Another loss changes instructions of the program, and nothing else.
 func ExampleCode() {
 	p, err := program.Code(graph.Spec{Atoms: 3000, Dim: 300, Lambda: 0.5, Tau: 1e-5, Rate: 0.05, Loss: graph.Huber(0.3), Nonnegative: true})
 	if err != nil {

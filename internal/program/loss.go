@@ -7,9 +7,9 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// lowering translates the nodes of Gorgonia's graph of a loss to values. It identifies an operation by its
-// String, which is all that Gorgonia shows of most of them. These strings hold for the version of
-// Gorgonia that go.mod pins; a test fails if another version changes them.
+// lowering translates the nodes of Gorgonia's graph of a loss to values. It identifies an operation by its String,
+// because Gorgonia exports nothing else of most operations. The strings belong to the version of Gorgonia in
+// go.mod; a test fails if another version changes them.
 type lowering struct {
 	values
 	graph *gorgonia.ExprGraph
@@ -23,7 +23,7 @@ func (b *builder) loss(r *value) (loss, gradient *value) {
 	return loss, b.lowered(l, 1)
 }
 
-// lowered lowers an output of the loss graph. The first error sticks in the builder.
+// lowered lowers an output of the loss graph. The builder keeps the first error.
 func (b *builder) lowered(l *lowering, output int) *value {
 	v, err := l.lower(b.lossGraph.Outputs[output].Node)
 	if err != nil {
@@ -54,7 +54,7 @@ func (l *lowering) lower(n *gorgonia.Node) (v *value, err error) {
 	for children := l.graph.From(n.ID()); children.Next(); {
 		child := children.Node().(*gorgonia.Node)
 		if child.Op() != nil && strings.HasPrefix(child.Op().String(), "SizeOf") {
-			continue // the count of a Repeat
+			continue // the number of repetitions of a Repeat
 		}
 		a, err := l.lower(child)
 		if err != nil {
@@ -71,7 +71,7 @@ func (l *lowering) lower(n *gorgonia.Node) (v *value, err error) {
 
 var unaries = map[string]valueOp{"square": opSquare, "sqrt": opSqrt, "abs": opAbs, "sign": opSign}
 
-// operation returns nil for an operation that is not elementwise, or unknown.
+// operation returns the value of an elementwise operation, or nil for any other.
 func (l *lowering) operation(op string, a []*value) *value {
 	name, _, _ := strings.Cut(op, " ") // elementwise operations end in " false" or " true"
 	if unary, ok := unaries[name]; ok {
@@ -79,7 +79,7 @@ func (l *lowering) operation(op string, a []*value) *value {
 	}
 	switch {
 	case (strings.HasPrefix(op, "Repeat") || strings.HasPrefix(op, "Reshape")) && a[0].number:
-		return a[0] // every operation here broadcasts numbers
+		return a[0] // all operations broadcast numbers
 	case name == "+":
 		return l.add(a[0], a[1])
 	case name == "-":

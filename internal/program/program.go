@@ -1,9 +1,9 @@
-// Package program states the steps of the paper's trainer as typed steps that devices run.
+// Package program compiles the steps of the paper's trainer to programs that devices run.
 //
-// [Dictionary], [Code], [Authors] and [Evaluate] build the programs of the graphs of the same names in
-// package graph. A program consists of matrix products, for which devices have kernels, and of
-// elementwise work on their rows as a list of instructions. The loss and its gradient are instructions
-// that are lowered from Gorgonia's graph of them: a new loss needs no new kernel.
+// [Dictionary], [Code], [Authors] and [Evaluate] build the programs of the functions with the same names in
+// package graph. A program consists of matrix products, for which devices have kernels, and of instructions for
+// the elementwise work on their rows. Instructions also compute the loss and its gradient, lowered from Gorgonia's
+// graph: a new loss needs no new kernel. ExampleDictionary prints a program.
 package program
 
 import (
@@ -13,22 +13,22 @@ import (
 	"overcomplete/graph"
 )
 
-// A Program is a list of typed steps, to run in order. It depends on no size, so that it fits any batch.
+// A Program is a list of steps to run in order, for a batch of any size.
 //
-// It reads and writes the training's X, A, D, H, S and Q in place. A [Correlate] step replaces the codes
-// A: steps before it multiply the old codes, steps after it the new ones.
+// It reads and writes the training's X, A, D, H, S and Q in place. A [Correlate] step replaces the codes A: the
+// steps before it multiply the old codes, the steps after it the new codes.
 type Program struct {
 	Name    string
 	Steps   []Step
 	Vectors []Vector       // operands with rows of length L; the first are X and the products
-	Numbers []float64      // initial values: constants, and 0 for those that are computed
-	Outputs map[string]int // the results among the numbers, such as "loss"
-	Stored  int            // numbers that each row stores for totals
+	Numbers []float64      // initial values: constants, and 0 for computed numbers
+	Outputs map[string]int // indices of the results in the numbers, by name, such as "loss"
+	Stored  int            // number of values that each row stores for totals
 
-	perWord []int // numbers that are multiplied by the words of the batch
+	perWord []int // indices of numbers to multiply by the number of words
 }
 
-// Start initialises numbers, as many as p.Numbers, for a batch of words.
+// Start sets numbers, of length len(p.Numbers), to the initial values for a batch of the given number of words.
 func (p *Program) Start(numbers []float64, words int) {
 	copy(numbers, p.Numbers)
 	for _, i := range p.perWord {
@@ -36,29 +36,29 @@ func (p *Program) Start(numbers []float64, words int) {
 	}
 }
 
-// Axis is a symbolic number of rows.
+// An Axis is a symbolic number of rows.
 type Axis byte
 
 const (
-	One   Axis = iota // scratch memory of the current row
-	Words             // n, the words of the batch
-	Atoms             // K
+	One   Axis = iota // 1: scratch memory for the current row
+	Words             // n, the number of words of the batch
+	Atoms             // K, the number of atoms
 )
 
 func (a Axis) String() string { return [...]string{"1", "n", "K"}[a] }
 
-// Vector is an operand whose rows have L elements each.
+// A Vector is an operand with rows of L elements.
 type Vector struct {
-	Input string // X, D or H if it is that matrix of the training
+	Input string // "X", "D" or "H" for a matrix of the training, otherwise ""
 	Rows  Axis
 }
 
 // The first vectors of every program are X and the products of the current step.
 const (
 	VectorX           = iota
-	DecodeProduct     // n×L, of a [Decode]
-	AccumulateProduct // K×L, of an [Accumulate]
-	SquaresProduct    // K×L, its second one: squared codes, transposed, times squared residuals
+	DecodeProduct     // n×L, the product of a [Decode] step
+	AccumulateProduct // K×L, the product of an [Accumulate] step
+	SquaresProduct    // K×L, the second product of an [Accumulate] step, of squared codes and squared residuals
 )
 
 // A Step is one of
@@ -67,38 +67,38 @@ const (
 //	*Accumulate   K×L  codesᵀ · residuals, perhaps with their squares, then elementwise work
 //	*Correlate    n×K  residuals · atomsᵀ, then dual averaging of the codes
 //	*Elementwise  K×L  elementwise work alone
-//	*Update            an Accumulate, a Decode and an Elementwise step that move the dictionary
+//	*Update            an Accumulate, a Decode and an Elementwise step that update the dictionary
 //
-// Rows of a step (words or atoms) are independent of each other, except for totals, which are complete
-// when the step is.
+// The rows of a step (words or atoms) are independent of each other, except for totals, which are complete
+// at the end of the step.
 type Step interface {
 	lines() []string // of the program's listing
 }
 
 // Decode multiplies the codes with atoms, A·atoms.
 type Decode struct {
-	Atoms int // vector, K×L
+	Atoms int // index of a vector, K×L
 	Body
 }
 
-// Accumulate multiplies the codes with residuals, Aᵀ·residuals, and perhaps their squares,
+// Accumulate multiplies the codes with residuals, Aᵀ·residuals. If Squares is set, it also computes
 // (A∘A)ᵀ·(residuals∘residuals).
 type Accumulate struct {
-	Residuals int // vector, n×L
+	Residuals int // index of a vector, n×L
 	Squares   bool
 	Body
 }
 
-// Elementwise has no product.
+// Elementwise is a step without a product.
 type Elementwise struct{ Body }
 
-// Correlate multiplies residuals with atoms, p = residuals·atomsᵀ, and renews the codes by regularised
-// dual averaging, element by element while p is at hand:
+// Correlate multiplies residuals with atoms, p = residuals·atomsᵀ, and updates each element of the codes by
+// regularised dual averaging:
 //
-//	S += Gradient·p,  Q += Square·p²,  A = Shrinkage.Apply(S, Q, t), perhaps max(A, 0)
+//	S += Gradient·p,  Q += Square·p²,  A = Shrinkage.Apply(S, Q, t); Nonnegative: max(A, 0)
 type Correlate struct {
-	Residuals int // vector, n×L
-	Atoms     int // vector, K×L
+	Residuals int // index of a vector, n×L
+	Atoms     int // index of a vector, K×L
 
 	Gradient, Square float64
 	graph.Shrinkage
@@ -107,53 +107,53 @@ type Correlate struct {
 	listing []string
 }
 
-// Update moves the dictionary by AdaGrad and a line search:
+// Update updates the dictionary by AdaGrad with a line search:
 //
 //	M = AᵀE,  N = (A∘A)ᵀ(E∘E)
 //	H += max(c0·N + D∘(c1·M + c2·D), 0)
 //	P = (c3·D + c4·M)/√(H+ε)
-//	W = AP, and α of it
+//	W = AP, which determines α
 //	D += c5·α·P
 //
-// A device may run its three steps one after the other. Run as one, D can take its step in full, as if
-// α were 1, while D, H and P are at hand; what a shorter α takes back, which is rare, is undone later.
+// A device may run the three steps one after the other. It may also add the full step with α = 1 to D while D,
+// H and P are in cache, and correct D afterwards in the rare case that α is smaller.
 type Update struct {
-	Accumulate *Accumulate // M and N; H and P
-	Search     *Decode     // W and α; it does not read D
+	Accumulate *Accumulate // computes M, N, H and P
+	Search     *Decode     // computes W and α; doesn't read D
 	Move       *Elementwise
 
-	D, H, P      int    // vectors
-	Coefficients [6]int // the numbers c0 to c5, known before the program runs
-	Alpha        int    // number
+	D, H, P      int    // indices of vectors
+	Coefficients [6]int // indices of the numbers c0 to c5, which are constant during a run
+	Alpha        int    // index of a number
 }
 
 // Body is the elementwise work of a step.
 type Body struct {
 	Rows Axis          // Words or Atoms
-	Each []Instruction // on each row, after the step's product
-	Then []Instruction // once, after all rows: totals, and arithmetic with them
+	Each []Instruction // for each row, after the step's product
+	Then []Instruction // once, after all rows: totals and arithmetic with them
 
 	listing []string
 }
 
-// Instruction is one operation on a row, or on numbers. Dst, A, B and C index the program's vectors, of
-// which the current row is meant, and numbers. Each row has its own copy of the numbers that rows compute.
+// An Instruction is an operation on the current row or on numbers. Dst, A, B and C are indices of vectors and
+// numbers of the program. Each row has its own copy of the numbers that are computed per row.
 type Instruction struct {
 	Op      Op
 	Dst     int
 	A, B, C int
 }
 
-// Op is the operation of an instruction. Vectors are float32, numbers float64; Dst may be an operand.
+// An Op is the operation of an instruction. Vectors are float32, numbers float64. Dst may be an operand.
 type Op byte
 
 const (
-	AddScaled Op = iota // vector = A + C·B, of vectors A and B and a number C
+	AddScaled Op = iota // vector = A + C·B, with a number C
 	MulVV               // vector = A∘B
 	DivVV               // vector = A/B
 	DivRoot             // vector = A/√B
 
-	AddVN // vector = A + B, of a vector A and a number B
+	AddVN // vector = A + B, with a number B
 	SubVN // vector = A − B
 	SubNV // vector = B − A
 	MulVN // vector = B·A
@@ -162,21 +162,21 @@ const (
 
 	Sqrt        // vector = √A
 	Abs         // vector = |A|
-	Sign        // vector = −1, 0 or 1, as A is below, at or above 0
+	Sign        // vector = sign of A: −1, 0 or 1
 	NotNegative // vector = 1 where A ≥ 0, else 0
 	Relu        // vector = max(A, 0)
 
-	RowSum // number = Σ A of a vector
+	RowSum // number = Σ A over a row of a vector
 
-	Add   // number = A + B, of numbers
+	Add   // number = A + B, with numbers A and B
 	Sub   // number = A − B
 	Mul   // number = A·B
 	Div   // number = A/B
 	Ratio // number = ClampedRatio(A, B)
 
-	Store      // number A of each row is stored as its Dst-th
-	Total      // number = the sum of the rows' A-th stored numbers
-	ScaleCodes // the row of A is multiplied by the number A
+	Store      // the row's stored value Dst = number A
+	Total      // number = Σ of the stored values A over all rows
+	ScaleCodes // row of the codes = number A times the row
 )
 
 // Arithmetic applies Add, Sub, Mul, Div or Ratio to two numbers.
@@ -194,8 +194,7 @@ func (o Op) Arithmetic(a, b float64) float64 {
 	return graph.ClampedRatio(a, b)
 }
 
-// Operands returns pointers to those of Dst, A and B that name vectors: the one that the instruction
-// writes, and those that it reads.
+// Operands returns pointers to the indices of vectors among Dst, A and B: the written vector and the read vectors.
 func (in *Instruction) Operands() (written, read []*int) {
 	switch {
 	case in.Op <= DivRoot:
@@ -208,7 +207,7 @@ func (in *Instruction) Operands() (written, read []*int) {
 	return nil, nil
 }
 
-// String lists the program, a step a paragraph.
+// String returns a listing of the program, one paragraph per step.
 func (p *Program) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", p.Name)

@@ -14,7 +14,7 @@ import (
 
 type node = *gorgonia.Node
 
-// leaky is (r² − max(r, 0))/(|r| + 2), which uses every operation that a loss may use but one.
+// leaky is (r² − max(r, 0))/(|r| + 2), which uses all but one of the operations that a loss may use.
 func leaky(r node) (node, error) {
 	top := gorgonia.Must(gorgonia.Sub(gorgonia.Must(gorgonia.Square(r)), gorgonia.Must(gorgonia.Rectify(r))))
 	return gorgonia.HadamardDiv(gorgonia.Must(gorgonia.Neg(top)), gorgonia.Must(gorgonia.Sub(gorgonia.NewConstant(-2.0), gorgonia.Must(gorgonia.Abs(r)))))
@@ -27,8 +27,8 @@ func pseudoHuber(r node) (node, error) {
 	return gorgonia.HadamardProd(gorgonia.NewConstant(4.0), gorgonia.Must(gorgonia.Sub(root, gorgonia.NewConstant(1.0))))
 }
 
-// Losses and their gradients are lowered to what they mean. A failure without a change of them says that
-// Gorgonia names its operations differently from the version that loss.go was written for.
+// Lowered losses and gradients have the values of their definitions. A failure without a change of the losses
+// means that Gorgonia's names of operations differ from loss.go.
 func TestLoss(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -66,8 +66,8 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-// Every constructor, on every pair of a few vectors, numbers and multiples of them, means what it says.
-// Simplification may only change the rounding.
+// Every constructor has the value of its operation, for all pairs of some vectors, numbers and multiples of them,
+// except for rounding.
 func TestValues(t *testing.T) {
 	s := newValues()
 	x := s.vector("X")
@@ -108,7 +108,7 @@ func is(b bool) float64 { return map[bool]float64{true: 1}[b] }
 
 func sign(x float64) float64 { return is(x > 0) - is(x < 0) }
 
-// evaluate computes a value for a vector of which an element is x, in a batch of 1.7 words.
+// evaluate computes a value if the vector X has the element x and the batch has 1.7 words.
 func evaluate(v *value, x float64) float64 {
 	var args [2]float64
 	for i, a := range v.args {
@@ -148,7 +148,7 @@ func evaluate(v *value, x float64) float64 {
 	panic(fmt.Sprintf("%v is not elementwise", v))
 }
 
-// Temporaries that are not needed at the same time share memory.
+// Temporaries with disjoint lifetimes share memory.
 func TestTemporariesShareMemory(t *testing.T) {
 	for name, build := range map[string]func(graph.Spec) (*Program, error){"dictionary": Dictionary, "code": Code, "authors": Authors, "evaluate": Evaluate} {
 		p, err := build(graph.Spec{Atoms: 4, Dim: 2, Tau: 1e-5, Rate: 0.05, Loss: graph.Huber(0.3)})

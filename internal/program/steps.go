@@ -2,7 +2,8 @@ package program
 
 import "overcomplete/graph"
 
-// residual begins a program with R = X − AD, and returns it with ∂ℓ(R)/∂R as c∘E.
+// residual begins a program with R = X − AD. It returns the loss ℓ(R), and its derivative as c and E, with
+// ∂ℓ(R)/∂R = c∘E.
 func (b *builder) residual(D *value) (loss *value, c float64, E *value) {
 	b.begin("decode n×L", Words)
 	R := b.define("R", b.sub(b.x(), b.product("p1", "A · D", DecodeProduct)))
@@ -11,7 +12,7 @@ func (b *builder) residual(D *value) (loss *value, c float64, E *value) {
 	return loss, c, b.keep("E", E)
 }
 
-// Dictionary is the program of [graph.Dictionary], on a batch of words.
+// Dictionary compiles [graph.Dictionary] for a batch of words.
 func Dictionary(s graph.Spec) (*Program, error) {
 	b, err := newBuilder("dictionary", s)
 	if err != nil {
@@ -30,7 +31,7 @@ func Dictionary(s graph.Spec) (*Program, error) {
 	squares := b.add(b.add(b.scaled(c*c, p3), b.scaled(2, b.mul(T, M))), b.mul(n, b.square(T)))
 	newH := b.replace(H, b.add(H, b.unary(opRelu, squares)))
 	G := b.add(M, b.mul(n, T))
-	factor, P := b.div(G, b.unary(opSqrt, b.add(newH, b.constant(graph.Epsilon)))).constantFactor() // not 1 if τ is 0
+	factor, P := b.div(G, b.unary(opSqrt, b.add(newH, b.constant(graph.Epsilon)))).constantFactor() // factor is not 1 if τ is 0
 	P = b.keep("P", P)
 	u.Accumulate, u.P = &Accumulate{Residuals: b.matrices[E], Squares: true, Body: b.end()}, b.matrices[P]
 
@@ -55,7 +56,7 @@ func Dictionary(s graph.Spec) (*Program, error) {
 	return b.done()
 }
 
-// Code is the program of [graph.Code], on a batch of words.
+// Code compiles [graph.Code] for a batch of words.
 func Code(s graph.Spec) (*Program, error) {
 	b, err := newBuilder("code", s)
 	if err != nil {
@@ -77,7 +78,7 @@ func Code(s graph.Spec) (*Program, error) {
 	return b.done()
 }
 
-// correlate adds the dual averaging of the codes with the gradient −c·E·Dᵀ.
+// correlate adds the dual averaging step, with the gradient −c·E·Dᵀ of the codes.
 func (b *builder) correlate(s graph.Spec, c float64, E, D *value) {
 	b.begin("correlate n×K", Words)
 	product := b.vector("p of the codes")
@@ -99,7 +100,7 @@ func (b *builder) measure(R *value) {
 	b.output("error", b.total(b.square(R)))
 }
 
-// Authors is the program of [graph.Authors], on one word.
+// Authors compiles [graph.Authors] for one word.
 func Authors(s graph.Spec) (*Program, error) {
 	b, err := newBuilder("authors", s)
 	if err != nil {
@@ -121,7 +122,7 @@ func Authors(s graph.Spec) (*Program, error) {
 	return b.done()
 }
 
-// Evaluate is the program of [graph.Evaluate], on a batch of words.
+// Evaluate compiles [graph.Evaluate] for a batch of words.
 func Evaluate(s graph.Spec) (*Program, error) {
 	b, err := newBuilder("evaluate", s)
 	if err != nil {

@@ -7,21 +7,22 @@ import (
 	"strings"
 )
 
-// value is a node of an elementwise expression: a row of L elements, or a number. Equal values are shared.
+// value is a node of an elementwise expression: a vector of L elements or a number. Equal values are the same
+// node.
 type value struct {
 	op       valueOp
 	args     []*value
 	number   bool
 	name     string  // for listings
-	constant float64 // of an opConst
+	constant float64 // value of an opConst
 }
 
 type valueOp byte
 
 const (
-	opVector      valueOp = iota // a matrix of the program, by its name
+	opVector      valueOp = iota // a matrix of the program, identified by its name
 	opConst                      // a number
-	opWords                      // n, the words of the batch
+	opWords                      // n, the number of words of the batch
 	opAdd                        // a + b
 	opSub                        // a − b
 	opMul                        // a ∘ b; a constant factor comes first
@@ -32,9 +33,9 @@ const (
 	opSign                       // −1, 0 or 1
 	opNotNegative                // 1 where a ≥ 0, else 0
 	opRelu                       // max(a, 0)
-	opRatio                      // ClampedRatio
-	opRowSum                     // over the elements of a row
-	opTotal                      // over all elements of all rows
+	opRatio                      // ClampedRatio(a, b)
+	opRowSum                     // Σ a over the elements of a row
+	opTotal                      // Σ a over the elements of all rows
 )
 
 // constantFactor splits c∘x into c and x; c is 1 for any other value.
@@ -45,18 +46,18 @@ func (v *value) constantFactor() (c float64, x *value) {
 	return 1, v
 }
 
-// values makes values in simplest form: every constructor looks at its simplified arguments only.
-// Constant factors move outwards, to the front of products and sums, where they meet and merge.
+// values constructs values in simplest form. A constructor inspects only its arguments, which are simplified.
+// Constant factors move to the front of products and sums, where they merge.
 type values struct {
 	shared map[string]*value
-	order  map[*value]int // of creation
+	order  map[*value]int // order of creation
 }
 
 func newValues() values {
 	return values{shared: make(map[string]*value), order: make(map[*value]int)}
 }
 
-// node makes a value without simplification.
+// node returns a value without simplification.
 func (s values) node(op valueOp, args ...*value) *value {
 	isVector := func(a *value) bool { return !a.number }
 	return s.share(&value{op: op, args: args, number: op == opRowSum || op == opTotal || !slices.ContainsFunc(args, isVector)})
@@ -87,10 +88,10 @@ func (s values) constant(c float64) *value {
 	return s.share(&value{op: opConst, number: true, constant: c})
 }
 
-// scaled is c∘v.
+// scaled returns c∘v.
 func (s values) scaled(c float64, v *value) *value {
 	inner, x := v.constantFactor()
-	c = c*inner + 0 // no −0: there is one zero
+	c = c*inner + 0 // −0 becomes 0
 	switch {
 	case x.op == opConst:
 		return s.constant(c*x.constant + 0)
@@ -105,7 +106,7 @@ func (s values) scaled(c float64, v *value) *value {
 func (s values) add(a, b *value) *value { return s.sum2(a, b, 1) }
 func (s values) sub(a, b *value) *value { return s.sum2(a, b, -1) }
 
-// sum2 is a + sign·b, sign being 1 or −1.
+// sum2 returns a + sign·b, where sign is 1 or −1.
 func (s values) sum2(a, b *value, sign float64) *value {
 	zero := s.constant(0)
 	ca, x := a.constantFactor()
@@ -120,7 +121,7 @@ func (s values) sum2(a, b *value, sign float64) *value {
 		return a
 	case x == y:
 		return s.scaled(ca+cb, x)
-	case a.op == opAdd && b == a.args[1]: // as in derivatives of squares
+	case a.op == opAdd && b == a.args[1]: // occurs in derivatives of squares
 		return s.add(a.args[0], s.scaled(1+sign, b))
 	case ca == cb:
 		return s.scaled(ca, s.node(opAdd, x, y))
@@ -158,7 +159,7 @@ func (s values) mul(a, b *value) *value {
 			return s.scaled(c, x)
 		}
 	}
-	// One order, so that x∘y and y∘x are shared: numbers first, then the older.
+	// Sort the arguments, so that x∘y and y∘x are the same node: numbers first, then the older value.
 	if y.number && !x.number || x.number == y.number && s.order[y] < s.order[x] {
 		x, y = y, x
 	}
@@ -174,7 +175,7 @@ func (s values) div(a, b *value) *value {
 	return s.scaled(ca/cb, s.node(opDiv, x, y))
 }
 
-// ratio keeps only the quotient of the constant factors, on the numerator.
+// ratio moves the constant factors to the numerator.
 func (s values) ratio(num, den *value) *value {
 	if c, x := den.constantFactor(); c > 0 {
 		num, den = s.scaled(1/c, num), x
@@ -185,7 +186,7 @@ func (s values) ratio(num, den *value) *value {
 func (s values) square(a *value) *value { return s.unary(opSquare, a) }
 func (s values) rowSum(a *value) *value { return s.unary(opRowSum, a) }
 
-// folded are the operations on constants that simplification computes.
+// folded maps operations to their values for constants.
 var folded = map[valueOp]func(c float64) float64{
 	opSquare: func(c float64) float64 { return c * c },
 	opSqrt:   math.Sqrt,
@@ -193,7 +194,7 @@ var folded = map[valueOp]func(c float64) float64{
 	opRelu:   func(c float64) float64 { return max(c, 0) },
 }
 
-// unary moves the constant factor of the argument in front where the operation allows it.
+// unary moves the constant factor of the argument to the front if the operation allows it.
 func (s values) unary(op valueOp, a *value) *value {
 	c, x := a.constantFactor()
 	if fold, ok := folded[op]; ok && x.op == opConst {
@@ -222,9 +223,9 @@ func (v *value) String() string {
 	return v.formula()
 }
 
-// formula writes a value as a formula of named values.
+// formula returns a value as a formula of named values.
 func (v *value) formula() string {
-	// wrapped puts an argument into parentheses if it binds looser than the operator.
+	// wrapped returns an argument, in parentheses if its operator binds less tightly.
 	wrapped := func(i int, looser ...valueOp) string {
 		if a := v.args[i]; a.name == "" && slices.Contains(looser, a.op) {
 			return "(" + a.String() + ")"

@@ -1,4 +1,10 @@
-// Package ranking keeps the largest of many scores.
+// Package ranking keeps the largest of many scores:
+//
+//	best := ranking.Ranking{N: 2}
+//	for i, score := range []float64{0.3, 0.9, 0.5} {
+//		best.Add(ranking.Item{Index: i, Score: score})
+//	}
+//	best.Items() // {1 0.9} {2 0.5}
 package ranking
 
 import (
@@ -6,7 +12,7 @@ import (
 	"slices"
 )
 
-// An Item is a row, or another thing with an index, and its score.
+// An Item is the index of a row, or of anything else, with its score.
 type Item struct {
 	Index int
 	Score float64
@@ -16,15 +22,15 @@ func compare(a, b Item) int {
 	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Index, b.Index))
 }
 
-// A Ranking keeps the N items with the largest scores among those added.
+// A Ranking keeps the N added items with the largest scores. Ties go to the smaller index.
 type Ranking struct {
 	N int
 
 	items []Item
-	full  bool // items[N-1] is the last of N in order
+	full  bool // items[:N] are sorted, and items[N-1] is the last of them
 }
 
-// Add takes O(log N) time on average: it sorts once per N items.
+// Add adds an item. It takes O(log N) time on average, because it sorts once per N items.
 func (r *Ranking) Add(i Item) {
 	if r.N <= 0 || r.full && compare(i, r.items[r.N-1]) >= 0 {
 		return
@@ -36,7 +42,7 @@ func (r *Ranking) Add(i Item) {
 	}
 }
 
-// Items returns the items that are kept, the largest score first and equal scores by index.
+// Items returns the kept items in decreasing order of scores; equal scores are in the order of indices.
 func (r *Ranking) Items() []Item {
 	slices.SortFunc(r.items, compare)
 	r.items = r.items[:min(max(r.N, 0), len(r.items))]

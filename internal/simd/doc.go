@@ -1,24 +1,28 @@
-// Package simd has the loops that training and encoding on a CPU spend their time
-// in, and knows nothing of either: products of matrices, products of sparse codes with
-// matrices, and what becomes of their sums.
+// Package simd implements the inner loops of training and encoding on a CPU: products of
+// matrices, products of sparse codes with matrices, and the updates that use their sums.
+//
+//	k, _, err := simd.Choose()
+//	out := simd.NewMatrix(100, 50)
+//	k.Multiply(out, 100, codes.View(0, 0), atoms, 3000) // out += codes · atoms
 //
 // # Levels
 //
-// [Kernels] are the loops for one level of instructions. Generic is plain Go, which
-// runs everywhere and says what each loop computes (generic.go). AVX2 and AVX-512
-// are generated: "go generate" runs _generate, which writes kernels_amd64.s. NEON is
-// written by hand (kernels_arm64.s), and has plain Go for loops that take little of
-// the time. Assembly takes its declarations and their doc comments from generic.go.
+// A level is a set of instructions; [Kernels] holds the loops of one level. The level
+// generic is plain Go, runs on every processor and defines the results (generic.go).
+// AVX2 and AVX-512 are generated: "go generate" runs _generate, which writes
+// kernels_amd64.s. NEON is written by hand (kernels_arm64.s) and uses plain Go for loops
+// that need little time. Declarations of assembly copy their doc comments from
+// generic.go.
 //
-// [Choose] returns the processor's best level, or that which the environment variable
-// OVERCOMPLETE_CPU names. With -tags noasm there is only generic.
+// [Choose] returns the processor's best level, or the level in the environment variable
+// OVERCOMPLETE_CPU. With -tags noasm generic is the only level.
 //
 // # Products
 //
-// A kernel makes a tile of a product, some rows by some columns, in registers. How
-// large a tile is depends on the level, and only product.go knows. [Kernels.Multiply]
-// adds a product to a matrix. [Kernels.Correlate] keeps no product: it hands finished
-// sums to a function while they are in the nearest cache. Its right factor is packed
-// once, into [Panels]. Tiles may reach beyond the edges of matrices, for which
-// [Matrix] leaves room; rows are padded, so that loops over them have no remainder.
+// A kernel computes a tile of a product, some rows by some columns, in registers. The
+// level determines the size of a tile, which only product.go depends on.
+// [Kernels.Multiply] adds a product to a matrix. [Kernels.Correlate] doesn't store the
+// product: it passes sums to a function while they are in the level-1 cache. Its right
+// factor is packed once, into [Panels]. Tiles may reach beyond the edges of matrices;
+// [Matrix] allocates memory for that. Rows are padded, so that loops have no remainder.
 package simd

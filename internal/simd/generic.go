@@ -8,27 +8,27 @@ import (
 	"overcomplete/internal/float16"
 )
 
-// The kernels in plain Go: what they compute. Assembly rounds differently, as it
+// The kernels in plain Go define the results. Assembly rounds differently, because it
 // fuses multiplications with additions and adds in another order.
 //
-// The doc comment of a kernel is its loop, what it takes for granted, and its floor:
-// the work that no implementation can avoid. Declarations of assembly have all but
-// the floor from here. Slices that are read or written along with one whose length
-// counts are at least as long. Assembly checks nothing.
+// The doc comment of a kernel is its loop, its preconditions, and its floor: the work
+// that no implementation can avoid. Declarations of assembly copy all of it except the
+// floor. If a loop depends on the length of one slice, all others must be at least as
+// long. Assembly doesn't check preconditions.
 
-// epsilon keeps the root of dual averaging away from 0/0: see graph.Epsilon.
+// epsilon prevents 0/0 in dual averaging: see graph.Epsilon.
 const epsilon = 1e-30
 
-// productGeneric adds a tile of a product to dst. For i < rows and j < columns,
-// numbers of the level:
+// productGeneric adds a tile of a product to dst. For i < rows and j < columns, where
+// the level determines rows and columns:
 //
 //	dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for k < n
 //
-// n > 0. Meanwhile sRows rows of columns float32 from s and q on, sRow bytes apart,
-// come into level 2: one for every so many terms, as all at once would hold up the
-// loads of b. If sRows is 0, s and q may be nil; else every > 0.
+// n > 0. The loop also prefetches sRows rows of columns float32 from s and q, sRow bytes
+// apart, into level 2: one row per every terms, because all at once would delay the
+// loads of b. If sRows is 0, s and q may be nil; otherwise every > 0.
 //
-// Floor: 2·n flops a sum. All sums stay in registers.
+// Floor: 2·n flops per sum. All sums stay in registers.
 func productGeneric(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *byte, sRow, sRows, every int) {
 	var s00, s01, s02, s03, s10, s11, s12, s13 float32
 	left := unsafe.Slice(a, aRow+(n-1)*aColumn+1)
@@ -54,8 +54,8 @@ func productGeneric(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *
 	}
 }
 
-// peakGeneric is what a product would be with nothing to load, for benchmarks. For
-// each of a tile's rows × columns elements x, in registers:
+// peakGeneric computes a tile without loads, to measure peak flops. For each of the
+// tile's rows × columns elements x, in registers:
 //
 //	x += y·y        n times, n > 0
 func peakGeneric(n int) {
@@ -74,9 +74,9 @@ func peakGeneric(n int) {
 	peakResult.Store(math.Float32bits(x0 + x1 + x2 + x3 + x4 + x5 + x6 + x7))
 }
 
-var peakResult atomic.Uint32 // bits of a float32, lest the compiler drop the loop
+var peakResult atomic.Uint32 // bits of a float32; prevents the compiler from removing the loop
 
-// averageGeneric takes a step of dual averaging. For j < len(p):
+// averageGeneric computes a step of dual averaging. For j < len(p):
 //
 //	s[j] += gradient·p[j]
 //	q[j] += square·p[j]²
@@ -85,10 +85,10 @@ var peakResult atomic.Uint32 // bits of a float32, lest the compiler drop the lo
 //	a = max(a, floor)
 //	if a ≠ 0: append column+j to index, a to value
 //
-// It returns how many it appended. index and value have [Width] elements more than
-// p, and what is in them beyond the appended ones is undefined.
+// It returns the number of appended elements. index and value have [Width] elements
+// more than p; the elements after the appended ones are undefined.
 //
-// Floor: S and Q, read and written: 16 bytes an element.
+// Floor: reads and writes S and Q, 16 bytes per element.
 func averageGeneric(index []int32, value, p, s, q []float32, column int32, gradient, square, threshold, rate, floor float32) (n int) {
 	s, q = s[:len(p)], q[:len(p)]
 	for j, x := range p {
@@ -96,7 +96,7 @@ func averageGeneric(index []int32, value, p, s, q []float32, column int32, gradi
 		h := q[j] + square*(x*x)
 		s[j], q[j] = g, h
 		var a float32
-		// One comparison a side: most codes fail both.
+		// Most codes fail both comparisons.
 		if u := -g - threshold; u > 0 {
 			a = rate * u / float32(math.Sqrt(float64(h+epsilon)))
 		} else if u := g - threshold; u > 0 {
@@ -110,7 +110,7 @@ func averageGeneric(index []int32, value, p, s, q []float32, column int32, gradi
 	return n
 }
 
-// averageHalfGeneric takes a step of dual averaging with S and √Q in float16. For
+// averageHalfGeneric computes a step of dual averaging with S and √Q in float16. For
 // j < len(p):
 //
 //	g = s[j] + gradient·p[j]
@@ -121,14 +121,14 @@ func averageGeneric(index []int32, value, p, s, q []float32, column int32, gradi
 //	a = max(a, floor)
 //	if a ≠ 0: append column+j to index, a to value
 //
-// It returns how many it appended. index and value have [Width] elements more than
-// p, and what is in them beyond the appended ones is undefined.
+// It returns the number of appended elements. index and value have [Width] elements
+// more than p; the elements after the appended ones are undefined.
 //
-// Floor: S and √Q, read and written: 8 bytes an element.
+// Floor: reads and writes S and √Q, 8 bytes per element.
 //
-// Codes are made of what has not been rounded yet. Where S or √Q has left float16's
-// range in an earlier epoch and is infinite, 0·g is a NaN, or √h/h: so is the code,
-// and training ends with an error.
+// Codes are computed from g and h before they are rounded. If S or √Q overflowed to ∞
+// in an earlier epoch, 0·g or √h/h is NaN. The code is then NaN, too, and training ends
+// with an error.
 func averageHalfGeneric(index []int32, value, p []float32, s, q []uint16, column int32, gradient, square, threshold, rate, floor float32) (n int) {
 	s, q = s[:len(p)], q[:len(p)]
 	for j, x := range p {
@@ -156,13 +156,12 @@ func averageHalfGeneric(index []int32, value, p []float32, s, q []uint16, column
 //
 //	dst[j] += value[n] · d[index[n]·dim+j]        for j < len(dst)
 //
-// It returns where it stopped. index increases; len(dst) is a multiple of [Width],
-// and not 0.
+// It returns the final n. index increases; len(dst) is a positive multiple of [Width].
 //
-// Floor: 2·len(dst) flops a nonzero, and the load of its row from level 2: called for
-// one block of atoms after the other, it finds a block in cache.
+// Floor: 2·len(dst) flops per nonzero, and the load of its row from level 2. Calls block
+// by block find the atoms of a block in cache.
 func decodeGeneric(dst []float32, index []int32, value, d []float32, dim int, end int32) (n int) {
-	// Taking four nonzeros at a time loads and stores dst a quarter as often.
+	// Four nonzeros at a time: dst is loaded and stored a quarter as often.
 	for ; n+4 <= len(index) && index[n+3] < end; n += 4 {
 		d0 := d[int(index[n])*dim:][:len(dst)]
 		d1 := d[int(index[n+1])*dim:][:len(dst)]
@@ -183,9 +182,9 @@ func decodeGeneric(dst []float32, index []int32, value, d []float32, dim int, en
 	return n
 }
 
-// moveAtomGeneric takes AdaGrad's step for an atom d, of which m and n are a part
-// of the products with codes and their squares, and the words that use it are the
-// rest. For j < len(h):
+// moveAtomGeneric updates an atom d by a step of AdaGrad. m and n are products of codes
+// and of their squares, to which it adds the words that use the atom: index, value and
+// the rows of r. For j < len(h):
 //
 //	x = value[i] · r[index[i]·dim+j]        for i < len(index)
 //	M = m[j] + Σ x, N = n[j] + Σ x²
@@ -193,10 +192,10 @@ func decodeGeneric(dst []float32, index []int32, value, d []float32, dim int, en
 //	p[j] = (c3·d[j] + c4·M)/√(h[j]+ε)
 //	d[j] += step·p[j]
 //
-// len(h) is a multiple of [Width]. The next atom's parts of h, p and d, dim further
-// on, are prefetched.
+// len(h) is a multiple of [Width]. The loop prefetches h, p and d of the next atom, at a
+// distance of dim.
 //
-// Floor: 5·len(h) flops a nonzero; five floats to and from memory an element.
+// Floor: 5·len(h) flops per nonzero; five floats to and from memory per element.
 func moveAtomGeneric(h, p, d, m, n []float32, index []int32, value, r []float32, dim int, c0, c1, c2, c3, c4, epsilon, step float32) {
 	for j := 0; j < len(h); j += Width {
 		var sum, squares [Width]float32
@@ -219,8 +218,8 @@ func moveAtomGeneric(h, p, d, m, n []float32, index []int32, value, r []float32,
 	}
 }
 
-// fistaGeneric takes a step of FISTA from the codes b, a being those before. For
-// j < len(p):
+// fistaGeneric computes a step of FISTA. b are the current codes, a the codes of the
+// step before, which are replaced by the new codes. For j < len(p):
 //
 //	z = b[j] + momentum·(b[j] − a[j])
 //	g = z + step·p[j]
@@ -229,10 +228,10 @@ func moveAtomGeneric(h, p, d, m, n []float32, index []int32, value, r []float32,
 //	a[j] = x
 //	if x ≠ 0: append column+j to index, x to value
 //
-// It returns how many it appended, and against. index and value have [Width]
-// elements more than p, and what is in them beyond the appended ones is undefined.
+// It returns the number of appended elements, and against. index and value have [Width]
+// elements more than p; the elements after the appended ones are undefined.
 //
-// Floor: three loads and a store an element, from level 1.
+// Floor: three loads and a store per element, from level 1.
 func fistaGeneric(index []int32, value, p, b, a []float32, column int32, momentum, step, threshold, floor float32) (n int, against float32) {
 	b, a = b[:len(p)], a[:len(p)]
 	for j, c := range p {
@@ -253,14 +252,14 @@ func fistaGeneric(index []int32, value, p, b, a []float32, column int32, momentu
 	return n, against
 }
 
-// dotsGeneric correlates a residual with the atoms that a code uses. For n = 0, 1,
-// … while n < len(index) and index[n] < end:
+// dotsGeneric multiplies a residual with the atoms of a code. For n = 0, 1, … while
+// n < len(index) and index[n] < end:
 //
 //	p[n] = Σ_j r[j] · d[index[n]·dim+j]        for j < len(r)
 //
-// It returns where it stopped. index increases; len(r) is a multiple of [Width].
+// It returns the final n. index increases; len(r) is a multiple of [Width].
 //
-// Floor: 2·len(r) flops a nonzero, and the load of its row from level 2.
+// Floor: 2·len(r) flops per nonzero, and the load of its row from level 2.
 func dotsGeneric(p []float32, index []int32, r, d []float32, dim int, end int32) (n int) {
 	for ; n < len(index) && index[n] < end; n++ {
 		row := d[int(index[n])*dim:][:len(r)]
@@ -286,7 +285,7 @@ func axpyGeneric(c []float64, x float64, g []float32) {
 	}
 }
 
-// combineGeneric adds two vectors, each times a number:
+// combineGeneric computes a linear combination of two vectors:
 //
 //	dst[i] = c·a[i] + d·b[i]
 //
@@ -310,7 +309,7 @@ func addConstGeneric(dst, a []float32, c float32) {
 	}
 }
 
-// scaleGeneric multiplies with a number:
+// scaleGeneric multiplies by a number:
 //
 //	dst[i] = c·a[i]
 //
@@ -334,7 +333,7 @@ func mulGeneric(dst, a, b []float32) {
 	}
 }
 
-// divSqrtGeneric divides by a square root:
+// divSqrtGeneric divides by square roots:
 //
 //	dst[i] = a[i]/√b[i]
 //
@@ -346,7 +345,7 @@ func divSqrtGeneric(dst, a, b []float32) {
 	}
 }
 
-// reluGeneric leaves what is positive. A NaN stays one.
+// reluGeneric replaces negative elements by 0. A NaN remains a NaN.
 //
 //	dst[i] = max(a[i], 0)
 //

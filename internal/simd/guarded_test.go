@@ -8,12 +8,12 @@ import (
 	"overcomplete/internal/float16"
 )
 
-// guarded memory has NaNs around every slice, to show reads beyond it in the
-// result and writes beyond it in themselves. Slices start at odd places.
+// guarded is memory with NaNs around every slice. Reads beyond a slice give NaN results; check finds writes beyond
+// it. Slices start at odd places.
 type guarded struct {
 	t       *testing.T
 	rng     *rand.Rand
-	written []func() (at int, yes bool) // for each slice, whether something was written beyond it, and where
+	written []func() (at int, yes bool) // by slice: whether something was written beyond it, and where
 }
 
 const guards = 40 // more than two of the widest registers
@@ -76,12 +76,11 @@ func (g *guarded) check(what string) {
 	g.written = nil
 }
 
-// unit is the most that rounding to float32 changes a number by, as a share of it.
+// unit is the largest relative error of rounding to float32.
 const unit = 1.0 / (1 << 24)
 
-// sum is what kernels are compared with: a sum in float64, and of the magnitudes
-// of what was added. In float32, n roundings of any partial sums, in whatever order,
-// fused or not, change it by n·unit·size at most.
+// sum is an expected value: a sum in float64 and the sum of the magnitudes of its terms. In float32, n roundings
+// of partial sums, in any order, fused or not, change it by n·unit·size at most.
 type sum struct{ value, size float64 }
 
 func (s *sum) add(x float64) {
@@ -89,16 +88,15 @@ func (s *sum) add(x float64) {
 	s.size += math.Abs(x)
 }
 
-// times is a sum, each of whose terms is multiplied by x.
+// times returns the sum with each term multiplied by x.
 func (s sum) times(x float64) sum { return sum{s.value * x, s.size * math.Abs(x)} }
 
-// near reports whether x is the sum within so many roundings.
+// near reports whether x is the sum within n roundings.
 func (s sum) near(x float32, roundings int) bool {
 	return near(x, s.value, float64(roundings)*unit*s.size)
 }
 
-// near reports whether x is what is wanted within an error. Denormal numbers are
-// further apart.
+// near reports whether x equals want within an error, or within the spacing of denormal numbers.
 func near(x float32, want, err float64) bool {
 	return math.Abs(float64(x)-want) <= err+math.SmallestNonzeroFloat32
 }

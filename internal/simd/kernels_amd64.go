@@ -4,19 +4,19 @@
 
 package simd
 
-// productAVX2 adds a tile of a product to dst. For i < rows and j < columns,
-// numbers of the level:
+// productAVX2 adds a tile of a product to dst. For i < rows and j < columns, where
+// the level determines rows and columns:
 //
 //	dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for k < n
 //
-// n > 0. Meanwhile sRows rows of columns float32 from s and q on, sRow bytes apart,
-// come into level 2: one for every so many terms, as all at once would hold up the
-// loads of b. If sRows is 0, s and q may be nil; else every > 0.
+// n > 0. The loop also prefetches sRows rows of columns float32 from s and q, sRow bytes
+// apart, into level 2: one row per every terms, because all at once would delay the
+// loads of b. If sRows is 0, s and q may be nil; otherwise every > 0.
 //
 //go:noescape
 func productAVX2(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, s *byte, q *byte, sRow int, sRows int, every int)
 
-// averageAVX2 takes a step of dual averaging. For j < len(p):
+// averageAVX2 computes a step of dual averaging. For j < len(p):
 //
 //	s[j] += gradient·p[j]
 //	q[j] += square·p[j]²
@@ -25,13 +25,13 @@ func productAVX2(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b 
 //	a = max(a, floor)
 //	if a ≠ 0: append column+j to index, a to value
 //
-// It returns how many it appended. index and value have [Width] elements more than
-// p, and what is in them beyond the appended ones is undefined.
+// It returns the number of appended elements. index and value have [Width] elements
+// more than p; the elements after the appended ones are undefined.
 //
 //go:noescape
 func averageAVX2(index []int32, value []float32, p []float32, s []float32, q []float32, column int32, gradient float32, square float32, threshold float32, rate float32, floor float32) (n int)
 
-// averageHalfAVX2 takes a step of dual averaging with S and √Q in float16. For
+// averageHalfAVX2 computes a step of dual averaging with S and √Q in float16. For
 // j < len(p):
 //
 //	g = s[j] + gradient·p[j]
@@ -42,8 +42,8 @@ func averageAVX2(index []int32, value []float32, p []float32, s []float32, q []f
 //	a = max(a, floor)
 //	if a ≠ 0: append column+j to index, a to value
 //
-// It returns how many it appended. index and value have [Width] elements more than
-// p, and what is in them beyond the appended ones is undefined.
+// It returns the number of appended elements. index and value have [Width] elements
+// more than p; the elements after the appended ones are undefined.
 //
 // len(p) is a multiple of 8.
 //
@@ -55,15 +55,14 @@ func averageHalfAVX2(index []int32, value []float32, p []float32, s []uint16, q 
 //
 //	dst[j] += value[n] · d[index[n]·dim+j]        for j < len(dst)
 //
-// It returns where it stopped. index increases; len(dst) is a multiple of [Width],
-// and not 0.
+// It returns the final n. index increases; len(dst) is a positive multiple of [Width].
 //
 //go:noescape
 func decodeAVX2(dst []float32, index []int32, value []float32, d []float32, dim int, end int32) (n int)
 
-// moveAtomAVX2 takes AdaGrad's step for an atom d, of which m and n are a part
-// of the products with codes and their squares, and the words that use it are the
-// rest. For j < len(h):
+// moveAtomAVX2 updates an atom d by a step of AdaGrad. m and n are products of codes
+// and of their squares, to which it adds the words that use the atom: index, value and
+// the rows of r. For j < len(h):
 //
 //	x = value[i] · r[index[i]·dim+j]        for i < len(index)
 //	M = m[j] + Σ x, N = n[j] + Σ x²
@@ -71,13 +70,13 @@ func decodeAVX2(dst []float32, index []int32, value []float32, d []float32, dim 
 //	p[j] = (c3·d[j] + c4·M)/√(h[j]+ε)
 //	d[j] += step·p[j]
 //
-// len(h) is a multiple of [Width]. The next atom's parts of h, p and d, dim further
-// on, are prefetched.
+// len(h) is a multiple of [Width]. The loop prefetches h, p and d of the next atom, at a
+// distance of dim.
 //
 //go:noescape
 func moveAtomAVX2(h []float32, p []float32, d []float32, m []float32, n []float32, index []int32, value []float32, r []float32, dim int, c0 float32, c1 float32, c2 float32, c3 float32, c4 float32, epsilon float32, step float32)
 
-// combineAVX2 adds two vectors, each times a number:
+// combineAVX2 computes a linear combination of two vectors:
 //
 //	dst[i] = c·a[i] + d·b[i]
 //
@@ -95,7 +94,7 @@ func combineAVX2(dst []float32, c float32, a []float32, d float32, b []float32)
 //go:noescape
 func addConstAVX2(dst []float32, a []float32, c float32)
 
-// scaleAVX2 multiplies with a number:
+// scaleAVX2 multiplies by a number:
 //
 //	dst[i] = c·a[i]
 //
@@ -113,7 +112,7 @@ func scaleAVX2(dst []float32, a []float32, c float32)
 //go:noescape
 func mulAVX2(dst []float32, a []float32, b []float32)
 
-// divSqrtAVX2 divides by a square root:
+// divSqrtAVX2 divides by square roots:
 //
 //	dst[i] = a[i]/√b[i]
 //
@@ -122,7 +121,7 @@ func mulAVX2(dst []float32, a []float32, b []float32)
 //go:noescape
 func divSqrtAVX2(dst []float32, a []float32, b []float32)
 
-// reluAVX2 leaves what is positive. A NaN stays one.
+// reluAVX2 replaces negative elements by 0. A NaN remains a NaN.
 //
 //	dst[i] = max(a[i], 0)
 //
@@ -136,16 +135,16 @@ func reluAVX2(dst []float32, a []float32)
 //go:noescape
 func sumAVX2(a []float32) (total float64)
 
-// peakAVX2 is what a product would be with nothing to load, for benchmarks. For
-// each of a tile's rows × columns elements x, in registers:
+// peakAVX2 computes a tile without loads, to measure peak flops. For each of the
+// tile's rows × columns elements x, in registers:
 //
 //	x += y·y        n times, n > 0
 //
 //go:noescape
 func peakAVX2(n int)
 
-// fistaAVX2 takes a step of FISTA from the codes b, a being those before. For
-// j < len(p):
+// fistaAVX2 computes a step of FISTA. b are the current codes, a the codes of the
+// step before, which are replaced by the new codes. For j < len(p):
 //
 //	z = b[j] + momentum·(b[j] − a[j])
 //	g = z + step·p[j]
@@ -154,18 +153,18 @@ func peakAVX2(n int)
 //	a[j] = x
 //	if x ≠ 0: append column+j to index, x to value
 //
-// It returns how many it appended, and against. index and value have [Width]
-// elements more than p, and what is in them beyond the appended ones is undefined.
+// It returns the number of appended elements, and against. index and value have [Width]
+// elements more than p; the elements after the appended ones are undefined.
 //
 //go:noescape
 func fistaAVX2(index []int32, value []float32, p []float32, b []float32, a []float32, column int32, momentum float32, step float32, threshold float32, floor float32) (n int, against float32)
 
-// dotsAVX2 correlates a residual with the atoms that a code uses. For n = 0, 1,
-// … while n < len(index) and index[n] < end:
+// dotsAVX2 multiplies a residual with the atoms of a code. For n = 0, 1, … while
+// n < len(index) and index[n] < end:
 //
 //	p[n] = Σ_j r[j] · d[index[n]·dim+j]        for j < len(r)
 //
-// It returns where it stopped. index increases; len(r) is a multiple of [Width].
+// It returns the final n. index increases; len(r) is a multiple of [Width].
 //
 //go:noescape
 func dotsAVX2(p []float32, index []int32, r []float32, d []float32, dim int, end int32) (n int)
@@ -177,19 +176,19 @@ func dotsAVX2(p []float32, index []int32, r []float32, d []float32, dim int, end
 //go:noescape
 func axpyAVX2(c []float64, x float64, g []float32)
 
-// productAVX512 adds a tile of a product to dst. For i < rows and j < columns,
-// numbers of the level:
+// productAVX512 adds a tile of a product to dst. For i < rows and j < columns, where
+// the level determines rows and columns:
 //
 //	dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for k < n
 //
-// n > 0. Meanwhile sRows rows of columns float32 from s and q on, sRow bytes apart,
-// come into level 2: one for every so many terms, as all at once would hold up the
-// loads of b. If sRows is 0, s and q may be nil; else every > 0.
+// n > 0. The loop also prefetches sRows rows of columns float32 from s and q, sRow bytes
+// apart, into level 2: one row per every terms, because all at once would delay the
+// loads of b. If sRows is 0, s and q may be nil; otherwise every > 0.
 //
 //go:noescape
 func productAVX512(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, s *byte, q *byte, sRow int, sRows int, every int)
 
-// averageAVX512 takes a step of dual averaging. For j < len(p):
+// averageAVX512 computes a step of dual averaging. For j < len(p):
 //
 //	s[j] += gradient·p[j]
 //	q[j] += square·p[j]²
@@ -198,13 +197,13 @@ func productAVX512(dst *float32, dstRow int, a *float32, aRow int, aColumn int, 
 //	a = max(a, floor)
 //	if a ≠ 0: append column+j to index, a to value
 //
-// It returns how many it appended. index and value have [Width] elements more than
-// p, and what is in them beyond the appended ones is undefined.
+// It returns the number of appended elements. index and value have [Width] elements
+// more than p; the elements after the appended ones are undefined.
 //
 //go:noescape
 func averageAVX512(index []int32, value []float32, p []float32, s []float32, q []float32, column int32, gradient float32, square float32, threshold float32, rate float32, floor float32) (n int)
 
-// averageHalfAVX512 takes a step of dual averaging with S and √Q in float16. For
+// averageHalfAVX512 computes a step of dual averaging with S and √Q in float16. For
 // j < len(p):
 //
 //	g = s[j] + gradient·p[j]
@@ -215,8 +214,8 @@ func averageAVX512(index []int32, value []float32, p []float32, s []float32, q [
 //	a = max(a, floor)
 //	if a ≠ 0: append column+j to index, a to value
 //
-// It returns how many it appended. index and value have [Width] elements more than
-// p, and what is in them beyond the appended ones is undefined.
+// It returns the number of appended elements. index and value have [Width] elements
+// more than p; the elements after the appended ones are undefined.
 //
 //go:noescape
 func averageHalfAVX512(index []int32, value []float32, p []float32, s []uint16, q []uint16, column int32, gradient float32, square float32, threshold float32, rate float32, floor float32) (n int)
@@ -226,15 +225,14 @@ func averageHalfAVX512(index []int32, value []float32, p []float32, s []uint16, 
 //
 //	dst[j] += value[n] · d[index[n]·dim+j]        for j < len(dst)
 //
-// It returns where it stopped. index increases; len(dst) is a multiple of [Width],
-// and not 0.
+// It returns the final n. index increases; len(dst) is a positive multiple of [Width].
 //
 //go:noescape
 func decodeAVX512(dst []float32, index []int32, value []float32, d []float32, dim int, end int32) (n int)
 
-// moveAtomAVX512 takes AdaGrad's step for an atom d, of which m and n are a part
-// of the products with codes and their squares, and the words that use it are the
-// rest. For j < len(h):
+// moveAtomAVX512 updates an atom d by a step of AdaGrad. m and n are products of codes
+// and of their squares, to which it adds the words that use the atom: index, value and
+// the rows of r. For j < len(h):
 //
 //	x = value[i] · r[index[i]·dim+j]        for i < len(index)
 //	M = m[j] + Σ x, N = n[j] + Σ x²
@@ -242,13 +240,13 @@ func decodeAVX512(dst []float32, index []int32, value []float32, d []float32, di
 //	p[j] = (c3·d[j] + c4·M)/√(h[j]+ε)
 //	d[j] += step·p[j]
 //
-// len(h) is a multiple of [Width]. The next atom's parts of h, p and d, dim further
-// on, are prefetched.
+// len(h) is a multiple of [Width]. The loop prefetches h, p and d of the next atom, at a
+// distance of dim.
 //
 //go:noescape
 func moveAtomAVX512(h []float32, p []float32, d []float32, m []float32, n []float32, index []int32, value []float32, r []float32, dim int, c0 float32, c1 float32, c2 float32, c3 float32, c4 float32, epsilon float32, step float32)
 
-// combineAVX512 adds two vectors, each times a number:
+// combineAVX512 computes a linear combination of two vectors:
 //
 //	dst[i] = c·a[i] + d·b[i]
 //
@@ -266,7 +264,7 @@ func combineAVX512(dst []float32, c float32, a []float32, d float32, b []float32
 //go:noescape
 func addConstAVX512(dst []float32, a []float32, c float32)
 
-// scaleAVX512 multiplies with a number:
+// scaleAVX512 multiplies by a number:
 //
 //	dst[i] = c·a[i]
 //
@@ -284,7 +282,7 @@ func scaleAVX512(dst []float32, a []float32, c float32)
 //go:noescape
 func mulAVX512(dst []float32, a []float32, b []float32)
 
-// divSqrtAVX512 divides by a square root:
+// divSqrtAVX512 divides by square roots:
 //
 //	dst[i] = a[i]/√b[i]
 //
@@ -293,7 +291,7 @@ func mulAVX512(dst []float32, a []float32, b []float32)
 //go:noescape
 func divSqrtAVX512(dst []float32, a []float32, b []float32)
 
-// reluAVX512 leaves what is positive. A NaN stays one.
+// reluAVX512 replaces negative elements by 0. A NaN remains a NaN.
 //
 //	dst[i] = max(a[i], 0)
 //
@@ -307,16 +305,16 @@ func reluAVX512(dst []float32, a []float32)
 //go:noescape
 func sumAVX512(a []float32) (total float64)
 
-// peakAVX512 is what a product would be with nothing to load, for benchmarks. For
-// each of a tile's rows × columns elements x, in registers:
+// peakAVX512 computes a tile without loads, to measure peak flops. For each of the
+// tile's rows × columns elements x, in registers:
 //
 //	x += y·y        n times, n > 0
 //
 //go:noescape
 func peakAVX512(n int)
 
-// fistaAVX512 takes a step of FISTA from the codes b, a being those before. For
-// j < len(p):
+// fistaAVX512 computes a step of FISTA. b are the current codes, a the codes of the
+// step before, which are replaced by the new codes. For j < len(p):
 //
 //	z = b[j] + momentum·(b[j] − a[j])
 //	g = z + step·p[j]
@@ -325,18 +323,18 @@ func peakAVX512(n int)
 //	a[j] = x
 //	if x ≠ 0: append column+j to index, x to value
 //
-// It returns how many it appended, and against. index and value have [Width]
-// elements more than p, and what is in them beyond the appended ones is undefined.
+// It returns the number of appended elements, and against. index and value have [Width]
+// elements more than p; the elements after the appended ones are undefined.
 //
 //go:noescape
 func fistaAVX512(index []int32, value []float32, p []float32, b []float32, a []float32, column int32, momentum float32, step float32, threshold float32, floor float32) (n int, against float32)
 
-// dotsAVX512 correlates a residual with the atoms that a code uses. For n = 0, 1,
-// … while n < len(index) and index[n] < end:
+// dotsAVX512 multiplies a residual with the atoms of a code. For n = 0, 1, … while
+// n < len(index) and index[n] < end:
 //
 //	p[n] = Σ_j r[j] · d[index[n]·dim+j]        for j < len(r)
 //
-// It returns where it stopped. index increases; len(r) is a multiple of [Width].
+// It returns the final n. index increases; len(r) is a multiple of [Width].
 //
 //go:noescape
 func dotsAVX512(p []float32, index []int32, r []float32, d []float32, dim int, end int32) (n int)

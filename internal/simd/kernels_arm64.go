@@ -4,19 +4,19 @@
 
 package simd
 
-// productNEON adds a tile of a product to dst. For i < rows and j < columns,
-// numbers of the level:
+// productNEON adds a tile of a product to dst. For i < rows and j < columns, where
+// the level determines rows and columns:
 //
 //	dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for k < n
 //
-// n > 0. Meanwhile sRows rows of columns float32 from s and q on, sRow bytes apart,
-// come into level 2: one for every so many terms, as all at once would hold up the
-// loads of b. If sRows is 0, s and q may be nil; else every > 0.
+// n > 0. The loop also prefetches sRows rows of columns float32 from s and q, sRow bytes
+// apart, into level 2: one row per every terms, because all at once would delay the
+// loads of b. If sRows is 0, s and q may be nil; otherwise every > 0.
 //
 //go:noescape
 func productNEON(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *byte, sRow, sRows, every int)
 
-// averageNEON takes a step of dual averaging. For j < len(p):
+// averageNEON computes a step of dual averaging. For j < len(p):
 //
 //	s[j] += gradient·p[j]
 //	q[j] += square·p[j]²
@@ -25,15 +25,15 @@ func productNEON(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *flo
 //	a = max(a, floor)
 //	if a ≠ 0: append column+j to index, a to value
 //
-// It returns how many it appended. index and value have [Width] elements more than
-// p, and what is in them beyond the appended ones is undefined.
+// It returns the number of appended elements. index and value have [Width] elements
+// more than p; the elements after the appended ones are undefined.
 //
 // len(p) is a multiple of 4.
 //
 //go:noescape
 func averageNEON(index []int32, value, p, s, q []float32, column int32, gradient, square, threshold, rate, floor float32) (n int)
 
-// averageHalfNEON takes a step of dual averaging with S and √Q in float16. For
+// averageHalfNEON computes a step of dual averaging with S and √Q in float16. For
 // j < len(p):
 //
 //	g = s[j] + gradient·p[j]
@@ -44,8 +44,8 @@ func averageNEON(index []int32, value, p, s, q []float32, column int32, gradient
 //	a = max(a, floor)
 //	if a ≠ 0: append column+j to index, a to value
 //
-// It returns how many it appended. index and value have [Width] elements more than
-// p, and what is in them beyond the appended ones is undefined.
+// It returns the number of appended elements. index and value have [Width] elements
+// more than p; the elements after the appended ones are undefined.
 //
 // len(p) is a multiple of 4.
 //
@@ -57,15 +57,14 @@ func averageHalfNEON(index []int32, value, p []float32, s, q []uint16, column in
 //
 //	dst[j] += value[n] · d[index[n]·dim+j]        for j < len(dst)
 //
-// It returns where it stopped. index increases; len(dst) is a multiple of [Width],
-// and not 0.
+// It returns the final n. index increases; len(dst) is a positive multiple of [Width].
 //
 //go:noescape
 func decodeNEON(dst []float32, index []int32, value, d []float32, dim int, end int32) (n int)
 
-// moveAtomNEON takes AdaGrad's step for an atom d, of which m and n are a part
-// of the products with codes and their squares, and the words that use it are the
-// rest. For j < len(h):
+// moveAtomNEON updates an atom d by a step of AdaGrad. m and n are products of codes
+// and of their squares, to which it adds the words that use the atom: index, value and
+// the rows of r. For j < len(h):
 //
 //	x = value[i] · r[index[i]·dim+j]        for i < len(index)
 //	M = m[j] + Σ x, N = n[j] + Σ x²
@@ -73,13 +72,13 @@ func decodeNEON(dst []float32, index []int32, value, d []float32, dim int, end i
 //	p[j] = (c3·d[j] + c4·M)/√(h[j]+ε)
 //	d[j] += step·p[j]
 //
-// len(h) is a multiple of [Width]. The next atom's parts of h, p and d, dim further
-// on, are prefetched.
+// len(h) is a multiple of [Width]. The loop prefetches h, p and d of the next atom, at a
+// distance of dim.
 //
 //go:noescape
 func moveAtomNEON(h, p, d, m, n []float32, index []int32, value, r []float32, dim int, c0, c1, c2, c3, c4, epsilon, step float32)
 
-// combineNEON adds two vectors, each times a number:
+// combineNEON computes a linear combination of two vectors:
 //
 //	dst[i] = c·a[i] + d·b[i]
 //
@@ -90,8 +89,8 @@ func moveAtomNEON(h, p, d, m, n []float32, index []int32, value, r []float32, di
 //go:noescape
 func combineNEON(dst []float32, c float32, a []float32, d float32, b []float32)
 
-// peakNEON is what a product would be with nothing to load, for benchmarks. For
-// each of a tile's rows × columns elements x, in registers:
+// peakNEON computes a tile without loads, to measure peak flops. For each of the
+// tile's rows × columns elements x, in registers:
 //
 //	x += y·y        n times, n > 0
 //

@@ -2,9 +2,8 @@
 
 #include "textflag.h"
 
-// NEON: registers of four floats. What each kernel computes is said where it is
-// declared. The assembler lacks these instructions on four floats:
-// d = n op m.
+// NEON has registers of four floats. The declarations describe the kernels. The assembler
+// lacks these instructions on four floats, d = n op m:
 #define FMUL4(m, n, d) WORD $(0x6E20DC00 | (m)<<16 | (n)<<5 | (d))
 #define FADD4(m, n, d) WORD $(0x4E20D400 | (m)<<16 | (n)<<5 | (d))
 #define FSUB4(m, n, d) WORD $(0x4EA0D400 | (m)<<16 | (n)<<5 | (d))
@@ -14,9 +13,9 @@
 #define FSQRT4(n, d) WORD $(0x6EA1F800 | (n)<<5 | (d))
 #define FCMGT4(n, d) WORD $(0x4EA0C800 | (n)<<5 | (d)) // ones where n > 0
 #define BIC16(m, n, d) WORD $(0x4E601C00 | (m)<<16 | (n)<<5 | (d)) // n &^ m
-#define FCVTL4(n, d) WORD $(0x0E217800 | (n)<<5 | (d)) // of float16
+#define FCVTL4(n, d) WORD $(0x0E217800 | (n)<<5 | (d)) // from float16
 #define FCVTN4(n, d) WORD $(0x0E216800 | (n)<<5 | (d)) // to float16
-#define FMAXV4(n, d) WORD $(0x6E30F800 | (n)<<5 | (d)) // the greatest element
+#define FMAXV4(n, d) WORD $(0x6E30F800 | (n)<<5 | (d)) // the largest element
 
 // A row of product: one element of a times eight of b.
 #define ROW(a, low, high) \
@@ -149,10 +148,10 @@ loop:
 	MOVD  $0x80000000, R7 \
 	VDUP  R7, V22.S4   \
 	VEOR  V23.B16, V23.B16, V23.B16 \
-	MOVD  ZR, R10 // how many were appended
+	MOVD  ZR, R10 // number of appended elements
 
-// The four codes in V5, of columns from R6 on, but for their signs, the opposites
-// of V1's, and where V3 is not positive.
+// Appends the four codes in V5, of columns from R6 on: with the opposite signs of V1, and
+// zero where V3 is not positive.
 #define CODES \
 	FCMGT4(3, 6)    \
 	VAND V6.B16, V5.B16, V5.B16 \
@@ -173,7 +172,7 @@ loop:
 	CMPW  $0, R7             \
 	CSINC EQ, R10, R10, R10 // kept if it is not 0
 
-// What follows S and Q is skipped where four codes are zero.
+// If four codes are zero, everything after S and Q is skipped.
 //
 // func averageNEON(index []int32, value, p, s, q []float32, column int32, gradient, square, threshold, rate, floor float32) (n int)
 TEXT ·averageNEON(SB), NOSPLIT, $0-152
@@ -264,8 +263,9 @@ done:
 	MOVD R10, n+144(FP)
 	RET
 
-// The next nonzero's row of a matrix from R3 on, in R9, and its value in V0: R1 is
-// the list of rows, R2 the values, R6 where the list ends, R5 the width of a row; R13 is where the last part of the row ended.
+// Sets R9 to the next nonzero's row of the matrix at R3, and V0 to its value. R1 is the list
+// of rows, R2 the values, R6 the end of the list, R5 the width of a row, and R13 the end of
+// the previous part of the row.
 #define NONZERO(done) \
 	CMP    R6, R8           \
 	BEQ    done             \
@@ -416,7 +416,7 @@ TEXT ·moveAtomNEON(SB), NOSPLIT, $0-228
 	MOVWU step+224(FP), R7
 	VDUP  R7, V30.S4
 	VEOR  V31.B16, V31.B16, V31.B16
-	MOVD  $0x7fffffff, R7                             // no end but the list's
+	MOVD  $0x7fffffff, R7                             // only the list ends the loop
 
 row:
 	CBZ    R4, end

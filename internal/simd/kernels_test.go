@@ -9,8 +9,7 @@ import (
 	"overcomplete/internal/float16"
 )
 
-// Five roundings: an operation more than any loop has, and two of AVX-512's
-// reciprocal square root.
+// Five roundings: one more than the operations of any loop, and two for AVX-512's reciprocal square root.
 func TestElementwise(t *testing.T) {
 	eachLevel(t, func(t *testing.T, k *Kernels) {
 		g := newGuarded(t)
@@ -61,7 +60,7 @@ func TestElementwise(t *testing.T) {
 	})
 }
 
-// All widths that have code of their own, for parts of rows.
+// These widths cover all code for parts of rows.
 func TestMoveAtom(t *testing.T) {
 	const rows, c0, c1, c2, c3, c4, step = 40, 4, -0.01, 0.02, 0.3, -2, 0.7
 	eachLevel(t, func(t *testing.T, k *Kernels) {
@@ -76,7 +75,7 @@ func TestMoveAtom(t *testing.T) {
 				for i := range h {
 					h[i], n[i] = 1+h[i]*h[i], n[i]*n[i]
 					if i%5 == 0 && len(index) == 0 {
-						h[i], n[i] = 0, -1-n[i] // nothing is added to 0: only ε is under the root
+						h[i], n[i] = 0, -1-n[i] // 0 + 0: the root is √ε
 					}
 					if i%10 == 0 && len(index) == 0 {
 						d[i], m[i] = 0, 0
@@ -98,8 +97,7 @@ func TestMoveAtom(t *testing.T) {
 					added.size = N.times(c0).size + M.times(c1*d0).size + c2*d0*d0
 					gradient.value = c3*d0 + c4*M.value
 					gradient.size = math.Abs(c3*d0) + M.times(c4).size
-					// Roundings: one a term and four or fewer in each product with it,
-					// and one where it is added to H.
+					// Roundings: one per term, up to four in each product, and one in the addition to H.
 					terms := float64(len(index))
 					addedErr := (terms + 7) * unit * added.size
 					if added.value < -addedErr {
@@ -107,8 +105,8 @@ func TestMoveAtom(t *testing.T) {
 					}
 					wantH := wide(oldH[j]) + max(added.value, 0)
 					errH := addedErr + unit*wantH
-					// The root halves H's relative error, and is rounded like a division
-					// with up to five of its own.
+					// The root halves H's relative error. The root and the division have up to five roundings of
+					// their own.
 					root := math.Sqrt(wantH + 1e-30)
 					wantP := gradient.value / root
 					errP := (terms+5)*unit*gradient.size/root + math.Abs(wantP)*(errH/(wantH+1e-30)/2+5*unit)
@@ -125,16 +123,16 @@ func TestMoveAtom(t *testing.T) {
 	})
 }
 
-// dualAveraging is a case of the kernel: what it reads, and what it should leave.
+// dualAveraging is a case of the kernel: inputs and expected outputs.
 type dualAveraging struct {
 	floor   float64
-	p, s, q []float32 // q is √Q for float16
+	p, s, q []float32 // q holds √Q for float16
 }
 
 const gradient, square, threshold, rate = -2, 4, 2.5, 0.05
 
-// after returns S and Q of element j, and the code made of them, with the most that
-// float32 may round them by. Root is set if √Q is kept.
+// after returns S, Q and the code of element j, with bounds of their rounding errors in float32. root is set if √Q
+// is stored.
 func (c dualAveraging) after(j int, root bool) (s, q sum, code, err float64) {
 	s.add(wide(c.s[j]))
 	s.add(gradient * wide(c.p[j]))
@@ -154,8 +152,8 @@ func (c dualAveraging) after(j int, root bool) (s, q sum, code, err float64) {
 	return s, q, code, step*unit*(2*s.size+u) + 10*unit*math.Abs(code)
 }
 
-// averagingCases calls f with products, S and Q of all lengths, of which no code, some or all
-// are not zero. None is in doubt: no |S| is within rounding of the threshold.
+// averagingCases calls f with products, S and Q of all lengths, for which none, some or all codes are nonzero. No
+// |S| is within rounding of the threshold.
 func averagingCases(g *guarded, f func(what string, c dualAveraging)) {
 	for _, n := range lengths {
 		for _, floor := range []float64{math.Inf(-1), 0} {
@@ -164,7 +162,7 @@ func averagingCases(g *guarded, f func(what string, c dualAveraging)) {
 				for i := range n {
 					c.s[i] *= density
 					if density == 0 {
-						c.p[i] *= 0.1 * float32(math.Exp(-10*g.rng.Float64())) // down to where float16's squares are subnormal
+						c.p[i] *= 0.1 * float32(math.Exp(-10*g.rng.Float64())) // down to magnitudes whose squares are subnormal in float16
 					}
 					c.s[i] = float16.FromBits(float16.Bits(c.s[i]))
 					if math.Abs(math.Abs(wide(c.s[i])+gradient*wide(c.p[i]))-threshold) < 0.01 {
@@ -172,7 +170,7 @@ func averagingCases(g *guarded, f func(what string, c dualAveraging)) {
 					}
 					c.q[i] = float16.FromBits(float16.Bits(c.q[i] * c.q[i]))
 					if i%7 == 0 {
-						c.q[i], c.p[i] = 0, 0 // S may be large, and Q zero
+						c.q[i], c.p[i] = 0, 0 // S may be large while Q is zero
 					}
 				}
 				f(fmt.Sprintf("average of %d, floor %v, density %v", n, floor, density), c)
@@ -181,7 +179,7 @@ func averagingCases(g *guarded, f func(what string, c dualAveraging)) {
 	}
 }
 
-// check compares codes with those that there should be.
+// check compares codes with the expected codes.
 func (c dualAveraging) check(t *testing.T, what string, index []int32, value []float32, column int32, root bool) {
 	t.Helper()
 	n := 0
@@ -224,14 +222,13 @@ func TestAverage(t *testing.T) {
 	})
 }
 
-// halfSpacing is half of the distance of float16 numbers near x.
+// halfSpacing returns half the distance between float16 numbers near x.
 func halfSpacing(x float64) float64 {
 	_, exponent := math.Frexp(x)
 	return math.Ldexp(1, max(exponent-12, -25))
 }
 
-// S and √Q are rounded to float16 from numbers that float32 has rounded before. Codes
-// are made of the latter.
+// S and √Q are rounded to float16 from numbers that are rounded to float32; codes are computed from the latter.
 func TestAverageHalf(t *testing.T) {
 	eachLevel(t, func(t *testing.T, k *Kernels) {
 		g := newGuarded(t)
@@ -256,8 +253,7 @@ func TestAverageHalf(t *testing.T) {
 	})
 }
 
-// Tiny gradients: codes stay as small as float32's, for √Q does not vanish where
-// S does not.
+// With tiny gradients, codes stay as small as with float32, because √Q is positive if S isn't 0.
 func TestAverageHalfOfTinyGradients(t *testing.T) {
 	const rate, epochs = 0.05, 50
 	eachLevel(t, func(t *testing.T, k *Kernels) {
@@ -276,7 +272,7 @@ func TestAverageHalfOfTinyGradients(t *testing.T) {
 					}
 				}
 				for _, a := range value[:n] {
-					if !(math.Abs(wide(a)) <= rate*epochs) { // in float32 it is at most rate·√epochs
+					if !(math.Abs(wide(a)) <= rate*epochs) { // with float32 it is at most rate·√epochs
 						t.Fatalf("gradients from %v: code %v", p[0], a)
 					}
 				}
@@ -285,7 +281,7 @@ func TestAverageHalfOfTinyGradients(t *testing.T) {
 	})
 }
 
-// S or √Q beyond float16's range must show.
+// An S or √Q beyond float16's range gives a NaN.
 func TestAverageHalfOverflow(t *testing.T) {
 	eachLevel(t, func(t *testing.T, k *Kernels) {
 		for _, floor := range []float32{float32(math.Inf(-1)), 0} {
@@ -305,8 +301,7 @@ func TestAverageHalfOverflow(t *testing.T) {
 	})
 }
 
-// Average appends to a row's code what the kernel finds in the part of the state
-// that is the row's.
+// Average appends the codes of the kernel to a row, for the row's part of the state.
 func TestAverageOfState(t *testing.T) {
 	const rows, columns, row, column = 3, 50, 1, 16
 	eachLevel(t, func(t *testing.T, k *Kernels) {
@@ -333,8 +328,8 @@ func TestAverageOfState(t *testing.T) {
 	})
 }
 
-// Products of codes, at all widths that have code of their own, for codes that
-// end before, at and after a block's end.
+// The test covers products of codes at all widths with code of their own, for codes that end before, at and after
+// a block's end.
 func TestSparseProducts(t *testing.T) {
 	const rows, end = 40, 30
 	eachLevel(t, func(t *testing.T, k *Kernels) {
@@ -389,7 +384,7 @@ func TestFISTA(t *testing.T) {
 					what := fmt.Sprintf("fista of %d, floor %v, threshold %v", n, floor, threshold)
 					p, b, a := g.floats(n), g.floats(n), g.floats(n)
 					var wantIndex []int32
-					var x, err []float64 // what a should be
+					var x, err []float64 // expected a
 					var against, againstErr float64
 					var terms float64
 					for i := range p {
@@ -402,7 +397,7 @@ func TestFISTA(t *testing.T) {
 							return z, g
 						}
 						z, g := at()
-						if i%4 == 0 || math.Abs(math.Abs(g.value)-threshold) < 0.01 { // in doubt
+						if i%4 == 0 || math.Abs(math.Abs(g.value)-threshold) < 0.01 { // within rounding of the threshold
 							p[i], b[i], a[i] = 0, 0, 0
 							z, g = at()
 						}
@@ -448,7 +443,7 @@ func TestFISTA(t *testing.T) {
 	})
 }
 
-// In float64, two multiplications with additions are four roundings of 2⁻⁵³ at most.
+// In float64, two multiplications with additions have at most four roundings of 2⁻⁵³.
 func TestAxpy(t *testing.T) {
 	eachLevel(t, func(t *testing.T, k *Kernels) {
 		g := newGuarded(t)
@@ -469,7 +464,7 @@ func TestAxpy(t *testing.T) {
 	})
 }
 
-// A NaN shows at every level, or divergence would go unseen.
+// Every level propagates a NaN; otherwise divergence would not be detected.
 func TestNaNStays(t *testing.T) {
 	eachLevel(t, func(t *testing.T, k *Kernels) {
 		for n := 1; n < 40; n++ {

@@ -7,28 +7,27 @@ import (
 	"strings"
 )
 
-// Kernels are the loops of one level of instructions. [Choose] returns those to use.
+// Kernels holds the loops of one level. [Choose] returns the Kernels to use.
 //
-// Fields are loops that are called as they are: the doc comment of their twins in
-// generic.go says what they compute, and what they take for granted without checking
-// it. Methods are made of the others.
+// The functions in generic.go, such as decodeGeneric for Decode, document the results and
+// the preconditions of the exported fields. Preconditions aren't checked.
 type Kernels struct {
 	Name string // generic, avx2, avx512 or neon
-	why  string // the processor has what it takes
+	why  string // the reason for this level
 
 	// Decode adds the product of a sparse code and D to dst, for atoms before end.
 	Decode func(dst []float32, index []int32, value, d []float32, dim int, end int32) int
 
-	// MoveAtom takes AdaGrad's step for an atom: its rows of H, P and D.
+	// MoveAtom updates an atom by a step of AdaGrad: its rows of H, P and D.
 	MoveAtom func(h, p, d, m, n []float32, index []int32, value, r []float32, dim int, c0, c1, c2, c3, c4, epsilon, step float32)
 
-	// FISTA takes a step for a part of a code. Dots are the products of a residual with
-	// the atoms of a sparse code, before end. Axpy makes c[j] += x·g[j].
+	// FISTA computes a step for a part of a code. Dots multiplies a residual with the
+	// atoms of a sparse code, before end. Axpy computes c[j] += x·g[j].
 	FISTA func(index []int32, value, p, b, a []float32, column int32, momentum, step, threshold, floor float32) (n int, against float32)
 	Dots  func(p []float32, index []int32, r, d []float32, dim int, end int32) int
 	Axpy  func(c []float64, x float64, g []float32)
 
-	// Element by element: dst, which may be one of the arguments, becomes …
+	// Elementwise functions set dst, which may be an argument, to …
 	Combine  func(dst []float32, c float32, a []float32, d float32, b []float32) // c·a + d·b
 	AddConst func(dst, a []float32, c float32)                                   // a + c
 	Scale    func(dst, a []float32, c float32)                                   // c·a
@@ -38,7 +37,7 @@ type Kernels struct {
 	Sum      func(a []float32) float64                                           // Σ a, in float64
 
 	product       func(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *byte, sRow, sRows, every int)
-	rows, columns int // of product's tile
+	rows, columns int // size of product's tile
 	peak          func(n int)
 	average       averaging[float32]
 	averageHalf   averaging[uint16]
@@ -48,7 +47,7 @@ type Kernels struct {
 type averaging[T float32 | uint16] = func(index []int32, value, p []float32, s, q []T, column int32, gradient, square, threshold, rate, floor float32) int
 
 var generic = Kernels{
-	Name: "generic", why: "plain Go, which every processor runs",
+	Name: "generic", why: "plain Go runs on every processor",
 	Decode: decodeGeneric, MoveAtom: moveAtomGeneric,
 	FISTA: fistaGeneric, Dots: dotsGeneric, Axpy: axpyGeneric,
 	Combine: combineGeneric, AddConst: addConstGeneric, Scale: scaleGeneric, Mul: mulGeneric,
@@ -57,18 +56,17 @@ var generic = Kernels{
 	average: averageGeneric, averageHalf: averageHalfGeneric,
 }
 
-// ErrLevel is returned, wrapped, when the environment asks for instructions that
-// there are not.
+// ErrLevel is wrapped by the error of [Choose] for a level that the processor lacks.
 var ErrLevel = errors.New("no such kernels")
 
-// Variable names the environment variable that forces a level.
+// Variable is the name of the environment variable that selects a level.
 const Variable = "OVERCOMPLETE_CPU"
 
 // Levels returns the kernels that this processor can run, the best last.
 func Levels() []*Kernels { return append([]*Kernels{&generic}, processorLevels()...) }
 
-// Choose returns the kernels of the best level, or of that which the environment
-// asks for, and why.
+// Choose returns the kernels of the level that [Variable] names, or of the best level,
+// and the reason for the choice.
 func Choose() (k *Kernels, why string, err error) {
 	levels := Levels()
 	wanted := os.Getenv(Variable)
@@ -86,8 +84,8 @@ func Choose() (k *Kernels, why string, err error) {
 	return nil, "", fmt.Errorf("cpu: %w: %s is %q, and this processor has %s", ErrLevel, Variable, wanted, strings.Join(names, ", "))
 }
 
-// FMA multiplies and adds in registers alone, n times in each, and returns how many
-// flops that was: no product can do more in the same time.
+// FMA runs n fused multiply-adds in each register of a tile, without loads, and returns
+// the number of flops. Its speed bounds the speed of products.
 func (k *Kernels) FMA(n int) (flops float64) {
 	k.peak(n)
 	return 2 * float64(n) * float64(k.rows*k.columns)

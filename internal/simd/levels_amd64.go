@@ -27,7 +27,7 @@ var avx512 = Kernels{
 	average: averageAVX512, averageHalf: averageHalfAVX512,
 }
 
-// processorLevels returns what the processor can run, the best last.
+// processorLevels returns the assembly kernels that the processor can run, the best last.
 func processorLevels() (levels []*Kernels) {
 	if cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasF16C && cpu.X86.HasPOPCNT {
 		levels = append(levels, &avx2)

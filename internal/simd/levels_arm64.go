@@ -2,8 +2,7 @@
 
 package simd
 
-// neon leaves loops over n×L values to the compiler, which uses scalar
-// registers: they are few beside the others.
+// neon uses plain Go for loops over n×L values, which need little time.
 var neon = Kernels{
 	Name: "neon", why: "every 64-bit ARM processor has NEON",
 	Decode: decodeNEON, MoveAtom: moveAtomNEON,
@@ -14,12 +13,12 @@ var neon = Kernels{
 	average: withRest(averageNEON, 4, averageGeneric), averageHalf: withRest(averageHalfNEON, 4, averageHalfGeneric),
 }
 
-// combine is combineNEON for any number of elements.
+// combine applies combineNEON to any number of elements.
 func combine(dst []float32, c float32, a []float32, d float32, b []float32) {
 	whole := len(dst) &^ 3
 	combineNEON(dst[:whole], c, a, d, b)
 	combineGeneric(dst[whole:], c, a[whole:], d, b[whole:])
 }
 
-// processorLevels returns what the processor can run, the best last.
+// processorLevels returns the assembly kernels that the processor can run, the best last.
 func processorLevels() []*Kernels { return []*Kernels{&neon} }

@@ -2,11 +2,10 @@ package simd
 
 import "math"
 
-// Operations that only losses other than the squared one need: plain Go will do.
-// Each is for all i < len(dst); other slices are at least as long, and dst may be one
-// of them.
+// Operations that only losses other than the squared one need, in plain Go. Each applies to all i < len(dst);
+// other slices are at least as long, and dst may be one of them.
 
-// SubFrom makes dst[i] = c − a[i].
+// SubFrom computes dst[i] = c − a[i].
 func SubFrom(dst, a []float32, c float32) {
 	a = a[:len(dst)]
 	for i := range dst {
@@ -14,7 +13,7 @@ func SubFrom(dst, a []float32, c float32) {
 	}
 }
 
-// Div makes dst[i] = a[i]/b[i].
+// Div computes dst[i] = a[i]/b[i].
 func Div(dst, a, b []float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
@@ -22,7 +21,7 @@ func Div(dst, a, b []float32) {
 	}
 }
 
-// DivInto makes dst[i] = c/a[i].
+// DivInto computes dst[i] = c/a[i].
 func DivInto(dst, a []float32, c float32) {
 	a = a[:len(dst)]
 	for i := range dst {
@@ -30,7 +29,7 @@ func DivInto(dst, a []float32, c float32) {
 	}
 }
 
-// Sqrt makes dst[i] = √a[i].
+// Sqrt computes dst[i] = √a[i].
 func Sqrt(dst, a []float32) {
 	a = a[:len(dst)]
 	for i := range dst {
@@ -38,7 +37,7 @@ func Sqrt(dst, a []float32) {
 	}
 }
 
-// Abs makes dst[i] = |a[i]|.
+// Abs computes dst[i] = |a[i]|.
 func Abs(dst, a []float32) {
 	a = a[:len(dst)]
 	for i := range dst {
@@ -46,7 +45,7 @@ func Abs(dst, a []float32) {
 	}
 }
 
-// Sign makes dst[i] = −1, 0 or 1, the sign of a[i].
+// Sign computes dst[i] = −1, 0 or 1, the sign of a[i].
 func Sign(dst, a []float32) {
 	a = a[:len(dst)]
 	for i := range dst {
@@ -60,7 +59,7 @@ func Sign(dst, a []float32) {
 	}
 }
 
-// NotNegative makes dst[i] = 1 if a[i] ≥ 0, else 0.
+// NotNegative computes dst[i] = 1 if a[i] ≥ 0, else 0.
 func NotNegative(dst, a []float32) {
 	a = a[:len(dst)]
 	for i := range dst {

@@ -2,32 +2,32 @@ package simd
 
 import "unsafe"
 
-// The product kernel makes a tile of rows × columns sums, which it keeps in registers.
-// Each level has tiles of its own size, that only this file knows.
+// The product kernel computes a tile of rows × columns sums in registers. Only this file
+// depends on the size of a level's tiles.
 
 const (
-	// edge is how far tiles may reach beyond the rows and columns of a product: no
-	// tile has more of either.
+	// edge is the largest number of rows or columns of a tile. A tile reaches beyond a
+	// product by less.
 	edge = 32
 
-	// TileRows is a multiple of the rows of every level's tiles. Work is best split
-	// by multiples of it.
+	// TileRows is a multiple of the rows of every level's tiles. Workers should share
+	// work in multiples of it.
 	TileRows = 24
 
-	// correlateColumns is how many sums of a row Correlate makes before it hands
-	// them on: those of a tile's rows stay in level 1. It is a multiple of the
-	// columns of every level's tiles.
+	// correlateColumns is the number of sums of a row that Correlate passes on at once.
+	// The sums of a tile's rows stay in level 1. It is a multiple of the columns of every
+	// level's tiles.
 	correlateColumns = 256
 )
 
-// View is a part of a matrix, or of a transpose of one, as the left side of a product: its
-// element in row i and column l, the l-th term of that row, is data[i·row+l·term].
+// A View is a part of a matrix, or of a transposed matrix, as the left factor of a product.
+// Its element in row i and column l is data[i·row+l·term].
 type View struct {
 	data      []float32
 	row, term int
 }
 
-// View returns the part of m that starts with element (i, j).
+// View returns the part of m whose first element is (i, j).
 func (m Matrix) View(i, j int) View { return View{m.Data[i*m.Pitch+j:], m.Pitch, 1} }
 
 // Transposed returns the transpose.
@@ -37,25 +37,24 @@ func (v View) Transposed() View { return View{v.data, v.term, v.row} }
 //
 //	out[i][j] += Σ_l a[i][l] · b[l][j]        for i < rows, j < b.Width, l < terms; terms > 0
 //
-// It reads beyond the rows of a and the columns of b, and writes beyond those of out,
-// no further than [NewMatrix], Resize and Zero leave room for.
+// It reads beyond the rows of a and the columns of b, and writes beyond the rows and
+// columns of out, within the memory that [NewMatrix], Resize and Zero allocate.
 func (k *Kernels) Multiply(out Matrix, rows int, a View, b Matrix, terms int) {
 	k.tiles(out.Data, out.Pitch, rows, b.Width, a, View{b.Data, 1, b.Pitch}, terms, prefetch{})
 }
 
-// Correlate multiplies the rows of x from lo to hi with all rows of the matrix that p
-// was made of. It calls each again and again, with consecutive sums of row i:
+// Correlate multiplies the rows of x from lo to hi with all rows of the packed matrix p.
+// It calls each with consecutive sums of row i, from a column on:
 //
 //	sums[j] = Σ_l x[i][l] · p[column+j][l]        for j < len(sums)
 //
-// For every row, columns come in increasing order. A block of columns stays in level 2
-// while all rows use it. If ahead is not nil, its elements of the same rows and columns
-// are brought into level 2 while their sums are made, so that each finds them there.
-// Room belongs to the caller, who may pass it again; it must not be in use by another
-// goroutine.
-func (k *Kernels) Correlate(x Matrix, lo, hi int, p *Panels, ahead *State, room *[]float32, each func(i, column int, sums []float32)) {
-	*room = Sized(*room, k.rows*correlateColumns)
-	sums := *room
+// The columns of a row come in increasing order. A block of columns stays in level 2
+// while all rows use it. If ahead isn't nil, its elements of the same rows and columns
+// are prefetched into level 2, for use by each. scratch is memory of the caller, which
+// Correlate grows if necessary; no other goroutine may use it.
+func (k *Kernels) Correlate(x Matrix, lo, hi int, p *Panels, ahead *State, scratch *[]float32, each func(i, column int, sums []float32)) {
+	*scratch = Sized(*scratch, k.rows*correlateColumns)
+	sums := *scratch
 	for block := 0; block < p.rows; block += correlateColumns {
 		columns := min(correlateColumns, p.rows-block)
 		panels := View{p.data[block*p.width:], p.width, k.columns}
@@ -71,8 +70,8 @@ func (k *Kernels) Correlate(x Matrix, lo, hi int, p *Panels, ahead *State, room 
 }
 
 // tiles adds the product of a and b to dst, whose rows are pitch apart. Term l of
-// column j+c of b is b.data[j·row+l·term+c], where column j is a tile's first and c
-// counts its columns. One tile's columns of b stay in cache while all rows use them.
+// column j+c of b is b.data[j·row+l·term+c], where j is the first column of a tile and c
+// the column in the tile. A tile's columns of b stay in cache while all rows use them.
 func (k *Kernels) tiles(dst []float32, pitch, rows, columns int, a, b View, terms int, next prefetch) {
 	every := max(1, terms/k.rows)
 	for j := 0; j < columns; j += k.columns {
@@ -84,15 +83,15 @@ func (k *Kernels) tiles(dst []float32, pitch, rows, columns int, a, b View, term
 	}
 }
 
-// Panels are a matrix, packed to be multiplied with: as many rows at a time as a tile
-// has columns, each such panel transposed. The last may be partly empty.
+// Panels is a matrix packed as the right factor of [Kernels.Correlate]. A panel holds as
+// many rows as a tile has columns, transposed. The last panel may be partly empty.
 type Panels struct {
 	data                 []float32
 	rows, width, columns int
 }
 
-// Resize makes room for the panels of a matrix of rows × width, in the memory that p
-// has if that is enough. Each must be filled next.
+// Resize allocates the panels of a rows × width matrix. It reuses p's memory if that is
+// large enough. All panels must be filled afterwards.
 func (p *Panels) Resize(k *Kernels, rows, width int) {
 	p.rows, p.width, p.columns = rows, width, k.columns
 	p.data = Sized(p.data, p.Len()*width*p.columns)
@@ -101,7 +100,7 @@ func (p *Panels) Resize(k *Kernels, rows, width int) {
 // Len returns the number of panels.
 func (p *Panels) Len() int { return (p.rows + p.columns - 1) / p.columns }
 
-// Fill packs panel i of m. Panels may be filled on several goroutines.
+// Fill packs panel i of m. Goroutines may fill different panels concurrently.
 func (p *Panels) Fill(i int, m Matrix) {
 	first := i * p.columns
 	panel := p.data[first*p.width:]

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// dot is Σ x[i·stride]·y[i·step] of n terms.
+// dot returns Σ x[i·stride]·y[i·step] over n terms.
 func dot(n int, x []float32, stride int, y []float32, step int) (s sum) {
 	for i := range n {
 		s.add(wide(x[i*stride]) * wide(y[i*step]))
@@ -15,7 +15,7 @@ func dot(n int, x []float32, stride int, y []float32, step int) (s sum) {
 	return s
 }
 
-// The tile of every level, with and without something to prefetch.
+// The test covers the tile of every level, with and without prefetching.
 func TestProduct(t *testing.T) {
 	eachLevel(t, func(t *testing.T, k *Kernels) {
 		g := newGuarded(t)
@@ -30,7 +30,7 @@ func TestProduct(t *testing.T) {
 					dst := g.floats((k.rows-1)*dstRow + k.columns)
 					a := g.floats((k.rows-1)*aRow + (n-1)*aColumn + 1)
 					b := g.floats((n-1)*bRow + k.columns)
-					s := (*byte)(unsafe.Pointer(&g.floats(1)[0])) // prefetching it is no reading
+					s := (*byte)(unsafe.Pointer(&g.floats(1)[0])) // prefetching doesn't read it
 					old := slices.Clone(dst)
 					k.product(&dst[0], dstRow, &a[0], aRow, aColumn, &b[0], bRow, n, s, s, 4, prefetched, max(1, n/k.rows))
 					for i := range k.rows {
@@ -56,12 +56,12 @@ func TestProduct(t *testing.T) {
 func random(g *guarded, rows, width int) Matrix {
 	m := NewMatrix(rows, width)
 	for i := range m.Data {
-		m.Data[i] = float32(g.rng.NormFloat64()) // padding too: it must not count
+		m.Data[i] = float32(g.rng.NormFloat64()) // the padding, too, which must not affect results
 	}
 	return m
 }
 
-// Products of all shapes around a tile's, of parts of matrices and their transposes.
+// The test covers products of all shapes around a tile's, of parts of matrices and of their transposes.
 func TestMultiply(t *testing.T) {
 	eachLevel(t, func(t *testing.T, k *Kernels) {
 		g := newGuarded(t)
@@ -102,8 +102,7 @@ func TestMultiply(t *testing.T) {
 	})
 }
 
-// Every row's sums come once, in increasing order, and are those of the matrices,
-// whether or not something is prefetched.
+// Each sum of a row comes once, in increasing order of columns, with and without prefetching.
 func TestCorrelate(t *testing.T) {
 	const width, lo = 50, 2
 	eachLevel(t, func(t *testing.T, k *Kernels) {

@@ -2,8 +2,8 @@
 
 package simd
 
-// withRest makes a kernel for whole vectors of so many floats one for any number
-// of elements. Its generic twin does what is left.
+// withRest returns a kernel for any number of elements. It applies vectors to whole
+// vectors of the given number of floats, and the generic kernel to the remaining elements.
 func withRest[T float32 | uint16](vectors averaging[T], floats int, generic averaging[T]) averaging[T] {
 	return func(index []int32, value, p []float32, s, q []T, column int32, gradient, square, threshold, rate, floor float32) int {
 		whole := len(p) / floats * floats

@@ -2,21 +2,22 @@ package simd
 
 import "unsafe"
 
-// State is what dual averaging keeps for every code, row-major with so many Columns:
-// S, the sum of its gradients, and Q, that of their squares. They are float32, or S
-// and √Q are float16 (IEEE 754 binary16), computed with as float32.
+// A State is the state of dual averaging: for every code S, the sum of its gradients, and Q,
+// the sum of their squares. Both are row-major with the given number of Columns. They
+// are either S and Q in float32, or S and √Q in float16 (IEEE 754 binary16), which are
+// converted to float32 for computation.
 //
-// Float16 has no room for Q: squares of gradients below 2⁻¹² would be 0, and a code
-// −η·S/√Q as large as ε lets it. √Q is of the size of gradients, as S is. It is not 0
-// where S is not, since √(q²+g²) rounds to no less than |g|, and never gets smaller,
-// since it rounds to no less than q.
+// The range of float16 is too small for Q: squares of gradients below 2⁻¹² would be 0,
+// and a code −η·S/√Q would be limited by ε alone. √Q has the magnitude of gradients, as
+// S has. It is positive if S isn't 0, because √(q²+g²) rounds to |g| or more. It never
+// decreases, because it rounds to q or more.
 type State struct {
 	Columns      int
-	S, Q         []float32 // nil if they are float16
-	HalfS, RootQ []uint16  // nil if they are float32
+	S, Q         []float32 // nil for float16
+	HalfS, RootQ []uint16  // nil for float32
 }
 
-// Rows returns the rows from lo to hi. They share memory with s.
+// Rows returns the rows from lo to hi, which share memory with s.
 func (s *State) Rows(lo, hi int) State {
 	lo, hi = lo*s.Columns, hi*s.Columns
 	if s.HalfS != nil {
@@ -25,18 +26,18 @@ func (s *State) Rows(lo, hi int) State {
 	return State{Columns: s.Columns, S: s.S[lo:hi], Q: s.Q[lo:hi]}
 }
 
-// Averaging has the numbers of a step of dual averaging.
+// Averaging holds the constants of a step of dual averaging.
 type Averaging struct {
-	Gradient  float32 // of the loss, for a product of 1
-	Square    float32 // what a product of 1 adds to Q
+	Gradient  float32 // gradient of the loss per product
+	Square    float32 // increase of Q per squared product
 	Threshold float32 // tλ
 	Rate      float32 // η
 	Floor     float32 // 0 for nonnegative codes, −∞ for others
 }
 
-// Average takes a step of dual averaging for len(p) elements of row i of s, from a
-// column on, and appends the codes that are not zero. P are products of the row's
-// residual with atoms. With S and Q those of element column+j, for j < len(p):
+// Average computes a step of dual averaging for len(p) elements of row i of s, from a
+// column on, and appends the nonzero codes to index and value. p holds the products of
+// the row's residual with atoms. For j < len(p), with S and Q of element column+j:
 //
 //	S += Gradient·p[j]
 //	Q += Square·p[j]²
@@ -45,8 +46,8 @@ type Averaging struct {
 //	a = max(a, Floor)
 //	if a ≠ 0: append column+j to index, a to value
 //
-// Index and value have capacity for all of p and [Width] more: appending allocates
-// nothing, and overwrites what is beyond their length.
+// index and value must have capacity for len(p)+[Width] more elements. Average allocates
+// nothing and overwrites elements beyond their length.
 func (k *Kernels) Average(s *State, i, column int, p []float32, index []int32, value []float32, a Averaging) ([]int32, []float32) {
 	n := len(index)
 	more, values := index[n:cap(index)], value[n:cap(value)]
@@ -60,10 +61,10 @@ func (k *Kernels) Average(s *State, i, column int, p []float32, index []int32, v
 	return index[:n], value[:n]
 }
 
-// prefetch is what a product brings into level 2: so many rows of two arrays.
+// prefetch describes the rows of two arrays that a product prefetches into level 2.
 type prefetch struct {
 	s, q        unsafe.Pointer
-	size, pitch int // of an element, and from row to row, in bytes
+	size, pitch int // bytes of an element, and from a row to the next
 	rows        int
 }
 

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// A Number may be not defined: it is NaN then, – in a table and null in JSON.
+// A Number is a float64 that may be undefined: NaN, "–" in a table, null in JSON.
 type Number float64
 
 // Text formats the number for a table.

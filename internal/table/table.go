@@ -1,4 +1,8 @@
-// Package table formats tables: aligned text and Markdown.
+// Package table formats tables as aligned text and as Markdown:
+//
+//	table.Table{{"word", "count"}, {"rain", "12"}}.Text("lr")
+//	// word  count
+//	// rain     12
 package table
 
 import (
@@ -8,12 +12,13 @@ import (
 	"overcomplete/internal/escape"
 )
 
-// Table is rows of cells, the names of the columns first. In Markdown all columns but the first are
+// A Table is rows of cells; the first row is the header. In Markdown, all columns except the first are aligned as
 // numbers. Cells are escaped.
 type Table [][]string
 
-// Text returns aligned columns. sides has an l or r for the alignment of each column; its last letter
-// holds for the rest. The last cell of a shorter row is a remark, which may extend beyond its column.
+// Text returns the table as aligned text. sides has an l or an r for the alignment of each column; the last letter
+// applies to the remaining columns. The last cell of a row that is shorter than the header is a remark, which may
+// extend beyond its column.
 func (t Table) Text(sides string) string {
 	t = t.escaped(escape.Text)
 	widths := make([]int, len(t[0]))

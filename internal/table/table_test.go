@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// Columns are aligned by characters, and cells are escaped. A remark at the end of a row widens no
-// column.
+// Columns are aligned by characters, and cells are escaped. A remark doesn't widen its column.
 func TestTable(t *testing.T) {
 	rows := Table{{"", "λ", "error"}, {"a_b\n", "0.5", "10"}, {"c|", "é", "–"}, {"short"}}
 	sides := Table{{"dimension", "n", "label", "words"}, {"7", "10", "é", "x y "}, {"8", "and 3 others"}, {"", "1", "long label", "z"}}
@@ -23,7 +22,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// What is not defined is a dash, and null in JSON, which is read back.
+// NaN is a dash in text and null in JSON, which decodes to NaN.
 func TestNumber(t *testing.T) {
 	for _, tt := range []struct {
 		x          Number

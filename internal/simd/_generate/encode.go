@@ -6,7 +6,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// fista is bound by level 1: three loads and a store an element.
+// fista emits a loop that level 1 bounds: three loads and a store per element.
 func (l level) fista() {
 	l.text("fista")
 	index, value := base("index"), base("value")
@@ -70,7 +70,7 @@ func (l level) fista() {
 	RET()
 }
 
-// total leaves the sum of a vector's floats in the first of them.
+// total leaves the sum of a vector's floats in its first element.
 func (l level) total(v VecVirtual) Register {
 	if l.wide {
 		high := YMM()
@@ -85,8 +85,7 @@ func (l level) total(v VecVirtual) Register {
 	return v.AsX()
 }
 
-// dots loads two vectors a multiplication with addition. Four sums hide its
-// latency.
+// dots loads two vectors per multiplication with addition. Four sums hide its latency.
 func (l level) dots() {
 	l.text("dots")
 	pp, index, n, rp, length := base("p"), base("index"), length("index"), base("r"), length("r")
@@ -146,7 +145,7 @@ func (l level) dots() {
 	RET()
 }
 
-// axpy widens a vector's half at a time.
+// axpy converts half a vector to float64 at a time.
 func (l level) axpy() {
 	l.text("axpy")
 	c, n, g, x := base("c"), length("c"), base("g"), l.vector()
@@ -171,5 +170,5 @@ func (l level) axpy() {
 	RET()
 }
 
-// vectorFloats is what lengths of rows are a multiple of.
+// vectorFloats is a divisor of the lengths of padded rows.
 const vectorFloats = 16

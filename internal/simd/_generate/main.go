@@ -1,6 +1,5 @@
-// Command _generate writes the kernels of package simd for amd64: AVX2 with FMA,
-// and AVX-512 (F). Of those for arm64, whose assembly is written by hand, it writes
-// the declarations. What each computes is the doc comment of its generic twin.
+// Command _generate writes the kernels of package simd for amd64, with AVX2 and FMA or with AVX-512 (F), and the
+// declarations of the handwritten kernels for arm64. The doc comment of the generic kernel describes each.
 package main
 
 import (
@@ -23,17 +22,16 @@ import (
 // level is a set of instructions.
 type level struct {
 	name     string
-	wide     bool // AVX-512: 32 registers of 16 floats, masks; else 16 of 8
+	wide     bool // AVX-512: 32 registers of 16 floats, masks; otherwise 16 registers of 8
 	vector   func() VecVirtual
-	floats   int // of a vector
-	rows     int // of a product, whose columns are two vectors
-	decode   int // vectors of a row in registers
-	sums     int // likewise in moveAtom, of m and of n
-	multiple int // padded rows are a multiple of so many vectors
+	floats   int // floats of a vector
+	rows     int // rows of a product's tile, which has two vectors per row
+	decode   int // vectors of a row in registers, in decode
+	sums     int // vectors of m and of n in registers, in moveAtom
+	multiple int // padded rows have a multiple of this number of vectors
 }
 
-// twins are the kernels in plain Go, by name: assembly has their signatures and
-// doc comments.
+// twins maps names to the kernels in plain Go, whose signatures and doc comments assembly copies.
 var twins = make(map[string]*ast.FuncDecl)
 
 func main() {
@@ -77,8 +75,8 @@ func main() {
 	Generate()
 }
 
-// declaration is that of a kernel: its twin's signature and doc comment, up to the
-// floor. What it takes for granted beyond its twin comes last.
+// declaration returns the signature and the doc comment of a kernel, without the floor, followed by the lines of
+// also.
 func (l level) declaration(name string, also ...string) (kernel, signature string, doc []string) {
 	generic := name + "Generic"
 	kernel = name + l.name
@@ -105,12 +103,12 @@ func (l level) text(name string, also ...string) {
 	Doc(doc...)
 }
 
-// whole is the precondition of kernels that have no code for parts of vectors.
+// whole returns the precondition of kernels without code for parts of vectors.
 func (l level) whole(slice string) string {
 	return fmt.Sprintf("len(%s) is a multiple of %d.", slice, l.floats)
 }
 
-// declareNEON writes the file of arm64's declarations.
+// declareNEON writes the declarations for arm64.
 func declareNEON(file string) error {
 	l := level{name: "NEON", floats: 4}
 	var b strings.Builder
@@ -136,14 +134,14 @@ func at(r Register, disp int) Mem  { return Mem{Base: r, Disp: disp} }
 func floats(r, index Register) Mem { return Mem{Base: r, Index: index, Scale: 4} }
 func halves(r, index Register) Mem { return Mem{Base: r, Index: index, Scale: 2} }
 
-// bytes returns a parameter that counts floats, in bytes.
+// bytes returns a parameter that counts floats, converted to bytes.
 func bytes(name string) Register {
 	r := pointer(name)
 	SHLQ(U8(2), r)
 	return r
 }
 
-// parameter is where a parameter is in memory.
+// parameter returns the memory operand of a parameter.
 func parameter(name string) Mem {
 	p, err := Param(name).Resolve()
 	if err != nil {
@@ -152,7 +150,7 @@ func parameter(name string) Mem {
 	return p.Addr
 }
 
-// broadcast fills a vector with a parameter of four bytes.
+// broadcast fills a vector with a four-byte parameter.
 func (l level) broadcast(name string) VecVirtual {
 	v := l.vector()
 	VBROADCASTSS(parameter(name), v)
@@ -183,9 +181,8 @@ func (l level) clear(v VecVirtual) {
 	}
 }
 
-// estimatedRoot returns y, 1/√x to 14 bits, and 1 − x·y·y: a Newton step makes
-// it y·(1 + (1−x·y·y)/2), good to a unit or two in the last place. VSQRTPS and
-// VDIVPS are no pipelined instructions on 16 floats.
+// estimatedRoot returns y, 1/√x to 14 bits, and 1 − x·y·y. A Newton step gives y·(1 + (1−x·y·y)/2), accurate to
+// one or two units in the last place. VSQRTPS and VDIVPS aren't pipelined for 16 floats.
 func (l level) estimatedRoot(x VecVirtual) (y, error VecVirtual) {
 	y, error = l.vector(), l.vector()
 	VRSQRT14PS(x, y)
@@ -194,7 +191,7 @@ func (l level) estimatedRoot(x VecVirtual) (y, error VecVirtual) {
 	return y, error
 }
 
-// divideByRoot makes x x/√y.
+// divideByRoot sets x to x/√y.
 func (l level) divideByRoot(x, y VecVirtual) {
 	if l.wide {
 		root, error := l.estimatedRoot(y)
@@ -207,7 +204,7 @@ func (l level) divideByRoot(x, y VecVirtual) {
 	}
 }
 
-// peak keeps every register but one busy: no other loop can do more flops.
+// peak uses all registers except one. No loop can compute more flops.
 func (l level) peak() {
 	l.text("peak")
 	n := pointer("n")
@@ -229,8 +226,8 @@ func (l level) peak() {
 	RET()
 }
 
-// product keeps rows × two vectors of sums. A step broadcasts each row's element
-// of a to a register, which costs half the loads of one for each vector.
+// product keeps rows × two vectors of sums in registers. A step broadcasts each row's element of a to a register,
+// which needs half as many loads as a broadcast for each vector.
 func (l level) product() {
 	l.text("product")
 	bytesOf := 4 * l.floats
@@ -306,11 +303,11 @@ func (l level) product() {
 	RET()
 }
 
-// part is a vector's place in slices, or that of what is left at their end.
+// part is the place of a vector in slices, or of the remaining elements at their end.
 type part struct {
 	level
-	offset Register   // elements
-	mask   VecVirtual // AVX2: of the rest, else nil
+	offset Register   // in elements
+	mask   VecVirtual // AVX2: mask of the remaining elements, or nil
 	k      Register   // AVX-512
 }
 
@@ -339,7 +336,7 @@ func (p part) store(v VecVirtual, slice Register) {
 	}
 }
 
-// loadHalf and storeHalf are load and store of float16, on AVX2 of whole vectors.
+// loadHalf and storeHalf load and store float16; on AVX2, only whole vectors.
 func (p part) loadHalf(slice Register) VecVirtual {
 	v, m := p.vector(), halves(slice, p.offset)
 	if p.wide {
@@ -360,7 +357,7 @@ func (p part) storeHalf(v VecVirtual, slice Register) {
 	}
 }
 
-// sweep emits body for the vectors of n elements. The last may be a part of one.
+// sweep emits body for the vectors of n elements, including a partial last vector.
 func (l level) sweep(n Register, body func(p part)) {
 	p := part{level: l, offset: GP64()}
 	XORQ(p.offset, p.offset)
@@ -396,8 +393,8 @@ func (l level) sweep(n Register, body func(p part)) {
 	Label("end")
 }
 
-// wholeVectors emits body for the whole vectors of n elements, of which the rest
-// stays in n, less a vector.
+// wholeVectors emits body for the whole vectors of n elements. Afterwards n is the number of remaining elements
+// minus the length of a vector.
 func (l level) wholeVectors(p part, n Register, body func(p part)) {
 	SUBQ(U8(l.floats), n)
 	JL(LabelRef("rest"))
@@ -409,8 +406,8 @@ func (l level) wholeVectors(p part, n Register, body func(p part)) {
 	Label("rest")
 }
 
-// masksOfRests are ones before zeros: a vector that starts n elements before
-// the zeros masks n elements.
+// masksOfRests is a table of ones followed by zeros. A vector that starts n elements before the zeros is a mask of
+// n elements.
 func masksOfRests() Mem {
 	return global("masksOfRests", 16, func(i int) Constant {
 		if i < 8 {
@@ -420,7 +417,7 @@ func masksOfRests() Mem {
 	})
 }
 
-// global returns a table in memory, made when it is first asked for.
+// global returns a table in memory, which the first call creates.
 func global(name string, elements int, element func(i int) Constant) Mem {
 	if m, ok := globals[name]; ok {
 		return m
@@ -436,7 +433,7 @@ func global(name string, elements int, element func(i int) Constant) Mem {
 
 var globals = make(map[string]Mem)
 
-// elementwise emits dst[i] = f of slices and numbers. Its result is in x[0].
+// elementwise emits dst[i] = f(slices, numbers). f leaves its result in x[0].
 func (l level) elementwise(name string, slices, numbers []string, f func(x, numbers []VecVirtual)) {
 	l.text(name)
 	dst, n := base("dst"), length("dst")
@@ -496,10 +493,9 @@ func (l level) sum() {
 	RET()
 }
 
-// average skips what comes after S and Q where all codes of a vector are zero,
-// on AVX2: its exact root and division are slow, and it has no compress-store.
-// AVX-512 has no branch but the loop's. With half, S and √Q are float16, and
-// AVX2 takes whole vectors only: it has no masks for them.
+// average skips the computation of codes on AVX2 if all codes of a vector are zero, because its exact root and
+// division are slow and it has no compress-store. On AVX-512, the loop is the only branch. With half, S and √Q are
+// float16, and AVX2 handles whole vectors only, because it has no masks for float16.
 func (l level) average(half bool) {
 	switch {
 	case !half:
@@ -624,8 +620,7 @@ func (l level) average(half bool) {
 	RET()
 }
 
-// appendMasked appends the elements of x that are in a mask, and their columns, as
-// AVX-512 does.
+// appendMasked appends the elements of x in a mask and their columns, with AVX-512.
 func (l level) appendMasked(index, value, count Register, columns, x VecVirtual, mask Register) {
 	found, kept := GP32(), l.vector()
 	VCOMPRESSPS_Z(x, mask, x)
@@ -637,7 +632,7 @@ func (l level) appendMasked(index, value, count Register, columns, x VecVirtual,
 	ADDQ(found.As64(), count)
 }
 
-// appendFound is appendMasked for AVX2, whose mask is the bits of found.
+// appendFound is appendMasked for AVX2; found is the mask as bits.
 func (l level) appendFound(index, value, count Register, columns, x VecVirtual, found GPVirtual) {
 	order, orders := l.vector(), GP64()
 	LEAQ(global("compressed", 256, compressed), orders)
@@ -650,8 +645,7 @@ func (l level) appendFound(index, value, count Register, columns, x VecVirtual, 
 	ADDQ(found.As64(), count)
 }
 
-// compressed is the order that moves the elements of a mask to the front, a
-// byte each.
+// compressed returns the order, one byte per element, that moves the elements of a mask to the front.
 func compressed(mask int) Constant {
 	var order uint64
 	to := 0
@@ -664,8 +658,8 @@ func compressed(mask int) Constant {
 	return U64(order)
 }
 
-// rowInRegisters emits body for a row of so many bytes, in pieces of up to most vectors.
-// Each number of vectors has code of its own.
+// rowInRegisters emits body for a row of the given number of bytes, in pieces of up to most vectors. Each number
+// of vectors has its own code.
 func (l level) rowInRegisters(left Register, most int, body func(vectors int)) {
 	Label("row")
 	for v := most; v > 0; v -= l.multiple {
@@ -686,8 +680,8 @@ func (l level) rowInRegisters(left Register, most int, body func(vectors int)) {
 	Label("end")
 }
 
-// eachNonzero emits body for the nonzeros, those before end if there is one, with a row of the matrix
-// and the value in a vector.
+// eachNonzero emits body for each nonzero, up to the column end if there is one, with the matrix row and with the
+// value in a vector.
 func (l level) eachNonzero(vectors int, i, n, index, value, matrix, width, end Register, body func(row Register, x VecVirtual)) {
 	loop, done := fmt.Sprint("nonzero", vectors), fmt.Sprint("done", vectors)
 	XORQ(i, i)
@@ -709,8 +703,8 @@ func (l level) eachNonzero(vectors int, i, n, index, value, matrix, width, end R
 	Label(done)
 }
 
-// decodeRow keeps a row of dst in registers: a nonzero is one load and one
-// multiplication with addition a vector.
+// decodeRow keeps a row of dst in registers. A nonzero needs one load and one multiplication with addition per
+// vector.
 func (l level) decodeRow() {
 	l.text("decode")
 	dst, left, index, n := base("dst"), length("dst"), base("index"), length("index")
@@ -734,9 +728,8 @@ func (l level) decodeRow() {
 	RET()
 }
 
-// moveAtom has M and N in registers from their first term to D's move. What it
-// does with them is bound by memory: while it adds them up, the next atom's rows
-// of H, D and P come.
+// moveAtom keeps M and N in registers until the update of D. Memory bounds the update, so the loop over nonzeros
+// prefetches the next atom's rows of H, D and P.
 func (l level) moveAtom() {
 	l.text("moveAtom")
 	hp, left, pp, dp, mp, np := base("h"), length("h"), base("p"), base("d"), base("m"), base("n")

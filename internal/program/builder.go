@@ -7,24 +7,24 @@ import (
 	"overcomplete/graph"
 )
 
-// builder builds a program step by step: it gives values places, and their operations instructions.
+// builder builds a program step by step. It assigns places to values and emits the instructions that compute them.
 type builder struct {
 	values
 	program   *Program
 	lossGraph *graph.Expression
 	err       error
 
-	matrices map[*value]int // vectors that outlast a step
-	scalars  map[*value]int // numbers of the program: constants, totals and arithmetic with them
+	matrices map[*value]int // places of vectors that are stored between steps
+	scalars  map[*value]int // places of numbers of the program: constants, totals and arithmetic with them
 
-	// Of the current step:
+	// State of the current step:
 	body  Body
-	local map[*value]int // temporaries, and numbers of rows
+	local map[*value]int // places of temporaries and of numbers of rows
 }
 
 func newBuilder(name string, s graph.Spec) (*builder, error) {
 	if s.Dim > 0 {
-		s.Dim = 3 // any size but 1, which would be a vector to Gorgonia
+		s.Dim = 3 // not 1, because Gorgonia would treat the residuals as a vector
 	}
 	loss, err := graph.LossGradient(s, 4)
 	return &builder{
@@ -36,7 +36,7 @@ func newBuilder(name string, s graph.Spec) (*builder, error) {
 	}, err
 }
 
-// begin starts a step with a title for its listing.
+// begin starts a step; title is the first line of its listing.
 func (b *builder) begin(title string, rows Axis) {
 	b.body, b.local = Body{Rows: rows, listing: []string{title}}, make(map[*value]int)
 }
@@ -57,7 +57,7 @@ func (b *builder) list(format string, args ...any) {
 	b.body.listing = append(b.body.listing, fmt.Sprintf(format, args...))
 }
 
-// define names a value that has no name, and lists its formula.
+// define names an unnamed value and lists its formula.
 func (b *builder) define(name string, v *value) *value {
 	if v.name == "" && v.op != opConst {
 		v.name = name
@@ -79,7 +79,7 @@ func (b *builder) x() *value {
 	return v
 }
 
-// product returns a product of the step.
+// product returns the result of a matrix product of the step.
 func (b *builder) product(name, formula string, place int) *value {
 	v := b.vector(name)
 	b.local[v] = place
@@ -87,12 +87,12 @@ func (b *builder) product(name, formula string, place int) *value {
 	return v
 }
 
-// keep stores a value in a matrix for later steps, and returns that matrix.
+// keep stores a value in a new matrix for later steps and returns the matrix.
 func (b *builder) keep(name string, v *value) *value {
 	return b.store(name, v, b.newVector("", b.body.Rows))
 }
 
-// replace stores a value in the place of an input, which nothing may read from then on.
+// replace stores a value in the matrix of an input, whose old value must not be read afterwards.
 func (b *builder) replace(input, v *value) *value {
 	return b.store(input.name+"′", v, b.matrices[input])
 }
@@ -103,13 +103,13 @@ func (b *builder) store(name string, v *value, at int) *value {
 	in.Dst = at
 	b.emit(in)
 	b.matrices[v] = at
-	kept := b.vector(v.name + " kept") // without a constant factor, which is in the matrix
+	kept := b.vector(v.name + " kept") // the matrix includes the constant factor of v
 	kept.name = v.name
 	b.matrices[kept] = at
 	return kept
 }
 
-// output makes a scalar a result of the program.
+// output makes a number a result of the program.
 func (b *builder) output(name string, v *value) {
 	if b.define(name, v); v.name != name {
 		b.list("%s = %s", name, v)
@@ -138,7 +138,7 @@ func (b *builder) scaleCodes(factor *value) {
 	b.emit(Instruction{Op: ScaleCodes, A: b.rowNumber(factor)})
 }
 
-// require fails the program unless an instruction computes v.
+// require records an error unless an instruction computes v.
 func (b *builder) require(ok bool, v *value) {
 	if !ok && b.err == nil {
 		b.err = fmt.Errorf("program: no instruction computes %s", v.formula())
@@ -147,10 +147,10 @@ func (b *builder) require(ok bool, v *value) {
 
 func (b *builder) emit(in Instruction) { b.body.Each = append(b.body.Each, in) }
 
-// numberOps are the operations on numbers.
+// numberOps maps operations on two numbers to instructions.
 var numberOps = map[valueOp]Op{opAdd: Add, opSub: Sub, opMul: Mul, opDiv: Div, opRatio: Ratio}
 
-// vectorOps are the operations on vectors (v) and numbers (n), in the order of their arguments.
+// vectorOps maps operations to instructions, by the kinds of their arguments: v for a vector, n for a number.
 var vectorOps = map[valueOp]map[string]Op{
 	opAdd:         {"vn": AddVN, "nv": AddVN},
 	opSub:         {"vn": SubVN, "nv": SubNV},
@@ -168,7 +168,7 @@ var vectorOps = map[valueOp]map[string]Op{
 func (b *builder) instruction(v *value) (in Instruction) {
 	args, ops := v.args, vectorOps[v.op]
 	switch {
-	case v.op == opVector: // a product as it is
+	case v.op == opVector: // a copy of a product
 		args, ops = []*value{b.constant(1), v}, vectorOps[opMul]
 	case (v.op == opAdd || v.op == opSub) && !args[0].number && !args[1].number:
 		return b.combination(v)
@@ -185,7 +185,7 @@ func (b *builder) instruction(v *value) (in Instruction) {
 			kinds, operands[i] = kinds+"v", b.row(a)
 		}
 	}
-	if kinds == "nv" { // instructions name the vector first
+	if kinds == "nv" { // instructions have the vector first
 		operands[0], operands[1] = operands[1], operands[0]
 	}
 	op, ok := ops[kinds]
@@ -193,7 +193,8 @@ func (b *builder) instruction(v *value) (in Instruction) {
 	return Instruction{Op: op, A: operands[0], B: operands[1]}
 }
 
-// combination multiplies the second vector of a sum or difference by a number on the way.
+// combination returns an AddScaled instruction for a sum or difference. A factor of the second vector becomes its
+// C.
 func (b *builder) combination(v *value) Instruction {
 	number, x := b.constant(1), v.args[1]
 	if v.op == opSub {
@@ -205,14 +206,14 @@ func (b *builder) combination(v *value) Instruction {
 	return Instruction{Op: AddScaled, A: b.row(v.args[0]), B: b.row(x), C: b.rowNumber(number)}
 }
 
-// isStored reports whether a vector has a place already.
+// isStored reports whether a vector has a place.
 func (b *builder) isStored(v *value) bool {
 	_, local := b.local[v]
 	_, kept := b.matrices[v]
 	return local || kept
 }
 
-// row returns the place of a vector. One that has none is computed into a temporary.
+// row returns the place of a vector. If it has none, row emits instructions that compute it into a temporary.
 func (b *builder) row(v *value) int {
 	if at, ok := b.local[v]; ok {
 		return at
@@ -238,7 +239,7 @@ func (b *builder) newNumber(known map[*value]int, v *value) int {
 	return known[v]
 }
 
-// given returns the place of a constant, or of a constant times the words of the batch.
+// given returns the place of a constant, or of a constant times the number of words.
 func (b *builder) given(v *value) (at int, ok bool) {
 	if at, ok := b.scalars[v]; ok {
 		return at, true
@@ -257,7 +258,8 @@ func (b *builder) given(v *value) (at int, ok bool) {
 	return at, true
 }
 
-// rowNumber returns the place of a number that each row computes, unless it is known before.
+// rowNumber returns the place of a number. If it has none, rowNumber emits instructions that compute it for each
+// row.
 func (b *builder) rowNumber(v *value) int {
 	if v.op == opRowSum {
 		if at, ok := b.local[v]; ok {
@@ -271,7 +273,8 @@ func (b *builder) rowNumber(v *value) int {
 	return b.number(v, b.local, &b.body.Each, b.rowNumber)
 }
 
-// scalar returns the place of a number that is computed once, after all rows.
+// scalar returns the place of a number. If it has none, scalar emits instructions that compute it once, after all
+// rows.
 func (b *builder) scalar(v *value) int { return b.number(v, b.scalars, &b.body.Then, b.scalar) }
 
 func (b *builder) number(v *value, known map[*value]int, list *[]Instruction, operand func(v *value) int) int {
@@ -291,10 +294,10 @@ func (b *builder) number(v *value, known map[*value]int, list *[]Instruction, op
 	return in.Dst
 }
 
-// shareTemporaries gives temporaries, which have negative numbers, scratch memory. Those that are not
-// needed at the same time share it: GPUs keep it in shared memory, which is small.
+// shareTemporaries assigns scratch vectors to temporaries, which have negative places. Temporaries with disjoint
+// lifetimes share a vector, because GPUs store them in shared memory, which is small.
 func (b *builder) shareTemporaries(each []Instruction) {
-	last := make(map[int]int) // the last instruction that uses a temporary
+	last := make(map[int]int) // index of the last instruction that uses a temporary
 	for i := range each {
 		written, read := each[i].Operands()
 		for _, v := range slices.Concat(written, read) {
@@ -314,7 +317,7 @@ func (b *builder) shareTemporaries(each []Instruction) {
 			if temporary := *v; temporary < 0 {
 				*v = places[temporary]
 				if last[temporary] == i {
-					free, last[temporary] = append(free, *v), -1 // once, if it is read twice
+					free, last[temporary] = append(free, *v), -1 // once, even if the instruction reads it twice
 				}
 			}
 		}
