@@ -216,13 +216,13 @@ func (b *gpuBench) scale() {
 func (b *gpuBench) profile() {
 	for _, j := range b.jobs(model.Signed) {
 		times := make(map[string]*testing.BenchmarkResult)
-		device := kernels.Device{Index: b.device, Precision: j.precision, Timed: func(step, kernel string, seconds float64) {
-			name := fmt.Sprintf("/step=%s/kernel=%s", strings.ReplaceAll(step, " ", "-"), kernel)
+		device := kernels.Device{Index: b.device, Precision: j.precision, Timed: func(l kernels.Timing) {
+			name := fmt.Sprintf("/step=%s/kernel=%s", strings.ReplaceAll(l.Step, " ", "-"), l.Kernel)
 			if times[name] == nil {
 				times[name] = new(testing.BenchmarkResult)
 			}
 			times[name].N++
-			times[name].T += time.Duration(seconds * float64(time.Second))
+			times[name].T += time.Duration(l.Seconds * float64(time.Second))
 		}}
 		name := b.name("GPUKernel", j)
 		if _, _, err := b.learn(j, device); err != nil {

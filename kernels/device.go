@@ -15,6 +15,10 @@ type GPU struct {
 	Major, Minor int    // compute capability
 	Total        uint64 // bytes of memory
 	Driver       string // newest version of CUDA that the driver supports, such as "12.4"
+
+	// Peaks by clock rates; 0 if unknown.
+	FLOPS     float64 // of TF32 products, per second: half of fp16's, three times fp32's
+	Bandwidth float64 // of its memory, in bytes per second
 }
 
 // Device trains and encodes on an NVIDIA GPU: it is a [overcomplete/train.Device]. The zero value is the
@@ -28,10 +32,18 @@ type Device struct {
 	// it has cached them; done is called after.
 	Compiling func() (done func())
 
-	// Timed, if not nil, is called with the seconds of each kernel launch; step is that of a training's
-	// program, such as "dictionary 1", or empty. Timing separates kernels that could overlap: passes take
-	// longer.
-	Timed func(step, kernel string, seconds float64)
+	// Timed, if not nil, is called after each kernel launch. Timing separates kernels that could overlap:
+	// passes take longer.
+	Timed func(Timing)
+}
+
+// Timing is the time of a kernel launch, and a lower bound of its work.
+type Timing struct {
+	Step    string // of a training's program, such as "dictionary 1", or empty
+	Kernel  string
+	Seconds float64
+	FLOPs   float64 // of matrix products
+	Bytes   float64 // read and written in device memory; 0 where it isn't known
 }
 
 // Precision is the precision of the products of matrices. All else is float32, and sums over rows are

@@ -278,6 +278,7 @@ func (e *encoder) collect() {
 	copy(e.slots, e.slots[1:])
 	e.slots[len(e.slots)-1] = s
 	e.underWay--
+	e.gpu.reportTimes()
 	if e.gpu.err != nil {
 		return
 	}

@@ -31,7 +31,7 @@ type gpu struct {
 	pinner    runtime.Pinner         // keeps in place what copies under way read or write
 	sizes     map[cu.DevicePtr]int64 // bytes of what is allocated on the device
 	allocated int64                  // their sum
-	onLaunch  func(step, kernel string, seconds float64)
+	onLaunch  func(Timing)
 	step      string        // of a program, whose launches follow
 	timed     []timedLaunch // not yet reported
 	err       error
@@ -330,7 +330,7 @@ func (g *gpu) queue(l launch, s cu.Stream) {
 		g.check("launch of "+l.kernel, driver.Launch(f.Function, l.x, l.y, l.threads, l.shared, s, l.arguments))
 	}
 	if g.onLaunch != nil {
-		g.timed = append(g.timed, timedLaunch{g.step, l.kernel, start, g.mark(s)})
+		g.timed = append(g.timed, timedLaunch{Timing{Step: g.step, Kernel: l.kernel, FLOPs: l.work.flops, Bytes: l.work.bytes}, start, g.mark(s)})
 	}
 }
 
@@ -382,8 +382,8 @@ func (g *gpu) repeat(key int, f func()) {
 
 // timedLaunch is a launch between two events of its stream.
 type timedLaunch struct {
-	step, kernel string
-	start, end   cu.Event
+	Timing
+	start, end cu.Event
 }
 
 // mark records an event in a stream.
@@ -404,7 +404,8 @@ func (g *gpu) reportTimes() {
 		g.check("cuEventElapsedTime", err)
 		g.check("cuEventDestroy", cu.DestroyEvent(&l.start))
 		g.check("cuEventDestroy", cu.DestroyEvent(&l.end))
-		g.onLaunch(l.step, l.kernel, milliseconds/1000)
+		l.Seconds = milliseconds / 1000
+		g.onLaunch(l.Timing)
 	}
 	g.timed = nil
 }

@@ -35,11 +35,11 @@ func TestGraph(t *testing.T) {
 				b = open(t, p, precision, 0)
 				t.Cleanup(func() { b.Close() })
 				if timed {
-					b.gpu.onLaunch = func(step, kernel string, seconds float64) {
-						if !(seconds > 0) || strings.HasPrefix(kernel, "correlate") != (step == "code 2") {
-							t.Errorf("%s of step %q took %v s", kernel, step, seconds)
+					b.gpu.onLaunch = func(l Timing) {
+						if !(l.Seconds > 0) || strings.HasPrefix(l.Kernel, "correlate") != (l.Step == "code 2") {
+							t.Errorf("%s of step %q took %v s", l.Kernel, l.Step, l.Seconds)
 						}
-						if strings.HasPrefix(step, "dictionary ") {
+						if strings.HasPrefix(l.Step, "dictionary ") {
 							ofSteps++
 						}
 					}
@@ -81,7 +81,7 @@ func TestGraphBatches(t *testing.T) {
 		b, plain := open(t, p, precision, 0), open(t, p, precision, 0)
 		defer b.Close()
 		defer plain.Close()
-		plain.gpu.onLaunch = func(string, string, float64) {}
+		plain.gpu.onLaunch = func(Timing) {}
 		for i, batch := range []int{13, 13, 13, 10, 10, 13, 10, 12, 13, 13} {
 			epoch := func(b *trainer) (backend.Sums, result) {
 				sums, err := b.Epoch(t.Context(), i+1, batch)

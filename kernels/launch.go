@@ -8,11 +8,22 @@ import (
 //go:embed ptx/*.ptx
 var ptx embed.FS
 
-// launch is a kernel with its arguments and its grid.
+// launch is a kernel with its arguments, its grid and its work.
 type launch struct {
 	kernel    string
 	arguments unsafe.Pointer // to a struct of abi.go
 	grid
+	work work
+}
+
+// work is a lower bound of a launch's work: flops of matrix products, and bytes that are read or written.
+type work struct{ flops, bytes float64 }
+
+// work returns that of a number of products of matrices of this shape. codes, vectors and atoms are the bytes
+// per element of all matrices of words × atoms, words × dim and atoms × dim.
+func (s shape) work(products, codes, vectors, atoms int32) work {
+	w, k, l := float64(s.words), float64(s.atoms), float64(s.dim)
+	return work{2 * float64(products) * w * k * l, float64(codes)*w*k + float64(vectors)*w*l + float64(atoms)*k*l}
 }
 
 // grid is the shape of a launch.
@@ -48,7 +59,7 @@ func rowGrid(rows int32) grid { return grid{divide(int(rows), rowThreads/warp), 
 func divide(n, by int) int { return (n + by - 1) / by }
 
 func (k decode) launch(p Precision) launch {
-	return launch{"decode_" + string(p), unsafe.Pointer(&k), decodeTile.grid(k.shape.words, k.shape.dimPitch).times(&k.shares)}
+	return launch{"decode_" + string(p), unsafe.Pointer(&k), decodeTile.grid(k.shape.words, k.shape.dimPitch).times(&k.shares), k.shape.work(1, 4, 4*k.shares, 4)}
 }
 
 // times gives each tile several blocks, which share its depth: at least one.
@@ -64,19 +75,19 @@ func (k decodeHalf) launch(maxShared int) launch {
 	if maxShared >= aheadDecodeTile.shared {
 		kernel, tile = "decode_ahead_fp16", aheadDecodeTile
 	}
-	return launch{kernel, unsafe.Pointer(&k), tile.grid(k.shape.words, k.shape.dimPitch).times(&k.shares)}
+	return launch{kernel, unsafe.Pointer(&k), tile.grid(k.shape.words, k.shape.dimPitch).times(&k.shares), k.shape.work(1, 2, 4*k.shares, 2)}
 }
 
 func (k accumulate) launch(p Precision) launch {
-	return launch{"accumulate_" + string(p), unsafe.Pointer(&k), accumulateTile.grid(k.shape.atoms, k.shape.dimPitch)}
+	return launch{"accumulate_" + string(p), unsafe.Pointer(&k), accumulateTile.grid(k.shape.atoms, k.shape.dimPitch), k.shape.work(2, 4, 4, 8)}
 }
 
 func (k accumulateHalf) launch() launch {
-	return launch{"accumulate_fp16", unsafe.Pointer(&k), halfAccumulateTile.grid(k.shape.atoms, k.shape.dimPitch)}
+	return launch{"accumulate_fp16", unsafe.Pointer(&k), halfAccumulateTile.grid(k.shape.atoms, k.shape.dimPitch), k.shape.work(2, 2, 2, 8)}
 }
 
 func (k updateHalf) launch() launch {
-	return launch{"update_fp16", unsafe.Pointer(&k), halfAccumulateTile.grid(k.shape.atoms, k.shape.dimPitch)}
+	return launch{"update_fp16", unsafe.Pointer(&k), halfAccumulateTile.grid(k.shape.atoms, k.shape.dimPitch), k.shape.work(2, 2, 2, 4*4+2)}
 }
 
 // correlateKernel names the kernel of a precision; halfSums selects S and √Q in float16.
@@ -87,31 +98,41 @@ func correlateKernel(p Precision, halfSums bool) string {
 	return "correlate_" + string(p)
 }
 
+// sumBytes returns the bytes of S and Q, read and written, per element.
+func sumBytes(halfSums bool) int32 {
+	if halfSums {
+		return 2 * 2 * 2
+	}
+	return 2 * 2 * 4
+}
+
 func (k correlate) launch(p Precision, halfSums bool) launch {
-	return launch{correlateKernel(p, halfSums), unsafe.Pointer(&k), correlateTile.grid(k.shape.words, k.shape.codePitch)}
+	return launch{correlateKernel(p, halfSums), unsafe.Pointer(&k), correlateTile.grid(k.shape.words, k.shape.codePitch), k.shape.work(1, 4+sumBytes(halfSums), 4, 4)}
 }
 
 func (k correlateHalf) launch(halfSums bool) launch {
-	return launch{correlateKernel(fp16, halfSums), unsafe.Pointer(&k), halfCorrelateTile.grid(k.shape.words, k.shape.codePitch)}
+	return launch{correlateKernel(fp16, halfSums), unsafe.Pointer(&k), halfCorrelateTile.grid(k.shape.words, k.shape.codePitch), k.shape.work(1, 2+sumBytes(halfSums), 2, 2)}
 }
 
 func (k fista) launch(p Precision) launch {
-	return launch{"fista_" + string(p), unsafe.Pointer(&k), correlateTile.grid(k.shape.words, k.shape.codePitch)}
+	return launch{"fista_" + string(p), unsafe.Pointer(&k), correlateTile.grid(k.shape.words, k.shape.codePitch), k.shape.work(1, 3*4, 4, 4)}
 }
 
 func (k fistaHalf) launch() launch {
-	return launch{"fista_fp16", unsafe.Pointer(&k), halfCorrelateTile.grid(k.shape.words, k.shape.codePitch)}
+	return launch{"fista_fp16", unsafe.Pointer(&k), halfCorrelateTile.grid(k.shape.words, k.shape.codePitch), k.shape.work(1, 3*2, 2, 2)}
 }
 
 func (k fistaResiduals) launch() launch {
-	return launch{withHalves("fista_residuals", k.scales != 0), unsafe.Pointer(&k), rowGrid(k.shape.words)}
+	return launch{withHalves("fista_residuals", k.scales != 0), unsafe.Pointer(&k), rowGrid(k.shape.words), k.shape.work(0, 0, 4*(2+2*max(1, k.shares)), 0)}
 }
 
 func (k remember) launch(p Precision) launch {
-	return launch{"remember_" + string(p), unsafe.Pointer(&k), rememberTile.grid(k.shape.atoms, k.shape.dimPitch)}
+	return launch{"remember_" + string(p), unsafe.Pointer(&k), rememberTile.grid(k.shape.atoms, k.shape.dimPitch), k.shape.work(1, 4, 4, 2*4)}
 }
 
-func (k forces) launch() launch { return launch{"forces", unsafe.Pointer(&k), rowGrid(k.shape.atoms)} }
+func (k forces) launch() launch {
+	return launch{"forces", unsafe.Pointer(&k), rowGrid(k.shape.atoms), k.shape.work(0, 0, 0, 5*4)}
+}
 
 // launch has one block, because each atom's move depends on that of the atom before it. The block has
 // a set of threads for each group of atoms, as far as there are enough threads.
@@ -125,21 +146,23 @@ func (k moveAtoms) launch() launch {
 	if int(k.shape.dimPitch) > 4*moveThreads {
 		kernel = "move_wide_atoms"
 	}
-	return launch{kernel, unsafe.Pointer(&k), grid{1, 1, sets * threads, shared}}
+	return launch{kernel, unsafe.Pointer(&k), grid{1, 1, sets * threads, shared}, k.shape.work(0, 0, 0, 4*4)}
 }
 
 func (k power) launch() launch {
-	return launch{"power", unsafe.Pointer(&k), grid{1, 1, powerThreads, powerShared}}
+	return launch{"power", unsafe.Pointer(&k), grid{1, 1, powerThreads, powerShared}, work{}}
 }
 
-func (k gather) launch() launch { return launch{"gather", unsafe.Pointer(&k), rowGrid(k.shape.words)} }
+func (k gather) launch() launch {
+	return launch{"gather", unsafe.Pointer(&k), rowGrid(k.shape.words), k.shape.work(0, 0, 2*4, 0)}
+}
 
 func (k rowScales) launch() launch {
-	return launch{"row_scales", unsafe.Pointer(&k), rowGrid(k.shape.words)}
+	return launch{"row_scales", unsafe.Pointer(&k), rowGrid(k.shape.words), k.shape.work(0, 0, 4, 0)}
 }
 
 func (k toHalves) launch() launch {
-	return launch{"to_halves", unsafe.Pointer(&k), rowGrid(k.shape.words)}
+	return launch{"to_halves", unsafe.Pointer(&k), rowGrid(k.shape.words), k.shape.work(0, 0, 4+2, 0)}
 }
 
 // withHalves names the kernel for matrices of halves or of floats.
@@ -150,26 +173,34 @@ func withHalves(kernel string, halves bool) string {
 	return kernel
 }
 
+// numberBytes returns the bytes of a code.
+func numberBytes(p Precision) int32 {
+	if p == fp16 {
+		return 2
+	}
+	return 4
+}
+
 func (k keepLargest) launch() launch {
-	return launch{withHalves("keep_largest", k.halves != 0), unsafe.Pointer(&k), rowGrid(k.shape.words)}
+	return launch{withHalves("keep_largest", k.halves != 0), unsafe.Pointer(&k), rowGrid(k.shape.words), k.shape.work(0, 4+4, 0, 0)}
 }
 
 func (k finishCodes) launch(p Precision) launch {
-	return launch{withHalves("finish_codes", p == fp16), unsafe.Pointer(&k), rowGrid(k.shape.words)}
+	return launch{withHalves("finish_codes", p == fp16), unsafe.Pointer(&k), rowGrid(k.shape.words), k.shape.work(0, numberBytes(p), 0, 0)}
 }
 
 func (k packCodes) launch(p Precision) launch {
-	return launch{withHalves("pack_codes", p == fp16), unsafe.Pointer(&k), rowGrid(k.shape.words)}
+	return launch{withHalves("pack_codes", p == fp16), unsafe.Pointer(&k), rowGrid(k.shape.words), k.shape.work(0, numberBytes(p), 0, 0)}
 }
 
 func (k randomCodes) launch(p Precision) launch {
-	return launch{withHalves("random_codes", p == fp16), unsafe.Pointer(&k), rowGrid(k.shape.words)}
+	return launch{withHalves("random_codes", p == fp16), unsafe.Pointer(&k), rowGrid(k.shape.words), k.shape.work(0, numberBytes(p), 0, 0)}
 }
 
 func (k body) launch() launch {
 	const limit = 48 << 10 // bytes; a body that needs more gets fewer warps
 	warps := max(1, min(rowThreads/warp, limit/k.rowMemory()))
-	return launch{"body", unsafe.Pointer(&k), grid{divide(int(k.rows), warps), 1, warps * warp, warps * k.rowMemory()}}
+	return launch{"body", unsafe.Pointer(&k), grid{divide(int(k.rows), warps), 1, warps * warp, warps * k.rowMemory()}, work{}}
 }
 
 // rowMemory returns the bytes of shared memory of a warp.
@@ -178,7 +209,7 @@ func (k body) rowMemory() int {
 }
 
 func (k totals) launch() launch {
-	return launch{"totals", unsafe.Pointer(&k), grid{1, 1, totalsThreads, totalsShared}}
+	return launch{"totals", unsafe.Pointer(&k), grid{1, 1, totalsThreads, totalsShared}, work{}}
 }
 
 // at returns the address of element i.

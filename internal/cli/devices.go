@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"strings"
@@ -13,23 +14,46 @@ import (
 )
 
 func newDevices() *cobra.Command {
+	var check bool
+	f := deviceFlags{}
 	cmd := &cobra.Command{
 		Use:   "devices",
 		Short: "List the devices for training and encoding",
 		Long: `Devices lists the CPU and all NVIDIA GPUs, numbered as --device cuda:i of train and
 encode takes them, or says why no GPU can be used. That is no failure: the exit code is 0.
-It starts no GPU, and so does not know which of their memory others have.`,
+It starts no GPU, and so does not know which of their memory others have.
+
+With --check it runs each kernel of the precision on generated data and prints the differences
+from the CPU, and the time of each step beside its floor, the time at the peak rates of the GPU. On
+the CPU it prints the share of the peak rate. The exit code is 1 if a difference exceeds its limit.`,
 		Example: `  overcomplete devices
-  overcomplete devices --json`,
+  overcomplete devices --check
+  overcomplete devices --check --device cuda:1 --precision fp16`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found, err := findDevices(kernels.GPUs())
 			if err != nil {
 				return err
 			}
-			return show(cmd, found, found.print)
+			if !check {
+				for _, flag := range []string{"device", "precision", "workers"} {
+					if cmd.Flags().Changed(flag) {
+						return usagef("--%s has no effect without --check", flag)
+					}
+				}
+				return show(cmd, found, found.print)
+			}
+			if err := f.check(cmd.Flags().Changed, nil); err != nil {
+				return err
+			}
+			if found.Check, err = runCheck(cmd.Context(), &f, nil, cmd.ErrOrStderr()); err != nil {
+				return err
+			}
+			return cmp.Or(show(cmd, found, found.print), found.Check.err())
 		},
 	}
+	cmd.Flags().BoolVar(&check, "check", false, "compare a device with the CPU, and measure it: takes half a minute")
+	f.registerDevice(cmd)
 	addJSON(cmd, "print the list as JSON")
 	return cmd
 }
@@ -44,6 +68,8 @@ type devices struct {
 	} `json:"cpu"`
 	GPUs        []gpuDevice `json:"gpus"`
 	Unavailable string      `json:"gpus_unavailable,omitempty"` // reason for having none
+
+	Check *deviceCheck `json:"check,omitempty"`
 }
 
 type gpuDevice struct {
@@ -101,6 +127,9 @@ func (d *devices) print(b *strings.Builder) {
 	}
 	if d.Unavailable != "" {
 		fmt.Fprintln(b, d.Unavailable)
+	}
+	if d.Check != nil {
+		d.Check.print(b)
 	}
 }
 

@@ -3,7 +3,9 @@ package cli
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,5 +92,59 @@ func TestDevices(t *testing.T) {
 	}
 	if (listed.Unavailable == "") != (err == nil) {
 		t.Errorf("unavailable for %q, want %v", listed.Unavailable, err)
+	}
+}
+
+// The CPU passes its check. A device that differs fails the command, which says what to report.
+func TestCheckDevice(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	stdout, _ := dir.MustRun(t, "devices --check --device cpu --workers 1 --json")
+	var listed struct{ Check deviceCheck }
+	if err := json.Unmarshal([]byte(stdout), &listed); err != nil {
+		t.Fatal(err)
+	}
+	c := &listed.Check
+	if c.Device != "CPU" || c.Failed != "" || len(c.Differences) != 4 || len(c.Rates) != 3 || !(c.FLOPS > 1e8) {
+		t.Errorf("%+v", c)
+	}
+	for _, r := range c.Rates {
+		if share := r.FLOPs / r.Seconds / c.FLOPS; !(share > 0 && share < 1) {
+			t.Errorf("%s runs at %v of the peak", r.Step, share)
+		}
+	}
+
+	c.Device, c.Differences[1].Value = "GPU 0, NVIDIA H200", math.NaN()
+	var b strings.Builder
+	if err := c.judge(nil); err != nil {
+		t.Fatal(err)
+	}
+	const want = "GPU 0, NVIDIA H200 failed the check: encode: loss in float64 differs by NaN (limit 0.0001); don't use it, and report " +
+		"the output of this command with --json, and of overcomplete version and nvidia-smi -q"
+	if err := c.err(); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	if c.print(&b); !strings.Contains(b.String(), "NaN  1e-04  FAILED\n") {
+		t.Error(b.String())
+	}
+	for _, line := range []string{"devices --workers 1", "devices --device cpu --json"} {
+		if code, _, stderr := dir.Run(t, line); code != exitUsage || !strings.Contains(stderr, "has no effect without --check") {
+			t.Errorf("%s: exit code %d, %s", line, code, stderr)
+		}
+	}
+}
+
+// The floor of a kernel is the time of its products at the peak of their precision, or of its bytes.
+func TestKernelFloor(t *testing.T) {
+	c := deviceCheck{FLOPS: 100, Bandwidth: 10}
+	rate := map[string]float64{"tf32": 100, "fp32": 25}
+	for range 2 {
+		c.add(kernels.Timing{Kernel: "decode_tf32", Seconds: 8, FLOPs: 300, Bytes: 10}, rate)
+	}
+	c.add(kernels.Timing{Kernel: "decode_fp32", Seconds: 10, FLOPs: 100, Bytes: 50}, rate)
+	c.add(kernels.Timing{Kernel: "gather", Seconds: 4, Bytes: 30}, rate)
+	want := []kernelTime{{"decode_tf32", 2, 16, 600, 20, 6}, {"decode_fp32", 1, 10, 100, 50, 5}, {"gather", 1, 4, 0, 30, 3}}
+	if !slices.Equal(c.Kernels, want) {
+		t.Errorf("%+v, want %+v", c.Kernels, want)
 	}
 }
