@@ -181,8 +181,9 @@ func isAddress(field string) bool {
 }
 
 // canLabel reports whether a word can be in labels: one of letters or emoji that doesn't begin with a
-// digit and has twice as many letters as digits. Single ASCII letters can't.
+// digit, has twice as many letters as digits and at most 40 characters. Single ASCII letters can't.
 func canLabel(word string) bool {
+	const longest = 40
 	letters, digits := 0, 0
 	for i, r := range word {
 		switch {
@@ -195,7 +196,7 @@ func canLabel(word string) bool {
 			}
 		}
 	}
-	return len(word) > 1 && letters > 0 && letters >= 2*digits
+	return len(word) > 1 && utf8.RuneCountInString(word) <= longest && letters > 0 && letters >= 2*digits
 }
 
 // unspaced are the scripts without spaces between words.

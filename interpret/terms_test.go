@@ -31,11 +31,11 @@ func TestTokenize(t *testing.T) {
 	}
 }
 
-// Addresses, numbers and single letters aren't words of labels, and neither are words whose passages of
+// Addresses, numbers, single letters and very long words aren't words of labels, and neither are words whose passages of
 // four words repeat those of earlier texts.
 func TestTerms(t *testing.T) {
 	x := newTerms([]string{
-		"Ann@site.org (v. 3.5 of 1st b2 x11 file_name and/or mp3) end.",
+		"Ann@site.org (v. 3.5 of 1st b2 x11 file_name and/or mp3) end. " + strings.Repeat("W", 41),
 		"He wrote: the lazy dog sleeps all day long. Ann",
 		"> the lazy dog sleeps all day long. No, the dog barks",
 		"",

@@ -69,7 +69,7 @@ func (e excerpter) of(text string) string {
 	if start <= before {
 		return cut(text, e.length)
 	}
-	start = min(start-before, len(runes)-e.length+2)
+	start -= before
 	if i := slices.Index(runes[start:start+before], ' '); i >= 0 {
 		start += i + 1
 	}

@@ -17,6 +17,7 @@ func TestExcerpt(t *testing.T) {
 		{"empty word", "a text", []string{"", "text"}, []string{"a text"}},
 		{"no word", filler + "goal", nil, []string{"so it goes on so it"}},
 		{"most different words", filler + "goal goal goal " + filler + filler + " the goalie and the keeper " + filler, []string{"goal", "keeper"}, []string{"…", " the goalie and the keeper so"}},
+		{"at the end", filler + "goal", []string{"goal"}, []string{"…it goes on so it goes on so it goes on goal"}},
 		{"not within words", filler + "again " + filler + "rain", []string{"rain"}, []string{"…", "on rain"}},
 		{"without spaces", strings.Repeat("東京タワー", 200) + "大学です" + strings.Repeat("東京", 200), []string{"大学"}, []string{"…", "大学です"}},
 		{"syntax of patterns", filler + "c++ (or) *a*", []string{"c++", "(", "*a"}, []string{"c++ (or) *a*"}},

@@ -139,6 +139,9 @@ function dimensionLink(k, ...content) {
   return h("a", { href: address("dimension", k), class: "number" }, ...content);
 }
 
+/** listText is some words with commas between. */
+const listText = (words) => words.map((word, i) => [i > 0 && ", ", h("bdi", {}, word)]);
+
 /** wordsText is some words after each other, whichever way each is written. */
 const wordsText = (words) => words.map((word) => [h("bdi", {}, word), " "]);
 

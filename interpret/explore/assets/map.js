@@ -278,7 +278,7 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
 /** regionsList is the names of regions, which show them. */
 const regionsList = (regions, enter, title = "Regions") => regions.length > 1 && h("section", {},
   h("h2", {}, title),
-  h("ul", { class: "plain" }, regions.map((r) => h("li", {}, h("button", { type: "button", class: "link", onclick: () => enter(r) }, h("span", { class: `swatch region${r.colour}` }), h("span", {}, wordsText(r.words)))))));
+  h("ul", { class: "plain" }, regions.map((r) => h("li", {}, h("button", { type: "button", class: "link", onclick: () => enter(r) }, h("span", { class: `swatch region${r.colour}` }), h("span", {}, listText(r.words)))))));
 
 /** mapTabs leads from one map to the other. */
 const mapTabs = (rows) => (!embedded || embedded.rows) && h("nav", { class: "tabs", "aria-label": "Maps" },

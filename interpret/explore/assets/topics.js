@@ -135,7 +135,7 @@ function rowsMap(loaded = () => {}) {
     map.removeAttribute("data-loading");
     map.replaceChildren(mapView({
       points, regions: regions.map((r, i) => (isLarge(i) ? r : { ...r, words: [] })), still: true, kind: unit(), key: "row", many: 0, namedRegions: true, shows: () => true, state: {},
-      card: (p) => [h("strong", {}, p.name.slice(0, 200)), p.region >= 0 && [h("br"), wordsText(regions[p.region].words)]],
+      card: (p) => [h("strong", {}, p.name.slice(0, 200)), p.region >= 0 && [h("br"), listText(regions[p.region].words)]],
       open: (p) => openRow(p, regions),
     }).content);
   });
@@ -162,8 +162,8 @@ async function topicPage(kind, id) {
       h("nav", { class: "steps", "aria-label": `${kind}s` }, h("a", { href: step(at - 1), rel: "prev" }, "← larger"), parent && h("a", { href: address("topic", parent.id) }, "topic: ", h("bdi", {}, topicName(parent))), h("a", { href: step(at + 1), rel: "next" }, "smaller →")),
       h("h1", { tabindex: -1, class: "eyebrow" }, kind),
       h("p", { class: "title" }, h("bdi", {}, topicName(topic))),
-      labelEditor("topic", topic.id, topic.label, show),
       h("p", { class: "lead" }, `${plural(topic.count, unit())}, ${percent(topic.share)} of all`, parent && `, ${percent(topic.count / parent.count)} of the topic`, "."),
+      labelEditor("topic", topic.id, topic.label, show),
       h("div", { class: "reading" },
         h("section", {},
           themes.length > 1 && h("section", {}, h("h2", {}, "Themes"), folded(themes, 8, (some) => h("ul", { class: "bars parts" }, some.map((theme) =>
