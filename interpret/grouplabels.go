@@ -34,10 +34,11 @@ const (
 // the word finds the group, corrected for chance. t is the mean cosine of the codes of any two texts
 // that contain the word, or are in the group, above that of all texts; the ratio is at most 1. It is
 // small for stop words of any language, headers and signatures, which all kinds of texts contain. Other
-// words of the label maximise score · (1 + NPMI)⁴, with the mean normalised pointwise mutual
-// information of the word and those before (Bouma 2009). The name of a row takes
-// the place of a word where a group has no words, or the label of another group. Of more than
-// 20,000 texts a sample is counted.
+// words of the label maximise score · (1 + NPMI)⁵, with the mean normalised pointwise mutual
+// information of the word and those before (Bouma 2009). A phrase such as "hard drive", of words that are
+// often adjacent, takes the place of its words if its score is at least 0.9 times that of one of them and half
+// of that of the other. The beginning of a text is the label of a group without words, and the name of a row
+// takes the place of a word in a label that another group has. Of more than 20,000 texts a sample is counted.
 //
 // If rows are words, the label consists of those nearest to the sum of the group's codes.
 func (x *Index) GroupLabels(groups []int32, n int) [][]string {
@@ -115,9 +116,9 @@ type description struct {
 	label int // the number of its words
 }
 
-// nameOnly returns a description that consists of the name of a row.
+// nameOnly returns a description that consists of the beginning of a text and the name of its row.
 func (x *Index) nameOnly(row int) description {
-	return description{[]string{x.Codes.Words[row]}, 1}
+	return description{[]string{beginning(x.Codes.Texts.Text[row]), x.Codes.Words[row]}, 2}
 }
 
 // describe returns words for each group of texts, with a label of up to n words. If exclusive, a word
@@ -154,6 +155,7 @@ func (x *Index) describe(groups [][]int32, n int, exclusive bool) []description 
 				c.score *= math.Sqrt(max(t/whole, minTightness))
 			}
 		}
+		candidates[g] = keepPhrases(t, candidates[g])
 		slices.SortFunc(candidates[g], func(a, b candidate) int {
 			return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id))
 		})
@@ -199,21 +201,36 @@ func divideWords(candidates [][]candidate) {
 }
 
 // distinguish makes a label differ from those taken, and adds it to them: by another last word or, for
-// want of words, by the name of a row.
+// want of words, by the name of a row. A group of texts without words is labelled by the beginning of one.
 func (x *Index) distinguish(d *description, group []int32, n int, taken map[string]bool) {
+	if d.label == 0 && len(group) > 0 {
+		d.words, d.label = []string{beginning(x.Codes.Texts.Text[group[0]])}, 1
+	}
 	label := func() string { return strings.Join(d.words[:d.label], " ") }
 	last := min(d.label, n-1) // its place in the words
 	for i := d.label; i < len(d.words) && taken[label()]; i++ {
 		d.words[last], d.words[i] = d.words[i], d.words[last]
 		d.label = last + 1
 	}
-	if described := d.words; d.label == 0 || taken[label()] {
-		for i := 0; i < len(group) && (i == 0 || taken[label()]); i++ {
-			d.words = slices.Insert(slices.Clone(described), last, x.Codes.Words[group[i]])
-			d.label = last + 1
-		}
+	described := d.words
+	for i := 0; i < len(group) && taken[label()]; i++ {
+		d.words = slices.Insert(slices.Clone(described), last, x.Codes.Words[group[i]])
+		d.label = last + 1
 	}
 	taken[label()] = true
+}
+
+// beginning returns the first characters of a text on one line, or "(empty)".
+func beginning(text string) string {
+	const most = 20
+	runes := []rune(strings.Join(strings.Fields(text[:min(len(text), maxTextBytes)]), " "))
+	switch {
+	case len(runes) == 0:
+		return "(empty)"
+	case len(runes) > most:
+		return string(runes[:most]) + "…"
+	}
+	return string(runes)
 }
 
 // maxTightTexts is the number of texts of a word or group whose codes are compared.
@@ -295,12 +312,15 @@ func (c *counter) choose(t *terms, p *postings, candidates []candidate, n int) d
 		for i, w := range candidates {
 			value, least := w.score, minScore
 			if inLabel {
-				value *= math.Pow(1+w.cohesion/float64(max(d.label, 1)), 4)
+				value *= math.Pow(1+w.cohesion/float64(max(d.label, 1)), 5)
 				least = minLabelScore
 			}
-			if value > bestValue && w.score >= least*candidates[0].score && !sharesPrefix(t.words[w.id], d.words) {
+			if value > bestValue && w.score >= least*candidates[0].score && !sharesWord(t.words[w.id], d.words) {
 				best, bestValue = i, value
 			}
+		}
+		if best >= 0 {
+			best = phraseOf(t, candidates, best)
 		}
 		switch {
 		case best >= 0:
@@ -316,6 +336,47 @@ func (c *counter) choose(t *terms, p *postings, candidates []candidate, n int) d
 		}
 	}
 	return d
+}
+
+// keepPhrases returns the candidates without the phrases that have a word that isn't a candidate, or a score
+// less than nine tenths of that of their worse word or half of that of the better one.
+func keepPhrases(t *terms, candidates []candidate) []candidate {
+	scores := make(map[string]float64, len(candidates))
+	for _, c := range candidates {
+		scores[t.words[c.id]] = c.score
+	}
+	return slices.DeleteFunc(candidates, func(c candidate) bool {
+		first, second, isPhrase := strings.Cut(t.words[c.id], " ")
+		a, b := scores[first], scores[second]
+		return isPhrase && (a == 0 || b == 0 || c.score < max(0.9*min(a, b), 0.5*max(a, b)))
+	})
+}
+
+// phraseOf returns the first candidate that is a phrase with the word of candidate i, or i.
+func phraseOf(t *terms, candidates []candidate, i int) int {
+	word := t.words[candidates[i].id]
+	for j, c := range candidates {
+		if a, b, isPhrase := strings.Cut(t.words[c.id], " "); isPhrase && (a == word || b == word) {
+			return j
+		}
+	}
+	return i
+}
+
+// sharesWord reports whether a word of a phrase begins like one of the others or, in a script without spaces,
+// is part of another or the reverse.
+func sharesWord(phrase string, others []string) bool {
+	for _, other := range others {
+		if isPair(phrase) && (strings.Contains(phrase, other) || strings.Contains(other, phrase)) {
+			return true
+		}
+		for part := range strings.FieldsSeq(phrase) {
+			if sharesPrefix(part, strings.Fields(other)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // addCohesion adds the NPMI of each candidate and a word.

@@ -67,7 +67,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// Labels of many texts are those of a sample. A group or pole without texts in it is called like a row.
+// Labels of many texts are those of a sample. A group or pole without texts in it is called like a row and its text.
 func TestLabelsOfSample(t *testing.T) {
 	const n, own = 8, 3
 	codes := subjects(n, 300, own)
@@ -95,7 +95,7 @@ func TestLabelsOfSample(t *testing.T) {
 		sampled[i] = groups[row]
 	}
 	small := NewIndex(SelectRows(codes, s.rows))
-	name := []string{codes.Words[alone]}
+	name := []string{beginning(codes.Texts.Text[alone]), codes.Words[alone]}
 	if got, want := x.GroupLabels(groups, own), append(small.GroupLabels(sampled, own), name); !reflect.DeepEqual(got, want) {
 		t.Errorf("labels of groups %q, want %q", got, want)
 	}
@@ -112,7 +112,7 @@ func TestLabelsOfSample(t *testing.T) {
 	}
 }
 
-// Labels of groups without words of their own are the names of rows. No two labels are alike.
+// Groups without words are labelled by the beginning of a text. No two labels are alike.
 func TestLabelsOfFew(t *testing.T) {
 	for _, c := range []struct {
 		texts  []string
@@ -121,12 +121,13 @@ func TestLabelsOfFew(t *testing.T) {
 	}{
 		{nil, nil, "[]"},
 		{[]string{"a b"}, []int32{-1}, "[]"},
-		{[]string{"", "", "one two"}, []int32{0, 0, 1}, "[[r0] [one two]]"},
-		{[]string{"rain", "rain", "rain"}, []int32{0, 1, 1}, "[[r0] [r1]]"},
+		{[]string{"", "", "one two"}, []int32{0, 0, 1}, "[[(empty)] [one two]]"},
+		{[]string{"rain", "rain", "rain"}, []int32{0, 1, 1}, "[[rain] [rain r1]]"},
 		{[]string{"rain", "rain", "sun", "sun"}, []int32{0, 2, 3, 3}, "[[rain] [] [rain r1] [sun]]"},
-		{[]string{"ab cd ef gh", "ab cd ef gh", "1 2", "1 2"}, []int32{0, 0, 1, 1}, "[[ab cd ef] [r2]]"},
+		{[]string{"ab cd ef gh", "ab cd ef gh", "1 2", "1 2"}, []int32{0, 0, 1, 1}, "[[ab cd ef] [1 2]]"},
+		{[]string{"?! 3.14159 2.71828 1.41421", "", "?! 3.14159 2.71828 1.41421"}, []int32{0, 1, 2}, "[[?! 3.14159 2.71828 1…] [(empty)] [?! 3.14159 2.71828 1… r2]]"},
 		{[]string{"日本", "日本", "🙂", "🙂🙂", "שלום", "שלום"}, []int32{0, 0, 1, 1, 2, 2}, "[[日本] [🙂] [שלום]]"},
-		{[]string{strings.Repeat("long ", 1<<18) + "end", "", "one two", ""}, []int32{0, 1, 2, 1}, "[[long] [r1] [one two]]"},
+		{[]string{strings.Repeat("long ", 1<<18) + "end", "", "one two", ""}, []int32{0, 1, 2, 1}, "[[long] [(empty)] [one two]]"},
 	} {
 		x := textIndex(c.texts...)
 		for i := range c.texts {
@@ -146,6 +147,80 @@ func TestLabelsOfFew(t *testing.T) {
 	}
 	if len(labels) != poles {
 		t.Errorf("%d labels of %d poles", len(labels), poles)
+	}
+}
+
+// Labels are words of the group's subject, although there are no spaces between them.
+func TestLabelsWithoutSpaces(t *testing.T) {
+	for name, c := range map[string]struct {
+		subjects [3]string
+		others   string
+	}{
+		"Chinese":  {[3]string{"银行 贷款 利率 存款 信用卡", "足球 比赛 球队 教练 世界杯", "电影 导演 演员 剧情 纪录片"}, "的 是 了 在 我们 他们 因为 今天 一个 不 和 也 很 这个 没有"},
+		"Japanese": {[3]string{"銀行 ローン 金利 預金", "サッカー 試合 監督 選手", "コンピューター 画面 ソフトウェア メモリ"}, "の は が を に です ます から した と も その これ"},
+		"Thai":     {[3]string{"ธนาคาร เงินกู้ ดอกเบี้ย บัญชี", "ฟุตบอล นักเตะ ผู้จัดการ ประตู", "คอมพิวเตอร์ โปรแกรม หน้าจอ ไฟล์"}, "และ ที่ ใน เป็น ของ ไม่ ได้ มี จะ ให้ กับ"},
+	} {
+		rng := rand.New(rand.NewPCG(1, 2))
+		others := strings.Fields(c.others)
+		var texts []string
+		var groups []int32
+		for i := range 300 {
+			own, text := strings.Fields(c.subjects[i%3]), ""
+			for range 5 + rng.IntN(20) {
+				if rng.IntN(3) == 0 {
+					text += own[rng.IntN(len(own))]
+				} else {
+					text += others[rng.IntN(len(others))]
+				}
+			}
+			texts, groups = append(texts, text), append(groups, int32(i%3))
+		}
+		for subject, label := range textIndex(texts...).GroupLabels(groups, 3) {
+			for _, word := range label {
+				if !slices.Contains(strings.Fields(c.subjects[subject]), word) {
+					t.Errorf("%s: %q in the label of %q", name, word, c.subjects[subject])
+				}
+			}
+			if len(label) < 2 {
+				t.Errorf("%s: the label %q of %q", name, label, c.subjects[subject])
+			}
+		}
+	}
+}
+
+// Words that are mostly side by side are a phrase in labels, but not to a search, and others aren't.
+func TestPhrases(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	words := func(text string) []string {
+		words := strings.Split(text, ",")
+		for range 12 {
+			words = append(words, fmt.Sprintf("%cfunction", 'a'+rng.IntN(26)))
+		}
+		rng.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
+		return words
+	}
+	codes := &vectors.Sparse{Texts: new(vectors.Texts), CSR: vectors.CSR{Cols: 3, Ptr: []int64{0}}}
+	var groups []int32
+	for i := range 120 {
+		subject := i % 3
+		text := strings.Join(words([]string{"hard drive,disk", "human rights,law", "purr,whisker"}[subject]), " ")
+		codes.Texts.Add(text, nil)
+		codes.Words = append(codes.Words, fmt.Sprint(i))
+		codes.AppendRow([]int32{int32(subject)}, []float32{1})
+		groups = append(groups, int32(subject))
+	}
+	x := NewIndex(codes)
+	for g, label := range x.GroupLabels(groups, 2) {
+		slices.Sort(label)
+		if want := []string{"[disk hard drive]", "[human rights law]", "[purr whisker]"}[g]; fmt.Sprint(label) != want {
+			t.Errorf("group %d: %q, want %s", g, label, want)
+		}
+	}
+	if q := x.Search("drive hard", 9); q.Total != 40 || len(q.Unknown) != 0 {
+		t.Errorf("found %d, unknown %q", q.Total, q.Unknown)
+	}
+	if ids := x.postings().lookup(x.terms(), "hard d"); len(ids) != 0 {
+		t.Errorf("a search finds the phrases %d", ids)
 	}
 }
 

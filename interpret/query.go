@@ -286,7 +286,7 @@ func (x *Index) parseSearch(text string) (Query, error) {
 	unknown := &UnknownWordError{Word: text, Closest: closest(text, x.Codes.Words, maxSuggestions)}
 	if len(unknown.Closest) == 0 && len(q.Unknown) > 0 {
 		unknown.Word = q.Unknown[0]
-		unknown.Closest = closest(unknown.Word, x.terms().words, maxSuggestions)
+		unknown.Closest = closest(unknown.Word, x.terms().words[:x.terms().single], maxSuggestions)
 	}
 	return q, unknown
 }

@@ -13,13 +13,13 @@ import (
 
 // postings are the texts of each word, in row order. They take 4 bytes per word of a text.
 type postings struct {
-	sorted []uint32 // words by their spelling
+	sorted []uint32 // words, without phrases, by their spelling
 	starts []int64  // of each word in texts
 	texts  []int32
 }
 
 func newPostings(t *terms) *postings {
-	p := &postings{sorted: make([]uint32, len(t.words)), starts: make([]int64, len(t.words)+1), texts: make([]int32, len(t.ids))}
+	p := &postings{sorted: make([]uint32, t.single), starts: make([]int64, len(t.words)+1), texts: make([]int32, len(t.ids))}
 	for i := range p.sorted {
 		p.sorted[i] = uint32(i)
 	}

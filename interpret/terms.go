@@ -12,12 +12,13 @@ import (
 	"overcomplete/internal/parallel"
 )
 
-// terms are the distinct words of each text. They take 5 bytes per word of a text and about 80 per
-// word of the vocabulary.
+// terms are the distinct words of each text, and its phrases for labels. They take 5 bytes per word of a
+// text and about 80 per word of the vocabulary.
 type terms struct {
-	words   []string // in the order of their first text
+	words   []string // in the order of their first text, then phrases
+	single  int      // number of words that aren't phrases
 	starts  []int64  // of each text in ids
-	ids     []uint32 // of words
+	ids     []uint32 // of words, and of phrases after them
 	counted []bool   // whether the word counts for labels in the text, if labels are counted
 	counts  []int32  // number of texts in which each word counts
 }
@@ -26,8 +27,8 @@ type terms struct {
 const maxTextBytes = 20000
 
 // newTerms lists the words of texts. A word counts for labels if it is none of numbers, single ASCII
-// letters and parts of addresses, and not in a passage of four words that an earlier text contains. Passages
-// of pairs of characters are short and don't matter. Unless forLabels is set, none counts.
+// letters and parts of addresses, and not in a passage of four words that an earlier text contains. Pairs
+// of characters don't count, but words that they are joined to do. Unless forLabels is set, none counts.
 func newTerms(texts []string, forLabels bool) *terms {
 	t := &terms{starts: make([]int64, 1, len(texts)+1)}
 	idOf := make(map[string]uint32)
@@ -35,6 +36,8 @@ func newTerms(texts []string, forLabels bool) *terms {
 	var canCount []bool
 	var words []uint32 // of a text
 	var seen passages
+	var parts []uint32 // of phrases
+	characters := make(map[string]uint32)
 	if forLabels {
 		seen = newPassages(texts)
 	}
@@ -73,14 +76,31 @@ func newTerms(texts []string, forLabels bool) *terms {
 				continue
 			}
 			t.counted = append(t.counted, make([]bool, len(t.ids)-first)...)
+			pair := "" // the word before, if it is one
 			for j, id := range words {
-				if at := last[id]; !t.counted[at] && canCount[id] && !text.inAddress[j] && (isPair(t.words[id]) || !seen.contains(words, j)) {
-					t.counted[at] = true
-					t.counts[id]++
+				switch word, at := t.words[id], last[id]; {
+				case isPair(word):
+					parts = appendCharacters(parts, word, pair, characters)
+					pair = word
+					continue
+				case !canCount[id] || text.inAddress[j] || seen.contains(words, j):
+					parts = append(parts, gap)
+				default:
+					parts = append(parts, id)
+					if !t.counted[at] {
+						t.counted[at] = true
+						t.counts[id]++
+					}
 				}
+				pair = ""
 			}
+			parts = append(parts, endOfText)
 			seen.add(words)
 		}
+	}
+	t.single = len(t.words)
+	if forLabels {
+		t.addPhrases(parts, characters)
 	}
 	return t
 }
@@ -256,7 +276,7 @@ func tokenize(text string) []string {
 
 const joiner = "\u200d" // of emoji that are one, such as those of a family
 
-func isUnspaced(r rune) bool { return r >= 0x0e00 && unicode.In(r, unspaced...) } // 0x0e00: Thai, the first
+func isUnspaced(r rune) bool { return r >= 0x0e00 && (unicode.In(r, unspaced...) || r == 'ー') } // 0x0e00: Thai, the first
 
 // isPair reports whether a word is of a script without spaces, in which few words have many pairs.
 func isPair(word string) bool {

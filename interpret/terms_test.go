@@ -17,6 +17,7 @@ func TestTokenize(t *testing.T) {
 		"ЁЛКИ-palky naïve e\u0301te\u0301": "ёлки palky naïve e\u0301te\u0301",
 		"שלום עולם مَرحبا":                 "שלום עולם مَرحبا",
 		"日本語 と":                            "日本 本語 と",
+		"ロー":                               "ロー",
 		"犬 and 猫が好き2":                      "犬 and 猫が が好 好き 2",
 		"กินข้าว":                          "กิน นข้ ข้า าว", // a mark is part of its character
 		"<b>x</b>\x1b[31m \x00 → _ ''":     "b x b 31m",

@@ -24,7 +24,7 @@ other rows are encoded (overcomplete) or assigned (k-means, BERTopic) afterwards
   F1          "contains a word of the label" against "has the topic", over the held-out rows, mean over
               topics
 
-Labels have three words or fewer. Those of k-means and BERTopic are the words with the largest c-TF-IDF,
+A phrase counts as a word, except in diversity. Labels have three words or fewer. Those of k-means and BERTopic are the words with the largest c-TF-IDF,
 without scikit-learn's English stop words, as BERTopic's documentation recommends. --labels prints the
 labels of the first seed. Requires bertopic 0.17.4.
 """
@@ -91,7 +91,7 @@ class Overcomplete:
         scores = np.zeros((len(of), int(self.count)))
         for t in found["themes"]:
             scores[:, self.place(t["parent"])] += cosines[:, t["id"]] ** 2
-        labels = {self.place(t["id"]): words_of(t["label"]) for t in found["topics"]}
+        labels = {self.place(t["id"]): [w.lower() for w in t["words"]] for t in found["topics"]}
         return Topics(of, scores, [labels.get(i, []) for i in range(int(self.count))])
 
 
@@ -159,27 +159,26 @@ def best_auc(scores, classes):
     return np.mean(best)
 
 
-def npmi(words, texts_of, total):
-    """Returns the mean NPMI of any two words, or None for fewer than two."""
+def npmi(texts_of, total):
+    """Returns the mean NPMI of any two words, given the texts of each, or None for fewer than two."""
     values = []
-    for a, b in itertools.combinations(words, 2):
-        both, alone = len(texts_of[a] & texts_of[b]) / total, len(texts_of[a]) * len(texts_of[b]) / total**2
+    for a, b in itertools.combinations(texts_of, 2):
+        both, alone = len(a & b) / total, len(a) * len(b) / total**2
         values.append(-1 if both == 0 else 1 if both == 1 else np.log(both / alone) / -np.log(both))
     return np.mean(values) if values else None
 
 
 def label_scores(labels, of, held_out, texts):
     """Returns NPMI, diversity and F1 of labels, given the topics of the held-out rows."""
-    texts_of = collections.defaultdict(set)
-    for i, text in enumerate(texts):
-        for word in words_of(text):
-            texts_of[word].add(i)
-    coherent = [npmi(words, texts_of, len(texts)) for words in labels]
-    flat = [w for words in labels for w in words]
+    spaced = [f" {' '.join(words_of(text))} " for text in texts]
+    terms = {term for label in labels for term in label}
+    texts_of = {term: {i for i, text in enumerate(spaced) if f" {term} " in text} for term in terms}
+    coherent = [npmi([texts_of[term] for term in label], len(texts)) for label in labels]
+    flat = [word for label in labels for term in label for word in term.split()]
     f1 = []
-    for topic, words in enumerate(labels):
+    for topic, label in enumerate(labels):
         rows = {i for i, k in zip(held_out, of) if k == topic}
-        found = set().union(*(texts_of[w] for w in words)) & set(held_out)
+        found = set().union(*(texts_of[term] for term in label)) & set(held_out)
         if rows:
             f1.append(2 * len(found & rows) / (len(found) + len(rows)))
     return {

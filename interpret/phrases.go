@@ -1,0 +1,214 @@
+package interpret
+
+import (
+	"math"
+	"math/bits"
+	"strings"
+	"unicode"
+)
+
+// Phrases are two adjacent words that belong together and, in scripts without spaces, words of adjacent
+// characters. Parts a and b are joined if the NPMI of their adjacency is large, ln(n·n_ab/(n_a·n_b)) /
+// ln(n/n_ab) of n parts, and not smaller than that of b and the next part. Joined characters are parts of the
+// next round. Runs of Katakana are always joined: most are one loanword.
+const (
+	minAffinity = 0.4 // least NPMI
+	minJoined   = 2   // least number of occurrences of adjacent characters
+	minPhrase   = 3   // and of words
+	joinRounds  = 4   // for words of up to 2⁴ characters
+)
+
+// Marks among the parts of texts.
+const (
+	gap       = math.MaxUint32 - 1 // in place of words that don't count for labels
+	endOfText = math.MaxUint32
+)
+
+// character is the bit of a part that is the number of a character, until it has an id.
+const character = 1 << 31
+
+// addPhrases adds the phrases among the parts of all texts to the terms of each.
+func (t *terms) addPhrases(parts []uint32, characters map[string]uint32) {
+	idOf := make(map[string]uint32)
+	for c, n := range characters {
+		idOf[c] = uint32(t.single) + n
+	}
+	t.words = append(t.words, make([]string, len(characters))...)
+	t.counts = append(t.counts, make([]int32, len(characters))...)
+	for c, id := range idOf {
+		t.words[id] = c
+	}
+	for i, part := range parts {
+		if part < gap && part&character != 0 {
+			parts[i] = uint32(t.single) + part&^character
+		}
+	}
+	for round := range joinRounds {
+		if round == 0 || len(characters) > 0 {
+			parts = t.joinParts(parts, round, idOf)
+		}
+	}
+	old := *t
+	t.starts, t.ids, t.counted = []int64{0}, make([]uint32, 0, len(old.ids)), make([]bool, 0, len(old.ids))
+	last := make([]int, len(t.words)) // text that has the term, from 1
+	i := 0
+	for text := 1; text < len(old.starts); text++ {
+		lo, hi := old.starts[text-1], old.starts[text]
+		t.ids, t.counted = append(t.ids, old.ids[lo:hi]...), append(t.counted, old.counted[lo:hi]...)
+		for ; parts[i] != endOfText; i++ {
+			if id := parts[i]; id != gap && int(id) >= t.single && last[id] < text {
+				last[id] = text
+				t.ids, t.counted = append(t.ids, id), append(t.counted, true)
+				t.counts[id]++
+			}
+		}
+		i++
+		t.starts = append(t.starts, int64(len(t.ids)))
+	}
+}
+
+// A pair is two adjacent parts.
+type pair struct {
+	count    int
+	affinity float64 // NPMI, 0 of rare pairs
+	joined   uint32  // id of the phrase, 0 before its first use
+}
+
+func pairOf(a, b uint32) uint64 { return uint64(a)<<32 | uint64(b) }
+
+// joinParts returns the parts with phrases in place of those that are joined, and adds the phrases to the words.
+// It overwrites the parts. Words are joined in the first round only.
+func (t *terms) joinParts(parts []uint32, round int, idOf map[string]uint32) []uint32 {
+	pairs := t.countPairs(parts, round == 0)
+	none := new(pair)
+	find := func(i int) *pair {
+		if i+1 < len(parts) && parts[i] < gap && parts[i+1] < gap {
+			if p := pairs[pairOf(parts[i], parts[i+1])]; p != nil {
+				return p
+			}
+		}
+		return none
+	}
+	joined := parts[:0]
+	next := find(0)
+	for i := 0; i < len(parts); i++ {
+		p := next
+		next = find(i + 1)
+		if p.affinity < minAffinity || next.affinity > p.affinity {
+			joined = append(joined, parts[i])
+			continue
+		}
+		if p.joined == 0 {
+			p.joined = t.phraseID(t.words[parts[i]], t.words[parts[i+1]], idOf)
+		}
+		joined = append(joined, p.joined)
+		i++
+		next = find(i + 1)
+	}
+	return joined
+}
+
+// phraseID returns the id of two joined parts.
+func (t *terms) phraseID(a, b string, idOf map[string]uint32) uint32 {
+	phrase := a + " " + b
+	if isPair(a) {
+		phrase = a + b
+	}
+	id, ok := idOf[phrase]
+	if !ok {
+		id = uint32(len(t.words))
+		idOf[phrase] = id
+		t.words, t.counts = append(t.words, phrase), append(t.counts, 0)
+	}
+	return id
+}
+
+// countPairs counts adjacent parts, both words, if wanted, or both of scripts without spaces. Most of the rare
+// ones are left out: those whose hash is rare.
+func (t *terms) countPairs(parts []uint32, words bool) map[uint64]*pair {
+	unspaced, katakana := make([]bool, len(t.words)), make([]bool, len(t.words))
+	for id, word := range t.words {
+		unspaced[id] = isPair(word)
+		katakana[id] = unspaced[id] && !strings.ContainsFunc(word, func(r rune) bool { return !isKatakana(r) })
+	}
+	least := func(key uint64) uint8 {
+		a, b := key>>32, uint32(key)
+		switch {
+		case katakana[a] && katakana[b]:
+			return 1
+		case unspaced[a]:
+			return minJoined
+		}
+		return minPhrase
+	}
+	width := max(10, bits.Len(uint(len(parts))))
+	hashed := make([]uint8, 1<<width) // numbers of pairs by their hash, at most minPhrase
+	each := func(found func(key uint64, hashed *uint8)) {
+		for i, a := range parts {
+			if a < gap && parts[i+1] < gap && unspaced[a] == unspaced[parts[i+1]] && (words || unspaced[a]) {
+				key := pairOf(a, parts[i+1])
+				found(key, &hashed[key*0x9e3779b97f4a7c15>>(64-width)]) // 2⁶⁴ / golden ratio
+			}
+		}
+	}
+	each(func(_ uint64, hashed *uint8) { *hashed = min(*hashed+1, minPhrase) })
+	pairs := make(map[uint64]*pair)
+	each(func(key uint64, hashed *uint8) {
+		if *hashed >= least(key) {
+			if pairs[key] == nil {
+				pairs[key] = new(pair)
+			}
+			pairs[key].count++
+		}
+	})
+	counts, n := make([]float64, len(t.words)), 0.0
+	for _, a := range parts {
+		if a < gap {
+			counts[a]++
+			n++
+		}
+	}
+	for key, p := range pairs {
+		switch least := least(key); {
+		case least == 1:
+			p.affinity = 1
+		case p.count >= int(least):
+			p.affinity = npmi(float64(p.count)/n, counts[key>>32]/n, counts[uint32(key)]/n)
+		}
+	}
+	return pairs
+}
+
+func isKatakana(r rune) bool { return r == 'ー' || unicode.Is(unicode.Katakana, r) }
+
+// appendCharacters appends the characters of a pair. Those of the pair before are not repeated if both are
+// of one run.
+func appendCharacters(parts []uint32, pair, before string, numbers map[string]uint32) []uint32 {
+	characters := splitCharacters(pair)
+	if len(characters) == 2 && before != "" && strings.HasSuffix(before, characters[0]) {
+		characters = characters[1:]
+	} else {
+		parts = append(parts, gap)
+	}
+	for _, c := range characters {
+		n, ok := numbers[c]
+		if !ok {
+			n = uint32(len(numbers))
+			numbers[c] = n
+		}
+		parts = append(parts, character|n)
+	}
+	return parts
+}
+
+// splitCharacters returns the characters of a text, each with its marks.
+func splitCharacters(text string) (characters []string) {
+	start := 0
+	for i, r := range text {
+		if i > 0 && !isMark(r) {
+			characters = append(characters, text[start:i])
+			start = i
+		}
+	}
+	return append(characters, text[start:])
+}
