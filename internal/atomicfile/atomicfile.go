@@ -1,6 +1,10 @@
-// Package atomicfile writes files and directories atomically: under a temporary name in the same
-// directory, renamed when everything is on disk. Until then, and after any failure, what was there
-// before is still there.
+// Package atomicfile writes files and directories atomically: under a temporary name in the same directory, which
+// is renamed after all data are on disk. Until then, and after any failure, the previous content remains.
+//
+//	err := atomicfile.WriteFile(ctx, "report.md", true, func(w io.Writer) error {
+//		_, err := io.WriteString(w, "# Report\n")
+//		return err
+//	})
 package atomicfile
 
 import (
@@ -18,9 +22,8 @@ import (
 	"time"
 )
 
-// An OutputError reports an output that cannot be written where it was asked for: the user has to
-// choose another place, or allow its replacement. A failure while writing, such as a full disk, is
-// not an OutputError.
+// An OutputError reports an output path that can't be written: the user must choose another path or allow its
+// replacement. A failure while writing, such as a full disk, is not an OutputError.
 type OutputError struct {
 	Path string
 	Err  error
@@ -29,7 +32,7 @@ type OutputError struct {
 func (e *OutputError) Error() string { return e.Path + ": " + e.Err.Error() }
 func (e *OutputError) Unwrap() error { return e.Err }
 
-// A Writer is an io.Writer that fails with the error of Context once that is cancelled.
+// A Writer is an io.Writer that fails with the error of Context after its cancellation.
 type Writer struct {
 	Context context.Context
 	io.Writer
@@ -42,20 +45,20 @@ func (w Writer) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// WriteFile is [WriteFiles] for one file.
+// WriteFile writes one file; see [WriteFiles].
 func WriteFile(ctx context.Context, path string, force bool, write func(w io.Writer) error) error {
 	return WriteFiles(ctx, []string{path}, force, func(files []io.Writer) error { return write(files[0]) })
 }
 
-// WriteFiles calls write with a writer for each path and, if write succeeds and everything is on disk,
-// gives all files their names. With force it replaces regular files; without, it returns an
-// [*OutputError] that wraps [ErrExists], as it returns one for everything that is wrong before write is
-// called. Once ctx is cancelled, writes fail and nothing is replaced.
+// WriteFiles calls write with a writer for each path. If write succeeds and all data are on disk, it gives all
+// files their names. With force it replaces regular files. Problems before the call of write are an
+// [*OutputError]; without force, an existing file is one that wraps [ErrExists]. After the cancellation of ctx,
+// writes fail and nothing is replaced.
 func WriteFiles(ctx context.Context, paths []string, force bool, write func(files []io.Writer) error) (err error) {
 	var files []*file
 	defer func() {
 		for _, f := range files {
-			f.temp.Close() // fails if it is closed already
+			f.temp.Close() // fails if the file is closed
 			err = remove(err, f.path, f.temp.Name())
 		}
 	}()
@@ -79,7 +82,7 @@ func WriteFiles(ctx context.Context, paths []string, force bool, write func(file
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for _, f := range files { // before the first is placed
+	for _, f := range files { // check all before the first is placed
 		if err := checkFile(f.path, force); err != nil {
 			return err
 		}
@@ -97,7 +100,7 @@ func WriteFiles(ctx context.Context, paths []string, force bool, write func(file
 	return nil
 }
 
-// A file is written under a temporary name until it is placed at path.
+// A file is written under a temporary name until place renames it to path.
 type file struct {
 	temp *os.File
 	path string
@@ -117,7 +120,7 @@ func create(path string, force bool) (*file, error) {
 	return &file{temp, path}, nil
 }
 
-// permissions returns the permissions of what is at path, or all, which the umask restricts.
+// permissions returns the permissions of the file or directory at path, or 0o777, which the umask restricts.
 func permissions(path string) fs.FileMode {
 	if info, err := os.Lstat(path); err == nil {
 		return info.Mode().Perm()
@@ -125,8 +128,8 @@ func permissions(path string) fs.FileMode {
 	return 0o777
 }
 
-// permit gives temp the permissions of what it replaces at path. A directory keeps what it inherits
-// besides, such as the group of its files.
+// permit sets the permissions of temp to the permissions of the file or directory at path, if it exists. Other
+// inherited mode bits of temp remain, such as the setgid bit of a directory.
 func permit(temp, path string) {
 	old, err := os.Lstat(path)
 	if err != nil {
@@ -134,7 +137,7 @@ func permit(temp, path string) {
 	}
 	want := old.Mode().Perm()
 	if old.IsDir() {
-		want |= 0o700 // or it could not be replaced again
+		want |= 0o700 // otherwise it could not be replaced again
 	}
 	if is, err := os.Lstat(temp); err == nil && is.Mode().Perm() != want {
 		os.Chmod(temp, is.Mode()&^fs.ModePerm|want)
@@ -147,7 +150,7 @@ func (f *file) Write(p []byte) (int, error) {
 	return n, f.inFile(err)
 }
 
-// inFile names the file as the user does.
+// inFile prefixes an error with the file's final path.
 func (f *file) inFile(err error) error {
 	if err == nil {
 		return nil
@@ -158,7 +161,7 @@ func (f *file) inFile(err error) error {
 // place gives the file its name.
 func (f *file) place(force bool) error {
 	if !force {
-		// Unlike a new name, a link never replaces what somebody else has just put there.
+		// Unlike a rename, a link never replaces a file that another process has just created.
 		err := os.Link(f.temp.Name(), f.path)
 		if err == nil {
 			return nil
@@ -166,7 +169,7 @@ func (f *file) place(force bool) error {
 		if errors.Is(err, fs.ErrExist) {
 			return &OutputError{f.path, ErrExists}
 		}
-		// This file system has no links.
+		// The file system doesn't support links.
 	}
 	if err := checkFile(f.path, force); err != nil {
 		return err
@@ -174,7 +177,8 @@ func (f *file) place(force bool) error {
 	return f.inFile(os.Rename(f.temp.Name(), f.path))
 }
 
-// remove removes a temporary name of the output at path. A failure is added to err, the outcome.
+// remove removes a temporary file or directory of the output at path. It returns err, combined with the error of
+// the removal.
 func remove(err error, path, temp string) error {
 	failed := os.RemoveAll(temp)
 	switch {
@@ -186,7 +190,7 @@ func remove(err error, path, temp string) error {
 	return fmt.Errorf("%w; %s is left over: %w", err, temp, reason(failed))
 }
 
-// ErrExists reports a file that exists and was not to be replaced.
+// ErrExists reports an existing file that may not be replaced.
 var ErrExists = errors.New("already exists")
 
 func checkFile(path string, force bool) error {
@@ -204,8 +208,8 @@ func checkFile(path string, force bool) error {
 	return nil
 }
 
-// CheckDir returns nil if [WriteDir] can write a directory at path, or else an [*OutputError]. If
-// something exists at path, mayReplace is called and returns an error unless it may be replaced.
+// CheckDir returns an [*OutputError] unless [WriteDir] can write a directory at path. If something exists at path,
+// mayReplace must return nil to allow its replacement.
 func CheckDir(path string, mayReplace func(path string) error) error {
 	path = Resolve(path)
 	if err := tryDir(path, mayReplace); err != nil {
@@ -234,13 +238,13 @@ func tryDir(path string, mayReplace func(path string) error) error {
 	return nil
 }
 
-// A Dir is a directory that is written under a temporary name, and gets its own when it is complete.
+// A Dir is a directory that is written under a temporary name and renamed when it is complete.
 type Dir struct {
-	Path string // absolute, where it will be
-	Temp string // the temporary directory, in which [WriteIn] creates files
+	Path string // the final path, absolute
+	Temp string // the temporary directory, for [WriteIn]
 }
 
-// NewDir begins the directory at path.
+// NewDir creates the temporary directory for path.
 func NewDir(path string) (*Dir, error) {
 	path = Resolve(path)
 	temp, err := makeTemp(path)
@@ -257,12 +261,12 @@ func NewDir(path string) (*Dir, error) {
 // Abort removes the temporary directory. It returns err and, if that fails, the reason.
 func (d *Dir) Abort(err error) error { return remove(err, d.Path, filepath.Dir(d.Temp)) }
 
-// name returns err with the path of the directory.
+// name prefixes an error with the directory's final path.
 func (d *Dir) name(err error) error { return fmt.Errorf("%s: %w", d.Path, reason(err)) }
 
-// Commit gives the directory its name. It replaces what is at path if mayReplace allows it, as in
-// [CheckDir]. If the directory cannot be renamed, it is removed or, with keep, left under its temporary
-// name, which the [*KeptError] tells.
+// Commit renames the directory to its path. It replaces an existing file or directory if mayReplace allows it, as
+// in [CheckDir]. If the directory can't be renamed, Commit removes it. With keep, it keeps the temporary directory
+// and returns a [*KeptError] with its path.
 func (d *Dir) Commit(keep bool, mayReplace func(path string) error) error {
 	permit(d.Temp, d.Path)
 	if err := SyncDir(d.Temp); err != nil {
@@ -276,12 +280,13 @@ func (d *Dir) Commit(keep bool, mayReplace func(path string) error) error {
 		return &KeptError{d.Path, d.Temp, err}
 	}
 	if err = syncPlace(d.Path); err != nil && old != "" {
-		return fmt.Errorf("%w; what was there is kept as %s", err, old)
+		return fmt.Errorf("%w; the previous directory is kept as %s", err, old)
 	}
 	return d.Abort(err)
 }
 
-// WriteDir writes a [Dir], whose files write creates.
+// WriteDir writes a directory atomically. write creates its files in dir, the temporary directory; keep and
+// mayReplace are the arguments of [Dir.Commit].
 func WriteDir(path string, keep bool, mayReplace func(path string) error, write func(dir string) error) error {
 	d, err := NewDir(path)
 	if err != nil {
@@ -293,8 +298,8 @@ func WriteDir(path string, keep bool, mayReplace func(path string) error, write 
 	return d.Commit(keep, mayReplace)
 }
 
-// WriteIn creates a file in the directory that [WriteDir] makes, calls write, and flushes the file to
-// disk. Its errors name the file.
+// WriteIn creates a file in the temporary directory dir, calls write, and flushes the file to disk. Errors name
+// the file.
 func WriteIn(dir, name string, write func(w io.Writer) error) error {
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err == nil {
@@ -307,43 +312,43 @@ func WriteIn(dir, name string, write func(w io.Writer) error) error {
 		return nil
 	}
 	if e, ok := err.(*fs.PathError); ok {
-		err = e.Err // the file is named once, and not by where it is now
+		err = e.Err // the message below has the final name
 	}
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// Names in the directory that Temp is in.
+// Names in the parent of a temporary directory.
 const (
 	newName = "new"
-	oldName = "old" // for a moment
+	oldName = "old" // during the replacement
 )
 
-// patience is the time to wait for another process that holds a directory, which it does for a moment.
+// patience is the time to wait for another process that has locked a directory.
 const patience = 3 * time.Second
 
-// place moves the directory to its path, and what exists there to old, "" if nothing does: atomically where
-// the file system can exchange names. Elsewhere nothing is at path for a moment.
+// place renames the directory to its path. If the path exists, its content moves to old, otherwise old is "". The
+// replacement is atomic if the file system can exchange names. Otherwise nothing exists at path for a moment.
 func (d *Dir) place(mayReplace func(path string) error) (old string, err error) {
 	exists, err := checkDir(d.Path, mayReplace)
 	if err != nil {
 		return "", err
 	}
 	if exists {
-		// Where names cannot be flushed, each of many checkpoints would leave its predecessor behind.
+		// If names can't be flushed, each checkpoint would leave its predecessor behind.
 		if err := SyncDir(filepath.Dir(d.Path)); err != nil {
 			return "", fmt.Errorf("cannot be replaced: %w", err)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		unlock, err := Lock(ctx, d.Path) // others may write in it
+		unlock, err := Lock(ctx, d.Path) // other processes may be writing in it
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = errors.New("another process holds it; try again when that has ended")
+			err = errors.New("another process has locked it: try again when that has ended")
 		}
 		if err != nil {
 			return "", fmt.Errorf("cannot be replaced: %w", reason(err))
 		}
 		defer unlock()
-		if _, err := checkDir(d.Path, mayReplace); err != nil { // it may have changed before
+		if _, err := checkDir(d.Path, mayReplace); err != nil { // it may have changed before the lock
 			return "", err
 		}
 		if exchange(d.Temp, d.Path) == nil {
@@ -356,15 +361,15 @@ func (d *Dir) place(mayReplace func(path string) error) (old string, err error) 
 	}
 	if err := os.Rename(d.Temp, d.Path); err != nil {
 		if old != "" && os.Rename(old, d.Path) != nil {
-			return old, fmt.Errorf("%w; what was there is now %s", reason(err), old)
+			return old, fmt.Errorf("%w; the previous directory is now %s", reason(err), old)
 		}
 		return "", reason(err)
 	}
 	return old, nil
 }
 
-// Displaced returns the path of what was at path if a process was killed at the moment when [WriteDir]
-// had moved that away and not yet put the new directory in its place, or "".
+// Displaced returns the path of the directory that [WriteDir] had moved away from path when the process was
+// killed, before it moved the new directory there. It returns "" if there is none.
 func Displaced(path string) string {
 	path = Resolve(path)
 	entries, _ := os.ReadDir(filepath.Dir(path))
@@ -379,7 +384,7 @@ func Displaced(path string) string {
 	return ""
 }
 
-// checkDir reports whether something exists at path, or why it may not be replaced.
+// checkDir reports whether something exists at path, and returns an error if it may not be replaced.
 func checkDir(path string, mayReplace func(path string) error) (exists bool, err error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -387,7 +392,7 @@ func checkDir(path string, mayReplace func(path string) error) (exists bool, err
 		return false, nil
 	case err != nil:
 		return false, reason(err)
-	case info.Mode()&fs.ModeSymlink != 0: // Resolve would have followed any other
+	case info.Mode()&fs.ModeSymlink != 0: // Resolve follows all other links
 		return true, errors.New("is a symbolic link to nothing")
 	}
 	return true, reason(mayReplace(path))
@@ -402,13 +407,13 @@ func makeTemp(path string) (string, error) {
 	return temp, nil
 }
 
-// Resolve returns the absolute path of what path names, after symbolic links, so that the target is replaced
-// and not the link. A path that does not exist stays as it is.
+// Resolve returns path as an absolute path without symbolic links, so that the target of a link is replaced and
+// not the link. A path that doesn't exist is only made absolute.
 func Resolve(path string) string {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
-	// The parent of "." has to be named, too.
+	// "." has no parent in a relative path.
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
 	}
@@ -419,8 +424,7 @@ func tempName(path string) string {
 	return fmt.Sprintf("%s%08x", tempPrefix(path), rand.Uint32())
 }
 
-// tempPrefix returns the beginning of temporary names for path, without the end of a name that is as
-// long as file systems allow.
+// tempPrefix returns the prefix of temporary names for path. It shortens long names to the limit of file systems.
 func tempPrefix(path string) string {
 	dir, name := filepath.Split(path)
 	const longest = 255 - len(".tmp01234567") // bytes
@@ -430,7 +434,7 @@ func tempPrefix(path string) string {
 	return dir + name + ".tmp"
 }
 
-// reason returns an error of the operating system without its file name, which may be temporary.
+// reason returns an error of the operating system without its file name, which may be a temporary one.
 func reason(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
@@ -441,8 +445,8 @@ func reason(err error) error {
 	return err
 }
 
-// A PlacedError reports that an output is in its place, but something is wrong: a loss of power may
-// undo it, or a temporary file is left over.
+// A PlacedError reports a problem after an output was placed: a loss of power may undo it, or a temporary file
+// remains.
 type PlacedError struct {
 	Path string
 	Err  error
@@ -451,17 +455,17 @@ type PlacedError struct {
 func (e *PlacedError) Error() string { return fmt.Sprintf("%s is written, but %v", e.Path, e.Err) }
 func (e *PlacedError) Unwrap() error { return e.Err }
 
-// InPlace reports whether an output is in its place in spite of err.
+// InPlace reports whether the output is complete at its path despite err.
 func InPlace(err error) bool {
 	_, ok := errors.AsType[*PlacedError](err)
 	return ok
 }
 
-// A KeptError reports that a directory is complete but could not be given its name.
+// A KeptError reports that a complete directory could not be renamed to its path.
 type KeptError struct {
-	Path string // that name
-	Kept string // the name that it has
-	Err  error  // why
+	Path string // the path
+	Kept string // the path of the complete directory
+	Err  error  // the reason
 }
 
 func (e *KeptError) Error() string {
@@ -477,14 +481,14 @@ func syncPlace(path string) error {
 	return nil
 }
 
-// SyncDir flushes the names of the files in a directory to disk, on systems that can.
+// SyncDir flushes the names in a directory to disk, on systems that support it.
 func SyncDir(name string) error {
 	dir, err := os.Open(name)
 	if err == nil {
 		defer dir.Close()
 		err = dir.Sync()
 	}
-	// A directory may be writable but not readable; Windows and some file systems flush no names.
+	// A directory may be writable but not readable. Windows and some file systems don't flush names.
 	if err == nil || errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
 		return nil
 	}

@@ -21,7 +21,7 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// expect checks the files of a directory, as "name=content".
+// expect checks the files of a directory, given as "name=content".
 func expect(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -51,7 +51,7 @@ func wantOutputError(t *testing.T, err error, text string) {
 	}
 }
 
-// writeText makes a file of one text.
+// writeText returns a function that writes a text.
 func writeText(path string, force bool, text string) error {
 	return WriteFile(context.Background(), path, force, func(w io.Writer) error {
 		_, err := io.WriteString(w, text)
@@ -93,7 +93,7 @@ func TestFile(t *testing.T) {
 	expect(t, dir, "a=newer")
 }
 
-// Once the context is cancelled, writes fail, and what is written replaces nothing.
+// After the cancellation of the context, writes fail and nothing is replaced.
 func TestFileCancelled(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
@@ -141,7 +141,7 @@ func TestFileAppearsMeanwhile(t *testing.T) {
 	expect(t, dir, "a=somebody else's")
 }
 
-// Force is for files, whenever something else comes to be there.
+// force replaces only files, even if something else is created meanwhile.
 func TestFileForceAndSymlinkMeanwhile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	err := WriteFile(t.Context(), path, true, func(io.Writer) error { return os.Symlink("missing", path) })
@@ -176,7 +176,7 @@ func TestFileBehindDanglingSymlink(t *testing.T) {
 	}
 }
 
-// Unless all files can be written, none is.
+// If one file can't be written, none is.
 func TestFilesTogether(t *testing.T) {
 	for want, force := range map[string]bool{"already exists": false, "": true} {
 		dir := t.TempDir()
@@ -205,7 +205,7 @@ func TestFilesTogether(t *testing.T) {
 func allow(string) error  { return nil }
 func forbid(string) error { return errors.New("is precious") }
 
-// writeF is what the tests' directories are filled with.
+// writeF writes a file f, the content of the tests' directories.
 func writeF(dir string) error { return os.WriteFile(filepath.Join(dir, "f"), []byte("new"), 0o666) }
 
 func TestDir(t *testing.T) {
@@ -229,7 +229,7 @@ func TestDir(t *testing.T) {
 
 	wantOutputError(t, CheckDir(path, forbid), "is precious")
 
-	// Replace it: nothing of the old one is left.
+	// Nothing of a replaced directory remains.
 	write(t, filepath.Join(path, "g"), "old")
 	if err := CheckDir(path, allow); err != nil {
 		t.Fatal(err)
@@ -250,7 +250,7 @@ func TestDirRefuses(t *testing.T) {
 	expect(t, dir, "file=kept")
 }
 
-// What is found to be in place, but cannot be moved, stands for a mount point.
+// An existing path that can't be moved stands for a mount point.
 func TestDirCannotBeMoved(t *testing.T) {
 	parent := t.TempDir()
 	path := filepath.Join(parent, "model")
@@ -279,8 +279,8 @@ func TestDirFailsToWrite(t *testing.T) {
 	expect(t, parent, "model=directory")
 }
 
-// expectKept checks that the error tells where the new directory is, which has a
-// file f, and is no OutputError, for it may come after hours of work.
+// expectKept checks that the error names the path of the new directory, which has a file f. The error must not be
+// an OutputError, because it may follow hours of work.
 func expectKept(t *testing.T, err error, reason string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), reason) {
@@ -307,7 +307,7 @@ func TestDirAppearsMeanwhile(t *testing.T) {
 	expect(t, path, "f=somebody else's")
 }
 
-// The second of the two renames fails: the first must be undone.
+// The second rename fails: the first must be undone.
 func TestDirRestoresTheOld(t *testing.T) {
 	parent := t.TempDir()
 	path := filepath.Join(parent, "model")
@@ -321,7 +321,7 @@ func TestDirRestoresTheOld(t *testing.T) {
 	expect(t, path, "f=old")
 }
 
-// What replaces a file or a directory has its permissions, also where the umask leaves others.
+// A replaced file or directory keeps its permissions, whatever the umask.
 func TestPermissionsAreKept(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("has no such permissions")
@@ -360,7 +360,7 @@ func TestPermissionsAreKept(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		return
 	}
-	// A shared directory gives its group to what is made in it, again and again.
+	// New directories in a shared directory inherit its group, also after replacements.
 	if err := os.Chmod(dir, 0o770|fs.ModeSetgid); err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +376,7 @@ func TestPermissionsAreKept(t *testing.T) {
 	}
 }
 
-// A directory is locked while it is checked again and replaced.
+// A directory is locked during its second check and its replacement.
 func TestDirIsHeldWhileReplaced(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("directories have no locks")
@@ -400,7 +400,7 @@ func TestDirIsHeldWhileReplaced(t *testing.T) {
 	}
 }
 
-// A process that waits for a directory that is replaced meanwhile locks the new one.
+// A process that waits for the lock of a replaced directory locks the new one.
 func TestLockOfReplaced(t *testing.T) {
 	dir := t.TempDir()
 	model, other := filepath.Join(dir, "model"), filepath.Join(dir, "other")
@@ -432,7 +432,7 @@ func TestLockOfReplaced(t *testing.T) {
 	unlock()
 }
 
-// A directory that others hold on to is not replaced, and the new one is kept.
+// A directory that another process has locked isn't replaced, and the new directory is kept.
 func TestDirIsHeldTooLong(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("directories have no locks")
@@ -448,7 +448,7 @@ func TestDirIsHeldTooLong(t *testing.T) {
 	defer unlock()
 	err = WriteDir(model, true, func(string) error { return nil }, func(string) error { return nil })
 	kept, ok := errors.AsType[*KeptError](err)
-	if !ok || !strings.Contains(err.Error(), "another process holds it") {
+	if !ok || !strings.Contains(err.Error(), "another process has locked it") {
 		t.Fatalf("error %v", err)
 	}
 	if _, err := os.Stat(kept.Kept); err != nil {

@@ -11,7 +11,7 @@ func exchange(a, b string) error {
 	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 }
 
-// checkMove returns an error if path is a mount point, which cannot be moved.
+// checkMove returns an error if path is a mount point, which can't be moved.
 func checkMove(path string) error {
 	var own, parent unix.Stat_t
 	if err := unix.Stat(path, &own); err != nil {

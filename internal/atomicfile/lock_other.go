@@ -4,5 +4,5 @@ package atomicfile
 
 import "context"
 
-// Lock does nothing: there is no lock on directories here.
+// Lock does nothing, because the system has no locks of directories.
 func Lock(context.Context, string) (unlock func(), err error) { return func() {}, nil }

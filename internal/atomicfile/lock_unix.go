@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lock waits until no other process holds the directory, or ctx is cancelled, and holds it until unlock,
-// so that two processes that update a file in it do not undo each other's changes. If the directory is
-// replaced meanwhile, Lock holds the new one. On file systems without locks it does nothing.
+// Lock locks a directory against other processes until unlock, so that processes that update the same file don't
+// undo each other's changes. It waits for the lock until ctx is cancelled. If the directory is replaced meanwhile,
+// it locks the new directory. On file systems without locks it does nothing.
 func Lock(ctx context.Context, dir string) (unlock func(), err error) {
-	const pause = 20 * time.Millisecond // flock cannot wait for ctx as well
+	const pause = 20 * time.Millisecond // polling, because flock can't wait for ctx
 	for {
 		d, err := os.Open(dir)
 		if err != nil {

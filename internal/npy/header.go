@@ -21,7 +21,7 @@ func parseHeader(text string) (h Header, err error) {
 		return h, errors.New("structured arrays are not supported")
 	}
 	m := headerPattern.FindStringSubmatch(text)
-	if m == nil || m[3] == "" && m[4] != "" { // (3) is no tuple
+	if m == nil || m[3] == "" && m[4] != "" { // (3) is not a tuple
 		return h, fmt.Errorf("want descr, fortran_order and shape, as NumPy writes them, at %.60q", text)
 	}
 	h.Type, h.Fortran = m[1], m[2] == "True"

@@ -1,8 +1,10 @@
-// Package npy reads and writes NumPy's files of arrays: .npy, which has one array, and
-// .npz, a zip archive of .npy files.
+// Package npy reads and writes NumPy's array files: .npy, which holds one array, and .npz, a zip archive of .npy
+// files. It supports little-endian numbers, and strings.
 //
-// It reads little-endian floating-point numbers and integers, and strings. Files are not trusted:
-// nothing is allocated beyond what their size explains, or beyond the free memory.
+//	a, err := npy.Open(file, size)
+//	x, err := a.Float32(400000, 50) // an error if the shape is another
+//
+// Files are not trusted: allocations are bounded by the file's size and the free memory.
 package npy
 
 import (
@@ -27,17 +29,16 @@ import (
 const (
 	magic     = "\x93NUMPY"
 	maxHeader = 1 << 16 // bytes; NumPy itself reads no more than 10,000
-	chunk     = 1 << 16 // bytes converted at a time
+	chunk     = 1 << 16 // bytes that are converted at a time
 	maxString = 1 << 16 // characters of one string
 )
 
-// Number is a type that [Write] can write.
+// Number is the constraint of the element types that [Write] supports.
 type Number interface {
 	float32 | int32 | int64 | uint8
 }
 
-// Write writes a .npy file of data in C order. It is an error if the product of shape is
-// not len(data).
+// Write writes a .npy file of data in C order. It returns an error if the product of shape isn't len(data).
 func Write[T Number](w io.Writer, shape Shape, data []T) error {
 	n, err := elements(shape)
 	if err != nil {
@@ -52,8 +53,7 @@ func Write[T Number](w io.Writer, shape Shape, data []T) error {
 	return WriteElements(w, data)
 }
 
-// WriteElements writes the next elements of an array whose header was written by
-// [WriteHeader].
+// WriteElements writes consecutive elements of an array after its header, which [WriteHeader] wrote.
 func WriteElements[T Number](w io.Writer, data []T) (err error) {
 	buf := make([]byte, 0, min(chunk, len(data)*binary.Size(T(0))))
 	for part := range slices.Chunk(data, chunk/binary.Size(T(0))) {
@@ -68,8 +68,8 @@ func WriteElements[T Number](w io.Writer, data []T) (err error) {
 	return nil
 }
 
-// ReadElements fills data with the next elements of an array of type T in C order, whose
-// header was read by [ReadHeader]. It is an error if there are fewer.
+// ReadElements sets data to the next elements of an array of type T in C order, after its header, which
+// [ReadHeader] read. It returns an error if fewer elements are left.
 func ReadElements[T Number](r io.Reader, data []T) error {
 	size := binary.Size(T(0))
 	buf := make([]byte, min(chunk, size*len(data)))
@@ -101,23 +101,22 @@ func typeOf[T Number]() string {
 	}
 }
 
-// An Array is an array whose header has been read. Its elements come next.
+// An Array is an array with a decoded header and unread elements.
 //
-// Who reads them says what shape they have to have, so that no header alone decides
-// what is allocated. Elements are returned in C order, whatever the file's. They are
-// read to the end of the file, which must be theirs too.
+// The methods that read the elements require their shape, so that a header alone never determines the size of an
+// allocation. They return elements in C order, whatever the file's order. They read to the end of the file and
+// return an error if more data follow.
 type Array struct {
 	Header
-	io.Reader             // of the elements, for [ReadElements]
-	size      int64       // of the elements in bytes, or -1 if only reading will tell
-	at        io.ReaderAt // of the elements, or nil if they can only be read in order
-	name      string      // for errors, or ""
-	done      int         // elements that NextRows and NextStrings have returned
-	buf       []byte      // of elements to decode
+	io.Reader             // the elements, for [ReadElements]
+	size      int64       // bytes of the elements, or -1 if unknown
+	at        io.ReaderAt // the elements, or nil if they can only be read in order
+	name      string      // prefix of errors, or ""
+	done      int         // number of elements that NextRows and NextStrings have returned
+	buf       []byte      // bytes of elements to decode
 }
 
-// Open reads the header of a .npy file of size bytes, or of an unknown number if size is
-// negative.
+// Open reads the header of a .npy file of size bytes. A negative size is unknown.
 func Open(r io.Reader, size int64) (*Array, error) {
 	h, read, err := readHeader(r)
 	if err != nil {
@@ -130,8 +129,8 @@ func Open(r io.Reader, size int64) (*Array, error) {
 	return a, nil
 }
 
-// OpenAt reads the header of r, a .npy file of size bytes. [Array.NextRows] then reads the rows of a matrix in
-// Fortran order from where they are.
+// OpenAt reads the header of r, a .npy file of size bytes. [Array.NextRows] then reads a matrix in Fortran order
+// without loading all of it.
 func OpenAt(r io.ReaderAt, size int64) (*Array, error) {
 	a, err := Open(io.NewSectionReader(r, 0, size), size)
 	if err == nil {
@@ -140,12 +139,12 @@ func OpenAt(r io.ReaderAt, size int64) (*Array, error) {
 	return a, err
 }
 
-// NewArray returns an array with elements in r, of size bytes. Errors begin with name.
+// NewArray returns an array whose elements are in r, of size bytes. Errors begin with name.
 func NewArray(name string, h Header, r io.Reader, size int64) *Array {
 	return &Array{Header: h, Reader: r, size: size, name: name}
 }
 
-// wrap names the array in an error, if there is one.
+// wrap prefixes an error with the array's name.
 func (a *Array) wrap(err error) error {
 	if err == nil || a.name == "" || err == io.EOF {
 		return err
@@ -153,15 +152,15 @@ func (a *Array) wrap(err error) error {
 	return fmt.Errorf("%s: %w", a.name, err)
 }
 
-// Float32 reads an array of float16, bfloat16, float32 or float64. A float64 beyond the
-// range of float32 becomes infinite.
+// Float32 reads an array of float16, bfloat16, float32 or float64. A float64 outside the range of float32 becomes
+// infinite.
 //
-// NumPy has no bfloat16 of its own. What the package ml_dtypes adds is saved as two bytes of
-// no known kind, a type that no array of numbers has otherwise.
+// NumPy itself has no bfloat16. It saves the bfloat16 of the package ml_dtypes as an opaque type of two bytes,
+// which no other array of numbers has.
 func (a *Array) Float32(shape ...int) ([]float32, error) { return read(a, shape, floats) }
 
-// NextRows returns the next rows, n at most, of a matrix of a type of [Array.Float32], and io.EOF after the
-// last. It holds a matrix in Fortran order in memory, unless [OpenAt] opened it.
+// NextRows returns the next n rows, or all that are left, of a matrix of a type of [Array.Float32], and io.EOF
+// after the last. It loads a matrix in Fortran order into memory, unless [OpenAt] opened it.
 func (a *Array) NextRows(n int) ([]float32, error) {
 	if !a.Fortran {
 		return next(a, n*a.Shape[1], floats)
@@ -170,7 +169,7 @@ func (a *Array) NextRows(n int) ([]float32, error) {
 	return data, a.wrap(err)
 }
 
-// nextColumns is NextRows of a matrix in Fortran order.
+// nextColumns implements NextRows for a matrix in Fortran order.
 func (a *Array) nextColumns(n int) ([]float32, error) {
 	d, total, err := open(a, floats)
 	if err != nil {
@@ -250,8 +249,8 @@ func readIntegers[T int32 | int64](a *Array, shape []int) ([]T, error) {
 // Strings reads an array of NumPy's type str (such as "<U12") or bytes (such as "|S12").
 func (a *Array) Strings(shape ...int) ([]string, error) { return read(a, shape, characters) }
 
-// NextStrings returns the next elements, n at most, of an array of a type of [Array.Strings], and io.EOF after
-// the last.
+// NextStrings returns the next n elements, or all that are left, of an array of a type of [Array.Strings], and
+// io.EOF after the last.
 func (a *Array) NextStrings(n int) ([]string, error) { return next(a, n, characters) }
 
 // characters returns the decoder of a type of [Array.Strings].
@@ -268,7 +267,7 @@ func characters(a *Array) (decoder[string], error) {
 	return decoder[string]{}, a.typeError("str or bytes")
 }
 
-// typeError reports that the elements are not of a type in want.
+// typeError returns the error of an array whose type isn't in want.
 func (a *Array) typeError(want string) error {
 	if a.Type == "|O" {
 		return fmt.Errorf("array holds Python objects; save it as %s", want)
@@ -276,12 +275,11 @@ func (a *Array) typeError(want string) error {
 	return fmt.Errorf("array has type %.40q, not %s", a.Type, want)
 }
 
-// A decoder turns the elements of one of NumPy's types, size bytes each, into
-// values of T.
+// A decoder converts elements of a NumPy type, of size bytes each, to values of T.
 type decoder[T any] struct {
 	size   int
 	decode func(dst []T, src []byte) error
-	memory func(dst []T) []byte // whose bytes are those of the file, or nil
+	memory func(dst []T) []byte // returns dst's memory if it has the file's representation; may be nil
 }
 
 func decodeFloat16(dst []float32, src []byte) error {
@@ -293,7 +291,7 @@ func decodeFloat16(dst []float32, src []byte) error {
 
 func decodeBFloat16(dst []float32, src []byte) error {
 	for i := range dst {
-		dst[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(src[2*i:])) << 16) // its upper half
+		dst[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(src[2*i:])) << 16) // the upper half of a float32
 	}
 	return nil
 }
@@ -335,7 +333,7 @@ func decodeUnicode(dst []string, src []byte) error {
 	for i := range dst {
 		s := src[i*size : (i+1)*size]
 		buf = buf[:0]
-		pad := 0 // zeros met, which are part of the string only if more follows
+		pad := 0 // number of zeros, which are part of the string only if more characters follow
 		for ; len(s) > 0; s = s[4:] {
 			c := binary.LittleEndian.Uint32(s)
 			if c == 0 {
@@ -364,7 +362,7 @@ func decodeBytes(dst []string, src []byte) error {
 	return nil
 }
 
-// read reads an array whole.
+// read reads all elements of an array.
 func read[T any](a *Array, shape []int, decoderOf func(a *Array) (decoder[T], error)) ([]T, error) {
 	data, err := readShape(a, shape, decoderOf)
 	return data, a.wrap(err)
@@ -405,7 +403,7 @@ func readShape[T any](a *Array, shape []int, decoderOf func(a *Array) (decoder[T
 	return data, nil
 }
 
-// next returns the next n elements, or what is left of them, and io.EOF after the last.
+// next returns the next n elements, or all that are left, and io.EOF after the last.
 func next[T any](a *Array, n int, decoderOf func(a *Array) (decoder[T], error)) ([]T, error) {
 	d, total, err := open(a, decoderOf)
 	if err != nil {
@@ -420,7 +418,7 @@ func next[T any](a *Array, n int, decoderOf func(a *Array) (decoder[T], error)) 
 	return data, a.wrap(err)
 }
 
-// decode reads elements into dst, before which there are done.
+// decode reads elements into dst; done is the number of elements before.
 func decode[T any](a *Array, dst []T, done int, d decoder[T]) error {
 	fill := func(src []byte) error {
 		got, err := io.ReadFull(a, src)
@@ -452,7 +450,7 @@ func decode[T any](a *Array, dst []T, done int, d decoder[T]) error {
 	return nil
 }
 
-// open returns the decoder of the elements and their number, unless the file has fewer or more.
+// open returns the decoder and the number of elements. It returns an error if the file has fewer or more.
 func open[T any](a *Array, decoderOf func(a *Array) (decoder[T], error)) (d decoder[T], n int, err error) {
 	if d, err = decoderOf(a); err != nil {
 		return d, 0, err
@@ -502,13 +500,13 @@ func expectEnd(r io.Reader) error {
 	return nil
 }
 
-// isEnd reports whether io.ReadFull met the end of the file too early.
+// isEnd reports whether err is an unexpected end of the file from io.ReadFull.
 func isEnd(err error) bool {
 	return err == io.EOF || err == io.ErrUnexpectedEOF
 }
 
-// transpose returns the rows of a matrix, given its columns. A matrix without elements may have any
-// number of rows.
+// transpose returns the rows of a matrix, given its columns. A matrix without elements may have any number of
+// rows.
 func transpose[T any](data []T, rows int) []T {
 	t := make([]T, 0, len(data))
 	for i := 0; len(t) < len(data); i++ {
@@ -519,18 +517,17 @@ func transpose[T any](data []T, rows int) []T {
 	return t
 }
 
-// Header is the header of a .npy file.
+// A Header is the header of a .npy file.
 type Header struct {
-	Type    string // NumPy's name, such as "<f4"
-	Fortran bool   // columns are contiguous, not rows
+	Type    string // NumPy's type name, such as "<f4"
+	Fortran bool   // column-major order
 	Shape   Shape
 }
 
-// A Shape has the dimensions of an array: none for a single value. Their product may be
-// anything.
+// A Shape is the dimensions of an array, none for a single value. Their product may overflow.
 type Shape []int
 
-// String returns the first dimensions, as fmt prints them.
+// String returns the first dimensions, in the format of fmt.
 func (s Shape) String() string {
 	const most = 4
 	if len(s) > most {
@@ -539,7 +536,7 @@ func (s Shape) String() string {
 	return fmt.Sprint([]int(s))
 }
 
-// WriteHeader writes the header of a .npy file. The elements must follow.
+// WriteHeader writes the header of a .npy file, which the elements must follow.
 func WriteHeader(w io.Writer, h Header) error {
 	var shape strings.Builder
 	for _, d := range h.Shape {
@@ -557,7 +554,7 @@ func WriteHeader(w io.Writer, h Header) error {
 	}
 	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': %s, 'shape': (%s), }", h.Type, order, tuple)
 
-	// Spaces make the elements start at a multiple of 64 bytes.
+	// Padding aligns the elements to 64 bytes.
 	const prefix = len(magic) + 4 // magic, version, length
 	size := (prefix+len(dict)+1+63)/64*64 - prefix
 	if size > math.MaxUint16 {
@@ -571,14 +568,14 @@ func WriteHeader(w io.Writer, h Header) error {
 	return err
 }
 
-// ReadHeader reads the header of a .npy file, version 1.0, 2.0 or 3.0, and no byte
-// beyond it. The numbers of Shape are not negative, but their product may overflow.
+// ReadHeader reads the header of a .npy file, version 1.0, 2.0 or 3.0, and no byte beyond it. The dimensions are
+// not negative, but their product may overflow.
 func ReadHeader(r io.Reader) (Header, error) {
 	h, _, err := readHeader(r)
 	return h, err
 }
 
-// readHeader is ReadHeader that returns the length of the header, too.
+// readHeader returns the header and its length in bytes.
 func readHeader(r io.Reader) (h Header, read int, err error) {
 	var start [len(magic) + 2]byte
 	if err := readFull(r, start[:]); err != nil {
@@ -588,7 +585,7 @@ func readHeader(r io.Reader) (h Header, read int, err error) {
 		return Header{}, 0, errors.New("not a .npy file")
 	}
 	major, minor := start[len(magic)], start[len(magic)+1]
-	digits := 4 // bytes of the length
+	digits := 4 // length of the length field in bytes
 	switch {
 	case minor == 0 && major == 1:
 		digits = 2
@@ -613,7 +610,7 @@ func readHeader(r io.Reader) (h Header, read int, err error) {
 	return h, len(start) + digits + len(text), nil
 }
 
-// readFull fills b, which is part of a header.
+// readFull reads len(b) bytes of a header.
 func readFull(r io.Reader, b []byte) error {
 	_, err := io.ReadFull(r, b)
 	if isEnd(err) {

@@ -17,8 +17,7 @@ import (
 	"overcomplete/internal/memory"
 )
 
-// file returns a version 1.0 file with the given header and elements, put
-// together here independently of WriteHeader.
+// file returns a version 1.0 file with the given header and elements, independently of WriteHeader.
 func file(header string, elements ...any) []byte {
 	return fileVersion(1, header, elements...)
 }
@@ -54,7 +53,7 @@ func TestWriteIsWhatNumPyWrites(t *testing.T) {
 	if err := Write(&got, []int{2, 3}, []int32{1, 2, 3, 4, 5, 6}); err != nil {
 		t.Fatal(err)
 	}
-	// NumPy leaves room for a longer shape: the same but for padding.
+	// NumPy pads the header for a longer shape; all else is equal.
 	gotHeader, wantHeader := got.Bytes()[:10+0x76], []byte(want)[:10+0x76]
 	if got.Len() != len(want) || !bytes.Equal(gotHeader, wantHeader) || !bytes.HasSuffix(got.Bytes(), []byte(want)[128:]) {
 		t.Errorf("got  %q\nwant %q", got.String(), want)
@@ -62,7 +61,7 @@ func TestWriteIsWhatNumPyWrites(t *testing.T) {
 }
 
 func TestRoundTrip(t *testing.T) {
-	// Longer than the chunks in which arrays are converted, and not a multiple.
+	// Longer than the chunks of conversion, and not a multiple of their length.
 	long := make([]float32, 3*chunk/4+7)
 	for i := range long {
 		long[i] = float32(i) * 0.37
@@ -75,11 +74,10 @@ func TestRoundTrip(t *testing.T) {
 	roundTrip(t, []int{1, 3, 1}, []int64{math.MinInt64, 0, math.MaxInt64}, (*Array).Int64)
 }
 
-// A reader is one of the methods that read an array's elements.
+// A reader is a method that reads an array's elements.
 type reader[T any] func(a *Array, shape ...int) ([]T, error)
 
-// readFile reads a file of size bytes, or of an unknown number, whatever shape it says
-// that its array has.
+// readFile reads a file of size bytes, or of unknown size, with the shape in its header.
 func readFile[T any](read reader[T], file []byte, size int64) ([]int, []T, error) {
 	a, err := Open(bytes.NewReader(file), size)
 	if err != nil {
@@ -147,7 +145,7 @@ func TestReadFloat32(t *testing.T) {
 	}{
 		{"float64", file(dict("<f8", "(2,)"), 0.1, -2.5), []int{2}, []float32{0.1, -2.5}},
 		{"float64 out of range", file(dict("<f8", "(1,)"), 1e300), []int{1}, []float32{float32(math.Inf(1))}},
-		// What NumPy 2.4 with ml_dtypes 0.6 saves, and saves again after it has read it.
+		// The files of NumPy 2.4 with ml_dtypes 0.6: saved once, and saved again after loading.
 		{"float16", file(dict("<f2", "(4,)"), []uint16{0x3c00, 0xc100, 0x0001, 0x7c00}), []int{4}, []float32{1, -2.5, 0x1p-24, float32(math.Inf(1))}},
 		{"bfloat16", file(dict("<V2", "(3,)"), []uint16{0x3f80, 0xc020, 0x0001}), []int{3}, []float32{1, -2.5, 0x1p-133}},
 		{"bfloat16 again", file(dict("|V2", "(1,)"), uint16(0x3f80)), []int{1}, []float32{1}},
@@ -194,7 +192,7 @@ func TestReadStrings(t *testing.T) {
 		{"str", file(dict("<U3", "(4,)"), []rune("cat\x00\x00\x00é\U0001F600\x00a\x00b")), []string{"cat", "", "é\U0001F600", "a\x00b"}},
 		{"bytes", file(dict("|S3", "(2,)"), []byte("csra\x00\x00")), []string{"csr", "a"}},
 		{"none", file(dict("<U1", "(0,)")), []string{}},
-		// One string is longer than the chunks in which arrays are converted.
+		// One string is longer than the chunks of conversion.
 		{"long", file(dict("<U40000", "(2,)"), []rune(strings.Repeat("x", 40000)+strings.Repeat("y", 40000))),
 			[]string{strings.Repeat("x", 40000), strings.Repeat("y", 40000)}},
 	}
@@ -271,7 +269,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// A header may claim any size: no memory must be allocated for it.
+// A header may have any size, for which no memory must be allocated.
 func TestReadTrustsNoSize(t *testing.T) {
 	claims := file(dict("<f4", "(1000000000, 1000)"), []float32{1, 2, 3})
 	for _, size := range []int64{-1, int64(len(claims))} {
@@ -288,7 +286,7 @@ func TestReadTrustsNoSize(t *testing.T) {
 	}
 }
 
-// Nor must time be spent for it, where there are no elements.
+// An array without elements is read at once, whatever the number of its rows.
 func TestReadManyEmptyRows(t *testing.T) {
 	for _, tt := range []struct{ typ, shape string }{{"<f4", "(4000000000000000000, 0)"}, {"<f4", "(0, 4000000000000000000)"}} {
 		empty := file("{'descr': '" + tt.typ + "', 'fortran_order': True, 'shape': " + tt.shape + ", }")
@@ -298,8 +296,7 @@ func TestReadManyEmptyRows(t *testing.T) {
 	}
 }
 
-// An array that the machine has no memory for is an error that says what it needs. The
-// file would be as large, but for the holes that a file system keeps for nothing.
+// An array that doesn't fit into memory is an error with the bytes needed. The test file is sparse.
 func TestReadBeyondMemory(t *testing.T) {
 	if _, ok := memory.Total(); !ok {
 		t.Skip("how much memory this machine has is not known")
@@ -314,7 +311,7 @@ func TestReadBeyondMemory(t *testing.T) {
 	}
 }
 
-// Who reads says what shape there has to be: any other is refused, unread.
+// An array of another shape than the requested one is refused before it is read.
 func TestReadOfAnotherShape(t *testing.T) {
 	data := file(dict("<f4", "(2, 3)"), make([]float32, 6))
 	for _, shape := range [][]int{nil, {6}, {3, 2}, {2, 3, 1}} {
@@ -328,7 +325,7 @@ func TestReadOfAnotherShape(t *testing.T) {
 	}
 }
 
-// Whatever is in a header, an error about it is short.
+// An error about a header is short, whatever the header.
 func TestReadErrorsAreShort(t *testing.T) {
 	for _, header := range []string{
 		dict(strings.Repeat("x", 60_000), "(1,)"),
@@ -389,7 +386,7 @@ func TestArchive(t *testing.T) {
 		t.Errorf("missing array: error %v", err)
 	}
 
-	// A changed element is found by its checksum.
+	// The checksum detects a changed element.
 	i := bytes.Index(data, []byte("\x00\x00\x80\x3f")) // 1.0
 	data[i]++
 	if _, err := Read(openArchive(t, data), "values", (*Array).Float32, 3); !errors.Is(err, zip.ErrChecksum) {
@@ -399,8 +396,8 @@ func TestArchive(t *testing.T) {
 		t.Error("truncated archive: no error")
 	}
 
-	// So is a name that changed in one of the two places that have it, or its length.
-	const header, entry = 26, 28 // where these have the length of a name, in the header and the directory
+	// A changed name, or length of a name, in one of its two places is detected.
+	const header, entry = 26, 28 // offsets of the length of a name
 	for _, at := range []int{
 		bytes.Index(data, []byte("values.npy")), bytes.LastIndex(data, []byte("format.npy")),
 		header, bytes.Index(data, []byte("PK\x01\x02")) + entry,
@@ -432,8 +429,7 @@ func TestArchiveDeflated(t *testing.T) { // as numpy.savez_compressed writes it
 	}
 }
 
-// A member is one array, of a size that the file can hold, with a checksum that holds
-// even if it is zero, or it is refused.
+// A member must be one array, of a size that fits in the file, with a valid checksum, even if that is zero.
 func TestArchiveRefuses(t *testing.T) {
 	array := file(dict("<f4", "(2,)"), []float32{1, 2})
 	type member struct {
@@ -530,7 +526,7 @@ func FuzzArchive(f *testing.F) {
 	})
 }
 
-// The rows of a matrix are the same in parts as whole, in either order and from any kind of file.
+// NextRows returns the same rows as Float32, in both orders and for every kind of file.
 func TestNextRows(t *testing.T) {
 	const rows, dim = 1000, 7
 	for _, fortran := range []bool{false, true} {

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// An Archive is the content of a .npz file. Its members have different names and, by
-// what it says of them, sizes that the file can hold.
+// An Archive is the content of a .npz file. The names of its members are unique, and their declared sizes fit in
+// the file.
 type Archive struct {
 	members map[string]*zip.File
-	names   []string // of the arrays
+	names   []string // names of the arrays
 }
 
-// NewArchive opens r, a .npz file of size bytes. It is an error if it is not one.
+// NewArchive opens r, a .npz file of size bytes, or returns an error if it isn't one.
 func NewArchive(r io.ReaderAt, size int64) (*Archive, error) {
 	headers := &lastRead{ReaderAt: r}
 	z, err := zip.NewReader(headers, size)
@@ -45,9 +45,10 @@ func NewArchive(r io.ReaderAt, size int64) (*Archive, error) {
 
 const extension = ".npy"
 
-// checkSize returns an error if a member can't have its declared sizes in a file of that many bytes.
+// checkSize returns an error if the declared sizes of a member are too large for a file of the given number of
+// bytes.
 func checkSize(f *zip.File, file uint64) error {
-	const most = 1032 // times its size is what deflated data expand to
+	const most = 1032 // the largest ratio of inflated and deflated sizes
 	stored, size := f.CompressedSize64, f.UncompressedSize64
 	switch {
 	case stored > file:
@@ -58,7 +59,7 @@ func checkSize(f *zip.File, file uint64) error {
 	return nil
 }
 
-// A lastRead knows where it was read from last.
+// A lastRead is a ReaderAt that records the offset of the last read.
 type lastRead struct {
 	io.ReaderAt
 	at int64
@@ -69,14 +70,14 @@ func (r *lastRead) ReadAt(p []byte, at int64) (int, error) {
 	return r.ReaderAt.ReadAt(p, at)
 }
 
-// check returns an error unless the header in front of a member has the name that the directory
-// of the archive has: if that is damaged, words may not be found.
+// check returns an error unless the local header of a member has the name in the archive's directory. A damaged
+// name in the directory would hide an array.
 func (r *lastRead) check(f *zip.File) error {
-	const nameLength, name = 26, 30 // their places in the header
+	const nameLength, name = 26, 30 // offsets in the header
 	if _, err := f.DataOffset(); err != nil {
 		return err
 	}
-	header := make([]byte, name+len(f.Name)) // which is what DataOffset has just looked at
+	header := make([]byte, name+len(f.Name)) // the header, which DataOffset has just read
 	_, err := r.ReaderAt.ReadAt(header, r.at)
 	if err != nil || int(binary.LittleEndian.Uint16(header[nameLength:])) != len(f.Name) || string(header[name:]) != f.Name {
 		return errors.New("damaged: it has another name in its own header than in the archive's directory")
@@ -87,17 +88,16 @@ func (r *lastRead) check(f *zip.File) error {
 // Names returns the names of the arrays, in the file's order.
 func (a *Archive) Names() []string { return a.names }
 
-// Holds reports whether the archive has a file of that name, such as a.npy for the array a.
+// Holds reports whether the archive has a file with a name, such as a.npy for the array a.
 func (a *Archive) Holds(file string) bool { return a.members[file] != nil }
 
-// Open opens the named array. Its reader returns an error instead of io.EOF if the array's
-// checksum does not hold.
+// Open opens the named array. Its reader returns an error instead of io.EOF if the array's checksum is wrong.
 func (a *Archive) Open(name string) (*Array, error) {
 	f := a.members[name+extension]
 	if f == nil {
 		return nil, fmt.Errorf("no array %q in it", name)
 	}
-	r, err := f.Open() // its Close has nothing to do, but for readers that are used again
+	r, err := f.Open() // Close only returns decompressors for reuse
 	if err != nil {
 		return nil, named(name, err)
 	}
@@ -109,8 +109,7 @@ func (a *Archive) Open(name string) (*Array, error) {
 	return array, nil
 }
 
-// Read reads the named array of a by read, such as (*Array).Float32, which says what
-// shape it must have.
+// Read reads the named array of a with read, such as (*Array).Float32, and the expected shape.
 func Read[T any](a *Archive, name string, read func(a *Array, shape ...int) ([]T, error), shape ...int) ([]T, error) {
 	array, err := a.Open(name)
 	if err != nil {
@@ -121,30 +120,27 @@ func Read[T any](a *Archive, name string, read func(a *Array, shape ...int) ([]T
 
 func named(name string, err error) error { return fmt.Errorf("array %.60q: %w", name, err) }
 
-// An ArchiveWriter writes a .npz file. It records no time, so that equal arrays give
-// equal files. The arrays are not compressed: floating-point numbers hardly shrink, and
-// compressing them is slower than most disks.
+// An ArchiveWriter writes a .npz file. It stores no time, so that equal arrays give equal files. Arrays are not
+// compressed, because floating-point numbers hardly shrink and compression is slower than most disks.
 type ArchiveWriter struct {
 	zip *zip.Writer
 }
 
-// modified is the time given to every array: the first that a zip file can hold,
-// as NumPy does.
+// modified is the time of every array: the earliest time of a zip file, as in NumPy's files.
 var modified = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// NewArchiveWriter returns a writer of a .npz file to w.
+// NewArchiveWriter returns an ArchiveWriter that writes to w.
 func NewArchiveWriter(w io.Writer) *ArchiveWriter {
 	return &ArchiveWriter{zip.NewWriter(w)}
 }
 
-// Create adds an array and returns the writer for its .npy file, which must be written
-// before the next call of Create or Close.
+// Create adds an array and returns the writer of its .npy file. The file must be written before the next call of
+// Create or Close.
 func (a *ArchiveWriter) Create(name string) (io.Writer, error) {
 	return a.zip.CreateHeader(&zip.FileHeader{Name: name + extension, Method: zip.Store, Modified: modified})
 }
 
-// Close writes the directory that ends the file. It does not close the
-// underlying writer.
+// Close writes the directory at the end of the file. It doesn't close the underlying writer.
 func (a *ArchiveWriter) Close() error {
 	return a.zip.Close()
 }

@@ -1,13 +1,16 @@
-// Package safetensors reads and writes .safetensors files, which hold named
-// tensors:
+// Package safetensors reads and writes .safetensors files, which hold named tensors:
+//
+//	f, err := safetensors.Open(file, size)
+//	x, err := f.Float32("weight", 400000, 50)
+//
+// The format is
 //
 //	8 bytes   N, little-endian
 //	N bytes   JSON: {"name": {"dtype": "F32", "shape": [3, 4], "data_offsets": [0, 48]}, …}
 //	the rest  the elements of the tensors, little-endian and in C order
 //
-// Offsets are in bytes from the end of the JSON. The JSON may have an object
-// "__metadata__" of strings. Files are not trusted: nothing is allocated beyond what their size
-// explains, and errors are short.
+// Offsets are in bytes from the end of the JSON. The JSON may have an object "__metadata__" of strings. Files are
+// not trusted: allocations are bounded by the file's size, and errors are short.
 package safetensors
 
 import (
@@ -32,11 +35,10 @@ const (
 	metadata  = "__metadata__"
 )
 
-// sizes has the bytes of an element of each type that this package reads. A file
-// may hold others.
+// sizes maps the supported types to the bytes of an element. A file may have tensors of other types.
 var sizes = map[string]int64{"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "U8": 1}
 
-// numpyTypes are NumPy's names of the types of numbers.
+// numpyTypes maps types of numbers to NumPy's names.
 var numpyTypes = map[string]string{"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "bfloat16", "I64": "<i8", "I32": "<i4"}
 
 // An entry is the header of a tensor.
@@ -66,8 +68,7 @@ type Tensor struct {
 	write func(w io.Writer) error
 }
 
-// New returns a tensor of the given elements, in C order. The product of shape must be
-// len(data).
+// New returns a tensor with the given elements in C order. The product of shape must be len(data).
 func New[T npy.Number](name string, shape []int, data []T) Tensor {
 	var typ string
 	switch any(data).(type) {
@@ -87,9 +88,8 @@ func New[T npy.Number](name string, shape []int, data []T) Tensor {
 	}
 }
 
-// Write writes a file of the tensors in the order given, with the metadata info, which
-// may be nil. Tensors are aligned to the size of their elements if those with larger
-// elements come first.
+// Write writes a file of the tensors in the given order, with the metadata info, which may be nil. Elements are
+// aligned to their size if tensors are in decreasing order of it.
 func Write(w io.Writer, info map[string]string, tensors []Tensor) error {
 	header := map[string]any{}
 	if len(info) > 0 {
@@ -108,7 +108,7 @@ func Write(w io.Writer, info map[string]string, tensors []Tensor) error {
 	if err != nil {
 		return err
 	}
-	text = append(text, "       "[:-len(text)&7]...) // elements start at a multiple of 8 bytes
+	text = append(text, "       "[:-len(text)&7]...) // aligns the elements to 8 bytes
 	if len(text) > maxHeader {
 		return fmt.Errorf("a header of %d bytes is too long for a .safetensors file", len(text))
 	}
@@ -123,23 +123,22 @@ func Write(w io.Writer, info map[string]string, tensors []Tensor) error {
 	return nil
 }
 
-// Detect reports whether a file that begins with head is a .safetensors file. A text
-// file never is, because the length at the beginning has zero bytes.
+// Detect reports whether a file that begins with head is a .safetensors file. Text files never are, because the
+// length at the beginning has zero bytes.
 func Detect(head []byte) bool {
 	return len(head) > 8 && binary.LittleEndian.Uint64(head) <= maxHeader && head[8] == '{'
 }
 
-// A File is an open .safetensors file whose header was checked: its tensors fill the
-// file, each is as large as its type and shape say, and there is nothing between them.
-// The functions that read a tensor return an error if there is none of that name or if
-// it has another type.
+// A File is an open .safetensors file with a verified header: its tensors fill the file without gaps, and each has
+// the size of its type and shape. The methods that read a tensor return an error if the file has no tensor with
+// the name, or if it has another type.
 type File struct {
 	Metadata map[string]string
 	tensors  map[string]entry
 	data     *io.SectionReader // the elements of all tensors
 }
 
-// Open reads and checks the header of r, a file of size bytes.
+// Open reads and verifies the header of r, a file of size bytes.
 func Open(r io.ReaderAt, size int64) (*File, error) {
 	var length [8]byte
 	if size < int64(len(length)) {
@@ -162,7 +161,7 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	}
 	f := &File{data: io.NewSectionReader(r, start, size-start)}
 	if err := f.parse(text); err != nil {
-		return nil, fmt.Errorf("header: %.200v", err) // a number in it can be of any length
+		return nil, fmt.Errorf("header: %.200v", err) // shortened, because it may quote a number of any length
 	}
 	return f, f.check()
 }
@@ -233,11 +232,10 @@ func (f *File) check() error {
 // Names returns the names of the tensors, sorted.
 func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.tensors)) }
 
-// Shape returns the shape of a tensor, or nil if there is none of that name.
+// Shape returns the shape of a tensor, or nil if the file has no tensor with the name.
 func (f *File) Shape(name string) npy.Shape { return f.tensors[name].Shape }
 
-// Matrices returns the names of the tensors of two dimensions that [File.Float32]
-// reads, sorted.
+// Matrices returns the names of the two-dimensional tensors that [File.Float32] reads, sorted.
 func (f *File) Matrices() []string {
 	return slices.DeleteFunc(f.Names(), func(name string) bool {
 		e := f.tensors[name]
@@ -245,24 +243,23 @@ func (f *File) Matrices() []string {
 	})
 }
 
-// Float32 reads a tensor of type F32, F64, F16 or BF16, which must have that shape. An
-// F64 beyond the range of float32 becomes infinite.
+// Float32 reads a tensor of type F32, F64, F16 or BF16 and the given shape. An F64 outside the range of float32
+// becomes infinite.
 func (f *File) Float32(name string, shape ...int) ([]float32, error) {
 	return read(f, name, (*npy.Array).Float32, shape)
 }
 
-// Int64 reads a tensor of type I64 or I32, which must have that shape.
+// Int64 reads a tensor of type I64 or I32 and the given shape.
 func (f *File) Int64(name string, shape ...int) ([]int64, error) {
 	return read(f, name, (*npy.Array).Int64, shape)
 }
 
-// Int32 reads a tensor of type I32, or of I64 with values in the range of int32, which must have
-// that shape.
+// Int32 reads a tensor of type I32, or of type I64 with values in the range of int32, and the given shape.
 func (f *File) Int32(name string, shape ...int) ([]int32, error) {
 	return read(f, name, (*npy.Array).Int32, shape)
 }
 
-// read reads a tensor as the array of NumPy that it would be.
+// read reads a tensor as a NumPy array.
 func read[T any](f *File, name string, read func(*npy.Array, ...int) ([]T, error), shape []int) ([]T, error) {
 	array, err := f.Array(name)
 	if err != nil {
@@ -271,7 +268,7 @@ func read[T any](f *File, name string, read func(*npy.Array, ...int) ([]T, error
 	return read(array, shape...)
 }
 
-// Array returns a tensor as the array of NumPy that it would be.
+// Array returns a tensor as a NumPy array with unread elements.
 func (f *File) Array(name string) (*npy.Array, error) {
 	e, err := f.tensor(name)
 	if err != nil {
@@ -282,7 +279,7 @@ func (f *File) Array(name string) (*npy.Array, error) {
 	return npy.NewArray(title, npy.Header{Type: numpyTypes[e.Type], Shape: e.Shape}, r, r.Size()), nil
 }
 
-// Text returns the text of a tensor of type U8 and one dimension.
+// Text returns the content of a one-dimensional tensor of type U8.
 func (f *File) Text(name string) (io.Reader, error) {
 	e, err := f.tensor(name)
 	if err != nil {
@@ -306,7 +303,7 @@ func (f *File) section(e entry) *io.SectionReader {
 	return io.NewSectionReader(f.data, e.Offsets[0], e.Offsets[1]-e.Offsets[0])
 }
 
-// readFull is io.ReadFull for a file that another process may cut.
+// readFull is io.ReadFull for a file that another process may truncate.
 func readFull(r io.Reader, b []byte) error {
 	_, err := io.ReadFull(r, b)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
@@ -315,7 +312,7 @@ func readFull(r io.Reader, b []byte) error {
 	return err
 }
 
-// quote quotes a name, which may be of any length.
+// quote returns a quoted and shortened name.
 func quote(name string) string {
 	const limit = 60
 	return fmt.Sprintf("%.*q", limit, name)

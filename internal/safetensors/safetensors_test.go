@@ -15,7 +15,7 @@ import (
 	"overcomplete/internal/memory"
 )
 
-// file returns a file with the given header and so many bytes after it.
+// file returns a file with the given header and n bytes of data.
 func file(header string, data int) string {
 	length := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	return string(length) + header + strings.Repeat("\x01", data)
@@ -28,7 +28,7 @@ func open(content string) (*File, error) {
 func TestRoundTrip(t *testing.T) {
 	offsets := []int64{math.MinInt64, 1 << 40}
 	indices := []int32{math.MinInt32, 7, -1}
-	values := make([]float32, 100_000) // more than is converted at a time
+	values := make([]float32, 100_000) // longer than the chunks of conversion
 	for i := range values {
 		values[i] = float32(i) * -0.1
 	}
@@ -99,7 +99,7 @@ func TestRoundTrip(t *testing.T) {
 	if err := Write(io.Discard, nil, []Tensor{New("x", []int{2, 2}, values[:3])}); err == nil {
 		t.Error("no error for three values of shape 2×2")
 	}
-	// Whatever is cut off is missed.
+	// Every truncated file is refused.
 	for n := range b.Len() {
 		if n > 1000 && n < b.Len()-1000 {
 			continue
@@ -110,7 +110,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Every half-precision number is what IEEE 754 says that it is.
+// Every half-precision number has its value by IEEE 754.
 func TestFloatTypes(t *testing.T) {
 	const n = 1 << 16
 	var all []byte
@@ -210,7 +210,7 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%s: error %v, want one line with %q", tt.name, err, tt.want)
 		}
 	}
-	// Types that are unknown are no reason not to read the others.
+	// Tensors of unknown types don't prevent reading the others.
 	f, err := open(file("{"+a+`,"b":{"dtype":"F4","shape":[4],"data_offsets":[4,6]}}   `, 6))
 	if err != nil {
 		t.Fatal(err)
@@ -220,8 +220,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// A tensor that the machine has no memory for is an error that says what it needs. The
-// file would be as large, but for the holes that a file system keeps for nothing.
+// A tensor that doesn't fit into memory is an error with the bytes needed. The test file is sparse.
 func TestReadBeyondMemory(t *testing.T) {
 	if _, ok := memory.Total(); !ok {
 		t.Skip("how much memory this machine has is not known")
@@ -253,7 +252,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// What opens has tensors that can be read and are no larger than the file.
+// An opened file has readable tensors that are no larger than the file.
 func FuzzOpen(f *testing.F) {
 	f.Add([]byte(file(`{"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[3],"data_offsets":[4,7]}}`, 7)))
 	f.Add([]byte(file(`{"__metadata__":{"k":"v"},"d":{"dtype":"F64","shape":[1,1],"data_offsets":[0,8]}}`, 8)))
