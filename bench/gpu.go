@@ -129,12 +129,21 @@ func (b *gpuBench) paper(words, epochs int, method model.Method, precision kerne
 	return job{words, h, precision}
 }
 
-// jobs returns the main trainings: the defaults of the command line, and the paper's recipe in each
-// precision.
-func (b *gpuBench) jobs(methods ...model.Method) []job {
+// best returns a training by the defaults of the command line, but for the method and the number of training rows.
+func (b *gpuBench) best(rows int, method model.Method, precision kernels.Precision) job {
 	h := train.Best()
-	h.Atoms, h.Seed, h.Order, h.Method = b.atoms, seed, model.Frequency, model.Signed
-	jobs := []job{{train.Frequent(b.first(b.words), b.atoms).Len(), h, "tf32"}}
+	h.Atoms, h.Seed, h.Order, h.Method, h.TrainWords = b.atoms, seed, model.Frequency, method, math.MaxInt32
+	return job{rows, h, precision}
+}
+
+// jobs returns the main trainings, in each precision: by the default recipe from the default training rows and from
+// all, and by the paper's recipe.
+func (b *gpuBench) jobs(methods ...model.Method) (jobs []job) {
+	for _, rows := range []int{train.Frequent(b.first(b.words), b.atoms).Len(), b.words} {
+		for _, precision := range precisions {
+			jobs = append(jobs, b.best(rows, model.Signed, precision))
+		}
+	}
 	for _, precision := range precisions {
 		for _, method := range methods {
 			jobs = append(jobs, b.paper(b.words, b.epochs, method, precision))
@@ -145,7 +154,7 @@ func (b *gpuBench) jobs(methods ...model.Method) []job {
 
 var (
 	methods    = []model.Method{model.Signed, model.Nonnegative}
-	precisions = []kernels.Precision{"fp16", "tf32", "fp32"}
+	precisions = []kernels.Precision{"tf32", "fp16", "fp32"}
 )
 
 func (b *gpuBench) name(kind string, j job) string {
@@ -161,7 +170,7 @@ func (b *gpuBench) on(precision kernels.Precision) train.Device {
 
 // learn trains once. Time is that of the epochs alone: without copies, compilation and initialisation.
 func (b *gpuBench) learn(j job, device train.Device) (m *model.Model, r testing.BenchmarkResult, err error) {
-	// Without codes by the recipe "best", which the part encode measures.
+	// The part encode measures the codes of the recipe "best".
 	m, err = train.Fit(context.Background(), b.first(j.words), j.recipe, device, train.Options{NoCodes: true})
 	if err != nil {
 		return nil, r, err
@@ -275,18 +284,17 @@ func (b *gpuBench) compare() {
 	}
 }
 
-// encode measures encoding with a dictionary that is learned for it, and compares it with the CPU's.
+// encode measures encoding with a dictionary that the default recipe learns for it, and compares it with the CPU's.
 func (b *gpuBench) encode() {
 	for _, method := range methods {
+		m, _, err := b.learn(b.best(b.compareWords, method, "tf32"), b.on("tf32"))
 		for _, precision := range precisions {
-			j := b.paper(b.compareWords, b.compareEpochs, method, "tf32")
-			m, _, err := b.learn(j, b.on("tf32"))
-			j.words, j.precision = b.words, precision
-			if err == nil {
-				err = b.encodeWith(m, j)
+			j, failed := b.best(b.words, method, precision), err
+			if failed == nil {
+				failed = b.encodeWith(m, j)
 			}
-			if err != nil {
-				b.fail(b.name("GPUEncoding", j), err)
+			if failed != nil {
+				b.fail(b.name("GPUEncoding", j), failed)
 			}
 		}
 	}

@@ -12,44 +12,29 @@ import (
 	"testing"
 )
 
-// All of gpu.sh, small, but that PyTorch and NVIDIA's sanitizer are missing. The kernels' tests are a
-// program that fails as Go's do when they panic; what it says is shown, and the rest runs. With END it
-// ends the script instead. Instead of counting, ncu runs what it is given.
+// All of gpu.sh, small, without PyTorch. The kernels' tests are a program that fails as Go's do when they panic; its
+// output is shown, and the rest runs. With END it ends the script instead.
 func TestGPUScript(t *testing.T) {
 	if !emulated {
 		t.Skip("needs the emulated driver")
 	}
-	bundle, results := t.TempDir(), filepath.Join(t.TempDir(), "results")
+	bundle, results := newBundle(t), filepath.Join(t.TempDir(), "results")
 	script, err := os.ReadFile("gpu.sh")
 	if err != nil {
 		t.Fatal(err)
 	}
-	timeout, err := exec.LookPath("timeout")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{
-		"gpu.sh":  string(script),
-		"timeout": "#!/usr/bin/env bash\nshift\nlimit=$1\nshift\nexec '" + timeout + "' $((20*limit)) \"$@\"\n", // a GPU is faster
-		"bench":   "#!/bin/sh\n" + asProgram + "=1 exec '" + os.Args[0] + "' \"$@\"\n",
-		"kernels.test": `#!/bin/sh
+	const failing = `#!/bin/sh
 echo "panic: device $CUDA_VISIBLE_DEVICES, $CUDA_CACHE_PATH"
 [ -n "$END" ] || exit 2
 parent() { cut -d' ' -f4 "/proc/$1/stat"; }
 kill "$(parent "$(parent $PPID)")" # above the stage's shell and timeout
 exec sleep 600
-`,
-		"ncu": "#!/bin/sh\nwhile [ \"${1##*/}\" != overcomplete ]; do shift; done\nexec \"$@\"\n",
-	} {
-		if err := os.WriteFile(filepath.Join(bundle, name), []byte(text), 0o777); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if out, err := exec.Command("go", "build", "-tags", "gpu", "-o", bundle, "overcomplete").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+`
+	if err := os.WriteFile(filepath.Join(bundle, "kernels.test"), []byte(failing), 0o777); err != nil {
+		t.Fatal(err)
 	}
 	cmd := exec.Command(filepath.Join(bundle, "gpu.sh"), append([]string{results}, strings.Fields(small)...)...)
-	cmd.Env = append(os.Environ(), "WORDS=300", "DIM=8", "ATOMS=24", "EPOCHS=2", "PYTHON=false", "CUDA_VISIBLE_DEVICES=3,1", "PATH="+bundle+":"+os.Getenv("PATH"))
+	cmd.Env = append(bundleEnvironment(bundle), "PYTHON=false", "CUDA_VISIBLE_DEVICES=3,1")
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState.ExitCode() != 1 {
 		t.Fatalf("%v, want exit status 1\n%s", err, out)
@@ -65,14 +50,18 @@ exec sleep 600
 	for line := range strings.Lines(string(stages)) {
 		got = append(got, strings.Join(strings.Fields(line)[:2], " "))
 	}
-	want := "device passed, smoke failed, sanitize skipped, train passed, profile passed, ncu passed, torch skipped, " +
-		"tests failed, encode passed, compare passed, tool passed, scale passed"
+	want := "device passed, smoke failed, sanitize skipped, train passed, encode passed, command passed, profile passed, ncu passed, " +
+		"tests failed, compare passed, scale passed, torch skipped"
 	if strings.Join(got, ", ") != want {
 		t.Errorf("stages are %v, want %s\n%s", got, want, out)
 	}
 	measured, err := os.ReadFile(filepath.Join(results, "bench-train.txt"))
-	if lines := metrics(t, string(measured), "GPUTraining/"); err != nil || len(lines) != 7 {
+	if lines := metrics(t, string(measured), "GPUTraining/"); err != nil || len(lines) != 12 {
 		t.Errorf("error %v\n%s", err, measured)
+	}
+	commands, err := os.ReadFile(filepath.Join(results, "bench-command.txt"))
+	if lines := metrics(t, string(commands), "GPUCommand/"); err != nil || len(lines) != 5 || !(lines[0]["ns/op"] > 0) {
+		t.Errorf("error %v\n%s", err, commands)
 	}
 
 	packed, err := exec.Command("tar", "-tzf", results+".tar.gz").Output()

@@ -40,7 +40,7 @@
 // Without -tags gpu, tests run the PTX of each kernel in an interpreter (package interpreter), which also
 // finds races, accesses out of bounds and reads of uninitialised memory. With -tags gpu, they run the
 // host's side on an emulated CUDA driver (package emulator), which runs the .cu files as C++ and lets
-// launches and allocations fail. With OVERCOMPLETE_LIBCUDA=libcuda.so.1 the same tests run on a GPU.
+// launches and allocations fail. With OVERCOMPLETE_TEST_GPU=1 the same tests run on a GPU.
 package kernels
 
 //go:generate go run ./_generate

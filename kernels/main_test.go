@@ -10,7 +10,7 @@ import (
 	"overcomplete/internal/testonly/emulator"
 )
 
-// libcuda says where the driver is, if it is not to be the emulated one.
+// libcuda names the library of the driver, such as an emulated one that is already built.
 const libcuda = "OVERCOMPLETE_LIBCUDA"
 
 // failingLaunch is, in a process that failEachLaunch starts, the number of the launch
@@ -18,12 +18,12 @@ const libcuda = "OVERCOMPLETE_LIBCUDA"
 const failingLaunch = "OVERCOMPLETE_TEST_FAILING_LAUNCH"
 
 // emulated is whether tests run on the emulated driver, whose memory and faults
-// they can choose. With OVERCOMPLETE_LIBCUDA=libcuda.so.1 they run on a GPU.
-var emulated = os.Getenv(libcuda) == "" || os.Getenv(failingLaunch) != ""
+// they can choose. With OVERCOMPLETE_TEST_GPU=1 they run on a GPU.
+var emulated = os.Getenv("OVERCOMPLETE_TEST_GPU") == ""
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
-		if os.Getenv(libcuda) == "" {
+		if emulated && os.Getenv(libcuda) == "" {
 			dir, err := os.MkdirTemp("", "")
 			if err != nil {
 				fmt.Fprintln(os.Stderr, err)
