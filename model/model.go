@@ -165,12 +165,20 @@ type Input struct {
 
 	Texts bool `json:"texts,omitempty"` // rows are texts, which Words counts
 
-	Files []vectors.File `json:"files,omitempty"` // of an input of several
+	// Of an input of several files, of which SHA256 is a checksum: their number, and the files themselves if
+	// there are at most 100.
+	FileCount int            `json:"file_count,omitempty"`
+	Files     []vectors.File `json:"files,omitempty"`
 }
 
 // NewInput describes the files of vectors. The caller sets the number and kind of rows.
 func NewInput(s *vectors.Source) Input {
-	return Input{Name: s.Name, SHA256: s.SHA256, WordsSHA256: s.WordsSHA256, Files: s.Files}
+	const mostFiles = 100 // 10,000 would be 3 MB of model.json
+	in := Input{Name: s.Name, SHA256: s.SHA256, WordsSHA256: s.WordsSHA256, FileCount: len(s.Files)}
+	if len(s.Files) <= mostFiles {
+		in.Files = s.Files
+	}
+	return in
 }
 
 // Kind returns the kind of the rows.

@@ -191,6 +191,7 @@ func sameTraining(was, is model.Training) error {
 	}
 	was.Input.Name, is.Input.Name = "", ""
 	was.Input.Files, is.Input.Files = nil, nil // SHA256 is of all
+	was.Input.FileCount, is.Input.FileCount = 0, 0
 	return cmp.Or(sameFields("the input's ", was.Input, is.Input), sameFields("", was.Recipe, is.Recipe))
 }
 
