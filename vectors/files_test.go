@@ -199,3 +199,19 @@ func TestStreamArraysInLittleMemory(t *testing.T) {
 		}
 	}
 }
+
+// Progress is that of all files, by their bytes.
+func TestReadFilesProgress(t *testing.T) {
+	small, large := randomRows(200, 3), randomRows(100_000, 3)
+	for name, write := range map[string]func(d *Dense) string{
+		"text":  func(d *Dense) string { return textRows(d, "\n") },
+		"array": func(d *Dense) string { return npyFile(d, false) },
+	} {
+		dir := folder(t, map[string]string{"1": write(small), "2": write(large)})
+		var shares []float64
+		_, _, err := Read(t.Context(), []string{dir}, ReadOptions{Progress: func(share float64) { shares = append(shares, share) }})
+		if n := len(shares); err != nil || !slices.IsSorted(shares) || n < 3 || shares[0] > 0.01 || shares[n-1] != 1 {
+			t.Errorf("%s: progress %v, error %v", name, shares, err)
+		}
+	}
+}

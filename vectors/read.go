@@ -47,6 +47,10 @@ type ReadOptions struct {
 	// are checked and counted, except for their norms.
 	Keep func(rows *Dense) (n int, sample *Sample)
 
+	// Progress, if not nil, is called before each block of rows, with the share of the bytes of all files that
+	// was read. It isn't called if that is unknown, as of pipes.
+	Progress func(share float64)
+
 	// Distinct makes [Stream] drop repeated words and accept rows of zeros, as Read does. It takes
 	// about 50 bytes of memory per word.
 	Distinct bool

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"iter"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -57,6 +58,8 @@ type reader struct {
 
 	describe func(texts bool) (columns string, warnings []string) // of a table, or nil
 
+	size, done int64 // bytes of all files, or 0 if that is unknown, and of the files before
+
 	found int  // rows so far, malformed ones included
 	kept  int  // rows so far that are neither malformed nor repeated
 	full  bool // no more rows are wanted
@@ -67,6 +70,7 @@ type reader struct {
 // A file is one of the files of a reader.
 type file struct {
 	input.Member
+	stored    *storedFile
 	declared  int // rows that the file's header declares, or -1
 	announced int // rows that are to come, or 0 if that isn't known
 
@@ -96,6 +100,9 @@ func (r *reader) read(ctx context.Context, paths []string, yield func(*Dense, er
 	if err != nil {
 		return err
 	}
+	if r.options.Progress != nil {
+		r.size = totalSize(members)
+	}
 	r.texts = r.options.Rows == KindTexts
 	r.decided = r.options.Rows != ""
 	defer func() {
@@ -117,6 +124,18 @@ func (r *reader) read(ctx context.Context, paths []string, yield func(*Dense, er
 	return nil
 }
 
+// totalSize returns the bytes of all files, or 0 if one is missing or is a pipe.
+func totalSize(members []input.Member) (size int64) {
+	for _, m := range members {
+		info, err := os.Stat(m.Path)
+		if err != nil || !info.Mode().IsRegular() {
+			return 0
+		}
+		size += info.Size()
+	}
+	return size
+}
+
 // readFile yields the rows of a file, unless no more are wanted, and adds it to the source.
 func (r *reader) readFile(ctx context.Context, yield func(*Dense, error) bool) error {
 	in, err := open(ctx, r.Path)
@@ -124,6 +143,7 @@ func (r *reader) readFile(ctx context.Context, yield func(*Dense, error) bool) e
 		return err
 	}
 	defer in.Close()
+	r.stored = in
 	kept := r.kept
 	if !r.full {
 		err := r.readRows(ctx, in, yield)
@@ -134,6 +154,7 @@ func (r *reader) readFile(ctx context.Context, yield func(*Dense, error) bool) e
 			return err
 		}
 	}
+	r.done += max(0, in.size())
 	sum, err := in.sum()
 	r.source.Files = append(r.source.Files, File{r.Name, sum, r.kept - kept})
 	return err
@@ -206,6 +227,9 @@ func (r *reader) filterAll(chunks iter.Seq2[chunk, error], yield func(*Dense, er
 		block, err := r.filter(c)
 		if err != nil {
 			return err
+		}
+		if r.size > 0 {
+			r.options.Progress(min(1, float64(r.done+r.stored.delivered.Load())/float64(r.size)))
 		}
 		if block.Len() > 0 && !yield(block, nil) {
 			return errStopped

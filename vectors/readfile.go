@@ -11,6 +11,7 @@ import (
 	"hash"
 	"io"
 	"os"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -33,7 +34,7 @@ type storedFile struct {
 	spare     chan []byte   // blocks to read into again
 	block     []byte        // what Read takes from
 	unread    []byte        // the end of block
-	delivered int64         // bytes that Read has returned
+	delivered atomic.Int64  // bytes that Read and ReadAt have returned
 	hash      hash.Hash     // of all blocks, once they are closed
 	err       error         // why there are no more blocks, once they are closed
 	rest      chan struct{} // closed once the rest was read for the hash, or nil before
@@ -111,7 +112,7 @@ func (f *storedFile) Read(p []byte) (int, error) {
 	}
 	n := copy(p, f.unread)
 	f.unread = f.unread[n:]
-	f.delivered += int64(n)
+	f.delivered.Add(int64(n))
 	return n, nil
 }
 
@@ -120,7 +121,9 @@ func (f *storedFile) ReadAt(p []byte, offset int64) (int, error) {
 	if err := f.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return f.file.ReadAt(p, offset)
+	n, err := f.file.ReadAt(p, offset)
+	f.delivered.Add(int64(n))
+	return n, err
 }
 
 // bufferSize returns the size of a buffer that is to hold most bytes, or all of a file that is smaller.

@@ -48,8 +48,8 @@ func (c *content) RandomAccess() (io.ReaderAt, int64, error) {
 			return bytes.NewReader(data), int64(len(data)), nil
 		case err != nil:
 			return nil, 0, err
-		case int64(len(data)) > free+most*c.stored.delivered:
-			return nil, 0, fmt.Errorf("%d bytes expand to more than %d times as many; if that is right, decompress it first", c.stored.delivered, most)
+		case int64(len(data)) > free+most*c.stored.delivered.Load():
+			return nil, 0, fmt.Errorf("%d bytes expand to more than %d times as many; if that is right, decompress it first", c.stored.delivered.Load(), most)
 		}
 	}
 }

@@ -157,6 +157,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir string, paths []string) err
 		log = io.Discard
 	}
 	p := newBar(log, unknown)
+	f.Progress = p.read
 	info, source, err := encode.File(cmd.Context(), m, paths, f.output, chosenDevice{&f.deviceFlags, log}, o, encode.FileOptions{
 		Read: f.ReadOptions, Shard: shard, MayReplace: modeldir.MayReplace(forced(cmd)), Show: func(block *vectors.Sparse) { p.add(block.Rows) },
 	})

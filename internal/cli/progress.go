@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -42,7 +44,8 @@ type bar struct {
 	terminal    *os.File                 // nil if w is none
 	drawn       *progressbar.ProgressBar // nil without a terminal
 	counts      bool
-	words       int // counted so far
+	words       int          // counted so far
+	percent     atomic.Int32 // of the input that was read, or 0 if that is unknown
 	start, last time.Time
 }
 
@@ -88,16 +91,26 @@ func (b *bar) add(n int) {
 		return
 	}
 	b.words += n
+	share := ""
+	if percent := b.percent.Load(); percent > 0 {
+		share = fmt.Sprintf(", %d %% of the input", percent)
+	}
+	if b.drawn != nil {
+		b.describe(strings.TrimPrefix(share, ", "), "")
+	}
 	if b.drawn == nil && time.Since(b.last) > 10*time.Second {
 		b.last = time.Now()
-		b.say()
+		b.say(share)
 	}
 }
 
+// read notes the share of the input that was read, from any goroutine.
+func (b *bar) read(share float64) { b.percent.Store(int32(100 * share)) }
+
 // say writes a line with the count.
-func (b *bar) say() {
+func (b *bar) say(more string) {
 	seconds := time.Since(b.start).Seconds()
-	say(b.w, "%d words in %.1f s, %.0f words/s", b.words, seconds, float64(b.words)/seconds)
+	say(b.w, "%d words in %.1f s, %.0f words/s%s", b.words, seconds, float64(b.words)/seconds, more)
 }
 
 func (b *bar) clear() {
@@ -109,7 +122,7 @@ func (b *bar) clear() {
 // done removes the bar, and prints the total if err is nil.
 func (b *bar) done(err error) {
 	if b.clear(); err == nil {
-		b.say()
+		b.say("")
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -181,6 +182,7 @@ func (f *trainFlags) train(cmd *cobra.Command, paths []string, recipe model.Reci
 	stderr := cmd.ErrOrStderr()
 	log := f.log(stderr)
 	view := &trainView{cmd: cmd, flags: f, log: log, start: time.Now()}
+	f.Progress = func(share float64) { view.percent.Store(int32(100 * share)) }
 	o := train.FileOptions{
 		Options: train.Options{
 			Checkpoint: &train.Checkpoint{Every: f.checkpoint, Resume: f.resume},
@@ -257,8 +259,9 @@ type trainView struct {
 	flags    *trainFlags
 	log      io.Writer
 	start    time.Time
-	progress *progress // of the training, nil before it is ready
-	counter  *bar      // of rows encoded in a second reading, nil before it
+	progress *progress    // of the training, nil before it is ready
+	counter  *bar         // of rows encoded in a second reading, nil before it
+	percent  atomic.Int32 // of the input that was read
 }
 
 func (v *trainView) ready(source *vectors.Source, t model.Training) {
@@ -290,6 +293,7 @@ func (v *trainView) encoded(n int) {
 	if v.counter == nil {
 		v.counter = newBar(v.log, unknown)
 	}
+	v.counter.percent.Store(v.percent.Load())
 	v.counter.add(n)
 }
 
