@@ -223,6 +223,9 @@ func New(m *model.Model, name string, o Options) (*Explorer, error) {
 	if x.about.Themes > 0 {
 		go x.topics()
 	}
+	if x.about.Texts {
+		go x.index.Search("", 0) // lists the words of the texts for searches to come
+	}
 	return x, nil
 }
 

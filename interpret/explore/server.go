@@ -342,7 +342,7 @@ func (x *Explorer) Serve(ctx context.Context, listener net.Listener, host string
 		Handler:           x.Handler(host),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      time.Minute,
+		WriteTimeout:      10 * time.Minute, // the first request of topics of millions of rows takes minutes
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16<<10 + 3*longest, // a URL can have three bytes for one: %20
 	}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 
+	"overcomplete/internal/parallel"
 	"overcomplete/internal/ranking"
 	"overcomplete/interpret"
 	"overcomplete/interpret/topics"
@@ -182,43 +183,72 @@ func (x *Explorer) outliers(t *topicTable) []neighbour {
 	return rows
 }
 
-// nearDuplicates returns the pairs of rows with the largest cosines of codes, and the number of rows that
-// have a near-duplicate before them. It compares rows with the same three strongest dimensions.
+// nearDuplicates returns the first pairs of near-duplicates, and the number of rows that have one before
+// them. It compares a row with the first twenty that have the same three strongest dimensions.
 func (x *Explorer) nearDuplicates(t *texts) (pairs []rowPair, repeated int) {
-	const maxCompared = 20 // with each row
-	alike := map[[3]int][]int{}
-	pairs = []rowPair{}
-	var first []int
-	for i := range x.model.Codes.Rows {
-		code := x.index.Code(i)
-		weights := code.Weights()
-		if len(weights) == 0 || x.model.Codes.Texts.Blank(i) {
+	const maxCompared = 20
+	n := x.model.Codes.Rows
+	keys := make([][3]int32, n)
+	parallel.Ranges(n, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			keys[i] = strongest(x.index.Code(i))
+		}
+	})
+	alike := map[[3]int32][]int32{} // the first rows with a key
+	before := make([][]int32, n)    // rows that a row is compared with
+	for i, key := range keys {
+		if key == strongest(interpret.Code{}) || x.model.Codes.Texts.Blank(i) {
 			continue
 		}
-		key := [3]int{-1, -1, -1}
-		for j, w := range weights[:min(3, len(weights))] {
-			key[j] = w.Dimension
+		before[i] = alike[key]
+		if len(before[i]) < maxCompared {
+			alike[key] = append(alike[key], int32(i))
 		}
-		slices.Sort(key[:])
-		best, most := -1, sameCosine
-		for _, other := range alike[key] {
-			if cosine := cosineOf(x.index.Code(other), code); cosine >= most {
-				best, most = other, cosine
+	}
+	best, most := make([]int32, n), make([]float64, n)
+	parallel.Ranges(n, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			best[i], most[i] = -1, sameCosine
+			code := x.index.Code(i)
+			for _, other := range before[i] {
+				if cosine := cosineOf(x.index.Code(int(other)), code); cosine >= most[i] {
+					best[i], most[i] = other, cosine
+				}
 			}
 		}
-		if len(alike[key]) < maxCompared {
-			alike[key] = append(alike[key], i)
+	})
+	pairs = []rowPair{}
+	for i, other := range best {
+		if other < 0 {
+			continue
 		}
-		if best >= 0 {
-			repeated++
-			pairs = append(pairs, rowPair{[2]string{x.model.Codes.Words[best], x.model.Codes.Words[i]}, min(most, 1)})
-			first = append(first, best, i)
+		if repeated++; repeated <= oddRows {
+			pairs = append(pairs, rowPair{[2]string{x.model.Codes.Words[other], x.model.Codes.Words[i]}, min(most[i], 1)})
+			t.add(x, int(other), beginning)
+			t.add(x, i, beginning)
 		}
 	}
-	for _, row := range first[:min(2*oddRows, len(first))] {
-		t.add(x, row, beginning)
+	return pairs, repeated
+}
+
+// strongest returns the three dimensions of a code with the largest absolute values, in increasing order.
+// Those that it lacks are −1.
+func strongest(code interpret.Code) [3]int32 {
+	dimensions, values := [3]int32{-1, -1, -1}, [3]float32{}
+	for j, k := range code.Index {
+		v := max(code.Value[j], -code.Value[j])
+		place := len(values)
+		for place > 0 && v > values[place-1] {
+			place--
+		}
+		if place < len(values) {
+			copy(values[place+1:], values[place:])
+			copy(dimensions[place+1:], dimensions[place:])
+			dimensions[place], values[place] = k, v
+		}
 	}
-	return pairs[:min(oddRows, len(pairs))], repeated
+	slices.Sort(dimensions[:])
+	return dimensions
 }
 
 // cosineOf returns the cosine of two codes whose values are not all zero.

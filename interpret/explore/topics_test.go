@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"net/url"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -275,5 +277,57 @@ func TestBrowserTopics(t *testing.T) {
 	b.wait(`document.querySelectorAll(".beside li button").length === 2`)
 	if evaluate[bool](b, `window.hacked !== undefined`) {
 		t.Error("a text was taken for markup")
+	}
+}
+
+// Near-duplicates are those that a comparison of row after row finds.
+func TestNearDuplicates(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	m := &model.Model{Codes: &vectors.Sparse{Texts: new(vectors.Texts), CSR: vectors.CSR{Cols: 9, Ptr: []int64{0}}}}
+	for i := range 600 {
+		var index []int32
+		var value []float32
+		for k := range m.Codes.Cols {
+			if rng.IntN(3) == 0 {
+				index, value = append(index, int32(k)), append(value, float32(rng.IntN(5)-2)+0.5) // ties
+			}
+		}
+		m.Codes.AppendRow(index, value)
+		m.Codes.Words = append(m.Codes.Words, fmt.Sprint(i))
+		m.Codes.Texts.Add([]string{"", "a text"}[min(rng.IntN(9), 1)], nil)
+	}
+	x := &Explorer{model: m, index: interpret.NewIndex(m.Codes)}
+	want, repeated := []rowPair{}, 0
+	alike := map[string][]int{}
+	for i := range m.Codes.Rows {
+		weights := x.index.Code(i).Weights()
+		var key []int
+		for _, w := range weights[:min(3, len(weights))] {
+			key = append(key, w.Dimension)
+		}
+		slices.Sort(key)
+		if len(key) == 0 || m.Codes.Texts.Blank(i) {
+			continue
+		}
+		best, most := -1, sameCosine
+		for _, other := range alike[fmt.Sprint(key)] {
+			if cosine := cosineOf(x.index.Code(other), x.index.Code(i)); cosine >= most {
+				best, most = other, cosine
+			}
+		}
+		if list := alike[fmt.Sprint(key)]; len(list) < 20 {
+			alike[fmt.Sprint(key)] = append(list, i)
+		}
+		if best >= 0 {
+			repeated++
+			want = append(want, rowPair{[2]string{fmt.Sprint(best), fmt.Sprint(i)}, min(most, 1)})
+		}
+	}
+	if repeated <= oddRows {
+		t.Fatalf("only %d near-duplicates", repeated)
+	}
+	var shown texts
+	if got, n := x.nearDuplicates(&shown); n != repeated || !reflect.DeepEqual(got, want[:oddRows]) {
+		t.Errorf("%d near-duplicates, want %d: %v, want %v", n, repeated, got, want[:oddRows])
 	}
 }

@@ -3,72 +3,87 @@ package topics
 import (
 	"context"
 	"math"
-	"slices"
+	"sort"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
+	"overcomplete/internal/cluster"
 	"overcomplete/internal/parallel"
-	"overcomplete/internal/ranking"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
 
-// rowThemes is the most themes of a row.
-const rowThemes = 8
+const (
+	rowThemes = 8       // of a row at most
+	blockRows = 1 << 11 // that are compared with the themes at a time
+)
 
 // Encode returns the codes of rows by the M themes of m, V×M: the largest positive cosines of the themes with
 // aD, the vector less μ that a row's code stands for. The row is empty of an empty text, and of a vector that
 // is no nearer to a theme than a random direction is to the nearest of M random ones, √(2·ln M/L). The
 // error is ctx's.
 func Encode(ctx context.Context, m *model.Model) (*vectors.CSR, error) {
-	d, rows, themes := &m.Dictionary, m.Codes.Rows, m.Info.Training.Themes.Len()
-	products := make([]float32, d.Len()*themes) // of atoms with themes, K×M
-	err := parallel.Each(ctx, d.Len(), func(k int) {
-		for t := range themes {
-			products[k*themes+t] = blas32.Dot(vector(d.Atom(k)), vector(d.Themes[t*d.Dim:][:d.Dim]))
-		}
-	})
+	d, themes := &m.Dictionary, m.Info.Training.Themes.Len()
+	searcher, err := cluster.NewSearcher(d.Themes, d.Dim)
 	if err != nil {
 		return nil, err
 	}
 	const most = 0.5 // of short vectors
-	chance := min(most, math.Sqrt(2*math.Log(float64(themes))/float64(d.Dim)))
-	largest := make([][]ranking.Item, rows)
-	parallel.Ranges(rows, func(lo, hi int) {
-		y, cosines := make([]float32, d.Dim), make([]float32, themes)
-		for i := lo; i < hi && ctx.Err() == nil; i++ {
-			if m.Codes.Texts.Blank(i) {
-				continue
-			}
-			clear(y)
-			clear(cosines)
-			index, value := m.Codes.Row(i)
-			for j, k := range index {
-				blas32.Axpy(value[j], vector(d.Atom(int(k))), vector(y))
-				blas32.Axpy(value[j], vector(products[int(k)*themes:][:themes]), vector(cosines))
-			}
-			norm := math.Max(float64(blas32.Nrm2(vector(y))), 1e-30)
-			found := ranking.Ranking{N: rowThemes}
-			for t, product := range cosines {
-				if product > 0 {
-					found.Add(ranking.Item{Index: t, Score: float64(product) / norm})
+	chance := float32(min(most, math.Sqrt(2*math.Log(float64(themes))/float64(d.Dim))))
+	codes := &vectors.CSR{Cols: themes, Ptr: []int64{0}}
+	rows := make([]float32, blockRows*d.Dim)
+	index, cosines := make([]int32, blockRows*rowThemes), make([]float32, blockRows*rowThemes)
+	for lo := 0; lo < m.Codes.Rows; lo += blockRows {
+		n := min(blockRows, m.Codes.Rows-lo)
+		clear(rows)
+		parallel.Ranges(n, func(first, end int) {
+			for i := first; i < end; i++ {
+				if m.Codes.Texts.Blank(lo + i) {
+					continue
+				}
+				index, value := m.Codes.Row(lo + i)
+				for j, k := range index {
+					blas32.Axpy(value[j], vector(d.Atom(int(k))), vector(rows[i*d.Dim:][:d.Dim]))
 				}
 			}
-			if items := found.Items(); len(items) > 0 && items[0].Score > chance {
-				largest[i] = items
-			}
+		})
+		cluster.Normalize(rows[:n*d.Dim], d.Dim)
+		if err := searcher.Nearest(ctx, rows[:n*d.Dim], rowThemes, index, cosines); err != nil {
+			return nil, err
 		}
-	})
-	codes := &vectors.CSR{Cols: themes, Ptr: []int64{0}}
-	for _, items := range largest {
-		slices.SortFunc(items, func(a, b ranking.Item) int { return a.Index - b.Index })
-		index, value := make([]int32, len(items)), make([]float32, len(items))
-		for j, item := range items {
-			index[j], value[j] = int32(item.Index), float32(item.Score)
+		for i := range n {
+			appendThemes(codes, index[i*rowThemes:][:rowThemes], cosines[i*rowThemes:][:rowThemes], chance)
 		}
-		codes.AppendRow(index, value)
 	}
 	return codes, ctx.Err()
+}
+
+// appendThemes appends the row of a text with the largest cosines with themes, in decreasing order, of which
+// the positive ones count. The row is empty unless the largest is above chance.
+func appendThemes(codes *vectors.CSR, themes []int32, cosines []float32, chance float32) {
+	n := 0
+	for n < len(themes) && themes[n] >= 0 && cosines[n] > 0 {
+		n++
+	}
+	if n == 0 || cosines[0] <= chance {
+		n = 0
+	}
+	themes, cosines = themes[:n], cosines[:n]
+	sort.Sort(byTheme{themes, cosines})
+	codes.AppendRow(themes, cosines)
+}
+
+// byTheme sorts the themes of a row by their numbers.
+type byTheme struct {
+	themes  []int32
+	cosines []float32
+}
+
+func (b byTheme) Len() int           { return len(b.themes) }
+func (b byTheme) Less(i, j int) bool { return b.themes[i] < b.themes[j] }
+func (b byTheme) Swap(i, j int) {
+	b.themes[i], b.themes[j] = b.themes[j], b.themes[i]
+	b.cosines[i], b.cosines[j] = b.cosines[j], b.cosines[i]
 }
 
 // parents returns the theme of each dimension k: that with the largest Σ_i |a_ik|·cosine², or None of a
