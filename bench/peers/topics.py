@@ -24,9 +24,10 @@ other rows are encoded (overcomplete) or assigned (k-means, BERTopic) afterwards
   F1          "contains a word of the label" against "has the topic", over the held-out rows, mean over
               topics
 
-A phrase counts as a word, except in diversity. Labels have three words or fewer. Those of k-means and BERTopic are the words with the largest c-TF-IDF,
-without scikit-learn's English stop words, as BERTopic's documentation recommends. --labels prints the
-labels of the first seed. Requires bertopic 0.17.4.
+A phrase counts as a word, except in diversity. Labels have three words or fewer. Those of k-means and
+BERTopic are the words with the largest c-TF-IDF, without scikit-learn's English stop words, as BERTopic's
+documentation recommends. --labels prints the labels of the first seed, --json these and the largest
+difference between seeds (spread), too. Requires bertopic 0.17.4.
 """
 
 import argparse
@@ -210,7 +211,8 @@ def measure(method, table, count):
             rows[name].append(value)
     pairs = [normalized_mutual_info_score(a, b) for a, b in itertools.combinations(all_topics, 2)]
     rows["seeds"] = pairs or [float("nan")]
-    return {name: float(np.mean(values)) for name, values in rows.items()}, first
+    means = {name: float(np.mean(values)) for name, values in rows.items()}
+    return means, {name: float(np.ptp(values)) for name, values in rows.items()}, first
 
 
 def numbers(text):
@@ -235,8 +237,9 @@ for count in options.topics:
     for method in (Overcomplete(), KMeansTopics(), BERTopicTopics()):
         if method.name not in options.methods.split(","):
             continue
-        scores, labels = measure(method, pq.read_table(options.table), count)
-        results.append({"method": method.name, "asked": count, **scores, "labels": [" ".join(w) for w in labels]})
+        scores, spread, labels = measure(method, pq.read_table(options.table), count)
+        labels = [", ".join(label) for label in labels]
+        results.append({"method": method.name, "asked": count, **scores, "spread": spread, "labels": labels})
         if not options.json:
             print(f"{method.name:14}" + "".join(f"{scores[c]:10.3g}" for c in columns), flush=True)
             if options.labels:

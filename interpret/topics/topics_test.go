@@ -119,19 +119,43 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Labels aren't empty, whatever the texts are; words have labels of words.
+// Labels aren't empty and differ, whatever the texts are; words have labels of words.
 func TestLabels(t *testing.T) {
-	numbers, alike, words := testModel(), testModel(), testModel()
-	for i := range alike.Codes.Texts.Text[:91] {
-		numbers.Codes.Texts.Text[i], alike.Codes.Texts.Text[i] = "?!", "the same text"
+	kinds := map[string]func(i int) string{
+		"no words":    func(int) string { return "?!" },
+		"alike":       func(int) string { return "the same text" },
+		"repeat none": func(i int) string { return fmt.Sprintf("%c%cword", 'a'+i/10, 'a'+i%10) },
+		"emoji":       func(i int) string { return []string{"🙂🙂", "🚗", "👩‍👧"}[i%3] },
+		"Hebrew":      func(i int) string { return []string{"גשם ענן", "בנק כסף", "חתול"}[i%3] },
+		"Chinese":     func(i int) string { return []string{"今天下雨", "银行贷款", "猫"}[i%3] },
+		"words":       nil,
 	}
-	words.Codes.Texts = nil
-	for name, m := range map[string]*model.Model{"no words": numbers, "alike": alike, "words": words} {
-		for _, topic := range tableOf(t, m).Topics {
+	for name, text := range kinds {
+		m := testModel()
+		for i := range m.Codes.Texts.Text[:91] {
+			if text != nil {
+				m.Codes.Texts.Text[i] = text(i)
+			}
+		}
+		if text == nil {
+			m.Codes.Texts = nil
+		}
+		labels := map[string]bool{}
+		topics := tableOf(t, m).Topics
+		for _, topic := range topics {
+			labels[topic.Label] = true
 			if topic.Label == "" || name == "alike" && len(topic.Examples) != 1 {
 				t.Errorf("%s: %+v", name, topic)
 			}
 		}
+		if len(topics) != 3 || len(labels) != 3 {
+			t.Errorf("%s: %d topics with the labels %v", name, len(topics), labels)
+		}
+	}
+	empty := testModel()
+	clear(empty.Codes.Texts.Text)
+	if table := tableOf(t, empty); len(table.Topics) != 0 || table.Blank != len(table.Rows) {
+		t.Errorf("topics of empty texts: %+v", table)
 	}
 	none := testModel()
 	none.Codes = &vectors.Sparse{Words: []string{}, Texts: new(vectors.Texts), CSR: vectors.CSR{Cols: 7, Ptr: []int64{0}}}
