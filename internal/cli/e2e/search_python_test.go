@@ -103,7 +103,7 @@ for name, scores in [("codes", codes @ codes.T), ("products", (x @ d.T) @ rows("
 `)
 }
 
-// A search engine finds what the products of codes and questions say, with the rows as docs/guides/texts.md
+// A search engine finds what the products of codes and questions say, with the rows as docs/guides/search.md
 // gives them to it, and with weights of both signs.
 func TestQdrant(t *testing.T) {
 	dir := clitest.New(t)
