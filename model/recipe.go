@@ -44,7 +44,7 @@ type Common struct {
 	Method          Method `json:"method"`           // in the recipe "best", empty for its default
 	Atoms           int    `json:"atoms"`            // K; 0 for the default
 	Epochs          int    `json:"epochs"`           // maximum of epochs, which are passes over all training rows; 0 for the default
-	DictionarySteps int    `json:"dictionary_steps"` // dictionary updates per epoch; one per word in the authors' order; fewer in "best" if batches had less than 256 rows
+	DictionarySteps int    `json:"dictionary_steps"` // dictionary updates per epoch; one per word in the authors' order; in "best" fewer if batches had less than 256 rows, and 0 for the default
 	Seed            uint64 `json:"seed"`
 }
 
@@ -122,7 +122,7 @@ func (Paper) trainRows() (n int, first bool)  { return 0, true }
 // Validate implements [Recipe].
 func (b Best) Validate() error {
 	b.Method, b.Order = cmp.Or(b.Method, Signed), cmp.Or(b.Order, None)
-	return cmp.Or(b.Common.validate(1), countFrom("nonzeros", b.Nonzeros, 0, cmp.Or(b.Atoms, math.MaxInt32)), atLeast0("lambda", b.Lambda), atLeast0("anchor", b.Anchor),
+	return cmp.Or(b.Common.validate(0), countFrom("nonzeros", b.Nonzeros, 0, cmp.Or(b.Atoms, math.MaxInt32)), atLeast0("lambda", b.Lambda), atLeast0("anchor", b.Anchor),
 		countFrom("train-words", b.TrainWords, 0, math.MaxInt32), oneOf("order", b.Order, Frequency, None),
 		countFrom("topics", b.Topics, NoTopics, math.MaxInt32), checkName("like", b.Like))
 }

@@ -40,7 +40,12 @@ const (
 	// default dictionary, K·L: 3,072 × 768. With these, 100,000 texts of 384 numbers and 20,000 of 1,536
 	// train and encode in a minute on two cores. Search by codes and classifiers are about as good as
 	// with all rows (docs/results/measurements.md).
-	textRows, textNumbers = 8_000, 3072 * 768
+	textRows, textNumbers = 16_000, 3072 * 768
+
+	// textSteps is the least number of dictionary updates per epoch of texts, and dictionarySteps the default
+	// of words and the most of texts. Each update takes as long as encoding some hundred rows. Texts have fewer
+	// because they have more epochs.
+	textSteps, dictionarySteps = 16, 64
 
 	// textNonzeros is the least number of nonzeros of a text by default.
 	textNonzeros = 8
@@ -48,8 +53,7 @@ const (
 	// orderRows is the number of rows that decide whether they are in order of frequency.
 	orderRows = 10_000
 
-	// minBatch is the least number of rows of a batch: each batch moves all atoms, which takes
-	// as long as encoding some hundred rows.
+	// minBatch is the least number of rows of a batch.
 	minBatch = 256
 
 	// minGain is the share of an epoch's error by which the next has to be lower to go on.
@@ -86,6 +90,11 @@ func (h best) withDefaults(x *vectors.Dense, n int) best {
 	h.Epochs = cmp.Or(h.Epochs, epochs)
 	h.Nonzeros = cmp.Or(h.Nonzeros, min(max(model.Nonzeros(defaultSparsity, h.Atoms), leastNonzeros), h.Atoms))
 	h.TrainWords = min(cmp.Or(h.TrainWords, h.defaultTrainWords(x)), n)
+	steps := dictionarySteps
+	if x.Texts != nil {
+		steps = min(max(textSteps, h.TrainWords/1000), dictionarySteps)
+	}
+	h.DictionarySteps = cmp.Or(h.DictionarySteps, steps)
 	return h
 }
 

@@ -53,7 +53,7 @@ func sampleOfBest(t *testing.T) *vectors.Dense { return sample(t, 700, 1) }
 func best() model.Best {
 	h := train.Best()
 	h.Method = model.Signed
-	h.Atoms, h.Epochs, h.Nonzeros, h.TrainWords, h.Order = 60, 2, 6, 700, model.Frequency
+	h.Atoms, h.Epochs, h.DictionarySteps, h.Nonzeros, h.TrainWords, h.Order = 60, 2, 64, 6, 700, model.Frequency
 	return h
 }
 

@@ -11,7 +11,7 @@ import (
 // Best returns the default recipe "best". [Settled] sets what is 0 here.
 func Best() model.Best {
 	return model.Best{
-		Common: model.Common{DictionarySteps: 128, Seed: 1},
+		Common: model.Common{Seed: 1},
 		Lambda: 0.04,
 		Anchor: 2,
 	}
@@ -35,12 +35,13 @@ func Paper() model.Paper {
 //     3,072·768/L, whatever L.
 //   - Epochs of "paper" is 20 for method A and 30 for B, or the maximum of the authors' stop rule. Epochs of
 //     "best" is 2, or 4 for rows in no order of frequency.
+//   - DictionarySteps of "best" is 64, or for texts one per 1,000 training rows: at least 16 and at most 64.
 //   - Nonzeros of "best" is 3 % of Atoms, and at least 8 for texts.
 //   - Method of "best" is A for words and B for texts.
 //   - Order of "best" is Frequency unless the rows are texts, look like texts or ids, or are sorted.
 //   - Topics of "best" is the least number that explains 85 % of the variance that the themes of texts explain.
 //   - TrainWords of "best" is 20·Atoms, but at least 100,000 of rows in no order of frequency; of texts
-//     it is 2·Atoms, but at least 8,000.
+//     it is 2·Atoms, but at least 16,000.
 //
 // What is neither a [model.Best] nor a [model.Paper] is returned as it is.
 func Settled(r model.Recipe, x *vectors.Dense) model.Recipe {

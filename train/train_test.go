@@ -196,7 +196,7 @@ func TestFitRefuses(t *testing.T) {
 	for want, change := range map[string]func(x *vectors.Dense, h *model.Paper, o *Options){
 		"lambda is -1":                    func(_ *vectors.Dense, h *model.Paper, _ *Options) { h.Lambda = -1 },
 		`unknown loss (got "cauchy"`:      func(_ *vectors.Dense, h *model.Paper, _ *Options) { h.Loss = "cauchy" },
-		`known one (got "huber")`:         func(_ *vectors.Dense, h *model.Paper, o *Options) { h.Loss, o.Loss = "huber", gorgonia.Abs },
+		`known loss (got "huber")`:        func(_ *vectors.Dense, h *model.Paper, o *Options) { h.Loss, o.Loss = "huber", gorgonia.Abs },
 		"number 1 of its vector is NaN":   func(x *vectors.Dense, _ *model.Paper, _ *Options) { x.Data[0] = float32(math.NaN()) },
 		"3 numbers are no vectors of len": func(x *vectors.Dense, _ *model.Paper, _ *Options) { x.Data = x.Data[1:] },
 	} {
@@ -262,6 +262,32 @@ func TestWarnings(t *testing.T) {
 		got := strings.Join(said, "\n")
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) || strings.Count(got, "warning: ") > 1 {
 			t.Errorf("%s: said %q", name, got)
+		}
+	}
+}
+
+// The defaults of n texts of L numbers: K is 10·L, at most 3,072·768/L and half the training rows.
+func TestDefaultsOfTexts(t *testing.T) {
+	for _, c := range []struct{ n, dim, atoms, rows, steps, nonzeros int }{
+		{n: 100, dim: 384, atoms: 50, rows: 100, steps: 16, nonzeros: 8},
+		{n: 2_867, dim: 384, atoms: 1_433, rows: 2_867, steps: 16, nonzeros: 43},
+		{n: 100_000, dim: 384, atoms: 3_840, rows: 16_000, steps: 16, nonzeros: 115},
+		{n: 20_000, dim: 1_536, atoms: 1_536, rows: 16_000, steps: 16, nonzeros: 46},
+	} {
+		x := &vectors.Dense{Words: []string{"a"}, Texts: &vectors.Texts{Text: []string{"a"}}, Dim: c.dim, Data: make([]float32, c.dim)}
+		want := Best()
+		want.Method, want.Order, want.Epochs = model.Nonnegative, model.None, 4
+		want.Atoms, want.TrainWords, want.DictionarySteps, want.Nonzeros = c.atoms, c.rows, c.steps, c.nonzeros
+		if got := best(Best()).settled(x, c.n); got != want {
+			t.Errorf("%d × %d: %+v, want %+v", c.n, c.dim, got, want)
+		}
+	}
+	h := Best()
+	h.TrainWords = math.MaxInt32
+	x := &vectors.Dense{Words: []string{"a"}, Texts: &vectors.Texts{Text: []string{"a"}}, Dim: 384, Data: make([]float32, 384)}
+	for n, want := range map[int]int{10_000: 16, 40_000: 40, 1_000_000: 64} {
+		if got := best(h).settled(x, n).Base().DictionarySteps; got != want {
+			t.Errorf("all %d texts: %d dictionary updates an epoch, want %d", n, got, want)
 		}
 	}
 }

@@ -88,13 +88,13 @@ codes, from which "overcomplete export --format binary" makes binary vectors.`,
 	f.registerOutput(cmd)
 	f.registerCommon(cmd, &h.Common, "(default 10·L, at most half the number of words, at least L; for texts at most half the training rows and 2359296/L)",
 		"(default 2; 4 for rows without an order of frequency, such as texts)")
-	flags.Lookup("dictionary-steps").Usage += ", of at least 256 words each"
+	flags.Lookup("dictionary-steps").Usage += ", of at least 256 rows each (default 64; for texts 1 per 1000 training rows, at least 16 and at most 64)"
 	flags.StringVar((*string)(&h.Method), "method", string(h.Method), "A, or B for nonnegative codes (default A; B for texts)")
 	flags.Float64Var(&f.sparsity, "sparsity", 0, "`share` of zeros in the codes (default 0.97; at least 8 nonzeros per text)")
 	flags.IntVar(&h.Nonzeros, "nonzeros", 0, "most nonzeros per row, instead of --sparsity")
 	flags.Float64Var(&h.Lambda, "lambda", h.Lambda, "weight λ of Σ|a|, as a share of the mean squared norm")
 	flags.Float64Var(&h.Anchor, "anchor", h.Anchor, "weight of the regularisation of atoms towards their initial vectors, which makes dimensions stable across seeds; 0 for none")
-	flags.StringVar(&trainWords, "train-words", "", "training `rows`: first:n or n, random:n or all; every row is encoded (default first:20·K for words in order of frequency, else random:100000, or 20·K if that is more; for texts random:8000, or 2·K if that is more)")
+	flags.StringVar(&trainWords, "train-words", "", "training `rows`: first:n or n, random:n or all; every row is encoded (default first:20·K for words in order of frequency, else random:100000, or 20·K if that is more; for texts random:16000, or 2·K if that is more)")
 	flags.IntVar(&topics, "topics", 0, "number of topics to show by default; 0 learns none (default chosen from the rows for texts, none for words)")
 	flags.StringVar(&f.like, "like", "", "use the atoms of this `model` as anchors: the new model has its dimensions and labels")
 	f.registerRest(cmd)
