@@ -35,6 +35,8 @@ type Device struct {
 	// Timed, if not nil, is called after each kernel launch. Timing separates kernels that could overlap:
 	// passes take longer.
 	Timed func(Timing)
+
+	pool *contextPool // of Start; nil means a CUDA context for each use
 }
 
 // Timing is the time of a kernel launch, and a lower bound of its work.

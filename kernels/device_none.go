@@ -30,3 +30,8 @@ func (d Device) Learner(x []float32, dictionary *model.Dictionary, norm float64,
 func (d Device) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
 	return nil, errNotBuilt
 }
+
+// Start returns the device. This build has no GPU support.
+func (d Device) Start() Device { return d }
+
+type contextPool struct{}

@@ -3,14 +3,21 @@
 package kernels
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"overcomplete/encode"
+	"overcomplete/internal/backend"
+	"overcomplete/internal/testonly/encodetest"
+	"overcomplete/model"
 )
 
 // Device.Compiling is called before the kernels are compiled, and done after, also if that fails.
@@ -99,5 +106,77 @@ func TestRoom(t *testing.T) {
 		if room := g.room(); room != 1<<20 || g.err != nil {
 			t.Errorf("%d bytes are left, error %v", room, g.err)
 		}
+	}
+}
+
+// A learner and the encoder after it use one context, and compute the same bits as in two. If the context is
+// in use or has failed, a device starts another.
+func TestStart(t *testing.T) {
+	x, d := encodetest.Problem(encoderSample.rows, encoderSample.dim, encoderSample.atoms)
+	o := encode.Options{Lambda: 1, Steps: 5, Nonzeros: 20}
+	open := func(device Device) (*learner, error) {
+		return newLearner(device, x, d, 5, o, encoderSample.batch)
+	}
+	run := func(device Device) (codes *encode.Codes, rooms [2]int64) {
+		l, err := open(device)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := l.gpu.room() + l.gpu.allocated
+		if err := l.Learn(t.Context(), sampleRows(), 0, 1, &backend.Sums{Used: make([]bool, d.Len())}); err != nil {
+			t.Fatal(err)
+		}
+		atoms, err := l.Dictionary()
+		if err := cmp.Or(err, l.Close()); err != nil {
+			t.Fatal(err)
+		}
+		e, err := newEncoder(device, &model.Dictionary{Dim: d.Dim, Atoms: atoms}, o, encoderSample.batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		return encodetest.Encode(t, e, x), [2]int64{before, e.gpu.room() + e.gpu.allocated}
+	}
+	for _, precision := range []Precision{tf32, fp16} {
+		want, _ := run(Device{Precision: precision})
+		device := Device{Precision: precision}.Start()
+		device.pool.started.Wait()
+		setting(t, "EMULATED_FAIL_CONTEXT", "46")
+		got, rooms := run(device)
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: other codes", precision)
+		}
+		if rooms[0] != rooms[1] {
+			t.Errorf("%s: %d bytes of memory at first, then %d", precision, rooms[0], rooms[1])
+		}
+
+		l, err := open(device)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := open(device); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("%s: error %v for a second learner, want that of a new context", precision, err)
+		}
+		setting(t, "EMULATED_FAIL_CONTEXT", "")
+		second, err := open(device)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.gpu.err = errHalves // as if a call had failed
+		if err := cmp.Or(second.Close(), l.Close()); err != errHalves || device.pool.idle != second.gpu.session {
+			t.Errorf("%s: error %v, or a context that has failed is kept", precision, err)
+		}
+		if got, _ := run(device); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: other codes in another context", precision)
+		}
+	}
+}
+
+// If a GPU can't be started, its first use says why.
+func TestStartFails(t *testing.T) {
+	setting(t, "EMULATED_FAIL_CONTEXT", "46")
+	device := Device{}.Start()
+	if _, err := device.Trainer(sample(10)); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("error %v, want %v", err, ErrUnavailable)
 	}
 }

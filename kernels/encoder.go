@@ -203,7 +203,7 @@ func (e *encoder) prepared() error {
 func newEncoderSlot(g *gpu, rows, dimPitch, packed int) *encoderSlot {
 	s := &encoderSlot{
 		staging: allocHost[float32](g, rows*dimPitch), y: alloc[float32](g, rows*dimPitch), losses: alloc[float64](g, 3*rows),
-		loaded: g.event(cu.DisableTiming), computed: g.event(cu.DisableTiming), stored: g.event(cu.DisableTiming),
+		loaded: g.event(), computed: g.event(), stored: g.event(),
 	}
 	s.nonzeros = s.losses.at(rows)
 	if n := rows * packed; n > 0 {

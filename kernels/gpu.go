@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"sync"
 	"unsafe"
 
 	"gorgonia.org/cu"
@@ -17,38 +18,119 @@ import (
 	"overcomplete/kernels/internal/driver"
 )
 
-// gpu is a CUDA context with our kernels. It is used between enter and leave. The first call that fails
-// sets err, and later calls do nothing: one check after many calls is enough.
-type gpu struct {
+// session is a CUDA context with compiled kernels and streams.
+type session struct {
 	device    GPU
 	context   cu.CUContext
 	modules   map[string]cu.Module // by kernel
-	functions map[string]*function // those that were used
+	functions map[string]*function // used so far
+	maxShared int                  // dynamic shared memory that a block may have, in bytes
+
+	compute, load, store cu.Stream // kernels, copies to the device, copies from it
+}
+
+// contextPool is at most one session that its users leave to each other.
+type contextPool struct {
+	started sync.WaitGroup
+	mu      sync.Mutex
+	idle    *session // nil while it is in use, and if it couldn't be started or has failed
+}
+
+// take returns the session, or nil if there is none.
+func (p *contextPool) take() *session {
+	if p == nil {
+		return nil
+	}
+	p.started.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.idle
+	p.idle = nil
+	return s
+}
+
+// keep reports whether it keeps the session for the next user.
+func (p *contextPool) keep(s *session) bool {
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.idle != nil {
+		return false
+	}
+	p.idle = s
+	return true
+}
+
+// gpu is a session in use, between enter and leave. The first call that fails sets err, and later calls do
+// nothing: one check after many calls is enough.
+type gpu struct {
+	*session
+	pool      *contextPool // nil if the session is for this use alone
 	repeated  repeated
-	maxShared int   // dynamic shared memory that a block may have, in bytes
 	maxMemory int64 // bytes to use at most, or 0
 	pinned    []unsafe.Pointer
 	pinner    runtime.Pinner         // keeps in place what copies under way read or write
 	sizes     map[cu.DevicePtr]int64 // bytes of what is allocated on the device
 	allocated int64                  // their sum
+	events    []cu.Event
 	onLaunch  func(Timing)
 	step      string        // of a program, whose launches follow
 	timed     []timedLaunch // not yet reported
 	err       error
-
-	compute, load, store cu.Stream // kernels, copies to the device, copies from it
 }
 
-// open creates a context on the device, with the kernels of some files.
+// Start starts the GPU in the background and compiles the kernels that learning online and encoding need.
+// Learners, encoders and trainers of the device that it returns use this CUDA context one after the other, so
+// that the GPU is started once. The context is released when the process ends.
+func (d Device) Start() Device {
+	d.pool = new(contextPool)
+	d.pool.started.Go(func() {
+		if g, err := d.openNew("decode", "encode", "codes", "learner", "body"); err == nil { // else the first use returns the error
+			d.pool.idle = g.session
+		}
+	})
+	return d
+}
+
+// open returns an idle session or a new one, with the kernels of some files.
 func (d Device) open(files ...string) (*gpu, error) {
+	s := d.pool.take()
+	if s == nil {
+		return d.openNew(files...)
+	}
+	g := d.use(s)
+	defer g.enter()()
+	g.compile(files)
+	return g.opened()
+}
+
+func (d Device) use(s *session) *gpu {
+	return &gpu{session: s, pool: d.pool, sizes: make(map[cu.DevicePtr]int64), maxMemory: d.Memory, onLaunch: d.Timed}
+}
+
+// opened returns g, or the error of opening it.
+func (g *gpu) opened() (*gpu, error) {
+	if g.err == nil {
+		return g, nil
+	}
+	if g.context != (cu.CUContext{}) {
+		g.context.Destroy()
+	}
+	if errors.Is(g.err, cu.OutOfMemory) {
+		return nil, fmt.Errorf("%w on GPU %d to start it: %w", backend.ErrMemory, g.device.Index, g.err)
+	}
+	return nil, fmt.Errorf("%w: %w", ErrUnavailable, g.err)
+}
+
+// openNew creates a context.
+func (d Device) openNew(files ...string) (*gpu, error) {
 	device, err := Find(d.Index)
 	if err != nil {
 		return nil, err
 	}
-	g := &gpu{
-		device: device, modules: make(map[string]cu.Module), functions: make(map[string]*function), sizes: make(map[cu.DevicePtr]int64),
-		maxMemory: d.Memory, onLaunch: d.Timed,
-	}
+	g := d.use(&session{device: device, modules: make(map[string]cu.Module), functions: make(map[string]*function)})
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	g.start()
@@ -66,16 +148,7 @@ func (d Device) open(files ...string) (*gpu, error) {
 			g.check("cuStreamCreate", err)
 		}
 	}
-	if g.err == nil {
-		return g, nil
-	}
-	if g.context != (cu.CUContext{}) {
-		g.context.Destroy()
-	}
-	if errors.Is(g.err, cu.OutOfMemory) {
-		return nil, fmt.Errorf("%w on GPU %d to start it: %w", backend.ErrMemory, d.Index, g.err)
-	}
-	return nil, fmt.Errorf("%w: %w", ErrUnavailable, g.err)
+	return g.opened()
 }
 
 func (g *gpu) start() {
@@ -95,20 +168,24 @@ func (g *gpu) start() {
 // kernelEntry matches the head of a kernel in PTX.
 var kernelEntry = regexp.MustCompile(`\.visible \.entry (\w+)`)
 
-// compile lets the driver compile the kernels of some files.
+// compile lets the driver compile the kernels of some files, except those that it has compiled.
 func (g *gpu) compile(files []string) {
 	for _, file := range files {
 		if g.err != nil {
 			return
 		}
-		source, _ := ptx.ReadFile("ptx/" + file + ".ptx") // no reading fails of what is embedded
+		source, _ := ptx.ReadFile("ptx/" + file + ".ptx") // an embedded file can always be read
+		entries := kernelEntry.FindAllSubmatch(source, -1)
+		if _, compiled := g.modules[string(entries[0][1])]; compiled {
+			continue
+		}
 		log := &cu.JITErrorLogBuffer{Buffer: make([]byte, 8<<10)}
 		m, err := cu.LoadDataEx(string(source), log)
 		if text, _, _ := bytes.Cut(log.Buffer, []byte{0}); err != nil && len(text) > 0 {
 			err = fmt.Errorf("%w: %s", driver.Named(err), bytes.Join(bytes.Fields(text), []byte{' '}))
 		}
 		g.check("cuModuleLoadDataEx of "+file+".ptx", err)
-		for _, entry := range kernelEntry.FindAllSubmatch(source, -1) {
+		for _, entry := range entries {
 			g.modules[string(entry[1])] = m
 		}
 	}
@@ -145,7 +222,7 @@ func (g *gpu) enter() (leave func()) {
 
 var errClosed = errors.New("kernels: closed")
 
-// Close releases the GPU. The first Close returns the error that made the GPU unusable, if there was one.
+// Close releases the GPU, or leaves its context to the next user. The first Close returns the error that made the GPU unusable, if there was one.
 func (g *gpu) Close() error {
 	if g.err == errClosed {
 		return nil
@@ -162,13 +239,30 @@ func (g *gpu) Close() error {
 	}
 	g.pinned = nil
 	g.repeated.forget()
-	g.check("cuCtxDestroy", g.context.Destroy())
+	if !g.release() {
+		g.check("cuCtxDestroy", g.context.Destroy())
+	}
 	if failed == nil {
 		failed = g.err
 	}
 	g.pinner.Unpin()
 	g.err = errClosed
 	return failed
+}
+
+// release frees the memory of the session and leaves it to the next user. It returns false if nobody may use
+// it again.
+func (g *gpu) release() bool {
+	if g.pool == nil || g.err != nil {
+		return false
+	}
+	for p := range g.sizes {
+		g.check("cuMemFree", cu.MemFree(p))
+	}
+	for i := range g.events {
+		g.check("cuEventDestroy", cu.DestroyEvent(&g.events[i]))
+	}
+	return g.err == nil && g.pool.keep(g.session)
 }
 
 // check sets err to the first error, with the failed call or kernel and its caller.
@@ -220,6 +314,7 @@ func free[T any](g *gpu, p pointer[T]) {
 	if g.err == nil && p != 0 {
 		g.check("cuMemFree", cu.MemFree(cu.DevicePtr(p)))
 		g.allocated -= g.sizes[cu.DevicePtr(p)]
+		delete(g.sizes, cu.DevicePtr(p))
 	}
 }
 
@@ -283,7 +378,16 @@ func (g *gpu) synchronize(s cu.Stream) {
 	}
 }
 
-func (g *gpu) event(flags cu.EventFlags) (e cu.Event) {
+// event creates an event without times, until Close.
+func (g *gpu) event() cu.Event {
+	e := g.makeEvent(cu.DisableTiming)
+	if g.err == nil {
+		g.events = append(g.events, e)
+	}
+	return e
+}
+
+func (g *gpu) makeEvent(flags cu.EventFlags) (e cu.Event) {
 	if g.err == nil {
 		var err error
 		e, err = cu.MakeEvent(flags)
@@ -388,7 +492,7 @@ type timedLaunch struct {
 
 // mark records an event in a stream.
 func (g *gpu) mark(s cu.Stream) cu.Event {
-	e := g.event(cu.DefaultEvent)
+	e := g.makeEvent(cu.DefaultEvent)
 	g.record(e, s)
 	return e
 }

@@ -28,6 +28,8 @@ type deviceFlags struct {
 	several    bool   // whether device may be cuda:all
 	workers    int    // on the CPU
 	overcommit bool   // memory of the CPU
+
+	started *kernels.Device // see startGPU
 }
 
 // registerDevice adds the flags to a command.
@@ -205,8 +207,20 @@ func (f *deviceFlags) describe(index int) string {
 	return fmt.Sprintf("GPU %d, %s, %s", index, gpu.Name, f.precision)
 }
 
+// startGPU starts the GPU that will probably learn and encode, while the vectors are read.
+func (d chosenDevice) startGPU() {
+	index, _, _ := d.cuda()
+	if _, err := kernels.Find(index); d.device != "cpu" && err == nil {
+		started := d.gpu(index).Start()
+		d.started = &started
+	}
+}
+
 // gpu returns a GPU with the chosen precision.
 func (d chosenDevice) gpu(index int) kernels.Device {
+	if d.started != nil && d.started.Index == index {
+		return *d.started
+	}
 	return kernels.Device{Index: index, Precision: kernels.Precision(d.precision), Compiling: func() (done func()) {
 		timer := time.AfterFunc(time.Second/2, func() { say(d.log, "compiling kernels for GPU %d …", index) })
 		return func() { timer.Stop() }

@@ -198,7 +198,11 @@ func (f *trainFlags) train(cmd *cobra.Command, paths []string, recipe model.Reci
 	if o.Like, o.Labels, err = f.openLike(stderr, recipe.Base().Atoms); err != nil {
 		return err
 	}
-	result, err := train.File(cmd.Context(), paths, recipe, chosenDevice{&f.deviceFlags, log}, f.output, o)
+	device := chosenDevice{&f.deviceFlags, log}
+	if _, best := recipe.(model.Best); best {
+		device.startGPU()
+	}
+	result, err := train.File(cmd.Context(), paths, recipe, device, f.output, o)
 	view.done(err)
 	if err != nil {
 		return f.left(result, withFlag(err))
