@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -28,15 +29,19 @@ func TestBrowserAccessibility(t *testing.T) {
 	x := newWith(t, m, "test", Options{Other: newExplorer(t, testModel(), "other")})
 	server := httptest.NewServer(x.Handler(""))
 	defer server.Close()
-	ofTexts := httptest.NewServer(newExplorer(t, testTopics(), "texts").Handler(""))
+	texts := newWith(t, testTopics(), "texts", Options{Labels: filepath.Join(t.TempDir(), "labels.json")})
+	ofTexts := httptest.NewServer(texts.Handler(""))
 	defer ofTexts.Close()
-	var page bytes.Buffer
-	if err := x.WritePage(&page, []string{"bank", "river"}, nil); err != nil {
-		t.Fatal(err)
-	}
-	exported := filepath.Join(t.TempDir(), "page.html")
-	if err := os.WriteFile(exported, page.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
+	export := func(x *Explorer, words ...string) string {
+		var page bytes.Buffer
+		if err := x.WritePage(&page, words, nil); err != nil {
+			t.Fatal(err)
+		}
+		exported := filepath.Join(t.TempDir(), "page.html")
+		if err := os.WriteFile(exported, page.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return "file://" + exported
 	}
 	everywhere := []string{"#/", "#/word/bank", "#/dimension/3", "#/compare/bank/river/money", "#/query/bank%20%2B%20river", "#/map/3"}
 	if full {
@@ -47,12 +52,13 @@ func TestBrowserAccessibility(t *testing.T) {
 		addresses []string
 	}{
 		{"server", server.URL + "/", everywhere},
-		{"texts", ofTexts.URL + "/", []string{"#/topic/5", "#/word/bank", "#/query/common%20subjecta", "#/theme/2", "#/unusual", "#/dimension/3", "#/"}},
-		{"file", "file://" + exported, []string{"#/", "#/word/bank", "#/map"}},
+		{"texts", ofTexts.URL + "/", []string{"#/topic/5", "#/word/bank", "#/query/common%20subjecta", "#/theme/2", "#/unusual", "#/dimension/3", "#/", "#/rows?topics=3"}},
+		{"file", export(x, "bank", "river"), []string{"#/", "#/word/bank", "#/map"}},
+		{"file of topics", export(texts), []string{"#/", "#/topic/5", "#/unusual", "#/rows"}},
 	} {
 		for _, theme := range []string{"light", "dark"} {
 			for _, width := range []int64{1280, 390} {
-				if !full && ((theme == "dark") != (width == 390) || site.name == "file") { // each theme and each width once, of the server
+				if !full && ((theme == "dark") != (width == 390) || strings.HasPrefix(site.name, "file")) { // each theme and each width once, of the server
 					continue
 				}
 				t.Run(fmt.Sprintf("%s, %s, %d pixels wide", site.name, theme, width), func(t *testing.T) {

@@ -271,7 +271,7 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
     draw,
     content: still ? frame : h("div", { class: "map-page" },
       frame,
-      h("div", { class: "beside" }, beside(enter), h("section", {}, status, rows))),
+      h("div", { class: "beside" }, beside(enter), h("section", { tabindex: embedded ? 0 : null }, status, rows))),
   };
 }
 
