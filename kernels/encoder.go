@@ -163,7 +163,8 @@ func (e *encoder) prepare(least int, beside int64, slots, packed int) error {
 		e.batch = min(e.batch, max(1, maxPacked/(8*packed)))
 	}
 	if e.batch < least {
-		return fmt.Errorf("%w on GPU %d for %d sparse dimensions", backend.ErrMemory, g.device.Index, e.widths.atoms)
+		need := (e.fixedBytes() + beside + int64(least)*e.rowBytes(slots, packed)) / 19 * 20
+		return g.memoryError(fmt.Sprintf("%d sparse dimensions", e.widths.atoms), need, room)
 	}
 	rows := e.batch
 	e.atoms = alloc[float32](g, e.widths.atoms*e.widths.dimPitch)
@@ -194,8 +195,9 @@ func (e *encoder) prepare(least int, beside int64, slots, packed int) error {
 func (e *encoder) prepared() error {
 	g := e.gpu
 	g.synchronize(g.compute)
-	if errors.Is(g.err, cu.OutOfMemory) { // somebody else has taken what was free
-		return fmt.Errorf("%w for %d sparse dimensions: %w", backend.ErrMemory, e.widths.atoms, g.err)
+	if errors.Is(g.err, cu.OutOfMemory) {
+		return fmt.Errorf("%w on GPU %d for %d sparse dimensions: another process has taken it meanwhile: %w",
+			backend.ErrMemory, g.device.Index, e.widths.atoms, g.err)
 	}
 	return g.err
 }

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"sync"
@@ -119,7 +118,7 @@ func (g *gpu) opened() (*gpu, error) {
 		g.context.Destroy()
 	}
 	if errors.Is(g.err, cu.OutOfMemory) {
-		return nil, fmt.Errorf("%w on GPU %d to start it: %w", backend.ErrMemory, g.device.Index, g.err)
+		return nil, fmt.Errorf("%w on GPU %d to start it; nvidia-smi lists the processes that use it: %w", backend.ErrMemory, g.device.Index, g.err)
 	}
 	return nil, fmt.Errorf("%w: %w", ErrUnavailable, g.err)
 }
@@ -265,23 +264,11 @@ func (g *gpu) release() bool {
 	return g.err == nil && g.pool.keep(g.session)
 }
 
-// check sets err to the first error, with the failed call or kernel and its caller.
+// check sets err to the first error, with the failed call or kernel.
 func (g *gpu) check(call string, err error) {
-	if err == nil || g.err != nil {
-		return
+	if err != nil && g.err == nil {
+		g.err = fmt.Errorf("kernels: %s: %w", call, driver.Named(err))
 	}
-	place := ""
-	for skip := 1; ; skip++ { // the first caller outside this file
-		_, file, line, ok := runtime.Caller(skip)
-		if !ok {
-			break
-		}
-		place = fmt.Sprintf(" (%s:%d)", filepath.Base(file), line)
-		if filepath.Base(file) != "gpu.go" {
-			break
-		}
-	}
-	g.err = fmt.Errorf("kernels: %s%s: %w", call, place, driver.Named(err))
 }
 
 // room returns the bytes of device memory that are available.
@@ -292,6 +279,28 @@ func (g *gpu) room() int64 {
 		free = min(free, g.maxMemory-g.allocated)
 	}
 	return free
+}
+
+// memoryError returns an error for work that needs more bytes than are free.
+func (g *gpu) memoryError(work string, need, free int64) error {
+	total := int64(g.device.Total)
+	if g.maxMemory != 0 {
+		total = g.maxMemory
+	}
+	others := ""
+	if free < total/4*3 {
+		others = "; nvidia-smi lists the processes that use the rest"
+	}
+	return fmt.Errorf("%w on GPU %d for %s: needs %s, and %s of %s are free%s",
+		backend.ErrMemory, g.device.Index, work, inBytes(need), inBytes(free), inBytes(total), others)
+}
+
+// inBytes writes a number of bytes in MB or GB.
+func inBytes(n int64) string {
+	if n < 1e9 {
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
 // alloc returns zeroed device memory for n elements.

@@ -113,15 +113,15 @@ func (b *trainer) prepare(p backend.Problem, dictionaryStep, codeStep *executabl
 		return g.err
 	}
 	if !b.fits(free, dictionaryStep, codeStep) {
-		return fmt.Errorf("%w on GPU %d for %d words × %d sparse dimensions: at most %d words would fit",
-			backend.ErrMemory, g.device.Index, b.words, b.atoms, b.maxWords(free, dictionaryStep, codeStep))
+		need := (b.fixedBytes(dictionaryStep, codeStep) + int64(b.words)*b.wordBytes()) / 19 * 20
+		err := g.memoryError(fmt.Sprintf("%d words × %d sparse dimensions", b.words, b.atoms), need, free)
+		return fmt.Errorf("%w; at most %d words would fit", err, b.maxWords(free, dictionaryStep, codeStep))
 	}
 	if err := b.fill(p, dictionaryStep, codeStep); !errors.Is(err, cu.OutOfMemory) {
 		return err
 	}
-	// Another process has taken what was free.
-	return fmt.Errorf("%w for %d words × %d sparse dimensions: at most %d words would fit: %w",
-		backend.ErrMemory, b.words, b.atoms, b.maxWords(g.allocated, dictionaryStep, codeStep), g.err)
+	return fmt.Errorf("%w on GPU %d for %d words × %d sparse dimensions: another process has taken it meanwhile; at most %d words would fit: %w",
+		backend.ErrMemory, g.device.Index, b.words, b.atoms, b.maxWords(g.allocated, dictionaryStep, codeStep), g.err)
 }
 
 // fill allocates the device's memory and fills it.

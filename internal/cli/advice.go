@@ -46,10 +46,19 @@ func advice(cmd *cobra.Command, err error) string {
 		add("lambda", "lower", "")
 	}
 	if errors.Is(err, train.ErrMemory) {
+		device, paper := cmd.Flags().Lookup("device"), cmd.Flags().Lookup("float16") != nil
+		gpu := device != nil && strings.HasPrefix(device.Value.String(), "cuda")
 		add("atoms", "lower", "")
-		add("max-words", "lower", "")
-		add("overcommit", "try", "")
+		if !gpu || paper { // only the paper's recipe needs all words on a GPU
+			add("max-words", "lower", "")
+		}
+		if !gpu {
+			add("overcommit", "try", "")
+		}
 		add("float16", "try", "")
+		if gpu {
+			add("device", "use", "cpu")
+		}
 	}
 	if len(all) == 0 {
 		return ""

@@ -201,9 +201,15 @@ func TestAdvice(t *testing.T) {
 		{"train", train.ErrMemory, "; lower -k, lower --max-words, try --overcommit"},
 		{"paper train", train.ErrMemory, "; lower -k, lower --max-words, try --overcommit, try --float16"},
 		{"encode", train.ErrMemory, "; lower --max-words"},
+		{"train --device cuda", train.ErrMemory, "; lower -k, use --device cpu"},
+		{"paper train --device cuda:1", train.ErrMemory, "; lower -k, lower --max-words, try --float16, use --device cpu"},
+		{"encode --device cuda:all", train.ErrMemory, "; use --device cpu"},
 		{"explore", train.ErrNothingActive, ""},
 	} {
-		cmd, _, err := newRoot().Find(strings.Fields(tt.command))
+		cmd, flags, err := newRoot().Find(strings.Fields(tt.command))
+		if err == nil {
+			err = cmd.ParseFlags(flags)
+		}
 		if got := advice(cmd, tt.err); err != nil || got != tt.want {
 			t.Errorf("%s, %v: advice %q, want %q", tt.command, tt.err, got, tt.want)
 		}

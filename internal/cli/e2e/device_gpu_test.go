@@ -118,9 +118,13 @@ func TestGPUProgram(t *testing.T) {
 		want            string // in the one line of standard error
 	}{
 		{"no driver", "--device cuda", "OVERCOMPLETE_LIBCUDA=./none.so", clitest.Usage, "none.so"},
+		{"no GPU", "--device cuda", "EMULATED_FAIL_INIT=100", clitest.Usage, "docker run --gpus all"},
+		{"other libcuda", "--device cuda", "EMULATED_FAIL_INIT=804", clitest.Usage, "take its folder from LD_LIBRARY_PATH"},
+		{"taken", "--device cuda", "EMULATED_FAIL_CONTEXT=46", clitest.Usage, "another process uses the GPU alone"},
 		{"no such device", "--device cuda:5", "", clitest.Usage, "there is no GPU 5"},
 		{"old device", "--device cuda", "EMULATED_CAPABILITY=7.5", clitest.Usage, "7.5"},
-		{"no memory", "--device cuda", "EMULATED_MEMORY=5000000", clitest.Usage, "words"},
+		{"no memory", "--device cuda", "EMULATED_MEMORY=5000000", clitest.Usage, " MB of 5.0 MB are free; "},
+		{"no memory to start", "--device cuda", "EMULATED_FAIL_CONTEXT=2", clitest.Usage, "nvidia-smi lists the processes"},
 		{"no compiler", "--device cuda", "EMULATED_FAIL_MODULE=221", clitest.Usage, "install the driver's compiler"},
 		{"old compiler", "--device cuda", "EMULATED_FAIL_MODULE=222", clitest.Usage, "update the NVIDIA driver"},
 		{"no context", "--device cuda", "EMULATED_FAIL_CONTEXT=999", clitest.Usage, "nvidia-uvm"},
@@ -141,6 +145,9 @@ func TestGPUProgram(t *testing.T) {
 
 	for _, tt := range []struct{ name, env, why string }{
 		{"no driver", "OVERCOMPLETE_LIBCUDA=./none.so", "none.so"},
+		{"no GPU", "EMULATED_FAIL_INIT=100", "docker run --gpus all"},
+		{"other libcuda", "EMULATED_FAIL_INIT=804", "take its folder from LD_LIBRARY_PATH"},
+		{"taken", "EMULATED_FAIL_CONTEXT=46", "another process uses the GPU alone"},
 		{"no memory", "EMULATED_MEMORY=5000000", "not enough memory on GPU 0"},
 		{"no context", "EMULATED_FAIL_CONTEXT=999", "nvidia-uvm"},
 	} {

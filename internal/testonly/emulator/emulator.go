@@ -45,6 +45,7 @@
 //
 // Read by cuInit:
 //
+//	EMULATED_FAIL_INIT        n: cuInit fails with the CUresult n
 //	EMULATED_DEVICES          number of devices (default 1)
 //	EMULATED_CAPABILITY       their compute capabilities (default 8.0), such as 8.0,9.0; the last
 //	                          one is of all further devices, too; it says how much shared memory

@@ -44,7 +44,7 @@ var load = sync.OnceValue(func() error {
 		libraries = []string{path}
 	}
 	if err := open(libraries); err != nil {
-		return fmt.Errorf("no CUDA driver was found: %w", err)
+		return fmt.Errorf("no CUDA driver was found: install the NVIDIA driver, or give the container its GPUs (docker run --gpus all): %w", err)
 	}
 	if err := asError(C.start_driver()); err != nil {
 		return fmt.Errorf("the CUDA driver did not start: cuInit: %w", Named(err))
@@ -180,6 +180,12 @@ func advice(result C.CUresult) string {
 		return "install the driver's compiler, libnvidia-ptxjitcompiler.so.1 (Debian's package libnvidia-ptxjitcompiler1), or name its folder in LD_LIBRARY_PATH"
 	case C.CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
 		return "the driver is too old for these kernels: update the NVIDIA driver"
+	case C.CUDA_ERROR_DEVICE_UNAVAILABLE:
+		return "another process uses the GPU alone, or its compute mode allows none: choose another GPU, wait, or have root allow several (nvidia-smi -c 0)"
+	case C.CUDA_ERROR_NO_DEVICE:
+		return "the driver sees no GPU: CUDA_VISIBLE_DEVICES must name one, and a container must have it (docker run --gpus all)"
+	case C.CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE:
+		return "the libcuda of a cuda-compat package, which this GPU does not support, hides the driver's: take its folder from LD_LIBRARY_PATH, or update the NVIDIA driver"
 	case C.CUDA_ERROR_SYSTEM_NOT_READY:
 		return "start NVIDIA's services, on machines with NVSwitch the fabric manager (systemctl start nvidia-fabricmanager)"
 	case C.CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:

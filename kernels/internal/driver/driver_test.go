@@ -101,6 +101,8 @@ int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, 
 }
 `
 
+const noDriver = "driver: no CUDA driver was found: install the NVIDIA driver, or give the container its GPUs (docker run --gpus all): "
+
 func TestDriver(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -112,11 +114,12 @@ func TestDriver(t *testing.T) {
 			"capturing", "capture: <nil>", "launch graph: <nil>", "destroy graph: <nil>"}},
 		{"no graph", []string{"-DINIT=0", "-DCAPTURE=901"}, []string{"capturing", "capture: StreamCaptureInvalidated"}},
 		{"no library", nil, []string{
-			"driver: no CUDA driver was found: LIBRARY: cannot open shared object file: No such file or directory",
+			noDriver + "LIBRARY: cannot open shared object file: No such file or directory",
 			"devices: 0 NotInitialized", "allocate: NotInitialized", "shared: NotInitialized", "launch: NotInitialized",
 			"capture: NotInitialized"}},
-		{"another library", []string{}, []string{"driver: no CUDA driver was found: LIBRARY: undefined symbol: cuInit", "devices: 0 NotInitialized"}},
-		{"no GPU", []string{"-DINIT=100"}, []string{"driver: the CUDA driver did not start: cuInit: NoDevice", "no device: true"}},
+		{"another library", []string{}, []string{noDriver + "LIBRARY: undefined symbol: cuInit", "devices: 0 NotInitialized"}},
+		{"no GPU", []string{"-DINIT=100"}, []string{"driver: the CUDA driver did not start: cuInit: NoDevice: the driver sees no GPU: " +
+			"CUDA_VISIBLE_DEVICES must name one, and a container must have it (docker run --gpus all)", "no device: true"}},
 		{"broken", []string{"-DINIT=999"}, []string{"driver: the CUDA driver did not start: cuInit: Unknown: the driver says no more, but dmesg or nvidia-smi may; " +
 			"a container needs all of /dev/nvidia*, nvidia-uvm too (docker run --gpus all)"}},
 		{"no fabric manager", []string{"-DINIT=802"}, []string{"driver: the CUDA driver did not start: cuInit: SystemNotReady: " +

@@ -700,6 +700,7 @@ API cuInit(unsigned flags)
     std::lock_guard<std::mutex> lock(driver);
     if (flags) return CUDA_ERROR_INVALID_VALUE;
     if (initialised) return CUDA_SUCCESS;
+    if (const auto result = setting("EMULATED_FAIL_INIT", 0)) return static_cast<CUresult>(result);
     const std::string capabilities = text("EMULATED_CAPABILITY");
     const char* next = capabilities.c_str();
     int major = 8, minor = 0;
