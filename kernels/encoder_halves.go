@@ -38,7 +38,7 @@ func (e *encoder) halvingBytes() (row, atom int64) {
 	if e.halving == nil {
 		return 0, 0
 	}
-	return 4*int64(e.widths.codePitch) + 10*int64(e.widths.dimPitch) + 4, 2 * int64(e.widths.dimPitch)
+	return 4*int64(e.widths.codePitch) + 2*int64(e.widths.dimPitch) + 4, 2 * int64(e.widths.dimPitch)
 }
 
 func (e *encoder) prepareHalving(rows int) {

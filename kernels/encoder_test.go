@@ -273,7 +273,7 @@ func TestEncoderFaults(t *testing.T) {
 	for precision, kernels := range map[Precision]string{tf32: floats, fp16: halves} {
 		t.Run(string(precision), func(t *testing.T) {
 			failEachLaunch(t, kernels, func() error {
-				e, err := newEncoder(Device{Precision: precision}, d, encode.Options{Lambda: 1, Steps: 1, Nonzeros: 20}, encoderSample.batch)
+				e, err := newEncoder(Device{Precision: precision}, d, encode.Options{Lambda: 1, Steps: 2, Nonzeros: 20}, encoderSample.batch)
 				if err != nil {
 					return err
 				}
