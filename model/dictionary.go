@@ -8,33 +8,31 @@ import (
 	"overcomplete/internal/parallel"
 )
 
-// A Dictionary turns codes into dense vectors: the code a, of length K, stands for
-// the vector μ + aD.
+// A Dictionary reconstructs dense vectors from codes: the code a, of length K, stands for the vector μ + aD.
 type Dictionary struct {
 	Dim   int       // L, the length of a vector
 	Atoms []float32 // D, K×L row-major; row k is the atom of dimension k
 	Mean  []float32 // μ, of length L, or nil if the input was not centred
 
-	Themes []float32 // M×L row-major: the directions of themes, of norm 1, among rows less μ; nil without
+	Themes []float32 // M×L row-major: unit directions of themes among centred rows; nil without themes
 }
 
 // Len returns the number of atoms, K.
 func (d *Dictionary) Len() int { return len(d.Atoms) / d.Dim }
 
-// Atom returns the atom of dimension k. It aliases d.Atoms.
+// Atom returns the atom of dimension k, which aliases d.Atoms.
 func (d *Dictionary) Atom(k int) []float32 { return d.Atoms[k*d.Dim : (k+1)*d.Dim : (k+1)*d.Dim] }
 
-// Validate returns an error unless d has at least one atom of Dim numbers, and a
-// mean of as many or none.
+// Validate returns an error unless d has at least one atom of length Dim, and no mean or one of length Dim.
 func (d *Dictionary) Validate() error {
 	if d.Dim < 1 || len(d.Atoms) == 0 || len(d.Atoms)%d.Dim != 0 || d.Mean != nil && len(d.Mean) != d.Dim {
-		return fmt.Errorf("%d numbers are no atoms of length %d with a mean of length %d", len(d.Atoms), d.Dim, len(d.Mean))
+		return fmt.Errorf("wrong size of the dictionary (got %d numbers, atoms of length %d and a mean of length %d)", len(d.Atoms), d.Dim, len(d.Mean))
 	}
 	return nil
 }
 
-// Center writes x − μ to dst for each vector of x, n×L row-major. It may be in place.
-// It is the one place where μ is subtracted, before training and before encoding.
+// Center sets dst to x − μ for vectors x, n×L row-major; dst may be x. Training and encoding subtract μ only by
+// Center.
 func (d *Dictionary) Center(dst, x []float32) {
 	if d.Mean == nil {
 		copy(dst, x)
@@ -48,7 +46,7 @@ func (d *Dictionary) Center(dst, x []float32) {
 	}
 }
 
-// Squares returns Σ‖x_i − μ‖² of vectors, n×L row-major, summed in float64: what codes are to explain.
+// Squares returns Σ‖x_i − μ‖² of vectors x, n×L row-major, summed in float64.
 func (d *Dictionary) Squares(x []float32) (sum float64) {
 	squares := make([]float64, len(x)/d.Dim)
 	parallel.Ranges(len(squares), func(lo, hi int) {
@@ -69,8 +67,7 @@ func (d *Dictionary) Squares(x []float32) (sum float64) {
 	return sum
 }
 
-// Decode writes μ + aD to dst, of length L, for the code a that is given by its nonzero values
-// and their columns.
+// Decode sets dst, of length L, to μ + aD for the code a with the given columns and nonzero values.
 func (d *Dictionary) Decode(dst []float64, index []int32, value []float32) {
 	clear(dst)
 	for j, m := range d.Mean {
@@ -84,8 +81,7 @@ func (d *Dictionary) Decode(dst []float64, index []int32, value []float32) {
 	}
 }
 
-// Norms returns ‖μ + aD‖ of each code a: the norms of the vectors that they stand for. The error
-// is ctx's.
+// Norms returns ‖μ + aD‖ for each code a, the norms of the reconstructions. The error is ctx's.
 func (m *Model) Norms(ctx context.Context) ([]float64, error) {
 	norms := make([]float64, m.Codes.Rows)
 	x := make([]float64, m.Dictionary.Dim)

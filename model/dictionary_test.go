@@ -13,7 +13,7 @@ func TestDictionary(t *testing.T) {
 		t.Error(err)
 	}
 	if d.Len() != 3 || !slices.Equal(d.Atom(1), []float32{3, 4}) {
-		t.Errorf("%d atoms, of which the second is %v", d.Len(), d.Atom(1))
+		t.Errorf("%d atoms, the second is %v", d.Len(), d.Atom(1))
 	}
 }
 
@@ -53,7 +53,7 @@ func TestCenter(t *testing.T) {
 	}
 }
 
-// Sums are those of one row after the other, bit for bit, however many processors there are.
+// Sums equal the sums of one row after the other, bit for bit, for any number of processors.
 func TestSquares(t *testing.T) {
 	const rows, dim = 1000, 3
 	x, rng := make([]float32, rows*dim), rand.New(rand.NewPCG(1, 2))

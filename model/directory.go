@@ -22,10 +22,9 @@ import (
 	"overcomplete/vectors"
 )
 
-// Open reads the model at path, a directory or a .safetensors file. It returns a
-// [*vectors.InputError], which names the file, if anything is missing or damaged, if words, codes,
-// dictionary and mean do not fit each other and Info, if the codes are not valid
-// ([vectors.CSR.Validate]), or if a number is not finite.
+// Open opens the model at path, a directory or a .safetensors file. It returns a [*vectors.InputError], which
+// names the file, if a file is missing or damaged, if words, codes, dictionary and mean don't agree with each
+// other and with Info, if the codes are not valid ([vectors.CSR.Validate]), or if a number is not finite.
 func Open(path string) (*Model, error) {
 	read := open
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
@@ -38,13 +37,13 @@ func Open(path string) (*Model, error) {
 	return m, nil
 }
 
-// inputError returns err as a [*vectors.InputError] of the model at path.
+// inputError returns err as a [*vectors.InputError] about the model at path.
 func inputError(path string, err error) error {
 	if err == nil {
 		return nil
 	}
 	if e, ok := err.(*fs.PathError); ok {
-		err = e.Err // the file is named once
+		err = e.Err // the path already names the file
 	}
 	return &vectors.InputError{File: path, Err: err}
 }
@@ -82,8 +81,8 @@ func open(dir string) (*Model, error) {
 	return m, nil
 }
 
-// OpenDictionary is [Open] without the codes: Codes is nil, although Info may describe them. Such a
-// model is for encoding, and can't be saved.
+// OpenDictionary opens a model without its codes: Codes is nil, although Info may describe them. Such a model can
+// encode but can't be saved.
 func OpenDictionary(dir string) (*Model, error) {
 	if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() {
 		m, err := Open(dir)
@@ -149,7 +148,7 @@ func readInfo(dir string) (Info, error) {
 	return parseInfo(data)
 }
 
-// parseInfo parses and checks a model.json.
+// parseInfo parses and validates a model.json.
 func parseInfo(data []byte) (Info, error) {
 	var info Info
 	version, err := formatVersion(data)
@@ -176,16 +175,16 @@ func formatVersion(data []byte) (int, error) {
 func parseJSON(data []byte, v any) error {
 	err := json.Unmarshal(data, v)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		path := strings.Split(wrong.Field, ".") // in which there are names of this program's types, too
-		return fmt.Errorf("%.100q can't be of the type %.60s", path[len(path)-1], wrong.Value)
+		path := strings.Split(wrong.Field, ".") // the message of json names types of this program
+		return fmt.Errorf("%.100q has the wrong type, %.60s", path[len(path)-1], wrong.Value)
 	}
 	if err != nil {
-		return fmt.Errorf("%.200v", err) // a number in it can be of any length
+		return fmt.Errorf("%.200v", err) // shortened, because it may quote a number of any length
 	}
 	return nil
 }
 
-// readArray reads a file that must hold an array of the given shape.
+// readArray reads an array of the given shape from a file.
 func readArray(dir, name string, shape ...int) (data []float32, err error) {
 	err = modeldir.ReadFile(dir, name, func(f *input.File) error {
 		array, err := npy.Open(f, f.Size())
@@ -197,8 +196,8 @@ func readArray(dir, name string, shape ...int) (data []float32, err error) {
 	return data, err
 }
 
-// validate returns an error unless the parts of m agree and hold finite numbers.
-// It names the file that a part is kept in.
+// validate returns an error unless the parts of m agree and their numbers are finite. The error names the file of
+// the part.
 func (m *Model) validate() error {
 	if err := m.validateDictionary(); err != nil {
 		return err
@@ -207,9 +206,9 @@ func (m *Model) validate() error {
 	case m.Info.Encoding == nil && m.Codes == nil:
 		return nil
 	case m.Codes == nil:
-		return fmt.Errorf("%s: there are no codes, but %s says how they were made", modeldir.Codes, modeldir.Info)
+		return fmt.Errorf("%s: missing, although %s describes the codes", modeldir.Codes, modeldir.Info)
 	case m.Info.Encoding == nil:
-		return fmt.Errorf("%s: does not say how the codes were made", modeldir.Info)
+		return fmt.Errorf("%s: no description of the codes", modeldir.Info)
 	case m.Codes.Rows != words || m.Codes.Cols != atoms:
 		return fmt.Errorf("%s: %d×%d matrix, %s says %d words and %d atoms", modeldir.Codes, m.Codes.Rows, m.Codes.Cols, modeldir.Info, words, atoms)
 	}
@@ -239,7 +238,7 @@ func (m *Model) validateDictionary() error {
 		modeldir.InFile(modeldir.Themes, checkUnit(m.Dictionary.Themes, dim)))
 }
 
-// checkUnit returns an error if a row of x does not have the norm 1.
+// checkUnit returns an error unless all rows of x have norm 1.
 func checkUnit(x []float32, dim int) error {
 	for i := 0; i < len(x); i += dim {
 		square := 0.0
@@ -262,20 +261,18 @@ func checkFinite(values []float32) error {
 	return nil
 }
 
-// Save writes m as the directory dir. The directory is written under a temporary name and renamed
-// when it is complete and flushed to disk. If Save fails, what was at dir before is still there. If
-// the directory is complete but can't be renamed, because something else has appeared at dir, it is
-// kept under the temporary name, which the error tells. Equal models give identical files.
+// Save saves m as the directory dir. It writes a temporary directory, flushes it to disk and renames it. If Save
+// fails, the previous content of dir remains. If only the renaming fails, because another process has created dir,
+// the temporary directory is kept, and the error names it. Equal models give identical files.
 //
-// Without force, nothing may be at dir. With force, Save replaces a model or an empty directory, but
+// Without force, dir must not exist. With force, Save replaces a model without labels or an empty directory, but
 // nothing else.
 func (m *Model) Save(dir string, force bool) error {
 	return m.SaveWith(dir, modeldir.MayReplace(force), nil)
 }
 
-// SaveWith is [Model.Save] where mayReplace decides whether what is at dir may be replaced. If extra
-// isn't nil, it adds files to the model in a temporary directory, which is not kept if it can't be
-// renamed.
+// SaveWith is [Model.Save] with a function that returns an error unless dir may be replaced. If extra isn't nil,
+// it adds files to the temporary directory, which is then removed if it can't be renamed.
 func (m *Model) SaveWith(dir string, mayReplace func(path string) error, extra func(dir string) error) error {
 	return atomicfile.WriteDir(dir, extra == nil, mayReplace, func(dir string) error {
 		err := m.write(dir)
@@ -313,7 +310,7 @@ func (m *Model) write(dir string) error {
 	return m.writeDictionary(dir)
 }
 
-// writeDictionary writes the files of m except those of words and codes.
+// writeDictionary writes the files of m except words and codes.
 func (m *Model) writeDictionary(dir string) error {
 	info := m.Info
 	info.Format = FormatVersion

@@ -18,7 +18,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// testModel returns a model of random numbers.
+// testModel returns a model with random numbers.
 func testModel(words, dim, atoms int, center bool) *Model {
 	rng := rand.New(rand.NewPCG(1, 2))
 	values := func(n int) []float32 {
@@ -57,23 +57,23 @@ func testModel(words, dim, atoms int, center bool) *Model {
 	return m
 }
 
-// changePaper changes what a model was asked for.
+// changePaper changes the recipe of a model.
 func changePaper(m *Model, change func(p *Paper)) {
 	p := m.Info.Training.Recipe.(Paper)
 	change(&p)
 	m.Info.Training.Recipe = p
 }
 
-// The model of the longest training can be opened, whatever its metrics are.
+// A model with the largest number of epochs can be opened, whatever its metrics are.
 func TestOpenMostEpochs(t *testing.T) {
 	m := testModel(3, 2, 4, false)
-	changePaper(m, func(p *Paper) { p.Epochs = mostEpochs })
+	changePaper(m, func(p *Paper) { p.Epochs = maxEpochs })
 	const long = -math.MaxFloat64
-	m.Info.Training.Epochs = slices.Repeat([]Epoch{{mostEpochs, long, long, long, long, 1.2345678901234567e-300, long, long, math.MaxInt32, long, long}}, mostEpochs)
+	m.Info.Training.Epochs = slices.Repeat([]Epoch{{maxEpochs, long, long, long, long, 1.2345678901234567e-300, long, long, math.MaxInt32, long, long}}, maxEpochs)
 	dir := filepath.Join(t.TempDir(), "model")
 	save(t, dir, false, m)
 	got, err := Open(dir)
-	if err != nil || len(got.Info.Training.Epochs) != mostEpochs {
+	if err != nil || len(got.Info.Training.Epochs) != maxEpochs {
 		t.Errorf("error %v", err)
 	}
 }
@@ -88,7 +88,7 @@ func save(t *testing.T, dir string, force bool, m *Model) {
 	}
 }
 
-// expectModel checks that there is m at dir, and nothing else in dir's parent.
+// expectModel checks that dir holds m, and that dir's parent holds nothing else.
 func expectModel(t *testing.T, dir string, m *Model) {
 	t.Helper()
 	got, err := Open(dir)
@@ -151,7 +151,7 @@ func TestForceReplaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	save(t, dir, true, testModel(20, 3, 11, true))
-	// What was measured of the old model goes with it.
+	// The scores of a replaced model are removed with it.
 	if err := os.WriteFile(filepath.Join(dir, modeldir.Intrusion), []byte("{}"), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestSaveRefuses(t *testing.T) {
 	}{
 		{"newline", func(m *Model) { m.Codes.Words[1] = "a\nb" }, `words.txt: line 2, "a\nb": the word contains a tab, a line break`},
 		{"too few words", func(m *Model) { m.Codes.Words = m.Codes.Words[1:] }, "words.txt: 1 words"},
-		{"no codes", func(m *Model) { m.Codes = nil }, "codes.npz: there are no codes"},
+		{"no codes", func(m *Model) { m.Codes = nil }, "codes.npz: missing"},
 		{"NaN in a code", func(m *Model) { m.Codes.Value[0] = float32(math.NaN()) }, "codes.npz: row 0"},
 		{"infinite dictionary", func(m *Model) { m.Dictionary.Atoms[3] = float32(math.Inf(-1)) }, "dictionary.npy: value 3 is -Inf"},
 		{"NaN in the mean", func(m *Model) { m.Dictionary.Mean[1] = float32(math.NaN()) }, "mean.npy: value 1 is NaN"},
@@ -228,18 +228,18 @@ func TestSaveRefuses(t *testing.T) {
 		{"mean unasked for", func(m *Model) { changePaper(m, func(p *Paper) { p.Center = false }) }, "mean.npy"},
 		{"too many atoms", func(m *Model) { changePaper(m, func(p *Paper) { p.Atoms++ }) }, "dictionary.npy: 6 values"},
 		{"short dictionary", func(m *Model) { m.Dictionary.Atoms = m.Dictionary.Atoms[2:] }, "dictionary.npy: 4 values"},
-		{"no dimensions", func(m *Model) { m.Info.Training.Input.Dim = 0 }, "model.json: no model"},
-		{"a negative λ of codes", func(m *Model) { m.Info.Encoding.Lambda = -1 }, "model.json: no encoding has a lambda of -1"},
-		{"another length", func(m *Model) { m.Info.Encoding.Input.Dim = 1 }, "model.json: no encoding"},
-		{"shard 9 of 2", func(m *Model) { m.Info.Encoding.Shard = &Shard{Index: 9, Of: 2, Words: 9} }, "model.json: no encoding of 2 words is shard 9 of 2 of 9 words"},
-		{"a shard of less", func(m *Model) { m.Info.Encoding.Shard = &Shard{Index: 1, Of: 2, Words: 1} }, "model.json: no encoding of 2 words is shard 1 of 2 of 1 words"},
+		{"no dimensions", func(m *Model) { m.Info.Training.Input.Dim = 0 }, "model.json: a training of"},
+		{"a negative λ of codes", func(m *Model) { m.Info.Encoding.Lambda = -1 }, "model.json: an encoding with a lambda of -1"},
+		{"another length", func(m *Model) { m.Info.Encoding.Input.Dim = 1 }, "model.json: an encoding of"},
+		{"shard 9 of 2", func(m *Model) { m.Info.Encoding.Shard = &Shard{Index: 9, Of: 2, Words: 9} }, "model.json: shard 9 of 2 with 2 words of an input of 9 words"},
+		{"a shard of less", func(m *Model) { m.Info.Encoding.Shard = &Shard{Index: 1, Of: 2, Words: 1} }, "model.json: shard 1 of 2 with 2 words of an input of 1 words"},
 		{"steps for ever", func(m *Model) { m.Info.Encoding.Steps = 1e12 }, "and 1000000000000 steps"},
-		{"more unused than there are", func(m *Model) { m.Info.Encoding.UnusedAtoms = 4 }, "no encoding has 4 unused atoms of 3"},
-		{"an infinite variance", func(m *Model) { m.Info.Encoding.Variance = math.Inf(1) }, "no encoding is of vectors of variance +Inf"},
+		{"more unused than there are", func(m *Model) { m.Info.Encoding.UnusedAtoms = 4 }, "an encoding with 4 dead atoms among 3"},
+		{"an infinite variance", func(m *Model) { m.Info.Encoding.Variance = math.Inf(1) }, "variance is +Inf"},
 		{"learned from more than there are", func(m *Model) {
 			m.Info.Training.Recipe = Best{Common: Common{Method: Signed, Atoms: 3, Epochs: 1, DictionarySteps: 1}, TrainWords: 1e9}
-		}, "train_words is 1000000000, and it was learned from 2 words"},
-		{"codes of nobody knows what", func(m *Model) { m.Info.Encoding = nil }, "model.json: does not say"},
+		}, "train_words is 1000000000, want at most the 2 words of the training"},
+		{"codes without a description", func(m *Model) { m.Info.Encoding = nil }, "model.json: no description of the codes"},
 		{"NaN in a metric", func(m *Model) { m.Info.Training.Epochs[0].Error = math.NaN() }, "model.json"},
 	} {
 		dir := filepath.Join(t.TempDir(), "model")
@@ -254,7 +254,7 @@ func TestSaveRefuses(t *testing.T) {
 	}
 }
 
-// Frequent words that taught are known where the codes are of all words of the same file.
+// Known returns the frequent training words if the codes are of all words of the same file.
 func TestKnown(t *testing.T) {
 	best := Best{Common: Common{Atoms: 3}, TrainWords: 40, Order: Frequency}
 	in := Input{SHA256: "x", Words: 60}
@@ -289,8 +289,7 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// An identity tells when the model has been replaced, also by one that got its file's number, or was
-// written in place.
+// An identity detects that the model has been replaced, even by a model with the same inode number, or in place.
 func TestIdentity(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	if _, err := modeldir.Identify(dir); err == nil {
@@ -338,7 +337,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// Somebody else's directory is not replaced, nor is the model lost.
+// A foreign directory isn't replaced, and the new model is kept.
 func TestSaveKeepsTheModel(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	other, m := testModel(3, 2, 3, false), testModel(4, 2, 3, true)
@@ -383,7 +382,7 @@ func TestOpenTruncated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Without its last byte, a newline, model.json is still whole.
+		// Without its last byte, a newline, model.json is still complete.
 		for n := range len(whole) - 1 {
 			if err := os.WriteFile(path, whole[:n], 0o666); err != nil {
 				t.Fatal(err)
@@ -438,7 +437,7 @@ func TestOpenBad(t *testing.T) {
 		{"version", replace(modeldir.Info, `"format": 1`, `"format": 5`), modeldir.Info, "format version is 5, want 1"},
 		{"no version", replace(modeldir.Info, `"format": 1`, `"former": 1`), modeldir.Info, "format version is 0"},
 		{"type", replace(modeldir.Info, `"words": 4`, `"words": "4"`), modeldir.Info, "words"},
-		{"negative words", replace(modeldir.Info, `"words": 4`, `"words": -4`), modeldir.Info, "no model was learned from -4 words"},
+		{"negative words", replace(modeldir.Info, `"words": 4`, `"words": -4`), modeldir.Info, "on -4 words of"},
 		{"words", replace(modeldir.Info, `"words": 4`, `"words": 5`), modeldir.Words, "4 words, model.json says 5"},
 		{"dimensions", replace(modeldir.Info, `"dim": 2`, `"dim": 3`), modeldir.Dictionary, "[3 3]"},
 		{"atoms", replace(modeldir.Info, `"atoms": 3`, `"atoms": 4`), modeldir.Dictionary, "[4 2]"},
@@ -455,7 +454,7 @@ func TestOpenBad(t *testing.T) {
 		{"device", replace(modeldir.Info, `"device": ""`, `"device": "cpu\u001b[2J"`), modeldir.Info, `device is "cpu\x1b[2J"`},
 		{"a long device", replace(modeldir.Info, `"device": ""`, `"device": "`+strings.Repeat("x", 1000)+`"`), modeldir.Info, "device is"},
 		{"sparsity", replace(modeldir.Info, `"sparsity": 0`, `"sparsity": -1e300`), modeldir.Info, "sparsity after epoch 1 is -1e+300"},
-		{"a long number", replace(modeldir.Info, `"epoch": 1`, `"epoch": 1`+strings.Repeat("0", 1000)), modeldir.Info, "\"epoch\" can't be of the type number 1000"},
+		{"a long number", replace(modeldir.Info, `"epoch": 1`, `"epoch": 1`+strings.Repeat("0", 1000)), modeldir.Info, "\"epoch\" has the wrong type, number 1000"},
 		{"a word that is not UTF-8", replace(modeldir.Words, "word 1", "word \xff"), modeldir.Words, "line 2, "},
 		{"an empty word", replace(modeldir.Words, "word 1 \u00a0é", ""), modeldir.Words, `line 2, "": empty word`},
 		{"a NUL in a word", replace(modeldir.Words, "word 1", "word\x001"), modeldir.Words, "line 2, "},
@@ -473,8 +472,7 @@ func TestOpenBad(t *testing.T) {
 	wantOpenError(t, "no directory", filepath.Join(t.TempDir(), "model"), "model", "no such file or directory")
 }
 
-// While a model is replaced, again and again, whoever opens it gets the old one or the
-// new one, and no mixture.
+// While a model is replaced repeatedly, Open returns the old model or the new one, never a mixture.
 func TestOpenWhileReplaced(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	a, b := testModel(200, 20, 30, true), testModel(200, 20, 30, true)
@@ -540,7 +538,7 @@ func TestLabelsPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	expectModel(t, dir, m)
-	// What people wrote is not replaced, whatever is forced.
+	// Labels are not replaced, even with force.
 	if err := m.Save(dir, true); err == nil || !strings.Contains(err.Error(), `because it has labels: move its labels.json away`) {
 		t.Errorf("replaced: %v", err)
 	}

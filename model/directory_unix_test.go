@@ -13,11 +13,10 @@ import (
 	"overcomplete/internal/atomicfile"
 )
 
-// A disk that is full is stood in for by a limit on the size of files, which
-// only a process of its own can be given.
+// A limit on the size of files, which is set in a process of its own, simulates a full disk.
 func TestSaveFailsToWrite(t *testing.T) {
 	const variable = "OVERCOMPLETE_TEST_LIMITED_SAVE"
-	m := testModel(100, 10, 300, true) // its codes.npz has 61 kB, the files before it 3 kB
+	m := testModel(100, 10, 300, true) // codes.npz has 61 kB, the other files 3 kB
 	if dir := os.Getenv(variable); dir != "" {
 		limit := syscall.Rlimit{Cur: 20_000, Max: 20_000}
 		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
@@ -44,7 +43,7 @@ func TestSaveFailsToWrite(t *testing.T) {
 	}
 	expectModel(t, dir, old)
 
-	// The same model does fit where there is no limit.
+	// The same model can be saved without the limit.
 	save(t, dir, true, m)
 	expectModel(t, dir, m)
 }

@@ -11,7 +11,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// A model is saved and opened again, and a dense vector made of a code.
+// The example saves a model, opens it, and reconstructs a dense vector from a code.
 func Example() {
 	dir, err := os.MkdirTemp("", "model")
 	if err != nil {
@@ -24,7 +24,7 @@ func Example() {
 	h.Atoms, h.Epochs = 3, 20
 	training := model.Training{Input: model.Input{Words: 2, Dim: 2}, Recipe: h}
 	m := &model.Model{
-		Info: model.Info{Training: training, Encoding: training.Made()}, // the training has made the codes
+		Info: model.Info{Training: training, Encoding: training.Made()}, // the codes of the training
 		Codes: &vectors.Sparse{
 			Words: []string{"cat", "dog"},
 			CSR:   vectors.CSR{Rows: 2, Cols: 3, Ptr: []int64{0, 2, 3}, Index: []int32{0, 2, 1}, Value: []float32{2, 1, 3}},

@@ -12,15 +12,14 @@ import (
 	"overcomplete/internal/modeldir"
 )
 
-// openings read a model in each way that there is.
+// openings lists all functions that read a model.
 var openings = map[string]func(dir string) error{
 	"Open":           func(dir string) error { _, err := Open(dir); return err },
 	"OpenDictionary": func(dir string) error { _, err := OpenDictionary(dir); return err },
 	"OpenRows":       func(dir string) error { _, err := readAll(dir); return err },
 }
 
-// Whatever is in the place of a model's file is refused at once: a pipe that nobody
-// writes to, and a device without an end, too.
+// A model's file that isn't regular is refused at once, even a pipe without a writer or an endless device.
 func TestOpenSpecialFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	save(t, dir, false, testModel(4, 2, 3, true))
@@ -45,7 +44,7 @@ func TestOpenSpecialFiles(t *testing.T) {
 			for how, open := range openings {
 				err := open(dir)
 				if err == nil {
-					continue // it does not need the file
+					continue // doesn't read the file
 				}
 				refused++
 				if !strings.Contains(err.Error(), name+": ") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -70,7 +69,7 @@ func TestOpenSpecialFiles(t *testing.T) {
 	}
 }
 
-// Holes in a file take no place on a disk: a file of any size can be made of nothing.
+// A sparse file has any size but no blocks on the disk.
 func TestOpenFilesOfHoles(t *testing.T) {
 	const size = 1 << 42
 	dir := filepath.Join(t.TempDir(), "model")
@@ -82,7 +81,7 @@ func TestOpenFilesOfHoles(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := os.Truncate(path, size); err != nil {
-			t.Skip(err) // this file system has no such files
+			t.Skip(err) // the file system has no sparse files
 		}
 		for how, open := range openings {
 			if err := open(dir); err != nil && !strings.Contains(err.Error(), name+": ") || err == nil && how == "Open" {

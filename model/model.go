@@ -1,6 +1,5 @@
-// Package model reads and writes trained models. A model is a dictionary and, optionally, codes that
-// were made with it. Info describes the origin of both. A model is a directory, which is written
-// atomically:
+// Package model reads and writes trained models. A model is a dictionary and, optionally, codes. Info
+// describes how both were made. A model is stored as a directory, which is written atomically:
 //
 //	model.json      Info
 //	dictionary.npy  Dictionary.Atoms, a K×L array of float32
@@ -10,9 +9,9 @@
 //	texts.jsonl     Codes.Texts, one JSON object per line, with "id", "text" and the columns; only if rows are texts
 //	codes.npz       Codes, as scipy.sparse.save_npz writes a CSR matrix
 //	intrusion.json  the word intrusion accuracy of dimensions, only if it was measured
-//	labels.json     labels of dimensions, only if somebody gave some
+//	labels.json     labels of dimensions, only if a user labelled some
 //
-// [Open] reads one, or the .safetensors file that [Model.WriteSafetensors] writes:
+// [Open] opens a directory, or a .safetensors file of [Model.WriteSafetensors]:
 //
 //	m, err := model.Open("godoc.model")
 //	for i, word := range m.Codes.Words {
@@ -20,10 +19,10 @@
 //		fmt.Println(word, columns, values) // its sparse vector
 //	}
 //
-// Package train makes models, package encode gives codes to new words with them, and
-// package interpret shows what their dimensions mean.
+// Package train trains models, package encode encodes new vectors with them, and package interpret
+// shows the meaning of their dimensions.
 //
-// A model that can't be read is a [*vectors.InputError], which names the file.
+// If a model can't be read, the error is a [*vectors.InputError], which names the file.
 package model
 
 import (
@@ -36,17 +35,17 @@ import (
 	"overcomplete/vectors"
 )
 
-// A Model is a dictionary, and codes that were made with it.
+// A Model is a dictionary and, optionally, the codes of an input.
 //
-// Row i of X, the dense input, is approximated by μ + a_i D, where a_i is row i
-// of Codes, and D and μ are the Dictionary's.
+// Row i of the dense input X is approximated by μ + a_i D, where a_i is row i of Codes, and D and μ
+// are the atoms and the mean of Dictionary.
 type Model struct {
 	Info       Info
 	Dictionary Dictionary
-	Codes      *vectors.Sparse // A, V×K, with its words in the order of the input; nil without codes
+	Codes      *vectors.Sparse // A, V×K, in the order of the input; nil without codes
 
-	// Labels is the content of labels.json in a model to save; nil for no file. [Open] leaves it nil,
-	// since labels change beside the model.
+	// Labels is the content of labels.json for [Model.Save]; nil for no file. [Open] leaves it nil,
+	// because labels may change while a model is open.
 	Labels []byte
 }
 
@@ -56,22 +55,22 @@ const FormatVersion = 1
 // Info is the content of model.json.
 type Info struct {
 	Format   int       `json:"format"`             // [FormatVersion]; set by [Model.Save]
-	Training Training  `json:"training"`           // of the dictionary
-	Encoding *Encoding `json:"encoding,omitempty"` // of the codes; nil if there are none
+	Training Training  `json:"training"`           // how the dictionary was learned
+	Encoding *Encoding `json:"encoding,omitempty"` // how the codes were computed; nil without codes
 }
 
 // Training describes how a dictionary was learned.
 type Training struct {
 	Input  Input   `json:"input"`  // the training vectors
-	Recipe Recipe  `json:"recipe"` // its hyperparameters
+	Recipe Recipe  `json:"recipe"` // the algorithm and its hyperparameters
 	Device string  `json:"device"` // "cpu" with its level, or "cuda" with its compute capability and the precision; results differ in the last bits
-	Lambda float64 `json:"lambda"` // λ, weight of Σ‖a_i‖₁ in the objective: of the recipe "best" its share times mean ‖x − μ‖²
+	Lambda float64 `json:"lambda"` // λ, weight of Σ‖a_i‖₁ in the objective; for the recipe "best", its Lambda times mean ‖x − μ‖²
 	Epochs []Epoch `json:"epochs"` // metrics after each epoch
 
 	Themes *Themes `json:"themes,omitempty"` // nil without themes
 }
 
-// validate returns an error unless i can describe a model. It accepts any names of files.
+// validate returns an error unless the numbers of i are consistent. It accepts any file names.
 func (i *Info) validate() error {
 	t := &i.Training
 	if t.Recipe == nil {
@@ -82,7 +81,7 @@ func (i *Info) validate() error {
 		return errors.New("training has no method")
 	}
 	if t.Input.Words < 0 || t.Input.Dim <= 0 || atoms <= 0 {
-		return fmt.Errorf("no model was learned from %d words of %d dimensions and has %d atoms", t.Input.Words, t.Input.Dim, atoms)
+		return fmt.Errorf("a training of %d atoms on %d words of %d dimensions is impossible", atoms, t.Input.Words, t.Input.Dim)
 	}
 	if err := cmp.Or(t.Recipe.Validate(), checkName("device", t.Device), t.Themes.validate()); err != nil {
 		return err
@@ -91,7 +90,7 @@ func (i *Info) validate() error {
 		return fmt.Errorf("lambda is %v, want 0 or more", t.Lambda)
 	}
 	if n, _ := t.Recipe.trainRows(); n > t.Input.Words {
-		return fmt.Errorf("train_words is %d, and it was learned from %d words", n, t.Input.Words)
+		return fmt.Errorf("train_words is %d, want at most the %d words of the training", n, t.Input.Words)
 	}
 	for _, e := range t.Epochs {
 		if !isShare(e.Sparsity) {
@@ -103,29 +102,29 @@ func (i *Info) validate() error {
 			return err
 		}
 		if e.Input.Words < 0 || e.Input.Dim != t.Input.Dim {
-			return fmt.Errorf("no encoding is of %d words with %d dimensions, for atoms of %d", e.Input.Words, e.Input.Dim, t.Input.Dim)
+			return fmt.Errorf("an encoding of %d words of %d dimensions with atoms of length %d is impossible", e.Input.Words, e.Input.Dim, t.Input.Dim)
 		}
 		if s := e.Shard; s != nil && (s.Index < 1 || s.Index > s.Of || s.Words < e.Input.Words) {
-			return fmt.Errorf("no encoding of %d words is shard %d of %d of %d words", e.Input.Words, s.Index, s.Of, s.Words)
+			return fmt.Errorf("shard %d of %d with %d words of an input of %d words is impossible", s.Index, s.Of, e.Input.Words, s.Words)
 		}
 		if e.UnusedAtoms > atoms || e.Unreached > e.Input.Words || e.Steps > math.MaxInt32 {
-			return fmt.Errorf("no encoding has %d unused atoms of %d, %d words of %d that did not get there, and %d steps", e.UnusedAtoms, atoms, e.Unreached, e.Input.Words, e.Steps)
+			return fmt.Errorf("an encoding with %d dead atoms among %d, %d words among %d above the gap, and %d steps is impossible", e.UnusedAtoms, atoms, e.Unreached, e.Input.Words, e.Steps)
 		}
 		if e.Nonzeros < 0 || e.Nonzeros > atoms || !isShare(e.Sparsity) {
-			return fmt.Errorf("no encoding has at most %d nonzeros of %d and a sparsity of %v", e.Nonzeros, atoms, e.Sparsity)
+			return fmt.Errorf("an encoding with at most %d nonzeros among %d and a sparsity of %v is impossible", e.Nonzeros, atoms, e.Sparsity)
 		}
 		if !(e.Variance >= 0) || math.IsInf(e.Variance, 0) {
-			return fmt.Errorf("no encoding is of vectors of variance %v", e.Variance)
+			return fmt.Errorf("variance is %v, want 0 or more", e.Variance)
 		}
 		if !(min(e.Lambda, e.FirstLambda, e.Gap) >= 0) || math.IsInf(max(e.Lambda, e.FirstLambda, e.Gap), 0) || min(e.Steps, e.UnusedAtoms, e.Unreached) < 0 {
-			return fmt.Errorf("no encoding has a lambda of %v, %v at first, a gap of %v, %d steps, %d unused atoms and %d words that did not get there",
+			return fmt.Errorf("an encoding with a lambda of %v, %v in the first step, a gap of %v, %d steps, %d dead atoms and %d words above the gap is impossible",
 				e.Lambda, e.FirstLambda, e.Gap, e.Steps, e.UnusedAtoms, e.Unreached)
 		}
 	}
 	return nil
 }
 
-// Words returns how many words have a code.
+// Words returns the number of rows with a code.
 func (i *Info) Words() int {
 	if i.Encoding == nil {
 		return 0
@@ -133,8 +132,8 @@ func (i *Info) Words() int {
 	return i.Encoding.Input.Words
 }
 
-// Known returns the number of training words among the words with a code, if these begin with them:
-// the frequent words of a larger vocabulary. Otherwise it returns 0.
+// Known returns the number of training words if they are the first words with a code, such as the
+// frequent words of a larger vocabulary. Otherwise it returns 0.
 func (i *Info) Known() int {
 	n, first := i.Training.Recipe.trainRows()
 	e := i.Encoding
@@ -146,7 +145,7 @@ func (i *Info) Known() int {
 
 func isShare(x float64) bool { return x >= 0 && x <= 1 }
 
-// checkName returns an error unless name can be printed.
+// checkName returns an error unless name is short and printable.
 func checkName(what, name string) error {
 	if len(name) > 100 || escape.Text(name) != name {
 		return fmt.Errorf("%s is %.60q, want a name of at most 100 bytes that can be printed", what, name)
@@ -161,9 +160,9 @@ type Input struct {
 	Words  int    `json:"words"`  // V
 	Dim    int    `json:"dim"`    // L
 
-	WordsSHA256 string `json:"words_sha256,omitempty"` // of the word list, if any
+	WordsSHA256 string `json:"words_sha256,omitempty"` // SHA-256 of the word list; "" without
 
-	Texts bool `json:"texts,omitempty"` // rows are texts, which Words counts
+	Texts bool `json:"texts,omitempty"` // rows are texts; Words is their number
 
 	// Of an input of several files, of which SHA256 is a checksum: their number, and the files themselves if
 	// there are at most 100.
@@ -189,42 +188,42 @@ func (in *Input) Kind() vectors.Kind {
 	return vectors.KindWords
 }
 
-// Encoding describes how codes were made, with their metrics. Means are over rows.
+// Encoding describes how codes were computed, and their metrics. Means are over rows.
 type Encoding struct {
 	Input   Input    `json:"input"`
 	Columns []string `json:"columns,omitempty"` // names of the other columns of texts
 	Device  string   `json:"device"`            // as [Training.Device]
 	Lambda  float64  `json:"lambda"`
 
-	// These are 0 for codes that the training itself made, by the recipe "paper".
+	// These are 0 for the codes of a training by the recipe "paper".
 
-	FirstLambda float64 `json:"first_lambda,omitempty"` // of the first step, if not exact
-	Steps       int     `json:"steps,omitempty"`        // of FISTA, if not exact
-	Nonzeros    int     `json:"nonzeros,omitempty"`     // the most nonzeros per row, if not exact
-	Gap         float64 `json:"gap,omitempty"`          // of the exact lasso, as a share of a row's objective
+	FirstLambda float64 `json:"first_lambda,omitempty"` // λ of the first step; 0 for exact codes
+	Steps       int     `json:"steps,omitempty"`        // number of FISTA steps; 0 for exact codes
+	Nonzeros    int     `json:"nonzeros,omitempty"`     // maximum of nonzeros per row; 0 for exact codes
+	Gap         float64 `json:"gap,omitempty"`          // relative duality gap of exact codes; 0 for others
 
-	Variance    float64 `json:"variance,omitempty"` // mean ‖x_i − μ‖², if not measured by the training
-	Error       float64 `json:"error"`              // mean ‖x_i − μ − a_i D‖²
-	Objective   float64 `json:"objective"`          // Error + λ·L1; of codes that the training made, as in [Epoch]
-	Sparsity    float64 `json:"sparsity"`           // share of codes that are zero, 0 to 1
-	L1          float64 `json:"l1"`                 // mean ‖a_i‖₁
-	UnusedAtoms int     `json:"unused_atoms"`
-	WorstGap    float64 `json:"worst_gap,omitempty"` // the largest gap
-	Unreached   int     `json:"unreached,omitempty"` // rows whose gap is larger than Gap
+	Variance    float64 `json:"variance,omitempty"`  // mean ‖x_i − μ‖²; 0 for the codes of a training by "paper"
+	Error       float64 `json:"error"`               // mean ‖x_i − μ − a_i D‖²
+	Objective   float64 `json:"objective"`           // Error + λ·L1; for the codes of a training, as in [Epoch]
+	Sparsity    float64 `json:"sparsity"`            // share of zero values, 0 to 1
+	L1          float64 `json:"l1"`                  // mean ‖a_i‖₁
+	UnusedAtoms int     `json:"unused_atoms"`        // number of dead atoms: dimensions without a nonzero
+	WorstGap    float64 `json:"worst_gap,omitempty"` // largest relative duality gap of exact codes
+	Unreached   int     `json:"unreached,omitempty"` // number of rows whose gap exceeds Gap
 
-	UnreachedWords []string `json:"unreached_words,omitempty"` // the first five of them
+	UnreachedWords []string `json:"unreached_words,omitempty"` // the first five words whose gap exceeds Gap
 
-	Shard *Shard `json:"shard,omitempty"` // if these are not all rows of the input
+	Shard *Shard `json:"shard,omitempty"` // nil if the codes are of all rows of the input
 }
 
-// Explained returns the explained variance, 1 − Error/Variance. It is negative for codes that are
-// worse than none, and unknown for codes that the training itself made.
+// Explained returns the explained variance, 1 − Error/Variance. It is negative if zero codes would have
+// a smaller error. It is unknown for the codes of a training by the recipe "paper".
 func (e *Encoding) Explained() (share float64, known bool) {
 	return 1 - e.Error/e.Variance, e.Variance > 0
 }
 
-// Made returns the encoding of the codes that the training itself made of its input, with the metrics
-// of its last epoch.
+// Made returns the encoding of the codes that the training itself computed, with the metrics of its last
+// epoch.
 func (t *Training) Made() *Encoding {
 	var last Epoch
 	if n := len(t.Epochs); n > 0 {
@@ -236,30 +235,30 @@ func (t *Training) Made() *Encoding {
 	}
 }
 
-// Shard describes a part of an input: the blocks of rows, numbered from 0, whose number n satisfies
-// n mod Of = Index−1.
+// Shard describes a part of an input: the blocks of rows with n mod Of = Index−1, where n is the number of
+// the block, from 0.
 type Shard struct {
-	Index  int       `json:"index"` // from 1
-	Of     int       `json:"of"`
-	Words  int       `json:"words"`  // of the whole input
-	Losses []float64 `json:"losses"` // Σ‖x_i − μ − a_i D‖² of each of its blocks
+	Index  int       `json:"index"`  // 1 to Of
+	Of     int       `json:"of"`     // number of shards
+	Words  int       `json:"words"`  // number of rows of the whole input
+	Losses []float64 `json:"losses"` // Σ‖x_i − μ − a_i D‖² by block of the shard
 
-	Squares []float64 `json:"squares"` // Σ‖x_i − μ‖² of each of its blocks
+	Squares []float64 `json:"squares"` // Σ‖x_i − μ‖² by block of the shard
 
 	UnreachedRows []int `json:"unreached_rows,omitempty"` // rows of Encoding.UnreachedWords, counted from 0 in the shard
 }
 
-// Epoch has the metrics of an epoch of training. Means are over words.
+// Epoch holds the metrics of an epoch of training. Means are over training rows.
 type Epoch struct {
 	Epoch       int     `json:"epoch"`        // t = 1, 2, …
-	RunningLoss float64 `json:"running_loss"` // mean loss of a word as the dictionary pass met it, D and A still moving
-	Loss        float64 `json:"loss"`         // mean loss of a word with the epoch's final D and A
-	Error       float64 `json:"error"`        // mean ‖x_i − μ − a_i D‖² with these, whatever the loss
+	RunningLoss float64 `json:"running_loss"` // mean loss of a row before its dictionary update
+	Loss        float64 `json:"loss"`         // mean loss of a row with the epoch's final D and A
+	Error       float64 `json:"error"`        // mean ‖x_i − μ − a_i D‖² with the epoch's final D and A
 	Objective   float64 `json:"objective"`    // Loss + λ·L1 + τ‖D‖²/V
-	Sparsity    float64 `json:"sparsity"`     // share of codes that are zero, 0 to 1
+	Sparsity    float64 `json:"sparsity"`     // share of zero values, 0 to 1
 	L1          float64 `json:"l1"`           // mean ‖a_i‖₁
 	AtomNorm    float64 `json:"atom_norm"`    // mean Euclidean norm of an atom
-	UnusedAtoms int     `json:"unused_atoms"` // dimensions that no word uses
-	LineSearch  float64 `json:"line_search"`  // share of the dictionary steps that the line search shortened (α < 1)
+	UnusedAtoms int     `json:"unused_atoms"` // number of dead atoms: dimensions without a nonzero
+	LineSearch  float64 `json:"line_search"`  // share of dictionary updates that the line search shortened (α < 1)
 	Seconds     float64 `json:"seconds"`      // wall-clock time of the epoch
 }

@@ -8,16 +8,17 @@ import (
 )
 
 // A Recipe is the algorithm of a training with its hyperparameters: [Best] or [Paper]. Recipes are
-// values that == compares. Start from [overcomplete/train.Best] or [overcomplete/train.Paper].
+// comparable with ==. [overcomplete/train.Best] and [overcomplete/train.Paper] return the defaults.
 // Most fields have the name of a flag of "overcomplete train" or "overcomplete paper train".
 type Recipe interface {
-	// Base returns the hyperparameters that all recipes have, and With a recipe with other ones.
+	// Base returns the hyperparameters that all recipes have.
 	Base() Common
+
+	// With returns the recipe with other values of these hyperparameters.
 	With(Common) Recipe
 
-	// Validate returns nil if all hyperparameters are in their domains, or else an
-	// [*InvalidError] for the first that is not. A hyperparameter may be 0 or empty if it has a
-	// default.
+	// Validate returns an [*InvalidError] for the first hyperparameter outside its domain. 0 and ""
+	// are valid for hyperparameters with a default.
 	Validate() error
 
 	// String returns the name of the recipe.
@@ -26,7 +27,7 @@ type Recipe interface {
 	// centred reports whether the mean is subtracted from rows.
 	centred() bool
 
-	// trainRows returns the number of training rows, 0 for all, and whether they are the first.
+	// trainRows returns the number of training rows, 0 for all, and whether they are the first rows.
 	trainRows() (n int, first bool)
 }
 
@@ -36,20 +37,19 @@ type Method string
 // The methods of the paper.
 const (
 	Signed      Method = "A" // codes of either sign (paper §2.1)
-	Nonnegative Method = "B" // codes of 0 or more, which can be made binary (paper §2.2)
+	Nonnegative Method = "B" // codes of 0 or more, which can be binarised (paper §2.2)
 )
 
-// Common are the hyperparameters that all recipes have.
+// Common holds the hyperparameters that all recipes have.
 type Common struct {
-	Method          Method `json:"method"`           // in the recipe "best", empty for its default
+	Method          Method `json:"method"`           // "" for the default of the recipe "best"
 	Atoms           int    `json:"atoms"`            // K; 0 for the default
-	Epochs          int    `json:"epochs"`           // maximum of epochs, which are passes over all training rows; 0 for the default
+	Epochs          int    `json:"epochs"`           // maximum of epochs; 0 for the default
 	DictionarySteps int    `json:"dictionary_steps"` // dictionary updates per epoch; one per word in the authors' order; in "best" fewer if batches had less than 256 rows, and 0 for the default
 	Seed            uint64 `json:"seed"`
 }
 
-// Nonzeros returns the nonzeros per row of a sparsity, the share of zeros: (1 − sparsity)·atoms,
-// rounded and at least 1.
+// Nonzeros returns the nonzeros per row of a sparsity, (1 − sparsity)·atoms, rounded and at least 1.
 func Nonzeros(sparsity float64, atoms int) int {
 	return max(1, int(math.Round((1-sparsity)*float64(atoms))))
 }
@@ -57,33 +57,33 @@ func Nonzeros(sparsity float64, atoms int) int {
 // Base implements [Recipe].
 func (c Common) Base() Common { return c }
 
-// Best is the default recipe: the dictionary is learned online, initialised from words, and
-// package encode makes the codes.
+// Best is the default recipe. It initialises the dictionary from words, learns it online, and encodes by
+// package encode.
 type Best struct {
 	Common
-	Nonzeros   int     `json:"nonzeros,omitempty"`    // maximum of nonzeros per row; 0 for the default. [Nonzeros] converts from a sparsity
+	Nonzeros   int     `json:"nonzeros,omitempty"`    // maximum of nonzeros per row; 0 for the default; see the function [Nonzeros]
 	Lambda     float64 `json:"lambda"`                // λ, weight of Σ‖a_i‖₁, as a share of mean‖x − μ‖²
-	Anchor     float64 `json:"anchor,omitempty"`      // inverse of the variance of atoms about the words that they are initialised from, as a share of mean‖x − μ‖²
-	TrainWords int     `json:"train_words,omitempty"` // training rows of D and μ: the first, or without an order a random sample, which does not depend on the seed; 0 for the default
-	Order      Order   `json:"order,omitempty"`       // empty for the default
-	Topics     int     `json:"topics,omitempty"`      // default number of topics; 0 for one that the rows determine, and of words none; [NoTopics] for none
-	Like       string  `json:"like,omitempty"`        // SHA-256 of the atoms, float32 and little-endian, of the model that the dictionary is initialised from and regularised towards
+	Anchor     float64 `json:"anchor,omitempty"`      // inverse variance of atoms about their anchors, relative to mean‖x − μ‖²
+	TrainWords int     `json:"train_words,omitempty"` // number of training rows for D and μ, 0 for the default: the first rows or, without an order, a random sample that doesn't depend on the seed
+	Order      Order   `json:"order,omitempty"`       // "" for the default
+	Topics     int     `json:"topics,omitempty"`      // number of topics; 0 for a number that the rows determine, for words none; [NoTopics] for none
+	Like       string  `json:"like,omitempty"`        // SHA-256 of the initial atoms and anchors, float32 and little-endian, if they are from another model
 }
 
-// NoTopics is a number of topics: no topics and themes are learned.
+// NoTopics as the number of topics disables topics and themes.
 const NoTopics = -1
 
-// An Order is an order of rows.
+// An Order is the meaning of the order of rows.
 type Order string
 
-// The orders of rows.
+// The orders.
 const (
 	Frequency Order = "frequency" // rows are words, frequent ones first
-	None      Order = "none"
+	None      Order = "none"      // no meaning
 )
 
-// Paper is the recipe of the paper: its objective and its trainer, which learns dictionary and
-// codes together.
+// Paper is the recipe of the paper, with its objective and its trainer, which learns dictionary and codes
+// jointly.
 type Paper struct {
 	Common
 	Lambda       float64 `json:"lambda"` // λ, weight of Σ‖a_i‖₁
@@ -92,16 +92,16 @@ type Paper struct {
 	Loss         string  `json:"loss"`   // [Squared], [Huber], or the name of a loss of the calling program
 	HuberDelta   float64 `json:"huber_delta,omitempty"`
 	Center       bool    `json:"center"`        // subtract the mean vector of the frequent words
-	FromWords    bool    `json:"from_words"`    // initialise the dictionary from words that are far apart, instead of random numbers
-	Float16      bool    `json:"float16"`       // store the sums of gradients S and Q rounded, in half the memory
-	AuthorsOrder bool    `json:"authors_order"` // update word by word as the authors' program, instead of in two passes of matrix products per epoch
-	AuthorsStop  bool    `json:"authors_stop"`  // stop by the rule of the authors' program, or after all epochs
+	FromWords    bool    `json:"from_words"`    // initialise the dictionary from words that are far apart, not from random numbers
+	Float16      bool    `json:"float16"`       // store the sums of gradients S and √Q as float16, in half the memory
+	AuthorsOrder bool    `json:"authors_order"` // update word by word like the authors' program, not in two passes of matrix products per epoch
+	AuthorsStop  bool    `json:"authors_stop"`  // stop by the rule of the authors' program, at the latest after all epochs
 }
 
-// The losses of a residual r that have a name.
+// The names of losses of a residual r.
 const (
 	Squared = "squared" // Σr²
-	Huber   = "huber"   // r² up to HuberDelta, linear beyond
+	Huber   = "huber"   // r² for |r| up to HuberDelta, linear beyond
 )
 
 // With implements [Recipe].
@@ -127,41 +127,40 @@ func (b Best) Validate() error {
 		countFrom("topics", b.Topics, NoTopics, math.MaxInt32), checkName("like", b.Like))
 }
 
-// Validate implements [Recipe]. Loss may have any name, since programs can have losses of their
-// own.
+// Validate implements [Recipe]. Loss may have any name, because programs can define losses.
 func (p Paper) Validate() error {
-	leastSteps := 1
-	if p.AuthorsOrder { // one step per word, whatever DictionarySteps says
-		leastSteps = 0
+	minSteps := 1
+	if p.AuthorsOrder { // one step per word: DictionarySteps is ignored
+		minSteps = 0
 	}
-	err := cmp.Or(p.Common.validate(leastSteps), atLeast0("lambda", p.Lambda), atLeast0("tau", p.Tau), positive("rate", p.Rate), checkName("loss", p.Loss))
+	err := cmp.Or(p.Common.validate(minSteps), atLeast0("lambda", p.Lambda), atLeast0("tau", p.Tau), positive("rate", p.Rate), checkName("loss", p.Loss))
 	switch {
 	case err != nil:
 		return err
 	case p.Loss == Huber:
 		err = positive("huber-delta", p.HuberDelta)
 	case p.HuberDelta != 0:
-		err = invalid("huber-delta", "is %v, which goes with the loss huber, and the loss is %s", p.HuberDelta, p.Loss)
+		err = invalid("huber-delta", "is %v, but the loss is %s: it is only for the loss huber", p.HuberDelta, p.Loss)
 	}
 	if err == nil && p.AuthorsOrder && p.FromWords {
-		return invalid("from-words", "has no meaning with the authors' order, which starts from random numbers")
+		return invalid("from-words", "has no meaning with the authors' order, which initialises with random numbers")
 	}
 	return err
 }
 
-// mostEpochs is the maximum of epochs, so that a model.json with the metrics of all can be read
-// again.
-const mostEpochs = 100_000
+// maxEpochs is the largest number of epochs. The metrics of more would exceed the size limit of
+// model.json.
+const maxEpochs = 100_000
 
-func (c Common) validate(leastSteps int) error {
-	return cmp.Or(oneOf("method", c.Method, Signed, Nonnegative), countFrom("atoms", c.Atoms, 0, math.MaxInt32), countFrom("epochs", c.Epochs, 0, mostEpochs),
-		countFrom("dictionary-steps", c.DictionarySteps, leastSteps, math.MaxInt32))
+func (c Common) validate(minSteps int) error {
+	return cmp.Or(oneOf("method", c.Method, Signed, Nonnegative), countFrom("atoms", c.Atoms, 0, math.MaxInt32), countFrom("epochs", c.Epochs, 0, maxEpochs),
+		countFrom("dictionary-steps", c.DictionarySteps, minSteps, math.MaxInt32))
 }
 
 // An InvalidError reports a hyperparameter outside its domain.
 type InvalidError struct {
-	Name    string // of the hyperparameter, in lower case with hyphens
-	Problem string // such as "is 0, want 1 to 5"
+	Name    string // name of the hyperparameter, in lower case with hyphens
+	Problem string // problem and remedy, such as "is 0, want 1 to 5"
 }
 
 func (e *InvalidError) Error() string { return e.Name + " " + e.Problem }
@@ -179,7 +178,7 @@ func oneOf[T ~string](name string, value, a, b T) error {
 
 func countFrom(name string, value, least, most int) error {
 	if value < least || value > most {
-		return invalid(name, "is %d, want 1 to %d", value, most) // 0, where allowed, is for a default
+		return invalid(name, "is %d, want 1 to %d", value, most) // 0 may be allowed, but only for a default
 	}
 	return nil
 }
@@ -196,24 +195,24 @@ func atLeast0(name string, value float64) error {
 		return invalid(name, "is %v, want 0 or more", value)
 	}
 	if single := float32(value); value != 0 && single == 0 || math.IsInf(float64(single), 0) {
-		return invalid(name, "is %v, which is %v in single precision, that of training", value, single)
+		return invalid(name, "is %v, which is %v in the single precision of training", value, single)
 	}
 	return nil
 }
 
-// MarshalJSON implements [json.Marshaler]. The name of the recipe is beside its fields.
+// MarshalJSON implements [json.Marshaler]. The key "recipe" has the name of the recipe.
 func (b Best) MarshalJSON() ([]byte, error) {
 	type fields Best
 	return withName(b, fields(b))
 }
 
-// MarshalJSON implements [json.Marshaler], as that of [Best].
+// MarshalJSON implements [json.Marshaler]. The key "recipe" has the name of the recipe.
 func (p Paper) MarshalJSON() ([]byte, error) {
 	type fields Paper
 	return withName(p, fields(p))
 }
 
-// withName returns the JSON of a recipe's fields after its name.
+// withName returns a JSON object with the name of a recipe and its fields.
 func withName(r Recipe, fields any) ([]byte, error) {
 	data, err := json.Marshal(fields)
 	if err != nil {
@@ -222,7 +221,7 @@ func withName(r Recipe, fields any) ([]byte, error) {
 	return append([]byte(`{"recipe":"`+r.String()+`",`), data[1:]...), nil
 }
 
-// parseRecipe parses the JSON of a recipe and does not validate it.
+// parseRecipe parses the JSON of a recipe without validation.
 func parseRecipe(data []byte) (Recipe, error) {
 	var name struct{ Recipe string }
 	if err := parseJSON(data, &name); err != nil {

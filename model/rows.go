@@ -14,9 +14,9 @@ import (
 	"overcomplete/vectors"
 )
 
-// Rows yields the words and codes of the model in the directory dir, n rows at a time, so that they
-// need not fit in memory. It must be the model that [OpenDictionary] opened as m. An error is the last
-// thing that is yielded. It may be that of a checksum, which is known only at the end.
+// Rows yields the words and codes of the model in the directory dir, n rows at a time, so that they need not fit
+// in memory. m must be the model that [OpenDictionary] opened in dir. Rows stops after the first error. An error
+// about a checksum may follow the last rows.
 func (m *Model) Rows(dir string, n int) iter.Seq2[*vectors.Sparse, error] {
 	return func(yield func(*vectors.Sparse, error) bool) {
 		if n < 1 {
@@ -44,7 +44,7 @@ func (m *Model) Rows(dir string, n int) iter.Seq2[*vectors.Sparse, error] {
 	}
 }
 
-// rowFiles are the open files of a model's words and codes.
+// rowFiles holds the open files of a model's words and codes.
 type rowFiles struct {
 	dir   string
 	info  Info
@@ -107,7 +107,7 @@ func (r *rowFiles) next(n int) (*vectors.Sparse, error) {
 	return &vectors.Sparse{Words: words, Texts: texts, CSR: *codes}, nil
 }
 
-// finish returns an error if rows are left, or if a checksum shows damage.
+// finish returns an error if rows are left or if a checksum is wrong.
 func (r *rowFiles) finish() error {
 	if err := r.words.next(new([]string), r.words.newTexts()); err != io.EOF {
 		return fmt.Errorf("%s: more words than %s says", r.info.Encoding.Input.rowsFile(), modeldir.Info)

@@ -130,7 +130,7 @@ func TestRows(t *testing.T) {
 	expectModel(t, copied, m)
 }
 
-// Rows are those of the model that was opened.
+// Rows refuses a model that has replaced the opened one.
 func TestRowsReplaced(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	save(t, dir, false, testModel(4, 2, 3, false))
@@ -146,12 +146,12 @@ func TestRowsReplaced(t *testing.T) {
 	}
 }
 
-// A context that is cancelled while the codes are put together leaves nothing.
+// If the context is cancelled while Commit joins the codes, nothing is left.
 func TestSaveRowsCancelled(t *testing.T) {
 	m := testModel(20, 3, 11, false)
 	dir := filepath.Join(t.TempDir(), "model")
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // rows are read, and the file of codes isn't written yet
+	cancel() // after the rows are read, before the file of codes is written
 	err := saveRows(ctx, dir, m)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)

@@ -16,7 +16,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// The names in a model's .safetensors file: see [Model.WriteSafetensors].
+// Names in a model's .safetensors file: see [Model.WriteSafetensors].
 const (
 	wordsTensor      = "words"
 	textsTensor      = "texts"
@@ -75,7 +75,7 @@ func (m *Model) WriteSafetensors(w io.Writer) error {
 	return safetensors.Write(w, map[string]string{infoMetadata: string(text)}, tensors)
 }
 
-// rowsTensor is rowsFile in such a file.
+// rowsTensor returns the name of the tensor with the content of rowsFile.
 func (in *Input) rowsTensor() string {
 	if in.Texts {
 		return textsTensor
@@ -83,8 +83,8 @@ func (in *Input) rowsTensor() string {
 	return wordsTensor
 }
 
-// Is reports whether the path that a user gave for a model or for vectors is for a
-// model: a directory with model.json, or a .safetensors file that holds a model.
+// Is reports whether path is a model, that is, a directory with model.json or a .safetensors file with a model,
+// and not vectors.
 func Is(path string) bool {
 	if stat, err := os.Stat(path); err == nil && stat.IsDir() {
 		return modeldir.Contains(filepath.Join(path, modeldir.Info))
@@ -98,8 +98,7 @@ func Is(path string) bool {
 	return err == nil
 }
 
-// readHeader reads the header of what [Model.WriteSafetensors] wrote, and its
-// model.json.
+// readHeader reads the header and model.json of a file of [Model.WriteSafetensors].
 func readHeader(file *input.File) (f *safetensors.File, info string, err error) {
 	head := make([]byte, 16)
 	if n, _ := file.ReadAt(head, 0); !safetensors.Detect(head[:n]) {
@@ -115,7 +114,7 @@ func readHeader(file *input.File) (f *safetensors.File, info string, err error) 
 	return f, info, nil
 }
 
-// openSafetensors reads what [Model.WriteSafetensors] wrote.
+// openSafetensors opens a file of [Model.WriteSafetensors].
 func openSafetensors(path string) (*Model, error) {
 	file, err := input.Open(path)
 	if err != nil {

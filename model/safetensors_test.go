@@ -32,7 +32,7 @@ func TestSafetensorsRoundTrip(t *testing.T) {
 	}
 }
 
-// A file is whole, and its parts agree, or it is refused with its name.
+// A damaged file, or one whose parts don't agree, is refused with its name.
 func TestOpenBadSafetensors(t *testing.T) {
 	m := testModel(4, 2, 3, true)
 	m.Dictionary.Atoms[0] = 1

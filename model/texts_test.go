@@ -15,7 +15,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// textModel is a testModel of texts that can be anything.
+// textModel returns a testModel whose rows are texts with unusual characters.
 func textModel() *Model {
 	m := testModel(4, 3, 5, true)
 	m.Codes.Words = []string{"d-1", "d-2", "d-3", "d-4"}
@@ -27,7 +27,7 @@ func textModel() *Model {
 	return m
 }
 
-// Texts are the same in a directory, read whole or by rows, and in a .safetensors file.
+// Texts are the same in a directory, at once or by rows, and in a .safetensors file.
 func TestTextsRoundTrip(t *testing.T) {
 	m := textModel()
 	dir := filepath.Join(t.TempDir(), "model")
@@ -60,7 +60,7 @@ func TestTextsRoundTrip(t *testing.T) {
 	got, err = Open(file)
 	check("safetensors", got, err)
 
-	// Each line is an object for any program that reads JSON.
+	// Each line is a JSON object for any parser.
 	text, err := os.ReadFile(filepath.Join(dir, modeldir.Texts))
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestOpenBadTexts(t *testing.T) {
 	}
 }
 
-// A model whose parts do not fit is not saved.
+// A model whose parts don't agree is not saved.
 func TestSaveBadTexts(t *testing.T) {
 	for name, change := range map[string]func(m *Model){
 		"texts that are not said":  func(m *Model) { m.Info.Encoding.SetKind(nil) },
@@ -138,7 +138,7 @@ func TestSaveBadTexts(t *testing.T) {
 	}
 }
 
-// Lines are split as JSON is parsed, whatever is changed in them.
+// split and parse agree on every line, whatever is changed in it.
 func TestSplitLines(t *testing.T) {
 	const special = "\"\\{},:u0a \x00\n\x7f\xff"
 	m := textModel()

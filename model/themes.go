@@ -2,14 +2,14 @@ package model
 
 import "fmt"
 
-// Themes describes the M themes of a dictionary, M = len(Splits) + 1, and their tree, whose cuts are topics: a
-// topic is a range of themes. One topic has all themes, and each further topic splits a range in two.
+// Themes describes the M themes of a dictionary, M = len(Splits) + 1, and the tree of topics. A topic is a range
+// of themes. One topic has all themes; each further topic splits a range in two.
 type Themes struct {
 	Topics int     `json:"topics"` // default number of topics, 1 to M
-	Splits []int32 `json:"splits"` // first theme of the range that is split off for the second topic, the third, …: 1 to M−1, each once
+	Splits []int32 `json:"splits"` // first theme of the second range of each split: 1 to M−1, each once
 }
 
-// Len returns the number of themes, M; 0 of nil.
+// Len returns the number of themes, M, or 0 if t is nil.
 func (t *Themes) Len() int {
 	if t == nil {
 		return 0
@@ -17,9 +17,9 @@ func (t *Themes) Len() int {
 	return len(t.Splits) + 1
 }
 
-// Cut returns the id of the topic of each theme, where there are this number of topics, 1 to M. The topics of a
-// larger number are parts of those of a smaller number, and a topic that both have has the same id: its theme,
-// or M + j if it is split at Splits[j].
+// Cut returns the topic id of each theme for a number of topics, 1 to M. Each topic is a part of a topic of every
+// smaller number. A topic has the same id for all numbers that have it: its theme if it has only one, or M + j if
+// Splits[j] splits it.
 func (t *Themes) Cut(topics int) []int32 {
 	of := make([]int32, t.Len())
 	for _, first := range t.Splits[:topics-1] {
@@ -46,7 +46,7 @@ func (t *Themes) validate() error {
 		return nil
 	}
 	if t.Topics < 1 || t.Topics > t.Len() {
-		return fmt.Errorf("no %d themes have %d topics", t.Len(), t.Topics)
+		return fmt.Errorf("wrong number of topics (got %d, want 1 to %d)", t.Topics, t.Len())
 	}
 	seen := make([]bool, t.Len())
 	for _, first := range t.Splits {

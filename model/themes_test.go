@@ -20,7 +20,7 @@ func themeModel() *Model {
 	return m
 }
 
-// Each topic is a range of themes, and another topic splits one in two. The others keep their ids.
+// A topic is a range of themes. Another topic splits one range, and the other topics keep their ids.
 func TestCut(t *testing.T) {
 	themes := &Themes{Splits: []int32{2, 3, 1}}
 	for i, want := range [][]int32{{4, 4, 4, 4}, {6, 6, 5, 5}, {6, 6, 2, 3}, {0, 1, 2, 3}} {
@@ -33,7 +33,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// Themes are the same in a directory, read or written whole or by rows, and in a .safetensors file.
+// Themes are the same in a directory, at once or by rows, and in a .safetensors file.
 func TestThemesRoundTrip(t *testing.T) {
 	m := themeModel()
 	dir := filepath.Join(t.TempDir(), "model")
@@ -56,11 +56,11 @@ func TestThemesRoundTrip(t *testing.T) {
 	expectModel(t, file, m)
 }
 
-// Themes that don't fit the model are refused when they are written and when they are read.
+// Themes that don't agree with the model are refused by Save and by Open.
 func TestBadThemes(t *testing.T) {
 	for want, spoil := range map[string]func(m *Model){
-		"model.json: no 4 themes have 0 topics":                       func(m *Model) { m.Info.Training.Themes.Topics = 0 },
-		"model.json: no 4 themes have 5 topics":                       func(m *Model) { m.Info.Training.Themes.Topics = 5 },
+		"model.json: wrong number of topics (got 0, want 1 to 4)":     func(m *Model) { m.Info.Training.Themes.Topics = 0 },
+		"model.json: wrong number of topics (got 5, want 1 to 4)":     func(m *Model) { m.Info.Training.Themes.Topics = 5 },
 		"splits of 4 themes: got 3, want 1 to 3, each once":           func(m *Model) { m.Info.Training.Themes.Splits[0] = 3 },
 		"splits of 4 themes: got 4, want":                             func(m *Model) { m.Info.Training.Themes.Splits[0] = 4 },
 		"splits of 4 themes: got 0, want":                             func(m *Model) { m.Info.Training.Themes.Splits[0] = 0 },

@@ -14,9 +14,9 @@ import (
 	"overcomplete/vectors"
 )
 
-// rowsFile returns the file that says what the rows of in are: words.txt, whose lines are words
-// that [vectors.CheckWord] accepts, or, of texts, texts.jsonl, whose lines are objects with the
-// id, the text and the columns of a row, all of them strings.
+// rowsFile returns the name of the file with the rows of in. Words are in words.txt, one per line, valid by
+// [vectors.CheckWord]. Texts are in texts.jsonl, one object per line, with the id, the text and the columns of a
+// row as strings.
 func (in *Input) rowsFile() string {
 	if in.Texts {
 		return modeldir.Texts
@@ -31,31 +31,31 @@ func (e *Encoding) SetKind(texts *vectors.Texts) {
 	}
 }
 
-// checkRows returns an error unless words and texts are those of rows that e describes.
+// checkRows returns an error unless words and texts have the number, kind and columns of rows that e describes.
 func (e *Encoding) checkRows(words []string, texts *vectors.Texts) error {
 	switch {
 	case len(words) != e.Input.Words:
 		return fmt.Errorf("%d words, %s says %d", len(words), modeldir.Info, e.Input.Words)
 	case e.Input.Texts != (texts != nil):
-		return fmt.Errorf("there are texts, or %s says that there are, and not both", modeldir.Info)
+		return fmt.Errorf("the rows and %s disagree on whether rows are texts", modeldir.Info)
 	case texts != nil && !slices.Equal(texts.Names(), e.Columns):
 		return fmt.Errorf("the columns are %.60q, %s says %.60q", texts.Names(), modeldir.Info, e.Columns)
 	}
 	return texts.Validate(e.Input.Words)
 }
 
-// The keys of texts.jsonl beside the columns.
+// The keys of texts.jsonl, beside the columns.
 const (
 	idKey   = "id"
 	textKey = "text"
 )
 
-// A rowReader reads such a file.
+// A rowReader reads words.txt or texts.jsonl.
 type rowReader struct {
 	of    *Encoding
 	r     *bufio.Reader
 	line  int
-	names []string // of a row's values, if rows are texts
+	names []string // keys of a row's values, if rows are texts
 	keys  [][]byte // see rowKeys
 }
 
@@ -64,20 +64,20 @@ func newRowReader(r io.Reader, of *Encoding) *rowReader {
 	return &rowReader{of: of, r: bufio.NewReaderSize(r, 1<<16), names: names, keys: rowKeys(names)}
 }
 
-// rowKeys returns the bytes before each value of a row in texts.jsonl.
+// rowKeys returns the bytes before each value of a line in texts.jsonl.
 func rowKeys(names []string) (keys [][]byte) {
 	for i, name := range names {
 		var b bytes.Buffer
 		b.WriteByte("{,"[min(i, 1)])
 		encoder := json.NewEncoder(&b)
 		encoder.SetEscapeHTML(false)
-		encoder.Encode(name) // no error of a buffer
+		encoder.Encode(name) // a buffer returns no error
 		keys = append(keys, append(bytes.TrimSuffix(b.Bytes(), []byte("\n")), ':'))
 	}
 	return keys
 }
 
-// next reads the next row into words and texts, or returns the error io.EOF if there is none.
+// next reads the next row into words and texts. It returns io.EOF after the last.
 func (r *rowReader) next(words *[]string, texts *vectors.Texts) error {
 	r.line++
 	var line []byte
@@ -86,7 +86,7 @@ func (r *rowReader) next(words *[]string, texts *vectors.Texts) error {
 		line = append(line, part...)
 		switch {
 		case err == bufio.ErrBufferFull && bytes.IndexByte(part, 0) < 0:
-			continue // a NUL, of which a file may have any number at no cost, is in no row
+			continue // no row has a NUL, and sparse files have any number of them
 		case err == io.EOF && len(line) == 0:
 			return io.EOF
 		case err == io.EOF:
@@ -113,7 +113,7 @@ func (r *rowReader) next(words *[]string, texts *vectors.Texts) error {
 	return checkWord(r.line, word)
 }
 
-// parse returns the values of a JSON object.
+// parse returns the values of a line that is a JSON object.
 func (r *rowReader) parse(line []byte) (values []string, err error) {
 	var row map[string]string
 	if err := json.Unmarshal(line, &row); err != nil {
@@ -132,7 +132,8 @@ func (r *rowReader) parse(line []byte) (values []string, err error) {
 	return values, nil
 }
 
-// split is a parse six times as fast, of a line as writeRows writes it. It reports whether the line is one.
+// split returns the values of a line in the layout of writeRows, six times as fast as parse. ok is false for other
+// lines.
 func (r *rowReader) split(line []byte) (values []string, ok bool) {
 	values = make([]string, len(r.names))
 	for i, key := range r.keys {
@@ -162,7 +163,7 @@ func (r *rowReader) split(line []byte) (values []string, ok bool) {
 	return values, string(line) == "}"
 }
 
-// newTexts returns texts for the rows to come, or nil if rows are words.
+// newTexts returns empty texts with the columns of the rows, or nil if rows are words.
 func (r *rowReader) newTexts() *vectors.Texts {
 	if !r.of.Input.Texts {
 		return nil
@@ -174,7 +175,7 @@ func (r *rowReader) newTexts() *vectors.Texts {
 	return t
 }
 
-// all reads all rows, of which there must be in.Words.
+// all reads all rows. It returns an error unless their number is in.Words.
 func (r *rowReader) all() (words []string, texts *vectors.Texts, err error) {
 	texts = r.newTexts()
 	for {
@@ -192,7 +193,7 @@ func (r *rowReader) all() (words []string, texts *vectors.Texts, err error) {
 	}
 }
 
-// writeRows writes rows as lines of rowsFile, after n others.
+// writeRows writes rows as lines of rowsFile; n is the number of lines before them.
 func writeRows(w io.Writer, words []string, texts *vectors.Texts, n int) error {
 	var columns []vectors.Column // of texts
 	var keys [][]byte
@@ -210,7 +211,7 @@ func writeRows(w io.Writer, words []string, texts *vectors.Texts, n int) error {
 		line.Reset()
 		for k, c := range columns {
 			line.Write(keys[k])
-			encoder.Encode(c.Values[i])   // no error of a buffer
+			encoder.Encode(c.Values[i])   // a buffer returns no error
 			line.Truncate(line.Len() - 1) // the end of a line
 		}
 		if texts == nil {

@@ -14,34 +14,33 @@ import (
 	"overcomplete/vectors"
 )
 
-// A Writer saves codes that need not fit in memory, and their words, as a model with the dictionary
-// of another. Until [Writer.Commit] the codes are in temporary files, so that the disk must have
-// room for them twice.
+// A Writer saves a model with the dictionary of another and with codes that need not fit in memory. Until
+// [Writer.Commit], the codes are in temporary files, so that the disk needs twice their size.
 type Writer struct {
-	model Model // without codes
-	may   func(path string) error
-	dir   *atomicfile.Dir // nil after Commit or Abort
-	file  *os.File        // of words or texts; nil before the first
-	lines *bufio.Writer
-	codes *csr.Writer
-	known Encoding // of the rows: their kind, columns and number
+	model      Model // dictionary and Info, without codes
+	mayReplace func(path string) error
+	dir        *atomicfile.Dir // nil after Commit or Abort
+	file       *os.File        // file of words or texts; nil before the first row
+	lines      *bufio.Writer
+	codes      *csr.Writer
+	known      Encoding // kind, columns and number of the rows
 }
 
-// NewWriter begins a model in the directory at path, as [Model.SaveOver] writes it. The caller must
-// call Commit or Abort.
-func (m *Model) NewWriter(path string, may func(path string) error) (*Writer, error) {
+// NewWriter begins a model in the directory at path; mayReplace returns an error unless the directory may be replaced.
+// The caller must call Commit or Abort.
+func (m *Model) NewWriter(path string, mayReplace func(path string) error) (*Writer, error) {
 	dir, err := atomicfile.NewDir(path)
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{model: Model{Info: m.Info, Dictionary: m.Dictionary, Labels: m.Labels}, may: may, dir: dir}
+	w := &Writer{model: Model{Info: m.Info, Dictionary: m.Dictionary, Labels: m.Labels}, mayReplace: mayReplace, dir: dir}
 	if w.codes, err = csr.NewWriter(dir.Temp, m.Dictionary.Len()); err != nil {
 		return nil, dir.Abort(modeldir.InFile(path, modeldir.InFile(modeldir.Codes, err)))
 	}
 	return w, nil
 }
 
-// Add adds rows, all of the same kind and with the same columns.
+// Add adds rows. All rows must be of the same kind and have the same columns.
 func (w *Writer) Add(rows *vectors.Sparse) error {
 	if w.file == nil {
 		w.known.SetKind(rows.Texts)
@@ -64,7 +63,7 @@ func (w *Writer) Add(rows *vectors.Sparse) error {
 	return nil
 }
 
-// failed returns err with the place of a file that can't be written.
+// failed prefixes an error of writing with the path of the file.
 func (w *Writer) failed(file string, err error) error {
 	return modeldir.InFile(w.dir.Path, modeldir.InFile(file, err))
 }
@@ -80,8 +79,8 @@ func (w *Writer) create() error {
 	return nil
 }
 
-// Commit writes the model, in which e describes the codes except for their number, kind and columns.
-// It returns the content of model.json. If it fails nothing is left.
+// Commit writes the model, whose codes e describes. Commit sets the number, the kind and the columns of rows, and
+// returns the Info of model.json. If it fails, nothing is left.
 func (w *Writer) Commit(ctx context.Context, e Encoding) (Info, error) {
 	e.Input.Words, e.Input.Texts, e.Input.Dim, e.Columns = w.known.Input.Words, w.known.Input.Texts, w.model.Dictionary.Dim, w.known.Columns
 	w.model.Info.Encoding = &e
@@ -95,10 +94,10 @@ func (w *Writer) Commit(ctx context.Context, e Encoding) (Info, error) {
 	}
 	dir := w.dir
 	w.dir = nil
-	return w.model.Info, dir.Commit(true, w.may)
+	return w.model.Info, dir.Commit(true, w.mayReplace)
 }
 
-// finish writes the files.
+// finish writes the files of the model.
 func (w *Writer) finish(ctx context.Context) error {
 	if err := cmp.Or(w.lines.Flush(), w.file.Sync(), w.file.Close()); err != nil {
 		return modeldir.InFile(w.known.Input.rowsFile(), err)
@@ -116,8 +115,8 @@ func (w *Writer) finish(ctx context.Context) error {
 	return w.model.writeDictionary(w.dir.Temp)
 }
 
-// Abort removes what was written, unless Commit was called before. It returns err, with the reason
-// if it fails.
+// Abort removes the temporary files, unless Commit was called. It returns err, combined with the error of the
+// removal.
 func (w *Writer) Abort(err error) error {
 	if w.dir == nil {
 		return err
