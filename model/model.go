@@ -164,7 +164,7 @@ type Input struct {
 
 	Texts bool `json:"texts,omitempty"` // rows are texts; Words is their number
 
-	// Of an input of several files, of which SHA256 is a checksum: their number, and the files themselves if
+	// FileCount is the number of files of an input of several, whose checksum is SHA256. Files lists them if
 	// there are at most 100.
 	FileCount int            `json:"file_count,omitempty"`
 	Files     []vectors.File `json:"files,omitempty"`
@@ -172,9 +172,9 @@ type Input struct {
 
 // NewInput describes the files of vectors. The caller sets the number and kind of rows.
 func NewInput(s *vectors.Source) Input {
-	const mostFiles = 100 // 10,000 would be 3 MB of model.json
+	const maxFiles = 100 // 10,000 would be 3 MB of model.json
 	in := Input{Name: s.Name, SHA256: s.SHA256, WordsSHA256: s.WordsSHA256, FileCount: len(s.Files)}
-	if len(s.Files) <= mostFiles {
+	if len(s.Files) <= maxFiles {
 		in.Files = s.Files
 	}
 	return in
