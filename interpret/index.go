@@ -179,7 +179,7 @@ func (x *Index) Row(word string) (row int, ok bool) {
 // Dimension returns the nonzeros of dimension k: their rows, which increase, and their values. The
 // values belong to the index.
 func (x *Index) Dimension(k int) (rows []int32, values []float32) {
-	values = x.values(k)
+	values = x.Values(k)
 	rows = make([]int32, 0, len(values))
 	for i := range x.nonzeros(k) {
 		rows = append(rows, int32(i))
@@ -207,7 +207,8 @@ func (x *Index) blockColumn(k, b int) (rows []uint16, values []float32) {
 	return x.low[lo:hi], x.value[lo:hi]
 }
 
-func (x *Index) values(k int) []float32 {
+// Values returns the nonzeros of dimension k, in row order. They belong to the index.
+func (x *Index) Values(k int) []float32 {
 	lo, hi := x.starts[k*x.blocks], x.starts[(k+1)*x.blocks]
 	return x.value[lo:hi:hi]
 }
@@ -217,7 +218,7 @@ func (x *Index) values(k int) []float32 {
 func (x *Index) Variances() []float64 {
 	variances := make([]float64, x.Codes.Cols)
 	parallel.Each(context.Background(), len(variances), func(k int) {
-		values, n := x.values(k), float64(x.Codes.Rows)
+		values, n := x.Values(k), float64(x.Codes.Rows)
 		sum := 0.0
 		for _, v := range values {
 			sum += float64(v)

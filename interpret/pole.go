@@ -26,7 +26,7 @@ type Entry struct {
 // Poles returns the poles of dimension k that have words, the one with the larger values first.
 func (x *Index) Poles(k int) []Pole {
 	largest, smallest := float32(0), float32(0)
-	for _, v := range x.values(k) {
+	for _, v := range x.Values(k) {
 		largest, smallest = max(largest, v), min(smallest, v)
 	}
 	poles := []Pole{{k, false}, {k, true}}

@@ -32,7 +32,7 @@ type Ranking struct {
 
 // Add adds an item. It takes O(log N) time on average, because it sorts once per N items.
 func (r *Ranking) Add(i Item) {
-	if r.N <= 0 || r.full && compare(i, r.items[r.N-1]) >= 0 {
+	if r.N <= 0 || r.full && (i.Score < r.items[r.N-1].Score || compare(i, r.items[r.N-1]) >= 0) {
 		return
 	}
 	r.items = append(r.items, i)

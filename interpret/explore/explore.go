@@ -285,7 +285,7 @@ func (x *Explorer) describeDimension(k int) (dimension, signs) {
 		Label:       x.index.Label(positive),
 		BottomLabel: x.index.Label(negative),
 	}
-	_, values := x.index.Dimension(k)
+	values := x.index.Values(k)
 	d.Words = len(values)
 	if poles := x.index.Poles(k); len(poles) > 0 {
 		d.Negative = poles[0].Negative

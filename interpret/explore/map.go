@@ -318,7 +318,7 @@ func (x *Explorer) neighbours(k int) [][]link {
 func (x *Explorer) columnNorms() []float64 {
 	norms := make([]float64, x.model.Codes.Cols)
 	for k := range norms {
-		_, values := x.index.Dimension(k)
+		values := x.index.Values(k)
 		norms[k] = interpret.Code{Value: values}.Norm()
 	}
 	return norms

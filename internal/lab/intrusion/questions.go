@@ -40,7 +40,7 @@ func newSampler(x *interpret.Index) *sampler {
 	s := &sampler{x: x, median: make([]float32, x.Codes.Cols)}
 	tenth := make([]float32, x.Codes.Cols)
 	parallel.Each(context.Background(), len(tenth), func(k int) {
-		_, values := x.Dimension(k)
+		values := x.Values(k)
 		sorted := slices.Sorted(slices.Values(values))
 		s.median[k], tenth[k] = ranked(sorted, n, n/2), ranked(sorted, n, max(n/10, 1)-1)
 	})
