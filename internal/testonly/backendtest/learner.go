@@ -18,12 +18,11 @@ import (
 	"overcomplete/model"
 )
 
-// NewLearner makes the learner under test. What a device calls workers is its own
-// affair; 0 is its default.
+// NewLearner makes the learner under test. Each device defines workers; 0 is its default.
 type NewLearner func(x []float32, d *model.Dictionary, norm float64, o encode.Options, workers int) (backend.Learner, error)
 
-// open makes a learner for a test, at whose end it is closed.
-func (n NewLearner) open(t *testing.T, p learning, workers int) backend.Learner {
+// open makes a learner, which is closed at the end of the test.
+func (n NewLearner) open(t *testing.T, p learningProblem, workers int) backend.Learner {
 	t.Helper()
 	l, err := n(p.x, p.dictionary, p.norm, p.options, workers)
 	if err != nil {
@@ -37,31 +36,31 @@ func (n NewLearner) open(t *testing.T, p learning, workers int) backend.Learner 
 	return l
 }
 
-// LearnerTolerance is how far a learner may be from the truth: what it has measured and
-// remembers of its codes from that of the formulas' codes of the dictionary that it had, as a
-// part of it, and then each number of its dictionary from the formula's, as a part of the atoms' norm.
+// LearnerTolerance bounds the errors of a learner after each batch. The metrics, G and B are compared with the
+// formulas for the learner's previous dictionary, relative to them. The dictionary is then compared with the
+// formula for the learner's G and B, relative to the norm of atoms.
 type LearnerTolerance struct {
 	Codes, Atoms float64
 
-	// Encoder, if not nil, makes an encoder of the device that takes the steps that the learner has
-	// just taken. Its codes stand for the formulas', where these have other nonzeros because of the
-	// device's rounding. Such an encoder has a test of its own.
+	// Encoder, if not nil, makes an encoder of the device with the learner's options. Its codes replace the
+	// formulas' codes if these have other nonzeros because of the device's rounding. Such an encoder has a test of
+	// its own.
 	Encoder func(d *model.Dictionary, o encode.Options) (encode.Encoder, error)
 }
 
-// LearnerFloat32 is for learners that compute in float32: 25 steps build on each other's
-// rounding in the codes. An atom moves by a difference of sums, which rounds to 6e-8 of
-// these; rows that few atoms leave little of make it some hundred times smaller.
+// LearnerFloat32 is the tolerance for learners in float32. The rounding of 25 steps accumulates in the codes. The
+// change of an atom is a difference of sums, which are rounded by 6e-8; it can be a few hundred times smaller than
+// the sums.
 var LearnerFloat32 = LearnerTolerance{Codes: 3e-5, Atoms: 1e-5}
 
-// RunLearner tests that a device's learner does what [backend.Learner] says.
+// RunLearner tests that a device's learner implements [backend.Learner].
 func RunLearner(t *testing.T, tolerance LearnerTolerance, newLearner NewLearner) {
-	for _, p := range learnings {
+	for _, p := range learningProblems {
 		t.Run(p.name, func(t *testing.T) { againstTape(t, p.make(1), tolerance, newLearner) })
 	}
-	plain := learnings[0].make(1)
+	plain := learningProblems[0].make(1)
 	t.Run("workers", func(t *testing.T) {
-		large := learning{atoms: 130, dim: 40, batches: []int{300, 100}}.make(1)
+		large := learningProblem{atoms: 130, dim: 40, batches: []int{300, 100}}.make(1)
 		one := learnedBy(t, newLearner.open(t, large, 1), large)
 		for _, workers := range []int{2, 7} {
 			if !reflect.DeepEqual(learnedBy(t, newLearner.open(t, large, workers), large), one) {
@@ -72,7 +71,7 @@ func RunLearner(t *testing.T, tolerance LearnerTolerance, newLearner NewLearner)
 	t.Run("scale", func(t *testing.T) {
 		const scale = 1 << 7
 		want := learnedBy(t, newLearner.open(t, plain, 0), plain)
-		p := learnings[0].make(scale)
+		p := learningProblems[0].make(scale)
 		scaled := learnedBy(t, newLearner.open(t, p, 0), p)
 		for i := range want.atoms {
 			want.atoms[i] *= scale
@@ -113,34 +112,34 @@ func RunLearner(t *testing.T, tolerance LearnerTolerance, newLearner NewLearner)
 	})
 }
 
-// learning is what there is to learn from, of a shape that may be awkward for a device.
-type learning struct {
-	name        string
-	atoms, dim  int
-	batches     []int // rows of each
-	most        int   // nonzeros of a code; 0 for a sixth of the atoms
-	nonnegative bool
-	centred     bool // the dictionary has a mean
-	zeroRows    bool
-	twice       bool    // rows are in a batch twice, one after the other
-	pull        float64 // towards the anchors
+// learningProblem is a learning problem whose shape may be difficult for a device.
+type learningProblem struct {
+	name         string
+	atoms, dim   int
+	batches      []int // number of rows by batch
+	most         int   // nonzeros per row; 0 for a sixth of the atoms
+	nonnegative  bool
+	centred      bool // the dictionary has a mean
+	zeroRows     bool
+	twice        bool    // a batch has each row twice, one after the other
+	anchorWeight float64 // anchor weight
 
-	x          []float32 // as many rows as all batches have
-	order      []int32   // the rows of all batches
+	x          []float32 // number of rows of all batches
+	order      []int32   // row numbers of all batches
 	norm       float64
 	dictionary *model.Dictionary
 	options    encode.Options
 }
 
-// Sizes are such that no rounding changes which values are kept, of two that are nearly equal.
-var learnings = []learning{
+// The sizes are chosen such that rounding never decides which of two nearly equal values is kept.
+var learningProblems = []learningProblem{
 	{name: "plain", atoms: 40, dim: 8, batches: []int{40, 30, 17}},
 	{name: "nonnegative", atoms: 40, dim: 8, batches: []int{40, 30, 17}, nonnegative: true},
-	{name: "anchored", atoms: 40, dim: 8, batches: []int{40, 30, 17}, pull: 0.7},
-	{name: "anchored, odd sizes", atoms: 147, dim: 21, batches: []int{123}, pull: 0.7},
+	{name: "anchored", atoms: 40, dim: 8, batches: []int{40, 30, 17}, anchorWeight: 0.7},
+	{name: "anchored, odd sizes", atoms: 147, dim: 21, batches: []int{123}, anchorWeight: 0.7},
 	{name: "with a mean", atoms: 24, dim: 6, batches: []int{40, 40}, centred: true},
 	{name: "zero rows", atoms: 24, dim: 6, batches: []int{40, 40}, zeroRows: true},
-	{name: "odd sizes", atoms: 147, dim: 21, batches: []int{131, 67}}, // blocks of atoms, and one that is not full
+	{name: "odd sizes", atoms: 147, dim: 21, batches: []int{131, 67}}, // several blocks of atoms, the last one partial
 	{name: "odd sizes, nonnegative", atoms: 147, dim: 21, batches: []int{131, 61}, nonnegative: true},
 	{name: "rows twice", atoms: 40, dim: 8, batches: []int{40, 30, 17}, twice: true},
 	{name: "wide", atoms: 70, dim: 300, batches: []int{50}},
@@ -150,13 +149,13 @@ var learnings = []learning{
 	{name: "one dimension", atoms: 5, dim: 1, batches: []int{20, 20}},
 }
 
-// make fills in what there is to learn from, of rows that are scaled.
-func (p learning) make(scale float32) learning {
+// make fills in the problem; scale is the scale of rows.
+func (p learningProblem) make(scale float32) learningProblem {
 	rows := 0
 	for _, n := range p.batches {
 		rows += n
 	}
-	// A dictionary that the rows are not of.
+	// A dictionary that doesn't generate the rows.
 	p.x, p.dictionary = encodetest.Problem(rows, p.dim, p.atoms)
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, n := range p.batches {
@@ -191,8 +190,8 @@ func (p learning) make(scale float32) learning {
 	return p
 }
 
-// remembered is how much of G and B before counts after a batch.
-func (p learning) remembered(batch int) float64 {
+// forgetting is the forgetting factor.
+func (p learningProblem) forgetting(batch int) float64 {
 	if batch == 0 {
 		return 0
 	}
@@ -215,19 +214,19 @@ func atomsOf(t *testing.T, l backend.Learner) []float32 {
 	return atoms
 }
 
-// hasLearned is all that comes of learning.
-type hasLearned struct {
+// results holds all results of learning.
+type results struct {
 	sums        backend.Sums
 	codes, rows []float32 // G and B
 	atoms       []float32
 }
 
-func learnedBy(t *testing.T, l backend.Learner, p learning) (r hasLearned) {
+func learnedBy(t *testing.T, l backend.Learner, p learningProblem) (r results) {
 	t.Helper()
 	r.sums.Used = make([]bool, p.atoms)
 	rest := p.order
 	for i, n := range p.batches {
-		if err := l.Learn(t.Context(), rest[:n], p.remembered(i), p.pull, &r.sums); err != nil {
+		if err := l.Learn(t.Context(), rest[:n], p.forgetting(i), p.anchorWeight, &r.sums); err != nil {
 			t.Fatal(err)
 		}
 		rest = rest[n:]
@@ -236,7 +235,7 @@ func learnedBy(t *testing.T, l backend.Learner, p learning) (r hasLearned) {
 	return r
 }
 
-// saved returns a matrix of a learner.
+// saved returns a matrix of a learner's state.
 func saved(t *testing.T, l backend.Learner, m checkpoint.Matrix) (all []float32) {
 	t.Helper()
 	if err := l.SaveState(m, func(part []float32) error {
@@ -248,15 +247,14 @@ func saved(t *testing.T, l backend.Learner, m checkpoint.Matrix) (all []float32)
 	return all
 }
 
-// learnerResumed compares, bit by bit, a learner with one that was saved and restored on the
-// way.
+// learnerResumed compares a learner, bit by bit, with one that is saved and restored after a batch.
 func learnerResumed(t *testing.T, newLearner NewLearner) {
-	p := learning{atoms: 147, dim: 21, batches: []int{60, 40}}.make(1)
+	p := learningProblem{atoms: 147, dim: 21, batches: []int{60, 40}}.make(1)
 	first, rest := p.order[:60], p.order[60:]
-	learn := func(l backend.Learner, rows []int32, remember float64) (r hasLearned) {
+	learn := func(l backend.Learner, rows []int32, forgetting float64) (r results) {
 		t.Helper()
 		r.sums.Used = make([]bool, p.atoms)
-		if err := l.Learn(t.Context(), rows, remember, 0.5, &r.sums); err != nil {
+		if err := l.Learn(t.Context(), rows, forgetting, 0.5, &r.sums); err != nil {
 			t.Fatal(err)
 		}
 		r.atoms = atomsOf(t, l)
@@ -293,23 +291,23 @@ func learnerResumed(t *testing.T, newLearner NewLearner) {
 	}
 }
 
-// againstTape compares what is measured and remembered of each batch with the formulas, which
-// encodetest compares with the tape machine, and the atoms with theirs, which graph compares with it.
-func againstTape(t *testing.T, p learning, tolerance LearnerTolerance, newLearner NewLearner) {
+// againstTape compares the metrics, G and B of each batch, and the atoms, with the formulas. encodetest and graph
+// compare the formulas with the tape machine.
+func againstTape(t *testing.T, p learningProblem, tolerance LearnerTolerance, newLearner NewLearner) {
 	x, start := slices.Clone(p.x), slices.Clone(p.dictionary.Atoms)
 	l := newLearner.open(t, p, 0)
-	s := statistics{p.atoms, p.dim, make([]float64, p.atoms*p.atoms), make([]float64, p.atoms*p.dim), encodetest.Widen(start), p.pull}
+	s := statistics{p.atoms, p.dim, make([]float64, p.atoms*p.atoms), make([]float64, p.atoms*p.dim), encodetest.Widen(start), p.anchorWeight}
 	rest := p.order
 	for batch, n := range p.batches {
 		at := func(what string) string { return fmt.Sprintf("batch %d: %s", batch+1, what) }
 		atoms := atomsOf(t, l)
 		before := encodetest.Widen(atoms)
-		sums := backend.Sums{RunningLoss: 1, L1: 2, Nonzeros: 3, Used: make([]bool, p.atoms)} // which it adds to
-		if err := l.Learn(t.Context(), rest[:n], p.remembered(batch), p.pull, &sums); err != nil {
+		sums := backend.Sums{RunningLoss: 1, L1: 2, Nonzeros: 3, Used: make([]bool, p.atoms)} // Learn adds to these
+		if err := l.Learn(t.Context(), rest[:n], p.forgetting(batch), p.anchorWeight, &sums); err != nil {
 			t.Fatal(err)
 		}
 		own := tolerance.codes(t, p, atoms, rest[:n])
-		s.forget(p.remembered(batch))
+		s.forget(p.forgetting(batch))
 		wantSums, wantUsed := []float64{1, 2, 3}, make([]bool, p.atoms)
 		var square float64
 		for i, row := range rest[:n] {
@@ -342,7 +340,7 @@ func againstTape(t *testing.T, p learning, tolerance LearnerTolerance, newLearne
 			for i, got := range m[0] {
 				off += (got - m[1][i]) * (got - m[1][i])
 			}
-			// A product of two codes is off by what both are.
+			// The error of a product is the sum of both codes' errors.
 			if size := math.Sqrt(squares(m[1])); !(math.Sqrt(off) <= 2*tolerance.Codes*size) || size == 0 {
 				t.Error(at(fmt.Sprintf("%s, of norm %v, is off by %.2g of it", name, size, math.Sqrt(off)/size)))
 			}
@@ -385,8 +383,8 @@ func againstTape(t *testing.T, p learning, tolerance LearnerTolerance, newLearne
 	}
 }
 
-// codes returns those that the tolerance's encoder makes of some rows, or nil.
-func (tolerance LearnerTolerance) codes(t *testing.T, p learning, atoms []float32, rows []int32) *encode.Codes {
+// codes returns the codes of the tolerance's encoder, or nil if it has none.
+func (tolerance LearnerTolerance) codes(t *testing.T, p learningProblem, atoms []float32, rows []int32) *encode.Codes {
 	t.Helper()
 	if tolerance.Encoder == nil {
 		return nil
@@ -403,19 +401,19 @@ func (tolerance LearnerTolerance) codes(t *testing.T, p learning, atoms []float3
 	return encodetest.Encode(t, e, x)
 }
 
-// statistics are G = Σ aᵀa and B = Σ aᵀy, and what else says where atoms go.
+// statistics holds G = Σ aᵀa, B = Σ aᵀy and the other inputs of a dictionary update.
 type statistics struct {
 	atoms, dim int
 	g, b       []float64
 
-	anchors []float64
-	pull    float64
+	anchors      []float64
+	anchorWeight float64
 }
 
-func (s *statistics) forget(remember float64) {
+func (s *statistics) forget(forgetting float64) {
 	for _, m := range [][]float64{s.g, s.b} {
 		for i := range m {
-			m[i] *= remember
+			m[i] *= forgetting
 		}
 	}
 }
@@ -431,9 +429,9 @@ func (s *statistics) add(a, y []float64) {
 	}
 }
 
-// move moves each atom of d in turn to the minimum, by the formula of [overcomplete/graph.Learn].
+// move sets each atom of d in turn to the minimum, by the formula of [overcomplete/graph.Learn].
 func (s *statistics) move(d []float64, norm float64) {
-	const leastUse = 1e-8 // stated again, so that another constant in the program fails
+	const leastUse = 1e-8 // a copy, so that a change of the program's constant fails
 	for k := range s.atoms {
 		atom, g := d[k*s.dim:][:s.dim], s.g[k*s.atoms:][:s.atoms]
 		if !(g[k] > leastUse) {
@@ -441,11 +439,11 @@ func (s *statistics) move(d []float64, norm float64) {
 		}
 		moved := make([]float64, s.dim)
 		for j := range moved {
-			rest := s.b[k*s.dim+j] - s.pull*(atom[j]-s.anchors[k*s.dim+j])
+			rest := s.b[k*s.dim+j] - s.anchorWeight*(atom[j]-s.anchors[k*s.dim+j])
 			for other, product := range g {
 				rest -= product * d[other*s.dim+j]
 			}
-			moved[j] = atom[j] + rest/(g[k]+s.pull)
+			moved[j] = atom[j] + rest/(g[k]+s.anchorWeight)
 		}
 		length := math.Sqrt(squares(moved))
 		for j := range atom {
@@ -454,10 +452,10 @@ func (s *statistics) move(d []float64, norm float64) {
 	}
 }
 
-// leastUse tests that atoms move whose codes have a Σa² above 1e-8, and no others.
+// leastUse tests that an atom is updated if and only if the Σa² of its codes exceeds 1e-8.
 func leastUse(t *testing.T, newLearner NewLearner) {
-	p := learning{atoms: 4, dim: 3, batches: []int{5}}.make(1)
-	clear(p.x) // of which no code has a nonzero
+	p := learningProblem{atoms: 4, dim: 3, batches: []int{5}}.make(1)
+	clear(p.x) // all codes are zero
 	l := newLearner.open(t, p, 0)
 	want := statistics{p.atoms, p.dim, make([]float64, p.atoms*p.atoms), make([]float64, p.atoms*p.dim), encodetest.Widen(p.dictionary.Atoms), 0}
 	for k, use := range []float64{1, 1e-6, 1.1e-8, 0.9e-8} {

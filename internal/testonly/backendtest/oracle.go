@@ -1,6 +1,7 @@
-// Package backendtest tests the trainers of devices against Gorgonia's tape machine.
+// Package backendtest tests the trainers of devices against Gorgonia's tape machine. A test of a device calls
+// [Run]:
 //
-// A device gets all tests by calling [Run] from one of its own.
+//	func TestTrainer(t *testing.T) { backendtest.Run(t, false, backendtest.Float32, newTrainer) }
 package backendtest
 
 import (
@@ -13,21 +14,21 @@ import (
 	"overcomplete/vectors"
 )
 
-// Oracle trains on the tape machine: dense, in float64, one node at a time. It
-// implements [backend.Trainer], but saves and restores nothing, and is meant for small problems.
+// Oracle trains on the tape machine, densely, in float64, one node at a time. It implements [backend.Trainer]
+// without saving and restoring, for small problems.
 type Oracle struct {
-	backend.Trainer // none
+	backend.Trainer // not implemented
 
 	spec             graph.Spec
 	authorsOrder     bool
 	words            int
 	x, a, d, s, q, h []float64
 
-	shortened int // dictionary steps with α < 1
-	damped    int // words with 0 < β < 1
+	shortened int // number of dictionary steps with α < 1
+	damped    int // number of words with 0 < β < 1
 }
 
-// NewOracle starts from the same random numbers as every trainer.
+// NewOracle returns an oracle with the same initial random numbers as every trainer.
 func NewOracle(p backend.Problem) *Oracle {
 	h := p.Hyperparameters
 	o := &Oracle{spec: p.Spec(), authorsOrder: h.AuthorsOrder, words: p.Len(), x: encodetest.Widen(p.X)}
@@ -42,7 +43,7 @@ func NewOracle(p backend.Problem) *Oracle {
 	return o
 }
 
-// step runs a graph on the words from lo to hi and stores what it replaces.
+// step runs a graph on the words from lo to hi and stores its outputs.
 func (o *Oracle) step(build graph.Build, lo, hi, epoch int) (map[string][]float64, error) {
 	k, l := o.spec.Atoms, o.spec.Dim
 	expression, err := build(o.spec, hi-lo)
@@ -88,7 +89,7 @@ func (o *Oracle) Epoch(_ context.Context, epoch, batch int) (sums backend.Sums, 
 	return sums, o.measure(&sums)
 }
 
-// authors is an epoch in the order of the paper's program.
+// authors runs an epoch in the order of the authors' program.
 func (o *Oracle) authors(epoch int) (sums backend.Sums, err error) {
 	for i := range o.words {
 		out, err := o.step(graph.Authors, i, i+1, epoch)
@@ -101,7 +102,7 @@ func (o *Oracle) authors(epoch int) (sums backend.Sums, err error) {
 	return sums, o.measure(&sums)
 }
 
-// countDamped compares the codes with what their sums shrink to.
+// countDamped counts the codes that differ from the shrunk sums.
 func (o *Oracle) countDamped(epoch int) (damped int) {
 	shrinkage := graph.Shrinkage{Lambda: o.spec.Lambda, Rate: o.spec.Rate}
 	for i := range o.words {
@@ -116,8 +117,7 @@ func (o *Oracle) countDamped(epoch int) (damped int) {
 	return damped
 }
 
-// measure adds up what the codes have come to. The squared error is added up here, by
-// no graph.
+// measure computes the metrics of the codes. It sums the squared error without a graph.
 func (o *Oracle) measure(sums *backend.Sums) error {
 	out, err := o.step(graph.Evaluate, 0, o.words, 0)
 	if err != nil {

@@ -18,17 +18,16 @@ import (
 	"overcomplete/vectors"
 )
 
-// RunProgram runs a program once on all of a trainer's words, in an epoch, and returns the results that are
-// numbers. The others are part of the trainer's state.
+// RunProgram runs a program once on all of a trainer's words and returns the outputs that are numbers. The other
+// outputs are part of the trainer's state.
 type RunProgram func(b backend.Trainer, p *program.Program, epoch int) (map[string]float64, error)
 
-// oneStep is the largest difference to the tape machine after one step on a device that computes in float32,
-// relative to the largest number: rounding is 6e-8 relative, in sums of some tens of terms, and AdaGrad
-// and ratios of sums divide by small ones.
+// oneStep is the tolerance after one step in float32, relative to the largest number. Sums of some tens of terms
+// are rounded by 6e-8 each, and AdaGrad and ratios divide by small sums.
 const oneStep = 2e-5
 
-// RunPrograms tests that a device runs the programs of all kinds of losses as the tape machine runs their graphs,
-// an update also as its three steps.
+// RunPrograms tests that a device's results of the programs equal the tape machine's results of their graphs, for
+// all kinds of losses. It runs an update both as one step and as three.
 func RunPrograms(t *testing.T, newTrainer New, run RunProgram) {
 	inParts := func(s graph.Spec) (*program.Program, error) {
 		p, err := program.Dictionary(s)
@@ -70,21 +69,21 @@ func RunPrograms(t *testing.T, newTrainer New, run RunProgram) {
 	})
 }
 
-// bounded is 1 − 1/(1+r²), another loss that no executor has heard of.
+// bounded is 1 − 1/(1+r²), a loss without a name.
 func bounded(r *gorgonia.Node) (*gorgonia.Node, error) {
 	one := gorgonia.NewConstant(1.0)
 	inverse := gorgonia.Must(gorgonia.HadamardDiv(one, gorgonia.Must(gorgonia.Add(one, gorgonia.Must(gorgonia.Square(r))))))
 	return gorgonia.Sub(one, inverse)
 }
 
-// start opens a trainer of a small problem.
+// start opens a trainer for a small problem.
 func start(t *testing.T, newTrainer New, change func(*backend.Problem)) (backend.Trainer, backend.Problem) {
 	t.Helper()
 	p := problem{words: 20, atoms: 17, dim: 6, batch: 20, change: change}.make(false, 1)
 	return newTrainer.open(t, p, 2), p
 }
 
-// runProgram compares a program, from a state of random numbers, with the tape.
+// runProgram compares a program with the tape machine, for a random state.
 func runProgram(t *testing.T, newTrainer New, run RunProgram, build graph.Build, compile func(graph.Spec) (*program.Program, error), change func(*backend.Problem)) {
 	const epoch = 3
 	b, p := start(t, newTrainer, change)

@@ -21,11 +21,10 @@ import (
 	"overcomplete/vectors"
 )
 
-// New makes the trainer under test. What a device calls workers is its own affair; 0
-// is its default.
+// New makes the trainer under test. Each device defines workers; 0 is its default.
 type New func(p backend.Problem, workers int) (backend.Trainer, error)
 
-// open makes a trainer for a test, at whose end it is closed.
+// open makes a trainer, which is closed at the end of the test.
 func (n New) open(t *testing.T, p backend.Problem, workers int) backend.Trainer {
 	t.Helper()
 	b, err := n(p, workers)
@@ -40,15 +39,13 @@ func (n New) open(t *testing.T, p backend.Problem, workers int) backend.Trainer 
 	return b
 }
 
-// Float32 is how far a trainer that computes in float32 may be from the tape
-// machine after three epochs, as a part of the largest number: it rounds to 6e-8
-// relative, in sums of up to a few hundred terms, and each epoch builds on the
-// last. A code at the threshold may be zero in one and just not in the other,
-// which moves values by no more than the rounding does.
+// Float32 is the tolerance of a trainer in float32 after three epochs, relative to the largest number. Sums of up
+// to a few hundred terms are rounded by 6e-8 each, and epochs accumulate the errors. Near the threshold, a code
+// may be zero in one training and just not in the other, which changes values by no more than the rounding does.
 const Float32 = 2e-4
 
-// Run tests a device's training in the authors' order or not, against the tape machine, from which
-// it may be as far as the tolerance says, and its promises.
+// Run tests a device's training, in the authors' order or not. It compares the training with the tape machine,
+// within the tolerance, and tests the guarantees of [backend.Trainer].
 func Run(t *testing.T, authorsOrder bool, tolerance float64, newTrainer New) {
 	s := suite{authorsOrder, Tolerance{tolerance, tolerance, tolerance}, newTrainer}
 	for _, p := range problems {
@@ -60,11 +57,11 @@ func Run(t *testing.T, authorsOrder bool, tolerance float64, newTrainer New) {
 	t.Run("resumed", s.resumed)
 }
 
-// Tolerance is how far a trainer may be from the tape machine, as a part of the largest number.
+// A Tolerance is the largest error of a trainer, relative to the largest number.
 type Tolerance struct{ Sums, Dictionary, Codes float64 }
 
-// RunSmall compares the training of the smallest problems with the tape machine's, on a device that
-// rounds more than float32.
+// RunSmall compares the training of the smallest problems with the tape machine, for a device that rounds more
+// than float32.
 func RunSmall(t *testing.T, tolerance Tolerance, newTrainer New) {
 	for _, p := range problems {
 		if p.words <= 20 {
@@ -79,8 +76,7 @@ type suite struct {
 	start        New
 }
 
-// sized leaves out words that only batches need: in the authors' algorithm every word is
-// a step.
+// sized reduces the words for the authors' order, in which every word is a step.
 func (s suite) sized(p problem) problem {
 	if s.authorsOrder {
 		p.words = min(p.words, 40)
@@ -88,17 +84,17 @@ func (s suite) sized(p problem) problem {
 	return p
 }
 
-// problem is a small problem of a shape that may be awkward for a backend.
+// problem is a small problem whose shape may be difficult for a device.
 type problem struct {
 	name              string
 	words, atoms, dim int
-	batch             int // words of a dictionary step
+	batch             int // words per dictionary step
 	change            func(*backend.Problem)
-	zeroRows          int // every so many; 0 for none
+	zeroRows          int // every zeroRows-th word is zero; 0 for none
 
-	late bool // whether an epoch follows whose threshold, λ times its number, is beyond all codes
+	late bool // add an epoch whose number times λ exceeds all sums, so that all codes are zero
 
-	// What the oracle must meet, so that the problem tests it.
+	// The oracle must meet these cases, so that the problem tests them.
 	shortens bool // steps with α < 1
 	damps    bool // words with 0 < β < 1
 }
@@ -124,24 +120,23 @@ var problems = []problem{
 	{name: "one atom", words: 20, atoms: 1, dim: 4, batch: 5},
 	{name: "one dimension", words: 20, atoms: 5, dim: 1, batch: 5},
 	{name: "odd sizes", words: 131, atoms: 67, dim: 13, batch: 37},
-	{name: "wide", words: 9, atoms: 150, dim: 520, batch: 4}, // D does not fit in a block
+	{name: "wide", words: 9, atoms: 150, dim: 520, batch: 4}, // D is larger than a block
 	{name: "odd sizes, sparse", words: 131, atoms: 67, dim: 13, batch: 37, change: func(p *backend.Problem) { p.Hyperparameters.Lambda = 0.6 }},
 	{name: "wide, sparse", words: 9, atoms: 150, dim: 520, batch: 4, change: func(p *backend.Problem) { p.Hyperparameters.Lambda = 25 }},
 	{name: "long, sparse", words: 600, atoms: 20, dim: 520, batch: 520, change: func(p *backend.Problem) { p.Hyperparameters.Lambda = 5 }},
-	{name: "long", words: 300, atoms: 20, dim: 520, batch: 260}, // nor do the residuals
+	{name: "long", words: 300, atoms: 20, dim: 520, batch: 260}, // the residuals are larger than a block
 	{name: "zero vectors", words: 20, atoms: 10, dim: 4, batch: 5, zeroRows: 3},
 	{name: "zero vectors alone", words: 20, atoms: 10, dim: 4, batch: 5, zeroRows: 1},
 }
 
-// pseudoHuber is 4(√(1+r²/4) − 1), a loss that no executor has heard of: r²/2
-// near 0.
+// pseudoHuber is 4(√(1+r²/4) − 1), a loss without a name: r²/2 near 0.
 func pseudoHuber(r *gorgonia.Node) (*gorgonia.Node, error) {
 	half := gorgonia.Must(gorgonia.HadamardProd(gorgonia.NewConstant(0.25), gorgonia.Must(gorgonia.Square(r))))
 	root := gorgonia.Must(gorgonia.Sqrt(gorgonia.Must(gorgonia.Add(half, gorgonia.NewConstant(1.0)))))
 	return gorgonia.HadamardProd(gorgonia.NewConstant(4.0), gorgonia.Must(gorgonia.Sub(root, gorgonia.NewConstant(1.0))))
 }
 
-// make returns the problem as trainers take it, for steps of p.batch words.
+// make returns the problem for trainers, with steps of p.batch words.
 func (p problem) make(authorsOrder bool, seed uint64) backend.Problem {
 	h := train.Paper()
 	h.AuthorsOrder, h.Atoms, h.Lambda, h.Tau = authorsOrder, p.atoms, 0.1, 1e-3
@@ -164,7 +159,7 @@ func (p problem) make(authorsOrder bool, seed uint64) backend.Problem {
 	return problem
 }
 
-// againstOracle compares epochs.
+// againstOracle compares the results of each epoch.
 func (s suite) againstOracle(t *testing.T, p problem) {
 	problem := p.make(s.authorsOrder, 3)
 	b := s.start.open(t, problem, 0)
@@ -218,14 +213,14 @@ func learned(t *testing.T, b backend.Trainer) ([]float32, *vectors.CSR) {
 	return dictionary, codes
 }
 
-// result is what a training came to.
+// result holds the results of a training.
 type result struct {
-	sums       backend.Sums // of the last epoch, without times
+	sums       backend.Sums // metrics of the last epoch, without times
 	dictionary []float32
 	codes      *vectors.CSR
 }
 
-// trained trains from after an epoch to another.
+// trained trains from one epoch to another.
 func trained(t *testing.T, b backend.Trainer, p problem, after, last int) (r result) {
 	t.Helper()
 	for e := after + 1; e <= last; e++ {
@@ -239,7 +234,7 @@ func trained(t *testing.T, b backend.Trainer, p problem, after, last int) (r res
 	return r
 }
 
-// dense checks that s is well formed and spreads it out.
+// dense validates s and returns it as a dense matrix.
 func dense(t *testing.T, s *vectors.CSR) []float64 {
 	t.Helper()
 	if err := s.Validate(); err != nil {
@@ -263,8 +258,8 @@ func usedAtoms(s *vectors.CSR) int {
 
 // sameBits compares the results of different numbers of workers, bit by bit.
 func (s suite) sameBits(t *testing.T) {
-	// Atoms and residuals make several blocks, words several tiles. The first epoch begins
-	// with dense codes, all others with sparse ones.
+	// Atoms and residuals have several blocks, words several tiles. Codes are dense in the first epoch and sparse
+	// in the others.
 	const epochs = 2
 	p := s.sized(problem{words: 300, atoms: 400, dim: 200, batch: 150})
 	one := trained(t, s.start.open(t, p.make(s.authorsOrder, 9), 1), p, 0, epochs)
@@ -275,8 +270,7 @@ func (s suite) sameBits(t *testing.T) {
 	}
 }
 
-// resumed compares, bit by bit, a training with one that was saved and restored
-// on the way, for each epoch that it could be.
+// resumed compares a training, bit by bit, with one that is saved and restored after each of the epochs.
 func (s suite) resumed(t *testing.T) {
 	p := problem{words: 130, atoms: 70, dim: 9, batch: 33}
 	const seed, epochs = 9, 4
@@ -285,7 +279,7 @@ func (s suite) resumed(t *testing.T) {
 	}
 	whole := trained(t, open(seed), p, 0, epochs)
 	for at := 1; at < epochs; at++ {
-		from, to := open(seed), open(seed+1) // what is restored must not come from the seed
+		from, to := open(seed), open(seed+1) // restored values must not come from the seed
 		r := trained(t, from, p, 0, at)
 		if err := to.Restore(r.dictionary, r.codes); err != nil {
 			t.Fatal(err)
@@ -316,12 +310,12 @@ func (s suite) resumed(t *testing.T) {
 			}
 		}
 		if !reflect.DeepEqual(trained(t, to, p, at, epochs), whole) {
-			t.Errorf("resumed after epoch %d, the training comes to other bits", at)
+			t.Errorf("resumed after epoch %d, the results have other bits", at)
 		}
 	}
 }
 
-// cancelled checks that an epoch ends at once, with the context's error.
+// cancelled checks that an epoch with a cancelled context returns the context's error at once.
 func (s suite) cancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -331,7 +325,7 @@ func (s suite) cancelled(t *testing.T) {
 	}
 }
 
-// cancelledLater does the same between an epoch's two passes.
+// cancelledLater cancels the context between an epoch's two passes.
 func (s suite) cancelledLater(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p := problems[0].make(s.authorsOrder, 1)

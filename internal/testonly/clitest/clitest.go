@@ -1,5 +1,8 @@
-// Package clitest runs command lines in directories of their own, each in its own process, and makes small
-// vectors and models for them. So tests run in parallel and see the output that users see.
+// Package clitest runs command lines as processes, each in a directory of its own, and creates small vectors and
+// models for them. Tests can therefore run in parallel and see the output of the program:
+//
+//	dir := clitest.Sample(t)
+//	dir.MustRun(t, "train in.txt -o model -k 20")
 package clitest
 
 import (
@@ -18,7 +21,7 @@ import (
 	"overcomplete/model"
 )
 
-// Exit codes, as the program's help says.
+// Exit codes, which the program's help lists.
 const (
 	Failed      = 1
 	Usage       = 2
@@ -26,15 +29,14 @@ const (
 )
 
 var (
-	program     string   // runs command lines
-	environment []string // that it requires
+	program     string   // the program that runs command lines
+	environment []string // environment of the program
 )
 
-// asProgram is set in the environment of a test binary that stands for the program.
+// asProgram is the environment variable that makes a test binary run as the program.
 const asProgram = "OVERCOMPLETE_TEST_PROGRAM"
 
-// Main is the TestMain of tests for which the test binary stands for the program: run by a test, it calls
-// main.
+// Main is the TestMain of tests that run their own binary as the program. In such a process, it calls main.
 func Main(m *testing.M, main func() int) {
 	if os.Getenv(asProgram) != "" {
 		os.Exit(main())
@@ -47,7 +49,7 @@ func Main(m *testing.M, main func() int) {
 	os.Exit(m.Run())
 }
 
-// MainOfBuilt is the TestMain of tests of the program as releases have it.
+// MainOfBuilt is the TestMain of tests of the program built as in releases.
 func MainOfBuilt(m *testing.M) {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -73,7 +75,7 @@ type Dir string
 // New returns an empty directory.
 func New(t testing.TB) Dir {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir()) // as programs see it
+	dir, err := filepath.EvalSymlinks(t.TempDir()) // path without symbolic links
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,14 +85,14 @@ func New(t testing.TB) Dir {
 // Path returns the path of a file.
 func (d Dir) Path(name string) string { return filepath.Join(string(d), name) }
 
-// Command returns a command that can be changed before it is run.
+// Command returns a command that isn't started.
 func (d Dir) Command(args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Dir, cmd.Env = string(d), append(os.Environ(), environment...)
 	return cmd
 }
 
-// Output runs a command and returns its exit code and what it has written.
+// Output runs a command and returns its exit code and its output.
 func Output(t testing.TB, cmd *exec.Cmd) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
@@ -112,7 +114,7 @@ func (d Dir) Run(t testing.TB, line string) (code int, stdout, stderr string) {
 	return Output(t, d.Command(strings.Fields(line)...))
 }
 
-// MustRun runs a command line that has to succeed.
+// MustRun runs a command line and fails the test unless it succeeds.
 func (d Dir) MustRun(t testing.TB, line string) (stdout, stderr string) {
 	t.Helper()
 	code, stdout, stderr := d.Run(t, line)
@@ -167,7 +169,7 @@ func (d Dir) Model(t testing.TB, name string) *model.Model {
 	return m
 }
 
-// Learned returns the stored codes and dictionary of a model.
+// Learned returns the bytes of a model's codes and dictionary.
 func (d Dir) Learned(t testing.TB, name string) string {
 	t.Helper()
 	return string(d.Read(t, name+"/codes.npz")) + string(d.Read(t, name+"/dictionary.npy"))
@@ -181,7 +183,7 @@ func (d Dir) Copy(t testing.TB) Dir {
 	return other
 }
 
-// A Tree is the content of a directory by path. The paths of directories end in a slash.
+// A Tree is the content of a directory, by path. The paths of directories end in a slash.
 type Tree map[string]string
 
 // Tree returns the content of the directory.
@@ -203,7 +205,7 @@ func (d Dir) Tree(t testing.TB) Tree {
 	return all
 }
 
-// Restore gives the directory the content that Tree returned.
+// Restore restores the content that Tree returned.
 func (d Dir) Restore(t testing.TB, before Tree) {
 	t.Helper()
 	after := d.Tree(t)
@@ -226,7 +228,7 @@ func (d Dir) Restore(t testing.TB, before Tree) {
 	}
 }
 
-// Unchanged checks that the directory has the content that Tree returned.
+// Unchanged checks that the directory still has the content that Tree returned.
 func (d Dir) Unchanged(t testing.TB, before Tree) {
 	t.Helper()
 	if changed := before.Differences(d.Tree(t)); changed != nil {
@@ -234,7 +236,7 @@ func (d Dir) Unchanged(t testing.TB, before Tree) {
 	}
 }
 
-// Differences names the files of b that are missing (-), new (+) or changed (≠).
+// Differences lists the files of b that are missing (-), new (+) or changed (≠), compared with a.
 func (a Tree) Differences(b Tree) (names []string) {
 	for path := range a {
 		if is, ok := b[path]; !ok {

@@ -12,7 +12,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// Vectors returns random vectors with a nonzero mean, the same at each call.
+// Vectors returns random vectors with a nonzero mean, equal in each call.
 func Vectors(words, dim int) *vectors.Dense {
 	d := &vectors.Dense{Dim: dim}
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -25,7 +25,7 @@ func Vectors(words, dim int) *vectors.Dense {
 	return d
 }
 
-// Text returns vectors as GloVe text, which reads back to the same bits.
+// Text returns vectors as GloVe text, which decodes to the same bits.
 func Text(d *vectors.Dense) []byte {
 	var b bytes.Buffer
 	for i, w := range d.Words {
@@ -38,7 +38,7 @@ func Text(d *vectors.Dense) []byte {
 	return b.Bytes()
 }
 
-// Sample returns a directory with 60 vectors of 8 numbers in in.txt.
+// Sample returns a directory with the file in.txt of 60 vectors of length 8.
 func Sample(t testing.TB) (Dir, *vectors.Dense) {
 	t.Helper()
 	dir, d := New(t), Vectors(60, 8)
@@ -46,7 +46,7 @@ func Sample(t testing.TB) (Dir, *vectors.Dense) {
 	return dir, d
 }
 
-// NewModel returns a model of method B for vectors of length 2, with atoms of zeros.
+// NewModel returns a model of method B for vectors of length 2, with zero atoms.
 func NewModel(words []string, codes [][]float32) *model.Model {
 	const dim = 2
 	atoms := len(codes[0])
@@ -69,7 +69,7 @@ func NewModel(words []string, codes [][]float32) *model.Model {
 	}
 }
 
-// RandomCodes returns codes of word0, word1, … with about density·cols nonzeros per row, some of them equal.
+// RandomCodes returns codes of word0, word1, … with about density·cols nonzeros per row, with some equal values.
 func RandomCodes(seed uint64, rows, cols int, density float64) *vectors.Sparse {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	s := &vectors.Sparse{CSR: vectors.CSR{Cols: cols, Ptr: []int64{0}}}
@@ -87,7 +87,7 @@ func RandomCodes(seed uint64, rows, cols int, density float64) *vectors.Sparse {
 	return s
 }
 
-// Matrix returns the rows of a sparse matrix with their zeros.
+// Matrix returns the rows of a sparse matrix as dense rows.
 func Matrix(s *vectors.Sparse) [][]float64 {
 	rows := make([][]float64, s.Rows)
 	for i := range rows {

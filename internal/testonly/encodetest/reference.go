@@ -1,6 +1,7 @@
-// Package encodetest tests encoders. It has the formulas of package encode in plain Go
-// and float64, a row at a time and with nothing done for speed, and tests that compare
-// any [encode.Encoder] with them.
+// Package encodetest tests encoders. It implements the formulas of package encode in plain Go, in float64 and one
+// row at a time, and compares any [encode.Encoder] with them:
+//
+//	func TestEncoder(t *testing.T) { encodetest.Run(t, 1e-5, newEncoder) }
 package encodetest
 
 import (
@@ -12,8 +13,8 @@ import (
 	"overcomplete/model"
 )
 
-// Code returns the code of y, of length K, that is stopped early. Y has length L, the
-// dictionary d is K×L. It panics if nothing can be encoded with d.
+// Code returns the early-stopped code of y, of length K. y has length L, and the dictionary d is K×L. Code panics
+// if d can't encode.
 func Code(y, d []float64, o encode.Options) []float64 {
 	dim := len(y)
 	a := make([]float64, len(d)/dim)
@@ -43,7 +44,7 @@ func Code(y, d []float64, o encode.Options) []float64 {
 	return a
 }
 
-// fista takes so many steps from a.
+// fista runs n steps from the code a.
 func fista(a, y, d []float64, s, lambda float64, steps int, shrink func(k int, g, threshold float64) float64) {
 	z, b := slices.Clone(a), make([]float64, len(a))
 	for lambda, momentum := range backend.FISTA(lambda, steps) {
@@ -63,8 +64,8 @@ func fista(a, y, d []float64, s, lambda float64, steps int, shrink func(k int, g
 	}
 }
 
-// Shrink is soft-thresholding, sgn(g)·max(|g| − threshold, 0), or max(g − threshold, 0)
-// for nonnegative codes.
+// Shrink returns the soft-thresholded g, sgn(g)·max(|g| − threshold, 0), or max(g − threshold, 0) for nonnegative
+// codes.
 func Shrink(g, threshold float64, nonnegative bool) float64 {
 	switch {
 	case g > threshold:
@@ -98,8 +99,7 @@ func Correlations(y, d, a []float64) []float64 {
 	return c
 }
 
-// Objective returns ‖y − aD‖² + λ‖a‖₁ and the duality gap of a, which is the most that
-// this objective can be above its minimum.
+// Objective returns ‖y − aD‖² + λ‖a‖₁ and the duality gap of a, which bounds the distance to the minimum.
 func Objective(y, d, a []float64, lambda float64, nonnegative bool) (objective, gap float64) {
 	var squares, product float64
 	for j, x := range Residual(y, d, a) {
@@ -110,8 +110,7 @@ func Objective(y, d, a []float64, lambda float64, nonnegative bool) (objective, 
 	for _, x := range a {
 		objective += lambda * math.Abs(x)
 	}
-	// Of the dual's feasible points, those with 2uDᵀ ≤ λ, u = t·residual is one;
-	// its value is ‖y‖² − ‖y − u‖².
+	// u = t·residual is a feasible point of the dual, 2uDᵀ ≤ λ. Its value is ‖y‖² − ‖y − u‖².
 	var most float64
 	for _, x := range Correlations(y, d, a) {
 		if !nonnegative {
@@ -127,13 +126,12 @@ func Objective(y, d, a []float64, lambda float64, nonnegative bool) (objective, 
 		t = max(min(t, lambda/most), -lambda/most)
 	}
 	if nonnegative {
-		t = max(t, 0) // a negative one would have to be checked against the other side
+		t = max(t, 0) // a negative t would need the other bound
 	}
 	return objective, objective - (2*t*product - t*t*squares)
 }
 
-// Largest reports which k elements of a have the largest magnitudes. Of equal ones the
-// first are taken; zeros never are.
+// Largest reports which elements of a are the k largest magnitudes, the first of equal ones. Zeros never are.
 func Largest(a []float64, k int) []bool {
 	order := make([]int, len(a))
 	for i := range order {

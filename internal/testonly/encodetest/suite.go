@@ -14,11 +14,11 @@ import (
 	"overcomplete/model"
 )
 
-// New makes the encoder under test for the dictionary d. The results must not depend
-// on workers, whatever the encoder takes them for.
+// New makes the encoder under test for the dictionary d. Each device defines workers; results must not depend on
+// them.
 type New func(d *model.Dictionary, o encode.Options, workers int) (encode.Encoder, error)
 
-// open makes an encoder for a test, at whose end it is closed.
+// open makes an encoder, which is closed at the end of the test.
 func (n New) open(t *testing.T, d *model.Dictionary, o encode.Options, workers int) encode.Encoder {
 	t.Helper()
 	e, err := n(d, o, workers)
@@ -33,17 +33,16 @@ func (n New) open(t *testing.T, d *model.Dictionary, o encode.Options, workers i
 	return e
 }
 
-// Run tests an encoder whose codes are stopped early: their values, by the formulas and
-// by the graph; that they have the same bits for any number of workers; rows that
-// overflow; and cancellation. A code may differ from what it should be by tolerance times
-// the row's largest value.
+// Run tests an encoder of early-stopped codes. It compares values with the formulas and with the graph, and tests
+// that codes have the same bits for any number of workers, rows that overflow, and cancellation. The tolerance is
+// relative to the row's largest value.
 func Run(t *testing.T, tolerance float64, newEncoder New) {
 	t.Run("formulas", func(t *testing.T) { formulas(t, tolerance, newEncoder) })
 	t.Run("tape", func(t *testing.T) { tape(t, tolerance, newEncoder) })
 	RunRounded(t, newEncoder)
 }
 
-// RunRounded is Run but for the values of codes, for encoders that round them on the way.
+// RunRounded is Run without the comparison of values, for encoders that round codes to fewer bits.
 func RunRounded(t *testing.T, newEncoder New) {
 	t.Run("same bits", func(t *testing.T) {
 		SameBits(t, encode.Options{Lambda: 0.5, Steps: 15, Nonzeros: 40}, newEncoder)
@@ -79,15 +78,14 @@ func RunRounded(t *testing.T, newEncoder New) {
 	})
 }
 
-// formulas compares codes with those of the formulas in float64. Where rounding
-// decides whether a row restarts, or which of two codes of nearly the same size is
-// kept, there is no telling: no row here is so near to either that errors of 2 in 10⁷,
-// a device's own, tell. Many small steps come near, hence the λ of those 40.
+// formulas compares codes with the formulas in float64. Rounding may decide whether a row restarts, or which of
+// two nearly equal values is kept. The problems avoid that: no row is so close that a device's error of 2 in 10⁷
+// matters. Many small steps come close, hence the λ of the rows with 40 steps.
 func formulas(t *testing.T, tolerance float64, newEncoder New) {
 	const rows = 30
 	for _, c := range []struct {
 		dim, atoms int
-		twice      bool // every atom: the first of two equal codes is kept
+		twice      bool // all atoms: the first of two equal values is kept
 		o          encode.Options
 	}{
 		{8, 40, false, encode.Options{Lambda: 0.5, Steps: 20, Nonzeros: 8}},
@@ -129,8 +127,8 @@ func formulas(t *testing.T, tolerance float64, newEncoder New) {
 	}
 }
 
-// SameBits tests that the code of a row has the same bits for any number of workers and
-// whatever rows are encoded with it.
+// SameBits tests that the code of a row has the same bits for any number of workers and any other rows in the
+// call.
 func SameBits(t *testing.T, o encode.Options, newEncoder New) {
 	const rows, dim, atoms = 100, 30, 200
 	x, d := Problem(rows, dim, atoms)
@@ -157,14 +155,13 @@ func SameBits(t *testing.T, o encode.Options, newEncoder New) {
 	}
 }
 
-// started tests that rows which are started before others are waited for have the codes that
-// they have alone, also where some are given up, and that of rows which are waited for nothing
-// is read later.
+// started tests rows that are started before the wait for earlier ones. Their codes must equal the codes of
+// separate calls, even if other calls are cancelled. After the wait, the encoder must not read the rows.
 func started(t *testing.T, newEncoder New) {
 	const dim, atoms = 8, 40
 	x, d := Problem(60, dim, atoms)
 	o := encode.Options{Lambda: 0.5, Steps: 10, Nonzeros: 8}
-	for _, workers := range []int{1, 20} { // of which the latter may be few rows at a time
+	for _, workers := range []int{1, 20} { // some calls have few rows
 		e := newEncoder.open(t, d, o, workers)
 		var waits []func() (*encode.Codes, error)
 		var want []*encode.Codes
@@ -190,8 +187,8 @@ func started(t *testing.T, newEncoder New) {
 	}
 }
 
-// tooLarge tests that a row that single precision has no code for has no finite
-// loss, and does nothing to the others, nor to those that come later.
+// tooLarge tests that a row whose code overflows float32 has no finite loss, and that it doesn't affect other rows
+// or later calls.
 func tooLarge(t *testing.T, newEncoder New) {
 	const rows, dim, atoms, large = 20, 8, 40, 3
 	for _, nonnegative := range []bool{false, true} {
@@ -217,8 +214,8 @@ func tooLarge(t *testing.T, newEncoder New) {
 	}
 }
 
-// Problem returns a random dictionary of atoms of length dim, and vectors x, rows×dim
-// row-major, each of which is a sum of a few atoms and some noise.
+// Problem returns a random dictionary with atoms of length dim, and vectors x, rows×dim row-major. Each vector is
+// a sum of a few atoms and noise.
 func Problem(rows, dim, atoms int) (x []float32, d *model.Dictionary) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	d = &model.Dictionary{Dim: dim, Atoms: make([]float32, atoms*dim)}
@@ -237,7 +234,7 @@ func Problem(rows, dim, atoms int) (x []float32, d *model.Dictionary) {
 	return x, d
 }
 
-// Encode returns the codes of the rows of x, and fails the test if there is an error.
+// Encode returns the codes of the rows of x. An error fails the test.
 func Encode(t testing.TB, e encode.Encoder, x []float32) *encode.Codes {
 	t.Helper()
 	codes, err := e.Encode(context.Background(), x)

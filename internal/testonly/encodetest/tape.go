@@ -11,8 +11,7 @@ import (
 	"overcomplete/internal/testonly/near"
 )
 
-// tape compares codes, and those of the formulas, with what the tape machine computes
-// of the graph that states a step.
+// tape compares codes, and the formulas' codes, with the results of a step's graph on the tape machine.
 func tape(t *testing.T, tolerance float64, newEncoder New) {
 	const rows, dim, atoms = 30, 8, 40
 	for _, o := range []encode.Options{{Lambda: 0.5, Steps: 20, Nonzeros: 8}, {Lambda: 0.5, Steps: 20, Nonzeros: 8, Nonnegative: true}} {
@@ -50,8 +49,7 @@ func tape(t *testing.T, tolerance float64, newEncoder New) {
 	}
 }
 
-// polish refines a code on its support: by steps with a dictionary of these atoms
-// alone, without shrinkage.
+// polish refines a code on its support, by steps without shrinkage and with a dictionary of its atoms alone.
 func polish(t *testing.T, o encode.Options, y, d, code []float64, support []int, s float64) {
 	dim := len(y)
 	var atoms, values []float64
@@ -65,8 +63,7 @@ func polish(t *testing.T, o encode.Options, y, d, code []float64, support []int,
 	}
 }
 
-// onTape takes steps of size s, each as its spec says, from the codes a, and returns those that
-// they come to.
+// onTape runs steps of size s, one for each spec, from the codes a and returns the final codes.
 func onTape(t *testing.T, spec func(lambda float64) graph.Spec, y, d, a []float64, s, lambda float64, steps int) []float64 {
 	t.Helper()
 	in := map[string][]float64{"X": y, "D": d, "A": a, "Z": slices.Clone(a), "s": {s}}

@@ -1,5 +1,6 @@
-// Package evaltest makes small data sets for tests, in the file formats of the
-// published ones.
+// Package evaltest makes small data sets for tests, in the formats of the published ones:
+//
+//	dir, x := evaltest.Write(t)
 package evaltest
 
 import (
@@ -19,10 +20,9 @@ const (
 	dim           = 12
 )
 
-// Write writes data for all of the paper's tasks into a new directory, and returns its
-// path and vectors to evaluate. Each word has a topic. Its vector is the topic's plus
-// noise, and the label of a text makes words of one topic likely. Some words of the
-// texts have no vector.
+// Write writes data for all of the paper's tasks to a new directory, and returns its path and vectors to evaluate.
+// Each word has a topic, and its vector is the topic's vector plus noise. The label of a text makes words of one
+// topic likely. Some words of the texts have no vector.
 func Write(t testing.TB) (dir string, x *vectors.Dense) {
 	t.Helper()
 	dir = t.TempDir()
@@ -49,7 +49,7 @@ func Write(t testing.TB) (dir string, x *vectors.Dense) {
 			t.Fatal(err)
 		}
 	}
-	// text returns a text of a topic among those below most.
+	// text returns a text of a random topic below most.
 	text := func(topic, most, length int) string {
 		var tokens []string
 		for range length {

@@ -1,4 +1,6 @@
-// Package near compares numbers that tests compute in two ways.
+// Package near compares numbers that a test computes in two ways:
+//
+//	near.Equal(t, "codes", got, want, 1e-5)
 package near
 
 import (
@@ -6,8 +8,7 @@ import (
 	"testing"
 )
 
-// Equal fails the test where got differs from want by more than the tolerance times the
-// largest number wanted.
+// Equal fails the test if got differs from want by more than the tolerance times the largest magnitude in want.
 func Equal(t testing.TB, what string, got, want []float64, tolerance float64) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -19,7 +20,7 @@ func Equal(t testing.TB, what string, got, want []float64, tolerance float64) {
 		size = max(size, math.Abs(w))
 	}
 	for i := range want {
-		if !(math.Abs(got[i]-want[i]) <= tolerance*size) { // NaN is near nothing
+		if !(math.Abs(got[i]-want[i]) <= tolerance*size) { // a NaN fails, too
 			t.Errorf("%s: element %d is %v, want %v (±%.1g)", what, i, got[i], want[i], tolerance*size)
 			return
 		}

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Python runs a program with the Python that the environment variable OVERCOMPLETE_PYTHON names, which
-// has SciPy and scikit-learn. It passes given as JSON on the standard input and returns the output, which
-// is JSON. If the variable is not set, the test is skipped.
+// Python runs a program with the Python of the environment variable OVERCOMPLETE_PYTHON, which must have SciPy and
+// scikit-learn. It passes given as JSON on the standard input and decodes the output, which must be JSON. If the
+// variable is not set, the test is skipped.
 func Python[T any](t testing.TB, program string, given any) (got T) {
 	t.Helper()
 	python := os.Getenv("OVERCOMPLETE_PYTHON")

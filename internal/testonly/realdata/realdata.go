@@ -1,5 +1,7 @@
-// Package realdata finds the published vectors and evaluation data, and the Python, that some tests
-// need. They are not part of the project.
+// Package realdata finds the published vectors, the evaluation data and the Python that some tests need. They are
+// not part of the project.
+//
+//	path := realdata.Path(t, "vectors/glove.6B.50d.9163.txt.gz") // or the test is skipped
 package realdata
 
 import (
@@ -8,9 +10,8 @@ import (
 	"testing"
 )
 
-// Path returns the path of a file in the folder that the environment variable
-// OVERCOMPLETE_DATA names. If the variable is not set, the test is skipped. If it is set
-// and there is no such file, the test fails.
+// Path returns the path of a file in the folder of the environment variable OVERCOMPLETE_DATA. If the variable is
+// not set, the test is skipped. If it is set and the file doesn't exist, the test fails.
 func Path(t testing.TB, name string) string {
 	t.Helper()
 	dir, ok := os.LookupEnv("OVERCOMPLETE_DATA")
