@@ -1,4 +1,12 @@
-// Package cluster groups dense vectors: into clusters by k-means, or as a tree by the method of Ward.
+// Package cluster groups dense vectors and searches their nearest neighbours.
+//
+// [KMeans] partitions vectors into clusters. [Ward] builds a tree of them, and [Cut] turns the tree into
+// k clusters:
+//
+//	merges, err := cluster.Ward(ctx, x, dim)
+//	clusterOf, tree := cluster.Cut(merges, len(x)/dim, 20)
+//
+// A [Searcher] finds the rows with the largest dot products.
 package cluster
 
 import (
@@ -11,11 +19,10 @@ import (
 	"overcomplete/internal/parallel"
 )
 
-// KMeans partitions finite vectors of length dim, which are the rows of x, into k clusters. It returns
-// the cluster of each, 0 to k−1. It is initialised by k-means++ (Arthur and Vassilvitskii 2007) and
-// iterates Lloyd's algorithm until no vector changes its cluster, at most 100 times. If there are
-// fewer distinct vectors than clusters, some clusters are empty. If ctx is cancelled, it returns
-// ctx's error.
+// KMeans partitions the rows of x, n×dim row-major and finite, into k clusters. It returns the cluster
+// of each row, 0 to k−1. It is initialised by k-means++ (Arthur and Vassilvitskii 2007) and iterates
+// Lloyd's algorithm until no row changes its cluster, at most 100 times. If x has fewer than k distinct
+// rows, some clusters are empty. If ctx is cancelled, KMeans returns ctx's error.
 func KMeans(ctx context.Context, x []float32, dim, k int, seed uint64) ([]int, error) {
 	n := len(x) / dim
 	row := func(i int) []float32 { return x[i*dim : (i+1)*dim] }
@@ -59,8 +66,8 @@ func KMeans(ctx context.Context, x []float32, dim, k int, seed uint64) ([]int, e
 	return cluster, nil
 }
 
-// initialCenters returns k centres by k-means++: vectors drawn with a probability proportional to the
-// squared distance to the nearest centre so far.
+// initialCenters returns k centres by k-means++. It draws each row with a probability proportional to
+// its squared distance to the nearest earlier centre.
 func initialCenters(ctx context.Context, n, k int, row func(i int) []float32, rng *rand.Rand) ([][]float64, error) {
 	centers := make([][]float64, k)
 	nearest := slices.Repeat([]float64{1}, n)

@@ -54,8 +54,8 @@ func TestAgainstScikitLearn(t *testing.T) {
 	}
 }
 
-// In the end each vector is nearest to the mean of its own cluster. Sums in float32 would fail far from
-// zero.
+// At convergence each vector is nearest to the mean of its own cluster. Sums in float32 would fail for
+// vectors far from zero.
 func TestConverges(t *testing.T) {
 	x := sample(t, 1000)
 	for i := range x.Data {
@@ -78,13 +78,13 @@ func TestConverges(t *testing.T) {
 	for i, c := range clusters {
 		for other := range k {
 			if sizes[other] > 0 && squaredDistance(x.Row(i), means[other]) < squaredDistance(x.Row(i), means[c])-1e-9 { // rounding around 1e4
-				t.Fatalf("row %d is nearer to the mean of cluster %d than to that of its own, %d", i, other, c)
+				t.Fatalf("row %d of cluster %d is nearer to the mean of cluster %d", i, c, other)
 			}
 		}
 	}
 }
 
-// Clusters far apart are found for any seed. The result doesn't depend on the number of processors.
+// KMeans separates distant clusters for any seed. The result doesn't depend on the number of processors.
 func TestCluster(t *testing.T) {
 	const k, each = 5, 70
 	var x []float32
@@ -112,7 +112,7 @@ func TestCluster(t *testing.T) {
 	if !slices.Equal(cluster(t, s.Data, s.Dim, 20, 1), want) {
 		t.Error("other clusters on seven processors")
 	}
-	// Two distinct vectors make two clusters, however many are asked for.
+	// Two distinct vectors make two nonempty clusters for any k.
 	if got := cluster(t, []float32{1, 2, 1, 2}, 1, 3, 1); got[0] != got[2] || got[1] != got[3] || got[0] == got[1] {
 		t.Errorf("clusters of two vectors: %v", got)
 	}

@@ -10,15 +10,15 @@ import (
 	"overcomplete/internal/simd"
 )
 
-// chunk is the number of rows that a goroutine multiplies at a time.
+// chunk is the number of rows that a goroutine multiplies in one step.
 const chunk = 4 * simd.TileRows
 
-// A Searcher finds the rows of a matrix that have the largest products with other rows. It must not
-// be used by two goroutines at a time: it uses all processors itself.
+// A Searcher finds the rows of a matrix that have the largest dot products with query rows. Its methods
+// use all processors and must not be called concurrently.
 type Searcher struct {
 	kernels *simd.Kernels
 	panels  simd.Panels
-	rows    simd.Matrix // those searched, n×dim
+	rows    simd.Matrix // n×dim
 	workers []*searchWorker
 }
 
@@ -27,8 +27,8 @@ type searchWorker struct {
 	sums []float32
 }
 
-// NewSearcher returns a searcher for the rows of y, n×dim row-major, of which it keeps copies. The
-// error is that of [simd.Choose].
+// NewSearcher returns a searcher for the rows of y, n×dim row-major, which it copies. It fails if
+// [simd.Choose] does.
 func NewSearcher(y []float32, dim int) (*Searcher, error) {
 	k, _, err := simd.Choose()
 	if err != nil {
@@ -42,7 +42,7 @@ func NewSearcher(y []float32, dim int) (*Searcher, error) {
 	return s, nil
 }
 
-// reset makes s a searcher for other rows, in the memory that it has if that is enough.
+// reset replaces the rows of s. It reuses memory.
 func (s *Searcher) reset(y []float32, dim int) {
 	n := len(y) / dim
 	s.rows.Resize(n, dim)
@@ -57,9 +57,9 @@ func (s *Searcher) reset(y []float32, dim int) {
 	})
 }
 
-// products calls each with the products of every row of x with the rows searched: sums[j] is that
-// of row i with row column+j. The calls for a row come from one goroutine, in increasing order of
-// columns. Row returns row i of x.
+// products computes the dot products of n query rows with the rows of s. It calls each with blocks of
+// them: sums[j] is the product of query i and row column+j. One goroutine makes all calls for a query,
+// in increasing order of columns.
 func (s *Searcher) products(ctx context.Context, n int, row func(i int) []float32, each func(i, column int, sums []float32)) error {
 	parallel.With(s.workers, (n+chunk-1)/chunk, func(w *searchWorker, part int) {
 		if ctx.Err() != nil {
@@ -78,9 +78,9 @@ func (s *Searcher) products(ctx context.Context, n int, row func(i int) []float3
 	return ctx.Err()
 }
 
-// Nearest finds the k rows that have the largest products with each row of x, n×dim row-major. It
-// writes them to index and product, both n×k, largest first and the first of equal ones first. An
-// index is −1 where fewer than k rows are searched. The error is ctx's.
+// Nearest finds the k rows with the largest dot products for each row of x, n×dim row-major. It writes
+// them to index and product, both n×k, in decreasing order of products, and equal ones in the order of
+// rows. If s has fewer than k rows, the other indices are −1. The error is ctx's.
 func (s *Searcher) Nearest(ctx context.Context, x []float32, k int, index []int32, product []float32) error {
 	dim := s.rows.Width
 	return s.products(ctx, len(x)/dim, func(i int) []float32 { return x[i*dim:][:dim] }, func(i, column int, sums []float32) {
@@ -103,8 +103,8 @@ func (s *Searcher) Nearest(ctx context.Context, x []float32, k int, index []int3
 	})
 }
 
-// Below returns the rows of x whose products with all rows searched are below limit. It overwrites x. The
-// error is ctx's.
+// Below returns the rows of x whose dot products with all rows of s are below limit. It overwrites x.
+// The error is ctx's.
 func (s *Searcher) Below(ctx context.Context, x [][]float32, limit float64) ([][]float32, error) {
 	reached := make([]bool, len(x))
 	err := s.products(ctx, len(x), func(i int) []float32 { return x[i] }, func(i, _ int, sums []float32) {
@@ -119,7 +119,7 @@ func (s *Searcher) Below(ctx context.Context, x [][]float32, limit float64) ([][
 	return below, err
 }
 
-// Normalize scales the rows of x, n×dim row-major, to norm 1. Rows of norm 0 stay.
+// Normalize scales the rows of x, n×dim row-major, to norm 1, except rows of norm 0.
 func Normalize(x []float32, dim int) {
 	parallel.Ranges(len(x)/dim, func(lo, hi int) {
 		for i := lo; i < hi; i++ {

@@ -9,22 +9,21 @@ import (
 	"overcomplete/internal/parallel"
 )
 
-// A Merge is an inner node of a tree of n leaves: merge j joins the nodes A and B, each less than
-// n+j, as the node n+j. It increases the sum of the squared distances to the clusters' means by
-// Height.
+// A Merge is an inner node of a tree of n leaves. Merge j joins the nodes A and B, each less than n+j,
+// into node n+j. Height is the increase of the sum of squared distances to the clusters' means.
 type Merge struct {
 	A, B   int32
 	Height float64
 }
 
-// Ward returns the tree of the rows of x, n×dim row-major, by the method of Ward (1963): each merge
-// joins the two clusters that increase the sum of squared distances to the clusters' means least.
-// Heights increase; heights below the rounding of float32 are in any order. The error is ctx's.
+// Ward returns the tree of the rows of x, n×dim row-major, by Ward's method (1963): each merge joins the
+// two clusters that increase the sum of squared distances to the clusters' means least. The n−1 merges are
+// in increasing order of heights, up to the rounding of float32. The error is ctx's.
 //
-// All pairs of clusters that are nearest to each other merge at once, which gives the same tree, since
-// no merge brings another cluster nearer (Sumengen et al., Scaling Hierarchical Agglomerative Clustering to
-// Billion-sized Datasets, 2021, §3). The distances of a round are one product of matrices, so that
-// the time is about that of two n×dim by dim×n products.
+// Each round merges all pairs of clusters that are nearest to each other. The tree is the same, because no
+// merge brings another cluster nearer (Sumengen et al., Scaling Hierarchical Agglomerative Clustering to
+// Billion-sized Datasets, 2021, §3). A round computes its distances as one matrix product. In all, Ward
+// takes about as long as two products of n×dim by dim×n matrices.
 func Ward(ctx context.Context, x []float32, dim int) ([]Merge, error) {
 	n := len(x) / dim
 	w := &forest{dim: dim, active: make([]int, n), clusters: make([]group, n), mean: slices.Clone(x), next: make([]candidate, n)}
@@ -43,13 +42,13 @@ func Ward(ctx context.Context, x []float32, dim int) ([]Merge, error) {
 		}
 		stale = w.merge()
 	}
-	return ordered(w.merges, n), nil
+	return sortByHeight(w.merges, n), nil
 }
 
-// A forest is clusters that merge into one tree.
+// A forest is a set of clusters that merge into one tree.
 type forest struct {
 	dim      int
-	active   []int // the clusters that are left, in increasing order
+	active   []int // clusters not yet merged into another, in increasing order
 	clusters []group
 	mean     []float32 // of the clusters, n×dim
 	next     []candidate
@@ -77,23 +76,23 @@ func square(x []float32) (sum float64) {
 	return sum
 }
 
-// height returns what a merge of two clusters, whose means have this product, would add to the sum of
-// squared distances.
+// height returns the increase of the sum of squared distances if two clusters merge. Product is the dot
+// product of their means.
 func height(a, b *group, product float32) float64 {
 	return max(0, a.square+b.square-2*float64(product)) * (a.size * b.size / (a.size + b.size))
 }
 
-// search finds the candidates of clusters. Of equally near clusters it takes that whose number has the
-// least exclusive or with the cluster's own, so that copies of a row merge in pairs, not one after the other.
-func (w *forest) search(ctx context.Context, s *Searcher, of []int) error {
+// search finds the candidates of clusters. A tie goes to the cluster whose number has the least exclusive
+// or with the cluster's own. Copies of a row then merge in pairs, not one after the other.
+func (w *forest) search(ctx context.Context, s *Searcher, clusters []int) error {
 	w.packed = w.packed[:0]
 	for _, c := range w.active {
 		w.packed = append(w.packed, w.mean[c*w.dim:][:w.dim]...)
 	}
 	s.reset(w.packed, w.dim)
-	row := func(i int) []float32 { return w.mean[of[i]*w.dim:][:w.dim] }
-	return s.products(ctx, len(of), row, func(i, column int, products []float32) {
-		a := of[i]
+	row := func(i int) []float32 { return w.mean[clusters[i]*w.dim:][:w.dim] }
+	return s.products(ctx, len(clusters), row, func(i, column int, products []float32) {
+		a := clusters[i]
 		best := w.next[a]
 		if column == 0 {
 			best = candidate{-1, math.Inf(1)}
@@ -118,7 +117,7 @@ func (w *forest) merge() (stale []int) {
 			least = a
 		}
 	}
-	w.next[w.next[least].cluster] = candidate{least, w.next[least].height} // whatever rounding makes of it
+	w.next[w.next[least].cluster] = candidate{least, w.next[least].height} // despite rounding
 	for _, a := range w.active {
 		b := w.next[a].cluster
 		if w.next[b].cluster != a || b < a || changed[a] || changed[b] {
@@ -149,9 +148,9 @@ func (w *forest) join(a, b int) {
 	q.size = 0
 }
 
-// ordered returns the merges of n leaves in increasing order of heights. A merge is not lower than the
-// merges that it joins: where rounding makes it so, its height is theirs.
-func ordered(merges []Merge, n int) []Merge {
+// sortByHeight returns the merges of n leaves in increasing order of heights. It raises a merge that
+// rounding made lower than a merge that it joins.
+func sortByHeight(merges []Merge, n int) []Merge {
 	for i := range merges {
 		for _, child := range []int32{merges[i].A, merges[i].B} {
 			if int(child) >= n {
@@ -179,9 +178,10 @@ func ordered(merges []Merge, n int) []Merge {
 	return sorted
 }
 
-// Smooth moves each row of x, n×dim row-major, a number of times halfway to the mean of its k nearest
-// neighbours, the other rows with the largest cosines, and scales it to norm 1. Rows must have the
-// norm 1. This removes noise, in which neighbours differ, and keeps the differences between regions of many rows. The error is ctx's.
+// Smooth moves each row of x, n×dim row-major and of norm 1, halfway to the mean of its k nearest
+// neighbours by cosine, and scales it to norm 1. It repeats this a number of times. Smoothing removes the
+// noise in which neighbours differ, and keeps the differences between regions of many rows. The error is
+// ctx's.
 func Smooth(ctx context.Context, x []float32, dim, k, times int) error {
 	s, err := NewSearcher(x, dim)
 	if err != nil {
@@ -215,7 +215,7 @@ func Smooth(ctx context.Context, x []float32, dim, k, times int) error {
 				sum[l] = sum[l]/float64(neighbours) + float64(v)
 				norm += sum[l] * sum[l]
 			}
-			if norm == 0 { // neighbours on the opposite side
+			if norm == 0 { // the neighbours' mean is opposite to the row
 				return
 			}
 			norm = math.Sqrt(norm)
@@ -230,9 +230,9 @@ func Smooth(ctx context.Context, x []float32, dim, k, times int) error {
 	return nil
 }
 
-// Cut cuts a tree of n leaves where it has k clusters, 1 ≤ k ≤ n. It returns the cluster of each leaf, numbered in
-// the order of their first leaves, and the tree of the clusters.
-func Cut(merges []Merge, n, k int) (of []int32, tree []Merge) {
+// Cut cuts a tree of n leaves into k clusters, 1 ≤ k ≤ n. It returns the cluster of each leaf, and the tree
+// whose leaves are the clusters. Clusters are numbered in the order of their first leaves.
+func Cut(merges []Merge, n, k int) (clusterOf []int32, tree []Merge) {
 	parent := make([]int32, n+len(merges))
 	for j, m := range merges {
 		parent[m.A], parent[m.B] = int32(n+j), int32(n+j)
@@ -246,14 +246,14 @@ func Cut(merges []Merge, n, k int) (of []int32, tree []Merge) {
 		}
 	}
 	number := make(map[int32]int32, k)
-	of = make([]int32, n)
-	for i := range of {
+	clusterOf = make([]int32, n)
+	for i := range clusterOf {
 		c, ok := number[parent[i]]
 		if !ok {
 			c = int32(len(number))
 			number[parent[i]] = c
 		}
-		of[i] = c
+		clusterOf[i] = c
 	}
 	rename := func(node int32) int32 {
 		if int(node) >= first {
@@ -264,5 +264,5 @@ func Cut(merges []Merge, n, k int) (of []int32, tree []Merge) {
 	for _, m := range merges[n-k:] {
 		tree = append(tree, Merge{rename(m.A), rename(m.B), m.Height})
 	}
-	return of, tree
+	return clusterOf, tree
 }

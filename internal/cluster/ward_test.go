@@ -9,7 +9,7 @@ import (
 )
 
 // wardByDefinition merges, in each step, the two clusters that increase the sum of squared distances
-// to the clusters' means least, which it computes from the rows.
+// to the clusters' means least. It computes the sums from the rows.
 func wardByDefinition(x []float32, dim int) (clusterings [][][]int, heights []float64) {
 	var clusters [][]int
 	for i := range len(x) / dim {
@@ -45,8 +45,8 @@ func wardByDefinition(x []float32, dim int) (clusterings [][][]int, heights []fl
 	return clusterings, heights
 }
 
-// after returns the clusters after some merges, each sorted, in the order of their first rows.
-func after(merges []Merge, n int) (clusters [][]int) {
+// clustersAfter returns the clusters after the given merges, each sorted, in the order of their first rows.
+func clustersAfter(merges []Merge, n int) (clusters [][]int) {
 	nodes := make([][]int, n+len(merges))
 	for i := range n {
 		nodes[i] = []int{i}
@@ -61,7 +61,7 @@ func after(merges []Merge, n int) (clusters [][]int) {
 	return nodes
 }
 
-func TestWardIsThatOfTheDefinition(t *testing.T) {
+func TestWardAgainstDefinition(t *testing.T) {
 	x := sample(t, 60)
 	merges, err := Ward(t.Context(), x.Data, x.Dim)
 	if err != nil {
@@ -69,10 +69,10 @@ func TestWardIsThatOfTheDefinition(t *testing.T) {
 	}
 	clusterings, heights := wardByDefinition(x.Data, x.Dim)
 	for j, want := range clusterings {
-		if got := after(merges[:j], x.Len()); !slices.EqualFunc(got, want, slices.Equal) {
+		if got := clustersAfter(merges[:j], x.Len()); !slices.EqualFunc(got, want, slices.Equal) {
 			t.Fatalf("after %d merges: %v, want %v", j, got, want)
 		}
-		// The products are of float32: 2⁻²⁴ of squared norms up to 100, times rows.
+		// Rounding of float32 products: 2⁻²⁴ of squared norms up to 100, times the number of rows.
 		if got := merges[j].Height; math.Abs(got-heights[j]) > 1e-4*(1+heights[j]) {
 			t.Errorf("merge %d: height %g, want %g", j, got, heights[j])
 		}
@@ -101,7 +101,7 @@ func TestWardSameForAnyNumberOfProcessors(t *testing.T) {
 	}
 }
 
-// Copies merge in pairs: one after the other, the 2,000 would take minutes.
+// Copies merge in pairs. One after the other, 2,000 would take minutes.
 func TestWardOfCopies(t *testing.T) {
 	const dim = 3
 	for name, x := range map[string][]float32{
@@ -198,7 +198,7 @@ func TestSmooth(t *testing.T) {
 	}
 }
 
-// The tree of a cut is the upper part of the tree of all rows: the clusters of a number of topics are the same.
+// The tree of a cut is the upper part of the tree of all rows: both have the same clusters for fewer topics.
 func TestCut(t *testing.T) {
 	x := sample(t, 300)
 	merges, err := Ward(t.Context(), x.Data, x.Dim)
@@ -206,7 +206,7 @@ func TestCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, k := range []int{1, 5, 60, 300} {
-		of, tree := Cut(merges, x.Len(), k)
+		clusterOf, tree := Cut(merges, x.Len(), k)
 		if len(tree) != k-1 {
 			t.Fatalf("%d merges of %d clusters", len(tree), k)
 		}
@@ -217,8 +217,8 @@ func TestCut(t *testing.T) {
 			direct, _ := Cut(merges, x.Len(), topics)
 			nested, _ := Cut(tree, k, topics)
 			same := map[[2]int32]bool{}
-			for i := range of {
-				same[[2]int32{direct[i], nested[of[i]]}] = true
+			for i := range clusterOf {
+				same[[2]int32{direct[i], nested[clusterOf[i]]}] = true
 			}
 			if len(same) != topics {
 				t.Errorf("%d topics of %d themes are %d pairs", topics, k, len(same))
