@@ -22,8 +22,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// With orthonormal atoms the lasso has a closed form, which all of the formulas
-// come to: soft-thresholding by λ/2.
+// With orthonormal atoms the lasso has a closed form: soft-thresholding by λ/2.
 func TestReferenceOrthonormal(t *testing.T) {
 	d := []float64{0.6, 0.8, -0.8, 0.6}
 	y := []float64{3, 1}
@@ -31,7 +30,7 @@ func TestReferenceOrthonormal(t *testing.T) {
 	for _, nonnegative := range []bool{false, true} {
 		o := encode.Options{Lambda: 1, Nonnegative: nonnegative, Steps: 300, Nonzeros: 2}
 		want := []float64{encodetest.Shrink(dots[0], 0.5, nonnegative), encodetest.Shrink(dots[1], 0.5, nonnegative)}
-		// The steps without shrinkage come near what least squares make of the support:
+		// The iterations with λ = 0 approach the least-squares solution on the support:
 		// 2s is 1/1.02, so that the first of five leaves 2 % of the distance, 0.5.
 		least := []float64{encodetest.Shrink(dots[0], 0, nonnegative), encodetest.Shrink(dots[1], 0, nonnegative)}
 		if a := encodetest.Code(y, d, o); math.Abs(a[0]-least[0]) > 0.01 || math.Abs(a[1]-least[1]) > 0.01 {
@@ -47,24 +46,24 @@ func TestReferenceOrthonormal(t *testing.T) {
 	}
 }
 
-// rounds is an encoder whose codes are rows themselves, rounded, and whose losses
-// and gaps are their first numbers.
-type rounds struct {
+// roundingEncoder encodes a row as its rounded numbers, with the row's first number as
+// loss and gap.
+type roundingEncoder struct {
 	dim     int
 	options encode.Options
 	calls   []int // rows of each call
-	closed  int   // how often
+	closed  int   // number of calls of Close
 }
 
-func (e *rounds) Device() string          { return "rounds" }
-func (e *rounds) Options() encode.Options { return e.options }
-func (e *rounds) Close() error            { e.closed++; return nil }
+func (e *roundingEncoder) Device() string          { return "rounds" }
+func (e *roundingEncoder) Options() encode.Options { return e.options }
+func (e *roundingEncoder) Close() error            { e.closed++; return nil }
 
-func (e *rounds) Start(ctx context.Context, x []float32) func() (*encode.Codes, error) {
+func (e *roundingEncoder) Start(ctx context.Context, x []float32) func() (*encode.Codes, error) {
 	return func() (*encode.Codes, error) { return e.Encode(ctx, x) }
 }
 
-func (e *rounds) Encode(_ context.Context, x []float32) (*encode.Codes, error) {
+func (e *roundingEncoder) Encode(_ context.Context, x []float32) (*encode.Codes, error) {
 	c := new(encode.Codes)
 	c.Rows, c.Cols, c.Ptr = len(x)/e.dim, e.dim, []int64{0}
 	e.calls = append(e.calls, c.Rows)
@@ -81,7 +80,7 @@ func (e *rounds) Encode(_ context.Context, x []float32) (*encode.Codes, error) {
 	return c, nil
 }
 
-// parts yields the rows of d, some at a time.
+// parts yields the rows of d, part rows at a time.
 func parts(d *vectors.Dense, part int) iter.Seq2[*vectors.Dense, error] {
 	return func(yield func(*vectors.Dense, error) bool) {
 		for lo := 0; lo < d.Len(); lo += part {
@@ -93,7 +92,7 @@ func parts(d *vectors.Dense, part int) iter.Seq2[*vectors.Dense, error] {
 	}
 }
 
-// stream encodes d, some rows at a time, and returns the words that have codes.
+// stream encodes d, part rows at a time, and returns the words of its codes.
 func stream(t *testing.T, d *vectors.Dense, part int, s *encode.Stream) (words []string, e model.Encoding) {
 	t.Helper()
 	for block, err := range s.Codes(t.Context(), parts(d, part)) {
@@ -128,7 +127,7 @@ func TestStream(t *testing.T) {
 	}
 	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) }
 	for _, part := range []int{1000, encode.Block, rows} {
-		e := &rounds{dim: dim, options: encode.Options{Lambda: 2}}
+		e := &roundingEncoder{dim: dim, options: encode.Options{Lambda: 2}}
 		words, got := stream(t, d, part, &encode.Stream{Encoder: e, Dictionary: &model.Dictionary{Dim: dim}})
 		if !slices.Equal(words, d.Words) || !slices.Equal(e.calls, []int{encode.Block, encode.Block, 10}) {
 			t.Errorf("parts of %d: blocks %v", part, e.calls)
@@ -139,16 +138,16 @@ func TestStream(t *testing.T) {
 	}
 
 	shard := &model.Shard{Index: 2, Of: 2}
-	words, _ := stream(t, d, 1000, &encode.Stream{Encoder: &rounds{dim: dim}, Shard: shard})
+	words, _ := stream(t, d, 1000, &encode.Stream{Encoder: &roundingEncoder{dim: dim}, Shard: shard})
 	if !slices.Equal(words, d.Words[encode.Block:2*encode.Block]) || shard.Words != rows || len(shard.Losses) != 1 {
 		t.Errorf("the second shard of two has %d words and %+v", len(words), shard)
 	}
 	shard = &model.Shard{Index: 4, Of: 4}
-	if words, e := stream(t, d, 1000, &encode.Stream{Encoder: &rounds{dim: dim}, Shard: shard}); len(words) > 0 || shard.Words != rows || e.Error != 0 {
+	if words, e := stream(t, d, 1000, &encode.Stream{Encoder: &roundingEncoder{dim: dim}, Shard: shard}); len(words) > 0 || shard.Words != rows || e.Error != 0 {
 		t.Errorf("the fourth shard of three blocks has %d words, %+v and %+v", len(words), shard, e)
 	}
 
-	s := &encode.Stream{Encoder: &rounds{dim: dim, options: encode.Options{Gap: 0.999}}}
+	s := &encode.Stream{Encoder: &roundingEncoder{dim: dim, options: encode.Options{Gap: 0.999}}}
 	_, e := stream(t, d, 1000, s)
 	var unreached []string
 	var worst float32
@@ -162,24 +161,27 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// ahead is rounds that begins blocks before it gives the codes of those before.
-type ahead struct {
-	rounds
-	underWay, most *int // of all that share them
+// countingEncoder counts the calls of Start that nobody has waited for.
+type countingEncoder struct {
+	roundingEncoder
+	started, mostStarted *int // shared by several encoders
 }
 
-func (e *ahead) Start(ctx context.Context, x []float32) func() (*encode.Codes, error) {
-	*e.underWay++
-	*e.most = max(*e.most, *e.underWay)
+func (e *countingEncoder) Start(ctx context.Context, x []float32) func() (*encode.Codes, error) {
+	*e.started++
+	*e.mostStarted = max(*e.mostStarted, *e.started)
 	return func() (*encode.Codes, error) {
-		*e.underWay--
+		*e.started--
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		return e.Encode(ctx, x)
 	}
 }
 
-// A block is under way for each encoder while the next one begins, however many rows come at a time.
-// The codes are those of one encoder, in order.
-func TestStreamAhead(t *testing.T) {
+// A Stream starts a block per encoder before it waits for the oldest one, for any number of rows per
+// part. The codes equal one encoder's, in order.
+func TestStreamStartsAhead(t *testing.T) {
 	const rows, dim = 4*encode.Block + 10, 2
 	d := &vectors.Dense{Dim: dim}
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -187,22 +189,22 @@ func TestStreamAhead(t *testing.T) {
 		d.Words = append(d.Words, fmt.Sprint(i))
 		d.Data = append(d.Data, rng.Float32(), 3*rng.Float32())
 	}
-	want, err := (&rounds{dim: dim}).Encode(t.Context(), d.Data)
+	want, err := (&roundingEncoder{dim: dim}).Encode(t.Context(), d.Data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n := 1; n <= 2; n++ { // encoders
 		for _, part := range []int{rows, encode.Block, 1000} {
 			at := fmt.Sprintf("%d encoders, %d rows at a time", n, part)
-			underWay, most := 0, 0
+			started, mostStarted := 0, 0
 			var encoders []encode.Encoder
 			for range n {
-				encoders = append(encoders, &ahead{rounds{dim: dim}, &underWay, &most})
+				encoders = append(encoders, &countingEncoder{roundingEncoder{dim: dim}, &started, &mostStarted})
 			}
-			several := encode.Several(encoders)
+			multi := encode.MultiEncoder(encoders)
 			var words []string
 			got := vectors.CSR{Cols: dim, Ptr: []int64{0}}
-			for block, err := range (&encode.Stream{Encoder: several}).Codes(t.Context(), parts(d, part)) {
+			for block, err := range (&encode.Stream{Encoder: multi}).Codes(t.Context(), parts(d, part)) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -210,25 +212,38 @@ func TestStreamAhead(t *testing.T) {
 				got.Append(&block.CSR)
 			}
 			if !slices.Equal(words, d.Words) || !reflect.DeepEqual(got, want.CSR) {
-				t.Errorf("%s: other words or codes", at)
+				t.Errorf("%s: words or codes differ from one encoder's", at)
 			}
-			if most != n+1 || underWay != 0 {
-				t.Errorf("%s: %d blocks under way, want %d; in the end %d", at, most, n+1, underWay)
+			if mostStarted != n+1 || started != 0 {
+				t.Errorf("%s: %d blocks started at a time, want %d; %d at the end", at, mostStarted, n+1, started)
 			}
-			if err := several.Close(); err != nil {
+			if err := multi.Close(); err != nil {
 				t.Error(err)
 			}
-			for i, e := range encoders { // of five blocks, the first has the odd one
-				if e := e.(*ahead); len(e.calls) != (5-i+n-1)/n || e.closed != 1 {
-					t.Errorf("%s: encoder %d had rows %v, closed %d times", at, i, e.calls, e.closed)
+			for i, e := range encoders { // the first encoder has the odd one of five blocks
+				if e := e.(*countingEncoder); len(e.calls) != (5-i+n-1)/n || e.closed != 1 {
+					t.Errorf("%s: encoder %d encoded blocks of %v rows, closed %d times", at, i, e.calls, e.closed)
 				}
 			}
 		}
 	}
 }
 
+// A Stream that ends early cancels the started blocks and waits for them.
+func TestStreamEndsEarly(t *testing.T) {
+	started, mostStarted := 0, 0
+	e := &countingEncoder{roundingEncoder{dim: 1}, &started, &mostStarted}
+	d := &vectors.Dense{Words: make([]string, 4*encode.Block), Dim: 1, Data: make([]float32, 4*encode.Block)}
+	for range (&encode.Stream{Encoder: e}).Codes(t.Context(), parts(d, d.Len())) {
+		break
+	}
+	if mostStarted != 2 || started != 0 || len(e.calls) != 1 {
+		t.Errorf("%d blocks started, %d not waited for, and %d encoded, want 2, 0 and 1", mostStarted, started, len(e.calls))
+	}
+}
+
 func TestStreamFails(t *testing.T) {
-	mine := errors.New("enough")
+	mine := errors.New("input failed")
 	d := &vectors.Dense{Words: []string{"a"}, Dim: 1, Data: []float32{1}}
 	run := func(s *encode.Stream, rows ...*vectors.Dense) error {
 		input := func(yield func(*vectors.Dense, error) bool) {
@@ -241,13 +256,13 @@ func TestStreamFails(t *testing.T) {
 		}
 		for _, err := range s.Codes(t.Context(), input) {
 			if err == nil {
-				t.Error("there were codes")
+				t.Error("the stream yielded codes")
 			}
 			return err
 		}
 		return nil
 	}
-	if err := run(&encode.Stream{Encoder: &rounds{dim: 1}}, d); err != mine {
+	if err := run(&encode.Stream{Encoder: &roundingEncoder{dim: 1}}, d); err != mine {
 		t.Errorf("error %v, want %v", err, mine)
 	}
 	for name, rows := range map[string][]*vectors.Dense{
@@ -255,25 +270,24 @@ func TestStreamFails(t *testing.T) {
 		"fewer words":        {{Dim: 1, Data: []float32{1}}},
 		"vectors of 1 and 2": {d, {Words: []string{"b"}, Dim: 2, Data: []float32{1, 2}}},
 	} {
-		if err := run(&encode.Stream{Encoder: &rounds{dim: 1}}, rows...); err == nil || err == mine {
+		if err := run(&encode.Stream{Encoder: &roundingEncoder{dim: 1}}, rows...); err == nil || err == mine {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
 	for _, shard := range []model.Shard{{}, {Index: 1}, {Index: 0, Of: 2}, {Index: 3, Of: 2}, {Index: -1, Of: -2}} {
-		if err := run(&encode.Stream{Encoder: &rounds{dim: 1}, Shard: &shard}, d); err == nil || !strings.Contains(err.Error(), "there is no shard") {
+		if err := run(&encode.Stream{Encoder: &roundingEncoder{dim: 1}, Shard: &shard}, d); err == nil || !strings.Contains(err.Error(), "there is no shard") {
 			t.Errorf("shard %d of %d: error %v", shard.Index, shard.Of, err)
 		}
 	}
 }
 
-// saveStream encodes d with codes that are rows themselves, rounded, and saves the
-// model, or a shard of it, in dir.
+// saveStream encodes d with a roundingEncoder and saves the model, or a shard of it, in dir.
 func saveStream(t *testing.T, dir string, d *vectors.Dense, shard *model.Shard) model.Info {
 	t.Helper()
 	h := train.Paper()
 	h.Atoms, h.Epochs = d.Dim, 1
 	m := &model.Model{Info: model.Info{Training: model.Training{Input: model.Input{Dim: d.Dim}, Recipe: h}}, Dictionary: model.Dictionary{Dim: 3, Atoms: []float32{1, 0, 0, 0, 1, 0, 0, 0, 1}}}
-	s := &encode.Stream{Encoder: &rounds{dim: d.Dim, options: encode.Options{Lambda: 1, Gap: 0.99}}, Shard: shard}
+	s := &encode.Stream{Encoder: &roundingEncoder{dim: d.Dim, options: encode.Options{Lambda: 1, Gap: 0.99}}, Shard: shard}
 	w, err := m.NewWriter(dir, modeldir.MayReplace(true))
 	if err != nil {
 		t.Fatal(err)
@@ -295,16 +309,16 @@ func saveStream(t *testing.T, dir string, d *vectors.Dense, shard *model.Shard) 
 	return info
 }
 
-// Merged shards are what a single run makes, with all words that miss their gap
-// counted and the first of them, in the input's order, named.
+// Merged shards equal the output of a single run. It counts all words that miss their gap
+// and names the first ones in the input's order.
 func TestMergeUnreached(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const rows = 3*encode.Block + 10
 	d := &vectors.Dense{Dim: 3}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range rows {
-		// Gaps, which are the first numbers, are too large in the second block, and in
-		// the third and first now and then.
+		// The first number is the gap. It is too large for many rows of the second block
+		// and for a few rows of the first and third.
 		d.Words, d.Data = append(d.Words, fmt.Sprint(i)), append(d.Data, rng.Float32()*0.98, float32(rng.NormFloat64()), 0.1)
 		if block := i / encode.Block; i == 7 || i == encode.Block-1 || block == 1 && i%5 == 0 || i == 2*encode.Block {
 			d.Data[i*d.Dim] = 0.995
@@ -328,7 +342,7 @@ func TestMergeUnreached(t *testing.T) {
 			a, err := os.ReadFile("whole/" + name)
 			b, err2 := os.ReadFile("merged/" + name)
 			if err != nil || err2 != nil || !bytes.Equal(a, b) {
-				t.Errorf("%d shards: %s is not that of a single run (%v, %v)", of, name, err, err2)
+				t.Errorf("%d shards: %s differs from a single run's (%v, %v)", of, name, err, err2)
 			}
 		}
 		if !reflect.DeepEqual(*got.Encoding, *want.Encoding) {
@@ -337,7 +351,7 @@ func TestMergeUnreached(t *testing.T) {
 	}
 }
 
-// Shards whose model.json agree may yet be of different dictionaries or word lists.
+// Merge refuses damaged shards, and shards of different models, inputs or options.
 func TestMergeRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	d := &vectors.Dense{Words: []string{"a", "b"}, Dim: 3, Data: []float32{1, 2, 3, 4, 5, 6}}
@@ -352,11 +366,11 @@ func TestMergeRefuses(t *testing.T) {
 		want           string
 	}{
 		{"../1/codes.npz", "\x00\x00\xa0\x40", "\x00\x00\xa1\x40", "1: codes.npz: zip: checksum error"},
-		{"dictionary.npy", "\x00\x00\x80\x3f", "\x00\x00\x80\x40", "2: is of another model than 1"},
-		{"model.json", `"words_sha256": "2"`, `"words_sha256": "3"`, "2: is of another word list than 1"},
-		{"model.json", `"sha256": "1"`, `"sha256": "3"`, "2: is of another input than 1"},
-		{"model.json", `"gap": 0.99`, `"gap": 0.9`, "2: is of another set of encoding options than 1"},
-		{"model.json", `"losses": null`, `"losses": null, "unreached_rows": [0]`, "2: model.json: shard 2 of 2"},
+		{"dictionary.npy", "\x00\x00\x80\x3f", "\x00\x00\x80\x40", "2: differs from 1 in its model"},
+		{"model.json", `"words_sha256": "2"`, `"words_sha256": "3"`, "2: differs from 1 in its word list"},
+		{"model.json", `"sha256": "1"`, `"sha256": "3"`, "2: differs from 1 in its input"},
+		{"model.json", `"gap": 0.99`, `"gap": 0.9`, "2: differs from 1 in its encoding options"},
+		{"model.json", `"losses": null`, `"losses": null, "unreached_rows": [0]`, "2: model.json: inconsistent shard 2 of 2"},
 	} {
 		path := "2/" + tt.file
 		whole, err := os.ReadFile(path)
@@ -391,19 +405,18 @@ func TestMergeRefuses(t *testing.T) {
 	}
 }
 
-// rounding is a device whose encoders round, and the last of them.
-type rounding struct{ *rounds }
+// roundingDevice is a device of roundingEncoders. It holds the latest one.
+type roundingDevice struct{ *roundingEncoder }
 
-func (d *rounding) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
+func (d *roundingDevice) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
 	if o.Steps == 0 {
 		return nil, errors.New("no steps")
 	}
-	d.rounds = &rounds{dim: dictionary.Dim, options: o}
-	return d.rounds, nil
+	d.roundingEncoder = &roundingEncoder{dim: dictionary.Dim, options: o}
+	return d.roundingEncoder, nil
 }
 
-// Model keeps the model that it was given, refuses what it can't encode, and closes
-// what it has opened.
+// Model doesn't change its argument, refuses vectors that it can't encode, and closes its encoder.
 func TestModel(t *testing.T) {
 	h := train.Paper()
 	h.Atoms = 3
@@ -414,7 +427,7 @@ func TestModel(t *testing.T) {
 	}
 	d := &vectors.Dense{Words: []string{"a", "b"}, Dim: 3, Data: []float32{1.4, 2, 3, 4, 5, 0}}
 	o := encode.Options{Lambda: 1, Steps: 7, Nonzeros: 2}
-	var device rounding
+	var device roundingDevice
 	got, err := encode.Model(t.Context(), m, d, &device, o)
 	if err != nil {
 		t.Fatal(err)
@@ -425,7 +438,7 @@ func TestModel(t *testing.T) {
 		t.Errorf("encoded to %+v, %+v", got, e)
 	}
 	if m.Codes.Rows != 0 || m.Info.Encoding != nil || m.Codes.Words[0] != "old" {
-		t.Errorf("the model became %+v", m)
+		t.Errorf("Model changed its argument to %+v", m)
 	}
 	if device.closed != 1 {
 		t.Errorf("its encoder was closed %d times", device.closed)
@@ -467,7 +480,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// λ of each step, by hand: it falls by the same factor until four fifths, and is λ at the end.
+// Shrinkage agrees with values that were computed by hand.
 func TestShrinkage(t *testing.T) {
 	for steps, want := range map[int][]float64{
 		1: {1},

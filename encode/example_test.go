@@ -12,7 +12,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// What the README's first model makes of a phrase.
+// Encode a phrase, the mean of two word vectors, with the README's first model.
 func Example() {
 	ctx := context.Background()
 	x, _, err := vectors.Read(ctx, []string{"testdata/godoc.50d.txt.gz"}, vectors.ReadOptions{})
@@ -42,8 +42,7 @@ func Example() {
 	// 0.152 107 [marked been being objects reachable object]
 }
 
-// The codes of all rows of a file, as "overcomplete encode" saves them. The new model says what
-// they are of.
+// Encode all rows of a file, as "overcomplete encode" does. The new model records its input.
 func ExampleFile() {
 	m, err := model.OpenDictionary("godoc.model")
 	check(err)

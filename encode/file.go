@@ -16,31 +16,31 @@ import (
 // FileOptions are the options of [File].
 type FileOptions struct {
 	Read  vectors.ReadOptions
-	Shard *model.Shard // selects the blocks to encode, as in [Stream]; nil for all
+	Shard *model.Shard // selects the blocks to encode, as in [Stream]; nil selects all
 
-	// MayReplace decides whether what is at the directory may be replaced, as in
-	// [model.Model.SaveWith]; nil forbids it.
+	// MayReplace returns an error if an existing directory must not be replaced, as in
+	// [model.Model.SaveWith]. If it is nil, none is replaced.
 	MayReplace func(path string) error
 
-	// Show, if not nil, is called with each block of codes, which it may not change.
+	// Show, if not nil, is called with each block of codes, which it must not change.
 	Show func(block *vectors.Sparse)
 
-	// Accept, if not nil, is called with the metrics of all codes. If it returns an error, nothing is
-	// saved, and File returns it.
+	// Accept, if not nil, is called with the metrics of all codes. If it returns an error, File
+	// saves nothing and returns that error.
 	Accept func(e *model.Encoding) error
 }
 
-// File encodes the rows of the vectors at paths, as [vectors.Stream] reads them, on a device, with the dictionary of m, and
-// saves them as a model in the directory dir. It holds a few [Block] of rows, as a [Stream] does. It
-// returns the content of model.json, and the description of the input.
+// File encodes the vectors at paths, read by [vectors.Stream], with the dictionary of m, and saves
+// their codes as a model in the directory dir. It needs as much memory as a [Stream]. It returns the
+// content of model.json and the description of the input.
 //
-// The error is a [*vectors.InputError] if the input can't be read or encoded, and others come from
-// the device and from [model.Writer].
+// The error is a [*vectors.InputError] if the input can't be read or encoded. Other errors come
+// from the device and from [model.Writer].
 func File(ctx context.Context, m *model.Model, paths []string, dir string, device Device, o Options, f FileOptions) (info model.Info, source *vectors.Source, err error) {
 	if f.MayReplace == nil {
 		f.MayReplace = modeldir.MayReplace(false)
 	}
-	if err := modeldir.CheckSave(dir, f.MayReplace); err != nil { // before there is work to lose
+	if err := modeldir.CheckSave(dir, f.MayReplace); err != nil { // before any work is lost
 		return info, nil, err
 	}
 	e, err := device.Encoder(&m.Dictionary, o)
@@ -73,7 +73,7 @@ func File(ctx context.Context, m *model.Model, paths []string, dir string, devic
 			row.File = input.Name(paths...)
 		}
 		if err != nil {
-			stopReading() // which may wait for standard input
+			stopReading() // it may be waiting for standard input
 			return info, source, err
 		}
 	}
@@ -88,12 +88,12 @@ func File(ctx context.Context, m *model.Model, paths []string, dir string, devic
 	return info, source, err
 }
 
-// checkDim yields rows, which must have vectors of dim numbers.
+// checkDim yields rows, and an error for vectors that don't have dim numbers.
 func checkDim(rows iter.Seq2[*vectors.Dense, error], dim int) iter.Seq2[*vectors.Dense, error] {
 	return func(yield func(*vectors.Dense, error) bool) {
 		for d, err := range rows {
 			if err == nil && d.Dim != dim {
-				d, err = nil, &vectors.InputError{Err: fmt.Errorf("vectors of %d numbers, and the dictionary's atoms have %d", d.Dim, dim)}
+				d, err = nil, &vectors.InputError{Err: fmt.Errorf("vectors differ in length from the dictionary's atoms (got %d numbers, want %d)", d.Dim, dim)}
 			}
 			if !yield(d, err) || err != nil {
 				return

@@ -16,8 +16,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// The model of a file's codes has the codes of [encode.Model], and says that they are of this
-// file, whatever the dictionary was learned from.
+// File saves the codes of [encode.Model] and records the file, whatever the training input was.
 func TestFile(t *testing.T) {
 	dir := t.TempDir()
 	path, out := filepath.Join(dir, "other.txt"), filepath.Join(dir, "out")
@@ -50,27 +49,27 @@ func TestFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(saved.Codes, want.Codes) || shown != 3 {
-		t.Errorf("codes are %+v, of which %d were shown, want %+v", saved.Codes, shown, want.Codes)
+		t.Errorf("codes are %+v, want %+v; %d rows were shown, want 3", saved.Codes, want.Codes, shown)
 	}
 	of := model.Input{Name: "other.txt", SHA256: read.SHA256, Words: 3, Dim: 3}
 	if !reflect.DeepEqual(info.Encoding.Input, of) || !reflect.DeepEqual(info.Training.Input, learned) || info.Encoding.Error != want.Info.Encoding.Error || !reflect.DeepEqual(saved.Info, info) || source.SHA256 != read.SHA256 {
-		t.Errorf("it is said to be of\n%+v\nsaved\n%+v\nwant\n%+v", info, saved.Info, of)
+		t.Errorf("returned info\n%+v\nsaved\n%+v\nwant input\n%+v", info, saved.Info, of)
 	}
 	if !reflect.DeepEqual(m.Info.Training.Input, learned) || m.Info.Encoding != nil {
-		t.Errorf("the model that has the dictionary became one of %+v", m.Info)
+		t.Errorf("File changed its argument to %+v", m.Info)
 	}
 
-	// Nothing is saved in vain, and what is there stays.
-	mine := errors.New("not these")
+	// A failed call keeps the existing model and leaves no other file.
+	rejected := errors.New("rejected")
 	for _, tt := range []struct {
 		text string
 		o    encode.FileOptions
 		want string
 	}{
 		{"a 1 0.5 0\n", encode.FileOptions{}, "already exists"},
-		{"a 1 0.5\n", encode.FileOptions{MayReplace: modeldir.MayReplace(true)}, "other.txt: vectors of 2 numbers, and the dictionary's atoms have 3"},
+		{"a 1 0.5\n", encode.FileOptions{MayReplace: modeldir.MayReplace(true)}, "other.txt: vectors differ in length from the dictionary's atoms (got 2 numbers, want 3)"},
 		{"a 1 0.5 0\nb 1 2 x\n", encode.FileOptions{MayReplace: modeldir.MayReplace(true)}, "other.txt:2"},
-		{"a 1 0.5 0\n", encode.FileOptions{MayReplace: modeldir.MayReplace(true), Accept: func(*model.Encoding) error { return mine }}, mine.Error()},
+		{"a 1 0.5 0\n", encode.FileOptions{MayReplace: modeldir.MayReplace(true), Accept: func(*model.Encoding) error { return rejected }}, rejected.Error()},
 	} {
 		if err := os.WriteFile(path, []byte(tt.text), 0o666); err != nil {
 			t.Fatal(err)
@@ -79,10 +78,10 @@ func TestFile(t *testing.T) {
 			t.Errorf("%q: error %v, want %q", tt.text, err, tt.want)
 		}
 		if is, err := model.Open(out); err != nil || !reflect.DeepEqual(is, saved) {
-			t.Errorf("%q: left is %+v, error %v", tt.text, is, err)
+			t.Errorf("%q: the model is now %+v, error %v", tt.text, is, err)
 		}
 		if names, _ := os.ReadDir(dir); len(names) != 2 {
-			t.Errorf("%q: left are %v", tt.text, names)
+			t.Errorf("%q: the folder now has %v", tt.text, names)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"overcomplete/train"
 )
 
-// A row that can't be encoded ends the encoding of a pipe, even if nothing more is written to it.
+// A row that can't be encoded ends the encoding of a pipe whose writer stays open.
 func TestFileStopsReading(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "pipe")

@@ -12,7 +12,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// TestMain trains the model that the example is about, and runs tests where it is.
+// TestMain trains the model of the examples and runs the tests in its directory.
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "encode")
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// trainSample does in dir what the README's first command does, and goes there.
+// trainSample changes to dir and trains the README's first model there.
 func trainSample(dir string) error {
 	sample, err := filepath.Abs("../testdata")
 	if err != nil {

@@ -14,13 +14,12 @@ import (
 	"overcomplete/vectors"
 )
 
-// Merge puts the shards of one input together. The directories dirs hold the shards, in any order.
-// The model of the whole input is saved as the directory dir, with force as in [model.Model.Save].
-// Its files are, to the byte, those of an encoding without shards. Merge returns the content of its
-// model.json.
+// Merge joins the shards of one input, in the directories dirs in any order, and saves the model of
+// the whole input in the directory dir; force is as in [model.Model.Save]. Its files are
+// byte-identical to an encoding without shards. Merge returns the content of its model.json.
 //
-// The error is a [*vectors.InputError] if a shard is missing, repeated or damaged, or if they differ
-// in model, input, word list, options or kind of processor.
+// The error is a [*vectors.InputError] if a shard is missing, repeated or damaged, or if shards
+// differ in model, input, word list, options or kind of processor.
 func Merge(ctx context.Context, dir string, force bool, dirs ...string) (info model.Info, err error) {
 	shards, m, err := openShards(dirs)
 	if err != nil {
@@ -48,7 +47,7 @@ func Merge(ctx context.Context, dir string, force bool, dirs ...string) (info mo
 	}
 	for _, s := range shards {
 		if _, err, more := s.rows(); more {
-			return info, err // that of a checksum
+			return info, err // a wrong checksum
 		}
 		t.worstGap = max(t.worstGap, s.encoding().WorstGap)
 		t.unreached += s.encoding().Unreached
@@ -58,24 +57,24 @@ func Merge(ctx context.Context, dir string, force bool, dirs ...string) (info mo
 	return w.Commit(ctx, e)
 }
 
-// shard is a model of part of an input's rows.
+// shard is a model of some blocks of an input.
 type shard struct {
-	dir   string
-	model *model.Model // without codes
-	rows  func() (*vectors.Sparse, error, bool)
-	done  int // rows that were read
+	dir      string
+	model    *model.Model // without codes
+	rows     func() (*vectors.Sparse, error, bool)
+	rowsRead int
 }
 
 func (s *shard) encoding() *model.Encoding { return s.model.Info.Encoding }
 func (s *shard) part() *model.Shard        { return s.encoding().Shard }
 
-// refuse returns the error for a shard that can't be merged.
-func (s *shard) refuse(format string, a ...any) error {
+// errorf returns the error for a shard that can't be merged.
+func (s *shard) errorf(format string, a ...any) error {
 	return &vectors.InputError{File: s.dir, Err: fmt.Errorf(format, a...)}
 }
 
-// openShards opens shards, sorts them, and returns their model, whose Encoding is that of the whole
-// input except for what is measured.
+// openShards opens and checks shards. It returns them in the order of their Index, and the model to
+// merge them into, whose Encoding lacks metrics.
 func openShards(dirs []string) (shards []*shard, m *model.Model, err error) {
 	for _, dir := range dirs {
 		s := &shard{dir: dir}
@@ -83,21 +82,21 @@ func openShards(dirs []string) (shards []*shard, m *model.Model, err error) {
 			return nil, nil, err
 		}
 		if e := s.encoding(); e == nil || e.Shard == nil {
-			return nil, nil, s.refuse("is not a shard")
+			return nil, nil, s.errorf("is not a shard")
 		}
 		if p := s.part(); p.Index < 1 || p.Index > p.Of || p.Words < 0 || len(p.UnreachedRows) != len(s.encoding().UnreachedWords) {
-			return nil, nil, s.refuse("model.json: shard %d of %d, of %d words, with %d rows for %d words that are named",
+			return nil, nil, s.errorf("model.json: inconsistent shard %d of %d of %d words (%d unreached rows, %d unreached words)",
 				p.Index, p.Of, p.Words, len(p.UnreachedRows), len(s.encoding().UnreachedWords))
 		}
 		if shards = append(shards, s); len(shards) > 1 {
-			if what := difference(shards[0].model, s.model); what != "" {
-				return nil, nil, s.refuse("is of another %s than %s", what, dirs[0])
+			if property := difference(shards[0].model, s.model); property != "" {
+				return nil, nil, s.errorf("differs from %s in its %s", dirs[0], property)
 			}
-			s.model.Dictionary = shards[0].model.Dictionary // frees its own
+			s.model.Dictionary = shards[0].model.Dictionary // free its own
 		}
 	}
 	if len(shards) == 0 {
-		return nil, nil, &vectors.InputError{Err: errors.New("there are no shards to merge")}
+		return nil, nil, &vectors.InputError{Err: errors.New("no shards to merge")}
 	}
 	slices.SortFunc(shards, func(a, b *shard) int { return a.part().Index - b.part().Index })
 	of := shards[0].part().Of
@@ -107,16 +106,16 @@ func openShards(dirs []string) (shards []*shard, m *model.Model, err error) {
 		}
 		s := shards[i]
 		if s.part().Index < i+1 {
-			return nil, nil, s.refuse("shard %d of %d, as is %s", s.part().Index, of, shards[i-1].dir)
+			return nil, nil, s.errorf("repeats shard %d of %d in %s", s.part().Index, of, shards[i-1].dir)
 		}
-		blocks, words := shares(s.part())
+		blocks, words := shardSize(s.part())
 		if len(s.part().Losses) != blocks || len(s.part().Squares) != blocks || s.model.Info.Words() != words {
-			return nil, nil, s.refuse("model.json: %d words in %d blocks, want %d in %d: shard %d of %d of %d words",
-				s.model.Info.Words(), len(s.part().Losses), words, blocks, i+1, of, s.part().Words)
+			return nil, nil, s.errorf("model.json: shard %d of %d of %d words has the wrong size (got %d words in %d blocks, want %d in %d)",
+				i+1, of, s.part().Words, s.model.Info.Words(), len(s.part().Losses), words, blocks)
 		}
 	}
 	if len(shards) > of {
-		return nil, nil, shards[of].refuse("shard %d of %d, as is %s", of, of, shards[of-1].dir)
+		return nil, nil, shards[of].errorf("repeats shard %d of %d in %s", of, of, shards[of-1].dir)
 	}
 	e := *shards[0].encoding()
 	e.Shard = nil
@@ -125,10 +124,10 @@ func openShards(dirs []string) (shards []*shard, m *model.Model, err error) {
 	return shards, m, nil
 }
 
-// shares returns how many blocks and words a shard must have.
-func shares(p *model.Shard) (blocks, words int) {
+// shardSize returns the numbers of blocks and words of a valid shard.
+func shardSize(p *model.Shard) (blocks, words int) {
 	all := p.Words / Block
-	last := p.Words % Block // words of a block that is not full
+	last := p.Words % Block // words of an incomplete block
 	if last > 0 {
 		all++
 	}
@@ -143,7 +142,7 @@ func shares(p *model.Shard) (blocks, words int) {
 	return blocks, words
 }
 
-// difference returns what differs between the runs that made two shards, or "".
+// difference returns the name of a property in which the runs of two shards differ, or "".
 func difference(a, b *model.Model) string {
 	x, y := a.Info.Encoding, b.Info.Encoding
 	switch {
@@ -157,25 +156,25 @@ func difference(a, b *model.Model) string {
 	case x.Shard.Of != y.Shard.Of:
 		return "number of shards"
 	case x.Lambda != y.Lambda || x.FirstLambda != y.FirstLambda || x.Steps != y.Steps || x.Nonzeros != y.Nonzeros || x.Gap != y.Gap:
-		return "set of encoding options"
+		return "encoding options"
 	case x.Device != y.Device:
-		return fmt.Sprintf("kind of processor, %s and not %s,", y.Device, x.Device)
+		return fmt.Sprintf("kind of processor (got %s, want %s)", y.Device, x.Device)
 	}
 	return ""
 }
 
-// next returns the next block of the shard, which is its nth, and measures it.
+// next returns the nth block of the shard, which is the next one, and adds its metrics to t.
 func (s *shard) next(t *tally, n int) (*vectors.Sparse, error) {
 	rows, err, _ := s.rows()
 	if err != nil {
 		return nil, err
 	}
 	for _, row := range s.part().UnreachedRows {
-		if i := row - s.done; i >= 0 && i < rows.Rows {
-			t.name(i, rows.Words[i])
+		if i := row - s.rowsRead; i >= 0 && i < rows.Rows {
+			t.addUnreached(i, rows.Words[i])
 		}
 	}
-	s.done += rows.Rows
-	t.block(&rows.CSR, s.part().Losses[n], s.part().Squares[n])
+	s.rowsRead += rows.Rows
+	t.addBlock(&rows.CSR, s.part().Losses[n], s.part().Squares[n])
 	return rows, nil
 }

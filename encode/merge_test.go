@@ -6,8 +6,8 @@ import (
 	"overcomplete/model"
 )
 
-// Shares by closed form are those of dealing out block after block.
-func TestShares(t *testing.T) {
+// The closed form of shardSize agrees with counting block by block.
+func TestShardSize(t *testing.T) {
 	for _, total := range []int{0, 1, Block - 1, Block, Block + 1, 5*Block + 7, 12 * Block} {
 		for of := 1; of <= 7; of++ {
 			for index := 1; index <= of; index++ {
@@ -16,7 +16,7 @@ func TestShares(t *testing.T) {
 					blocks++
 					words += min(Block, total-block*Block)
 				}
-				gotBlocks, gotWords := shares(&model.Shard{Index: index, Of: of, Words: total})
+				gotBlocks, gotWords := shardSize(&model.Shard{Index: index, Of: of, Words: total})
 				if gotBlocks != blocks || gotWords != words {
 					t.Errorf("shard %d of %d of %d words: %d words in %d blocks, want %d in %d", index, of, total, gotWords, gotBlocks, words, blocks)
 				}

@@ -11,25 +11,25 @@ import (
 	"overcomplete/vectors"
 )
 
-// Block is the number of rows that are encoded together. An input is dealt out to
-// shards in blocks of as many rows.
+// Block is the number of rows that are encoded together. Shards consist of whole blocks
+// of an input, except for its last block.
 const Block = 4096
 
-// namedWords is how many of the words are named whose gap is larger than it should
-// be.
-const namedWords = 5
+// maxUnreachedWords bounds the number of words that an [model.Encoding] names because
+// their duality gap exceeds [Options.Gap].
+const maxUnreachedWords = 5
 
-// Model encodes the vectors x, V×L, on a device and returns a model of them: their words
-// and codes, with the dictionary of m.
+// Model encodes the vectors x, V×L, on a device. It returns a model with the words and
+// codes of x and the dictionary of m.
 //
-// It is an error if x and the dictionary do not have the same L, if the device cannot
-// encode with the dictionary and o (see [Device]), or, wrapping [ErrOverflow], if a row
-// cannot be encoded. If ctx is cancelled, its error is returned.
+// It returns an error if x and the dictionary differ in L, if the device can't encode
+// with the dictionary and o (see [Device]), or, wrapping [ErrOverflow], if a row can't be
+// encoded. If ctx is cancelled, it returns ctx.Err().
 //
-// Where x is from is not known here: [File] encodes a file, and says which.
+// The model doesn't record the file of x. [File] encodes a file and records it.
 func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device, o Options) (encoded *model.Model, err error) {
 	if x.Dim != m.Dictionary.Dim {
-		return nil, fmt.Errorf("encode: vectors of %d numbers, and the atoms have %d", x.Dim, m.Dictionary.Dim)
+		return nil, fmt.Errorf("encode: vectors differ in length from the atoms (got %d numbers, want %d)", x.Dim, m.Dictionary.Dim)
 	}
 	e, err := device.Encoder(&m.Dictionary, o)
 	if err != nil {
@@ -54,7 +54,7 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 	codes.Index, codes.Value = make([]int32, 0, nonzeros), make([]float32, 0, nonzeros)
 	for i, block := range blocks {
 		codes.Append(block)
-		blocks[i] = nil // frees its memory
+		blocks[i] = nil // free its memory
 	}
 	encoding := s.Encoding()
 	encoding.Input = model.Input{Words: x.Len(), Dim: x.Dim}
@@ -64,13 +64,13 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 	return encoded, nil
 }
 
-// A Stream encodes rows that need not fit in memory, and measures their codes. It holds some
-// [Block] of rows: two that are read ahead, and one for each encoder. [File] encodes a file.
+// A Stream encodes rows that need not fit in memory, and measures their codes. Its memory is a few
+// times [Block] rows: two blocks that are read ahead, and one per encoder. [File] encodes a file.
 type Stream struct {
-	Encoder Encoder // or one of [Several]
+	Encoder Encoder
 
-	// Dictionary is that of the Encoder, whose mean the variance needs; nil if that is not
-	// measured.
+	// Dictionary is the dictionary of Encoder, whose mean the variance needs. If it is nil,
+	// Encoding reports no variance.
 	Dictionary *model.Dictionary
 
 	// Shard, if not nil, selects the blocks to encode by Index and Of. The Stream sets its other
@@ -78,41 +78,50 @@ type Stream struct {
 	Shard *model.Shard
 
 	tally tally
-	spare chan vectors.Dense // memory of blocks that were encoded
+	spare chan vectors.Dense // memory of encoded blocks
 }
 
 // A block is a run of rows that are encoded together.
 type block struct {
-	number int // of all blocks of the input
+	number int // index in the input
 	*vectors.Dense
-	own  bool // rows are in memory of the stream
-	wait func() (*Codes, error)
+	reusable bool // the stream allocated the rows
+	wait     func() (*Codes, error)
 }
 
-// Codes yields the codes of rows, V×L with the same L each time, in order and a block at a time. Another
-// goroutine reads the rows, while those before are encoded; it ends before Codes does.
-// The rows must stay as they are until their codes are there. An error is the last thing that is
-// yielded: of rows, of the encoder, or a [*vectors.InputError] that wraps [ErrOverflow] for a row
-// that can't be encoded. The caller may keep the codes, but not their words.
+// Codes yields the codes of rows, a block at a time, in the order of the rows. Each value of rows is
+// V×L, with the same L. Another goroutine reads rows ahead of the encoder; it ends before Codes does.
+// The rows must not change until their codes are yielded or Codes ends. Codes ends after the first
+// error: an error of rows, of the encoder, or a [*vectors.InputError] that wraps [ErrOverflow] for a
+// row that can't be encoded. The caller may keep the codes, but not their words.
 func (s *Stream) Codes(ctx context.Context, rows iter.Seq2[*vectors.Dense, error]) iter.Seq2[*vectors.Sparse, error] {
 	encoders := 1
-	if several, ok := s.Encoder.(*several); ok {
-		encoders = len(several.encoders)
+	if multi, ok := s.Encoder.(*multiEncoder); ok {
+		encoders = len(multi.encoders)
 	}
 	return func(yield func(*vectors.Sparse, error) bool) {
 		s.spare = make(chan vectors.Dense, encoders+1)
 		var started []block // in order
+		ctx, cancel := context.WithCancel(ctx)
+		defer func() {
+			cancel()
+			for _, b := range started {
+				b.wait()
+			}
+		}()
 		finish := func(left int) bool {
-			for ; len(started) > left; started = started[1:] {
-				codes, err := s.finish(started[0])
+			for len(started) > left {
+				b := started[0]
+				started = started[1:]
+				codes, err := s.finish(b)
 				if !yield(codes, err) || err != nil {
 					return false
 				}
-				s.recycle(started[0])
+				s.recycle(b)
 			}
 			return true
 		}
-		for b, err := range ahead(s.blocks(rows)) {
+		for b, err := range readAhead(s.blocks(rows)) {
 			if err != nil {
 				yield(nil, err)
 				return
@@ -134,21 +143,21 @@ func (s *Stream) Codes(ctx context.Context, rows iter.Seq2[*vectors.Dense, error
 	}
 }
 
-// blocks yields rows in blocks, of which the last may not be full.
+// blocks splits rows into blocks of [Block] rows. The last one may have fewer.
 func (s *Stream) blocks(rows iter.Seq2[*vectors.Dense, error]) iter.Seq2[block, error] {
 	return func(yield func(block, error) bool) {
 		if p := s.Shard; p != nil && (p.Index < 1 || p.Index > p.Of) {
 			yield(block{}, fmt.Errorf("encode: there is no shard %d of %d", p.Index, p.Of))
 			return
 		}
-		var rest vectors.Dense // rows that are not yet a block
+		var rest vectors.Dense // rows of an incomplete block
 		dim, number := 0, 0
 		for d, err := range rows {
 			if err == nil && dim == 0 {
 				dim = d.Dim
 			}
 			if err == nil && (d.Dim != dim || len(d.Data) != d.Len()*d.Dim) {
-				err = fmt.Errorf("encode: %d numbers are no vectors of length %d for %d words", len(d.Data), dim, d.Len())
+				err = fmt.Errorf("encode: rows have inconsistent sizes (got %d numbers for %d words, want %d per word)", len(d.Data), d.Len(), dim)
 			}
 			if err != nil {
 				yield(block{}, err)
@@ -156,9 +165,9 @@ func (s *Stream) blocks(rows iter.Seq2[*vectors.Dense, error]) iter.Seq2[block, 
 			}
 			for lo := 0; lo < d.Len(); {
 				hi := min(lo+Block-rest.Len(), d.Len())
-				part, own := d.Slice(lo, hi), hi-lo < Block
+				part, partial := d.Slice(lo, hi), hi-lo < Block
 				lo = hi
-				if own {
+				if partial {
 					rest.Append(part)
 					if rest.Len() < Block {
 						break
@@ -170,7 +179,7 @@ func (s *Stream) blocks(rows iter.Seq2[*vectors.Dense, error]) iter.Seq2[block, 
 						rest = vectors.Dense{}
 					}
 				}
-				if !yield(block{number: number, Dense: part, own: own}, nil) {
+				if !yield(block{number: number, Dense: part, reusable: partial}, nil) {
 					return
 				}
 				number++
@@ -182,9 +191,9 @@ func (s *Stream) blocks(rows iter.Seq2[*vectors.Dense, error]) iter.Seq2[block, 
 	}
 }
 
-// recycle keeps the memory of a block that is done with, if it is the stream's.
+// recycle stores the memory of an encoded block for a later one.
 func (s *Stream) recycle(b block) {
-	if !b.own {
+	if !b.reusable {
 		return
 	}
 	select {
@@ -193,8 +202,8 @@ func (s *Stream) recycle(b block) {
 	}
 }
 
-// ahead yields what next yields, which it calls in a goroutine that is one block ahead.
-func ahead(next iter.Seq2[block, error]) iter.Seq2[block, error] {
+// readAhead yields blocks, which it reads in a goroutine, one block ahead.
+func readAhead(blocks iter.Seq2[block, error]) iter.Seq2[block, error] {
 	type result struct {
 		block
 		error
@@ -203,7 +212,7 @@ func ahead(next iter.Seq2[block, error]) iter.Seq2[block, error] {
 		results, done := make(chan result), make(chan struct{})
 		go func() {
 			defer close(results)
-			for b, err := range next {
+			for b, err := range blocks {
 				select {
 				case results <- result{b, err}:
 				case <-done:
@@ -227,26 +236,26 @@ func ahead(next iter.Seq2[block, error]) iter.Seq2[block, error] {
 // finish waits for the codes of a block and measures them.
 func (s *Stream) finish(b block) (*vectors.Sparse, error) {
 	codes, err := b.wait()
-	if row, ok := errors.AsType[*vectors.InputError](err); ok { // of the block's
-		return nil, b.refuse(row.Row-1, row.Err)
+	if input, ok := errors.AsType[*vectors.InputError](err); ok { // its Row counts from the block's start
+		return nil, b.rowError(input.Row-1, input.Err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if codes.Rows != b.Len() {
-		return nil, fmt.Errorf("encode: %d codes for %d words: the encoder's atoms are not of length %d", codes.Rows, b.Len(), b.Dim)
+		return nil, fmt.Errorf("encode: the encoder's atoms differ in length from the vectors (got %d codes for %d words of %d numbers)", codes.Rows, b.Len(), b.Dim)
 	}
 	var loss float64
 	for i, l := range codes.Loss {
 		if l-l != 0 { // infinite or NaN
-			return nil, b.refuse(i, ErrOverflow)
+			return nil, b.rowError(i, ErrOverflow)
 		}
 		loss += l
 		if gap := s.Encoder.Options().Gap; gap > 0 {
 			s.tally.worstGap = max(s.tally.worstGap, codes.Gap[i])
 			if !(codes.Gap[i] <= gap) {
 				s.tally.unreached++
-				s.tally.name(i, b.Words[i])
+				s.tally.addUnreached(i, b.Words[i])
 			}
 		}
 	}
@@ -257,17 +266,17 @@ func (s *Stream) finish(b block) (*vectors.Sparse, error) {
 	if s.Shard != nil {
 		s.Shard.Losses, s.Shard.Squares = append(s.Shard.Losses, loss), append(s.Shard.Squares, squares)
 	}
-	s.tally.block(&codes.CSR, loss, squares)
+	s.tally.addBlock(&codes.CSR, loss, squares)
 	return &vectors.Sparse{Words: b.Words, Texts: b.Texts, CSR: codes.CSR}, nil
 }
 
-// refuse returns the error for row i of the block, which can't be encoded.
-func (b *block) refuse(i int, err error) error {
+// rowError returns the error for row i of the block, which can't be encoded.
+func (b *block) rowError(i int, err error) error {
 	return &vectors.InputError{Row: b.number*Block + i + 1, Word: b.Words[i], Err: err}
 }
 
-// Encoding returns what was measured of all codes, once they are yielded. It does not know the
-// Input of the result.
+// Encoding returns the options and metrics of all codes that Codes has yielded. The caller sets
+// Input.
 func (s *Stream) Encoding() model.Encoding {
 	o := s.Encoder.Options()
 	e := model.Encoding{Device: s.Encoder.Device(), Lambda: o.Lambda, Gap: o.Gap, Shard: s.Shard}
@@ -281,32 +290,32 @@ func (s *Stream) Encoding() model.Encoding {
 	return e
 }
 
-// A tally measures codes, block by block. Sums over blocks are sums of their sums,
-// the same for shards that are merged as for an input encoded at once.
+// A tally accumulates metrics of codes, block by block. It adds up sums per block, so that
+// merged shards have the same bits as an input that is encoded at once.
 type tally struct {
 	worstGap       float64
 	unreached      int
-	unreachedRows  []int // of the first
+	unreachedRows  []int // up to maxUnreachedWords
 	unreachedWords []string
 
 	rows     int
 	nonzeros int64
 	loss, l1 float64
 	squares  float64 // Σ‖x − μ‖²
-	used     []bool
-	atoms    int // that are used
+	used     []bool  // by atom
+	atoms    int     // number of used atoms
 }
 
-// name remembers a word whose gap is too large, row i of the block that comes next, unless
-// there are namedWords already.
-func (t *tally) name(i int, word string) {
-	if len(t.unreachedWords) < namedWords {
+// addUnreached records a word whose gap is too large, row i of the next block, up to
+// maxUnreachedWords.
+func (t *tally) addUnreached(i int, word string) {
+	if len(t.unreachedWords) < maxUnreachedWords {
 		t.unreachedRows, t.unreachedWords = append(t.unreachedRows, t.rows+i), append(t.unreachedWords, word)
 	}
 }
 
-// block adds a block, whose losses and squares are given.
-func (t *tally) block(codes *vectors.CSR, loss, squares float64) {
+// addBlock adds the metrics of a block; loss is its Σ‖y − aD‖², squares its Σ‖x − μ‖².
+func (t *tally) addBlock(codes *vectors.CSR, loss, squares float64) {
 	if t.used == nil {
 		t.used = make([]bool, codes.Cols)
 	}
@@ -325,8 +334,7 @@ func (t *tally) block(codes *vectors.CSR, loss, squares float64) {
 	t.l1 += l1
 }
 
-// report writes what was measured into e, whose Lambda is known. Without rows it
-// is all zero.
+// report sets the metrics of e, which has Lambda. Without rows they are zero.
 func (t *tally) report(e *model.Encoding) {
 	e.WorstGap, e.Unreached, e.UnreachedWords = t.worstGap, t.unreached, t.unreachedWords
 	if t.rows == 0 {

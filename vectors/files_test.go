@@ -110,7 +110,7 @@ func TestReadFilesRefuses(t *testing.T) {
 		contents map[string]string
 		message  string
 	}{
-		{map[string]string{"_SUCCESS": "a 1 2\n"}, "FILE: no data files in this folder: hidden ones, and those whose names begin with _, are left out"},
+		{map[string]string{"_SUCCESS": "a 1 2\n"}, "FILE: no data files in this folder (names that begin with . or _ are skipped)"},
 		{map[string]string{"a": a, "b": ""}, "FILE/b: empty file"},
 		{map[string]string{"a": a, "b": "c 1 2 3\n"}, "FILE/b: has vectors of 3 numbers where FILE/a has vectors of 2 numbers: all files of an input must have one schema"},
 		{map[string]string{"a": a, "b": "1 2\nc 5 6\n"}, "FILE/b: has format word2vec text where FILE/a has format GloVe text: all files of an input must have one schema"},

@@ -152,7 +152,7 @@ func (d chosenDevice) everyGPU(dictionary *model.Dictionary, o encode.Options) (
 	for _, gpu := range gpus {
 		e, err := d.gpu(gpu.Index).Encoder(dictionary, o)
 		if err != nil {
-			encode.Several(encoders).Close()
+			encode.MultiEncoder(encoders).Close()
 			return nil, err
 		}
 		encoders = append(encoders, e)
@@ -160,7 +160,7 @@ func (d chosenDevice) everyGPU(dictionary *model.Dictionary, o encode.Options) (
 	for _, gpu := range gpus {
 		say(d.log, "encoding on %s", d.describe(gpu.Index))
 	}
-	return encode.Several(encoders), nil
+	return encode.MultiEncoder(encoders), nil
 }
 
 // start opens a trainer, learner or encoder on the chosen device, and logs the device. takes is its memory on

@@ -272,9 +272,9 @@ func TestEncodeRefuses(t *testing.T) {
 		args string
 		want []string
 	}{
-		{"encode a short.vec -o out --quiet", []string{"short.vec: vectors of 3 numbers, and the dictionary's atoms have 8"}},
+		{"encode a short.vec -o out --quiet", []string{"short.vec: vectors differ in length from the dictionary's atoms (got 3 numbers, want 8)"}},
 		{"encode a nil.txt -o out --quiet", []string{`nil.txt:2: word "null": all numbers are zero`}},
-		{"encode a huge.txt -o out --quiet", []string{`"huge": its vector is too large`}},
+		{"encode a huge.txt -o out --quiet", []string{`"huge": the vector is too large`}},
 		{"encode a nan.txt -o out --quiet", []string{"nan.txt:7: ", `"word6"`, "NaN"}},
 		{"encode nowhere in.txt -o out", []string{"nowhere: no such file or directory"}},
 		{"encode future in.txt -o out", []string{"future: model.json: format version is 9, want 1"}},
@@ -292,9 +292,9 @@ func TestEncodeRefuses(t *testing.T) {
 
 		{"merge s1 -o out", []string{"shard 2 of 2 is missing"}},
 		{"merge flipped s2 -o out", []string{"flipped: codes.npz: "}},
-		{"merge s1 s2 s1 -o out", []string{"s1: shard 1 of 2, as is s1"}},
-		{"merge s2 s3 -o out", []string{"s3: is of another number of shards than s2"}},
-		{"merge gpu s2 -o out", []string{"s2: is of another kind of processor, cpu "}},
+		{"merge s1 s2 s1 -o out", []string{"s1: repeats shard 1 of 2 in s1"}},
+		{"merge s2 s3 -o out", []string{"s3: differs from s2 in its number of shards"}},
+		{"merge gpu s2 -o out", []string{"s2: differs from gpu in its kind of processor (got cpu "}},
 		{"merge a s2 -o out", []string{"a: is not a shard"}},
 		{"merge s1 s2 -o a", []string{"a: already exists"}},
 	} {

@@ -171,7 +171,7 @@ func TestColumnsAgainst(t *testing.T) {
 	dir.Write(t, "few.txt", clitest.Text(x.Slice(0, 9)))
 	dir.MustRun(t, "paper train in.txt -o paper -k 20 --epochs 1")
 	for line, want := range map[string]string{
-		"columns model --against long.txt":     "long.txt: encode: vectors of 9 numbers, and the atoms have 8",
+		"columns model --against long.txt":     "long.txt: encode: vectors differ in length from the atoms (got 9 numbers, want 8)",
 		"columns model --against few.txt":      "model has 60 rows and few.txt 9, want at least 10 of each",
 		"columns model --against none.txt":     "none.txt: no such file",
 		"columns model --against other":        "compares a model with a file of dense vectors",

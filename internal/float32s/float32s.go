@@ -1,4 +1,9 @@
-// Package float32s copies and checks float32 at the speed of memory.
+// Package float32s decodes and checks slices of float32 at the speed of memory:
+//
+//	float32s.Decode(x, b) // b is little-endian, of 4·len(x) bytes
+//	if !float32s.Finite(x) {
+//		return errors.New("a number is infinite or NaN")
+//	}
 package float32s
 
 import (
@@ -9,7 +14,7 @@ import (
 
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// Bytes returns the memory of x if its numbers are stored in little-endian order there, and nil otherwise.
+// Bytes returns x as little-endian bytes that share its memory, or nil on a big-endian machine.
 func Bytes(x []float32) []byte {
 	if !littleEndian {
 		return nil
@@ -21,7 +26,7 @@ func memory(x []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 4*len(x))
 }
 
-// Decode sets x to the little-endian numbers in b, of 4·len(x) bytes.
+// Decode sets x to the little-endian numbers in b, which has 4·len(x) bytes.
 func Decode(x []float32, b []byte) {
 	if littleEndian {
 		copy(memory(x), b)
@@ -32,8 +37,8 @@ func Decode(x []float32, b []byte) {
 	}
 }
 
-// Finite reports whether no number of x is infinite or NaN. It tests four numbers at a time: adding 1 to the
-// exponent of such a number, without its sign, sets the sign's bit.
+// Finite reports whether no number of x is infinite or NaN. It tests four numbers at a time: once the sign bit is
+// cleared, adding 1 to the exponent sets it only for infinities and NaN.
 func Finite(x []float32) bool {
 	const (
 		magnitude = 0x7fffffff_7fffffff

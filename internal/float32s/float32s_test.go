@@ -19,12 +19,12 @@ func TestFinite(t *testing.T) {
 			x[i] = edges[i%len(edges)]
 		}
 		if !Finite(x) {
-			t.Errorf("%v are not finite", x)
+			t.Errorf("Finite(%v) = false", x)
 		}
 		for i, was := range x {
 			for _, x[i] = range others {
 				if Finite(x) {
-					t.Errorf("%d numbers with %v at %d are finite", n, x[i], i)
+					t.Errorf("Finite = true for %d numbers with %v at %d", n, x[i], i)
 				}
 			}
 			x[i] = was

@@ -10,28 +10,27 @@ import (
 	"strings"
 )
 
-// A Member is a file of an input that may have several.
+// A Member is one of the files of an input.
 type Member struct {
 	Path       string
 	Name       string      // path below the folder or the fixed part of the pattern, with slashes; or the base name
-	Partitions [][2]string // keys and values of the folders key=value in Name
+	Partitions [][2]string // keys and values of the folders in Name that are named key=value
 }
 
-// Files returns the files that paths name: each is a file, "-" for standard input, a folder for all data files
+// Files returns the files that paths name. A path is a file, "-" for standard input, a folder for all data files
 // below it, or a pattern of [filepath.Glob] for the files and folders that match. Files of a folder are sorted
-// by name, folder by folder. Hidden files and folders, and those whose names begin with "_", are left
-// out of folders and matches.
+// by name, folder by folder. In folders and matches, Files skips names that begin with "." or "_".
 func Files(paths []string) ([]Member, error) {
 	var all []Member
 	seen := map[string]bool{}
 	for _, path := range paths {
 		members, err := expand(path)
 		if err != nil {
-			return nil, ofFile(path, err)
+			return nil, pathError(path, err)
 		}
 		for _, m := range members {
 			if seen[filepath.Clean(m.Path)] {
-				return nil, ofFile(m.Path, errors.New("is named twice"))
+				return nil, pathError(m.Path, errors.New("is named twice"))
 			}
 			seen[filepath.Clean(m.Path)] = true
 			m.Partitions = partitions(m.Name)
@@ -41,7 +40,7 @@ func Files(paths []string) ([]Member, error) {
 	return all, nil
 }
 
-// Name returns what people call the input that paths name: its path, or the first of several.
+// Name returns the name of an input in messages: its path, or the first of several and their number.
 func Name(paths ...string) string {
 	name := paths[0]
 	if name == "-" {
@@ -53,8 +52,8 @@ func Name(paths ...string) string {
 	return name
 }
 
-// Repeatable reports whether the inputs that paths name can be read again: none is a pipe. What can't be
-// examined counts as repeatable, since reading reports why.
+// Repeatable reports whether the inputs that paths name can be read twice, because none is a pipe. A path
+// that can't be examined counts as repeatable: reading it returns the error.
 func Repeatable(paths []string) bool {
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -74,20 +73,20 @@ func expand(path string) ([]Member, error) {
 	case err == nil && info.IsDir():
 		members, err := walk(path, "", info, nil)
 		if err == nil && len(members) == 0 {
-			err = errors.New("no data files in this folder: hidden ones, and those whose names begin with _, are left out")
+			err = errors.New("no data files in this folder (names that begin with . or _ are skipped)")
 		}
 		return members, err
 	case err != nil && strings.ContainsAny(path, "*?["):
 		return glob(path)
 	}
-	return []Member{{Path: path, Name: filepath.Base(path)}}, nil // opening reports why it is missing
+	return []Member{{Path: path, Name: filepath.Base(path)}}, nil // opening a missing file returns the error
 }
 
-// glob returns the files that match a pattern, and those below folders that do.
+// glob returns the files that match a pattern or are below a matching folder.
 func glob(pattern string) (all []Member, err error) {
 	matches, err := filepath.Glob(pattern)
 	if err != nil {
-		return nil, fmt.Errorf("is not a pattern: %w", err)
+		return nil, fmt.Errorf("is not a valid pattern: %w", err)
 	}
 	elements := splitPath(pattern)
 	fixed := filepath.Dir(pattern[:strings.IndexAny(pattern, "*?[")] + "x")
@@ -119,11 +118,11 @@ func splitPath(path string) []string {
 	return strings.Split(filepath.Clean(path), string(filepath.Separator))
 }
 
-// walk returns the data files below a folder. Above are the folders that it is in.
+// walk returns the data files below a folder. Its parent folders are in above.
 func walk(path, name string, folder fs.FileInfo, above []fs.FileInfo) (all []Member, err error) {
 	for _, f := range above {
 		if os.SameFile(f, folder) {
-			return nil, ofFile(path, errors.New("is a link to a folder that it is in"))
+			return nil, pathError(path, errors.New("is a link to one of its parent folders"))
 		}
 	}
 	entries, err := os.ReadDir(path)
@@ -153,15 +152,15 @@ func visit(path, name string, above []fs.FileInfo) ([]Member, error) {
 	case info.IsDir():
 		return walk(path, name, info, above)
 	case !info.Mode().IsRegular():
-		return nil, ofFile(path, errNotRegular)
+		return nil, pathError(path, errNotRegular)
 	}
 	return []Member{{Path: path, Name: name}}, nil
 }
 
 func isHidden(name string) bool { return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") }
 
-// partitions returns the keys and values of the folders key=value in the path of a file, unescaped as in
-// URLs. Hive's name of null is "".
+// partitions returns the keys and values of the folders key=value in the path of a file, with percent-encoding
+// decoded. It returns Hive's null as "".
 func partitions(name string) (all [][2]string) {
 	folders := strings.Split(name, "/")
 	for _, folder := range folders[:len(folders)-1] {

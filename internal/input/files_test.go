@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// makeFiles makes empty files below a new folder, with links where a name has an arrow.
+// makeFiles creates empty files below a new folder. A name with an arrow is a link.
 func makeFiles(t *testing.T, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -43,7 +43,7 @@ func TestFiles(t *testing.T) {
 		{[]string{"_*/*"}, []string{"_tmp/x"}},
 		{[]string{"c[1]"}, []string{"c[1]"}},
 		{[]string{"_*"}, []string{"_SUCCESS", "_tmp/x"}},
-		{[]string{"none"}, []string{"none"}}, // which opening refuses
+		{[]string{"none"}, []string{"none"}}, // opening it returns an error
 		{[]string{"y=*/x=*"}, all[5:]},
 	} {
 		paths := slices.Clone(tt.paths)
@@ -70,10 +70,10 @@ func TestFiles(t *testing.T) {
 func TestFilesRefuses(t *testing.T) {
 	dir := makeFiles(t, "empty/_SUCCESS", "empty/.crc", "loop/sub/a", "loop/sub/up -> ..", "self/a -> a", "gone/a -> none", "a.txt")
 	for _, tt := range []struct{ paths, message string }{
-		{"empty", "DIR/empty: no data files in this folder: hidden ones, and those whose names begin with _, are left out"},
+		{"empty", "DIR/empty: no data files in this folder (names that begin with . or _ are skipped)"},
 		{"none*", "DIR/none*: the pattern matches no data files"},
-		{"[", "DIR/[: is not a pattern: syntax error in pattern"},
-		{"loop", "DIR/loop/sub/up: is a link to a folder that it is in"},
+		{"[", "DIR/[: is not a valid pattern: syntax error in pattern"},
+		{"loop", "DIR/loop/sub/up: is a link to one of its parent folders"},
 		{"self", "DIR/self/a: too many levels of symbolic links"},
 		{"gone", "DIR/gone/a: no such file or directory"},
 		{"a.txt ./a.txt", "DIR/./a.txt: is named twice"},

@@ -1,4 +1,7 @@
-// Package input opens the inputs that a user names: files, pipes, or devices without an end.
+// Package input opens the files, pipes and devices that a user names, and bounds the memory for reading them:
+//
+//	members, err := input.Files([]string{"shards/*.parquet"})
+//	data, err := input.Read("labels.csv", 1<<26)
 package input
 
 import (
@@ -14,8 +17,8 @@ import (
 	"overcomplete/internal/memory"
 )
 
-// Wait returns the result of f, or the error of ctx once ctx is done. It then abandons f, because a blocking
-// system call cannot be cancelled. If ctx is done already, f isn't called.
+// Wait returns the result of f or, once ctx is done, ctx.Err(). It then abandons the goroutine of f, because a
+// blocking system call can't be cancelled. If ctx is done already, Wait doesn't call f.
 func Wait[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	var none T
 	if err := ctx.Err(); err != nil {
@@ -38,28 +41,28 @@ func Wait[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	}
 }
 
-// Read reads a whole file, which may be a pipe or a device, or standard input for "-". More than most
-// bytes, or more than fit into memory, are an error.
-func Read(path string, most int) ([]byte, error) {
+// Read reads a whole file, pipe or device, or standard input for "-". It returns an error if there are
+// more than limit bytes, or more than fit into memory.
+func Read(path string, limit int) ([]byte, error) {
 	if path == "-" {
-		data, err := readAll(os.Stdin, most)
-		return data, ofFile("standard input", err)
+		data, err := readAll(os.Stdin, limit)
+		return data, pathError("standard input", err)
 	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := readAll(f, most)
-	return data, ofFile(path, err)
+	data, err := readAll(f, limit)
+	return data, pathError(path, err)
 }
 
-func readAll(r io.Reader, most int) ([]byte, error) {
+func readAll(r io.Reader, limit int) ([]byte, error) {
 	data := make([]byte, 0, 1<<16)
-	for len(data) <= most {
+	for len(data) <= limit {
 		if len(data) == cap(data) {
 			if err := memory.Check(uint64(2 * len(data))); err != nil {
-				return nil, fmt.Errorf("more than %d bytes, to be read whole: %w", len(data), err)
+				return nil, fmt.Errorf("more than %d bytes to hold in memory: %w", len(data), err)
 			}
 			data = slices.Grow(data, len(data))
 		}
@@ -71,22 +74,20 @@ func readAll(r io.Reader, most int) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return nil, tooMuch(most)
+	return nil, tooLarge(limit)
 }
 
-// ofFile returns err as a PathError.
-func ofFile(path string, err error) error {
+// pathError returns err as a [*fs.PathError].
+func pathError(path string, err error) error {
 	if _, ok := err.(*fs.PathError); ok || err == nil {
 		return err
 	}
 	return &fs.PathError{Op: "read", Path: path, Err: err}
 }
 
-func tooMuch(most int) error {
-	return fmt.Errorf("more than %d bytes, which is too much to be read whole", most)
-}
+func tooLarge(limit int) error { return fmt.Errorf("too large (want at most %d bytes)", limit) }
 
-// A File is an open regular file, with the size that it had when it was opened.
+// A File is an open regular file. Its size is fixed when it is opened.
 type File struct {
 	*io.SectionReader
 	file *os.File
@@ -94,7 +95,7 @@ type File struct {
 
 var errNotRegular = errors.New("is not a regular file")
 
-// Open opens a regular file and refuses anything else, without blocking.
+// Open opens a regular file. It returns an error for anything else, and never blocks.
 func Open(path string) (*File, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -103,9 +104,9 @@ func Open(path string) (*File, error) {
 	info, err := file.Stat()
 	switch {
 	case err == nil && info.IsDir():
-		err = ofFile(path, syscall.EISDIR)
+		err = pathError(path, syscall.EISDIR)
 	case err == nil && !info.Mode().IsRegular():
-		err = ofFile(path, errNotRegular)
+		err = pathError(path, errNotRegular)
 	}
 	if err != nil {
 		file.Close()
@@ -117,16 +118,16 @@ func Open(path string) (*File, error) {
 // Close closes the file.
 func (f *File) Close() error { return f.file.Close() }
 
-// ReadRegular reads a whole regular file of at most the given number of bytes.
-func ReadRegular(path string, most int) ([]byte, error) {
+// ReadRegular reads a whole regular file of at most limit bytes.
+func ReadRegular(path string, limit int) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if f.Size() > int64(most) {
-		return nil, ofFile(path, tooMuch(most))
+	if f.Size() > int64(limit) {
+		return nil, pathError(path, tooLarge(limit))
 	}
-	data, err := readAll(f, most)
-	return data, ofFile(path, err)
+	data, err := readAll(f, limit)
+	return data, pathError(path, err)
 }

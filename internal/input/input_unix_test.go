@@ -29,7 +29,7 @@ func TestOpenRefusesAllButFiles(t *testing.T) {
 	}
 }
 
-// What is added to a file after it was opened is no part of it.
+// A File doesn't contain bytes that were appended after it was opened.
 func TestOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, []byte("one\n"), 0o666); err != nil {
@@ -46,15 +46,15 @@ func TestOpen(t *testing.T) {
 	if text, err := io.ReadAll(f); err != nil || string(text) != "one\n" || f.Size() != 4 {
 		t.Errorf("%q of %d bytes, %v", text, f.Size(), err)
 	}
-	for most, want := range map[int]string{8: "", 7: "more than 7 bytes, which is too much to be read whole"} {
-		text, err := ReadRegular(path, most)
+	for limit, want := range map[int]string{8: "", 7: "too large (want at most 7 bytes)"} {
+		text, err := ReadRegular(path, limit)
 		if want == "" && (err != nil || string(text) != "one\ntwo\n") || want != "" && (err == nil || err.Error() != "read "+path+": "+want) {
-			t.Errorf("%d at most: %q, %v", most, text, err)
+			t.Errorf("at most %d bytes: %q, %v", limit, text, err)
 		}
 	}
 }
 
-// A pipe is read to its end; a device that has none, to the limit.
+// Read reads a pipe to its end, and stops at the limit of an endless device.
 func TestRead(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o666); err != nil {
@@ -70,7 +70,7 @@ func TestRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer zero.Close()
-	if _, err := readAll(zero, 1<<20); err == nil || !strings.Contains(err.Error(), "more than 1048576 bytes") {
+	if _, err := readAll(zero, 1<<20); err == nil || !strings.Contains(err.Error(), "want at most 1048576 bytes") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -98,8 +98,8 @@ func TestWait(t *testing.T) {
 	if err := <-done; err != context.Canceled {
 		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
-	os.WriteFile(pipe, nil, 0o666) // so that nobody goes on waiting
+	os.WriteFile(pipe, nil, 0o666) // end the abandoned read
 	if _, err := Wait(ctx, func() (int, error) { panic("called") }); err != context.Canceled {
-		t.Errorf("error %v of a context that is done, want %v", err, context.Canceled)
+		t.Errorf("done context: error %v, want %v", err, context.Canceled)
 	}
 }

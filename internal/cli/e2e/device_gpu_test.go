@@ -209,7 +209,7 @@ func encodesOnGPU(t *testing.T, p gpuProgram) {
 			t.Errorf("method %s: merged shards are not what was encoded at once", method)
 		}
 		code, _, stderr := p.run(t, dir, "merge s1 other --force -o merged")
-		if code != clitest.Usage || !strings.Contains(stderr, "is of another kind of processor, cpu ") {
+		if code != clitest.Usage || !strings.Contains(stderr, "in its kind of processor (got cpu ") {
 			t.Errorf("method %s: exit code %d, %s", method, code, stderr)
 		}
 
