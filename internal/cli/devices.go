@@ -19,13 +19,13 @@ func newDevices() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "devices",
 		Short: "List the devices for training and encoding",
-		Long: `Devices lists the CPU and all NVIDIA GPUs, numbered as --device cuda:i of train and
-encode takes them, or says why no GPU can be used. That is no failure: the exit code is 0.
-It starts no GPU, and so does not know which of their memory others have.
+		Long: `Devices lists the CPU and all NVIDIA GPUs. The number of a GPU is the i of --device cuda:i in
+train and encode. If no GPU can be used, it prints the reason and exits with code 0.
+It does not initialise GPUs, so it cannot report their free memory.
 
-With --check it runs each kernel of the precision on generated data and prints the differences
-from the CPU, and the time of each step beside its floor, the time at the peak rates of the GPU. On
-the CPU it prints the share of the peak rate. The exit code is 1 if a difference exceeds its limit.`,
+With --check it runs the kernels of the precision on generated data. It prints the differences from
+the CPU, and the time of each kernel beside its floor, the shortest time that the GPU's peak rates allow.
+On the CPU it prints the percentage of the peak rate. The exit code is 1 if a difference exceeds its limit.`,
 		Example: `  overcomplete devices
   overcomplete devices --check
   overcomplete devices --check --device cuda:1 --precision fp16`,
@@ -52,13 +52,13 @@ the CPU it prints the share of the peak rate. The exit code is 1 if a difference
 			return cmp.Or(show(cmd, found, found.print), found.Check.err())
 		},
 	}
-	cmd.Flags().BoolVar(&check, "check", false, "compare a device with the CPU, and measure it: takes half a minute")
+	cmd.Flags().BoolVar(&check, "check", false, "compare a device with the CPU and measure its speed (30 seconds)")
 	f.registerDevice(cmd)
 	addJSON(cmd, "print the list as JSON")
 	return cmd
 }
 
-// devices describes the CPU and the GPUs. Memory is in bytes, omitted if unknown.
+// devices describes the CPU and the GPUs. Memory is in bytes, and omitted if unknown.
 type devices struct {
 	CPU struct {
 		Processors int    `json:"processors"`
@@ -67,7 +67,7 @@ type devices struct {
 		Why        string `json:"why"`     // reason for this choice of kernels
 	} `json:"cpu"`
 	GPUs        []gpuDevice `json:"gpus"`
-	Unavailable string      `json:"gpus_unavailable,omitempty"` // reason for having none
+	Unavailable string      `json:"gpus_unavailable,omitempty"` // reason why there are none
 
 	Check *deviceCheck `json:"check,omitempty"`
 }
@@ -75,18 +75,18 @@ type devices struct {
 type gpuDevice struct {
 	Index             int    `json:"index"`
 	Name              string `json:"name"`
-	UUID              string `json:"uuid,omitempty"` // in the form of CUDA_VISIBLE_DEVICES
+	UUID              string `json:"uuid,omitempty"` // a value for CUDA_VISIBLE_DEVICES
 	ComputeCapability string `json:"compute_capability"`
 	MemoryTotal       uint64 `json:"memory_total"`
-	Driver            string `json:"driver"` // newest supported version of CUDA
+	Driver            string `json:"driver"` // newest version of CUDA that the driver supports
 	Unavailable       string `json:"unavailable,omitempty"`
 }
 
 func findDevices(gpus []kernels.GPU, err error) (*devices, error) {
 	d := &devices{GPUs: []gpuDevice{}}
-	level, why, unknown := simd.Choose()
-	if unknown != nil {
-		return nil, usageError{unknown}
+	level, why, chooseErr := simd.Choose()
+	if chooseErr != nil {
+		return nil, usageError{chooseErr}
 	}
 	d.CPU.Kernels, d.CPU.Why = level.Name, why
 	d.CPU.Processors = runtime.GOMAXPROCS(0)
@@ -107,7 +107,7 @@ func findDevices(gpus []kernels.GPU, err error) (*devices, error) {
 	return d, nil
 }
 
-// print writes a line per device, and a line per reason not to use it.
+// print writes a line for each device, followed by the reason if it is unavailable.
 func (d *devices) print(b *strings.Builder) {
 	fmt.Fprintf(b, "CPU: %d processors", d.CPU.Processors)
 	if d.CPU.Memory > 0 {

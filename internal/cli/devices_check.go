@@ -25,30 +25,30 @@ type deviceCheck struct {
 	Precision string         `json:"precision"`
 	Size      selfcheck.Size `json:"size"`
 	selfcheck.Result
-	FLOPS     float64      `json:"peak_flops,omitempty"` // of products, per second
-	Bandwidth float64      `json:"peak_bandwidth,omitempty"`
+	FLOPS     float64      `json:"peak_flops,omitempty"`     // of matrix products, per second
+	Bandwidth float64      `json:"peak_bandwidth,omitempty"` // of device memory, in bytes per second
 	Kernels   []kernelTime `json:"kernels,omitempty"`
 	Failed    string       `json:"failed,omitempty"`
 }
 
-// kernelTime is all launches of a kernel.
+// kernelTime is the time and the work of all launches of a kernel.
 type kernelTime struct {
 	Kernel   string  `json:"kernel"`
 	Launches int     `json:"launches"`
 	Seconds  float64 `json:"seconds"`
 	FLOPs    float64 `json:"flops,omitempty"`
 	Bytes    float64 `json:"bytes,omitempty"`
-	Floor    float64 `json:"floor,omitempty"` // seconds at the GPU's peaks; 0 if unknown
+	Floor    float64 `json:"floor,omitempty"` // seconds at the GPU's peak rates; 0 if unknown
 }
 
-// Sizes of a check: a block of the default recipe on a GPU, and fewer rows on a CPU.
+// Sizes of a check: on a GPU one block of the default recipe, on a CPU fewer rows.
 var (
 	gpuCheck = selfcheck.Size{Rows: 4096, Compared: 512, Dim: 300, Atoms: 3000}
 	cpuCheck = selfcheck.Size{Rows: 512, Compared: 256, Dim: 300, Atoms: 3000}
 )
 
-// runCheck checks the device that f names, or else the first GPU that can be used, or the CPU. Failed says
-// what is wrong with the device.
+// runCheck checks the device of --device; by default the GPU if it is usable, otherwise the CPU. A nil size is
+// the default size. A fault of the device is no error, but is reported in Failed.
 func runCheck(ctx context.Context, f *deviceFlags, size *selfcheck.Size, log io.Writer) (*deviceCheck, error) {
 	index, cuda, _ := f.cuda()
 	gpu, err := kernels.Find(index)
@@ -73,7 +73,8 @@ func runCheck(ctx context.Context, f *deviceFlags, size *selfcheck.Size, log io.
 	return c, c.judge(err)
 }
 
-// add adds the time of a launch. The kernel's name ends with the precision of its products.
+// add adds a launch to the kernel's total. rate is the peak of each precision, in flops per second; names of
+// kernels with matrix products end with their precision.
 func (c *deviceCheck) add(t kernels.Timing, rate map[string]float64) {
 	i := slices.IndexFunc(c.Kernels, func(k kernelTime) bool { return k.Kernel == t.Kernel })
 	if i < 0 {
@@ -94,7 +95,7 @@ func (c *deviceCheck) add(t kernels.Timing, rate map[string]float64) {
 	}
 }
 
-// checkCPU checks the CPU alone.
+// checkCPU checks the CPU, without a reference.
 func checkCPU(ctx context.Context, f *deviceFlags, size selfcheck.Size) (*deviceCheck, error) {
 	level, _, err := simd.Choose()
 	if err != nil {
@@ -105,7 +106,7 @@ func checkCPU(ctx context.Context, f *deviceFlags, size selfcheck.Size) (*device
 	return c, c.judge(err)
 }
 
-// peakFMA returns the best rate of multiply-adds in registers alone, in flops per second.
+// peakFMA measures the peak rate of multiply-adds between registers, in flops per second.
 func peakFMA(level *simd.Kernels, workers int) (best float64) {
 	const times, tries = 200_000, 10
 	for range tries {
@@ -116,7 +117,8 @@ func peakFMA(level *simd.Kernels, workers int) (best float64) {
 	return best
 }
 
-// judge sets Failed, if the device failed or differs. It returns the error of a cancelled check.
+// judge sets Failed if err is a failure of the device or a difference exceeds its limit. It returns an error
+// only if the check was cancelled.
 func (c *deviceCheck) judge(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
@@ -179,7 +181,7 @@ func verdict(d selfcheck.Difference) string {
 	return "FAILED"
 }
 
-// percent returns a share, or – if the part or the whole is unknown.
+// percent formats 100·part/whole, or – if either is 0, which means unknown.
 func percent(part, whole float64) string {
 	if whole == 0 {
 		return "–"
@@ -187,7 +189,7 @@ func percent(part, whole float64) string {
 	return orDash("%.1f", 100*part/whole)
 }
 
-// orDash formats x, or – for 0, which is unknown.
+// orDash formats x, or – for 0, which means unknown.
 func orDash(format string, x float64) string {
 	if x == 0 {
 		return "–"

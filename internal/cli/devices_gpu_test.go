@@ -12,10 +12,10 @@ import (
 	"overcomplete/internal/testonly/emulator"
 )
 
-// The check of a correct driver finds no difference, and times every kernel that it runs.
+// devices --check passes on the emulated driver, and reports the time of every kernel launched.
 func TestCheckGPU(t *testing.T) {
 	const child = "CHECK_GPU"
-	if os.Getenv(child) == "" { // in a process of its own: a process loads one driver
+	if os.Getenv(child) == "" { // in its own process, because a process loads only one driver
 		library, err := emulator.Build(t.TempDir())
 		if err != nil {
 			t.Fatal(err)

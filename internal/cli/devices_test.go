@@ -48,7 +48,7 @@ func TestPrintDevices(t *testing.T) {
 	}
 }
 
-// The list is complete with and without GPUs.
+// devices lists the CPU and all GPUs, or the reason why there are none.
 func TestDevices(t *testing.T) {
 	t.Parallel()
 	gpus, err := kernels.GPUs()
@@ -95,7 +95,7 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// The CPU passes its check. A device that differs fails the command, which says what to report.
+// devices --check succeeds for the CPU. A difference beyond its limit is an error that asks for a report.
 func TestCheckDevice(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
@@ -134,7 +134,7 @@ func TestCheckDevice(t *testing.T) {
 	}
 }
 
-// The floor of a kernel is the time of its products at the peak of their precision, or of its bytes.
+// The floor of a kernel is the larger of its flops over the peak of their precision and its bytes over the bandwidth.
 func TestKernelFloor(t *testing.T) {
 	c := deviceCheck{FLOPS: 100, Bandwidth: 10}
 	rate := map[string]float64{"tf32": 100, "fp32": 25}

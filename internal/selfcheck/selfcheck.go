@@ -1,4 +1,9 @@
-// Package selfcheck tries a device on generated data: whether it agrees with a reference, and how fast it is.
+// Package selfcheck compares a device with a reference on generated data, and measures its speed:
+//
+//	result, err := selfcheck.Run(ctx, gpu, cpu.Device{}, selfcheck.Size{Rows: 4096, Compared: 512, Dim: 300, Atoms: 3000})
+//	for _, d := range result.Differences {
+//		fmt.Println(d.Step, d.Metric, d.Value, d.OK())
+//	}
 package selfcheck
 
 import (
@@ -17,8 +22,8 @@ import (
 	"overcomplete/train"
 )
 
-// Size is the size of the data. Only the first Compared rows are encoded by the reference, learned from,
-// and trained on by the paper's recipe.
+// Size is the size of the data. The device encodes all rows. The reference encodes the first Compared rows,
+// and both trainings use only these.
 type Size struct {
 	Rows     int `json:"rows"`
 	Compared int `json:"compared"`
@@ -26,23 +31,23 @@ type Size struct {
 	Atoms    int `json:"atoms"`
 }
 
-// A Difference is one between the device and the reference, or between two runs on the device.
+// Difference is a relative difference between the device and the reference, or between two runs on the device.
 type Difference struct {
 	Step   string  `json:"step"`
 	Metric string  `json:"metric"`
-	Value  float64 `json:"value"` // relative
+	Value  float64 `json:"value"`
 	Limit  float64 `json:"limit"`
 }
 
 // OK reports whether the difference is within the limit.
 func (d Difference) OK() bool { return d.Value <= d.Limit } // NaN isn't
 
-// A Rate is the speed of a step, waiting and copies included.
+// Rate is the speed of a step, including waiting and copies.
 type Rate struct {
 	Step    string  `json:"step"`
 	Rows    int     `json:"rows"`
 	Seconds float64 `json:"seconds"`
-	FLOPs   float64 `json:"flops"` // of the dense products that no device can do without
+	FLOPs   float64 `json:"flops"` // dense matrix products that every device computes
 }
 
 // Result is the result of [Run].
@@ -51,16 +56,16 @@ type Result struct {
 	Rates       []Rate       `json:"rates"`
 }
 
-// The largest differences. Rounding to 11 bits changes which of two nearly equal codes is kept, and atoms
-// follow: tests of the devices are stricter, on data where that doesn't happen.
+// Limits of the differences. Rounding factors to 11 bits can change the choice between two nearly equal
+// codes, and then the dictionary. The devices' own tests avoid such ties and are stricter.
 const (
-	mostObjective = 0.005 // of objectives and losses
-	mostSupport   = 0.01  // the share of nonzeros that are elsewhere
-	mostAtoms     = 0.03  // of ‖D‖
-	mostLoss      = 1e-4  // of ‖y‖², from the loss of the codes in float64
+	maxObjectiveDifference  = 0.005 // relative, of objectives and losses
+	maxSupportDifference    = 0.01  // fraction of the reference's nonzeros that the device lacks
+	maxDictionaryDifference = 0.03  // ‖D − D′‖/‖D′‖
+	maxLossDifference       = 1e-4  // fraction of ‖y‖², from the loss of the same codes in float64
 )
 
-// check is the state of a [Run]: rows and the dictionary whose atoms they are sums of.
+// check is the state of a [Run]. Rows are noisy sums of atoms of the dictionary.
 type check struct {
 	Size
 	Result
@@ -71,9 +76,9 @@ type check struct {
 }
 
 const (
-	rowNorm = 3 // of usual word vectors, which the default λ of the paper's recipe suits
-	summed  = 10
-	noise   = 0.3 // relative to the sum
+	rowNorm     = 3 // typical of word vectors, for which the paper's λ was chosen
+	atomsPerRow = 10
+	noise       = 0.3 // norm relative to the sum of atoms
 )
 
 func generate(s Size) *check {
@@ -85,8 +90,8 @@ func generate(s Size) *check {
 	}
 	for i := range s.Rows {
 		row := c.rows[i*s.Dim:][:s.Dim]
-		for range summed {
-			a := float32(rng.NormFloat64() / math.Sqrt(summed))
+		for range atomsPerRow {
+			a := float32(rng.NormFloat64() / math.Sqrt(atomsPerRow))
 			for j, v := range c.dictionary.Atom(rng.IntN(s.Atoms)) {
 				row[j] += a * v
 			}
@@ -100,8 +105,9 @@ func generate(s Size) *check {
 	return c
 }
 
-// Run encodes, learns online and trains by the paper's recipe on the device, each twice. Without a reference
-// it compares only the two runs, and the losses of codes with float64.
+// Run encodes, learns online and trains by the paper's recipe on the device, each twice. It compares the two
+// runs, the losses with float64 and, unless reference is nil, the results with the reference's. An error names
+// the step that failed; the result has the steps before it.
 func Run(ctx context.Context, device, reference backend.Device, s Size) (Result, error) {
 	c := generate(s)
 	c.device, c.reference = device, reference
@@ -116,26 +122,26 @@ func Run(ctx context.Context, device, reference backend.Device, s Size) (Result,
 	return c.Result, nil
 }
 
-func (c *check) compare(step, what string, value, limit float64) {
-	c.Differences = append(c.Differences, Difference{step, what, value, limit})
+func (c *check) addDifference(step, metric string, value, limit float64) {
+	c.Differences = append(c.Differences, Difference{step, metric, value, limit})
 }
 
-// rate adds the rate of a step with this number of inner products of length L.
-func (c *check) rate(step string, start time.Time, rows, products int) {
+// addRate adds the rate of a step that computes the given number of inner products of length L.
+func (c *check) addRate(step string, start time.Time, rows, products int) {
 	c.Rates = append(c.Rates, Rate{step, rows, time.Since(start).Seconds(), 2 * float64(products) * float64(c.Dim)})
 }
 
-func (c *check) repeated(step string, first, second any) {
-	different := 0.0
+func (c *check) compareRuns(step string, first, second any) {
+	difference := 0.0
 	if !reflect.DeepEqual(first, second) {
-		different = 1
+		difference = 1
 	}
-	c.compare(step, "second run", different, 0)
+	c.addDifference(step, "second run", difference, 0)
 }
 
 func (c *check) encode(ctx context.Context) error {
-	run := func(on backend.Device, rows int, rated bool) (codes *encode.Codes, err error) {
-		e, err := on.Encoder(&c.dictionary, c.options)
+	run := func(device backend.Device, rows int, rated bool) (codes *encode.Codes, err error) {
+		e, err := device.Encoder(&c.dictionary, c.options)
 		if err != nil {
 			return nil, err
 		}
@@ -143,7 +149,7 @@ func (c *check) encode(ctx context.Context) error {
 		start := time.Now()
 		codes, err = e.Encode(ctx, c.rows[:rows*c.Dim])
 		if rated {
-			c.rate("encode", start, rows, rows*c.Atoms*c.options.Steps)
+			c.addRate("encode", start, rows, rows*c.Atoms*c.options.Steps)
 		}
 		return codes, err
 	}
@@ -155,12 +161,12 @@ func (c *check) encode(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	first := all.Nonzeros() // of the rows that are compared
+	nonzeros := all.Nonzeros()
 	if c.Compared < c.Rows {
-		first = int(all.Ptr[c.Compared])
+		nonzeros = int(all.Ptr[c.Compared])
 	}
-	c.repeated("encode", part.Value, all.Value[:first])
-	c.compare("encode", "loss in float64", c.lossError(part), mostLoss)
+	c.compareRuns("encode", part.Value, all.Value[:nonzeros])
+	c.addDifference("encode", "loss in float64", c.lossError(part), maxLossDifference)
 	if c.reference == nil {
 		return nil
 	}
@@ -168,8 +174,8 @@ func (c *check) encode(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.compare("encode", "objective", relative(c.objective(part), c.objective(want)), mostObjective)
-	c.compare("encode", "support", 1-shared(part, want), mostSupport)
+	c.addDifference("encode", "objective", relativeDifference(c.objective(part), c.objective(want)), maxObjectiveDifference)
+	c.addDifference("encode", "support", 1-supportRecall(part, want), maxSupportDifference)
 	return nil
 }
 
@@ -183,8 +189,8 @@ func (c *check) objective(codes *encode.Codes) (sum float64) {
 	return sum
 }
 
-// lossError returns the largest difference of a loss from the loss of its code in float64, over ‖y‖².
-func (c *check) lossError(codes *encode.Codes) (most float64) {
+// lossError returns the largest |loss − ‖y − aD‖²|/‖y‖² of a row, computed in float64.
+func (c *check) lossError(codes *encode.Codes) (largest float64) {
 	residual := make([]float64, c.Dim)
 	for i := range codes.Rows {
 		var square, loss float64
@@ -201,21 +207,21 @@ func (c *check) lossError(codes *encode.Codes) (most float64) {
 		for _, v := range residual {
 			loss += v * v
 		}
-		if d := math.Abs(codes.Loss[i]-loss) / square; !(d <= most) {
-			most = d
+		if d := math.Abs(codes.Loss[i]-loss) / square; !(d <= largest) {
+			largest = d
 		}
 	}
-	return most
+	return largest
 }
 
-// shared returns the share of want's nonzeros that are nonzeros of got.
-func shared(got, want *encode.Codes) float64 {
+// supportRecall returns the fraction of want's nonzeros that are nonzeros of got.
+func supportRecall(got, want *encode.Codes) float64 {
 	common := 0
 	for i := range want.Rows {
 		index, _ := want.Row(i)
-		ours, _ := got.Row(i)
+		gotIndex, _ := got.Row(i)
 		for _, k := range index {
-			if _, found := slices.BinarySearch(ours, k); found {
+			if _, found := slices.BinarySearch(gotIndex, k); found {
 				common++
 			}
 		}
@@ -223,16 +229,15 @@ func shared(got, want *encode.Codes) float64 {
 	return float64(common) / float64(max(1, want.Nonzeros()))
 }
 
-func relative(got, want float64) float64 { return math.Abs(got/want - 1) }
+func relativeDifference(got, want float64) float64 { return math.Abs(got/want - 1) }
 
-// learned is the result of a training.
-type learned struct {
+type trainingResult struct {
 	objective float64
 	atoms     []float32
 }
 
-// both compares two trainings on the device, and one on the reference.
-func (c *check) both(step string, run func(on backend.Device, rated bool) (learned, error)) error {
+// compareTrainings compares two trainings on the device with each other and with one on the reference.
+func (c *check) compareTrainings(step string, run func(device backend.Device, rated bool) (trainingResult, error)) error {
 	first, err := run(c.device, false)
 	if err != nil {
 		return err
@@ -241,7 +246,7 @@ func (c *check) both(step string, run func(on backend.Device, rated bool) (learn
 	if err != nil {
 		return err
 	}
-	c.repeated(step, first, second)
+	c.compareRuns(step, first, second)
 	if c.reference == nil {
 		return nil
 	}
@@ -254,19 +259,19 @@ func (c *check) both(step string, run func(on backend.Device, rated bool) (learn
 		d := float64(first.atoms[i]) - float64(v)
 		difference, square = difference+d*d, square+float64(v)*float64(v)
 	}
-	c.compare(step, "objective", relative(first.objective, want.objective), mostObjective)
-	c.compare(step, "dictionary", math.Sqrt(difference/square), mostAtoms)
+	c.addDifference(step, "objective", relativeDifference(first.objective, want.objective), maxObjectiveDifference)
+	c.addDifference(step, "dictionary", math.Sqrt(difference/square), maxDictionaryDifference)
 	return nil
 }
 
-// learn makes two updates of a dictionary.
+// learn updates the dictionary from two mini-batches.
 func (c *check) learn(ctx context.Context) error {
 	rows := make([]int32, c.Compared)
 	for i := range rows {
 		rows[i] = int32(i)
 	}
-	return c.both("learn", func(on backend.Device, rated bool) (result learned, err error) {
-		l, err := on.Learner(c.rows, &c.dictionary, rowNorm, c.options)
+	return c.compareTrainings("learn", func(device backend.Device, rated bool) (result trainingResult, err error) {
+		l, err := device.Learner(c.rows, &c.dictionary, rowNorm, c.options)
 		if err != nil {
 			return result, err
 		}
@@ -278,7 +283,7 @@ func (c *check) learn(ctx context.Context) error {
 			}
 		}
 		if rated {
-			c.rate("learn", start, len(rows), len(rows)*c.Atoms*c.options.Steps+2*c.Atoms*c.Atoms)
+			c.addRate("learn", start, len(rows), len(rows)*c.Atoms*c.options.Steps+2*c.Atoms*c.Atoms)
 		}
 		result.objective = sums.RunningLoss + c.options.Lambda*sums.L1
 		result.atoms, err = l.Dictionary()
@@ -286,13 +291,13 @@ func (c *check) learn(ctx context.Context) error {
 	})
 }
 
-// paper trains for two epochs.
+// paper trains for two epochs by the paper's recipe.
 func (c *check) paper(ctx context.Context) error {
 	h := train.Paper()
 	h.Atoms, h.Epochs, h.DictionarySteps = c.Atoms, 2, 16
 	p := backend.Problem{X: c.rows[:c.Compared*c.Dim], Dim: c.Dim, Hyperparameters: h}
-	return c.both("paper", func(on backend.Device, rated bool) (result learned, err error) {
-		t, err := on.Trainer(p)
+	return c.compareTrainings("paper", func(device backend.Device, rated bool) (result trainingResult, err error) {
+		t, err := device.Trainer(p)
 		if err != nil {
 			return result, err
 		}
@@ -306,7 +311,7 @@ func (c *check) paper(ctx context.Context) error {
 			result.objective = sums.Loss + h.Lambda*sums.L1
 		}
 		if rated {
-			c.rate("paper", start, h.Epochs*p.Len(), h.Epochs*p.Len()*c.Atoms)
+			c.addRate("paper", start, h.Epochs*p.Len(), h.Epochs*p.Len()*c.Atoms)
 		}
 		result.atoms, err = t.Dictionary()
 		return result, err

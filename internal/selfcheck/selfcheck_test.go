@@ -14,7 +14,7 @@ import (
 
 var small = Size{Rows: 120, Compared: 80, Dim: 20, Atoms: 60}
 
-// faulty is a CPU whose codes, dictionaries or losses are changed.
+// faulty is a CPU device whose codes and dictionaries are changed by functions of the number of the run.
 type faulty struct {
 	cpu.Device
 	codes func(run int, c *encode.Codes)
@@ -60,7 +60,7 @@ func (f faultyLearner) Dictionary() ([]float32, error) {
 	return atoms, err
 }
 
-// Run finds each kind of error of a device, and none of a correct one.
+// Run detects each kind of fault, and reports none for a correct device.
 func TestRun(t *testing.T) {
 	for name, test := range map[string]struct {
 		codes func(run int, c *encode.Codes)
@@ -113,7 +113,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// An error of the device names the step, and what was compared before is returned.
+// Run returns the error of a device that fails.
 func TestRunFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
