@@ -10,13 +10,13 @@ import (
 	"overcomplete/internal/parallel"
 )
 
-// A Code is a sparse vector: its nonzeros and their dimensions, which increase.
+// A Code is a sparse vector of K dimensions.
 type Code struct {
-	Index []int32
-	Value []float32
+	Index []int32   // dimensions of the nonzeros, in increasing order
+	Value []float32 // nonzeros
 }
 
-// Code returns the code of a row. It belongs to the index.
+// Code returns the code of a row. It shares the memory of the index.
 func (x *Index) Code(row int) Code {
 	index, value := x.Codes.Row(row)
 	return Code{index, value}
@@ -31,7 +31,7 @@ func (c Code) Norm() float64 {
 	return math.Sqrt(sum)
 }
 
-// At returns the value of a code in a dimension.
+// At returns the value of a dimension.
 func (c Code) At(dimension int) float32 {
 	if j, found := slices.BinarySearch(c.Index, int32(dimension)); found {
 		return c.Value[j]
@@ -45,7 +45,7 @@ type Weight struct {
 	Value     float32 `json:"value"`
 }
 
-// Pole returns the pole of the dimension that the value is on.
+// Pole returns the pole of the value's sign.
 func (w Weight) Pole() Pole { return Pole{w.Dimension, w.Value < 0} }
 
 // Weights returns the nonzeros of a code in decreasing order of absolute value.
@@ -60,8 +60,8 @@ func (c Code) Weights() []Weight {
 	return weights
 }
 
-// Sum returns the code Σ w·a/‖a‖ over the terms of a query, without the dimensions that it excludes.
-// Each term counts the same, whatever the norm of its code.
+// Sum returns the code Σ w·a/‖a‖ over the terms of a query, with weights w and codes a. The dimensions
+// that the query excludes are zero. The norms of codes don't affect the sum.
 func (x *Index) Sum(q Query) Code {
 	sum := make([]float64, x.Codes.Cols)
 	for _, t := range q.Terms {
@@ -82,13 +82,13 @@ func (x *Index) Sum(q Query) Code {
 	return c
 }
 
-// Steer returns c/‖c‖ + Σ_k s_k e_k for weights s_k, which may be negative, of dimensions k. With v for
-// the code of a row divided by its norm, the steered query has the score
+// Steer returns c/‖c‖ + Σ_k s_k e_k, where the weight s_k of dimension k may be negative. The score of a
+// row with the code v, of norm 1, is then the cosine plus a part for each steered dimension:
 //
 //	c·v/‖c‖ + Σ_k s_k v_k
 //
-// for the row: the cosine and a part for each steered dimension. [Index.Nearest] ranks rows by this
-// score, because all its cosines have the same factor, the norm of the steered query.
+// [Index.Nearest] ranks rows by this score, because it divides all scores by the same norm of the
+// steered query.
 func (c Code) Steer(weights ...Weight) Code {
 	values, norm := map[int32]float64{}, cmp.Or(c.Norm(), 1)
 	for j, k := range c.Index {
@@ -104,15 +104,15 @@ func (c Code) Steer(weights ...Weight) Code {
 	return steered
 }
 
-// A Neighbour is a row and the cosine of its code with another code.
+// A Neighbour is a row and the cosine of its code with the query's.
 type Neighbour struct {
 	Row    int
 	Cosine float64
 }
 
-// Nearest returns up to n rows, except those of without, whose codes have the largest positive
-// cosines with c, largest first.
-func (x *Index) Nearest(c Code, n int, without ...int) []Neighbour {
+// Nearest returns up to n rows whose codes have the largest positive cosines with c, largest first. It
+// leaves out the excluded rows.
+func (x *Index) Nearest(c Code, n int, excluded ...int) []Neighbour {
 	norm := c.Norm()
 	blocks := make([]*knownRanking, x.blocks)
 	parallel.Each(context.Background(), x.blocks, func(b int) {
@@ -126,7 +126,7 @@ func (x *Index) Nearest(c Code, n int, without ...int) []Neighbour {
 		}
 		blocks[b] = x.newRanking(n)
 		for i, product := range products {
-			if row := lo + i; product > 0 && !slices.Contains(without, row) {
+			if row := lo + i; product > 0 && !slices.Contains(excluded, row) {
 				blocks[b].add(row, product/(norm*x.norms[row]))
 			}
 		}
@@ -142,21 +142,20 @@ func (x *Index) Nearest(c Code, n int, without ...int) []Neighbour {
 	return neighbours
 }
 
-// A Contribution is the part of a dimension in a number that is a sum over dimensions.
+// A Contribution is the term of one dimension in a sum over dimensions.
 type Contribution struct {
 	Dimension int       `json:"dimension"`
 	Part      float64   `json:"part"`
 	Values    []float64 `json:"values"` // of each code, divided by its norm
 }
 
-// Compare splits the cosine of two codes into parts, one per dimension. With u and v for the codes
-// divided by their norms,
+// Compare splits the cosine of codes u and v, of norm 1, into a part per dimension:
 //
 //	cosine = Σ_k u_k v_k    and    1 − cosine = Σ_k (u_k − v_k)²/2
 //
-// Shared has the parts of the first sum, apart those of the second, which are never negative; both
-// have the largest absolute parts first. For more than two codes the parts are means over all
-// pairs. A code of zeros has the cosine 0 with every other.
+// Shared holds the nonzero terms of the first sum, apart the terms of the second, which are positive. Both
+// are in decreasing order of absolute parts. Compare first scales codes to norm 1. For more than two codes,
+// parts are means over all pairs. A code of zeros has the cosine 0 with every other.
 func Compare(codes ...Code) (shared, apart []Contribution) {
 	norms := make([]float64, len(codes))
 	for i, c := range codes {

@@ -25,14 +25,14 @@ func unit(row []float64) []float64 {
 	return u
 }
 
-// ranked and complete: the largest first, none twice, and none left out but zeros.
+// checkParts checks that contributions are in decreasing order, and contain each nonzero once.
 func checkParts(t *testing.T, what string, got []Contribution, want []float64) {
 	t.Helper()
 	found := make([]float64, len(want))
 	last := math.Inf(1)
 	for _, c := range got {
 		if found[c.Dimension] != 0 || math.Abs(c.Part) > last {
-			t.Errorf("%s: dimension %d is there twice, or not in its place", what, c.Dimension)
+			t.Errorf("%s: dimension %d is repeated or out of order", what, c.Dimension)
 		}
 		found[c.Dimension], last = c.Part, math.Abs(c.Part)
 	}
@@ -43,8 +43,7 @@ func checkParts(t *testing.T, what string, got []Contribution, want []float64) {
 	}
 }
 
-// Against the definition, over dense vectors: parts of dot products and of squared
-// distances.
+// Compare agrees with the definition on dense vectors.
 func TestCompare(t *testing.T) {
 	s := clitest.RandomCodes(8, 30, 20, .4)
 	x := NewIndex(s)
@@ -90,7 +89,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// A sum of words, the words nearest to it, and the parts of the cosine, against dense vectors.
+// A sum of words, its nearest words, and the parts of cosines agree with dense vectors.
 func TestSum(t *testing.T) {
 	s := clitest.RandomCodes(9, 200, 40, .1)
 	x := NewIndex(s)
@@ -119,7 +118,7 @@ func TestSum(t *testing.T) {
 			whole[k] = float64(code.Value[j])
 		}
 		for k := range sum {
-			if math.Abs(whole[k]-sum[k]) > 1e-6 { // of float32
+			if math.Abs(whole[k]-sum[k]) > 1e-6 { // rounding of float32
 				t.Errorf("%v: dimension %d is %v, want %v", terms, k, whole[k], sum[k])
 			}
 		}
@@ -147,14 +146,14 @@ func TestSum(t *testing.T) {
 		checkParts(t, "the cosine", shared, parts)
 	}
 	if got := x.Nearest(Code{}, 5); len(got) != 0 {
-		t.Errorf("near to nothing: %v", got)
+		t.Errorf("nearest to a code of zeros: %v", got)
 	}
 }
 
-// A steered score is the cosine and a part for each steered dimension, and ranks the rows.
+// A steered score is the cosine plus a part for each steered dimension. Nearest ranks rows by it.
 func TestSteer(t *testing.T) {
 	s := clitest.RandomCodes(5, 40, 12, .3)
-	s.Cols++ // a dimension that no row has
+	s.Cols++ // a dimension of zeros
 	s.AppendRow(nil, nil)
 	s.Words = append(s.Words, "zero")
 	x := NewIndex(s)
@@ -177,8 +176,8 @@ func TestSteer(t *testing.T) {
 			}
 			scores[n.Row] = 0
 		}
-		if slices.Max(scores) > 1e-6 { // every positive score is there
-			t.Errorf("row %d: left out %v", row, scores)
+		if slices.Max(scores) > 1e-6 {
+			t.Errorf("row %d: positive scores are missing: %v", row, scores)
 		}
 	}
 }

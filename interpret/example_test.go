@@ -36,7 +36,7 @@ func ExampleIndex_Nearest() {
 	for _, n := range x.Nearest(x.Code(row), 2, row) {
 		fmt.Printf("%s %.2f\n", x.Codes.Words[n.Row], n.Cosine)
 	}
-	// A code that package encode made of a new word.
+	// The code of a new word, such as package encode returns.
 	for _, n := range x.Nearest(interpret.Code{Index: []int32{0, 2}, Value: []float32{2, -1}}, 1) {
 		fmt.Printf("%s %.2f\n", x.Codes.Words[n.Row], n.Cosine)
 	}

@@ -13,34 +13,36 @@ import (
 )
 
 const (
-	labelWords = 3  // words of a label
-	maxWords   = 20 // words that describe a group, its label first
+	labelWords = 3  // largest number of words of a label
+	maxWords   = 20 // largest number of words that describe a group, including its label
 
-	// Least score of a word, as a share of the group's best.
+	// Smallest score of a word relative to the group's best, in the label and after it.
 	minLabelScore = 0.25
 	minScore      = 0.01
 )
 
-// GroupLabels returns a label for each group of rows: up to n words, best first. Group g consists of
-// the rows i with groups[i] = g; a row of −1 belongs to none. Two groups share a word only
-// if one would have none otherwise.
+// GroupLabels returns a label for each group of rows: up to n words, best first. Group g consists of the
+// rows i with groups[i] = g; −1 means no group. Two groups share a word only if one group had no words
+// otherwise.
 //
-// If rows are texts, the words are common in the group and rare outside, and occur together. The first
+// If rows are texts, the words are common in the group, rare outside, and occur together. The first word
 // has the largest score
 //
 //	κ · √(t_w / t_g)
 //
-// κ is Cohen's kappa of "the text is in the group" and "the text contains the word", the F1 with which
-// the word finds the group, corrected for chance. t is the mean cosine of the codes of any two texts
-// that contain the word, or are in the group, above that of all texts; the ratio is at most 1. It is
-// small for stop words of any language, headers and signatures, which all kinds of texts contain. Other
-// words of the label maximise score · (1 + NPMI)⁵, with the mean normalised pointwise mutual
-// information of the word and those before (Bouma 2009). A phrase such as "hard drive", of words that are
-// often adjacent, takes the place of its words if its score is at least 0.9 times that of one of them and half
-// of that of the other. The beginning of a text is the label of a group without words, and the name of a row
-// takes the place of a word in a label that another group has. Of more than 20,000 texts a sample is counted.
+// κ is Cohen's kappa of "the text is in the group" and "the text contains the word". It is the F1 of the
+// word as a classifier of the group, corrected for chance. The tightness t_w of the texts that contain the
+// word, and t_g of the group, is the mean cosine of the codes of all pairs of texts, minus the mean of all
+// texts. The ratio is at most 1. It is small for stop words of any language, headers and signatures, which
+// all kinds of texts contain.
 //
-// If rows are words, the label consists of those nearest to the sum of the group's codes.
+// The other words of the label maximise score · (1 + NPMI)⁵, with the mean normalised pointwise mutual
+// information of the word and the words before it (Bouma 2009). A phrase of words that are often adjacent,
+// such as "hard drive", replaces its words if its score is at least 0.9 times the lower and 0.5 times the
+// higher of their scores. The label of a group without words is the beginning of a text. If two groups would
+// have the same label, the name of a row replaces a word. GroupLabels counts words in at most 20,000 texts.
+//
+// If rows are words, the label consists of the words nearest to the sum of the group's codes.
 func (x *Index) GroupLabels(groups []int32, n int) [][]string {
 	count := slices.Max(append(slices.Clone(groups), -1)) + 1
 	rows := rowsOf(groups, int(count))
@@ -57,14 +59,14 @@ func (x *Index) GroupLabels(groups []int32, n int) [][]string {
 	inSample := rowsOf(sampled, len(rows))
 	for g, d := range s.describe(inSample, n, true) {
 		if len(inSample[g]) == 0 && len(rows[g]) > 0 {
-			d = x.nameOnly(int(rows[g][0]))
+			d = x.describeRow(int(rows[g][0]))
 		}
 		labels[g] = d.words[:d.label]
 	}
 	return labels
 }
 
-// rowsOf returns the rows of each of n groups.
+// rowsOf returns the rows of each of n groups, in increasing order.
 func rowsOf(groups []int32, n int) [][]int32 {
 	rows := make([][]int32, n)
 	for i, g := range groups {
@@ -75,8 +77,8 @@ func rowsOf(groups []int32, n int) [][]int32 {
 	return rows
 }
 
-// centralWords returns the n words among rows whose codes have the largest cosines with the sum of all
-// their codes, each divided by its norm.
+// centralWords returns the n words among rows whose codes have the largest cosines with the sum of the rows'
+// codes of norm 1.
 func (x *Index) centralWords(rows []int32, n int) []string {
 	sums := make([]float64, x.Codes.Cols)
 	for _, i := range rows {
@@ -110,19 +112,20 @@ type candidate struct {
 	cohesion float64 // sum of the NPMI with the words of the label
 }
 
-// A description is up to maxWords words for a group, the label first.
+// A description lists up to maxWords words for a group. The first ones are the label.
 type description struct {
 	words []string
-	label int // the number of its words
+	label int // number of words of the label
 }
 
-// nameOnly returns a description that consists of the beginning of a text and the name of its row.
-func (x *Index) nameOnly(row int) description {
+// describeRow returns a description that consists of the beginning of a text and the name of its row.
+func (x *Index) describeRow(row int) description {
 	return description{[]string{beginning(x.Codes.Texts.Text[row]), x.Codes.Words[row]}, 2}
 }
 
-// describe returns words for each group of texts, with a label of up to n words. If exclusive, a word
-// describes only the group for which its score is largest, unless another would have no words. Labels differ.
+// describe returns a description of each group of texts, with a label of up to n words. No two labels are
+// the same. If exclusive, a word describes only the group with its largest score, unless another group would
+// have no words.
 func (x *Index) describe(groups [][]int32, n int, exclusive bool) []description {
 	t, p := x.terms(), x.postings()
 	counters := make([]*counter, runtime.GOMAXPROCS(0))
@@ -132,7 +135,7 @@ func (x *Index) describe(groups [][]int32, n int, exclusive bool) []description 
 	candidates := make([][]candidate, len(groups))
 	parallel.With(counters, len(groups), func(c *counter, g int) {
 		if candidates[g] = c.candidates(t, p, groups[g], false); len(candidates[g]) == 0 {
-			candidates[g] = c.candidates(t, p, groups[g], true) // of texts that repeat earlier ones
+			candidates[g] = c.candidates(t, p, groups[g], true) // the texts repeat earlier ones
 		}
 	})
 
@@ -141,18 +144,18 @@ func (x *Index) describe(groups [][]int32, n int, exclusive bool) []description 
 	for _, list := range candidates {
 		for _, c := range list {
 			if tightness[c.id] == 0 {
-				tightness[c.id] = 1 // is among ids
+				tightness[c.id] = 1 // marks the id as listed
 				ids = append(ids, c.id)
 			}
 		}
 	}
 	parallel.With(counters, len(ids), func(c *counter, i int) { tightness[ids[i]] = x.tightness(p.with(ids[i]), c.sums) })
 	parallel.With(counters, len(groups), func(c *counter, g int) {
-		whole := x.tightness(groups[g], c.sums)
+		ofGroup := x.tightness(groups[g], c.sums)
 		for i := range candidates[g] {
 			c := &candidates[g][i]
-			if t := tightness[c.id]; whole > 0 && t < whole {
-				c.score *= math.Sqrt(max(t/whole, minTightness))
+			if t := tightness[c.id]; ofGroup > 0 && t < ofGroup {
+				c.score *= math.Sqrt(max(t/ofGroup, minTightness))
 			}
 		}
 		candidates[g] = keepPhrases(t, candidates[g])
@@ -172,8 +175,8 @@ func (x *Index) describe(groups [][]int32, n int, exclusive bool) []description 
 	return descriptions
 }
 
-// divideWords leaves a word to the group for which it has the largest score, unless another group has
-// no words then.
+// divideWords removes a word from all groups except the one with its largest score. A group that would lose
+// all words keeps them.
 func divideWords(candidates [][]candidate) {
 	type claim struct {
 		group int
@@ -200,14 +203,15 @@ func divideWords(candidates [][]candidate) {
 	}
 }
 
-// distinguish makes a label differ from those taken, and adds it to them: by another last word or, for
-// want of words, by the name of a row. A group of texts without words is labelled by the beginning of one.
+// distinguish makes a label different from the labels in taken, and adds it to them. It replaces the last word
+// by another word or, without one, by the name of a row. The label of a group without words becomes the
+// beginning of a text.
 func (x *Index) distinguish(d *description, group []int32, n int, taken map[string]bool) {
 	if d.label == 0 && len(group) > 0 {
 		d.words, d.label = []string{beginning(x.Codes.Texts.Text[group[0]])}, 1
 	}
 	label := func() string { return strings.Join(d.words[:d.label], " ") }
-	last := min(d.label, n-1) // its place in the words
+	last := min(d.label, n-1) // index of the last word
 	for i := d.label; i < len(d.words) && taken[label()]; i++ {
 		d.words[last], d.words[i] = d.words[i], d.words[last]
 		d.label = last + 1
@@ -220,7 +224,7 @@ func (x *Index) distinguish(d *description, group []int32, n int, taken map[stri
 	taken[label()] = true
 }
 
-// beginning returns the first characters of a text on one line, or "(empty)".
+// beginning returns the first 20 characters of a text on one line, or "(empty)".
 func beginning(text string) string {
 	const most = 20
 	runes := []rune(strings.Join(strings.Fields(text[:min(len(text), maxTextBytes)]), " "))
@@ -233,14 +237,14 @@ func beginning(text string) string {
 	return string(runes)
 }
 
-// maxTightTexts is the number of texts of a word or group whose codes are compared.
+// maxTightTexts is the number of texts that tightness compares.
 const maxTightTexts = 200
 
-// minTightness is the least share of a group's tightness that counts for a word.
+// minTightness is the smallest ratio of a word's tightness to the group's in a score.
 const minTightness = 0.02
 
-// tightness returns the mean cosine of the codes of any two rows above that of all, and 0 for fewer than
-// two rows.
+// tightness returns the mean cosine of all pairs of the rows' codes, minus the mean of all rows. It returns 0
+// for fewer than two rows. The K sums are scratch space.
 func (x *Index) tightness(rows []int32, sums []float64) float64 {
 	if len(rows) < 2 {
 		return 0
@@ -255,19 +259,19 @@ func (x *Index) tightness(rows []int32, sums []float64) float64 {
 	return x.meanCosineOf(rows, -1, sums) - x.meanCosine()
 }
 
-// A counter counts words of texts and texts of words.
+// A counter is the scratch space of one goroutine that describes groups.
 type counter struct {
-	counts []int32 // of each word
-	seen   []uint32
-	marked []bool // rows
-	sums   []float64
+	counts []int32   // by word: texts of the group
+	seen   []uint32  // words with counts
+	marked []bool    // by row
+	sums   []float64 // by dimension
 }
 
-// maxCandidates is the number of words of a group that tightness and NPMI are computed of.
+// maxCandidates is the number of words of a group for which tightness and NPMI are computed.
 const maxCandidates = 60
 
-// candidates returns the words with the largest κ for a group of texts. A word of a larger group is in
-// two of its texts or more. If repeated, words in repeated passages and addresses count, too.
+// candidates returns the words with the largest κ for a group of texts. In a group of four texts or more, they
+// occur in at least two. If repeated, words of repeated passages and of addresses count, too.
 func (c *counter) candidates(t *terms, p *postings, group []int32, repeated bool) []candidate {
 	c.seen = c.seen[:0]
 	for _, i := range group {
@@ -303,7 +307,7 @@ func (c *counter) candidates(t *terms, p *postings, group []int32, repeated bool
 	return list
 }
 
-// choose returns a label of up to n words and, after them, others in decreasing order of score.
+// choose returns a label of up to n words, followed by other words in decreasing order of score.
 func (c *counter) choose(t *terms, p *postings, candidates []candidate, n int) description {
 	var d description
 	for len(d.words) < maxWords {
@@ -338,8 +342,8 @@ func (c *counter) choose(t *terms, p *postings, candidates []candidate, n int) d
 	return d
 }
 
-// keepPhrases returns the candidates without the phrases that have a word that isn't a candidate, or a score
-// less than nine tenths of that of their worse word or half of that of the better one.
+// keepPhrases returns the words among the candidates, and the phrases that can replace their words. Both words
+// of such a phrase are candidates. Its score is at least 0.9 times their lower and 0.5 times their higher score.
 func keepPhrases(t *terms, candidates []candidate) []candidate {
 	scores := make(map[string]float64, len(candidates))
 	for _, c := range candidates {
@@ -363,11 +367,11 @@ func phraseOf(t *terms, candidates []candidate, i int) int {
 	return i
 }
 
-// sharesWord reports whether a word of a phrase begins like one of the others or, in a script without spaces,
-// is part of another or the reverse.
+// sharesWord reports whether a word of a phrase shares a prefix with one of the others. In a script without
+// spaces it reports whether one contains the other.
 func sharesWord(phrase string, others []string) bool {
 	for _, other := range others {
-		if isPair(phrase) && (strings.Contains(phrase, other) || strings.Contains(other, phrase)) {
+		if isUnspacedWord(phrase) && (strings.Contains(phrase, other) || strings.Contains(other, phrase)) {
 			return true
 		}
 		for part := range strings.FieldsSeq(phrase) {
@@ -379,7 +383,7 @@ func sharesWord(phrase string, others []string) bool {
 	return false
 }
 
-// addCohesion adds the NPMI of each candidate and a word.
+// addCohesion adds to each candidate its NPMI with a word.
 func (c *counter) addCohesion(p *postings, candidates []candidate, word uint32) {
 	texts := p.with(word)
 	for _, i := range texts {
@@ -401,8 +405,8 @@ func (c *counter) addCohesion(p *postings, candidates []candidate, word uint32) 
 	}
 }
 
-// npmi returns the normalised pointwise mutual information of two events: −1 if they never occur
-// together, 0 by chance, 1 if neither occurs alone.
+// npmi returns the normalised pointwise mutual information of two events with probabilities a and b: −1 if
+// they never occur together, 0 if they are independent, 1 if neither occurs alone.
 func npmi(both, a, b float64) float64 {
 	switch both {
 	case 0:

@@ -12,9 +12,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// subjects are made-up texts. Half of the words of each are of its own subject, and the others are words
-// of all subjects, a rare one, a signature, an address and a number. Each dimension has two subjects: one
-// on each side.
+// subjects generates texts. Half of the words of a text are of its own subject. The others are words of all
+// subjects, a rare word, a signature, an address and a number. Each pole of a dimension is a subject.
 func subjects(subjects, each, own int) *vectors.Sparse {
 	rng := rand.New(rand.NewPCG(1, 2))
 	codes := &vectors.Sparse{Texts: &vectors.Texts{}, CSR: vectors.CSR{Cols: subjects / 2, Ptr: []int64{0}}}
@@ -36,7 +35,7 @@ func subjects(subjects, each, own int) *vectors.Sparse {
 	return codes
 }
 
-// Groups and poles are labelled by the words of their subjects, with any number of workers.
+// Labels of groups and poles are words of their subjects, with any number of workers.
 func TestLabels(t *testing.T) {
 	const n, each, own = 8, 30, 3
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
@@ -60,14 +59,15 @@ func TestLabels(t *testing.T) {
 			p := Pole{subject / 2, subject%2 == 1}
 			for _, got := range [][]string{labels[subject], x.Label(p), x.Words(p, own)} {
 				if !slices.Equal(slices.Sorted(slices.Values(got)), want) {
-					t.Errorf("subject %d is called %q, want %q", subject, got, want)
+					t.Errorf("subject %d: label %q, want %q", subject, got, want)
 				}
 			}
 		}
 	}
 }
 
-// Labels of many texts are those of a sample. A group or pole without texts in it is called like a row and its text.
+// A sample of many texts determines their labels. A group or pole without texts in the sample is named after a
+// row and its text.
 func TestLabelsOfSample(t *testing.T) {
 	const n, own = 8, 3
 	codes := subjects(n, 300, own)
@@ -112,7 +112,7 @@ func TestLabelsOfSample(t *testing.T) {
 	}
 }
 
-// Groups without words are labelled by the beginning of a text. No two labels are alike.
+// The beginning of a text labels a group without words. No two labels are the same.
 func TestLabelsOfFew(t *testing.T) {
 	for _, c := range []struct {
 		texts  []string
@@ -150,7 +150,7 @@ func TestLabelsOfFew(t *testing.T) {
 	}
 }
 
-// Labels are words of the group's subject, although there are no spaces between them.
+// Labels of texts without spaces are words of the group's subject.
 func TestLabelsWithoutSpaces(t *testing.T) {
 	for name, c := range map[string]struct {
 		subjects [3]string
@@ -188,7 +188,7 @@ func TestLabelsWithoutSpaces(t *testing.T) {
 	}
 }
 
-// Words that are mostly side by side are a phrase in labels, but not to a search, and others aren't.
+// Words that are mostly adjacent are a phrase in labels, but not in a search. Other words aren't.
 func TestPhrases(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	words := func(text string) []string {
@@ -224,7 +224,7 @@ func TestPhrases(t *testing.T) {
 	}
 }
 
-// Groups of words are labelled by those nearest to their centre.
+// The label of a group of words consists of the words nearest to its centre.
 func TestGroupLabelsOfWords(t *testing.T) {
 	codes := &vectors.Sparse{Words: []string{"far", "centre", "central", "middle", "none"}, CSR: vectors.CSR{Cols: 2, Ptr: []int64{0}}}
 	for _, v := range [][]float32{{1, 0}, {3, 3}, {2, 2}, {1, 2}} {

@@ -1,8 +1,8 @@
-// Package interpret shows the meaning of dimensions (paper §4).
+// Package interpret explains dimensions, words and similarities (Faruqui et al. 2015, §4).
 //
-// The words with the largest values describe a dimension ([Index.Top], [Index.Label]); its
-// strongest dimensions describe a word ([Code.Weights]). [Compare] splits the cosine of two codes
-// into parts, one per dimension. [MatchAtoms] finds the dimensions of one model in another.
+// The words with the largest values describe a dimension ([Index.Top], [Index.Label]). The strongest
+// dimensions describe a word ([Code.Weights]). [Compare] splits the cosine of two codes into a part per
+// dimension. [MatchAtoms] matches the dimensions of two models.
 //
 // This prints the dimensions of a word with their top words, and the nearest words:
 //
@@ -17,7 +17,7 @@
 //		fmt.Println(m.Codes.Words[n.Row], n.Cosine)
 //	}
 //
-// [FromDense] makes dense vectors accessible in the same way.
+// [FromDense] converts dense vectors, so that an index explores them, too.
 package interpret
 
 import (
@@ -31,42 +31,44 @@ import (
 	"overcomplete/vectors"
 )
 
-// An Index finds the rows of a dimension and the nearest rows of a code without a scan of all
-// codes. It stores the nonzeros a second time, by dimension: 6 bytes per nonzero and about 50
-// per row beside the codes. Its methods may be called concurrently.
+// An Index finds the rows of a dimension, and the rows nearest to a code, without a scan of all codes.
+// It stores the nonzeros a second time, by dimension. This requires 6 bytes per nonzero and about 50
+// per row in addition to the codes. Its methods may be called concurrently.
 type Index struct {
 	Codes *vectors.Sparse // V×K, with a word for each row
 
-	// Known is the number of frequent words, which are the first rows; 0 means all. Among the
-	// words whose value is at least half of the largest, lists show the frequent ones first,
-	// because most of a whole vocabulary is names and misspellings. Set it before the first use.
+	// Known is the number of frequent words, which are the first rows. 0 means all rows. Lists begin
+	// with the frequent words whose value is at least half of the largest, because most words of a
+	// whole vocabulary are names and misspellings. Set Known before the first use.
 	Known int
 
-	rowOf      map[string]int32
-	norms      []float64     // ‖a_i‖ of each row
-	scale      []float64     // factor from a row's values to their relevance, see relevanceScale
-	terms      func() *terms // of texts, counted at the first use
-	postings   func() *postings
-	sample     func() *sample       // of rows, see maxSample
-	meanCosine func() float64       // of any two of maxSample rows, computed at the first use
-	poleWords  func() []description // of each pole of texts, computed at the first use
-	maxSample  int
+	rowOf     map[string]int32
+	norms     []float64 // ‖a_i‖ of each row
+	scale     []float64 // relevanceScale of each row
+	maxSample int
 
-	// Nonzeros by column, and within a column by row. Rows are in blocks of blockRows: those of
+	// Computed at the first use.
+	terms      func() *terms // of texts
+	postings   func() *postings
+	sample     func() *sample       // of maxSample rows
+	meanCosine func() float64       // of all pairs of maxSample rows
+	poleWords  func() []description // of each pole, if rows are texts
+
+	// Nonzeros by column, and within a column by row. Rows are in blocks of blockRows. The rows of
 	// column k in block b are low[starts[k·blocks+b]:starts[k·blocks+b+1]].
 	blocks int
 	starts []int64
-	low    []uint16 // rows, relative to their block
+	low    []uint16 // row numbers within their block
 	value  []float32
 }
 
-// blockRows is the number of rows of a block. Row numbers within a block take 16 bits, and the
-// sums over a block stay in a processor's cache.
+// blockRows is the number of rows of a block. Row numbers within a block fit 16 bits, and the sums of
+// a block fit a processor's cache.
 const blockRows = 1 << 14
 
-// NewIndex returns an index of codes, V×K, whose row i is the code of words[i]. The codes must be
-// valid ([vectors.CSR.Validate]) and must not change afterwards. A repeated word stands for its
-// first row. Results don't depend on the number of processors.
+// NewIndex returns an index of codes, V×K. The codes must be valid ([vectors.CSR.Validate]) and must not
+// change afterwards. A repeated word refers to its first row. Results don't depend on the number of
+// processors.
 func NewIndex(codes *vectors.Sparse) *Index {
 	x := &Index{
 		Codes: codes,
@@ -101,8 +103,8 @@ func NewIndex(codes *vectors.Sparse) *Index {
 	return x
 }
 
-// transpose fills the columns by a counting sort: each block of rows counts its nonzeros in every
-// column, which determines their positions.
+// transpose fills the columns by a counting sort. Each block of rows counts its nonzeros in every
+// column. The counts determine the positions of the nonzeros.
 func (x *Index) transpose() {
 	x.blocks = (x.Codes.Rows + blockRows - 1) / blockRows
 	x.starts = make([]int64, x.Codes.Cols*x.blocks+1)
@@ -123,14 +125,14 @@ func (x *Index) transpose() {
 	parallel.Each(context.Background(), x.blocks, x.scatter)
 }
 
-// block returns the rows of a block, from lo to hi.
+// block returns the range of rows of block b, without hi.
 func (x *Index) block(b int) (lo, hi int) {
 	return b * blockRows, min((b+1)*blockRows, x.Codes.Rows)
 }
 
-// scatter copies the nonzeros of a block into the columns and computes the norms and scales of its
-// rows. It works on tiles of rows and columns, because writing to all columns at once touches more
-// memory pages than a processor can address quickly.
+// scatter copies the nonzeros of a block into the columns, and computes the norms and scales of its
+// rows. It works on tiles of rows and columns, because writes to all columns at once would touch more
+// memory pages than the TLB holds.
 func (x *Index) scatter(b int) {
 	const tileRows, tileCols = 2048, 256
 	next := make([]int64, x.Codes.Cols)
@@ -166,7 +168,7 @@ func (x *Index) scatter(b int) {
 	}
 }
 
-// Row returns the row of a word. A word that the vocabulary lacks is looked up in lower case,
+// Row returns the row of a word. If the vocabulary lacks the word, Row looks it up in lower case,
 // because many vocabularies are lower-case only.
 func (x *Index) Row(word string) (row int, ok bool) {
 	i, ok := x.rowOf[word]
@@ -176,8 +178,8 @@ func (x *Index) Row(word string) (row int, ok bool) {
 	return int(i), ok
 }
 
-// Dimension returns the nonzeros of dimension k: their rows, which increase, and their values. The
-// values belong to the index.
+// Dimension returns the rows, in increasing order, and the values of the nonzeros of dimension k. The
+// values share the memory of the index.
 func (x *Index) Dimension(k int) (rows []int32, values []float32) {
 	values = x.Values(k)
 	rows = make([]int32, 0, len(values))
@@ -207,7 +209,7 @@ func (x *Index) blockColumn(k, b int) (rows []uint16, values []float32) {
 	return x.low[lo:hi], x.value[lo:hi]
 }
 
-// Values returns the nonzeros of dimension k, in row order. They belong to the index.
+// Values returns the nonzeros of dimension k, in row order. They share the memory of the index.
 func (x *Index) Values(k int) []float32 {
 	lo, hi := x.starts[k*x.blocks], x.starts[(k+1)*x.blocks]
 	return x.value[lo:hi:hi]

@@ -14,7 +14,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// Against the dense matrix, sorted.
+// An index agrees with the sorted columns of the dense matrix.
 func TestIndex(t *testing.T) {
 	const rows, cols = 300, 40
 	s := clitest.RandomCodes(1, rows, cols, .2)
@@ -100,7 +100,7 @@ func checkNearest(t *testing.T, x *Index, a [][]float64, i int) {
 		if len(got) != min(n, len(want)) {
 			t.Fatalf("nearest %d of %d: %v", n, i, got)
 		}
-		for j, g := range got { // equal cosines may come in any order, because they are rounded
+		for j, g := range got { // rounding may reorder equal cosines
 			if math.Abs(g.Cosine-want[j]) > 1e-12 || math.Abs(g.Cosine-cosine(a[i], a[g.Row])) > 1e-12 {
 				t.Fatalf("nearest %d of %d: %v, want %v", j, i, g, want[j])
 			}
@@ -114,7 +114,7 @@ func checkNearest(t *testing.T, x *Index, a [][]float64, i int) {
 	}
 }
 
-// More rows and columns than are put in place at a time, and than are in a block.
+// An index of more rows and columns than a tile or a block is complete.
 func TestColumnsOfLargeIndex(t *testing.T) {
 	s := clitest.RandomCodes(7, 2*blockRows+1000, 600, .01)
 	x := NewIndex(s)
@@ -124,7 +124,7 @@ func TestColumnsOfLargeIndex(t *testing.T) {
 		for j, k := range index {
 			rows[k], values[k] = append(rows[k], int32(i)), append(values[k], value[j])
 		}
-		// A row is as near to itself as can be, by the norm that the index has of it.
+		// A row has the cosine 1 with itself if its norm is right.
 		if i%97 != 0 {
 			continue
 		}
@@ -144,7 +144,7 @@ func TestIndexOfNothing(t *testing.T) {
 		x := NewIndex(s)
 		for k := range s.Cols {
 			if len(x.Top(Pole{Dimension: k}, 5)) != 0 || len(x.Poles(k)) != 0 || x.Variances()[k] != 0 {
-				t.Error("a dimension without words has some")
+				t.Error("an empty dimension has words")
 			}
 		}
 		for i := range s.Rows {
@@ -185,7 +185,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// Known words come before others, if their values are at least half of the largest.
+// Known words precede others if their values are at least half of the largest.
 func TestKnownFirst(t *testing.T) {
 	codes := &vectors.Sparse{
 		Words: []string{"bank", "weak", "banks", "dresdner", "sanwa"},
@@ -203,7 +203,7 @@ func TestKnownFirst(t *testing.T) {
 		want     []int
 	}{
 		{0, 5, []int{3, 2, 0, 4, 1}},
-		{3, 5, []int{2, 0, 3, 4, 1}}, // weak is not strong enough
+		{3, 5, []int{2, 0, 3, 4, 1}}, // the value of "weak" is below half of the largest
 		{3, 3, []int{2, 0, 3}},
 		{3, 1, []int{2}},
 		{3, 0, nil},

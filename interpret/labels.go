@@ -23,11 +23,11 @@ import (
 type Label struct {
 	ID    int    // number of the dimension, or of the topic
 	Name  string // short; "" if there is only a note
-	Note  string // anything more
-	Topic bool
+	Note  string // one line
+	Topic bool   // ID is a topic
 }
 
-// labelFields are a label in JSON.
+// labelFields is the JSON of a label.
 type labelFields struct {
 	Dimension *int   `json:"dimension,omitempty"`
 	Topic     *int   `json:"topic,omitempty"`
@@ -35,7 +35,7 @@ type labelFields struct {
 	Note      string `json:"note,omitempty"`
 }
 
-// MarshalJSON returns an object of dimension or topic, name and, if there is one, note.
+// MarshalJSON returns an object with dimension or topic, name and, unless it is empty, note.
 func (l Label) MarshalJSON() ([]byte, error) {
 	f := labelFields{&l.ID, nil, l.Name, l.Note}
 	if l.Topic {
@@ -43,7 +43,7 @@ func (l Label) MarshalJSON() ([]byte, error) {
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // whoever encodes the label decides
+	e.SetEscapeHTML(false) // the caller's encoder decides
 	err := e.Encode(f)
 	return b.Bytes(), err
 }
@@ -56,7 +56,7 @@ func (l *Label) UnmarshalJSON(data []byte) error {
 	}
 	id := cmp.Or(f.Dimension, f.Topic)
 	if id == nil || f.Dimension != nil && f.Topic != nil {
-		return fmt.Errorf("the label %.50q is of none or two things (want a dimension or a topic)", f.Name)
+		return fmt.Errorf("label %.50q: want either a dimension or a topic", f.Name)
 	}
 	*l = Label{*id, f.Name, f.Note, f.Topic != nil}
 	return nil
@@ -69,8 +69,8 @@ func (l Label) kind() string {
 	return "dimension"
 }
 
-// Labels are labels in the order of their dimensions, then of their topics, and the content of a model's
-// labels.json. A dimension without a label is named by its words, see [Index.Label].
+// Labels is the content of a model's labels.json: labels of dimensions, then of topics, each in increasing
+// order of numbers. [Index.Label] names dimensions without a label.
 type Labels []Label
 
 // Limits of a label, in bytes.
@@ -79,7 +79,8 @@ const (
 	maxNote = 2000
 )
 
-// maxThemes is more than the themes of any model. Labels in a file may be of topics that the model lacks.
+// maxThemes exceeds the number of themes of every model, because labels in a file may be of topics that
+// the model lacks.
 const maxThemes = 1 << 30
 
 // Check returns an error if a model with K dimensions and M themes lacks the dimension or topic, or if name or
@@ -91,9 +92,9 @@ func (l Label) Check(dimensions, themes int) error {
 	}
 	if l.ID < 0 || l.ID >= end {
 		if end == 0 {
-			return fmt.Errorf("no %s %d: there are none", l.kind(), l.ID)
+			return fmt.Errorf("no %s %d: the model has no %[1]ss", l.kind(), l.ID)
 		}
-		return fmt.Errorf("no %s %d: they are 0 to %d", l.kind(), l.ID, end-1)
+		return fmt.Errorf("no %s %d (want 0 to %d)", l.kind(), l.ID, end-1)
 	}
 	if err := cmp.Or(checkLine("name", l.Name, maxName), checkLine("note", l.Note, maxNote)); err != nil {
 		return fmt.Errorf("%s %d: %w", l.kind(), l.ID, err)
@@ -101,8 +102,8 @@ func (l Label) Check(dimensions, themes int) error {
 	return nil
 }
 
-// set replaces the label of a dimension, of a model with K dimensions, or of a topic. A label without name and
-// note deletes it.
+// set replaces the label of a topic, or of a dimension of a model with K dimensions. A label without name
+// and note deletes it.
 func (ls *Labels) set(l Label, dimensions int) error {
 	l.Name, l.Note = strings.TrimSpace(l.Name), strings.TrimSpace(l.Note)
 	if err := l.Check(dimensions, maxThemes); err != nil {
@@ -118,7 +119,7 @@ func (ls *Labels) set(l Label, dimensions int) error {
 	return nil
 }
 
-// find returns the place of a label, by its dimension or topic.
+// find returns the index of the label of l's dimension or topic, or of where to insert it.
 func (ls Labels) find(l Label) (i int, found bool) {
 	return slices.BinarySearchFunc(ls, l, func(a, b Label) int {
 		return cmp.Or(cmp.Compare(a.kind(), b.kind()), cmp.Compare(a.ID, b.ID))
@@ -132,13 +133,13 @@ func checkLine(what, text string, max int) error {
 	case len(text) > max:
 		return fmt.Errorf("the %s is too long (got %d bytes, want at most %d)", what, len(text), max)
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
-		return fmt.Errorf("the %s is %.50q, want one line of text", what, text)
+		return fmt.Errorf("the %s isn't one line of UTF-8 text (got %.50q)", what, text)
 	}
 	return nil
 }
 
-// Name returns the name of a pole: the label of its dimension, or else its [Index.Label], after a
-// minus if it is negative.
+// Name returns the label of a pole's dimension or, without a label, the words of [Index.Label]. The name
+// of a negative pole begins with a minus.
 func (ls Labels) Name(x *Index, p Pole) string {
 	name := ""
 	if i, found := ls.find(Label{ID: p.Dimension}); found {
@@ -153,7 +154,7 @@ func (ls Labels) Name(x *Index, p Pole) string {
 	return name
 }
 
-// Topic returns the name that a topic was given, or "".
+// Topic returns the name of a topic's label, or "".
 func (ls Labels) Topic(id int) string {
 	if i, found := ls.find(Label{ID: id, Topic: true}); found {
 		return ls[i].Name
@@ -164,8 +165,8 @@ func (ls Labels) Topic(id int) string {
 // maxLabelsFile is the largest size of a labels.json in bytes.
 const maxLabelsFile = 1 << 26
 
-// ReadLabels reads a labels.json of a model with K dimensions. A file that doesn't exist has no labels.
-// Errors name the file.
+// ReadLabels reads the labels.json of a model with K dimensions. It returns no labels if the file doesn't
+// exist. Errors name the file.
 func ReadLabels(path string, dimensions int) (Labels, error) {
 	data, err := input.ReadRegular(path, maxLabelsFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -190,9 +191,9 @@ func ReadLabels(path string, dimensions int) (Labels, error) {
 }
 
 // ChangeLabels sets labels in the labels.json at path, of a model with K dimensions, and returns all
-// labels. A label without name and note is deleted, and so are spaces around both. Other processes that
-// change labels wait meanwhile. Check is called before the file is written, and can refuse it.
-// Errors are also those of [Label.Check] and [ReadLabels].
+// labels. It trims spaces around names and notes, and deletes labels without both. A lock makes other
+// processes that change labels wait. ChangeLabels calls check before it writes the file, and writes nothing
+// if check returns an error. It also fails if [Label.Check] or [ReadLabels] does.
 func ChangeLabels(ctx context.Context, path string, dimensions int, changes []Label, check func() error) (Labels, error) {
 	unlock, err := atomicfile.Lock(ctx, filepath.Dir(path))
 	if err != nil {

@@ -48,11 +48,11 @@ func TestLabelsRefuse(t *testing.T) {
 		l    Label
 		want string
 	}{
-		{Label{30, "a", "", false}, "no dimension 30: they are 0 to 29"},
+		{Label{30, "a", "", false}, "no dimension 30 (want 0 to 29)"},
 		{Label{-1, "a", "", false}, "no dimension -1"},
-		{Label{1, "a\nb", "", false}, `dimension 1: the name is "a\nb", want one line of text`},
-		{Label{1, "", "\x1b[2J", false}, `dimension 1: the note is "\x1b[2J", want one line`},
-		{Label{1, "\xff", "", false}, `dimension 1: the name is "\xff"`},
+		{Label{1, "a\nb", "", false}, `dimension 1: the name isn't one line of UTF-8 text (got "a\nb")`},
+		{Label{1, "", "\x1b[2J", false}, `dimension 1: the note isn't one line of UTF-8 text (got "\x1b[2J")`},
+		{Label{1, "\xff", "", false}, `dimension 1: the name isn't one line of UTF-8 text (got "\xff")`},
 		{Label{1, strings.Repeat("a", 101), "", false}, "the name is too long (got 101 bytes, want at most 100)"},
 		{Label{1, "", strings.Repeat("a", 2001), false}, "the note is too long (got 2001 bytes, want at most 2000)"},
 	} {
@@ -66,8 +66,8 @@ func TestLabelsRefuse(t *testing.T) {
 	}
 	for _, tt := range []struct{ text, want string }{
 		{"", "unexpected end"},
-		{`[{"name": "a"}]`, "the label \"a\" is of none or two things"},
-		{`[{"dimension": 1, "topic": 1, "name": "a"}]`, "is of none or two things"},
+		{`[{"name": "a"}]`, `label "a": want either a dimension or a topic`},
+		{`[{"dimension": 1, "topic": 1, "name": "a"}]`, "want either a dimension or a topic"},
 		{`[{"topic": -1, "name": "a"}]`, "no topic -1"},
 		{`[{"topic": 1, "name": "a"}, {"topic": 1, "name": "b"}]`, "topic 1 has two labels"},
 		{"{}", "cannot unmarshal"},
@@ -83,7 +83,7 @@ func TestLabelsRefuse(t *testing.T) {
 	}
 }
 
-// Concurrent changes are all kept.
+// No concurrent change is lost.
 func TestChangeLabelsAtOnce(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("has no locks on directories")

@@ -10,22 +10,21 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// A Match is a dimension of another model and its cosine with a given one. Dimension is −1 if there
-// is none.
+// A Match is the dimension of another model that a dimension is matched with.
 type Match struct {
-	Dimension int     `json:"dimension"`
-	Cosine    float64 `json:"cosine"` // negative if the two have opposite signs
+	Dimension int     `json:"dimension"` // −1 without a match
+	Cosine    float64 `json:"cosine"`    // of the two; negative for opposite signs
 }
 
-// MatchAtoms matches the atoms of two dictionaries, K×L row-major, one to one, with the largest sum
-// of cosines: the measure of stability across seeds. It returns the match of each atom of a. Atoms
-// of zeros have the cosine 0. If ctx is cancelled, it returns ctx's error.
+// MatchAtoms matches the atoms of two dictionaries, K×L row-major, one to one, with the largest sum of
+// cosines. The cosines measure stability across seeds. It returns the match of each atom of a. Atoms of
+// zeros have the cosine 0. If ctx is cancelled, it returns ctx's error.
 //
-// It is the Hungarian method by shortest augmenting paths (Jonker and Volgenant, A Shortest
-// Augmenting Path Algorithm for Dense and Sparse Linear Assignment Problems, 1987).
+// It uses the Hungarian method by shortest augmenting paths (Jonker and Volgenant, A Shortest Augmenting
+// Path Algorithm for Dense and Sparse Linear Assignment Problems, 1987).
 func MatchAtoms(ctx context.Context, a, b []float32, dim int) ([]Match, error) {
 	if dim < 1 || len(a)%dim != 0 || len(b)%dim != 0 {
-		return nil, fmt.Errorf("interpret: match atoms: %d and %d numbers aren't atoms of length %d", len(a), len(b), dim)
+		return nil, fmt.Errorf("interpret: match atoms: partial atoms (got %d and %d numbers, want multiples of %d)", len(a), len(b), dim)
 	}
 	matches := slices.Repeat([]Match{{Dimension: -1}}, len(a)/dim)
 	swapped := len(a) > len(b)
@@ -53,7 +52,7 @@ func MatchAtoms(ctx context.Context, a, b []float32, dim int) ([]Match, error) {
 	return matches, nil
 }
 
-// normalized returns atoms of norm 1, except zeros.
+// normalized returns a copy of atoms, each scaled to norm 1 unless it is zero.
 func normalized(atoms []float32, dim int) blas32.General {
 	u := blas32.General{Rows: len(atoms) / dim, Cols: dim, Stride: dim, Data: make([]float32, len(atoms))}
 	for i := 0; i < len(atoms); i += dim {
@@ -67,8 +66,8 @@ func normalized(atoms []float32, dim int) blas32.General {
 	return u
 }
 
-// assignColumns gives each of n rows a column of its own, of m ≥ n, at the largest sum of cosines, and
-// returns the row of each column, or −1.
+// assignColumns assigns to each of n rows a different one of m ≥ n columns, with the largest sum of cosines.
+// It returns the row of each column, or −1.
 func assignColumns(ctx context.Context, cosines blas32.General) (rowOf []int, err error) {
 	n, m := cosines.Rows, cosines.Cols
 	rowOf = make([]int, m+1)     // column m is the start of a path

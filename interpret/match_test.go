@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Against all permutations of few atoms, also where one dictionary has more than the other.
+// MatchAtoms finds the best permutation of few atoms, also if the dictionaries differ in size.
 func TestMatchAtoms(t *testing.T) {
 	const dim = 3
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -7,27 +7,28 @@ import (
 	"unicode"
 )
 
-// Phrases are two adjacent words that belong together and, in scripts without spaces, words of adjacent
-// characters. Parts a and b are joined if the NPMI of their adjacency is large, ln(n·n_ab/(n_a·n_b)) /
-// ln(n/n_ab) of n parts, and not smaller than that of b and the next part. Joined characters are parts of the
-// next round. Runs of Katakana are always joined: most are one loanword.
+// A phrase is a pair of words that are often adjacent, such as "hard drive". In scripts without spaces it is a
+// word, joined from adjacent characters. The parts of a text are its words and characters. A round joins
+// adjacent parts a and b if their affinity, the NPMI ln(n·n_ab/(n_a·n_b)) / ln(n/n_ab) in n parts, is large
+// and not less than the affinity of b and the next part. Characters joined in one round are parts in the
+// next. Runs of Katakana are always joined, because most are one loanword.
 const (
-	minAffinity = 0.4 // least NPMI
-	minJoined   = 2   // least number of occurrences of adjacent characters
-	minPhrase   = 3   // and of words
-	joinRounds  = 4   // for words of up to 2⁴ characters
+	minAffinity = 0.4
+	minJoined   = 2 // smallest number of occurrences of two adjacent characters
+	minPhrase   = 3 // smallest number of occurrences of two adjacent words
+	joinRounds  = 4 // yields words of up to 2⁴ characters
 )
 
 // Marks among the parts of texts.
 const (
-	gap       = math.MaxUint32 - 1 // in place of words that don't count for labels
+	gap       = math.MaxUint32 - 1 // replaces words that don't count for labels
 	endOfText = math.MaxUint32
 )
 
-// character is the bit of a part that is the number of a character, until it has an id.
+// character is a bit that marks parts that are numbers of characters. addPhrases replaces them by ids.
 const character = 1 << 31
 
-// addPhrases adds the phrases among the parts of all texts to the terms of each.
+// addPhrases finds the phrases among the parts of all texts, and adds them to the terms of each text.
 func (t *terms) addPhrases(parts []uint32, characters map[string]uint32) {
 	idOf := make(map[string]uint32)
 	for c, n := range characters {
@@ -50,7 +51,7 @@ func (t *terms) addPhrases(parts []uint32, characters map[string]uint32) {
 	}
 	old := *t
 	t.starts, t.ids, t.counted = []int64{0}, make([]uint32, 0, len(old.ids)), make([]bool, 0, len(old.ids))
-	last := make([]int, len(t.words)) // text that has the term, from 1
+	last := make([]int, len(t.words)) // last text, from 1, that contains the term
 	i := 0
 	for text := 1; text < len(old.starts); text++ {
 		lo, hi := old.starts[text-1], old.starts[text]
@@ -67,17 +68,17 @@ func (t *terms) addPhrases(parts []uint32, characters map[string]uint32) {
 	}
 }
 
-// A pair is two adjacent parts.
+// A pair counts the occurrences of two adjacent parts.
 type pair struct {
 	count    int
-	affinity float64 // NPMI, 0 of rare pairs
+	affinity float64 // NPMI, or 0 for rare pairs
 	joined   uint32  // id of the phrase, 0 before its first use
 }
 
 func pairOf(a, b uint32) uint64 { return uint64(a)<<32 | uint64(b) }
 
-// joinParts returns the parts with phrases in place of those that are joined, and adds the phrases to the words.
-// It overwrites the parts. Words are joined in the first round only.
+// joinParts replaces joined parts by phrases, in place, and adds the phrases to the words. It joins words in
+// the first round only.
 func (t *terms) joinParts(parts []uint32, round int, idOf map[string]uint32) []uint32 {
 	pairs := t.countPairs(parts, round == 0)
 	none := new(pair)
@@ -108,10 +109,10 @@ func (t *terms) joinParts(parts []uint32, round int, idOf map[string]uint32) []u
 	return joined
 }
 
-// phraseID returns the id of two joined parts.
+// phraseID returns the id of the phrase of two parts. It adds a new phrase to the words.
 func (t *terms) phraseID(a, b string, idOf map[string]uint32) uint32 {
 	phrase := a + " " + b
-	if isPair(a) {
+	if isUnspacedWord(a) {
 		phrase = a + b
 	}
 	id, ok := idOf[phrase]
@@ -123,12 +124,12 @@ func (t *terms) phraseID(a, b string, idOf map[string]uint32) uint32 {
 	return id
 }
 
-// countPairs counts adjacent parts, both words, if wanted, or both of scripts without spaces. Most of the rare
-// ones are left out: those whose hash is rare.
+// countPairs counts pairs of adjacent parts of scripts without spaces and, if words is set, of other words. It
+// leaves out pairs with a rare hash, which are most of the rare pairs.
 func (t *terms) countPairs(parts []uint32, words bool) map[uint64]*pair {
 	unspaced, katakana := make([]bool, len(t.words)), make([]bool, len(t.words))
 	for id, word := range t.words {
-		unspaced[id] = isPair(word)
+		unspaced[id] = isUnspacedWord(word)
 		katakana[id] = unspaced[id] && !strings.ContainsFunc(word, func(r rune) bool { return !isKatakana(r) })
 	}
 	least := func(key uint64) uint8 {
@@ -142,7 +143,7 @@ func (t *terms) countPairs(parts []uint32, words bool) map[uint64]*pair {
 		return minPhrase
 	}
 	width := max(10, bits.Len(uint(len(parts))))
-	hashed := make([]uint8, 1<<width) // numbers of pairs by their hash, at most minPhrase
+	hashed := make([]uint8, 1<<width) // occurrences of pairs by their hash, at most minPhrase
 	each := func(found func(key uint64, hashed *uint8)) {
 		for i, a := range parts {
 			if a < gap && parts[i+1] < gap && unspaced[a] == unspaced[parts[i+1]] && (words || unspaced[a]) {
@@ -181,8 +182,8 @@ func (t *terms) countPairs(parts []uint32, words bool) map[uint64]*pair {
 
 func isKatakana(r rune) bool { return r == 'ー' || unicode.Is(unicode.Katakana, r) }
 
-// appendCharacters appends the characters of a pair. Those of the pair before are not repeated if both are
-// of one run.
+// appendCharacters appends the characters of a pair. Two pairs of one run share a character, which it appends
+// once. A gap separates runs.
 func appendCharacters(parts []uint32, pair, before string, numbers map[string]uint32) []uint32 {
 	characters := splitCharacters(pair)
 	if len(characters) == 2 && before != "" && strings.HasSuffix(before, characters[0]) {
@@ -201,7 +202,7 @@ func appendCharacters(parts []uint32, pair, before string, numbers map[string]ui
 	return parts
 }
 
-// splitCharacters returns the characters of a text, each with its marks.
+// splitCharacters returns the characters of a text, each with its combining marks.
 func splitCharacters(text string) (characters []string) {
 	start := 0
 	for i, r := range text {

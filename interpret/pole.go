@@ -11,7 +11,7 @@ import (
 	"overcomplete/internal/parallel"
 )
 
-// A Pole is the positive or the negative end of a dimension. Each has a meaning of its own.
+// A Pole is the positive or the negative end of a dimension. The two poles have different meanings.
 type Pole struct {
 	Dimension int
 	Negative  bool
@@ -23,7 +23,7 @@ type Entry struct {
 	Value float32
 }
 
-// Poles returns the poles of dimension k that have words, the one with the larger values first.
+// Poles returns the poles of dimension k that have nonzeros, the one with the largest absolute value first.
 func (x *Index) Poles(k int) []Pole {
 	largest, smallest := float32(0), float32(0)
 	for _, v := range x.Values(k) {
@@ -43,28 +43,28 @@ func (x *Index) Poles(k int) []Pole {
 	return poles
 }
 
-// Top returns up to n rows with the largest absolute values at a pole, largest first. Equal values
-// are in row order.
+// Top returns up to n rows with the largest absolute values at a pole, largest first, and equal values in
+// row order.
 func (x *Index) Top(p Pole, n int) []Entry {
 	return x.rank(p, n, func(row int, value float32) float64 { return math.Abs(float64(value)) })
 }
 
-// Distinctive returns up to n rows with the largest relevance to a pole. The relevance of row i to
-// dimension k is that of LDAvis, with nonzeros for counts:
+// Distinctive returns up to n rows with the largest relevance to a pole. The relevance of row i to dimension
+// k is defined as in LDAvis (Sievert and Shirley 2014), with nonzeros instead of counts:
 //
 //	λ log|a_ik| + (1−λ) log(|a_ik| / Σ_j|a_ij|),  λ = 0.8
 //
-// Of two words with the same value, the one with fewer other dimensions comes first.
+// It favours words with few other dimensions.
 func (x *Index) Distinctive(p Pole, n int) []Entry {
 	return x.rank(p, n, func(row int, value float32) float64 { return math.Abs(float64(value)) * x.scale[row] })
 }
 
-// rank returns the n rows of a pole of the largest size, with their values.
-func (x *Index) rank(p Pole, n int, size func(row int, value float32) float64) []Entry {
+// rank returns the n rows of a pole with the largest scores, and their values.
+func (x *Index) rank(p Pole, n int, score func(row int, value float32) float64) []Entry {
 	found := x.newRanking(n)
 	for i, v := range x.nonzeros(p.Dimension) {
 		if v != 0 && v < 0 == p.Negative {
-			found.add(i, size(i, v))
+			found.add(i, score(i, v))
 		}
 	}
 	entries := []Entry{}
@@ -74,9 +74,9 @@ func (x *Index) rank(p Pole, n int, size func(row int, value float32) float64) [
 	return entries
 }
 
-// valueWeight is λ of LDAvis's relevance (Sievert and Shirley 2014, §3.1): 1 ranks by value, 0 by
-// the share of the row. Its readers did best at 0.6 with counts; for codes that prefers words with
-// little of anything, such as hz, usually and addi for a dimension of rate, hz and mutex.
+// valueWeight is λ of LDAvis's relevance (Sievert and Shirley 2014, §3.1): 1 ranks by value, 0 by the share
+// of the row. LDAvis recommends 0.6 for counts. For codes, 0.6 prefers words with only small values, such as
+// hz, usually and addi instead of rate, hz and mutex.
 const valueWeight = 0.8
 
 // relevanceScale returns the factor that turns a value into exp(relevance), given Σ|a| of its row.
@@ -87,8 +87,7 @@ func relevanceScale(sum float64) float64 {
 	return math.Pow(sum, valueWeight-1)
 }
 
-// Strongest returns the dimensions in decreasing order of the sum of their n largest positive
-// values.
+// Strongest returns all K dimensions in decreasing order of the sum of their n largest positive values.
 func (x *Index) Strongest(n int) []int {
 	weakness, dimensions := make([]float64, x.Codes.Cols), make([]int, x.Codes.Cols)
 	parallel.Each(context.Background(), len(weakness), func(k int) {
@@ -100,14 +99,14 @@ func (x *Index) Strongest(n int) []int {
 	return dimensions
 }
 
-// topTexts is the least number of texts at a pole that its words describe, if there are as many.
+// topTexts is the number of strongest texts at a pole that its words always describe.
 const topTexts = 20
 
-// Words returns up to n words for a pole: those with the largest values or, if rows are texts, its
-// label and then other words in decreasing order of score, at most 20. Words describe the texts with at
-// least half of the largest value, and the twenty strongest, by the score of [Index.GroupLabels]. Of
-// more than 20,000 texts a sample is described, and a pole without texts in it has the name of its
-// strongest text.
+// Words returns up to n words for a pole. If rows are words, they are the words with the largest values. If rows
+// are texts, they are the label and up to 17 other words, in decreasing order of the score of
+// [Index.GroupLabels]. The words describe the texts with at least half of the largest value, and at least the
+// twenty strongest. Words counts them in a sample of 20,000 texts. If a pole has no text in the sample, it is
+// named after its strongest text.
 func (x *Index) Words(p Pole, n int) []string {
 	words := []string{}
 	if x.Codes.Texts == nil {
@@ -120,7 +119,7 @@ func (x *Index) Words(p Pole, n int) []string {
 	return append(words, all[:min(n, len(all))]...)
 }
 
-// index returns the pole's place among the 2·K of all dimensions.
+// index returns the pole's index among the 2·K poles of all dimensions.
 func (p Pole) index() int {
 	if p.Negative {
 		return 2*p.Dimension + 1
@@ -151,14 +150,14 @@ func (x *Index) describePoles() []description {
 			continue
 		}
 		if top := x.Top(Pole{i / 2, i%2 == 1}, 1); len(top) > 0 {
-			descriptions[i] = x.nameOnly(top[0].Row)
+			descriptions[i] = x.describeRow(top[0].Row)
 		}
 	}
 	return descriptions
 }
 
-// Label returns up to three words that stand for a pole: its most distinctive words, without a
-// second one that shares its first five letters with another. Labels of texts differ.
+// Label returns up to three words that name a pole, the most distinctive ones. No two words share a prefix of
+// five letters. If rows are texts, no two poles have the same label.
 func (x *Index) Label(p Pole) []string {
 	const candidates = 12
 	if x.Codes.Texts != nil {
@@ -175,8 +174,8 @@ func (x *Index) Label(p Pole) []string {
 	return words
 }
 
-// sharesPrefix reports whether a word begins like one of the others: with the same five letters,
-// whatever their case, or with all of a word of three or four.
+// sharesPrefix reports whether a word and one of the others begin with the same five letters, in any case. A
+// word of three or four letters shares a prefix with each word that begins with it.
 func sharesPrefix(word string, others []string) bool {
 	x, m := lowerPrefix(word)
 	return slices.ContainsFunc(others, func(other string) bool {
@@ -201,13 +200,13 @@ func lowerPrefix(word string) (prefix [5]rune, n int) {
 // coherenceRows is the number of rows at a pole that Coherence compares.
 const coherenceRows = 8
 
-// Coherence returns the similarity of the strongest rows of a pole apart from its dimension: the
-// mean cosine of the codes of eight, without the dimension, minus that of any two rows. Chance is
-// 0; NaN means that there are fewer than two rows.
+// Coherence returns how similar the strongest rows of a pole are in the other dimensions: the mean cosine of
+// their codes without the pole's dimension, minus the mean cosine of all rows. It compares the eight strongest
+// rows. The coherence of random rows is 0. For fewer than two rows it is NaN.
 //
-// It requires no other vectors, and says less than the accuracy of word intrusion. Over both poles
-// of 3,000 dimensions from GoogleNews its rank correlation with the accuracy of GloVe is 0.79, and
-// 0.43 among the positive poles alone, where two halves of the test agree at 0.64.
+// Coherence requires no other vectors, but is less reliable than word intrusion accuracy. On 3,000 dimensions
+// from GoogleNews, its rank correlation with the accuracy by GloVe is 0.79 over both poles, and 0.43 over the
+// positive poles. Two halves of that test have a rank correlation of 0.64 with each other.
 func (x *Index) Coherence(p Pole) float64 {
 	var rows []int32
 	for _, e := range x.Top(p, coherenceRows) {
@@ -216,9 +215,9 @@ func (x *Index) Coherence(p Pole) float64 {
 	return x.meanCosineOf(rows, p.Dimension, make([]float64, x.Codes.Cols)) - x.meanCosine()
 }
 
-// meanCosineOf returns the mean cosine of the codes of any two of n rows, without a dimension unless
-// that is −1. For codes u of norm 1 it is (‖Σu‖² − n)/(n² − n). Cosines with zeros are 0. The K sums
-// are scratch space.
+// meanCosineOf returns the mean cosine of the codes of all pairs of n rows. It leaves out a dimension, or none
+// for −1. For codes u of norm 1 the mean is (‖Σu‖² − n)/(n² − n). Cosines with zeros are 0. The K sums are
+// scratch space.
 func (x *Index) meanCosineOf(rows []int32, without int, sums []float64) float64 {
 	n := float64(len(rows))
 	if n < 2 {

@@ -10,8 +10,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// Against LDAvis's formula as it is written, with probabilities from counts: that of a
-// word in a dimension, and that of a word.
+// Distinctive agrees with LDAvis's formula, with probabilities from counts: of a word in a dimension, and
+// of a word.
 func TestDistinctive(t *testing.T) {
 	s := clitest.RandomCodes(5, 60, 12, .4)
 	x := NewIndex(s)
@@ -54,11 +54,11 @@ func TestDistinctive(t *testing.T) {
 		}
 	}
 	if !other {
-		t.Error("the most distinctive word is always that of the largest value: the test shows nothing")
+		t.Error("the most distinctive word always has the largest value: the test shows nothing")
 	}
 }
 
-// A label has no word twice, in two forms.
+// A label doesn't repeat a word in another form.
 func TestLabel(t *testing.T) {
 	s := &vectors.Sparse{
 		Words: []string{"approve", "Approved", "car", "cars", "to", "too", "cat", "APPROVE", "last"},
@@ -86,7 +86,7 @@ func TestLabel(t *testing.T) {
 	}
 }
 
-// Against the cosines of all pairs of dense rows.
+// Coherence agrees with the cosines of all pairs of dense rows.
 func TestCoherence(t *testing.T) {
 	s := clitest.RandomCodes(5, 60, 12, .4)
 	s.Value[3] = 0
@@ -145,8 +145,8 @@ func TestStrongest(t *testing.T) {
 	}
 }
 
-// Words share a prefix if they are equal, or begin with the same five letters or the whole shorter one,
-// of three or four.
+// Words share a prefix if they are equal, if they begin with the same five letters, or if one of three or four
+// letters begins the other.
 func TestSharesPrefix(t *testing.T) {
 	for _, tt := range []struct {
 		a, b string

@@ -13,45 +13,45 @@ import (
 
 // Kinds of queries.
 const (
-	QueryDimension = "dimension"  // its number, also after "#" or "dimension", or its label
+	QueryDimension = "dimension"  // a number, also after "#" or "dimension", or a label
 	QueryWords     = "words"      // one word, or two to four to compare: bank river
 	QuerySum       = "arithmetic" // king - man + woman
 	QueryText      = "text"       // in quotes, or five words or more
-	QuerySearch    = "search"     // texts that contain it
+	QuerySearch    = "search"     // words of texts
 )
 
-// maxCompared is the number of words up to which a query compares them. More are a text.
+// maxCompared is the largest number of words that a query compares. More words are a text.
 const maxCompared = 4
 
 // A Query is a parsed query.
 type Query struct {
 	Kind      string
 	Dimension int      // of QueryDimension
-	Terms     []Term   // the words, each once
+	Terms     []Term   // distinct words
 	Without   []int    // dimensions that a sum excludes: bank - #13
-	Unknown   []string // words of a text that the vocabulary lacks, or of QuerySearch that no text has
-	Rows      []int    // the best texts of QuerySearch, see [Index.Search]
-	Total     int      // the number of texts with all words of QuerySearch
-	Matched   []string // words of QuerySearch that texts have, without common ones
+	Unknown   []string // words of a text that the vocabulary lacks, or of QuerySearch that no text contains
+	Rows      []int    // best texts of QuerySearch, see [Index.Search]
+	Total     int      // number of texts with all words of QuerySearch
+	Matched   []string // words of QuerySearch that texts contain, except common ones
 }
 
 // A Term is a word of a query.
 type Term struct {
 	Row    int
-	Weight float64 // the number of times that it is added minus the number that it is subtracted
+	Weight float64 // number of times that it is added, minus the number of times that it is subtracted
 }
 
 // An UnknownWordError reports a word that the vocabulary lacks, or a query that no text matches.
 type UnknownWordError struct {
 	Word    string
 	Closest []string // words with a similar spelling
-	Texts   int      // the number of texts that match, if rows are texts; Closest has their first ids then
+	Texts   int      // number of texts that match; if positive, Closest holds their first ids
 }
 
 func (e *UnknownWordError) Error() string {
-	closest := "no word is spelled alike"
+	closest := "no word has a similar spelling"
 	if len(e.Closest) > 0 {
-		closest = "the closest are " + strings.Join(e.Closest, ", ")
+		closest = "similar words: " + strings.Join(e.Closest, ", ")
 	}
 	if e.Texts > 0 {
 		return fmt.Sprintf("%d texts match %.100q; name one by its id, such as %s", e.Texts, e.Word, strings.Join(e.Closest, ", "))
@@ -62,8 +62,8 @@ func (e *UnknownWordError) Error() string {
 // maxSuggestions is the number of words that an UnknownWordError suggests.
 const maxSuggestions = 10
 
-// Find returns the row of a word as [Index.Row] does, or else of the only text that has all of its words.
-// The error is an [*UnknownWordError].
+// Find returns the row of a word as [Index.Row] does. Otherwise it returns the only text that contains all
+// words of the argument. The error is an [*UnknownWordError].
 func (x *Index) Find(word string) (row int, err error) {
 	if row, ok := x.Row(word); ok {
 		return row, nil
@@ -87,11 +87,10 @@ func (x *Index) Find(word string) (row int, err error) {
 
 // Parse parses a query: a word, several words, their sum and difference, a text, or a dimension.
 //
-// A word is looked up as [Index.Row] does, and if need be without the punctuation around it. A query
-// that is a word as a whole, with spaces or a minus in it, means that word. The number of a
-// dimension after "#" can be subtracted from words, which excludes the dimension. If rows are
-// texts, words are their ids, and any other query is a search ([Index.Search]). The error is an
-// [*UnknownWordError] if a word is unknown.
+// Parse looks up words as [Index.Row] does, first with and then without the punctuation around them. A word
+// of the vocabulary may contain spaces or a minus. Subtracting "#" and the number of a dimension excludes the
+// dimension. If rows are texts, words are their ids, and any other query is a search ([Index.Search]). For an
+// unknown word the error is an [*UnknownWordError].
 func (x *Index) Parse(query string, labels Labels) (Query, error) {
 	query = strings.TrimSpace(query)
 	if query == "" {
@@ -128,7 +127,7 @@ func (x *Index) Parse(query string, labels Labels) (Query, error) {
 	return q, nil
 }
 
-// parseDimension returns the dimension with this number or label.
+// parseDimension returns the dimension with a number or label.
 func (x *Index) parseDimension(name string, labels Labels) (k int, ok bool) {
 	number := strings.TrimPrefix(name, "#")
 	if first, rest, found := strings.Cut(name, " "); found && strings.EqualFold(first, "dimension") {
@@ -171,7 +170,7 @@ func isOperator(token string) bool {
 // spaceOperators separates operators from words.
 var spaceOperators = strings.NewReplacer("+", " + ", "-", " - ", "−", " − ", "–", " – ")
 
-// tokens splits a query at white space, and at operators between known words.
+// tokens splits a query at white space, and at operators between words of the vocabulary.
 func (x *Index) tokens(query string) []string {
 	var tokens []string
 	for _, field := range strings.Fields(query) {
@@ -193,7 +192,7 @@ func (x *Index) allKnown(tokens []string) bool {
 	})
 }
 
-// lookup returns the row of a word, if need be without the punctuation around it.
+// lookup returns the row of a word, first with and then without the punctuation around it.
 func (x *Index) lookup(token string) (row int, ok bool) {
 	if row, ok = x.Row(token); ok {
 		return row, true
@@ -235,7 +234,7 @@ func (x *Index) parseSum(tokens []string) (Query, error) {
 		case excluded && weight > 0:
 			return q, fmt.Errorf("dimension %s can be subtracted from words, but not added to them", token)
 		case excluded && k >= x.Codes.Cols:
-			return q, fmt.Errorf("no dimension %s: they are 0 to %d", token, x.Codes.Cols-1)
+			return q, fmt.Errorf("no dimension %s (want 0 to %d)", token, x.Codes.Cols-1)
 		case excluded:
 			q.Without = append(q.Without, k)
 		case known:
@@ -259,7 +258,7 @@ func (x *Index) parseText(tokens []string) (Query, error) {
 	for _, token := range tokens {
 		row, ok := x.lookup(token)
 		if !ok {
-			row, ok = x.lookup(strings.Trim(token, operators)) // a dash of the text
+			row, ok = x.lookup(strings.Trim(token, operators)) // the text may contain dashes
 		}
 		if ok {
 			q.add(row, 1)
@@ -268,7 +267,7 @@ func (x *Index) parseText(tokens []string) (Query, error) {
 		}
 	}
 	if len(q.Terms) == 0 {
-		return q, errors.New("the model has none of the words of this text")
+		return q, errors.New("no word of this text is in the model")
 	}
 	return q, nil
 }
@@ -276,7 +275,7 @@ func (x *Index) parseText(tokens []string) (Query, error) {
 // maxFound is the number of texts that a search query lists.
 const maxFound = 50
 
-// parseSearch is a query for the texts that have words in them. If no text has any, the error suggests
+// parseSearch returns the search for a text's words. If no text contains any of them, the error suggests
 // words or ids of a similar spelling.
 func (x *Index) parseSearch(text string) (Query, error) {
 	q := x.Search(text, maxFound)
@@ -291,8 +290,8 @@ func (x *Index) parseSearch(text string) (Query, error) {
 	return q, unknown
 }
 
-// closest returns up to n of some words with the smallest edit distance to a word, closest first, without
-// regard to case. Words at a distance of more than a third of its length are left out.
+// closest returns up to n words among others with the smallest edit distances to a word, closest first. It
+// ignores case, and words at a distance of more than a third of the word's length.
 func closest(word string, among []string, n int) []string {
 	const longest = 100 // the time grows with the square
 	from := appendLower(nil, word)
@@ -327,9 +326,9 @@ func appendLower(runes []rune, s string) []rune {
 }
 
 // editDistance returns the number of insertions, deletions and substitutions that turn a into b
-// (Levenshtein), or a larger number than limit if that is more. It overwrites len(b)+1 numbers of row.
+// (Levenshtein). If that number exceeds limit, the result only does, too. It overwrites row[:len(b)+1].
 func editDistance(a, b []rune, limit int, row []int) int {
-	for j := range len(b) + 1 { // row has the distances of the runes of a so far and each prefix of b
+	for j := range len(b) + 1 { // row holds the distances of the current prefix of a to each prefix of b
 		row[j] = j
 	}
 	for i, r := range a {

@@ -13,7 +13,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// queries returns an index of words in 12 dimensions. Dimension 3 is labelled "Royalty".
+// queries returns an index of words in 12 dimensions, and labels. The label of dimension 3 is "Royalty".
 func queries() (*Index, Labels) {
 	s := clitest.RandomCodes(1, 0, 12, 0)
 	s.Words = []string{"king", "man", "woman", "bank", "river", "New York", "x-ray", "7", "money", "the", "well-known", "known"}
@@ -22,7 +22,6 @@ func queries() (*Index, Labels) {
 	return NewIndex(s), Labels{{3, "Royalty", "", false}, {4, "river", "", false}, {5, "", "a note", false}}
 }
 
-// format formats a query.
 func format(x *Index, q Query) string {
 	if q.Kind == QueryDimension {
 		return fmt.Sprint("dimension ", q.Dimension)
@@ -55,7 +54,7 @@ func TestParse(t *testing.T) {
 		"dimension 7":   "dimension 7",
 		"Dimension  11": "dimension 11",
 		"royalty":       "dimension 3",
-		"river":         "words: +1 river", // a word comes before a label
+		"river":         "words: +1 river", // a word has priority over a label
 
 		"bank river":            "words: +1 bank +1 river",
 		"bank, river":           "words: +1 bank +1 river",
@@ -88,15 +87,15 @@ func TestParse(t *testing.T) {
 		"12":               `no word "12" in the model`,
 		"-5":               `no word "-5" in the model`,
 		"bank + #3":        "dimension #3 can be subtracted from words, but not added to them",
-		"bank - #999":      "no dimension #999: they are 0 to ",
+		"bank - #999":      "no dimension #999 (want 0 to 11)",
 		"bank - #+3":       `no word "#+3" in the model`,
 		"king +":           "no word after the last +",
 		"+":                "no word after the last +",
 		"king - + man":     "no word between - and +",
 		"king man + woman": `no + or − between "king" and "man"`,
-		`"zz"`:             "the model has none of the words of this text",
-		`"`:                "the model has none of the words of this text",
-		"a b c d e f":      "the model has none of the words of this text",
+		`"zz"`:             "no word of this text is in the model",
+		`"`:                "no word of this text is in the model",
+		"a b c d e f":      "no word of this text is in the model",
 	} {
 		q, err := x.Parse(query, labels)
 		got := format(x, q)
@@ -135,7 +134,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// textIndex is an index of texts with ids.
+// textIndex returns an index of texts with the ids d0, d1, ….
 func textIndex(texts ...string) *Index {
 	codes := clitest.RandomCodes(1, len(texts), 3, 1)
 	codes.Texts = &vectors.Texts{Text: texts}

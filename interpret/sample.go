@@ -2,8 +2,8 @@ package interpret
 
 import "math/rand/v2"
 
-// maxSample is the number of texts whose words are counted to describe dimensions and groups, so that
-// the time of that doesn't grow with the number of rows.
+// maxSample is the number of texts whose words are counted for labels, which bounds the time for any number
+// of rows.
 const maxSample = 20_000
 
 // A sample is an index of some rows of another index.
@@ -12,8 +12,8 @@ type sample struct {
 	rows []int // of the other index
 }
 
-// drawSample returns a sample of maxSample random rows, one of each of as many ranges, or of all rows if
-// there are no more.
+// drawSample draws one row at random from each of maxSample ranges of rows. It returns all rows if there are
+// no more than maxSample.
 func (x *Index) drawSample() *sample {
 	n := x.Codes.Rows
 	s := &sample{x, make([]int, min(n, x.maxSample))}

@@ -11,11 +11,11 @@ import (
 	"overcomplete/internal/ranking"
 )
 
-// postings are the texts of each word, in row order. They take 4 bytes per word of a text.
+// postings lists the texts of each word, in row order. It uses 4 bytes per distinct word of a text.
 type postings struct {
-	sorted []uint32 // words, without phrases, by their spelling
-	starts []int64  // of each word in texts
-	texts  []int32
+	sorted []uint32 // ids of words, without phrases, in alphabetical order
+	starts []int64  // start of each word's rows in texts
+	texts  []int32  // rows
 }
 
 func newPostings(t *terms) *postings {
@@ -40,10 +40,10 @@ func newPostings(t *terms) *postings {
 	return p
 }
 
-// with returns the texts that contain a word.
+// with returns the rows of the texts that contain a word.
 func (p *postings) with(id uint32) []int32 { return p.texts[p.starts[id]:p.starts[id+1]] }
 
-// lookup returns the id of a word or, if no text has it, those of the first words that begin with it.
+// lookup returns the id of a word or, if no text has it, the ids of the first words that begin with it.
 func (p *postings) lookup(t *terms, word string) []uint32 {
 	const most = 200
 	i, found := slices.BinarySearchFunc(p.sorted, word, func(id uint32, word string) int { return cmp.Compare(t.words[id], word) })
@@ -57,38 +57,37 @@ func (p *postings) lookup(t *terms, word string) []uint32 {
 	return p.sorted[i : i+n]
 }
 
-// Parameters of BM25 (Robertson and Zaragoza 2009), with a text's distinct words for its length.
+// Parameters of BM25 (Robertson and Zaragoza 2009). The length of a text is its number of distinct words.
 const (
 	saturation   = 1.2
 	lengthWeight = 0.75
 )
 
-// A sought word is a word of a query.
-type sought struct {
+// A queryWord is a word of a query, with the texts that contain it.
+type queryWord struct {
 	word   string
-	ids    []uint32
-	texts  []int32
+	ids    []uint32 // of the word, or of the words that begin with it
+	texts  []int32  // rows
 	idf    float64
 	common bool // too frequent to be required
 }
 
-// Search ranks the texts that have words of a query, and returns a query of kind [QuerySearch]: up to n
-// Rows, the Total with all words, the words that were found, and those that are Unknown. Rows must be
-// texts.
+// Search ranks the texts that contain words of a query. It returns a query of kind [QuerySearch] with up to
+// n Rows, the Total number of texts with all words, and the Matched and Unknown words. The rows of the index
+// must be texts.
 //
-// Texts with all words come first, and within them and the others those with a high BM25, which counts up
-// to twice if words are side by side as in the query. Words in more than a quarter of the texts need not
-// be in a text, unless the query has no others. A word that no text has stands for the words that begin
-// with it.
+// Texts with all words come first, then the others, each in decreasing order of BM25. Words that are adjacent
+// as in the query raise the score of a text up to twofold. Words of more than a quarter of the texts are
+// optional, unless the query has no others. A word that no text contains matches the words that begin with it.
 func (x *Index) Search(query string, n int) Query {
 	const maxWords, maxCandidates, maxScanned = 32, 1000, 2 << 20
 	q := Query{Kind: QuerySearch}
-	words := x.seek(query, &q)
+	words := x.queryWords(query, &q)
 	if len(words) == 0 {
 		return q
 	}
 	if len(words) > maxWords {
-		slices.SortStableFunc(words, func(a, b sought) int { return cmp.Compare(b.idf, a.idf) })
+		slices.SortStableFunc(words, func(a, b queryWord) int { return cmp.Compare(b.idf, a.idf) })
 		words = words[:maxWords]
 	}
 	t := x.terms()
@@ -111,7 +110,7 @@ func (x *Index) Search(query string, n int) Query {
 			}
 		}
 	}
-	const all = 1e6 // more than any BM25
+	const all = 1e6 // added to the scores of texts with all words; exceeds any BM25
 	found := ranking.Ranking{N: max(n, maxCandidates)}
 	for i, s := range scores {
 		if int(matched[i]) == required {
@@ -151,16 +150,16 @@ func (x *Index) Search(query string, n int) Query {
 	return q
 }
 
-// seek returns the words of a query that texts have. It adds the others to q.
-func (x *Index) seek(query string, q *Query) []sought {
+// queryWords returns the words of a query that texts contain. It adds the others to q.Unknown.
+func (x *Index) queryWords(query string, q *Query) []queryWord {
 	t, p := x.terms(), x.postings()
-	var words []sought
+	var words []queryWord
 	onlyCommon := true
 	for _, word := range tokenize(query) {
-		if slices.ContainsFunc(words, func(w sought) bool { return w.word == word }) || slices.Contains(q.Unknown, word) {
+		if slices.ContainsFunc(words, func(w queryWord) bool { return w.word == word }) || slices.Contains(q.Unknown, word) {
 			continue
 		}
-		w := sought{word: word, ids: p.lookup(t, word)}
+		w := queryWord{word: word, ids: p.lookup(t, word)}
 		for _, id := range w.ids {
 			w.texts = append(w.texts, p.with(id)...)
 		}
@@ -186,14 +185,14 @@ func (x *Index) seek(query string, q *Query) []sought {
 	return words
 }
 
-// countWords returns how often each word is in a text, and which share of the pairs of adjacent words is
-// side by side in it.
-func countWords(text string, words []sought) (counts []float64, adjacent float64) {
+// countWords returns the number of occurrences of each word in a text, and the share of the adjacent pairs
+// of words that are adjacent in the text.
+func countWords(text string, words []queryWord) (counts []float64, adjacent float64) {
 	counts = make([]float64, len(words))
 	pairs := make([]bool, len(words))
 	last := -1
 	for _, token := range tokenize(text[:min(len(text), maxTextBytes)]) {
-		i := slices.IndexFunc(words, func(w sought) bool { return token == w.word || len(w.ids) > 1 && strings.HasPrefix(token, w.word) })
+		i := slices.IndexFunc(words, func(w queryWord) bool { return token == w.word || len(w.ids) > 1 && strings.HasPrefix(token, w.word) })
 		if i >= 0 {
 			counts[i]++
 			if i > 0 && i == last+1 && !pairs[i] {

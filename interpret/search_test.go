@@ -19,7 +19,7 @@ func TestSearch(t *testing.T) {
 		total            int
 		matched, unknown []string
 	}{
-		{"rain in spain", 10, []int{0, 4, 2}, 3, []string{"rain", "in", "spain"}, nil}, // side by side first
+		{"rain in spain", 10, []int{0, 4, 2}, 3, []string{"rain", "in", "spain"}, nil}, // adjacent words first
 		{"RAIN", 2, []int{0, 4}, 3, []string{"rain"}, nil},                             // the shortest text first
 		{"rain stays", 9, []int{4, 0, 2}, 1, []string{"stays"}, nil},                   // all words first; rain is common
 		{"pla", 9, []int{1}, 1, []string{"pla"}, nil},
@@ -31,7 +31,7 @@ func TestSearch(t *testing.T) {
 	} {
 		q := x.Search(tt.query, tt.n)
 		if tt.query == "rain stays" {
-			q.Rows = q.Rows[:1] // the others have a common word alone
+			q.Rows = q.Rows[:1] // the others contain only a common word
 			tt.rows = tt.rows[:1]
 		}
 		if !slices.Equal(q.Rows, tt.rows) || q.Total != tt.total || !slices.Equal(q.Matched, tt.matched) || !slices.Equal(q.Unknown, tt.unknown) {
@@ -40,7 +40,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// The order is that of BM25 by its definition.
+// Search ranks texts by the definition of BM25.
 func TestSearchScores(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	texts := make([]string, 400)
@@ -81,7 +81,7 @@ func TestSearchScores(t *testing.T) {
 			}
 			return 1
 		}) {
-			t.Errorf("%s: %v is not by score", word, q.Rows)
+			t.Errorf("%s: %v isn't in order of scores", word, q.Rows)
 		}
 	}
 }

@@ -12,31 +12,31 @@ import (
 	"overcomplete/internal/parallel"
 )
 
-// terms are the distinct words of each text, and its phrases for labels. They take 5 bytes per word of a
-// text and about 80 per word of the vocabulary.
+// terms lists the distinct words of each text, and its phrases for labels. It uses 5 bytes per distinct word of
+// a text and about 80 bytes per word of the vocabulary.
 type terms struct {
 	words   []string // in the order of their first text, then phrases
 	single  int      // number of words that aren't phrases
-	starts  []int64  // of each text in ids
-	ids     []uint32 // of words, and of phrases after them
-	counted []bool   // whether the word counts for labels in the text, if labels are counted
-	counts  []int32  // number of texts in which each word counts
+	starts  []int64  // start of each text in ids
+	ids     []uint32 // words of each text, then its phrases
+	counted []bool   // if forLabels: whether the word counts for labels in the text
+	counts  []int32  // number of texts in which each word counts for labels
 }
 
-// maxTextBytes is the length of the beginning of a text that is read.
+// maxTextBytes is the number of bytes that are read of a text.
 const maxTextBytes = 20000
 
-// newTerms lists the words of texts. A word counts for labels if it is none of numbers, single ASCII
-// letters and parts of addresses, and not in a passage of four words that an earlier text contains. Pairs
-// of characters don't count, but words that they are joined to do. Unless forLabels is set, none counts.
+// newTerms lists the words of texts. If forLabels, it finds the words that count for labels, and phrases.
+// Numbers, single ASCII letters and parts of addresses don't count, nor do words in a passage of four words
+// that an earlier text contains. Pairs of characters don't count, but phrases joined from them do.
 func newTerms(texts []string, forLabels bool) *terms {
 	t := &terms{starts: make([]int64, 1, len(texts)+1)}
 	idOf := make(map[string]uint32)
-	var last []int // place in ids of each word's last text
+	var last []int // index in ids of each word's last occurrence
 	var canCount []bool
 	var words []uint32 // of a text
 	var seen passages
-	var parts []uint32 // of phrases
+	var parts []uint32 // see addPhrases
 	characters := make(map[string]uint32)
 	if forLabels {
 		seen = newPassages(texts)
@@ -76,10 +76,10 @@ func newTerms(texts []string, forLabels bool) *terms {
 				continue
 			}
 			t.counted = append(t.counted, make([]bool, len(t.ids)-first)...)
-			pair := "" // the word before, if it is one
+			pair := "" // the previous word, if it is a pair of characters
 			for j, id := range words {
 				switch word, at := t.words[id], last[id]; {
-				case isPair(word):
+				case isUnspacedWord(word):
 					parts = appendCharacters(parts, word, pair, characters)
 					pair = word
 					continue
@@ -105,29 +105,29 @@ func newTerms(texts []string, forLabels bool) *terms {
 	return t
 }
 
-// batchTexts is the number of texts that are split into words on all processors at a time.
+// batchTexts is the number of texts that all processors together split into words in one step.
 const batchTexts = 1 << 12
 
-// unknownWord is the id of a word that a tokenizer found and no text before has.
+// unknownWord is the id of a word that no earlier batch contains.
 const unknownWord = math.MaxUint32
 
-// A tokenizer splits texts into words, which it numbers on its own. Their ids among all words follow in the
-// order of the texts, so that they don't depend on the number of tokenizers.
+// A tokenizer splits texts into words and assigns local ids to them. Global ids are assigned later, in the order
+// of the texts, so that they don't depend on the number of tokenizers.
 type tokenizer struct {
 	forLabels bool
-	idOf      map[string]uint32 // its numbers
-	words     []string
-	ids       []uint32 // among all words, unknownWord until a text before has it
+	idOf      map[string]uint32 // local ids
+	words     []string          // by local id
+	ids       []uint32          // global ids by local id, or unknownWord
 }
 
-// tokens are the words of a text, by the numbers of a tokenizer.
+// tokens lists the words of a text, by local ids.
 type tokens struct {
 	by        *tokenizer
 	ids       []uint32
 	inAddress []bool // if forLabels
 }
 
-// tokenize splits the beginning of a text.
+// tokenize splits the first maxTextBytes of a text.
 func (t *tokenizer) tokenize(text string, to *tokens) {
 	*to = tokens{t, to.ids[:0], to.inAddress[:0]}
 	for field := range strings.FieldsSeq(text[:min(len(text), maxTextBytes)]) {
@@ -144,13 +144,13 @@ func (t *tokenizer) tokenize(text string, to *tokens) {
 	}
 }
 
-// passages are the sequences of passageWords words in earlier texts, such as those of quotes and
-// signatures. They are bits at hashes: of new sequences, one in 16 or fewer is taken for an old one.
+// passages is a set of sequences of passageWords words in earlier texts, such as quotes and signatures. It sets
+// a bit at the hash of each sequence. At most one in 16 new sequences has the hash of an earlier one.
 type passages []uint64
 
 const passageWords = 4
 
-// newPassages returns room for the passages of texts: with six bytes per word or more, 16 bits per word.
+// newPassages returns an empty set with 16 bits per word of the texts, assuming six bytes per word.
 func newPassages(texts []string) passages {
 	size := 0
 	for _, text := range texts {
@@ -159,7 +159,7 @@ func newPassages(texts []string) passages {
 	return make(passages, 1<<max(10, bits.Len(uint(size*16/6/64))))
 }
 
-// at returns the bit of a passage.
+// at returns the block and the bit of a passage.
 func (p passages) at(words []uint32) (block *uint64, bit uint64) {
 	h := uint64(0)
 	for _, id := range words {
@@ -185,8 +185,8 @@ func (p passages) add(words []uint32) {
 	}
 }
 
-// isAddress reports whether a text without spaces is an address, a file name or an abbreviation: it
-// has one of the characters @._\= between letters or digits.
+// isAddress reports whether a text without spaces looks like an address, a file name or an abbreviation. Such a
+// text contains one of the characters @._\= between letters or digits.
 func isAddress(field string) bool {
 	inWord, joined := false, false
 	for _, r := range field {
@@ -200,8 +200,8 @@ func isAddress(field string) bool {
 	return false
 }
 
-// canLabel reports whether a word can be in labels: one of letters or emoji that doesn't begin with a
-// digit, has twice as many letters as digits and at most 40 characters. Single ASCII letters can't.
+// canLabel reports whether a label can contain a word. The word must contain letters or emoji, at least two per
+// digit, must not begin with a digit, and has at most 40 characters. It isn't a single ASCII letter.
 func canLabel(word string) bool {
 	const longest = 40
 	letters, digits := 0, 0
@@ -219,10 +219,10 @@ func canLabel(word string) bool {
 	return len(word) > 1 && utf8.RuneCountInString(word) <= longest && letters > 0 && letters >= 2*digits
 }
 
-// unspaced are the scripts without spaces between words.
+// unspaced lists scripts without spaces between words.
 var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
 
-// isPlain reports whether a text consists of ASCII digits and lower-case letters, and so of one word.
+// isPlain reports whether a text is one word of ASCII digits and lower-case letters.
 func isPlain(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') {
@@ -232,9 +232,9 @@ func isPlain(text string) bool {
 	return text != ""
 }
 
-// tokenize returns the words of a text in lower case: runs of letters, marks, digits, and apostrophes
-// between them. Scripts without spaces yield pairs of adjacent characters, as in search engines that
-// have no dictionary for them. An emoji is a word. A mark or joiner belongs to the character before it.
+// tokenize returns the words of a text in lower case: runs of letters, marks, digits, and apostrophes between
+// them. Scripts without spaces yield pairs of adjacent characters, as in search engines without a dictionary
+// for them. An emoji is a word. Marks and joiners belong to the previous character.
 func tokenize(text string) []string {
 	var words []string
 	if isPlain(text) {
@@ -274,19 +274,20 @@ func tokenize(text string) []string {
 	return words
 }
 
-const joiner = "\u200d" // of emoji that are one, such as those of a family
+const joiner = "\u200d" // joins emoji to one, such as a family
 
-func isUnspaced(r rune) bool { return r >= 0x0e00 && (unicode.In(r, unspaced...) || r == 'ー') } // 0x0e00: Thai, the first
+func isUnspaced(r rune) bool { return r >= 0x0e00 && (unicode.In(r, unspaced...) || r == 'ー') } // 0x0e00: Thai, the lowest
 
-// isPair reports whether a word is of a script without spaces, in which few words have many pairs.
-func isPair(word string) bool {
+// isUnspacedWord reports whether a word is of a script without spaces. In such scripts tokenize returns pairs of
+// characters.
+func isUnspacedWord(word string) bool {
 	r, _ := utf8.DecodeRuneInString(word)
 	return isUnspaced(r)
 }
 
 func isEmoji(r rune) bool { return r >= 0x2600 && unicode.Is(unicode.So, r) }
 
-// isMark reports whether a character belongs to the one before it: marks, joiners and skin tones.
+// isMark reports whether a character modifies the previous one: marks, joiners and skin tones.
 func isMark(r rune) bool {
 	return unicode.IsMark(r) || r == 0x200c || r == 0x200d || 0x1f3fb <= r && r <= 0x1f3ff
 }
@@ -300,7 +301,7 @@ func appendWord(words []string, word string) []string {
 	return words
 }
 
-// appendPairs appends the pairs of adjacent characters, or the only one.
+// appendPairs appends the pairs of adjacent characters, or a single character.
 func appendPairs(words, characters []string) []string {
 	if len(characters) == 1 {
 		return append(words, characters[0])

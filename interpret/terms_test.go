@@ -19,7 +19,7 @@ func TestTokenize(t *testing.T) {
 		"日本語 と":                            "日本 本語 と",
 		"ロー":                               "ロー",
 		"犬 and 猫が好き2":                      "犬 and 猫が が好 好き 2",
-		"กินข้าว":                          "กิน นข้ ข้า าว", // a mark is part of its character
+		"กินข้าว":                          "กิน นข้ ข้า าว", // marks belong to their character
 		"<b>x</b>\x1b[31m \x00 → _ ''":     "b x b 31m",
 		"wow👍🏽🙂🙂!":                         "wow 👍🏽 🙂 🙂",
 		"👩‍👧ok می\u200cخواهم":              "👩‍👧 ok می\u200cخواهم",
@@ -32,8 +32,8 @@ func TestTokenize(t *testing.T) {
 	}
 }
 
-// Addresses, numbers, single letters and very long words aren't words of labels, and neither are words whose passages of
-// four words repeat those of earlier texts.
+// Addresses, numbers, single letters and very long words don't count for labels, nor do words in passages that
+// repeat an earlier text.
 func TestTerms(t *testing.T) {
 	x := newTerms([]string{
 		"Ann@site.org (v. 3.5 of 1st b2 x11 file_name and/or mp3) end. " + strings.Repeat("W", 41),
@@ -60,8 +60,8 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// The words of many texts are in the order of their first text, and each text has its own once, with any
-// number of workers, whether labels are counted or not.
+// The words of many texts are in the order of their first text, and each text lists its distinct words, for any
+// number of workers, with and without labels.
 func TestTermsOfMany(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var texts []string
@@ -100,7 +100,7 @@ func TestTermsOfMany(t *testing.T) {
 	}
 	runtime.GOMAXPROCS(3)
 	if three := newTerms(texts, true); !reflect.DeepEqual(three, one) {
-		t.Error("three workers find other terms")
+		t.Error("terms differ between one and three workers")
 	}
 	search := newTerms(texts, false)
 	if !slices.Equal(search.words, one.words) || !slices.Equal(search.ids, one.ids) || !slices.Equal(search.starts, one.starts) {

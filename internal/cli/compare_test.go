@@ -99,7 +99,7 @@ cosine  word  dimensions, % of the cosine
 		"nearest model mnoth":       `"mnoth" is not among the 6 words; similar ones are month`,
 		"nearest model month -":     "no word after the last -",
 		"nearest model 2":           `"2" is a dimension, not a word: see overcomplete top`,
-		"nearest model a b c d e f": "the model has none of the words of this text",
+		"nearest model a b c d e f": "no word of this text is in the model",
 	} {
 		if code, stdout, stderr := dir.Run(t, line); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%s: exit code %d, %s", line, code, stderr)

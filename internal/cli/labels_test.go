@@ -65,11 +65,11 @@ func TestLabelsImportRefuses(t *testing.T) {
 		{"model", "dimension,label\n1,a\n", "the first line lacks the columns"},
 		{"model", "dimension\tlabel\n0\ta\n1\n", "line 3: wrong number of fields"},
 		{"model", "dimension\tlabel\n0\ta\nx\tb\n", `row 2: "x" is no number of a dimension`},
-		{"model", "dimension\tlabel\n0\ta\n3\tb\n", "row 2: no dimension 3: they are 0 to 2"},
+		{"model", "dimension\tlabel\n0\ta\n3\tb\n", "row 2: no dimension 3 (want 0 to 2)"},
 		{"model", "dimension\tlabel\n0\ta\n1\tb\n0\tc\n", "row 3: dimension 0 has two labels"},
-		{"model", "dimension\tlabel\n0\ta\x00b\n", `row 1: dimension 0: the name is "a\\x00b", want one line of text`},
-		{"model", "dimension\tlabel\n0\t\"a\nb\"\n", `row 1: dimension 0: the name is "a\\nb", want one line of text`},
-		{"model", "dimension\tlabel\n0\t\xff\n", `the name is "\\xff"`},
+		{"model", "dimension\tlabel\n0\ta\x00b\n", `row 1: dimension 0: the name isn't one line of UTF-8 text (got "a\\x00b")`},
+		{"model", "dimension\tlabel\n0\t\"a\nb\"\n", `row 1: dimension 0: the name isn't one line of UTF-8 text (got "a\\nb")`},
+		{"model", "dimension\tlabel\n0\t\xff\n", `the name isn't one line of UTF-8 text (got "\\xff")`},
 		{"model.safetensors", "dimension\tlabel\n0\ta\n", "labels are stored in the directory of a model"},
 	} {
 		dir.Write(t, "labels.tsv", []byte(tt.table))

@@ -342,7 +342,7 @@ func (x *Explorer) notFound(err *interpret.UnknownWordError) error {
 
 func (x *Explorer) checkDimension(k int) error {
 	if k < 0 || k >= x.model.Codes.Cols {
-		return &RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("no dimension %d: they are 0 to %d", k, x.model.Codes.Cols-1)}
+		return &RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("no dimension %d (want 0 to %d)", k, x.model.Codes.Cols-1)}
 	}
 	return nil
 }

@@ -72,8 +72,8 @@ func TestWritePageRefuses(t *testing.T) {
 		dimensions []int
 		want       string
 	}{
-		{[]string{"bank", "rivre"}, nil, `no word "rivre" in the model; the closest are river`},
-		{nil, []int{40}, "no dimension 40: they are 0 to 39"},
+		{[]string{"bank", "rivre"}, nil, `no word "rivre" in the model; similar words: river`},
+		{nil, []int{40}, "no dimension 40 (want 0 to 39)"},
 		{nil, nil, "the model has no topics, so the page needs words or dimensions"},
 	} {
 		var b bytes.Buffer

@@ -48,7 +48,7 @@ func (e *RequestError) Error() string {
 	if len(e.Closest) == 0 {
 		return e.Message
 	}
-	return fmt.Sprintf("%s; the closest are %s", e.Message, strings.Join(e.Closest, ", "))
+	return fmt.Sprintf("%s; similar words: %s", e.Message, strings.Join(e.Closest, ", "))
 }
 
 func badRequest(format string, args ...any) error {

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	rowThemes = 8       // of a row at most
-	blockRows = 1 << 11 // that are compared with the themes at a time
+	rowThemes = 8       // largest number of themes of a row
+	blockRows = 1 << 11 // rows that are compared with the themes in one step
 )
 
-// Encode returns the codes of rows by the M themes of m, V×M: the largest positive cosines of the themes with
-// aD, the vector less μ that a row's code stands for. The row is empty of an empty text, and of a vector that
-// is no nearer to a theme than a random direction is to the nearest of M random ones, √(2·ln M/L). The
+// Encode returns the cosines of the rows of m with its M themes, V×M. A row holds its eight largest cosines, if
+// positive, of the themes with aD, the reconstruction without μ of the row's code a. It has no cosines if its
+// text is empty, or if the nearest theme is no nearer than the nearest of M random directions, √(2·ln M/L). The
 // error is ctx's.
 func Encode(ctx context.Context, m *model.Model) (*vectors.CSR, error) {
 	d, themes := &m.Dictionary, m.Info.Training.Themes.Len()
@@ -28,8 +28,8 @@ func Encode(ctx context.Context, m *model.Model) (*vectors.CSR, error) {
 	if err != nil {
 		return nil, err
 	}
-	const most = 0.5 // of short vectors
-	chance := float32(min(most, math.Sqrt(2*math.Log(float64(themes))/float64(d.Dim))))
+	const maxChance = 0.5 // for short vectors
+	chance := float32(min(maxChance, math.Sqrt(2*math.Log(float64(themes))/float64(d.Dim))))
 	codes := &vectors.CSR{Cols: themes, Ptr: []int64{0}}
 	rows := make([]float32, blockRows*d.Dim)
 	index, cosines := make([]int32, blockRows*rowThemes), make([]float32, blockRows*rowThemes)
@@ -58,8 +58,8 @@ func Encode(ctx context.Context, m *model.Model) (*vectors.CSR, error) {
 	return codes, ctx.Err()
 }
 
-// appendThemes appends the row of a text with the largest cosines with themes, in decreasing order, of which
-// the positive ones count. The row is empty unless the largest is above chance.
+// appendThemes appends a row of the positive cosines with themes, which are in decreasing order. The row is empty
+// unless the largest cosine exceeds chance.
 func appendThemes(codes *vectors.CSR, themes []int32, cosines []float32, chance float32) {
 	n := 0
 	for n < len(themes) && themes[n] >= 0 && cosines[n] > 0 {
@@ -73,7 +73,7 @@ func appendThemes(codes *vectors.CSR, themes []int32, cosines []float32, chance 
 	codes.AppendRow(themes, cosines)
 }
 
-// byTheme sorts the themes of a row by their numbers.
+// byTheme sorts themes and their cosines by the numbers of the themes.
 type byTheme struct {
 	themes  []int32
 	cosines []float32
@@ -86,15 +86,15 @@ func (b byTheme) Swap(i, j int) {
 	b.cosines[i], b.cosines[j] = b.cosines[j], b.cosines[i]
 }
 
-// parents returns the theme of each dimension k: that with the largest Σ_i |a_ik|·cosine², or None of a
-// dimension whose rows have no theme.
+// parents returns the theme of each dimension k with the largest Σ_i |a_ik|·cosine², or None if the rows of the
+// dimension have no theme.
 func parents(codes, themes *vectors.CSR) []ID {
 	sums := make([]float64, codes.Cols*themes.Cols)
 	for i := range codes.Rows {
 		index, value := codes.Row(i)
-		of, cosines := themes.Row(i)
+		rowThemes, cosines := themes.Row(i)
 		for j, k := range index {
-			for c, theme := range of {
+			for c, theme := range rowThemes {
 				sums[int(k)*themes.Cols+int(theme)] += math.Abs(float64(value[j])) * float64(cosines[c]) * float64(cosines[c])
 			}
 		}
@@ -102,10 +102,10 @@ func parents(codes, themes *vectors.CSR) []ID {
 	parents := make([]ID, codes.Cols)
 	for k := range parents {
 		parents[k] = None
-		most := 0.0
+		largest := 0.0
 		for theme, sum := range sums[k*themes.Cols:][:themes.Cols] {
-			if sum > most {
-				most, parents[k] = sum, ID(theme)
+			if sum > largest {
+				largest, parents[k] = sum, ID(theme)
 			}
 		}
 	}

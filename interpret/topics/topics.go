@@ -1,5 +1,13 @@
-// Package topics describes the topics of texts and their themes: labels, shares, typical rows, and values of
-// a column.
+// Package topics describes the topics of texts, and the themes within topics: labels, shares, typical texts,
+// and values of a column.
+//
+// This prints twenty topics of a model:
+//
+//	x := interpret.NewIndex(m.Codes)
+//	table, err := topics.New(ctx, m, x, 20)
+//	for _, t := range table.Topics {
+//		fmt.Printf("%.1f %% %s\n", 100*t.Share, t.Label)
+//	}
 package topics
 
 import (
@@ -18,10 +26,10 @@ import (
 	"overcomplete/vectors"
 )
 
-// An ID is the number of a topic or a theme, see [model.Themes.Cut], or [None], which is null in JSON.
+// An ID is the number of a topic or a theme, see [model.Themes.Cut], or [None].
 type ID int32
 
-// None is the ID of no topic.
+// None means no topic or theme. In JSON it is null.
 const None ID = -1
 
 // MarshalJSON implements [encoding/json.Marshaler].
@@ -35,11 +43,11 @@ func (id ID) MarshalJSON() ([]byte, error) {
 // A Topic is a topic, or a theme within one.
 type Topic struct {
 	ID       ID        `json:"id"`
-	Label    string    `json:"label"` // the Words, with commas, unless renamed
-	Words    []string  `json:"words"`
-	Share    float64   `json:"share"`  // of all rows, 0 to 1
-	Count    int       `json:"count"`  // of rows
-	Parent   ID        `json:"parent"` // topic of a theme, None of a topic
+	Label    string    `json:"label"`  // a name (see [Table.Rename]) or the Words with commas
+	Words    []string  `json:"words"`  // keywords
+	Share    float64   `json:"share"`  // share of all rows, 0 to 1
+	Count    int       `json:"count"`  // number of rows
+	Parent   ID        `json:"parent"` // topic of a theme; None for a topic
 	Examples []Example `json:"examples"`
 	Values   []Value   `json:"values,omitempty"` // see [Table.BreakDown]
 
@@ -49,19 +57,18 @@ type Topic struct {
 // An Example is a typical row.
 type Example struct {
 	Row  int    `json:"row"`
-	Word string `json:"word"` // or the id of a text
+	Word string `json:"word"` // word, or id of a text
 	Text string `json:"text,omitempty"`
 }
 
-// A Value is a value of a column, with its number of rows in a topic.
+// A Value is a value of a column, and the number of rows of a topic that have it.
 type Value struct {
 	Value string  `json:"value"`
 	Count int     `json:"count"`
 	Share float64 `json:"share"` // of the topic's rows
 }
 
-// A Table has the topics of rows, and the themes, each in decreasing order of rows. Those without rows are
-// left out.
+// A Table lists the topics and the themes that have rows, each in decreasing order of the number of rows.
 type Table struct {
 	Topics []Topic `json:"topics"`
 	Themes []Topic `json:"themes"`
@@ -69,9 +76,9 @@ type Table struct {
 	Blank  int     `json:"blank"` // number of rows with empty texts, which have no topic
 	Other  int     `json:"other"` // number of other rows without a topic
 
-	Dimensions []ID `json:"dimensions"` // theme that each dimension occurs with most
+	Dimensions []ID `json:"dimensions"` // theme of each dimension
 
-	Codes   *vectors.CSR `json:"-"` // of [Encode]
+	Codes   *vectors.CSR `json:"-"` // cosines of rows with themes, see [Encode]
 	TopicOf []int32      `json:"-"` // topic of each theme
 	ThemeOf []ID         `json:"-"` // theme of each row
 }
@@ -81,9 +88,9 @@ const (
 	labelWords  = 3 // words of a label
 )
 
-// New returns the topics of the rows of a model with themes, whose codes x is the index of. Number is the
-// number of topics, 1 to M. The topic of a row has the largest sum of squared cosines with its themes, and
-// the row's theme is the nearest in the topic. The error is ctx's.
+// New returns the topics of the rows of m, a model with M themes. X is the index of its codes, and number the
+// number of topics, 1 to M. The topic of a row is the topic with the largest sum of squared cosines between its
+// themes and the row. The theme of a row is the nearest theme of its topic. The error is ctx's.
 func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*Table, error) {
 	codes, err := Encode(ctx, m)
 	if err != nil {
@@ -92,7 +99,7 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 	return cut(ctx, m, x, codes, number)
 }
 
-// Cut is [New] for another number of topics of the same model.
+// Cut returns the table of the same model for another number of topics, 1 to M. It is faster than [New].
 func (t *Table) Cut(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*Table, error) {
 	return cut(ctx, m, x, t.Codes, number)
 }
@@ -125,7 +132,7 @@ func cut(ctx context.Context, m *model.Model, x *interpret.Index, codes *vectors
 	return t, nil
 }
 
-// strongest returns the topic of a row and its theme, −1 and −1 of a row without.
+// strongest returns the topic and the theme of a row, or −1 and −1.
 func (t *Table) strongest(row int) (topic, theme int32) {
 	themes, cosines := t.Codes.Row(row)
 	topic, theme = -1, -1
@@ -149,7 +156,7 @@ func (t *Table) strongest(row int) (topic, theme int32) {
 	return topic, theme
 }
 
-// describe returns the groups of rows, the largest first. The error is ctx's.
+// describe returns the groups of rows, largest first. Groups holds the group of each row. The error is ctx's.
 func describe(ctx context.Context, x *interpret.Index, groups []int32) ([]Topic, error) {
 	all := make([]Topic, slices.Max(append(groups, -1))+1)
 	for i, g := range groups {
@@ -169,8 +176,8 @@ func describe(ctx context.Context, x *interpret.Index, groups []int32) ([]Topic,
 	return all, err
 }
 
-// examples returns typical rows of a group: those nearest to the mean of its codes of norm 1, by cosine.
-// Texts whose length is in the middle half of the group's come first, and no text comes twice.
+// examples returns the rows of a group that are nearest, by cosine, to the mean of its codes of norm 1. It
+// prefers texts whose length is between the quartiles of the group, and leaves out repeated texts.
 func examples(x *interpret.Index, rows []int) []Example {
 	mean := make([]float64, x.Codes.Cols)
 	lengths := make([]int, len(rows))
@@ -223,7 +230,7 @@ func (t *Table) Children(topic ID) (children []Topic) {
 	return children
 }
 
-// Rename gives the topics and themes that have a name among labels that name as Label.
+// Rename sets the Label of the topics and themes that have a name among labels.
 func (t *Table) Rename(labels interpret.Labels) {
 	for _, topics := range [][]Topic{t.Topics, t.Themes} {
 		for i := range topics {
@@ -232,8 +239,8 @@ func (t *Table) Rename(labels interpret.Labels) {
 	}
 }
 
-// BreakDown sets the Values of topics and themes: up to n of the most frequent values of a column, which has a
-// value for each row. Empty values are left out.
+// BreakDown sets the Values of topics and themes to the n most frequent values of a column, which holds a value
+// for each row. It ignores empty values.
 func (t *Table) BreakDown(column []string, n int) {
 	for _, topics := range [][]Topic{t.Topics, t.Themes} {
 		for i := range topics {

@@ -18,12 +18,12 @@ import (
 	"overcomplete/vectors"
 )
 
-// subjects are words of the texts of each topic.
+// subjects lists words of the texts of each topic.
 var subjects = [][]string{{"rain", "cloud", "storm"}, {"bank", "money", "loan"}, {"cat", "purr", "whisker"}}
 
-// testModel returns a model of texts with seven themes in four topics, of which the last has no rows: row i has
-// the topic i%3 and the theme i%6, theme 2·topic or the next. The last two texts are blank, and the one
-// before has a code of zeros.
+// testModel returns a model of texts with seven themes in four topics. Row i has the topic i%3, and the theme
+// 2·topic or 2·topic+1. The last topic has no rows. The last two texts are blank, and the text before them has
+// a code of zeros.
 func testModel() *model.Model {
 	rng := rand.New(rand.NewPCG(1, 2))
 	s := &vectors.Sparse{Texts: &vectors.Texts{Columns: []vectors.Column{{Name: "kind"}}}, CSR: vectors.CSR{Cols: 7}}
@@ -37,7 +37,7 @@ func testModel() *model.Model {
 			s.AppendRow([]int32{1}, []float32{1})
 		case i == 90:
 			s.AppendRow(nil, nil)
-		case i == 0: // of themes 0 and 1 together, although 5 is nearer
+		case i == 0: // nearer to themes 0 and 1 together than to theme 5, the nearest
 			s.AppendRow([]int32{0, 1, 5}, []float32{0.5, 0.4, 0.6})
 		default:
 			s.AppendRow([]int32{theme}, []float32{1 + rng.Float32()})
@@ -83,7 +83,7 @@ func TestTable(t *testing.T) {
 		if len(topic.Examples) != 3 {
 			t.Fatalf("%d examples", len(topic.Examples))
 		}
-		for _, e := range topic.Examples { // texts grow with their row
+		for _, e := range topic.Examples { // the length of texts increases with their row
 			if ID(10+e.Row%3) != topic.ID || e.Row < 20 || e.Row > 70 || e.Text != s.Texts.Text[e.Row] || e.Word != s.Words[e.Row] {
 				t.Errorf("the example %+v of topic %d", e, topic.ID)
 			}
@@ -119,7 +119,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Labels aren't empty and differ, whatever the texts are; words have labels of words.
+// Labels are distinct and not empty for any texts, and for words.
 func TestLabels(t *testing.T) {
 	kinds := map[string]func(i int) string{
 		"no words":    func(int) string { return "?!" },
@@ -164,7 +164,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// Codes by themes are the largest positive cosines of what codes stand for, and don't depend on the number of
+// Encode returns the largest positive cosines of reconstructions and themes. They don't depend on the number of
 // processors.
 func TestEncode(t *testing.T) {
 	const rows, atoms, themes, dim = 200, 60, 40, 30

@@ -2,7 +2,7 @@ package interpret
 
 import "overcomplete/internal/ranking"
 
-// A knownRanking is a ranking of rows that puts known rows before others, see [Index.Known].
+// A knownRanking ranks rows by score, but known rows with high scores before others, see [Index.Known].
 type knownRanking struct {
 	known      int
 	all, first ranking.Ranking
@@ -30,7 +30,7 @@ func (r *knownRanking) merge(other *knownRanking) {
 	}
 }
 
-// sorted returns the known rows of at least half of the largest score, and then the others.
+// sorted returns the known rows with at least half of the largest score, and then the others.
 func (r *knownRanking) sorted() []ranking.Item {
 	all := r.all.Items()
 	precedes := func(i ranking.Item) bool { return i.Index < r.known && 2*i.Score >= all[0].Score }

@@ -2,7 +2,7 @@ package interpret
 
 import "overcomplete/vectors"
 
-// FromDense returns dense vectors as a sparse V×L matrix, for an [Index] of their dimensions.
+// FromDense converts dense vectors, V×L, to a sparse matrix. An [Index] of it explores dense dimensions.
 func FromDense(x *vectors.Dense) *vectors.Sparse {
 	s := &vectors.Sparse{Words: x.Words, Texts: x.Texts, CSR: vectors.CSR{
 		Rows: x.Len(), Cols: x.Dim, Ptr: make([]int64, 1, x.Len()+1),
@@ -19,7 +19,7 @@ func FromDense(x *vectors.Dense) *vectors.Sparse {
 	return s
 }
 
-// SelectRows returns a matrix of the given rows of s, in the order given.
+// SelectRows copies the given rows of s, in the given order, with their words and texts.
 func SelectRows(s *vectors.Sparse, rows []int) *vectors.Sparse {
 	selected := &vectors.Sparse{Texts: s.Texts.Select(rows), CSR: vectors.CSR{Cols: s.Cols, Ptr: make([]int64, 1, len(rows)+1)}}
 	for _, i := range rows {
