@@ -124,7 +124,7 @@ func (f *frontier) series() (all []series) {
 	best, free, random, words := train.Best(), train.Best(), train.Paper(), train.Paper()
 	free.Anchor = 0
 	words.FromWords, words.Center = true, true
-	atoms := train.Settled(best, f.x).Base().Atoms
+	atoms := train.WithDefaults(best, f.x).Base().Atoms
 	lambdas, nonzeros := []float64{2, 1, 0.5, 0.2}, []float64{}
 	for _, n := range []int{5, 10, 30, 90, 150, 300} {
 		if n <= atoms/2 {

@@ -139,7 +139,7 @@ func (b *gpuBench) best(rows int, method model.Method, precision kernels.Precisi
 // jobs returns the main trainings, in each precision: by the default recipe from the default training rows and from
 // all, and by the paper's recipe.
 func (b *gpuBench) jobs(methods ...model.Method) (jobs []job) {
-	for _, rows := range []int{train.Frequent(b.first(b.words), b.atoms).Len(), b.words} {
+	for _, rows := range []int{train.TrainingRows(b.first(b.words), b.atoms).Len(), b.words} {
 		for _, precision := range precisions {
 			jobs = append(jobs, b.best(rows, model.Signed, precision))
 		}

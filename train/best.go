@@ -21,54 +21,55 @@ import (
 )
 
 const (
-	// defaultSparsity is the share of zeros of the default nonzeros.
+	// defaultSparsity is the sparsity that determines the default number of nonzeros.
 	defaultSparsity = 0.97
 
-	// frequentRows is the number of training rows per atom, of words in order of frequency: the
-	// rest of a whole vocabulary is mostly names and misspellings, whose mean and directions are
-	// not those of language.
-	frequentRows = 20
+	// wordsPerAtom is the number of training rows per atom for words in order of frequency. Rarer
+	// words are mostly names and misspellings, which would shift the mean and the atoms.
+	wordsPerAtom = 20
 
-	// sampleRows is the least number of training rows in no order of frequency. That is 100 for each of 1,000
-	// atoms: from 78 rows per atom to 117, the error of other rows falls by 1 %.
-	sampleRows = 100_000
+	// minSampleRows is the least number of training rows in no order of frequency: 100 rows per atom
+	// if K is 1,000. From 78 to 117 rows per atom, the error of held-out rows falls by 1 %.
+	minSampleRows = 100_000
 
-	// sampleSeed chooses these rows. It is not the recipe's seed, on which dimensions shall depend little.
+	// sampleSeed seeds the training sample. It doesn't follow the recipe's seed, so that dimensions
+	// depend less on that seed.
 	sampleSeed = 1
 
-	// textRows is the least number of training rows of texts, and textNumbers the most numbers of their
-	// default dictionary, K·L: 3,072 × 768. With these, 100,000 texts of 384 numbers and 20,000 of 1,536
-	// train and encode in a minute on two cores. Search by codes and classifiers are about as good as
-	// with all rows (docs/results/measurements.md).
-	textRows, textNumbers = 16_000, 3072 * 768
+	// minTextRows is the least number of training rows of texts. maxTextWeights limits K·L, the size of
+	// their default dictionary, to 3,072 × 768. With these limits 100,000 texts of L = 384, or 20,000 of
+	// L = 1,536, are trained on and encoded in a minute on two cores. Search by codes and classifiers
+	// are about as good as after training on all rows (docs/results/measurements.md).
+	minTextRows, maxTextWeights = 16_000, 3072 * 768
 
-	// textSteps is the least number of dictionary updates per epoch of texts, and dictionarySteps the default
-	// of words and the most of texts. Each update takes as long as encoding some hundred rows. Texts have fewer
-	// because they have more epochs.
-	textSteps, dictionarySteps = 16, 64
+	// dictionarySteps is the default number of dictionary updates per epoch. One update takes as long as
+	// encoding some hundred rows. Texts train for more epochs, and may use as few as minTextSteps.
+	minTextSteps, dictionarySteps = 16, 64
 
-	// textNonzeros is the least number of nonzeros of a text by default.
-	textNonzeros = 8
+	// minTextNonzeros is the least default number of nonzeros per text.
+	minTextNonzeros = 8
 
-	// orderRows is the number of rows that decide whether they are in order of frequency.
-	orderRows = 10_000
+	// orderSample is the number of first rows from which defaultOrder infers the order of all.
+	orderSample = 10_000
 
-	// minBatch is the least number of rows of a batch.
+	// minBatch is the least number of rows per mini-batch.
 	minBatch = 256
 
-	// minGain is the share of an epoch's error by which the next has to be lower to go on.
-	minGain = 0.02
+	// minErrorReduction is the relative fall of the error below which training stops.
+	minErrorReduction = 0.02
 )
 
-// best trains by the recipe "best".
-type best model.Best
+// bestTraining trains by the recipe "best".
+type bestTraining model.Best
 
-func (h best) settled(x *vectors.Dense, n int) model.Recipe { return model.Best(h.withDefaults(x, n)) }
+func (h bestTraining) withDefaults(x *vectors.Dense, n int) model.Recipe {
+	return model.Best(h.fillDefaults(x, n))
+}
 
-func (h best) withDefaults(x *vectors.Dense, n int) best {
+func (h bestTraining) fillDefaults(x *vectors.Dense, n int) bestTraining {
 	if h.Method == "" {
 		h.Method = model.Signed
-		if x.Texts != nil { // nonnegative codes of texts explain more and are easier to read
+		if x.Texts != nil { // for texts, nonnegative codes explain more variance and are easier to read
 			h.Method = model.Nonnegative
 		}
 	}
@@ -78,13 +79,13 @@ func (h best) withDefaults(x *vectors.Dense, n int) best {
 	}
 	atoms, leastNonzeros := min(10*x.Dim, max(x.Dim, rows/2)), 1
 	if x.Texts != nil {
-		rows = min(n, cmp.Or(h.TrainWords, textRows))
-		atoms, leastNonzeros = max(1, min(10*x.Dim, textNumbers/x.Dim, rows/2)), textNonzeros
+		rows = min(n, cmp.Or(h.TrainWords, minTextRows))
+		atoms, leastNonzeros = max(1, min(10*x.Dim, maxTextWeights/x.Dim, rows/2)), minTextNonzeros
 	}
 	h.Atoms = cmp.Or(h.Atoms, atoms)
 	h.Order = cmp.Or(h.Order, defaultOrder(x))
 	epochs := 2
-	if h.Order == model.None { // such rows differ more than frequent words, with fewer rows per atom
+	if h.Order == model.None { // these rows are more diverse than frequent words
 		epochs = 4
 	}
 	h.Epochs = cmp.Or(h.Epochs, epochs)
@@ -92,51 +93,51 @@ func (h best) withDefaults(x *vectors.Dense, n int) best {
 	h.TrainWords = min(cmp.Or(h.TrainWords, h.defaultTrainWords(x)), n)
 	steps := dictionarySteps
 	if x.Texts != nil {
-		steps = min(max(textSteps, h.TrainWords/1000), dictionarySteps)
+		steps = min(max(minTextSteps, h.TrainWords/1000), dictionarySteps)
 	}
 	h.DictionarySteps = cmp.Or(h.DictionarySteps, steps)
 	return h
 }
 
-// defaultTrainWords returns the number of training rows, where there are as many. Texts have fewer.
-func (h best) defaultTrainWords(x *vectors.Dense) int {
+// defaultTrainWords returns the default number of training rows, which may exceed the rows of x.
+func (h bestTraining) defaultTrainWords(x *vectors.Dense) int {
 	switch {
 	case x.Texts != nil:
-		return max(textRows, 2*h.Atoms)
+		return max(minTextRows, 2*h.Atoms)
 	case h.Order == model.None:
-		return max(sampleRows, frequentRows*h.Atoms)
+		return max(minSampleRows, wordsPerAtom*h.Atoms)
 	}
-	return frequentRows * h.Atoms
+	return wordsPerAtom * h.Atoms
 }
 
-// defaultOrder returns None for texts, for rows most of whose first names look like texts (with spaces, or of
-// 24 bytes or more) or ids (with digits), and for sorted ones; else Frequency. Words of equal
-// frequency are often sorted, so a few sorted words do not count.
+// defaultOrder returns None for texts, for sorted rows, and if most of the first rows have names that
+// look like texts (with spaces, or at least 24 bytes long) or ids (with digits). Otherwise it returns
+// Frequency. Words of equal frequency are often sorted, so a few sorted words don't matter.
 func defaultOrder(x *vectors.Dense) model.Order {
 	if x.Texts != nil {
 		return model.None
 	}
 	words := x.Words
-	words = words[:min(len(words), orderRows)]
-	const longText, fewWords = 24, 50
-	others := 0
+	words = words[:min(len(words), orderSample)]
+	const minTextBytes, minCorrelated = 24, 50
+	textsOrIDs := 0
 	for _, w := range words {
-		if len(w) >= longText || strings.ContainsFunc(w, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsDigit(r) }) {
-			others++
+		if len(w) >= minTextBytes || strings.ContainsFunc(w, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsDigit(r) }) {
+			textsOrIDs++
 		}
 	}
 	sorted := len(words) > 1 && slices.IsSorted(words)
-	if len(words) >= fewWords { // fewer may correlate by chance
-		sorted = math.Abs(sortedness(words)) > 0.5
+	if len(words) >= minCorrelated { // fewer may correlate by chance
+		sorted = math.Abs(rankCorrelation(words)) > 0.5
 	}
-	if 2*others > len(words) || sorted {
+	if 2*textsOrIDs > len(words) || sorted {
 		return model.None
 	}
 	return model.Frequency
 }
 
-// sortedness returns Spearman's ρ between the order of words and their alphabetical order.
-func sortedness(words []string) float64 {
+// rankCorrelation returns Spearman's ρ between the order of words and their alphabetical order.
+func rankCorrelation(words []string) float64 {
 	ranks, rows := make([]float64, len(words)), make([]float64, len(words))
 	for i := range words {
 		ranks[i], rows[i] = float64(i), float64(i)
@@ -145,7 +146,7 @@ func sortedness(words []string) float64 {
 	return stat.Correlation(ranks, rows, nil)
 }
 
-func (h best) fit(ctx context.Context, x *vectors.Dense, device Device, o Options) (*model.Model, error) {
+func (h bestTraining) fit(ctx context.Context, x *vectors.Dense, device Device, o Options) (*model.Model, error) {
 	m, err := h.learn(ctx, x, device, o)
 	if err != nil || o.NoCodes {
 		return m, err
@@ -158,28 +159,28 @@ func (h best) fit(ctx context.Context, x *vectors.Dense, device Device, o Option
 	return encoded, checkCodes(encoded.Info, o)
 }
 
-// learn learns the dictionary.
-func (h best) learn(ctx context.Context, x *vectors.Dense, device Device, o Options) (*model.Model, error) {
+// learn returns a model with a dictionary and without codes.
+func (h bestTraining) learn(ctx context.Context, x *vectors.Dense, device Device, o Options) (*model.Model, error) {
 	if d := o.Like; d != nil {
 		switch {
 		case d.Dim != x.Dim:
-			return nil, fmt.Errorf("train: the model to be like has atoms of %d numbers, and the vectors have %d", d.Dim, x.Dim)
+			return nil, fmt.Errorf("train: the vectors differ in length from the atoms of the earlier model (got %d, want %d)", x.Dim, d.Dim)
 		case h.Atoms != 0 && h.Atoms != d.Len():
-			return nil, fmt.Errorf("train: the model to be like has %d dimensions, and atoms is %d: want the same, or 0", d.Len(), h.Atoms)
+			return nil, fmt.Errorf("train: the number of atoms differs from the earlier model (got %d, want %d or 0)", h.Atoms, d.Len())
 		}
 		h.Atoms, h.Like = d.Len(), vectors.SHA256(d.Atoms)
 	} else if h.Like != "" {
-		return nil, errors.New("train: the recipe names a model to be like, and Options.Like has none")
+		return nil, errors.New("train: the recipe names an earlier model, and Options.Like is nil: set it, or clear the recipe's Like")
 	}
-	h = h.withDefaults(x, x.Len())
+	h = h.fillDefaults(x, x.Len())
 	if err := cmp.Or(x.Validate(), model.Best(h).Validate()); err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	x = h.trainingRows(x)
 	f := newFit(x, model.Best(h), o)
 	mean := model.Dictionary{Dim: x.Dim, Mean: x.Mean()}
-	start := initialiser{x: x.Data, mean: &mean, atoms: h.Atoms, order: h.Order, seed: h.Seed}
-	atoms, norm, err := start.choose(ctx, o)
+	chooser := initialiser{x: x.Data, mean: &mean, atoms: h.Atoms, order: h.Order, seed: h.Seed}
+	atoms, norm, err := chooser.choose(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -194,23 +195,22 @@ func (h best) learn(ctx context.Context, x *vectors.Dense, device Device, o Opti
 		if err != nil {
 			return nil, err
 		}
-		return &online{Learner: l, rows: x.Len(), recipe: h, words: o.Words, norm2: norm * norm, training: &f.model.Info.Training}, nil
+		return &onlineTrainer{Learner: l, rows: x.Len(), recipe: h, progress: o.Progress, norm2: norm * norm, training: &f.model.Info.Training}, nil
 	})
 	if err != nil || h.Topics == model.NoTopics || h.Topics == 0 && x.Texts == nil {
 		return m, err
 	}
 	m.Dictionary.Themes, m.Info.Training.Themes, err = learnThemes(ctx, x, &m.Dictionary, h.Topics)
 	if err == nil && m.Dictionary.Themes == nil {
-		o.note("there are no topics: all texts are empty, or their vectors are the mean")
+		o.note("no topics: all texts are empty, or their vectors equal the mean")
 	}
 	if n := m.Info.Training.Themes.Len(); err == nil && n > 0 && n < h.Topics {
-		o.note("there are %d topics instead of %d: no more rows differ", n, h.Topics)
+		o.note("%d topics instead of %d: only %d rows differ", n, h.Topics, n)
 	}
 	return m, err
 }
 
-// trainingRows returns the rows of x to learn from.
-func (h best) trainingRows(x *vectors.Dense) *vectors.Dense {
+func (h bestTraining) trainingRows(x *vectors.Dense) *vectors.Dense {
 	switch {
 	case h.TrainWords == x.Len():
 		return x
@@ -222,41 +222,41 @@ func (h best) trainingRows(x *vectors.Dense) *vectors.Dense {
 	return &s.Rows
 }
 
-func (h best) converged(epochs []model.Epoch) bool {
+func (h bestTraining) converged(epochs []model.Epoch) bool {
 	t := len(epochs)
-	return t > 1 && epochs[t-2].RunningLoss-epochs[t-1].RunningLoss < minGain*epochs[t-2].RunningLoss
+	return t > 1 && epochs[t-2].RunningLoss-epochs[t-1].RunningLoss < minErrorReduction*epochs[t-2].RunningLoss
 }
 
-// checkCodes notes what is wrong with codes of a dictionary of the recipe "best". It returns
-// ErrNothingActive if all are zero.
+// checkCodes warns of dead atoms and of codes that are sparser than the recipe "best" requests. It
+// returns ErrZeroCodes if all codes are zero.
 func checkCodes(i model.Info, o Options) error {
 	e, h := i.Encoding, i.Training.Recipe.(model.Best)
 	if e.L1 == 0 {
-		return ErrNothingActive
+		return ErrZeroCodes
 	}
-	if dead := float64(e.UnusedAtoms) / float64(h.Atoms); dead > mostDead {
-		o.note("warning: %.0f %% of the atoms are dead: fewer atoms lose nothing", 100*dead)
+	if dead := float64(e.UnusedAtoms) / float64(h.Atoms); dead > maxDeadShare {
+		o.note("warning: %.0f %% of the atoms are dead: use fewer atoms", 100*dead)
 	}
 	const tolerance = 0.005
-	if wanted := 1 - float64(h.Nonzeros)/float64(h.Atoms); e.Sparsity > wanted+tolerance {
-		o.note("warning: the sparsity is %.4g %%, more than the %.4g %% asked for: a smaller λ keeps more nonzeros", 100*e.Sparsity, 100*wanted)
+	if want := 1 - float64(h.Nonzeros)/float64(h.Atoms); e.Sparsity > want+tolerance {
+		o.note("warning: codes are sparser than requested (got %.4g %%, want %.4g %%): use a smaller λ", 100*e.Sparsity, 100*want)
 	}
 	return nil
 }
 
-// online is a [backend.Trainer] on a learner. An epoch is a pass over all rows in a random order.
-type online struct {
+// onlineTrainer is a [backend.Trainer] that runs a learner. Each epoch visits all rows in random order.
+type onlineTrainer struct {
 	backend.Learner
 	rows     int // V
-	recipe   best
-	words    func(n int)     // [Options.Words]
+	recipe   bestTraining
+	progress func(n int)     // [Options.Progress]
 	norm2    float64         // ρ², the squared norm of an atom
-	started  bool            // whether G and B hold sums
-	training *model.Training // whose Epochs are those before
+	started  bool            // whether the learner's sums G and B are initialised
+	training *model.Training // Epochs lists the epochs before
 }
 
 // Epoch implements [backend.Trainer].
-func (o *online) Epoch(ctx context.Context, epoch, batch int) (sums backend.Sums, err error) {
+func (o *onlineTrainer) Epoch(ctx context.Context, epoch, batch int) (sums backend.Sums, err error) {
 	start := time.Now()
 	order := make([]int32, o.rows)
 	for i, row := range rand.New(rand.NewPCG(o.recipe.Seed, uint64(epoch))).Perm(o.rows) {
@@ -264,22 +264,22 @@ func (o *online) Epoch(ctx context.Context, epoch, batch int) (sums backend.Sums
 	}
 	sums.Used = make([]bool, o.recipe.Atoms)
 	seen := 0 // rows of this epoch
-	for part := range slices.Chunk(order, batch) {
-		forgetting := 0. // G and B forget about a pass of rows
+	for rows := range slices.Chunk(order, batch) {
+		forgetting := 0. // the forgetting factor of G and B: their memory is about one epoch
 		if o.started {
-			forgetting = 1 - float64(len(part))/float64(o.rows)
+			forgetting = 1 - float64(len(rows))/float64(o.rows)
 		}
-		if err := o.Learn(ctx, part, forgetting, o.anchorWeight(epoch, sums.RunningLoss, seen), &sums); err != nil {
+		if err := o.Learn(ctx, rows, forgetting, o.anchorWeight(epoch, sums.RunningLoss, seen), &sums); err != nil {
 			return sums, err
 		}
-		seen += len(part)
+		seen += len(rows)
 		o.started = true
 		sums.Steps++
-		if o.words != nil {
-			o.words(len(part))
+		if o.progress != nil {
+			o.progress(len(rows))
 		}
 	}
-	// No pass is made for measuring alone: encoding does that in the end.
+	// The error with the final dictionary is measured by the encoding that follows.
 	sums.Loss, sums.Error = sums.RunningLoss, sums.RunningLoss
 	sums.DictionarySeconds = time.Since(start).Seconds()
 	return sums, nil
@@ -287,12 +287,11 @@ func (o *online) Epoch(ctx context.Context, epoch, batch int) (sums backend.Sums
 
 // anchorWeight returns the weight of the penalty ‖D − W‖². It is the MAP weight, noise variance /
 // prior variance, under x = aD + noise and d_k ~ N(w_k, ρ²/Anchor); variances are sums over
-// coordinates. The noise variance is the mean loss of each row at its latest visit: all of its
-// norm before any visit. Atoms that the data determine follow the data, and others stay at their
-// anchors, whatever the seed.
-func (o *online) anchorWeight(epoch int, loss float64, rows int) float64 {
+// coordinates. The noise variance is the mean loss of each row at its latest visit, or ρ² before the
+// first. Atoms that the data determine follow the data. Others stay at their anchors for any seed.
+func (o *onlineTrainer) anchorWeight(epoch int, loss float64, rows int) float64 {
 	switch {
-	case epoch > 1: // rows not yet visited in this epoch count as in the epoch before
+	case epoch > 1: // rows not yet visited contribute their mean loss of the previous epoch
 		loss += o.training.Epochs[epoch-2].RunningLoss * float64(o.rows-rows)
 		rows = o.rows
 	case rows == 0:
@@ -302,10 +301,12 @@ func (o *online) anchorWeight(epoch int, loss float64, rows int) float64 {
 }
 
 // Codes implements [backend.Trainer]. A learner keeps none.
-func (o *online) Codes() (*vectors.CSR, error) { return nil, errors.New("a learner has no codes") }
+func (o *onlineTrainer) Codes() (*vectors.CSR, error) {
+	return nil, errors.New("a learner has no codes")
+}
 
 // Restore implements [backend.Trainer].
-func (o *online) Restore(dictionary []float32, _ *vectors.CSR) error {
+func (o *onlineTrainer) Restore(dictionary []float32, _ *vectors.CSR) error {
 	o.started = true
 	return o.Learner.Restore(dictionary)
 }

@@ -21,42 +21,42 @@ import (
 	"overcomplete/vectors"
 )
 
-// A Checkpoint lets a training outlive its process. A training with checkpoints whose context is
-// cancelled finishes its epoch and saves it before it returns the context's error.
+// A Checkpoint makes a training resumable. If its context is cancelled, [Fit] finishes the epoch and
+// saves a checkpoint before it returns the context's error.
 type Checkpoint struct {
 	Dir     string        // directory of the model
-	Every   time.Duration // least time between checkpoints; 0 to write none
+	Every   time.Duration // minimum time between checkpoints; 0 to write none
 	Resume  bool          // resume from the checkpoint in Dir, if there is one
 	Replace bool          // replace a model at Dir
 
-	// Epoch is set by [Fit]: the epoch of the checkpoint in Dir, 0 if there is none.
+	// Epoch is the epoch of the checkpoint in Dir, or 0 without one. [Fit] sets it.
 	Epoch int
 
-	hash string // of that checkpoint
+	hash string // of the checkpoint in Dir
 }
 
-// mayReplace returns an error unless the next checkpoint or the model may replace what is at path,
-// which is Dir: a model if Replace is set, else only the checkpoint that this training wrote or
+// mayReplace returns an error unless the next checkpoint or the model may replace path, which is Dir.
+// With Replace it may replace any model, otherwise only the checkpoint that this training wrote or
 // resumed from.
 func (c *Checkpoint) mayReplace(path string) error {
 	if c.Replace || c.hash == "" {
 		return modeldir.MayReplace(c.Replace)(path)
 	}
 	if hash, err := checkpoint.Hash(path); err != nil || hash != c.hash {
-		return errors.New("is not the checkpoint that this training left there, so it is not replaced")
+		return errors.New("is not the checkpoint of this training, so it is not replaced")
 	}
 	return modeldir.MayReplace(true)(path)
 }
 
-// checkpointError is an [ErrCheckpoint].
+// checkpointError wraps an error so that it matches [ErrCheckpoint].
 type checkpointError struct{ error }
 
 func (e checkpointError) Unwrap() error        { return e.error }
 func (e checkpointError) Is(target error) bool { return target == ErrCheckpoint }
 
-// interruptible returns the context of epochs, until stop. With checkpoints an epoch is finished
-// when ctx is cancelled: its middle can't be saved.
-func (f *fit) interruptible(ctx context.Context) (epochs context.Context, stop func()) {
+// epochContext returns the context in which epochs run; the caller must call stop. With checkpoints,
+// an epoch continues when ctx is cancelled, because only complete epochs can be saved.
+func (f *fit) epochContext(ctx context.Context) (epochs context.Context, stop func()) {
 	f.caller, f.saved = ctx, time.Now()
 	if f.options.Checkpoint == nil || f.options.Checkpoint.Every <= 0 {
 		return ctx, func() {}
@@ -64,7 +64,7 @@ func (f *fit) interruptible(ctx context.Context) (epochs context.Context, stop f
 	noted := make(chan struct{})
 	cancel := context.AfterFunc(ctx, func() {
 		defer close(noted)
-		f.options.note("interrupted: a checkpoint is written after this epoch; interrupt again to stop without")
+		f.options.note("interrupted: a checkpoint is written after this epoch; interrupt again to stop without one")
 	})
 	return context.WithoutCancel(ctx), func() {
 		if !cancel() {
@@ -79,31 +79,31 @@ func (o *Options) note(format string, args ...any) {
 	}
 }
 
-// checkpoint saves the training after an epoch, if it is time or the caller has interrupted it.
-func (f *fit) checkpoint() error {
+// saveIfDue saves a checkpoint after an epoch, if the time has come or the caller cancels.
+func (f *fit) saveIfDue() error {
 	c := f.options.Checkpoint
 	last := f.finished()
-	if c == nil || c.Every <= 0 || last && f.model.Codes != nil { // nothing is left to do
+	if c == nil || c.Every <= 0 || last && f.model.Codes != nil { // the model itself is saved next
 		return nil
 	}
-	stop := f.caller.Err()
-	if stop == nil && !last && time.Since(f.saved) < c.Every {
+	cancelled := f.caller.Err()
+	if cancelled == nil && !last && time.Since(f.saved) < c.Every {
 		return nil
 	}
 	err := f.save()
-	f.saved = time.Now() // also after a failure: the next is due as long after
-	if err != nil && stop == nil {
+	f.saved = time.Now() // also after a failure, so that the next attempt is not immediate
+	if err != nil && cancelled == nil {
 		f.options.note("warning: no checkpoint after epoch %d: %v", len(f.model.Info.Training.Epochs), err)
 		return nil
 	}
-	return errors.Join(err, stop)
+	return errors.Join(err, cancelled)
 }
 
 func (f *fit) save() error {
 	if err := f.fetch(); err != nil {
 		return err
 	}
-	defer func() { // free the copies of what the trainer has
+	defer func() { // free these copies, which the trainer stores too
 		f.model.Dictionary.Atoms = nil
 		if f.model.Codes != nil {
 			f.model.Codes.CSR = vectors.CSR{}
@@ -122,8 +122,8 @@ func (f *fit) save() error {
 	return nil
 }
 
-// resume restores the training from its checkpoint, if there is one. It is an error if the checkpoint
-// is of another training.
+// resume restores the training from its checkpoint, if one exists. It returns an error if the
+// checkpoint belongs to another training.
 func (f *fit) resume() error {
 	c := f.options.Checkpoint
 	if c == nil {
@@ -135,9 +135,9 @@ func (f *fit) resume() error {
 	}
 	if _, err := os.Lstat(c.Dir); errors.Is(err, fs.ErrNotExist) {
 		if old := atomicfile.Displaced(c.Dir); old != "" {
-			return checkpointError{fmt.Errorf("%s: is not there, but what was is %s, left by a process that was killed while it replaced it; move that back", c.Dir, old)}
+			return checkpointError{fmt.Errorf("%s: the checkpoint is missing: a process that was killed while it replaced it left it as %s; move that back", c.Dir, old)}
 		}
-		f.options.note("there is no %s to resume from: training starts anew", c.Dir)
+		f.options.note("no checkpoint at %s: training starts from the beginning", c.Dir)
 		return nil
 	}
 	saved, err := checkpoint.Open(c.Dir)
@@ -148,12 +148,12 @@ func (f *fit) resume() error {
 	switch {
 	case err != nil:
 	case saved.Words != f.hashes().Words:
-		err = errors.New("the words are others")
+		err = errors.New("the words differ")
 	case saved.Vectors != f.hashes().Vectors:
-		err = errors.New("the vectors are others")
+		err = errors.New("the vectors differ")
 	}
 	if err != nil {
-		return checkpointError{fmt.Errorf("%s: the checkpoint is of another training: %w", c.Dir, err)}
+		return checkpointError{fmt.Errorf("%s: the checkpoint belongs to another training: %w", c.Dir, err)}
 	}
 	var codes *vectors.CSR
 	if saved.Codes != nil {
@@ -168,13 +168,12 @@ func (f *fit) resume() error {
 	f.model.Info.Training.Epochs, f.batch, c.Epoch, c.hash = saved.Info.Training.Epochs, saved.Batch, len(saved.Info.Training.Epochs), saved.Hash
 	f.options.note("resuming after epoch %d", c.Epoch)
 	if was, is := saved.Info.Training.Device, f.trainer.Device(); was != is {
-		f.options.note("warning: it was trained on %s: on %s the last bits differ", was, is)
+		f.options.note("warning: the device differs from the checkpoint's, so the last bits will differ (got %s, want %s)", is, was)
 	}
 	return nil
 }
 
-// hash returns the hashes of the training rows.
-func (f *fit) hash() checkpoint.State {
+func (f *fit) hashRows() checkpoint.State {
 	words := sha256.New()
 	for _, w := range f.words {
 		io.WriteString(words, w)
@@ -183,26 +182,26 @@ func (f *fit) hash() checkpoint.State {
 	return checkpoint.State{Vectors: vectors.SHA256(f.x), Words: hex.EncodeToString(words.Sum(nil))}
 }
 
-// sameTraining returns an error unless two trainings have the same rows and recipe. The file may
-// have been renamed.
+// sameTraining returns an error unless two trainings have the same input and recipe. The files may
+// have other names.
 func sameTraining(was, is model.Training) error {
 	if was.Recipe.String() != is.Recipe.String() {
-		return fmt.Errorf("recipe: %v then, %v now", was.Recipe, is.Recipe)
+		return fmt.Errorf("recipe (got %v, want %v)", is.Recipe, was.Recipe)
 	}
 	was.Input.Name, is.Input.Name = "", ""
-	was.Input.Files, is.Input.Files = nil, nil // SHA256 is of all
+	was.Input.Files, is.Input.Files = nil, nil // SHA256 covers all files
 	was.Input.FileCount, is.Input.FileCount = 0, 0
 	return cmp.Or(sameFields("the input's ", was.Input, is.Input), sameFields("", was.Recipe, is.Recipe))
 }
 
 // sameFields returns an error for the first field in which two structs of one type differ.
-func sameFields(of string, was, is any) error {
+func sameFields(prefix string, was, is any) error {
 	a, b := reflect.ValueOf(was), reflect.ValueOf(is)
 	for _, field := range reflect.VisibleFields(a.Type()) {
 		x, y := a.FieldByIndex(field.Index).Interface(), b.FieldByIndex(field.Index).Interface()
 		if !field.Anonymous && !reflect.DeepEqual(x, y) {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			return fmt.Errorf("%s%s: %v then, %v now", of, strings.ReplaceAll(name, "_", "-"), x, y)
+			return fmt.Errorf("%s%s (got %v, want %v)", prefix, strings.ReplaceAll(name, "_", "-"), y, x)
 		}
 	}
 	return nil

@@ -17,49 +17,48 @@ import (
 
 // FileOptions are the options of [File]. The zero value is useful.
 type FileOptions struct {
-	Options // File sets Source and NoCodes, and the Dir and Replace of a copy of Checkpoint
+	Options // File sets Source and NoCodes, and Dir and Replace of a copy of Checkpoint
 
 	Read    vectors.ReadOptions
 	Replace bool // replace a model at the directory
 
-	Factor   int     // K as a multiple of L, instead of the recipe's Atoms; 0 for these
-	Sparsity float64 // share of zeros, instead of the Nonzeros of the recipe "best"; 0 for these
+	Factor   int     // K as a multiple of L; 0 for the recipe's Atoms
+	Sparsity float64 // sparsity of the recipe "best", between 0 and 1; 0 for the recipe's Nonzeros
 	Labels   []byte  // labels.json of the model; nil for none
 
-	// Ready, if not nil, is called before the training, with the source of the vectors and the
-	// Input and settled Recipe of the training.
+	// Ready, if not nil, is called before training with the source of the vectors, and with the Input
+	// and the complete Recipe of the training.
 	Ready func(source *vectors.Source, t model.Training)
 
-	// Encoded, if not nil, is called after n more rows are encoded in a second reading.
+	// Encoded, if not nil, is called after the second reading has encoded n more rows.
 	Encoded func(n int)
 }
 
-// A Status says what [File] left in the directory.
+// A Status is the state in which [File] leaves the model's directory.
 type Status int
 
-// The states of the directory.
 const (
-	Unchanged      Status = iota // as it was before
-	Checkpointed                 // a checkpoint, from which the training can be resumed
-	DictionaryOnly               // the learned dictionary, since rows could not be encoded
-	DictionaryLost               // as it was before, since a dictionary alone does not replace a model
+	Unchanged      Status = iota // File did not write to the directory
+	Checkpointed                 // a checkpoint, from which training can be resumed
+	DictionaryOnly               // the dictionary without codes, because encoding failed
+	DictionaryLost               // the earlier model: encoding failed, and a dictionary alone doesn't replace it
 	Complete                     // the model, with the codes of all rows
 )
 
-// Result is the result of [File], also beside an error.
+// A Result reports what [File] wrote. It is also valid beside an error.
 type Result struct {
 	Status Status
-	Epoch  int        // of the checkpoint, if Status is Checkpointed
+	Epoch  int        // epoch of the checkpoint, if Status is Checkpointed
 	Info   model.Info // of the model, if Status is Complete
 }
 
-// File learns a dictionary from the vectors at paths, as [vectors.Read] reads them, encodes all rows, and writes
-// the model to the directory dir, atomically. If the recipe "best" learns from some of the rows and
-// the files can be read a second time, only these rows are held in memory.
+// File learns a dictionary from the vectors at paths, as [vectors.Read] reads them, encodes all rows,
+// and writes the model to the directory dir atomically. Only the training rows are held in memory if
+// the recipe is "best", the training rows are a sample, and the files can be read a second time.
 //
-// Its errors are those of [Fit], [vectors.Read], [encode.File] and [model.Model.Save]. Vectors that
-// nothing can be learned from are a [*vectors.InputError]. What was learned is saved if encoding
-// fails.
+// File returns the errors of [Fit], [vectors.Read], [encode.File] and [model.Model.Save]. It returns a
+// [*vectors.InputError] if no dictionary can be learned from the vectors. If encoding fails after
+// training, File saves the dictionary.
 func File(ctx context.Context, paths []string, r model.Recipe, device Device, dir string, o FileOptions) (Result, error) {
 	if err := checkRecipe(r); err != nil {
 		return Result{}, err
@@ -84,8 +83,8 @@ func File(ctx context.Context, paths []string, r model.Recipe, device Device, di
 		}
 		o.Ready(o.Source, t)
 	}
-	f := file{paths: paths, dir: dir, device: device, options: o}
-	o.NoCodes = x.Len() < o.Source.Rows // made in a second reading
+	f := fileTraining{paths: paths, dir: dir, device: device, options: o}
+	o.NoCodes = x.Len() < o.Source.Rows // a second reading encodes
 	m, err := Fit(ctx, x, r, device, o.Options)
 	if m != nil {
 		m.Labels = o.Labels
@@ -96,18 +95,18 @@ func File(ctx context.Context, paths []string, r model.Recipe, device Device, di
 	case o.NoCodes:
 		return f.encode(ctx, m)
 	}
-	return saved(m.Info, m.SaveWith(dir, c.mayReplace, nil))
+	return saveResult(m.Info, m.SaveWith(dir, c.mayReplace, nil))
 }
 
-// saved returns the result of saving a model, with its error.
-func saved(i model.Info, err error) (Result, error) {
+// saveResult returns the result of saving a model with this error.
+func saveResult(i model.Info, err error) (Result, error) {
 	if err == nil || atomicfile.InPlace(err) {
 		return Result{Status: Complete, Info: i}, err
 	}
 	return Result{}, err
 }
 
-// read reads the rows to learn from. It sets o.Source and settles r.
+// read reads the training rows. It sets o.Source, and returns r with its defaults.
 func (o *FileOptions) read(ctx context.Context, paths []string, r model.Recipe) (x *vectors.Dense, _ model.Recipe, err error) {
 	if o.Like != nil {
 		c := r.Base()
@@ -123,9 +122,9 @@ func (o *FileOptions) read(ctx context.Context, paths []string, r model.Recipe) 
 		return nil, nil, err
 	}
 	if o.Like != nil && o.Like.Dim != x.Dim {
-		return nil, nil, &vectors.InputError{File: input.Name(paths...), Err: fmt.Errorf("vectors of length %d, and the atoms to be like have %d: they are of different spaces", x.Dim, o.Like.Dim)}
+		return nil, nil, &vectors.InputError{File: input.Name(paths...), Err: fmt.Errorf("the vectors differ in length from the atoms of the earlier model (got %d, want %d): the spaces differ", x.Dim, o.Like.Dim)}
 	}
-	r = trainingOf(r.With(o.sized(r.Base(), x.Dim))).settled(x, o.Source.Rows)
+	r = trainingOf(r.With(o.withFactor(r.Base(), x.Dim))).withDefaults(x, o.Source.Rows)
 	if h, is := r.(model.Best); is && o.Sparsity > 0 {
 		h.Nonzeros = model.Nonzeros(o.Sparsity, h.Atoms)
 		r = h
@@ -133,18 +132,18 @@ func (o *FileOptions) read(ctx context.Context, paths []string, r model.Recipe) 
 	return x, r, r.Validate()
 }
 
-// readSample reads the rows that h learns from, where all can be read a second time.
+// readSample reads the training rows of h from files that can be read a second time.
 func (o *FileOptions) readSample(ctx context.Context, paths []string, h model.Best) (x *vectors.Dense, r model.Recipe, err error) {
 	read := o.Read
 	read.Keep = func(first *vectors.Dense) (n int, sample *vectors.Sample) {
-		if h.Order == "" && first.Texts == nil && first.Len() < orderRows {
+		if h.Order == "" && first.Texts == nil && first.Len() < orderSample {
 			return 0, nil
 		}
-		// As if the input had no end: if it is short, K is smaller and all rows are kept.
-		endless := best(h)
-		endless.Common = o.sized(h.Common, first.Dim)
-		endless = endless.withDefaults(first, math.MaxInt32)
-		h.Order = endless.Order // of more rows than those that are kept
+		// Assume an input without end. A shorter one has a smaller K, and all its rows are kept.
+		endless := bestTraining(h)
+		endless.Common = o.withFactor(h.Common, first.Dim)
+		endless = endless.fillDefaults(first, math.MaxInt32)
+		h.Order = endless.Order // inferred from more rows than are kept
 		switch {
 		case endless.TrainWords == math.MaxInt32: // all
 			return 0, nil
@@ -159,32 +158,32 @@ func (o *FileOptions) readSample(ctx context.Context, paths []string, h model.Be
 	return x, h, err
 }
 
-// sized returns c with the K that o.Factor asks for.
-func (o *FileOptions) sized(c model.Common, dim int) model.Common {
+// withFactor returns c with K = o.Factor·L, if o.Factor is set.
+func (o *FileOptions) withFactor(c model.Common, dim int) model.Common {
 	if o.Factor > 0 {
 		c.Atoms = o.Factor * dim
 	}
 	return c
 }
 
-// file is the work of [File] after the training.
-type file struct {
+// fileTraining encodes and saves after the training of [File].
+type fileTraining struct {
 	paths   []string
 	dir     string
 	device  Device
 	options FileOptions
 }
 
-// inputError returns err, as a [*vectors.InputError] if the vectors are at fault.
-func (f *file) inputError(err error) error {
-	if e, ok := errors.AsType[startError](err); ok {
+// inputError returns err, or a [*vectors.InputError] if the vectors are the cause.
+func (f *fileTraining) inputError(err error) error {
+	if e, ok := errors.AsType[initialiserError](err); ok {
 		return &vectors.InputError{File: input.Name(f.paths...), Err: e.error}
 	}
 	return err
 }
 
 // encode reads the file again and saves the codes of all its rows with the dictionary of m.
-func (f *file) encode(ctx context.Context, m *model.Model) (Result, error) {
+func (f *fileTraining) encode(ctx context.Context, m *model.Model) (Result, error) {
 	o := &f.options
 	read := o.Read
 	read.Distinct = true
@@ -197,7 +196,7 @@ func (f *file) encode(ctx context.Context, m *model.Model) (Result, error) {
 		},
 		Accept: func(e *model.Encoding) error {
 			if e.L1 == 0 {
-				return ErrNothingActive
+				return ErrZeroCodes
 			}
 			return nil
 		},
@@ -206,29 +205,29 @@ func (f *file) encode(ctx context.Context, m *model.Model) (Result, error) {
 		return f.salvage(ctx, m, err)
 	}
 	if err != nil {
-		return saved(info, err)
+		return saveResult(info, err)
 	}
 	if source.SHA256 != o.Source.SHA256 {
-		o.note("warning: %s changed between its two readings: the dictionary was learned from what it was before", input.Name(f.paths...))
+		o.note("warning: %s changed between its two readings: the dictionary was learned from the earlier contents", input.Name(f.paths...))
 	}
-	return saved(info, checkCodes(info, o.Options))
+	return saveResult(info, checkCodes(info, o.Options))
 }
 
-// salvage saves what was learned before err. m is nil if the training failed.
-func (f *file) salvage(ctx context.Context, m *model.Model, err error) (Result, error) {
+// salvage saves the model or dictionary that was learned before err. m is nil if training failed.
+func (f *fileTraining) salvage(ctx context.Context, m *model.Model, err error) (Result, error) {
 	c := f.options.Checkpoint
-	useless := m == nil || errors.Is(err, ErrNothingActive)
-	if c.Epoch > 0 && (useless || ctx.Err() != nil) {
+	noModel := m == nil || errors.Is(err, ErrZeroCodes)
+	if c.Epoch > 0 && (noModel || ctx.Err() != nil) {
 		return Result{Status: Checkpointed, Epoch: c.Epoch}, err
 	}
-	if useless {
+	if noModel {
 		return Result{}, err
 	}
-	if _, none := os.Lstat(f.dir); m.Codes == nil && c.Epoch == 0 && none == nil {
+	if _, missing := os.Lstat(f.dir); m.Codes == nil && c.Epoch == 0 && missing == nil {
 		return Result{Status: DictionaryLost}, err
 	}
 	if failed := m.SaveWith(f.dir, c.mayReplace, nil); failed != nil {
-		return Result{}, fmt.Errorf("%w; nor can the model be saved: %w", err, failed)
+		return Result{}, fmt.Errorf("%w; saving the model failed too: %w", err, failed)
 	}
 	if m.Codes == nil {
 		return Result{Status: DictionaryOnly}, err

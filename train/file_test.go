@@ -21,15 +21,15 @@ import (
 	"overcomplete/vectors"
 )
 
-// unencoding is a device that learns but does not encode.
-type unencoding struct{ cpu.Device }
+// deviceWithoutEncoder trains but doesn't encode.
+type deviceWithoutEncoder struct{ cpu.Device }
 
-func (unencoding) Encoder(*model.Dictionary, encode.Options) (encode.Encoder, error) {
+func (deviceWithoutEncoder) Encoder(*model.Dictionary, encode.Options) (encode.Encoder, error) {
 	return nil, errors.New("no encoder")
 }
 
-// A model of a file is learned from some rows and has the codes of all; if they can't be made, the
-// dictionary is saved unless a model is in its place.
+// A model of a file is trained on some rows and has the codes of all. If encoding fails, the
+// dictionary is saved, unless an earlier model exists.
 func TestFile(t *testing.T) {
 	x := sampleOfBest(t)
 	for _, h := range []model.Recipe{
@@ -63,19 +63,19 @@ func TestFile(t *testing.T) {
 		}
 		want, err := train.Fit(t.Context(), x, i.Training.Recipe, cpu.Device{}, train.Options{})
 		if err != nil || !reflect.DeepEqual(m.Codes, want.Codes) || !reflect.DeepEqual(m.Dictionary, want.Dictionary) {
-			t.Errorf("%+v: other bits than of rows in memory, error %v", h, err)
+			t.Errorf("%+v: the bits differ from training in memory, error %v", h, err)
 		}
 		if h.String() == "paper" {
 			continue
 		}
 
 		o.Replace = true
-		result, err = train.File(t.Context(), []string{sampleFile}, h, unencoding{}, dir, o)
+		result, err = train.File(t.Context(), []string{sampleFile}, h, deviceWithoutEncoder{}, dir, o)
 		if is, opened := model.Open(dir); result.Status != train.DictionaryLost || err == nil || opened != nil || !reflect.DeepEqual(is.Codes, m.Codes) {
 			t.Errorf("%+v, error %v", result, err)
 		}
 		os.RemoveAll(dir)
-		result, err = train.File(t.Context(), []string{sampleFile}, h, unencoding{}, dir, o)
+		result, err = train.File(t.Context(), []string{sampleFile}, h, deviceWithoutEncoder{}, dir, o)
 		is, opened := model.Open(dir)
 		if result.Status != train.DictionaryOnly || err == nil || opened != nil || is.Codes != nil {
 			t.Fatalf("%+v, error %v", result, err)
@@ -86,7 +86,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// unclosable is a device whose trainers and encoders can't be closed.
+// unclosable is a device whose trainers and encoders fail to close.
 type unclosable struct{ cpu.Device }
 
 type unclosableTrainer struct{ backend.Trainer }
@@ -108,7 +108,7 @@ func (d unclosable) Encoder(dictionary *model.Dictionary, o encode.Options) (enc
 func (unclosableTrainer) Close() error { return errClose }
 func (unclosableEncoder) Close() error { return errClose }
 
-// An error in closing a device does not lose what was computed.
+// If closing a device fails, the model is still saved.
 func TestFileOfUnclosable(t *testing.T) {
 	for _, h := range []model.Recipe{model.Best{Common: model.Common{DictionarySteps: 8, Seed: 1}, Lambda: 0.04, TrainWords: 300, Order: model.Frequency}, samplePaper()} {
 		dir := filepath.Join(t.TempDir(), "model")
@@ -119,8 +119,8 @@ func TestFileOfUnclosable(t *testing.T) {
 	}
 }
 
-// A model that somebody puts where the checkpoints are is replaced neither by the next checkpoint
-// nor by the model of the training.
+// Neither a checkpoint nor the trained model replaces a model that another program puts in the place of
+// the checkpoint.
 func TestCheckpointsReplaceTheirOwn(t *testing.T) {
 	h := train.Paper()
 	h.Atoms, h.Epochs, h.Lambda = 20, 6, 0.01
@@ -145,7 +145,7 @@ func TestCheckpointsReplaceTheirOwn(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "is not the checkpoint") || result.Status != train.Unchanged {
 		t.Errorf("saved in its place: %+v, error %v", result, err)
 	}
-	if n := len(warnings); n != 3 || !strings.Contains(warnings[0], "no checkpoint after epoch 3: ") || !strings.Contains(warnings[0], "is not the checkpoint that this training left there") {
+	if n := len(warnings); n != 3 || !strings.Contains(warnings[0], "no checkpoint after epoch 3: ") || !strings.Contains(warnings[0], "is not the checkpoint of this training") {
 		t.Errorf("%d warnings: %q", n, warnings)
 	}
 	if is, err := model.Open(dir); err != nil || !reflect.DeepEqual(is.Dictionary, precious.Dictionary) {
@@ -157,7 +157,7 @@ func TestCheckpointsReplaceTheirOwn(t *testing.T) {
 	}
 }
 
-// The order of a file is that of more rows than are learned from.
+// The order of a file is inferred from more rows than the training rows.
 func TestFileOrder(t *testing.T) {
 	var text strings.Builder
 	for i := range 400 {
@@ -180,7 +180,7 @@ func TestFileOrder(t *testing.T) {
 	}
 }
 
-// Of many rows without an order, a sample is learned from that does not depend on how they are split into files.
+// The training sample of many rows without an order doesn't depend on their split into files.
 func TestFileSample(t *testing.T) {
 	const rows, dim = 100_500, 2
 	dir := t.TempDir()
@@ -223,7 +223,7 @@ func TestFileSample(t *testing.T) {
 			want = m
 		}
 		if !reflect.DeepEqual(m.Dictionary, want.Dictionary) || !reflect.DeepEqual(m.Codes, want.Codes) {
-			t.Errorf("another model of %d files", len(ends))
+			t.Errorf("the model of %d files differs from the model of one", len(ends))
 		}
 	}
 }

@@ -19,28 +19,28 @@ import (
 type fit struct {
 	trainer  backend.Trainer
 	options  Options
-	x        []float32 // V×L, to train on
-	variance float64   // mean‖x_i‖², if the trainer keeps codes
+	x        []float32 // training rows, V×L
+	variance float64   // mean‖x_i‖², if the trainer stores codes
 	tau      float64   // τ, 0 for the recipe "best"
-	advice   string    // for a training that diverged
+	advice   string    // in the error of a training that diverges
 	words    []string
 	hashes   func() checkpoint.State // of x and words, computed once
 
-	model *model.Model // Info.Training.Epochs are complete ones; Codes are nil if the trainer keeps none
-	batch int          // words of the next dictionary step
+	model *model.Model // Info.Training.Epochs lists complete epochs; Codes is nil if the trainer stores none
+	batch int          // rows of the next dictionary update
 
-	caller context.Context // epochs of a training with checkpoints run uncancelled: see interruptible
+	caller context.Context // the caller's context, which epochs with checkpoints outlive: see epochContext
 	saved  time.Time       // time of the last checkpoint, or of the start
 }
 
-// run trains with the trainer that start makes, and completes the model. It returns the model
-// beside an error in closing the trainer.
+// run trains with the trainer that start returns, and completes the model. If closing the trainer
+// fails, run returns the model beside the error.
 func (f *fit) run(ctx context.Context, start func() (backend.Trainer, error)) (m *model.Model, err error) {
 	if f.trainer, err = start(); err != nil {
 		return nil, err
 	}
-	// Codes of past epochs are garbage as large as what is in use. Collecting it is cheap, because the
-	// memory of a training is a few large arrays without pointers.
+	// The codes of past epochs are garbage as large as the memory in use. Collecting them is cheap,
+	// because a training holds a few large arrays without pointers.
 	percent := debug.SetGCPercent(20)
 	defer func() {
 		debug.SetGCPercent(percent)
@@ -58,7 +58,7 @@ func (f *fit) run(ctx context.Context, start func() (backend.Trainer, error)) (m
 	if f.options.Begin != nil {
 		f.options.Begin(f.model.Info)
 	}
-	ctx, stop := f.interruptible(ctx)
+	ctx, stop := f.epochContext(ctx)
 	defer stop()
 	for !f.finished() {
 		if err := f.epoch(ctx); err != nil {
@@ -71,7 +71,6 @@ func (f *fit) run(ctx context.Context, start func() (backend.Trainer, error)) (m
 	return f.model, nil
 }
 
-// finished reports whether no epoch is left.
 func (f *fit) finished() bool {
 	t := &f.model.Info.Training
 	return len(t.Epochs) >= t.Recipe.Base().Epochs || trainingOf(t.Recipe).converged(t.Epochs)
@@ -92,7 +91,7 @@ func (f *fit) fetch() (err error) {
 	return err
 }
 
-// epoch runs one epoch, measures it, and saves a checkpoint if it is time.
+// epoch runs one epoch, computes its metrics, and saves a checkpoint if one is due.
 func (f *fit) epoch(ctx context.Context) error {
 	start := time.Now()
 	training := &f.model.Info.Training
@@ -107,17 +106,17 @@ func (f *fit) epoch(ctx context.Context) error {
 	}
 	e.Seconds = time.Since(start).Seconds()
 	training.Epochs = append(training.Epochs, e)
-	// Steps that need shortening often ask too much of a batch's size.
+	// If the line search often shortens updates, the batches are too large.
 	if 10*sums.Shortened > sums.Steps {
 		f.batch = max(1, f.batch/2)
 	}
 	if f.options.Epoch != nil {
 		f.options.Epoch(e)
 	}
-	return f.checkpoint()
+	return f.saveIfDue()
 }
 
-// measure turns an epoch's sums into its metrics.
+// measure returns the metrics of epoch t from its sums.
 func (f *fit) measure(t int, s backend.Sums) (model.Epoch, error) {
 	d, err := f.trainer.Dictionary()
 	if err != nil {
@@ -159,13 +158,13 @@ func atomNorms(d []float32, dim int) (sum, norms float64) {
 	return sum, norms
 }
 
-// newFit returns a training by a settled recipe.
+// newFit returns the state of a training that begins, by a recipe with its defaults.
 func newFit(x *vectors.Dense, r model.Recipe, o Options) *fit {
 	f := &fit{x: x.Data, words: x.Words, options: o, advice: "scale the vectors", model: &model.Model{
 		Info:       model.Info{Format: model.FormatVersion, Training: model.Training{Input: inputOf(x, o.Source), Recipe: r}},
 		Dictionary: model.Dictionary{Dim: x.Dim},
 	}}
-	f.hashes = sync.OnceValue(f.hash)
+	f.hashes = sync.OnceValue(f.hashRows)
 	return f
 }
 

@@ -25,10 +25,10 @@ import (
 
 const sampleFile = "../testdata/godoc.50d.txt.gz"
 
-// short scales vectors so that the authors' rule stops as early as it may.
-const short = 0.02
+// smallScale scales vectors so that the authors' rule stops as early as possible.
+const smallScale = 0.02
 
-// sample returns the first n real vectors, scaled.
+// sample returns the first n sample vectors, multiplied by scale.
 func sample(t *testing.T, n int, scale float32) *vectors.Dense {
 	t.Helper()
 	x, _, err := vectors.Read(t.Context(), []string{sampleFile}, vectors.ReadOptions{MaxWords: n})
@@ -47,7 +47,7 @@ func samplePaper() model.Paper {
 	return h
 }
 
-// sampleOfBest has several batches.
+// sampleOfBest returns rows that make several batches.
 func sampleOfBest(t *testing.T) *vectors.Dense { return sample(t, 700, 1) }
 
 func best() model.Best {
@@ -66,7 +66,7 @@ func fit(t *testing.T, x *vectors.Dense, h model.Recipe, o train.Options) *model
 	return m
 }
 
-// changed returns base with one hyperparameter changed, for each by its name.
+// changed returns recipes with one hyperparameter changed, by its name.
 func changed[R model.Recipe](base R, changes map[string]func(h *R)) map[string]model.Recipe {
 	all := map[string]model.Recipe{}
 	for name, change := range changes {
@@ -108,14 +108,14 @@ var changedBests = changed(best(), map[string]func(h *model.Best){
 	"Seed":            func(h *model.Best) { h.Seed = 2 },
 })
 
-// Another value of any hyperparameter gives another model, which names it.
+// Changing any hyperparameter changes the model, which stores its value.
 func TestEveryHyperparameterCounts(t *testing.T) {
 	for _, c := range []struct {
 		x      *vectors.Dense
 		base   model.Recipe
 		others map[string]model.Recipe
-		except string // hyperparameters of other tests
-	}{{sample(t, 200, short), samplePaper(), changedPapers, ""}, {sampleOfBest(t), best(), changedBests, "Like, Topics"}} {
+		except string // hyperparameters that other tests cover
+	}{{sample(t, 200, smallScale), samplePaper(), changedPapers, ""}, {sampleOfBest(t), best(), changedBests, "Like, Topics"}} {
 		first := fit(t, c.x, c.base, train.Options{})
 		for _, of := range []reflect.Type{reflect.TypeFor[model.Common](), reflect.TypeOf(c.base)} {
 			for i := range of.NumField() {
@@ -139,9 +139,8 @@ func TestEveryHyperparameterCounts(t *testing.T) {
 	}
 }
 
-// Codes do not depend on the scale of the vectors. A power of two scales all that is
-// computed, but for rounding near zero, without changing a digit; other factors change
-// the last.
+// Codes don't depend on the scale of the vectors. Scaling by a power of two is exact, except for
+// denormal numbers. Other factors change the last digits.
 func TestBestIsScaleFree(t *testing.T) {
 	x := sampleOfBest(t)
 	base := fit(t, x, best(), train.Options{})
@@ -158,18 +157,16 @@ func TestBestIsScaleFree(t *testing.T) {
 			continue
 		}
 		e, want := m.Info.Encoding, base.Info.Encoding
-		// Where two atoms are nearly as far from others, or two values nearly as large, the
-		// last digit decides.
+		// The last digit decides between candidate atoms or values that are nearly equal.
 		if got := e.Error / float64(scale) / float64(scale); math.Abs(got-want.Error) > 0.05*want.Error || e.Sparsity != want.Sparsity {
 			t.Errorf("scaled by %v: error %v and sparsity %v, want %v and %v", scale, got, e.Sparsity, want.Error, want.Sparsity)
 		}
 	}
 }
 
-// What is told of rows: words in order of frequency have none that can be seen, and others
-// are no such words.
+// Rows are in order of frequency unless they look like texts or ids, or are sorted.
 func TestDefaultOrder(t *testing.T) {
-	// sorted are 300 words from a on, or to it, of which some are anywhere.
+	// sorted returns 300 words in alphabetical or reverse order, except for a number of strays.
 	sorted := func(direction, strays int) (words []string) {
 		for i := range 300 {
 			words = append(words, string([]byte{'a' + byte(i/26), 'a' + byte(i%26), 'x'}))
@@ -189,14 +186,14 @@ func TestDefaultOrder(t *testing.T) {
 	} {
 		for _, words := range lists {
 			x := &vectors.Dense{Words: words, Dim: 1, Data: make([]float32, len(words))}
-			if got := train.Settled(train.Best(), x).(model.Best).Order; got != want {
-				t.Errorf("%q are of the order %q, want %q", words, got, want)
+			if got := train.WithDefaults(train.Best(), x).(model.Best).Order; got != want {
+				t.Errorf("order of %q: got %q, want %q", words, got, want)
 			}
 		}
 	}
 }
 
-// Numbers of rows and atoms that there can't be are refused before they are used.
+// Negative numbers of rows and atoms are refused.
 func TestBestRefuses(t *testing.T) {
 	for _, change := range []func(h *model.Best){
 		func(h *model.Best) { h.TrainWords = -1 },
@@ -210,32 +207,32 @@ func TestBestRefuses(t *testing.T) {
 	}
 }
 
-// A training that is to be like another has its dimensions, number by number, though it has
-// other rows and seed; without, it has not.
+// Training with Options.Like keeps the dimensions of the earlier model and their numbers, even for
+// other rows and another seed. Training without it doesn't.
 func TestLike(t *testing.T) {
 	x := sampleOfBest(t)
 	first := fit(t, x, best(), train.Options{})
 	fewer := &vectors.Dense{Words: x.Words[70:], Dim: x.Dim, Data: x.Data[70*x.Dim:]}
 	h := best()
 	h.Seed, h.Atoms, h.TrainWords = 2, 0, 0
-	same := func(m *model.Model) (mean float64) {
+	meanCosine := func(m *model.Model) (mean float64) {
 		theirs := learned(m)
 		for k, atom := range learned(first) {
 			mean += floats.Dot(atom, theirs[k]) / floats.Norm(atom, 2) / floats.Norm(theirs[k], 2) / float64(len(theirs))
 		}
 		return mean
 	}
-	like := first.Dictionary // at another scale, which does not matter
+	like := first.Dictionary // scaled, which doesn't matter
 	like.Atoms = slices.Clone(like.Atoms)
 	for i := range like.Atoms {
 		like.Atoms[i] *= 7
 	}
 	m := fit(t, fewer, h, train.Options{Like: &like})
-	if mean := same(m); mean < 0.9 || m.Info.Training.Recipe.(model.Best).Like == "" {
+	if mean := meanCosine(m); mean < 0.9 || m.Info.Training.Recipe.(model.Best).Like == "" {
 		t.Errorf("mean cosine %v, hyperparameters %+v", mean, m.Info.Training.Recipe)
 	}
 	h.Atoms = best().Atoms
-	if mean := same(fit(t, fewer, h, train.Options{})); mean > 0.5 {
+	if mean := meanCosine(fit(t, fewer, h, train.Options{})); mean > 0.5 {
 		t.Errorf("mean cosine %v without: a poor test", mean)
 	}
 	for _, d := range []model.Dictionary{
@@ -248,15 +245,15 @@ func TestLike(t *testing.T) {
 		}
 	}
 	if _, err := train.Fit(t.Context(), x, m.Info.Training.Recipe, cpu.Device{}, train.Options{}); err == nil {
-		t.Error("no error for a recipe that names a model to be like, without one")
+		t.Error("no error for a recipe that names an earlier model, without Options.Like")
 	}
 	if _, err := train.Fit(t.Context(), x, samplePaper(), cpu.Device{}, train.Options{Like: &like}); err == nil {
 		t.Error("no error with the recipe paper")
 	}
 }
 
-// Atoms that data were made of are found again: 6,000 rows of norm 1, each of five of
-// 128 atoms with 1 % noise. AdaGrad and dual averaging find none of them.
+// Training recovers planted atoms: 6,000 rows of norm 1, each a combination of five of 128 atoms with
+// 1 % noise. AdaGrad and dual averaging find none of them.
 func TestPlantedAtoms(t *testing.T) {
 	const rows, dim, atoms, active = 6000, 64, 128, 5
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -313,9 +310,9 @@ func learned(m *model.Model) (atoms [][]float64) {
 	return atoms
 }
 
-// Where words are in order of frequency, every mean is that of the frequent ones.
-func TestFrequent(t *testing.T) {
-	const rows, dim, atoms = 90, 3, 2 // of which 40 are frequent
+// Training rows of words are the frequent ones, and the mean to subtract is theirs.
+func TestTrainingRows(t *testing.T) {
+	const rows, dim, atoms = 90, 3, 2 // 40 rows are frequent
 	x := &vectors.Dense{Dim: dim}
 	for i := range rows {
 		x.Words = append(x.Words, string([]byte{'a' + byte(37*i%rows/10), 'a' + byte(37*i%10)})) // not sorted
@@ -328,7 +325,7 @@ func TestFrequent(t *testing.T) {
 		}
 	}
 	first := &vectors.Dense{Words: x.Words[:40], Dim: dim, Data: x.Data[:40*dim]}
-	if got := train.Frequent(x, atoms); !reflect.DeepEqual(got, first) {
+	if got := train.TrainingRows(x, atoms); !reflect.DeepEqual(got, first) {
 		t.Errorf("%d rows are frequent, want 40", got.Len())
 	}
 	h := train.Paper()
@@ -338,12 +335,12 @@ func TestFrequent(t *testing.T) {
 		t.Errorf("centred by %v, want %v, or the caller's vectors are changed", m.Dictionary.Mean, first.Mean())
 	}
 	slices.Sort(x.Words)
-	if got := train.Frequent(x, atoms); got.Len() != rows {
+	if got := train.TrainingRows(x, atoms); got.Len() != rows {
 		t.Errorf("%d rows of sorted words are frequent, want all", got.Len())
 	}
 }
 
-// interrupted leaves a checkpoint after some epochs of a training.
+// interrupted cancels a training after an epoch and returns the directory of its checkpoint.
 func interrupted(t *testing.T, x *vectors.Dense, h model.Recipe, after int) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "model")
@@ -360,10 +357,10 @@ func interrupted(t *testing.T, x *vectors.Dense, h model.Recipe, after int) (dir
 	return dir
 }
 
-// A resumed training has the bits of one that never stopped, also after the last epoch of a learner,
-// when only codes are left to be made.
+// A resumed training gives the same bits as an uninterrupted one, also if it stopped after the last
+// epoch of a learner, before encoding.
 func TestResume(t *testing.T) {
-	words, words700, three := sample(t, 200, short), sampleOfBest(t), best()
+	words, words700, three := sample(t, 200, smallScale), sampleOfBest(t), best()
 	three.Epochs = 3
 	for _, c := range []struct {
 		x     *vectors.Dense
@@ -388,33 +385,33 @@ func TestResume(t *testing.T) {
 			t.Errorf("resumed after epoch %d, and says %d, want %d", begun, checkpoint.Epoch, c.after)
 		}
 		if !reflect.DeepEqual(models[1], models[0]) {
-			t.Errorf("%v after epoch %d: resumed, the training comes to other bits", c.h, c.after)
+			t.Errorf("%v after epoch %d: the bits of the resumed training differ", c.h, c.after)
 		}
 	}
 }
 
-// A training resumes from a checkpoint of the same rows and recipe only.
+// A training resumes only from a checkpoint of the same rows and recipe.
 func TestResumeRefuses(t *testing.T) {
-	x, base := sample(t, 200, short), samplePaper()
+	x, base := sample(t, 200, smallScale), samplePaper()
 	o := train.Options{Checkpoint: &train.Checkpoint{Dir: interrupted(t, x, base, 2), Resume: true}}
 	refused := func(name string, x *vectors.Dense, h model.Recipe, want string) {
 		t.Helper()
 		_, err := train.Fit(t.Context(), x, h, cpu.Device{}, o)
-		if !errors.Is(err, train.ErrCheckpoint) || !strings.Contains(err.Error(), "the checkpoint is of another training: "+want) {
+		if !errors.Is(err, train.ErrCheckpoint) || !strings.Contains(err.Error(), "the checkpoint belongs to another training: "+want) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	refused("recipe", x, best(), "recipe: paper then, best now")
+	refused("recipe", x, best(), "recipe (got best, want paper)")
 	for name, h := range changedPapers {
 		refused(name, x, h, "")
 	}
-	other := sample(t, 200, short)
+	other := sample(t, 200, smallScale)
 	other.Words[3] = "another"
-	refused("words", other, base, "the words are others")
-	refused("vectors", sample(t, 200, -short), base, "the vectors are others")
+	refused("words", other, base, "the words differ")
+	refused("vectors", sample(t, 200, -smallScale), base, "the vectors differ")
 }
 
-// pseudoHuber is 4(√(1+r²/4) − 1), a loss of the calling program.
+// pseudoHuber is 4(√(1+r²/4) − 1), a caller's own loss.
 func pseudoHuber(r *gorgonia.Node) (*gorgonia.Node, error) {
 	constant := func(x float64) *gorgonia.Node {
 		if r.Dtype() == gorgonia.Float32 {
@@ -427,8 +424,8 @@ func pseudoHuber(r *gorgonia.Node) (*gorgonia.Node, error) {
 	return gorgonia.HadamardProd(constant(4), gorgonia.Must(gorgonia.Sub(root, constant(1))))
 }
 
-// The metrics of the last epoch follow from dictionary and codes, in float64, as the paper states
-// them, for losses with and without a name.
+// The metrics of the last epoch equal those computed from dictionary and codes in float64 by the
+// paper's formulas, for built-in losses and the caller's.
 func TestMetricsOfModel(t *testing.T) {
 	for _, c := range []struct {
 		change func(h *model.Paper)
@@ -488,9 +485,9 @@ func TestMetricsOfModel(t *testing.T) {
 		e, n := m.Info.Training.Epochs[len(m.Info.Training.Epochs)-1], float64(x.Len())
 		for name, pair := range map[string][2]float64{
 			"loss": {e.Loss, loss / n}, "error": {e.Error, squares / n}, "mean |a|": {e.L1, l1 / n}, "atom norm": {e.AtomNorm, norms / float64(h.Atoms)},
-			"objective":    {e.Objective, (loss + h.Lambda*l1 + h.Tau*norms2) / n},
-			"sparsity":     {e.Sparsity, 1 - float64(m.Codes.Nonzeros())/n/float64(h.Atoms)},
-			"unused atoms": {float64(e.UnusedAtoms), float64(h.Atoms - len(used))},
+			"objective":  {e.Objective, (loss + h.Lambda*l1 + h.Tau*norms2) / n},
+			"sparsity":   {e.Sparsity, 1 - float64(m.Codes.Nonzeros())/n/float64(h.Atoms)},
+			"dead atoms": {float64(e.UnusedAtoms), float64(h.Atoms - len(used))},
 		} {
 			// Training sums residuals that were rounded to float32.
 			if got, want := pair[0], pair[1]; math.Abs(got-want) > 1e-5*want {

@@ -8,7 +8,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// Best returns the default recipe "best". [Settled] sets what is 0 here.
+// Best returns the default recipe "best". Its other fields are 0, for which [Fit] uses the values
+// of [WithDefaults].
 func Best() model.Best {
 	return model.Best{
 		Common: model.Common{Seed: 1},
@@ -17,7 +18,8 @@ func Best() model.Best {
 	}
 }
 
-// Paper returns the default recipe "paper". [Settled] sets what is 0 here.
+// Paper returns the default recipe "paper", with the hyperparameters of the authors' program. Its
+// other fields are 0, for which [Fit] uses the values of [WithDefaults].
 func Paper() model.Paper {
 	return model.Paper{
 		Common: model.Common{Method: model.Signed, DictionarySteps: 128, Seed: 1},
@@ -28,44 +30,50 @@ func Paper() model.Paper {
 	}
 }
 
-// Settled returns r as [Fit] trains with it on x: fields that are 0 or empty have their defaults.
+// WithDefaults returns r with the default of each field that is 0 or empty, for training on x.
 //
-//   - Atoms is 10·L. In the recipe "best" it is at most half the number of rows to learn from,
-//     which initialise atoms, but not less than L. For texts it is at most half the training rows and
-//     3,072·768/L, whatever L.
-//   - Epochs of "paper" is 20 for method A and 30 for B, or the maximum of the authors' stop rule. Epochs of
-//     "best" is 2, or 4 for rows in no order of frequency.
-//   - DictionarySteps of "best" is 64, or for texts one per 1,000 training rows: at least 16 and at most 64.
-//   - Nonzeros of "best" is 3 % of Atoms, and at least 8 for texts.
-//   - Method of "best" is A for words and B for texts.
-//   - Order of "best" is Frequency unless the rows are texts, look like texts or ids, or are sorted.
-//   - Topics of "best" is the least number that explains 85 % of the variance that the themes of texts explain.
-//   - TrainWords of "best" is 20·Atoms, but at least 100,000 of rows in no order of frequency; of texts
-//     it is 2·Atoms, but at least 16,000.
+// The recipe "best":
 //
-// What is neither a [model.Best] nor a [model.Paper] is returned as it is.
-func Settled(r model.Recipe, x *vectors.Dense) model.Recipe {
+//   - Method is A for words and B for texts.
+//   - Order is Frequency unless the rows are texts, look like texts or ids, or are sorted.
+//   - Atoms is 10·L, but at most half the number of training rows and not less than L. For texts it is
+//     the smallest of 10·L, 3,072·768/L and half the training rows.
+//   - TrainWords is 20·Atoms. For rows in no order of frequency it is at least 100,000. For texts it is
+//     2·Atoms and at least 16,000.
+//   - Nonzeros is 3 % of Atoms. For texts it is at least 8.
+//   - Epochs is 2, or 4 for rows in no order of frequency.
+//   - DictionarySteps is 64. For texts it is one per 1,000 training rows, between 16 and 64.
+//   - Topics of texts is the least number that explains 85 % of the variance explained by the themes.
+//
+// The recipe "paper":
+//
+//   - Atoms is 10·L.
+//   - Epochs is 20 for method A and 30 for B. With the authors' stop rule it is the rule's maximum.
+//
+// Recipes of other types are returned unchanged.
+func WithDefaults(r model.Recipe, x *vectors.Dense) model.Recipe {
 	if checkRecipe(r) != nil {
 		return r
 	}
-	return trainingOf(r).settled(x, x.Len())
+	return trainingOf(r).withDefaults(x, x.Len())
 }
 
-// Frequent returns the rows of x that the recipe "best" learns a number of atoms from by default.
-func Frequent(x *vectors.Dense, atoms int) *vectors.Dense {
-	h := best{Common: model.Common{Atoms: atoms}, Order: defaultOrder(x)}
+// TrainingRows returns the first rows of x, as many as the recipe "best" trains K atoms on by default.
+func TrainingRows(x *vectors.Dense, atoms int) *vectors.Dense {
+	h := bestTraining{Common: model.Common{Atoms: atoms}, Order: defaultOrder(x)}
 	return x.Slice(0, min(x.Len(), h.defaultTrainWords(x)))
 }
 
-// training is a recipe with the steps of its training.
+// training is a recipe that can train.
 type training interface {
-	// settled returns the recipe with its defaults for vectors x of an input of n rows.
-	settled(x *vectors.Dense, n int) model.Recipe
+	// withDefaults returns the recipe with its defaults for an input of n rows; x holds all or a
+	// sample.
+	withDefaults(x *vectors.Dense, n int) model.Recipe
 
-	// fit is [Fit].
+	// fit trains as [Fit] does.
 	fit(ctx context.Context, x *vectors.Dense, device Device, o Options) (*model.Model, error)
 
-	// converged reports whether a training ends after these epochs, before all are done.
+	// converged reports whether training stops after these epochs, although the recipe allows more.
 	converged(epochs []model.Epoch) bool
 }
 
@@ -75,16 +83,16 @@ func checkRecipe(r model.Recipe) error {
 	case model.Best, model.Paper:
 		return nil
 	}
-	return fmt.Errorf("train: the recipe is of type %T, want model.Best or model.Paper", r)
+	return fmt.Errorf("train: unknown type of recipe (got %T, want model.Best or model.Paper)", r)
 }
 
 // trainingOf returns the training of a recipe that [checkRecipe] accepts.
 func trainingOf(r model.Recipe) training {
 	switch r := r.(type) {
 	case model.Best:
-		return best(r)
+		return bestTraining(r)
 	case model.Paper:
-		return paper(r)
+		return paperTraining(r)
 	}
 	panic("train: no recipe")
 }

@@ -10,23 +10,23 @@ import (
 )
 
 const (
-	themeRows       = 6000 // the most rows that themes are learned from
-	themeNeighbours = 10   // of a row, which smooth it
-	themeSmoothings = 10
-	topicShare      = 0.85 // of the variance that the themes explain, which the default number of topics explains
+	maxThemeRows    = 6000 // training rows of themes
+	themeNeighbours = 10   // nearest neighbours that smooth a row
+	themeSmoothings = 10   // iterations of smoothing
+	topicShare      = 0.85 // share of the themes' explained variance that the default topics explain
 	maxTopics       = 64   // by default
 	maxThemes       = 512  // by default
 )
 
-// learnThemes learns themes from the rows of x, V×L, except blank texts. It returns their atoms, M×L of norm
-// 1, in the space of x − μ, and their tree. There are none if no row differs from μ. Topics is their default
-// number, or 0 for one that the rows determine.
+// learnThemes learns themes from the rows of x, V×L, except blank texts. It returns the atoms of the
+// themes, M×L of norm 1, in the space of x − μ, and their tree. Both are nil if no row differs from μ.
+// The argument topics is the default number of topics of the model, or 0 to derive it from the tree.
 //
-// Rows, less the mean and scaled to norm 1, are smoothed and merged by Ward's method; the tree is cut
-// where it has M clusters, and an atom is the direction of the mean of a cluster's rows. None of this
-// depends on a seed or on the order of rows, except for copies of a row.
+// Rows, less the mean and scaled to norm 1, are smoothed and merged by Ward's method. The tree is cut
+// into M clusters, and an atom is the direction of the mean of a cluster's rows. The result doesn't
+// depend on a seed, nor on the order of rows unless rows are equal.
 func learnThemes(ctx context.Context, x *vectors.Dense, d *model.Dictionary, topics int) (atoms []float32, themes *model.Themes, err error) {
-	rows := directions(x, d)
+	rows := unitRows(x, d)
 	n := len(rows) / d.Dim
 	if n == 0 {
 		return nil, nil, ctx.Err()
@@ -39,9 +39,9 @@ func learnThemes(ctx context.Context, x *vectors.Dense, d *model.Dictionary, top
 	if err != nil {
 		return nil, nil, err
 	}
-	of, tree := cluster.Cut(merges, n, min(max(topics, defaultThemes(x.Len())), n))
-	order, splits := inOrder(tree)
-	means := means(rows, d.Dim, of, len(order))
+	clusterOf, tree := cluster.Cut(merges, n, min(max(topics, defaultThemes(x.Len())), n))
+	order, splits := leafOrder(tree)
+	means := meanDirections(rows, d.Dim, clusterOf, len(order))
 	for _, c := range order {
 		atoms = append(atoms, means[int(c)*d.Dim:][:d.Dim]...)
 	}
@@ -51,14 +51,15 @@ func learnThemes(ctx context.Context, x *vectors.Dense, d *model.Dictionary, top
 	return atoms, &model.Themes{Topics: min(topics, len(order)), Splits: splits}, nil
 }
 
-// defaultThemes returns the default number of themes of n rows, M.
+// defaultThemes returns the default number of themes for n rows, M.
 func defaultThemes(n int) int {
 	return max(2, min(int(2.4*math.Sqrt(float64(n))), n/4, maxThemes))
 }
 
-// inOrder returns the leaves of a tree in an order in which every branch is a range, and the first leaf of the
-// range that each merge splits off, from the root down.
-func inOrder(tree []cluster.Merge) (order, splits []int32) {
+// leafOrder returns the leaves of a tree in an order in which the leaves of every branch are
+// consecutive. For each merge from the root down, splits holds the position of the first leaf of its
+// second branch.
+func leafOrder(tree []cluster.Merge) (order, splits []int32) {
 	leaves := len(tree) + 1
 	splits = make([]int32, len(tree))
 	var visit func(node int)
@@ -76,10 +77,10 @@ func inOrder(tree []cluster.Merge) (order, splits []int32) {
 	return order, splits
 }
 
-// directions returns the rows of x that themes are learned from, less the mean and scaled to norm 1.
-func directions(x *vectors.Dense, d *model.Dictionary) (rows []float32) {
-	for _, i := range startOrder(x.Data, d.Dim, false) {
-		if len(rows) == themeRows*d.Dim {
+// unitRows returns the training rows of themes, less the mean and scaled to norm 1.
+func unitRows(x *vectors.Dense, d *model.Dictionary) (rows []float32) {
+	for _, i := range candidateOrder(x.Data, d.Dim, false) {
+		if len(rows) == maxThemeRows*d.Dim {
 			break
 		}
 		if x.Texts.Blank(i) {
@@ -97,10 +98,10 @@ func directions(x *vectors.Dense, d *model.Dictionary) (rows []float32) {
 	return rows
 }
 
-// means returns the directions of the means of clusters' rows.
-func means(rows []float32, dim int, of []int32, clusters int) []float32 {
+// meanDirections returns the mean of each cluster's rows, scaled to norm 1.
+func meanDirections(rows []float32, dim int, clusterOf []int32, clusters int) []float32 {
 	sums := make([]float64, clusters*dim)
-	for i, c := range of {
+	for i, c := range clusterOf {
 		sum := sums[int(c)*dim:][:dim]
 		for l, v := range rows[i*dim:][:dim] {
 			sum[l] += float64(v)
@@ -120,15 +121,15 @@ func means(rows []float32, dim int, of []int32, clusters int) []float32 {
 	return atoms
 }
 
-// defaultTopics returns the default number of topics of a tree of themes: the least that explains the share
-// topicShare of the variance that the themes explain.
+// defaultTopics returns the least number of topics that explains the share topicShare of the variance
+// that the themes explain.
 func defaultTopics(tree []cluster.Merge) int {
-	all := 0.0
+	total := 0.0
 	for _, m := range tree {
-		all += m.Height
+		total += m.Height
 	}
 	topics, explained := 1, 0.0
-	for topics <= len(tree) && topics < maxTopics && explained < topicShare*all {
+	for topics <= len(tree) && topics < maxTopics && explained < topicShare*total {
 		explained += tree[len(tree)-topics].Height
 		topics++
 	}

@@ -9,8 +9,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// Themes of the sample vectors are stable: their tree is a tree, their atoms have norm 1, and rows that
-// are empty texts, zero or copies don't matter.
+// Atoms of themes have norm 1, and rows that are blank texts or equal to the mean change nothing.
 func TestLearnThemes(t *testing.T) {
 	x, _, err := vectors.Read(t.Context(), []string{"../testdata/godoc.50d.txt.gz"}, vectors.ReadOptions{MaxWords: 1000})
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// plantedTexts returns 605 texts of 4 topics with 3 themes each: row i is of theme i%12, and of topic i%4. The
-// last 5 texts are blank.
+// plantedTexts returns 605 texts in 4 topics with 3 themes each: row i belongs to theme i%12 and to topic
+// i%4. The last 5 texts are blank.
 func plantedTexts() *vectors.Dense {
 	const dim = 24
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -72,7 +72,6 @@ func TestTopics(t *testing.T) {
 		t.Fatal(err)
 	}
 	themes := m.Info.Training.Themes
-	// The nearest theme of each row.
 	themeOf := make([]int32, x.Len())
 	d := &m.Dictionary
 	for i := range themeOf {
@@ -92,10 +91,10 @@ func TestTopics(t *testing.T) {
 	for topics, least := range map[int]float64{4: 0.95, 12: 0.9} {
 		topicOf := themes.Cut(topics)
 		if share := agreement(func(i int) int32 { return topicOf[themeOf[i]] }, topics); share < least {
-			t.Errorf("%d topics are those of %.0f %% of the rows", topics, 100*share)
+			t.Errorf("%d topics agree with the planted ones for %.0f %% of the rows", topics, 100*share)
 		}
 	}
-	// The dictionary and its codes are those of a training without topics, for any number of workers.
+	// Topics don't change the dictionary or the codes, for any number of workers.
 	h.Topics = model.NoTopics
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
 	without, err := train.Fit(t.Context(), x, h, cpu.Device{Workers: 3}, train.Options{})

@@ -1,12 +1,13 @@
-// Package train learns dictionaries and codes. [Fit] learns from vectors in memory, and [File] from
-// a file, which may be larger than memory:
+// Package train learns dictionaries and codes. [Fit] learns from vectors in memory. [File] learns from
+// files, which may be larger than memory, and writes a model:
 //
 //	recipe := train.Best()
 //	recipe.Atoms = 1000
 //	result, err := train.File(ctx, []string{"glove.6B.300d.txt.gz"}, recipe, cpu.Device{}, "glove.model", train.FileOptions{})
 //
-// There are two recipes. [Best] is online dictionary learning (Mairal et al., ICML 2009)
-// initialised from words: docs/guides/train.md says why. [Paper] is the paper's objective and trainer.
+// There are two recipes. [Best] is online dictionary learning (Mairal et al., ICML 2009) with atoms
+// that are initialised from rows and regularised towards them (docs/guides/train.md). [Paper] is the
+// objective and trainer of Faruqui et al. (2015), "the paper" below.
 //
 // # The algorithm of the recipe paper
 //
@@ -15,13 +16,12 @@
 //	minimise Σ_i ‖x_i − a_i D‖² + λ Σ_i ‖a_i‖₁ + τ‖D‖²        (paper, Eq. 2)
 //
 // AdaGrad learns D, and regularised dual averaging in its AdaGrad form learns A (paper §2.3). The
-// authors' program visits one word after the other and updates both each time. Here
-// an epoch is two passes instead: the dictionary pass updates D on small batches of
-// words in order, with each word's squared gradient added to AdaGrad's sum as if it had come alone
-// and a line search against overshooting; the code pass then renews all codes with D fixed. Both
-// are matrix products, and the second takes any order and any number of workers. The formulas are
-// with the graphs: [overcomplete/graph.Dictionary] and [overcomplete/graph.Code].
-// AuthorsOrder keeps the authors' order, for comparison.
+// authors' program updates both after each word. An epoch of this package makes two passes instead.
+// The dictionary pass updates D on small batches of words in order. It adds each word's squared
+// gradient to AdaGrad's sum separately, and shortens steps that overshoot by a line search. The code
+// pass then updates all codes with D fixed. Both passes are matrix products. The code pass gives the
+// same result in any order and for any number of workers. [overcomplete/graph.Dictionary] and
+// [overcomplete/graph.Code] state the formulas. AuthorsOrder keeps the authors' order, for comparison.
 //
 // The number of epochs is a hyperparameter like λ: a code cannot exceed η√t after t epochs, and τ
 // is tiny, so that D grows slowly.
@@ -37,23 +37,22 @@ import (
 	"overcomplete/vectors"
 )
 
-// Errors of trainings, which may be wrapped.
+// Errors of trainings. Callers test for them with errors.Is.
 var (
-	// ErrDiverged is returned when a metric is no longer a finite number.
+	// ErrDiverged is returned if a metric becomes NaN or infinite.
 	ErrDiverged = errors.New("training diverged")
 
-	// ErrMemory is returned when a training or an encoder does not fit into the memory of a device
-	// or of the machine.
+	// ErrMemory is returned if a training or an encoder exceeds the memory of the device or of the
+	// machine.
 	ErrMemory = backend.ErrMemory
 
-	// ErrAllSame is returned for training rows that are all the same, or zero.
-	ErrAllSame = errors.New("the vectors to learn from are all the same, or zero")
+	// ErrIdenticalRows is returned if all training rows are equal.
+	ErrIdenticalRows = errors.New("all training rows are the same vector")
 
-	// ErrNothingActive is returned when all codes are zero.
-	ErrNothingActive = errors.New("all codes are zero")
+	// ErrZeroCodes is returned when all codes are zero.
+	ErrZeroCodes = errors.New("all codes are zero")
 
-	// ErrCheckpoint is returned for a checkpoint that can't be resumed. The error names the
-	// directory.
+	// ErrCheckpoint is returned if a checkpoint can't be resumed. The message names its directory.
 	ErrCheckpoint = errors.New("not a checkpoint of this training")
 )
 
@@ -66,37 +65,39 @@ type Device = backend.Device
 type Options struct {
 	Source *vectors.Source // file of the vectors, for model.json; nil for none
 
-	// Loss is a loss of the program's own, under the name in [model.Paper]. It is nil for the
-	// losses of package graph.
+	// Loss is the caller's own loss for the recipe "paper"; [model.Paper.Loss] is its name in
+	// model.json. It is nil for the losses of package graph.
 	Loss graph.Loss
 
-	// Like, if not nil, is the dictionary of another model whose dimensions the new one has, in
-	// their order, for new vectors of the same space: the recipe "best" initialises atoms from
-	// its atoms and regularises them towards these. It must have the L of the vectors, and K atoms.
+	// Like, if not nil, is the dictionary of an earlier model, K×L, for new vectors of the same space.
+	// The recipe "best" initialises its atoms from these atoms and regularises them towards these, so
+	// that dimensions keep their numbers and meanings.
 	Like *model.Dictionary
 
 	Checkpoint *Checkpoint // nil for none
 	NoCodes    bool        // learn only the dictionary, by the recipe "best"
 
-	// These functions follow the training, and may be nil.
-	Begin func(i model.Info)  // before the first epoch, with the Device and the Epochs of a checkpoint
-	Words func(n int)         // after a pass over n more words, from any goroutine; an epoch of "paper" has two passes
-	Epoch func(e model.Epoch) // after each epoch
-	Note  func(line string)   // with what a person should know, from any goroutine
+	// These callbacks report progress, and may be nil.
+	Begin    func(i model.Info)  // before the first epoch, with the Device and the Epochs of a checkpoint
+	Progress func(n int)         // after a pass over n more words, from any goroutine; an epoch of "paper" has two passes
+	Epoch    func(e model.Epoch) // after each epoch
+	Note     func(line string)   // with a warning or remark, from any goroutine
 }
 
-// Fit learns a model from x: a dictionary, and codes of all rows. It leaves x as it is, and
-// settles r as [Settled] does.
+// Fit learns a model from x, V×L: a dictionary, K×L, and the codes of all rows, V×K. It sets the
+// fields of r that are 0 or empty as [WithDefaults] does, and doesn't change x.
 //
-// It is an error if a hyperparameter is outside its domain, if x is not valid (see
-// [vectors.Dense.Validate]) or there is nothing to learn from it (ErrAllSame), if the device can't
-// run the training or has too little memory (ErrMemory), if training diverges (ErrDiverged), or if
-// a checkpoint to resume is not of this training (ErrCheckpoint). If ctx is cancelled, the error is
-// ctx's, and a checkpoint is left, if any was asked for.
+// Fit returns an error
 //
-// Fit returns the model beside an error if training succeeded and what comes after it failed:
-// closing the device, encoding by the recipe "best", or if all codes are zero (ErrNothingActive).
-// The model has no codes if they could not be made.
+//   - if a hyperparameter is outside its domain, or x is not valid (see [vectors.Dense.Validate]),
+//   - if all training rows are equal (ErrIdenticalRows),
+//   - if the device can't run the training, or has too little memory (ErrMemory),
+//   - if training diverges (ErrDiverged),
+//   - if the checkpoint belongs to another training (ErrCheckpoint),
+//   - if ctx is cancelled: the error of ctx. The checkpoint is saved first, if o asks for one.
+//
+// If training succeeds but closing the device or encoding fails, or if all codes are zero
+// (ErrZeroCodes), Fit returns the model beside the error. Its codes are nil if encoding failed.
 func Fit(ctx context.Context, x *vectors.Dense, r model.Recipe, device Device, o Options) (*model.Model, error) {
 	if err := checkRecipe(r); err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func advice(cmd *cobra.Command, err error) string {
 	if errors.Is(err, atomicfile.ErrExists) {
 		add("force", "", "replaces it")
 	}
-	if errors.Is(err, train.ErrNothingActive) {
+	if errors.Is(err, train.ErrZeroCodes) {
 		add("lambda", "lower", "")
 	}
 	if errors.Is(err, train.ErrMemory) {

@@ -70,7 +70,7 @@ func TestCheckpointInterval(t *testing.T) {
 	dir, _ := clitest.Sample(t)
 	dir.MustRun(t, "paper train in.txt -o whole --epochs 4")
 	_, stderr := dir.MustRun(t, "paper train in.txt -o model --epochs 4 --checkpoint 1ns --resume")
-	if !strings.Contains(stderr, "there is no model to resume from: training starts anew\n") {
+	if !strings.Contains(stderr, "no checkpoint at model: training starts from the beginning\n") {
 		t.Error(stderr)
 	}
 	if dir.Learned(t, "model") != dir.Learned(t, "whole") {
@@ -95,11 +95,11 @@ func TestResumeRefuses(t *testing.T) {
 	}
 	before := dir.Tree(t)
 	for _, tt := range []struct{ line, want string }{
-		{line + " -o moved", "moved.tmp0123abcd/old, left by a process that was killed"},
-		{strings.Replace(line, "in.txt", "other.txt", 1) + " -o model", "the input's sha256: "},
-		{line + " -o model --max-words 50", "the input's words: 60 then, 50 now"},
-		{strings.Replace(line, "-k 20", "-k 30", 1) + " -o model", "atoms: 20 then, 30 now"},
-		{line + " -o model --lambda 0.25", "lambda: 0.5 then, 0.25 now"},
+		{line + " -o moved", "moved.tmp0123abcd/old; move that back"},
+		{strings.Replace(line, "in.txt", "other.txt", 1) + " -o model", "the input's sha256 (got "},
+		{line + " -o model --max-words 50", "the input's words (got 50, want 60)"},
+		{strings.Replace(line, "-k 20", "-k 30", 1) + " -o model", "atoms (got 30, want 20)"},
+		{line + " -o model --lambda 0.25", "lambda (got 0.25, want 0.5)"},
 		{line + " -o done", "done: is not a checkpoint: its training is finished, or stored no checkpoints"},
 		{"in.txt -o x --checkpoint 0s", "--checkpoint is 0s"},
 		{"in.txt -o x --checkpoint often", `--checkpoint is "often", want a duration`},

@@ -71,7 +71,7 @@ func TestRefuses(t *testing.T) {
 		{"paper train in.txt -o model --factor 3 -k 24", []string{"-k or --factor"}},
 		{"paper train in.txt -o model --lambda -1", []string{"--lambda is -1"}},
 		{"paper train in.txt -o model --lambda NaN", []string{"--lambda is NaN"}},
-		{"paper train in.txt -o model --lambda 1e39", []string{"--lambda is 1e+39, which is +Inf in single precision"}},
+		{"paper train in.txt -o model --lambda 1e39", []string{"--lambda is 1e+39, which is +Inf in the single precision of training"}},
 		{"paper train in.txt -o model --rate 0", []string{"--rate is 0"}},
 		{"paper train in.txt -o model --epochs 100001", []string{"--epochs is 100001, want 1 to 100000"}},
 		{"train in.txt -o model --anchor NaN", []string{"--anchor is NaN"}},
@@ -85,7 +85,7 @@ func TestRefuses(t *testing.T) {
 		{"paper train in.txt -o model --dictionary-steps 9 --authors-order", []string{"--dictionary-steps"}},
 		{"paper train in.txt -o model --seed -1", []string{`--seed is "-1", want a`}},
 		{"train in.txt -o model -k 2000000000", []string{"2000000000 sparse dimensions", "memory"}},
-		{"train same.txt -o model --train-words 2", []string{"same.txt: ", "the vectors to learn from are all the same"}},
+		{"train same.txt -o model --train-words 2", []string{"same.txt: ", "all training rows are the same vector"}},
 		{"train in.txt -o model --sparsity 0", []string{"--sparsity is 0"}},
 		{"paper train in.txt -o model --sparsity 0.9", []string{"no flag --sparsity; did you mean --lambda?"}},
 		{"train in.txt -o model --nonzeros 0", []string{"--nonzeros is 0"}},
@@ -204,7 +204,7 @@ func TestAdvice(t *testing.T) {
 		{"train --device cuda", train.ErrMemory, "; lower -k, use --device cpu"},
 		{"paper train --device cuda:1", train.ErrMemory, "; lower -k, lower --max-words, try --float16, use --device cpu"},
 		{"encode --device cuda:all", train.ErrMemory, "; use --device cpu"},
-		{"explore", train.ErrNothingActive, ""},
+		{"explore", train.ErrZeroCodes, ""},
 	} {
 		cmd, flags, err := newRoot().Find(strings.Fields(tt.command))
 		if err == nil {

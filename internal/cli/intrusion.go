@@ -125,8 +125,8 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 	var accuracies []*intrusion.Accuracy // of the models
 	for i, m := range models {
 		results, err := t.Score(ctx, filepath.Base(paths[i]), i, m, cpu.Device{}, intrusion.Controls...)
-		if errors.Is(err, train.ErrAllSame) {
-			return usagef("%s: the first %d words that all files have share one vector", f.input, train.Frequent(t.X, m.Codes.Cols).Len())
+		if errors.Is(err, train.ErrIdenticalRows) {
+			return usagef("%s: the first %d words that all files have share one vector", f.input, train.TrainingRows(t.X, m.Codes.Cols).Len())
 		}
 		if err != nil {
 			return err

@@ -105,7 +105,7 @@ func (f *experimentFlags) open(cmd *cobra.Command, path string) error {
 	f.Show = func(r model.Recipe) (train.Options, func()) {
 		p := newProgress(log, f.lines, f.X.Len(), 2, r.Base().Epochs)
 		return train.Options{
-			Begin: func(i model.Info) { p.begin(i.Training.Epochs) }, Words: p.words, Epoch: p.epoch,
+			Begin: func(i model.Info) { p.begin(i.Training.Epochs) }, Progress: p.words, Epoch: p.epoch,
 			Note: func(line string) { p.say(stderr, line) },
 		}, p.bar.clear
 	}

@@ -187,7 +187,7 @@ func (f *trainFlags) train(cmd *cobra.Command, paths []string, recipe model.Reci
 		Options: train.Options{
 			Checkpoint: &train.Checkpoint{Every: f.checkpoint, Resume: f.resume},
 			Begin:      func(i model.Info) { view.progress.begin(i.Training.Epochs) },
-			Words:      func(n int) { view.progress.words(n) },
+			Progress:   func(n int) { view.progress.words(n) },
 			Epoch:      func(e model.Epoch) { view.progress.epoch(e) },
 			Note:       view.note,
 		},
@@ -216,7 +216,7 @@ func (f *trainFlags) left(result train.Result, err error) error {
 	switch result.Status {
 	case train.Checkpointed:
 		left = fmt.Sprintf("%s is a checkpoint after epoch %d", f.output, result.Epoch)
-		if !errors.Is(err, train.ErrNothingActive) && !errors.Is(err, train.ErrDiverged) {
+		if !errors.Is(err, train.ErrZeroCodes) && !errors.Is(err, train.ErrDiverged) {
 			left += "; --resume continues it"
 		}
 	case train.DictionaryOnly:

@@ -213,7 +213,7 @@ func TestTrainBest(t *testing.T) {
 		dir.MustRun(t, "train in.txt -o file --force "+flags)
 		h := train.Best()
 		change(&h)
-		if got, want := dir.Model(t, "file").Info.Training.Recipe, train.Settled(h, d); got != want {
+		if got, want := dir.Model(t, "file").Info.Training.Recipe, train.WithDefaults(h, d); got != want {
 			t.Errorf("%q: %+v, want %+v", flags, got, want)
 		}
 		cmd := dir.Command(strings.Fields("train - -o pipe --force " + flags)...)
@@ -311,7 +311,7 @@ func TestTrainLike(t *testing.T) {
 	for args, want := range map[string]string{
 		"train in.txt -o model --like old -k 21":      "old has 20 dimensions",
 		"train in.txt -o model --like old --factor 2": "old has 20 dimensions",
-		"train wide.txt -o model --like old":          "wide.txt: vectors of length 9, and the atoms to be like have 8",
+		"train wide.txt -o model --like old":          "wide.txt: the vectors differ in length from the atoms of the earlier model (got 9, want 8)",
 		"train in.txt -o model --like nothing":        "nothing: no such file",
 		"train in.txt -o model --like in.txt":         "in.txt: ",
 	} {

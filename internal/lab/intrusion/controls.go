@@ -30,7 +30,7 @@ const controlLambda = 0.04
 
 // Encode encodes x, V×L, with the dictionary of a control and returns early-stopped codes with at most
 // n nonzeros per row, nonnegative if the method is. [WordRows] has fewer atoms if x has fewer words.
-// The error is [train.ErrAllSame] if all frequent words have the same vector.
+// The error is [train.ErrIdenticalRows] if all frequent words have the same vector.
 func Encode(ctx context.Context, x *vectors.Dense, control Control, atoms, n int, method model.Method, seed uint64, device encode.Device) (*model.Model, error) {
 	y, norm, err := standardise(x, atoms)
 	if err != nil {
@@ -53,11 +53,11 @@ func Encode(ctx context.Context, x *vectors.Dense, control Control, atoms, n int
 // standardise returns x minus the mean of the frequent words, divided by the root mean square norm, and
 // that norm.
 func standardise(x *vectors.Dense, atoms int) (*vectors.Dense, float64, error) {
-	frequent := train.Frequent(x, atoms)
+	frequent := train.TrainingRows(x, atoms)
 	mean := frequent.Mean()
 	const rounding = 1e-12 // of squares of numbers with a relative error of 1e-7
 	if squares, uncentred := squaresAbout(frequent, mean); !(squares > rounding*uncentred) {
-		return nil, 0, train.ErrAllSame
+		return nil, 0, train.ErrIdenticalRows
 	}
 	squares, _ := squaresAbout(x, mean)
 	norm := math.Sqrt(squares / float64(x.Len()))
@@ -97,7 +97,7 @@ func randomAtoms(atoms, dim int, seed uint64) model.Dictionary {
 
 // rowAtoms returns a dictionary of random frequent rows of y that aren't zero, scaled to norm 1.
 func rowAtoms(y *vectors.Dense, atoms int, seed uint64) model.Dictionary {
-	y = train.Frequent(y, atoms)
+	y = train.TrainingRows(y, atoms)
 	d := model.Dictionary{Dim: y.Dim}
 	for _, i := range rand.New(rand.NewPCG(seed, 2)).Perm(y.Len()) {
 		if d.Len() == atoms {

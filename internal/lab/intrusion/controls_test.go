@@ -143,7 +143,7 @@ func TestControls(t *testing.T) {
 	for i := range 40 {
 		copy(many.Row(i), many.Row(0))
 	}
-	if _, _, err := standardise(many, 2); !errors.Is(err, train.ErrAllSame) {
+	if _, _, err := standardise(many, 2); !errors.Is(err, train.ErrIdenticalRows) {
 		t.Error("frequent words that are equal can be told apart")
 	}
 	if a, b := randomAtoms(5, 3, 1), randomAtoms(5, 3, 2); slices.Equal(a.Atoms, b.Atoms) {
@@ -154,7 +154,7 @@ func TestControls(t *testing.T) {
 	}
 	for _, n := range []int{2, 49, 98, 103} { // for some n, 1/n times the sum of n equal vectors is rounded to another vector
 		equal := &vectors.Dense{Words: make([]string, n), Dim: 2, Data: slices.Repeat([]float32{.1, 2}, n)}
-		if _, _, err := standardise(equal, 5); !errors.Is(err, train.ErrAllSame) {
+		if _, _, err := standardise(equal, 5); !errors.Is(err, train.ErrIdenticalRows) {
 			t.Errorf("%d equal vectors can be told apart", n)
 		}
 	}

@@ -129,7 +129,7 @@ type Result struct {
 }
 
 // Score measures the codes of the i-th model of [NewTest] at both poles, and controls with the same
-// number of dimensions, sign and sparsity. The error is [train.ErrAllSame] if all frequent words have
+// number of dimensions, sign and sparsity. The error is [train.ErrIdenticalRows] if all frequent words have
 // the same vector.
 func (t *Test) Score(ctx context.Context, name string, i int, m *model.Model, device encode.Device, controls ...Control) ([]Result, error) {
 	codes := t.Codes(i, m.Codes)

@@ -78,7 +78,7 @@ func ReadTasks(dir string) (tasks []eval.Task, missing []string, err error) {
 // interrupted experiment continues with the models that are saved. It returns an error if the model in
 // dir was trained with another recipe or other vectors.
 func Model(ctx context.Context, dir string, x *vectors.Dense, r model.Recipe, device train.Device, o train.Options) (*model.Model, error) {
-	r = train.Settled(r, x)
+	r = train.WithDefaults(r, x)
 	m, err := model.Open(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -86,7 +86,7 @@ func Model(ctx context.Context, dir string, x *vectors.Dense, r model.Recipe, de
 			return nil, err
 		}
 		m, err := train.Fit(ctx, x, r, device, o)
-		if err != nil && !errors.Is(err, train.ErrNothingActive) { // all-zero codes are a valid result
+		if err != nil && !errors.Is(err, train.ErrZeroCodes) { // all-zero codes are a valid result
 			return nil, err
 		}
 		return m, m.Save(dir, false)
@@ -107,7 +107,7 @@ func (e *Experiments) model(ctx context.Context, method model.Method, lambda flo
 	r.Method, r.Lambda, r.Atoms = method, lambda, atoms
 	name := fmt.Sprintf("%s-k%d-lambda%s", method, atoms, number(lambda))
 	e.Log("model %s", name)
-	o, done := e.Show(train.Settled(r, e.X))
+	o, done := e.Show(train.WithDefaults(r, e.X))
 	defer done()
 	o.Source = e.Source
 	return Model(ctx, filepath.Join(e.Dir, name), e.X, r, e.Device, o)

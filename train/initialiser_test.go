@@ -22,14 +22,14 @@ func rowsOf(n, dim int, seed uint64) []float32 {
 	return x
 }
 
-// However many processors there are, they choose as one does that looks at all pairs: the first
-// rows, in order, that are below a cosine to all before, which is the least of several that
-// leaves as many as there are atoms. Here rows of norm 1 are multiples of 1/4 so that cosines
-// are exact; they are repeated, at other lengths too, and some are the mean.
-func TestWordAtoms(t *testing.T) {
+// For any number of processors, the result equals a direct comparison of all pairs: the first rows, in
+// order, whose cosine to all rows chosen before is below a limit, which is the lowest that
+// leaves K rows. Coordinates of unit rows are multiples of 1/4, so that cosines are exact. Some rows are
+// repeated, also with another norm, and some equal the mean.
+func TestRowAtoms(t *testing.T) {
 	const n, dim = 900, 16
 	d := &model.Dictionary{Dim: dim, Mean: make([]float32, dim)}
-	for _, atoms := range []int{20, 150, 800} { // the last are more than there are directions
+	for _, atoms := range []int{20, 150, 800} { // 800 exceeds the number of directions
 		rng := rand.New(rand.NewPCG(uint64(atoms), 1))
 		rows := make([][]float64, n) // less the mean, of norm 1, or zero
 		x := make([]float32, n*dim)
@@ -81,27 +81,27 @@ func TestWordAtoms(t *testing.T) {
 		for _, processors := range []int{1, 2, 5} {
 			before := runtime.GOMAXPROCS(processors)
 			s := initialiser{x: x, mean: d, atoms: atoms, seed: seed}
-			got, words, err := s.wordAtoms(t.Context(), norm, order)
+			got, words, err := s.rowAtoms(t.Context(), norm, order)
 			runtime.GOMAXPROCS(before)
 			if err != nil || words != len(chosen) || !slices.Equal(got[:words*dim], want) {
-				t.Errorf("%d processors choose other words for %d atoms, or not as many: %d, want %d, error %v", processors, atoms, words, len(chosen), err)
+				t.Errorf("%d processors, %d atoms: other rows, or %d of them, want %d, error %v", processors, atoms, words, len(chosen), err)
 			}
 		}
 	}
 }
 
-// Rows without an order are looked at in one that other rows do not change.
-func TestStartOrder(t *testing.T) {
+// The order of candidates among rows without an order doesn't change with other rows.
+func TestCandidateOrder(t *testing.T) {
 	const n, dim = 50, 3
 	x := rowsOf(n, dim, 1)
-	if order := startOrder(x, dim, true); !slices.IsSorted(order) || len(order) != n {
-		t.Errorf("frequent words are looked at in the order %v", order)
+	if order := candidateOrder(x, dim, true); !slices.IsSorted(order) || len(order) != n {
+		t.Errorf("order of frequent words: %v", order)
 	}
-	order := startOrder(x, dim, false)
-	if sorted := slices.Sorted(slices.Values(order)); slices.IsSorted(order) || !slices.Equal(sorted, startOrder(x, dim, true)) {
-		t.Errorf("others in the order %v", order)
+	order := candidateOrder(x, dim, false)
+	if sorted := slices.Sorted(slices.Values(order)); slices.IsSorted(order) || !slices.Equal(sorted, candidateOrder(x, dim, true)) {
+		t.Errorf("order of other rows: %v", order)
 	}
-	fewer := startOrder(x[10*dim:], dim, false)
+	fewer := candidateOrder(x[10*dim:], dim, false)
 	order = slices.DeleteFunc(order, func(i int) bool { return i < 10 })
 	for i := range fewer {
 		if order[i] != fewer[i]+10 {
@@ -110,13 +110,13 @@ func TestStartOrder(t *testing.T) {
 	}
 }
 
-// Where rows do not differ enough, atoms are random directions, different ones.
-func TestWordAtomsOfFewRows(t *testing.T) {
+// If too few rows differ in direction, the other atoms are distinct random directions.
+func TestRowAtomsOfFewRows(t *testing.T) {
 	const dim, atoms, norm = 5, 12, 2.
 	x := rowsOf(4, dim, 2)
 	x = append(x, x[:2*dim]...) // 4 of 6 differ
 	s := initialiser{x: x, mean: &model.Dictionary{Dim: dim}, atoms: atoms, seed: 1}
-	got, words, err := s.wordAtoms(t.Context(), norm, startOrder(x, dim, true))
+	got, words, err := s.rowAtoms(t.Context(), norm, candidateOrder(x, dim, true))
 	if err != nil || words != 4 || len(got) != atoms*dim {
 		t.Fatalf("%d words in %d numbers", words, len(got))
 	}
@@ -135,13 +135,13 @@ func TestWordAtomsOfFewRows(t *testing.T) {
 		x := make([]float32, n*dim)
 		x[(n-1)*dim] = 1
 		s := initialiser{x: x, mean: &model.Dictionary{Dim: dim}, atoms: 1}
-		if _, words, err := s.wordAtoms(t.Context(), norm, startOrder(x, dim, true)); err != nil || words != want {
+		if _, words, err := s.rowAtoms(t.Context(), norm, candidateOrder(x, dim, true)); err != nil || words != want {
 			t.Errorf("%d of %d rows are chosen, want %d", words, n, want)
 		}
 	}
-	// Less their mean, rows that are all the same are nothing.
+	// Equal rows are zero after subtracting their mean.
 	same := &model.Dictionary{Dim: dim, Mean: x[:dim]}
-	if _, err := meanSquare(slices.Repeat(x[:dim], 3), same); !errors.Is(err, ErrAllSame) {
+	if _, err := meanSquare(slices.Repeat(x[:dim], 3), same); !errors.Is(err, ErrIdenticalRows) {
 		t.Errorf("error %v", err)
 	}
 	if square, err := meanSquare([]float32{3, 4, 0, 5}, &model.Dictionary{Dim: 2}); square != 25 || err != nil {

@@ -17,19 +17,18 @@ import (
 	"overcomplete/vectors"
 )
 
-// script is a device, and the trainer on it, that does as it is told: epochs measure
-// the scripted numbers.
+// script is a device whose trainer returns scripted sums.
 type script struct {
-	running   []float64 // of all words, an epoch each; the last one repeats
-	shortened []int     // likewise
+	running   []float64 // running loss of all rows by epoch; the last one repeats
+	shortened []int     // shortened steps by epoch; the last one repeats
 	loss      float64
-	rising    bool   // the loss, by itself each epoch
-	sparser   bool   // are codes, each epoch
-	dead      bool   // no code is nonzero
+	rising    bool   // the error grows with each epoch
+	sparser   bool   // nonzeros decrease with each epoch
+	dead      bool   // all codes are zero
 	cancel    func() // called in the second epoch
 
 	problem backend.Problem
-	batches []int // asked for
+	batches []int // batch size of each epoch
 	closed  int
 	encode.Device
 }
@@ -52,7 +51,7 @@ func (s *script) Trainer(p backend.Problem) (backend.Trainer, error) {
 
 type scripted struct {
 	*script
-	backend.Trainer // none: nothing is saved
+	backend.Trainer // nil: nothing is saved
 }
 
 func (s scripted) Device() string { return "script" }
@@ -78,7 +77,7 @@ func (s scripted) Epoch(ctx context.Context, epoch, batch int) (backend.Sums, er
 	return sums, ctx.Err()
 }
 
-// Dictionary has norms of 5 and 10 and zeros.
+// Dictionary returns atoms of norm 5, 0 and 10, and zeros.
 func (s scripted) Dictionary() ([]float32, error) {
 	d := make([]float32, s.problem.Hyperparameters.Atoms*s.problem.Dim)
 	copy(d, []float32{3, 4, 0, 0, 6, 8})
@@ -94,7 +93,7 @@ func (s scripted) Close() error {
 	return nil
 }
 
-// words are so many vectors of length 2.
+// words returns n vectors of length 2.
 func words(n int) *vectors.Dense {
 	x := &vectors.Dense{Words: make([]string, n), Dim: 2, Data: make([]float32, 2*n)}
 	for i := range x.Data {
@@ -110,13 +109,13 @@ func six(epochs int) model.Paper {
 	return h
 }
 
-// fitted trains and returns the epochs, also those before an error.
+// fitted trains and returns the epochs, also if training fails.
 func fitted(t *testing.T, s *script, n int, h model.Paper) (epochs []model.Epoch, err error) {
 	t.Helper()
 	var seen []model.Epoch
 	m, err := Fit(t.Context(), words(n), h, s, Options{Epoch: func(e model.Epoch) { seen = append(seen, e) }})
 	if err == nil && (!reflect.DeepEqual(m.Info.Training.Epochs, seen) || m.Info.Training.Device != "script") {
-		t.Errorf("the model says %+v on %q, and %+v was told", m.Info.Training.Epochs, m.Info.Training.Device, seen)
+		t.Errorf("epochs %+v on %q, want those reported: %+v", m.Info.Training.Epochs, m.Info.Training.Device, seen)
 	}
 	if s.closed != 1 {
 		t.Errorf("the trainer was closed %d times", s.closed)
@@ -148,7 +147,7 @@ func TestBatchSize(t *testing.T) {
 }
 
 func TestAuthorsStop(t *testing.T) {
-	// falling gives running losses of 10 words that fall by step each epoch.
+	// falling returns running losses of 10 rows that fall by step each epoch.
 	falling := func(start, step float64) (sums []float64) {
 		for i := range 100 {
 			sums = append(sums, 10*max(start-step*float64(i), 0))
@@ -208,8 +207,7 @@ func TestFitRefuses(t *testing.T) {
 	}
 }
 
-// What isn't a recipe is an error.
-func TestFitRefusesArguments(t *testing.T) {
+func TestFitRefusesRecipes(t *testing.T) {
 	h := Best()
 	for _, r := range []model.Recipe{nil, &h, (*model.Paper)(nil)} {
 		x := words(10)
@@ -220,24 +218,24 @@ func TestFitRefusesArguments(t *testing.T) {
 				t.Errorf("recipe %T: error %v", r, err)
 			}
 		}
-		if Settled(r, x) != r {
-			t.Errorf("a %T is settled", r)
+		if WithDefaults(r, x) != r {
+			t.Errorf("WithDefaults changes a %T", r)
 		}
 	}
 }
 
-// notes trains and returns what was said.
-func notes(t *testing.T, s *script, h model.Recipe, scale float32) (said []string, err error) {
+// notes trains and returns the notes.
+func notes(t *testing.T, s *script, h model.Recipe, scale float32) (lines []string, err error) {
 	t.Helper()
 	x := words(10)
 	for i := range x.Data {
 		x.Data[i] = scale
 	}
-	_, err = Fit(t.Context(), x, h, s, Options{Note: func(line string) { said = append(said, line) }})
-	return said, err
+	_, err = Fit(t.Context(), x, h, s, Options{Note: func(line string) { lines = append(lines, line) }})
+	return lines, err
 }
 
-// A training that will or did end badly says so, in a line with what to do.
+// A training whose result is poor, or will be, gives a warning with advice.
 func TestWarnings(t *testing.T) {
 	for name, c := range map[string]struct {
 		script *script
@@ -245,23 +243,23 @@ func TestWarnings(t *testing.T) {
 		norm   float64
 		want   string
 	}{
-		"all is well":      {&script{loss: 1}, 6, 3, ""},
-		"small vectors":    {&script{loss: 1}, 6, 1, "mean norm is 1,"},
-		"large vectors":    {&script{loss: 1}, 6, 30, "mean norm is 30,"},
-		"dead atoms":       {&script{loss: 1}, 7, 3, "29 % of the atoms are dead"},
-		"the error rises":  {&script{loss: 1, rising: true}, 6, 3, "the error has risen from 2 to 4"},
-		"sparser codes":    {&script{loss: 1, rising: true, sparser: true}, 6, 3, ""},
-		"nothing is alive": {&script{loss: 1, dead: true}, 6, 3, "error: all codes are zero"},
+		"all is well":     {&script{loss: 1}, 6, 3, ""},
+		"small vectors":   {&script{loss: 1}, 6, 1, "mean norm of 1)"},
+		"large vectors":   {&script{loss: 1}, 6, 30, "mean norm of 30)"},
+		"dead atoms":      {&script{loss: 1}, 7, 3, "29 % of the atoms are dead"},
+		"the error rises": {&script{loss: 1, rising: true}, 6, 3, "the error has risen from 2 to 4"},
+		"sparser codes":   {&script{loss: 1, rising: true, sparser: true}, 6, 3, ""},
+		"codes of zeros":  {&script{loss: 1, dead: true}, 6, 3, "error: all codes are zero"},
 	} {
 		h := six(2)
 		h.Atoms = c.atoms
-		said, err := notes(t, c.script, h, float32(c.norm/math.Sqrt2))
+		lines, err := notes(t, c.script, h, float32(c.norm/math.Sqrt2))
 		if err != nil {
-			said = append(said, "error: "+strings.TrimPrefix(err.Error(), "train: "))
+			lines = append(lines, "error: "+strings.TrimPrefix(err.Error(), "train: "))
 		}
-		got := strings.Join(said, "\n")
+		got := strings.Join(lines, "\n")
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) || strings.Count(got, "warning: ") > 1 {
-			t.Errorf("%s: said %q", name, got)
+			t.Errorf("%s: notes %q", name, got)
 		}
 	}
 }
@@ -278,7 +276,7 @@ func TestDefaultsOfTexts(t *testing.T) {
 		want := Best()
 		want.Method, want.Order, want.Epochs = model.Nonnegative, model.None, 4
 		want.Atoms, want.TrainWords, want.DictionarySteps, want.Nonzeros = c.atoms, c.rows, c.steps, c.nonzeros
-		if got := best(Best()).settled(x, c.n); got != want {
+		if got := bestTraining(Best()).withDefaults(x, c.n); got != want {
 			t.Errorf("%d × %d: %+v, want %+v", c.n, c.dim, got, want)
 		}
 	}
@@ -286,7 +284,7 @@ func TestDefaultsOfTexts(t *testing.T) {
 	h.TrainWords = math.MaxInt32
 	x := &vectors.Dense{Words: []string{"a"}, Texts: &vectors.Texts{Text: []string{"a"}}, Dim: 384, Data: make([]float32, 384)}
 	for n, want := range map[int]int{10_000: 16, 40_000: 40, 1_000_000: 64} {
-		if got := best(h).settled(x, n).Base().DictionarySteps; got != want {
+		if got := bestTraining(h).withDefaults(x, n).Base().DictionarySteps; got != want {
 			t.Errorf("all %d texts: %d dictionary updates an epoch, want %d", n, got, want)
 		}
 	}
