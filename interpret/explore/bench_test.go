@@ -49,7 +49,7 @@ func BenchmarkStart(b *testing.B) {
 		start := time.Now()
 		x := newExplorer(b, m, "large")
 		b.ReportMetric(time.Since(start).Seconds(), "s/new")
-		x.mapped()
+		x.dimensionMap()
 		b.ReportMetric(time.Since(start).Seconds(), "s/map")
 	}
 }
@@ -58,7 +58,7 @@ func BenchmarkStart(b *testing.B) {
 func BenchmarkClick(b *testing.B) {
 	m := largeModel()
 	x := newExplorer(b, m, "large")
-	x.mapped()
+	x.dimensionMap()
 	handler := x.Handler("")
 	for _, click := range []struct {
 		name   string

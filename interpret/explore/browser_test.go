@@ -180,7 +180,7 @@ func TestBrowser(t *testing.T) {
 	b.do(chromedp.KeyEvent(kb.Enter))
 	b.waitHeading("bank")
 	const rows = `document.querySelectorAll("main section:first-child .bars li").length === %d`
-	active := x.word(0).Active
+	active := x.word(0, 0).Active
 	b.wait(rows, min(20, len(active)))
 
 	// Word to dimension to word.
@@ -322,7 +322,7 @@ func TestBrowserShowsNumbers(t *testing.T) {
 	}
 	// ends are the words beside a dimension's name.
 	ends := func(k int, value float64) []string {
-		d := x.about.Dimensions[k]
+		d := x.summary.Dimensions[k]
 		end, label := d.Top, d.Label
 		if value < 0 {
 			end, label = d.Bottom, d.BottomLabel
@@ -333,7 +333,7 @@ func TestBrowserShowsNumbers(t *testing.T) {
 	// A word: the first of its dimensions, and the nearest words.
 	b.do(chromedp.Navigate(base + "/#/word/bank"))
 	b.waitHeading("bank")
-	bank := x.word(0)
+	bank := x.word(0, 0)
 	low, high := extremes(bank)
 	got := b.rows(".columns section:nth-child(1) ul.bars")
 	if len(got) != min(20, len(bank.Active)) {
@@ -489,7 +489,7 @@ func TestBrowserMap(t *testing.T) {
 	x := newExplorer(t, testModel(), "test")
 	base := b.serve(x)
 	b.do(chromedp.Navigate(base + "/#/map"))
-	b.wait(`document.querySelectorAll(".dot").length === %d`, x.about.Live)
+	b.wait(`document.querySelectorAll(".dot").length === %d`, x.summary.Live)
 
 	// The mouse.
 	const box = `document.querySelector(".dot").getBoundingClientRect()`
@@ -539,7 +539,7 @@ func TestBrowserMapList(t *testing.T) {
 	base := b.serve(x)
 	b.do(chromedp.Navigate(base + "/#/map"))
 	const listed = `[...document.querySelectorAll(".beside [data-dimension]")].map((e) => e.dataset.dimension).join()`
-	c := x.mapped()
+	c := x.dimensionMap()
 	var all []string
 	for _, p := range c.Points {
 		all = append(all, fmt.Sprint(p.Dimension))
@@ -555,7 +555,7 @@ func TestBrowserMapList(t *testing.T) {
 	// A slider leaves out dimensions of fewer words.
 	fewest := func(least int) (left []string) {
 		for _, p := range c.Points {
-			if x.about.Dimensions[p.Dimension].Words >= least {
+			if x.summary.Dimensions[p.Dimension].Words >= least {
 				left = append(left, fmt.Sprint(p.Dimension))
 			}
 		}
@@ -589,7 +589,7 @@ func TestBrowserMapList(t *testing.T) {
 	b.do(chromedp.SendKeys(chromedp.CSS("main [role=combobox]"), "bank"+kb.Enter))
 	b.waitHeading("bank on the map")
 	var active []string
-	for _, w := range x.word(0).Active {
+	for _, w := range x.word(0, 0).Active {
 		active = append(active, fmt.Sprint(w.Dimension))
 	}
 	b.wait(listed+` === %s && document.querySelectorAll(".dot.lit").length === %d`, quote(strings.Join(active, ",")), len(active))
@@ -646,7 +646,7 @@ func TestBrowserExport(t *testing.T) {
 		b.waitHeading(word)
 	}
 	evaluate[chromedp.Void](b, `go("map")`)
-	b.wait(`document.querySelectorAll(".dot").length === %d && document.querySelectorAll(".dot:not(.faint)").length === 1`, x.about.Live)
+	b.wait(`document.querySelectorAll(".dot").length === %d && document.querySelectorAll(".dot:not(.faint)").length === 1`, x.summary.Live)
 	for query, title := range map[string]string{"bank river": "bank and river", "River BANK": "river and bank", "bank − river": "Not found", "shore": "Not found"} {
 		b.do(chromedp.SendKeys(chromedp.CSS(search), query+kb.Enter))
 		b.waitHeading(title)

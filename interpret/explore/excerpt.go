@@ -7,14 +7,14 @@ import (
 	"unicode"
 )
 
-// An excerpter chooses the part of a text that a list shows.
+// An excerpter selects the part of a text that a list shows.
 type excerpter struct {
-	pattern *regexp.Regexp // of the words to show, nil for the beginning of a text
+	pattern *regexp.Regexp // matches the words to show; nil selects the beginning of a text
 	length  int            // in characters
 }
 
-// newExcerpter shows the parts of texts with as many of some words as possible, at the beginning of words
-// or, in scripts without spaces, anywhere.
+// newExcerpter returns an excerpter that selects parts with many different words. It finds them at the beginning
+// of words or, in scripts without spaces, anywhere.
 func newExcerpter(words []string, length int) excerpter {
 	var quoted []string
 	for _, word := range words {
@@ -33,13 +33,12 @@ func newExcerpter(words []string, length int) excerpter {
 	return excerpter{regexp.MustCompile("(?i)" + strings.Join(quoted, "|")), length}
 }
 
-// of returns the part of a text with the most different words, on one line. Dots stand for what it leaves
-// out.
-func (e excerpter) of(text string) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text[:min(len(text), wholeText)], "")), " ")
+// shorten returns the part of a text with the most different words, on one line. Ellipses replace the rest.
+func (e excerpter) shorten(text string) string {
+	text = oneLine(strings.ToValidUTF8(text[:min(len(text), wholeText)], ""))
 	runes := []rune(text)
 	if len(runes) <= e.length || e.pattern == nil {
-		return cut(text, e.length)
+		return truncate(text, e.length)
 	}
 	type hit struct{ at, word int }
 	var hits []hit // in characters
@@ -54,7 +53,7 @@ func (e excerpter) of(text string) string {
 		}
 	}
 	const before = 40 // characters before the first word
-	start, most := 0, 0
+	start, distinct := 0, 0
 	for i, first := range hits {
 		words := map[int]bool{}
 		for _, h := range hits[i:] {
@@ -62,16 +61,37 @@ func (e excerpter) of(text string) string {
 				words[h.word] = true
 			}
 		}
-		if len(words) > most {
-			start, most = first.at, len(words)
+		if len(words) > distinct {
+			start, distinct = first.at, len(words)
 		}
 	}
 	if start <= before {
-		return cut(text, e.length)
+		return truncate(text, e.length)
 	}
 	start -= before
 	if i := slices.Index(runes[start:start+before], ' '); i >= 0 {
 		start += i + 1
 	}
-	return "…" + cut(string(runes[start:]), e.length-1)
+	return "…" + truncate(string(runes[start:]), e.length-1)
+}
+
+// oneLine replaces white space in a text by single spaces, and four or more equal punctuation characters, such as
+// a ruled line, by a dash.
+func oneLine(text string) string {
+	var line []rune
+	var previous rune
+	run := 0
+	for _, r := range strings.Join(strings.Fields(text), " ") {
+		if r != previous {
+			previous, run = r, 0
+		}
+		run++
+		switch {
+		case run < 4 || !unicode.IsPunct(r) && !unicode.In(r, unicode.Sm, unicode.Sk):
+			line = append(line, r)
+		case run == 4:
+			line = append(line[:len(line)-3], '—')
+		}
+	}
+	return string(line)
 }

@@ -21,9 +21,10 @@ func TestExcerpt(t *testing.T) {
 		{"not within words", filler + "again " + filler + "rain", []string{"rain"}, []string{"…", "on rain"}},
 		{"without spaces", strings.Repeat("東京タワー", 200) + "大学です" + strings.Repeat("東京", 200), []string{"大学"}, []string{"…", "大学です"}},
 		{"syntax of patterns", filler + "c++ (or) *a*", []string{"c++", "(", "*a"}, []string{"c++ (or) *a*"}},
+		{"ruled lines", "one ... two\n=====\n-----\nthree ____ four 🙂🙂🙂🙂 !!!!!", []string{"one"}, []string{"one ... two — — three — four 🙂🙂🙂🙂 —"}},
 		{"whole characters", strings.Repeat("é", 3*wholeText), []string{"x"}, []string{"éé", "…"}},
 	} {
-		got := newExcerpter(tt.words, listedText).of(tt.text)
+		got := newExcerpter(tt.words, listedText).shorten(tt.text)
 		if n := utf8.RuneCountInString(got); n > listedText || !utf8.ValidString(got) {
 			t.Errorf("%s: %d characters", tt.name, n)
 		}

@@ -1,10 +1,17 @@
-// Package explore shows a model as a web page: the dimensions of a word, the words of a dimension,
-// the similarity of words, and maps of all dimensions and rows.
+// Package explore shows a model as a web page: the dimensions of a word, the words of a dimension, the
+// similarity of words, and maps of dimensions and rows.
 //
-// The page is a script that requests JSON; docs/reference/explorer.md lists the paths and fields.
-// [Explorer.Handler] serves page and JSON. [Explorer.WritePage] writes a file that contains the page
-// and the JSON for chosen words and dimensions. The view is in the fragment of the URL (#/word/bank),
-// so that the browser's history and bookmarks work for both.
+// This serves the page of a model on this machine:
+//
+//	m, err := model.Open("godoc.model")
+//	x, err := explore.New(m, "godoc", explore.Options{})
+//	listener, err := net.Listen("tcp", "localhost:8080")
+//	err = x.Serve(ctx, listener, "")
+//
+// The page is a script that requests JSON. docs/reference/explorer.md lists the paths and fields.
+// [Explorer.WritePage] writes one HTML file with the page and the JSON of selected words and dimensions.
+// The address of a view is the fragment of the URL (#/word/bank), so that history and bookmarks work in
+// both.
 package explore
 
 import (
@@ -24,101 +31,101 @@ import (
 
 // Lengths of lists and texts.
 const (
-	labelWords   = 8  // words that describe a dimension
-	listWords    = 40 // words of a dimension on its own page
-	nearestWords = 24
-	maxTogether  = 16    // dimensions that fire together with one
+	labelWords   = 8     // words that describe a dimension
+	listWords    = 40    // words of a dimension on its own page
+	nearestWords = 24    // nearest words on the page of a word
+	maxTogether  = 16    // dimensions that co-occur with a dimension
 	maxMatching  = 8     // dimensions of the texts that a search found
 	suggestions  = 10    // completions
-	bins         = 32    // of a histogram
+	bins         = 32    // bins of a histogram
 	listedText   = 240   // characters of a text in a list
 	wholeText    = 20000 // characters of a text on its own page
-	examples     = 5     // texts from the middle and from the weak end of a dimension
+	examples     = 5     // texts with middle values, and with the smallest values, of a dimension
 
-	excerptDimensions = 4 // of a text whose words the excerpts of its neighbours show
+	excerptDimensions = 4 // strongest dimensions of a text, whose words the excerpts of its neighbours show
 )
 
 // An Explorer serves the page of one model. Its methods may be called concurrently.
 type Explorer struct {
-	model     *model.Model
-	index     *interpret.Index
-	options   Options
-	about     about
-	variances []float64          // of each dimension
-	signs     []signs            // of each dimension
-	strongest []int              // live dimensions, see [interpret.Index.Strongest]
-	mapped    func() chart       // of the live dimensions
-	rows      func() rowChart    // of words or texts
-	topics    func() *topicTable // of the default number
-	cutting   sync.Mutex
-	cuts      []topicCut // of other numbers
-	labelling sync.Mutex
-	labels    interpret.Labels // replaced, never changed
-	matches   func() matches   // of the dimensions with those of Options.Other, nil without
+	model        *model.Model
+	index        *interpret.Index
+	options      Options
+	summary      summary
+	variances    []float64           // of each dimension
+	signs        []signs             // of each dimension
+	strongest    []int               // live dimensions, strongest first, see [interpret.Index.Strongest]
+	dimensionMap func() dimensionMap // of the live dimensions
+	rowMap       func() rowMap       // of words or texts
+	topics       func() *topicTable  // of the default number
+	cutsLock     sync.Mutex
+	cuts         []topicCut // of other numbers
+	labelsLock   sync.Mutex
+	labels       interpret.Labels // replaced, never changed
+	matches      func() matches   // with the dimensions of Options.Other; nil without it
 }
 
 // Options are settings of an explorer.
 type Options struct {
-	// Labels is the path of a labels.json that the page shows and changes, "" for none. CheckModel is
-	// called before a change, and returns an error if the model on disk isn't the one that is shown.
+	// Labels is the path of a labels.json that the page shows and changes, or "". CheckModel is called
+	// before a change. It returns an error if the model on disk is no longer the model of the page.
 	Labels     string
 	CheckModel func() error
 
-	// Accuracy is the word intrusion accuracy of poles, 0 to 1, and Judge the name of the vectors that
+	// Accuracy is the word intrusion accuracy of poles, 0 to 1. Judge is the name of the vectors that
 	// found the intruders.
 	Accuracy map[interpret.Pole]float64
 	Judge    string
 
-	// Other is a second model that the page compares with this one. It has a page of its own.
-	// Exported pages show one model only.
+	// Other is a second model, or nil. The pages compare the two models, and link to each other. Exported
+	// pages show one model only.
 	Other *Explorer
 
-	// Embed returns the code of a text by the dictionary of m, if there is a program that computes vectors of texts. A search
-	// then also finds the texts nearest to the code of the query.
+	// Embed encodes a text by an embedding model and the dictionary of m. If it is set, a search also
+	// finds the texts nearest to the code of the query.
 	Embed func(m *model.Model, text string) (interpret.Code, error)
 
 	// Frames allows pages of this machine, such as notebooks, to show the page in a frame.
 	Frames bool
 }
 
-// about is the data that the page has from its start.
-type about struct {
+// A summary is the answer to /data/model, which the page requests first.
+type summary struct {
 	Name       string       `json:"name"`
 	Input      string       `json:"input"`
 	Method     model.Method `json:"method"`
 	Lambda     float64      `json:"lambda"`
 	Words      int          `json:"words"`           // V
-	Texts      bool         `json:"texts,omitempty"` // rows are texts, and their words are ids
+	Texts      bool         `json:"texts,omitempty"` // rows are texts; their words are ids
 	Dense      int          `json:"dense"`           // L
-	Live       int          `json:"live"`            // dimensions that some row uses
+	Live       int          `json:"live"`            // number of dimensions with nonzeros
 	Themes     int          `json:"themes,omitempty"`
 	Topics     int          `json:"topics,omitempty"` // default number
 	Epochs     int          `json:"epochs"`
-	Error      float64      `json:"error,omitempty"`     // mean ‖x − μ − aD‖² per row, if measured
-	Explained  float64      `json:"explained,omitempty"` // share of the variance, if measured
+	Error      float64      `json:"error,omitempty"`     // reconstruction error, mean ‖x − μ − aD‖²; 0 if not measured
+	Explained  float64      `json:"explained,omitempty"` // explained variance, 0 to 1; 0 if not measured
 	Other      *otherModel  `json:"other,omitempty"`     // second model
-	Judge      string       `json:"judge,omitempty"`     // vectors that the accuracies come from
-	Nonzeros   int          `json:"nonzeros"`            // in all codes
-	PerWord    histogram    `json:"per_word"`            // active dimensions
-	PerDim     histogram    `json:"per_dimension"`       // words of live dimensions
-	Strongest  []int        `json:"strongest"`           // live dimensions
+	Judge      string       `json:"judge,omitempty"`     // vectors of the word intrusion test
+	Nonzeros   int          `json:"nonzeros"`            // of all codes
+	PerWord    histogram    `json:"per_word"`            // nonzeros of rows
+	PerDim     histogram    `json:"per_dimension"`       // nonzeros of live dimensions
+	Strongest  []int        `json:"strongest"`           // live dimensions, strongest first
 	Dimensions []dimension  `json:"dimensions"`          // K
 }
 
-// otherModel is a second model and the path of its page.
+// An otherModel is a second model and the path of its page.
 type otherModel struct {
 	Name string `json:"name"`
 	Path string `json:"path"`
 }
 
-// dimension is a dimension as lists show it, and as the map names it.
+// A dimension is an entry of a list of dimensions.
 type dimension struct {
-	Words       int      `json:"words"`            // that use it
+	Words       int      `json:"words"`            // number of nonzeros
 	Top         []string `json:"top"`              // words of the positive pole, see [interpret.Index.Words]
-	Bottom      []string `json:"bottom,omitempty"` // and of the negative one
+	Bottom      []string `json:"bottom,omitempty"` // words of the negative pole
 	Label       []string `json:"label"`            // of the positive pole, see [interpret.Index.Label]
 	BottomLabel []string `json:"bottom_label,omitempty"`
-	Negative    bool     `json:"negative,omitempty"`  // the negative pole has the larger values
+	Negative    bool     `json:"negative,omitempty"`  // the negative pole is stronger
 	Coherence   *float64 `json:"coherence,omitempty"` // of the stronger pole, see [interpret.Index.Coherence]
 
 	Accuracy       *float64 `json:"accuracy,omitempty"` // see [Options]
@@ -128,7 +135,7 @@ type dimension struct {
 type wordAnswer struct {
 	Word    string             `json:"word"`
 	Row     int                `json:"row"`    // from 0
-	Active  []interpret.Weight `json:"active"` // by decreasing absolute value
+	Active  []interpret.Weight `json:"active"` // nonzeros in decreasing order of absolute value
 	Nearest []neighbour        `json:"nearest"`
 	Columns [][2]string        `json:"columns,omitempty"` // names and values of the other columns of a text
 	Topic   topics.ID          `json:"topic"`
@@ -136,12 +143,12 @@ type wordAnswer struct {
 	texts
 }
 
-// texts are the texts of the rows of an answer, by id.
+// texts holds the texts of the rows of an answer, by id.
 type texts struct {
 	Texts map[string]string `json:"texts,omitempty"`
 }
 
-// add adds what show returns of the text of a row, if rows are texts.
+// add adds show's version of the text of a row, if rows are texts.
 func (t *texts) add(x *Explorer, row int, show func(text string) string) {
 	codes := x.model.Codes
 	if codes.Texts == nil {
@@ -153,15 +160,16 @@ func (t *texts) add(x *Explorer, row int, show func(text string) string) {
 	t.Texts[codes.Words[row]] = show(codes.Texts.Text[row])
 }
 
-// cut returns the first n characters of a text.
-func cut(text string, n int) string {
+// truncate shortens a text to n characters. An ellipsis replaces the rest.
+func truncate(text string, n int) string {
 	if runes := []rune(text); len(runes) > n {
 		return string(runes[:n-1]) + "…"
 	}
 	return text
 }
 
-func beginning(text string) string { return cut(text, listedText) }
+// beginning returns the first characters of a text for a list.
+func beginning(text string) string { return excerpter{length: listedText}.shorten(text) }
 
 type neighbour struct {
 	Word   string  `json:"word"`
@@ -170,18 +178,19 @@ type neighbour struct {
 
 type dimensionAnswer struct {
 	Dimension int       `json:"dimension"`
-	Words     int       `json:"words"` // with a nonzero value
+	Words     int       `json:"words"` // number of nonzeros
 	Variance  float64   `json:"variance"`
-	Histogram histogram `json:"histogram"` // of the nonzero values
+	Histogram histogram `json:"histogram"` // of the nonzeros
 	Top       []entry   `json:"top"`
 	Bottom    []entry   `json:"bottom"`
-	// The same by relevance, see [interpret.Index.Distinctive].
+
+	// Entries in the order of [interpret.Index.Distinctive].
 	Distinctive       []entry `json:"distinctive"`
 	DistinctiveBottom []entry `json:"distinctive_bottom"`
-	Together          []pair  `json:"together"`
-	// Texts from the middle and from the weak end of the positive values.
-	Middle []entry `json:"middle,omitempty"`
-	Weak   []entry `json:"weak,omitempty"`
+
+	Together []pair  `json:"together"`         // co-occurring dimensions
+	Middle   []entry `json:"middle,omitempty"` // texts with middle positive values
+	Weak     []entry `json:"weak,omitempty"`   // texts with the smallest positive values
 	texts
 }
 
@@ -190,23 +199,23 @@ type entry struct {
 	Value float32 `json:"value"`
 }
 
-// pair says how often a dimension fires together with another, or in the texts that a search found.
+// A pair counts the rows in which a dimension co-occurs with another, or the rows of a selection that use it.
 type pair struct {
 	Dimension   int     `json:"dimension"`
-	Opposite    bool    `json:"opposite,omitempty"` // opposite poles fire together
-	Words       int     `json:"words"`              // at these poles of both
-	Expected    float64 `json:"expected"`           // number of words by chance
+	Opposite    bool    `json:"opposite,omitempty"` // opposite poles co-occur
+	Words       int     `json:"words"`              // number of rows at these poles of both
+	Expected    float64 `json:"expected"`           // number of rows by chance
 	Correlation float64 `json:"correlation"`        // of the signs (−1, 0, 1), negated if Opposite
 }
 
-// New returns an explorer of m, which has codes and must not change afterwards. The page shows the
-// model's name. The map is computed in the background. Errors are those of [interpret.ReadLabels].
+// New returns an explorer of m, which must have codes and must not change afterwards. The page shows the name.
+// New computes the map in the background. It fails if [interpret.ReadLabels] does.
 func New(m *model.Model, name string, o Options) (*Explorer, error) {
 	x := &Explorer{model: m, index: interpret.NewIndex(m.Codes), options: o}
 	x.index.Known = m.Info.Known()
-	x.mapped = sync.OnceValue(x.layout)
-	x.rows = sync.OnceValue(x.layoutRows)
-	x.topics = sync.OnceValue(func() *topicTable { return x.tabulate(x.about.Topics) })
+	x.dimensionMap = sync.OnceValue(x.layoutDimensions)
+	x.rowMap = sync.OnceValue(x.layoutRows)
+	x.topics = sync.OnceValue(func() *topicTable { return x.tabulate(x.summary.Topics) })
 	x.variances = x.index.Variances()
 	x.describe(name)
 	if o.Labels != "" {
@@ -219,20 +228,20 @@ func New(m *model.Model, name string, o Options) (*Explorer, error) {
 	if o.Other != nil {
 		x.compareWith(o.Other)
 	}
-	go x.mapped()
-	if x.about.Themes > 0 {
+	go x.dimensionMap()
+	if x.summary.Themes > 0 {
 		go x.topics()
 	}
-	if x.about.Texts {
-		go x.index.Search("", 0) // lists the words of the texts for searches to come
+	if x.summary.Texts {
+		go x.index.Search("", 0) // lists the words of the texts, so that the first search is fast
 	}
 	return x, nil
 }
 
-// describe computes about, signs and strongest.
+// describe computes summary, signs and strongest.
 func (x *Explorer) describe(name string) {
 	m := x.model
-	a := about{
+	a := summary{
 		Name:       name,
 		Input:      m.Info.Encoding.Input.Name,
 		Method:     m.Info.Training.Recipe.Base().Method,
@@ -274,7 +283,7 @@ func (x *Explorer) describe(name string) {
 	a.PerWord = newHistogram(perWord, true)
 	x.strongest = slices.DeleteFunc(x.index.Strongest(labelWords), func(k int) bool { return a.Dimensions[k].Words == 0 })
 	a.Strongest = x.strongest
-	x.about = a
+	x.summary = a
 }
 
 func (x *Explorer) describeDimension(k int) (dimension, signs) {
@@ -311,12 +320,12 @@ func (x *Explorer) describeDimension(k int) (dimension, signs) {
 	return d, s
 }
 
-// entries converts the entries of an answer and adds excerpts of their texts to it.
+// entries converts entries, and adds excerpts of their texts to t.
 func (x *Explorer) entries(from []interpret.Entry, t *texts, excerpt excerpter) []entry {
 	to := make([]entry, len(from))
 	for i, e := range from {
 		to[i] = entry{x.model.Codes.Words[e.Row], e.Value}
-		t.add(x, e.Row, excerpt.of)
+		t.add(x, e.Row, excerpt.shorten)
 	}
 	return to
 }
@@ -324,17 +333,18 @@ func (x *Explorer) entries(from []interpret.Entry, t *texts, excerpt excerpter) 
 func (x *Explorer) findWord(word string) (row int, err error) {
 	row, err = x.index.Find(word)
 	if unknown, ok := errors.AsType[*interpret.UnknownWordError](err); ok {
-		return 0, x.notFound(unknown)
+		return 0, x.unknownWord(unknown)
 	}
 	return row, err
 }
 
-func (x *Explorer) notFound(err *interpret.UnknownWordError) error {
+// unknownWord converts an error.
+func (x *Explorer) unknownWord(err *interpret.UnknownWordError) error {
 	e := &RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("no word %.100q in the model", err.Word), Word: err.Word, Closest: err.Closest}
 	switch {
 	case err.Texts > 0:
 		e.Message = fmt.Sprintf("%d texts match %.100q", err.Texts, err.Word)
-	case x.about.Texts:
+	case x.summary.Texts:
 		e.Message = fmt.Sprintf("no ID or text matches %.100q", err.Word)
 	}
 	return e
@@ -342,35 +352,33 @@ func (x *Explorer) notFound(err *interpret.UnknownWordError) error {
 
 func (x *Explorer) checkDimension(k int) error {
 	if k < 0 || k >= x.model.Codes.Cols {
-		return &RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("no dimension %d (want 0 to %d)", k, x.model.Codes.Cols-1)}
+		return notFound("no dimension %d (want 0 to %d)", k, x.model.Codes.Cols-1)
 	}
 	return nil
 }
 
-// word returns the data of a word's page, with the topic of the default number of topics.
-func (x *Explorer) word(row int) wordAnswer { return x.wordIn(row, 0) }
-
-// wordIn is word with the topic among a number of topics.
-func (x *Explorer) wordIn(row, number int) wordAnswer {
+// word returns the data of a word's page, with its topic among a number of topics, or among the default number
+// for 0.
+func (x *Explorer) word(row, number int) wordAnswer {
 	code := x.index.Code(row)
 	a := wordAnswer{Word: x.model.Codes.Words[row], Row: row, Active: code.Weights(), Nearest: []neighbour{}}
-	var words []string // of the dimensions that neighbours may share
+	var words []string // of the strongest dimensions
 	for _, w := range a.Active[:min(excerptDimensions, len(a.Active))] {
 		words = append(words, x.poleWords(w.Pole())...)
 	}
 	excerpt := newExcerpter(words, listedText)
 	for _, n := range x.index.Nearest(code, nearestWords, row) {
 		a.Nearest = append(a.Nearest, neighbour{x.model.Codes.Words[n.Row], n.Cosine})
-		a.add(x, n.Row, excerpt.of)
+		a.add(x, n.Row, excerpt.shorten)
 	}
-	a.add(x, row, func(text string) string { return cut(text, wholeText) })
-	if x.about.Texts {
+	a.add(x, row, func(text string) string { return truncate(text, wholeText) })
+	if x.summary.Texts {
 		for _, c := range x.model.Codes.Texts.Columns {
 			a.Columns = append(a.Columns, [2]string{c.Name, c.Values[row]})
 		}
 	}
 	a.Topic = topics.None
-	if x.about.Themes > 0 {
+	if x.summary.Themes > 0 {
 		table := x.cutTopics(number).table
 		a.Topic = table.Rows[row]
 		themes, cosines := table.Codes.Row(row)
@@ -382,9 +390,9 @@ func (x *Explorer) wordIn(row, number int) wordAnswer {
 // poleWords returns the words that describe a pole.
 func (x *Explorer) poleWords(p interpret.Pole) []string {
 	if p.Negative {
-		return x.about.Dimensions[p.Dimension].Bottom
+		return x.summary.Dimensions[p.Dimension].Bottom
 	}
-	return x.about.Dimensions[p.Dimension].Top
+	return x.summary.Dimensions[p.Dimension].Top
 }
 
 // dimension returns the data of a dimension's page.
@@ -403,7 +411,7 @@ func (x *Explorer) dimension(k int) dimensionAnswer {
 	a.Bottom = x.entries(x.index.Top(negative, listWords), &a.texts, bottom)
 	a.Distinctive = x.entries(x.index.Distinctive(positive, listWords), &a.texts, excerpts)
 	a.DistinctiveBottom = x.entries(x.index.Distinctive(negative, listWords), &a.texts, bottom)
-	if x.about.Texts {
+	if x.summary.Texts {
 		all := x.index.Top(positive, len(rows))
 		if n := len(all); n >= listWords+2*examples {
 			middle := max(n/2-examples/2, listWords)
@@ -414,8 +422,8 @@ func (x *Explorer) dimension(k int) dimensionAnswer {
 	return a
 }
 
-// together returns the dimensions that fire together with k more often than by chance, by the
-// correlation of their signs, which is φ for nonnegative codes.
+// together returns the dimensions that co-occur with k more often than by chance, in decreasing order of the
+// correlation of signs. For nonnegative codes this is the φ coefficient.
 func (x *Explorer) together(k int) []pair {
 	rows, values := x.index.Dimension(k)
 	codes := x.model.Codes
@@ -427,7 +435,7 @@ func (x *Explorer) together(k int) []pair {
 			sign := math.Float32bits(values[lo+j]) >> 31
 			index, value := codes.Row(int(i))
 			for l, other := range index {
-				// No branch on the sign: it is unpredictable.
+				// A branch on the sign would be unpredictable.
 				part[2*uint32(other)+(math.Float32bits(value[l])>>31^sign)]++
 			}
 		}
@@ -448,7 +456,7 @@ func (x *Explorer) together(k int) []pair {
 			p.Opposite, p.Words, p.Correlation = true, int(opposite), -p.Correlation
 			p.Expected = (a.positive*b.negative + a.negative*b.positive) / n
 		}
-		if other != k && p.Correlation > 0 { // NaN if all words use a dimension
+		if other != k && p.Correlation > 0 { // NaN if all rows use a dimension
 			pairs = append(pairs, p)
 		}
 	}
@@ -456,8 +464,8 @@ func (x *Explorer) together(k int) []pair {
 	return pairs[:min(maxTogether, len(pairs))]
 }
 
-// matching returns the dimensions that some rows have more often than chance, by how surprising that is:
-// (n − e)/√e with n rows and e expected.
+// matching returns the dimensions that more of the rows use than by chance, in decreasing order of
+// (n − e)/√e, for n rows and e expected rows.
 func (x *Explorer) matching(rows []int) []pair {
 	counts := make([]int, x.model.Codes.Cols)
 	for _, row := range rows {
@@ -472,33 +480,33 @@ func (x *Explorer) matching(rows []int) []pair {
 			pairs = append(pairs, pair{Dimension: k, Words: n, Expected: expected})
 		}
 	}
-	surprise := func(p pair) float64 { return (float64(p.Words) - p.Expected) / math.Sqrt(p.Expected) }
-	slices.SortStableFunc(pairs, func(p, q pair) int { return cmp.Compare(surprise(q), surprise(p)) })
+	score := func(p pair) float64 { return (float64(p.Words) - p.Expected) / math.Sqrt(p.Expected) }
+	slices.SortStableFunc(pairs, func(p, q pair) int { return cmp.Compare(score(q), score(p)) })
 	return pairs[:min(maxMatching, len(pairs))]
 }
 
-// signs are the numbers of positive and negative values of a dimension.
+// signs counts the positive and negative values of a dimension.
 type signs struct{ positive, negative float64 }
 
 func (s signs) words() float64 { return s.positive + s.negative }
 func (s signs) sum() float64   { return s.positive - s.negative }
 
-// histogram counts values in bins of equal width from From to To.
+// A histogram counts values in bins of equal width between From and To.
 type histogram struct {
 	From   float64 `json:"from"`
 	To     float64 `json:"to"`
 	Counts []int   `json:"counts"`
 }
 
-// newHistogram counts values in bins that begin at zero, in both directions. Whole numbers have whole
-// bins, which begin at the smallest.
-func newHistogram(values []float32, whole bool) histogram {
+// newHistogram counts values in bins over the range of the values and zero. The bins of integers have integer
+// widths and begin at the smallest value.
+func newHistogram(values []float32, integers bool) histogram {
 	if len(values) == 0 {
 		return histogram{Counts: []int{}}
 	}
 	from, to := float64(slices.Min(values)), float64(slices.Max(values))
 	n := bins
-	if whole {
+	if integers {
 		width := math.Ceil((to - from + 1) / bins)
 		n = int(math.Ceil((to - from + 1) / width))
 		to = from + width*float64(n)

@@ -185,7 +185,7 @@ func at(words []string, rows []int) []string {
 func TestAbout(t *testing.T) {
 	m := testModel()
 	x := newExplorer(t, m, "test")
-	a := x.about
+	a := x.summary
 	if a.Name != "test" || a.Words != testWords || a.Live != testAtoms-1 || len(a.Dimensions) != testAtoms || a.Nonzeros != len(m.Codes.Value) || a.Error != .25 {
 		t.Errorf("got %+v", a)
 	}
@@ -230,12 +230,12 @@ func TestAboutNothing(t *testing.T) {
 			Dictionary: model.Dictionary{Dim: 2, Atoms: make([]float32, 6)},
 		}
 		x := newExplorer(t, m, "nothing")
-		mustJSON(x.about)
+		mustJSON(x.summary)
 		mustJSON(x.dimension(1))
 		for i := range words {
-			mustJSON(x.word(i))
+			mustJSON(x.word(i, 0))
 		}
-		if points := x.mapped().Points; len(points) > 0 {
+		if points := x.dimensionMap().Points; len(points) > 0 {
 			t.Errorf("%d points of no live dimension", len(points))
 		}
 	}

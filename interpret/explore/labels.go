@@ -12,20 +12,20 @@ import (
 	"overcomplete/interpret"
 )
 
-// currentLabels returns the labels as this process last read them.
+// currentLabels returns the labels that this process read last.
 func (x *Explorer) currentLabels() interpret.Labels {
-	x.labelling.Lock()
-	defer x.labelling.Unlock()
+	x.labelsLock.Lock()
+	defer x.labelsLock.Unlock()
 	return x.labels
 }
 
-// setLabel changes one label in the file, which other processes may have changed in the meantime.
+// setLabel changes one label in the file. It keeps the changes of other processes.
 func (x *Explorer) setLabel(ctx context.Context, label interpret.Label) error {
-	if err := label.Check(x.model.Codes.Cols, x.about.Themes); err != nil {
+	if err := label.Check(x.model.Codes.Cols, x.summary.Themes); err != nil {
 		return badRequest("%v", err)
 	}
-	x.labelling.Lock()
-	defer x.labelling.Unlock()
+	x.labelsLock.Lock()
+	defer x.labelsLock.Unlock()
 	all, err := interpret.ChangeLabels(ctx, x.options.Labels, x.model.Codes.Cols, []interpret.Label{label}, x.options.CheckModel)
 	if err != nil {
 		return forbidden("the label was not saved: %v", err)
@@ -43,8 +43,8 @@ func (x *Explorer) allLabels() labelsAnswer {
 	return labelsAnswer{x.options.Labels != "", append(interpret.Labels{}, x.currentLabels()...)}
 }
 
-// serveLabels sends all labels, after a change if a browser on this machine posts a label. [guard] has
-// refused other sites.
+// serveLabels sends all labels. If a browser on this machine posts a label, it first changes it. [guard] refuses
+// other sites.
 func (x *Explorer) serveLabels(w http.ResponseWriter, r *http.Request) {
 	_, err := parameter(r, "", 0)
 	if err == nil && r.Method == http.MethodPost {
@@ -57,13 +57,13 @@ func (x *Explorer) serveLabels(w http.ResponseWriter, r *http.Request) {
 	send(w, http.StatusOK, x.allLabels())
 }
 
-// postLabel requires JSON, which no form of another site's page can send.
+// postLabel saves the label of a request. It requires JSON, which no form of another site's page can send.
 func (x *Explorer) postLabel(w http.ResponseWriter, r *http.Request) error {
 	if from, err := netip.ParseAddrPort(r.RemoteAddr); err != nil || !from.Addr().Unmap().IsLoopback() {
-		return forbidden("labels can be changed on the machine of the model only")
+		return forbidden("change labels: only browsers on the machine of the model can")
 	}
 	if x.options.Labels == "" {
-		return forbidden("labels of this model can't be changed: it isn't a directory, or its training isn't finished")
+		return forbidden("change labels: the model isn't a directory, or its training isn't finished")
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return badRequest("want a label as application/json")

@@ -17,34 +17,34 @@ import (
 )
 
 const (
-	links         = 24 // neighbours of a point that determine its place
+	links         = 24 // nearest neighbours that determine the position of a point
 	regionColours = 8
 	regionWords   = 3
-	regionTexts   = 20 // texts from which the keywords of a region are taken
+	regionTexts   = 20 // texts that the keywords of a region describe
 
-	maxRows   = 4000              // on the map of rows
-	maxValues = regionColours - 1 // of a column that have their own colour; the last colour is for all others
+	maxRows   = 4000              // rows on the map of rows
+	maxValues = regionColours - 1 // values of a column with a colour; all others share the last colour
 )
 
-// place is the position of a point on a map.
+// A place is the position of a point on a map.
 type place struct {
 	X      float32 `json:"x"` // 0 to 1
 	Y      float32 `json:"y"`
 	Region int     `json:"region"`
 }
 
-// region is a part of a map.
+// A region is a part of a map.
 type region struct {
 	X      float32  `json:"x"` // centre
 	Y      float32  `json:"y"`
-	Words  []string `json:"words"`  // that are typical of it
-	Colour int      `json:"colour"` // 0 to regionColours−1, different from its neighbours
+	Words  []string `json:"words"`  // keywords
+	Colour int      `json:"colour"` // 0 to regionColours−1; neighbours have different colours
 
-	Topic *topics.ID `json:"topic,omitempty"` // that the region is
+	Topic *topics.ID `json:"topic,omitempty"` // topic of the region
 }
 
-// chart is the map of dimensions.
-type chart struct {
+// A dimensionMap is the map of live dimensions.
+type dimensionMap struct {
 	Points  []point  `json:"points"` // the live dimensions, strongest first
 	Regions []region `json:"regions"`
 }
@@ -54,11 +54,11 @@ type point struct {
 	place
 }
 
-// rowChart is the map of words or texts.
-type rowChart struct {
+// A rowMap is the map of words or texts.
+type rowMap struct {
 	Points  []rowPoint  `json:"points"` // in row order
 	Regions []region    `json:"regions"`
-	Columns []colouring `json:"columns"` // columns whose few most frequent values cover half of the texts
+	Columns []colouring `json:"columns"`
 	texts
 
 	rows []int        // of the points
@@ -71,25 +71,25 @@ type rowPoint struct {
 	place
 }
 
-// colouring is a column by which texts are coloured.
+// A colouring is a column whose values colour the texts.
 type colouring struct {
 	Name   string   `json:"name"`
-	Values []string `json:"values"` // most frequent first
+	Values []string `json:"values"` // most frequent values, in decreasing order of frequency
 	Of     []int    `json:"of"`     // for each point, the index of its value in Values, or −1
 
 	column int   // index of the column
 	counts []int // number of rows of each value
 }
 
-// layout makes the map of the live dimensions. Dimensions that the same words use are close.
-func (x *Explorer) layout() chart {
+// layoutDimensions returns the map of live dimensions. Dimensions with nonzeros in the same rows are close.
+func (x *Explorer) layoutDimensions() dimensionMap {
 	n, dim := len(x.strongest), x.model.Dictionary.Dim
 	atoms := make([]float32, 0, n*dim)
 	for _, k := range x.strongest {
 		atoms = append(atoms, x.model.Dictionary.Atoms[k*dim:(k+1)*dim]...)
 	}
 	places, regions := divide(embedPoints(x.neighbours(min(links, n-1)), components(atoms, n, dim)))
-	c := chart{Points: make([]point, n), Regions: regions}
+	c := dimensionMap{Points: make([]point, n), Regions: regions}
 	regionOf := make([]int, x.model.Codes.Cols)
 	for i, k := range x.strongest {
 		c.Points[i] = point{k, places[i]}
@@ -98,7 +98,7 @@ func (x *Explorer) layout() chart {
 	members := make([]interpret.Code, len(regions)) // the dimensions of each region
 	for k, norm := range x.columnNorms() {
 		if norm > 0 {
-			// Each dimension counts the same.
+			// Normalize, so that all dimensions have the same weight.
 			m := &members[regionOf[k]]
 			m.Index, m.Value = append(m.Index, int32(k)), append(m.Value, float32(1/norm))
 		}
@@ -107,9 +107,9 @@ func (x *Explorer) layout() chart {
 	return c
 }
 
-// layoutRows makes the map of words or texts. Rows with the same dimensions are close. They start at
-// the places of their dimensions on the other map.
-func (x *Explorer) layoutRows() rowChart {
+// layoutRows returns the map of words or texts. Rows with the same dimensions are close. They are initialised
+// from the places of their dimensions on the map of dimensions.
+func (x *Explorer) layoutRows() rowMap {
 	rows := x.chooseRows()
 	codes := interpret.SelectRows(x.model.Codes, rows)
 	index := interpret.NewIndex(codes)
@@ -120,7 +120,7 @@ func (x *Explorer) layoutRows() rowChart {
 		}
 	}
 	placeOf := make(map[int32]place, len(x.strongest))
-	for _, p := range x.mapped().Points {
+	for _, p := range x.dimensionMap().Points {
 		placeOf[int32(p.Dimension)] = p.place
 	}
 	start := make([][2]float64, len(rows))
@@ -136,11 +136,11 @@ func (x *Explorer) layoutRows() rowChart {
 		start[i][0], start[i][1] = start[i][0]/sum, start[i][1]/sum
 	}
 	at := embedPoints(near, start)
-	if x.about.Themes > 0 {
-		return x.topicChart(rows, at, x.topics())
+	if x.summary.Themes > 0 {
+		return x.topicMap(rows, at, x.topics())
 	}
 	places, regions := divide(at)
-	c := rowChart{Points: make([]rowPoint, len(rows)), Regions: regions, Columns: x.colourings(rows)}
+	c := rowMap{Points: make([]rowPoint, len(rows)), Regions: regions, Columns: x.colourings(rows)}
 	members := make([]interpret.Query, len(regions)) // the rows of each region
 	for i, row := range rows {
 		c.Points[i] = rowPoint{row, codes.Words[i], places[i]}
@@ -156,9 +156,9 @@ func (x *Explorer) layoutRows() rowChart {
 	return c
 }
 
-// topicChart returns the map of rows whose regions are topics. A topic is in the middle of its rows.
-func (x *Explorer) topicChart(rows []int, at [][2]float64, t *topicTable) rowChart {
-	c := rowChart{Points: make([]rowPoint, len(rows)), Regions: make([]region, len(t.Topics)), Columns: x.colourings(rows), rows: rows, at: at}
+// topicMap returns the map of rows whose regions are topics. The centre of a topic is the median of its rows.
+func (x *Explorer) topicMap(rows []int, at [][2]float64, t *topicTable) rowMap {
+	c := rowMap{Points: make([]rowPoint, len(rows)), Regions: make([]region, len(t.Topics)), Columns: x.colourings(rows), rows: rows, at: at}
 	regionOf := map[topics.ID]int{topics.None: -1}
 	for r, topic := range t.Topics {
 		regionOf[topic.ID] = r
@@ -184,17 +184,17 @@ func (x *Explorer) topicChart(rows []int, at [][2]float64, t *topicTable) rowCha
 	return c
 }
 
-// cutRows returns the map of rows for a number of topics; 0 is the default.
-func (x *Explorer) cutRows(number int) rowChart {
-	c := x.rows()
-	if number == 0 || number == x.about.Topics {
+// cutRows returns the map of rows for a number of topics, or for the default number for 0.
+func (x *Explorer) cutRows(number int) rowMap {
+	c := x.rowMap()
+	if number == 0 || number == x.summary.Topics {
 		return c
 	}
-	return x.topicChart(c.rows, c.at, x.cutTopics(number))
+	return x.topicMap(c.rows, c.at, x.cutTopics(number))
 }
 
-// chooseRows returns the rows of the map, all of which have some dimension: the first words, which are
-// the most frequent ones in most files, or texts at equal distances.
+// chooseRows returns up to maxRows rows with nonzeros: the first words, which are the most frequent in most files,
+// or texts at equal distances.
 func (x *Explorer) chooseRows() []int {
 	codes := x.model.Codes
 	var rows []int
@@ -204,7 +204,7 @@ func (x *Explorer) chooseRows() []int {
 		}
 	}
 	n := min(maxRows, len(rows))
-	if x.about.Texts {
+	if x.summary.Texts {
 		for i := range n {
 			rows[i] = rows[i*len(rows)/n]
 		}
@@ -212,7 +212,7 @@ func (x *Explorer) chooseRows() []int {
 	return rows[:n]
 }
 
-// labelRegions sets the words of regions: those nearest to their codes or, if rows are texts, labels of
+// labelRegions sets the words of regions to the words nearest to their codes or, if rows are texts, to labels of
 // the nearest texts.
 func labelRegions(index *interpret.Index, regions []region, codes []interpret.Code) {
 	if index.Codes.Texts == nil {
@@ -234,14 +234,15 @@ func labelRegions(index *interpret.Index, regions []region, codes []interpret.Co
 	}
 }
 
-// colourings returns the columns with several values whose most frequent ones cover half of the rows.
+// colourings returns the columns with at least two values whose maxValues most frequent values cover half of the
+// rows.
 func (x *Explorer) colourings(rows []int) []colouring {
 	all := []colouring{}
-	if !x.about.Texts {
+	if !x.summary.Texts {
 		return all
 	}
 	for index, column := range x.model.Codes.Texts.Columns {
-		if column.Name == "" { // can't be chosen
+		if column.Name == "" { // a user can't select it
 			continue
 		}
 		counts := map[string]int{}
@@ -268,18 +269,18 @@ func (x *Explorer) colourings(rows []int) []colouring {
 			c.Of[i] = slices.Index(c.Values, column.Values[row])
 		}
 		for i, value := range c.Values {
-			c.Values[i] = cut(value, listedText)
+			c.Values[i] = truncate(value, listedText)
 		}
 		all = append(all, c)
 	}
 	return all
 }
 
-// neighbours returns for each dimension in x.strongest the k others whose columns have the largest
-// cosine with its own, closest first, and the squared distances of the columns at unit length.
+// neighbours returns, for each dimension in x.strongest, the k other dimensions whose columns have the largest
+// cosines with its column, nearest first. The distances are squared distances of columns of norm 1.
 //
-// The inner products of a dimension with all others are sums over its words. Of many words it takes
-// a part, at equal distances, so that about 10⁹ products are computed in all.
+// The inner products of a dimension with all others are sums over its rows. To compute about 10⁹ products in all,
+// neighbours samples the rows of large dimensions at equal distances.
 func (x *Explorer) neighbours(k int) [][]link {
 	codes := x.model.Codes
 	norms := x.columnNorms()
@@ -324,8 +325,8 @@ func (x *Explorer) columnNorms() []float64 {
 	return norms
 }
 
-// components returns the first two principal components of the directions of n atoms, row-major and
-// of length dim; zeros if there are fewer components.
+// components returns the first two principal components of n atoms of norm 1, n×dim row-major. Missing components
+// are zero.
 func components(atoms []float32, n, dim int) [][2]float64 {
 	at := make([][2]float64, n)
 	if n < 2 {
@@ -346,7 +347,7 @@ func components(atoms []float32, n, dim int) [][2]float64 {
 		return at
 	}
 	var axes, projected mat.Dense
-	eigen.VectorsTo(&axes) // by increasing eigenvalue
+	eigen.VectorsTo(&axes) // in increasing order of eigenvalues
 	projected.Mul(x, axes.Slice(0, dim, max(dim-2, 0), dim))
 	_, found := projected.Dims()
 	for i := range at {
@@ -385,7 +386,7 @@ func divide(at [][2]float64) ([]place, []region) {
 	return places, regions
 }
 
-// chooseColour returns the colour whose nearest region among others is furthest from r.
+// chooseColour returns the colour whose nearest region among others is farthest from r.
 func chooseColour(others []region, r region) int {
 	nearest := slices.Repeat([]float64{math.Inf(1)}, regionColours)
 	for _, o := range others {

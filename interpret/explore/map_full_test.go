@@ -26,7 +26,7 @@ func TestMapRealData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newExplorer(t, m, "test").mapped()
+	c := newExplorer(t, m, "test").dimensionMap()
 	share := recall(c.Points, nearCodes(m, c.Points))
 	t.Logf("recall %.3f", share)
 	if share < .3 { // by chance, 0.004

@@ -78,7 +78,7 @@ func TestMapKeepsGroups(t *testing.T) {
 	}
 	m := planted(groups, members, 10*groups)
 	x := newExplorer(t, m, "test")
-	c := x.mapped()
+	c := x.dimensionMap()
 	share := recall(c.Points, func(i, j int) bool { return c.Points[i].Dimension%groups == c.Points[j].Dimension%groups })
 	t.Logf("of the nearest twelve, %.3f are of the same group", share)
 	if share < .9 { // by chance, 0.03
@@ -98,7 +98,7 @@ func TestMapKeepsGroups(t *testing.T) {
 	}
 
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
-	again := newExplorer(t, m, "test").mapped()
+	again := newExplorer(t, m, "test").dimensionMap()
 	if !slices.Equal(again.Points, c.Points) {
 		t.Error("another map with another number of processors")
 	}
@@ -107,7 +107,7 @@ func TestMapKeepsGroups(t *testing.T) {
 // The words of a region are those whose codes are nearest to its dimensions.
 func TestRegionWords(t *testing.T) {
 	m := planted(6, 60, 300)
-	c := newExplorer(t, m, "test").mapped()
+	c := newExplorer(t, m, "test").dimensionMap()
 	codes := clitest.Matrix(m.Codes)
 	norms := make([]float64, m.Codes.Cols)
 	for k := range norms {
@@ -183,7 +183,7 @@ func TestMapOddModels(t *testing.T) {
 				m.Codes.Value[i] = scale
 			}
 		}
-		for _, p := range newExplorer(t, m, "test").mapped().Points {
+		for _, p := range newExplorer(t, m, "test").dimensionMap().Points {
 			if !(p.X >= 0 && p.X <= 1 && p.Y >= 0 && p.Y <= 1) {
 				t.Errorf("%v: %+v", scale, p)
 			}
@@ -191,7 +191,7 @@ func TestMapOddModels(t *testing.T) {
 	}
 	m := planted(1, 1, 5)
 	m.Codes.Ptr, m.Codes.Index, m.Codes.Value = make([]int64, 6), nil, nil
-	if c := newExplorer(t, m, "test").mapped(); len(c.Points) != 0 || len(c.Regions) != 0 {
+	if c := newExplorer(t, m, "test").dimensionMap(); len(c.Points) != 0 || len(c.Regions) != 0 {
 		t.Errorf("the map of nothing is %+v", c)
 	}
 }

@@ -10,21 +10,21 @@ import (
 	"overcomplete/interpret"
 )
 
-// comparedWords is the number of words over which the dimensions of two models are compared: the
-// first ones of both, which are the most frequent ones in most files.
+// comparedWords is the number of words over which the dimensions of two models are compared. They are the first
+// words of both, which are the most frequent in most files.
 const comparedWords = 20_000
 
-// matches are the best matches of the dimensions of two models.
+// matches holds the best matches of the dimensions of two models.
 type matches struct {
-	Words int               `json:"words"` // that the dimensions were compared over
+	Words int               `json:"words"` // number of words of the comparison
 	First []interpret.Match `json:"first"` // of each dimension of the first model, in the second
 	Other []interpret.Match `json:"other"` // of each dimension of the second model, in the first
 }
 
-// compareWith adds the second model. The matches are computed in the background.
+// compareWith adds the second model. It computes the matches in the background.
 func (x *Explorer) compareWith(other *Explorer) {
-	x.about.Other = &otherModel{other.about.Name, otherPath[1:] + "/"}
-	other.about.Other = &otherModel{x.about.Name, "../"}
+	x.summary.Other = &otherModel{other.summary.Name, otherPath[1:] + "/"}
+	other.summary.Other = &otherModel{x.summary.Name, "../"}
 	x.matches = sync.OnceValue(func() matches { return matchValues(x.index, other.index, comparedWords) })
 	other.matches = func() matches {
 		m := x.matches()
@@ -33,11 +33,11 @@ func (x *Explorer) compareWith(other *Explorer) {
 	go x.matches()
 }
 
-// matchValues compares each dimension of a with each of b by the cosine of their values over the first
-// n words that both have. The best match has the largest absolute cosine.
+// matchValues compares each dimension of a with each dimension of b, by the cosine of their values over the first
+// n words of both. The best match has the largest absolute cosine.
 func matchValues(a, b *interpret.Index, n int) matches {
 	const none = -1
-	rowOf := make([]int, a.Codes.Rows) // of the words of a in b
+	rowOf := make([]int, a.Codes.Rows) // rows in b of the words of a
 	m := matches{
 		First: slices.Repeat([]interpret.Match{{Dimension: none}}, a.Codes.Cols),
 		Other: slices.Repeat([]interpret.Match{{Dimension: none}}, b.Codes.Cols),
@@ -86,7 +86,7 @@ func matchValues(a, b *interpret.Index, n int) matches {
 	return m
 }
 
-// improve replaces a match by a better one. Of equal ones the lower dimension is better.
+// improve replaces a match by a better one. A tie goes to the lower dimension.
 func improve(best *interpret.Match, m interpret.Match) {
 	a, b := math.Abs(m.Cosine), math.Abs(best.Cosine)
 	if best.Dimension < 0 || a > b || a == b && m.Dimension < best.Dimension {

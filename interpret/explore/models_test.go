@@ -98,11 +98,11 @@ func TestBrowserTwoModels(t *testing.T) {
 	// A word: all that the one has, the other has.
 	b.do(chromedp.SendKeys(chromedp.CSS("main input"), "bank"+kb.Enter))
 	b.waitHeading("bank in first and <i>second</i>")
-	n := len(x.word(0).Active)
+	n := len(x.word(0, 0).Active)
 	want := fmt.Sprintf("%d,%d,%d,100 %%,100 %%", n, n, n)
 	b.wait(`[...document.querySelectorAll(".facts dd")].map((e) => e.textContent).join() === %s`, quote(want))
 	var nearest []string // in both, whose dimensions are in another order
-	for _, e := range x.word(0).Nearest {
+	for _, e := range x.word(0, 0).Nearest {
 		nearest = append(nearest, e.Word)
 	}
 	slices.Sort(nearest)
@@ -119,7 +119,7 @@ func TestBrowserTwoModels(t *testing.T) {
 
 	// To the second model's own page, and back.
 	b.do(chromedp.Click(chromedp.CSS(".sides > :nth-child(2) a.name")))
-	k := testAtoms - 1 - x.word(0).Active[0].Dimension
+	k := testAtoms - 1 - x.word(0, 0).Active[0].Dimension
 	b.waitHeading(fmt.Sprint("dimension ", k))
 	b.wait(`location.pathname === "/other/" && document.getElementById("brand").textContent === "<i>second</i>"`)
 	b.do(chromedp.Click(chromedp.CSS("header nav .other")))

@@ -12,32 +12,32 @@ import (
 	"overcomplete/interpret"
 )
 
-// pageTemplate is filled with this package's own files and with JSON without HTML.
+// pageTemplate formats this package's own files and JSON without HTML.
 var pageTemplate = template.Must(template.New("").Parse(string(mustAsset("index.html"))))
 
 // embedded is the data of an exported page, by kind and parameter.
-type embedded struct {
-	Model      about                      `json:"model"`
+type pageData struct {
+	Model      summary                    `json:"model"`
 	Labels     labelsAnswer               `json:"labels"`
-	Map        chart                      `json:"map"`
+	Map        dimensionMap               `json:"map"`
 	Words      map[string]wordAnswer      `json:"word"`
 	Dimensions map[string]dimensionAnswer `json:"dimension"`
 
 	// Only if the model has topics.
 	Topics *topicTable              `json:"topics,omitempty"`
-	Rows   *rowChart                `json:"rows,omitempty"`
+	Rows   *rowMap                  `json:"rows,omitempty"`
 	Topic  map[string]typicalAnswer `json:"topic,omitempty"`
 	Theme  map[string]typicalAnswer `json:"theme,omitempty"`
 }
 
-// page returns the page that requests its data or, unless data is nil, the page that contains them.
-func page(data *embedded) []byte {
+// page returns a page that contains data. If data is nil, the page requests its data.
+func page(data *pageData) []byte {
 	var fields struct{ Script, Style, Icon, Data, Policy string }
 	if data != nil {
 		fields.Script, fields.Style = string(mustAsset(scripts...)), string(mustAsset("explore.css"))
 		fields.Icon = base64.StdEncoding.EncodeToString(mustAsset("icon.svg"))
 		fields.Data = string(mustJSON(data))
-		// The page can load nothing else.
+		// The policy allows nothing else.
 		fields.Policy = fmt.Sprintf("default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; script-src %s; style-src %s",
 			hashSource(fields.Script), hashSource(fields.Style))
 	}
@@ -56,22 +56,22 @@ func hashSource(text string) string {
 
 // Contents of an exported page.
 const (
-	neighbourhood     = 10 // words of a dimension, or dimensions of a word, if none were chosen
+	neighbourhood     = 10 // words per dimension, or dimensions per word, by default
 	exportedTypical   = 8  // rows of a topic or theme
 	exportedBeginning = 80 // characters of a text on the map
 )
 
-// WritePage writes one HTML file that shows the topics, words and dimensions, the summary and the maps, without
-// a server or a network. If no dimensions are given, it has the ten strongest of each word; if no words
-// are given, the ten top words of each dimension. It returns a [*RequestError] for an unknown word or
-// dimension, or if there is nothing to show: no topics, no words and no dimensions.
+// WritePage writes one HTML file that shows the summary, the maps, the topics, and the given words and
+// dimensions. It needs no server or network. Without dimensions, the file has the ten strongest dimensions of each
+// word. Without words, it has the ten top words of each dimension. WritePage returns a [*RequestError] for an
+// unknown word or dimension, and for neither words nor dimensions of a model without topics.
 func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) error {
-	if len(words)+len(dimensions)+x.about.Themes == 0 {
+	if len(words)+len(dimensions)+x.summary.Themes == 0 {
 		return badRequest("the model has no topics, so the page needs words or dimensions")
 	}
-	data := &embedded{Model: x.about, Labels: labelsAnswer{Labels: x.allLabels().Labels}, Map: x.mapped(),
+	data := &pageData{Model: x.summary, Labels: labelsAnswer{Labels: x.allLabels().Labels}, Map: x.dimensionMap(),
 		Words: map[string]wordAnswer{}, Dimensions: map[string]dimensionAnswer{}}
-	addWord := func(row int) { data.Words[x.model.Codes.Words[row]] = x.word(row) }
+	addWord := func(row int) { data.Words[x.model.Codes.Words[row]] = x.word(row, 0) }
 	addDimension := func(k int) { data.Dimensions[strconv.Itoa(k)] = x.dimension(k) }
 	for _, word := range words {
 		row, err := x.findWord(word)
@@ -97,10 +97,10 @@ func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) erro
 			}
 		}
 	}
-	if x.about.Themes > 0 {
+	if x.summary.Themes > 0 {
 		x.embedTopics(data)
 	}
-	// The summary shows dimensions that the page has.
+	// The summary lists only dimensions of the page.
 	data.Model.Strongest = []int{}
 	for _, k := range x.strongest {
 		if _, ok := data.Dimensions[strconv.Itoa(k)]; ok {
@@ -111,14 +111,14 @@ func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) erro
 	return err
 }
 
-// embedTopics adds the topics, their pages and the map of rows, of whose texts it has the beginnings.
-func (x *Explorer) embedTopics(data *embedded) {
-	t, rows := x.topics(), x.rows()
+// embedTopics adds the topics, their pages, and the map of rows with the beginnings of their texts.
+func (x *Explorer) embedTopics(data *pageData) {
+	t, rows := x.topics(), x.rowMap()
 	data.Topics, data.Rows = t, &rows
 	if rows.Texts != nil {
 		begin := map[string]string{}
 		for id, text := range rows.Texts {
-			begin[id] = cut(text, exportedBeginning)
+			begin[id] = truncate(text, exportedBeginning)
 		}
 		rows.Texts = begin
 	}

@@ -20,8 +20,8 @@ func TestBrowserPoles(t *testing.T) {
 	b := openBrowser(t)
 	x := newExplorer(t, turned(), "test")
 	negative, positive := poleName(x, k, true), poleName(x, k, false)
-	if !x.about.Dimensions[k].Negative || positive == "" || negative == "−"+positive {
-		t.Fatalf("%q and %q, the first is the stronger: %v", negative, positive, x.about.Dimensions[k].Negative)
+	if !x.summary.Dimensions[k].Negative || positive == "" || negative == "−"+positive {
+		t.Fatalf("%q and %q, the first is the stronger: %v", negative, positive, x.summary.Dimensions[k].Negative)
 	}
 	x = newWith(t, turned(), "test", Options{Judge: "other.txt",
 		Accuracy: map[interpret.Pole]float64{{Dimension: k}: .9, {Dimension: k, Negative: true}: .3, {Dimension: 6, Negative: true}: .8}})
@@ -62,7 +62,7 @@ func TestBrowserCoherence(t *testing.T) {
 	b := openBrowser(t)
 	x := newExplorer(t, turned(), "test")
 	coherence := func(k int) float64 {
-		return x.index.Coherence(interpret.Pole{Dimension: k, Negative: x.about.Dimensions[k].Negative})
+		return x.index.Coherence(interpret.Pole{Dimension: k, Negative: x.summary.Dimensions[k].Negative})
 	}
 	first := 1
 	for k := range testAtoms {

@@ -12,7 +12,7 @@ import (
 
 // Lengths of the lists of an answer.
 const (
-	listedParts = 10   // dimensions of a cosine
+	listedParts = 10   // parts of a cosine
 	listedSum   = 24   // dimensions of the sum of several words
 	answers     = 12   // nearest words
 	maxQuery    = 4000 // bytes of a query
@@ -20,7 +20,7 @@ const (
 	completionText = 100 // characters of a text
 )
 
-// queryAnswer is a parsed query and, unless another page shows it, the answer.
+// A queryAnswer is a parsed query and, unless another page shows it, the answer.
 type queryAnswer struct {
 	Kind      string    `json:"kind"` // see [interpret.Query]
 	Dimension int       `json:"dimension"`
@@ -39,22 +39,22 @@ type queryAnswer struct {
 	texts
 }
 
-// sumPart is the value of a dimension in the sum of several words, divided by the norm of the sum,
-// and the part of each word in it.
+// A sumPart is the value of a dimension in the sum of several words, divided by the norm of the sum. Parts holds
+// the term of each word.
 type sumPart struct {
 	Dimension int       `json:"dimension"`
 	Value     float64   `json:"value"`
 	Parts     []float64 `json:"parts"`
 }
 
-// reason is a word that is near to a query, and the dimensions that its cosine is the sum of.
+// A reason is a neighbour of a query, with the parts of its cosine.
 type reason struct {
 	neighbour
-	Parts  []part  `json:"parts"` // the largest
-	Others int     `json:"others"`
-	Rest   float64 `json:"rest"` // sum of the others
+	Parts  []part  `json:"parts"`  // largest parts
+	Others int     `json:"others"` // number of other parts
+	Rest   float64 `json:"rest"`   // sum of the other parts
 
-	Steered []part `json:"steered,omitempty"` // parts that the score has beside those of the cosine
+	Steered []part `json:"steered,omitempty"` // parts of steered dimensions, which the score adds to the cosine
 }
 
 type part struct {
@@ -63,7 +63,7 @@ type part struct {
 	Value     float64 `json:"value"` // in the word's code
 }
 
-// answerQuery answers a query, whose nearest words are in the order of their scores after steering: see
+// answerQuery answers a query. The nearest words are in decreasing order of their steered scores, see
 // [interpret.Code.Steer].
 func (x *Explorer) answerQuery(query, steer string) (any, error) {
 	steering, err := x.parseSteering(steer)
@@ -71,12 +71,12 @@ func (x *Explorer) answerQuery(query, steer string) (any, error) {
 		return nil, err
 	}
 	q, err := x.index.Parse(query, x.currentLabels())
-	embeds := x.options.Embed != nil && q.Kind == interpret.QuerySearch // even if no text has its words
+	embeds := x.options.Embed != nil && q.Kind == interpret.QuerySearch // even if no text contains its words
 	if embeds {
 		err = nil
 	}
 	if unknown, ok := errors.AsType[*interpret.UnknownWordError](err); ok {
-		return nil, x.notFound(unknown)
+		return nil, x.unknownWord(unknown)
 	} else if err != nil {
 		return nil, badRequest("%v", err)
 	}
@@ -93,7 +93,7 @@ func (x *Explorer) answerQuery(query, steer string) (any, error) {
 		excerpt := newExcerpter(q.Matched, listedText)
 		for _, row := range q.Rows {
 			a.Words = append(a.Words, x.model.Codes.Words[row])
-			a.add(x, row, excerpt.of)
+			a.add(x, row, excerpt.shorten)
 		}
 	}
 	var sum interpret.Code
@@ -146,7 +146,7 @@ func (x *Explorer) parseSteering(steer string) (weights []interpret.Weight, err 
 		k, err := strconv.Atoi(dimension)
 		weight, invalid := strconv.ParseFloat(value, 32)
 		if err != nil || invalid != nil || i == maxSteered || math.IsInf(weight, 0) || math.IsNaN(weight) {
-			return nil, badRequest("steer is %.100q, want up to %d dimensions with their weights, such as 17:0.5,203:-0.8", steer, maxSteered)
+			return nil, badRequest("malformed steer (got %.100q, want up to %d dimensions with weights, such as 17:0.5,203:-0.8)", steer, maxSteered)
 		}
 		if err := x.checkDimension(k); err != nil {
 			return nil, err
@@ -156,7 +156,7 @@ func (x *Explorer) parseSteering(steer string) (weights []interpret.Weight, err 
 	return weights, nil
 }
 
-// sumParts returns the largest values of the sum of terms.
+// sumParts returns the largest values of the sum of terms, in decreasing order of absolute value.
 func (x *Explorer) sumParts(terms []interpret.Term, sum interpret.Code) []sumPart {
 	codes := make([]interpret.Code, len(terms))
 	for i, t := range terms {
@@ -179,14 +179,14 @@ func (x *Explorer) sumParts(terms []interpret.Term, sum interpret.Code) []sumPar
 	return parts
 }
 
-// completions are words, or ids of texts, for what is typed.
+// completions lists words or ids of texts that complete a prefix.
 type completions struct {
 	Words []string `json:"words"`
 	texts
 }
 
-// complete returns the words that begin with a prefix, whatever their case, in row order. Texts with its
-// words follow.
+// complete returns the words that begin with a prefix, in any case, in row order. If rows are texts, the ids of
+// texts that contain its words follow.
 func (x *Explorer) complete(prefix string) (any, error) {
 	codes := x.model.Codes
 	c := completions{Words: []string{}}
@@ -198,7 +198,7 @@ func (x *Explorer) complete(prefix string) (any, error) {
 			c.Words = append(c.Words, w)
 		}
 	}
-	if !x.about.Texts {
+	if !x.summary.Texts {
 		return c, nil
 	}
 	found := x.index.Search(prefix, suggestions)
@@ -210,7 +210,7 @@ func (x *Explorer) complete(prefix string) (any, error) {
 	excerpt := newExcerpter(found.Matched, completionText)
 	for _, word := range c.Words {
 		row, _ := x.index.Row(word)
-		c.add(x, row, excerpt.of)
+		c.add(x, row, excerpt.shorten)
 	}
 	return c, nil
 }

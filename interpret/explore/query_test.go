@@ -143,16 +143,16 @@ func TestQueriesOfPages(t *testing.T) {
 // The error is that of the codes that are there, and scores are those of dimensions.
 func TestAboutTellsWhatWasMeasured(t *testing.T) {
 	m := testModel()
-	if got := newExplorer(t, m, "").about.Error; got != .25 {
+	if got := newExplorer(t, m, "").summary.Error; got != .25 {
 		t.Errorf("trained: error %v", got)
 	}
 	m.Info.Encoding = &model.Encoding{Error: .125}
 	x := newExplorer(t, m, "")
-	if got := x.about.Error; got != .125 {
+	if got := x.summary.Error; got != .125 {
 		t.Errorf("encoded: error %v", got)
 	}
 	x = newWith(t, m, "", Options{Judge: "other.txt", Accuracy: map[interpret.Pole]float64{{Dimension: 3}: .7, {Dimension: 5}: 0, {Dimension: 3, Negative: true}: .2}})
-	for k, d := range x.about.Dimensions {
+	for k, d := range x.summary.Dimensions {
 		if (k == 3) != (d.BottomAccuracy != nil) || k == 3 && *d.BottomAccuracy != .2 {
 			t.Errorf("dimension %d: accuracy %v of the negative pole", k, d.BottomAccuracy)
 		}
@@ -161,7 +161,7 @@ func TestAboutTellsWhatWasMeasured(t *testing.T) {
 			t.Errorf("dimension %d: accuracy %v", k, d.Accuracy)
 		}
 	}
-	if x.about.Judge != "other.txt" {
-		t.Errorf("judge %q", x.about.Judge)
+	if x.summary.Judge != "other.txt" {
+		t.Errorf("judge %q", x.summary.Judge)
 	}
 }

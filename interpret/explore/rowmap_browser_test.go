@@ -14,7 +14,7 @@ func TestBrowserRowMap(t *testing.T) {
 	b := openBrowser(t)
 	x := newExplorer(t, testTexts(), "test")
 	base := b.serve(x)
-	c := x.rows()
+	c := x.rowMap()
 	b.do(chromedp.Navigate(base + "/#/map"))
 	b.wait(`document.querySelector(".tabs")`)
 	b.do(chromedp.Click(chromedp.CSS(".tabs a:nth-child(2)")))

@@ -38,7 +38,7 @@ func grouped(rows, groups int) *model.Model {
 func TestRowMap(t *testing.T) {
 	const groups = 12
 	m := grouped(600, groups)
-	c := newExplorer(t, m, "test").rows()
+	c := newExplorer(t, m, "test").rowMap()
 	points := make([]point, len(c.Points))
 	majority := make([]map[int]int, len(c.Regions)) // of each region: its words by group
 	for i, p := range c.Points {
@@ -67,7 +67,7 @@ func TestRowMap(t *testing.T) {
 		}
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1))
-	if again := newExplorer(t, m, "test").rows(); !reflect.DeepEqual(again, c) {
+	if again := newExplorer(t, m, "test").rowMap(); !reflect.DeepEqual(again, c) {
 		t.Error("another map with another number of processors")
 	}
 }
@@ -119,7 +119,7 @@ func TestRowMapOdd(t *testing.T) {
 	for _, rows := range []int{6, 2, 1, 0} {
 		c.Rows, c.Words, c.Ptr = rows, c.Words[:rows], c.Ptr[:rows+1]
 		c.Index, c.Value = c.Index[:rows], c.Value[:rows]
-		got := newExplorer(t, m, "test").rows()
+		got := newExplorer(t, m, "test").rowMap()
 		if len(got.Points) != rows {
 			t.Errorf("%d rows: %+v", rows, got)
 		}

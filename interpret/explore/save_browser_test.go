@@ -40,7 +40,7 @@ func TestBrowserSaves(t *testing.T) {
 	}
 
 	table := string(offered("TSV", "bank-test.tsv"))
-	bank := x.word(0)
+	bank := x.word(0, 0)
 	for _, n := range bank.Nearest {
 		if n.Word != "\u2028" && !strings.Contains(table, fmt.Sprintf("Nearest words\t%s\t%.2f\t", n.Word, n.Cosine)) {
 			t.Errorf("%q with %.2f is not in the table:\n%s", n.Word, n.Cosine, table)
@@ -52,7 +52,7 @@ func TestBrowserSaves(t *testing.T) {
 
 	for _, view := range []struct{ address, file, shape, word string }{
 		{"#/word/bank", "bank", "rect", "Nearest"},
-		{"#/map", "map", "circle", x.mapped().Regions[0].Words[0]},
+		{"#/map", "map", "circle", x.dimensionMap().Regions[0].Words[0]},
 	} {
 		evaluate[chromedp.Void](b, `location.hash = %s`, quote(view.address))
 		b.wait(`document.title.startsWith(%s) && !document.getElementById("main").ariaBusy`, quote(view.file))

@@ -20,7 +20,7 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// scripts are the scripts of the page. They share one scope.
+// scripts lists the scripts of the page, which share one scope.
 var scripts = []string{"dom.js", "charts.js", "labels.js", "pages.js", "texts.js", "topics.js", "queries.js", "steer.js", "models.js", "map.js", "save.js", "main.js"}
 
 // mustAsset returns the contents of files, concatenated.
@@ -36,12 +36,12 @@ func mustAsset(names ...string) []byte {
 	return all
 }
 
-// A RequestError reports a request that is refused, such as for an unknown word.
+// A RequestError reports a request with a mistake, such as an unknown word, or without permission.
 type RequestError struct {
-	Status  int      `json:"-"` // of HTTP
+	Status  int      `json:"-"` // HTTP status code
 	Message string   `json:"error"`
-	Word    string   `json:"word,omitempty"`    // that is unknown
-	Closest []string `json:"closest,omitempty"` // known words with a similar spelling
+	Word    string   `json:"word,omitempty"`    // unknown word
+	Closest []string `json:"closest,omitempty"` // words with a similar spelling
 }
 
 func (e *RequestError) Error() string {
@@ -55,14 +55,17 @@ func badRequest(format string, args ...any) error {
 	return &RequestError{Status: http.StatusBadRequest, Message: fmt.Sprintf(format, args...)}
 }
 
+func notFound(format string, args ...any) error {
+	return &RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf(format, args...)}
+}
+
 func forbidden(format string, args ...any) error {
 	return &RequestError{Status: http.StatusForbidden, Message: fmt.Sprintf(format, args...)}
 }
 
-// Handler serves the page and its data so that no other site can read them. Requests must name this
-// machine by an IP address, as localhost or as host, which may be empty; this refuses sites whose own
-// name resolves to this machine (DNS rebinding). Requests for data by another site's page are refused,
-// too.
+// Handler serves the page and its data so that no other site can read them. The Host header of a request must
+// be an IP address, localhost or host, which may be empty. This prevents DNS rebinding. Handler also refuses
+// requests for data by other sites' pages.
 func (x *Explorer) Handler(host string) http.Handler {
 	mux := routes{}
 	x.addTo(mux, "")
@@ -79,15 +82,15 @@ func (x *Explorer) Handler(host string) http.Handler {
 // otherPath is the path of the page of the second model.
 const otherPath = "/other"
 
-// addTo adds the page and its data, below a path.
+// addTo adds the handlers of the page and its data to mux, under a path.
 func (x *Explorer) addTo(mux routes, path string) {
 	own := routes{
 		"/":               file("text/html; charset=utf-8", page(nil)),
 		"/explore.css":    file("text/css; charset=utf-8", mustAsset("explore.css")),
 		"/explore.js":     file("text/javascript; charset=utf-8", mustAsset(scripts...)),
 		"/icon.svg":       file("image/svg+xml", mustAsset("icon.svg")),
-		"/data/model":     file("application/json", mustJSON(x.about)),
-		"/data/map":       x.answer("", func(string) (any, error) { return x.mapped(), nil }),
+		"/data/model":     file("application/json", mustJSON(x.summary)),
+		"/data/map":       x.answer("", func(string) (any, error) { return x.dimensionMap(), nil }),
 		"/data/rows":      x.answerCut("", func(_ string, number int) (any, error) { return x.cutRows(number), nil }),
 		"/data/word":      x.answerCut("word", x.answerWord),
 		"/data/dimension": x.answer("dimension", x.answerDimension),
@@ -98,7 +101,7 @@ func (x *Explorer) addTo(mux routes, path string) {
 	for name, handler := range own {
 		mux[path+name] = handler
 	}
-	if x.about.Themes > 0 {
+	if x.summary.Themes > 0 {
 		mux[path+"/data/topics"] = x.answerCut("", func(_ string, number int) (any, error) { return x.cutTopics(number), nil })
 		mux[path+"/data/topic"] = x.answerCut("topic", x.answerTypical("topic"))
 		mux[path+"/data/theme"] = x.answerCut("theme", x.answerTypical("theme"))
@@ -108,7 +111,7 @@ func (x *Explorer) addTo(mux routes, path string) {
 	}
 }
 
-// maxParameter returns the most bytes of a parameter, which can be any word of the model.
+// maxParameter returns the largest length of a parameter in bytes. Each word of the model is allowed.
 func (x *Explorer) maxParameter() int {
 	n := maxQuery
 	for _, w := range x.model.Codes.Words {
@@ -122,13 +125,13 @@ func (x *Explorer) answerWord(word string, number int) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return x.wordIn(row, number), nil
+	return x.word(row, number), nil
 }
 
 func (x *Explorer) answerDimension(text string) (any, error) {
 	k, err := strconv.Atoi(text)
 	if err != nil {
-		return nil, badRequest("%q is no number of a dimension", text)
+		return nil, badRequest("the dimension isn't a number (got %q)", text)
 	}
 	if err := x.checkDimension(k); err != nil {
 		return nil, err
@@ -136,18 +139,18 @@ func (x *Explorer) answerDimension(text string) (any, error) {
 	return x.dimension(k), nil
 }
 
-// routes are handlers by exact path. Unlike [http.ServeMux], they redirect nothing to a cleaner path.
+// routes maps exact paths to handlers. Unlike [http.ServeMux], it redirects nothing to a cleaner path.
 type routes map[string]http.Handler
 
-// changing is the only path of a model that accepts changes.
-const changing = "/data/labels"
+// labelsPath is the only path that accepts changes.
+const labelsPath = "/data/labels"
 
 func (m routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handler, ok := m[r.URL.Path]
-	changes := strings.TrimPrefix(r.URL.Path, otherPath) == changing
+	changes := strings.TrimPrefix(r.URL.Path, otherPath) == labelsPath
 	switch {
 	case !ok:
-		fail(w, &RequestError{Status: http.StatusNotFound, Message: "no such page"})
+		fail(w, notFound("no such page"))
 	case r.Method != http.MethodGet && r.Method != http.MethodHead && !(r.Method == http.MethodPost && changes):
 		allowed := "GET, HEAD"
 		if changes {
@@ -160,7 +163,7 @@ func (m routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// guard refuses requests of other sites. Frames are the sources that may show the page in a frame.
+// guard refuses requests of other sites. Frames lists the sources that may show the page in a frame.
 func guard(host, frames string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
@@ -168,7 +171,7 @@ func guard(host, frames string, next http.Handler) http.Handler {
 		header.Set("Cross-Origin-Resource-Policy", "same-origin")
 		header.Set("Referrer-Policy", "no-referrer")
 		header.Set("X-Content-Type-Options", "nosniff")
-		header.Set("Cache-Control", "no-cache") // another model may get the same address
+		header.Set("Cache-Control", "no-cache") // the next model may have the same address
 		if !ownHost(r.Host, host) {
 			fail(w, forbidden("the host name %.100q is not served: use the IP address, or serve under this name", r.Host))
 			return
@@ -181,8 +184,7 @@ func guard(host, frames string, next http.Handler) http.Handler {
 	})
 }
 
-// ownHost reports whether a Host header names this machine. It ignores the port, which differs behind
-// a tunnel.
+// ownHost reports whether a Host header names this machine. It ignores the port, which a tunnel changes.
 func ownHost(header, host string) bool {
 	u, err := url.Parse("//" + header)
 	if err != nil || u.Host != header {
@@ -195,12 +197,11 @@ func ownHost(header, host string) bool {
 	return name == "localhost" || name != "" && name == strings.ToLower(host)
 }
 
-// sameOrigin returns an error if another site's page makes the request, unless it follows a link to
-// the page.
+// sameOrigin returns an error if another site's page makes the request, except by a link to the page.
 func sameOrigin(r *http.Request) error {
-	refused := forbidden("the data are for this server's own page")
+	refused := forbidden("other sites can't read the data of this page")
 	site := r.Header.Get("Sec-Fetch-Site")
-	// The browser compares schemes if this server is behind another one that has HTTPS.
+	// Behind a proxy with HTTPS the scheme differs, and Sec-Fetch-Site shows that the origins are the same.
 	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host && (origin != "https://"+r.Host || site != "same-origin") {
 		return refused
 	}
@@ -226,8 +227,8 @@ func file(contentType string, content []byte) http.Handler {
 	})
 }
 
-// answer serves the result of f as JSON. Its argument is the parameter of that name; "" means that there
-// is none.
+// answer serves the result of f as JSON. The argument of f is the value of the named parameter. If name is "",
+// the request must have no parameter.
 func (x *Explorer) answer(name string, f func(value string) (any, error)) http.Handler {
 	limit := x.maxParameter()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -240,15 +241,16 @@ func (x *Explorer) answer(name string, f func(value string) (any, error)) http.H
 	})
 }
 
-// answerCut is answer for data that depend on the number of topics, the parameter "topics"; 0 if there is none.
+// answerCut is answer for data that depend on the number of topics. This is the optional parameter "topics", 0
+// by default.
 func (x *Explorer) answerCut(name string, f func(value string, number int) (any, error)) http.Handler {
 	limit := x.maxParameter()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		number, themes := 0, x.about.Themes
+		number, themes := 0, x.summary.Themes
 		value, err := parameter(r, name, limit, "topics")
 		if text := r.URL.Query().Get("topics"); err == nil && text != "" {
 			if number, err = strconv.Atoi(text); err != nil || number < 1 || number > themes {
-				err = badRequest("topics is %.20q, and the model has %d themes: want 1 to as many", text, themes)
+				err = badRequest("bad number of topics (got %.20q, want 1 to %d)", text, themes)
 			}
 		}
 		var data any
@@ -259,7 +261,7 @@ func (x *Explorer) answerCut(name string, f func(value string, number int) (any,
 	})
 }
 
-// serveQuery answers the parameter "query", steered by the parameter "steer", if there is one.
+// serveQuery answers the parameter "query", steered by the optional parameter "steer".
 func (x *Explorer) serveQuery(w http.ResponseWriter, r *http.Request) {
 	query, err := parameter(r, "query", x.maxParameter(), "steer")
 	var data any
@@ -277,8 +279,8 @@ func respond(w http.ResponseWriter, data any, err error) {
 	send(w, http.StatusOK, data)
 }
 
-// parameter returns the parameter of a request that has that name and at most limit bytes. The request
-// must have no others, except optional ones. If name is "", there are optional ones only.
+// parameter returns the value of a request's parameter, of at most limit bytes. The request must have no other
+// parameters, except optional ones. If name is "", it must have optional parameters only.
 func parameter(r *http.Request, name string, limit int, optional ...string) (string, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -291,23 +293,23 @@ func parameter(r *http.Request, name string, limit int, optional ...string) (str
 	}
 	if name == "" {
 		if len(query) > 0 {
-			return "", badRequest("takes no such parameters")
+			return "", badRequest("unknown parameters (want none)")
 		}
 		return "", nil
 	}
 	values := query[name]
 	switch {
 	case len(values) != 1 || len(query) != 1:
-		return "", badRequest("takes the parameter %q, once, and no other", name)
+		return "", badRequest("want one parameter %q, and no other", name)
 	case len(values[0]) > limit:
-		return "", badRequest("%s is longer than %d bytes", name, limit)
+		return "", badRequest("%s is too long (got %d bytes, want at most %d)", name, len(values[0]), limit)
 	case !utf8.ValidString(values[0]):
 		return "", badRequest("%s is not UTF-8", name)
 	}
 	return values[0], nil
 }
 
-// fail sends an error, which is a [*RequestError] unless this package has a bug.
+// fail sends an error. It should be a [*RequestError]; others are bugs of this package.
 func fail(w http.ResponseWriter, err error) {
 	e, ok := errors.AsType[*RequestError](err)
 	if !ok {
@@ -322,7 +324,7 @@ func send(w http.ResponseWriter, status int, data any) {
 	w.Write(mustJSON(data))
 }
 
-// mustJSON encodes data of this package, whose numbers are finite. It escapes <, > and &.
+// mustJSON encodes data of this package, which must have finite numbers. It escapes <, > and &.
 func mustJSON(data any) []byte {
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -331,8 +333,8 @@ func mustJSON(data any) []byte {
 	return text
 }
 
-// Serve serves the page on the listener until ctx is cancelled, and closes the listener. It then waits
-// up to two seconds for running requests and returns nil. See [Explorer.Handler] for host.
+// Serve serves the page on the listener until ctx is cancelled, and closes the listener. It then waits up to two
+// seconds for open requests, and returns nil. See [Explorer.Handler] for host.
 func (x *Explorer) Serve(ctx context.Context, listener net.Listener, host string) error {
 	longest := x.maxParameter()
 	if x.options.Other != nil {
@@ -342,9 +344,9 @@ func (x *Explorer) Serve(ctx context.Context, listener net.Listener, host string
 		Handler:           x.Handler(host),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      10 * time.Minute, // the first request of topics of millions of rows takes minutes
+		WriteTimeout:      10 * time.Minute, // the first request of the topics of millions of rows is slow
 		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    16<<10 + 3*longest, // a URL can have three bytes for one: %20
+		MaxHeaderBytes:    16<<10 + 3*longest, // a URL can encode a byte as three: %20
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()

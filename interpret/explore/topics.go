@@ -3,10 +3,8 @@ package explore
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"math"
-	"net/http"
 	"slices"
 	"strconv"
 	"sync"
@@ -19,23 +17,23 @@ import (
 
 // Lengths of lists about topics.
 const (
-	listedValues = 6    // of a column in a topic
-	exampleText  = 160  // characters of an example
-	typicalRows  = 24   // of a topic on its own page
-	themeRows    = 200  // rows of a topic whose dimensions are listed
-	oddRows      = 12   // rows that fit no theme, and pairs of near-duplicates
-	sameCosine   = 0.95 // cosine of codes from which two rows are near-duplicates
+	listedValues    = 6    // values of a column in a topic
+	exampleText     = 160  // characters of an example
+	typicalRows     = 24   // rows of a topic on its own page
+	themeRows       = 200  // rows of a topic from which its dimensions are computed
+	unusualRows     = 12   // outliers, and pairs of near-duplicates
+	duplicateCosine = 0.95 // smallest cosine of near-duplicates
 )
 
-// topicTable are the topics of a model and their themes, and unusual rows.
+// A topicTable holds the topics and themes of a model, and unusual rows.
 type topicTable struct {
 	Topics  []topics.Topic `json:"topics"`
 	Themes  []topics.Topic `json:"themes"`
-	Columns []breakdown    `json:"columns"` // the column that says most about topics first
+	Columns []breakdown    `json:"columns"` // in decreasing order of agreement with the topics
 	Blank   int            `json:"blank"`   // rows with empty texts
 	Other   int            `json:"other"`   // other rows without a topic
 
-	Outliers []neighbour `json:"outliers"` // rows with the smallest cosines with their nearest theme
+	Outliers []neighbour `json:"outliers"` // rows with the smallest cosines with the nearest theme
 	Pairs    []rowPair   `json:"pairs"`    // near-duplicates
 	Repeated int         `json:"repeated"` // number of rows that are near-duplicates of others
 	texts
@@ -43,10 +41,10 @@ type topicTable struct {
 	table *topics.Table
 }
 
-// keptCuts is how many topic tables are kept, beside that of the default number.
+// keptCuts is the number of topic tables in memory, in addition to the default one.
 const keptCuts = 3
 
-// topicCut is the table of a number of topics.
+// A topicCut is the table of a number of topics, computed at the first use.
 type topicCut struct {
 	number int
 	table  func() *topicTable
@@ -54,21 +52,21 @@ type topicCut struct {
 
 // cutTopics returns the table of a number of topics, 1 to M; 0 is the default.
 func (x *Explorer) cutTopics(number int) *topicTable {
-	if number == 0 || number == x.about.Topics {
+	if number == 0 || number == x.summary.Topics {
 		return x.topics()
 	}
-	x.cutting.Lock()
+	x.cutsLock.Lock()
 	i := slices.IndexFunc(x.cuts, func(c topicCut) bool { return c.number == number })
 	if i < 0 {
 		x.cuts = append(x.cuts[max(len(x.cuts)-keptCuts+1, 0):], topicCut{number, sync.OnceValue(func() *topicTable { return x.tabulate(number) })})
 		i = len(x.cuts) - 1
 	}
 	c := x.cuts[i]
-	x.cutting.Unlock()
+	x.cutsLock.Unlock()
 	return c.table()
 }
 
-// breakdown has the most frequent values of a column: in all rows, and in each topic and theme.
+// A breakdown holds the most frequent values of a column in all rows, and in each topic and theme.
 type breakdown struct {
 	Name   string           `json:"name"`
 	All    []topics.Value   `json:"all"`
@@ -76,36 +74,36 @@ type breakdown struct {
 	Themes [][]topics.Value `json:"themes"`
 }
 
-// rowPair is two rows and the cosine of their codes.
+// A rowPair holds two rows and the cosine of their codes.
 type rowPair struct {
 	Words  [2]string `json:"words"`
 	Cosine float64   `json:"cosine"`
 }
 
-// typicalAnswer has the typical rows of a topic or theme, and the dimensions of Rows of them.
+// A typicalAnswer describes a topic or theme.
 type typicalAnswer struct {
-	Top      []entry `json:"top"` // with the cosine with the nearest theme
-	Rows     int     `json:"rows"`
-	Matching []pair  `json:"matching"`
+	Top      []entry `json:"top"`      // typical rows, and their cosines with the nearest theme
+	Rows     int     `json:"rows"`     // number of rows that Matching counts
+	Matching []pair  `json:"matching"` // dimensions of these rows
 	texts
 }
 
 // tabulate computes the table of a number of topics of a model with themes.
 func (x *Explorer) tabulate(number int) *topicTable {
 	t := &topicTable{Columns: []breakdown{}}
-	ctx := context.Background() // the errors would be the context's
-	if number == x.about.Topics {
+	ctx := context.Background() // never cancelled, so that there are no errors
+	if number == x.summary.Topics {
 		t.table, _ = topics.New(ctx, x.model, x.index, number)
 		t.Outliers = x.outliers(t)
 		t.Pairs, t.Repeated = x.nearDuplicates(&t.texts)
 	} else {
-		first := x.topics() // which has the same unusual rows
+		first := x.topics() // has the same unusual rows
 		t.table, _ = first.table.Cut(ctx, x.model, x.index, number)
 		t.Outliers, t.Pairs, t.Repeated, t.Texts = first.Outliers, first.Pairs, first.Repeated, maps.Clone(first.Texts)
 	}
 	table := t.table
 	t.Blank, t.Other = table.Blank, table.Other
-	if x.about.Texts {
+	if x.summary.Texts {
 		all := make([]int, x.model.Codes.Rows)
 		for i := range all {
 			all[i] = i
@@ -128,7 +126,7 @@ func (x *Explorer) listTopics(list []topics.Topic, t *texts) []topics.Topic {
 		list[i].Examples = slices.Clone(list[i].Examples)
 		for j := range list[i].Examples {
 			e := &list[i].Examples[j]
-			t.add(x, e.Row, excerpt.of)
+			t.add(x, e.Row, excerpt.shorten)
 			e.Text = ""
 		}
 	}
@@ -141,18 +139,18 @@ func (x *Explorer) breakDown(table *topics.Table, c colouring) breakdown {
 		b.All = append(b.All, topics.Value{Value: c.Values[i], Count: n, Share: float64(n) / float64(len(c.Of))})
 	}
 	table.BreakDown(x.model.Codes.Texts.Columns[c.column].Values, listedValues)
-	values := func(list []topics.Topic) (of [][]topics.Value) {
+	copyValues := func(list []topics.Topic) (values [][]topics.Value) {
 		for _, t := range list {
-			of = append(of, append([]topics.Value{}, t.Values...))
+			values = append(values, append([]topics.Value{}, t.Values...))
 		}
-		return of
+		return values
 	}
-	b.Topics, b.Themes = values(table.Topics), values(table.Themes)
+	b.Topics, b.Themes = copyValues(table.Topics), copyValues(table.Themes)
 	return b
 }
 
-// agreement returns how much the values of a column differ between topics: the mean over rows of the
-// share of the row's value within its topic, minus that within all rows.
+// agreement measures how much the values of a column differ between topics: the mean over rows of the share of
+// the row's value within its topic, minus the mean of its share within all rows.
 func agreement(b breakdown) float64 {
 	within, rows, all := 0.0, 0.0, 0.0
 	for _, values := range b.Topics {
@@ -167,9 +165,9 @@ func agreement(b breakdown) float64 {
 	return within/math.Max(rows, 1) - all
 }
 
-// outliers returns the rows with the smallest cosines with their nearest theme.
+// outliers returns the rows with the smallest cosines with the nearest theme.
 func (x *Explorer) outliers(t *topicTable) []neighbour {
-	found := ranking.Ranking{N: oddRows}
+	found := ranking.Ranking{N: unusualRows}
 	for i := range x.model.Codes.Rows {
 		if _, cosines := t.table.Codes.Row(i); len(cosines) > 0 {
 			found.Add(ranking.Item{Index: i, Score: -float64(slices.Max(cosines))})
@@ -183,8 +181,8 @@ func (x *Explorer) outliers(t *topicTable) []neighbour {
 	return rows
 }
 
-// nearDuplicates returns the first pairs of near-duplicates, and the number of rows that have one before
-// them. It compares a row with the first twenty that have the same three strongest dimensions.
+// nearDuplicates returns the first pairs of near-duplicates, and the number of rows that duplicate an earlier row.
+// It compares a row with the first twenty rows that have the same three strongest dimensions.
 func (x *Explorer) nearDuplicates(t *texts) (pairs []rowPair, repeated int) {
 	const maxCompared = 20
 	n := x.model.Codes.Rows
@@ -194,25 +192,25 @@ func (x *Explorer) nearDuplicates(t *texts) (pairs []rowPair, repeated int) {
 			keys[i] = strongest(x.index.Code(i))
 		}
 	})
-	alike := map[[3]int32][]int32{} // the first rows with a key
-	before := make([][]int32, n)    // rows that a row is compared with
+	firstRows := map[[3]int32][]int32{} // by key
+	earlier := make([][]int32, n)       // rows that a row is compared with
 	for i, key := range keys {
 		if key == strongest(interpret.Code{}) || x.model.Codes.Texts.Blank(i) {
 			continue
 		}
-		before[i] = alike[key]
-		if len(before[i]) < maxCompared {
-			alike[key] = append(alike[key], int32(i))
+		earlier[i] = firstRows[key]
+		if len(earlier[i]) < maxCompared {
+			firstRows[key] = append(firstRows[key], int32(i))
 		}
 	}
-	best, most := make([]int32, n), make([]float64, n)
+	best, cosines := make([]int32, n), make([]float64, n)
 	parallel.Ranges(n, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			best[i], most[i] = -1, sameCosine
+			best[i], cosines[i] = -1, duplicateCosine
 			code := x.index.Code(i)
-			for _, other := range before[i] {
-				if cosine := cosineOf(x.index.Code(int(other)), code); cosine >= most[i] {
-					best[i], most[i] = other, cosine
+			for _, other := range earlier[i] {
+				if cosine := cosineOf(x.index.Code(int(other)), code); cosine >= cosines[i] {
+					best[i], cosines[i] = other, cosine
 				}
 			}
 		}
@@ -222,8 +220,8 @@ func (x *Explorer) nearDuplicates(t *texts) (pairs []rowPair, repeated int) {
 		if other < 0 {
 			continue
 		}
-		if repeated++; repeated <= oddRows {
-			pairs = append(pairs, rowPair{[2]string{x.model.Codes.Words[other], x.model.Codes.Words[i]}, min(most[i], 1)})
+		if repeated++; repeated <= unusualRows {
+			pairs = append(pairs, rowPair{[2]string{x.model.Codes.Words[other], x.model.Codes.Words[i]}, min(cosines[i], 1)})
 			t.add(x, int(other), beginning)
 			t.add(x, i, beginning)
 		}
@@ -231,8 +229,8 @@ func (x *Explorer) nearDuplicates(t *texts) (pairs []rowPair, repeated int) {
 	return pairs, repeated
 }
 
-// strongest returns the three dimensions of a code with the largest absolute values, in increasing order.
-// Those that it lacks are −1.
+// strongest returns the three dimensions of a code with the largest absolute values, in increasing order. −1
+// replaces missing dimensions.
 func strongest(code interpret.Code) [3]int32 {
 	dimensions, values := [3]int32{-1, -1, -1}, [3]float32{}
 	for j, k := range code.Index {
@@ -251,7 +249,7 @@ func strongest(code interpret.Code) [3]int32 {
 	return dimensions
 }
 
-// cosineOf returns the cosine of two codes whose values are not all zero.
+// cosineOf returns the cosine of two nonzero codes.
 func cosineOf(a, b interpret.Code) float64 {
 	sum := 0.0
 	j := 0
@@ -266,8 +264,8 @@ func cosineOf(a, b interpret.Code) float64 {
 	return sum / a.Norm() / b.Norm()
 }
 
-// typicalOf returns up to most rows of a topic or theme, those with the largest cosines with one of its themes.
-func (x *Explorer) typicalOf(table *topics.Table, group topics.Topic, most int) typicalAnswer {
+// typicalOf returns up to n rows of a topic or theme, with the largest cosines with one of its themes.
+func (x *Explorer) typicalOf(table *topics.Table, group topics.Topic, n int) typicalAnswer {
 	topic := group.ID
 	in := func(theme int32) bool { return table.TopicOf[theme] == int32(topic) }
 	if group.Parent != topics.None {
@@ -295,16 +293,16 @@ func (x *Explorer) typicalOf(table *topics.Table, group topics.Topic, most int) 
 	excerpt := newExcerpter(group.Words, listedText)
 	for _, i := range found.Items() {
 		rows = append(rows, i.Index)
-		if len(rows) <= most {
+		if len(rows) <= n {
 			a.Top = append(a.Top, entry{x.model.Codes.Words[i.Index], float32(i.Score)})
-			a.add(x, i.Index, excerpt.of)
+			a.add(x, i.Index, excerpt.shorten)
 		}
 	}
 	a.Rows, a.Matching = len(rows), x.matching(rows)
 	return a
 }
 
-// answerTypical returns the function that answers with the typical rows of a topic or theme, by its number.
+// answerTypical returns a function that describes a topic or theme by its id.
 func (x *Explorer) answerTypical(kind string) func(id string, number int) (any, error) {
 	return func(id string, number int) (any, error) {
 		t := x.cutTopics(number)
@@ -314,7 +312,7 @@ func (x *Explorer) answerTypical(kind string) func(id string, number int) (any, 
 		}
 		i := slices.IndexFunc(list, func(t topics.Topic) bool { return strconv.Itoa(int(t.ID)) == id })
 		if i < 0 {
-			return nil, &RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("no %s %.20q among %d topics", kind, id, cmp.Or(number, x.about.Topics))}
+			return nil, notFound("no %s %.20q among %d topics", kind, id, cmp.Or(number, x.summary.Topics))
 		}
 		return x.typicalOf(t.table, list[i], typicalRows), nil
 	}

@@ -148,7 +148,7 @@ func TestTopics(t *testing.T) {
 		t.Errorf("column %+v, want %d of all and %d of topic 5", c, all, low)
 	}
 	words := m.Codes.Words
-	if got.Outliers[0].Word != words[outlier] || math.Abs(got.Outliers[0].Cosine-0.1) > 1e-6 || len(got.Outliers) != oddRows {
+	if got.Outliers[0].Word != words[outlier] || math.Abs(got.Outliers[0].Cosine-0.1) > 1e-6 || len(got.Outliers) != unusualRows {
 		t.Errorf("outliers %+v", got.Outliers)
 	}
 	if got.Repeated != 1 || len(got.Pairs) != 1 || got.Pairs[0].Words != [2]string{words[copyOf], words[copied]} || math.Abs(got.Pairs[0].Cosine-1) > 1e-6 {
@@ -181,10 +181,10 @@ func TestTopics(t *testing.T) {
 		t.Errorf("topic 6: %+v", theme)
 	}
 	for n := 1; n <= 4; n++ { // more than are kept
-		var chart rowChart
-		err := json.Unmarshal(get(handler, fmt.Sprint("/data/rows?topics=", n)).Body.Bytes(), &chart)
-		if table := x.cutTopics(n); err != nil || len(chart.Regions) != n || len(table.Topics) != n || *chart.Regions[0].Topic != table.Topics[0].ID || len(table.Pairs) != 1 {
-			t.Errorf("%d topics: %d regions, error %v", n, len(chart.Regions), err)
+		var dimensionMap rowMap
+		err := json.Unmarshal(get(handler, fmt.Sprint("/data/rows?topics=", n)).Body.Bytes(), &dimensionMap)
+		if table := x.cutTopics(n); err != nil || len(dimensionMap.Regions) != n || len(table.Topics) != n || *dimensionMap.Regions[0].Topic != table.Topics[0].ID || len(table.Pairs) != 1 {
+			t.Errorf("%d topics: %d regions, error %v", n, len(dimensionMap.Regions), err)
 		}
 	}
 	for _, number := range []string{"0", "5", "-1", "x", "2&topics=2"} {
@@ -196,8 +196,8 @@ func TestTopics(t *testing.T) {
 	}
 
 	// On the map, regions are topics.
-	chart := x.rows()
-	for _, p := range chart.Points {
+	dimensionMap := x.rowMap()
+	for _, p := range dimensionMap.Points {
 		want := -1
 		if p.Row != topiclessOf && p.Row != emptyRow {
 			want = place(5 + p.Row%4/2)
@@ -232,7 +232,7 @@ func TestBrowserTopics(t *testing.T) {
 	m := testTopics()
 	x := newWith(t, m, "test", Options{Labels: filepath.Join(t.TempDir(), "labels.json"), CheckModel: func() error { return nil }})
 	b.do(chromedp.Navigate(b.serve(x)))
-	b.wait(`document.querySelectorAll(".topics li").length === 2 && document.querySelectorAll(".map .dot").length === %d`, len(x.rows().Points))
+	b.wait(`document.querySelectorAll(".topics li").length === 2 && document.querySelectorAll(".map .dot").length === %d`, len(x.rowMap().Points))
 	table := x.topics()
 	b.wait(`document.querySelector(".lead").textContent === "300 texts in 2 topics and 4 themes."`)
 	evaluate[chromedp.Void](b, `document.querySelector(".topics a.name").click()`)
@@ -263,7 +263,7 @@ func TestBrowserTopics(t *testing.T) {
 	b.wait(`document.title.startsWith("map of") && document.querySelectorAll(".beside li button").length === 3`)
 	// An exported page has the topics, their themes and the map.
 	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(b.export(x, []string{"bank"}, nil)))
-	b.wait(`document.querySelectorAll(".topics li").length === 2 && document.querySelectorAll(".map .dot").length === %d`, len(x.rows().Points))
+	b.wait(`document.querySelectorAll(".topics li").length === 2 && document.querySelectorAll(".map .dot").length === %d`, len(x.rowMap().Points))
 	b.wait(`document.querySelector(".lead").textContent === "300 texts in 2 topics and 4 themes." && document.querySelector('.aside a[href="#/word/bank"]')`)
 	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(b.export(x, nil, nil)))
 	b.wait(`document.querySelectorAll(".topics li").length === 2 && document.getElementById("search").hidden`)
@@ -309,7 +309,7 @@ func TestNearDuplicates(t *testing.T) {
 		if len(key) == 0 || m.Codes.Texts.Blank(i) {
 			continue
 		}
-		best, most := -1, sameCosine
+		best, most := -1, duplicateCosine
 		for _, other := range alike[fmt.Sprint(key)] {
 			if cosine := cosineOf(x.index.Code(other), x.index.Code(i)); cosine >= most {
 				best, most = other, cosine
@@ -323,11 +323,11 @@ func TestNearDuplicates(t *testing.T) {
 			want = append(want, rowPair{[2]string{fmt.Sprint(best), fmt.Sprint(i)}, min(most, 1)})
 		}
 	}
-	if repeated <= oddRows {
+	if repeated <= unusualRows {
 		t.Fatalf("only %d near-duplicates", repeated)
 	}
 	var shown texts
-	if got, n := x.nearDuplicates(&shown); n != repeated || !reflect.DeepEqual(got, want[:oddRows]) {
-		t.Errorf("%d near-duplicates, want %d: %v, want %v", n, repeated, got, want[:oddRows])
+	if got, n := x.nearDuplicates(&shown); n != repeated || !reflect.DeepEqual(got, want[:unusualRows]) {
+		t.Errorf("%d near-duplicates, want %d: %v, want %v", n, repeated, got, want[:unusualRows])
 	}
 }

@@ -10,28 +10,28 @@ import (
 	"overcomplete/internal/parallel"
 )
 
-// A link is a neighbour of a point.
+// A link is an edge from a point to a neighbour.
 type link struct {
 	to    int
 	value float64 // squared distance, or weight
 }
 
-// Constants of t-SNE. On a model of 3,000 dimensions the recall of 12 neighbours is within 0.01 of
-// that with twice the steps and links and half of theta.
+// Constants of t-SNE. On a model of 3,000 dimensions, twice the steps and links and half of theta change the recall
+// of 12 neighbours by less than 0.01.
 const (
-	perplexity   = 16
-	steps        = 300
-	earlySteps   = 100 // with exaggeration
-	exaggeration = 4
-	theta        = 0.8 // ratio of side and distance below which a square counts as one point
+	perplexity      = 16
+	iterations      = 300
+	earlyIterations = 100 // iterations with exaggeration
+	exaggeration    = 4
+	theta           = 0.8 // largest ratio of side and distance of a square that counts as one point
 )
 
-// embedPoints places points in the unit square so that neighbours stay close. Near has the nearest other
-// points of each with their squared distances, closest first; start has the initial places. The
-// result depends on nothing else.
+// embedPoints places n points in the unit square so that neighbours are close. Near holds the nearest neighbours of
+// each point with their squared distances, nearest first. Start holds the initial places.
 //
-// It is t-SNE (van der Maaten and Hinton 2008) with the affinities of near alone and Barnes–Hut
-// repulsion (van der Maaten 2014). One goroutine sums the forces on a point, in a fixed order.
+// It uses t-SNE (van der Maaten and Hinton 2008), with affinities of nearest neighbours only and Barnes–Hut
+// repulsion (van der Maaten 2014). One goroutine sums the forces on a point in a fixed order, so that the result
+// doesn't depend on the number of processors.
 func embedPoints(near [][]link, start [][2]float64) [][2]float64 {
 	n := len(near)
 	at := slices.Clone(start)
@@ -43,7 +43,7 @@ func embedPoints(near [][]link, start [][2]float64) [][2]float64 {
 	}
 	fit(at, 1e-2)
 	rng := rand.New(rand.NewPCG(1, 2))
-	for i := range at { // points at the same place would stay together
+	for i := range at { // separate points at the same place
 		at[i][0] += 1e-4 * rng.Float64()
 		at[i][1] += 1e-4 * rng.Float64()
 	}
@@ -54,9 +54,9 @@ func embedPoints(near [][]link, start [][2]float64) [][2]float64 {
 	parts := make([]float64, n) // of Z
 	rate := float64(n) / 3
 	var tree quadtree
-	for step := range steps {
+	for step := range iterations {
 		pull, momentum := 1.0, .8
-		if step < earlySteps {
+		if step < earlyIterations {
 			pull, momentum = exaggeration, .5
 		}
 		tree.build(at)
@@ -80,7 +80,7 @@ func embedPoints(near [][]link, start [][2]float64) [][2]float64 {
 				}
 				for c, g := range gradient {
 					g -= push[i][c] / z
-					if g*speed[i][c] > 0 { // overshot: slow down
+					if g*speed[i][c] > 0 { // overshot
 						gains[i][c] = max(.8*gains[i][c], .01)
 					} else {
 						gains[i][c] += .2
@@ -102,8 +102,8 @@ func distance2(a, b [2]float64) float64 {
 	return (a[0]-b[0])*(a[0]-b[0]) + (a[1]-b[1])*(a[1]-b[1])
 }
 
-// affinities returns pᵢⱼ = (p(j|i) + p(i|j))/2n of each point i and the points that are neighbours in
-// either direction, in their order.
+// affinities returns pᵢⱼ = (p(j|i) + p(i|j))/2n for each point i and each j such that i or j is a neighbour of the
+// other, in increasing order of j.
 func affinities(near [][]link) [][]link {
 	n := len(near)
 	sums := make([]map[int]float64, n)
@@ -127,8 +127,8 @@ func affinities(near [][]link) [][]link {
 	return symmetric
 }
 
-// scale turns the squared distances d of a point into probabilities p(j|i) = exp(−βd)/Σ, divided by
-// total. β is such that their entropy is log perplexity, or as close as possible.
+// scale converts the squared distances d of a point to probabilities p(j|i) = exp(−βd)/Σ, divided by total. It
+// finds the β for which their entropy is nearest to log perplexity.
 func scale(row []link, total float64) {
 	if len(row) == 0 {
 		return
@@ -158,7 +158,7 @@ func scale(row []link, total float64) {
 	}
 }
 
-// fit moves and scales points into a square of the given side, and centres them.
+// fit scales points to a square of the given side, and centres them.
 func fit(at [][2]float64, side float64) {
 	low, high := bounds(at)
 	extent := cmp.Or(max(high[0]-low[0], high[1]-low[1]), 1)
@@ -181,21 +181,21 @@ func bounds(at [][2]float64) (low, high [2]float64) {
 	return low, high
 }
 
-// A quadtree divides a plane into squares with points. The first is the root.
+// A quadtree divides a plane into squares that contain points. The first square is the root.
 type quadtree []square
 
 type square struct {
 	middle, mean [2]float64
 	side         float64
 	points       float64
-	quarters     [4]int32 // indices in the tree, 0 for a quarter without points
+	quarters     [4]int32 // indices in the tree; 0 for a quarter without points
 	leaf         bool     // all points are at mean
 }
 
-// maxDepth is the depth of the tree. Points that would be deeper count as one.
+// maxDepth is the largest depth of the tree. A square at this depth treats its points as one.
 const maxDepth = 48
 
-// build replaces the tree by that of points.
+// build replaces the tree by a tree of the given points.
 func (t *quadtree) build(at [][2]float64) {
 	low, high := bounds(at)
 	*t = append((*t)[:0], square{middle: [2]float64{(low[0] + high[0]) / 2, (low[1] + high[1]) / 2}, side: max(high[0]-low[0], high[1]-low[1])})
@@ -228,7 +228,7 @@ func (t *quadtree) insert(p [2]float64) {
 	}
 }
 
-// quarter returns the quarter of a square that contains p, and adds it if necessary.
+// quarter returns the quarter of a square that contains p. It adds a missing quarter.
 func (t *quadtree) quarter(at int32, p [2]float64) int32 {
 	s := &(*t)[at]
 	half := square{middle: s.middle, side: s.side / 2}
@@ -249,8 +249,8 @@ func (t *quadtree) quarter(at int32, p [2]float64) int32 {
 	return s.quarters[which]
 }
 
-// repulsion returns Σ q²·(p−y) and Σ q over all points y except p, with q = 1/(1+‖p−y‖²). The points of
-// a square whose side is less than theta times its distance count as one.
+// repulsion returns Σ q²·(p−y) and Σ q over all points y except p, with q = 1/(1+‖p−y‖²). It treats the points of a
+// square as one if the side is less than theta times the distance.
 func (t *quadtree) repulsion(p [2]float64) (force [2]float64, norm float64) {
 	var stack [4 * maxDepth]int32
 	for top := 1; top > 0; {
