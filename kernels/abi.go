@@ -4,7 +4,7 @@ package kernels
 
 import "unsafe"
 
-// pointer is the address of elements in the device's memory; 0 is none.
+// pointer is the address of an array in device memory; 0 is the null pointer.
 type pointer[T any] uintptr
 
 // The row machine's instructions. Vectors a and b are indices of places, numbers a

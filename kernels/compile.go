@@ -10,51 +10,50 @@ import (
 	"overcomplete/internal/program"
 )
 
-// executable is a program as a GPU runs it, for any sizes.
+// executable is a program compiled to kernel launches, for any sizes.
 type executable struct {
 	*program.Program
-	numbers    int // the program's, and those that are added up over runs
+	numbers    int // the program's numbers, scales, and sums over runs
 	steps      []*step
 	halves     []halfMatrix
-	share      int            // the place of the second share of decodes' products, if they have two
-	sums       map[string]int // numbers that add up over runs: loss, error, shortened, nonzeros, l1
-	rowNumbers int            // that rows leave for totals and factors
-	finish     *finish        // nil if the program leaves the codes alone
+	share      int            // place of the second partial product of decode (split-K); 0 if there is none
+	sums       map[string]int // numbers summed over runs: loss, error, shortened, nonzeros, l1
+	rowNumbers int            // numbers that each row stores for totals and factors
+	finish     *finish        // nil if the program doesn't update the codes
 }
 
-// halfMatrix is a copy of a factor in halves.
+// halfMatrix is a float16 copy of a factor.
 type halfMatrix struct {
-	vector int
-	place  int // as instructions name it
-	number int // its scale
+	vector int // index of the float32 matrix
+	place  int // index of the copy in instructions
+	number int // index of its scale
 }
 
-// finish scales and counts the codes at the end of a program that renews them.
+// finish stores the row numbers of finish_codes, which scales and counts updated codes.
 type finish struct {
 	factors      int // row number, or −1
 	nonzeros, l1 int // row numbers
 }
 
-// step is a step without parts: a product, instructions of the row machine for each row, and those after
-// all rows.
+// step is a product, then instructions of the row machine for each row, then instructions after all rows.
 type step struct {
 	program.Step
 	rows    program.Axis
 	body    []instruction
 	totals  []instruction
-	scratch []int // vectors that body has in scratch rows
+	scratch []int // vectors that body stores in scratch rows
 }
 
-// compile translates a program to kernel launches.
+// compile translates a program to kernel launches of a precision.
 func compile(p *program.Program, precision Precision) *executable {
 	x := &executable{
 		Program: p, numbers: len(p.Numbers), rowNumbers: p.Stored, sums: make(map[string]int),
 	}
 	if precision == fp16 {
 		for _, s := range p.Steps {
-			x.addFactors(s)
+			x.addHalfFactors(s)
 		}
-		// Programs that move the dictionary have few words, and so few tiles.
+		// Programs that update the dictionary run on few words, and so on few tiles.
 		if slices.ContainsFunc(p.Steps, func(s program.Step) bool { _, ok := s.(*program.Update); return ok }) {
 			x.share = x.places()
 		}
@@ -62,34 +61,34 @@ func compile(p *program.Program, precision Precision) *executable {
 	for _, s := range p.Steps {
 		x.add(s)
 	}
-	x.measure()
+	x.addReportedSums()
 	return x
 }
 
-// addFactors adds copies in halves of the vectors that a step multiplies.
-func (x *executable) addFactors(s program.Step) {
+// addHalfFactors adds float16 copies of the matrices that a step multiplies.
+func (x *executable) addHalfFactors(s program.Step) {
 	switch s := s.(type) {
 	case *program.Update:
-		x.addFactors(s.Accumulate)
-		x.addFactors(s.Search)
+		x.addHalfFactors(s.Accumulate)
+		x.addHalfFactors(s.Search)
 	case *program.Correlate:
-		x.addFactor(s.Residuals)
-		x.addFactor(s.Atoms)
+		x.addHalfFactor(s.Residuals)
+		x.addHalfFactor(s.Atoms)
 	case *program.Decode:
-		x.addFactor(s.Atoms)
+		x.addHalfFactor(s.Atoms)
 	case *program.Accumulate:
-		x.addFactor(s.Residuals)
+		x.addHalfFactor(s.Residuals)
 	}
 }
 
-func (x *executable) addFactor(vector int) {
+func (x *executable) addHalfFactor(vector int) {
 	if x.halvesOf(vector) == nil {
 		x.halves = append(x.halves, halfMatrix{vector, x.places(), x.numbers})
 		x.numbers++
 	}
 }
 
-// places returns the number of places before that of the share: vectors, one for translations, and halves.
+// places returns the number of vectors, of float16 copies, and 1 for the scratch vector of translate.
 func (x *executable) places() int { return len(x.Vectors) + 1 + len(x.halves) }
 
 func (x *executable) halvesOf(vector int) *halfMatrix {
@@ -104,7 +103,7 @@ func (x *executable) halvesOf(vector int) *halfMatrix {
 func (x *executable) add(s program.Step) {
 	switch s := s.(type) {
 	case *program.Update:
-		if x.halvesOf(s.P) != nil { // the product's kernel does what its body says
+		if x.halvesOf(s.P) != nil { // update_fp16 includes the body
 			x.addBody(s, &program.Body{Rows: program.Atoms, Then: s.Accumulate.Then})
 		} else {
 			x.add(s.Accumulate)
@@ -131,13 +130,13 @@ func (x *executable) addBody(s program.Step, b *program.Body) {
 		t.body = append(t.body, instruction{opAddVV, program.DecodeProduct, program.DecodeProduct, int32(x.share)})
 	}
 	for i, in := range b.Each {
-		if list := x.translate(in, t); !t.join(in, b.Each[i+1:]) {
+		if list := x.translate(in, t); !t.fuse(in, b.Each[i+1:]) {
 			t.body = append(t.body, list...)
 		}
 		made, read := in.Operands()
 		for _, v := range append(read, made...) {
 			if x.Vectors[*v].Rows == program.One {
-				t.use(*v)
+				t.reserveScratch(*v)
 			}
 		}
 	}
@@ -155,8 +154,9 @@ func (x *executable) addBody(s program.Step, b *program.Body) {
 	x.steps = append(x.steps, t)
 }
 
-// join merges a product of rows and its sum into one instruction if nothing else reads the product.
-func (s *step) join(in program.Instruction, following []program.Instruction) bool {
+// fuse merges an elementwise product and its row sum into opRowDot if no following instruction reads the
+// product. It reports whether it did.
+func (s *step) fuse(in program.Instruction, following []program.Instruction) bool {
 	if in.Op != program.RowSum || len(s.body) == 0 || !slices.Contains(s.scratch, in.A) {
 		return false
 	}
@@ -177,14 +177,14 @@ func (s *step) join(in program.Instruction, following []program.Instruction) boo
 	return true
 }
 
-// use reserves a scratch row for a vector.
-func (s *step) use(vector int) {
+// reserveScratch reserves a scratch row for a vector.
+func (s *step) reserveScratch(vector int) {
 	if !slices.Contains(s.scratch, vector) {
 		s.scratch = append(s.scratch, vector)
 	}
 }
 
-// ops are the instructions that the row machine has as they are.
+// ops maps operations to the row machine's instructions of the same meaning.
 var ops = map[program.Op]op{
 	program.MulVV: opMulVV, program.DivVV: opDivVV,
 	program.AddVN: opAddVN, program.SubVN: opSubVN, program.SubNV: opSubNV,
@@ -194,28 +194,27 @@ var ops = map[program.Op]op{
 	program.Store: opStore, program.Total: opTotal,
 }
 
-// translate translates an instruction for the row machine. Several may use one more vector than the program
-// has.
+// translate translates an instruction for the row machine. It may use one scratch vector, after the program's.
 func (x *executable) translate(in program.Instruction, s *step) (list []instruction) {
 	scratch := len(x.Vectors)
 	emit := func(o op, dst, a, b int) { list = append(list, instruction{o, int32(dst), int32(a), int32(b)}) }
 	switch in.Op {
 	case program.AddScaled:
-		switch x.Numbers[in.C] { // a constant, or 0 for what is computed
+		switch x.Numbers[in.C] { // a constant, or 0 if it is computed
 		case 1:
 			emit(opAddVV, in.Dst, in.A, in.B)
 		case -1:
 			emit(opSubVV, in.Dst, in.A, in.B)
 		default:
-			s.use(scratch)
+			s.reserveScratch(scratch)
 			emit(opMulVN, scratch, in.B, in.C)
 			emit(opAddVV, in.Dst, in.A, scratch)
 		}
 	case program.DivRoot:
-		s.use(scratch)
+		s.reserveScratch(scratch)
 		emit(opSqrt, scratch, in.B, 0)
 		emit(opDivVV, in.Dst, in.A, scratch)
-	case program.ScaleCodes: // by finish, which has all of a row's nonzeros at hand
+	case program.ScaleCodes: // left to finish_codes, which reads all nonzeros of a row
 		x.finish.factors = x.rowNumbers
 		x.rowNumbers++
 		emit(opStore, x.finish.factors, in.A, 0)
@@ -225,8 +224,8 @@ func (x *executable) translate(in program.Instruction, s *step) (list []instruct
 	return list
 }
 
-// measure lets each run of the program add to the sums that a pass reports.
-func (x *executable) measure() {
+// addReportedSums appends instructions that add the outputs of each run to the sums that readSums returns.
+func (x *executable) addReportedSums() {
 	last := &x.steps[len(x.steps)-1].totals
 	number := func(o op, a int) int {
 		*last = append(*last, instruction{o, int32(x.numbers), int32(a), 0})

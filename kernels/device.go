@@ -9,73 +9,73 @@ import (
 
 // GPU is an NVIDIA GPU.
 type GPU struct {
-	Index        int    // as the CUDA driver counts, which CUDA_VISIBLE_DEVICES may change
-	Name         string // which ends with such as "MIG 1g.5gb" for a slice of a GPU
-	UUID         string // as CUDA_VISIBLE_DEVICES takes it, "" where the driver does not tell
+	Index        int    // among the GPUs in CUDA_VISIBLE_DEVICES
+	Name         string // a MIG instance's ends like "MIG 1g.5gb"
+	UUID         string // a value for CUDA_VISIBLE_DEVICES; "" if the driver has no UUIDs
 	Major, Minor int    // compute capability
 	Total        uint64 // bytes of memory
 	Driver       string // newest version of CUDA that the driver supports, such as "12.4"
 
-	// Peaks by clock rates; 0 if unknown.
-	FLOPS     float64 // of TF32 products, per second: half of fp16's, three times fp32's
-	Bandwidth float64 // of its memory, in bytes per second
+	// Peak rates, computed from clock rates; 0 if unknown.
+	FLOPS     float64 // of dense TF32 products, per second; fp16 has twice, fp32 a third of this rate
+	Bandwidth float64 // of device memory, in bytes per second
 }
 
-// Device trains and encodes on an NVIDIA GPU: it is a [overcomplete/train.Device]. The zero value is the
+// Device trains and encodes on an NVIDIA GPU. It implements [overcomplete/train.Device]. The zero value is the
 // first GPU, with TF32. If the GPU can't be used, its methods return an error that wraps [ErrUnavailable].
 type Device struct {
-	Index     int       // of the GPU, as [GPUs] counts
-	Precision Precision // of the products; "" means TF32
-	Memory    int64     // bytes of the GPU's memory to use at most; 0 for what is free
+	Index     int       // of the GPU, see [GPU]
+	Precision Precision // of matrix products; "" means tf32
+	Memory    int64     // limit of device memory in bytes; 0 means the free memory
 
 	// Compiling, if not nil, is called before the driver compiles the kernels, which takes seconds unless
-	// it has cached them; done is called after.
+	// they are cached. The function that it returns is called afterwards.
 	Compiling func() (done func())
 
-	// Timed, if not nil, is called after each kernel launch. Timing separates kernels that could overlap:
-	// passes take longer.
+	// Timed, if not nil, is called for each kernel launch. Timing makes training slower, because kernels
+	// no longer overlap.
 	Timed func(Timing)
 
-	pool *contextPool // of Start; nil means a CUDA context for each use
+	pool *contextPool // set by Start; nil means a CUDA context for each use
 }
 
-// Timing is the time of a kernel launch, and a lower bound of its work.
+// Timing is the time and the minimum work of a kernel launch.
 type Timing struct {
-	Step    string // of a training's program, such as "dictionary 1", or empty
-	Kernel  string
+	Step    string // of training, such as "dictionary 1"; otherwise ""
+	Kernel  string // such as "decode_tf32"
 	Seconds float64
 	FLOPs   float64 // of matrix products
-	Bytes   float64 // read and written in device memory; 0 where it isn't known
+	Bytes   float64 // of device memory read and written; 0 if unknown
 }
 
-// Precision is the precision of the products of matrices. All else is float32, and sums over rows are
-// float64.
+// Precision is the precision of matrix products: fp16, tf32 or fp32. Other computations are in float32, and
+// sums over rows in float64.
 type Precision string
 
 const (
-	fp16 Precision = "fp16" // factors are float16, of 11 bits, scaled
-	tf32 Precision = "tf32" // factors with 11 bits, as tensor cores take them; sums in float32
-	fp32 Precision = "fp32" // factors in two TF32 parts each: three products for one
+	fp16 Precision = "fp16" // scaled float16 factors of 11 bits, float32 sums
+	tf32 Precision = "tf32" // TF32 factors of 11 bits, float32 sums
+	fp32 Precision = "fp32" // each factor is a sum of two TF32 numbers: three products instead of one
 )
 
-// Supports returns nil if GPUs train by the recipe, or an error that wraps [ErrUnsupported].
+// Supports returns an error that wraps [ErrUnsupported] if only the CPU trains with these hyperparameters.
 func Supports(h model.Paper) error {
 	if h.AuthorsOrder {
-		return fmt.Errorf("%w: the authors' order, which goes word by word", ErrUnsupported)
+		return fmt.Errorf("%w: the authors' order, which updates word by word", ErrUnsupported)
 	}
 	return nil
 }
 
-// ErrUnsupported is wrapped by errors of what only the CPU supports.
-var ErrUnsupported = errors.New("no GPU does this")
+// ErrUnsupported is wrapped by the errors of features that only the CPU supports.
+var ErrUnsupported = errors.New("not supported on GPUs")
 
-// ErrUnavailable is wrapped by errors of a GPU that can't be used.
+// ErrUnavailable is wrapped by the errors of a GPU that can't be used.
 var ErrUnavailable = errors.New("GPU unavailable")
 
-// oldestMajor is the major compute capability of the A100, which the kernels are compiled for.
+// oldestMajor is the major compute capability that the kernels require: the A100's.
 const oldestMajor = 8
 
-// Usable returns the reason why the kernels can't run on the GPU, or nil.
+// Usable returns nil if the kernels can run on the GPU, otherwise an error that wraps [ErrUnavailable].
 func (g GPU) Usable() error {
 	if g.Major < oldestMajor {
 		return fmt.Errorf("%w: GPU %d (%s) has compute capability %d.%d, want %d.0 or higher",

@@ -2,8 +2,8 @@
 
 package kernels
 
-// The linker takes the flags of a package before those of packages that it
-// imports: each that imports cu needs what driver has.
+// The linker puts the flags of a package before the flags of its imports, so each package that imports cu
+// repeats driver's flags.
 
 // #cgo LDFLAGS: -L${SRCDIR}/internal/driver -Wl,--as-needed
 import "C"
@@ -17,8 +17,8 @@ import (
 	"overcomplete/kernels/internal/driver"
 )
 
-// GPUs returns all GPUs of the machine: at least one, or an error that wraps [ErrUnavailable]. It starts
-// none of them. Some may be too old, see [GPU.Usable].
+// GPUs returns the GPUs of the machine, without initialising them. If there are none, it returns an error that
+// wraps [ErrUnavailable]. [GPU.Usable] reports whether a GPU is too old.
 func GPUs() ([]GPU, error) {
 	count, err := countGPUs()
 	if err != nil {
@@ -33,7 +33,7 @@ func GPUs() ([]GPU, error) {
 	return devices, nil
 }
 
-// countGPUs returns the number of GPUs: at least one, or an error that wraps [ErrUnavailable].
+// countGPUs returns the number of GPUs. If there are none, it returns an error that wraps [ErrUnavailable].
 func countGPUs() (int, error) {
 	err := driver.Err()
 	if err != nil {
@@ -42,21 +42,22 @@ func countGPUs() (int, error) {
 	count, err := cu.NumDevices()
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%w: cuDeviceGetCount: %w", ErrUnavailable, driver.Named(err))
+		return 0, fmt.Errorf("%w: cuDeviceGetCount: %w", ErrUnavailable, driver.Describe(err))
 	case count == 0:
-		return 0, fmt.Errorf("%w: the CUDA driver finds none", ErrUnavailable)
+		return 0, fmt.Errorf("%w: the CUDA driver finds no GPU", ErrUnavailable)
 	}
 	return count, nil
 }
 
-// Find returns the GPU with an index if the kernels can run on it. It does not start it.
+// Find returns the GPU with an index, without initialising it. If there is none or it is too old, it returns an
+// error that wraps [ErrUnavailable].
 func Find(index int) (GPU, error) {
 	count, err := countGPUs()
 	if err != nil {
 		return GPU{}, err
 	}
 	if index < 0 || index >= count {
-		return GPU{}, fmt.Errorf("%w: there is no GPU %d (want 0 to %d)", ErrUnavailable, index, count-1)
+		return GPU{}, fmt.Errorf("%w: no such GPU (got %d, want 0 to %d)", ErrUnavailable, index, count-1)
 	}
 	d, err := identify(index)
 	if err == nil {
@@ -70,7 +71,7 @@ func identify(index int) (GPU, error) {
 	var failed error
 	check := func(call string, err error) {
 		if err != nil && failed == nil {
-			failed = fmt.Errorf("%w: %s of GPU %d: %w", ErrUnavailable, call, index, driver.Named(err))
+			failed = fmt.Errorf("%w: %s of GPU %d: %w", ErrUnavailable, call, index, driver.Describe(err))
 		}
 	}
 	device, err := cu.GetDevice(index)
@@ -88,8 +89,8 @@ func identify(index int) (GPU, error) {
 	check("cuDeviceTotalMem", err)
 	d.Total = uint64(total)
 	d.FLOPS = 1000 * attribute(device, cu.ClockRate) * attribute(device, cu.MultiprocessorCount) * tensorFLOPs(d.Major, d.Minor)
-	d.Bandwidth = 1000 * attribute(device, cu.MemoryClockRate) * 2 * attribute(device, cu.GlobalMemoryBusWidth) / 8 // two transfers a cycle
-	if uuid, err := driver.UUID(device); err == nil {                                                               // not of every driver
+	d.Bandwidth = 1000 * attribute(device, cu.MemoryClockRate) * 2 * attribute(device, cu.GlobalMemoryBusWidth) / 8 // double data rate
+	if uuid, err := driver.UUID(device); err == nil {                                                               // some drivers lack it
 		kind := "GPU"
 		if strings.Contains(d.Name, " MIG ") {
 			kind = "MIG"
@@ -99,7 +100,7 @@ func identify(index int) (GPU, error) {
 	return d, failed
 }
 
-// attribute returns an attribute, or 0 if the driver doesn't know it.
+// attribute returns an attribute of a device, or 0 if the driver doesn't support it.
 func attribute(device cu.Device, a cu.DeviceAttribute) float64 {
 	value, err := device.Attribute(a)
 	if err != nil {
@@ -108,7 +109,7 @@ func attribute(device cu.Device, a cu.DeviceAttribute) float64 {
 	return float64(value)
 }
 
-// tensorFLOPs returns the dense TF32 flops per cycle of a multiprocessor, by NVIDIA's white papers.
+// tensorFLOPs returns the dense TF32 flops per cycle and multiprocessor, from NVIDIA's white papers; 0 if unknown.
 func tensorFLOPs(major, minor int) float64 {
 	switch {
 	case major == 8 && minor == 0:

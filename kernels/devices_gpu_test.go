@@ -99,11 +99,11 @@ func TestRoom(t *testing.T) {
 	defer g.enter()()
 	for range 2 {
 		p := alloc[float32](g, 1000)
-		if room := g.room(); room != 1<<20-4000 {
+		if room := g.availableMemory(); room != 1<<20-4000 {
 			t.Errorf("%d bytes are left", room)
 		}
 		free(g, p)
-		if room := g.room(); room != 1<<20 || g.err != nil {
+		if room := g.availableMemory(); room != 1<<20 || g.err != nil {
 			t.Errorf("%d bytes are left, error %v", room, g.err)
 		}
 	}
@@ -122,7 +122,7 @@ func TestStart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		before := l.gpu.room() + l.gpu.allocated
+		before := l.gpu.availableMemory() + l.gpu.allocated
 		if err := l.Learn(t.Context(), sampleRows(), 0, 1, &backend.Sums{Used: make([]bool, d.Len())}); err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +135,7 @@ func TestStart(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer e.Close()
-		return encodetest.Encode(t, e, x), [2]int64{before, e.gpu.room() + e.gpu.allocated}
+		return encodetest.Encode(t, e, x), [2]int64{before, e.gpu.availableMemory() + e.gpu.allocated}
 	}
 	for _, precision := range []Precision{tf32, fp16} {
 		want, _ := run(Device{Precision: precision})
@@ -162,8 +162,8 @@ func TestStart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.gpu.err = errHalves // as if a call had failed
-		if err := cmp.Or(second.Close(), l.Close()); err != errHalves || device.pool.idle != second.gpu.session {
+		l.gpu.err = errHalfRange // as if a call had failed
+		if err := cmp.Or(second.Close(), l.Close()); err != errHalfRange || device.pool.idle != second.gpu.session {
 			t.Errorf("%s: error %v, or a context that has failed is kept", precision, err)
 		}
 		if got, _ := run(device); !reflect.DeepEqual(got, want) {

@@ -1,46 +1,53 @@
-// Package kernels trains, encodes and learns online on NVIDIA GPUs, through the CUDA driver.
+// Package kernels trains, encodes and learns online on NVIDIA GPUs, through the CUDA driver:
 //
-// Support for GPUs is built with -tags gpu. Without the tag, the methods of [Device], and [GPUs] and [Find],
-// return an error that wraps [ErrUnavailable]. With it, a program still starts on machines without a
+//	device := kernels.Device{Index: 0, Precision: "tf32"}
+//	encoder, err := device.Encoder(dictionary, options)
+//	if errors.Is(err, kernels.ErrUnavailable) {
+//		encoder, err = cpu.Device{}.Encoder(dictionary, options)
+//	}
+//
+// GPU support is built with -tags gpu. Without the tag, [GPUs], [Find] and the methods of [Device] return an
+// error that wraps [ErrUnavailable]. A program built with the tag also starts on machines without a CUDA
 // driver (see package driver).
 //
-// # On the device
+// # Device memory
 //
 // X, S, Q and the codes A are dense matrices in device memory: 4·(L+3K) bytes a word; with the state
-// float16, S and √Q are halves, 4K bytes less. Tensor cores need A dense. If not all words fit, [Device.Trainer]
-// says how many do.
+// float16, S and √Q are halves, 4K bytes less. Tensor cores need dense codes. If a training doesn't fit, the
+// error of [Device.Trainer] states how many words would fit.
 //
-// Each step of a program, or each of the three of an update, launches a product, then the elementwise work on
-// rows, then the work after all rows:
+// # Kernels
 //
-//	decode, accumulate   the products, into scratch matrices
-//	update               accumulate with float16 factors, and AdaGrad of the dictionary in its epilogue
-//	correlate            the product, and dual averaging of S, Q and A in its epilogue
-//	body                 elementwise work, as instructions for a row machine: another loss is other
-//	                     instructions, not another kernel
+// A training step is a small program (package program). It launches a matrix product, then elementwise work on
+// rows, then work on sums over rows:
+//
+//	decode, accumulate   products, stored in scratch matrices
+//	update               accumulate with float16 factors; its epilogue is AdaGrad of the dictionary
+//	correlate            product; its epilogue is dual averaging of S, Q and A
+//	body                 elementwise work, as instructions of a row machine; a new loss needs new
+//	                     instructions, but no new kernel
 //	totals               sums over rows, and arithmetic on them
 //
-// compile.go translates programs to launches. A pass only queues launches; the host waits at its end. The
-// launches of a dictionary pass have the same arguments in every epoch: they become a CUDA graph. The .cu
-// files document the kernels. abi.cuh declares their arguments for C++ and, through "go generate", for Go;
-// launch.go computes their grids.
+// compile.go translates programs to launches. A pass queues all its launches before the host waits. The
+// launches of a dictionary pass are the same in every epoch and become a CUDA graph. Encoders and learners use
+// their own kernels (encode.cu, learner.cu) on blocks of some thousands of rows.
 //
-// Encoders and learners have kernels of their own (encode.cu, learner.cu), for some thousands of rows at a
-// time. A learner moves the dictionary of its encoder in device memory.
+// Read product.cuh first: it explains the tiled matrix product that most kernels share. abi.cuh declares the
+// arguments of the kernels, for C++ and, through "go generate", for Go. launch.go computes the grids.
 //
-// # Sums
+// # Reproducibility
 //
-// Products have TF32 factors, factors in two TF32 parts, or float16 factors, added in float32; scales.go and
-// encoder_halves.go document the scales of float16. Sums over rows are float64. Nothing is added atomically,
-// and no order depends on the device or on how words are split: a training gives the same bits on every run,
-// and a row the same code among any other rows.
+// Products have TF32 factors, pairs of TF32 factors, or float16 factors, and float32 sums; scales.go and
+// encoder_half.go explain the scales of float16. Sums over rows are float64. No sum uses atomic operations, and
+// no order of addition depends on the device or on the batches. A training therefore gives the same bits in
+// every run, and a row has the same code whatever other rows are encoded with it.
 //
 // # Tests
 //
 // Without -tags gpu, tests run the PTX of each kernel in an interpreter (package interpreter), which also
-// finds races, accesses out of bounds and reads of uninitialised memory. With -tags gpu, they run the
-// host's side on an emulated CUDA driver (package emulator), which runs the .cu files as C++ and lets
-// launches and allocations fail. With OVERCOMPLETE_TEST_GPU=1 the same tests run on a GPU.
+// detects races, accesses out of bounds and reads of uninitialised memory. With -tags gpu, they run the host
+// code on an emulated CUDA driver (package emulator), which runs the .cu files as C++ and can make launches and
+// allocations fail. With OVERCOMPLETE_TEST_GPU=1 the same tests run on a GPU.
 package kernels
 
 //go:generate go run ./_generate

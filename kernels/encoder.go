@@ -24,13 +24,13 @@ type encoder struct {
 	gpu        *gpu
 	widths     widths
 	options    encode.Options
-	precision  Precision // of products of floats
-	halving    *halving  // nil unless fp16
-	step       float64   // s
-	nonzeros   int       // largest number per row, at most K
-	batch      int       // largest number of rows at a time
-	shares     int       // blocks that share a tile of decode
-	parts      int       // of the sum ⟨z−b, b−a⟩ of a row
+	precision  Precision    // of products of floats
+	half       *halfBuffers // nil unless fp16
+	step       float64      // FISTA's step size
+	nonzeros   int          // maximum per row, at most K
+	batch      int          // maximum number of rows at a time
+	shares     int          // blocks that share a tile of decode (split-K)
+	parts      int          // partial sums of a row's ⟨z−b, b−a⟩
 
 	atoms                    pointer[float32] // D, K×L
 	residuals, decoded, last pointer[float32] // batch×L: y − zD, bD and aD
@@ -38,19 +38,19 @@ type encoder struct {
 	against                  pointer[float32] // batch×parts
 	momenta                  pointer[float32] // batch
 	used                     pointer[int32]   // K
-	starts                   pointer[int64]   // batch: where the nonzeros of a row begin
+	starts                   pointer[int64]   // batch: index of each row's first packed nonzero
 
-	slot     *encoderSlot   // of the current rows
-	slots    []*encoderSlot // those with rows under way first, in order
-	underWay int
+	slot    *encoderSlot   // of the current rows
+	slots   []*encoderSlot // pending ones first, oldest first
+	pending int
 }
 
-// encoderSlot holds rows and their results. One slot is copied while kernels work on another.
+// encoderSlot holds a batch of rows and their results, so that copies of one batch overlap the kernels of another.
 type encoderSlot struct {
-	staging  []float32        // batch×L, page-locked: rows without their mean
+	staging  []float32        // batch×L, page-locked: rows minus the mean
 	y        pointer[float32] // batch×L: the same
 	losses   pointer[float64] // batch
-	nonzeros pointer[float64] // batch; followed by as many Σ|a|
+	nonzeros pointer[float64] // batch; followed by Σ|a| of each row
 	index    pointer[int32]   // packed codes
 	value    pointer[float32]
 	onHost   struct { // the same, page-locked
@@ -73,7 +73,7 @@ func (d Device) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.
 	return e, nil
 }
 
-// newEncoder lets tests choose the largest number of rows at a time.
+// newEncoder returns an encoder of at most batch rows at a time. Tests choose small batches.
 func newEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch int) (*encoder, error) {
 	e, err := openEncoder(d, dictionary, o, batch)
 	if err != nil {
@@ -87,7 +87,7 @@ func newEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch 
 	return e, nil
 }
 
-// openEncoder returns an encoder without device memory, and loads kernels of further files.
+// openEncoder returns an encoder without device memory. It loads the kernels of the given files too.
 func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch int, files ...string) (*encoder, error) {
 	if err := dictionary.Validate(); err != nil {
 		return nil, fmt.Errorf("kernels: %w", err)
@@ -113,14 +113,14 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 		parts: divide(atoms, correlateColumns) * (correlateColumns / fistaColumns),
 	}
 	if d.Precision == fp16 {
-		e.precision, e.widths, e.halving = tf32, newHalfWidths(atoms, dictionary.Dim), newHalving(dictionary.Atoms, dictionary.Dim)
+		e.precision, e.widths, e.half = tf32, newHalfWidths(atoms, dictionary.Dim), newHalfBuffers(dictionary.Atoms, dictionary.Dim)
 	}
 	return e, nil
 }
 
 // Device implements [encode.Encoder].
 func (e *encoder) Device() string {
-	if e.halving != nil {
+	if e.half != nil {
 		return e.gpu.name(fp16)
 	}
 	return e.gpu.name(e.precision)
@@ -132,59 +132,60 @@ func (e *encoder) Close() error { return e.gpu.Close() }
 // Options implements [encode.Encoder].
 func (e *encoder) Options() encode.Options { return e.options }
 
-// fixedBytes returns the device memory that does not depend on the number of rows.
+// fixedBytes returns the bytes of device memory that do not depend on the number of rows.
 func (e *encoder) fixedBytes() int64 {
-	_, atom := e.halvingBytes()
+	_, atom := e.halfBufferBytes()
 	return slack + int64(e.widths.atoms)*(4*int64(e.widths.dimPitch+1)+atom)
 }
 
-// encoderShares is the number of blocks that share a tile of decode. The 160 tiles of 4,096 rows of length 300
-// leave a third of an H100 or RTX 4090 idle, by the number of their multiprocessors. Sums depend on it, so it
-// depends neither on the GPU nor on the number of rows.
+// encoderShares is the number of blocks that share a tile of decode (split-K). The 160 tiles of 4,096 rows of
+// length 300 would leave a third of the multiprocessors of an H100 or RTX 4090 idle. Sums are rounded in this
+// order, so it depends neither on the GPU nor on the number of rows.
 const encoderShares = 2
 
-// shareRoom returns the number of shares of decode that fit into memory.
-func (e *encoder) shareRoom() int {
-	if e.halving != nil {
+// maxShares returns the number of partial products of decode for which memory is allocated.
+func (e *encoder) maxShares() int {
+	if e.half != nil {
 		return max(2, e.shares)
 	}
 	return e.shares
 }
 
-// slack is a bound of what the driver adds by rounding up.
+// slack bounds the bytes that the driver adds when it rounds up allocations.
 const slack = 4 << 20
 
-// rowBytes returns the device memory of a row, with slots of this number and packed values per row.
+// rowBytes returns the bytes of device memory per row, for the given numbers of slots and of packed nonzeros.
 func (e *encoder) rowBytes(slots, packed int) int64 {
-	row, _ := e.halvingBytes()
-	return row + 4*int64(2*e.widths.codePitch+(1+2*e.shareRoom())*e.widths.dimPitch+e.parts+1) + 8 + int64(slots)*int64(4*e.widths.dimPitch+8*packed+8*3)
+	row, _ := e.halfBufferBytes()
+	return row + 4*int64(2*e.widths.codePitch+(1+2*e.maxShares())*e.widths.dimPitch+e.parts+1) + 8 + int64(slots)*int64(4*e.widths.dimPitch+8*packed+8*3)
 }
 
 // maxPacked bounds the bytes of packed codes of a slot, on the device and page-locked on the host.
 const maxPacked = 256 << 20
 
-// prepare allocates device memory for batch rows, or as many as fit beside other bytes but at least least,
-// and copies the dictionary. Each slot has room for packed values per row.
-func (e *encoder) prepare(least int, beside int64, slots, packed int) error {
+// prepare copies the dictionary and allocates device memory for batch rows. It reduces the batch to the rows
+// that fit beside the reserved bytes, and fails if fewer than minRows fit. Each slot holds up to packed
+// nonzeros per row.
+func (e *encoder) prepare(minRows int, reserved int64, slots, packed int) error {
 	g := e.gpu
 	defer g.enter()()
-	room := g.room()
+	free := g.availableMemory()
 	if g.err != nil {
 		return g.err
 	}
-	e.batch = int(min(int64(e.batch), (room/20*19-e.fixedBytes()-beside)/e.rowBytes(slots, packed)))
+	e.batch = int(min(int64(e.batch), (free/20*19-e.fixedBytes()-reserved)/e.rowBytes(slots, packed)))
 	if packed > 0 {
 		e.batch = min(e.batch, max(1, maxPacked/(8*packed)))
 	}
-	if e.batch < least {
-		need := (e.fixedBytes() + beside + int64(least)*e.rowBytes(slots, packed)) / 19 * 20
-		return g.memoryError(fmt.Sprintf("%d sparse dimensions", e.widths.atoms), need, room)
+	if e.batch < minRows {
+		need := (e.fixedBytes() + reserved + int64(minRows)*e.rowBytes(slots, packed)) / 19 * 20
+		return g.memoryError(fmt.Sprintf("%d sparse dimensions", e.widths.atoms), need, free)
 	}
 	rows := e.batch
 	e.atoms = alloc[float32](g, e.widths.atoms*e.widths.dimPitch)
 	products := rows * e.widths.dimPitch
 	e.residuals = alloc[float32](g, products)
-	products *= e.shareRoom()
+	products *= e.maxShares()
 	e.decoded, e.last = alloc[float32](g, products), alloc[float32](g, products)
 	e.codes, e.before = alloc[float32](g, rows*e.widths.codePitch), alloc[float32](g, rows*e.widths.codePitch)
 	e.against, e.momenta, e.used = alloc[float32](g, rows*e.parts), alloc[float32](g, rows), alloc[int32](g, e.widths.atoms)
@@ -198,17 +199,17 @@ func (e *encoder) prepare(least int, beside int64, slots, packed int) error {
 	}
 	e.slot = e.slots[0]
 	toDevice(g, e.atoms, pitched(e.dictionary.Atoms, e.widths.dim, e.widths.dimPitch), g.compute)
-	e.prepareHalving(rows)
-	e.halveDictionary()
+	e.allocHalfBuffers(rows)
+	e.convertAtoms()
 	return e.prepared()
 }
 
-// prepared waits for allocations and copies.
+// prepared waits for the work of prepare and returns its error.
 func (e *encoder) prepared() error {
 	g := e.gpu
 	g.synchronize(g.compute)
 	if errors.Is(g.err, cu.OutOfMemory) {
-		return fmt.Errorf("%w on GPU %d for %d sparse dimensions: another process has taken it meanwhile: %w",
+		return fmt.Errorf("%w on GPU %d for %d sparse dimensions: another process allocated it meanwhile: %w",
 			backend.ErrMemory, g.device.Index, e.widths.atoms, g.err)
 	}
 	return g.err
@@ -245,14 +246,14 @@ func (e *encoder) Start(ctx context.Context, x []float32) func() (*encode.Codes,
 	out := &encode.Codes{Loss: make([]float64, 0, rows)}
 	out.Cols, out.Ptr = e.widths.atoms, make([]int64, 1, rows+1)
 	for lo := 0; lo < rows && ctx.Err() == nil && e.gpu.err == nil; lo += e.batch {
-		if e.underWay == len(e.slots) {
+		if e.pending == len(e.slots) {
 			e.collect()
 		}
 		e.begin(out, min(e.batch, rows-lo), func(i int) []float32 { return x[(lo+i)*e.widths.dim:][:e.widths.dim] })
 	}
 	return func() (*encode.Codes, error) {
 		defer e.gpu.enter()()
-		for e.underWay > 0 && out.Rows < rows && ctx.Err() == nil {
+		for e.pending > 0 && out.Rows < rows && ctx.Err() == nil {
 			e.collect()
 		}
 		switch {
@@ -261,7 +262,7 @@ func (e *encoder) Start(ctx context.Context, x []float32) func() (*encode.Codes,
 		case out.Rows < rows:
 			return nil, ctx.Err()
 		}
-		if err := e.withinHalves(x, out.Loss); err != nil {
+		if err := e.checkHalfRange(x, out.Loss); err != nil {
 			return nil, err
 		}
 		return out, nil
@@ -270,8 +271,8 @@ func (e *encoder) Start(ctx context.Context, x []float32) func() (*encode.Codes,
 
 // begin queues the encoding of n rows, in the next slot.
 func (e *encoder) begin(out *encode.Codes, n int, row func(i int) []float32) {
-	g, s := e.gpu, e.slots[e.underWay]
-	e.underWay++
+	g, s := e.gpu, e.slots[e.pending]
+	e.pending++
 	e.slot, s.result, s.rows = s, out, n
 	e.load(s.y, n, row)
 	e.encode(n)
@@ -285,13 +286,13 @@ func (e *encoder) begin(out *encode.Codes, n int, row func(i int) []float32) {
 	g.record(s.stored, g.store)
 }
 
-// collect waits for the oldest rows under way and appends their codes to the result.
+// collect waits for the oldest pending batch and appends its codes to the result.
 func (e *encoder) collect() {
 	s := e.slots[0]
-	e.gpu.finished(s.stored)
+	e.gpu.waitHost(s.stored)
 	copy(e.slots, e.slots[1:])
 	e.slots[len(e.slots)-1] = s
-	e.underWay--
+	e.pending--
 	e.gpu.reportTimes()
 	if e.gpu.err != nil {
 		return
@@ -314,10 +315,10 @@ func (e *encoder) collect() {
 	out.Loss = append(out.Loss, s.onHost.losses[:s.rows]...)
 }
 
-// load copies n rows to the device, less the mean.
+// load copies n rows minus the mean to the device.
 func (e *encoder) load(y pointer[float32], n int, row func(i int) []float32) {
 	g, s := e.gpu, e.slot
-	g.finished(s.loaded) // what was there before
+	g.waitHost(s.loaded) // the slot's last copy still reads staging
 	e.stage(n, row)
 	g.wait(g.load, s.computed)
 	toDevice(g, y, s.staging[:n*e.widths.dimPitch], g.load)
@@ -336,32 +337,33 @@ func (e *encoder) stage(n int, row func(i int) []float32) {
 	})
 }
 
-// encode queues the kernels that encode n rows, which are on the device.
+// encode queues the kernels that encode the n rows of the current slot.
 func (e *encoder) encode(n int) {
 	g := e.gpu
 	zero(g, e.codes, n*e.widths.codePitch, g.compute)
 	zero(g, e.before, n*e.widths.codePitch, g.compute)
-	if e.halving != nil {
-		e.fistaHalves(n)
+	if e.half != nil {
+		e.fistaHalf(n)
 	} else {
 		e.fista(n, e.options.Steps, e.options.Lambda, e.precision, false)
 		g.queue(keepLargest{codes: e.codes, shape: e.widths.shape(n), most: int32(e.nonzeros)}.launch(), g.compute)
 	}
 	e.fista(n, backend.PolishSteps, 0, e.precision, true)
-	e.residual(n, 0, fp32, false) // so that losses are those of the codes
+	e.residual(n, 0, fp32, false) // losses of the final codes
 	g.queue(finishCodes{
 		codes: pointer[byte](e.codes), nonzeros: e.slot.nonzeros, l1: e.slot.nonzeros.at(e.batch), used: e.used, shape: e.widths.shape(n),
 	}.launch(fp32), g.compute)
 }
 
-// fista queues steps from the current codes b. With support, codes that keepLargest has dropped stay zero.
-func (e *encoder) fista(rows, steps int, lambda float64, p Precision, support bool) {
-	before, zeros := 0.0, !support // whether all codes are zero
+// fista queues FISTA iterations from the current codes b. With fixedSupport, codes that keepLargest set to −0
+// stay zero.
+func (e *encoder) fista(rows, steps int, lambda float64, p Precision, fixedSupport bool) {
+	previousMomentum, zeroCodes := 0.0, !fixedSupport
 	for lambda, momentum := range backend.FISTA(lambda, steps) {
-		e.residual(rows, before, p, zeros)
-		zeros = false
+		e.residual(rows, previousMomentum, p, zeroCodes)
+		zeroCodes = false
 		size, threshold := 2*e.step, lambda*e.step
-		if h := e.halving; p == fp16 {
+		if h := e.half; p == fp16 {
 			e.gpu.queue(fistaHalf{
 				codes: h.codes, before: h.before, against: e.against, residuals: h.residuals, atoms: h.dictionary, momenta: e.momenta, scales: h.rows,
 				size: size * h.codeScale / (unitResiduals * h.atomScale), threshold: threshold * h.codeScale,
@@ -371,17 +373,17 @@ func (e *encoder) fista(rows, steps int, lambda float64, p Precision, support bo
 		} else {
 			e.gpu.queue(fista{
 				codes: e.codes, before: e.before, against: e.against, residuals: e.residuals, atoms: e.atoms, momenta: e.momenta,
-				size: size, threshold: threshold, shape: e.widths.shape(rows), parts: int32(e.parts), nonnegative: e.options.Nonnegative, support: support,
+				size: size, threshold: threshold, shape: e.widths.shape(rows), parts: int32(e.parts), nonnegative: e.options.Nonnegative, support: fixedSupport,
 			}.launch(p), e.gpu.compute)
 			e.codes, e.before = e.before, e.codes
 		}
-		before = momentum
+		previousMomentum = momentum
 	}
 }
 
-// residual queues the computation of y − zD, where z is b with momentum. If all codes are zero, nothing is
-// decoded.
-func (e *encoder) residual(rows int, momentum float64, p Precision, zeros bool) {
+// residual queues the computation of y − zD, where z = b + momentum·(b − a). zeroCodes skips decoding of
+// codes that are all zero.
+func (e *encoder) residual(rows int, momentum float64, p Precision, zeroCodes bool) {
 	g := e.gpu
 	e.decoded, e.last = e.last, e.decoded
 	shares, pitch := e.shares, int64(rows*e.widths.dimPitch)
@@ -392,12 +394,12 @@ func (e *encoder) residual(rows int, momentum float64, p Precision, zeros bool) 
 		residuals: pointer[byte](e.residuals), momenta: e.momenta, losses: e.slot.losses, y: e.slot.y, decoded: e.decoded, last: e.last,
 		against: e.against, momentum: momentum, shape: e.widths.shape(rows), parts: int32(e.parts), shares: int32(shares), sharePitch: pitch,
 	}
-	h := e.halving
+	h := e.half
 	if p == fp16 {
 		residuals.residuals, residuals.scales, residuals.scale = pointer[byte](h.residuals), h.rows, unitResiduals
 	}
 	switch {
-	case zeros:
+	case zeroCodes:
 		zero(g, e.decoded, shares*rows*e.widths.dimPitch, g.compute)
 	case p == fp16:
 		g.queue(decodeHalf{

@@ -204,7 +204,7 @@ func encoderBeyondHalves(t *testing.T, next func() bool) {
 			}
 			got, err := e.Encode(t.Context(), wrong)
 			if precision == fp16 {
-				if row, ok := errors.AsType[*vectors.InputError](err); !ok || row.Row != large+1 || row.Err != errHalves {
+				if row, ok := errors.AsType[*vectors.InputError](err); !ok || row.Row != large+1 || row.Err != errHalfRange {
 					t.Errorf("error %v", err)
 				}
 			} else if err != nil || !(got.Loss[large] <= math.MaxFloat32) {
@@ -316,9 +316,9 @@ func TestEncoderRefuses(t *testing.T) {
 		o      encode.Options
 		device int
 	}{
-		"there is no GPU 7":      {d, encode.Options{Steps: 1, Nonzeros: 1}, 7},
-		"exact codes":            {d, encode.Options{Lambda: 1, Gap: 1e-4}, 0},
-		"the dictionary is zero": {zero, encode.Options{Steps: 1, Nonzeros: 1}, 0},
+		"no such GPU .got 7, want 0 to 0.": {d, encode.Options{Steps: 1, Nonzeros: 1}, 7},
+		"exact codes":                      {d, encode.Options{Lambda: 1, Gap: 1e-4}, 0},
+		"the dictionary is zero":           {zero, encode.Options{Steps: 1, Nonzeros: 1}, 0},
 	} {
 		if _, err := (Device{Index: test.device}).Encoder(test.d, test.o); err == nil || !regexp.MustCompile("^[^\n]*"+want).MatchString(err.Error()) {
 			t.Errorf("error %v, want %q", err, want)

@@ -17,25 +17,25 @@ import (
 	"overcomplete/kernels/internal/driver"
 )
 
-// session is a CUDA context with compiled kernels and streams.
+// session is a CUDA context with its streams and compiled kernels.
 type session struct {
 	device    GPU
 	context   cu.CUContext
 	modules   map[string]cu.Module // by kernel
-	functions map[string]*function // used so far
-	maxShared int                  // dynamic shared memory that a block may have, in bytes
+	functions map[string]*function // of kernels launched so far
+	maxShared int                  // limit of dynamic shared memory per block, in bytes
 
-	compute, load, store cu.Stream // kernels, copies to the device, copies from it
+	compute, load, store cu.Stream // kernels; copies to the device; copies to the host
 }
 
-// contextPool is at most one session that its users leave to each other.
+// contextPool holds at most one idle session, which its users pass on to each other.
 type contextPool struct {
 	started sync.WaitGroup
 	mu      sync.Mutex
-	idle    *session // nil while it is in use, and if it couldn't be started or has failed
+	idle    *session // nil while in use, and after a failure
 }
 
-// take returns the session, or nil if there is none.
+// take removes and returns the idle session, or returns nil.
 func (p *contextPool) take() *session {
 	if p == nil {
 		return nil
@@ -48,7 +48,7 @@ func (p *contextPool) take() *session {
 	return s
 }
 
-// keep reports whether it keeps the session for the next user.
+// keep stores the session for the next user, and reports whether the pool had room for it.
 func (p *contextPool) keep(s *session) bool {
 	if p == nil {
 		return false
@@ -62,54 +62,54 @@ func (p *contextPool) keep(s *session) bool {
 	return true
 }
 
-// gpu is a session in use, between enter and leave. The first call that fails sets err, and later calls do
-// nothing: one check after many calls is enough.
+// gpu is a session in use, between enter and leave. The first call that fails sets err. Later calls do nothing,
+// so that one check after many calls is enough.
 type gpu struct {
 	*session
-	pool      *contextPool // nil if the session is for this use alone
-	repeated  repeated
-	maxMemory int64 // bytes to use at most, or 0
+	pool      *contextPool // nil if the session isn't shared
+	cache     launchCache
+	maxMemory int64 // limit of device memory in bytes; 0 for none
 	pinned    []unsafe.Pointer
-	pinner    runtime.Pinner         // keeps in place what copies under way read or write
-	sizes     map[cu.DevicePtr]int64 // bytes of what is allocated on the device
-	allocated int64                  // their sum
+	pinner    runtime.Pinner         // pins Go's memory for pending copies
+	sizes     map[cu.DevicePtr]int64 // bytes of each allocation on the device
+	allocated int64                  // sum of sizes
 	events    []cu.Event
 	onLaunch  func(Timing)
-	step      string        // of a program, whose launches follow
-	timed     []timedLaunch // not yet reported
+	step      string        // Timing.Step of the next launches
+	timed     []timedLaunch // launches not yet reported
 	err       error
 }
 
-// Start starts the GPU in the background and compiles the kernels that learning online and encoding need.
-// Learners, encoders and trainers of the device that it returns use this CUDA context one after the other, so
-// that the GPU is started once. The context is released when the process ends.
+// Start initialises the GPU in the background and compiles the kernels for online learning and encoding.
+// Learners, encoders and trainers of the returned device use this CUDA context one after the other, so that
+// the GPU is initialised once. The context is released when the process ends.
 func (d Device) Start() Device {
 	d.pool = new(contextPool)
 	d.pool.started.Go(func() {
-		if g, err := d.openNew("decode", "encode", "codes", "learner", "body"); err == nil { // else the first use returns the error
+		if g, err := d.openNew("decode", "encode", "codes", "learner", "body"); err == nil { // on failure the first use retries and returns the error
 			d.pool.idle = g.session
 		}
 	})
 	return d
 }
 
-// open returns an idle session or a new one, with the kernels of some files.
+// open returns an idle session or a new one, with the kernels of the given files.
 func (d Device) open(files ...string) (*gpu, error) {
 	s := d.pool.take()
 	if s == nil {
 		return d.openNew(files...)
 	}
-	g := d.use(s)
+	g := d.newGPU(s)
 	defer g.enter()()
 	g.compile(files)
 	return g.opened()
 }
 
-func (d Device) use(s *session) *gpu {
+func (d Device) newGPU(s *session) *gpu {
 	return &gpu{session: s, pool: d.pool, sizes: make(map[cu.DevicePtr]int64), maxMemory: d.Memory, onLaunch: d.Timed}
 }
 
-// opened returns g, or the error of opening it.
+// opened returns g, or destroys the context and returns the error of opening it.
 func (g *gpu) opened() (*gpu, error) {
 	if g.err == nil {
 		return g, nil
@@ -123,13 +123,13 @@ func (g *gpu) opened() (*gpu, error) {
 	return nil, fmt.Errorf("%w: %w", ErrUnavailable, g.err)
 }
 
-// openNew creates a context.
+// openNew returns a new session, with the kernels of the given files.
 func (d Device) openNew(files ...string) (*gpu, error) {
 	device, err := Find(d.Index)
 	if err != nil {
 		return nil, err
 	}
-	g := d.use(&session{device: device, modules: make(map[string]cu.Module), functions: make(map[string]*function)})
+	g := d.newGPU(&session{device: device, modules: make(map[string]cu.Module), functions: make(map[string]*function)})
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	g.start()
@@ -167,13 +167,13 @@ func (g *gpu) start() {
 // kernelEntry matches the head of a kernel in PTX.
 var kernelEntry = regexp.MustCompile(`\.visible \.entry (\w+)`)
 
-// compile lets the driver compile the kernels of some files, except those that it has compiled.
+// compile compiles the kernels of the given files, unless they are compiled already.
 func (g *gpu) compile(files []string) {
 	for _, file := range files {
 		if g.err != nil {
 			return
 		}
-		source, _ := ptx.ReadFile("ptx/" + file + ".ptx") // an embedded file can always be read
+		source, _ := ptx.ReadFile("ptx/" + file + ".ptx") // reading an embedded file can't fail
 		entries := kernelEntry.FindAllSubmatch(source, -1)
 		if _, compiled := g.modules[string(entries[0][1])]; compiled {
 			continue
@@ -181,7 +181,7 @@ func (g *gpu) compile(files []string) {
 		log := &cu.JITErrorLogBuffer{Buffer: make([]byte, 8<<10)}
 		m, err := cu.LoadDataEx(string(source), log)
 		if text, _, _ := bytes.Cut(log.Buffer, []byte{0}); err != nil && len(text) > 0 {
-			err = fmt.Errorf("%w: %s", driver.Named(err), bytes.Join(bytes.Fields(text), []byte{' '}))
+			err = fmt.Errorf("%w: %s", driver.Describe(err), bytes.Join(bytes.Fields(text), []byte{' '}))
 		}
 		g.check("cuModuleLoadDataEx of "+file+".ptx", err)
 		for _, entry := range entries {
@@ -190,7 +190,7 @@ func (g *gpu) compile(files []string) {
 	}
 }
 
-// function is a kernel, and the bytes of dynamic shared memory that it was allowed.
+// function is a kernel and its limit of dynamic shared memory in bytes.
 type function struct {
 	cu.Function
 	shared int
@@ -200,12 +200,12 @@ func (g *gpu) function(kernel string) *function {
 	if g.functions[kernel] == nil {
 		f, err := g.modules[kernel].Function(kernel)
 		g.check("cuModuleGetFunction of "+kernel, err)
-		g.functions[kernel] = &function{f, 48 << 10} // more has to be asked for
+		g.functions[kernel] = &function{f, 48 << 10} // CUDA's default limit
 	}
 	return g.functions[kernel]
 }
 
-// name identifies the GPU in results: the rounding of tensor cores depends on their generation.
+// name identifies the GPU in results. Tensor cores of different generations round differently.
 func (g *gpu) name(p Precision) string {
 	return fmt.Sprintf("cuda %d.%d %s", g.device.Major, g.device.Minor, p)
 }
@@ -221,7 +221,8 @@ func (g *gpu) enter() (leave func()) {
 
 var errClosed = errors.New("kernels: closed")
 
-// Close releases the GPU, or leaves its context to the next user. The first Close returns the error that made the GPU unusable, if there was one.
+// Close releases the GPU, or returns its context to the pool. The first Close returns the error that made the
+// GPU unusable, if there was one.
 func (g *gpu) Close() error {
 	if g.err == errClosed {
 		return nil
@@ -231,13 +232,13 @@ func (g *gpu) Close() error {
 	failed := g.err
 	cu.SetCurrentContext(g.context)
 	for _, s := range []cu.Stream{g.compute, g.load, g.store} {
-		s.Synchronize() // what is given up may still be under way
+		s.Synchronize() // abandoned work may be pending
 	}
 	for _, p := range g.pinned {
 		driver.HostFree(p)
 	}
 	g.pinned = nil
-	g.repeated.forget()
+	g.cache.forget()
 	if !g.release() {
 		g.check("cuCtxDestroy", g.context.Destroy())
 	}
@@ -249,8 +250,8 @@ func (g *gpu) Close() error {
 	return failed
 }
 
-// release frees the memory of the session and leaves it to the next user. It returns false if nobody may use
-// it again.
+// release frees the session's memory and returns it to the pool. It returns false if the session can't be
+// reused.
 func (g *gpu) release() bool {
 	if g.pool == nil || g.err != nil {
 		return false
@@ -264,15 +265,15 @@ func (g *gpu) release() bool {
 	return g.err == nil && g.pool.keep(g.session)
 }
 
-// check sets err to the first error, with the failed call or kernel.
+// check sets err if this is the first error. call names the failed call or kernel.
 func (g *gpu) check(call string, err error) {
 	if err != nil && g.err == nil {
-		g.err = fmt.Errorf("kernels: %s: %w", call, driver.Named(err))
+		g.err = fmt.Errorf("kernels: %s: %w", call, driver.Describe(err))
 	}
 }
 
-// room returns the bytes of device memory that are available.
-func (g *gpu) room() int64 {
+// availableMemory returns the bytes of device memory that may still be allocated.
+func (g *gpu) availableMemory() int64 {
 	free, _, err := cu.MemInfo()
 	g.check("cuMemGetInfo", err)
 	if g.maxMemory != 0 {
@@ -281,21 +282,21 @@ func (g *gpu) room() int64 {
 	return free
 }
 
-// memoryError returns an error for work that needs more bytes than are free.
+// memoryError returns the error for work that needs more bytes than are free. It wraps [backend.ErrMemory].
 func (g *gpu) memoryError(work string, need, free int64) error {
 	total := int64(g.device.Total)
 	if g.maxMemory != 0 {
 		total = g.maxMemory
 	}
-	others := ""
+	advice := ""
 	if free < total/4*3 {
-		others = "; nvidia-smi lists the processes that use the rest"
+		advice = "; nvidia-smi lists the processes that use the rest"
 	}
 	return fmt.Errorf("%w on GPU %d for %s: needs %s, and %s of %s are free%s",
-		backend.ErrMemory, g.device.Index, work, inBytes(need), inBytes(free), inBytes(total), others)
+		backend.ErrMemory, g.device.Index, work, inBytes(need), inBytes(free), inBytes(total), advice)
 }
 
-// inBytes writes a number of bytes in MB or GB.
+// inBytes formats a number of bytes in MB or GB.
 func inBytes(n int64) string {
 	if n < 1e9 {
 		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
@@ -303,7 +304,7 @@ func inBytes(n int64) string {
 	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
-// alloc returns zeroed device memory for n elements.
+// alloc returns device memory for n elements, which the compute stream clears.
 func alloc[T any](g *gpu, n int) pointer[T] {
 	if g.err != nil {
 		return 0
@@ -333,7 +334,7 @@ func zero[T any](g *gpu, p pointer[T], n int, s cu.Stream) {
 	}
 }
 
-// allocHost returns page-locked host memory for n elements, until Close.
+// allocHost returns page-locked host memory for n elements, which Close frees.
 func allocHost[T any](g *gpu, n int) []T {
 	if g.err != nil {
 		return nil
@@ -348,7 +349,7 @@ func allocHost[T any](g *gpu, n int) []T {
 	return unsafe.Slice((*T)(p), n)
 }
 
-// toDevice queues a copy to the device. src must not change until the stream is synchronized.
+// toDevice queues a copy to the device. The caller must not change src until the stream is synchronized.
 func toDevice[T any](g *gpu, dst pointer[T], src []T, s cu.Stream) {
 	if g.err == nil && len(src) > 0 {
 		g.pinner.Pin(&src[0])
@@ -364,7 +365,7 @@ func toHost[T any](g *gpu, dst []T, src pointer[T], s cu.Stream) {
 	}
 }
 
-// unpadded returns a matrix without its padding.
+// unpadded copies a matrix to the host and returns its rows without padding.
 func (g *gpu) unpadded(p pointer[float32], rows, width, pitch int) ([]float32, error) {
 	padded, out := make([]float32, rows*pitch), make([]float32, rows*width)
 	toHost(g, padded, p, g.compute)
@@ -373,21 +374,21 @@ func (g *gpu) unpadded(p pointer[float32], rows, width, pitch int) ([]float32, e
 	return out, g.err
 }
 
-// latent is added to the names of calls that wait: their errors are those of earlier work.
+// latent qualifies the names of waiting calls in errors, because they report failures of earlier work.
 const latent = " (a kernel or copy before it failed)"
 
-// synchronize waits until the device has finished the work of a stream. Failed kernels and copies show here.
+// synchronize waits for the work of a stream, and reports its failures.
 func (g *gpu) synchronize(s cu.Stream) {
 	if g.err == nil {
 		g.check("cuStreamSynchronize"+latent, s.Synchronize())
 	}
-	if g.err == nil && s == g.compute { // Go's memory is copied on no other stream
+	if g.err == nil && s == g.compute { // only this stream copies Go's memory
 		g.pinner.Unpin()
 		g.reportTimes()
 	}
 }
 
-// event creates an event without times, until Close.
+// event creates an event without timing, which Close destroys.
 func (g *gpu) event() cu.Event {
 	e := g.makeEvent(cu.DisableTiming)
 	if g.err == nil {
@@ -418,8 +419,8 @@ func (g *gpu) wait(s cu.Stream, e cu.Event) {
 	}
 }
 
-// finished waits on the host for an event.
-func (g *gpu) finished(e cu.Event) {
+// waitHost blocks the host until an event has happened.
+func (g *gpu) waitHost(e cu.Event) {
 	if g.err == nil {
 		g.check("cuEventSynchronize"+latent, e.Synchronize())
 	}
@@ -447,24 +448,24 @@ func (g *gpu) queue(l launch, s cu.Stream) {
 	}
 }
 
-// repeated is the state of repeat.
-type repeated struct {
+// launchCache is the state of repeat.
+type launchCache struct {
 	key   int
-	times int
-	graph *driver.Graph // nil where there is none
+	times int           // calls with this key
+	graph *driver.Graph // nil before the second call, and if the capture failed
 }
 
-func (r *repeated) forget() {
+func (r *launchCache) forget() {
 	if r.graph != nil {
 		r.graph.Destroy()
 	}
-	*r = repeated{}
+	*r = launchCache{}
 }
 
-// repeat runs f, which must queue the same launches for the same key and no copies of Go's memory. The
-// first time f launches its kernels, the second time they are captured as a graph, and from then on the
-// graph is launched, so that kernels follow each other sooner. Where no graph can be made, because of
-// little memory or a profiler, f launches them every time.
+// repeat calls f, or launches a CUDA graph of its launches, which shortens the gaps between kernels. f must
+// queue the same launches for the same key, and no copies of Go's memory. The first call with a key calls f,
+// and the second captures the graph. If the capture fails, because of too little memory or a profiler, every
+// call calls f.
 func (g *gpu) repeat(key int, f func()) {
 	if g.err != nil {
 		return
@@ -473,16 +474,16 @@ func (g *gpu) repeat(key int, f func()) {
 		f()
 		return
 	}
-	r := &g.repeated
+	r := &g.cache
 	if r.key != key {
 		r.forget()
 		r.key = key
 	}
 	if r.times++; r.times == 2 {
 		r.graph, _ = driver.Capture(g.compute, f)
-		if g.err != nil { // of the capture alone, which has launched nothing; without it, f will tell
+		if g.err != nil { // the capture launched nothing; if f itself fails, it will fail again below
 			g.err = nil
-			if r.graph != nil { // it lacks what failed
+			if r.graph != nil { // incomplete
 				r.graph.Destroy()
 				r.graph = nil
 			}
@@ -493,7 +494,7 @@ func (g *gpu) repeat(key int, f func()) {
 	}
 }
 
-// timedLaunch is a launch between two events of its stream.
+// timedLaunch is a launch and the events before and after it.
 type timedLaunch struct {
 	Timing
 	start, end cu.Event
@@ -506,10 +507,10 @@ func (g *gpu) mark(s cu.Stream) cu.Event {
 	return e
 }
 
-// reportTimes calls Device.Timed for the launches since the last report, and waits for them.
+// reportTimes waits for the launches since the last report and calls Device.Timed for each.
 func (g *gpu) reportTimes() {
 	for _, l := range g.timed {
-		g.finished(l.end)
+		g.waitHost(l.end)
 		if g.err != nil {
 			break
 		}

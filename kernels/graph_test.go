@@ -48,7 +48,7 @@ func TestGraph(t *testing.T) {
 			}
 			want, plain := train(true)
 			got, b := train(false)
-			if plain.gpu.repeated.graph != nil || b.gpu.repeated.graph == nil {
+			if plain.gpu.cache.graph != nil || b.gpu.cache.graph == nil {
 				t.Error("a graph while kernels are timed, or none else")
 			}
 			if !reflect.DeepEqual(got, want) {
@@ -97,8 +97,8 @@ func TestGraphBatches(t *testing.T) {
 				t.Fatalf("%s, epoch %d: other bits than launch by launch", precision, i+1)
 			}
 		}
-		if b.gpu.repeated.key != 13 || b.gpu.repeated.graph == nil {
-			t.Errorf("the graph is %+v", b.gpu.repeated)
+		if b.gpu.cache.key != 13 || b.gpu.cache.graph == nil {
+			t.Errorf("the graph is %+v", b.gpu.cache)
 		}
 	}
 }
@@ -147,8 +147,8 @@ func TestCaptureFails(t *testing.T) {
 				if b.gpu.err == nil || !regexp.MustCompile(`^kernels: `+tt.want+`$`).MatchString(b.gpu.err.Error()) || calls != 3 {
 					t.Errorf("%d calls, error %v, want %s", calls, b.gpu.err, tt.want)
 				}
-			case b.gpu.err != nil || calls != 5 || b.gpu.repeated.graph != nil: // one of them is the capture
-				t.Errorf("%d calls, error %v, graph %v", calls, b.gpu.err, b.gpu.repeated.graph)
+			case b.gpu.err != nil || calls != 5 || b.gpu.cache.graph != nil: // one of them is the capture
+				t.Errorf("%d calls, error %v, graph %v", calls, b.gpu.err, b.gpu.cache.graph)
 			}
 			b.gpu.err = nil
 			if _, err := b.Epoch(t.Context(), 1, 3); err != nil {

@@ -8,7 +8,7 @@ import (
 //go:embed ptx/*.ptx
 var ptx embed.FS
 
-// launch is a kernel with its arguments, its grid and its work.
+// launch is a kernel launch: the kernel, its arguments and grid, and its work.
 type launch struct {
 	kernel    string
 	arguments unsafe.Pointer // to a struct of abi.go
@@ -16,17 +16,17 @@ type launch struct {
 	work work
 }
 
-// work is a lower bound of a launch's work: flops of matrix products, and bytes that are read or written.
+// work is a lower bound of a launch's work: flops of matrix products, and bytes of device memory read or written.
 type work struct{ flops, bytes float64 }
 
-// work returns that of a number of products of matrices of this shape. codes, vectors and atoms are the bytes
-// per element of all matrices of words × atoms, words × dim and atoms × dim.
+// work returns the work of some matrix products of this shape. codes, vectors and atoms are the bytes read or
+// written per element of words × atoms, words × dim and atoms × dim.
 func (s shape) work(products, codes, vectors, atoms int32) work {
 	w, k, l := float64(s.words), float64(s.atoms), float64(s.dim)
 	return work{2 * float64(products) * w * k * l, float64(codes)*w*k + float64(vectors)*w*l + float64(atoms)*k*l}
 }
 
-// grid is the shape of a launch.
+// grid is the launch configuration of a kernel.
 type grid struct {
 	x, y    int // blocks
 	threads int // per block
@@ -52,24 +52,25 @@ func (t tile) grid(rows, columns int32) grid {
 	return grid{divide(int(rows), t.rows), divide(int(columns), t.columns), productThreads, t.shared}
 }
 
-// rowGrid has a warp for each row.
+// rowGrid returns the grid of a kernel that processes one row per warp.
 func rowGrid(rows int32) grid { return grid{divide(int(rows), rowThreads/warp), 1, rowThreads, 0} }
 
-// divide rounds up.
+// divide returns ⌈n/by⌉.
 func divide(n, by int) int { return (n + by - 1) / by }
 
 func (k decode) launch(p Precision) launch {
 	return launch{"decode_" + string(p), unsafe.Pointer(&k), decodeTile.grid(k.shape.words, k.shape.dimPitch).times(&k.shares), k.shape.work(1, 4, 4*k.shares, 4)}
 }
 
-// times gives each tile several blocks, which share its depth: at least one.
+// times returns the grid with a number of blocks per tile, which split its reduction. It raises shares to 1 or
+// more.
 func (g grid) times(shares *int32) grid {
 	*shares = max(1, *shares)
 	g.x *= int(*shares)
 	return g
 }
 
-// launch chooses the kernel that loads further ahead if a block may have enough shared memory.
+// launch chooses the kernel with a third pipeline stage if a block may use enough shared memory.
 func (k decodeHalf) launch(maxShared int) launch {
 	kernel, tile := "decode_fp16", halfDecodeTile
 	if maxShared >= aheadDecodeTile.shared {
@@ -90,7 +91,7 @@ func (k updateHalf) launch() launch {
 	return launch{"update_fp16", unsafe.Pointer(&k), halfAccumulateTile.grid(k.shape.atoms, k.shape.dimPitch), k.shape.work(2, 2, 2, 4*4+2)}
 }
 
-// correlateKernel names the kernel of a precision; halfSums selects S and √Q in float16.
+// correlateKernel returns the name of the kernel of a precision; halfSums selects S and √Q in float16.
 func correlateKernel(p Precision, halfSums bool) string {
 	if halfSums {
 		return "correlate_float16_" + string(p)
@@ -98,7 +99,7 @@ func correlateKernel(p Precision, halfSums bool) string {
 	return "correlate_" + string(p)
 }
 
-// sumBytes returns the bytes of S and Q, read and written, per element.
+// sumBytes returns the bytes per element that reading and writing S and Q moves.
 func sumBytes(halfSums bool) int32 {
 	if halfSums {
 		return 2 * 2 * 2
@@ -134,8 +135,8 @@ func (k forces) launch() launch {
 	return launch{"forces", unsafe.Pointer(&k), rowGrid(k.shape.atoms), k.shape.work(0, 0, 0, 5*4)}
 }
 
-// launch has one block, because each atom's move depends on that of the atom before it. The block has
-// a set of threads for each group of atoms, as far as there are enough threads.
+// launch uses one block, because the update of an atom depends on the previous atom's. The block has a set of
+// threads for each group of atoms, up to moveThreads threads.
 func (k moveAtoms) launch() launch {
 	threads := min(moveThreads, roundUp(divide(int(k.shape.dimPitch), 4), warp))
 	sets, shared := min(moveThreads/threads, divide(int(k.shape.atoms), moveTogether)), moveShared
@@ -165,7 +166,7 @@ func (k toHalves) launch() launch {
 	return launch{"to_halves", unsafe.Pointer(&k), rowGrid(k.shape.words), k.shape.work(0, 0, 4+2, 0)}
 }
 
-// withHalves names the kernel for matrices of halves or of floats.
+// withHalves returns the name of the kernel for float16 or for float32 matrices.
 func withHalves(kernel string, halves bool) string {
 	if halves {
 		return kernel + "_fp16"
@@ -173,7 +174,7 @@ func withHalves(kernel string, halves bool) string {
 	return kernel
 }
 
-// numberBytes returns the bytes of a code.
+// numberBytes returns the bytes of a code in a precision.
 func numberBytes(p Precision) int32 {
 	if p == fp16 {
 		return 2
@@ -198,12 +199,12 @@ func (k randomCodes) launch(p Precision) launch {
 }
 
 func (k body) launch() launch {
-	const limit = 48 << 10 // bytes; a body that needs more gets fewer warps
+	const limit = 48 << 10 // bytes of shared memory; a body that needs more runs with fewer warps
 	warps := max(1, min(rowThreads/warp, limit/k.rowMemory()))
 	return launch{"body", unsafe.Pointer(&k), grid{divide(int(k.rows), warps), 1, warps * warp, warps * k.rowMemory()}, work{}}
 }
 
-// rowMemory returns the bytes of shared memory of a warp.
+// rowMemory returns the bytes of shared memory per warp.
 func (k body) rowMemory() int {
 	return roundUp(8*int(k.numberCount), 16) + 4*int(k.temps)*roundUp(int(k.width), 4)
 }
@@ -215,7 +216,7 @@ func (k totals) launch() launch {
 // at returns the address of element i.
 func (p pointer[T]) at(i int) pointer[T] { return p + pointer[T](bytesOf[T](i)) }
 
-// bytesOf returns the size of n elements.
+// bytesOf returns the size of n elements in bytes.
 func bytesOf[T any](n int) int64 {
 	var element T
 	return int64(n) * int64(unsafe.Sizeof(element))

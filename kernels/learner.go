@@ -19,8 +19,8 @@ import (
 	"overcomplete/model"
 )
 
-// learner learns a dictionary on a GPU, which it moves in the device memory of its encoder. It implements
-// [backend.Learner]. Its methods may be called from any goroutine, one at a time.
+// learner learns a dictionary online on a GPU. It updates the atoms of its encoder in device memory. It
+// implements [backend.Learner]. Its methods may be called from any goroutine, one at a time.
 type learner struct {
 	encoder *encoder
 	gpu     *gpu      // the encoder's
@@ -29,19 +29,19 @@ type learner struct {
 	norm    float64   // ρ
 
 	gram, products stateMatrix // G, K×K, and B, K×L
-	direction      stateMatrix // 1×L: approximates the eigenvector of DᵀD with the largest eigenvalue
+	direction      stateMatrix // 1×L: the leading eigenvector of DᵀD, approximately
 
 	anchors    pointer[float32] // W, K×L
-	forces     pointer[float32] // K×L: GD, then B − GD and the pull of the anchors
-	moves      pointer[float32] // of a block of atoms
+	forces     pointer[float32] // K×L: GD, then the force on each atom (learner.cu)
+	moves      pointer[float32] // blockAtoms×L: changes of the atoms of a block
 	square     pointer[float32] // DᵀD, L×L
-	work       pointer[float64] // of the kernel power
+	work       pointer[float64] // 2·L: scratch of the kernel power
 	eigenvalue pointer[float64]
 
-	resident pointer[float32]     // V×L: all rows without their mean, or 0 if these don't fit
-	chosen   pointer[int32]       // batch: indices of the rows to encode
-	adding   pointer[instruction] // the program of totals
-	sums     pointer[float64]     // of losses, nonzeros and Σ|a|, and room for one more
+	resident   pointer[float32]     // V×L: all rows minus the mean; 0 if they don't fit
+	batchIndex pointer[int32]       // batch: indices of the rows to encode
+	sumProgram pointer[instruction] // adds the batch's losses, nonzeros and Σ|a| to sums
+	sums       pointer[float64]     // losses, nonzeros, Σ|a|, and a scratch number
 }
 
 // Learner implements [backend.Device]. Exact codes, Options.Gap, are not supported.
@@ -53,8 +53,8 @@ func (d Device) Learner(x []float32, dictionary *model.Dictionary, norm float64,
 	return l, nil
 }
 
-// newLearner lets tests choose the number of rows that are encoded and added up at a time. G and B depend on
-// it, and so must not depend on the size of the memory.
+// newLearner returns a learner that encodes batch rows at a time. G and B are rounded after each batch, so the
+// batch must not depend on the memory that is free. Tests choose small batches.
 func newLearner(d Device, x []float32, dictionary *model.Dictionary, norm float64, o encode.Options, batch int) (*learner, error) {
 	if err := backend.CheckLearner(x, dictionary, norm); err != nil {
 		return nil, fmt.Errorf("kernels: %w", err)
@@ -77,14 +77,14 @@ func (l *learner) Device() string { return l.encoder.Device() }
 // Close implements [backend.Learner].
 func (l *learner) Close() error { return l.gpu.Close() }
 
-// summed is the number of sums over rows: losses, nonzeros and Σ|a|.
-const summed = 3
+// sumCount is the number of sums over rows: losses, nonzeros and Σ|a|.
+const sumCount = 3
 
-// bytes returns the device memory of the learner alone, without all rows.
+// bytes returns the device memory of the learner in bytes, except its encoder's and the resident rows'.
 func (l *learner) bytes() int64 {
 	k, dim, codePitch, dimPitch := int64(l.widths.atoms), int64(l.widths.dim), int64(l.widths.codePitch), int64(l.widths.dimPitch)
 	return 4*k*(codePitch+3*dimPitch) + 4*(blockAtoms+dim)*dimPitch + 4*dim + 8*(2*dim+1) +
-		4*int64(l.encoder.batch) + 8*(summed+1) + 16*2*summed
+		4*int64(l.encoder.batch) + 8*(sumCount+1) + 16*2*sumCount
 }
 
 // prepare allocates device memory.
@@ -101,17 +101,17 @@ func (l *learner) prepare(start []float32) error {
 	l.moves, l.square = alloc[float32](g, blockAtoms*w.dimPitch), alloc[float32](g, w.dim*w.dimPitch)
 	l.direction = stateMatrix{upload(g, randomDirection(w.dim)), 1, w.dim, w.dim, floats}
 	l.work, l.eigenvalue = alloc[float64](g, 2*w.dim), alloc[float64](g, 1)
-	var adding []instruction
-	for i := range int32(summed) {
-		adding = append(adding, instruction{op: opTotal, dst: summed, a: i}, instruction{op: opAccumulate, dst: i, a: summed})
+	var sumProgram []instruction
+	for i := range int32(sumCount) {
+		sumProgram = append(sumProgram, instruction{op: opTotal, dst: sumCount, a: i}, instruction{op: opAccumulate, dst: i, a: sumCount})
 	}
-	l.chosen = alloc[int32](g, l.encoder.batch)
-	l.adding, l.sums = upload(g, adding), alloc[float64](g, summed+1)
-	l.keepRows()
+	l.batchIndex = alloc[int32](g, l.encoder.batch)
+	l.sumProgram, l.sums = upload(g, sumProgram), alloc[float64](g, sumCount+1)
+	l.copyRowsToDevice()
 	return l.encoder.prepared()
 }
 
-// randomDirection returns a vector of norm 1.
+// randomDirection returns a random unit vector of length dim, with a fixed seed.
 func randomDirection(dim int) []float32 {
 	v, rng := make([]float32, dim), rand.New(rand.NewPCG(1, 1))
 	var squares float64
@@ -125,10 +125,10 @@ func randomDirection(dim int) []float32 {
 	return v
 }
 
-// keepRows copies all rows to the device if they fit.
-func (l *learner) keepRows() {
+// copyRowsToDevice makes all rows resident if they fit into the free memory.
+func (l *learner) copyRowsToDevice() {
 	g, pitch, rows := l.gpu, l.widths.dimPitch, len(l.rows)/l.widths.dim
-	if g.err != nil || 4*int64(rows)*int64(pitch) > g.room()/20*19-slack {
+	if g.err != nil || 4*int64(rows)*int64(pitch) > g.availableMemory()/20*19-slack {
 		return
 	}
 	l.resident = alloc[float32](g, rows*pitch)
@@ -136,7 +136,7 @@ func (l *learner) keepRows() {
 		l.resident, g.err = 0, nil
 		return
 	}
-	g.synchronize(g.compute) // with the zeros of the allocation
+	g.synchronize(g.compute) // alloc clears the memory in this stream
 	for lo := 0; lo < rows; lo += l.encoder.batch {
 		l.encoder.load(l.resident.at(lo*pitch), min(l.encoder.batch, rows-lo), func(i int) []float32 { return l.row(lo + i) })
 	}
@@ -144,16 +144,16 @@ func (l *learner) keepRows() {
 
 func (l *learner) row(i int) []float32 { return l.rows[i*l.widths.dim:][:l.widths.dim] }
 
-// shares returns the number of blocks that share a tile of decode for n rows: enough blocks for the some 130
-// multiprocessors of a GPU, as far as each has a step and the shares fit. What is learned depends on it, so
-// that it must not depend on the GPU.
+// shares returns the number of blocks that share a tile of decode (split-K) for n rows. It makes up to 160
+// blocks, for GPUs of about 130 multiprocessors, as long as each block has a step of the reduction and the
+// partial products fit into memory. Sums are rounded in this order, so it must not depend on the GPU.
 func (l *learner) shares(n int) int {
 	tiles := decodeTile.grid(int32(n), int32(l.widths.dimPitch))
 	return max(1, min(mostShares, l.encoder.batch/n, 160/(tiles.x*tiles.y), l.widths.atoms/decodeDepth))
 }
 
-// Learn implements [backend.Learner]. It learns from all rows or, if ctx was cancelled before, from none.
-// With all rows on the device it waits twice: for the step size, and for the sums at the end.
+// Learn implements [backend.Learner]. It learns from all rows, or from none if ctx is already cancelled. With
+// resident rows it waits for the device twice: for the step size, and for the sums at the end.
 func (l *learner) Learn(ctx context.Context, rows []int32, forgetting, anchorWeight float64, sums *backend.Sums) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -164,27 +164,27 @@ func (l *learner) Learn(ctx context.Context, rows []int32, forgetting, anchorWei
 		return err
 	}
 	zero(g, e.used, l.widths.atoms, g.compute)
-	zero(g, l.sums, summed+1, g.compute)
+	zero(g, l.sums, sumCount+1, g.compute)
 	for part := range slices.Chunk(rows, e.batch) {
 		n, s := len(part), e.slot
 		if l.resident != 0 {
-			toDevice(g, l.chosen, part, g.compute)
-			g.queue(gather{batch: s.y, rows: l.resident, index: l.chosen, shape: l.widths.shape(n)}.launch(), g.compute)
+			toDevice(g, l.batchIndex, part, g.compute)
+			g.queue(gather{batch: s.y, rows: l.resident, index: l.batchIndex, shape: l.widths.shape(n)}.launch(), g.compute)
 		} else {
 			e.load(s.y, n, func(i int) []float32 { return l.row(int(part[i])) })
 		}
 		e.shares = l.shares(n)
 		e.encode(n)
 		g.queue(totals{
-			program: l.adding, numbers: l.sums, rowNumbers: s.losses, rowPitch: int64(e.batch), instructions: 2 * summed, rows: int32(n),
+			program: l.sumProgram, numbers: l.sums, rowNumbers: s.losses, rowPitch: int64(e.batch), instructions: 2 * sumCount, rows: int32(n),
 		}.launch(), g.compute)
 		l.accumulate(l.gram, e.codes, n, forgetting)
 		l.accumulate(l.products, s.y, n, forgetting)
 		forgetting = 1
 		g.record(s.computed, g.compute)
 	}
-	l.moveAtoms(anchorWeight)
-	var measured [summed]float64
+	l.updateAtoms(anchorWeight)
+	var measured [sumCount]float64
 	used := make([]int32, l.widths.atoms)
 	toHost(g, measured[:], l.sums, g.compute)
 	toHost(g, used, e.used, g.compute)
@@ -192,19 +192,19 @@ func (l *learner) Learn(ctx context.Context, rows []int32, forgetting, anchorWei
 	if g.err != nil {
 		return g.err
 	}
-	tooLong := func(i int32) bool { return e.tooLong(l.row(int(i))) }
-	if e.halving != nil && !(measured[0] <= math.MaxFloat64) && !slices.ContainsFunc(rows, tooLong) {
-		return fmt.Errorf("kernels: %w", errHalves)
+	overflowsFloat32 := func(i int32) bool { return e.overflowsFloat32(l.row(int(i))) }
+	if e.half != nil && !(measured[0] <= math.MaxFloat64) && !slices.ContainsFunc(rows, overflowsFloat32) {
+		return fmt.Errorf("kernels: %w", errHalfRange)
 	}
 	sums.RunningLoss += measured[0]
 	sums.Nonzeros += int64(measured[1])
 	sums.L1 += measured[2]
-	use(sums.Used, used)
+	markUsed(sums.Used, used)
 	return nil
 }
 
-// refresh computes the step size for the current atoms as [backend.Spectrum] does, from the last direction
-// on. The rounding of TF32 factors changes ‖D‖₂² by far less than the margin of [backend.StepSize].
+// refresh computes FISTA's step size for the current atoms, as [backend.Spectrum] does. Power iteration starts
+// from the last direction. TF32 factors change ‖D‖₂² by far less than the margin of [backend.StepSize].
 func (l *learner) refresh() error {
 	g, w, e := l.gpu, l.widths, l.encoder
 	shape := shape{int32(w.atoms), int32(w.dim), int32(w.dim), int32(w.dimPitch), int32(w.dimPitch)}
@@ -213,7 +213,7 @@ func (l *learner) refresh() error {
 		vector: l.direction.device, work: l.work, value: l.eigenvalue, matrix: l.square,
 		tolerance: backend.SpectrumTolerance, most: backend.SpectrumSteps, dim: int32(w.dim), dimPitch: int32(w.dimPitch),
 	}.launch(), g.compute)
-	e.halveDictionary()
+	e.convertAtoms()
 	var value [1]float64
 	toHost(g, value[:], l.eigenvalue, g.compute)
 	g.synchronize(g.compute)
@@ -225,7 +225,7 @@ func (l *learner) refresh() error {
 	return err
 }
 
-// accumulate launches m = forgetting·m + Aᵀ·rows for the n rows that were encoded last.
+// accumulate launches m = forgetting·m + Aᵀ·rows, where A are the codes of the last n rows.
 func (l *learner) accumulate(m stateMatrix, rows pointer[float32], n int, forgetting float64) {
 	e, w := l.encoder, l.widths
 	shape := shape{int32(n), int32(w.atoms), int32(m.width), int32(w.codePitch), int32(m.pitch)}
@@ -234,9 +234,9 @@ func (l *learner) accumulate(m stateMatrix, rows pointer[float32], n int, forget
 	}.launch(e.precision), l.gpu.compute)
 }
 
-// moveAtoms launches [graph.Learn] for each atom in turn, in blocks. GD − B is a small difference of larger
-// numbers: hence FP32, though G and B may be of TF32 factors.
-func (l *learner) moveAtoms(anchorWeight float64) {
+// updateAtoms launches the update of [graph.Learn] for each atom in turn, in blocks of blockAtoms. GD is
+// computed in FP32, although G and B may have TF32 factors, because GD − B cancels.
+func (l *learner) updateAtoms(anchorWeight float64) {
 	g, w, e := l.gpu, l.widths, l.encoder
 	g.queue(decode{product: l.forces, codes: l.gram.device, atoms: e.atoms, shape: w.shape(w.atoms)}.launch(fp32), g.compute)
 	g.queue(forces{

@@ -71,7 +71,7 @@ type learnedSample struct {
 	resident    bool
 }
 
-// learnSample learns from the sample, whose last row is repeated to n rows. With hostRows the learner reads
+// learnSample learns from the sample, whose last row is launchCache to n rows. With hostRows the learner reads
 // its rows from the host, even if they fit on the device.
 func learnSample(p Precision, n int, hostRows bool) (r learnedSample, err error) {
 	s := learnerSample
@@ -262,15 +262,15 @@ func learnerBeyondHalves(t *testing.T, next func() (hostRows bool)) {
 			if hostRows {
 				l.resident = 0
 			}
-			if l.encoder.halving != nil && !long {
-				l.encoder.halving.codeScale *= 0x1p20
+			if l.encoder.half != nil && !long {
+				l.encoder.half.codeScale *= 0x1p20
 			}
 			sums := backend.Sums{Used: make([]bool, s.atoms)}
 			err = l.Learn(t.Context(), sampleRows(), 0, 0.5, &sums)
 			switch finite := sums.RunningLoss <= math.MaxFloat64; {
 			case precision == fp16 && !long:
-				if !errors.Is(err, errHalves) {
-					t.Errorf("a row begins with %v: error %v, want %v", first, err, errHalves)
+				if !errors.Is(err, errHalfRange) {
+					t.Errorf("a row begins with %v: error %v, want %v", first, err, errHalfRange)
 				}
 			case err != nil || finite == long:
 				t.Errorf("%s, a row begins with %v: error %v, loss %v", precision, first, err, sums.RunningLoss)

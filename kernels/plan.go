@@ -9,18 +9,18 @@ import (
 	"overcomplete/internal/program"
 )
 
-// sizes are the sizes of a training, in elements.
+// sizes are the sizes of a training, in elements. A word is a training row.
 type sizes struct {
 	widths
 	words      int
-	batch      int  // most words of a dictionary step
+	batch      int  // maximum words of a dictionary step
 	codeBatch  int  // words of a code step
 	halfSums   bool // whether S and √Q are kept, in halves
 	storePitch int  // from one word's codes to the next one's, in units of 4 bytes
 	sumPitch   int  // and from its sums
 }
 
-// newSizes chooses the words of a code step if codeBatch is 0.
+// newSizes returns the sizes of a training. A codeBatch of 0 means the default.
 func newSizes(p backend.Problem, precision Precision, codeBatch int) sizes {
 	s := sizes{
 		widths: newWidths(p.Hyperparameters.Atoms, p.Dim), words: p.Len(), batch: min(p.Batch(), p.Len()), codeBatch: codeBatch,
@@ -36,14 +36,14 @@ func newSizes(p backend.Problem, precision Precision, codeBatch int) sizes {
 		s.sumPitch = s.codePitch / 2
 	}
 	if s.codeBatch == 0 {
-		// A few tiles per multiprocessor. It depends on K alone, because totals are added step by step.
-		const elements, most, tile = 48 << 20, 16384, 128
-		s.codeBatch = max(tile, min(most, elements/s.codePitch/tile*tile))
+		// A few tiles per multiprocessor. Totals are rounded after each step, so this depends on K alone.
+		const elements, maxWords, tile = 48 << 20, 16384, 128
+		s.codeBatch = max(tile, min(maxWords, elements/s.codePitch/tile*tile))
 	}
 	return s
 }
 
-// rows returns the largest number of rows of a step's own matrix.
+// rows returns the maximum number of rows of a step's matrices on an axis.
 func (s sizes) rows(a program.Axis) int {
 	if a == program.Words {
 		return max(s.batch, min(s.codeBatch, s.words))
@@ -51,17 +51,17 @@ func (s sizes) rows(a program.Axis) int {
 	return s.atoms
 }
 
-// wordBytes returns the device memory of a word: its vector, code, S and Q.
+// wordBytes returns the bytes of device memory of a word: its vector, code, S and Q.
 func (s sizes) wordBytes() int64 {
 	return 4 * (int64(s.dimPitch) + int64(s.storePitch) + 2*int64(s.sumPitch))
 }
 
-// fixedBytes returns the device memory that does not depend on the number of words.
+// fixedBytes returns the bytes of device memory that do not depend on the number of words.
 func (s sizes) fixedBytes(programs ...*executable) int64 {
 	bytes := slack + 4*int64(s.dimPitch)*int64(s.rows(program.Words)+2*s.atoms) // products
 	rowNumbers := 0
 	for _, x := range programs {
-		for _, v := range x.Vectors[program.SquaresProduct+1:] { // inputs too: D, H
+		for _, v := range x.Vectors[program.SquaresProduct+1:] { // includes D and H
 			if v.Rows != program.One {
 				bytes += 4 * int64(s.rows(v.Rows)) * int64(s.dimPitch)
 			}
@@ -75,17 +75,17 @@ func (s sizes) fixedBytes(programs ...*executable) int64 {
 		rowNumbers = max(rowNumbers, x.rowNumbers)
 	}
 	bytes += 8 * int64(rowNumbers) * int64(max(s.rows(program.Words), s.atoms))
-	bytes += 8 * int64(min(s.codeBatch, s.words)) * int64(1+s.atoms) // packed codes on their way out, at most
+	bytes += 8 * int64(min(s.codeBatch, s.words)) * int64(1+s.atoms) // upper bound of packed codes for the host
 	return bytes
 }
 
 // fits reports whether all words fit into free bytes of device memory.
 func (s sizes) fits(free int64, programs ...*executable) bool {
-	// 5 % for other programs and the driver.
+	// 5 % are left to other programs and the driver.
 	return int64(s.words) <= (free/20*19-s.fixedBytes(programs...))/s.wordBytes()
 }
 
-// maxWords returns the number of words that fit, if not all do.
+// maxWords returns the largest number of words that fit, for sizes that do not.
 func (s sizes) maxWords(free int64, programs ...*executable) int {
 	return sort.Search(s.words, func(n int) bool {
 		fewer := s

@@ -10,27 +10,27 @@ import (
 	"overcomplete/internal/program"
 )
 
-// loadedProgram is an executable in device memory.
-type loadedProgram struct {
+// deviceProgram is an executable loaded into device memory.
+type deviceProgram struct {
 	*executable
-	numbers pointer[float64]
-	places  []place
-	scales  []float64 // of the halves
-	steps   []rowWork
-	words   int       // that the numbers are for, 0 for none
-	given   []float64 // those that are known before it runs
+	numbers   pointer[float64]
+	places    []place
+	scales    []float64 // of the float16 copies
+	steps     []rowLaunches
+	words     int       // of constants; 0 if they are not set
+	constants []float64 // numbers that the host computes before a run
 }
 
-// rowWork is the work of a step for the row machine, without its words.
-type rowWork struct {
+// rowLaunches are the arguments of a step's row machine, except its rows.
+type rowLaunches struct {
 	body   body
 	totals totals
 }
 
-// newProgram allocates the memory of an executable. Inputs and products are those of the training.
-func (b *trainer) newProgram(x *executable) (*loadedProgram, error) {
+// newProgram loads an executable. Its inputs and products are the trainer's matrices.
+func (b *trainer) newProgram(x *executable) (*deviceProgram, error) {
 	g := b.gpu
-	p := &loadedProgram{executable: x, numbers: alloc[float64](g, x.numbers), places: make([]place, x.places()+1)}
+	p := &deviceProgram{executable: x, numbers: alloc[float64](g, x.numbers), places: make([]place, x.places()+1)}
 	for i, v := range x.Vectors {
 		var data pointer[float32]
 		switch {
@@ -67,7 +67,7 @@ func (b *trainer) newProgram(x *executable) (*loadedProgram, error) {
 		for i, v := range s.scratch {
 			places[v] = place{0, int64(i)}
 		}
-		w := rowWork{
+		w := rowLaunches{
 			body: body{
 				program: upload(g, s.body), places: upload(g, places), numbers: p.numbers, rowNumbers: b.rowNumbers, rowPitch: int64(b.rowPitch),
 				instructions: int32(len(s.body)), numberCount: int32(x.numbers), temps: int32(len(s.scratch)), width: int32(b.dim),
@@ -92,14 +92,14 @@ func upload[T any](g *gpu, values []T) pointer[T] {
 	return p
 }
 
-// start clears the program's sums.
-func (b *trainer) start(p *loadedProgram) {
+// resetSums sets the program's sums to zero.
+func (b *trainer) resetSums(p *deviceProgram) {
 	p.words = 0
 	zero(b.gpu, p.numbers, p.executable.numbers, b.gpu.compute)
 }
 
-// sums waits for the program and returns what its runs added up since start.
-func (b *trainer) sums(p *loadedProgram) (map[string]float64, error) {
+// readSums waits for the program and returns its sums over all runs since resetSums, by name.
+func (b *trainer) readSums(p *deviceProgram) (map[string]float64, error) {
 	numbers := make([]float64, p.executable.numbers)
 	toHost(b.gpu, numbers, p.numbers, b.gpu.compute)
 	b.gpu.synchronize(b.gpu.compute)
@@ -110,23 +110,23 @@ func (b *trainer) sums(p *loadedProgram) (map[string]float64, error) {
 	return sums, b.gpu.err
 }
 
-// give copies the numbers that are known before the program runs, unless they are those of the last run.
-func (b *trainer) give(p *loadedProgram, words int) {
+// setConstants copies the program's constants for a number of words to the device, unless they are there already.
+func (b *trainer) setConstants(p *deviceProgram, words int) {
 	if words == p.words {
 		return
 	}
 	numbers := make([]float64, len(p.Numbers), len(p.Numbers)+len(p.scales))
 	p.Start(numbers, words)
-	p.given = numbers
+	p.constants = numbers
 	numbers = append(numbers, p.scales...)
 	toDevice(b.gpu, p.numbers, numbers, b.gpu.compute)
 	p.words = words
 }
 
-// run launches the program for some words.
-func (b *trainer) run(p *loadedProgram, at wordState, words, epoch int) {
+// run launches the program for the words whose state begins at at.
+func (b *trainer) run(p *deviceProgram, at wordState, words, epoch int) {
 	g := b.gpu
-	b.give(p, words)
+	b.setConstants(p, words)
 	for i, s := range p.executable.steps {
 		rows := b.atoms
 		if s.rows == program.Words {
@@ -157,7 +157,7 @@ func (b *trainer) run(p *loadedProgram, at wordState, words, epoch int) {
 }
 
 // multiply launches the product of a step.
-func (b *trainer) multiply(p *loadedProgram, s program.Step, at wordState, words, epoch int) {
+func (b *trainer) multiply(p *deviceProgram, s program.Step, at wordState, words, epoch int) {
 	if b.precision == fp16 {
 		b.multiplyHalves(p, s, at, words, epoch)
 		return
@@ -169,7 +169,7 @@ func (b *trainer) multiply(p *loadedProgram, s program.Step, at wordState, words
 		g.queue(decode{
 			product: vector(program.DecodeProduct), codes: at.codes, atoms: vector(s.Atoms), shape: shape,
 		}.launch(b.precision), g.compute)
-	case *program.Accumulate: // the squares cost little
+	case *program.Accumulate: // computes the squares too, at little cost
 		g.queue(accumulate{
 			product: vector(program.AccumulateProduct), squares: vector(program.SquaresProduct), codes: at.codes,
 			residuals: vector(s.Residuals), shape: shape,
@@ -184,8 +184,8 @@ func (b *trainer) multiply(p *loadedProgram, s program.Step, at wordState, words
 	}
 }
 
-// multiplyHalves is multiply with factors in halves.
-func (b *trainer) multiplyHalves(p *loadedProgram, s program.Step, at wordState, words, epoch int) {
+// multiplyHalves launches the product of a step with float16 factors.
+func (b *trainer) multiplyHalves(p *deviceProgram, s program.Step, at wordState, words, epoch int) {
 	g, shape, codes := b.gpu, b.shape(words), pointer[half](at.codes)
 	factor := func(vector int) (pointer[half], float64) {
 		h := p.halvesOf(vector)
@@ -209,7 +209,7 @@ func (b *trainer) multiplyHalves(p *loadedProgram, s program.Step, at wordState,
 		residuals, scale := factor(s.Accumulate.Residuals)
 		steps, stepScale := factor(s.P)
 		scale *= b.scales.codes
-		c := func(i int) float64 { return p.given[s.Coefficients[i]] }
+		c := func(i int) float64 { return p.constants[s.Coefficients[i]] }
 		g.queue(updateHalf{
 			squares: p.places[s.H].data, steps: p.places[s.P].data, stepHalves: steps, atoms: p.places[s.D].data, codes: codes, residuals: residuals,
 			c0: c(0) / scale / scale, c1: c(1) / scale, c2: c(2), c3: c(3), c4: c(4) / scale, epsilon: graph.Epsilon,
@@ -228,8 +228,8 @@ func (b *trainer) multiplyHalves(p *loadedProgram, s program.Step, at wordState,
 	}
 }
 
-// halve makes the halves of the dictionary.
-func (b *trainer) halve() {
+// convertDictionary converts the dictionary to float16 if the precision is fp16.
+func (b *trainer) convertDictionary() {
 	if b.precision != fp16 {
 		return
 	}
@@ -247,7 +247,7 @@ func (b *trainer) halve() {
 	free(g, k.numbers)
 }
 
-// rowNumber returns the memory of a row number, or 0 for number −1.
+// rowNumber returns the address of row number i; 0 for i = −1.
 func (b *trainer) rowNumber(i int) pointer[float64] {
 	if i < 0 {
 		return 0

@@ -9,19 +9,19 @@ import (
 	"overcomplete/internal/backend"
 )
 
-// scales are the factors of numbers in halves: powers of two that keep them within 65504. Numbers down to
-// 2⁻²⁴ of the largest have all 11 bits. The scale of floats is 1.
+// scales are the factors by which float16 matrices are scaled: powers of two that keep elements within ±65504.
+// Elements down to 2⁻²⁴ of the largest keep all 11 bits. The scale of float32 matrices is 1.
 type scales struct{ codes, residuals, dictionary, steps, sums float64 }
 
-// newScales returns the scales of a training. Those of factors follow from bounds:
+// newScales returns the scales of a training. The scales of factors follow from bounds on their elements:
 //
-//	|a| ≤ η√t    as |u| ≤ Σ|g| ≤ √(t·Σg²) = √(t·Q); before the first epoch |a| < 1
-//	|r| ≤ 2‖x‖   after damping, as ‖aD‖ ≤ ‖x‖; what steps of the dictionary add has much room, and
-//	             so has what random codes leave in the first epoch, of vectors of a norm from 0.001 on
-//	|P| ≤ √n     of a step before the rate, as |Σg| ≤ √(n·Σg²) ≤ √(n·H)
-//	|D| ≤ |D₀| + η√(V·t·(1 + ln H/H₁))    of all such steps
+//	codes:            |a| ≤ η√t, as |u| ≤ Σ|g| ≤ √(t·Σg²) = √(t·Q); |a| < 1 before the first epoch
+//	residuals:        |r| ≤ 2‖x‖ after damping, as ‖aD‖ ≤ ‖x‖; dictionary updates and the random initial
+//	                  codes of vectors with a norm above 0.001 stay far below the limit
+//	dictionary steps: |P| ≤ √n before the rate, as |Σg| ≤ √(n·Σg²) ≤ √(n·H)
+//	dictionary:       |D| ≤ |D₀| + η√(V·t·(1 + ln H/H₁)) after all steps
 //
-// This holds for a million epochs. Larger factors are clamped. S and √Q have the size of 2tRDᵀ, where R is
+// They hold for a million epochs. Larger factors are clamped. S and √Q have the size of 2tRDᵀ, where R is
 // X or, before the first code pass, the residual of random codes. They have no useful bound for all D, and
 // are scaled as if the longest of these rows had norm 4. Sums of more than 16,000 times that end the
 // training.
@@ -51,15 +51,15 @@ func newScales(p backend.Problem, precision Precision) scales {
 
 // largestNorm returns the norm of the longest row of x.
 func largestNorm(x []float32, dim int) float64 {
-	var most float64
+	var largest float64
 	for row := range slices.Chunk(x, dim) {
 		var square float64
 		for _, v := range row {
 			square += float64(v) * float64(v)
 		}
-		most = math.Max(most, square)
+		largest = math.Max(largest, square)
 	}
-	return math.Sqrt(most)
+	return math.Sqrt(largest)
 }
 
 // scale returns the largest power of two that scales x to at most limit; 1 if there is none.

@@ -32,7 +32,7 @@ func (b *trainer) Restore(dictionary []float32, codes *vectors.CSR) error {
 	g := b.gpu
 	defer g.enter()()
 	toDevice(g, b.dictionary, pitched(dictionary, b.dim, b.dimPitch), g.compute)
-	b.halve()
+	b.convertDictionary()
 	all := stateMatrix{b.state.codes, b.words, b.atoms, b.storePitch, floats}
 	if b.precision == fp16 {
 		all.kept = kept{halves: true, scale: b.scales.codes}

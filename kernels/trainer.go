@@ -27,7 +27,7 @@ type trainer struct {
 	seed      uint64
 	progress  func(int)
 
-	dictionaryStep, codeStep *loadedProgram
+	dictionaryStep, codeStep *deviceProgram
 
 	dictionary pointer[float32] // D, K×L
 	squares    pointer[float32] // H, K×L
@@ -35,9 +35,9 @@ type trainer struct {
 	// float16.
 	dictionaryHalves pointer[half]
 	products         [program.SquaresProduct + 1]pointer[float32]
-	rowNumbers       pointer[float64] // a row of them for each number
+	rowNumbers       pointer[float64] // rowPitch values of each row number
 	rowPitch         int
-	used             pointer[int32] // K: 1 where a dimension has a nonzero
+	used             pointer[int32] // K: 1 for atoms with a nonzero
 
 	state    wordState // of all words
 	nonzeros int64     // of the codes, after the first code pass
@@ -46,7 +46,7 @@ type trainer struct {
 // wordState is the state of words in device memory.
 type wordState struct{ x, codes, sumG, sumQ pointer[float32] }
 
-// Trainer implements [backend.Device]. It copies the problem's vectors.
+// Trainer implements [backend.Device]. It copies the problem's vectors to the GPU.
 func (d Device) Trainer(p backend.Problem) (backend.Trainer, error) {
 	b, err := newTrainer(d, p, 0)
 	if err != nil {
@@ -55,7 +55,7 @@ func (d Device) Trainer(p backend.Problem) (backend.Trainer, error) {
 	return b, nil
 }
 
-// newTrainer lets tests choose the words of a code step.
+// newTrainer returns a trainer with codeBatch words in a code step; 0 means the default. Tests choose small ones.
 func newTrainer(d Device, p backend.Problem, codeBatch int) (*trainer, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("kernels: %w", err)
@@ -104,11 +104,11 @@ func (b *trainer) Close() error { return b.gpu.Close() }
 // Device implements [backend.Trainer].
 func (b *trainer) Device() string { return b.gpu.name(b.precision) }
 
-// prepare checks that memory suffices and allocates it.
+// prepare checks that the training fits into device memory and allocates it.
 func (b *trainer) prepare(p backend.Problem, dictionaryStep, codeStep *executable) error {
 	g := b.gpu
 	defer g.enter()()
-	free := g.room()
+	free := g.availableMemory()
 	if g.err != nil {
 		return g.err
 	}
@@ -120,11 +120,11 @@ func (b *trainer) prepare(p backend.Problem, dictionaryStep, codeStep *executabl
 	if err := b.fill(p, dictionaryStep, codeStep); !errors.Is(err, cu.OutOfMemory) {
 		return err
 	}
-	return fmt.Errorf("%w on GPU %d for %d words × %d sparse dimensions: another process has taken it meanwhile; at most %d words would fit: %w",
+	return fmt.Errorf("%w on GPU %d for %d words × %d sparse dimensions: another process allocated it meanwhile; at most %d words would fit: %w",
 		backend.ErrMemory, g.device.Index, b.words, b.atoms, b.maxWords(g.allocated, dictionaryStep, codeStep), g.err)
 }
 
-// fill allocates the device's memory and fills it.
+// fill allocates device memory, copies the problem and draws the initial codes.
 func (b *trainer) fill(p backend.Problem, dictionaryStep, codeStep *executable) (err error) {
 	g := b.gpu
 	b.rowPitch = max(b.rows(program.Words), b.atoms)
@@ -142,7 +142,7 @@ func (b *trainer) fill(p backend.Problem, dictionaryStep, codeStep *executable) 
 		b.dictionaryHalves = alloc[half](g, atoms)
 	}
 	toDevice(g, b.dictionary, pitched(p.InitialDictionary(), b.dim, b.dimPitch), g.compute)
-	b.halve()
+	b.convertDictionary()
 	if b.dictionaryStep, err = b.newProgram(dictionaryStep); err != nil {
 		return err
 	}
@@ -162,8 +162,8 @@ func (b *trainer) fill(p backend.Problem, dictionaryStep, codeStep *executable) 
 	return g.err
 }
 
-// from returns the state from word i on.
-func (b *trainer) from(i int) wordState {
+// stateAt returns the state from word i on.
+func (b *trainer) stateAt(i int) wordState {
 	sums := i * b.sumPitch
 	return wordState{b.state.x.at(i * b.dimPitch), b.state.codes.at(i * b.storePitch), b.state.sumG.at(sums), b.state.sumQ.at(sums)}
 }
@@ -181,51 +181,51 @@ func (b *trainer) Epoch(ctx context.Context, epoch, batch int) (sums backend.Sum
 	return sums, err
 }
 
-// maxRepeated is the largest number of dictionary steps in one graph, which takes memory for each launch.
+// maxRepeated is the maximum number of dictionary steps in a graph, whose memory grows with its launches.
 const maxRepeated = 1024
 
 // dictionaryPass runs a dictionary step for each batch of words, in order.
 func (b *trainer) dictionaryPass(ctx context.Context, batch int, sums *backend.Sums) error {
 	batch = min(batch, b.words)
 	if batch > b.batch {
-		return fmt.Errorf("kernels: a dictionary step of %d words, prepared for %d", batch, b.batch)
+		return fmt.Errorf("kernels: batch too large (got %d words, want at most %d)", batch, b.batch)
 	}
 	p := b.dictionaryStep
-	b.start(p)
+	b.resetSums(p)
 	err := b.pass(ctx, func() {
-		b.give(p, batch) // a copy, which is not to be part of the graph
-		whole := b.words / batch * batch
+		b.setConstants(p, batch) // a copy, which the graph must not contain
+		fullBatches := b.words / batch * batch
 		steps := func() {
-			for lo := 0; lo < whole; lo += batch {
-				b.run(p, b.from(lo), batch, 0)
+			for lo := 0; lo < fullBatches; lo += batch {
+				b.run(p, b.stateAt(lo), batch, 0)
 			}
 		}
-		if whole > maxRepeated*batch {
+		if fullBatches > maxRepeated*batch {
 			steps()
 		} else {
 			b.gpu.repeat(batch, steps)
 		}
-		if whole < b.words { // with other numbers
-			b.run(p, b.from(whole), b.words-whole, 0)
+		if fullBatches < b.words { // its constants differ
+			b.run(p, b.stateAt(fullBatches), b.words-fullBatches, 0)
 		}
 		sums.Steps = divide(b.words, batch)
 	})
 	if err != nil {
 		return err
 	}
-	of, err := b.sums(p)
-	sums.RunningLoss, sums.Shortened = of["loss"], int(of["shortened"])
+	outputs, err := b.readSums(p)
+	sums.RunningLoss, sums.Shortened = outputs["loss"], int(outputs["shortened"])
 	return err
 }
 
-// codePass renews all codes.
+// codePass updates all codes.
 func (b *trainer) codePass(ctx context.Context, epoch int, sums *backend.Sums) error {
 	p := b.codeStep
-	b.start(p)
+	b.resetSums(p)
 	zero(b.gpu, b.used, b.atoms, b.gpu.compute)
 	err := b.pass(ctx, func() {
 		for lo := 0; lo < b.words; lo += b.codeBatch {
-			b.run(p, b.from(lo), min(b.codeBatch, b.words-lo), epoch)
+			b.run(p, b.stateAt(lo), min(b.codeBatch, b.words-lo), epoch)
 		}
 	})
 	if err != nil {
@@ -233,15 +233,15 @@ func (b *trainer) codePass(ctx context.Context, epoch int, sums *backend.Sums) e
 	}
 	used := make([]int32, b.atoms)
 	toHost(b.gpu, used, b.used, b.gpu.compute)
-	of, err := b.sums(p)
-	b.nonzeros = int64(of["nonzeros"])
-	sums.Loss, sums.Error, sums.L1, sums.Nonzeros = of["loss"], of["error"], of["l1"], b.nonzeros
+	outputs, err := b.readSums(p)
+	b.nonzeros = int64(outputs["nonzeros"])
+	sums.Loss, sums.Error, sums.L1, sums.Nonzeros = outputs["loss"], outputs["error"], outputs["l1"], b.nonzeros
 	sums.Used = make([]bool, b.atoms)
-	use(sums.Used, used)
+	markUsed(sums.Used, used)
 	return err
 }
 
-// pass runs f, which queues the work of a pass over all words, unless ctx is cancelled, and waits.
+// pass runs f, which queues a pass over all words, and waits for it. If ctx is already cancelled it does nothing.
 func (b *trainer) pass(ctx context.Context, f func()) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -268,12 +268,12 @@ func (b *trainer) Codes() (*vectors.CSR, error) {
 		Rows: b.words, Cols: b.atoms,
 		Ptr: make([]int64, 1, b.words+1), Index: make([]int32, 0, b.nonzeros), Value: make([]float32, 0, b.nonzeros),
 	}
-	p := packing{
+	p := codePacker{
 		gpu: g, widths: b.widths, precision: b.precision, scale: b.scales.codes,
 		nonzeros: b.rowNumber(0), l1: b.rowNumber(1), used: b.used, starts: alloc[int64](g, min(b.codeBatch, b.words)),
 	}
 	for lo := 0; lo < b.words; lo += b.codeBatch {
-		p.append(all, b.from(lo).codes, min(b.codeBatch, b.words-lo))
+		p.append(all, b.stateAt(lo).codes, min(b.codeBatch, b.words-lo))
 	}
 	free(g, p.index)
 	free(g, p.value)

@@ -63,8 +63,8 @@ func TestManySteps(t *testing.T) {
 	p := backend.Problem{X: make([]float32, words), Dim: 1, Hyperparameters: h}
 	b := open(t, p, tf32, 0)
 	defer b.Close()
-	b.gpu.repeated = repeated{key: 1, times: 1} // as if it were the second epoch
-	if sums := trained(t, b, p, 1).sums; sums.Steps != words || b.gpu.repeated.graph != nil {
+	b.gpu.cache = launchCache{key: 1, times: 1} // as if it were the second epoch
+	if sums := trained(t, b, p, 1).sums; sums.Steps != words || b.gpu.cache.graph != nil {
 		t.Errorf("%d steps, in a graph", sums.Steps)
 	}
 }

@@ -102,7 +102,7 @@ func TestPrograms(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		b.start(p)
+		b.resetSums(p)
 		b.run(p, b.state, b.words, epoch)
 		all, numbers := make([]float64, x.numbers), make(map[string]float64)
 		toHost(g, all, p.numbers, g.compute)
@@ -266,7 +266,7 @@ func resumed(t *testing.T, precision Precision, halfSums bool) {
 				t.Fatal(err)
 			}
 		}
-		if b.gpu.repeated.graph == nil {
+		if b.gpu.cache.graph == nil {
 			t.Error("no graph")
 		}
 	}
@@ -630,10 +630,10 @@ func TestMemoryLimit(t *testing.T) {
 
 func TestTrainerErrors(t *testing.T) {
 	for want, change := range map[string]func(d *Device, p *backend.Problem){
-		"there is no GPU 7":                      func(d *Device, _ *backend.Problem) { d.Index = 7 },
-		"0 numbers are not vectors of length 21": func(_ *Device, p *backend.Problem) { p.X = nil },
-		"20 numbers are not vectors of len":      func(_ *Device, p *backend.Problem) { p.X = p.X[:20] },
-		"no GPU does this: the authors' order":   func(_ *Device, p *backend.Problem) { p.Hyperparameters.AuthorsOrder = true },
+		"no such GPU (got 7, want 0 to 0)":          func(d *Device, _ *backend.Problem) { d.Index = 7 },
+		"0 numbers are not vectors of length 21":    func(_ *Device, p *backend.Problem) { p.X = nil },
+		"20 numbers are not vectors of len":         func(_ *Device, p *backend.Problem) { p.X = p.X[:20] },
+		"not supported on GPUs: the authors' order": func(_ *Device, p *backend.Problem) { p.Hyperparameters.AuthorsOrder = true },
 	} {
 		d, p := Device{}, sample(10)
 		change(&d, &p)
@@ -651,7 +651,7 @@ func TestTrainerErrors(t *testing.T) {
 	b := open(t, sample(10), tf32, 0)
 	defer b.Close()
 	if _, err := b.Epoch(t.Context(), 1, 3); err == nil {
-		t.Error("a dictionary step with more words than prepared for")
+		t.Error("no error for a dictionary step of more words than prepared")
 	}
 }
 

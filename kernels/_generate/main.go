@@ -1,4 +1,8 @@
-// Command _generate translates abi.cuh to Go.
+// Command _generate translates the C++ declarations of abi.cuh to Go, in abi.go. For example,
+//
+//	constexpr int ROW_THREADS = 256;
+//
+// becomes "const rowThreads = 256".
 package main
 
 import (
@@ -16,17 +20,17 @@ package kernels
 
 import "unsafe"
 
-// pointer is the address of elements in the device's memory; 0 is none.
+// pointer is the address of an array in device memory; 0 is the null pointer.
 type pointer[T any] uintptr
 `
 
-// kind is a type: its name in Go, and its size in bytes.
+// kind is a type, by its name in Go and its size in bytes.
 type kind struct {
 	name string
 	size int
 }
 
-// kinds are C++'s types. Those that abi.cuh declares are added.
+// kinds are the types by their C++ names. translate adds the types that abi.cuh declares.
 var kinds = map[string]kind{
 	"bool": {"bool", 1}, "int": {"int32", 4}, "long long": {"int64", 8}, "unsigned long long": {"uint64", 8},
 	"float": {"float32", 4}, "double": {"float64", 8}, "unsigned short": {"uint16", 2}, "void": {"byte", 1},
@@ -51,8 +55,9 @@ func main() {
 // translate translates declarations line by line.
 func translate(declarations string) string {
 	var out strings.Builder
-	var end, value string  // of the declaration; of the next name of an enum
-	var size, pointers int // of the struct, so far
+	var end string         // closing token of the current declaration
+	var value string       // value of the next constant of an enum
+	var size, pointers int // bytes and pointers of the current struct so far
 	for line := range strings.Lines(declarations) {
 		var m []string
 		is := func(pattern string) bool {
@@ -95,7 +100,7 @@ func translate(declarations string) string {
 	return out.String()
 }
 
-// camel is a name in Go's style, in which words of one or two CAPITALS stay as they are.
+// camel converts a name to Go's style. Words of one or two capitals after the first word stay as they are.
 func camel(name string) string {
 	words := strings.Split(name, "_")
 	for i, word := range words {

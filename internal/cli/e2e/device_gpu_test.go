@@ -121,7 +121,7 @@ func TestGPUProgram(t *testing.T) {
 		{"no GPU", "--device cuda", "EMULATED_FAIL_INIT=100", clitest.Usage, "docker run --gpus all"},
 		{"other libcuda", "--device cuda", "EMULATED_FAIL_INIT=804", clitest.Usage, "take its folder from LD_LIBRARY_PATH"},
 		{"taken", "--device cuda", "EMULATED_FAIL_CONTEXT=46", clitest.Usage, "another process uses the GPU alone"},
-		{"no such device", "--device cuda:5", "", clitest.Usage, "there is no GPU 5"},
+		{"no such device", "--device cuda:5", "", clitest.Usage, "no such GPU (got 5"},
 		{"old device", "--device cuda", "EMULATED_CAPABILITY=7.5", clitest.Usage, "7.5"},
 		{"no memory", "--device cuda", "EMULATED_MEMORY=5000000", clitest.Usage, " MB of 5.0 MB are free; "},
 		{"no memory to start", "--device cuda", "EMULATED_FAIL_CONTEXT=2", clitest.Usage, "nvidia-smi lists the processes"},
@@ -253,7 +253,7 @@ func encodesOnGPU(t *testing.T, p gpuProgram) {
 			t.Errorf("%s: standard error %q", env, stderr)
 		}
 	}
-	if _, stderr := must("encode m large.txt --force -o out --exact"); !strings.HasPrefix(stderr, "encoding on the CPU (no GPU does this: exact codes)\n") {
+	if _, stderr := must("encode m large.txt --force -o out --exact"); !strings.HasPrefix(stderr, "encoding on the CPU (not supported on GPUs: exact codes)\n") {
 		t.Errorf("standard error %q", stderr)
 	}
 }

@@ -1,10 +1,10 @@
 //go:build gpu
 
-// The CUDA driver is a shared library that comes with the GPU's kernel module,
-// so that a program linked to it does not start where there is none. Instead,
-// each function of it that is called is defined here, as a jump to where a
-// pointer says: to a function that fails until the library is loaded, from then
-// on to the library's own.
+// The CUDA driver, libcuda.so, is installed with the GPU's kernel module. A
+// program that is linked to it doesn't start on machines without one. This file
+// therefore defines every function of the driver that the program calls, as a jump
+// through a pointer. The pointer is the address of not_loaded, until open_driver
+// replaces it by the address in the library.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -24,11 +24,11 @@
 #error "GPU support is for Linux on amd64 and arm64"
 #endif
 
-// Hidden: the library must not find these in place of its own.
+// Hidden, so that the library does not resolve its own symbols to these.
 #define HIDDEN __attribute__((visibility("hidden")))
 
 static CUresult not_loaded(void) { return CUDA_ERROR_NOT_INITIALIZED; }
-static CUresult not_there(void) { return CUDA_ERROR_NOT_SUPPORTED; }
+static CUresult not_supported(void) { return CUDA_ERROR_NOT_SUPPORTED; }
 
 #define FUNCTION(name) \
     HIDDEN void *name##_pointer = not_loaded; \
@@ -52,9 +52,8 @@ static const struct {
 #undef FUNCTION
 };
 
-// cu calls cuInit when a program starts, and exits when it fails. Many programs
-// that could use a GPU do not, and starting the driver takes long: wait for
-// start_driver.
+// cu calls cuInit when a program starts, and exits if it fails. Initialising the
+// driver is slow and most runs do not use a GPU, so start_driver does it later.
 HIDDEN CUresult cuInit(unsigned int flags) { return CUDA_SUCCESS; }
 
 static void *library_cuInit;
@@ -66,7 +65,7 @@ char *open_driver(const char *library) {
         return strdup(dlerror());
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         void *f = dlsym(handle, functions[i].name);
-        *functions[i].pointer = f != NULL ? f : not_there;
+        *functions[i].pointer = f != NULL ? f : not_supported;
     }
     return NULL;
 }
@@ -82,7 +81,7 @@ CUresult end_capture(CUstream stream, CUgraphExec *executable) {
     CUresult result = cuStreamEndCapture(stream, &graph);
     if (result != CUDA_SUCCESS)
         return result;
-    // The one name that has had these parameters in all versions since 11.4.
+    // The only variant with the same parameters in all versions since 11.4.
     result = cuGraphInstantiateWithFlags(executable, graph, 0);
     cuGraphDestroy(graph);
     return result;

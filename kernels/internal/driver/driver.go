@@ -1,16 +1,19 @@
 //go:build gpu
 
-// Package driver loads the CUDA driver when it is first asked for, so that a
-// program with GPU support starts on machines without one. It also has the few
-// of the driver's functions that [gorgonia.org/cu] lacks.
+// Package driver loads the CUDA driver on first use, so that a program with GPU support also starts on machines
+// without one. It adds the driver functions that [gorgonia.org/cu] lacks. Call [Err] before cu, whose functions
+// fail until it has returned nil:
 //
-// Until [Err] has returned nil, all functions of cu fail.
+//	if err := driver.Err(); err != nil {
+//		return err
+//	}
+//	n, err := cu.NumDevices()
 package driver
 
 /*
-// In place of libcuda.so, cu's -lcuda shall find libcuda.a, which is empty, and be
-// dropped should it find libcuda.so nevertheless. These flags must come before
-// cu's, so that other packages that import cu need them too.
+// With these flags cu's -lcuda finds libcuda.a, which is empty, instead of libcuda.so.
+// --as-needed drops libcuda.so if the linker finds it nevertheless. The flags must precede
+// cu's, so every package that imports cu repeats them.
 #cgo LDFLAGS: -L${SRCDIR} -Wl,--as-needed -ldl
 #cgo CFLAGS: -I/usr/local/cuda/include
 #include <stdlib.h>
@@ -30,13 +33,13 @@ import (
 	"gorgonia.org/cu"
 )
 
-// oldest is the first version of the driver's interface, as cuDriverGetVersion
-// has it, that knows the PTX of our kernels: 7.8, of CUDA 11.8.
+// oldest is the first version of the driver, in the format of cuDriverGetVersion, that supports PTX 7.8, the
+// version of the kernels: CUDA 11.8.
 const oldest = 11080
 
 var load = sync.OnceValue(func() error {
 	libraries := []string{"libcuda.so.1", "libcuda.so"}
-	// Where containers, WSL and NixOS put it, which the system's linker need not be told of.
+	// Folders of containers, WSL and NixOS, which the dynamic linker may not search.
 	for _, folder := range []string{"/usr/local/nvidia/lib64", "/usr/lib/wsl/lib", "/run/opengl-driver/lib"} {
 		libraries = append(libraries, folder+"/libcuda.so.1")
 	}
@@ -47,24 +50,23 @@ var load = sync.OnceValue(func() error {
 		return fmt.Errorf("no CUDA driver was found: install the NVIDIA driver, or give the container its GPUs (docker run --gpus all): %w", err)
 	}
 	if err := asError(C.start_driver()); err != nil {
-		return fmt.Errorf("the CUDA driver did not start: cuInit: %w", Named(err))
+		return fmt.Errorf("the CUDA driver did not start: cuInit: %w", Describe(err))
 	}
 	switch version := cu.Version(); {
 	case version < 0:
-		return errors.New("the CUDA driver does not tell its version")
+		return errors.New("the CUDA driver doesn't report its version")
 	case version < oldest:
 		return fmt.Errorf("the CUDA driver is for CUDA %s, want %s or newer: update the NVIDIA driver", versionString(version), versionString(oldest))
 	}
 	return nil
 })
 
-// Err loads and starts the CUDA driver, when called for the first time, and
-// returns why none can be used. The driver is libcuda.so.1, where the system's linker or
-// else containers, WSL or NixOS have it, or the library that the environment variable
-// OVERCOMPLETE_LIBCUDA names.
+// Err loads and initialises the CUDA driver on the first call, and returns the reason if that fails. It loads
+// the library in the environment variable OVERCOMPLETE_LIBCUDA, or else libcuda.so.1 from the dynamic linker's
+// folders or those of containers, WSL and NixOS.
 func Err() error { return load() }
 
-// open loads the first library that there is.
+// open loads the first library that exists. Otherwise it returns the error of the first one.
 func open(libraries []string) (err error) {
 	for _, library := range libraries {
 		name := C.CString(library)
@@ -73,7 +75,7 @@ func open(libraries []string) (err error) {
 		if message == nil {
 			return nil
 		}
-		if err == nil { // the usual name tells more
+		if err == nil {
 			err = errors.New(C.GoString(message))
 		}
 		C.free(unsafe.Pointer(message))
@@ -86,43 +88,42 @@ func Version() string { return versionString(cu.Version()) }
 
 func versionString(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
 
-// UUID returns a GPU's UUID or, in a slice of one (MIG), the slice's.
+// UUID returns the UUID of a GPU or of a MIG instance.
 func UUID(device cu.Device) (uuid [16]byte, err error) {
 	err = asError(C.cuDeviceGetUuid_v2((*C.CUuuid)(unsafe.Pointer(&uuid)), C.CUdevice(device)))
 	return uuid, err
 }
 
-// HostAlloc returns page-locked memory of the host, which the device copies
-// from and to on its own. It belongs to the current context.
+// HostAlloc returns page-locked host memory, for asynchronous copies. It belongs to the current context.
 func HostAlloc(bytes int64) (unsafe.Pointer, error) {
 	var p unsafe.Pointer
 	err := asError(C.cuMemAllocHost(&p, C.size_t(bytes)))
 	return p, err
 }
 
-// HostFree frees what [HostAlloc] returned.
+// HostFree frees memory that [HostAlloc] returned.
 func HostFree(p unsafe.Pointer) error { return asError(C.cuMemFreeHost(p)) }
 
-// SetDynamicShared lets a kernel be launched with up to so many bytes of
-// dynamic shared memory a block. Without it, 48 KiB are the most.
+// SetDynamicShared sets the limit of dynamic shared memory per block of a kernel, in bytes. The default is
+// 48 KiB.
 func SetDynamicShared(fn cu.Function, bytes int) error {
-	// A cu.Function is a CUfunction, which it does not export.
+	// A cu.Function is a CUfunction in an unexported field.
 	f := *(*C.CUfunction)(unsafe.Pointer(&fn))
 	return asError(C.cuFuncSetAttribute(f, C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(bytes)))
 }
 
-// Launch starts a kernel with one argument, a struct, in a grid of x × y blocks.
+// Launch launches a kernel, whose only argument is a struct, on a grid of x × y blocks. threads and shared, the
+// dynamic shared memory in bytes, are per block.
 func Launch(fn cu.Function, x, y, threads, shared int, stream cu.Stream, argument unsafe.Pointer) error {
 	f, s := *(*C.CUfunction)(unsafe.Pointer(&fn)), *(*C.CUstream)(unsafe.Pointer(&stream))
 	return asError(C.launch_kernel(f, C.uint(x), C.uint(y), C.uint(threads), C.uint(shared), s, argument))
 }
 
-// A Graph is work for a stream that is launched as one.
+// Graph is a CUDA graph, ready to launch.
 type Graph struct{ executable C.CUgraphExec }
 
-// Capture returns the work that f gives to a stream, which does none of it. Meanwhile the thread
-// must not allocate, wait for the stream, or launch a kernel for the first time; and it must be
-// the same thread at the end.
+// Capture returns a graph of the work that f queues in a stream, without running it. f must not allocate device
+// memory, wait for the stream, launch a kernel for the first time, or change the thread.
 func Capture(stream cu.Stream, f func()) (*Graph, error) {
 	s, g := *(*C.CUstream)(unsafe.Pointer(&stream)), new(Graph)
 	if err := asError(C.cuStreamBeginCapture(s, C.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)); err != nil {
@@ -135,17 +136,17 @@ func Capture(stream cu.Stream, f func()) (*Graph, error) {
 	return g, nil
 }
 
-// Launch has a stream do the work.
+// Launch queues the graph in a stream.
 func (g *Graph) Launch(stream cu.Stream) error {
 	return asError(C.cuGraphLaunch(g.executable, *(*C.CUstream)(unsafe.Pointer(&stream))))
 }
 
-// Destroy releases the graph. Work that was launched is still done.
+// Destroy releases the graph. Pending launches still run.
 func (g *Graph) Destroy() error { return asError(C.cuGraphExecDestroy(g.executable)) }
 
-// Named gives an error of the driver its name, the driver's own where cu has none, and says
-// what to do about it, if that is known.
-func Named(err error) error {
+// Describe adds advice to an error of the driver, if there is any, and the driver's name for an error that cu
+// doesn't know. It returns other errors unchanged.
+func Describe(err error) error {
 	code := reflect.ValueOf(err)
 	if code.Kind() != reflect.Int {
 		return err
@@ -155,25 +156,25 @@ func Named(err error) error {
 	if strings.HasPrefix(text, "UnknownErrorCode") && C.cuGetErrorName(result, &name) == C.CUDA_SUCCESS && name != nil {
 		text = C.GoString(name)
 	}
-	if what := advice(result); what != "" {
-		text += ": " + what
+	if remedy := advice(result); remedy != "" {
+		text += ": " + remedy
 	}
 	if text == err.Error() {
 		return err
 	}
-	return named{err, text}
+	return describedError{err, text}
 }
 
-// named is an error of cu's in other words.
-type named struct {
+// describedError is an error of cu with another text.
+type describedError struct {
 	error
 	text string
 }
 
-func (n named) Error() string { return n.text }
-func (n named) Unwrap() error { return n.error }
+func (n describedError) Error() string { return n.text }
+func (n describedError) Unwrap() error { return n.error }
 
-// advice returns what to do about a result, or "".
+// advice returns the remedy for a failed call, or "" if none is known.
 func advice(result C.CUresult) string {
 	switch result {
 	case C.CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
@@ -200,7 +201,7 @@ func advice(result C.CUresult) string {
 	return ""
 }
 
-// asError returns cu's error for a result.
+// asError returns cu's error for a result; nil for success.
 func asError(r C.CUresult) error {
 	if r == C.CUDA_SUCCESS {
 		return nil
@@ -208,8 +209,7 @@ func asError(r C.CUresult) error {
 	return convert(cu.Success, int(r))
 }
 
-// convert gives code the type of its first argument: that of cu's errors is not
-// exported.
+// convert converts code to the type of its first argument, because cu doesn't export the type of its errors.
 func convert[T interface {
 	~int
 	error

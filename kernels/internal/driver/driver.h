@@ -1,14 +1,15 @@
 #include <cuda.h>
 
-// open_driver loads the library, so that the functions of functions.h are its
-// own. It returns NULL, or what dlerror says, to be freed.
+// open_driver loads the library and points the functions of functions.h to it. It
+// returns NULL, or the message of dlerror, which the caller frees.
 char *open_driver(const char *library);
 
-// launch_kernel starts a kernel with one argument. cu copies arguments of 8 bytes only.
+// launch_kernel launches a kernel with one argument of any size. cu supports only 8 bytes.
 CUresult launch_kernel(CUfunction f, unsigned x, unsigned y, unsigned threads, unsigned shared, CUstream stream, void *argument);
 
-// end_capture makes what a stream was given since cuStreamBeginCapture a graph to launch.
+// end_capture ends a capture and makes an executable graph of the work that was queued since
+// cuStreamBeginCapture.
 CUresult end_capture(CUstream stream, CUgraphExec *executable);
 
-// start_driver is cuInit of the library.
+// start_driver calls the library's cuInit.
 CUresult start_driver(void);

@@ -1,6 +1,6 @@
-// Every function of the CUDA driver that gorgonia.org/cu v0.9.6 calls, and the
-// eight that it lacks, under the names that cuda.h of CUDA 11.8 to 12.9 gives
-// them. One that is missing here fails the link: "undefined reference to cu…".
+// The functions of the CUDA driver that gorgonia.org/cu v0.9.6 calls, and eight
+// that package driver calls, by their names in cuda.h of CUDA 11.8 to 12.9. A
+// missing one fails the link with "undefined reference to cu…".
 FUNCTION(cuArray3DCreate_v2)
 FUNCTION(cuArray3DGetDescriptor_v2)
 FUNCTION(cuArrayCreate_v2)

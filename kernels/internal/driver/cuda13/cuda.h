@@ -1,7 +1,7 @@
-// Found before CUDA's own cuda.h, this header includes that one and gives back the
-// functions that CUDA 13 changed. There, plain names stand for newer versions of these
-// functions, with other parameters; gorgonia.org/cu was written for the older ones, which
-// the driver still has. Older CUDA headers pass through as they are.
+// This header precedes CUDA's own cuda.h in the include path, and includes it. In CUDA 13
+// some names refer to new versions of their functions, with other parameters. It restores
+// the older versions, which gorgonia.org/cu calls and the driver still exports. Older CUDA
+// headers are included unchanged.
 #pragma once
 #include_next <cuda.h>
 

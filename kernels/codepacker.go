@@ -4,29 +4,29 @@ package kernels
 
 import "overcomplete/vectors"
 
-// packing gathers the nonzeros of dense codes into compressed rows on the device.
-type packing struct {
+// codePacker converts dense codes in device memory to compressed rows.
+type codePacker struct {
 	gpu *gpu
 	widths
-	precision    Precision        // FP16 if the codes are halves, and
-	scale        float64          // then so many times what they stand for
-	nonzeros, l1 pointer[float64] // for each row at a time, and
-	used         pointer[int32]   // for each dimension, for finishCodes to fill in
-	starts       pointer[int64]   // for each row
-	room         int              // nonzeros that the next two hold; they grow
+	precision    Precision        // fp16 if the codes are float16
+	scale        float64          // of float16 codes
+	nonzeros, l1 pointer[float64] // per row, written by finishCodes
+	used         pointer[int32]   // per atom, written by finishCodes
+	starts       pointer[int64]   // per row: index of its first nonzero
+	capacity     int              // length of index and value, which grow
 	index        pointer[int32]
 	value        pointer[float32]
 }
 
-// use marks the dimensions that finishCodes has found used.
-func use(used []bool, found []int32) {
+// markUsed sets used[k] for each atom k that finishCodes found in use.
+func markUsed(used []bool, found []int32) {
 	for k, u := range found {
 		used[k] = used[k] || u != 0
 	}
 }
 
-// append appends the codes of some words to all, and waits.
-func (p *packing) append(all *vectors.CSR, codes pointer[float32], words int) {
+// append appends the codes of n rows to all and waits for them.
+func (p *codePacker) append(all *vectors.CSR, codes pointer[float32], words int) {
 	g := p.gpu
 	nonzeros := make([]float64, words)
 	g.queue(finishCodes{codes: pointer[byte](codes), nonzeros: p.nonzeros, l1: p.l1, used: p.used, scale: p.scale, shape: p.shape(words)}.launch(p.precision), g.compute)
@@ -54,11 +54,11 @@ func (p *packing) append(all *vectors.CSR, codes pointer[float32], words int) {
 	g.synchronize(g.compute)
 }
 
-func (p *packing) reserve(nonzeros int) {
-	if nonzeros > p.room {
+func (p *codePacker) reserve(nonzeros int) {
+	if nonzeros > p.capacity {
 		g := p.gpu
 		free(g, p.index)
 		free(g, p.value)
-		p.room, p.index, p.value = nonzeros, alloc[int32](g, nonzeros), alloc[float32](g, nonzeros)
+		p.capacity, p.index, p.value = nonzeros, alloc[int32](g, nonzeros), alloc[float32](g, nonzeros)
 	}
 }

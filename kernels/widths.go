@@ -1,6 +1,6 @@
 package kernels
 
-// widths are the lengths of rows, K of codes and L of vectors, with and without padding.
+// widths are the lengths of rows in elements: K of codes and L of vectors. The pitches include padding.
 type widths struct {
 	atoms, dim          int
 	codePitch, dimPitch int
@@ -10,7 +10,7 @@ func newWidths(atoms, dim int) widths {
 	return widths{atoms, dim, roundUp(atoms, 4), roundUp(dim, 4)}
 }
 
-// newHalfWidths returns the widths with matrices of halves.
+// newHalfWidths returns the widths if some matrices are float16. Rows are aligned to 16 bytes.
 func newHalfWidths(atoms, dim int) widths {
 	return widths{atoms, dim, roundUp(atoms, 8), roundUp(dim, 8)}
 }
@@ -21,7 +21,7 @@ func (w widths) shape(words int) shape {
 
 func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }
 
-// copyRows copies rows between matrices of different pitch. Padding becomes zero.
+// copyRows copies rows between matrices of different pitch, and clears the padding of dst.
 func copyRows(dst []float32, dstPitch int, src []float32, srcPitch int) {
 	for i := range len(dst) / dstPitch {
 		row := dst[i*dstPitch : (i+1)*dstPitch]
@@ -29,7 +29,7 @@ func copyRows(dst []float32, dstPitch int, src []float32, srcPitch int) {
 	}
 }
 
-// pitched returns rows with padding.
+// pitched returns rows of the given length padded to the pitch; rows itself if no padding is needed.
 func pitched(rows []float32, length, pitch int) []float32 {
 	if length == pitch {
 		return rows
