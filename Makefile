@@ -1,19 +1,19 @@
-# Builds and checks. "make check" is for every change; CONTRIBUTING.md says when to run "make check-full".
-# Each check also runs alone, with tier=full in full.
+# Builds and checks. Run "make check" for every change; CONTRIBUTING.md says when to run "make check-full".
+# Each check is a target, which tier=full runs in full.
 #
-# "make tools" installs everything except Go, a C compiler and the programs that .ci/run names into build/,
-# in pinned versions. These variables name other versions:
+# "make tools" installs pinned versions of all tools into build/, except Go, a C compiler and the programs
+# that .ci/run names. These variables select other versions:
 #
 #	OVERCOMPLETE_PYTHON    a Python with the packages of .ci/requirements.txt
 #	OVERCOMPLETE_CHROMIUM  Chromium, or Chrome
 #	OVERCOMPLETE_AXE       axe.min.js of axe-core
 #	OVERCOMPLETE_DATA      a folder with published vectors and tasks
-#	OVERCOMPLETE_FUZZ_CACHE  the folder for inputs that fuzzing keeps, build/fuzz by default
+#	OVERCOMPLETE_FUZZ_CACHE  a folder for inputs that fuzzing finds, build/fuzz by default
 #	CUDA_HOME              a folder with include/cuda.h, of CUDA 11.8 to 13.x
 #	NVRTC                  libnvrtc.so.11.2, of CUDA 11.8
 #	PTXAS                  ptxas, of CUDA 12.9
 #
-# Tests that lack one of the first four are skipped, and say so.
+# Tests are skipped, with a message, if one of the first four is missing.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -21,15 +21,15 @@ SHELL := bash
 	lint cross generate ptx test noasm gpu-test gpu-asan gpu-headers release-test vulnerabilities python image container home arm64 race fuzz faults soak cluster first
 
 help: ## list the targets
-	@sed -n 's/^\([a-z0-9-]*\):.* ## /\1\t/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z0-9-]*\):.* ## /\1\t/p' Makefile | expand -t 17
 
-check: ## the checks that must pass before a change lands: 12 minutes on two cores
+check: ## run the checks that must pass before a change lands: 12 minutes on two cores
 	.ci/run commit
 
-check-full: ## all checks: most of an hour
+check-full: ## run all checks: most of an hour
 	.ci/run full
 
-# With tier=full a check tries everything, with tier=commit a sample. full is also a build tag of tests.
+# tier=full runs a check in full, tier=commit a sample of it. full is also a build tag of tests.
 tier = commit
 of_tier = $(if $(filter full,$(tier)),$(2),$(1))
 full = $(call of_tier,,$(comma)full)
@@ -40,9 +40,9 @@ comma = ,
 python := build/python/bin/python
 pip := $(python) -m pip install -q --disable-pip-version-check
 
-tools: build/python/packages build/cuda-11.8/include/cuda.h build/cuda-12.9/include/cuda.h build/cuda-13.5/include/cuda.h build/nvrtc build/ptxas build/staticcheck build/axe-core build/wheelhouse ## install what the checks need into build/
+tools: build/python/packages build/cuda-11.8/include/cuda.h build/cuda-12.9/include/cuda.h build/cuda-13.5/include/cuda.h build/nvrtc build/ptxas build/staticcheck build/axe-core build/wheelhouse ## install the tools of the checks into build/
 	find . -name go.mod -not -path './build/*' -execdir go mod download \;
-	go mod tidy -diff # downloads what tests of dependencies import
+	go mod tidy -diff # downloads imports of the dependencies' tests
 
 $(python):
 	python3 -m venv build/python || { rm -rf build/python; exit 1; }
@@ -51,7 +51,7 @@ build/python/packages: .ci/requirements.txt | $(python)
 	$(pip) -r $<
 	touch $@
 
-# CUDA is its headers, NVRTC, which compiles the committed PTX, and ptxas.
+# The checks use CUDA's headers, NVRTC, which compiles the committed PTX, and ptxas.
 build/cuda-11.8/include/cuda.h: wheel = nvidia-cuda-runtime-cu11==11.8.89
 build/cuda-12.9/include/cuda.h: wheel = nvidia-cuda-runtime-cu12==12.9.79
 build/cuda-13.5/include/cuda.h: wheel = nvidia-cuda-runtime==13.5.37
@@ -68,7 +68,7 @@ build/nvrtc: | $(python)
 build/ptxas: | $(python)
 	$(pip) --no-deps --target $@ nvidia-cuda-nvcc-cu12==12.9.86
 
-# Audits the accessibility of the explorer's page, in tests.
+# Tests audit the accessibility of the explorer with axe-core.
 build/axe-core:
 	@$(call need,npm,npm)
 	mkdir -p build
@@ -77,12 +77,12 @@ build/axe-core:
 	mkdir $@.new && tar -xzf build/axe-core-4.10.3.tgz -C $@.new --strip-components=1 package/axe.min.js package/LICENSE
 	mv $@.new $@ && rm build/axe-core-4.10.3.tgz
 
-# The dependencies of the Python package, to install it without the network.
+# Dependencies of the Python package, for installation without a network.
 build/wheelhouse: | $(python)
 	$(python) -m pip download -q --disable-pip-version-check --only-binary :all: -d $@.new numpy==2.4.6 scipy==1.17.1
 	mv $@.new $@
 
-# Spark and Ray encode with the Python package. Spark needs Java 17.
+# Spark and Ray, which encode with the Python package. Spark requires Java 17.
 build/engines: .ci/engines.txt
 	rm -rf $@.new
 	python3 -m venv $@.new
@@ -109,7 +109,7 @@ export OVERCOMPLETE_CHROMIUM ?= $(shell command -v chromium || command -v google
 
 # --- Programs
 
-# GPU support is compiled with cuda.h: in CGO_CFLAGS, CUDA_HOME, the usual places, or else fetched.
+# GPU support requires cuda.h: from CGO_CFLAGS, CUDA_HOME or the usual folders, otherwise downloaded.
 CGO_CFLAGS ?= -O2 -g
 ifeq ($(findstring -I,$(CGO_CFLAGS)),)
 CUDA_HOME ?= $(firstword $(patsubst %/include/cuda.h,%,$(wildcard $(addsuffix /include/cuda.h, \
@@ -124,10 +124,10 @@ gpu: $(cuda_h) ## build the program with GPU support
 build/cyclonedx-gomod:
 	GOBIN=$(CURDIR)/build go install github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 
-release: $(cuda_h) build/cyclonedx-gomod ## make archives and wheels for Linux, macOS and Windows in build/release
+release: $(cuda_h) build/cyclonedx-gomod ## build archives and wheels for Linux, macOS and Windows in build/release
 	$(with_cuda) .ci/release
 
-image: ## a container image of the program, without GPU support
+image: ## build a container image of the program, without GPU support
 	@$(call need,buildah,buildah)
 	rm -rf build/image && mkdir -p build/image
 	CGO_ENABLED=0 go build $(stripped) -o build/image/overcomplete .
@@ -135,18 +135,18 @@ image: ## a container image of the program, without GPU support
 	cp LICENSE build/image
 	buildah bud -q -f containers/Dockerfile -t overcomplete build/image
 
-wheel: ## make the Python wheel for this machine in dist
+wheel: ## build the Python wheel for this machine in dist
 	python3 python/build.py $(shell go env GOOS)/$(shell go env GOARCH)
 
-wheels: $(cuda_h) ## make Python wheels for Linux, macOS and Windows, and the one with GPU support, in dist
+wheels: $(cuda_h) ## build Python wheels for Linux (also with GPU support), macOS and Windows in dist
 	$(with_cuda) python3 python/build.py
 
-# For a machine with an NVIDIA GPU and without Go or a CUDA toolkit: see bench/results/README.md.
+# For measurements on a machine without Go or a CUDA toolkit: see bench/results/README.md.
 bundle = build/gpu-bundle
 stripped = -trimpath -ldflags='-s -w'
-most = 60 # megabytes
+max_megabytes = 60
 
-gpu-bundle: $(cuda_h) ## an archive that measures on a machine with an NVIDIA GPU
+gpu-bundle: $(cuda_h) ## build an archive that measures on a machine with an NVIDIA GPU
 	rm -rf $(bundle)
 	mkdir -p $(bundle)
 	$(with_cuda) go build -tags gpu $(stripped) -o $(bundle)/overcomplete .
@@ -155,21 +155,21 @@ gpu-bundle: $(cuda_h) ## an archive that measures on a machine with an NVIDIA GP
 	cp bench/gpu.sh bench/peers/torch_rda.py $(bundle)
 	tar -C build -czf $(bundle).tar.gz gpu-bundle
 	@size=$$(($$(wc -c <$(bundle).tar.gz) / 1000000)); echo "$(bundle).tar.gz: $$size MB"; \
-	[ $$size -lt $(most) ] || { echo "$(bundle).tar.gz must be smaller than $(most) MB"; exit 1; }
+	[ $$size -lt $(max_megabytes) ] || { echo "$(bundle).tar.gz: too large (got $$size MB, want less than $(max_megabytes) MB)"; exit 1; }
 
 # --- Checks
 
 verbose = -v -count=1 -timeout=30m
 need = command -v $(1) >/dev/null || { echo "make $@: $(1) is missing: install it (in Debian, $(2))" >&2; exit 1; }
-# The README's command that starts with go $(1).
+# The README's first command that begins with "go $(1)".
 readme = $(or $(shell sed -n 's/^    \(go $(1) .*\)/\1/p' README.md | head -1),$(error README.md lacks its command "go $(1) …"))
 
-# The library exports at most this many identifiers.
-surface = 300
+# The limit for exported identifiers of the library.
+max_exported = 300
 
-lint: $(cuda_h) build/staticcheck ## formatting, prose, exported surface, modules, go vet, staticcheck; in full for all build tags
-	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted"; exit 1; }
-	.ci/lines $(surface) | tail -1
+lint: $(cuda_h) build/staticcheck ## check formatting, prose, exported identifiers, modules, go vet, staticcheck; in full for all build tags
+	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not formatted: run gofmt -w on $$unformatted"; exit 1; }
+	.ci/lines $(max_exported) | tail -1
 	go test -count=1 -run '^TestWords$$' .
 	go mod verify
 	go mod tidy -diff
@@ -181,41 +181,41 @@ ifeq ($(tier),full)
 	go vet -tags noasm ./...
 endif
 
-cross: ## vet for Windows; in full for all systems
+cross: ## run go vet for Windows; in full for all systems
 	for target in windows/amd64 $(call of_tier,,linux/arm64 darwin/arm64); do \
 		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} go vet -trimpath ./...; \
 	done
 
-generate: ## generated Go and assembly are up to date
+generate: ## check that generated Go and assembly are up to date
 	@sums() { find internal/simd kernels -type f -exec sha256sum {} + | sort -k 2; }; \
 	before=$$(sums); go generate -x ./internal/simd ./kernels; diff <(echo "$$before") <(sums)
 
 NVRTC ?= build/nvrtc/nvidia/cuda_nvrtc/lib/libnvrtc.so.11.2
 PTXAS ?= build/ptxas/nvidia/cuda_nvcc/bin/ptxas
-ptx: $(filter build/nvrtc/%,$(NVRTC)) $(filter build/ptxas/%,$(PTXAS)) ## the committed PTX is what NVRTC makes of the kernels, and takes the recorded registers
+ptx: $(filter build/nvrtc/%,$(NVRTC)) $(filter build/ptxas/%,$(PTXAS)) ## check that the committed PTX and its register counts are up to date
 	python3 kernels/ptx/build.py --check $(NVRTC)
 	python3 kernels/ptx/ptxas.py --check $(PTXAS)
 
 build/nvrtc/%: build/nvrtc ;
 build/ptxas/%: build/ptxas ;
 
-test: ## the README's test command, verbose
+test: ## run the README's test command, verbose
 	GOFLAGS="$(verbose) $(call of_tier,,-tags=full)" $(call readme,test)
 
-noasm: ## plain Go in place of assembly
+noasm: ## test plain Go in place of assembly
 	go test -tags noasm -short -count=1 ./internal/simd $(call of_tier,,./cpu)
 
-gpu-test: $(cuda_h) ## GPU support, on the emulated driver
+gpu-test: $(cuda_h) ## test GPU support on the emulated driver
 	$(with_cuda) go test -tags gpu$(full) $(verbose) ./kernels ./kernels/internal/driver ./internal/testonly/emulator
 	$(with_cuda) go test -tags gpu$(full) $(verbose) -run 'GPU|Device' ./internal/cli/... ./bench
 
-gpu-asan: $(cuda_h) ## the same with the address sanitizer, except repeated paths
+gpu-asan: $(cuda_h) ## test GPU support with the address sanitizer, without tests that repeat code paths
 	$(with_cuda) go test -tags gpu -asan $(verbose) -skip 'Faults|Float16|TestGraphBatches|TestTraining$$|TestTrainer$$/(workers|long)|TestEncoder(Halves)?$$/same|TestLearner$$/fp32|TestLearner$$/tf32/^w' ./kernels ./internal/testonly/emulator
 
-gpu-headers: ## GPU support builds with the headers of CUDA 11.8, 12.9 and 13.5
+gpu-headers: ## build GPU support with the headers of CUDA 11.8, 12.9 and 13.5
 	for version in 11.8 12.9 13.5; do $(MAKE) --no-print-directory gpu CUDA_HOME=build/cuda-$$version; done
 
-release-test: release ## releases are reproducible and start without an NVIDIA driver
+release-test: release ## check that releases are reproducible and start without an NVIDIA driver
 	elsewhere=$$(mktemp -d); trap 'rm -rf $$elsewhere' EXIT; \
 	tar -c --exclude=./build . | tar -x -C $$elsewhere; \
 	$(MAKE) -C $$elsewhere release CUDA_HOME=$(abspath $(CUDA_HOME)); \
@@ -230,9 +230,9 @@ release-test: release ## releases are reproducible and start without an NVIDIA d
 build/govulncheck:
 	GOBIN=$(CURDIR)/build go install golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
-# Its result changes from day to day, so it is no check of every change. VULNDB is the URL of a database; the
-# default is made from the module of reports.
-vulnerabilities: build/govulncheck ## known vulnerabilities in the program, with Go's library
+# The result changes from day to day, so "make check" leaves it out. VULNDB is the URL of a database; without
+# it, the database is built from the module golang.org/x/vulndb.
+vulnerabilities: build/govulncheck ## list known vulnerabilities of the program and Go's library
 	CGO_ENABLED=0 go build -o build/overcomplete .
 ifndef VULNDB
 	rm -rf build/vulndb
@@ -240,7 +240,7 @@ ifndef VULNDB
 endif
 	build/govulncheck -db $(or $(VULNDB),file://$(CURDIR)/build/vulndb) -mode binary build/overcomplete
 
-python: build/wheelhouse $(call of_tier,,build/engines) ## types, wheel and tests of the Python package; in full with Spark and Ray
+python: build/wheelhouse $(call of_tier,,build/engines) ## check types, wheel and tests of the Python package; in full with Spark and Ray
 	$(python) -m mypy --strict --ignore-missing-imports --allow-subclassing-any python/overcomplete_vectors
 	rm -rf dist build/bare
 	$(python) python/build.py $(call of_tier,linux/amd64,linux/amd64 linux/arm64 darwin/arm64 windows/amd64)
@@ -259,34 +259,34 @@ endif
 
 container: export STORAGE_DRIVER ?= vfs
 container: export BUILDAH_ISOLATION ?= chroot
-container: image ## the image trains without root
+container: image ## test that the image trains without root
 	data=$$(mktemp -d); chmod 777 $$data; container=$$(buildah from overcomplete); \
 	trap 'buildah rm $$container >/dev/null; rm -rf $$data' EXIT; \
 	buildah run -v $(CURDIR)/testdata:/sample:ro -v $$data:/data $$container -- /overcomplete train /sample/godoc.50d.txt.gz -o model; \
 	[ $$(stat -c %u $$data/model/codes.npz) = 65534 ]
 
-home: ## builds with another module path
+home: ## test another module path
 	elsewhere=$$(mktemp -d); trap 'rm -rf $$elsewhere' EXIT; \
 	tar -c --exclude=./build --exclude=./.git . | tar -x -C $$elsewhere; cd $$elsewhere; \
 	.ci/home example.org/deep/overcomplete; ! grep -rn '"overcomplete/' --include=*.go .; \
 	go vet ./...; go test -count=1 -v -run 'Imports|Links' .
 
-arm64: ## the kernels of arm64, under QEMU
+arm64: ## test the kernels of arm64 under QEMU
 	@$(call need,qemu-aarch64-static,qemu-user-static)
 	CGO_ENABLED=0 GOARCH=arm64 go vet ./internal/simd
 	CGO_ENABLED=0 GOARCH=arm64 go test -exec qemu-aarch64-static -short -count=1 -timeout=30m ./internal/simd $(call of_tier,,./cpu)
 
-# The race detector does not see into assembly: plain Go is the level to test.
-race: ## the race detector, on packages that start goroutines
+# The race detector can't observe assembly, so tests of that level are skipped.
+race: ## run the race detector on packages that start goroutines
 	env -u OVERCOMPLETE_DATA go test -race -short -skip 'ExplainsSizes|/avx$(call of_tier,|ScikitLearn|Accessibility)' -count=1 -timeout=30m \
 		./cpu ./train ./vectors ./interpret/... ./internal/parallel $(call of_tier,,./encode ./vectors/... ./internal/...)
 
-# By number of inputs and not by time, because go test may report its own deadline as a failure. Inputs that
-# reached new code are kept in build/fuzz, where the next run begins. The other packages take minutes to build
-# for fuzzing; their seeds run with the tests.
+# The limit is a number of inputs, because go test may report a time limit as a failure. Inputs that
+# reached new code are kept in build/fuzz for the next run. Other packages take minutes to build for
+# fuzzing; their seeds run with the tests.
 fuzz: inputs = $(call of_tier,3000,30000)
 fuzz: export OVERCOMPLETE_FUZZ_CACHE ?= $(CURDIR)/build/fuzz
-fuzz: ## each fuzz target of the readers for 3000 inputs; in full all targets for 30000
+fuzz: ## run fuzz targets of the readers with 3000 inputs each; in full all targets with 30000
 	for file in $$(grep -rl --include='*_test.go' '^func Fuzz' $(call of_tier,--exclude-dir=columnar vectors internal/npy internal/safetensors,.)); do \
 		for target in $$(sed -n 's/^func \(Fuzz[^(]*\).*/\1/p' $$file); do \
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(inputs)x -fuzzminimizetime 10x ./$$(dirname $$file) \
@@ -294,14 +294,14 @@ fuzz: ## each fuzz target of the readers for 3000 inputs; in full all targets fo
 		done; \
 	done
 
-faults: ## every command with failing and killing system calls: takes up to an hour
+faults: ## run every command with system calls that fail or kill it: up to an hour
 	OVERCOMPLETE_FAULTS=30 nice go test -tags full ./internal/cli/e2e -run 'TestFaults$$' -v -count=1 -timeout=6h
 
 soak: export OVERCOMPLETE_SOAK ?= 1h
-soak: ## an explorer under requests, and shards that are killed, for an hour
+soak: ## load an explorer with requests, and kill encoders of shards, for an hour
 	nice go test -tags full ./internal/cli/e2e -run '^TestSoak' -v -count=1 -timeout=6h
 
-cluster: ## the examples of encoding on many machines, with GNU parallel and a Slurm of this machine alone; as root
+cluster: ## run the examples for many machines, with GNU parallel and Slurm on this machine; requires root
 	@$(call need,parallel,parallel)
 	@$(call need,slurmctld,slurmctld)
 	@$(call need,slurmd,slurmd)
@@ -310,12 +310,12 @@ cluster: ## the examples of encoding on many machines, with GNU parallel and a S
 	@python3 -c 'import yaml' || { echo "make $@: a Python package is missing: install it (in Debian, python3-yaml)" >&2; exit 1; }
 	.ci/cluster
 
-first: ## the README's first command works
+first: ## run the README's first command
 first: command = $(call readme,run . train)
 first: model = $(shell echo '$(command)' | sed 's/.* -o \([^ ]*\).*/\1/')
 first:
 	@mkdir -p build
-	@: "$${OVERCOMPLETE_PYTHON:?make first needs NumPy and SciPy: run make tools, or set this}"
+	@: "$${OVERCOMPLETE_PYTHON:?make first requires NumPy and SciPy: run make tools, or set this}"
 	$(command) | tee build/first.log
 	trap 'rm -rf $(model)' EXIT; \
 	grep -q 'first words' build/first.log; \
@@ -323,10 +323,10 @@ first:
 
 # --- Measurements
 
-# See bench/results/README.md. BENCH has flags of "bench cpu".
+# See bench/results/README.md. BENCH sets flags of "bench cpu".
 results = bench/results/$(shell date +%F)
 
-bench-cpu: ## measure the CPU into bench/results
+bench-cpu: ## measure the CPU; writes to bench/results
 	mkdir -p $(results)
 	go run ./bench cpu $(BENCH) | tee $(results)/cpu.txt
 	go run ./bench growth --plot $(results)/growth | tee $(results)/growth.txt

@@ -16,8 +16,7 @@ var (
 	heading = regexp.MustCompile(`(?m)^#+ +(.*?) *$`)
 )
 
-// Every link in a document leads to a file of the project and, with a fragment, to a
-// heading in it.
+// Every link in a document points to a file of the project and, with a fragment, to one of its headings.
 func TestLinks(t *testing.T) {
 	links := 0
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
@@ -38,9 +37,9 @@ func TestLinks(t *testing.T) {
 				target = filepath.Join(filepath.Dir(path), file)
 			}
 			if _, err := os.Stat(target); err != nil {
-				t.Errorf("%s: %s leads nowhere", path, match[1])
+				t.Errorf("%s: broken link: no such file (got %s)", path, match[1])
 			} else if fragment != "" && !anchors(read(t, target))[fragment] {
-				t.Errorf("%s: %s: no such heading", path, match[1])
+				t.Errorf("%s: broken link: no such heading (got %s)", path, match[1])
 			}
 		}
 		return nil
@@ -49,7 +48,7 @@ func TestLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if links == 0 {
-		t.Error("there are no links")
+		t.Error("no links found")
 	}
 }
 
@@ -62,8 +61,8 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// anchors returns the fragments of a document's headings, as GitHub makes them: in
-// lower case, with hyphens for spaces and without punctuation.
+// anchors returns the fragments of a document's headings as GitHub derives them: lower case, hyphens for
+// spaces, no punctuation.
 func anchors(text string) map[string]bool {
 	found := map[string]bool{}
 	for _, match := range heading.FindAllStringSubmatch(code.ReplaceAllString(text, ""), -1) {
@@ -80,7 +79,7 @@ func anchors(text string) map[string]bool {
 	return found
 }
 
-// Programs in the documents are the bodies of examples, which run, and what they print.
+// Programs and their output in the documents equal the examples, which tests run.
 func TestPrograms(t *testing.T) {
 	for page, example := range map[string]string{"docs/guides/encode.md": "encode/example_test.go", "docs/guides/go.md": "example_test.go"} {
 		// Examples run in the folders of their packages.
@@ -89,14 +88,14 @@ func TestPrograms(t *testing.T) {
 		body, output, _ := strings.Cut(source, "\t// Output:\n")
 		output, _, found := strings.Cut(output, "}\n")
 		if !found {
-			t.Fatalf("%s has no example with its output", example)
+			t.Fatalf("%s: no example with output", example)
 		}
 		text := read(t, page)
 		if body = strings.TrimPrefix(strings.ReplaceAll("\n"+body, "\n\t", "\n"), "\n"); !strings.Contains(text, "```go\n"+body+"```\n") {
-			t.Errorf("%s does not have this program:\n%s", page, body)
+			t.Errorf("%s lacks this program:\n%s", page, body)
 		}
 		if output = strings.ReplaceAll(output, "\t// ", ""); !strings.Contains(text, "```\n"+output+"```\n") {
-			t.Errorf("%s does not have its output:\n%s", page, output)
+			t.Errorf("%s lacks this output:\n%s", page, output)
 		}
 	}
 }

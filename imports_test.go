@@ -17,11 +17,11 @@ var (
 	quoted = regexp.MustCompile("`[^`]*`")
 )
 
-// Packages import no others of this module, and no plotting library, than the table in
-// ARCHITECTURE.md allows them, for any system and any build tag. Tests may.
+// TestImports checks that packages import only the packages of this module, and the plotting library,
+// that the table in ARCHITECTURE.md allows, for every system and build tag. Test files are exempt.
 func TestImports(t *testing.T) {
 	module, _, _ := strings.Cut(strings.TrimPrefix(read(t, "go.mod"), "module "), "\n")
-	allowed := make(map[string]string) // what is in the last column, by package
+	allowed := make(map[string]string) // the last column, by package
 	for _, r := range row.FindAllStringSubmatch(read(t, "ARCHITECTURE.md"), -1) {
 		allowed[r[1]] = r[2]
 	}
@@ -49,13 +49,13 @@ func TestImports(t *testing.T) {
 		for _, s := range syntax.Imports {
 			imported, ours := strings.CutPrefix(strings.Trim(s.Path.Value, `"`), module+"/")
 			helper := allowed[imported] == "is a helper" && may != "nothing"
-			// The column lists what is allowed, or after "everything but" what is not.
+			// The column lists allowed packages or, after "everything but", forbidden ones.
 			listed := slices.Contains(quoted.FindAllString(may, -1), "`"+imported+"`")
 			if ours && !helper && listed == strings.HasPrefix(may, "everything") {
-				t.Errorf("%s imports %s: of package %s, ARCHITECTURE.md says: %s", file, imported, name, may)
+				t.Errorf("%s imports %s: ARCHITECTURE.md allows %s only: %s", file, imported, name, may)
 			}
 			if plot := "gonum.org/v1/plot"; strings.HasPrefix(imported, plot) && !slices.Contains(quoted.FindAllString(may, -1), "`"+plot+"`") && !strings.HasPrefix(may, "everything") {
-				t.Errorf("%s draws: of package %s, ARCHITECTURE.md says: %s", file, name, may)
+				t.Errorf("%s imports %s: ARCHITECTURE.md allows %s only: %s", file, imported, name, may)
 			}
 		}
 		return nil
@@ -65,7 +65,7 @@ func TestImports(t *testing.T) {
 	}
 	for name := range allowed {
 		if !found[name] {
-			t.Errorf("ARCHITECTURE.md has a row for %s, which is no package", name)
+			t.Errorf("ARCHITECTURE.md: the table lists %s, which is not a package", name)
 		}
 	}
 }

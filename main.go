@@ -1,5 +1,9 @@
-// Overcomplete turns dense word vectors into sparse ones that people can read.
-// Run it with --help, and see README.md.
+// Overcomplete turns embeddings of words or texts into sparse codes whose dimensions people can read:
+//
+//	overcomplete train posts.parquet -o model
+//	overcomplete explore model --open
+//
+// Run it with --help for the other commands. README.md is the introduction.
 package main
 
 import (

@@ -11,12 +11,13 @@ import (
 
 var (
 	prose = []string{".go", ".cu", ".cuh", ".js", ".html", ".py", ".md"}
-	// A zero byte is a start that paragraphs marked.
+	// sentence matches the start of a sentence, a list item, a table cell or a string. paragraphs marks
+	// other starts with a zero byte.
 	sentence = "(?:\x00|//\\s|[\"`]|[.!?:|*>-]\\s)\\s*"
 	comment  = regexp.MustCompile(`^\s*(?://|#)\s*`)
 )
 
-// The prose of the project has none of the phrases in .ci/words, which explains them.
+// TestWords finds the phrases of .ci/words in comments, messages and documents.
 func TestWords(t *testing.T) {
 	type phrase struct {
 		rule string
@@ -67,7 +68,7 @@ func TestWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	if files == 0 || len(phrases) == 0 {
-		t.Error("nothing is checked")
+		t.Error("no files or no phrases")
 	}
 }
 

@@ -1,4 +1,4 @@
-"""Opens a model with NumPy and SciPy alone and recomputes its metrics.
+"""Reads a model with NumPy and SciPy alone, and recomputes its metrics.
 
 usage: check_model.py VECTORS.txt.gz MODEL
 """
@@ -13,7 +13,7 @@ import scipy.sparse
 vectors, model = sys.argv[1:]
 with gzip.open(vectors, "rt", encoding="utf8", newline="\n") as f:
     rows = [line.split(" ") for line in f]
-# Not splitlines: words may contain what Unicode calls a line break.
+# Not splitlines: words may contain Unicode's line breaks.
 words = open(model + "/words.txt", encoding="utf8", newline="\n").read().split("\n")[:-1]
 assert words == [row[0] for row in rows], "words.txt"
 
@@ -38,6 +38,6 @@ metrics = {
     "unused_atoms": (a.getnnz(axis=0) == 0).sum(),
 }
 for name, want in metrics.items():
-    # Training sums residuals that were rounded to float32.
-    assert np.isclose(last[name], want, rtol=1e-5), f"{name}: {last[name]} in model.json, {want} in the files"
-print("SciPy finds the metrics of model.json in the files:", {k: round(float(v), 4) for k, v in metrics.items()})
+    # Training rounds residuals to float32 before it sums them.
+    assert np.isclose(last[name], want, rtol=1e-5), f"{name} in model.json differs from the files (got {last[name]}, want {want})"
+print("the metrics of model.json agree with the files:", {k: round(float(v), 4) for k, v in metrics.items()})

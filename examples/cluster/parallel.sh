@@ -3,17 +3,17 @@
 #
 #	bash parallel.sh MODEL VECTORS OUT MACHINES
 #
-# MACHINES is a file with a machine a line, as ssh calls it, or : for this one. All see this
-# directory under the same name, and have overcomplete in the PATH that ssh gives. Run again,
-# it does what is not done yet.
+# MACHINES is a file that lists one machine per line, by its ssh name, or : for this one. All machines
+# mount this directory under the same path, and have overcomplete in the PATH of ssh. Running the script
+# again encodes only the shards that are missing.
 set -euo pipefail
 export MODEL=$1 VECTORS=$2 OUT=$3 n=16
 
-# Shards must be of one kind of processor to be merged. If some machines lack AVX-512 or a
-# GPU, choose what all have:
+# Shards can be merged only if one kind of processor encoded them. If some machines lack AVX-512 or a
+# GPU, choose a kind that all have:
 # export OVERCOMPLETE_CPU=avx2 # add it to --env, and encode with --device cpu
 
-# One job a machine: it takes all processors.
+# One job per machine, because it uses all processors.
 seq $n | parallel --sshloginfile "$4" --jobs 1 --workdir "$PWD" --env MODEL,VECTORS,OUT,n \
 	--joblog "$OUT.log" --resume-failed --retries 3 '
 	i={}

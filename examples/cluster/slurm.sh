@@ -1,12 +1,11 @@
 #!/bin/bash
-# Encodes a large file on many machines, as an array job of Slurm. MODEL, VECTORS and OUT are
-# where all machines see them under these names, and overcomplete is in the PATH:
+# Encodes a large file on many machines, as an array job of Slurm. All machines reach MODEL, VECTORS and
+# OUT by these paths, and have overcomplete in the PATH:
 #
 #	job=$(sbatch --parsable slurm.sh MODEL VECTORS OUT)
 #	sbatch --dependency=afterok:$job --kill-on-invalid-dep=yes --wrap 'overcomplete merge OUT.*-of-16 -o OUT'
 #
-# Tasks that failed can be run again alone, with --array=3,7 before slurm.sh, and the second
-# job after them.
+# To repeat only tasks that failed, add --array=3,7 before slurm.sh, then run the second job.
 #
 #SBATCH --job-name=encode
 #SBATCH --array=1-16
@@ -14,10 +13,10 @@
 #SBATCH --mem=4G
 set -euo pipefail
 MODEL=$1 VECTORS=$2 OUT=$3
-i=$SLURM_ARRAY_TASK_ID n=16 # as many as in --array
+i=$SLURM_ARRAY_TASK_ID n=16 # n is the size of --array
 
-# Shards must be of one kind of processor to be merged. If some machines lack AVX-512 or a
-# GPU, choose what all have:
+# Shards can be merged only if one kind of processor encoded them. If some machines lack AVX-512 or a
+# GPU, choose a kind that all have:
 # export OVERCOMPLETE_CPU=avx2 # and encode with --device cpu
 
 overcomplete encode "$MODEL" "$VECTORS" -o "$OUT.$i-of-$n" --shard "$i/$n" --force
