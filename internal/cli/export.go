@@ -142,10 +142,10 @@ would be ambiguous in text and in word2vec's binary form, so it stops the export
   overcomplete export model --format safetensors -o model.safetensors`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if normalize != "" && format == "safetensors" {
-				return usagef("--normalize has no effect on safetensors, which stores the model as it is; drop it")
-			}
-			if escape && slices.Contains([]string{"csr", "binary", "bits"}, format) {
+			switch stored := map[string]string{"safetensors": "the model as it is", "binary": "ones", "bits": "ones", "topics": "no codes"}[format]; {
+			case normalize != "" && stored != "":
+				return usagef("--normalize has no effect on format %s, which stores %s; drop it", format, stored)
+			case escape && slices.Contains([]string{"csr", "binary", "bits"}, format):
 				return usagef("--escape has no effect on format %s, which has no words; drop it", format)
 			}
 			return writeFormat(cmd, format, output, func() (exported, error) {

@@ -46,6 +46,11 @@ distinctive words.`,
 					return err
 				}
 			}
+			if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+				if err := refuseFlags(cmd, "is for tables; drop it, or --json", "words", "rare", "topics"); err != nil {
+					return err
+				}
+			}
 			mark, _ := modeldir.Identify(args[0])
 			m, err := loadModel(cmd, args[0])
 			if err != nil {

@@ -72,6 +72,9 @@ texts that have all words, or else the best 100, are sorted by s·v + … alone;
 				return usagef("%q is a dimension, not a word: see overcomplete top", args[1])
 			case interpret.QuerySearch:
 				if q.Total != 1 {
+					if err := refuseFlags(cmd, "is for neighbours, and this query is a search, whose texts have no cosines; drop it", "dimensions"); err != nil {
+						return err
+					}
 					return search(cmd, x, steering, query, words)
 				}
 				q = interpret.Query{Kind: interpret.QueryWords, Terms: []interpret.Term{{Row: q.Rows[0], Weight: 1}}}

@@ -53,7 +53,7 @@ model       1.0     75.0 %  0.0 MB  1.000 ±0.000  T ms  1.000 ±0.000  T ms  1.
 		"recall wide.txt model -k 1":                           "model: wrong length of atoms (got 2, want 3",
 		"recall other.txt model -k 1":                          `model: row 2 differs (got "c", want "d"`,
 		"recall x.txt model -k 1 --max-words 3":                "model: wrong number of codes (got 4, want 3",
-		"export model -f safetensors -o new --normalize codes": "--normalize has no effect on safetensors",
+		"export model -f safetensors -o new --normalize codes": "--normalize has no effect on format safetensors",
 		"export model -f jsonl -o - --normalize rows":          `--normalize is "rows", want codes or vectors`,
 		"export model -f jsonl -o - --normalize=":              "--normalize is empty",
 	} {
