@@ -131,7 +131,7 @@ func (x *Explorer) answerWord(word string, number int) (any, error) {
 func (x *Explorer) answerDimension(text string) (any, error) {
 	k, err := strconv.Atoi(text)
 	if err != nil {
-		return nil, badRequest("the dimension isn't a number (got %q)", text)
+		return nil, badRequest("the dimension isn't a number (got %.60q)", text)
 	}
 	if err := x.checkDimension(k); err != nil {
 		return nil, err

@@ -1,0 +1,186 @@
+package explore
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// documentedAPI returns the paths of docs/reference/explorer.md, each with the names of its parameters.
+func documentedAPI(t testing.TB) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/reference/explorer.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := map[string][]string{"/": nil, "/explore.css": nil, "/explore.js": nil, "/icon.svg": nil}
+	for line := range strings.Lines(string(text)) {
+		row, ok := strings.CutPrefix(line, "| `/data/")
+		if !ok {
+			continue
+		}
+		path, _, _ := strings.Cut(row, "`")
+		path, parameter, _ := strings.Cut(path, "?")
+		api["/data/"+path] = nil
+		if parameter != "" {
+			api["/data/"+path] = []string{strings.TrimSuffix(parameter, "=")}
+		}
+		if path == "query" {
+			api["/data/query"] = append(api["/data/query"], "steer")
+		}
+		if slices.Contains([]string{"rows", "word", "topics", "topic", "theme"}, path) {
+			api["/data/"+path] = append(api["/data/"+path], "topics")
+		}
+	}
+	return api
+}
+
+// hostileValues are values of parameters and of fields of JSON.
+var hostileValues = []string{"", "0", "1", "-1", "3", "39", "40", "999999999999999999999", "1e3", "0x1", "+1", " 1", "1.5", "NaN", "\x00", "\xff\xfe", "\u202e\u200b",
+	"<script>", "../../etc/passwd", "bank", "bank - river", "#3", "-#3", "+", "- -", "\"", "\"bank", "17:0.5", "3:1e308,4:-1e308", "3:NaN", "3:0.5,3:0.5", ":", ",", "null",
+	"\ufeff", "a\nb", "%", "%zz", "İ", "ß", "é", strings.Repeat("é ", 1000), strings.Repeat("a", 100_000), strings.Repeat("#1 - ", 800), strings.Repeat("9", 400)}
+
+// Every path of the documents answers any request with what the page promises: an answer, or a refusal that says why,
+// and no request that is refused changes a label.
+func TestAPI(t *testing.T) {
+	file := t.TempDir() + "/labels.json"
+	x := newWith(t, testTopics(), "test", Options{Labels: file, CheckModel: func() error { return nil }, Other: newExplorer(t, testModel(), "second")})
+	handler := x.Handler("")
+	if w := post(handler, `{"dimension": 3, "name": "kings"}`); w.Code != http.StatusOK {
+		t.Fatal(w.Body)
+	}
+	kept, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := 0
+	// try sends a request and checks its status, one of these; 0 is any but an error of the server.
+	try := func(want int, target string, fields ...string) {
+		t.Helper()
+		cases++
+		w := get(handler, target, fields...)
+		checkAnswer(t, fmt.Sprintf("%.80q %.80q", target, fields), w)
+		if want != 0 && w.Code != want {
+			t.Errorf("%.80q %.120q: %d %.100s, want %d", target, fields, w.Code, w.Body, want)
+		}
+		if w.Code == http.StatusOK && slices.Contains(fields, "Method: POST") {
+			os.WriteFile(file, kept, 0o666)
+			return
+		}
+		if text, err := os.ReadFile(file); string(text) != string(kept) {
+			t.Fatalf("%.80q %.120q: status %d, and the labels are %s, %v", target, fields, w.Code, text, err)
+		}
+		checkRefusal(t, target, w)
+	}
+	api := documentedAPI(t)
+	valid := map[string]string{"word": "bank", "query": "bank", "topic": "5", "theme": "1"}
+	hosts := []string{"", "other.example", "127.0.0.1.other.example", "localhost:x", "user@127.0.0.1", "127.0.0.1/x", "[::1", "\x00", "0x7f.1", "127.1", "2130706433", "LOCALHOST.", "[::1%25x]"}
+	origins := []string{"null", "http://other.example", "https://127.0.0.1:8420", "http://127.0.0.1:1", "http://localhost:8420", "http://127.0.0.1:8420/", "file://", "http://127.0.0.1:8420@other.example", "\xff"}
+	for path, parameters := range api {
+		for _, path := range []string{path, otherPath + path} {
+			for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "", "get", "\x00"} {
+				if !strings.HasSuffix(path, labelsPath) || method != "POST" {
+					try(0, path, "Method: "+method)
+				}
+			}
+			for _, host := range hosts {
+				try(0, path, "Host: "+host)
+			}
+			for _, origin := range origins {
+				try(http.StatusForbidden, path, "Origin: "+origin)
+			}
+			for _, site := range []string{"cross-site", "same-site", "x"} {
+				try(http.StatusForbidden, path, "Sec-Fetch-Site: "+site, "Sec-Fetch-Mode: cors")
+			}
+			if strings.HasPrefix(path, otherPath+"/data/topic") || path == otherPath+"/data/theme" || path == otherPath+"/data/matches" {
+				continue // the second model has none
+			}
+			for _, v := range hostileValues {
+				v := url.QueryEscape(v)
+				try(http.StatusBadRequest, path+"?unknown="+v)
+				for i, name := range parameters {
+					query := "?"
+					if i > 0 {
+						query += parameters[0] + "=" + valid[parameters[0]] + "&"
+					}
+					try(0, path+query+name+"="+v)
+					try(http.StatusBadRequest, path+query+name+"="+v+"&"+name+"="+v)
+					try(http.StatusBadRequest, path+query+name+"="+v+"&unknown=1")
+					try(0, path+query+strings.ToUpper(name)+"="+v)
+					try(0, path+query+name+"[]="+v)
+				}
+			}
+			for _, query := range []string{"?&&", "?=", "?;", "?%zz", "?a=%", "?\x00", "?\xff=\xff"} {
+				try(0, path+query)
+			}
+		}
+	}
+	tryLabels(try)
+	t.Logf("cases: %d", cases)
+}
+
+// checkRefusal checks that an answer is no refusal, or one that says why.
+func checkRefusal(t *testing.T, target string, w *httptest.ResponseRecorder) {
+	t.Helper()
+	var e RequestError
+	if w.Code != http.StatusOK && (json.Unmarshal(w.Body.Bytes(), &e) != nil || e.Message == "" || len(e.Message) > 500) {
+		t.Errorf("%.80q: %d %.200s", target, w.Code, w.Body)
+	}
+}
+
+// tryLabels posts JSON that is no label, and labels from elsewhere.
+func tryLabels(try func(want int, target string, fields ...string)) {
+	const good = `{"dimension":3,"name":"x"}`
+	own := []string{"Method: POST", "Content-Type: application/json", "Origin: http://127.0.0.1:8420"}
+	refuse := func(body string, fields ...string) {
+		try(http.StatusBadRequest, labelsPath, append(append(own, "Body: "+body), fields...)...)
+	}
+	values := []string{"null", "true", "-1", "1.5", "1e3", "60", "99999999999999999999", `"3"`, `""`, "[]", "[3]", "{}", `{"a":1}`, "NaN", "03", "0x3", "'3'", ""}
+	for _, v := range values {
+		refuse(v)
+		refuse(`[` + good + `,` + v)
+		refuse(good + v + good)
+		if v != "3" {
+			refuse(`{"dimension":` + v + `,"name":"x"}`)
+			refuse(`{"topic":` + v + `,"name":"x"}`)
+			refuse(`{"dimension":3,"topic":` + strings.ReplaceAll(v, "null", "5") + `,"name":"x"}`)
+		}
+		if v != `"3"` && v != `""` {
+			refuse(`{"dimension":3,"name":` + v + `}`)
+			if v != "null" {
+				refuse(`{"dimension":3,"name":"x","note":` + v + `}`)
+			}
+		}
+		refuse(`{"dimension":3,"name":"x","other":` + v + `}`)
+	}
+	for i := range good { // cut, and with another byte
+		refuse(good[:i])
+		refuse(good[:i] + "\x00" + good[i:])
+	}
+	for _, name := range []string{"a\nb", "\u0000", strings.Repeat("a", 101), strings.Repeat("é", 101)} {
+		text, _ := json.Marshal(name)
+		refuse(`{"dimension":3,"name":` + string(text) + `}`)
+	}
+	refuse(strings.Repeat("[", 10_000))
+	refuse(strings.Repeat(`{"a":`, 3_000))
+	refuse(`{"dimension":3,"name":"x"` + strings.Repeat(" ", 20_000) + `}`)
+	for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonx", "application/json, text/plain", "\x00"} {
+		refuse(good, "Content-Type: "+kind)
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 5000 { // labels and other texts, from bytes that JSON has
+		const bytes = `{}[]":,0123456789.eE+-` + "\\ \tnulltruefalsedimensiontopicnamenote\x00\xff"
+		body := []byte(good)
+		for range 1 + rng.IntN(3) {
+			body[rng.IntN(len(body))] = bytes[rng.IntN(len(bytes))]
+		}
+		try(0, labelsPath, append(own, "Body: "+string(body))...)
+	}
+}
