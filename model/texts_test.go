@@ -94,7 +94,7 @@ func TestOpenBadTexts(t *testing.T) {
 		`{"id":"x","label":""}` + "\n":   `line 1: there is no "text"`,
 		`{"text":"x","label":""}` + "\n": `line 1: there is no "id"`,
 		`{"id":"x","text":"","label":"","a\"b":"","c":""}` + "\n": "line 1 has 5 values, model.json says 4",
-		`{"id":"","text":"","label":"","a\"b":""}` + "\n":         "line 1, \"\": empty word",
+		`{"id":"","text":"","label":"","a\"b":""}` + "\n":         "line 1, \"\": the word is empty",
 		strings.Repeat("\x00", 1<<18):                             "line 1",
 	} {
 		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {

@@ -193,11 +193,11 @@ func TestDiverged(t *testing.T) {
 
 func TestFitRefuses(t *testing.T) {
 	for want, change := range map[string]func(x *vectors.Dense, h *model.Paper, o *Options){
-		"lambda is -1":                    func(_ *vectors.Dense, h *model.Paper, _ *Options) { h.Lambda = -1 },
-		`unknown loss (got "cauchy"`:      func(_ *vectors.Dense, h *model.Paper, _ *Options) { h.Loss = "cauchy" },
-		`known loss (got "huber")`:        func(_ *vectors.Dense, h *model.Paper, o *Options) { h.Loss, o.Loss = "huber", gorgonia.Abs },
-		"number 1 of its vector is NaN":   func(x *vectors.Dense, _ *model.Paper, _ *Options) { x.Data[0] = float32(math.NaN()) },
-		"3 numbers are no vectors of len": func(x *vectors.Dense, _ *model.Paper, _ *Options) { x.Data = x.Data[1:] },
+		"lambda is -1":               func(_ *vectors.Dense, h *model.Paper, _ *Options) { h.Lambda = -1 },
+		`unknown loss (got "cauchy"`: func(_ *vectors.Dense, h *model.Paper, _ *Options) { h.Loss = "cauchy" },
+		`known loss (got "huber")`:   func(_ *vectors.Dense, h *model.Paper, o *Options) { h.Loss, o.Loss = "huber", gorgonia.Abs },
+		"value 1 of the vector is not a finite number (got NaN)": func(x *vectors.Dense, _ *model.Paper, _ *Options) { x.Data[0] = float32(math.NaN()) },
+		"vectors have inconsistent sizes":                        func(x *vectors.Dense, _ *model.Paper, _ *Options) { x.Data = x.Data[1:] },
 	} {
 		x, h, o, s := words(2), six(1), Options{}, &script{}
 		change(x, &h, &o)

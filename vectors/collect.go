@@ -10,17 +10,17 @@ import (
 	"overcomplete/internal/parallel"
 )
 
-// A collector puts the blocks of a stream together.
+// A collector joins the blocks of a stream.
 type collector struct {
 	keep   func(rows *Dense) (n int, sample *Sample) // as in [ReadOptions]
-	sample *Sample                                   // that keep wants, or nil
+	sample *Sample                                   // returned by keep, or nil
 	rows   Dense                                     // without vectors before join
-	blocks [][]float32                               // the vectors, unless there is room for all in rows
-	full   bool                                      // keep wants no more
+	blocks [][]float32                               // vectors, unless rows has room for all
+	full   bool                                      // keep has limited the rows
 }
 
-// add adds a block of a file in which a number of rows is announced, or 0. It returns an error if there is no
-// memory to join all blocks.
+// add adds a block of a file with the announced number of rows, or 0 if that is unknown. It returns an error if
+// there is no memory to join all blocks.
 func (c *collector) add(block *Dense, announced int) error {
 	if c.full {
 		return nil
@@ -50,25 +50,25 @@ func (c *collector) add(block *Dense, announced int) error {
 	}
 	c.blocks = append(c.blocks, block.Data)
 	if c.keep != nil {
-		most, sample := c.keep(&c.rows)
+		limit, sample := c.keep(&c.rows)
 		switch {
 		case sample != nil:
 			c.startSample(sample)
 			return nil
-		case most > 0 && most < c.rows.Len():
-			c.rows.Words, c.rows.Texts, c.full = c.rows.Words[:most], c.rows.Texts.Slice(0, most), true
+		case limit > 0 && limit < c.rows.Len():
+			c.rows.Words, c.rows.Texts, c.full = c.rows.Words[:limit], c.rows.Texts.Slice(0, limit), true
 		}
 	}
-	// In the end, join needs as much memory again: give up now, not when all is read.
-	const often = 1 << 26 // numbers, where a word counts as some
-	n, one := c.rows.Len(), block.Dim+64
-	if len(c.blocks) > 1 && n*one/often > before*one/often {
+	// Because join needs the same memory again, check it at intervals, not only after the last block.
+	const interval, perWord = 1 << 26, 64 // numbers
+	n, size := c.rows.Len(), block.Dim+perWord
+	if len(c.blocks) > 1 && n*size/interval > before*size/interval {
 		return c.checkMemory()
 	}
 	return nil
 }
 
-// startSample goes on with a sample, of the rows so far and those to come.
+// startSample moves the rows to a sample, which add then extends.
 func (c *collector) startSample(s *Sample) {
 	lo := 0
 	for _, data := range c.blocks {
@@ -79,7 +79,7 @@ func (c *collector) startSample(s *Sample) {
 	c.sample, c.rows, c.blocks = s, Dense{}, nil
 }
 
-// join puts the vectors of all blocks into one slice.
+// join copies the vectors of all blocks to one slice.
 func (c *collector) join() error {
 	if c.sample != nil {
 		c.rows = c.sample.Rows
@@ -104,12 +104,12 @@ func (c *collector) join() error {
 	}
 	parallel.Each(context.Background(), len(c.blocks), func(i int) {
 		copy(c.rows.Data[min(starts[i], numbers):], c.blocks[i])
-		c.blocks[i] = nil // frees its memory
+		c.blocks[i] = nil // free its memory
 	})
 	return nil
 }
 
-// checkMemory returns an error unless there is memory for the vectors once more.
+// checkMemory returns an error unless there is memory for a copy of the vectors.
 func (c *collector) checkMemory() error {
 	if err := memory.Check(4 * uint64(c.rows.Len()*c.rows.Dim)); err != nil {
 		return fmt.Errorf("after %d words of %d numbers: %w", c.rows.Len(), c.rows.Dim, err)
@@ -117,8 +117,7 @@ func (c *collector) checkMemory() error {
 	return nil
 }
 
-// normWarnings warns of the rows whose norm is over 1000 times the median of those that are
-// not zero.
+// normWarnings warns about rows whose norm exceeds 1000 times the median of nonzero norms.
 func normWarnings(d *Dense) []string {
 	norms := make([]float64, d.Len())
 	parallel.Ranges(len(norms), func(lo, hi int) {

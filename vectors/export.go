@@ -17,21 +17,19 @@ import (
 	"overcomplete/internal/parallel"
 )
 
-// A WordError reports a word that cannot be written so that it is read back as the
-// same word: it is empty, or contains a character that separates fields or lines in
-// this format. [Escape] makes words that every format can hold.
+// A WordError reports a word that a format can't represent: it is empty, or contains a
+// separator of fields or lines. [Escape] returns words that every format can represent.
 type WordError struct {
 	Row  int // from 0
 	Word string
 }
 
 func (e *WordError) Error() string {
-	return fmt.Sprintf("word %d, %s, is empty or contains white space, which separates words from values", e.Row+1, quote(e.Word))
+	return fmt.Sprintf("word %d, %s, is empty or contains white space, which the format reserves as a separator", e.Row+1, quote(e.Word))
 }
 
-// Escape returns a copy of words in which white space and percent signs are encoded
-// as in the path of a URL: "New York" becomes "New%20York". [net/url.PathUnescape]
-// reverses it.
+// Escape returns a copy of words in which white space and percent signs are
+// percent-encoded: "New York" becomes "New%20York". [net/url.PathUnescape] reverses it.
 func Escape(words []string) []string {
 	escaped := make([]string, len(words))
 	for i, word := range words {
@@ -41,7 +39,7 @@ func Escape(words []string) []string {
 }
 
 func escape(word string) string {
-	// Python, other than Unicode, takes four separators for white space, too.
+	// Python's str.split also splits at the control characters U+001C to U+001F.
 	special := func(r rune) bool { return r == '%' || unicode.IsSpace(r) || '\x1c' <= r && r <= '\x1f' }
 	if !strings.ContainsFunc(word, special) {
 		return word
@@ -61,27 +59,26 @@ func escape(word string) string {
 	return b.String()
 }
 
-// WriteGloVe writes dense text without a header, as GloVe does: each line has a
-// word and the K values of its vector, separated by spaces. Values have as many
-// digits as it takes to read the same float32 again.
+// WriteGloVe writes GloVe's dense text, which has no header: a line per row, with the
+// word and the K values of its vector, separated by spaces. Values are the shortest
+// decimals that parse to the same float32.
 //
-// As all functions that write words with vectors, it returns a [*WordError] for a
-// word that the format cannot hold, before anything is written, and an error if the
-// number of words is not that of the rows, or if K is 0.
+// Before it writes anything, it returns a [*WordError] for a word that the format can't
+// represent, and an error if words and rows differ in number or if K is 0.
 func WriteGloVe(w io.Writer, s *Sparse) error {
 	return writeDenseText(w, "", s)
 }
 
-// WriteWord2Vec writes dense text as word2vec does: a line with V and K, then what
-// [WriteGloVe] writes. It returns the same errors.
+// WriteWord2Vec writes word2vec's dense text: a line with V and K, then the lines of
+// [WriteGloVe]. It returns the same errors.
 func WriteWord2Vec(w io.Writer, s *Sparse) error {
 	header := fmt.Sprintf("%d %d\n", s.Rows, s.Cols)
 	return writeDenseText(w, header, s)
 }
 
-// WriteWord2VecBinary writes dense vectors as word2vec does with -binary: a line with
-// V and K, then for each word the word, a space, K little-endian float32 and a
-// newline. It returns the same errors as [WriteGloVe].
+// WriteWord2VecBinary writes the format of word2vec -binary: a line with V and K, then
+// for each row the word, a space, K little-endian float32 and a newline. It returns the
+// same errors as [WriteGloVe].
 func WriteWord2VecBinary(w io.Writer, s *Sparse) error {
 	if s.Cols == 0 {
 		return errNoColumns
@@ -105,10 +102,8 @@ func WriteWord2VecBinary(w io.Writer, s *Sparse) error {
 	})
 }
 
-// WriteSparseText writes a line for each word: the word, then " column:value" for
-// each nonzero of its vector. Columns count from 0. Values have as many digits as it
-// takes to read the same float32 again. It returns the same errors as [WriteGloVe],
-// but K may be 0.
+// WriteSparseText writes a line per row: the word, then " column:value" for each nonzero.
+// Columns count from 0. Values and errors are as in [WriteGloVe], except that K may be 0.
 func WriteSparseText(w io.Writer, s *Sparse) error {
 	if err := checkWords(s, asciiSpace); err != nil {
 		return err
@@ -128,8 +123,8 @@ func WriteSparseText(w io.Writer, s *Sparse) error {
 	})
 }
 
-// WriteProjectorVectors writes the file of vectors for the Embedding Projector: the
-// K values of a word on a line, separated by tabs. It is an error if K is 0.
+// WriteProjectorVectors writes the vectors file of the Embedding Projector: a line per
+// row, with its K values separated by tabs. It returns an error if K is 0.
 func WriteProjectorVectors(w io.Writer, codes *Sparse) error {
 	if codes.Cols == 0 {
 		return errNoColumns
@@ -142,12 +137,12 @@ func WriteProjectorVectors(w io.Writer, codes *Sparse) error {
 	})
 }
 
-// WriteProjectorMetadata writes the file of words for the Embedding Projector, one a
-// line and without a header, as the Projector wants a single column. A word that is
-// blank or contains a tab or a line break is a [*WordError].
+// WriteProjectorMetadata writes the metadata file of the Embedding Projector: a word per
+// line, without the header that the Projector allows only for several columns. It returns
+// a [*WordError] for a word that is blank or contains a tab or a line break.
 func WriteProjectorMetadata(w io.Writer, s *Sparse) error {
 	for i, word := range s.Words {
-		// The Projector drops lines that are blank, which would shift all others.
+		// The Projector drops blank lines, which would misalign the rest.
 		if strings.ContainsAny(word, "\t\n\r") || strings.TrimSpace(word) == "" {
 			return &WordError{i, word}
 		}
@@ -158,10 +153,9 @@ func WriteProjectorMetadata(w io.Writer, s *Sparse) error {
 	})
 }
 
-// WritePackedBits writes a .npy file of V×⌈K/8⌉ bytes with one bit for each
-// dimension of each word, set where the code is not zero; the first dimension is the
-// highest bit of the first byte. numpy.unpackbits(array, axis=1, count=K) makes the
-// binary V×K matrix of it.
+// WritePackedBits writes a .npy file of V×⌈K/8⌉ bytes, with a bit per dimension that is
+// set if the code is not zero. The first dimension is the highest bit of the first byte.
+// numpy.unpackbits(array, axis=1, count=K) returns the binary V×K matrix.
 func WritePackedBits(w io.Writer, codes *Sparse) error {
 	width := (codes.Cols + 7) / 8
 	err := npy.WriteHeader(w, npy.Header{Type: "|u1", Shape: []int{codes.Rows, width}})
@@ -180,10 +174,10 @@ func WritePackedBits(w io.Writer, codes *Sparse) error {
 	})
 }
 
-// asciiSpace separates words from values. Other white space occurs inside words.
+// asciiSpace has the separators of words and values. Words may contain other white space.
 const asciiSpace = " \t\n\v\f\r"
 
-var errNoColumns = errors.New("vectors of no dimensions cannot be written")
+var errNoColumns = errors.New("the format can't represent vectors of length 0")
 
 func writeDenseText(w io.Writer, header string, s *Sparse) error {
 	if s.Cols == 0 {
@@ -205,11 +199,11 @@ func writeDenseText(w io.Writer, header string, s *Sparse) error {
 	})
 }
 
-// checkWords returns an error unless there is a word for each row, not empty and
-// without any of the separators.
+// checkWords returns an error unless each row has a word that is not empty and contains
+// none of the separators.
 func checkWords(s *Sparse, separators string) error {
 	if len(s.Words) != s.Rows {
-		return fmt.Errorf("%d words for %d vectors", len(s.Words), s.Rows)
+		return fmt.Errorf("words and vectors differ in number (got %d and %d)", len(s.Words), s.Rows)
 	}
 	for i, word := range s.Words {
 		if word == "" || strings.ContainsAny(word, separators) {
@@ -219,8 +213,8 @@ func checkWords(s *Sparse, separators string) error {
 	return nil
 }
 
-// appendFields appends all values of row i, each followed by the separator that
-// zeros were made with.
+// appendFields appends the K values of row i, each followed by the separator of zeros,
+// which is a result of zeroFields.
 func appendFields(b []byte, codes *CSR, i int, zeros []byte) []byte {
 	next := 0 // column
 	index, value := codes.Row(i)
@@ -233,15 +227,15 @@ func appendFields(b []byte, codes *CSR, i int, zeros []byte) []byte {
 	return append(b, zeros[2*next:]...)
 }
 
-// zeroFields returns n zeros, each followed by the separator: most of any row.
+// zeroFields returns n zeros, each followed by the separator.
 func zeroFields(n int, separator byte) []byte {
 	return []byte(strings.Repeat("0"+string(separator), n))
 }
 
-// writeChunks writes what appendTo appends for 0, 1, …, n−1. All cores share the
-// work, since formatting numbers is slower than most disks.
+// writeChunks writes the output of appendTo for 0, 1, …, n−1. It uses all cores, because
+// formatting numbers is slower than most disks.
 func writeChunks(w io.Writer, n int, appendTo func(b []byte, i int) []byte) error {
-	const size = 128 // calls of appendTo for one chunk
+	const size = 128 // calls of appendTo per chunk
 	out := bufio.NewWriterSize(w, 1<<16)
 	chunks := make([][]byte, 4*runtime.GOMAXPROCS(0))
 	for start := 0; start < n; start += size * len(chunks) {

@@ -32,7 +32,7 @@ var small = &Sparse{
 	},
 }
 
-// randomSparse returns vectors of whose values the given share is not zero.
+// randomSparse returns vectors with the given share of nonzeros.
 func randomSparse(rows, cols int, density float64) *Sparse {
 	rng := rand.New(rand.NewPCG(3, 4))
 	s := &Sparse{CSR: CSR{Rows: rows, Cols: cols, Ptr: []int64{0}}}
@@ -81,8 +81,7 @@ func TestWriteText(t *testing.T) {
 	}
 }
 
-// Every value must be the same after it has been written and read, and more
-// rows be written than fit in a buffer.
+// Values are the same after they are written and read, also if rows exceed a buffer.
 func TestTextIsExact(t *testing.T) {
 	codes := randomSparse(200, 300, 0.3)
 	codes.Value[0], codes.Value[1] = math.SmallestNonzeroFloat32, -math.MaxFloat32

@@ -13,17 +13,17 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// A File is one of several files that are read as one input.
+// A File is one of several files of an input.
 type File struct {
 	Name   string `json:"name"`   // path below the folder or the fixed part of the pattern, with slashes; or the base name
 	SHA256 string `json:"sha256"` // of the file's bytes as stored, in hexadecimal
-	Rows   int    `json:"rows"`   // valid ones
+	Rows   int    `json:"rows"`   // number of valid rows
 }
 
 // findFiles returns the files that paths name.
 func findFiles(paths []string) ([]input.Member, error) {
 	if len(paths) == 0 {
-		return nil, &InputError{Err: errors.New("no files of vectors")}
+		return nil, &InputError{Err: errors.New("no file of vectors is named")}
 	}
 	for _, path := range paths {
 		if info, err := os.Stat(path); err == nil && info.IsDir() && modeldir.Contains(filepath.Join(path, modeldir.Info)) {
@@ -39,15 +39,15 @@ func findFiles(paths []string) ([]input.Member, error) {
 
 var errModel = errors.New("is a model, not dense vectors; export its codes in a dense format first")
 
-// A schema is the format of a file with what it has besides texts and numbers, as people call it. All files of
-// an input have the same.
+// A schema is the format, vector length and columns of a file, described for messages. All files of an input must
+// have the same parts.
 type schema struct {
-	file  string // the first one
+	file  string
 	parts []string
 }
 
-// checkSchema returns an error unless the file, which begins with h, has the schema of the first one. The keys of
-// the folders that it is in become columns, unless the file has such columns.
+// checkSchema returns an error unless the file with heading h has the schema of the first file. The keys of its
+// partition folders become columns, unless the file has columns of these names.
 func (r *reader) checkSchema(h heading) error {
 	s := schema{displayName(r.Path), []string{"format " + h.format}}
 	var columns []string
@@ -76,7 +76,7 @@ func (r *reader) checkSchema(h heading) error {
 	return s.compare(r.schema)
 }
 
-// checkLength returns an error unless n is the length of the vectors of the files before.
+// checkLength returns an error unless n is the vector length of the previous files.
 func (r *reader) checkLength(n int) error {
 	s := schema{displayName(r.Path), []string{vectorsOf(n)}}
 	return s.compare(schema{r.schema.file, []string{vectorsOf(r.dim)}})
@@ -93,14 +93,14 @@ func (s schema) compare(first schema) error {
 		return func(part string) bool { return !slices.Contains(parts, part) }
 	}
 	more, less := slices.IndexFunc(s.parts, lacks(first.parts)), slices.IndexFunc(first.parts, lacks(s.parts))
-	difference := "its columns are in another order than those of " + first.file
+	difference := "its columns are not in the order of " + first.file
 	switch {
 	case more >= 0 && less >= 0:
-		difference = fmt.Sprintf("has %s where %s has %s", s.parts[more], first.file, first.parts[less])
+		difference = fmt.Sprintf("has %s, but %s has %s", s.parts[more], first.file, first.parts[less])
 	case more >= 0:
 		difference = fmt.Sprintf("has %s, which %s lacks", s.parts[more], first.file)
 	case less >= 0:
 		difference = fmt.Sprintf("lacks %s, which %s has", first.parts[less], first.file)
 	}
-	return fmt.Errorf("%s: all files of an input must have one schema", difference)
+	return fmt.Errorf("%s: all files of an input must have the same schema", difference)
 }

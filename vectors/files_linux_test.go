@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A file that nobody may read is refused. Root may read any, except for some of the kernel's.
+// A file without read permission is refused. Root can read all files except some of the kernel.
 func TestReadFilesWithoutPermission(t *testing.T) {
 	dir := folder(t, map[string]string{"a": "a 1 2\n"})
 	if err := os.Symlink("/proc/sys/vm/compact_memory", filepath.Join(dir, "b")); err != nil {

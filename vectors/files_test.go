@@ -32,7 +32,7 @@ func folder(t *testing.T, contents map[string]string) string {
 	return dir
 }
 
-// randomRows returns rows of random numbers with words of their own.
+// randomRows returns rows of random numbers with distinct words.
 func randomRows(n, dim int) *Dense {
 	d := &Dense{Dim: dim}
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -45,7 +45,7 @@ func randomRows(n, dim int) *Dense {
 	return d
 }
 
-// Files of a folder, a pattern or a list have the rows of a file with all of them.
+// The files of a folder, a pattern or a list have the same rows as one file with all rows.
 func TestReadFiles(t *testing.T) {
 	all := randomRows(1000, 20)
 	parts := []*Dense{all.Slice(0, 400), all.Slice(400, 401), all.Slice(401, 1000)}
@@ -88,7 +88,7 @@ func TestReadFiles(t *testing.T) {
 	}
 }
 
-// A word list names the rows of all files, and repeated words are found in all.
+// A word list names the rows of all files, and words repeated across files are detected.
 func TestReadFilesTogether(t *testing.T) {
 	dir := folder(t, map[string]string{"1.npy": npyFile(randomRows(2, 3), false), "2.npy": npyFile(randomRows(2, 3), false)})
 	d, source, err := Read(t.Context(), []string{dir}, ReadOptions{WordList: tempFile(t, "a\nb\nc\na\n")})
@@ -99,7 +99,7 @@ func TestReadFilesTogether(t *testing.T) {
 	if d, _, err := Read(t.Context(), []string{mixed}, ReadOptions{WordList: tempFile(t, "a\nb\n")}); err != nil || !slices.Equal(d.Words, []string{"a", "b"}) {
 		t.Errorf("%v, %v", d, err)
 	}
-	for list, message := range map[string]string{"a\nb\nc\n": "FILE/2.npy: 3 words for more rows", "a\nb\nc\nd\ne\n": "FILE: more than 4 words for 4 rows"} {
+	for list, message := range map[string]string{"a\nb\nc\n": "FILE/2.npy: the word list has fewer words than rows (got 3 words)", "a\nb\nc\nd\ne\n": "FILE: the word list has more words than rows (got more than 4 words)"} {
 		checkError(t, dir, ReadOptions{WordList: tempFile(t, list)}, message)
 	}
 }
@@ -111,26 +111,26 @@ func TestReadFilesRefuses(t *testing.T) {
 		message  string
 	}{
 		{map[string]string{"_SUCCESS": "a 1 2\n"}, "FILE: no data files in this folder (names that begin with . or _ are skipped)"},
-		{map[string]string{"a": a, "b": ""}, "FILE/b: empty file"},
-		{map[string]string{"a": a, "b": "c 1 2 3\n"}, "FILE/b: has vectors of 3 numbers where FILE/a has vectors of 2 numbers: all files of an input must have one schema"},
-		{map[string]string{"a": a, "b": "1 2\nc 5 6\n"}, "FILE/b: has format word2vec text where FILE/a has format GloVe text: all files of an input must have one schema"},
-		{map[string]string{"k=1/a": a, "k=2/a": a, "l=3/a": a}, `FILE/l=3/a: has folder "l=…" where FILE/k=1/a has folder "k=…": all files of an input must have one schema`},
-		{map[string]string{"a": a, "k=2/a": a}, `FILE/k=2/a: has folder "k=…", which FILE/a lacks: all files of an input must have one schema`},
-		{map[string]string{"a": a, "b": "c 5 6\nd x 6\n"}, `FILE/b:2: word "d": value 1 is "x", not a finite number`},
-		{map[string]string{"a": "2 2\n" + a, "b": "2 2\nc 5 6\n"}, "FILE/b: the header declares 2 words, the file has 1; it is cut short"},
-		{map[string]string{"a": npzFile(x, "vectors", true), "b": npzFile(x, "vectors", false)}, `FILE/b: lacks names in "words", which FILE/a has: all files of an input must have one schema`},
-		{map[string]string{"a": tensorFile(x, "vectors", false), "b": tensorFile(x, "vectors", true)}, `FILE/b: has names in "words", which FILE/a lacks: all files of an input must have one schema`},
+		{map[string]string{"a": a, "b": ""}, "FILE/b: the file is empty"},
+		{map[string]string{"a": a, "b": "c 1 2 3\n"}, "FILE/b: has vectors of 3 numbers, but FILE/a has vectors of 2 numbers: all files of an input must have the same schema"},
+		{map[string]string{"a": a, "b": "1 2\nc 5 6\n"}, "FILE/b: has format word2vec text, but FILE/a has format GloVe text: all files of an input must have the same schema"},
+		{map[string]string{"k=1/a": a, "k=2/a": a, "l=3/a": a}, `FILE/l=3/a: has folder "l=…", but FILE/k=1/a has folder "k=…": all files of an input must have the same schema`},
+		{map[string]string{"a": a, "k=2/a": a}, `FILE/k=2/a: has folder "k=…", which FILE/a lacks: all files of an input must have the same schema`},
+		{map[string]string{"a": a, "b": "c 5 6\nd x 6\n"}, `FILE/b:2: word "d": value 1 is not a finite number (got "x")`},
+		{map[string]string{"a": "2 2\n" + a, "b": "2 2\nc 5 6\n"}, "FILE/b: the file is cut short: its header declares more words (got 1, want 2)"},
+		{map[string]string{"a": npzFile(x, "vectors", true), "b": npzFile(x, "vectors", false)}, `FILE/b: lacks names in "words", which FILE/a has: all files of an input must have the same schema`},
+		{map[string]string{"a": tensorFile(x, "vectors", false), "b": tensorFile(x, "vectors", true)}, `FILE/b: has names in "words", which FILE/a lacks: all files of an input must have the same schema`},
 		{map[string]string{"model.json": "{}", "codes.npz": ""}, "FILE: is a model, not dense vectors; export its codes in a dense format first"},
 	} {
 		checkError(t, folder(t, tt.contents), ReadOptions{}, tt.message)
 	}
 	_, _, err := Read(t.Context(), nil, ReadOptions{})
-	if err == nil || err.Error() != "no files of vectors" {
+	if err == nil || err.Error() != "no file of vectors is named" {
 		t.Errorf("error %v of no paths", err)
 	}
 }
 
-// A file that grows or shrinks while it is read is refused, and so is one that vanishes before.
+// A file that grows, shrinks or vanishes during the read is refused.
 func TestReadFilesThatChange(t *testing.T) {
 	var many strings.Builder
 	for i := range 200_000 {
@@ -138,8 +138,8 @@ func TestReadFilesThatChange(t *testing.T) {
 	}
 	size := many.Len()
 	for change, message := range map[string]string{
-		"append":   fmt.Sprintf("a: changed while it was read: %d bytes then, %d now", size, size+1),
-		"truncate": fmt.Sprintf("a: changed while it was read: %d bytes then, 0 now", size),
+		"append":   fmt.Sprintf("a: the file changed during reading (from %d bytes to %d)", size, size+1),
+		"truncate": fmt.Sprintf("a: the file changed during reading (from %d bytes to 0)", size),
 		"remove":   "b: no such file or directory",
 	} {
 		dir := folder(t, map[string]string{"a": many.String(), "b": "x 1 2\n"})
@@ -169,7 +169,7 @@ func TestReadFilesThatChange(t *testing.T) {
 	}
 }
 
-// Memory does not grow with the size of an array. The files are all holes.
+// Memory doesn't grow with the size of an array. The files are sparse files.
 func TestStreamArraysInLittleMemory(t *testing.T) {
 	const rows, dim, most = 1 << 15, 1 << 11, 64 << 20 // 256 MB
 	for _, fortran := range []bool{false, true} {
@@ -200,7 +200,7 @@ func TestStreamArraysInLittleMemory(t *testing.T) {
 	}
 }
 
-// Progress is that of all files, by their bytes.
+// Progress reports the share of the bytes of all files.
 func TestReadFilesProgress(t *testing.T) {
 	small, large := randomRows(200, 3), randomRows(100_000, 3)
 	for name, write := range map[string]func(d *Dense) string{

@@ -16,7 +16,7 @@ import (
 	"overcomplete/internal/safetensors"
 )
 
-// zeros are so many zero bytes.
+// zeros returns n zero bytes.
 func zeros(n int64) io.Reader { return io.LimitReader(zero{}, n) }
 
 type zero struct{}
@@ -26,7 +26,7 @@ func (zero) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// archive returns a .npz file of arrays of zeros, in their order.
+// archive returns a .npz file of arrays of zeros, in the order of names.
 func archive(t *testing.T, method uint16, names []string, headers ...npy.Header) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -53,8 +53,8 @@ func archive(t *testing.T, method uint16, names []string, headers ...npy.Header)
 	return b.String()
 }
 
-// What a file declares is compared with all else that is known before memory or time
-// is spent on it. Each of these files is small and asks for more than a test can give.
+// The sizes that a file declares are checked before memory or time is spent on them. These
+// files are small and declare more than a test could read.
 func TestReadExplainsSizes(t *testing.T) {
 	var empty bytes.Buffer
 	if err := npy.WriteHeader(&empty, npy.Header{Type: "<f4", Fortran: true, Shape: []int{4e18, 0}}); err != nil {
@@ -70,16 +70,16 @@ func TestReadExplainsSizes(t *testing.T) {
 		message       string
 		most          uint64 // bytes to allocate
 	}{
-		{"rows of nothing", empty.String(), "a\n", "FILE: the array has shape [4000000000000000000 0], want words × dimensions", 8 << 20},
-		{"compressed rows of nothing", gzipped(empty.String()), "a\n", "FILE: the array has shape [4000000000000000000 0], want words × dimensions", 8 << 20},
-		{"deflated rows, and one word in a list", archive(t, zip.Deflate, both, rows(many)), "a\n", "FILE: 1 words for more rows", 48 << 20},
+		{"rows of nothing", empty.String(), "a\n", "FILE: the array is not a matrix of words × dimensions (got shape [4000000000000000000 0])", 8 << 20},
+		{"compressed rows of nothing", gzipped(empty.String()), "a\n", "FILE: the array is not a matrix of words × dimensions (got shape [4000000000000000000 0])", 8 << 20},
+		{"deflated rows, and one word in a list", archive(t, zip.Deflate, both, rows(many)), "a\n", "FILE: the word list has fewer words than rows (got 1 words)", 48 << 20},
 		{"deflated rows, and one word", archive(t, zip.Deflate, both, rows(many), words(1)), "", `FILE: array "words": array of shape [1], want [8388608]`, 8 << 20},
 		{"one row, and deflated words", archive(t, zip.Deflate, both, rows(1), words(many)), "", `FILE: array "words": array of shape [8388608], want [1]`, 8 << 20},
 		{"words of two dimensions", archive(t, zip.Store, both, rows(4), npy.Header{Type: "<U1", Shape: []int{2, 2}}), "", `FILE: array "words": array of shape [2 2], want [4]`, 8 << 20},
 		{"an archive that expands", gzipped(archive(t, zip.Store, both, rows(20<<20), words(0))), "",
-			" bytes expand to more than 100 times as many; if that is right, decompress it first", 96 << 20},
+			" bytes expand to more than 100 times their size; if this is intended, decompress the file first", 96 << 20},
 		{"tensors that expand", zstandard(string(bytes.Repeat([]byte{8, 0, 0, 0, 0, 0, 0, 0, '{'}, 10<<20))), "",
-			" bytes expand to more than 100 times as many; if that is right, decompress it first", 96 << 20},
+			" bytes expand to more than 100 times their size; if this is intended, decompress the file first", 96 << 20},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o := ReadOptions{}
@@ -101,15 +101,15 @@ func TestReadExplainsSizes(t *testing.T) {
 	}
 }
 
-// A list of words without an end is read no further than there are rows.
+// An endless word list is read only up to the number of rows.
 func TestReadEndlessWordList(t *testing.T) {
 	w := standardInput(t)
-	go io.Copy(w, repeated("word\n")) // until nobody reads any more
+	go io.Copy(w, repeated("word\n")) // until the reader closes
 	checkError(t, tempFile(t, npyFile(&Dense{Words: []string{"a", "b"}, Dim: 1, Data: []float32{1, 2}}, false)), ReadOptions{WordList: "-"},
-		"FILE: more than 2 words for 2 rows")
+		"FILE: the word list has more words than rows (got more than 2 words)")
 }
 
-// repeated is a text again and again.
+// repeated is a reader of an endlessly repeated text.
 type repeated string
 
 func (text repeated) Read(p []byte) (int, error) {
@@ -120,11 +120,11 @@ func (text repeated) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// What the machine has no memory for is an error that says what it needs. Of the files
-// all but the beginning is a hole, which takes no place on a disk.
+// An input that exceeds the machine's memory is an error that states the need. The files are
+// sparse: only their beginnings are stored on disk.
 func TestReadBeyondMemory(t *testing.T) {
 	if _, ok := memory.Total(); !ok {
-		t.Skip("how much memory this machine has is not known")
+		t.Skip("the memory of this machine is unknown")
 	}
 	const rows, dim = 2_000_000, 1 << 20 // 8.4 TB
 	list := filepath.Join(t.TempDir(), "words")

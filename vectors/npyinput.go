@@ -10,7 +10,7 @@ import (
 	"overcomplete/internal/npy"
 )
 
-// readNpy returns the rows of a .npy file, which a word list may name.
+// readNpy yields the rows of a .npy file.
 func (r *reader) readNpy(c *content) (iter.Seq2[chunk, error], error) {
 	array, err := npy.Open(c, c.size)
 	if err == nil && array.Fortran && c.size >= 0 {
@@ -23,8 +23,7 @@ func (r *reader) readNpy(c *content) (iter.Seq2[chunk, error], error) {
 	return r.readArray(array)
 }
 
-// readNpz returns the rows of an array in a .npz file, which a word list or another array may
-// name.
+// readNpz yields the rows of an array in a .npz file. A word list or the array "words" names them.
 func (r *reader) readNpz(c *content) (iter.Seq2[chunk, error], error) {
 	file, size, err := c.RandomAccess()
 	if err != nil {
@@ -35,7 +34,7 @@ func (r *reader) readNpz(c *content) (iter.Seq2[chunk, error], error) {
 		return nil, err
 	}
 	if len(archive.Names()) == 0 {
-		return nil, errors.New("a zip archive without NumPy arrays; unzip it first")
+		return nil, errors.New("is a zip archive without NumPy arrays; unzip it first")
 	}
 	name, err := vectorsName(archive.Names())
 	if err != nil {
@@ -59,12 +58,12 @@ func (r *reader) readNpz(c *content) (iter.Seq2[chunk, error], error) {
 			return nil, err
 		}
 	case archive.Holds("words"):
-		return nil, errors.New(`no words: what is called "words" in it is to be called "words.npy"`)
+		return nil, errors.New(`its file "words" is not an array; name it "words.npy"`)
 	}
 	return r.readArray(array)
 }
 
-// nameByArray lets an array name the rows of one of the given shape.
+// nameByArray takes the names of the rows of an array of the given shape from words.
 func (r *reader) nameByArray(words *npy.Array, shape npy.Shape) error {
 	const part = 1 << 10
 	if want := shape[:1]; !slices.Equal(words.Shape, want) {
@@ -84,7 +83,7 @@ func (r *reader) nameByArray(words *npy.Array, shape npy.Shape) error {
 		word, block = block[0], block[1:]
 		return word, nil
 	}
-	r.endNames = func() error { // which checks the checksum of the words
+	r.endNames = func() error { // also verifies the checksum of the words
 		if _, err := words.NextStrings(part); err != io.EOF {
 			return err
 		}
@@ -93,39 +92,39 @@ func (r *reader) nameByArray(words *npy.Array, shape npy.Shape) error {
 	return nil
 }
 
-// checkShape returns an error unless an array of this shape can be words × dimensions.
+// checkShape returns an error unless an array of this shape is V×L with a valid L.
 func checkShape(shape npy.Shape) error {
 	if len(shape) != 2 || shape[1] < 1 || shape[1] > MaxDim {
-		return fmt.Errorf("the array has shape %v, want words × dimensions", shape)
+		return fmt.Errorf("the array is not a matrix of words × dimensions (got shape %v)", shape)
 	}
 	return nil
 }
 
-// vectorsName returns which of the named arrays holds the vectors.
+// vectorsName returns the name of the array of vectors.
 func vectorsName(names []string) (string, error) {
 	if slices.Contains(names, "vectors") {
 		return "vectors", nil
 	}
 	if slices.Contains(names, "indptr") {
-		return "", errors.New("has a sparse matrix, not dense vectors")
+		return "", errors.New("contains a sparse matrix, not dense vectors")
 	}
 	others := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "words" })
 	if len(others) != 1 {
-		return "", fmt.Errorf(`the arrays are %s; name the one to read "vectors"`, list(names))
+		return "", fmt.Errorf(`contains several arrays, %s; name the one to read "vectors"`, list(names))
 	}
 	return others[0], nil
 }
 
-// list lists names, of which there may be any number of any length, on a line.
+// list formats names for a message. It shortens long lists and long names.
 func list(names []string) string {
-	const most = 5
-	if len(names) > most {
-		return fmt.Sprintf("%d, such as %.60q", len(names), names[:most])
+	const limit = 5
+	if len(names) > limit {
+		return fmt.Sprintf("%d, such as %.60q", len(names), names[:limit])
 	}
 	return fmt.Sprintf("%.60q", names)
 }
 
-// readArray returns the rows of a matrix, which have numbers for words if nothing names them.
+// readArray yields the rows of a matrix. Rows without names are named by their numbers.
 func (r *reader) readArray(array *npy.Array) (iter.Seq2[chunk, error], error) {
 	if err := checkShape(array.Shape); err != nil {
 		return nil, err
@@ -159,5 +158,5 @@ func (r *reader) readArray(array *npy.Array) (iter.Seq2[chunk, error], error) {
 	}, nil
 }
 
-// arrayBlock is the number of values of an array that are read together, unless a row has more.
+// arrayBlock is the number of values of an array that are read together; a longer row is read whole.
 const arrayBlock = 1 << 18

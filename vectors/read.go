@@ -18,10 +18,10 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// ReadOptions are the options of [Read] and [Stream]. With the zero value they read every row and
-// fail at the first malformed one.
+// ReadOptions are the options of [Read] and [Stream]. The zero value reads every row and
+// returns an error for the first malformed one.
 type ReadOptions struct {
-	// MaxWords, if positive, limits the number of rows. The rows after them are ignored.
+	// MaxWords, if positive, limits the number of valid rows. Later rows are ignored.
 	MaxWords int
 
 	// SkipBad drops malformed rows and counts them in a warning.
@@ -32,45 +32,46 @@ type ReadOptions struct {
 	// the words of .npz and .safetensors files and of tables.
 	WordList string
 
-	// Rows is the kind of the rows. If it is "", rows are texts if the name of their column or their
-	// look says so: three words in most of them, or a line break in one. Rows of text files and of
-	// word2vec binary are words then.
+	// Rows is the kind of the rows. If it is "", Read and Stream choose: rows of tables and arrays
+	// are texts if the name of their column says so, if most have three words or 24 bytes,
+	// or if one has a line break. Rows of text files and of word2vec binary are words.
 	Rows Kind
 
 	// IDColumn, TextColumn and VectorColumn name columns of a table. TextColumn contains texts or
-	// words. A column without a name is found if the table has only one candidate. IDColumn may be
-	// "none".
+	// words. If an option is "", the column has a usual name or is the only candidate of its type.
+	// IDColumn "none" ignores ids.
 	IDColumn, TextColumn, VectorColumn string
 
-	// Keep, if not nil, limits the rows that [Read] keeps, to the first n or to a sample. Read calls it repeatedly
-	// with the rows so far, without their vectors, until it returns one of these. The other rows
-	// are checked and counted, except for their norms.
+	// Keep, if not nil, limits the rows that [Read] stores to the first n or to a sample. Read calls it
+	// repeatedly with the rows so far, without their vectors, until it returns a positive n or a sample.
+	// Read checks and counts the other rows too, but not their norms.
 	Keep func(rows *Dense) (n int, sample *Sample)
 
-	// Progress, if not nil, is called before each block of rows, with the share of the bytes of all files that
-	// was read. It isn't called if that is unknown, as of pipes.
+	// Progress, if not nil, is called before each block of rows with the fraction of the bytes of all
+	// files that was read. It isn't called if that is unknown, as for pipes.
 	Progress func(share float64)
 
-	// Distinct makes [Stream] drop repeated words and accept rows of zeros, as Read does. It takes
+	// Distinct makes [Stream] drop repeated words and accept rows of zeros, as Read does. It requires
 	// about 50 bytes of memory per word.
 	Distinct bool
 }
 
-// Source describes the files that [Read] or [Stream] has read.
+// Source describes an input of [Read] or [Stream].
 type Source struct {
-	Name     string   // the base name of the file, folder or pattern, or "stdin"
-	SHA256   string   // of the file's bytes as stored, in hexadecimal; of several files, of their SHA-256, a line each
-	Files    []File   // the files of a folder, a pattern or several paths, in their order; nil of one file
+	Name     string   // base name of the file, folder or pattern, or "stdin"
+	SHA256   string   // of the file's bytes as stored, in hexadecimal; of several files, of their SHA-256, one per line
+	Files    []File   // files of a folder, a pattern or several paths, in their order; nil for one file
 	Format   string   // such as "word2vec text"
-	Kind     Kind     // of the rows
+	Kind     Kind     // kind of the rows
 	Columns  string   // description of the columns of a table of texts
-	Warnings []string // a line each, such as on duplicate words
-	Rows     int      // number of valid rows, including those that ReadOptions.Keep leaves out
+	Warnings []string // one line each, such as on duplicate words
+	Rows     int      // number of valid rows, including the ones that ReadOptions.Keep excludes
 
 	WordsSHA256 string // SHA-256 of the word list, "" without one
 }
 
-// About returns the number of files if there are several, the format, and the columns of a table of texts.
+// About returns a description of the input: the number of files if there are several, the format, and the columns
+// of a table of texts.
 func (s *Source) About() string {
 	about := s.Format
 	if len(s.Files) > 1 {
@@ -93,16 +94,15 @@ const (
 	formatTensor = "safetensors"
 )
 
-// An InputError reports an input that the user has to mend: a file that can't be read, or doesn't
-// contain what it should.
+// An InputError reports an invalid input, which only the user can correct.
 type InputError struct {
-	File string // as it was given, or "stdin"; "" if the input isn't from a file
-	Line int    // line of a text file, counted from 1; 0 if the error has none
-	Row  int    // row of any other file, counted from 1; 0 if the error has none
-	Word string // word of the malformed row, if it is known
-	Err  error  // what is wrong
+	File string // path as given, or "stdin"; "" if the input isn't from a file
+	Line int    // line of a text file, counted from 1; 0 if none applies
+	Row  int    // row of any other file, counted from 1; 0 if none applies
+	Word string // word of the malformed row, or ""
+	Err  error  // the problem
 
-	// Options are the fields of [ReadOptions] by which the input can be read all the same.
+	// Options are the fields of [ReadOptions] that may make the input readable.
 	Options []string
 }
 
@@ -124,8 +124,7 @@ func (e *InputError) Error() string {
 
 func (e *InputError) Unwrap() error { return e.Err }
 
-// quote returns s in quotes, with what can't be printed escaped and only the
-// first part of it if it is long.
+// quote returns s in quotes, with unprintable characters escaped, cut to 60 bytes.
 func quote[T string | []byte](s T) string {
 	const limit = 60
 	if len(s) > limit {
@@ -134,37 +133,38 @@ func quote[T string | []byte](s T) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// MaxDim bounds L, and thereby the memory that a header alone can claim.
+// MaxDim is the maximum of L. It bounds the memory that a header alone can claim.
 const MaxDim = tabular.MaxDim
 
-// window and windowLines are the most bytes and lines of a file that decide its format.
+// window and windowLines limit the bytes and lines of a file that determine its format.
 const (
 	window      = 1 << 20
 	windowLines = 100
 )
 
-// Read reads word vectors from the files that paths name, one after the other: a path is a file, "-" for
-// standard input, a folder for all files below it in the order of their names, or a pattern of [filepath.Glob].
-// Names that begin with "." or "_" are left out of folders and matches. All files must have the same format, length
-// of vectors and columns. The names of folders key=value, in a folder or a match, are columns of texts.
+// Read reads vectors from the files that paths name, in order. A path is a file, "-" for standard
+// input, a folder for all files below it in the order of their names, or a pattern of [filepath.Glob].
+// In folders and matches, Read skips names that begin with "." or "_". All files must have the same
+// format, vector length and columns. Folders named key=value, in a folder or a match, become columns
+// of texts.
 //
-// Read recognises the format, and a compression with gzip or zstd, by the content:
+// Read detects the format, and a compression with gzip or zstd, from the content:
 //
 //   - GloVe text: each line is a word and L numbers. L is the number that most of
 //     the first lines agree on.
 //   - word2vec text and fastText's .vec: the same after a first line "V L". A first
-//     line of two whole numbers is always taken for that.
+//     line of two whole numbers is always such a header.
 //   - word2vec binary: a first line "V L", then for each row a word, a space, L
 //     little-endian float32 and, in some files, a newline.
-//   - text without words: L numbers a line, as [WriteProjectorVectors] writes. The words
-//     are in o.WordList. Where the first numbers of the lines are whole numbers, each
-//     another, they are the words if there is no list.
-//   - NumPy's .npy: a V×L array of float16, bfloat16 as the package ml_dtypes has it,
+//   - text without words: L numbers per line, as [WriteProjectorVectors] writes. The words
+//     are in o.WordList. Without it, the first numbers of the lines are the words if they are
+//     distinct whole numbers.
+//   - NumPy's .npy: a V×L array of float16, bfloat16 of the package ml_dtypes,
 //     float32 or float64. The words are in o.WordList.
 //   - NumPy's .npz: such an array, named "vectors" or the only one. The words are in
 //     o.WordList or, without it, in an array of strings named "words".
 //   - .safetensors: a V×L tensor of F32, F64, F16 or BF16, named "vectors",
-//     "embeddings" or "weight" (looked for in this order), or the only one of two
+//     "embeddings" or "weight" (in this order of preference), or the only one of two
 //     dimensions. The words are in o.WordList or, without it, in a U8 tensor named
 //     "words", as UTF-8 with a newline after each word.
 //   - Arrow and Parquet, if the program imports package columnar. The words are in
@@ -174,28 +174,26 @@ const (
 // numbers from 0, with a warning.
 //
 // An .npz or .safetensors file that is compressed as a whole, or read from a pipe, is held in
-// memory. It is refused if it expands to more than a hundred times its size.
+// memory. It is an error if such a file expands to more than a hundred times its size.
 //
-// In text, fields are separated by spaces and tabs. A carriage return at the end of a
-// line and a byte order mark are ignored, blank lines are skipped. The last L fields
-// of a line are the vector; everything before them is the word, which may contain
-// spaces. A file with fewer rows than its first line declares is an error; more rows
-// are ignored, with a warning.
+// In text, spaces and tabs separate fields. Read ignores a carriage return at the end of a line, a
+// byte order mark and blank lines. The last L fields of a line are the vector; the rest is the word,
+// which may contain spaces. A file with fewer rows than its first line declares is an error; further
+// rows are ignored, with a warning.
 //
-// A row is malformed if it has the wrong number of fields, if a field is not a
-// finite decimal number in the range of float32, or if the word is empty, is not
-// UTF-8 or contains a tab, a line break or a NUL. Of repeated words the first row is kept, with a
-// warning. Rows of zeros, and rows whose norm is over 1000 times the median, are kept with a
-// warning.
+// A row is malformed if it has the wrong number of fields, if a field is not a finite decimal number
+// in the range of float32, or if the word is empty, is not UTF-8 or contains a tab, a line break or a
+// NUL. Read keeps only the first row of a repeated word, with a warning. It keeps rows of zeros, and
+// rows whose norm exceeds 1000 times the median, with a warning.
 //
-// Rows can be texts (see [ReadOptions]), such as sentences. Each text is kept, under its number or
-// the input's id. A repeated id makes its row malformed.
+// Rows can be texts (see [ReadOptions]), such as sentences. Read keeps every text, under the input's
+// id or its row number. A repeated id makes its row malformed.
 //
-// The result does not depend on the number of CPUs. Joining the rows takes twice their memory, except for those of
-// one array; it is an error if the machine has less. Files are read to their ends even after o.MaxWords rows, to
-// compute their SHA-256. A file that changes meanwhile is an error.
+// The result doesn't depend on the number of CPUs. Joining the rows requires twice their memory, except
+// for a single array; Read returns an error if the machine has less. It reads files to their ends, even
+// after o.MaxWords rows, to compute their SHA-256. A file that changes meanwhile is an error.
 //
-// An error of the input is an [*InputError]. If ctx is cancelled, Read returns ctx.Err() at once,
+// An invalid input returns an [*InputError]. If ctx is cancelled, Read returns ctx.Err() at once,
 // even while it waits for standard input.
 func Read(ctx context.Context, paths []string, o ReadOptions) (*Dense, *Source, error) {
 	o.Distinct = true
@@ -219,20 +217,19 @@ func Read(ctx context.Context, paths []string, o ReadOptions) (*Dense, *Source, 
 	return &c.rows, &s, nil
 }
 
-// Stream reads the same files as [Read] and yields their rows, some at a time and in the
-// files' order. Its memory does not grow with the number of rows, except for arrays in Fortran order that are
-// compressed or in .npz files, which it holds whole. (Of a Parquet file it holds a page of each column,
-// of an Arrow file a record batch.) The caller may keep the rows. An error is the last thing
-// that is yielded. If there is none, Stream sets *source at the end.
+// Stream reads the files of [Read] and yields their rows in blocks, in order. Its memory doesn't grow
+// with the number of rows: it holds a page per column of a Parquet file, and a record batch of an
+// Arrow file. As an exception, it holds whole arrays in Fortran order that are compressed or in .npz
+// files. The caller may keep the rows. The iteration ends after the first error. Without one, Stream
+// sets *source at the end.
 //
-// Unlike Read, Stream forgets the rows that it has yielded: it notices neither repeated words,
-// unless o.Distinct is set, nor unusual norms. A row of zeros is malformed here, unless
-// o.Distinct is set.
+// Unlike Read, Stream doesn't detect unusual norms. Unless o.Distinct is set, it doesn't detect
+// repeated words either, and a row of zeros is malformed.
 func Stream(ctx context.Context, paths []string, o ReadOptions, source *Source) iter.Seq2[*Dense, error] {
 	return (&reader{options: o}).stream(ctx, paths, source)
 }
 
-// stream is [Stream].
+// stream implements [Stream].
 func (r *reader) stream(ctx context.Context, paths []string, source *Source) iter.Seq2[*Dense, error] {
 	return func(yield func(*Dense, error) bool) {
 		readCtx, cancel := context.WithCancel(ctx)
@@ -250,13 +247,12 @@ func (r *reader) stream(ctx context.Context, paths []string, source *Source) ite
 	}
 }
 
-// inputError returns err as an InputError, which names the file at path unless it is one
-// already.
+// inputError returns err as an InputError for the file at path, unless err already is an InputError.
 func inputError(path string, err error) error {
 	input, ok := errors.AsType[*InputError](err)
 	if !ok {
 		if fromOS, ok := errors.AsType[*fs.PathError](err); ok {
-			err = fromOS.Err // it names the path again
+			err = fromOS.Err // without the path
 		}
 		input = &InputError{File: displayName(path), Err: err}
 	}
@@ -275,22 +271,22 @@ func displayName(path string) string {
 	return input.Name(path)
 }
 
-// A heading is the format of a file, and the content of its first line.
+// A heading is the format of a file and the content of its header line.
 type heading struct {
 	format string
 	words  int             // V as the header declares it, or -1
-	dim    int             // L, or 0 if the file's own header has it
+	dim    int             // L, or 0 if the rows determine it later
 	lines  int             // lines before the first row
 	table  *tabular.Format // nil for other formats
 }
 
 var (
-	errOwnWords = errors.New("it has words of its own; a word list is for files that have none, and for .npz, .safetensors and tables")
-	errNoWords  = &tabular.OptionError{Option: "WordList", Err: errors.New("no line begins with a word; vectors alone, such as those for the Embedding Projector, need a file with a word a line")}
-	errPickle   = errors.New("a Python pickle, such as gensim's .kv, which only Python reads; save the vectors with gensim's save_word2vec_format, or with numpy.save")
+	errOwnWords = errors.New("text and word2vec files have their own words; a word list can name only rows without words, and replace those in .npz, .safetensors and tables")
+	errNoWords  = &tabular.OptionError{Option: "WordList", Err: errors.New("no line begins with a word; vectors without words, as in files for the Embedding Projector, need a file with a word per line")}
+	errPickle   = errors.New("is a Python pickle, such as gensim's .kv, which only Python can read; save the vectors with gensim's save_word2vec_format or with numpy.save")
 )
 
-// errFormat reports an unrecognised format.
+// errFormat returns the error for an unknown format.
 func errFormat() error {
 	others := ""
 	for _, f := range tabular.Formats {
@@ -298,30 +294,30 @@ func errFormat() error {
 			others += f.Name + ", "
 		}
 	}
-	return fmt.Errorf("not word vectors: want text (GloVe, word2vec, fastText), word2vec binary, %s.npy, .npz or .safetensors, plain or compressed with gzip or zstd", others)
+	return fmt.Errorf("unknown format of vectors (want text of GloVe, word2vec or fastText, word2vec binary, %s.npy, .npz or .safetensors, plain or compressed with gzip or zstd)", others)
 }
 
 const byteOrderMark = "\uFEFF"
 
-// detect tells the format of a file from its beginning and leaves r at the
-// first row, or at the beginning if it is neither text nor word2vec's. Listed says that
-// the words are in a list.
+// detect detects the format of a file. It moves r to the first row of text and of
+// word2vec binary, and leaves it at the beginning of other formats. If listed is set, the
+// words are in a word list.
 func detect(r *bufio.Reader, listed bool) (heading, error) {
-	const magic = 9 // bytes, of safetensors
+	const magic = 9 // bytes of the longest magic number, that is, safetensors
 	head, err := r.Peek(magic)
 	if err != nil && err != io.EOF {
 		return heading{}, err
 	}
 	switch {
 	case len(head) == 0:
-		return heading{}, errors.New("empty file")
+		return heading{}, errors.New("the file is empty")
 	case bytes.HasPrefix(head, []byte("\x93NUMPY")):
 		return heading{format: formatNpy, words: -1}, nil
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
 		return heading{format: formatNpz, words: -1}, nil
 	case safetensors.Detect(head):
 		return heading{format: formatTensor, words: -1}, nil
-	case len(head) > 1 && head[0] == 0x80 && head[1] <= 5: // no text begins so
+	case len(head) > 1 && head[0] == 0x80 && head[1] <= 5: // never the beginning of text
 		return heading{}, errPickle
 	}
 	if f := findFormat(head); f != nil {
@@ -364,18 +360,18 @@ func detect(r *bufio.Reader, listed bool) (heading, error) {
 	return h, err
 }
 
-// firstLines returns the first windowLines lines of a file, or its first window bytes if that is less, without
-// waiting for more. Whole says that these are all bytes of the file.
+// firstLines returns the first windowLines lines of a file, at most window bytes, and whether these are
+// the whole file. It reads no further, so as not to wait for a pipe.
 func firstLines(r *bufio.Reader) (head []byte, whole bool, err error) {
-	most := min(window, r.Size())
-	for lines := 0; lines < windowLines && len(head) < most; {
+	limit := min(window, r.Size())
+	for lines := 0; lines < windowLines && len(head) < limit; {
 		before := len(head)
 		if _, err = r.Peek(before + 1); err == io.EOF {
 			return head, true, nil
 		} else if err != nil {
 			return nil, false, err
 		}
-		if head, err = r.Peek(min(r.Buffered(), most)); err != nil {
+		if head, err = r.Peek(min(r.Buffered(), limit)); err != nil {
 			return nil, false, err
 		}
 		for i := before; i < len(head); i++ {
@@ -390,9 +386,9 @@ func firstLines(r *bufio.Reader) (head []byte, whole bool, err error) {
 	return head, false, nil
 }
 
-// onlyNumbers reports whether each row is dim+1 numbers, and whether the first of them can
-// be words all the same: whole numbers, each another. The last line counts only if it is
-// whole.
+// onlyNumbers reports whether each row consists of dim+1 numbers, and whether the first
+// numbers can be words, because they are distinct whole numbers. Unless rows are the whole
+// file, it ignores the last line, which may be incomplete.
 func onlyNumbers(rows []byte, dim int, whole bool) (numbers, ids bool) {
 	if !whole {
 		rows = rows[:bytes.LastIndexByte(rows, '\n')+1]
@@ -413,9 +409,9 @@ func onlyNumbers(rows []byte, dim int, whole bool) (numbers, ids bool) {
 	return true, ids
 }
 
-// parseHeader parses the first line of word2vec's formats, "V L". It reports
-// false if the line isn't two whole numbers, and an error if it is but the
-// numbers make no sense.
+// parseHeader parses the first line of word2vec's formats, "V L". It returns
+// isHeader false for a line other than two whole numbers, and an error for numbers
+// out of range.
 func parseHeader(line []byte) (h heading, isHeader bool, err error) {
 	fields := bytes.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' || r == '\r' })
 	if len(fields) != 2 || !isWhole(fields[0]) || !isWhole(fields[1]) {
@@ -423,18 +419,18 @@ func parseHeader(line []byte) (h heading, isHeader bool, err error) {
 	}
 	words, err := strconv.Atoi(string(fields[0]))
 	if err != nil {
-		return heading{}, true, fmt.Errorf("the header declares %s words", quote(fields[0]))
+		return heading{}, true, fmt.Errorf("the header declares too many words (got %s)", quote(fields[0]))
 	}
 	dim, err := strconv.Atoi(string(fields[1]))
 	if err != nil || dim < 1 || dim > MaxDim {
-		return heading{}, true, fmt.Errorf("the header declares vectors of %s numbers, want 1 to %d", quote(fields[1]), MaxDim)
+		return heading{}, true, fmt.Errorf("the header declares an invalid vector length (got %s, want 1 to %d)", quote(fields[1]), MaxDim)
 	}
 	return heading{format: formatText, words: words, dim: dim, lines: 1}, true, nil
 }
 
-// isBinary reports whether the rows that follow a header are word2vec's binary
-// format and not text. Proper rows of text decide; else bytes that text can't
-// contain do, so that a malformed first row of text is reported as such.
+// isBinary reports whether the rows after a header are word2vec binary, not text. It
+// returns false if any of the first rows is valid text. Otherwise it looks for bytes that
+// text can't contain, so that a malformed first row of text is reported as malformed text.
 func isBinary(rows []byte, dim int) bool {
 	if beginsWithText(rows, dim) {
 		return false
@@ -448,8 +444,8 @@ func isBinary(rows []byte, dim int) bool {
 	return !utf8.Valid(rows[:bytes.LastIndexByte(rows, ' ')+1])
 }
 
-// beginsWithText reports whether any of the first few lines is a row of text: a
-// word without a NUL, whatever else it contains, and dim numbers.
+// beginsWithText reports whether any of the first few lines is a row of text: a word
+// without a NUL, and dim numbers.
 func beginsWithText(rows []byte, dim int) bool {
 	const few = 10
 	vector := make([]float32, dim)
@@ -466,14 +462,14 @@ func beginsWithText(rows []byte, dim int) bool {
 	return false
 }
 
-// inferDim returns L for rows of text without a header: the number of numbers
-// that most rows end with, or 0 if these aren't rows. The last line counts only
-// if it is whole. In a tie the larger L wins, for it refuses the other rows,
-// while the smaller would take their numbers for words.
+// inferDim returns L for rows of text without a header: the most frequent number of
+// trailing numbers of a row, or 0 if there are no rows. Unless rows are the whole file, it
+// ignores the last line, which may be incomplete. In a tie the larger L wins: the other
+// rows are then malformed, whereas the smaller L would parse their numbers as words.
 //
-// A row has at least L numbers at its end. It has more only if the word is
-// several fields and the last of them is a number, which is rare; the first
-// field never counts, so that the word "2008" isn't taken for part of its vector.
+// A row ends with at least L numbers. It ends with more only if its word has several
+// fields and the last one is a number, which is rare. The first field never counts, so
+// that the word "2008" isn't part of its vector.
 func inferDim(rows []byte, whole bool) int {
 	if !whole {
 		rows = rows[:bytes.LastIndexByte(rows, '\n')+1]
@@ -491,5 +487,5 @@ func inferDim(rows []byte, whole bool) int {
 			dim = n
 		}
 	}
-	return dim // under MaxDim, for more don't fit in the window
+	return dim // below MaxDim, since more numbers don't fit into the window
 }

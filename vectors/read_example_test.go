@@ -41,10 +41,10 @@ func ExampleRead() {
 	// "bank" [0.25 -0.5 1]
 	// "river" [0.125 2 0.3]
 	// "at name@domain.com" [1 2 3]
-	// [duplicate words, the first of each kept: 1 ("bank")]
+	// [duplicate words, only the first row of each kept: 1 ("bank")]
 }
 
-// Rows come some at a time, so that a file may be larger than memory.
+// Stream yields blocks of rows, so that a file may be larger than memory.
 func ExampleStream() {
 	words := 0
 	var source vectors.Source

@@ -31,8 +31,8 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// sample returns words and values that are awkward in one way or another, all
-// of them legal in every format but that binary words have no spaces.
+// sample returns unusual words and values that are valid in every format, except that
+// binary words can't contain spaces.
 func sample() *Dense {
 	d := &Dense{
 		Words: []string{
@@ -103,7 +103,7 @@ func npyFile(d *Dense, float64s bool) string {
 	return b.String()
 }
 
-// npzFile returns a .npz file of the vectors, under that name, and the words.
+// npzFile returns a .npz file of the words and of the vectors, in the array name.
 func npzFile(d *Dense, name string, words bool) string {
 	var b bytes.Buffer
 	a := npy.NewArchiveWriter(&b)
@@ -122,8 +122,8 @@ func npzFile(d *Dense, name string, words bool) string {
 	return b.String()
 }
 
-// tensorFile returns a .safetensors file of the vectors, under that name, and the
-// words.
+// tensorFile returns a .safetensors file of the words and of the vectors, in the tensor
+// name.
 func tensorFile(d *Dense, name string, words bool) string {
 	tensors := []safetensors.Tensor{
 		safetensors.New(name, []int{d.Len(), d.Dim}, d.Data),
@@ -151,7 +151,7 @@ func zstandard(s string) string {
 }
 
 // zstandardWindow returns s stored as one block of a zstd frame (RFC 8878) that
-// asks for a window of 2^log bytes.
+// declares a window of 2^log bytes.
 func zstandardWindow(log int, s string) string {
 	header := []byte{0x28, 0xb5, 0x2f, 0xfd, 0, byte(log-10) << 3}
 	return string(append(header, byte(len(s)<<3|1), byte(len(s)>>5), 0)) + s
@@ -230,7 +230,7 @@ func TestReadFormats(t *testing.T) {
 	}
 }
 
-// checkDense compares bits, so that -0 isn't 0.
+// checkDense compares bits, so that -0 differs from 0.
 func checkDense(t *testing.T, got, want *Dense) {
 	t.Helper()
 	if !slices.Equal(got.Words, want.Words) {
@@ -246,7 +246,7 @@ func checkDense(t *testing.T, got, want *Dense) {
 	}
 }
 
-// checkRead checks what is read from a file.
+// checkRead checks the words, vectors and warnings of a file.
 func checkRead(t *testing.T, path string, o ReadOptions, want *Dense) *Source {
 	t.Helper()
 	got, source, err := Read(t.Context(), []string{path}, o)
@@ -257,8 +257,7 @@ func checkRead(t *testing.T, path string, o ReadOptions, want *Dense) *Source {
 	return source
 }
 
-// manyRows returns n rows "w0 0 …", "w1 1 …", all with their number as a vector
-// of two.
+// manyRows returns n rows "w0 0 0", "w1 1 1" and so on.
 func manyRows(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -267,7 +266,7 @@ func manyRows(n int) string {
 	return b.String()
 }
 
-// Input that is read, but has something odd about it.
+// Unusual inputs that are valid.
 var oddInputs = []struct {
 	name, content string
 	options       ReadOptions
@@ -279,37 +278,37 @@ var oddInputs = []struct {
 		[]string{". . .", "at name@domain.com", ". .", "a"}, []float32{1, 2, 3, 4, 5, 6, 7, 8}, ""},
 	{"words that end in a number", "1 2 0.1 0.2\na 0.3 0.4\niphone 4 0.5 0.6\nb 0.7 0.8\n2008 0.9 1.0\n", ReadOptions{},
 		[]string{"1 2", "a", "iphone 4", "b", "2008"}, []float32{.1, .2, .3, .4, .5, .6, .7, .8, .9, 1},
-		`words that end in a number; if it is part of the vector, the row is too long: 2 ("1 2", "iphone 4")`},
+		`words that end in a number, which may be an excess value of the vector: 2 ("1 2", "iphone 4")`},
 	{"numbers only", "2007 1 2\n2008 3 4\n", ReadOptions{},
 		[]string{"2007", "2008"}, []float32{1, 2, 3, 4}, ""},
 	{"one dimension", "a 1\n5 2\n6 3\n", ReadOptions{},
 		[]string{"a", "5", "6"}, []float32{1, 2, 3}, ""},
 	{"duplicates", "a 1 2\nb 3 4\na 5 6\nc 7 8\nb 9 10\na 0 0\n", ReadOptions{},
-		[]string{"a", "b", "c"}, []float32{1, 2, 3, 4, 7, 8}, `duplicate words, the first of each kept: 3 ("a", "b", "a")`},
+		[]string{"a", "b", "c"}, []float32{1, 2, 3, 4, 7, 8}, `duplicate words, only the first row of each kept: 3 ("a", "b", "a")`},
 	{"malformed rows dropped", "a 1 2\nb 3\nc 5 nan\nd 7 8\ne\xff 9 10\nf x x\na 1e39 2\ng 0.5 1 2", ReadOptions{SkipBad: true},
 		[]string{"a", "d"}, []float32{1, 2, 7, 8},
-		`malformed rows dropped: 6 (FILE:2: word "b": 1 numbers, want 2, ` +
-			`FILE:3: word "c": value 2 is "nan", not a finite number, FILE:5: word "e\xff": the word isn't UTF-8, …)`},
+		`malformed rows dropped: 6 (FILE:2: word "b": the vector has the wrong length (got 1, want 2 numbers), ` +
+			`FILE:3: word "c": value 2 is not a finite number (got "nan"), FILE:5: word "e\xff": the word isn't UTF-8, …)`},
 	{"malformed rows dropped from a binary", "3 1\na \x00\x00\x80\x3fb \x00\x00\xc0\x7f\nc\nd \x00\x00\x80\x3f", ReadOptions{SkipBad: true},
 		[]string{"a"}, []float32{1},
-		`malformed rows dropped: 2 (FILE: row 2: word "b": value 1 is NaN, not a finite number, FILE: row 3: word "c\nd": the word contains a tab, a line break or a NUL)`},
+		`malformed rows dropped: 2 (FILE: row 2: word "b": value 1 is not a finite number (got NaN), FILE: row 3: word "c\nd": the word contains a tab, a line break or a NUL)`},
 	{"zstd with a window of 128 MiB", zstandardWindow(27, "a 1 2\n"), ReadOptions{},
 		[]string{"a"}, []float32{1, 2}, ""},
 	{"a row with a NUL dropped", "a 1 2\nb\x00c 3 4\nd 5 6\n", ReadOptions{SkipBad: true},
 		[]string{"a", "d"}, []float32{1, 2, 5, 6}, `malformed rows dropped: 1 (FILE:2: word "b\x00c": the word contains a tab, a line break or a NUL)`},
 	{"a malformed row after a header, and a control character", "3 2\nx 1\ny\x1f 1 2\nz 3 4\n", ReadOptions{SkipBad: true},
-		[]string{"y\x1f", "z"}, []float32{1, 2, 3, 4}, `malformed rows dropped: 1 (FILE:2: word "x": 1 numbers, want 2)`},
+		[]string{"y\x1f", "z"}, []float32{1, 2, 3, 4}, `malformed rows dropped: 1 (FILE:2: word "x": the vector has the wrong length (got 1, want 2 numbers))`},
 	{"zero rows", "a 0 0\nb 3 4\nc -0 0.0\n", ReadOptions{},
 		[]string{"a", "b", "c"}, []float32{0, 0, 3, 4, float32(math.Copysign(0, -1)), 0}, `rows of zeros: 2 ("a", "c")`},
 	{"huge rows", "z 0 0\na 3 4\nb 4 3\ne 5 0\nc 3e3 4.001e3\nd 3e3 4e3", ReadOptions{},
 		[]string{"z", "a", "b", "e", "c", "d"}, []float32{0, 0, 3, 4, 4, 3, 5, 0, 3e3, 4.001e3, 3e3, 4e3},
 		`rows of zeros: 1 ("z")` + "\n" + `rows with a norm over 1000 times the median: 1 ("c")`},
 	{"more rows than the header declares", "1 2\na 1 2\nb 3 4\n", ReadOptions{},
-		[]string{"a"}, []float32{1, 2}, "more rows than the 1 that the header declares; the rest is ignored"},
+		[]string{"a"}, []float32{1, 2}, "ignored the rows after the 1 that the header declares"},
 	{"more data than the header of a binary declares", "1 1\na \x00\x00\x80\x3f\nb", ReadOptions{},
-		[]string{"a"}, []float32{1}, "more rows than the 1 that the header declares; the rest is ignored"},
+		[]string{"a"}, []float32{1}, "ignored the rows after the 1 that the header declares"},
 	{"only as many words as wanted", "9 2\na 1 2\na 3 4\nb 5 6\nthis is no row\n", ReadOptions{MaxWords: 2},
-		[]string{"a", "b"}, []float32{1, 2, 5, 6}, `duplicate words, the first of each kept: 1 ("a")`},
+		[]string{"a", "b"}, []float32{1, 2, 5, 6}, `duplicate words, only the first row of each kept: 1 ("a")`},
 }
 
 func TestReadOddInputs(t *testing.T) {
@@ -325,19 +324,19 @@ func TestReadOddInputs(t *testing.T) {
 }
 
 const (
-	pickleMessage  = "FILE: a Python pickle, such as gensim's .kv, which only Python reads; save the vectors with gensim's save_word2vec_format, or with numpy.save"
-	noWordsMessage = "FILE: no line begins with a word; vectors alone, such as those for the Embedding Projector, need a file with a word a line"
-	numbered       = "no words: rows are named by their numbers, from 0, where no word list names them"
-	ownWords       = "FILE: it has words of its own; a word list is for files that have none, and for .npz, .safetensors and tables"
+	pickleMessage  = "FILE: is a Python pickle, such as gensim's .kv, which only Python can read; save the vectors with gensim's save_word2vec_format or with numpy.save"
+	noWordsMessage = "FILE: no line begins with a word; vectors without words, as in files for the Embedding Projector, need a file with a word per line"
+	numbered       = "the input has no words: rows are named by their numbers, from 0; a word list can name them"
+	ownWords       = "FILE: text and word2vec files have their own words; a word list can name only rows without words, and replace those in .npz, .safetensors and tables"
 )
 
-const formatMessage = "FILE: not word vectors: want text (GloVe, word2vec, fastText), word2vec binary, test table, .npy, .npz or .safetensors, plain or compressed with gzip or zstd"
+const formatMessage = "FILE: unknown format of vectors (want text of GloVe, word2vec or fastText, word2vec binary, test table, .npy, .npz or .safetensors, plain or compressed with gzip or zstd)"
 
-// Input that is refused, and how.
+// Invalid inputs and their errors.
 var badInputs = []struct {
 	name, content, message string
 }{
-	{"empty", "", "FILE: empty file"},
+	{"empty", "", "FILE: the file is empty"},
 	{"blank", " \n\n", formatMessage},
 	{"prose", "Call me Ishmael.\nSome years ago - never mind\nhow long precisely\n", formatMessage},
 	{"PNG", "\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR", formatMessage},
@@ -345,43 +344,43 @@ var badInputs = []struct {
 	{"a pickle", "\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00\x8c\x1dgensim.models.keyedvectors", pickleMessage},
 	{"no words", "0\t0.5\t0\n0\t0\t1.5\n0.1\t0\t0\n", noWordsMessage},
 
-	{"too few numbers", "a 1 2\nb 1 2\nbank 1\n", `FILE:3: word "bank": 1 numbers, want 2`},
-	{"too many numbers", "a 1 2\nb 1 2\nbank 1 .5 1 2\n", `FILE:3: word "bank": 4 numbers, want 2`},
-	{"no word", "a 1 2\nb 1 2\n\n 1 2\n", `FILE:4: word "1": 1 numbers, want 2`},
-	{"NaN", "a 1 2\nb NaN 2\n", `FILE:2: word "b": value 1 is "NaN", not a finite number`},
-	{"infinity", "a 1 2\nb 1 -inf\nc 1 2\n", `FILE:2: word "b": value 2 is "-inf", not a finite number`},
-	{"overflow", "a 1 2\nb 1 -3.5e38\nc 1 2\n", `FILE:2: word "b": value 2 is "-3.5e38", too large for a float32`},
-	{"hexadecimal", "a 1 2\nb 1 0x1p-2\nc 1 2\n", `FILE:2: word "b": value 2 is "0x1p-2", not a finite number`},
-	{"a long field", "a 1 2\nb 1 " + strings.Repeat("x", 99) + "\nc 1 2\n", `FILE:2: word "b": value 2 is "` + strings.Repeat("x", 60) + `"…, not a finite number`},
+	{"too few numbers", "a 1 2\nb 1 2\nbank 1\n", `FILE:3: word "bank": the vector has the wrong length (got 1, want 2 numbers)`},
+	{"too many numbers", "a 1 2\nb 1 2\nbank 1 .5 1 2\n", `FILE:3: word "bank": the vector has the wrong length (got 4, want 2 numbers)`},
+	{"no word", "a 1 2\nb 1 2\n\n 1 2\n", `FILE:4: word "1": the vector has the wrong length (got 1, want 2 numbers)`},
+	{"NaN", "a 1 2\nb NaN 2\n", `FILE:2: word "b": value 1 is not a finite number (got "NaN")`},
+	{"infinity", "a 1 2\nb 1 -inf\nc 1 2\n", `FILE:2: word "b": value 2 is not a finite number (got "-inf")`},
+	{"overflow", "a 1 2\nb 1 -3.5e38\nc 1 2\n", `FILE:2: word "b": value 2 is too large for a float32 (got "-3.5e38")`},
+	{"hexadecimal", "a 1 2\nb 1 0x1p-2\nc 1 2\n", `FILE:2: word "b": value 2 is not a finite number (got "0x1p-2")`},
+	{"a long field", "a 1 2\nb 1 " + strings.Repeat("x", 99) + "\nc 1 2\n", `FILE:2: word "b": value 2 is not a finite number (got "` + strings.Repeat("x", 60) + `"…)`},
 	{"Latin-1", "a 1 2\nna\xefve 1 2\n", `FILE:2: word "na\xefve": the word isn't UTF-8`},
 	{"a tab in a word", "a 1 2\nb\tc 1 2\n", `FILE:2: word "b\tc": the word contains a tab, a line break or a NUL`},
 	{"a NUL in a word", "a 1 2\nb\x00c 1 2\n", `FILE:2: word "b\x00c": the word contains a tab, a line break or a NUL`},
-	{"the first of two bad rows", manyRows(90000) + "b 1\nc 1 2 3 x\n" + manyRows(9), `FILE:90001: word "b": 1 numbers, want 2`},
+	{"the first of two bad rows", manyRows(90000) + "b 1\nc 1 2 3 x\n" + manyRows(9), `FILE:90001: word "b": the vector has the wrong length (got 1, want 2 numbers)`},
 
-	{"text cut short", "3 2\na 1 2\nb 3 4\n", "FILE: the header declares 3 words, the file has 2; it is cut short"},
-	{"no words", "0 2\n", "FILE: no word vectors"},
-	{"no numbers in the header", "2 0\na\nb\n", `FILE: the header declares vectors of "0" numbers, want 1 to 1048576`},
-	{"too many numbers in the header", "2 1048577\na 1\n", `FILE: the header declares vectors of "1048577" numbers, want 1 to 1048576`},
-	{"too many words in the header", "99999999999999999999 2\na 1\n", `FILE: the header declares "99999999999999999999" words`},
+	{"text cut short", "3 2\na 1 2\nb 3 4\n", "FILE: the file is cut short: its header declares more words (got 2, want 3)"},
+	{"no words", "0 2\n", "FILE: contains no vectors"},
+	{"no numbers in the header", "2 0\na\nb\n", `FILE: the header declares an invalid vector length (got "0", want 1 to 1048576)`},
+	{"too many numbers in the header", "2 1048577\na 1\n", `FILE: the header declares an invalid vector length (got "1048577", want 1 to 1048576)`},
+	{"too many words in the header", "99999999999999999999 2\na 1\n", `FILE: the header declares too many words (got "99999999999999999999")`},
 
-	{"a binary cut in a word", "2 1\na \x00\x00\x80\x3f\nb", "FILE: the header declares 2 words, the file has 1; it is cut short"},
-	{"a binary cut in a vector", "2 1\na \x00\x00\x80\x3f\nb \x00\x00", "FILE: the header declares 2 words, the file has 1; it is cut short"},
-	{"a binary far shorter than its header", "9223372036854775807 1048576\na \x00\x00\x80\x3f", "FILE: the header declares 9223372036854775807 words, the file has 0; it is cut short"},
-	{"infinity in a binary", "1 1\na \x00\x00\x80\xff", `FILE: row 1: word "a": value 1 is -Inf, not a finite number`},
-	{"an empty word in a binary", "1 1\n \x00\x00\x80\x3f", `FILE: row 1: empty word`},
+	{"a binary cut in a word", "2 1\na \x00\x00\x80\x3f\nb", "FILE: the file is cut short: its header declares more words (got 1, want 2)"},
+	{"a binary cut in a vector", "2 1\na \x00\x00\x80\x3f\nb \x00\x00", "FILE: the file is cut short: its header declares more words (got 1, want 2)"},
+	{"a binary far shorter than its header", "9223372036854775807 1048576\na \x00\x00\x80\x3f", "FILE: the file is cut short: its header declares more words (got 0, want 9223372036854775807)"},
+	{"infinity in a binary", "1 1\na \x00\x00\x80\xff", `FILE: row 1: word "a": value 1 is not a finite number (got -Inf)`},
+	{"an empty word in a binary", "1 1\n \x00\x00\x80\x3f", `FILE: row 1: the word is empty`},
 	{"a newline in a word of a binary", "1 1\n\n\na \x00\x00\x80\x3f", `FILE: row 1: word "\na": the word contains a tab, a line break or a NUL`},
-	{"no end of a word in a binary", "1 1\n" + strings.Repeat("\x01", window), "FILE: damaged: no end of a word in 1048576 bytes"},
+	{"no end of a word in a binary", "1 1\n" + strings.Repeat("\x01", window), "FILE: damaged: a word doesn't end within 1048576 bytes"},
 
-	{"gzip cut at its end", gzipped("a 1 2\n")[:30], "FILE: the gzip data is cut short"},
-	{"gzip cut in the middle", half(gzipped(manyRows(200000))), "FILE: the gzip data is cut short"},
+	{"gzip cut at its end", gzipped("a 1 2\n")[:30], "FILE: the gzip data are cut short"},
+	{"gzip cut in the middle", half(gzipped(manyRows(200000))), "FILE: the gzip data are cut short"},
 	{"gzip with a wrong checksum", strings.Replace(gzipped("a 1 2\n"), "\x06\x00\x00\x00", "\x07\x00\x00\x00", 1), "FILE: damaged gzip data: gzip: invalid checksum"},
-	{"zstd cut in the middle", half(zstandard(manyRows(200000))), "FILE: the zstd data is cut short"},
+	{"zstd cut in the middle", half(zstandard(manyRows(200000))), "FILE: the zstd data are cut short"},
 	{"zstd with a window of 256 MiB", zstandardWindow(28, "a 1 2\n"), "FILE: damaged zstd data: window size exceeded"},
 
-	{"npz without arrays", zipFile("glove.txt", "a 1 2\n"), "FILE: a zip archive without NumPy arrays; unzip it first"},
+	{"npz without arrays", zipFile("glove.txt", "a 1 2\n"), "FILE: is a zip archive without NumPy arrays; unzip it first"},
 	{"safetensors cut short", half(tensorFile(sample(), "vectors", true)), "FILE: truncated: the tensors need 349 bytes, the file has 74"},
-	{"safetensors of NaN", tensorFile(&Dense{Words: []string{"a", "b"}, Dim: 1, Data: []float32{1, float32(math.NaN())}}, "x", true), `FILE: row 2: word "b": value 1 is NaN, not a finite number`},
-	{"safetensors without a matrix", tensorFile(&Dense{}, "scale", false), "FILE: no tensor of two dimensions has type F32, F64, F16 or BF16"},
+	{"safetensors of NaN", tensorFile(&Dense{Words: []string{"a", "b"}, Dim: 1, Data: []float32{1, float32(math.NaN())}}, "x", true), `FILE: row 2: word "b": value 1 is not a finite number (got NaN)`},
+	{"safetensors without a matrix", tensorFile(&Dense{}, "scale", false), "FILE: contains no tensor of two dimensions of type F32, F64, F16 or BF16"},
 	{"npz cut short", half(npzFile(sample(), "vectors", true)), "FILE: not a .npz file: zip: not a valid zip file"},
 }
 
@@ -395,8 +394,8 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// checkError checks that a file is refused with message, where FILE stands for
-// its path, as a mistake in the input.
+// checkError checks that reading a file returns an InputError with the message, in which
+// FILE stands for its path.
 func checkError(t *testing.T, path string, o ReadOptions, message string) {
 	t.Helper()
 	d, source, err := Read(t.Context(), []string{path}, o)
@@ -433,15 +432,15 @@ func TestReadWordList(t *testing.T) {
 		{"text", "a 1 2\n", "a\n", ownWords},
 		{"word2vec text", "1 2\na 1 2\n", "a\n", ownWords},
 		{"text with a row that has a word", "0 1 2\nb 3 4\n", "a\nb\n", ownWords},
-		{"text without words, and too few in the list", "0.5 1\n2 3\n", "a\n", "FILE: 1 words for more rows"},
-		{"text without words, and too many in the list", "0.5 1\n2 3\n", "a\nb\nc\n", "FILE: more than 2 words for 2 rows"},
-		{"text without words, and a row cut short", strings.Repeat(".5 1\n", window/4) + "1\n", strings.Repeat("a\n", window/4) + "b\n", `FILE:262145: word "b": 1 numbers, want 2`},
-		{"too few words", npyFile(d, false), "a\n", "FILE: 1 words for more rows"},
-		{"too many words", npyFile(&Dense{Words: d.Words, Dim: 1, Data: []float32{1, 2}}, false), "a\nb\n\n", "FILE: more than 2 words for 2 rows"},
-		{"empty word", npyFile(d, false), "\nb\n", "FILE: row 1: empty word"},
-		{"infinity", npyFile(d, true), "a\nb\n", `FILE: row 2: word "b": value 2 is +Inf, not a finite number`},
-		{"one dimension", npyFile(&Dense{Words: d.Words}, false), "a\nb\n", "FILE: the array has shape [2 0], want words × dimensions"},
-		{"npy cut short, from a stream", half(gzipped(npyFile(d, false))), "a\nb\n", "FILE: the gzip data is cut short"},
+		{"text without words, and too few in the list", "0.5 1\n2 3\n", "a\n", "FILE: the word list has fewer words than rows (got 1 words)"},
+		{"text without words, and too many in the list", "0.5 1\n2 3\n", "a\nb\nc\n", "FILE: the word list has more words than rows (got more than 2 words)"},
+		{"text without words, and a row cut short", strings.Repeat(".5 1\n", window/4) + "1\n", strings.Repeat("a\n", window/4) + "b\n", `FILE:262145: word "b": the vector has the wrong length (got 1, want 2 numbers)`},
+		{"too few words", npyFile(d, false), "a\n", "FILE: the word list has fewer words than rows (got 1 words)"},
+		{"too many words", npyFile(&Dense{Words: d.Words, Dim: 1, Data: []float32{1, 2}}, false), "a\nb\n\n", "FILE: the word list has more words than rows (got more than 2 words)"},
+		{"empty word", npyFile(d, false), "\nb\n", "FILE: row 1: the word is empty"},
+		{"infinity", npyFile(d, true), "a\nb\n", `FILE: row 2: word "b": value 2 is not a finite number (got +Inf)`},
+		{"one dimension", npyFile(&Dense{Words: d.Words}, false), "a\nb\n", "FILE: the array is not a matrix of words × dimensions (got shape [2 0])"},
+		{"npy cut short, from a stream", half(gzipped(npyFile(d, false))), "a\nb\n", "FILE: the gzip data are cut short"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -461,7 +460,7 @@ func TestReadWordList(t *testing.T) {
 		checkRead(t, tempFile(t, npyFile(short, false)), ReadOptions{WordList: tempFile(t, strings.Join(long, "\n"))}, short)
 		list := tempFile(t, "a\n"+strings.Repeat("x", window))
 		_, _, err := Read(t.Context(), []string{tempFile(t, npyFile(d, false))}, ReadOptions{WordList: list})
-		if want := list + ":2: a word of over 1048576 bytes"; err == nil || err.Error() != want {
+		if want := list + ":2: the word is too long (want at most 1048576 bytes)"; err == nil || err.Error() != want {
 			t.Errorf("error is %v, want %s", err, want)
 		}
 	})
@@ -483,8 +482,8 @@ func TestReadWordList(t *testing.T) {
 
 func TestReadNpzArrays(t *testing.T) {
 	for message, names := range map[string][]string{
-		`FILE: the arrays are ["x" "y"]; name the one to read "vectors"`: {"x", "y"},
-		"FILE: has a sparse matrix, not dense vectors":                   {"data", "indices", "indptr"},
+		`FILE: contains several arrays, ["x" "y"]; name the one to read "vectors"`: {"x", "y"},
+		"FILE: contains a sparse matrix, not dense vectors":                        {"data", "indices", "indptr"},
 	} {
 		var b bytes.Buffer
 		a := npy.NewArchiveWriter(&b)
@@ -524,17 +523,17 @@ func TestReadSafetensorsTensors(t *testing.T) {
 		{[]safetensors.Tensor{matrix("weight", 1), matrix("vectors", 2), matrix("embeddings", 3), words}, 2, ""},
 		{[]safetensors.Tensor{matrix("weight", 1), matrix("embeddings", 3), words}, 3, ""},
 		{[]safetensors.Tensor{matrix("weight", 1), matrix("x", 3), words}, 1, ""},
-		// A name counts for a matrix only.
+		// The usual names apply only to matrices.
 		{[]safetensors.Tensor{safetensors.New("vectors", []int{1}, []float32{2}), matrix("x", 3), words}, 3, ""},
-		{[]safetensors.Tensor{matrix("x", 1), matrix("y", 2), words}, 0, `FILE: the tensors of two dimensions are ["x" "y"]; name the one to read "vectors"`},
-		{[]safetensors.Tensor{safetensors.New("ids", []int{1, 1}, []int32{1}), words}, 0, "FILE: no tensor of two dimensions has type F32, F64, F16 or BF16"},
-		// Only what can be read, and isn't the words, can be "the only one".
+		{[]safetensors.Tensor{matrix("x", 1), matrix("y", 2), words}, 0, `FILE: contains several tensors of two dimensions, ["x" "y"]; name the one to read "vectors"`},
+		{[]safetensors.Tensor{safetensors.New("ids", []int{1, 1}, []int32{1}), words}, 0, "FILE: contains no tensor of two dimensions of type F32, F64, F16 or BF16"},
+		// Tensors of other types, and the words, don't count as the only matrix.
 		{[]safetensors.Tensor{safetensors.New("ids", []int{1, 1}, []int32{1}), matrix("x", 3), words}, 3, ""},
 		{[]safetensors.Tensor{safetensors.New("vectors", []int{1, 1}, []int32{1}), matrix("x", 3), words}, 3, ""},
 		{[]safetensors.Tensor{matrix("x", 1), matrix("words", 1)}, 0, `FILE: tensor "words" has type "F32" and shape [1 1], not U8 and one dimension`},
-		{append(many, words), 0, `FILE: the tensors of two dimensions are 200, such as ["` + strings.Join(names, `" "`) + `"]; name the one to read "vectors"`},
+		{append(many, words), 0, `FILE: contains several tensors of two dimensions, 200, such as ["` + strings.Join(names, `" "`) + `"]; name the one to read "vectors"`},
 		{[]safetensors.Tensor{matrix("x", 1), safetensors.New("words", []int{1}, []int32{1})}, 0, `FILE: tensor "words" has type "I32" and shape [1], not U8 and one dimension`},
-		{[]safetensors.Tensor{matrix("x", 1), wordsTensor("a", "b")}, 0, "FILE: more than 1 words for 1 rows"},
+		{[]safetensors.Tensor{matrix("x", 1), wordsTensor("a", "b")}, 0, "FILE: the word list has more words than rows (got more than 1 words)"},
 	} {
 		var b bytes.Buffer
 		if err := safetensors.Write(&b, nil, test.tensors); err != nil {
@@ -549,8 +548,8 @@ func TestReadSafetensorsTensors(t *testing.T) {
 	}
 }
 
-// standardInput makes the process read its standard input from a pipe until the test ends. It
-// returns the other end.
+// standardInput replaces the standard input of the process by a pipe until the test ends, and
+// returns the write end.
 func standardInput(t *testing.T) *os.File {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -583,14 +582,14 @@ func TestReadStdin(t *testing.T) {
 			o.MaxWords = 3
 		}
 		source := checkRead(t, "-", o, want)
-		// All of it is hashed, although only the beginning was wanted.
+		// The hash is of the whole input, although MaxWords limits the rows.
 		sum := sha256.Sum256([]byte(content))
 		if source.Name != "stdin" || source.SHA256 != hex.EncodeToString(sum[:]) {
 			t.Errorf("source is %+v, want stdin and %x", source, sum)
 		}
 	}
 	_, _, err := Read(t.Context(), []string{"-"}, ReadOptions{WordList: "-"})
-	if want := "stdin: it can't be both the vectors and the word list"; err == nil || err.Error() != want {
+	if want := "stdin: can't be both the vectors and the word list"; err == nil || err.Error() != want {
 		t.Errorf("error is %v, want %s", err, want)
 	}
 }
@@ -611,7 +610,7 @@ func TestReadCancel(t *testing.T) {
 	}
 }
 
-// What a header claims isn't allocated.
+// The sizes that a header declares aren't allocated unchecked.
 func TestReadAllocatesForContentOnly(t *testing.T) {
 	for _, content := range []string{
 		"9223372036854775807 1048576\na \x00\x00\x80\x3f",
@@ -638,8 +637,8 @@ func TestReadAllocatesForContentOnly(t *testing.T) {
 	}
 }
 
-// Rows without words are called by their numbers, which are those of the file whatever is
-// dropped, and a warning says so.
+// Rows without words are named by their numbers in the file, even if rows are dropped, with a
+// warning.
 func TestReadNumbersRows(t *testing.T) {
 	d := sample()
 	for i := range d.Words {
@@ -661,10 +660,10 @@ func TestReadNumbersRows(t *testing.T) {
 	}
 	bad := &Dense{Words: d.Words[:3], Dim: 1, Data: []float32{1, float32(math.NaN()), 3}}
 	checkRead(t, tempFile(t, npyFile(bad, false)), ReadOptions{SkipBad: true}, &Dense{Words: []string{"0", "2"}, Dim: 1, Data: []float32{1, 3}})
-	checkError(t, tempFile(t, npyFile(bad, false)), ReadOptions{}, `FILE: row 2: word "1": value 1 is NaN, not a finite number`)
+	checkError(t, tempFile(t, npyFile(bad, false)), ReadOptions{}, `FILE: row 2: word "1": value 1 is not a finite number (got NaN)`)
 }
 
-// A table whose rows take no bytes ends when its context does.
+// Reading a table whose rows need no bytes ends when its context is cancelled.
 func TestReadTableCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -688,7 +687,7 @@ func TestReadTableCancelled(t *testing.T) {
 	}
 }
 
-// testTable is a format that only tests have: rows of a word and numbers of one digit.
+// testTable is a format for tests: rows of a word and numbers of one digit.
 func init() {
 	tabular.Formats = append(tabular.Formats, tabular.Format{Name: "test table", Magic: "TEST", Open: func(c tabular.Content, _ tabular.Options) (*tabular.Table, error) {
 		r, size, err := c.RandomAccess()
@@ -752,19 +751,19 @@ func TestReadRegisteredFormat(t *testing.T) {
 		}
 	}
 	for content, message := range map[string]string{
-		"TEST words\na 1 2\nb 1 2 3\n": `FILE: row 2: word "b": 3 numbers, want 2`,
-		"TEST words\na\n":              `FILE: row 1: word "a": no numbers`,
-		"TEST words\na 1\nb inf\n":     `FILE: row 2: word "b": value 1 is +Inf, not a finite number`,
+		"TEST words\na 1 2\nb 1 2 3\n": `FILE: row 2: word "b": the vector has the wrong length (got 3, want 2 numbers)`,
+		"TEST words\na\n":              `FILE: row 1: word "a": the vector has no numbers`,
+		"TEST words\na 1\nb inf\n":     `FILE: row 2: word "b": value 1 is not a finite number (got +Inf)`,
 		"TEST words\na 1\nb x\n":       `FILE: row 2: word "b": strconv.ParseFloat: parsing "x": invalid syntax`,
-		"TEST words\na 1\n" + strings.Repeat("x", window+1) + " 1\n": fmt.Sprintf(`FILE: row 2: word "%s"…: a word of over 1048576 bytes`, strings.Repeat("x", 60)),
+		"TEST words\na 1\n" + strings.Repeat("x", window+1) + " 1\n": fmt.Sprintf(`FILE: row 2: word "%s"…: the word is too long (want at most 1048576 bytes)`, strings.Repeat("x", 60)),
 		"TEST words\na 1\n\xff 1\n":                                  `FILE: row 2: word "\xff": the word isn't UTF-8`,
-		"TEST words\n":                                               "FILE: no word vectors",
-		"TEST words\n" + "a" + strings.Repeat(" 1", MaxDim+1) + "\n": `FILE: row 1: word "a": over 1048576 numbers`,
+		"TEST words\n":                                               "FILE: contains no vectors",
+		"TEST words\n" + "a" + strings.Repeat(" 1", MaxDim+1) + "\n": `FILE: row 1: word "a": the vector is too long (want at most 1048576 numbers)`,
 	} {
 		checkError(t, tempFile(t, content), ReadOptions{}, message)
 	}
-	checkError(t, tempFile(t, table), ReadOptions{WordList: tempFile(t, "x\ny\n")}, "FILE: 2 words for more rows")
-	checkError(t, tempFile(t, table), ReadOptions{WordList: tempFile(t, "x\ny\nz\n\n")}, "FILE: more than 3 words for 3 rows")
+	checkError(t, tempFile(t, table), ReadOptions{WordList: tempFile(t, "x\ny\n")}, "FILE: the word list has fewer words than rows (got 2 words)")
+	checkError(t, tempFile(t, table), ReadOptions{WordList: tempFile(t, "x\ny\nz\n\n")}, "FILE: the word list has more words than rows (got more than 3 words)")
 }
 
 func FuzzText(f *testing.F) {
@@ -793,7 +792,7 @@ func FuzzWord2vecBinary(f *testing.F) {
 	})
 }
 
-// fuzzRead checks what holds for any input.
+// fuzzRead checks the properties of Read that hold for any input.
 func fuzzRead(t *testing.T, content []byte, o ReadOptions) {
 	path := tempFile(t, string(content))
 	d, _, err := Read(t.Context(), []string{path}, o)
@@ -819,7 +818,7 @@ func fuzzRead(t *testing.T, content []byte, o ReadOptions) {
 			t.Fatalf("number %v", x)
 		}
 	}
-	// Good input is the same with leave to drop what is bad.
+	// SkipBad doesn't change the result for a valid input.
 	if !o.SkipBad {
 		o.SkipBad = true
 		again, _, err := Read(t.Context(), []string{path}, o)

@@ -22,79 +22,80 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// A row is a name, which is a word or a text, and its vector, as a format finds them.
+// A row is a row of a file as its format is parsed: its name, which is a word or a text, and other values. Its
+// vector is in the chunk.
 type row struct {
-	number   int    // of its line (text) or row (other formats), from 0 in its chunk
-	name     string // as far as it is known if err isn't nil
-	notWord  error  // why name can't be a word, though it can be a text
-	id       string // of a text, if the input has ids
-	columns  []string
-	doubtful bool  // the name may contain numbers of the vector
-	err      error // why the row is malformed
+	number   int      // index in the chunk of its line (text) or row (other formats)
+	name     string   // may be incomplete if err isn't nil
+	notWord  error    // the reason why name, though a valid text, is no valid word
+	id       string   // id of a text, if the input has ids
+	columns  []string // values of other columns
+	doubtful bool     // the name may contain numbers of the vector
+	err      error    // the reason why the row is malformed
 }
 
 // A chunk is a run of consecutive rows.
 type chunk struct {
 	rows []row
-	data []float32 // the vectors of the rows without an error, one after the other
-	span int       // lines (text) or rows (other formats) that the chunk covers
+	data []float32 // the vectors of the rows without an error, in order
+	span int       // number of lines (text) or rows (other formats) of the chunk
 }
 
-// A reader makes blocks of valid rows from the chunks of files. Each row passes the same
-// stages, whatever its format: naming, checks, comparison with the rows before, warnings.
+// A reader converts chunks of files to blocks of valid rows. Rows of all formats pass the same
+// stages: they are named, checked and compared with the previous rows.
 type reader struct {
 	options ReadOptions
-	file           // that is read
-	schema  schema // of the first file
-	source  Source // what is known so far
-	dim     int    // L, or 0 before a row tells it
+	file           // the current file
+	schema  schema // schema of the first file
+	source  Source // description of the input so far
+	dim     int    // L, or 0 before it is known
 
-	list     *wordList // that names the rows of all files, or nil
+	list     *wordList // names the rows of all files, or nil
 	numbered bool      // rows are named by their numbers
-	decided  bool      // whether names are texts
+	decided  bool      // texts is final
 	texts    bool      // names are texts
 	columns  []string  // other columns of texts
 	seen     map[[2]uint64]struct{}
 
 	describe func(texts bool) (columns string, warnings []string) // of a table, or nil
 
-	size, done int64 // bytes of all files, or 0 if that is unknown, and of the files before
+	size, done int64 // bytes of all files, or 0 if unknown, and of the previous files
 
-	found int  // rows so far, malformed ones included
-	kept  int  // rows so far that are neither malformed nor repeated
-	full  bool // no more rows are wanted
+	found int  // rows so far, including malformed ones
+	kept  int  // valid rows so far, without repeated ones
+	full  bool // kept has reached the limit
 
 	duplicate, dropped, doubtful, zero, repaired tally
 }
 
-// A file is one of the files of a reader.
+// A file is the state of a reader in one file.
 type file struct {
 	input.Member
 	stored    *storedFile
 	declared  int // rows that the file's header declares, or -1
-	announced int // rows that are to come, or 0 if that isn't known
+	announced int // rows that the file's format announces, or 0
 
-	names    func() (string, error) // returns the next name, if rows have none of their own
+	names    func() (string, error) // returns the next name; nil if rows have their own
 	endNames func() error           // returns an error if there are more names; or nil
 	table    *tabular.Table         // nil for other formats
-	measured bool                   // a valid row of the table has told the length of its vectors
+	measured bool                   // the length of the table's vectors is known
 	hasIDs   bool                   // texts have ids in the input
 
-	values []string // of the columns that are the keys of folders
+	values []string // values of the columns of partition folders
 
 	lines    bool // rows are counted in lines
 	position int  // lines or rows in the chunks so far
-	before   int  // rows found in the files before
+	before   int  // rows found in the previous files
 	excess   bool // there are more rows than declared
 }
 
-// errStopped ends a read whose caller wants no more blocks.
+// errStopped ends a read whose caller has stopped the iteration.
 var errStopped = errors.New("stopped")
 
-// read yields the rows of the files that paths name, in a block for each chunk.
+// read yields the rows of the files that paths name, in one block per chunk.
 func (r *reader) read(ctx context.Context, paths []string, yield func(*Dense, error) bool) error {
 	if slices.Contains(paths, "-") && r.options.WordList == "-" {
-		return &InputError{File: displayName("-"), Err: errors.New("it can't be both the vectors and the word list")}
+		return &InputError{File: displayName("-"), Err: errors.New("can't be both the vectors and the word list")}
 	}
 	members, err := findFiles(paths)
 	if err != nil {
@@ -124,7 +125,7 @@ func (r *reader) read(ctx context.Context, paths []string, yield func(*Dense, er
 	return nil
 }
 
-// totalSize returns the bytes of all files, or 0 if one is missing or is a pipe.
+// totalSize returns the number of bytes of all files, or 0 if one is missing or a pipe.
 func totalSize(members []input.Member) (size int64) {
 	for _, m := range members {
 		info, err := os.Stat(m.Path)
@@ -136,7 +137,7 @@ func totalSize(members []input.Member) (size int64) {
 	return size
 }
 
-// readFile yields the rows of a file, unless no more are wanted, and adds it to the source.
+// readFile yields the rows of a file, up to the limit, and adds the file to the source.
 func (r *reader) readFile(ctx context.Context, yield func(*Dense, error) bool) error {
 	in, err := open(ctx, r.Path)
 	if err != nil {
@@ -148,7 +149,7 @@ func (r *reader) readFile(ctx context.Context, yield func(*Dense, error) bool) e
 	if !r.full {
 		err := r.readRows(ctx, in, yield)
 		if err != nil && err != errStopped {
-			err = cmp.Or(in.changed(), err) // which is why
+			err = cmp.Or(in.changed(), err) // a change explains err
 		}
 		if err != nil {
 			return err
@@ -199,7 +200,7 @@ func (r *reader) readRows(ctx context.Context, in *storedFile, yield func(*Dense
 	return r.endFile()
 }
 
-// open returns the chunks of a file that begins with h.
+// open yields the chunks of a file with heading h.
 func (r *reader) open(ctx context.Context, h heading, stored *bufio.Reader, c *content) (iter.Seq2[chunk, error], error) {
 	switch h.format {
 	case formatGloVe, formatText, formatBare:
@@ -217,8 +218,7 @@ func (r *reader) open(ctx context.Context, h heading, stored *bufio.Reader, c *c
 	return r.readTable(ctx, h.table, c)
 }
 
-// filterAll yields the rows that are kept, in a block for each chunk, up to the number that is
-// wanted.
+// filterAll yields the valid rows, in one block per chunk, up to the limit.
 func (r *reader) filterAll(chunks iter.Seq2[chunk, error], yield func(*Dense, error) bool) error {
 	for c, err := range chunks {
 		if err != nil {
@@ -241,10 +241,10 @@ func (r *reader) filterAll(chunks iter.Seq2[chunk, error], yield func(*Dense, er
 	return nil
 }
 
-// ended reports whether no more rows of the file are wanted.
+// ended reports whether the rest of the file's rows is ignored.
 func (r *reader) ended() bool { return r.full || r.excess }
 
-// filter returns the rows of c that are kept. It uses the memory of c.
+// filter returns the valid rows of c. It reuses the memory of c.
 func (r *reader) filter(c chunk) (*Dense, error) {
 	block := &Dense{Words: make([]string, 0, len(c.rows)), Dim: r.dim, Data: c.data[:0]}
 	if r.texts {
@@ -287,11 +287,11 @@ func (r *reader) filter(c chunk) (*Dense, error) {
 	return block, nil
 }
 
-// appendInPlace appends a vector that is further on in the memory of data, or there already.
+// appendInPlace appends a vector that lies in the memory of data, at its end or beyond.
 func appendInPlace(data, vector []float32) []float32 {
 	n := len(data)
 	data = data[:n+len(vector)]
-	if &data[n] != &vector[0] { // rows before were left out
+	if &data[n] != &vector[0] {
 		copy(data[n:], vector)
 	}
 	return data
@@ -320,14 +320,14 @@ func (r *reader) name(row *row) (word, text string, err error) {
 	return word, name, nil
 }
 
-// check reports whether a row is kept, or returns why it is malformed.
+// check reports whether a row is kept, or returns the reason why it is malformed.
 func (r *reader) check(row *row, word, text string, vector []float32) (keep bool, err error) {
 	if err := cmp.Or(row.err, r.checkName(row, word, text)); err != nil {
 		return false, err
 	}
 	if r.repeated(word) {
 		if r.texts {
-			return false, &tabular.OptionError{Option: "IDColumn", Err: fmt.Errorf("the id %s is that of a row before", quote(word))}
+			return false, &tabular.OptionError{Option: "IDColumn", Err: fmt.Errorf("a previous row has the same id, %s", quote(word))}
 		}
 		r.duplicate.add(quote(word))
 		return false, nil
@@ -345,12 +345,12 @@ func (r *reader) check(row *row, word, text string, vector []float32) (keep bool
 }
 
 var (
-	errColumns = errors.New("columns can be named only in tables, such as Parquet, whose rows have no word list")
+	errColumns = errors.New("columns can be named only for tables, such as Parquet, and without a word list")
 	errZero    = errors.New("all numbers are zero")
-	errNoID    = &tabular.OptionError{Option: "IDColumn", Err: errors.New("it has no id")}
+	errNoID    = &tabular.OptionError{Option: "IDColumn", Err: errors.New("the id is empty")}
 )
 
-// checkName returns why a row can't be called so.
+// checkName returns the reason why the word or text of a row is invalid, or nil.
 func (r *reader) checkName(row *row, word, text string) error {
 	switch {
 	case !r.texts:
@@ -361,18 +361,19 @@ func (r *reader) checkName(row *row, word, text string) error {
 	case r.hasIDs && word == "":
 		return errNoID
 	case len(text) > maxText:
-		return fmt.Errorf("a text of over %d bytes", maxText)
+		return fmt.Errorf("the text is too long (want at most %d bytes)", maxText)
 	}
 	if err := CheckWord(word); err != nil {
-		return &tabular.OptionError{Option: "IDColumn", Err: fmt.Errorf("its id, %s, can't be one: %w", quote(word), err)}
+		return &tabular.OptionError{Option: "IDColumn", Err: fmt.Errorf("invalid id %s: %w", quote(word), err)}
 	}
 	return nil
 }
 
-// wordSeeds make two hashes of a word, which together no two words of a file share.
+// wordSeeds are the seeds of two 64-bit hashes, which together identify a word.
 var wordSeeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
-// repeated reports whether a row before has the same word or id, if that matters.
+// repeated reports whether a previous row has the same word or id. Without Distinct and ids it always
+// returns false.
 func (r *reader) repeated(word string) bool {
 	if !r.options.Distinct && !r.hasIDs {
 		return false
@@ -388,8 +389,7 @@ func (r *reader) repeated(word string) bool {
 	return false
 }
 
-// reject counts a malformed row or, unless such rows are dropped, returns the reason with its
-// place.
+// reject counts a malformed row. Unless SkipBad is set, it returns the error, with the row's position.
 func (r *reader) reject(row *row, word string, reason error) error {
 	err := &InputError{File: displayName(r.Path), Err: reason}
 	if !r.texts {
@@ -409,10 +409,10 @@ func (r *reader) reject(row *row, word string, reason error) error {
 	return err
 }
 
-// endFile checks that a file has all rows that it declares, and no more names than rows.
+// endFile returns an error if a file has fewer rows than it declares, or more names than rows.
 func (r *reader) endFile() error {
 	if r.excess {
-		warning := fmt.Sprintf("more rows than the %d that the header declares; the rest is ignored", r.declared)
+		warning := fmt.Sprintf("ignored the rows after the %d that the header declares", r.declared)
 		if r.source.Files != nil {
 			warning = r.Name + ": " + warning
 		}
@@ -422,7 +422,7 @@ func (r *reader) endFile() error {
 		return nil
 	}
 	if n := r.found - r.before; n < r.declared {
-		return fmt.Errorf("the header declares %d words, the file has %d; it is cut short", r.declared, n)
+		return fmt.Errorf("the file is cut short: its header declares more words (got %d, want %d)", n, r.declared)
 	}
 	if r.endNames != nil {
 		return r.endNames()
@@ -430,13 +430,13 @@ func (r *reader) endFile() error {
 	return nil
 }
 
-// finish completes the source, unless there are no rows, or names for others.
+// finish completes the source. It returns an error if there are no rows, or more names than rows.
 func (r *reader) finish(paths []string, members []input.Member) error {
 	switch {
 	case r.kept == 0 && r.dropped.count > 0:
-		return fmt.Errorf("every row is malformed, the first is %s", r.dropped.first[0])
+		return fmt.Errorf("every row is malformed; the first one is %s", r.dropped.first[0])
 	case r.kept == 0:
-		return errors.New("no word vectors")
+		return errors.New("contains no vectors")
 	}
 	s := &r.source
 	s.Name, s.Kind, s.Rows = filepath.Base(input.Name(paths...)), KindWords, r.kept
@@ -477,12 +477,12 @@ func (r *reader) finish(paths []string, members []input.Member) error {
 func (r *reader) warnings() []string {
 	var w []string
 	if r.numbered && r.options.Rows != KindTexts {
-		w = append(w, "no words: rows are named by their numbers, from 0, where no word list names them")
+		w = append(w, "the input has no words: rows are named by their numbers, from 0; a word list can name them")
 	}
-	w = r.duplicate.warn(w, "duplicate words, the first of each kept")
-	w = r.repaired.warn(w, "texts that are not UTF-8, with U+FFFD for each invalid byte")
+	w = r.duplicate.warn(w, "duplicate words, only the first row of each kept")
+	w = r.repaired.warn(w, "texts that are not UTF-8, invalid bytes replaced by U+FFFD")
 	w = r.dropped.warn(w, "malformed rows dropped")
-	w = r.doubtful.warn(w, "words that end in a number; if it is part of the vector, the row is too long")
+	w = r.doubtful.warn(w, "words that end in a number, which may be an excess value of the vector")
 	return r.zero.warn(w, "rows of zeros")
 }
 
@@ -492,7 +492,7 @@ func (r *reader) numberRows() {
 	r.names = func() (string, error) { return strconv.Itoa(r.found), nil }
 }
 
-// setKind decides whether rows are texts: as the options say, or as the first names look.
+// setKind decides whether rows are texts from their first names, unless that is decided.
 func (r *reader) setKind(names []string) {
 	const sample = 1000
 	if !r.decided && len(names) > 0 {
@@ -500,8 +500,8 @@ func (r *reader) setKind(names []string) {
 	}
 }
 
-// areTexts reports whether names look like texts: one has a line break, or most have three
-// words or are long.
+// areTexts reports whether names are texts: one has a line break, or most are long or have
+// three words.
 func areTexts(names []string) bool {
 	const long = 24 // bytes: 8 characters of Chinese
 	texts := 0
@@ -516,28 +516,28 @@ func areTexts(names []string) bool {
 	return 2*texts > len(names)
 }
 
-// checkVector returns an error if vector can't be that of a row. Text is checked as it is
-// parsed.
+// checkVector returns an error if a number is infinite or NaN. The parser of text checks
+// its own numbers.
 func checkVector(vector []float32) error {
 	if float32s.Finite(vector) {
 		return nil
 	}
 	for i, x := range vector {
 		if x-x != 0 { // infinite or NaN
-			return fmt.Errorf("value %d is %v, %w", i+1, x, errNotNumber)
+			return fmt.Errorf("value %d is %w (got %v)", i+1, errNotNumber, x)
 		}
 	}
 	return nil
 }
 
-// CheckWord returns an error unless word can be that of a vector: a line of a list of
-// words, in UTF-8 and not empty.
+// CheckWord returns an error unless word is valid: UTF-8, of 1 byte to 1 MiB, without
+// tabs, line breaks and NULs.
 func CheckWord(word string) error {
 	switch {
 	case word == "":
-		return errors.New("empty word")
+		return errors.New("the word is empty")
 	case len(word) > window:
-		return fmt.Errorf("a word of over %d bytes", window)
+		return fmt.Errorf("the word is too long (want at most %d bytes)", window)
 	case !utf8.ValidString(word):
 		return errors.New("the word isn't UTF-8")
 	case strings.ContainsAny(word, "\x00\t\n\r"):
@@ -546,7 +546,7 @@ func CheckWord(word string) error {
 	return nil
 }
 
-// A tally counts things and remembers the first few.
+// A tally counts items of a warning and stores the first few.
 type tally struct {
 	count int
 	first []string
@@ -559,8 +559,8 @@ func (t *tally) add(s string) {
 	}
 }
 
-// warn appends a line to warnings if anything was counted.
-func (t *tally) warn(warnings []string, what string) []string {
+// warn appends a warning if the count isn't 0.
+func (t *tally) warn(warnings []string, items string) []string {
 	if t.count == 0 {
 		return warnings
 	}
@@ -568,5 +568,5 @@ func (t *tally) warn(warnings []string, what string) []string {
 	if t.count > len(t.first) {
 		list += ", …"
 	}
-	return append(warnings, fmt.Sprintf("%s: %d (%s)", what, t.count, list))
+	return append(warnings, fmt.Sprintf("%s: %d (%s)", items, t.count, list))
 }

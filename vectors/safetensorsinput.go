@@ -10,11 +10,11 @@ import (
 	"overcomplete/internal/safetensors"
 )
 
-// modelMetadata is the metadata of models, which package model writes.
+// modelMetadata is the metadata key that package model writes.
 const modelMetadata = "model.json"
 
-// readSafetensors returns the rows of a tensor in a .safetensors file, which a word list or
-// another tensor may name.
+// readSafetensors yields the rows of a tensor in a .safetensors file. A word list or the
+// tensor "words" names them.
 func (r *reader) readSafetensors(c *content) (iter.Seq2[chunk, error], error) {
 	file, size, err := c.RandomAccess()
 	if err != nil {
@@ -46,7 +46,7 @@ func (r *reader) readSafetensors(c *content) (iter.Seq2[chunk, error], error) {
 	return r.readArray(array)
 }
 
-// matrixName returns which tensor holds the vectors.
+// matrixName returns the name of the tensor of vectors.
 func matrixName(f *safetensors.File) (string, error) {
 	matrices := slices.DeleteFunc(f.Matrices(), func(name string) bool { return name == "words" })
 	for _, name := range []string{"vectors", "embeddings", "weight"} {
@@ -56,9 +56,9 @@ func matrixName(f *safetensors.File) (string, error) {
 	}
 	switch len(matrices) {
 	case 0:
-		return "", errors.New("no tensor of two dimensions has type F32, F64, F16 or BF16")
+		return "", errors.New("contains no tensor of two dimensions of type F32, F64, F16 or BF16")
 	case 1:
 		return matrices[0], nil
 	}
-	return "", fmt.Errorf(`the tensors of two dimensions are %s; name the one to read "vectors"`, list(matrices))
+	return "", fmt.Errorf(`contains several tensors of two dimensions, %s; name the one to read "vectors"`, list(matrices))
 }

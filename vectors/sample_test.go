@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Every row has the same chance to be kept, and a sample is of rows as they were.
+// Every row is sampled with the same probability, with its word and vector.
 func TestSample(t *testing.T) {
 	const rows, most, seeds = 50, 10, 2000
 	var kept [rows]float64
@@ -32,7 +32,7 @@ func TestSample(t *testing.T) {
 			kept[j]++
 		}
 	}
-	// Binomial: 400 ± 18; five standard deviations are allowed.
+	// Binomial: 400 ± 18; the tolerance is five standard deviations.
 	const mean = seeds * most / rows
 	for j, n := range kept {
 		if math.Abs(n-mean) > 5*math.Sqrt(mean*(1-float64(most)/rows)) {

@@ -11,18 +11,18 @@ import (
 	"sync"
 )
 
-// ErrUnindexable reports, wrapped, a row that a search engine would refuse, or store in place of
-// another.
-var ErrUnindexable = errors.New("search engines can't take it")
+// ErrUnindexable is wrapped by errors about a row that a search engine would refuse, or store in
+// place of another row.
+var ErrUnindexable = errors.New("search engines can't index the row")
 
-// WriteJSONLines writes an object a line for each row: its id, the columns of its nonzeros, their
-// values and the names of these dimensions, or of their negative poles; of texts also the text and
-// the columns. It returns an error if the number of words is not that of the rows.
+// WriteJSONLines writes a JSON object per line and row. "id" is the word or id; "indices" and
+// "values" are the columns and values of the nonzeros; "names" are the results of names for them.
+// Texts also have "text" and their columns. It returns an error if words and rows differ in number.
 func WriteJSONLines(w io.Writer, s *Sparse, names func(dimension int, negative bool) string) error {
 	if err := checkWords(s, ""); err != nil {
 		return err
 	}
-	known, table := remember(names), s.Table("id", "indices", "values", "names", "features")
+	cached, table := cacheNames(names), s.Table("id", "indices", "values", "names", "features")
 	return writeChunks(w, s.Rows, func(b []byte, i int) []byte {
 		index, value := s.Row(i)
 		b = appendDocument(b, table, i)
@@ -36,23 +36,23 @@ func WriteJSONLines(w io.Writer, s *Sparse, names func(dimension int, negative b
 		}
 		b = append(b, `],"names":[`...)
 		for n, k := range index {
-			b = appendJSON(appendComma(b, n), known(int(k), value[n] < 0))
+			b = appendJSON(appendComma(b, n), cached(int(k), value[n] < 0))
 		}
 		return append(b, "]}\n"...)
 	})
 }
 
-// mostID is the maximum length of an id of OpenSearch and Elasticsearch, in bytes.
-const mostID = 512
+// maxEngineID is the maximum length of an id in OpenSearch and Elasticsearch, in bytes.
+const maxEngineID = 512
 
-// engineFields are field names that engines reserve.
+// engineFields are the field names that search engines reserve.
 var engineFields = []string{"", "_id", "_index", "_source", "_type", "_routing", "_ignored", "_field_names", "_version", "_seq_no", "_doc_count", "_nested_path"}
 
-// WriteOpenSearch writes the lines of the bulk API of OpenSearch and Elasticsearch: for each row an
-// action with its id, and a document whose field "features" is of the type rank_features, by the
-// number of a dimension and its name. It returns an [ErrUnindexable] if a value is negative, if two
-// rows have one id, of which an engine would keep the last, or if an id is longer than engines
-// take; or the error of [WriteJSONLines].
+// WriteOpenSearch writes lines for the bulk API of OpenSearch and Elasticsearch: for each row an
+// action with its id, and a document. Its field "features" has the type rank_features and a value
+// per nonzero, keyed by the dimension's number and name. WriteOpenSearch returns [ErrUnindexable],
+// wrapped, for a negative value, for a repeated id, because an engine would keep only its last row,
+// and for an id of over 512 bytes. It also returns the error of [WriteJSONLines].
 func WriteOpenSearch(w io.Writer, s *Sparse, names func(dimension int, negative bool) string) error {
 	if err := checkWords(s, ""); err != nil {
 		return err
@@ -60,27 +60,27 @@ func WriteOpenSearch(w io.Writer, s *Sparse, names func(dimension int, negative 
 	first := make(map[string]int, s.Rows)
 	for i, id := range s.Words {
 		if other, ok := first[id]; ok {
-			return fmt.Errorf("row %d: %w: its id %s is that of row %d, too; leave one out", i+1, ErrUnindexable, quote(id), other+1)
+			return fmt.Errorf("row %d: %w: row %d has the same id, %s; remove one of them", i+1, ErrUnindexable, other+1, quote(id))
 		}
-		if len(id) > mostID {
-			return fmt.Errorf("row %d: %w: its id %s has %d bytes, want %d at most; train on texts with other ids", i+1, ErrUnindexable, quote(id), len(id), mostID)
+		if len(id) > maxEngineID {
+			return fmt.Errorf("row %d: %w: the id %s is too long (got %d bytes, want at most %d); train on texts with shorter ids", i+1, ErrUnindexable, quote(id), len(id), maxEngineID)
 		}
 		first[id] = i
 		index, value := s.Row(i)
 		for n, v := range value {
 			if v < 0 {
-				return fmt.Errorf("row %d: %w: its value in dimension %d is negative, %v; use a model of method B", i+1, ErrUnindexable, index[n], v)
+				return fmt.Errorf("row %d: %w: the value in dimension %d is negative (got %v); use a model of method B", i+1, ErrUnindexable, index[n], v)
 			}
 		}
 	}
-	known, table := remember(names), s.Table("id", append(engineFields, "features", "indices", "values", "names")...)
+	cached, table := cacheNames(names), s.Table("id", append(engineFields, "features", "indices", "values", "names")...)
 	return writeChunks(w, s.Rows, func(b []byte, i int) []byte {
 		index, value := s.Row(i)
 		b = append(b, `{"index":{"_id":`...)
 		b = append(appendJSON(b, s.Words[i]), "}}\n"...)
 		b = append(appendDocument(b, table, i), `,"features":{`...)
 		for n, k := range index {
-			name := strings.ReplaceAll(strconv.Itoa(int(k))+" "+known(int(k), false), ".", " ") // a dot would be a path
+			name := strings.ReplaceAll(strconv.Itoa(int(k))+" "+cached(int(k), false), ".", " ") // dots separate nested fields
 			b = append(appendJSON(appendComma(b, n), name), ':')
 			b = appendExact(b, value[n])
 		}
@@ -88,8 +88,9 @@ func WriteOpenSearch(w io.Writer, s *Sparse, names func(dimension int, negative 
 	})
 }
 
-// WriteSVMLight writes what svmlight, LIBSVM and scikit-learn's load_svmlight_file read: for each
-// row the label 0, and dimensions, from 1, with their values. What a row is called is a comment.
+// WriteSVMLight writes the format of SVMlight, LIBSVM and scikit-learn's load_svmlight_file: a line
+// per row with the label 0, " column:value" for each nonzero, and the word as a comment. Columns
+// count from 1. It returns an error if a word contains a line break.
 func WriteSVMLight(w io.Writer, s *Sparse) error {
 	if err := checkWords(s, "\r\n"); err != nil {
 		return err
@@ -105,18 +106,18 @@ func WriteSVMLight(w io.Writer, s *Sparse) error {
 	})
 }
 
-// remember returns a function that caches names, for concurrent use.
-func remember(names func(dimension int, negative bool) string) func(dimension int, negative bool) string {
-	type side struct {
+// cacheNames returns names with a cache, for concurrent use.
+func cacheNames(names func(dimension int, negative bool) string) func(dimension int, negative bool) string {
+	type pole struct {
 		dimension int
 		negative  bool
 	}
-	var known sync.Map
+	var cache sync.Map
 	return func(dimension int, negative bool) string {
-		key := side{dimension, negative}
-		name, ok := known.Load(key)
+		key := pole{dimension, negative}
+		name, ok := cache.Load(key)
 		if !ok {
-			name, _ = known.LoadOrStore(key, names(dimension, negative))
+			name, _ = cache.LoadOrStore(key, names(dimension, negative))
 		}
 		return name.(string)
 	}
@@ -129,7 +130,7 @@ func appendComma(b []byte, n int) []byte {
 	return b
 }
 
-// appendDocument begins an object with row i of the table.
+// appendDocument appends the beginning of an object, with the fields of row i of the table.
 func appendDocument(b []byte, table []Column, i int) []byte {
 	b = append(b, '{')
 	for n, c := range table {
@@ -139,11 +140,11 @@ func appendDocument(b []byte, table []Column, i int) []byte {
 }
 
 func appendJSON(b []byte, s string) []byte {
-	text, _ := json.Marshal(s) // no error of a string
+	text, _ := json.Marshal(s) // strings can't fail
 	return append(b, text...)
 }
 
-// Norms returns ‖a_i‖ of each row.
+// Norms returns the Euclidean norm of each row.
 func (s *CSR) Norms() []float64 {
 	norms := make([]float64, s.Rows)
 	for i := range norms {
@@ -156,8 +157,9 @@ func (s *CSR) Norms() []float64 {
 	return norms
 }
 
-// Over returns s with row i divided by norms[i], unless that is 0.
-func (s *Sparse) Over(norms []float64) *Sparse {
+// DivideRows returns s with row i divided by norms[i], or unchanged if norms[i] is 0. The
+// result shares all but the values with s.
+func (s *Sparse) DivideRows(norms []float64) *Sparse {
 	n := *s
 	n.Value = make([]float32, len(s.Value))
 	for i, norm := range norms {

@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-// What an engine would refuse, or take in place of another row, is found before anything is written.
+// Rows that a search engine would refuse or overwrite are detected before anything is written.
 func TestWriteOpenSearchRefuses(t *testing.T) {
 	repeated := &Sparse{Words: []string{"a", "b", "a"}, CSR: small.CSR}
 	repeated.Value = []float32{1, 1, 1, 1, 1}
 	long := &Sparse{Words: []string{"a", strings.Repeat("é", 257), "b"}, CSR: repeated.CSR}
 	for want, s := range map[string]*Sparse{
-		`row 1: search engines can't take it: its value in dimension 1 is negative, -0.1`: small,
-		`row 3: search engines can't take it: its id "a" is that of row 1, too`:           repeated,
-		`row 2: search engines can't take it: its id "` + strings.Repeat("é", 30):         long,
+		`row 1: search engines can't index the row: the value in dimension 1 is negative (got -0.1)`: small,
+		`row 3: search engines can't index the row: row 1 has the same id, "a"`:                      repeated,
+		`row 2: search engines can't index the row: the id "` + strings.Repeat("é", 30):              long,
 	} {
 		var b bytes.Buffer
 		err := WriteOpenSearch(&b, s, func(int, bool) string { return "name" })
@@ -30,7 +30,7 @@ func TestWriteOpenSearchRefuses(t *testing.T) {
 	}
 }
 
-// Columns have no names that engines keep for themselves, or that are ours.
+// Columns are renamed if engines reserve their names or this package uses them.
 func TestWriteOpenSearchNamesColumns(t *testing.T) {
 	s := &Sparse{Words: []string{"a"}, CSR: CSR{Rows: 1, Cols: 1, Ptr: []int64{0, 1}, Index: []int32{0}, Value: []float32{1}}}
 	s.Texts = &Texts{Text: []string{"A."}, Columns: []Column{{"_id", []string{"1"}}, {"", []string{"2"}}, {"features", []string{"3"}}, {"label", []string{"4"}}}}

@@ -5,35 +5,34 @@ import (
 	"math"
 )
 
-// Validate returns nil if s is well-formed, or else an error that says what is
-// wrong and in which row. In a well-formed matrix the lengths of the slices agree;
-// Ptr begins at 0, never decreases and ends at the number of nonzeros; the columns
-// of each row are in range and increase; and values are finite and not zero.
+// Validate returns an error that names the problem and the row, or nil if s is valid. In
+// a valid matrix, the lengths of the slices agree; Ptr begins at 0, never decreases and
+// ends at the number of nonzeros; the columns of each row are in range and increase; and
+// values are finite and not zero.
 func (s *CSR) Validate() error {
 	if s.Rows < 0 || s.Cols < 0 || len(s.Ptr)-1 != s.Rows {
-		return fmt.Errorf("%d row offsets for a %d×%d matrix", len(s.Ptr), s.Rows, s.Cols)
+		return fmt.Errorf("a %d×%d matrix has the wrong number of row offsets (got %d)", s.Rows, s.Cols, len(s.Ptr))
 	}
 	if len(s.Index) != len(s.Value) {
-		return fmt.Errorf("%d column indices for %d values", len(s.Index), len(s.Value))
+		return fmt.Errorf("column indices and values differ in number (got %d and %d)", len(s.Index), len(s.Value))
 	}
 	if s.Ptr[0] != 0 || s.Ptr[s.Rows] != int64(len(s.Value)) {
-		return fmt.Errorf("row offsets run from %d to %d, not from 0 to %d", s.Ptr[0], s.Ptr[s.Rows], len(s.Value))
+		return fmt.Errorf("row offsets have the wrong range (got %d to %d, want 0 to %d)", s.Ptr[0], s.Ptr[s.Rows], len(s.Value))
 	}
 	for i := range s.Rows {
-		// All of Ptr is in range if it never decreases, and no row is looked at
-		// before its own end has been.
+		// Check the end of a row before its values. Offsets that never decrease are in range.
 		if s.Ptr[i+1] < s.Ptr[i] || s.Ptr[i+1] > int64(len(s.Value)) {
-			return fmt.Errorf("row %d ends at %d, which is out of order", i, s.Ptr[i+1])
+			return fmt.Errorf("row %d: row offsets are out of order (got end %d)", i, s.Ptr[i+1])
 		}
 		last := int32(-1)
 		index, value := s.Row(i)
 		for n, k := range index {
 			if k <= last || int(k) >= s.Cols {
-				return fmt.Errorf("row %d: column %d after %d; columns must increase and be less than %d", i, k, last, s.Cols)
+				return fmt.Errorf("row %d: columns must increase and be less than %d (got %d after %d)", i, s.Cols, k, last)
 			}
 			last = k
 			if v := float64(value[n]); v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("row %d, column %d: stored value is %v", i, k, v)
+				return fmt.Errorf("row %d, column %d: stored values must be finite and not zero (got %v)", i, k, v)
 			}
 		}
 	}
@@ -53,8 +52,8 @@ func (s *CSR) Append(t *CSR) {
 	s.Index, s.Value = append(s.Index, t.Index...), append(s.Value, t.Value...)
 }
 
-// AppendRow appends a row to s: the columns of its nonzeros, in increasing order, and
-// their values, as many. Both are copied. If s has no rows yet, its Ptr may be nil.
+// AppendRow appends a row to s. It copies index, the columns of the nonzeros in increasing
+// order, and value, their values. If s has no rows yet, its Ptr may be nil.
 func (s *CSR) AppendRow(index []int32, value []float32) {
 	if len(s.Ptr) == 0 {
 		s.Ptr = []int64{0}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// streamed puts together what Stream hands over.
+// streamed joins the blocks of Stream.
 func streamed(t *testing.T, path string, o ReadOptions) (*Dense, *Source, error) {
 	t.Helper()
 	all := new(Dense)
@@ -29,7 +29,7 @@ func streamed(t *testing.T, path string, o ReadOptions) (*Dense, *Source, error)
 	return all, &s, nil
 }
 
-// Stream reads what Read does, where there is nothing that they treat differently.
+// Stream yields the rows of Read for inputs without repeated words and rows of zeros.
 func TestStream(t *testing.T) {
 	d := sample()
 	many := &Dense{Dim: 60}
@@ -70,8 +70,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// Rows that were handed over are forgotten, so that repeated words stay; zeros are
-// no vector.
+// Without Distinct, Stream keeps repeated words and refuses rows of zeros.
 func TestStreamDiffers(t *testing.T) {
 	content := "a 1 2\nb 0 0\na 3 4\n"
 	got, source, err := streamed(t, tempFile(t, content), ReadOptions{SkipBad: true})
@@ -103,7 +102,7 @@ func TestStreamErrors(t *testing.T) {
 	}
 }
 
-// A pipe that stays open is recognised by its first bytes or lines.
+// The format of a pipe that stays open is detected from its first bytes or lines.
 func TestDetectOpenPipe(t *testing.T) {
 	for beginning, want := range map[string]string{
 		"\x93NUMPY\x01\x00v":                    formatNpy,

@@ -17,27 +17,27 @@ import (
 // content is the decompressed content of a file.
 type content struct {
 	io.Reader
-	size   int64 // in bytes, or -1 if only reading tells
+	size   int64 // in bytes, or -1 if unknown
 	stored *storedFile
 }
 
 // Size implements [tabular.Content].
 func (c *content) Size() int64 { return c.size }
 
-// RandomAccess implements [tabular.Content]. It holds in memory a content that is compressed or
-// comes from a pipe, unless that is too large, or expands to more than a hundred times its size.
+// RandomAccess implements [tabular.Content]. It reads compressed content and pipes into memory. It
+// returns an error if there is too little, or if content expands to more than a hundred times its size.
 func (c *content) RandomAccess() (io.ReaderAt, int64, error) {
 	if c.size >= 0 {
-		c.stored.readRest() // while others read where they want
+		c.stored.readRest() // concurrently with ReadAt
 		return c.stored, c.size, nil
 	}
-	// Vectors are hardly compressible, unlike what was made to fill the memory.
-	const most, free = 100, 16 << 20
+	// Vectors compress poorly. A higher ratio is a decompression bomb.
+	const ratio, free = 100, 16 << 20
 	data := make([]byte, 0, 1<<20)
 	for {
 		if len(data) == cap(data) {
 			if err := memory.Check(2 * uint64(len(data))); err != nil {
-				return nil, 0, fmt.Errorf("its content must be held in memory: %w", err)
+				return nil, 0, fmt.Errorf("the content must fit into memory: %w", err)
 			}
 			data = slices.Grow(data, len(data))
 		}
@@ -48,8 +48,8 @@ func (c *content) RandomAccess() (io.ReaderAt, int64, error) {
 			return bytes.NewReader(data), int64(len(data)), nil
 		case err != nil:
 			return nil, 0, err
-		case int64(len(data)) > free+most*c.stored.delivered.Load():
-			return nil, 0, fmt.Errorf("%d bytes expand to more than %d times as many; if that is right, decompress it first", c.stored.delivered.Load(), most)
+		case int64(len(data)) > free+ratio*c.stored.delivered.Load():
+			return nil, 0, fmt.Errorf("%d bytes expand to more than %d times their size; if this is intended, decompress the file first", c.stored.delivered.Load(), ratio)
 		}
 	}
 }
@@ -63,7 +63,7 @@ func findFormat(head []byte) *tabular.Format {
 	return &tabular.Formats[i]
 }
 
-// readTable returns the rows of a file of a registered format, which a word list may name.
+// readTable yields the rows of a file of a registered format.
 func (r *reader) readTable(ctx context.Context, f *tabular.Format, c *content) (iter.Seq2[chunk, error], error) {
 	o := &r.options
 	t, err := f.Open(c, tabular.Options{
@@ -77,7 +77,7 @@ func (r *reader) readTable(ctx context.Context, f *tabular.Format, c *content) (
 	if !named && r.names == nil {
 		r.numberRows()
 	}
-	kindOf := func(rows []tabular.Row) {
+	setKind := func(rows []tabular.Row) {
 		if named {
 			r.setTableKind(rows)
 		}
@@ -90,14 +90,14 @@ func (r *reader) readTable(ctx context.Context, f *tabular.Format, c *content) (
 			case err == io.EOF:
 				return
 			case err == nil:
-				err = ctx.Err() // a small file can have many rows
+				err = ctx.Err() // a small file can expand to many rows
 			}
 			if err != nil {
 				yield(chunk{}, err)
 				return
 			}
 			if first {
-				kindOf(rows)
+				setKind(rows)
 			}
 			if c, err := r.tableChunk(rows, numbers); !yield(c, err) || err != nil {
 				return
@@ -106,8 +106,8 @@ func (r *reader) readTable(ctx context.Context, f *tabular.Format, c *content) (
 	}, nil
 }
 
-// setTableKind is setKind for a table that begins with rows. Words are not repeated: if more
-// than one in ten is, they are texts.
+// setTableKind sets the kind of a table from its first rows. If more than one name in ten is
+// repeated, rows are texts.
 func (r *reader) setTableKind(rows []tabular.Row) {
 	var names []string
 	distinct := map[string]bool{}
@@ -126,8 +126,8 @@ func (r *reader) setTableKind(rows []tabular.Row) {
 	}
 }
 
-// tableChunk returns rows with their vectors checked, in the memory of their numbers. The first valid row tells
-// their length, which is the same in all files.
+// tableChunk converts rows to a chunk, which reuses the memory of numbers. It checks vectors; the first
+// valid row of a file determines L, which all files must share.
 func (r *reader) tableChunk(rows []tabular.Row, numbers []float32) (chunk, error) {
 	c := chunk{rows: make([]row, 0, len(rows)), data: numbers[:0], span: len(rows)}
 	for i, t := range rows {
@@ -143,9 +143,9 @@ func (r *reader) tableChunk(rows []tabular.Row, numbers []float32) (chunk, error
 		switch {
 		case err != nil:
 		case n == 0:
-			err = errors.New("no numbers")
+			err = errors.New("the vector has no numbers")
 		case n > MaxDim:
-			err = fmt.Errorf("over %d numbers", MaxDim)
+			err = fmt.Errorf("the vector is too long (want at most %d numbers)", MaxDim)
 		case n != r.dim:
 			err = countError(n, r.dim)
 		default:

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	textChunk = 1 << 18 // text that is parsed in one go, in bytes
-	maxLine   = 1 << 25 // holds MaxDim numbers of 31 bytes
+	textChunk = 1 << 18 // bytes of text per chunk
+	maxLine   = 1 << 25 // bytes, enough for MaxDim numbers of 31 bytes
 )
 
-// readText returns the rows of text in file, which it parses on all CPUs, about size bytes at
-// a time. A few such pieces of text per CPU are in memory at any time.
+// readText yields the rows of text in file. It parses chunks of about size bytes on all CPUs, and
+// holds a few chunks per CPU in memory. Bare rows have no words.
 func (r *reader) readText(ctx context.Context, file io.Reader, size int, bare bool) iter.Seq2[chunk, error] {
 	return func(yield func(chunk, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -46,10 +46,10 @@ func (r *reader) readText(ctx context.Context, file io.Reader, size int, bare bo
 				continue
 			}
 			cancel()
-			if r.ended() { // the rest of the file is read by another
+			if r.ended() { // sum reads the rest of the file
 				for range pending {
 				}
-			} // or else it may be standard input, which nobody waits for
+			} // otherwise don't wait for the goroutine, which may be waiting for standard input
 			return
 		}
 		if readErr != nil {
@@ -58,9 +58,9 @@ func (r *reader) readText(ctx context.Context, file io.Reader, size int, bare bo
 	}
 }
 
-// splitLines calls yield with one piece of r after the other, of about size
-// bytes, each ending where a line does, until r ends or yield returns false.
-// Yield keeps the piece, and may put it into buffers when it is done with.
+// splitLines splits r into pieces of about size bytes that end at the end of a line. It
+// calls yield with each of them until r ends or yield returns false. Yield owns the piece,
+// and may return its memory to buffers.
 func splitLines(r io.Reader, size int, buffers *sync.Pool, yield func(lines []byte) bool) error {
 	buf := make([]byte, 0, size)
 	for {
@@ -77,7 +77,7 @@ func splitLines(r io.Reader, size int, buffers *sync.Pool, yield func(lines []by
 		}
 		if end == 0 {
 			if len(buf) >= maxLine {
-				return fmt.Errorf("a line of over %d bytes", maxLine)
+				return fmt.Errorf("a line is too long (want at most %d bytes)", maxLine)
 			}
 			buf = slices.Grow(buf, len(buf))
 			continue
@@ -95,14 +95,14 @@ func splitLines(r io.Reader, size int, buffers *sync.Pool, yield func(lines []by
 	}
 }
 
-// parseRows parses lines of text, bare ones without a word. Unless skipBad is set, it stops
+// parseRows parses lines of text; bare rows have no words. Unless skipBad is set, it stops
 // after the first malformed row.
 func parseRows(lines []byte, dim int, bare, skipBad bool) chunk {
 	var c chunk
-	// No more vectors than the text has room for: a number takes two bytes.
-	most := min(bytes.Count(lines, []byte("\n"))+1, len(lines)/(2*dim)+1)
-	c.data = make([]float32, 0, most*dim)
-	c.rows = make([]row, 0, most)
+	// A number takes at least two bytes of text, which bounds the allocation.
+	maxRows := min(bytes.Count(lines, []byte("\n"))+1, len(lines)/(2*dim)+1)
+	c.data = make([]float32, 0, maxRows*dim)
+	c.rows = make([]row, 0, maxRows)
 	for line := range bytes.Lines(lines) {
 		number := c.span
 		c.span++
@@ -130,7 +130,7 @@ func parseRows(lines []byte, dim int, bare, skipBad bool) chunk {
 	return c
 }
 
-// parseRow parses a trimmed line: a word, and the numbers of vector.
+// parseRow parses a trimmed line into a word and vector.
 func parseRow(line []byte, vector []float32) row {
 	word, numbers := cutField(line)
 	err := parseVector(numbers, vector)
@@ -146,7 +146,7 @@ func parseRow(line []byte, vector []float32) row {
 		return r
 	}
 	if n, word := trailingNumbers(line); n > len(vector) {
-		// "iphone 4" may be a word, but in "bank 0.25" the row is too long.
+		// "iphone 4" may be a word. "bank 0.25" is no word: the row has too many numbers.
 		if !isWhole(spaced[lastField(spaced):]) {
 			return row{name: string(word), err: countError(n, len(vector))}
 		}
@@ -168,18 +168,20 @@ func parseVector(b []byte, vector []float32) error {
 		x, end, err := parseNumber(b, i)
 		if err != nil {
 			field, _ := cutField(b[i:])
-			return fmt.Errorf("value %d is %s, %w", k+1, quote(field), err)
+			return fmt.Errorf("value %d is %w (got %s)", k+1, err, quote(field))
 		}
 		vector[k] = x
 		i = end
 	}
 	if rest := trimLeft(b[i:]); len(rest) > 0 {
-		return fmt.Errorf("%s after the vector", quote(rest))
+		return fmt.Errorf("the line continues after the vector (got %s)", quote(rest))
 	}
 	return nil
 }
 
-func countError(n, want int) error { return fmt.Errorf("%d numbers, want %d", n, want) }
+func countError(got, want int) error {
+	return fmt.Errorf("the vector has the wrong length (got %d, want %d numbers)", got, want)
+}
 
 // cutField cuts line after its first field.
 func cutField(line []byte) (field, rest []byte) {
@@ -190,8 +192,7 @@ func cutField(line []byte) (field, rest []byte) {
 	return line[:i], line[i:]
 }
 
-// cutVector cuts line before its last n fields. The word is empty if there is
-// nothing before them.
+// cutVector cuts line before its last n fields.
 func cutVector(line []byte, n int) (word, vector []byte) {
 	word = line
 	for range n {
@@ -200,8 +201,8 @@ func cutVector(line []byte, n int) (word, vector []byte) {
 	return word, line[len(word):]
 }
 
-// trailingNumbers counts the numbers at the end of line and returns what stands
-// before them, which is the first field at least.
+// trailingNumbers returns the number of numbers at the end of line, and the text before
+// them, which includes at least the first field.
 func trailingNumbers(line []byte) (n int, word []byte) {
 	word = line
 	for {
@@ -217,7 +218,7 @@ func trailingNumbers(line []byte) (n int, word []byte) {
 	}
 }
 
-// lastField returns where the last field of b begins.
+// lastField returns the offset of the last field of b.
 func lastField(b []byte) int {
 	i := len(b)
 	for i > 0 && !isSeparator(b[i-1]) {
@@ -226,7 +227,7 @@ func lastField(b []byte) int {
 	return i
 }
 
-// trimRow removes what isn't a field from both ends of a line.
+// trimRow removes separators and the line break from both ends of a line.
 func trimRow(line []byte) []byte {
 	return trimLeft(trimRight(bytes.TrimRight(line, "\r\n")))
 }

@@ -15,8 +15,8 @@ import (
 	"overcomplete/internal/input"
 )
 
-// The result, and the error, doesn't depend on the number of workers, on where
-// the text is cut into chunks and on what the reader returns at a time.
+// The result and the error don't depend on the number of workers, on the boundaries of
+// chunks, or on the sizes of reads.
 func TestReadTextIsDeterministic(t *testing.T) {
 	var good, bad strings.Builder
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -37,7 +37,7 @@ func TestReadTextIsDeterministic(t *testing.T) {
 			bad.WriteString(word + " 1 2 3\n")
 		}
 	}
-	const message = `file:101: word "w100": value 3 is "x", not a finite number`
+	const message = `file:101: word "w100": value 3 is not a finite number (got "x")`
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, workers := range []int{1, 2, 7} {
 		runtime.GOMAXPROCS(workers)
@@ -71,11 +71,11 @@ func (r *reader) collect(chunks iter.Seq2[chunk, error]) (*Dense, error) {
 	return &c.rows, err
 }
 
-// A malformed row before the place where reading fails is reported first.
+// A malformed row is reported before an error of the reader behind it.
 func TestReadTextErrorOrder(t *testing.T) {
 	broken := errors.New("broken")
 	for text, message := range map[string]string{
-		"a 1\nb x\nc":  `: word "b": value 1 is "x", not a finite number`,
+		"a 1\nb x\nc":  `: word "b": value 1 is not a finite number (got "x")`,
 		"a 1\nb 2\ncx": "broken",
 	} {
 		r := &reader{dim: 1, file: file{declared: -1}}
@@ -88,12 +88,12 @@ func TestReadTextErrorOrder(t *testing.T) {
 
 func TestReadTextLineTooLong(t *testing.T) {
 	r := &reader{dim: 1, file: file{declared: -1}}
-	if _, err := r.collect(r.readText(t.Context(), io.LimitReader(endless{}, 1<<40), textChunk, false)); err == nil || err.Error() != "a line of over 33554432 bytes" {
+	if _, err := r.collect(r.readText(t.Context(), io.LimitReader(endless{}, 1<<40), textChunk, false)); err == nil || err.Error() != "a line is too long (want at most 33554432 bytes)" {
 		t.Errorf("error is %v", err)
 	}
 }
 
-// endless is text without an end of a line.
+// endless is a reader of text without line breaks.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {

@@ -13,26 +13,25 @@ var (
 	errTooLarge  = errors.New("too large for a float32")
 )
 
-// scale holds the powers of ten from 10⁻²², rounded to float64.
+// scale has the powers of ten from 10⁻²², rounded to float64.
 var scale = [...]float64{
 	1e-22, 1e-21, 1e-20, 1e-19, 1e-18, 1e-17, 1e-16, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11,
 	1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9,
 	1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
 }
 
-// pow10 holds the powers of ten that [parseDigits] may need.
+// pow10 has the powers of ten for the numbers of digits of [parseDigits].
 var pow10 = [16]uint64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8}
 
-// parseNumber parses the field that begins at b[i], up to a space, a tab or the
-// end of b, and returns where it ends. The field has to be a decimal number:
-// an optional sign, digits with at most one point before, among or after them,
-// and an optional exponent. The value is the float32 nearest to it, ties to
-// even, the same bits as strconv.ParseFloat(field, 32).
+// parseNumber parses the field from b[i] to the next space, tab or end of b, and
+// returns its end. The field must be a decimal number: an optional sign, digits with
+// at most one point before, among or after them, and an optional exponent. The value
+// is the nearest float32, ties to even, with the bits of strconv.ParseFloat(field, 32).
 func parseNumber(b []byte, i int) (value float32, end int, err error) {
 	start := i
 	var sign uint32
 	if i < len(b) {
-		// Signs are too random for a branch.
+		// Without a branch, because the CPU can't predict signs.
 		if b[i] == '-' {
 			sign = 1
 		}
@@ -79,11 +78,10 @@ func parseNumber(b []byte, i int) (value float32, end int, err error) {
 		exponent += e
 	}
 
-	// Mantissa and power of ten are rounded to 53 bits at most, and so is their
-	// product x: three roundings, which leave it less than 4 units in the last
-	// place from the decimal. It lies between 1e-22 and 1e38, or is zero: never
-	// outside of float32's normal numbers. Rounding x again, to 24 bits, gives
-	// another result than rounding the decimal itself only if the midpoint of
+	// The mantissa, the power of ten and their product x are each rounded to 53 bits.
+	// After these three roundings, x is within 4 units in the last place of the
+	// decimal. x is zero or between 1e-22 and 1e38, in the range of normal float32.
+	// Rounding x to 24 bits differs from rounding the decimal only if the midpoint of
 	// two float32 lies between x and the decimal, or is one of them. Midpoints
 	// are the float64 numbers whose lower 29 bits are 1 and 28 zeros.
 	if e := uint(exponent + 22); digits <= 19 && e < uint(len(scale)) {
@@ -100,13 +98,13 @@ func parseNumber(b []byte, i int) (value float32, end int, err error) {
 	return float32(x), i, nil
 }
 
-// parseDigits parses the digits that text begins with, eight bytes of which the
-// first is the lowest. It returns how many these are, 0 to 8.
+// parseDigits parses the leading digits of eight bytes of text. The first byte is the
+// lowest one. It returns the value of the digits and their number, 0 to 8.
 func parseDigits(text uint64) (value uint64, n int) {
 	const ones = 0x0101010101010101
 	d := text ^ '0'*ones // digits become 0 to 9, any other byte is larger
-	// Adding 118 to a byte over 9 sets its top bit, or it is set already. A carry
-	// changes bytes after that one only.
+	// The top bit of a byte over 9 is set, or set by adding 118. A carry changes only
+	// later bytes.
 	other := (d + 118*ones | d) & (128 * ones)
 	n = bits.TrailingZeros64(other) / 8
 	d <<= 64 - 8*n // zeros before the digits
@@ -116,8 +114,8 @@ func parseDigits(text uint64) (value uint64, n int) {
 	return (d*10000 + d>>32) & 0xffffffff, n
 }
 
-// parseExponent parses an optional sign and digits. It returns how many bytes
-// these are, 0 if there is no digit. Beyond ±10000 the value is only large.
+// parseExponent parses an optional sign and digits. It returns their length in bytes, or
+// 0 if there is no digit. Beyond ±10000 the value is inexact.
 func parseExponent(b []byte) (value, length int) {
 	i := 0
 	if i < len(b) && (b[i] == '-' || b[i] == '+') {
@@ -151,11 +149,12 @@ func isWhole(b []byte) bool {
 	return len(b) > 0
 }
 
-// isSeparator reports whether c stands between two fields of a row. Only ASCII
-// space and tab do: words contain U+00A0 and others.
+// isSeparator reports whether c separates fields of a row. Only ASCII space and tab
+// do, because words contain other white space, such as U+00A0.
 func isSeparator(c byte) bool { return c == ' ' || c == '\t' }
 
-// appendExact appends the shortest decimal that reads as x again, as strconv.AppendFloat(b, float64(x), 'g', -1, 32) does.
+// appendExact appends the shortest decimal that parses to x, with the bytes of
+// strconv.AppendFloat(b, float64(x), 'g', -1, 32).
 func appendExact(b []byte, x float32) []byte {
 	digits, decimals := shortest(x)
 	if decimals == 0 {
@@ -174,10 +173,10 @@ func appendExact(b []byte, x float32) []byte {
 	return b[:len(b)-12+decimals]
 }
 
-// shortest returns the shortest decimal that reads as |x| again, as digits before
-// and after the point and the number of those after it. That is 4 to 12, or 0 if
-// the decimal is left to strconv: where it has an exponent, two digits or more
-// before the point, none after it, or where float64 is not precise enough.
+// shortest returns the digits of the shortest decimal that parses to |x|, and the number
+// of decimals, 4 to 12. It returns 0 decimals if strconv must format x: if the decimal
+// has an exponent, several digits before the point or few after it, or if float64 is not
+// precise enough.
 func shortest(x float32) (digits uint64, decimals int) {
 	bits := math.Float32bits(x) &^ (1 << 31)
 	y := float64(math.Float32frombits(bits))
@@ -190,12 +189,13 @@ func shortest(x float32) (digits uint64, decimals int) {
 			decimals++
 		}
 	}
-	// This has 9 digits before the point, which are enough for any float32. It is
-	// rounded once, by less than the margin.
+	// scaled has 9 digits before the point, enough for any float32. Its rounding error
+	// is less than the margin.
 	scaled := float64(y * scale[22+decimals])
 	const margin = 0x1p-23
-	// All that reads as y is nearer to it than this, which is exact. (A power of
-	// two is nearer to the float32 below, but its fraction here is 0 or ½.)
+	// near is half the exact distance to the next float32: a decimal within it parses
+	// to y. (A power of two is nearer to the previous float32, but its fraction here is
+	// 0 or ½.)
 	near := (float64(math.Float32frombits(bits+1)) - y) / 2 * scale[22+decimals]
 	n := uint64(scaled)
 	fraction := scaled - float64(n)
@@ -221,8 +221,8 @@ func shortest(x float32) (digits uint64, decimals int) {
 
 // formatDigits returns the eight digits of n as text, the first of them lowest.
 func formatDigits(n uint64) uint64 {
-	// Halves, then quarters of these, then single digits. The quotients by 100 and
-	// 10 are exact for up to 4 and 2 digits.
+	// Split n into numbers of 4 digits, then 2, then 1. The quotients by 100 and 10 are
+	// exact for up to 4 and 2 digits.
 	n = n/10000 | n%10000<<32
 	q := n * 10486 >> 20 & 0x0000007f_0000007f
 	n = q | (n-100*q)<<16

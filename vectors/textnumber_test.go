@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// decimal is what parseNumber should accept, if it fits in a float32.
+// decimal matches the numbers that parseNumber accepts if they are in the range of float32.
 var decimal = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
 
 // checkNumber compares parseNumber with the regular expression and strconv.
@@ -16,14 +16,14 @@ func checkNumber(t *testing.T, s string) {
 	t.Helper()
 	want, wantErr := strconv.ParseFloat(s, 32)
 	valid := decimal.MatchString(s) && wantErr == nil
-	// What stands around the field makes no difference.
+	// Text around the field makes no difference.
 	for _, text := range []string{s, s + " ", s + " 12345678.9", s + "\t-.5e5 12345678"} {
 		checkNumberIn(t, text, len(s), float32(want), valid)
 	}
 }
 
-// checkNumberIn checks that the field of a text that has the given length is
-// parsed as the float32 want, or refused if it isn't valid.
+// checkNumberIn checks that parseNumber returns want and length for the first field of
+// text, or an error unless the field is valid.
 func checkNumberIn(t *testing.T, text string, length int, want float32, valid bool) {
 	t.Helper()
 	const before = "0 "
@@ -57,8 +57,8 @@ func TestParseNumber(t *testing.T) {
 	for _, s := range numbers {
 		checkNumber(t, s)
 	}
-	// Decimals of all lengths near float32 numbers and the midpoints between
-	// them, where rounding twice goes wrong.
+	// Decimals of all lengths near float32 numbers and their midpoints, for which
+	// rounding twice would be wrong.
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 30000 {
 		x := math.Float32frombits(rng.Uint32())
@@ -75,7 +75,7 @@ func TestParseNumber(t *testing.T) {
 	}
 }
 
-// Any byte but a digit ends a number, wherever it stands among eight.
+// Any byte except a digit ends a number, at each position among eight bytes.
 func TestParseNumberBytes(t *testing.T) {
 	for c := range 256 {
 		for n := range 10 {
@@ -86,8 +86,8 @@ func TestParseNumberBytes(t *testing.T) {
 	}
 }
 
-// Millions of numbers as they stand in published files, and as others may write
-// them, are the same bits as strconv's.
+// Millions of numbers, in the notations of published files and others, have the bits of
+// strconv's results.
 func TestParseNumberMatchesStrconv(t *testing.T) {
 	each := 100_000 // times 4 kinds of numbers and 7 forms
 	if testing.Short() {
@@ -96,7 +96,7 @@ func TestParseNumberMatchesStrconv(t *testing.T) {
 	forms := map[string]func(rng *rand.Rand) float64{
 		"normal":  func(rng *rand.Rand) float64 { return rng.NormFloat64() / 4 },
 		"float32": func(rng *rand.Rand) float64 { return float64(float32(rng.NormFloat64())) / 8 },
-		// Every decimal of a midpoint, or of a number beside one, is close to where
+		// Decimals of a midpoint, or of a number beside one, are close to where
 		// rounding changes.
 		"midpoint": func(rng *rand.Rand) float64 {
 			x := float32(rng.NormFloat64())

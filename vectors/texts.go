@@ -17,25 +17,25 @@ const (
 	KindTexts Kind = tabular.Texts
 )
 
-// Texts are the texts of V rows. The Words of such rows are ids: those of a column of the input, or
-// else their row numbers, from 0.
+// Texts stores the texts of V rows. The Words of such rows are ids: a column of the input, or the row
+// numbers, from 0.
 type Texts struct {
-	Text    []string // in UTF-8, of at most 16 MiB; may be empty, repeated, and have line breaks
+	Text    []string // UTF-8, at most 16 MiB each; may be empty, repeated, and contain line breaks
 	Columns []Column // other columns of the input
 }
 
-// A Column has a value for each of V rows, such as the class of a text.
+// A Column stores a value for each of V rows, such as the class of a text.
 type Column struct {
 	Name   string
 	Values []string
 }
 
-// maxText bounds a text, in bytes.
+// maxText is the maximum length of a text, in bytes.
 const maxText = 1 << 24
 
-// Table returns the columns of a table of the rows without their codes: the words, under the given
-// name, or the ids, texts and columns of texts. A column whose name is taken gets a unique one by
-// underscores at its end.
+// Table returns the rows without their codes as columns: the words, in a column of the given name,
+// or the ids, texts and columns of texts. It appends underscores to the names of columns that are
+// taken.
 func (s *Sparse) Table(words string, taken ...string) []Column {
 	if s.Texts == nil {
 		return []Column{{words, s.Words}}
@@ -54,7 +54,8 @@ func (s *Sparse) Table(words string, taken ...string) []Column {
 	return table
 }
 
-// Blank reports whether text i is empty or only white space. It is false of nil, since words are no texts.
+// Blank reports whether text i is empty or only white space. If t is nil, rows are words and Blank
+// returns false.
 func (t *Texts) Blank(i int) bool { return t != nil && strings.TrimSpace(t.Text[i]) == "" }
 
 // Names returns the names of the columns.
@@ -100,7 +101,7 @@ func (t *Texts) row(i int) []string {
 	return values
 }
 
-// Slice returns the rows from lo to before hi, as parts of t; nil of nil.
+// Slice returns rows lo to hi−1, which share the memory of t. If t is nil, it returns nil.
 func (t *Texts) Slice(lo, hi int) *Texts {
 	if t == nil {
 		return nil
@@ -112,7 +113,7 @@ func (t *Texts) Slice(lo, hi int) *Texts {
 	return part
 }
 
-// Select returns copies of some rows; nil of nil.
+// Select returns copies of the given rows. If t is nil, it returns nil.
 func (t *Texts) Select(rows []int) *Texts {
 	if t == nil {
 		return nil
@@ -124,8 +125,8 @@ func (t *Texts) Select(rows []int) *Texts {
 	return part
 }
 
-// Join returns t followed by other, which has the same columns. Of nil and nil it is nil. It
-// may take the memory of t.
+// Join appends other, which has the same columns, to t and returns the result, like append. If t
+// is nil, it returns other.
 func (t *Texts) Join(other *Texts) *Texts {
 	if t == nil || other == nil {
 		return other
@@ -137,28 +138,28 @@ func (t *Texts) Join(other *Texts) *Texts {
 	return t
 }
 
-// Validate returns an error unless t, which may be nil, has a text and a value of each column for
-// n rows, and columns of different names.
+// Validate returns an error unless t, which may be nil, has n texts, n values per column, and
+// distinct column names.
 func (t *Texts) Validate(n int) error {
 	if t == nil {
 		return nil
 	}
 	if len(t.Text) != n {
-		return fmt.Errorf("%d texts for %d rows", len(t.Text), n)
+		return fmt.Errorf("texts and rows differ in number (got %d and %d)", len(t.Text), n)
 	}
 	for i, c := range t.Columns {
 		if len(c.Values) != n {
-			return fmt.Errorf("%d values of column %.60q for %d rows", len(c.Values), c.Name, n)
+			return fmt.Errorf("column %.60q has the wrong number of values (got %d, want %d)", c.Name, len(c.Values), n)
 		}
 		if slices.ContainsFunc(t.Columns[:i], func(o Column) bool { return o.Name == c.Name }) || c.Name == tabular.IDName || c.Name == tabular.TextName {
-			return fmt.Errorf("two columns are called %.60q", c.Name)
+			return fmt.Errorf("two columns are named %.60q", c.Name)
 		}
 	}
 	return nil
 }
 
-// Name returns what people call row i: its word, or its text in one line, or its id if that is
-// empty.
+// Name returns the name of row i to display: its word, or its text in one line, or its id if the
+// text is blank.
 func (s *Sparse) Name(i int) string {
 	if s.Texts != nil {
 		if line := strings.Join(strings.Fields(s.Texts.Text[i]), " "); line != "" {

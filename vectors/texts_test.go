@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What rows are is told from their words, unless it is said; texts keep every row, whatever
-// they are, and words are each there once.
+// The kind of rows is detected from their names, unless an option sets it. Every text is kept, but
+// only the first row of each word.
 func TestReadKinds(t *testing.T) {
 	d := &Dense{Words: []string{"a", "b", "c"}, Dim: 1, Data: []float32{1, 2, 3}}
 	npy := npyFile(d, false)
@@ -19,9 +19,9 @@ func TestReadKinds(t *testing.T) {
 		texts      []string
 	}{
 		{"words", "a\nb\na\n", "", []string{"a", "b"}, nil},
-		{"words that are said to be texts", "a\n\na\n", KindTexts, []string{"0", "1", "2"}, []string{"a", "", "a"}},
+		{"words read as texts", "a\n\na\n", KindTexts, []string{"0", "1", "2"}, []string{"a", "", "a"}},
 		{"sentences", "it rains cats\nyes\nit rains cats\n", "", []string{"0", "1", "2"}, []string{"it rains cats", "yes", "it rains cats"}},
-		{"phrases that are said to be words", "New York\nbank\nNew York\n", KindWords, []string{"New York", "bank"}, nil},
+		{"phrases read as words", "New York\nbank\nNew York\n", KindWords, []string{"New York", "bank"}, nil},
 		{"sentences without spaces", "今日は雨が降っています\n私は猫が好きです\n犬\n", "", []string{"0", "1", "2"}, []string{"今日は雨が降っています", "私は猫が好きです", "犬"}},
 		{"not UTF-8", "a\xffb c d\nd e f\nf g h\n", "", []string{"0", "1", "2"}, []string{"a\uFFFDb c d", "d e f", "f g h"}},
 	} {
@@ -41,16 +41,17 @@ func TestReadKinds(t *testing.T) {
 			t.Errorf("%s: warnings %q", tt.name, source.Warnings)
 		}
 	}
-	// Of a text file, words have what is before the numbers.
+	// Rows of a text file are words, also if they have spaces.
 	got, _, err := Read(t.Context(), []string{tempFile(t, "it rains cats 1 2\nit rains cats 3 4\n")}, ReadOptions{Rows: KindTexts})
 	want := &Dense{Words: []string{"0", "1"}, Dim: 2, Data: []float32{1, 2, 3, 4}, Texts: &Texts{Text: []string{"it rains cats", "it rains cats"}}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	checkError(t, tempFile(t, "a 1\n"), ReadOptions{IDColumn: "id"}, "FILE: columns can be named only in tables, such as Parquet, whose rows have no word list")
+	checkError(t, tempFile(t, "a 1\n"), ReadOptions{IDColumn: "id"}, "FILE: columns can be named only for tables, such as Parquet, and without a word list")
 }
 
-// A stream has the same rows as Read, of zeros, too, and a sample's texts are those of its rows.
+// Stream yields the same texts as Read, including rows of zeros, and a sample keeps the texts of its
+// rows.
 func TestStreamTexts(t *testing.T) {
 	d := &Dense{Words: []string{"a", "b", "c"}, Dim: 1, Data: []float32{1, 0, 3}}
 	path, o := tempFile(t, npyFile(d, false)), ReadOptions{WordList: tempFile(t, "it rains cats\nit snows today\nit rains cats\n")}
@@ -84,10 +85,10 @@ func TestTextsValidate(t *testing.T) {
 	}{
 		{nil, ""},
 		{&Texts{Text: []string{"a", ""}, Columns: []Column{column("x", 2), column("y", 2)}}, ""},
-		{&Texts{Text: []string{"a"}}, "1 texts for 2 rows"},
-		{&Texts{Text: []string{"a", "b"}, Columns: []Column{column("x", 1)}}, `1 values of column "x" for 2 rows`},
-		{&Texts{Text: []string{"a", "b"}, Columns: []Column{column("x", 2), column("x", 2)}}, `two columns are called "x"`},
-		{&Texts{Text: []string{"a", "b"}, Columns: []Column{column("id", 2)}}, `two columns are called "id"`},
+		{&Texts{Text: []string{"a"}}, "texts and rows differ in number (got 1 and 2)"},
+		{&Texts{Text: []string{"a", "b"}, Columns: []Column{column("x", 1)}}, `column "x" has the wrong number of values (got 1, want 2)`},
+		{&Texts{Text: []string{"a", "b"}, Columns: []Column{column("x", 2), column("x", 2)}}, `two columns are named "x"`},
+		{&Texts{Text: []string{"a", "b"}, Columns: []Column{column("id", 2)}}, `two columns are named "id"`},
 	} {
 		if err := tt.texts.Validate(2); (err == nil) != (tt.want == "") || err != nil && err.Error() != tt.want {
 			t.Errorf("error %v, want %s", err, tt.want)
@@ -95,7 +96,7 @@ func TestTextsValidate(t *testing.T) {
 	}
 }
 
-// Names that are taken get underscores, and no two columns have one name.
+// Column names that are taken get underscores, so that all names are distinct.
 func TestTable(t *testing.T) {
 	s := &Sparse{Words: []string{"a"}}
 	if got := s.Table("word", "values"); len(got) != 1 || got[0].Name != "word" || got[0].Values[0] != "a" {

@@ -1,17 +1,17 @@
-// Package vectors holds word vectors, dense and sparse, and reads and writes
-// the files that they are kept in.
+// Package vectors stores dense and sparse vectors of words and texts, and reads and
+// writes their files.
 //
-// [Read] reads every format that word vectors are published in. It recognises the
-// format by the file's content and parses text on all cores:
+// [Read] reads the formats in which embeddings are published. It detects the format from
+// the file's content and parses text on all cores:
 //
 //	x, source, err := vectors.Read(ctx, []string{"glove.6B.300d.txt.gz"}, vectors.ReadOptions{})
 //	for i, word := range x.Words {
 //		fmt.Println(word, x.Row(i))
 //	}
 //
-// [Stream] reads files that are larger than memory. The Write functions write
-// sparse vectors in the formats of other tools; all of them return the error of
-// their io.Writer as it is.
+// [Stream] reads files that are larger than memory. The Write functions write sparse
+// vectors in the formats of other tools. They return the errors of their io.Writer
+// unchanged.
 package vectors
 
 import (
@@ -19,25 +19,23 @@ import (
 	"slices"
 )
 
-// Dense is a set of dense vectors of words, or of texts: a V×L matrix whose row i is the
-// vector of Words[i].
+// Dense is a V×L matrix of dense vectors. Row i is the vector of Words[i].
 type Dense struct {
-	Words []string  // each once: words, or the ids of texts
+	Words []string  // distinct: words, or the ids of texts
 	Texts *Texts    // nil if rows are words
 	Dim   int       // L, the length of a vector
 	Data  []float32 // V×L, row-major
 }
 
-// Validate returns nil if d has at least one word and Dim finite numbers for each
-// word, or else an error that says what is wrong, by word. What [Read] returns is
-// valid.
+// Validate returns an error unless d has at least one word and Dim finite numbers per
+// word. The results of [Read] are valid.
 func (d *Dense) Validate() error {
 	if d.Dim < 1 || d.Len() < 1 || len(d.Data)%d.Dim != 0 || len(d.Data)/d.Dim != d.Len() {
-		return fmt.Errorf("%d numbers are no vectors of length %d for %d words", len(d.Data), d.Dim, d.Len())
+		return fmt.Errorf("vectors have inconsistent sizes (got %d numbers for %d words of length %d)", len(d.Data), d.Len(), d.Dim)
 	}
 	for i, v := range d.Data {
 		if v-v != 0 { // infinite or NaN
-			return fmt.Errorf("%.100q: number %d of its vector is %v", d.Words[i/d.Dim], i%d.Dim+1, v)
+			return fmt.Errorf("%.100q: value %d of the vector is not a finite number (got %v)", d.Words[i/d.Dim], i%d.Dim+1, v)
 		}
 	}
 	return nil
@@ -46,15 +44,15 @@ func (d *Dense) Validate() error {
 // Len returns the number of words, V.
 func (d *Dense) Len() int { return len(d.Words) }
 
-// Row returns the vector of word i, of length Dim. It is a part of d.Data, not a copy.
+// Row returns the vector of word i, of length Dim. It shares the memory of d.Data.
 func (d *Dense) Row(i int) []float32 { return d.Data[i*d.Dim : (i+1)*d.Dim : (i+1)*d.Dim] }
 
-// Slice returns the rows from lo to before hi, as parts of d.
+// Slice returns rows lo to hi−1, which share the memory of d.
 func (d *Dense) Slice(lo, hi int) *Dense {
 	return &Dense{Words: d.Words[lo:hi:hi], Texts: d.Texts.Slice(lo, hi), Dim: d.Dim, Data: d.Data[lo*d.Dim : hi*d.Dim : hi*d.Dim]}
 }
 
-// Append adds the rows of other, of the same kind and length.
+// Append appends the rows of other, which must have the same kind and length.
 func (d *Dense) Append(other *Dense) {
 	if d.Len() == 0 {
 		d.Dim, d.Texts = other.Dim, nil
@@ -65,23 +63,22 @@ func (d *Dense) Append(other *Dense) {
 	d.Words, d.Texts, d.Data = append(d.Words, other.Words...), d.Texts.Join(other.Texts), append(d.Data, other.Data...)
 }
 
-// Sparse is a set of sparse vectors of words, or of texts: a V×K matrix whose row i is the
-// vector of Words[i].
+// Sparse is a V×K matrix of sparse vectors. Row i is the vector of Words[i].
 type Sparse struct {
-	Words []string // each once: words, or the ids of texts
+	Words []string // distinct: words, or the ids of texts
 	Texts *Texts   // nil if rows are words
 	CSR
 }
 
-// Binary returns s with every nonzero value replaced by 1, as the paper makes the
-// binary vectors of method B (§2.2). The result shares all but the values with s.
+// Binary returns s with every nonzero value replaced by 1: the paper's binary vectors
+// of method B (§2.2). The result shares all but the values with s.
 func (s *Sparse) Binary() *Sparse {
 	b := *s
 	b.Value = slices.Repeat([]float32{1}, len(s.Value))
 	return &b
 }
 
-// CSR is a V×K matrix in compressed sparse rows, the layout of scipy.sparse.csr_array.
+// CSR is a Rows×Cols matrix in compressed sparse rows, the layout of scipy.sparse.csr_array.
 // The nonzero values of row i are Value[Ptr[i]:Ptr[i+1]]; their columns are
 // Index[Ptr[i]:Ptr[i+1]], in increasing order. No stored value is zero.
 type CSR struct {
@@ -92,7 +89,7 @@ type CSR struct {
 }
 
 // Row returns the columns of the nonzeros of row i, in increasing order, and their
-// values. Both are parts of s, not copies.
+// values. Both share the memory of s.
 func (s *CSR) Row(i int) (index []int32, value []float32) {
 	lo, hi := s.Ptr[i], s.Ptr[i+1]
 	return s.Index[lo:hi:hi], s.Value[lo:hi:hi]

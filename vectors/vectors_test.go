@@ -13,14 +13,14 @@ func TestDenseValidate(t *testing.T) {
 		want string // "" if valid
 	}{
 		{Dense{Words: []string{"a", "b"}, Dim: 2, Data: []float32{1, 0, -2, math.MaxFloat32}}, ""},
-		{Dense{}, "0 numbers are no vectors of length 0 for 0 words"},
+		{Dense{}, "vectors have inconsistent sizes (got 0 numbers for 0 words of length 0)"},
 		{Dense{Dim: 2}, "for 0 words"},
-		{Dense{Words: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2}}, "2 numbers are no vectors of length 2 for 2 words"},
-		{Dense{Words: []string{"a"}, Dim: 2, Data: []float32{1, 2, 3}}, "3 numbers are no vectors"},
+		{Dense{Words: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2}}, "vectors have inconsistent sizes (got 2 numbers for 2 words of length 2)"},
+		{Dense{Words: []string{"a"}, Dim: 2, Data: []float32{1, 2, 3}}, "got 3 numbers for 1 words"},
 		{Dense{Words: []string{"a"}, Dim: 0, Data: nil}, "of length 0"},
 		{Dense{Words: []string{"a"}, Dim: -2, Data: []float32{1, 2}}, "of length -2"},
-		{Dense{Words: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2, 3, float32(math.NaN())}}, `"b": number 2 of its vector is NaN`},
-		{Dense{Words: []string{"a", "b"}, Dim: 2, Data: []float32{float32(math.Inf(-1)), 2, 3, 4}}, `"a": number 1 of its vector is -Inf`},
+		{Dense{Words: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2, 3, float32(math.NaN())}}, `"b": value 2 of the vector is not a finite number (got NaN)`},
+		{Dense{Words: []string{"a", "b"}, Dim: 2, Data: []float32{float32(math.Inf(-1)), 2, 3, 4}}, `"a": value 1 of the vector is not a finite number (got -Inf)`},
 	} {
 		if err := tt.d.Validate(); (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: error %v, want %q", tt.d, err, tt.want)
@@ -28,7 +28,7 @@ func TestDenseValidate(t *testing.T) {
 	}
 }
 
-// Rows may be appended to a matrix that nobody has made yet, and be none.
+// Rows may be appended to a zero CSR, and may be empty.
 func TestAppend(t *testing.T) {
 	two := &CSR{Rows: 2, Cols: 3, Ptr: []int64{0, 1, 3}, Index: []int32{2, 0, 1}, Value: []float32{1, 2, 3}}
 	all := &CSR{Cols: 3}

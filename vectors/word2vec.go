@@ -10,10 +10,10 @@ import (
 	"math"
 )
 
-const binaryChunk = 1 << 16 // numbers that are read in one go
+const binaryChunk = 1 << 16 // numbers per chunk
 
-// readBinary returns the rows of word2vec's binary format in r, which is after the header. If
-// there are more than declared, it returns one of them.
+// readBinary yields the rows of word2vec's binary format in r, which is after the header. If
+// there are more than declared, it yields one empty row more.
 func readBinary(r *bufio.Reader, dim, declared int) iter.Seq2[chunk, error] {
 	return func(yield func(chunk, error) bool) {
 		for left := declared; left > 0; {
@@ -36,7 +36,7 @@ func readBinary(r *bufio.Reader, dim, declared int) iter.Seq2[chunk, error] {
 	}
 }
 
-// readBinaryRows reads up to n rows. The error is io.EOF if r ends before.
+// readBinaryRows reads n rows. If r has fewer, it returns them with io.EOF.
 func readBinaryRows(r *bufio.Reader, n, dim int) (chunk, error) {
 	c := chunk{data: make([]float32, 0, n*dim)}
 	raw := make([]byte, 4*dim)
@@ -65,13 +65,12 @@ func readBinaryRows(r *bufio.Reader, n, dim int) (chunk, error) {
 
 var newline = []byte("\n")
 
-// readBinaryWord reads a word and the space after it. The original program ends
-// a row with a newline and some others don't, so that one newline before the
-// word is no part of it.
+// readBinaryWord reads a word and the space after it. It removes a newline before the
+// word, with which word2vec, but not every other program, ends the previous row.
 func readBinaryWord(r *bufio.Reader) (string, error) {
 	word, err := r.ReadSlice(' ')
 	if err == bufio.ErrBufferFull {
-		return "", fmt.Errorf("damaged: no end of a word in %d bytes", len(word))
+		return "", fmt.Errorf("damaged: a word doesn't end within %d bytes", len(word))
 	}
 	if err != nil {
 		return "", err

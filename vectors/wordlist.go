@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// A wordList is a list of words, one a line in the order of the rows.
+// A wordList reads a list of words, one per line in the order of the rows.
 type wordList struct {
 	file   string
 	lines  *bufio.Scanner
@@ -16,7 +16,7 @@ type wordList struct {
 	stored *storedFile // nil if the list is part of another file
 }
 
-// openWordList opens the list that the options name.
+// openWordList opens the word list of the options.
 func (r *reader) openWordList(ctx context.Context) (*wordList, error) {
 	path := r.options.WordList
 	f, err := open(ctx, path)
@@ -36,7 +36,7 @@ func (r *reader) openWordList(ctx context.Context) (*wordList, error) {
 	return l, nil
 }
 
-// newWordList returns the list of words in content, which is in a file.
+// newWordList returns the list of words in the content of a file.
 func (r *reader) newWordList(content *bufio.Reader, file string) *wordList {
 	head, _ := content.Peek(window)
 	r.setListKind(head)
@@ -45,17 +45,17 @@ func (r *reader) newWordList(content *bufio.Reader, file string) *wordList {
 	return l
 }
 
-// name returns the next word, which must exist.
+// name returns the next word, or an error if there is none.
 func (l *wordList) name() (string, error) {
 	word, err := l.next()
 	if err == io.EOF {
-		err = fmt.Errorf("%d words for more rows", l.read)
+		err = fmt.Errorf("the word list has fewer words than rows (got %d words)", l.read)
 	}
 	return word, err
 }
 
-// setListKind is setKind for a word list that begins with head. The last line is cut if there
-// are more.
+// setListKind sets the kind of rows from the beginning of a word list. It ignores the last
+// line if that may be incomplete.
 func (r *reader) setListKind(head []byte) {
 	var lines []string
 	for line := range bytes.Lines(head) {
@@ -76,17 +76,18 @@ func (l *wordList) next() (string, error) {
 	case l.lines.Err() == nil:
 		return "", io.EOF
 	case l.lines.Err() == bufio.ErrTooLong:
-		return "", &InputError{File: l.file, Line: l.read + 1, Err: fmt.Errorf("a word of over %d bytes", window)}
+		return "", &InputError{File: l.file, Line: l.read + 1, Err: fmt.Errorf("the word is too long (want at most %d bytes)", window)}
 	}
 	return "", inputError(l.file, l.lines.Err())
 }
 
-// end returns an error if there is another word: what follows may have no end.
+// end returns an error if there is another word. It reads only that one, since the list may
+// be endless.
 func (l *wordList) end() error {
 	_, err := l.next()
 	switch err {
 	case nil:
-		return fmt.Errorf("more than %d words for %[1]d rows", l.read-1)
+		return fmt.Errorf("the word list has more words than rows (got more than %d words)", l.read-1)
 	case io.EOF:
 		return nil
 	}

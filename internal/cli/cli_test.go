@@ -48,8 +48,8 @@ func TestRefuses(t *testing.T) {
 		want []string // in the line
 	}{
 		{"paper train nowhere.txt -o model", []string{"nowhere.txt: no such file"}},
-		{"paper train photos -o model", []string{"photos/cat.jpg: not word vectors"}},
-		{"paper train short.txt -o model", []string{"short.txt:7: ", `"word6"`, "7 numbers, want 8", "--skip-bad"}},
+		{"paper train photos -o model", []string{"photos/cat.jpg: unknown format of vectors"}},
+		{"paper train short.txt -o model", []string{"short.txt:7: ", `"word6"`, "got 7, want 8 numbers", "--skip-bad"}},
 		{"paper train in.txt -o old", []string{"old: already exists", "--force"}},
 		{"paper train nan.txt -o old --force", []string{"nan.txt:7: "}},
 		{"paper train in.txt -o photos --force", []string{"photos: ", "neither empty nor a model"}},

@@ -211,13 +211,13 @@ func openForExport(cmd *cobra.Command, dir string, escape bool, normalize string
 	}
 	switch normalize {
 	case "codes":
-		m.Codes = m.Codes.Over(m.Codes.Norms())
+		m.Codes = m.Codes.DivideRows(m.Codes.Norms())
 	case "vectors":
 		norms, err := m.Norms(cmd.Context())
 		if err != nil {
 			return nil, err
 		}
-		m.Codes = m.Codes.Over(norms)
+		m.Codes = m.Codes.DivideRows(norms)
 	}
 	return m, nil
 }

@@ -239,7 +239,7 @@ func TestInterpretRefuses(t *testing.T) {
 	}{
 		{"top", []string{"no arguments are given", "top --help"}},
 		{"top nowhere", []string{"nowhere: no such file"}},
-		{"top photos", []string{"photos/cat.jpg: not word vectors", "photos: not a model: it has no model.json"}},
+		{"top photos", []string{"photos/cat.jpg: unknown format of vectors", "photos: not a model: it has no model.json"}},
 		{"top bad.txt", []string{"bad.txt:2: ", `"b"`}},
 		{"top model 3", []string{`"3" is not a dimension`, "0 to 2"}},
 		{"top model -- -1", []string{`"-1" is not a dimension`}},

@@ -130,7 +130,7 @@ func TestTrainWarns(t *testing.T) {
 	d.Words[3] = d.Words[2]
 	dir.Write(t, "in.txt", clitest.Text(d))
 	_, stderr := dir.MustRun(t, "paper train in.txt -o model --epochs 1 --quiet -k 8")
-	want := "warning: in.txt: duplicate words, the first of each kept: 1 (\"word2\")\n" +
+	want := "warning: in.txt: duplicate words, only the first row of each kept: 1 (\"word2\")\n" +
 		"warning: 8 sparse dimensions for 8 dense ones are not overcomplete\n"
 	if stderr != want {
 		t.Errorf("standard error is\n%s, want\n%s", stderr, want)
@@ -266,7 +266,7 @@ func TestTrainWordsOddRows(t *testing.T) {
 	const line = "train odd.txt --force -k 20 --sparsity 0.8 -o "
 	for _, which := range []string{"40", "random:40"} {
 		_, stderr := dir.MustRun(t, line+"model --train-words "+which)
-		for _, warning := range []string{"duplicate words, the first of each kept: 2", `rows of zeros: 1 ("zero")`} {
+		for _, warning := range []string{"duplicate words, only the first row of each kept: 2", `rows of zeros: 1 ("zero")`} {
 			if n := strings.Count(stderr, "odd.txt: "+warning); n != 1 {
 				t.Errorf("%s: %d times %s in\n%s", which, n, warning, stderr)
 			}

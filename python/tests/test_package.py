@@ -295,7 +295,7 @@ class TestModel(Folder):
             (KeyError, "no row 400", lambda: m.nearest(400)),
             (IndexError, "no dimension 24", lambda: m.top(24)),
             (ValueError, "^X.npy: .*11", lambda: m.encode(self.x[:, 1:])),
-            (ValueError, "^X.npy: row 1: value 4 is NaN", lambda: m.encode(np.where(np.arange(12) == 3, np.nan, self.x[:3]))),
+            (ValueError, "^X.npy: row 1: value 4 is not a finite number \(got NaN", lambda: m.encode(np.where(np.arange(12) == 3, np.nan, self.x[:3]))),
             (ValueError, "nonzeros", lambda: m.encode(self.x, nonzeros=0)),
         ]:  # fmt: skip
             with self.assertRaisesRegex(error, why):

@@ -14,7 +14,7 @@ import (
 
 var writers = map[string]func(io.Writer, *vectors.Sparse) error{"Arrow": WriteArrow, "Parquet": WriteParquet}
 
-// sample returns 300 rows, some of them empty, that take nearly 100 MiB.
+// sample returns 300 rows of nearly 100 MiB. Some are empty.
 func sample() *vectors.Sparse {
 	rng := rand.New(rand.NewPCG(1, 2))
 	codes := &vectors.Sparse{CSR: vectors.CSR{Rows: 300, Cols: 1 << 20, Ptr: []int64{0}}}
@@ -29,7 +29,7 @@ func sample() *vectors.Sparse {
 	return codes
 }
 
-// Batches are all rows in their order, and none holds more than it may.
+// Batches have all rows in order, and none exceeds the limit.
 func TestBatches(t *testing.T) {
 	codes := sample()
 	next, count := 0, 0
@@ -63,8 +63,8 @@ func TestRefuses(t *testing.T) {
 	for name, write := range writers {
 		var b bytes.Buffer
 		for want, words := range map[string][]string{
-			"1 words for 2 vectors":       {"a"},
-			`word 2, "\xff", isn't UTF-8`: {"a", "\xff"},
+			"words and vectors differ in number (got 1 and 2)": {"a"},
+			`word 2 is not UTF-8 (got "\xff")`:                 {"a", "\xff"},
 		} {
 			if err := write(&b, &vectors.Sparse{Words: words, CSR: matrix}); err == nil || err.Error() != want || b.Len() > 0 {
 				t.Errorf("%s: error %v after %d bytes, want %s", name, err, b.Len(), want)
@@ -75,7 +75,7 @@ func TestRefuses(t *testing.T) {
 
 var errFull = errors.New("full")
 
-// A fullWriter has room for some bytes.
+// A fullWriter returns an error after some bytes.
 type fullWriter struct{ room int }
 
 func (w *fullWriter) Write(p []byte) (int, error) {
@@ -86,7 +86,7 @@ func (w *fullWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A writer's error is returned wherever it happens.
+// The writers return an error of their io.Writer at any position.
 func TestFullDisk(t *testing.T) {
 	codes := &vectors.Sparse{Words: []string{"a", "b"}, CSR: matrix}
 	for name, write := range writers {

@@ -13,7 +13,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// copied returns a folder with copies of files of testdata, by their new names.
+// copied returns a folder with copies of files of testdata, keyed by their new names.
 func copied(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -33,7 +33,7 @@ func copied(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// The keys of folders become columns, unless the files have them.
+// The keys of folders become columns, unless the files have columns of these names.
 func TestReadPartitions(t *testing.T) {
 	dir := copied(t, map[string]string{"lang=de/kind=x/0.parquet": "texts.parquet", "lang=en/kind=y/0.parquet": "texts.parquet"})
 	d, source, err := vectors.Read(t.Context(), []string{dir}, vectors.ReadOptions{IDColumn: "none"})
@@ -51,7 +51,7 @@ func TestReadPartitions(t *testing.T) {
 	}
 }
 
-// The first valid row of each file has the length of the vectors in all.
+// The first valid row of each file must have the vector length of the previous files.
 func TestReadFilesOfOtherLengths(t *testing.T) {
 	type row struct {
 		Word   string    `parquet:"word,dict"`
@@ -65,7 +65,7 @@ func TestReadFilesOfOtherLengths(t *testing.T) {
 		}
 	}
 	_, _, err := vectors.Read(t.Context(), []string{dir}, vectors.ReadOptions{SkipBad: true})
-	want := fmt.Sprintf("%s/1: has vectors of 10 numbers where %s/0 has vectors of 20 numbers: all files of an input must have one schema", dir, dir)
+	want := fmt.Sprintf("%s/1: has vectors of 10 numbers, but %s/0 has vectors of 20 numbers: all files of an input must have the same schema", dir, dir)
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
@@ -73,9 +73,9 @@ func TestReadFilesOfOtherLengths(t *testing.T) {
 
 func TestReadFilesRefuses(t *testing.T) {
 	for _, tt := range []struct{ second, want string }{
-		{"texts.parquet", `FILE: row 1: the id "d-0" is that of a row before`},
-		{"lists.parquet", `FILE: has names in column "word" where FIRST has names in column "text": all files of an input must have one schema`},
-		{"texts.arrow", `FILE: has format Arrow where FIRST has format Parquet: all files of an input must have one schema`},
+		{"texts.parquet", `FILE: row 1: a previous row has the same id, "d-0"`},
+		{"lists.parquet", `FILE: has names in column "word", but FIRST has names in column "text": all files of an input must have the same schema`},
+		{"texts.arrow", `FILE: has format Arrow, but FIRST has format Parquet: all files of an input must have the same schema`},
 	} {
 		dir := copied(t, map[string]string{"0": "texts.parquet", "1": tt.second})
 		_, _, err := vectors.Read(t.Context(), []string{dir}, vectors.ReadOptions{})

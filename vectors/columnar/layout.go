@@ -13,37 +13,37 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// A kind is the kind of values in a column.
+// A kind is the kind of the values of a column.
 type kind int
 
 const (
 	other kind = iota
 	text
 	number // float16, float32 or float64
-	list   // of such numbers
-	scalar // a whole number, or true or false
+	list   // list of such numbers
+	scalar // whole number or boolean
 )
 
-// A column is a column of a table to read.
+// A column is a column of a table.
 type column struct {
 	name string
 	kind kind
 }
 
-// A layout is the choice of the columns to read, by number; −1 stands for none.
+// A layout assigns roles to columns, by their index; −1 means that no column has the role.
 type layout struct {
 	columns  []column
-	name     int   // of words or texts
-	id       int   // of texts
-	idIsName bool  // rows have ids and no other names: these are words
+	name     int   // words or texts
+	id       int   // ids of texts
+	idIsName bool  // name is the column of ids: rows are words
 	rest     []int // other columns of texts
-	vectors  []int // a list, or numbers of which each is a dimension
-	list     bool
+	vectors  []int // a column of lists, or a column of numbers per dimension
+	list     bool  // vectors is a column of lists
 	strings  []int // columns to read as strings: name, id and rest
 	options  tabular.Options
 }
 
-// Names of columns, of which the first that exists is taken.
+// Usual names of columns, in the order of preference.
 var (
 	wordNames   = []string{"word", "words", "token"}
 	textNames   = []string{"text", "sentence", "document", "content", "passage"}
@@ -51,16 +51,16 @@ var (
 	vectorNames = []string{"vector", "vectors", "embedding", "embeddings"}
 )
 
-// choose finds the names of rows, their ids and the vectors of a table. It refuses the tables
-// that this package writes, which have metadata.
-func choose(columns []column, metadata bool, o tabular.Options) (layout, error) {
-	if metadata && slices.ContainsFunc(columns, func(c column) bool { return c.name == "indices" }) {
-		return layout{}, errors.New("has the sparse vectors of a model, not dense ones; export its codes in a dense format first")
+// chooseColumns chooses the columns of names, ids and vectors. It returns an error for tables of
+// sparse vectors; metadata reports whether the table has the metadata of [WriteArrow].
+func chooseColumns(columns []column, metadata bool, o tabular.Options) (layout, error) {
+	if metadata && slices.ContainsFunc(columns, func(c column) bool { return c.name == indicesName }) {
+		return layout{}, errors.New("contains sparse vectors of a model, not dense ones; export its codes in a dense format first")
 	}
 	l := layout{columns: columns, name: -1, id: -1, options: o}
 	ids := []kind{text, scalar}
 	if slices.ContainsFunc(columns, func(c column) bool { return c.kind == list }) {
-		ids = append(ids, number) // which are no dimensions then
+		ids = append(ids, number) // because numbers are not dimensions then
 	}
 	names := search{columns, -1, "TextColumn", o.TextColumn, "text", slices.Concat(wordNames, textNames), []kind{text}}
 	taken := -1
@@ -85,7 +85,7 @@ func choose(columns []column, metadata bool, o tabular.Options) (layout, error) 
 		}
 	}
 	if o.Rows == tabular.Words && o.IDColumn != "" && l.id >= 0 {
-		return layout{}, &tabular.OptionError{Option: "IDColumn", Err: fmt.Errorf("column %.60q can't be that of ids: rows are words", o.IDColumn)}
+		return layout{}, &tabular.OptionError{Option: "IDColumn", Err: fmt.Errorf("column %.60q can't have the ids, because rows are words", o.IDColumn)}
 	}
 	vector, err := (search{columns, -1, "VectorColumn", o.VectorColumn, "lists of numbers", vectorNames, []kind{list}}).findOrOnly()
 	if err != nil {
@@ -96,7 +96,7 @@ func choose(columns []column, metadata bool, o tabular.Options) (layout, error) 
 		case i == l.name, i == l.id:
 		case i == vector, vector < 0 && c.kind == number:
 			l.vectors = append(l.vectors, i)
-		case c.kind != other && c.kind != list && l.name >= 0 && !strings.HasPrefix(c.name, "__index_level_"): // pandas's own
+		case c.kind != other && c.kind != list && l.name >= 0 && !strings.HasPrefix(c.name, "__index_level_"): // the index of pandas
 			l.rest = append(l.rest, i)
 		}
 	}
@@ -110,32 +110,32 @@ func choose(columns []column, metadata bool, o tabular.Options) (layout, error) 
 	}
 	switch {
 	case len(l.vectors) == 0:
-		return layout{}, fmt.Errorf("no vectors: want a column of lists, or columns, of float16, float32 or float64; the columns are %s", listNames(columns))
+		return layout{}, fmt.Errorf("no column has vectors (want lists or numbers of float16, float32 or float64; columns: %s)", listNames(columns))
 	case len(l.vectors) > tabular.MaxDim:
-		return layout{}, fmt.Errorf("vectors of over %d numbers", tabular.MaxDim)
+		return layout{}, fmt.Errorf("the vectors are too long (want at most %d numbers)", tabular.MaxDim)
 	}
 	return l, nil
 }
 
-// A search looks for a column of some kinds.
+// A search finds the column of a role.
 type search struct {
 	columns []column
-	taken   int      // a column that is something else, or −1
-	option  string   // the option that names the column
-	named   string   // its value, or ""
-	what    string   // content of the column, for people
-	known   []string // names of which the first that exists is taken
-	kinds   []kind
+	taken   int      // index of a column with another role, or −1
+	option  string   // option that names the column
+	named   string   // value of the option, or ""
+	content string   // content of the column, for messages
+	known   []string // usual names, in the order of preference
+	kinds   []kind   // valid kinds of the column
 }
 
 func (s search) fail(format string, a ...any) (int, error) {
 	return 0, &tabular.OptionError{Option: s.option, Err: fmt.Errorf(format, a...)}
 }
 
-// find returns the column that the option or a known name tells, or −1.
+// find returns the index of the column that the option names or that has a usual name, or −1.
 func (s search) find() (int, error) {
 	if s.named != "" && s.taken >= 0 && s.columns[s.taken].name == s.named {
-		return s.fail("column %.60q can't be that of ids and of texts", s.named)
+		return s.fail("column %.60q can't have both ids and texts", s.named)
 	}
 	known := s.known
 	if s.named != "" {
@@ -152,12 +152,12 @@ func (s search) find() (int, error) {
 	case s.named == "":
 		return -1, nil
 	case slices.ContainsFunc(s.columns, func(c column) bool { return c.name == s.named }):
-		return s.fail("column %.60q can't be that of %s: it has something else", s.named, s.what)
+		return s.fail("column %.60q has values of another type than %s", s.named, s.content)
 	}
-	return s.fail("has no column %.60q; the columns are %s", s.named, listNames(s.columns))
+	return s.fail("has no column %.60q (columns: %s)", s.named, listNames(s.columns))
 }
 
-// findOrOnly is find, but falls back to the only column of the kind.
+// findOrOnly is like find, but falls back to the only column of the first kind.
 func (s search) findOrOnly() (int, error) {
 	found, err := s.find()
 	if err != nil || found >= 0 {
@@ -170,12 +170,12 @@ func (s search) findOrOnly() (int, error) {
 		}
 	}
 	if len(all) > 1 {
-		return s.fail("the columns of %s are %s, and none is chosen", s.what, listNames(all))
+		return s.fail("several columns have %s, %s; name the one to read", s.content, listNames(all))
 	}
 	return found, nil
 }
 
-// listNames lists the names of columns on a line.
+// listNames formats the names of columns for a message.
 func listNames(columns []column) string {
 	var all []string
 	for _, c := range columns {
@@ -185,14 +185,14 @@ func listNames(columns []column) string {
 }
 
 func shorten(names []string) string {
-	const most = 5
-	if len(names) > most {
-		return fmt.Sprintf("%d, such as %.60q", len(names), names[:most])
+	const limit = 5
+	if len(names) > limit {
+		return fmt.Sprintf("%d, such as %.60q", len(names), names[:limit])
 	}
 	return fmt.Sprintf("%.60q", names)
 }
 
-// table returns the table of that layout.
+// table returns a table with the layout, whose rows next returns.
 func (l layout) table(next func() (block, error)) *tabular.Table {
 	t := &tabular.Table{Named: l.name >= 0, Kind: l.kind(), IDs: l.id >= 0, Describe: l.describe}
 	t.Next = func() ([]tabular.Row, []float32, error) {
@@ -217,7 +217,7 @@ func (l layout) table(next func() (block, error)) *tabular.Table {
 	return t
 }
 
-// kind returns the kind of rows, if the options or the name of their column tell.
+// kind returns the kind of rows by the options or the name of their column, or "".
 func (l layout) kind() string {
 	switch {
 	case l.options.Rows != "":
@@ -232,7 +232,7 @@ func (l layout) kind() string {
 	return ""
 }
 
-// describe is Describe of a [tabular.Table].
+// describe implements Describe of a [tabular.Table].
 func (l layout) describe(texts bool) (columns string, warnings []string) {
 	read := slices.Concat([]int{l.name}, l.vectors)
 	if texts && l.name >= 0 {
@@ -245,19 +245,19 @@ func (l layout) describe(texts bool) (columns string, warnings []string) {
 			columns += ", with " + l.shorten(l.rest)
 		}
 	}
-	var left []int
+	var ignored []int
 	for i := range l.columns {
 		if !slices.Contains(read, i) {
-			left = append(left, i)
+			ignored = append(ignored, i)
 		}
 	}
-	if len(left) > 0 {
-		warnings = []string{"columns not read: " + l.shorten(left)}
+	if len(ignored) > 0 {
+		warnings = []string{"columns not read: " + l.shorten(ignored)}
 	}
 	return columns, warnings
 }
 
-// shorten lists the names of some columns.
+// shorten formats the names of the given columns for a message.
 func (l layout) shorten(columns []int) string {
 	var names []string
 	for _, i := range columns {
@@ -266,8 +266,8 @@ func (l layout) shorten(columns []int) string {
 	return shorten(names)
 }
 
-// formatNumber writes a number of 32 or 64 bits, in as many digits as it takes to read the same
-// again, and without an exponent unless that is long.
+// formatNumber returns the shortest decimal that parses to a number of 32 or 64 bits. It has an
+// exponent only if the number is very large or small.
 func formatNumber(x float64, bits int) string {
 	if a := math.Abs(x); a != 0 && (a < 1e-6 || a >= 1e17) {
 		return strconv.FormatFloat(x, 'g', -1, bits)
@@ -275,8 +275,8 @@ func formatNumber(x float64, bits int) string {
 	return strconv.FormatFloat(x, 'f', -1, bits)
 }
 
-// row returns a row without its vector. The function value reads the next string of a column; ok is
-// false for null.
+// row returns a row without its vector. The function value returns the next string of a column; ok
+// is false for null.
 func (l layout) row(value func(column int) (s string, ok bool, err error)) (r tabular.Row, err error) {
 	for _, i := range l.strings {
 		s, ok, err := value(i)
@@ -285,7 +285,7 @@ func (l layout) row(value func(column int) (s string, ok bool, err error)) (r ta
 			return r, err
 		case i == l.name:
 			if r.Name = s; !ok {
-				r.NotWord = faulty(l.columns[i], -1, "null, want a word")
+				r.NotWord = valueError(l.columns[i], -1, "null (want a word)")
 			}
 		case i == l.id:
 			r.ID = s
@@ -296,19 +296,19 @@ func (l layout) row(value func(column int) (s string, ok bool, err error)) (r ta
 	return r, nil
 }
 
-// A block is a run of rows that are read together. The next block uses the memory of its rows again.
+// A block is a run of rows that are read together. The next block reuses the memory of rows.
 type block struct {
 	rows []tabular.Row
 	data []float32
 }
 
-// blockNumbers is the number of values in a block, unless one row has more.
-const blockNumbers = 1 << 16
+// A block ends after this many numbers or bytes of strings.
+const (
+	blockNumbers = 1 << 16
+	blockText    = 16 << 20
+)
 
-// blockText is the length of the strings in a block, in bytes, unless one row has more.
-const blockText = 16 << 20
-
-// reset begins the next block, with room for as many numbers as it can have if its rows are like the last one.
+// reset starts the next block, with room for its numbers if its rows are as long as the latest one.
 func (b *block) reset() {
 	room := 0
 	if n := len(b.rows); n > 0 {
@@ -317,19 +317,19 @@ func (b *block) reset() {
 	b.rows, b.data = b.rows[:0], make([]float32, 0, room)
 }
 
-// add adds a row with the numbers that were appended to data from start on.
+// add adds a row, whose vector is data[start:].
 func (b *block) add(r tabular.Row, start int, err error) {
 	r.Len, r.Err = len(b.data)-start, err
 	b.rows = append(b.rows, r)
 }
 
-// faulty returns why a row is malformed: by the column, and the index in its list if that isn't
-// negative.
-func faulty(c column, number int, what string) error {
+// valueError returns the reason why a row is malformed: the value of a column or, unless number is
+// negative, the number of that index in its list.
+func valueError(c column, number int, problem string) error {
 	if number < 0 {
-		return fmt.Errorf("column %.60q is %s", c.name, what)
+		return fmt.Errorf("column %.60q is %s", c.name, problem)
 	}
-	return fmt.Errorf("column %.60q: value %d is %s", c.name, number+1, what)
+	return fmt.Errorf("column %.60q: value %d is %s", c.name, number+1, problem)
 }
 
 // indexNotFinite returns the index of the first number that is infinite or NaN, or −1.
@@ -349,21 +349,21 @@ func checkNumber(c column, number int, x float32) error {
 }
 
 func notFinite(c column, number int, x float32) error {
-	what := "infinite, or beyond the range of float32"
+	value := "infinite or beyond the range of float32"
 	if math.IsNaN(float64(x)) {
-		what = "NaN"
+		value = "NaN"
 	}
-	return faulty(c, number, what+", want a finite number")
+	return valueError(c, number, value+" (want a finite number)")
 }
 
-// guard calls f and turns panics of libraries, which damaged files cause, into errors.
+// guard returns the result of f. It converts panics of libraries, which damaged files cause, to errors.
 func guard[T any](format string, f func() (T, error)) (result T, err error) {
 	damaged := func(err error) error {
-		if errors.Is(err, errEncrypted) || errors.Is(err, errNotRead) {
+		if errors.Is(err, errEncrypted) || errors.Is(err, errUnsupported) {
 			return err
 		}
-		if strings.Contains(err.Error(), "runtime error") { // of the library, which tells nobody what to do
-			err = errors.New("its parts do not fit together")
+		if strings.Contains(err.Error(), "runtime error") { // a panic of a library, of no use to people
+			err = errors.New("the file is inconsistent")
 		}
 		return fmt.Errorf("damaged %s file: %w", format, err)
 	}

@@ -15,16 +15,16 @@ import (
 
 const (
 	parquetMagic     = "PAR1"
-	parquetEncrypted = "PARE" // where the footer is encrypted, too
-	maxNested        = 32     // levels of structs and lists in a header, of which Parquet has 7
+	parquetEncrypted = "PARE" // magic number of files with an encrypted footer
+	maxNested        = 32     // maximum depth of structs and lists in a header; Parquet needs 7
 )
 
-var errEncrypted = errors.New("is encrypted, which is not read: decrypt it first")
+var errEncrypted = errors.New("is encrypted; decrypt it first")
 
-var errHeader = errors.New("a header makes no sense")
+var errHeader = errors.New("a header is invalid")
 
-// fileMetaData has the fields of [format.FileMetaData] that are read. That type refuses metadata
-// without a value.
+// fileMetaData has the fields of [format.FileMetaData] that this package needs. It accepts metadata
+// without a value, which that type refuses.
 type fileMetaData struct {
 	Schema           []format.SchemaElement `thrift:"2,required"`
 	NumRows          int64                  `thrift:"3,required"`
@@ -35,12 +35,12 @@ type fileMetaData struct {
 	EncryptionAlgorithm format.EncryptionAlgorithm `thrift:"8,optional"`
 }
 
-// readFooter returns what is in the footer of a file of size bytes: the columns, and where
-// their values are.
+// readFooter returns the footer of a file of size bytes: the columns, and the positions of
+// their values.
 func readFooter(r io.ReaderAt, size int64) (*fileMetaData, error) {
 	const magic, tail = int64(len(parquetMagic)), int64(len(parquetMagic) + 4)
 	if size < magic+tail {
-		return nil, errors.New("cut short: no Parquet file is that small")
+		return nil, errors.New("cut short: the file is smaller than any Parquet file")
 	}
 	var last [tail]byte
 	if _, err := r.ReadAt(last[:], size-tail); err != nil {
@@ -54,7 +54,7 @@ func readFooter(r io.ReaderAt, size int64) (*fileMetaData, error) {
 	}
 	length := int64(binary.LittleEndian.Uint32(last[:]))
 	if length > size-tail-magic {
-		return nil, fmt.Errorf("a footer of %d bytes in a file of %d", length, size)
+		return nil, fmt.Errorf("the footer is larger than the file (got %d bytes of %d)", length, size)
 	}
 	if err := memory.Check(2 * uint64(length)); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func readFooter(r io.ReaderAt, size int64) (*fileMetaData, error) {
 	if err := scan(scanned, len(b), thrift.STRUCT, 0, &structs); err != nil {
 		return nil, fmt.Errorf("footer: %w", err)
 	}
-	// Most are, or are smaller than, the description of a column in a row group.
+	// Few structs are larger than the description of a column in a row group.
 	if err := memory.Check(structs * uint64(unsafe.Sizeof(format.ColumnChunk{}))); err != nil {
 		return nil, err
 	}
@@ -76,22 +76,22 @@ func readFooter(r io.ReaderAt, size int64) (*fileMetaData, error) {
 	if err := thrift.Unmarshal(new(thrift.CompactProtocol), b[:end], footer); err != nil {
 		return nil, fmt.Errorf("footer: %w", err)
 	}
-	if footer.EncryptionAlgorithm.Value == nil && end < len(b) { // where columns are encrypted, a signature follows
+	if footer.EncryptionAlgorithm.Value == nil && end < len(b) { // a signature may follow only if columns are encrypted
 		return nil, fmt.Errorf("footer: %w", errHeader)
 	}
 	return footer, nil
 }
 
-// scan reads a value of that type from a header of size bytes. It returns an error if the
-// value is nested too deeply or has lists of more elements than there are bytes, and counts
-// the structs in lists. The library, which allocates what a header declares before it reads
-// that, and calls itself for what is nested, is given headers that passed.
+// scan checks a value of type t in a header of size bytes. It returns an error if the value is
+// nested too deeply or has lists of more elements than there are bytes left, and adds the number
+// of structs in lists to structs. The library needs this check because it allocates the declared
+// sizes before it reads, and recurses into nested values.
 func scan(r thrift.Reader, size int, t thrift.Type, depth int, structs *uint64) (err error) {
 	if depth > maxNested {
 		return errHeader
 	}
 	switch t {
-	case thrift.TRUE, thrift.FALSE: // the type is the value
+	case thrift.TRUE, thrift.FALSE: // stored as the type
 	case thrift.I8:
 		_, err = r.ReadInt8()
 	case thrift.I16:
@@ -109,7 +109,7 @@ func scan(r thrift.Reader, size int, t thrift.Type, depth int, structs *uint64) 
 		if err != nil {
 			return err
 		}
-		if l.Type == thrift.TRUE || l.Type == thrift.FALSE { // Parquet has no such lists
+		if l.Type == thrift.TRUE || l.Type == thrift.FALSE { // Parquet has no lists of booleans
 			return errHeader
 		}
 		if int(l.Size) > size-r.BytesRead() {
@@ -144,9 +144,9 @@ func scan(r thrift.Reader, size int, t thrift.Type, depth int, structs *uint64) 
 
 // readPageHeader returns the header of a page at an offset, and its length in bytes.
 func readPageHeader(r io.ReaderAt, at, end int64) (header *format.PageHeader, length int64, err error) {
-	// It has a few dozen bytes, and statistics of any length, two values of the column.
-	const most = 8 << 20
-	for n := int64(256); n <= most; n *= 8 {
+	// A header has a few dozen bytes, and statistics of any length: two values of the column.
+	const limit = 8 << 20
+	for n := int64(256); n <= limit; n *= 8 {
 		b := make([]byte, min(n, end-at))
 		if _, err := r.ReadAt(b, at); err != nil {
 			return nil, 0, err

@@ -22,49 +22,49 @@ import (
 	"overcomplete/internal/memory"
 )
 
-// A chunk is a column in a row group: a sequence of places, of which each has a value, or stands
-// for a null or an empty list. It reads a page of the file at a time, and trusts no header beyond the
-// bytes that exist. The rows [1 null 2], [] and null of a column of lists are five places:
+// A chunk reads a column of a row group: a sequence of slots, each a value, a null or an empty
+// list. It reads a page of the file at a time, and allocates no more than the bytes of the file
+// justify. The rows [1 null 2], [] and null of a column of lists are five slots:
 //
-//	repetitions  0  1     1  0  0   // a row begins at 0
-//	definitions  3  2     3  1  0   // of a leaf defined at 3, in a list at 2
+//	repetitions  0  1     1  0  0   // 0 starts a row
+//	definitions  3  2     3  1  0   // for a leaf defined at 3, in a list at 2
 //	values       1  ·     2  ·  ·
 type chunk[T float32 | string] struct {
 	leaf
 	decode     decoder[T]
 	file       io.ReaderAt
-	at, end    int64 // of the pages that follow
-	rest       int64 // places that follow in these pages
+	at, end    int64 // byte range of the next pages
+	rest       int64 // slots in the next pages
 	codec      format.CompressionCodec
-	compressed []byte // memory of a page, which the next uses again
-	content    []byte // and of what it decompresses to
+	compressed []byte // buffer for a page
+	content    []byte // buffer for a decompressed page
 	dictionary []T
 
-	// What follows of the page: places, their levels, and what fills a slice with values.
-	left                           int
+	// The rest of the page.
+	left                           int // slots
 	repetitionRuns, definitionRuns runs
-	fill                           func([]T) error
-	numbers                        runs // of values in the dictionary, if there are such
+	fill                           func([]T) error // decodes the next values
+	indices                        runs            // indices into dictionary, if the page has them
 
-	// Places that were read together.
-	repetitions []uint8 // levels: 0 where a row begins
-	definitions []uint8 // levels: that of the leaf where there is a value
-	values      []T     // at the places that have one
-	missing     bool    // some have none
-	i           int     // the place that is to be read
-	ended       bool    // there is none
+	// The current batch of slots.
+	repetitions []uint8 // repetition levels
+	definitions []uint8 // definition levels
+	values      []T     // by slot, where it is defined
+	missing     bool    // some slots have no value
+	i           int     // current slot
+	ended       bool    // all slots are read
 }
 
-// A decoder returns the function that fills a slice with the next values of a page of at most most
-// values.
-type decoder[T float32 | string] func(l leaf, encoding format.Encoding, most int, b []byte) (func([]T) error, error)
+// A decoder returns a function that fills a slice with the next values of a page b, which has at most
+// limit values.
+type decoder[T float32 | string] func(l leaf, encoding format.Encoding, limit int, b []byte) (func([]T) error, error)
 
-// openChunk returns the chunk of a leaf in a row group, at its first place.
+// openChunk returns the chunk of a leaf in a row group, at its first slot.
 func openChunk[T float32 | string](file io.ReaderAt, size int64, group []format.ColumnChunk, l leaf, decode decoder[T]) (*chunk[T], error) {
 	if c := group[l.index]; c.CryptoMetadata.Value != nil {
 		return nil, fmt.Errorf("column %.60q %w", l.name, errEncrypted)
 	} else if c.FilePath != "" {
-		return nil, fmt.Errorf("column %.60q is in another file, which is not read", l.name)
+		return nil, fmt.Errorf("column %.60q is in another file, which is not supported", l.name)
 	}
 	m := group[l.index].MetaData
 	at := m.DataPageOffset
@@ -72,28 +72,28 @@ func openChunk[T float32 | string](file io.ReaderAt, size int64, group []format.
 		at = min(at, m.DictionaryPageOffset)
 	}
 	if at < 0 || m.NumValues < 0 || m.TotalCompressedSize < 0 || at > size || m.TotalCompressedSize > size-at {
-		return nil, fmt.Errorf("column %.60q: %d bytes at %d of a file of %d", l.name, m.TotalCompressedSize, at, size)
+		return nil, fmt.Errorf("column %.60q is outside of the file (got %d bytes at %d, want at most %d)", l.name, m.TotalCompressedSize, at, size)
 	}
-	const missing = 100 // bytes, of the header of a dictionary: old programs did not count it
+	const uncounted = 100 // bytes of a dictionary's header, which old programs did not count
 	batch := 256
-	if l.kind == list { // the only one
+	if l.kind == list { // a table has only one list to read
 		batch = 4096
 	}
-	c := &chunk[T]{leaf: l, decode: decode, file: file, at: at, end: min(at+m.TotalCompressedSize+missing, size), rest: m.NumValues, codec: m.Codec,
+	c := &chunk[T]{leaf: l, decode: decode, file: file, at: at, end: min(at+m.TotalCompressedSize+uncounted, size), rest: m.NumValues, codec: m.Codec,
 		repetitions: make([]uint8, batch), definitions: make([]uint8, batch), values: make([]T, batch)}
-	return c, c.nextPlaces()
+	return c, c.nextBatch()
 }
 
-// advance goes n places on, at most to the first that is not yet read.
+// advance skips n slots, at most the rest of the batch.
 func (c *chunk[T]) advance(n int) error {
 	if c.i += n; c.i < len(c.values) {
 		return nil
 	}
-	return c.nextPlaces()
+	return c.nextBatch()
 }
 
-// present returns the values at this place and those after it in its row, up to the first without a value or
-// the last that is read.
+// present returns the values from the current slot to the next slot that has no value, starts a row or is
+// beyond the batch.
 func (c *chunk[T]) present() []T {
 	end := len(c.values)
 	if next := bytes.IndexByte(c.repetitions[c.i+1:], 0); next >= 0 {
@@ -107,8 +107,8 @@ func (c *chunk[T]) present() []T {
 	return c.values[c.i:end]
 }
 
-// nextPlaces reads places.
-func (c *chunk[T]) nextPlaces() error {
+// nextBatch reads the next batch of slots.
+func (c *chunk[T]) nextBatch() error {
 	for c.left == 0 {
 		if c.ended = c.rest == 0; c.ended {
 			return nil
@@ -121,8 +121,8 @@ func (c *chunk[T]) nextPlaces() error {
 	n := min(c.left, cap(c.values))
 	c.left -= n
 	c.i, c.repetitions, c.definitions, c.values = 0, c.repetitions[:n], c.definitions[:n], c.values[:n]
-	err := c.readPlaces()
-	if err == nil && c.left == 0 && len(bytes.Trim(c.numbers.b, "\x00")) > 0 { // some programs end with zeros
+	err := c.readSlots()
+	if err == nil && c.left == 0 && len(bytes.Trim(c.indices.b, "\x00")) > 0 { // some programs append zeros
 		err = errLong
 	}
 	if err != nil {
@@ -131,7 +131,7 @@ func (c *chunk[T]) nextPlaces() error {
 	return nil
 }
 
-func (c *chunk[T]) readPlaces() error {
+func (c *chunk[T]) readSlots() error {
 	if c.inList > 0 {
 		if err := readRuns(&c.repetitionRuns, c.repetitions); err != nil {
 			return err
@@ -145,14 +145,14 @@ func (c *chunk[T]) readPlaces() error {
 	}
 	present := bytes.Count(c.definitions, []byte{c.defined})
 	if c.missing = present < len(c.values); c.missing {
-		if most := slices.Max(c.definitions); most > c.defined {
-			return fmt.Errorf("level %d of %d", most, c.defined)
+		if level := slices.Max(c.definitions); level > c.defined {
+			return fmt.Errorf("a definition level is out of range (got %d, want at most %d)", level, c.defined)
 		}
 	}
 	if err := c.fill(c.values[:present]); err != nil {
 		return err
 	}
-	for i := len(c.values) - 1; present < i+1; i-- { // each to its place
+	for i := len(c.values) - 1; present < i+1; i-- { // move each value to its slot
 		if c.definitions[i] == c.defined {
 			present--
 			c.values[i] = c.values[present]
@@ -161,13 +161,13 @@ func (c *chunk[T]) readPlaces() error {
 	return nil
 }
 
-// begin returns an error unless the place begins a row.
+// begin returns an error unless the current slot starts a row.
 func (c *chunk[T]) begin() error {
 	if c.ended {
 		return fmt.Errorf("column %.60q has fewer values than rows", c.name)
 	}
 	if c.repetitions[c.i] > 0 {
-		return fmt.Errorf("column %.60q: a list without a beginning", c.name)
+		return fmt.Errorf("column %.60q: a row starts within a list", c.name)
 	}
 	return nil
 }
@@ -180,7 +180,7 @@ func (c *chunk[T]) finish() error {
 	return nil
 }
 
-// nextPage reads the next page: a dictionary, or places.
+// nextPage reads the next page: a dictionary or data.
 func (c *chunk[T]) nextPage() error {
 	header, length, err := readPageHeader(c.file, c.at, c.end)
 	if err != nil {
@@ -199,9 +199,9 @@ func (c *chunk[T]) nextPage() error {
 		return err
 	}
 	c.at += n
-	if header.CRC != 0 && // there is one
+	if header.CRC != 0 && // 0 means that there is none
 		crc32.ChecksumIEEE(c.compressed) != uint32(header.CRC) {
-		return errors.New("its checksum is wrong")
+		return errors.New("the checksum is wrong")
 	}
 	switch v1, v2, dictionary := header.DataPageHeader, header.DataPageHeaderV2, header.DictionaryPageHeader; {
 	case header.Type == format.DataPage && v1.Valid:
@@ -216,7 +216,7 @@ func (c *chunk[T]) nextPage() error {
 	return errHeader
 }
 
-// openPage begins a data page, whose levels and values are compressed together.
+// openPage opens a data page of version 1, whose levels and values are compressed together.
 func (c *chunk[T]) openPage(h *format.DataPageHeader, size int64) error {
 	b, err := c.decompress(c.compressed, size, c.codec)
 	if err != nil {
@@ -236,10 +236,10 @@ func (c *chunk[T]) openPage(h *format.DataPageHeader, size int64) error {
 	return c.open(h.NumValues, repetitions, definitions, h.Encoding, b)
 }
 
-// cutLevels cuts levels, and how many bytes they have, off the beginning of a page.
+// cutLevels cuts the levels and their length off the beginning of a page.
 func cutLevels(b []byte, encoding format.Encoding) (levels, rest []byte, err error) {
 	if encoding != format.RLE {
-		return nil, nil, fmt.Errorf("levels encoded as %v, want RLE", encoding)
+		return nil, nil, fmt.Errorf("unsupported encoding of levels (got %v, want RLE)", encoding)
 	}
 	if len(b) < 4 {
 		return nil, nil, errShort
@@ -251,7 +251,7 @@ func cutLevels(b []byte, encoding format.Encoding) (levels, rest []byte, err err
 	return rest[:n], rest[n:], nil
 }
 
-// openPageV2 begins a data page of version 2, whose levels are not compressed.
+// openPageV2 opens a data page of version 2, whose levels are not compressed.
 func (c *chunk[T]) openPageV2(h *format.DataPageHeaderV2, size int64) error {
 	n, m := int64(h.RepetitionLevelsByteLength), int64(h.DefinitionLevelsByteLength)
 	if n < 0 || m < 0 || n+m > min(size, int64(len(c.compressed))) {
@@ -268,20 +268,20 @@ func (c *chunk[T]) openPageV2(h *format.DataPageHeaderV2, size int64) error {
 	return c.open(h.NumValues, c.compressed[:n], c.compressed[n:n+m], h.Encoding, b)
 }
 
-// open begins a page of that many places.
-func (c *chunk[T]) open(places int32, repetitions, definitions []byte, encoding format.Encoding, b []byte) (err error) {
-	if places < 0 {
+// open opens a page with the given number of slots, levels and values b.
+func (c *chunk[T]) open(slots int32, repetitions, definitions []byte, encoding format.Encoding, b []byte) (err error) {
+	if slots < 0 {
 		return errHeader
 	}
-	c.left = int(min(int64(places), c.rest))
+	c.left = int(min(int64(slots), c.rest))
 	c.rest -= int64(c.left)
 	c.repetitionRuns = runs{b: repetitions, width: 1} // 0 or 1
 	c.definitionRuns = runs{b: definitions, width: bits.Len8(c.defined)}
-	c.numbers = runs{}
+	c.indices = runs{}
 	switch encoding {
 	case format.RLEDictionary, plainDictionary:
 		if len(b) > 0 {
-			c.numbers = runs{b: b[1:], width: int(b[0])}
+			c.indices = runs{b: b[1:], width: int(b[0])}
 		}
 		c.fill = c.lookUp()
 	default:
@@ -290,14 +290,14 @@ func (c *chunk[T]) open(places int32, repetitions, definitions []byte, encoding 
 	return err
 }
 
-// plainDictionary is the old name of both encodings of a dictionary: of its values, which are plain,
-// and of the indices in data pages, which are runs.
+// plainDictionary is the deprecated name of two encodings: plain values of a dictionary, and runs of
+// indices in data pages.
 const plainDictionary format.Encoding = 2
 
-// readDictionary reads the values that data pages have the numbers of.
+// readDictionary reads the dictionary, to which indices in data pages refer.
 func (c *chunk[T]) readDictionary(h *format.DictionaryPageHeader, size int64) error {
 	if h.Encoding != format.Plain && h.Encoding != plainDictionary {
-		return fmt.Errorf("a dictionary encoded as %v, want PLAIN", h.Encoding)
+		return fmt.Errorf("unsupported encoding of a dictionary (got %v, want PLAIN)", h.Encoding)
 	}
 	b, err := c.decompress(c.compressed, size, c.codec)
 	if err != nil {
@@ -318,17 +318,17 @@ func (c *chunk[T]) readDictionary(h *format.DictionaryPageHeader, size int64) er
 	return fill(c.dictionary)
 }
 
-// lookUp returns the function that reads a page of numbers of values in the dictionary.
+// lookUp returns a function that decodes the indices of a page and returns their values.
 func (c *chunk[T]) lookUp() func([]T) error {
 	buffer := make([]uint32, cap(c.values))
 	return func(values []T) error {
-		of := buffer[:len(values)]
-		if err := readRuns(&c.numbers, of); err != nil {
+		indices := buffer[:len(values)]
+		if err := readRuns(&c.indices, indices); err != nil {
 			return err
 		}
-		for i, n := range of {
+		for i, n := range indices {
 			if uint64(n) >= uint64(len(c.dictionary)) {
-				return fmt.Errorf("value %d of a dictionary of %d", uint64(n)+1, len(c.dictionary))
+				return fmt.Errorf("an index is out of range (got %d, in a dictionary of %d values)", n, len(c.dictionary))
 			}
 			values[i] = c.dictionary[n]
 		}
@@ -336,20 +336,21 @@ func (c *chunk[T]) lookUp() func([]T) error {
 	}
 }
 
-// zstandard decompresses within the capacity of its destination.
+// zstandard returns a decoder that doesn't exceed the capacity of its destination.
 var zstandard = sync.OnceValues(func() (*zstd.Decoder, error) { return zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true)) })
 
-// expansion bounds the bytes that one byte decompresses to: three bytes of Snappy are 64, a block of
-// four bytes of Zstandard 128 KiB, and two bits of DEFLATE 258 bytes.
+// expansion has the maximum compression ratios: 3 bytes of Snappy expand to 64, a 4-byte block of
+// Zstandard to 128 KiB, and 2 bits of DEFLATE to 258 bytes.
 var expansion = map[format.CompressionCodec]int64{format.Snappy: 22, format.Zstd: 128 << 10 / 4, format.Lz4Raw: 255, format.Gzip: 4 * 258}
 
-// decompress returns the content of a page, which must have size bytes. It is valid until the next call.
+// decompress returns the content of a page, which must have size bytes. The result is valid until the
+// next call.
 func (c *chunk[T]) decompress(page []byte, size int64, codec format.CompressionCodec) (b []byte, err error) {
-	if len(page) == 0 { // as where all is null
+	if len(page) == 0 { // if all values are null
 		codec = format.Uncompressed
 	}
-	if most, ok := expansion[codec]; ok {
-		if size > most*int64(len(page)) {
+	if ratio, ok := expansion[codec]; ok {
+		if size > ratio*int64(len(page)) {
 			return nil, errHeader
 		}
 		c.content = slices.Grow(c.content[:0], int(size))
@@ -374,7 +375,7 @@ func (c *chunk[T]) decompress(page []byte, size int64, codec format.CompressionC
 	case format.Gzip:
 		b, err = gunzip(page, c.content[:size])
 	default:
-		err = fmt.Errorf("compressed with %v, %w; want Zstandard, Snappy, gzip, LZ4_RAW or no compression", codec, errNotRead)
+		err = fmt.Errorf("%w compression (got %v, want Zstandard, Snappy, gzip, LZ4_RAW or none)", errUnsupported, codec)
 	}
 	if err == nil && int64(len(b)) != size {
 		err = errHeader
@@ -382,7 +383,7 @@ func (c *chunk[T]) decompress(page []byte, size int64, codec format.CompressionC
 	return b, err
 }
 
-// gunzip fills to with what page decompresses to, which must be as much.
+// gunzip decompresses a page to to, and returns an error unless it fills to exactly.
 func gunzip(page, to []byte) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(page))
 	if err != nil {

@@ -10,21 +10,21 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Values are read a few at a time, so that a header alone allocates nothing.
+// Values are decoded in small batches, so that the size in a header allocates nothing.
 
 var (
-	errShort   = errors.New("it has fewer values than it says, or damaged ones")
-	errNotRead = errors.New("which is not read")
-	errLong    = errors.New("it has more values than it says, or damaged ones")
+	errShort       = errors.New("it has fewer values than it declares, or is damaged")
+	errLong        = errors.New("it has more values than it declares, or is damaged")
+	errUnsupported = errors.New("unsupported")
 )
 
 // decodeNumbers is the [decoder] of numbers.
-func decodeNumbers(l leaf, encoding format.Encoding, most int, b []byte) (func([]float32) error, error) {
-	split := encoding == format.ByteStreamSplit // the first bytes of all numbers, the second bytes of all, …
+func decodeNumbers(l leaf, encoding format.Encoding, limit int, b []byte) (func([]float32) error, error) {
+	split := encoding == format.ByteStreamSplit // the first bytes of all numbers, then their second bytes, …
 	if !split && encoding != format.Plain {
 		return nil, errEncoding(encoding)
 	}
-	if l.defined == 0 && len(b) > most*l.size { // and none is null
+	if l.defined == 0 && len(b) > limit*l.size { // and no value is null
 		return nil, errLong
 	}
 	if split {
@@ -41,8 +41,7 @@ func decodeNumbers(l leaf, encoding format.Encoding, most int, b []byte) (func([
 	}, nil
 }
 
-// join returns the bytes of numbers one number after the other, of which b has the first bytes of all,
-// the second bytes of all and so on.
+// join reverses the byte stream split of numbers of size bytes.
 func join(b []byte, size int) []byte {
 	n := len(b) / size
 	joined := make([]byte, n*size)
@@ -55,10 +54,10 @@ func join(b []byte, size int) []byte {
 }
 
 func errEncoding(encoding format.Encoding) error {
-	return fmt.Errorf("encoded as %v, %w; want PLAIN, BYTE_STREAM_SPLIT or a dictionary", encoding, errNotRead)
+	return fmt.Errorf("%w encoding (got %v, want PLAIN, BYTE_STREAM_SPLIT or a dictionary)", errUnsupported, encoding)
 }
 
-// decodeText is the [decoder] of strings, and of scalars that are printed.
+// decodeText is the [decoder] of strings, and of numbers and booleans that are read as strings.
 func decodeText(l leaf, encoding format.Encoding, _ int, b []byte) (func([]string) error, error) {
 	cut := func(n int) ([]byte, error) {
 		if n < 0 || n > len(b) {
@@ -82,7 +81,7 @@ func decodeText(l leaf, encoding format.Encoding, _ int, b []byte) (func([]strin
 			return l.print(value), nil
 		}), nil
 	}
-	return filler(func() (string, error) { // its length before each
+	return filler(func() (string, error) { // length and bytes
 		length, err := cut(4)
 		if err != nil {
 			return "", err
@@ -92,7 +91,7 @@ func decodeText(l leaf, encoding format.Encoding, _ int, b []byte) (func([]strin
 	}), nil
 }
 
-// filler returns a function that fills a slice with what next returns.
+// filler returns a function that fills a slice with the results of next.
 func filler(next func() (string, error)) func([]string) error {
 	return func(values []string) (err error) {
 		for i := range values {
@@ -109,7 +108,7 @@ func decodeBits(encoding format.Encoding, b []byte) (func([]string) error, error
 	plain := &packed{b: b, width: 1}
 	read := func(to []uint8) error { return unpack(plain, to) }
 	switch {
-	case encoding == format.RLE && len(b) >= 4: // their length before all
+	case encoding == format.RLE && len(b) >= 4: // after a length of 4 bytes
 		r := &runs{b: b[4:], width: 1}
 		read = func(to []uint8) error { return readRuns(r, to) }
 	case encoding != format.Plain:
@@ -122,14 +121,14 @@ func decodeBits(encoding format.Encoding, b []byte) (func([]string) error, error
 	}), nil
 }
 
-// packed has integers of width bits, 32 at most, from the lowest bit of each byte on.
+// packed decodes bit-packed integers of width bits, at most 32, from the lowest bit of each byte.
 type packed struct {
 	b     []byte
 	width int
-	at    int // bits that were read
+	at    int // position in bits
 }
 
-// unpack reads integers, which must have no more bits than T.
+// unpack fills to with the next integers, whose width must not exceed T's.
 func unpack[T uint8 | uint32](p *packed, to []T) error {
 	if len(to)*p.width > 8*len(p.b)-p.at {
 		return errShort
@@ -149,18 +148,18 @@ func unpack[T uint8 | uint32](p *packed, to []T) error {
 	return nil
 }
 
-// runs has integers of width bits, 32 at most, that are encoded as RLE: one many times, or
-// packed ones, in turns.
+// runs decodes integers of width bits, at most 32, in Parquet's RLE encoding: runs of a repeated
+// value and runs of bit-packed values.
 type runs struct {
-	b      []byte // of the runs that follow
-	width  int
-	left   int // integers of this run that follow
-	same   bool
-	value  uint32 // of all of them, if it is the same
-	packed packed
+	b        []byte // the next runs
+	width    int
+	left     int // integers left in the current run
+	repeated bool
+	value    uint32 // of a repeated run
+	packed   packed // of a bit-packed run
 }
 
-// readRuns reads integers, which must have no more bits than T.
+// readRuns fills to with the next integers, whose width must not exceed T's.
 func readRuns[T uint8 | uint32](r *runs, to []T) error {
 	for len(to) > 0 {
 		if r.left == 0 {
@@ -169,7 +168,7 @@ func readRuns[T uint8 | uint32](r *runs, to []T) error {
 			}
 		}
 		n := min(r.left, len(to))
-		if r.same {
+		if r.repeated {
 			for i := range n {
 				to[i] = T(r.value)
 			}
@@ -188,16 +187,16 @@ func (r *runs) nextRun() error {
 		return errShort
 	}
 	r.b = r.b[n:]
-	r.left, r.same = int(header>>1), header&1 == 0
-	if !r.same {
-		// Some programs cut the last group of eight short.
+	r.left, r.repeated = int(header>>1), header&1 == 0
+	if !r.repeated {
+		// Some programs truncate the last group of eight.
 		length := min(r.left*r.width, len(r.b))
 		r.packed = packed{b: r.b[:length], width: r.width}
 		r.b = r.b[length:]
 		r.left *= 8
 		return nil
 	}
-	if r.left == 0 { // some programs end with zeros
+	if r.left == 0 { // some programs append zeros
 		return nil
 	}
 	length := (r.width + 7) / 8

@@ -16,8 +16,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// BenchmarkStream reads 20,000 × 384 numbers. Its MB/s are of float32. The floor is the SHA-256 of the file, which
-// Stream computes beside.
+// BenchmarkStream reads 20,000 × 384 numbers, and reports MB/s of float32. A lower bound of its time is the SHA-256 of
+// the file, which Stream computes concurrently.
 func BenchmarkStream(b *testing.B) {
 	const rows, dim = 20000, 384
 	type row struct {

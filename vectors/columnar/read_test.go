@@ -24,7 +24,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// read reads a file of testdata, which generate.py there makes.
+// read reads a file of testdata, which testdata/generate.py writes.
 func read(t *testing.T, name string, o vectors.ReadOptions) (*vectors.Dense, *vectors.Source, error) {
 	t.Helper()
 	d, source, err := vectors.Read(t.Context(), []string{filepath.Join("testdata", name)}, o)
@@ -34,10 +34,10 @@ func read(t *testing.T, name string, o vectors.ReadOptions) (*vectors.Dense, *ve
 	return d, source, err
 }
 
-// both returns the names of a table's files.
+// both returns the names of the Arrow and the Parquet file of a table.
 func both(name string) []string { return []string{name + ".arrow", name + ".parquet"} }
 
-const numbered = "no words: rows are named by their numbers, from 0, where no word list names them"
+const numbered = "the input has no words: rows are named by their numbers, from 0; a word list can name them"
 
 func TestRead(t *testing.T) {
 	abc := []string{"a", "b", "c"}
@@ -50,20 +50,20 @@ func TestRead(t *testing.T) {
 		warnings []string
 	}{
 		{names: append(both("lists"), "stream.arrow", "zstd.arrow", "groups.parquet"), words: abc, data: all},
-		{names: both("fixed"), words: abc[:2], data: all[:4], warnings: []string{`duplicate words, the first of each kept: 1 ("a")`}},
+		{names: both("fixed"), words: abc[:2], data: all[:4], warnings: []string{`duplicate words, only the first row of each kept: 1 ("a")`}},
 		{names: both("wide"), words: abc, data: all, warnings: []string{`columns not read: ["id"]`}},
 		{names: both("bare"), words: []string{"0", "1", "2"}, data: all, warnings: []string{numbered}},
 		{names: both("nulls"), skipBad: true, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 3 (` +
-			`FILE: row 2: column "word" is null, want a word, FILE: row 3: word "c": column "v" is null, want a list, ` +
-			`FILE: row 4: word "d": column "v": value 2 is null, want a number)`}},
+			`FILE: row 2: column "word" is null (want a word), FILE: row 3: word "c": column "v" is null (want a list), ` +
+			`FILE: row 4: word "d": column "v": value 2 is null (want a number))`}},
 		{names: both("numbers"), skipBad: true, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 3 (` +
-			`FILE: row 2: word "b": column "v": value 2 is NaN, want a finite number, ` +
-			`FILE: row 3: word "c": column "v": value 1 is infinite, or beyond the range of float32, want a finite number, ` +
-			`FILE: row 4: word "d": 1 numbers, want 2)`}},
-		{names: both("empty"), skipBad: true, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 1 (FILE: row 2: word "b": no numbers)`}},
+			`FILE: row 2: word "b": column "v": value 2 is NaN (want a finite number), ` +
+			`FILE: row 3: word "c": column "v": value 1 is infinite or beyond the range of float32 (want a finite number), ` +
+			`FILE: row 4: word "d": the vector has the wrong length (got 1, want 2 numbers))`}},
+		{names: both("empty"), skipBad: true, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 1 (FILE: row 2: word "b": the vector has no numbers)`}},
 		{names: both("widenulls"), skipBad: true, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 3 (` +
-			`FILE: row 2: word "b": column "x" is null, want a number, ` +
-			`FILE: row 3: word "c": column "y" is NaN, want a finite number, FILE: row 4: column "word" is null, want a word)`}},
+			`FILE: row 2: word "b": column "x" is null (want a number), ` +
+			`FILE: row 3: word "c": column "y" is NaN (want a finite number), FILE: row 4: column "word" is null (want a word))`}},
 	} {
 		for _, name := range tt.names {
 			d, source, err := read(t, name, vectors.ReadOptions{SkipBad: tt.skipBad})
@@ -87,13 +87,13 @@ func TestRead(t *testing.T) {
 
 func TestReadRefuses(t *testing.T) {
 	for name, want := range map[string]string{
-		"nulls":     `row 2: column "word" is null, want a word`,
-		"numbers":   `row 2: word "b": column "v": value 2 is NaN, want a finite number`,
-		"widenulls": `row 2: word "b": column "x" is null, want a number`,
-		"integers":  `no vectors: want a column of lists, or columns, of float16, float32 or float64; the columns are ["word" "v" "x"]`,
-		"words":     `the columns of text are ["first" "last"], and none is chosen`,
-		"vectors":   `the columns of lists of numbers are ["first" "last"], and none is chosen`,
-		"none":      "no word vectors",
+		"nulls":     `row 2: column "word" is null (want a word)`,
+		"numbers":   `row 2: word "b": column "v": value 2 is NaN (want a finite number)`,
+		"widenulls": `row 2: word "b": column "x" is null (want a number)`,
+		"integers":  `no column has vectors (want lists or numbers of float16, float32 or float64; columns: ["word" "v" "x"])`,
+		"words":     `several columns have text, ["first" "last"]; name the one to read`,
+		"vectors":   `several columns have lists of numbers, ["first" "last"]; name the one to read`,
+		"none":      "contains no vectors",
 	} {
 		for _, name := range both(name) {
 			if _, _, err := read(t, name, vectors.ReadOptions{}); err == nil || err.Error() != want {
@@ -103,7 +103,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 	for name, want := range map[string]string{"encrypted": "is encrypted", "encrypted_word": `column "word" is encrypted`} {
 		_, _, err := read(t, name+".parquet", vectors.ReadOptions{})
-		if want += ", which is not read: decrypt it first"; err == nil || err.Error() != want {
+		if want += "; decrypt it first"; err == nil || err.Error() != want {
 			t.Errorf("%s: error\n%v, want\n%s", name, err, want)
 		}
 	}
@@ -112,7 +112,7 @@ func TestReadRefuses(t *testing.T) {
 		if err := write(&b, &vectors.Sparse{Words: []string{"a", "b"}, CSR: matrix}); err != nil {
 			t.Fatal(err)
 		}
-		want := "has the sparse vectors of a model, not dense ones; export its codes in a dense format first"
+		want := "contains sparse vectors of a model, not dense ones; export its codes in a dense format first"
 		if _, err := readBytes(t, b.Bytes(), vectors.ReadOptions{}); err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", name, err, want)
 		}
@@ -129,7 +129,7 @@ func readBytes(t *testing.T, content []byte, o vectors.ReadOptions) (*vectors.De
 	return d, err
 }
 
-// contents returns the files of testdata that end so.
+// contents returns the files of testdata that match a pattern.
 func contents(t testing.TB, pattern string) map[string][]byte {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join("testdata", pattern))
@@ -167,8 +167,8 @@ func TestReadCutShort(t *testing.T) {
 	}
 }
 
-// A batch that says fewer rows than its columns have, a column that says fewer than its batch,
-// and a file whose messages end before its footer, all lack rows.
+// A batch that declares fewer rows than its columns, a column that declares fewer rows than its
+// batch, and a file whose messages end before its footer are refused.
 func TestReadArrowLacksRows(t *testing.T) {
 	const rows = 1234
 	schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Float32}, {Name: "y", Type: arrow.PrimitiveTypes.Float32}}, nil)
@@ -200,16 +200,16 @@ func TestReadArrowLacksRows(t *testing.T) {
 			t.Errorf("%q at %d: %d rows", change, at, d.Len())
 		}
 	}
-	said := binary.LittleEndian.AppendUint64(nil, rows)
+	declared := binary.LittleEndian.AppendUint64(nil, rows)
 	n := 0
-	for at := range len(whole) - len(said) {
-		if bytes.Equal(whole[at:at+len(said)], said) {
+	for at := range len(whole) - len(declared) {
+		if bytes.Equal(whole[at:at+len(declared)], declared) {
 			refused(at, "\x64")
 			n++
 		}
 	}
-	if n != 6 { // of two batches and their two columns
-		t.Errorf("rows are said %d times", n)
+	if n != 6 { // in two batches and their two columns
+		t.Errorf("the number of rows is declared %d times, want 6", n)
 	}
 	n = 0
 	for at := range len(whole) {
@@ -223,8 +223,7 @@ func TestReadArrowLacksRows(t *testing.T) {
 	}
 }
 
-// Whatever a byte is changed to, the file is read or refused, and takes no more memory than
-// such a file can need.
+// A file with a damaged byte is read or refused, in bounded memory.
 func TestReadDamaged(t *testing.T) {
 	step := 7 // a prime: bytes of all kinds
 	if testing.Short() {
@@ -246,7 +245,7 @@ func TestReadDamaged(t *testing.T) {
 	}
 }
 
-// checkAny checks what holds for any input, which it writes to path.
+// checkAny writes content to path and checks the properties of Read that hold for any input.
 func checkAny(t *testing.T, path string, content []byte, o vectors.ReadOptions) {
 	t.Helper()
 	if err := os.WriteFile(path, content, 0o666); err != nil {
@@ -256,13 +255,13 @@ func checkAny(t *testing.T, path string, content []byte, o vectors.ReadOptions) 
 	runtime.ReadMemStats(&before)
 	d, _, err := vectors.Read(t.Context(), []string{path}, o)
 	runtime.ReadMemStats(&after)
-	// Four bytes of Zstandard can honestly be 128 KiB, and its window is 512 MiB in Arrow's library.
+	// Four bytes of valid Zstandard can expand to 128 KiB, and its window is 512 MiB in Arrow's library.
 	if n := after.TotalAlloc - before.TotalAlloc; n > uint64(600<<20+1<<16*len(content)) {
 		t.Errorf("%d bytes allocated for a file of %d", n, len(content))
 	}
 	if err != nil {
 		if _, ok := errors.AsType[*vectors.InputError](err); !ok || strings.ContainsAny(err.Error(), "\n") || strings.Contains(err.Error(), "runtime error") {
-			t.Errorf("%q isn't an InputError of one line, for people", err)
+			t.Errorf("%q isn't a readable InputError of one line", err)
 		}
 		return
 	}
@@ -276,7 +275,7 @@ func checkAny(t *testing.T, path string, content []byte, o vectors.ReadOptions) 
 	}
 }
 
-// footer returns a Parquet file with another footer: what change makes of its own.
+// footer returns a Parquet file with a changed footer.
 func footer(t *testing.T, content []byte, change func(*format.FileMetaData)) []byte {
 	t.Helper()
 	end := len(content) - 8
@@ -298,7 +297,7 @@ func withFooter(pages, footer []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(b, uint32(len(footer))), parquetMagic...)
 }
 
-// What headers declare is compared with all else that is known before memory is taken.
+// The sizes that headers declare are checked before memory is allocated.
 func TestReadChecksSizes(t *testing.T) {
 	whole := contents(t, "*.parquet")["lists.parquet"]
 	group := func(change func(*format.RowGroup)) []byte {
@@ -310,8 +309,8 @@ func TestReadChecksSizes(t *testing.T) {
 	column := func(change func(*format.ColumnMetaData)) []byte {
 		return group(func(g *format.RowGroup) { change(&g.Columns[1].MetaData) })
 	}
-	// The first page of the words: its header begins with its type, and its sizes as variable
-	// lengths follow.
+	// The first page of the words: its header begins with the type and the sizes as variable-length
+	// integers.
 	page := slices.Clone(whole)
 	if page[4] != 0x15 || page[6] != 0x15 || page[8] != 0x15 {
 		t.Fatalf("page header %x", page[4:20])
@@ -340,43 +339,43 @@ func TestReadChecksSizes(t *testing.T) {
 		content []byte
 		want    string
 	}{
-		{"a footer longer than the file", append(slices.Clone(whole[:len(whole)-8]), 0xff, 0xff, 0xff, 0xff, 'P', 'A', 'R', '1'), "a footer of 4294967295 bytes in a file of"},
+		{"a footer longer than the file", append(slices.Clone(whole[:len(whole)-8]), 0xff, 0xff, 0xff, 0xff, 'P', 'A', 'R', '1'), "the footer is larger than the file (got 4294967295 bytes"},
 		{"a list longer than the footer", list(1 << 30), "footer: unexpected EOF"},
-		{"lists in lists", withFooter([]byte(parquetMagic), append([]byte{0x49}, bytes.Repeat([]byte{0x19}, 1<<20)...)), "footer: a header makes no sense"},
-		{"structs in structs", withFooter([]byte(parquetMagic), bytes.Repeat([]byte{0x1c}, 1<<20)), "footer: a header makes no sense"},
-		{"a page of 2 GiB", hugePage, `column "word": page at 4: a header makes no sense`},
-		{"a column beyond the file", column(func(c *format.ColumnMetaData) { c.TotalCompressedSize = 1 << 40 }), `column "v": 1099511627776 bytes of a file of `},
-		{"a column before the file", column(func(c *format.ColumnMetaData) { c.DictionaryPageOffset = -1 }), "bytes at -1 of a file of"},
-		{"a column of negative size", column(func(c *format.ColumnMetaData) { c.TotalCompressedSize = -1 }), `column "v": -1 bytes of a file of `},
+		{"lists in lists", withFooter([]byte(parquetMagic), append([]byte{0x49}, bytes.Repeat([]byte{0x19}, 1<<20)...)), "footer: a header is invalid"},
+		{"structs in structs", withFooter([]byte(parquetMagic), bytes.Repeat([]byte{0x1c}, 1<<20)), "footer: a header is invalid"},
+		{"a page of 2 GiB", hugePage, `column "word": page at 4: a header is invalid`},
+		{"a column beyond the file", column(func(c *format.ColumnMetaData) { c.TotalCompressedSize = 1 << 40 }), `column "v" is larger than the rest of the file (got 1099511627776 bytes`},
+		{"a column before the file", column(func(c *format.ColumnMetaData) { c.DictionaryPageOffset = -1 }), "bytes at -1, want"},
+		{"a column of negative size", column(func(c *format.ColumnMetaData) { c.TotalCompressedSize = -1 }), `column "v" is larger than the rest of the file (got -1 bytes`},
 		{"columns that share pages", footer(t, contents(t, "*.parquet")["wide.parquet"], func(m *format.FileMetaData) {
 			for i := range m.RowGroups[0].Columns {
 				c := &m.RowGroups[0].Columns[i].MetaData
 				c.DataPageOffset, c.DictionaryPageOffset, c.TotalCompressedSize = 4, 0, 500
 			}
-		}), "of which 1000 are other columns"},
-		{"a column of negative values", column(func(c *format.ColumnMetaData) { c.NumValues = -1 }), `column "v": `},
+		}), `column "word" is larger than the rest of the file (got 500 bytes`},
+		{"a column of negative values", column(func(c *format.ColumnMetaData) { c.NumValues = -1 }), `column "v" is outside of the file`},
 		{"more rows than values", group(func(g *format.RowGroup) { g.NumRows = 1 << 10 }), `column "word" has fewer values than rows`},
-		{"more rows than a file can have", group(func(g *format.RowGroup) { g.NumRows = 1 << 60 }), "row groups up to 1 have 0 rows and 1152921504606846976, in a file of "},
+		{"more rows than a file can have", group(func(g *format.RowGroup) { g.NumRows = 1 << 60 }), "row group 1 declares more rows than the file can have (got 1152921504606846976 after 0"},
 		{"fewer rows than values", group(func(g *format.RowGroup) { g.NumRows = 2 }), `column "word" has more values than rows`},
-		{"row groups of which each may have as many rows as all", footer(t, whole, func(m *format.FileMetaData) {
+		{"row groups that share the maximum number of rows", footer(t, whole, func(m *format.FileMetaData) {
 			m.RowGroups[0].NumRows = 1000 * int64(len(whole))
 			m.RowGroups = append(m.RowGroups, m.RowGroups[0])
-		}), "row groups up to 2 have "},
-		{"a number of rows that is not that of its row groups", footer(t, whole, func(m *format.FileMetaData) { m.NumRows++ }), "its row groups have 3 rows, and it says 4"},
+		}), "row group 2 declares more rows than the file can have"},
+		{"a wrong number of rows", footer(t, whole, func(m *format.FileMetaData) { m.NumRows++ }), "the row groups have the wrong number of rows (got 3, want 4)"},
 		{"levels that are taken for numbers", footer(t, contents(t, "*.parquet")["wide.parquet"], func(m *format.FileMetaData) {
 			m.Schema[3].RepetitionType.V = format.Required
 		}), `column "x": page `},
 		{"a row group that is compressed otherwise", footer(t, contents(t, "*.parquet")["groups.parquet"], func(m *format.FileMetaData) {
 			m.RowGroups[1].Columns[0].MetaData.Codec = format.Gzip
 		}), `column "word": page at 175: gzip: invalid header`},
-		{"negative rows", group(func(g *format.RowGroup) { g.NumRows = -1 }), "row group 1 has -1 rows of 2 columns, want 2"},
-		{"fewer columns than the schema", group(func(g *format.RowGroup) { g.Columns = g.Columns[:1] }), "row group 1 has 3 rows of 1 columns, want 2"},
-		{"an element with more below than there is", footer(t, whole, func(m *format.FileMetaData) { m.Schema[2].NumChildren.V = 1 << 30 }), "its schema makes no sense"},
-		{"no schema", footer(t, whole, func(m *format.FileMetaData) { m.Schema = nil }), "its schema makes no sense"},
+		{"negative rows", group(func(g *format.RowGroup) { g.NumRows = -1 }), "row group 1 is invalid (got -1 rows of 2 columns, want 2 columns)"},
+		{"fewer columns than the schema", group(func(g *format.RowGroup) { g.Columns = g.Columns[:1] }), "row group 1 is invalid (got 3 rows of 1 columns, want 2 columns)"},
+		{"an element with missing children", footer(t, whole, func(m *format.FileMetaData) { m.Schema[2].NumChildren.V = 1 << 30 }), "the schema is invalid"},
+		{"no schema", footer(t, whole, func(m *format.FileMetaData) { m.Schema = nil }), "the schema is invalid"},
 		{"another file's column", group(func(g *format.RowGroup) { g.Columns[0].FilePath = "other" }), `column "word" is in another file`},
 		{"an Arrow schema of 2 GiB", []byte(arrowStream + "\xff\xff\xff\x7f"), "damaged Arrow file: "},
 		{"an Arrow batch of 1 TiB", bodyLength(t, 1<<40), "damaged Arrow file: cut short"},
-		{"an Arrow buffer that grows to 16 GiB", grown, "a buffer of 17179869184 bytes, which is more than it can decompress to"},
+		{"an Arrow buffer that grows to 16 GiB", grown, "a buffer can't decompress to the size that it declares (got 17179869184 bytes)"},
 	} {
 		path := filepath.Join(t.TempDir(), "file")
 		if err := os.WriteFile(path, tt.content, 0o666); err != nil {
@@ -395,8 +394,8 @@ func TestReadChecksSizes(t *testing.T) {
 	}
 }
 
-// A page of Parquet that has more bytes than its header says, or that is damaged, is refused
-// before there is memory for them.
+// A page of Parquet that is damaged, or has more bytes than its header declares, is refused before
+// memory is allocated.
 func TestReadChecksPages(t *testing.T) {
 	whole := contents(t, "*.parquet")["lists.parquet"]
 	for _, codec := range []compress.Codec{&parquet.Snappy, &parquet.Gzip, &parquet.Zstd, &parquet.Lz4Raw} {
@@ -432,7 +431,7 @@ func TestReadChecksPages(t *testing.T) {
 	}
 }
 
-// readPages returns the values that a chunk of pages has, and "null" for each null.
+// readPages returns the values of a chunk of pages, with "null" for each null.
 func readPages[T float32 | string](l leaf, places int64, codec format.CompressionCodec, decode decoder[T], pages []byte) (values []string, err error) {
 	group := []format.ColumnChunk{{MetaData: format.ColumnMetaData{TotalCompressedSize: int64(len(pages)), NumValues: places, Codec: codec}}}
 	pages = append(pages, parquetMagic...) // as pages are not the end of a file
@@ -447,7 +446,7 @@ func readPages[T float32 | string](l leaf, places int64, codec format.Compressio
 	return values, err
 }
 
-// withHeader returns a page behind its header.
+// withHeader returns a page with its header.
 func withHeader(t *testing.T, h format.PageHeader, page []byte) []byte {
 	t.Helper()
 	h.CompressedPageSize, h.UncompressedPageSize = int32(len(page)), int32(len(page))
@@ -458,8 +457,8 @@ func withHeader(t *testing.T, h format.PageHeader, page []byte) []byte {
 	return append(b, page...)
 }
 
-// Values are read in their encodings. Pages that have fewer than they say, or other damage, are
-// refused, in no more memory than they have bytes.
+// Values are read in all supported encodings. Pages with fewer values than they declare, or other
+// damage, are refused, in memory bounded by their bytes.
 func TestReadPages(t *testing.T) {
 	run := func(n uint64, value byte) []byte { return append(binary.AppendUvarint(nil, n<<1), value) }
 	level := func(levels []byte) []byte {
@@ -491,19 +490,19 @@ func TestReadPages(t *testing.T) {
 		{"no bits", format.RLEDictionary, append([]byte{0}, binary.AppendUvarint(nil, 2<<1)...), 2, word, "a a", ""},
 		{"packed bits", format.RLEDictionary, []byte{2, 2<<1 | 1, 0b11100100, 0b11100100, 0b00011011}, 10, word, "a b c d a b c d d c", ""},
 		{"packed bits, cut short", format.RLEDictionary, []byte{2, 2<<1 | 1, 0b11100100}, 10, word, "", "fewer values"},
-		{"bits beyond the dictionary", format.RLEDictionary, append([]byte{8}, run(1, 4)...), 1, word, "", "value 5 of a dictionary of 4"},
+		{"bits beyond the dictionary", format.RLEDictionary, append([]byte{8}, run(1, 4)...), 1, word, "", "an index is out of range (got 4, in a dictionary of 4 values)"},
 		{"33 bits", format.RLEDictionary, append([]byte{33}, run(1, 4)...), 1, word, "", "fewer values"},
 		{"levels", format.Plain, append(level(run(2, 1)), plain("x", "y")...), 2, null, "x y", ""},
 		{"packed levels", format.Plain, append(level([]byte{1<<1 | 1, 0b101}), plain("x", "y")...), 3, null, "x null y", ""},
 		{"packed levels, a value less", format.Plain, append(level([]byte{1<<1 | 1, 0b101}), plain("x")...), 3, null, "", "fewer values"},
 		{"fewer levels", format.Plain, append(level(run(2, 1)), plain("x", "y")...), many, null, "", "fewer values"},
 		{"levels longer than the page", format.Plain, []byte{9, 0, 0, 0, 1}, 1, null, "", "fewer values"},
-		{"a level too high", format.Plain, append(level(run(1, 3)), plain("x")...), 1, leaf{size: 4, defined: 2}, "", "level 3 of 2"},
+		{"a level too high", format.Plain, append(level(run(1, 3)), plain("x")...), 1, leaf{size: 4, defined: 2}, "", "a definition level is out of range (got 3, want at most 2)"},
 		{"all null", format.RLEDictionary, level(run(2, 0)), 2, null, "null null", ""},
 		{"a value less", format.Plain, plain("x"), 2, word, "", "fewer values"},
 		{"a value cut short", format.Plain, plain("x", "yy")[:10], 2, word, "", "fewer values"},
-		{"less than no places", format.Plain, nil, -1, word, "", "makes no sense"},
-		{"another encoding", format.DeltaByteArray, nil, 1, word, "", "encoded as DELTA_BYTE_ARRAY, which is not read"},
+		{"a negative number of slots", format.Plain, nil, -1, word, "", "a header is invalid"},
+		{"another encoding", format.DeltaByteArray, nil, 1, word, "", "unsupported encoding (got DELTA_BYTE_ARRAY"},
 	} {
 		dictionary := format.PageHeader{Type: format.DictionaryPage}
 		dictionary.DictionaryPageHeader = thrift.New(format.DictionaryPageHeader{NumValues: 4, Encoding: format.Plain})
@@ -545,7 +544,7 @@ func TestReadPagesOfNumbers(t *testing.T) {
 	}
 }
 
-// A page where all is null may have nothing that could be compressed.
+// A page of nulls may have no bytes to decompress.
 func TestReadPageOfNulls(t *testing.T) {
 	for _, codec := range []format.CompressionCodec{format.Uncompressed, format.Snappy, format.Gzip, format.Zstd, format.Lz4Raw} {
 		h := format.PageHeader{Type: format.DataPageV2}
@@ -557,7 +556,7 @@ func TestReadPageOfNulls(t *testing.T) {
 	}
 }
 
-// bodyLength returns an Arrow stream whose record batch declares another length of its body.
+// bodyLength returns an Arrow stream whose record batch declares the given length of its body.
 func bodyLength(t *testing.T, n int64) []byte {
 	t.Helper()
 	schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Float32}}, nil)
@@ -588,8 +587,8 @@ func bodyLength(t *testing.T, n int64) []byte {
 	return b.Bytes()
 }
 
-// Compressed, and from a pipe, files are read as well; Arrow's in memory that does not grow
-// with them.
+// Compressed files and pipes have the same rows. The memory of Arrow streams doesn't grow with their
+// size.
 func TestStreamArrow(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "v", Type: arrow.FixedSizeListOf(100, arrow.PrimitiveTypes.Float32)}}, nil)
 	r, w, err := os.Pipe()
@@ -641,7 +640,7 @@ func TestStreamArrow(t *testing.T) {
 	}
 }
 
-// Vectors of more than one page and block are read, compressed or not.
+// Vectors that span several pages and blocks are read, compressed or not.
 func TestReadLargeParquet(t *testing.T) {
 	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Zstd, &parquet.Lz4Raw} {
 		for version := range 2 {
@@ -700,13 +699,13 @@ func fuzz(f *testing.F, pattern string) {
 	})
 }
 
-// Metadata need not have values.
+// Metadata without values are valid.
 func TestReadMetadataWithoutValue(t *testing.T) {
 	parquet := contents(t, "*.parquet")["lists.parquet"]
 	end := len(parquet) - 8
 	start := end - int(binary.LittleEndian.Uint32(parquet[end:]))
-	// The struct of the footer's metadata, field 5 of it, is behind its row groups: a list (9) of a
-	// struct (c) whose field 1 is a string (18) of a byte.
+	// Field 5 of the footer, the metadata, follows the row groups: a list (9) of a struct (c) whose
+	// field 1 is a string (18) of a byte.
 	at := start + bytes.LastIndex(parquet[start:end], []byte("\x19\x1c\x18\x0cARROW:schema"))
 	if at < start {
 		t.Fatal("no metadata")
@@ -716,7 +715,7 @@ func TestReadMetadataWithoutValue(t *testing.T) {
 	without := slices.Concat(parquet[:at+16], rest[1+n+int(length):])
 	binary.LittleEndian.PutUint32(without[len(without)-8:], uint32(len(without)-8-start))
 
-	// In Arrow it is a table, of 12 bytes, of two strings, whose places in it a vtable of 8 bytes has.
+	// In Arrow, metadata are a table of 12 bytes with two strings, and a vtable of 8 bytes.
 	stream := writeArrow(t, []string{"a", "b", "c"}, 2)
 	both, key := []byte{8, 0, 12, 0, 8, 0, 4, 0}, []byte{8, 0, 12, 0, 8, 0, 0, 0}
 	if bytes.Count(stream, both) != 1 {

@@ -13,10 +13,10 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// An Arrow file is a magic number, padding, the stream and a footer, whose index is not needed.
+// An Arrow file consists of a magic number, padding, the stream and a footer.
 const (
-	arrowFile   = "ARROW1\x00\x00"
-	arrowStream = "\xff\xff\xff\xff" // of the first message
+	arrowFile   = "ARROW1\x00\x00"   // magic number and padding of a file
+	arrowStream = "\xff\xff\xff\xff" // marker of each message of a stream
 )
 
 func init() {
@@ -35,7 +35,7 @@ func init() {
 		tabular.Format{Name: "Parquet", Magic: parquetEncrypted, Open: openParquet})
 }
 
-// openArrow reads a stream, a record batch at a time.
+// openArrow opens a stream. The table holds a record batch in memory.
 func openArrow(m *messages, o tabular.Options) (*tabular.Table, error) {
 	r, err := guard("Arrow", func() (*ipc.Reader, error) {
 		return ipc.NewReaderFromMessageReader(m)
@@ -48,7 +48,7 @@ func openArrow(m *messages, o tabular.Options) (*tabular.Table, error) {
 	for _, f := range schema.Fields() {
 		columns = append(columns, column{f.Name, arrowKind(f.Type)})
 	}
-	l, err := choose(columns, schema.Metadata().FindKey(dimensions) >= 0, o)
+	l, err := chooseColumns(columns, schema.Metadata().FindKey(dimensions) >= 0, o)
 	if err != nil {
 		return nil, err
 	}
@@ -79,16 +79,16 @@ func arrowKind(t arrow.DataType) kind {
 	return other
 }
 
-// arrowRows reads the rows of a stream, some of a batch at a time.
+// arrowRows reads the rows of a stream, in blocks of a record batch.
 type arrowRows struct {
 	layout
 	r     *ipc.Reader
 	batch arrow.RecordBatch
-	at    int // row of the batch
+	at    int // next row of the batch
 	block
 }
 
-// next is Next of a [tabular.Table].
+// next implements Next of a [tabular.Table].
 func (a *arrowRows) next() (block, error) {
 	for a.batch == nil || a.at >= int(a.batch.NumRows()) {
 		if !a.r.Next() {
@@ -100,7 +100,7 @@ func (a *arrowRows) next() (block, error) {
 		a.batch, a.at = a.r.RecordBatch(), 0
 		for i, c := range a.batch.Columns() {
 			if int64(c.Len()) != a.batch.NumRows() {
-				return block{}, faulty(a.columns[i], -1, fmt.Sprintf("of %d rows, in a batch of %d", c.Len(), a.batch.NumRows()))
+				return block{}, fmt.Errorf("column %.60q has the wrong number of rows (got %d, want %d)", a.columns[i].name, c.Len(), a.batch.NumRows())
 			}
 		}
 	}
@@ -131,12 +131,12 @@ func (a *arrowRows) rowAt(i int) tabular.Row {
 		case *array.Float64:
 			return formatNumber(values.Value(i), 64), true, nil
 		}
-		return strings.Clone(values.ValueStr(i)), true, nil // or it would keep the batch in memory
+		return strings.Clone(values.ValueStr(i)), true, nil // without Clone it would keep the batch in memory
 	})
 	return r
 }
 
-// lists reads rows whose vectors are lists.
+// lists reads the next block of rows whose vectors are lists.
 func (a *arrowRows) lists() {
 	column := a.columns[a.vectors[0]]
 	lists := storage(a.batch.Column(a.vectors[0])).(array.ListLike)
@@ -146,14 +146,14 @@ func (a *arrowRows) lists() {
 		var err error
 		start := len(a.data)
 		if lists.IsNull(a.at) {
-			a.add(a.rowAt(a.at), start, faulty(column, -1, "null, want a list"))
+			a.add(a.rowAt(a.at), start, valueError(column, -1, "null (want a list)"))
 			continue
 		}
 		lo, hi := lists.ValueOffsets(a.at)
 		a.data = appendNumbers(a.data, values, int(lo), int(hi))
 		for n, x := range a.data[start:] {
 			if err == nil && nulls && values.IsNull(int(lo)+n) {
-				err = faulty(column, n, "null, want a number")
+				err = valueError(column, n, "null (want a number)")
 			} else if err == nil {
 				err = checkNumber(column, n, x)
 			}
@@ -162,7 +162,7 @@ func (a *arrowRows) lists() {
 	}
 }
 
-// wide reads rows whose vectors are a column for each dimension.
+// wide reads the next block of rows whose vectors have a column per dimension.
 func (a *arrowRows) wide() {
 	dim := len(a.vectors)
 	first, rows := a.at, min(max(1, blockNumbers/dim), int(a.batch.NumRows())-a.at)
@@ -177,7 +177,7 @@ func (a *arrowRows) wide() {
 		for row, x := range numbers {
 			a.data[row*dim+k] = x
 			if errs[row] == nil && nulls && values.IsNull(first+row) {
-				errs[row] = faulty(a.columns[i], -1, "null, want a number")
+				errs[row] = valueError(a.columns[i], -1, "null (want a number)")
 			} else if errs[row] == nil {
 				errs[row] = checkNumber(a.columns[i], -1, x)
 			}
@@ -190,7 +190,7 @@ func (a *arrowRows) wide() {
 	}
 }
 
-// storage returns the array in which one of an extension type is stored.
+// storage returns the storage array of an array of an extension type, or the array itself.
 func storage(a arrow.Array) arrow.Array {
 	if e, ok := a.(array.ExtensionArray); ok {
 		return e.Storage()
@@ -198,7 +198,7 @@ func storage(a arrow.Array) arrow.Array {
 	return a
 }
 
-// appendNumbers appends the numbers of a from lo to before hi.
+// appendNumbers appends numbers lo to hi−1 of a.
 func appendNumbers(b []float32, a arrow.Array, lo, hi int) []float32 {
 	switch a := a.(type) {
 	case *array.Float32:

@@ -17,7 +17,7 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// openParquet reads a file a row group at a time, and of each column a page.
+// openParquet opens a file. The table holds a page per column in memory.
 func openParquet(c tabular.Content, o tabular.Options) (*tabular.Table, error) {
 	r, size, err := c.RandomAccess()
 	if err != nil {
@@ -35,34 +35,34 @@ func openParquet(c tabular.Content, o tabular.Options) (*tabular.Table, error) {
 	for _, m := range p.footer.KeyValueMetadata {
 		codes = codes || m.Key == dimensions
 	}
-	if p.layout, err = choose(columns, codes, o); err != nil {
+	if p.layout, err = chooseColumns(columns, codes, o); err != nil {
 		return nil, err
 	}
 	return p.table(func() (block, error) { return guard("Parquet", p.next) }), nil
 }
 
-// A leaf is a column of the table, stored as one run of values. Levels mark the beginnings of lists,
-// and nulls.
+// A leaf is a column of the table that is stored as one sequence of values, with levels that mark
+// the starts of lists and nulls.
 type leaf struct {
 	column
-	index   int                             // of the column's values in a row group
-	defined uint8                           // definition level at which a value is there
-	inList  uint8                           // definition level at which there is a place for a value in a list
-	size    int                             // bytes that a value takes at least, if it is plain
+	index   int                             // index of the column in a row group
+	defined uint8                           // definition level of a value
+	inList  uint8                           // minimum definition level of an element of a list
+	size    int                             // minimum size of a plain value in bytes
 	floats  func(to []float32, from []byte) // converts numbers
-	print   func(b []byte) string           // prints a value that is kept as a string; nil of strings and bits
+	print   func(b []byte) string           // formats a value as a string; nil for strings and booleans
 }
 
-// A schema is the rest of a tree of elements in depth-first order. The columns of the table are below
-// its root.
+// A schema is the rest of a tree of elements in depth-first order. The columns of the table are the
+// children of its root.
 type schema struct {
 	elements []format.SchemaElement
-	leaves   int // that were walked through
+	leaves   int // number of leaves so far
 }
 
-var errSchema = errors.New("its schema makes no sense")
+var errSchema = errors.New("the schema is invalid")
 
-// column walks through the next column of the table.
+// column parses the next column of the table.
 func (s *schema) column() (leaf, error) {
 	l := leaf{column: column{name: s.elements[0].Name}}
 	first := s.leaves
@@ -73,7 +73,7 @@ func (s *schema) column() (leaf, error) {
 	return l, err
 }
 
-// walk walks through an element of a column and those below it. l becomes the last leaf.
+// walk parses an element of a column and its children. It sets l to the last leaf.
 func (s *schema) walk(l *leaf, depth, repeated int) error {
 	if len(s.elements) == 0 || depth > maxNested {
 		return errSchema
@@ -98,7 +98,7 @@ func (s *schema) walk(l *leaf, depth, repeated int) error {
 		case l.floats != nil && repeated == 0 && depth == 0:
 			l.kind = number
 		case isText(e) && repeated == 0 && depth == 0:
-			l.kind, l.size = text, 4 // its length
+			l.kind, l.size = text, 4 // bytes of the length
 		case repeated == 0 && depth == 0:
 			l.size, l.print, l.kind = scalarOf(e)
 		}
@@ -121,8 +121,8 @@ func (s *schema) walk(l *leaf, depth, repeated int) error {
 	return nil
 }
 
-// floatsOf returns the size of the values of an element in bytes, and the function that converts
-// them, or nil if they are not floating-point numbers.
+// floatsOf returns the size of the numbers of an element in bytes, and a function that converts
+// them, or nil if the element has no floating-point numbers.
 func floatsOf(e format.SchemaElement) (size int, convert func(to []float32, from []byte)) {
 	_, half := e.LogicalType.Value.(*format.Float16Type)
 	switch {
@@ -144,8 +144,8 @@ func floatsOf(e format.SchemaElement) (size int, convert func(to []float32, from
 	return 0, nil
 }
 
-// scalarOf returns the size of the whole numbers of an element in bytes, and the function that prints
-// them; neither for bits. Other elements have the kind other.
+// scalarOf returns the size of the whole numbers of an element in bytes and a function that formats
+// them, or 0 and nil for booleans. It returns the kind other for other elements.
 func scalarOf(e format.SchemaElement) (size int, print func(b []byte) string, k kind) {
 	whole, isWhole := e.LogicalType.Value.(*format.IntType)
 	unsigned := isWhole && !whole.IsSigned
@@ -165,7 +165,7 @@ func scalarOf(e format.SchemaElement) (size int, print func(b []byte) string, k 
 	return 0, nil, other
 }
 
-// isText reports whether values of an element of the schema are strings.
+// isText reports whether an element has strings.
 func isText(e format.SchemaElement) bool {
 	_, str := e.LogicalType.Value.(*format.StringType)
 	old := e.ConvertedType.Valid && e.ConvertedType.V == deprecated.UTF8
@@ -176,14 +176,14 @@ func isText(e format.SchemaElement) bool {
 type parquetRows struct {
 	layout
 	file    io.ReaderAt
-	size    int64 // of the file
+	size    int64 // size of the file in bytes
 	opened  int64 // bytes of the chunks so far
 	footer  *fileMetaData
 	leaves  []leaf                 // columns of the table
-	group   int                    // row groups begun
-	left    int64                  // rows of the group that are to be read
+	group   int                    // number of opened row groups
+	left    int64                  // rows left in the row group
 	texts   map[int]*chunk[string] // by column
-	numbers []*chunk[float32]      // of the vectors
+	numbers []*chunk[float32]      // columns of the vectors
 	block
 }
 
@@ -201,33 +201,34 @@ func (p *parquetRows) open() (err error) {
 		if err != nil {
 			return err
 		}
-		if l.kind == scalar && !p.plain(l) {
+		if l.kind == scalar && !p.supported(l) {
 			l.kind = other
 		}
 		p.leaves = append(p.leaves, l)
 	}
-	const mostRows = 1024 // for each byte: no words or vectors that differ are as small
+	const maxRows = 1024 // rows per byte, more than distinct words and vectors can have
 	rows := int64(0)
 	for i, g := range p.footer.RowGroups {
 		if g.NumRows < 0 || len(g.Columns) != s.leaves {
-			return fmt.Errorf("row group %d has %d rows of %d columns, want %d", i+1, g.NumRows, len(g.Columns), s.leaves)
+			return fmt.Errorf("row group %d is invalid (got %d rows of %d columns, want %d columns)", i+1, g.NumRows, len(g.Columns), s.leaves)
 		}
-		if (rows+g.NumRows)/mostRows > p.size || rows+g.NumRows < 0 {
-			return fmt.Errorf("row groups up to %d have %d rows and %d, in a file of %d bytes", i+1, rows, g.NumRows, p.size)
+		if (rows+g.NumRows)/maxRows > p.size || rows+g.NumRows < 0 {
+			return fmt.Errorf("row group %d declares more rows than the file can have (got %d after %d, in %d bytes)", i+1, g.NumRows, rows, p.size)
 		}
 		rows += g.NumRows
 	}
 	if rows != p.footer.NumRows {
-		return fmt.Errorf("its row groups have %d rows, and it says %d", rows, p.footer.NumRows)
+		return fmt.Errorf("the row groups have the wrong number of rows (got %d, want %d)", rows, p.footer.NumRows)
 	}
 	return nil
 }
 
-// plain reports whether a column can be read: it is optional, and left out otherwise.
-func (p *parquetRows) plain(l leaf) bool {
+// supported reports whether the encodings of a column of scalars are supported. Other columns of
+// scalars are ignored.
+func (p *parquetRows) supported(l leaf) bool {
 	for _, g := range p.footer.RowGroups {
 		if l.index >= len(g.Columns) {
-			return false // and an error, below
+			return false // open returns an error later
 		}
 		if g.Columns[l.index].CryptoMetadata.Value != nil {
 			return false
@@ -241,7 +242,7 @@ func (p *parquetRows) plain(l leaf) bool {
 	return true
 }
 
-// next is Next of a [tabular.Table].
+// next implements Next of a [tabular.Table].
 func (p *parquetRows) next() (block, error) {
 	for p.left == 0 {
 		if err := p.nextGroup(); err != nil {
@@ -259,7 +260,7 @@ func (p *parquetRows) next() (block, error) {
 	return p.block, nil
 }
 
-// textSize returns how many bytes the strings of a row have.
+// textSize returns the length of the strings of a row in bytes.
 func textSize(r tabular.Row) int {
 	n := len(r.Name) + len(r.ID)
 	for _, s := range r.Columns {
@@ -268,7 +269,7 @@ func textSize(r tabular.Row) int {
 	return n
 }
 
-// nextGroup begins the next row group.
+// nextGroup opens the next row group.
 func (p *parquetRows) nextGroup() error {
 	for _, c := range p.texts {
 		if err := c.finish(); err != nil {
@@ -286,13 +287,13 @@ func (p *parquetRows) nextGroup() error {
 	group := p.footer.RowGroups[p.group]
 	p.group++
 	if p.left = group.NumRows; p.left == 0 {
-		return nil // and there need not be pages
+		return nil // an empty group may have no pages
 	}
 	p.numbers, p.texts = p.numbers[:0], make(map[int]*chunk[string])
 	for _, i := range slices.Concat(p.layout.vectors, p.layout.strings) {
 		n := group.Columns[p.leaves[i].index].MetaData.TotalCompressedSize
 		if n < 0 || n > p.size-p.opened {
-			return fmt.Errorf("column %.60q: %d bytes of a file of %d, of which %d are other columns", p.leaves[i].name, n, p.size, p.opened)
+			return fmt.Errorf("column %.60q is larger than the rest of the file (got %d bytes, want at most %d)", p.leaves[i].name, n, p.size-p.opened)
 		}
 		p.opened += n
 	}
@@ -339,37 +340,37 @@ func (p *parquetRows) nextRow() error {
 	return nil
 }
 
-// appendNumbers appends the numbers of a column in a row: one, or those of a list. It sets *malformed,
-// if that is nil, to the reason why they can't be in a vector.
+// appendNumbers appends the numbers of a column in the current row: one number, or a list. If
+// *malformed is nil, it sets it to the reason why a number is invalid.
 func (p *parquetRows) appendNumbers(c *chunk[float32], malformed *error) error {
 	if err := c.begin(); err != nil {
 		return err
 	}
 	for n := 0; ; {
-		place := n
+		index := n // in the list
 		if c.kind == number {
-			place = -1
+			index = -1
 		}
 		run := c.present()
-		var why error
+		var reason error
 		switch d := c.definitions[c.i]; {
 		case len(run) > 0:
 			if i := indexNotFinite(run); i >= 0 {
-				why = notFinite(c.column, place+i, run[i])
+				reason = notFinite(c.column, index+i, run[i])
 			}
 			p.data = append(p.data, run...)
 		case c.kind == number, d >= c.inList:
-			why = faulty(c.column, place, "null, want a number")
+			reason = valueError(c.column, index, "null (want a number)")
 			p.data = append(p.data, 0)
 		case d < c.inList-1:
-			why = faulty(c.column, -1, "null, want a list")
+			reason = valueError(c.column, -1, "null (want a list)")
 		}
 		if *malformed == nil {
-			*malformed = why
+			*malformed = reason
 		}
 		read := max(1, len(run))
 		if n += read; n > tabular.MaxDim {
-			return fmt.Errorf("column %.60q: a list of over %d numbers", c.name, tabular.MaxDim)
+			return fmt.Errorf("column %.60q: a list is too long (want at most %d numbers)", c.name, tabular.MaxDim)
 		}
 		if err := c.advance(read); err != nil {
 			return err

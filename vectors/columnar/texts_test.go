@@ -11,11 +11,10 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// What Python wrote as texts, with ids and more, is there row by row, in Arrow and in Parquet's
-// encodings, whatever a text is. A column of times is left out, and one of an encoding that is
-// not read.
+// Texts that Python wrote, with ids and columns, are read row by row, in Arrow and in Parquet's
+// encodings. Columns of times and of unsupported encodings are ignored.
 func TestReadTexts(t *testing.T) {
-	said := []string{"first\nsecond line", "", "a <b>tag</b> \x1b[31mred", "", "a <b>tag</b> \x1b[31mred", "שלום e\u0301 ไทย", strings.Repeat("x", 100)}
+	texts := []string{"first\nsecond line", "", "a <b>tag</b> \x1b[31mred", "", "a <b>tag</b> \x1b[31mred", "שלום e\u0301 ไทย", strings.Repeat("x", 100)}
 	ids := []string{"d-0", "d-1", "d-2", "d-3", "d-4", "d-5", "d-6"}
 	numbers := []string{"0", "1", "2", "3", "4", "5", "6"}
 	columns := []vectors.Column{
@@ -43,7 +42,7 @@ func TestReadTexts(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			want := &vectors.Dense{Words: tt.ids, Dim: 2, Data: data, Texts: &vectors.Texts{Text: said, Columns: tt.columns}}
+			want := &vectors.Dense{Words: tt.ids, Dim: 2, Data: data, Texts: &vectors.Texts{Text: texts, Columns: tt.columns}}
 			if !reflect.DeepEqual(d, want) {
 				t.Errorf("%s: %+v\n%+v, want\n%+v\n%+v", name, d, d.Texts, want, want.Texts)
 			}
@@ -56,7 +55,7 @@ func TestReadTexts(t *testing.T) {
 	if err != nil || !slices.Equal(d.Words, numbers[:2]) || len(d.Texts.Columns) > 0 || !slices.Equal(source.Warnings, []string{`columns not read: ["n"]`}) {
 		t.Errorf("%+v, %+v, %v", d, source, err)
 	}
-	// A column that is named is of texts, unless it is said that it has words.
+	// A named column has texts, unless Rows is KindWords.
 	d, _, err = read(t, "words.parquet", vectors.ReadOptions{TextColumn: "last"})
 	if err != nil || d.Texts == nil || d.Texts.Text[0] != "b" || d.Texts.Columns[0].Name != "first" {
 		t.Errorf("%+v, %v", d, err)
@@ -67,7 +66,7 @@ func TestReadTexts(t *testing.T) {
 	}
 }
 
-// Ids that are all that rows have are what they are called by, and numbers can be ids.
+// If rows have only ids, these are their words. Numbers can be ids.
 func TestReadIDs(t *testing.T) {
 	uuids := []string{"00000000-0000-1eef-0000-000000000000", "00000000-0000-1eef-0000-000000000001", "00000000-0000-1eef-0000-000000000002"}
 	for _, tt := range []struct {
@@ -94,10 +93,10 @@ func TestReadIDs(t *testing.T) {
 	}
 }
 
-// A column of any name is kept, except pandas's index.
+// Columns of any name are kept, except the index of pandas.
 func TestColumnNames(t *testing.T) {
 	columns := []column{{"text", text}, {"__proto__", text}, {"__index_level_0__", scalar}, {"v", list}}
-	if l, err := choose(columns, false, tabular.Options{}); err != nil || !slices.Equal(l.rest, []int{1}) {
+	if l, err := chooseColumns(columns, false, tabular.Options{}); err != nil || !slices.Equal(l.rest, []int{1}) {
 		t.Errorf("columns %v, error %v", l.rest, err)
 	}
 }
@@ -107,17 +106,17 @@ func TestReadTextsRefuses(t *testing.T) {
 		name, want string
 		o          vectors.ReadOptions
 	}{
-		{"repeated", `row 3: the id "1" is that of a row before`, vectors.ReadOptions{}},
-		{"noid", `row 2: it has no id`, vectors.ReadOptions{}},
-		{"badid", `row 1: its id, "x\ty", can't be one: the word contains a tab, a line break or a NUL`, vectors.ReadOptions{}},
-		{"badid", `column "text" can't be that of ids and of texts`, vectors.ReadOptions{TextColumn: "text", IDColumn: "text"}},
-		{"badid", `column "text" can't be that of ids and of texts`, vectors.ReadOptions{IDColumn: "text", TextColumn: "text"}},
-		{"novector", `row 2: column "v" is null, want a list`, vectors.ReadOptions{}},
-		{"texts", `has no column "txt"; the columns are 9, such as ["doc_id" "text" "label" "seen" "score"]`, vectors.ReadOptions{TextColumn: "txt"}},
-		{"texts", `column "embedding" can't be that of text: it has something else`, vectors.ReadOptions{TextColumn: "embedding"}},
-		{"words", `column "last" can't be that of ids: rows are words`, vectors.ReadOptions{IDColumn: "last", Rows: vectors.KindWords}},
-		{"texts", `column "when" can't be that of ids: it has something else`, vectors.ReadOptions{IDColumn: "when"}},
-		{"texts", `column "label" can't be that of lists of numbers: it has something else`, vectors.ReadOptions{VectorColumn: "label"}},
+		{"repeated", `row 3: a previous row has the same id, "1"`, vectors.ReadOptions{}},
+		{"noid", `row 2: the id is empty`, vectors.ReadOptions{}},
+		{"badid", `row 1: invalid id "x\ty": the word contains a tab, a line break or a NUL`, vectors.ReadOptions{}},
+		{"badid", `column "text" can't have both ids and texts`, vectors.ReadOptions{TextColumn: "text", IDColumn: "text"}},
+		{"badid", `column "text" can't have both ids and texts`, vectors.ReadOptions{IDColumn: "text", TextColumn: "text"}},
+		{"novector", `row 2: column "v" is null (want a list)`, vectors.ReadOptions{}},
+		{"texts", `has no column "txt" (columns: 9, such as ["doc_id" "text" "label" "seen" "score"])`, vectors.ReadOptions{TextColumn: "txt"}},
+		{"texts", `column "embedding" has values of another type than text`, vectors.ReadOptions{TextColumn: "embedding"}},
+		{"words", `column "last" can't have the ids, because rows are words`, vectors.ReadOptions{IDColumn: "last", Rows: vectors.KindWords}},
+		{"texts", `column "when" has values of another type than ids`, vectors.ReadOptions{IDColumn: "when"}},
+		{"texts", `column "label" has values of another type than lists of numbers`, vectors.ReadOptions{VectorColumn: "label"}},
 		{"texts", `row 1: word "first\nsecond line": the word contains a tab, a line break or a NUL`, vectors.ReadOptions{Rows: vectors.KindWords}},
 	} {
 		for _, name := range both(tt.name) {
@@ -139,7 +138,7 @@ func TestReadTextsRefuses(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, d, err)
 		}
 	}
-	for _, name := range both("novector") { // a number is that of the row in the file
+	for _, name := range both("novector") { // rows are named by their numbers in the file
 		d, _, err := read(t, name, vectors.ReadOptions{SkipBad: true})
 		if err != nil || !slices.Equal(d.Words, []string{"0", "2"}) || !slices.Equal(d.Texts.Text, []string{"a b c", "e f g"}) {
 			t.Errorf("%s: %v, %v", name, d, err)

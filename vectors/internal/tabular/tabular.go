@@ -1,5 +1,9 @@
-// Package tabular connects package vectors to formats of tables whose libraries only some
-// programs need.
+// Package tabular is the interface between package vectors and formats of tables, whose large
+// libraries only some programs need. A package registers its format:
+//
+//	func init() {
+//		tabular.Formats = append(tabular.Formats, tabular.Format{Name: "Parquet", Magic: "PAR1", Open: open})
+//	}
 package tabular
 
 import (
@@ -13,10 +17,10 @@ const (
 	Texts = "texts"
 )
 
-// MaxDim bounds the length of a vector.
+// MaxDim is the maximum length of a vector.
 const MaxDim = 1 << 20
 
-// The names of the ids and the texts in a table with all columns of the rows.
+// The names of the columns of ids and texts.
 const (
 	IDName   = "id"
 	TextName = "text"
@@ -24,12 +28,12 @@ const (
 
 // Options are the fields of vectors.ReadOptions that concern tables.
 type Options struct {
-	Rows                               string // [Words], [Texts], or "" if the table shall tell
+	Rows                               string // [Words], [Texts], or "" to detect the kind
 	IDColumn, TextColumn, VectorColumn string
 	WordList                           bool // a word list names the rows
 }
 
-// An OptionError reports something that another value of an option can mend.
+// An OptionError reports a problem that another value of an option may solve.
 type OptionError struct {
 	Option string // the name of a field of vectors.ReadOptions
 	Err    error
@@ -42,31 +46,31 @@ func (e *OptionError) Unwrap() error { return e.Err }
 type Content interface {
 	io.Reader
 
-	// Size returns the number of bytes, or -1 if only reading tells.
+	// Size returns the number of bytes, or -1 if it is unknown.
 	Size() int64
 
-	// RandomAccess returns the content as a file that can be read from anywhere, and its
-	// size in bytes. Nothing may have been read before.
+	// RandomAccess returns the content for reads at any offset, and its size in bytes. It
+	// must be called before the first Read.
 	RandomAccess() (io.ReaderAt, int64, error)
 }
 
 // A Table is an open file of a registered format.
 type Table struct {
 	Named   bool     // rows have words or texts
-	Kind    string   // [Words], [Texts], or "" if only the rows tell
+	Kind    string   // [Words], [Texts], or "" to detect the kind from the rows
 	IDs     bool     // texts have ids
 	Columns []string // names of the other columns of texts
-	Schema  []string // all that is read, such as a column of vectors, as people call it
+	Schema  []string // descriptions of the columns that are read, for messages
 
-	// Describe returns for people which columns were read, and warnings.
+	// Describe returns a description of the columns that are read, for display, and warnings.
 	Describe func(texts bool) (columns string, warnings []string)
 
-	// Next returns some rows at a time, in their order, with their numbers one row after the other, and
-	// io.EOF after the last. The next call overwrites the rows, but not the numbers.
+	// Next returns the next rows in order and the numbers of their vectors, concatenated; or io.EOF
+	// after the last row. The next call overwrites rows, but not numbers.
 	Next func() (rows []Row, numbers []float32, err error)
 }
 
-// FreeName returns the name for another column of texts: with underscores at its end, if it is taken.
+// FreeName returns name with underscores appended until it is neither in columns nor the name of the ids or texts.
 func FreeName(name string, columns []string) string {
 	for name == IDName || name == TextName || slices.Contains(columns, name) {
 		name += "_"
@@ -77,20 +81,19 @@ func FreeName(name string, columns []string) string {
 // A Row is a row of a [Table].
 type Row struct {
 	Name    string   // its word or text
-	NotWord error    // why Name can't be a word, such as null, or nil
-	ID      string   // of a text
-	Columns []string // values
-	Len     int      // of its vector, the same in all rows
-	Err     error    // why the row is malformed, or nil
+	NotWord error    // the reason why Name is no valid word, such as null, or nil
+	ID      string   // id of a text
+	Columns []string // values of the other columns
+	Len     int      // length of the vector
+	Err     error    // the reason why the row is malformed, or nil
 }
 
 // A Format is a format of tables.
 type Format struct {
-	Name  string // for people, such as "Parquet"
-	Magic string // with which its files begin
+	Name  string // for display, such as "Parquet"
+	Magic string // the first bytes of its files
 	Open  func(Content, Options) (*Table, error)
 }
 
-// Formats are the registered formats. Packages that know one add it when they are
-// initialised.
+// Formats are the registered formats.
 var Formats []Format

@@ -1,7 +1,6 @@
 package vectors
 
-// Mean returns the mean vector of all words, of length L. Its sums are computed in
-// float64.
+// Mean returns the mean of all V vectors, of length L. It sums in float64.
 func (d *Dense) Mean() []float32 {
 	sum := make([]float64, d.Dim)
 	for i := range d.Words {

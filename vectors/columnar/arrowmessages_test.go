@@ -19,7 +19,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// writeArrow returns a stream of a table of words with vectors of so many dimensions.
+// writeArrow returns a stream of a table of words with vectors of dim numbers.
 func writeArrow(t *testing.T, words []string, dim int, o ...ipc.Option) []byte {
 	t.Helper()
 	metadata := arrow.NewMetadata([]string{"key"}, []string{"value"})
@@ -47,12 +47,12 @@ func writeArrow(t *testing.T, words []string, dim int, o ...ipc.Option) []byte {
 	return b.Bytes()
 }
 
-// Buffers that are compressed have what they had before, also where some are not, for they would
-// not shrink.
+// Compressed buffers have the same content, also if some are stored uncompressed because they
+// would not shrink.
 func TestReadCompressedArrow(t *testing.T) {
-	words := strings.Fields(strings.Repeat("so many words that they shrink ", 40))
+	words := strings.Fields(strings.Repeat("enough words to shrink well ", 48))
 	for i := range words {
-		words[i] += strings.Repeat("x", i) // each another
+		words[i] += strings.Repeat("x", i) // distinct
 	}
 	want, err := readBytes(t, writeArrow(t, words, 5), vectors.ReadOptions{})
 	if err != nil || want.Len() != len(words) {
@@ -68,7 +68,7 @@ func TestReadCompressedArrow(t *testing.T) {
 	}
 }
 
-// oneBuffer returns a record batch that says of its body that it is a buffer of so many bytes.
+// oneBuffer returns a record batch whose body is a buffer of length bytes.
 func oneBuffer(length int) flatbuffers.Table {
 	b := flatbuffers.NewBuilder(0)
 	b.StartVector(16, 1, 8)
@@ -81,11 +81,11 @@ func oneBuffer(length int) flatbuffers.Table {
 	return flatbuffers.Table{Bytes: b.FinishedBytes(), Pos: flatbuffers.GetUOffsetT(b.FinishedBytes())}
 }
 
-// What Zstandard looks back at is what it has decompressed: no memory is taken for a window on
-// the word of a frame.
+// The Zstandard decoder uses its output as the window, so that the window size of a frame
+// allocates nothing.
 func TestArrowWindow(t *testing.T) {
 	body := binary.LittleEndian.AppendUint64(nil, 2000)
-	body = append(body, 0x28, 0xb5, 0x2f, 0xfd, 0, (29-10)<<3) // a window of 2^29 bytes, as large as the library has them
+	body = append(body, 0x28, 0xb5, 0x2f, 0xfd, 0, (29-10)<<3) // a window of 2^29 bytes, the maximum of the library
 	for last, letter := range []byte{'a', 'b'} {               // each a thousand times
 		const run = 1
 		header := 1000<<3 | run<<1 | last
@@ -104,11 +104,11 @@ func TestArrowWindow(t *testing.T) {
 	}
 }
 
-// LZ4's library leaves copies of blocks behind, for which there must be memory, too.
+// The check of memory includes the copies of blocks that LZ4's library makes.
 func TestArrowLZ4Memory(t *testing.T) {
 	total, ok := memory.Total()
 	if !ok {
-		t.Skip("nobody knows how much memory there is")
+		t.Skip("the memory of this machine is unknown")
 	}
 	size := int(total / 3 * 2)
 	body := make([]byte, 8+size/255+1) // never looked at

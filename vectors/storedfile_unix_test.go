@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// A Read that waits for somebody to write into a named pipe returns when it is
-// cancelled.
+// A Read that waits for the writer of a named pipe returns when it is cancelled.
 func TestReadCancelOpening(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o666); err != nil {
@@ -27,7 +26,7 @@ func TestReadCancelOpening(t *testing.T) {
 	if err := <-done; err != context.Canceled {
 		t.Errorf("error is %v, want %v", err, context.Canceled)
 	}
-	// Nobody goes on waiting. If it was cancelled before it began, nobody waits: to write alone would.
+	// Release the abandoned open. O_RDWR doesn't block even if there is none.
 	w, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)

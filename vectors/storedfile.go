@@ -19,29 +19,27 @@ import (
 	"overcomplete/internal/input"
 )
 
-// storedFile reads a file's bytes as they are stored. A goroutine of its own
-// reads ahead and hashes, so that a Read that waits for standard input can be
-// cancelled.
+// storedFile reads the bytes of a file as stored, without decompression. A goroutine
+// reads ahead and hashes, so that a Read that waits for standard input can be cancelled.
 //
-// The file isn't mapped into memory. That would save a tenth of a nanosecond a
-// byte, where parsing takes over one, and a file that another process truncates
-// would end this one.
+// The file isn't mapped into memory. That would save 0.1 ns per byte, while parsing takes
+// more than 1 ns, and a file that another process truncates would crash the program.
 type storedFile struct {
 	file      *os.File
-	info      os.FileInfo // when it was opened
+	info      os.FileInfo // at the time of opening
 	ctx       context.Context
 	blocks    chan []byte   // read ahead
-	spare     chan []byte   // blocks to read into again
-	block     []byte        // what Read takes from
-	unread    []byte        // the end of block
+	spare     chan []byte   // blocks to reuse
+	block     []byte        // current block of Read
+	unread    []byte        // rest of block
 	delivered atomic.Int64  // bytes that Read and ReadAt have returned
-	hash      hash.Hash     // of all blocks, once they are closed
-	err       error         // why there are no more blocks, once they are closed
-	rest      chan struct{} // closed once the rest was read for the hash, or nil before
+	hash      hash.Hash     // of all blocks, once blocks is closed
+	err       error         // the reason for the end, once blocks is closed
+	rest      chan struct{} // closed by the goroutine of readRest; nil before
 }
 
-// open opens the file at path, or standard input if path is "-". Cancelling ctx
-// makes it return, and every Read.
+// open opens the file at path, or standard input if path is "-". If ctx is cancelled,
+// open and Read return.
 func open(ctx context.Context, path string) (*storedFile, error) {
 	file, err := openFile(ctx, path)
 	if err != nil {
@@ -68,8 +66,8 @@ func open(ctx context.Context, path string) (*storedFile, error) {
 	return f, nil
 }
 
-// openFile opens a file, or standard input. If that is a named pipe, it waits until
-// somebody writes to it, or ctx is done.
+// openFile opens a file, or standard input. It waits for the writer of a named pipe until
+// ctx is done.
 func openFile(ctx context.Context, path string) (*os.File, error) {
 	if path == "-" {
 		return os.Stdin, nil
@@ -90,7 +88,7 @@ func (f *storedFile) readAhead() {
 		var n int
 		n, f.err = f.file.Read(block[:cap(block)])
 		f.hash.Write(block[:n])
-		f.blocks <- block[:n] // never blocks: there is room for every block
+		f.blocks <- block[:n] // never blocks: the channel has room for every block
 	}
 }
 
@@ -116,7 +114,7 @@ func (f *storedFile) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// ReadAt reads from anywhere in the file, independently of Read.
+// ReadAt reads at an offset, independently of Read.
 func (f *storedFile) ReadAt(p []byte, offset int64) (int, error) {
 	if err := f.ctx.Err(); err != nil {
 		return 0, err
@@ -126,15 +124,15 @@ func (f *storedFile) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// bufferSize returns the size of a buffer that is to hold most bytes, or all of a file that is smaller.
-func (f *storedFile) bufferSize(most int) int {
+// bufferSize returns the size of a buffer of limit bytes, or less if the file is smaller.
+func (f *storedFile) bufferSize(limit int) int {
 	if size := f.size(); size >= 0 {
-		return int(min(size+1, int64(most)))
+		return int(min(size+1, int64(limit)))
 	}
-	return most
+	return limit
 }
 
-// size returns the number of bytes in the file, or -1 if only reading will tell.
+// size returns the number of bytes of a regular file, or -1.
 func (f *storedFile) size() int64 {
 	if !f.info.Mode().IsRegular() {
 		return -1
@@ -142,8 +140,8 @@ func (f *storedFile) size() int64 {
 	return f.info.Size()
 }
 
-// Close closes the file, unless it is standard input. The goroutine that reads
-// it ends by itself when ctx is cancelled.
+// Close closes the file, except standard input. The reading goroutine ends when ctx is
+// cancelled.
 func (f *storedFile) Close() error {
 	if f.file == os.Stdin {
 		return nil
@@ -151,8 +149,8 @@ func (f *storedFile) Close() error {
 	return f.file.Close()
 }
 
-// sum reads the file to its end and returns the SHA-256 of all of it, in
-// hexadecimal. It is an error if a regular file has changed since it was opened.
+// sum reads the file to its end and returns the SHA-256 of the whole file, in
+// hexadecimal. It returns an error if a regular file has changed since it was opened.
 func (f *storedFile) sum() (string, error) {
 	f.readRest()
 	select {
@@ -166,7 +164,7 @@ func (f *storedFile) sum() (string, error) {
 	return hex.EncodeToString(f.hash.Sum(nil)), f.changed()
 }
 
-// readRest begins to read the rest of the file for its hash. Read can't be called any more.
+// readRest starts to read the rest of the file for its hash. Read must not be called afterwards.
 func (f *storedFile) readRest() {
 	if f.rest != nil {
 		return
@@ -188,15 +186,13 @@ func (f *storedFile) changed() error {
 	was := f.info
 	is, err := f.file.Stat()
 	if err == nil && was.Mode().IsRegular() && (is.Size() != was.Size() || is.ModTime() != was.ModTime()) {
-		err = fmt.Errorf("changed while it was read: %d bytes then, %d now", was.Size(), is.Size())
+		err = fmt.Errorf("the file changed during reading (from %d bytes to %d)", was.Size(), is.Size())
 	}
 	return err
 }
 
-// decompress returns the content of a file that may be compressed with gzip or
-// zstd, as its first bytes tell.
-//
-// The size is that of the content in bytes, or -1 if it isn't known.
+// decompress returns the content of a file and its size in bytes, or -1 if that is
+// unknown. It detects gzip and zstd from the first bytes.
 func decompress(f *storedFile) (content *bufio.Reader, size int64, err error) {
 	stored := bufio.NewReaderSize(f, f.bufferSize(window))
 	magic, err := stored.Peek(4)
@@ -210,8 +206,8 @@ func decompress(f *storedFile) (content *bufio.Reader, size int64, err error) {
 		d.content, err = gzip.NewReader(stored)
 	case bytes.HasPrefix(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		d.name = "zstd"
-		// Without concurrency the decoder needs no Close. The window is what
-		// the zstd command allows by default.
+		// Without concurrency the decoder needs no Close. The maximum window is the
+		// default of the zstd command.
 		d.content, err = zstd.NewReader(stored, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
 	default:
 		return stored, f.size(), nil
@@ -222,8 +218,7 @@ func decompress(f *storedFile) (content *bufio.Reader, size int64, err error) {
 	return bufio.NewReaderSize(d, window), -1, nil
 }
 
-// A decompressor reads decompressed content, with errors that say that it is
-// compressed.
+// A decompressor reads decompressed content. Its errors name the compression.
 type decompressor struct {
 	name    string
 	content io.Reader
@@ -239,7 +234,7 @@ func (d decompressor) Read(p []byte) (int, error) {
 
 func (d decompressor) explain(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF {
-		return fmt.Errorf("the %s data is cut short", d.name)
+		return fmt.Errorf("the %s data are cut short", d.name)
 	}
 	return fmt.Errorf("damaged %s data: %w", d.name, err)
 }

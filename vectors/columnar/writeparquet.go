@@ -10,8 +10,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// WriteParquet writes a Parquet file, compressed with zstd, in row groups of some
-// 32 MiB. Its errors are those of [WriteArrow].
+// WriteParquet writes a Parquet file, compressed with zstd, in row groups of about
+// 32 MiB. It returns the same errors as [WriteArrow].
 func WriteParquet(w io.Writer, codes *vectors.Sparse) error {
 	table, err := check(codes)
 	if err != nil {
@@ -49,7 +49,7 @@ func WriteParquet(w io.Writer, codes *vectors.Sparse) error {
 	return p.Close()
 }
 
-// columns is a group whose fields have an order of their own.
+// columns is a group whose fields are in the given order, not sorted by name.
 type columns struct {
 	parquet.Group
 	order []string
@@ -63,7 +63,7 @@ func (c columns) Fields() []parquet.Field {
 	return fields
 }
 
-// appendList adds a list, which is never null, to a row.
+// appendList appends a list, which may be empty but not null, to a row.
 func appendList[T any](row parquet.Row, column int, list []T, value func(T) parquet.Value) parquet.Row {
 	if len(list) == 0 {
 		return append(row, parquet.NullValue().Level(0, 0, column))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The large values need sums in float64: 2²⁵+1 is no float32.
+// The large values need sums in float64, because float32 can't represent 2²⁵+1.
 func TestMean(t *testing.T) {
 	d := &Dense{Words: []string{"a", "b", "c", "d"}, Dim: 2, Data: []float32{1 << 25, 1, 2, 3, -1 << 25, 5, 2, 7}}
 	mean := d.Mean()

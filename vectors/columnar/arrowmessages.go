@@ -19,18 +19,18 @@ import (
 	"overcomplete/internal/memory"
 )
 
-// messages is an [ipc.MessageReader] of an Arrow stream. It allocates nothing that a header merely
-// declares, nor lets the library do so, and notices a stream that is cut short.
+// messages is an [ipc.MessageReader] of an Arrow stream. It checks sizes that headers declare before
+// it or the library allocates them, and detects a stream that is cut short.
 type messages struct {
 	r    io.Reader
-	left int64 // bytes, or less than 0 if only reading will tell
-	file bool  // that has a footer behind its messages, and no mere stream
+	left int64 // rest in bytes, or negative if unknown
+	file bool  // a file, which has a footer after its messages
 }
 
 func (*messages) Retain()  {}
 func (*messages) Release() {}
 
-// Message returns the next message, or io.EOF at the mark of the end.
+// Message returns the next message, or io.EOF at the end marker.
 func (m *messages) Message() (*ipc.Message, error) {
 	start, err := m.read(int64(len(arrowStream) + 4))
 	if err != nil {
@@ -38,7 +38,7 @@ func (m *messages) Message() (*ipc.Message, error) {
 	}
 	length := binary.LittleEndian.Uint32(start[len(arrowStream):])
 	if string(start[:len(arrowStream)]) != arrowStream {
-		return nil, errors.New("no message where one should be, or one of Arrow before version 0.15")
+		return nil, errors.New("a message has no marker (want the format of Arrow 0.15 or later)")
 	}
 	if length == 0 {
 		return nil, m.end()
@@ -61,13 +61,14 @@ func (m *messages) Message() (*ipc.Message, error) {
 	return ipc.NewMessage(arrowmemory.NewBufferBytes(metadata), arrowmemory.NewBufferBytes(body)), nil
 }
 
-// end returns io.EOF if the footer of a file follows its messages, as it must.
+// end returns io.EOF after the last message. It returns an error unless a valid footer follows the
+// messages of a file.
 func (m *messages) end() error {
 	if !m.file {
 		return io.EOF
 	}
 	rest, size := make([]byte, 1<<16), int64(0)
-	var last []byte // the footer's length, and the file's mark again
+	var last []byte // the footer's length and the end marker of a file
 	for {
 		n, err := m.r.Read(rest)
 		size += int64(n)
@@ -76,12 +77,12 @@ func (m *messages) end() error {
 		if err != nil && err != io.EOF {
 			return err
 		}
-		if err == io.EOF || size > math.MaxInt32 { // more than a footer has
+		if err == io.EOF || size > math.MaxInt32 { // longer than a footer can be
 			break
 		}
 	}
 	if len(last) < 4+len(arrowFile[:6]) || string(last[4:]) != arrowFile[:6] || int64(binary.LittleEndian.Uint32(last)) != size-int64(len(last)) {
-		return errors.New("there is more between its rows and its footer, or its end is damaged: rows may be missing")
+		return errors.New("the footer doesn't follow the rows, or is damaged; rows may be missing")
 	}
 	return io.EOF
 }
@@ -94,7 +95,7 @@ func (m *messages) read(n int64) ([]byte, error) {
 	if known && n > m.left {
 		return nil, errCutShort
 	}
-	// What comes from a pipe is believed as it comes.
+	// From a pipe, grow the buffer as bytes arrive.
 	b := make([]byte, 0, min(n, 1<<20))
 	for int64(len(b)) < n {
 		if len(b) == cap(b) {
@@ -120,10 +121,10 @@ func (m *messages) read(n int64) ([]byte, error) {
 	return b, nil
 }
 
-var errMetadata = errors.New("the metadata of a message makes no sense")
+var errMetadata = errors.New("the metadata of a message is invalid")
 
-// Where the tables of a message's metadata have their fields, by the order in which Arrow's
-// Message.fbs and Schema.fbs declare them.
+// Offsets in the vtable of the fields of a table, in the order in which Arrow's Message.fbs and
+// Schema.fbs declare them.
 const (
 	slot0, slot1, slot2, slot3, slot4, slot5, slot6 = 4, 6, 8, 10, 12, 14, 16
 
@@ -131,8 +132,8 @@ const (
 	typeUnion                                   = 14
 )
 
-// checkMessage checks the metadata of a message. It returns the length of its body, and the table of
-// its record batch or dictionary.
+// checkMessage checks the metadata of a message. It returns the length of the body in bytes, and the
+// table of the record batch or dictionary.
 func checkMessage(metadata []byte) (body int64, batch flatbuffers.Table, err error) {
 	body, err = guardMetadata(func() int64 {
 		c := &elements{left: len(metadata) / 4}
@@ -164,8 +165,8 @@ func checkMessage(metadata []byte) (body int64, batch flatbuffers.Table, err err
 	return body, batch, err
 }
 
-// decompress returns the body of a batch with its buffers decompressed, and updates their places in
-// the batch. The library would allocate what each buffer declares.
+// decompress returns the body of a batch with its buffers decompressed, and updates their positions
+// in the batch. The library would allocate the size that each buffer declares without a check.
 func decompress(batch flatbuffers.Table, body []byte) (whole []byte, err error) {
 	if batch.Bytes == nil || batch.Offset(slot3) == 0 {
 		return body, nil
@@ -179,7 +180,7 @@ func decompress(batch flatbuffers.Table, body []byte) (whole []byte, err error) 
 	return whole, cmp.Or(failed, err)
 }
 
-// The codecs of buffers, and what says in place of a buffer's size that it is not compressed.
+// Codecs of buffers, and the size that marks a buffer as uncompressed.
 const (
 	codecLZ4, codecZstandard = 0, 1
 	uncompressed             = -1
@@ -187,14 +188,14 @@ const (
 
 func decompressBuffers(batch flatbuffers.Table, body []byte, codec byte) ([]byte, error) {
 	const (
-		entry = 16 // bytes of the place and the length of a buffer
-		head  = 8  // bytes of its size, before it
+		entry = 16 // bytes of the position and length of a buffer
+		head  = 8  // bytes of the decompressed size, before a buffer
 	)
-	most := map[byte]int64{codecLZ4: expansion[format.Lz4Raw], codecZstandard: expansion[format.Zstd]}[codec]
-	if most == 0 {
-		return nil, fmt.Errorf("compressed with codec %d of Arrow, which is not read; want LZ4 or Zstandard", codec)
+	ratio := map[byte]int64{codecLZ4: expansion[format.Lz4Raw], codecZstandard: expansion[format.Zstd]}[codec]
+	if ratio == 0 {
+		return nil, fmt.Errorf("unsupported compression (got codec %d of Arrow, want LZ4 or Zstandard)", codec)
 	}
-	place := func(at flatbuffers.UOffsetT) []byte { // which its entry says that a buffer has
+	buffer := func(at flatbuffers.UOffsetT) []byte { // of the entry at an offset
 		from, n := batch.GetInt64(at), batch.GetInt64(at+entry/2)
 		return body[from:][:n]
 	}
@@ -202,22 +203,22 @@ func decompressBuffers(batch flatbuffers.Table, body []byte, codec byte) ([]byte
 	n, start := (&elements{left: math.MaxInt}).vector(batch, slot2)
 	total := int64(0)
 	for i := range flatbuffers.UOffsetT(n) {
-		b := place(start + entry*i)
+		b := buffer(start + entry*i)
 		if len(b) == 0 {
 			continue
 		}
 		size, stored := int64(binary.LittleEndian.Uint64(b)), int64(len(b)-head)
 		if size == uncompressed {
 			size = stored
-		} else if size < 0 || size > most*stored {
-			return nil, fmt.Errorf("a buffer of %d bytes, which is more than it can decompress to", size)
+		} else if size < 0 || size > ratio*stored {
+			return nil, fmt.Errorf("a buffer can't decompress to the size that it declares (got %d bytes)", size)
 		}
 		if total += padded(size); total < 0 {
 			return nil, errMetadata
 		}
 	}
 	need := uint64(total)
-	if codec == codecLZ4 { // whose library leaves behind what it looked back at
+	if codec == codecLZ4 { // the library leaves copies of blocks for the garbage collector
 		need *= 2
 	}
 	if err := memory.Check(need); err != nil {
@@ -225,7 +226,7 @@ func decompressBuffers(batch flatbuffers.Table, body []byte, codec byte) ([]byte
 	}
 	whole := make([]byte, 0, total)
 	for i := range flatbuffers.UOffsetT(n) {
-		b, at := place(start+entry*i), int64(len(whole))
+		b, at := buffer(start+entry*i), int64(len(whole))
 		if len(b) == 0 {
 			continue
 		}
@@ -244,7 +245,7 @@ func decompressBuffers(batch flatbuffers.Table, body []byte, codec byte) ([]byte
 	return whole, nil
 }
 
-// decompressBuffer decompresses b to all of to.
+// decompressBuffer decompresses b to to, which has the declared size.
 func decompressBuffer(to, b []byte, codec byte) error {
 	n := 0
 	if codec == codecZstandard {
@@ -272,7 +273,8 @@ func decompressBuffer(to, b []byte, codec byte) error {
 	return nil
 }
 
-// guardMetadata calls f, which panics where an offset leads out of the metadata.
+// guardMetadata returns the result of f. It returns an error if f panics, because an offset lies
+// outside of the metadata, or if the result is negative.
 func guardMetadata(f func() int64) (n int64, err error) {
 	defer func() {
 		if recover() != nil {
@@ -285,10 +287,10 @@ func guardMetadata(f func() int64) (n int64, err error) {
 	return n, err
 }
 
-// elements counts the elements of all vectors, which the metadata must have room for.
+// elements bounds the elements of all vectors by the size of the metadata.
 type elements struct{ left int }
 
-// vector counts the elements of a vector. It panics if there are too many.
+// vector returns the number of elements of a vector and its start. It panics if there are too many.
 func (c *elements) vector(t flatbuffers.Table, slot flatbuffers.VOffsetT) (n int, start flatbuffers.UOffsetT) {
 	o := t.Offset(slot)
 	if o == 0 {
@@ -301,7 +303,7 @@ func (c *elements) vector(t flatbuffers.Table, slot flatbuffers.VOffsetT) (n int
 	return n, t.Vector(flatbuffers.UOffsetT(o))
 }
 
-// fields checks fields of a schema, and those that they are made of.
+// fields checks the fields of a schema and their children.
 func (c *elements) fields(t flatbuffers.Table, slot flatbuffers.VOffsetT, depth int) {
 	if depth > maxNested {
 		panic(errMetadata)
@@ -320,7 +322,7 @@ func (c *elements) fields(t flatbuffers.Table, slot flatbuffers.VOffsetT, depth 
 	}
 }
 
-// batch checks the numbers of buffers that the columns of a record batch declare.
+// batch checks that a record batch has the buffers that its columns declare.
 func (c *elements) batch(t flatbuffers.Table) {
 	buffers, _ := c.vector(t, slot2)
 	n, start := c.vector(t, slot4)

@@ -1,28 +1,28 @@
-// Package columnar reads and writes Apache Arrow and Parquet files, which data frames and
-// databases have.
+// Package columnar reads and writes Apache Arrow and Parquet, the file formats of data frames
+// and databases.
 //
-// A program that imports it reads them with [vectors.Read] and [vectors.Stream]:
+// A program that imports it can read both with [vectors.Read] and [vectors.Stream]:
 //
 //	import _ "overcomplete/vectors/columnar"
 //
-// A row of a table is a word and its vector. The word is a column of strings, plain or by a
-// dictionary, that is named "word", "words", "token" or "text" (looked for in this order), or
-// the only one. The vector is a column of lists of float16, float32 or float64, named
-// "vector", "vectors", "embedding" or "embeddings", or the only one; or else all columns of
-// such numbers, in their order. Other columns are left out, with a warning. A null is
-// malformed. Arrow files (Feather, version 2) are read as streams, in the memory of a record
-// batch; of Parquet files, a page of each column is in memory.
+// A row of a table is a word or text and its vector. The word is a column of strings, plain or
+// dictionary-encoded. The column has a usual name, such as "word" or "text", or is the only one of
+// its type. The vector is a column of lists of float16, float32 or float64, named "vector",
+// "vectors", "embedding" or "embeddings", or the only one. Without such a column, all columns of
+// numbers form the vector, in their order. For words, other columns are ignored, with a warning. A
+// row with a null word or number is malformed. The reader holds a record batch of an Arrow file
+// (Feather, version 2), and a page per column of a Parquet file, in memory.
 //
-// Sparse vectors are written as such a table:
+// [WriteArrow] and [WriteParquet] write sparse vectors as a table:
 //
-//	word     string           or of texts: id, text and their columns
-//	indices  list of int32    the columns of its nonzeros, from 0, increasing
-//	values   list of float32  the values of these nonzeros
+//	word     string           for texts: id, text and their columns
+//	indices  list of int32    columns of the nonzeros, from 0, increasing
+//	values   list of float32  values of the nonzeros
 //
 // The schema's metadata "dimensions" is K, the number of columns of the matrix.
 //
-// This is not part of package vectors, because the libraries for these formats would make
-// every program that reads vectors three times as large.
+// This package is separate from package vectors because the libraries of these formats would
+// triple the size of every program that reads vectors.
 package columnar
 
 import (
@@ -40,16 +40,16 @@ import (
 	"overcomplete/vectors"
 )
 
-// The names of what is written; dimensions is the metadata with the number of the matrix's columns.
+// Names of the columns that are written, and of the metadata with K.
 const (
 	indicesName = "indices"
 	valuesName  = "values"
 	dimensions  = "dimensions"
 )
 
-// WriteArrow writes an Arrow IPC file (Feather, version 2), in record batches of some
-// 32 MiB. It returns an error if the number of words is not that of the rows, if one
-// is not UTF-8, or if w fails.
+// WriteArrow writes an Arrow IPC file (Feather, version 2), in record batches of about
+// 32 MiB. It returns an error if words and rows differ in number, if a string is not
+// UTF-8, or if w fails.
 func WriteArrow(w io.Writer, codes *vectors.Sparse) error {
 	table, err := check(codes)
 	if err != nil {
@@ -90,8 +90,8 @@ func WriteArrow(w io.Writer, codes *vectors.Sparse) error {
 	return f.Close()
 }
 
-// listArray returns an array of lists of numbers of four bytes. It aliases both the
-// offsets at which lists begin and end, and the numbers.
+// listArray returns an array of lists of four-byte numbers. List i is numbers
+// offsets[i] to offsets[i+1]−1. It shares the memory of both slices.
 func listArray(t arrow.DataType, offsets, numbers []byte) arrow.Array {
 	data := func(t arrow.DataType, length int, bytes []byte, children ...arrow.ArrayData) arrow.ArrayData {
 		return array.NewData(t, length, []*memory.Buffer{nil, memory.NewBufferBytes(bytes)}, children, 0, 0)
@@ -100,26 +100,26 @@ func listArray(t arrow.DataType, offsets, numbers []byte) arrow.Array {
 	return array.NewListData(data(t, len(offsets)/4-1, offsets, elements))
 }
 
-// check returns what is known of each row, or an error unless that is UTF-8.
+// check returns the rows without their codes as columns, or an error unless all strings are UTF-8.
 func check(codes *vectors.Sparse) ([]vectors.Column, error) {
 	if len(codes.Words) != codes.Rows {
-		return nil, fmt.Errorf("%d words for %d vectors", len(codes.Words), codes.Rows)
+		return nil, fmt.Errorf("words and vectors differ in number (got %d and %d)", len(codes.Words), codes.Rows)
 	}
 	table := codes.Table("word", indicesName, valuesName)
 	for _, c := range table {
 		for i, s := range c.Values {
 			if !utf8.ValidString(s) {
-				return nil, fmt.Errorf("%s %d, %.60q, isn't UTF-8", c.Name, i+1, s)
+				return nil, fmt.Errorf("%s %d is not UTF-8 (got %.60q)", c.Name, i+1, s)
 			}
 		}
 	}
 	return table, nil
 }
 
-// batches yields the first and the end of runs of rows that are written together.
-// A run takes some 32 MiB, unless one row takes more.
+// batches splits the rows into batches first to end−1 of about 32 MiB. A row that is larger
+// has its own batch.
 func batches(codes *vectors.Sparse, table []vectors.Column) iter.Seq2[int, int] {
-	const most = 32 << 20
+	const limit = 32 << 20
 	return func(yield func(first, end int) bool) {
 		first, size := 0, 0
 		for i := range codes.Rows {
@@ -128,7 +128,7 @@ func batches(codes *vectors.Sparse, table []vectors.Column) iter.Seq2[int, int] 
 			for _, c := range table {
 				size += len(c.Values[i])
 			}
-			if size >= most {
+			if size >= limit {
 				if !yield(first, i+1) {
 					return
 				}
