@@ -185,7 +185,7 @@ func TestBrowserSteering(t *testing.T) {
 		}
 		n := answer.(queryAnswer).Nearest[0]
 		score := n.Cosine + n.Steered[0].Part + n.Steered[1].Part
-		b.wait(`document.querySelector(".steering .excerpts .value")?.textContent === %q && document.querySelector(".steering .excerpts .summary").textContent.includes(" = %s ")`,
+		b.wait(`document.querySelector(".steering .excerpts .value")?.textContent === %q && document.querySelector(".steering .excerpts .about").textContent.includes(" = %s ")`,
 			strings.ReplaceAll(fmt.Sprintf("%.2f", score), "-", "−"), strings.ReplaceAll(fmt.Sprintf("%.2f", n.Cosine), "-", "−"))
 		if got := evaluate[int](b, `document.querySelectorAll(".steering .excerpts li").length`); got != len(answer.(queryAnswer).Nearest) {
 			t.Errorf("%s: %d rows", name, got)
