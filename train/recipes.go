@@ -18,7 +18,7 @@ func Best() model.Best {
 	}
 }
 
-// Paper returns the default recipe "paper", with the hyperparameters of the authors' program. Its
+// Paper returns the default recipe "paper": λ = 0.5, τ = 1e-5 and η = 0.05 with the squared loss. Its
 // other fields are 0, for which [Fit] uses the values of [WithDefaults].
 func Paper() model.Paper {
 	return model.Paper{
@@ -39,7 +39,7 @@ func Paper() model.Paper {
 //   - Atoms is 10·L, but at most half the number of training rows and not less than L. For texts it is
 //     the smallest of 10·L, 3,072·768/L and half the training rows.
 //   - TrainWords is 20·Atoms. For rows in no order of frequency it is at least 100,000. For texts it is
-//     2·Atoms and at least 16,000.
+//     2·Atoms and at least 16,000. It never exceeds the number of rows.
 //   - Nonzeros is 3 % of Atoms. For texts it is at least 8.
 //   - Epochs is 2, or 4 for rows in no order of frequency.
 //   - DictionarySteps is 64. For texts it is one per 1,000 training rows, between 16 and 64.
