@@ -38,15 +38,12 @@ const codeShare = 0.5
 // Memory estimates the bytes of a training: S and Q, the codes of the first epoch, X, matrices of the shape
 // of D, and the workers' buffers.
 func (d Device) Memory(words, dim int, h model.Paper) float64 {
-	state := 8.0 // bytes of S and Q per coordinate
-	if h.Float16 {
-		state = 4
-	}
 	perVector := 4.0 * 2 // bytes per coordinate of X: X, and a copy made when it was read
 	if h.Center {
 		perVector += 4 // the centred copy
 	}
 	const (
+		state   = 8         // bytes of S and Q per coordinate
 		code    = 8         // bytes of a nonzero: its column and value
 		perAtom = 4 * 10    // bytes per coordinate of D: D, H, P, packed atoms, copies
 		perTile = 8 + 4*2   // bytes per coordinate of a tile: codes at full capacity, random or dense codes

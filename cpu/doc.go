@@ -6,7 +6,7 @@
 //
 // A trainer runs the programs of package internal/program. A tile stores the codes of consecutive words as
 // compressed rows, and a code pass rewrites it. The codes of the first epoch are dense and random; steps draw
-// them when they need them. S and Q are the only V×K arrays: both in float32, or S and √Q in float16.
+// them when they need them. S and Q are the only V×K arrays.
 //
 // The code program treats each word independently: a worker runs the whole program on one tile after another.
 // The dictionary program runs step by step, with the words or the atoms split between workers.

@@ -2,64 +2,31 @@ package cpu
 
 import (
 	"fmt"
-	"math"
-	"slices"
 
 	"overcomplete/internal/checkpoint"
-	"overcomplete/internal/float16"
 	"overcomplete/internal/simd"
 	"overcomplete/vectors"
 )
 
-// partFloats is the number of float16 numbers that are converted at a time.
-const partFloats = 1 << 13
-
 // SaveState implements [backend.Trainer].
 func (s *state) SaveState(m checkpoint.Matrix, f func(part []float32) error) error {
-	return s.transfer(m, false, f)
+	return s.each(m, f)
 }
 
 // LoadState implements [backend.Trainer].
 func (s *state) LoadState(m checkpoint.Matrix, f func(part []float32) error) error {
-	return s.transfer(m, true, f)
+	return s.each(m, f)
 }
 
-// transfer calls f with a matrix in parts. If load is true it stores the numbers that f sets. S and √Q in
-// float16 are converted part by part.
-func (s *state) transfer(m checkpoint.Matrix, load bool, f func(part []float32) error) error {
-	sums, halves := s.sums.S, s.sums.HalfS
+// each calls f with the numbers of a matrix, in parts. f may set them.
+func (s *state) each(m checkpoint.Matrix, f func(part []float32) error) error {
 	switch m {
-	case checkpoint.SquaredGradients:
-		return eachRow(s.squares, s.atoms, f)
+	case checkpoint.GradientSums:
+		return f(s.sums.S)
 	case checkpoint.SquareSums:
-		sums, halves = s.sums.Q, s.sums.RootQ
+		return f(s.sums.Q)
 	}
-	if halves == nil {
-		return f(sums)
-	}
-	buffer := make([]float32, partFloats)
-	for half := range slices.Chunk(halves, partFloats) {
-		part := buffer[:len(half)]
-		for i, h := range half {
-			part[i] = float16.FromBits(h)
-			if m == checkpoint.SquareSums {
-				part[i] *= part[i] // exact: 22 bits
-			}
-		}
-		if err := f(part); err != nil {
-			return err
-		}
-		if !load {
-			continue
-		}
-		for i, x := range part {
-			if m == checkpoint.SquareSums {
-				x = float32(math.Sqrt(float64(x)))
-			}
-			half[i] = float16.Bits(x)
-		}
-	}
-	return nil
+	return eachRow(s.squares, s.atoms, f)
 }
 
 // eachRow calls f with the first rows of a matrix.

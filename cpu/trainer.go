@@ -89,13 +89,8 @@ func (d Device) newState(p backend.Problem, kernels *simd.Kernels) (*state, erro
 		problem: p, atoms: k, words: words, dim: p.Dim, kernels: kernels,
 		dictionary: simd.NewMatrix(k, p.Dim),
 		squares:    simd.NewMatrix(k, p.Dim),
-		sums:       simd.State{Columns: k},
+		sums:       simd.State{Columns: k, S: memory.Zeros[float32](words * k), Q: memory.Zeros[float32](words * k)},
 		allAtoms:   make([]int32, k),
-	}
-	if h.Float16 {
-		s.sums.HalfS, s.sums.RootQ = memory.Zeros[uint16](words*k), memory.Zeros[uint16](words*k)
-	} else {
-		s.sums.S, s.sums.Q = memory.Zeros[float32](words*k), memory.Zeros[float32](words*k)
 	}
 	s.setDictionary(p.InitialDictionary())
 	for i := range s.allAtoms {

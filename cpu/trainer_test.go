@@ -35,36 +35,12 @@ func newTrainer(p backend.Problem, workers int) (backend.Trainer, error) {
 	return Device{Workers: workers}.Trainer(p)
 }
 
-// newHalf returns a trainer with float16 sums.
-func newHalf(p backend.Problem, workers int) (backend.Trainer, error) {
-	p.Hyperparameters.Float16 = true
-	return newTrainer(p, workers)
-}
-
 func TestTrainer(t *testing.T) {
 	eachLevel(t, func(t *testing.T) { backendtest.Run(t, false, backendtest.Float32, newTrainer) })
 }
 
 func TestAuthors(t *testing.T) {
 	eachLevel(t, func(t *testing.T) { backendtest.Run(t, true, backendtest.Float32, newTrainer) })
-}
-
-// halfTolerance allows for sums that were rounded to 2⁻¹², 2.4e-4, in each of two epochs.
-const halfTolerance = 2e-3
-
-func TestTrainerFloat16(t *testing.T) {
-	if testing.Short() {
-		t.Skip("float16 sums differ in one kernel; left out by -short")
-	}
-	eachLevel(t, func(t *testing.T) { backendtest.Run(t, false, halfTolerance, newHalf) })
-}
-
-// Only with the best instruction set: TestTrainerFloat16 covers all kernels of float16.
-func TestAuthorsFloat16(t *testing.T) {
-	if testing.Short() {
-		t.Skip("float16 sums differ in one kernel; left out by -short")
-	}
-	backendtest.Run(t, true, halfTolerance, newHalf)
 }
 
 // minibatchOf returns a trainer of the default algorithm as its concrete type.

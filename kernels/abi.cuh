@@ -190,18 +190,15 @@ struct Accumulate {
 };
 LAYOUT(Accumulate, 56, 4)
 
-// S and Q are floats, or S and √Q are halves, scaled, and then gradient, square and threshold
-// are scaled alike.
-
 struct Correlate {
     float* codes;
-    void* sum_g;            // S, words × atoms
-    void* sum_q;            // Q or √Q, words × atoms
+    float* sum_g;           // S, words × atoms
+    float* sum_q;           // Q, words × atoms
     const float* residuals; // words × dim
     const float* atoms;
-    double gradient;  // times the scale of S
-    double square;    // times its square
-    double threshold; // times the scale of S
+    double gradient;
+    double square;
+    double threshold;
     double rate;
     Shape shape;
     bool nonnegative;
@@ -256,13 +253,13 @@ LAYOUT(UpdateHalf, 128, 6)
 
 struct CorrelateHalf {
     Half* codes;
-    void* sum_g;           // S, words × atoms
-    void* sum_q;           // Q or √Q, words × atoms
+    float* sum_g;          // S, words × atoms
+    float* sum_q;          // Q, words × atoms
     const Half* residuals; // words × dim
     const Half* atoms;
-    double gradient;  // times the scale of S, over the product's scale
-    double square;    // times the square of the one, over that of the other
-    double threshold; // times the scale of S
+    double gradient; // over the product's scale
+    double square;   // over the product's scale, squared
+    double threshold;
     double rate;
     double scale; // of the codes that are written
     Shape shape;
@@ -298,14 +295,13 @@ LAYOUT(PackCodes, 64, 4)
 
 struct RandomCodes {
     void* codes;
-    long long first_word;
     unsigned long long seed;
     double most; // magnitude
     double scale;
     Shape shape;
     char padding[4];
 };
-LAYOUT(RandomCodes, 64, 1)
+LAYOUT(RandomCodes, 56, 1)
 
 struct Fista {
     const float* codes;     // b

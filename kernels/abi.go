@@ -196,18 +196,15 @@ type accumulate struct {
 
 var _ [56]byte = [unsafe.Sizeof(accumulate{})]byte{}
 
-// S and Q are floats, or S and √Q are halves, scaled, and then gradient, square and threshold
-// are scaled alike.
-
 type correlate struct {
 	codes       pointer[float32]
-	sumG        pointer[byte]    // S, words × atoms
-	sumQ        pointer[byte]    // Q or √Q, words × atoms
+	sumG        pointer[float32] // S, words × atoms
+	sumQ        pointer[float32] // Q, words × atoms
 	residuals   pointer[float32] // words × dim
 	atoms       pointer[float32]
-	gradient    float64 // times the scale of S
-	square      float64 // times its square
-	threshold   float64 // times the scale of S
+	gradient    float64
+	square      float64
+	threshold   float64
 	rate        float64
 	shape       shape
 	nonnegative bool
@@ -266,13 +263,13 @@ var _ [128]byte = [unsafe.Sizeof(updateHalf{})]byte{}
 
 type correlateHalf struct {
 	codes       pointer[half]
-	sumG        pointer[byte] // S, words × atoms
-	sumQ        pointer[byte] // Q or √Q, words × atoms
-	residuals   pointer[half] // words × dim
+	sumG        pointer[float32] // S, words × atoms
+	sumQ        pointer[float32] // Q, words × atoms
+	residuals   pointer[half]    // words × dim
 	atoms       pointer[half]
-	gradient    float64 // times the scale of S, over the product's scale
-	square      float64 // times the square of the one, over that of the other
-	threshold   float64 // times the scale of S
+	gradient    float64 // over the product's scale
+	square      float64 // over the product's scale, squared
+	threshold   float64
 	rate        float64
 	scale       float64 // of the codes that are written
 	shape       shape
@@ -310,16 +307,15 @@ type packCodes struct {
 var _ [64]byte = [unsafe.Sizeof(packCodes{})]byte{}
 
 type randomCodes struct {
-	codes     pointer[byte]
-	firstWord int64
-	seed      uint64
-	most      float64 // magnitude
-	scale     float64
-	shape     shape
-	_         [4]byte
+	codes pointer[byte]
+	seed  uint64
+	most  float64 // magnitude
+	scale float64
+	shape shape
+	_     [4]byte
 }
 
-var _ [64]byte = [unsafe.Sizeof(randomCodes{})]byte{}
+var _ [56]byte = [unsafe.Sizeof(randomCodes{})]byte{}
 
 type fista struct {
 	codes       pointer[float32] // b

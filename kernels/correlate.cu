@@ -8,11 +8,7 @@
 // memory. S and Q are read once and written once,
 // codes are written once, and that is most of what there is to do.
 //
-// The kernels with float16 in their names keep S and √Q instead, as scaled halves, as package
-// cpu does (internal/simd/state.go says why √Q), and compute with them as floats.
-//
-// Floor, in bytes: 20·words·atoms + 4·(words + atoms)·dim, of which sums that are halves
-// save 8·words·atoms; in flops:
+// Floor, in bytes: 20·words·atoms + 4·(words + atoms)·dim; in flops:
 // 2·words·atoms·dim, three times that for fp32. For 400,000 × 300 → 3000 on an
 // H200: 24.5 GB, 5.7 ms at 4.3 TB/s, and 0.72 Tflop, 2.4 ms if mma.sync does
 // 300 TFLOP/s in TF32. So memory bounds it, and the arithmetic has to hide
@@ -25,7 +21,7 @@
 // residuals and atoms are 23 GB of L2 traffic, as much as S, Q and codes are.
 // Two stages of depth 32 keep two blocks on an SM. A wider result is no waste
 // here, as atoms are many. A lane has four columns of the result that follow each
-// other: 16 bytes of floats, 8 of halves, of which 4 lanes make 32, a whole sector.
+// other, 16 bytes.
 #include "product.cuh"
 
 // Averaging is the constants of regularised dual averaging in one epoch.
@@ -33,61 +29,35 @@ struct Averaging {
     float gradient, square, threshold, rate;
     float lowest; // codes below it become 0
 
-    // code adds an element of p to its sums, S and Q, or with ROOT S and √Q, and
-    // returns its new code. A NaN stays one, and an S that left the range of halves in
-    // an earlier epoch, and is infinite, makes one.
-    template <bool ROOT>
+    // code adds an element of p to its sums, S and Q, and returns its new code. A NaN
+    // stays one.
     __device__ __forceinline__ float code(float p, float& sum_g, float& sum_q) const
     {
         constexpr float EPSILON = 1e-30f;
         sum_g = fmaf(gradient, p, sum_g);
-        float inverse;
-        if (ROOT) {
-            float q = fmaf(square * p, p, fmaf(sum_q, sum_q, EPSILON));
-            q = fmaf(0, sum_g, fmaf(0, q, q));
-            inverse = inverse_sqrt(q);
-            sum_q = q * inverse;
-        } else {
-            sum_q = fmaf(square * p, p, sum_q);
-            inverse = inverse_sqrt(sum_q + EPSILON);
-        }
+        sum_q = fmaf(square * p, p, sum_q);
+        float inverse = inverse_sqrt(sum_q + EPSILON);
         float u = fabsf(sum_g) - threshold;
         float a = copysignf(rate * u * inverse, -sum_g);
         return u <= 0 || a < lowest ? 0 : a;
     }
 };
 
-// load_sums and store_sums read and write four sums, one after the other.
-__device__ __forceinline__ float4 load_sums(const float* from) { return *reinterpret_cast<const float4*>(from); }
-__device__ __forceinline__ void store_sums(float* to, float4 x) { *reinterpret_cast<float4*>(to) = x; }
-
-__device__ __forceinline__ float4 load_sums(const Half* from)
-{
-    uint2 x = *reinterpret_cast<const uint2*>(from);
-    return make_float4(first_half(x.x), second_half(x.x), first_half(x.y), second_half(x.y));
-}
-
-__device__ __forceinline__ void store_sums(Half* to, float4 x)
-{
-    *reinterpret_cast<uint2*>(to) = make_uint2(halves(x.x, x.y), halves(x.z, x.w));
-}
-
 // store_renewed writes four new codes, one after the other.
-__device__ __forceinline__ void store_renewed(float* to, float4 a, float) { store_sums(to, a); }
+__device__ __forceinline__ void store_renewed(float* to, float4 a, float) { store(to, a); }
 __device__ __forceinline__ void store_renewed(Half* to, float4 a, float scale)
 {
-    store_sums(to, make_float4(within_halves(scale * a.x), within_halves(scale * a.y), within_halves(scale * a.z), within_halves(scale * a.w)));
+    *reinterpret_cast<uint2*>(to) = make_uint2(halves(within_halves(scale * a.x), within_halves(scale * a.y)),
+                                               halves(within_halves(scale * a.z), within_halves(scale * a.w)));
 }
 
-// average renews the codes by the product, and the sums, which are floats or halves.
-template <typename Sum, typename P, typename Args>
+// average renews the codes by the product, and the sums.
+template <typename P, typename Args>
 __device__ __forceinline__ void average(const P& p, const Args& args, float scale)
 {
     const Shape& s = args.shape;
     const Averaging averaging = {float_once(args.gradient), float_once(args.square), float_once(args.threshold),
                                  float_once(args.rate), args.nonnegative ? 0 : __uint_as_float(0xff800000)}; // −∞
-    constexpr bool ROOT = sizeof(Sum) == sizeof(Half);
-    Sum *sum_g = static_cast<Sum*>(args.sum_g), *sum_q = static_cast<Sum*>(args.sum_q);
     p.each_row([&](int row, int column, int i, int half) {
         // All reads of a row come before its first write, to have them under
         // way together.
@@ -97,25 +67,25 @@ __device__ __forceinline__ void average(const P& p, const Args& args, float scal
         UNROLL
         for (int j = 0; j < QUADS; j++)
             if (row < s.words && column + 16 * j < s.code_pitch) {
-                g[j] = load_sums(sum_g + at + 16 * j);
-                q[j] = load_sums(sum_q + at + 16 * j);
+                g[j] = load(args.sum_g + at + 16 * j);
+                q[j] = load(args.sum_q + at + 16 * j);
             }
         UNROLL
         for (int j = 0; j < QUADS; j++)
             if (row < s.words && column + 16 * j < s.code_pitch) {
                 float4 x = p.quad(i, j, half);
-                x.x = averaging.template code<ROOT>(x.x, g[j].x, q[j].x);
-                x.y = averaging.template code<ROOT>(x.y, g[j].y, q[j].y);
-                x.z = averaging.template code<ROOT>(x.z, g[j].z, q[j].z);
-                x.w = averaging.template code<ROOT>(x.w, g[j].w, q[j].w);
-                store_sums(sum_g + at + 16 * j, g[j]);
-                store_sums(sum_q + at + 16 * j, q[j]);
+                x.x = averaging.code(x.x, g[j].x, q[j].x);
+                x.y = averaging.code(x.y, g[j].y, q[j].y);
+                x.z = averaging.code(x.z, g[j].z, q[j].z);
+                x.w = averaging.code(x.w, g[j].w, q[j].w);
+                store(args.sum_g + at + 16 * j, g[j]);
+                store(args.sum_q + at + 16 * j, q[j]);
                 store_renewed(args.codes + at + 16 * j, x, scale);
             }
     });
 }
 
-template <bool SPLIT, typename Sum>
+template <bool SPLIT>
 __device__ __forceinline__ void correlate(const Correlate& args)
 {
     using P = Product<float, CORRELATE_ROWS, CORRELATE_COLUMNS, CORRELATE_DEPTH, CORRELATE_STAGES, ALONG_ROWS, ALONG_ROWS, SPLIT,
@@ -125,10 +95,9 @@ __device__ __forceinline__ void correlate(const Correlate& args)
     const Shape& s = args.shape;
     P p;
     p.run(shared, {args.residuals, s.words, s.dim_pitch}, {args.atoms, s.atoms, s.dim_pitch}, s.dim_pitch);
-    average<Sum>(p, args, 1);
+    average(p, args, 1);
 }
 
-template <typename Sum>
 __device__ __forceinline__ void correlate(const CorrelateHalf& args)
 {
     using P = Product<Half, HALF_CORRELATE_ROWS, HALF_CORRELATE_COLUMNS, HALF_CORRELATE_DEPTH, HALF_CORRELATE_STAGES,
@@ -138,12 +107,9 @@ __device__ __forceinline__ void correlate(const CorrelateHalf& args)
     const Shape& s = args.shape;
     P p;
     p.run(shared_halves, {args.residuals, s.words, s.dim_pitch}, {args.atoms, s.atoms, s.dim_pitch}, s.dim_pitch);
-    average<Sum>(p, args, float_once(args.scale));
+    average(p, args, float_once(args.scale));
 }
 
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_tf32(Correlate args) { correlate<false, float>(args); }
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_fp32(Correlate args) { correlate<true, float>(args); }
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_fp16(CorrelateHalf args) { correlate<float>(args); }
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_float16_tf32(Correlate args) { correlate<false, Half>(args); }
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_float16_fp32(Correlate args) { correlate<true, Half>(args); }
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_float16_fp16(CorrelateHalf args) { correlate<Half>(args); }
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_tf32(Correlate args) { correlate<false>(args); }
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_fp32(Correlate args) { correlate<true>(args); }
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_fp16(CorrelateHalf args) { correlate(args); }

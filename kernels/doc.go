@@ -12,9 +12,8 @@
 //
 // # Device memory
 //
-// X, S, Q and the codes A are dense matrices in device memory: 4·(L+3K) bytes a word; with the state
-// float16, S and √Q are halves, 4K bytes less. Tensor cores need dense codes. If a training doesn't fit, the
-// error of [Device.Trainer] states how many words would fit.
+// X, S, Q and the codes A are dense matrices in device memory: 4·(L+3K) bytes a word. Tensor cores need dense
+// codes. If a training doesn't fit, the error of [Device.Trainer] states how many words would fit.
 //
 // # Kernels
 //

@@ -91,28 +91,12 @@ func (k updateHalf) launch() launch {
 	return launch{"update_fp16", unsafe.Pointer(&k), halfAccumulateTile.grid(k.shape.atoms, k.shape.dimPitch), k.shape.work(2, 2, 2, 4*4+2)}
 }
 
-// correlateKernel returns the name of the kernel of a precision; halfSums selects S and √Q in float16.
-func correlateKernel(p Precision, halfSums bool) string {
-	if halfSums {
-		return "correlate_float16_" + string(p)
-	}
-	return "correlate_" + string(p)
+func (k correlate) launch(p Precision) launch {
+	return launch{"correlate_" + string(p), unsafe.Pointer(&k), correlateTile.grid(k.shape.words, k.shape.codePitch), k.shape.work(1, 4+4*4, 4, 4)}
 }
 
-// sumBytes returns the bytes per element that reading and writing S and Q moves.
-func sumBytes(halfSums bool) int32 {
-	if halfSums {
-		return 2 * 2 * 2
-	}
-	return 2 * 2 * 4
-}
-
-func (k correlate) launch(p Precision, halfSums bool) launch {
-	return launch{correlateKernel(p, halfSums), unsafe.Pointer(&k), correlateTile.grid(k.shape.words, k.shape.codePitch), k.shape.work(1, 4+sumBytes(halfSums), 4, 4)}
-}
-
-func (k correlateHalf) launch(halfSums bool) launch {
-	return launch{correlateKernel(fp16, halfSums), unsafe.Pointer(&k), halfCorrelateTile.grid(k.shape.words, k.shape.codePitch), k.shape.work(1, 2+sumBytes(halfSums), 2, 2)}
+func (k correlateHalf) launch() launch {
+	return launch{"correlate_fp16", unsafe.Pointer(&k), halfCorrelateTile.grid(k.shape.words, k.shape.codePitch), k.shape.work(1, 2+4*4, 2, 2)}
 }
 
 func (k fista) launch(p Precision) launch {

@@ -13,27 +13,20 @@ import (
 type sizes struct {
 	widths
 	words      int
-	batch      int  // maximum words of a dictionary step
-	codeBatch  int  // words of a code step
-	halfSums   bool // whether S and √Q are kept, in halves
-	storePitch int  // from one word's codes to the next one's, in units of 4 bytes
-	sumPitch   int  // and from its sums
+	batch      int // maximum words of a dictionary step
+	codeBatch  int // words of a code step
+	storePitch int // from one word's codes to the next one's, in units of 4 bytes
 }
 
 // newSizes returns the sizes of a training. A codeBatch of 0 means the default.
 func newSizes(p backend.Problem, precision Precision, codeBatch int) sizes {
 	s := sizes{
 		widths: newWidths(p.Hyperparameters.Atoms, p.Dim), words: p.Len(), batch: min(p.Batch(), p.Len()), codeBatch: codeBatch,
-		halfSums: p.Hyperparameters.Float16,
 	}
 	s.storePitch = s.codePitch
 	if precision == fp16 {
 		s.widths = newHalfWidths(s.atoms, s.dim)
 		s.storePitch = s.codePitch / 2
-	}
-	s.sumPitch = s.codePitch
-	if s.halfSums {
-		s.sumPitch = s.codePitch / 2
 	}
 	if s.codeBatch == 0 {
 		// A few tiles per multiprocessor. Totals are rounded after each step, so this depends on K alone.
@@ -53,7 +46,7 @@ func (s sizes) rows(a program.Axis) int {
 
 // wordBytes returns the bytes of device memory of a word: its vector, code, S and Q.
 func (s sizes) wordBytes() int64 {
-	return 4 * (int64(s.dimPitch) + int64(s.storePitch) + 2*int64(s.sumPitch))
+	return 4 * (int64(s.dimPitch) + int64(s.storePitch) + 2*int64(s.codePitch))
 }
 
 // fixedBytes returns the bytes of device memory that do not depend on the number of words.

@@ -175,12 +175,11 @@ func (b *trainer) multiply(p *deviceProgram, s program.Step, at wordState, words
 			residuals: vector(s.Residuals), shape: shape,
 		}.launch(b.precision), g.compute)
 	case *program.Correlate:
-		sums := b.scales.sums
 		g.queue(correlate{
-			codes: at.codes, sumG: pointer[byte](at.sumG), sumQ: pointer[byte](at.sumQ), residuals: vector(s.Residuals), atoms: vector(s.Atoms),
-			gradient: sums * s.Gradient, square: sums * sums * s.Square, threshold: sums * float64(epoch) * s.Lambda, rate: s.Rate,
+			codes: at.codes, sumG: at.sumG, sumQ: at.sumQ, residuals: vector(s.Residuals), atoms: vector(s.Atoms),
+			gradient: s.Gradient, square: s.Square, threshold: float64(epoch) * s.Lambda, rate: s.Rate,
 			shape: shape, nonnegative: s.Nonnegative,
-		}.launch(b.precision, b.halfSums), g.compute)
+		}.launch(b.precision), g.compute)
 	}
 }
 
@@ -218,13 +217,12 @@ func (b *trainer) multiplyHalves(p *deviceProgram, s program.Step, at wordState,
 	case *program.Correlate:
 		residuals, scale := factor(s.Residuals)
 		atoms, scaleAtoms := factor(s.Atoms)
-		sums := b.scales.sums
-		scale *= scaleAtoms / sums
+		scale *= scaleAtoms
 		g.queue(correlateHalf{
-			codes: codes, sumG: pointer[byte](at.sumG), sumQ: pointer[byte](at.sumQ), residuals: residuals, atoms: atoms,
-			gradient: s.Gradient / scale, square: s.Square / scale / scale, threshold: sums * float64(epoch) * s.Lambda, rate: s.Rate,
+			codes: codes, sumG: at.sumG, sumQ: at.sumQ, residuals: residuals, atoms: atoms,
+			gradient: s.Gradient / scale, square: s.Square / scale / scale, threshold: float64(epoch) * s.Lambda, rate: s.Rate,
 			scale: b.scales.codes, shape: shape, nonnegative: s.Nonnegative,
-		}.launch(b.halfSums), g.compute)
+		}.launch(), g.compute)
 	}
 }
 

@@ -47,17 +47,16 @@ __device__ __forceinline__ void store_random(Half* to, const float (&a)[4])
     *reinterpret_cast<uint2*>(to) = make_uint2(halves(a[0], a[1]), halves(a[2], a[3]));
 }
 
-// random_codes sets row r of codes to the numbers of word first_word + r,
-// uniform in (−most, most), times scale, and its padding columns to zeros.
+// random_codes sets row r of codes to the numbers of word r, uniform in (−most, most),
+// times scale, and its padding columns to zeros.
 template <typename T>
 __device__ __forceinline__ void draw(const RandomCodes& args)
 {
     int lane = threadIdx.x % WARP;
     for (long long row = first_row(); row < args.shape.words; row += row_step()) {
-        unsigned long long word = args.first_word + row;
         T* code = static_cast<T*>(args.codes) + row * args.shape.code_pitch;
         for (int column = 4 * lane; column < args.shape.code_pitch; column += 4 * WARP) {
-            Block block = {{column / 4u, CODE_STREAM, static_cast<unsigned>(word), static_cast<unsigned>(word >> 32)}};
+            Block block = {{column / 4u, CODE_STREAM, static_cast<unsigned>(row), 0}};
             block = philox(block, args.seed);
             float a[4];
             UNROLL

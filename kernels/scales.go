@@ -11,7 +11,7 @@ import (
 
 // scales are the factors by which float16 matrices are scaled: powers of two that keep elements within ±65504.
 // Elements down to 2⁻²⁴ of the largest keep all 11 bits. The scale of float32 matrices is 1.
-type scales struct{ codes, residuals, dictionary, steps, sums float64 }
+type scales struct{ codes, residuals, dictionary, steps float64 }
 
 // newScales returns the scales of a training. The scales of factors follow from bounds on their elements:
 //
@@ -21,32 +21,21 @@ type scales struct{ codes, residuals, dictionary, steps, sums float64 }
 //	dictionary steps: |P| ≤ √n before the rate, as |Σg| ≤ √(n·Σg²) ≤ √(n·H)
 //	dictionary:       |D| ≤ |D₀| + η√(V·t·(1 + ln H/H₁)) after all steps
 //
-// They hold for a million epochs. Larger factors are clamped. S and √Q have the size of 2tRDᵀ, where R is
-// X or, before the first code pass, the residual of random codes. They have no useful bound for all D, and
-// are scaled as if the longest of these rows had norm 4. Sums of more than 16,000 times that end the
-// training.
+// They hold for a million epochs. Larger factors are clamped.
 func newScales(p backend.Problem, precision Precision) scales {
-	h := p.Hyperparameters
-	s := scales{codes: 1, sums: 1}
-	if precision != fp16 && !h.Float16 {
-		return s
+	if precision != fp16 {
+		return scales{codes: 1}
 	}
-	norm := largestNorm(p.X, p.Dim)
-	var atom, atoms float64
+	h, atom := p.Hyperparameters, 0.0
 	for _, v := range p.InitialDictionary() {
 		atom = math.Max(atom, math.Abs(float64(v)))
-		atoms += float64(v) * float64(v)
 	}
-	if h.Float16 {
-		s.sums = scale(4, math.Max(norm, backend.InitialCodeScale(h.Atoms)*math.Sqrt(atoms)))
+	return scales{
+		codes:      scale(1<<15, math.Max(1, 1024*h.Rate)),
+		residuals:  scale(1<<10, 2*largestNorm(p.X, p.Dim)),
+		dictionary: scale(1<<10, atom+16*h.Rate*math.Sqrt(float64(p.Len()))),
+		steps:      scale(1<<12, math.Sqrt(float64(p.Batch()))),
 	}
-	if precision == fp16 {
-		s.codes = scale(1<<15, math.Max(1, 1024*h.Rate))
-		s.residuals = scale(1<<10, 2*norm)
-		s.dictionary = scale(1<<10, atom+16*h.Rate*math.Sqrt(float64(p.Len())))
-		s.steps = scale(1<<12, math.Sqrt(float64(p.Batch())))
-	}
-	return s
 }
 
 // largestNorm returns the norm of the longest row of x.

@@ -4,7 +4,6 @@ package kernels
 
 import (
 	"fmt"
-	"math"
 	"unsafe"
 
 	"overcomplete/internal/checkpoint"
@@ -35,7 +34,7 @@ func (b *trainer) Restore(dictionary []float32, codes *vectors.CSR) error {
 	b.convertDictionary()
 	all := stateMatrix{b.state.codes, b.words, b.atoms, b.storePitch, floats}
 	if b.precision == fp16 {
-		all.kept = kept{halves: true, scale: b.scales.codes}
+		all.scale = b.scales.codes
 	}
 	row := 0
 	return g.loadState(all, b.codeBatch, func(rows []float32) error {
@@ -54,77 +53,45 @@ func (b *trainer) Restore(dictionary []float32, codes *vectors.CSR) error {
 // stateMatrix is a matrix of the state.
 type stateMatrix struct {
 	device             pointer[float32]
-	rows, width, pitch int // the pitch in units of 4 bytes
-	kept
+	rows, width, pitch int     // the pitch in units of 4 bytes
+	scale              float64 // of halves, or floats
 }
 
-// kept is the representation of a matrix in memory.
-type kept struct {
-	halves bool    // not floats, and
-	scale  float64 // then so many times what they stand for,
-	roots  bool    // or what their squares stand for
-}
-
-var floats kept
+// floats is the scale of a stateMatrix of float32.
+const floats = 0
 
 func (b *trainer) matrix(m checkpoint.Matrix) stateMatrix {
-	switch sums := (kept{halves: b.halfSums, scale: b.scales.sums}); m {
+	switch m {
 	case checkpoint.SquaredGradients:
 		return stateMatrix{b.squares, b.atoms, b.dim, b.dimPitch, floats}
 	case checkpoint.GradientSums:
-		return stateMatrix{b.state.sumG, b.words, b.atoms, b.sumPitch, sums}
+		return stateMatrix{b.state.sumG, b.words, b.atoms, b.codePitch, floats}
 	default:
-		sums.roots = true
-		return stateMatrix{b.state.sumQ, b.words, b.atoms, b.sumPitch, sums}
+		return stateMatrix{b.state.sumQ, b.words, b.atoms, b.codePitch, floats}
 	}
 }
 
-// unpack converts memory to rows without padding; pack does the inverse.
-func (m stateMatrix) unpack(rows, memory []float32) {
-	if !m.halves {
-		copyRows(rows, m.width, memory, m.pitch)
-		return
-	}
-	for i := range len(rows) / m.width {
-		halves := halvesIn(memory[i*m.pitch : (i+1)*m.pitch])
-		for j := range m.width {
-			x := float16.FromBits(halves[j].bits) / float32(m.scale)
-			if m.roots {
-				x *= x // exactly, in 22 bits
-			}
-			rows[i*m.width+j] = x
-		}
-	}
-}
-
+// pack converts rows without padding to the representation in memory.
 func (m stateMatrix) pack(memory, rows []float32) {
-	if !m.halves {
+	if m.scale == floats {
 		copyRows(memory, m.pitch, rows, m.width)
 		return
 	}
 	clear(memory)
+	halves := unsafe.Slice((*half)(unsafe.Pointer(&memory[0])), 2*len(memory))
 	for i := range len(rows) / m.width {
-		halves := halvesIn(memory[i*m.pitch : (i+1)*m.pitch])
-		for j := range m.width {
-			x := rows[i*m.width+j]
-			if m.roots {
-				x = float32(math.Sqrt(float64(x)))
-			}
-			halves[j] = half{float16.Bits(x * float32(m.scale))}
+		for j, x := range rows[i*m.width:][:m.width] {
+			halves[2*i*m.pitch+j] = half{float16.Bits(x * float32(m.scale))}
 		}
 	}
 }
 
-func halvesIn(memory []float32) []half {
-	return unsafe.Slice((*half)(unsafe.Pointer(&memory[0])), 2*len(memory))
-}
-
-// saveState calls f with all rows in order, without padding, at most limit at a time.
+// saveState calls f with all rows of floats in order, without padding, at most limit at a time.
 func (g *gpu) saveState(m stateMatrix, limit int, f func(rows []float32) error) error {
 	return m.each(limit, func(rows, memory []float32, first int) error {
 		toHost(g, memory, m.device.at(first*m.pitch), g.compute)
 		g.synchronize(g.compute)
-		m.unpack(rows, memory)
+		copyRows(rows, m.width, memory, m.pitch)
 		if g.err != nil {
 			return g.err
 		}

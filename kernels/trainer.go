@@ -31,8 +31,7 @@ type trainer struct {
 
 	dictionary pointer[float32] // D, K×L
 	squares    pointer[float32] // H, K×L
-	// With fp16, a copy of D in halves. Codes are halves then, two per float32, as are sums of the state
-	// float16.
+	// With fp16, a copy of D in halves. Codes are halves then, two per float32.
 	dictionaryHalves pointer[half]
 	products         [program.SquaresProduct + 1]pointer[float32]
 	rowNumbers       pointer[float64] // rowPitch values of each row number
@@ -149,7 +148,7 @@ func (b *trainer) fill(p backend.Problem, dictionaryStep, codeStep *executable) 
 	if b.codeStep, err = b.newProgram(codeStep); err != nil {
 		return err
 	}
-	sums := b.words * b.sumPitch
+	sums := b.words * b.codePitch
 	b.state.codes, b.state.sumG, b.state.sumQ = alloc[float32](g, b.words*b.storePitch), alloc[float32](g, sums), alloc[float32](g, sums)
 	b.state.x = alloc[float32](g, b.words*b.dimPitch)
 	if g.err == nil {
@@ -164,7 +163,7 @@ func (b *trainer) fill(p backend.Problem, dictionaryStep, codeStep *executable) 
 
 // stateAt returns the state from word i on.
 func (b *trainer) stateAt(i int) wordState {
-	sums := i * b.sumPitch
+	sums := i * b.codePitch
 	return wordState{b.state.x.at(i * b.dimPitch), b.state.codes.at(i * b.storePitch), b.state.sumG.at(sums), b.state.sumQ.at(sums)}
 }
 

@@ -79,16 +79,6 @@ func newFP32(p backend.Problem, workers int) (backend.Trainer, error) {
 	return newTrainer(Device{Precision: fp32}, p, codeBatch)
 }
 
-// Sums in float16 were rounded to 2⁻¹², 2.4e-4, in each of two epochs before the third, as
-// the CPU's are.
-func TestTrainerFloat16(t *testing.T) {
-	const float16 = 2e-3
-	backendtest.Run(t, false, float16, func(p backend.Problem, workers int) (backend.Trainer, error) {
-		p.Hyperparameters.Float16 = true
-		return newFP32(p, workers)
-	})
-}
-
 func TestPrograms(t *testing.T) {
 	newTrainer := func(p backend.Problem, _ int) (backend.Trainer, error) {
 		return newTrainer(Device{Precision: fp32}, p, 0)
@@ -250,15 +240,14 @@ func TestTraining(t *testing.T) {
 
 // A training goes on from a saved state, in the same trainer and in another.
 func TestResumed(t *testing.T) {
-	resumed(t, tf32, false)
-	resumed(t, fp16, false)
-	resumed(t, fp16, true)
+	for _, precision := range []Precision{tf32, fp16} {
+		t.Run(string(precision), func(t *testing.T) { resumed(t, precision) })
+	}
 }
 
-func resumed(t *testing.T, precision Precision, halfSums bool) {
+func resumed(t *testing.T, precision Precision) {
 	const words, codeBatch = 300, 32
 	p := sample(words)
-	p.Hyperparameters.Float16 = halfSums
 	two := func(b *trainer, first int) {
 		t.Helper()
 		for epoch := range 2 {
@@ -283,7 +272,7 @@ func resumed(t *testing.T, precision Precision, halfSums bool) {
 		restore(b)
 		two(b, 3)
 		if !reflect.DeepEqual(learned(t, b), want) {
-			t.Errorf("%s, sums in halves %t: resumed, the training comes to other bits", precision, halfSums)
+			t.Error("resumed, the training comes to other bits")
 		}
 	}
 	b.Close()
@@ -319,10 +308,9 @@ func saved(t *testing.T, b *trainer) (restore func(b *trainer)) {
 	}
 }
 
-// Sums in float16 go from the CPU to a GPU and back as they are.
+// Sums go from the CPU to a GPU and back as they are.
 func TestStateExchanged(t *testing.T) {
 	p := sample(40)
-	p.Hyperparameters.Float16 = true
 	for _, precision := range []Precision{fp16, tf32} {
 		trainers := make([]backend.Trainer, 3)
 		for i := range trainers {

@@ -93,7 +93,6 @@ type Paper struct {
 	HuberDelta   float64 `json:"huber_delta,omitempty"`
 	Center       bool    `json:"center"`        // subtract the mean vector of the frequent words
 	FromWords    bool    `json:"from_words"`    // initialise the dictionary from words that are far apart, not from random numbers
-	Float16      bool    `json:"float16"`       // store the sums of gradients S and √Q as float16, in half the memory
 	AuthorsOrder bool    `json:"authors_order"` // update word by word like the authors' program, not in two passes of matrix products per epoch
 	AuthorsStop  bool    `json:"authors_stop"`  // stop by the rule of the authors' program, at the latest after all epochs
 }

@@ -87,7 +87,6 @@ var changedPapers = changed(samplePaper(), map[string]func(h *model.Paper){
 	"Rate":            func(h *model.Paper) { h.Rate = 0.04 },
 	"Loss":            func(h *model.Paper) { h.Loss, h.HuberDelta = model.Huber, 0.01 },
 	"HuberDelta":      func(h *model.Paper) { h.Loss, h.HuberDelta = model.Huber, 0.02 },
-	"Float16":         func(h *model.Paper) { h.Float16 = true },
 	"Epochs":          func(h *model.Paper) { h.Epochs = 19 },
 	"AuthorsStop":     func(h *model.Paper) { h.AuthorsStop = true },
 	"DictionarySteps": func(h *model.Paper) { h.DictionarySteps = 9 },

@@ -46,7 +46,7 @@ func advice(cmd *cobra.Command, err error) string {
 		add("lambda", "lower", "")
 	}
 	if errors.Is(err, train.ErrMemory) {
-		device, paper := cmd.Flags().Lookup("device"), cmd.Flags().Lookup("float16") != nil
+		device, paper := cmd.Flags().Lookup("device"), cmd.Flags().Lookup("authors-order") != nil
 		gpu := device != nil && strings.HasPrefix(device.Value.String(), "cuda")
 		add("atoms", "lower", "")
 		if !gpu || paper { // only the paper's recipe needs all words on a GPU
@@ -55,7 +55,6 @@ func advice(cmd *cobra.Command, err error) string {
 		if !gpu {
 			add("overcommit", "try", "")
 		}
-		add("float16", "try", "")
 		if gpu {
 			add("device", "use", "cpu")
 		}

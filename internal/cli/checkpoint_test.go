@@ -24,7 +24,7 @@ func timeless(t *testing.T, dir clitest.Dir, name string) *model.Model {
 
 func TestResume(t *testing.T) {
 	t.Parallel()
-	for _, flags := range []string{"", "--method B --center", "--authors-stop --lambda 0.05", "--rate 2 --dictionary-steps 4", "--float16 --authors-order"} {
+	for _, flags := range []string{"", "--method B --center", "--authors-stop --lambda 0.05", "--rate 2 --dictionary-steps 4", "--authors-order"} {
 		t.Run(flags, func(t *testing.T) {
 			dir, _ := clitest.Sample(t)
 			line := "paper train in.txt -k 20 " + flags

@@ -199,10 +199,10 @@ func TestAdvice(t *testing.T) {
 		{"explore", bad, ""},
 		{"merge", bad, ""},
 		{"train", train.ErrMemory, "; lower -k, lower --max-words, try --overcommit"},
-		{"paper train", train.ErrMemory, "; lower -k, lower --max-words, try --overcommit, try --float16"},
+		{"paper train", train.ErrMemory, "; lower -k, lower --max-words, try --overcommit"},
 		{"encode", train.ErrMemory, "; lower --max-words"},
 		{"train --device cuda", train.ErrMemory, "; lower -k, use --device cpu"},
-		{"paper train --device cuda:1", train.ErrMemory, "; lower -k, lower --max-words, try --float16, use --device cpu"},
+		{"paper train --device cuda:1", train.ErrMemory, "; lower -k, lower --max-words, use --device cpu"},
 		{"encode --device cuda:all", train.ErrMemory, "; use --device cpu"},
 		{"explore", train.ErrZeroCodes, ""},
 	} {

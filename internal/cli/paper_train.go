@@ -29,7 +29,6 @@ as "overcomplete train", which learns better codes in less time.`,
 	flags.BoolVar(&h.Center, "center", false, "subtract the mean of the frequent words")
 	flags.BoolVar(&h.AuthorsStop, "authors-stop", false, "stop by the rule of the authors' program, instead of after --epochs")
 	flags.BoolVar(&h.AuthorsOrder, "authors-order", false, "update word by word as the authors' program, which is slow")
-	flags.BoolVar(&h.Float16, "float16", false, "store sums of gradients rounded, in 4 bytes per word and dimension instead of 8")
 	f.registerRest(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		changed := flags.Changed

@@ -4,8 +4,6 @@ import (
 	"math"
 	"sync/atomic"
 	"unsafe"
-
-	"overcomplete/internal/float16"
 )
 
 // The kernels in plain Go define the results. Assembly rounds differently, because it
@@ -101,47 +99,6 @@ func averageGeneric(index []int32, value, p, s, q []float32, column int32, gradi
 			a = rate * u / float32(math.Sqrt(float64(h+epsilon)))
 		} else if u := g - threshold; u > 0 {
 			a = -rate * u / float32(math.Sqrt(float64(h+epsilon)))
-		}
-		if a = max(a, floor); a != 0 {
-			index[n], value[n] = column+int32(j), a
-			n++
-		}
-	}
-	return n
-}
-
-// averageHalfGeneric computes a step of dual averaging with S and √Q in float16. For
-// j < len(p):
-//
-//	g = s[j] + gradient·p[j]
-//	h = q[j]² + square·p[j]² + ε + 0·g
-//	s[j], q[j] = g, √h        rounded to float16
-//	u = |g| − threshold
-//	a = 0 if u ≤ 0, else −sgn(g)·rate·u·√h/h
-//	a = max(a, floor)
-//	if a ≠ 0: append column+j to index, a to value
-//
-// It returns the number of appended elements. index and value have [Width] elements
-// more than p; the elements after the appended ones are undefined.
-//
-// Floor: reads and writes S and √Q, 8 bytes per element.
-//
-// Codes are computed from g and h before they are rounded. If S or √Q overflowed to ∞
-// in an earlier epoch, 0·g or √h/h is NaN. The code is then NaN, too, and training ends
-// with an error.
-func averageHalfGeneric(index []int32, value, p []float32, s, q []uint16, column int32, gradient, square, threshold, rate, floor float32) (n int) {
-	s, q = s[:len(p)], q[:len(p)]
-	for j, x := range p {
-		g := float16.FromBits(s[j]) + gradient*x
-		root := float16.FromBits(q[j])
-		h := root*root + square*(x*x) + epsilon + 0*g
-		root = float32(math.Sqrt(float64(h)))
-		s[j], q[j] = float16.Bits(g), float16.Bits(root)
-		var a float32
-		if u := -g - threshold; u > 0 {
-			a = rate * u * root / h
-		} else if u := g - threshold; u > 0 {
-			a = -rate * u * root / h
 		}
 		if a = max(a, floor); a != 0 {
 			index[n], value[n] = column+int32(j), a

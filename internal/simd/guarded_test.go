@@ -4,8 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-
-	"overcomplete/internal/float16"
 )
 
 // guarded is memory with NaNs around every slice. Reads beyond a slice give NaN results; check finds writes beyond
@@ -24,7 +22,21 @@ func newGuarded(t *testing.T) *guarded {
 
 // floats returns n random numbers between guards.
 func (g *guarded) floats(n int) []float32 {
-	x := between(g, n, math.Float32frombits(0x7fc00123), math.Float32bits)
+	guard := math.Float32frombits(0x7fc00123)
+	at := guards + g.rng.IntN(16)
+	block := make([]float32, at+n+guards)
+	for i := range block {
+		block[i] = guard
+	}
+	g.written = append(g.written, func() (int, bool) {
+		for j, x := range block {
+			if (j < at || j >= at+n) && math.Float32bits(x) != math.Float32bits(guard) {
+				return j - at, true
+			}
+		}
+		return 0, false
+	})
+	x := block[at : at+n : at+n]
 	copy(x, g.normal(n))
 	return x
 }
@@ -36,32 +48,6 @@ func (g *guarded) normal(n int) []float32 {
 		x[i] = float32(g.rng.NormFloat64())
 	}
 	return x
-}
-
-// halves returns the float16 nearest to x between guards.
-func (g *guarded) halves(x []float32) []uint16 {
-	h := between(g, len(x), 0x7e12, func(h uint16) uint32 { return uint32(h) })
-	for i := range h {
-		h[i] = float16.Bits(x[i])
-	}
-	return h
-}
-
-func between[T float32 | uint16](g *guarded, n int, guard T, bits func(T) uint32) []T {
-	at := guards + g.rng.IntN(16)
-	block := make([]T, at+n+guards)
-	for i := range block {
-		block[i] = guard
-	}
-	g.written = append(g.written, func() (int, bool) {
-		for j, x := range block {
-			if (j < at || j >= at+n) && bits(x) != bits(guard) {
-				return j - at, true
-			}
-		}
-		return 0, false
-	})
-	return block[at : at+n : at+n]
 }
 
 // check fails if something was written between slices.

@@ -31,25 +31,6 @@ func productAVX2(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b 
 //go:noescape
 func averageAVX2(index []int32, value []float32, p []float32, s []float32, q []float32, column int32, gradient float32, square float32, threshold float32, rate float32, floor float32) (n int)
 
-// averageHalfAVX2 computes a step of dual averaging with S and √Q in float16. For
-// j < len(p):
-//
-//	g = s[j] + gradient·p[j]
-//	h = q[j]² + square·p[j]² + ε + 0·g
-//	s[j], q[j] = g, √h        rounded to float16
-//	u = |g| − threshold
-//	a = 0 if u ≤ 0, else −sgn(g)·rate·u·√h/h
-//	a = max(a, floor)
-//	if a ≠ 0: append column+j to index, a to value
-//
-// It returns the number of appended elements. index and value have [Width] elements
-// more than p; the elements after the appended ones are undefined.
-//
-// len(p) is a multiple of 8.
-//
-//go:noescape
-func averageHalfAVX2(index []int32, value []float32, p []float32, s []uint16, q []uint16, column int32, gradient float32, square float32, threshold float32, rate float32, floor float32) (n int)
-
 // decodeAVX2 adds the product of a sparse code and a matrix to dst. For n = 0, 1,
 // … while n < len(index) and index[n] < end:
 //
@@ -202,23 +183,6 @@ func productAVX512(dst *float32, dstRow int, a *float32, aRow int, aColumn int, 
 //
 //go:noescape
 func averageAVX512(index []int32, value []float32, p []float32, s []float32, q []float32, column int32, gradient float32, square float32, threshold float32, rate float32, floor float32) (n int)
-
-// averageHalfAVX512 computes a step of dual averaging with S and √Q in float16. For
-// j < len(p):
-//
-//	g = s[j] + gradient·p[j]
-//	h = q[j]² + square·p[j]² + ε + 0·g
-//	s[j], q[j] = g, √h        rounded to float16
-//	u = |g| − threshold
-//	a = 0 if u ≤ 0, else −sgn(g)·rate·u·√h/h
-//	a = max(a, floor)
-//	if a ≠ 0: append column+j to index, a to value
-//
-// It returns the number of appended elements. index and value have [Width] elements
-// more than p; the elements after the appended ones are undefined.
-//
-//go:noescape
-func averageHalfAVX512(index []int32, value []float32, p []float32, s []uint16, q []uint16, column int32, gradient float32, square float32, threshold float32, rate float32, floor float32) (n int)
 
 // decodeAVX512 adds the product of a sparse code and a matrix to dst. For n = 0, 1,
 // … while n < len(index) and index[n] < end:

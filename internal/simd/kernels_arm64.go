@@ -33,25 +33,6 @@ func productNEON(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *flo
 //go:noescape
 func averageNEON(index []int32, value, p, s, q []float32, column int32, gradient, square, threshold, rate, floor float32) (n int)
 
-// averageHalfNEON computes a step of dual averaging with S and √Q in float16. For
-// j < len(p):
-//
-//	g = s[j] + gradient·p[j]
-//	h = q[j]² + square·p[j]² + ε + 0·g
-//	s[j], q[j] = g, √h        rounded to float16
-//	u = |g| − threshold
-//	a = 0 if u ≤ 0, else −sgn(g)·rate·u·√h/h
-//	a = max(a, floor)
-//	if a ≠ 0: append column+j to index, a to value
-//
-// It returns the number of appended elements. index and value have [Width] elements
-// more than p; the elements after the appended ones are undefined.
-//
-// len(p) is a multiple of 4.
-//
-//go:noescape
-func averageHalfNEON(index []int32, value, p []float32, s, q []uint16, column int32, gradient, square, threshold, rate, floor float32) (n int)
-
 // decodeNEON adds the product of a sparse code and a matrix to dst. For n = 0, 1,
 // … while n < len(index) and index[n] < end:
 //

@@ -13,8 +13,6 @@
 #define FSQRT4(n, d) WORD $(0x6EA1F800 | (n)<<5 | (d))
 #define FCMGT4(n, d) WORD $(0x4EA0C800 | (n)<<5 | (d)) // ones where n > 0
 #define BIC16(m, n, d) WORD $(0x4E601C00 | (m)<<16 | (n)<<5 | (d)) // n &^ m
-#define FCVTL4(n, d) WORD $(0x0E217800 | (n)<<5 | (d)) // from float16
-#define FCVTN4(n, d) WORD $(0x0E216800 | (n)<<5 | (d)) // to float16
 #define FMAXV4(n, d) WORD $(0x6E30F800 | (n)<<5 | (d)) // the largest element
 
 // A row of product: one element of a times eight of b.
@@ -130,39 +128,7 @@ loop:
 	CBNZ  R0, loop
 	RET
 
-// Parameters of averageNEON and averageHalfNEON in V16 to V20, ε = 1e-30 in
-// V21, signs in V22, 0 in V23.
-#define AVERAGE(gradient, square, threshold, rate, floor) \
-	MOVWU gradient, R7 \
-	VDUP  R7, V16.S4   \
-	MOVWU square, R7   \
-	VDUP  R7, V17.S4   \
-	MOVWU threshold, R7 \
-	VDUP  R7, V18.S4   \
-	MOVWU rate, R7     \
-	VDUP  R7, V19.S4   \
-	MOVWU floor, R7    \
-	VDUP  R7, V20.S4   \
-	MOVD  $0x0DA24260, R7 \
-	VDUP  R7, V21.S4   \
-	MOVD  $0x80000000, R7 \
-	VDUP  R7, V22.S4   \
-	VEOR  V23.B16, V23.B16, V23.B16 \
-	MOVD  ZR, R10 // number of appended elements
-
-// Appends the four codes in V5, of columns from R6 on: with the opposite signs of V1, and
-// zero where V3 is not positive.
-#define CODES \
-	FCMGT4(3, 6)    \
-	VAND V6.B16, V5.B16, V5.B16 \
-	BIC16(1, 22, 6) \
-	VORR V6.B16, V5.B16, V5.B16 \
-	FMAX4(20, 5, 5) \
-	CODE(0)         \
-	CODE(1)         \
-	CODE(2)         \
-	CODE(3)
-
+// Appends code i of the four in V5, of columns from R6 on, if it isn't 0.
 #define CODE(i) \
 	VMOV  V5.S[i], R7        \
 	MOVW  R7, (R1)(R10<<2)   \
@@ -170,9 +136,10 @@ loop:
 	MOVW  R8, (R0)(R10<<2)   \
 	LSLW  $1, R7             \
 	CMPW  $0, R7             \
-	CSINC EQ, R10, R10, R10 // kept if it is not 0
+	CSINC EQ, R10, R10, R10
 
-// If four codes are zero, everything after S and Q is skipped.
+// Parameters are in V16 to V20, ε = 1e-30 in V21, signs in V22. If four codes are zero,
+// everything after S and Q is skipped.
 //
 // func averageNEON(index []int32, value, p, s, q []float32, column int32, gradient, square, threshold, rate, floor float32) (n int)
 TEXT ·averageNEON(SB), NOSPLIT, $0-152
@@ -183,8 +150,22 @@ TEXT ·averageNEON(SB), NOSPLIT, $0-152
 	MOVD s_base+72(FP), R3
 	MOVD q_base+96(FP), R4
 	MOVW column+120(FP), R6
-	AVERAGE(gradient+124(FP), square+128(FP), threshold+132(FP), rate+136(FP), floor+140(FP))
-	CBZ  R5, done
+	MOVWU gradient+124(FP), R7
+	VDUP  R7, V16.S4
+	MOVWU square+128(FP), R7
+	VDUP  R7, V17.S4
+	MOVWU threshold+132(FP), R7
+	VDUP  R7, V18.S4
+	MOVWU rate+136(FP), R7
+	VDUP  R7, V19.S4
+	MOVWU floor+140(FP), R7
+	VDUP  R7, V20.S4
+	MOVD  $0x0DA24260, R7
+	VDUP  R7, V21.S4
+	MOVD  $0x80000000, R7
+	VDUP  R7, V22.S4
+	MOVD  ZR, R10 // number of appended elements
+	CBZ   R5, done
 
 loop:
 	VLD1.P 16(R2), [V0.S4]
@@ -204,55 +185,15 @@ loop:
 	FSQRT4(2, 2)
 	FMUL4(19, 3, 5)
 	FDIV4(2, 5, 5)
-	CODES
-
-next:
-	ADD  $4, R6
-	SUB  $4, R5
-	CBNZ R5, loop
-
-done:
-	MOVD R10, n+144(FP)
-	RET
-
-// func averageHalfNEON(index []int32, value, p []float32, s, q []uint16, column int32, gradient, square, threshold, rate, floor float32) (n int)
-TEXT ·averageHalfNEON(SB), NOSPLIT, $0-152
-	MOVD index_base+0(FP), R0
-	MOVD value_base+24(FP), R1
-	MOVD p_base+48(FP), R2
-	MOVD p_len+56(FP), R5
-	MOVD s_base+72(FP), R3
-	MOVD q_base+96(FP), R4
-	MOVW column+120(FP), R6
-	AVERAGE(gradient+124(FP), square+128(FP), threshold+132(FP), rate+136(FP), floor+140(FP))
-	CBZ  R5, done
-
-loop:
-	VLD1.P 16(R2), [V0.S4]
-	VLD1   (R3), [V1.H4]
-	VLD1   (R4), [V2.H4]
-	FCVTL4(1, 1)
-	FCVTL4(2, 2)
-	VFMLA  V16.S4, V0.S4, V1.S4
-	FMUL4(0, 0, 0)
-	FMUL4(2, 2, 2)
-	VFMLA  V17.S4, V0.S4, V2.S4
-	FADD4(21, 2, 2)
-	VFMLA  V23.S4, V1.S4, V2.S4
-	FSQRT4(2, 4)
-	FCVTN4(1, 5)
-	FCVTN4(4, 6)
-	VST1.P [V5.H4], 8(R3)
-	VST1.P [V6.H4], 8(R4)
-	FABS4(1, 3)
-	FSUB4(18, 3, 3)          // u
-	FMUL4(19, 3, 5)
-	FMUL4(4, 5, 5)
-	FMAXV4(3, 4)
-	FCMPS  $(0.0), F4
-	BLS    next
-	FDIV4(2, 5, 5)
-	CODES
+	FCMGT4(3, 6)
+	VAND V6.B16, V5.B16, V5.B16
+	BIC16(1, 22, 6)          // signs opposite to S
+	VORR V6.B16, V5.B16, V5.B16
+	FMAX4(20, 5, 5)
+	CODE(0)
+	CODE(1)
+	CODE(2)
+	CODE(3)
 
 next:
 	ADD  $4, R6

@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 	"testing"
-
-	"overcomplete/internal/float16"
 )
 
 // Five roundings: one more than the operations of any loop, and two for AVX-512's reciprocal square root.
@@ -126,21 +124,16 @@ func TestMoveAtom(t *testing.T) {
 // dualAveraging is a case of the kernel: inputs and expected outputs.
 type dualAveraging struct {
 	floor   float64
-	p, s, q []float32 // q holds √Q for float16
+	p, s, q []float32
 }
 
 const gradient, square, threshold, rate = -2, 4, 2.5, 0.05
 
-// after returns S, Q and the code of element j, with bounds of their rounding errors in float32. root is set if √Q
-// is stored.
-func (c dualAveraging) after(j int, root bool) (s, q sum, code, err float64) {
+// after returns S, Q and the code of element j, with bounds of their rounding errors.
+func (c dualAveraging) after(j int) (s, q sum, code, err float64) {
 	s.add(wide(c.s[j]))
 	s.add(gradient * wide(c.p[j]))
-	if root {
-		q.add(wide(c.q[j]) * wide(c.q[j]))
-	} else {
-		q.add(wide(c.q[j]))
-	}
+	q.add(wide(c.q[j]))
 	q.add(square * wide(c.p[j]) * wide(c.p[j]))
 	u := math.Abs(s.value) - threshold
 	if u <= 0 {
@@ -162,13 +155,12 @@ func averagingCases(g *guarded, f func(what string, c dualAveraging)) {
 				for i := range n {
 					c.s[i] *= density
 					if density == 0 {
-						c.p[i] *= 0.1 * float32(math.Exp(-10*g.rng.Float64())) // down to magnitudes whose squares are subnormal in float16
+						c.p[i] *= 0.1 * float32(math.Exp(-10*g.rng.Float64()))
 					}
-					c.s[i] = float16.FromBits(float16.Bits(c.s[i]))
 					if math.Abs(math.Abs(wide(c.s[i])+gradient*wide(c.p[i]))-threshold) < 0.01 {
 						c.s[i], c.p[i] = 0, 0
 					}
-					c.q[i] = float16.FromBits(float16.Bits(c.q[i] * c.q[i]))
+					c.q[i] *= c.q[i]
 					if i%7 == 0 {
 						c.q[i], c.p[i] = 0, 0 // S may be large while Q is zero
 					}
@@ -180,11 +172,11 @@ func averagingCases(g *guarded, f func(what string, c dualAveraging)) {
 }
 
 // check compares codes with the expected codes.
-func (c dualAveraging) check(t *testing.T, what string, index []int32, value []float32, column int32, root bool) {
+func (c dualAveraging) check(t *testing.T, what string, index []int32, value []float32, column int32) {
 	t.Helper()
 	n := 0
 	for j := range c.p {
-		_, _, code, err := c.after(j, root)
+		_, _, code, err := c.after(j)
 		if code == 0 {
 			continue
 		}
@@ -211,93 +203,14 @@ func TestAverage(t *testing.T) {
 			index, value := make([]int32, n+Width), g.floats(n+Width)
 			found := k.average(index, value, p, s, q, 1000, gradient, square, threshold, rate, float32(c.floor))
 			for j := range n {
-				if wantS, wantQ, _, _ := c.after(j, false); !wantS.near(s[j], 2) || !wantQ.near(q[j], 3) {
+				if wantS, wantQ, _, _ := c.after(j); !wantS.near(s[j], 2) || !wantQ.near(q[j], 3) {
 					t.Errorf("%s: S, Q of element %d are %v, %v, want %v, %v", what, j, s[j], q[j], wantS.value, wantQ.value)
 					break
 				}
 			}
-			c.check(t, what, index[:found], value[:found], 1000, false)
+			c.check(t, what, index[:found], value[:found], 1000)
 			g.check(what)
 		})
-	})
-}
-
-// halfSpacing returns half the distance between float16 numbers near x.
-func halfSpacing(x float64) float64 {
-	_, exponent := math.Frexp(x)
-	return math.Ldexp(1, max(exponent-12, -25))
-}
-
-// S and √Q are rounded to float16 from numbers that are rounded to float32; codes are computed from the latter.
-func TestAverageHalf(t *testing.T) {
-	eachLevel(t, func(t *testing.T, k *Kernels) {
-		g := newGuarded(t)
-		averagingCases(g, func(what string, c dualAveraging) {
-			n := len(c.p)
-			p, s, q := g.floats(n), g.halves(c.s), g.halves(c.q)
-			copy(p, c.p)
-			index, value := make([]int32, n+Width), g.floats(n+Width)
-			found := k.averageHalf(index, value, p, s, q, 1000, gradient, square, threshold, rate, float32(c.floor))
-			for j := range n {
-				wantS, wantQ, _, _ := c.after(j, true)
-				root := math.Sqrt(wantQ.value)
-				errS, errRoot := halfSpacing(wantS.value)+2*unit*wantS.size, halfSpacing(root)+4*unit*root
-				if s, q := float16.FromBits(s[j]), float16.FromBits(q[j]); !near(s, wantS.value, errS) || !near(q, root, errRoot) {
-					t.Errorf("%s: S, √Q of element %d are %v, %v, want %v, %v", what, j, s, q, wantS.value, root)
-					break
-				}
-			}
-			c.check(t, what, index[:found], value[:found], 1000, true)
-			g.check(what)
-		})
-	})
-}
-
-// With tiny gradients, codes stay as small as with float32, because √Q is positive if S isn't 0.
-func TestAverageHalfOfTinyGradients(t *testing.T) {
-	const rate, epochs = 0.05, 50
-	eachLevel(t, func(t *testing.T, k *Kernels) {
-		for e := -60; e <= 4; e++ {
-			p := make([]float32, 2*Width)
-			for i := range p {
-				p[i] = float32(math.Ldexp(1+float64(i)/float64(len(p)), e))
-			}
-			s, q := make([]uint16, len(p)), make([]uint16, len(p))
-			index, value := make([]int32, len(p)+Width), make([]float32, len(p)+Width)
-			for range epochs {
-				n := k.averageHalf(index, value, p, s, q, 0, 1, 1, 0, rate, float32(math.Inf(-1)))
-				for i := range s {
-					if s[i] != 0 && q[i] == 0 {
-						t.Fatalf("gradient %v: S is %#x where √Q is 0", p[i], s[i])
-					}
-				}
-				for _, a := range value[:n] {
-					if !(math.Abs(wide(a)) <= rate*epochs) { // with float32 it is at most rate·√epochs
-						t.Fatalf("gradients from %v: code %v", p[0], a)
-					}
-				}
-			}
-		}
-	})
-}
-
-// An S or √Q beyond float16's range gives a NaN.
-func TestAverageHalfOverflow(t *testing.T) {
-	eachLevel(t, func(t *testing.T, k *Kernels) {
-		for _, floor := range []float32{float32(math.Inf(-1)), 0} {
-			for _, c := range []struct{ s, q float32 }{{1e5, 1e3}, {-1e5, 1e3}, {-1e4, 1e5}, {1e4, 1e5}, {-1e5, 1e5}} {
-				for at := range 2 * Width {
-					p := make([]float32, 2*Width+3)
-					s, q := make([]uint16, len(p)), make([]uint16, len(p))
-					s[at], q[at] = float16.Bits(c.s), float16.Bits(c.q)
-					index, value := make([]int32, len(p)+Width), make([]float32, len(p)+Width)
-					n := k.averageHalf(index, value, p, s, q, 0, 1, 1, 0, 0.05, floor)
-					if n != 1 || index[0] != int32(at) || value[0] == value[0] {
-						t.Fatalf("S %v, Q %v², floor %v: codes %v of columns %d", c.s, c.q, floor, value[:n], index[:n])
-					}
-				}
-			}
-		}
 	})
 }
 
@@ -308,21 +221,16 @@ func TestAverageOfState(t *testing.T) {
 		g := newGuarded(t)
 		numbers := Averaging{Gradient: gradient, Square: square, Rate: rate, Floor: float32(math.Inf(-1))}
 		p := g.floats(columns - column)
-		for name, s := range map[string]*State{
-			"float32": {Columns: columns, S: make([]float32, rows*columns), Q: make([]float32, rows*columns)},
-			"float16": {Columns: columns, HalfS: make([]uint16, rows*columns), RootQ: make([]uint16, rows*columns)},
-		} {
-			index, value := append(make([]int32, 0, 1+columns+Width), 7), append(make([]float32, 0, 1+columns+Width), 0.5)
-			part := s.Rows(1, 3)
-			index, value = k.Average(&part, row-1, column, p, index, value, numbers)
-			if len(index) != 1+len(p) || len(value) != 1+len(p) || index[0] != 7 || index[1] != column || value[0] != 0.5 {
-				t.Errorf("%s: codes %v of columns %v", name, value, index)
-			}
-			for i := range rows * columns {
-				changed := s.S != nil && s.S[i] != 0 || s.HalfS != nil && s.HalfS[i] != 0
-				if want := i >= row*columns+column && i < (row+1)*columns; changed != want {
-					t.Errorf("%s: S of row %d, column %d changed: %v", name, i/columns, i%columns, changed)
-				}
+		s := &State{Columns: columns, S: make([]float32, rows*columns), Q: make([]float32, rows*columns)}
+		index, value := append(make([]int32, 0, 1+columns+Width), 7), append(make([]float32, 0, 1+columns+Width), 0.5)
+		part := s.Rows(1, 3)
+		index, value = k.Average(&part, row-1, column, p, index, value, numbers)
+		if len(index) != 1+len(p) || len(value) != 1+len(p) || index[0] != 7 || index[1] != column || value[0] != 0.5 {
+			t.Errorf("codes %v of columns %v", value, index)
+		}
+		for i := range rows * columns {
+			if want := i >= row*columns+column && i < (row+1)*columns; (s.S[i] != 0) != want {
+				t.Errorf("S of row %d, column %d changed: %v", i/columns, i%columns, !want)
 			}
 		}
 	})

@@ -39,12 +39,8 @@ type Kernels struct {
 	product       func(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *byte, sRow, sRows, every int)
 	rows, columns int // size of product's tile
 	peak          func(n int)
-	average       averaging[float32]
-	averageHalf   averaging[uint16]
+	average       func(index []int32, value, p, s, q []float32, column int32, gradient, square, threshold, rate, floor float32) int
 }
-
-// averaging is the type of averageGeneric and averageHalfGeneric.
-type averaging[T float32 | uint16] = func(index []int32, value, p []float32, s, q []T, column int32, gradient, square, threshold, rate, floor float32) int
 
 var generic = Kernels{
 	Name: "generic", why: "plain Go runs on every processor",
@@ -53,7 +49,7 @@ var generic = Kernels{
 	Combine: combineGeneric, AddConst: addConstGeneric, Scale: scaleGeneric, Mul: mulGeneric,
 	DivSqrt: divSqrtGeneric, Relu: reluGeneric, Sum: sumGeneric,
 	product: productGeneric, rows: 2, columns: 4, peak: peakGeneric,
-	average: averageGeneric, averageHalf: averageHalfGeneric,
+	average: averageGeneric,
 }
 
 // ErrLevel is wrapped by the error of [Choose] for a level that the processor lacks.

@@ -8,13 +8,13 @@ import "golang.org/x/sys/cpu"
 //go:generate sh -c "cd _generate && go run . -out ../kernels_amd64.s -stubs ../kernels_amd64.go -pkg simd"
 
 var avx2 = Kernels{
-	Name: "avx2", why: "the processor has AVX2, FMA and F16C",
+	Name: "avx2", why: "the processor has AVX2 and FMA",
 	Decode: decodeAVX2, MoveAtom: moveAtomAVX2,
 	FISTA: fistaAVX2, Dots: dotsAVX2, Axpy: axpyAVX2,
 	Combine: combineAVX2, AddConst: addConstAVX2, Scale: scaleAVX2, Mul: mulAVX2,
 	DivSqrt: divSqrtAVX2, Relu: reluAVX2, Sum: sumAVX2,
 	product: productAVX2, rows: 6, columns: 16, peak: peakAVX2,
-	average: averageAVX2, averageHalf: withRest(averageHalfAVX2, 8, averageHalfGeneric),
+	average: averageAVX2,
 }
 
 var avx512 = Kernels{
@@ -24,12 +24,12 @@ var avx512 = Kernels{
 	Combine: combineAVX512, AddConst: addConstAVX512, Scale: scaleAVX512, Mul: mulAVX512,
 	DivSqrt: divSqrtAVX512, Relu: reluAVX512, Sum: sumAVX512,
 	product: productAVX512, rows: 12, columns: 32, peak: peakAVX512,
-	average: averageAVX512, averageHalf: averageHalfAVX512,
+	average: averageAVX512,
 }
 
 // processorLevels returns the assembly kernels that the processor can run, the best last.
 func processorLevels() (levels []*Kernels) {
-	if cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasF16C && cpu.X86.HasPOPCNT {
+	if cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasPOPCNT {
 		levels = append(levels, &avx2)
 		if cpu.X86.HasAVX512F && cpu.X86.HasBMI2 {
 			levels = append(levels, &avx512)

@@ -10,7 +10,7 @@ var neon = Kernels{
 	Combine: combine, AddConst: addConstGeneric, Scale: scaleGeneric, Mul: mulGeneric,
 	DivSqrt: divSqrtGeneric, Relu: reluGeneric, Sum: sumGeneric,
 	product: productNEON, rows: 8, columns: 8, peak: peakNEON,
-	average: withRest(averageNEON, 4, averageGeneric), averageHalf: withRest(averageHalfNEON, 4, averageHalfGeneric),
+	average: average,
 }
 
 // combine applies combineNEON to any number of elements.
@@ -18,6 +18,13 @@ func combine(dst []float32, c float32, a []float32, d float32, b []float32) {
 	whole := len(dst) &^ 3
 	combineNEON(dst[:whole], c, a, d, b)
 	combineGeneric(dst[whole:], c, a[whole:], d, b[whole:])
+}
+
+// average applies averageNEON to any number of elements.
+func average(index []int32, value, p, s, q []float32, column int32, gradient, square, threshold, rate, floor float32) int {
+	whole := len(p) &^ 3
+	n := averageNEON(index, value, p[:whole], s, q, column, gradient, square, threshold, rate, floor)
+	return n + averageGeneric(index[n:], value[n:], p[whole:], s[whole:], q[whole:], column+int32(whole), gradient, square, threshold, rate, floor)
 }
 
 // processorLevels returns the assembly kernels that the processor can run, the best last.

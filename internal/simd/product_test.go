@@ -118,9 +118,7 @@ func TestCorrelate(t *testing.T) {
 					p.Fill(i, d)
 				}
 				n := hi * columns
-				for _, ahead := range []*State{
-					nil, {Columns: columns, S: make([]float32, n), Q: make([]float32, n)}, {Columns: columns, HalfS: make([]uint16, n), RootQ: make([]uint16, n)},
-				} {
+				for _, ahead := range []*State{nil, {Columns: columns, S: make([]float32, n), Q: make([]float32, n)}} {
 					next := make([]int, hi)
 					k.Correlate(x, lo, hi, &p, ahead, &room, func(i, column int, sums []float32) {
 						if i < lo || column != next[i] {

@@ -3,26 +3,15 @@ package simd
 import "unsafe"
 
 // A State is the state of dual averaging: for every code S, the sum of its gradients, and Q,
-// the sum of their squares. Both are row-major with the given number of Columns. They
-// are either S and Q in float32, or S and √Q in float16 (IEEE 754 binary16), which are
-// converted to float32 for computation.
-//
-// The range of float16 is too small for Q: squares of gradients below 2⁻¹² would be 0,
-// and a code −η·S/√Q would be limited by ε alone. √Q has the magnitude of gradients, as
-// S has. It is positive if S isn't 0, because √(q²+g²) rounds to |g| or more. It never
-// decreases, because it rounds to q or more.
+// the sum of their squares. Both are row-major with the given number of Columns.
 type State struct {
-	Columns      int
-	S, Q         []float32 // nil for float16
-	HalfS, RootQ []uint16  // nil for float32
+	Columns int
+	S, Q    []float32
 }
 
 // Rows returns the rows from lo to hi, which share memory with s.
 func (s *State) Rows(lo, hi int) State {
 	lo, hi = lo*s.Columns, hi*s.Columns
-	if s.HalfS != nil {
-		return State{Columns: s.Columns, HalfS: s.HalfS[lo:hi], RootQ: s.RootQ[lo:hi]}
-	}
 	return State{Columns: s.Columns, S: s.S[lo:hi], Q: s.Q[lo:hi]}
 }
 
@@ -53,19 +42,15 @@ func (k *Kernels) Average(s *State, i, column int, p []float32, index []int32, v
 	more, values := index[n:cap(index)], value[n:cap(value)]
 	lo := i*s.Columns + column
 	hi := lo + len(p)
-	if s.HalfS != nil {
-		n += k.averageHalf(more, values, p, s.HalfS[lo:hi], s.RootQ[lo:hi], int32(column), a.Gradient, a.Square, a.Threshold, a.Rate, a.Floor)
-	} else {
-		n += k.average(more, values, p, s.S[lo:hi], s.Q[lo:hi], int32(column), a.Gradient, a.Square, a.Threshold, a.Rate, a.Floor)
-	}
+	n += k.average(more, values, p, s.S[lo:hi], s.Q[lo:hi], int32(column), a.Gradient, a.Square, a.Threshold, a.Rate, a.Floor)
 	return index[:n], value[:n]
 }
 
 // prefetch describes the rows of two arrays that a product prefetches into level 2.
 type prefetch struct {
-	s, q        unsafe.Pointer
-	size, pitch int // bytes of an element, and from a row to the next
-	rows        int
+	s, q  unsafe.Pointer
+	pitch int // bytes from a row to the next
+	rows  int
 }
 
 func (s *State) prefetch(row, column, rows int) prefetch {
@@ -73,8 +58,5 @@ func (s *State) prefetch(row, column, rows int) prefetch {
 		return prefetch{}
 	}
 	at := row*s.Columns + column
-	if s.HalfS != nil {
-		return prefetch{unsafe.Pointer(&s.HalfS[at]), unsafe.Pointer(&s.RootQ[at]), 2, 2 * s.Columns, rows}
-	}
-	return prefetch{unsafe.Pointer(&s.S[at]), unsafe.Pointer(&s.Q[at]), 4, 4 * s.Columns, rows}
+	return prefetch{unsafe.Pointer(&s.S[at]), unsafe.Pointer(&s.Q[at]), 4 * s.Columns, rows}
 }

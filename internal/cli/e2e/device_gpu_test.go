@@ -71,17 +71,14 @@ func TestGPUProgram(t *testing.T) {
 	for _, method := range []string{"A", "B"} {
 		t.Run("trains as on the CPU, method "+method, func(t *testing.T) {
 			last := make(map[string]model.Epoch)
-			for device, says := range map[string]string{"cpu": "on the CPU, ", "cuda": "tf32", "auto": "tf32", "fp16": "fp16", "float16": "fp16"} {
+			for device, says := range map[string]string{"cpu": "on the CPU, ", "cuda": "tf32", "auto": "tf32", "fp16": "fp16"} {
 				flags := "--device " + device
 				want := "cpu "
 				if device != "cpu" {
 					want, says = "cuda 8.0 "+says, "on GPU 0, Emulated GPU, "+says+"\n"
 				}
-				switch device {
-				case "fp16":
+				if device == "fp16" {
 					flags = "--device cuda --precision fp16"
-				case "float16":
-					flags = "--device cuda --precision fp16 --float16"
 				}
 				code, _, stderr := p.run(t, dir, "paper train large.txt -o "+device+" --epochs 6 --force --method "+method+" "+flags)
 				if code != 0 || !strings.Contains(stderr, "training "+says) {
@@ -95,7 +92,7 @@ func TestGPUProgram(t *testing.T) {
 				defer os.RemoveAll(dir.Path(device))
 			}
 			// The devices' products round differently: factors have 11 bits.
-			for _, device := range []string{"cuda", "fp16", "float16"} {
+			for _, device := range []string{"cuda", "fp16"} {
 				if d := last[device].Objective/last["cpu"].Objective - 1; math.Abs(d) > 0.005 {
 					t.Errorf("%s: objectives %v and %v", device, last[device].Objective, last["cpu"].Objective)
 				}
