@@ -23,7 +23,7 @@ const candidatesPerAtom = 8
 // coherenceLimits are upper bounds for the cosine between any two initial atoms, tried in order until
 // K rows satisfy one. The last excludes rows that are equal except for rounding. A lower bound gives a
 // lower error; a higher bound makes the choice depend less on single rows. The bounds are few, so that
-// adding a few rows seldom changes which one applies.
+// adding a few rows seldom changes the choice of bound.
 var coherenceLimits = []float64{0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1 - 1e-5}
 
 // meanSquare returns mean‖x − μ‖² of the rows of x, or ErrIdenticalRows if it is zero except for
@@ -57,7 +57,7 @@ type initialiser struct {
 }
 
 // choose returns the initial atoms, K×L: rows less the mean, or the atoms of o.Like, scaled to one
-// norm. The norm, which it returns too, is the root mean square of ‖x_i − μ‖.
+// norm. It also returns this norm, the root mean square of ‖x_i − μ‖.
 func (s *initialiser) choose(ctx context.Context, o Options) (atoms []float32, norm float64, err error) {
 	square, err := meanSquare(s.x, s.mean)
 	if err != nil {

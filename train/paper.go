@@ -134,7 +134,7 @@ func warnAboutResult(i model.Info, o Options) {
 	if dead := float64(last.UnusedAtoms) / float64(i.Training.Recipe.Base().Atoms); dead > maxDeadShare {
 		o.note("warning: %.0f %% of the atoms are dead: use a smaller λ or fewer atoms, or the recipe best", 100*dead)
 	}
-	// A rise is no fault if codes became sparser, which increases the error.
+	// Sparser codes have a higher error, so a rise together with sparsity gives no warning.
 	if last.Error > rise*lowest.Error && last.Sparsity <= lowest.Sparsity {
 		o.note("warning: the error has risen from %.4g to %.4g: use fewer epochs, a lower rate or the recipe best", lowest.Error, last.Error)
 	}

@@ -8,8 +8,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// Best returns the default recipe "best". Its other fields are 0, for which [Fit] uses the values
-// of [WithDefaults].
+// Best returns the default recipe "best". [Fit] sets its other fields as [WithDefaults] does.
 func Best() model.Best {
 	return model.Best{
 		Common: model.Common{Seed: 1},
@@ -18,8 +17,8 @@ func Best() model.Best {
 	}
 }
 
-// Paper returns the default recipe "paper": λ = 0.5, τ = 1e-5 and η = 0.05 with the squared loss. Its
-// other fields are 0, for which [Fit] uses the values of [WithDefaults].
+// Paper returns the default recipe "paper": λ = 0.5, τ = 1e-5 and η = 0.05 with the squared loss.
+// [Fit] sets its other fields as [WithDefaults] does.
 func Paper() model.Paper {
 	return model.Paper{
 		Common: model.Common{Method: model.Signed, DictionarySteps: 128, Seed: 1},

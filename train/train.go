@@ -57,8 +57,8 @@ var (
 )
 
 // A Device runs trainings and encodings: [overcomplete/cpu.Device] or
-// [overcomplete/kernels.Device]. Its methods have internal types, so that other packages can wrap
-// these two, as an interface value, but not implement a third.
+// [overcomplete/kernels.Device]. Its methods have internal types: other packages can wrap a Device,
+// but not implement one.
 type Device = backend.Device
 
 // Options of [Fit]. The zero value is useful.
@@ -70,7 +70,7 @@ type Options struct {
 	Loss graph.Loss
 
 	// Like, if not nil, is the dictionary of an earlier model, K×L, for new vectors of the same space.
-	// The recipe "best" initialises its atoms from these atoms and regularises them towards these, so
+	// The recipe "best" initialises its atoms from this dictionary and regularises them towards it, so
 	// that dimensions keep their numbers and meanings.
 	Like *model.Dictionary
 
