@@ -3,6 +3,7 @@
 package cli
 
 func init() {
+	damages = 60
 	pairLines = append(pairLines,
 		"train DIR/in.txt -o DIR/out",
 		"train DIR/table.arrow -o DIR/out",

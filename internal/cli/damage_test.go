@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"context"
+	"maps"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// damages is the number of damages of each file that are tried; the tag full tries more.
+var damages = 4
+
+// A model with a damaged file, truncated, changed in a byte, with a number that is too large or in place of another file,
+// is refused in one line without output, or read as what is left. Damaged codes are never read as other codes.
+func TestDamagedModels(t *testing.T) {
+	dir := pairDir(t)
+	dir.MustRun(t, "train in.txt -o words -k 12 --method B --nonzeros 6 --quiet")
+	dir.MustRun(t, "intrusion auto words --input in.txt --reference reference.txt --save")
+	for _, model := range []string{"words", "texts"} {
+		dir.MustRun(t, "labels "+model+" --import labels.tsv")
+	}
+	before := dir.Tree(t)
+	maps.DeleteFunc(before, func(path, _ string) bool {
+		return !slices.ContainsFunc([]string{"words/", "texts/", "other/", "in.txt"}, func(kept string) bool { return strings.HasPrefix(path, kept) }) && path != "./"
+	})
+	dir.Restore(t, before)
+	lines := map[string][]string{
+		"words": {"top DIR/words --sort intrusion --json", "explain DIR/words word3 --json", "compare DIR/words DIR/other --json", "encode DIR/words DIR/in.txt -o DIR/out --quiet", "explore DIR/words --export DIR/out --words word3"},
+		"texts": {"topics DIR/texts --json --column kind", "nearest DIR/texts d%3 --json", "labels DIR/texts --topics 3", "export DIR/texts -f jsonl -o -", "explore DIR/texts --export DIR/out"},
+	}
+	run := func(line string) (code int, stdout, stderr string) {
+		return inProcess(context.Background(), strings.Fields(strings.ReplaceAll(line, "DIR", string(dir.Dir)))...)
+	}
+	wanted := map[string]string{}
+	for _, model := range lines {
+		for _, line := range model {
+			code, stdout, stderr := run(line)
+			if code != 0 {
+				t.Fatal(line, stderr)
+			}
+			wanted[line] = stdout
+			dir.Restore(t, before)
+		}
+	}
+	tried, refused, same := 0, 0, 0
+	rng := rand.New(rand.NewPCG(1, 2))
+	try := func(path, content string) {
+		tried++
+		model, name, _ := strings.Cut(path, "/")
+		line := lines[model][rng.IntN(len(lines[model]))]
+		dir.Write(t, path, []byte(content))
+		var was, is runtime.MemStats
+		runtime.ReadMemStats(&was)
+		code, stdout, stderr := run(line)
+		runtime.ReadMemStats(&is)
+		if n := is.TotalAlloc - was.TotalAlloc; n > 256<<20 {
+			t.Errorf("%s: %d bytes allocated", line, n)
+		}
+		complaints := 0
+		for complaint := range strings.Lines(stderr) {
+			if strings.HasPrefix(complaint, "overcomplete: ") {
+				if complaints++; utf8.RuneCountInString(complaint) > 400 {
+					t.Errorf("%s, damaged %s: %s", line, name, complaint)
+				}
+			}
+		}
+		checkPlain(t, []string{line}, stderr)
+		switch {
+		case code == exitUsage && complaints == 1 && stdout == "":
+			refused++
+			before[path] = content
+			dir.Unchanged(t, before)
+		case code != 0 || complaints > 0:
+			t.Errorf("%s, damaged %s: exit code %d, %q", line, name, code, stderr)
+		case stdout == wanted[line]:
+			same++
+		case name == "codes.npz":
+			t.Errorf("%s, damaged %s: prints other codes", line, name)
+		}
+	}
+	for model := range lines {
+		for path, content := range before {
+			if !strings.HasPrefix(path, model+"/") || strings.HasSuffix(path, "/") || path == model+"/" {
+				continue
+			}
+			restored := func(damaged string) {
+				try(path, damaged)
+				before[path] = content
+				dir.Restore(t, before)
+			}
+			for range damages {
+				at := rng.IntN(len(content))
+				if rng.IntN(2) == 0 { // headers are at the beginning
+					at = rng.IntN(min(128, len(content)))
+				}
+				flipped := []byte(content)
+				flipped[at] ^= 1 << rng.IntN(8)
+				restored(string(flipped))
+				restored(content[:at])
+				restored(content[:at] + content[at+1:])
+				restored(content[:at] + strings.Repeat("9", 1+rng.IntN(30)) + content[at:])
+				restored(string(slices.Insert([]byte(content), at, 0xff)))
+			}
+			for other, content := range before {
+				if !strings.HasSuffix(other, "/") && strings.HasPrefix(other, "words/") || strings.HasPrefix(other, "texts/") {
+					restored(content)
+				}
+			}
+		}
+	}
+	t.Logf("cases: %d, of them %d refused and %d without effect", tried, refused, same)
+}
