@@ -5,10 +5,9 @@ import (
 	"math"
 	"sort"
 
-	"gonum.org/v1/gonum/blas/blas32"
-
 	"overcomplete/internal/cluster"
 	"overcomplete/internal/parallel"
+	"overcomplete/internal/simd"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -24,31 +23,27 @@ const (
 // error is ctx's.
 func Encode(ctx context.Context, m *model.Model) (*vectors.CSR, error) {
 	d, themes := &m.Dictionary, m.Info.Training.Themes.Len()
-	searcher, err := cluster.NewSearcher(d.Themes, d.Dim)
+	k, _, err := simd.Choose()
+	if err != nil {
+		return nil, err
+	}
+	atoms, directions := matrix(d.Atoms, d.Dim), matrix(d.Themes, d.Dim)
+	dim := atoms.Pitch // padded with zeros
+	searcher, err := cluster.NewSearcher(directions.Data[:themes*dim], dim)
 	if err != nil {
 		return nil, err
 	}
 	const maxChance = 0.5 // for short vectors
 	chance := float32(min(maxChance, math.Sqrt(2*math.Log(float64(themes))/float64(d.Dim))))
 	codes := &vectors.CSR{Cols: themes, Ptr: []int64{0}}
-	rows := make([]float32, blockRows*d.Dim)
+	rows := make([]float32, blockRows*dim)
 	index, cosines := make([]int32, blockRows*rowThemes), make([]float32, blockRows*rowThemes)
 	for lo := 0; lo < m.Codes.Rows; lo += blockRows {
 		n := min(blockRows, m.Codes.Rows-lo)
 		clear(rows)
-		parallel.Ranges(n, func(first, end int) {
-			for i := first; i < end; i++ {
-				if m.Codes.Texts.Blank(lo + i) {
-					continue
-				}
-				index, value := m.Codes.Row(lo + i)
-				for j, k := range index {
-					blas32.Axpy(value[j], vector(d.Atom(int(k))), vector(rows[i*d.Dim:][:d.Dim]))
-				}
-			}
-		})
-		cluster.Normalize(rows[:n*d.Dim], d.Dim)
-		if err := searcher.Nearest(ctx, rows[:n*d.Dim], rowThemes, index, cosines); err != nil {
+		parallel.Ranges(n, func(first, end int) { decode(k, rows[first*dim:end*dim], m.Codes, lo+first, atoms) })
+		cluster.Normalize(rows[:n*dim], dim)
+		if err := searcher.Nearest(ctx, rows[:n*dim], rowThemes, index, cosines); err != nil {
 			return nil, err
 		}
 		for i := range n {
@@ -56,6 +51,31 @@ func Encode(ctx context.Context, m *model.Model) (*vectors.CSR, error) {
 		}
 	}
 	return codes, ctx.Err()
+}
+
+// matrix returns a padded copy of x, n×dim row-major.
+func matrix(x []float32, dim int) simd.Matrix {
+	m := simd.NewMatrix(len(x)/dim, dim)
+	for i := range len(x) / dim {
+		copy(m.Row(i), x[i*dim:])
+	}
+	return m
+}
+
+// decode adds aD to rows for the code a of each row from first on, unless its text is empty. All rows use a block
+// of atoms before the next, so that the block stays in level 2.
+func decode(k *simd.Kernels, rows []float32, codes *vectors.Sparse, first int, atoms simd.Matrix) {
+	const blockAtoms = 256
+	next := make([]int, len(rows)/atoms.Pitch) // nonzero of each code
+	for end := blockAtoms; end < codes.Cols+blockAtoms; end += blockAtoms {
+		for i := range next {
+			if codes.Texts.Blank(first + i) {
+				continue
+			}
+			index, value := codes.Row(first + i)
+			next[i] += k.Decode(rows[i*atoms.Pitch:][:atoms.Pitch], index[next[i]:], value[next[i]:], atoms.Data, atoms.Pitch, int32(end))
+		}
+	}
 }
 
 // appendThemes appends a row of the positive cosines with themes, which are in decreasing order. The row is empty
@@ -111,5 +131,3 @@ func parents(codes, themes *vectors.CSR) []ID {
 	}
 	return parents
 }
-
-func vector(x []float32) blas32.Vector { return blas32.Vector{N: len(x), Inc: 1, Data: x} }

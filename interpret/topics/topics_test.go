@@ -167,7 +167,7 @@ func TestLabels(t *testing.T) {
 // Encode returns the largest positive cosines of reconstructions and themes. They don't depend on the number of
 // processors.
 func TestEncode(t *testing.T) {
-	const rows, atoms, themes, dim = 200, 60, 40, 30
+	const rows, atoms, themes, dim = 200, 600, 40, 30
 	rng := rand.New(rand.NewPCG(3, 4))
 	values := func(n int) []float32 {
 		v := make([]float32, n)
@@ -186,7 +186,7 @@ func TestEncode(t *testing.T) {
 	}
 	m.Codes.Cols = atoms
 	for range rows {
-		m.Codes.AppendRow([]int32{int32(rng.IntN(20)), 20 + int32(rng.IntN(40))}, values(2))
+		m.Codes.AppendRow([]int32{int32(rng.IntN(20)), 20 + int32(rng.IntN(atoms-20))}, values(2))
 	}
 	got, err := Encode(t.Context(), m)
 	if err != nil || got.Rows != rows || got.Cols != themes || got.Validate() != nil {
