@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes wheels in dist/, each with the program for one kind of machine. The same commit gives the same bytes.
+"""Builds wheels in dist/, each with the program for one platform. Builds are reproducible: a commit has one output.
 
 usage: build.py [TARGET ...]
 
-A target is a system and a processor in Go's names, such as linux/amd64; linux/amd64/gpu is the one with GPU
-support, which is called overcomplete-vectors-gpu, and needs a C compiler and cuda.h (CGO_CFLAGS).
+A target is an operating system and a processor in Go's names, such as linux/amd64. linux/amd64/gpu builds the wheel
+overcomplete-vectors-gpu, with GPU support, and requires a C compiler and cuda.h (CGO_CFLAGS).
 """
 
 import base64
@@ -18,7 +18,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-# What pip calls the machines. A program without C runs on any Linux, with any libc.
+# Platform tags of wheels. A program without C runs on any Linux, with any libc.
 TAGS = {
     "linux/amd64": "manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64",
     "linux/arm64": "manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64",
@@ -35,7 +35,7 @@ def output(*command: str, **environment: str) -> bytes:
 
 
 def glibc(program: bytes) -> str:
-    """Returns the version of the C library that a program needs, as tags have it: 2_34."""
+    """Returns the version of the C library that a program requires, in the notation of tags: 2_34."""
     versions = [(int(a), int(b)) for a, b in re.findall(rb"GLIBC_(\d+)\.(\d+)", program)]
     return "{}_{}".format(*max(versions))
 
@@ -59,15 +59,15 @@ Description-Content-Type: text/markdown
 
 
 def build(target: str) -> Path:
-    """Makes the wheel of a target and returns its path."""
+    """Builds the wheel of a target and returns its path."""
     system, processor, *gpu = target.split("/")
     tags = ["-tags", "gpu"] if gpu else []
     environment = {"GOOS": system, "GOARCH": processor, "CGO_ENABLED": "1" if gpu else "0"}
-    made = ROOT / "build" / "wheel-program"
-    # Without the build ID, which depends on where the C headers are.
-    output("go", "build", *tags, "-buildvcs=auto", "-trimpath", "-ldflags=-s -w -buildid=", "-o", str(made), ".", **environment)
-    program = made.read_bytes()
-    made.unlink()
+    built = ROOT / "build" / "wheel-program"
+    # Without the build ID, which depends on the path of the C headers.
+    output("go", "build", *tags, "-buildvcs=auto", "-trimpath", "-ldflags=-s -w -buildid=", "-o", str(built), ".", **environment)
+    program = built.read_bytes()
+    built.unlink()
     tag = TAGS[target].format(glibc=glibc(program) if gpu else "")
     name = "overcomplete_vectors" + ("_gpu" if gpu else "")
     info = f"{name}-{VERSION}.dist-info"
@@ -88,7 +88,7 @@ def build(target: str) -> Path:
     wheel.parent.mkdir(exist_ok=True)
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, data in files.items():
-            member = zipfile.ZipInfo(path)  # of 1980, whenever it is made
+            member = zipfile.ZipInfo(path)  # dated 1980, for reproducible builds
             member.external_attr = (0o100755 if "/scripts/" in path else 0o100644) << 16
             member.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(member, data)
@@ -98,6 +98,6 @@ def build(target: str) -> Path:
 if __name__ == "__main__":
     for target in sys.argv[1:] or TAGS:
         if target not in TAGS:
-            sys.exit(f"build.py: no target {target}; there are {', '.join(TAGS)}")
+            sys.exit(f"build.py: unknown target (got {target}, want one of {', '.join(TAGS)})")
         wheel = build(target)
         print(f"{wheel.relative_to(ROOT)}: {wheel.stat().st_size / 1e6:.1f} MB")

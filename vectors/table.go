@@ -25,7 +25,7 @@ type content struct {
 func (c *content) Size() int64 { return c.size }
 
 // RandomAccess implements [tabular.Content]. It reads compressed content and pipes into memory. It
-// returns an error if there is too little, or if content expands to more than a hundred times its size.
+// returns an error if there is too little memory, or if content expands to more than a hundred times its size.
 func (c *content) RandomAccess() (io.ReaderAt, int64, error) {
 	if c.size >= 0 {
 		c.stored.readRest() // concurrently with ReadAt

@@ -8,9 +8,8 @@
     model = Model.load("model")
     model.explore()
 
-`SparseEmbedding` is a transformer of scikit-learn, which it needs. `Model` is a model on disk. `BatchEncoder`
-encodes batches of Arrow for Spark and Ray. `run` runs any command of the program `overcomplete`, which the package
-contains and which does the work of all four.
+`SparseEmbedding` is a scikit-learn transformer and requires scikit-learn. `Model` opens a model on disk. `BatchEncoder`
+encodes Arrow batches for Spark and Ray. `run` runs any command of the program `overcomplete`, which the package contains.
 """
 
 from typing import Any

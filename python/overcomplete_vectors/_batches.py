@@ -1,4 +1,4 @@
-"""Codes of tables, batch by batch, for engines that distribute them."""
+"""Encoding of Arrow batches, for distributed engines."""
 
 import os
 import struct
@@ -16,28 +16,28 @@ from ._program import failure, program
 
 
 class BatchEncoder:
-    """Encodes batches of Arrow with the dictionary of a model, in the processes of an engine.
+    """Encodes Arrow batches with the dictionary of a model, in the processes of a distributed engine.
 
         encoder = BatchEncoder("model")
         frame.mapInArrow(encoder.batches, "id string, indices array<int>, values array<float>")  # PySpark
         dataset.map_batches(encoder, batch_format="pyarrow")                                     # Ray Data
 
-    Each batch becomes its columns keep and two of lists, indices and values: the dimensions of a row's nonzeros, and
-    these. They are those of `overcomplete encode`, to the bit. It is pickled by the path of the model, which must exist
-    on every machine. A process of Python starts the program once, at its first batch, and it ends with that process.
+    An output batch has the columns keep and two columns of lists: indices, the dimensions of a row's nonzeros, and values.
+    They are bit-identical to the codes of `overcomplete encode`. Pickling stores the path of the model, which must exist on
+    every machine. Each Python process starts the program at its first batch; the program ends with that process.
 
     Parameters
     ----------
     model : path
         The directory of a model.
     vectors : str
-        The column of vectors: lists of L numbers.
-    keep : names of columns
-        Columns to keep, such as that of ids.
+        Name of the column of vectors: lists of L numbers.
+    keep : list of str
+        Names of columns to keep, such as ids.
     nonzeros : int, optional
-        The most nonzeros of a row: as many as the model's own have on average unless given.
+        Maximum nonzeros per row. The default is the mean of the model's codes.
     n_jobs : int
-        The number of processors for each process of Python. Engines start a process for each processor.
+        Number of processors per Python process. Engines start a process per processor.
     """
 
     def __init__(self, model: str | os.PathLike[str], vectors: str = "embedding", keep: Sequence[str] = ("id",), *, nonzeros: int | None = None, n_jobs: int = 1) -> None:
@@ -45,11 +45,11 @@ class BatchEncoder:
         self.vectors = vectors
         self.keep = [keep] if isinstance(keep, str) else list(keep)
         if {"indices", "values"} & set(self.keep):
-            raise ValueError("keep names indices or values, which are the columns of the codes")
+            raise ValueError("keep: indices and values are reserved for the codes")
         self.options = (*option("--nonzeros", nonzeros), "--workers", n_jobs, "--device", "cpu")
 
     def __call__(self, batch: Any) -> Any:
-        """Returns the codes of a batch, a table or record batch of Arrow.
+        """Returns the codes of a batch, which is an Arrow table or record batch.
 
         Raises ValueError if the batch lacks a column, or if a row can't be encoded.
         """
@@ -57,8 +57,8 @@ class BatchEncoder:
 
         for name in (self.vectors, *self.keep):
             if name not in batch.schema.names:
-                raise ValueError(f"no column {name!r} in the batch: it has {', '.join(batch.schema.names)}")
-        pointers, indices, values = _worker(self.model._here, self.options).encode(batch.column(self.vectors))
+                raise ValueError(f"no column {name!r} in the batch (columns: {', '.join(batch.schema.names)})")
+        pointers, indices, values = _worker(self.model._unchanged_path, self.options).encode(batch.column(self.vectors))
         lists = [pa.ListArray.from_arrays(pa.array(pointers, pa.int32()), pa.array(part)) for part in (indices, values)]
         return type(batch).from_arrays([*(batch.column(name) for name in self.keep), *lists], [*self.keep, "indices", "values"])
 
@@ -74,7 +74,7 @@ class _Worker:
         self.dense = np.load(model / "dictionary.npy", mmap_mode="r").shape[1]
         self.errors = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
         line = [program(), "pipe", str(model), *map(str, options)]
-        # A key that interrupts Python doesn't interrupt the program, which ends with its input.
+        # In a session of its own, an interrupt of Python doesn't reach the program, which ends with its input.
         self.process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, start_new_session=True)
         self.lock = threading.Lock()
 
@@ -89,7 +89,7 @@ class _Worker:
                 self.process.stdin.flush()
                 pointers = self._read("<i8", len(x) + 1)
                 return pointers, self._read("<i4", pointers[-1]), self._read("<f4", pointers[-1])
-            except BaseException as error:  # what comes next would be of another batch
+            except BaseException as error:  # the output is out of step: end the program
                 if not isinstance(error, (BrokenPipeError, EOFError)):
                     self.process.kill()
                     raise
@@ -106,16 +106,17 @@ class _Worker:
         return np.frombuffer(data, kind)
 
     def _matrix(self, column: Any) -> np.ndarray:
-        """Returns lists as an array of n×L float32."""
+        """Returns a column of lists as an n×L array of float32."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type) or pa.types.is_fixed_size_list(column.type)):
-            raise ValueError(f"the column of vectors has values of type {column.type}, want lists of {self.dense} numbers")
+            raise ValueError(f"the column of vectors has the wrong type (got {column.type}, want lists of {self.dense} numbers)")
         lengths = pc.fill_null(pc.list_value_length(column), -1).to_numpy()
         if (lengths != self.dense).any():
             row = int(np.argmax(lengths != self.dense))
-            raise ValueError(f"row {row + 1} of the batch has {'no vector' if lengths[row] < 0 else f'{lengths[row]} numbers'}, want {self.dense}")
+            got = "null" if lengths[row] < 0 else lengths[row]
+            raise ValueError(f"row {row + 1} of the batch has a vector of the wrong length (got {got}, want {self.dense} numbers)")
         flat = pc.list_flatten(column)
         return np.ascontiguousarray(pc.fill_null(flat.cast(pa.float32(), safe=False), np.nan).to_numpy()).reshape(-1, self.dense)
 
@@ -125,7 +126,7 @@ _starting = threading.Lock()
 
 
 def _worker(model: Path, options: Sequence[Any]) -> _Worker:
-    """Returns the worker of this process for a model, after the start of one unless it runs."""
+    """Returns the worker of this process for a model, and starts it if none is running."""
     key = (os.getpid(), model, (model / "model.json").read_bytes(), tuple(options))
     with _starting:
         if key not in _workers or _workers[key].process.poll() is not None:

@@ -19,10 +19,12 @@ from ._program import failure, matrix, run, save, start
 
 
 class Model:
-    """A model that `overcomplete train` or `encode` wrote: V rows, words or texts, in K sparse dimensions from L dense ones.
+    """A model of `overcomplete train` or `encode`: V rows, which are words or texts, K sparse and L dense dimensions.
 
-    What a model has is read when it is asked for. Tables are data frames where pandas is installed, and else
-    dictionaries of lists.
+    Attributes are read on first use. Tables are data frames if pandas is installed, otherwise dictionaries of lists.
+
+        model = Model.load("model")
+        model.explain("mutex")
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -31,15 +33,15 @@ class Model:
             self._text = (self.path / "model.json").read_text("utf-8")
             self.info: dict[str, Any] = json.loads(self._text)
         except (OSError, ValueError) as error:
-            raise ValueError(f"{self.path}: no model that can be read: {error}") from error
+            raise ValueError(f"{self.path}: can't read the model: {error}") from error
         self._named: tuple[int, list[dict[bool, str]]] | None = None
         self._explorer: tuple[str, subprocess.Popen[str]] | None = None
         if self.info.get("format") != 1:
-            raise ValueError(f"{self.path}: format version is {self.info.get('format')}, want 1")
+            raise ValueError(f"{self.path}: unknown format version (got {self.info.get('format')}, want 1)")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Model":
-        """Opens the directory of a model. Raises ValueError if it is none."""
+        """Opens the model in a directory. Raises ValueError if there is no valid model."""
         return cls(path)
 
     def __repr__(self) -> str:
@@ -48,8 +50,8 @@ class Model:
         return f"<{self.path.name}: {rows}{k:,} sparse dimensions from {dense:,}>"
 
     @property
-    def _here(self) -> Path:
-        """The directory. Raises RuntimeError if the model there is another one than was loaded."""
+    def _unchanged_path(self) -> Path:
+        """The directory. Raises RuntimeError if its model has changed since it was loaded."""
         try:
             same = (self.path / "model.json").read_text("utf-8") == self._text
         except OSError:
@@ -60,8 +62,8 @@ class Model:
 
     @cached_property
     def _texts(self) -> list[dict[str, str]] | None:
-        """The lines of texts.jsonl; None if rows are words."""
-        path = self._here / "texts.jsonl"
+        """Parsed lines of texts.jsonl, or None if rows are words."""
+        path = self._unchanged_path / "texts.jsonl"
         if not path.exists():
             return None
         with open(path, encoding="utf-8", newline="\n") as lines:
@@ -69,67 +71,67 @@ class Model:
 
     @cached_property
     def words(self) -> list[str]:
-        """What each row is called: V words, or ids of texts."""
+        """The V words, or ids of texts."""
         if self._texts is not None:
             return [row["id"] for row in self._texts]
-        return (self._here / "words.txt").read_bytes().decode("utf-8").split("\n")[:-1]
+        return (self._unchanged_path / "words.txt").read_bytes().decode("utf-8").split("\n")[:-1]
 
     @cached_property
     def texts(self) -> Any:
-        """A table of V texts: id, text and the other columns of the input; None if rows are words."""
+        """A table of V texts with id, text and the other columns of the input, or None if rows are words."""
         if self._texts is None:
             return None
         return _table({name: [row[name] for row in self._texts] for name in self._texts[0]}) if self._texts else _table({})
 
     @cached_property
     def codes(self) -> sp.csr_array:
-        """The sparse vectors, V×K float32. They stay on disk until they are used."""
-        path = self._here / "codes.npz"
+        """The codes, V×K float32, mapped from disk."""
+        path = self._unchanged_path / "codes.npz"
         try:
             parts = _mapped(path)
             codes = sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(parts["shape"]))
-            codes.check_format(full_check=True)  # SciPy believes indices, whatever they are
+            codes.check_format(full_check=True)  # SciPy doesn't check indices before it uses them
         except (OSError, KeyError, ValueError, struct.error, zipfile.BadZipFile) as error:
-            raise ValueError(f"{path}: no codes that can be read: {error}") from error
+            raise ValueError(f"{path}: can't read the codes: {error}") from error
         return codes
 
     @cached_property
     def dictionary(self) -> np.ndarray:
-        """The atoms, K×L float32. They stay on disk until they are used."""
-        return np.asarray(np.load(self._here / "dictionary.npy", mmap_mode="r"))
+        """The atoms, K×L float32, mapped from disk."""
+        return np.asarray(np.load(self._unchanged_path / "dictionary.npy", mmap_mode="r"))
 
     @cached_property
     def mean(self) -> np.ndarray:
-        """μ, L numbers, which were taken from each row before; zeros if none were."""
-        path = self._here / "mean.npy"
+        """μ, the L numbers that were subtracted from each row, or zeros."""
+        path = self._unchanged_path / "mean.npy"
         return np.load(path) if path.exists() else np.zeros(self.dictionary.shape[1], np.float32)
 
     @property
     def labels(self) -> list[str]:
-        """The names of the K dimensions, by their stronger poles: labels, or else words. "" if no row has the dimension."""
+        """The names of the K dimensions: labels or keywords of their stronger poles, or "" if no row uses the dimension."""
         return [next(iter(poles.values()), "") for poles in self._poles]
 
     @property
     def _poles(self) -> list[dict[bool, str]]:
-        """The names of each dimension's poles, the stronger first, by whether it is the negative one."""
-        given = self._here / "labels.json"
-        when = given.stat().st_mtime_ns if given.exists() else 0  # people change them
-        if self._named and self._named[0] == when:
+        """The names of each dimension's poles, the stronger pole first. The key of a negative pole is True."""
+        given = self._unchanged_path / "labels.json"
+        modified = given.stat().st_mtime_ns if given.exists() else 0  # users edit labels
+        if self._named and self._named[0] == modified:
             return self._named[1]
         poles: list[dict[bool, str]] = [{} for _ in range(len(self.dictionary))]
         for d in json.loads(run("top", self.path, "--dimensions", len(poles), "-n", 1, "--json")):
             poles[d["dimension"]] = {p.get("negative", False): p["label"] for p in d["poles"]}
-        self._named = when, poles
+        self._named = modified, poles
         return poles
 
     def row(self, x: str | int) -> int:
-        """Returns the number of the row of a word, an id, or that number itself. Raises KeyError if there is none."""
+        """Returns the row number of a word or id; a row number returns itself. Raises KeyError if there is no such row."""
         if isinstance(x, str):
             if x not in self._rows:
                 raise KeyError(f"no word or id {x!r} in {self.path}")
             return self._rows[x]
         if not 0 <= x < len(self.words):
-            raise KeyError(f"no row {x} in {self.path}: they are 0 to {len(self.words) - 1}")
+            raise KeyError(f"no row {x} in {self.path} (want 0 to {len(self.words) - 1})")
         return int(x)
 
     @cached_property
@@ -148,7 +150,7 @@ class Model:
     def top(self, dimension: int, n: int = 10, negative: bool = False) -> Any:
         """Returns a table of the n rows with the largest positive (or most negative) values in a dimension."""
         if not 0 <= dimension < len(self.dictionary):
-            raise IndexError(f"no dimension {dimension}: they are 0 to {len(self.dictionary) - 1}")
+            raise IndexError(f"no dimension {dimension} (want 0 to {len(self.dictionary) - 1})")
         low, high = self._columns.indptr[dimension : dimension + 2]
         rows, values = self._columns.indices[low:high], self._columns.data[low:high]
         values, rows = values[(values < 0) == negative], rows[(values < 0) == negative]
@@ -156,9 +158,9 @@ class Model:
         return self._rows_table(rows[best], value=values[best])
 
     def nearest(self, x: Any, n: int = 10) -> Any:
-        """Returns a table of the n rows whose codes have the largest positive cosines with that of x.
+        """Returns a table of the n nearest neighbours of x: rows whose codes have the largest positive cosine with its code.
 
-        x is a word or id, a row's number, or a dense vector of L numbers.
+        x is a word, an id, a row number, or a dense vector of L numbers.
         """
         row, code = self._code(x)
         norm = np.sqrt((code.data**2).sum()) or 1
@@ -170,7 +172,7 @@ class Model:
         return self._rows_table(best, cosine=cosines[best])
 
     def explain(self, x: Any, n: int = 10) -> Any:
-        """Returns a table of the n dimensions that are largest in the code of x, as in nearest, with their labels."""
+        """Returns a table of the n largest dimensions in the code of x, with their labels. x is as in nearest."""
         _, code = self._code(x)
         best = np.argsort(-np.abs(code.data), kind="stable")[:n]
         dimensions, values = code.indices[best].tolist(), code.data[best].tolist()
@@ -184,14 +186,15 @@ class Model:
             return row, self.codes[[row]]
         vector, dense = np.ravel(matrix(x)), self.dictionary.shape[1]
         if len(vector) != dense:
-            raise ValueError(f"x is no word, id or number of a row, and no vector of {dense} numbers, but of {len(vector)}")
+            raise ValueError(f"x is neither a word, an id, a row number nor a dense vector (got {len(vector)} numbers, want {dense})")
         return None, self.encode(vector.reshape(1, -1))
 
     def topics(self, number: int | None = None, column: str | None = None) -> Any:
-        """Returns a table of the topics of the texts, the largest first: id, label, share and count of the rows, examples.
+        """Returns a table of the topics of the texts, the largest first: id, label, share and count of rows, examples.
 
-        number is how many, as in the training unless given. With column, the name of one of the texts, values has the
-        share of each of its most frequent values within the topic. Raises ValueError if the model has no topics.
+        number is the number of topics; the default is the number of the training. column names a column of the texts;
+        the column values of the table then has the shares of its most frequent values within the topic. Raises
+        ValueError if the model has no topics.
         """
         topics = self._topics(number, *option("--column", column))["topics"]
         columns: dict[str, Any] = {name: [topic[name] for topic in topics] for name in ("id", "label", "share", "count")}
@@ -201,12 +204,12 @@ class Model:
         return _table(columns)
 
     def row_topics(self, number: int | None = None) -> list[int | None]:
-        """Returns the id of each row's topic, as in topics; None of a row without one."""
+        """Returns the id of each row's topic, as in topics, or None for a row without a topic."""
         rows: list[int | None] = self._topics(number)["rows"]
         return rows
 
     def _topics(self, number: int | None, *options: Any) -> Any:
-        return json.loads(run("topics", self._here, *option("--topics", number), *options, "--json"))
+        return json.loads(run("topics", self._unchanged_path, *option("--topics", number), *options, "--json"))
 
     def _rows_table(self, rows: np.ndarray, **numbers: np.ndarray) -> Any:
         columns: dict[str, Sequence[Any]] = {"row": rows.tolist(), "word" if self._texts is None else "id": [self.words[i] for i in rows]}
@@ -216,15 +219,16 @@ class Model:
         return _table(columns)
 
     def encode(self, X: Any, *, nonzeros: int | None = None, n_jobs: int | None = None, device: str = "auto", verbose: bool = False) -> sp.csr_array:
-        """Returns the codes of n dense vectors, n×K, with at most nonzeros values each (as many as the model's own unless given).
+        """Returns the codes of n dense vectors, n×K.
 
-        X is n×L: an array, a data frame, or a column of lists. n_jobs is how many processors work, all unless given.
-        Raises ValueError if a row has other than L numbers, or one that is not finite.
+        X is n×L: an array, a data frame, or a column of lists. nonzeros is the maximum per row; the default is the mean
+        of the model's codes. n_jobs is the number of processors; the default is all. Raises ValueError if a row doesn't
+        have L finite numbers.
         """
-        return encode(self._here, matrix(X), nonzeros, n_jobs, device, verbose)
+        return encode(self._unchanged_path, matrix(X), nonzeros, n_jobs, device, verbose)
 
     def explore(self, height: int = 800) -> None:
-        """Prints the address of the explorer and, in a notebook, shows it in the cell. It ends with this process.
+        """Starts the explorer, prints its address and, in a notebook, shows it in the cell. It ends with this process.
 
         Raises ValueError, or RuntimeError, if it can't start.
         """
@@ -253,11 +257,11 @@ class Model:
         return self.__dict__ | {"_explorer": None}
 
 
-_servers: list[subprocess.Popen[str]] = []  # whose standard input stays open as long as this process lives
+_servers: list[subprocess.Popen[str]] = []  # keeps their standard input open until this process ends
 
 
 def encode(model: Path, x: Any, nonzeros: int | None, n_jobs: int | None, device: str, verbose: bool) -> sp.csr_array:
-    """Returns the codes of rows with the dictionary of a model on disk."""
+    """Returns the codes of the rows x with the dictionary of a model on disk."""
     with tempfile.TemporaryDirectory(prefix="overcomplete-") as name:
         folder = Path(name)
         save(folder / "X.npy", x)
@@ -267,12 +271,12 @@ def encode(model: Path, x: Any, nonzeros: int | None, n_jobs: int | None, device
 
 
 def option(flag: str, value: Any) -> list[Any]:
-    """Returns a flag with its value, or nothing if that is None."""
+    """Returns a flag with its value, or no arguments if the value is None."""
     return [] if value is None else [flag, value]
 
 
 def workers(n_jobs: int | None) -> list[Any]:
-    """Returns the flag for that many processors; None and −1 are all."""
+    """Returns the flag for n_jobs processors. None and −1 mean all."""
     return option("--workers", None if n_jobs == -1 else n_jobs)
 
 
@@ -285,7 +289,7 @@ def _table(columns: dict[str, Any]) -> Any:
 
 
 def _mapped(path: Path) -> dict[str, np.ndarray]:
-    """Returns the arrays of an .npz, which is not compressed, without reading those of some size."""
+    """Returns the arrays of an uncompressed .npz file. Large arrays are mapped, not read."""
     arrays = {}
     with zipfile.ZipFile(path) as archive, open(path, "rb") as file:
         for member in archive.infolist():
@@ -294,7 +298,7 @@ def _mapped(path: Path) -> dict[str, np.ndarray]:
                 with archive.open(member) as part:
                     arrays[name] = np.lib.format.read_array(part)
                 continue
-            file.seek(member.header_offset + 26)  # the lengths of its name and of what is after that
+            file.seek(member.header_offset + 26)  # the lengths of the name and of the extra field
             file.seek(sum(struct.unpack("<HH", file.read(4))), os.SEEK_CUR)
             major, _ = np.lib.format.read_magic(file)
             read = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0

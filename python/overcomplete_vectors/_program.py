@@ -1,4 +1,4 @@
-"""The program `overcomplete`: where it is, and how it is run."""
+"""Finds and runs the program `overcomplete`."""
 
 import importlib.metadata
 import os
@@ -15,25 +15,25 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-# What the program exits with.
+# Exit codes of the program.
 USAGE, INTERRUPTED = 2, 130
 
 
 def program() -> str:
-    """Returns the path of the program: what OVERCOMPLETE names, that of this package, or one on PATH.
+    """Returns the path of the program: the value of OVERCOMPLETE, or the program of this package, or one on PATH.
 
-    Raises FileNotFoundError if there is none, and RuntimeError if it is of another version than the package.
+    Raises FileNotFoundError if there is none, and RuntimeError if its version differs from the package's.
     """
     name = "overcomplete.exe" if os.name == "nt" else "overcomplete"
     folders = [
         Path(sysconfig.get_path("scripts")),
         Path(sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))),
-        Path(__file__).parents[1] / "bin",  # of pip install --target
+        Path(__file__).parents[1] / "bin",  # for pip install --target
     ]
     found = [os.environ.get("OVERCOMPLETE"), *(str(f / name) for f in folders if (f / name).is_file()), shutil.which(name)]
     path = shutil.which(next((path for path in found if path), ""))
     if path is None:
-        raise FileNotFoundError("the program overcomplete is missing: install the package overcomplete-vectors again")
+        raise FileNotFoundError("the program overcomplete is missing; reinstall the package overcomplete-vectors")
     path = os.path.abspath(path)
     check_version(path)
     return path
@@ -41,20 +41,20 @@ def program() -> str:
 
 @cache
 def check_version(path: str) -> None:
-    """Raises RuntimeError if a program is not of the version of the installed package."""
+    """Raises RuntimeError unless a program has the version of the installed package."""
     for package in ("overcomplete-vectors", "overcomplete-vectors-gpu"):
         try:
             wanted = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
-        said = subprocess.run([path, "version"], stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8").stdout
-        if said.split("\n")[0] != f"overcomplete {wanted}":
-            raise RuntimeError(f"{path} is not overcomplete {wanted}, which {package} needs: install that again")
+        output = subprocess.run([path, "version"], stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8").stdout
+        if output.split("\n")[0] != f"overcomplete {wanted}":
+            raise RuntimeError(f"{path} has the wrong version (want overcomplete {wanted}); reinstall {package}")
         return
 
 
-# Another process waits for the end of this one, however that comes, and then interrupts the program. It hears of it
-# by its standard input. Keys that interrupt this process are not its own: a second signal would end the program at once.
+# A helper process interrupts the program when this process ends, even if it is killed: its standard input then ends. It
+# runs in its own session, because a second interrupt from the keyboard would kill the program.
 _WAITER = """
 import os, signal, subprocess, sys, threading
 p = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
@@ -69,7 +69,7 @@ os._exit(code if code >= 0 else 128 - code)
 
 
 def start(*args: Any, stdout: Any, stderr: Any, cwd: Path | None = None) -> subprocess.Popen[str]:
-    """Starts the program, which is interrupted when the standard input of what this returns is closed."""
+    """Starts the program. Closing the standard input of the returned process interrupts it."""
     line = [sys.executable, "-I", "-S", "-c", _WAITER, program(), *(str(a) for a in args)]
     return subprocess.Popen(
         line, cwd=cwd, stdin=subprocess.PIPE, stdout=stdout, stderr=stderr, encoding="utf-8", errors="replace", start_new_session=os.name != "nt"
@@ -77,12 +77,12 @@ def start(*args: Any, stdout: Any, stderr: Any, cwd: Path | None = None) -> subp
 
 
 def run(*args: str | os.PathLike[str] | float, verbose: bool = False, cwd: Path | None = None) -> str:
-    """Runs a command, such as run("train", "vectors.txt", "-o", "model"), and returns what it prints.
+    """Runs a command, such as run("train", "vectors.txt", "-o", "model"), and returns its standard output.
 
-    Its warnings become Python's. With verbose, its progress is shown on standard error. An interrupt ends the
-    program, which leaves nothing. Paths are relative to cwd.
+    Its warnings become Python warnings. With verbose, its progress is shown on standard error. An interrupt ends the
+    program, which then leaves no partial output. Paths are relative to cwd.
 
-    Raises ValueError if the arguments or the files are at fault, and else RuntimeError, with the program's words.
+    Raises ValueError for invalid arguments or files, and RuntimeError for other errors, with the program's message.
     """
     messages: list[str] = []
     with tempfile.TemporaryFile() as out, start(*args, stdout=out, stderr=subprocess.PIPE, cwd=cwd) as process:
@@ -108,14 +108,14 @@ def run(*args: str | os.PathLike[str] | float, verbose: bool = False, cwd: Path 
 
 
 def failure(code: int, messages: list[str]) -> Exception:
-    """Returns the error of a program that ended with a code."""
-    why = next((m for m in reversed(messages) if m.startswith("overcomplete: ")), "\n".join(messages[-20:]))
+    """Returns the exception for an exit code of the program."""
+    message = next((m for m in reversed(messages) if m.startswith("overcomplete: ")), "\n".join(messages[-20:]))
     error = ValueError if code == USAGE else RuntimeError
-    return error(why.removeprefix("overcomplete: ") or f"overcomplete ended with {code}")
+    return error(message.removeprefix("overcomplete: ") or f"overcomplete ended with exit code {code}")
 
 
 def _show(message: str) -> None:
-    """Shows a line of progress; of lines that count epochs, a bar in one line."""
+    """Prints a line of progress. For a line that counts epochs, it updates a bar."""
     counted = message.split(" ")[1].partition("/") if message.startswith("epoch ") else ("", "", "")
     if not counted[0].isdigit() or not counted[2].isdigit():
         print(message, file=sys.stderr, flush=True)
@@ -126,12 +126,12 @@ def _show(message: str) -> None:
 
 
 def matrix(x: Any) -> Any:
-    """Returns x, or the matrix that it is if it is a column of lists, of a data frame or of Arrow. Raises TypeError for masks and dates."""
+    """Returns x, or a matrix if x is a column of lists of a data frame or of Arrow. Raises TypeError for masks and dates."""
     if sp.issparse(x):
         return x
     a = np.asarray(x)
     if isinstance(x, np.ma.MaskedArray) or a.dtype.kind in "mM":
-        raise TypeError("values are masked, or dates or durations, want numbers")
+        raise TypeError("values must be numbers (got masked values, dates or durations)")
     if hasattr(x, "columns") or getattr(x, "ndim", 1) != 1:
         return x
     if a.dtype == object and a.ndim == 1 and len(a) and np.ndim(a[0]) == 1:
@@ -140,7 +140,7 @@ def matrix(x: Any) -> Any:
 
 
 def save(path: Path, x: Any) -> None:
-    """Writes an array as the program reads it. Raises TypeError if x is sparse or complex."""
+    """Writes an array as a .npy file of float32. Raises TypeError if x is sparse or complex."""
     if sp.issparse(x) or np.iscomplexobj(x):
-        raise TypeError("rows are sparse or complex, want dense vectors of real numbers")
+        raise TypeError("rows must be dense vectors of real numbers (got sparse or complex ones)")
     np.save(path, np.ascontiguousarray(x, np.float32))

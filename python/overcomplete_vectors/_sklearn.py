@@ -1,4 +1,4 @@
-"""A transformer of scikit-learn."""
+"""A scikit-learn transformer."""
 
 import json
 import tempfile
@@ -18,43 +18,45 @@ from ._program import matrix, run, save
 
 
 class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Sparse codes of dense vectors, in dimensions that people can read.
+    """Sparse codes of dense vectors, with dimensions that people can read.
 
-    Each row x of X becomes a code a of n_components numbers, of which a few are not zero, so that x ≈ μ + aD. The
-    dictionary D is learned online, from rows (Faruqui et al. 2015, with the program's own recipe, "best").
+    A row x of X is encoded as a sparse code a of n_components numbers with x ≈ μ + aD. Online learning trains the
+    dictionary D on the rows of X (Faruqui et al. 2015, with the program's default recipe, "best").
+
+        codes = SparseEmbedding(n_components=1024, nonzeros=40).fit_transform(X)
 
     Parameters
     ----------
     n_components : int, optional
-        K, the number of dimensions. Unless given, ten times those of X, at most half as many as training rows, and
-        at most 2,359,296 divided by those of X.
+        Number of dimensions, K. The default is 10·L for X of n×L, at most half the training rows, and at most 2,359,296/L.
     method : "A" or "B"
-        A has codes of either sign, B nonnegative ones.
+        Codes have either sign with A, and are nonnegative with B.
     sparsity : float, optional
-        The share of zeros, 0.97 unless given, with at least 8 nonzeros a row.
+        Share of zeros. The default is 0.97, with at least 8 nonzeros per row.
     nonzeros : int, optional
-        How many values of a row are not zero, at most, instead of sparsity.
+        Maximum nonzeros per row, as an alternative to sparsity.
     epochs : int, optional
-        How often each row teaches, 4 times unless given.
+        Number of epochs. The default is 4.
     random_state : int
-        The seed, 1 also if it is None. Dimensions are held to rows that they start from, so that most are there again with another one.
+        Seed. None means 1. Each atom is initialised from a row and regularised towards it, so that most dimensions are
+        stable across seeds.
     n_jobs : int, optional
-        How many processors work, all unless given, or if it is −1. The codes do not depend on it.
+        Number of processors. The default and −1 mean all. Results don't depend on it.
     device : str
-        "cpu", "cuda" (an NVIDIA GPU), or "auto", a GPU if there is one.
+        "cpu", "cuda" (an NVIDIA GPU), or "auto" (a GPU if available, otherwise the CPU).
     verbose : bool
-        Show a bar of progress.
+        Show a progress bar.
 
     Attributes
     ----------
     components_ : array of K×L float32
         The atoms D.
     mean_ : array of L float32
-        μ.
+        The mean μ.
     reconstruction_err_ : float
-        The mean of ‖x − μ − aD‖² over the rows of X.
+        Reconstruction error: the mean of ‖x − μ − aD‖² over the rows of X.
     n_nonzero_ : int
-        How many values of a code are not zero, at most.
+        Maximum nonzeros per row.
     n_features_in_, feature_names_in_ :
         As in other estimators.
     """
@@ -83,15 +85,15 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, *, texts: Sequence[str] | None = None) -> "SparseEmbedding":
-        """Learns a dictionary from X, n×L. The words of n texts, if given, name the dimensions.
+        """Trains a dictionary on X, n×L. If texts are given, one per row, the dimensions are labelled with their keywords.
 
-        Raises ValueError if X, texts or a parameter can't be used.
+        Raises ValueError if X, texts or a parameter is invalid.
         """
         self._fit(X, texts)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, *, texts: Sequence[str] | None = None) -> Any:
-        """Learns a dictionary from X, n×L, and returns its codes, n×K: the same as those of fit and transform."""
+        """Trains a dictionary on X, n×L, and returns its codes, n×K, which equal the result of fit and transform."""
         return self._output(self._fit(X, texts), X)
 
     def _fit(self, X: Any, texts: Sequence[str] | None) -> sp.csr_array:
@@ -123,7 +125,7 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return codes
 
     def transform(self, X: Any) -> Any:
-        """Returns the codes of X, n×K: a csr_array or, after set_output, a data frame."""
+        """Returns the codes of X, n×K, as a csr_array or, after set_output, a data frame."""
         check_is_fitted(self)
         x = validate_data(self, matrix(X), dtype=np.float32, reset=False)
         with tempfile.TemporaryDirectory(prefix="overcomplete-") as name:
@@ -135,7 +137,7 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return self._output(codes, X)
 
     def _output(self, codes: sp.csr_array, X: Any) -> Any:
-        """Returns codes in the container of set_output, with the index of X in pandas."""
+        """Returns codes in the container of set_output; data frames of pandas have the index of X."""
         container = _get_output_config("transform", self)["dense"]
         if container == "default":
             return codes
@@ -146,7 +148,7 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return pd.DataFrame.sparse.from_spmatrix(codes, index=X.index if hasattr(X, "iloc") else None)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Returns the names of the K dimensions: labels, with the dimension's number if several have the same one."""
+        """Returns the names of the K dimensions: labels, followed by the dimension's number if the label is repeated."""
         names = super().get_feature_names_out(input_features)
         count = Counter(self._labels)
         for k, label in enumerate(self._labels):
@@ -155,7 +157,7 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return np.asarray(names)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """Returns what codes stand for, μ + aD, n×L."""
+        """Returns the reconstructions μ + aD of codes a, n×L."""
         check_is_fitted(self)
         return np.asarray(X @ self.components_ + self.mean_)
 

@@ -1,4 +1,4 @@
-"""What the package does where there is nothing but NumPy and SciPy, run with -W error."""
+"""Tests the package with only NumPy and SciPy installed. Run it with -W error."""
 
 import tempfile
 from pathlib import Path
@@ -19,4 +19,4 @@ try:
 except ImportError as error:
     assert str(error) == "SparseEmbedding needs scikit-learn: pip install 'scikit-learn>=1.6'", error
 else:
-    raise AssertionError(f"there is {SparseEmbedding}, without scikit-learn")
+    raise AssertionError(f"imported {SparseEmbedding} without scikit-learn")

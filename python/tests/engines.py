@@ -1,4 +1,4 @@
-"""Spark and Ray encode a folder of Parquet, on two processors of this machine, as the command does."""
+"""Spark and Ray, on two processors of this machine, encode a folder of Parquet files like the command does."""
 
 import os
 import signal
@@ -33,10 +33,10 @@ class TestEngines(unittest.TestCase):
         (cls.folder / "shards").mkdir()
         for i in range(5):
             pq.write_table(table.slice(400 * i, 400), cls.folder / "shards" / f"part-{i}.parquet")
-        starts = cls.folder / "overcomplete"  # notes its starts
-        starts.write_text(f'#!/bin/sh\necho "$1" >>{cls.folder}/started\nexec {program()} "$@"\n')
-        starts.chmod(0o755)
-        os.environ["OVERCOMPLETE"] = str(starts)
+        wrapper = cls.folder / "overcomplete"  # records each start of the program
+        wrapper.write_text(f'#!/bin/sh\necho "$1" >>{cls.folder}/started\nexec {program()} "$@"\n')
+        wrapper.chmod(0o755)
+        os.environ["OVERCOMPLETE"] = str(wrapper)
         run("train", cls.folder / "all.parquet", "-o", cls.folder / "model", "-k", 64, "--nonzeros", 5)
         cls.want = sp.csr_array(sp.load_npz(cls.folder / "model" / "codes.npz"))
 
@@ -44,7 +44,7 @@ class TestEngines(unittest.TestCase):
         (self.folder / "started").write_text("")
 
     def check(self, name):
-        """Compares a folder of Parquet, as three programs read it, with the codes of the command: each row once, to the bit."""
+        """Compares a folder of Parquet files, read by three libraries, with the codes of the command: each row once, bit by bit."""
         folder = self.folder / name
         table = pq.read_table(folder).to_pydict()
         self.assertEqual(pl.read_parquet(folder / "*.parquet").to_dict(as_series=False), table)
@@ -60,12 +60,12 @@ class TestEngines(unittest.TestCase):
         return (self.folder / "started").read_text().split()
 
     def killed_once(self, name, encode, row):
-        """Returns encode, whose process is killed before the first batch with a row."""
-        noted = self.folder / name
+        """Returns encode, but kills its process once, before a batch with the given row."""
+        killed = self.folder / name
 
         def encode_or_die(batch):
-            if row in batch.column("id").to_pylist() and not noted.exists():
-                noted.touch()
+            if row in batch.column("id").to_pylist() and not killed.exists():
+                killed.touch()
                 os.kill(os.getpid(), signal.SIGKILL)
             return encode(batch)
 

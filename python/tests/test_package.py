@@ -1,4 +1,4 @@
-"""Tests of the package, against NumPy, SciPy and what the program writes."""
+"""Tests of the package, against NumPy, SciPy and the output of the program."""
 
 import contextlib
 import json
@@ -38,7 +38,7 @@ SAMPLE = Path(__file__).resolve().parents[2] / "testdata" / "godoc.50d.txt.gz"
 
 
 def planted(n=400, dense=12, atoms=24, seed=3):
-    """Rows that are three of some directions each, and which the first of them is."""
+    """Returns n rows, each a sum of three of the directions, and the index of its strongest direction."""
     rng = np.random.default_rng(seed)
     directions = rng.normal(size=(atoms, dense))
     chosen = np.array([rng.choice(atoms, 3, replace=False) for _ in range(n)])
@@ -46,16 +46,16 @@ def planted(n=400, dense=12, atoms=24, seed=3):
     return (x + rng.normal(scale=0.05, size=x.shape)).astype(np.float32), chosen[:, 0]
 
 
-def until(true):
-    """Waits, for at most a minute, until something is so."""
+def wait_until(condition):
+    """Waits at most a minute for a condition."""
     end = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < end, "it did not come to be"
+    while not condition():
+        assert time.monotonic() < end, "the condition was not met within a minute"
         time.sleep(0.01)
 
 
 class Folder(unittest.TestCase):
-    """A test with a folder of its own, in which is all that is temporary."""
+    """A test whose temporary files are in its own folder."""
 
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp())
@@ -67,7 +67,7 @@ class Folder(unittest.TestCase):
         self.assertEqual(list((self.folder / "temporary").glob("overcomplete-*")), [])
 
     def fake(self, script):
-        """Has another program in the place of ours."""
+        """Replaces the program by a shell script."""
         path = self.folder / "fake"
         path.write_text("#!/bin/sh\n" + script)
         path.chmod(0o755)
@@ -93,7 +93,7 @@ class TestRun(Folder):
             run("train", "nowhere.txt", "-o", self.folder / "model")
         with self.fake("echo overcomplete: no room >&2; exit 1"), self.assertRaisesRegex(RuntimeError, "^no room$"):
             run("train")
-        with self.fake("echo panic; echo what panics say >&2; kill -9 $$"), self.assertRaisesRegex(RuntimeError, "^what panics say$"):
+        with self.fake("echo panic; echo stack trace >&2; kill -9 $$"), self.assertRaisesRegex(RuntimeError, "^stack trace$"):
             run("train")
         with self.fake("exit 130"), self.assertRaises(KeyboardInterrupt):
             run("train")
@@ -131,7 +131,7 @@ class TestRun(Folder):
             with self.assertRaisesRegex(FileNotFoundError, "^the program overcomplete is missing"):
                 run("version")
         with mock.patch("importlib.metadata.version", return_value="9.9.9"), self.fake("echo overcomplete 0.0.1"):
-            with self.assertRaisesRegex(RuntimeError, "fake is not overcomplete 9.9.9, which overcomplete-vectors needs"):
+            with self.assertRaisesRegex(RuntimeError, "fake has the wrong version \\(want overcomplete 9.9.9\\); reinstall overcomplete-vectors"):
                 run("train")
         with mock.patch("importlib.metadata.version", return_value=run("version").split()[1]):
             _program.check_version.cache_clear()
@@ -158,7 +158,7 @@ class TestModel(Folder):
         want = sp.load_npz(self.models / "words/codes.npz")
         self.assertEqual((m.codes != want).nnz, 0)
         self.assertEqual(m.codes.shape, (5000, 200))
-        for array in (m.codes.data, m.codes.indices, m.dictionary):  # they are on disk
+        for array in (m.codes.data, m.codes.indices, m.dictionary):  # they are mapped from disk
             while not isinstance(array, np.memmap) and array.base is not None:
                 array = array.base
             self.assertIsInstance(array, np.memmap)
@@ -187,19 +187,19 @@ class TestModel(Folder):
         table = m.nearest("mutex", 7)
         np.testing.assert_allclose(table["cosine"], np.sort(cosines)[:-8:-1], rtol=1e-6)
         self.assertEqual(m.nearest(row, 7)["word"].tolist(), table["word"].tolist())
-        said = json.loads(run("nearest", m.path, "mutex", "-n", 7, "--json"))
-        self.assertEqual(said["nearest"][0]["word"], table["word"][0])
-        self.assertAlmostEqual(said["nearest"][0]["cosine"]["sum"], table["cosine"][0], 5)
+        printed = json.loads(run("nearest", m.path, "mutex", "-n", 7, "--json"))
+        self.assertEqual(printed["nearest"][0]["word"], table["word"][0])
+        self.assertAlmostEqual(printed["nearest"][0]["cosine"]["sum"], table["cosine"][0], 5)
 
     def test_explain_and_labels(self):
         m = Model.load(self.models / "words")
         table = m.explain("mutex", 3)
         code = m.codes[[m.row("mutex")]].toarray()[0]
         self.assertEqual(table["dimension"].tolist(), np.argsort(-np.abs(code), kind="stable")[:3].tolist())
-        said = json.loads(run("top", m.path, int(table["dimension"][0]), "--json"))
-        self.assertEqual(table["label"][0], said[0]["poles"][0]["label"])
+        printed = json.loads(run("top", m.path, int(table["dimension"][0]), "--json"))
+        self.assertEqual(table["label"][0], printed[0]["poles"][0]["label"])
         self.assertEqual(len(m.labels), 200)
-        table = m.explain("mutex", 200)  # of method A: a negative value has the other side's name
+        table = m.explain("mutex", 200)  # of method A: a negative value has the label of the negative pole
         negative = table[table["value"] < 0]
         self.assertGreater(len(negative), 0)
         self.assertTrue(negative["label"].str.startswith("−").all())
@@ -227,11 +227,11 @@ class TestModel(Folder):
     def test_topics(self):
         run("train", self.models / "x.parquet", "-o", self.folder / "model", "-k", 24, "--nonzeros", 3, "--topics", 6)
         m = Model.load(self.folder / "model")
-        said = json.loads(run("topics", m.path, "--json"))
+        printed = json.loads(run("topics", m.path, "--json"))
         table, rows = m.topics(), m.row_topics()
         self.assertEqual(list(table.columns), ["id", "label", "share", "count", "examples"])
-        self.assertEqual(rows, said["rows"])
-        self.assertEqual(table["label"].tolist(), [topic["label"] for topic in said["topics"]])
+        self.assertEqual(rows, printed["rows"])
+        self.assertEqual(table["label"].tolist(), [topic["label"] for topic in printed["topics"]])
         for topic in table.itertuples():
             self.assertEqual(topic.count, rows.count(topic.id))
             self.assertTrue(set(topic.examples) <= set(self.texts), topic.examples)
@@ -246,7 +246,7 @@ class TestModel(Folder):
             Model.load(self.models / "words").topics()
 
     def test_batches(self):
-        """Codes of any kind of batch are those of encode, to the bit, and of one process of the program."""
+        """Codes of any kind of batch are bit-identical to encode's, from one process of the program."""
         table = pq.read_table(self.models / "x.parquet")
         want = Model.load(self.models / "texts").codes
 
@@ -272,13 +272,13 @@ class TestModel(Folder):
         self.assertEqual([w.process for w in _batches._workers.values()], [process])
         lists = rows.to_pylist()
         for why, name, column in [
-            ("no column 'embedding' in the batch: it has id, text, kind, vectors", "vectors", rows), ("row 3 of the batch has no vector, want 12", "embedding", [*lists[:2], None, *lists[3:]]),
-            ("row 4 of the batch has 11 numbers", "embedding", [*lists[:3], lists[3][1:], *lists[4:]]), ("type string, want lists of 12", "embedding", table["id"]),
-            ("^row 5: its vector is too large", "embedding", [*lists[:4], [None] * 12, *lists[5:]]),
+            (r"no column 'embedding' in the batch \(columns: id, text, kind, vectors\)", "vectors", rows), (r"row 3 .* \(got null, want 12 numbers\)", "embedding", [*lists[:2], None, *lists[3:]]),
+            (r"row 4 .* \(got 11, want 12 numbers\)", "embedding", [*lists[:3], lists[3][1:], *lists[4:]]), ("got string, want lists of 12", "embedding", table["id"]),
+            ("^row 5: the vector is too large", "embedding", [*lists[:4], [None] * 12, *lists[5:]]),
         ]:  # fmt: skip
             with self.assertRaisesRegex(ValueError, why):
                 encoder(table.set_column(place, name, column if isinstance(column, pa.ChunkedArray) else pa.array(column, rows.type)))
-        check(encoder(table), 0, 400)  # by another process, since the last error ended that one
+        check(encoder(table), 0, 400)  # by a new process, since the last error ended the old one
         (worker,) = _batches._workers.values()
         worker.process.kill()
         worker.process.wait()
@@ -290,12 +290,12 @@ class TestModel(Folder):
     def test_bad_input(self):
         m = Model.load(self.models / "texts")
         for error, why, call in [
-            (ValueError, "no model", lambda: Model.load(self.folder)),
+            (ValueError, "can't read the model", lambda: Model.load(self.folder)),
             (KeyError, "no word or id 'none'", lambda: m.nearest("none")),
             (KeyError, "no row 400", lambda: m.nearest(400)),
             (IndexError, "no dimension 24", lambda: m.top(24)),
             (ValueError, "^X.npy: .*11", lambda: m.encode(self.x[:, 1:])),
-            (ValueError, "^X.npy: row 1: value 4 is not a finite number \(got NaN", lambda: m.encode(np.where(np.arange(12) == 3, np.nan, self.x[:3]))),
+            (ValueError, "^X.npy: row 1: value 4 is not a finite number .got NaN", lambda: m.encode(np.where(np.arange(12) == 3, np.nan, self.x[:3]))),
             (ValueError, "nonzeros", lambda: m.encode(self.x, nonzeros=0)),
         ]:  # fmt: skip
             with self.assertRaisesRegex(error, why):
@@ -309,7 +309,7 @@ class TestModel(Folder):
             self.assertIn("frame-ancestors http://localhost:*", page.headers["Content-Security-Policy"])
         p.send_signal(signal.SIGKILL)
         p.communicate()
-        until(lambda: not answers(address))
+        wait_until(lambda: not answers(address))
 
     def test_explorer(self):
         m = Model.load(self.models / "texts")
@@ -317,14 +317,14 @@ class TestModel(Folder):
             m.explore()
             m.explore()
         first, second = (call.args[0] for call in printed.call_args_list)
-        self.assertEqual(first, second)  # the one that there is
+        self.assertEqual(first, second)  # the running one
         shutil.copytree(self.models / "texts", self.folder / "without", ignore=shutil.ignore_patterns("codes.npz"))
         with self.assertRaisesRegex(ValueError, "codes.npz"):
             Model.load(self.folder / "without").explore()
 
     def test_damaged_codes(self):
         path = self.folder / "damaged"
-        for damage, why in [(lambda data: data[:-30], "no codes that can be read"), (lambda data: data.replace(np.arange(3, dtype="i4").tobytes(), b"\xff" * 12), "no codes")]:
+        for damage, why in [(lambda data: data[:-30], "can't read the codes"), (lambda data: data.replace(np.arange(3, dtype="i4").tobytes(), b"\xff" * 12), "can't read the codes")]:
             shutil.copytree(self.models / "words", path)
             m = Model.load(path)
             rows = np.arange(2001, dtype="i4")
@@ -339,7 +339,7 @@ class TestModel(Folder):
         with contextlib.chdir(self.models):
             m = Model.load("words")
         self.assertEqual(m.encode(np.ones((1, 50))).shape, (1, 200))
-        for why, x in [("no vector of 50 numbers, but of 3", np.ones(3)), ("no vector of 50 numbers, but of 100", np.ones((2, 50)))]:
+        for why, x in [("got 3 numbers, want 50", np.ones(3)), ("got 100 numbers, want 50", np.ones((2, 50)))]:
             with self.assertRaisesRegex(ValueError, why):
                 m.nearest(x)
         for x in (sp.csr_array((1, 50)), np.ones((1, 50)) * 1j):
@@ -356,7 +356,7 @@ class TestModel(Folder):
 class TestSparseEmbedding(Folder):
     def test_check_estimator(self):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of few rows in many dimensions
+            warnings.simplefilter("ignore")  # warnings about few rows in many dimensions
             for result in check_estimator(SparseEmbedding(), on_fail=None, on_skip=None):
                 self.assertIn(result["status"], ("passed", "skipped"), result)
 
@@ -396,7 +396,7 @@ class TestSparseEmbedding(Folder):
         texts = [f"kind{'abcdef'[k]} of\na text" if k < 6 else "" for k in kind]
         texts[7] = None
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # not of few dimensions, either
+            warnings.simplefilter("error")  # no warning about few dimensions
             pipeline = make_pipeline(SparseEmbedding(8, nonzeros=2)).set_output(transform="pandas")
             codes = pipeline.fit_transform(x, sparseembedding__texts=texts)
         names = codes.columns.tolist()
@@ -425,7 +425,7 @@ class TestSparseEmbedding(Folder):
         self.assertEqual((got != want).nnz, 0)
         x[7] = 0
         self.assertEqual(SparseEmbedding(24, nonzeros=3).fit_transform(x).shape, (400, 24))
-        self.assertEqual(SparseEmbedding(50).fit_transform(x[:30]).shape, (30, 50))  # more than rows
+        self.assertEqual(SparseEmbedding(50).fit_transform(x[:30]).shape, (30, 50))  # more dimensions than rows
         nan, inf = x.copy(), x.copy()
         nan[3, 4], inf[3, 4] = np.nan, np.inf
         e = SparseEmbedding(24).fit(x)
@@ -454,7 +454,7 @@ class TestSparseEmbedding(Folder):
         m = Model.load(self.folder / "model")
         column = m.top(3)
         shutil.rmtree(self.folder / "model")
-        self.assertTrue(m.top(3).equals(column))  # what was read is there
+        self.assertTrue(m.top(3).equals(column))  # read before the removal
         with self.assertRaisesRegex(RuntimeError, "has changed since it was loaded"):
             m.encode(np.ones((2, 50)))
         run("train", SAMPLE, "-o", self.folder / "model", "--epochs", 1, "-k", 60)
@@ -469,15 +469,15 @@ class TestSparseEmbedding(Folder):
             self.assertEqual((e.fit_transform(x) != e.transform(x)).nnz, 0)
 
     def test_ends_with_python(self):
-        """A fit whose process is killed goes on no longer."""
+        """Killing the process of a fit ends the program."""
         script = "import numpy as np; from overcomplete_vectors import SparseEmbedding; SparseEmbedding(epochs=10**6).fit(np.random.default_rng(1).normal(size=(2000, 50)))"
         noted = self.folder / "pid"
         with self.fake(f"echo $$ >{noted}.new; mv {noted}.new {noted}; exec {shutil.which(os.environ['OVERCOMPLETE'])} \"$@\""):
             p = subprocess.Popen([sys.executable, "-c", script], env=os.environ | {"TMPDIR": str(self.folder)})
-            until(noted.exists)
+            wait_until(noted.exists)
             p.send_signal(signal.SIGKILL)
             p.wait()
-        until(lambda: not Path(f"/proc/{noted.read_text().strip()}").exists())
+        wait_until(lambda: not Path(f"/proc/{noted.read_text().strip()}").exists())
 
     def test_bad_parameters(self):
         x, _ = planted()
@@ -489,11 +489,11 @@ class TestSparseEmbedding(Folder):
 
 class TestNotebook(unittest.TestCase):
     def test_example(self):
-        """Its cells run, and show the explorer in a frame that has a page."""
+        """Its cells run and show the explorer in a frame."""
         folder = SAMPLE.parents[1] / "examples" / "python"
         self.addCleanup(shutil.rmtree, folder / "godoc.model", ignore_errors=True)
         notebook = nbformat.read(folder / "words.ipynb", as_version=4)
-        self.assertTrue(all(not cell.get("outputs") for cell in notebook.cells))  # as it is committed
+        self.assertTrue(all(not cell.get("outputs") for cell in notebook.cells))  # committed without outputs
         client = NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}})
         with client.setup_kernel():
             for i, cell in enumerate(notebook.cells):
@@ -507,22 +507,22 @@ class TestNotebook(unittest.TestCase):
         self.assertGreater(min(scores), 0.7)
 
     def test_texts(self):
-        """Its figures find the groups that the posts were made of, and no change where there is none."""
+        """Its results recover the groups of the posts, and no significant change in later posts of the same groups."""
         notebook = nbformat.read(SAMPLE.parents[1] / "examples" / "python" / "texts.ipynb", as_version=4)
         self.assertTrue(all(not cell.get("outputs") for cell in notebook.cells))
         with tempfile.TemporaryDirectory() as folder:
             NotebookClient(notebook, timeout=300, resources={"metadata": {"path": folder}}).execute()
             self.assertEqual(os.listdir(folder), [])
-        said = ["\n".join(o.get("text") or o.get("data", {}).get("text/plain", "") for o in cell.get("outputs", [])) for cell in notebook.cells]
-        sets, later = (next(s for s, cell in zip(said, notebook.cells) if text in cell.source) for text in ('model.path, "label"', "--against"))
-        topics = next(s for s, cell in zip(said, notebook.cells) if "model.topics(" in cell.source)
+        outputs = ["\n".join(o.get("text") or o.get("data", {}).get("text/plain", "") for o in cell.get("outputs", [])) for cell in notebook.cells]
+        sets, later = (next(s for s, cell in zip(outputs, notebook.cells) if text in cell.source) for text in ('model.path, "label"', "--against"))
+        topics = next(s for s, cell in zip(outputs, notebook.cells) if "model.topics(" in cell.source)
         shares = [float(share) for share in re.findall(r"\{'[a-z]+\.[a-z]+': ([\d.]+)", topics)]
         self.assertEqual(len(shares), 6)
         self.assertGreater(min(shares), 0.8, topics)  # each topic is a group
         self.assertRegex(sets, r"0 +[a-z]+, [a-z]+, [a-z]+ +0\.[89]")
         self.assertIn("(0,", later)
-        self.assertRegex(next(s for s, cell in zip(said, notebook.cells) if "--more" in cell.source), r" = 0\.\d+ \+ 0\.[1-9]\d* ")
-        self.assertGreater(float(next(s for s, cell in zip(said, notebook.cells) if "steps.score" in cell.source).split()[-1]), 0.9)
+        self.assertRegex(next(s for s, cell in zip(outputs, notebook.cells) if "--more" in cell.source), r" = 0\.\d+ \+ 0\.[1-9]\d* ")
+        self.assertGreater(float(next(s for s, cell in zip(outputs, notebook.cells) if "steps.score" in cell.source).split()[-1]), 0.9)
 
 
 if __name__ == "__main__":
