@@ -11,9 +11,10 @@ import (
 )
 
 var (
-	code    = regexp.MustCompile("(?ms)^```.*?^```$|^    .*?$")
-	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	heading = regexp.MustCompile(`(?m)^#+ +(.*?) *$`)
+	code         = regexp.MustCompile("(?ms)^```.*?^```$|^    .*?$")
+	link         = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	heading      = regexp.MustCompile(`(?m)^#+ +(.*?) *$`)
 )
 
 // Every link in a document points to a file of the project and, with a fragment, to one of its headings.
@@ -49,6 +50,42 @@ func TestLinks(t *testing.T) {
 	}
 	if links == 0 {
 		t.Error("no links found")
+	}
+}
+
+// Each guarantee names the tests that check it, which exist.
+func TestGuarantees(t *testing.T) {
+	const page = "docs/reference/guarantees.md"
+	tests := map[string]bool{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if d.IsDir() && d.Name() == "build" {
+			return fs.SkipDir
+		}
+		if err == nil && strings.HasSuffix(path, "_test.go") {
+			for _, match := range testFunction.FindAllStringSubmatch(read(t, path), -1) {
+				tests[match[1]] = true
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	guarantees, _, _ := strings.Cut(read(t, page), "## Not guaranteed")
+	_, guarantees, _ = strings.Cut(guarantees, "\n## ")
+	named := regexp.MustCompile("`((?:Test|Fuzz)\\w+)`")
+	for _, match := range named.FindAllStringSubmatch(guarantees, -1) {
+		if !tests[match[1]] {
+			t.Errorf("%s: no such test (got %s)", page, match[1])
+		}
+	}
+	promise := regexp.MustCompile(`^(- |\w)[^|]*\.\s*$`) // no heading and no table
+	guarantees, _, _ = strings.Cut(guarantees, "## How it is tested")
+	paragraphs := strings.ReplaceAll(guarantees, "\n- ", "\n\n- ")
+	for paragraph := range strings.SplitSeq(paragraphs, "\n\n") {
+		if promise.MatchString(paragraph) && !named.MatchString(paragraph) {
+			t.Errorf("%s: no test is named after: %s", page, paragraph)
+		}
 	}
 }
 

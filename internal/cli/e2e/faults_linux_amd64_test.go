@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -204,6 +205,8 @@ func TestFaults(t *testing.T) {
 	}
 	checkCovered(t, lines)
 	whole := faultDir(t)
+	var cases atomic.Int64
+	t.Cleanup(func() { t.Logf("cases: %d", cases.Load()) })
 	for i, tt := range faultCases {
 		if !full && i%5 > 0 {
 			continue
@@ -212,7 +215,7 @@ func TestFaults(t *testing.T) {
 			t.Parallel()
 			dir := whole.Copy(t)
 			f := &faults{t: t, faultCase: tt, dir: dir, before: dir.Tree(t)}
-			f.all(rand.New(rand.NewPCG(1, uint64(i))), each)
+			cases.Add(int64(f.all(rand.New(rand.NewPCG(1, uint64(i))), each)))
 		})
 	}
 }
@@ -283,7 +286,7 @@ type faults struct {
 }
 
 // all runs the command once for each class of its calls, or more often, with a fault at a random call.
-func (f *faults) all(rng *rand.Rand, each int) {
+func (f *faults) all(rng *rand.Rand, each int) (cases int) {
 	calls := map[string]int{}
 	ended, stdout, stderr := f.run(func(c sysCall) syscall.Errno {
 		calls["kill"]++
@@ -303,8 +306,10 @@ func (f *faults) all(rng *rand.Rand, each int) {
 		for _, at := range rng.Perm(calls[class])[:min(each, calls[class])] {
 			f.dir.Restore(f.t, f.before)
 			f.one(class, at)
+			cases++
 		}
 	}
+	return cases
 }
 
 // one runs the command with a fault at a call. The run may make fewer calls, because their number

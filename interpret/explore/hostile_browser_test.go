@@ -1,0 +1,60 @@
+package explore
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"overcomplete/interpret"
+)
+
+// No page runs or shows as HTML what is in the texts, ids, columns, labels or the name of a model: not from the server,
+// whose policy a violation would show, and not in a page that is saved. A text of 10 MB is shown, too.
+func TestBrowserHostileModel(t *testing.T) {
+	b := openBrowser(t)
+	const hostile = "\x1b[2J\u202e\u2067<img src=x onerror=hacked=1>\"'><script>hacked=1</script>&lt;svg onload=hacked=1&gt;javascript:hacked=1 </style>{{hacked=1}}"
+	m := testTopics()
+	texts := m.Codes.Texts
+	for i := range texts.Text {
+		m.Codes.Words[i] = fmt.Sprint(i, hostile)
+		texts.Text[i] = hostile + " " + texts.Text[i]
+		for c := range texts.Columns {
+			texts.Columns[c].Values[i] = fmt.Sprint(i%3, hostile)
+		}
+	}
+	texts.Text[0] = strings.Repeat(hostile, 10<<20/len(hostile))
+	texts.Columns[0].Name = hostile
+	file := t.TempDir() + "/labels.json"
+	x := newWith(t, m, hostile, Options{Labels: file, CheckModel: func() error { return nil }, Other: newExplorer(t, testModel(), hostile)})
+	for _, label := range []interpret.Label{{ID: 3, Name: "</script><img src=x onerror=hacked=1>\u202e", Note: strings.TrimPrefix(hostile, "\x1b")}, {ID: 5, Name: "<b onclick=hacked=1>five", Topic: true}} {
+		if err := x.setLabel(t.Context(), label); err != nil {
+			t.Fatal(err)
+		}
+	}
+	base := b.serve(x)
+	b.do(chromedp.Navigate(base))
+	b.wait(`typeof shown === "number" && shown > 0 && !document.getElementById("main").ariaBusy`)
+	clean := func(page string) {
+		t.Helper()
+		if found := evaluate[string](b, `String(typeof hacked) + document.querySelectorAll("main img, main script, main style, main iframe, main object, main form[action], main [onclick], main [onerror], main a[href^='javascript:']").length`); found != "undefined0" {
+			t.Errorf("%s: %s", page, found)
+		}
+	}
+	clean("/")
+	word := url.PathEscape(m.Codes.Words[1])
+	pages := []string{"#/dimension/3", "#/dimension/0", "#/topic/5", "#/map", "#/rows", "#/query/common", "#/query/" + url.PathEscape(hostile), "#/word/" + word,
+		"#/word/" + url.PathEscape(m.Codes.Words[0]), "#/compare/" + word + "/" + url.PathEscape(m.Codes.Words[2]), "#/" + url.PathEscape(hostile), "#/query/x?steer=" + url.PathEscape(hostile)}
+	for _, page := range pages {
+		before := evaluate[int](b, `shown`)
+		evaluate[chromedp.Void](b, `location.hash = %s`, quote(page))
+		b.wait(`shown > %d && !document.getElementById("main").ariaBusy`, before)
+		clean(page)
+	}
+	b.do(chromedp.Navigate(b.export(x, []string{m.Codes.Words[1]}, []int{3})))
+	b.wait(`typeof shown === "number" && shown > 0`)
+	clean("the saved page")
+	t.Logf("cases: %d", len(pages)+2)
+}
