@@ -1,23 +1,22 @@
-// What the kernels and Go must agree on: constants, the row machine's instructions, and
-// the arguments of kernels. "go generate" translates this file line by line to abi.go, so
-// each declaration has a line of its own.
+// The interface between the kernels and Go: constants, instructions of the row machine,
+// and the arguments of kernels. "go generate" translates this file line by line to
+// abi.go, so each declaration needs a line of its own.
 //
-// LAYOUT(type, bytes, pointers) has both compilers check a struct's size. Padding is
-// written out, so that a struct of the right size has each field where Go has it.
-// Pointers come first: the emulated driver checks that so many of them are addresses of
-// the device's memory.
+// LAYOUT(type, bytes, pointers) makes both compilers check the size of a struct. Padding
+// is explicit, so that equal sizes mean equal offsets of all fields. Pointers precede
+// other fields; the emulated driver checks that they are addresses in device memory.
 
 #pragma once
 
-// The row machine's instructions. Vectors a and b are indices of places, numbers a
-// and b of numbers.
+// Instructions of the row machine (body.cu). Operands dst, a and b are indices: of
+// places for vectors, of numbers for numbers.
 enum Op : int {
-    OP_ADD_VV, // vector dst[i] = a[i] + b[i], and so on
+    OP_ADD_VV, // vector dst[i] = a[i] + b[i]; the next three likewise
     OP_SUB_VV,
     OP_MUL_VV,
     OP_DIV_VV,
 
-    OP_ADD_VN, // vector dst[i] = a[i] + b, b a number
+    OP_ADD_VN, // vector dst[i] = a[i] + number b
     OP_SUB_VN,
     OP_SUB_NV, // b − a[i]
     OP_MUL_VN,
@@ -31,15 +30,15 @@ enum Op : int {
     OP_RELU,         // max(a[i], 0)
 
     OP_ROW_SUM, // number dst = Σ a[i] of a vector a
-    OP_ROW_DOT, // number dst = Σ a[i]·b[i], of products that are rounded
+    OP_ROW_DOT, // number dst = Σ a[i]·b[i]; each product is rounded to float32
 
-    OP_ADD, // number dst = a + b, and so on
+    OP_ADD, // number dst = a + b; the next three likewise
     OP_SUB,
     OP_MUL,
     OP_DIV,
-    OP_RATIO, // a / b within [0, 1]; 1 where b is 0
+    OP_RATIO, // a / b clamped to [0, 1]; 1 if b is 0
 
-    OP_HALVES, // matrix of halves dst[i] = b·a[i] of a vector a and a number b, within their range
+    OP_HALVES, // float16 vector dst[i] = number b · a[i], clamped to the range of float16
 
     OP_STORE,          // row_numbers[dst][row] = number a
     OP_TOTAL,          // number dst = Σ row_numbers[a][row] over the rows
@@ -55,15 +54,15 @@ struct Instruction {
 };
 LAYOUT(Instruction, 16, 0)
 
-// Half is a number of IEEE's binary16, with 11 bits.
+// Half is a float16 number (IEEE binary16): 11 significant bits, at most 65504.
 struct Half {
     unsigned short bits;
 };
 LAYOUT(Half, 2, 0)
 
-// Where a vector operand lives: row r starts at data + r·pitch. Without data it is
-// the temporary row with the number pitch. A matrix of halves has them there, and its
-// pitch counts them.
+// Place is the location of a vector operand. Row r begins at data + r·pitch; the pitch
+// counts elements, which are float16 for OP_HALVES. If data is null, the operand is the
+// temporary row number `pitch` in shared memory.
 struct Place {
     float* data;
     long long pitch;
@@ -73,21 +72,22 @@ LAYOUT(Place, 16, 1)
 // Threads of a warp.
 constexpr int WARP = 32;
 
-// Most threads a block of the kernels in which a warp takes one row after the other.
-// Any number of blocks will do.
+// Maximum threads per block of the kernels that process one row per warp. They work with
+// any number of blocks.
 constexpr int ROW_THREADS = 256;
 
-// A block of totals; SHARED is its dynamic shared memory in bytes, a double a warp.
+// Threads of the block of totals, and its dynamic shared memory in bytes: a double per warp.
 constexpr int TOTALS_THREADS = 1024;
 constexpr int TOTALS_SHARED = 256;
 
-// A block of decode, accumulate and correlate computes a tile of the result, ROWS ×
-// COLUMNS; fista has correlate's. SHARED is dynamic shared memory in bytes: below the
-// 99 KB of the smaller chips (sm_86, sm_89), and little enough for two blocks on an SM
-// of the larger (sm_80, sm_90), but for what is ahead. product.cuh says what DEPTH and STAGES are.
+// A block of decode, accumulate and correlate computes a tile of ROWS × COLUMNS of the
+// result, in steps of DEPTH, with STAGES steps in shared memory (see product.cuh). fista
+// uses correlate's tile. SHARED is the dynamic shared memory in bytes. Except for
+// AHEAD_HALF_DECODE, it is below the 99 KB of the smaller GPUs (sm_86, sm_89), and small
+// enough for two blocks per SM of the larger ones (sm_80, sm_90).
 constexpr int PRODUCT_THREADS = 256;
 
-// Most blocks that share a tile of decode.
+// Maximum number of blocks that share a tile of decode.
 constexpr int MOST_SHARES = 8;
 
 constexpr int DECODE_ROWS = 128;
@@ -105,16 +105,16 @@ constexpr int ACCUMULATE_SHARED = 79872;
 constexpr int CORRELATE_ROWS = 128;
 constexpr int CORRELATE_COLUMNS = 128;
 constexpr int CORRELATE_DEPTH = 32;
-constexpr int CORRELATE_STAGES = 2; // three would need 108 KB
+constexpr int CORRELATE_STAGES = 2; // three would need 108 KB of shared memory
 constexpr int CORRELATE_SHARED = 73728;
 
-// The same of their kernels for halves.
+// The same for their kernels with float16 factors.
 constexpr int HALF_DECODE_ROWS = 128;
 constexpr int HALF_DECODE_COLUMNS = 160;
 constexpr int HALF_DECODE_DEPTH = 64;
 constexpr int HALF_DECODE_STAGES = 2;
 constexpr int HALF_DECODE_SHARED = 79872;
-constexpr int AHEAD_HALF_DECODE_STAGES = 3; // where a block may have that much
+constexpr int AHEAD_HALF_DECODE_STAGES = 3; // on GPUs with 120 KB per block
 constexpr int AHEAD_HALF_DECODE_SHARED = 119808;
 
 constexpr int HALF_ACCUMULATE_ROWS = 128;
@@ -126,7 +126,7 @@ constexpr int HALF_ACCUMULATE_SHARED = 79872;
 constexpr int HALF_CORRELATE_ROWS = 128;
 constexpr int HALF_CORRELATE_COLUMNS = 128;
 constexpr int HALF_CORRELATE_DEPTH = 64;
-constexpr int HALF_CORRELATE_STAGES = 2; // three would need 108 KB
+constexpr int HALF_CORRELATE_STAGES = 2; // three would need 108 KB of shared memory
 constexpr int HALF_CORRELATE_SHARED = 73728;
 
 constexpr int REMEMBER_ROWS = 128;
@@ -135,26 +135,26 @@ constexpr int REMEMBER_DEPTH = 32;
 constexpr int REMEMBER_STAGES = 2;
 constexpr int REMEMBER_SHARED = 69632;
 
-// Most atoms that a launch of move_atoms moves: a multiple of REMEMBER_DEPTH, and of
-// MOVE_TOGETHER, a multiple of 4, which a set of its threads has. A block of it has at most
-// MOVE_THREADS. SHARED is its dynamic shared memory in bytes, and if there are several sets two
-// rows more.
+// move_atoms updates at most BLOCK_ATOMS atoms per launch, a multiple of REMEMBER_DEPTH and of
+// MOVE_TOGETHER. MOVE_TOGETHER, a multiple of 4, is the number of atoms of a set of threads.
+// MOVE_THREADS is the maximum number of threads. MOVE_SHARED is the dynamic shared memory in
+// bytes; with several sets, two rows more.
 constexpr int BLOCK_ATOMS = 64;
 constexpr int MOVE_TOGETHER = 8;
 constexpr int MOVE_THREADS = 768;
 constexpr int MOVE_SHARED = 17664;
 
-// A block of power; its dynamic shared memory is a double a warp.
+// Threads of the block of power, and its dynamic shared memory in bytes: a double per warp.
 constexpr int POWER_THREADS = 1024;
 constexpr int POWER_SHARED = 256;
 
-// Columns of the result of fista that a warp has; a row's sum has a part for each.
+// Columns of the result of fista per warp. A row's restart test has a partial sum for each warp.
 constexpr int FISTA_COLUMNS = 32;
 
-// The sizes of matrices, which are row-major: codes are words × atoms, a dictionary is
-// atoms × dim, vectors are words × dim. A row begins code_pitch floats after the one
-// before it in codes, and dim_pitch floats in the others, to be aligned to 16 bytes. The
-// floats between the end of a row and the next row are zeros.
+// Shape is the size of row-major matrices: codes are words × atoms, a dictionary is
+// atoms × dim, vectors are words × dim. A word is a row of data. Rows begin every
+// code_pitch elements in codes, and every dim_pitch elements in the others, so that they
+// are aligned to 16 bytes. The padding between rows is zero.
 struct Shape {
     int words;
     int atoms;
@@ -164,11 +164,10 @@ struct Shape {
 };
 LAYOUT(Shape, 20, 0)
 
-// The arguments of the kernels, a struct each. What a kernel does with them is said where
-// it is defined.
+// The arguments of the kernels. The .cu files document the kernels.
 
-// Blocks may share the depth of a tile. Then what they leave is `shares` products of words × dim,
-// each share_pitch floats after the one before it, and their sum is meant.
+// Several blocks may share a tile of decode, each with a part of the reduction (split-K). The
+// result is then the sum of `shares` matrices of words × dim, share_pitch floats apart.
 
 struct Decode {
     float* product; // words × dim
@@ -206,9 +205,8 @@ struct Correlate {
 };
 LAYOUT(Correlate, 96, 5)
 
-// The kernels for halves, *_fp16, have factors that are `scale` times as large as what
-// they stand for: a power of two, so that it can be taken back without rounding. A
-// product's scale is that of the left times that of the right.
+// The kernels *_fp16 have float16 factors, which are scaled by powers of two. Dividing by
+// such a scale is exact. The scale of a product is the product of its factors' scales.
 
 struct DecodeHalf {
     float* product; // words × dim
@@ -235,15 +233,15 @@ LAYOUT(AccumulateHalf, 64, 4)
 struct UpdateHalf {
     float* squares;        // H, atoms × dim
     float* steps;          // P, atoms × dim
-    Half* step_halves;     // the same, step_scale times as large
+    Half* step_halves;     // step_scale·P
     const float* atoms;    // D
     const Half* codes;
     const Half* residuals; // words × dim
-    double c0; // over the product's scale, squared
-    double c1; // over the product's scale
+    double c0; // divided by the product's scale squared
+    double c1; // divided by the product's scale
     double c2;
     double c3;
-    double c4; // over the product's scale
+    double c4; // divided by the product's scale
     double epsilon;
     double step_scale;
     Shape shape;
@@ -268,14 +266,14 @@ struct CorrelateHalf {
 };
 LAYOUT(CorrelateHalf, 104, 5)
 
-// Codes are floats, scale 1, or halves.
+// Codes are float32 with scale 1, or scaled float16.
 
 struct FinishCodes {
     void* codes;
-    const double* factors; // of words, or null
-    double* nonzeros;      // of words
-    double* l1;            // of words
-    int* used;             // of atoms
+    const double* factors; // per word, or null
+    double* nonzeros;      // per word
+    double* l1;            // per word
+    int* used;             // per atom
     double scale;
     Shape shape;
     char padding[4];
@@ -284,7 +282,7 @@ LAYOUT(FinishCodes, 72, 5)
 
 struct PackCodes {
     const void* codes;
-    const long long* starts; // of words
+    const long long* starts; // per word
     int* index;
     float* value;
     double scale;
@@ -296,7 +294,7 @@ LAYOUT(PackCodes, 64, 4)
 struct RandomCodes {
     void* codes;
     unsigned long long seed;
-    double most; // magnitude
+    double max_magnitude;
     double scale;
     Shape shape;
     char padding[4];
@@ -305,30 +303,30 @@ LAYOUT(RandomCodes, 56, 1)
 
 struct Fista {
     const float* codes;     // b
-    float* before;          // a, then b'
-    float* against;         // words × parts: ⟨z − b', b' − b⟩
+    float* previous;        // a; overwritten by b'
+    float* restarts;        // words × parts: partial sums of ⟨z − b', b' − b⟩
     const float* residuals; // words × dim
     const float* atoms;
-    const float* momenta; // of words
-    double size;
+    const float* momenta; // per word
+    double step_size;
     double threshold;
     Shape shape;
     int parts;
     bool nonnegative;
-    bool support; // whether what is −0 in b stays so
+    bool fixed_support; // keep elements that are −0 in b
     char padding[6];
 };
 LAYOUT(Fista, 96, 6)
 
 struct FistaHalf {
     const Half* codes;     // b
-    Half* before;          // a, then b'
-    float* against;        // words × parts: ⟨z − b', b' − b⟩
+    Half* previous;        // a; overwritten by b'
+    float* restarts;       // words × parts: partial sums of ⟨z − b', b' − b⟩
     const Half* residuals; // words × dim
     const Half* atoms;
-    const float* momenta; // of words
-    const float* scales;  // of words
-    double size;          // times the scale of codes, over those of residuals and atoms
+    const float* momenta; // per word
+    const float* scales;  // per word
+    double step_size;     // times the scale of codes, divided by the scales of residuals and atoms
     double threshold;     // times the scale of codes
     Shape shape;
     int parts;
@@ -338,17 +336,17 @@ struct FistaHalf {
 LAYOUT(FistaHalf, 104, 7)
 
 struct FistaResiduals {
-    void* residuals;      // words × dim
-    float* momenta;       // of words
-    double* losses;       // of words
-    const float* y;       // words × dim
-    const float* decoded; // words × dim: bD
-    const float* last;    // words × dim: aD
-    const float* against; // words × parts
-    const float* scales;  // of words, with halves
+    void* residuals;               // words × dim
+    float* momenta;                // per word
+    double* losses;                // per word
+    const float* y;                // words × dim
+    const float* decoded;          // words × dim: bD
+    const float* previous_decoded; // words × dim: aD
+    const float* restarts;         // words × parts
+    const float* scales;           // per word, for float16
     double momentum;
-    double scale;          // of residuals that are halves
-    long long share_pitch; // of decoded and of last
+    double scale;          // of float16 residuals
+    long long share_pitch; // of decoded and previous_decoded
     Shape shape;
     int parts;
     int shares;
@@ -357,7 +355,7 @@ struct FistaResiduals {
 LAYOUT(FistaResiduals, 120, 8)
 
 struct RowScales {
-    float* scales;  // of words
+    float* scales;  // per word
     const float* y; // words × dim
     Shape shape;
     char padding[4];
@@ -373,14 +371,14 @@ struct ToHalves {
 };
 LAYOUT(ToHalves, 48, 2)
 
-// Codes that are halves are scale⁻¹·scales[row] times what they stand for.
+// Float16 codes are scaled by scales[row]/scale.
 struct KeepLargest {
     float* codes;
-    const Half* halves;  // what there are instead, or null
-    const float* scales; // of words, with halves
+    const Half* halves;  // float16 codes to read instead, or null
+    const float* scales; // per word, for float16
     double scale;
     Shape shape;
-    int most;
+    int max_nonzeros;
 };
 LAYOUT(KeepLargest, 56, 3)
 
@@ -388,7 +386,7 @@ struct Remember {
     float* sums; // atoms × dim
     const float* codes;
     const float* rows; // words × dim
-    double keep;
+    double decay;
     Shape shape;
     bool symmetric; // rows are codes
     char padding[3];
@@ -396,12 +394,12 @@ struct Remember {
 LAYOUT(Remember, 56, 3)
 
 struct Forces {
-    float* forces;         // atoms × dim: P, then what is made of it
+    float* forces;         // atoms × dim: P = GD; overwritten by the forces
     const float* atoms;    // D, atoms × dim
     const float* products; // B, atoms × dim
     const float* anchors;  // W, atoms × dim
     const float* gram;     // G, atoms × atoms
-    double pull;
+    double anchor_weight;
     Shape shape;
     char padding[4];
 };
@@ -411,22 +409,22 @@ struct MoveAtoms {
     float* atoms;        // of the block
     float* moves;        // atoms × dim
     const float* forces; // atoms × dim
-    const float* gram;   // G, from the block's first element of the diagonal on
+    const float* gram;   // G, from the block's first diagonal element on
     double norm;
-    double unused;
-    double pull;
-    Shape shape; // of the block, but for the pitches
+    double min_usage;
+    double anchor_weight;
+    Shape shape; // of the block, with the pitches of the whole
     char padding[4];
 };
 LAYOUT(MoveAtoms, 80, 4)
 
 struct Power {
-    float* vector; // of dim, and of norm 1
-    double* work;  // 2·dim, for the kernel's use
-    double* value;
+    float* vector; // dim: a unit vector
+    double* work;  // 2·dim: scratch
+    double* value; // the eigenvalue
     const float* matrix; // dim × dim
     double tolerance;
-    int most;
+    int max_iterations;
     int dim;
     int dim_pitch;
     char padding[4];
@@ -435,8 +433,8 @@ LAYOUT(Power, 56, 4)
 
 struct Gather {
     float* batch;      // words × dim
-    const float* rows; // any number × dim
-    const int* index;  // of words: which rows
+    const float* rows; // any number of rows × dim
+    const int* index;  // per word: its row
     Shape shape;
     char padding[4];
 };
@@ -445,10 +443,10 @@ LAYOUT(Gather, 48, 3)
 struct Body {
     const Instruction* program;
     const Place* places;
-    float* input; // where vector 0 is, whatever its place says
+    float* input; // location of vector 0, instead of its place
     const double* numbers;
     double* row_numbers;
-    long long row_pitch; // from one number's rows to the next one's
+    long long row_pitch; // elements between the row numbers dst and dst + 1
     int instructions;
     int number_count;
     int temps; // temporary rows

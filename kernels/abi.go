@@ -7,17 +7,17 @@ import "unsafe"
 // pointer is the address of an array in device memory; 0 is the null pointer.
 type pointer[T any] uintptr
 
-// The row machine's instructions. Vectors a and b are indices of places, numbers a
-// and b of numbers.
+// Instructions of the row machine (body.cu). Operands dst, a and b are indices: of
+// places for vectors, of numbers for numbers.
 type op int32
 
 const (
-	opAddVV op = iota // vector dst[i] = a[i] + b[i], and so on
+	opAddVV op = iota // vector dst[i] = a[i] + b[i]; the next three likewise
 	opSubVV
 	opMulVV
 	opDivVV
 
-	opAddVN // vector dst[i] = a[i] + b, b a number
+	opAddVN // vector dst[i] = a[i] + number b
 	opSubVN
 	opSubNV // b − a[i]
 	opMulVN
@@ -31,15 +31,15 @@ const (
 	opRelu        // max(a[i], 0)
 
 	opRowSum // number dst = Σ a[i] of a vector a
-	opRowDot // number dst = Σ a[i]·b[i], of products that are rounded
+	opRowDot // number dst = Σ a[i]·b[i]; each product is rounded to float32
 
-	opAdd // number dst = a + b, and so on
+	opAdd // number dst = a + b; the next three likewise
 	opSub
 	opMul
 	opDiv
-	opRatio // a / b within [0, 1]; 1 where b is 0
+	opRatio // a / b clamped to [0, 1]; 1 if b is 0
 
-	opHalves // matrix of halves dst[i] = b·a[i] of a vector a and a number b, within their range
+	opHalves // float16 vector dst[i] = number b · a[i], clamped to the range of float16
 
 	opStore         // row_numbers[dst][row] = number a
 	opTotal         // number dst = Σ row_numbers[a][row] over the rows
@@ -56,16 +56,16 @@ type instruction struct {
 
 var _ [16]byte = [unsafe.Sizeof(instruction{})]byte{}
 
-// Half is a number of IEEE's binary16, with 11 bits.
+// Half is a float16 number (IEEE binary16): 11 significant bits, at most 65504.
 type half struct {
 	bits uint16
 }
 
 var _ [2]byte = [unsafe.Sizeof(half{})]byte{}
 
-// Where a vector operand lives: row r starts at data + r·pitch. Without data it is
-// the temporary row with the number pitch. A matrix of halves has them there, and its
-// pitch counts them.
+// Place is the location of a vector operand. Row r begins at data + r·pitch; the pitch
+// counts elements, which are float16 for OP_HALVES. If data is null, the operand is the
+// temporary row number `pitch` in shared memory.
 type place struct {
 	data  pointer[float32]
 	pitch int64
@@ -76,21 +76,22 @@ var _ [16]byte = [unsafe.Sizeof(place{})]byte{}
 // Threads of a warp.
 const warp = 32
 
-// Most threads a block of the kernels in which a warp takes one row after the other.
-// Any number of blocks will do.
+// Maximum threads per block of the kernels that process one row per warp. They work with
+// any number of blocks.
 const rowThreads = 256
 
-// A block of totals; SHARED is its dynamic shared memory in bytes, a double a warp.
+// Threads of the block of totals, and its dynamic shared memory in bytes: a double per warp.
 const totalsThreads = 1024
 const totalsShared = 256
 
-// A block of decode, accumulate and correlate computes a tile of the result, ROWS ×
-// COLUMNS; fista has correlate's. SHARED is dynamic shared memory in bytes: below the
-// 99 KB of the smaller chips (sm_86, sm_89), and little enough for two blocks on an SM
-// of the larger (sm_80, sm_90), but for what is ahead. product.cuh says what DEPTH and STAGES are.
+// A block of decode, accumulate and correlate computes a tile of ROWS × COLUMNS of the
+// result, in steps of DEPTH, with STAGES steps in shared memory (see product.cuh). fista
+// uses correlate's tile. SHARED is the dynamic shared memory in bytes. Except for
+// AHEAD_HALF_DECODE, it is below the 99 KB of the smaller GPUs (sm_86, sm_89), and small
+// enough for two blocks per SM of the larger ones (sm_80, sm_90).
 const productThreads = 256
 
-// Most blocks that share a tile of decode.
+// Maximum number of blocks that share a tile of decode.
 const mostShares = 8
 
 const decodeRows = 128
@@ -108,16 +109,16 @@ const accumulateShared = 79872
 const correlateRows = 128
 const correlateColumns = 128
 const correlateDepth = 32
-const correlateStages = 2 // three would need 108 KB
+const correlateStages = 2 // three would need 108 KB of shared memory
 const correlateShared = 73728
 
-// The same of their kernels for halves.
+// The same for their kernels with float16 factors.
 const halfDecodeRows = 128
 const halfDecodeColumns = 160
 const halfDecodeDepth = 64
 const halfDecodeStages = 2
 const halfDecodeShared = 79872
-const aheadHalfDecodeStages = 3 // where a block may have that much
+const aheadHalfDecodeStages = 3 // on GPUs with 120 KB per block
 const aheadHalfDecodeShared = 119808
 
 const halfAccumulateRows = 128
@@ -129,7 +130,7 @@ const halfAccumulateShared = 79872
 const halfCorrelateRows = 128
 const halfCorrelateColumns = 128
 const halfCorrelateDepth = 64
-const halfCorrelateStages = 2 // three would need 108 KB
+const halfCorrelateStages = 2 // three would need 108 KB of shared memory
 const halfCorrelateShared = 73728
 
 const rememberRows = 128
@@ -138,26 +139,26 @@ const rememberDepth = 32
 const rememberStages = 2
 const rememberShared = 69632
 
-// Most atoms that a launch of move_atoms moves: a multiple of REMEMBER_DEPTH, and of
-// MOVE_TOGETHER, a multiple of 4, which a set of its threads has. A block of it has at most
-// MOVE_THREADS. SHARED is its dynamic shared memory in bytes, and if there are several sets two
-// rows more.
+// move_atoms updates at most BLOCK_ATOMS atoms per launch, a multiple of REMEMBER_DEPTH and of
+// MOVE_TOGETHER. MOVE_TOGETHER, a multiple of 4, is the number of atoms of a set of threads.
+// MOVE_THREADS is the maximum number of threads. MOVE_SHARED is the dynamic shared memory in
+// bytes; with several sets, two rows more.
 const blockAtoms = 64
 const moveTogether = 8
 const moveThreads = 768
 const moveShared = 17664
 
-// A block of power; its dynamic shared memory is a double a warp.
+// Threads of the block of power, and its dynamic shared memory in bytes: a double per warp.
 const powerThreads = 1024
 const powerShared = 256
 
-// Columns of the result of fista that a warp has; a row's sum has a part for each.
+// Columns of the result of fista per warp. A row's restart test has a partial sum for each warp.
 const fistaColumns = 32
 
-// The sizes of matrices, which are row-major: codes are words × atoms, a dictionary is
-// atoms × dim, vectors are words × dim. A row begins code_pitch floats after the one
-// before it in codes, and dim_pitch floats in the others, to be aligned to 16 bytes. The
-// floats between the end of a row and the next row are zeros.
+// Shape is the size of row-major matrices: codes are words × atoms, a dictionary is
+// atoms × dim, vectors are words × dim. A word is a row of data. Rows begin every
+// code_pitch elements in codes, and every dim_pitch elements in the others, so that they
+// are aligned to 16 bytes. The padding between rows is zero.
 type shape struct {
 	words     int32
 	atoms     int32
@@ -168,11 +169,10 @@ type shape struct {
 
 var _ [20]byte = [unsafe.Sizeof(shape{})]byte{}
 
-// The arguments of the kernels, a struct each. What a kernel does with them is said where
-// it is defined.
+// The arguments of the kernels. The .cu files document the kernels.
 
-// Blocks may share the depth of a tile. Then what they leave is `shares` products of words × dim,
-// each share_pitch floats after the one before it, and their sum is meant.
+// Several blocks may share a tile of decode, each with a part of the reduction (split-K). The
+// result is then the sum of `shares` matrices of words × dim, share_pitch floats apart.
 
 type decode struct {
 	product    pointer[float32] // words × dim
@@ -213,9 +213,8 @@ type correlate struct {
 
 var _ [96]byte = [unsafe.Sizeof(correlate{})]byte{}
 
-// The kernels for halves, *_fp16, have factors that are `scale` times as large as what
-// they stand for: a power of two, so that it can be taken back without rounding. A
-// product's scale is that of the left times that of the right.
+// The kernels *_fp16 have float16 factors, which are scaled by powers of two. Dividing by
+// such a scale is exact. The scale of a product is the product of its factors' scales.
 
 type decodeHalf struct {
 	product    pointer[float32] // words × dim
@@ -244,15 +243,15 @@ var _ [64]byte = [unsafe.Sizeof(accumulateHalf{})]byte{}
 type updateHalf struct {
 	squares    pointer[float32] // H, atoms × dim
 	steps      pointer[float32] // P, atoms × dim
-	stepHalves pointer[half]    // the same, step_scale times as large
+	stepHalves pointer[half]    // step_scale·P
 	atoms      pointer[float32] // D
 	codes      pointer[half]
 	residuals  pointer[half] // words × dim
-	c0         float64       // over the product's scale, squared
-	c1         float64       // over the product's scale
+	c0         float64       // divided by the product's scale squared
+	c1         float64       // divided by the product's scale
 	c2         float64
 	c3         float64
-	c4         float64 // over the product's scale
+	c4         float64 // divided by the product's scale
 	epsilon    float64
 	stepScale  float64
 	shape      shape
@@ -279,14 +278,14 @@ type correlateHalf struct {
 
 var _ [104]byte = [unsafe.Sizeof(correlateHalf{})]byte{}
 
-// Codes are floats, scale 1, or halves.
+// Codes are float32 with scale 1, or scaled float16.
 
 type finishCodes struct {
 	codes    pointer[byte]
-	factors  pointer[float64] // of words, or null
-	nonzeros pointer[float64] // of words
-	l1       pointer[float64] // of words
-	used     pointer[int32]   // of atoms
+	factors  pointer[float64] // per word, or null
+	nonzeros pointer[float64] // per word
+	l1       pointer[float64] // per word
+	used     pointer[int32]   // per atom
 	scale    float64
 	shape    shape
 	_        [4]byte
@@ -296,7 +295,7 @@ var _ [72]byte = [unsafe.Sizeof(finishCodes{})]byte{}
 
 type packCodes struct {
 	codes  pointer[byte]
-	starts pointer[int64] // of words
+	starts pointer[int64] // per word
 	index  pointer[int32]
 	value  pointer[float32]
 	scale  float64
@@ -307,43 +306,43 @@ type packCodes struct {
 var _ [64]byte = [unsafe.Sizeof(packCodes{})]byte{}
 
 type randomCodes struct {
-	codes pointer[byte]
-	seed  uint64
-	most  float64 // magnitude
-	scale float64
-	shape shape
-	_     [4]byte
+	codes        pointer[byte]
+	seed         uint64
+	maxMagnitude float64
+	scale        float64
+	shape        shape
+	_            [4]byte
 }
 
 var _ [56]byte = [unsafe.Sizeof(randomCodes{})]byte{}
 
 type fista struct {
-	codes       pointer[float32] // b
-	before      pointer[float32] // a, then b'
-	against     pointer[float32] // words × parts: ⟨z − b', b' − b⟩
-	residuals   pointer[float32] // words × dim
-	atoms       pointer[float32]
-	momenta     pointer[float32] // of words
-	size        float64
-	threshold   float64
-	shape       shape
-	parts       int32
-	nonnegative bool
-	support     bool // whether what is −0 in b stays so
-	_           [6]byte
+	codes        pointer[float32] // b
+	previous     pointer[float32] // a; overwritten by b'
+	restarts     pointer[float32] // words × parts: partial sums of ⟨z − b', b' − b⟩
+	residuals    pointer[float32] // words × dim
+	atoms        pointer[float32]
+	momenta      pointer[float32] // per word
+	stepSize     float64
+	threshold    float64
+	shape        shape
+	parts        int32
+	nonnegative  bool
+	fixedSupport bool // keep elements that are −0 in b
+	_            [6]byte
 }
 
 var _ [96]byte = [unsafe.Sizeof(fista{})]byte{}
 
 type fistaHalf struct {
 	codes       pointer[half]    // b
-	before      pointer[half]    // a, then b'
-	against     pointer[float32] // words × parts: ⟨z − b', b' − b⟩
+	previous    pointer[half]    // a; overwritten by b'
+	restarts    pointer[float32] // words × parts: partial sums of ⟨z − b', b' − b⟩
 	residuals   pointer[half]    // words × dim
 	atoms       pointer[half]
-	momenta     pointer[float32] // of words
-	scales      pointer[float32] // of words
-	size        float64          // times the scale of codes, over those of residuals and atoms
+	momenta     pointer[float32] // per word
+	scales      pointer[float32] // per word
+	stepSize    float64          // times the scale of codes, divided by the scales of residuals and atoms
 	threshold   float64          // times the scale of codes
 	shape       shape
 	parts       int32
@@ -354,27 +353,27 @@ type fistaHalf struct {
 var _ [104]byte = [unsafe.Sizeof(fistaHalf{})]byte{}
 
 type fistaResiduals struct {
-	residuals  pointer[byte]    // words × dim
-	momenta    pointer[float32] // of words
-	losses     pointer[float64] // of words
-	y          pointer[float32] // words × dim
-	decoded    pointer[float32] // words × dim: bD
-	last       pointer[float32] // words × dim: aD
-	against    pointer[float32] // words × parts
-	scales     pointer[float32] // of words, with halves
-	momentum   float64
-	scale      float64 // of residuals that are halves
-	sharePitch int64   // of decoded and of last
-	shape      shape
-	parts      int32
-	shares     int32
-	_          [4]byte
+	residuals       pointer[byte]    // words × dim
+	momenta         pointer[float32] // per word
+	losses          pointer[float64] // per word
+	y               pointer[float32] // words × dim
+	decoded         pointer[float32] // words × dim: bD
+	previousDecoded pointer[float32] // words × dim: aD
+	restarts        pointer[float32] // words × parts
+	scales          pointer[float32] // per word, for float16
+	momentum        float64
+	scale           float64 // of float16 residuals
+	sharePitch      int64   // of decoded and previous_decoded
+	shape           shape
+	parts           int32
+	shares          int32
+	_               [4]byte
 }
 
 var _ [120]byte = [unsafe.Sizeof(fistaResiduals{})]byte{}
 
 type rowScales struct {
-	scales pointer[float32] // of words
+	scales pointer[float32] // per word
 	y      pointer[float32] // words × dim
 	shape  shape
 	_      [4]byte
@@ -392,14 +391,14 @@ type toHalves struct {
 
 var _ [48]byte = [unsafe.Sizeof(toHalves{})]byte{}
 
-// Codes that are halves are scale⁻¹·scales[row] times what they stand for.
+// Float16 codes are scaled by scales[row]/scale.
 type keepLargest struct {
-	codes  pointer[float32]
-	halves pointer[half]    // what there are instead, or null
-	scales pointer[float32] // of words, with halves
-	scale  float64
-	shape  shape
-	most   int32
+	codes       pointer[float32]
+	halves      pointer[half]    // float16 codes to read instead, or null
+	scales      pointer[float32] // per word, for float16
+	scale       float64
+	shape       shape
+	maxNonzeros int32
 }
 
 var _ [56]byte = [unsafe.Sizeof(keepLargest{})]byte{}
@@ -408,7 +407,7 @@ type remember struct {
 	sums      pointer[float32] // atoms × dim
 	codes     pointer[float32]
 	rows      pointer[float32] // words × dim
-	keep      float64
+	decay     float64
 	shape     shape
 	symmetric bool // rows are codes
 	_         [3]byte
@@ -417,50 +416,50 @@ type remember struct {
 var _ [56]byte = [unsafe.Sizeof(remember{})]byte{}
 
 type forces struct {
-	forces   pointer[float32] // atoms × dim: P, then what is made of it
-	atoms    pointer[float32] // D, atoms × dim
-	products pointer[float32] // B, atoms × dim
-	anchors  pointer[float32] // W, atoms × dim
-	gram     pointer[float32] // G, atoms × atoms
-	pull     float64
-	shape    shape
-	_        [4]byte
+	forces       pointer[float32] // atoms × dim: P = GD; overwritten by the forces
+	atoms        pointer[float32] // D, atoms × dim
+	products     pointer[float32] // B, atoms × dim
+	anchors      pointer[float32] // W, atoms × dim
+	gram         pointer[float32] // G, atoms × atoms
+	anchorWeight float64
+	shape        shape
+	_            [4]byte
 }
 
 var _ [72]byte = [unsafe.Sizeof(forces{})]byte{}
 
 type moveAtoms struct {
-	atoms  pointer[float32] // of the block
-	moves  pointer[float32] // atoms × dim
-	forces pointer[float32] // atoms × dim
-	gram   pointer[float32] // G, from the block's first element of the diagonal on
-	norm   float64
-	unused float64
-	pull   float64
-	shape  shape // of the block, but for the pitches
-	_      [4]byte
+	atoms        pointer[float32] // of the block
+	moves        pointer[float32] // atoms × dim
+	forces       pointer[float32] // atoms × dim
+	gram         pointer[float32] // G, from the block's first diagonal element on
+	norm         float64
+	minUsage     float64
+	anchorWeight float64
+	shape        shape // of the block, with the pitches of the whole
+	_            [4]byte
 }
 
 var _ [80]byte = [unsafe.Sizeof(moveAtoms{})]byte{}
 
 type power struct {
-	vector    pointer[float32] // of dim, and of norm 1
-	work      pointer[float64] // 2·dim, for the kernel's use
-	value     pointer[float64]
-	matrix    pointer[float32] // dim × dim
-	tolerance float64
-	most      int32
-	dim       int32
-	dimPitch  int32
-	_         [4]byte
+	vector        pointer[float32] // dim: a unit vector
+	work          pointer[float64] // 2·dim: scratch
+	value         pointer[float64] // the eigenvalue
+	matrix        pointer[float32] // dim × dim
+	tolerance     float64
+	maxIterations int32
+	dim           int32
+	dimPitch      int32
+	_             [4]byte
 }
 
 var _ [56]byte = [unsafe.Sizeof(power{})]byte{}
 
 type gather struct {
 	batch pointer[float32] // words × dim
-	rows  pointer[float32] // any number × dim
-	index pointer[int32]   // of words: which rows
+	rows  pointer[float32] // any number of rows × dim
+	index pointer[int32]   // per word: its row
 	shape shape
 	_     [4]byte
 }
@@ -470,10 +469,10 @@ var _ [48]byte = [unsafe.Sizeof(gather{})]byte{}
 type body struct {
 	program      pointer[instruction]
 	places       pointer[place]
-	input        pointer[float32] // where vector 0 is, whatever its place says
+	input        pointer[float32] // location of vector 0, instead of its place
 	numbers      pointer[float64]
 	rowNumbers   pointer[float64]
-	rowPitch     int64 // from one number's rows to the next one's
+	rowPitch     int64 // elements between the row numbers dst and dst + 1
 	instructions int32
 	numberCount  int32
 	temps        int32 // temporary rows

@@ -1,29 +1,25 @@
 // accumulate: product[atoms × dim] = codesᵀ · residuals
 //             squares[atoms × dim] = (codes∘codes)ᵀ · (residuals∘residuals)
 //
-// with codes[words × atoms] and residuals[words × dim]. Both are sums over the
-// words of outer products, and both need the same numbers. So a warp squares
-// what it has just read, in registers and in float32, and feeds the tensor
-// cores twice, into two sets of sums. The squares cost no memory traffic at
-// all.
+// with codes[words × atoms] and residuals[words × dim]: the gradient of the
+// dictionary and the sum of squared gradients of the words. Both need the same
+// elements, so a warp squares them in registers, in float32, and calls mma twice,
+// with two sets of sums. The squares cause no memory traffic.
 //
-// The reduction runs along the columns of both factors; see product.cuh.
+// The reduction runs along the columns of both factors (see product.cuh).
 //
-// Floor, in bytes: 4·(words·atoms + words·dim + 2·atoms·dim); in flops:
-// 4·words·atoms·dim, three times that for fp32. For 400,000 × 300 → 3000 on an
-// H200, the 128 batches of an epoch together: 6.2 GB, 1.4 ms at 4.3 TB/s, and
-// 1.44 Tflop, 4.8 ms if mma.sync does 300 TFLOP/s in TF32.
+// Lower bounds. Bytes: 4·(words·atoms + words·dim + 2·atoms·dim). Flops:
+// 4·words·atoms·dim, three times as many for fp32. For 400,000 × 300 → 3000 on an
+// H200, all 128 batches of an epoch: 6.2 GB, 1.4 ms at 4.3 TB/s, and 1.44 Tflop,
+// 4.8 ms if mma.sync does 300 TFLOP/s in TF32.
 //
-// Shape: the result is small and the reduction long. 3000 × 300 is 24 × 5 = 120
-// tiles of 128 × 64, one for nearly every SM of 132, and each block walks over
-// all words. Giving several blocks parts of the words would need a second sum
-// over them; it would pay on smaller dictionaries. Between L2 and the SMs a
-// step moves 24 KB for 1.05 Mflop.
+// Tile: the result is small and the reduction long. 3000 × 300 is 24 × 5 = 120
+// tiles of 128 × 64, one for most of 132 SMs, and each block reduces over all words.
+// Split-K would need a second sum, and would only help small dictionaries. A step
+// moves 24 KB from L2 for 1.05 Mflop; accumulate_fp16 moves half of that.
 //
-// accumulate_fp16 moves half as much.
-//
-// With one block an SM, fp32 may use more than 128 registers a thread: it holds
-// 64 sums and the parts of four factors.
+// fp32 runs one block per SM, so that a thread may use more than 128 registers: it
+// holds 64 sums and the split parts of four factors.
 #include "product.cuh"
 
 template <bool SPLIT>
@@ -57,11 +53,11 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) accumulate_fp16
     p.store(args.squares, s.atoms, s.dim_pitch, p.squares, float_once(1 / (args.scale * args.scale)));
 }
 
-// Gradient is the constants of AdaGrad for the dictionary.
-struct Gradient {
+// AdaGrad holds the constants of AdaGrad for the dictionary.
+struct AdaGrad {
     float c0, c1, c2, c3, c4, epsilon;
 
-    // step returns P of an element, from m and n of the products, and adds to h. A NaN stays one.
+    // step updates h and returns the step P of an element d, from the products m and n. A NaN stays a NaN.
     __device__ __forceinline__ float step(float m, float n, float d, float& h) const
     {
         float added = fmaf(c0, n, d * fmaf(c1, m, c2 * d));
@@ -70,18 +66,18 @@ struct Gradient {
     }
 };
 
-// update_fp16: m and n are accumulate's product and squares and, while they are in registers,
+// update_fp16 computes m and n, the product and the squares of accumulate, and in the epilogue
 //
 //     H += max(c0·n + D∘(c1·m + c2·D), 0),  P = (c3·D + c4·m)/√(H + ε)
 //
-// of which P is written as floats and as halves. Neither m nor n is ever in memory.
+// It writes H, and P as float and as float16. m and n stay in registers.
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) update_fp16(UpdateHalf args)
 {
     SHARED_MEMORY(Half, shared_halves);
     const Shape& s = args.shape;
     ProductOfHalves p;
     p.run(shared_halves, {args.codes, s.words, s.code_pitch}, {args.residuals, s.words, s.dim_pitch}, s.words);
-    const Gradient gradient = {float_once(args.c0), float_once(args.c1), float_once(args.c2),
+    const AdaGrad adagrad = {float_once(args.c0), float_once(args.c1), float_once(args.c2),
                                float_once(args.c3), float_once(args.c4), float_once(args.epsilon)};
     const float scale = float_once(args.step_scale);
     p.each_row([&](int row, int column, int i, int half) {
@@ -97,8 +93,8 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) update_fp16(Upd
         for (int j = 0; j < ProductOfHalves::ACROSS; j++)
             if (row < s.atoms && column + 8 * j < s.dim_pitch) {
                 float2 step;
-                step.x = gradient.step(p.sums[i][j][2 * half], p.squares[i][j][2 * half], d[j].x, h[j].x);
-                step.y = gradient.step(p.sums[i][j][2 * half + 1], p.squares[i][j][2 * half + 1], d[j].y, h[j].y);
+                step.x = adagrad.step(p.sums[i][j][2 * half], p.squares[i][j][2 * half], d[j].x, h[j].x);
+                step.y = adagrad.step(p.sums[i][j][2 * half + 1], p.squares[i][j][2 * half + 1], d[j].y, h[j].y);
                 *reinterpret_cast<float2*>(args.squares + at + 8 * j) = h[j];
                 *reinterpret_cast<float2*>(args.steps + at + 8 * j) = step;
                 *reinterpret_cast<unsigned*>(args.step_halves + at + 8 * j) =

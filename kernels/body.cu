@@ -1,24 +1,28 @@
-// The row machine: what a step of the program does to each row after its
-// product, and to the whole after its rows.
+// The row machine: elementwise work on each row after the product of a step (body),
+// and arithmetic on sums over rows (totals).
 //
-// The steps' bodies are a handful of vector operations on rows of dim elements.
-// They differ with the loss, so they are data, not code: body runs a short list
-// of instructions on each row. A warp takes a row at a time. A lane has the
-// elements lane, lane + 32, … of every vector, so that vector instructions need
-// no synchronisation, and what one writes the next one finds in L1 or in shared
-// memory. Numbers are double; the warp has its own copy of all of them, which a
-// row may overwrite.
+// A step needs a handful of vector operations on rows of dim elements, which depend
+// on the loss. They are therefore data: body interprets a short list of instructions
+// for each row. For example, the residual and its squared norm are
 //
-// Sums over rows are in two parts, so that their order depends on nothing but
-// the number of rows: body leaves a number a row, totals adds them up in one
-// block and does the arithmetic that follows.
+//     SUB_VV   R = X − P
+//     ROW_DOT  number = Σ R·R
+//     STORE    row number 0 = number
 //
-// Floor: 4·rows·width bytes for each matrix that is read and each that is
-// written. R = X − P and its row sums, for 400,000 × 300 on an H200 at 4.3
-// TB/s: three, 1.44 GB, 0.33 ms. totals reads 8 bytes a row with one SM.
+// A warp processes one row at a time. A lane handles elements lane, lane + 32, … of
+// every vector, so vector instructions need no synchronisation, and the next
+// instruction reads the results from L1 or shared memory. Numbers are double. Each
+// warp has its own copy of all numbers, which a row may overwrite.
+//
+// Sums over rows have two stages, so that their order depends on the number of rows
+// alone: body stores a number per row, and totals adds them in one block.
+//
+// Lower bound: 4·rows·width bytes for each matrix read and for each matrix written.
+// R = X − P with its row sums, for 400,000 × 300 on an H200 at 4.3 TB/s: three
+// matrices, 1.44 GB, 0.33 ms. totals reads 8 bytes per row with one SM.
 #include "device.cuh"
 
-// arithmetic does OP_ADD to OP_RATIO. A NaN stays one.
+// arithmetic computes OP_ADD to OP_RATIO. A NaN stays a NaN.
 __device__ __forceinline__ double arithmetic(Op op, double a, double b)
 {
     switch (op) {
@@ -38,13 +42,13 @@ __device__ __forceinline__ double arithmetic(Op op, double a, double b)
     }
 }
 
-// Row is the row that a warp is at.
+// Row is the current row of a warp.
 struct Row {
     const Place* places;
-    float* input;     // where vector 0 is: elsewhere for every batch
-    double* numbers;  // of the warp
-    float* temporary; // rows of the warp
-    size_t stride;    // from one to the next
+    float* input;     // location of vector 0, which differs between batches
+    double* numbers;  // the warp's copy
+    float* temporary; // the warp's temporary rows
+    size_t stride;    // elements between temporary rows
     long long row;
     int width, lane;
 
@@ -56,8 +60,9 @@ struct Row {
         return place.data ? place.data + row * place.pitch : temporary + place.pitch * stride;
     }
 
-    // assign sets element i of vector v to f(i). It has four under way: the
-    // compiler cannot know that f reads nothing that was just written.
+    // assign sets element i of vector v to f(i). It calls f four times before the
+    // first write, so that the reads overlap: the compiler can't reorder them, as f
+    // might read v.
     template <typename F>
     __device__ __forceinline__ void assign(int v, F f) const
     {
@@ -76,7 +81,7 @@ struct Row {
         }
     }
 
-    // each: vector dst = f(vector a), element by element.
+    // each computes vector dst = f(vector a) elementwise.
     template <typename F>
     __device__ __forceinline__ void each(const Instruction& in, F f) const
     {
@@ -84,7 +89,7 @@ struct Row {
         assign(in.dst, [=](int i) { return f(a[i]); });
     }
 
-    // each_vv: vector dst = f(vector a, vector b).
+    // each_vv computes vector dst = f(vector a, vector b) elementwise.
     template <typename F>
     __device__ __forceinline__ void each_vv(const Instruction& in, F f) const
     {
@@ -93,7 +98,7 @@ struct Row {
         assign(in.dst, [=](int i) { return f(a[i], b[i]); });
     }
 
-    // each_vn: vector dst = f(vector a, number b).
+    // each_vn computes vector dst = f(vector a, number b) elementwise.
     template <typename F>
     __device__ __forceinline__ void each_vn(const Instruction& in, F f) const
     {
@@ -102,7 +107,7 @@ struct Row {
         assign(in.dst, [=](int i) { return f(a[i], b); });
     }
 
-    // halves: a matrix of halves dst = number b · vector a.
+    // halves computes float16 vector dst = number b · vector a, clamped.
     __device__ __forceinline__ void halves(const Instruction& in) const
     {
         const float* a = vector(in.a);
@@ -114,10 +119,10 @@ struct Row {
             dst[i].bits = half_bits(within_halves(b * a[i]));
     }
 
-    // set writes a number for all lanes to see.
+    // set writes a number and makes it visible to all lanes.
     __device__ __forceinline__ void set(int dst, double x) const
     {
-        __syncwarp(ALL_LANES); // all have read what it replaces
+        __syncwarp(ALL_LANES); // all lanes have read the old value
         if (lane == 0)
             numbers[dst] = x;
         __syncwarp(ALL_LANES);
@@ -144,12 +149,12 @@ struct Row {
     }
 };
 
-// body runs a program on each of the rows; abi.cuh says what the
-// instructions do. Vectors have width elements. Numbers start as numbers, for
-// each row; what a row is to leave, OP_STORE puts into row_numbers.
+// body runs a program of instructions (see abi.cuh) on each row. Vectors have width
+// elements. Every row starts with a copy of numbers; OP_STORE writes its results to
+// row_numbers.
 //
-// Dynamic shared memory is, for each warp, 8 bytes a number, rounded up to 16, and
-// then the temporary rows of width floats, rounded up to 4.
+// Dynamic shared memory per warp: 8 bytes per number, rounded up to 16, then the
+// temporary rows of width floats, rounded up to 4 floats.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS) body(Body args)
 {
     SHARED_MEMORY(char, memory);
@@ -165,7 +170,7 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) body(Body args)
     r.width = args.width;
     r.lane = threadIdx.x % WARP;
     for (r.row = first_row(); r.row < args.rows; r.row += row_step()) {
-        __syncwarp(ALL_LANES); // all are done with the row before
+        __syncwarp(ALL_LANES); // all lanes have finished the previous row
         for (int i = r.lane; i < args.number_count; i += WARP)
             r.numbers[i] = args.numbers[i];
         __syncwarp(ALL_LANES);
@@ -215,7 +220,7 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) body(Body args)
                 r.each(in, [](float a) { return a >= 0 ? 1.0f : 0.0f; });
                 break;
             case OP_RELU:
-                r.each(in, [](float a) { return a <= 0 ? 0.0f : a; }); // a NaN stays one
+                r.each(in, [](float a) { return a <= 0 ? 0.0f : a; }); // a NaN stays a NaN
                 break;
             case OP_HALVES:
                 r.halves(in);
@@ -237,7 +242,7 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) body(Body args)
     }
 }
 
-// total sums a row number over the rows. All threads get it.
+// total returns the sum of a row number over the rows, to all threads.
 __device__ __forceinline__ double total(double* warps, const double* row_numbers, int rows)
 {
     double sum = 0;
@@ -247,8 +252,8 @@ __device__ __forceinline__ double total(double* warps, const double* row_numbers
     return block_sum(warps, sum);
 }
 
-// totals runs a program on numbers, with one block. Each instruction sees what
-// those before it did.
+// totals runs a program on numbers, in one block. Each instruction sees the results of
+// the previous ones.
 extern "C" __global__ void __launch_bounds__(TOTALS_THREADS) totals(Totals args)
 {
     SHARED_MEMORY(double, warps);

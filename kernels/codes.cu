@@ -1,25 +1,26 @@
-// What is done to codes, words × atoms, dense in memory, after they were
-// computed: floats, or halves in the kernels that end in fp16.
+// Scaling, counting and packing of dense codes, words × atoms. Codes are float, or
+// float16 in the kernels *_fp16.
 //
-// finish_codes scales each row and counts what is in it; pack_codes gathers the
-// nonzeros of each row, in order. In both a warp takes a row at a time and a
-// lane 4 columns at a time, 16 bytes of floats, the widest access there is: there is
-// nothing to compute, only to read. Columns from atom_count on, in the last 16
-// bytes, do not count: they are zeros, but for a training that came to NaN.
+// finish_codes scales each row and counts its nonzeros. pack_codes writes the
+// nonzeros of each row in order. Both are bound by memory. A warp reads one row at a
+// time and a lane 4 columns at a time: 16 bytes of floats, the widest access. Columns
+// from atom_count on are padding; they are zeros, or NaN if a training diverged, and
+// are ignored.
 //
-// Floor: finish_codes reads 4·words·atoms bytes and writes as many in rows that
-// it scales, pack_codes reads them and writes 8 bytes a nonzero. For 400,000 ×
+// Lower bounds in bytes: finish_codes reads 4·words·atoms, and writes the rows that it
+// scales; pack_codes reads 4·words·atoms and writes 8 per nonzero. For 400,000 ×
 // 3000 with 8 % nonzeros on an H200 at 4.3 TB/s: 4.8 GB, 1.1 ms (2.2 ms if all
 // rows are scaled), and 5.6 GB, 1.3 ms.
 //
-// A nonzero's place is where its row starts, plus the nonzeros in the columns
-// before it. A ballot for each of a lane's 4 columns tells every lane all 128,
-// and counting bits does the rest: no sums over lanes, no second sweep.
+// The index of a nonzero is the start of its row plus the number of nonzeros in
+// earlier columns. A ballot for each of a lane's 4 columns gives every lane the
+// nonzeros of all 128 columns as bit masks, and popcounts give the index. This
+// needs neither sums over lanes nor a second pass.
 
 #include "device.cuh"
 
-// load_codes reads the codes of four columns in a row, each `scale` times as large in memory.
-// store_codes writes them, and returns what load_codes would.
+// load_codes reads four adjacent codes and divides float16 by the scale. store_codes writes
+// four codes and returns them as load_codes would read them, rounded.
 __device__ __forceinline__ float4 load_codes(const float* from, float) { return *reinterpret_cast<const float4*>(from); }
 __device__ __forceinline__ float4 store_codes(float* to, float4 a, float) { return *reinterpret_cast<float4*>(to) = a; }
 
@@ -41,10 +42,9 @@ __device__ __forceinline__ float4 store_codes(Half* to, float4 a, float scale)
     return from_halves(x, scale);
 }
 
-// finish_codes multiplies row r of codes by factors[r], which it rounds to a
-// float; no factors are factors of 1. Then nonzeros[r] is the row's number of
-// nonzeros, l1[r] the sum of their absolute values, and used[k] = 1 for each
-// column k with one.
+// finish_codes multiplies row r of codes by factors[r], rounded to float; if factors is
+// null, by 1. It stores the number of nonzeros of the row in nonzeros[r] and the sum of
+// their absolute values in l1[r], and sets used[k] = 1 for each column k with a nonzero.
 template <typename T>
 __device__ __forceinline__ void finish(const FinishCodes& args)
 {
@@ -65,9 +65,8 @@ __device__ __forceinline__ void finish(const FinishCodes& args)
                 if (column + i < atom_count && a[i] != 0) {
                     count++;
                     sum += fabsf(a[i]);
-                    // All rows set the same few numbers, to the same value. A
-                    // store would go to L2 for each nonzero; after the first
-                    // few, the load finds its answer in L1.
+                    // All rows set the same few flags. Stores without this test would go
+                    // to L2 for each nonzero; the load usually hits L1.
                     if (args.used[column + i] == 0)
                         args.used[column + i] = 1;
                 }
@@ -91,7 +90,7 @@ __device__ __forceinline__ void pack(const PackCodes& args)
 {
     const float scale = float_once(args.scale);
     int lane = threadIdx.x % WARP, atom_count = args.shape.atoms;
-    unsigned before = (1u << lane) - 1; // the lanes with columns before this one's
+    unsigned before = (1u << lane) - 1; // mask of the lanes with earlier columns
     for (long long row = first_row(); row < args.shape.words; row += row_step()) {
         const T* code = static_cast<const T*>(args.codes) + row * args.shape.code_pitch;
         long long to = args.starts[row];

@@ -1,36 +1,34 @@
 // correlate: p[words × atoms] = residuals[words × dim] · atoms[atoms × dim]ᵀ
-// and, while p is in registers, dual averaging:
+// and, in the epilogue, regularised dual averaging (Xiao, 2010) of the codes:
 //
 //     S += gradient·p,  Q += square·p²,  u = |S| − threshold
-//     code = 0 where u ≤ 0, else −sgn(S)·rate·u/√(Q + 1e-30); perhaps max(code, 0)
+//     code = 0 if u ≤ 0, else −sgn(S)·rate·u/√(Q + 1e-30); max(code, 0) if nonnegative
 //
-// (Halves have the gradient and the square over their scale.) The gradient is never in
-// memory. S and Q are read once and written once,
-// codes are written once, and that is most of what there is to do.
+// With float16 factors, gradient and square are divided by the scale. p stays in
+// registers. S and Q are read and written once and codes are written once, which
+// is most of the memory traffic.
 //
-// Floor, in bytes: 20·words·atoms + 4·(words + atoms)·dim; in flops:
-// 2·words·atoms·dim, three times that for fp32. For 400,000 × 300 → 3000 on an
-// H200: 24.5 GB, 5.7 ms at 4.3 TB/s, and 0.72 Tflop, 2.4 ms if mma.sync does
-// 300 TFLOP/s in TF32. So memory bounds it, and the arithmetic has to hide
-// behind: two blocks fit on an SM, and while one streams S and Q the other
-// multiplies.
+// Lower bounds. Bytes: 20·words·atoms + 4·(words + atoms)·dim. Flops:
+// 2·words·atoms·dim, three times as many for fp32. For 400,000 × 300 → 3000 on an
+// H200: 24.5 GB, 5.7 ms at 4.3 TB/s, and 0.72 Tflop, 2.4 ms if mma.sync does 300
+// TFLOP/s in TF32. Memory is the bottleneck, so arithmetic must overlap it: with two
+// blocks per SM, one streams S and Q while the other multiplies.
 //
-// The reduction runs along the rows of both factors; see product.cuh.
+// The reduction runs along the rows of both factors (see product.cuh).
 //
-// Shape: 128 × 128 takes a byte of L2 for 32 flops (128 × 64: 21); the tiles of
-// residuals and atoms are 23 GB of L2 traffic, as much as S, Q and codes are.
-// Two stages of depth 32 keep two blocks on an SM. A wider result is no waste
-// here, as atoms are many. A lane has four columns of the result that follow each
-// other, 16 bytes.
+// Tile: 128 × 128 does 32 flops per byte from L2 (128 × 64: 21). The tiles of
+// residuals and atoms are 23 GB of L2 traffic, as much as S, Q and codes. Two stages
+// of depth 32 allow two blocks per SM. The wide tile wastes little, because there are
+// many atoms. A lane holds four adjacent columns of the result, 16 bytes.
 #include "product.cuh"
 
-// Averaging is the constants of regularised dual averaging in one epoch.
-struct Averaging {
+// DualAveraging holds the constants of regularised dual averaging in one epoch.
+struct DualAveraging {
     float gradient, square, threshold, rate;
-    float lowest; // codes below it become 0
+    float lowest; // codes below become 0: 0 if nonnegative, else −∞
 
-    // code adds an element of p to its sums, S and Q, and returns its new code. A NaN
-    // stays one.
+    // code adds an element of p to its sums S and Q and returns the new code. A NaN
+    // stays a NaN.
     __device__ __forceinline__ float code(float p, float& sum_g, float& sum_q) const
     {
         constexpr float EPSILON = 1e-30f;
@@ -43,24 +41,23 @@ struct Averaging {
     }
 };
 
-// store_renewed writes four new codes, one after the other.
-__device__ __forceinline__ void store_renewed(float* to, float4 a, float) { store(to, a); }
-__device__ __forceinline__ void store_renewed(Half* to, float4 a, float scale)
+// store_new_codes writes four adjacent codes, float16 scaled and clamped to its range.
+__device__ __forceinline__ void store_new_codes(float* to, float4 a, float) { store(to, a); }
+__device__ __forceinline__ void store_new_codes(Half* to, float4 a, float scale)
 {
     *reinterpret_cast<uint2*>(to) = make_uint2(halves(within_halves(scale * a.x), within_halves(scale * a.y)),
                                                halves(within_halves(scale * a.z), within_halves(scale * a.w)));
 }
 
-// average renews the codes by the product, and the sums.
+// dual_average updates the sums and the codes with the product p.
 template <typename P, typename Args>
-__device__ __forceinline__ void average(const P& p, const Args& args, float scale)
+__device__ __forceinline__ void dual_average(const P& p, const Args& args, float scale)
 {
     const Shape& s = args.shape;
-    const Averaging averaging = {float_once(args.gradient), float_once(args.square), float_once(args.threshold),
+    const DualAveraging averaging = {float_once(args.gradient), float_once(args.square), float_once(args.threshold),
                                  float_once(args.rate), args.nonnegative ? 0 : __uint_as_float(0xff800000)}; // −∞
     p.each_row([&](int row, int column, int i, int half) {
-        // All reads of a row come before its first write, to have them under
-        // way together.
+        // All reads of a row precede its first write, so that they overlap.
         constexpr int QUADS = P::ACROSS / 2;
         float4 g[QUADS], q[QUADS];
         size_t at = static_cast<size_t>(row) * s.code_pitch + column;
@@ -80,7 +77,7 @@ __device__ __forceinline__ void average(const P& p, const Args& args, float scal
                 x.w = averaging.code(x.w, g[j].w, q[j].w);
                 store(args.sum_g + at + 16 * j, g[j]);
                 store(args.sum_q + at + 16 * j, q[j]);
-                store_renewed(args.codes + at + 16 * j, x, scale);
+                store_new_codes(args.codes + at + 16 * j, x, scale);
             }
     });
 }
@@ -95,7 +92,7 @@ __device__ __forceinline__ void correlate(const Correlate& args)
     const Shape& s = args.shape;
     P p;
     p.run(shared, {args.residuals, s.words, s.dim_pitch}, {args.atoms, s.atoms, s.dim_pitch}, s.dim_pitch);
-    average(p, args, 1);
+    dual_average(p, args, 1);
 }
 
 __device__ __forceinline__ void correlate(const CorrelateHalf& args)
@@ -107,7 +104,7 @@ __device__ __forceinline__ void correlate(const CorrelateHalf& args)
     const Shape& s = args.shape;
     P p;
     p.run(shared_halves, {args.residuals, s.words, s.dim_pitch}, {args.atoms, s.atoms, s.dim_pitch}, s.dim_pitch);
-    average(p, args, float_once(args.scale));
+    dual_average(p, args, float_once(args.scale));
 }
 
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_tf32(Correlate args) { correlate<false>(args); }

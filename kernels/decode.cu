@@ -1,45 +1,44 @@
 // decode: product[words × dim] = codes[words × atoms] · atoms[atoms × dim]
 //
-// The reduction runs along the rows of codes and along the columns of atoms;
-// see product.cuh for what follows from that.
+// The reduction runs along the rows of codes and along the columns of atoms (see
+// product.cuh).
 //
-// Floor, in bytes: 4·(words·atoms + atoms·dim + shares·words·dim); in flops:
-// 2·words·atoms·dim, three times that for fp32. For 400,000 × 3000 → 300 on an
+// Lower bounds. Bytes: 4·(words·atoms + atoms·dim + shares·words·dim). Flops:
+// 2·words·atoms·dim, three times as many for fp32. For 400,000 × 3000 → 300 on an
 // H200: 5.3 GB, 1.2 ms at 4.3 TB/s, and 0.72 Tflop, 2.4 ms if mma.sync does 300
-// TFLOP/s in TF32 (the data sheet's 495 are wgmma's, which only Hopper has).
+// TFLOP/s in TF32. (The 495 of the data sheet need wgmma, which only Hopper has.)
 //
-// Most codes are zeros, but mma takes 16 × 8 of them at a time, and with 8 %
-// nonzeros only one such part in 40,000 has none: there is nothing to skip.
+// Sparsity does not help. mma multiplies 16 × 8 codes at a time, and with 8 %
+// nonzeros only one such block in 40,000 is all zeros.
 //
-// Shape: dim is small. 64 columns a tile waste little of it (300 is 4.7 tiles),
-// and a dictionary step's 3125 words make 25 × 5 = 125 blocks, which fill a GPU
-// of 132 SMs. The price is traffic between L2 and the SMs: a step of DEPTH
-// moves 24 KB for 0.52 Mflop, 21 flops a byte, so that 300 TFLOP/s would take
-// 14 TB/s of L2. On many words at once this bound, not the tensor cores', is
-// the one to expect.
+// Tile: dim is small, and 64 columns waste little of it (300 is 4.7 tiles). The
+// 3125 words of a dictionary step make 25 × 5 = 125 blocks, which fill a GPU of 132
+// SMs. The cost is traffic between L2 and the SMs: a step of DEPTH moves 24 KB for
+// 0.52 Mflop, 21 flops per byte, so 300 TFLOP/s would need 14 TB/s from L2. With many
+// words L2 is the bottleneck, not the tensor cores.
 //
-// Where words are fewer, several blocks share a tile, each with some of the atoms, and leave a
-// part of the sum each. Whoever reads the product adds them, which costs more the more words there
-// are.
+// Split-K: with few words, several blocks share a tile. Each reduces over some of the
+// atoms and writes a partial product. The reader of the product adds them, at a cost
+// proportional to the words.
 //
-// decode_fp16 has half the bytes, and 160 columns a tile: codes are read twice instead of
-// five times, 71 flops a byte of L2. A warp has 32 × 80 of them. A dictionary step has 50 such
-// tiles, too few, and so two shares.
+// decode_fp16 moves half the bytes. Its tiles have 160 columns, 32 × 80 per warp, so
+// that codes are read twice instead of five times: 71 flops per byte from L2. A
+// dictionary step has only 50 such tiles, and therefore two shares.
 //
-// Its 8 warps, of one block an SM, are too few to hide behind each other: with two stages each
-// step waits for its copies' latency and then for their bytes. decode_ahead_fp16 has a third, and
-// so copies two steps ahead, in 120 KB of shared memory, which sm_80, sm_90 and sm_100 have for a
-// block, and sm_86, sm_89 and sm_120 have not.
+// It runs one block of 8 warps per SM, too few to hide latency: with two stages, each
+// step waits for the latency of its copies and then for their bytes. decode_ahead_fp16
+// has a third stage and copies two steps ahead. It needs 120 KB of shared memory per
+// block, which sm_80, sm_90 and sm_100 have, but sm_86, sm_89 and sm_120 lack.
 #include "product.cuh"
 
-// Share is the atoms that a block has of its tile, and where it leaves their product.
+// Share is a block's part of the reduction, atoms first to last − 1, and its result.
 struct Share {
     int first, last;
     float* product;
 };
 
-// share_of returns the share of the block that has p. Those that share tiles have as many rows of
-// tiles each, one after the other.
+// share_of returns the share of a block and sets p.row to the row of its tile. The grid has
+// all tiles of the first share, then all tiles of the second, and so on.
 template <int ROWS, int DEPTH, typename P, typename Args>
 __device__ __forceinline__ Share share_of(P& p, const Args& args)
 {

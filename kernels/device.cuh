@@ -1,6 +1,6 @@
-// The few things that CUDA C++ has no word for, one instruction each, and what
-// all kernels share. For a host compiler the emulation has functions of the
-// same names, so that the kernels' own lines are the ones that tests run.
+// Wrappers of PTX instructions that CUDA C++ lacks, and functions that all kernels
+// share. For a host compiler, emulation.h defines functions of the same names, so
+// that tests run the source of the kernels.
 
 #pragma once
 
@@ -11,17 +11,16 @@
 // SHARED_MEMORY names the block's dynamic shared memory.
 #define SHARED_MEMORY(type, name) extern __shared__ __align__(16) type name[]
 
-// UNROLL and UNROLL_BY unroll the loop that follows, all of it or by a number.
-// What a thread holds in an array stays in registers only if all indices are
-// constants.
+// UNROLL and UNROLL_BY unroll the next loop, completely or n times. A thread's
+// array stays in registers only if all its indices are constants.
 #define UNROLL _Pragma("unroll")
 #define PRAGMA(text) _Pragma(#text)
 #define UNROLL_BY(n) PRAGMA(unroll(n))
 
 #include "abi.cuh"
 
-// copy_async starts copying 16 bytes to shared memory, past the registers and
-// L1. When it is not valid it reads nothing and writes zeros.
+// copy_async starts copying 16 bytes to shared memory, bypassing registers and
+// L1. If valid is false, it writes zeros and reads nothing.
 __device__ __forceinline__ void copy_async(void* shared, const void* global, bool valid)
 {
     unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
@@ -29,19 +28,18 @@ __device__ __forceinline__ void copy_async(void* shared, const void* global, boo
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(bytes) : "memory");
 }
 
-// copy_commit makes a group of the copies started since the last one.
+// copy_commit makes a group of the copies since the last call.
 __device__ __forceinline__ void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
-// copy_wait waits until at most the latest N groups of this thread are under
-// way.
+// copy_wait waits until at most the latest N groups of this thread are pending.
 template <int N>
 __device__ __forceinline__ void copy_wait()
 {
     asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
 }
 
-// tf32 rounds to TF32's 10 bits of fraction, halves away from zero. The result
-// is the bits of a float.
+// tf32 rounds x to TF32, which has 10 bits of fraction, ties away from zero. It
+// returns the bits of a float.
 __device__ __forceinline__ unsigned tf32(float x)
 {
     unsigned bits;
@@ -49,8 +47,8 @@ __device__ __forceinline__ unsigned tf32(float x)
     return bits;
 }
 
-// float_once rounds a number. Left to itself the compiler rounds again wherever
-// the result is used, to save a register, and that is slow.
+// float_once converts x to float. Without volatile, the compiler repeats the slow
+// conversion wherever the result is used, to save a register.
 __device__ __forceinline__ float float_once(double x)
 {
     float y;
@@ -58,8 +56,8 @@ __device__ __forceinline__ float float_once(double x)
     return y;
 }
 
-// inverse_sqrt returns 1/√x with a relative error of at most 2⁻²², for an x
-// that is no denormal.
+// inverse_sqrt returns 1/√x with a relative error of at most 2⁻²². x must not be
+// subnormal.
 __device__ __forceinline__ float inverse_sqrt(float x)
 {
     float y;
@@ -67,14 +65,15 @@ __device__ __forceinline__ float inverse_sqrt(float x)
     return y;
 }
 
-// mma adds a 16×8 by 8×8 product to c, held by a warp. With g = lane / 4 and t
-// = lane % 4 a lane has
+// mma adds the product of a (16×8) and b (8×8) to c (16×8). A warp holds the three
+// matrices in registers. With g = lane / 4 and t = lane % 4, a lane holds
 //
 //     a: rows g, g+8, g, g+8 of columns t, t, t+4, t+4
 //     b: rows t, t+4 of column g
 //     c: columns 2t and 2t+1 of row g, then of row g+8
 //
-// It is volatile so that it stays where all lanes are, out of later branches.
+// It is volatile so that the compiler doesn't move it into a branch that some lanes
+// skip.
 __device__ __forceinline__ void mma(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2])
 {
     asm volatile(
@@ -83,9 +82,9 @@ __device__ __forceinline__ void mma(float (&c)[4], const unsigned (&a)[4], const
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// load_matrices reads four 8×8 matrices of halves from shared memory. Lanes 8j to 8j+7 give
-// the rows of matrix j, and with g and t as in mma a lane gets columns 2t and 2t+1 of row g
-// of each; TRANSPOSED, rows 2t and 2t+1 of column g.
+// load_matrices reads four 8×8 matrices of float16 from shared memory. Lanes 8j to 8j+7 pass
+// the addresses of the rows of matrix j. With g and t as in mma, a lane receives columns 2t
+// and 2t+1 of row g of each matrix; if TRANSPOSED, rows 2t and 2t+1 of column g.
 template <bool TRANSPOSED>
 __device__ __forceinline__ void load_matrices(unsigned (&x)[4], const Half* row)
 {
@@ -102,13 +101,13 @@ __device__ __forceinline__ void load_matrices(unsigned (&x)[4], const Half* row)
                      : "memory");
 }
 
-// mma_halves adds a 16×16 by 16×8 product to c. Two factors are in each register, the first
-// one in its low bits:
+// mma_halves adds the product of a (16×16) and b (16×8) of float16 to c (16×8). A register
+// holds two elements, the first one in its low bits:
 //
 //     a: rows g, g+8, g, g+8 of columns 2t and 2t+1, 2t and 2t+1, 2t+8 and 2t+9, 2t+8 and 2t+9
 //     b: rows 2t and 2t+1, 2t+8 and 2t+9 of column g
 //
-// and c is as in mma. mma_bfloats does the same with bfloat16s.
+// c is as in mma. mma_bfloats does the same for bfloat16.
 __device__ __forceinline__ void mma_halves(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2])
 {
     asm volatile(
@@ -125,7 +124,7 @@ __device__ __forceinline__ void mma_bfloats(float (&c)[4], const unsigned (&a)[4
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// halves are two numbers as halves, the first in the low bits.
+// halves rounds two numbers to float16 and packs them, x in the low bits.
 __device__ __forceinline__ unsigned halves(float x, float y)
 {
     unsigned bits;
@@ -133,7 +132,8 @@ __device__ __forceinline__ unsigned halves(float x, float y)
     return bits;
 }
 
-// bfloats are two numbers as bfloat16s, with 8 bits and float's range.
+// bfloats rounds two numbers to bfloat16, which has 8 bits and the range of float,
+// and packs them, x in the low bits.
 __device__ __forceinline__ unsigned bfloats(float x, float y)
 {
     unsigned bits;
@@ -141,7 +141,8 @@ __device__ __forceinline__ unsigned bfloats(float x, float y)
     return bits;
 }
 
-// half_bits are a number as a half; first_half and second_half are those of a register.
+// half_bits rounds x to float16. first_half and second_half unpack the low and the
+// high float16 of a register.
 __device__ __forceinline__ unsigned short half_bits(float x)
 {
     unsigned short bits;
@@ -177,14 +178,15 @@ inline float inverse_sqrt(float x) { return 1 / sqrtf(x); }
 
 #include "abi.cuh"
 
-// within_halves is a number, or the end of the range of halves. A NaN stays one.
+// within_halves clamps x to the range of float16. A NaN stays a NaN.
 __device__ __forceinline__ float within_halves(float x)
 {
     constexpr float MOST = 65504;
     return x > MOST ? MOST : x < -MOST ? -MOST : x;
 }
 
-// load and store read and write four numbers of a row; add returns c + a·b of such.
+// load and store read and write four adjacent numbers, 16 bytes in one access. add returns
+// c + a·b elementwise.
 __device__ __forceinline__ float4 load(const float* from) { return *reinterpret_cast<const float4*>(from); }
 __device__ __forceinline__ void store(float* to, float4 x) { *reinterpret_cast<float4*>(to) = x; }
 __device__ __forceinline__ float4 add(float a, float4 b, float4 c)
@@ -194,8 +196,8 @@ __device__ __forceinline__ float4 add(float a, float4 b, float4 c)
 
 constexpr unsigned ALL_LANES = 0xffffffff;
 
-// first_row is the warp's first row, in kernels in which a warp takes one row after the
-// other; row_step is how far the next one is.
+// first_row returns the first row of a warp, and row_step the distance to its next row, in
+// kernels that process one row per warp at a time.
 __device__ __forceinline__ long long first_row()
 {
     return static_cast<long long>(blockIdx.x) * (blockDim.x / WARP) + threadIdx.x / WARP;
@@ -206,7 +208,8 @@ __device__ __forceinline__ long long row_step()
     return static_cast<long long>(gridDim.x) * (blockDim.x / WARP);
 }
 
-// warp_sum returns the sum of all lanes' x to each lane, the same bits to all.
+// warp_sum returns the sum of x over the lanes of the warp. All lanes get the same bits,
+// because the exchange is symmetric.
 template <typename T>
 __device__ __forceinline__ T warp_sum(T x)
 {
@@ -216,15 +219,15 @@ __device__ __forceinline__ T warp_sum(T x)
     return x;
 }
 
-// block_sum returns the sum of all threads' x to each thread, the same bits to all. Of
-// shared memory it takes an element for each warp. All that threads wrote before it, they
-// all see after it.
+// block_sum returns the sum of x over the threads of the block. All threads get the same
+// bits. `warps` is shared memory of one element per warp. It is also a barrier: afterwards
+// all threads see all earlier writes.
 template <typename T>
 __device__ __forceinline__ T block_sum(T* warps, T x)
 {
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     x = warp_sum(x);
-    __syncthreads(); // the sum before has been read
+    __syncthreads(); // all threads have read the previous sum
     if (lane == 0)
         warps[warp] = x;
     __syncthreads();

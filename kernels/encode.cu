@@ -1,50 +1,52 @@
-// Encoding with a fixed dictionary: words × atoms of codes, dense in memory. A step
-// of FISTA is three launches:
+// Encoding with a fixed dictionary: FISTA with adaptive restart (Beck and Teboulle,
+// 2009; O'Donoghue and Candès, 2015) for dense codes of words × atoms. An iteration is
+// three launches:
 //
 //     decode (decode.cu)    b·D
 //     fista_residuals       m, r = y − zD
-//     fista                 b' = shrink(z + step·rDᵀ), with ⟨z − b', b' − b⟩ in parts
+//     fista                 b' = shrink(z + step_size·rDᵀ), partial sums of ⟨z − b', b' − b⟩
 //
-// z = b + m·(b − a), the codes with momentum, is never in memory: it is linear in b
-// and a, and so is what it decodes to. m is a number a row, 0 where the step went
-// against the momentum, which is known only when all of the row is computed: hence
-// by the next launch.
+// b are the current codes, a the previous ones, and z = b + m·(b − a) the codes with
+// momentum. z is never stored: zD = bD + m·(bD − aD), so that decoding b is enough. A
+// row's m is 0, a restart, if the last iteration moved against the momentum, that is if
+// ⟨z − b', b' − b⟩ > 0. This sum over the whole row is complete only after fista, so
+// the next fista_residuals computes m.
 //
-// Codes are dense, as tensor cores want them, also when all but a few of a row
-// have been dropped: of 3000 codes with 8 % nonzeros the products on their support
-// alone would be a twelfth of the flops, but would gather 300 KB of atoms a row.
-// What has been dropped is −0: a step on the support of a code leaves it alone, and
-// writes no other −0.
+// Codes are dense because tensor cores need dense factors. This holds even after
+// keep_largest, when most codes are zero. With 8 % nonzeros of 3000, products on the
+// support alone would need a twelfth of the flops, but would gather 300 KB of atoms per
+// row. keep_largest marks the zeros outside the support by −0. An iteration on a fixed
+// support leaves −0 alone, and never produces another −0.
 //
-// Floor, in bytes: fista 12·words·atoms + 4·(words + atoms)·dim, fista_residuals
-// 4·words·((2 + 2·shares)·dim + parts); in flops: fista 2·words·atoms·dim, three times that for
-// fp32. With decode's, a step of a word of 300 → 3000 on an H200 is 56 KB, 13 ns at 4.3
-// TB/s, and 3.6 Mflop, 12 ns if mma.sync does 300 TFLOP/s in TF32.
+// Lower bounds. Bytes: fista 12·words·atoms + 4·(words + atoms)·dim, fista_residuals
+// 4·words·((2 + 2·shares)·dim + parts). Flops: fista 2·words·atoms·dim, three times as many
+// for fp32. An iteration with decode, for one word of 300 → 3000 on an H200: 56 KB, 13 ns at
+// 4.3 TB/s, and 3.6 Mflop, 12 ns if mma.sync does 300 TFLOP/s in TF32.
 #include "product.cuh"
 
-// fista_residuals takes a number a row m = 0 if the sum of the row's parts in
-// against is positive, else momentum, and leaves it in momenta. Then
+// fista_residuals sets momenta[row] = m, which is 0 if the sum of the row's `parts` partial
+// sums in restarts is positive, otherwise momentum. It computes
 //
-//     residuals = y − (decoded + m·(decoded − last)),  losses = Σ residuals²
+//     residuals = y − (decoded + m·(decoded − previous_decoded)),  losses = Σ residuals²
 //
-// with decoded = bD, last = aD, which are in shares; last is not read where m is 0. A row has
-// `parts` parts. A warp takes a row at a time.
+// with decoded = bD and previous_decoded = aD, each the sum of its shares.
+// previous_decoded isn't read if m is 0. A warp processes one row at a time.
 //
-// Squares are float: rows whose squares float cannot hold have infinite losses.
+// Squares are float, so a row whose squares overflow float has an infinite loss.
 //
-// fista_residuals_fp16 takes scales[row]·y for y, as decoded and last are scaled alike, and
-// leaves residuals as halves, scaled once more, and no losses.
-__device__ __forceinline__ float momentum_of(const FistaResiduals& args, long long row)
+// fista_residuals_fp16 uses scales[row]·y instead of y, because decoded and
+// previous_decoded are scaled alike. It stores scaled float16 residuals, and no losses.
+__device__ __forceinline__ float row_momentum(const FistaResiduals& args, long long row)
 {
     double sum = 0;
     UNROLL_BY(1)
     for (int i = threadIdx.x % WARP; i < args.parts; i += WARP)
-        sum += args.against[row * args.parts + i];
+        sum += args.restarts[row * args.parts + i];
     return warp_sum(sum) > 0 ? 0 : float(args.momentum);
 }
 
-// of_shares returns the sum of the shares of four numbers. All of them are on their way at once.
-__device__ __forceinline__ float4 of_shares(const FistaResiduals& args, const float* first)
+// sum_shares returns the sum over the shares of four adjacent numbers. All loads overlap.
+__device__ __forceinline__ float4 sum_shares(const FistaResiduals& args, const float* first)
 {
     float4 shares[MOST_SHARES];
     UNROLL
@@ -56,21 +58,21 @@ __device__ __forceinline__ float4 of_shares(const FistaResiduals& args, const fl
     return shares[0];
 }
 
-// residual returns of·y − zD of four numbers.
-__device__ __forceinline__ float4 residual(const FistaResiduals& args, float of, float m, size_t at)
+// residual returns four adjacent elements of scale_y·y − zD.
+__device__ __forceinline__ float4 residual(const FistaResiduals& args, float scale_y, float m, size_t at)
 {
     const float4 y = load(args.y + at);
-    float4 z = of_shares(args, args.decoded + at);
+    float4 z = sum_shares(args, args.decoded + at);
     if (m != 0)
-        z = add(m, add(-1, of_shares(args, args.last + at), z), z);
-    return add(of, y, make_float4(-z.x, -z.y, -z.z, -z.w));
+        z = add(m, add(-1, sum_shares(args, args.previous_decoded + at), z), z);
+    return add(scale_y, y, make_float4(-z.x, -z.y, -z.z, -z.w));
 }
 
 extern "C" __global__ void __launch_bounds__(ROW_THREADS, 2) fista_residuals(FistaResiduals args)
 {
     int lane = threadIdx.x % WARP;
     for (long long row = first_row(); row < args.shape.words; row += row_step()) {
-        float m = momentum_of(args, row);
+        float m = row_momentum(args, row);
         double loss = 0;
         UNROLL_BY(1)
         for (int i = 4 * lane; i < args.shape.dim_pitch; i += 4 * WARP) {
@@ -95,11 +97,11 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS, 2) fista_residuals_fp1
     int lane = threadIdx.x % WARP;
     const float scale = float_once(args.scale);
     for (long long row = first_row(); row < args.shape.words; row += row_step()) {
-        float m = momentum_of(args, row), of = args.scales[row];
+        float m = row_momentum(args, row), scale_y = args.scales[row];
         UNROLL_BY(1)
         for (int i = 4 * lane; i < args.shape.dim_pitch; i += 4 * WARP) {
             size_t at = row * args.shape.dim_pitch + i;
-            const float4 r = residual(args, of, m, at);
+            const float4 r = residual(args, scale_y, m, at);
             *reinterpret_cast<uint2*>(static_cast<Half*>(args.residuals) + at) = make_uint2(halves(scale * r.x, scale * r.y), halves(scale * r.z, scale * r.w));
         }
         if (lane == 0)
@@ -107,11 +109,11 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS, 2) fista_residuals_fp1
     }
 }
 
-// row_scales: scales[row] is the power of two that makes ‖y‖ 1 to 2, or the nearest that is a
-// normal float. For a row of zeros it is 1.
-// A warp takes a row at a time.
+// row_scales sets scales[row] to the power of two that scales ‖y‖ to [1, 2), or the
+// nearest one that is a normal float; 1 for a row of zeros. A warp processes one row at a
+// time.
 //
-// Floor, in bytes: 4·words·dim.
+// Lower bound: 4·words·dim bytes.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS) row_scales(RowScales args)
 {
     for (long long row = first_row(); row < args.shape.words; row += row_step()) {
@@ -120,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) row_scales(RowScales a
             double y = args.y[row * args.shape.dim_pitch + i];
             squares += y * y;
         }
-        // 2ⁿ ≤ ‖y‖² < 2ⁿ⁺¹, and so 2^⌊n/2⌋ ≤ ‖y‖ < 2^⌊n/2⌋⁺¹. In double no row's n is out of range.
+        // 2ⁿ ≤ ‖y‖² < 2ⁿ⁺¹ implies 2^⌊n/2⌋ ≤ ‖y‖ < 2^⌊n/2⌋⁺¹. In double n is never out of range.
         squares = warp_sum(squares);
         const int n = static_cast<int>(static_cast<unsigned long long>(__double_as_longlong(squares)) >> 52) - 1023;
         if (threadIdx.x % WARP == 0)
@@ -128,9 +130,9 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) row_scales(RowScales a
     }
 }
 
-// to_halves: halves = scale·rows, words × dim. A warp takes a row at a time.
+// to_halves sets halves = scale·rows, words × dim. A warp processes one row at a time.
 //
-// Floor, in bytes: 6·words·dim.
+// Lower bound: 6·words·dim bytes.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS) to_halves(ToHalves args)
 {
     const float scale = float_once(args.scale);
@@ -141,14 +143,15 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) to_halves(ToHalves arg
         }
 }
 
-// Step is the constants of a step of FISTA.
-struct Step {
+// FistaStep holds the constants of an iteration of FISTA.
+struct FistaStep {
     float size, threshold;
-    float lowest; // codes below it become 0
-    unsigned dropped; // bits of b that stay: those of −0, or else of what no code is
+    float lowest; // codes below become 0: 0 if nonnegative, else −∞
+    unsigned dropped; // an element with these bits stays as it is: −0, or a NaN that no code has
 
-    // code returns b' for an element p of rDᵀ, and adds to against. A NaN stays one.
-    __device__ __forceinline__ float code(float p, float b, float a, float momentum, float& against) const
+    // code returns b' for an element p of rDᵀ, and adds (z − b')·(b' − b) to restart. A NaN
+    // stays a NaN.
+    __device__ __forceinline__ float code(float p, float b, float a, float momentum, float& restart) const
     {
         float z = fmaf(momentum, b - a, b);
         float x = fmaf(size, p, z);
@@ -158,16 +161,16 @@ struct Step {
             x = 0;
         if (__float_as_uint(b) == dropped)
             x = b;
-        against += (z - x) * (x - b);
+        restart += (z - x) * (x - b);
         return x;
     }
 };
 
-// fista: p[words × atoms] = residuals[words × dim] · atoms[atoms × dim]ᵀ and, while p is in
-// registers, a step of each code. b is read from codes, a from before, where b' takes its
-// place.
+// fista: p[words × atoms] = residuals[words × dim] · atoms[atoms × dim]ᵀ and, in the
+// epilogue, an iteration of each code. It reads b from codes and a from previous, and
+// overwrites a by b'.
 //
-// Reduction and shape are those of correlate, and so are the reasons: see there.
+// Reduction and tile are the same as in correlate.cu, for the same reasons.
 template <bool SPLIT>
 __device__ __forceinline__ void fista(const Fista& args)
 {
@@ -178,9 +181,9 @@ __device__ __forceinline__ void fista(const Fista& args)
     const Shape& s = args.shape;
     P p;
     p.run(shared, {args.residuals, s.words, s.dim_pitch}, {args.atoms, s.atoms, s.dim_pitch}, s.dim_pitch);
-    const Step step = {float_once(args.size), float_once(args.threshold),
+    const FistaStep step = {float_once(args.step_size), float_once(args.threshold),
                        args.nonnegative ? 0 : __uint_as_float(0xff800000), // −∞
-                       args.support ? 0x80000000 : 0xffffffff};
+                       args.fixed_support ? 0x80000000 : 0xffffffff};
     const int part = (p.column + p.warp_column) / FISTA_COLUMNS;
     p.each_row([&](int row, int column, int i, int half) {
         float2 b[P::ACROSS], a[P::ACROSS];
@@ -190,7 +193,7 @@ __device__ __forceinline__ void fista(const Fista& args)
         for (int j = 0; j < P::ACROSS; j++)
             if (row < s.words && column + 8 * j < s.code_pitch) {
                 b[j] = *reinterpret_cast<const float2*>(args.codes + at + 8 * j);
-                a[j] = *reinterpret_cast<float2*>(args.before + at + 8 * j);
+                a[j] = *reinterpret_cast<float2*>(args.previous + at + 8 * j);
             }
         UNROLL
         for (int j = 0; j < P::ACROSS; j++)
@@ -198,23 +201,23 @@ __device__ __forceinline__ void fista(const Fista& args)
                 float2 next;
                 next.x = step.code(p.sums[i][j][2 * half], b[j].x, a[j].x, momentum, sum);
                 next.y = step.code(p.sums[i][j][2 * half + 1], b[j].y, a[j].y, momentum, sum);
-                *reinterpret_cast<float2*>(args.before + at + 8 * j) = next;
+                *reinterpret_cast<float2*>(args.previous + at + 8 * j) = next;
             }
-        // The four lanes of a row.
+        // Sum over the four lanes of a row.
         sum += __shfl_xor_sync(ALL_LANES, sum, 1);
         sum += __shfl_xor_sync(ALL_LANES, sum, 2);
         if (row < s.words && p.t == 0)
-            args.against[static_cast<size_t>(row) * args.parts + part] = sum;
+            args.restarts[static_cast<size_t>(row) * args.parts + part] = sum;
     });
 }
 
-// fista_fp16 has b, a, residuals and atoms as halves. A code is `scale` times the row's scale
-// times as large as what it stands for, and size and threshold have what that takes. Beyond the
-// range of halves it is infinite, and so will the row's loss be, or no number: nothing is cut
-// off unseen.
+// fista_fp16 reads b, a, residuals and atoms as float16. Codes are scaled by scales[row] and
+// a constant, for which step_size and threshold are adjusted. A code that exceeds the range
+// of float16 becomes infinite, and the loss of its row infinite or NaN, so that the host
+// detects it.
 //
-// A lane has four codes of a row that follow each other, as in correlate.
-__device__ __forceinline__ float4 four_codes(const Half* from)
+// A lane holds four adjacent codes of a row, as in correlate.
+__device__ __forceinline__ float4 load_four(const Half* from)
 {
     uint2 x = *reinterpret_cast<const uint2*>(from);
     return make_float4(first_half(x.x), second_half(x.x), first_half(x.y), second_half(x.y));
@@ -231,7 +234,7 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) fista_fp16(Fist
     P p;
     p.run(shared_halves, {args.residuals, s.words, s.dim_pitch}, {args.atoms, s.atoms, s.dim_pitch}, s.dim_pitch);
     const float threshold = float_once(args.threshold);
-    Step step = {float_once(args.size), 0, args.nonnegative ? 0 : __uint_as_float(0xff800000), 0xffffffff}; // −∞; none are dropped
+    FistaStep step = {float_once(args.step_size), 0, args.nonnegative ? 0 : __uint_as_float(0xff800000), 0xffffffff}; // −∞; nothing is dropped
     const int part = (p.column + p.warp_column) / FISTA_COLUMNS;
     p.each_row([&](int row, int column, int i, int half) {
         constexpr int QUADS = P::ACROSS / 2;
@@ -245,8 +248,8 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) fista_fp16(Fist
         UNROLL
         for (int j = 0; j < QUADS; j++)
             if (row < s.words && column + 16 * j < s.code_pitch) {
-                b[j] = four_codes(args.codes + at + 16 * j);
-                a[j] = four_codes(args.before + at + 16 * j);
+                b[j] = load_four(args.codes + at + 16 * j);
+                a[j] = load_four(args.previous + at + 16 * j);
             }
         UNROLL
         for (int j = 0; j < QUADS; j++)
@@ -254,41 +257,41 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) fista_fp16(Fist
                 const float4 x = p.quad(i, j, half);
                 const unsigned first = halves(step.code(x.x, b[j].x, a[j].x, momentum, sum), step.code(x.y, b[j].y, a[j].y, momentum, sum));
                 const unsigned second = halves(step.code(x.z, b[j].z, a[j].z, momentum, sum), step.code(x.w, b[j].w, a[j].w, momentum, sum));
-                *reinterpret_cast<uint2*>(args.before + at + 16 * j) = make_uint2(first, second);
+                *reinterpret_cast<uint2*>(args.previous + at + 16 * j) = make_uint2(first, second);
             }
-        // The four lanes of a row.
+        // Sum over the four lanes of a row.
         sum += __shfl_xor_sync(ALL_LANES, sum, 1);
         sum += __shfl_xor_sync(ALL_LANES, sum, 2);
         if (row < s.words && p.t == 0)
-            args.against[static_cast<size_t>(row) * args.parts + part] = sum;
+            args.restarts[static_cast<size_t>(row) * args.parts + part] = sum;
     });
 }
 
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) fista_tf32(Fista args) { fista<false>(args); }
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) fista_fp32(Fista args) { fista<true>(args); }
 
-// keep_largest drops all but the `most` largest magnitudes of each row of codes; of equal
-// ones the first stay. What is dropped, and what is zero, becomes −0. A warp takes a row at
-// a time.
+// keep_largest keeps the max_nonzeros codes of largest magnitude in each row, the first of
+// equal ones. Dropped codes and zeros become −0. A warp processes one row at a time.
 //
-// Magnitudes are in the order of their bits. The most-th largest is found three bits at a
-// time, from the top, by counting what is at least as large as each of the 7 candidates: up to
-// 11 sweeps of the row, which L2 holds, fewer as soon as just `most` are as large. No counts
-// in shared memory, which trained codes, of few different exponents, would queue for.
+// The threshold is found by a radix select. Magnitudes are ordered like their bits. Three bits
+// at a time, from the top, it counts the magnitudes that are at least as large as each of 7
+// candidates. This takes up to 11 passes over the row, which L2 holds, and ends early when
+// exactly max_nonzeros remain. It needs no histogram in shared memory: trained codes have few
+// different exponents, so the lanes would contend for the same counters.
 //
-// Floor in bytes: 8·words·atoms.
+// Lower bound: 8·words·atoms bytes.
 //
-// keep_largest_fp16 reads codes that are halves, as fista_fp16 has them, and writes what they
-// stand for: 6·words·atoms bytes, and 5 sweeps.
-__device__ __forceinline__ unsigned magnitude_of(const float* x) { return __float_as_uint(fabsf(*x)); }
-__device__ __forceinline__ unsigned magnitude_of(const Half* x) { return x->bits & 0x7fff; }
-__device__ __forceinline__ float value_of(const float* x, float) { return *x; }
-__device__ __forceinline__ float value_of(const Half* x, float factor) { return factor * first_half(x->bits); }
+// keep_largest_fp16 reads the scaled float16 codes of fista_fp16 and writes unscaled floats:
+// 6·words·atoms bytes, and 5 passes.
+__device__ __forceinline__ unsigned magnitude_bits(const float* x) { return __float_as_uint(fabsf(*x)); }
+__device__ __forceinline__ unsigned magnitude_bits(const Half* x) { return x->bits & 0x7fff; }
+__device__ __forceinline__ float scaled_value(const float* x, float) { return *x; }
+__device__ __forceinline__ float scaled_value(const Half* x, float factor) { return factor * first_half(x->bits); }
 
 template <typename T>
-__device__ __forceinline__ void keep(const KeepLargest& args, const T* codes)
+__device__ __forceinline__ void keep_rows(const KeepLargest& args, const T* codes)
 {
-    const int atom_count = args.shape.atoms, most = args.most;
+    const int atom_count = args.shape.atoms, most = args.max_nonzeros;
     constexpr int BITS = 3, DIGITS = 1 << BITS;
     constexpr int HIGHEST = sizeof(T) == 2 ? 12 : 30; // bit of a magnitude, or of its highest digit
     static_assert(HIGHEST % BITS == 0, "the last digit is of bit 0");
@@ -298,12 +301,12 @@ __device__ __forceinline__ void keep(const KeepLargest& args, const T* codes)
         const T* code = codes + row * args.shape.code_pitch;
         float* kept = args.codes + row * args.shape.code_pitch;
         const float factor = sizeof(T) == sizeof(Half) ? float(args.scale) / args.scales[row] : 1;
-        unsigned least = 0; // `most` magnitudes or more are at least this
-        int larger = 0;     // and so many are larger, if `least` is known to its last digit
+        unsigned least = 0; // at least `most` magnitudes are ≥ least
+        int larger = 0;     // number of magnitudes > least, once its last digit is known
         for (int shift = HIGHEST, found = atom_count; shift >= 0 && found != most; shift -= BITS) {
             int counts[DIGITS] = {}; // counts[d]: at least least + (d << shift)
             for (int column = lane; column < atom_count; column += WARP) {
-                unsigned magnitude = magnitude_of(code + column) >> shift;
+                unsigned magnitude = magnitude_bits(code + column) >> shift;
                 UNROLL
                 for (int d = 1; d < DIGITS; d++)
                     counts[d] += magnitude >= (least >> shift) + d;
@@ -321,11 +324,11 @@ __device__ __forceinline__ void keep(const KeepLargest& args, const T* codes)
             }
             least += digit << shift;
         }
-        int equal = most - larger; // of those that are just `least` so many stay, or more than there are
+        int equal = most - larger; // number of magnitudes equal to least to keep, or more than exist
         for (int first = 0; first < atom_count; first += WARP) {
             int column = first + lane;
-            float a = column < atom_count ? value_of(code + column, factor) : 0;
-            unsigned magnitude = column < atom_count ? magnitude_of(code + column) : 0;
+            float a = column < atom_count ? scaled_value(code + column, factor) : 0;
+            unsigned magnitude = column < atom_count ? magnitude_bits(code + column) : 0;
             unsigned ties = __ballot_sync(ALL_LANES, column < atom_count && magnitude == least);
             if (magnitude < least || (magnitude == least && __popc(ties & lanes_before) >= equal))
                 a = 0;
@@ -336,5 +339,5 @@ __device__ __forceinline__ void keep(const KeepLargest& args, const T* codes)
     }
 }
 
-extern "C" __global__ void __launch_bounds__(ROW_THREADS) keep_largest(KeepLargest args) { keep<float>(args, args.codes); }
-extern "C" __global__ void __launch_bounds__(ROW_THREADS) keep_largest_fp16(KeepLargest args) { keep<Half>(args, args.halves); }
+extern "C" __global__ void __launch_bounds__(ROW_THREADS) keep_largest(KeepLargest args) { keep_rows<float>(args, args.codes); }
+extern "C" __global__ void __launch_bounds__(ROW_THREADS) keep_largest_fp16(KeepLargest args) { keep_rows<Half>(args, args.halves); }

@@ -32,13 +32,13 @@ type encoder struct {
 	shares     int          // blocks that share a tile of decode (split-K)
 	parts      int          // partial sums of a row's ⟨z−b, b−a⟩
 
-	atoms                    pointer[float32] // D, K×L
-	residuals, decoded, last pointer[float32] // batch×L: y − zD, bD and aD
-	codes, before            pointer[float32] // batch×K: b and a
-	against                  pointer[float32] // batch×parts
-	momenta                  pointer[float32] // batch
-	used                     pointer[int32]   // K
-	starts                   pointer[int64]   // batch: index of each row's first packed nonzero
+	atoms                               pointer[float32] // D, K×L
+	residuals, decoded, previousDecoded pointer[float32] // batch×L: y − zD, bD and aD
+	codes, previous                     pointer[float32] // batch×K: b and a
+	restarts                            pointer[float32] // batch×parts
+	momenta                             pointer[float32] // batch
+	used                                pointer[int32]   // K
+	starts                              pointer[int64]   // batch: index of each row's first packed nonzero
 
 	slot    *encoderSlot   // of the current rows
 	slots   []*encoderSlot // pending ones first, oldest first
@@ -186,9 +186,9 @@ func (e *encoder) prepare(minRows int, reserved int64, slots, packed int) error 
 	products := rows * e.widths.dimPitch
 	e.residuals = alloc[float32](g, products)
 	products *= e.maxShares()
-	e.decoded, e.last = alloc[float32](g, products), alloc[float32](g, products)
-	e.codes, e.before = alloc[float32](g, rows*e.widths.codePitch), alloc[float32](g, rows*e.widths.codePitch)
-	e.against, e.momenta, e.used = alloc[float32](g, rows*e.parts), alloc[float32](g, rows), alloc[int32](g, e.widths.atoms)
+	e.decoded, e.previousDecoded = alloc[float32](g, products), alloc[float32](g, products)
+	e.codes, e.previous = alloc[float32](g, rows*e.widths.codePitch), alloc[float32](g, rows*e.widths.codePitch)
+	e.restarts, e.momenta, e.used = alloc[float32](g, rows*e.parts), alloc[float32](g, rows), alloc[int32](g, e.widths.atoms)
 	starts := make([]int64, rows)
 	for i := range starts {
 		starts[i] = int64(i * e.nonzeros)
@@ -341,12 +341,12 @@ func (e *encoder) stage(n int, row func(i int) []float32) {
 func (e *encoder) encode(n int) {
 	g := e.gpu
 	zero(g, e.codes, n*e.widths.codePitch, g.compute)
-	zero(g, e.before, n*e.widths.codePitch, g.compute)
+	zero(g, e.previous, n*e.widths.codePitch, g.compute)
 	if e.half != nil {
 		e.fistaHalf(n)
 	} else {
 		e.fista(n, e.options.Steps, e.options.Lambda, e.precision, false)
-		g.queue(keepLargest{codes: e.codes, shape: e.widths.shape(n), most: int32(e.nonzeros)}.launch(), g.compute)
+		g.queue(keepLargest{codes: e.codes, shape: e.widths.shape(n), maxNonzeros: int32(e.nonzeros)}.launch(), g.compute)
 	}
 	e.fista(n, backend.PolishSteps, 0, e.precision, true)
 	e.residual(n, 0, fp32, false) // losses of the final codes
@@ -365,17 +365,17 @@ func (e *encoder) fista(rows, steps int, lambda float64, p Precision, fixedSuppo
 		size, threshold := 2*e.step, lambda*e.step
 		if h := e.half; p == fp16 {
 			e.gpu.queue(fistaHalf{
-				codes: h.codes, before: h.before, against: e.against, residuals: h.residuals, atoms: h.dictionary, momenta: e.momenta, scales: h.rows,
-				size: size * h.codeScale / (unitResiduals * h.atomScale), threshold: threshold * h.codeScale,
+				codes: h.codes, previous: h.previous, restarts: e.restarts, residuals: h.residuals, atoms: h.dictionary, momenta: e.momenta, scales: h.rows,
+				stepSize: size * h.codeScale / (unitResiduals * h.atomScale), threshold: threshold * h.codeScale,
 				shape: e.widths.shape(rows), parts: int32(e.parts), nonnegative: e.options.Nonnegative,
 			}.launch(), e.gpu.compute)
-			h.codes, h.before = h.before, h.codes
+			h.codes, h.previous = h.previous, h.codes
 		} else {
 			e.gpu.queue(fista{
-				codes: e.codes, before: e.before, against: e.against, residuals: e.residuals, atoms: e.atoms, momenta: e.momenta,
-				size: size, threshold: threshold, shape: e.widths.shape(rows), parts: int32(e.parts), nonnegative: e.options.Nonnegative, support: fixedSupport,
+				codes: e.codes, previous: e.previous, restarts: e.restarts, residuals: e.residuals, atoms: e.atoms, momenta: e.momenta,
+				stepSize: size, threshold: threshold, shape: e.widths.shape(rows), parts: int32(e.parts), nonnegative: e.options.Nonnegative, fixedSupport: fixedSupport,
 			}.launch(p), e.gpu.compute)
-			e.codes, e.before = e.before, e.codes
+			e.codes, e.previous = e.previous, e.codes
 		}
 		previousMomentum = momentum
 	}
@@ -385,14 +385,14 @@ func (e *encoder) fista(rows, steps int, lambda float64, p Precision, fixedSuppo
 // codes that are all zero.
 func (e *encoder) residual(rows int, momentum float64, p Precision, zeroCodes bool) {
 	g := e.gpu
-	e.decoded, e.last = e.last, e.decoded
+	e.decoded, e.previousDecoded = e.previousDecoded, e.decoded
 	shares, pitch := e.shares, int64(rows*e.widths.dimPitch)
 	if p == fp16 {
 		shares = max(2, shares)
 	}
 	residuals := fistaResiduals{
-		residuals: pointer[byte](e.residuals), momenta: e.momenta, losses: e.slot.losses, y: e.slot.y, decoded: e.decoded, last: e.last,
-		against: e.against, momentum: momentum, shape: e.widths.shape(rows), parts: int32(e.parts), shares: int32(shares), sharePitch: pitch,
+		residuals: pointer[byte](e.residuals), momenta: e.momenta, losses: e.slot.losses, y: e.slot.y, decoded: e.decoded, previousDecoded: e.previousDecoded,
+		restarts: e.restarts, momentum: momentum, shape: e.widths.shape(rows), parts: int32(e.parts), shares: int32(shares), sharePitch: pitch,
 	}
 	h := e.half
 	if p == fp16 {

@@ -24,7 +24,7 @@ const (
 type halfBuffers struct {
 	codeScale, atomScale float64
 	dictionary           pointer[half]    // K×L
-	codes, before        pointer[half]    // batch×K: b and a
+	codes, previous      pointer[half]    // batch×K: b and a
 	residuals            pointer[half]    // batch×L
 	rows                 pointer[float32] // batch: the scale of each
 }
@@ -45,7 +45,7 @@ func (e *encoder) halfBufferBytes() (row, atom int64) {
 func (e *encoder) allocHalfBuffers(rows int) {
 	if h, g := e.half, e.gpu; h != nil {
 		h.dictionary = alloc[half](g, e.widths.atoms*e.widths.dimPitch)
-		h.codes, h.before = alloc[half](g, rows*e.widths.codePitch), alloc[half](g, rows*e.widths.codePitch)
+		h.codes, h.previous = alloc[half](g, rows*e.widths.codePitch), alloc[half](g, rows*e.widths.codePitch)
 		h.residuals, h.rows = alloc[half](g, rows*e.widths.dimPitch), alloc[float32](g, rows)
 	}
 }
@@ -61,10 +61,10 @@ func (e *encoder) convertAtoms() {
 func (e *encoder) fistaHalf(rows int) {
 	g, h, shape := e.gpu, e.half, e.widths.shape(rows)
 	zero(g, h.codes, rows*e.widths.codePitch, g.compute)
-	zero(g, h.before, rows*e.widths.codePitch, g.compute)
+	zero(g, h.previous, rows*e.widths.codePitch, g.compute)
 	g.queue(rowScales{scales: h.rows, y: e.slot.y, shape: shape}.launch(), g.compute)
 	e.fista(rows, e.options.Steps, e.options.Lambda, fp16, false)
-	g.queue(keepLargest{codes: e.codes, halves: h.codes, scales: h.rows, scale: 1 / h.codeScale, shape: shape, most: int32(e.nonzeros)}.launch(), g.compute)
+	g.queue(keepLargest{codes: e.codes, halves: h.codes, scales: h.rows, scale: 1 / h.codeScale, shape: shape, maxNonzeros: int32(e.nonzeros)}.launch(), g.compute)
 }
 
 var errHalfRange = errors.New("codes exceed the range of float16; use the precision tf32 or fp32")

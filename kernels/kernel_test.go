@@ -502,16 +502,16 @@ func checkFISTA(b *bench, precision Precision, words, atoms, dim int) {
 		shape := widthsOf(precision, atoms, dim).shape(words)
 		if precision == fp16 {
 			b.run(fistaHalf{
-				codes: pointer[half](codes.data), before: pointer[half](result.data), against: against.data, residuals: pointer[half](residuals.data),
+				codes: pointer[half](codes.data), previous: pointer[half](result.data), restarts: against.data, residuals: pointer[half](residuals.data),
 				atoms: pointer[half](atomRows.data), momenta: put(b, momenta), scales: put(b, scales),
-				size: size * codeScale / (residualScale * atomScale), threshold: c.threshold * codeScale,
+				stepSize: size * codeScale / (residualScale * atomScale), threshold: c.threshold * codeScale,
 				shape: shape, parts: int32(parts), nonnegative: c.nonnegative,
 			}.launch())
 		} else {
 			b.run(fista{
-				codes: codes.data, before: result.data, against: against.data, residuals: residuals.data, atoms: atomRows.data,
-				momenta: put(b, momenta), size: size, threshold: c.threshold,
-				shape: shape, parts: int32(parts), nonnegative: c.nonnegative, support: c.support,
+				codes: codes.data, previous: result.data, restarts: against.data, residuals: residuals.data, atoms: atomRows.data,
+				momenta: put(b, momenta), stepSize: size, threshold: c.threshold,
+				shape: shape, parts: int32(parts), nonnegative: c.nonnegative, fixedSupport: c.support,
 			}.launch(precision))
 		}
 		got := b.read(result)
@@ -616,8 +616,8 @@ func checkMomentum(b *bench, precision Precision, words, dim, parts, shares int,
 	result := b.stored(precision, nil, words, dim, scale)
 	k := fistaResiduals{
 		residuals: pointer[byte](result.data), momenta: momenta.data, losses: losses, y: rows.data,
-		decoded: inShares(p, func(int) bool { return true }), last: inShares(q, func(i int) bool { return !stops(i) }),
-		against: against.data, momentum: momentum, scale: 1, shape: widthsOf(precision, 1, dim).shape(words), parts: int32(parts),
+		decoded: inShares(p, func(int) bool { return true }), previousDecoded: inShares(q, func(i int) bool { return !stops(i) }),
+		restarts: against.data, momentum: momentum, scale: 1, shape: widthsOf(precision, 1, dim).shape(words), parts: int32(parts),
 		shares: int32(shares), sharePitch: int64((words + 1) * pitch),
 	}
 	if precision == fp16 {
@@ -721,7 +721,7 @@ func checkKeepLargest(b *bench, precision Precision, words, atoms, _ int) {
 		}
 		values[len(values)-1] = float32(math.Inf(-1))
 		codes := b.array(values, words, atoms)
-		k := keepLargest{codes: codes.data, shape: newWidths(atoms, 1).shape(words), most: int32(most)}
+		k := keepLargest{codes: codes.data, shape: newWidths(atoms, 1).shape(words), maxNonzeros: int32(most)}
 		if precision == fp16 {
 			const scale = 16
 			scales := b.rowFactors(fp16, words)
@@ -733,7 +733,7 @@ func checkKeepLargest(b *bench, precision Precision, words, atoms, _ int) {
 			codes = b.pitched(nil, words, atoms, 8)
 			k = keepLargest{
 				codes: codes.data, halves: pointer[half](halves.data), scales: put(b, scales), scale: 1. / scale,
-				shape: newHalfWidths(atoms, 1).shape(words), most: int32(most),
+				shape: newHalfWidths(atoms, 1).shape(words), maxNonzeros: int32(most),
 			}
 		}
 		b.run(few(k.launch()))
@@ -782,7 +782,7 @@ func checkRemember(b *bench, precision Precision, words, atoms, dim int) {
 		sums, shape := b.array(s, atoms, dim), newWidths(atoms, dim).shape(words)
 		shape.codePitch = int32(codes.pitch)
 		b.run(remember{
-			sums: sums.data, codes: codes.data.at(c.before), rows: rows.data, keep: c.keep, shape: shape, symmetric: c.symmetric,
+			sums: sums.data, codes: codes.data.at(c.before), rows: rows.data, decay: c.keep, shape: shape, symmetric: c.symmetric,
 		}.launch(precision))
 		want, magnitude := multiply(atoms, dim, words,
 			func(i, k int) float32 { return a[k*width+c.before+i] }, func(k, j int) float32 { return r[k*dim+j] })
@@ -802,7 +802,7 @@ func checkForces(b *bench, _ Precision, atoms, dim, _ int) {
 	f := b.array(p, atoms, dim)
 	b.run(few(forces{
 		forces: f.data, atoms: b.array(d, atoms, dim).data, products: b.array(products, atoms, dim).data, anchors: b.array(anchors, atoms, dim).data,
-		gram: b.array(g, atoms, atoms).data, pull: pull, shape: newWidths(atoms, dim).shape(0),
+		gram: b.array(g, atoms, atoms).data, anchorWeight: pull, shape: newWidths(atoms, dim).shape(0),
 	}.launch()))
 	want, magnitude := make([]float64, len(p)), make([]float64, len(p))
 	for i := range want {
@@ -848,7 +848,7 @@ func checkMoveAtoms(b *bench, _ Precision, atoms, dim, _ int) {
 	shape.atoms = int32(atoms)
 	b.run(moveAtoms{
 		atoms: dictionary.data, moves: moves.data, forces: b.array(f, atoms, dim).data, gram: gram.data.at(first*gram.pitch + first),
-		norm: norm, unused: unused, pull: pull, shape: shape,
+		norm: norm, minUsage: unused, anchorWeight: pull, shape: shape,
 	}.launch())
 	got, gotMoves := b.read(dictionary), b.read(moves)
 	for i := range atoms {
@@ -912,7 +912,7 @@ func checkPower(b *bench, _ Precision, dim, _, _ int) {
 		vector, value := put(b, start), zeros[float64](b, 1)
 		b.run(power{
 			vector: vector, work: zeros[float64](b, 2*dim), value: value, matrix: matrix.data,
-			tolerance: c.tolerance, most: int32(c.most), dim: int32(dim), dimPitch: int32(matrix.pitch),
+			tolerance: c.tolerance, maxIterations: int32(c.most), dim: int32(dim), dimPitch: int32(matrix.pitch),
 		}.launch())
 		v, size := encodetest.Widen(start), 0.
 		for range c.most {
@@ -1214,7 +1214,7 @@ func checkRandomCodes(b *bench, precision Precision, words, atoms, _ int) {
 	const scale, seed = 1 << 9, 1<<63 + 42
 	codes, shape := b.stored(precision, nil, words, atoms, scale), widthsOf(precision, atoms, 1).shape(words)
 	b.run(few(randomCodes{
-		codes: pointer[byte](codes.data), seed: seed, most: backend.InitialCodeScale(atoms), scale: max(1, codes.scale), shape: shape,
+		codes: pointer[byte](codes.data), seed: seed, maxMagnitude: backend.InitialCodeScale(atoms), scale: max(1, codes.scale), shape: shape,
 	}.launch(precision)))
 	var want []float32
 	for i := range words {

@@ -1,35 +1,36 @@
-// Learning a dictionary, after encode.cu has made the codes A[words × atoms] of a batch of
-// rows Y[words × dim]:
+// Online dictionary learning (Mairal et al., 2010), after encode.cu has computed the codes
+// A[words × atoms] of a mini-batch of rows Y[words × dim]:
 //
-//     remember      G = keep·G + AᵀA,  B = keep·B + AᵀY
+//     remember      G = decay·G + AᵀA,  B = decay·B + AᵀY
 //     decode        F = GD (decode.cu)
-//     forces        F −= diag(G)·D + B + pull·W: what moves each atom
-//     move_atoms    each atom of a block in turn
-//     remember      F += G[·, block] · moves, for the atoms after the block; and so on
+//     forces        F −= diag(G)·D + B + anchor_weight·W: the force on each atom
+//     move_atoms    block coordinate descent: updates the atoms of a block one by one
+//     remember      F += G[·, block] · moves, for the atoms after the block; then the next block
 //
-// and before the next batch, whose codes need ‖D‖₂², remember makes DᵀD, and power finds its
-// largest eigenvalue.
+// Before the next mini-batch, FISTA's step size needs ‖D‖₂²: remember computes DᵀD, and
+// power its largest eigenvalue.
 //
-// Where an atom goes depends on where those before it went. One launch an atom would be
-// thousands, each of a product of one row. A block's atoms move in one launch, on one SM,
-// and what that means for the others is one product, on all of them. G is symmetric: its rows
-// stand for its columns.
+// The update of an atom depends on the updates of all previous atoms. One launch per atom
+// would mean thousands of launches, each with a product of one row. Instead move_atoms
+// updates the 64 atoms of a block in one launch, on one SM, and a single product on all SMs
+// applies their moves to the forces on the later atoms. G is symmetric, so its rows serve as
+// columns.
 #include "product.cuh"
 
-// remember: sums[atoms × dim] = keep·sums + codesᵀ · rows
+// remember: sums[atoms × dim] = decay·sums + codesᵀ · rows
 //
-// with codes[words × atoms] and rows[words × dim]. The reduction runs along the columns of
-// both factors; see product.cuh. With `symmetric` rows are the codes, and half of the product is
-// computed: the tiles on the diagonal and below.
+// with codes[words × atoms] and rows[words × dim]. decay is the forgetting factor. The
+// reduction runs along the columns of both factors (see product.cuh). With `symmetric`, rows
+// are the codes, and only the tiles on and below the diagonal are computed.
 //
-// Floor, in bytes: 4·(words·atoms + words·dim + 2·atoms·dim); in flops: 2·words·atoms·dim,
-// three times that for fp32; half of both if it is symmetric, but for the sums' bytes. For G of
-// 4096 words and 3000 atoms on an H200: 120 MB, 28 µs at 4.3 TB/s, and 37 Gflop, 0.12 ms if
-// mma.sync does 300 TFLOP/s in TF32, a tenth of what the 50 products of the codes take for rows
-// of 300.
+// Lower bounds. Bytes: 4·(words·atoms + words·dim + 2·atoms·dim). Flops: 2·words·atoms·dim,
+// three times as many for fp32. If symmetric, half of both, except for the bytes of the sums.
+// For G of 4096 words and 3000 atoms on an H200: 120 MB, 28 µs at 4.3 TB/s, and 37 Gflop,
+// 0.12 ms if mma.sync does 300 TFLOP/s in TF32. This is a tenth of the time of the 50 products
+// that encode rows of 300.
 //
-// Shape: correlate's 128 × 128, as atoms are many and the result is read and written
-// whole.
+// Tile: 128 × 128 as in correlate, because there are many atoms and the whole result is read
+// and written.
 template <bool SPLIT>
 __device__ __forceinline__ void remember(const Remember& args)
 {
@@ -39,20 +40,20 @@ __device__ __forceinline__ void remember(const Remember& args)
     const Shape& s = args.shape;
     P p;
     if (args.symmetric && p.column > p.row)
-        return; // what lies below the diagonal is written here as well
+        return; // the block of the mirrored tile writes this tile
     p.run(shared, {args.codes, s.words, s.code_pitch}, {args.rows, s.words, s.dim_pitch}, s.words);
-    const float keep = float_once(args.keep);
+    const float decay = float_once(args.decay);
     const bool mirrored = args.symmetric && p.column < p.row;
     p.each_row([&](int row, int column, int i, int half) {
         UNROLL
         for (int j = 0; j < P::ACROSS; j++)
             if (row < s.atoms && column + 8 * j < s.dim_pitch) {
                 float2* at = reinterpret_cast<float2*>(args.sums + static_cast<size_t>(row) * s.dim_pitch + column + 8 * j);
-                float2 sum = keep == 0 ? make_float2(0, 0) : *at; // which may be no number
-                sum.x = fmaf(keep, sum.x, p.sums[i][j][2 * half]);
-                sum.y = fmaf(keep, sum.y, p.sums[i][j][2 * half + 1]);
+                float2 sum = decay == 0 ? make_float2(0, 0) : *at; // ignores a NaN
+                sum.x = fmaf(decay, sum.x, p.sums[i][j][2 * half]);
+                sum.y = fmaf(decay, sum.y, p.sums[i][j][2 * half + 1]);
                 *at = sum;
-                if (mirrored) { // eight lanes write 32 bytes of a row
+                if (mirrored) { // eight lanes write 32 bytes, a sector
                     float* across = args.sums + static_cast<size_t>(column + 8 * j) * s.dim_pitch + row;
                     across[0] = sum.x;
                     across[s.dim_pitch] = sum.y;
@@ -64,19 +65,20 @@ __device__ __forceinline__ void remember(const Remember& args)
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) remember_tf32(Remember args) { remember<false>(args); }
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) remember_fp32(Remember args) { remember<true>(args); }
 
-// forces makes of P = GD what the other atoms, the rows and the anchors do to each atom d:
+// forces computes from P = GD the force on each atom d, which sums the effects of the other
+// atoms, the rows and the anchors:
 //
-//     f = p − g·d − b − pull·w
+//     f = p − g·d − b − anchor_weight·w
 //
-// where p, d, b and w are its rows of P, D, B and W, and g is its element of G's diagonal. The
-// gradient of tr(DᵀGD) − 2tr(DᵀB) + pull·‖D − W‖² by d is 2(f + (g + pull)·d). A warp takes a row
-// at a time, and a lane four numbers.
+// p, d, b and w are the atom's rows of P, D, B and W, and g is its diagonal element of G. The
+// gradient of tr(DᵀGD) − 2tr(DᵀB) + anchor_weight·‖D − W‖² with respect to d is
+// 2(f + (g + anchor_weight)·d). A warp processes one row at a time, and a lane four numbers.
 //
-// Floor, in bytes: 20·atoms·dim.
+// Lower bound: 20·atoms·dim bytes.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS) forces(Forces args)
 {
     const Shape& s = args.shape;
-    const float pull = float_once(args.pull);
+    const float anchor_weight = float_once(args.anchor_weight);
     for (long long row = first_row(); row < s.atoms; row += row_step()) {
         const float g = args.gram[row * s.code_pitch + row];
         UNROLL_BY(1)
@@ -84,16 +86,16 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) forces(Forces args)
             const long long at = row * s.dim_pitch + i;
             float4 f = add(-g, load(args.atoms + at), load(args.forces + at));
             f = add(-1, load(args.products + at), f);
-            store(args.forces + at, add(-pull, load(args.anchors + at), f));
+            store(args.forces + at, add(-anchor_weight, load(args.anchors + at), f));
         }
     }
 }
 
-// A thread of move_atoms has u of a group of atoms: of four columns in registers, or of more in
-// memory, where the atoms' moves will be.
+// InRegisters and InMemory hold a thread's elements of u (see move_atoms) for a group of atoms:
+// four columns in registers, or more columns in memory, in the rows of their moves.
 struct InRegisters {
     static constexpr int TOGETHER = MOVE_TOGETHER;
-    static constexpr bool ONCE = true; // there are no further columns
+    static constexpr bool ONCE = true; // a thread has only four columns
     float4 u[TOGETHER];
 
     __device__ __forceinline__ InRegisters(int) {}
@@ -103,9 +105,9 @@ struct InRegisters {
 };
 
 struct InMemory {
-    static constexpr int TOGETHER = 4; // less code, for what is rare
+    static constexpr int TOGETHER = 4; // smaller code for a rare case
     static constexpr bool ONCE = false;
-    float4 u[TOGETHER]; // of the columns that are at hand
+    float4 u[TOGETHER]; // of the current columns
     float* moves;
     int pitch;
 
@@ -115,7 +117,7 @@ struct InMemory {
     __device__ __forceinline__ void set(int k, int column, float4 x) { store(moves + k * pitch + column, x); }
 };
 
-// each_column calls f for each four columns that a thread has, or once if there are no more.
+// each_column calls f for each of a thread's groups of four columns; with ONCE, for the first only.
 template <bool ONCE, typename F>
 __device__ __forceinline__ void each_column(int thread, int threads, int pitch, F f)
 {
@@ -126,23 +128,24 @@ __device__ __forceinline__ void each_column(int thread, int threads, int pitch, 
     }
 }
 
-// move_atoms moves each of the block's atoms d, in turn, to where tr(DᵀGD) − 2tr(DᵀB) +
-// pull·‖D − W‖² is least with the others fixed, and gives it its norm again:
+// move_atoms updates each atom d of the block in turn. It minimises tr(DᵀGD) − 2tr(DᵀB) +
+// anchor_weight·‖D − W‖² with respect to d, the others fixed, and scales d to its norm:
 //
-//     u = −(f + Σ g_j·move_j)/(g + pull),  move = norm·u/‖u‖ − d,  d += move
+//     u = −(f + Σ g_j·move_j)/(g + anchor_weight),  move = norm·u/‖u‖ − d,  d += move
 //
-// where f is its row of the forces, and g_j are those of G with the block's atoms that have
-// moved. Its move is zero if g is not above `unused`, or if u is zero or no number.
+// f is the atom's row of the forces. The sum is over the atoms j of the block that have been
+// updated, and g_j is the element of G for d and j. The move is zero if g ≤ min_usage, and if
+// u is zero or NaN.
 //
-// A set of threads has the u of a group of atoms, and a thread four of their columns. What the
-// threads of a set have to tell each other is ‖u‖, and what they tell other sets is the move: one
-// barrier an atom is for both. While the atoms of one group move in turn, the sets of those after
-// it take each move off their u, a barrier later. A set whose group has moved begins another one.
-// Where columns are many, sets are fewer: one, where a thread has more than four of them.
+// A set of threads holds u of a group of atoms, four columns per thread. The threads of a set
+// exchange ‖u‖; other sets need the move. One barrier per atom serves both. While the atoms of
+// one group are updated in turn, the sets of later groups subtract each move from their u, one
+// barrier later. A set that has finished its group begins another one. The more columns, the
+// fewer sets fit: only one if a thread has more than four columns.
 //
-// Floor, in bytes: 4·(4·atoms·dim + atoms²). What bounds it is waiting, on one SM: for the sum of
-// lanes, for other warps, for a root. A warp has some 140
-// instructions for an atom in turn on sm_90.
+// Lower bound: 4·(4·atoms·dim + atoms²) bytes. The kernel is bound by latency on one SM:
+// sums over lanes, barriers, and a square root. A warp executes about 140 instructions per
+// atom on sm_90.
 template <typename Atoms>
 __device__ __forceinline__ void move_in_turn(const MoveAtoms& args, float* shared)
 {
@@ -151,58 +154,58 @@ __device__ __forceinline__ void move_in_turn(const MoveAtoms& args, float* share
     const int sets = blockDim.x / threads, set = threadIdx.x / threads, thread = threadIdx.x - set * threads;
     const int lane = threadIdx.x % WARP, warps = threads / WARP;
     constexpr int TOGETHER = Atoms::TOGETHER, PARTS = 4 * MOVE_THREADS / WARP;
-    // u is in units of the norm: its square is within float's range.
-    float* weights = shared;                               // −g_j/((g + pull)·norm): a row for each j, of all atoms
-    float* sizes = weights + BLOCK_ATOMS * BLOCK_ATOMS;    // −1/((g + pull)·norm)
-    float* norms = sizes + BLOCK_ATOMS;                    // 0 for an atom that is not used
-    float* parts = norms + BLOCK_ATOMS;                    // of two atoms' ‖u‖², four of each warp
-    float* latest = parts + 2 * PARTS;                     // the moves of two atoms, for other sets
+    // u is divided by the norm, so that its square doesn't overflow.
+    float* weights = shared;                               // −g_j/((g + anchor_weight)·norm): row j, column of the atom
+    float* sizes = weights + BLOCK_ATOMS * BLOCK_ATOMS;    // −1/((g + anchor_weight)·norm)
+    float* norms = sizes + BLOCK_ATOMS;                    // 0 for an unused atom
+    float* parts = norms + BLOCK_ATOMS;                    // partial sums of ‖u‖² of two atoms, four per warp
+    float* latest = parts + 2 * PARTS;                     // the latest two moves, for other sets
     static_assert(4 * (BLOCK_ATOMS * (BLOCK_ATOMS + 2) + 2 * PARTS) == MOVE_SHARED, "the host asks for this much, and for the moves");
     for (int i = lane; i < BLOCK_ATOMS; i += WARP) {
-        const bool is = i < s.atoms;
-        const float g = is ? args.gram[static_cast<size_t>(i) * s.code_pitch + i] : 1, pull = float_once(args.pull), norm = float_once(args.norm);
-        const float size = -1 / ((g + pull) * norm);
+        const bool exists = i < s.atoms;
+        const float g = exists ? args.gram[static_cast<size_t>(i) * s.code_pitch + i] : 1, anchor_weight = float_once(args.anchor_weight), norm = float_once(args.norm);
+        const float size = -1 / ((g + anchor_weight) * norm);
         for (int j = threadIdx.x / WARP; j < BLOCK_ATOMS; j += blockDim.x / WARP)
-            weights[j * BLOCK_ATOMS + i] = is && j < i ? size * args.gram[static_cast<size_t>(j) * s.code_pitch + i] : 0;
+            weights[j * BLOCK_ATOMS + i] = exists && j < i ? size * args.gram[static_cast<size_t>(j) * s.code_pitch + i] : 0;
         if (threadIdx.x < WARP) {
             sizes[i] = size;
-            norms[i] = g > args.unused ? norm : 0;
+            norms[i] = g > args.min_usage ? norm : 0;
         }
     }
     for (int i = threadIdx.x; i < 2 * PARTS; i += blockDim.x)
         parts[i] = 0;
     __syncthreads();
 
-    Atoms all(pitch);
-    int first; // of the set's group
-    // take takes the move of an atom off the group's u.
-    const auto take = [&](int atom, float4 move) {
+    Atoms own(pitch);
+    int first; // atom of the set's group
+    // subtract_move subtracts the effect of an atom's move from the group's u.
+    const auto subtract_move = [&](int atom, float4 move) {
         UNROLL
         for (int k = 0; k < TOGETHER; k += 4) {
             const float4 weight = load(weights + atom * BLOCK_ATOMS + first + k);
-            all.u[k] = add(weight.x, move, all.u[k]);
-            all.u[k + 1] = add(weight.y, move, all.u[k + 1]);
-            all.u[k + 2] = add(weight.z, move, all.u[k + 2]);
-            all.u[k + 3] = add(weight.w, move, all.u[k + 3]);
+            own.u[k] = add(weight.x, move, own.u[k]);
+            own.u[k + 1] = add(weight.y, move, own.u[k + 1]);
+            own.u[k + 2] = add(weight.z, move, own.u[k + 2]);
+            own.u[k + 3] = add(weight.w, move, own.u[k + 3]);
         }
     };
-    // begin begins the set's group, when those before `moved` have moved.
+    // begin computes u of the set's group after the updates of the first `moved` atoms.
     const auto begin = [&](int moved) {
         if (first >= s.atoms)
             return;
-        all.begin(args.moves + first * pitch);
+        own.begin(args.moves + first * pitch);
         each_column<Atoms::ONCE>(thread, threads, pitch, [&](int column) {
             const float4 zero = make_float4(0, 0, 0, 0);
             UNROLL
             for (int k = 0; k < TOGETHER; k++)
-                all.u[k] = first + k < s.atoms ? add(sizes[first + k], load(args.forces + (first + k) * pitch + column), zero) : zero;
+                own.u[k] = first + k < s.atoms ? add(sizes[first + k], load(args.forces + (first + k) * pitch + column), zero) : zero;
             UNROLL_BY(4)
             for (int before = 0; before < moved; before++)
-                take(before, load(args.moves + before * pitch + column));
+                subtract_move(before, load(args.moves + before * pitch + column));
             UNROLL
             for (int k = 0; k < TOGETHER; k++)
                 if (first + k < s.atoms)
-                    all.set(k, column, all.u[k]);
+                    own.set(k, column, own.u[k]);
         });
     };
     first = set * TOGETHER;
@@ -210,14 +213,14 @@ __device__ __forceinline__ void move_in_turn(const MoveAtoms& args, float* share
     for (int group = 0; group < s.atoms; group += TOGETHER) {
         const bool turn = first == group, later = Atoms::ONCE && first > group && first < s.atoms && 4 * thread < pitch;
         const int count = s.atoms - group;
-        float4 atoms[2]; // in turn, and the next one
+        float4 atoms[2]; // the current and the next one
         UNROLL
         for (int k = 0; k < TOGETHER; k++) {
             const int atom = group + k;
             if (k >= count)
                 return;
-            float* part = parts + k % 2 * PARTS; // the other atom's may still be read, and so may the other move
-            float* move_here = latest + k % 2 * pitch;
+            float* part = parts + k % 2 * PARTS; // double buffers: other threads may still read the previous atom's sums and move
+            float* latest_move = latest + k % 2 * pitch;
             float norm = 0;
             if (turn) {
                 norm = norms[atom];
@@ -225,7 +228,7 @@ __device__ __forceinline__ void move_in_turn(const MoveAtoms& args, float* share
                 each_column<Atoms::ONCE>(thread, threads, pitch, [&](int column) {
                     if (Atoms::ONCE && k == 0)
                         atoms[0] = load(args.atoms + atom * pitch + column);
-                    const float4 u = all.get(k, column);
+                    const float4 u = own.get(k, column);
                     const float four = u.x * u.x + u.y * u.y + (u.z * u.z + u.w * u.w);
                     squares = Atoms::ONCE ? four : squares + four;
                 });
@@ -248,35 +251,35 @@ __device__ __forceinline__ void move_in_turn(const MoveAtoms& args, float* share
                     sum = add(1, four_warps(part + 4 * i), sum);
                 const float squares = sum.x + sum.y + (sum.z + sum.w);
                 float inverse = inverse_sqrt(squares);
-                inverse *= fmaf(-0.5f * squares * inverse, inverse, 1.5f); // a step of Newton's; not above 0 if squares are 0 or no number
+                inverse *= fmaf(-0.5f * squares * inverse, inverse, 1.5f); // Newton step; not positive if squares are 0 or NaN
                 float length = squares * inverse;
                 length = fmaf(fmaf(-length, length, squares), 0.5f * inverse, length);
                 each_column<Atoms::ONCE>(thread, threads, pitch, [&](int column) {
                     const int at = atom * pitch + column;
                     const float4 d = Atoms::ONCE ? atoms[k % 2] : load(args.atoms + at);
                     float4 move = make_float4(0, 0, 0, 0);
-                    if (norm > 0 && inverse > 0) { // u/‖u‖ is rounded well: u of one number makes atoms of just the norm
-                        const float4 u = all.get(k, column), whole = add(inverse, u, move);
+                    if (norm > 0 && inverse > 0) { // u/‖u‖ with a correction of its rounding, exact if u has one nonzero
+                        const float4 u = own.get(k, column), whole = add(inverse, u, move);
                         const float4 rest = make_float4(fmaf(-whole.x, length, u.x), fmaf(-whole.y, length, u.y),
                                                         fmaf(-whole.z, length, u.z), fmaf(-whole.w, length, u.w));
                         move = add(norm, add(inverse, rest, whole), make_float4(-d.x, -d.y, -d.z, -d.w));
                     }
                     UNROLL
                     for (int j = k + 1; j < TOGETHER; j++)
-                        if (Atoms::ONCE || group + j < s.atoms) // else they have no place
-                            all.set(j, column, add(weights[atom * BLOCK_ATOMS + group + j], move, all.get(j, column)));
+                        if (Atoms::ONCE || group + j < s.atoms) // memory has no rows for others
+                            own.set(j, column, add(weights[atom * BLOCK_ATOMS + group + j], move, own.get(j, column)));
                     store(args.moves + at, move);
                     store(args.atoms + at, add(1, move, d));
                     if (sets > 1)
-                        store(move_here + column, move);
+                        store(latest_move + column, move);
                 });
             } else if (later && k > 0) {
-                take(atom - 1, load(latest + (k - 1) % 2 * pitch + 4 * thread));
+                subtract_move(atom - 1, load(latest + (k - 1) % 2 * pitch + 4 * thread));
             }
         }
         __syncthreads();
         if (later)
-            take(group + TOGETHER - 1, load(latest + (TOGETHER - 1) % 2 * pitch + 4 * thread));
+            subtract_move(group + TOGETHER - 1, load(latest + (TOGETHER - 1) % 2 * pitch + 4 * thread));
         if (turn) {
             first += sets * TOGETHER;
             begin(group + TOGETHER);
@@ -290,24 +293,24 @@ extern "C" __global__ void __launch_bounds__(MOVE_THREADS, 1) move_atoms(MoveAto
     move_in_turn<InRegisters>(args, shared_weights);
 }
 
-// move_wide_atoms is move_atoms where a thread has more than four columns.
+// move_wide_atoms is move_atoms for rows of more than four columns per thread.
 extern "C" __global__ void __launch_bounds__(MOVE_THREADS, 1) move_wide_atoms(MoveAtoms args)
 {
     SHARED_MEMORY(float, shared_wide_weights);
     move_in_turn<InMemory>(args, shared_wide_weights);
 }
 
-// power finds the largest eigenvalue of a symmetric matrix[dim × dim] without negative ones, by
-// power iteration: from the unit vector on that it finds in vector, where it leaves the last
-// one, rounded, until the eigenvalue grows by no more than tolerance, relative, or `most` times. It
-// has one block.
+// power computes the largest eigenvalue of a positive semidefinite matrix[dim × dim] by power
+// iteration. It starts from the unit vector in vector and stores the last iterate, rounded,
+// there. It stops when the eigenvalue grows by at most tolerance, relative, or after
+// max_iterations. It uses one block.
 //
-// Floor, in bytes: 4·dim². What it takes depends on the iterations, each of which reads the
-// matrix: 300 × 300 are 360 KB, at an SM's 64 bytes a clock from L2 3 µs.
+// Lower bound: 4·dim² bytes. Each iteration reads the matrix: 300 × 300 are 360 KB, 3 µs at the
+// 64 bytes per clock that an SM reads from L2.
 extern "C" __global__ void __launch_bounds__(POWER_THREADS, 1) power(Power args)
 {
     SHARED_MEMORY(double, warps);
-    constexpr int TOGETHER = 5, WARPS = POWER_THREADS / WARP; // rows that a warp waits for at once
+    constexpr int TOGETHER = 5, WARPS = POWER_THREADS / WARP; // rows that a warp loads at a time
     const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     double *vector = args.work, *next = vector + args.dim;
     UNROLL_BY(1)
@@ -315,13 +318,13 @@ extern "C" __global__ void __launch_bounds__(POWER_THREADS, 1) power(Power args)
         vector[i] = args.vector[i];
     __syncthreads();
     double value = 0, scale = 1; // scale·vector has norm 1
-    for (int n = 0; n < args.most; n++) {
-        double product = 0, squares = 0; // of vector and what the matrix makes of it
+    for (int n = 0; n < args.max_iterations; n++) {
+        double product = 0, squares = 0; // ⟨vector, matrix·vector⟩ and ‖matrix·vector‖²
         for (int first = warp; first < args.dim; first += TOGETHER * WARPS) {
-            double parts[TOGETHER] = {}, dots[TOGETHER], own[TOGETHER]; // parts that the lane has of rows' products
+            double parts[TOGETHER] = {}, dots[TOGETHER], own[TOGETHER]; // parts: the lane's partial sums
             const float* rows[TOGETHER];
             UNROLL
-            for (int r = 0; r < TOGETHER; r++) // the last one several times
+            for (int r = 0; r < TOGETHER; r++) // past the end, the last row again
                 rows[r] = args.matrix + static_cast<size_t>(min(first + r * WARPS, args.dim - 1)) * args.dim_pitch;
             UNROLL_BY(2)
             for (int i = lane; i < args.dim; i += WARP) {
@@ -360,7 +363,7 @@ extern "C" __global__ void __launch_bounds__(POWER_THREADS, 1) power(Power args)
         double* last = vector;
         vector = next;
         next = last;
-        if (!(value - before > args.tolerance * value)) // nor if it is no number
+        if (!(value - before > args.tolerance * value)) // also stops at a NaN
             break;
     }
     UNROLL_BY(1)
@@ -370,10 +373,10 @@ extern "C" __global__ void __launch_bounds__(POWER_THREADS, 1) power(Power args)
         *args.value = value;
 }
 
-// gather copies those rows that index names, with their padding: batch[i] = rows[index[i]]. A
-// warp takes a row at a time, and a lane 16 bytes.
+// gather copies rows with their padding: batch[i] = rows[index[i]]. A warp processes one row
+// at a time, and a lane 16 bytes.
 //
-// Floor, in bytes: 8·words·dim.
+// Lower bound: 8·words·dim bytes.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS) gather(Gather args)
 {
     for (long long row = first_row(); row < args.shape.words; row += row_step()) {

@@ -211,7 +211,7 @@ func (l *learner) refresh() error {
 	g.queue(remember{sums: l.square, codes: e.atoms, rows: e.atoms, shape: shape, symmetric: true}.launch(e.precision), g.compute)
 	g.queue(power{
 		vector: l.direction.device, work: l.work, value: l.eigenvalue, matrix: l.square,
-		tolerance: backend.SpectrumTolerance, most: backend.SpectrumSteps, dim: int32(w.dim), dimPitch: int32(w.dimPitch),
+		tolerance: backend.SpectrumTolerance, maxIterations: backend.SpectrumSteps, dim: int32(w.dim), dimPitch: int32(w.dimPitch),
 	}.launch(), g.compute)
 	e.convertAtoms()
 	var value [1]float64
@@ -230,7 +230,7 @@ func (l *learner) accumulate(m stateMatrix, rows pointer[float32], n int, forget
 	e, w := l.encoder, l.widths
 	shape := shape{int32(n), int32(w.atoms), int32(m.width), int32(w.codePitch), int32(m.pitch)}
 	l.gpu.queue(remember{
-		sums: m.device, codes: e.codes, rows: rows, keep: forgetting, shape: shape, symmetric: rows == e.codes,
+		sums: m.device, codes: e.codes, rows: rows, decay: forgetting, shape: shape, symmetric: rows == e.codes,
 	}.launch(e.precision), l.gpu.compute)
 }
 
@@ -240,7 +240,7 @@ func (l *learner) updateAtoms(anchorWeight float64) {
 	g, w, e := l.gpu, l.widths, l.encoder
 	g.queue(decode{product: l.forces, codes: l.gram.device, atoms: e.atoms, shape: w.shape(w.atoms)}.launch(fp32), g.compute)
 	g.queue(forces{
-		forces: l.forces, atoms: e.atoms, products: l.products.device, anchors: l.anchors, gram: l.gram.device, pull: anchorWeight, shape: w.shape(0),
+		forces: l.forces, atoms: e.atoms, products: l.products.device, anchors: l.anchors, gram: l.gram.device, anchorWeight: anchorWeight, shape: w.shape(0),
 	}.launch(), g.compute)
 	for lo := 0; lo < w.atoms; lo += blockAtoms {
 		hi := min(lo+blockAtoms, w.atoms)
@@ -248,13 +248,13 @@ func (l *learner) updateAtoms(anchorWeight float64) {
 		shape := w.shape(0)
 		shape.atoms = int32(hi - lo)
 		g.queue(moveAtoms{
-			atoms: e.atoms.at(block), moves: l.moves, forces: l.forces.at(block), gram: gram.at(lo), norm: l.norm, unused: graph.LeastUse,
-			pull: anchorWeight, shape: shape,
+			atoms: e.atoms.at(block), moves: l.moves, forces: l.forces.at(block), gram: gram.at(lo), norm: l.norm, minUsage: graph.LeastUse,
+			anchorWeight: anchorWeight, shape: shape,
 		}.launch(), g.compute)
 		if hi < w.atoms {
 			shape.words, shape.atoms = int32(hi-lo), int32(w.atoms-hi)
 			g.queue(remember{
-				sums: l.forces.at(hi * w.dimPitch), codes: gram.at(hi), rows: l.moves, keep: 1, shape: shape,
+				sums: l.forces.at(hi * w.dimPitch), codes: gram.at(hi), rows: l.moves, decay: 1, shape: shape,
 			}.launch(e.precision), g.compute)
 		}
 	}

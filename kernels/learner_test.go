@@ -71,7 +71,7 @@ type learnedSample struct {
 	resident    bool
 }
 
-// learnSample learns from the sample, whose last row is launchCache to n rows. With hostRows the learner reads
+// learnSample learns from the sample, whose last row is repeated to n rows. With hostRows the learner reads
 // its rows from the host, even if they fit on the device.
 func learnSample(p Precision, n int, hostRows bool) (r learnedSample, err error) {
 	s := learnerSample

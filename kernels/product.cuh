@@ -1,59 +1,62 @@
-// The matrix product behind decode, accumulate and correlate.
+// The tiled matrix product of decode, accumulate, correlate, fista and remember.
 //
-// A block computes a tile of the result. It walks along the reduction in steps
-// of DEPTH: cp.async brings the next steps' tiles of both factors into shared
-// memory while the tensor cores work on this one's, STAGES tiles deep. A warp
-// holds its part of the result in registers from the first step to the last, so
-// that an element, or a share of it (decode.cu), is summed by one warp, in one
-// order, whatever the grid: the same numbers give the same bits.
+// A block computes a tile of the result, ROWS × COLUMNS. It loops over the
+// reduction in steps of DEPTH. While the tensor cores multiply the tiles of one
+// step, cp.async copies the tiles of the next STAGES − 1 steps to shared memory:
 //
-// A factor's tile lies in shared memory as it lies in global memory, so that 16
-// bytes stay 16 bytes and nothing has to be transposed. What differs is how a
-// warp reads it. Lanes (g, t) of 8 × 4 want outer index g at depth t:
+//     for each step:
+//         wait for the tiles of this step; start copying a later one
+//         sums += left tile · right tile
 //
-//     reduction along rows:    word g·pitch + t    no two in one bank if pitch ≡ 4 mod 32
-//     reduction along columns: word t·pitch + g    no two in one bank if pitch ≡ 8 mod 32
+// Each warp keeps its part of the result in registers through all steps. An
+// element, or a share of it (decode.cu), is therefore summed by one warp, in an
+// order that doesn't depend on the grid: equal inputs give equal bits.
 //
-// hence the 4 or 8 floats of padding a row.
+// A tile has the same layout in shared as in global memory, so that it is copied
+// 16 bytes at a time and never transposed. Only the reads of a warp differ. Lane
+// (g, t) of 8 × 4 reads the element with outer index g at depth t:
 //
-// TF32 keeps 11 bits of a factor. For nearly all of float32's 24 (SPLIT) a
-// factor is taken apart, x = hi + lo, two TF32 numbers that hold at least 21 of
-// them, and x·y is lo·hi + hi·lo + hi·hi: three times the work. (lo·lo is no
-// more than what is lost anyway.) Tensor cores truncate when they add to an
-// accumulator, and over hundreds of steps that would show at this precision. So
-// these three start from zero, and the sum over the steps is made of float
-// additions, which round.
+//     reduction along rows:    element g·pitch + t    no bank conflicts if pitch ≡ 4 mod 32
+//     reduction along columns: element t·pitch + g    no bank conflicts if pitch ≡ 8 mod 32
 //
-// Factors can also be halves, which are half the bytes and have TF32's 11 bits, though not
-// its range: whoever writes them scales them, by a power of two (see abi.cuh). ldmatrix gets
-// them into registers as mma wants them, whichever way the reduction runs. It reads 8 rows of
-// 16 bytes at a time, no two in one bank if a row has 16 bytes of padding. Squares, which
-// would need twice the range, are of float and then bfloat16: 8 bits are enough for what
-// only says how long a step is.
+// Rows therefore have 4 or 8 floats of padding.
 //
-// Sizes need not divide into tiles. What lies outside a matrix is filled with
-// zeros as it is copied, which adds nothing to any sum. Padding columns, up to
-// the pitch, are zeros in memory: they are copied like any other, and the zeros
-// that come of them are stored like any other.
+// TF32 keeps 11 of the 24 bits of a float. With SPLIT a factor is written as
+// x = hi + lo, two TF32 numbers that keep at least 21 bits, and x·y as
+// lo·hi + hi·lo + hi·hi, which is three times the work. (lo·lo is smaller than the
+// rounding error.) Tensor cores truncate when they add to an accumulator, and over
+// hundreds of steps this error would exceed the others. So each step starts a new
+// accumulator at zero, and float additions, which round, sum the steps.
 //
-// The grid is x = ⌈rows / ROWS⌉ by y = ⌈columns / COLUMNS⌉ of the result. What ROWS,
-// COLUMNS, DEPTH and STAGES are for each product, abi.cuh says.
+// Factors can also be float16: half the bytes and the 11 bits of TF32, but a
+// smaller range, so that they are scaled by a power of two (see abi.cuh). ldmatrix
+// loads them in the layout of mma for either direction of the reduction. It reads 8
+// rows of 16 bytes at a time, without bank conflicts if rows have 16 bytes of padding.
+// Squares would need twice the range. They are computed in float and rounded to
+// bfloat16, whose 8 bits suffice because squares only determine step sizes.
+//
+// Sizes need not be multiples of the tile. Elements outside a matrix are copied as
+// zeros, which change no sum. Padding columns, up to the pitch, are zeros in memory.
+// They are copied like other columns, and their zero results are stored too.
+//
+// The grid is ⌈rows / ROWS⌉ × ⌈columns / COLUMNS⌉ of the result. abi.cuh defines ROWS,
+// COLUMNS, DEPTH and STAGES of each product.
 
 #pragma once
 
 #include "device.cuh"
 
-// Matrix is a factor as it lies in memory.
+// Matrix is a factor in global memory.
 template <typename T>
 struct Matrix {
     const T* data;
     int rows, pitch;
 };
 
-// Which way the reduction runs through a factor.
+// Reduction is the direction in which the reduction runs through a factor.
 enum Reduction { ALONG_ROWS, ALONG_COLUMNS };
 
-// Tile is OUTER × DEPTH elements of a factor, of which a thread copies some.
+// Tile is a tile of OUTER × DEPTH elements of a factor. The threads of the block copy it together.
 template <typename T, Reduction REDUCTION, int OUTER, int DEPTH>
 struct Tile {
     static constexpr bool HALVES = sizeof(T) == 2;
@@ -61,8 +64,8 @@ struct Tile {
     static constexpr int WIDTH = REDUCTION == ALONG_ROWS ? DEPTH : OUTER;
     static constexpr int PITCH = WIDTH + (HALVES || REDUCTION == ALONG_COLUMNS ? 8 : 4);
     static constexpr int SIZE = ROWS * PITCH;
-    static constexpr int PIECE = 16 / sizeof(T);       // elements that are copied at a time
-    static constexpr int COPIED = WIDTH & -WIDTH;      // elements of a row that threads copy together
+    static constexpr int PIECE = 16 / sizeof(T);       // elements per copy
+    static constexpr int COPIED = WIDTH & -WIDTH;      // elements of a row that threads copy at a time
     static constexpr int PIECES = COPIED / PIECE;
     static constexpr int APART = PRODUCT_THREADS / PIECES; // rows between a thread's pieces
     static_assert(PRODUCT_THREADS % PIECES == 0 && ROWS % APART == 0, "all threads copy equally much");
@@ -71,7 +74,7 @@ struct Tile {
     int row, column; // of the thread's first piece of the next tile
     const T* from;
 
-    // The first tile is that from the given outer index and depth on.
+    // Tile begins with the tile at the given outer index and depth.
     __device__ __forceinline__ Tile(const Matrix<T>& m, int outer, int depth)
     {
         matrix = m;
@@ -101,14 +104,14 @@ struct Tile {
         }
     }
 
-    // offset is where an element lies in the tile.
+    // offset returns the index of an element in the tile.
     __device__ static constexpr int offset(int outer, int depth)
     {
         return REDUCTION == ALONG_ROWS ? outer * PITCH + depth : depth * PITCH + outer;
     }
 };
 
-// Fragment is a lane's N numbers of a factor, rounded for mma, or split.
+// Fragment is a lane's N elements of a factor for mma: rounded to TF32, or split into hi + lo.
 template <int N, bool SPLIT>
 struct Fragment {
     unsigned hi[N], lo[SPLIT ? N : 1];
@@ -151,17 +154,17 @@ __device__ __forceinline__ void multiply(float (&c)[4], const Fragment<4, true>&
         c[i] += part[i];
 }
 
-// squares_of are the squares of two halves, as bfloat16s.
+// squares_of returns the squares of two float16 numbers as bfloat16.
 __device__ __forceinline__ unsigned squares_of(unsigned x)
 {
     float first = first_half(x), second = second_half(x);
     return bfloats(first * first, second * second);
 }
 
-// Product is a block's tile of left · right, and with SQUARES of (left∘left) ·
-// (right∘right) from the same reads. Warps divide the tile among them into
-// parts of HEIGHT × WIDTH, which are DOWN × ACROSS results of mma. With QUADS, of a right
-// factor with the reduction along rows, a lane has four columns that follow each other.
+// Product computes a block's tile of left · right. With SQUARES it also computes
+// (left∘left) · (right∘right) from the same reads. Each warp computes a part of
+// HEIGHT × WIDTH: DOWN × ACROSS results of mma. With QUADS a lane holds four adjacent
+// columns; this needs a right factor with the reduction along rows.
 template <typename T, int ROWS, int COLUMNS, int DEPTH, int STAGES, Reduction LEFT, Reduction RIGHT, bool SPLIT = false,
           bool SQUARES = false, int WIDTH = 32, bool QUADS = false>
 struct Product {
@@ -176,14 +179,14 @@ struct Product {
 
     float sums[DOWN][ACROSS][4] = {};
     float squares[SQUARES ? DOWN : 1][SQUARES ? ACROSS : 1][4] = {};
-    int row, column;           // where the block's tile begins
-    int warp_row, warp_column; // where the warp's part begins in it
+    int row, column;           // first row and column of the block's tile
+    int warp_row, warp_column; // of the warp's part, within the tile
     int g, t;                  // of the lane, as in mma
 
-    // Blocks start in the order of x, then y. Tiles are dealt out to them along
-    // rows instead: the blocks that run together then share the left factor's
-    // few rows and all of the right one, which L2 holds, and the left factor
-    // comes from memory once.
+    // Product assigns tiles to blocks along rows of the result. Blocks start in the
+    // order of x, then y; concurrent blocks then share a few rows of the left factor
+    // and all of the right factor, which fits into L2, so that the left factor is
+    // read from memory once.
     __device__ __forceinline__ Product()
     {
         unsigned block = blockIdx.y * gridDim.x + blockIdx.x;
@@ -196,8 +199,8 @@ struct Product {
         t = lane % 4;
     }
 
-    // run computes the tile. The reduction is over depth elements, from the first on, which is
-    // a multiple of DEPTH.
+    // run computes the tile. The reduction is over the elements from `first`, a multiple of
+    // DEPTH, to depth − 1.
     __device__ __forceinline__ void run(T* shared, const Matrix<T>& left, const Matrix<T>& right, int depth, int first = 0)
     {
         int steps = (depth - first + DEPTH - 1) / DEPTH;
@@ -209,14 +212,14 @@ struct Product {
                 left_tile.load(stage);
                 right_tile.load(stage + Left::SIZE);
             }
-            copy_commit(); // an empty group, past the end, keeps the count
+            copy_commit(); // past the end, an empty group keeps the count
         };
         for (int step = 0; step < STAGES - 1; step++)
             load(step);
         for (int step = 0; step < steps; step++) {
             copy_wait<STAGES - 2>();
-            // This step's tiles are there for all to see, and all have left
-            // those of the step before, which the next copy overwrites.
+            // All threads now see this step's tiles, and have finished reading the
+            // previous step's, which the next copy overwrites.
             __syncthreads();
             load(step + STAGES - 1);
             const T* stage = shared + step % STAGES * STAGE;
@@ -224,21 +227,20 @@ struct Product {
         }
     }
 
-    // multiply_add adds the products of a step.
+    // multiply_add adds the product of the tiles of one step.
     __device__ __forceinline__ void multiply_add(const float* left, const float* right)
     {
         const float* left_lane = left + Left::offset(warp_row + g, t);
         const float* right_lane = right + Right::offset(warp_column + across(0, g), t);
-        UNROLL_BY(SPLIT ? 1 : DEPTH / 8) // more would not fit into registers
+        UNROLL_BY(SPLIT ? 1 : DEPTH / 8) // limited by registers
         for (int k = 0; k < DEPTH; k += 8)
             multiply_add_8(left_lane + Left::offset(0, k), right_lane + Right::offset(0, k));
     }
 
     __device__ __forceinline__ void multiply_add(const Half* left, const Half* right)
     {
-        // Of the four 8×8 matrices that a lane's quarter of a warp gives a row of, the left
-        // factor's lie two down and two along the depth, in this order, the right one's two
-        // along the depth and two across.
+        // load_matrices reads four 8×8 matrices. The left factor's are two down, then two along
+        // the depth; the right factor's are two along the depth, then two across.
         const int lane = threadIdx.x % WARP, matrix = lane / 8, of = lane % 8;
         const Half* left_lane = left + Left::offset(warp_row + matrix % 2 * 8 + (LEFT == ALONG_ROWS ? of : 0),
                                                     matrix / 2 * 8 + (LEFT == ALONG_ROWS ? 0 : of));
@@ -249,8 +251,8 @@ struct Product {
             multiply_add_16(left_lane + Left::offset(0, k), right_lane + Right::offset(0, k));
     }
 
-    // multiply_add_16 adds the products of 16 steps of depth. The pointers are to the lane's
-    // first rows.
+    // multiply_add_16 adds the product over 16 elements of depth, of float16 factors. left and
+    // right are the lane's row addresses for load_matrices.
     __device__ __forceinline__ void multiply_add_16(const Half* left, const Half* right)
     {
         unsigned a[DOWN][4];
@@ -290,12 +292,12 @@ struct Product {
         }
     }
 
-    // multiply_add_8 adds the products of 8 steps of depth. The pointers are to
-    // the lane's first elements.
+    // multiply_add_8 adds the product over 8 elements of depth, of float factors. left and
+    // right point to the lane's first elements.
     __device__ __forceinline__ void multiply_add_8(const float* left, const float* right)
     {
         Fragment<2, SPLIT> b[ACROSS], bb[SQUARES ? ACROSS : 1];
-        const int odd = Right::offset(across(1, g) - across(0, g) - 8, 0); // how much further mma with odd numbers read
+        const int odd = Right::offset(across(1, g) - across(0, g) - 8, 0); // extra distance of odd mma
         UNROLL
         for (int j = 0; j < ACROSS; j++) {
             const float* from = right + j % 2 * odd;
@@ -322,17 +324,17 @@ struct Product {
         }
     }
 
-    // across is which column of the warp's part is column n of mma number j. With QUADS,
-    // those of a lane with t < 2 are columns 4t and 4t+1 of 16 in even mma, 4t+2 and 4t+3
-    // in odd ones, and with other t the other way round, so that no two of the eight rows that
-    // are read together are in one bank.
+    // across returns the column of the warp's part that is column n of mma number j. With
+    // QUADS, a lane with t < 2 holds columns 4t and 4t+1 of 16 in even mma, and 4t+2 and
+    // 4t+3 in odd ones. For t ≥ 2 it is the other way round, which avoids bank conflicts
+    // between the eight rows that are read together.
     __device__ static __forceinline__ int across(int j, int n)
     {
         return QUADS ? j / 2 * 16 + n / 2 * 4 + (j % 2 ^ n / 4) * 2 + n % 2 : j * 8 + n;
     }
 
-    // quad is columns 16j + 4t to 16j + 4t+3 of the warp's part in one of the lane's rows, with
-    // QUADS.
+    // quad returns columns 16j + 4t to 16j + 4t + 3 of the warp's part, in the lane's row i,
+    // half. It needs QUADS.
     __device__ __forceinline__ float4 quad(int i, int j, int half) const
     {
         const float (&even)[4] = sums[i][2 * j], (&odd)[4] = sums[i][2 * j + 1];
@@ -341,10 +343,10 @@ struct Product {
                            swapped ? even[2 * half] : odd[2 * half], swapped ? even[2 * half + 1] : odd[2 * half + 1]);
     }
 
-    // each_row calls f(row, column, i, half) for each row of the result that
-    // the lane has a part in: elements 2·half and 2·half+1 of sums[i][j] are
-    // columns column + 8j and the next. With QUADS, quad(i, j, half) is columns
-    // column + 16j and the next three.
+    // each_row calls f(row, column, i, half) for each row of the result that has
+    // elements in this lane: elements 2·half and 2·half+1 of sums[i][j] are columns
+    // column + 8j and the next. With QUADS, quad(i, j, half) returns column + 16j and
+    // the next three.
     template <typename F>
     __device__ __forceinline__ void each_row(F f) const
     {
@@ -356,7 +358,7 @@ struct Product {
         }
     }
 
-    // store writes sums, or squares, times a factor, to a matrix.
+    // store writes c, which is sums or squares, times a factor to a matrix.
     template <int I, int J>
     __device__ __forceinline__ void store(float* to, int rows, int pitch, const float (&c)[I][J][4], float factor = 1) const
     {

@@ -1,28 +1,29 @@
-// random_codes draws the codes that training starts from, the same numbers to
-// the last bit as train.InitialCode.
+// random_codes draws the initial codes of a training. They have the same bits as
+// those of the CPU (train.InitialCode).
 //
 // Philox 4×32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3,
-// SC 2011) makes four numbers from where they go, and a lane stores them as 16
-// bytes. Nothing is drawn in an order, so that any warp can draw any row.
+// SC 2011) is a counter-based generator: it computes four numbers from the seed and
+// their position, word and column. Any warp can therefore draw any row, in any order.
+// A lane stores four numbers, 16 bytes, at a time.
 //
-// The only numbers that round are the product with most, in double, and its
-// conversion to float: what is before them is exact, so that it does not matter
-// whether the compiler fuses 2·unit − 1.
+// Only two operations round: the product with max_magnitude, in double, and its
+// conversion to float. Everything before is exact, so it doesn't matter whether the
+// compiler fuses 2·unit − 1.
 //
-// Floor: 4·words·atoms bytes written; for 400,000 × 3000 on an H200 at 4.3 TB/s
-// 4.8 GB, 1.1 ms. Philox's 20 wide multiplications for four numbers cost about
-// as much again. It happens once in a training.
+// Lower bound: 4·words·atoms bytes written; for 400,000 × 3000 on an H200 at 4.3 TB/s
+// 4.8 GB, 1.1 ms. Philox's 20 wide multiplications per four numbers take about as long.
+// The kernel runs once per training.
 
 #include "device.cuh"
 
-// The stream of the codes' numbers, as in package train.
+// CODE_STREAM is the random stream of the codes, as in package train.
 constexpr unsigned CODE_STREAM = 1;
 
 struct Block {
     unsigned x[4];
 };
 
-// philox is Philox 4×32-10.
+// philox returns four random numbers of 32 bits for counter c.
 __device__ __forceinline__ Block philox(Block c, unsigned long long key)
 {
     unsigned k0 = static_cast<unsigned>(key), k1 = static_cast<unsigned>(key >> 32);
@@ -47,8 +48,8 @@ __device__ __forceinline__ void store_random(Half* to, const float (&a)[4])
     *reinterpret_cast<uint2*>(to) = make_uint2(halves(a[0], a[1]), halves(a[2], a[3]));
 }
 
-// random_codes sets row r of codes to the numbers of word r, uniform in (−most, most),
-// times scale, and its padding columns to zeros.
+// random_codes sets row r of codes to the numbers of word r, uniform in
+// (−max_magnitude, max_magnitude), times scale. It sets padding columns to zero.
 template <typename T>
 __device__ __forceinline__ void draw(const RandomCodes& args)
 {
@@ -62,7 +63,7 @@ __device__ __forceinline__ void draw(const RandomCodes& args)
             UNROLL
             for (int i = 0; i < 4; i++) {
                 double unit = ((block.x[i] >> 8) + 0.5) / (1 << 24);
-                a[i] = column + i < args.shape.atoms ? float(float((2 * unit - 1) * args.most) * args.scale) : 0;
+                a[i] = column + i < args.shape.atoms ? float(float((2 * unit - 1) * args.max_magnitude) * args.scale) : 0;
             }
             store_random(code + column, a);
         }

@@ -154,7 +154,7 @@ func (b *trainer) fill(p backend.Problem, dictionaryStep, codeStep *executable) 
 	if g.err == nil {
 		toDevice(g, b.state.x, pitched(p.X, b.dim, b.dimPitch), g.compute)
 		g.queue(randomCodes{
-			codes: pointer[byte](b.state.codes), seed: b.seed, most: backend.InitialCodeScale(b.atoms), scale: b.scales.codes, shape: b.shape(b.words),
+			codes: pointer[byte](b.state.codes), seed: b.seed, maxMagnitude: backend.InitialCodeScale(b.atoms), scale: b.scales.codes, shape: b.shape(b.words),
 		}.launch(b.precision), g.compute)
 	}
 	g.synchronize(g.compute)

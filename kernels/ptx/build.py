@@ -3,13 +3,12 @@
 
 usage: build.py [--check] [LIBNVRTC]
 
-LIBNVRTC is the path of libnvrtc.so.11.2, of CUDA 11.8; without it the environment
-variable NVRTC says. (The nvidia-cuda-nvrtc-cu11 wheel, version 11.8.89, has the
-library.) The same version gives the same PTX on any machine, but of one kernel, which is
-unrolled much (move_atoms), one of a few by chance: of 24 compilations two had other numbers
-of registers. So a file is compiled some times until it is what is there. --check
-writes nothing: it compiles, compares with the files that are there, and exits 1 naming
-those that differ.
+LIBNVRTC is the path of libnvrtc.so.11.2 of CUDA 11.8, by default the environment
+variable NVRTC. (The wheel nvidia-cuda-nvrtc-cu11, version 11.8.89, contains it.) The
+same version generates the same PTX on any machine, with one exception: move_atoms, which
+is heavily unrolled, has a few variants that differ in registers (2 of 24 compilations).
+A file is therefore compiled several times until it equals the present one. --check
+writes nothing: it compares with the present files, and exits with 1 if any differs.
 """
 
 import argparse
@@ -18,7 +17,7 @@ import os
 import pathlib
 import sys
 
-VERSION = (11, 8)  # of NVRTC: another one writes other PTX
+VERSION = (11, 8)  # of NVRTC; others generate different PTX
 OPTIONS = ["--gpu-architecture=compute_80", "--std=c++17"]
 TRIES = 8  # of a compilation
 
@@ -28,7 +27,7 @@ here = pathlib.Path(__file__).resolve().parent
 class NVRTC:
     def __init__(self, path):
         try:
-            # NVRTC looks its second library up by name: it must be loaded before.
+            # NVRTC opens its second library by name, so load it first.
             for builtins in pathlib.Path(path).resolve().parent.glob("libnvrtc-builtins.so.*"):
                 ctypes.CDLL(str(builtins), mode=ctypes.RTLD_GLOBAL)
             self.library = ctypes.CDLL(path)
@@ -46,11 +45,11 @@ class NVRTC:
             text.restype = ctypes.c_char_p
             raise RuntimeError(f"{name}: {text(status).decode()}")
 
-    def text(self, program, what):
+    def text(self, program, kind):
         size = ctypes.c_size_t()
-        self.call(f"nvrtcGet{what}Size", program, ctypes.byref(size))
+        self.call(f"nvrtcGet{kind}Size", program, ctypes.byref(size))
         text = ctypes.create_string_buffer(size.value)
-        self.call(f"nvrtcGet{what}", program, text)
+        self.call(f"nvrtcGet{kind}", program, text)
         return text.value
 
     def compile(self, source, headers):
@@ -88,7 +87,7 @@ def main():
     differ = sorted(name for name in compiled.keys() | present.keys() if compiled.get(name) != present.get(name))
     if args.check:
         for name in differ:
-            print(f"build.py: {name} is not what its source compiles to; run build.py", file=sys.stderr)
+            print(f"build.py: {name} differs from the PTX of its source; run build.py", file=sys.stderr)
         sys.exit(bool(differ))
     for name in differ:
         if name in compiled:

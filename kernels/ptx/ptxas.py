@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Records in ptxas.txt what the kernels take on each architecture: registers of a
-thread, bytes that it keeps on the stack and spills, and static shared memory of a block.
+"""Records the resources of the kernels on each architecture in ptxas.txt: registers per
+thread, bytes of stack and spills, and static shared memory per block.
 
 usage: ptxas.py [--check] [PTXAS]
 
-PTXAS is the path of ptxas of CUDA 12.9; without it the environment variable PTXAS says.
-(The nvidia-cuda-nvcc-cu12 wheel, version 12.9.86, has it.) The same version gives the same
-numbers on any machine. --check writes nothing: it compares with what ptxas.txt has, and
-exits 1 naming what differs, so that nothing grows unseen.
+PTXAS is the path of ptxas of CUDA 12.9, by default the environment variable PTXAS.
+(The wheel nvidia-cuda-nvcc-cu12, version 12.9.86, contains it.) The same version gives
+the same numbers on any machine. --check writes nothing: it compares with ptxas.txt,
+prints the lines that differ, and exits with 1 if there are any.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import re
 import subprocess
 import sys
 
-VERSION = "V12.9.86"  # of ptxas: another one takes other registers
+VERSION = "V12.9.86"  # of ptxas; others allocate different registers
 ARCHITECTURES = ["sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"]
 COLUMNS = ["registers", "stack", "spill stores", "spill loads", "shared memory"]
 
@@ -37,21 +37,21 @@ def run(*command):
 
 
 def assemble(ptxas, path, architecture):
-    """Returns what each kernel of a file takes, in the order of COLUMNS."""
+    """Returns the resources of each kernel of a file, in the order of COLUMNS."""
     output = run(ptxas, "-v", "-arch", architecture, "-o", os.devnull, str(path))
-    takes = {}
+    resources = {}
     for kernel, text in re.findall(r"Compiling entry function '(\w+)' for '\w+'(.*?)(?=Compiling entry|\Z)", output, re.DOTALL):
         def number(pattern):
             found = re.search(pattern, text)
             return int(found[1]) if found else 0
-        takes[kernel, architecture] = [number(pattern) for pattern in (
+        resources[kernel, architecture] = [number(pattern) for pattern in (
             r"Used (\d+) registers", r"(\d+) bytes stack frame", r"(\d+) bytes spill stores", r"(\d+) bytes spill loads", r"(\d+) bytes smem")]
-    return takes
+    return resources
 
 
-def table(takes):
+def table(resources):
     rows = [["kernel", "architecture", *COLUMNS]]
-    for (kernel, architecture), numbers in sorted(takes.items(), key=lambda item: (item[0][0], ARCHITECTURES.index(item[0][1]))):
+    for (kernel, architecture), numbers in sorted(resources.items(), key=lambda item: (item[0][0], ARCHITECTURES.index(item[0][1]))):
         rows.append([kernel, architecture, *map(str, numbers)])
     widths = [max(map(len, column)) for column in zip(*rows)]
     return "".join("  ".join(cell.ljust(width) if i < 2 else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths))) + "\n" for row in rows)
@@ -66,11 +66,11 @@ def main():
         parser.error("no PTXAS: give the path of ptxas, or set PTXAS to it")
     if VERSION not in (version := run(args.ptxas, "--version")):
         sys.exit(f"ptxas.py: {args.ptxas} is not {VERSION}, which the record is made with:\n{version}")
-    takes = {}
+    resources = {}
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for part in pool.map(lambda job: assemble(args.ptxas, *job), [(path, a) for path in sorted(here.glob("*.ptx")) for a in ARCHITECTURES]):
-            takes.update(part)
-    new = table(takes)
+            resources.update(part)
+    new = table(resources)
     if not args.check:
         record.write_text(new)
         return
@@ -81,7 +81,7 @@ def main():
             if line not in others:
                 print(f"ptxas.py: {sign} {line}", file=sys.stderr)
     if old != lines:
-        sys.exit("ptxas.py: ptxas.txt does not have what the kernels take now; if that is as it should be, run ptxas.py")
+        sys.exit("ptxas.py: the resources differ from ptxas.txt; if this is intended, run ptxas.py")
 
 
 if __name__ == "__main__":
