@@ -13,9 +13,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// The pages pass the audit of axe-core, of which OVERCOMPLETE_AXE names axe.min.js: nothing
-// of serious or critical impact, in both themes, at a desk's and a phone's width. The size
-// of targets is audited as well, which axe-core does on request only.
+// The pages pass the audit of axe-core (OVERCOMPLETE_AXE names axe.min.js) without issues of serious or critical
+// impact, in both themes, at the widths of a desktop and a phone. The audit includes the size of targets, which
+// axe-core checks only on request.
 func TestBrowserAccessibility(t *testing.T) {
 	path := os.Getenv("OVERCOMPLETE_AXE")
 	if path == "" {
@@ -58,7 +58,7 @@ func TestBrowserAccessibility(t *testing.T) {
 	} {
 		for _, theme := range []string{"light", "dark"} {
 			for _, width := range []int64{1280, 390} {
-				if !full && ((theme == "dark") != (width == 390) || strings.HasPrefix(site.name, "file")) { // each theme and each width once, of the server
+				if !full && ((theme == "dark") != (width == 390) || strings.HasPrefix(site.name, "file")) { // each theme and each width once, on the server
 					continue
 				}
 				t.Run(fmt.Sprintf("%s, %s, %d pixels wide", site.name, theme, width), func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// largeModel has 400,000 words × 3,000 dimensions from 300, 91 % zeros. The first dimensions have half
-// of the words, the last ones one in thirty.
+// largeModel returns codes of 400,000 words × 3,000 dimensions with a sparsity of 91 %. Half of the words use the
+// first dimensions, and one in thirty the last.
 var largeModel = sync.OnceValue(func() *model.Model {
 	const words, atoms, dim = 400_000, 3000, 300
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -42,7 +42,7 @@ var largeModel = sync.OnceValue(func() *model.Model {
 	return m
 })
 
-// The time before the first page and before the map.
+// BenchmarkStart measures the time until the first page and until the map.
 func BenchmarkStart(b *testing.B) {
 	m := largeModel()
 	for b.Loop() {
@@ -54,7 +54,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// The mean time of each kind of click.
+// BenchmarkClick measures the mean time of each kind of request.
 func BenchmarkClick(b *testing.B) {
 	m := largeModel()
 	x := newExplorer(b, m, "large")

@@ -23,7 +23,7 @@ import (
 	"overcomplete/interpret"
 )
 
-// A browser is a tab of the browser.
+// A browser is a tab of Chromium.
 type browser struct {
 	*testing.T
 	ctx context.Context
@@ -59,7 +59,7 @@ func openBrowser(t *testing.T) *browser {
 		chromium.stop = stop
 		(&browser{t, chromium.ctx}).do()
 	})
-	ctx, cancel := chromedp.NewContext(chromium.ctx) // a tab of its own
+	ctx, cancel := chromedp.NewContext(chromium.ctx) // a new tab
 	ctx, stop := context.WithTimeout(ctx, 2*time.Minute)
 	t.Cleanup(stop)
 	b := &browser{t, ctx}
@@ -87,7 +87,7 @@ func (b *browser) serve(x *Explorer) string {
 	return server.URL
 }
 
-// export writes the page of words and dimensions into a file, and returns its address.
+// export writes the page of words and dimensions to a file, and returns its address.
 func (b *browser) export(x *Explorer, words []string, dimensions []int) string {
 	b.Helper()
 	var page bytes.Buffer
@@ -118,8 +118,7 @@ func evaluate[T any](b *browser, format string, args ...any) T {
 	return value
 }
 
-// wait looks at each frame until a JavaScript condition is true, on another page if a link leads
-// there meanwhile.
+// wait evaluates a JavaScript condition in each frame until it is true. It continues after a navigation.
 func (b *browser) wait(format string, args ...any) {
 	b.Helper()
 	condition := fmt.Sprintf(format, args...)
@@ -133,7 +132,7 @@ func (b *browser) wait(format string, args ...any) {
 		look();
 	})`, condition), chromedp.EvalAwaitPromise)
 	found, err := chromedp.Run(b.ctx, look)
-	if err != nil && strings.Contains(err.Error(), "(-32000)") { // the page has gone
+	if err != nil && strings.Contains(err.Error(), "(-32000)") { // the page was replaced
 		found, err = chromedp.Run(b.ctx, look)
 	}
 	if err != nil {
@@ -144,13 +143,13 @@ func (b *browser) wait(format string, args ...any) {
 	}
 }
 
-// waitHeading waits for a page by its title.
+// waitHeading waits for a page with a heading.
 func (b *browser) waitHeading(text string) {
 	b.Helper()
 	b.wait(`document.querySelector("h1")?.textContent === %s`, quote(text))
 }
 
-// quote returns a string as JavaScript writes it.
+// quote returns a string literal of JavaScript.
 func quote(text string) string {
 	quoted, _ := json.Marshal(text)
 	return string(quoted)
@@ -158,7 +157,7 @@ func quote(text string) string {
 
 const search = "header input"
 
-// The way that somebody takes through the pages.
+// A user's path through the pages works: links, search, history.
 func TestBrowser(t *testing.T) {
 	b := openBrowser(t)
 	m := testModel()
@@ -168,7 +167,7 @@ func TestBrowser(t *testing.T) {
 	b.waitHeading("test")
 
 	// Search, with completion.
-	// As one event, so that a page that handles the key keeps it from the field.
+	// One event, so that a page that handles the key can prevent the default.
 	key := input.DispatchKeyEventParams{Type: kb.KeyDown, Key: "/", Text: "/"}
 	if _, err := chromedp.Call(b.ctx, input.DispatchKeyEvent, key); err != nil {
 		t.Fatal(err)
@@ -192,7 +191,7 @@ func TestBrowser(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS("main .values a")))
 	b.waitHeading(top)
 
-	// Back, twice, and forward, to where one was.
+	// Back twice, and forward, with the scroll position.
 	b.do(chromedp.NavigateBack())
 	b.waitHeading(fmt.Sprint("dimension ", strongest))
 	b.do(chromedp.NavigateBack())
@@ -209,13 +208,13 @@ func TestBrowser(t *testing.T) {
 	b.wait(`scrollY === 321`)
 	b.do(chromedp.EmulateViewport(1280, 900))
 
-	// A dimension by its number, and what is a word too.
+	// A dimension by its number.
 	b.do(chromedp.SendKeys(chromedp.CSS(search), "7"))
 	b.wait(`document.querySelector("[role=option]")?.textContent === "dimension 7"`)
 	b.do(chromedp.Click(chromedp.CSS("[role=option]")))
 	b.waitHeading("dimension 7")
 
-	// A page that is opened anew, by its address.
+	// A new page, by its address.
 	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(base+"/#/word/river"))
 	b.waitHeading("river")
 
@@ -229,13 +228,13 @@ func TestBrowser(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS(".tools a:last-child")))
 	b.waitHeading("river and bank")
 
-	// A word that is none.
+	// An unknown word.
 	b.do(chromedp.SendKeys(chromedp.CSS(search), "bnak"+kb.Enter))
 	b.waitHeading("Not found")
 	b.do(chromedp.Click(chromedp.CSS(".suggestions a")))
 	b.waitHeading("bank")
 
-	// A word without anything.
+	// A code of zeros, and a dead atom.
 	evaluate[chromedp.Void](b, `go("word", %s)`, quote(m.Codes.Words[50]))
 	b.waitHeading(m.Codes.Words[50])
 	b.wait(rows, 0)
@@ -243,15 +242,14 @@ func TestBrowser(t *testing.T) {
 	b.waitHeading("dimension 39")
 	b.wait(`document.querySelector("main").textContent.includes("No word uses this dimension.")`)
 
-	// Addresses that are none.
+	// Malformed addresses.
 	for _, address := range []string{"#/word/%zz", "#/word", "#/word/a/b", "#/nothing", "#/dimension/x", "#/dimension/40", "#/map/39", "#/map/word", "#/map/word/nothing", "#/compare/bank", "#/compare/bank/river/money/shore/bank", "#/query/zz", "#/query/bank%20-"} {
 		evaluate[chromedp.Void](b, `location.hash = %s`, quote(address))
 		b.wait(`location.hash === %s && document.title.startsWith("not found")`, quote(address))
 	}
 }
 
-// A listRow is a row of a list with bars: where it leads, its numbers and its bars,
-// in percent of their width.
+// A listRow is a row of a list: its link, its numbers, its bars in percent of their width, and its words.
 type listRow struct {
 	Link   string    `json:"link"`
 	Values []float64 `json:"values"`
@@ -265,7 +263,7 @@ type drawn struct {
 	Class string  `json:"class"`
 }
 
-// rows reads the rows of the list that a CSS selector finds.
+// rows reads the rows of the list of a CSS selector.
 func (b *browser) rows(list string) []listRow {
 	b.Helper()
 	return evaluate[[]listRow](b, `[...document.querySelectorAll(%s + " li")].map((li) => ({
@@ -276,8 +274,7 @@ func (b *browser) rows(list string) []listRow {
 	}))`, quote(list))
 }
 
-// checkRow compares a row, numbers within half of their last digit and bars within
-// what is left of their own.
+// checkRow compares a row. It tolerates half of the last digit of numbers, and the rounding of bars.
 func (b *browser) checkRow(got, want listRow, digit float64) {
 	b.Helper()
 	ok := got.Link == want.Link && slices.Equal(got.Words, want.Words) && len(got.Values) == len(want.Values) && len(got.Bars) == len(want.Bars)
@@ -293,13 +290,13 @@ func (b *browser) checkRow(got, want listRow, digit float64) {
 	}
 }
 
-// What the pages show is what the model says (which explore_test.go checks).
+// The pages show the numbers of the answers, which explore_test.go checks.
 func TestBrowserShowsNumbers(t *testing.T) {
 	b := openBrowser(t)
 	m := testModel()
 	x := newExplorer(t, m, "test")
 	base := b.serve(x)
-	// scaled returns a bar of a value between low and high.
+	// scaled returns the bar of a value on a scale from low to high.
 	scaled := func(value, low, high float64, class string) drawn {
 		return drawn{100 * (min(value, 0) - low) / (high - low), 100 * math.Abs(value) / (high - low), class}
 	}
@@ -320,7 +317,7 @@ func TestBrowserShowsNumbers(t *testing.T) {
 		}
 		return low, high
 	}
-	// ends are the words beside a dimension's name.
+	// ends returns the words beside a dimension's name.
 	ends := func(k int, value float64) []string {
 		d := x.summary.Dimensions[k]
 		end, label := d.Top, d.Label
@@ -330,7 +327,7 @@ func TestBrowserShowsNumbers(t *testing.T) {
 		return slices.DeleteFunc(slices.Clone(end), func(w string) bool { return slices.Contains(label, w) })
 	}
 
-	// A word: the first of its dimensions, and the nearest words.
+	// A word: its first dimensions, and the nearest words.
 	b.do(chromedp.Navigate(base + "/#/word/bank"))
 	b.waitHeading("bank")
 	bank := x.word(0, 0)
@@ -357,7 +354,7 @@ func TestBrowserShowsNumbers(t *testing.T) {
 		b.checkRow(got[i], listRow{"#/word/" + n.Word, []float64{n.Cosine}, []drawn{{0, 100 * n.Cosine, "positive"}}, []string{}}, 0.01)
 	}
 
-	// A dimension: all of its top words when asked for.
+	// A dimension: all of its top words, after a click.
 	evaluate[chromedp.Void](b, `go("dimension", 3)`)
 	b.waitHeading("dimension 3")
 	dimension := x.dimension(3)
@@ -369,7 +366,7 @@ func TestBrowserShowsNumbers(t *testing.T) {
 		b.checkRow(row, listRow{"#/word/" + e.Word, []float64{float64(e.Value)}, []drawn{{0, 100 * float64(e.Value) / float64(dimension.Top[0].Value), "positive"}}, []string{}}, 0.01)
 	}
 
-	// Words together: every list adds up to the number above it.
+	// A comparison: the parts of every list add up to the number above it.
 	for _, words := range [][]string{{"bank", "river"}, {"bank", "river", "money"}, {"shore", "money", "bank", "river"}} {
 		rows := make([]int, len(words))
 		for i, w := range words {
@@ -392,7 +389,7 @@ func TestBrowserShowsNumbers(t *testing.T) {
 			sum += v
 		}
 		if len(heads) != len(words)+1 || math.Abs(heads[0]-cosine) > 0.00501 || math.Abs(sum-1) > 0.00501*float64(len(heads)) {
-			t.Errorf("%q: numbers %v, want %v and what is left of 1", words, heads, cosine)
+			t.Errorf("%q: numbers %v, want %v and 1 − cosine", words, heads, cosine)
 		}
 		evaluate[chromedp.Void](b, `document.querySelectorAll(".more").forEach((more) => more.click())`)
 		got := b.contributions()
@@ -408,15 +405,15 @@ func TestBrowserShowsNumbers(t *testing.T) {
 		}
 	}
 
-	// A word is not compared with itself.
+	// Repeated words count once.
 	evaluate[chromedp.Void](b, `go("compare", "bank", "River", "bank")`)
 	b.wait(`document.querySelector("h1").textContent === "bank and river" && document.querySelectorAll("main section").length === 3 && location.hash.endsWith("/bank")`)
 	evaluate[chromedp.Void](b, `go("compare", "river", "River")`)
 	b.waitHeading("river")
 }
 
-// contributions reads the parts of each dimension in a comparison: of what is shared, the
-// first list, and of what tells apart, the others together.
+// contributions reads the parts of the dimensions of a comparison: shared parts from the first list, distinguishing
+// parts from the others.
 func (b *browser) contributions() map[string]map[int]float64 {
 	b.Helper()
 	lists := evaluate[[]map[int]float64](b, `[...document.querySelectorAll("main section")].map((section) => Object.fromEntries([...section.querySelectorAll("li:not(.rest)")].map((li) => [
@@ -428,13 +425,13 @@ func (b *browser) contributions() map[string]map[int]float64 {
 	return map[string]map[int]float64{"shared": lists[0], "apart": apart}
 }
 
-// quoteAll returns strings as an array of JavaScript.
+// quoteAll returns an array literal of JavaScript.
 func quoteAll(texts []string) string {
 	quoted, _ := json.Marshal(texts)
 	return string(quoted)
 }
 
-// A word that is written from right to left does not move what stands beside it.
+// A word written from right to left doesn't move its neighbours.
 func TestBrowserIsolatesWords(t *testing.T) {
 	b := openBrowser(t)
 	m := testModel()
@@ -463,7 +460,7 @@ func TestBrowserIsolatesWords(t *testing.T) {
 	}
 }
 
-// Words are text, whatever is in them.
+// Words are text, even with markup or control characters.
 func TestBrowserShowsWordsAsText(t *testing.T) {
 	b := openBrowser(t)
 	base := b.serve(newExplorer(t, testModel(), "<b>test</b>"))
@@ -473,8 +470,8 @@ func TestBrowserShowsWordsAsText(t *testing.T) {
 		evaluate[chromedp.Void](b, `go("word", %s)`, quote(word))
 		b.waitHeading(word)
 		evaluate[chromedp.Void](b, `go("compare", %s, "bank")`, quote(word))
-		b.waitHeading(strings.ReplaceAll(word, "\u2028", "U+2028") + " and bank") // a link that shows as nothing is none
-		if i < 3 {                                                                // as it is typed
+		b.waitHeading(strings.ReplaceAll(word, "\u2028", "U+2028") + " and bank") // an invisible link has a visible name
+		if i < 3 {                                                                // can be typed
 			b.do(chromedp.SendKeys(chromedp.CSS(search), word))
 			b.wait(`[...document.querySelectorAll("[role=option]")].some((o) => o.textContent === %s)`, quote(word))
 			b.do(chromedp.KeyEvent(kb.Enter))
@@ -500,7 +497,7 @@ func TestBrowserMap(t *testing.T) {
 	b.do(chromedp.MouseClickXY(left, top))
 	b.waitHeading("dimension " + k)
 
-	// The keyboard, from the dimension's own place on.
+	// The keyboard, from the dimension's place.
 	b.do(chromedp.Click(chromedp.CSS(".steps a:nth-child(2)")))
 	b.wait(`document.querySelector(".card")?.textContent.startsWith("dimension %s ")`, k)
 	b.do(chromedp.Focus(chromedp.CSS("[role=application]")), chromedp.KeyEvent("-"), chromedp.KeyEvent("-"), chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowUp), chromedp.KeyEvent(kb.ArrowLeft), chromedp.KeyEvent(kb.ArrowRight))
@@ -509,7 +506,7 @@ func TestBrowserMap(t *testing.T) {
 	b.waitHeading("dimension " + next)
 }
 
-// The view of the map is in its address.
+// The address stores the view of the map.
 func TestBrowserMapAddress(t *testing.T) {
 	b := openBrowser(t)
 	base := b.serve(newExplorer(t, testModel(), "test"))
@@ -532,7 +529,7 @@ func TestBrowserMapAddress(t *testing.T) {
 	}
 }
 
-// The map's list, regions and sliders, and a word that is lit up.
+// The list, regions and sliders of the map work, and it highlights the dimensions of a word.
 func TestBrowserMapList(t *testing.T) {
 	b := openBrowser(t)
 	x := newExplorer(t, testModel(), "test")
@@ -546,13 +543,13 @@ func TestBrowserMapList(t *testing.T) {
 	}
 	b.wait(listed+` === %s`, quote(strings.Join(all, ",")))
 
-	// Colours are those of the regions, with their names.
+	// Regions determine colours, and have names.
 	for _, p := range c.Points {
 		b.wait(`document.querySelector(".dot[data-dimension='%d']").classList.contains("region%d")`, p.Dimension, c.Regions[p.Region].Colour)
 	}
 	b.wait(`document.querySelectorAll(".names .region").length > 0`)
 
-	// A slider leaves out dimensions of fewer words.
+	// A slider hides dimensions of few words.
 	fewest := func(least int) (left []string) {
 		for _, p := range c.Points {
 			if x.summary.Dimensions[p.Dimension].Words >= least {
@@ -571,19 +568,19 @@ func TestBrowserMapList(t *testing.T) {
 	b.do(chromedp.KeyEvent(kb.Home))
 	b.wait(listed+` === %s`, quote(strings.Join(all, ",")))
 
-	// A region's button shows less than all.
+	// The button of a region zooms in.
 	b.do(chromedp.Click(chromedp.CSS("button.link")))
 	b.wait(`document.querySelectorAll(".beside [data-dimension]").length < %d`, len(all))
 	b.do(chromedp.Click(chromedp.CSS(`[aria-label="show all"]`)))
 	b.wait(listed+` === %s`, quote(strings.Join(all, ",")))
 
-	// From the list to a dimension, with its dot marked on the way.
+	// A link of the list opens a dimension, and hovering selects its dot.
 	b.do(chromedp.Focus(chromedp.CSS(`.beside [data-dimension="5"] a`)))
 	b.wait(`document.querySelector(".current").dataset.dimension === "5"`)
 	b.do(chromedp.KeyEvent(kb.Enter))
 	b.waitHeading("dimension 5")
 
-	// A word lights up its dimensions, the strongest first.
+	// A word highlights its dimensions, strongest first.
 	evaluate[chromedp.Void](b, `go("map")`)
 	b.waitHeading("Map")
 	b.do(chromedp.SendKeys(chromedp.CSS("main [role=combobox]"), "bank"+kb.Enter))
@@ -595,7 +592,7 @@ func TestBrowserMapList(t *testing.T) {
 	b.wait(listed+` === %s && document.querySelectorAll(".dot.lit").length === %d`, quote(strings.Join(active, ",")), len(active))
 }
 
-// On a phone's width nothing is cut off, and all that can be used has a name.
+// At the width of a phone the pages don't scroll sideways, and all controls have names.
 func TestBrowserPhone(t *testing.T) {
 	b := openBrowser(t)
 	m := testModel()
@@ -620,7 +617,7 @@ func TestBrowserPhone(t *testing.T) {
 	}
 }
 
-// The exported page, without a server.
+// The exported page works without a server.
 func TestBrowserExport(t *testing.T) {
 	b := openBrowser(t)
 	x := newExplorer(t, testModel(), "test")
@@ -653,7 +650,7 @@ func TestBrowserExport(t *testing.T) {
 		evaluate[chromedp.Void](b, `location.hash = "#/"`)
 		b.waitHeading("test")
 	}
-	// No link leads to what the page lacks.
+	// All links lead to pages of the file.
 	evaluate[chromedp.Void](b, `go("word", "money")`)
 	b.waitHeading("Not found")
 	for _, address := range []string{"#/", "#/word/bank", "#/dimension/3", "#/compare/bank/river"} {
@@ -668,7 +665,7 @@ func TestBrowserExport(t *testing.T) {
 	b.wait(`typeof hacked === "undefined" && performance.getEntriesByType("resource").length === 0`)
 }
 
-// The switch sets the theme, which is kept.
+// The switch sets the theme, which the browser saves.
 func TestBrowserTheme(t *testing.T) {
 	b := openBrowser(t)
 	base := b.serve(newExplorer(t, testModel(), "test"))

@@ -11,7 +11,7 @@ func TestExcerpt(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string
 		words      []string
-		want       []string // parts of it
+		want       []string // parts of the excerpt
 	}{
 		{"short", "a\nshort  text", []string{"short"}, []string{"a short text"}},
 		{"empty word", "a text", []string{"", "text"}, []string{"a text"}},

@@ -19,7 +19,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// oddWords are legal, and are to be shown as they are.
+// oddWords are valid words that pages must show unchanged.
 var oddWords = []string{
 	"<img src=x onerror=hacked=1>", "</script><script>hacked=1</script>", "a/b", "..", "%41", `"'&amp;`,
 	"New York", "__proto__", "constructor", "#/word/bank", "été", "日本", "210", "\u2028", "null", "?word=x", "Bank",
@@ -27,8 +27,8 @@ var oddWords = []string{
 
 const testWords, testAtoms, testDim = 300, 40, 8
 
-// testModel has the words bank, river, money, shore, odd ones and w21 to w299.
-// Each dimension but the last, which nobody uses, is that of some words, with both signs.
+// testModel returns a model of the words bank, river, money, shore, oddWords and others. Each dimension has values
+// of both signs, except the last, whose atom is dead.
 func testModel() *model.Model {
 	rng := rand.New(rand.NewPCG(1, 2))
 	h := train.Paper()
@@ -50,7 +50,7 @@ func testModel() *model.Model {
 	}
 	for i := range testWords {
 		for k := range testAtoms - 1 {
-			if (i != 50 && rng.IntN(6) == 0) || (i < 2 && k < 5) { // no dimension is word 50's
+			if (i != 50 && rng.IntN(6) == 0) || (i < 2 && k < 5) { // word 50 has a code of zeros
 				m.Codes.Index = append(m.Codes.Index, int32(k))
 				m.Codes.Value = append(m.Codes.Value, float32(rng.NormFloat64()+1))
 			}
@@ -65,7 +65,7 @@ func testModel() *model.Model {
 
 func sign(v float64) float64 { return float64(cmp.Compare(v, 0)) }
 
-// Against the definitions, over the dense matrix.
+// The answers for dimensions agree with their definitions on the dense matrix.
 func TestDimension(t *testing.T) {
 	m := testModel()
 	x := newExplorer(t, m, "test")
@@ -91,7 +91,7 @@ func TestDimension(t *testing.T) {
 			if n := int(count(products, -1)); n > p.Words {
 				product, p.Opposite, p.Words, p.Correlation = -1, true, n, -p.Correlation
 			}
-			// By chance, each sign of the one meets each of the other as often as they are frequent.
+			// Expected number of rows if the signs were independent.
 			for _, s := range []float64{-1, 1} {
 				p.Expected += count(signs, s) * count(others, s*product) / testWords
 			}
@@ -111,11 +111,11 @@ func TestDimension(t *testing.T) {
 		}
 	}
 	if !opposite {
-		t.Error("no sides of opposite signs fire together")
+		t.Error("no opposite poles co-occur: the test shows nothing")
 	}
 }
 
-// ranked returns the n rows, or fewer, with the largest values on a side of zero.
+// ranked returns up to n rows with the largest values of a sign.
 func ranked(values []float64, side float64, n int) []int {
 	var rows []int
 	for i, v := range values {
@@ -127,7 +127,7 @@ func ranked(values []float64, side float64, n int) []int {
 	return rows[:min(n, len(rows))]
 }
 
-// checkHistogram counts for each bin the values between its edges.
+// checkHistogram compares the counts of bins with the values between their edges.
 func checkHistogram(t *testing.T, name string, h histogram, values []float64) {
 	t.Helper()
 	n := len(h.Counts)
@@ -148,7 +148,7 @@ func checkHistogram(t *testing.T, name string, h histogram, values []float64) {
 	}
 }
 
-// column returns f of a column's values.
+// column returns f of the values of a column.
 func column(rows [][]float64, k int, f func(float64) float64) []float64 {
 	values := make([]float64, len(rows))
 	for i := range rows {
@@ -173,7 +173,7 @@ func sum(counts []int) (n int) {
 	return n
 }
 
-// at returns the words of rows.
+// at returns the words at rows.
 func at(words []string, rows []int) []string {
 	picked := []string{}
 	for _, i := range rows {
@@ -197,12 +197,12 @@ func TestAbout(t *testing.T) {
 	for k, d := range a.Dimensions {
 		values := column(codes, k, func(v float64) float64 { return v })
 		words := testWords - count(values, 0)
-		if words > 0 { // the live ones
+		if words > 0 {
 			perDimension = append(perDimension, words)
 		}
 		want := dimension{
 			Words: int(words), Top: at(m.Codes.Words, ranked(values, 1, labelWords)), Bottom: at(m.Codes.Words, ranked(values, -1, labelWords)),
-			Label: x.index.Label(interpret.Pole{Dimension: k}), BottomLabel: x.index.Label(interpret.Pole{Dimension: k, Negative: true}), // which package interpret tests
+			Label: x.index.Label(interpret.Pole{Dimension: k}), BottomLabel: x.index.Label(interpret.Pole{Dimension: k, Negative: true}), // tested by package interpret
 		}
 		if poles := x.index.Poles(k); len(poles) > 0 {
 			coherence := x.index.Coherence(poles[0])
@@ -221,7 +221,7 @@ func TestAbout(t *testing.T) {
 	}
 }
 
-// A model can be empty, or all zeros.
+// Empty models and codes of zeros have pages.
 func TestAboutNothing(t *testing.T) {
 	for _, words := range [][]string{nil, {"a", "b"}} {
 		m := &model.Model{

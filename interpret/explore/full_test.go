@@ -2,5 +2,5 @@
 
 package explore
 
-// full has tests try all that others draw a sample of.
+// full makes tests try all cases instead of a sample.
 const full = true

@@ -13,13 +13,13 @@ import (
 	"overcomplete/interpret"
 )
 
-// post sends a label as a browser on this machine does. Fields are as get's.
+// post sends a label like a browser on this machine. See get for fields.
 func post(handler http.Handler, body string, fields ...string) *httptest.ResponseRecorder {
 	own := []string{"Method: POST", "Body: " + body, "Content-Type: application/json", "Origin: http://127.0.0.1:8420", "Sec-Fetch-Site: same-origin"}
 	return get(handler, "/data/labels", append(own, fields...)...)
 }
 
-// labelled returns an explorer that keeps labels in a file.
+// labelled returns an explorer with a labels file.
 func labelled(t *testing.T) (x *Explorer, file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "labels.json")
@@ -46,7 +46,7 @@ func TestServesLabels(t *testing.T) {
 	if strings.ContainsAny(w.Body.String(), "<>") {
 		t.Errorf("the answer has < or >: %s", w.Body)
 	}
-	// Another process sets a label in the meantime.
+	// Another process sets a label concurrently.
 	kept, err := interpret.ChangeLabels(t.Context(), file, testAtoms, []interpret.Label{{ID: 7, Name: "seven"}}, func() error { return nil })
 	if err != nil || len(kept) != 2 || kept[0] != (interpret.Label{ID: 3, Name: nasty, Note: "a"}) {
 		t.Errorf("kept %v, error %v", kept, err)
@@ -57,7 +57,7 @@ func TestServesLabels(t *testing.T) {
 	if got := labelsOf(t, post(handler, `{"dimension": 3, "name": ""}`)); len(got.Labels) != 2 || got.Labels[0].Name != "five" {
 		t.Errorf("after one was taken away: %v", got)
 	}
-	// They are found, and exported.
+	// Queries find labels, and exports contain them.
 	if got := get(handler, "/data/query?query=SEVEN").Body.String(); !strings.Contains(got, `"dimension":7`) {
 		t.Errorf("asked for a label: %s", got)
 	}
@@ -67,7 +67,7 @@ func TestServesLabels(t *testing.T) {
 	}
 }
 
-// What is called so in a model that was replaced is not written into the new one.
+// A label of a replaced model isn't saved in the new model.
 func TestLabelsOfAReplacedModel(t *testing.T) {
 	x, file := labelled(t)
 	x.options.CheckModel = func() error { return errors.New("another model is there") }
@@ -132,7 +132,7 @@ func TestLabelsCanNotBeChangedFromElsewhere(t *testing.T) {
 	}
 }
 
-// Where the file can't be written the answer says so, and what was there stays.
+// If the file isn't writable, the answer is an error, and the file keeps its content.
 func TestLabelsNotSaved(t *testing.T) {
 	x, file := labelled(t)
 	handler := x.Handler("")

@@ -29,17 +29,17 @@ func TestMapRealData(t *testing.T) {
 	c := newExplorer(t, m, "test").dimensionMap()
 	share := recall(c.Points, nearCodes(m, c.Points))
 	t.Logf("recall %.3f", share)
-	if share < .3 { // by chance, 0.004
+	if share < .3 { // chance: 0.004
 		t.Errorf("recall %.3f, want 0.3", share)
 	}
 }
 
-// nearCodes returns whether j is among the twelve dimensions whose columns have the largest cosine with
-// that of i, for indices in points.
+// nearCodes returns a function that reports whether the column of point j is among the twelve nearest to the column
+// of point i, by cosine.
 func nearCodes(m *model.Model, points []point) func(i, j int) bool {
 	const k = 12
 	cols := m.Codes.Cols
-	products := make([]float64, cols*cols) // summed word by word
+	products := make([]float64, cols*cols) // sums over words
 	for row := range m.Codes.Rows {
 		index, value := m.Codes.Row(row)
 		for a, ka := range index {
@@ -59,7 +59,7 @@ func nearCodes(m *model.Model, points []point) func(i, j int) bool {
 			all = append(all, cosine(i, j))
 		}
 		slices.Sort(all)
-		twelfth[i] = all[len(all)-k-1] // the largest is its own
+		twelfth[i] = all[len(all)-k-1] // the largest cosine is with itself
 	}
 	return func(i, j int) bool { return cosine(i, j) >= twelfth[i] }
 }

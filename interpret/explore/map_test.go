@@ -18,8 +18,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// recall returns the share of each point's twelve nearest on the map that near, which
-// tells who is right, holds of.
+// recall returns the share of true neighbours, by near, among the twelve nearest points of each point on the map.
 func recall(points []point, near func(i, j int) bool) float64 {
 	const k = 12
 	found := make([]float64, len(points))
@@ -28,7 +27,7 @@ func recall(points []point, near func(i, j int) bool) float64 {
 		for j, p := range points {
 			distances[j] = math.Hypot(float64(points[i].X-p.X), float64(points[i].Y-p.Y))
 		}
-		distances[i] = -1 // itself first, whatever is at its place
+		distances[i] = -1 // itself first, before points at the same place
 		floats.Argsort(distances, order)
 		for _, j := range order[1 : k+1] {
 			if near(i, j) {
@@ -39,8 +38,7 @@ func recall(points []point, near func(i, j int) bool) float64 {
 	return floats.Sum(found) / float64(k*len(points))
 }
 
-// planted is a model of groups of dimensions that the same words use, and atoms that tell
-// nothing.
+// planted returns a model with groups of dimensions, which the same words use. Its atoms are random.
 func planted(groups, members, words int) *model.Model {
 	rng := rand.New(rand.NewPCG(3, 4))
 	cols := groups * members
@@ -59,7 +57,7 @@ func planted(groups, members, words int) *model.Model {
 		m.Codes.Words = append(m.Codes.Words, fmt.Sprint("w", i))
 		mine := map[int]bool{rng.IntN(groups): true, rng.IntN(groups): true, rng.IntN(groups): true}
 		for k := range cols {
-			// Half of the dimensions of its groups, and one in fifty of the others.
+			// A word uses half of the dimensions of its groups, and one in fifty others.
 			if in := mine[k%groups]; in && rng.IntN(2) == 0 || !in && rng.IntN(50) == 0 {
 				m.Codes.Index = append(m.Codes.Index, int32(k))
 				m.Codes.Value = append(m.Codes.Value, rng.Float32()+.5)
@@ -70,7 +68,7 @@ func planted(groups, members, words int) *model.Model {
 	return m
 }
 
-// On the map, the neighbours of a dimension are of its own group.
+// Nearest neighbours on the map are of the same group.
 func TestMapKeepsGroups(t *testing.T) {
 	groups, members := 30, 15
 	if full {
@@ -81,7 +79,7 @@ func TestMapKeepsGroups(t *testing.T) {
 	c := x.dimensionMap()
 	share := recall(c.Points, func(i, j int) bool { return c.Points[i].Dimension%groups == c.Points[j].Dimension%groups })
 	t.Logf("of the nearest twelve, %.3f are of the same group", share)
-	if share < .9 { // by chance, 0.03
+	if share < .9 { // chance: 0.03
 		t.Errorf("of the nearest twelve, %.3f are of the same group, want 0.9", share)
 	}
 	same := 0
@@ -92,7 +90,7 @@ func TestMapKeepsGroups(t *testing.T) {
 			}
 		}
 	}
-	// Regions have several groups each, and their borders go around them.
+	// Each region consists of whole groups.
 	if share := float64(same) / float64(groups*members*(members-1)/2); share < .8 {
 		t.Errorf("%.3f of the pairs of a group are in one region, want 0.8", share)
 	}
@@ -104,7 +102,7 @@ func TestMapKeepsGroups(t *testing.T) {
 	}
 }
 
-// The words of a region are those whose codes are nearest to its dimensions.
+// The words of a region are nearest to its dimensions.
 func TestRegionWords(t *testing.T) {
 	m := planted(6, 60, 300)
 	c := newExplorer(t, m, "test").dimensionMap()
@@ -138,14 +136,13 @@ func TestRegionWords(t *testing.T) {
 	}
 }
 
-// Whatever the rows are, places are in the unit square, and equal rows have different
-// ones.
+// Places are in the unit square for any rows, and equal rows have different places.
 func TestEmbedOddPoints(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		n     int
 		start func(i int) [2]float64
-		value float64 // squared distance of all
+		value float64 // squared distance of all pairs
 	}{
 		{"none", 0, nil, 0},
 		{"one", 1, func(i int) [2]float64 { return [2]float64{} }, 0},
@@ -173,7 +170,7 @@ func TestEmbedOddPoints(t *testing.T) {
 	}
 }
 
-// Whatever the codes are, there is a map.
+// Degenerate codes have a map.
 func TestMapOddModels(t *testing.T) {
 	for _, scale := range []float32{1e-45, 1e-30, 1e30} {
 		m := planted(3, 10, 60)
@@ -196,7 +193,7 @@ func TestMapOddModels(t *testing.T) {
 	}
 }
 
-// The affinities are symmetric, sum to one, and have the perplexity.
+// The affinities are symmetric, sum to 1, and have the given perplexity.
 func TestAffinities(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	const n = 100
@@ -242,7 +239,7 @@ func TestAffinities(t *testing.T) {
 	}
 }
 
-// The tree's repulsion is near that of all pairs, also from points at one place.
+// The repulsion of the tree approximates the sum over all pairs, even for points at one place.
 func TestRepulsion(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	at := make([][2]float64, 500)
@@ -276,7 +273,7 @@ func TestRepulsion(t *testing.T) {
 		wrong += math.Sqrt(distance2(force, want))
 		sizes += size
 	}
-	if wrong > .05*sizes { // theta's error
-		t.Errorf("the forces are wrong by %.3f of what they sum", wrong/sizes)
+	if wrong > .05*sizes { // error due to theta
+		t.Errorf("relative error of forces %.3f", wrong/sizes)
 	}
 }

@@ -8,17 +8,17 @@ import (
 	"overcomplete/interpret"
 )
 
-// Against all cosines of dense columns over the words of both.
+// The matches agree with the cosines of all pairs of dense columns over the words of both models.
 func TestMatchValues(t *testing.T) {
 	first, second := clitest.RandomCodes(3, 80, 15, 0.3), clitest.RandomCodes(4, 60, 9, 0.3)
-	for i := range second.Words { // the first 25 of the second are the last of the first, in the other order
+	for i := range second.Words { // the second model has the last 25 words of the first, reversed, and others
 		if i < 25 {
 			second.Words[i] = first.Words[79-i]
 		} else {
 			second.Words[i] = "other " + second.Words[i]
 		}
 	}
-	first.Words[60] = first.Words[79] // of two rows of a word, the first counts
+	first.Words[60] = first.Words[79] // the first row of a repeated word counts
 	a, b := interpret.NewIndex(first), interpret.NewIndex(second)
 	x, y := clitest.Matrix(first), clitest.Matrix(second)
 	for _, most := range []int{1000, 10} {

@@ -14,8 +14,8 @@ import (
 	"overcomplete/model"
 )
 
-// turned returns the test's model with its dimensions in the opposite order, every third
-// of them of the opposite sign, and without one: what must be found is known.
+// turned returns the test model with its dimensions reversed, every third one negated, and one removed. The expected
+// matches are therefore known.
 func turned() *model.Model {
 	m := testModel()
 	codes := m.Codes.CSR
@@ -67,7 +67,7 @@ func TestServesTwoModels(t *testing.T) {
 			t.Errorf("%s: %d, want %d", target, w.Code, status)
 		}
 	}
-	// The second is guarded, too.
+	// The handler guards the second model, too.
 	for _, field := range []string{"Origin: http://other.example", "Host: other.example", "Sec-Fetch-Site: cross-site"} {
 		for _, target := range []string{"/other/data/model", "/data/matches"} {
 			if w := get(handler, target, field); w.Code != 403 {
@@ -95,13 +95,13 @@ func TestBrowserTwoModels(t *testing.T) {
 		t.Errorf("matched %s", wrong)
 	}
 
-	// A word: all that the one has, the other has.
+	// A word: both models have all of its dimensions.
 	b.do(chromedp.SendKeys(chromedp.CSS("main input"), "bank"+kb.Enter))
 	b.waitHeading("bank in first and <i>second</i>")
 	n := len(x.word(0, 0).Active)
 	want := fmt.Sprintf("%d,%d,%d,100 %%,100 %%", n, n, n)
 	b.wait(`[...document.querySelectorAll(".facts dd")].map((e) => e.textContent).join() === %s`, quote(want))
-	var nearest []string // in both, whose dimensions are in another order
+	var nearest []string // in both models
 	for _, e := range x.word(0, 0).Nearest {
 		nearest = append(nearest, e.Word)
 	}
@@ -117,7 +117,7 @@ func TestBrowserTwoModels(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS(".suggestions a")))
 	b.waitHeading("bank in first and <i>second</i>")
 
-	// To the second model's own page, and back.
+	// To the page of the second model, and back.
 	b.do(chromedp.Click(chromedp.CSS(".sides > :nth-child(2) a.name")))
 	k := testAtoms - 1 - x.word(0, 0).Active[0].Dimension
 	b.waitHeading(fmt.Sprint("dimension ", k))

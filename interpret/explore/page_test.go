@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// exported returns the page of some words and dimensions, and its data.
+// exported returns the exported page of words and dimensions, and its data.
 func exported(t *testing.T, words []string, dimensions []int) (page string, data pageData) {
 	t.Helper()
 	var b bytes.Buffer
@@ -39,7 +39,7 @@ func TestWritePage(t *testing.T) {
 	if len(data.Map.Points) != testAtoms-1 || len(data.Model.Dimensions) != testAtoms {
 		t.Errorf("%d points, %d dimensions", len(data.Map.Points), len(data.Model.Dimensions))
 	}
-	// Nothing comes from elsewhere, and a word cannot end its script.
+	// The page loads nothing, and no word can end its script.
 	if found := regexp.MustCompile(`(src|href)="[^#d][^"]*"`).FindString(page); found != "" {
 		t.Errorf("refers to %s", found)
 	}

@@ -14,9 +14,9 @@ func poleName(x *Explorer, k int, negative bool) string {
 	return interpret.Labels{}.Name(x.index, interpret.Pole{Dimension: k, Negative: negative})
 }
 
-// Each side of a dimension has one name wherever it is mentioned, and a score of its own.
+// Each pole of a dimension has the same name on all pages, and its own accuracy.
 func TestBrowserPoles(t *testing.T) {
-	const k = 3 // has larger negative values than positive ones, as every third dimension
+	const k = 3 // its negative pole is stronger, as in every third dimension
 	b := openBrowser(t)
 	x := newExplorer(t, turned(), "test")
 	negative, positive := poleName(x, k, true), poleName(x, k, false)
@@ -29,19 +29,18 @@ func TestBrowserPoles(t *testing.T) {
 	b.do(chromedp.Navigate(base + fmt.Sprint("/#/dimension/", k)))
 	b.waitHeading(fmt.Sprint("dimension ", k))
 	got := evaluate[string](b, `[document.querySelector(".title.weak")?.textContent, document.querySelector(".lead:not(.weak)")?.textContent, ...[...document.querySelectorAll(".note > b")].map((e) => e.textContent), document.title].join("|")`)
-	want := strings.Join([]string{negative, "Its positive pole, with smaller values: " + positive, "word intrusion accuracy 30 %", "word intrusion accuracy 90 %", fmt.Sprintf("%s, dimension %d", negative, k)}, "|")
+	want := strings.Join([]string{negative, "Weaker pole (positive): " + positive, "word intrusion accuracy 30 %", "word intrusion accuracy 90 %", fmt.Sprintf("%s, dimension %d", negative, k)}, "|")
 	if !strings.HasPrefix(got, want) {
-		t.Errorf("its page says\n%s, want\n%s", got, want)
+		t.Errorf("the page of the dimension shows\n%s, want\n%s", got, want)
 	}
 
-	// The word with the most negative value, and that with the largest: a word's page calls the
-	// dimension by the side that the word is on, and lists call it by the stronger one.
+	// The page of a word names a dimension after the word's pole. Lists name it after the stronger pole.
 	link := func(page, name string, weak bool) {
 		t.Helper()
-		evaluate[chromedp.Void](b, `document.querySelector("main").replaceChildren()`) // which may have the same link
+		evaluate[chromedp.Void](b, `document.querySelector("main").replaceChildren()`) // the previous page may contain the same link
 		b.do(chromedp.Navigate(base + "/#/" + page))
 		selector := fmt.Sprintf(`.dims a.name[href="#/dimension/%d"]`, k)
-		b.wait(`document.querySelector(%s)?.textContent === %s`, quote(selector), quote(name+" dimension "+fmt.Sprint(k)+map[bool]string{true: " (weak: word intrusion accuracy 30 %, by guessing 20 %)"}[weak]))
+		b.wait(`document.querySelector(%s)?.textContent === %s`, quote(selector), quote(name+" dimension "+fmt.Sprint(k)+map[bool]string{true: " (weak: word intrusion accuracy 30 %, chance 20 %)"}[weak]))
 		if got := evaluate[bool](b, `document.querySelector(%s).matches(".weak")`, quote(selector)); got != weak {
 			t.Errorf("%s: weak is %v, want %v", page, got, weak)
 		}
@@ -56,8 +55,7 @@ func TestBrowserPoles(t *testing.T) {
 	b.waitHeading(fmt.Sprint("dimension ", k))
 }
 
-// Without scores, dimensions are in the order of how alike the strongest words of their stronger
-// sides are.
+// Without accuracies, dimensions are in decreasing order of the coherence of their stronger poles.
 func TestBrowserCoherence(t *testing.T) {
 	b := openBrowser(t)
 	x := newExplorer(t, turned(), "test")

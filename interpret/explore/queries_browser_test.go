@@ -16,7 +16,7 @@ import (
 	"overcomplete/model"
 )
 
-// One box answers all kinds of questions, and the way back leads to before them.
+// One field answers all kinds of queries, and going back skips redirected queries.
 func TestBrowserAsks(t *testing.T) {
 	b := openBrowser(t)
 	m := testModel()
@@ -35,17 +35,17 @@ func TestBrowserAsks(t *testing.T) {
 	b.do(chromedp.NavigateBack())
 	b.waitHeading("shore")
 	asked("7", "dimension 7")
-	asked("dimension 210", "Not found") // there is none, but a word
+	asked("dimension 210", "Not found") // no such dimension, but the word is suggested
 	asked("210", "210")
 	asked("New York", "New York")
 
-	// The last word is completed in its place.
+	// The last word is completed in place.
 	b.do(chromedp.SendKeys(chromedp.CSS(search), "bank − riv"))
 	b.wait(`document.querySelector("[role=option]")?.textContent === "bank − river"`)
 	b.do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent("+ money"), chromedp.KeyEvent(kb.Enter))
 	b.waitHeading("bank − river + money")
 
-	// Its nearest words, and why each of them, add up.
+	// The parts of each nearest word's cosine add up.
 	var got queryAnswer
 	if a, err := x.answerQuery("bank − river + money", ""); err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestBrowserAsks(t *testing.T) {
 	}
 	for _, i := range []int{0, 3} {
 		b.do(chromedp.Click(chromedp.CSS(fmt.Sprintf(".nearest li:nth-child(%d) button", i+1))))
-		b.wait(`document.querySelectorAll(".halves h2")[1].textContent === %s`, quote(fmt.Sprintf("Why %s cosine %.2f =", got.Nearest[i].Word, got.Nearest[i].Cosine)))
+		b.wait(`document.querySelectorAll(".halves h2")[1].textContent === %s`, quote(fmt.Sprintf("Dimensions shared with %s cosine %.2f =", got.Nearest[i].Word, got.Nearest[i].Cosine)))
 		shares := evaluate[[]float64](b, `[...document.querySelectorAll(".halves section:nth-child(2) .value")].map((e) => parseFloat(e.textContent.replace("−", "-")))`)
 		sum := 0.0
 		for j, s := range shares {
@@ -70,17 +70,17 @@ func TestBrowserAsks(t *testing.T) {
 				t.Errorf("%s: part %d is %v %%, want %v of %v", got.Nearest[i].Word, j, s, got.Nearest[i].Parts[j].Part, got.Nearest[i].Cosine)
 			}
 		}
-		if math.Abs(sum-100) > 0.1*float64(len(shares)) { // each is rounded
+		if math.Abs(sum-100) > 0.1*float64(len(shares)) { // rounding
 			t.Errorf("%s: parts %v add up to %v %%", got.Nearest[i].Word, shares, sum)
 		}
 	}
 
-	// A text, with what is not known and what is no markup.
+	// A text with unknown words and with characters of HTML.
 	const text = `"the bank and the <b>river</b>"`
 	asked(text, text)
 	b.wait(`document.querySelector(".lead").textContent === "The mean of 1 word: bank  Not in the model: the, and, the, <b>river</b>."`)
 
-	// What is spelled alike keeps the rest of the question.
+	// A suggested word replaces only the unknown word of a query.
 	asked("bank − rivre", "Not found")
 	b.do(chromedp.Click(chromedp.CSS(".suggestions a")))
 	b.waitHeading("bank − river")
@@ -90,7 +90,7 @@ func TestBrowserAsks(t *testing.T) {
 	b.waitHeading("bank and river and money")
 }
 
-// The links beside dimensions exclude one after the other.
+// The links beside dimensions exclude dimensions from the query.
 func TestBrowserWithoutDimension(t *testing.T) {
 	b := openBrowser(t)
 	x := newExplorer(t, testModel(), "test")
@@ -114,7 +114,7 @@ func TestBrowserWithoutDimension(t *testing.T) {
 	b.wait(`location.hash === "#/query/" + encodeURIComponent("%s - #%d")`, query, answer.Dimensions[0].Dimension)
 }
 
-// A label is given on the page of a dimension, and then it is called so everywhere.
+// A label that a user sets on the page of a dimension appears on all pages.
 func TestBrowserLabels(t *testing.T) {
 	b := openBrowser(t)
 	m := testModel()
@@ -131,11 +131,11 @@ func TestBrowserLabels(t *testing.T) {
 	if err != nil || kept[0].Name != label {
 		t.Errorf("kept %v, %v", kept, err)
 	}
-	// It is found, and asked for; a weak dimension is grey and says why.
+	// The search finds it. A weak dimension is grey, with a reason.
 	evaluate[chromedp.Void](b, `go("dimensions")`)
 	b.waitHeading("Dimensions")
 	const first = `document.querySelector("main .dims li a.name")`
-	b.wait(`%s.textContent.startsWith(%s)`, first, quote(label)) // the most coherent one
+	b.wait(`%s.textContent.startsWith(%s)`, first, quote(label)) // the most coherent dimension
 	b.wait(`document.querySelectorAll("main .dims a.weak").length === %d && document.querySelector("a.weak").title.startsWith("weak: ")`, testAtoms-2)
 	b.do(chromedp.SendKeys(chromedp.CSS("input[type=search]"), "KINGS"))
 	b.wait(`document.querySelector("[role=status]").textContent.startsWith("1 of ")`)
@@ -143,7 +143,7 @@ func TestBrowserLabels(t *testing.T) {
 	b.waitHeading("dimension 3")
 	b.wait(`document.title.startsWith(%s)`, quote(label+", dimension 3"))
 
-	// What can't be saved is said, and the text is still there.
+	// A failure to save shows an error and keeps the input.
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
@@ -155,8 +155,7 @@ func TestBrowserLabels(t *testing.T) {
 	b.wait(`typeof hacked === "undefined"`)
 }
 
-// Sliders of a word's dimensions, and of others, sort the nearest words by their scores, of which the page
-// shows the terms.
+// Sliders sort the nearest words by steered scores, and the page shows the terms of each score.
 func TestBrowserSteering(t *testing.T) {
 	for name, m := range map[string]*model.Model{"words": testModel(), "texts": testTexts()} {
 		b := openBrowser(t)

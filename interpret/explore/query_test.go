@@ -16,7 +16,7 @@ import (
 	"overcomplete/model"
 )
 
-// The numbers of answers to sums and texts add up, and are those of dense codes.
+// The parts of answers to sums and texts add up, and agree with dense codes.
 func TestAnswerQuery(t *testing.T) {
 	m := testModel()
 	handler := newExplorer(t, m, "test").Handler("")
@@ -78,7 +78,7 @@ func TestAnswerQuery(t *testing.T) {
 	}
 }
 
-// The score of a steered answer is the cosine and the parts of the steered dimensions.
+// A steered score is the cosine plus the parts of the steered dimensions.
 func TestSteeredQuery(t *testing.T) {
 	m := testModel()
 	handler := newExplorer(t, m, "test").Handler("")
@@ -113,7 +113,7 @@ func TestSteeredQuery(t *testing.T) {
 	}
 }
 
-// Queries that another page answers are only parsed.
+// Queries that other pages answer are only parsed.
 func TestQueriesOfPages(t *testing.T) {
 	handler := newExplorer(t, testModel(), "test").Handler("")
 	for query, want := range map[string]queryAnswer{
@@ -140,8 +140,8 @@ func TestQueriesOfPages(t *testing.T) {
 	}
 }
 
-// The error is that of the codes that are there, and scores are those of dimensions.
-func TestAboutTellsWhatWasMeasured(t *testing.T) {
+// The summary shows the error of the current codes, and the accuracies of poles.
+func TestSummaryShowsMeasurements(t *testing.T) {
 	m := testModel()
 	if got := newExplorer(t, m, "").summary.Error; got != .25 {
 		t.Errorf("trained: error %v", got)

@@ -8,8 +8,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// The map of texts: its dots, colours by region and by a column, a text that is looked for, and its
-// address.
+// The map of texts works: dots, colours by region and by column, search, and address.
 func TestBrowserRowMap(t *testing.T) {
 	b := openBrowser(t)
 	x := newExplorer(t, testTexts(), "test")
@@ -30,7 +29,7 @@ func TestBrowserRowMap(t *testing.T) {
 	colours(func(i int) int { return c.Regions[c.Points[i].Region].Colour })
 	b.wait(`document.querySelectorAll(".beside [data-row]").length === 40`)
 
-	// A column's values are colours, which the legend counts, and which are in the address.
+	// Values of a column determine colours. The legend counts them, and the address stores the column.
 	b.do(chromedp.SetValue(chromedp.CSS("main select"), "label"))
 	evaluate[chromedp.Void](b, `document.querySelector("main select").dispatchEvent(new Event("change"))`)
 	colours(func(i int) int { return c.Columns[0].Of[i] })
@@ -47,12 +46,12 @@ func TestBrowserRowMap(t *testing.T) {
 	b.wait(`document.querySelector("main select")?.value === "label" && document.querySelectorAll(".dot").length > 0`)
 	colours(func(i int) int { return c.Columns[0].Of[i] })
 
-	// A text is looked for, and opened with the keyboard; one that the map lacks is said to be missing.
+	// The search finds a text, and the keyboard opens it. A text that the map lacks is an error.
 	b.do(chromedp.SendKeys(chromedp.CSS("main [role=combobox]"), "river"+kb.Enter))
 	b.wait(`document.querySelector(".card:not([hidden])") && document.querySelector(".current").dataset.row === "%d"`, 1)
 	b.do(chromedp.Focus(chromedp.CSS("[role=application]")), chromedp.KeyEvent(kb.Enter))
 	b.wait(`location.hash === "#/word/river"`)
-	b.do(chromedp.Navigate(base + "/#/rows/second%20line")) // what is in one text only
+	b.do(chromedp.Navigate(base + "/#/rows/second%20line")) // words of one text only
 	b.wait(`document.querySelector(".card:not([hidden])")?.textContent.startsWith("The first line,")`)
 	b.do(chromedp.Navigate(base + "/#/rows/bnak"))
 	b.waitHeading("Not found")

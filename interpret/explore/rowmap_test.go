@@ -14,8 +14,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// grouped is a model of rows that are in one group each, i%groups, and have half of its dimensions
-// and now and then another.
+// grouped returns a model whose row i is in group i%groups. It uses half of the dimensions of its group, and few
+// others.
 func grouped(rows, groups int) *model.Model {
 	rng := rand.New(rand.NewPCG(3, 4))
 	m := planted(groups, 20, 0)
@@ -33,14 +33,14 @@ func grouped(rows, groups int) *model.Model {
 	return m
 }
 
-// On the map of words, those next to one are of its own group, whatever the number of processors is;
-// regions are called by words of the groups that they have.
+// Nearest neighbours on the map of words are of the same group, for any number of processors. Words of its groups
+// name a region.
 func TestRowMap(t *testing.T) {
 	const groups = 12
 	m := grouped(600, groups)
 	c := newExplorer(t, m, "test").rowMap()
 	points := make([]point, len(c.Points))
-	majority := make([]map[int]int, len(c.Regions)) // of each region: its words by group
+	majority := make([]map[int]int, len(c.Regions)) // by region: words per group
 	for i, p := range c.Points {
 		if p.Row != i || p.Word != m.Codes.Words[i] || !(p.X >= 0 && p.X <= 1 && p.Y >= 0 && p.Y <= 1) {
 			t.Fatalf("point %d is %+v", i, p)
@@ -72,11 +72,11 @@ func TestRowMap(t *testing.T) {
 	}
 }
 
-// The map has the first words, or texts at equal distances, and colours by columns whose most frequent
+// The map shows the first words, or texts at equal distances. It offers colours by columns whose most frequent
 // values cover half of the texts.
 func TestRowMapChooses(t *testing.T) {
 	m := grouped(maxRows+500, 10)
-	m.Codes.Ptr[1] = 0 // row 0 has no dimension
+	m.Codes.Ptr[1] = 0 // row 0 has a code of zeros
 	x := newExplorer(t, m, "test")
 	if rows := x.chooseRows(); len(rows) != maxRows || rows[0] != 1 || rows[maxRows-1] != maxRows || len(x.colourings(rows)) != 0 {
 		t.Errorf("%d rows, from %d", len(rows), rows[0])
@@ -96,7 +96,7 @@ func TestRowMapChooses(t *testing.T) {
 	if len(columns) != 1 || columns[0].Name != "kind" {
 		t.Fatalf("columns %+v", columns)
 	}
-	// Of 100 texts, 19 are k9, 17 k8, … 1 k0.
+	// 19 of 100 texts have the value k9, 17 have k8, …, 1 has k0.
 	if got, want := columns[0].Values, strings.Fields("k9 k8 k7 k6 k5 k4 k3"); !slices.Equal(got, want) {
 		t.Errorf("values %q, want %q", got, want)
 	}
@@ -107,7 +107,7 @@ func TestRowMapChooses(t *testing.T) {
 	}
 }
 
-// Rows without neighbours, and models without a nonzero, have a map, too.
+// Rows without neighbours, and models without nonzeros, have a map.
 func TestRowMapOdd(t *testing.T) {
 	m := planted(3, 2, 0)
 	c := m.Codes

@@ -2,5 +2,5 @@
 
 package explore
 
-// full is whether tests try all that they can, or a sample.
+// full makes tests try all cases instead of a sample.
 const full = false

@@ -12,15 +12,14 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A view is saved with what it shows: TSV has the numbers of its lists, SVG its words and
-// charts, PNG the same as pixels. No program but a browser need understand the SVG.
+// Saved files contain the view: the TSV its lists, the SVG its words and charts, the PNG the same picture.
 func TestBrowserSaves(t *testing.T) {
 	b := openBrowser(t)
 	x := newExplorer(t, testModel(), "test")
 	base := b.serve(x)
 	b.do(chromedp.Navigate(base + "/#/word/bank"))
 	b.waitHeading("bank")
-	// The browser of a test has no folder for downloads: look at what is offered.
+	// The test's browser has no download folder, so read the data of the link.
 	evaluate[chromedp.Void](b, `saved = {}; HTMLAnchorElement.prototype.click = function () {
 		const name = this.download;
 		const read = new FileReader();
@@ -46,7 +45,7 @@ func TestBrowserSaves(t *testing.T) {
 			t.Errorf("%q with %.2f is not in the table:\n%s", n.Word, n.Cosine, table)
 		}
 	}
-	if got := strings.Count(table, "\nIts dimensions\t"); got != min(20, len(bank.Active)) {
+	if got := strings.Count(table, "\nDimensions\t"); got != min(20, len(bank.Active)) {
 		t.Errorf("%d dimensions in the table, want %d", got, min(20, len(bank.Active)))
 	}
 

@@ -18,8 +18,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// get asks the handler of the test's model. Header fields are "Name: value", and so are Method, Body and
-// From, the address of the browser.
+// get sends a request to a handler. Fields are "Name: value": header fields, Method, Body, and From, the address of
+// the browser.
 func get(handler http.Handler, target string, fields ...string) *httptest.ResponseRecorder {
 	r := &http.Request{Method: http.MethodGet, Host: "127.0.0.1:8420", RemoteAddr: "127.0.0.1:50000", Header: http.Header{}, URL: &url.URL{}}
 	r.URL.Path, r.URL.RawQuery, _ = strings.Cut(target, "?")
@@ -72,7 +72,7 @@ func TestServes(t *testing.T) {
 	}
 }
 
-// Every answer, a refusal too, says exactly this of itself to browsers.
+// Every answer, including errors, has exactly these security headers.
 func TestHeader(t *testing.T) {
 	handler := newExplorer(t, testModel(), "test").Handler("")
 	for _, request := range [][]string{
@@ -80,7 +80,7 @@ func TestHeader(t *testing.T) {
 		{"/data/word?word=none"}, {"/nothing"}, {"/", "Method: POST"}, {"/", "Host: other.example"}, {"/data/map", "Origin: null"},
 	} {
 		got := get(handler, request[0], request[1:]...).Header()
-		for _, name := range []string{"Content-Type", "Content-Length", "Accept-Ranges", "Allow"} { // what is checked elsewhere, or is not about safety
+		for _, name := range []string{"Content-Type", "Content-Length", "Accept-Ranges", "Allow"} { // checked elsewhere, or unrelated to security
 			got.Del(name)
 		}
 		want := http.Header{
@@ -96,8 +96,7 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// All words, odd ones too, are found by their own name, and no answer has what HTML
-// would understand.
+// Requests find all words, including oddWords, and no answer contains HTML.
 func TestServesEachWord(t *testing.T) {
 	m := testModel()
 	x := newExplorer(t, m, "test")
@@ -153,7 +152,7 @@ func TestRefuses(t *testing.T) {
 		{"/data/word?word=bank", 405, []string{"Method: POST"}},
 		{"/", 405, []string{"Method: DELETE"}},
 
-		// Another site that had its name point here.
+		// DNS rebinding: another site's name resolves to this machine.
 		{"/", 403, []string{"Host: other.example"}},
 		{"/data/model", 403, []string{"Host: localhost.other.example"}},
 		{"/data/model", 403, []string{"Host: 127.0.0.1.other.example"}},
@@ -199,7 +198,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// checkAnswer fails unless w is an answer with all of the page's promises.
+// checkAnswer fails unless w is an answer with the security headers and valid JSON.
 func checkAnswer(t *testing.T, target string, w *httptest.ResponseRecorder) {
 	t.Helper()
 	if w.Code != http.StatusOK && (w.Code < 400 || w.Code > 499) {
@@ -221,7 +220,7 @@ func FuzzHandler(f *testing.F) {
 	})
 }
 
-// A server over a real connection: what only net/http sees, and its end.
+// Serve answers over a real connection, and ends with its context.
 func TestServe(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -238,7 +237,7 @@ func TestServe(t *testing.T) {
 		status int
 	}{
 		{"/data/word?word=bank", 200},
-		{"/data/word?word=" + url.QueryEscape(m.Codes.Words[7]), 200}, // longer than what people type
+		{"/data/word?word=" + url.QueryEscape(m.Codes.Words[7]), 200}, // longer than maxQuery
 		{"/data/word?word=" + url.QueryEscape(m.Codes.Words[7]+"é"), 400},
 		{"/data/word?word=" + strings.Repeat("a", 100_000), 431},
 		{"/" + strings.Repeat("a", 5_000), 404},
@@ -274,7 +273,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// The documents have each path that is served, and each field of its answer.
+// docs/reference/explorer.md documents each path and each field of its answer.
 func TestDataIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reference/explorer.md")
 	if err != nil {
@@ -282,7 +281,7 @@ func TestDataIsDocumented(t *testing.T) {
 	}
 	section := string(page)
 	quoted := func(s string) map[string]bool {
-		found := map[string]bool{"texts": true} // of each
+		found := map[string]bool{"texts": true} // in all answers
 		for i, part := range strings.Split(s, "`") {
 			if i%2 == 1 {
 				found[part] = true
@@ -290,7 +289,7 @@ func TestDataIsDocumented(t *testing.T) {
 		}
 		return found
 	}
-	rows := map[string]map[string]bool{} // what a path's row names
+	rows := map[string]map[string]bool{} // names in the row of a path
 	for line := range strings.Lines(section) {
 		if path, rest, ok := strings.Cut(strings.TrimPrefix(line, "| `"), "` |"); ok && strings.HasPrefix(path, "/data/") {
 			path, _, _ = strings.Cut(path, "?")
@@ -333,7 +332,7 @@ func TestDataIsDocumented(t *testing.T) {
 	}
 }
 
-// A page of this machine can have the page in a frame where that is allowed.
+// With Options.Frames, pages of this machine can show the page in a frame.
 func TestBrowserFrames(t *testing.T) {
 	b := openBrowser(t)
 	x := newWith(t, testModel(), "test", Options{Frames: true})
@@ -343,7 +342,7 @@ func TestBrowserFrames(t *testing.T) {
 	}
 	asked := make(chan bool, 100)
 	framed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/data/model" { // by the page's script
+		if r.URL.Path == "/data/model" { // requested by the page's script
 			asked <- true
 		}
 		handler.ServeHTTP(w, r)

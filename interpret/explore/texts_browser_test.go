@@ -13,7 +13,7 @@ import (
 	_ "overcomplete/vectors/columnar"
 )
 
-// testTexts is testModel with texts for words, whose ids are the words.
+// testTexts returns testModel with texts. The ids of the texts are the words.
 func testTexts() *model.Model {
 	m := testModel()
 	m.Codes.Texts = &vectors.Texts{Columns: []vectors.Column{{Name: "label", Values: make([]string, testWords)}, {Name: "<b>", Values: make([]string, testWords)}}}
@@ -28,14 +28,14 @@ func testTexts() *model.Model {
 	}
 	text := m.Codes.Texts.Text
 	text[0] = "The first line,\nthe second <img src=x onerror=hacked=1> line"
-	text[1] = "" // called by its id
+	text[1] = "" // named by its id
 	text[2] = "שלום e\u0301 \u202eright to left"
 	text[3] = strings.Repeat("long ", 10000)
 	m.Info.Encoding.SetKind(m.Codes.Texts)
 	return m
 }
 
-// Texts are searched, shown as they are, and addressed by their ids.
+// Pages search texts, show them unchanged, and address them by their ids.
 func TestBrowserTexts(t *testing.T) {
 	b := openBrowser(t)
 	m := testTexts()
@@ -47,13 +47,13 @@ func TestBrowserTexts(t *testing.T) {
 		t.Errorf("summary: %q", lead)
 	}
 
-	// A search lists texts with its words in marks, and the dimensions that match.
+	// A search lists texts with highlighted words, and matching dimensions.
 	b.do(chromedp.SendKeys(chromedp.CSS(search), "SECOND  img zebra"+kb.Enter))
 	b.waitHeading("SECOND  img zebra")
 	b.wait(`document.querySelector(".lead").textContent === "1 text has all of second, img. No text has zebra."`)
 	b.wait(`[...document.querySelectorAll(".excerpts mark")].map((e) => e.textContent).join() === "second,img"`)
 	b.do(chromedp.Click(chromedp.CSS(".excerpts a")))
-	b.wait(`location.hash === "#/word/bank" && document.activeElement.matches("h1")`) // it takes the focus
+	b.wait(`location.hash === "#/word/bank" && document.activeElement.matches("h1")`) // the heading has the focus
 	facts := evaluate[string](b, `[...document.querySelectorAll("main .facts div")].map((e) => e.innerText.replace("\n", "=")).join(" ")`)
 	if want := "label=0 <b>=– row=1 of 300"; facts != want {
 		t.Errorf("facts %q, want %q", facts, want)
@@ -67,13 +67,13 @@ func TestBrowserTexts(t *testing.T) {
 	}
 	b.wait(`document.querySelector(".aside a.name").hash === "#/dimension/0"`)
 
-	// A long text is clipped, at first.
+	// A long text is clipped initially.
 	b.do(chromedp.Navigate(base + "/#/word/shore"))
 	b.wait(`document.querySelector(".body")?.clientHeight < 400 && !document.querySelector(".more").hidden`)
 	b.do(chromedp.Click(chromedp.CSS(".more")))
 	b.wait(`document.querySelector(".body").clientHeight > 1000`)
 
-	// Completions have the text beside the id.
+	// Completions show the text beside the id.
 	b.do(chromedp.SendKeys(chromedp.CSS(search), "first line"))
 	b.wait(`document.querySelector("[role=option]")?.textContent.startsWith("bank The first line, the second <img")`)
 	b.do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter))
@@ -96,7 +96,7 @@ func TestBrowserTexts(t *testing.T) {
 		t.Error("a text was taken for markup")
 	}
 
-	// An exported page has the texts of its rows.
+	// An exported page contains the texts of its rows.
 	b.do(chromedp.Navigate(b.export(x, nil, []int{0}) + "#/dimension/0"))
 	b.wait(`document.querySelector("main .excerpts")?.textContent.includes("common subjecta")`)
 	b.do(chromedp.SendKeys(chromedp.CSS(search), "common"))

@@ -19,7 +19,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// Rows of testTopics that are not like the others.
+// Exceptional rows of testTopics.
 const (
 	emptyRow    = 1
 	topiclessOf = 50
@@ -28,8 +28,8 @@ const (
 	copied      = 200
 )
 
-// testTopics is testTexts with two topics of two themes each: row i has theme i%4, and a little of the next. Five
-// more dimensions, of the themes and of what none has, have small values and by far the longest atoms.
+// testTopics returns testTexts with two topics of two themes each. Row i has theme i%4, and a small cosine with the
+// next theme. Five more dimensions have small values and the longest atoms.
 func testTopics() *model.Model {
 	const dim, themes = 300, 4
 	m := testTexts()
@@ -80,7 +80,7 @@ func testTopics() *model.Model {
 	m.Codes.CSR = codes
 	m.Codes.Texts.Columns[0].Values = slices.Clone(m.Codes.Texts.Columns[0].Values)
 	for i := range m.Codes.Rows {
-		m.Codes.Texts.Columns[0].Values[i] = []string{"low", "high"}[i%4/2] // as the topics
+		m.Codes.Texts.Columns[0].Values[i] = []string{"low", "high"}[i%4/2] // equal to the topics
 		if i%10 == 0 {
 			m.Codes.Texts.Columns[0].Values[i] = "low"
 		}
@@ -129,7 +129,7 @@ func TestTopics(t *testing.T) {
 			}
 		}
 	}
-	// The column that agrees with the topics comes first, with its shares.
+	// The column that agrees with the topics comes first.
 	low, all := 0, 0
 	for i, value := range m.Codes.Texts.Columns[0].Values {
 		if value == "low" {
@@ -155,7 +155,7 @@ func TestTopics(t *testing.T) {
 		t.Errorf("%d near-duplicates: %+v", got.Repeated, got.Pairs)
 	}
 
-	// The rows of a theme with the largest cosines are typical.
+	// The typical rows of a theme have the largest cosines.
 	var theme typicalAnswer
 	if err := json.Unmarshal(get(handler, "/data/theme?theme=3").Body.Bytes(), &theme); err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func TestTopics(t *testing.T) {
 	if err := json.Unmarshal(get(handler, "/data/topic?topic=6&topics=3").Body.Bytes(), &theme); err != nil || theme.Top[0].Word != words[299] {
 		t.Errorf("topic 6: %+v", theme)
 	}
-	for n := 1; n <= 4; n++ { // more than are kept
+	for n := 1; n <= 4; n++ { // more than keptCuts
 		var dimensionMap rowMap
 		err := json.Unmarshal(get(handler, fmt.Sprint("/data/rows?topics=", n)).Body.Bytes(), &dimensionMap)
 		if table := x.cutTopics(n); err != nil || len(dimensionMap.Regions) != n || len(table.Topics) != n || *dimensionMap.Regions[0].Topic != table.Topics[0].ID || len(table.Pairs) != 1 {
@@ -208,7 +208,7 @@ func TestTopics(t *testing.T) {
 	}
 }
 
-// A search also finds what is near in meaning, even if no text has its words.
+// With Options.Embed, a search also finds texts by meaning, even if no text contains its words.
 func TestBrowserMeaning(t *testing.T) {
 	b := openBrowser(t)
 	m := testTopics()
@@ -226,7 +226,7 @@ func TestBrowserMeaning(t *testing.T) {
 	b.wait(`document.querySelector("[role=alert]")?.textContent === "it ended" && document.querySelectorAll(".excerpts li").length > 1`)
 }
 
-// From the topics to a theme, to a text, and to what is unusual.
+// Links lead from the topics to a theme, to a text, and to unusual texts.
 func TestBrowserTopics(t *testing.T) {
 	b := openBrowser(t)
 	m := testTopics()
@@ -243,9 +243,9 @@ func TestBrowserTopics(t *testing.T) {
 	evaluate[chromedp.Void](b, `document.querySelector(".excerpts a").click()`)
 	b.wait(`document.querySelector(".aside a.name")?.hash === "#/topic/%d"`, table.Topics[0].ID)
 	evaluate[chromedp.Void](b, `go("unusual")`)
-	b.waitHeading("Unusual")
+	b.waitHeading("Unusual texts")
 	b.wait(`document.querySelector(".pair a").hash === %s`, quote(fmt.Sprint("#/word/", m.Codes.Words[copyOf])))
-	// A topic gets a name, and keeps it among three topics: on its page, on the map and in the list.
+	// A topic keeps its label in a cut into three topics: on its page, on the map and in the list.
 	evaluate[chromedp.Void](b, `go("topic", 6)`)
 	b.wait(`document.querySelector(".edit")`)
 	evaluate[chromedp.Void](b, `document.querySelector(".edit").click(); document.querySelector(".editor input").value = "<b>Mine</b>"; document.querySelector(".editor button").click()`)
@@ -261,7 +261,7 @@ func TestBrowserTopics(t *testing.T) {
 	b.wait(`document.title.startsWith("map") && location.hash === "#/map?topics=4"`)
 	evaluate[chromedp.Void](b, `location.hash = "#/rows?topics=3"`)
 	b.wait(`document.title.startsWith("map of") && document.querySelectorAll(".beside li button").length === 3`)
-	// An exported page has the topics, their themes and the map.
+	// An exported page contains the topics, their themes and the map.
 	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(b.export(x, []string{"bank"}, nil)))
 	b.wait(`document.querySelectorAll(".topics li").length === 2 && document.querySelectorAll(".map .dot").length === %d`, len(x.rowMap().Points))
 	b.wait(`document.querySelector(".lead").textContent === "300 texts in 2 topics and 4 themes." && document.querySelector('.aside a[href="#/word/bank"]')`)
@@ -272,7 +272,7 @@ func TestBrowserTopics(t *testing.T) {
 	evaluate[chromedp.Void](b, `go("topic", 6)`)
 	b.wait(`document.querySelector(".title")?.textContent === "<b>Mine</b>" && !document.querySelector(".edit")`)
 	evaluate[chromedp.Void](b, `go("unusual")`)
-	b.waitHeading("Unusual")
+	b.waitHeading("Unusual texts")
 	evaluate[chromedp.Void](b, `go("rows")`)
 	b.wait(`document.querySelectorAll(".beside li button").length === 2`)
 	if evaluate[bool](b, `window.hacked !== undefined`) {
@@ -280,7 +280,7 @@ func TestBrowserTopics(t *testing.T) {
 	}
 }
 
-// Near-duplicates are those that a comparison of row after row finds.
+// A comparison row by row finds the same near-duplicates.
 func TestNearDuplicates(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	m := &model.Model{Codes: &vectors.Sparse{Texts: new(vectors.Texts), CSR: vectors.CSR{Cols: 9, Ptr: []int64{0}}}}

@@ -3,8 +3,8 @@
 // Bars and histograms.
 
 /**
- * bar draws a value as a bar from zero, on a scale from low to high that contains zero. Its class is the
- * colour: positive, negative, or that of a word. The mark is a second value.
+ * bar draws a value as a bar from zero, on a scale from low to high that contains zero. The colour is a CSS
+ * class. The mark is a second value, drawn as a line.
  */
 function bar(value, low, high, { colour, mark } = {}) {
   const x = (v) => (100 * (v - low)) / (high - low || 1);
@@ -24,7 +24,7 @@ function bar(value, low, high, { colour, mark } = {}) {
   );
 }
 
-/** histogram draws counts of values between from and to, in a unit. The axis of counts is logarithmic. */
+/** histogram draws the counts of values between from and to. The axis of counts is logarithmic. */
 function histogram({ from, to, counts }, { unit, label, whole: integers }) {
   const width = 480, height = 150, bottom = 22, top = 16;
   const most = Math.max(...counts);
@@ -55,7 +55,7 @@ function histogram({ from, to, counts }, { unit, label, whole: integers }) {
     svg("line", { x1: 0, x2: width, y1: height - bottom, y2: height - bottom }),
     svg("text", { x: 0, y: height - 5 }, ends[0]),
     svg("text", { x: width, y: height - 5, "text-anchor": "end" }, ends[1]),
-    // The text stays within the frame.
+    // Keep the text within the frame.
     svg("text", { x: (peak + (peak < counts.length / 3 ? 0 : peak < (2 * counts.length) / 3 ? 0.5 : 1)) * step, y: 13, "text-anchor": peak < counts.length / 3 ? "start" : peak < (2 * counts.length) / 3 ? "middle" : "end" }, plural(most, unit)),
   );
 }

@@ -22,10 +22,10 @@ function fill(element, attributes, children) {
   return element;
 }
 
-// Numbers, as they are read in English.
+// Numbers in English notation.
 const whole = (n) => n.toLocaleString("en");
 const decimal = (x) => (x === 0 ? "0" : x.toLocaleString("en", { maximumSignificantDigits: 3 }).replace("-", "−"));
-/** column formats numbers that stand below each other: the largest has three digits. */
+/** column returns a format for a column of numbers. The largest has three digits. */
 function column(values) {
   const digits = 2 - Math.floor(Math.log10(Math.max(...values.map(Math.abs))));
   if (!(digits >= 0 && digits <= 6)) return decimal;
@@ -37,16 +37,16 @@ const plural = (n, one) => `${whole(n)} ${one}${n === 1 ? "" : "s"}`;
 /** address is the URL of a page, such as address("word", "bank"). */
 const address = (...parts) => base + "#/" + parts.map((part) => encodeURIComponent(String(part).toWellFormed())).join("/") + (chosenTopics() && !base ? `?topics=${chosenTopics()}` : "");
 
-/** given has the parameters of the address after its question mark: the number of topics, the view and the settings of a map. */
+/** given returns the parameters of the address after its question mark: the number of topics, the view and the settings of a map. */
 const given = () => new URLSearchParams(location.hash.split("?")[1] ?? "");
 
-/** chosenTopics is the number of topics in the address, 0 for the default. */
+/** chosenTopics returns the number of topics in the address, 0 for the default. */
 const chosenTopics = () => Number(given().get("topics")) || 0;
 
-// An exported page has its data within it, for some words and dimensions.
+// The data of an exported page, for some words and dimensions.
 const embedded = JSON.parse(document.getElementById("data")?.textContent ?? "null");
 
-/** has reports whether there is a page for a word or a dimension. */
+/** has reports whether a word or a dimension has a page. */
 const has = (kind, key) => !embedded || Object.hasOwn(embedded[kind], key);
 
 /** A Missing reports a word or dimension without a page. */
@@ -54,24 +54,21 @@ class Missing extends Error {
   constructor(message, closest, word) {
     super(message);
     this.closest = closest ?? [];
-    this.word = word; // unknown
+    this.word = word; // the unknown word
   }
 }
 
-/**
- * ask requests the data of the model, labels, the map, a word, a dimension, a prefix or a query, or of
- * another model at a path.
- */
+/** ask requests data of a kind, such as "word", from the model or from another model at a path. */
 async function ask(kind, parameter, value, path = "") {
   const answer = await answerTo(kind, parameter, value, path);
   for (const [id, text] of Object.entries(answer.texts ?? {})) if (text.length > (texts.get(id) ?? "").length) texts.set(id, text);
   return answer;
 }
 
-/** texts are the texts of rows by id. */
+/** texts maps ids to the longest known texts of rows. */
 const texts = new Map();
 
-/** textOf is the text of an id, on one line, or the word that it is. */
+/** textOf returns the text of an id on one line, or the word itself. */
 const textOf = (word) => (texts.get(word) ?? "").replace(/\s+/g, " ").trim() || word;
 
 async function answerTo(kind, parameter, value, path) {
@@ -103,21 +100,21 @@ function askEmbedded(kind, parameter, value) {
     const words = (known(value) ? [value] : value.split(/\s+/)).map(known);
     if (words.every(Boolean) && words.length <= 4) return { kind: "words", words };
     if (has("dimension", value)) return { kind: "dimension", dimension: Number(value), words };
-    throw new Missing("This page can show its own words and dimensions only, and not answer that.", embeddedWords().slice(0, 10));
+    throw new Missing("An exported page answers only queries for its own words and dimensions.", embeddedWords().slice(0, 10));
   }
   for (const key of [value, value.toLowerCase()]) if (has(kind, key)) return embedded[kind][key];
   throw new Missing(`The ${kind} ${value} is not part of this page.`, kind === "word" ? embeddedWords().slice(0, 10) : []);
 }
 
-/** isSearchable reports whether the page can answer a query for a row. */
+/** isSearchable reports whether the page can answer queries. */
 const isSearchable = () => !embedded || embeddedWords().length > 0;
 
 const embeddedWords = () => Object.values(embedded.word).sort((a, b) => a.row - b.row).map((answer) => answer.word);
 
-/** visible is a word or, where that shows as nothing, the names of its characters. */
+/** visible returns a word or, if it is invisible, the names of its characters. */
 const visible = (word) => (/[^\s\p{C}]/u.test(word) ? word : Array.from(word, (c) => "U+" + c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")).join(" "));
 
-/** wordLink shows a word, and leads to its page if there is one. */
+/** wordLink shows a word, with a link to its page if it exists. */
 function wordLink(word, attributes = {}) {
   const text = textOf(word);
   const shown = visible(text.length > 200 ? text.slice(0, 199).toWellFormed() + "…" : text);
@@ -126,10 +123,10 @@ function wordLink(word, attributes = {}) {
   return h("a", { href: address("word", word), ...title, ...attributes }, shown);
 }
 
-/** unit is the kind of rows. */
+/** unit returns the kind of rows: text or word. */
 const unit = () => (model?.texts ? "text" : "word");
 
-/** keywordList is words of texts, each of which leads to the texts that have it. */
+/** keywordList shows words of texts, with links to the texts that contain them. */
 function keywordList(words, attributes = {}) {
   return h("span", { class: "words" }, words.map((word) => [embedded ? h("bdi", {}, word) : h("a", { href: address("query", word), ...attributes }, visible(word)), " "]));
 }
@@ -139,16 +136,13 @@ function dimensionLink(k, ...content) {
   return h("a", { href: address("dimension", k), class: "number" }, ...content);
 }
 
-/** listText is some words with commas between. */
+/** listText shows words separated by commas. */
 const listText = (words) => words.map((word, i) => [i > 0 && ", ", h("bdi", {}, word)]);
 
-/** wordsText is some words after each other, whichever way each is written. */
+/** wordsText shows words separated by spaces, each with its own direction. */
 const wordsText = (words) => words.map((word) => [h("bdi", {}, word), " "]);
 
-/**
- * wordList links to words, and shows the page's own words in bold. The attributes keep the Tab key from
- * stopping at each of hundreds.
- */
+/** wordList shows links to words, and the page's own words in bold. The links have the given attributes. */
 function wordList(words, own = [], attributes = {}) {
   return h("span", { class: "words" }, words.map((word) => [own.includes(word) ? h("b", {}, word) : wordLink(word, attributes), " "]));
 }

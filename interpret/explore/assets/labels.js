@@ -1,6 +1,6 @@
 "use strict";
 
-// Names of dimensions, and the accuracy of word intrusion.
+// Names of dimensions and topics, and word intrusion accuracy.
 
 let labels; // the answer of ask("labels")
 let named = new Map(); // labels by dimension
@@ -12,10 +12,10 @@ function useLabels(answer) {
   namedTopics = new Map(answer.labels.filter((label) => "topic" in label).map((label) => [label.topic, label]));
 }
 
-/** labelWords are the words of the label of a pole, given by a value there. */
+/** labelWords returns the words of the label of a pole, which the sign of a value selects. */
 const labelWords = (k, value) => (value < 0 ? model.dimensions[k].bottom_label : model.dimensions[k].label) ?? [];
 
-/** nameText is the name of a pole. */
+/** nameText returns the name of a pole. */
 function nameText(k, value = 1) {
   const name = named.get(k)?.name;
   const text = name || labelWords(k, value).join(", ");
@@ -23,32 +23,32 @@ function nameText(k, value = 1) {
   return value > 0 && labelWords(k, -1).length > 0 ? "−" + labelWords(k, -1).join(", ") : "no word";
 }
 
-/** name is nameText with each word isolated, whichever way it is written. */
+/** name shows nameText, each word with its own direction. */
 function name(k, value = 1) {
   const words = labelWords(k, value);
   if (named.get(k)?.name || words.length === 0) return h("bdi", {}, nameText(k, value));
   return words.map((word, i) => [i > 0 ? ", " : value < 0 && "−", h("bdi", {}, word)]);
 }
 
-/** strongPole is the sign of a dimension's larger values. */
+/** strongPole returns the sign of a dimension's stronger pole. */
 const strongPole = (k) => (model.dimensions[k].negative ? -1 : 1);
 
-/** accuracyOf is the word intrusion accuracy of a pole, undefined if it wasn't measured. */
+/** accuracyOf returns the word intrusion accuracy of a pole, or undefined if it wasn't measured. */
 const accuracyOf = (k, value = 1) => (value < 0 ? model.dimensions[k].bottom_accuracy : model.dimensions[k].accuracy);
 
-/** isMeasured reports whether the accuracy of poles of that sign was measured. */
+/** isMeasured reports whether the accuracy of poles with a sign was measured. */
 const isMeasured = (value = 1) => model.dimensions.some((_, k) => accuracyOf(k, value) !== undefined);
 
-/** weakness says why a pole may mean nothing; undefined if it may mean something. */
+/** weakness returns the reason why a pole may be meaningless, or undefined. */
 function weakness(k, value = 1) {
   const accuracy = accuracyOf(k, value);
   if (!isMeasured(value)) return undefined;
-  if (accuracy === undefined) return "not measured: too few of its words are in the vectors of the test";
-  // One dimension in thirty reaches half of ten questions by guessing.
-  return accuracy < 0.5 ? `weak: word intrusion accuracy ${percent(accuracy)}, by guessing 20 %` : undefined;
+  if (accuracy === undefined) return "not measured: the test's vectors lack most of its words";
+  // By chance, one dimension in thirty reaches 0.5 in ten tests.
+  return accuracy < 0.5 ? `weak: word intrusion accuracy ${percent(accuracy)}, chance 20 %` : undefined;
 }
 
-/** nameLink is a dimension's name and number, grey if it is weak, and leads to its page. */
+/** nameLink shows a dimension's name and number, grey if it is weak, with a link to its page. */
 function nameLink(k, value = 1) {
   const why = weakness(k, value);
   const content = [name(k, value), " ", h("span", { class: "number" }, h("span", { class: "sr" }, "dimension "), String(k)), why && h("span", { class: "sr" }, ` (${why})`)];
@@ -56,23 +56,23 @@ function nameLink(k, value = 1) {
   return has("dimension", k) ? h("a", { ...attributes, href: address("dimension", k) }, content) : h("span", attributes, content);
 }
 
-/** dimensionText is a dimension's name, and the top words that are not in it. */
+/** dimensionText shows a dimension's name, and its top words except the words of the name. */
 function dimensionText(k, value = 1, own = []) {
   const inName = named.get(k)?.name ? [] : labelWords(k, value);
   const rest = ends(k, value).filter((word) => !inName.includes(word));
   return h("span", { class: "what" }, nameLink(k, value), " ", model.texts ? keywordList(rest, { tabindex: -1 }) : wordList(rest, own, { tabindex: -1 }));
 }
 
-/** weakNote explains grey names, if one of the dimensions, with values, is weak. */
+/** weakNote explains grey names if one of the rows' dimensions is weak. */
 function weakNote(rows) {
   if (!rows.some(({ dimension, value = 1 }) => weakness(dimension, value))) return null;
-  return h("p", { class: "note" }, `Grey names are of weak dimensions: ${model.judge || "other vectors"} found fewer than five of ten intruders among their top words.`);
+  return h("p", { class: "note" }, `Grey: weak dimensions, with a word intrusion accuracy below 50 % by ${model.judge || "other vectors"}.`);
 }
 
-/** topicName is the name of a topic or theme. */
+/** topicName returns the name of a topic or theme. */
 const topicName = (topic) => namedTopics.get(topic.id)?.name || topic.label;
 
-/** labelEditor shows the note of a dimension or topic and, where labels can be changed, a form to do so. */
+/** labelEditor shows the note of a dimension or topic and, if labels are writable, a form to change the label. */
 function labelEditor(kind, id, placeholder, changed) {
   const { name: given = "", note = "" } = (kind === "topic" ? namedTopics : named).get(id) ?? {};
   const shown = h("div", { class: "label" },
@@ -84,7 +84,7 @@ function labelEditor(kind, id, placeholder, changed) {
   const form = h("form", { class: "editor", hidden: true },
     h("label", {}, "Label ", field), h("label", {}, "Note ", more),
     h("span", {}, h("button", { type: "submit" }, "Save"), " ", h("button", { type: "button", onclick: () => toggle(false) }, "Cancel")), error);
-  const open = h("button", { type: "button", class: "edit", onclick: () => toggle(true) }, given || note ? "Change label" : "Give it a label");
+  const open = h("button", { type: "button", class: "edit", onclick: () => toggle(true) }, given || note ? "Change label" : "Add label");
   function toggle(editing) {
     form.hidden = !editing;
     open.hidden = editing;
@@ -105,14 +105,14 @@ function labelEditor(kind, id, placeholder, changed) {
   return shown;
 }
 
-/** dimensionsPage is all dimensions, to be filtered and sorted. */
+/** dimensionsPage lists all dimensions, with a filter and several orders. */
 async function dimensionsPage() {
   const measured = isMeasured();
   const rank = new Map(model.strongest.map((k, i) => [k, i]));
-  // Of each dimension the stronger pole is shown.
+  // The list shows the stronger pole of each dimension.
   const all = model.dimensions.map((d, k) => ({ k, ...d, accuracy: accuracyOf(k, strongPole(k)) })).filter((d) => d.words > 0 && has("dimension", d.k));
   const orders = {
-    ...(measured && { "highest intrusion accuracy first": (a, b) => (b.accuracy ?? -1) - (a.accuracy ?? -1) || rank.get(a.k) - rank.get(b.k) }),
+    ...(measured && { "highest word intrusion accuracy first": (a, b) => (b.accuracy ?? -1) - (a.accuracy ?? -1) || rank.get(a.k) - rank.get(b.k) }),
     "most coherent first": (a, b) => (b.coherence ?? -1) - (a.coherence ?? -1) || rank.get(a.k) - rank.get(b.k),
     "strongest first": (a, b) => rank.get(a.k) - rank.get(b.k),
     [`most ${unit()}s first`]: (a, b) => b.words - a.words,
@@ -133,7 +133,7 @@ async function dimensionsPage() {
     const from = Number(least.value) / 10;
     leastText.textContent = percent(from);
     const rows = all.filter((d) => (!wanted || text(d).includes(wanted)) && (from === 0 || (d.accuracy ?? 0) >= from - 1e-9)).sort(orders[order.value]);
-    count.textContent = `${whole(rows.length)} of ${plural(all.length, "dimension")}` + (rows.length === 0 ? ": try less of a filter." : "");
+    count.textContent = `${whole(rows.length)} of ${plural(all.length, "dimension")}` + (rows.length === 0 ? ": relax the filters." : "");
     list.replaceChildren(...h("div", {}, rows.length > 0 && folded(rows, 60, (some) =>
       h("ul", { class: measured ? "bars dims scored" : "bars dims unscored" }, some.map((d) =>
         h("li", {}, measured && (d.accuracy === undefined ? h("span", {}) : bar(d.accuracy, 0, 1, { mark: 0.2 })), measured && h("span", { class: "value" }, d.accuracy === undefined ? "–" : percent(d.accuracy)),
@@ -144,10 +144,10 @@ async function dimensionsPage() {
     title: "dimensions",
     content: [
       heading("Dimensions"),
-      h("p", { class: "lead" }, `A dimension means what its top ${unit()}s have in common. `, measured
-        ? `The bar is its word intrusion accuracy: how often ${model.judge || "other vectors"} found the word that does not belong to them. The line is guessing.${all.some((d) => strongPole(d.k) < 0) && !isMeasured(-1) ? " Negative poles, which have a minus, were not measured." : ""}`
-        : embedded ? null : `The most coherent come first: those whose strongest ${unit()}s are most similar in other dimensions. Word intrusion accuracy says more; overcomplete intrusion auto --save measures it.`),
-      h("div", { class: "filters" }, filter, order, measured && h("label", {}, "accuracy from ", least, " ", leastText)),
+      h("p", { class: "lead" }, `The top ${unit()}s of a dimension show its meaning. `, measured
+        ? `The bar shows its word intrusion accuracy: how often ${model.judge || "other vectors"} found an unrelated word among its top words. The line marks chance.${all.some((d) => strongPole(d.k) < 0) && !isMeasured(-1) ? " Negative poles, marked by a minus, were not measured." : ""}`
+        : embedded ? null : `The most coherent dimensions come first: their strongest ${unit()}s are similar in other dimensions. Word intrusion accuracy is more reliable; overcomplete intrusion auto --save measures it.`),
+      h("div", { class: "filters" }, filter, order, measured && h("label", {}, "accuracy at least ", least, " ", leastText)),
       count,
       list,
     ],

@@ -1,12 +1,12 @@
 "use strict";
 
-// The search field, and the way from an address to its page.
+// The search field, and the page of an address.
 
 let searches = 0;
 
 /**
- * wordSearch is a text field that completes words, and calls choose with one. With queries it takes any
- * query and completes its last word.
+ * wordSearch returns a text field that completes words, and calls choose with the word entered. With queries, it
+ * accepts any query and completes its last word.
  */
 function wordSearch({ label, placeholder, choose, queries = false }) {
   const id = `completions-${++searches}`;
@@ -20,7 +20,7 @@ function wordSearch({ label, placeholder, choose, queries = false }) {
   let asked = 0;
 
   const close = () => {
-    asked++; // ignore answers that are under way
+    asked++; // ignore pending answers
     options = [];
     active = -1;
     render();
@@ -38,7 +38,7 @@ function wordSearch({ label, placeholder, choose, queries = false }) {
   function render() {
     list.replaceChildren(
       ...options.map((option, i) =>
-        // mousedown, since the field loses the focus before a click
+        // mousedown, because the field loses the focus before a click
         h("li", { id: `${id}-${i}`, role: "option", "aria-selected": String(i === active), onmousedown: (event) => { event.preventDefault(); act(option); } }, option.text, option.more && h("small", {}, " ", h("bdi", {}, option.more))),
       ),
     );
@@ -53,8 +53,8 @@ function wordSearch({ label, placeholder, choose, queries = false }) {
     const { words } = text ? await ask("complete", "prefix", text.slice(0, 200)) : { words: [] };
     const [, before, last] = input.value.match(/^(.*\s)?(\S*)$/s);
     const more = queries && !model.texts && before?.trim() && last && words.length === 0 ? (await ask("complete", "prefix", last.slice(0, 200))).words : [];
-    if (mine !== asked) return; // typed on meanwhile
-    const chosen = options[active]?.text; // chosen while the request was under way
+    if (mine !== asked) return; // the input has changed
+    const chosen = options[active]?.text; // chosen during the request
     options = words.map((word) => ({ text: word, more: model.texts && textOf(word) !== word ? textOf(word).slice(0, 80) : "", act: () => choose(word) }));
     if (queries) {
       const dimension = (k) => ({ text: `dimension ${k}`, more: matchingName(k, text), act: () => go("dimension", k) });
@@ -71,7 +71,7 @@ function wordSearch({ label, placeholder, choose, queries = false }) {
   input.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step && options.length > 0) {
-      // One place of the ring is the field itself.
+      // The ring of options includes the field itself.
       active = ((active + 1 + step + options.length + 1) % (options.length + 1)) - 1;
       render();
     } else if (event.key === "Enter" && !event.isComposing) {
@@ -87,10 +87,10 @@ function wordSearch({ label, placeholder, choose, queries = false }) {
   return h("div", { class: "combobox" }, input, list);
 }
 
-/** matchingName is the name of a pole that contains a text, of the stronger pole first. */
+/** matchingName returns the name of a pole that contains a text, preferably the stronger pole. */
 const matchingName = (k, text) => [strongPole(k), -strongPole(k)].map((pole) => nameText(k, pole)).find((name) => name.toLowerCase().includes(text.toLowerCase()));
 
-/** matchingDimensions are the dimensions whose names contain a text, equal ones first. */
+/** matchingDimensions returns the dimensions whose names contain a text, equal names first. */
 function matchingDimensions(text) {
   const wanted = text.toLowerCase();
   const like = new Map(model.dimensions.map((d, k) => [k, d.words > 0 && has("dimension", k) && matchingName(k, text)?.toLowerCase()]).filter(([, name]) => name));
@@ -109,7 +109,7 @@ function go(...parts) {
   location.hash = address(...parts);
 }
 
-/** route returns the function that makes the page of the current address. */
+/** route returns the function that builds the page of the current address. */
 function route() {
   let parts;
   try {
@@ -130,12 +130,12 @@ function route() {
   if (kind === "dimensions" && rest.length === 0) return () => dimensionsPage();
   if (kind === "map" && (rest.length <= 1 || (rest.length === 2 && rest[0] === "word"))) return () => mapPage(...rest);
   if (kind === "rows" && rest.length <= 1 && (!embedded || embedded.rows)) return () => rowsPage(...rest);
-  return () => Promise.reject(new Missing("There is no page with this address.", []));
+  return () => Promise.reject(new Missing("No page has this address.", []));
 }
 
 let shown = 0;
 
-/** show makes the page of the current address. */
+/** show builds and shows the page of the current address. */
 async function show() {
   const mine = ++shown;
   const main = document.getElementById("main");
@@ -149,16 +149,16 @@ async function show() {
       useLabels(known);
       document.getElementById("search").hidden = !isSearchable();
       if (embedded && Object.keys(embedded.dimension).length === 0) document.querySelector("header nav a[href='#/dimensions']").remove();
-      if (model.texts) document.querySelector("header input").placeholder = "words of a text · an id · a dimension   /";
+      if (model.texts) document.querySelector("header input").placeholder = "words of texts · an id · a dimension   /";
       if (model.other)
         document.querySelector("header nav").append(h("a", { href: address("both") }, "Both models"), h("a", { href: model.other.path, class: "other" }, h("bdi", {}, model.other.name)));
     }
     result = await route()();
   } catch (error) {
-    const message = error instanceof TypeError ? "The server does not answer. Is the program still running?" : error.message;
+    const message = error instanceof TypeError ? "The server doesn't respond. Is overcomplete explore still running?" : error.message;
     result = missingPage(error instanceof Missing ? error : new Missing(message, []));
   }
-  if (mine !== shown) return; // gone elsewhere meanwhile
+  if (mine !== shown) return; // the address has changed
   document.title = [result.title, model?.name, "overcomplete"].filter(Boolean).join(" · ");
   document.getElementById("brand").textContent = model?.name ?? "overcomplete";
   for (const link of document.querySelectorAll("header nav a, #brand")) {
@@ -170,15 +170,15 @@ async function show() {
   const focused = main.contains(document.activeElement) && document.activeElement.id;
   main.replaceChildren(...h("div", {}, result.content).childNodes);
   main.removeAttribute("aria-busy");
-  // Restore the scroll position, or begin at the top of a new page.
+  // Restore the scroll position, or show the top of a new page.
   scrollTo(0, history.state?.y ?? 0);
   if (mine > 1) (document.getElementById(focused || "") ?? main.querySelector("h1")).focus({ preventScroll: true });
 }
 
-/** themes are the choices of the switch, with their signs. */
+/** themes maps the settings of the switch to their symbols. */
 const themes = { system: "◐", light: "☀", dark: "☾" };
 
-/** useTheme sets the theme, and keeps it for the next visit where the browser lets it. */
+/** useTheme sets the theme, and saves it for the next visit if the browser allows that. */
 function useTheme(theme) {
   document.documentElement.dataset.theme = theme;
   const button = document.getElementById("theme");
@@ -186,7 +186,7 @@ function useTheme(theme) {
   button.ariaLabel = button.title = `Theme: ${theme}`;
   try {
     localStorage.setItem("theme", theme);
-  } catch { /* a page in a frame or file may not */ }
+  } catch { /* a page in a frame or file may have no storage */ }
 }
 
 function keptTheme() {
@@ -213,10 +213,10 @@ addEventListener("keydown", (event) => {
     document.querySelector("header input").focus();
   }
 });
-document.getElementById("search").append(wordSearch({ label: "Ask for a word, several words, a sum of words, a text or a dimension", placeholder: "bank · bank river · king − man + woman   /", queries: true, choose: askFor }));
+document.getElementById("search").append(wordSearch({ label: "Search for a word, several words, a sum of words, a text or a dimension", placeholder: "bank · bank river · king − man + woman   /", queries: true, choose: askFor }));
 document.getElementById("main").after(saveBar());
 document.getElementById("skip").addEventListener("click", (event) => {
-  event.preventDefault(); // the fragment is the page's address
+  event.preventDefault(); // a fragment is the address of a page
   document.querySelector("main h1")?.focus();
 });
 show();

@@ -1,9 +1,9 @@
 "use strict";
 
-// Maps, with a list beside them: of the live dimensions, where those that the same words use are close; and
-// of words or texts, where those with the same dimensions are close.
+// Maps of live dimensions and of rows, each with a list beside it. Dimensions of the same rows are close, and rows
+// with the same dimensions are close.
 
-/** slider is a labelled range from min to 1; say tells its value, which change gets. */
+/** slider returns a labelled range from min to 1. Say formats its value, and change receives it. */
 function slider(label, { value = 0, min = 0, say, change }) {
   const output = h("b", {}, say(value)); // an <output> would take the label for itself
   const input = h("input", { type: "range", min, max: 1, step: 0.01, value, "aria-valuetext": say(value) });
@@ -17,33 +17,33 @@ function slider(label, { value = 0, min = 0, say, change }) {
 
 const clamp = (n, low, high) => Math.min(Math.max(n, low), high);
 
-/** zooms are how small and how large the map can be, as times the frame. */
+/** zooms holds the smallest and the largest zoom, relative to the frame. */
 const zooms = [0.5, 40];
 
-/** short is a name that has room on a map. */
+/** short returns a name of at most 24 characters. */
 const short = (text) => (text.length > 24 ? text.slice(0, 23) + "…" : text);
 
 /**
  * mapView draws points, with a list beside them, and returns { draw, content }. Its options are:
  *
- *   points   with x, y from 0 to 1, a name, a region, a colour and the radius and classes of their dots; first those that are named first
- *   regions  with x, y, words and a colour, or another class as their shade; named on the map if namedRegions says so
- *   kind     the kind of points: dimension, word or text
- *   key      the field of a point that tells it from others
- *   shows    whether a point is drawn, names whether it has a name at a zoom, lists whether it is in the list
- *   many     how many points have names when all are in view
- *   card     the text about a point, row its line in the list, open what a click does
- *   wanted   the point to begin at
- *   beside   the content above the list, given a function that shows a region
- *   state    the settings in the address
- *   still    whether the map only zooms by its buttons, and has no list and no address
+ *   points   points in the order of names: x, y from 0 to 1, name, region, colour, and radius and classes of the dot
+ *   regions  regions: x, y, words and colour, or shade, a CSS class; their names are drawn if namedRegions is true
+ *   kind     kind of points: dimension, word or text
+ *   key      field that identifies a point
+ *   shows    whether a point is drawn; names: whether it has a name at a zoom; lists: whether it is in the list
+ *   many     number of names when all points are in view
+ *   card     text about a point; row: its line in the list; open: opens its page
+ *   wanted   point in the centre at first
+ *   beside   content above the list, given a function that shows a region
+ *   state    settings in the address
+ *   still    whether the map zooms only by its buttons, and has no list and no address
  *
  * The view is in the address after a question mark: #/map?at=0.52+0.4+3.
  */
 function mapView({ points, regions, kind, key, shows, names: hasName = shows, lists = shows, many, namedRegions, card: say, row, open, wanted, beside, state, still }) {
   for (const p of points) p.circle = svg("circle", { class: "dot", r: p.radius.toFixed(1), [`data-${key}`]: p[key] });
   const names = svg("g", { class: "names" });
-  const drawing = svg("svg", { role: "application", tabindex: 0, "aria-roledescription": "map", "aria-label": `Map of ${plural(points.length, kind)}. Arrow keys move to the next one, Enter opens it, plus and minus zoom. The list after it has the same.` }, points.toReversed().map((p) => p.circle), names);
+  const drawing = svg("svg", { role: "application", tabindex: 0, "aria-roledescription": "map", "aria-label": `Map of ${plural(points.length, kind)}. Arrow keys move to the next ${kind}, Enter opens it, plus and minus zoom. The list after the map has the same items.` }, points.toReversed().map((p) => p.circle), names);
   const card = h("div", { class: "card", "aria-live": "polite", hidden: true });
   const frame = h("div", { class: still ? "map still" : "map" }, drawing, card,
     h("div", { class: "zoom" },
@@ -58,7 +58,7 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
   const at = given().get("at");
   const [x = 0.5, y = 0.5, magnified = 1] = (at ?? "").split(" ").filter(Boolean).map(Number).map((n) => (isFinite(n) ? n : undefined));
   let view = { x: clamp(x, 0, 1), y: clamp(y, 0, 1), zoom: clamp(magnified, ...zooms) };
-  let moved = at !== null; // the view is not the first one
+  let moved = at !== null; // the view differs from the initial one
   const scale = () => view.zoom * Math.max(Math.min(width, height) - 2 * margin, 50);
   const place = (p) => [width / 2 + (p.x - view.x) * scale(), height / 2 + (p.y - view.y) * scale()];
 
@@ -71,7 +71,7 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
       p.circle.setAttribute("cy", p.top.toFixed(1));
       p.circle.setAttribute("class", ["dot", `region${p.colour}`, p.classes, p === current ? "current" : "", shows(p) ? "" : "out"].join(" "));
     }
-    // Names where there is room: those of regions, then of the strongest dimensions.
+    // Draw names without overlaps: first of regions, then of points.
     const taken = [];
     const shown = [];
     const name = (text, left, top, size, attributes) => {
@@ -102,14 +102,14 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
     if (current) placeCard();
     list();
     clearTimeout(resting);
-    resting = setTimeout(remember, 200); // browsers take few changes of the address a second
+    resting = setTimeout(remember, 200); // browsers limit the rate of address changes
   }
 
-  /** remember puts the view into the address, so that a copied link shows the same, and so does the way back. */
+  /** remember saves the view in the address, for links and the browser's history. */
   let resting;
   function remember() {
     const [path, before = ""] = location.hash.split("?");
-    if (still || !frame.isConnected || path !== page) return; // gone elsewhere
+    if (still || !frame.isConnected || path !== page) return; // another page is open
     const now = new URLSearchParams();
     if (chosenTopics()) now.set("topics", chosenTopics());
     if (moved) now.set("at", [view.x.toFixed(4), view.y.toFixed(4), view.zoom.toFixed(3)].join(" "));
@@ -138,7 +138,7 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
     card.style.transform = `translate(${left}px, ${below + high < height ? below : Math.max(current.top - high - 14, 4)}px)`;
   }
 
-  /** zoom keeps the place of the given pixel. */
+  /** zoom zooms by a factor around a pixel. */
   function zoom(factor, left = width / 2, top = height / 2) {
     const before = scale();
     moved = true;
@@ -155,7 +155,7 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
     draw();
   }
 
-  /** closest is the shown point next to a pixel, if it is near. */
+  /** closest returns the visible point nearest to a pixel, within a distance. */
   function closest(left, top, near) {
     let found, least = near * near;
     for (const p of points) {
@@ -165,7 +165,7 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
     return found;
   }
 
-  const pointers = new Map(); // that are down: where they were
+  const pointers = new Map(); // positions of pressed pointers, by id
   let dragged = 0;
   const local = (event) => {
     const box = drawing.getBoundingClientRect();
@@ -181,7 +181,7 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
     const before = pointers.get(event.pointerId);
     if (!before) return select(closest(left, top, 24));
     dragged += Math.hypot(left - before[0], top - before[1]);
-    if (still && view.zoom === 1) return; // a finger scrolls the page
+    if (still && view.zoom === 1) return; // let a finger scroll the page
     const other = [...pointers].find(([id]) => id !== event.pointerId)?.[1];
     if (other) {
       const distance = (x, y) => Math.max(Math.hypot(x - other[0], y - other[1]), 1);
@@ -214,7 +214,7 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
     event.preventDefault();
   });
 
-  /** step goes to the point that is next in a direction, within 45° of it. */
+  /** step selects the nearest point in a direction, within 45°. */
   function step(dx, dy) {
     const from = current ?? { left: width / 2, top: height / 2 };
     let found, least = Infinity;
@@ -230,7 +230,7 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
     pan(Math.max(margin - found.left, 0) + Math.min(width - margin - found.left, 0), Math.max(margin - found.top, 0) + Math.min(height - margin - found.top, 0));
   }
 
-  // The list beside the map: its regions, and the dimensions that the frame has.
+  // The list of visible points beside the map.
   const rows = h("ul", { class: "plain" });
   const status = h("h2", { role: "status" });
   function list() {
@@ -245,10 +245,10 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
         h("li", { [`data-${key}`]: p[key], class: `region${p.colour}`, onpointerenter: () => select(p), onpointerleave: () => select(undefined), onfocusin: () => select(p) },
           h("span", { class: "swatch" }),
           row(p))));
-    if (those.length === 0) rows.append(h("li", { class: "note" }, "None: zoom out, or lower what they must have."));
+    if (those.length === 0) rows.append(h("li", { class: "note" }, "None: zoom out, or lower the limits."));
   }
 
-  /** enter shows a region: its middle, and so much around that most of its points are in. */
+  /** enter zooms to a region, so that 90 % of its points are visible. */
   function enter(r) {
     const own = points.filter((p) => regions[p.region] === r).map((p) => Math.max(Math.abs(p.x - r.x), Math.abs(p.y - r.y))).sort((a, b) => a - b);
     moved = true;
@@ -259,7 +259,7 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
 
   if (wanted && !moved) view = { x: wanted.x, y: wanted.y, zoom: 3 };
   new ResizeObserver(() => {
-    if (frame.clientWidth === 0) return; // no longer shown
+    if (frame.clientWidth === 0) return; // not visible
     width = frame.clientWidth;
     height = frame.clientHeight;
     drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -275,17 +275,18 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
   };
 }
 
-/** regionsList is the names of regions, which show them. */
+/** regionsList lists the names of regions. A click zooms to a region. */
 const regionsList = (regions, enter, title = "Regions") => regions.length > 1 && h("section", {},
   h("h2", {}, title),
   h("ul", { class: "plain" }, regions.map((r) => h("li", {}, h("button", { type: "button", class: "link", onclick: () => enter(r) }, h("span", { class: `swatch region${r.colour}` }), h("span", {}, listText(r.words)))))));
 
-/** mapTabs leads from one map to the other. */
+/** mapTabs links the two maps. */
 const mapTabs = (rows) => (!embedded || embedded.rows) && h("nav", { class: "tabs", "aria-label": "Maps" },
   [["map", "dimensions", !rows], ["rows", `${unit()}s`, rows]].map(([page, text, here]) => h("a", { href: address(page), "aria-current": here ? "page" : null }, text)));
 
 /**
- * mapPage is the map, around a dimension (mapPage("7")), or with those of a word lit up (mapPage("word", "bank")).
+ * mapPage shows the map of dimensions, centred at a dimension (mapPage("7")), or with the dimensions of a word
+ * highlighted (mapPage("word", "bank")).
  * The sliders are in the address: #/map?words=0.3.
  */
 async function mapPage(number, word) {
@@ -295,7 +296,7 @@ async function mapPage(number, word) {
     word === undefined ? undefined : ask("word", "word", word),
   ]);
   const wanted = points.find((p) => String(p.dimension) === number);
-  if (number !== undefined && !wanted) throw new Missing(`Dimension ${number} is not on the map: no ${unit()} uses it.`, []);
+  if (number !== undefined && !wanted) throw new Missing(`Dimension ${number} is not on the map: its atom is dead.`, []);
   const values = new Map(lit?.active.map((w) => [w.dimension, w.value]));
   const strongest = Math.max(...[...values.values()].map(Math.abs), 0);
   const most = Math.max(...points.map((p) => p.label.words));
@@ -310,7 +311,7 @@ async function mapPage(number, word) {
     p.radius = lit ? (share ? 2.5 + 7 * share : 1.5) : small * (2 + 5 * Math.sqrt(p.label.words / most));
     p.classes = [has("dimension", p.dimension) ? "" : "faint", lit ? (share ? "lit" : "unlit") : ""].join(" ");
   }
-  // Those that are lit are above the others, and named first.
+  // Highlighted points are above the others, and are named first.
   if (lit) points.sort((p, q) => Math.abs(q.value ?? 0) - Math.abs(p.value ?? 0));
   const words = (t) => Math.max(Math.round(most ** t), 1);
   const part = (name) => clamp(Number(given().get(name)) || 0, 0, 1);
@@ -333,26 +334,26 @@ async function mapPage(number, word) {
     content: [
       heading(lit ? [wordLink(lit.word), h("small", {}, " on the map")] : "Map"),
       h("p", { class: "lead" },
-        lit ? [`The larger a dot, the larger ${model.texts ? "this text" : lit.word}’s value in that dimension. `, h("a", { href: address("map") }, "Show all dimensions")]
-          : `Dots are dimensions: close if the same ${unit()}s use them, large if many do. Coloured regions have the names of words that are at home there.`),
+        lit ? [`The size of a dot is the value of ${model.texts ? "the text" : lit.word} in that dimension. `, h("a", { href: address("map") }, "Show all dimensions")]
+          : `Each dot is a dimension. Dimensions of the same ${unit()}s are close; dimensions of many ${unit()}s are large. Keywords name the coloured regions.`),
       h("div", { class: "tools map-tools" },
         mapTabs(false),
-        isSearchable() && wordSearch({ label: `Light up the dimensions of a ${unit()}`, placeholder: lit ? `light up another ${unit()}` : `light up a ${unit()}`, choose: (chosen) => go("map", "word", chosen) }),
-        points.length > 0 && slider(`${model.texts ? "Texts" : "Words"} of a dimension, at least`, { value: state.words, say: (t) => whole(words(t)), change: (t) => { state.words = t; draw(); } }),
-        isMeasured() && slider("Intrusion accuracy, at least", { value: state.accuracy, say: percent, change: (t) => { state.accuracy = t; draw(); } })),
+        isSearchable() && wordSearch({ label: `Highlight the dimensions of a ${unit()}`, placeholder: lit ? `highlight another ${unit()}` : `highlight a ${unit()}`, choose: (chosen) => go("map", "word", chosen) }),
+        points.length > 0 && slider(`${model.texts ? "Texts" : "Words"} per dimension, at least`, { value: state.words, say: (t) => whole(words(t)), change: (t) => { state.words = t; draw(); } }),
+        isMeasured() && slider("Word intrusion accuracy, at least", { value: state.accuracy, say: percent, change: (t) => { state.accuracy = t; draw(); } })),
       content,
     ],
   };
 }
 
-/** grey is the colour of rows without one of a column's frequent values. */
+/** grey is the colour of all other values of a column. */
 const grey = 7;
 
-/** rowsPage is the map of words or texts, around one of them, with colours by region or by a column: #/rows?colour=label. */
+/** rowsPage shows the map of rows, centred at a row, with colours by region or by a column: #/rows?colour=label. */
 async function rowsPage(word) {
   const [{ points, regions, columns }, found] = await Promise.all([loadRows(), word === undefined ? undefined : ask("word", "word", word)]);
   const wanted = points.find((p) => p.word === found?.word);
-  if (found && !wanted) throw new Missing(`It is not among the ${whole(points.length)} ${unit()}s of the map, but has a page:`, [found.word]);
+  if (found && !wanted) throw new Missing(`The map shows ${whole(points.length)} ${unit()}s, without this one. It has a page:`, [found.word]);
   const small = Math.max(Math.min(Math.sqrt(800 / points.length), 1), 0.5);
   for (const p of points) {
     p.name = visible(textOf(p.word));
@@ -394,8 +395,8 @@ async function rowsPage(word) {
     title: `map of ${unit()}s`,
     content: [
       heading(`Map of ${unit()}s`),
-      h("p", { class: "lead" }, `Dots are ${unit()}s: close if they have the same dimensions.`,
-        points.length < model.words && ` These are ${whole(points.length)} of ${whole(model.words)}, ${model.texts ? "from everywhere" : "the first that have any"}.`),
+      h("p", { class: "lead" }, `Each dot is a ${unit()}. ${model.texts ? "Texts" : "Words"} with similar codes are close.`,
+        points.length < model.words && ` The map shows ${model.texts ? "a sample of " : "the first "}${whole(points.length)} of ${whole(model.words)}.`),
       h("div", { class: "tools map-tools" },
         mapTabs(true),
         isSearchable() && wordSearch({ label: `Show a ${unit()} on the map`, placeholder: `show a ${unit()}`, choose: (chosen) => go("rows", chosen) }),

@@ -1,11 +1,11 @@
 "use strict";
 
-// Two models side by side: which of their dimensions are alike.
+// Comparison of two models: matched dimensions.
 
 let other; // the second model: its data, its labels, and the matches
-let base = ""; // path of the page of the model that is being shown
+let base = ""; // path of the page of the model that links refer to
 
-/** within builds content about the other model, with its names and addresses. */
+/** within builds content of the other model, with its names and addresses. */
 function within(build) {
   const own = [model, named];
   [model, named, base] = [other.about, other.named, model.other.path];
@@ -16,15 +16,15 @@ function within(build) {
   }
 }
 
-/** minCosine is the absolute cosine from which two dimensions are alike. */
+/** minCosine is the smallest absolute cosine of two matched dimensions. */
 const minCosine = 0.3;
 
-/** alikeIf says when two dimensions are alike. */
-const alikeIf = () => `each is the other's best match by the cosine of their values over ${plural(other.words, "word")} of both, and that is at least ${minCosine}`;
+/** matchRule explains when two dimensions match. */
+const matchRule = () => `each is the other's best match by the cosine of their values over ${plural(other.words, "word")} of both models, and the absolute cosine is at least ${minCosine}`;
 
-/** loadOther asks for the second model, once. */
+/** loadOther requests the second model, once. */
 async function loadOther() {
-  if (!model.other) throw new Missing("There is only one model. This shows two: overcomplete explore A B", []);
+  if (!model.other) throw new Missing("No second model. To compare two, run: overcomplete explore A B", []);
   if (other) return;
   const [about, known, { words, first, other: second }] = await Promise.all([ask("model", "", "", model.other.path), ask("labels", "", "", model.other.path), ask("matches")]);
   const pairs = [];
@@ -37,10 +37,10 @@ async function loadOther() {
   other = { about, named: new Map(known.labels.map((label) => [label.dimension, label])), words, first, second, pairs, paired: new Set(pairs.map((p) => p.l)), pairing: new Set(pairs.map((p) => p.k)) };
 }
 
-/** bothNames is the heading of both models' names. */
+/** bothNames shows the names of both models. */
 const bothNames = () => [h("span", { class: "first" }, model.name), h("span", { class: "versus" }, " and "), h("span", { class: "second" }, model.other.name)];
 
-/** pairText is two dimensions that are alike, as one row. */
+/** pairText shows two matched dimensions in one row. */
 function pairText({ k, l, cosine }, value, own = []) {
   return [
     h("span", { class: "side" }, dimensionText(k, value, own)),
@@ -80,39 +80,39 @@ async function bothPage(word) {
       facts([
         [`dimensions in ${model.name}`, whole(a.size)],
         [`dimensions in ${model.other.name}`, whole(b.size)],
-        ["alike", whole(agree.length)],
-        [`of its code in ${model.name}`, share(agree, (row) => row.u)],
-        [`of its code in ${model.other.name}`, share(agree, (row) => row.v)],
+        ["matched", whole(agree.length)],
+        [`matched share of the squared code in ${model.name}`, share(agree, (row) => row.u)],
+        [`matched share of the squared code in ${model.other.name}`, share(agree, (row) => row.v)],
       ]),
-      h("div", { class: "tools" }, wordSearch({ label: "Look at another word in both", placeholder: "another word", choose: (next) => go("both", next) }), h("a", { href: address("both") }, "all dimensions that are alike")),
-      h("section", {}, h("h2", {}, "In both"),
-        agree.length === 0 ? h("p", {}, "None of its dimensions are alike.") : folded(agree, 12, (some) => h("ul", { class: "bars dims" }, some.map((row) =>
-          h("li", {}, h("span", { class: "group" }, bar(row.u, low, high, { colour: "first" }), bar(row.v, low, high, { colour: "second" })), h("span", { class: "value" }, h("span", {}, signed(row.u, 2)), h("span", {}, signed(row.v, 2))), h("span", { class: "sides" }, pairText(row, row.u, [shown]), h("span", { class: "who" }, `cosine ${signed(row.cosine, 2)} of their values`))))))),
+      h("div", { class: "tools" }, wordSearch({ label: "Compare another word in both models", placeholder: "another word", choose: (next) => go("both", next) }), h("a", { href: address("both") }, "all matched dimensions")),
+      h("section", {}, h("h2", {}, "Matched dimensions"),
+        agree.length === 0 ? h("p", {}, "None.") : folded(agree, 12, (some) => h("ul", { class: "bars dims" }, some.map((row) =>
+          h("li", {}, h("span", { class: "group" }, bar(row.u, low, high, { colour: "first" }), bar(row.v, low, high, { colour: "second" })), h("span", { class: "value" }, h("span", {}, signed(row.u, 2)), h("span", {}, signed(row.v, 2))), h("span", { class: "sides" }, pairText(row, row.u, [shown]), h("span", { class: "who" }, `cosine of values ${signed(row.cosine, 2)}`))))))),
       h("div", { class: "halves" },
-        h("section", {}, h("h2", {}, "Only in ", h("span", { class: "first" }, model.name), h("small", {}, ` ${share(only[0], (row) => row.value)} of its code`)), list(only[0], "first", (build) => build())),
-        h("section", {}, h("h2", {}, "Only in ", h("span", { class: "second" }, model.other.name), h("small", {}, ` ${share(only[1], (row) => row.value)} of its code`)), list(only[1], "second", within))),
+        h("section", {}, h("h2", {}, "Only in ", h("span", { class: "first" }, model.name), h("small", {}, ` ${share(only[0], (row) => row.value)} of the squared code`)), list(only[0], "first", (build) => build())),
+        h("section", {}, h("h2", {}, "Only in ", h("span", { class: "second" }, model.other.name), h("small", {}, ` ${share(only[1], (row) => row.value)} of the squared code`)), list(only[1], "second", within))),
       h("div", { class: "halves" }, asked.map(({ value: { nearest } }, i) => {
         const build = () => nearest.length === 0 ? h("p", {}, "None.") : h("ol", { class: "bars nearest" }, nearest.map((n) => h("li", {}, wordLink(n.word), bar(n.cosine, 0, 1, { colour: i ? "second" : "first" }), h("span", { class: "value" }, n.cosine.toFixed(2)))));
         return h("section", {}, h("h2", {}, "Nearest in ", h("span", { class: i ? "second" : "first" }, i ? model.other.name : model.name)), i ? within(build) : build());
       })),
-      h("p", { class: "note" }, `Two dimensions are alike if ${alikeIf()}. The word is in both if it is at the same pole of both. Shares are of squared values, which add up to 100 % in each model.`),
+      h("p", { class: "note" }, `Two dimensions match if ${matchRule()}. They are listed as matched if the word is at the same pole of both. The shares add up to 100 % in each model.`),
     ],
   };
 }
 
-/** bothModelsPage lists which dimensions of the two models are alike. */
+/** bothModelsPage lists the matched dimensions of the two models, and the others. */
 function bothModelsPage() {
   const alone = (dimensions, inPairs, matches) => dimensions.map((d, k) => ({ k, ...d, best: matches[k], accuracy: d.negative ? d.bottom_accuracy : d.accuracy })).filter((d) => d.words > 0 && !inPairs.has(d.k)).sort((x, y) => (y.accuracy ?? 0) - (x.accuracy ?? 0) || Math.abs(x.best.cosine) - Math.abs(y.best.cosine));
   const list = (some, build) => some.length === 0 ? h("p", {}, "None.") : folded(some, 10, (part) => h("ul", { class: "bars dims" }, build(() => part.map((d) =>
-    h("li", {}, bar(Math.abs(d.best.cosine), 0, 1), h("span", { class: "value", title: "the cosine with the closest dimension of the other" }, d.best.dimension < 0 ? "–" : signed(d.best.cosine, 2)), dimensionText(d.k, strongPole(d.k)))))));
+    h("li", {}, bar(Math.abs(d.best.cosine), 0, 1), h("span", { class: "value", title: "cosine with the best match in the other model" }, d.best.dimension < 0 ? "–" : signed(d.best.cosine, 2)), dimensionText(d.k, strongPole(d.k)))))));
   const only = [alone(model.dimensions, other.pairing, other.first), alone(other.about.dimensions, other.paired, other.second)];
   return {
     title: "both models",
     content: [
       heading(bothNames()),
-      h("p", { class: "lead" }, `${whole(other.pairs.length)} dimensions are alike, of ${whole(model.dimensions.length)} and ${whole(other.about.dimensions.length)}. Two are if ${alikeIf()}.`, other.pairs.some((pair) => pair.cosine < 0) && " Where it is negative, the negative pole of one is the positive pole of the other; the names are of the poles that are alike."),
-      h("div", { class: "tools" }, wordSearch({ label: "Look at a word in both", placeholder: "a word, in both", choose: (word) => go("both", word) })),
-      h("section", {}, h("h2", {}, "Alike"),
+      h("p", { class: "lead" }, `${plural(other.pairs.length, "matched dimension")} of ${whole(model.dimensions.length)} and ${whole(other.about.dimensions.length)}. Two dimensions match if ${matchRule()}.`, other.pairs.some((pair) => pair.cosine < 0) && " If the cosine is negative, opposite poles match. The names are of the matching poles."),
+      h("div", { class: "tools" }, wordSearch({ label: "Compare a word in both models", placeholder: "a word in both models", choose: (word) => go("both", word) })),
+      h("section", {}, h("h2", {}, "Matched dimensions", h("small", {}, " cosine of values")),
         other.pairs.length === 0 ? h("p", {}, "None.") : folded(other.pairs, 20, (some) => h("ul", { class: "bars dims" }, some.map((pair) =>
           h("li", {}, bar(Math.abs(pair.cosine), 0, 1, { colour: pair.cosine < 0 ? "negative" : "positive" }), h("span", { class: "value" }, signed(pair.cosine, 2)), h("span", { class: "sides" }, pairText(pair, strongPole(pair.k)))))))),
       h("div", { class: "halves" },

@@ -1,11 +1,10 @@
 "use strict";
 
-// The pages: each function returns a title and content, from the parts of the
-// page's address.
+// The pages. Each function receives the parts of the address, and returns a title and content.
 
 let model; // the answer of ask("model")
 
-/** ends are the top words of a pole, given by a value there. */
+/** ends returns the top words of a pole, which the sign of a value selects. */
 const ends = (k, value) => (value < 0 ? model.dimensions[k].bottom : model.dimensions[k].top) ?? [];
 
 const heading = (text, ...more) => h("h1", { tabindex: -1 }, text, ...more);
@@ -18,7 +17,7 @@ function facts(pairs) {
   return h("dl", { class: "facts" }, pairs.filter(Boolean).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 }
 
-/** folded shows some rows of a list, and the rest when asked for. */
+/** folded shows the first rows of a list, and a button that shows all. */
 function folded(rows, most, build) {
   const list = build(rows.slice(0, most));
   if (rows.length <= most) return list;
@@ -43,7 +42,7 @@ async function summaryPage() {
     title: "",
     content: [
       heading(model.name),
-      h("p", { class: "lead" }, `${plural(model.words, unit())} in ${whole(model.dimensions.length)} sparse dimensions.`, embedded && [" This page has some of them: ", wordList(embeddedWords())]),
+      h("p", { class: "lead" }, `${plural(model.words, unit())} in ${whole(model.dimensions.length)} sparse dimensions.`, embedded && [" This page shows some of them: ", wordList(embeddedWords())]),
       embedded ? cards : h("div", { class: "reading" },
         h("section", {}, h("h2", {}, "Strongest dimensions"), cards, h("p", {}, h("a", { href: address("dimensions") }, "All dimensions"))),
         h("section", { class: "aside" }, rowsMap(), queryExamples())),
@@ -52,36 +51,36 @@ async function summaryPage() {
   };
 }
 
-/** queryExamples are queries with words of the model. */
+/** queryExamples shows queries with words of the model. */
 function queryExamples() {
   const [a, b, c] = model.strongest.slice(0, 3).map((k) => ends(k, strongPole(k))[0]);
   if (model.texts || !c) return null;
-  const example = (query, what) => h("li", {}, h("a", { href: address("query", query) }, h("bdi", {}, query)), h("span", { class: "note" }, what));
-  return [h("h2", {}, "Ask for"), h("ul", { class: "plain" },
-    example(a, "a word"), example(`${a} ${b}`, "what two share, and what tells them apart"), example(`${a} − ${b} + ${c}`, "the words nearest to a sum"))];
+  const example = (query, note) => h("li", {}, h("a", { href: address("query", query) }, h("bdi", {}, query)), h("span", { class: "note" }, note));
+  return [h("h2", {}, "Example queries"), h("ul", { class: "plain" },
+    example(a, "a word"), example(`${a} ${b}`, "a comparison of two words"), example(`${a} − ${b} + ${c}`, "the words nearest to a sum"))];
 }
 
-/** modelSection says how the model was made. */
+/** modelSection shows settings and metrics of the model. */
 function modelSection() {
   const { dense, dimensions, words } = model;
   return [
     h("h2", {}, "The model"),
     facts([
-      ["made from", model.input || "unknown"],
+      ["input vectors", model.input || "unknown"],
       ["dense dimensions", whole(dense)],
       ["method", `${model.method}, λ = ${decimal(model.lambda)}`],
       ["epochs", whole(model.epochs)],
-      ["zeros", words ? percent(1 - model.nonzeros / words / dimensions.length) : "none"],
-      [`active dimensions a ${unit()}`, words ? decimal(model.nonzeros / words) : "none"],
-      ["unused dimensions", whole(dimensions.length - model.live)],
-      model.error !== undefined && [`error of a ${unit()}`, decimal(model.error)],
-      model.explained !== undefined && ["variance explained", percent(model.explained)],
+      ["sparsity", words ? percent(1 - model.nonzeros / words / dimensions.length) : "none"],
+      [`nonzeros per ${unit()} (L0)`, words ? decimal(model.nonzeros / words) : "none"],
+      ["dead atoms", whole(dimensions.length - model.live)],
+      model.error !== undefined && ["reconstruction error, mean ‖x − x̂‖²", decimal(model.error)],
+      model.explained !== undefined && ["explained variance", percent(model.explained)],
     ]),
     h(
       "div",
       { class: "halves" },
-      figure(`${model.texts ? "Texts" : "Words"} by their number of active dimensions`, histogram(model.per_word, { unit: unit(), label: `Active dimensions of a ${unit()}`, whole: true })),
-      figure(`Dimensions by the number of their ${unit()}s`, histogram(model.per_dimension, { unit: "dimension", label: `${model.texts ? "Texts" : "Words"} of a dimension`, whole: true })),
+      figure(`${model.texts ? "Texts" : "Words"} by number of nonzeros`, histogram(model.per_word, { unit: unit(), label: `Nonzeros per ${unit()}`, whole: true })),
+      figure(`Dimensions by number of ${unit()}s`, histogram(model.per_dimension, { unit: "dimension", label: `${model.texts ? "Texts" : "Words"} per dimension`, whole: true })),
     ),
   ];
 }
@@ -103,7 +102,7 @@ async function wordPage(word) {
         h(
           "section",
           {},
-          h("h2", {}, "Its dimensions"),
+          h("h2", {}, "Dimensions"),
           folded(answer.active, 20, (rows) =>
             h(
               "ul",
@@ -137,7 +136,7 @@ async function wordPage(word) {
               ),
             ),
           ),
-          answer.nearest.length === 0 && h("p", {}, "No word shares a dimension with it."),
+          answer.nearest.length === 0 && h("p", {}, "No other word uses its dimensions."),
         ),
       ),
     ],
@@ -147,7 +146,7 @@ async function wordPage(word) {
 async function dimensionPage(number) {
   const answer = await ask("dimension", "dimension", number);
   const k = answer.dimension;
-  // By strength: numbers mean nothing.
+  // In order of strength, because numbers are arbitrary.
   const at = model.strongest.indexOf(k);
   const others = [at - 1, at + 1].map((i) => (at >= 0 && i in model.strongest ? address("dimension", model.strongest[i]) : null));
   const share = answer.words / model.words;
@@ -173,12 +172,12 @@ async function dimensionPage(number) {
   };
   const { coherence } = model.dimensions[k];
   const poles = [strongPole(k), -strongPole(k)].filter((pole) => ends(k, pole).length > 0);
-  /** accuracyNote is the word intrusion accuracy of a pole, if it was measured. */
+  /** accuracyNote shows the word intrusion accuracy of a pole, if it was measured. */
   const accuracyNote = (pole) => {
     const accuracy = accuracyOf(k, pole), why = weakness(k, pole);
     return [
-      accuracy !== undefined && h("p", { class: "note" }, h("b", {}, `word intrusion accuracy ${percent(accuracy)}`), `: how often ${model.judge || "other vectors"} found the word that does not belong to its ${pole < 0 ? "most negative" : "top"} words; 20 % by guessing.`),
-      why && h("p", { class: "note" }, accuracy === undefined ? `It is ${why}.` : "It is weak: its words may have nothing in common."),
+      accuracy !== undefined && h("p", { class: "note" }, h("b", {}, `word intrusion accuracy ${percent(accuracy)}`), `: how often ${model.judge || "other vectors"} found an unrelated word among its ${pole < 0 ? "most negative" : "top"} words. Chance is 20 %.`),
+      why && h("p", { class: "note" }, accuracy === undefined ? `Word intrusion accuracy ${why}.` : "This pole is weak: its words may be unrelated."),
     ];
   };
   const together = (rows) => h("ul", { class: model.texts ? "bars parts" : "bars dims" }, rows.map((other) => {
@@ -188,13 +187,13 @@ async function dimensionPage(number) {
     return h("li", {}, model.texts ? [nameLink(other.dimension, pole), drawn, value] : [drawn, value, dimensionText(other.dimension, pole)]);
   }));
   const numbers = () => h("section", { class: "aside" },
-    figure(`${plural(answer.words, unit())}, ${percent(share)} of all, by their value; variance ${decimal(answer.variance)}`, histogram(answer.histogram, { unit: unit(), label: `Values of the ${unit()}s` })),
-    h("h2", {}, "Fires together with"),
+    figure(`${plural(answer.words, unit())} (${percent(share)}) by value; variance ${decimal(answer.variance)}`, histogram(answer.histogram, { unit: unit(), label: `Values of the ${unit()}s` })),
+    h("h2", {}, "Co-occurring dimensions"),
     answer.together.length === 0
-      ? h("p", {}, "No other dimension more often than by chance.")
+      ? h("p", {}, "No dimension co-occurs with it more often than by chance.")
       : [folded(answer.together, 8, together),
-        h("p", { class: "note" }, `How many of this dimension's ${unit()}s are in the other, too; the line is how many would be by chance. The largest correlation comes first.`, answer.together.some((other) => other.opposite) && ` In orange: it is the negative ${unit()}s that fire with this one's top ${unit()}s.`)]);
-  const distinctive = `${unit()}s that are in few other dimensions come first`;
+        h("p", { class: "note" }, `The bar shows the share of this dimension's ${unit()}s that use the other dimension. The line marks chance. The largest correlation comes first.`, answer.together.some((other) => other.opposite) && ` Orange: opposite poles co-occur.`)]);
+  const distinctive = `${unit()}s with few other dimensions come first`;
   const lists = () => h("section", {},
     answer.top.length > 0 && list(`Top ${unit()}s`, 1, [["largest values", answer.top], ["most distinctive", answer.distinctive, distinctive], ["middle values", answer.middle], ["smallest values", answer.weak]]),
     answer.bottom.length > 0 && list(`Most negative ${unit()}s`, -1, [["largest values", answer.bottom], ["most distinctive", answer.distinctive_bottom, distinctive]]));
@@ -204,9 +203,9 @@ async function dimensionPage(number) {
       h("nav", { class: "steps", "aria-label": "Dimensions" }, h("a", { href: others[0], rel: "prev" }, "← stronger"), h("a", { href: address("map", k) }, "on the map"), h("a", { href: others[1], rel: "next" }, "weaker →")),
       h("h1", { tabindex: -1, class: "eyebrow" }, "dimension ", String(k)),
       answer.words > 0 && h("p", { class: weakness(k, poles[0]) ? "title weak" : "title" }, name(k, poles[0])),
-      !isMeasured() && coherence !== undefined && h("p", { class: "note" }, h("b", {}, `coherence ${signed(coherence, 2)}`), `: the mean cosine of the codes of its strongest ${unit()}s without this dimension, minus that of any two ${unit()}s; 0 is chance.`),
+      !isMeasured() && coherence !== undefined && h("p", { class: "note" }, h("b", {}, `coherence ${signed(coherence, 2)}`), `: the mean cosine of its strongest ${unit()}s without this dimension, minus the mean cosine of all ${unit()}s. Chance is 0.`),
       accuracyNote(poles[0]),
-      poles.length > 1 && h("p", { class: weakness(k, poles[1]) ? "lead weak" : "lead" }, `Its ${poles[1] < 0 ? "negative" : "positive"} pole, with smaller values: `, name(k, poles[1])),
+      poles.length > 1 && h("p", { class: weakness(k, poles[1]) ? "lead weak" : "lead" }, `Weaker pole (${poles[1] < 0 ? "negative" : "positive"}): `, name(k, poles[1])),
       poles.length > 1 && accuracyNote(poles[1]),
       labelEditor("dimension", k, labelWords(k, 1).join(", "), show),
       answer.words === 0

@@ -1,16 +1,16 @@
 "use strict";
 
-// Answers to queries: comparisons of words, sums of words, texts. The dimensions below a number add up
-// to it.
+// Answers to queries: comparisons of words, sums of words, and texts. A number is the sum of the parts of the
+// dimensions listed below it.
 
 const colours = ["first", "second", "third", "fourth"];
 
-/** signed writes a number that can be negative. */
+/** signed formats a number that can be negative. */
 const signed = (x, digits) => x.toFixed(digits).replace("-", "−");
 
 /**
- * contributions are the parts of dimensions in the mean cosine of pairs of words, Σ uv, and in the rest to
- * 1, Σ (u − v)²/2, for codes u and v divided by their norms.
+ * contributions returns the parts of dimensions in the mean cosine of pairs of words, Σ uv, and in 1 − cosine =
+ * Σ (u − v)²/2, for codes u and v of norm 1.
  */
 function contributions(answers) {
   const rows = new Map();
@@ -35,8 +35,8 @@ function contributions(answers) {
 const total = (rows, of) => rows.reduce((sum, row) => sum + of(row), 0);
 
 /**
- * ranking lists the parts of a number, largest first, and the sum of the rest: in percent of the number, or
- * as they are if it is too small. Rows have a dimension; of returns their part, and words more about them.
+ * ranking lists the parts of a number, largest first, and the sum of the rest. Parts are in percent of the number
+ * unless it is close to zero. For a row, of returns the part, and words more content.
  */
 function ranking(rows, { of, sum, most = 10, value = (row) => of(row), colour, words = () => null, others = 0, rest = 0 }) {
   const sorted = [...rows].sort((a, b) => Math.abs(of(b)) - Math.abs(of(a)));
@@ -50,7 +50,7 @@ function ranking(rows, { of, sum, most = 10, value = (row) => of(row), colour, w
   });
 }
 
-/** pieces is one bar for several parts of 1. */
+/** pieces draws several parts of 1 as one bar. */
 function pieces(parts) {
   let x = 0;
   return svg("svg", { class: "bar pieces", "aria-hidden": "true" }, parts.map(([part, colour]) => {
@@ -66,13 +66,13 @@ async function comparePage(...words) {
       error.instead = (other) => address("compare", ...words.with(i, other));
       throw error;
     })));
-  const names = [...new Set(all.map((answer) => answer.word))]; // a word is not compared with itself
+  const names = [...new Set(all.map((answer) => answer.word))]; // distinct words
   if (names.length === 1) return wordPage(names[0]);
   const answers = names.map((name) => all.find((answer) => answer.word === name));
   const rows = contributions(answers);
   const shared = rows.filter((row) => row.shared !== 0);
   const cosine = total(shared, (row) => row.shared);
-  // A dimension sets apart the word in which it is strongest.
+  // A dimension distinguishes the word with its largest absolute value.
   const strongest = (row) => row.values.reduce((best, v, i) => (Math.abs(v) > Math.abs(row.values[best]) ? i : best), 0);
   const apart = names.map((_, i) => rows.filter((row) => row.apart > 0 && strongest(row) === i));
   const sums = apart.map((some) => total(some, (row) => row.apart));
@@ -86,25 +86,25 @@ async function comparePage(...words) {
       names.length > 2 && facts(pairs.map(([pair, value]) => [`cosine of ${pair}`, value])),
       h("figure", { class: "sum" },
         pieces([[cosine, "shared"], ...sums.map((sum, i) => [sum, colours[i]])]),
-        h("figcaption", {}, "1 = ", h("b", {}, signed(cosine, 2)), ` shared (${names.length > 2 ? "the mean cosine" : "the cosine"})`, sums.map((sum, i) => [" + ", h("b", { class: colours[i] }, signed(sum, 2)), " apart by ", h("bdi", {}, names[i])]))),
+        h("figcaption", {}, "1 = ", h("b", {}, signed(cosine, 2)), ` shared (${names.length > 2 ? "the mean cosine" : "the cosine"})`, sums.map((sum, i) => [" + ", h("b", { class: colours[i] }, signed(sum, 2)), " distinguishing ", h("bdi", {}, names[i])]))),
       h("div", { class: "tools" },
         names.length < 4 && wordSearch({ label: `Compare with another ${unit()}`, placeholder: `add a ${unit()}`, choose: (other) => go("compare", ...names, other) }),
         names.length > 2 && names.map((name) => h("a", { href: address("compare", ...names.filter((other) => other !== name)) }, "without ", h("bdi", {}, name)))),
       h("section", {},
-        h("h2", {}, "What they share", h("small", {}, ` cosine ${signed(cosine, 2)} =`)),
-        shared.length === 0 ? h("p", {}, "No dimension: nothing in these codes says that they are alike.") : ranking(shared, { of: (row) => row.shared, sum: cosine, value: side, words: who, colour: "shared", most: 6 })),
+        h("h2", {}, "Shared dimensions", h("small", {}, ` cosine ${signed(cosine, 2)} =`)),
+        shared.length === 0 ? h("p", {}, "None.") : ranking(shared, { of: (row) => row.shared, sum: cosine, value: side, words: who, colour: "shared", most: 6 })),
       h("div", { class: names.length === 3 ? "thirds" : "halves" }, apart.map((some, i) =>
         h("section", {},
-          h("h2", {}, "What sets ", h("bdi", { class: colours[i] }, names[i]), " apart", h("small", {}, ` ${signed(sums[i], 2)} =`)),
-          some.length === 0 ? h("p", {}, "Nothing.") : ranking(some, { of: (row) => row.apart, sum: sums[i], value: side, colour: colours[i], words: (row) => row.values.filter((v) => v !== 0).length > 1 && who(row) })))),
+          h("h2", {}, "Dimensions distinguishing ", h("bdi", { class: colours[i] }, names[i]), h("small", {}, ` ${signed(sums[i], 2)} =`)),
+          some.length === 0 ? h("p", {}, "None.") : ranking(some, { of: (row) => row.apart, sum: sums[i], value: side, colour: colours[i], words: (row) => row.values.filter((v) => v !== 0).length > 1 && who(row) })))),
       weakNote(rows.map((row) => ({ dimension: row.dimension, value: side(row) }))),
     ],
   };
 }
 
-/** withoutLink leads to the query without a dimension. */
+/** withoutLink links to the query without a dimension. */
 function withoutLink(query, k) {
-  return !embedded && h("a", { class: "compare", tabindex: -1, href: address("query", `${query} - #${k}`), "aria-label": `nearest without dimension ${k}`, title: "nearest without it" }, "⊖");
+  return !embedded && h("a", { class: "compare", tabindex: -1, href: address("query", `${query} - #${k}`), "aria-label": `exclude dimension ${k} from the nearest ${unit()}s`, title: "exclude this dimension" }, "⊖");
 }
 
 /** queryPage redirects to the page of a query, or answers it. */
@@ -120,9 +120,9 @@ async function queryPage(query) {
   const { kind, words, weights, without: off = [] } = answer;
   if (kind === "search") return searchPage(query, answer);
   const page = { words: [words.length === 1 ? "word" : "compare", ...words], dimension: ["dimension", answer.dimension] }[kind];
-  if (page && location.hash !== here) return new Promise(() => {}); // gone elsewhere meanwhile, where another page is made
+  if (page && location.hash !== here) return new Promise(() => {}); // the address has changed; another page replaces this one
   if (page) {
-    history.replaceState(null, "", address(...page)); // the way back leads to before the query
+    history.replaceState(null, "", address(...page)); // keep the query out of the history
     return route()();
   }
   const sum = kind === "arithmetic";
@@ -132,7 +132,7 @@ async function queryPage(query) {
   function explain(reason, i) {
     buttons.forEach((button, j) => button.setAttribute("aria-pressed", String(i === j)));
     why.replaceChildren(...h("div", {},
-      h("h2", {}, "Why ", h("bdi", {}, reason.word), h("small", {}, ` cosine ${signed(reason.cosine, 2)} =`)),
+      h("h2", {}, "Dimensions shared with ", h("bdi", {}, reason.word), h("small", {}, ` cosine ${signed(reason.cosine, 2)} =`)),
       ranking(reason.parts, { of: (row) => row.part, sum: reason.cosine, value: (row) => row.value, others: reason.others, rest: reason.rest, colour: "shared" }),
       weakNote(reason.parts)).childNodes);
   }
@@ -151,13 +151,13 @@ async function queryPage(query) {
       sum
         ? h("h1", { tabindex: -1, class: model.texts && "text" }, words.map((word, i) => [weights[i] < 0 ? (i > 0 ? h("span", { class: "versus" }, " − ") : "−") : i > 0 && h("span", { class: "versus" }, " + "), Math.abs(weights[i]) !== 1 && `${Math.abs(weights[i])} × `, wordLink(word)]).concat(off.map((k) => [h("span", { class: "versus" }, " without "), nameLink(k)])))
         : h("h1", { tabindex: -1, class: "text" }, short),
-      h("p", { class: "lead" }, sum ? `Each ${unit()} counts the same.` : `The mean of ${plural(words.length, "word")}: `, !sum && wordList(words),
+      h("p", { class: "lead" }, sum ? `All ${unit()}s have the same weight.` : `The mean of ${plural(words.length, "word")}: `, !sum && wordList(words),
         answer.unknown.length > 0 && [" Not in the model: ", answer.unknown.map((word, i) => [i > 0 && ", ", h("bdi", {}, word)]), "."]),
       answer.nearest.length === 0
-        ? h("p", {}, `No ${unit()} is near: the sum is zero.`)
+        ? h("p", {}, `No nearest ${unit()}s: the sum is zero.`)
         : h("div", { class: "halves" }, h("section", {}, h("h2", {}, `Nearest ${unit()}s`), steering(query, answer.dimensions), list), why),
       answer.dimensions.length > 0 && h("section", {},
-        h("h2", {}, sum ? "What is left in it" : "What it is about", h("small", {}, ` its strongest dimensions, and the ${unit()}s that they come from`)),
+        h("h2", {}, sum ? "Dimensions of the sum" : "Dimensions of the text", h("small", {}, ` value, and the parts of the ${unit()}s`)),
         folded(answer.dimensions, 12, (some) => h("ul", { class: "bars dims" }, some.map((d) =>
           h("li", {}, bar(d.value, Math.min(0, ...answer.dimensions.map((o) => o.value)), most), h("span", { class: "value" }, signed(d.value, 2)),
             h("span", {}, dimensionText(d.dimension, d.value), sum && withoutLink(query, d.dimension), h("span", { class: "who" }, carriers(d).map(({ part, word }) => [wordLink(word), ` ${signed(part, 2)} `])))))))),

@@ -1,6 +1,6 @@
 "use strict";
 
-// A view as a file: its lists as TSV, its picture as SVG and PNG.
+// Files of a view: its lists as TSV, its picture as SVG and PNG.
 
 /** tableOf returns the lists and facts of a view as TSV, with their headings. */
 function tableOf(main) {
@@ -11,10 +11,10 @@ function tableOf(main) {
     if (element.matches("h2")) section = text(element);
     else if (element.offsetParent) rows.push([section, ...[...element.children].map(text).filter(Boolean)]);
   }
-  return [["heading", "what it says"], ...rows].map((row) => row.join("\t") + "\n").join("");
+  return [["section", "content"], ...rows].map((row) => row.join("\t") + "\n").join("");
 }
 
-/** pictureOf draws a view as it stands on the screen, in plain SVG: its text, boxes and charts. */
+/** pictureOf converts the visible text, boxes and charts of a view to plain SVG. */
 function pictureOf(main) {
   const frame = main.getBoundingClientRect();
   const shapes = [];
@@ -63,7 +63,7 @@ function pictureOf(main) {
   return new XMLSerializer().serializeToString(picture);
 }
 
-/** painted turns a picture into PNG, with two pixels for one of the screen's. */
+/** painted converts an SVG picture to PNG, at twice the resolution of the screen. */
 async function painted(picture) {
   const image = new Image();
   image.src = "data:image/svg+xml," + encodeURIComponent(picture);
@@ -73,7 +73,7 @@ async function painted(picture) {
   return new Promise((done) => canvas.toBlob(done));
 }
 
-/** saveBar offers the view in main as files, called by the page's title. */
+/** saveBar shows buttons that save the view in main as a file, named after the page's title. */
 function saveBar() {
   const main = document.getElementById("main");
   const save = (ending, type, make) => async () => {

@@ -1,13 +1,13 @@
 "use strict";
 
-// Steering: rows that are near to a query and have more, or less, of some dimensions.
+// Steering: nearest rows with larger or smaller values of some dimensions.
 
-/** listedSliders is the number of dimensions with a slider at first. */
+/** listedSliders is the initial number of sliders. */
 const listedSliders = 5;
 
 /**
- * steering is a slider for each of the strongest dimensions of a query, and the nearest rows under the sliders.
- * The score of a row is its cosine and a part for each dimension, the slider's value times the row's own.
+ * steering shows a slider for each of the strongest dimensions of a query, and the rows with the largest scores.
+ * The score of a row is its cosine plus, for each dimension, the value of the slider times the value of the row.
  */
 function steering(query, active) {
   if (embedded || active.length === 0) return null;
@@ -19,7 +19,7 @@ function steering(query, active) {
     const mine = ++asked;
     const steer = [...amounts].filter(([, amount]) => amount !== 0).map(([k, amount]) => `${k}:${amount}`).join();
     const { nearest, texts: excerpts } = steer ? await ask("query", `steer=${steer}&query`, query) : { nearest: [] };
-    if (mine !== asked) return; // moved meanwhile
+    if (mine !== asked) return; // a slider has moved
     list.replaceChildren(...nearest.map((row) => {
       const score = total(row.steered, (part) => part.part) + row.cosine;
       const terms = row.steered.map(({ dimension, part }) => ` ${part < 0 ? "−" : "+"} ${Math.abs(part).toFixed(2)} ${nameText(dimension)}`);
@@ -29,7 +29,7 @@ function steering(query, active) {
   function add(k, value) {
     if (amounts.has(k)) return;
     amounts.set(k, 0);
-    const pole = value < 0 ? -1 : 1; // more of a negative pole are smaller values
+    const pole = value < 0 ? -1 : 1; // a negative pole is stronger at smaller values
     sliders.append(slider(nameLink(k, value), { min: -1, say: (amount) => signed(amount, 2), change: (amount) => { amounts.set(k, pole * amount); update(); } }));
   }
   const names = `dimensions-${++searches}`;
@@ -46,7 +46,7 @@ function steering(query, active) {
   };
   const details = h("details", { class: "steering" },
     h("summary", {}, "Steer by dimensions"),
-    h("p", { class: "note" }, "The score is the cosine, and for each dimension the value of its slider times the row’s."),
+    h("p", { class: "note" }, "The score is the cosine plus, for each dimension, the value of its slider times the row’s value."),
     sliders, other, list);
   details.addEventListener("toggle", opened, { once: true });
   return details;

@@ -1,14 +1,14 @@
 "use strict";
 
-// Texts: in lists, on their own pages, and as answers to a search.
+// Texts in lists, on their own pages, and in results of a search.
 
-/** marked is a text with the words that it was chosen for in marks. */
+/** marked highlights words in a text. */
 function marked(text, words) {
   const unspaced = /^[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
   const patterns = words.map((word) => {
     const literal = word.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
     if (unspaced.test(word)) return literal;
-    // Longer words that begin with it are marked, too, unless it is short.
+    // Also highlight longer words that begin with it, unless it is short.
     return "(?<![\\p{L}\\p{N}])" + literal + (word.length < 3 ? "(?![\\p{L}\\p{N}])" : "[\\p{L}\\p{N}]*");
   });
   const content = [];
@@ -21,7 +21,7 @@ function marked(text, words) {
   return [...content, text.slice(end)];
 }
 
-/** textItem is a text in a list: an excerpt with marked words, which leads to its page, and more about it. */
+/** textItem shows a text in a list: an excerpt with highlighted words, which links to its page, and more content. */
 function textItem(id, excerpt, words, ...more) {
   const text = (excerpt ?? textOf(id)).replace(/\s+/g, " ").trim();
   const attributes = { class: "excerpt", dir: "auto", title: id };
@@ -29,7 +29,7 @@ function textItem(id, excerpt, words, ...more) {
   return h("li", {}, has("word", id) ? h("a", { ...attributes, href: address("word", id) }, content) : h("span", attributes, content), more.length > 0 && h("div", { class: "about" }, more));
 }
 
-/** clipped shows the first lines of a text, and all of it when asked for. */
+/** clipped shows the first lines of a text, and a button that shows all. */
 function clipped(text) {
   const body = h("div", { class: "body clipped", dir: "auto" }, text);
   const more = h("button", { type: "button", class: "more", hidden: true, "aria-expanded": "false" }, "Show all of it");
@@ -44,7 +44,7 @@ function clipped(text) {
   return [body, more];
 }
 
-/** partsList is dimensions with their parts of a whole. */
+/** partsList shows dimensions with their shares of a total. */
 const partsList = (rows, after = () => null) => folded(rows, 12, (some) =>
   h("ul", { class: "bars parts" }, some.map((row) => h("li", {}, nameLink(row.dimension, row.value), bar(row.part, 0, rows[0].part, { colour: row.value < 0 ? "negative" : "positive" }), h("span", { class: "value" }, percent(row.part)), after(row)))));
 
@@ -66,16 +66,16 @@ async function textPage(answer) {
           text ? clipped(text) : h("p", { class: "note" }, "This text is empty."),
           facts([...(answer.columns ?? []).map(([name, value]) => [visible(name), h("bdi", {}, value || "–")]), ["row", `${whole(answer.row + 1)} of ${whole(model.words)}`]])),
         h("section", { class: "aside" },
-          topic && [h("h2", {}, "Its topic"), h("p", {}, topicLink("topic", topic))],
-          themes.length > 0 && [h("h2", {}, "Its themes", h("small", {}, " cosine")), folded(themes, 4, (some) => h("ul", { class: "bars parts" }, some.map(({ theme, value }) => h("li", {}, topicLink("theme", theme), bar(value, 0, 1), h("span", { class: "value" }, value.toFixed(2))))))],
-          h("h2", {}, "Its dimensions", h("small", {}, " share of its code")),
-          parts.length === 0 ? h("p", {}, "It has no dimension.") : partsList(parts, ({ dimension }) => !/\s/.test(id) && withoutLink(id, dimension)),
+          topic && [h("h2", {}, "Topic"), h("p", {}, topicLink("topic", topic))],
+          themes.length > 0 && [h("h2", {}, "Themes", h("small", {}, " cosine")), folded(themes, 4, (some) => h("ul", { class: "bars parts" }, some.map(({ theme, value }) => h("li", {}, topicLink("theme", theme), bar(value, 0, 1), h("span", { class: "value" }, value.toFixed(2))))))],
+          h("h2", {}, "Dimensions", h("small", {}, " share of the squared code")),
+          parts.length === 0 ? h("p", {}, "The code is zero.") : partsList(parts, ({ dimension }) => !/\s/.test(id) && withoutLink(id, dimension)),
           weakNote(answer.active),
           model.other && h("p", {}, h("a", { class: "name", href: address("both", id) }, "In both models"))),
         h("section", {},
           h("h2", {}, "Nearest texts", h("small", {}, " cosine of codes")),
           steering(id, answer.active),
-          answer.nearest.length === 0 && h("p", {}, "No text shares a dimension with it."),
+          answer.nearest.length === 0 && h("p", {}, "No other text uses its dimensions."),
           folded(answer.nearest, 8, (some) => h("ol", { class: "excerpts" }, some.map((n) =>
             textItem(n.word, answer.texts?.[n.word], words, bar(n.cosine, 0, 1), h("span", { class: "value" }, n.cosine.toFixed(2)),
               has("word", n.word) && h("a", { class: "compare", href: address("compare", id, n.word), "aria-label": `compare with ${n.word}` }, "compare"))))),
@@ -105,13 +105,13 @@ async function searchPage(query, { words, total, matched = [], matching = [], un
           failure && h("p", { class: "note", role: "alert" }, failure),
           nearest.length > 0 && [h("h2", {}, "Nearest in meaning"), folded(nearest, 5, (some) => h("ol", { class: "excerpts" }, some.map((n) =>
             textItem(n.word, excerpts?.[n.word], matched, bar(n.cosine, 0, 1), h("span", { class: "value" }, signed(n.cosine, 2)), h("span", {}, n.parts.slice(0, 2).map((part, i) => [i > 0 && " · ", name(part.dimension, part.value)]))))))],
-          words.length > 0 && [nearest.length > 0 && h("h2", {}, "With its words"), folded(words, 12, (some) => h("ol", { class: "excerpts" }, some.map((id) => textItem(id, excerpts?.[id], matched))))]),
+          words.length > 0 && [nearest.length > 0 && h("h2", {}, "Texts with these words"), folded(words, 12, (some) => h("ol", { class: "excerpts" }, some.map((id) => textItem(id, excerpts?.[id], matched))))]),
         h("section", { class: "aside" },
           topics.length > 0 && [h("h2", {}, "Topics and themes"), h("ul", { class: "bars parts" }, topics.map(([kind, topic]) =>
             h("li", {}, topicLink(kind, topic), bar(topic.share, 0, t.topics[0].share), h("span", { class: "value" }, percent(topic.share)))))],
-          dimensions.length > 0 && h("h2", {}, "Dimensions that match"),
+          dimensions.length > 0 && h("h2", {}, "Matching dimensions"),
           h("ul", { class: "bars parts" }, dimensions.map((k) => h("li", {}, nameLink(k, strongPole(k)),
             found.has(k) ? [bar(found.get(k).words, 0, words.length, { mark: found.get(k).expected }), h("span", { class: "value" }, percent(found.get(k).words / words.length))] : h("span", { class: "note" }, "by label")))),
-          matching.length > 0 && h("p", { class: "note" }, "The share of the texts found that have the dimension. The line is the share by chance.")))],
+          matching.length > 0 && h("p", { class: "note" }, "The bar shows the share of the texts found that use the dimension. The line marks chance.")))],
   };
 }

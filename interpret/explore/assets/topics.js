@@ -1,8 +1,8 @@
 "use strict";
 
-// Topics, their themes, and what is unusual.
+// Topics, their themes, and unusual rows.
 
-const topicTables = new Map(); // of numbers of topics: the answer of ask("topics"), with topics and themes by their id
+const topicTables = new Map(); // by number of topics: the answer of ask("topics"), with topics and themes by id
 
 async function loadTopics() {
   const number = chosenTopics();
@@ -14,20 +14,20 @@ async function loadTopics() {
   return topicTables.get(number);
 }
 
-/** loadRows returns the map of rows, whose regions have the names that topics were given. */
+/** loadRows returns the map of rows. Labels of topics name its regions. */
 async function loadRows() {
   const rows = await ask("rows");
   const named = (region) => namedTopics.get(region.topic)?.name;
   return { ...rows, regions: rows.regions.map((region) => (named(region) && region.words.length > 0 ? { ...region, words: [named(region)] } : region)) };
 }
 
-/** openRow shows the page of a row or, if there is none, of its topic. */
+/** openRow opens the page of a row or, without one, of its topic. */
 function openRow(p, regions) {
   if (has("word", p.word)) go("word", p.word);
   else if (p.region >= 0) go("topic", regions[p.region].topic);
 }
 
-/** topicsChoice is a list of numbers of topics, which changes the address to the chosen one. */
+/** topicsChoice returns a selection of the number of topics, which changes the address. */
 function topicsChoice() {
   const now = chosenTopics() || model.topics;
   const powers = [4, 8, 16, 32, 64, 128, 256].filter((n) => n < model.themes);
@@ -40,17 +40,17 @@ function topicsChoice() {
   } }, numbers.map((n) => h("option", { value: n, selected: n === now }, whole(n))));
 }
 
-/** topicLink shows the label of a topic or theme, and leads to its page. */
+/** topicLink shows the label of a topic or theme, with a link to its page. */
 const topicLink = (kind, topic) => h("a", { class: "name", href: address(kind, topic.id) }, h("bdi", {}, topicName(topic)));
 
-/** rowItem is a row in a list, a text or a word, and more about it. */
+/** rowItem shows a text or a word in a list, and more content. */
 const rowItem = (word, excerpts, words, ...more) => (model.texts ? textItem(word, excerpts?.[word], words, ...more) : h("li", {}, wordLink(word), h("div", { class: "about" }, more)));
 
-let chosenColumn; // the column that is shown beside topics
+let chosenColumn; // the column whose values topicsList shows
 
 const valueName = (value) => (value === "" ? "–" : visible(value));
 
-/** valuesBar is one bar of the most frequent values of a column in a topic, with the name of the first. */
+/** valuesBar draws the shares of the most frequent values of a column in a topic, and names the first. */
 function valuesBar(values) {
   if (values.length === 0) return null;
   let x = 0;
@@ -64,13 +64,13 @@ function valuesBar(values) {
     svg("svg", { class: "bar", "aria-hidden": "true" }, parts), h("bdi", {}, valueName(first.value)), h("span", { class: "value" }, percent(first.share)));
 }
 
-/** topicsPage is the first page of a model with topics: what is in it. */
+/** topicsPage is the summary of a model with topics. */
 async function topicsPage() {
   const list = h("div", {});
   const draw = (t) => list.replaceChildren(...h("div", {}, topicsList(t)).childNodes);
   if (topicTables.size > 0) draw(await loadTopics());
   else {
-    list.append(h("p", { class: "lead", "data-loading": "" }, `${plural(model.words, unit())}, whose topics are being counted.`));
+    list.append(h("p", { class: "lead", "data-loading": "" }, `${plural(model.words, unit())}. Computing topics…`));
     loadTopics().then(draw);
   }
   return { title: "", content: [heading(model.name), list, modelSection()] };
@@ -102,10 +102,10 @@ function topicsList(t) {
   });
   const select = h("select", { onchange: (event) => { chosenColumn = event.currentTarget.value; draw(); } }, t.columns.map((c) => h("option", { value: c.name, selected: c.name === chosenColumn }, visible(c.name))));
   const notes = [
-    t.repeated > 0 && `${plural(t.repeated, unit())} nearly the same as another`,
+    t.repeated > 0 && plural(t.repeated, "near-duplicate"),
     t.blank > 0 && `${plural(t.blank, "empty text")}`,
     t.other > 0 && `${plural(t.other, unit())} without a topic`,
-    t.outliers.length > 0 && `the ${unit()}s that fit no theme well`,
+    t.outliers.length > 0 && plural(t.outliers.length, "outlier"),
   ].filter(Boolean);
   return [
     h("p", { class: "lead" }, `${plural(model.words, unit())} in `, embedded || model.themes === 1 ? plural(t.topics.length, "topic") : [topicsChoice(), " topics"], ` and ${plural(t.themes.length, "theme")}.`),
@@ -113,15 +113,15 @@ function topicsList(t) {
       h("section", {}, h("h2", { class: "sr" }, "Topics"), t.columns.length > 0 && h("label", { class: "note" }, "Most frequent values of ", select), list),
       h("section", { class: "aside" },
         map,
-        notes.length > 0 && [h("h2", {}, "Unusual"), h("ul", { class: "plain" }, notes.map((note) => h("li", {}, note))), h("p", {}, h("a", { href: address("unusual") }, "Show them"))],
-        !embedded && [h("h2", {}, "More"), h("p", {}, h("a", { href: address("dimensions") }, `${whole(model.live)} dimensions`), " say in detail what the themes consist of.")],
+        notes.length > 0 && [h("h2", {}, `Unusual ${unit()}s`), h("ul", { class: "plain" }, notes.map((note) => h("li", {}, note))), h("p", {}, h("a", { href: address("unusual") }, "Show them"))],
+        !embedded && [h("h2", {}, "More"), h("p", {}, h("a", { href: address("dimensions") }, `${whole(model.live)} dimensions`), ", the details of the themes.")],
         embedded && embeddedWords().length > 0 && [h("h2", {}, "Also on this page"), h("ul", { class: "plain" }, embeddedWords().map((word) => h("li", {}, wordLink(word))))])),
   ];
 }
 
-/** rowsMap is a small map of rows, coloured by topic or region, which loaded gets the data of. */
+/** rowsMap draws a small map of rows, coloured by topic or region. It passes the data to loaded. */
 function rowsMap(loaded = () => {}) {
-  const map = h("div", { "data-loading": "" }, h("p", { class: "note" }, "The map is being drawn."));
+  const map = h("div", { "data-loading": "" }, h("p", { class: "note" }, "Computing the map…"));
   loadRows().then((rows) => {
     const { points, regions } = rows;
     loaded(rows);
@@ -176,28 +176,28 @@ async function topicPage(kind, id) {
             return values.length > 0 && [h("h2", {}, h("bdi", {}, visible(column.name))), h("ul", { class: "bars parts" }, values.map((v) =>
               h("li", {}, h("bdi", {}, valueName(v.value)), bar(v.share, 0, 1, { mark: shareOf(column, v.value) }), h("span", { class: "value" }, percent(v.share)))))];
           }),
-          t.columns.length > 0 && h("p", { class: "note" }, `The line is the share among all ${unit()}s.`),
+          t.columns.length > 0 && h("p", { class: "note" }, `The line marks the share among all ${unit()}s.`),
           answer.matching.length > 0 && [h("h2", {}, "Dimensions"), matchingList(answer.matching, answer.rows)]))],
   };
 }
 
-/** matchingList is dimensions that are more frequent in n rows than by chance. */
+/** matchingList shows dimensions that are more frequent in n rows than by chance. */
 const matchingList = (matching, n) => h("ul", { class: "bars parts" }, matching.map((m) =>
   h("li", {}, nameLink(m.dimension, strongPole(m.dimension)), bar(m.words, 0, n, { mark: m.expected }), h("span", { class: "value" }, percent(m.words / n)))));
 
-/** unusualPage lists near-duplicates and the rows that fit no theme. */
+/** unusualPage lists near-duplicates and outliers. */
 async function unusualPage() {
   const t = await loadTopics();
   return {
-    title: "unusual",
+    title: `unusual ${unit()}s`,
     content: [
-      heading("Unusual"),
-      h("p", { class: "lead" }, [[t.repeated, `${unit()}s nearly the same as another`], [t.blank, "empty texts"], [t.other, `other ${unit()}s without a topic`]].filter(([n]) => n > 0).map(([n, what], i) => `${i > 0 ? " · " : ""}${whole(n)} ${what}`)),
-      h("div", { class: "halves" },
-        h("section", {}, h("h2", {}, "Nearly the same", h("small", {}, " cosine of codes at least 0.95")),
-          t.pairs.length === 0 ? h("p", {}, "None.") : h("ol", { class: "excerpts" }, t.pairs.map((pair) =>
+      heading(`Unusual ${unit()}s`),
+      h("p", { class: "lead" }, [plural(t.repeated, "near-duplicate"), t.blank > 0 && plural(t.blank, "empty text"), t.other > 0 && `${plural(t.other, `other ${unit()}`)} without a topic`].filter(Boolean).join(" · ")),
+      h("div", { class: t.pairs.length > 0 && "halves" },
+        t.pairs.length > 0 && h("section", {}, h("h2", {}, "Near-duplicates", h("small", {}, " cosine of codes, at least 0.95")),
+          h("ol", { class: "excerpts" }, t.pairs.map((pair) =>
             h("li", {}, h("ol", { class: "pair" }, pair.words.map((word) => rowItem(word, t.texts, []))), h("div", { class: "about" }, h("span", { class: "value" }, pair.cosine.toFixed(2)), pair.words.every((word) => has("word", word)) && h("a", { class: "compare", href: address("compare", ...pair.words) }, "compare")))))),
-        h("section", {}, h("h2", {}, "Unlike any theme", h("small", {}, " cosine with the nearest theme")),
+        h("section", {}, h("h2", {}, "Outliers", h("small", {}, " cosine with the nearest theme")),
           h("ol", { class: "excerpts" }, t.outliers.map((o) => rowItem(o.word, t.texts, [], h("span", { class: "value" }, o.cosine.toFixed(2))))))),
     ],
   };
