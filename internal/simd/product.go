@@ -75,7 +75,10 @@ func (k *Kernels) Correlate(x Matrix, lo, hi int, p *Panels, ahead *State, scrat
 func (k *Kernels) tiles(dst []float32, pitch, rows, columns int, a, b View, terms int, next prefetch) {
 	every := max(1, terms/k.rows)
 	for j := 0; j < columns; j += k.columns {
-		s, q := unsafe.Add(next.s, 4*j), unsafe.Add(next.q, 4*j)
+		var s, q unsafe.Pointer
+		if next.rows > 0 {
+			s, q = unsafe.Add(next.s, 4*j), unsafe.Add(next.q, 4*j)
+		}
 		for i := 0; i < rows; i += k.rows {
 			k.product(&dst[i*pitch+j], pitch, &a.data[i*a.row], a.row, a.term, &b.data[j*b.row], b.term, terms,
 				(*byte)(s), (*byte)(q), next.pitch, next.rows, every)

@@ -167,17 +167,17 @@ func checkMessage(metadata []byte) (body int64, batch flatbuffers.Table, err err
 
 // decompress returns the body of a batch with its buffers decompressed, and updates their positions
 // in the batch. The library would allocate the size that each buffer declares without a check.
-func decompress(batch flatbuffers.Table, body []byte) (whole []byte, err error) {
+func decompress(batch flatbuffers.Table, body []byte) (content []byte, err error) {
 	if batch.Bytes == nil || batch.Offset(slot3) == 0 {
 		return body, nil
 	}
 	_, failed := guardMetadata(func() int64 {
 		compression := batch
 		compression.Pos = batch.Indirect(batch.Pos + flatbuffers.UOffsetT(batch.Offset(slot3)))
-		whole, err = decompressBuffers(batch, body, compression.GetByteSlot(slot0, 0))
+		content, err = decompressBuffers(batch, body, compression.GetByteSlot(slot0, 0))
 		return 0
 	})
-	return whole, cmp.Or(failed, err)
+	return content, cmp.Or(failed, err)
 }
 
 // Codecs of buffers, and the size that marks a buffer as uncompressed.
@@ -224,25 +224,25 @@ func decompressBuffers(batch flatbuffers.Table, body []byte, codec byte) ([]byte
 	if err := memory.Check(need); err != nil {
 		return nil, err
 	}
-	whole := make([]byte, 0, total)
+	content := make([]byte, 0, total)
 	for i := range flatbuffers.UOffsetT(n) {
-		b, at := buffer(start+entry*i), int64(len(whole))
+		b, at := buffer(start+entry*i), int64(len(content))
 		if len(b) == 0 {
 			continue
 		}
 		size := int64(binary.LittleEndian.Uint64(b))
-		whole = append(whole, "\xff\xff\xff\xff\xff\xff\xff\xff"...)
+		content = append(content, "\xff\xff\xff\xff\xff\xff\xff\xff"...)
 		if size == uncompressed {
 			size = int64(len(b) - head)
-			whole = append(whole, b[head:]...)
-		} else if err := decompressBuffer(whole[at+head:][:size], b[head:], codec); err != nil {
+			content = append(content, b[head:]...)
+		} else if err := decompressBuffer(content[at+head:][:size], b[head:], codec); err != nil {
 			return nil, err
 		}
-		whole = whole[:at+padded(size)]
+		content = content[:at+padded(size)]
 		binary.LittleEndian.PutUint64(batch.Bytes[start+entry*i:], uint64(at))
 		binary.LittleEndian.PutUint64(batch.Bytes[start+entry*i+entry/2:], uint64(head+size))
 	}
-	return whole, nil
+	return content, nil
 }
 
 // decompressBuffer decompresses b to to, which has the declared size.

@@ -147,12 +147,12 @@ func floatsOf(e format.SchemaElement) (size int, convert func(to []float32, from
 // scalarOf returns the size of the whole numbers of an element in bytes and a function that formats
 // them, or 0 and nil for booleans. It returns the kind other for other elements.
 func scalarOf(e format.SchemaElement) (size int, print func(b []byte) string, k kind) {
-	whole, isWhole := e.LogicalType.Value.(*format.IntType)
-	unsigned := isWhole && !whole.IsSigned
+	integer, isInteger := e.LogicalType.Value.(*format.IntType)
+	unsigned := isInteger && !integer.IsSigned
 	switch {
 	case e.Type.V == format.Boolean:
 		return 0, nil, scalar
-	case e.LogicalType.Value != nil && !isWhole, e.ConvertedType.Valid && !isWhole: // such as times
+	case e.LogicalType.Value != nil && !isInteger, e.ConvertedType.Valid && !isInteger: // such as times
 	case e.Type.V == format.Int32 && unsigned:
 		return 4, func(b []byte) string { return strconv.FormatUint(uint64(binary.LittleEndian.Uint32(b)), 10) }, scalar
 	case e.Type.V == format.Int32:
