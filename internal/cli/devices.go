@@ -23,9 +23,9 @@ func newDevices() *cobra.Command {
 train and encode. If no GPU can be used, it prints the reason and exits with code 0.
 It does not initialise GPUs, so it cannot report their free memory.
 
-With --check it runs the kernels of the precision on generated data. It prints the differences from
-the CPU, and the time of each kernel beside its floor, the shortest time that the GPU's peak rates allow.
-On the CPU it prints the percentage of the peak rate. The exit code is 1 if a difference exceeds its limit.`,
+With --check it runs the kernels of the precision on a GPU, on generated data. It prints the speed of
+each step and its relative differences from the CPU, and the time of each kernel beside its floor, the
+shortest time that the GPU's peak rates allow. The exit code is 1 if a difference exceeds its limit.`,
 		Example: `  overcomplete devices
   overcomplete devices --check
   overcomplete devices --check --device cuda:1 --precision fp16`,
@@ -46,13 +46,13 @@ On the CPU it prints the percentage of the peak rate. The exit code is 1 if a di
 			if err := f.check(cmd.Flags().Changed, nil); err != nil {
 				return err
 			}
-			if found.Check, err = runCheck(cmd.Context(), &f, nil, cmd.ErrOrStderr()); err != nil {
+			if found.Check, err = runCheck(cmd.Context(), &f, checkSize, cmd.ErrOrStderr()); err != nil {
 				return err
 			}
 			return cmp.Or(show(cmd, found, found.print), found.Check.err())
 		},
 	}
-	cmd.Flags().BoolVar(&check, "check", false, "compare a device with the CPU and measure its speed (30 seconds)")
+	cmd.Flags().BoolVar(&check, "check", false, "compare a GPU with the CPU and measure its speed (30 seconds)")
 	f.registerDevice(cmd)
 	addJSON(cmd, "print the list as JSON")
 	return cmd
