@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// bench is a GPU for tests of single kernels.
+// bench runs single kernels on a GPU or the emulated driver.
 type bench struct {
 	*gpu
 	t   testing.TB
@@ -49,7 +49,7 @@ func (b *bench) begin(t testing.TB) (end func()) {
 // put returns the address of values in the device's memory.
 func put[T any](b *bench, values []T) pointer[T] { return upload(b.gpu, values) }
 
-// readBack returns n of them.
+// readBack returns n values from device memory.
 func readBack[T any](b *bench, p pointer[T], n int) []T {
 	b.t.Helper()
 	values := make([]T, n)
@@ -61,7 +61,7 @@ func readBack[T any](b *bench, p pointer[T], n int) []T {
 	return values
 }
 
-// A matrix lies between two guards.
+// Guards before and after a matrix detect writes outside.
 const guard, guardValue = 64, 12345
 
 // matrix returns the address of padded rows, or of NaNs with padding.
@@ -73,7 +73,7 @@ func (b *bench) matrix(values []float32, a array) pointer[float32] {
 	return put(b, slices.Concat(around, values, around)).at(guard)
 }
 
-// padded returns padded rows, and fails if a kernel wrote where there are none.
+// padded returns padded rows. It fails if a kernel wrote outside the matrix.
 func (b *bench) padded(a array) []float32 {
 	b.t.Helper()
 	all := readBack(b, a.data.at(-guard), guard+a.rows*a.pitch+guard)
@@ -85,7 +85,7 @@ func (b *bench) padded(a array) []float32 {
 	return all[guard : len(all)-guard]
 }
 
-// allowSameValue is for the interpreter.
+// allowSameValue has an effect only in the interpreter.
 func allowSameValue[T any](*bench, pointer[T]) {}
 
 // run launches a kernel.

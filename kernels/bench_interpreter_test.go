@@ -13,7 +13,7 @@ import (
 	"overcomplete/internal/testonly/interpreter"
 )
 
-// bench is an interpreter of PTX for tests of single kernels.
+// bench runs single kernels in the interpreter of their PTX.
 type bench struct {
 	*interpreter.Machine
 	t       testing.TB
@@ -33,7 +33,7 @@ func newBench(t testing.TB) *bench {
 	return &bench{Machine: interpreter.New(1), t: t, rng: rand.New(rand.NewPCG(1, 2)), kernels: kernels, orders: 2, maxShared: 227 << 10}
 }
 
-// parsed are the kernels of the embedded PTX.
+// parsed returns the kernels of the embedded PTX by name.
 var parsed = sync.OnceValues(func() (map[string]*interpreter.Kernel, error) {
 	all := make(map[string]*interpreter.Kernel)
 	files, err := ptx.ReadDir("ptx")
@@ -68,7 +68,7 @@ func put[T any](b *bench, values []T) pointer[T] {
 	return pointer[T](p)
 }
 
-// readBack returns n of them.
+// readBack returns n values from device memory.
 func readBack[T any](b *bench, p pointer[T], n int) []T {
 	b.t.Helper()
 	values := make([]T, n)
@@ -82,8 +82,7 @@ func raw[T any](values []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*int(unsafe.Sizeof(*new(T))))
 }
 
-// matrix returns the address of padded rows, or of memory that must be written but for
-// padding.
+// matrix returns the address of padded rows. Without values, reading the rows before writing them is an error.
 func (b *bench) matrix(values []float32, a array) pointer[float32] {
 	if values != nil {
 		return put(b, values)
@@ -101,10 +100,10 @@ func (b *bench) padded(a array) []float32 {
 	return readBack(b, a.data, a.rows*a.pitch)
 }
 
-// allowSameValue lets threads race for memory that all write the same to.
+// allowSameValue permits races in which all threads write the same value.
 func allowSameValue[T any](b *bench, p pointer[T]) { b.AllowSameValue(interpreter.Pointer(p)) }
 
-// run runs a kernel, in several orders.
+// run launches a kernel once for each order of threads, and compares the results.
 func (b *bench) run(l launch) {
 	b.t.Helper()
 	k := b.kernels[l.kernel]

@@ -20,7 +20,7 @@ import (
 	"overcomplete/model"
 )
 
-// Device.Compiling is called before the kernels are compiled, and done after, also if that fails.
+// Device.Compiling is called before the compilation of the kernels, and its result afterwards, even on failure.
 func TestCompiling(t *testing.T) {
 	var told []string
 	d := Device{Compiling: func() func() {
@@ -89,7 +89,7 @@ func TestGPUs(t *testing.T) {
 	}
 }
 
-// What has been freed can be taken again.
+// Freed memory is available again.
 func TestRoom(t *testing.T) {
 	g, err := Device{Memory: 1 << 20}.open()
 	if err != nil {
@@ -155,7 +155,7 @@ func TestStart(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := open(device); !errors.Is(err, ErrUnavailable) {
-			t.Errorf("%s: error %v for a second learner, want that of a new context", precision, err)
+			t.Errorf("%s: error %v for a second learner, want the error of a new context", precision, err)
 		}
 		setting(t, "EMULATED_FAIL_CONTEXT", "")
 		second, err := open(device)
@@ -172,7 +172,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// If a GPU can't be started, its first use says why.
+// If Start fails, the first use returns the reason.
 func TestStartFails(t *testing.T) {
 	setting(t, "EMULATED_FAIL_CONTEXT", "46")
 	device := Device{}.Start()

@@ -89,7 +89,7 @@ type roundedProblem struct {
 	size                          float32 // that all numbers are multiplied by
 	lambda                        float64 // where that is 1
 	mean                          bool    // whether the dictionary has one
-	decades                       float64 // if not 0, norms of rows are from 10⁻³ to so many decades more
+	decades                       float64 // if not 0, norms of rows range over this many decades from 10⁻³ on
 
 	// A code that is kept instead of another changes the objective of one row, by chance either way.
 	// The sum of rows must not be more than 0.002 above what it should be, nor so much below.
@@ -100,7 +100,7 @@ var roundedSample = roundedProblem{
 	rows: encoderSample.rows, dim: encoderSample.dim, atoms: encoderSample.atoms, most: 20, batch: encode.Block, size: 1, lambda: 1, below: 0.002,
 }
 
-// roundedEncoder compares codes with those of the formulas.
+// roundedEncoder compares codes with the formulas.
 func roundedEncoder(t *testing.T, p Precision, s roundedProblem, next func() bool) {
 	for _, nonnegative := range []bool{false, true} {
 		o := encode.Options{Lambda: s.lambda * float64(s.size) * float64(s.size), Steps: 20, Nonzeros: s.most, Nonnegative: nonnegative}
@@ -179,10 +179,9 @@ func norm(x []float64) float64 {
 	return math.Sqrt(square)
 }
 
-// A row whose codes leave the range of halves, and not that of floats, is an error that names it,
-// and those after it are encoded still. Codes do so only after thousands of steps, or here of steps
-// that are ten times too long, with which they grow without end, but for rows so short that all
-// their codes are zero.
+// A row whose codes exceed the range of float16, but not of float32, is an error that names the row. Later
+// calls still succeed. The test makes the step size ten times too large, so that codes diverge, except in rows
+// so short that all their codes are zero.
 func TestEncoderBeyondHalves(t *testing.T) { onSchedules(t, encoderBeyondHalves) }
 
 func encoderBeyondHalves(t *testing.T, next func() bool) {
@@ -217,8 +216,7 @@ func encoderBeyondHalves(t *testing.T, next func() bool) {
 	}
 }
 
-// Codes are the same bits in all orders that the emulated driver can work in, and
-// however few rows there is memory for.
+// Codes have the same bits for every schedule of the emulated driver and every amount of memory.
 func TestEncoderKeepsBits(t *testing.T) {
 	for _, precision := range []Precision{tf32, fp16} {
 		t.Run(string(precision), func(t *testing.T) { encoderKeepsBits(t, precision) })
@@ -263,8 +261,7 @@ func encoderKeepsBits(t *testing.T, p Precision) {
 	}
 }
 
-// Launches are made to fail in turn, at once or while they run: there are no codes, and
-// one line says where.
+// If a launch fails, at once or while it runs, Encode returns no codes and an error that names the kernel.
 func TestEncoderFaults(t *testing.T) {
 	x, d := encodetest.Problem(encoderSample.rows, encoderSample.dim, encoderSample.atoms)
 	const floats = "decode_fp32 decode_tf32 finish_codes fista_residuals fista_tf32 keep_largest pack_codes"
@@ -288,7 +285,7 @@ func TestEncoderFaults(t *testing.T) {
 	}
 }
 
-// Memory that another process has taken meanwhile.
+// Every failing allocation is an error, as if another process had allocated the memory meanwhile.
 func TestEncoderAllocations(t *testing.T) {
 	_, d := encodetest.Problem(1, encoderSample.dim, encoderSample.atoms)
 	for precision, want := range map[Precision]int{tf32: 28, fp16: 28 + 5} {

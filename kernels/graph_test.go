@@ -14,8 +14,8 @@ import (
 	"overcomplete/model"
 )
 
-// From the second epoch on dictionary steps are one graph, but for the last one, which has fewer
-// words. That changes no bits, in whatever order the emulated driver works, and no launches.
+// From the second epoch on, dictionary steps are one graph, except for the last step, which has fewer
+// words. The results have the same bits, and the launches are the same, for every schedule.
 func TestGraph(t *testing.T) {
 	const words, epochs = 100, 4
 	for i, schedule := range schedules {
@@ -74,7 +74,7 @@ func TestGraph(t *testing.T) {
 	}
 }
 
-// A graph is of one number of words.
+// A graph is reused only for the same batch size.
 func TestGraphBatches(t *testing.T) {
 	for _, precision := range []Precision{tf32, fp16} {
 		p := sample(100)
@@ -103,8 +103,8 @@ func TestGraphBatches(t *testing.T) {
 	}
 }
 
-// Where a capture fails, launches go on one by one. What fails by itself is an error. In both
-// cases the stream can be used as before.
+// If a capture fails, launches continue without a graph. If a launch itself fails, it is an error. In both cases
+// the stream remains usable.
 func TestCaptureFails(t *testing.T) {
 	if !emulated {
 		t.Skip("needs the emulated driver")
@@ -161,7 +161,7 @@ func TestCaptureFails(t *testing.T) {
 	}
 }
 
-// Launches of a graph are made to fail as others are.
+// A failing launch of a graph is an error that names the kernel.
 func TestGraphFaults(t *testing.T) {
 	p := sample(20)
 	p.Hyperparameters.DictionarySteps = 1

@@ -16,9 +16,9 @@ import (
 	"overcomplete/internal/testonly/encodetest"
 )
 
-// The kernels, one at a time, against plain loops in float64. They run on what bench is:
-// the CUDA driver with the tag gpu, a GPU's or the emulated one; else an interpreter of
-// their PTX, which sees more than the address sanitizer would.
+// These tests compare each kernel with plain loops in float64. bench runs the kernels: with the tag gpu on the
+// CUDA driver, a GPU's or the emulated one; otherwise in an interpreter of their PTX, which detects more errors
+// than the address sanitizer.
 
 // array is a matrix in the device's memory.
 type array struct {
@@ -98,7 +98,7 @@ func (b *bench) stored(p Precision, values []float32, rows, width int, scale flo
 	return b.array(values, rows, width)
 }
 
-// widthsOf are those of matrices that a precision stores.
+// widthsOf returns the widths of matrices that a precision stores.
 func widthsOf(p Precision, atoms, dim int) widths {
 	if p == fp16 {
 		return newHalfWidths(atoms, dim)
@@ -106,7 +106,7 @@ func widthsOf(p Precision, atoms, dim int) widths {
 	return newWidths(atoms, dim)
 }
 
-// unitOf is what the pitches of these matrices are multiples of.
+// unitOf returns the alignment of the pitches of these matrices in elements.
 func unitOf(p Precision) int { return widthsOf(p, 1, 1).dimPitch }
 
 // toHalf rounds to a half.
@@ -127,12 +127,12 @@ func rounded(values []float32, scale float64) []float32 {
 // zeros returns the address of n elements of memory.
 func zeros[T any](b *bench, n int) pointer[T] { return put(b, make([]T, n)) }
 
-// minusZero is what codes are that keepLargest has dropped.
+// minusZero marks codes that keepLargest dropped.
 var minusZero = float32(math.Copysign(0, -1))
 
 func isNaN(x float32) bool { return x != x }
 
-// normal returns normally distributed numbers of which a share is zero.
+// normal returns n normally distributed numbers, a fraction of them replaced by zero.
 func (b *bench) normal(n int, zeros float64) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -152,8 +152,7 @@ func (b *bench) codes(words, atoms int) []float32 {
 	return x
 }
 
-// few gives the launch of a kernel that takes a row a warp four warps at most, so that
-// they have several rows to go through.
+// few limits a launch to four warps, so that each warp processes several rows.
 func few(l launch) launch {
 	l.x, l.threads, l.shared = min(2, l.x), 2*warp, l.shared*2*warp/l.threads
 	return l
@@ -173,8 +172,8 @@ var shapes = [][3]int{
 // Halves have as many bits as TF32 factors.
 var tolerance = map[Precision]float64{fp16: 1.02 / 1024, tf32: 1.02 / 1024, fp32: 3e-6}
 
-// squaresTolerance is that of products of squares. Those of halves are of bfloat16 factors,
-// that round by 2⁻⁸, of the halves, which round by 2⁻¹¹, and count twice.
+// squaresTolerance bounds the error of products of squares. With fp16 the squares are rounded to bfloat16, by
+// 2⁻⁸, and their float16 factors by 2⁻¹¹, which counts twice.
 func squaresTolerance(p Precision) float64 {
 	if p == fp16 {
 		return 2*(1./256+2./2048) + 1e-4
@@ -216,7 +215,7 @@ func TestKernels(t *testing.T) {
 	b := newBench(t) // one for all: a GPU takes a good part of a second to start
 	for _, k := range []struct {
 		name       string
-		precisions []Precision // of what the kernel multiplies or stores
+		precisions []Precision // of the kernel's factors or codes
 		check      func(b *bench, p Precision, words, atoms, dim int)
 		sizes      [][3]int // as the check names them
 	}{
@@ -296,7 +295,7 @@ func checkDecodeWithin(b *bench, precision Precision, maxShared, words, atoms, d
 	}
 }
 
-// What is ahead is for devices whose blocks may have the shared memory for it.
+// decode_ahead_fp16 is chosen only if a block may use enough shared memory.
 func TestDecodeAhead(t *testing.T) {
 	for maxShared, want := range map[int]string{99 << 10: "decode_fp16", 163 << 10: "decode_ahead_fp16", 227 << 10: "decode_ahead_fp16"} {
 		if l := (decodeHalf{}).launch(maxShared); l.kernel != want || l.shared > maxShared {
@@ -361,12 +360,12 @@ func checkUpdate(b *bench, precision Precision, words, atoms, dim int) {
 	wantH, sizeH := make([]float64, len(m)), make([]float64, len(m))
 	for i, d := range encodetest.Widen(d) {
 		wantH[i] = float64(h[i]) + max(c[0]*n[i]+d*(c[1]*m[i]+c[2]*d), 0)
-		// In units of the tolerance of squares, which is larger than that of the product.
+		// In units of the tolerance of squares, which is larger than the product's.
 		sizeH[i] = float64(h[i])*1e-4 + c[0]*n[i] + math.Abs(c[1]*d)*sizeM[i] + 1e-4*c[2]*d*d
 	}
 	gotH := b.read(squares)
 	b.expect("H", gotH, wantH, sizeH, squaresTolerance(precision))
-	// The steps belong to the very H that was written, and the halves to the very steps.
+	// Steps are computed from the H that was written, and their float16 copies from the steps written.
 	got, gotHalves := b.read(steps), b.read(halves)
 	for i := range got {
 		root := math.Sqrt(float64(gotH[i]) + epsilon)
@@ -381,14 +380,14 @@ func checkUpdate(b *bench, precision Precision, words, atoms, dim int) {
 	}
 }
 
-// averaging is what a launch of correlate, of a loss of −2 and 4 for a product of 1, takes.
+// averaging holds the arguments of correlate, for a loss of −2 and 4 per product of 1.
 type averaging struct {
 	r, d, g, q      []float32
 	threshold, rate float64
 	nonnegative     bool
 }
 
-// codeScale is that of codes that are halves.
+// codeScale is the scale of float16 codes.
 const codeScale = 1 << 9
 
 // average returns the new codes, S and Q.
@@ -549,8 +548,8 @@ func checkFISTA(b *bench, precision Precision, words, atoms, dim int) {
 			for _, part := range sums[i*parts : (i+1)*parts] {
 				gotSum += float64(part)
 			}
-			// Differences round to float32, and 32 products add up in it. Of halves they are as if
-			// b' had not been rounded.
+			// Differences and sums of 32 products round to float32. With float16 they use b' before
+			// rounding.
 			most := 1e-6 * sizes
 			if precision == fp16 {
 				gotSum, most = gotSum/codeScale/codeScale, most+roundings
@@ -655,7 +654,7 @@ func checkMomentum(b *bench, precision Precision, words, dim, parts, shares int,
 // checkRowScales has rows of all norms that floats can have.
 func checkRowScales(b *bench, _ Precision, dim, _, _ int) {
 	ends := []float64{1e-19, 1e-25, 1e-38, 1e19, 3e38} // norms whose squares float has not
-	words := dim + 60 + len(ends)                      // of which the first have one number each
+	words := dim + 60 + len(ends)                      // the first ones have one number each
 	y := b.normal(words*dim, 0)
 	norms := make([]float64, words)
 	for i := range words {
@@ -726,7 +725,7 @@ func checkKeepLargest(b *bench, precision Precision, words, atoms, _ int) {
 			const scale = 16
 			scales := b.rowFactors(fp16, words)
 			halves := b.halves(values, words, atoms, scale)
-			for i := range values { // as they are, which is finite but for the last
+			for i := range values { // unchanged; all except the last are finite
 				values[i] = fromHalf(toHalf(values[i]*scale)) / scale / scales[i/atoms]
 			}
 			values[len(values)-1] = float32(math.Inf(-1))
@@ -759,7 +758,7 @@ func checkRemember(b *bench, precision Precision, words, atoms, dim int) {
 	for _, c := range []struct {
 		keep      float64
 		before    int  // columns
-		symmetric bool // of codes with themselves, of which half is computed, and all is written
+		symmetric bool // of codes with themselves: half is computed, all is written
 	}{{0, 0, false}, {0.75, 8, false}, {0.5, 0, true}} {
 		width := c.before + atoms
 		if c.symmetric {
@@ -939,7 +938,7 @@ func checkPower(b *bench, _ Precision, dim, _, _ int) {
 	}
 }
 
-// vectorOps are what the row machine does to elements.
+// vectorOps are the elementwise operations of the row machine.
 var vectorOps = map[op]func(a, b float32) float32{
 	opAddVV: func(a, b float32) float32 { return a + b }, opAddVN: func(a, b float32) float32 { return a + b },
 	opSubVV: func(a, b float32) float32 { return a - b }, opSubVN: func(a, b float32) float32 { return a - b },
@@ -1132,7 +1131,7 @@ func checkFinishAndPackCodes(b *bench, precision Precision, words, atoms, _ int)
 		if precision != fp16 {
 			padded := slices.Clone(pitched(values, atoms, codes.pitch))
 			for i := range padded {
-				if i%codes.pitch >= atoms { // as after a training that came to NaN
+				if i%codes.pitch >= atoms { // as after a diverged training
 					padded[i] = float32(math.NaN())
 				}
 			}

@@ -29,13 +29,12 @@ func testLearner(t *testing.T, next func() (hostRows bool)) {
 	var last *learner
 	for precision, tolerance := range map[Precision]backendtest.LearnerTolerance{
 		fp32: backendtest.LearnerFloat32,
-		// Factors round by up to 2⁻¹², and where codes are nearly as large as those that are
-		// kept, others are. Sums of rounded factors are of rows that are off by as
-		// much, which shows in the small differences that atoms move by.
+		// Factors round by up to 2⁻¹², which can change the choice between nearly equal codes.
+		// The errors of the sums affect the dictionary updates, which are small differences.
 		tf32: {Codes: 0.01, Atoms: 0.003},
 		// With codes that are rounded after each step that happens to one of 500 that are kept
-		// (TestEncoderFP16), and then the row's others change as well: a sixth of the norm, in the
-		// smallest of these problems. What is remembered of them must be as near as with TF32.
+		// (TestEncoderFP16), and then the row's other codes change as well: by a sixth of the norm in the
+		// smallest problem. The sums of these codes must be as accurate as with TF32.
 		fp16: {Codes: 0.01, Atoms: 0.003, Encoder: func(d *model.Dictionary, o encode.Options) (encode.Encoder, error) {
 			next()
 			e, err := newEncoder(Device{Precision: fp16}, d, o, 100)
@@ -63,7 +62,7 @@ func testLearner(t *testing.T, next func() (hostRows bool)) {
 // go at a time.
 var learnerSample = struct{ rows, dim, atoms, batch int }{60, 21, 150, 16}
 
-// learnedSample is all that comes of learning.
+// learnedSample holds all results of learning.
 type learnedSample struct {
 	sums        backend.Sums
 	codes, rows []float32 // G and B
@@ -177,8 +176,7 @@ func learnerMemory(t *testing.T, p Precision) int {
 	return int((taken + 18) / 19 * 20)
 }
 
-// Launches are made to fail in turn, at once or while they run: nothing is said to be learned,
-// and one line says where.
+// If a launch fails, at once or while it runs, Learn returns no sums and an error that names the kernel.
 func TestLearnerFaults(t *testing.T) {
 	failEachLaunch(t, "decode_fp32 decode_tf32 finish_codes fista_residuals fista_tf32 forces gather keep_largest move_atoms power remember_tf32 totals",
 		func() error {
@@ -187,7 +185,7 @@ func TestLearnerFaults(t *testing.T) {
 		})
 }
 
-// After a fault nothing works, and Close tells of it.
+// After a fault all methods fail, and Close returns the error.
 func TestLearnerAfterFault(t *testing.T) {
 	s := learnerSample
 	x, d := encodetest.Problem(s.rows, s.dim, s.atoms)
@@ -219,7 +217,7 @@ func TestLearnerAfterFault(t *testing.T) {
 	regain(t)
 }
 
-// Memory that another process has taken meanwhile. If it was to be that of all rows, they come from the host.
+// Every failing allocation is an error, except the allocation of the resident rows: then rows come from the host.
 func TestLearnerAllocations(t *testing.T) {
 	x, d := encodetest.Problem(1, learnerSample.dim, learnerSample.atoms)
 	for precision, want := range map[Precision]int{tf32: 13 + 12, fp16: 13 + 5 + 12} { // an encoder's, with one slot that packs nothing, and others
@@ -239,9 +237,8 @@ func TestLearnerAllocations(t *testing.T) {
 	}
 }
 
-// Codes that leave the range of halves, here because these have too little room, are an error that
-// says so, of rows whose squares single precision has. A row with one that it has not is no error: its
-// loss tells, whatever the precision.
+// Codes that exceed the range of float16, here because their scale is too large, are an error. A row whose
+// squares overflow float32 is no error: its loss is infinite in every precision.
 func TestLearnerBeyondHalves(t *testing.T) { onSchedules(t, learnerBeyondHalves) }
 
 func learnerBeyondHalves(t *testing.T, next func() (hostRows bool)) {

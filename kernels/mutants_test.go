@@ -18,9 +18,8 @@ import (
 	"overcomplete/internal/testonly/interpreter"
 )
 
-// TestMutants breaks instructions of the PTX, one at a time: the interpreter, or the
-// comparison with plain loops, must see it. What no trial sees, no test of kernels would.
-// A kernel without trials fails.
+// TestMutants breaks one instruction of the PTX at a time. The interpreter, or the comparison with plain loops,
+// must detect it. A kernel without trials fails.
 func TestMutants(t *testing.T) {
 	const most = 8 // of a mutation in a kernel, drawn at random
 	total := 0
@@ -62,8 +61,8 @@ func TestMutants(t *testing.T) {
 	t.Logf("%d mutants", total)
 }
 
-// harmless are mutations that change nothing but what a kernel's time is, or not even
-// that: so many mutants may stay unseen.
+// harmless are mutations that change at most the time of a kernel, and the number of mutants that may stay
+// undetected.
 var harmless = []struct {
 	kernels, mutation string
 	most              int
@@ -86,7 +85,7 @@ func allowance(kernel, mutation string) int {
 	return 0
 }
 
-// entries are the kernels of the embedded PTX, each a text of its own.
+// entries returns the text of each kernel of the embedded PTX, by name.
 func entries(t *testing.T) map[string]string {
 	files, err := ptx.ReadDir("ptx")
 	if err != nil {
@@ -241,7 +240,7 @@ var mutations = []mutation{
 func nothing([]string) string        { return "" }
 func swapped(groups []string) string { return groups[1] + groups[3] + ", " + groups[2] + groups[4] }
 
-// plus returns a number as text, increased; that of "" is 0.
+// plus returns a number in decimal, increased by n; "" means 0.
 func plus(s string, n int) string {
 	i, _ := strconv.Atoi(s)
 	return strconv.Itoa(i + n)
@@ -279,8 +278,8 @@ func (m mutation) of(text string) (all []mutant) {
 	return all
 }
 
-// try runs the trials of a kernel with a text until one fails. It returns what that
-// found wrong, or "", and the most steps that one took.
+// try runs the trials of a kernel with another text until one fails. It returns the failure, or "", and the
+// maximum number of steps of a trial.
 func try(t testing.TB, kernel, text string, mostSteps int) (verdict string, steps int) {
 	parsed, err := interpreter.Parse(text)
 	if err != nil {

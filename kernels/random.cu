@@ -1,5 +1,5 @@
-// random_codes draws the initial codes of a training. They have the same bits as
-// those of the CPU (train.InitialCode).
+// random_codes draws the initial codes of a training, with the same bits as the CPU
+// (train.InitialCode).
 //
 // Philox 4×32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3,
 // SC 2011) is a counter-based generator: it computes four numbers from the seed and

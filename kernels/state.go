@@ -54,7 +54,7 @@ func (b *trainer) Restore(dictionary []float32, codes *vectors.CSR) error {
 type stateMatrix struct {
 	device             pointer[float32]
 	rows, width, pitch int     // the pitch in units of 4 bytes
-	scale              float64 // of halves, or floats
+	scale              float64 // of float16 elements, or floats
 }
 
 // floats is the scale of a stateMatrix of float32.
@@ -71,7 +71,7 @@ func (b *trainer) matrix(m checkpoint.Matrix) stateMatrix {
 	}
 }
 
-// pack converts rows without padding to the representation in memory.
+// pack converts rows without padding to their representation in device memory.
 func (m stateMatrix) pack(memory, rows []float32) {
 	if m.scale == floats {
 		copyRows(memory, m.pitch, rows, m.width)
@@ -86,7 +86,7 @@ func (m stateMatrix) pack(memory, rows []float32) {
 	}
 }
 
-// saveState calls f with all rows of floats in order, without padding, at most limit at a time.
+// saveState calls f with all rows of a float32 matrix in order, without padding, at most limit rows at a time.
 func (g *gpu) saveState(m stateMatrix, limit int, f func(rows []float32) error) error {
 	return m.each(limit, func(rows, memory []float32, first int) error {
 		toHost(g, memory, m.device.at(first*m.pitch), g.compute)

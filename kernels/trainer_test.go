@@ -188,7 +188,7 @@ func TestSmall(t *testing.T) {
 	}
 }
 
-// A number that is none shows in the sums, and breaks nothing else.
+// A NaN in the data reaches the sums, and nothing crashes.
 func TestNaN(t *testing.T) {
 	const words = 40
 	for _, precision := range []Precision{fp16, tf32, fp32} {
@@ -217,7 +217,7 @@ func TestTraining(t *testing.T) {
 	for _, method := range []model.Method{model.Signed, model.Nonnegative} {
 		p := sample(words)
 		p.Hyperparameters.Method = method
-		// The terms that training trades against each other, and the share of zeros.
+		// The objective and the sparsity.
 		measured := func(s backend.Sums) (objective, sparsity float64) {
 			return s.Loss + p.Hyperparameters.Lambda*s.L1, 1 - float64(s.Nonzeros)/float64(words*p.Hyperparameters.Atoms)
 		}
@@ -238,7 +238,7 @@ func TestTraining(t *testing.T) {
 	}
 }
 
-// A training goes on from a saved state, in the same trainer and in another.
+// A training resumes from a saved state, in the same trainer and in another.
 func TestResumed(t *testing.T) {
 	for _, precision := range []Precision{tf32, fp16} {
 		t.Run(string(precision), func(t *testing.T) { resumed(t, precision) })
@@ -272,7 +272,7 @@ func resumed(t *testing.T, precision Precision) {
 		restore(b)
 		two(b, 3)
 		if !reflect.DeepEqual(learned(t, b), want) {
-			t.Error("resumed, the training comes to other bits")
+			t.Error("resumed, the training has other bits")
 		}
 	}
 	b.Close()
@@ -348,8 +348,8 @@ func TestStateExchanged(t *testing.T) {
 	}
 }
 
-// lostLaunch and latentFailure are the errors of a launch that fails and of what
-// waits for one that did, in which the process is of no use for GPUs from then on.
+// lostLaunch and latentFailure match the errors of a failing launch, and of a call that waits
+// for a failed launch, after which the process can't use GPUs.
 var (
 	lostLaunch    = regexp.MustCompile(`^kernels: launch of (\w+): Unknown: [^\n]+$`)
 	latentFailure = regexp.MustCompile(`^kernels: cu(Stream|Event)Synchronize \(a kernel or copy before it failed\): \w+: no GPU works in this process [^\n]+ a new one$`)
@@ -369,7 +369,7 @@ func TestFaults(t *testing.T) {
 		}
 		defer b.Close()
 		_, err = b.Epoch(t.Context(), 1, p.Batch())
-		// A pass that fails tells of no words that it has not done with.
+		// A failing pass reports no progress.
 		if (err == nil) != (done == 2*words) {
 			t.Errorf("an epoch told of %d words, error %v", done, err)
 		}
@@ -384,10 +384,9 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// failEachLaunch has launches of f, which are of the kernels, lose the device: of each
-// kernel the first, the last and two between, or all with the tag full. The first and the
-// last of each kernel also fail while they run. Of all that f must say so. A process is of
-// no use after a launch has failed in it, so that each such test has one of its own.
+// failEachLaunch makes launches of f lose the device: the first, the last and two other launches of each kernel,
+// or all with the tag full. The first and the last launch of each kernel also fail while they run. f must return
+// an error each time. A process can't use a GPU after a failure, so each launch has its own process.
 func failEachLaunch(t *testing.T, kernels string, f func() error) {
 	t.Helper()
 	if failing := os.Getenv(failingLaunch); failing != "" {
@@ -447,7 +446,7 @@ func failEachLaunch(t *testing.T, kernels string, f func() error) {
 	}
 }
 
-// regain has a lost device back, which takes a context.
+// regain makes a lost device usable again, by a new context.
 func regain(t *testing.T) {
 	t.Helper()
 	g, err := Device{}.open()
@@ -498,7 +497,7 @@ func wordsThatFit(t *testing.T, err error) int {
 	return n
 }
 
-// As many words fit as the error says, and no more.
+// Exactly as many words fit as the error states.
 func TestMemory(t *testing.T) {
 	const words, codeBatch = 1000, 32
 	p := sample(words)
@@ -540,7 +539,7 @@ func failEachAllocation(t *testing.T, f func() error) int {
 	}
 }
 
-// Memory that another process has taken meanwhile.
+// Every failing allocation is an error, as if another process had allocated the memory meanwhile.
 func TestAllocations(t *testing.T) {
 	const words, codeBatch = 100, 32
 	p := sample(words)
@@ -564,7 +563,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// A GPU that is there and can't be started.
+// A GPU that can't be initialised is an error with the reason.
 func TestContextFails(t *testing.T) {
 	for code, want := range map[string]error{"2": backend.ErrMemory, "46": ErrUnavailable} {
 		setting(t, "EMULATED_FAIL_CONTEXT", code)
@@ -575,8 +574,8 @@ func TestContextFails(t *testing.T) {
 	}
 }
 
-// Where the driver has no compiler, or one that is too old, or it refuses kernels, no GPU can
-// be used. What it has to say of them is part of the error, in its one line, and what to do.
+// If the driver has no compiler, an old one, or rejects the kernels, no GPU can be used. The error is one line
+// with the driver's log and advice.
 func TestCompilerFails(t *testing.T) {
 	const says = "ptxas application ptx input, line 1; fatal : the emulated compiler refuses"
 	for code, want := range map[string]string{

@@ -2,6 +2,5 @@
 
 package emulator
 
-// sanitizers are flags of the compiler that have memory, and what C++ leaves undefined,
-// checked as the driver runs.
+// sanitizers are compiler flags that check memory accesses and undefined behaviour at run time.
 var sanitizers = []string{"-fsanitize=address,undefined", "-fno-sanitize-recover=all"}

@@ -1,55 +1,52 @@
-// Package emulator builds a CUDA driver that needs no GPU, for tests: a libcuda.so.1
-// over host memory.
+// Package emulator builds a CUDA driver that needs no GPU, for tests: a libcuda.so.1 over host memory.
 //
-// Its kernels are the very .cu files of package kernels, compiled as host C++ against
-// libcuda/emulation.h. The threads of a block are fibers on one OS thread. They run one
-// after the other, each until it must wait for others, in an order that is drawn for
-// each warp and each block, so that what a kernel computes is a matter of its
-// synchronisation, and a mistake in that shows: a barrier that some threads don't come to
-// is reported, shared memory starts as NaNs, asynchronous copies are done when they are
-// waited for and no sooner.
+//	library, err := emulator.Build(dir)
+//	os.Setenv("OVERCOMPLETE_LIBCUDA", library) // before package driver loads it
 //
-// The driver's functions behave as documented by NVIDIA, and where that leaves a choice
-// they choose what makes mistakes show. Streams are queues whose work is done when a
-// synchronisation requires it, or in other orders that are allowed. Asynchronous copies read
-// and write the host's memory then, page-locked or not. Device memory starts as NaNs and
-// ends at a page that must not be touched. A kernel's fault leaves the process of no use:
-// whatever is called then, in whatever context, gives the fault's error. The PTX is read
-// for the names and parameters of its kernels only.
+// Its kernels are the .cu files of package kernels, compiled as host C++ with libcuda/emulation.h. The threads of a
+// block are fibers on one OS thread. They run one after the other, each until it must wait for others, in an order
+// drawn for each warp and each block. Missing synchronisation therefore changes results, or is reported: a barrier
+// that some threads don't reach is an error, shared memory starts as NaNs, and asynchronous copies happen only when
+// they are waited for.
 //
-// A stream that is captured does nothing, and a launch of the graph has it do all that it was
-// given meanwhile. What CUDA lets pass and this driver does not: the capture of a kernel's first
-// launch, with which newer drivers load the kernel; copies, in a graph, of the host's memory
-// that is not page-locked; and graphs of more than one stream.
+// The driver's functions behave as NVIDIA documents. If the documentation leaves a choice, they choose the behaviour
+// that exposes mistakes. Streams are queues whose work runs when a synchronisation requires it, or in other permitted
+// orders. Asynchronous copies access host memory then, page-locked or not. Device memory starts as NaNs and ends at a
+// protected page. After a fault of a kernel every call in every context returns its error. The driver reads only the
+// names and parameters of kernels from PTX.
 //
-// Environment variables set it up. Read by cuCtxCreate, which also starts counting anew,
-// but for EMULATED_FAIL_MODULE, which is read when a module is loaded:
+// A captured stream runs nothing; a launch of the graph runs the captured work. The emulator rejects some uses that
+// CUDA permits: capture of the first launch of a kernel, because newer drivers load the kernel then; copies of host
+// memory that isn't page-locked in a graph; and graphs of several streams.
+//
+// Environment variables configure the driver. cuCtxCreate reads these and resets its counters. (EMULATED_FAIL_MODULE
+// is read when a module is loaded.)
 //
 //	EMULATED_MEMORY           bytes of a device's memory (default 1 GiB)
-//	EMULATED_FAIL_CONTEXT     n: making a context on device 0 fails with the CUresult n
+//	EMULATED_FAIL_CONTEXT     n: creating a context on device 0 fails with the CUresult n
 //	EMULATED_FAIL_ALLOCATION  n: the context's n-th allocation, of device or page-locked
 //	                          memory, fails
 //	EMULATED_FAIL_MODULE      n: loading a module fails with the CUresult n
 //	EMULATED_FAIL_LAUNCH      n: the context's n-th kernel launch faults
-//	EMULATED_LOSE_DEVICE      n: from the n-th launch on every call fails, and so does
-//	                          making a context until the variable is taken away
-//	EMULATED_SEED             of the order of threads (default 1)
-//	EMULATED_LOG              a file to which each launch adds its kernel's name, a line,
-//	                          and a graph's launch those of all its kernels, after "graph:"
-//	EMULATED_SCHEDULE         lazy (default)
-//	                          eager: work, and asynchronous copies in kernels, are done at once
-//	                          copies: copies, and all but kernels, are done as soon as what
-//	                          they must follow is done; kernels as lazily as ever
-//	                          kernels: kernels are done at once, with what they must follow,
-//	                          and the rest lazily
+//	EMULATED_LOSE_DEVICE      n: from the n-th launch on every call fails; creating a
+//	                          context fails until the variable is unset
+//	EMULATED_SEED             seed of the order of threads (default 1)
+//	EMULATED_LOG              a file to which each launch appends a line with its kernel,
+//	                          and a graph launch the names of its kernels after "graph:"
+//	EMULATED_SCHEDULE         lazy (default): work runs when a synchronisation requires it
+//	                          eager: work, and asynchronous copies in kernels, run at once
+//	                          copies: all work except kernels runs as soon as its
+//	                          dependencies are done; kernels are lazy
+//	                          kernels: kernels and their dependencies run at once;
+//	                          other work is lazy
 //
-// Read by cuInit:
+// cuInit reads these:
 //
 //	EMULATED_FAIL_INIT        n: cuInit fails with the CUresult n
 //	EMULATED_DEVICES          number of devices (default 1)
-//	EMULATED_CAPABILITY       their compute capabilities (default 8.0), such as 8.0,9.0; the last
-//	                          one is of all further devices, too; it says how much shared memory
-//	                          a block may have
+//	EMULATED_CAPABILITY       compute capabilities (default 8.0), such as 8.0,9.0; the last one
+//	                          applies to all further devices; it determines the shared memory
+//	                          per block
 package emulator
 
 import (
@@ -60,10 +57,9 @@ import (
 	"runtime"
 )
 
-// Build compiles the driver, with the kernels as they are in the source tree, to
-// dir/libcuda.so.1, and returns that path. It takes some seconds and needs g++, Linux, and
-// x86-64 or arm64. In what go builds with -asan, the driver has the sanitizers of addresses
-// and of undefined behaviour.
+// Build compiles the driver, with the kernels of the source tree, to dir/libcuda.so.1 and returns this path. It takes
+// some seconds and requires g++ and Linux on x86-64 or arm64. With go's flag -asan the driver is compiled with the
+// address and undefined-behaviour sanitizers.
 func Build(dir string) (library string, err error) {
 	library = filepath.Join(dir, "libcuda.so.1")
 	return library, compile(library, "libcuda/kernels.cpp", "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,-soname,libcuda.so.1,-z,defs")
@@ -77,8 +73,8 @@ func compile(output, kernels string, flags ...string) error {
 		return errors.New("emulator: its sources can't be found: built with -trimpath")
 	}
 	here := filepath.Dir(file)
-	// No contraction of a·b + c: results don't depend on the machine. The kernels read
-	// floats as float4.
+	// -ffp-contract=off makes results independent of the machine. -fno-strict-aliasing, because kernels read floats
+	// as float4.
 	arguments := []string{"-std=c++17", "-O2", "-march=native", "-ffp-contract=off", "-fno-strict-aliasing", "-pthread",
 		"-Wall", "-Wextra", "-Wno-unknown-pragmas", "-I" + filepath.Join(here, "libcuda"), "-I" + filepath.Join(here, "../../../kernels")}
 	arguments = append(append(arguments, sanitizers...), flags...)

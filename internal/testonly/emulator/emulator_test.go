@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// TestDriver runs the checks of testdata/selftest.cpp, which has kernels of its own, each
-// in a process of its own.
+// TestDriver runs each check of testdata/selftest.cpp, which has its own kernels, in a separate process.
 func TestDriver(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "selftest")
 	if err := compile(program, "testdata/selftest.cpp"); err != nil {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// space is one of memory. What a generic address leads to, it says itself.
+// space is an address space. A generic address encodes its space.
 type space int8
 
 const (
@@ -39,7 +39,7 @@ func accessOperation(name string) (op operation, ok bool) {
 	}
 }
 
-// access is to a number of elements, one after the other.
+// access is an access to adjacent elements.
 type access struct {
 	space  space
 	count  int
@@ -47,12 +47,12 @@ type access struct {
 	signed bool
 }
 
-// address is that of a lane, from a register on.
+// address returns a lane's address: a register plus the instruction's offset.
 func (w *warp) address(register, offset, i int) uint64 {
 	return w.registers[register][i] + uint64(offset)
 }
 
-// element returns an element in memory as a register holds it.
+// element converts an element from memory to the value of a register.
 func (a access) element(data []byte) uint64 {
 	switch a.size {
 	case 1:

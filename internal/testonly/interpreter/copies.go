@@ -1,6 +1,6 @@
 package interpreter
 
-// copying is an asynchronous copy on its way to shared memory.
+// copying is a pending asynchronous copy to shared memory.
 type copying struct {
 	group, lane int
 	to          int // offset of 16 bytes
@@ -9,8 +9,8 @@ type copying struct {
 	done        bool
 }
 
-// copyAsync starts a copy for each lane: to shared memory, from global memory, of 16
-// bytes, of which the last operand's are read and others are zeros.
+// copyAsync starts a copy of 16 bytes for each lane, from global to shared memory. The last operand is the number
+// of bytes to read; the others are zeros.
 func copyAsync(w *warp, in *instruction, active uint32) {
 	early := w.block.rng.IntN(2) == 0
 	for i := range lanes {
@@ -39,7 +39,7 @@ func copyAsync(w *warp, in *instruction, active uint32) {
 	}
 }
 
-// make has the copy made.
+// make executes the copy.
 func (c *copying) make(shared *memory) {
 	if !c.done {
 		clear(shared.data[c.to : c.to+16])
@@ -50,11 +50,10 @@ func (c *copying) make(shared *memory) {
 	}
 }
 
-// copyCommit makes a group of the copies since the last one.
+// copyCommit makes a group of the copies since the last call.
 func copyCommit(w *warp, _ *instruction, _ uint32) { w.group++ }
 
-// copyWait waits until no more than the latest groups of a number are on their way. What
-// the others copied counts as written now.
+// copyWait waits until at most the latest n groups are pending. The bytes of earlier groups count as written now.
 func copyWait(w *warp, in *instruction, _ uint32) {
 	left := w.copies[:0]
 	shared := &w.block.shared

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Two groups of copies of 16 bytes by each thread, to shared memory that has zeros, of
-// which the second one is of 4 bytes of in and zeros.
+// Each thread makes two groups of copies of 16 bytes to shared memory of zeros. The second group copies 4 bytes of
+// in, and zeros.
 const twoCopies = `
 	mul.wide.u32 %rd6, %r1, 16; add.s64 %rd7, %rd2, %rd6; mov.u64 %rd8, shared; add.s64 %rd8, %rd8, %rd6;
 	mov.u32 %r3, 0; st.shared.v4.u32 [%rd8], {%r3, %r3, %r3, %r3}; st.shared.v4.u32 [%rd8+1024], {%r3, %r3, %r3, %r3};
@@ -79,8 +79,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// Copies are made early with some seeds and late with others: what a thread writes to
-// their source meanwhile is copied or is not.
+// Copies are executed early for some seeds and late for others, so that a write to their source is copied or not.
 func TestCopiesEarlyAndLate(t *testing.T) {
 	k := program(t, twoCopies+"mov.u32 %r10, 9999; st.global.u32 [%rd7], %r10; cp.async.wait_group 0; ld.shared.u32 %r11, [%rd8]; st.global.u32 [%rd5], %r11;")
 	seen := make(map[uint32]bool)

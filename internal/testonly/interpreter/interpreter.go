@@ -1,28 +1,31 @@
-// Package interpreter runs PTX, NVIDIA's assembly language, on no GPU, for tests: what
-// a kernel computes, and whether it keeps the rules that a GPU does not check.
+// Package interpreter runs PTX, NVIDIA's assembly language, without a GPU. Tests use it to check the results of a
+// kernel and rules that a GPU doesn't check:
 //
-// Lanes, warps and blocks are those of the PTX ISA. Where it leaves a choice, the
-// interpreter draws it from a seed: which block is next, which warp, for how many
-// instructions, which side of a branch goes first, whether an asynchronous copy is made
-// at once or not before it is waited for. A kernel that is right gives the same bits for
-// every seed.
+//	kernels, err := interpreter.Parse(ptx)
+//	m := interpreter.New(1)
+//	out := m.Alloc("out", 4*n)
+//	err = m.Launch(kernels["square"], interpreter.Launch{Grid: [2]int{1, 1}, Threads: 32, Arguments: arguments})
+//	result, err := m.Read(out, 4*n)
 //
-// These end a launch with an error that names the instruction and the thread:
+// Lanes, warps and blocks behave as the PTX ISA specifies. If it leaves a choice, the interpreter draws it from a
+// seed: the next block and warp, the number of instructions until the next switch, the side of a branch that runs
+// first, and whether an asynchronous copy happens at once or as late as possible. A correct kernel gives the same
+// bits for every seed.
+//
+// A launch ends with an error that names the instruction and the thread, if there is
 //
 //   - an access outside all buffers, or not aligned to its size,
-//   - a register, or a byte of memory, that is read before it was written,
-//   - a race: two threads use the same bytes, one of them writes, and no barrier is
-//     between them (bar.warp.sync within a warp, bar.sync within a block, none between
-//     blocks),
-//   - any use of the target of an asynchronous copy before its thread has waited for it,
-//   - bar.sync, and instructions of whole warps, that not all lanes or warps come to,
+//   - a read of a register or of a byte of memory before it is written,
+//   - a race: two threads access the same bytes, at least one of them writes, and no barrier separates them
+//     (bar.warp.sync within a warp, bar.sync within a block; none between blocks),
+//   - an access to the target of an asynchronous copy before its thread has waited for it,
+//   - a bar.sync, or an instruction of whole warps, that not all warps or lanes reach,
 //   - a factor of mma with more bits than TF32 has.
 //
-// Arithmetic rounds as the instruction says. What the ISA leaves open is as bad as it may
-// be: mma adds up exactly and then truncates, as tensor cores do, and approximations are
-// off by what their documentation allows.
+// Arithmetic rounds as the instruction specifies. If the ISA leaves the result open, the interpreter returns the
+// worst one: mma truncates the exact sum, as tensor cores do, and approximations have the largest documented error.
 //
-// It knows the instructions that the kernels have and no others: see operations.go.
+// It supports only the instructions of our kernels (operations.go).
 package interpreter
 
 import (
@@ -36,25 +39,24 @@ import (
 const lanes = 32
 const allLanes = 1<<lanes - 1
 
-// Machine is a GPU: its memory, and what it draws its choices from.
+// Machine is an interpreted GPU: its memory and the seed of its choices.
 type Machine struct {
-	// MostSteps ends a launch that takes more instructions of warps, if it is not 0.
+	// MostSteps is the maximum number of warp instructions of a launch; 0 for no limit.
 	MostSteps int
-	// Steps counts the instructions of warps.
+	// Steps is the number of warp instructions executed so far.
 	Steps int
 
 	rng     *rand.Rand
 	buffers []*memory // of global memory
-	clock   uint32    // ticks at every synchronisation
+	clock   uint32    // incremented by every synchronisation
 }
 
-// New returns a machine without memory.
+// New returns a machine without buffers.
 func New(seed uint64) *Machine {
 	return &Machine{rng: rand.New(rand.NewPCG(seed, 0)), clock: 1}
 }
 
-// Clone returns a machine with the same memory, at the same addresses, that makes other
-// choices.
+// Clone returns a machine with a copy of the memory, at the same addresses, and another seed.
 func (m *Machine) Clone(seed uint64) *Machine {
 	c := New(seed)
 	c.MostSteps, c.clock = m.MostSteps, m.clock
@@ -66,8 +68,7 @@ func (m *Machine) Clone(seed uint64) *Machine {
 	return c
 }
 
-// Equal returns an error that says where the memory of two machines, one made by Clone
-// from the other, differs.
+// Equal returns an error that names the first difference between the memory of a machine and its clone.
 func (m *Machine) Equal(o *Machine) error {
 	for i, b := range m.buffers {
 		for at := range b.data {
@@ -79,25 +80,25 @@ func (m *Machine) Equal(o *Machine) error {
 	return nil
 }
 
-// Launch is the shape of a launch and its arguments.
+// Launch is the configuration of a launch and its arguments.
 type Launch struct {
 	Grid      [2]int   // blocks
-	Threads   int      // of a block, a multiple of 32
-	Shared    int      // bytes of dynamic shared memory
-	Arguments [][]byte // of the kernel's parameters, little-endian
+	Threads   int      // per block, a multiple of 32
+	Shared    int      // bytes of dynamic shared memory per block
+	Arguments [][]byte // one per parameter, little-endian
 }
 
-// launch is one under way.
+// launch is the state of a running launch.
 type launch struct {
 	*Machine
 	Launch
 	kernel     *Kernel
 	parameters []byte
-	started    uint32 // when
+	started    uint32 // clock at the start
 	warps      []*warp
 }
 
-// Launch runs a kernel.
+// Launch runs a kernel to its end. The error names the faulty instruction and thread.
 func (m *Machine) Launch(k *Kernel, l Launch) (err error) {
 	if l.Threads < 1 || l.Threads%lanes != 0 || l.Threads > k.mostThreads {
 		return fmt.Errorf("%s: %d threads a block, want a multiple of %d up to %d", k.Name, l.Threads, lanes, k.mostThreads)
@@ -132,12 +133,12 @@ func (m *Machine) Launch(k *Kernel, l Launch) (err error) {
 	return nil
 }
 
-// block is a block under way.
+// block is the state of a running block.
 type block struct {
 	*launch
 	number int
 	shared memory
-	synced uint32 // when its threads last met
+	synced uint32 // clock at its last barrier
 }
 
 func (b *block) run(number int) {
@@ -161,8 +162,7 @@ func (b *block) run(number int) {
 	}
 }
 
-// meet is where all warps either have ended or wait at a barrier. It returns those that
-// go on.
+// meet resolves a barrier at which all warps wait or have ended. It returns the warps that continue.
 func (b *block) meet() []*warp {
 	first := b.warps[0]
 	for _, w := range b.warps {
@@ -187,12 +187,12 @@ func (b *block) meet() []*warp {
 	return slices.Clone(b.warps)
 }
 
-// fault is how a launch ends early.
+// fault is the panic that ends a launch early.
 type fault struct{ message string }
 
 func (f fault) Error() string { return f.message }
 
-// fail ends the launch. The message's subject is the instruction.
+// fail ends the launch with an error. The subject of the message is the instruction.
 func (w *warp) fail(lane int, format string, args ...any) {
 	in, b := w.at, w.block
 	panic(fault{fmt.Sprintf("%s, block (%d, %d), thread %d: line %d, %s, %s", b.kernel.Name, b.number%b.Grid[0], b.number/b.Grid[0],

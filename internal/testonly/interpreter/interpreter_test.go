@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// program makes a kernel of instructions, that finds the pointers out and in in %rd1 and
-// %rd2, the thread's number in %r1, its block's in %r2, 4 times its number in %rd3, where
-// it has 4 bytes of shared memory in %rd4, and where it has 4 bytes of out in %rd5.
+// program returns a kernel of some instructions. They find the pointers out and in in %rd1 and %rd2, the thread in
+// %r1, the block in %r2, 4 · the thread in %rd3, and the addresses of the thread's 4 bytes of shared memory and of
+// out in %rd4 and %rd5.
 func program(t *testing.T, body string) *Kernel {
 	t.Helper()
 	kernels, err := Parse(`
@@ -54,7 +54,7 @@ func program(t *testing.T, body string) *Kernel {
 	return kernels["kernel"]
 }
 
-// memories are those of a launch: 1024 bytes of out, and of in, which are numbers.
+// memories are the buffers of a launch: out and in, of 1024 bytes each.
 type memories struct {
 	*Machine
 	out, in Pointer
@@ -103,7 +103,7 @@ func results[T any](t *testing.T, m memories, n int) []T {
 	return all
 }
 
-// Each lane adds up its own number of numbers, and odd ones go another way.
+// Each lane sums a different number of elements, and odd lanes take another branch.
 const divergent = `
 	mov.u32 %r3, 0;
 	mov.u32 %r4, 0;
@@ -157,7 +157,7 @@ func TestDivergence(t *testing.T) {
 	}
 }
 
-// What ends a launch, and what differs from it by little and does not.
+// Each faulty kernel ends with an error. A correct kernel that differs little from it doesn't.
 func TestFaults(t *testing.T) {
 	const pass = "^$"
 	for _, test := range []struct{ name, want, body string }{
@@ -243,7 +243,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Threads may race for a buffer whose words all write the same value to.
+// AllowSameValue permits races in which all threads write the same value.
 func TestSameValue(t *testing.T) {
 	for value, want := range map[string]string{"7": "", "%r2": "writes another value to byte 0 of out than thread"} {
 		k := program(t, `ld.global.u32 %r3, [%rd1]; mov.u32 %r4, `+value+`; st.global.u32 [%rd1], %r4;`)
@@ -258,8 +258,7 @@ func TestSameValue(t *testing.T) {
 	}
 }
 
-// A kernel whose result depends on the order of warps, which no check but this sees: by
-// way of a buffer that allows it.
+// Equal detects that a result depends on the order of warps, here by an allowed race.
 func TestEqual(t *testing.T) {
 	k := program(t, `ld.global.u32 %r3, [%rd1]; st.global.u32 [%rd5+4], %r3; mov.u32 %r4, 1; st.global.u32 [%rd1], %r4;`)
 	differ := false
@@ -286,7 +285,7 @@ func TestEqual(t *testing.T) {
 	}
 }
 
-// Instructions, with the operands that PTX has rules of its own for. Results are bits.
+// Each instruction returns the bits that PTX specifies, for operands with special rules.
 func TestArithmetic(t *testing.T) {
 	f := math.Float32bits
 	nan := f(float32(math.NaN()))
@@ -294,7 +293,7 @@ func TestArithmetic(t *testing.T) {
 	for _, test := range []struct {
 		code        string // of %r4, from %r5, %r6 and %r7, also as %f4 to %f7
 		a, b, c     uint32
-		want, want2 uint32 // want2: another that is right too
+		want, want2 uint32 // want2 is also correct
 	}{
 		{"add.s32 %r4, %r5, %r6;", math.MaxUint32, 2, 0, 1, 1},
 		{"mul.hi.u32 %r4, %r5, %r6;", 1 << 31, 6, 0, 3, 3},
@@ -323,20 +322,20 @@ func TestArithmetic(t *testing.T) {
 		{"cvt.f64.f32 %fd4, %f5; rcp.rn.f64 %fd4, %fd4; cvt.rn.f32.f64 %f4, %fd4; mov.b32 %r4, %f4;", f(3), 0, 0, 0x3eaaaaab, 0x3eaaaaab},
 		{"sqrt.rn.f32 %f4, %f5; mov.b32 %r4, %f4;", f(2), 0, 0, 0x3fb504f3, 0x3fb504f3},
 		{"cvt.f64.f32 %fd4, %f5; sqrt.rn.f64 %fd4, %fd4; cvt.rn.f32.f64 %f4, %fd4; mov.b32 %r4, %f4;", f(2), 0, 0, 0x3fb504f3, 0x3fb504f3},
-		{"rsqrt.approx.ftz.f32 %f4, %f5; mov.b32 %r4, %f4;", 1, 0, 0, inf, inf}, // a denormal
+		{"rsqrt.approx.ftz.f32 %f4, %f5; mov.b32 %r4, %f4;", 1, 0, 0, inf, inf}, // subnormal
 		{"rsqrt.approx.ftz.f32 %f4, %f5; mov.b32 %r4, %f4;", f(0.25), 0, 0, f(2), f(2) - 1},
-		// In float64, (1 + 2⁻²³)² + 2⁻⁷⁷ and 1 + 2⁻²⁴ + 2⁻⁷⁷ lose their last term, and what
-		// is left lies halfway between two floats.
+		// In float64, (1 + 2⁻²³)² + 2⁻⁷⁷ and 1 + 2⁻²⁴ + 2⁻⁷⁷ lose their last term. The remainder is halfway
+		// between two floats.
 		{"fma.rn.f32 %f4, %f5, %f6, %f7; mov.b32 %r4, %f4;", f(1), f(1 + 0x1p-23), f(0x1p-24 + 0x1p-47), 0x3f800002, 0x3f800002},
 		{"fma.rn.f32 %f4, %f5, %f6, %f7; mov.b32 %r4, %f4;", f(0x1p-12), f(0x1p-12), f(1), f(1), f(1)},
 		{"fma.rn.f32 %f4, %f5, %f6, %f7; mov.b32 %r4, %f4;", f(0x1p-12 + 0x1p-34), f(0x1p-12 + 0x1p-34), f(1), f(1 + 0x1p-23), f(1 + 0x1p-23)},
 		{"fma.rn.f32 %f4, %f5, %f6, %f7; mov.b32 %r4, %f4;", inf, f(0), f(1), nan, nan},
-		{"cvt.rna.tf32.f32 %r4, %f5;", 0x3f801000, 0, 0, 0x3f802000, 0x3f802000}, // halves go away from zero
+		{"cvt.rna.tf32.f32 %r4, %f5;", 0x3f801000, 0, 0, 0x3f802000, 0x3f802000}, // ties round away from zero
 		{"cvt.rna.tf32.f32 %r4, %f5;", 0xbf801000, 0, 0, 0xbf802000, 0xbf802000},
 		{"cvt.rna.tf32.f32 %r4, %f5;", 0x3f800fff, 0, 0, 0x3f800000, 0x3f800000},
 		{"cvt.rna.tf32.f32 %r4, %f5;", 0x7f7fffff, 0, 0, inf, inf},
 		{"cvt.f64.f32 %fd1, %f5; add.f64 %fd1, %fd1, 0d3FF0000000000000; mov.b64 {%r8, %r4}, %fd1;", f(1), 0, 0, 0x40000000, 0x40000000},
-		{"cvt.rn.f16.f32 %rs1, %f5; mov.b32 %r4, {%rs1, %rs1};", f(1 + 0x1p-11), 0, 0, 0x3c003c00, 0x3c003c00}, // halves go to even
+		{"cvt.rn.f16.f32 %rs1, %f5; mov.b32 %r4, {%rs1, %rs1};", f(1 + 0x1p-11), 0, 0, 0x3c003c00, 0x3c003c00}, // ties round to even
 		{"cvt.rn.f16.f32 %rs1, %f5; mov.b32 %r4, {%rs1, %rs1};", f(-65519), 0, 0, 0xfbfffbff, 0xfbfffbff},
 		{"cvt.rn.f16x2.f32 %r4, %f5, %f6;", f(65520), f(0x1p-24 * 1.5), 0, 0x7c000002, 0x7c000002},
 		{"mov.b32 {%rs1, %rs2}, %r5; cvt.f32.f16 %f4, %rs2; mov.b32 %r4, %f4;", 0x8001_0000, 0, 0, f(-0x1p-24), f(-0x1p-24)},
@@ -360,7 +359,7 @@ func TestArithmetic(t *testing.T) {
 
 func isNaN(at uint32) bool { x := math.Float32frombits(at); return x != x }
 
-// All of binary16 and back, and what lies between two of them.
+// Conversions agree for all float16 numbers, and for the floats halfway between them.
 func TestHalf(t *testing.T) {
 	for h := range uint16(0x7c00) {
 		x := fromHalf(h)
@@ -383,11 +382,11 @@ func TestHalf(t *testing.T) {
 	}
 }
 
-// fma against sums of many more bits.
+// fma agrees with sums of many more bits.
 func TestFMA(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 100000 {
-		// Few bits in each, far apart, so that halves are often hit.
+		// Numbers of few bits that are far apart, so that ties are frequent.
 		few := func() float32 {
 			return float32(rng.IntN(7)-3)*float32(math.Ldexp(1, -rng.IntN(40))) + float32(rng.IntN(3)-1)
 		}

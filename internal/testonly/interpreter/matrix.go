@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Of a product's fragments a lane has, with g = lane / 4 and t = lane % 4 (PTX ISA,
-// "Matrix Fragments for mma.m16n8k8" and "mma.m16n8k16"), bfloat16 as float16:
+// A lane holds these elements of a product, with g = lane / 4 and t = lane % 4 (PTX ISA, "Matrix Fragments for
+// mma.m16n8k8" and "mma.m16n8k16"). The layout of bfloat16 is float16's.
 //
 //	C, D            columns 2t and 2t+1 of row g, then of row g+8
 //	A of TF32       columns t of rows g and g+8, then t+4
@@ -15,13 +15,13 @@ import (
 //	A of float16    columns 2t and 2t+1 of rows g and g+8, then 2t+8 and 2t+9
 //	B of float16    rows 2t and 2t+1 of column g, then 2t+8 and 2t+9
 
-// factors are those of a product of up to 16 in depth.
+// factors are the factors of a product, of depth up to 16.
 type factors struct {
 	a [16][16]float64
 	b [16][8]float64
 }
 
-// multiplyTF32 adds a 16×8 by 8×8 product to C.
+// multiplyTF32 adds a product of 16×8 and 8×8 to C.
 func multiplyTF32(w *warp, in *instruction, _ uint32) {
 	var f factors
 	number := func(register, i int) float64 {
@@ -44,7 +44,7 @@ func multiplyTF32(w *warp, in *instruction, _ uint32) {
 	w.multiply(in, &f, 8)
 }
 
-// multiply16 adds a 16×16 by 16×8 product of 16-bit factors to C.
+// multiply16 adds a product of 16×16 and 16×8, of 16-bit factors, to C.
 func multiply16(widen func(uint16) float32) func(w *warp, in *instruction, _ uint32) {
 	return func(w *warp, in *instruction, _ uint32) {
 		var f factors
@@ -66,8 +66,7 @@ func multiply16(widen func(uint16) float32) func(w *warp, in *instruction, _ uin
 	}
 }
 
-// multiply adds the product of factors. A float64 holds the products exactly, and their
-// sum but for the last of 53 bits.
+// multiply adds the product of factors. In float64 products are exact, and sums are rounded to 53 bits.
 func (w *warp) multiply(in *instruction, f *factors, depth int) {
 	var sums [16][8]float64
 	at := func(i, j int) *float64 { return &sums[i/4+j/2*8][i%4*2+j%2] }
@@ -100,9 +99,8 @@ func truncate(x float64) float32 {
 	return y
 }
 
-// loadMatrices reads 8×8 matrices of 16-bit elements: that with the number j has its rows
-// where lanes 8j to 8j+7 say. A lane gets two elements of each: of row g, columns 2t and
-// 2t+1; with transposed, of column g, rows 2t and 2t+1.
+// loadMatrices reads 8×8 matrices of 16-bit elements. Lanes 8j to 8j+7 pass the addresses of the rows of matrix j.
+// A lane receives columns 2t and 2t+1 of row g of each matrix; if transposed, rows 2t and 2t+1 of column g.
 func loadMatrices(count int, transposed bool) operation {
 	return operation{operands: "R" + strconv.Itoa(count) + " A", together: true, run: func(w *warp, in *instruction, _ uint32) {
 		shared := &w.block.shared

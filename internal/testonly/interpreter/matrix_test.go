@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// An element of a fragment is where the figures of the PTX ISA for mma.m16n8k8 (.tf32)
-// and mma.m16n8k16 (.f16) have it: i counts a lane's elements.
+// These functions return the position of element i of a lane in a matrix, as in the figures of the PTX ISA for
+// mma.m16n8k8 (.tf32) and mma.m16n8k16 (.f16).
 
 func placeA8(lane, i int) (row, column int) {
 	if row = lane >> 2; i == 1 || i == 3 {
@@ -46,8 +46,8 @@ func placeC(lane, i int) (row, column int) {
 	return row, lane%4*2 + i&1
 }
 
-// load has the instructions by which a lane fills registers %r<first> on with a count of
-// words from byte `at` of in, where its own begin after those of the lanes before it.
+// load returns instructions that load count words per lane into registers from %r<first> on. The words of all
+// lanes are adjacent, from byte `at` of in on.
 func load(first, count, at int) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "mul.wide.u32 %%rd6, %%r1, %d; add.s64 %%rd6, %%rd6, %%rd2;", 4*count)
@@ -67,7 +67,7 @@ func TestProducts(t *testing.T) {
 		{"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 16, placeA16, placeB16},
 		{"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 16, placeA16, placeB16},
 	} {
-		// Small numbers that all formats hold, none like its neighbours.
+		// Small numbers that are exact in all formats and differ from their neighbours.
 		a := func(row, k int) float32 { return float32((row*7+k*k)%251)/8 - 5 }
 		b := func(k, column int) float32 { return float32(column*5-k*3)/4 + 1 }
 		c := func(row, column int) float32 { return float32(row - 9*column) }
@@ -122,7 +122,7 @@ func TestProducts(t *testing.T) {
 	}
 }
 
-// Sums are truncated: towards zero, where rounding to nearest would go away from it.
+// Sums are truncated, even if rounding to nearest would round away from zero.
 func TestTruncation(t *testing.T) {
 	for x, want := range map[float64]float32{
 		1 + 0x1.8p-24: 1, -1 - 0x1.8p-24: -1, 1 + 0x1p-23: 1 + 0x1p-23, 0: 0,
@@ -162,7 +162,7 @@ func TestLoadMatrices(t *testing.T) {
 			for j := range count {
 				stores += fmt.Sprintf("st.global.u32 [%%rd6+%d], %%r%d;", 4*j, 10+j)
 			}
-			// Lanes that give no row give an address where there is nothing.
+			// The addresses of other lanes are invalid, because they must not be read.
 			k := program(t, copies+fmt.Sprintf(`
 				bar.sync 0;
 				mov.u64 %%rd7, shared; cvt.u32.u64 %%r5, %%rd7;

@@ -2,10 +2,9 @@ package interpreter
 
 import "slices"
 
-// meet finds, for each branch that lanes may part at, where they meet again: the first
-// instruction that all ways from there to the end have in common. That is the immediate
-// dominator in the graph of the code with its edges turned round (Cooper, Harvey and
-// Kennedy, A Simple, Fast Dominance Algorithm, 2001).
+// meet finds the reconvergence point of each divergent branch: its immediate postdominator, the first instruction
+// that all paths from the branch to the end contain. It computes dominators in the reversed control-flow graph
+// (Cooper, Harvey and Kennedy, A Simple, Fast Dominance Algorithm, 2001).
 func meet(code []instruction) {
 	end := len(code)
 	next, before := make([][]int, end), make([][]int, end+1)
@@ -25,9 +24,9 @@ func meet(code []instruction) {
 		}
 	}
 
-	// order is such that, but for loops, what follows an instruction comes before it.
+	// order is a postorder: except for loops, an instruction comes after its successors.
 	var order []int
-	rank := make([]int, end+1) // in order, from 1 at its end; 0 for what never ends
+	rank := make([]int, end+1) // position in order, from 1 at its end; 0 for code that never ends
 	seen := make([]bool, end+1)
 	seen[end] = true
 	for way := []int{end}; len(way) > 0; {

@@ -6,9 +6,8 @@ import (
 	"math/bits"
 )
 
-// Addresses. Those of shared memory are another beginning in its own space, and what
-// cvta adds to that makes them generic. Buffers of global memory are so far apart that no
-// wrong offset leads from one to another.
+// First addresses. cvta adds a constant to addresses of the shared space to make them generic. Buffers of global
+// memory are so far apart that a wrong offset doesn't reach another one.
 const (
 	sharedBase   = 1 << 10
 	sharedWindow = 1 << 40
@@ -19,8 +18,7 @@ const (
 // Pointer is an address of global memory.
 type Pointer uint64
 
-// Alloc returns the address of a new buffer of a number of bytes, which nobody has
-// written. The name is for messages.
+// Alloc returns the address of a new, unwritten buffer of some bytes. Errors contain its name.
 func (m *Machine) Alloc(name string, size int) Pointer {
 	b := &memory{name: name}
 	b.clear(size)
@@ -28,8 +26,7 @@ func (m *Machine) Alloc(name string, size int) Pointer {
 	return Pointer(bufferBase + bufferSpace*(len(m.buffers)-1))
 }
 
-// AllowSameValue lets threads race for a buffer's words as long as all of a launch that
-// write one write the same.
+// AllowSameValue permits races for a buffer if all writes of a launch to a word have the same value.
 func (m *Machine) AllowSameValue(p Pointer) {
 	b, _ := m.buffer(uint64(p))
 	b.sameValue = true
@@ -48,7 +45,7 @@ func (m *Machine) Write(p Pointer, data []byte) error {
 	return nil
 }
 
-// Read copies from a buffer. It is an error if some of that was never written.
+// Read copies data from a buffer. It returns an error if a byte was never written.
 func (m *Machine) Read(p Pointer, size int) ([]byte, error) {
 	b, at := m.buffer(uint64(p))
 	if b == nil || at+size > len(b.data) {
@@ -62,8 +59,7 @@ func (m *Machine) Read(p Pointer, size int) ([]byte, error) {
 	return append([]byte(nil), b.data[at:at+size]...), nil
 }
 
-// buffer returns the buffer of an address, and the offset there, which may be beyond its
-// end; or nil.
+// buffer returns the buffer of an address and the offset in it, which may exceed its size; nil if there is none.
 func (m *Machine) buffer(address uint64) (*memory, int) {
 	if i := address/bufferSpace - bufferBase/bufferSpace; address >= bufferBase && i < uint64(len(m.buffers)) {
 		return m.buffers[i], int(address % bufferSpace)
@@ -75,19 +71,19 @@ func (m *Machine) buffer(address uint64) (*memory, int) {
 type memory struct {
 	name      string
 	data      []byte
-	known     []uint8 // the bytes of each word that were ever written, a bit each
+	known     []uint8 // a bit for each byte of a word that was ever written
 	words     []word
 	sameValue bool
 }
 
-// word is what is known of 4 bytes. Of reads it has the last one, and whether there were
-// others that no barrier is between.
+// word is the access history of 4 bytes. It has the last write, the last read, and whether other threads have read
+// since the last barrier.
 type word struct {
-	writer, reader          uint32 // the thread of the last write, of the last read
-	written, read           uint32 // when
-	writtenBytes, readBytes uint8  // a bit each
+	writer, reader          uint32 // threads of the last write and the last read
+	written, read           uint32 // clock at the last write and the last read
+	writtenBytes, readBytes uint8  // a bit for each byte
 	readers                 readers
-	awaited                 bool // whether an asynchronous copy of the writer's is on its way there
+	awaited                 bool // an asynchronous copy of the writer to this word is pending
 }
 
 type readers uint8
@@ -101,7 +97,7 @@ const (
 
 func (m *memory) String() string { return m.name }
 
-// clear makes it so many bytes that nobody has written.
+// clear resizes the memory to n bytes and marks them unwritten.
 func (m *memory) clear(size int) {
 	if len(m.data) != size {
 		m.data, m.known, m.words = make([]byte, size), make([]uint8, (size+3)/4), make([]word, (size+3)/4)
@@ -123,8 +119,8 @@ func (w *warp) thread(lane int) uint32 {
 func blockOf(thread uint32) uint32 { return thread / mostThreads }
 func warpOf(thread uint32) uint32  { return thread / lanes }
 
-// since returns from when on what another thread did may be at the same time as what a
-// thread of the warp does now.
+// since returns the clock of the last barrier between another thread and a thread of the warp. Later accesses of
+// the other thread are concurrent.
 func (w *warp) since(other, thread uint32) uint32 {
 	switch {
 	case blockOf(other) != blockOf(thread):
@@ -135,7 +131,7 @@ func (w *warp) since(other, thread uint32) uint32 {
 	return w.synced
 }
 
-// sinceReaders is the same of a word's reads.
+// sinceReaders returns the same for the readers of a word.
 func (w *warp) sinceReaders(c *word, thread uint32) uint32 {
 	switch {
 	case c.readers == readersBlocks:
@@ -148,8 +144,7 @@ func (w *warp) sinceReaders(c *word, thread uint32) uint32 {
 	return w.since(c.reader, thread)
 }
 
-// place returns where an address of a space leads to, and checks an access of some bytes
-// there.
+// place returns the memory and the offset of an address, and checks an access of some bytes.
 func (w *warp) place(lane int, s space, address uint64, size int) (*memory, int) {
 	var m *memory
 	var at int
@@ -173,7 +168,7 @@ func (w *warp) place(lane int, s space, address uint64, size int) (*memory, int)
 	return m, at
 }
 
-// each calls f for the words of some bytes, with a bit for each byte that is one of them.
+// each calls f for each word of a range of bytes, with a bit for each byte in the range.
 func each(at, size int, f func(word int, some uint8)) {
 	if size < 4 {
 		f(at/4, (1<<size-1)<<(at%4))
@@ -184,7 +179,7 @@ func each(at, size int, f func(word int, some uint8)) {
 	}
 }
 
-// mayRead checks and remembers that a lane reads.
+// mayRead checks and records a read of a lane.
 func (w *warp) mayRead(lane int, m *memory, at, size int) {
 	thread, now := w.thread(lane), w.block.clock
 	each(at, size, func(i int, some uint8) {
@@ -219,7 +214,7 @@ func (w *warp) mayRead(lane int, m *memory, at, size int) {
 	})
 }
 
-// mayWrite checks and remembers that a lane writes.
+// mayWrite checks and records a write of a lane.
 func (w *warp) mayWrite(lane int, m *memory, at int, data []byte) {
 	thread, now := w.thread(lane), w.block.clock
 	each(at, len(data), func(i int, some uint8) {

@@ -9,12 +9,11 @@ import (
 	"strings"
 )
 
-// operation is what instructions of a name do. The forms of its operands are those of
-// parser.operand.
+// operation is the semantics of an instruction. parser.operand documents the forms of its operands.
 type operation struct {
 	operands string
 	run      func(w *warp, in *instruction, active uint32)
-	together bool // it is one of whole warps
+	together bool // all lanes of the warp must execute it
 }
 
 // find returns the operation of an instruction.
@@ -36,7 +35,7 @@ func find(name string, operands []string) (operation, error) {
 	return op, nil
 }
 
-// operations are all but loads and stores.
+// operations are all operations except loads and stores.
 var operations = map[string]operation{
 	"mov.u32": apply1(same[uint32]), "mov.b32": apply1(same[uint32]), "mov.f32": apply1(same[uint32]),
 	"mov.u64": apply1(same[uint64]), "mov.b64": apply1(same[uint64]), "mov.f64": apply1(same[uint64]),
@@ -162,13 +161,13 @@ func apply3[A, R any](f func(a, b, c A) R) operation {
 	}}
 }
 
-// setPredicate gives lanes their new bits.
+// setPredicate sets the bits of some lanes of a predicate.
 func (w *warp) setPredicate(r int, active, value uint32) {
 	p := &w.registers[r][0]
 	*p = *p&^uint64(active) | uint64(value&active)
 }
 
-// comparisons are all setp of a type. Those that end in u hold for NaNs, others don't.
+// comparisons returns the setp operations of a type. Comparisons that end in u are true for NaNs.
 func comparisons[T cmp.Ordered](name string) map[string]operation {
 	all := make(map[string]operation)
 	for relation, f := range map[string]func(a, b T) bool{
@@ -225,7 +224,7 @@ var selection = operation{operands: "R r r r", run: func(w *warp, in *instructio
 	}
 }}
 
-// apart puts the two halves of a value into registers, together does the reverse.
+// apart splits a value into the two registers of its halves, and together joins them.
 func apart(half int) operation {
 	return operation{operands: "R2 r", run: func(w *warp, in *instruction, active uint32) {
 		lo, hi, a := &w.registers[in.args[0]], &w.registers[in.args[1]], &w.registers[in.args[2]]
@@ -249,7 +248,7 @@ func together(half int) operation {
 	}}
 }
 
-// wholeWarp is that an operand has all lanes as those that take part.
+// wholeWarp checks that the operand for the participating lanes is the whole warp.
 func (w *warp) wholeWarp(register int) {
 	for i := range lanes {
 		if members := *lane[uint32](&w.registers[register], i); members != allLanes {
@@ -264,7 +263,7 @@ func meetLanes(w *warp, in *instruction, _ uint32) {
 	w.synced = w.block.clock
 }
 
-// shuffle gives a lane the value of that whose number differs in some bits.
+// shuffle gives each lane the value of the lane whose number differs in some bits.
 func shuffle(w *warp, in *instruction, _ uint32) {
 	w.wholeWarp(in.args[5])
 	values := w.registers[in.args[2]]
@@ -280,7 +279,7 @@ func shuffle(w *warp, in *instruction, _ uint32) {
 	}
 }
 
-// ballot gives all lanes the bits of a predicate.
+// ballot gives all lanes the mask of a predicate.
 func ballot(w *warp, in *instruction, _ uint32) {
 	w.wholeWarp(in.args[2])
 	value := w.registers[in.args[1]][0]
@@ -289,8 +288,8 @@ func ballot(w *warp, in *instruction, _ uint32) {
 	}
 }
 
-// insertBits puts bits of the first operand into the second, from the third's number on
-// so many as the fourth says.
+// insertBits replaces bits of the second operand by the first one. The third operand is the first bit, the fourth
+// the number of bits.
 func insertBits(w *warp, in *instruction, active uint32) {
 	for i := range lanes {
 		if active>>i&1 != 0 {
@@ -302,7 +301,7 @@ func insertBits(w *warp, in *instruction, active uint32) {
 	}
 }
 
-// divide has no result that PTX specifies if b is 0.
+// divide returns a / b. PTX leaves the result open if b is 0.
 func divide(a, b uint32) uint32 {
 	if b == 0 {
 		return math.MaxUint32
@@ -310,9 +309,8 @@ func divide(a, b uint32) uint32 {
 	return a / b
 }
 
-// fma rounds a·b + c once. In float64 the product is exact. Where the sum is not, its
-// last bit is made to say so, as one that float32 has no place for: then rounding again
-// does what rounding once would have done.
+// fma returns a·b + c, rounded once. In float64 the product is exact. If the sum is inexact, its last bit is set
+// (rounding to odd), so that the second rounding, to float32, gives the correct result.
 func fma(a, b, c float32) float32 {
 	x, y := float64(a)*float64(b), float64(c)
 	sum := x + y
@@ -329,8 +327,7 @@ func fma(a, b, c float32) float32 {
 	return float32(sum)
 }
 
-// inverseRoot is 1/√a with denormals as zeros, and off by up to 2⁻²³ of it, as it may be
-// by 2⁻²²·⁹.
+// inverseRoot returns 1/√a with a relative error of up to 2⁻²³; PTX allows 2⁻²²·⁹. Subnormals count as zeros.
 func inverseRoot(a float32) float32 {
 	if math.Abs(float64(a)) < 0x1p-126 {
 		a *= 0 // ±0
@@ -339,7 +336,7 @@ func inverseRoot(a float32) float32 {
 	return float32(1 / math.Sqrt(float64(a)) * (1 + off*0x1p-24))
 }
 
-// roundTF32 rounds to 10 bits of fraction, halves away from zero.
+// roundTF32 rounds to 10 bits of fraction, ties away from zero.
 func roundTF32(a float32) uint32 {
 	switch at := math.Float32bits(a); {
 	case a != a:
@@ -351,7 +348,7 @@ func roundTF32(a float32) uint32 {
 	}
 }
 
-// toHalf rounds to binary16, halves to even.
+// toHalf rounds to float16, ties to even.
 func toHalf(a float32) uint16 {
 	at := math.Float32bits(a)
 	sign, size := uint16(at>>16&0x8000), math.Abs(float64(a))
@@ -367,7 +364,7 @@ func toHalf(a float32) uint16 {
 	return sign | uint16((at>>13)-(127-15)<<10)&0x7fff
 }
 
-// fromHalf widens binary16.
+// fromHalf converts float16 to float32.
 func fromHalf(h uint16) float32 {
 	fraction := float64(h & 0x3ff)
 	var size float64
@@ -388,7 +385,7 @@ func fromHalf(h uint16) float32 {
 	return float32(size)
 }
 
-// toBfloat rounds to bfloat16, halves to even.
+// toBfloat rounds to bfloat16, ties to even.
 func toBfloat(a float32) uint16 {
 	if a != a {
 		return 0x7fff
@@ -397,5 +394,5 @@ func toBfloat(a float32) uint16 {
 	return uint16((at + 0x7fff + at>>16&1) >> 16)
 }
 
-// fromBfloat widens bfloat16.
+// fromBfloat converts bfloat16 to float32.
 func fromBfloat(b uint16) float32 { return math.Float32frombits(uint32(b) << 16) }

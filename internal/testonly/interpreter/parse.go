@@ -10,22 +10,22 @@ import (
 	"strings"
 )
 
-// Kernel is an entry of a PTX text.
+// Kernel is a kernel of a PTX text, an .entry.
 type Kernel struct {
 	Name       string
 	Parameters []Parameter
 
 	code           []instruction
-	mostThreads    int // of a block
+	mostThreads    int // per block
 	sharedBytes    int // of static shared memory
 	parameterBytes int
-	registers      int // with those of constants
+	registers      int // including constants
 	names          map[string]int
 	constants      []constant
-	specials       map[string]int // registers of %tid.x and the like
+	specials       map[string]int // registers of special registers such as %tid.x
 }
 
-// Parameter is a parameter of a kernel. One by value has the size of its struct.
+// Parameter is a parameter of a kernel. A struct by value has the size of the struct.
 type Parameter struct {
 	Name   string
 	Size   int // in bytes
@@ -38,22 +38,22 @@ type constant struct {
 	bits     uint64
 }
 
-// instruction is one of a kernel's.
+// instruction is an instruction of a kernel.
 type instruction struct {
 	text     string
 	line     int
 	run      func(w *warp, in *instruction, active uint32)
 	flow     flow
 	target   int // of a branch
-	meet     int // where lanes that part there are together again
+	meet     int // reconvergence point of a branch
 	guarded  bool
-	guard    int    // the predicate of the lanes that it is for
-	inverted uint32 // all bits if it is for lanes without that
-	together bool   // all lanes come to it at a time
-	args     []int  // registers of operands, or what operands are
-	offsets  []int  // of addresses, in turn
-	sources  []int  // registers that it reads
-	results  []int  // and writes
+	guard    int    // predicate register
+	inverted uint32 // all bits set for a negated predicate
+	together bool   // all lanes of the warp must execute it
+	args     []int  // registers or values of the operands
+	offsets  []int  // of the addresses, in order
+	sources  []int  // registers read
+	results  []int  // registers written
 }
 
 type flow int8
@@ -79,7 +79,7 @@ var (
 	addressForm    = regexp.MustCompile(`^\[([%\w]+)(?:\+(-?\d+))?\]$`)
 )
 
-// Parse reads the entries of a PTX text, as NVRTC writes it.
+// Parse returns the kernels of a PTX text of NVRTC.
 func Parse(text string) (map[string]*Kernel, error) {
 	p := parser{kernels: make(map[string]*Kernel), shared: make(map[string]int)}
 	statement, first := "", 0
@@ -98,8 +98,7 @@ func Parse(text string) (map[string]*Kernel, error) {
 					continue
 				}
 			}
-			// Within a statement braces are those of its operands, but after the head of
-			// an entry.
+			// Braces within a statement belong to its operands, except after the head of an entry.
 			ends := ";"
 			if statement == "" && strings.ContainsAny(line[:1], "{}") || strings.HasPrefix(statement+line, ".visible") {
 				ends = "{}"
@@ -122,32 +121,32 @@ func Parse(text string) (map[string]*Kernel, error) {
 	return p.kernels, nil
 }
 
-// dynamic is the place of memory whose size a launch says: after all else.
+// dynamic is the offset of dynamic shared memory, which follows all other arrays.
 const dynamic = -1
 
-// parser reads a text statement by statement.
+// parser parses a text statement by statement.
 type parser struct {
 	kernels     map[string]*Kernel
-	shared      map[string]int // where arrays are in shared memory, or dynamic
+	shared      map[string]int // offsets of arrays in shared memory, or dynamic
 	sharedBytes int
 	*entry
 }
 
-// entry is the kernel that is being read.
+// entry is the kernel being parsed.
 type entry struct {
 	kernel   *Kernel
 	code     []instruction
-	declared map[string]int   // how many registers there are of a kind, such as %rd
-	labels   map[string]int   // places in the code
-	branches map[int]string   // labels that branches lead to
-	known    map[uint64]int   // constants' registers
-	scopes   []map[string]int // registers of the blocks within it that are open
+	declared map[string]int   // number of registers by kind, such as %rd
+	labels   map[string]int   // positions in the code
+	branches map[int]string   // labels of the branches' targets
+	known    map[uint64]int   // registers of constants
+	scopes   []map[string]int // registers declared in the open blocks
 
 	outer      map[string]int // shared memory outside the entry
 	outerBytes int
 }
 
-// statement reads one that ends with ; or { or }.
+// statement parses a statement, which ends with ; or { or }.
 func (p *parser) statement(s string, end byte, line int) error {
 	switch {
 	case end == '{' && p.entry == nil:
@@ -191,8 +190,7 @@ func (p *parser) statement(s string, end byte, line int) error {
 	return nil
 }
 
-// declare reads a declaration of registers: of a number of them in an entry, and with
-// names of their own in a block.
+// declare parses a declaration of registers: a number of them in an entry, single names in a block.
 func (p *parser) declare(s string) error {
 	if m := registerSet.FindStringSubmatch(s); m != nil {
 		p.declared[m[1]], _ = strconv.Atoi(m[2])
@@ -211,10 +209,10 @@ func (p *parser) declare(s string) error {
 
 func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }
 
-// staticBytes is the size of shared memory without that whose size a launch says.
+// staticBytes returns the bytes of static shared memory.
 func (p *parser) staticBytes() int { return roundUp(p.sharedBytes, 16) }
 
-// open starts an entry.
+// open begins an entry.
 func (p *parser) open(head string) error {
 	m := entryHead.FindStringSubmatch(head)
 	if m == nil {
@@ -275,7 +273,7 @@ func (p *parser) close() error {
 	return nil
 }
 
-// instruction reads one.
+// instruction parses an instruction.
 func (p *parser) instruction(s string) (in instruction, err error) {
 	if m := guardHead.FindStringSubmatch(s); m != nil {
 		in.guarded = true
@@ -320,7 +318,7 @@ func (p *parser) instruction(s string) (in instruction, err error) {
 	return in, nil
 }
 
-// split separates operands.
+// split splits a list of operands.
 func split(s string) (operands []string) {
 	if s == "" {
 		return nil
@@ -342,12 +340,12 @@ func split(s string) (operands []string) {
 	return operands
 }
 
-// operand reads one of a form:
+// operand parses an operand of a form:
 //
-//	R, r    a register that is written, or is read and may be a constant
-//	R4, r4  so many of them
-//	S       a register that is written, and perhaps a predicate that is
-//	A, P    an address of memory, or in the parameters
+//	R, r    a register that is written; a register or constant that is read
+//	R4, r4  a list of four of them
+//	S       a register that is written, and optionally a predicate
+//	A, P    an address in memory; an address of a parameter
 //	n       a constant
 func (p *parser) operand(in *instruction, form, s string) error {
 	switch form[0] {
@@ -404,7 +402,7 @@ func (p *parser) operand(in *instruction, form, s string) error {
 	return nil
 }
 
-// value returns the register of an operand.
+// value returns the register of a register or constant.
 func (p *parser) value(s string) (int, error) {
 	k := p.kernel
 	for _, scope := range slices.Backward(p.scopes) {
@@ -451,7 +449,7 @@ func (p *parser) value(s string) (int, error) {
 	return r, nil
 }
 
-// register returns the number of a name.
+// register returns the number of a register.
 func (k *Kernel) register(names map[string]int, name string) int {
 	r, ok := names[name]
 	if !ok {
@@ -462,7 +460,7 @@ func (k *Kernel) register(names map[string]int, name string) int {
 	return r
 }
 
-// registerName returns the name of a number.
+// registerName returns the name of a register.
 func (k *Kernel) registerName(r int) string {
 	for name, number := range k.names {
 		if number == r {

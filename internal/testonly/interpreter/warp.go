@@ -5,40 +5,40 @@ import (
 	"unsafe"
 )
 
-// register is a register of a warp: a value for each lane, from its lowest bit up. Of a
-// predicate the first has the bits of all lanes.
+// register is a register of a warp, with a value for each lane in its low bits. The first value of a predicate has
+// the bits of all lanes.
 type register [lanes]uint64
 
-// lane is a lane's value as what it is to an instruction.
+// lane returns a lane's value as the type of an instruction.
 func lane[T any](r *register, i int) *T { return (*T)(unsafe.Pointer(&r[i])) }
 
-// wide is a value as a register holds it.
+// wide returns a value as a register stores it.
 func wide[T any](value T) (x uint64) {
 	*(*T)(unsafe.Pointer(&x)) = value
 	return x
 }
 
-// warp is 32 threads that run together.
+// warp is the state of a warp, 32 threads that execute together.
 type warp struct {
 	block     *block
 	number    int // in its block
 	registers []register
-	set       []uint32     // for each register the lanes that have a value
-	paths     []path       // the last one runs
-	at        *instruction // that runs
-	waiting   *instruction // the barrier that it waits at
-	synced    uint32       // when its lanes last met
+	set       []uint32     // for each register, the lanes with a value
+	paths     []path       // the last one is running
+	at        *instruction // current
+	waiting   *instruction // barrier at which it waits
+	synced    uint32       // clock when its lanes last synchronised
 	copies    []copying
 	group     int // of the next asynchronous copy
 }
 
-// path is lanes that are at one instruction, and where they meet others again.
+// path is a set of lanes at the same instruction, and their reconvergence point.
 type path struct {
 	pc, end int
 	lanes   uint32
 }
 
-// newWarp returns a warp whose constants have their values.
+// newWarp returns a warp with initialised constants.
 func newWarp(l *launch, number int) *warp {
 	w := &warp{number: number, registers: make([]register, l.kernel.registers), set: make([]uint32, l.kernel.registers)}
 	for _, c := range l.kernel.constants {
@@ -49,7 +49,7 @@ func newWarp(l *launch, number int) *warp {
 	return w
 }
 
-// start puts the warp to the beginning of the kernel.
+// start moves the warp to the beginning of the kernel.
 func (w *warp) start(b *block) {
 	w.block, w.waiting, w.synced, w.copies, w.group = b, nil, b.clock, w.copies[:0], 0
 	w.paths = append(w.paths[:0], path{0, len(b.kernel.code), allLanes})
@@ -69,7 +69,7 @@ func (w *warp) start(b *block) {
 	}
 }
 
-// run takes some steps. It returns true if the warp has ended or waits for others.
+// run executes some instructions. It returns true if the warp has ended or waits for other warps.
 func (w *warp) run(steps int) bool {
 	b, code := w.block, w.block.kernel.code
 	if b.MostSteps > 0 && b.Steps > b.MostSteps {
@@ -131,15 +131,15 @@ func (w *warp) run(steps int) bool {
 	return false
 }
 
-// check is that lanes may read a register.
+// check fails if lanes read a register before it is written.
 func (w *warp) check(r int, active uint32) {
 	if unset := active &^ w.set[r]; unset != 0 {
 		w.fail(bits.TrailingZeros32(unset), "reads %s, which has no value", w.block.kernel.registerName(r))
 	}
 }
 
-// branch takes the lanes to the instruction's target. If others don't go there, one of
-// the two goes on, and the other one when that comes to where both meet again.
+// branch moves lanes to the target of the instruction. If lanes diverge, one side continues, and the other one
+// starts when the first reaches their reconvergence point.
 func (w *warp) branch(p *path, in *instruction, taken uint32) {
 	all, next := p.lanes, p.pc+1
 	switch taken {

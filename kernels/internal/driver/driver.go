@@ -62,8 +62,8 @@ var load = sync.OnceValue(func() error {
 })
 
 // Err loads and initialises the CUDA driver on the first call, and returns the reason if that fails. It loads
-// the library in the environment variable OVERCOMPLETE_LIBCUDA, or else libcuda.so.1 from the dynamic linker's
-// folders or those of containers, WSL and NixOS.
+// the library in the environment variable OVERCOMPLETE_LIBCUDA, or else libcuda.so.1 from the folders of
+// the dynamic linker, containers, WSL and NixOS.
 func Err() error { return load() }
 
 // open loads the first library that exists. Otherwise it returns the error of the first one.

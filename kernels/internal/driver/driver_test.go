@@ -19,8 +19,8 @@ import (
 	"gorgonia.org/cu"
 )
 
-// A process loads one driver. Each is looked at in a process of its own, which
-// says what it found instead of running the tests.
+// A process loads only one driver. Each driver is therefore tested in its own process, which reports its
+// findings instead of running the tests.
 func TestMain(m *testing.M) {
 	if os.Getenv("LOOK_AT_DRIVER") == "" {
 		os.Exit(m.Run())
@@ -55,7 +55,7 @@ func look() {
 	}
 }
 
-// fake is a driver, less what the definitions of a test take away.
+// fake is the source of a driver, from which a test's definitions remove functions.
 const fake = `
 #include <stdlib.h>
 #ifndef VERSION
@@ -162,7 +162,7 @@ func TestDriver(t *testing.T) {
 	}
 }
 
-// The system's linker is asked first, and then folders that it need not know of.
+// The dynamic linker's folders precede the folders of containers, WSL and NixOS.
 func TestWhereItIs(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "LOOK_AT_DRIVER=1", "OVERCOMPLETE_LIBCUDA=", "LD_DEBUG=files")
@@ -185,7 +185,7 @@ func TestWhereItIs(t *testing.T) {
 	}
 }
 
-// The program must start where there is no driver.
+// A program with GPU support must start on machines without a driver.
 func TestNotLinked(t *testing.T) {
 	f, err := elf.Open(os.Args[0])
 	if err != nil {
@@ -213,7 +213,7 @@ func TestNotLinked(t *testing.T) {
 	}
 }
 
-// Where the linker's -lcuda finds a library, ours must have been asked for first.
+// Our linker flags must precede cu's -lcuda.
 func TestLinkOrder(t *testing.T) {
 	cmd := exec.Command("go", "build", "-tags", "gpu", "-ldflags", "-v", "-o", filepath.Join(t.TempDir(), "overcomplete"), "overcomplete")
 	out, err := cmd.CombinedOutput()
@@ -222,6 +222,6 @@ func TestLinkOrder(t *testing.T) {
 	}
 	ours, library := bytes.Index(out, []byte(`kernels/internal/driver" "-Wl,--as-needed"`)), bytes.Index(out, []byte(`"-lcuda"`))
 	if ours < 0 || library < ours {
-		t.Errorf("our flags are at %d of what the linker says, -lcuda at %d", ours, library)
+		t.Errorf("our flags are at %d of the linker's arguments, -lcuda at %d", ours, library)
 	}
 }
