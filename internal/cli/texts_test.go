@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -201,8 +202,8 @@ func TestTopics(t *testing.T) {
 				ID, Count int
 				Parent    *int
 			}
-			Rows  []*int
-			Other int
+			Rows, Dimensions []*int
+			Other            int
 		}
 		if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 			t.Fatal(err)
@@ -222,6 +223,9 @@ func TestTopics(t *testing.T) {
 			if n := topic.Count; n != counts[topic.ID] || n != ofThemes[topic.ID] || topic.Parent != nil {
 				t.Errorf("%s: %+v, and %d rows, %d of themes", line, topic, counts[topic.ID], ofThemes[topic.ID])
 			}
+		}
+		if len(got.Dimensions) != 20 || !slices.ContainsFunc(got.Dimensions, func(theme *int) bool { return theme != nil }) {
+			t.Errorf("%s: themes of dimensions: %v", line, got.Dimensions)
 		}
 		if len(got.Topics) != len(counts) || len(got.Topics) < 2 || len(got.Rows) != x.Len() || none != got.Other {
 			t.Errorf("%s: %d topics, %d rows, %d without", line, len(got.Topics), len(got.Rows), got.Other)

@@ -53,6 +53,7 @@ the theme that each dimension occurs with most.`,
 			if err != nil {
 				return err
 			}
+			t.AssignDimensions(&m.Codes.CSR)
 			if values != nil {
 				t.BreakDown(values, shownValues)
 				if order, _ := byFrequency(values); len(order) > manyValues {

@@ -209,7 +209,7 @@ type pair struct {
 }
 
 // New returns an explorer of m, which must have codes and must not change afterwards. The page shows the name.
-// New computes the map in the background. It fails if [interpret.ReadLabels] does.
+// New computes the topics and the map in the background. It fails if [interpret.ReadLabels] does.
 func New(m *model.Model, name string, o Options) (*Explorer, error) {
 	x := &Explorer{model: m, index: interpret.NewIndex(m.Codes), options: o}
 	x.index.Known = m.Info.Known()
@@ -228,14 +228,19 @@ func New(m *model.Model, name string, o Options) (*Explorer, error) {
 	if o.Other != nil {
 		x.compareWith(o.Other)
 	}
-	go x.dimensionMap()
-	if x.summary.Themes > 0 {
-		go x.topics()
-	}
-	if x.summary.Texts {
-		go x.index.Search("", 0) // lists the words of the texts, so that the first search is fast
-	}
+	go x.prepare()
 	return x, nil
+}
+
+// prepare computes what the page is going to request: its topics first, on all processors.
+func (x *Explorer) prepare() {
+	if x.summary.Themes > 0 {
+		x.topics()
+	}
+	go x.dimensionMap()
+	if x.summary.Texts {
+		x.index.Search("", 0) // lists the words of the texts, so that the first search is fast
+	}
 }
 
 // describe computes summary, signs and strongest.

@@ -106,9 +106,10 @@ func (b byTheme) Swap(i, j int) {
 	b.cosines[i], b.cosines[j] = b.cosines[j], b.cosines[i]
 }
 
-// parents returns the theme of each dimension k with the largest Σ_i |a_ik|·cosine², or None if the rows of the
-// dimension have no theme.
-func parents(codes, themes *vectors.CSR) []ID {
+// AssignDimensions sets Dimensions by the codes of the rows, V×K. The theme of dimension k is the one with the largest
+// Σ_i |a_ik|·cosine², or None if the rows of the dimension have no theme.
+func (t *Table) AssignDimensions(codes *vectors.CSR) {
+	themes := t.Codes
 	sums := make([]float64, codes.Cols*themes.Cols)
 	for i := range codes.Rows {
 		index, value := codes.Row(i)
@@ -119,15 +120,14 @@ func parents(codes, themes *vectors.CSR) []ID {
 			}
 		}
 	}
-	parents := make([]ID, codes.Cols)
-	for k := range parents {
-		parents[k] = None
+	t.Dimensions = make([]ID, codes.Cols)
+	for k := range t.Dimensions {
+		t.Dimensions[k] = None
 		largest := 0.0
 		for theme, sum := range sums[k*themes.Cols:][:themes.Cols] {
 			if sum > largest {
-				largest, parents[k] = sum, ID(theme)
+				largest, t.Dimensions[k] = sum, ID(theme)
 			}
 		}
 	}
-	return parents
 }

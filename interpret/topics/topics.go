@@ -76,7 +76,7 @@ type Table struct {
 	Blank  int     `json:"blank"` // number of rows with empty texts, which have no topic
 	Other  int     `json:"other"` // number of other rows without a topic
 
-	Dimensions []ID `json:"dimensions"` // theme of each dimension
+	Dimensions []ID `json:"dimensions"` // theme of each dimension, see [Table.AssignDimensions]
 
 	Codes   *vectors.CSR `json:"-"` // cosines of rows with themes, see [Encode]
 	TopicOf []int32      `json:"-"` // topic of each theme
@@ -84,8 +84,9 @@ type Table struct {
 }
 
 const (
-	exampleRows = 3 // examples of a topic
-	labelWords  = 3 // words of a label
+	exampleRows = 3    // examples of a topic
+	labelWords  = 3    // words of a label
+	maxRows     = 1000 // rows among which examples are chosen
 )
 
 // New returns the topics of the rows of m, a model with M themes. X is the index of its codes, and number the
@@ -118,7 +119,6 @@ func cut(ctx context.Context, m *model.Model, x *interpret.Index, codes *vectors
 			t.Other++
 		}
 	}
-	t.Dimensions = parents(&m.Codes.CSR, t.Codes)
 	var err error
 	if t.Topics, err = describe(ctx, x, topics); err != nil {
 		return nil, err
@@ -177,8 +177,13 @@ func describe(ctx context.Context, x *interpret.Index, groups []int32) ([]Topic,
 }
 
 // examples returns the rows of a group that are nearest, by cosine, to the mean of its codes of norm 1. It
-// prefers texts whose length is between the quartiles of the group, and leaves out repeated texts.
-func examples(x *interpret.Index, rows []int) []Example {
+// prefers texts whose length is between the quartiles of the group, and leaves out repeated texts. It considers
+// at most maxRows rows, at equal distances.
+func examples(x *interpret.Index, group []int) []Example {
+	rows := make([]int, min(len(group), maxRows))
+	for i := range rows {
+		rows[i] = group[i*len(group)/len(rows)]
+	}
 	mean := make([]float64, x.Codes.Cols)
 	lengths := make([]int, len(rows))
 	for n, i := range rows {

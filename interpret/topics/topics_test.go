@@ -94,6 +94,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("%+v", theme)
 		}
 	}
+	table.AssignDimensions(&m.Codes.CSR)
 	if want := []ID{0, 1, 2, 3, 4, 5, None}; !slices.Equal(table.Dimensions, want) {
 		t.Errorf("themes of dimensions: %v, want %v", table.Dimensions, want)
 	}
@@ -116,6 +117,26 @@ func TestTable(t *testing.T) {
 	text, err := json.Marshal(table.Rows[88:])
 	if want := "[11,12,null,null,null]"; err != nil || string(text) != want {
 		t.Errorf("rows are %s, want %s, error %v", text, want, err)
+	}
+}
+
+// Examples come from all rows of a large group.
+func TestExamplesOfLargeGroup(t *testing.T) {
+	s := &vectors.Sparse{CSR: vectors.CSR{Cols: 2}}
+	var rows []int
+	for i := range 3 * maxRows {
+		s.Words = append(s.Words, fmt.Sprint(i))
+		s.AppendRow([]int32{int32(min(i/maxRows, 1))}, []float32{1})
+		rows = append(rows, i)
+	}
+	found := examples(interpret.NewIndex(s), rows)
+	if len(found) != exampleRows {
+		t.Fatalf("%d examples", len(found))
+	}
+	for _, e := range found {
+		if e.Row < maxRows || e.Word != s.Words[e.Row] {
+			t.Errorf("the example %+v, want one of the last two thirds", e)
+		}
 	}
 }
 
