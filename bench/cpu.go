@@ -22,8 +22,8 @@ func init() {
 	commands["cpu"] = command{"trainings on the CPU beside the machine's own limits, for benchstat", benchCPU}
 }
 
-// benchCPU prints measurements in Go's benchmark format. The machine is measured anew before each
-// training, because other work on it changes from minute to minute.
+// benchCPU prints measurements in Go's benchmark format. It measures the machine's peak rates before each training,
+// because other load changes from minute to minute.
 func benchCPU(flags *flag.FlagSet, args []string, out io.Writer) error {
 	var words, dim, atoms, epochs, repeats int
 	positive(flags, &words, "words", 8000, "rows to train on")
@@ -60,10 +60,10 @@ func printResult(out io.Writer, name string, r testing.BenchmarkResult) {
 	fmt.Fprintf(out, "Benchmark%s-%d\t%s\n", name, runtime.GOMAXPROCS(0), r)
 }
 
-// machineLimits are rates that no training can exceed, per second.
+// machineLimits are the peak rates of the machine, per second.
 type machineLimits struct {
 	fmaCore, fma float64 // flops of fused multiply-adds in registers, on one core and on all
-	read, update float64 // bytes of an array as large as S and Q, read, or read and written back
+	read, update float64 // bytes of an array as large as S and Q: read; read and written
 }
 
 func measureLimits(words, atoms int) (l machineLimits, err error) {
@@ -88,8 +88,8 @@ func measureLimits(words, atoms int) (l machineLimits, err error) {
 	return l, nil
 }
 
-// fastest returns the best rate of several tries. In a try, each worker calls f, which returns the
-// amount of its work.
+// fastest returns the best rate of several tries, in work per second. In a try each worker calls f, which returns
+// the amount of its work.
 func fastest(workers, tries int, f func(worker int) float64) (best float64) {
 	amounts := make([]float64, workers)
 	for range tries {
@@ -105,8 +105,8 @@ func fastest(workers, tries int, f func(worker int) float64) (best float64) {
 	return best
 }
 
-// measureTraining trains once. Rates of the passes are medians over the later half of the epochs,
-// when codes are as sparse as they get.
+// measureTraining trains once. Rates of the passes are medians over the second half of the epochs, when the
+// sparsity has converged.
 func measureTraining(x *vectors.Dense, atoms, epochs int, limits machineLimits) (r testing.BenchmarkResult, err error) {
 	device := &recorder{Device: cpu.Device{}}
 	var start time.Time
@@ -143,14 +143,14 @@ func measureTraining(x *vectors.Dense, atoms, epochs int, limits machineLimits) 
 	}}, nil
 }
 
-// codePassFlops returns the least flops of a code pass: 2KL per row for RDᵀ, and 2L for each nonzero
-// of the codes before it (X − AD) and after it (aD). Dual averaging is not counted.
+// codePassFlops returns the minimum flops of a code pass: 2KL per row for RDᵀ, and 2L for each nonzero of the codes
+// before (X − AD) and after it (aD). It ignores dual averaging.
 func codePassFlops(words, dim, atoms int, before, after int64) float64 {
 	return 2 * float64(dim) * (float64(words)*float64(atoms) + float64(before) + float64(after))
 }
 
-// dictionaryPassFlops returns the flops of a dictionary pass's products with the codes: 9L per
-// nonzero, 2 each for AD, AᵀR and AP, 3 for (A∘A)ᵀ(R∘R). Each step's update of D is not counted.
+// dictionaryPassFlops returns the flops of a dictionary pass's products with the codes: 9L per nonzero, 2 each for
+// AD, AᵀR and AP, and 3 for (A∘A)ᵀ(R∘R). It ignores the updates of D.
 func dictionaryPassFlops(dim int, nonzeros int64) float64 {
 	return 9 * float64(dim) * float64(nonzeros)
 }

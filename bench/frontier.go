@@ -30,24 +30,24 @@ func init() {
 	commands["frontier"] = command{"error, scores, word intrusion and stability of recipes over nonzeros", benchFrontier}
 }
 
-// A series is a way to make codes, at several sparsities.
+// series is a method of encoding, at several sparsities.
 type series struct {
 	name     string
-	control  intrusion.Control // what replaces the learned dictionary, [dense], or ""
+	control  intrusion.Control // replacement of the learned dictionary, [dense], or ""
 	recipe   model.Recipe      // without seed and sparsity
 	settings []float64         // nonzeros, or λ of the recipe "paper"
 	color    color.Color
 }
 
-// dense stands for the dense vectors in place of codes.
+// dense is the control that uses the dense vectors instead of codes.
 const dense intrusion.Control = "dense"
 
-// A result is what was measured of a series at a setting with a seed.
+// result holds the measurements of a series at one setting with one seed.
 type result struct {
 	*series
 	setting float64
 	seed    uint64
-	values  map[string]float64 // by column; those that do not exist are missing
+	values  map[string]float64 // by column; undefined ones are missing
 }
 
 // frontierColumns are the measurements of a result, and frontierPanels those in the figure.
@@ -59,7 +59,7 @@ var (
 	}
 )
 
-// A frontier measures series with the same vectors, tasks and test.
+// frontier measures several series with the same vectors, tasks and intrusion test.
 type frontier struct {
 	dir     string // of models, figure and table
 	x       *vectors.Dense
@@ -119,7 +119,7 @@ func (f *frontier) read(ctx context.Context, input, reference, data string) (err
 	return os.MkdirAll(f.dir, 0o777)
 }
 
-// series returns both recipes, variants of them, and controls that learn nothing.
+// series returns both recipes, their variants, and controls without learning.
 func (f *frontier) series() (all []series) {
 	best, free, random, words := train.Best(), train.Best(), train.Paper(), train.Paper()
 	free.Anchor = 0
@@ -153,7 +153,7 @@ func (f *frontier) series() (all []series) {
 	return all
 }
 
-// model makes the codes of a series.
+// model returns the model of a series, with its codes.
 func (f *frontier) model(ctx context.Context, s *series, setting float64, seed uint64) (*model.Model, error) {
 	c := s.recipe.Base()
 	c.Seed = seed

@@ -29,8 +29,8 @@ func init() {
 	commands["gpu"] = command{"trainings and encoding on an NVIDIA GPU, or parts of it: " + strings.Join(partNames(), ", "), benchGPU}
 }
 
-// gpuBench holds the settings of "bench gpu". Results are printed one by one, so that a fault or a
-// time limit loses only what had not been measured.
+// gpuBench holds the settings of "bench gpu". It prints each result at once, so that a fault or a time limit loses
+// only the remaining measurements.
 type gpuBench struct {
 	out                         io.Writer
 	device                      int
@@ -43,7 +43,7 @@ type gpuBench struct {
 	failures                    []error
 }
 
-// parts are the measurements, most valuable first.
+// parts are the measurements, the most important ones first.
 var parts = []struct {
 	name string
 	run  func(*gpuBench)
@@ -108,7 +108,7 @@ func (b *gpuBench) fail(name string, err error) {
 	}
 }
 
-// first returns the first n of the generated vectors.
+// first returns the first n generated vectors.
 func (b *gpuBench) first(n int) *vectors.Dense {
 	if b.rows == nil || b.rows.Len() < n {
 		b.rows = generate(seed, n, b.dim)
@@ -129,7 +129,7 @@ func (b *gpuBench) paper(words, epochs int, method model.Method, precision kerne
 	return job{words, h, precision}
 }
 
-// best returns a training by the defaults of the command line, but for the method and the number of training rows.
+// best returns a training by the defaults of the command line, except the method and the number of training rows.
 func (b *gpuBench) best(rows int, method model.Method, precision kernels.Precision) job {
 	h := train.Best()
 	h.Atoms, h.Seed, h.Order, h.Method, h.TrainWords = b.atoms, seed, model.Frequency, method, math.MaxInt32
@@ -168,7 +168,7 @@ func (b *gpuBench) on(precision kernels.Precision) train.Device {
 	return kernels.Device{Index: b.device, Precision: precision}
 }
 
-// learn trains once. Time is that of the epochs alone: without copies, compilation and initialisation.
+// learn trains once. The time covers only the epochs: no copies, compilation or initialisation.
 func (b *gpuBench) learn(j job, device train.Device) (m *model.Model, r testing.BenchmarkResult, err error) {
 	// The part encode measures the codes of the recipe "best".
 	m, err = train.Fit(context.Background(), b.first(j.words), j.recipe, device, train.Options{NoCodes: true})
@@ -188,7 +188,7 @@ func (b *gpuBench) learn(j job, device train.Device) (m *model.Model, r testing.
 	return m, r, nil
 }
 
-// measure trains on fewer rows to warm the GPU up, and then count times.
+// measure trains on fewer rows to warm up the GPU, and then count times.
 func (b *gpuBench) measure(name string, j job, count int) {
 	for i := range 1 + count {
 		one := j
@@ -212,7 +212,7 @@ func (b *gpuBench) train() {
 	}
 }
 
-// scale measures how time grows with the vocabulary.
+// scale measures the time for increasing numbers of rows.
 func (b *gpuBench) scale() {
 	b.first(slices.Max(b.scaling))
 	for _, words := range b.scaling {
@@ -243,14 +243,14 @@ func (b *gpuBench) profile() {
 	}
 }
 
-// The largest differences between the results of two devices.
+// Limits of the differences between two devices.
 const (
 	objectiveBand = 0.005 // relative
 	sparsityBand  = 0.001
-	sharedBand    = 0.99 // the least share of nonzeros that codes on two devices have in common
+	sharedBand    = 0.99 // minimum fraction of common nonzeros
 )
 
-// agreement prints how far a result on the GPU is from the CPU's, and fails if it is too far.
+// agreement prints the difference between the GPU's and the CPU's result, and fails if it exceeds the limit.
 func (b *gpuBench) agreement(name string, objective, onCPU float64, agree, sameBits bool) {
 	difference := objective/onCPU - 1
 	bits := map[bool]float64{true: 1}[sameBits]
@@ -284,7 +284,7 @@ func (b *gpuBench) compare() {
 	}
 }
 
-// encode measures encoding with a dictionary that the default recipe learns for it, and compares it with the CPU's.
+// encode measures encoding with a dictionary learned by the default recipe, and compares the codes with the CPU's.
 func (b *gpuBench) encode() {
 	for _, method := range methods {
 		m, _, err := b.learn(b.best(b.compareWords, method, "tf32"), b.on("tf32"))
@@ -329,7 +329,7 @@ func (b *gpuBench) encodeWith(m *model.Model, j job) error {
 	return nil
 }
 
-// encodeAll encodes all rows as encode.Stream does: a block is started before the one before it is done.
+// encodeAll encodes all rows as encode.Stream does: it starts a block before the previous one is done.
 func (b *gpuBench) encodeAll(e encode.Encoder) error {
 	wait := e.Start(context.Background(), nil)
 	for block := range slices.Chunk(b.first(b.words).Data, encode.Block*b.dim) {
@@ -353,7 +353,7 @@ func objective(c *encode.Codes, lambda float64) (sum float64) {
 	return sum / float64(c.Rows)
 }
 
-// shared returns the share of want's nonzeros that are nonzeros of got.
+// shared returns the fraction of want's nonzeros that are nonzeros of got.
 func shared(got, want *encode.Codes) float64 {
 	common := 0
 	for i := range want.Rows {

@@ -69,7 +69,7 @@ exec sleep 600
 		t.Errorf("error %v, packed are\n%s", err, names)
 	}
 
-	// What ends the script leaves what it has.
+	// If the script is ended, it leaves the results so far.
 	ended := exec.Command(cmd.Path, results)
 	ended.Env = append(cmd.Env, "STAGES=tests", "END=1", "ARCHIVE="+results+".ended.tar.gz")
 	out, _ = ended.CombinedOutput()

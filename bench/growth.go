@@ -23,23 +23,23 @@ func init() {
 	commands["growth"] = command{"how the seconds of an epoch grow with words and atoms", benchGrowth}
 }
 
-// growth is a series of trainings of growing size, and the line through the seconds of their last
-// epochs: seconds ≈ intercept + slope·size, by least squares.
+// growth is a series of trainings of increasing size, with a least-squares fit of the seconds of their last epochs:
+// seconds ≈ intercept + slope·size.
 type growth struct {
 	over             string // "words" or "atoms"
 	points           []point
 	intercept, slope float64
-	r2               float64 // the share of the seconds' variance that the line explains
+	r2               float64 // coefficient of determination of the fit
 }
 
-// point is a training.
+// point is a training of one size.
 type point struct {
 	words, atoms int
 	size         float64   // words or atoms
 	repeats      []float64 // seconds
 }
 
-// growthWords is the number of rows where atoms grow, unless all other trainings have fewer.
+// growthWords is the number of rows of the trainings over atoms, unless all trainings over words have fewer.
 const growthWords = 8000
 
 func benchGrowth(flags *flag.FlagSet, args []string, out io.Writer) error {
@@ -70,7 +70,7 @@ func benchGrowth(flags *flag.FlagSet, args []string, out io.Writer) error {
 		series[1].points = append(series[1].points, point{words: min(growthWords, most), atoms: k, size: float64(k)})
 	}
 	x := generate(seed, most, dim)
-	for range 3 { // rounds, because other work on the machine changes from minute to minute
+	for range 3 { // rounds, because other load of the machine changes from minute to minute
 		for _, g := range series {
 			for i := range g.points {
 				if err := g.points[i].measure(x, epochs); err != nil {
@@ -127,7 +127,7 @@ func (g *growth) print(out io.Writer, dim, epochs int) {
 	fmt.Fprintf(out, "\n%s\n\n%s", title, rows.Text("lr"))
 }
 
-// panel draws the series and its line.
+// panel draws the series and its fit.
 func (g *growth) panel() figure.Panel {
 	measured := figure.Line{Name: "measured", Color: figure.Colors[0]}
 	fitted := figure.Line{Name: "least squares", Color: figure.Colors[5], Dashed: true}

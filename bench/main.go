@@ -1,5 +1,8 @@
-// Bench measures trainings: go run ./bench, or on a machine without Go the
-// bundle that "make gpu-bundle" makes.
+// Bench measures training and encoding. For example, on the CPU:
+//
+//	go run ./bench cpu
+//
+// On a machine with a GPU and without Go, use the bundle of "make gpu-bundle".
 package main
 
 import (
@@ -20,13 +23,13 @@ import (
 	"overcomplete/internal/simd"
 )
 
-// A command measures something. It defines its flags, parses args with [parse], and writes to out.
+// command is a subcommand. It defines its flags, parses args with [parse], and writes to out.
 type command struct {
 	summary string
 	run     func(flags *flag.FlagSet, args []string, out io.Writer) error
 }
 
-// commands are those of this build: without figures with -tags gpu, without GPUs otherwise.
+// commands are the subcommands of this build: with -tags gpu those for GPUs, otherwise those that draw figures.
 var commands = make(map[string]command)
 
 func main() {
@@ -45,7 +48,7 @@ func status(err error, stderr io.Writer) int {
 	return 1
 }
 
-// usageError is a mistake in a flag, or in the file that it names.
+// usageError is the error of a wrong flag, or of the file that it names.
 type usageError struct{ error }
 
 func run(args []string, stdout io.Writer) error {
@@ -61,7 +64,7 @@ func run(args []string, stdout io.Writer) error {
 	return usageError{errors.New(usage)}
 }
 
-// parse parses flags that n arguments follow, or any number if n is −1.
+// parse parses flags followed by n arguments, or by any number if n is −1.
 func parse(flags *flag.FlagSet, args []string, n int) error {
 	flags.SetOutput(io.Discard)
 	err := flags.Parse(args)
@@ -78,13 +81,13 @@ func parse(flags *flag.FlagSet, args []string, n int) error {
 	return nil
 }
 
-// positive defines a flag of an integer that is at least 1.
+// positive defines a flag for an integer of at least 1.
 func positive(flags *flag.FlagSet, n *int, name string, value int, usage string) {
 	*n = value
 	flags.Var((*count)(n), name, usage)
 }
 
-// counts defines a flag of a comma-separated list of such integers.
+// counts defines a flag for a comma-separated list of integers of at least 1.
 func counts(flags *flag.FlagSet, n *[]int, name string, value []int, usage string) {
 	*n = value
 	flags.Var((*countList)(n), name, usage+", separated by commas")
@@ -123,11 +126,11 @@ func (l *countList) Set(s string) error {
 	return nil
 }
 
-// printMachine prints what all figures depend on, as configuration lines of Go's benchmark format.
+// printMachine prints the machine and the build as configuration lines of Go's benchmark format.
 func printMachine(out io.Writer) error {
 	level, _, err := simd.Choose()
 	if err != nil {
-		return usageError{err} // OVERCOMPLETE_CPU names a level that this processor lacks
+		return usageError{err} // the processor lacks the level of OVERCOMPLETE_CPU
 	}
 	total, _ := memory.Total()
 	_, err = fmt.Fprintf(out, "goos: %s\ngoarch: %s\npkg: overcomplete/bench\ncpu: %s\nlevel: %s\nmemory: %.1f GB\ngo: %s\n",

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes many vectors of texts, made of few, for measurements of scale.
+"""Writes many vectors of texts, mixed from a few, to measure scale.
 
 usage: mixtures.py ROWS FOLDER TABLE.parquet... [--shards 20] [--format parquet|npy|text] [--seed 1]
 
 The tables have columns text, label and embedding. Row i is w·x + (1 − w)·y + noise at norm 1, where x and
 y are random rows of one table, w is uniform from 0.6 to 1, and the noise is Gaussian with an expected norm
-of 0.25. Its text is the first words of both texts, in these shares and in turns of three, so that few
-passages recur; its label is that of x; its id is r and its number. Only Parquet has texts and labels.
+of 0.25. Its text alternates three words of each text, in proportion to w, so that few passages recur. It has
+the label of x, and the letter r with the row number as its id. Only Parquet has texts and labels.
 """
 
 import argparse

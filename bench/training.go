@@ -16,7 +16,7 @@ func hyperparameters(atoms, epochs int) model.Paper {
 	return h
 }
 
-// A recorder is a device that records the sums of the epochs of its last trainer.
+// recorder is a device that records the sums of each epoch of its last trainer.
 type recorder struct {
 	train.Device
 	epochs []backend.Sums

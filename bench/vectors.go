@@ -15,20 +15,20 @@ import (
 	"overcomplete/vectors"
 )
 
-// Generated vectors stand in for word2vec's 300-dimensional ones of GoogleNews,
-// whose numbers, measured on its 8,000 most frequent words, these are.
+// Generated vectors imitate word2vec's 300-dimensional vectors of GoogleNews. These statistics were measured on its
+// 8,000 most frequent words.
 const (
 	meanNorm     = 2.93  // of a vector
 	meanOffset   = 0.25  // of the mean vector, relative to meanNorm
 	normSpread   = 0.15  // standard deviation of the logarithm of norms
 	decay        = 0.54  // covariance's j-th eigenvalue ∝ (j + decayOffset)^−decay, j = 1, 2, …
 	decayOffset  = 2     //
-	clusterShare = 0.85  // of the variance: that of clusters' centres
-	clusters     = 50000 // of which the c-th has a share of words ∝ 1/(c + clusterOffset)
+	clusterShare = 0.85  // fraction of the variance due to cluster centres
+	clusters     = 50000 // the fraction of words in cluster c is ∝ 1/(c + clusterOffset)
 	clusterStart = 200   //
 )
 
-// seed is the seed of all vectors and trainings here.
+// seed is the seed of all vectors and trainings.
 const seed = 1
 
 // Streams of random numbers.
@@ -54,12 +54,11 @@ func benchVectors(flags *flag.FlagSet, args []string, _ io.Writer) error {
 	})
 }
 
-// generate returns vectors that have the spectrum and the norms of real ones, and about their
-// nearness to each other. A vector is a function of the seed and its row: fewer rows are the first
-// of more.
+// generate returns vectors with the spectrum and the norms of real ones, and similar cosines between neighbours. A
+// vector depends only on the seed and its row, so that a smaller set is a prefix of a larger one.
 //
-// A vector is its cluster's centre plus noise, both Gaussian, times a norm with a heavy tail, and
-// rotated so that no axis is special.
+// A vector is its cluster's centre plus Gaussian noise, scaled to a heavy-tailed norm, and rotated so that no axis is
+// special.
 func generate(seed uint64, words, dim int) *vectors.Dense {
 	deviation := deviations(dim)
 	x := &vectors.Dense{Words: make([]string, words), Dim: dim, Data: make([]float32, words*dim)}
@@ -116,7 +115,7 @@ func (g *generator) vector(x []float32, i int) {
 	}
 }
 
-// rotate rotates a vector in planes, so that each coordinate mixes with others.
+// rotate rotates a vector in several planes, so that each coordinate mixes with others.
 func rotate(x []float64) {
 	sin, cos := math.Sincos(1)
 	for apart := 1; apart < len(x); apart *= 2 {

@@ -31,7 +31,7 @@ func TestGenerateIsAFunctionOfTheRow(t *testing.T) {
 	}
 }
 
-// The vectors resemble the first 8,000 of word2vec's GoogleNews, whose numbers these are. The bounds are above
+// The vectors have the statistics of the first 8,000 vectors of word2vec's GoogleNews. The bounds are above
 // the largest differences of four seeds: in this order, 1.4 %, 10 %, 0.9 % and 22 %.
 func TestGenerateIsLikeRealVectors(t *testing.T) {
 	const words, dim = 8000, 300

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Sparse autoencoders beside our codes, on texts with embeddings and classes.
+"""Compares sparse autoencoders with our codes, on texts with embeddings and classes.
 
 usage: autoencoders.py TEXTS.parquet [MODEL ...] [--nonzeros N] [--atoms K] [--epochs E] [--seed S]
 
 TEXTS is a table with the columns embedding, task, split (train, dev and test) and label. The
-autoencoders are those of PyPI's "overcomplete" 0.3.0 (Fel et al.): TopK, BatchTopK and relaxed
-archetypal, which learn in PyTorch, by Adam with a rate that falls to zero, in batches of 512,
-of x less its mean and scaled to a mean norm of 1. A MODEL is a directory of ours, of the
-same rows.
+autoencoders come from PyPI's "overcomplete" 0.3.0 (Fel et al.): TopK, BatchTopK and relaxed
+archetypal. They are trained in PyTorch by Adam, with a learning rate that decays to zero, in
+batches of 512. x is centred and scaled to a mean norm of 1. MODEL is a directory of our model
+of the same rows.
 
-All are measured alike, by NumPy and scikit-learn, and printed as a table in Markdown:
+NumPy and scikit-learn measure all of them in the same way. The output is a Markdown table:
 
   nonzeros    of a row, on average
   error       Σ‖x − μ − aD‖² / Σ‖x − μ‖², with the mean μ of x

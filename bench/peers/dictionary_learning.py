@@ -3,20 +3,20 @@
 usage: dictionary_learning.py MODEL VECTORS.npy SECONDS
 
 MODEL is the directory that "overcomplete paper train" wrote for VECTORS. The script
-stops when it has reached the model's objective, or after SECONDS. Only learning is timed; a
-mini-batch that has begun is finished. It prints a JSON object.
+stops when it reaches the model's objective, or after SECONDS. Only learning is timed, and a
+started mini-batch is finished. It prints a JSON object.
 
 The objective of both is, per row,
 
     (Σ‖x − aD‖² + λ Σ|a|)/n + τ‖D‖²/V
 
-over the same n rows: 100 to 199, evenly spread, or all of fewer. Coding all rows takes
-scikit-learn minutes.
+over the same n rows: 100 to 199 evenly spaced rows, or all if there are fewer. Encoding all
+rows takes scikit-learn minutes.
 
-scikit-learn minimises ½‖x − aD‖² + α|a| with atoms of norm 1 at most. Ours have any
-norm, and as long ones make |a| small it could not reach our objective so. Its
-problem for atoms of norm c, of which ours have c on average, is the same with
-α = λ/2c: its atoms times c, and its codes divided by c, are what is compared.
+scikit-learn minimises ½‖x − aD‖² + α|a| with atoms of norm at most 1. Our atoms have any
+norm, and long atoms make |a| small, so scikit-learn could not reach our objective. The same
+problem for atoms of norm c, the mean norm of our atoms, has α = λ/2c. The script compares
+scikit-learn's atoms times c, and its codes divided by c.
 """
 
 import json

@@ -1,22 +1,22 @@
-"""Other learners of dictionaries beside ours, at equal sparsity.
+"""Compares other dictionary learners with ours, at equal sparsity.
 
 usage: learners.py OVERCOMPLETE VECTORS ATOMS SPARSITY SECONDS [FOLDER]
 
-OVERCOMPLETE is the program, VECTORS a text file of vectors (.gz or plain). Each learns
-from the rows less their mean, in two passes of batches of 256, starting from rows, and
-then codes all rows with no more nonzeros than SPARSITY leaves. Printed is a table: the
-error Σ‖y − aD‖² / Σ‖y‖², zeros, processor and wall-clock seconds of learning and of coding,
-and the most memory that was resident by then. Into FOLDER go the codes of each peer
-as text, for "overcomplete eval" and "overcomplete intrusion auto", and our model.
+OVERCOMPLETE is the program, VECTORS a text file of vectors (.gz or plain). Each learner is
+initialised from rows, learns from the centred rows in two epochs of mini-batches of 256, and
+encodes all rows with at most the nonzeros that SPARSITY allows. The output is a table:
+reconstruction error Σ‖y − aD‖² / Σ‖y‖², sparsity, processor and wall-clock seconds of learning
+and of encoding, and peak resident memory. FOLDER receives our model and the codes of each
+peer as text, for "overcomplete eval" and "overcomplete intrusion auto".
 
-  overcomplete    train; "learn" is all of it, with reading and writing
+  overcomplete    train; "learn" is its wall-clock time including I/O
   SPAMS, L0       trainDL with OMP (mode 3) while it learns, then OMP
   SPAMS, lasso    trainDL with LARS (mode 2), λ of our recipe, then LARS with that λ and
                   the cap on nonzeros
   scikit-learn    MiniBatchDictionaryLearning, coordinate descent, λ of our recipe, then OMP
 
-A peer that needs more than SECONDS of wall-clock is ended, and so it is said. SPAMS is the
-wheel spams-bin. Ours is measured by /usr/bin/time.
+A peer that exceeds SECONDS of wall-clock time is ended, and the table states this. SPAMS is
+the wheel spams-bin. Our program is measured by /usr/bin/time.
 """
 
 import gzip

@@ -1,19 +1,18 @@
 #!/usr/bin/env python3
-"""The training of package train in PyTorch, for comparison: eager, compiled, and
-compiled with all of an epoch in one CUDA graph. And its three products alone.
+"""Implements the training of package train in PyTorch, for comparison: eager, compiled, and
+compiled with a whole epoch in one CUDA graph. It also measures the three products alone.
 
 usage: torch_rda.py VECTORS.npy [flags]
 
-It computes what "bench gpu" times, on the same vectors: the dictionary pass in
-micro-batches with per-word squared gradients and the line search, the code pass
-with dual averaging and damping. Products are TF32 on a GPU. Seconds are those of
-the passes, after two epochs to warm up (which is when compilation happens), and
-end when the device is done. What only metrics need is left out of the passes,
-which "bench gpu" does compute there.
+It computes the same passes as "bench gpu", on the same vectors: the dictionary pass in
+micro-batches with per-word squared gradients and the line search, and the code pass
+with dual averaging and damping. On a GPU products are TF32. It measures the seconds of the
+passes until the device is done, after two warm-up epochs, which include compilation. Unlike
+"bench gpu", it doesn't compute the metrics.
 
-A mode is eager, the name of a mode of torch.compile, or graph. Results are lines of Go's
-benchmark format, as those of "bench gpu". The products are cuBLAS's.
-Without PyTorch or a GPU to run on, the script says so and exits with 3.
+A mode is eager, the name of a mode of torch.compile, or graph. The products are cuBLAS's.
+Results are lines of Go's benchmark format, like the output of "bench gpu". Without PyTorch or
+a GPU, the script prints the reason and exits with 3.
 """
 
 import argparse
@@ -106,7 +105,7 @@ class Training:
             self.code_step(self.X[b], self.A[b], self.S[b], self.Q[b], self.D, self.threshold, o.rate, o.method == "B")
 
     def epoch(self, t):
-        """Trains one epoch and returns its seconds, without those of capturing a graph."""
+        """Trains one epoch and returns its seconds, without the capture of a graph."""
         if self.compiled and self.batch in self.compiled and self.graph is None:
             self.graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(self.graph):  # computes nothing yet
