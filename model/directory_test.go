@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -545,6 +546,14 @@ func TestLabelsPath(t *testing.T) {
 	for name, want := range map[string]string{filepath.Join(dir, "model.json"): "which this isn't", filepath.Join(dir, "nothing"): "which this isn't"} {
 		if path, err := modeldir.LabelsPath(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %q, %v", name, path, err)
+		}
+	}
+	// Labels are not left out because the file system fails.
+	loop := t.TempDir()
+	if err := os.Symlink("model.json", filepath.Join(loop, "model.json")); err == nil {
+		_, err := modeldir.LabelsPath(loop)
+		if _, ok := errors.AsType[*fs.PathError](err); !ok {
+			t.Errorf("model.json can't be looked up: %v", err)
 		}
 	}
 	if err := os.Mkdir(filepath.Join(dir, "state"), 0o777); err != nil {

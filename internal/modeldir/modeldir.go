@@ -63,10 +63,13 @@ var ErrContained = errors.New("is in the directory of a model, which holds only 
 // replaces. An error of the system is a [*fs.PathError].
 func LabelsPath(path string) (string, error) {
 	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		_, err = os.Stat(filepath.Join(path, Info))
+	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	if err != nil || !info.IsDir() || !Contains(filepath.Join(path, Info)) {
+	if err != nil || !info.IsDir() {
 		return "", fmt.Errorf("%s: labels are stored in the directory of a model, which this isn't", path)
 	}
 	if IsCheckpoint(path) {
