@@ -15,7 +15,7 @@
 // restart (O'Donoghue and Candès 2015) and step size s = 1/(2.04·‖D‖₂²):
 //
 //	a = z = 0, q = 1;  n times:
-//	    b = soft(z + 2s(y − zD)Dᵀ, λ's)       (a ≥ 0: max(· − λ's, 0))
+//	    b = soft(z + 2s(y − zD)Dᵀ, sλ')       (a ≥ 0: max(· − sλ', 0))
 //	    q' = (1 + √(1+4q²))/2
 //	    z = b + [⟨z−b, b−a⟩ ≤ 0]·(q−1)/q'·(b−a);  a = b;  q = q'
 //	keep the k largest |a|;  5 such iterations with λ = 0 on their support

@@ -23,8 +23,7 @@
 // same result in any order and for any number of workers. [overcomplete/graph.Dictionary] and
 // [overcomplete/graph.Code] state the formulas. AuthorsOrder keeps the authors' order, for comparison.
 //
-// The number of epochs is a hyperparameter like λ: a code cannot exceed η√t after t epochs, and τ
-// is tiny, so that D grows slowly.
+// The number of epochs is a hyperparameter like λ: a code cannot exceed η√t after t epochs.
 package train
 
 import (

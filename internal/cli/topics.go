@@ -25,15 +25,15 @@ func newTopics() *cobra.Command {
 		Long: `Topics prints the topics of the rows of a model, the largest first: the label, the share
 and the number of rows, three typical texts, and the labels of the largest themes within
 the topic. --topics chooses their number without another training: themes are the leaves
-of a tree, and topics its branches, so that fewer topics are whole ones joined.
+of a tree, and topics its branches, so that a smaller number joins whole topics.
 
 With --column, the most frequent values of a column are printed for each topic. Empty
 texts have no topic.
 
 --json prints "topics" and "themes", each with id, label, words, share, count, parent and
 examples, and with --column its "values"; "rows", the id of the topic of each row, or
-null; the numbers of "blank" texts and of "other" rows without a topic; and "dimensions",
-the theme that each dimension occurs with most.`,
+null; the counts of "blank" texts and of "other" rows without a topic; and "dimensions",
+the theme with which each dimension co-occurs most.`,
 		Example: `  overcomplete topics model
   overcomplete topics model --topics 8 --column label
   overcomplete topics model --json > topics.json`,

@@ -64,7 +64,7 @@ sorted by name, and a pattern in quotes for those that match. Names that begin w
 are left out. Folders called key=value add a column key to texts.
 
 Method A learns codes of either sign. Method B, the default for texts, learns nonnegative
-codes, from which "overcomplete export --format binary" makes binary vectors.`,
+codes. "overcomplete export --format binary" exports binary vectors of method B.`,
 		Example: `  overcomplete train glove.6B.300d.txt.gz -o model
   overcomplete train vectors.bin -o model --method B -k 2000 --sparsity 0.98
   overcomplete train vectors.npy --words words.txt -o model --json > metrics.json
