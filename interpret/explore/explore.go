@@ -57,6 +57,7 @@ type Explorer struct {
 	dimensionMap func() dimensionMap // of the live dimensions
 	rowMap       func() rowMap       // of words or texts
 	topics       func() *topicTable  // of the default number
+	duplicates   func() duplicatesAnswer
 	cutsLock     sync.Mutex
 	cuts         []topicCut // of other numbers
 	labelsLock   sync.Mutex
@@ -216,6 +217,7 @@ func New(m *model.Model, name string, o Options) (*Explorer, error) {
 	x.dimensionMap = sync.OnceValue(x.layoutDimensions)
 	x.rowMap = sync.OnceValue(x.layoutRows)
 	x.topics = sync.OnceValue(func() *topicTable { return x.tabulate(x.summary.Topics) })
+	x.duplicates = sync.OnceValue(x.nearDuplicates)
 	x.variances = x.index.Variances()
 	x.describe(name)
 	if o.Labels != "" {

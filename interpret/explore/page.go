@@ -24,10 +24,11 @@ type pageData struct {
 	Dimensions map[string]dimensionAnswer `json:"dimension"`
 
 	// Only if the model has topics.
-	Topics *topicTable              `json:"topics,omitempty"`
-	Rows   *rowMap                  `json:"rows,omitempty"`
-	Topic  map[string]typicalAnswer `json:"topic,omitempty"`
-	Theme  map[string]typicalAnswer `json:"theme,omitempty"`
+	Topics     *topicTable              `json:"topics,omitempty"`
+	Duplicates *duplicatesAnswer        `json:"duplicates,omitempty"`
+	Rows       *rowMap                  `json:"rows,omitempty"`
+	Topic      map[string]typicalAnswer `json:"topic,omitempty"`
+	Theme      map[string]typicalAnswer `json:"theme,omitempty"`
 }
 
 // page returns a page that contains data. If data is nil, the page requests its data.
@@ -113,8 +114,8 @@ func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) erro
 
 // embedTopics adds the topics, their pages, and the map of rows with the beginnings of their texts.
 func (x *Explorer) embedTopics(data *pageData) {
-	t, rows := x.topics(), x.rowMap()
-	data.Topics, data.Rows = t, &rows
+	t, duplicates, rows := x.topics(), x.duplicates(), x.rowMap()
+	data.Topics, data.Duplicates, data.Rows = t, &duplicates, &rows
 	if rows.Texts != nil {
 		begin := map[string]string{}
 		for id, text := range rows.Texts {

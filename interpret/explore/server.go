@@ -103,6 +103,7 @@ func (x *Explorer) addTo(mux routes, path string) {
 	}
 	if x.summary.Themes > 0 {
 		mux[path+"/data/topics"] = x.answerCut("", func(_ string, number int) (any, error) { return x.cutTopics(number), nil })
+		mux[path+"/data/duplicates"] = x.answer("", func(string) (any, error) { return x.duplicates(), nil })
 		mux[path+"/data/topic"] = x.answerCut("topic", x.answerTypical("topic"))
 		mux[path+"/data/theme"] = x.answerCut("theme", x.answerTypical("theme"))
 	}

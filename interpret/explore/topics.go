@@ -25,7 +25,7 @@ const (
 	duplicateCosine = 0.95 // smallest cosine of near-duplicates
 )
 
-// A topicTable holds the topics and themes of a model, and unusual rows.
+// A topicTable holds the topics and themes of a model, and outliers.
 type topicTable struct {
 	Topics  []topics.Topic `json:"topics"`
 	Themes  []topics.Topic `json:"themes"`
@@ -34,11 +34,16 @@ type topicTable struct {
 	Other   int            `json:"other"`   // other rows without a topic
 
 	Outliers []neighbour `json:"outliers"` // rows with the smallest cosines with the nearest theme
-	Pairs    []rowPair   `json:"pairs"`    // near-duplicates
-	Repeated int         `json:"repeated"` // number of rows that are near-duplicates of others
 	texts
 
 	table *topics.Table
+}
+
+// A duplicatesAnswer lists near-duplicates.
+type duplicatesAnswer struct {
+	Pairs    []rowPair `json:"pairs"`    // the first ones
+	Repeated int       `json:"repeated"` // number of rows that are near-duplicates of others
+	texts
 }
 
 // keptCuts is the number of topic tables in memory, in addition to the default one.
@@ -95,11 +100,10 @@ func (x *Explorer) tabulate(number int) *topicTable {
 	if number == x.summary.Topics {
 		t.table, _ = topics.New(ctx, x.model, x.index, number)
 		t.Outliers = x.outliers(t)
-		t.Pairs, t.Repeated = x.nearDuplicates(&t.texts)
 	} else {
-		first := x.topics() // has the same unusual rows
+		first := x.topics() // has the same outliers
 		t.table, _ = first.table.Cut(ctx, x.model, x.index, number)
-		t.Outliers, t.Pairs, t.Repeated, t.Texts = first.Outliers, first.Pairs, first.Repeated, maps.Clone(first.Texts)
+		t.Outliers, t.Texts = first.Outliers, maps.Clone(first.Texts)
 	}
 	table := t.table
 	t.Blank, t.Other = table.Blank, table.Other
@@ -181,9 +185,8 @@ func (x *Explorer) outliers(t *topicTable) []neighbour {
 	return rows
 }
 
-// nearDuplicates returns the first pairs of near-duplicates, and the number of rows that duplicate an earlier row.
-// It compares a row with the first twenty rows that have the same three strongest dimensions.
-func (x *Explorer) nearDuplicates(t *texts) (pairs []rowPair, repeated int) {
+// nearDuplicates compares a row with the first twenty rows that have the same three strongest dimensions.
+func (x *Explorer) nearDuplicates() duplicatesAnswer {
 	const maxCompared = 20
 	n := x.model.Codes.Rows
 	keys := make([][3]int32, n)
@@ -215,18 +218,18 @@ func (x *Explorer) nearDuplicates(t *texts) (pairs []rowPair, repeated int) {
 			}
 		}
 	})
-	pairs = []rowPair{}
+	a := duplicatesAnswer{Pairs: []rowPair{}}
 	for i, other := range best {
 		if other < 0 {
 			continue
 		}
-		if repeated++; repeated <= unusualRows {
-			pairs = append(pairs, rowPair{[2]string{x.model.Codes.Words[other], x.model.Codes.Words[i]}, min(cosines[i], 1)})
-			t.add(x, int(other), beginning)
-			t.add(x, i, beginning)
+		if a.Repeated++; a.Repeated <= unusualRows {
+			a.Pairs = append(a.Pairs, rowPair{[2]string{x.model.Codes.Words[other], x.model.Codes.Words[i]}, min(cosines[i], 1)})
+			a.add(x, int(other), beginning)
+			a.add(x, i, beginning)
 		}
 	}
-	return pairs, repeated
+	return a
 }
 
 // strongest returns the three dimensions of a code with the largest absolute values, in increasing order. −1

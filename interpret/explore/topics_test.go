@@ -102,8 +102,6 @@ func TestTopics(t *testing.T) {
 		Columns        []breakdown
 		Blank, Other   int
 		Outliers       []neighbour
-		Pairs          []rowPair
-		Repeated       int
 		Texts          map[string]string
 		Rows           any
 	}
@@ -151,8 +149,12 @@ func TestTopics(t *testing.T) {
 	if got.Outliers[0].Word != words[outlier] || math.Abs(got.Outliers[0].Cosine-0.1) > 1e-6 || len(got.Outliers) != unusualRows {
 		t.Errorf("outliers %+v", got.Outliers)
 	}
-	if got.Repeated != 1 || len(got.Pairs) != 1 || got.Pairs[0].Words != [2]string{words[copyOf], words[copied]} || math.Abs(got.Pairs[0].Cosine-1) > 1e-6 {
-		t.Errorf("%d near-duplicates: %+v", got.Repeated, got.Pairs)
+	var duplicates duplicatesAnswer
+	if err := json.Unmarshal(get(handler, "/data/duplicates").Body.Bytes(), &duplicates); err != nil {
+		t.Fatal(err)
+	}
+	if duplicates.Repeated != 1 || len(duplicates.Pairs) != 1 || duplicates.Pairs[0].Words != [2]string{words[copyOf], words[copied]} || math.Abs(duplicates.Pairs[0].Cosine-1) > 1e-6 || len(duplicates.Texts) != 2 {
+		t.Errorf("near-duplicates: %+v", duplicates)
 	}
 
 	// The typical rows of a theme have the largest cosines.
@@ -183,7 +185,7 @@ func TestTopics(t *testing.T) {
 	for n := 1; n <= 4; n++ { // more than keptCuts
 		var dimensionMap rowMap
 		err := json.Unmarshal(get(handler, fmt.Sprint("/data/rows?topics=", n)).Body.Bytes(), &dimensionMap)
-		if table := x.cutTopics(n); err != nil || len(dimensionMap.Regions) != n || len(table.Topics) != n || *dimensionMap.Regions[0].Topic != table.Topics[0].ID || len(table.Pairs) != 1 {
+		if table := x.cutTopics(n); err != nil || len(dimensionMap.Regions) != n || len(table.Topics) != n || *dimensionMap.Regions[0].Topic != table.Topics[0].ID || len(table.Outliers) != unusualRows {
 			t.Errorf("%d topics: %d regions, error %v", n, len(dimensionMap.Regions), err)
 		}
 	}
@@ -234,7 +236,7 @@ func TestBrowserTopics(t *testing.T) {
 	b.do(chromedp.Navigate(b.serve(x)))
 	b.wait(`document.querySelectorAll(".topics li").length === 2 && document.querySelectorAll(".map .dot").length === %d`, len(x.rowMap().Points))
 	table := x.topics()
-	b.wait(`document.querySelector(".lead").textContent === "300 texts in 2 topics and 4 themes."`)
+	b.wait(`document.querySelector(".lead").textContent === "300 texts in 2 topics and 4 themes." && document.querySelector(".aside ul").textContent.startsWith("1 near-duplicate")`)
 	evaluate[chromedp.Void](b, `document.querySelector(".topics a.name").click()`)
 	b.wait(`document.querySelector(".title")?.textContent === %s && document.querySelectorAll("main .excerpts li").length === 8`, quote(table.Topics[0].Label))
 	b.wait(`document.documentElement.scrollHeight < 3 * innerHeight`)
@@ -326,8 +328,7 @@ func TestNearDuplicates(t *testing.T) {
 	if repeated <= unusualRows {
 		t.Fatalf("only %d near-duplicates", repeated)
 	}
-	var shown texts
-	if got, n := x.nearDuplicates(&shown); n != repeated || !reflect.DeepEqual(got, want[:unusualRows]) {
-		t.Errorf("%d near-duplicates, want %d: %v, want %v", n, repeated, got, want[:unusualRows])
+	if got := x.nearDuplicates(); got.Repeated != repeated || !reflect.DeepEqual(got.Pairs, want[:unusualRows]) {
+		t.Errorf("%d near-duplicates, want %d: %v, want %v", got.Repeated, repeated, got.Pairs, want[:unusualRows])
 	}
 }

@@ -102,18 +102,21 @@ function topicsList(t) {
   });
   const select = h("select", { onchange: (event) => { chosenColumn = event.currentTarget.value; draw(); } }, t.columns.map((c) => h("option", { value: c.name, selected: c.name === chosenColumn }, visible(c.name))));
   const notes = [
-    t.repeated > 0 && plural(t.repeated, "near-duplicate"),
     t.blank > 0 && `${plural(t.blank, "empty text")}`,
     t.other > 0 && `${plural(t.other, unit())} without a topic`,
     t.outliers.length > 0 && plural(t.outliers.length, "outlier"),
   ].filter(Boolean);
+  const noted = h("ul", { class: "plain" }, notes.map((note) => h("li", {}, note)));
+  ask("duplicates").then(({ repeated }) => {
+    if (repeated > 0) noted.prepend(h("li", {}, plural(repeated, "near-duplicate")));
+  });
   return [
     h("p", { class: "lead" }, `${plural(model.words, unit())} in `, embedded || model.themes === 1 ? plural(t.topics.length, "topic") : [topicsChoice(), " topics"], ` and ${plural(t.themes.length, "theme")}.`),
     h("div", { class: "reading" },
       h("section", {}, h("h2", { class: "sr" }, "Topics"), t.columns.length > 0 && h("label", { class: "note" }, "Most frequent values of ", select), list),
       h("section", { class: "aside" },
         map,
-        notes.length > 0 && [h("h2", {}, `Unusual ${unit()}s`), h("ul", { class: "plain" }, notes.map((note) => h("li", {}, note))), h("p", {}, h("a", { href: address("unusual") }, "Show them"))],
+        notes.length > 0 && [h("h2", {}, `Unusual ${unit()}s`), noted, h("p", {}, h("a", { href: address("unusual") }, "Show them"))],
         !embedded && [h("h2", {}, "More"), h("p", {}, h("a", { href: address("dimensions") }, `${whole(model.live)} dimensions`), ", the details of the themes.")],
         embedded && embeddedWords().length > 0 && [h("h2", {}, "Also on this page"), h("ul", { class: "plain" }, embeddedWords().map((word) => h("li", {}, wordLink(word))))])),
   ];
@@ -187,16 +190,16 @@ const matchingList = (matching, n) => h("ul", { class: "bars parts" }, matching.
 
 /** unusualPage lists near-duplicates and outliers. */
 async function unusualPage() {
-  const t = await loadTopics();
+  const [t, { pairs, repeated, texts: excerpts }] = await Promise.all([loadTopics(), ask("duplicates")]);
   return {
     title: `unusual ${unit()}s`,
     content: [
       heading(`Unusual ${unit()}s`),
-      h("p", { class: "lead" }, [plural(t.repeated, "near-duplicate"), t.blank > 0 && plural(t.blank, "empty text"), t.other > 0 && `${plural(t.other, `other ${unit()}`)} without a topic`].filter(Boolean).join(" · ")),
-      h("div", { class: t.pairs.length > 0 && "halves" },
-        t.pairs.length > 0 && h("section", {}, h("h2", {}, "Near-duplicates", h("small", {}, " cosine of codes, at least 0.95")),
-          h("ol", { class: "excerpts" }, t.pairs.map((pair) =>
-            h("li", {}, h("ol", { class: "pair" }, pair.words.map((word) => rowItem(word, t.texts, []))), h("div", { class: "about" }, h("span", { class: "value" }, pair.cosine.toFixed(2)), pair.words.every((word) => has("word", word)) && h("a", { class: "compare", href: address("compare", ...pair.words) }, "compare")))))),
+      h("p", { class: "lead" }, [plural(repeated, "near-duplicate"), t.blank > 0 && plural(t.blank, "empty text"), t.other > 0 && `${plural(t.other, `other ${unit()}`)} without a topic`].filter(Boolean).join(" · ")),
+      h("div", { class: pairs.length > 0 && "halves" },
+        pairs.length > 0 && h("section", {}, h("h2", {}, "Near-duplicates", h("small", {}, " cosine of codes, at least 0.95")),
+          h("ol", { class: "excerpts" }, pairs.map((pair) =>
+            h("li", {}, h("ol", { class: "pair" }, pair.words.map((word) => rowItem(word, excerpts, []))), h("div", { class: "about" }, h("span", { class: "value" }, pair.cosine.toFixed(2)), pair.words.every((word) => has("word", word)) && h("a", { class: "compare", href: address("compare", ...pair.words) }, "compare")))))),
         h("section", {}, h("h2", {}, "Outliers", h("small", {}, " cosine with the nearest theme")),
           h("ol", { class: "excerpts" }, t.outliers.map((o) => rowItem(o.word, t.texts, [], h("span", { class: "value" }, o.cosine.toFixed(2))))))),
     ],
