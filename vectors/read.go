@@ -136,10 +136,11 @@ func quote[T string | []byte](s T) string {
 // MaxDim is the maximum of L. It bounds the memory that a header alone can claim.
 const MaxDim = tabular.MaxDim
 
-// window and windowLines limit the bytes and lines of a file that determine its format.
+// window limits the bytes of a file that determine its format. A pipe may end the window after pipeLines
+// lines.
 const (
-	window      = 1 << 20
-	windowLines = 100
+	window    = 1 << 20
+	pipeLines = 100
 )
 
 // Read reads vectors from the files that paths name, in order. A path is a file, "-" for standard
@@ -301,8 +302,8 @@ const byteOrderMark = "\uFEFF"
 
 // detect detects the format of a file. It moves r to the first row of text and of
 // word2vec binary, and leaves it at the beginning of other formats. If listed is set, the
-// words are in a word list.
-func detect(r *bufio.Reader, listed bool) (heading, error) {
+// words are in a word list. If pipe is set, r may wait for its writer.
+func detect(r *bufio.Reader, listed, pipe bool) (heading, error) {
 	const magic = 9 // bytes of the longest magic number, that is, safetensors
 	head, err := r.Peek(magic)
 	if err != nil && err != io.EOF {
@@ -323,7 +324,7 @@ func detect(r *bufio.Reader, listed bool) (heading, error) {
 	if f := findFormat(head); f != nil {
 		return heading{format: f.Name, words: -1, table: f}, nil
 	}
-	head, whole, err := firstLines(r)
+	head, whole, err := firstLines(r, pipe)
 	if err != nil {
 		return heading{}, err
 	}
@@ -360,11 +361,11 @@ func detect(r *bufio.Reader, listed bool) (heading, error) {
 	return h, err
 }
 
-// firstLines returns the first windowLines lines of a file, at most window bytes, and whether these are
-// the whole file. It reads no further, so as not to wait for a pipe.
-func firstLines(r *bufio.Reader) (head []byte, whole bool, err error) {
+// firstLines returns the first window bytes of a file, and whether these are the whole file. From a pipe,
+// it returns what has arrived with the first pipeLines lines, so as not to wait for more.
+func firstLines(r *bufio.Reader, pipe bool) (head []byte, whole bool, err error) {
 	limit := min(window, r.Size())
-	for lines := 0; lines < windowLines && len(head) < limit; {
+	for lines := 0; len(head) < limit && !(pipe && lines >= pipeLines); {
 		before := len(head)
 		if _, err = r.Peek(before + 1); err == io.EOF {
 			return head, true, nil
@@ -374,14 +375,7 @@ func firstLines(r *bufio.Reader) (head []byte, whole bool, err error) {
 		if head, err = r.Peek(min(r.Buffered(), limit)); err != nil {
 			return nil, false, err
 		}
-		for i := before; i < len(head); i++ {
-			if head[i] != '\n' {
-				continue
-			}
-			if lines++; lines == windowLines {
-				return head[:i+1], false, nil
-			}
-		}
+		lines += bytes.Count(head[before:], []byte("\n"))
 	}
 	return head, false, nil
 }

@@ -168,7 +168,7 @@ func (r *reader) readRows(ctx context.Context, in *storedFile, yield func(*Dense
 	if err != nil {
 		return err
 	}
-	h, err := detect(stored, o.WordList != "")
+	h, err := detect(stored, o.WordList != "", in.size() < 0)
 	if err != nil {
 		return err
 	}

@@ -113,7 +113,7 @@ func TestDetectOpenPipe(t *testing.T) {
 		go w.Write([]byte(beginning))
 		detected := make(chan string, 1)
 		go func() {
-			h, err := detect(bufio.NewReaderSize(r, window), false)
+			h, err := detect(bufio.NewReaderSize(r, window), false, true)
 			detected <- fmt.Sprint(h.format, err)
 		}()
 		select {
@@ -125,5 +125,55 @@ func TestDetectOpenPipe(t *testing.T) {
 			t.Fatalf("%.10q: waits for more", beginning)
 		}
 		r.Close()
+	}
+}
+
+// All of the first mebibyte of a file determines its format, and as much of a pipe as has arrived.
+func TestDetectManyLines(t *testing.T) {
+	lines := func(n int, first func(i int) string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintln(&b, first(i), "1 2 3 4 5 6 7 8")
+		}
+		return b.String()
+	}
+	for name, c := range map[string]struct {
+		content string
+		words   int
+		err     error
+	}{
+		"fractions after whole numbers": {lines(400, func(i int) string {
+			if i < 100 {
+				return fmt.Sprint(i)
+			}
+			return fmt.Sprintf("%.2f", 0.37*float64(i))
+		}), 0, errNoWords},
+		"repeated numbers": {lines(400, func(i int) string {
+			if i < 100 {
+				return fmt.Sprint(i)
+			}
+			return fmt.Sprint(i % 50)
+		}), 0, errNoWords},
+		"numbered words first": {lines(1100, func(i int) string {
+			if i < 100 {
+				return fmt.Sprint("iphone ", i)
+			}
+			return fmt.Sprint("w", i)
+		}), 1100, nil},
+		"numbers as first words": {lines(420, func(i int) string {
+			if i < 120 {
+				return fmt.Sprintf("%.1f", 0.1*float64(i))
+			}
+			return fmt.Sprint("w", i)
+		}), 420, nil},
+	} {
+		rows, _, err := Read(t.Context(), []string{tempFile(t, c.content)}, ReadOptions{})
+		if !errors.Is(err, c.err) || c.err == nil && (rows.Len() != c.words || rows.Dim != 8) {
+			t.Errorf("%s: %+v, error %v, want %d rows, error %v", name, rows, err, c.words, c.err)
+		}
+		h, err := detect(bufio.NewReaderSize(strings.NewReader(c.content), window), false, true)
+		if !errors.Is(err, c.err) || c.err == nil && h.dim != 8 {
+			t.Errorf("%s, pipe: %+v, error %v, want %v", name, h, err, c.err)
+		}
 	}
 }
