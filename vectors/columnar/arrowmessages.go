@@ -118,7 +118,7 @@ func (m *messages) read(n int64) ([]byte, error) {
 		}
 	}
 	m.left -= n
-	return b, nil
+	return slices.Clip(b), nil
 }
 
 var errMetadata = errors.New("the metadata of a message is invalid")
