@@ -10,6 +10,7 @@ import (
 
 	gonum "gonum.org/v1/gonum/floats"
 
+	"overcomplete/internal/memory"
 	"overcomplete/model"
 )
 
@@ -146,5 +147,25 @@ func TestRowAtomsOfFewRows(t *testing.T) {
 	}
 	if square, err := meanSquare([]float32{3, 4, 0, 5}, &model.Dictionary{Dim: 2}); square != 25 || err != nil {
 		t.Errorf("mean square %v, error %v, want 25", square, err)
+	}
+}
+
+// K is refused first if memory can't hold the atoms, a copy for the device and two in the searchers.
+func TestChooseTooManyAtoms(t *testing.T) {
+	const dim = 5
+	total, ok := memory.Total()
+	if !ok {
+		t.Skip("the memory limit is unknown")
+	}
+	x := rowsOf(4, dim, 1)
+	for i := range x {
+		x[i] *= 1e-18 // too small for a training
+	}
+	copies := func(n float64) int { return int(float64(total) / (4 * dim * n)) } // K for n copies in memory
+	for atoms, want := range map[int]bool{copies(3.9): true, copies(4.1): false} {
+		s := initialiser{x: x, mean: &model.Dictionary{Dim: dim}, atoms: atoms}
+		if _, _, err := s.choose(t.Context(), Options{}); err == nil || errors.Is(err, ErrMemory) != want {
+			t.Errorf("%d atoms: error %v, want one of memory: %v", atoms, err, want)
+		}
 	}
 }
