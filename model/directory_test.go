@@ -439,6 +439,8 @@ func TestOpenBad(t *testing.T) {
 		{"no version", replace(modeldir.Info, `"format": 1`, `"former": 1`), modeldir.Info, "format version is 0"},
 		{"type", replace(modeldir.Info, `"words": 4`, `"words": "4"`), modeldir.Info, "words"},
 		{"negative words", replace(modeldir.Info, `"words": 4`, `"words": -4`), modeldir.Info, "on -4 words of"},
+		{"negative files", replace(modeldir.Info, `"words": 4`, `"words": 4, "file_count": -1`), modeldir.Info, "input of -1 files"},
+		{"more files", replace(modeldir.Info, `"words": 4`, `"words": 4, "file_count": 1, "files": [{}, {}]`), modeldir.Info, "input of 1 files with 2"},
 		{"words", replace(modeldir.Info, `"words": 4`, `"words": 5`), modeldir.Words, "4 words, model.json says 5"},
 		{"dimensions", replace(modeldir.Info, `"dim": 2`, `"dim": 3`), modeldir.Dictionary, "[3 3]"},
 		{"atoms", replace(modeldir.Info, `"atoms": 3`, `"atoms": 4`), modeldir.Dictionary, "[4 2]"},

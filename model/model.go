@@ -83,7 +83,7 @@ func (i *Info) validate() error {
 	if t.Input.Words < 0 || t.Input.Dim <= 0 || atoms <= 0 {
 		return fmt.Errorf("a training of %d atoms on %d words of %d dimensions is impossible", atoms, t.Input.Words, t.Input.Dim)
 	}
-	if err := cmp.Or(t.Recipe.Validate(), checkName("device", t.Device), t.Themes.validate()); err != nil {
+	if err := cmp.Or(t.Recipe.Validate(), checkName("device", t.Device), t.Themes.validate(), t.Input.checkFiles()); err != nil {
 		return err
 	}
 	if !(t.Lambda >= 0) || math.IsInf(t.Lambda, 0) {
@@ -98,7 +98,7 @@ func (i *Info) validate() error {
 		}
 	}
 	if e := i.Encoding; e != nil {
-		if err := checkName("device", e.Device); err != nil {
+		if err := cmp.Or(checkName("device", e.Device), e.Input.checkFiles()); err != nil {
 			return err
 		}
 		if e.Input.Words < 0 || e.Input.Dim != t.Input.Dim {
@@ -178,6 +178,14 @@ func NewInput(s *vectors.Source) Input {
 		in.Files = s.Files
 	}
 	return in
+}
+
+// checkFiles returns an error unless Files lists FileCount files or none.
+func (in *Input) checkFiles() error {
+	if in.FileCount < 0 || in.Files != nil && len(in.Files) != in.FileCount {
+		return fmt.Errorf("an input of %d files with %d in the list is impossible", in.FileCount, len(in.Files))
+	}
+	return nil
 }
 
 // Kind returns the kind of the rows.

@@ -93,9 +93,10 @@ func TestOpenBadTexts(t *testing.T) {
 		`{"id":1}` + "\n" + rest:         `want an object of strings`,
 		`{"id":"x","label":""}` + "\n":   `line 1: there is no "text"`,
 		`{"text":"x","label":""}` + "\n": `line 1: there is no "id"`,
-		`{"id":"x","text":"","label":"","a\"b":"","c":""}` + "\n": "line 1 has 5 values, model.json says 4",
-		`{"id":"","text":"","label":"","a\"b":""}` + "\n":         "line 1, \"\": the word is empty",
-		strings.Repeat("\x00", 1<<18):                             "line 1",
+		`{"id":"x","text":"","label":"","a\"b":"","c":""}` + "\n":            "line 1 has 5 values, model.json says 4",
+		`{"id":"","text":"","label":"","a\"b":""}` + "\n":                    "line 1, \"\": the word is empty",
+		`{"id":"t0","id":"tX","text":"","label":"","a\"b":""}` + "\n" + rest: "line 1: a key is repeated",
+		strings.Repeat("\x00", 1<<18):                                        "line 1",
 	} {
 		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
 			t.Fatal(err)

@@ -129,6 +129,14 @@ func (r *rowReader) parse(line []byte) (values []string, err error) {
 	if len(row) != len(values) {
 		return nil, fmt.Errorf("line %d has %d values, %s says %d", r.line, len(row), modeldir.Info, len(values))
 	}
+	tokens := 0
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	for _, err := decoder.Token(); err == nil; _, err = decoder.Token() {
+		tokens++
+	}
+	if tokens != len("{}")+2*len(row) {
+		return nil, fmt.Errorf("line %d: a key is repeated", r.line)
+	}
 	return values, nil
 }
 
