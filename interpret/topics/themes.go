@@ -3,6 +3,7 @@ package topics
 import (
 	"context"
 	"math"
+	"slices"
 	"sort"
 
 	"overcomplete/internal/cluster"
@@ -110,23 +111,30 @@ func (b byTheme) Swap(i, j int) {
 // Σ_i |a_ik|·cosine², or None if the rows of the dimension have no theme.
 func (t *Table) AssignDimensions(codes *vectors.CSR) {
 	themes := t.Codes
-	sums := make([]float64, codes.Cols*themes.Cols)
-	for i := range codes.Rows {
-		index, value := codes.Row(i)
-		rowThemes, cosines := themes.Row(i)
-		for j, k := range index {
-			for c, theme := range rowThemes {
-				sums[int(k)*themes.Cols+int(theme)] += math.Abs(float64(value[j])) * float64(cosines[c]) * float64(cosines[c])
+	t.Dimensions = make([]ID, codes.Cols)
+	const maxSums = 1 << 24 // 128 MiB
+	block := min(codes.Cols, max(1, maxSums/max(1, themes.Cols)))
+	sums := make([]float64, block*themes.Cols)
+	for first := 0; first < codes.Cols; first += block {
+		clear(sums)
+		for i := range codes.Rows {
+			index, value := codes.Row(i)
+			rowThemes, cosines := themes.Row(i)
+			start, _ := slices.BinarySearch(index, int32(first))
+			for j := start; j < len(index) && int(index[j]) < first+block; j++ {
+				ofDimension := sums[(int(index[j])-first)*themes.Cols:][:themes.Cols]
+				for c, theme := range rowThemes {
+					ofDimension[theme] += math.Abs(float64(value[j])) * float64(cosines[c]) * float64(cosines[c])
+				}
 			}
 		}
-	}
-	t.Dimensions = make([]ID, codes.Cols)
-	for k := range t.Dimensions {
-		t.Dimensions[k] = None
-		largest := 0.0
-		for theme, sum := range sums[k*themes.Cols:][:themes.Cols] {
-			if sum > largest {
-				largest, t.Dimensions[k] = sum, ID(theme)
+		for k := first; k < min(first+block, codes.Cols); k++ {
+			t.Dimensions[k] = None
+			largest := 0.0
+			for theme, sum := range sums[(k-first)*themes.Cols:][:themes.Cols] {
+				if sum > largest {
+					largest, t.Dimensions[k] = sum, ID(theme)
+				}
 			}
 		}
 	}

@@ -270,3 +270,27 @@ func squares(x []float32) (sum float64) {
 	}
 	return sum
 }
+
+// AssignDimensions uses little memory for many dimensions and themes, and finds the theme of each dimension.
+func TestAssignManyDimensions(t *testing.T) {
+	const n = 10_000
+	codes, themes := &vectors.CSR{Cols: n, Ptr: []int64{0}}, &vectors.CSR{Cols: n, Ptr: []int64{0}}
+	codes.AppendRow([]int32{0, 5000, n - 1}, []float32{1, 2, -1})
+	codes.AppendRow([]int32{5000, 6000}, []float32{1, 1})
+	themes.AppendRow([]int32{2, n - 1}, []float32{0.5, 0.6})
+	themes.AppendRow([]int32{1}, []float32{0.9})
+	table := &Table{Codes: themes}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	table.AssignDimensions(codes)
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > 1<<28 {
+		t.Errorf("allocates %d bytes", used)
+	}
+	want := map[int]ID{0: n - 1, 5000: 1, 6000: 1, n - 1: n - 1} // 5000: 2·0.36 < 0.81
+	for k, got := range table.Dimensions {
+		if theme, ok := want[k]; got != theme && (ok || got != None) {
+			t.Errorf("dimension %d has theme %d", k, got)
+		}
+	}
+}
