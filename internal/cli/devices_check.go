@@ -61,17 +61,29 @@ func runCheck(ctx context.Context, f *deviceFlags, size selfcheck.Size, log io.W
 	timed := device
 	timed.Timed = c.add
 	c.Steps, err = selfcheck.Run(ctx, timed, device, cpu.Device{Workers: f.workers}, size)
-	if errors.Is(err, context.Canceled) {
+	slices.SortFunc(c.Kernels, func(a, b kernelTime) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	if err := c.setFailed(err); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(c.Kernels, func(a, b kernelTime) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	return c, nil
+}
+
+// setFailed sets Failed by the steps and the error of the check. It returns an error if the check was cancelled, or
+// if the GPU is busy or lacks memory.
+func (c *deviceCheck) setFailed(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
 	for _, s := range slices.Backward(c.Steps) {
 		err = cmp.Or(s.Err(), err) // the first difference comes before a failure
+	}
+	if unable(err) {
+		return usagef("--check of %s: %w", c.Device, err)
 	}
 	if err != nil {
 		c.Failed = err.Error()
 	}
-	return c, nil
+	return nil
 }
 
 // add adds a launch to the kernel's total. Names of kernels with matrix products end with their precision.

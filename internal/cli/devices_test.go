@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"overcomplete/internal/selfcheck"
 	"overcomplete/internal/testonly/clitest"
 	"overcomplete/kernels"
+	"overcomplete/train"
 )
 
 func TestPrintDevices(t *testing.T) {
@@ -105,6 +107,15 @@ func TestCheckDevice(t *testing.T) {
 		"the output of this command with --json, of overcomplete version and of nvidia-smi -q"
 	if err := c.err(); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
+	}
+	for _, err := range []error{train.ErrMemory, kernels.ErrUnavailable} {
+		busy := &deviceCheck{Device: c.Device}
+		if got := busy.setFailed(fmt.Errorf("learn: %w", err)); !errors.Is(got, err) || !isUsage(got) || busy.Failed != "" {
+			t.Errorf("%v: error %v, failed %q", err, got, busy.Failed)
+		}
+	}
+	if err := c.setFailed(train.ErrMemory); err != nil || c.Failed != "encode: two runs have different results" {
+		t.Errorf("error %v, failed %q", err, c.Failed)
 	}
 	var b strings.Builder
 	if c.print(&b); !strings.Contains(b.String(), "encode  500.00      8192      1.0e-04   2.0e-03  false       FAILED\n") {
