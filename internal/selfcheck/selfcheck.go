@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"time"
 
@@ -64,6 +65,7 @@ func (s Step) Err() error {
 type output struct {
 	objective float64
 	values    []float32
+	codes     *encode.Codes // of encode
 	seconds   float64
 }
 
@@ -86,7 +88,7 @@ func Run(ctx context.Context, first, second, reference backend.Device, s Size) (
 			Name: step.name, Seconds: again.seconds,
 			Objective: atMostOne(math.Abs(got.objective/want.objective - 1)),
 			Output:    distance(got.values, want.values),
-			Repeats:   got.objective == again.objective && slices.Equal(got.values, again.values),
+			Repeats:   got.objective == again.objective && slices.Equal(got.values, again.values) && reflect.DeepEqual(got.codes, again.codes),
 		})
 	}
 	return steps, nil
@@ -164,7 +166,7 @@ func (d *data) encode(ctx context.Context, on backend.Device) (o output, err err
 	if err != nil {
 		return o, err
 	}
-	o.seconds, o.values = time.Since(start).Seconds(), make([]float32, len(d.rows))
+	o.seconds, o.values, o.codes = time.Since(start).Seconds(), make([]float32, len(d.rows)), codes
 	for i, loss := range codes.Loss {
 		o.objective += loss
 		index, value := codes.Row(i)

@@ -94,6 +94,11 @@ func TestRun(t *testing.T) {
 			atoms: func(run int, atoms []float32) { atoms[0] += float32(run) * 1e-6 },
 			want:  "encode: two runs, learn: two runs",
 		},
+		"another loss that vanishes in the sum": {codes: func(run int, c *encode.Codes) {
+			for range run {
+				c.Loss[c.Rows-1] = math.Nextafter(c.Loss[c.Rows-1], 0)
+			}
+		}, want: "encode: two runs"},
 		"no number":          {codes: func(_ int, c *encode.Codes) { c.Loss[0] = math.NaN() }, want: "encode: the objective"},
 		"a wrong dictionary": {atoms: func(_ int, atoms []float32) { clear(atoms[:60]) }, want: "learn: the output"},
 	} {
