@@ -11,15 +11,21 @@ import (
 	"overcomplete/internal/ranking"
 )
 
-// postings lists the texts of each word, in row order. It uses 4 bytes per distinct word of a text.
+// postings lists the texts of each word, in row order. It uses 4 bytes per distinct word of a text, and 4 per text.
 type postings struct {
 	sorted []uint32 // ids of words, without phrases, in alphabetical order
 	starts []int64  // start of each word's rows in texts
 	texts  []int32  // rows
+
+	lengths []int32 // number of distinct words of each text, without phrases
+	average float64 // of lengths
 }
 
 func newPostings(t *terms) *postings {
-	p := &postings{sorted: make([]uint32, t.single), starts: make([]int64, len(t.words)+1), texts: make([]int32, len(t.ids))}
+	p := &postings{
+		sorted: make([]uint32, t.single), starts: make([]int64, len(t.words)+1),
+		texts: make([]int32, len(t.ids)), lengths: make([]int32, len(t.starts)-1),
+	}
 	for i := range p.sorted {
 		p.sorted[i] = uint32(i)
 	}
@@ -35,7 +41,11 @@ func newPostings(t *terms) *postings {
 		for _, id := range t.ids[t.starts[i]:t.starts[i+1]] {
 			p.texts[next[id]] = int32(i)
 			next[id]++
+			if int(id) < t.single {
+				p.lengths[i]++
+			}
 		}
+		p.average += float64(p.lengths[i]) / float64(len(p.lengths))
 	}
 	return p
 }
@@ -90,10 +100,9 @@ func (x *Index) Search(query string, n int) Query {
 		slices.SortStableFunc(words, func(a, b queryWord) int { return cmp.Compare(b.idf, a.idf) })
 		words = words[:maxWords]
 	}
-	t := x.terms()
-	average := float64(len(t.ids)) / float64(x.Codes.Rows)
+	p := x.postings()
 	score := func(row int, idf, count float64) float64 {
-		length := float64(t.starts[row+1]-t.starts[row]) / average
+		length := float64(p.lengths[row]) / p.average
 		return idf * count * (saturation + 1) / (count + saturation*(1-lengthWeight+lengthWeight*length))
 	}
 	required := 0

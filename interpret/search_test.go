@@ -40,6 +40,18 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// Phrases for labels, which only up to maxSample texts have, don't change scores.
+func TestSearchWithPhrases(t *testing.T) {
+	texts := []string{"apple hard drive", "apple one two", "my hard drive", "hard drive fails", "new hard drive", "hard drive cable", "three", "four", "five"}
+	x := textIndex(texts...)
+	if x.terms().single == len(x.terms().words) {
+		t.Fatal("no phrases")
+	}
+	if got := x.Search("apple", 9).Rows; !slices.Equal(got, []int{0, 1}) {
+		t.Errorf("rows %v, want rows of equal score in row order", got)
+	}
+}
+
 // Search ranks texts by the definition of BM25.
 func TestSearchScores(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
