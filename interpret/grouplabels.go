@@ -57,10 +57,9 @@ func (x *Index) GroupLabels(groups []int32, n int) [][]string {
 		sampled[i] = groups[row]
 	}
 	inSample := rowsOf(sampled, len(rows))
-	for g, d := range s.describe(inSample, n, true) {
-		if len(inSample[g]) == 0 && len(rows[g]) > 0 {
-			d = x.describeRow(int(rows[g][0]))
-		}
+	descriptions := s.describe(inSample, n, true)
+	x.describeUnsampled(descriptions, n, func(g int) []int32 { return rows[g] })
+	for g, d := range descriptions {
 		labels[g] = d.words[:d.label]
 	}
 	return labels
@@ -118,9 +117,22 @@ type description struct {
 	label int // number of words of the label
 }
 
-// describeRow returns a description that consists of the beginning of a text and the name of its row.
-func (x *Index) describeRow(row int) description {
-	return description{[]string{beginning(x.Codes.Texts.Text[row]), x.Codes.Words[row]}, 2}
+// describeUnsampled describes each group without a description by the beginning of a text and the name of its
+// row. rows returns the rows of a group. No two labels are the same.
+func (x *Index) describeUnsampled(descriptions []description, n int, rows func(group int) []int32) {
+	taken := map[string]bool{}
+	for _, d := range descriptions {
+		taken[strings.Join(d.words[:d.label], " ")] = true
+	}
+	for g := range descriptions {
+		if d := &descriptions[g]; d.label == 0 {
+			if group := rows(g); len(group) > 0 {
+				row := group[0]
+				*d = description{[]string{beginning(x.Codes.Texts.Text[row]), x.Codes.Words[row]}, 2}
+				x.distinguish(d, group, n, taken)
+			}
+		}
+	}
 }
 
 // describe returns a description of each group of texts, with a label of up to n words. No two labels are

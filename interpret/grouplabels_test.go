@@ -112,6 +112,28 @@ func TestLabelsOfSample(t *testing.T) {
 	}
 }
 
+// The labels of groups without texts in the sample differ, even if rows have the same names and texts.
+func TestLabelsOfUnsampled(t *testing.T) {
+	x := textIndex(slices.Repeat([]string{"the same words"}, 20)...)
+	x.maxSample = 2
+	groups := make([]int32, 20)
+	for i := range groups {
+		x.Codes.Words[i] = fmt.Sprint("r", i%2*i)
+		groups[i] = -1
+		if !slices.Contains(x.sample().rows, i) {
+			groups[i] = int32(i / 4)
+		}
+	}
+	seen := map[string]bool{}
+	for _, words := range x.GroupLabels(groups, 3) {
+		label := strings.Join(words, " ")
+		if label == "" || seen[label] {
+			t.Errorf("label %q is empty or repeated", label)
+		}
+		seen[label] = true
+	}
+}
+
 // The beginning of a text labels a group without words. No two labels are the same.
 func TestLabelsOfFew(t *testing.T) {
 	for _, c := range []struct {

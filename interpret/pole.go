@@ -145,14 +145,12 @@ func (x *Index) describePoles() []description {
 		}
 	})
 	descriptions := s.describe(groups, labelWords, false)
-	for i, group := range groups {
-		if len(group) > 0 {
-			continue
+	x.describeUnsampled(descriptions, labelWords, func(i int) (rows []int32) {
+		for _, e := range x.Top(Pole{i / 2, i%2 == 1}, topTexts) {
+			rows = append(rows, int32(e.Row))
 		}
-		if top := x.Top(Pole{i / 2, i%2 == 1}, 1); len(top) > 0 {
-			descriptions[i] = x.describeRow(top[0].Row)
-		}
-	}
+		return rows
+	})
 	return descriptions
 }
 
