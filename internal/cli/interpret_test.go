@@ -64,7 +64,7 @@ cosine  word  dimensions, % of the cosine
  0.500 = 0.000 + 0.500 month, week, day (1) + 0.000 day, write (2)
  0.000  month  0 others 0
 `)
-	stdout, _ := dir.MustRun(t, "nearest model day - week --more 0,2=3 --less 0=0.1 --json")
+	stdout, _ := dir.MustRun(t, "nearest model day - week --more 0,2=3 --less 1=0.1 --json")
 	var h neighbourhood
 	if err := json.Unmarshal([]byte(stdout), &h); err != nil || len(h.Nearest) != 3 {
 		t.Fatalf("%v in %s", err, stdout)
@@ -101,13 +101,15 @@ cosine  word  dimensions, % of the cosine
 }
 `)
 	for flags, want := range map[string]string{
-		"--more=":      `--more is empty, want a dimension from 0 to 2`,
-		"--more 3":     `--more is "3", want a dimension from 0 to 2`,
-		"--less 1,x":   `--less is "x", want a dimension`,
-		"--less 1=":    `--less is "1=", want a positive number after =`,
-		"--more 1=-2":  `--more is "1=-2", want a positive number`,
-		"--more 1=nan": `want a positive number`,
-		"--more 1=inf": `want a positive number`,
+		"--more=":             `--more is empty, want a dimension from 0 to 2`,
+		"--more 3":            `--more is "3", want a dimension from 0 to 2`,
+		"--less 1,x":          `--less is "x", want a dimension`,
+		"--more 1=3e38":       `want a positive number up to 1000000 after =`,
+		"--more 1 --less 1=2": `--less is "1=2", but dimension 1 already has a weight`,
+		"--less 1=":           `--less is "1=", want a positive number up to 1000000 after =`,
+		"--more 1=-2":         `--more is "1=-2", want a positive number`,
+		"--more 1=nan":        `want a positive number`,
+		"--more 1=inf":        `want a positive number`,
 	} {
 		if code, _, stderr := dir.Run(t, "nearest model write "+flags); code != 2 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d, %s", flags, code, stderr)

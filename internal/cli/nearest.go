@@ -111,6 +111,7 @@ func parseSteering(x *interpret.Index, labels interpret.Labels, more, less []str
 			return nil, usagef("%s is empty, want a dimension from 0 to %d", flag, x.Codes.Cols-1)
 		}
 	}
+	const maxWeight = 1_000_000 // so that scores don't overflow
 	var all steering
 	for i, value := range slices.Concat(more, less) {
 		flag, sign := "--more", 1.0
@@ -126,8 +127,11 @@ func parseSteering(x *interpret.Index, labels interpret.Labels, more, less []str
 		if given {
 			weight, err = strconv.ParseFloat(amount, 64)
 		}
-		if err != nil || !(weight > 0) || math.IsInf(float64(float32(weight)), 0) {
-			return nil, usagef("%s is %.60q, want a positive number after =", flag, value)
+		if err != nil || !(weight > 0 && weight <= maxWeight) {
+			return nil, usagef("%s is %.60q, want a positive number up to %d after =", flag, value, maxWeight)
+		}
+		if slices.ContainsFunc(all, func(s steered) bool { return s.Dimension == k }) {
+			return nil, usagef("%s is %.60q, but dimension %d already has a weight", flag, value, k)
 		}
 		pole := interpret.Pole{Dimension: k}
 		if poles := x.Poles(k); len(poles) == 1 {

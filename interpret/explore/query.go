@@ -133,8 +133,10 @@ func (x *Explorer) answerQuery(query, steer string) (any, error) {
 	return a, nil
 }
 
-// maxSteered is the number of dimensions that a request can steer by.
-const maxSteered = 100
+const (
+	maxSteered  = 100       // number of dimensions that a request can steer by
+	maxSteering = 1_000_000 // largest absolute weight, so that scores don't overflow
+)
 
 // parseSteering parses weights of dimensions: 17:0.5,203:-0.8.
 func (x *Explorer) parseSteering(steer string) (weights []interpret.Weight, err error) {
@@ -145,8 +147,11 @@ func (x *Explorer) parseSteering(steer string) (weights []interpret.Weight, err 
 		dimension, value, _ := strings.Cut(item, ":")
 		k, err := strconv.Atoi(dimension)
 		weight, invalid := strconv.ParseFloat(value, 32)
-		if err != nil || invalid != nil || i == maxSteered || math.IsInf(weight, 0) || math.IsNaN(weight) {
-			return nil, badRequest("malformed steer (got %.100q, want up to %d dimensions with weights, such as 17:0.5,203:-0.8)", steer, maxSteered)
+		if err != nil || invalid != nil || i == maxSteered || !(math.Abs(weight) <= maxSteering) {
+			return nil, badRequest("malformed steer (got %.100q, want up to %d dimensions with weights from -%d to %[3]d, such as 17:0.5,203:-0.8)", steer, maxSteered, maxSteering)
+		}
+		if slices.ContainsFunc(weights, func(w interpret.Weight) bool { return w.Dimension == k }) {
+			return nil, badRequest("malformed steer (dimension %d has two weights in %.100q)", k, steer)
 		}
 		if err := x.checkDimension(k); err != nil {
 			return nil, err

@@ -101,7 +101,7 @@ func TestSteeredQuery(t *testing.T) {
 		}
 		last = score
 	}
-	for _, steer := range []string{"x", "3", "3:", "3:x", "-1:1", "1000000:1", "3:NaN", "3:inf", "3:1,", "3:1e39", strings.Repeat("3:1,", 100) + "3:1"} {
+	for _, steer := range []string{"x", "3", "3:", "3:x", "-1:1", "1000000:1", "3:NaN", "3:inf", "3:1,", "3:1000001", "3:-1e7", "3:1,3:2", strings.Repeat("3:1,", 100) + "3:1"} {
 		if got := get(handler, "/data/query?query=bank&steer="+steer); got.Code/100 != 4 {
 			t.Errorf("%s: %d %s", steer, got.Code, got.Body)
 		}
