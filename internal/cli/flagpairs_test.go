@@ -79,7 +79,6 @@ var sameByChance = []string{
 	"nearest DIR/texts text --rare", // of texts no row is rare
 	"compare DIR/model DIR/encoded --rare",
 	"labels DIR/texts --rare",
-	"labels DIR/texts --topics=3 --words=1", // the topics have a word each
 }
 
 var seconds = regexp.MustCompile(`"seconds": ?[0-9.e-]+|[0-9.]+ ms`)

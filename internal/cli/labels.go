@@ -51,6 +51,11 @@ distinctive words.`,
 					return err
 				}
 			}
+			if cmd.Flags().Changed("topics") {
+				if err := refuseFlags(cmd, "is for dimensions; drop it, or --topics", "words"); err != nil {
+					return err
+				}
+			}
 			mark, _ := modeldir.Identify(args[0])
 			m, err := loadModel(cmd, args[0])
 			if err != nil {
@@ -69,14 +74,14 @@ distinctive words.`,
 				if err != nil {
 					return err
 				}
-				return show(cmd, labels, func(b *strings.Builder) { printTopicLabels(b, labels, t, words) })
+				return show(cmd, labels, func(b *strings.Builder) { printTopicLabels(b, labels, t) })
 			}
 			return show(cmd, labels, func(b *strings.Builder) { printLabels(b, labels, x, words) })
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&from, "import", "", "import labels from this `file`, or - for standard input")
-	flags.IntVarP(&words, "words", "n", 8, "words of each dimension")
+	flags.IntVarP(&words, "words", "n", 8, "words of each dimension, without --topics")
 	flags.IntVar(&number, "topics", 0, "print this `number` of topics instead")
 	addRare(cmd)
 	addJSON(cmd, "print the labels as JSON, without words")
@@ -130,7 +135,7 @@ func printLabels(b *strings.Builder, labels interpret.Labels, x *interpret.Index
 }
 
 // printTopicLabels prints a line for each topic of a table.
-func printTopicLabels(b *strings.Builder, labels interpret.Labels, t *topics.Table, words int) {
+func printTopicLabels(b *strings.Builder, labels interpret.Labels, t *topics.Table) {
 	given := map[int]interpret.Label{}
 	for _, l := range labels {
 		if l.Topic {
@@ -142,7 +147,7 @@ func printTopicLabels(b *strings.Builder, labels interpret.Labels, t *topics.Tab
 	table.Write([]string{"topic", "label", "note", "words"})
 	for _, topic := range t.Topics {
 		l := given[int(topic.ID)]
-		table.Write([]string{strconv.Itoa(int(topic.ID)), l.Name, l.Note, wordList(topic.Words[:min(words, len(topic.Words))], " ")})
+		table.Write([]string{strconv.Itoa(int(topic.ID)), l.Name, l.Note, wordList(topic.Words, " ")})
 	}
 	table.Flush()
 }

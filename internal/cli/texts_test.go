@@ -267,6 +267,7 @@ func TestTopics(t *testing.T) {
 		"topics topics --topics 0":           "--topics is 0",
 		"labels topics --topics 1000":        "--topics is 1000",
 		"labels words --topics 3":            "words has no topics",
+		"labels topics --topics 3 -n 8":      "-n is for dimensions; drop it, or --topics",
 		"explore words --embed cat --port 0": "--embed finds texts, and the rows of words are words",
 		"topics in.txt":                      "in.txt: not a model",
 		"topics topics --column x":           `topics has no column "x"; it has none`,
