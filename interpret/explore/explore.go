@@ -60,6 +60,7 @@ type Explorer struct {
 	duplicates   func() duplicatesAnswer
 	cutsLock     sync.Mutex
 	cuts         []topicCut // of other numbers
+	tabulating   sync.Mutex // so that requests for several numbers don't add up their memory
 	labelsLock   sync.Mutex
 	labels       interpret.Labels // replaced, never changed
 	matches      func() matches   // with the dimensions of Options.Other; nil without it

@@ -63,7 +63,14 @@ func (x *Explorer) cutTopics(number int) *topicTable {
 	x.cutsLock.Lock()
 	i := slices.IndexFunc(x.cuts, func(c topicCut) bool { return c.number == number })
 	if i < 0 {
-		x.cuts = append(x.cuts[max(len(x.cuts)-keptCuts+1, 0):], topicCut{number, sync.OnceValue(func() *topicTable { return x.tabulate(number) })})
+		if len(x.cuts) == keptCuts {
+			x.cuts = slices.Delete(x.cuts, 0, 1)
+		}
+		x.cuts = append(x.cuts, topicCut{number, sync.OnceValue(func() *topicTable {
+			x.tabulating.Lock()
+			defer x.tabulating.Unlock()
+			return x.tabulate(number)
+		})})
 		i = len(x.cuts) - 1
 	}
 	c := x.cuts[i]

@@ -9,8 +9,10 @@ import (
 	"net/url"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"testing"
+	"weak"
 
 	"github.com/chromedp/chromedp"
 
@@ -86,6 +88,25 @@ func testTopics() *model.Model {
 		}
 	}
 	return m
+}
+
+// The memory of an evicted table is freed.
+func TestEvictedTopics(t *testing.T) {
+	x := newExplorer(t, testTopics(), "test")
+	var oldest weak.Pointer[topicTable]
+	for n := range keptCuts {
+		table := new(topicTable)
+		if n == 0 {
+			oldest = weak.Make(table)
+		}
+		x.cuts = append(x.cuts, topicCut{100 + n, func() *topicTable { return table }})
+	}
+	x.cutTopics(3)
+	runtime.GC()
+	if len(x.cuts) != keptCuts || x.cuts[0].number != 101 || oldest.Value() != nil {
+		t.Errorf("%d tables, the oldest of %d topics; evicted %v", len(x.cuts), x.cuts[0].number, oldest.Value())
+	}
+	runtime.KeepAlive(x)
 }
 
 func TestTopics(t *testing.T) {
