@@ -76,7 +76,7 @@ func newTopicTable(ctx context.Context, path string, m *model.Model, x *interpre
 	case themes == nil:
 		return nil, usagef("%s has no topics: if its texts aren't empty, train it with --topics 20, or another number", path)
 	case number < 0 || number > themes.Len():
-		return nil, usagef("--topics is %d, and %s has %d themes, want 1 to as many", number, path, themes.Len())
+		return nil, usagef("--topics is %d, want 1 to %d, the number of themes of %s", number, themes.Len(), path)
 	}
 	labels, err := loadLabels(path, m.Codes.Cols)
 	if err != nil {
