@@ -17,7 +17,7 @@ import (
 // Oracle trains on the tape machine, densely, in float64, one node at a time. It implements [backend.Trainer]
 // without saving and restoring, for small problems.
 type Oracle struct {
-	backend.Trainer // not implemented
+	backend.Trainer // nil; for the methods that tests of an oracle do not call
 
 	spec             graph.Spec
 	authorsOrder     bool
