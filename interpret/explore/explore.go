@@ -235,14 +235,15 @@ func New(m *model.Model, name string, o Options) (*Explorer, error) {
 	return x, nil
 }
 
-// prepare computes what the page is going to request: its topics first, on all processors.
+// prepare computes the slow answers in the order in which users need them, so that no request waits for long.
 func (x *Explorer) prepare() {
 	if x.summary.Themes > 0 {
 		x.topics()
 	}
-	go x.dimensionMap()
+	go x.rowMap() // and dimensionMap
 	if x.summary.Texts {
-		x.index.Search("", 0) // lists the words of the texts, so that the first search is fast
+		x.index.Search("", 0) // lists the words of the texts
+		x.duplicates()
 	}
 }
 

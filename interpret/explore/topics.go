@@ -36,7 +36,8 @@ type topicTable struct {
 	Outliers []neighbour `json:"outliers"` // rows with the smallest cosines with the nearest theme
 	texts
 
-	table *topics.Table
+	table      *topics.Table
+	colourings []colouring // of all rows
 }
 
 // A duplicatesAnswer lists near-duplicates.
@@ -107,23 +108,22 @@ func (x *Explorer) tabulate(number int) *topicTable {
 	if number == x.summary.Topics {
 		t.table, _ = topics.New(ctx, x.model, x.index, number)
 		t.Outliers = x.outliers(t)
-	} else {
-		first := x.topics() // has the same outliers
-		t.table, _ = first.table.Cut(ctx, x.model, x.index, number)
-		t.Outliers, t.Texts = first.Outliers, maps.Clone(first.Texts)
-	}
-	table := t.table
-	t.Blank, t.Other = table.Blank, table.Other
-	if x.summary.Texts {
 		all := make([]int, x.model.Codes.Rows)
 		for i := range all {
 			all[i] = i
 		}
-		for _, c := range x.colourings(all) {
-			t.Columns = append(t.Columns, x.breakDown(table, c))
-		}
-		slices.SortStableFunc(t.Columns, func(a, b breakdown) int { return cmp.Compare(agreement(b), agreement(a)) })
+		t.colourings = x.colourings(all)
+	} else {
+		first := x.topics() // has the same outliers
+		t.table, _ = first.table.Cut(ctx, x.model, x.index, number)
+		t.Outliers, t.Texts, t.colourings = first.Outliers, maps.Clone(first.Texts), first.colourings
 	}
+	table := t.table
+	t.Blank, t.Other = table.Blank, table.Other
+	for _, c := range t.colourings {
+		t.Columns = append(t.Columns, x.breakDown(table, c))
+	}
+	slices.SortStableFunc(t.Columns, func(a, b breakdown) int { return cmp.Compare(agreement(b), agreement(a)) })
 	t.Topics, t.Themes = x.listTopics(table.Topics, &t.texts), x.listTopics(table.Themes, &t.texts)
 	return t
 }
@@ -217,9 +217,8 @@ func (x *Explorer) nearDuplicates() duplicatesAnswer {
 	parallel.Ranges(n, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			best[i], cosines[i] = -1, duplicateCosine
-			code := x.index.Code(i)
 			for _, other := range earlier[i] {
-				if cosine := cosineOf(x.index.Code(int(other)), code); cosine >= cosines[i] {
+				if cosine := x.cosine(int(other), i); cosine >= cosines[i] {
 					best[i], cosines[i] = other, cosine
 				}
 			}
@@ -259,9 +258,9 @@ func strongest(code interpret.Code) [3]int32 {
 	return dimensions
 }
 
-// cosineOf returns the cosine of two nonzero codes.
-func cosineOf(a, b interpret.Code) float64 {
-	sum := 0.0
+// cosine returns the cosine of the codes of two rows, which are not zero.
+func (x *Explorer) cosine(first, second int) float64 {
+	a, b, sum := x.index.Code(first), x.index.Code(second), 0.0
 	j := 0
 	for i, k := range a.Index {
 		for j < len(b.Index) && b.Index[j] < k {
@@ -271,7 +270,7 @@ func cosineOf(a, b interpret.Code) float64 {
 			sum += float64(a.Value[i]) * float64(b.Value[j])
 		}
 	}
-	return sum / a.Norm() / b.Norm()
+	return sum / x.index.Norm(first) / x.index.Norm(second)
 }
 
 // typicalOf returns up to n rows of a topic or theme, with the largest cosines with one of its themes.

@@ -334,7 +334,7 @@ func TestNearDuplicates(t *testing.T) {
 		}
 		best, most := -1, duplicateCosine
 		for _, other := range alike[fmt.Sprint(key)] {
-			if cosine := cosineOf(x.index.Code(other), x.index.Code(i)); cosine >= most {
+			if cosine := x.cosine(other, i); cosine >= most {
 				best, most = other, cosine
 			}
 		}

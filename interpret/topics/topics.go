@@ -13,11 +13,9 @@ package topics
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"overcomplete/internal/parallel"
 	"overcomplete/internal/ranking"
@@ -108,9 +106,13 @@ func (t *Table) Cut(ctx context.Context, m *model.Model, x *interpret.Index, num
 func cut(ctx context.Context, m *model.Model, x *interpret.Index, codes *vectors.CSR, number int) (*Table, error) {
 	t := &Table{Rows: make([]ID, x.Codes.Rows), ThemeOf: make([]ID, x.Codes.Rows), Codes: codes, TopicOf: m.Info.Training.Themes.Cut(number)}
 	topics, themes := make([]int32, len(t.Rows)), make([]int32, len(t.Rows))
+	parallel.Ranges(len(t.Rows), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			topics[i], themes[i] = t.strongest(i)
+			t.Rows[i], t.ThemeOf[i] = ID(topics[i]), ID(themes[i])
+		}
+	})
 	for i := range t.Rows {
-		topics[i], themes[i] = t.strongest(i)
-		t.Rows[i], t.ThemeOf[i] = ID(topics[i]), ID(themes[i])
 		switch {
 		case topics[i] >= 0:
 		case x.Codes.Texts.Blank(i):
@@ -187,20 +189,18 @@ func examples(x *interpret.Index, group []int) []Example {
 	mean := make([]float64, x.Codes.Cols)
 	lengths := make([]int, len(rows))
 	for n, i := range rows {
-		code := x.Code(i)
-		norm := code.Norm()
+		code, norm := x.Code(i), x.Norm(i)
 		for j, k := range code.Index {
 			mean[k] += float64(code.Value[j]) / norm
 		}
 		if x.Codes.Texts != nil {
-			lengths[n] = utf8.RuneCountInString(x.Codes.Texts.Text[i])
+			lengths[n] = len(x.Codes.Texts.Text[i])
 		}
 	}
 	quartiles := slices.Sorted(slices.Values(lengths))
 	ranked := ranking.Ranking{N: 20 * exampleRows}
 	for n, i := range rows {
-		code := x.Code(i)
-		score, norm := 0.0, math.Max(code.Norm(), 1e-30)
+		code, norm, score := x.Code(i), x.Norm(i), 0.0
 		for j, k := range code.Index {
 			score += mean[k] * float64(code.Value[j]) / norm
 		}
@@ -248,9 +248,9 @@ func (t *Table) Rename(labels interpret.Labels) {
 // for each row. It ignores empty values.
 func (t *Table) BreakDown(column []string, n int) {
 	for _, topics := range [][]Topic{t.Topics, t.Themes} {
-		for i := range topics {
+		parallel.Each(context.Background(), len(topics), func(i int) {
 			topics[i].Values = mostFrequent(column, topics[i].rows, n)
-		}
+		})
 	}
 }
 
