@@ -21,9 +21,9 @@
 //	keep the k largest |a|;  5 such iterations with λ = 0 on their support
 //
 // λ' falls from 10λ to λ; see [Shrinkage]. The bracket is 1 if its condition holds and
-// 0 otherwise. A bracket of 0 resets the momentum of a row whose step opposes it: the
-// restart. After about 16 iterations, similar words still have similar codes. More
-// iterations lower the objective but make these codes differ, so more are not better.
+// 0 otherwise. If the step of a row opposes its momentum, the bracket is 0 and resets the
+// momentum. This is the restart. After about 16 iterations, similar words still have
+// similar codes. More iterations lower the objective, but make these codes differ.
 // [overcomplete/graph.Encode] states an iteration as an expression graph, which devices run.
 //
 // # Exact codes
@@ -67,8 +67,9 @@ type Options struct {
 }
 
 // Defaults returns the options for the dictionary of a model: the sign and λ of the model's
-// codes, [DefaultSteps], and their mean number of nonzeros per row. A model without codes
-// supplies its recipe's Nonzeros. For exact codes set Gap, for instance to 1e-4.
+// codes, the maximum number of nonzeros per row that they were encoded with, or else their
+// mean number, and [DefaultSteps]. A model without codes supplies its recipe's Nonzeros.
+// For exact codes set Gap, for instance to 1e-4.
 func Defaults(i model.Info) Options {
 	t, e := &i.Training, i.Encoding
 	if t.Recipe == nil { // not a model: [Options.Validate] returns the error
@@ -138,8 +139,8 @@ type Encoder interface {
 
 	// Start starts Encode and returns a function that waits for its results, so that a
 	// caller can process codes while the device computes the next ones. x must not change
-	// until wait or Close returns. Wait for calls in the order of their starts; the last
-	// calls need no wait.
+	// until wait or Close returns. Wait for calls in the order of their starts. Close waits
+	// for the calls that nobody waited for; only the last calls may be among them.
 	Start(ctx context.Context, x []float32) (wait func() (*Codes, error))
 }
 

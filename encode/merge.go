@@ -163,7 +163,7 @@ func difference(a, b *model.Model) string {
 	return ""
 }
 
-// next returns the nth block of the shard, which is the next one, and adds its metrics to t.
+// next reads the next block of the shard, its nth, and adds its metrics to t.
 func (s *shard) next(t *tally, n int) (*vectors.Sparse, error) {
 	rows, err, _ := s.rows()
 	if err != nil {

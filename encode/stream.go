@@ -65,7 +65,8 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 }
 
 // A Stream encodes rows that need not fit in memory, and measures their codes. Its memory is a few
-// times [Block] rows: two blocks that are read ahead, and one per encoder. [File] encodes a file.
+// times [Block] rows: one block that is read ahead and one that waits, and one per encoder. [File] encodes a
+// file.
 type Stream struct {
 	Encoder Encoder
 
@@ -202,7 +203,7 @@ func (s *Stream) recycle(b block) {
 	}
 }
 
-// readAhead yields blocks, which it reads in a goroutine, one block ahead.
+// readAhead yields blocks. A goroutine reads the next block in the meantime.
 func readAhead(blocks iter.Seq2[block, error]) iter.Seq2[block, error] {
 	type result struct {
 		block
@@ -334,7 +335,7 @@ func (t *tally) addBlock(codes *vectors.CSR, loss, squares float64) {
 	t.l1 += l1
 }
 
-// report sets the metrics of e, which has Lambda. Without rows they are zero.
+// report sets the metrics of e, whose Lambda is set. Without rows they are zero.
 func (t *tally) report(e *model.Encoding) {
 	e.WorstGap, e.Unreached, e.UnreachedWords = t.worstGap, t.unreached, t.unreachedWords
 	if t.rows == 0 {

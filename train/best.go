@@ -37,9 +37,9 @@ const (
 	sampleSeed = 1
 
 	// minTextRows is the least number of training rows of texts. maxTextWeights limits K·L, the size of
-	// their default dictionary, to 3,072 × 768. With these limits 100,000 texts of L = 384, or 20,000 of
-	// L = 1,536, are trained on and encoded in a minute on two cores. Search by codes and classifiers
-	// are about as good as after training on all rows (docs/results/measurements.md).
+	// their default dictionary, to 3,072 × 768. With these limits a training on 100,000 texts of L = 384, or on
+	// 20,000 of L = 1,536, takes a minute on two cores, with the codes of all texts. Search by codes and
+	// classifiers are about as good as after training on all rows (docs/results/measurements.md).
 	minTextRows, maxTextWeights = 16_000, 3072 * 768
 
 	// dictionarySteps is the default number of dictionary updates per epoch. One update takes as long as
@@ -252,7 +252,7 @@ type onlineTrainer struct {
 	progress func(n int)     // [Options.Progress]
 	norm2    float64         // ρ², the squared norm of an atom
 	started  bool            // whether the learner's sums G and B are initialised
-	training *model.Training // Epochs lists the epochs before
+	training *model.Training // Epochs lists the completed epochs
 }
 
 // Epoch implements [backend.Trainer].
@@ -286,9 +286,9 @@ func (o *onlineTrainer) Epoch(ctx context.Context, epoch, batch int) (sums backe
 }
 
 // anchorWeight returns the weight of the penalty ‖D − W‖². It is the MAP weight, noise variance /
-// prior variance, under x = aD + noise and d_k ~ N(w_k, ρ²/Anchor); variances are sums over
-// coordinates. The noise variance is the mean loss of each row at its latest visit, or ρ² before the
-// first. Atoms that the data determine follow the data. Others stay at their anchors for any seed.
+// prior variance, under y = aD + noise and d_k ~ N(w_k, ρ²/Anchor); variances are sums over
+// coordinates. The noise variance is the mean over rows of the loss when each was last visited. For the first
+// mini-batch it is ρ². Atoms that many rows use follow the data. Others stay near their anchors, for any seed.
 func (o *onlineTrainer) anchorWeight(epoch int, loss float64, rows int) float64 {
 	switch {
 	case epoch > 1: // rows not yet visited contribute their mean loss of the previous epoch

@@ -17,7 +17,7 @@ import (
 
 // FileOptions are the options of [File]. The zero value is useful.
 type FileOptions struct {
-	Options // File sets Source and NoCodes, and Dir and Replace of a copy of Checkpoint
+	Options // File sets Source and NoCodes. It copies Checkpoint and sets the copy's Dir and Replace.
 
 	Read    vectors.ReadOptions
 	Replace bool // replace a model at the directory
@@ -41,7 +41,7 @@ const (
 	Unchanged      Status = iota // File did not write to the directory
 	Checkpointed                 // a checkpoint, from which training can be resumed
 	DictionaryOnly               // the dictionary without codes, because encoding failed
-	DictionaryLost               // the earlier model: encoding failed, and a dictionary alone doesn't replace it
+	DictionaryLost               // the earlier model; encoding failed, and a dictionary without codes doesn't replace a model
 	Complete                     // the model, with the codes of all rows
 )
 
@@ -54,11 +54,11 @@ type Result struct {
 
 // File learns a dictionary from the vectors at paths, as [vectors.Read] reads them, encodes all rows,
 // and writes the model to the directory dir atomically. Only the training rows are held in memory if
-// the recipe is "best", the training rows are a sample, and the files can be read a second time.
+// the recipe is "best", there are more rows than training rows, and the files can be read a second time.
 //
 // File returns the errors of [Fit], [vectors.Read], [encode.File] and [model.Model.Save]. It returns a
 // [*vectors.InputError] if no dictionary can be learned from the vectors. If encoding fails after
-// training, File saves the dictionary.
+// training, File saves the dictionary, unless there is an earlier model at dir.
 func File(ctx context.Context, paths []string, r model.Recipe, device Device, dir string, o FileOptions) (Result, error) {
 	if err := checkRecipe(r); err != nil {
 		return Result{}, err
@@ -139,7 +139,8 @@ func (o *FileOptions) readSample(ctx context.Context, paths []string, h model.Be
 		if h.Order == "" && first.Texts == nil && first.Len() < orderSample {
 			return 0, nil
 		}
-		// Assume an input without end. A shorter one has a smaller K, and all its rows are kept.
+		// The number of rows is unknown, so assume no limit. If there are fewer rows than this keeps, all are
+		// kept, and the defaults are derived again from their number.
 		endless := bestTraining(h)
 		endless.Common = o.withFactor(h.Common, first.Dim)
 		endless = endless.fillDefaults(first, math.MaxInt32)

@@ -39,8 +39,8 @@ func (f *fit) run(ctx context.Context, start func() (backend.Trainer, error)) (m
 	if f.trainer, err = start(); err != nil {
 		return nil, err
 	}
-	// The codes of past epochs are garbage as large as the memory in use. Collecting them is cheap,
-	// because a training holds a few large arrays without pointers.
+	// The codes of past epochs are garbage as large as the live heap. Collecting them is cheap, because a
+	// training holds a few large arrays without pointers.
 	percent := debug.SetGCPercent(20)
 	defer func() {
 		debug.SetGCPercent(percent)
@@ -158,7 +158,7 @@ func atomNorms(d []float32, dim int) (sum, norms float64) {
 	return sum, norms
 }
 
-// newFit returns the state of a training that begins, by a recipe with its defaults.
+// newFit returns the state of a new training by r, whose defaults are set.
 func newFit(x *vectors.Dense, r model.Recipe, o Options) *fit {
 	f := &fit{x: x.Data, words: x.Words, options: o, advice: "scale the vectors", model: &model.Model{
 		Info:       model.Info{Format: model.FormatVersion, Training: model.Training{Input: inputOf(x, o.Source), Recipe: r}},

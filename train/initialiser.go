@@ -88,7 +88,7 @@ func (s *initialiser) choose(ctx context.Context, o Options) (atoms []float32, n
 }
 
 // candidateOrder returns the order in which rows of x are considered as initial atoms. Frequent words
-// keep their order. Other rows are ordered by a hash of their numbers and not by position, so that
+// keep their order. Other rows are ordered by a hash of their values and not by position, so that
 // adding or removing rows changes little.
 func candidateOrder(x []float32, dim int, frequent bool) []int {
 	order := make([]int, len(x)/dim)
@@ -114,8 +114,8 @@ func candidateOrder(x []float32, dim int, frequent bool) []int {
 }
 
 // rowAtoms returns K initial atoms of the given norm, K×L: the first rows in this order, less the
-// mean, within the coherence limit. The choice isn't random and depends little on single rows.
-// The first fromRows atoms are rows. If too few rows differ in direction, the others are random.
+// mean, within the coherence limit. The choice of rows isn't random and depends little on single rows.
+// The first fromRows atoms are rows. If too few rows differ in direction, the other atoms are random.
 func (s *initialiser) rowAtoms(ctx context.Context, norm float64, order []int) (atoms []float32, fromRows int, err error) {
 	dim := s.mean.Dim
 	for _, i := range order[:min(len(order), candidatesPerAtom*s.atoms)] {

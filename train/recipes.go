@@ -35,14 +35,16 @@ func Paper() model.Paper {
 //
 //   - Method is A for words and B for texts.
 //   - Order is Frequency unless the rows are texts, look like texts or ids, or are sorted.
-//   - Atoms is 10·L, but at most half the number of training rows and not less than L. For texts it is
-//     the smallest of 10·L, 3,072·768/L and half the training rows.
+//   - Atoms is 10·L, or half the rows (or TrainWords, if set) if that is fewer, but at least L. For texts it is
+//     the least of 10·L, 3,072·768/L and half of TrainWords.
 //   - TrainWords is 20·Atoms. For rows in no order of frequency it is at least 100,000. For texts it is
-//     2·Atoms and at least 16,000. It never exceeds the number of rows.
+//     16,000, or 2·Atoms if Atoms is set and that is more. It never exceeds the number of rows.
 //   - Nonzeros is 3 % of Atoms. For texts it is at least 8.
 //   - Epochs is 2, or 4 for rows in no order of frequency.
 //   - DictionarySteps is 64. For texts it is one per 1,000 training rows, between 16 and 64.
-//   - Topics of texts is the least number that explains 85 % of the variance explained by the themes.
+//
+// Topics stays 0: training then chooses the fewest topics, at most 64, that keep 85 % of the variance explained
+// by the themes.
 //
 // The recipe "paper":
 //
@@ -57,7 +59,8 @@ func WithDefaults(r model.Recipe, x *vectors.Dense) model.Recipe {
 	return trainingOf(r).withDefaults(x, x.Len())
 }
 
-// TrainingRows returns the first rows of x, as many as the recipe "best" trains K atoms on by default.
+// TrainingRows returns the first n rows of x, where n is the default number of training rows of the recipe
+// "best" for this number of atoms.
 func TrainingRows(x *vectors.Dense, atoms int) *vectors.Dense {
 	h := bestTraining{Common: model.Common{Atoms: atoms}, Order: defaultOrder(x)}
 	return x.Slice(0, min(x.Len(), h.defaultTrainWords(x)))

@@ -18,13 +18,15 @@ const (
 	maxThemes       = 512  // by default
 )
 
-// learnThemes learns themes from the rows of x, V×L, except blank texts. It returns the atoms of the
-// themes, M×L of norm 1, in the space of x − μ, and their tree. Both are nil if no row differs from μ.
-// The argument topics is the default number of topics of the model, or 0 to derive it from the tree.
+// learnThemes learns themes, which are clusters of rows, from the rows of x, V×L, except blank texts. It
+// returns the direction of each theme, M×L of norm 1, in the space of x − μ, and the tree of the themes. Both
+// are nil if no row differs from μ. The argument topics is the default number of topics of the model, or 0 to
+// derive it from the tree.
 //
-// Rows, less the mean and scaled to norm 1, are smoothed and merged by Ward's method. The tree is cut
-// into M clusters, and an atom is the direction of the mean of a cluster's rows. The result doesn't
-// depend on a seed, nor on the order of rows unless rows are equal.
+// At most maxThemeRows rows, less the mean and scaled to norm 1, are averaged with their nearest neighbours
+// (smoothed) and merged by Ward's method. The tree is cut into M clusters. The direction of a theme is the
+// direction of the mean of its rows. A coarser cut of the same tree gives topics. The result doesn't depend on a seed, nor on
+// the order of rows unless rows are equal.
 func learnThemes(ctx context.Context, x *vectors.Dense, d *model.Dictionary, topics int) (atoms []float32, themes *model.Themes, err error) {
 	rows := unitRows(x, d)
 	n := len(rows) / d.Dim
@@ -57,7 +59,7 @@ func defaultThemes(n int) int {
 }
 
 // leafOrder returns the leaves of a tree in an order in which the leaves of every branch are
-// consecutive. For each merge from the root down, splits holds the position of the first leaf of its
+// consecutive. For the i-th merge from the root down, splits[i] is the position in order of the first leaf of its
 // second branch.
 func leafOrder(tree []cluster.Merge) (order, splits []int32) {
 	leaves := len(tree) + 1

@@ -9,7 +9,7 @@
 // that are initialised from rows and regularised towards them (docs/guides/train.md). [Paper] is the
 // objective and trainer of Faruqui et al. (2015), "the paper" below.
 //
-// # The algorithm of the recipe paper
+// # The algorithm of the recipe [Paper]
 //
 // X is V×L (dense vectors), A is V×K (codes), D is K×L (dictionary):
 //
@@ -18,12 +18,15 @@
 // AdaGrad learns D, and regularised dual averaging in its AdaGrad form learns A (paper §2.3). The
 // authors' program updates both after each word. An epoch of this package makes two passes instead.
 // The dictionary pass updates D on small batches of words in order. It adds each word's squared
-// gradient to AdaGrad's sum separately, and shortens steps that overshoot by a line search. The code
+// gradient to AdaGrad's sum separately, and uses a line search to shorten steps that overshoot. The code
 // pass then updates all codes with D fixed. Both passes are matrix products. The code pass gives the
 // same result in any order and for any number of workers. [overcomplete/graph.Dictionary] and
 // [overcomplete/graph.Code] state the formulas. AuthorsOrder keeps the authors' order, for comparison.
 //
-// The number of epochs is a hyperparameter like λ: a code cannot exceed η√t after t epochs.
+// The number of epochs is a hyperparameter like λ: after t epochs no value of a code exceeds η√t, where η is
+// the learning rate ([model.Paper.Rate]).
+//
+// In this package a word is a row of the vectors, also if rows are texts.
 package train
 
 import (
@@ -64,8 +67,8 @@ type Device = backend.Device
 type Options struct {
 	Source *vectors.Source // file of the vectors, for model.json; nil for none
 
-	// Loss is the caller's own loss for the recipe "paper"; [model.Paper.Loss] is its name in
-	// model.json. It is nil for the losses of package graph.
+	// Loss is the caller's own loss for the recipe "paper". It is nil for the losses of package graph.
+	// [model.Paper.Loss] names it in model.json.
 	Loss graph.Loss
 
 	// Like, if not nil, is the dictionary of an earlier model, K×L, for new vectors of the same space.
@@ -77,8 +80,8 @@ type Options struct {
 	NoCodes    bool        // learn only the dictionary, by the recipe "best"
 
 	// These callbacks report progress, and may be nil.
-	Begin    func(i model.Info)  // before the first epoch, with the Device and the Epochs of a checkpoint
-	Progress func(n int)         // after a pass over n more words, from any goroutine; an epoch of "paper" has two passes
+	Begin    func(i model.Info)  // before the first epoch; i has the Device and, if resumed, the Epochs of the checkpoint
+	Progress func(n int)         // after a pass over n more rows, from any goroutine; an epoch of "paper" has two passes
 	Epoch    func(e model.Epoch) // after each epoch
 	Note     func(line string)   // with a warning or remark, from any goroutine
 }

@@ -18,7 +18,7 @@ func (f *inputFlags) registerInput(cmd *cobra.Command) {
 	flags.BoolVar(&f.SkipBad, "skip-bad", false, "drop malformed rows instead of stopping at the first")
 	flags.StringVar(&f.WordList, "words", "", "`file` with one word per line, for vectors without words, or instead of words in .npz, .safetensors, Arrow and Parquet")
 	flags.StringVar((*string)(&f.Rows), "rows", "", "kind of rows: `words`, which are distinct, or texts, such as sentences, which may repeat (default by the name of their column, or by their content)")
-	flags.StringVar(&f.TextColumn, "text-column", "", "`name` of the column of Arrow or Parquet with the texts, or words (default word, words, token, text, sentence, document, content or passage, or the only one)")
-	flags.StringVar(&f.IDColumn, "id-column", "", "`name` of the column with the ids of texts, or none for their numbers (default id, _id or doc_id, if there is one)")
-	flags.StringVar(&f.VectorColumn, "vector-column", "", "`name` of the column with the vectors (default vector, vectors, embedding or embeddings, or the only one of lists, or all of numbers)")
+	flags.StringVar(&f.TextColumn, "text-column", "", "`name` of the column of Arrow or Parquet with the texts, or words (default word, words, token, text, sentence, document, content or passage, else the only column of strings)")
+	flags.StringVar(&f.IDColumn, "id-column", "", "`name` of the column with the ids of texts, or \"none\" to number them (default id, _id or doc_id, if there is one)")
+	flags.StringVar(&f.VectorColumn, "vector-column", "", "`name` of the column with the vectors (default vector, vectors, embedding or embeddings, else the only column of lists, else all columns of numbers)")
 }

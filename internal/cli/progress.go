@@ -25,7 +25,7 @@ type progressFlags struct {
 }
 
 func (f *progressFlags) registerProgress(flags *pflag.FlagSet, what string) {
-	flags.BoolVar(&f.lines, "progress", false, "without a terminal, print a line "+what+"; a terminal shows a bar")
+	flags.BoolVar(&f.lines, "progress", false, "without a terminal, print one line "+what+"; a terminal shows a bar")
 	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")
 }
 

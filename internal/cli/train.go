@@ -49,9 +49,9 @@ func newTrain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "train VECTORS... -o MODEL",
 		Short: "Learn a dictionary and encode every row",
-		Long: `Train learns a dictionary online from dense vectors of words or texts, and encodes
-every row at the sparsity of --sparsity. It writes a model directory atomically, and
-prints metrics and some dimensions by their top words.
+		Long: `Train learns a dictionary from dense vectors of words or texts, in mini-batches, and
+encodes every row at the sparsity of --sparsity. It writes a model directory atomically,
+and prints metrics and some dimensions by their top words.
 
 VECTORS is a file of GloVe text, word2vec text or binary, fastText .vec, .npy, .npz,
 .safetensors, Arrow (Feather) or Parquet, plain or compressed with gzip or zstd, or -
@@ -60,11 +60,11 @@ named by their numbers, unless --words names them. Rows that are texts, such as
 sentences with their embeddings in Parquet, keep their ids and the table's other columns.
 
 Several files are read as one, in the order given. A folder stands for all files below it,
-sorted by name, and a pattern in quotes for those that match. Names that begin with . or _
-are left out. Folders called key=value add a column key to texts.
+sorted by name, and a pattern in quotes for the files that match. Names that begin with .
+or _ are left out. A folder named key=value gives its texts a column key with this value.
 
 Method A learns codes of either sign. Method B, the default for texts, learns nonnegative
-codes. "overcomplete export --format binary" exports binary vectors of method B.`,
+codes; "overcomplete export --format binary" turns their nonzeros into 1.`,
 		Example: `  overcomplete train glove.6B.300d.txt.gz -o model
   overcomplete train vectors.bin -o model --method B -k 2000 --sparsity 0.98
   overcomplete train vectors.npy --words words.txt -o model --json > metrics.json
@@ -86,16 +86,16 @@ codes. "overcomplete export --format binary" exports binary vectors of method B.
 	}
 	flags := cmd.Flags()
 	f.registerOutput(cmd)
-	f.registerCommon(cmd, &h.Common, "(default 10·L, at most half the number of words, at least L; for texts at most half the training rows and 2359296/L)",
+	f.registerCommon(cmd, &h.Common, "(default 10·L, or half the rows if that is fewer, but at least L; for texts the least of 10·L, half the training rows and 2359296/L)",
 		"(default 2; 4 for rows without an order of frequency, such as texts)")
-	flags.Lookup("dictionary-steps").Usage += ", of at least 256 rows each (default 64; for texts 1 per 1000 training rows, at least 16 and at most 64)"
+	flags.Lookup("dictionary-steps").Usage += " (default 64; for texts 1 per 1000 training rows, from 16 to 64); fewer if a mini-batch would have less than 256 rows"
 	flags.StringVar((*string)(&h.Method), "method", string(h.Method), "A, or B for nonnegative codes (default A; B for texts)")
-	flags.Float64Var(&f.sparsity, "sparsity", 0, "`share` of zeros in the codes (default 0.97; at least 8 nonzeros per text)")
-	flags.IntVar(&h.Nonzeros, "nonzeros", 0, "most nonzeros per row, instead of --sparsity")
-	flags.Float64Var(&h.Lambda, "lambda", h.Lambda, "weight λ of Σ|a|, as a share of the mean squared norm")
-	flags.Float64Var(&h.Anchor, "anchor", h.Anchor, "weight of the regularisation of atoms towards their initial vectors, which makes dimensions stable across seeds; 0 for none")
-	flags.StringVar(&trainWords, "train-words", "", "training `rows`: first:n or n, random:n or all; every row is encoded (default first:20·K for words in order of frequency, else random:100000, or 20·K if that is more; for texts random:16000, or 2·K if that is more)")
-	flags.IntVar(&topics, "topics", 0, "number of topics to show by default; 0 learns none (default chosen from the rows for texts, none for words)")
+	flags.Float64Var(&f.sparsity, "sparsity", 0, "`fraction` of zeros in the codes (default 0.97, or less to give texts 8 nonzeros)")
+	flags.IntVar(&h.Nonzeros, "nonzeros", 0, "maximum number of nonzeros per row, instead of --sparsity")
+	flags.Float64Var(&h.Lambda, "lambda", h.Lambda, "weight λ of Σ|a|, relative to the mean squared norm of the centred vectors")
+	flags.Float64Var(&h.Anchor, "anchor", h.Anchor, "how strongly atoms are regularised towards their initial vectors, which makes dimensions stable across seeds; 0 for not at all")
+	flags.StringVar(&trainWords, "train-words", "", "training `rows`: first:n or n, random:n or all; every row is encoded (default: words in order of frequency first:20·K; other words random:n, n the larger of 100000 and 20·K; texts random:n, n the larger of 16000 and 2·K)")
+	flags.IntVar(&topics, "topics", 0, "number of topics that other commands show unless told otherwise; 0 learns no topics (default chosen from the rows for texts, 0 for words)")
 	flags.StringVar(&f.like, "like", "", "use the atoms of this `model` as anchors: the new model has its dimensions and labels")
 	f.registerRest(cmd)
 	return cmd
@@ -109,9 +109,9 @@ func (f *trainFlags) registerOutput(cmd *cobra.Command) {
 // and --epochs end with their defaults.
 func (f *trainFlags) registerCommon(cmd *cobra.Command, c *model.Common, atoms, epochs string) {
 	flags := cmd.Flags()
-	flags.IntVarP(&c.Atoms, "atoms", "k", 0, "number of sparse dimensions K, of L dense ones "+atoms)
+	flags.IntVarP(&c.Atoms, "atoms", "k", 0, "number K of sparse dimensions, of L dense ones "+atoms)
 	flags.IntVar(&f.factor, "factor", 0, "K as a multiple of L, instead of -k")
-	flags.IntVar(&c.Epochs, "epochs", 0, "maximum of epochs "+epochs)
+	flags.IntVar(&c.Epochs, "epochs", 0, "maximum number of epochs "+epochs)
 	flags.IntVar(&c.DictionarySteps, "dictionary-steps", c.DictionarySteps, "dictionary updates per epoch")
 	flags.Uint64Var(&c.Seed, "seed", c.Seed, "random seed")
 }
@@ -122,7 +122,7 @@ func (f *trainFlags) registerRest(cmd *cobra.Command) {
 	f.registerInput(cmd)
 	f.registerDevice(cmd)
 	flags.BoolVar(&f.overcommit, "overcommit", false, "train on the CPU even if memory seems too small")
-	flags.DurationVar(&f.checkpoint, "checkpoint", 0, "save a checkpoint at this interval, such as 5m, and when interrupted")
+	flags.DurationVar(&f.checkpoint, "checkpoint", 0, "save a checkpoint after an epoch if this time, such as 5m, has passed, and when interrupted")
 	flags.BoolVar(&f.resume, "resume", false, "resume from the checkpoint in MODEL, if there is one")
 	addJSON(cmd, "print the results as JSON")
 	f.registerProgress(flags, "an epoch")
@@ -357,7 +357,7 @@ func topDimensions(codes *vectors.Sparse) []dimension {
 // topicRows is the maximum number of texts for which train prints topics, which requires all codes.
 const topicRows = 20_000
 
-// report prints the metrics of a training, and topics or else the strongest dimensions of the first rows.
+// report prints the metrics of a training, and topics or else the strongest dimensions of the first shownRows rows.
 func (f *trainFlags) report(cmd *cobra.Command, i model.Info) error {
 	k, themes := i.Training.Recipe.Base().Atoms, i.Training.Themes
 	var top []dimension
@@ -411,7 +411,7 @@ func (f *trainFlags) report(cmd *cobra.Command, i model.Info) error {
 			}
 			return
 		}
-		fmt.Fprintf(b, "strongest dimensions of the first %s:\n", rows)
+		b.WriteString("strongest dimensions, with their top words:\n")
 		for _, d := range top {
 			fmt.Fprintf(b, "  %5d  %s\n", d.Dimension, wordList(d.Words, " "))
 		}

@@ -18,10 +18,11 @@ const (
 	blockRows = 1 << 11 // rows that are compared with the themes in one step
 )
 
-// Encode returns the cosines of the rows of m with its M themes, V×M. A row holds its eight largest cosines, if
-// positive, of the themes with aD, the reconstruction without μ of the row's code a. It has no cosines if its
-// text is empty, or if the nearest theme is no nearer than the nearest of M random directions, √(2·ln M/L). The
-// error is ctx's.
+// Encode returns the cosines of the rows of m with its M themes, V×M. They are computed
+// between a theme's direction and the row's centred reconstruction aD. Each row holds its eight largest cosines, without the ones that are
+// not positive. It holds none if its text is empty, or if its largest cosine is at most √(2·ln M/L), which is
+// about the largest cosine with M random directions, but not above 0.5. If ctx is cancelled, Encode returns
+// ctx.Err().
 func Encode(ctx context.Context, m *model.Model) (*vectors.CSR, error) {
 	d, themes := &m.Dictionary, m.Info.Training.Themes.Len()
 	k, _, err := simd.Choose()
@@ -63,8 +64,8 @@ func matrix(x []float32, dim int) simd.Matrix {
 	return m
 }
 
-// decode adds aD to rows for the code a of each row from first on, unless its text is empty. All rows use a block
-// of atoms before the next, so that the block stays in level 2.
+// decode adds aD to rows for the code a of each row from first on, unless its text is empty. The outer loop is
+// over blocks of atoms, so that a block stays in the level 2 cache while all rows use it.
 func decode(k *simd.Kernels, rows []float32, codes *vectors.Sparse, first int, atoms simd.Matrix) {
 	const blockAtoms = 256
 	next := make([]int, len(rows)/atoms.Pitch) // nonzero of each code

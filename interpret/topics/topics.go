@@ -87,9 +87,10 @@ const (
 	maxRows     = 1000 // rows among which examples are chosen
 )
 
-// New returns the topics of the rows of m, a model with M themes. X is the index of its codes, and number the
-// number of topics, 1 to M. The topic of a row is the topic with the largest sum of squared cosines between its
-// themes and the row. The theme of a row is the nearest theme of its topic. The error is ctx's.
+// New returns the topics of the rows of m, a model with M themes. The argument x must index the codes of m;
+// number is the number of topics, 1 to M. A row belongs to the topic whose themes have the largest sum of squared
+// cosines with the row ([Encode]), and to the nearest theme of that topic. If ctx is cancelled, New returns
+// ctx.Err().
 func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*Table, error) {
 	codes, err := Encode(ctx, m)
 	if err != nil {
@@ -158,7 +159,8 @@ func (t *Table) strongest(row int) (topic, theme int32) {
 	return topic, theme
 }
 
-// describe returns the groups of rows, largest first. Groups holds the group of each row. The error is ctx's.
+// describe returns the groups of rows, largest first. The argument groups holds the group of each row. If ctx is
+// cancelled, describe returns ctx.Err().
 func describe(ctx context.Context, x *interpret.Index, groups []int32) ([]Topic, error) {
 	all := make([]Topic, slices.Max(append(groups, -1))+1)
 	for i, g := range groups {
@@ -178,9 +180,9 @@ func describe(ctx context.Context, x *interpret.Index, groups []int32) ([]Topic,
 	return all, err
 }
 
-// examples returns the rows of a group that are nearest, by cosine, to the mean of its codes of norm 1. It
-// prefers texts whose length is between the quartiles of the group, and leaves out repeated texts. It considers
-// at most maxRows rows, at equal distances.
+// examples returns the rows of a group that are nearest, by cosine, to the mean of its normalised codes. It
+// prefers texts whose length in bytes is between the quartiles of the group, and leaves out repeated texts. It
+// considers at most maxRows rows, evenly spaced.
 func examples(x *interpret.Index, group []int) []Example {
 	rows := make([]int, min(len(group), maxRows))
 	for i := range rows {
