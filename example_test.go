@@ -42,7 +42,7 @@ func Example() {
 	dictionary, err := model.OpenDictionary("small.model")
 	check(err)
 
-	// 6. Encode vectors in memory, which may be new.
+	// 6. Encode vectors in memory. They need not be training rows.
 	first := &vectors.Dense{Words: x.Words[:100], Dim: x.Dim, Data: x.Data[:100*x.Dim]}
 	encoded, err := encode.Model(ctx, dictionary, first, cpu.Device{}, encode.Defaults(m.Info))
 	check(err)
@@ -80,7 +80,7 @@ func Example() {
 	explorer, err := explore.New(m, "small", explore.Options{})
 	check(err)
 	page := explorer.Handler("localhost:8080")
-	_ = http.Server{Addr: "localhost:8080", Handler: page} // and ListenAndServe
+	_ = http.Server{Addr: "localhost:8080", Handler: page} // then call its ListenAndServe
 	// Output:
 	// 5000 words of godoc.50d.txt.gz
 	// time

@@ -46,8 +46,8 @@ func (c *codes) densify(rows, atoms int, lanes []*lane) {
 	})
 }
 
-// decode adds the products of the rows from lo to hi with the atoms of d from first to last to out. It reads d
-// in blocks that stay in cache for all rows. next is scratch memory of the worker.
+// decode adds to out the products of rows lo to hi with atoms first to last of d. It reads d in blocks that stay in
+// cache for all rows. The argument next is scratch memory of the worker.
 func (c *codes) decode(k *simd.Kernels, out, d simd.Matrix, lo, hi, first, last int, next *[]int) {
 	size := blockRows(d.Pitch)
 	if c.dense != nil {

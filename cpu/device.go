@@ -65,9 +65,9 @@ func (d Device) checkMemory(words, dim int, h model.Paper) error {
 	return d.checkNeed(what, d.Memory(words, dim, h), largest)
 }
 
-// checkNeed returns an error if what needs more bytes than the machine has: allocating or filling them would
-// end the program. With d.Overcommit it returns an error only if no machine can address the bytes, or the
-// largest array.
+// checkNeed returns an error if a task needs more bytes than the machine has: allocating or filling them would
+// end the program. The argument what names the task in the error. With d.Overcommit, checkNeed returns an error only
+// if no machine can address the bytes, or the largest array.
 func (d Device) checkNeed(what string, bytes, largest float64) error {
 	what = fmt.Sprintf("%s about %.1f GB", what, bytes/1e9)
 	if max(bytes, largest) > addressable {

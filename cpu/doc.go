@@ -2,11 +2,20 @@
 //
 //	m, err := train.Fit(ctx, x, train.Best(), cpu.Device{}, train.Options{})
 //
-// # Training
+// X is V×L, the vectors. A is V×K, the codes. D is K×L, the dictionary. A word is a row of X.
 //
-// A trainer runs the programs of package internal/program. A tile stores the codes of consecutive words as
-// compressed rows, and a code pass rewrites it. The codes of the first epoch are dense and random; steps draw
-// them when they need them. S and Q are the only V×K arrays.
+// # Online learning
+//
+// A learner trains by the recipe "best". For each mini-batch it encodes the rows with D, adds AᵀA to G and AᵀX to B,
+// and updates the atoms in blocks: one product gives B − GD for a block, and then each atom moves in turn.
+//
+// # The paper's training
+//
+// A trainer runs the programs of package internal/program for the recipe "paper". S and Q are the sums of gradients
+// and of squared gradients of the codes, H is the sum of squared gradients of D, and P the step of D. A tile stores
+// the codes of consecutive words as compressed rows, and a code pass rewrites it. The initial codes, which the first
+// dictionary pass uses, are dense and random; each step draws the ones that it needs. S and Q are the only V×K
+// arrays.
 //
 // The code program treats each word independently: a worker runs the whole program on one tile after another.
 // The dictionary program runs step by step, with the words or the atoms split between workers.
@@ -16,8 +25,8 @@
 //
 //   - A code pass turns the products of a few residuals and atoms into S, Q and codes in the level-1 cache.
 //   - A dictionary pass turns the products of an atom into its rows of H, P and D in registers.
-//   - For a small batch, D is updated in parts. While a part is in cache, it is multiplied for the line search
-//     (by P) and for the residuals of the next batch (by D).
+//   - For a small batch, P and D are computed in parts. While a part is in cache, codes are multiplied by the part
+//     of P for the line search, and by the part of D for the residuals of the next batch.
 //
 // # Results independent of the number of workers
 //

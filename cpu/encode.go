@@ -136,7 +136,7 @@ func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float3
 	}
 	out.Cols, out.Ptr = e.k, make([]int64, 1, rows+1)
 	e.y.Resize(rows, e.dim)
-	// At least one tile per worker.
+	// About one tile per worker, or more.
 	share := (rows/len(e.lanes) + simd.TileRows) / simd.TileRows * simd.TileRows
 	words := min(share, maxWords)
 	tiles := make([]tile, (rows+words-1)/words)
@@ -195,7 +195,7 @@ func (l *encodeLane) prepare(e *encoder, rows int, row func(i int) []float32) {
 	l.momentum, l.against = zeroed(l.momentum, rows), zeroed(l.against, rows)
 }
 
-// fista runs steps with decreasing shrinkage until ctx is done.
+// fista runs this number of steps with decreasing shrinkage. It stops earlier if ctx is cancelled.
 func (e *encoder) fista(ctx context.Context, l *encodeLane, rows, steps int) {
 	for lambda, momentum := range backend.FISTA(e.options.Lambda, steps) {
 		if ctx.Err() != nil {

@@ -19,7 +19,7 @@ import (
 // [simd.TileRows], so that two or more workers share the product.
 const blockAtoms = 4 * simd.TileRows
 
-// learner learns a dictionary online. It updates a copy of the initial dictionary, which its encoder uses.
+// learner learns a dictionary online. It updates a copy of the initial dictionary. Its encoder uses this copy.
 type learner struct {
 	encoder   *encoder
 	rows      []float32 // X, V×L

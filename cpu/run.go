@@ -14,8 +14,8 @@ const (
 	// cache beside the rows of a tile.
 	blockBytes = 256 << 10
 
-	// maxWords and maxAtoms limit a unit of work. D is read from level 3 once per maxWords words: with 32,
-	// decoding would spend half of its time on that.
+	// maxWords and maxAtoms limit a unit of work. D is read from level 3 once per maxWords words. If maxWords were
+	// 32, decoding would spend half of its time on these reads.
 	maxWords = 8 * simd.TileRows
 	maxAtoms = 64
 
@@ -30,7 +30,7 @@ const (
 	// same size, which must be small beside D.
 	batchBytes = 256 << 10
 
-	// residualBytes is the size of the columns of the residuals that an update reads at a time. They stay in
+	// residualBytes is the size of the columns of the residuals that an update reads at a time. They must fit in
 	// cache, because sparse codes use rows in no order.
 	residualBytes = 1 << 20
 )
@@ -51,7 +51,7 @@ type frame struct {
 	stored            [][]float64   // numbers of rows, to be totalled
 	codes             codes         // A
 	sums              simd.State    // S and Q
-	random            simd.Matrix   // codes before the first epoch
+	random            simd.Matrix   // initial codes
 	packed            simd.Panels   // packed atoms of correlate steps
 	borrowed          bool          // packed belongs to another frame and is up to date
 	parts             []simd.Matrix // parts whose sum is the product of the next decode step; nil if not computed

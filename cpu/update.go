@@ -80,8 +80,8 @@ func (u *update) decodePart(l *lane, f *frame, m simd.Matrix, part, lo, hi int) 
 	f.codes.decode(u.kernels, *out, m, 0, f.words, lo, hi, &l.next)
 }
 
-// atoms updates the atoms from lo to hi. For sparse codes, the same loop computes the products, for a slice of
-// columns whose residuals fit in level 2.
+// atoms updates the atoms from lo to hi. For sparse codes, one loop computes the products and updates the atoms, for
+// a slice of columns whose residuals fit in level 2.
 func (u *update) atoms(l *lane, f *frame, lo, hi int) {
 	r := f.vectors[u.step.Accumulate.Residuals]
 	if f.codes.dense != nil {

@@ -22,8 +22,8 @@ const (
 )
 
 // GroupLabels returns a label for each group of rows: up to n words, best first. Group g consists of the
-// rows i with groups[i] = g; −1 means no group. Two groups share a word only if one group had no words
-// otherwise.
+// rows i with groups[i] = g; −1 means no group. Two groups share a word only if one of them would otherwise
+// have no words.
 //
 // If rows are texts, the words are common in the group, rare outside, and occur together. The first word
 // has the largest score
@@ -31,16 +31,16 @@ const (
 //	κ · √(t_w / t_g)
 //
 // κ is Cohen's kappa of "the text is in the group" and "the text contains the word". It is the F1 of the
-// word as a classifier of the group, corrected for chance. The tightness t_w of the texts that contain the
-// word, and t_g of the group, is the mean cosine of the codes of all pairs of texts, minus the mean of all
-// texts. The ratio is at most 1. It is small for stop words of any language, headers and signatures, which
-// all kinds of texts contain.
+// word as a classifier of the group, corrected for chance. The tightness of a set of texts is the mean cosine
+// of the codes of all its pairs, minus the mean over the pairs of all texts: t_w for the texts that contain the
+// word, and t_g for the group. The ratio is limited to the range from 0.02 to 1. It is small for stop words of
+// any language, headers and signatures, which all kinds of texts contain.
 //
 // The other words of the label maximise score · (1 + NPMI)⁵, with the mean normalised pointwise mutual
 // information of the word and the words before it (Bouma 2009). A phrase of words that are often adjacent,
 // such as "hard drive", replaces its words if its score is at least 0.9 times the lower and 0.5 times the
 // higher of their scores. The label of a group without words is the beginning of a text. If two groups would
-// have the same label, the name of a row replaces a word. GroupLabels counts words in at most 20,000 texts.
+// have the same label, another word or, without one, the name of a row replaces a word. GroupLabels counts words in at most 20,000 texts.
 //
 // If rows are words, the label consists of the words nearest to the sum of the group's codes.
 func (x *Index) GroupLabels(groups []int32, n int) [][]string {
@@ -77,7 +77,7 @@ func rowsOf(groups []int32, n int) [][]int32 {
 }
 
 // centralWords returns the n words among rows whose codes have the largest cosines with the sum of the rows'
-// codes of norm 1.
+// normalised codes.
 func (x *Index) centralWords(rows []int32, n int) []string {
 	sums := make([]float64, x.Codes.Cols)
 	for _, i := range rows {

@@ -79,8 +79,8 @@ const (
 	maxNote = 2000
 )
 
-// maxThemes exceeds the number of themes of every model, because labels in a file may be of topics that
-// the model lacks.
+// maxThemes stands for the number of themes when labels are read: a file may label topics that the model
+// lacks.
 const maxThemes = 1 << 30
 
 // Check returns an error if a model with K dimensions and M themes lacks the dimension or topic, or if name or
@@ -102,8 +102,8 @@ func (l Label) Check(dimensions, themes int) error {
 	return nil
 }
 
-// set replaces the label of a topic, or of a dimension of a model with K dimensions. A label without name
-// and note deletes it.
+// set replaces the label of a topic, or of a dimension of a model with K dimensions. If name and note are
+// empty, it deletes the label.
 func (ls *Labels) set(l Label, dimensions int) error {
 	l.Name, l.Note = strings.TrimSpace(l.Name), strings.TrimSpace(l.Note)
 	if err := l.Check(dimensions, maxThemes); err != nil {

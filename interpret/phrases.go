@@ -8,10 +8,11 @@ import (
 )
 
 // A phrase is a pair of words that are often adjacent, such as "hard drive". In scripts without spaces it is a
-// word, joined from adjacent characters. The parts of a text are its words and characters. A round joins
-// adjacent parts a and b if their affinity, the NPMI ln(n·n_ab/(n_a·n_b)) / ln(n/n_ab) in n parts, is large
-// and not less than the affinity of b and the next part. Characters joined in one round are parts in the
-// next. Runs of Katakana are always joined, because most are one loanword.
+// word, joined from adjacent characters. The parts of a text are its words and characters. The affinity of two
+// adjacent parts a and b, which occur n_a and n_b times among n parts and n_ab times together, is their NPMI,
+// ln(n·n_ab/(n_a·n_b)) / ln(n/n_ab). A round joins a and b if their affinity is large, and not less than the
+// affinity of b and the next part. Characters joined in one round are parts in the next. Runs of Katakana are
+// always joined, because most are one loanword.
 const (
 	minAffinity = 0.4
 	minJoined   = 2 // smallest number of occurrences of two adjacent characters
@@ -25,7 +26,8 @@ const (
 	endOfText = math.MaxUint32
 )
 
-// character is a bit that marks parts that are numbers of characters. addPhrases replaces them by ids.
+// character is a bit of the parts that are indices of characters and not ids of words. addPhrases replaces these
+// indices by ids.
 const character = 1 << 31
 
 // addPhrases finds the phrases among the parts of all texts, and adds them to the terms of each text.

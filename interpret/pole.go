@@ -44,7 +44,7 @@ func (x *Index) Poles(k int) []Pole {
 }
 
 // Top returns up to n rows with the largest absolute values at a pole, largest first, and equal values in
-// row order.
+// row order. The frequent words of [Index.Known] come before the others.
 func (x *Index) Top(p Pole, n int) []Entry {
 	return x.rank(p, n, func(row int, value float32) float64 { return math.Abs(float64(value)) })
 }
@@ -76,7 +76,7 @@ func (x *Index) rank(p Pole, n int, score func(row int, value float32) float64) 
 
 // valueWeight is λ of LDAvis's relevance (Sievert and Shirley 2014, §3.1): 1 ranks by value, 0 by the share
 // of the row. LDAvis recommends 0.6 for counts. For codes, 0.6 prefers words with only small values, such as
-// hz, usually and addi instead of rate, hz and mutex.
+// usually and addi, to words with large ones, such as rate and mutex.
 const valueWeight = 0.8
 
 // relevanceScale returns the factor that turns a value into exp(relevance), given Σ|a| of its row.
@@ -203,8 +203,8 @@ const coherenceRows = 8
 // rows. The coherence of random rows is 0. For fewer than two rows it is NaN.
 //
 // Coherence requires no other vectors, but is less reliable than word intrusion accuracy. On 3,000 dimensions
-// from GoogleNews, its rank correlation with the accuracy by GloVe is 0.79 over both poles, and 0.43 over the
-// positive poles. Two halves of that test have a rank correlation of 0.64 with each other.
+// from GoogleNews, its rank correlation with the accuracy that GloVe vectors measure is 0.79 over both poles, and
+// 0.43 over the positive poles. For comparison, two halves of the intrusion test have a rank correlation of 0.64.
 func (x *Index) Coherence(p Pole) float64 {
 	var rows []int32
 	for _, e := range x.Top(p, coherenceRows) {

@@ -326,7 +326,8 @@ func appendLower(runes []rune, s string) []rune {
 }
 
 // editDistance returns the number of insertions, deletions and substitutions that turn a into b
-// (Levenshtein). If that number exceeds limit, the result only does, too. It overwrites row[:len(b)+1].
+// (Levenshtein). If that number exceeds limit, the result is any number above limit. It overwrites
+// row[:len(b)+1].
 func editDistance(a, b []rune, limit int, row []int) int {
 	for j := range len(b) + 1 { // row holds the distances of the current prefix of a to each prefix of b
 		row[j] = j

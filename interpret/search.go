@@ -194,8 +194,8 @@ func (x *Index) queryWords(query string, q *Query) []queryWord {
 	return words
 }
 
-// countWords returns the number of occurrences of each word in a text, and the share of the adjacent pairs
-// of words that are adjacent in the text.
+// countWords returns the number of occurrences of each word of a query in a text, and the share of the query's
+// adjacent pairs of words that are adjacent in the text, too.
 func countWords(text string, words []queryWord) (counts []float64, adjacent float64) {
 	counts = make([]float64, len(words))
 	pairs := make([]bool, len(words))

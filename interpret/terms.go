@@ -168,7 +168,7 @@ func (p passages) at(words []uint32) (block *uint64, bit uint64) {
 	return &p[h>>32%uint64(len(p))], 1 << (h >> 58)
 }
 
-// contains reports whether the passage around word j of a text is in an earlier one.
+// contains reports whether the passage around word j of a text is in an earlier text, too.
 func (p passages) contains(words []uint32, j int) bool {
 	if len(words) < passageWords {
 		return false
@@ -274,7 +274,7 @@ func tokenize(text string) []string {
 	return words
 }
 
-const joiner = "\u200d" // joins emoji to one, such as a family
+const joiner = "\u200d" // joins several emoji into one, such as a family
 
 func isUnspaced(r rune) bool { return r >= 0x0e00 && (unicode.In(r, unspaced...) || r == 'ー') } // 0x0e00: Thai, the lowest
 

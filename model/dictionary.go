@@ -14,7 +14,7 @@ type Dictionary struct {
 	Atoms []float32 // D, K×L row-major; row k is the atom of dimension k
 	Mean  []float32 // μ, of length L, or nil if the input was not centred
 
-	Themes []float32 // M×L row-major: unit directions of themes among centred rows; nil without themes
+	Themes []float32 // M×L row-major: direction of each theme, of norm 1, from μ; nil without themes (see [Themes])
 }
 
 // Len returns the number of atoms, K.
@@ -31,8 +31,8 @@ func (d *Dictionary) Validate() error {
 	return nil
 }
 
-// Center sets dst to x − μ for vectors x, n×L row-major; dst may be x. Training and encoding subtract μ only by
-// Center.
+// Center sets dst to x − μ for vectors x, n×L row-major; dst may be x. Training and encoding centre vectors only
+// by Center.
 func (d *Dictionary) Center(dst, x []float32) {
 	if d.Mean == nil {
 		copy(dst, x)

@@ -81,8 +81,8 @@ func open(dir string) (*Model, error) {
 	return m, nil
 }
 
-// OpenDictionary opens a model without its codes: Codes is nil, although Info may describe them. Such a model can
-// encode but can't be saved.
+// OpenDictionary opens a model, as [Open] does, without its codes: Codes is nil, although Info may describe them. The
+// result can encode. It can be saved only if the model on disk has no codes either.
 func OpenDictionary(dir string) (*Model, error) {
 	if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() {
 		m, err := Open(dir)
@@ -261,18 +261,22 @@ func checkFinite(values []float32) error {
 	return nil
 }
 
+// An OutputError reports an output path that can't be written, such as a directory that must not be replaced.
+type OutputError = atomicfile.OutputError
+
 // Save saves m as the directory dir. It writes a temporary directory, flushes it to disk and renames it. If Save
-// fails, the previous content of dir remains. If only the renaming fails, because another process has created dir,
-// the temporary directory is kept, and the error names it. Equal models give identical files.
+// fails before the renaming, the previous content of dir remains. If the renaming fails, because dir exists or
+// another process has created it, the temporary directory is kept, and the error names it. Equal models give
+// identical files.
 //
 // Without force, dir must not exist. With force, Save replaces a model without labels or an empty directory, but
-// nothing else.
+// nothing else. If dir may not be replaced, the error is an [*OutputError].
 func (m *Model) Save(dir string, force bool) error {
 	return m.SaveWith(dir, modeldir.MayReplace(force), nil)
 }
 
-// SaveWith is [Model.Save] with a function that returns an error unless dir may be replaced. If extra isn't nil,
-// it adds files to the temporary directory, which is then removed if it can't be renamed.
+// SaveWith is [Model.Save] with a function that returns an error unless dir may be replaced. If extra isn't nil, it
+// adds files to the temporary directory. With extra, the temporary directory is removed if the renaming fails.
 func (m *Model) SaveWith(dir string, mayReplace func(path string) error, extra func(dir string) error) error {
 	return atomicfile.WriteDir(dir, extra == nil, mayReplace, func(dir string) error {
 		err := m.write(dir)

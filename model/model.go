@@ -5,9 +5,9 @@
 //	dictionary.npy  Dictionary.Atoms, a K×L array of float32
 //	mean.npy        Dictionary.Mean, an array of L float32, only if the input was centred
 //	themes.npy      Dictionary.Themes, an M×L array of float32, only if there are themes
-//	words.txt       Codes.Words, one per line, UTF-8; only if rows are words
-//	texts.jsonl     Codes.Texts, one JSON object per line, with "id", "text" and the columns; only if rows are texts
-//	codes.npz       Codes, as scipy.sparse.save_npz writes a CSR matrix
+//	codes.npz       Codes, as scipy.sparse.save_npz writes a CSR matrix; only if the model has codes
+//	words.txt       Codes.Words, one per line, UTF-8; only with codes of words
+//	texts.jsonl     Codes.Texts, one JSON object per line, with "id", "text" and the columns; only with codes of texts
 //	intrusion.json  the word intrusion accuracy of dimensions, only if it was measured
 //	labels.json     labels of dimensions, only if a user labelled some
 //
@@ -20,7 +20,7 @@
 //	}
 //
 // Package train trains models, package encode encodes new vectors with them, and package interpret
-// shows the meaning of their dimensions.
+// shows the meaning of their dimensions. In this package a word is a row, also if rows are texts.
 //
 // If a model can't be read, the error is a [*vectors.InputError], which names the file.
 package model
@@ -45,7 +45,7 @@ type Model struct {
 	Codes      *vectors.Sparse // A, V×K, in the order of the input; nil without codes
 
 	// Labels is the content of labels.json for [Model.Save]; nil for no file. [Open] leaves it nil,
-	// because labels may change while a model is open.
+	// because labels may change while a model is open: a model that is opened and saved has no labels.
 	Labels []byte
 }
 
@@ -64,7 +64,7 @@ type Training struct {
 	Input  Input   `json:"input"`  // the training vectors
 	Recipe Recipe  `json:"recipe"` // the algorithm and its hyperparameters
 	Device string  `json:"device"` // "cpu" with its level, or "cuda" with its compute capability and the precision; results differ in the last bits
-	Lambda float64 `json:"lambda"` // λ, weight of Σ‖a_i‖₁ in the objective; for the recipe "best", its Lambda times mean ‖x − μ‖²
+	Lambda float64 `json:"lambda"` // λ, weight of Σ‖a_i‖₁ in the objective; for the recipe "best", Best.Lambda · mean ‖x − μ‖²
 	Epochs []Epoch `json:"epochs"` // metrics after each epoch
 
 	Themes *Themes `json:"themes,omitempty"` // nil without themes
@@ -132,8 +132,8 @@ func (i *Info) Words() int {
 	return i.Encoding.Input.Words
 }
 
-// Known returns the number of training words if they are the first words with a code, such as the
-// frequent words of a larger vocabulary. Otherwise it returns 0.
+// Known returns n if the model was trained on the first n of the rows with codes, and there are more, as with the
+// frequent words of a vocabulary. Otherwise it returns 0.
 func (i *Info) Known() int {
 	n, first := i.Training.Recipe.trainRows()
 	e := i.Encoding
@@ -164,13 +164,13 @@ type Input struct {
 
 	Texts bool `json:"texts,omitempty"` // rows are texts; Words is their number
 
-	// FileCount is the number of files of an input of several, whose checksum is SHA256. Files lists them if
-	// there are at most 100.
+	// FileCount is the number of files, or 0 for one; SHA256 then covers all. Files lists them if there are at
+	// most 100.
 	FileCount int            `json:"file_count,omitempty"`
 	Files     []vectors.File `json:"files,omitempty"`
 }
 
-// NewInput describes the files of vectors. The caller sets the number and kind of rows.
+// NewInput describes the files of vectors. The caller sets Words, Texts and Dim.
 func NewInput(s *vectors.Source) Input {
 	const maxFiles = 100 // 10,000 would be 3 MB of model.json
 	in := Input{Name: s.Name, SHA256: s.SHA256, WordsSHA256: s.WordsSHA256, FileCount: len(s.Files)}
@@ -203,7 +203,7 @@ type Encoding struct {
 	Device  string   `json:"device"`            // as [Training.Device]
 	Lambda  float64  `json:"lambda"`
 
-	// These are 0 for the codes of a training by the recipe "paper".
+	// The next four fields are 0 for the codes of a training by the recipe "paper".
 
 	FirstLambda float64 `json:"first_lambda,omitempty"` // λ of the first step; 0 for exact codes
 	Steps       int     `json:"steps,omitempty"`        // number of FISTA steps; 0 for exact codes
@@ -230,8 +230,8 @@ func (e *Encoding) Explained() (share float64, known bool) {
 	return 1 - e.Error/e.Variance, e.Variance > 0
 }
 
-// Made returns the encoding of the codes that the training itself computed, with the metrics of its last
-// epoch.
+// Made describes the codes that the training itself computed, as the recipe "paper" does, with the metrics of
+// its last epoch.
 func (t *Training) Made() *Encoding {
 	var last Epoch
 	if n := len(t.Epochs); n > 0 {
@@ -244,7 +244,7 @@ func (t *Training) Made() *Encoding {
 }
 
 // Shard describes a part of an input: the blocks of rows with n mod Of = Index−1, where n is the number of
-// the block, from 0.
+// the block, from 0. A block has encode.Block rows.
 type Shard struct {
 	Index  int       `json:"index"`  // 1 to Of
 	Of     int       `json:"of"`     // number of shards
@@ -267,6 +267,6 @@ type Epoch struct {
 	L1          float64 `json:"l1"`           // mean ‖a_i‖₁
 	AtomNorm    float64 `json:"atom_norm"`    // mean Euclidean norm of an atom
 	UnusedAtoms int     `json:"unused_atoms"` // number of dead atoms: dimensions without a nonzero
-	LineSearch  float64 `json:"line_search"`  // share of dictionary updates that the line search shortened (α < 1)
+	LineSearch  float64 `json:"line_search"`  // share of dictionary updates that the line search shortened
 	Seconds     float64 `json:"seconds"`      // wall-clock time of the epoch
 }

@@ -45,7 +45,7 @@ type Common struct {
 	Method          Method `json:"method"`           // "" for the default of the recipe "best"
 	Atoms           int    `json:"atoms"`            // K; 0 for the default
 	Epochs          int    `json:"epochs"`           // maximum of epochs; 0 for the default
-	DictionarySteps int    `json:"dictionary_steps"` // dictionary updates per epoch; one per word in the authors' order; in "best" fewer if batches had less than 256 rows, and 0 for the default
+	DictionarySteps int    `json:"dictionary_steps"` // dictionary updates per epoch; 0 for the default of "best"; see Best and Paper.AuthorsOrder
 	Seed            uint64 `json:"seed"`
 }
 
@@ -57,17 +57,17 @@ func Nonzeros(sparsity float64, atoms int) int {
 // Base implements [Recipe].
 func (c Common) Base() Common { return c }
 
-// Best is the default recipe. It initialises the dictionary from words, learns it online, and encodes by
-// package encode.
+// Best is the default recipe. It initialises the dictionary from rows, learns it in mini-batches, and encodes by
+// package encode. It makes fewer updates than DictionarySteps if mini-batches would have less than 256 rows.
 type Best struct {
 	Common
-	Nonzeros   int     `json:"nonzeros,omitempty"`    // maximum of nonzeros per row; 0 for the default; see the function [Nonzeros]
-	Lambda     float64 `json:"lambda"`                // λ, weight of Σ‖a_i‖₁, as a share of mean‖x − μ‖²
-	Anchor     float64 `json:"anchor,omitempty"`      // inverse variance of atoms about their anchors, relative to mean‖x − μ‖²
-	TrainWords int     `json:"train_words,omitempty"` // number of training rows for D and μ, 0 for the default: the first rows or, without an order, a random sample that doesn't depend on the seed
-	Order      Order   `json:"order,omitempty"`       // "" for the default
-	Topics     int     `json:"topics,omitempty"`      // number of topics; 0 for a number that the rows determine, for words none; [NoTopics] for none
-	Like       string  `json:"like,omitempty"`        // SHA-256 of the initial atoms and anchors, float32 and little-endian, if they are from another model
+	Nonzeros   int     `json:"nonzeros,omitempty"`    // maximum number of nonzeros per row; 0 for the default; see the function [Nonzeros]
+	Lambda     float64 `json:"lambda"`                // λ, weight of Σ‖a_i‖₁, relative to mean ‖x − μ‖²
+	Anchor     float64 `json:"anchor,omitempty"`      // weight that keeps atoms near their anchors (docs/guides/train.md); 0 for none
+	TrainWords int     `json:"train_words,omitempty"` // number of training rows for D and μ; 0 for the default; see Order
+	Order      Order   `json:"order,omitempty"`       // whether the training rows are the first or a random sample; "" for the default
+	Topics     int     `json:"topics,omitempty"`      // number of topics; 0 for the default, which is none for words; [NoTopics] for none, as 0 of the flag
+	Like       string  `json:"like,omitempty"`        // SHA-256 of the atoms (float32, little-endian) of another model that are the initial atoms and anchors; "" if none
 }
 
 // NoTopics as the number of topics disables topics and themes.
@@ -78,8 +78,8 @@ type Order string
 
 // The orders.
 const (
-	Frequency Order = "frequency" // rows are words, frequent ones first
-	None      Order = "none"      // no meaning
+	Frequency Order = "frequency" // rows are words, frequent ones first; the training rows are the first
+	None      Order = "none"      // no meaning; the training rows are a random sample, which doesn't depend on the seed
 )
 
 // Paper is the recipe of the paper, with its objective and its trainer, which learns dictionary and codes
@@ -91,9 +91,9 @@ type Paper struct {
 	Rate         float64 `json:"rate"`   // η, AdaGrad's learning rate
 	Loss         string  `json:"loss"`   // [Squared], [Huber], or the name of a loss of the calling program
 	HuberDelta   float64 `json:"huber_delta,omitempty"`
-	Center       bool    `json:"center"`        // subtract the mean vector of the frequent words
+	Center       bool    `json:"center"`        // subtract the mean of the first rows, as many as "best" trains on by default
 	FromWords    bool    `json:"from_words"`    // initialise the dictionary from words that are far apart, not from random numbers
-	AuthorsOrder bool    `json:"authors_order"` // update word by word like the authors' program, not in two passes of matrix products per epoch
+	AuthorsOrder bool    `json:"authors_order"` // update word by word like the authors' program (DictionarySteps is ignored), not in batches
 	AuthorsStop  bool    `json:"authors_stop"`  // stop by the rule of the authors' program, at the latest after all epochs
 }
 

@@ -39,8 +39,8 @@ const (
 //	codes.indptr    I64, V+1     the codes, as the arrays of a CSR matrix, if there are any
 //	codes.indices   I32
 //	codes.data      F32
-//	words           U8           UTF-8, with a newline after each word; only if they are words
-//	texts           U8           the lines of texts.jsonl; only if they are texts
+//	words           U8           UTF-8, with a newline after each word; only if rows are words
+//	texts           U8           the lines of texts.jsonl; only if rows are texts
 //
 // The metadata "model.json" is Info as JSON.
 func (m *Model) WriteSafetensors(w io.Writer) error {

@@ -2,11 +2,11 @@ package model
 
 import "fmt"
 
-// Themes describes the M themes of a dictionary, M = len(Splits) + 1, and the tree of topics. A topic is a range
-// of themes. One topic has all themes; each further topic splits a range in two.
+// Themes describes the M themes of a dictionary, M = len(Splits) + 1, and the tree of topics. A theme is a cluster
+// of rows. A topic is a range of themes. One topic has all themes; each further topic splits a range in two.
 type Themes struct {
 	Topics int     `json:"topics"` // default number of topics, 1 to M
-	Splits []int32 `json:"splits"` // first theme of the second range of each split: 1 to M−1, each once
+	Splits []int32 `json:"splits"` // split j starts a new range at theme Splits[j]; each of 1 to M−1 occurs once
 }
 
 // Len returns the number of themes, M, or 0 if t is nil.
@@ -17,9 +17,9 @@ func (t *Themes) Len() int {
 	return len(t.Splits) + 1
 }
 
-// Cut returns the topic id of each theme for a number of topics, 1 to M. Each topic is a part of a topic of every
-// smaller number. A topic has the same id for all numbers that have it: its theme if it has only one, or M + j if
-// Splits[j] splits it.
+// Cut returns, for each theme, the id of its topic among a number of topics, 1 to M. A topic keeps its id for all
+// numbers of topics that leave it whole. The id is the number of its theme if it has only one, otherwise M + j,
+// where Splits[j] divides the topic.
 func (t *Themes) Cut(topics int) []int32 {
 	of := make([]int32, t.Len())
 	for _, first := range t.Splits[:topics-1] {

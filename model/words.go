@@ -24,7 +24,7 @@ func (in *Input) rowsFile() string {
 	return modeldir.Words
 }
 
-// SetKind records the kind of rows and the columns of texts, which are nil if rows are words.
+// SetKind records the kind of rows and the names of the columns of texts. The argument is nil if rows are words.
 func (e *Encoding) SetKind(texts *vectors.Texts) {
 	if e.Input.Texts, e.Columns = texts != nil, nil; texts != nil {
 		e.Columns = texts.Names()
@@ -86,7 +86,7 @@ func (r *rowReader) next(words *[]string, texts *vectors.Texts) error {
 		line = append(line, part...)
 		switch {
 		case err == bufio.ErrBufferFull && bytes.IndexByte(part, 0) < 0:
-			continue // no row has a NUL, and sparse files have any number of them
+			continue // no row has a NUL, but a file with holes reads as endless NULs
 		case err == io.EOF && len(line) == 0:
 			return io.EOF
 		case err == io.EOF:
@@ -183,7 +183,7 @@ func (r *rowReader) newTexts() *vectors.Texts {
 	return t
 }
 
-// all reads all rows. It returns an error unless their number is in.Words.
+// all reads all rows. It returns an error unless their number is r.of.Input.Words.
 func (r *rowReader) all() (words []string, texts *vectors.Texts, err error) {
 	texts = r.newTexts()
 	for {

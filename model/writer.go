@@ -26,8 +26,8 @@ type Writer struct {
 	known      Encoding // kind, columns and number of the rows
 }
 
-// NewWriter begins a model in the directory at path; mayReplace returns an error unless the directory may be replaced.
-// The caller must call Commit or Abort.
+// NewWriter begins a model in the directory at path. If path exists, Commit calls mayReplace, which returns an error
+// unless the directory may be replaced. The caller must call Commit or Abort.
 func (m *Model) NewWriter(path string, mayReplace func(path string) error) (*Writer, error) {
 	dir, err := atomicfile.NewDir(path)
 	if err != nil {
@@ -80,7 +80,8 @@ func (w *Writer) create() error {
 }
 
 // Commit writes the model, whose codes e describes. Commit sets the number, the kind and the columns of rows, and
-// returns the Info of model.json. If it fails, nothing is left.
+// returns the Info of model.json. If only the renaming fails, the complete model is kept under a temporary name,
+// which the error states. After any other failure nothing is left.
 func (w *Writer) Commit(ctx context.Context, e Encoding) (Info, error) {
 	e.Input.Words, e.Input.Texts, e.Input.Dim, e.Columns = w.known.Input.Words, w.known.Input.Texts, w.model.Dictionary.Dim, w.known.Columns
 	w.model.Info.Encoding = &e

@@ -18,7 +18,7 @@ import (
 )
 
 // A WordError reports a word that a format can't represent: it is empty, or contains a
-// separator of fields or lines. [Escape] returns words that every format can represent.
+// separator of fields or lines. Every format can represent the words of [Escape], except empty ones.
 type WordError struct {
 	Row  int // from 0
 	Word string
@@ -153,8 +153,8 @@ func WriteProjectorMetadata(w io.Writer, s *Sparse) error {
 	})
 }
 
-// WritePackedBits writes a .npy file of V×⌈K/8⌉ bytes, with a bit per dimension that is
-// set if the code is not zero. The first dimension is the highest bit of the first byte.
+// WritePackedBits writes a .npy file of V×⌈K/8⌉ bytes, with a bit per row and dimension that is
+// set if the value is not zero. The first dimension is the highest bit of the first byte.
 // numpy.unpackbits(array, axis=1, count=K) returns the binary V×K matrix.
 func WritePackedBits(w io.Writer, codes *Sparse) error {
 	width := (codes.Cols + 7) / 8

@@ -15,7 +15,7 @@ import (
 
 // A File is one of several files of an input.
 type File struct {
-	Name   string `json:"name"`   // path below the folder or the fixed part of the pattern, with slashes; or the base name
+	Name   string `json:"name"`   // with slashes: path relative to the folder, or to the part of a pattern before its first wildcard; else the base name
 	SHA256 string `json:"sha256"` // of the file's bytes as stored, in hexadecimal
 	Rows   int    `json:"rows"`   // number of valid rows
 }
@@ -47,7 +47,7 @@ type schema struct {
 }
 
 // checkSchema returns an error unless the file with heading h has the schema of the first file. The keys of its
-// partition folders become columns, unless the file has columns of these names.
+// folders named key=value become columns, unless the file has columns of these names.
 func (r *reader) checkSchema(h heading) error {
 	s := schema{displayName(r.Path), []string{"format " + h.format}}
 	var columns []string

@@ -32,23 +32,25 @@ type ReadOptions struct {
 	// the words of .npz and .safetensors files and of tables.
 	WordList string
 
-	// Rows is the kind of the rows. If it is "", Read and Stream choose: rows of tables and arrays
-	// are texts if the name of their column says so, if most have three words or 24 bytes,
-	// or if one has a line break. Rows of text files and of word2vec binary are words.
+	// Rows is the kind of the rows. If it is "", Read and Stream choose. Rows of tables and arrays
+	// are texts if the name of their column says so, if most have three words or 24 bytes, if
+	// one has a line break, or if more than one in ten of the first rows of a table is repeated.
+	// Rows of text files and of word2vec binary are words, unless a WordList contains texts.
 	Rows Kind
 
 	// IDColumn, TextColumn and VectorColumn name columns of a table. TextColumn contains texts or
-	// words. If an option is "", the column has a usual name or is the only candidate of its type.
-	// IDColumn "none" ignores ids.
+	// words. If an option is "", Read takes the column with a usual name, or else the only one of its
+	// type. IDColumn "none" ignores ids.
 	IDColumn, TextColumn, VectorColumn string
 
 	// Keep, if not nil, limits the rows that [Read] stores to the first n or to a sample. Read calls it
-	// repeatedly with the rows so far, without their vectors, until it returns a positive n or a sample.
-	// Read checks and counts the other rows too, but not their norms.
+	// repeatedly with the rows so far, without their vectors, until it returns a sample, or a positive n
+	// that is less than the number of these rows. Read validates and counts the other rows, too, but
+	// doesn't warn of their norms.
 	Keep func(rows *Dense) (n int, sample *Sample)
 
-	// Progress, if not nil, is called before each block of rows with the fraction of the bytes of all
-	// files that was read. It isn't called if that is unknown, as for pipes.
+	// Progress, if not nil, is called before each block of rows with the fraction of all bytes that has
+	// been read. It isn't called if the size is unknown, as for pipes.
 	Progress func(share float64)
 
 	// Distinct makes [Stream] drop repeated words and accept rows of zeros, as Read does. It requires
@@ -59,7 +61,7 @@ type ReadOptions struct {
 // Source describes an input of [Read] or [Stream].
 type Source struct {
 	Name     string   // base name of the file, folder or pattern, or "stdin"
-	SHA256   string   // of the file's bytes as stored, in hexadecimal; of several files, of their SHA-256, one per line
+	SHA256   string   // of the file's bytes as stored, in hexadecimal; for several files, of the lines of their SHA-256
 	Files    []File   // files of a folder, a pattern or several paths, in their order; nil for one file
 	Format   string   // such as "word2vec text"
 	Kind     Kind     // kind of the rows
@@ -136,8 +138,8 @@ func quote[T string | []byte](s T) string {
 // MaxDim is the maximum of L. It bounds the memory that a header alone can claim.
 const MaxDim = tabular.MaxDim
 
-// window limits the bytes of a file that determine its format. A pipe may end the window after pipeLines
-// lines.
+// window limits the bytes of a file that determine its format. If a pipe delivers fewer bytes, pipeLines lines
+// are enough.
 const (
 	window    = 1 << 20
 	pipeLines = 100
@@ -146,8 +148,8 @@ const (
 // Read reads vectors from the files that paths name, in order. A path is a file, "-" for standard
 // input, a folder for all files below it in the order of their names, or a pattern of [filepath.Glob].
 // In folders and matches, Read skips names that begin with "." or "_". All files must have the same
-// format, vector length and columns. Folders named key=value, in a folder or a match, become columns
-// of texts.
+// format, vector length and columns. A folder named key=value, below a folder or in a match, gives its
+// texts a column key with this value.
 //
 // Read detects the format, and a compression with gzip or zstd, from the content:
 //
@@ -191,7 +193,7 @@ const (
 // id or its row number. A repeated id makes its row malformed.
 //
 // The result doesn't depend on the number of CPUs. Joining the rows requires twice their memory, except
-// for a single array; Read returns an error if the machine has less. It reads files to their ends, even
+// for one file with an array, read without o.Keep; Read returns an error if the machine has less. It reads files to their ends, even
 // after o.MaxWords rows, to compute their SHA-256. A file that changes meanwhile is an error.
 //
 // An invalid input returns an [*InputError]. If ctx is cancelled, Read returns ctx.Err() at once,
@@ -219,13 +221,14 @@ func Read(ctx context.Context, paths []string, o ReadOptions) (*Dense, *Source, 
 }
 
 // Stream reads the files of [Read] and yields their rows in blocks, in order. Its memory doesn't grow
-// with the number of rows: it holds a page per column of a Parquet file, and a record batch of an
-// Arrow file. As an exception, it holds whole arrays in Fortran order that are compressed or in .npz
-// files. The caller may keep the rows. The iteration ends after the first error. Without one, Stream
-// sets *source at the end.
+// with the number of rows, with two exceptions: about 50 bytes per row if texts have ids or o.Distinct is
+// set, and whole arrays in Fortran order that are compressed or in .npz files. It holds a page per
+// column of a Parquet file, and a record batch of an Arrow file. The caller may keep the rows. The
+// iteration ends after the first error. If it completes without one, Stream sets *source, which must not
+// be nil.
 //
-// Unlike Read, Stream doesn't detect unusual norms. Unless o.Distinct is set, it doesn't detect
-// repeated words either, and a row of zeros is malformed.
+// Unlike Read, Stream doesn't detect unusual norms. Unless o.Distinct is set, it detects repeated ids but
+// not repeated words, and a row of zeros is malformed.
 func Stream(ctx context.Context, paths []string, o ReadOptions, source *Source) iter.Seq2[*Dense, error] {
 	return (&reader{options: o}).stream(ctx, paths, source)
 }

@@ -22,7 +22,7 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// A row is a row of a file as its format is parsed: its name, which is a word or a text, and other values. Its
+// A row is a parsed row of a file, before checks: its name, which is a word or a text, and other values. Its
 // vector is in the chunk.
 type row struct {
 	number   int      // index in the chunk of its line (text) or row (other formats)
@@ -59,7 +59,8 @@ type reader struct {
 
 	describe func(texts bool) (columns string, warnings []string) // of a table, or nil
 
-	size, done int64 // bytes of all files, or 0 if unknown, and of the previous files
+	size int64 // bytes of all files, or 0 if unknown
+	done int64 // bytes of the previous files
 
 	found int  // rows so far, including malformed ones
 	kept  int  // valid rows so far, without repeated ones
@@ -73,7 +74,7 @@ type file struct {
 	input.Member
 	stored    *storedFile
 	declared  int // rows that the file's header declares, or -1
-	announced int // rows that the file's format announces, or 0
+	announced int // rows by the shape of an array, or 0; only to allocate
 
 	names    func() (string, error) // returns the next name; nil if rows have their own
 	endNames func() error           // returns an error if there are more names; or nil
@@ -492,7 +493,7 @@ func (r *reader) numberRows() {
 	r.names = func() (string, error) { return strconv.Itoa(r.found), nil }
 }
 
-// setKind decides whether rows are texts from their first names, unless that is decided.
+// setKind uses the first names to decide whether rows are texts, unless that is decided.
 func (r *reader) setKind(names []string) {
 	const sample = 1000
 	if !r.decided && len(names) > 0 {

@@ -12,7 +12,7 @@ type Sample struct {
 	rng  *rand.Rand
 }
 
-// NewSample returns a sample of size rows, or of all if the stream has fewer.
+// NewSample returns an empty sample, which Add fills to at most size rows.
 func NewSample(size int, seed uint64) *Sample {
 	return &Sample{size: size, rng: rand.New(rand.NewPCG(seed, 0))}
 }

@@ -15,9 +15,10 @@ import (
 // place of another row.
 var ErrUnindexable = errors.New("search engines can't index the row")
 
-// WriteJSONLines writes a JSON object per line and row. "id" is the word or id; "indices" and
-// "values" are the columns and values of the nonzeros; "names" are the results of names for them.
-// Texts also have "text" and their columns. It returns an error if words and rows differ in number.
+// WriteJSONLines writes a line per row with a JSON object. "id" is the word or id; "indices" and
+// "values" are the columns and values of the nonzeros; "names" are the results of names for them, which
+// is called concurrently. Texts also have "text" and their columns. WriteJSONLines returns an error if
+// words and rows differ in number.
 func WriteJSONLines(w io.Writer, s *Sparse, names func(dimension int, negative bool) string) error {
 	if err := checkWords(s, ""); err != nil {
 		return err
@@ -49,10 +50,12 @@ const maxEngineID = 512
 var engineFields = []string{"", "_id", "_index", "_source", "_type", "_routing", "_ignored", "_field_names", "_version", "_seq_no", "_doc_count", "_nested_path"}
 
 // WriteOpenSearch writes lines for the bulk API of OpenSearch and Elasticsearch: for each row an
-// action with its id, and a document. Its field "features" has the type rank_features and a value
-// per nonzero, keyed by the dimension's number and name. WriteOpenSearch returns [ErrUnindexable],
-// wrapped, for a negative value, for a repeated id, because an engine would keep only its last row,
-// and for an id of over 512 bytes. It also returns the error of [WriteJSONLines].
+// action with its id, and a document. The document's field "features" has the type rank_features and a
+// value per nonzero, keyed by the dimension's number and name, with spaces for the dots of a name.
+//
+// WriteOpenSearch returns [ErrUnindexable], wrapped, for a negative value, a repeated id or an id of over
+// 512 bytes. An engine would keep only the last row of a repeated id. It also returns the error of
+// [WriteJSONLines].
 func WriteOpenSearch(w io.Writer, s *Sparse, names func(dimension int, negative bool) string) error {
 	if err := checkWords(s, ""); err != nil {
 		return err

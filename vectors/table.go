@@ -126,8 +126,8 @@ func (r *reader) setTableKind(rows []tabular.Row) {
 	}
 }
 
-// tableChunk converts rows to a chunk, which reuses the memory of numbers. It checks vectors; the first
-// valid row of a file determines L, which all files must share.
+// tableChunk converts rows and the numbers of their vectors to a chunk. The chunk reuses the memory of numbers.
+// The first valid row determines L, which all files must share.
 func (r *reader) tableChunk(rows []tabular.Row, numbers []float32) (chunk, error) {
 	c := chunk{rows: make([]row, 0, len(rows)), data: numbers[:0], span: len(rows)}
 	for i, t := range rows {

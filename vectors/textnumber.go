@@ -103,7 +103,7 @@ func parseNumber(b []byte, i int) (value float32, end int, err error) {
 func parseDigits(text uint64) (value uint64, n int) {
 	const ones = 0x0101010101010101
 	d := text ^ '0'*ones // digits become 0 to 9, any other byte is larger
-	// The top bit of a byte over 9 is set, or set by adding 118. A carry changes only
+	// A byte over 9 has its top bit set, or gets it by adding 118. A carry changes only
 	// later bytes.
 	other := (d + 118*ones | d) & (128 * ones)
 	n = bits.TrailingZeros64(other) / 8
@@ -165,7 +165,7 @@ func appendExact(b []byte, x float32) []byte {
 	}
 	digits *= pow10[12-decimals]
 	high, low := formatDigits(digits/1e8), formatDigits(digits%1e8)
-	b = append(b, "0.123456789012"...) // room for as many
+	b = append(b, "0.123456789012"...) // overwritten below: only the length matters
 	text := b[len(b)-14:]
 	text[0] = byte(high >> 24)
 	binary.LittleEndian.PutUint32(text[2:], uint32(high>>32))
@@ -195,7 +195,7 @@ func shortest(x float32) (digits uint64, decimals int) {
 	const margin = 0x1p-23
 	// near is half the exact distance to the next float32: a decimal within it parses
 	// to y. (A power of two is nearer to the previous float32, but its fraction here is
-	// 0 or ½.)
+	// 0 or ½, which is refused below.)
 	near := (float64(math.Float32frombits(bits+1)) - y) / 2 * scale[22+decimals]
 	n := uint64(scaled)
 	fraction := scaled - float64(n)

@@ -12,6 +12,8 @@
 // [Stream] reads files that are larger than memory. The Write functions write sparse
 // vectors in the formats of other tools. They return the errors of their io.Writer
 // unchanged.
+//
+// Rows are words or texts. In names such as MaxWords, a word is a row of either kind.
 package vectors
 
 import (
@@ -21,7 +23,7 @@ import (
 
 // Dense is a V×L matrix of dense vectors. Row i is the vector of Words[i].
 type Dense struct {
-	Words []string  // distinct: words, or the ids of texts
+	Words []string  // words, or the ids of texts; [Read] returns distinct ones
 	Texts *Texts    // nil if rows are words
 	Dim   int       // L, the length of a vector
 	Data  []float32 // V×L, row-major
@@ -52,7 +54,7 @@ func (d *Dense) Slice(lo, hi int) *Dense {
 	return &Dense{Words: d.Words[lo:hi:hi], Texts: d.Texts.Slice(lo, hi), Dim: d.Dim, Data: d.Data[lo*d.Dim : hi*d.Dim : hi*d.Dim]}
 }
 
-// Append appends the rows of other, which must have the same kind and length.
+// Append appends the rows of other, which must have the same kind, Dim and columns.
 func (d *Dense) Append(other *Dense) {
 	if d.Len() == 0 {
 		d.Dim, d.Texts = other.Dim, nil
@@ -65,7 +67,7 @@ func (d *Dense) Append(other *Dense) {
 
 // Sparse is a V×K matrix of sparse vectors. Row i is the vector of Words[i].
 type Sparse struct {
-	Words []string // distinct: words, or the ids of texts
+	Words []string // words, or the ids of texts
 	Texts *Texts   // nil if rows are words
 	CSR
 }

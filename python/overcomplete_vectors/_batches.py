@@ -22,8 +22,8 @@ class BatchEncoder:
         frame.mapInArrow(encoder.batches, "id string, indices array<int>, values array<float>")  # PySpark
         dataset.map_batches(encoder, batch_format="pyarrow")                                     # Ray Data
 
-    An output batch has the columns keep and two columns of lists: indices, the dimensions of a row's nonzeros, and values.
-    They are bit-identical to the codes of `overcomplete encode`. Pickling stores the path of the model, which must exist on
+    An output batch has the columns named in keep and two columns of lists: indices, which are the dimensions of a row's
+    nonzeros, and their values. They are bit-identical to the codes of `overcomplete encode`. Pickling stores the path of the model, which must exist on
     every machine. Each Python process starts the program at its first batch; the program ends with that process.
 
     Parameters
@@ -35,7 +35,7 @@ class BatchEncoder:
     keep : list of str
         Names of columns to keep, such as ids.
     nonzeros : int, optional
-        Maximum nonzeros per row. The default is the mean of the model's codes.
+        Maximum number of nonzeros per row. The default is the model's.
     n_jobs : int
         Number of processors per Python process. Engines start a process per processor.
     """
@@ -74,7 +74,7 @@ class _Worker:
         self.dense = np.load(model / "dictionary.npy", mmap_mode="r").shape[1]
         self.errors = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
         line = [program(), "pipe", str(model), *map(str, options)]
-        # In a session of its own, an interrupt of Python doesn't reach the program, which ends with its input.
+        # The program has its own session, so that an interrupt of Python doesn't reach it. It ends when its input ends.
         self.process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, start_new_session=True)
         self.lock = threading.Lock()
 

@@ -108,7 +108,10 @@ class Model:
 
     @property
     def labels(self) -> list[str]:
-        """The names of the K dimensions: labels or keywords of their stronger poles, or "" if no row uses the dimension."""
+        """The names of the K dimensions, or "" if no row uses the dimension.
+
+        A name is the label, or else the keywords, of the dimension's stronger pole: its positive or its negative values.
+        """
         return [next(iter(poles.values()), "") for poles in self._poles]
 
     @property
@@ -192,9 +195,9 @@ class Model:
     def topics(self, number: int | None = None, column: str | None = None) -> Any:
         """Returns a table of the topics of the texts, the largest first: id, label, share and count of rows, examples.
 
-        number is the number of topics; the default is the number of the training. column names a column of the texts;
-        the column values of the table then has the shares of its most frequent values within the topic. Raises
-        ValueError if the model has no topics.
+        number is the number of topics; the default was chosen by the training. If column names a column of the texts, the
+        table also has a column "values": the shares of the column's most frequent values in the topic. Raises ValueError
+        if the model has no topics.
         """
         topics = self._topics(number, *option("--column", column))["topics"]
         columns: dict[str, Any] = {name: [topic[name] for topic in topics] for name in ("id", "label", "share", "count")}
@@ -221,8 +224,8 @@ class Model:
     def encode(self, X: Any, *, nonzeros: int | None = None, n_jobs: int | None = None, device: str = "auto", verbose: bool = False) -> sp.csr_array:
         """Returns the codes of n dense vectors, n×K.
 
-        X is n×L: an array, a data frame, or a column of lists. nonzeros is the maximum per row; the default is the mean
-        of the model's codes. n_jobs is the number of processors; the default is all. Raises ValueError if a row doesn't
+        X is n×L: an array, a data frame, or a column of lists. nonzeros is the maximum per row; the default is the
+        model's. n_jobs is the number of processors; the default is all. Raises ValueError if a row doesn't
         have L finite numbers.
         """
         return encode(self._unchanged_path, matrix(X), nonzeros, n_jobs, device, verbose)

@@ -53,8 +53,9 @@ def check_version(path: str) -> None:
         return
 
 
-# A helper process interrupts the program when this process ends, even if it is killed: its standard input then ends. It
-# runs in its own session, because a second interrupt from the keyboard would kill the program.
+# A helper process starts the program, and interrupts it when the helper's standard input ends. That happens when this
+# process ends, even if it is killed. The helper has its own session, so that an interrupt from the keyboard reaches only
+# this process: a second one would kill the program.
 _WAITER = """
 import os, signal, subprocess, sys, threading
 p = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)

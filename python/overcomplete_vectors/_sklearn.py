@@ -20,26 +20,26 @@ from ._program import matrix, run, save
 class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Sparse codes of dense vectors, with dimensions that people can read.
 
-    A row x of X is encoded as a sparse code a of n_components numbers with x ≈ μ + aD. Online learning trains the
-    dictionary D on the rows of X (Faruqui et al. 2015, with the program's default recipe, "best").
+    A row x of X is encoded as a sparse code a of n_components numbers with x ≈ μ + aD. The dictionary D is learned from
+    at most 16,000 random rows of X, or 2·K if that is more, by online dictionary learning.
 
         codes = SparseEmbedding(n_components=1024, nonzeros=40).fit_transform(X)
 
     Parameters
     ----------
     n_components : int, optional
-        Number of dimensions, K. The default is 10·L for X of n×L, at most half the training rows, and at most 2,359,296/L.
+        Number of dimensions, K. The default for X of n×L is the least of 10·L, half the training rows and 2,359,296/L.
     method : "A" or "B"
         Codes have either sign with A, and are nonnegative with B.
     sparsity : float, optional
-        Share of zeros. The default is 0.97, with at least 8 nonzeros per row.
+        Fraction of zeros in the codes. The default is 0.97, or less to give rows 8 nonzeros.
     nonzeros : int, optional
-        Maximum nonzeros per row, as an alternative to sparsity.
+        Maximum number of nonzeros per row, as an alternative to sparsity.
     epochs : int, optional
-        Number of epochs. The default is 4.
+        Maximum number of epochs. The default is 4.
     random_state : int
-        Seed. None means 1. Each atom is initialised from a row and regularised towards it, so that most dimensions are
-        stable across seeds.
+        Seed. None means 1. Each atom is initialised from a row, which doesn't depend on the seed, and regularised towards
+        it. Most dimensions are therefore the same for any seed.
     n_jobs : int, optional
         Number of processors. The default and −1 mean all. Results don't depend on it.
     device : str
@@ -85,7 +85,7 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, *, texts: Sequence[str] | None = None) -> "SparseEmbedding":
-        """Trains a dictionary on X, n×L. If texts are given, one per row, the dimensions are labelled with their keywords.
+        """Trains a dictionary on X, n×L. If texts are given, one per row, keywords of the texts label the dimensions.
 
         Raises ValueError if X, texts or a parameter is invalid.
         """
@@ -93,7 +93,7 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return self
 
     def fit_transform(self, X: Any, y: Any = None, *, texts: Sequence[str] | None = None) -> Any:
-        """Trains a dictionary on X, n×L, and returns its codes, n×K, which equal the result of fit and transform."""
+        """Trains a dictionary on X, n×L, and returns the codes of X, n×K, the same as fit followed by transform."""
         return self._output(self._fit(X, texts), X)
 
     def _fit(self, X: Any, texts: Sequence[str] | None) -> sp.csr_array:

@@ -507,7 +507,7 @@ class TestNotebook(unittest.TestCase):
         self.assertGreater(min(scores), 0.7)
 
     def test_texts(self):
-        """Its results recover the groups of the posts, and no significant change in later posts of the same groups."""
+        """Its results recover the groups of the posts, and show no significant change in later posts of the same groups."""
         notebook = nbformat.read(SAMPLE.parents[1] / "examples" / "python" / "texts.ipynb", as_version=4)
         self.assertTrue(all(not cell.get("outputs") for cell in notebook.cells))
         with tempfile.TemporaryDirectory() as folder:
