@@ -77,9 +77,9 @@ func (b *builder) measure(residual *gorgonia.Node) {
 	b.output("error", b.sum(b.square(residual)))
 }
 
-// grads returns the partial derivatives of cost by the inputs. Gorgonia stores a node's derivative on the node
-// and would add it to a later one. A cost must therefore be differentiated once, by all inputs together. An
-// input that two costs share must occur only once in the second.
+// grads returns the partial derivatives of cost by the inputs. Gorgonia stores a node's derivative on the node,
+// and adds later derivatives to it. A cost must therefore be differentiated once, by all inputs together. An
+// input that two costs share must occur only once in the second cost.
 func (b *builder) grads(cost *gorgonia.Node, inputs ...*gorgonia.Node) gorgonia.Nodes {
 	if b.err == nil {
 		grads, err := gorgonia.Grad(cost, inputs...)
@@ -101,7 +101,7 @@ func (b *builder) adagrad(G, H *gorgonia.Node) *gorgonia.Node {
 	return b.div(b.mul(b.positive("rate", b.spec.Rate), G), b.sqrt(b.add(H, b.constant(Epsilon))))
 }
 
-// dualAveraging adds g to the sums S and Q and shrinks them to codes.
+// dualAveraging adds the gradient g to S and g∘g to Q. It returns the new sums and the codes a of epoch t.
 func (b *builder) dualAveraging(g, S, Q, t *gorgonia.Node) (newS, newQ, a *gorgonia.Node) {
 	b.positive("rate", b.spec.Rate)
 	newS, newQ = b.add(S, g), b.add(Q, b.square(g))

@@ -4,7 +4,7 @@
 //
 //   - [Dictionary]: a dictionary update on a micro-batch of words.
 //   - [Code]: a code update for a batch of words with the dictionary fixed.
-//   - [Authors]: both for a single word, in the order of the authors' program.
+//   - [Authors]: both updates for a single word, in the order of the authors' program.
 //   - [Evaluate]: the loss and the error alone.
 //
 // Encoding and online dictionary learning have these:
@@ -24,5 +24,6 @@
 //	out, err := step.Run(map[string][]float64{"X": {1, 2}, "A": {1, 0, 0}, "D": {1, 1, 0, 1, 1, 0}})
 //	fmt.Println(out["loss"]) // [1]
 //
-// Devices run package internal/program, which lowers loss and gradient from [LossGradient].
+// Devices run the paper's steps as programs of package internal/program, which lowers the loss and its gradient
+// from [LossGradient]. For encoding and online learning they have loops of their own.
 package graph

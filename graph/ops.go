@@ -19,8 +19,8 @@ type Shrinkage struct {
 	Rate   float64 // η
 }
 
-// Apply returns the code of a coordinate whose gradients sum to s and whose squared gradients sum to q
-// after t epochs (paper §2.3; its γ with t·ḡ = s):
+// Apply returns the element of a code whose gradients sum to s and whose squared gradients sum to q after t
+// epochs (paper §2.3, which writes t·ḡ for s and γ for the nonzero value):
 //
 //	0 where |s| ≤ tλ, else −sgn(s)·η(|s|−tλ)/√(q+ε)
 func (k Shrinkage) Apply(s, q, t float64) float64 {

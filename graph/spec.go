@@ -13,8 +13,8 @@ import (
 // Epsilon is the ε that prevents 0/0 in AdaGrad. It is a normal float32, because GPUs flush denormals.
 const Epsilon = 1e-30
 
-// LeastUse is the bound of Σa² above which an atom is updated. It is scale-free: codes are relative to the
-// atoms, whose norm follows the norm of the vectors.
+// LeastUse is the bound above which [Learn] updates an atom k: G_kk, the sum of its squared codes, must exceed
+// it. It is scale-free: codes are relative to the atoms, whose norm follows the norm of the vectors.
 const LeastUse = 1e-8
 
 // Spec specifies the model of a step.
@@ -57,7 +57,8 @@ var namedLosses = map[string]func(delta float64) Loss{
 // LossNames returns the names of the losses of [NamedLoss], sorted.
 func LossNames() []string { return slices.Sorted(maps.Keys(namedLosses)) }
 
-// NamedLoss returns the loss with a name. delta is the δ of [Huber]; other losses ignore it.
+// NamedLoss returns the loss with the given name, or an error if no loss has it. The argument delta is the δ of
+// [Huber]; other losses ignore it.
 func NamedLoss(name string, delta float64) (Loss, error) {
 	loss, ok := namedLosses[name]
 	if !ok {
@@ -138,8 +139,8 @@ func LossGradient(s Spec, words int) (*Expression, error) {
 //	α = clamp(−⟨W,E⟩/2⟨W,W⟩, 0, 1)        1 when ⟨W,W⟩ = 0
 //	D −= αP
 //
-// The step changes R to R + αW. α minimises a quadratic upper bound of the loss after the step, which equals
-// the loss if it is the squared one. Outputs: loss, alpha, H, D.
+// The step changes R to R + αW. α minimises a quadratic upper bound of the loss after the step. For the squared
+// loss, the bound equals the loss. G, M and W are local to this step. Outputs: loss, alpha, H, D.
 func Dictionary(s Spec, words int) (*Expression, error) {
 	b, err := newBuilder("dictionary", s, words)
 	if err != nil {
@@ -179,8 +180,9 @@ func Dictionary(s Spec, words int) (*Expression, error) {
 //	a = 0 where |S| ≤ tλ, else −sgn(S)·η(|S|−tλ)/√(Q+ε);  nonnegative: max(a, 0)
 //	p = aD           β = clamp(⟨x,p⟩/⟨p,p⟩, 0, 1) for each word     A = βa
 //
-// RDA knows only past gradients and overshoots; the damping β shortens the code. It doesn't enter S and Q.
-// Outputs: S, Q, A, loss = Σℓ(R) and error = ‖R‖² with the new codes, which are equal for the squared loss.
+// Regularised dual averaging (RDA) knows only past gradients and overshoots; the damping β shortens the code. β
+// doesn't enter S and Q. Outputs: S, Q, A, and with the new codes loss = Σℓ(R) and error = ‖R‖². For the squared
+// loss, loss and error are equal.
 func Code(s Spec, words int) (*Expression, error) {
 	b, err := newBuilder("code", s, words)
 	if err != nil {
@@ -204,8 +206,8 @@ func Code(s Spec, words int) (*Expression, error) {
 }
 
 // Authors returns the step of one word in the order of the authors' program: the residual, an AdaGrad step of
-// D, then RDA with that residual and the new D. It has neither line search nor damping. words is 1 in the
-// published algorithm. Outputs: loss (before the step), H, D, S, Q, A.
+// D, then RDA with that residual and the new D. It has neither line search nor damping. The argument words is 1
+// in the published algorithm. Outputs: loss (before the step), H, D, S, Q, A.
 func Authors(s Spec, words int) (*Expression, error) {
 	b, err := newBuilder("authors", s, words)
 	if err != nil {
@@ -250,10 +252,11 @@ func Evaluate(s Spec, words int) (*Expression, error) {
 // words with D fixed. Z is the codes extrapolated by momentum, s the step size and m the momentum:
 //
 //	R = X − ZD     g = ∂Σℓ(R)/∂Z
-//	B = soft(Z − sg, λs), sgn(·)·max(|·| − λs, 0);  nonnegative: max(· − λs, 0)
+//	B = soft(Z − sg), with soft(v) = sgn(v)·max(|v| − λs, 0);  nonnegative: max(v − λs, 0)
 //	Z = B + m·[⟨Z−B, A−B⟩ ≥ 0]·(B − A) for each word     A = B
 //
-// The bracket is 0 if the step opposes the word's momentum, which restarts from 0. Outputs: A, Z.
+// The bracket is 1 if its condition holds. It is 0 if the step opposes the word's momentum, a restart: then
+// Z = B. Outputs: A, Z.
 func Encode(s Spec, words int) (*Expression, error) {
 	b, err := newBuilder("encode", s, words)
 	if err != nil {
@@ -276,12 +279,12 @@ func Encode(s Spec, words int) (*Expression, error) {
 }
 
 // Learn returns the update of each atom in a step of online dictionary learning (Mairal et al. 2009,
-// Algorithm 2), given the other atoms. G = Σ aᵀa, K×K, and B = Σ aᵀx, K×L, sum over all words so far. The
-// anchors W, K×L, are the initial atoms:
+// Algorithm 2), given the old values of the other atoms. G = Σ aᵀa, K×K, and B = Σ aᵀx, K×L, sum over all words
+// so far. The anchors W, K×L, are the initial atoms, and c is their weight:
 //
 //	∇ = ∂(tr(DᵀGD) − 2tr(DᵀB) + c‖D − W‖²)/∂D
-//	u_k = d_k − ½∇_k/(g_kk + c)  d_k where g_kk ≤ [LeastUse]
-//	d_k = ρu_k/‖u_k‖             the old direction where u_k = 0
+//	u_k = d_k − ½∇_k/(g_kk + c)  or d_k if g_kk ≤ [LeastUse]
+//	d_k = ρu_k/‖u_k‖             or ρd_k/‖d_k‖ if u_k = 0
 //
 // u_k minimises the objective, which is quadratic in d_k. With c = σ²/s² the minimum is the MAP estimate under
 // x = aD + noise, noise ~ N(0, σ²), and d_k ~ N(w_k, s²). The argument words has no effect. Output: D.

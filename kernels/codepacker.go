@@ -25,7 +25,7 @@ func markUsed(used []bool, found []int32) {
 	}
 }
 
-// append appends the codes of n rows to all and waits for them.
+// append packs the codes of the given number of rows and appends them to the argument all. It waits for the copies.
 func (p *codePacker) append(all *vectors.CSR, codes pointer[float32], words int) {
 	g := p.gpu
 	nonzeros := make([]float64, words)

@@ -10,15 +10,15 @@ import (
 	"overcomplete/internal/program"
 )
 
-// executable is a program compiled to kernel launches, for any sizes.
+// executable is a program compiled to kernel launches, for batches of any size.
 type executable struct {
 	*program.Program
-	numbers    int // the program's numbers, scales, and sums over runs
+	numbers    int // count of the numbers: the program's, scales, and sums over runs
 	steps      []*step
 	halves     []halfMatrix
 	share      int            // place of the second partial product of decode (split-K); 0 if there is none
-	sums       map[string]int // numbers summed over runs: loss, error, shortened, nonzeros, l1
-	rowNumbers int            // numbers that each row stores for totals and factors
+	sums       map[string]int // index of each number that is summed over runs: loss, error, shortened, nonzeros, l1
+	rowNumbers int            // count of row numbers: numbers that each row stores for totals and factors
 	finish     *finish        // nil if the program doesn't update the codes
 }
 
@@ -29,10 +29,10 @@ type halfMatrix struct {
 	number int // index of its scale
 }
 
-// finish stores the row numbers of finish_codes, which scales and counts updated codes.
+// finish stores the indices of the row numbers of finish_codes, which scales and counts updated codes.
 type finish struct {
-	factors      int // row number, or −1
-	nonzeros, l1 int // row numbers
+	factors      int // −1 if codes aren't scaled
+	nonzeros, l1 int
 }
 
 // step is a product, then instructions of the row machine for each row, then instructions after all rows.
@@ -53,7 +53,7 @@ func compile(p *program.Program, precision Precision) *executable {
 		for _, s := range p.Steps {
 			x.addHalfFactors(s)
 		}
-		// Programs that update the dictionary run on few words, and so on few tiles.
+		// Programs that update the dictionary run on few words, which make few tiles. Two blocks share each tile.
 		if slices.ContainsFunc(p.Steps, func(s program.Step) bool { _, ok := s.(*program.Update); return ok }) {
 			x.share = x.places()
 		}
@@ -88,7 +88,8 @@ func (x *executable) addHalfFactor(vector int) {
 	}
 }
 
-// places returns the number of vectors, of float16 copies, and 1 for the scratch vector of translate.
+// places returns the number of places: one for each vector and each float16 copy, and one for the scratch vector
+// of translate.
 func (x *executable) places() int { return len(x.Vectors) + 1 + len(x.halves) }
 
 func (x *executable) halvesOf(vector int) *halfMatrix {
@@ -103,7 +104,7 @@ func (x *executable) halvesOf(vector int) *halfMatrix {
 func (x *executable) add(s program.Step) {
 	switch s := s.(type) {
 	case *program.Update:
-		if x.halvesOf(s.P) != nil { // update_fp16 includes the body
+		if x.halvesOf(s.P) != nil { // the kernel update_fp16 includes the elementwise work of Each
 			x.addBody(s, &program.Body{Rows: program.Atoms, Then: s.Accumulate.Then})
 		} else {
 			x.add(s.Accumulate)
@@ -194,7 +195,8 @@ var ops = map[program.Op]op{
 	program.Store: opStore, program.Total: opTotal,
 }
 
-// translate translates an instruction for the row machine. It may use one scratch vector, after the program's.
+// translate translates an instruction for the row machine. It may use one scratch vector, whose index follows the
+// program's vectors.
 func (x *executable) translate(in program.Instruction, s *step) (list []instruction) {
 	scratch := len(x.Vectors)
 	emit := func(o op, dst, a, b int) { list = append(list, instruction{o, int32(dst), int32(a), int32(b)}) }

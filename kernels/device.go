@@ -9,8 +9,8 @@ import (
 
 // GPU is an NVIDIA GPU.
 type GPU struct {
-	Index        int    // among the GPUs in CUDA_VISIBLE_DEVICES
-	Name         string // a MIG instance's ends like "MIG 1g.5gb"
+	Index        int    // from 0, among the GPUs that CUDA_VISIBLE_DEVICES allows
+	Name         string // for a MIG instance it ends like "MIG 1g.5gb"
 	UUID         string // a value for CUDA_VISIBLE_DEVICES; "" if the driver has no UUIDs
 	Major, Minor int    // compute capability
 	Total        uint64 // bytes of memory
@@ -22,18 +22,19 @@ type GPU struct {
 }
 
 // Device trains and encodes on an NVIDIA GPU. It implements [overcomplete/train.Device]. The zero value is the
-// first GPU, with TF32. If the GPU can't be used, its methods return an error that wraps [ErrUnavailable].
+// first GPU, with TF32. If the GPU can't be used, Trainer, Learner and Encoder return an error that wraps
+// [ErrUnavailable].
 type Device struct {
 	Index     int       // of the GPU, see [GPU]
 	Precision Precision // of matrix products; "" means tf32
 	Memory    int64     // limit of device memory in bytes; 0 means the free memory
 
-	// Compiling, if not nil, is called before the driver compiles the kernels, which takes seconds unless
-	// they are cached. The function that it returns is called afterwards.
+	// Compiling, if not nil, is called for each new CUDA context before the driver compiles kernels.
+	// Compilation takes seconds unless the kernels are cached. Afterwards done is called.
 	Compiling func() (done func())
 
-	// Timed, if not nil, is called for each kernel launch. Timing makes training slower, because kernels
-	// no longer overlap.
+	// Timed, if not nil, is called for each kernel launch. Timing makes training slower: it adds events
+	// around launches, and uses no CUDA graphs.
 	Timed func(Timing)
 
 	pool *contextPool // set by Start; nil means a CUDA context for each use
@@ -41,7 +42,7 @@ type Device struct {
 
 // Timing is the time and the minimum work of a kernel launch.
 type Timing struct {
-	Step    string // of training, such as "dictionary 1"; otherwise ""
+	Step    string // of the paper's training, such as "dictionary 1"; otherwise ""
 	Kernel  string // such as "decode_tf32"
 	Seconds float64
 	FLOPs   float64 // of matrix products
@@ -72,7 +73,7 @@ var ErrUnsupported = errors.New("not supported on GPUs")
 // ErrUnavailable is wrapped by the errors of a GPU that can't be used.
 var ErrUnavailable = errors.New("GPU unavailable")
 
-// oldestMajor is the major compute capability that the kernels require: the A100's.
+// oldestMajor is the lowest major compute capability that the kernels support: the A100's.
 const oldestMajor = 8
 
 // Usable returns nil if the kernels can run on the GPU, otherwise an error that wraps [ErrUnavailable].

@@ -17,8 +17,8 @@ import (
 	"overcomplete/kernels/internal/driver"
 )
 
-// GPUs returns the GPUs of the machine, without initialising them. If there are none, it returns an error that
-// wraps [ErrUnavailable]. [GPU.Usable] reports whether a GPU is too old.
+// GPUs returns the GPUs of the machine, without creating CUDA contexts on them. If there are none or the driver
+// fails, it returns an error that wraps [ErrUnavailable]. [GPU.Usable] reports whether a GPU is too old.
 func GPUs() ([]GPU, error) {
 	count, err := countGPUs()
 	if err != nil {
@@ -49,8 +49,8 @@ func countGPUs() (int, error) {
 	return count, nil
 }
 
-// Find returns the GPU with an index, without initialising it. If there is none or it is too old, it returns an
-// error that wraps [ErrUnavailable].
+// Find returns the GPU with the given index, without creating a CUDA context on it. If no such GPU exists or it is
+// too old, Find returns an error that wraps [ErrUnavailable].
 func Find(index int) (GPU, error) {
 	count, err := countGPUs()
 	if err != nil {

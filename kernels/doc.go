@@ -12,13 +12,15 @@
 //
 // # Device memory
 //
-// X, S, Q and the codes A are dense matrices in device memory: 4·(L+3K) bytes a word. Tensor cores need dense
-// codes. If a training doesn't fit, the error of [Device.Trainer] states how many words would fit.
+// The paper's training holds four dense matrices in device memory: the vectors X, the codes A, their sums of
+// gradients S, and their sums of squared gradients Q. They require 4·(L+3K) bytes a word, or 4L+10K with fp16.
+// Codes are dense because tensor cores need dense factors. If a training doesn't fit, the error of
+// [Device.Trainer] states how many words would fit.
 //
 // # Kernels
 //
-// A training step is a small program (package program). It launches a matrix product, then elementwise work on
-// rows, then work on sums over rows:
+// A step of the paper's training is a small program (package program). Each step of the program launches a
+// matrix product, then elementwise work on rows, then work on sums over rows:
 //
 //	decode, accumulate   products, stored in scratch matrices
 //	update               accumulate with float16 factors; its epilogue is AdaGrad of the dictionary
@@ -28,8 +30,9 @@
 //	totals               sums over rows, and arithmetic on them
 //
 // compile.go translates programs to launches. A pass queues all its launches before the host waits. The
-// launches of a dictionary pass are the same in every epoch and become a CUDA graph. Encoders and learners use
-// their own kernels (encode.cu, learner.cu) on blocks of some thousands of rows.
+// launches of a dictionary pass are the same in every epoch with the same batch size. They become a CUDA graph
+// if there are at most some thousands. Encoders and learners run without programs, and have kernels of their
+// own (encode.cu, learner.cu), on blocks of some thousands of rows.
 //
 // Read product.cuh first: it explains the tiled matrix product that most kernels share. abi.cuh declares the
 // arguments of the kernels, for C++ and, through "go generate", for Go. launch.go computes the grids.
@@ -38,8 +41,8 @@
 //
 // Products have TF32 factors, pairs of TF32 factors, or float16 factors, and float32 sums; scales.go and
 // encoder_half.go explain the scales of float16. Sums over rows are float64. No sum uses atomic operations, and
-// no order of addition depends on the device or on the batches. A training therefore gives the same bits in
-// every run, and a row has the same code whatever other rows are encoded with it.
+// no order of addition depends on the device or on free memory. A training therefore gives the same bits in
+// every run on GPUs of one generation, and a row has the same code whatever other rows are encoded with it.
 //
 // # Tests
 //

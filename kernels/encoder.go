@@ -19,6 +19,9 @@ import (
 
 // encoder encodes on a GPU. It implements [encode.Encoder]. Its methods may be called from any goroutine,
 // one at a time.
+//
+// FISTA's symbols, as in encode.cu: y is a row minus the mean, b its current code, a its code one iteration
+// earlier, and z = b + momentum·(b − a).
 type encoder struct {
 	dictionary *model.Dictionary
 	gpu        *gpu
@@ -30,7 +33,7 @@ type encoder struct {
 	nonzeros   int          // maximum per row, at most K
 	batch      int          // maximum number of rows at a time
 	shares     int          // blocks that share a tile of decode (split-K)
-	parts      int          // partial sums of a row's ⟨z−b, b−a⟩
+	parts      int          // number of partial sums of a row's restart test
 
 	atoms                               pointer[float32] // D, K×L
 	residuals, decoded, previousDecoded pointer[float32] // batch×L: y − zD, bD and aD
@@ -41,19 +44,19 @@ type encoder struct {
 	starts                              pointer[int64]   // batch: index of each row's first packed nonzero
 
 	slot    *encoderSlot   // of the current rows
-	slots   []*encoderSlot // pending ones first, oldest first
+	slots   []*encoderSlot // the pending slots first, the oldest of them at index 0
 	pending int
 }
 
 // encoderSlot holds a batch of rows and their results, so that copies of one batch overlap the kernels of another.
 type encoderSlot struct {
 	staging  []float32        // batch×L, page-locked: rows minus the mean
-	y        pointer[float32] // batch×L: the same
+	y        pointer[float32] // batch×L: copy of staging
 	losses   pointer[float64] // batch
 	nonzeros pointer[float64] // batch; followed by Σ|a| of each row
 	index    pointer[int32]   // packed codes
 	value    pointer[float32]
-	onHost   struct { // the same, page-locked
+	onHost   struct { // copies of these results, page-locked
 		losses, nonzeros []float64
 		index            []int32
 		value            []float32
@@ -64,7 +67,7 @@ type encoderSlot struct {
 	rows   int
 }
 
-// Encoder implements [encode.Device]. Exact codes, Options.Gap, are not supported.
+// Encoder implements [encode.Device]. For exact codes, o.Gap > 0, it returns an error that wraps [ErrUnsupported].
 func (d Device) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
 	e, err := newEncoder(d, dictionary, o, encode.Block)
 	if err != nil {
@@ -139,8 +142,8 @@ func (e *encoder) fixedBytes() int64 {
 }
 
 // encoderShares is the number of blocks that share a tile of decode (split-K). The 160 tiles of 4,096 rows of
-// length 300 would leave a third of the multiprocessors of an H100 or RTX 4090 idle. Sums are rounded in this
-// order, so it depends neither on the GPU nor on the number of rows.
+// length 300 would leave a third of the multiprocessors of an H100 or RTX 4090 idle. The number is a constant,
+// because it determines the order of additions: codes must depend neither on the GPU nor on the number of rows.
 const encoderShares = 2
 
 // maxShares returns the number of partial products of decode for which memory is allocated.
@@ -160,12 +163,12 @@ func (e *encoder) rowBytes(slots, packed int) int64 {
 	return row + 4*int64(2*e.widths.codePitch+(1+2*e.maxShares())*e.widths.dimPitch+e.parts+1) + 8 + int64(slots)*int64(4*e.widths.dimPitch+8*packed+8*3)
 }
 
-// maxPacked bounds the bytes of packed codes of a slot, on the device and page-locked on the host.
+// maxPacked is the maximum number of bytes of a slot's packed codes, on the device and again on the host.
 const maxPacked = 256 << 20
 
-// prepare copies the dictionary and allocates device memory for batch rows. It reduces the batch to the rows
-// that fit beside the reserved bytes, and fails if fewer than minRows fit. Each slot holds up to packed
-// nonzeros per row.
+// prepare copies the dictionary and allocates device memory for e.batch rows. It reduces e.batch to the number
+// of rows that fit beside the reserved bytes, and returns an error if fewer than minRows fit. The argument
+// packed is the maximum number of nonzeros of a row in each slot.
 func (e *encoder) prepare(minRows int, reserved int64, slots, packed int) error {
 	g := e.gpu
 	defer g.enter()()
@@ -318,7 +321,7 @@ func (e *encoder) collect() {
 // load copies n rows minus the mean to the device.
 func (e *encoder) load(y pointer[float32], n int, row func(i int) []float32) {
 	g, s := e.gpu, e.slot
-	g.waitHost(s.loaded) // the slot's last copy still reads staging
+	g.waitHost(s.loaded) // the slot's last copy may still read staging
 	e.stage(n, row)
 	g.wait(g.load, s.computed)
 	toDevice(g, y, s.staging[:n*e.widths.dimPitch], g.load)
@@ -355,8 +358,8 @@ func (e *encoder) encode(n int) {
 	}.launch(fp32), g.compute)
 }
 
-// fista queues FISTA iterations from the current codes b. With fixedSupport, codes that keepLargest set to −0
-// stay zero.
+// fista queues FISTA iterations. They start from the current codes, or from zero codes unless fixedSupport is
+// set. With fixedSupport, codes that keepLargest set to −0 stay zero.
 func (e *encoder) fista(rows, steps int, lambda float64, p Precision, fixedSupport bool) {
 	previousMomentum, zeroCodes := 0.0, !fixedSupport
 	for lambda, momentum := range backend.FISTA(lambda, steps) {
@@ -381,8 +384,8 @@ func (e *encoder) fista(rows, steps int, lambda float64, p Precision, fixedSuppo
 	}
 }
 
-// residual queues the computation of y − zD, where z = b + momentum·(b − a). zeroCodes skips decoding of
-// codes that are all zero.
+// residual queues the computation of y − zD, where z = b + momentum·(b − a). The argument zeroCodes states that
+// all codes b are zero, so that bD is set to zero without a product.
 func (e *encoder) residual(rows int, momentum float64, p Precision, zeroCodes bool) {
 	g := e.gpu
 	e.decoded, e.previousDecoded = e.previousDecoded, e.decoded

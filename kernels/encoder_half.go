@@ -10,10 +10,10 @@ import (
 )
 
 // With fp16, the FISTA iterations with shrinkage, which are most of the work, store codes, residuals and atoms
-// as float16. Codes have no bound, but their size is about ‖y‖ over the norm of an atom. Each row and the
-// longest atom are therefore scaled to a norm between 1 and 2, by powers of two, which is exact. In these units
-// float16 holds codes up to 4,000 and residuals up to 64. Larger ones become infinite and end the encoding with
-// an error.
+// as float16. Codes have no bound, but their size is about the norm of the row over the norm of an atom. Each
+// row and the longest atom are therefore scaled to a norm between 1 and 2, by powers of two, which is exact. In
+// these units float16 holds codes up to 4,000 and residuals up to 64. Larger numbers become infinite and end the
+// encoding with an error.
 const (
 	unitCodes     = 1 << 4
 	unitResiduals = 1 << 10
@@ -26,7 +26,7 @@ type halfBuffers struct {
 	dictionary           pointer[half]    // K×L
 	codes, previous      pointer[half]    // batch×K: b and a
 	residuals            pointer[half]    // batch×L
-	rows                 pointer[float32] // batch: the scale of each
+	rows                 pointer[float32] // batch: the scale of each row
 }
 
 func newHalfBuffers(atoms []float32, dim int) *halfBuffers {
@@ -69,8 +69,8 @@ func (e *encoder) fistaHalf(rows int) {
 
 var errHalfRange = errors.New("codes exceed the range of float16; use the precision tf32 or fp32")
 
-// checkHalfRange returns an error for the first row whose codes exceeded the range of float16. Their loss is
-// infinite or NaN.
+// checkHalfRange returns an error for the first row whose codes exceeded the range of float16. The loss of such a
+// row is infinite or NaN.
 func (e *encoder) checkHalfRange(x []float32, losses []float64) error {
 	for i, loss := range losses {
 		if e.half != nil && !(loss <= math.MaxFloat64) && !e.overflowsFloat32(x[i*e.widths.dim:][:e.widths.dim]) {
@@ -80,8 +80,8 @@ func (e *encoder) checkHalfRange(x []float32, losses []float64) error {
 	return nil
 }
 
-// overflowsFloat32 reports whether the square of a centred number overflows float32, in which case no
-// precision helps.
+// overflowsFloat32 reports whether the square of a number of the centred row overflows float32. Such a row can't
+// be encoded with any precision.
 func (e *encoder) overflowsFloat32(row []float32) bool {
 	y := make([]float32, e.widths.dim)
 	e.dictionary.Center(y, row)

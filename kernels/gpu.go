@@ -62,8 +62,8 @@ func (p *contextPool) keep(s *session) bool {
 	return true
 }
 
-// gpu is a session in use, between enter and leave. The first call that fails sets err. Later calls do nothing,
-// so that one check after many calls is enough.
+// gpu is a session in use by a trainer, a learner or an encoder. Its methods must be called between enter and
+// leave. The first call that fails sets err. Later calls do nothing, so that one check after many calls is enough.
 type gpu struct {
 	*session
 	pool      *contextPool // nil if the session isn't shared
@@ -250,8 +250,8 @@ func (g *gpu) Close() error {
 	return failed
 }
 
-// release frees the session's memory and returns it to the pool. It returns false if the session can't be
-// reused.
+// release frees the session's memory and gives the session back to the pool. It returns false if the session
+// can't be reused.
 func (g *gpu) release() bool {
 	if g.pool == nil || g.err != nil {
 		return false
@@ -265,7 +265,7 @@ func (g *gpu) release() bool {
 	return g.err == nil && g.pool.keep(g.session)
 }
 
-// check sets err if this is the first error. call names the failed call or kernel.
+// check sets g.err if err is the first error. The argument call names the failed call or kernel.
 func (g *gpu) check(call string, err error) {
 	if err != nil && g.err == nil {
 		g.err = fmt.Errorf("kernels: %s: %w", call, driver.Describe(err))
@@ -374,7 +374,7 @@ func (g *gpu) unpadded(p pointer[float32], rows, width, pitch int) ([]float32, e
 	return out, g.err
 }
 
-// latent qualifies the names of waiting calls in errors, because they report failures of earlier work.
+// latent follows the name of a waiting call in its error: such a call also reports failures of earlier work.
 const latent = " (a kernel or copy before it failed)"
 
 // synchronize waits for the work of a stream, and reports its failures.
@@ -462,10 +462,10 @@ func (r *launchCache) forget() {
 	*r = launchCache{}
 }
 
-// repeat calls f, or launches a CUDA graph of its launches, which shortens the gaps between kernels. f must
-// queue the same launches for the same key, and no copies of Go's memory. The first call with a key calls f,
-// and the second captures the graph. If the capture fails, because of too little memory or a profiler, every
-// call calls f.
+// repeat runs the launches that f queues: it calls f, or launches a CUDA graph, which shortens the gaps between
+// kernels. For equal keys, f must queue the same launches. It must queue no copies of Go's memory. The first call
+// of repeat with a key calls f; the second captures the graph. If the capture fails, because of too little memory
+// or a profiler, every call of repeat calls f.
 func (g *gpu) repeat(key int, f func()) {
 	if g.err != nil {
 		return

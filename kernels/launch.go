@@ -19,8 +19,8 @@ type launch struct {
 // work is a lower bound of a launch's work: flops of matrix products, and bytes of device memory read or written.
 type work struct{ flops, bytes float64 }
 
-// work returns the work of some matrix products of this shape. codes, vectors and atoms are the bytes read or
-// written per element of words × atoms, words × dim and atoms × dim.
+// work returns the work of the given number of matrix products of this shape. The arguments codes, vectors and
+// atoms are the bytes read or written per element of the matrices of words × atoms, words × dim and atoms × dim.
 func (s shape) work(products, codes, vectors, atoms int32) work {
 	w, k, l := float64(s.words), float64(s.atoms), float64(s.dim)
 	return work{2 * float64(products) * w * k * l, float64(codes)*w*k + float64(vectors)*w*l + float64(atoms)*k*l}
@@ -62,8 +62,8 @@ func (k decode) launch(p Precision) launch {
 	return launch{"decode_" + string(p), unsafe.Pointer(&k), decodeTile.grid(k.shape.words, k.shape.dimPitch).times(&k.shares), k.shape.work(1, 4, 4*k.shares, 4)}
 }
 
-// times returns the grid with a number of blocks per tile, which split its reduction. It raises shares to 1 or
-// more.
+// times returns the grid with *shares blocks per tile, which split the reduction of the tile. It first raises
+// *shares to at least 1.
 func (g grid) times(shares *int32) grid {
 	*shares = max(1, *shares)
 	g.x *= int(*shares)
@@ -119,8 +119,8 @@ func (k forces) launch() launch {
 	return launch{"forces", unsafe.Pointer(&k), rowGrid(k.shape.atoms), k.shape.work(0, 0, 0, 5*4)}
 }
 
-// launch uses one block, because the update of an atom depends on the previous atom's. The block has a set of
-// threads for each group of atoms, up to moveThreads threads.
+// launch uses one block, because the update of an atom depends on the updates of the previous atoms. The block has
+// a set of threads for each group of moveTogether atoms, up to moveThreads threads.
 func (k moveAtoms) launch() launch {
 	threads := min(moveThreads, roundUp(divide(int(k.shape.dimPitch), 4), warp))
 	sets, shared := min(moveThreads/threads, divide(int(k.shape.atoms), moveTogether)), moveShared
@@ -183,7 +183,7 @@ func (k randomCodes) launch(p Precision) launch {
 }
 
 func (k body) launch() launch {
-	const limit = 48 << 10 // bytes of shared memory; a body that needs more runs with fewer warps
+	const limit = 48 << 10 // bytes of shared memory; if a full block needs more, it gets fewer warps
 	warps := max(1, min(rowThreads/warp, limit/k.rowMemory()))
 	return launch{"body", unsafe.Pointer(&k), grid{divide(int(k.rows), warps), 1, warps * warp, warps * k.rowMemory()}, work{}}
 }

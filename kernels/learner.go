@@ -26,9 +26,9 @@ type learner struct {
 	gpu     *gpu      // the encoder's
 	widths  widths    // the encoder's
 	rows    []float32 // X, V×L
-	norm    float64   // ρ
+	norm    float64   // of an updated atom
 
-	gram, products stateMatrix // G, K×K, and B, K×L
+	gram, products stateMatrix // G, K×K, and B, K×L, of [backend.Learner]
 	direction      stateMatrix // 1×L: the leading eigenvector of DᵀD, approximately
 
 	anchors    pointer[float32] // W, K×L
@@ -40,11 +40,11 @@ type learner struct {
 
 	resident   pointer[float32]     // V×L: all rows minus the mean; 0 if they don't fit
 	batchIndex pointer[int32]       // batch: indices of the rows to encode
-	sumProgram pointer[instruction] // adds the batch's losses, nonzeros and Σ|a| to sums
+	sumProgram pointer[instruction] // adds the losses, nonzeros and Σ|a| of a batch's codes a to sums
 	sums       pointer[float64]     // losses, nonzeros, Σ|a|, and a scratch number
 }
 
-// Learner implements [backend.Device]. Exact codes, Options.Gap, are not supported.
+// Learner implements [backend.Device]. For exact codes, o.Gap > 0, it returns an error that wraps [ErrUnsupported].
 func (d Device) Learner(x []float32, dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
 	l, err := newLearner(d, x, dictionary, norm, o, encode.Block)
 	if err != nil {
@@ -53,8 +53,8 @@ func (d Device) Learner(x []float32, dictionary *model.Dictionary, norm float64,
 	return l, nil
 }
 
-// newLearner returns a learner that encodes batch rows at a time. G and B are rounded after each batch, so the
-// batch must not depend on the memory that is free. Tests choose small batches.
+// newLearner returns a learner that encodes at most batch rows at a time. G and B are rounded after each batch, so
+// the batch size must not depend on free memory. Tests choose small batches.
 func newLearner(d Device, x []float32, dictionary *model.Dictionary, norm float64, o encode.Options, batch int) (*learner, error) {
 	if err := backend.CheckLearner(x, dictionary, norm); err != nil {
 		return nil, fmt.Errorf("kernels: %w", err)
@@ -144,9 +144,10 @@ func (l *learner) copyRowsToDevice() {
 
 func (l *learner) row(i int) []float32 { return l.rows[i*l.widths.dim:][:l.widths.dim] }
 
-// shares returns the number of blocks that share a tile of decode (split-K) for n rows. It makes up to 160
-// blocks, for GPUs of about 130 multiprocessors, as long as each block has a step of the reduction and the
-// partial products fit into memory. Sums are rounded in this order, so it must not depend on the GPU.
+// shares returns the number of blocks that share a tile of decode (split-K) for n rows. A product then has up to
+// 160 blocks, for GPUs of about 130 multiprocessors, as long as each block has a step of the reduction and the
+// partial products fit into memory. The number determines the order of additions, so it must not depend on the
+// GPU.
 func (l *learner) shares(n int) int {
 	tiles := decodeTile.grid(int32(n), int32(l.widths.dimPitch))
 	return max(1, min(mostShares, l.encoder.batch/n, 160/(tiles.x*tiles.y), l.widths.atoms/decodeDepth))
@@ -225,7 +226,7 @@ func (l *learner) refresh() error {
 	return err
 }
 
-// accumulate launches m = forgetting·m + Aᵀ·rows, where A are the codes of the last n rows.
+// accumulate launches m = forgetting·m + Aᵀ·rows, where A holds the codes of the n rows of the current batch.
 func (l *learner) accumulate(m stateMatrix, rows pointer[float32], n int, forgetting float64) {
 	e, w := l.encoder, l.widths
 	shape := shape{int32(n), int32(w.atoms), int32(m.width), int32(w.codePitch), int32(m.pitch)}
@@ -235,7 +236,8 @@ func (l *learner) accumulate(m stateMatrix, rows pointer[float32], n int, forget
 }
 
 // updateAtoms launches the update of [graph.Learn] for each atom in turn, in blocks of blockAtoms. GD is
-// computed in FP32, although G and B may have TF32 factors, because GD − B cancels.
+// computed with the precision fp32, even if G and B are sums of products of TF32 factors, because the
+// subtraction GD − B cancels most digits.
 func (l *learner) updateAtoms(anchorWeight float64) {
 	g, w, e := l.gpu, l.widths, l.encoder
 	g.queue(decode{product: l.forces, codes: l.gram.device, atoms: e.atoms, shape: w.shape(w.atoms)}.launch(fp32), g.compute)

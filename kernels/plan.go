@@ -15,7 +15,7 @@ type sizes struct {
 	words      int
 	batch      int // maximum words of a dictionary step
 	codeBatch  int // words of a code step
-	storePitch int // from one word's codes to the next one's, in units of 4 bytes
+	storePitch int // distance from one word's codes to the next word's codes, in units of 4 bytes
 }
 
 // newSizes returns the sizes of a training. A codeBatch of 0 means the default.
@@ -29,7 +29,7 @@ func newSizes(p backend.Problem, precision Precision, codeBatch int) sizes {
 		s.storePitch = s.codePitch / 2
 	}
 	if s.codeBatch == 0 {
-		// A few tiles per multiprocessor. Totals are rounded after each step, so this depends on K alone.
+		// A few tiles per multiprocessor. Totals are rounded after each step, so codeBatch depends on K alone.
 		const elements, maxWords, tile = 48 << 20, 16384, 128
 		s.codeBatch = max(tile, min(maxWords, elements/s.codePitch/tile*tile))
 	}
@@ -44,7 +44,7 @@ func (s sizes) rows(a program.Axis) int {
 	return s.atoms
 }
 
-// wordBytes returns the bytes of device memory of a word: its vector, code, S and Q.
+// wordBytes returns the bytes of device memory of a word: its vector, its code, and its rows of S and Q.
 func (s sizes) wordBytes() int64 {
 	return 4 * (int64(s.dimPitch) + int64(s.storePitch) + 2*int64(s.codePitch))
 }
@@ -78,7 +78,7 @@ func (s sizes) fits(free int64, programs ...*executable) bool {
 	return int64(s.words) <= (free/20*19-s.fixedBytes(programs...))/s.wordBytes()
 }
 
-// maxWords returns the largest number of words that fit, for sizes that do not.
+// maxWords returns the largest number of words that fit, if not all words do.
 func (s sizes) maxWords(free int64, programs ...*executable) int {
 	return sort.Search(s.words, func(n int) bool {
 		fewer := s

@@ -17,11 +17,11 @@ type deviceProgram struct {
 	places    []place
 	scales    []float64 // of the float16 copies
 	steps     []rowLaunches
-	words     int       // of constants; 0 if they are not set
+	words     int       // batch size for which constants are set; 0 if they are not set
 	constants []float64 // numbers that the host computes before a run
 }
 
-// rowLaunches are the arguments of a step's row machine, except its rows.
+// rowLaunches are the arguments of a step's launches of body and totals, except the rows.
 type rowLaunches struct {
 	body   body
 	totals totals
@@ -92,7 +92,7 @@ func upload[T any](g *gpu, values []T) pointer[T] {
 	return p
 }
 
-// resetSums sets the program's sums to zero.
+// resetSums sets the program's sums to zero. It clears all numbers, so that the next run copies the constants again.
 func (b *trainer) resetSums(p *deviceProgram) {
 	p.words = 0
 	zero(b.gpu, p.numbers, p.executable.numbers, b.gpu.compute)
@@ -123,7 +123,7 @@ func (b *trainer) setConstants(p *deviceProgram, words int) {
 	p.words = words
 }
 
-// run launches the program for the words whose state begins at at.
+// run launches the program for a batch of words. The argument at is the state from the first of them on.
 func (b *trainer) run(p *deviceProgram, at wordState, words, epoch int) {
 	g := b.gpu
 	b.setConstants(p, words)
@@ -245,7 +245,7 @@ func (b *trainer) convertDictionary() {
 	free(g, k.numbers)
 }
 
-// rowNumber returns the address of row number i; 0 for i = −1.
+// rowNumber returns the address of the row numbers with index i, one per row. It returns 0 for i = −1.
 func (b *trainer) rowNumber(i int) pointer[float64] {
 	if i < 0 {
 		return 0

@@ -10,18 +10,21 @@ import (
 )
 
 // scales are the factors by which float16 matrices are scaled: powers of two that keep elements within ±65504.
-// Elements down to 2⁻²⁴ of the largest keep all 11 bits. The scale of float32 matrices is 1.
+// Elements down to 2⁻²⁴ of their bound keep all 11 bits. The scale of float32 matrices is 1.
 type scales struct{ codes, residuals, dictionary, steps float64 }
 
-// newScales returns the scales of a training. The scales of factors follow from bounds on their elements:
+// newScales returns the scales of a training. They follow from bounds on the elements of each matrix. After t
+// epochs with the learning rate η, for V words and dictionary steps of n words:
 //
-//	codes:            |a| ≤ η√t, as |u| ≤ Σ|g| ≤ √(t·Σg²) = √(t·Q); |a| < 1 before the first epoch
-//	residuals:        |r| ≤ 2‖x‖ after damping, as ‖aD‖ ≤ ‖x‖; dictionary updates and the random initial
-//	                  codes of vectors with a norm above 0.001 stay far below the limit
-//	dictionary steps: |P| ≤ √n before the rate, as |Σg| ≤ √(n·Σg²) ≤ √(n·H)
-//	dictionary:       |D| ≤ |D₀| + η√(V·t·(1 + ln H/H₁)) after all steps
+//	codes:            |a| ≤ η√t, as |S| ≤ Σ|g| ≤ √(t·Σg²) = √(t·Q) for the gradients g of a code;
+//	                  |a| < 1 before the first epoch
+//	residuals:        |r| ≤ 2‖x‖ for damped codes of a vector x, as ‖aD‖ ≤ ‖x‖
+//	dictionary steps: |P| ≤ √n before the factor η, as |Σg| ≤ √(n·Σg²) ≤ √(n·H) for the gradients g of the n words
+//	dictionary:       |D| ≤ |D₀| + η√(V·t·(1 + ln H/H₁)), from the initial D₀ and the first sum of squares H₁
 //
-// They hold for a million epochs. Larger factors are clamped.
+// Two kinds of residuals have no such bound, but stay far below the limit: residuals after a dictionary update,
+// and residuals of the random initial codes if ‖x‖ is above 0.001. The scales suffice for a million epochs.
+// Larger factors are clamped.
 func newScales(p backend.Problem, precision Precision) scales {
 	if precision != fp16 {
 		return scales{codes: 1}
@@ -51,7 +54,8 @@ func largestNorm(x []float32, dim int) float64 {
 	return math.Sqrt(largest)
 }
 
-// scale returns the largest power of two that scales x to at most limit; 1 if there is none.
+// scale returns the largest power of two that scales x to at most limit. It returns 1 if this power is outside
+// 2⁻¹²⁰ to 2¹²⁰, and 0.5 if x is 0.
 func scale(limit, x float64) float64 {
 	_, exponent := math.Frexp(limit / x)
 	if s := math.Ldexp(1, exponent-1); s > 0x1p-120 && s < 0x1p120 {

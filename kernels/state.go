@@ -99,7 +99,8 @@ func (g *gpu) saveState(m stateMatrix, limit int, f func(rows []float32) error) 
 	})
 }
 
-// loadState does the same for f to fill the rows in.
+// loadState calls f with memory for the same parts as saveState. It copies the rows that f stores there to the
+// device.
 func (g *gpu) loadState(m stateMatrix, limit int, f func(rows []float32) error) error {
 	return m.each(limit, func(rows, memory []float32, first int) error {
 		if err := f(rows); err != nil {
@@ -112,7 +113,8 @@ func (g *gpu) loadState(m stateMatrix, limit int, f func(rows []float32) error) 
 	})
 }
 
-// each calls f with room for at most limit rows, and for them with padding.
+// each calls f for consecutive parts of at most limit rows. It passes memory for the part without padding, memory
+// for the part with padding, and the index of the part's first row.
 func (m stateMatrix) each(limit int, f func(rows, memory []float32, first int) error) error {
 	limit = min(limit, m.rows)
 	room, padded := make([]float32, limit*m.width), make([]float32, limit*m.pitch)

@@ -31,10 +31,10 @@ type trainer struct {
 
 	dictionary pointer[float32] // D, K×L
 	squares    pointer[float32] // H, K×L
-	// With fp16, a copy of D in halves. Codes are halves then, two per float32.
+	// With fp16, a copy of D in float16. The codes in state are then float16, too, two per float32.
 	dictionaryHalves pointer[half]
 	products         [program.SquaresProduct + 1]pointer[float32]
-	rowNumbers       pointer[float64] // rowPitch values of each row number
+	rowNumbers       pointer[float64] // for each index of a row number, rowPitch values, one per row
 	rowPitch         int
 	used             pointer[int32] // K: 1 for atoms with a nonzero
 
@@ -54,7 +54,7 @@ func (d Device) Trainer(p backend.Problem) (backend.Trainer, error) {
 	return b, nil
 }
 
-// newTrainer returns a trainer with codeBatch words in a code step; 0 means the default. Tests choose small ones.
+// newTrainer returns a trainer with codeBatch words in a code step; 0 means the default. Tests choose few words.
 func newTrainer(d Device, p backend.Problem, codeBatch int) (*trainer, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("kernels: %w", err)
@@ -204,7 +204,7 @@ func (b *trainer) dictionaryPass(ctx context.Context, batch int, sums *backend.S
 		} else {
 			b.gpu.repeat(batch, steps)
 		}
-		if fullBatches < b.words { // its constants differ
+		if fullBatches < b.words { // the last batch is smaller, so its constants differ
 			b.run(p, b.stateAt(fullBatches), b.words-fullBatches, 0)
 		}
 		sums.Steps = divide(b.words, batch)

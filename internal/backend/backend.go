@@ -6,7 +6,7 @@
 //	sums, err := t.Epoch(ctx, 1, 100) // 100 words per dictionary step
 //	codes, err := t.Codes()
 //
-// Only devices, package train and tests need this package.
+// Code that only trains or encodes needs packages train and encode instead.
 package backend
 
 import (
@@ -30,10 +30,10 @@ type Device interface {
 	Trainer(Problem) (Trainer, error)
 
 	// Learner prepares to learn a dictionary online from rows x, V×L row-major. The dictionary is
-	// initialised with d, K×L, whose atoms have the given norm; updated atoms are scaled to it. Codes are
-	// computed with o. It returns an error if an argument is invalid, if d can't encode
-	// ([encode.ErrDictionary]), if the device doesn't support o, or if it has too little memory. It
-	// modifies neither x nor d; x must not change until Close.
+	// initialised with d, K×L. Updated atoms are scaled to the given norm, which d's atoms should have.
+	// Codes are computed with o. Learner returns an error if an argument is invalid, if d can't encode
+	// ([encode.ErrDictionary]), if the device doesn't support o, or if the device has too little memory. It
+	// modifies neither x nor d. The caller must not change x until Close.
 	Learner(x []float32, d *model.Dictionary, norm float64, o encode.Options) (Learner, error)
 }
 
@@ -44,14 +44,14 @@ type Problem struct {
 	Dictionary      []float32   // initial D, K×L; nil for random atoms
 	Hyperparameters model.Paper // all set, including Atoms
 	Loss            graph.Loss  // nil for the loss that Hyperparameters.Loss names
-	Words           func(n int) // called after a pass has processed n words, from any goroutine; may be nil
+	Words           func(n int) // called for progress when a pass has processed n more words, from any goroutine; may be nil
 }
 
 // Len returns the number of words, V.
 func (p Problem) Len() int { return len(p.X) / p.Dim }
 
-// Validate returns an error unless X is one or more vectors of length Dim, the hyperparameters are valid, and
-// the loss is either a known name or a function with another name.
+// Validate returns an error unless X is one or more vectors of length Dim, Dictionary is nil or K×L, and the
+// hyperparameters are valid. If Loss is nil, Hyperparameters.Loss must name a known loss; otherwise it must not.
 func (p Problem) Validate() error {
 	if p.Dim < 1 || len(p.X) == 0 || len(p.X)%p.Dim != 0 {
 		return fmt.Errorf("%d numbers are not vectors of length %d", len(p.X), p.Dim)
@@ -82,7 +82,7 @@ func (p Problem) Spec() graph.Spec {
 	}
 }
 
-// Batch returns the number of words of the first dictionary steps, which is the largest.
+// Batch returns the number of words of a dictionary step in the first epoch. Later epochs have at most this number.
 func (p Problem) Batch() int {
 	if p.Hyperparameters.AuthorsOrder {
 		return 1
@@ -116,8 +116,8 @@ type Learned interface {
 	// SaveState calls f with consecutive parts of a matrix, which f reads. It returns the first error of f.
 	SaveState(m checkpoint.Matrix, f func(part []float32) error) error
 
-	// LoadState calls f with consecutive parts of a matrix, which f sets, before the first step. It returns
-	// the first error of f.
+	// LoadState calls f with consecutive parts of a matrix, which f sets. It must be called before the first
+	// step. It returns the first error of f.
 	LoadState(m checkpoint.Matrix, f func(part []float32) error) error
 
 	// Close releases the device.
@@ -134,7 +134,7 @@ type Trainer interface {
 	// Codes returns a copy of A, V×K.
 	Codes() (*vectors.CSR, error)
 
-	// Restore replaces D and A, before the first epoch.
+	// Restore replaces D and A. It must be called before the first epoch.
 	Restore(dictionary []float32, codes *vectors.CSR) error
 }
 
@@ -173,8 +173,9 @@ func (s *Sums) UsedAtoms() (n int) {
 }
 
 // A Learner learns a dictionary from batches of rows (Mairal et al., Online Dictionary Learning for Sparse
-// Coding, ICML 2009). It stores G = Σ aᵀa, K×K, and B = Σ aᵀy, K×L, over the codes of all rows so far, with
-// smaller weights for earlier rows. Its state is undefined after an error or a cancelled context.
+// Coding, ICML 2009). It stores G = Σ aᵀa, K×K, and B = Σ aᵀy, K×L, over all rows so far, where a is the code of a
+// row and y the row minus the mean. Earlier rows have smaller weights. The state of a learner is undefined after
+// an error or a cancelled context.
 type Learner interface {
 	Learned
 
@@ -185,7 +186,7 @@ type Learner interface {
 	// and Used of sums.
 	Learn(ctx context.Context, rows []int32, forgetting, anchorWeight float64, sums *Sums) error
 
-	// Restore replaces the atoms, but not their anchors, before the first step.
+	// Restore replaces the atoms, but not their anchors. It must be called before the first step.
 	Restore(atoms []float32) error
 }
 

@@ -13,8 +13,8 @@ import (
 // PolishSteps is the number of FISTA steps without shrinkage that refine a code on its support.
 const PolishSteps = 5
 
-// FISTA yields λ of each step ([encode.Shrinkage]) and the momentum after it, (q−1)/q′. q is 1 in the first
-// step, and q′ = (1 + √(1+4q²))/2 is the q of the next. Rows that restart use momentum 0 instead.
+// FISTA yields for each step its λ ([encode.Shrinkage]) and the momentum to apply after it, (q−1)/q′. In the first
+// step q is 1, and q′ = (1 + √(1+4q²))/2 is the q of the next step. Rows that restart use momentum 0 instead.
 func FISTA(lambda float64, steps int) iter.Seq2[float64, float64] {
 	return func(yield func(lambda, momentum float64) bool) {
 		q := 1.0
@@ -31,8 +31,8 @@ func FISTA(lambda float64, steps int) iter.Seq2[float64, float64] {
 // StepSize returns FISTA's step size for a valid dictionary, s = 1/(2.04·‖D‖₂²). The error wraps
 // [encode.ErrDictionary].
 //
-// FISTA converges with steps of up to 1/(2‖D‖₂²). Power iteration underestimates the spectral norm; the factor
-// 2.04 leaves a margin of 2 %, which exceeds its error.
+// FISTA converges with steps of up to 1/(2‖D‖₂²). Power iteration underestimates the spectral norm ‖D‖₂. The factor
+// 2.04 leaves a margin of 2 %, more than this error.
 func StepSize(d *model.Dictionary) (float64, error) { return new(Spectrum).StepSize(d) }
 
 // The power iteration of a [Spectrum] ends when the relative change of ‖D‖₂² is at most SpectrumTolerance, or

@@ -6,8 +6,8 @@ import (
 )
 
 // The random numbers are a function of their index, not of numbers drawn before (Philox 4×32-10; Salmon et al.,
-// Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011). The dense codes of the first epoch are therefore drawn
-// when they are needed instead of being stored, and all devices start from the same numbers.
+// Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011). A device can therefore draw the dense initial codes when
+// it needs them instead of storing them, and all devices draw the same numbers.
 
 // Streams of independent numbers.
 const (
@@ -40,9 +40,9 @@ func RandomDirection(direction []float32, seed uint64, k int) {
 	uniform(direction, 1, seed, wordStream, uint64(k))
 }
 
-// uniform fills a row of a stream's matrix with numbers in (−scale, scale). Numbers 4i to 4i+3 are the block
-// with the counter (i, stream, row, row>>32) under the key seed. Each is mapped to the middle of one of 2²⁴
-// equal intervals.
+// uniform fills dst, a row of a stream's matrix, with numbers in (−scale, scale). Numbers 4i to 4i+3 come from the
+// four words of the Philox block with the counter (i, stream, row, row>>32) and the key seed. Each word is mapped to
+// the middle of one of 2²⁴ equal intervals.
 func uniform(dst []float32, scale float64, seed uint64, stream uint32, row uint64) {
 	const intervals = 1 << 24
 	for i := 0; i < len(dst); i += 4 {

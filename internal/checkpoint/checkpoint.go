@@ -33,14 +33,14 @@ import (
 type Matrix string
 
 // The matrices of a training's state, float32 and row-major. The recipe "paper" stores the first three, the
-// recipe "best" the others.
+// recipe "best" the others. In their comments, a is the code of a training row, and y is the row minus the mean.
 const (
 	SquaredGradients Matrix = "H" // K×L: AdaGrad's sums of the dictionary's squared gradients
 	GradientSums     Matrix = "S" // V×K: dual averaging's sums of the codes' gradients
 	SquareSums       Matrix = "Q" // V×K: dual averaging's sums of the codes' squared gradients
 
-	CodeProducts Matrix = "G" // K×K: Σ aᵀa, weighted by the forgetting factor
-	RowProducts  Matrix = "B" // K×L: Σ aᵀy, weighted by the forgetting factor
+	CodeProducts Matrix = "G" // K×K: Σ aᵀa over all rows so far, weighted by the forgetting factor
+	RowProducts  Matrix = "B" // K×L: Σ aᵀy over all rows so far, weighted by the forgetting factor
 	Direction    Matrix = "v" // 1×L: approximate right singular vector of the dictionary's largest singular value
 )
 
@@ -69,9 +69,9 @@ func (m Matrix) file() string { return modeldir.State + "/" + string(m) + ".npy"
 // State identifies a training and its next step. With the model and the matrices, a training resumes
 // with the same results as without interruption.
 type State struct {
-	Batch   int    `json:"batch"`   // number of words of the next dictionary step
+	Batch   int    `json:"batch"`   // number of training rows of the next dictionary step
 	Vectors string `json:"vectors"` // SHA-256 of the training vectors, in hexadecimal
-	Words   string `json:"words"`   // SHA-256 of the training words, each with a newline, in hexadecimal
+	Words   string `json:"words"`   // SHA-256 of the words of the training rows, each with a newline, in hexadecimal
 }
 
 // progress is the content of [modeldir.Progress], the last file of a checkpoint to be written.
@@ -100,14 +100,15 @@ func readProgress(dir string) (data []byte, p progress, err error) {
 	return data, p, err
 }
 
-// Hash returns the content hash of the checkpoint in dir.
+// Hash returns the content hash that the checkpoint in dir stores. It verifies no file.
 func Hash(dir string) (string, error) {
 	_, p, err := readProgress(dir)
 	return p.Own, err
 }
 
 // Save saves m and the state of its training as the directory dir, atomically, and returns the content
-// hash. each must pass the elements of a matrix to f, in order and in parts of any length.
+// hash. It calls the function each once per matrix of the state; each must call f with all elements of the
+// matrix, in order and in parts of any length. For mayReplace, see [model.Model.SaveWith].
 func Save(m *model.Model, dir string, mayReplace func(path string) error, s State, each func(m Matrix, f func(part []float32) error) error) (hash string, err error) {
 	p := progress{State: s, SHA256: make(map[string]string)}
 	err = m.SaveWith(dir, mayReplace, func(dir string) error {
@@ -165,7 +166,7 @@ func hashFile(dir, name string) (sum string, err error) {
 // errDamaged reports a file whose hash differs from the hash in [modeldir.Progress].
 var errDamaged = errors.New("damaged, or from another checkpoint: its SHA-256 differs from the one in " + modeldir.Progress)
 
-// A Checkpoint is a model whose training can be resumed.
+// A Checkpoint is a model whose training can be resumed. Hash is its content hash.
 type Checkpoint struct {
 	*model.Model
 	State
@@ -231,9 +232,9 @@ func (p *progress) check(m *model.Model, data []byte) error {
 	return err
 }
 
-// Restore calls use for each matrix of the state, with a function that sets part to the next elements. It
-// returns the error of use, or an error if a file has the wrong shape or hash, or if use doesn't read all
-// elements.
+// Restore calls use for each matrix of the state. The function read sets part to the next elements of the
+// matrix. Restore returns the error of use, or an error if a file has the wrong shape or hash, or if use
+// doesn't read all elements. Hashes are verified after use has returned.
 func (c *Checkpoint) Restore(use func(m Matrix, read func(part []float32) error) error) error {
 	for _, matrix := range matrices(&c.Info) {
 		err := modeldir.ReadFile(c.dir, matrix.file(), func(f *input.File) error {

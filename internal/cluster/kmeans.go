@@ -1,12 +1,13 @@
 // Package cluster groups dense vectors and searches their nearest neighbours.
 //
-// [KMeans] partitions vectors into clusters. [Ward] builds a tree of them, and [Cut] turns the tree into
-// k clusters:
+// [KMeans] partitions vectors into clusters. [Ward] builds a tree whose leaves are the vectors, and [Cut]
+// cuts the tree into clusters, here 20:
 //
 //	merges, err := cluster.Ward(ctx, x, dim)
 //	clusterOf, tree := cluster.Cut(merges, len(x)/dim, 20)
 //
-// A [Searcher] finds the rows with the largest dot products.
+// A [Searcher] finds the rows with the largest dot products. [Smooth] moves vectors towards their nearest
+// neighbours.
 package cluster
 
 import (
@@ -22,7 +23,7 @@ import (
 // KMeans partitions the rows of x, n×dim row-major and finite, into k clusters. It returns the cluster
 // of each row, 0 to k−1. It is initialised by k-means++ (Arthur and Vassilvitskii 2007) and iterates
 // Lloyd's algorithm until no row changes its cluster, at most 100 times. If x has fewer than k distinct
-// rows, some clusters are empty. If ctx is cancelled, KMeans returns ctx's error.
+// rows, some clusters are empty. If ctx is cancelled, KMeans returns ctx.Err().
 func KMeans(ctx context.Context, x []float32, dim, k int, seed uint64) ([]int, error) {
 	n := len(x) / dim
 	row := func(i int) []float32 { return x[i*dim : (i+1)*dim] }

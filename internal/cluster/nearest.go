@@ -57,9 +57,9 @@ func (s *Searcher) reset(y []float32, dim int) {
 	})
 }
 
-// products computes the dot products of n query rows with the rows of s. It calls each with blocks of
-// them: sums[j] is the product of query i and row column+j. One goroutine makes all calls for a query,
-// in increasing order of columns.
+// products computes the dot products of n query rows with the rows of s. It calls the function each with
+// blocks of these products: sums[j] is the product of query i and row column+j of s. One goroutine makes
+// all calls for a query, in increasing order of columns. If ctx is cancelled, products returns ctx.Err().
 func (s *Searcher) products(ctx context.Context, n int, row func(i int) []float32, each func(i, column int, sums []float32)) error {
 	parallel.With(s.workers, (n+chunk-1)/chunk, func(w *searchWorker, part int) {
 		if ctx.Err() != nil {
@@ -78,9 +78,10 @@ func (s *Searcher) products(ctx context.Context, n int, row func(i int) []float3
 	return ctx.Err()
 }
 
-// Nearest finds the k rows with the largest dot products for each row of x, n×dim row-major. It writes
-// them to index and product, both n×k, in decreasing order of products, and equal ones in the order of
-// rows. If s has fewer than k rows, the other indices are −1. The error is ctx's.
+// Nearest finds, for each row of x, n×dim row-major, the k rows of s with the largest dot products. It writes
+// their indices and products to index and product, both n×k, in decreasing order of products. Equal products
+// are in the order of their rows. If s has fewer than k rows, the remaining indices are −1. If ctx is
+// cancelled, Nearest returns ctx.Err().
 func (s *Searcher) Nearest(ctx context.Context, x []float32, k int, index []int32, product []float32) error {
 	dim := s.rows.Width
 	return s.products(ctx, len(x)/dim, func(i int) []float32 { return x[i*dim:][:dim] }, func(i, column int, sums []float32) {
@@ -104,7 +105,7 @@ func (s *Searcher) Nearest(ctx context.Context, x []float32, k int, index []int3
 }
 
 // Below returns the rows of x whose dot products with all rows of s are below limit. It overwrites x.
-// The error is ctx's.
+// If ctx is cancelled, Below returns ctx.Err().
 func (s *Searcher) Below(ctx context.Context, x [][]float32, limit float64) ([][]float32, error) {
 	reached := make([]bool, len(x))
 	err := s.products(ctx, len(x), func(i int) []float32 { return x[i] }, func(i, _ int, sums []float32) {

@@ -9,16 +9,17 @@ import (
 	"overcomplete/internal/parallel"
 )
 
-// A Merge is an inner node of a tree of n leaves. Merge j joins the nodes A and B, each less than n+j,
-// into node n+j. Height is the increase of the sum of squared distances to the clusters' means.
+// A Merge is an inner node of a tree of n leaves, the nodes 0 to n−1. Merge j joins the nodes A and B, each
+// less than n+j, into node n+j. Height is the increase of the sum of squared distances to the clusters' means.
 type Merge struct {
 	A, B   int32
 	Height float64
 }
 
-// Ward returns the tree of the rows of x, n×dim row-major, by Ward's method (1963): each merge joins the
-// two clusters that increase the sum of squared distances to the clusters' means least. The n−1 merges are
-// in increasing order of heights, up to the rounding of float32. The error is ctx's.
+// Ward returns the tree of the rows of x, n×dim row-major, by Ward's method (1963): each merge is the one that
+// least increases the sum of squared distances to the clusters' means, up to the rounding of float32. The n−1
+// merges are in increasing order of heights. If ctx is cancelled, Ward returns ctx.Err(). It fails if
+// [simd.Choose] does.
 //
 // Each round merges all pairs of clusters that are nearest to each other. The tree is the same, because no
 // merge brings another cluster nearer (Sumengen et al., Scaling Hierarchical Agglomerative Clustering to
@@ -82,8 +83,8 @@ func height(a, b *group, product float32) float64 {
 	return max(0, a.square+b.square-2*float64(product)) * (a.size * b.size / (a.size + b.size))
 }
 
-// search finds the candidates of clusters. A tie goes to the cluster whose number has the least exclusive
-// or with the cluster's own. Copies of a row then merge in pairs, not one after the other.
+// search finds the candidate b of each cluster a in clusters. If several clusters have the least height, b is
+// the one with the least a xor b. Copies of a row then merge in pairs, not one after the other.
 func (w *forest) search(ctx context.Context, s *Searcher, clusters []int) error {
 	w.packed = w.packed[:0]
 	for _, c := range w.active {
@@ -117,7 +118,7 @@ func (w *forest) merge() (stale []int) {
 			least = a
 		}
 	}
-	w.next[w.next[least].cluster] = candidate{least, w.next[least].height} // despite rounding
+	w.next[w.next[least].cluster] = candidate{least, w.next[least].height} // so that one pair merges despite rounding
 	for _, a := range w.active {
 		b := w.next[a].cluster
 		if w.next[b].cluster != a || b < a || changed[a] || changed[b] {
@@ -148,8 +149,8 @@ func (w *forest) join(a, b int) {
 	q.size = 0
 }
 
-// sortByHeight returns the merges of n leaves in increasing order of heights. It raises a merge that
-// rounding made lower than a merge that it joins.
+// sortByHeight returns the merges of n leaves in increasing order of heights. If rounding made a merge lower
+// than one of its children, sortByHeight raises it to the child's height.
 func sortByHeight(merges []Merge, n int) []Merge {
 	for i := range merges {
 		for _, child := range []int32{merges[i].A, merges[i].B} {
@@ -179,9 +180,9 @@ func sortByHeight(merges []Merge, n int) []Merge {
 }
 
 // Smooth moves each row of x, n×dim row-major and of norm 1, halfway to the mean of its k nearest
-// neighbours by cosine, and scales it to norm 1. It repeats this a number of times. Smoothing removes the
-// noise in which neighbours differ, and keeps the differences between regions of many rows. The error is
-// ctx's.
+// neighbours by cosine, and scales it to norm 1. It repeats this the given number of times, with the same
+// neighbours. Smoothing removes the noise in which neighbours differ, and keeps the differences between
+// regions of many rows. If ctx is cancelled, Smooth returns ctx.Err(). It fails if [simd.Choose] does.
 func Smooth(ctx context.Context, x []float32, dim, k, times int) error {
 	s, err := NewSearcher(x, dim)
 	if err != nil {

@@ -37,8 +37,8 @@ func Decode(x []float32, b []byte) {
 	}
 }
 
-// Finite reports whether no number of x is infinite or NaN. It tests four numbers at a time: once the sign bit is
-// cleared, adding 1 to the exponent sets it only for infinities and NaN.
+// Finite reports whether no number of x is infinite or NaN. It tests four numbers at a time: it clears their sign
+// bits and adds 1 to their exponents, which sets the sign bits of infinities and NaN only.
 func Finite(x []float32) bool {
 	const (
 		magnitude = 0x7fffffff_7fffffff

@@ -12,16 +12,18 @@ import (
 	"runtime/metrics"
 )
 
-// Total returns the memory limit of the program in bytes: the least of the machine's physical memory, the
-// limit of its control group and its own limit (ulimit -v). ok is false if the limit is unknown.
+// Total returns the memory limit of the program in bytes. On Linux, it is the least of the machine's physical
+// memory, the limits of the program's control groups, and the part of its own limit (ulimit -v) that is left to
+// the heap. On macOS, it is the machine's physical memory. ok is false if the limit is unknown, as on all other
+// systems.
 func Total() (bytes uint64, ok bool) { return total() }
 
 // ErrTooLarge is wrapped by the errors of [Check].
 var ErrTooLarge = errors.New("doesn't fit into memory")
 
 // Check returns an error that wraps [ErrTooLarge] if the given number of bytes doesn't fit into memory beside
-// the bytes in use. Allocating or filling them would end the program. Amounts up to 64 KiB are not checked,
-// because the check takes longer than filling them.
+// the bytes in use: allocating or filling them would end the program. It returns nil if the limit is unknown.
+// Up to 64 KiB are not checked, because the check takes longer than filling them.
 func Check(bytes uint64) error {
 	const unchecked = 1 << 16
 	if bytes <= unchecked {

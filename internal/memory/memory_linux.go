@@ -26,7 +26,7 @@ func ownLimit() uint64 {
 	if unix.Getrlimit(unix.RLIMIT_AS, &limit) != nil || limit.Cur == unix.RLIM_INFINITY {
 		return math.MaxUint64
 	}
-	statm, _ := os.ReadFile("/proc/self/statm") // the first number is the pages of the address space
+	statm, _ := os.ReadFile("/proc/self/statm") // the first number is the number of pages of the address space
 	first, _, _ := strings.Cut(string(statm), " ")
 	pages, _ := strconv.ParseUint(first, 10, 64)
 	addresses := pages * uint64(os.Getpagesize())
@@ -54,8 +54,8 @@ func groupLimit(root string) uint64 {
 		default:
 			continue
 		}
-		// The limits of ancestors apply, too. A container may see its group as the root, although the line
-		// has the host's name.
+		// The limits of ancestors apply, too. In a container, the group may be mounted as the root,
+		// although the line has the group's path on the host.
 		for group := path.Clean("/" + fields[2]); ; group = path.Dir(group) {
 			limit = min(limit, readLimit(filepath.Join(root, mount, group, file)))
 			if group == "/" {

@@ -14,8 +14,8 @@ import (
 	"sync/atomic"
 )
 
-// Each calls f(0) to f(n−1) with one goroutine per processor and waits for all calls. When ctx is done it skips
-// the remaining calls and returns ctx's error.
+// Each calls f(0) to f(n−1) with one goroutine per processor and waits for all calls. If ctx is cancelled, Each
+// skips the remaining calls and returns ctx.Err().
 func Each(ctx context.Context, n int, f func(i int)) error {
 	var skipped atomic.Bool
 	With(make([]struct{}, runtime.GOMAXPROCS(0)), n, func(_ struct{}, i int) {
@@ -40,8 +40,8 @@ func Ranges(n int, f func(lo, hi int)) {
 	})
 }
 
-// With calls f with a worker and each of 0 to n−1, and waits for all calls. A worker is used by one goroutine, the
-// first by the caller's, so that f may use the worker's buffers without locks.
+// With calls f with a worker and i for each i from 0 to n−1, and waits for all calls. Each worker is used by one
+// goroutine only, so that f may use the worker's buffers without locks. The caller's goroutine uses the first worker.
 func With[W any](workers []W, n int, f func(w W, i int)) {
 	if len(workers) == 1 || n <= 1 {
 		for i := range n {

@@ -47,7 +47,6 @@ func (b *builder) end() Body {
 	return b.body
 }
 
-// step appends a step.
 func (b *builder) step(s Step) { b.program.Steps = append(b.program.Steps, s) }
 
 func (b *builder) done() (*Program, error) { return b.program, b.err }
@@ -109,7 +108,7 @@ func (b *builder) store(name string, v *value, at int) *value {
 	return kept
 }
 
-// output makes a number a result of the program.
+// output adds a number to the outputs of the program.
 func (b *builder) output(name string, v *value) {
 	if b.define(name, v); v.name != name {
 		b.list("%s = %s", name, v)
@@ -193,8 +192,8 @@ func (b *builder) instruction(v *value) (in Instruction) {
 	return Instruction{Op: op, A: operands[0], B: operands[1]}
 }
 
-// combination returns an AddScaled instruction for a sum or difference. A factor of the second vector becomes its
-// C.
+// combination returns an AddScaled instruction for a sum or difference. Its operand C is the number that multiplies
+// the second vector.
 func (b *builder) combination(v *value) Instruction {
 	number, x := b.constant(1), v.args[1]
 	if v.op == opSub {

@@ -8,7 +8,7 @@ import (
 )
 
 // lowering translates the nodes of Gorgonia's graph of a loss to values. It identifies an operation by its String,
-// because Gorgonia exports nothing else of most operations. The strings belong to the version of Gorgonia in
+// because Gorgonia doesn't export the types of most operations. The strings belong to the version of Gorgonia in
 // go.mod; a test fails if another version changes them.
 type lowering struct {
 	values

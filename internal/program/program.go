@@ -15,13 +15,14 @@ import (
 
 // A Program is a list of steps to run in order, for a batch of any size.
 //
-// It reads and writes the training's X, A, D, H, S and Q in place. A [Correlate] step replaces the codes A: the
-// steps before it multiply the old codes, the steps after it the new codes.
+// It reads the vectors X, and updates the codes A, the dictionary D and the sums H, S and Q of gradients in place
+// (see [graph.Expression]). A [Correlate] step replaces A: the steps before it multiply the old codes, the steps
+// after it the new codes.
 type Program struct {
 	Name    string
 	Steps   []Step
 	Vectors []Vector       // operands with rows of length L; the first are X and the products
-	Numbers []float64      // initial values: constants, and 0 for computed numbers
+	Numbers []float64      // initial values for a batch of one word: constants, and 0 for computed numbers
 	Outputs map[string]int // indices of the results in the numbers, by name, such as "loss"
 	Stored  int            // number of values that each row stores for totals
 
@@ -107,7 +108,7 @@ type Correlate struct {
 	listing []string
 }
 
-// Update updates the dictionary by AdaGrad with a line search:
+// Update updates the dictionary by AdaGrad with a line search, from the residuals E of its Accumulate step:
 //
 //	M = AᵀE,  N = (A∘A)ᵀ(E∘E)
 //	H += max(c0·N + D∘(c1·M + c2·D), 0)
@@ -119,7 +120,7 @@ type Correlate struct {
 // H and P are in cache, and correct D afterwards in the rare case that α is smaller.
 type Update struct {
 	Accumulate *Accumulate // computes M, N, H and P
-	Search     *Decode     // computes W and α; doesn't read D
+	Search     *Decode     // computes W and α, and doesn't read D
 	Move       *Elementwise
 
 	D, H, P      int    // indices of vectors

@@ -175,7 +175,7 @@ func (s values) div(a, b *value) *value {
 	return s.scaled(ca/cb, s.node(opDiv, x, y))
 }
 
-// ratio moves the constant factors to the numerator.
+// ratio moves a positive constant factor of the denominator to the numerator.
 func (s values) ratio(num, den *value) *value {
 	if c, x := den.constantFactor(); c > 0 {
 		num, den = s.scaled(1/c, num), x

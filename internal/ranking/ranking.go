@@ -27,7 +27,7 @@ type Ranking struct {
 	N int
 
 	items []Item
-	full  bool // items[:N] are sorted, and items[N-1] is the last of them
+	full  bool // items[:N] are sorted, and items[N-1] ranks last among them
 }
 
 // Add adds an item. It takes O(log N) time on average, because it sorts once per N items.
@@ -42,7 +42,8 @@ func (r *Ranking) Add(i Item) {
 	}
 }
 
-// Items returns the kept items in decreasing order of scores; equal scores are in the order of indices.
+// Items returns the kept items in decreasing order of scores; equal scores are in the order of indices. The slice is
+// valid until the next call of Add.
 func (r *Ranking) Items() []Item {
 	slices.SortFunc(r.items, compare)
 	r.items = r.items[:min(max(r.N, 0), len(r.items))]

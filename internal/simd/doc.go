@@ -1,5 +1,5 @@
 // Package simd implements the inner loops of training and encoding on a CPU: products of
-// matrices, products of sparse codes with matrices, and the updates that use their sums.
+// matrices, products of sparse codes with matrices, and the updates that use the products.
 //
 //	k, _, err := simd.Choose()
 //	out := simd.NewMatrix(100, 50)
@@ -10,9 +10,8 @@
 // A level is a set of instructions; [Kernels] holds the loops of one level. The level
 // generic is plain Go, runs on every processor and defines the results (generic.go).
 // AVX2 and AVX-512 are generated: "go generate" runs _generate, which writes
-// kernels_amd64.s. NEON is written by hand (kernels_arm64.s) and uses plain Go for loops
-// that need little time. Declarations of assembly copy their doc comments from
-// generic.go.
+// kernels_amd64.s. NEON is written by hand (kernels_arm64.s), for some of the loops; the
+// others are plain Go. Declarations of assembly copy their doc comments from generic.go.
 //
 // [Choose] returns the processor's best level, or the level in the environment variable
 // OVERCOMPLETE_CPU. With -tags noasm generic is the only level.
@@ -20,9 +19,9 @@
 // # Products
 //
 // A kernel computes a tile of a product, some rows by some columns, in registers. The
-// level determines the size of a tile, which only product.go depends on.
+// level determines the size of a tile; only product.go depends on this size.
 // [Kernels.Multiply] adds a product to a matrix. [Kernels.Correlate] doesn't store the
-// product: it passes sums to a function while they are in the level-1 cache. Its right
+// product: it passes sums to a function while they are in the level-1 cache. The right
 // factor is packed once, into [Panels]. Tiles may reach beyond the edges of matrices;
 // [Matrix] allocates memory for that. Rows are padded, so that loops have no remainder.
 package simd

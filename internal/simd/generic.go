@@ -11,8 +11,8 @@ import (
 //
 // The doc comment of a kernel is its loop, its preconditions, and its floor: the work
 // that no implementation can avoid. Declarations of assembly copy all of it except the
-// floor. If a loop depends on the length of one slice, all others must be at least as
-// long. Assembly doesn't check preconditions.
+// floor. If a loop runs over the elements of one slice, all other slices must be at
+// least as long. Assembly doesn't check preconditions.
 
 // epsilon prevents 0/0 in dual averaging: see graph.Epsilon.
 const epsilon = 1e-30
@@ -22,9 +22,11 @@ const epsilon = 1e-30
 //
 //	dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for k < n
 //
-// n > 0. The loop also prefetches sRows rows of columns float32 from s and q, sRow bytes
-// apart, into level 2: one row per every terms, because all at once would delay the
-// loads of b. If sRows is 0, s and q may be nil; otherwise every > 0.
+// n > 0. The loop also prefetches sRows rows of s and of q into level 2. A row has the
+// tile's number of columns, float32, and rows start sRow bytes apart. The argument every
+// is the number of terms k from the prefetch of a row to the next prefetch, because
+// prefetching all rows at once would delay the loads of b. If sRows is 0, s and q may be
+// nil; otherwise every > 0.
 //
 // Floor: 2·n flops per sum. All sums stay in registers.
 func productGeneric(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *byte, sRow, sRows, every int) {
@@ -115,8 +117,8 @@ func averageGeneric(index []int32, value, p, s, q []float32, column int32, gradi
 //
 // It returns the final n. index increases; len(dst) is a positive multiple of [Width].
 //
-// Floor: 2·len(dst) flops per nonzero, and the load of its row from level 2. Calls block
-// by block find the atoms of a block in cache.
+// Floor: 2·len(dst) flops per nonzero, and the load of its row of d from level 2. If the
+// caller decodes all codes with one block of atoms before the next, the block is in cache.
 func decodeGeneric(dst []float32, index []int32, value, d []float32, dim int, end int32) (n int) {
 	// Four nonzeros at a time: dst is loaded and stored a quarter as often.
 	for ; n+4 <= len(index) && index[n+3] < end; n += 4 {
@@ -139,9 +141,11 @@ func decodeGeneric(dst []float32, index []int32, value, d []float32, dim int, en
 	return n
 }
 
-// moveAtomGeneric updates an atom d by a step of AdaGrad. m and n are products of codes
-// and of their squares, to which it adds the words that use the atom: index, value and
-// the rows of r. For j < len(h):
+// moveAtomGeneric updates an atom d by a step of AdaGrad. h is the atom's row of H, the
+// sums of squared gradients, and p its row of P, the steps. m and n are the products of
+// the atom's codes with residuals, and of the squares of both, over some words. The loop
+// adds the words in index, whose codes are value and whose residuals are rows of r. For
+// j < len(h):
 //
 //	x = value[i] · r[index[i]·dim+j]        for i < len(index)
 //	M = m[j] + Σ x, N = n[j] + Σ x²
@@ -175,8 +179,8 @@ func moveAtomGeneric(h, p, d, m, n []float32, index []int32, value, r []float32,
 	}
 }
 
-// fistaGeneric computes a step of FISTA. b are the current codes, a the codes of the
-// step before, which are replaced by the new codes. For j < len(p):
+// fistaGeneric computes a step of FISTA. b holds the current codes. a holds the codes of
+// the step before, and the loop replaces them by the new codes. For j < len(p):
 //
 //	z = b[j] + momentum·(b[j] − a[j])
 //	g = z + step·p[j]
@@ -216,7 +220,7 @@ func fistaGeneric(index []int32, value, p, b, a []float32, column int32, momentu
 //
 // It returns the final n. index increases; len(r) is a multiple of [Width].
 //
-// Floor: 2·len(r) flops per nonzero, and the load of its row from level 2.
+// Floor: 2·len(r) flops per nonzero, and the load of its row of d from level 2.
 func dotsGeneric(p []float32, index []int32, r, d []float32, dim int, end int32) (n int) {
 	for ; n < len(index) && index[n] < end; n++ {
 		row := d[int(index[n])*dim:][:len(r)]

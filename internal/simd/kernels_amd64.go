@@ -9,9 +9,11 @@ package simd
 //
 //	dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for k < n
 //
-// n > 0. The loop also prefetches sRows rows of columns float32 from s and q, sRow bytes
-// apart, into level 2: one row per every terms, because all at once would delay the
-// loads of b. If sRows is 0, s and q may be nil; otherwise every > 0.
+// n > 0. The loop also prefetches sRows rows of s and of q into level 2. A row has the
+// tile's number of columns, float32, and rows start sRow bytes apart. The argument every
+// is the number of terms k from the prefetch of a row to the next prefetch, because
+// prefetching all rows at once would delay the loads of b. If sRows is 0, s and q may be
+// nil; otherwise every > 0.
 //
 //go:noescape
 func productAVX2(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, s *byte, q *byte, sRow int, sRows int, every int)
@@ -41,9 +43,11 @@ func averageAVX2(index []int32, value []float32, p []float32, s []float32, q []f
 //go:noescape
 func decodeAVX2(dst []float32, index []int32, value []float32, d []float32, dim int, end int32) (n int)
 
-// moveAtomAVX2 updates an atom d by a step of AdaGrad. m and n are products of codes
-// and of their squares, to which it adds the words that use the atom: index, value and
-// the rows of r. For j < len(h):
+// moveAtomAVX2 updates an atom d by a step of AdaGrad. h is the atom's row of H, the
+// sums of squared gradients, and p its row of P, the steps. m and n are the products of
+// the atom's codes with residuals, and of the squares of both, over some words. The loop
+// adds the words in index, whose codes are value and whose residuals are rows of r. For
+// j < len(h):
 //
 //	x = value[i] · r[index[i]·dim+j]        for i < len(index)
 //	M = m[j] + Σ x, N = n[j] + Σ x²
@@ -124,8 +128,8 @@ func sumAVX2(a []float32) (total float64)
 //go:noescape
 func peakAVX2(n int)
 
-// fistaAVX2 computes a step of FISTA. b are the current codes, a the codes of the
-// step before, which are replaced by the new codes. For j < len(p):
+// fistaAVX2 computes a step of FISTA. b holds the current codes. a holds the codes of
+// the step before, and the loop replaces them by the new codes. For j < len(p):
 //
 //	z = b[j] + momentum·(b[j] − a[j])
 //	g = z + step·p[j]
@@ -162,9 +166,11 @@ func axpyAVX2(c []float64, x float64, g []float32)
 //
 //	dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for k < n
 //
-// n > 0. The loop also prefetches sRows rows of columns float32 from s and q, sRow bytes
-// apart, into level 2: one row per every terms, because all at once would delay the
-// loads of b. If sRows is 0, s and q may be nil; otherwise every > 0.
+// n > 0. The loop also prefetches sRows rows of s and of q into level 2. A row has the
+// tile's number of columns, float32, and rows start sRow bytes apart. The argument every
+// is the number of terms k from the prefetch of a row to the next prefetch, because
+// prefetching all rows at once would delay the loads of b. If sRows is 0, s and q may be
+// nil; otherwise every > 0.
 //
 //go:noescape
 func productAVX512(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, s *byte, q *byte, sRow int, sRows int, every int)
@@ -194,9 +200,11 @@ func averageAVX512(index []int32, value []float32, p []float32, s []float32, q [
 //go:noescape
 func decodeAVX512(dst []float32, index []int32, value []float32, d []float32, dim int, end int32) (n int)
 
-// moveAtomAVX512 updates an atom d by a step of AdaGrad. m and n are products of codes
-// and of their squares, to which it adds the words that use the atom: index, value and
-// the rows of r. For j < len(h):
+// moveAtomAVX512 updates an atom d by a step of AdaGrad. h is the atom's row of H, the
+// sums of squared gradients, and p its row of P, the steps. m and n are the products of
+// the atom's codes with residuals, and of the squares of both, over some words. The loop
+// adds the words in index, whose codes are value and whose residuals are rows of r. For
+// j < len(h):
 //
 //	x = value[i] · r[index[i]·dim+j]        for i < len(index)
 //	M = m[j] + Σ x, N = n[j] + Σ x²
@@ -277,8 +285,8 @@ func sumAVX512(a []float32) (total float64)
 //go:noescape
 func peakAVX512(n int)
 
-// fistaAVX512 computes a step of FISTA. b are the current codes, a the codes of the
-// step before, which are replaced by the new codes. For j < len(p):
+// fistaAVX512 computes a step of FISTA. b holds the current codes. a holds the codes of
+// the step before, and the loop replaces them by the new codes. For j < len(p):
 //
 //	z = b[j] + momentum·(b[j] − a[j])
 //	g = z + step·p[j]

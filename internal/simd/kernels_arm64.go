@@ -9,9 +9,11 @@ package simd
 //
 //	dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for k < n
 //
-// n > 0. The loop also prefetches sRows rows of columns float32 from s and q, sRow bytes
-// apart, into level 2: one row per every terms, because all at once would delay the
-// loads of b. If sRows is 0, s and q may be nil; otherwise every > 0.
+// n > 0. The loop also prefetches sRows rows of s and of q into level 2. A row has the
+// tile's number of columns, float32, and rows start sRow bytes apart. The argument every
+// is the number of terms k from the prefetch of a row to the next prefetch, because
+// prefetching all rows at once would delay the loads of b. If sRows is 0, s and q may be
+// nil; otherwise every > 0.
 //
 //go:noescape
 func productNEON(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *byte, sRow, sRows, every int)
@@ -43,9 +45,11 @@ func averageNEON(index []int32, value, p, s, q []float32, column int32, gradient
 //go:noescape
 func decodeNEON(dst []float32, index []int32, value, d []float32, dim int, end int32) (n int)
 
-// moveAtomNEON updates an atom d by a step of AdaGrad. m and n are products of codes
-// and of their squares, to which it adds the words that use the atom: index, value and
-// the rows of r. For j < len(h):
+// moveAtomNEON updates an atom d by a step of AdaGrad. h is the atom's row of H, the
+// sums of squared gradients, and p its row of P, the steps. m and n are the products of
+// the atom's codes with residuals, and of the squares of both, over some words. The loop
+// adds the words in index, whose codes are value and whose residuals are rows of r. For
+// j < len(h):
 //
 //	x = value[i] · r[index[i]·dim+j]        for i < len(index)
 //	M = m[j] + Σ x, N = n[j] + Σ x²

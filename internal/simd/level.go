@@ -15,19 +15,22 @@ type Kernels struct {
 	Name string // generic, avx2, avx512 or neon
 	why  string // the reason for this level
 
-	// Decode adds the product of a sparse code and D to dst, for atoms before end.
+	// Decode adds the product of a sparse code and D to dst, for the atoms that precede
+	// atom end.
 	Decode func(dst []float32, index []int32, value, d []float32, dim int, end int32) int
 
-	// MoveAtom updates an atom by a step of AdaGrad: its rows of H, P and D.
+	// MoveAtom updates an atom, a row of D, by a step of AdaGrad. It also updates the atom's
+	// rows of H, the sums of squared gradients, and of P, the steps.
 	MoveAtom func(h, p, d, m, n []float32, index []int32, value, r []float32, dim int, c0, c1, c2, c3, c4, epsilon, step float32)
 
-	// FISTA computes a step for a part of a code. Dots multiplies a residual with the
-	// atoms of a sparse code, before end. Axpy computes c[j] += x·g[j].
+	// FISTA computes a step for a part of a code. Dots multiplies a residual with those
+	// atoms of a sparse code that precede atom end. Axpy computes c[j] += x·g[j].
 	FISTA func(index []int32, value, p, b, a []float32, column int32, momentum, step, threshold, floor float32) (n int, against float32)
 	Dots  func(p []float32, index []int32, r, d []float32, dim int, end int32) int
 	Axpy  func(c []float64, x float64, g []float32)
 
-	// Elementwise functions set dst, which may be an argument, to …
+	// Elementwise functions set dst to the expression in their comment; dst may be one of
+	// the operands. Sum returns its expression.
 	Combine  func(dst []float32, c float32, a []float32, d float32, b []float32) // c·a + d·b
 	AddConst func(dst, a []float32, c float32)                                   // a + c
 	Scale    func(dst, a []float32, c float32)                                   // c·a
@@ -61,8 +64,9 @@ const Variable = "OVERCOMPLETE_CPU"
 // Levels returns the kernels that this processor can run, the best last.
 func Levels() []*Kernels { return append([]*Kernels{&generic}, processorLevels()...) }
 
-// Choose returns the kernels of the level that [Variable] names, or of the best level,
-// and the reason for the choice.
+// Choose returns the kernels of the level that [Variable] names, or else of the best
+// level, and the reason for the choice. If the processor lacks the named level, the error
+// wraps [ErrLevel].
 func Choose() (k *Kernels, why string, err error) {
 	levels := Levels()
 	wanted := os.Getenv(Variable)

@@ -2,7 +2,7 @@
 
 package simd
 
-// neon uses plain Go for loops over n×L values, which need little time.
+// neon uses plain Go for FISTA, Dots, Axpy, and the elementwise functions other than Combine.
 var neon = Kernels{
 	Name: "neon", why: "every 64-bit ARM processor has NEON",
 	Decode: decodeNEON, MoveAtom: moveAtomNEON,

@@ -43,8 +43,8 @@ func (m Matrix) Padded(i int) []float32 { return m.Data[i*m.Pitch:][:m.Pitch] }
 // From returns the rows of m from row i on.
 func (m Matrix) From(i int) Matrix { return Matrix{m.Data[i*m.Pitch:], m.Width, m.Pitch} }
 
-// Sized returns n elements. It reuses the memory of s if that is large enough; the
-// elements are then undefined.
+// Sized returns a slice of n elements. It reuses the memory of s if that is large enough;
+// the elements are then undefined.
 func Sized[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)

@@ -44,14 +44,14 @@ func (k *Kernels) Multiply(out Matrix, rows int, a View, b Matrix, terms int) {
 }
 
 // Correlate multiplies the rows of x from lo to hi with all rows of the packed matrix p.
-// It calls each with consecutive sums of row i, from a column on:
+// It calls the function each with consecutive sums of row i, from a column on:
 //
 //	sums[j] = Σ_l x[i][l] · p[column+j][l]        for j < len(sums)
 //
 // The columns of a row come in increasing order. A block of columns stays in level 2
 // while all rows use it. If ahead isn't nil, its elements of the same rows and columns
-// are prefetched into level 2, for use by each. scratch is memory of the caller, which
-// Correlate grows if necessary; no other goroutine may use it.
+// are prefetched into level 2, for use by the function each. The argument scratch is
+// memory of the caller, which Correlate grows if necessary; no other goroutine may use it.
 func (k *Kernels) Correlate(x Matrix, lo, hi int, p *Panels, ahead *State, scratch *[]float32, each func(i, column int, sums []float32)) {
 	*scratch = Sized(*scratch, k.rows*correlateColumns)
 	sums := *scratch
@@ -70,8 +70,9 @@ func (k *Kernels) Correlate(x Matrix, lo, hi int, p *Panels, ahead *State, scrat
 }
 
 // tiles adds the product of a and b to dst, whose rows are pitch apart. Term l of
-// column j+c of b is b.data[j·row+l·term+c], where j is the first column of a tile and c
-// the column in the tile. A tile's columns of b stay in cache while all rows use them.
+// column j+c of b is b.data[j·b.row+l·b.term+c], where j is the first column of a tile
+// and c the column in the tile. A tile's columns of b stay in cache while all rows use
+// them.
 func (k *Kernels) tiles(dst []float32, pitch, rows, columns int, a, b View, terms int, next prefetch) {
 	every := max(1, terms/k.rows)
 	for j := 0; j < columns; j += k.columns {

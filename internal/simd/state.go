@@ -2,8 +2,9 @@ package simd
 
 import "unsafe"
 
-// A State is the state of dual averaging: for every code S, the sum of its gradients, and Q,
-// the sum of their squares. Both are row-major with the given number of Columns.
+// A State is the state of dual averaging. For each element of the codes, S stores the sum
+// of its gradients, and Q the sum of its squared gradients. Both matrices are row-major,
+// with Columns elements per row.
 type State struct {
 	Columns int
 	S, Q    []float32
@@ -19,8 +20,8 @@ func (s *State) Rows(lo, hi int) State {
 type Averaging struct {
 	Gradient  float32 // gradient of the loss per product
 	Square    float32 // increase of Q per squared product
-	Threshold float32 // tλ
-	Rate      float32 // η
+	Threshold float32 // tλ after t epochs, with the weight λ of the codes' L1 norm
+	Rate      float32 // the learning rate η
 	Floor     float32 // 0 for nonnegative codes, −∞ for others
 }
 

@@ -6,7 +6,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// fista emits a loop that level 1 bounds: three loads and a store per element.
+// fista emits a loop whose speed level 1 limits: three loads and a store per element.
 func (l level) fista() {
 	l.text("fista")
 	index, value := base("index"), base("value")
@@ -29,7 +29,7 @@ func (l level) fista() {
 			VANDPS(magnitude, p, x)
 		}
 		VSUBPS(threshold, x, x)
-		VMAXPS(x, zero, x) // a NaN stays one
+		VMAXPS(x, zero, x) // a NaN stays a NaN
 		if l.wide {
 			VPTERNLOGD(U8(0xf4), magnitude, p, x) // x | p &^ magnitude
 		} else {
@@ -85,7 +85,7 @@ func (l level) total(v VecVirtual) Register {
 	return v.AsX()
 }
 
-// dots loads two vectors per multiplication with addition. Four sums hide its latency.
+// dots loads two vectors per multiplication with addition. Four sums hide the latency of this instruction.
 func (l level) dots() {
 	l.text("dots")
 	pp, index, n, rp, length := base("p"), base("index"), length("index"), base("r"), length("r")

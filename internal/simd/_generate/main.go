@@ -1,5 +1,5 @@
 // Command _generate writes the kernels of package simd for amd64, with AVX2 and FMA or with AVX-512 (F), and the
-// declarations of the handwritten kernels for arm64. The doc comment of the generic kernel describes each.
+// declarations of the handwritten kernels for arm64. The doc comment of a kernel in generic.go describes its twins.
 package main
 
 import (
@@ -74,8 +74,8 @@ func main() {
 	Generate()
 }
 
-// declaration returns the signature and the doc comment of a kernel, without the floor, followed by the lines of
-// also.
+// declaration returns the name, the signature and the doc comment of a kernel. The comment lacks the floor, and
+// ends with the lines in the argument also.
 func (l level) declaration(name string, also ...string) (kernel, signature string, doc []string) {
 	generic := name + "Generic"
 	kernel = name + l.name
@@ -236,7 +236,7 @@ func (l level) product() {
 		l.clear(pair[1])
 		sums = append(sums, pair)
 	}
-	// An address reaches three rows: r, r + aRow, r + 2·aRow.
+	// With an index register, an address in register r reaches three rows: r, r + aRow, r + 2·aRow.
 	aRow, aColumn := bytes("aRow"), bytes("aColumn")
 	rows := []Register{pointer("a")}
 	for len(rows) < l.rows/3 {
@@ -501,7 +501,7 @@ func (l level) average() {
 			VMULPS_Z(u, y, shrunk, a)
 			VMULPS_Z(error, a, shrunk, a)
 			VPTERNLOGD(U8(0xf2), signs, s, a)      // a | signs &^ s
-			VMAXPS(a, floor, a)                    // a NaN stays one
+			VMAXPS(a, floor, a)                    // a NaN stays a NaN
 			VCMPPS(U8(4), zero, a, part.k, shrunk) // a ≠ 0
 			l.appendMasked(index, value, count, columns, a, shrunk)
 			VPADDD(step, columns, columns)
@@ -529,7 +529,7 @@ func (l level) average() {
 		VXORPS(l.broadcast("rate"), a, a)
 		VMULPS(u, a, a)
 		VSUBPS(a, zero, a)
-		VMAXPS(a, l.broadcast("floor"), a) // a NaN stays one
+		VMAXPS(a, l.broadcast("floor"), a) // a NaN stays a NaN
 		VCMPPS(U8(4), zero, a, u)          // a ≠ 0
 		if part.mask != nil {
 			VANDPS(part.mask, u, u)
@@ -583,8 +583,8 @@ func compressed(mask int) Constant {
 	return U64(order)
 }
 
-// rowInRegisters emits body for a row of the given number of bytes, in pieces of up to most vectors. Each number
-// of vectors has its own code.
+// rowInRegisters emits body for a row of the given number of bytes, in pieces. The argument most is the maximum
+// number of vectors of a piece. Each number of vectors has its own code.
 func (l level) rowInRegisters(left Register, most int, body func(vectors int)) {
 	Label("row")
 	for v := most; v > 0; v -= l.multiple {
@@ -605,8 +605,8 @@ func (l level) rowInRegisters(left Register, most int, body func(vectors int)) {
 	Label("end")
 }
 
-// eachNonzero emits body for each nonzero, up to the column end if there is one, with the matrix row and with the
-// value in a vector.
+// eachNonzero emits body for each nonzero, or if end isn't nil for the nonzeros before column end. It passes the
+// matrix row, and a vector that is filled with the value.
 func (l level) eachNonzero(vectors int, i, n, index, value, matrix, width, end Register, body func(row Register, x VecVirtual)) {
 	loop, done := fmt.Sprint("nonzero", vectors), fmt.Sprint("done", vectors)
 	XORQ(i, i)
@@ -653,8 +653,8 @@ func (l level) decodeRow() {
 	RET()
 }
 
-// moveAtom keeps M and N in registers until the update of D. Memory bounds the update, so the loop over nonzeros
-// prefetches the next atom's rows of H, D and P.
+// moveAtom keeps M and N in registers until the update of D. Memory bounds the update, so moveAtom prefetches the
+// next atom's rows of H, D and P before the loop over nonzeros.
 func (l level) moveAtom() {
 	l.text("moveAtom")
 	hp, left, pp, dp, mp, np := base("h"), length("h"), base("p"), base("d"), base("m"), base("n")
@@ -684,7 +684,7 @@ func (l level) moveAtom() {
 			VFMADD231PS(l.broadcast("c1"), m[v], t)
 			VMULPS(l.broadcast("c0"), n[v], n[v])
 			VFMADD231PS(d, t, n[v])
-			VMAXPS(n[v], zero, n[v]) // a NaN stays one
+			VMAXPS(n[v], zero, n[v]) // a NaN stays a NaN
 			VADDPS(at(hp, disp), n[v], n[v])
 			VMOVUPS(n[v], at(hp, disp))
 			VMULPS(l.broadcast("c4"), m[v], m[v])

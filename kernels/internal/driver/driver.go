@@ -66,7 +66,7 @@ var load = sync.OnceValue(func() error {
 // the dynamic linker, containers, WSL and NixOS.
 func Err() error { return load() }
 
-// open loads the first library that exists. Otherwise it returns the error of the first one.
+// open loads the first library that can be loaded. If none can, it returns the error of the first library.
 func open(libraries []string) (err error) {
 	for _, library := range libraries {
 		name := C.CString(library)
@@ -112,8 +112,8 @@ func SetDynamicShared(fn cu.Function, bytes int) error {
 	return asError(C.cuFuncSetAttribute(f, C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(bytes)))
 }
 
-// Launch launches a kernel, whose only argument is a struct, on a grid of x × y blocks. threads and shared, the
-// dynamic shared memory in bytes, are per block.
+// Launch launches a kernel, whose only argument is a struct, on a grid of x × y blocks. A block has the given
+// number of threads and of bytes of dynamic shared memory.
 func Launch(fn cu.Function, x, y, threads, shared int, stream cu.Stream, argument unsafe.Pointer) error {
 	f, s := *(*C.CUfunction)(unsafe.Pointer(&fn)), *(*C.CUstream)(unsafe.Pointer(&stream))
 	return asError(C.launch_kernel(f, C.uint(x), C.uint(y), C.uint(threads), C.uint(shared), s, argument))
@@ -144,8 +144,8 @@ func (g *Graph) Launch(stream cu.Stream) error {
 // Destroy releases the graph. Pending launches still run.
 func (g *Graph) Destroy() error { return asError(C.cuGraphExecDestroy(g.executable)) }
 
-// Describe adds advice to an error of the driver, if there is any, and the driver's name for an error that cu
-// doesn't know. It returns other errors unchanged.
+// Describe adds advice to an error of the driver, if it has advice. It names an error that cu doesn't know as the
+// driver does. It returns other errors unchanged.
 func Describe(err error) error {
 	code := reflect.ValueOf(err)
 	if code.Kind() != reflect.Int {
