@@ -202,10 +202,10 @@ func (x *executable) translate(in program.Instruction, s *step) (list []instruct
 	emit := func(o op, dst, a, b int) { list = append(list, instruction{o, int32(dst), int32(a), int32(b)}) }
 	switch in.Op {
 	case program.AddScaled:
-		switch x.Numbers[in.C] { // a constant, or 0 if it is computed
-		case 1:
+		switch c := x.Numbers[in.C]; { // 0 if a step computes it
+		case c == 1 && x.SameInBatches(in.C):
 			emit(opAddVV, in.Dst, in.A, in.B)
-		case -1:
+		case c == -1 && x.SameInBatches(in.C):
 			emit(opSubVV, in.Dst, in.A, in.B)
 		default:
 			s.reserveScratch(scratch)

@@ -8,6 +8,7 @@ package program
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"overcomplete/graph"
@@ -36,6 +37,9 @@ func (p *Program) Start(numbers []float64, words int) {
 		numbers[i] *= float64(words)
 	}
 }
+
+// SameInBatches reports whether the initial value of number i is the same for batches of every size.
+func (p *Program) SameInBatches(i int) bool { return !slices.Contains(p.perWord, i) }
 
 // An Axis is a symbolic number of rows.
 type Axis byte
