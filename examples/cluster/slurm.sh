@@ -5,7 +5,8 @@
 #	job=$(sbatch --parsable slurm.sh MODEL VECTORS OUT)
 #	sbatch --dependency=afterok:$job --kill-on-invalid-dep=yes --wrap 'overcomplete merge OUT.*-of-16 -o OUT'
 #
-# To repeat only tasks that failed, add --array=3,7 before slurm.sh, then run the second job.
+# To repeat only the tasks that failed, such as 3 and 7, add --array=3,7 before slurm.sh, and submit the
+# second job again.
 #
 #SBATCH --job-name=encode
 #SBATCH --array=1-16

@@ -13,8 +13,8 @@ type excerpter struct {
 	length  int            // in characters
 }
 
-// newExcerpter returns an excerpter that selects parts with many different words. It finds them at the beginning
-// of words or, in scripts without spaces, anywhere.
+// newExcerpter returns an excerpter that selects the part of a text with the most of the given words. In scripts
+// without spaces, a given word counts anywhere, in others only where a word of the text begins.
 func newExcerpter(words []string, length int) excerpter {
 	var quoted []string
 	for _, word := range words {
@@ -33,7 +33,8 @@ func newExcerpter(words []string, length int) excerpter {
 	return excerpter{regexp.MustCompile("(?i)" + strings.Join(quoted, "|")), length}
 }
 
-// shorten returns the part of a text with the most different words, on one line. Ellipses replace the rest.
+// shorten returns the part of a text with the most of the excerpter's words, on one line. Ellipses replace the
+// rest.
 func (e excerpter) shorten(text string) string {
 	text = oneLine(strings.ToValidUTF8(text[:min(len(text), wholeText)], ""))
 	runes := []rune(text)

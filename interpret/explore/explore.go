@@ -10,8 +10,8 @@
 //
 // The page is a script that requests JSON. docs/reference/explorer.md lists the paths and fields.
 // [Explorer.WritePage] writes one HTML file with the page and the JSON of selected words and dimensions.
-// The address of a view is the fragment of the URL (#/word/bank), so that history and bookmarks work in
-// both.
+// The address of a view is the fragment of the URL (#/word/bank), so that history and bookmarks work in the
+// served page and in the file.
 package explore
 
 import (
@@ -56,20 +56,20 @@ type Explorer struct {
 	strongest    []int               // live dimensions, strongest first, see [interpret.Index.Strongest]
 	dimensionMap func() dimensionMap // of the live dimensions
 	rowMap       func() rowMap       // of words or texts
-	topics       func() *topicTable  // of the default number
+	topics       func() *topicTable  // for the default number of topics
 	duplicates   func() duplicatesAnswer
 	cutsLock     sync.Mutex
-	cuts         []topicCut // of other numbers
-	tabulating   sync.Mutex // so that requests for several numbers don't add up their memory
+	cuts         []topicCut // tables for other numbers of topics
+	tabulating   sync.Mutex // held while a cut is computed, so that one at a time uses memory
 	labelsLock   sync.Mutex
 	labels       interpret.Labels // replaced, never changed
-	matches      func() matches   // with the dimensions of Options.Other; nil without it
+	matches      func() matches   // with the dimensions of the other model; nil without one
 }
 
 // Options are settings of an explorer.
 type Options struct {
 	// Labels is the path of a labels.json that the page shows and changes, or "". CheckModel is called
-	// before a change. It returns an error if the model on disk is no longer the model of the page.
+	// before a change. It must return an error if the model on disk is no longer the model of the page.
 	Labels     string
 	CheckModel func() error
 
@@ -97,11 +97,11 @@ type summary struct {
 	Method     model.Method `json:"method"`
 	Lambda     float64      `json:"lambda"`
 	Words      int          `json:"words"`           // V
-	Texts      bool         `json:"texts,omitempty"` // rows are texts; their words are ids
+	Texts      bool         `json:"texts,omitempty"` // rows are texts; their ids take the place of words
 	Dense      int          `json:"dense"`           // L
 	Live       int          `json:"live"`            // number of dimensions with nonzeros
 	Themes     int          `json:"themes,omitempty"`
-	Topics     int          `json:"topics,omitempty"` // default number
+	Topics     int          `json:"topics,omitempty"` // default number of topics
 	Epochs     int          `json:"epochs"`
 	Error      float64      `json:"error,omitempty"`     // reconstruction error, mean ‖x − μ − aD‖²; 0 if not measured
 	Explained  float64      `json:"explained,omitempty"` // explained variance, 0 to 1; 0 if not measured
@@ -150,7 +150,7 @@ type texts struct {
 	Texts map[string]string `json:"texts,omitempty"`
 }
 
-// add adds show's version of the text of a row, if rows are texts.
+// add adds the text of a row, shortened by show, if rows are texts.
 func (t *texts) add(x *Explorer, row int, show func(text string) string) {
 	codes := x.model.Codes
 	if codes.Texts == nil {
@@ -201,17 +201,18 @@ type entry struct {
 	Value float32 `json:"value"`
 }
 
-// A pair counts the rows in which a dimension co-occurs with another, or the rows of a selection that use it.
+// A pair counts the rows in which a dimension co-occurs with another, or the rows of a selection that use the
+// dimension.
 type pair struct {
 	Dimension   int     `json:"dimension"`
 	Opposite    bool    `json:"opposite,omitempty"` // opposite poles co-occur
-	Words       int     `json:"words"`              // number of rows at these poles of both
+	Words       int     `json:"words"`              // number of rows at the same pole of both, or at opposite poles, or of the selection
 	Expected    float64 `json:"expected"`           // number of rows by chance
 	Correlation float64 `json:"correlation"`        // of the signs (−1, 0, 1), negated if Opposite
 }
 
 // New returns an explorer of m, which must have codes and must not change afterwards. The page shows the name.
-// New computes the topics and the map in the background. It fails if [interpret.ReadLabels] does.
+// New computes the topics and maps in the background. It returns an error if [interpret.ReadLabels] does.
 func New(m *model.Model, name string, o Options) (*Explorer, error) {
 	x := &Explorer{model: m, index: interpret.NewIndex(m.Codes), options: o}
 	x.index.Known = m.Info.Known()
@@ -347,7 +348,7 @@ func (x *Explorer) findWord(word string) (row int, err error) {
 	return row, err
 }
 
-// unknownWord converts an error.
+// unknownWord converts err to a [*RequestError].
 func (x *Explorer) unknownWord(err *interpret.UnknownWordError) error {
 	e := &RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("no word %.100q in the model", err.Word), Word: err.Word, Closest: err.Closest}
 	switch {
@@ -366,8 +367,8 @@ func (x *Explorer) checkDimension(k int) error {
 	return nil
 }
 
-// word returns the data of a word's page, with its topic among a number of topics, or among the default number
-// for 0.
+// word returns the data of the page of a row, including its topic among the given number of topics. Number 0
+// selects the default.
 func (x *Explorer) word(row, number int) wordAnswer {
 	code := x.index.Code(row)
 	a := wordAnswer{Word: x.model.Codes.Words[row], Row: row, Active: code.Weights(), Nearest: []neighbour{}}
@@ -432,7 +433,7 @@ func (x *Explorer) dimension(k int) dimensionAnswer {
 }
 
 // together returns the dimensions that co-occur with k more often than by chance, in decreasing order of the
-// correlation of signs. For nonnegative codes this is the φ coefficient.
+// correlation of signs. For nonnegative codes the correlation is the φ coefficient.
 func (x *Explorer) together(k int) []pair {
 	rows, values := x.index.Dimension(k)
 	codes := x.model.Codes
@@ -473,8 +474,8 @@ func (x *Explorer) together(k int) []pair {
 	return pairs[:min(maxTogether, len(pairs))]
 }
 
-// matching returns the dimensions that more of the rows use than by chance, in decreasing order of
-// (n − e)/√e, for n rows and e expected rows.
+// matching returns the dimensions that n > 1 of the given rows use, where chance predicts e < n rows. They are in
+// decreasing order of (n − e)/√e.
 func (x *Explorer) matching(rows []int) []pair {
 	counts := make([]int, x.model.Codes.Cols)
 	for _, row := range rows {
@@ -507,8 +508,8 @@ type histogram struct {
 	Counts []int   `json:"counts"`
 }
 
-// newHistogram counts values in bins over the range of the values and zero. The bins of integers have integer
-// widths and begin at the smallest value.
+// newHistogram counts values in bins over the smallest range that contains the values and zero. Bins of integers
+// have integer widths instead, and begin at the smallest value.
 func newHistogram(values []float32, integers bool) histogram {
 	if len(values) == 0 {
 		return histogram{Counts: []int{}}

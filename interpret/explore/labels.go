@@ -43,8 +43,8 @@ func (x *Explorer) allLabels() labelsAnswer {
 	return labelsAnswer{x.options.Labels != "", append(interpret.Labels{}, x.currentLabels()...)}
 }
 
-// serveLabels sends all labels. If a browser on this machine posts a label, it first changes it. [guard] refuses
-// other sites.
+// serveLabels sends all labels, after saving the label that a browser on this machine posts. [guard] refuses
+// requests of other sites.
 func (x *Explorer) serveLabels(w http.ResponseWriter, r *http.Request) {
 	_, err := parameter(r, "", 0)
 	if err == nil && r.Method == http.MethodPost {

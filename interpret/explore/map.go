@@ -20,10 +20,10 @@ const (
 	links         = 24 // nearest neighbours that determine the position of a point
 	regionColours = 8
 	regionWords   = 3
-	regionTexts   = 20 // texts that the keywords of a region describe
+	regionTexts   = 20 // nearest texts of a region, which its keywords describe
 
 	maxRows   = 4000              // rows on the map of rows
-	maxValues = regionColours - 1 // values of a column with a colour; all others share the last colour
+	maxValues = regionColours - 1 // values of a column that have their own colour; all others share the last one
 )
 
 // A place is the position of a point on a map.
@@ -107,8 +107,8 @@ func (x *Explorer) layoutDimensions() dimensionMap {
 	return c
 }
 
-// layoutRows returns the map of words or texts. Rows with the same dimensions are close. They are initialised
-// from the places of their dimensions on the map of dimensions.
+// layoutRows returns the map of words or texts. Rows with the same dimensions are close. The place of a row is
+// initialised from the places of its dimensions on the map of dimensions.
 func (x *Explorer) layoutRows() rowMap {
 	rows := x.chooseRows()
 	codes := interpret.SelectRows(x.model.Codes, rows)
@@ -156,7 +156,8 @@ func (x *Explorer) layoutRows() rowMap {
 	return c
 }
 
-// topicMap returns the map of rows whose regions are topics. The centre of a topic is the median of its rows.
+// topicMap returns a map of rows with a region for each topic. The centre of a region is the median of the places
+// of its rows.
 func (x *Explorer) topicMap(rows []int, at [][2]float64, t *topicTable) rowMap {
 	c := rowMap{Points: make([]rowPoint, len(rows)), Regions: make([]region, len(t.Topics)), Columns: x.colourings(rows), rows: rows, at: at}
 	regionOf := map[topics.ID]int{topics.None: -1}
@@ -184,7 +185,7 @@ func (x *Explorer) topicMap(rows []int, at [][2]float64, t *topicTable) rowMap {
 	return c
 }
 
-// cutRows returns the map of rows for a number of topics, or for the default number for 0.
+// cutRows returns the map of rows for a number of topics. Number 0 selects the default.
 func (x *Explorer) cutRows(number int) rowMap {
 	c := x.rowMap()
 	if number == 0 || number == x.summary.Topics {
@@ -194,7 +195,7 @@ func (x *Explorer) cutRows(number int) rowMap {
 }
 
 // chooseRows returns up to maxRows rows with nonzeros: the first words, which are the most frequent in most files,
-// or texts at equal distances.
+// or evenly spaced texts.
 func (x *Explorer) chooseRows() []int {
 	codes := x.model.Codes
 	var rows []int
@@ -212,8 +213,8 @@ func (x *Explorer) chooseRows() []int {
 	return rows[:n]
 }
 
-// labelRegions sets the words of regions to the words nearest to their codes or, if rows are texts, to labels of
-// the nearest texts.
+// labelRegions sets the words of each region to the words nearest to its code or, if rows are texts, to keywords
+// of the nearest texts.
 func labelRegions(index *interpret.Index, regions []region, codes []interpret.Code) {
 	if index.Codes.Texts == nil {
 		for r, c := range codes {
@@ -234,8 +235,8 @@ func labelRegions(index *interpret.Index, regions []region, codes []interpret.Co
 	}
 }
 
-// colourings returns the columns with at least two values whose maxValues most frequent values cover half of the
-// rows.
+// colourings returns the columns that have at least two values, and whose maxValues most frequent values cover at
+// least half of the rows.
 func (x *Explorer) colourings(rows []int) []colouring {
 	all := []colouring{}
 	if !x.summary.Texts {
@@ -277,10 +278,10 @@ func (x *Explorer) colourings(rows []int) []colouring {
 }
 
 // neighbours returns, for each dimension in x.strongest, the k other dimensions whose columns have the largest
-// cosines with its column, nearest first. The distances are squared distances of columns of norm 1.
+// cosines with its column, nearest first. Each link holds the squared distance of two columns, scaled to norm 1.
 //
-// The inner products of a dimension with all others are sums over its rows. To compute about 10⁹ products in all,
-// neighbours samples the rows of large dimensions at equal distances.
+// The inner products of a dimension with all others are sums over its rows. To limit the number of
+// multiplications to about 10⁹ in all, neighbours takes an evenly spaced sample of the rows of large dimensions.
 func (x *Explorer) neighbours(k int) [][]link {
 	codes := x.model.Codes
 	norms := x.columnNorms()
@@ -325,8 +326,8 @@ func (x *Explorer) columnNorms() []float64 {
 	return norms
 }
 
-// components returns the first two principal components of n atoms of norm 1, n×dim row-major. Missing components
-// are zero.
+// components scales n atoms, n×dim row-major, to norm 1, and returns their first two principal components. Missing
+// components are zero.
 func components(atoms []float32, n, dim int) [][2]float64 {
 	at := make([][2]float64, n)
 	if n < 2 {

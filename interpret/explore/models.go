@@ -11,7 +11,7 @@ import (
 )
 
 // comparedWords is the number of words over which the dimensions of two models are compared. They are the first
-// words of both, which are the most frequent in most files.
+// words of the first model that the second also has. In most files the first words are the most frequent.
 const comparedWords = 20_000
 
 // matches holds the best matches of the dimensions of two models.
@@ -34,7 +34,7 @@ func (x *Explorer) compareWith(other *Explorer) {
 }
 
 // matchValues compares each dimension of a with each dimension of b, by the cosine of their values over the first
-// n words of both. The best match has the largest absolute cosine.
+// n words of a that b also has. The best match has the largest absolute cosine.
 func matchValues(a, b *interpret.Index, n int) matches {
 	const none = -1
 	rowOf := make([]int, a.Codes.Rows) // rows in b of the words of a

@@ -12,10 +12,10 @@ import (
 	"overcomplete/interpret"
 )
 
-// pageTemplate formats this package's own files and JSON without HTML.
+// pageTemplate needs no escaping: it inserts only files of this package, and JSON without <, > and &.
 var pageTemplate = template.Must(template.New("").Parse(string(mustAsset("index.html"))))
 
-// embedded is the data of an exported page, by kind and parameter.
+// pageData is the data of an exported page, by kind and parameter.
 type pageData struct {
 	Model      summary                    `json:"model"`
 	Labels     labelsAnswer               `json:"labels"`
@@ -38,7 +38,7 @@ func page(data *pageData) []byte {
 		fields.Script, fields.Style = string(mustAsset(scripts...)), string(mustAsset("explore.css"))
 		fields.Icon = base64.StdEncoding.EncodeToString(mustAsset("icon.svg"))
 		fields.Data = string(mustJSON(data))
-		// The policy allows nothing else.
+		// The policy allows only this script, this style, and images in the page itself.
 		fields.Policy = fmt.Sprintf("default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; script-src %s; style-src %s",
 			hashSource(fields.Script), hashSource(fields.Style))
 	}
@@ -65,7 +65,7 @@ const (
 // WritePage writes one HTML file that shows the summary, the maps, the topics, and the given words and
 // dimensions. It needs no server or network. Without dimensions, the file has the ten strongest dimensions of each
 // word. Without words, it has the ten top words of each dimension. WritePage returns a [*RequestError] for an
-// unknown word or dimension, and for neither words nor dimensions of a model without topics.
+// unknown word or dimension, and if a model without topics is given neither words nor dimensions.
 func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) error {
 	if len(words)+len(dimensions)+x.summary.Themes == 0 {
 		return badRequest("the model has no topics, so the page needs words or dimensions")
@@ -101,7 +101,7 @@ func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) erro
 	if x.summary.Themes > 0 {
 		x.embedTopics(data)
 	}
-	// The summary lists only dimensions of the page.
+	// Only dimensions on the page stay in the list of the strongest.
 	data.Model.Strongest = []int{}
 	for _, k := range x.strongest {
 		if _, ok := data.Dimensions[strconv.Itoa(k)]; ok {

@@ -20,22 +20,23 @@ const (
 	completionText = 100 // characters of a text
 )
 
-// A queryAnswer is a parsed query and, unless another page shows it, the answer.
+// A queryAnswer is a parsed query and its answer. The answer is empty if the page of a word, of a comparison or of a
+// dimension shows it.
 type queryAnswer struct {
 	Kind      string    `json:"kind"` // see [interpret.Query]
 	Dimension int       `json:"dimension"`
 	Words     []string  `json:"words"`
 	Weights   []float64 `json:"weights"`           // of the words
 	Without   []int     `json:"without,omitempty"` // excluded dimensions
-	Unknown   []string  `json:"unknown"`           // words of a text, or of a search
+	Unknown   []string  `json:"unknown"`           // unknown words of a text, or of a search
 
 	Dimensions []sumPart `json:"dimensions,omitempty"` // of the sum of the words
 	Nearest    []reason  `json:"nearest,omitempty"`
 
-	Total    int      `json:"total,omitempty"`    // number of texts with all words of a search; Words has the best texts
+	Total    int      `json:"total,omitempty"`    // number of texts with all words of a search; Words has the ids of the best
 	Matched  []string `json:"matched,omitempty"`  // words of a search that texts have, without common ones
 	Matching []pair   `json:"matching,omitempty"` // dimensions of the texts found
-	Failure  string   `json:"failure,omitempty"`  // of [Options.Embed]
+	Failure  string   `json:"failure,omitempty"`  // error of [Options.Embed]
 	texts
 }
 
@@ -190,8 +191,8 @@ type completions struct {
 	texts
 }
 
-// complete returns the words that begin with a prefix, in any case, in row order. If rows are texts, the ids of
-// texts that contain its words follow.
+// complete returns the first words in row order that begin with a prefix, ignoring case. If rows are texts, ids of
+// texts that contain the words of the prefix follow.
 func (x *Explorer) complete(prefix string) (any, error) {
 	codes := x.model.Codes
 	c := completions{Words: []string{}}

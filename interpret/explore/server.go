@@ -242,8 +242,8 @@ func (x *Explorer) answer(name string, f func(value string) (any, error)) http.H
 	})
 }
 
-// answerCut is answer for data that depend on the number of topics. This is the optional parameter "topics", 0
-// by default.
+// answerCut is answer for data that depend on the number of topics. The optional parameter "topics" is that
+// number, 0 by default.
 func (x *Explorer) answerCut(name string, f func(value string, number int) (any, error)) http.Handler {
 	limit := x.maxParameter()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -310,7 +310,7 @@ func parameter(r *http.Request, name string, limit int, optional ...string) (str
 	return values[0], nil
 }
 
-// fail sends an error. It should be a [*RequestError]; others are bugs of this package.
+// fail sends an error. An error that isn't a [*RequestError] is a bug of this package.
 func fail(w http.ResponseWriter, err error) {
 	e, ok := errors.AsType[*RequestError](err)
 	if !ok {
@@ -335,7 +335,8 @@ func mustJSON(data any) []byte {
 }
 
 // Serve serves the page on the listener until ctx is cancelled, and closes the listener. It then waits up to two
-// seconds for open requests, and returns nil. See [Explorer.Handler] for host.
+// seconds for open requests, and returns nil. If the listener fails, it returns the error. See [Explorer.Handler]
+// for host.
 func (x *Explorer) Serve(ctx context.Context, listener net.Listener, host string) error {
 	longest := x.maxParameter()
 	if x.options.Other != nil {

@@ -33,7 +33,7 @@ type topicTable struct {
 	Blank   int            `json:"blank"`   // rows with empty texts
 	Other   int            `json:"other"`   // other rows without a topic
 
-	Outliers []neighbour `json:"outliers"` // rows with the smallest cosines with the nearest theme
+	Outliers []neighbour `json:"outliers"` // rows with the smallest cosines with their nearest theme
 	texts
 
 	table      *topics.Table
@@ -42,8 +42,8 @@ type topicTable struct {
 
 // A duplicatesAnswer lists near-duplicates.
 type duplicatesAnswer struct {
-	Pairs    []rowPair `json:"pairs"`    // the first ones
-	Repeated int       `json:"repeated"` // number of rows that are near-duplicates of others
+	Pairs    []rowPair `json:"pairs"`    // the first pairs
+	Repeated int       `json:"repeated"` // number of rows that are near-duplicates of earlier rows
 	texts
 }
 
@@ -96,12 +96,12 @@ type rowPair struct {
 // A typicalAnswer describes a topic or theme.
 type typicalAnswer struct {
 	Top      []entry `json:"top"`      // typical rows, and their cosines with the nearest theme
-	Rows     int     `json:"rows"`     // number of rows that Matching counts
+	Rows     int     `json:"rows"`     // number of rows among which Matching counts
 	Matching []pair  `json:"matching"` // dimensions of these rows
 	texts
 }
 
-// tabulate computes the table of a number of topics of a model with themes.
+// tabulate computes the table of a model with themes, for a number of topics.
 func (x *Explorer) tabulate(number int) *topicTable {
 	t := &topicTable{Columns: []breakdown{}}
 	ctx := context.Background() // never cancelled, so that there are no errors
@@ -160,8 +160,8 @@ func (x *Explorer) breakDown(table *topics.Table, c colouring) breakdown {
 	return b
 }
 
-// agreement measures how much the values of a column differ between topics: the mean over rows of the share of
-// the row's value within its topic, minus the mean of its share within all rows.
+// agreement measures how much the values of a column differ between topics: the mean over rows i of the share of
+// i's value in i's topic, minus the mean share of i's value in all rows.
 func agreement(b breakdown) float64 {
 	within, rows, all := 0.0, 0.0, 0.0
 	for _, values := range b.Topics {
@@ -176,7 +176,7 @@ func agreement(b breakdown) float64 {
 	return within/math.Max(rows, 1) - all
 }
 
-// outliers returns the rows with the smallest cosines with the nearest theme.
+// outliers returns the rows with the smallest cosines with their nearest theme.
 func (x *Explorer) outliers(t *topicTable) []neighbour {
 	found := ranking.Ranking{N: unusualRows}
 	for i := range x.model.Codes.Rows {
@@ -192,7 +192,8 @@ func (x *Explorer) outliers(t *topicTable) []neighbour {
 	return rows
 }
 
-// nearDuplicates compares a row with the first twenty rows that have the same three strongest dimensions.
+// nearDuplicates finds rows whose codes have a cosine of at least duplicateCosine with an earlier row. It compares a
+// row only with the first twenty earlier rows that have the same three strongest dimensions.
 func (x *Explorer) nearDuplicates() duplicatesAnswer {
 	const maxCompared = 20
 	n := x.model.Codes.Rows
@@ -238,7 +239,7 @@ func (x *Explorer) nearDuplicates() duplicatesAnswer {
 	return a
 }
 
-// strongest returns the three dimensions of a code with the largest absolute values, in increasing order. −1
+// strongest returns the three dimensions of a code with the largest absolute values, sorted by number. −1
 // replaces missing dimensions.
 func strongest(code interpret.Code) [3]int32 {
 	dimensions, values := [3]int32{-1, -1, -1}, [3]float32{}
@@ -273,7 +274,7 @@ func (x *Explorer) cosine(first, second int) float64 {
 	return sum / x.index.Norm(first) / x.index.Norm(second)
 }
 
-// typicalOf returns up to n rows of a topic or theme, with the largest cosines with one of its themes.
+// typicalOf returns up to n rows of a topic or theme, those with the largest cosines with one of its themes.
 func (x *Explorer) typicalOf(table *topics.Table, group topics.Topic, n int) typicalAnswer {
 	topic := group.ID
 	in := func(theme int32) bool { return table.TopicOf[theme] == int32(topic) }

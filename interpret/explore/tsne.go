@@ -16,8 +16,8 @@ type link struct {
 	value float64 // squared distance, or weight
 }
 
-// Constants of t-SNE. On a model of 3,000 dimensions, twice the steps and links and half of theta change the recall
-// of 12 neighbours by less than 0.01.
+// Constants of t-SNE. On a model of 3,000 dimensions, twice the iterations and links and half of theta change the
+// recall of 12 neighbours by less than 0.01.
 const (
 	perplexity      = 16
 	iterations      = 300

@@ -166,7 +166,7 @@ func checkMessage(metadata []byte) (body int64, batch flatbuffers.Table, err err
 }
 
 // decompress returns the body of a batch with its buffers decompressed, and updates their positions
-// in the batch. The library would allocate the size that each buffer declares without a check.
+// in the batch. The library would allocate any size that a buffer declares.
 func decompress(batch flatbuffers.Table, body []byte) (content []byte, err error) {
 	if batch.Bytes == nil || batch.Offset(slot3) == 0 {
 		return body, nil
@@ -188,14 +188,14 @@ const (
 
 func decompressBuffers(batch flatbuffers.Table, body []byte, codec byte) ([]byte, error) {
 	const (
-		entry = 16 // bytes of the position and length of a buffer
+		entry = 16 // bytes of an entry: position and length of a buffer
 		head  = 8  // bytes of the decompressed size, before a buffer
 	)
 	ratio := map[byte]int64{codecLZ4: expansion[format.Lz4Raw], codecZstandard: expansion[format.Zstd]}[codec]
 	if ratio == 0 {
 		return nil, fmt.Errorf("unsupported compression (got codec %d of Arrow, want LZ4 or Zstandard)", codec)
 	}
-	buffer := func(at flatbuffers.UOffsetT) []byte { // of the entry at an offset
+	buffer := func(at flatbuffers.UOffsetT) []byte { // returns the buffer whose entry is at an offset
 		from, n := batch.GetInt64(at), batch.GetInt64(at+entry/2)
 		return body[from:][:n]
 	}
@@ -245,7 +245,7 @@ func decompressBuffers(batch flatbuffers.Table, body []byte, codec byte) ([]byte
 	return content, nil
 }
 
-// decompressBuffer decompresses b to to, which has the declared size.
+// decompressBuffer decompresses b into to, whose length is the declared size.
 func decompressBuffer(to, b []byte, codec byte) error {
 	n := 0
 	if codec == codecZstandard {

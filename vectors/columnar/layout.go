@@ -60,7 +60,7 @@ func chooseColumns(columns []column, metadata bool, o tabular.Options) (layout, 
 	l := layout{columns: columns, name: -1, id: -1, options: o}
 	ids := []kind{text, scalar}
 	if slices.ContainsFunc(columns, func(c column) bool { return c.kind == list }) {
-		ids = append(ids, number) // because numbers are not dimensions then
+		ids = append(ids, number) // beside lists, a column of numbers isn't a dimension
 	}
 	names := search{columns, -1, "TextColumn", o.TextColumn, "text", slices.Concat(wordNames, textNames), []kind{text}}
 	taken := -1
@@ -157,7 +157,8 @@ func (s search) find() (int, error) {
 	return s.fail("has no column %.60q (columns: %s)", s.named, listNames(s.columns))
 }
 
-// findOrOnly is like find, but falls back to the only column of the first kind.
+// findOrOnly is like find, but without a usual name it returns the only column of kind s.kinds[0], or −1. Several
+// such columns are an error.
 func (s search) findOrOnly() (int, error) {
 	found, err := s.find()
 	if err != nil || found >= 0 {
@@ -323,8 +324,8 @@ func (b *block) add(r tabular.Row, start int, err error) {
 	b.rows = append(b.rows, r)
 }
 
-// valueError returns the reason why a row is malformed: the value of a column or, unless number is
-// negative, the number of that index in its list.
+// valueError returns the reason why a row is malformed: the value of a column or, if number isn't
+// negative, the element of its list at index number.
 func valueError(c column, number int, problem string) error {
 	if number < 0 {
 		return fmt.Errorf("column %.60q is %s", c.name, problem)

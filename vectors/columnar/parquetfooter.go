@@ -35,8 +35,8 @@ type fileMetaData struct {
 	EncryptionAlgorithm format.EncryptionAlgorithm `thrift:"8,optional"`
 }
 
-// readFooter returns the footer of a file of size bytes: the columns, and the positions of
-// their values.
+// readFooter returns the footer of a file, whose length is size bytes: the columns, and the
+// positions of their values.
 func readFooter(r io.ReaderAt, size int64) (*fileMetaData, error) {
 	const magic, tail = int64(len(parquetMagic)), int64(len(parquetMagic) + 4)
 	if size < magic+tail {

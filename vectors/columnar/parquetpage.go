@@ -318,7 +318,7 @@ func (c *chunk[T]) readDictionary(h *format.DictionaryPageHeader, size int64) er
 	return fill(c.dictionary)
 }
 
-// lookUp returns a function that decodes the indices of a page and returns their values.
+// lookUp returns a function that decodes the next indices of a page, and fills a slice with their values.
 func (c *chunk[T]) lookUp() func([]T) error {
 	buffer := make([]uint32, cap(c.values))
 	return func(values []T) error {
@@ -383,7 +383,7 @@ func (c *chunk[T]) decompress(page []byte, size int64, codec format.CompressionC
 	return b, err
 }
 
-// gunzip decompresses a page to to, and returns an error unless it fills to exactly.
+// gunzip decompresses a page into to. It returns an error unless the content has the length of to.
 func gunzip(page, to []byte) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(page))
 	if err != nil {

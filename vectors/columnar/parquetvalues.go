@@ -10,7 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Values are decoded in small batches, so that the size in a header allocates nothing.
+// Values are decoded in small batches, so that no memory is allocated for a size that a header merely declares.
 
 var (
 	errShort       = errors.New("it has fewer values than it declares, or is damaged")
@@ -24,7 +24,7 @@ func decodeNumbers(l leaf, encoding format.Encoding, limit int, b []byte) (func(
 	if !split && encoding != format.Plain {
 		return nil, errEncoding(encoding)
 	}
-	if l.defined == 0 && len(b) > limit*l.size { // and no value is null
+	if l.defined == 0 && len(b) > limit*l.size { // no value can be null, so the limit is the number of values
 		return nil, errLong
 	}
 	if split {

@@ -79,7 +79,7 @@ func arrowKind(t arrow.DataType) kind {
 	return other
 }
 
-// arrowRows reads the rows of a stream, in blocks of a record batch.
+// arrowRows reads the rows of a stream in blocks, each within a record batch.
 type arrowRows struct {
 	layout
 	r     *ipc.Reader

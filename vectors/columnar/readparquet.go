@@ -53,8 +53,8 @@ type leaf struct {
 	print   func(b []byte) string           // formats a value as a string; nil for strings and booleans
 }
 
-// A schema is the rest of a tree of elements in depth-first order. The columns of the table are the
-// children of its root.
+// A schema holds the elements of a tree that are not parsed yet, in depth-first order. The columns of
+// the table are the children of the root.
 type schema struct {
 	elements []format.SchemaElement
 	leaves   int // number of leaves so far
@@ -177,7 +177,7 @@ type parquetRows struct {
 	layout
 	file    io.ReaderAt
 	size    int64 // size of the file in bytes
-	opened  int64 // bytes of the chunks so far
+	opened  int64 // bytes of the chunks opened so far
 	footer  *fileMetaData
 	leaves  []leaf                 // columns of the table
 	group   int                    // number of opened row groups
@@ -340,8 +340,8 @@ func (p *parquetRows) nextRow() error {
 	return nil
 }
 
-// appendNumbers appends the numbers of a column in the current row: one number, or a list. If
-// *malformed is nil, it sets it to the reason why a number is invalid.
+// appendNumbers appends the numbers of a column in the current row: one number, or a list. If a
+// number is invalid and *malformed is nil, it sets *malformed to the reason.
 func (p *parquetRows) appendNumbers(c *chunk[float32], malformed *error) error {
 	if err := c.begin(); err != nil {
 		return err

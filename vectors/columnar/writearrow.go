@@ -5,13 +5,13 @@
 //
 //	import _ "overcomplete/vectors/columnar"
 //
-// A row of a table is a word or text and its vector. The word is a column of strings, plain or
-// dictionary-encoded. The column has a usual name, such as "word" or "text", or is the only one of
-// its type. The vector is a column of lists of float16, float32 or float64, named "vector",
-// "vectors", "embedding" or "embeddings", or the only one. Without such a column, all columns of
-// numbers form the vector, in their order. For words, other columns are ignored, with a warning. A
-// row with a null word or number is malformed. The reader holds a record batch of an Arrow file
-// (Feather, version 2), and a page per column of a Parquet file, in memory.
+// A row of a table is a word or text and its vector. Words or texts are in a column of strings, plain
+// or dictionary-encoded: the one with a usual name, such as "word" or "text", or else the only column
+// of strings. Vectors are in a column of lists of float16, float32 or float64: the one named "vector",
+// "vectors", "embedding" or "embeddings", or else the only column of lists. Without lists, all columns
+// of numbers together are the vector, in their order. For words, other columns are ignored, with a
+// warning. A row with a null word or number is malformed. The reader holds a record batch of an Arrow
+// file (Feather, version 2), and a page per column of a Parquet file, in memory.
 //
 // [WriteArrow] and [WriteParquet] write sparse vectors as a table:
 //
@@ -40,7 +40,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// Names of the columns that are written, and of the metadata with K.
+// Names of the columns that are written, and of the metadata that stores K.
 const (
 	indicesName = "indices"
 	valuesName  = "values"
@@ -100,7 +100,8 @@ func listArray(t arrow.DataType, offsets, numbers []byte) arrow.Array {
 	return array.NewListData(data(t, len(offsets)/4-1, offsets, elements))
 }
 
-// check returns the rows without their codes as columns, or an error unless all strings are UTF-8.
+// check returns the columns of words or texts, without the codes. It returns an error if a string is not
+// UTF-8, or if words and rows differ in number.
 func check(codes *vectors.Sparse) ([]vectors.Column, error) {
 	if len(codes.Words) != codes.Rows {
 		return nil, fmt.Errorf("words and vectors differ in number (got %d and %d)", len(codes.Words), codes.Rows)
@@ -116,8 +117,8 @@ func check(codes *vectors.Sparse) ([]vectors.Column, error) {
 	return table, nil
 }
 
-// batches splits the rows into batches first to end−1 of about 32 MiB. A row that is larger
-// has its own batch.
+// batches splits the rows into batches first to end−1. A batch ends with the row that makes it 32 MiB or
+// larger.
 func batches(codes *vectors.Sparse, table []vectors.Column) iter.Seq2[int, int] {
 	const limit = 32 << 20
 	return func(yield func(first, end int) bool) {

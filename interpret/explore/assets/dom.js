@@ -25,7 +25,7 @@ function fill(element, attributes, children) {
 // Numbers in English notation.
 const whole = (n) => n.toLocaleString("en");
 const decimal = (x) => (x === 0 ? "0" : x.toLocaleString("en", { maximumSignificantDigits: 3 }).replace("-", "−"));
-/** column returns a format for a column of numbers. The largest has three digits. */
+/** column returns a format for a column of numbers, which shows three digits of the largest. */
 function column(values) {
   const digits = 2 - Math.floor(Math.log10(Math.max(...values.map(Math.abs))));
   if (!(digits >= 0 && digits <= 6)) return decimal;

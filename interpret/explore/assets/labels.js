@@ -43,8 +43,8 @@ const isMeasured = (value = 1) => model.dimensions.some((_, k) => accuracyOf(k, 
 function weakness(k, value = 1) {
   const accuracy = accuracyOf(k, value);
   if (!isMeasured(value)) return undefined;
-  if (accuracy === undefined) return "not measured: the test's vectors lack most of its words";
-  // By chance, one dimension in thirty reaches 0.5 in ten tests.
+  if (accuracy === undefined) return "not measured: the test's vectors lack most of the pole's words";
+  // By chance, one dimension in thirty reaches 0.5 in ten questions.
   return accuracy < 0.5 ? `weak: word intrusion accuracy ${percent(accuracy)}, chance 20 %` : undefined;
 }
 
@@ -63,10 +63,10 @@ function dimensionText(k, value = 1, own = []) {
   return h("span", { class: "what" }, nameLink(k, value), " ", model.texts ? keywordList(rest, { tabindex: -1 }) : wordList(rest, own, { tabindex: -1 }));
 }
 
-/** weakNote explains grey names if one of the rows' dimensions is weak. */
+/** weakNote explains grey names, if a dimension of the rows has one. */
 function weakNote(rows) {
   if (!rows.some(({ dimension, value = 1 }) => weakness(dimension, value))) return null;
-  return h("p", { class: "note" }, `Grey: weak dimensions, with a word intrusion accuracy below 50 % by ${model.judge || "other vectors"}.`);
+  return h("p", { class: "note" }, `Grey: dimensions whose word intrusion accuracy, judged by ${model.judge || "other vectors"}, is below 50 % or was not measured.`);
 }
 
 /** topicName returns the name of a topic or theme. */
@@ -145,8 +145,8 @@ async function dimensionsPage() {
     content: [
       heading("Dimensions"),
       h("p", { class: "lead" }, `The top ${unit()}s of a dimension show its meaning. `, measured
-        ? `The bar shows its word intrusion accuracy: how often ${model.judge || "other vectors"} found an unrelated word among its top words. The line marks chance.${all.some((d) => strongPole(d.k) < 0) && !isMeasured(-1) ? " Negative poles, marked by a minus, were not measured." : ""}`
-        : embedded ? null : `The most coherent dimensions come first: their strongest ${unit()}s are similar in other dimensions. Word intrusion accuracy is more reliable; overcomplete intrusion auto --save measures it.`),
+        ? `The bar shows its word intrusion accuracy: how often ${model.judge || "other vectors"} found an unrelated word hidden among its top words. The line marks chance.${all.some((d) => strongPole(d.k) < 0) && !isMeasured(-1) ? " Negative poles, marked by a minus, were not measured." : ""}`
+        : embedded ? null : `The most coherent dimensions come first: without the dimension itself, the codes of its strongest ${unit()}s are similar. Word intrusion accuracy is more reliable; overcomplete intrusion auto --save measures it.`),
       h("div", { class: "filters" }, filter, order, measured && h("label", {}, "accuracy at least ", least, " ", leastText)),
       count,
       list,

@@ -98,7 +98,7 @@ function matchingDimensions(text) {
   return [...like.keys()].sort((a, b) => order(a) - order(b));
 }
 
-/** askFor opens the page of a dimension's label, or of a query. */
+/** askFor opens the page of the dimension that a text names, if it has a comma, and otherwise the page of a query. */
 function askFor(text) {
   const k = matchingDimensions(text).find((k) => matchingName(k, text).toLowerCase() === text.toLowerCase());
   if (k !== undefined && text.includes(",")) go("dimension", k);
@@ -175,7 +175,7 @@ async function show() {
   if (mine > 1) (document.getElementById(focused || "") ?? main.querySelector("h1")).focus({ preventScroll: true });
 }
 
-/** themes maps the settings of the switch to their symbols. */
+/** themes maps the settings of the button that changes the theme to their symbols. */
 const themes = { system: "◐", light: "☀", dark: "☾" };
 
 /** useTheme sets the theme, and saves it for the next visit if the browser allows that. */

@@ -1,7 +1,7 @@
 "use strict";
 
-// Maps of live dimensions and of rows, each with a list beside it. Dimensions of the same rows are close, and rows
-// with the same dimensions are close.
+// Maps of live dimensions and of rows, each with a list beside it. Dimensions that the same rows use are close, and
+// rows that use the same dimensions are close.
 
 /** slider returns a labelled range from min to 1. Say formats its value, and change receives it. */
 function slider(label, { value = 0, min = 0, say, change }) {
@@ -26,7 +26,7 @@ const short = (text) => (text.length > 24 ? text.slice(0, 23) + "…" : text);
 /**
  * mapView draws points, with a list beside them, and returns { draw, content }. Its options are:
  *
- *   points   points in the order of names: x, y from 0 to 1, name, region, colour, and radius and classes of the dot
+ *   points   points in the order in which they are named: x, y from 0 to 1, name, region, colour, and radius and classes of the dot
  *   regions  regions: x, y, words and colour, or shade, a CSS class; their names are drawn if namedRegions is true
  *   kind     kind of points: dimension, word or text
  *   key      field that identifies a point
@@ -34,9 +34,9 @@ const short = (text) => (text.length > 24 ? text.slice(0, 23) + "…" : text);
  *   many     number of names when all points are in view
  *   card     text about a point; row: its line in the list; open: opens its page
  *   wanted   point in the centre at first
- *   beside   content above the list, given a function that shows a region
+ *   beside   function that returns the content above the list; its argument is a function that zooms to a region
  *   state    settings in the address
- *   still    whether the map zooms only by its buttons, and has no list and no address
+ *   still    whether the map is small: no list, no address, no zoom by the wheel, no drag before it is zoomed
  *
  * The view is in the address after a question mark: #/map?at=0.52+0.4+3.
  */
@@ -334,8 +334,8 @@ async function mapPage(number, word) {
     content: [
       heading(lit ? [wordLink(lit.word), h("small", {}, " on the map")] : "Map"),
       h("p", { class: "lead" },
-        lit ? [`The size of a dot is the value of ${model.texts ? "the text" : lit.word} in that dimension. `, h("a", { href: address("map") }, "Show all dimensions")]
-          : `Each dot is a dimension. Dimensions of the same ${unit()}s are close; dimensions of many ${unit()}s are large. Keywords name the coloured regions.`),
+        lit ? [`The size of a dot shows the absolute value of ${model.texts ? "the text" : lit.word} in that dimension. `, h("a", { href: address("map") }, "Show all dimensions")]
+          : `Each dot is a dimension. Dimensions that the same ${unit()}s use are close; dimensions that many ${unit()}s use are large. Keywords name the coloured regions.`),
       h("div", { class: "tools map-tools" },
         mapTabs(false),
         isSearchable() && wordSearch({ label: `Highlight the dimensions of a ${unit()}`, placeholder: lit ? `highlight another ${unit()}` : `highlight a ${unit()}`, choose: (chosen) => go("map", "word", chosen) }),
@@ -346,14 +346,14 @@ async function mapPage(number, word) {
   };
 }
 
-/** grey is the colour of all other values of a column. */
+/** grey is the colour of the values of a column that have no colour of their own. */
 const grey = 7;
 
 /** rowsPage shows the map of rows, centred at a row, with colours by region or by a column: #/rows?colour=label. */
 async function rowsPage(word) {
   const [{ points, regions, columns }, found] = await Promise.all([loadRows(), word === undefined ? undefined : ask("word", "word", word)]);
   const wanted = points.find((p) => p.word === found?.word);
-  if (found && !wanted) throw new Missing(`The map shows ${whole(points.length)} ${unit()}s, without this one. It has a page:`, [found.word]);
+  if (found && !wanted) throw new Missing(`The map shows ${whole(points.length)} ${unit()}s, without this one. This is its page:`, [found.word]);
   const small = Math.max(Math.min(Math.sqrt(800 / points.length), 1), 0.5);
   for (const p of points) {
     p.name = visible(textOf(p.word));

@@ -81,21 +81,21 @@ async function bothPage(word) {
         [`dimensions in ${model.name}`, whole(a.size)],
         [`dimensions in ${model.other.name}`, whole(b.size)],
         ["matched", whole(agree.length)],
-        [`matched share of the squared code in ${model.name}`, share(agree, (row) => row.u)],
-        [`matched share of the squared code in ${model.other.name}`, share(agree, (row) => row.v)],
+        [`matched share of the code's squared norm in ${model.name}`, share(agree, (row) => row.u)],
+        [`matched share of the code's squared norm in ${model.other.name}`, share(agree, (row) => row.v)],
       ]),
       h("div", { class: "tools" }, wordSearch({ label: "Compare another word in both models", placeholder: "another word", choose: (next) => go("both", next) }), h("a", { href: address("both") }, "all matched dimensions")),
       h("section", {}, h("h2", {}, "Matched dimensions"),
         agree.length === 0 ? h("p", {}, "None.") : folded(agree, 12, (some) => h("ul", { class: "bars dims" }, some.map((row) =>
           h("li", {}, h("span", { class: "group" }, bar(row.u, low, high, { colour: "first" }), bar(row.v, low, high, { colour: "second" })), h("span", { class: "value" }, h("span", {}, signed(row.u, 2)), h("span", {}, signed(row.v, 2))), h("span", { class: "sides" }, pairText(row, row.u, [shown]), h("span", { class: "who" }, `cosine of values ${signed(row.cosine, 2)}`))))))),
       h("div", { class: "halves" },
-        h("section", {}, h("h2", {}, "Only in ", h("span", { class: "first" }, model.name), h("small", {}, ` ${share(only[0], (row) => row.value)} of the squared code`)), list(only[0], "first", (build) => build())),
-        h("section", {}, h("h2", {}, "Only in ", h("span", { class: "second" }, model.other.name), h("small", {}, ` ${share(only[1], (row) => row.value)} of the squared code`)), list(only[1], "second", within))),
+        h("section", {}, h("h2", {}, "Only in ", h("span", { class: "first" }, model.name), h("small", {}, ` ${share(only[0], (row) => row.value)} of the squared norm`)), list(only[0], "first", (build) => build())),
+        h("section", {}, h("h2", {}, "Only in ", h("span", { class: "second" }, model.other.name), h("small", {}, ` ${share(only[1], (row) => row.value)} of the squared norm`)), list(only[1], "second", within))),
       h("div", { class: "halves" }, asked.map(({ value: { nearest } }, i) => {
         const build = () => nearest.length === 0 ? h("p", {}, "None.") : h("ol", { class: "bars nearest" }, nearest.map((n) => h("li", {}, wordLink(n.word), bar(n.cosine, 0, 1, { colour: i ? "second" : "first" }), h("span", { class: "value" }, n.cosine.toFixed(2)))));
         return h("section", {}, h("h2", {}, "Nearest in ", h("span", { class: i ? "second" : "first" }, i ? model.other.name : model.name)), i ? within(build) : build());
       })),
-      h("p", { class: "note" }, `Two dimensions match if ${matchRule()}. They are listed as matched if the word is at the same pole of both. The shares add up to 100 % in each model.`),
+      h("p", { class: "note" }, `Two dimensions match if ${matchRule()}. They are listed as matched if the word is at matching poles of both. In each model, the shares of matched and of other dimensions add up to 100 %.`),
     ],
   };
 }

@@ -136,7 +136,7 @@ async function wordPage(word) {
               ),
             ),
           ),
-          answer.nearest.length === 0 && h("p", {}, "No other word uses its dimensions."),
+          answer.nearest.length === 0 && h("p", {}, "No other word uses these dimensions."),
         ),
       ),
     ],
@@ -176,7 +176,7 @@ async function dimensionPage(number) {
   const accuracyNote = (pole) => {
     const accuracy = accuracyOf(k, pole), why = weakness(k, pole);
     return [
-      accuracy !== undefined && h("p", { class: "note" }, h("b", {}, `word intrusion accuracy ${percent(accuracy)}`), `: how often ${model.judge || "other vectors"} found an unrelated word among its ${pole < 0 ? "most negative" : "top"} words. Chance is 20 %.`),
+      accuracy !== undefined && h("p", { class: "note" }, h("b", {}, `word intrusion accuracy ${percent(accuracy)}`), `: how often ${model.judge || "other vectors"} found an unrelated word hidden among its ${pole < 0 ? "most negative" : "top"} words. Chance is 20 %.`),
       why && h("p", { class: "note" }, accuracy === undefined ? `Word intrusion accuracy ${why}.` : "This pole is weak: its words may be unrelated."),
     ];
   };
@@ -190,9 +190,9 @@ async function dimensionPage(number) {
     figure(`${plural(answer.words, unit())} (${percent(share)}) by value; variance ${decimal(answer.variance)}`, histogram(answer.histogram, { unit: unit(), label: `Values of the ${unit()}s` })),
     h("h2", {}, "Co-occurring dimensions"),
     answer.together.length === 0
-      ? h("p", {}, "No dimension co-occurs with it more often than by chance.")
+      ? h("p", {}, "No dimension co-occurs with this one more often than by chance.")
       : [folded(answer.together, 8, together),
-        h("p", { class: "note" }, `The bar shows the share of this dimension's ${unit()}s that use the other dimension. The line marks chance. The largest correlation comes first.`, answer.together.some((other) => other.opposite) && ` Orange: opposite poles co-occur.`)]);
+        h("p", { class: "note" }, `The bar shows the share of this dimension's ${unit()}s that are at the same pole of the other dimension. The line marks chance. The largest correlation comes first.`, answer.together.some((other) => other.opposite) && ` Orange: the share at opposite poles.`)]);
   const distinctive = `${unit()}s with few other dimensions come first`;
   const lists = () => h("section", {},
     answer.top.length > 0 && list(`Top ${unit()}s`, 1, [["largest values", answer.top], ["most distinctive", answer.distinctive, distinctive], ["middle values", answer.middle], ["smallest values", answer.weak]]),
@@ -203,7 +203,7 @@ async function dimensionPage(number) {
       h("nav", { class: "steps", "aria-label": "Dimensions" }, h("a", { href: others[0], rel: "prev" }, "← stronger"), h("a", { href: address("map", k) }, "on the map"), h("a", { href: others[1], rel: "next" }, "weaker →")),
       h("h1", { tabindex: -1, class: "eyebrow" }, "dimension ", String(k)),
       answer.words > 0 && h("p", { class: weakness(k, poles[0]) ? "title weak" : "title" }, name(k, poles[0])),
-      !isMeasured() && coherence !== undefined && h("p", { class: "note" }, h("b", {}, `coherence ${signed(coherence, 2)}`), `: the mean cosine of its strongest ${unit()}s without this dimension, minus the mean cosine of all ${unit()}s. Chance is 0.`),
+      !isMeasured() && coherence !== undefined && h("p", { class: "note" }, h("b", {}, `coherence ${signed(coherence, 2)}`), `: the mean cosine of the codes of its eight strongest ${unit()}s, without this dimension, minus the mean cosine of any two ${unit()}s. Chance is 0.`),
       accuracyNote(poles[0]),
       poles.length > 1 && h("p", { class: weakness(k, poles[1]) ? "lead weak" : "lead" }, `Weaker pole (${poles[1] < 0 ? "negative" : "positive"}): `, name(k, poles[1])),
       poles.length > 1 && accuracyNote(poles[1]),

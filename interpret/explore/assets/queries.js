@@ -1,7 +1,7 @@
 "use strict";
 
-// Answers to queries: comparisons of words, sums of words, and texts. A number is the sum of the parts of the
-// dimensions listed below it.
+// Answers to queries: comparisons of words, sums of words, and texts. The parts of a number, which add up to it,
+// are listed below it by dimension.
 
 const colours = ["first", "second", "third", "fourth"];
 
@@ -36,7 +36,7 @@ const total = (rows, of) => rows.reduce((sum, row) => sum + of(row), 0);
 
 /**
  * ranking lists the parts of a number, largest first, and the sum of the rest. Parts are in percent of the number
- * unless it is close to zero. For a row, of returns the part, and words more content.
+ * unless it is close to zero. of(row) is the part of a row, and words(row) more content.
  */
 function ranking(rows, { of, sum, most = 10, value = (row) => of(row), colour, words = () => null, others = 0, rest = 0 }) {
   const sorted = [...rows].sort((a, b) => Math.abs(of(b)) - Math.abs(of(a)));
@@ -102,12 +102,12 @@ async function comparePage(...words) {
   };
 }
 
-/** withoutLink links to the query without a dimension. */
+/** withoutLink links to the same query with a dimension excluded. */
 function withoutLink(query, k) {
   return !embedded && h("a", { class: "compare", tabindex: -1, href: address("query", `${query} - #${k}`), "aria-label": `exclude dimension ${k} from the nearest ${unit()}s`, title: "exclude this dimension" }, "⊖");
 }
 
-/** queryPage redirects to the page of a query, or answers it. */
+/** queryPage shows the answer to a query, or redirects to the page of its words or of its dimension. */
 async function queryPage(query) {
   const here = location.hash;
   let answer;
@@ -151,7 +151,7 @@ async function queryPage(query) {
       sum
         ? h("h1", { tabindex: -1, class: model.texts && "text" }, words.map((word, i) => [weights[i] < 0 ? (i > 0 ? h("span", { class: "versus" }, " − ") : "−") : i > 0 && h("span", { class: "versus" }, " + "), Math.abs(weights[i]) !== 1 && `${Math.abs(weights[i])} × `, wordLink(word)]).concat(off.map((k) => [h("span", { class: "versus" }, " without "), nameLink(k)])))
         : h("h1", { tabindex: -1, class: "text" }, short),
-      h("p", { class: "lead" }, sum ? `All ${unit()}s have the same weight.` : `The mean of ${plural(words.length, "word")}: `, !sum && wordList(words),
+      h("p", { class: "lead" }, sum ? `Codes are scaled to norm 1 before they are added.` : `The mean of ${plural(words.length, "word")}: `, !sum && wordList(words),
         answer.unknown.length > 0 && [" Not in the model: ", answer.unknown.map((word, i) => [i > 0 && ", ", h("bdi", {}, word)]), "."]),
       answer.nearest.length === 0
         ? h("p", {}, `No nearest ${unit()}s: the sum is zero.`)

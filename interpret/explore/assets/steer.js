@@ -7,7 +7,8 @@ const listedSliders = 5;
 
 /**
  * steering shows a slider for each of the strongest dimensions of a query, and the rows with the largest scores.
- * The score of a row is its cosine plus, for each dimension, the value of the slider times the value of the row.
+ * The score of a row is its cosine plus, for each dimension, the value of the slider times the row's value at that
+ * pole, for codes of norm 1.
  */
 function steering(query, active) {
   if (embedded || active.length === 0) return null;
@@ -46,7 +47,7 @@ function steering(query, active) {
   };
   const details = h("details", { class: "steering" },
     h("summary", {}, "Steer by dimensions"),
-    h("p", { class: "note" }, "The score is the cosine plus, for each dimension, the value of its slider times the row’s value."),
+    h("p", { class: "note" }, "The score is the cosine plus, for each dimension, the value of its slider times the row’s value in it. Codes have norm 1."),
     sliders, other, list);
   details.addEventListener("toggle", opened, { once: true });
   return details;

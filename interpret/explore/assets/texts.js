@@ -8,7 +8,7 @@ function marked(text, words) {
   const patterns = words.map((word) => {
     const literal = word.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
     if (unspaced.test(word)) return literal;
-    // Also highlight longer words that begin with it, unless it is short.
+    // Also highlight longer words that begin with a word, unless it is short.
     return "(?<![\\p{L}\\p{N}])" + literal + (word.length < 3 ? "(?![\\p{L}\\p{N}])" : "[\\p{L}\\p{N}]*");
   });
   const content = [];
@@ -21,7 +21,7 @@ function marked(text, words) {
   return [...content, text.slice(end)];
 }
 
-/** textItem shows a text in a list: an excerpt with highlighted words, which links to its page, and more content. */
+/** textItem shows a text in a list: an excerpt with highlighted words, as a link to the page of the text, and more content. */
 function textItem(id, excerpt, words, ...more) {
   const text = (excerpt ?? textOf(id)).replace(/\s+/g, " ").trim();
   const attributes = { class: "excerpt", dir: "auto", title: id };
@@ -68,14 +68,14 @@ async function textPage(answer) {
         h("section", { class: "aside" },
           topic && [h("h2", {}, "Topic"), h("p", {}, topicLink("topic", topic))],
           themes.length > 0 && [h("h2", {}, "Themes", h("small", {}, " cosine")), folded(themes, 4, (some) => h("ul", { class: "bars parts" }, some.map(({ theme, value }) => h("li", {}, topicLink("theme", theme), bar(value, 0, 1), h("span", { class: "value" }, value.toFixed(2))))))],
-          h("h2", {}, "Dimensions", h("small", {}, " share of the squared code")),
+          h("h2", {}, "Dimensions", h("small", {}, " share of the code's squared norm")),
           parts.length === 0 ? h("p", {}, "The code is zero.") : partsList(parts, ({ dimension }) => !/\s/.test(id) && withoutLink(id, dimension)),
           weakNote(answer.active),
           model.other && h("p", {}, h("a", { class: "name", href: address("both", id) }, "In both models"))),
         h("section", {},
           h("h2", {}, "Nearest texts", h("small", {}, " cosine of codes")),
           steering(id, answer.active),
-          answer.nearest.length === 0 && h("p", {}, "No other text uses its dimensions."),
+          answer.nearest.length === 0 && h("p", {}, "No other text uses these dimensions."),
           folded(answer.nearest, 8, (some) => h("ol", { class: "excerpts" }, some.map((n) =>
             textItem(n.word, answer.texts?.[n.word], words, bar(n.cosine, 0, 1), h("span", { class: "value" }, n.cosine.toFixed(2)),
               has("word", n.word) && h("a", { class: "compare", href: address("compare", id, n.word), "aria-label": `compare with ${n.word}` }, "compare"))))),
@@ -98,7 +98,7 @@ async function searchPage(query, { words, total, matched = [], matching = [], un
     content: [
       heading(query),
       h("p", { class: "lead" },
-        words.length === 0 ? [] : total > 0 ? [`${plural(total, "text")} ${total === 1 ? "has " : "have "}`, matched.length > 1 && `all of `, terms, total > words.length ? `; these are the best ${whole(words.length)}.` : total < words.length ? ". The others have some." : "."] : [`No text has all of `, terms, ". These have some."],
+        words.length === 0 ? [] : total > 0 ? [`${plural(total, "text")} ${total === 1 ? "has " : "have "}`, matched.length > 1 && `all of `, terms, total > words.length ? `; these are the best ${whole(words.length)}.` : total < words.length ? ". The others have some of them." : "."] : [`No text has all of `, terms, ". These have some of them."],
         unknown.length > 0 && [" No text has ", unknown.map((word, i) => [i > 0 && ", ", h("bdi", {}, word)]), "."]),
       h("div", { class: "reading" },
         h("section", {},

@@ -21,7 +21,7 @@ async function loadRows() {
   return { ...rows, regions: rows.regions.map((region) => (named(region) && region.words.length > 0 ? { ...region, words: [named(region)] } : region)) };
 }
 
-/** openRow opens the page of a row or, without one, of its topic. */
+/** openRow opens the page of a row or, if it has none, the page of its topic. */
 function openRow(p, regions) {
   if (has("word", p.word)) go("word", p.word);
   else if (p.region >= 0) go("topic", regions[p.region].topic);

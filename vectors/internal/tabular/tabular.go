@@ -1,5 +1,6 @@
-// Package tabular is the interface between package vectors and formats of tables, whose large
-// libraries only some programs need. A package registers its format:
+// Package tabular is the interface between package vectors and the packages that read formats of
+// tables. Those packages need large libraries, so only some programs import them. A package
+// registers its format:
 //
 //	func init() {
 //		tabular.Formats = append(tabular.Formats, tabular.Format{Name: "Parquet", Magic: "PAR1", Open: open})
