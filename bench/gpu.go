@@ -37,8 +37,6 @@ type gpuBench struct {
 	words, dim, atoms, epochs int
 	count                     int
 	compareWords              int
-	scaling                   []int
-	scalingEpochs             int
 	rows                      *vectors.Dense // generated so far
 	failures                  []error
 }
@@ -70,8 +68,6 @@ func benchGPU(flags *flag.FlagSet, args []string, out io.Writer) error {
 	positive(flags, &b.epochs, "epochs", 20, "epochs of the main trainings")
 	positive(flags, &b.count, "count", 3, "repetitions, after one that warms the GPU up")
 	positive(flags, &b.compareWords, "compare-words", 8000, "rows of the comparison with the CPU, of warming up, and of the dictionary for encoding")
-	counts(flags, &b.scaling, "scaling", []int{50000, 100000, 200000, 400000, 800000, 1600000, 2000000}, "rows of the trainings that show how time grows")
-	positive(flags, &b.scalingEpochs, "scaling-epochs", 3, "epochs of these trainings")
 	if err := parse(flags, args, -1); err != nil {
 		return err
 	}
@@ -202,11 +198,12 @@ func (b *gpuBench) train() {
 	}
 }
 
-// scale measures the time for increasing numbers of rows.
+// scale measures the time for an eighth to five times of the rows.
 func (b *gpuBench) scale() {
-	b.first(slices.Max(b.scaling))
-	for _, words := range b.scaling {
-		j := b.paper(words, b.scalingEpochs, model.Signed, "tf32")
+	const epochs = 3
+	b.first(5 * b.words)
+	for _, eighths := range []int{1, 2, 4, 8, 16, 32, 40} {
+		j := b.paper(eighths*b.words/8, epochs, model.Signed, "tf32")
 		b.measure(b.name("GPUScaling", j), j, 1)
 	}
 }

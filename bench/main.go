@@ -15,7 +15,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/klauspost/cpuid/v2"
 
@@ -29,7 +28,7 @@ type command struct {
 	run     func(flags *flag.FlagSet, args []string, out io.Writer) error
 }
 
-// commands are the subcommands of this build: with -tags gpu those for GPUs, otherwise those that draw figures.
+// commands are the subcommands of this build: gpu with -tags gpu, otherwise frontier, which draws figures.
 var commands = make(map[string]command)
 
 func main() {
@@ -87,12 +86,6 @@ func positive(flags *flag.FlagSet, n *int, name string, value int, usage string)
 	flags.Var((*count)(n), name, usage)
 }
 
-// counts defines a flag for a comma-separated list of integers of at least 1.
-func counts(flags *flag.FlagSet, n *[]int, name string, value []int, usage string) {
-	*n = value
-	flags.Var((*countList)(n), name, usage+", separated by commas")
-}
-
 // count implements [flag.Value].
 type count int
 
@@ -104,25 +97,6 @@ func (c *count) Set(s string) error {
 		return fmt.Errorf("want an integer from 1 to %d", 1<<31-1)
 	}
 	*c = count(n)
-	return nil
-}
-
-// countList implements [flag.Value].
-type countList []int
-
-func (l *countList) String() string {
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint([]int(*l)), " ", ","), "[]")
-}
-
-func (l *countList) Set(s string) error {
-	*l = nil
-	for field := range strings.SplitSeq(s, ",") {
-		var n count
-		if err := n.Set(field); err != nil {
-			return err
-		}
-		*l = append(*l, int(n))
-	}
 	return nil
 }
 
