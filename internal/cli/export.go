@@ -152,7 +152,7 @@ would be ambiguous in text and in word2vec's binary form, so it stops the export
 			if output == "-" {
 				err = write(atomicfile.Writer{Context: cmd.Context(), Writer: raw(cmd.OutOrStdout())})
 			} else { // the output is checked before the model is read
-				err = writeFiles(cmd, []string{output}, func(files []io.Writer) error { return write(files[0]) })
+				err = writeFile(cmd, output, write)
 			}
 			if _, ok := errors.AsType[*vectors.WordError](err); ok {
 				return usageError{fmt.Errorf("%w; --escape encodes it", err)}

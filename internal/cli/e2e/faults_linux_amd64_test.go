@@ -70,7 +70,7 @@ var faultCases = []faultCase{
 	{args: "pipe old"},
 	{args: "explain old word1"},
 	{args: "explore labelled --export new --dimensions 3", outputs: "new"},
-	{args: "intrusion make X=old Y=in.txt -n 2 -o new.tsv", outputs: "new.tsv new.html new.key.json"},
+	{args: "intrusion make X=old Y=in.txt -n 2 -o new.tsv", outputs: "new.tsv new.key.json"},
 	{args: "intrusion score test.key.json test.tsv"},
 	{args: "intrusion auto old --input in.txt --reference reference.txt --save", outputs: "old/intrusion.json"},
 	{args: "labels old"},
