@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -83,21 +84,14 @@ func parse(flags *flag.FlagSet, args []string, n int) error {
 // positive defines a flag for an integer of at least 1.
 func positive(flags *flag.FlagSet, n *int, name string, value int, usage string) {
 	*n = value
-	flags.Var((*count)(n), name, usage)
-}
-
-// count implements [flag.Value].
-type count int
-
-func (c *count) String() string { return strconv.Itoa(int(*c)) }
-
-func (c *count) Set(s string) error {
-	n, err := strconv.ParseInt(s, 10, 32)
-	if err != nil || n < 1 {
-		return fmt.Errorf("want an integer from 1 to %d", 1<<31-1)
-	}
-	*c = count(n)
-	return nil
+	flags.Func(name, fmt.Sprintf("%s (default %d)", usage, value), func(s string) error {
+		given, err := strconv.ParseInt(s, 10, 32)
+		if err != nil || given < 1 {
+			return fmt.Errorf("want an integer from 1 to %d", math.MaxInt32)
+		}
+		*n = int(given)
+		return nil
+	})
 }
 
 // printMachine prints the machine and the build as configuration lines of Go's benchmark format.
