@@ -329,4 +329,3 @@ results = bench/results/$(shell date +%F)
 bench-cpu: ## measure the CPU; writes to bench/results
 	mkdir -p $(results)
 	go run ./bench cpu $(BENCH) | tee $(results)/cpu.txt
-	go run ./bench growth --plot $(results)/growth | tee $(results)/growth.txt

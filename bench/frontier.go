@@ -52,10 +52,10 @@ type result struct {
 
 // frontierColumns are the measurements of a result, and frontierPanels those in the figure.
 var (
-	frontierColumns = []string{"nonzeros", "error", "WS-353", "average", "top", "q1", "q2", "q3", "q4", "stability"}
+	frontierColumns = []string{"nonzeros", "error", "WS-353", "average", "top", "stability"}
 	frontierPanels  = [][2]string{
 		{"error", "reconstruction error ↓"}, {"average", "average score, % ↑"}, {"WS-353", "WS-353, ρ × 100 ↑"},
-		{"top", "word intrusion accuracy, % ↑"}, {"q1", "… in the strongest quarter, % ↑"}, {"stability", "cosine with atoms of seed 1, × 100 ↑"},
+		{"top", "word intrusion accuracy, % ↑"}, {"stability", "cosine with atoms of seed 1, × 100 ↑"},
 	}
 )
 
@@ -199,11 +199,6 @@ func (f *frontier) measure(ctx context.Context, r *result) error {
 	r.values = map[string]float64{
 		"nonzeros": float64(m.Codes.Nonzeros()) / float64(m.Codes.Rows), "error": m.Info.Encoding.Error,
 		"WS-353": float64(results[0].Score), "average": float64(scored.Average(scored.Rows[0]).Score), "top": 100 * c.Any.Mean,
-	}
-	if 2*c.Quartered >= c.Dimensions { // fewer dimensions are not like the others
-		for q, share := range c.Quarters {
-			r.values[fmt.Sprintf("q%d", q+1)] = 100 * share.Mean
-		}
 	}
 	if r.seed == 1 || r.control != "" {
 		return nil

@@ -3,15 +3,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +18,7 @@ import (
 
 	"overcomplete/cpu"
 	"overcomplete/encode"
+	"overcomplete/internal/selfcheck"
 	"overcomplete/kernels"
 	"overcomplete/model"
 	"overcomplete/train"
@@ -32,15 +32,13 @@ func init() {
 // gpuBench holds the settings of "bench gpu". It prints each result at once, so that a fault or a time limit loses
 // only the remaining measurements.
 type gpuBench struct {
-	out                         io.Writer
-	device                      int
-	words, dim, atoms, epochs   int
-	count                       int
-	compareWords, compareEpochs int
-	scaling                     []int
-	scalingEpochs               int
-	rows                        *vectors.Dense // generated so far
-	failures                    []error
+	out                       io.Writer
+	gpu                       kernels.GPU
+	words, dim, atoms, epochs int
+	count                     int
+	compareWords              int
+	rows                      *vectors.Dense // generated so far
+	failures                  []error
 }
 
 // parts are the measurements, the most important ones first.
@@ -51,7 +49,6 @@ var parts = []struct {
 	{"train", (*gpuBench).train},
 	{"encode", (*gpuBench).encode},
 	{"compare", (*gpuBench).compare},
-	{"profile", (*gpuBench).profile},
 	{"scale", (*gpuBench).scale},
 }
 
@@ -64,16 +61,13 @@ func partNames() (names []string) {
 
 func benchGPU(flags *flag.FlagSet, args []string, out io.Writer) error {
 	b := gpuBench{out: out}
-	flags.IntVar(&b.device, "device", 0, "index of the GPU")
+	device := flags.Int("device", 0, "index of the GPU")
 	positive(flags, &b.words, "words", 400000, "rows of the main trainings and of encoding")
 	positive(flags, &b.dim, "dim", 300, "length of vectors")
 	positive(flags, &b.atoms, "atoms", 3000, "atoms of dictionaries")
 	positive(flags, &b.epochs, "epochs", 20, "epochs of the main trainings")
 	positive(flags, &b.count, "count", 3, "repetitions, after one that warms the GPU up")
-	positive(flags, &b.compareWords, "compare-words", 8000, "rows of trainings and encoding on GPU and CPU")
-	positive(flags, &b.compareEpochs, "compare-epochs", 20, "epochs of trainings on GPU and CPU")
-	counts(flags, &b.scaling, "scaling", []int{50000, 100000, 200000, 400000, 800000, 1600000, 2000000}, "rows of the trainings that show how time grows")
-	positive(flags, &b.scalingEpochs, "scaling-epochs", 3, "epochs of these trainings")
+	positive(flags, &b.compareWords, "compare-words", 8000, "rows of the comparison with the CPU, of warming up, and of the dictionary for encoding")
 	if err := parse(flags, args, -1); err != nil {
 		return err
 	}
@@ -86,14 +80,14 @@ func benchGPU(flags *flag.FlagSet, args []string, out io.Writer) error {
 			return usageError{fmt.Errorf("unknown part (got %q, want some of %s)", name, strings.Join(partNames(), ", "))}
 		}
 	}
-	gpu, err := kernels.Find(b.device)
-	if err != nil {
+	var err error
+	if b.gpu, err = kernels.Find(*device); err != nil {
 		return err
 	}
 	if err := printMachine(out); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "gpu: %s, compute capability %d.%d, driver for CUDA %s\n", gpu.Name, gpu.Major, gpu.Minor, gpu.Driver)
+	fmt.Fprintf(out, "gpu: %s, compute capability %d.%d, driver for CUDA %s\n", b.gpu.Name, b.gpu.Major, b.gpu.Minor, b.gpu.Driver)
 	for _, name := range names {
 		parts[slices.Index(partNames(), name)].run(&b)
 	}
@@ -120,7 +114,7 @@ func (b *gpuBench) first(n int) *vectors.Dense {
 type job struct {
 	words     int
 	recipe    model.Recipe
-	precision kernels.Precision // "cpu" on the CPU
+	precision kernels.Precision
 }
 
 func (b *gpuBench) paper(words, epochs int, method model.Method, precision kernels.Precision) job {
@@ -136,22 +130,6 @@ func (b *gpuBench) best(rows int, method model.Method, precision kernels.Precisi
 	return job{rows, h, precision}
 }
 
-// jobs returns the main trainings, in each precision: by the default recipe from the default training rows and from
-// all, and by the paper's recipe.
-func (b *gpuBench) jobs(methods ...model.Method) (jobs []job) {
-	for _, rows := range []int{train.TrainingRows(b.first(b.words), b.atoms).Len(), b.words} {
-		for _, precision := range precisions {
-			jobs = append(jobs, b.best(rows, model.Signed, precision))
-		}
-	}
-	for _, precision := range precisions {
-		for _, method := range methods {
-			jobs = append(jobs, b.paper(b.words, b.epochs, method, precision))
-		}
-	}
-	return jobs
-}
-
 var (
 	methods    = []model.Method{model.Signed, model.Nonnegative}
 	precisions = []kernels.Precision{"tf32", "fp16", "fp32"}
@@ -161,23 +139,20 @@ func (b *gpuBench) name(kind string, j job) string {
 	return fmt.Sprintf("%s/recipe=%s/method=%s/precision=%s/V=%d/L=%d/K=%d", kind, j.recipe, j.recipe.Base().Method, j.precision, j.words, b.dim, b.atoms)
 }
 
-func (b *gpuBench) on(precision kernels.Precision) train.Device {
-	if precision == "cpu" {
-		return cpu.Device{}
-	}
-	return kernels.Device{Index: b.device, Precision: precision}
+func (b *gpuBench) device(precision kernels.Precision) kernels.Device {
+	return kernels.Device{Index: b.gpu.Index, Precision: precision}
 }
 
 // learn trains once. The time covers only the epochs: no copies, compilation or initialisation.
-func (b *gpuBench) learn(j job, device train.Device) (m *model.Model, r testing.BenchmarkResult, err error) {
+func (b *gpuBench) learn(j job) (m *model.Model, r testing.BenchmarkResult, err error) {
 	// The part encode measures the codes of the recipe "best".
-	m, err = train.Fit(context.Background(), b.first(j.words), j.recipe, device, train.Options{NoCodes: true})
+	m, err = train.Fit(context.Background(), b.first(j.words), j.recipe, b.device(j.precision), train.Options{NoCodes: true})
 	if err != nil {
 		return nil, r, err
 	}
 	epochs := m.Info.Training.Epochs
 	for _, e := range epochs {
-		r.T += time.Duration(e.Seconds * float64(time.Second))
+		r.T += seconds(e.Seconds)
 	}
 	last := epochs[len(epochs)-1]
 	r.N = len(epochs)
@@ -195,7 +170,7 @@ func (b *gpuBench) measure(name string, j job, count int) {
 		if i == 0 {
 			one.words = min(j.words, b.compareWords)
 		}
-		_, r, err := b.learn(one, b.on(j.precision))
+		_, r, err := b.learn(one)
 		if err != nil {
 			b.fail(name, err)
 			return
@@ -206,88 +181,62 @@ func (b *gpuBench) measure(name string, j job, count int) {
 	}
 }
 
+// train trains in each precision: by the default recipe from the default training rows and from all, and by the
+// paper's recipe.
 func (b *gpuBench) train() {
-	for _, j := range b.jobs(methods...) {
+	var jobs []job
+	for _, precision := range precisions {
+		for _, rows := range []int{train.TrainingRows(b.first(b.words), b.atoms).Len(), b.words} {
+			jobs = append(jobs, b.best(rows, model.Signed, precision))
+		}
+		for _, method := range methods {
+			jobs = append(jobs, b.paper(b.words, b.epochs, method, precision))
+		}
+	}
+	for _, j := range jobs {
 		b.measure(b.name("GPUTraining", j), j, b.count)
 	}
 }
 
-// scale measures the time for increasing numbers of rows.
+// scale measures the time for an eighth to five times of the rows.
 func (b *gpuBench) scale() {
-	b.first(slices.Max(b.scaling))
-	for _, words := range b.scaling {
-		j := b.paper(words, b.scalingEpochs, model.Signed, "tf32")
+	const epochs = 3
+	b.first(5 * b.words)
+	for _, eighths := range []int{1, 2, 4, 8, 16, 32, 40} {
+		j := b.paper(eighths*b.words/8, epochs, model.Signed, "tf32")
 		b.measure(b.name("GPUScaling", j), j, 1)
 	}
 }
 
-// profile trains once more with every kernel launch timed.
-func (b *gpuBench) profile() {
-	for _, j := range b.jobs(model.Signed) {
-		times := make(map[string]*testing.BenchmarkResult)
-		device := kernels.Device{Index: b.device, Precision: j.precision, Timed: func(l kernels.Timing) {
-			name := fmt.Sprintf("/step=%s/kernel=%s", strings.ReplaceAll(l.Step, " ", "-"), l.Kernel)
-			if times[name] == nil {
-				times[name] = new(testing.BenchmarkResult)
-			}
-			times[name].N++
-			times[name].T += time.Duration(l.Seconds * float64(time.Second))
-		}}
-		name := b.name("GPUKernel", j)
-		if _, _, err := b.learn(j, device); err != nil {
-			b.fail(name, err)
-		}
-		for _, kernel := range slices.Sorted(maps.Keys(times)) {
-			printResult(b.out, name+kernel, *times[kernel])
-		}
-	}
-}
-
-// Limits of the differences between two devices.
-const (
-	objectiveBand = 0.005 // relative
-	sparsityBand  = 0.001
-	sharedBand    = 0.99 // minimum fraction of common nonzeros
-)
-
-// agreement prints the difference between the GPU's and the CPU's result, and fails if it exceeds the limit.
-func (b *gpuBench) agreement(name string, objective, onCPU float64, agree, sameBits bool) {
-	difference := objective/onCPU - 1
-	bits := map[bool]float64{true: 1}[sameBits]
-	printResult(b.out, name, testing.BenchmarkResult{N: 1, Extra: map[string]float64{"objective-diff-%": 100 * difference, "same-bits": bits}})
-	if !agree || !sameBits || !(math.Abs(difference) <= objectiveBand) {
-		b.fail(name, fmt.Errorf("the GPU disagrees with the CPU: objective %+.3f %%, the same bits in two runs: %t", 100*difference, sameBits))
-	}
-}
-
-// compare trains on the CPU, and twice on the GPU.
+// compare compares the GPU with the CPU, and measures each kernel.
 func (b *gpuBench) compare() {
-	for _, method := range methods {
-		reference, _, err := b.learn(b.paper(b.compareWords, b.compareEpochs, method, "cpu"), cpu.Device{})
-		for _, precision := range precisions {
-			j := b.paper(b.compareWords, b.compareEpochs, method, precision)
-			name := b.name("GPUAgreement", j)
-			var runs [2]*model.Model
-			for i := range runs {
-				if err == nil {
-					runs[i], _, err = b.learn(j, b.on(precision))
-				}
-			}
-			if err != nil {
-				b.fail(name, err)
-				return
-			}
-			got, want := runs[0].Info.Training.Epochs[b.compareEpochs-1], reference.Info.Training.Epochs[b.compareEpochs-1]
-			b.agreement(name, got.Objective, want.Objective, math.Abs(got.Sparsity-want.Sparsity) <= sparsityBand,
-				reflect.DeepEqual(runs[0].Dictionary, runs[1].Dictionary) && reflect.DeepEqual(runs[0].Codes, runs[1].Codes))
+	for _, precision := range precisions {
+		size := selfcheck.Size{Rows: b.compareWords, Dim: b.dim, Atoms: b.atoms}
+		suffix := fmt.Sprintf("/precision=%s/V=%d/L=%d/K=%d", precision, size.Rows, size.Dim, size.Atoms)
+		steps, launched, err := selfcheck.Run(context.Background(), b.gpu, b.device(precision), cpu.Device{}, size)
+		for _, s := range steps {
+			printResult(b.out, "GPUCheck/step="+s.Name+suffix, testing.BenchmarkResult{N: 1, T: seconds(s.Seconds), Extra: map[string]float64{
+				"rows/s": float64(size.Rows) / s.Seconds, "objective-diff-%": 100 * s.Objective, "output-diff-%": 100 * s.Output,
+			}})
+			err = cmp.Or(s.Err(), err)
+		}
+		for _, k := range launched {
+			printResult(b.out, "GPUKernel/kernel="+k.Name+suffix, testing.BenchmarkResult{N: k.Launches, T: seconds(k.Seconds), Extra: map[string]float64{
+				"floor-%": 100 * k.Floor / k.Seconds,
+			}})
+		}
+		if err != nil {
+			b.fail("GPUCheck"+suffix, err)
 		}
 	}
 }
 
-// encode measures encoding with a dictionary learned by the default recipe, and compares the codes with the CPU's.
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// encode measures encoding with a dictionary learned by the default recipe.
 func (b *gpuBench) encode() {
 	for _, method := range methods {
-		m, _, err := b.learn(b.best(b.compareWords, method, "tf32"), b.on("tf32"))
+		m, _, err := b.learn(b.best(b.compareWords, method, "tf32"))
 		for _, precision := range precisions {
 			j, failed := b.best(b.words, method, precision), err
 			if failed == nil {
@@ -301,38 +250,29 @@ func (b *gpuBench) encode() {
 }
 
 func (b *gpuBench) encodeWith(m *model.Model, j job) error {
-	o := encode.Defaults(m.Info)
-	var runs [3]*encode.Codes // on the CPU, and twice on the GPU
-	for i, precision := range []kernels.Precision{"cpu", j.precision, j.precision} {
-		e, err := b.on(precision).Encoder(&m.Dictionary, o)
-		if err != nil {
-			return err
-		}
-		defer e.Close()
-		if runs[i], err = e.Encode(context.Background(), b.first(b.compareWords).Data); err != nil {
-			return err
-		}
-		if i < len(runs)-1 {
-			continue
-		}
-		for range b.count {
-			start := time.Now()
-			if err := b.encodeAll(e); err != nil {
-				return err
-			}
-			took := time.Since(start)
-			printResult(b.out, b.name("GPUEncoding", j), testing.BenchmarkResult{N: b.words, T: took, Extra: map[string]float64{"rows/s": float64(b.words) / took.Seconds()}})
-		}
+	e, err := b.device(j.precision).Encoder(&m.Dictionary, encode.Defaults(m.Info))
+	if err != nil {
+		return err
 	}
-	b.agreement(b.name("GPUEncodingAgreement", j), objective(runs[1], o.Lambda), objective(runs[0], o.Lambda),
-		shared(runs[1], runs[0]) >= sharedBand, reflect.DeepEqual(runs[1], runs[2]))
+	defer e.Close()
+	if err := b.encodeAll(e, b.compareWords); err != nil { // warms the GPU up
+		return err
+	}
+	for range b.count {
+		start := time.Now()
+		if err := b.encodeAll(e, b.words); err != nil {
+			return err
+		}
+		took := time.Since(start)
+		printResult(b.out, b.name("GPUEncoding", j), testing.BenchmarkResult{N: b.words, T: took, Extra: map[string]float64{"rows/s": float64(b.words) / took.Seconds()}})
+	}
 	return nil
 }
 
-// encodeAll encodes all rows as encode.Stream does: it starts a block before the previous one is done.
-func (b *gpuBench) encodeAll(e encode.Encoder) error {
+// encodeAll encodes the first n rows as encode.Stream does: it starts a block before the previous one is done.
+func (b *gpuBench) encodeAll(e encode.Encoder, n int) error {
 	wait := e.Start(context.Background(), nil)
-	for block := range slices.Chunk(b.first(b.words).Data, encode.Block*b.dim) {
+	for block := range slices.Chunk(b.first(n).Data, encode.Block*b.dim) {
 		next := e.Start(context.Background(), block)
 		if _, err := wait(); err != nil {
 			return err
@@ -341,29 +281,4 @@ func (b *gpuBench) encodeAll(e encode.Encoder) error {
 	}
 	_, err := wait()
 	return err
-}
-
-func objective(c *encode.Codes, lambda float64) (sum float64) {
-	for _, loss := range c.Loss {
-		sum += loss
-	}
-	for _, v := range c.Value {
-		sum += lambda * math.Abs(float64(v))
-	}
-	return sum / float64(c.Rows)
-}
-
-// shared returns the fraction of want's nonzeros that are nonzeros of got.
-func shared(got, want *encode.Codes) float64 {
-	common := 0
-	for i := range want.Rows {
-		index, _ := want.Row(i)
-		ours, _ := got.Row(i)
-		for _, k := range index {
-			if _, found := slices.BinarySearch(ours, k); found {
-				common++
-			}
-		}
-	}
-	return float64(common) / float64(max(1, want.Nonzeros()))
 }

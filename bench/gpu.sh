@@ -29,7 +29,7 @@ results=$(cd "$1" && pwd)
 shift
 archive=$(realpath "${ARCHIVE:-$results.tar.gz}")
 words=${WORDS:-400000} dim=${DIM:-300} atoms=${ATOMS:-3000} epochs=${EPOCHS:-20}
-first="device smoke sanitize train encode command profile ncu"
+first="device smoke sanitize train encode command ncu"
 stages=${STAGES:-}
 [ "$stages" != first ] || stages=$first
 for name in $stages; do
@@ -195,7 +195,6 @@ stage sanitize 60 sanitize
 stage train 150 part train "$@"
 stage encode 60 part encode "$@"
 stage command 80 command_time
-stage profile 45 part profile "$@"
 stage ncu 45 counters
 stage tests 460 tests
 stage compare 90 part compare "$@"

@@ -11,11 +11,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/klauspost/cpuid/v2"
 
@@ -29,7 +29,7 @@ type command struct {
 	run     func(flags *flag.FlagSet, args []string, out io.Writer) error
 }
 
-// commands are the subcommands of this build: with -tags gpu those for GPUs, otherwise those that draw figures.
+// commands are the subcommands of this build: gpu with -tags gpu, otherwise frontier, which draws figures.
 var commands = make(map[string]command)
 
 func main() {
@@ -84,46 +84,14 @@ func parse(flags *flag.FlagSet, args []string, n int) error {
 // positive defines a flag for an integer of at least 1.
 func positive(flags *flag.FlagSet, n *int, name string, value int, usage string) {
 	*n = value
-	flags.Var((*count)(n), name, usage)
-}
-
-// counts defines a flag for a comma-separated list of integers of at least 1.
-func counts(flags *flag.FlagSet, n *[]int, name string, value []int, usage string) {
-	*n = value
-	flags.Var((*countList)(n), name, usage+", separated by commas")
-}
-
-// count implements [flag.Value].
-type count int
-
-func (c *count) String() string { return strconv.Itoa(int(*c)) }
-
-func (c *count) Set(s string) error {
-	n, err := strconv.ParseInt(s, 10, 32)
-	if err != nil || n < 1 {
-		return fmt.Errorf("want an integer from 1 to %d", 1<<31-1)
-	}
-	*c = count(n)
-	return nil
-}
-
-// countList implements [flag.Value].
-type countList []int
-
-func (l *countList) String() string {
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint([]int(*l)), " ", ","), "[]")
-}
-
-func (l *countList) Set(s string) error {
-	*l = nil
-	for field := range strings.SplitSeq(s, ",") {
-		var n count
-		if err := n.Set(field); err != nil {
-			return err
+	flags.Func(name, fmt.Sprintf("%s (default %d)", usage, value), func(s string) error {
+		given, err := strconv.ParseInt(s, 10, 32)
+		if err != nil || given < 1 {
+			return fmt.Errorf("want an integer from 1 to %d", math.MaxInt32)
 		}
-		*l = append(*l, int(n))
-	}
-	return nil
+		*n = int(given)
+		return nil
+	})
 }
 
 // printMachine prints the machine and the build as configuration lines of Go's benchmark format.

@@ -123,36 +123,6 @@ func WriteSparseText(w io.Writer, s *Sparse) error {
 	})
 }
 
-// WriteProjectorVectors writes the vectors file of the Embedding Projector: a line per
-// row, with its K values separated by tabs. It returns an error if K is 0.
-func WriteProjectorVectors(w io.Writer, codes *Sparse) error {
-	if codes.Cols == 0 {
-		return errNoColumns
-	}
-	zeros := zeroFields(codes.Cols, '\t')
-	return writeChunks(w, codes.Rows, func(b []byte, i int) []byte {
-		b = appendFields(b, &codes.CSR, i, zeros)
-		b[len(b)-1] = '\n'
-		return b
-	})
-}
-
-// WriteProjectorMetadata writes the metadata file of the Embedding Projector: a word per
-// line, without the header that the Projector allows only for several columns. It returns
-// a [*WordError] for a word that is blank or contains a tab or a line break.
-func WriteProjectorMetadata(w io.Writer, s *Sparse) error {
-	for i, word := range s.Words {
-		// The Projector drops blank lines, which would misalign the rest.
-		if strings.ContainsAny(word, "\t\n\r") || strings.TrimSpace(word) == "" {
-			return &WordError{i, word}
-		}
-	}
-	return writeChunks(w, len(s.Words), func(b []byte, i int) []byte {
-		b = append(b, s.Words[i]...)
-		return append(b, '\n')
-	})
-}
-
 // WritePackedBits writes a .npy file of V×⌈K/8⌉ bytes, with a bit per row and dimension that is
 // set if the value is not zero. The first dimension is the highest bit of the first byte.
 // numpy.unpackbits(array, axis=1, count=K) returns the binary V×K matrix.
@@ -189,13 +159,19 @@ func writeDenseText(w io.Writer, header string, s *Sparse) error {
 	if _, err := io.WriteString(w, header); err != nil {
 		return err
 	}
-	zeros := zeroFields(s.Cols, ' ')
+	zeros := []byte(strings.Repeat(" 0", s.Cols))
 	return writeChunks(w, s.Rows, func(b []byte, i int) []byte {
 		b = append(b, s.Words[i]...)
-		b = append(b, ' ')
-		b = appendFields(b, &s.CSR, i, zeros)
-		b[len(b)-1] = '\n'
-		return b
+		next := 0 // column
+		index, value := s.Row(i)
+		for n, k := range index {
+			b = append(b, zeros[:2*(int(k)-next)]...)
+			b = append(b, ' ')
+			b = appendExact(b, value[n])
+			next = int(k) + 1
+		}
+		b = append(b, zeros[2*next:]...)
+		return append(b, '\n')
 	})
 }
 
@@ -211,25 +187,6 @@ func checkWords(s *Sparse, separators string) error {
 		}
 	}
 	return nil
-}
-
-// appendFields appends the K values of row i, each followed by the separator of zeros,
-// which is a result of zeroFields.
-func appendFields(b []byte, codes *CSR, i int, zeros []byte) []byte {
-	next := 0 // column
-	index, value := codes.Row(i)
-	for n, k := range index {
-		b = append(b, zeros[:2*(int(k)-next)]...)
-		b = appendExact(b, value[n])
-		b = append(b, zeros[1])
-		next = int(k) + 1
-	}
-	return append(b, zeros[2*next:]...)
-}
-
-// zeroFields returns n zeros, each followed by the separator.
-func zeroFields(n int, separator byte) []byte {
-	return []byte(strings.Repeat("0"+string(separator), n))
 }
 
 // writeChunks writes the output of appendTo for 0, 1, …, n−1. It uses all cores, because

@@ -159,9 +159,8 @@ const (
 //     line of two whole numbers is always such a header.
 //   - word2vec binary: a first line "V L", then for each row a word, a space, L
 //     little-endian float32 and, in some files, a newline.
-//   - text without words: L numbers per line, as [WriteProjectorVectors] writes. The words
-//     are in o.WordList. Without it, the first numbers of the lines are the words if they are
-//     distinct whole numbers.
+//   - text without words: L numbers per line. The words are in o.WordList. Without it, the
+//     first numbers of the lines are the words if they are distinct whole numbers.
 //   - NumPy's .npy: a V×L array of float16, bfloat16 of the package ml_dtypes,
 //     float32 or float64. The words are in o.WordList.
 //   - NumPy's .npz: such an array, named "vectors" or the only one. The words are in
@@ -286,7 +285,7 @@ type heading struct {
 
 var (
 	errOwnWords = errors.New("text and word2vec files have their own words; a word list can name only rows without words, and replace those in .npz, .safetensors and tables")
-	errNoWords  = &tabular.OptionError{Option: "WordList", Err: errors.New("no line begins with a word; vectors without words, as in files for the Embedding Projector, need a file with a word per line")}
+	errNoWords  = &tabular.OptionError{Option: "WordList", Err: errors.New("no line begins with a word; vectors without words need a file with a word per line")}
 	errPickle   = errors.New("is a Python pickle, such as gensim's .kv, which only Python can read; save the vectors with gensim's save_word2vec_format or with numpy.save")
 )
 

@@ -62,7 +62,7 @@ func textRows(d *Dense, end string) string {
 	return b.String()
 }
 
-// bareRows returns the rows without their words, as [WriteProjectorVectors] does.
+// bareRows returns the rows without their words.
 func bareRows(d *Dense) string {
 	var b strings.Builder
 	for i := range d.Words {
@@ -325,7 +325,7 @@ func TestReadOddInputs(t *testing.T) {
 
 const (
 	pickleMessage  = "FILE: is a Python pickle, such as gensim's .kv, which only Python can read; save the vectors with gensim's save_word2vec_format or with numpy.save"
-	noWordsMessage = "FILE: no line begins with a word; vectors without words, as in files for the Embedding Projector, need a file with a word per line"
+	noWordsMessage = "FILE: no line begins with a word; vectors without words need a file with a word per line"
 	numbered       = "the input has no words: rows are named by their numbers, from 0; a word list can name them"
 	ownWords       = "FILE: text and word2vec files have their own words; a word list can name only rows without words, and replace those in .npz, .safetensors and tables"
 )

@@ -45,59 +45,31 @@ func (w Writer) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// WriteFile writes one file; see [WriteFiles].
-func WriteFile(ctx context.Context, path string, force bool, write func(w io.Writer) error) error {
-	return WriteFiles(ctx, []string{path}, force, func(files []io.Writer) error { return write(files[0]) })
-}
-
-// WriteFiles calls write with a writer for each path. If write succeeds and all data are on disk, it gives all
-// files their names. With force it replaces regular files. Problems before the call of write are an
-// [*OutputError]; without force, an existing file is one that wraps [ErrExists]. After the cancellation of ctx,
-// writes fail and nothing is replaced.
-func WriteFiles(ctx context.Context, paths []string, force bool, write func(files []io.Writer) error) (err error) {
-	var files []*file
-	defer func() {
-		for _, f := range files {
-			f.temp.Close() // fails if the file is closed
-			err = remove(err, f.path, f.temp.Name())
-		}
-	}()
-	var writers []io.Writer
-	for _, path := range paths {
-		f, err := create(path, force)
-		if err != nil {
-			return err
-		}
-		files = append(files, f)
-		writers = append(writers, Writer{ctx, f})
-	}
-	if err := write(writers); err != nil {
+// WriteFile calls write. If it succeeds and all data are on disk, WriteFile gives the file its name. With force it
+// replaces a regular file. Problems before the call of write are an [*OutputError]; without force, an existing file
+// is one that wraps [ErrExists]. After the cancellation of ctx, writes fail and nothing is replaced.
+func WriteFile(ctx context.Context, path string, force bool, write func(w io.Writer) error) (err error) {
+	f, err := create(path, force)
+	if err != nil {
 		return err
 	}
-	for _, f := range files {
-		if err := f.inFile(cmp.Or(f.temp.Sync(), f.temp.Close())); err != nil {
-			return err
-		}
+	defer func() {
+		f.temp.Close() // fails if the file is closed
+		err = remove(err, f.path, f.temp.Name())
+	}()
+	if err := write(Writer{ctx, f}); err != nil {
+		return err
+	}
+	if err := f.inFile(cmp.Or(f.temp.Sync(), f.temp.Close())); err != nil {
+		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for _, f := range files { // check all before the first is placed
-		if err := checkFile(f.path, force); err != nil {
-			return err
-		}
+	if err := f.place(force); err != nil {
+		return err
 	}
-	for _, f := range files {
-		if err := f.place(force); err != nil {
-			return err
-		}
-	}
-	for _, f := range files {
-		if err := syncPlace(f.path); err != nil {
-			return err
-		}
-	}
-	return nil
+	return syncPlace(f.path)
 }
 
 // A file is written under a temporary name until place renames it to path.

@@ -176,32 +176,6 @@ func TestFileBehindDanglingSymlink(t *testing.T) {
 	}
 }
 
-// If one file can't be written, none is.
-func TestFilesTogether(t *testing.T) {
-	for want, force := range map[string]bool{"already exists": false, "": true} {
-		dir := t.TempDir()
-		write(t, filepath.Join(dir, "b"), "old")
-		paths := []string{filepath.Join(dir, "a"), filepath.Join(dir, "b")}
-		err := WriteFiles(t.Context(), paths, force, func(files []io.Writer) error {
-			for _, f := range files {
-				if _, err := io.WriteString(f, "new"); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if want != "" {
-			wantOutputError(t, err, want)
-			expect(t, dir, "b=old")
-			continue
-		}
-		if err != nil {
-			t.Error(err)
-		}
-		expect(t, dir, "a=new", "b=new")
-	}
-}
-
 func allow(string) error  { return nil }
 func forbid(string) error { return errors.New("is precious") }
 

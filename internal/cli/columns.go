@@ -90,11 +90,10 @@ func compareValues(cmd *cobra.Command, path string, name []string, values, dimen
 	if len(name) == 0 {
 		return listColumns(cmd, x)
 	}
-	i := slices.Index(texts.Names(), name[0])
-	if i < 0 {
-		return usagef("%s has no column %.60q; it has %s", path, name[0], wordList(texts.Names(), ", "))
+	column, err := columnOf(path, x.Codes, name[0])
+	if err != nil {
+		return err
 	}
-	column := texts.Columns[i].Values
 	order, counts := byFrequency(column)
 	rows := len(column) - counts[""]
 	delete(counts, "")

@@ -36,10 +36,8 @@ shortest time that the GPU's peak rates allow. The exit code is 1 if a differenc
 				return err
 			}
 			if !check {
-				for _, flag := range []string{"device", "precision", "workers"} {
-					if cmd.Flags().Changed(flag) {
-						return usagef("--%s has no effect without --check", flag)
-					}
+				if err := refuseFlags(cmd, "has no effect without --check", "device", "precision", "workers"); err != nil {
+					return err
 				}
 				return show(cmd, found, found.print)
 			}

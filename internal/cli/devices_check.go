@@ -17,24 +17,14 @@ import (
 
 // deviceCheck is the result of devices --check.
 type deviceCheck struct {
-	Device    string           `json:"device"`
-	Precision string           `json:"precision"`
-	Size      selfcheck.Size   `json:"size"`
-	Steps     []selfcheck.Step `json:"steps"`
-	FLOPS     float64          `json:"peak_flops"`     // of products with TF32 factors, per second
-	Bandwidth float64          `json:"peak_bandwidth"` // of device memory, in bytes per second
-	Kernels   []kernelTime     `json:"kernels"`
-	Failed    string           `json:"failed,omitempty"`
-}
-
-// kernelTime is the time and the work of all launches of a kernel in the first run.
-type kernelTime struct {
-	Kernel   string  `json:"kernel"`
-	Launches int     `json:"launches"`
-	Seconds  float64 `json:"seconds"`
-	FLOPs    float64 `json:"flops"`
-	Bytes    float64 `json:"bytes"`
-	Floor    float64 `json:"floor"` // seconds at the GPU's peak rates; 0 if unknown
+	Device    string             `json:"device"`
+	Precision string             `json:"precision"`
+	Size      selfcheck.Size     `json:"size"`
+	Steps     []selfcheck.Step   `json:"steps"`
+	FLOPS     float64            `json:"peak_flops"`     // of products with TF32 factors, per second
+	Bandwidth float64            `json:"peak_bandwidth"` // of device memory, in bytes per second
+	Kernels   []selfcheck.Kernel `json:"kernels"`
+	Failed    string             `json:"failed,omitempty"`
 }
 
 // checkSize is a block of the default recipe.
@@ -57,11 +47,7 @@ func runCheck(ctx context.Context, f *deviceFlags, size selfcheck.Size, log io.W
 	c := &deviceCheck{
 		Device: fmt.Sprintf("GPU %d, %s", index, gpu.Name), Precision: f.precision, Size: size, FLOPS: gpu.FLOPS, Bandwidth: gpu.Bandwidth,
 	}
-	device := chosenDevice{f, log}.gpu(index)
-	timed := device
-	timed.Timed = c.add
-	c.Steps, err = selfcheck.Run(ctx, timed, device, cpu.Device{Workers: f.workers}, size)
-	slices.SortFunc(c.Kernels, func(a, b kernelTime) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	c.Steps, c.Kernels, err = selfcheck.Run(ctx, gpu, chosenDevice{f, log}.gpu(index), cpu.Device{Workers: f.workers}, size)
 	if err := c.setFailed(err); err != nil {
 		return nil, err
 	}
@@ -84,31 +70,6 @@ func (c *deviceCheck) setFailed(err error) error {
 		c.Failed = err.Error()
 	}
 	return nil
-}
-
-// add adds a launch to the kernel's total. Names of kernels with matrix products end with their precision.
-func (c *deviceCheck) add(t kernels.Timing) {
-	i := slices.IndexFunc(c.Kernels, func(k kernelTime) bool { return k.Kernel == t.Kernel })
-	if i < 0 {
-		i = len(c.Kernels)
-		c.Kernels = append(c.Kernels, kernelTime{Kernel: t.Kernel})
-	}
-	k := &c.Kernels[i]
-	k.Launches++
-	k.Seconds += t.Seconds
-	k.FLOPs += t.FLOPs
-	k.Bytes += t.Bytes
-	if c.FLOPS == 0 || c.Bandwidth == 0 {
-		return
-	}
-	peak := c.FLOPS
-	switch t.Kernel[strings.LastIndexByte(t.Kernel, '_')+1:] {
-	case "fp16":
-		peak *= 2
-	case "fp32":
-		peak /= 3
-	}
-	k.Floor += max(t.FLOPs/peak, t.Bytes/c.Bandwidth)
 }
 
 // err returns the error of a failed check.
@@ -136,7 +97,7 @@ func (c *deviceCheck) print(b *strings.Builder) {
 		if k.Floor > 0 {
 			floor, share = fmt.Sprintf("%.2f", 1000*k.Floor), fmt.Sprintf("%.1f", 100*k.Floor/k.Seconds)
 		}
-		kernels = append(kernels, []string{k.Kernel, fmt.Sprint(k.Launches), fmt.Sprintf("%.2f", 1000*k.Seconds), floor, share})
+		kernels = append(kernels, []string{k.Name, fmt.Sprint(k.Launches), fmt.Sprintf("%.2f", 1000*k.Seconds), floor, share})
 	}
 	b.WriteString(kernels.Text("lr"))
 }

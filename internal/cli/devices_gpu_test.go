@@ -40,7 +40,7 @@ func TestCheckGPU(t *testing.T) {
 			t.Errorf("%s: %s: %d steps, %d kernels", precision, c.Failed, len(c.Steps), len(c.Kernels))
 		}
 		for _, k := range c.Kernels {
-			if product := strings.HasSuffix(k.Kernel, precision) && k.FLOPs > 0; product && !(k.Floor > 0 && k.Bytes > 0 && k.Seconds > 0) {
+			if product := strings.HasSuffix(k.Name, precision) && k.FLOPs > 0; product && !(k.Floor > 0 && k.Bytes > 0 && k.Seconds > 0) {
 				t.Errorf("%s: %+v", precision, k)
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -129,19 +128,5 @@ func TestCheckDevice(t *testing.T) {
 		if code, _, stderr := dir.Run(t, line); code != exitUsage || !strings.Contains(stderr, "has no effect without --check") {
 			t.Errorf("%s: exit code %d, %s", line, code, stderr)
 		}
-	}
-}
-
-// The floor of a kernel is the larger of its flops over the peak of their precision and its bytes over the bandwidth.
-func TestKernelFloor(t *testing.T) {
-	c := deviceCheck{FLOPS: 100, Bandwidth: 10}
-	for range 2 {
-		c.add(kernels.Timing{Kernel: "decode_tf32", Seconds: 8, FLOPs: 300, Bytes: 10})
-	}
-	c.add(kernels.Timing{Kernel: "decode_fp32", Seconds: 10, FLOPs: 200, Bytes: 50})
-	c.add(kernels.Timing{Kernel: "gather", Seconds: 4, Bytes: 30})
-	want := []kernelTime{{"decode_tf32", 2, 16, 600, 20, 6}, {"decode_fp32", 1, 10, 200, 50, 6}, {"gather", 1, 4, 0, 30, 3}}
-	if !slices.Equal(c.Kernels, want) {
-		t.Errorf("%+v, want %+v", c.Kernels, want)
 	}
 }

@@ -170,12 +170,12 @@ func exportPage(cmd *cobra.Command, dir, output string, words []string, dimensio
 	if output == "-" {
 		return usagef("--export writes a file, not standard output: want its name")
 	}
-	return writeFiles(cmd, []string{output}, func(files []io.Writer) error {
+	return writeFile(cmd, output, func(w io.Writer) error {
 		x, err := openExplorer(cmd, dir, explore.Options{})
 		if err != nil {
 			return err
 		}
-		err = x.WritePage(files[0], words, dimensions)
+		err = x.WritePage(w, words, dimensions)
 		if missing, ok := errors.AsType[*explore.RequestError](err); ok {
 			if len(words)+len(dimensions) == 0 {
 				return usagef("%w: choose some with --words or --dimensions", missing)

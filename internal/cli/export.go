@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -25,7 +24,6 @@ import (
 type exportFormat struct {
 	name, about string
 	write       func(context.Context, io.Writer, exported) error
-	metadata    func(context.Context, io.Writer, exported) error // writes a second file, if not nil
 }
 
 // An exported is a model to export with the path of its directory, which may have labels.
@@ -35,21 +33,20 @@ type exported struct {
 }
 
 var exportFormats = []exportFormat{
-	{"glove", "dense text: word v v v", codes(vectors.WriteGloVe), nil},
-	{"word2vec", "dense text after a line \"V K\", the numbers of words and dimensions", codes(vectors.WriteWord2Vec), nil},
-	{"word2vec-binary", "the same in word2vec's binary form, dense float32", codes(vectors.WriteWord2VecBinary), nil},
-	{"sparse", "sparse text: word i:v i:v, dimensions from 0", codes(vectors.WriteSparseText), nil},
-	{"csr", "sparse matrix for scipy.sparse.load_npz", codes(writeCSR), nil},
-	{"binary", "sparse matrix of ones, for models of method B", binaryCodes(writeCSR), nil},
-	{"bits", "the same as packed bits, for numpy.unpackbits(numpy.load(FILE), axis=1, count=K)", binaryCodes(vectors.WritePackedBits), nil},
-	{"svmlight", "sparse text for sklearn.datasets.load_svmlight_file, dimensions from 1, the word as a comment", codes(vectors.WriteSVMLight), nil},
-	{"jsonl", "a line of JSON for each row: id, indices, values, names of dimensions", named(vectors.WriteJSONLines), nil},
-	{"opensearch", "lines for the bulk API of OpenSearch and Elasticsearch, with rank_features", named(vectors.WriteOpenSearch), nil},
-	{"safetensors", "codes, dictionary, mean and words as named tensors; a MODEL to other commands", func(_ context.Context, w io.Writer, m exported) error { return m.WriteSafetensors(w) }, nil},
-	{"arrow", "Arrow file (Feather) of word, indices and values; of texts with id, text and columns", codes(columnar.WriteArrow), nil},
-	{"parquet", "Parquet file of the same", codes(columnar.WriteParquet), nil},
-	{"topics", "CSV table of id, topic, label and theme for each row, for models with topics", writeTopics, nil},
-	{"projector", "for the Embedding Projector: -o x.tsv, and the words in x_metadata.tsv", codes(vectors.WriteProjectorVectors), codes(vectors.WriteProjectorMetadata)},
+	{"glove", "dense text: word v v v", codes(vectors.WriteGloVe)},
+	{"word2vec", "dense text after a line \"V K\", the numbers of words and dimensions", codes(vectors.WriteWord2Vec)},
+	{"word2vec-binary", "the same in word2vec's binary form, dense float32", codes(vectors.WriteWord2VecBinary)},
+	{"sparse", "sparse text: word i:v i:v, dimensions from 0", codes(vectors.WriteSparseText)},
+	{"csr", "sparse matrix for scipy.sparse.load_npz", codes(writeCSR)},
+	{"binary", "sparse matrix of ones, for models of method B", binaryCodes(writeCSR)},
+	{"bits", "the same as packed bits, for numpy.unpackbits(numpy.load(FILE), axis=1, count=K)", binaryCodes(vectors.WritePackedBits)},
+	{"svmlight", "sparse text for sklearn.datasets.load_svmlight_file, dimensions from 1, the word as a comment", codes(vectors.WriteSVMLight)},
+	{"jsonl", "a line of JSON for each row: id, indices, values, names of dimensions", named(vectors.WriteJSONLines)},
+	{"opensearch", "lines for the bulk API of OpenSearch and Elasticsearch, with rank_features", named(vectors.WriteOpenSearch)},
+	{"safetensors", "codes, dictionary, mean and words as named tensors; a MODEL to other commands", func(_ context.Context, w io.Writer, m exported) error { return m.WriteSafetensors(w) }},
+	{"arrow", "Arrow file (Feather) of word, indices and values; of texts with id, text and columns", codes(columnar.WriteArrow)},
+	{"parquet", "Parquet file of the same", codes(columnar.WriteParquet)},
+	{"topics", "CSV table of id, topic, label and theme for each row, for models with topics", writeTopics},
 }
 
 func codes(write func(io.Writer, *vectors.Sparse) error) func(context.Context, io.Writer, exported) error {
@@ -114,11 +111,6 @@ func named(write func(io.Writer, *vectors.Sparse, func(k int, negative bool) str
 	}
 }
 
-func metadataPath(output string) string {
-	ext := filepath.Ext(output)
-	return strings.TrimSuffix(output, ext) + "_metadata" + ext
-}
-
 // normalizations are the norms that codes are divided by.
 var normalizations = []string{"codes", "vectors"}
 
@@ -148,10 +140,27 @@ would be ambiguous in text and in word2vec's binary form, so it stops the export
 			case escape && slices.Contains([]string{"csr", "binary", "bits"}, format):
 				return usagef("--escape has no effect on format %s, which has no words; drop it", format)
 			}
-			return writeFormat(cmd, format, output, func() (exported, error) {
+			write := func(w io.Writer) error {
 				m, err := openForExport(cmd, args[0], escape, normalize)
-				return exported{m, args[0]}, err
-			})
+				if err != nil {
+					return err
+				}
+				f := exportFormats[slices.Index(formatNames(), format)]
+				return f.write(cmd.Context(), w, exported{m, args[0]})
+			}
+			var err error
+			if output == "-" {
+				err = write(atomicfile.Writer{Context: cmd.Context(), Writer: raw(cmd.OutOrStdout())})
+			} else { // the output is checked before the model is read
+				err = writeFile(cmd, output, write)
+			}
+			if _, ok := errors.AsType[*vectors.WordError](err); ok {
+				return usageError{fmt.Errorf("%w; --escape encodes it", err)}
+			}
+			if errors.Is(err, vectors.ErrUnindexable) {
+				return usageError{err}
+			}
+			return err
 		},
 	}
 	flags := cmd.Flags()
@@ -161,44 +170,6 @@ would be ambiguous in text and in word2vec's binary form, so it stops the export
 	flags.StringVar(&normalize, "normalize", "", "for search: divide each code by its norm (`codes`), for queries that are codes, or by the norm of its reconstruction, ‖μ + aD‖ (vectors), for dot-product scoring")
 	cmd.MarkFlagRequired("format")
 	return cmd
-}
-
-// writeFormat writes the model that open returns to a file, or to standard output for -. It checks the output
-// before it opens the model.
-func writeFormat(cmd *cobra.Command, format, output string, open func() (exported, error)) error {
-	f := exportFormats[slices.Index(formatNames(), format)]
-	var err error
-	switch {
-	case output == "-" && f.metadata != nil:
-		err = usagef("format %s is 2 files: it needs a name, not -o -", f.name)
-	case output == "-":
-		var m exported
-		if m, err = open(); err == nil {
-			err = f.write(cmd.Context(), atomicfile.Writer{Context: cmd.Context(), Writer: raw(cmd.OutOrStdout())}, m)
-		}
-	default:
-		paths := []string{output}
-		if f.metadata != nil {
-			paths = append(paths, metadataPath(output))
-		}
-		err = writeFiles(cmd, paths, func(files []io.Writer) error {
-			m, err := open()
-			if err == nil {
-				err = f.write(cmd.Context(), files[0], m)
-			}
-			if err == nil && f.metadata != nil {
-				err = f.metadata(cmd.Context(), files[1], m)
-			}
-			return err
-		})
-	}
-	if errors.Is(err, vectors.ErrUnindexable) {
-		return usageError{err}
-	}
-	if _, ok := errors.AsType[*vectors.WordError](err); ok {
-		return usageError{fmt.Errorf("%w; --escape encodes it", err)}
-	}
-	return err
 }
 
 func openForExport(cmd *cobra.Command, dir string, escape bool, normalize string) (*model.Model, error) {

@@ -11,7 +11,6 @@ import (
 
 	"overcomplete/internal/testonly/clitest"
 	"overcomplete/model"
-	"overcomplete/vectors"
 )
 
 // exportModel returns a model of method B:
@@ -35,28 +34,24 @@ func TestExport(t *testing.T) {
 	zeros := strings.Repeat("\x00", 9*4)
 	tests := []struct {
 		format string
-		files  map[string]string // content, or only part of it if that is binary
+		want   string // content, or a part of it if the format is binary
 	}{
-		{"glove", map[string]string{"out.x": dense}},
-		{"word2vec", map[string]string{"out.x": "2 9\n" + dense}},
-		{"word2vec-binary", map[string]string{"out.x": "2 9\nNew%20York " + zeros[:4] + "\x00\x00\x00\x3f" + zeros[:7*4] + "\nRome " + zeros[:8*4] + "\x00\x00\x00\x40\n"}},
-		{"sparse", map[string]string{"out.x": "New%20York 1:0.5\nRome 8:2\n"}},
-		{"csr", map[string]string{"out.x": "\x00\x00\x00\x3f\x00\x00\x00\x40"}},
-		{"binary", map[string]string{"out.x": "\x00\x00\x80\x3f\x00\x00\x80\x3f"}},
-		{"bits", map[string]string{"out.x": "\x40\x00\x00\x80"}},
-		{"svmlight", map[string]string{"out.x": "0 2:0.5 # New%20York\n0 9:2 # Rome\n"}},
-		{"jsonl", map[string]string{"out.x": `{"id":"New%20York","indices":[1],"values":[0.5],"names":["New%20York"]}` + "\n" +
-			`{"id":"Rome","indices":[8],"values":[2],"names":["Rome"]}` + "\n"}},
-		{"opensearch", map[string]string{"out.x": `{"index":{"_id":"New%20York"}}` + "\n" + `{"id":"New%20York","features":{"1 New%20York":0.5}}` + "\n" +
-			`{"index":{"_id":"Rome"}}` + "\n" + `{"id":"Rome","features":{"8 Rome":2}}` + "\n"}},
-		{"safetensors", map[string]string{"out.x": "\x00\x00\x00\x3f\x00\x00\x00\x40"}},
-		{"arrow", map[string]string{"out.x": "ARROW1"}},
-		{"parquet", map[string]string{"out.x": "PAR1"}},
-		{"topics", map[string]string{"out.x": "id,topic,label,theme\nNew%20York,0,\"New%20York, Rome\",0\nRome,0,\"New%20York, Rome\",0\n"}},
-		{"projector", map[string]string{
-			"out.x":          "0\t0.5\t0\t0\t0\t0\t0\t0\t0\n0\t0\t0\t0\t0\t0\t0\t0\t2\n",
-			"out_metadata.x": "New%20York\nRome\n",
-		}},
+		{"glove", dense},
+		{"word2vec", "2 9\n" + dense},
+		{"word2vec-binary", "2 9\nNew%20York " + zeros[:4] + "\x00\x00\x00\x3f" + zeros[:7*4] + "\nRome " + zeros[:8*4] + "\x00\x00\x00\x40\n"},
+		{"sparse", "New%20York 1:0.5\nRome 8:2\n"},
+		{"csr", "\x00\x00\x00\x3f\x00\x00\x00\x40"},
+		{"binary", "\x00\x00\x80\x3f\x00\x00\x80\x3f"},
+		{"bits", "\x40\x00\x00\x80"},
+		{"svmlight", "0 2:0.5 # New%20York\n0 9:2 # Rome\n"},
+		{"jsonl", `{"id":"New%20York","indices":[1],"values":[0.5],"names":["New%20York"]}` + "\n" +
+			`{"id":"Rome","indices":[8],"values":[2],"names":["Rome"]}` + "\n"},
+		{"opensearch", `{"index":{"_id":"New%20York"}}` + "\n" + `{"id":"New%20York","features":{"1 New%20York":0.5}}` + "\n" +
+			`{"index":{"_id":"Rome"}}` + "\n" + `{"id":"Rome","features":{"8 Rome":2}}` + "\n"},
+		{"safetensors", "\x00\x00\x00\x3f\x00\x00\x00\x40"},
+		{"arrow", "ARROW1"},
+		{"parquet", "PAR1"},
+		{"topics", "id,topic,label,theme\nNew%20York,0,\"New%20York, Rome\",0\nRome,0,\"New%20York, Rome\",0\n"},
 	}
 	var tested []string
 	for _, tt := range tests {
@@ -70,24 +65,15 @@ func TestExport(t *testing.T) {
 			t.Errorf("%s: exit code %d, %s", tt.format, code, stderr)
 			continue
 		}
-		if got := dir.Names(t); len(got) != 1+len(tt.files) {
+		if got := dir.Names(t); len(got) != 2 {
 			t.Errorf("%s: there are %q", tt.format, got)
 		}
-		for name, want := range tt.files {
-			got, err := os.ReadFile(dir.Path(name))
-			if err != nil {
-				t.Error(err)
-			}
-			if binary := slices.Contains([]string{"csr", "binary", "bits", "safetensors", "arrow", "parquet"}, tt.format); !binary && string(got) != want || !strings.Contains(string(got), want) {
-				t.Errorf("%s: %s is\n%q, want\n%q", tt.format, name, got, want)
-			}
+		got := string(dir.Read(t, "out.x"))
+		if binary := slices.Contains([]string{"csr", "binary", "bits", "safetensors", "arrow", "parquet"}, tt.format); !binary && got != tt.want || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: the file is\n%q, want\n%q", tt.format, got, tt.want)
 		}
-
-		toStdout := "export model -o - -f " + tt.format + escape
-		if len(tt.files) > 1 {
-			checkRefused(t, dir, toStdout, []string{"2 files"}, dir.Tree(t))
-		} else if stdout, _ := dir.MustRun(t, toStdout); stdout != string(dir.Read(t, "out.x")) {
-			t.Errorf("%s: standard output is not what the file is: %q", tt.format, stdout)
+		if stdout, _ := dir.MustRun(t, "export model -o - -f "+tt.format+escape); stdout != got {
+			t.Errorf("%s: standard output differs from the file: %q", tt.format, stdout)
 		}
 	}
 	if !slices.Equal(tested, formatNames()) {
@@ -106,9 +92,7 @@ func TestExportRefuses(t *testing.T) {
 	methodA := exportModel()
 	methodA.Info.Training.Recipe = ofMethod(methodA.Info.Training.Recipe, model.Signed)
 	dir := clitest.Save(t, methodA)
-	for _, name := range []string{"existing", "out_metadata"} {
-		dir.Write(t, name, []byte("old"))
-	}
+	dir.Write(t, "existing", []byte("old"))
 	before := dir.Tree(t)
 	for _, tt := range []struct{ args, want string }{
 		{"--format csv -o out", `"csv", want glove, `},
@@ -116,7 +100,6 @@ func TestExportRefuses(t *testing.T) {
 		{"--format glove -o -", "--escape"},
 		{"--format binary -o out", "method B"},
 		{"--format csr -o existing", "already exists; --force"},
-		{"--format projector --escape -o out", "out_metadata: already exists"},
 		{"--format csr --force -o model", "not a regular file"},
 	} {
 		checkRefused(t, dir, "export model "+tt.args, []string{tt.want}, before)
@@ -200,36 +183,5 @@ func TestExportInterrupted(t *testing.T) {
 	code := run(ctx, []string{"export", dir.Path("model"), "-f", "glove", "-o", "-"}, stdout, &stderr)
 	if code != exitInterrupted || writes != 1 {
 		t.Errorf("exit code %d after %d writes, %s", code, writes, &stderr)
-	}
-}
-
-// Files for the Embedding Projector are read with their words as a list, and refused
-// without them: its first numbers are no words.
-func TestProjectorIsReadBack(t *testing.T) {
-	t.Parallel()
-	m := exportModel()
-	dir := clitest.Save(t, m)
-	dir.MustRun(t, "export model --format projector -o out.tsv")
-	got, _, err := vectors.Read(t.Context(), []string{dir.Path("out.tsv")}, vectors.ReadOptions{WordList: dir.Path("out_metadata.tsv")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(got.Words, m.Codes.Words) || got.Dim != m.Codes.Cols {
-		t.Errorf("%d dimensions of %q", got.Dim, got.Words)
-	}
-	for i := range got.Words {
-		want := make([]float32, got.Dim)
-		index, value := m.Codes.Row(i)
-		for n, k := range index {
-			want[k] = value[n]
-		}
-		if !slices.Equal(got.Row(i), want) {
-			t.Errorf("row %d is %v, want %v", i, got.Row(i), want)
-		}
-	}
-	for line, advised := range map[string]bool{"paper train out.tsv -o new": true, "top out.tsv": false} { // --words of top is another one
-		if code, _, stderr := dir.Run(t, line); code != exitUsage || !strings.Contains(stderr, "out.tsv: no line begins with a word") || strings.Contains(stderr, "names that file") != advised {
-			t.Errorf("%s: exit code %d, %s", line, code, stderr)
-		}
 	}
 }

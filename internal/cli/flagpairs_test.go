@@ -73,7 +73,6 @@ var sameByChance = []string{
 	"train DIR/table.arrow -o DIR/out --rows=texts",
 	"paper train DIR/in.txt -o DIR/out --lambda=0.3 --authors-stop",
 	"paper train DIR/in.txt -o DIR/out --from-words --authors-stop",
-	"paper train DIR/in.txt -o DIR/out --epochs=1 --float16",
 	"encode DIR/model DIR/in.txt -o DIR/out --shard=1/2", // whose rows are one block
 	"top DIR/model 5 --rare",
 	"nearest DIR/texts text --rare", // of texts no row is rare

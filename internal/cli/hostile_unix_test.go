@@ -74,7 +74,7 @@ func TestHostileNames(t *testing.T) {
 		{0, []string{"export", model, "-f", "glove", "-o", evil + ".out"}},
 		{2, []string{"export", model, "-f", "glove", "-o", evil + ".out"}},
 		{2, []string{"export", model, "-f", evil, "-o", "y"}},
-		{2, []string{"export", model, "-f", "projector", "-o", model + "/y"}},
+		{2, []string{"export", model, "-f", "glove", "-o", model + "/y"}},
 		{0, append([]string{"eval", model, model + ":binary", text, "thresh1:" + text}, pairs...)},
 		{0, append([]string{"eval", model, "--json"}, pairs...)},
 		{0, append([]string{"eval", model, "--markdown"}, pairs...)},

@@ -54,8 +54,6 @@ chance is 20:
   any        the top four words of a dimension and any intruder: ten questions each
   matched    the same with intruders next to the top words in the order of words, so that
              their frequency doesn't give them away: ten questions each
-  q1 to q4   four words of a quarter of the positive values, q1 the largest, and a matched
-             word of value 0: five questions each about dimensions with 16 words or more
 
 The top words of any direction in good vectors are similar. Compare with the controls:
 equally sparse codes with random atoms ("random dictionary") and with random frequent words
@@ -162,7 +160,7 @@ type autoResult struct {
 }
 
 func (r *autoResult) print(b *strings.Builder) {
-	rows := table.Table{{"", "dimensions", "any", "matched", "q1", "q2", "q3", "q4", "of dimensions"}}
+	rows := table.Table{{"", "dimensions", "any", "matched"}}
 	add := func(name string, a *intrusion.Accuracy) {
 		percent := func(e intrusion.Estimate) string {
 			if a.Dimensions == 0 {
@@ -170,11 +168,7 @@ func (r *autoResult) print(b *strings.Builder) {
 			}
 			return fmt.Sprintf("%.1f (%.1f to %.1f)", 100*e.Mean, 100*e.Low, 100*e.High)
 		}
-		row := []string{name, strconv.Itoa(a.Dimensions), percent(a.Any), percent(a.Matched), "", "", "", "", ""}
-		for i, q := range a.Quarters {
-			row[4+i], row[8] = fmt.Sprintf("%.1f", 100*q.Mean), strconv.Itoa(a.Quartered)
-		}
-		rows = append(rows, row)
+		rows = append(rows, []string{name, strconv.Itoa(a.Dimensions), percent(a.Any), percent(a.Matched)})
 	}
 	for _, s := range r.Sets {
 		name := escape.Word(s.Name)
@@ -186,6 +180,6 @@ func (r *autoResult) print(b *strings.Builder) {
 			add("  negative poles", s.Negative)
 		}
 	}
-	rows = append(rows, []string{"chance", "", "20.0", "20.0", "20.0", "20.0", "20.0", "20.0", ""})
+	rows = append(rows, []string{"chance", "", "20.0", "20.0"})
 	fmt.Fprintf(b, "word intrusion accuracy, %%, over %d words\n%s", r.Sets[0].Words, rows.Text("lr"))
 }

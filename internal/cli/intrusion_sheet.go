@@ -26,7 +26,6 @@ from the bottom half of the dimension and from the top tenth of another one. The
 of all conditions are mixed. A condition can have several models. It writes
 
   TEST.tsv        the questions, to be answered in the last column with 1 to 5
-  TEST.html       the same as a page, which saves the answers to a TSV file
   TEST.key.json   the key, which judges must not see
 
 ` + aboutInput,
@@ -55,8 +54,8 @@ of all conditions are mixed. A condition can have several models. It writes
 				questions = append(questions, drawn...)
 			}
 			rng.Shuffle(len(questions), func(i, j int) { questions[i], questions[j] = questions[j], questions[i] })
-			return writeFiles(cmd, []string{output, name + ".html", name + ".key.json"}, func(files []io.Writer) error {
-				return intrusion.NewSheet(questions).Write(files[0], files[1], files[2])
+			return writeFile(cmd, output, func(tsv io.Writer) error {
+				return writeFile(cmd, name+".key.json", func(key io.Writer) error { return intrusion.NewSheet(questions).Write(tsv, key) })
 			})
 		},
 	}

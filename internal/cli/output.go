@@ -98,14 +98,12 @@ func forced(cmd *cobra.Command) bool {
 	return force
 }
 
-// writeFiles is [atomicfile.WriteFiles] outside the directories of models.
-func writeFiles(cmd *cobra.Command, paths []string, write func(files []io.Writer) error) error {
-	for _, path := range paths {
-		if modeldir.Contains(path) {
-			return usagef("%s: %w", path, modeldir.ErrContained)
-		}
+// writeFile is [atomicfile.WriteFile] outside the directories of models.
+func writeFile(cmd *cobra.Command, path string, write func(w io.Writer) error) error {
+	if modeldir.Contains(path) {
+		return usagef("%s: %w", path, modeldir.ErrContained)
 	}
-	return atomicfile.WriteFiles(cmd.Context(), paths, forced(cmd), write)
+	return atomicfile.WriteFile(cmd.Context(), path, forced(cmd), write)
 }
 
 // addJSON adds --json, for [show].

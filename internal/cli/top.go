@@ -59,7 +59,7 @@ minus the mean cosine of any two words. 0 is chance. The better pole of a dimens
 			}
 			variances := x.Variances()
 			if len(chosen) == 0 {
-				chosen = bestDimensions(x, scores, variances)
+				chosen = bestDimensions(scores, variances)
 				chosen = chosen[:min(dimensions, len(chosen))]
 			}
 			top := []topDimension{}
@@ -134,7 +134,7 @@ func poleScores(path string, x *interpret.Index, order string) (map[interpret.Po
 
 // bestDimensions sorts dimensions by the score of their better pole, then by variance. With scores, dimensions
 // without one are omitted.
-func bestDimensions(x *interpret.Index, scores map[interpret.Pole]float64, variances []float64) []int {
+func bestDimensions(scores map[interpret.Pole]float64, variances []float64) []int {
 	best := make([]float64, len(variances))
 	var dimensions []int
 	for k := range best {

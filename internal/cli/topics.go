@@ -14,6 +14,7 @@ import (
 	"overcomplete/interpret"
 	"overcomplete/interpret/topics"
 	"overcomplete/model"
+	"overcomplete/vectors"
 )
 
 func newTopics() *cobra.Command {
@@ -45,7 +46,7 @@ the theme with which each dimension co-occurs most.`,
 			}
 			var values []string
 			if column != "" {
-				if values, err = columnOf(args[0], m, column); err != nil {
+				if values, err = columnOf(args[0], m.Codes, column); err != nil {
 					return err
 				}
 			}
@@ -90,16 +91,16 @@ func newTopicTable(ctx context.Context, path string, m *model.Model, x *interpre
 }
 
 // columnOf returns the values of a column of a model of texts.
-func columnOf(path string, m *model.Model, name string) ([]string, error) {
+func columnOf(path string, s *vectors.Sparse, name string) ([]string, error) {
 	var names []string
-	if m.Codes.Texts != nil {
-		names = m.Codes.Texts.Names()
+	if s.Texts != nil {
+		names = s.Texts.Names()
 	}
 	i := slices.Index(names, name)
 	if i < 0 {
 		return nil, usagef("%s has no column %.60q; it has %s", path, name, cmp.Or(wordList(names, ", "), "none"))
 	}
-	return m.Codes.Texts.Columns[i].Values, nil
+	return s.Texts.Columns[i].Values, nil
 }
 
 // manyValues is the number of values of a column above which a warning says that most are not shown.

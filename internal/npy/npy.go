@@ -47,7 +47,7 @@ func Write[T Number](w io.Writer, shape Shape, data []T) error {
 	if n != len(data) {
 		return fmt.Errorf("%d values do not make an array of shape %v", len(data), shape)
 	}
-	if err := WriteHeader(w, Header{Type: typeOf[T](), Shape: shape}); err != nil {
+	if err := WriteHeader(w, Header{Type: TypeOf[T](), Shape: shape}); err != nil {
 		return err
 	}
 	return WriteElements(w, data)
@@ -87,8 +87,8 @@ func ReadElements[T Number](r io.Reader, data []T) error {
 	return nil
 }
 
-// typeOf returns NumPy's name of T.
-func typeOf[T Number]() string {
+// TypeOf returns NumPy's name of T.
+func TypeOf[T Number]() string {
 	switch any(T(0)).(type) {
 	case float32:
 		return "<f4"
@@ -104,8 +104,8 @@ func typeOf[T Number]() string {
 // An Array is an array with a decoded header and unread elements.
 //
 // The methods that read the elements require their shape, so that a header alone never determines the size of an
-// allocation. They return elements in C order, whatever the file's order. They read to the end of the file and
-// return an error if more data follow.
+// allocation. They return elements in C order; only [Array.NextRows] reads matrices in Fortran order. They read to
+// the end of the file and return an error if more data follow.
 type Array struct {
 	Header
 	io.Reader             // the elements, for [ReadElements]
@@ -376,7 +376,7 @@ func readShape[T any](a *Array, shape []int, decoderOf func(a *Array) (decoder[T
 	if err != nil {
 		return nil, err
 	}
-	if a.Fortran && len(shape) > 2 {
+	if a.Fortran && len(shape) > 1 {
 		return nil, fmt.Errorf("array of %d dimensions is in Fortran order; save it in C order", len(shape))
 	}
 	var element T
@@ -396,9 +396,6 @@ func readShape[T any](a *Array, shape []int, decoderOf func(a *Array) (decoder[T
 	}
 	if err := expectEnd(a); err != nil {
 		return nil, err
-	}
-	if a.Fortran && len(shape) == 2 {
-		data = transpose(data, shape[0])
 	}
 	return data, nil
 }
@@ -503,18 +500,6 @@ func expectEnd(r io.Reader) error {
 // isEnd reports whether err is an unexpected end of the file from io.ReadFull.
 func isEnd(err error) bool {
 	return err == io.EOF || err == io.ErrUnexpectedEOF
-}
-
-// transpose returns the rows of a matrix, given its columns. A matrix without elements may have any number of
-// rows.
-func transpose[T any](data []T, rows int) []T {
-	t := make([]T, 0, len(data))
-	for i := 0; len(t) < len(data); i++ {
-		for j := i; j < len(data); j += rows {
-			t = append(t, data[j])
-		}
-	}
-	return t
 }
 
 // A Header is the header of a .npy file.

@@ -150,8 +150,6 @@ func TestReadFloat32(t *testing.T) {
 		{"bfloat16", file(dict("<V2", "(3,)"), []uint16{0x3f80, 0xc020, 0x0001}), []int{3}, []float32{1, -2.5, 0x1p-133}},
 		{"bfloat16 again", file(dict("|V2", "(1,)"), uint16(0x3f80)), []int{1}, []float32{1}},
 		{"bfloat16 by name", file(dict("bfloat16", "(1,)"), uint16(0x3f80)), []int{1}, []float32{1}},
-		{"Fortran order", file("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }",
-			[]float32{1, 4, 2, 5, 3, 6}), []int{2, 3}, []float32{1, 2, 3, 4, 5, 6}},
 		{"Fortran order, one dimension", file("{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }",
 			[]float32{1, 4}), []int{2}, []float32{1, 4}},
 		{"version 2.0", fileVersion(2, dict("<f4", "(1,)"), float32(7)), []int{1}, []float32{7}},
@@ -228,7 +226,7 @@ func TestReadRefuses(t *testing.T) {
 		{"complex", file(dict("<c8", "(1,)"), complex64(1)), `type "<c8"`},
 		{"objects", file(dict("|O", "(1,)")), "Python objects"},
 		{"structured", file("{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,), }"), "structured"},
-		{"Fortran order", file("{'descr': '<f4', 'fortran_order': True, 'shape': (1, 1, 1), }", float32(1)), "Fortran"},
+		{"Fortran order", file("{'descr': '<f4', 'fortran_order': True, 'shape': (1, 1), }", float32(1)), "Fortran"},
 		{"negative", file(dict(float32s, "(-1,)")), "want descr"},
 		{"not a tuple", file(dict(float32s, "(1)")), "want descr"},
 		{"no comma", file(dict(float32s, "(1 2)")), "want descr"},
@@ -282,16 +280,6 @@ func TestReadTrustsNoSize(t *testing.T) {
 		}
 		if n := after.TotalAlloc - before.TotalAlloc; n > 16*chunk {
 			t.Errorf("size %d: %d bytes allocated for a file of %d", size, n, len(claims))
-		}
-	}
-}
-
-// An array without elements is read at once, whatever the number of its rows.
-func TestReadManyEmptyRows(t *testing.T) {
-	for _, tt := range []struct{ typ, shape string }{{"<f4", "(4000000000000000000, 0)"}, {"<f4", "(0, 4000000000000000000)"}} {
-		empty := file("{'descr': '" + tt.typ + "', 'fortran_order': True, 'shape': " + tt.shape + ", }")
-		if _, got, err := readFile((*Array).Float32, empty, int64(len(empty))); err != nil || len(got) != 0 {
-			t.Errorf("shape %s: %d elements, %v", tt.shape, len(got), err)
 		}
 	}
 }
@@ -526,7 +514,7 @@ func FuzzArchive(f *testing.F) {
 	})
 }
 
-// NextRows returns the same rows as Float32, in both orders and for every kind of file.
+// NextRows returns the rows, in both orders and for every kind of file.
 func TestNextRows(t *testing.T) {
 	const rows, dim = 1000, 7
 	for _, fortran := range []bool{false, true} {
@@ -541,9 +529,11 @@ func TestNextRows(t *testing.T) {
 		if err := WriteElements(&file, data); err != nil {
 			t.Fatal(err)
 		}
-		_, want, err := readFile((*Array).Float32, file.Bytes(), -1)
-		if err != nil {
-			t.Fatal(err)
+		want := slices.Clone(data)
+		if fortran {
+			for i := range want {
+				want[i] = data[i%dim*rows+i/dim]
+			}
 		}
 		for _, n := range []int{1, 13, rows, rows + 1} {
 			for name, open := range map[string]func(b []byte) (*Array, error){

@@ -70,17 +70,7 @@ type Tensor struct {
 
 // New returns a tensor with the given elements in C order. The product of shape must be len(data).
 func New[T npy.Number](name string, shape []int, data []T) Tensor {
-	var typ string
-	switch any(data).(type) {
-	case []float32:
-		typ = "F32"
-	case []int64:
-		typ = "I64"
-	case []int32:
-		typ = "I32"
-	case []uint8:
-		typ = "U8"
-	}
+	typ := map[string]string{"<f4": "F32", "<i8": "I64", "<i4": "I32", "|u1": "U8"}[npy.TypeOf[T]()]
 	return Tensor{
 		entry: entry{name: name, Type: typ, Shape: shape},
 		size:  int64(len(data)) * sizes[typ],
@@ -231,9 +221,6 @@ func (f *File) check() error {
 
 // Names returns the names of the tensors, sorted.
 func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.tensors)) }
-
-// Shape returns the shape of a tensor, or nil if the file has no tensor with the name.
-func (f *File) Shape(name string) npy.Shape { return f.tensors[name].Shape }
 
 // Matrices returns the names of the two-dimensional tensors that [File.Float32] reads, sorted.
 func (f *File) Matrices() []string {

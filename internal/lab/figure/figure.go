@@ -160,21 +160,24 @@ func (panel *Panel) style(p *plot.Plot) {
 
 // save draws a picture of the given size as name.png and name.svg.
 func save(name string, width, height vg.Length, paint func(c draw.Canvas)) error {
-	return atomicfile.WriteFiles(context.Background(), []string{name + ".png", name + ".svg"}, true, func(files []io.Writer) error {
-		for i, canvas := range []vg.CanvasWriterTo{
-			vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(160))},
-			vgsvg.New(width, height),
-		} {
-			c := draw.NewCanvas(canvas, width, height)
-			c.SetColor(color.White) // the page around an SVG may be dark
-			c.Fill(c.Rectangle.Path())
-			paint(draw.Crop(c, 8, -8, 8, -8))
-			if _, err := canvas.WriteTo(files[i]); err != nil {
-				return err
-			}
+	for i, canvas := range []vg.CanvasWriterTo{
+		vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(160))},
+		vgsvg.New(width, height),
+	} {
+		path := name + []string{".png", ".svg"}[i]
+		c := draw.NewCanvas(canvas, width, height)
+		c.SetColor(color.White) // the page around an SVG may be dark
+		c.Fill(c.Rectangle.Path())
+		paint(draw.Crop(c, 8, -8, 8, -8))
+		err := atomicfile.WriteFile(context.Background(), path, true, func(w io.Writer) error {
+			_, err := canvas.WriteTo(w)
+			return err
+		})
+		if err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 func init() {

@@ -28,8 +28,6 @@ type Accuracy struct {
 	Dimensions int             `json:"dimensions"`         // number of live dimensions: dimensions with questions
 	Any        Estimate        `json:"any"`                // accuracy if all intruders are equally likely
 	Matched    Estimate        `json:"matched"`            // accuracy if intruders are about as frequent as the top words
-	Quarters   []Estimate      `json:"quarters,omitempty"` // see PoleAccuracy; nil if no dimension has quarters
-	Quartered  int             `json:"quartered"`          // number of dimensions with quarters
 	Scores     []*PoleAccuracy `json:"scores,omitempty"`   // live dimensions, in increasing order
 	Negative   *Accuracy       `json:"negative,omitempty"` // accuracy of the negative poles; nil if codes are nonnegative
 }
@@ -39,10 +37,6 @@ type PoleAccuracy struct {
 	Dimension int     `json:"dimension"`
 	Any       float64 `json:"any"`
 	Matched   float64 `json:"matched"`
-
-	// Quarters holds the accuracy for each quarter of the pole's words, the largest values first. It is
-	// nil if the pole has too few words.
-	Quarters []float64 `json:"quarters,omitempty"`
 }
 
 // An Estimate is a mean over dimensions with its 95 % confidence interval.
@@ -53,9 +47,8 @@ type Estimate struct {
 }
 
 const (
-	questionsPerKind    = 10   // about a dimension, for any and for matched intruders
-	questionsPerQuarter = 5    // about a quarter of a dimension
-	resamples           = 2000 // of the bootstrap
+	questionsPerKind = 10   // about a dimension, for any and for matched intruders
+	resamples        = 2000 // of the bootstrap
 )
 
 // measure returns the accuracy of codes, V×K, judged by the reference vectors of the same words. The
@@ -63,9 +56,7 @@ const (
 // reference vectors is subtracted before, because it separates words mostly by their frequency.
 //
 // Each live dimension has ten questions with any intruder and ten with a matched intruder. Matching
-// assumes that rows are in decreasing order of frequency. Each quarter of the positive values has five
-// questions, which combine four words of the quarter with a matched word of value 0. Intervals are
-// bootstrapped over dimensions.
+// assumes that rows are in decreasing order of frequency. Intervals are bootstrapped over dimensions.
 func measure(ctx context.Context, codes *vectors.Sparse, reference *vectors.Dense, seed uint64) (*Accuracy, error) {
 	sampler, judge := newSampler(interpret.NewIndex(codes)), newJudge(reference)
 	scores := make([]*PoleAccuracy, codes.Cols)
@@ -79,41 +70,28 @@ func measure(ctx context.Context, codes *vectors.Sparse, reference *vectors.Dens
 		if p == nil {
 			return
 		}
-		accuracy := func(n int, draw func(*rand.Rand) instance) float64 {
+		accuracy := func(draw func(*rand.Rand) instance) float64 {
 			found := 0
-			for range n {
+			for range questionsPerKind {
 				if it := draw(random[k]); judge.oddOneOut(it.rows) == it.intruder {
 					found++
 				}
 			}
-			return float64(found) / float64(n)
+			return float64(found) / questionsPerKind
 		}
-		scores[k] = &PoleAccuracy{Dimension: k, Any: accuracy(questionsPerKind, p.draw), Matched: accuracy(questionsPerKind, p.drawMatched)}
-		for _, q := range sampler.quarters(k) {
-			scores[k].Quarters = append(scores[k].Quarters, accuracy(questionsPerQuarter, q.draw))
-		}
+		scores[k] = &PoleAccuracy{Dimension: k, Any: accuracy(p.draw), Matched: accuracy(p.drawMatched)}
 	})
 	if err != nil {
 		return nil, err
 	}
 	a := &Accuracy{Words: reference.Len(), Seed: seed}
 	var anyone, matched []float64
-	var quartered [quarters][]float64
 	for _, s := range scores {
-		if s == nil {
-			continue
-		}
-		a.Scores, anyone, matched = append(a.Scores, s), append(anyone, s.Any), append(matched, s.Matched)
-		for q, share := range s.Quarters {
-			quartered[q] = append(quartered[q], share)
+		if s != nil {
+			a.Scores, anyone, matched = append(a.Scores, s), append(anyone, s.Any), append(matched, s.Matched)
 		}
 	}
 	a.Dimensions, a.Any, a.Matched = len(a.Scores), bootstrap(anyone, seed), bootstrap(matched, seed)
-	if a.Quartered = len(quartered[0]); a.Quartered > 0 {
-		for _, shares := range quartered {
-			a.Quarters = append(a.Quarters, bootstrap(shares, seed))
-		}
-	}
 	return a, nil
 }
 

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/internal/testonly/clitest"
 	"overcomplete/interpret"
 	"overcomplete/vectors"
 )
@@ -56,6 +55,19 @@ func TestMeasure(t *testing.T) {
 	// There are 2000 guesses, ten per set of four words: the standard deviation is at most
 	// √(.16/200) = .028. The bound is four standard deviations, so that an accuracy of 0 fails.
 	got := mustMeasure(t, s, other)
+	if got.Words != s.Rows || got.Seed != 1 || len(got.Scores) != dimensions {
+		t.Errorf("%d words, seed %d, %d scores", got.Words, got.Seed, len(got.Scores))
+	}
+	any, matched := 0.0, 0.0 // the estimates are means over dimensions
+	for k, score := range got.Scores {
+		if score.Dimension != k {
+			t.Errorf("score %d is of dimension %d", k, score.Dimension)
+		}
+		any, matched = any+score.Any/dimensions, matched+score.Matched/dimensions
+	}
+	if math.Abs(got.Any.Mean-any) > 1e-9 || math.Abs(got.Matched.Mean-matched) > 1e-9 {
+		t.Errorf("means %v and %v, of the dimensions %v and %v", got.Any.Mean, got.Matched.Mean, any, matched)
+	}
 	for _, e := range []Estimate{got.Any, got.Matched} {
 		if math.Abs(e.Mean-.2) > .113 || e.Low > e.Mean || e.High < e.Mean || e.Low == e.High {
 			t.Errorf("by guessing: %v", e)
@@ -68,63 +80,6 @@ func TestMeasure(t *testing.T) {
 	cancel()
 	if _, err := measure(ctx, s, other, 1); err != context.Canceled {
 		t.Errorf("interrupted: %v", err)
-	}
-}
-
-// In the reference, the words of one quarter of each dimension have the dimension's direction, and
-// the other quarters are zeros. Every intruder of the first quarter is found. In the other quarters all
-// cosines are equal, and the judge chooses the first word. Words without a dimension have the opposite
-// directions, so that the mean is zero.
-func TestMeasureQuarters(t *testing.T) {
-	const dimensions, each, words = 50, 40, 50 * 40
-	s := newCodes(2*words, dimensions)
-	rank := func(i int) int { return i / dimensions * 7 % each } // rank of a word in its dimension
-	for i := range words {
-		s.Index, s.Value = append(s.Index, int32(i%dimensions)), append(s.Value, float32(each-rank(i)))
-		s.Ptr = append(s.Ptr, int64(i+1))
-	}
-	for range words {
-		s.Ptr = append(s.Ptr, words)
-	}
-	one := Estimate{1, 1, 1}
-	for quarter := range 4 {
-		reference := &vectors.Dense{Words: s.Words, Dim: dimensions, Data: make([]float32, s.Rows*dimensions)}
-		for i := range words {
-			if rank(i)/(each/4) == quarter {
-				reference.Row(i)[i%dimensions], reference.Row(i + words)[i%dimensions] = 3, -3
-			}
-		}
-		got := mustMeasure(t, s, reference)
-		if got.Words != s.Rows || got.Seed != 1 || got.Dimensions != dimensions || got.Quartered != dimensions || len(got.Scores) != dimensions || len(got.Quarters) != 4 {
-			t.Fatalf("quarter %d: %+v", quarter, got)
-		}
-		for q, e := range got.Quarters {
-			// The standard deviation of 250 guesses is √(.16/250) = .025.
-			if q == quarter && e != one || q != quarter && (math.Abs(e.Mean-.2) > .1 || e.Low >= e.Mean || e.High <= e.Mean) {
-				t.Errorf("quarter %d as it is asked about quarter %d: %v", quarter, q, e)
-			}
-		}
-		// The estimates are means over dimensions.
-		var sums [6]float64
-		for k, score := range got.Scores {
-			if score.Dimension != k || score.Quarters[quarter] != 1 {
-				t.Fatalf("quarter %d: dimension %d: %+v", quarter, k, score)
-			}
-			for j, share := range append([]float64{score.Any, score.Matched}, score.Quarters...) {
-				sums[j] += share / dimensions
-			}
-		}
-		for j, e := range append([]Estimate{got.Any, got.Matched}, got.Quarters...) {
-			if math.Abs(e.Mean-sums[j]) > 1e-9 {
-				t.Errorf("quarter %d: mean %d is %v, of the dimensions %v", quarter, j, e.Mean, sums[j])
-			}
-		}
-		if found := got.Any == one; found != (quarter == 0) {
-			t.Errorf("quarter %d: top words: %v", quarter, got.Any)
-		}
-	}
-	if got := mustMeasure(t, clitest.RandomCodes(3, 100, 10, 1), &vectors.Dense{Words: make([]string, 100), Dim: 1, Data: make([]float32, 100)}); got.Dimensions != 10 || got.Quarters != nil || got.Quartered != 0 || got.Scores[0].Quarters != nil {
-		t.Errorf("without words that are inactive: %+v", got)
 	}
 }
 

@@ -20,7 +20,6 @@ type instance struct {
 
 const (
 	topWords   = len(instance{}.rows) - 1
-	quarters   = 4
 	candidates = 20 // for a matched intruder: ten more frequent and ten less frequent words
 )
 
@@ -136,51 +135,4 @@ func (p *pool) instance(intruders []int32, rng *rand.Rand) (it instance) {
 	it.intruder = order[topWords]
 	it.rows[it.intruder] = int(intruders[rng.IntN(len(intruders))])
 	return it
-}
-
-// A quarter holds the rows with a quarter of the positive values of a dimension, and the rows with the
-// value 0.
-type quarter struct {
-	words    []int
-	inactive []int32 // increasing
-}
-
-// quarters returns the quarters of a dimension, the largest values first, or nil if the dimension has
-// too few words.
-func (s *sampler) quarters(dimension int) []quarter {
-	rows, values := s.x.Dimension(dimension)
-	active := make([]float32, s.x.Codes.Rows)
-	var words []int
-	for j, i := range rows {
-		active[i] = values[j]
-		if values[j] > 0 {
-			words = append(words, int(i))
-		}
-	}
-	var inactive []int32
-	for i, v := range active {
-		if v == 0 {
-			inactive = append(inactive, int32(i))
-		}
-	}
-	if len(words) < quarters*topWords || len(inactive) < candidates {
-		return nil
-	}
-	slices.SortStableFunc(words, func(a, b int) int { return cmp.Compare(active[b], active[a]) })
-	all := make([]quarter, quarters)
-	for n := range all {
-		all[n] = quarter{words[n*len(words)/quarters : (n+1)*len(words)/quarters], inactive}
-	}
-	return all
-}
-
-// draw returns a question of four random words and an inactive intruder that is about as frequent as
-// one of them. It reorders q.words.
-func (q *quarter) draw(rng *rand.Rand) instance {
-	for j := range topWords {
-		other := j + rng.IntN(len(q.words)-j)
-		q.words[j], q.words[other] = q.words[other], q.words[j]
-	}
-	p := pool{q.words[:topWords], q.inactive}
-	return p.drawMatched(rng)
 }

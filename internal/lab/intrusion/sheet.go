@@ -3,11 +3,8 @@ package intrusion
 import (
 	"cmp"
 	"crypto/sha256"
-	_ "embed"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"io"
 	"maps"
 	"math/rand/v2"
@@ -60,32 +57,15 @@ func NewSheet(questions []Question) *Sheet {
 	return &Sheet{fmt.Sprintf("test-%x", hash.Sum(nil)[:4]), questions}
 }
 
-//go:embed sheet.html
-var pageText string
-
-var page = template.Must(template.New("sheet").Funcs(template.FuncMap{
-	"number": func(i int) int { return i + 1 }, "hash": hashOf,
-}).Parse(pageText))
-
-// hashOf returns the hash of an element's text for the Content-Security-Policy. Scripts must not have
-// comments, because the template drops them.
-func hashOf(element string) string {
-	_, text, _ := strings.Cut(pageText, "<"+element+">")
-	text, _, _ = strings.Cut(text, "</"+element+">")
-	sum := sha256.Sum256([]byte(text))
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-}
-
-// Write writes three files. Judges fill in the table tsv: the last column takes the number of a word,
-// 1 to 5; its header begins with the ID. The self-contained page html asks the same questions and saves
-// the answers as a table. key is the sheet with the intruders as JSON.
-func (s *Sheet) Write(tsv, html, key io.Writer) error {
+// Write writes two files. Judges fill in the table tsv: the last column takes the number of a word,
+// 1 to 5; its header begins with the ID. key is the sheet with the intruders as JSON.
+func (s *Sheet) Write(tsv, key io.Writer) error {
 	table := s.ID + "\tword 1\tword 2\tword 3\tword 4\tword 5\tanswer\n"
 	for i, q := range s.Questions {
 		table += fmt.Sprintf("%d\t%s\t\n", i+1, strings.Join(q.Words[:], "\t"))
 	}
 	_, err := io.WriteString(tsv, table)
-	return cmp.Or(err, page.Execute(html, s), escape.JSON(key, s))
+	return cmp.Or(err, escape.JSON(key, s))
 }
 
 // A Score is the accuracy and the agreement of judges in one condition.

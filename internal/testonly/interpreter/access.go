@@ -54,27 +54,14 @@ func (w *warp) address(register, offset, i int) uint64 {
 
 // element converts an element from memory to the value of a register.
 func (a access) element(data []byte) uint64 {
-	switch a.size {
-	case 1:
-		if a.signed {
-			return uint64(int8(data[0]))
-		}
-		return uint64(data[0])
-	case 2:
-		x := binary.LittleEndian.Uint16(data)
-		if a.signed {
-			return uint64(int16(x))
-		}
-		return uint64(x)
-	case 4:
-		x := binary.LittleEndian.Uint32(data)
-		if a.signed {
-			return uint64(int32(x))
-		}
-		return uint64(x)
-	default:
-		return binary.LittleEndian.Uint64(data)
+	var bytes [8]byte
+	copy(bytes[:], data[:a.size])
+	x := binary.LittleEndian.Uint64(bytes[:])
+	if a.signed {
+		unused := 64 - 8*a.size // bits
+		return uint64(int64(x<<unused) >> unused)
 	}
+	return x
 }
 
 func (a access) parameter(w *warp, in *instruction, active uint32) {

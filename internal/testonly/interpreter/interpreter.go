@@ -117,15 +117,7 @@ func (m *Machine) Launch(k *Kernel, l Launch) (err error) {
 	for i := range l.Threads / lanes {
 		run.warps = append(run.warps, newWarp(run, i))
 	}
-	defer func() {
-		switch f := recover().(type) {
-		case nil:
-		case fault:
-			err = f
-		default:
-			panic(f)
-		}
-	}()
+	defer recoverFault(&err)
 	b := &block{launch: run, shared: memory{name: "shared memory"}}
 	for _, number := range m.rng.Perm(l.Grid[0] * l.Grid[1]) {
 		b.run(number)
@@ -187,10 +179,21 @@ func (b *block) meet() []*warp {
 	return slices.Clone(b.warps)
 }
 
-// fault is the panic that ends a launch early.
+// fault is the panic that ends a launch or Parse early.
 type fault struct{ message string }
 
 func (f fault) Error() string { return f.message }
+
+// recoverFault sets err to the fault of the deferring function.
+func recoverFault(err *error) {
+	switch f := recover().(type) {
+	case nil:
+	case fault:
+		*err = f
+	default:
+		panic(f)
+	}
+}
 
 // fail ends the launch with an error. The subject of the message is the instruction.
 func (w *warp) fail(lane int, format string, args ...any) {

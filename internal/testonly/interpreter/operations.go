@@ -2,7 +2,6 @@ package interpreter
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"math"
 	"math/bits"
@@ -17,7 +16,7 @@ type operation struct {
 }
 
 // find returns the operation of an instruction.
-func find(name string, operands []string) (operation, error) {
+func find(name string, operands []string) (op operation, ok bool) {
 	if strings.HasPrefix(name, "mov.b") {
 		for i, s := range operands {
 			if strings.HasPrefix(s, "{") {
@@ -25,14 +24,10 @@ func find(name string, operands []string) (operation, error) {
 			}
 		}
 	}
-	op, ok := operations[name]
-	if !ok {
-		op, ok = accessOperation(name)
+	if op, ok = operations[name]; ok {
+		return op, true
 	}
-	if !ok {
-		return op, fmt.Errorf("the interpreter has no %s", name)
-	}
-	return op, nil
+	return accessOperation(name)
 }
 
 // operations are all operations except loads and stores.

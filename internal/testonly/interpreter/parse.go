@@ -1,7 +1,6 @@
 package interpreter
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -80,9 +79,10 @@ var (
 )
 
 // Parse returns the kernels of a PTX text of NVRTC.
-func Parse(text string) (map[string]*Kernel, error) {
+func Parse(text string) (kernels map[string]*Kernel, err error) {
+	defer recoverFault(&err)
 	p := parser{kernels: make(map[string]*Kernel), shared: make(map[string]int)}
-	statement, first := "", 0
+	statement := ""
 	for i, line := range strings.Split(text, "\n") {
 		line, _, _ = strings.Cut(line, "//")
 		line = strings.TrimSpace(line)
@@ -91,7 +91,7 @@ func Parse(text string) (map[string]*Kernel, error) {
 		}
 		for line != "" {
 			if statement == "" {
-				first = i + 1
+				p.line = i + 1
 				if m := labelHead.FindStringSubmatch(line); m != nil && p.entry != nil {
 					p.labels[m[1]] = len(p.code)
 					line = strings.TrimSpace(line[len(m[0]):])
@@ -109,14 +109,12 @@ func Parse(text string) (map[string]*Kernel, error) {
 				break
 			}
 			statement += line[:at]
-			if err := p.statement(strings.Join(strings.Fields(statement), " "), line[at], first); err != nil {
-				return nil, fmt.Errorf("line %d: %w", first, err)
-			}
+			p.statement(strings.Join(strings.Fields(statement), " "), line[at])
 			statement, line = "", strings.TrimSpace(line[at+1:])
 		}
 	}
 	if p.entry != nil || statement != "" {
-		return nil, errors.New("the text ends within an entry or a statement")
+		p.fail("the text ends within an entry or a statement")
 	}
 	return p.kernels, nil
 }
@@ -127,6 +125,7 @@ const dynamic = -1
 // parser parses a text statement by statement.
 type parser struct {
 	kernels     map[string]*Kernel
+	line        int            // of the statement
 	shared      map[string]int // offsets of arrays in shared memory, or dynamic
 	sharedBytes int
 	*entry
@@ -146,25 +145,28 @@ type entry struct {
 	outerBytes int
 }
 
+// fail ends Parse with an error.
+func (p *parser) fail(format string, args ...any) {
+	panic(fault{fmt.Sprintf("line %d: %s", p.line, fmt.Sprintf(format, args...))})
+}
+
 // statement parses a statement, which ends with ; or { or }.
-func (p *parser) statement(s string, end byte, line int) error {
+func (p *parser) statement(s string, end byte) {
 	switch {
 	case end == '{' && p.entry == nil:
-		return p.open(s)
+		p.open(s)
 	case end == '{' && s == "":
 		p.scopes = append(p.scopes, make(map[string]int))
-		return nil
 	case end == '}' && p.entry != nil && len(p.scopes) > 0:
 		p.scopes = p.scopes[:len(p.scopes)-1]
-		return nil
 	case end == '}' && p.entry != nil:
-		return p.close()
+		p.close()
 	case end != ';':
-		return fmt.Errorf("a brace after %q", s)
+		p.fail("a brace after %q", s)
 	case sharedArray.MatchString(s):
 		m := sharedArray.FindStringSubmatch(s)
 		if p.entry != nil && len(p.code) > 0 {
-			return errors.New("shared memory after an instruction")
+			p.fail("shared memory after an instruction")
 		}
 		p.shared[m[2]] = dynamic
 		if m[3] != "" {
@@ -173,38 +175,30 @@ func (p *parser) statement(s string, end byte, line int) error {
 			p.shared[m[2]] = roundUp(p.sharedBytes, align)
 			p.sharedBytes = p.shared[m[2]] + size
 		}
-		return nil
 	case strings.HasPrefix(s, ".reg ") && p.entry != nil:
-		return p.declare(s)
+		p.declare(s)
 	case strings.HasPrefix(s, ".pragma "), strings.HasPrefix(s, ".global ") && p.entry == nil:
-		return nil
 	case p.entry == nil:
-		return fmt.Errorf("%q outside an entry", s)
+		p.fail("%q outside an entry", s)
+	default:
+		p.code = append(p.code, p.instruction(s))
 	}
-	in, err := p.instruction(s)
-	if err != nil {
-		return err
-	}
-	in.text, in.line = s, line
-	p.code = append(p.code, in)
-	return nil
 }
 
 // declare parses a declaration of registers: a number of them in an entry, single names in a block.
-func (p *parser) declare(s string) error {
+func (p *parser) declare(s string) {
 	if m := registerSet.FindStringSubmatch(s); m != nil {
 		p.declared[m[1]], _ = strconv.Atoi(m[2])
-		return nil
+		return
 	}
 	m := registerList.FindStringSubmatch(s)
 	if m == nil || len(p.scopes) == 0 {
-		return fmt.Errorf("registers %q", s)
+		p.fail("registers %q", s)
 	}
 	for name := range strings.SplitSeq(m[1], ",") {
 		p.scopes[len(p.scopes)-1][strings.TrimSpace(name)] = p.kernel.registers
 		p.kernel.registers++
 	}
-	return nil
 }
 
 func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }
@@ -213,10 +207,10 @@ func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }
 func (p *parser) staticBytes() int { return roundUp(p.sharedBytes, 16) }
 
 // open begins an entry.
-func (p *parser) open(head string) error {
+func (p *parser) open(head string) {
 	m := entryHead.FindStringSubmatch(head)
 	if m == nil {
-		return fmt.Errorf("no kernel: %q", head)
+		p.fail("no kernel: %q", head)
 	}
 	k := &Kernel{Name: m[1], mostThreads: 1024, names: make(map[string]int), specials: make(map[string]int)}
 	if m := maxThreads.FindStringSubmatch(m[3]); m != nil {
@@ -233,7 +227,7 @@ func (p *parser) open(head string) error {
 		}
 		m := parameterOf.FindStringSubmatch(declaration)
 		if m == nil {
-			return fmt.Errorf("parameter %q", declaration)
+			p.fail("parameter %q", declaration)
 		}
 		bits, _ := strconv.Atoi(m[2])
 		size, align, count := bits/8, bits/8, 1
@@ -250,39 +244,36 @@ func (p *parser) open(head string) error {
 		kernel: k, declared: make(map[string]int), labels: make(map[string]int), branches: make(map[int]string),
 		known: make(map[uint64]int), outer: maps.Clone(p.shared), outerBytes: p.sharedBytes,
 	}
-	return nil
 }
 
 // close ends an entry.
-func (p *parser) close() error {
+func (p *parser) close() {
 	k := p.kernel
 	for at, label := range p.branches {
 		target, ok := p.labels[label]
 		if !ok {
-			return fmt.Errorf("%s: there is no label %s", k.Name, label)
+			p.fail("%s: there is no label %s", k.Name, label)
 		}
 		p.code[at].target = target
 	}
 	if n := len(p.code); n == 0 || p.code[n-1].guarded || p.code[n-1].flow != flowExit && p.code[n-1].flow != flowBranch {
-		return fmt.Errorf("%s goes on beyond its end", k.Name)
+		p.fail("%s goes on beyond its end", k.Name)
 	}
 	k.code, k.sharedBytes = p.code, p.staticBytes()
 	meet(k.code)
 	p.kernels[k.Name] = k
 	p.shared, p.sharedBytes, p.entry = p.outer, p.outerBytes, nil
-	return nil
 }
 
 // instruction parses an instruction.
-func (p *parser) instruction(s string) (in instruction, err error) {
+func (p *parser) instruction(s string) instruction {
+	in := instruction{text: s, line: p.line}
 	if m := guardHead.FindStringSubmatch(s); m != nil {
 		in.guarded = true
 		if m[1] != "" {
 			in.inverted = allLanes
 		}
-		if in.guard, err = p.value(m[2]); err != nil {
-			return in, err
-		}
+		in.guard = p.value(m[2])
 		s = s[len(m[0]):]
 	}
 	name, rest, _ := strings.Cut(s, " ")
@@ -291,31 +282,26 @@ func (p *parser) instruction(s string) (in instruction, err error) {
 	case "bra", "bra.uni":
 		in.flow = flowBranch
 		p.branches[len(p.code)] = rest
-		return in, nil
+		return in
 	case "ret":
 		in.flow = flowExit
-		return in, nil
+		return in
 	case "bar.sync":
 		in.flow = flowBarrier
 		if rest != "0" {
-			return in, fmt.Errorf("barrier %s; only 0 is known", rest)
+			p.fail("barrier %s; only 0 is known", rest)
 		}
 	}
-	op, err := find(name, operands)
-	if err != nil {
-		return in, err
+	op, ok := find(name, operands)
+	forms := strings.Fields(op.operands)
+	if !ok || len(forms) != len(operands) {
+		p.fail("the interpreter has no %s of %d operands", name, len(operands))
 	}
 	in.run, in.together = op.run, op.together
-	forms := strings.Fields(op.operands)
-	if len(forms) != len(operands) {
-		return in, fmt.Errorf("%s with %d operands", name, len(operands))
-	}
 	for i, form := range forms {
-		if err := p.operand(&in, form, operands[i]); err != nil {
-			return in, err
-		}
+		p.operand(&in, form, operands[i])
 	}
-	return in, nil
+	return in
 }
 
 // split splits a list of operands.
@@ -347,78 +333,79 @@ func split(s string) (operands []string) {
 //	S       a register that is written, and optionally a predicate
 //	A, P    an address in memory; an address of a parameter
 //	n       a constant
-func (p *parser) operand(in *instruction, form, s string) error {
+func (p *parser) operand(in *instruction, form, s string) {
 	switch form[0] {
 	case 'A', 'P':
 		m := addressForm.FindStringSubmatch(s)
 		if m == nil {
-			return fmt.Errorf("address %q", s)
+			p.fail("address %q", s)
 		}
 		offset, _ := strconv.Atoi(m[2])
 		if form == "A" {
 			in.offsets = append(in.offsets, offset)
-			return p.operand(in, "r", m[1])
+			p.operand(in, "r", m[1])
+			return
 		}
 		i := slices.IndexFunc(p.kernel.Parameters, func(q Parameter) bool { return q.Name == m[1] })
 		if i < 0 || offset < 0 {
-			return fmt.Errorf("there is no parameter %s", m[1])
+			p.fail("there is no parameter %s", m[1])
 		}
 		q := p.kernel.Parameters[i]
 		in.args = append(in.args, q.offset+offset, q.offset+q.Size)
-		return nil
+		return
 	case 'n':
 		n, err := strconv.Atoi(s)
+		if err != nil {
+			p.fail("operand %q", s)
+		}
 		in.args = append(in.args, n)
-		return err
+		return
 	case 'S':
 		s, predicate, ok := strings.Cut(s, "|")
 		if !ok {
 			predicate = s
 		}
-		return p.operand(in, "R2", "{"+s+","+predicate+"}")
+		p.operand(in, "R2", "{"+s+","+predicate+"}")
+		return
 	}
 	names := []string{s}
 	if len(form) > 1 { // in braces
 		names = split(strings.Trim(s, "{}"))
 		if form[1:] != strconv.Itoa(len(names)) {
-			return fmt.Errorf("%d registers of %s", len(names), form[1:])
+			p.fail("%d registers of %s", len(names), form[1:])
 		}
 	}
 	for _, name := range names {
-		r, err := p.value(name)
-		if err != nil {
-			return err
-		}
+		r := p.value(name)
 		in.args = append(in.args, r)
 		if form[0] == 'r' {
 			in.sources = append(in.sources, r)
 			continue
 		}
 		if slices.ContainsFunc(p.kernel.constants, func(c constant) bool { return c.register == r }) {
-			return fmt.Errorf("a result in %s", name)
+			p.fail("a result in %s", name)
 		}
 		in.results = append(in.results, r)
 	}
-	return nil
 }
 
 // value returns the register of a register or constant.
-func (p *parser) value(s string) (int, error) {
+func (p *parser) value(s string) int {
 	k := p.kernel
 	for _, scope := range slices.Backward(p.scopes) {
 		if r, ok := scope[s]; ok {
-			return r, nil
+			return r
 		}
 	}
 	if m := registerNumber.FindStringSubmatch(s); m != nil {
 		if n, _ := strconv.Atoi(m[2]); n >= p.declared[m[1]] {
-			return 0, fmt.Errorf("%s is not declared", s)
+			p.fail("%s is not declared", s)
 		}
-		return k.register(k.names, s), nil
+		return k.register(k.names, s)
 	}
 	switch s {
 	case "%tid.x", "%laneid", "%ctaid.x", "%ctaid.y", "%ntid.x", "%nctaid.x", "%nctaid.y":
-		return k.register(k.specials, s), nil
+		return k.register(k.specials, s)
 	}
 	var bits uint64
 	var err error
@@ -437,7 +424,7 @@ func (p *parser) value(s string) (int, error) {
 		bits = uint64(n)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("operand %q", s)
+		p.fail("operand %q", s)
 	}
 	r, ok := p.known[bits]
 	if !ok {
@@ -446,7 +433,7 @@ func (p *parser) value(s string) (int, error) {
 		p.known[bits] = r
 		k.constants = append(k.constants, constant{r, bits})
 	}
-	return r, nil
+	return r
 }
 
 // register returns the number of a register.
