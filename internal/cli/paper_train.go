@@ -15,7 +15,7 @@ func newPaperTrain() *cobra.Command {
 		Short: "Learn codes and dictionary by the paper's objective and trainer",
 		Long: `Train minimises the paper's objective with the paper's trainer: AdaGrad for the
 dictionary, regularised dual averaging for the codes. It reads and writes the same files
-as "overcomplete train", which learns better codes in less time.`,
+as "overcomplete train", whose dimensions are easier to read.`,
 		Example: `  overcomplete paper train glove.6B.300d.txt.gz -o model --lambda 1
   overcomplete paper train glove.6B.300d.txt.gz -o model --method B --lambda 0.5`,
 		Args: cobra.MinimumNArgs(1),

@@ -50,7 +50,7 @@ finds, with its standard error, and the time per query on all processors:
   products   by w·a / ‖μ + aD‖, where w = Dx are the products of the dense query with all
              atoms. That is close to the cosine of x and μ + aD. Half of the weights are
              negative, which some search engines refuse
-  refined    by dot products among the 100 rows (or k, if more) that are nearest by codes
+  reranked   by dot products among the 100 rows (or k, if more) that are nearest by codes
 
 An index has 8 bytes per nonzero, for its row and value. For search engines, export codes
 with --normalize codes for the first search and --normalize vectors for the second.
@@ -118,14 +118,14 @@ func measureRecall(cmd *cobra.Command, read vectors.ReadOptions, path string, mo
 
 func (r recallReport) print(b *strings.Builder) {
 	fmt.Fprintf(b, "recall@%d of %d queries over %d rows; dense vectors: %s per query, %s\n", r.K, r.Queries, r.Rows, milliseconds(r.Dense.Seconds), megabytes(r.Dense.Bytes))
-	rows := table.Table{{"model", "nonzeros", "explained", "index", "codes", "", "products", "", "refined", ""}}
+	rows := table.Table{{"model", "nonzeros", "explained", "index", "codes", "", "products", "", "reranked", ""}}
 	for _, m := range r.Models {
 		explained := ""
 		if m.Explained != nil {
 			explained = fmt.Sprintf("%.1f %%", 100**m.Explained)
 		}
 		row := []string{m.Model, fmt.Sprintf("%.1f", m.Nonzeros), explained, megabytes(m.Bytes)}
-		for _, s := range []recall.Recall{m.Codes, m.Products, m.Refined} {
+		for _, s := range []recall.Recall{m.Codes, m.Products, m.Reranked} {
 			row = append(row, fmt.Sprintf("%.3f ±%.3f", s.Recall, s.Stderr), milliseconds(s.Seconds))
 		}
 		rows = append(rows, row)

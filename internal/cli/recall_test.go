@@ -22,7 +22,7 @@ func TestRecall(t *testing.T) {
 	times := regexp.MustCompile(`\d+\.\d\d ms`)
 	stdout, stderr := dir.MustRun(t, "recall x.txt model -k 1")
 	if got := times.ReplaceAllString(stdout, "T ms"); got != `recall@1 of 4 queries over 4 rows; dense vectors: T ms per query, 0.0 MB
-model  nonzeros  explained   index         codes               products                refined
+model  nonzeros  explained   index         codes               products               reranked
 model       1.0     75.0 %  0.0 MB  1.000 ±0.000  T ms  1.000 ±0.000  T ms  1.000 ±0.000  T ms
 ` {
 		t.Errorf("printed\n%s", got)

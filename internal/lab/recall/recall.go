@@ -2,7 +2,7 @@
 // an inverted index of sparse codes finds.
 //
 //	queries, err := recall.NewQueries(ctx, x, 1000, 10, 1)
-//	r, err := queries.Measure(ctx, m) // r.Codes.Recall 0.62, r.Refined.Recall 0.88
+//	r, err := queries.Measure(ctx, m) // r.Codes.Recall 0.62, r.Reranked.Recall 0.88
 package recall
 
 import (
@@ -32,7 +32,7 @@ type Queries struct {
 	x *vectors.Dense
 }
 
-// Candidates is the number of rows that [Recalls.Refined] reranks.
+// Candidates is the number of rows that [Recalls.Reranked] reranks.
 const Candidates = 100
 
 // Recalls holds the results of three searches by the codes of a model. D is its dictionary, μ its mean
@@ -43,8 +43,8 @@ type Recalls struct {
 	// Products scores documents by the dot product with the dense query x. The query weights are
 	// w = Dx, the score is w·a / ‖μ + aD‖. Since w·a = x·(aD), it is close to the cosine of x and μ + aD.
 	Products Recall `json:"products"`
-	// Refined reranks the [Candidates] nearest rows of Codes by the score of Products.
-	Refined Recall `json:"refined"`
+	// Reranked reranks the [Candidates] nearest rows of Codes by the score of Products.
+	Reranked Recall `json:"reranked"`
 }
 
 // Recall is the mean recall@k of a search over queries.
@@ -143,7 +143,7 @@ func (q *Queries) Measure(ctx context.Context, m *model.Model) (r Recalls, err e
 	if r.Products, err = q.recall(ctx, func(row int) []int { return byProducts(row, all) }); err != nil {
 		return r, err
 	}
-	r.Refined, err = q.recall(ctx, func(row int) []int { return byProducts(row, byCodes(row, max(k, Candidates))) })
+	r.Reranked, err = q.recall(ctx, func(row int) []int { return byProducts(row, byCodes(row, max(k, Candidates))) })
 	return r, err
 }
 

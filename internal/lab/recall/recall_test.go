@@ -100,7 +100,7 @@ func TestMeasureAgainstFullMatrices(t *testing.T) {
 			decoded[i][l] += float64(mean)
 		}
 	}
-	var codes, products, refined float64
+	var codes, products, reranked float64
 	for n, row := range q.Rows {
 		dense, byCodes, byProducts := make([]float64, rows), make([]float64, rows), make([]float64, rows)
 		var candidates []int
@@ -131,16 +131,16 @@ func TestMeasureAgainstFullMatrices(t *testing.T) {
 		}
 		codes += share(first(byCodes, k, row, candidates))
 		products += share(first(byProducts, k, row, all))
-		refined += share(first(byProducts, k, row, first(byCodes, Candidates, row, candidates)))
+		reranked += share(first(byProducts, k, row, first(byCodes, Candidates, row, candidates)))
 	}
-	if refined == products || refined == codes || codes == products {
-		t.Fatalf("searches find the same: %v, %v, %v", codes, products, refined)
+	if reranked == products || reranked == codes || codes == products {
+		t.Fatalf("searches find the same: %v, %v, %v", codes, products, reranked)
 	}
 	const rounding = 1e-9
 	for _, way := range []struct {
 		name      string
 		got, want float64
-	}{{"codes", got.Codes.Recall, codes}, {"products", got.Products.Recall, products}, {"refined", got.Refined.Recall, refined}} {
+	}{{"codes", got.Codes.Recall, codes}, {"products", got.Products.Recall, products}, {"reranked", got.Reranked.Recall, reranked}} {
 		if math.Abs(way.got-way.want) > rounding {
 			t.Errorf("by %s: %v, want %v", way.name, way.got, way.want)
 		}
