@@ -31,10 +31,11 @@ of a tree, and topics its branches, so that a smaller number joins whole topics.
 With --column, the most frequent values of a column are printed for each topic. Empty
 texts have no topic.
 
---json prints "topics" and "themes", each with id, label, words, share, count, parent and
-examples, and with --column its "values"; "rows", the id of the topic of each row, or
-null; the counts of "blank" texts and of "other" rows without a topic; and "dimensions",
-the theme with which each dimension co-occurs most.`,
+--json prints "topics" and "themes", each with id, label, words, share, count and parent;
+topics also have "examples", and with --column both have its "values". It also prints
+"rows", the id of the topic of each row, or null; the counts of "blank" texts and of
+"other" rows without a topic; and "dimensions", the theme with which each dimension
+co-occurs most.`,
 		Example: `  overcomplete topics model
   overcomplete topics model --topics 8 --column label
   overcomplete topics model --json > topics.json`,

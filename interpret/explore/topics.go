@@ -132,8 +132,11 @@ func (x *Explorer) tabulate(number int) *topicTable {
 func (x *Explorer) listTopics(list []topics.Topic, t *texts) []topics.Topic {
 	list = slices.Clone(list)
 	for i := range list {
-		excerpt := newExcerpter(list[i].Words, exampleText)
 		list[i].Values = nil
+		if len(list[i].Examples) == 0 {
+			continue
+		}
+		excerpt := newExcerpter(list[i].Words, exampleText)
 		list[i].Examples = slices.Clone(list[i].Examples)
 		for j := range list[i].Examples {
 			e := &list[i].Examples[j]

@@ -46,7 +46,7 @@ type Topic struct {
 	Share    float64   `json:"share"`  // share of all rows, 0 to 1
 	Count    int       `json:"count"`  // number of rows
 	Parent   ID        `json:"parent"` // topic of a theme; None for a topic
-	Examples []Example `json:"examples"`
+	Examples []Example `json:"examples,omitempty"` // of a topic; themes have none
 	Values   []Value   `json:"values,omitempty"` // see [Table.BreakDown]
 
 	rows []int
@@ -129,6 +129,9 @@ func cut(ctx context.Context, m *model.Model, x *interpret.Index, codes *vectors
 	if t.Themes, err = describe(ctx, x, themes); err != nil {
 		return nil, err
 	}
+	if err := parallel.Each(ctx, len(t.Topics), func(i int) { t.Topics[i].Examples = examples(x, t.Topics[i].rows) }); err != nil {
+		return nil, err
+	}
 	for i, theme := range t.Themes {
 		t.Themes[i].Parent = ID(t.TopicOf[theme.ID])
 	}
@@ -171,7 +174,7 @@ func describe(ctx context.Context, x *interpret.Index, groups []int32) ([]Topic,
 	labels := x.GroupLabels(groups, labelWords)
 	err := parallel.Each(ctx, len(all), func(g int) {
 		t := &all[g]
-		t.ID, t.Parent, t.Count, t.Examples = ID(g), None, len(t.rows), examples(x, t.rows)
+		t.ID, t.Parent, t.Count = ID(g), None, len(t.rows)
 		t.Share = float64(t.Count) / float64(len(groups))
 		t.Words, t.Label = labels[g], strings.Join(labels[g], ", ")
 	})
