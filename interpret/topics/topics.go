@@ -41,13 +41,13 @@ func (id ID) MarshalJSON() ([]byte, error) {
 // A Topic is a topic, or a theme within one.
 type Topic struct {
 	ID       ID        `json:"id"`
-	Label    string    `json:"label"`  // a name (see [Table.Rename]) or the Words with commas
-	Words    []string  `json:"words"`  // keywords
-	Share    float64   `json:"share"`  // share of all rows, 0 to 1
-	Count    int       `json:"count"`  // number of rows
-	Parent   ID        `json:"parent"` // topic of a theme; None for a topic
+	Label    string    `json:"label"`              // a name (see [Table.Rename]) or the Words with commas
+	Words    []string  `json:"words"`              // keywords
+	Share    float64   `json:"share"`              // share of all rows, 0 to 1
+	Count    int       `json:"count"`              // number of rows
+	Parent   ID        `json:"parent"`             // topic of a theme; None for a topic
 	Examples []Example `json:"examples,omitempty"` // of a topic; themes have none
-	Values   []Value   `json:"values,omitempty"` // see [Table.BreakDown]
+	Values   []Value   `json:"values,omitempty"`   // see [Table.BreakDown]
 
 	rows []int
 }
