@@ -43,8 +43,7 @@ func Example() {
 	check(err)
 
 	// 6. Encode vectors in memory. They need not be training rows.
-	first := &vectors.Dense{Words: x.Words[:100], Dim: x.Dim, Data: x.Data[:100*x.Dim]}
-	encoded, err := encode.Model(ctx, dictionary, first, cpu.Device{}, encode.Defaults(m.Info))
+	encoded, err := encode.Model(ctx, dictionary, x.Slice(0, 100), cpu.Device{}, encode.Defaults(m.Info))
 	check(err)
 
 	// 7. Encode a file, which may be larger than memory.
@@ -59,7 +58,7 @@ func Example() {
 	code := interpret.NewIndex(encoded.Codes).Code(word)
 	fmt.Println(encoded.Codes.Words[word])
 	for _, w := range code.Weights()[:2] {
-		fmt.Printf("%.2f %v\n", w.Value, index.Words(w.Pole(), 6))
+		fmt.Printf("%.2f %v\n", w.Value, index.Words(w.Pole(), 6)) // a pole is the positive or negative side of a dimension
 	}
 
 	// 9. Match dimensions between two models.

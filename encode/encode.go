@@ -5,7 +5,7 @@
 // Let D be the dictionary, K×L, and y a vector of length L from which the model's
 // mean has been subtracted. The code of y, of length K, is close to
 //
-//	argmin_a ‖y − aD‖² + λ‖a‖₁        (the paper's Eq. 2 for one word; a ≥ 0 for method B)
+//	argmin_a ‖y − aD‖² + λ‖a‖₁        (Faruqui et al. 2015, Eq. 2, for one row; a ≥ 0 for method B)
 //
 // Two methods compute it.
 //
@@ -21,8 +21,8 @@
 //	keep the k largest |a|;  5 such iterations with λ = 0 on their support
 //
 // λ' falls from 10λ to λ; see [Shrinkage]. The bracket is 1 if its condition holds and
-// 0 otherwise. If the step of a row opposes its momentum, the bracket is 0 and resets the
-// momentum. This is the restart. After about 16 iterations, similar words still have
+// 0 otherwise. If the step of a row opposes its momentum, the bracket is 0, and the row
+// takes one step without momentum; q, which all rows share, goes on. This is the restart. After about 16 iterations, similar words still have
 // similar codes. More iterations lower the objective, but make these codes differ.
 // [overcomplete/graph.Encode] states an iteration as an expression graph, which devices run.
 //
@@ -67,8 +67,8 @@ type Options struct {
 }
 
 // Defaults returns the options for the dictionary of a model: the sign and λ of the model's
-// codes, the maximum number of nonzeros per row that they were encoded with, or else their
-// mean number, and [DefaultSteps]. A model without codes supplies its recipe's Nonzeros.
+// codes, and [DefaultSteps]. Nonzeros is the maximum that the codes were encoded with or, if
+// there was none, their mean number of nonzeros per row. A model without codes supplies its recipe's Nonzeros.
 // For exact codes set Gap, for instance to 1e-4.
 func Defaults(i model.Info) Options {
 	t, e := &i.Training, i.Encoding
@@ -139,8 +139,8 @@ type Encoder interface {
 
 	// Start starts Encode and returns a function that waits for its results, so that a
 	// caller can process codes while the device computes the next ones. x must not change
-	// until wait or Close returns. Wait for calls in the order of their starts. Close waits
-	// for the calls that nobody waited for; only the last calls may be among them.
+	// until wait or Close returns. Wait for calls in the order of their starts. Only the
+	// last calls may be left without a wait: Close waits for them.
 	Start(ctx context.Context, x []float32) (wait func() (*Codes, error))
 }
 
@@ -189,15 +189,15 @@ var ErrDictionary = errors.New("nothing can be encoded")
 // whose code overflows float32.
 var ErrOverflow = errors.New("the vector is too large to encode, or has values that are not finite")
 
-// Shrinkage returns λ' of iteration n, counted from 0: it starts at 10λ, falls by a constant factor
+// Shrinkage returns λ' of iteration t of a number of steps, t = 0, 1, …: it starts at 10λ, falls by a constant factor
 // per iteration, and is λ in the last fifth of the iterations (continuation: Hale, Yin and Zhang,
 // Fixed-Point Continuation for ℓ1-Minimization, 2008). A code thus starts with its few strongest
-// atoms, and other atoms describe only the residual. With a constant λ, hundreds of atoms share each
-// direction, and the largest of them describe little once the others are dropped.
-func Shrinkage(lambda float64, n, steps int) float64 {
+// atoms, and other atoms describe only the residual. With a constant λ, an early-stopped
+// code spreads over hundreds of similar atoms, and its k largest values alone reconstruct the row poorly.
+func Shrinkage(lambda float64, t, steps int) float64 {
 	const first, falls = 10, 0.8
-	if n == steps-1 {
+	if t == steps-1 {
 		return lambda
 	}
-	return lambda * max(1, math.Pow(first, 1-float64(n)/(falls*float64(steps))))
+	return lambda * max(1, math.Pow(first, 1-float64(t)/(falls*float64(steps))))
 }

@@ -113,8 +113,8 @@ type Neighbour struct {
 	Cosine float64
 }
 
-// Nearest returns up to n rows whose codes have the largest positive cosines with c, largest first, after the
-// frequent words of [Index.Known]. It leaves out the excluded rows.
+// Nearest returns up to n rows whose codes have the largest positive cosines with c. The frequent words of
+// [Index.Known] come first, and within each part the largest cosines. Nearest leaves out the excluded rows.
 func (x *Index) Nearest(c Code, n int, excluded ...int) []Neighbour {
 	norm := c.Norm()
 	blocks := make([]*knownRanking, x.blocks)
@@ -158,8 +158,8 @@ type Contribution struct {
 //
 // Shared holds the nonzero terms of the first sum, apart the terms of the second, which are positive. Both
 // are in decreasing order of absolute parts. Compare first scales codes to norm 1. For more than two codes,
-// parts are means over all pairs. A code of zeros has the cosine 0 with every other; its parts of apart then add
-// up to ½, not to 1.
+// parts are means over all pairs. A code of zeros has the cosine 0 with every other; the parts in apart then add
+// up to ½, although 1 − cosine is 1.
 func Compare(codes ...Code) (shared, apart []Contribution) {
 	norms := make([]float64, len(codes))
 	for i, c := range codes {

@@ -40,7 +40,8 @@ const (
 // information of the word and the words before it (Bouma 2009). A phrase of words that are often adjacent,
 // such as "hard drive", replaces its words if its score is at least 0.9 times the lower and 0.5 times the
 // higher of their scores. The label of a group without words is the beginning of a text. If two groups would
-// have the same label, another word or, without one, the name of a row replaces a word. GroupLabels counts words in at most 20,000 texts.
+// have the same label, the last word of one is replaced by another word or, if there is none, by the name of a
+// row. GroupLabels counts words in at most 20,000 texts.
 //
 // If rows are words, the label consists of the words nearest to the sum of the group's codes.
 func (x *Index) GroupLabels(groups []int32, n int) [][]string {
@@ -117,7 +118,7 @@ type description struct {
 	label int // number of words of the label
 }
 
-// describeUnsampled describes each group without a description by the beginning of a text and the name of its
+// describeUnsampled gives each group that has no description one: the beginning of a text and the name of its
 // row. rows returns the rows of a group. No two labels are the same.
 func (x *Index) describeUnsampled(descriptions []description, n int, rows func(group int) []int32) {
 	taken := map[string]bool{}

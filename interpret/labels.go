@@ -191,7 +191,7 @@ func ReadLabels(path string, dimensions int) (Labels, error) {
 }
 
 // ChangeLabels sets labels in the labels.json at path, of a model with K dimensions, and returns all
-// labels. It trims spaces around names and notes, and deletes labels without both. A lock makes other
+// labels. It trims spaces around names and notes, and deletes labels that have neither. A lock makes other
 // processes that change labels wait. ChangeLabels calls check before it writes the file, and writes nothing
 // if check returns an error. It also fails if [Label.Check] or [ReadLabels] does.
 func ChangeLabels(ctx context.Context, path string, dimensions int, changes []Label, check func() error) (Labels, error) {

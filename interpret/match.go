@@ -17,8 +17,8 @@ type Match struct {
 }
 
 // MatchAtoms matches the atoms of two dictionaries, K×L row-major, one to one, with the largest sum of
-// cosines. The cosines measure stability across seeds. It returns the match of each atom of a. Atoms of
-// zeros have the cosine 0. If ctx is cancelled, it returns ctx's error.
+// cosines. The cosines measure stability across seeds. It returns the match of each atom of the
+// dictionary a. Atoms of zeros have the cosine 0. If ctx is cancelled, it returns ctx's error.
 //
 // It uses the Hungarian method by shortest augmenting paths (Jonker and Volgenant, A Shortest Augmenting
 // Path Algorithm for Dense and Sparse Linear Assignment Problems, 1987).
@@ -71,7 +71,7 @@ func normalized(atoms []float32, dim int) blas32.General {
 func assignColumns(ctx context.Context, cosines blas32.General) (rowOf []int, err error) {
 	n, m := cosines.Rows, cosines.Cols
 	rowOf = make([]int, m+1)     // column m is the start of a path
-	previous := make([]int, m+1) // column on the path to a column
+	previous := make([]int, m+1) // column before each column on its path
 	u, v := make([]float64, n), make([]float64, m+1)
 	distance, done := make([]float64, m), make([]bool, m+1)
 	for j := range rowOf {

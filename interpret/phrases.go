@@ -127,7 +127,7 @@ func (t *terms) phraseID(a, b string, idOf map[string]uint32) uint32 {
 }
 
 // countPairs counts pairs of adjacent parts of scripts without spaces and, if words is set, of other words. It
-// leaves out pairs with a rare hash, which are most of the rare pairs.
+// skips pairs with a rare hash, which removes most of the rare pairs at little cost.
 func (t *terms) countPairs(parts []uint32, words bool) map[uint64]*pair {
 	unspaced, katakana := make([]bool, len(t.words)), make([]bool, len(t.words))
 	for id, word := range t.words {

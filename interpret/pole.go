@@ -76,7 +76,7 @@ func (x *Index) rank(p Pole, n int, score func(row int, value float32) float64) 
 
 // valueWeight is λ of LDAvis's relevance (Sievert and Shirley 2014, §3.1): 1 ranks by value, 0 by the share
 // of the row. LDAvis recommends 0.6 for counts. For codes, 0.6 prefers words with only small values, such as
-// usually and addi, to words with large ones, such as rate and mutex.
+// "usually" and "addi", to words with large ones, such as "rate" and "mutex".
 const valueWeight = 0.8
 
 // relevanceScale returns the factor that turns a value into exp(relevance), given Σ|a| of its row.
@@ -105,7 +105,7 @@ const topTexts = 20
 // Words returns up to n words for a pole. If rows are words, they are the words with the largest values. If rows
 // are texts, they are the label and up to 17 other words, in decreasing order of the score of
 // [Index.GroupLabels]. The words describe the texts with at least half of the largest value, and at least the
-// twenty strongest. Words counts them in a sample of 20,000 texts. If a pole has no text in the sample, it is
+// twenty strongest. The function counts them in a sample of 20,000 texts. If a pole has no text in the sample, it is
 // named after its strongest text.
 func (x *Index) Words(p Pole, n int) []string {
 	words := []string{}

@@ -14,7 +14,7 @@ type Dictionary struct {
 	Atoms []float32 // D, K×L row-major; row k is the atom of dimension k
 	Mean  []float32 // μ, of length L, or nil if the input was not centred
 
-	Themes []float32 // M×L row-major: direction of each theme, of norm 1, from μ; nil without themes (see [Themes])
+	Themes []float32 // M×L row-major: the unit vector from μ towards each theme; nil without themes (see [Themes])
 }
 
 // Len returns the number of atoms, K.

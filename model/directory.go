@@ -262,15 +262,15 @@ func checkFinite(values []float32) error {
 }
 
 // An OutputError reports an output path that can't be written, such as a directory that must not be replaced.
+// Functions that check the path before they begin, such as train.File and encode.File, return it.
 type OutputError = atomicfile.OutputError
 
-// Save saves m as the directory dir. It writes a temporary directory, flushes it to disk and renames it. If Save
-// fails before the renaming, the previous content of dir remains. If the renaming fails, because dir exists or
-// another process has created it, the temporary directory is kept, and the error names it. Equal models give
-// identical files.
-//
+// Save saves m as the directory dir. It writes a temporary directory beside dir, flushes it to disk and renames it.
 // Without force, dir must not exist. With force, Save replaces a model without labels or an empty directory, but
-// nothing else. If dir may not be replaced, the error is an [*OutputError].
+// nothing else. Equal models give identical files.
+//
+// If writing fails, the previous content of dir remains. Save checks dir when it renames: if dir may not be replaced,
+// the temporary directory is kept, and the error names it.
 func (m *Model) Save(dir string, force bool) error {
 	return m.SaveWith(dir, modeldir.MayReplace(force), nil)
 }

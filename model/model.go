@@ -45,7 +45,7 @@ type Model struct {
 	Codes      *vectors.Sparse // A, V×K, in the order of the input; nil without codes
 
 	// Labels is the content of labels.json for [Model.Save]; nil for no file. [Open] leaves it nil,
-	// because labels may change while a model is open: a model that is opened and saved has no labels.
+	// because labels may change while a model is open. To save an opened model with its labels, set Labels.
 	Labels []byte
 }
 
@@ -63,7 +63,7 @@ type Info struct {
 type Training struct {
 	Input  Input   `json:"input"`  // the training vectors
 	Recipe Recipe  `json:"recipe"` // the algorithm and its hyperparameters
-	Device string  `json:"device"` // "cpu" with its level, or "cuda" with its compute capability and the precision; results differ in the last bits
+	Device string  `json:"device"` // "cpu" with its level, or "cuda" with its compute capability and the precision; results of different devices differ in the last bits
 	Lambda float64 `json:"lambda"` // λ, weight of Σ‖a_i‖₁ in the objective; for the recipe "best", Best.Lambda · mean ‖x − μ‖²
 	Epochs []Epoch `json:"epochs"` // metrics after each epoch
 
@@ -132,8 +132,8 @@ func (i *Info) Words() int {
 	return i.Encoding.Input.Words
 }
 
-// Known returns n if the model was trained on the first n of the rows with codes, and there are more, as with the
-// frequent words of a vocabulary. Otherwise it returns 0.
+// Known returns n if the training rows were the first n of more than n rows with codes, such as the frequent words of
+// a vocabulary. Otherwise it returns 0.
 func (i *Info) Known() int {
 	n, first := i.Training.Recipe.trainRows()
 	e := i.Encoding
@@ -201,18 +201,18 @@ type Encoding struct {
 	Input   Input    `json:"input"`
 	Columns []string `json:"columns,omitempty"` // names of the other columns of texts
 	Device  string   `json:"device"`            // as [Training.Device]
-	Lambda  float64  `json:"lambda"`
+	Lambda  float64  `json:"lambda"`            // λ, weight of ‖a‖₁
 
 	// The next four fields are 0 for the codes of a training by the recipe "paper".
 
 	FirstLambda float64 `json:"first_lambda,omitempty"` // λ of the first step; 0 for exact codes
 	Steps       int     `json:"steps,omitempty"`        // number of FISTA steps; 0 for exact codes
 	Nonzeros    int     `json:"nonzeros,omitempty"`     // maximum of nonzeros per row; 0 for exact codes
-	Gap         float64 `json:"gap,omitempty"`          // relative duality gap of exact codes; 0 for others
+	Gap         float64 `json:"gap,omitempty"`          // requested bound of the relative duality gap of exact codes; 0 for others
 
 	Variance    float64 `json:"variance,omitempty"`  // mean ‖x_i − μ‖²; 0 for the codes of a training by "paper"
 	Error       float64 `json:"error"`               // mean ‖x_i − μ − a_i D‖²
-	Objective   float64 `json:"objective"`           // Error + λ·L1; for the codes of a training, as in [Epoch]
+	Objective   float64 `json:"objective"`           // Error + λ·L1; for the codes of a training by "paper", as in [Epoch]
 	Sparsity    float64 `json:"sparsity"`            // share of zero values, 0 to 1
 	L1          float64 `json:"l1"`                  // mean ‖a_i‖₁
 	UnusedAtoms int     `json:"unused_atoms"`        // number of dead atoms: dimensions without a nonzero
@@ -230,8 +230,8 @@ func (e *Encoding) Explained() (share float64, known bool) {
 	return 1 - e.Error/e.Variance, e.Variance > 0
 }
 
-// Made describes the codes that the training itself computed, as the recipe "paper" does, with the metrics of
-// its last epoch.
+// Made describes the codes that a training by the recipe "paper" computed, with the metrics of its last epoch, or
+// zeros without epochs.
 func (t *Training) Made() *Encoding {
 	var last Epoch
 	if n := len(t.Epochs); n > 0 {

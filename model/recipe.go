@@ -45,7 +45,7 @@ type Common struct {
 	Method          Method `json:"method"`           // "" for the default of the recipe "best"
 	Atoms           int    `json:"atoms"`            // K; 0 for the default
 	Epochs          int    `json:"epochs"`           // maximum of epochs; 0 for the default
-	DictionarySteps int    `json:"dictionary_steps"` // dictionary updates per epoch; 0 for the default of "best"; see Best and Paper.AuthorsOrder
+	DictionarySteps int    `json:"dictionary_steps"` // dictionary updates per epoch; for "best" 0 is the default; for "paper" 1 or more
 	Seed            uint64 `json:"seed"`
 }
 
@@ -66,7 +66,7 @@ type Best struct {
 	Anchor     float64 `json:"anchor,omitempty"`      // weight that keeps atoms near their anchors (docs/guides/train.md); 0 for none
 	TrainWords int     `json:"train_words,omitempty"` // number of training rows for D and μ; 0 for the default; see Order
 	Order      Order   `json:"order,omitempty"`       // whether the training rows are the first or a random sample; "" for the default
-	Topics     int     `json:"topics,omitempty"`      // number of topics; 0 for the default, which is none for words; [NoTopics] for none, as 0 of the flag
+	Topics     int     `json:"topics,omitempty"`      // number of topics; 0 for the default, which is none for words; [NoTopics] for none (the flag's 0)
 	Like       string  `json:"like,omitempty"`        // SHA-256 of the atoms (float32, little-endian) of another model that are the initial atoms and anchors; "" if none
 }
 
@@ -79,7 +79,7 @@ type Order string
 // The orders.
 const (
 	Frequency Order = "frequency" // rows are words, frequent ones first; the training rows are the first
-	None      Order = "none"      // no meaning; the training rows are a random sample, which doesn't depend on the seed
+	None      Order = "none"      // no meaning; the training rows are a random sample, the same for every Seed
 )
 
 // Paper is the recipe of the paper, with its objective and its trainer, which learns dictionary and codes

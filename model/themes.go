@@ -17,9 +17,9 @@ func (t *Themes) Len() int {
 	return len(t.Splits) + 1
 }
 
-// Cut returns, for each theme, the id of its topic among a number of topics, 1 to M. A topic keeps its id for all
-// numbers of topics that leave it whole. The id is the number of its theme if it has only one, otherwise M + j,
-// where Splits[j] divides the topic.
+// Cut returns, for each theme, the id of its topic among a number of topics, 1 to M. A topic of one
+// theme has that theme's number as its id. A larger topic has the id M + j, where j is the index of the split that
+// divides it for larger numbers of topics. A topic therefore keeps its id until it is divided.
 func (t *Themes) Cut(topics int) []int32 {
 	of := make([]int32, t.Len())
 	for _, first := range t.Splits[:topics-1] {

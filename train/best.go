@@ -287,11 +287,11 @@ func (o *onlineTrainer) Epoch(ctx context.Context, epoch, batch int) (sums backe
 
 // anchorWeight returns the weight of the penalty ‖D − W‖². It is the MAP weight, noise variance /
 // prior variance, under y = aD + noise and d_k ~ N(w_k, ρ²/Anchor); variances are sums over
-// coordinates. The noise variance is the mean over rows of the loss when each was last visited. For the first
+// coordinates. The noise variance is a mean of the loss per row over about one epoch. For the first
 // mini-batch it is ρ². Atoms that many rows use follow the data. Others stay near their anchors, for any seed.
 func (o *onlineTrainer) anchorWeight(epoch int, loss float64, rows int) float64 {
 	switch {
-	case epoch > 1: // rows not yet visited contribute their mean loss of the previous epoch
+	case epoch > 1: // rows not yet visited contribute the mean loss of the previous epoch
 		loss += o.training.Epochs[epoch-2].RunningLoss * float64(o.rows-rows)
 		rows = o.rows
 	case rows == 0:

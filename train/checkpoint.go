@@ -36,7 +36,7 @@ type Checkpoint struct {
 }
 
 // mayReplace returns an error unless the next checkpoint or the model may replace path, which is Dir.
-// With Replace it may replace any model, otherwise only the checkpoint that this training wrote or
+// With Replace it may replace any model without labels, otherwise only the checkpoint that this training wrote or
 // resumed from.
 func (c *Checkpoint) mayReplace(path string) error {
 	if c.Replace || c.hash == "" {

@@ -41,7 +41,7 @@ const (
 	Unchanged      Status = iota // File did not write to the directory
 	Checkpointed                 // a checkpoint, from which training can be resumed
 	DictionaryOnly               // the dictionary without codes, because encoding failed
-	DictionaryLost               // the earlier model; encoding failed, and a dictionary without codes doesn't replace a model
+	DictionaryLost               // the earlier model, unchanged; encoding failed, and a dictionary without codes doesn't replace a model
 	Complete                     // the model, with the codes of all rows
 )
 
@@ -98,7 +98,7 @@ func File(ctx context.Context, paths []string, r model.Recipe, device Device, di
 	return saveResult(m.Info, m.SaveWith(dir, c.mayReplace, nil))
 }
 
-// saveResult returns the result of saving a model with this error.
+// saveResult returns the Result for a save that returned err.
 func saveResult(i model.Info, err error) (Result, error) {
 	if err == nil || atomicfile.InPlace(err) {
 		return Result{Status: Complete, Info: i}, err

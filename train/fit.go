@@ -20,7 +20,7 @@ type fit struct {
 	trainer  backend.Trainer
 	options  Options
 	x        []float32 // training rows, V×L
-	variance float64   // mean‖x_i‖², if the trainer stores codes
+	variance float64   // mean squared norm of the rows of x, for the recipe "paper"
 	tau      float64   // τ, 0 for the recipe "best"
 	advice   string    // in the error of a training that diverges
 	words    []string
@@ -29,7 +29,7 @@ type fit struct {
 	model *model.Model // Info.Training.Epochs lists complete epochs; Codes is nil if the trainer stores none
 	batch int          // rows of the next dictionary update
 
-	caller context.Context // the caller's context, which epochs with checkpoints outlive: see epochContext
+	caller context.Context // the caller's context; with checkpoints, an epoch finishes although it is cancelled: see epochContext
 	saved  time.Time       // time of the last checkpoint, or of the start
 }
 

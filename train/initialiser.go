@@ -21,9 +21,9 @@ import (
 const candidatesPerAtom = 8
 
 // coherenceLimits are upper bounds for the cosine between any two initial atoms, tried in order until
-// K rows satisfy one. The last excludes rows that are equal except for rounding. A lower bound gives a
-// lower error; a higher bound makes the choice depend less on single rows. The bounds are few, so that
-// adding a few rows seldom changes the choice of bound.
+// K rows satisfy one. The last excludes rows that are equal except for rounding. Low bounds come first
+// because they give a lower error, although the choice of rows then depends more on single rows. The bounds
+// are few, so that adding a few rows seldom changes the bound.
 var coherenceLimits = []float64{0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1 - 1e-5}
 
 // meanSquare returns mean‖x − μ‖² of the rows of x, or ErrIdenticalRows if it is zero except for
@@ -56,8 +56,8 @@ type initialiser struct {
 	chosen     []float32   // rows of norm 1, in order
 }
 
-// choose returns the initial atoms, K×L: rows less the mean, or the atoms of o.Like, scaled to one
-// norm. It also returns this norm, the root mean square of ‖x_i − μ‖.
+// choose returns the initial atoms, K×L: rows less the mean, or the atoms of o.Like, all scaled to
+// the same norm, the root mean square of ‖x_i − μ‖. It also returns this norm.
 func (s *initialiser) choose(ctx context.Context, o Options) (atoms []float32, norm float64, err error) {
 	square, err := meanSquare(s.x, s.mean)
 	if err != nil {

@@ -107,8 +107,8 @@ func (h paperTraining) learn(ctx context.Context, x *vectors.Dense, device Devic
 	return f.run(ctx, func() (backend.Trainer, error) { return device.Trainer(p) })
 }
 
-// The paper's λ and η suit vectors of a mean norm of about 3. After t epochs no value of a code exceeds η√t, so
-// the codes of longer vectors can't grow in proportion, and λ has another effect.
+// The paper's λ and η suit vectors of a mean norm of about 3. After t epochs no value of a code exceeds η√t, and
+// the same λ is weaker for longer vectors and stronger for shorter ones.
 const minNorm, maxNorm = 1.5, 9
 
 // warnAboutScale warns if the mean norm of x is outside these bounds.

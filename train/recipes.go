@@ -43,8 +43,8 @@ func Paper() model.Paper {
 //   - Epochs is 2, or 4 for rows in no order of frequency.
 //   - DictionarySteps is 64. For texts it is one per 1,000 training rows, between 16 and 64.
 //
-// Topics stays 0: training then chooses the fewest topics, at most 64, that keep 85 % of the variance explained
-// by the themes.
+// Topics stays 0. For texts, training then chooses the fewest topics, at most 64, that keep 85 % of the variance
+// explained by the themes. For words there are none.
 //
 // The recipe "paper":
 //

@@ -59,8 +59,7 @@ func defaultThemes(n int) int {
 }
 
 // leafOrder returns the leaves of a tree in an order in which the leaves of every branch are
-// consecutive. For the i-th merge from the root down, splits[i] is the position in order of the first leaf of its
-// second branch.
+// consecutive. For merge i, counted from the root down, order[splits[i]] is the first leaf of the second branch.
 func leafOrder(tree []cluster.Merge) (order, splits []int32) {
 	leaves := len(tree) + 1
 	splits = make([]int32, len(tree))

@@ -26,7 +26,7 @@
 // The number of epochs is a hyperparameter like λ: after t epochs no value of a code exceeds η√t, where η is
 // the learning rate ([model.Paper.Rate]).
 //
-// In this package a word is a row of the vectors, also if rows are texts.
+// In names such as TrainWords, a word is a row of any kind. In comments, words and texts are the two kinds of rows.
 package train
 
 import (

@@ -60,7 +60,7 @@ func (c *collector) add(block *Dense, announced int) error {
 		}
 	}
 	// Because join needs the same memory again, check it at intervals, not only after the last block.
-	const interval, perWord = 1 << 26, 64 // numbers
+	const interval, perWord = 1 << 26, 64 // in numbers of 4 bytes; perWord estimates a word
 	n, size := c.rows.Len(), block.Dim+perWord
 	if len(c.blocks) > 1 && n*size/interval > before*size/interval {
 		return c.checkMemory()

@@ -18,7 +18,7 @@ import (
 )
 
 // A WordError reports a word that a format can't represent: it is empty, or contains a
-// separator of fields or lines. Every format can represent the words of [Escape], except empty ones.
+// separator of fields or lines. Every format can represent the words that [Escape] returns, except empty ones.
 type WordError struct {
 	Row  int // from 0
 	Word string

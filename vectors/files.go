@@ -15,7 +15,7 @@ import (
 
 // A File is one of several files of an input.
 type File struct {
-	Name   string `json:"name"`   // with slashes: path relative to the folder, or to the part of a pattern before its first wildcard; else the base name
+	Name   string `json:"name"`   // path, with slashes, from the named folder, or from the last folder of a pattern before its first wildcard; else the base name
 	SHA256 string `json:"sha256"` // of the file's bytes as stored, in hexadecimal
 	Rows   int    `json:"rows"`   // number of valid rows
 }

@@ -43,10 +43,10 @@ type ReadOptions struct {
 	// type. IDColumn "none" ignores ids.
 	IDColumn, TextColumn, VectorColumn string
 
-	// Keep, if not nil, limits the rows that [Read] stores to the first n or to a sample. Read calls it
-	// repeatedly with the rows so far, without their vectors, until it returns a sample, or a positive n
-	// that is less than the number of these rows. Read validates and counts the other rows, too, but
-	// doesn't warn of their norms.
+	// Keep, if not nil, limits the rows that [Read] stores. Read calls it after each block with all rows
+	// so far, without their vectors. If it returns a sample, Read adds these and all later rows to the
+	// sample. If it returns an n from 1 to less than the number of rows, Read stores the first n. Read
+	// then doesn't call it again. It validates and counts the other rows, but doesn't warn of their norms.
 	Keep func(rows *Dense) (n int, sample *Sample)
 
 	// Progress, if not nil, is called before each block of rows with the fraction of all bytes that has
@@ -61,7 +61,7 @@ type ReadOptions struct {
 // Source describes an input of [Read] or [Stream].
 type Source struct {
 	Name     string   // base name of the file, folder or pattern, or "stdin"
-	SHA256   string   // of the file's bytes as stored, in hexadecimal; for several files, of the lines of their SHA-256
+	SHA256   string   // of the file's bytes as stored, in hexadecimal; for several files, of a list of their SHA-256, one per line
 	Files    []File   // files of a folder, a pattern or several paths, in their order; nil for one file
 	Format   string   // such as "word2vec text"
 	Kind     Kind     // kind of the rows
@@ -148,8 +148,8 @@ const (
 // Read reads vectors from the files that paths name, in order. A path is a file, "-" for standard
 // input, a folder for all files below it in the order of their names, or a pattern of [filepath.Glob].
 // In folders and matches, Read skips names that begin with "." or "_". All files must have the same
-// format, vector length and columns. A folder named key=value, below a folder or in a match, gives its
-// texts a column key with this value.
+// format, vector length and columns. If paths name a folder or a pattern, each folder named key=value
+// on the way to a file gives its texts a column key with this value.
 //
 // Read detects the format, and a compression with gzip or zstd, from the content:
 //
@@ -160,7 +160,8 @@ const (
 //   - word2vec binary: a first line "V L", then for each row a word, a space, L
 //     little-endian float32 and, in some files, a newline.
 //   - text without words: L numbers per line. The words are in o.WordList. Without it, the
-//     first numbers of the lines are the words if they are distinct whole numbers.
+//     first number of each line is the word and the others are the vector, if the first
+//     numbers are whole and distinct; otherwise the file is refused.
 //   - NumPy's .npy: a V×L array of float16, bfloat16 of the package ml_dtypes,
 //     float32 or float64. The words are in o.WordList.
 //   - NumPy's .npz: such an array, named "vectors" or the only one. The words are in
@@ -180,8 +181,8 @@ const (
 //
 // In text, spaces and tabs separate fields. Read ignores a carriage return at the end of a line, a
 // byte order mark and blank lines. The last L fields of a line are the vector; the rest is the word,
-// which may contain spaces. A file with fewer rows than its first line declares is an error; further
-// rows are ignored, with a warning.
+// which may contain spaces. A file with fewer rows than its first line declares is an error; rows beyond
+// the declared number are ignored, with a warning.
 //
 // A row is malformed if it has the wrong number of fields, if a field is not a finite decimal number
 // in the range of float32, or if the word is empty, is not UTF-8 or contains a tab, a line break or a
@@ -220,14 +221,15 @@ func Read(ctx context.Context, paths []string, o ReadOptions) (*Dense, *Source, 
 }
 
 // Stream reads the files of [Read] and yields their rows in blocks, in order. Its memory doesn't grow
-// with the number of rows, with two exceptions: about 50 bytes per row if texts have ids or o.Distinct is
-// set, and whole arrays in Fortran order that are compressed or in .npz files. It holds a page per
+// with the number of rows, with these exceptions: about 50 bytes per row if texts have ids or o.Distinct is
+// set, arrays in Fortran order that are compressed or in .npz files, and files that need random access, such as
+// .npz and .safetensors, if they are compressed as a whole or from a pipe. It holds a page per
 // column of a Parquet file, and a record batch of an Arrow file. The caller may keep the rows. The
 // iteration ends after the first error. If it completes without one, Stream sets *source, which must not
 // be nil.
 //
 // Unlike Read, Stream doesn't detect unusual norms. Unless o.Distinct is set, it detects repeated ids but
-// not repeated words, and a row of zeros is malformed.
+// not repeated words, and a word with a row of zeros is malformed.
 func Stream(ctx context.Context, paths []string, o ReadOptions, source *Source) iter.Seq2[*Dense, error] {
 	return (&reader{options: o}).stream(ctx, paths, source)
 }

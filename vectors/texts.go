@@ -33,9 +33,9 @@ type Column struct {
 // maxText is the maximum length of a text, in bytes.
 const maxText = 1 << 24
 
-// Table returns the rows without their codes as columns. If rows are words, it returns one column, named
-// by the argument words. If rows are texts, it returns their ids, their texts and their columns; a column
-// whose name is among taken gets underscores.
+// Table returns the names of the rows as columns, without codes. If rows are words, it returns one column, named
+// by the argument words. If rows are texts, it returns their ids, their texts and their columns; it appends
+// underscores to the name of a column that is among taken.
 func (s *Sparse) Table(words string, taken ...string) []Column {
 	if s.Texts == nil {
 		return []Column{{words, s.Words}}
@@ -125,8 +125,8 @@ func (t *Texts) Select(rows []int) *Texts {
 	return part
 }
 
-// Join appends other, which has the same columns, to t and returns the result, like append. If one of
-// them is nil, it returns other.
+// Join appends other, which has the same kind and columns, to t and returns the result, like append. If t is nil, it
+// returns other.
 func (t *Texts) Join(other *Texts) *Texts {
 	if t == nil || other == nil {
 		return other

@@ -1,5 +1,7 @@
 // Package atomicfile writes files and directories atomically: under a temporary name in the same directory, which
-// is renamed after all data are on disk. Until then, and after any failure, the previous content remains.
+// is renamed after all data are on disk. Until then, and after any failure before the renaming, the previous content
+// remains. On file systems that can't exchange names, a directory that is replaced is missing for a moment; see
+// [Displaced].
 //
 //	err := atomicfile.WriteFile(ctx, "report.md", true, func(w io.Writer) error {
 //		_, err := io.WriteString(w, "# Report\n")
@@ -46,8 +48,9 @@ func (w Writer) Write(p []byte) (int, error) {
 }
 
 // WriteFile calls write. If it succeeds and all data are on disk, WriteFile gives the file its name. With force it
-// replaces a regular file. Problems before the call of write are an [*OutputError]; without force, an existing file
-// is one that wraps [ErrExists]. After the cancellation of ctx, writes fail and nothing is replaced.
+// replaces a regular file. A problem before the call of write is an [*OutputError], which wraps [ErrExists] if the
+// file exists and force is false. After a [*PlacedError] the file is in place. After the cancellation of ctx, writes
+// fail and nothing is replaced.
 func WriteFile(ctx context.Context, path string, force bool, write func(w io.Writer) error) (err error) {
 	f, err := create(path, force)
 	if err != nil {
@@ -230,15 +233,15 @@ func NewDir(path string) (*Dir, error) {
 	return d, nil
 }
 
-// Abort removes the temporary directory. It returns err and, if that fails, the reason.
+// Abort removes the temporary directory. It returns err, combined with the error of the removal.
 func (d *Dir) Abort(err error) error { return remove(err, d.Path, filepath.Dir(d.Temp)) }
 
 // name prefixes an error with the directory's final path.
 func (d *Dir) name(err error) error { return fmt.Errorf("%s: %w", d.Path, reason(err)) }
 
 // Commit renames the directory to its path. It replaces an existing file or directory if mayReplace allows it, as
-// in [CheckDir]. If the directory can't be renamed, Commit removes it. With keep, it keeps the temporary directory
-// and returns a [*KeptError] with its path.
+// in [CheckDir]. If the renaming fails, Commit removes the temporary directory or, with keep, returns a [*KeptError]
+// with its path.
 func (d *Dir) Commit(keep bool, mayReplace func(path string) error) error {
 	permit(d.Temp, d.Path)
 	if err := SyncDir(d.Temp); err != nil {
@@ -298,7 +301,7 @@ const (
 // patience is the time to wait for another process that has locked a directory.
 const patience = 3 * time.Second
 
-// place renames the directory to its path. If the path exists, its content moves to old, otherwise old is "". The
+// place renames the directory to its path. If the path exists, its content moves to the returned path old; otherwise old is "". The
 // replacement is atomic if the file system can exchange names. Otherwise nothing exists at path for a moment.
 func (d *Dir) place(mayReplace func(path string) error) (old string, err error) {
 	exists, err := checkDir(d.Path, mayReplace)
@@ -306,7 +309,8 @@ func (d *Dir) place(mayReplace func(path string) error) (old string, err error) 
 		return "", err
 	}
 	if exists {
-		// If names can't be flushed, each checkpoint would leave its predecessor behind.
+		// Check that names can be flushed: otherwise Commit keeps the old directory, and every replacement would
+		// leave one.
 		if err := SyncDir(filepath.Dir(d.Path)); err != nil {
 			return "", fmt.Errorf("cannot be replaced: %w", err)
 		}
@@ -427,7 +431,7 @@ type PlacedError struct {
 func (e *PlacedError) Error() string { return fmt.Sprintf("%s is written, but %v", e.Path, e.Err) }
 func (e *PlacedError) Unwrap() error { return e.Err }
 
-// InPlace reports whether the output is complete at its path despite err.
+// InPlace reports whether err is a [PlacedError]: the output is complete at its path despite err. It is false for nil.
 func InPlace(err error) bool {
 	_, ok := errors.AsType[*PlacedError](err)
 	return ok

@@ -86,30 +86,30 @@ codes; "overcomplete export --format binary" turns their nonzeros into 1.`,
 	}
 	flags := cmd.Flags()
 	f.registerOutput(cmd)
-	f.registerCommon(cmd, &h.Common, "(default 10·L, or half the rows if that is fewer, but at least L; for texts the least of 10·L, half the training rows and 2359296/L)",
-		"(default 2; 4 for rows without an order of frequency, such as texts)")
+	f.registerCommon(cmd, &h.Common, "(default 10·L, or half the rows if that is fewer, but at least L; for texts the least of 10·L, 2359296/L and 8000, or half of --train-words or of the rows if that is fewer)",
+		"(default 2; 4 for rows that are not sorted by frequency, such as texts)")
 	flags.Lookup("dictionary-steps").Usage += " (default 64; for texts 1 per 1000 training rows, from 16 to 64); fewer if a mini-batch would have less than 256 rows"
 	flags.StringVar((*string)(&h.Method), "method", string(h.Method), "A, or B for nonnegative codes (default A; B for texts)")
-	flags.Float64Var(&f.sparsity, "sparsity", 0, "`fraction` of zeros in the codes (default 0.97, or less to give texts 8 nonzeros)")
+	flags.Float64Var(&f.sparsity, "sparsity", 0, "`fraction` of zeros in the codes (default 0.97; lower if texts would have fewer than 8 nonzeros)")
 	flags.IntVar(&h.Nonzeros, "nonzeros", 0, "maximum number of nonzeros per row, instead of --sparsity")
-	flags.Float64Var(&h.Lambda, "lambda", h.Lambda, "weight λ of Σ|a|, relative to the mean squared norm of the centred vectors")
+	flags.Float64Var(&h.Lambda, "lambda", h.Lambda, "weight λ of Σ|a| in the objective, relative to the mean squared norm of the centred vectors")
 	flags.Float64Var(&h.Anchor, "anchor", h.Anchor, "how strongly atoms are regularised towards their initial vectors, which makes dimensions stable across seeds; 0 for not at all")
-	flags.StringVar(&trainWords, "train-words", "", "training `rows`: first:n or n, random:n or all; every row is encoded (default: words in order of frequency first:20·K; other words random:n, n the larger of 100000 and 20·K; texts random:n, n the larger of 16000 and 2·K)")
-	flags.IntVar(&topics, "topics", 0, "number of topics that other commands show unless told otherwise; 0 learns no topics (default chosen from the rows for texts, 0 for words)")
+	flags.StringVar(&trainWords, "train-words", "", "training `rows`: first:n or n, random:n or all; every row is encoded (default first:20·K for words sorted by frequency; random:100000 for other words, or 20·K if that is more; random:16000 for texts, or 2·K if that is more)")
+	flags.IntVar(&topics, "topics", 0, "default number of topics of the model; 0 learns none (default chosen from the rows for texts, 0 for words)")
 	flags.StringVar(&f.like, "like", "", "use the atoms of this `model` as anchors: the new model has its dimensions and labels")
 	f.registerRest(cmd)
 	return cmd
 }
 
 func (f *trainFlags) registerOutput(cmd *cobra.Command) {
-	addOutput(cmd, &f.output, "model `directory` to write", "a model that exists")
+	addOutput(cmd, &f.output, "model `directory` to write", "a model that exists, unless it has labels")
 }
 
 // registerCommon adds the flags of the hyperparameters that all recipes have. The usages of --atoms
 // and --epochs end with their defaults.
 func (f *trainFlags) registerCommon(cmd *cobra.Command, c *model.Common, atoms, epochs string) {
 	flags := cmd.Flags()
-	flags.IntVarP(&c.Atoms, "atoms", "k", 0, "number K of sparse dimensions, of L dense ones "+atoms)
+	flags.IntVarP(&c.Atoms, "atoms", "k", 0, "number of sparse dimensions, K, for vectors of L numbers "+atoms)
 	flags.IntVar(&f.factor, "factor", 0, "K as a multiple of L, instead of -k")
 	flags.IntVar(&c.Epochs, "epochs", 0, "maximum number of epochs "+epochs)
 	flags.IntVar(&c.DictionarySteps, "dictionary-steps", c.DictionarySteps, "dictionary updates per epoch")

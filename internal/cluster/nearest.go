@@ -57,8 +57,8 @@ func (s *Searcher) reset(y []float32, dim int) {
 	})
 }
 
-// products computes the dot products of n query rows with the rows of s. It calls the function each with
-// blocks of these products: sums[j] is the product of query i and row column+j of s. One goroutine makes
+// products computes the dot products of n query rows with the rows of s. It passes the
+// products to the callback each, in blocks: sums[j] is the product of query i and row column+j of s. One goroutine makes
 // all calls for a query, in increasing order of columns. If ctx is cancelled, products returns ctx.Err().
 func (s *Searcher) products(ctx context.Context, n int, row func(i int) []float32, each func(i, column int, sums []float32)) error {
 	parallel.With(s.workers, (n+chunk-1)/chunk, func(w *searchWorker, part int) {

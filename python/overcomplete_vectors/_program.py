@@ -55,7 +55,7 @@ def check_version(path: str) -> None:
 
 # A helper process starts the program, and interrupts it when the helper's standard input ends. That happens when this
 # process ends, even if it is killed. The helper has its own session, so that an interrupt from the keyboard reaches only
-# this process: a second one would kill the program.
+# this process. Otherwise the program would get two interrupts, and the second kills it.
 _WAITER = """
 import os, signal, subprocess, sys, threading
 p = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)

@@ -28,18 +28,18 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     Parameters
     ----------
     n_components : int, optional
-        Number of dimensions, K. The default for X of n×L is the least of 10·L, half the training rows and 2,359,296/L.
+        Number of dimensions, K. The default for X of n×L is the least of 10·L, 2,359,296/L, 8,000 and n/2.
     method : "A" or "B"
         Codes have either sign with A, and are nonnegative with B.
     sparsity : float, optional
-        Fraction of zeros in the codes. The default is 0.97, or less to give rows 8 nonzeros.
+        Fraction of zeros in the codes. The default is 0.97, lower if rows would have fewer than 8 nonzeros.
     nonzeros : int, optional
         Maximum number of nonzeros per row, as an alternative to sparsity.
     epochs : int, optional
         Maximum number of epochs. The default is 4.
     random_state : int
-        Seed. None means 1. Each atom is initialised from a row, which doesn't depend on the seed, and regularised towards
-        it. Most dimensions are therefore the same for any seed.
+        Seed. None means 1. The training rows, and the row from which an atom is initialised and towards which it is
+        regularised, are the same for any seed. Most dimensions therefore are, too.
     n_jobs : int, optional
         Number of processors. The default and −1 mean all. Results don't depend on it.
     device : str
