@@ -204,7 +204,7 @@ const coherenceRows = 8
 //
 // Coherence requires no other vectors, but is less reliable than word intrusion accuracy. On 3,000 dimensions
 // from GoogleNews, its rank correlation with the accuracy that GloVe vectors measure is 0.79 over both poles, and
-// 0.43 over the positive poles. For comparison, two halves of the intrusion test have a rank correlation of 0.64.
+// 0.43 over the positive poles.
 func (x *Index) Coherence(p Pole) float64 {
 	var rows []int32
 	for _, e := range x.Top(p, coherenceRows) {

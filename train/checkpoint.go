@@ -135,7 +135,7 @@ func (f *fit) resume() error {
 	}
 	if _, err := os.Lstat(c.Dir); errors.Is(err, fs.ErrNotExist) {
 		if old := atomicfile.Displaced(c.Dir); old != "" {
-			return checkpointError{fmt.Errorf("%s: the checkpoint is missing: a process that was killed while it replaced it left it as %s; move that back", c.Dir, old)}
+			return checkpointError{fmt.Errorf("%s: the checkpoint is missing, because a process was killed while replacing it; rename %s to %[1]s", c.Dir, old)}
 		}
 		f.options.note("no checkpoint at %s: training starts from the beginning", c.Dir)
 		return nil

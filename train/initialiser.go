@@ -182,8 +182,8 @@ const blockRows, blockAtoms = 192, 256
 // K rows are chosen.
 //
 // It multiplies each block of candidates with blocks of chosen rows, and drops the candidates that
-// reach the limit. Choosing 3,000 of 24,000 rows with L = 300 costs 26 Gflop over five limits, which is
-// 0.7 s of one core at 100 Gflop/s.
+// reach the limit. Choosing 3,000 of 24,000 rows with L = 300 costs 26 Gflop over five limits, at
+// least 0.26 s of one core at 100 Gflop/s.
 func (s *initialiser) chooseRows(ctx context.Context, limit float64) (err error) {
 	s.chosen = s.chosen[:0]
 	var searchers []*cluster.Searcher // each over blockAtoms chosen rows

@@ -462,8 +462,9 @@ func beginsWithText(rows []byte, dim int) bool {
 
 // inferDim returns L for rows of text without a header: the most frequent number of
 // trailing numbers of a row, or 0 if there are no rows. Unless rows are the whole file, it
-// ignores the last line, which may be incomplete. In a tie the larger L wins: the other
-// rows are then malformed, whereas the smaller L would parse their numbers as words.
+// ignores the last line, which may be incomplete. In a tie the larger L wins: the shorter
+// rows are then malformed. With the smaller L, the first numbers of the longer rows would
+// become part of their words.
 //
 // A row ends with at least L numbers. It ends with more only if its word has several
 // fields and the last one is a number, which is rare. The first field never counts, so

@@ -216,7 +216,7 @@ func tryDir(path string, mayReplace func(path string) error) error {
 // A Dir is a directory that is written under a temporary name and renamed when it is complete.
 type Dir struct {
 	Path string // the final path, absolute
-	Temp string // the temporary directory, for [WriteIn]
+	Temp string // the directory "new" in the temporary directory beside Path, for [WriteIn]
 }
 
 // NewDir creates the temporary directory for path.
@@ -233,7 +233,7 @@ func NewDir(path string) (*Dir, error) {
 	return d, nil
 }
 
-// Abort removes the temporary directory. It returns err, combined with the error of the removal.
+// Abort removes the temporary directory, with Temp. It returns err, combined with the error of the removal.
 func (d *Dir) Abort(err error) error { return remove(err, d.Path, filepath.Dir(d.Temp)) }
 
 // name prefixes an error with the directory's final path.
@@ -260,7 +260,7 @@ func (d *Dir) Commit(keep bool, mayReplace func(path string) error) error {
 	return d.Abort(err)
 }
 
-// WriteDir writes a directory atomically. write creates its files in dir, the temporary directory; keep and
+// WriteDir writes a directory atomically. write creates its files in dir, which is [Dir.Temp]; keep and
 // mayReplace are the arguments of [Dir.Commit].
 func WriteDir(path string, keep bool, mayReplace func(path string) error, write func(dir string) error) error {
 	d, err := NewDir(path)
@@ -273,7 +273,7 @@ func WriteDir(path string, keep bool, mayReplace func(path string) error, write 
 	return d.Commit(keep, mayReplace)
 }
 
-// WriteIn creates a file in the temporary directory dir, calls write, and flushes the file to disk. Errors name
+// WriteIn creates a file in dir, a [Dir.Temp], calls write, and flushes the file to disk. Errors name
 // the file.
 func WriteIn(dir, name string, write func(w io.Writer) error) error {
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
@@ -292,7 +292,7 @@ func WriteIn(dir, name string, write func(w io.Writer) error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// Names in the parent of a temporary directory.
+// Names in the temporary directory beside a path.
 const (
 	newName = "new"
 	oldName = "old" // during the replacement

@@ -95,7 +95,7 @@ func TestResumeRefuses(t *testing.T) {
 	}
 	before := dir.Tree(t)
 	for _, tt := range []struct{ line, want string }{
-		{line + " -o moved", "moved.tmp0123abcd/old; move that back"},
+		{line + " -o moved", "moved.tmp0123abcd/old to moved"},
 		{strings.Replace(line, "in.txt", "other.txt", 1) + " -o model", "the input's sha256 (got "},
 		{line + " -o model --max-words 50", "the input's words (got 50, want 60)"},
 		{strings.Replace(line, "-k 20", "-k 30", 1) + " -o model", "atoms (got 30, want 20)"},

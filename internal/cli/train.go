@@ -86,7 +86,7 @@ codes; "overcomplete export --format binary" turns their nonzeros into 1.`,
 	}
 	flags := cmd.Flags()
 	f.registerOutput(cmd)
-	f.registerCommon(cmd, &h.Common, "(default 10·L, or half the rows if that is fewer, but at least L; for texts the least of 10·L, 2359296/L and 8000, or half of --train-words or of the rows if that is fewer)",
+	f.registerCommon(cmd, &h.Common, "(default 10·L, or half of --train-words or of the rows if that is fewer, but at least L; for texts the least of 10·L, 2359296/L and half of --train-words or of the rows)",
 		"(default 2; 4 for rows that are not sorted by frequency, such as texts)")
 	flags.Lookup("dictionary-steps").Usage += " (default 64; for texts 1 per 1000 training rows, from 16 to 64); fewer if a mini-batch would have less than 256 rows"
 	flags.StringVar((*string)(&h.Method), "method", string(h.Method), "A, or B for nonnegative codes (default A; B for texts)")

@@ -2,7 +2,6 @@
 
 import json
 import tempfile
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     Parameters
     ----------
     n_components : int, optional
-        Number of dimensions, K. The default for X of n×L is the least of 10·L, 2,359,296/L, 8,000 and n/2.
+        Number of dimensions, K. The default for X of n×L is the least of 10·L, 2,359,296/L and n/2.
     method : "A" or "B"
         Codes have either sign with A, and are nonnegative with B.
     sparsity : float, optional
@@ -148,13 +147,9 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return pd.DataFrame.sparse.from_spmatrix(codes, index=X.index if hasattr(X, "iloc") else None)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Returns the names of the K dimensions: labels, followed by the dimension's number if the label is repeated."""
+        """Returns the names of the K dimensions: labels, which are distinct, or names such as sparseembedding7 without texts."""
         names = super().get_feature_names_out(input_features)
-        count = Counter(self._labels)
-        for k, label in enumerate(self._labels):
-            if label:
-                names[k] = label if count[label] == 1 else f"{label} ({k})"
-        return np.asarray(names)
+        return np.asarray([label or name for label, name in zip(self._labels, names)], dtype=object)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Returns the reconstructions μ + aD of codes a, n×L."""
