@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -203,7 +202,7 @@ func (b *gpuBench) scale() {
 	const epochs = 3
 	b.first(5 * b.words)
 	for _, eighths := range []int{1, 2, 4, 8, 16, 32, 40} {
-		j := b.paper(eighths*b.words/8, epochs, model.Signed, "tf32")
+		j := b.paper(max(1, eighths*b.words/8), epochs, model.Signed, "tf32")
 		b.measure(b.name("GPUScaling", j), j, 1)
 	}
 }
@@ -218,12 +217,16 @@ func (b *gpuBench) compare() {
 			printResult(b.out, "GPUCheck/step="+s.Name+suffix, testing.BenchmarkResult{N: 1, T: seconds(s.Seconds), Extra: map[string]float64{
 				"rows/s": float64(size.Rows) / s.Seconds, "objective-diff-%": 100 * s.Objective, "output-diff-%": 100 * s.Output,
 			}})
-			err = cmp.Or(s.Err(), err)
+			if failed := s.Err(); failed != nil {
+				b.fail("GPUCheck/step="+s.Name+suffix, failed)
+			}
 		}
 		for _, k := range launched {
-			printResult(b.out, "GPUKernel/kernel="+k.Name+suffix, testing.BenchmarkResult{N: k.Launches, T: seconds(k.Seconds), Extra: map[string]float64{
-				"floor-%": 100 * k.Floor / k.Seconds,
-			}})
+			r := testing.BenchmarkResult{N: k.Launches, T: seconds(k.Seconds)}
+			if k.Floor > 0 {
+				r.Extra = map[string]float64{"floor-%": 100 * k.Floor / k.Seconds}
+			}
+			printResult(b.out, "GPUKernel/kernel="+k.Name+suffix, r)
 		}
 		if err != nil {
 			b.fail("GPUCheck"+suffix, err)

@@ -20,11 +20,11 @@
 //	    z = b + [⟨z−b, b−a⟩ ≤ 0]·(q−1)/q'·(b−a);  a = b;  q = q'
 //	keep the k largest |a|;  5 such iterations with λ = 0 on their support
 //
-// λ' falls from 10λ to λ; see [Shrinkage]. The bracket is 1 if its condition holds and
-// 0 otherwise. If the step of a row opposes its momentum, the bracket is 0, and the row
-// takes one step without momentum; q, which all rows share, goes on. This is the restart. After about 16 iterations, similar words still have
-// similar codes. More iterations lower the objective, but make these codes differ.
-// [overcomplete/graph.Encode] states an iteration as an expression graph, which devices run.
+// λ' falls from 10λ to λ; see [Shrinkage]. The bracket is 1 if its condition holds and 0 otherwise. If the step
+// of a row opposes its momentum, the bracket is 0, and the row takes one step without momentum; q, which all
+// rows share, goes on. This is the restart. After about 16 iterations, similar words still have similar codes.
+// More iterations lower the objective, but make these codes differ. [overcomplete/graph.Encode] states an
+// iteration as an expression graph, which devices run.
 //
 // # Exact codes
 //

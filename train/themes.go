@@ -25,8 +25,8 @@ const (
 //
 // At most maxThemeRows rows, less the mean and scaled to norm 1, are averaged with their nearest neighbours
 // (smoothed) and merged by Ward's method. The tree is cut into M clusters. The direction of a theme is the
-// direction of the mean of its rows. A coarser cut of the same tree gives topics. The result doesn't depend on a seed, nor on
-// the order of rows unless rows are equal.
+// direction of the mean of its rows. A coarser cut of the same tree gives topics. The result doesn't depend on
+// a seed, nor on the order of rows unless rows are equal.
 func learnThemes(ctx context.Context, x *vectors.Dense, d *model.Dictionary, topics int) (atoms []float32, themes *model.Themes, err error) {
 	rows := unitRows(x, d)
 	n := len(rows) / d.Dim

@@ -192,9 +192,9 @@ const (
 // Rows can be texts (see [ReadOptions]), such as sentences. Read keeps every text, under the input's
 // id or its row number. A repeated id makes its row malformed.
 //
-// The result doesn't depend on the number of CPUs. Joining the rows requires twice their memory, except
-// for one file with an array, read without o.Keep; Read returns an error if the machine has less. It reads files to their ends, even
-// after o.MaxWords rows, to compute their SHA-256. A file that changes meanwhile is an error.
+// The result doesn't depend on the number of CPUs. Joining the rows requires twice their memory, except for one
+// file with an array, read without o.Keep; Read returns an error if the machine has less. It reads files to
+// their ends, even after o.MaxWords rows, to compute their SHA-256. A file that changes meanwhile is an error.
 //
 // An invalid input returns an [*InputError]. If ctx is cancelled, Read returns ctx.Err() at once,
 // even while it waits for standard input.

@@ -15,10 +15,10 @@ import (
 // place of another row.
 var ErrUnindexable = errors.New("search engines can't index the row")
 
-// WriteJSONLines writes a line per row with a JSON object. "id" is the word or id; "indices" and
-// "values" are the columns and values of the nonzeros; "names" are names(dimension, negative) for
-// each of them, where negative means a value below 0; names must be safe for concurrent use. Texts also have "text" and their columns. WriteJSONLines returns an error if
-// words and rows differ in number.
+// WriteJSONLines writes a line per row with a JSON object. "id" is the word or id; "indices" and "values" are
+// the columns and values of the nonzeros; "names" are names(dimension, negative) for each of them, where
+// negative means a value below 0; names must be safe for concurrent use. Texts also have "text" and their
+// columns. WriteJSONLines returns an error if words and rows differ in number.
 func WriteJSONLines(w io.Writer, s *Sparse, names func(dimension int, negative bool) string) error {
 	if err := checkWords(s, ""); err != nil {
 		return err

@@ -301,8 +301,9 @@ const (
 // patience is the time to wait for another process that has locked a directory.
 const patience = 3 * time.Second
 
-// place renames the directory to its path. If the path exists, its content moves to the returned path old; otherwise old is "". The
-// replacement is atomic if the file system can exchange names. Otherwise nothing exists at path for a moment.
+// place renames the directory to its path. If the path exists, its content moves to the returned path old;
+// otherwise old is "". The replacement is atomic if the file system can exchange names. Otherwise nothing
+// exists at path for a moment.
 func (d *Dir) place(mayReplace func(path string) error) (old string, err error) {
 	exists, err := checkDir(d.Path, mayReplace)
 	if err != nil {

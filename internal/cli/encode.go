@@ -64,7 +64,7 @@ the third or fourth: encode all shards on one kind, with one --precision.`,
 	flags := cmd.Flags()
 	addOutput(cmd, &f.output, "model `directory` to write", "a model that exists")
 	flags.IntVar(&f.steps, "encode-steps", encode.DefaultSteps, "steps of FISTA; 10 favours similarity, 40 a low reconstruction error")
-	flags.IntVar(&f.nonzeros, "nonzeros", 0, "maximum of nonzeros per row (default the mean of MODEL's codes)")
+	flags.IntVar(&f.nonzeros, "nonzeros", 0, "maximum number of nonzeros per row (default MODEL's)")
 	flags.Float64Var(&f.lambda, "lambda", 0, "weight λ of the codes' Σ|a| (default MODEL's)")
 	flags.BoolVar(&f.exact, "exact", false, "minimise the objective instead of stopping early")
 	flags.Float64Var(&f.gap, "gap", 1e-4, "with --exact, the duality gap of a row as a share of its objective")

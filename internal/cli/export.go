@@ -165,7 +165,7 @@ would be ambiguous in text and in word2vec's binary form, so it stops the export
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&format, "format", "f", "", "`format`, one of "+strings.Join(formatNames(), ", "))
-	addOutput(cmd, &output, "`file` to write, or - for standard output", "files that exist")
+	addOutput(cmd, &output, "`file` to write, or - for standard output", "a file that exists")
 	flags.BoolVar(&escape, "escape", false, "encode white space and % in words")
 	flags.StringVar(&normalize, "normalize", "", "for search: divide each code by its norm (`codes`), for queries that are codes, or by the norm of its reconstruction, ‖μ + aD‖ (vectors), for dot-product scoring")
 	cmd.MarkFlagRequired("format")

@@ -357,10 +357,11 @@ func topDimensions(codes *vectors.Sparse) []dimension {
 // topicRows is the maximum number of texts for which train prints topics, which requires all codes.
 const topicRows = 20_000
 
-// report prints the metrics of a training, and topics or else the strongest dimensions of the first shownRows rows.
+// report prints the metrics of a training, and topics or else the strongest dimensions of the first shownRows·K rows.
 func (f *trainFlags) report(cmd *cobra.Command, i model.Info) error {
 	k, themes := i.Training.Recipe.Base().Atoms, i.Training.Themes
 	var top []dimension
+	var of int // number of rows of top
 	var largest []topics.Topic
 	if themes == nil {
 		m, err := model.OpenDictionary(f.output)
@@ -371,7 +372,7 @@ func (f *trainFlags) report(cmd *cobra.Command, i model.Info) error {
 			if err != nil {
 				return err
 			}
-			top = topDimensions(rows)
+			top, of = topDimensions(rows), rows.Rows
 			break
 		}
 	} else if i.Words() <= topicRows {
@@ -411,7 +412,7 @@ func (f *trainFlags) report(cmd *cobra.Command, i model.Info) error {
 			}
 			return
 		}
-		b.WriteString("strongest dimensions, with their top words:\n")
+		fmt.Fprintf(b, "strongest dimensions of the first %d %s, with their top words:\n", of, rows)
 		for _, d := range top {
 			fmt.Fprintf(b, "  %5d  %s\n", d.Dimension, wordList(d.Words, " "))
 		}

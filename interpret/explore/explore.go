@@ -232,7 +232,6 @@ func New(m *model.Model, name string, o Options) (*Explorer, error) {
 	if o.Other != nil {
 		x.compareWith(o.Other)
 	}
-	go x.prepare()
 	return x, nil
 }
 
@@ -244,7 +243,12 @@ func (x *Explorer) prepare() {
 	go x.rowMap() // and dimensionMap
 	if x.summary.Texts {
 		x.index.Search("", 0) // lists the words of the texts
+	}
+	if x.summary.Themes > 0 {
 		x.duplicates()
+	}
+	if x.options.Other != nil {
+		x.options.Other.prepare()
 	}
 }
 

@@ -335,8 +335,8 @@ func mustJSON(data any) []byte {
 }
 
 // Serve serves the page on the listener until ctx is cancelled, and closes the listener. It then waits up to two
-// seconds for open requests, and returns nil. If the listener fails, it returns the error. See [Explorer.Handler]
-// for host.
+// seconds for open requests, and returns nil. If the listener fails, it returns the error. Meanwhile it computes slow
+// answers, such as the topics and maps, before they are requested. See [Explorer.Handler] for host.
 func (x *Explorer) Serve(ctx context.Context, listener net.Listener, host string) error {
 	longest := x.maxParameter()
 	if x.options.Other != nil {
@@ -350,6 +350,7 @@ func (x *Explorer) Serve(ctx context.Context, listener net.Listener, host string
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16<<10 + 3*longest, // a URL can encode a byte as three: %20
 	}
+	go x.prepare()
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	select {

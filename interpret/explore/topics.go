@@ -113,6 +113,9 @@ func (x *Explorer) tabulate(number int) *topicTable {
 			all[i] = i
 		}
 		t.colourings = x.colourings(all)
+		for i := range t.colourings {
+			t.colourings[i].Of = nil // not used, and large
+		}
 	} else {
 		first := x.topics() // has the same outliers
 		t.table, _ = first.table.Cut(ctx, x.model, x.index, number)
@@ -150,7 +153,7 @@ func (x *Explorer) listTopics(list []topics.Topic, t *texts) []topics.Topic {
 func (x *Explorer) breakDown(table *topics.Table, c colouring) breakdown {
 	b := breakdown{Name: c.Name}
 	for i, n := range c.counts {
-		b.All = append(b.All, topics.Value{Value: c.Values[i], Count: n, Share: float64(n) / float64(len(c.Of))})
+		b.All = append(b.All, topics.Value{Value: c.Values[i], Count: n, Share: float64(n) / float64(x.model.Codes.Rows)})
 	}
 	table.BreakDown(x.model.Codes.Texts.Columns[c.column].Values, listedValues)
 	copyValues := func(list []topics.Topic) (values [][]topics.Value) {

@@ -18,11 +18,11 @@ const (
 	blockRows = 1 << 11 // rows that are compared with the themes in one step
 )
 
-// Encode returns the cosines of the rows of m with its M themes, V×M. They are computed
-// between a theme's direction and the row's centred reconstruction aD. Each row holds its eight largest cosines, without the ones that are
-// not positive. It holds none if its text is empty, or if its largest cosine is at most a threshold: the smaller of
-// 0.5 and √(2·ln M/L), about the largest cosine with M random directions. If ctx is cancelled, Encode returns
-// ctx.Err().
+// Encode returns the cosines of the rows of m with its M themes, V×M. They are computed between a theme's
+// direction and the row's centred reconstruction aD. Each row holds its eight largest cosines, without the ones
+// that are not positive. It holds none if its text is empty, or if its largest cosine is at most a threshold:
+// the smaller of 0.5 and √(2·ln M/L), about the largest cosine with M random directions. If ctx is cancelled,
+// Encode returns ctx.Err().
 func Encode(ctx context.Context, m *model.Model) (*vectors.CSR, error) {
 	d, themes := &m.Dictionary, m.Info.Training.Themes.Len()
 	k, _, err := simd.Choose()

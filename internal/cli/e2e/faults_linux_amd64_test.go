@@ -152,9 +152,7 @@ func faultDir(t *testing.T) clitest.Dir {
 	if err := m.Save(dir.Path("texts"), false); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"out", "out_metadata"} {
-		dir.Write(t, name, []byte("old"))
-	}
+	dir.Write(t, "out", []byte("old"))
 	// A checkpoint after two epochs, for the program is killed when the next is to take its place.
 	f := &faults{t: t, dir: dir}
 	f.args = "paper train in.txt -o checkpoint --epochs 3 -k 10 --checkpoint 1ns"
