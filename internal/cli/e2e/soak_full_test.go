@@ -129,12 +129,12 @@ func TestSoakShards(t *testing.T) {
 	killed := 0
 	for round := 0; time.Now().Before(end) || killed == 0; round++ {
 		for shard := 1; shard <= 3; shard++ {
-			for after := time.Duration(rng.IntN(600)) * time.Millisecond; ; after *= 2 {
+			for after := time.Duration(1+rng.IntN(600)) * time.Millisecond; ; after *= 2 {
 				cmd := dir.Command("encode", "model", "in.txt", "--shard", fmt.Sprintf("%d/3", shard), "-o", fmt.Sprint("shard", shard), "--quiet", "--force")
 				if err := cmd.Start(); err != nil {
 					t.Fatal(err)
 				}
-				kill := time.AfterFunc(after+time.Millisecond, func() { cmd.Process.Kill() })
+				kill := time.AfterFunc(after, func() { cmd.Process.Kill() })
 				err := cmd.Wait()
 				if kill.Stop() && err != nil {
 					t.Fatal(err)
