@@ -11,6 +11,7 @@ import (
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
 	"overcomplete/internal/testonly/encodetest"
+	"overcomplete/vectors"
 )
 
 // Oracle trains on the tape machine, densely, in float64, one node at a time. It implements [backend.Trainer]
@@ -142,4 +143,27 @@ func (o *Oracle) measure(sums *backend.Sums) error {
 		}
 	}
 	return nil
+}
+
+// Dictionary implements [backend.Trainer].
+func (o *Oracle) Dictionary() ([]float32, error) {
+	d := make([]float32, len(o.d))
+	for i, x := range o.d {
+		d[i] = float32(x)
+	}
+	return d, nil
+}
+
+// Codes implements [backend.Trainer].
+func (o *Oracle) Codes() (*vectors.CSR, error) {
+	s := &vectors.CSR{Rows: o.words, Cols: o.spec.Atoms, Ptr: []int64{0}}
+	for i := range o.words {
+		for k, a := range o.a[i*o.spec.Atoms:][:o.spec.Atoms] {
+			if a != 0 {
+				s.Index, s.Value = append(s.Index, int32(k)), append(s.Value, float32(a))
+			}
+		}
+		s.Ptr = append(s.Ptr, int64(len(s.Value)))
+	}
+	return s, nil
 }
