@@ -358,3 +358,18 @@ func TestNearDuplicates(t *testing.T) {
 		t.Errorf("%d near-duplicates, want %d: %v, want %v", got.Repeated, repeated, got.Pairs, want[:unusualRows])
 	}
 }
+
+// The dimension of empty texts doesn't lead the list of coherent dimensions.
+func TestEmptyTextsAreNotCoherent(t *testing.T) {
+	m := testModel()
+	m.Codes.Texts = &vectors.Texts{Text: make([]string, len(m.Codes.Words))}
+	for i := range m.Codes.Words {
+		if index, _ := m.Codes.Row(i); !slices.Contains(index, 0) {
+			m.Codes.Texts.Text[i] = "river bank"
+		}
+	}
+	dimensions := newExplorer(t, m, "texts").summary.Dimensions
+	if dimensions[0].Coherence != nil || dimensions[1].Coherence == nil {
+		t.Errorf("coherence %v of empty texts, %v of others", dimensions[0].Coherence, dimensions[1].Coherence)
+	}
+}
