@@ -26,7 +26,8 @@ import (
 // A browser is a tab of Chromium.
 type browser struct {
 	*testing.T
-	ctx context.Context
+	ctx     context.Context
+	servers []*httptest.Server // closed after the tab, which may still request data
 }
 
 // chromium is the browser process of all tests.
@@ -57,12 +58,12 @@ func openBrowser(t *testing.T) *browser {
 		ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
 		chromium.ctx, _ = chromedp.NewContext(ctx)
 		chromium.stop = stop
-		(&browser{t, chromium.ctx}).do()
+		(&browser{T: t, ctx: chromium.ctx}).do()
 	})
 	ctx, cancel := chromedp.NewContext(chromium.ctx) // a new tab
 	ctx, stop := context.WithTimeout(ctx, 2*time.Minute)
 	t.Cleanup(stop)
-	b := &browser{t, ctx}
+	b := &browser{T: t, ctx: ctx}
 	b.do(chromedp.EmulateViewport(1280, 900))
 	var listener sync.WaitGroup
 	console := chromedp.Console(ctx)
@@ -76,6 +77,9 @@ func openBrowser(t *testing.T) *browser {
 	t.Cleanup(func() {
 		cancel()
 		listener.Wait()
+		for _, server := range b.servers {
+			server.Close()
+		}
 	})
 	return b
 }
@@ -83,7 +87,7 @@ func openBrowser(t *testing.T) *browser {
 // serve serves the page of x until the test ends, and returns its address.
 func (b *browser) serve(x *Explorer) string {
 	server := httptest.NewServer(x.Handler(""))
-	b.Cleanup(server.Close)
+	b.servers = append(b.servers, server)
 	return server.URL
 }
 

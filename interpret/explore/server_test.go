@@ -347,12 +347,11 @@ func TestBrowserFrames(t *testing.T) {
 		}
 		handler.ServeHTTP(w, r)
 	}))
-	defer framed.Close()
 	notebook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		fmt.Fprintf(w, "<title>notebook</title><link rel=icon href=data:,><iframe src=%q></iframe>", framed.URL)
 	}))
-	defer notebook.Close()
+	b.servers = append(b.servers, framed, notebook)
 	b.do(chromedp.Navigate(strings.Replace(notebook.URL, "127.0.0.1", "localhost", 1)))
 	select {
 	case <-asked:
