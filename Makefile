@@ -318,7 +318,7 @@ first:
 	@: "$${OVERCOMPLETE_PYTHON:?make first requires NumPy and SciPy: run make tools, or set this}"
 	$(command) | tee build/first.log
 	trap 'rm -rf $(model)' EXIT; \
-	grep -q 'first words' build/first.log; \
+	grep -q 'top words' build/first.log; \
 	$$OVERCOMPLETE_PYTHON .ci/check_model.py testdata/godoc.50d.txt.gz $(model)
 
 # --- Measurements
