@@ -361,7 +361,7 @@ const topicRows = 20_000
 func (f *trainFlags) report(cmd *cobra.Command, i model.Info) error {
 	k, themes := i.Training.Recipe.Base().Atoms, i.Training.Themes
 	var top []dimension
-	var of int // number of rows of top
+	var topRows int // first rows, whose strongest dimensions top lists
 	var largest []topics.Topic
 	if themes == nil {
 		m, err := model.OpenDictionary(f.output)
@@ -372,7 +372,7 @@ func (f *trainFlags) report(cmd *cobra.Command, i model.Info) error {
 			if err != nil {
 				return err
 			}
-			top, of = topDimensions(rows), rows.Rows
+			top, topRows = topDimensions(rows), rows.Rows
 			break
 		}
 	} else if i.Words() <= topicRows {
@@ -412,7 +412,7 @@ func (f *trainFlags) report(cmd *cobra.Command, i model.Info) error {
 			}
 			return
 		}
-		fmt.Fprintf(b, "strongest dimensions of the first %d %s, with their top words:\n", of, rows)
+		fmt.Fprintf(b, "strongest dimensions of the first %d %s, with their top words:\n", topRows, rows)
 		for _, d := range top {
 			fmt.Fprintf(b, "  %5d  %s\n", d.Dimension, wordList(d.Words, " "))
 		}
