@@ -138,7 +138,8 @@ counters() {
     rm -rf counted
     ! grep -q -e ERR_NVGPUCTRPERM -e 'not supported on' counted.log || exit 3 # only root may count on some machines
     for kernel in $3; do
-      grep -q -E "Profiling \"$kernel\"" counted.log || { echo "gpu.sh: no counters of $kernel"; status=1; }
+      # ncu prints CONTEXT:STREAM:KERNEL:INVOCATION if --kernel-id selects kernels.
+      grep -q -E "Profiling \"([0-9]+:[0-9]+:)?$kernel(:[0-9]+)?\"" counted.log || { echo "gpu.sh: no counters of $kernel"; status=1; }
     done
     [ $status = 0 ] || failed=$status
   }

@@ -78,7 +78,7 @@ profiler() {
   local expression=${given[kernel-id]#::regex:}
   awk -v expression="${expression%:*}" -v invocation="${expression##*:}" '
     { sub(/^graph:/, "") }
-    $0 != "" && ++count[$0] == invocation && $0 ~ expression { printf "==PROF== Profiling \"%s\" - %d: 0%%....100%% - 3 passes\n", $0, n++ }
+    $0 != "" && ++count[$0] == invocation && $0 ~ expression { printf "==PROF== Profiling \"1:13:%s:%d\": 0%%....50%%....100%% - 20 passes\n", $0, invocation }
     END { if (!n) print "==WARNING== No kernels were profiled." }' "$log"
   rm "$log"
   exit $status
