@@ -50,9 +50,9 @@ type Index struct {
 	// Computed at the first use.
 	terms      func() *terms // of texts
 	postings   func() *postings
-	sample     func() *sample       // of maxSample rows
-	meanCosine func() float64       // of all pairs of maxSample rows
-	poleWords  func() []description // of each pole, if rows are texts
+	sample     func() *sample                    // of maxSample rows
+	meanCosine func() float64                    // of all pairs of maxSample rows
+	poleWords  func() (words, labels [][]string) // of each pole, if rows are texts
 
 	// Nonzeros by column, and within a column by row. Rows are in blocks of blockRows. The rows of
 	// column k in block b are low[starts[k·blocks+b]:starts[k·blocks+b+1]].
@@ -88,7 +88,7 @@ func NewIndex(codes *vectors.Sparse) *Index {
 		}
 		return x.meanCosineOf(rows, -1, make([]float64, codes.Cols))
 	})
-	x.poleWords = sync.OnceValue(x.describePoles)
+	x.poleWords = sync.OnceValues(x.describePoles)
 	var lookup sync.WaitGroup
 	lookup.Go(func() {
 		x.rowOf = make(map[string]int32, codes.Rows)

@@ -165,22 +165,27 @@ func (t *Table) strongest(row int) (topic, theme int32) {
 // describe returns the groups of rows, largest first. The argument groups holds the group of each row. If ctx is
 // cancelled, describe returns ctx.Err().
 func describe(ctx context.Context, x *interpret.Index, groups []int32) ([]Topic, error) {
-	all := make([]Topic, slices.Max(append(groups, -1))+1)
+	var all []Topic
+	for g, words := range x.GroupLabels(groups, labelWords) {
+		all = append(all, Topic{ID: ID(g), Parent: None, Words: words})
+	}
 	for i, g := range groups {
 		if g >= 0 {
 			all[g].rows = append(all[g].rows, i)
+			all[g].Count++
 		}
 	}
-	labels := x.GroupLabels(groups, labelWords)
-	err := parallel.Each(ctx, len(all), func(g int) {
-		t := &all[g]
-		t.ID, t.Parent, t.Count = ID(g), None, len(t.rows)
-		t.Share = float64(t.Count) / float64(len(groups))
-		t.Words, t.Label = labels[g], strings.Join(labels[g], ", ")
-	})
 	all = slices.DeleteFunc(all, func(t Topic) bool { return t.Count == 0 })
 	slices.SortStableFunc(all, func(a, b Topic) int { return cmp.Compare(b.Count, a.Count) })
-	return all, err
+	var labels [][]string
+	for _, t := range all {
+		labels = append(labels, t.Words)
+	}
+	for i, label := range interpret.Distinct(labels) {
+		all[i].Label = strings.Join(label, ", ")
+		all[i].Share = float64(all[i].Count) / float64(len(groups))
+	}
+	return all, ctx.Err()
 }
 
 // examples returns the rows of a group that are nearest, by cosine, to the mean of its normalised codes. It

@@ -165,6 +165,9 @@ func TestLabels(t *testing.T) {
 		topics := tableOf(t, m).Topics
 		for _, topic := range topics {
 			labels[topic.Label] = true
+			if slices.ContainsFunc(topic.Words, func(word string) bool { return text != nil && slices.Contains(m.Codes.Words, word) }) {
+				t.Errorf("%s: the name of a row is in the label %q", name, topic.Label)
+			}
 			if topic.Label == "" || name == "alike" && len(topic.Examples) != 1 {
 				t.Errorf("%s: %+v", name, topic)
 			}
