@@ -192,14 +192,16 @@ class Model:
             raise ValueError(f"x is neither a word, an id, a row number nor a dense vector (got {len(vector)} numbers, want {dense})")
         return None, self.encode(vector.reshape(1, -1))
 
-    def topics(self, number: int | None = None, column: str | None = None) -> Any:
+    def topics(self, number: int | None = None, column: str | None = None, by: str | None = None) -> Any:
         """Returns a table of the topics of the texts, the largest first: id, label, share and count of rows, examples.
 
         number is the number of topics; the default was chosen by the training. If column names a column of the texts, the
-        table also has a column "values": the shares of the column's most frequent values in the topic. Raises ValueError
-        if the model has no topics.
+        table also has a column "values": the shares of the column's most frequent values in the topic. If the values are
+        dates (2024-03-05), they are the shares of all periods in order of time: of each "day", "week", "month", "quarter",
+        "year", "decade" or "century", as by says; the default is chosen by the span of the dates. Raises ValueError if the
+        model has no topics, or if by is given and a value is no date.
         """
-        topics = self._topics(number, *option("--column", column))["topics"]
+        topics = self._topics(number, *option("--column", column), *option("--by", by))["topics"]
         columns: dict[str, Any] = {name: [topic[name] for topic in topics] for name in ("id", "label", "share", "count")}
         columns["examples"] = [[example["text"] for example in topic["examples"]] for topic in topics]
         if column is not None:

@@ -245,6 +245,25 @@ class TestModel(Folder):
         with self.assertRaisesRegex(ValueError, "has no topics"):
             Model.load(self.models / "words").topics()
 
+    def test_topics_over_time(self):
+        """Periods are those of pandas."""
+        days = pd.Series(pd.date_range("1968-11-20", periods=len(self.x), freq="31h", tz="Asia/Kolkata"))
+        table = pa.table({"text": [f"text {k}" for k in range(len(self.x))], "day": days.map(lambda d: d.isoformat()), "kind": ["a"] * len(self.x), "embedding": list(self.x)})
+        pq.write_table(table, self.folder / "x.parquet")
+        run("train", self.folder / "x.parquet", "-o", self.folder / "model", "-k", 24, "--nonzeros", 3, "--topics", 3)
+        m = Model.load(self.folder / "model")
+        for by, code in {"day": "D", "week": "W-SUN", "month": "M", "quarter": "Q", "year": "Y", None: "M"}.items():
+            periods = days.dt.tz_localize(None).dt.to_period(code)
+            every = pd.period_range(periods.min(), periods.max(), freq=code)
+            name = {"week": lambda p: str(p.start_time.date()), "quarter": lambda p: f"{p.year}-Q{p.quarter}"}.get(by, str)
+            table, rows = m.topics(column="day", by=by), pd.Series(m.row_topics())
+            for topic in table.itertuples():
+                shares = periods[rows == topic.id].value_counts(normalize=True)
+                self.assertEqual(list(topic.values), [name(p) for p in every])
+                np.testing.assert_allclose(list(topic.values.values()), [shares.get(p, 0) for p in every])
+        with self.assertRaisesRegex(ValueError, "row 1: not a date"):
+            m.topics(column="kind", by="month")
+
     def test_batches(self):
         """Codes of any kind of batch are bit-identical to encode's, from one process of the program."""
         table = pq.read_table(self.models / "x.parquet")
