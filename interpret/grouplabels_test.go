@@ -204,6 +204,34 @@ func TestLabelsWithoutSpaces(t *testing.T) {
 	}
 }
 
+// A frequent Chinese character isn't part of a word because rare words follow it by chance, but it is part of a frequent
+// word.
+func TestFunctionCharacters(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	var texts []string
+	words := strings.Fields("银行 足球 电影 天气 老师 汽车 音乐 城市 机器 存在")
+	for i := range 4000 {
+		text := ""
+		for range 6 {
+			text += words[rng.IntN(len(words))] + strings.Repeat("在", rng.IntN(40)/39)
+		}
+		rare := ""
+		if i%1000 == 7 {
+			rare = "在悬崖"
+		}
+		texts = append(texts, text+rare+words[i%len(words)])
+	}
+	found := newTerms(texts, true).words
+	for _, word := range append(words, "悬崖") {
+		if !slices.Contains(found, word) {
+			t.Errorf("no word %s", word)
+		}
+	}
+	if slices.Contains(found, "在悬崖") {
+		t.Error("在 is part of a word")
+	}
+}
+
 // Words that are mostly adjacent are a phrase in labels, but not in a search. Other words aren't.
 func TestPhrases(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
