@@ -59,7 +59,7 @@ func (x *Index) GroupLabels(groups []int32, n int) [][]string {
 		sampled[i] = groups[row]
 	}
 	inSample := rowsOf(sampled, len(rows))
-	descriptions := s.describe(inSample, n, true)
+	descriptions := s.describe(inSample, n, true, x.isStop)
 	x.describeWordless(descriptions, func(g int) []int32 { return rows[g] })
 	for g, d := range descriptions {
 		labels[g] = d.words[:d.label]
@@ -151,12 +151,12 @@ func Distinct(labels [][]string) [][]string {
 
 // describe returns a description of each group of texts, with a label of up to n words. Labels differ as far as
 // there are words. If exclusive, a word describes only the group with its largest score, unless another group
-// would have no words.
-func (x *Index) describe(groups [][]int32, n int, exclusive bool) []description {
+// would have no words. Words for which isStop is true describe no group.
+func (x *Index) describe(groups [][]int32, n int, exclusive bool, isStop func(word string) bool) []description {
 	t, p := x.terms(), x.postings()
 	counters := make([]*counter, runtime.GOMAXPROCS(0))
 	for w := range counters {
-		counters[w] = &counter{counts: make([]int32, len(t.words)), marked: make([]bool, x.Codes.Rows), sums: make([]float64, x.Codes.Cols)}
+		counters[w] = &counter{isStop: isStop, counts: make([]int32, len(t.words)), marked: make([]bool, x.Codes.Rows), sums: make([]float64, x.Codes.Cols)}
 	}
 	candidates := make([][]candidate, len(groups))
 	parallel.With(counters, len(groups), func(c *counter, g int) {
@@ -277,6 +277,7 @@ func (x *Index) tightness(rows []int32, sums []float64) float64 {
 
 // A counter is the scratch space of one goroutine that describes groups.
 type counter struct {
+	isStop func(word string) bool
 	counts []int32   // by word: texts of the group
 	seen   []uint32  // words with counts
 	marked []bool    // by row
@@ -311,7 +312,7 @@ func (c *counter) candidates(t *terms, p *postings, group []int32, repeated bool
 			with = float64(len(p.with(id)))
 		}
 		kappa := 2 * (both*total - inside*with) / (inside*(total-with) + with*(total-inside))
-		if c.counts[id] >= minCount && kappa > 0 && canLabel(t.words[id]) {
+		if c.counts[id] >= minCount && kappa > 0 && canLabel(t.words[id]) && !c.isStop(t.words[id]) {
 			found.Add(ranking.Item{Index: int(id), Score: kappa})
 		}
 		c.counts[id] = 0

@@ -268,6 +268,36 @@ func TestPhrases(t *testing.T) {
 	}
 }
 
+// Stop words aren't in labels or descriptions, alone or in phrases.
+func TestStopWords(t *testing.T) {
+	codes := subjects(8, 30, 3)
+	x := NewIndex(codes)
+	groups := make([]int32, codes.Rows)
+	for i := range groups {
+		groups[i] = int32(i % 8)
+	}
+	all := x.GroupLabels(groups, 3)
+	for _, maxSample := range []int{maxSample, 150} {
+		x := NewIndex(codes)
+		x.maxSample = maxSample
+		y := x.WithStopWords([]string{" " + strings.ToUpper(all[0][0]) + "\n", ""})
+		for _, words := range append(y.GroupLabels(groups, 3), y.Label(Pole{0, false}), y.Words(Pole{0, false}, 20)) {
+			if slices.ContainsFunc(words, func(word string) bool { return slices.Contains(strings.Fields(word), all[0][0]) }) || len(words) == 0 {
+				t.Errorf("%q contains %s", words, all[0][0])
+			}
+		}
+		if maxSample == 150 {
+			continue
+		}
+		if got := y.GroupLabels(groups, 3); !slices.Equal(got[1], all[1]) || !slices.Equal(x.GroupLabels(groups, 3)[0], all[0]) {
+			t.Errorf("other labels are %q, %q", got[1], x.GroupLabels(groups, 3)[0])
+		}
+	}
+	if y := NewIndex(codes).WithStopWords([]string{"hard"}); !y.isStop("hard drive") || !y.isStop("drive hard") || y.isStop("harder") || y.isStop("drive") || y.isStop("") {
+		t.Error("phrases")
+	}
+}
+
 // The label of a group of words consists of the words nearest to its centre.
 func TestGroupLabelsOfWords(t *testing.T) {
 	codes := &vectors.Sparse{Words: []string{"far", "centre", "central", "middle", "none"}, CSR: vectors.CSR{Cols: 2, Ptr: []int64{0}}}

@@ -192,7 +192,10 @@ func compareFiles(cmd *cobra.Command, path, against string, dimensions int) erro
 	if err != nil {
 		return err
 	}
-	own := newIndex(cmd, m) // has the model's labels
+	own, err := newIndex(cmd, path, m) // has the model's labels
+	if err != nil {
+		return err
+	}
 	return showSets(cmd, x, found, against, func(p interpret.Pole) string { return labels.Name(own, p) })
 }
 

@@ -118,6 +118,47 @@ dimension  share  others  AUC  p  label  example
 	}
 }
 
+// Stop words leave the labels of all commands until they are removed.
+func TestStopWords(t *testing.T) {
+	t.Parallel()
+	dir := datedModel(t)
+	dir.Write(t, "stop.txt", []byte("\ufeffRain\r\n\r\nbank\r\n"))
+	before, _ := dir.MustRun(t, "topics model")
+	if _, stderr := dir.MustRun(t, "labels model --stop-words stop.txt"); !strings.Contains(stderr, "2 stop words") {
+		t.Error(stderr)
+	}
+	for _, line := range []string{"topics model", "top model", "labels model", "labels model --topics 2", "explain model d3 --json", "export model -f topics -o -"} {
+		stdout, _ := dir.MustRun(t, line)
+		for _, label := range []string{"rain\n", "\train", `"label": "rain`, ",rain,", "bank  "} {
+			if strings.Contains(stdout, label) {
+				t.Errorf("%s:\n%s\nhas %q", line, stdout, label)
+			}
+		}
+	}
+	if code, _, stderr := dir.Run(t, "train stop.txt -o model --force"); code != 2 || !strings.Contains(stderr, "because it has stop words") {
+		t.Error(stderr)
+	}
+	dir.Write(t, "empty.txt", nil)
+	dir.MustRun(t, "labels model --stop-words empty.txt")
+	if after, _ := dir.MustRun(t, "topics model"); after != before || slices.Contains(dir.Names(t), "model/stop_words.txt") {
+		t.Error(after)
+	}
+	dir.Write(t, "bad.txt", []byte("a\n\xff\n"))
+	for line, want := range map[string]string{
+		"labels model --stop-words bad.txt":         "bad.txt: line 2: the stop word isn't one line of UTF-8 text",
+		"labels model --stop-words none.txt":        "none.txt: no such file",
+		"labels model --stop-words stop.txt --json": "--json is for printing",
+	} {
+		if code, _, stderr := dir.Run(t, line); code != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, %s\nwithout %s", line, code, stderr, want)
+		}
+	}
+	dir.Write(t, "model/stop_words.txt", []byte("a\n\xff\n"))
+	if code, _, stderr := dir.Run(t, "topics model"); code != 2 || !strings.Contains(stderr, "stop_words.txt: line 2") {
+		t.Error(stderr)
+	}
+}
+
 // datedModel is a model of 40 texts with two topics. Texts of the first are from January to May 2024, except one
 // of the year 9999; texts of the second are from May, and the last has no date.
 func datedModel(t *testing.T) clitest.Dir {

@@ -61,7 +61,11 @@ of all rows; "values" then has each period, in the same order.`,
 			if err != nil {
 				return err
 			}
-			t, err := newTopicTable(cmd.Context(), args[0], m, newIndex(cmd, m), number)
+			x, err := newIndex(cmd, args[0], m)
+			if err != nil {
+				return err
+			}
+			t, err := newTopicTable(cmd.Context(), args[0], m, x, number)
 			if err != nil {
 				return err
 			}

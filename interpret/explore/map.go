@@ -113,7 +113,7 @@ func (x *Explorer) layoutDimensions() dimensionMap {
 func (x *Explorer) layoutRows() rowMap {
 	rows := x.chooseRows()
 	codes := interpret.SelectRows(x.model.Codes, rows)
-	index := interpret.NewIndex(codes)
+	index := interpret.NewIndex(codes).WithStopWords(x.stopWords)
 	near := make([][]link, len(rows))
 	for i := range near {
 		for _, n := range index.Nearest(index.Code(i), links, i) {

@@ -298,7 +298,7 @@ func TestDataIsDocumented(t *testing.T) {
 	}
 	x := newWith(t, testTopics(), "first", Options{Other: newExplorer(t, testModel(), "second")})
 	mux := routes{}
-	x.addTo(mux, "")
+	x.addTo(mux, "", nil)
 	for path := range mux {
 		if !strings.HasPrefix(path, "/data/") {
 			if !quoted(section)[path] {

@@ -34,7 +34,7 @@ class Model:
             self.info: dict[str, Any] = json.loads(self._text)
         except (OSError, ValueError) as error:
             raise ValueError(f"{self.path}: can't read the model: {error}") from error
-        self._named: tuple[int, list[dict[bool, str]]] | None = None
+        self._named: tuple[list[int], list[dict[bool, str]]] | None = None
         self._explorer: tuple[str, subprocess.Popen[str]] | None = None
         if self.info.get("format") != 1:
             raise ValueError(f"{self.path}: unknown format version (got {self.info.get('format')}, want 1)")
@@ -114,11 +114,21 @@ class Model:
         """
         return [next(iter(poles.values()), "") for poles in self._poles]
 
+    def set_stop_words(self, words: Sequence[str]) -> None:
+        """Stores words in the model that labels of texts leave out, in place of earlier ones. [] removes them.
+
+        Raises ValueError if the rows are words.
+        """
+        with tempfile.TemporaryDirectory(prefix="overcomplete-") as folder:
+            path = Path(folder) / "stop_words.txt"
+            path.write_text("".join(word + "\n" for word in words), "utf-8")
+            run("labels", self._unchanged_path, "--stop-words", path)
+
     @property
     def _poles(self) -> list[dict[bool, str]]:
         """The names of each dimension's poles, the stronger pole first. The key of a negative pole is True."""
-        given = self._unchanged_path / "labels.json"
-        modified = given.stat().st_mtime_ns if given.exists() else 0  # users edit labels
+        given = [self._unchanged_path / name for name in ("labels.json", "stop_words.txt")]
+        modified = [path.stat().st_mtime_ns if path.exists() else 0 for path in given]  # users edit them
         if self._named and self._named[0] == modified:
             return self._named[1]
         poles: list[dict[bool, str]] = [{} for _ in range(len(self.dictionary))]

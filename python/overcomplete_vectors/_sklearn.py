@@ -83,19 +83,21 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.device = device
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, *, texts: Sequence[str] | None = None) -> "SparseEmbedding":
+    def fit(self, X: Any, y: Any = None, *, texts: Sequence[str] | None = None, stop_words: Sequence[str] = ()) -> "SparseEmbedding":
         """Trains a dictionary on X, n×L. If texts are given, one per row, keywords of the texts label the dimensions.
+
+        The keywords leave out the stop words.
 
         Raises ValueError if X, texts or a parameter is invalid.
         """
-        self._fit(X, texts)
+        self._fit(X, texts, stop_words)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, *, texts: Sequence[str] | None = None) -> Any:
+    def fit_transform(self, X: Any, y: Any = None, *, texts: Sequence[str] | None = None, stop_words: Sequence[str] = ()) -> Any:
         """Trains a dictionary on X, n×L, and returns the codes of X, n×K, the same as fit followed by transform."""
-        return self._output(self._fit(X, texts), X)
+        return self._output(self._fit(X, texts, stop_words), X)
 
-    def _fit(self, X: Any, texts: Sequence[str] | None) -> sp.csr_array:
+    def _fit(self, X: Any, texts: Sequence[str] | None, stop_words: Sequence[str]) -> sp.csr_array:
         self._of_column = is_column(X)
         X = validate_data(self, matrix(X), dtype=np.float32, ensure_min_samples=2)
         seed = self.random_state
@@ -120,7 +122,11 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             self.components_ = np.load(folder / "model/dictionary.npy")
             self.mean_ = np.load(folder / "model/mean.npy")
             codes = sp.csr_array(sp.load_npz(folder / "model/codes.npz"))
-            self._labels = [""] * len(self.components_) if texts is None else Model.load(folder / "model").labels
+            self._labels = [""] * len(self.components_)
+            if texts is not None:
+                model = Model.load(folder / "model")
+                model.set_stop_words(stop_words)
+                self._labels = model.labels
         self.n_nonzero_ = int(info["encoding"]["nonzeros"])
         self.reconstruction_err_ = float(info["encoding"]["error"])
         self._n_features_out = len(self.components_)

@@ -238,6 +238,18 @@ class TestModel(Folder):
             table = m.top(3, 2)
         self.assertEqual((type(table), list(table)), (dict, ["row", "id", "value", "text"]))
 
+    def test_stop_words(self):
+        shutil.copytree(self.models / "texts", self.folder / "model")
+        m = Model.load(self.folder / "model")
+        before = m.labels
+        self.assertTrue(any("kind" in label for label in before), before)
+        m.set_stop_words(["KIND", "lines"])
+        self.assertFalse(any("kind" in label for label in m.labels), m.labels)
+        m.set_stop_words([])
+        self.assertEqual(m.labels, before)
+        with self.assertRaisesRegex(ValueError, "rows of .*words are words"):
+            Model.load(self.models / "words").set_stop_words(["a"])
+
     def test_encode(self):
         m = Model.load(self.models / "texts")
         for x in (self.x, self.x.astype(float), self.x.tolist(), pl.DataFrame(self.x), pd.DataFrame(self.x), pd.Series(list(self.x)),
@@ -482,6 +494,8 @@ class TestSparseEmbedding(Folder):
         self.assertEqual(names, pipeline.get_feature_names_out().tolist())
         self.assertEqual(len(set(names)), 8)
         self.assertTrue(any("kind" in name for name in names), names)
+        e = clone(pipeline[0]).fit(x, texts=texts, stop_words=["Kinda", "text"])
+        self.assertFalse(any("text" in name or "kinda" in name for name in e.get_feature_names_out()))
         e = pipeline[0]
         e._labels = ["", "money", "bank", *"abcde"]
         self.assertEqual(e.get_feature_names_out().tolist(), ["sparseembedding0", "money", "bank", *"abcde"])
