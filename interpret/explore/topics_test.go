@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 	"weak"
@@ -378,6 +379,20 @@ func TestBrowserTopics(t *testing.T) {
 	if evaluate[bool](b, `window.hacked !== undefined`) {
 		t.Error("a text was taken for markup")
 	}
+}
+
+// The first page changes the stop words, and shows the new labels.
+func TestBrowserStopWords(t *testing.T) {
+	b := openBrowser(t)
+	x := newWith(t, testTopics(), "test", Options{Labels: filepath.Join(t.TempDir(), "labels.json"), CheckModel: func() error { return nil }})
+	word := x.topics().Topics[0].Words[0]
+	b.do(chromedp.Navigate(b.serve(x)))
+	b.wait(`document.querySelector(".topics a.name")?.textContent.split(", ")[0] === %s`, quote(word))
+	b.do(chromedp.Focus(".stop summary"), chromedp.KeyEvent(kb.Enter), chromedp.SendKeys(".stop textarea", strings.ToUpper(word)+"\n"), chromedp.Click(".stop button"))
+	b.wait(`document.querySelector(".stop summary")?.textContent === "Words that labels leave out (1)"`)
+	b.wait(`document.querySelector(".topics a.name") && !document.querySelector(".topics").textContent.split(/[\s,·]+/).includes(%s)`, quote(word))
+	evaluate[chromedp.Void](b, `document.querySelector(".stop textarea").value = "a".repeat(101); document.querySelector(".stop button").click()`)
+	b.wait(`document.querySelector(".stop [role=alert]").textContent.startsWith("line 1: the stop word is too long")`)
 }
 
 // A comparison row by row finds the same near-duplicates.
