@@ -28,8 +28,8 @@ and the number of rows, three typical texts, and the labels of the largest theme
 the topic. --topics chooses their number without another training: themes are the leaves
 of a tree, and topics its branches, so that a smaller number joins whole topics.
 
-With --column, the most frequent values of a column are printed for each topic. Of a column
-of dates (2024-03-05 or 2024-03-05T10:11:12Z), a bar for each period is printed instead, in
+With --column, the most frequent values of a column are printed for each topic. If they are
+dates (2024-03-05 or 2024-03-05T10:11:12Z), a bar for each period is printed instead, in
 order of time: the height is the number of the topic's rows, a dot is a period without
 rows. Days, weeks, months, quarters, years, decades or centuries are chosen by the span of
 the dates, or with --by. A date counts as it is written, whatever its offset from UTC.
@@ -40,7 +40,7 @@ Empty texts have no topic.
 topics also have "examples", and with --column both have its "values". It also prints
 "rows", the id of the topic of each row, or null; the counts of "blank" texts and of
 "other" rows without a topic; and "dimensions", the theme with which each dimension
-co-occurs most. Of dates, it also prints the length of a period ("by") and the "periods"
+co-occurs most. For dates, it also prints the length of a period ("by") and the "periods"
 of all rows; "values" then has each period, in the same order.`,
 		Example: `  overcomplete topics model
   overcomplete topics model --topics 8 --column label

@@ -281,7 +281,7 @@ class TestModel(Folder):
             Model.load(self.models / "words").topics()
 
     def test_topics_over_time(self):
-        """Periods are those of pandas."""
+        """The periods are the same as in pandas."""
         days = pd.Series(pd.date_range("1968-11-20", periods=len(self.x), freq="31h", tz="Asia/Kolkata"))
         table = pa.table({"text": [f"text {k}" for k in range(len(self.x))], "day": days.map(lambda d: d.isoformat()), "kind": ["a"] * len(self.x), "embedding": list(self.x)})
         pq.write_table(table, self.folder / "x.parquet")
