@@ -99,7 +99,7 @@ func (x *Explorer) postLabel(w http.ResponseWriter, r *http.Request) (*Explorer,
 		Note      string   `json:"note"`
 		StopWords []string `json:"stop_words"`
 	}
-	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20))
+	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<18))
 	body.DisallowUnknownFields()
 	if err := body.Decode(&label); err != nil {
 		return nil, badRequest("want a label: %.200v", err)
