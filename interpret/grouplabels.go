@@ -3,6 +3,7 @@ package interpret
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -40,8 +41,8 @@ const (
 // information of the word and the words before it (Bouma 2009). A phrase of words that are often adjacent,
 // such as "hard drive", replaces its words if its score is at least 0.9 times the lower and 0.5 times the
 // higher of their scores. The label of a group without words is the beginning of a text. If two groups would
-// have the same label, the last word of one is replaced by another word or, if there is none, by the name of a
-// row. GroupLabels counts words in at most 20,000 texts.
+// have the same label, the last word of one is replaced by another word, if there is one; otherwise [Distinct]
+// can number them. GroupLabels counts words in at most 20,000 texts.
 //
 // If rows are words, the label consists of the words nearest to the sum of the group's codes.
 func (x *Index) GroupLabels(groups []int32, n int) [][]string {
@@ -58,8 +59,8 @@ func (x *Index) GroupLabels(groups []int32, n int) [][]string {
 		sampled[i] = groups[row]
 	}
 	inSample := rowsOf(sampled, len(rows))
-	descriptions := s.describe(inSample, n, true)
-	x.describeUnsampled(descriptions, n, func(g int) []int32 { return rows[g] })
+	descriptions := s.describe(inSample, n, true, x.isStop)
+	x.describeWordless(descriptions, func(g int) []int32 { return rows[g] })
 	for g, d := range descriptions {
 		labels[g] = d.words[:d.label]
 	}
@@ -118,32 +119,44 @@ type description struct {
 	label int // number of words of the label
 }
 
-// describeUnsampled gives each group that has no description one: the beginning of a text and the name of its
-// row. rows returns the rows of a group. No two labels are the same.
-func (x *Index) describeUnsampled(descriptions []description, n int, rows func(group int) []int32) {
-	taken := map[string]bool{}
-	for _, d := range descriptions {
-		taken[strings.Join(d.words[:d.label], " ")] = true
-	}
+// describeWordless describes each group without words by the beginning of a text. rows returns the rows of a group.
+func (x *Index) describeWordless(descriptions []description, rows func(group int) []int32) {
 	for g := range descriptions {
-		if d := &descriptions[g]; d.label == 0 {
-			if group := rows(g); len(group) > 0 {
-				row := group[0]
-				*d = description{[]string{beginning(x.Codes.Texts.Text[row]), x.Codes.Words[row]}, 2}
-				x.distinguish(d, group, n, taken)
-			}
+		if group := rows(g); descriptions[g].label == 0 && len(group) > 0 {
+			descriptions[g] = description{[]string{beginning(x.Codes.Texts.Text[group[0]])}, 1}
 		}
 	}
 }
 
-// describe returns a description of each group of texts, with a label of up to n words. No two labels are
-// the same. If exclusive, a word describes only the group with its largest score, unless another group would
-// have no words.
-func (x *Index) describe(groups [][]int32, n int, exclusive bool) []description {
+// Distinct returns labels, lists of words, with a number after the last word of repeated labels: "rain",
+// "rain (2)", "rain (3)". It changes no empty label.
+func Distinct(labels [][]string) [][]string {
+	distinct := slices.Clone(labels)
+	uses := map[string]int{}
+	for i, words := range labels {
+		if len(words) == 0 {
+			continue
+		}
+		last, label := len(words)-1, strings.Join(words, ", ")
+		name := label
+		for uses[name] > 0 {
+			uses[label]++
+			distinct[i] = append(slices.Clone(words[:last]), fmt.Sprintf("%s (%d)", words[last], uses[label]))
+			name = strings.Join(distinct[i], ", ")
+		}
+		uses[name]++
+	}
+	return distinct
+}
+
+// describe returns a description of each group of texts, with a label of up to n words. Labels differ as far as
+// there are words. If exclusive, a word describes only the group with its largest score, unless another group
+// would have no words. Words for which isStop is true describe no group.
+func (x *Index) describe(groups [][]int32, n int, exclusive bool, isStop func(word string) bool) []description {
 	t, p := x.terms(), x.postings()
 	counters := make([]*counter, runtime.GOMAXPROCS(0))
 	for w := range counters {
-		counters[w] = &counter{counts: make([]int32, len(t.words)), marked: make([]bool, x.Codes.Rows), sums: make([]float64, x.Codes.Cols)}
+		counters[w] = &counter{isStop: isStop, counts: make([]int32, len(t.words)), marked: make([]bool, x.Codes.Rows), sums: make([]float64, x.Codes.Cols)}
 	}
 	candidates := make([][]candidate, len(groups))
 	parallel.With(counters, len(groups), func(c *counter, g int) {
@@ -183,7 +196,7 @@ func (x *Index) describe(groups [][]int32, n int, exclusive bool) []description 
 	parallel.With(counters, len(groups), func(c *counter, g int) { descriptions[g] = c.choose(t, p, candidates[g], n) })
 	taken := map[string]bool{}
 	for g := range descriptions {
-		x.distinguish(&descriptions[g], groups[g], n, taken)
+		distinguish(&descriptions[g], n, taken)
 	}
 	return descriptions
 }
@@ -216,22 +229,12 @@ func divideWords(candidates [][]candidate) {
 	}
 }
 
-// distinguish makes a label different from the labels in taken, and adds it to them. It replaces the last word
-// by another word or, without one, by the name of a row. The label of a group without words becomes the
-// beginning of a text.
-func (x *Index) distinguish(d *description, group []int32, n int, taken map[string]bool) {
-	if d.label == 0 && len(group) > 0 {
-		d.words, d.label = []string{beginning(x.Codes.Texts.Text[group[0]])}, 1
-	}
+// distinguish replaces the last word of a label by another word until the label isn't in taken, and adds it.
+func distinguish(d *description, n int, taken map[string]bool) {
 	label := func() string { return strings.Join(d.words[:d.label], " ") }
 	last := min(d.label, n-1) // index of the last word
 	for i := d.label; i < len(d.words) && taken[label()]; i++ {
 		d.words[last], d.words[i] = d.words[i], d.words[last]
-		d.label = last + 1
-	}
-	described := d.words
-	for i := 0; i < len(group) && taken[label()]; i++ {
-		d.words = slices.Insert(slices.Clone(described), last, x.Codes.Words[group[i]])
 		d.label = last + 1
 	}
 	taken[label()] = true
@@ -274,6 +277,7 @@ func (x *Index) tightness(rows []int32, sums []float64) float64 {
 
 // A counter is the scratch space of one goroutine that describes groups.
 type counter struct {
+	isStop func(word string) bool
 	counts []int32   // by word: texts of the group
 	seen   []uint32  // words with counts
 	marked []bool    // by row
@@ -308,7 +312,7 @@ func (c *counter) candidates(t *terms, p *postings, group []int32, repeated bool
 			with = float64(len(p.with(id)))
 		}
 		kappa := 2 * (both*total - inside*with) / (inside*(total-with) + with*(total-inside))
-		if c.counts[id] >= minCount && kappa > 0 && canLabel(t.words[id]) {
+		if c.counts[id] >= minCount && kappa > 0 && canLabel(t.words[id]) && !c.isStop(t.words[id]) {
 			found.Add(ranking.Item{Index: int(id), Score: kappa})
 		}
 		c.counts[id] = 0

@@ -66,8 +66,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// A sample of many texts determines their labels. A group or pole without texts in the sample is named after a
-// row and its text.
+// A sample of many texts determines their labels. The beginning of a text describes a group or pole without
+// texts in the sample.
 func TestLabelsOfSample(t *testing.T) {
 	const n, own = 8, 3
 	codes := subjects(n, 300, own)
@@ -95,7 +95,7 @@ func TestLabelsOfSample(t *testing.T) {
 		sampled[i] = groups[row]
 	}
 	small := NewIndex(SelectRows(codes, s.rows))
-	name := []string{beginning(codes.Texts.Text[alone]), codes.Words[alone]}
+	name := []string{beginning(codes.Texts.Text[alone])}
 	if got, want := x.GroupLabels(groups, own), append(small.GroupLabels(sampled, own), name); !reflect.DeepEqual(got, want) {
 		t.Errorf("labels of groups %q, want %q", got, want)
 	}
@@ -112,29 +112,20 @@ func TestLabelsOfSample(t *testing.T) {
 	}
 }
 
-// The labels of groups without texts in the sample differ, even if rows have the same names and texts.
-func TestLabelsOfUnsampled(t *testing.T) {
-	x := textIndex(slices.Repeat([]string{"the same words"}, 20)...)
-	x.maxSample = 2
-	groups := make([]int32, 20)
-	for i := range groups {
-		x.Codes.Words[i] = fmt.Sprint("r", i%2*i)
-		groups[i] = -1
-		if !slices.Contains(x.sample().rows, i) {
-			groups[i] = int32(i / 4)
-		}
+// Numbers distinguish repeated labels.
+func TestDistinct(t *testing.T) {
+	labels := [][]string{{"rain"}, {"rain", "sun"}, {"rain"}, nil, {"rain (2)"}, {"rain", "sun"}, {"rain"}, {"rain, sun"}, nil}
+	got := fmt.Sprintf("%q", Distinct(labels))
+	if want := `[["rain"] ["rain" "sun"] ["rain (2)"] [] ["rain (2) (2)"] ["rain" "sun (2)"] ["rain (3)"] ["rain, sun (3)"] []]`; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	seen := map[string]bool{}
-	for _, words := range x.GroupLabels(groups, 3) {
-		label := strings.Join(words, " ")
-		if label == "" || seen[label] {
-			t.Errorf("label %q is empty or repeated", label)
-		}
-		seen[label] = true
+	if labels[2][0] != "rain" || labels[5][1] != "sun" {
+		t.Errorf("the argument has changed to %q", labels)
 	}
 }
 
-// The beginning of a text labels a group without words. No two labels are the same.
+// The beginning of a text labels a group without words. Two labels are the same only if there are no other words. No
+// label contains the name of a row.
 func TestLabelsOfFew(t *testing.T) {
 	for _, c := range []struct {
 		texts  []string
@@ -144,10 +135,10 @@ func TestLabelsOfFew(t *testing.T) {
 		{nil, nil, "[]"},
 		{[]string{"a b"}, []int32{-1}, "[]"},
 		{[]string{"", "", "one two"}, []int32{0, 0, 1}, "[[(empty)] [one two]]"},
-		{[]string{"rain", "rain", "rain"}, []int32{0, 1, 1}, "[[rain] [rain r1]]"},
-		{[]string{"rain", "rain", "sun", "sun"}, []int32{0, 2, 3, 3}, "[[rain] [] [rain r1] [sun]]"},
+		{[]string{"rain", "rain", "rain"}, []int32{0, 1, 1}, "[[rain] [rain]]"},
+		{[]string{"rain", "rain", "sun", "sun"}, []int32{0, 2, 3, 3}, "[[rain] [] [rain] [sun]]"},
 		{[]string{"ab cd ef gh", "ab cd ef gh", "1 2", "1 2"}, []int32{0, 0, 1, 1}, "[[ab cd ef] [1 2]]"},
-		{[]string{"?! 3.14159 2.71828 1.41421", "", "?! 3.14159 2.71828 1.41421"}, []int32{0, 1, 2}, "[[?! 3.14159 2.71828 1…] [(empty)] [?! 3.14159 2.71828 1… r2]]"},
+		{[]string{"?! 3.14159 2.71828 1.41421", "", "?! 3.14159 2.71828 1.41421"}, []int32{0, 1, 2}, "[[?! 3.14159 2.71828 1…] [(empty)] [?! 3.14159 2.71828 1…]]"},
 		{[]string{"日本", "日本", "🙂", "🙂🙂", "שלום", "שלום"}, []int32{0, 0, 1, 1, 2, 2}, "[[日本] [🙂] [שלום]]"},
 		{[]string{strings.Repeat("long ", 1<<18) + "end", "", "one two", ""}, []int32{0, 1, 2, 1}, "[[long] [(empty)] [one two]]"},
 	} {
@@ -165,6 +156,9 @@ func TestLabelsOfFew(t *testing.T) {
 		for _, p := range x.Poles(k) {
 			poles++
 			labels[fmt.Sprint(x.Label(p))] = true
+			if words := x.Words(p, maxWords); fmt.Sprint(words) != "[the same words]" {
+				t.Errorf("%v: words %q", p, words)
+			}
 		}
 	}
 	if len(labels) != poles {
@@ -210,6 +204,34 @@ func TestLabelsWithoutSpaces(t *testing.T) {
 	}
 }
 
+// A frequent Chinese character isn't part of a word because rare words follow it by chance, but it is part of a frequent
+// word.
+func TestFunctionCharacters(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	var texts []string
+	words := strings.Fields("银行 足球 电影 天气 老师 汽车 音乐 城市 机器 存在")
+	for i := range 4000 {
+		text := ""
+		for range 6 {
+			text += words[rng.IntN(len(words))] + strings.Repeat("在", rng.IntN(40)/39)
+		}
+		rare := ""
+		if i%1000 == 7 {
+			rare = "在悬崖"
+		}
+		texts = append(texts, text+rare+words[i%len(words)])
+	}
+	found := newTerms(texts, true).words
+	for _, word := range append(words, "悬崖") {
+		if !slices.Contains(found, word) {
+			t.Errorf("no word %s", word)
+		}
+	}
+	if slices.Contains(found, "在悬崖") {
+		t.Error("在 is part of a word")
+	}
+}
+
 // Words that are mostly adjacent are a phrase in labels, but not in a search. Other words aren't.
 func TestPhrases(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -243,6 +265,36 @@ func TestPhrases(t *testing.T) {
 	}
 	if ids := x.postings().lookup(x.terms(), "hard d"); len(ids) != 0 {
 		t.Errorf("a search finds the phrases %d", ids)
+	}
+}
+
+// Stop words aren't in labels or descriptions, alone or in phrases.
+func TestStopWords(t *testing.T) {
+	codes := subjects(8, 30, 3)
+	x := NewIndex(codes)
+	groups := make([]int32, codes.Rows)
+	for i := range groups {
+		groups[i] = int32(i % 8)
+	}
+	all := x.GroupLabels(groups, 3)
+	for _, maxSample := range []int{maxSample, 150} {
+		x := NewIndex(codes)
+		x.maxSample = maxSample
+		y := x.WithStopWords([]string{" " + strings.ToUpper(all[0][0]) + "\n", ""})
+		for _, words := range append(y.GroupLabels(groups, 3), y.Label(Pole{0, false}), y.Words(Pole{0, false}, 20)) {
+			if slices.ContainsFunc(words, func(word string) bool { return slices.Contains(strings.Fields(word), all[0][0]) }) || len(words) == 0 {
+				t.Errorf("%q contains %s", words, all[0][0])
+			}
+		}
+		if maxSample == 150 {
+			continue
+		}
+		if got := y.GroupLabels(groups, 3); !slices.Equal(got[1], all[1]) || !slices.Equal(x.GroupLabels(groups, 3)[0], all[0]) {
+			t.Errorf("other labels are %q, %q", got[1], x.GroupLabels(groups, 3)[0])
+		}
+	}
+	if y := NewIndex(codes).WithStopWords([]string{"hard"}); !y.isStop("hard drive") || !y.isStop("drive hard") || y.isStop("harder") || y.isStop("drive") || y.isStop("") {
+		t.Error("phrases")
 	}
 }
 

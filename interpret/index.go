@@ -50,9 +50,11 @@ type Index struct {
 	// Computed at the first use.
 	terms      func() *terms // of texts
 	postings   func() *postings
-	sample     func() *sample       // of maxSample rows
-	meanCosine func() float64       // of all pairs of maxSample rows
-	poleWords  func() []description // of each pole, if rows are texts
+	sample     func() *sample                    // of maxSample rows
+	meanCosine func() float64                    // of all pairs of maxSample rows
+	poleWords  func() (words, labels [][]string) // of each pole, if rows are texts
+
+	stop map[string]bool // see WithStopWords
 
 	// Nonzeros by column, and within a column by row. Rows are in blocks of blockRows. The rows of
 	// column k in block b are low[starts[k·blocks+b]:starts[k·blocks+b+1]].
@@ -88,7 +90,7 @@ func NewIndex(codes *vectors.Sparse) *Index {
 		}
 		return x.meanCosineOf(rows, -1, make([]float64, codes.Cols))
 	})
-	x.poleWords = sync.OnceValue(x.describePoles)
+	x.poleWords = sync.OnceValues(x.describePoles)
 	var lookup sync.WaitGroup
 	lookup.Go(func() {
 		x.rowOf = make(map[string]int32, codes.Rows)
@@ -101,6 +103,24 @@ func NewIndex(codes *vectors.Sparse) *Index {
 	x.transpose()
 	lookup.Wait()
 	return x
+}
+
+// WithStopWords returns an index of the same codes, which it shares with x, whose labels and descriptions of texts
+// leave out the given words, and phrases with such a word. The case of words doesn't matter.
+func (x *Index) WithStopWords(words []string) *Index {
+	y := *x
+	y.stop = make(map[string]bool, len(words))
+	for _, word := range words {
+		y.stop[strings.ReplaceAll(strings.ToLower(strings.TrimSpace(word)), "’", "'")] = true
+	}
+	y.poleWords = sync.OnceValues(y.describePoles)
+	return &y
+}
+
+// isStop reports whether a word or phrase is left out of labels.
+func (x *Index) isStop(word string) bool {
+	first, second, _ := strings.Cut(word, " ")
+	return x.stop[word] || x.stop[first] || second != "" && x.stop[second]
 }
 
 // transpose fills the columns by a counting sort. Each block of rows counts its nonzeros in every

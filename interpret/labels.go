@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/input"
+	"overcomplete/internal/modeldir"
 )
 
 // A Label is a name that a person or a program gave to a dimension or a topic.
@@ -188,6 +190,69 @@ func ReadLabels(path string, dimensions int) (Labels, error) {
 		}
 	}
 	return labels, nil
+}
+
+// stopWordsPath returns the path of the stop words beside a labels.json.
+func stopWordsPath(labels string) string {
+	return filepath.Join(filepath.Dir(labels), modeldir.StopWords)
+}
+
+// ReadStopWords reads the stop words of a model, for [Index.WithStopWords], from stop_words.txt in the directory of its
+// labels.json. The file has one word on each line. It returns no words if the file doesn't exist. Errors name the file.
+func ReadStopWords(labels string) ([]string, error) {
+	path := stopWordsPath(labels)
+	data, err := input.ReadRegular(path, maxLabelsFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return []string{}, nil
+	} else if err != nil {
+		return nil, err
+	}
+	words, err := ParseStopWords(string(data))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return words, nil
+}
+
+// ParseStopWords returns the words of a text with one on each line. It skips empty lines. It returns an error that names
+// the first line that isn't UTF-8 or is longer than 100 bytes.
+func ParseStopWords(text string) ([]string, error) {
+	words := []string{}
+	line := 0
+	for word := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
+		line++
+		word = strings.TrimSpace(word)
+		if err := checkLine("stop word", word, maxName); err != nil {
+			return nil, fmt.Errorf("line %d: %w", line, err)
+		}
+		if word != "" {
+			words = append(words, word)
+		}
+	}
+	return words, nil
+}
+
+// ChangeStopWords replaces the stop words of a model by words without line breaks, or removes the file if there are none.
+// See [ReadStopWords] and, for the lock and check, [ChangeLabels].
+func ChangeStopWords(ctx context.Context, labels string, words []string, check func() error) error {
+	unlock, err := atomicfile.Lock(ctx, filepath.Dir(labels))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := check(); err != nil {
+		return err
+	}
+	if len(words) == 0 {
+		if err := os.Remove(stopWordsPath(labels)); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	return atomicfile.WriteFile(ctx, stopWordsPath(labels), true, func(w io.Writer) error {
+		_, err := io.WriteString(w, strings.Join(words, "\n")+"\n")
+		return err
+	})
 }
 
 // ChangeLabels sets labels in the labels.json at path, of a model with K dimensions, and returns all

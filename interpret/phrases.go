@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // A phrase is a pair of words that are often adjacent, such as "hard drive". In scripts without spaces it is a
@@ -18,6 +19,11 @@ const (
 	minJoined   = 2 // smallest number of occurrences of two adjacent characters
 	minPhrase   = 3 // smallest number of occurrences of two adjacent words
 	joinRounds  = 4 // yields words of up to 2⁴ characters
+
+	// A Chinese part with more occurrences than this share of the number of texts joins a neighbour only if they are
+	// adjacent in at least this share of its occurrences. Function characters, such as 在, therefore stay apart from
+	// rare words, which may stand only beside them by chance.
+	functionShare = 0.02
 )
 
 // Marks among the parts of texts.
@@ -171,15 +177,28 @@ func (t *terms) countPairs(parts []uint32, words bool) map[uint64]*pair {
 			n++
 		}
 	}
+	frequent := functionShare * float64(len(t.starts)-1)
 	for key, p := range pairs {
+		a, b := uint32(key>>32), uint32(key)
+		common := a
+		if counts[b] > counts[a] {
+			common = b
+		}
 		switch least := least(key); {
 		case least == 1:
 			p.affinity = 1
+		case isHan(t.words[common]) && counts[common] > frequent && float64(p.count) < functionShare*counts[common]:
 		case p.count >= int(least):
-			p.affinity = npmi(float64(p.count)/n, counts[key>>32]/n, counts[uint32(key)]/n)
+			p.affinity = npmi(float64(p.count)/n, counts[a]/n, counts[b]/n)
 		}
 	}
 	return pairs
+}
+
+// isHan reports whether a word begins with a Chinese character.
+func isHan(word string) bool {
+	r, _ := utf8.DecodeRuneInString(word)
+	return unicode.Is(unicode.Han, r)
 }
 
 func isKatakana(r rune) bool { return r == 'ー' || unicode.Is(unicode.Katakana, r) }

@@ -105,8 +105,8 @@ const topTexts = 20
 // Words returns up to n words for a pole. If rows are words, they are the words with the largest values. If rows
 // are texts, they are the label and up to 17 other words, in decreasing order of the score of
 // [Index.GroupLabels]. The words describe the texts with at least half of the largest value, and at least the
-// twenty strongest. The function counts them in a sample of 20,000 texts. If a pole has no text in the sample, it is
-// named after its strongest text.
+// twenty strongest. The function counts them in a sample of 20,000 texts. If these texts have no words, the
+// beginning of the strongest text describes the pole.
 func (x *Index) Words(p Pole, n int) []string {
 	words := []string{}
 	if x.Codes.Texts == nil {
@@ -115,8 +115,9 @@ func (x *Index) Words(p Pole, n int) []string {
 		}
 		return words
 	}
-	all := x.poleWords()[p.index()].words
-	return append(words, all[:min(n, len(all))]...)
+	all, _ := x.poleWords()
+	of := all[p.index()]
+	return append(words, of[:min(n, len(of))]...)
 }
 
 // index returns the pole's index among the 2·K poles of all dimensions.
@@ -127,8 +128,8 @@ func (p Pole) index() int {
 	return 2 * p.Dimension
 }
 
-// describePoles returns the words of all poles.
-func (x *Index) describePoles() []description {
+// describePoles returns the words of all poles, and their labels.
+func (x *Index) describePoles() (words, labels [][]string) {
 	groups := make([][]int32, 2*x.Codes.Cols)
 	s := x.sample()
 	parallel.Each(context.Background(), len(groups), func(i int) {
@@ -144,23 +145,26 @@ func (x *Index) describePoles() []description {
 			}
 		}
 	})
-	descriptions := s.describe(groups, labelWords, false)
-	x.describeUnsampled(descriptions, labelWords, func(i int) (rows []int32) {
+	descriptions := s.describe(groups, labelWords, false, x.isStop)
+	x.describeWordless(descriptions, func(i int) (rows []int32) {
 		for _, e := range x.Top(Pole{i / 2, i%2 == 1}, topTexts) {
 			rows = append(rows, int32(e.Row))
 		}
 		return rows
 	})
-	return descriptions
+	for _, d := range descriptions {
+		words, labels = append(words, d.words), append(labels, d.words[:d.label])
+	}
+	return words, Distinct(labels)
 }
 
 // Label returns up to three words that name a pole, the most distinctive ones. No two words share a prefix of
-// five letters. If rows are texts, no two poles have the same label.
+// five letters. If rows are texts, labels are [Distinct].
 func (x *Index) Label(p Pole) []string {
 	const candidates = 12
 	if x.Codes.Texts != nil {
-		d := x.poleWords()[p.index()]
-		return slices.Clone(d.words[:d.label])
+		_, labels := x.poleWords()
+		return slices.Clone(labels[p.index()])
 	}
 	words := []string{}
 	for _, e := range x.Distinctive(p, candidates) {

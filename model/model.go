@@ -10,6 +10,7 @@
 //	texts.jsonl     Codes.Texts, one JSON object per line, with "id", "text" and the columns; only with codes of texts
 //	intrusion.json  the word intrusion accuracy of dimensions, only if it was measured
 //	labels.json     labels of dimensions, only if a user labelled some
+//	stop_words.txt  words that labels leave out, only if a user chose some
 //
 // [Open] opens a directory, or a .safetensors file of [Model.WriteSafetensors]:
 //

@@ -10,6 +10,7 @@ import (
 
 	"overcomplete/cpu"
 	"overcomplete/encode"
+	"overcomplete/internal/dates"
 	"overcomplete/internal/lab/classes"
 	"overcomplete/internal/table"
 	"overcomplete/interpret"
@@ -19,15 +20,17 @@ import (
 
 func newColumns() *cobra.Command {
 	var values, dimensions int
-	var against string
+	var against, by string
 	cmd := &cobra.Command{
 		Use:   "columns MODEL [COLUMN] [--against FILE]",
 		Short: "Compare sets of rows by their dimensions: values of a column, or files",
 		Long: `Columns MODEL prints the columns of a model of texts, such as label or split, and their
 numbers of values. Columns MODEL COLUMN compares the rows of each of the most frequent
-values with all other rows. Rows without a value are left out. Columns MODEL --against FILE
-compares the rows of MODEL with the rows of FILE, a file of dense vectors of the same kind,
-which it encodes with the dictionary and the settings of MODEL.
+values with all other rows. Rows without a value are left out. Dates (2024-03-05) are
+grouped into days, weeks, months, quarters, years, decades or centuries, in order of time:
+by the shortest of them that gives at most --values periods, or by --by. Columns MODEL
+--against FILE compares the rows of MODEL with the rows of FILE, a file of dense vectors of
+the same kind, which it encodes with the dictionary and the settings of MODEL.
 
 Each set is described by the dimensions that separate it best from the other rows:
 
@@ -44,21 +47,22 @@ The p-value assumes independent rows: near-duplicates make it too small.
 ` + aboutLabels,
 		Example: `  overcomplete columns model
   overcomplete columns model label --values 6 --dimensions 5
+  overcomplete columns model day --by year
   overcomplete columns model --against new.parquet`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			switch {
 			case against == "" && len(args) == 1:
-				err = refuseFlags(cmd, "is for a COLUMN", "values", "dimensions")
+				err = refuseFlags(cmd, "is for a COLUMN", "values", "dimensions", "by")
 			case against != "":
-				err = refuseFlags(cmd, "is for a COLUMN; drop it, or --against", "values")
+				err = refuseFlags(cmd, "is for a COLUMN; drop it, or --against", "values", "by")
 			}
 			switch {
 			case err != nil:
 				return err
 			case against == "":
-				return compareValues(cmd, args[0], args[1:], values, dimensions)
+				return compareValues(cmd, args[0], args[1:], by, values, dimensions)
 			case len(args) == 2:
 				return usagef("--against compares all rows; drop it, or column %.60q", args[1])
 			}
@@ -67,6 +71,7 @@ The p-value assumes independent rows: near-duplicates make it too small.
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&against, "against", "", "compare with the rows of this `file` of dense vectors")
+	flags.StringVar(&by, "by", "", "`period` of a column of dates: day, week, month, quarter, year, decade or century")
 	flags.IntVar(&values, "values", 10, "most values of the column to print")
 	flags.IntVar(&dimensions, "dimensions", 5, "most dimensions of each set")
 	addSkipBad(cmd)
@@ -78,7 +83,7 @@ The p-value assumes independent rows: near-duplicates make it too small.
 const minSet = 10
 
 // compareValues compares the values of the given column, or lists the columns if none is given.
-func compareValues(cmd *cobra.Command, path string, name []string, values, dimensions int) error {
+func compareValues(cmd *cobra.Command, path string, name []string, by string, values, dimensions int) error {
 	x, labels, err := loadLabelled(cmd, path)
 	if err != nil {
 		return err
@@ -94,6 +99,10 @@ func compareValues(cmd *cobra.Command, path string, name []string, values, dimen
 	if err != nil {
 		return err
 	}
+	column, notDates := byPeriod(column, by, values)
+	if by != "" && notDates != nil {
+		return usagef("--by %.20s, column %.60q: %w", by, name[0], notDates)
+	}
 	order, counts := byFrequency(column)
 	rows := len(column) - counts[""]
 	delete(counts, "")
@@ -105,11 +114,37 @@ func compareValues(cmd *cobra.Command, path string, name []string, values, dimen
 	if len(counts) == 2 { // the second value is the same comparison
 		others, order = order[1], order[:1]
 	}
-	found, err := classes.Separate(cmd.Context(), x, column, order[:min(values, len(order))], dimensions)
+	order = order[:min(values, len(order))]
+	if notDates == nil {
+		slices.Sort(order) // in order of time
+	}
+	found, err := classes.Separate(cmd.Context(), x, column, order, dimensions)
 	if err != nil {
 		return err
 	}
 	return showSets(cmd, x, found, others, func(p interpret.Pole) string { return labels.Name(x, p) })
+}
+
+// byPeriod replaces the values of a column of dates by their periods. Without by, there are about n periods. If the
+// values aren't dates, byPeriod returns the column and an error.
+func byPeriod(column []string, by string, n int) (periods []string, err error) {
+	days, err := dates.Parse(column)
+	if err != nil {
+		return column, err
+	}
+	s := dates.Divide(days, n)
+	if by != "" {
+		if s, err = dates.DivideBy(days, by); err != nil {
+			return column, err
+		}
+	}
+	periods = make([]string, len(column))
+	for i, p := range s.Of {
+		if p >= 0 {
+			periods[i] = s.Periods[p].Label
+		}
+	}
+	return periods, nil
 }
 
 // compareFiles compares the rows of a model with the rows of a file of dense vectors.
@@ -157,7 +192,10 @@ func compareFiles(cmd *cobra.Command, path, against string, dimensions int) erro
 	if err != nil {
 		return err
 	}
-	own := newIndex(cmd, m) // has the model's labels
+	own, err := newIndex(cmd, path, m) // has the model's labels
+	if err != nil {
+		return err
+	}
 	return showSets(cmd, x, found, against, func(p interpret.Pole) string { return labels.Name(own, p) })
 }
 
@@ -239,14 +277,19 @@ func listColumns(cmd *cobra.Command, x *interpret.Index) error {
 		Name   string   `json:"name"`
 		Values int      `json:"values"`
 		Most   []string `json:"most_frequent"`
+		Dates  []string `json:"dates,omitempty"` // first and last day of a column of dates
 	}
 	var all []column
 	for _, c := range x.Codes.Texts.Columns {
 		order, _ := byFrequency(c.Values)
-		all = append(all, column{c.Name, len(order), order[:min(few, len(order))]})
+		all = append(all, column{c.Name, len(order), order[:min(few, len(order))], dates.Span(c.Values)})
 	}
 	return show(cmd, all, func(b *strings.Builder) {
 		for _, c := range all {
+			if c.Dates != nil {
+				fmt.Fprintf(b, "%s: dates from %s to %s, %d values\n", wordList([]string{c.Name}, ""), c.Dates[0], c.Dates[1], c.Values)
+				continue
+			}
 			var most []string
 			for _, v := range c.Most {
 				most = append(most, shortText(v, shownText/few))

@@ -109,8 +109,12 @@ func loadVocabulary(cmd *cobra.Command, path, vocabulary string) (*interpret.Ind
 	if a, b := &encoded.Dictionary, &m.Dictionary; a.Dim != b.Dim || !slices.Equal(a.Atoms, b.Atoms) {
 		return nil, nil, usagef("%s was not encoded with the dictionary of %s; --vocabulary must be the model that encoded it", path, vocabulary)
 	}
+	x, err := newIndex(cmd, vocabulary, m)
+	if err != nil {
+		return nil, nil, err
+	}
 	labels, err := loadLabels(vocabulary, m.Codes.Cols)
-	return newIndex(cmd, m), labels, err
+	return x, labels, err
 }
 
 // An explanation lists the dimensions and neighbours of a word.

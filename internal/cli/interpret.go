@@ -46,7 +46,7 @@ func loadIndex(cmd *cobra.Command, path string) (*interpret.Index, error) {
 		if err != nil {
 			return nil, err
 		}
-		return newIndex(cmd, m), nil
+		return newIndex(cmd, path, m)
 	}
 	x, err := readNonmodel(cmd, path)
 	if err != nil {
@@ -55,13 +55,27 @@ func loadIndex(cmd *cobra.Command, path string) (*interpret.Index, error) {
 	return interpret.NewIndex(interpret.FromDense(x)), nil
 }
 
-// newIndex returns an index of a model's codes. Commands with --rare list known words first unless it is set.
-func newIndex(cmd *cobra.Command, m *model.Model) *interpret.Index {
-	x := interpret.NewIndex(m.Codes)
-	if rare, err := cmd.Flags().GetBool("rare"); err == nil && !rare {
+// newIndex returns indexOf. Commands with --rare list known words first unless it is set.
+func newIndex(cmd *cobra.Command, path string, m *model.Model) (*interpret.Index, error) {
+	x, err := indexOf(path, m)
+	if rare, notFlag := cmd.Flags().GetBool("rare"); err == nil && notFlag == nil && !rare {
 		x.Known = m.Info.Known()
 	}
-	return x
+	return x, err
+}
+
+// indexOf returns an index of the codes of the model at path, with its stop words.
+func indexOf(path string, m *model.Model) (*interpret.Index, error) {
+	x := interpret.NewIndex(m.Codes)
+	file, err := modeldir.LabelsPath(path)
+	if err != nil {
+		return x, nil // loadLabels reports an error of the system
+	}
+	words, err := interpret.ReadStopWords(file)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return x.WithStopWords(words), nil
 }
 
 // resuming returns the command line that resumes the training of m.

@@ -19,7 +19,7 @@ import (
 )
 
 func newLabels() *cobra.Command {
-	var from string
+	var from, stopWords string
 	var words, number int
 	cmd := &cobra.Command{
 		Use:   "labels MODEL",
@@ -35,14 +35,16 @@ keeps its label where another number of topics is shown, unless it is joined or 
 
 Labels are stored in the model's directory, in labels.json. The commands that show
 dimensions and topics name them by their labels or, without one, by their most
-distinctive words.`,
+distinctive words. --stop-words stores words, in stop_words.txt, that all commands and
+the page leave out of these words if rows are texts.`,
 		Example: `  overcomplete labels model > labels.tsv
   overcomplete labels model --import labels.tsv
-  overcomplete labels model --topics 16 > topics.tsv`,
+  overcomplete labels model --topics 16 > topics.tsv
+  overcomplete labels model --stop-words words.txt`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if from != "" {
-				if err := refuseFlags(cmd, "is for printing; drop it, or --import", "words", "rare", "json", "topics"); err != nil {
+			if from != "" || stopWords != "" {
+				if err := refuseFlags(cmd, "is for printing; drop it, or --import and --stop-words", "words", "rare", "json", "topics"); err != nil {
 					return err
 				}
 			}
@@ -65,10 +67,18 @@ distinctive words.`,
 			if err != nil {
 				return err
 			}
+			if stopWords != "" {
+				if err := importStopWords(cmd, args[0], stopWords, m, mark); err != nil || from == "" {
+					return err
+				}
+			}
 			if from != "" {
 				return importLabels(cmd, args[0], from, m, mark)
 			}
-			x := newIndex(cmd, m)
+			x, err := newIndex(cmd, args[0], m)
+			if err != nil {
+				return err
+			}
 			if cmd.Flags().Changed("topics") {
 				t, err := newTopicTable(cmd.Context(), args[0], m, x, number)
 				if err != nil {
@@ -81,6 +91,7 @@ distinctive words.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&from, "import", "", "import labels from this `file`, or - for standard input")
+	flags.StringVar(&stopWords, "stop-words", "", "leave the words of this `file` out of labels of texts, one on each line, or - for standard input; an empty file ends that")
 	flags.IntVarP(&words, "words", "n", 8, "words of each dimension, without --topics")
 	flags.IntVar(&number, "topics", 0, "print this `number` of topics instead")
 	addRare(cmd)
@@ -150,6 +161,29 @@ func printTopicLabels(b *strings.Builder, labels interpret.Labels, t *topics.Tab
 		table.Write([]string{strconv.Itoa(int(topic.ID)), l.Name, l.Note, wordList(topic.Words, " ")})
 	}
 	table.Flush()
+}
+
+func importStopWords(cmd *cobra.Command, path, from string, m *model.Model, mark modeldir.Identity) error {
+	if m.Codes.Texts == nil {
+		return usagef("--stop-words is for labels of texts, and the rows of %s are words", path)
+	}
+	file, err := modeldir.LabelsPath(path)
+	if err != nil {
+		return usageError{err}
+	}
+	text, err := input.Wait(cmd.Context(), func() ([]byte, error) { return input.Read(from, 1<<26) })
+	if err != nil {
+		return usageError{err}
+	}
+	words, err := interpret.ParseStopWords(string(text))
+	if err != nil {
+		return usagef("%s: %w", from, err)
+	}
+	if err := interpret.ChangeStopWords(cmd.Context(), file, words, mark.Check); err != nil {
+		return err
+	}
+	say(cmd.ErrOrStderr(), "%d stop words", len(words))
+	return nil
 }
 
 func importLabels(cmd *cobra.Command, path, from string, m *model.Model, mark modeldir.Identity) error {

@@ -8,7 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"overcomplete/internal/lab/classes"
 	"overcomplete/internal/testonly/clitest"
+	"overcomplete/interpret/topics"
+	"overcomplete/model"
 	"overcomplete/vectors"
 )
 
@@ -112,6 +115,144 @@ dimension  share  others  AUC  p  label  example
 	}
 	if code, _, stderr := textsModel(t).Run(t, "columns model"); code != 2 || !strings.Contains(stderr, "model has no columns") {
 		t.Errorf("exit code %d, %s", code, stderr)
+	}
+}
+
+// Stop words leave the labels of all commands until they are removed.
+func TestStopWords(t *testing.T) {
+	t.Parallel()
+	dir := datedModel(t)
+	dir.Write(t, "stop.txt", []byte("\ufeffRain\r\n\r\nbank\r\n"))
+	before, _ := dir.MustRun(t, "topics model")
+	if _, stderr := dir.MustRun(t, "labels model --stop-words stop.txt"); !strings.Contains(stderr, "2 stop words") {
+		t.Error(stderr)
+	}
+	for _, line := range []string{"topics model", "top model", "labels model", "labels model --topics 2", "explain model d3 --json", "export model -f topics -o -"} {
+		stdout, _ := dir.MustRun(t, line)
+		for _, label := range []string{"rain\n", "\train", `"label": "rain`, ",rain,", "bank  "} {
+			if strings.Contains(stdout, label) {
+				t.Errorf("%s:\n%s\nhas %q", line, stdout, label)
+			}
+		}
+	}
+	if code, _, stderr := dir.Run(t, "train stop.txt -o model --force"); code != 2 || !strings.Contains(stderr, "because it has stop words") {
+		t.Error(stderr)
+	}
+	dir.Write(t, "empty.txt", nil)
+	dir.MustRun(t, "labels model --stop-words empty.txt")
+	if after, _ := dir.MustRun(t, "topics model"); after != before || slices.Contains(dir.Names(t), "model/stop_words.txt") {
+		t.Error(after)
+	}
+	dir.Write(t, "bad.txt", []byte("a\n\xff\n"))
+	for line, want := range map[string]string{
+		"labels model --stop-words bad.txt":         "bad.txt: line 2: the stop word isn't one line of UTF-8 text",
+		"labels model --stop-words none.txt":        "none.txt: no such file",
+		"labels model --stop-words stop.txt --json": "--json is for printing",
+	} {
+		if code, _, stderr := dir.Run(t, line); code != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, %s\nwithout %s", line, code, stderr, want)
+		}
+	}
+	dir.Write(t, "model/stop_words.txt", []byte("a\n\xff\n"))
+	if code, _, stderr := dir.Run(t, "topics model"); code != 2 || !strings.Contains(stderr, "stop_words.txt: line 2") {
+		t.Error(stderr)
+	}
+}
+
+// datedModel is a model of 40 texts with two topics. Texts of the first are from January to May 2024, except one
+// of the year 9999; texts of the second are from May, and the last has no date.
+func datedModel(t *testing.T) clitest.Dir {
+	var ids []string
+	var codes [][]float32
+	texts := vectors.Texts{Columns: []vectors.Column{{Name: "day"}, {Name: "almost"}, {Name: "far"}}}
+	for i := range 40 {
+		ids, codes = append(ids, fmt.Sprintf("d%d", i)), append(codes, []float32{float32(1 - i%2), float32(i % 2)})
+		day := fmt.Sprintf("2024-%02d-%02d", 1+i/2%5, 1+i/2)
+		if i%2 == 1 {
+			day = fmt.Sprintf("2024-05-%02dT23:30:00-05:00", 1+i/2)
+		}
+		if i == 0 {
+			day = "9999-12-31"
+		}
+		if i == 39 {
+			day = ""
+		}
+		texts.Add(fmt.Sprintf("%s number %d", []string{"rain", "bank"}[i%2], i), []string{day, []string{day, "soon"}[i/39], []string{"2025-03-01", "1960-12-31", "3000-01-01"}[max(0, i-2)/13]})
+	}
+	m := clitest.NewModel(ids, codes)
+	m.Dictionary.Atoms, m.Dictionary.Themes = []float32{1, 0, 0, 1}, []float32{1, 0, 0, 1}
+	m.Info.Training.Themes = &model.Themes{Topics: 2, Splits: []int32{1}}
+	m.Codes.Texts = &texts
+	m.Info.Encoding.SetKind(m.Codes.Texts)
+	return clitest.Save(t, m)
+}
+
+// Columns of dates are ordered: topics show their course, and columns compares periods.
+func TestDates(t *testing.T) {
+	t.Parallel()
+	dir := datedModel(t)
+	stdout, _ := dir.MustRun(t, "topics model --column day --by month")
+	for _, want := range []string{
+		"day by month, all rows: 2024-01 ▂▂▂▂█…▁ 9999-12, most in 2024-05: 57 %\n",
+		"bank\n         day by month: 2024-01 ····█…· 9999-12, most in 2024-05: 95 %\n",
+		"rain\n         day by month: 2024-01 ▆████…▂ 9999-12, most in 2024-02: 20 %\n",
+	} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("%s\nwithout %s", stdout, want)
+		}
+	}
+	var got struct {
+		By      string
+		Periods []topics.Value
+		Topics  []topics.Topic
+	}
+	stdout, _ = dir.MustRun(t, "topics model --column day --by month --json")
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || got.By != "month" || len(got.Periods) != 6 || !got.Periods[5].AfterGap || len(got.Topics[1].Values) != 6 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if stdout, _ = dir.MustRun(t, "topics model --column day"); !strings.Contains(stdout, "day by week, all rows: 2024-01-01 ") {
+		t.Error(stdout)
+	}
+	if stdout, _ = dir.MustRun(t, "topics model --column almost"); !strings.Contains(stdout, "almost: 2024-01-06 5 %, 2024-01-11 5 %, ") {
+		t.Error(stdout)
+	}
+	sets := func(line string) (values []string) {
+		t.Helper()
+		stdout, _ := dir.MustRun(t, line+" --json")
+		var found []classes.Class
+		if err := json.Unmarshal([]byte(stdout), &found); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range found {
+			values = append(values, fmt.Sprintf("%s=%d", c.Value, c.Rows))
+		}
+		return values
+	}
+	for line, want := range map[string]string{
+		"columns model day --by month":          "2024-05=23",
+		"columns model far":                     "1900–1999=13 2000–2099=15 3000–3099=12",
+		"columns model far --by decade":         "1960s=13 2020s=15 3000s=12",
+		"columns model far --by day":            "1960-12-31=13 2025-03-01=15 3000-01-01=12",
+		"columns model far --values 2 --by day": "1960-12-31=13 2025-03-01=15",
+	} {
+		if got := strings.Join(sets(line), " "); got != want {
+			t.Errorf("%s: %s, want %s", line, got, want)
+		}
+	}
+	if stdout, _ = dir.MustRun(t, "columns model"); !strings.HasPrefix(stdout, "day: dates from 2024-01-06 to 9999-12-31, 40 values\nalmost: 40 values, ") {
+		t.Error(stdout)
+	}
+	for line, want := range map[string]string{
+		"topics model --by month":                   "--by is for a --column of dates",
+		"topics model --column almost --by month":   `--by month, column "almost": row 40: not a date (got "soon", want such as 2024-03-05`,
+		"topics model --column day --by hour":       `--by hour, column "day": no period "hour" (want one of day, week,`,
+		"columns model almost --by month":           `--by month, column "almost": row 40: not a date`,
+		"columns model --by month":                  "--by is for a COLUMN",
+		"columns model --against in.txt --by month": "--by is for a COLUMN; drop it, or --against",
+	} {
+		if code, _, stderr := dir.Run(t, line); code != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, %s\nwithout %s", line, code, stderr, want)
+		}
 	}
 }
 

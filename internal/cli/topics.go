@@ -19,7 +19,7 @@ import (
 
 func newTopics() *cobra.Command {
 	var number int
-	var column string
+	var column, by string
 	cmd := &cobra.Command{
 		Use:   "topics MODEL",
 		Short: "Show the topics of texts, their shares and typical texts",
@@ -28,16 +28,23 @@ and the number of rows, three typical texts, and the labels of the largest theme
 the topic. --topics chooses their number without another training: themes are the leaves
 of a tree, and topics its branches, so that a smaller number joins whole topics.
 
-With --column, the most frequent values of a column are printed for each topic. Empty
-texts have no topic.
+With --column, the most frequent values of a column are printed for each topic. If they are
+dates (2024-03-05 or 2024-03-05T10:11:12Z), a bar for each period is printed instead, in
+order of time: the height is the number of the topic's rows, a dot is a period without
+rows. Days, weeks, months, quarters, years, decades or centuries are chosen by the span of
+the dates, or with --by. A date counts as it is written, whatever its offset from UTC.
+
+Empty texts have no topic.
 
 --json prints "topics" and "themes", each with id, label, words, share, count and parent;
 topics also have "examples", and with --column both have its "values". It also prints
 "rows", the id of the topic of each row, or null; the counts of "blank" texts and of
 "other" rows without a topic; and "dimensions", the theme with which each dimension
-co-occurs most.`,
+co-occurs most. For dates, it also prints the length of a period ("by") and the "periods"
+of all rows; "values" then has each period, in the same order.`,
 		Example: `  overcomplete topics model
   overcomplete topics model --topics 8 --column label
+  overcomplete topics model --column day --by month
   overcomplete topics model --json > topics.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -46,20 +53,26 @@ co-occurs most.`,
 				return err
 			}
 			var values []string
-			if column != "" {
-				if values, err = columnOf(args[0], m.Codes, column); err != nil {
-					return err
-				}
+			if column == "" {
+				err = refuseFlags(cmd, "is for a --column of dates", "by")
+			} else {
+				values, err = columnOf(args[0], m.Codes, column)
 			}
-			t, err := newTopicTable(cmd.Context(), args[0], m, newIndex(cmd, m), number)
+			if err != nil {
+				return err
+			}
+			x, err := newIndex(cmd, args[0], m)
+			if err != nil {
+				return err
+			}
+			t, err := newTopicTable(cmd.Context(), args[0], m, x, number)
 			if err != nil {
 				return err
 			}
 			t.AssignDimensions(&m.Codes.CSR)
-			if values != nil {
-				t.BreakDown(values, shownValues)
-				if order, _ := byFrequency(values); len(order) > manyValues {
-					warn(cmd.ErrOrStderr(), "column %.60q has %d values: the %d most frequent of each topic are shown", column, len(order), shownValues)
+			if column != "" {
+				if err := breakDown(cmd, t, column, values, by); err != nil {
+					return err
 				}
 			}
 			return show(cmd, t, func(b *strings.Builder) { printTopics(b, t, column) })
@@ -67,8 +80,25 @@ co-occurs most.`,
 	}
 	cmd.Flags().IntVar(&number, "topics", 0, "number of topics (default the model's)")
 	cmd.Flags().StringVar(&column, "column", "", "print the most frequent values of this `column` of the texts")
+	cmd.Flags().StringVar(&by, "by", "", "`period` of a column of dates: day, week, month, quarter, year, decade or century (default by the span of the dates)")
 	addJSON(cmd, "print the same as JSON, with the topic of each row")
 	return cmd
+}
+
+// breakDown sets the values of topics and themes to the values of a column or, of dates, to periods.
+func breakDown(cmd *cobra.Command, t *topics.Table, column string, values []string, by string) error {
+	err := t.OverTime(values, by)
+	if err == nil {
+		return nil
+	}
+	if by != "" {
+		return usagef("--by %.20s, column %.60q: %w", by, column, err)
+	}
+	t.BreakDown(values, shownValues)
+	if order, _ := byFrequency(values); len(order) > manyValues {
+		warn(cmd.ErrOrStderr(), "column %.60q has %d values: the %d most frequent of each topic are shown", column, len(order), shownValues)
+	}
+	return nil
 }
 
 // newTopicTable returns the topics of the model at path; number is 0 for the default.
@@ -110,9 +140,47 @@ const manyValues = 1000
 // shownValues and shownThemes limit the values of a column and the themes per topic.
 const shownValues, shownThemes = 4, 4
 
+// course returns a bar for each period, whose height is a number of rows, with the first, the last and the largest
+// period. It merges adjacent periods of long series.
+func course(periods, values []topics.Value) string {
+	const longest = 80
+	bars := []rune("▁▂▃▄▅▆▇█")
+	merged := (len(values) + longest - 1) / longest
+	counts := make([]int, (len(values)+merged-1)/merged)
+	largest := 0
+	for i, v := range values {
+		counts[i/merged] += v.Count
+		if v.Count > values[largest].Count {
+			largest = i
+		}
+	}
+	most := slices.Max(counts)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s ", values[0].Value)
+	for i, n := range counts {
+		if slices.ContainsFunc(periods[i*merged:min((i+1)*merged, len(periods))], func(p topics.Value) bool { return p.AfterGap }) {
+			b.WriteRune('…')
+		}
+		if n == 0 {
+			b.WriteRune('·')
+		} else {
+			b.WriteRune(bars[(n*len(bars)-1)/most])
+		}
+	}
+	fmt.Fprintf(&b, " %s", values[len(values)-1].Value)
+	if v := values[largest]; v.Count > 0 {
+		fmt.Fprintf(&b, ", most in %s: %.0f %%", v.Value, 100*v.Share)
+	}
+	return b.String()
+}
+
 // printTopics prints a line for each topic, with details below it.
 func printTopics(b *strings.Builder, t *topics.Table, column string) {
 	const indent = "         "
+	if t.By != "" {
+		column += " by " + t.By
+		fmt.Fprintf(b, "%s, all rows: %s\n", escape.Text(column), course(t.Periods, t.Periods))
+	}
 	rows := table.Table{{"topic", "share", "rows", "label"}}
 	for _, topic := range t.Topics {
 		rows = append(rows, []string{fmt.Sprint(topic.ID), fmt.Sprintf("%.1f %%", 100*topic.Share), fmt.Sprint(topic.Count), escape.Text(topic.Label)})
@@ -124,6 +192,9 @@ func printTopics(b *strings.Builder, t *topics.Table, column string) {
 		var values, themes []string
 		for _, v := range topic.Values {
 			values = append(values, fmt.Sprintf("%s %.0f %%", shortText(v.Value, shownText/shownValues), 100*v.Share))
+		}
+		if t.By != "" {
+			values = []string{course(t.Periods, topic.Values)}
 		}
 		if len(values) > 0 {
 			fmt.Fprintf(b, "%s%s: %s\n", indent, escape.Text(column), strings.Join(values, ", "))

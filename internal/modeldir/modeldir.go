@@ -19,7 +19,7 @@ import (
 	"overcomplete/internal/input"
 )
 
-// The files of a model. A directory with labels is never replaced, because they are the user's work.
+// The files of a model. A directory with labels or stop words is never replaced, because they are the user's work.
 const (
 	Info       = "model.json"
 	Words      = "words.txt"
@@ -30,6 +30,7 @@ const (
 	Themes     = "themes.npy"
 	Intrusion  = "intrusion.json"
 	Labels     = "labels.json"
+	StopWords  = "stop_words.txt"
 
 	State    = "state" // the directory of a checkpoint's state
 	Progress = State + "/state.json"
@@ -94,7 +95,7 @@ func CheckSave(dir string, mayReplace func(path string) error) error {
 var ErrCheckpoint = fmt.Errorf("%w, a checkpoint", atomicfile.ErrExists)
 
 // MayReplace returns a function that returns an error unless the directory at path may be replaced. With
-// force, models without labels and empty directories may be; without force, nothing.
+// force, models without labels and stop words and empty directories may be; without force, nothing.
 func MayReplace(force bool) func(path string) error {
 	if force {
 		return checkReplaceable
@@ -124,6 +125,8 @@ func checkReplaceable(dir string) error {
 		switch {
 		case e.Name() == Labels:
 			return fmt.Errorf("is not replaced, because it has labels: move its %s away, or write to another directory", Labels)
+		case e.Name() == StopWords:
+			return fmt.Errorf("is not replaced, because it has stop words: move its %s away, or write to another directory", StopWords)
 		case e.Name() == State && e.IsDir():
 			err = checkState(filepath.Join(dir, State))
 		case !slices.Contains(known, e.Name()) || !e.Type().IsRegular():

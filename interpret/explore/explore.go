@@ -63,13 +63,15 @@ type Explorer struct {
 	tabulating   sync.Mutex // held while a cut is computed, so that one at a time uses memory
 	labelsLock   sync.Mutex
 	labels       interpret.Labels // replaced, never changed
-	matches      func() matches   // with the dimensions of the other model; nil without one
+	stopWords    []string
+	matches      func() matches // with the dimensions of the other model; nil without one
 }
 
 // Options are settings of an explorer.
 type Options struct {
 	// Labels is the path of a labels.json that the page shows and changes, or "". CheckModel is called
-	// before a change. It must return an error if the model on disk is no longer the model of the page.
+	// before a change. It must return an error if the model on disk is no longer the model of the page. The
+	// page also shows and changes the stop words beside the file, see [interpret.ReadStopWords].
 	Labels     string
 	CheckModel func() error
 
@@ -212,23 +214,33 @@ type pair struct {
 }
 
 // New returns an explorer of m, which must have codes and must not change afterwards. The page shows the name.
-// New computes the topics and maps in the background. It returns an error if [interpret.ReadLabels] does.
+// New computes the topics and maps in the background. It returns an error if [interpret.ReadLabels] or
+// [interpret.ReadStopWords] does.
 func New(m *model.Model, name string, o Options) (*Explorer, error) {
-	x := &Explorer{model: m, index: interpret.NewIndex(m.Codes), options: o}
-	x.index.Known = m.Info.Known()
+	index := interpret.NewIndex(m.Codes)
+	index.Known = m.Info.Known()
+	return build(m, index, name, o)
+}
+
+// build returns an explorer of m, given an index of its codes.
+func build(m *model.Model, index *interpret.Index, name string, o Options) (*Explorer, error) {
+	x := &Explorer{model: m, index: index, options: o}
+	if o.Labels != "" {
+		var err error
+		if x.labels, err = interpret.ReadLabels(o.Labels, m.Codes.Cols); err != nil {
+			return nil, err
+		}
+		if x.stopWords, err = interpret.ReadStopWords(o.Labels); err != nil {
+			return nil, err
+		}
+		x.index = index.WithStopWords(x.stopWords)
+	}
 	x.dimensionMap = sync.OnceValue(x.layoutDimensions)
 	x.rowMap = sync.OnceValue(x.layoutRows)
 	x.topics = sync.OnceValue(func() *topicTable { return x.tabulate(x.summary.Topics) })
 	x.duplicates = sync.OnceValue(x.nearDuplicates)
 	x.variances = x.index.Variances()
 	x.describe(name)
-	if o.Labels != "" {
-		labels, err := interpret.ReadLabels(o.Labels, m.Codes.Cols)
-		if err != nil {
-			return nil, err
-		}
-		x.labels = labels
-	}
 	if o.Other != nil {
 		x.compareWith(o.Other)
 	}

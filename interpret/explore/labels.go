@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"net/netip"
+	"strings"
 
 	"overcomplete/interpret"
 )
@@ -35,56 +36,86 @@ func (x *Explorer) setLabel(ctx context.Context, label interpret.Label) error {
 }
 
 type labelsAnswer struct {
-	Writable bool             `json:"writable"`
-	Labels   interpret.Labels `json:"labels"`
+	Writable  bool             `json:"writable"`
+	Labels    interpret.Labels `json:"labels"`
+	StopWords []string         `json:"stop_words"`
 }
 
 func (x *Explorer) allLabels() labelsAnswer {
-	return labelsAnswer{x.options.Labels != "", append(interpret.Labels{}, x.currentLabels()...)}
+	return labelsAnswer{x.options.Labels != "", append(interpret.Labels{}, x.currentLabels()...), append([]string{}, x.stopWords...)}
 }
 
-// serveLabels sends all labels, after saving the label that a browser on this machine posts. [guard] refuses
-// requests of other sites.
-func (x *Explorer) serveLabels(w http.ResponseWriter, r *http.Request) {
-	_, err := parameter(r, "", 0)
-	if err == nil && r.Method == http.MethodPost {
-		err = x.postLabel(w, r)
-	}
+// setStopWords replaces the stop words, and returns an explorer with the new labels of dimensions and topics.
+func (x *Explorer) setStopWords(ctx context.Context, words []string) (*Explorer, error) {
+	words, err := interpret.ParseStopWords(strings.Join(words, "\n"))
 	if err != nil {
-		fail(w, err)
-		return
+		return nil, badRequest("%v", err)
 	}
-	send(w, http.StatusOK, x.allLabels())
+	if err := interpret.ChangeStopWords(ctx, x.options.Labels, words, x.options.CheckModel); err != nil {
+		return nil, forbidden("the stop words were not saved: %v", err)
+	}
+	y, err := build(x.model, x.index, x.summary.Name, x.options)
+	if err == nil {
+		y.duplicates = x.duplicates
+	}
+	return y, err
 }
 
-// postLabel saves the label of a request. It requires JSON, which no form of another site's page can send.
-func (x *Explorer) postLabel(w http.ResponseWriter, r *http.Request) error {
+// serveLabels returns a handler that sends all labels and stop words, after saving those that a browser on this machine
+// posts. [guard] refuses requests of other sites. After a change of stop words it calls changed with another explorer.
+func (x *Explorer) serveLabels(changed func(*Explorer)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, err := parameter(r, "", 0)
+		now := x
+		if err == nil && r.Method == http.MethodPost {
+			now, err = x.postLabel(w, r)
+		}
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		if now != x {
+			changed(now)
+		}
+		send(w, http.StatusOK, now.allLabels())
+	})
+}
+
+// postLabel saves the label or the stop words of a request, and returns an explorer that shows them. It requires JSON, which no form of another site's page can send.
+func (x *Explorer) postLabel(w http.ResponseWriter, r *http.Request) (*Explorer, error) {
 	if from, err := netip.ParseAddrPort(r.RemoteAddr); err != nil || !from.Addr().Unmap().IsLoopback() {
-		return forbidden("change labels: only browsers on the machine of the model can")
+		return nil, forbidden("change labels: only browsers on the machine of the model can")
 	}
 	if x.options.Labels == "" {
-		return forbidden("change labels: the model isn't a directory, or its training isn't finished")
+		return nil, forbidden("change labels: the model isn't a directory, or its training isn't finished")
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return badRequest("want a label as application/json")
+		return nil, badRequest("want a label as application/json")
 	}
 	var label struct {
-		Dimension *int    `json:"dimension"`
-		Topic     *int    `json:"topic"`
-		Name      *string `json:"name"`
-		Note      string  `json:"note"`
+		Dimension *int     `json:"dimension"`
+		Topic     *int     `json:"topic"`
+		Name      *string  `json:"name"`
+		Note      string   `json:"note"`
+		StopWords []string `json:"stop_words"`
 	}
-	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, 16<<10))
+	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<18))
 	body.DisallowUnknownFields()
 	if err := body.Decode(&label); err != nil {
-		return badRequest("want a label: %.200v", err)
+		return nil, badRequest("want a label: %.200v", err)
 	}
 	if _, err := body.Token(); err != io.EOF {
-		return badRequest("want one label")
+		return nil, badRequest("want one label")
+	}
+	if label.StopWords != nil {
+		if label.Dimension != nil || label.Topic != nil || label.Name != nil || !x.summary.Texts {
+			return nil, badRequest("want stop words of texts alone")
+		}
+		return x.setStopWords(r.Context(), label.StopWords)
 	}
 	id := cmp.Or(label.Dimension, label.Topic)
 	if id == nil || label.Dimension != nil && label.Topic != nil || label.Name == nil {
-		return badRequest("want a label with dimension or topic, and name")
+		return nil, badRequest("want a label with dimension or topic, and name")
 	}
-	return x.setLabel(r.Context(), interpret.Label{ID: *id, Name: *label.Name, Note: label.Note, Topic: label.Topic != nil})
+	return x, x.setLabel(r.Context(), interpret.Label{ID: *id, Name: *label.Name, Note: label.Note, Topic: label.Topic != nil})
 }

@@ -38,7 +38,7 @@ func labelsOf(t *testing.T, w *httptest.ResponseRecorder) labelsAnswer {
 func TestServesLabels(t *testing.T) {
 	x, file := labelled(t)
 	handler := x.Handler("")
-	if got := get(handler, "/data/labels").Body.String(); got != `{"writable":true,"labels":[]}` {
+	if got := get(handler, "/data/labels").Body.String(); got != `{"writable":true,"labels":[],"stop_words":[]}` {
 		t.Errorf("before any: %s", got)
 	}
 	const nasty = `</script><b>kings</b>`
@@ -64,6 +64,53 @@ func TestServesLabels(t *testing.T) {
 	var page strings.Builder
 	if err := x.WritePage(&page, []string{"bank"}, nil); err != nil || !strings.Contains(page.String(), `"labels":{"writable":false,"labels":[{"dimension":5,"name":"five"}`) {
 		t.Errorf("exported without labels: %v", err)
+	}
+}
+
+// Stop words leave the labels of dimensions and topics at once, and are kept in a file.
+func TestStopWords(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "labels.json")
+	o := Options{Labels: file, CheckModel: func() error { return nil }}
+	m := testTopics()
+	handler := newWith(t, m, "test", Options{Labels: file, CheckModel: o.CheckModel, Other: newWith(t, testTopics(), "other", Options{})}).Handler("")
+	uses := func(path, word string) bool {
+		return strings.Contains(strings.ToLower(get(handler, path).Body.String()), `"`+word+`"`)
+	}
+	const model, topics = "/data/model", "/data/topics"
+	word := func() string {
+		var summary struct{ Dimensions []struct{ Label []string } }
+		if err := json.Unmarshal(get(handler, model).Body.Bytes(), &summary); err != nil {
+			t.Fatal(err)
+		}
+		return summary.Dimensions[2].Label[0]
+	}
+	first := word()
+	other := get(handler, "/other/data/model").Body.String()
+	if got := labelsOf(t, post(handler, `{"stop_words": ["`+strings.ToUpper(first)+`", "common", ""]}`)); strings.Join(got.StopWords, " ") != strings.ToUpper(first)+" common" {
+		t.Errorf("stop words %q", got.StopWords)
+	}
+	if uses(model, first) || uses(topics, "common") || word() == first || get(handler, "/other/data/model").Body.String() != other {
+		t.Errorf("%q is still in use", first)
+	}
+	if kept, err := os.ReadFile(filepath.Join(filepath.Dir(file), "stop_words.txt")); err != nil || string(kept) != strings.ToUpper(first)+"\ncommon\n" {
+		t.Errorf("the file is %q, error %v", kept, err)
+	}
+	if again := newWith(t, m, "test", o); strings.Join(again.summary.Dimensions[2].Label, " ") == first {
+		t.Error("stop words are forgotten")
+	}
+	for body, status := range map[string]int{`{"stop_words": ["a", 3]}`: 400, `{"stop_words": ["` + strings.Repeat("a", 101) + `"]}`: 400, `{"stop_words": ["a"], "topic": 5, "name": "x"}`: 400} {
+		if w := post(handler, body); w.Code != status {
+			t.Errorf("%.40s: %d %s", body, w.Code, w.Body)
+		}
+	}
+	if w := post(handler, `{"stop_words": ["a"]}`, "From: 192.168.1.2:50000"); w.Code != 403 {
+		t.Errorf("from another machine: %d", w.Code)
+	}
+	if labelsOf(t, post(handler, `{"stop_words": []}`)); word() != first {
+		t.Errorf("the first label is %q after the stop words were removed", word())
+	}
+	if w := post(newWith(t, testModel(), "words", o).Handler(""), `{"stop_words": ["bank"]}`); w.Code != 400 {
+		t.Errorf("of words: %d", w.Code)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"overcomplete/internal/ranking"
 	"overcomplete/interpret"
 	"overcomplete/interpret/topics"
+	"overcomplete/vectors"
 )
 
 const (
@@ -77,7 +78,7 @@ type colouring struct {
 	Values []string `json:"values"` // most frequent values, in decreasing order of frequency
 	Of     []int    `json:"of"`     // for each point, the index of its value in Values, or −1
 
-	column int   // index of the column
+	column vectors.Column
 	counts []int // number of rows of each value
 }
 
@@ -112,7 +113,7 @@ func (x *Explorer) layoutDimensions() dimensionMap {
 func (x *Explorer) layoutRows() rowMap {
 	rows := x.chooseRows()
 	codes := interpret.SelectRows(x.model.Codes, rows)
-	index := interpret.NewIndex(codes)
+	index := interpret.NewIndex(codes).WithStopWords(x.stopWords)
 	near := make([][]link, len(rows))
 	for i := range near {
 		for _, n := range index.Nearest(index.Code(i), links, i) {
@@ -239,18 +240,12 @@ func labelRegions(index *interpret.Index, regions []region, codes []interpret.Co
 // least half of the rows.
 func (x *Explorer) colourings(rows []int) []colouring {
 	all := []colouring{}
-	if !x.summary.Texts {
-		return all
-	}
-	for index, column := range x.model.Codes.Texts.Columns {
-		if column.Name == "" { // a user can't select it
-			continue
-		}
+	for _, column := range x.textColumns() {
 		counts := map[string]int{}
 		for _, row := range rows {
 			counts[column.Values[row]]++
 		}
-		c := colouring{Name: column.Name, Of: make([]int, len(rows)), column: index}
+		c := colouring{Name: column.Name, Of: make([]int, len(rows)), column: column}
 		for value := range counts {
 			c.Values = append(c.Values, value)
 		}

@@ -70,7 +70,7 @@ func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) erro
 	if len(words)+len(dimensions)+x.summary.Themes == 0 {
 		return badRequest("the model has no topics, so the page needs words or dimensions")
 	}
-	data := &pageData{Model: x.summary, Labels: labelsAnswer{Labels: x.allLabels().Labels}, Map: x.dimensionMap(),
+	data := &pageData{Model: x.summary, Labels: labelsAnswer{Labels: x.allLabels().Labels, StopWords: []string{}}, Map: x.dimensionMap(),
 		Words: map[string]wordAnswer{}, Dimensions: map[string]dimensionAnswer{}}
 	addWord := func(row int) { data.Words[x.model.Codes.Words[row]] = x.word(row, 0) }
 	addDimension := func(k int) { data.Dimensions[strconv.Itoa(k)] = x.dimension(k) }

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 )
@@ -67,23 +68,40 @@ func forbidden(format string, args ...any) error {
 // be an IP address, localhost or host, which may be empty. This prevents DNS rebinding. Handler also refuses
 // requests for data by other sites' pages.
 func (x *Explorer) Handler(host string) http.Handler {
-	mux := routes{}
-	x.addTo(mux, "")
-	if other := x.options.Other; other != nil {
-		other.addTo(mux, otherPath)
-	}
+	site := new(site)
+	site.show(x)
 	frames := "'none'"
 	if x.options.Frames {
 		frames = "http://localhost:* http://127.0.0.1:* https://localhost:* https://127.0.0.1:* vscode-webview: vscode-file:"
 	}
-	return guard(host, frames, mux)
+	return guard(host, frames, site)
+}
+
+// A site serves an explorer and its second model, and replaces them when stop words change.
+type site struct{ routes atomic.Pointer[routes] }
+
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.routes.Load().ServeHTTP(w, r) }
+
+func (s *site) show(x *Explorer) {
+	mux := routes{}
+	x.addTo(mux, "", s.show)
+	if other := x.options.Other; other != nil {
+		other.addTo(mux, otherPath, func(other *Explorer) {
+			o := x.options
+			o.Other = other
+			if y, err := build(x.model, x.index, x.summary.Name, o); err == nil { // the files were readable before
+				s.show(y)
+			}
+		})
+	}
+	s.routes.Store(&mux)
 }
 
 // otherPath is the path of the page of the second model.
 const otherPath = "/other"
 
-// addTo adds the handlers of the page and its data to mux, under a path.
-func (x *Explorer) addTo(mux routes, path string) {
+// addTo adds the handlers of the page and its data to mux, under a path. changed replaces the explorer.
+func (x *Explorer) addTo(mux routes, path string, changed func(*Explorer)) {
 	own := routes{
 		"/":               file("text/html; charset=utf-8", page(nil)),
 		"/explore.css":    file("text/css; charset=utf-8", mustAsset("explore.css")),
@@ -95,7 +113,7 @@ func (x *Explorer) addTo(mux routes, path string) {
 		"/data/word":      x.answerCut("word", x.answerWord),
 		"/data/dimension": x.answer("dimension", x.answerDimension),
 		"/data/query":     http.HandlerFunc(x.serveQuery),
-		"/data/labels":    http.HandlerFunc(x.serveLabels),
+		"/data/labels":    x.serveLabels(changed),
 		"/data/complete":  x.answer("prefix", x.complete),
 	}
 	for name, handler := range own {

@@ -57,7 +57,7 @@ func TestServes(t *testing.T) {
 		{"/data/word?word=River", "application/json", `"word":"river"`},
 		{"/data/dimension?dimension=0", "application/json", `"histogram"`},
 		{"/data/query?query=bank+river", "application/json", `"kind":"words"`},
-		{"/data/labels", "application/json", `{"writable":false,"labels":[]}`},
+		{"/data/labels", "application/json", `{"writable":false,"labels":[],"stop_words":[]}`},
 		{"/data/complete?prefix=BA", "application/json", `["bank","Bank"]`},
 		{"/data/complete?prefix=nothing+begins+so", "application/json", `[]`},
 	} {
@@ -298,7 +298,7 @@ func TestDataIsDocumented(t *testing.T) {
 	}
 	x := newWith(t, testTopics(), "first", Options{Other: newExplorer(t, testModel(), "second")})
 	mux := routes{}
-	x.addTo(mux, "")
+	x.addTo(mux, "", nil)
 	for path := range mux {
 		if !strings.HasPrefix(path, "/data/") {
 			if !quoted(section)[path] {

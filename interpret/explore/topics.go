@@ -13,6 +13,7 @@ import (
 	"overcomplete/internal/ranking"
 	"overcomplete/interpret"
 	"overcomplete/interpret/topics"
+	"overcomplete/vectors"
 )
 
 // Lengths of lists about topics.
@@ -30,6 +31,7 @@ type topicTable struct {
 	Topics  []topics.Topic `json:"topics"`
 	Themes  []topics.Topic `json:"themes"`
 	Columns []breakdown    `json:"columns"` // in decreasing order of agreement with the topics
+	Courses []course       `json:"courses"` // of columns of dates
 	Blank   int            `json:"blank"`   // rows with empty texts
 	Other   int            `json:"other"`   // other rows without a topic
 
@@ -87,6 +89,15 @@ type breakdown struct {
 	Themes [][]topics.Value `json:"themes"`
 }
 
+// A course counts the rows of each topic and theme over time.
+type course struct {
+	Name    string         `json:"name"`    // of a column of dates
+	By      string         `json:"by"`      // see [topics.Table.OverTime]
+	Periods []topics.Value `json:"periods"` // of all rows
+	Topics  [][]int        `json:"topics"`  // number of rows of each topic in each period
+	Themes  [][]int        `json:"themes"`
+}
+
 // A rowPair holds two rows and the cosine of their codes.
 type rowPair struct {
 	Words  [2]string `json:"words"`
@@ -103,7 +114,7 @@ type typicalAnswer struct {
 
 // tabulate computes the table of a model with themes, for a number of topics.
 func (x *Explorer) tabulate(number int) *topicTable {
-	t := &topicTable{Columns: []breakdown{}}
+	t := &topicTable{Columns: []breakdown{}, Courses: []course{}}
 	ctx := context.Background() // never cancelled, so that there are no errors
 	if number == x.summary.Topics {
 		t.table, _ = topics.New(ctx, x.model, x.index, number)
@@ -123,8 +134,15 @@ func (x *Explorer) tabulate(number int) *topicTable {
 	}
 	table := t.table
 	t.Blank, t.Other = table.Blank, table.Other
+	for _, c := range x.textColumns() {
+		if table.OverTime(c.Values, "") == nil && len(table.Periods) > 1 {
+			t.Courses = append(t.Courses, course{c.Name, table.By, table.Periods, countValues(table.Topics), countValues(table.Themes)})
+		}
+	}
 	for _, c := range t.colourings {
-		t.Columns = append(t.Columns, x.breakDown(table, c))
+		if !slices.ContainsFunc(t.Courses, func(other course) bool { return other.Name == c.Name }) {
+			t.Columns = append(t.Columns, x.breakDown(table, c))
+		}
 	}
 	slices.SortStableFunc(t.Columns, func(a, b breakdown) int { return cmp.Compare(agreement(b), agreement(a)) })
 	t.Topics, t.Themes = x.listTopics(table.Topics, &t.texts), x.listTopics(table.Themes, &t.texts)
@@ -150,12 +168,31 @@ func (x *Explorer) listTopics(list []topics.Topic, t *texts) []topics.Topic {
 	return list
 }
 
+// textColumns returns the columns that a user can select.
+func (x *Explorer) textColumns() []vectors.Column {
+	if !x.summary.Texts {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(x.model.Codes.Texts.Columns), func(c vectors.Column) bool { return c.Name == "" })
+}
+
+// countValues returns the counts of the values of each topic.
+func countValues(list []topics.Topic) [][]int {
+	counts := make([][]int, len(list))
+	for i, t := range list {
+		for _, v := range t.Values {
+			counts[i] = append(counts[i], v.Count)
+		}
+	}
+	return counts
+}
+
 func (x *Explorer) breakDown(table *topics.Table, c colouring) breakdown {
 	b := breakdown{Name: c.Name}
 	for i, n := range c.counts {
 		b.All = append(b.All, topics.Value{Value: c.Values[i], Count: n, Share: float64(n) / float64(x.model.Codes.Rows)})
 	}
-	table.BreakDown(x.model.Codes.Texts.Columns[c.column].Values, listedValues)
+	table.BreakDown(c.column.Values, listedValues)
 	copyValues := func(list []topics.Topic) (values [][]topics.Value) {
 		for _, t := range list {
 			values = append(values, append([]topics.Value{}, t.Values...))

@@ -11,10 +11,13 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 	"weak"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"overcomplete/interpret"
 	"overcomplete/model"
@@ -81,13 +84,85 @@ func testTopics() *model.Model {
 	}
 	m.Codes.CSR = codes
 	m.Codes.Texts.Columns[0].Values = slices.Clone(m.Codes.Texts.Columns[0].Values)
+	m.Codes.Texts.Columns = append(m.Codes.Texts.Columns, vectors.Column{Name: "day <b>"})
 	for i := range m.Codes.Rows {
 		m.Codes.Texts.Columns[0].Values[i] = []string{"low", "high"}[i%4/2] // equal to the topics
 		if i%10 == 0 {
 			m.Codes.Texts.Columns[0].Values[i] = "low"
 		}
+		m.Codes.Texts.Columns[2].Values = append(m.Codes.Texts.Columns[2].Values, testDay(i))
 	}
 	return m
+}
+
+// testDay returns the date of row i of testTopics: topic 5 is from 2024, except row 0, topic 6 from the first half. Row 8
+// has none.
+func testDay(i int) string {
+	switch {
+	case i == 0:
+		return "1066-10-14"
+	case i == 8:
+		return ""
+	}
+	return time.Date(2024, 1, 1+i/(1+i%4/2), 23, 0, 0, 0, time.FixedZone("", -5*60*60)).Format(time.RFC3339)
+}
+
+// The rows of topics and themes are counted over time, for any number of topics.
+func TestCourses(t *testing.T) {
+	m := testTopics()
+	handler := newExplorer(t, m, "test").Handler("")
+	for _, target := range []string{"/data/topics", "/data/topics?topics=3"} {
+		var got struct {
+			Topics, Themes []struct{ ID int }
+			Columns        []breakdown
+			Courses        []course
+		}
+		if err := json.Unmarshal(get(handler, target).Body.Bytes(), &got); err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Courses) != 1 || slices.ContainsFunc(got.Columns, func(b breakdown) bool { return b.Name == "day <b>" }) {
+			t.Fatalf("%s: %d courses, columns %+v", target, len(got.Courses), got.Columns)
+		}
+		c := got.Courses[0]
+		if c.Name != "day <b>" || c.By != "week" || len(c.Periods) != 44 || c.Periods[0].Value != "1066-10-08" || !c.Periods[1].AfterGap || c.Periods[1].Value != "2024-01-01" {
+			t.Errorf("%s: %+v", target, c)
+		}
+		want, all := map[int][]int{}, make([]int, len(c.Periods)) // by theme
+		for i := range testWords {
+			if i == 8 {
+				continue
+			}
+			period := 0
+			if i > 0 {
+				period = 1 + i/(1+i%4/2)/7 // 2024 begins on a Monday
+			}
+			all[period]++
+			if i != emptyRow && i != topiclessOf {
+				if want[i%4] == nil {
+					want[i%4] = make([]int, len(c.Periods))
+				}
+				want[i%4][period]++
+			}
+		}
+		for p, period := range c.Periods {
+			if period.Count != all[p] {
+				t.Errorf("%s: %d rows in %s, want %d", target, period.Count, period.Value, all[p])
+			}
+		}
+		for j, theme := range got.Themes {
+			if !slices.Equal(c.Themes[j], want[theme.ID]) {
+				t.Errorf("%s: theme %d: %d, want %d", target, theme.ID, c.Themes[j], want[theme.ID])
+			}
+		}
+		for j, topic := range got.Topics {
+			for p := range c.Periods {
+				sum := map[int]int{0: want[0][p], 1: want[1][p], 5: want[0][p] + want[1][p], 6: want[2][p] + want[3][p]}[topic.ID]
+				if c.Topics[j][p] != sum {
+					t.Errorf("%s: topic %d: %d rows in period %d, want %d", target, topic.ID, c.Topics[j][p], p, sum)
+				}
+			}
+		}
+	}
 }
 
 // The memory of an evicted table is freed.
@@ -261,6 +336,9 @@ func TestBrowserTopics(t *testing.T) {
 	evaluate[chromedp.Void](b, `document.querySelector(".topics a.name").click()`)
 	b.wait(`document.querySelector(".title")?.textContent === %s && document.querySelectorAll("main .excerpts li").length === 8`, quote(table.Topics[0].Label))
 	b.wait(`document.documentElement.scrollHeight < 3 * innerHeight`)
+	b.wait(`document.querySelector("main svg[role=img]").ariaLabel.startsWith("texts by week: from 1066-10-08 to 2024-10-21, most in ")`)
+	b.do(chromedp.Focus("main details summary"), chromedp.KeyEvent(kb.Enter))
+	b.wait(`document.querySelector("main details").innerText.startsWith("As a list\n1066-10-08\n1\n… 2024-01-01\n")`)
 	evaluate[chromedp.Void](b, `document.querySelector(".parts a.name").click()`)
 	b.wait(`location.hash.startsWith("#/theme/")`)
 	evaluate[chromedp.Void](b, `document.querySelector(".excerpts a").click()`)
@@ -301,6 +379,20 @@ func TestBrowserTopics(t *testing.T) {
 	if evaluate[bool](b, `window.hacked !== undefined`) {
 		t.Error("a text was taken for markup")
 	}
+}
+
+// The first page changes the stop words, and shows the new labels.
+func TestBrowserStopWords(t *testing.T) {
+	b := openBrowser(t)
+	x := newWith(t, testTopics(), "test", Options{Labels: filepath.Join(t.TempDir(), "labels.json"), CheckModel: func() error { return nil }})
+	word := x.topics().Topics[0].Words[0]
+	b.do(chromedp.Navigate(b.serve(x)))
+	b.wait(`document.querySelector(".topics a.name")?.textContent.split(", ")[0] === %s`, quote(word))
+	b.do(chromedp.Focus(".stop summary"), chromedp.KeyEvent(kb.Enter), chromedp.SendKeys(".stop textarea", strings.ToUpper(word)+"\n"), chromedp.Click(".stop button"))
+	b.wait(`document.querySelector(".stop summary")?.textContent === "Words that labels leave out (1)"`)
+	b.wait(`document.querySelector(".topics a.name") && !document.querySelector(".topics").textContent.split(/[\s,·]+/).includes(%s)`, quote(word))
+	evaluate[chromedp.Void](b, `document.querySelector(".stop textarea").value = "a".repeat(101); document.querySelector(".stop button").click()`)
+	b.wait(`document.querySelector(".stop [role=alert]").textContent.startsWith("line 1: the stop word is too long")`)
 }
 
 // A comparison row by row finds the same near-duplicates.

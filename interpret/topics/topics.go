@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 
+	"overcomplete/internal/dates"
 	"overcomplete/internal/parallel"
 	"overcomplete/internal/ranking"
 	"overcomplete/interpret"
@@ -47,7 +48,7 @@ type Topic struct {
 	Count    int       `json:"count"`              // number of rows
 	Parent   ID        `json:"parent"`             // topic of a theme; None for a topic
 	Examples []Example `json:"examples,omitempty"` // of a topic; themes have none
-	Values   []Value   `json:"values,omitempty"`   // see [Table.BreakDown]
+	Values   []Value   `json:"values,omitempty"`   // see [Table.BreakDown] and [Table.OverTime]
 
 	rows []int
 }
@@ -59,11 +60,13 @@ type Example struct {
 	Text string `json:"text,omitempty"`
 }
 
-// A Value is a value of a column, and the number of rows of a topic that have it.
+// A Value is a value of a column, or a period, and the number of rows of a topic that have it.
 type Value struct {
-	Value string  `json:"value"`
+	Value string  `json:"value"` // a period of time is such as 2024-03-05, 2024-03, 2024-Q1 or 2024; a week is its Monday
 	Count int     `json:"count"`
 	Share float64 `json:"share"` // of the topic's rows
+
+	AfterGap bool `json:"after_gap,omitempty"` // periods without rows before this one are left out; set in Table.Periods
 }
 
 // A Table lists the topics and the themes that have rows, each in decreasing order of the number of rows.
@@ -75,6 +78,9 @@ type Table struct {
 	Other  int     `json:"other"` // number of other rows without a topic
 
 	Dimensions []ID `json:"dimensions"` // theme of each dimension, see [Table.AssignDimensions]
+
+	By      string  `json:"by,omitempty"`      // length of a period, such as "month", see [Table.OverTime]
+	Periods []Value `json:"periods,omitempty"` // of all rows, in order of time
 
 	Codes   *vectors.CSR `json:"-"` // cosines of rows with themes, see [Encode]
 	TopicOf []int32      `json:"-"` // topic of each theme
@@ -165,22 +171,27 @@ func (t *Table) strongest(row int) (topic, theme int32) {
 // describe returns the groups of rows, largest first. The argument groups holds the group of each row. If ctx is
 // cancelled, describe returns ctx.Err().
 func describe(ctx context.Context, x *interpret.Index, groups []int32) ([]Topic, error) {
-	all := make([]Topic, slices.Max(append(groups, -1))+1)
+	var all []Topic
+	for g, words := range x.GroupLabels(groups, labelWords) {
+		all = append(all, Topic{ID: ID(g), Parent: None, Words: words})
+	}
 	for i, g := range groups {
 		if g >= 0 {
 			all[g].rows = append(all[g].rows, i)
+			all[g].Count++
 		}
 	}
-	labels := x.GroupLabels(groups, labelWords)
-	err := parallel.Each(ctx, len(all), func(g int) {
-		t := &all[g]
-		t.ID, t.Parent, t.Count = ID(g), None, len(t.rows)
-		t.Share = float64(t.Count) / float64(len(groups))
-		t.Words, t.Label = labels[g], strings.Join(labels[g], ", ")
-	})
 	all = slices.DeleteFunc(all, func(t Topic) bool { return t.Count == 0 })
 	slices.SortStableFunc(all, func(a, b Topic) int { return cmp.Compare(b.Count, a.Count) })
-	return all, err
+	var labels [][]string
+	for _, t := range all {
+		labels = append(labels, t.Words)
+	}
+	for i, label := range interpret.Distinct(labels) {
+		all[i].Label = strings.Join(label, ", ")
+		all[i].Share = float64(all[i].Count) / float64(len(groups))
+	}
+	return all, ctx.Err()
 }
 
 // examples returns the rows of a group that are nearest, by cosine, to the mean of its normalised codes. It
@@ -259,6 +270,46 @@ func (t *Table) BreakDown(column []string, n int) {
 	}
 }
 
+// maxPeriods is the number of periods within which most dates are, unless the user chooses their length.
+const maxPeriods = 60
+
+// OverTime sets By, Periods, and the Values of topics and themes to the periods of a column of dates of ISO 8601, which
+// holds a value for each row. It ignores empty values. The argument by is day, week, month, quarter, year, decade or
+// century, or "" for the shortest of them such that at most 60 periods contain 90 % of the dates. Periods are in order of
+// time. Each Values lists all periods, including those without rows, except long gaps in which no row has a date.
+// OverTime returns an error, and changes nothing, if a value is no date or if there would be more than 1,000 periods.
+func (t *Table) OverTime(column []string, by string) error {
+	days, err := dates.Parse(column)
+	if err != nil {
+		return err
+	}
+	s := dates.Divide(days, maxPeriods)
+	if by != "" {
+		if s, err = dates.DivideBy(days, by); err != nil {
+			return err
+		}
+	}
+	t.By, t.Periods = s.Unit, nil
+	for _, p := range s.Periods {
+		t.Periods = append(t.Periods, Value{p.Label, p.Count, float64(p.Count) / float64(len(column)), p.AfterGap})
+	}
+	for _, topics := range [][]Topic{t.Topics, t.Themes} {
+		parallel.Each(context.Background(), len(topics), func(i int) {
+			values := make([]Value, len(s.Periods))
+			for _, row := range topics[i].rows {
+				if p := s.Of[row]; p >= 0 {
+					values[p].Count++
+				}
+			}
+			for p := range values {
+				values[p].Value, values[p].Share = s.Periods[p].Label, float64(values[p].Count)/float64(topics[i].Count)
+			}
+			topics[i].Values = values
+		})
+	}
+	return nil
+}
+
 func mostFrequent(column []string, rows []int, n int) []Value {
 	counts := map[string]int{}
 	for _, i := range rows {
@@ -268,7 +319,7 @@ func mostFrequent(column []string, rows []int, n int) []Value {
 	}
 	var values []Value
 	for value, count := range counts {
-		values = append(values, Value{value, count, float64(count) / float64(len(rows))})
+		values = append(values, Value{Value: value, Count: count, Share: float64(count) / float64(len(rows))})
 	}
 	slices.SortFunc(values, func(a, b Value) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Value, b.Value))

@@ -106,7 +106,7 @@ func TestTable(t *testing.T) {
 	}
 	table.BreakDown(s.Texts.Columns[0].Values, 1)
 	for _, topic := range table.Topics {
-		want := []Value{{[]string{"wet", "dry", ""}[topic.ID-10], 30, 1}}
+		want := []Value{{[]string{"wet", "dry", ""}[topic.ID-10], 30, 1, false}}
 		if topic.ID == 12 { // the value is empty
 			want = nil
 		}
@@ -117,6 +117,53 @@ func TestTable(t *testing.T) {
 	text, err := json.Marshal(table.Rows[88:])
 	if want := "[11,12,null,null,null]"; err != nil || string(text) != want {
 		t.Errorf("rows are %s, want %s, error %v", text, want, err)
+	}
+}
+
+// Rows are counted by topic, theme and period.
+func TestOverTime(t *testing.T) {
+	m := testModel()
+	table := tableOf(t, m)
+	column := make([]string, len(table.Rows))
+	for i := range column { // topic 10 in March, topic 11 from March to May, topic 12 without dates
+		switch i % 3 {
+		case 0:
+			column[i] = fmt.Sprintf("2024-03-%02dT23:30:00-05:00", 1+i/3)
+		case 1:
+			column[i] = fmt.Sprintf("2024-%02d-07", 3+i/3%2*2)
+		}
+	}
+	if err := table.OverTime(column, "month"); err != nil || table.By != "month" {
+		t.Fatal(table.By, err)
+	}
+	if want := []Value{{"2024-03", 47, 47. / 93, false}, {"2024-04", 0, 0, false}, {"2024-05", 15, 15. / 93, false}}; !slices.Equal(table.Periods, want) {
+		t.Errorf("periods %v, want %v", table.Periods, want)
+	}
+	for _, topic := range table.Topics {
+		want := [][]Value{{{"2024-03", 30, 1, false}, {"2024-04", 0, 0, false}, {"2024-05", 0, 0, false}}, {{"2024-03", 15, 0.5, false}, {"2024-04", 0, 0, false}, {"2024-05", 15, 0.5, false}}, {{"2024-03", 0, 0, false}, {"2024-04", 0, 0, false}, {"2024-05", 0, 0, false}}}[topic.ID-10]
+		if !slices.Equal(topic.Values, want) {
+			t.Errorf("topic %d: %v, want %v", topic.ID, topic.Values, want)
+		}
+		for p := range want {
+			sum := 0
+			for _, theme := range table.Children(topic.ID) {
+				sum += theme.Values[p].Count
+			}
+			if sum != want[p].Count {
+				t.Errorf("themes of topic %d have %d rows in %s, want %d", topic.ID, sum, want[p].Value, want[p].Count)
+			}
+		}
+	}
+	if err := table.OverTime(column, ""); err != nil || table.By != "week" || len(table.Periods) != 11 {
+		t.Errorf("%d periods of a %s, %v", len(table.Periods), table.By, err)
+	}
+	column[1] = "9999-12-31"
+	if err := table.OverTime(column, ""); err != nil || table.By != "week" || len(table.Periods) != 12 || table.Periods[11] != (Value{"9999-12-27", 1, 1. / 93, true}) {
+		t.Errorf("periods %+v, %v", table.Periods, err)
+	}
+	column[4] = "soon"
+	if err := table.OverTime(column, ""); err == nil || !strings.Contains(err.Error(), "row 5") || table.By != "week" {
+		t.Errorf("%s, error %v", table.By, err)
 	}
 }
 
@@ -165,6 +212,9 @@ func TestLabels(t *testing.T) {
 		topics := tableOf(t, m).Topics
 		for _, topic := range topics {
 			labels[topic.Label] = true
+			if slices.ContainsFunc(topic.Words, func(word string) bool { return text != nil && slices.Contains(m.Codes.Words, word) }) {
+				t.Errorf("%s: the name of a row is in the label %q", name, topic.Label)
+			}
 			if topic.Label == "" || name == "alike" && len(topic.Examples) != 1 {
 				t.Errorf("%s: %+v", name, topic)
 			}

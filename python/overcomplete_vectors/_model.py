@@ -34,7 +34,7 @@ class Model:
             self.info: dict[str, Any] = json.loads(self._text)
         except (OSError, ValueError) as error:
             raise ValueError(f"{self.path}: can't read the model: {error}") from error
-        self._named: tuple[int, list[dict[bool, str]]] | None = None
+        self._named: tuple[list[int], list[dict[bool, str]]] | None = None
         self._explorer: tuple[str, subprocess.Popen[str]] | None = None
         if self.info.get("format") != 1:
             raise ValueError(f"{self.path}: unknown format version (got {self.info.get('format')}, want 1)")
@@ -114,11 +114,21 @@ class Model:
         """
         return [next(iter(poles.values()), "") for poles in self._poles]
 
+    def set_stop_words(self, words: Sequence[str]) -> None:
+        """Stores words in the model that labels of texts leave out, in place of earlier ones. [] removes them.
+
+        Raises ValueError if the rows are words.
+        """
+        with tempfile.TemporaryDirectory(prefix="overcomplete-") as folder:
+            path = Path(folder) / "stop_words.txt"
+            path.write_text("".join(word + "\n" for word in words), "utf-8")
+            run("labels", self._unchanged_path, "--stop-words", path)
+
     @property
     def _poles(self) -> list[dict[bool, str]]:
         """The names of each dimension's poles, the stronger pole first. The key of a negative pole is True."""
-        given = self._unchanged_path / "labels.json"
-        modified = given.stat().st_mtime_ns if given.exists() else 0  # users edit labels
+        given = [self._unchanged_path / name for name in ("labels.json", "stop_words.txt")]
+        modified = [path.stat().st_mtime_ns if path.exists() else 0 for path in given]  # users edit them
         if self._named and self._named[0] == modified:
             return self._named[1]
         poles: list[dict[bool, str]] = [{} for _ in range(len(self.dictionary))]
@@ -192,14 +202,16 @@ class Model:
             raise ValueError(f"x is neither a word, an id, a row number nor a dense vector (got {len(vector)} numbers, want {dense})")
         return None, self.encode(vector.reshape(1, -1))
 
-    def topics(self, number: int | None = None, column: str | None = None) -> Any:
+    def topics(self, number: int | None = None, column: str | None = None, by: str | None = None) -> Any:
         """Returns a table of the topics of the texts, the largest first: id, label, share and count of rows, examples.
 
         number is the number of topics; the default was chosen by the training. If column names a column of the texts, the
-        table also has a column "values": the shares of the column's most frequent values in the topic. Raises ValueError
-        if the model has no topics.
+        table also has a column "values": the shares of the column's most frequent values in the topic. If the values are
+        dates (2024-03-05), they are the shares of all periods in order of time: of each "day", "week", "month", "quarter",
+        "year", "decade" or "century", as by says; the default is chosen by the span of the dates. Raises ValueError if the
+        model has no topics, or if by is given and a value is no date.
         """
-        topics = self._topics(number, *option("--column", column))["topics"]
+        topics = self._topics(number, *option("--column", column), *option("--by", by))["topics"]
         columns: dict[str, Any] = {name: [topic[name] for topic in topics] for name in ("id", "label", "share", "count")}
         columns["examples"] = [[example["text"] for example in topic["examples"]] for topic in topics]
         if column is not None:

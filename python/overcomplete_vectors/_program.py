@@ -1,5 +1,6 @@
 """Finds and runs the program `overcomplete`."""
 
+import importlib
 import importlib.metadata
 import os
 import shutil
@@ -77,14 +78,19 @@ def start(*args: Any, stdout: Any, stderr: Any, cwd: Path | None = None) -> subp
     )
 
 
-def run(*args: str | os.PathLike[str] | float, verbose: bool = False, cwd: Path | None = None) -> str:
+def run(*args: Any, verbose: bool = False, cwd: Path | None = None) -> str:
     """Runs a command, such as run("train", "vectors.txt", "-o", "model"), and returns its standard output.
 
-    Its warnings become Python warnings. With verbose, its progress is shown on standard error. An interrupt ends the
+    Arguments are strings, paths and numbers, and tables in place of an input file: data frames of pandas or Polars, Arrow
+    tables, and data sets of Hugging Face. A table is written to a temporary Parquet file, frame.parquet. Its warnings become Python warnings. With verbose, its progress is shown on standard error. An interrupt ends the
     program, which then leaves no partial output. Paths are relative to cwd.
 
     Raises ValueError for invalid arguments or files, and RuntimeError for other errors, with the program's message.
     """
+    if any(map(is_table, args)):
+        with tempfile.TemporaryDirectory(prefix="overcomplete-") as folder:
+            path = Path(folder) / "frame.parquet"
+            return run(*(write_table(arg, path) if is_table(arg) else arg for arg in args), verbose=verbose, cwd=cwd)
     messages: list[str] = []
     with tempfile.TemporaryFile() as out, start(*args, stdout=out, stderr=subprocess.PIPE, cwd=cwd) as process:
         assert process.stdin and process.stderr
@@ -108,6 +114,23 @@ def run(*args: str | os.PathLike[str] | float, verbose: bool = False, cwd: Path 
     return printed
 
 
+def is_table(arg: Any) -> bool:
+    """Reports whether an argument is a table of pandas, Hugging Face, Polars or Arrow."""
+    return hasattr(arg, "to_parquet") or hasattr(arg, "write_parquet") or hasattr(arg, "column_names")
+
+
+def write_table(table: Any, path: Path) -> Path:
+    """Writes a table as a Parquet file, and returns its path."""
+    if hasattr(table, "to_parquet"):
+        index = getattr(table, "index", None)  # of pandas; without a name, it numbers the rows
+        table.to_parquet(path, **({} if index is None or index.names != [None] else {"index": False}))
+    elif hasattr(table, "write_parquet"):
+        table.write_parquet(path)
+    else:
+        importlib.import_module("pyarrow.parquet").write_table(table, path)
+    return path
+
+
 def failure(code: int, messages: list[str]) -> Exception:
     """Returns the exception for an exit code of the program."""
     message = next((m for m in reversed(messages) if m.startswith("overcomplete: ")), "\n".join(messages[-20:]))
@@ -127,17 +150,30 @@ def _show(message: str) -> None:
 
 
 def matrix(x: Any) -> Any:
-    """Returns x, or a matrix if x is a column of lists of a data frame or of Arrow. Raises TypeError for masks and dates."""
+    """Returns x, or a matrix if x is a column of lists of a data frame or of Arrow, or a frame of one such column.
+
+    Raises TypeError for masks and dates, and ValueError for the first row without a vector of the same length as the others.
+    """
     if sp.issparse(x):
         return x
     a = np.asarray(x)
     if isinstance(x, np.ma.MaskedArray) or a.dtype.kind in "mM":
         raise TypeError("values must be numbers (got masked values, dates or durations)")
-    if hasattr(x, "columns") or getattr(x, "ndim", 1) != 1:
+    if not is_column(a):
         return x
-    if a.dtype == object and a.ndim == 1 and len(a) and np.ndim(a[0]) == 1:
-        return np.stack([np.asarray(row, np.float32) for row in a])
-    return x
+    rows = [np.asarray(row, np.float32) for row in a.ravel()]
+    want = next(len(row) for row in rows if row.ndim == 1)
+    for i, row in enumerate(rows):
+        if row.shape != (want,):
+            got = f"{len(row)} numbers" if row.ndim == 1 else a.ravel()[i]
+            raise ValueError(f"row {i + 1}: the vector has the wrong length (got {got}, want {want} numbers)")
+    return np.stack(rows)
+
+
+def is_column(x: Any) -> bool:
+    """Reports whether x is a column of lists, or a data frame with one such column."""
+    a = np.asarray(x)
+    return a.dtype == object and (a.ndim == 1 or a.ndim == 2 and a.shape[1] == 1) and any(np.ndim(row) == 1 for row in a.ravel())
 
 
 def save(path: Path, x: Any) -> None:

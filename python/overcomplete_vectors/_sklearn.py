@@ -13,7 +13,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._model import Model, encode, option, workers
-from ._program import matrix, run, save
+from ._program import is_column, matrix, run, save
 
 
 class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -36,8 +36,8 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Maximum number of nonzeros per row, as an alternative to sparsity.
     epochs : int, optional
         Maximum number of epochs. The default is 4.
-    random_state : int
-        Seed. None means 1. The training rows, and the row from which an atom is initialised and towards which it is
+    random_state : int or numpy.random.RandomState
+        Seed, or the generator of one. None means 1. The training rows, and the row from which an atom is initialised and towards which it is
         regularised, are the same for any seed. Most dimensions therefore are, too.
     n_jobs : int, optional
         Number of processors. The default and −1 mean all. Results don't depend on it.
@@ -68,7 +68,7 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         sparsity: float | None = None,
         nonzeros: int | None = None,
         epochs: int | None = None,
-        random_state: int | None = 1,
+        random_state: int | np.random.RandomState | None = 1,
         n_jobs: int | None = None,
         device: str = "auto",
         verbose: bool = False,
@@ -83,20 +83,26 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.device = device
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, *, texts: Sequence[str] | None = None) -> "SparseEmbedding":
+    def fit(self, X: Any, y: Any = None, *, texts: Sequence[str] | None = None, stop_words: Sequence[str] = ()) -> "SparseEmbedding":
         """Trains a dictionary on X, n×L. If texts are given, one per row, keywords of the texts label the dimensions.
+
+        The keywords leave out the stop words.
 
         Raises ValueError if X, texts or a parameter is invalid.
         """
-        self._fit(X, texts)
+        self._fit(X, texts, stop_words)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, *, texts: Sequence[str] | None = None) -> Any:
+    def fit_transform(self, X: Any, y: Any = None, *, texts: Sequence[str] | None = None, stop_words: Sequence[str] = ()) -> Any:
         """Trains a dictionary on X, n×L, and returns the codes of X, n×K, the same as fit followed by transform."""
-        return self._output(self._fit(X, texts), X)
+        return self._output(self._fit(X, texts, stop_words), X)
 
-    def _fit(self, X: Any, texts: Sequence[str] | None) -> sp.csr_array:
+    def _fit(self, X: Any, texts: Sequence[str] | None, stop_words: Sequence[str]) -> sp.csr_array:
+        self._of_column = is_column(X)
         X = validate_data(self, matrix(X), dtype=np.float32, ensure_min_samples=2)
+        seed = self.random_state
+        if isinstance(seed, np.random.RandomState):
+            seed = seed.randint(np.iinfo(np.int32).max)
         with tempfile.TemporaryDirectory(prefix="overcomplete-") as name:
             folder = Path(name)
             save(folder / "X.npy", X)
@@ -108,7 +114,7 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             options = [
                 *option("--words", None if texts is None else "texts.txt"),
                 *option("-k", self.n_components), *option("--sparsity", self.sparsity), *option("--nonzeros", self.nonzeros),
-                *option("--epochs", self.epochs), *workers(self.n_jobs), *option("--seed", self.random_state),
+                *option("--epochs", self.epochs), *workers(self.n_jobs), *option("--seed", seed),
                 "--method", self.method, "--rows", "texts", "--topics", 0, "--device", self.device, "--progress" if self.verbose else "--quiet",
             ]  # fmt: skip
             run("train", "X.npy", "-o", "model", *options, verbose=self.verbose, cwd=folder)
@@ -116,7 +122,11 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             self.components_ = np.load(folder / "model/dictionary.npy")
             self.mean_ = np.load(folder / "model/mean.npy")
             codes = sp.csr_array(sp.load_npz(folder / "model/codes.npz"))
-            self._labels = [""] * len(self.components_) if texts is None else Model.load(folder / "model").labels
+            self._labels = [""] * len(self.components_)
+            if texts is not None:
+                model = Model.load(folder / "model")
+                model.set_stop_words(stop_words)
+                self._labels = model.labels
         self.n_nonzero_ = int(info["encoding"]["nonzeros"])
         self.reconstruction_err_ = float(info["encoding"]["error"])
         self._n_features_out = len(self.components_)
@@ -148,7 +158,8 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Returns the names of the K dimensions: labels, which are distinct, or names such as sparseembedding7 without texts."""
-        names = super().get_feature_names_out(input_features)
+        # The name of a column of lists isn't the name of a feature.
+        names = super().get_feature_names_out(None if self._of_column else input_features)
         return np.asarray([label or name for label, name in zip(self._labels, names)], dtype=object)
 
     def inverse_transform(self, X: Any) -> np.ndarray:

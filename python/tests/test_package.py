@@ -29,6 +29,7 @@ import scipy.sparse as sp
 from nbclient import NotebookClient
 from overcomplete_vectors import BatchEncoder, Model, SparseEmbedding, _batches, _program, run
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -101,6 +102,28 @@ class TestRun(Folder):
     def test_warnings(self):
         with self.fake("echo 'warning: that is odd' >&2; echo done"), self.assertWarnsRegex(UserWarning, "^that is odd$"):
             self.assertEqual(run("train"), "done\n")
+
+    def test_tables(self):
+        """A model trained on a table has its ids, texts and columns, and the codes of its vectors."""
+        x, kind = planted()
+        frame = pd.DataFrame({"id": [f"t{i}" for i in range(len(x))], "text": [f"text {k}" for k in kind], "kind": [f"k{k}" for k in kind], "embedding": list(x)})
+        np.save(self.folder / "x.npy", x)
+        run("train", self.folder / "x.npy", "-o", self.folder / "of_array", "--rows", "texts", "-k", 24)
+        want = Model.load(self.folder / "of_array").codes
+        for table in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame)):
+            run("train", table, "-o", self.folder / "model", "-k", 24, "--force")
+            m = Model.load(self.folder / "model")
+            pd.testing.assert_frame_equal(m.texts, frame.drop(columns="embedding"), check_dtype=False)
+            self.assertEqual((m.codes != want).nnz, 0, type(table))
+        some = frame[frame["kind"] == "k3"]
+        run("train", some, "-o", self.folder / "some", "-k", 5)
+        self.assertEqual(list(Model.load(self.folder / "some").texts), ["id", "text", "kind"])  # without the numbers of rows
+        run("train", some.set_index("id"), "-o", self.folder / "some", "-k", 5, "--force")
+        self.assertEqual(Model.load(self.folder / "some").words, some["id"].tolist())
+        run("encode", self.folder / "model", frame[:9], "-o", self.folder / "codes")
+        self.assertEqual((Model.load(self.folder / "codes").codes != m.encode(x[:9])).nnz, 0)
+        with self.assertRaisesRegex(ValueError, "frame.parquet"):
+            run("train", frame.drop(columns="embedding"), "-o", self.folder / "none")
 
     def test_much_output(self):
         with self.fake("head -c 3000000 /dev/zero | tr '\\0' x; head -c 3000000 /dev/zero | tr '\\0' '\\n' >&2"):
@@ -215,6 +238,18 @@ class TestModel(Folder):
             table = m.top(3, 2)
         self.assertEqual((type(table), list(table)), (dict, ["row", "id", "value", "text"]))
 
+    def test_stop_words(self):
+        shutil.copytree(self.models / "texts", self.folder / "model")
+        m = Model.load(self.folder / "model")
+        before = m.labels
+        self.assertTrue(any("kind" in label for label in before), before)
+        m.set_stop_words(["KIND", "lines"])
+        self.assertFalse(any("kind" in label for label in m.labels), m.labels)
+        m.set_stop_words([])
+        self.assertEqual(m.labels, before)
+        with self.assertRaisesRegex(ValueError, "rows of .*words are words"):
+            Model.load(self.models / "words").set_stop_words(["a"])
+
     def test_encode(self):
         m = Model.load(self.models / "texts")
         for x in (self.x, self.x.astype(float), self.x.tolist(), pl.DataFrame(self.x), pd.DataFrame(self.x), pd.Series(list(self.x)),
@@ -244,6 +279,25 @@ class TestModel(Folder):
             self.assertAlmostEqual(topic.values[best], kinds.count(best) / len(kinds))
         with self.assertRaisesRegex(ValueError, "has no topics"):
             Model.load(self.models / "words").topics()
+
+    def test_topics_over_time(self):
+        """The periods are the same as in pandas."""
+        days = pd.Series(pd.date_range("1968-11-20", periods=len(self.x), freq="31h", tz="Asia/Kolkata"))
+        table = pa.table({"text": [f"text {k}" for k in range(len(self.x))], "day": days.map(lambda d: d.isoformat()), "kind": ["a"] * len(self.x), "embedding": list(self.x)})
+        pq.write_table(table, self.folder / "x.parquet")
+        run("train", self.folder / "x.parquet", "-o", self.folder / "model", "-k", 24, "--nonzeros", 3, "--topics", 3)
+        m = Model.load(self.folder / "model")
+        for by, code in {"day": "D", "week": "W-SUN", "month": "M", "quarter": "Q", "year": "Y", None: "M"}.items():
+            periods = days.dt.tz_localize(None).dt.to_period(code)
+            every = pd.period_range(periods.min(), periods.max(), freq=code)
+            name = {"week": lambda p: str(p.start_time.date()), "quarter": lambda p: f"{p.year}-Q{p.quarter}"}.get(by, str)
+            table, rows = m.topics(column="day", by=by), pd.Series(m.row_topics())
+            for topic in table.itertuples():
+                shares = periods[rows == topic.id].value_counts(normalize=True)
+                self.assertEqual(list(topic.values), [name(p) for p in every])
+                np.testing.assert_allclose(list(topic.values.values()), [shares.get(p, 0) for p in every])
+        with self.assertRaisesRegex(ValueError, "row 1: not a date"):
+            m.topics(column="kind", by="month")
 
     def test_batches(self):
         """Codes of any kind of batch are bit-identical to encode's, from one process of the program."""
@@ -391,6 +445,43 @@ class TestSparseEmbedding(Folder):
         self.assertEqual(e.transform(x).index.tolist(), list(range(400)))
         np.testing.assert_array_equal(e.set_output(transform="polars").transform(frame).to_numpy(), want)
 
+    def test_columns_of_lists(self):
+        """A column of lists in a data frame, or a frame of one such column, is the same as its matrix."""
+        x, kind = planted()
+        frame = pd.DataFrame({"kind": kind, "embedding": list(x)})
+        e = SparseEmbedding(24, nonzeros=4)
+        want = e.fit_transform(x)
+        for column in (frame["embedding"], frame[["embedding"]], pl.from_pandas(frame)[["embedding"]], pa.Table.from_pandas(frame).select(["embedding"])):
+            self.assertEqual((e.fit_transform(column) != want).nnz, 0, type(column))
+            self.assertEqual((e.fit(column).transform(column) != want).nnz, 0)
+        for selected in ("embedding", ["embedding"]):
+            columns = ColumnTransformer([("e", clone(e), selected), ("kind", "passthrough", ["kind"])]).fit(frame)
+            names = columns.get_feature_names_out().tolist()
+            self.assertEqual(names, [f"e__sparseembedding{k}" for k in range(24)] + ["kind__kind"])
+            np.testing.assert_array_equal(columns.transform(frame).toarray()[:, :24], want.toarray())
+        with self.assertRaisesRegex(ValueError, "input_features"):
+            e.fit(x).get_feature_names_out(["one"])
+        for at, bad, why in [(3, None, "got None"), (0, None, "got None"), (9, float("nan"), "got nan"), (399, x[0][1:], "got 11 numbers"), (5, [], "got 0 numbers")]:
+            rows = list(x)
+            rows[at] = bad
+            for data in (pd.Series(rows), pd.DataFrame({"embedding": rows})):
+                with self.assertRaisesRegex(ValueError, f"^row {at + 1}: the vector has the wrong length \\({why}, want 12 numbers\\)"):
+                    SparseEmbedding(24).fit(data)
+        self.assertRaisesRegex(ValueError, "", SparseEmbedding(24).fit, pd.Series([None, None]))
+
+    def test_random_state(self):
+        """A RandomState draws seeds: the first fit is the fit with that seed, the second differs, and a copy repeats both."""
+        x = np.random.default_rng(5).normal(size=(400, 12)).astype("f4")
+        first, second = (np.random.RandomState(3) for _ in range(2))
+        a = SparseEmbedding(24, nonzeros=3, random_state=first)
+        codes = [a.fit_transform(x) for _ in range(2)]
+        b = SparseEmbedding(24, nonzeros=3, random_state=second)
+        for want in codes:
+            self.assertEqual((b.fit_transform(x) != want).nnz, 0)
+        seed = np.random.RandomState(3).randint(np.iinfo(np.int32).max)
+        self.assertEqual((SparseEmbedding(24, nonzeros=3, random_state=seed).fit_transform(x) != codes[0]).nnz, 0)
+        self.assertGreater((codes[0] != codes[1]).nnz, 0)
+
     def test_feature_names(self):
         x, kind = planted()
         texts = [f"kind{'abcdef'[k]} of\na text" if k < 6 else "" for k in kind]
@@ -403,6 +494,8 @@ class TestSparseEmbedding(Folder):
         self.assertEqual(names, pipeline.get_feature_names_out().tolist())
         self.assertEqual(len(set(names)), 8)
         self.assertTrue(any("kind" in name for name in names), names)
+        e = clone(pipeline[0]).fit(x, texts=texts, stop_words=["Kinda", "text"])
+        self.assertFalse(any("text" in name or "kinda" in name for name in e.get_feature_names_out()))
         e = pipeline[0]
         e._labels = ["", "money", "bank", *"abcde"]
         self.assertEqual(e.get_feature_names_out().tolist(), ["sparseembedding0", "money", "bank", *"abcde"])

@@ -59,3 +59,31 @@ function histogram({ from, to, counts }, { unit, label, whole: integers }) {
     svg("text", { x: (peak + (peak < counts.length / 3 ? 0 : peak < (2 * counts.length) / 3 ? 0.5 : 1)) * step, y: 13, "text-anchor": peak < counts.length / 3 ? "start" : peak < (2 * counts.length) / 3 ? "middle" : "end" }, plural(most, unit)),
   );
 }
+
+/** largestOf returns the index of the largest number. */
+const largestOf = (counts) => counts.indexOf(Math.max(...counts));
+
+/** sparkline draws a bar for each number, without text. */
+const sparkline = (counts) => svg("svg", { class: "sparkline", viewBox: `0 0 ${counts.length} 10`, preserveAspectRatio: "none", "aria-hidden": "true" },
+  counts.map((n, i) => svg("rect", { x: i + 0.1, width: 0.8, y: 10 - (10 * n) / Math.max(...counts, 1), height: (10 * n) / Math.max(...counts, 1), class: "positive" })));
+
+/** timeline draws the counts of periods, with lines at the expected counts. An ellipsis marks periods that are left out. */
+function timeline(periods, counts, expected, { unit, label }) {
+  const width = 480, height = 150, bottom = 22, top = 16;
+  const most = Math.max(...counts, ...expected);
+  const step = width / counts.length;
+  const y = (n) => top + (height - top - bottom) * (1 - n / most);
+  const peak = largestOf(counts);
+  const at = (peak + 0.5) / counts.length;
+  const names = periods.map((p) => p.value);
+  return svg("svg", { class: "histogram", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${label}: from ${names[0]} to ${names.at(-1)}, most in ${names[peak]}, ${plural(counts[peak], unit)}` },
+    counts.map((n, i) => svg("g", {},
+      svg("rect", { x: (i + 0.05) * step, width: 0.9 * step, y: y(n), height: height - bottom - y(n), class: "positive" }),
+      svg("line", { class: "mark", x1: i * step, x2: (i + 1) * step, y1: y(expected[i]), y2: y(expected[i]) }),
+      periods[i].after_gap && svg("text", { x: i * step, y: height - bottom - 4, "text-anchor": "middle" }, "…"),
+      svg("rect", { x: i * step, width: step, y: 0, height, class: "target" }, svg("title", {}, `${names[i]}: ${plural(n, unit)}, expected ${decimal(expected[i])}`)))),
+    svg("line", { x1: 0, x2: width, y1: height - bottom, y2: height - bottom }),
+    svg("text", { x: 0, y: height - 5 }, names[0]),
+    svg("text", { x: width, y: height - 5, "text-anchor": "end" }, names.at(-1)),
+    svg("text", { x: at * width, y: 13, "text-anchor": at < 1 / 3 ? "start" : at < 2 / 3 ? "middle" : "end" }, `${names[peak]}: ${plural(counts[peak], unit)}`));
+}

@@ -105,6 +105,26 @@ function labelEditor(kind, id, placeholder, changed) {
   return shown;
 }
 
+/** stopWordsEditor shows a form to change the words that labels leave out, if labels are writable. */
+function stopWordsEditor() {
+  if (!labels.writable || !model.texts) return null;
+  const field = h("textarea", { rows: 5, spellcheck: "false" }, labels.stop_words.join("\n"));
+  const error = h("p", { role: "alert", class: "note" });
+  const form = h("form", { class: "editor" },
+    h("label", {}, "One word on each line ", field), h("span", {}, h("button", { type: "submit" }, "Save")), error);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    try {
+      await send("labels", { stop_words: field.value.split("\n") });
+    } catch (e) {
+      error.textContent = e.message;
+      return;
+    }
+    location.reload(); // all labels may have changed
+  });
+  return h("details", { class: "stop" }, h("summary", {}, `Words that labels leave out (${whole(labels.stop_words.length)})`), form);
+}
+
 /** dimensionsPage lists all dimensions, with a filter and several orders. */
 async function dimensionsPage() {
   const measured = isMeasured();

@@ -64,6 +64,7 @@ function queryExamples() {
 function modelSection() {
   const { dense, dimensions, words } = model;
   return [
+    stopWordsEditor(),
     h("h2", {}, "The model"),
     facts([
       ["input vectors", model.input || "unknown"],

@@ -46,7 +46,7 @@ const topicLink = (kind, topic) => h("a", { class: "name", href: address(kind, t
 /** rowItem shows a text or a word in a list, and more content. */
 const rowItem = (word, excerpts, words, ...more) => (model.texts ? textItem(word, excerpts?.[word], words, ...more) : h("li", {}, wordLink(word), h("div", { class: "about" }, more)));
 
-let chosenColumn; // the column whose values topicsList shows
+let chosenColumn, chosenCourse; // the column whose values topicsList shows, and the column of dates
 
 const valueName = (value) => (value === "" ? "–" : visible(value));
 
@@ -64,6 +64,28 @@ function valuesBar(values) {
     svg("svg", { class: "bar", "aria-hidden": "true" }, parts), h("bdi", {}, valueName(first.value)), h("span", { class: "value" }, percent(first.share)));
 }
 
+/** courseBar draws the course of a topic, and names its largest period. */
+function courseBar({ periods }, counts, count) {
+  const most = largestOf(counts);
+  if (counts[most] === 0) return null;
+  return h("div", { class: "about" }, sparkline(counts), `most in ${periods[most].value}`, h("span", { class: "value" }, percent(counts[most] / count)));
+}
+
+/** courseOf shows the course of a topic as a chart and as a list. Lines mark the course of all rows. */
+function courseOf(course, counts, count) {
+  const { name, by, periods } = course;
+  const all = periods.reduce((sum, p) => sum + p.count, 0);
+  const dated = counts.reduce((sum, n) => sum + n, 0);
+  if (dated === 0) return null;
+  const expected = periods.map((p) => (dated * p.count) / all);
+  const most = Math.max(...counts, ...expected);
+  return [h("h2", {}, "By ", by, h("small", {}, " ", h("bdi", {}, visible(name)))),
+    timeline(periods, counts, expected, { unit: unit(), label: `${unit()}s by ${by}` }),
+    h("p", { class: "note" }, `The line marks the course of all ${unit()}s.`, dated < count && ` ${plural(count - dated, unit())} without a date.`),
+    h("details", {}, h("summary", {}, "As a list"), h("ul", { class: "bars parts" }, periods.map((p, i) =>
+      h("li", {}, h("span", {}, p.after_gap && "… ", p.value), bar(counts[i], 0, most, { mark: expected[i] }), h("span", { class: "value" }, whole(counts[i]))))))];
+}
+
 /** topicsPage is the summary of a model with topics. */
 async function topicsPage() {
   const list = h("div", {});
@@ -79,10 +101,12 @@ async function topicsPage() {
 function topicsList(t) {
   const most = Math.max(...t.topics.map((topic) => topic.share));
   chosenColumn = t.columns.some((c) => c.name === chosenColumn) ? chosenColumn : t.columns[0]?.name;
+  chosenCourse = t.courses.some((c) => c.name === chosenCourse) ? chosenCourse : t.courses[0]?.name;
   const colours = new Map(); // of topics on the map
   const list = h("div", {});
   function draw() {
     const column = t.columns.find((c) => c.name === chosenColumn);
+    const course = t.courses.find((c) => c.name === chosenCourse);
     list.replaceChildren(...h("div", {}, folded(t.topics, 12, (some) => h("ol", { class: "topics" }, some.map((topic, i) => {
       const words = topic.words;
       const [example] = topic.examples.map(({ word }) => marked(t.texts?.[word] ?? "", words)).sort((a, b) => b.length - a.length); // with most marks
@@ -90,6 +114,7 @@ function topicsList(t) {
       return h("li", { class: `region${colours.get(topic.id)}` },
         h("h3", {}, h("span", { class: "swatch" }), topicLink("topic", topic)),
         h("div", { class: "about" }, bar(topic.share, 0, most), h("span", { class: "count" }, `${percent(topic.share)}, ${plural(topic.count, unit())}`)),
+        course && courseBar(course, course.topics[i], topic.count),
         column && valuesBar(column.topics[i]),
         themes.length > 1 && h("p", { class: "themes" }, themes.slice(0, 4).map((theme, j) => [j > 0 && " · ", h("a", { href: address("theme", theme.id) }, h("bdi", {}, topicName(theme)))]), themes.length > 4 && h("span", { class: "note" }, ` and ${whole(themes.length - 4)} more`)),
         example && model.texts && h("blockquote", { class: "excerpt", dir: "auto" }, example));
@@ -100,7 +125,7 @@ function topicsList(t) {
     for (const region of regions) colours.set(region.topic, region.colour);
     list.querySelectorAll(".topics li").forEach((row, i) => row.setAttribute("class", `region${colours.get(t.topics[i].id)}`));
   });
-  const select = h("select", { onchange: (event) => { chosenColumn = event.currentTarget.value; draw(); } }, t.columns.map((c) => h("option", { value: c.name, selected: c.name === chosenColumn }, visible(c.name))));
+  const select = (all, chosen, choose) => h("select", { onchange: (event) => { choose(event.currentTarget.value); draw(); } }, all.map((c) => h("option", { value: c.name, selected: c.name === chosen }, visible(c.name), c.by && ` by ${c.by}`)));
   const notes = [
     t.blank > 0 && `${plural(t.blank, "empty text")}`,
     t.other > 0 && `${plural(t.other, unit())} without a topic`,
@@ -113,7 +138,9 @@ function topicsList(t) {
   return [
     h("p", { class: "lead" }, `${plural(model.words, unit())} in `, embedded || model.themes === 1 ? plural(t.topics.length, "topic") : [topicsChoice(), " topics"], ` and ${plural(t.themes.length, "theme")}.`),
     h("div", { class: "reading" },
-      h("section", {}, h("h2", { class: "sr" }, "Topics"), t.columns.length > 0 && h("label", { class: "note" }, "Most frequent values of ", select), list),
+      h("section", {}, h("h2", { class: "sr" }, "Topics"), h("div", { class: "tools" },
+        t.columns.length > 0 && h("label", { class: "note" }, "Most frequent values of ", select(t.columns, chosenColumn, (name) => (chosenColumn = name))),
+        t.courses.length > 0 && h("label", { class: "note" }, "Course over ", select(t.courses, chosenCourse, (name) => (chosenCourse = name)))), list),
       h("section", { class: "aside" },
         map,
         notes.length > 0 && [h("h2", {}, `Unusual ${unit()}s`), noted, h("p", {}, h("a", { href: address("unusual") }, "Show them"))],
@@ -171,6 +198,7 @@ async function topicPage(kind, id) {
         h("section", {},
           themes.length > 1 && h("section", {}, h("h2", {}, "Themes"), folded(themes, 8, (some) => h("ul", { class: "bars parts" }, some.map((theme) =>
             h("li", {}, topicLink("theme", theme), bar(theme.count, 0, themes[0].count), h("span", { class: "value" }, whole(theme.count))))))),
+          t.courses.map((course) => courseOf(course, course[`${kind}s`][topic.place], topic.count)),
           h("h2", {}, `Typical ${unit()}s`, h("small", {}, " cosine with a theme")),
           folded(answer.top, 8, (some) => h("ol", { class: "excerpts" }, some.map((e) => rowItem(e.word, answer.texts, words, bar(e.value, 0, 1), h("span", { class: "value" }, e.value.toFixed(2))))))),
         h("section", { class: "aside" },

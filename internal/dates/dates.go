@@ -1,0 +1,257 @@
+// Package dates parses columns of dates, and groups dates into periods:
+//
+//	days, err := dates.Parse([]string{"2024-03-05", "", "2024-04-01T10:11:12+02:00"})
+//	s := dates.Divide(days, 60)                    // s.Unit is dates.Day
+//	s, err = dates.DivideBy(days, "month")         // s.Periods[1].Label is "2024-04"
+package dates
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+const daySeconds = 24 * 60 * 60
+
+// None replaces the day of an empty value.
+const None = -1 << 31
+
+// Parse returns the day of each value of a column: the number of days since 1970-01-01, or [None] if the value is
+// empty. Values are dates of ISO 8601 from year 0 to 9999, such as 2024-03-05, optionally with a time of day and an
+// offset from UTC, such as 2024-03-05T10:11:12.5+01:00 or 2024-03-05 10:11. The day is the date as it is written;
+// time and offset don't change it. Parse returns an error that names the first value that isn't a date, or if all
+// values are empty.
+func Parse(column []string) ([]int32, error) {
+	days := make([]int32, len(column))
+	found := false
+	for i, value := range column {
+		day, ok := parse(value)
+		switch {
+		case value == "":
+			day = None
+		case !ok:
+			return nil, fmt.Errorf("row %d: not a date (got %.40q, want such as 2024-03-05 or 2024-03-05T10:11:12Z)", i+1, value)
+		default:
+			found = true
+		}
+		days[i] = day
+	}
+	if !found {
+		return nil, fmt.Errorf("no dates: all %d values are empty", len(column))
+	}
+	return days, nil
+}
+
+// Span returns the first and the last day of a column of dates, or nil if it isn't one.
+func Span(column []string) []string {
+	days, err := Parse(column)
+	if err != nil {
+		return nil
+	}
+	days = slices.DeleteFunc(days, func(day int32) bool { return day == None })
+	return []string{label(int(slices.Min(days)), 0), label(int(slices.Max(days)), 0)}
+}
+
+// parse returns the day of a date.
+func parse(value string) (day int32, ok bool) {
+	s := scanner{rest: value}
+	year, _ := s.number(4, 9999), s.want("-")
+	month, _ := s.number(2, 12), s.want("-")
+	ofMonth := s.number(2, 31)
+	if s.skip("Tt ") {
+		s.number(2, 24)
+		s.want(":")
+		s.number(2, 59)
+		if s.skip(":") {
+			s.number(2, 60) // 60 is a leap second
+			if s.skip(".,") {
+				s.number(1, 9)
+				s.rest = strings.TrimLeft(s.rest, "0123456789")
+			}
+		}
+		s.rest = strings.TrimPrefix(strings.TrimPrefix(s.rest, " "), "UTC")
+		if !s.skip("Zz") && s.skip("+-") {
+			s.number(2, 23)
+			if s.skip(":") || s.rest != "" {
+				s.number(2, 59)
+			}
+		}
+	}
+	at := time.Date(year, time.Month(month), ofMonth, 0, 0, 0, 0, time.UTC)
+	return int32(at.Unix() / daySeconds), !s.bad && s.rest == "" && at.Day() == ofMonth && month > 0
+}
+
+// A scanner reads a date from its beginning.
+type scanner struct {
+	rest string
+	bad  bool // something was missing
+}
+
+// number reads a number of n digits, at most max.
+func (s *scanner) number(n, max int) (v int) {
+	for i := range n {
+		if i >= len(s.rest) || s.rest[i] < '0' || s.rest[i] > '9' {
+			s.bad = true
+			return 0
+		}
+		v = 10*v + int(s.rest[i]-'0')
+	}
+	s.rest = s.rest[n:]
+	s.bad = s.bad || v > max
+	return v
+}
+
+// skip reads one of some characters, if it comes next.
+func (s *scanner) skip(characters string) bool {
+	if s.rest == "" || strings.IndexByte(characters, s.rest[0]) < 0 {
+		return false
+	}
+	s.rest = s.rest[1:]
+	return true
+}
+
+func (s *scanner) want(character string) bool {
+	s.bad = !s.skip(character) || s.bad
+	return s.bad
+}
+
+// units lists the lengths of periods, shortest first.
+var units = []string{"day", "week", "month", "quarter", "year", "decade", "century"}
+
+// Units lists the lengths of periods that [DivideBy] accepts.
+func Units() string { return strings.Join(units, ", ") }
+
+// A Series assigns rows to periods.
+type Series struct {
+	Unit    string   // length of a period, such as "month"
+	Periods []Period // in order of time
+	Of      []int32  // for each row, the index of its period, or −1
+}
+
+// A Period is a day, week, month and so on.
+type Period struct {
+	Label    string // such as 2024-03-05, 2024-03, 2024-Q1, 2024, 2020s or 1900–1999; of a week its Monday
+	Count    int    // number of rows
+	AfterGap bool   // empty periods before this one are left out
+}
+
+const (
+	maxPeriods = 1000 // limit of DivideBy
+	longGap    = 12   // empty periods in succession that a long series leaves out
+	tail       = 0.05 // share of the dates on either side that don't determine the unit
+)
+
+// Divide groups days by the shortest unit with at most max periods between the 5 % and the 95 % quantile, so that a
+// few wrong dates don't determine it. Empty periods are included, except more than twelve in succession in a series
+// that would exceed max. A series has at most max + max/3 periods, or 100 centuries.
+func Divide(days []int32, max int) Series {
+	sorted := slices.DeleteFunc(slices.Sorted(slices.Values(days)), func(day int32) bool { return day == None })
+	cut := int(tail * float64(len(sorted)))
+	first, last := sorted[cut], sorted[len(sorted)-1-cut]
+	for unit := range units {
+		if unit < len(units)-1 && ordinal(last, unit)-ordinal(first, unit) >= max {
+			continue
+		}
+		if s := divide(days, unit, max); unit == len(units)-1 || len(s.Periods) <= max+max/3 {
+			return s
+		}
+	}
+	panic("no unit") // the last unit always returns
+}
+
+// DivideBy groups days by a unit, one of [Units]. It returns an error if there is no such unit, or if the series
+// would have more than 1,000 periods, even without long gaps.
+func DivideBy(days []int32, unit string) (Series, error) {
+	u := slices.Index(units, unit)
+	if u < 0 {
+		return Series{}, fmt.Errorf("no period %.40q (want one of %s)", unit, Units())
+	}
+	s := divide(days, u, maxPeriods)
+	if n := len(s.Periods); n > maxPeriods {
+		return Series{}, fmt.Errorf("too many periods of a %s (got %d, want at most %d): choose a longer period", unit, n, maxPeriods)
+	}
+	return s, nil
+}
+
+// divide groups days by a unit. It leaves out long gaps if there would be more than limit periods.
+func divide(days []int32, unit, limit int) Series {
+	counts := map[int]int{} // by ordinal
+	of := make(map[int32]int)
+	for _, day := range days {
+		n, known := of[day]
+		if !known && day != None {
+			n = ordinal(day, unit)
+			of[day] = n
+		}
+		if day != None {
+			counts[n]++
+		}
+	}
+	s := Series{Unit: units[unit], Of: make([]int32, len(days))}
+	used := make([]int, 0, len(counts))
+	for n := range counts {
+		used = append(used, n)
+	}
+	slices.Sort(used)
+	long := used[len(used)-1]-used[0] >= limit
+	place := map[int]int32{}
+	for i, n := range used {
+		previous := used[max(i-1, 0)]
+		omit := long && n-previous > longGap+1
+		for m := previous + 1; m < n && !omit; m++ {
+			s.Periods = append(s.Periods, Period{Label: label(m, unit)})
+		}
+		s.Periods = append(s.Periods, Period{label(n, unit), counts[n], omit})
+		place[n] = int32(len(s.Periods) - 1)
+	}
+	for i, day := range days {
+		s.Of[i] = -1
+		if day != None {
+			s.Of[i] = place[of[day]]
+		}
+	}
+	return s
+}
+
+// earlyWeeks exceeds the number of weeks from year 0 to 1970, so that the numbers of weeks are positive.
+const earlyWeeks = 110_000
+
+// ordinal returns the number of the period that contains a day. Numbers of successive periods are successive.
+func ordinal(day int32, unit int) int {
+	year, month, _ := time.Unix(int64(day)*daySeconds, 0).UTC().Date()
+	switch units[unit] {
+	case "day":
+		return int(day)
+	case "week":
+		return (int(day) + 3 + 7*earlyWeeks) / 7 // 1970-01-01 is a Thursday
+	case "month":
+		return 12*year + int(month) - 1
+	case "quarter":
+		return 4*year + (int(month)-1)/3
+	case "year":
+		return year
+	case "decade":
+		return year / 10
+	}
+	return year / 100
+}
+
+// label names a period, given its ordinal.
+func label(n, unit int) string {
+	switch units[unit] {
+	case "day":
+		return time.Unix(int64(n)*daySeconds, 0).UTC().Format(time.DateOnly)
+	case "week":
+		return label(7*(n-earlyWeeks)-3, 0)
+	case "month":
+		return fmt.Sprintf("%04d-%02d", n/12, n%12+1)
+	case "quarter":
+		return fmt.Sprintf("%04d-Q%d", n/4, n%4+1)
+	case "year":
+		return fmt.Sprintf("%04d", n)
+	case "decade":
+		return fmt.Sprintf("%03d0s", n)
+	}
+	return fmt.Sprintf("%02d00–%02[1]d99", n)
+}
