@@ -182,6 +182,15 @@ func TestTrainIsDeterministic(t *testing.T) {
 	}
 }
 
+// Any number of workers starts no more threads than there are processors.
+func TestManyWorkers(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	for _, line := range []string{"paper train in.txt -o model --epochs 1", "train in.txt -o best -k 20 --nonzeros 4", "encode best in.txt -o codes", "pipe best"} {
+		dir.MustRun(t, line+" --workers 2147483647")
+	}
+}
+
 // A training that diverges says what to change.
 func TestTrainDiverges(t *testing.T) {
 	t.Parallel()
