@@ -67,7 +67,7 @@ func open(dir string) (*Model, error) {
 		})
 	})
 	err = modeldir.ReadFile(dir, m.Info.Encoding.Input.rowsFile(), func(f *input.File) error {
-		m.Codes.Words, m.Codes.Texts, err = newRowReader(f, m.Info.Encoding).all()
+		m.Codes.Words, m.Codes.Texts, err = newRowReader(f, m.Info.Encoding).all(f.Size())
 		return err
 	})
 	reading.Wait()

@@ -66,6 +66,7 @@ func Main() int {
 	defer stop()
 	// A second signal ends the program at once.
 	context.AfterFunc(ctx, stop)
+	memory.SetLimit()
 	return run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 }
 

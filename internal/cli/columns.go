@@ -152,12 +152,18 @@ func compareFiles(cmd *cobra.Command, path, against string, dimensions int) erro
 		both.Texts = &vectors.Texts{Text: slices.Concat(m.Codes.Texts.Text, other.Codes.Texts.Text)}
 	}
 	column := slices.Concat(slices.Repeat([]string{path}, m.Codes.Rows), slices.Repeat([]string{against}, other.Codes.Rows))
-	x := interpret.NewIndex(both)
+	x, err := indexOf(both)
+	if err != nil {
+		return err
+	}
 	found, err := classes.Separate(cmd.Context(), x, column, []string{path}, dimensions)
 	if err != nil {
 		return err
 	}
-	own := newIndex(cmd, m) // has the model's labels
+	own, err := newIndex(cmd, m) // has the model's labels
+	if err != nil {
+		return err
+	}
 	return showSets(cmd, x, found, against, func(p interpret.Pole) string { return labels.Name(own, p) })
 }
 

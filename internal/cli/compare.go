@@ -218,7 +218,10 @@ func compareModels(cmd *cobra.Command, path, otherPath string, dimensions int) e
 		if err != nil {
 			return err
 		}
-		dictionaries[i], indices[i] = m.Dictionary, newIndex(cmd, m)
+		dictionaries[i] = m.Dictionary
+		if indices[i], err = newIndex(cmd, m); err != nil {
+			return err
+		}
 		if labels[i], err = loadLabels(path, m.Codes.Cols); err != nil {
 			return err
 		}

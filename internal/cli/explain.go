@@ -110,7 +110,11 @@ func loadVocabulary(cmd *cobra.Command, path, vocabulary string) (*interpret.Ind
 		return nil, nil, usagef("%s was not encoded with the dictionary of %s; --vocabulary must be the model that encoded it", path, vocabulary)
 	}
 	labels, err := loadLabels(vocabulary, m.Codes.Cols)
-	return newIndex(cmd, m), labels, err
+	if err != nil {
+		return nil, nil, err
+	}
+	x, err := newIndex(cmd, m)
+	return x, labels, err
 }
 
 // An explanation lists the dimensions and neighbours of a word.

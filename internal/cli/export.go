@@ -57,7 +57,11 @@ func writeCSR(w io.Writer, s *vectors.Sparse) error { return csr.Write(w, &s.CSR
 
 // writeTopics writes the topic of each row, its label, and the theme; empty if it has none.
 func writeTopics(ctx context.Context, w io.Writer, m exported) error {
-	t, err := newTopicTable(ctx, m.path, m.Model, interpret.NewIndex(m.Codes), 0)
+	x, err := indexOf(m.Codes)
+	if err != nil {
+		return err
+	}
+	t, err := newTopicTable(ctx, m.path, m.Model, x, 0)
 	if err != nil {
 		return err
 	}
@@ -99,7 +103,10 @@ func binaryCodes(write func(io.Writer, *vectors.Sparse) error) func(context.Cont
 // named writes codes with the labels of dimensions.
 func named(write func(io.Writer, *vectors.Sparse, func(k int, negative bool) string) error) func(context.Context, io.Writer, exported) error {
 	return func(_ context.Context, w io.Writer, m exported) error {
-		x := interpret.NewIndex(m.Codes)
+		x, err := indexOf(m.Codes)
+		if err != nil {
+			return err
+		}
 		x.Known = m.Info.Known()
 		labels, err := loadLabels(m.path, x.Codes.Cols)
 		if err != nil {

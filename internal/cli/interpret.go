@@ -14,6 +14,7 @@ import (
 	"overcomplete/internal/escape"
 	"overcomplete/internal/input"
 	"overcomplete/internal/lab/intrusion"
+	"overcomplete/internal/memory"
 	"overcomplete/internal/modeldir"
 	"overcomplete/interpret"
 	"overcomplete/model"
@@ -46,22 +47,48 @@ func loadIndex(cmd *cobra.Command, path string) (*interpret.Index, error) {
 		if err != nil {
 			return nil, err
 		}
-		return newIndex(cmd, m), nil
+		return newIndex(cmd, m)
 	}
 	x, err := readNonmodel(cmd, path)
 	if err != nil {
 		return nil, err
 	}
-	return interpret.NewIndex(interpret.FromDense(x)), nil
+	if err := checkMemory(8*uint64(len(x.Data)), "the nonzeros of %s", path); err != nil {
+		return nil, err
+	}
+	return indexOf(interpret.FromDense(x))
 }
 
 // newIndex returns an index of a model's codes. Commands with --rare list known words first unless it is set.
-func newIndex(cmd *cobra.Command, m *model.Model) *interpret.Index {
-	x := interpret.NewIndex(m.Codes)
-	if rare, err := cmd.Flags().GetBool("rare"); err == nil && !rare {
+func newIndex(cmd *cobra.Command, m *model.Model) (*interpret.Index, error) {
+	x, err := indexOf(m.Codes)
+	if rare, unknown := cmd.Flags().GetBool("rare"); err == nil && unknown == nil && !rare {
 		x.Known = m.Info.Known()
 	}
-	return x
+	return x, err
+}
+
+// indexOf returns an index of codes, or an error if it doesn't fit into memory.
+func indexOf(codes *vectors.Sparse) (*interpret.Index, error) {
+	index, _ := interpret.Memory(codes)
+	if err := checkMemory(index, "an index of %d rows", codes.Rows); err != nil {
+		return nil, err
+	}
+	return interpret.NewIndex(codes), nil
+}
+
+// checkSearch returns an error if a search for words of texts doesn't fit into memory.
+func checkSearch(x *interpret.Index) error {
+	_, search := interpret.Memory(x.Codes)
+	return checkMemory(search, "the words of %d texts", x.Codes.Rows)
+}
+
+// checkMemory is [memory.Check] with the purpose of the bytes.
+func checkMemory(bytes uint64, format string, args ...any) error {
+	if err := memory.Check(bytes); err != nil {
+		return fmt.Errorf(format+": %w", append(args, err)...)
+	}
+	return nil
 }
 
 // resuming returns the command line that resumes the training of m.
@@ -163,6 +190,12 @@ func readVectors(cmd *cobra.Command, path string, o vectors.ReadOptions) (*vecto
 
 // findWord returns the row of a word, or of the only text that contains it.
 func findWord(x *interpret.Index, word string) (int, error) {
+	if row, ok := x.Row(word); ok {
+		return row, nil
+	}
+	if err := checkSearch(x); err != nil {
+		return 0, err
+	}
 	row, err := x.Find(word)
 	if unknown, ok := errors.AsType[*interpret.UnknownWordError](err); ok {
 		return 0, unknownWord(x, unknown)

@@ -68,7 +68,10 @@ distinctive words.`,
 			if from != "" {
 				return importLabels(cmd, args[0], from, m, mark)
 			}
-			x := newIndex(cmd, m)
+			x, err := newIndex(cmd, m)
+			if err != nil {
+				return err
+			}
 			if cmd.Flags().Changed("topics") {
 				t, err := newTopicTable(cmd.Context(), args[0], m, x, number)
 				if err != nil {

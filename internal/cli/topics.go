@@ -51,7 +51,11 @@ co-occurs most.`,
 					return err
 				}
 			}
-			t, err := newTopicTable(cmd.Context(), args[0], m, newIndex(cmd, m), number)
+			x, err := newIndex(cmd, m)
+			if err != nil {
+				return err
+			}
+			t, err := newTopicTable(cmd.Context(), args[0], m, x, number)
 			if err != nil {
 				return err
 			}
@@ -82,6 +86,9 @@ func newTopicTable(ctx context.Context, path string, m *model.Model, x *interpre
 	}
 	labels, err := loadLabels(path, m.Codes.Cols)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkMemory(topics.Memory(m.Codes.Rows), "the topics of %d rows", m.Codes.Rows); err != nil {
 		return nil, err
 	}
 	t, err := topics.New(ctx, m, x, cmp.Or(number, themes.Topics))

@@ -23,6 +23,7 @@ import (
 	"slices"
 	"sync"
 
+	"overcomplete/internal/memory"
 	"overcomplete/internal/parallel"
 	"overcomplete/interpret"
 	"overcomplete/interpret/topics"
@@ -212,8 +213,13 @@ type pair struct {
 }
 
 // New returns an explorer of m, which must have codes and must not change afterwards. The page shows the name.
-// New computes the topics and maps in the background. It returns an error if [interpret.ReadLabels] does.
+// New computes the topics and maps in the background. It returns an error if [interpret.ReadLabels] does, or if the
+// memory for all answers isn't available.
 func New(m *model.Model, name string, o Options) (*Explorer, error) {
+	index, search := interpret.Memory(m.Codes)
+	if err := memory.Check(index + search + topics.Memory(m.Codes.Rows)); err != nil {
+		return nil, fmt.Errorf("the answers about %d rows: %w", m.Codes.Rows, err)
+	}
 	x := &Explorer{model: m, index: interpret.NewIndex(m.Codes), options: o}
 	x.index.Known = m.Info.Known()
 	x.dimensionMap = sync.OnceValue(x.layoutDimensions)
