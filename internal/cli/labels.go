@@ -77,9 +77,12 @@ distinctive words.`,
 				if err != nil {
 					return err
 				}
-				return show(cmd, labels, func(b *strings.Builder) { printTopicLabels(b, labels, t) })
+				return showOn(tableWriter(cmd), func(b *strings.Builder) { printTopicLabels(b, labels, t) })
 			}
-			return show(cmd, labels, func(b *strings.Builder) { printLabels(b, labels, x, words) })
+			if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+				return printJSON(cmd.OutOrStdout(), labels)
+			}
+			return showOn(tableWriter(cmd), func(b *strings.Builder) { printLabels(b, labels, x, words) })
 		},
 	}
 	flags := cmd.Flags()
