@@ -18,8 +18,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"net/http"
+	"os"
 	"slices"
 	"sync"
 
@@ -64,6 +66,7 @@ type Explorer struct {
 	tabulating   sync.Mutex // held while a cut is computed, so that one at a time uses memory
 	labelsLock   sync.Mutex
 	labels       interpret.Labels // replaced, never changed
+	labelsFile   fs.FileInfo      // of the file with the labels, nil without one
 	matches      func() matches   // with the dimensions of the other model; nil without one
 }
 
@@ -229,11 +232,11 @@ func New(m *model.Model, name string, o Options) (*Explorer, error) {
 	x.variances = x.index.Variances()
 	x.describe(name)
 	if o.Labels != "" {
-		labels, err := interpret.ReadLabels(o.Labels, m.Codes.Cols)
-		if err != nil {
+		var err error
+		x.labelsFile, _ = os.Stat(o.Labels)
+		if x.labels, err = interpret.ReadLabels(o.Labels, m.Codes.Cols); err != nil {
 			return nil, err
 		}
-		x.labels = labels
 	}
 	if o.Other != nil {
 		x.compareWith(o.Other)
