@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 
@@ -28,9 +27,9 @@ import (
 func Open(path string) (*Model, error) {
 	read := open
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-		read = openSafetensors
+		read = func(*os.File) (*Model, error) { return openSafetensors(path) }
 	}
-	m, err := modeldir.ReadStable(path, func() (*Model, error) { return read(path) })
+	m, err := modeldir.ReadStable(path, read)
 	if err != nil {
 		return nil, inputError(path, err)
 	}
@@ -48,7 +47,7 @@ func inputError(path string, err error) error {
 	return &vectors.InputError{File: path, Err: err}
 }
 
-func open(dir string) (*Model, error) {
+func open(dir *os.File) (*Model, error) {
 	m, err := openDictionary(dir)
 	if err != nil {
 		return nil, err
@@ -67,7 +66,7 @@ func open(dir string) (*Model, error) {
 		})
 	})
 	err = modeldir.ReadFile(dir, m.Info.Encoding.Input.rowsFile(), func(f *input.File) error {
-		m.Codes.Words, m.Codes.Texts, err = newRowReader(f, m.Info.Encoding).all()
+		m.Codes.Words, m.Codes.Texts, err = newRowReader(f, m.Info.Encoding).all(f.Size())
 		return err
 	})
 	reading.Wait()
@@ -92,7 +91,7 @@ func OpenDictionary(dir string) (*Model, error) {
 		m.Codes = nil
 		return m, nil
 	}
-	m, err := modeldir.ReadStable(dir, func() (*Model, error) {
+	m, err := modeldir.ReadStable(dir, func(dir *os.File) (*Model, error) {
 		m, err := openDictionary(dir)
 		if err == nil {
 			err = m.validateDictionary()
@@ -105,7 +104,7 @@ func OpenDictionary(dir string) (*Model, error) {
 	return m, nil
 }
 
-func openDictionary(dir string) (m *Model, err error) {
+func openDictionary(dir *os.File) (m *Model, err error) {
 	m = new(Model)
 	if m.Info, err = readInfo(dir); err != nil {
 		return nil, err
@@ -124,26 +123,26 @@ func openDictionary(dir string) (m *Model, err error) {
 		m.Dictionary.Mean, err = readArray(dir, modeldir.Mean, dim)
 		return m, err
 	}
-	if _, err := os.Lstat(filepath.Join(dir, modeldir.Mean)); err == nil {
+	if err := modeldir.ReadFile(dir, modeldir.Mean, func(*input.File) error { return nil }); !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: exists, but %s says that the input was not centred", modeldir.Mean, modeldir.Info)
 	}
 	return m, nil
 }
 
-func readInfo(dir string) (Info, error) {
-	var info Info
-	switch stat, err := os.Stat(dir); {
-	case errors.Is(err, fs.ErrNotExist):
-		return info, err.(*fs.PathError).Err // the caller names dir
-	case err == nil && !stat.IsDir():
+func readInfo(dir *os.File) (info Info, err error) {
+	if stat, err := dir.Stat(); err == nil && !stat.IsDir() {
 		return info, errors.New("not a model's directory")
 	}
-	data, err := input.ReadRegular(filepath.Join(dir, modeldir.Info), modeldir.MaxInfo)
+	var data []byte
+	err = modeldir.ReadFile(dir, modeldir.Info, func(f *input.File) (err error) {
+		data, err = f.ReadAll(modeldir.MaxInfo)
+		return err
+	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return info, fmt.Errorf("not a model: there is no %s in it", modeldir.Info)
 	}
 	if err != nil {
-		return info, modeldir.InFile(modeldir.Info, err)
+		return info, err
 	}
 	return parseInfo(data)
 }
@@ -185,7 +184,7 @@ func parseJSON(data []byte, v any) error {
 }
 
 // readArray reads an array of the given shape from a file.
-func readArray(dir, name string, shape ...int) (data []float32, err error) {
+func readArray(dir *os.File, name string, shape ...int) (data []float32, err error) {
 	err = modeldir.ReadFile(dir, name, func(f *input.File) error {
 		array, err := npy.Open(f, f.Size())
 		if err == nil {

@@ -7,10 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"syscall"
 	"testing"
 
 	"overcomplete/internal/atomicfile"
+	"overcomplete/internal/modeldir"
 )
 
 // A limit on the size of files, which is set in a process of its own, simulates a full disk.
@@ -46,4 +48,30 @@ func TestSaveFailsToWrite(t *testing.T) {
 	// The same model can be saved without the limit.
 	save(t, dir, true, m)
 	expectModel(t, dir, m)
+}
+
+// All files of a directory are read in the directory that was opened, even if its path leads elsewhere for a moment.
+func TestReadStableExchangedTwice(t *testing.T) {
+	dir := t.TempDir()
+	link := filepath.Join(dir, "link")
+	point := func(name string) {
+		t.Helper()
+		if err := errors.Join(os.Symlink(filepath.Join(dir, name), link+".new"), os.Rename(link+".new", link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, b := testModel(20, 5, 10, false), testModel(20, 5, 10, false)
+	b.Dictionary.Atoms[0]++
+	b.Codes.Words[0] = "other"
+	save(t, filepath.Join(dir, "a"), false, a)
+	save(t, filepath.Join(dir, "b"), false, b)
+	point("a")
+	m, err := modeldir.ReadStable(link, func(opened *os.File) (*Model, error) {
+		point("b")
+		defer point("a")
+		return open(opened)
+	})
+	if err != nil || !reflect.DeepEqual(m, a) {
+		t.Errorf("opened another model, %v", err)
+	}
 }

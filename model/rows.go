@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"path/filepath"
+	"os"
 	"reflect"
 
 	"overcomplete/internal/csr"
@@ -23,9 +23,9 @@ func (m *Model) Rows(dir string, n int) iter.Seq2[*vectors.Sparse, error] {
 			yield(nil, fmt.Errorf("model: %d rows at a time, want 1 or more", n))
 			return
 		}
-		r := &rowFiles{dir: dir}
+		r := new(rowFiles)
 		defer r.close()
-		_, err := modeldir.ReadStable(dir, func() (struct{}, error) { return struct{}{}, r.open() })
+		_, err := modeldir.ReadStable(dir, func(dir *os.File) (struct{}, error) { return struct{}{}, r.open(dir) })
 		if err == nil && !reflect.DeepEqual(r.info, m.Info) {
 			err = errors.New("has been replaced while it was read")
 		}
@@ -46,27 +46,26 @@ func (m *Model) Rows(dir string, n int) iter.Seq2[*vectors.Sparse, error] {
 
 // rowFiles holds the open files of a model's words and codes.
 type rowFiles struct {
-	dir   string
 	info  Info
 	words *rowReader
 	codes *csr.Reader
 	files []*input.File
 }
 
-func (r *rowFiles) open() (err error) {
+func (r *rowFiles) open(dir *os.File) (err error) {
 	r.close()
-	if r.info, err = readInfo(r.dir); err != nil {
+	if r.info, err = readInfo(dir); err != nil {
 		return err
 	}
 	if r.info.Encoding == nil {
 		return errors.New("has a dictionary and no codes")
 	}
-	words, err := r.openFile(r.info.Encoding.Input.rowsFile())
+	words, err := r.openFile(dir, r.info.Encoding.Input.rowsFile())
 	if err != nil {
 		return err
 	}
 	r.words = newRowReader(words, r.info.Encoding)
-	codes, err := r.openFile(modeldir.Codes)
+	codes, err := r.openFile(dir, modeldir.Codes)
 	if err != nil {
 		return err
 	}
@@ -79,8 +78,8 @@ func (r *rowFiles) open() (err error) {
 	return nil
 }
 
-func (r *rowFiles) openFile(name string) (*input.File, error) {
-	f, err := input.Open(filepath.Join(r.dir, name))
+func (r *rowFiles) openFile(dir *os.File, name string) (*input.File, error) {
+	f, err := input.OpenAt(dir, name)
 	if err != nil {
 		return nil, modeldir.InFile(name, err)
 	}

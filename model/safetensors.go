@@ -155,7 +155,7 @@ func openSafetensors(path string) (*Model, error) {
 		return nil, err
 	}
 	m.Codes = &vectors.Sparse{CSR: vectors.CSR{Rows: words, Cols: atoms}}
-	if m.Codes.Words, m.Codes.Texts, err = newRowReader(lines, m.Info.Encoding).all(); err != nil {
+	if m.Codes.Words, m.Codes.Texts, err = newRowReader(lines, m.Info.Encoding).all(lines.Size()); err != nil {
 		return nil, fmt.Errorf("tensor %q: %w", in.rowsTensor(), err)
 	}
 	if m.Codes.Ptr, err = f.Int64(indptrTensor, words+1); err != nil {

@@ -9,7 +9,9 @@ import (
 	"io"
 	"slices"
 	"unicode/utf8"
+	"unsafe"
 
+	"overcomplete/internal/memory"
 	"overcomplete/internal/modeldir"
 	"overcomplete/vectors"
 )
@@ -183,9 +185,18 @@ func (r *rowReader) newTexts() *vectors.Texts {
 	return t
 }
 
-// all reads all rows. It returns an error unless their number is r.of.Input.Words.
-func (r *rowReader) all() (words []string, texts *vectors.Texts, err error) {
-	texts = r.newTexts()
+// all reads all rows, from the given number of bytes. It returns an error unless their number is r.of.Input.Words.
+func (r *rowReader) all(size int64) (words []string, texts *vectors.Texts, err error) {
+	rows := min(r.of.Input.Words, int(size/2)) // a row has two bytes or more
+	strings := 1
+	if texts = r.newTexts(); texts != nil {
+		strings = len(r.names)
+	}
+	if err := memory.Check(uint64(size) + uint64(rows)*uint64(strings)*uint64(unsafe.Sizeof(""))); err != nil {
+		return nil, nil, fmt.Errorf("%d rows: %w", rows, err)
+	}
+	words = make([]string, 0, rows)
+	texts.Grow(rows)
 	for {
 		err := r.next(&words, texts)
 		switch n := r.of.Input.Words; {

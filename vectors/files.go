@@ -47,7 +47,8 @@ type schema struct {
 }
 
 // checkSchema returns an error unless the file with heading h has the schema of the first file. The keys of its
-// folders named key=value become columns, unless the file has columns of these names.
+// folders named key=value become columns. If the file, another folder, ids or texts have that name, the column gets
+// underscores.
 func (r *reader) checkSchema(h heading) error {
 	s := schema{displayName(r.Path), []string{"format " + h.format}}
 	var columns []string
@@ -61,10 +62,8 @@ func (r *reader) checkSchema(h heading) error {
 		columns = slices.Clone(r.table.Columns)
 	}
 	for _, p := range r.Partitions {
-		if !slices.Contains(columns, p[0]) {
-			s.parts = append(s.parts, fmt.Sprintf("folder %.60q", p[0]+"=…"))
-			columns, r.values = append(columns, tabular.FreeName(p[0], columns)), append(r.values, p[1])
-		}
+		s.parts = append(s.parts, fmt.Sprintf("folder %.60q", p[0]+"=…"))
+		columns, r.values = append(columns, tabular.FreeName(p[0], columns)), append(r.values, p[1])
 	}
 	if r.schema.parts == nil {
 		r.schema, r.columns, r.source.Format = s, columns, h.format

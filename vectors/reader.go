@@ -19,6 +19,7 @@ import (
 
 	"overcomplete/internal/float32s"
 	"overcomplete/internal/input"
+	"overcomplete/internal/memory"
 	"overcomplete/vectors/internal/tabular"
 )
 
@@ -247,6 +248,12 @@ func (r *reader) ended() bool { return r.full || r.excess }
 
 // filter returns the valid rows of c. It reuses the memory of c.
 func (r *reader) filter(c chunk) (*Dense, error) {
+	if r.options.Distinct || r.hasIDs {
+		const perRow = 100 // bytes of seen
+		if err := memory.Check(perRow * uint64(len(c.rows))); err != nil {
+			return nil, fmt.Errorf("hashes to detect repeated rows, after %d rows: %w", r.kept, err)
+		}
+	}
 	block := &Dense{Words: make([]string, 0, len(c.rows)), Dim: r.dim, Data: c.data[:0]}
 	if r.texts {
 		block.Texts = newTexts(r.columns)

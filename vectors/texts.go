@@ -76,6 +76,17 @@ func newTexts(columns []string) *Texts {
 	return t
 }
 
+// Grow reserves memory for n more rows. It does nothing if t is nil.
+func (t *Texts) Grow(n int) {
+	if t == nil {
+		return
+	}
+	t.Text = slices.Grow(t.Text, n)
+	for i := range t.Columns {
+		t.Columns[i].Values = slices.Grow(t.Columns[i].Values, n)
+	}
+}
+
 // Add adds a row, with a value for each column.
 func (t *Texts) Add(text string, columns []string) {
 	t.Text = append(t.Text, text)

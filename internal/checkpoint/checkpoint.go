@@ -154,9 +154,19 @@ func Save(m *model.Model, dir string, mayReplace func(path string) error, s Stat
 	return p.Own, err
 }
 
+// readFile is [modeldir.ReadFile] for the path of a directory.
+func readFile(dir, name string, read func(f *input.File) error) error {
+	open, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer open.Close()
+	return modeldir.ReadFile(open, name, read)
+}
+
 func hashFile(dir, name string) (sum string, err error) {
 	hash := sha256.New()
-	err = modeldir.ReadFile(dir, name, func(f *input.File) error {
+	err = readFile(dir, name, func(f *input.File) error {
 		_, err := io.Copy(hash, f)
 		return err
 	})
@@ -179,7 +189,7 @@ type Checkpoint struct {
 // Open opens the checkpoint in dir and verifies the hashes of all files except the matrices, which
 // [Checkpoint.Restore] verifies. It returns an error if dir is a model without a state.
 func Open(dir string) (*Checkpoint, error) {
-	c, err := modeldir.ReadStable(dir, func() (*Checkpoint, error) { return open(dir) })
+	c, err := modeldir.ReadStable(dir, func(*os.File) (*Checkpoint, error) { return open(dir) })
 	if _, ok := errors.AsType[*vectors.InputError](err); err != nil && !ok {
 		err = &vectors.InputError{File: dir, Err: err}
 	}
@@ -237,7 +247,7 @@ func (p *progress) check(m *model.Model, data []byte) error {
 // doesn't read all elements. Hashes are verified after use has returned.
 func (c *Checkpoint) Restore(use func(m Matrix, read func(part []float32) error) error) error {
 	for _, matrix := range matrices(&c.Info) {
-		err := modeldir.ReadFile(c.dir, matrix.file(), func(f *input.File) error {
+		err := readFile(c.dir, matrix.file(), func(f *input.File) error {
 			hash := sha256.New()
 			r := bufio.NewReaderSize(io.TeeReader(f, hash), 1<<20)
 			h, err := npy.ReadHeader(r)

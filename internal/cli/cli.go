@@ -66,6 +66,7 @@ func Main() int {
 	defer stop()
 	// A second signal ends the program at once.
 	context.AfterFunc(ctx, stop)
+	memory.SetLimit()
 	return run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 }
 
@@ -129,8 +130,14 @@ var refusals = []error{
 	train.ErrCheckpoint, train.ErrMemory, memory.ErrTooLarge, encode.ErrOverflow, encode.ErrDictionary, simd.ErrLevel,
 }
 
+// systemFailures are errors of the system that neither the command nor its files cause.
+var systemFailures = []error{syscall.EMFILE, syscall.ENFILE}
+
 // isUsage reports whether err was caused by the user's command or files.
 func isUsage(err error) bool {
+	if slices.ContainsFunc(systemFailures, func(failure error) bool { return errors.Is(err, failure) }) {
+		return false
+	}
 	var usage usageError
 	var input *vectors.InputError
 	var output *atomicfile.OutputError

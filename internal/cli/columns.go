@@ -187,7 +187,10 @@ func compareFiles(cmd *cobra.Command, path, against string, dimensions int) erro
 		both.Texts = &vectors.Texts{Text: slices.Concat(m.Codes.Texts.Text, other.Codes.Texts.Text)}
 	}
 	column := slices.Concat(slices.Repeat([]string{path}, m.Codes.Rows), slices.Repeat([]string{against}, other.Codes.Rows))
-	x := interpret.NewIndex(both)
+	x, err := indexCodes(both)
+	if err != nil {
+		return err
+	}
 	found, err := classes.Separate(cmd.Context(), x, column, []string{path}, dimensions)
 	if err != nil {
 		return err

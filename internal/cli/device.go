@@ -40,7 +40,7 @@ func (f *deviceFlags) registerDevice(cmd *cobra.Command) {
 	}
 	flags.StringVar(&f.device, "device", "auto", "cpu, cuda (an NVIDIA GPU), cuda:i (GPU i, from 0), "+all+"or auto (a GPU if there is one)")
 	flags.StringVar(&f.precision, "precision", "tf32", "precision of products on a GPU: tf32 (11-bit factors), fp16 (11-bit factors in half the memory) or fp32 (as on the CPU)")
-	flags.IntVar(&f.workers, "workers", 0, "processors to use on the CPU (default all); the result does not depend on it")
+	flags.IntVar(&f.workers, "workers", 0, "most processors to use on the CPU (default all); the result does not depend on it")
 }
 
 // check refuses flags without effect on the device, and unusable GPUs. unsupported is the reason why no GPU
@@ -64,7 +64,8 @@ func (f *deviceFlags) check(changed func(flag string) bool, unsupported error) e
 		}
 	}
 	if f.workers > 0 {
-		runtime.GOMAXPROCS(f.workers) // also for work outside the device
+		f.workers = min(f.workers, runtime.NumCPU()) // memory and threads grow with their number
+		runtime.GOMAXPROCS(f.workers)                // also for work outside the device
 	}
 	if !cuda {
 		return nil

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -18,20 +20,26 @@ import (
 )
 
 // An embedder is a running command of the user's that computes vectors of texts: of a JSON string in each
-// line of its input it writes a JSON array of numbers.
+// line of its input it writes a JSON array of numbers as a line.
 type embedder struct {
 	cmd     *cobra.Command
 	process *exec.Cmd
 
-	mu      sync.Mutex // one text at a time
-	texts   io.WriteCloser
-	vectors *json.Decoder
+	mu    sync.Mutex // one text at a time
+	texts io.WriteCloser
+	lines chan []byte // closed when the output ends
 }
 
-// startEmbedder starts a command, which the shell parses and which ends with cmd.
+// maxVectorLine is the number of bytes of a line, and waitingLines the number of lines in memory that no text has
+// asked for.
+const maxVectorLine, waitingLines = 1 << 24, 16
+
+// startEmbedder starts a command, which the shell parses. The caller must call close.
 func startEmbedder(cmd *cobra.Command, command string) (*embedder, error) {
-	e := &embedder{cmd: cmd, process: exec.CommandContext(cmd.Context(), "sh", "-c", command)}
+	e := &embedder{cmd: cmd, process: exec.CommandContext(cmd.Context(), "sh", "-c", command), lines: make(chan []byte, waitingLines)}
 	e.process.Stderr = cmd.ErrOrStderr()
+	e.process.WaitDelay = time.Second // for a process that has left the group
+	inGroup(e.process)
 	var err error
 	if e.texts, err = e.process.StdinPipe(); err != nil {
 		return nil, err
@@ -40,27 +48,47 @@ func startEmbedder(cmd *cobra.Command, command string) (*embedder, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.vectors = json.NewDecoder(out)
 	if err := e.process.Start(); err != nil {
 		return nil, usagef("--embed: %w", err)
 	}
+	go func() {
+		defer close(e.lines)
+		lines := bufio.NewScanner(out)
+		lines.Buffer(nil, maxVectorLine)
+		for lines.Scan() {
+			select {
+			case e.lines <- append([]byte{}, lines.Bytes()...):
+			case <-cmd.Context().Done():
+				return
+			}
+		}
+	}()
 	return e, nil
+}
+
+// close ends the command and the processes that it started.
+func (e *embedder) close() {
+	e.process.Cancel()
+	e.process.Wait()
 }
 
 // embed returns the code of a text by the dictionary of m. A command that takes longer than a minute is ended.
 func (e *embedder) embed(m *model.Model, text string) (interpret.Code, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	defer time.AfterFunc(time.Minute, func() { e.process.Process.Kill() }).Stop()
-	if err := json.NewEncoder(e.texts).Encode(text); err != nil {
-		return interpret.Code{}, fmt.Errorf("the command of --embed has ended: %w", err)
-	}
 	x := &vectors.Dense{Words: []string{"text"}, Dim: m.Dictionary.Dim}
-	if err := e.vectors.Decode(&x.Data); err != nil {
-		return interpret.Code{}, fmt.Errorf("the command of --embed wrote no vector: %w", err)
+	line, err := e.ask(text)
+	if err == nil {
+		err = json.Unmarshal(line, &x.Data)
+		switch {
+		case err != nil:
+			err = fmt.Errorf("wrote no vector: %w (got %.60q)", err, line)
+		case len(x.Data) != x.Dim:
+			err = fmt.Errorf("wrote %d numbers, want %d", len(x.Data), x.Dim)
+		}
 	}
-	if len(x.Data) != x.Dim {
-		return interpret.Code{}, fmt.Errorf("the command of --embed wrote %d numbers, want %d", len(x.Data), x.Dim)
+	if err != nil {
+		return interpret.Code{}, fmt.Errorf("the command of --embed %w", err)
 	}
 	o := encode.Defaults(m.Info)
 	if own := m.Info.Encoding; own.Steps > 0 || own.Gap > 0 {
@@ -72,4 +100,27 @@ func (e *embedder) embed(m *model.Model, text string) (interpret.Code, error) {
 	}
 	index, value := encoded.Codes.Row(0)
 	return interpret.Code{Index: index, Value: value}, nil
+}
+
+// ask returns the line that the command writes for a text. Lines that it wrote before are dropped and reported: an
+// answer must not be taken for the answer to another text.
+func (e *embedder) ask(text string) ([]byte, error) {
+	var unasked []byte
+	for range len(e.lines) {
+		if line, open := <-e.lines; open {
+			unasked = line
+		}
+	}
+	if unasked != nil {
+		return nil, fmt.Errorf("wrote more than a line for each text (got %.60q): ask again", unasked)
+	}
+	defer time.AfterFunc(time.Minute, func() { e.process.Cancel() }).Stop()
+	if err := json.NewEncoder(e.texts).Encode(text); err != nil {
+		return nil, fmt.Errorf("has ended: %w", err)
+	}
+	line, open := <-e.lines
+	if !open {
+		return nil, errors.New("has ended, or wrote a line of more than 16 MiB")
+	}
+	return line, nil
 }

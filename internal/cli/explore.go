@@ -77,6 +77,7 @@ the strongest dimensions of each; if only dimensions are, the top words of each.
 				if e, err = startEmbedder(cmd, embed); err != nil {
 					return err
 				}
+				defer e.close()
 				options.Embed = e.embed
 			}
 			x, err := openExplorer(cmd, args[0], options)

@@ -127,9 +127,9 @@ func TestExploreEmbeds(t *testing.T) {
 	dir := textsModel(t)
 	for command, want := range map[string]string{
 		`while read text; do [ "$text" = '"money?"' ] && echo '[0, 1]'; done`: `"nearest":[{"word":"d4","cosine":1,`,
-		"echo '[0]'; cat": `"failure":"the command of --embed wrote 1 numbers, want 2"`,
-		"echo no; cat":    `"failure":"the command of --embed wrote no vector: `,
-		"exit":            `"failure":"the command of --embed `,
+		"read text; echo '[0]'": `"failure":"the command of --embed wrote 1 numbers, want 2"`,
+		"read text; echo no":    `"failure":"the command of --embed wrote no vector: `,
+		"exit":                  `"failure":"the command of --embed has ended`,
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		stdout, print := io.Pipe()

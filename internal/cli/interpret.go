@@ -14,6 +14,7 @@ import (
 	"overcomplete/internal/escape"
 	"overcomplete/internal/input"
 	"overcomplete/internal/lab/intrusion"
+	"overcomplete/internal/memory"
 	"overcomplete/internal/modeldir"
 	"overcomplete/interpret"
 	"overcomplete/model"
@@ -52,7 +53,10 @@ func loadIndex(cmd *cobra.Command, path string) (*interpret.Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	return interpret.NewIndex(interpret.FromDense(x)), nil
+	if err := checkMemory(8*uint64(len(x.Data)), "the nonzeros of %s", path); err != nil {
+		return nil, err
+	}
+	return indexCodes(interpret.FromDense(x))
 }
 
 // newIndex returns indexOf. Commands with --rare list known words first unless it is set.
@@ -64,9 +68,13 @@ func newIndex(cmd *cobra.Command, path string, m *model.Model) (*interpret.Index
 	return x, err
 }
 
-// indexOf returns an index of the codes of the model at path, with its stop words.
+// indexOf returns an index of the codes of the model at path, with its stop words, or an error if it doesn't fit into
+// memory.
 func indexOf(path string, m *model.Model) (*interpret.Index, error) {
-	x := interpret.NewIndex(m.Codes)
+	x, err := indexCodes(m.Codes)
+	if err != nil {
+		return nil, err
+	}
 	file, err := modeldir.LabelsPath(path)
 	if err != nil {
 		return x, nil // loadLabels reports an error of the system
@@ -76,6 +84,29 @@ func indexOf(path string, m *model.Model) (*interpret.Index, error) {
 		return nil, usageError{err}
 	}
 	return x.WithStopWords(words), nil
+}
+
+// indexCodes returns an index of codes, or an error if it doesn't fit into memory.
+func indexCodes(codes *vectors.Sparse) (*interpret.Index, error) {
+	index, _ := interpret.Memory(codes)
+	if err := checkMemory(index, "an index of %d rows", codes.Rows); err != nil {
+		return nil, err
+	}
+	return interpret.NewIndex(codes), nil
+}
+
+// checkSearch returns an error if a search for words of texts doesn't fit into memory.
+func checkSearch(x *interpret.Index) error {
+	_, search := interpret.Memory(x.Codes)
+	return checkMemory(search, "the words of %d texts", x.Codes.Rows)
+}
+
+// checkMemory is [memory.Check] with the purpose of the bytes.
+func checkMemory(bytes uint64, format string, args ...any) error {
+	if err := memory.Check(bytes); err != nil {
+		return fmt.Errorf(format+": %w", append(args, err)...)
+	}
+	return nil
 }
 
 // resuming returns the command line that resumes the training of m.
@@ -177,6 +208,12 @@ func readVectors(cmd *cobra.Command, path string, o vectors.ReadOptions) (*vecto
 
 // findWord returns the row of a word, or of the only text that contains it.
 func findWord(x *interpret.Index, word string) (int, error) {
+	if row, ok := x.Row(word); ok {
+		return row, nil
+	}
+	if err := checkSearch(x); err != nil {
+		return 0, err
+	}
 	row, err := x.Find(word)
 	if unknown, ok := errors.AsType[*interpret.UnknownWordError](err); ok {
 		return 0, unknownWord(x, unknown)

@@ -84,9 +84,12 @@ the page leave out of these words if rows are texts.`,
 				if err != nil {
 					return err
 				}
-				return show(cmd, labels, func(b *strings.Builder) { printTopicLabels(b, labels, t) })
+				return showOn(tableWriter(cmd), func(b *strings.Builder) { printTopicLabels(b, labels, t) })
 			}
-			return show(cmd, labels, func(b *strings.Builder) { printLabels(b, labels, x, words) })
+			if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+				return printJSON(cmd.OutOrStdout(), labels)
+			}
+			return showOn(tableWriter(cmd), func(b *strings.Builder) { printLabels(b, labels, x, words) })
 		},
 	}
 	flags := cmd.Flags()

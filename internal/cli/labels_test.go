@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -54,6 +55,31 @@ func TestLabels(t *testing.T) {
         0  1.33e+00  close, write, read  close
         1  1.33e+00  calendar            month
 `)
+}
+
+// The printed table has every label and note as it is, for import.
+func TestLabelsRoundTrip(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Save(t, readable())
+	names := []string{"a\u00a0b \u00ad \u202ec", `\u00a0 \x1b "quoted" \`, "\u200d\u2028\ufeff\U000e0001\ufffd-é"}
+	table := "dimension\tlabel\tnote\n"
+	for k, name := range names {
+		table += fmt.Sprintf("%d\t\"%s\"\t\"note %[2]s\"\n", k, strings.ReplaceAll(name, `"`, `""`))
+	}
+	dir.Write(t, "labels.tsv", []byte(table))
+	dir.MustRun(t, "labels model --import labels.tsv")
+	labels := string(dir.Read(t, "model/labels.json"))
+	stdout, _ := dir.MustRun(t, "labels model")
+	for _, name := range names {
+		if !strings.Contains(stdout, strings.ReplaceAll(name, `"`, `""`)) {
+			t.Errorf("no %q in\n%q", name, stdout)
+		}
+	}
+	dir.Write(t, "again.tsv", []byte(stdout))
+	dir.MustRun(t, "labels model --import again.tsv")
+	if again := string(dir.Read(t, "model/labels.json")); again != labels {
+		t.Errorf("labels\n%s\nafter import of the printed table\n%s", labels, again)
+	}
 }
 
 func TestLabelsImportRefuses(t *testing.T) {

@@ -61,6 +61,11 @@ texts that have all words, or else the best 100, are sorted by s·v + … alone;
 				return err
 			}
 			query := strings.Join(args[1:], " ")
+			if _, ok := x.Row(query); !ok {
+				if err := checkSearch(x); err != nil {
+					return err
+				}
+			}
 			q, err := x.Parse(query, nil)
 			if unknown, ok := errors.AsType[*interpret.UnknownWordError](err); ok {
 				return unknownWord(x, unknown)

@@ -71,6 +71,15 @@ func terminalOf(w io.Writer) (*os.File, bool) {
 	return file, ok && term.IsTerminal(int(file.Fd()))
 }
 
+// tableWriter returns the writer of a table that a command reads back. Only a terminal gets it escaped.
+func tableWriter(cmd *cobra.Command) io.Writer {
+	w := cmd.OutOrStdout()
+	if _, terminal := terminalOf(w); terminal {
+		return w
+	}
+	return raw(w)
+}
+
 // say writes a line, with control characters escaped.
 func say(w io.Writer, format string, args ...any) {
 	fmt.Fprintln(w, escape.Text(fmt.Sprintf(format, args...)))
@@ -114,8 +123,12 @@ func show(cmd *cobra.Command, result any, print func(b *strings.Builder)) error 
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
 		return printJSON(cmd.OutOrStdout(), result)
 	}
+	return showOn(cmd.OutOrStdout(), print)
+}
+
+func showOn(w io.Writer, print func(b *strings.Builder)) error {
 	var b strings.Builder
 	print(&b)
-	_, err := io.WriteString(cmd.OutOrStdout(), b.String())
+	_, err := io.WriteString(w, b.String())
 	return err
 }

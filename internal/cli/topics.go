@@ -114,6 +114,9 @@ func newTopicTable(ctx context.Context, path string, m *model.Model, x *interpre
 	if err != nil {
 		return nil, err
 	}
+	if err := checkMemory(topics.Memory(m.Codes.Rows), "the topics of %d rows", m.Codes.Rows); err != nil {
+		return nil, err
+	}
 	t, err := topics.New(ctx, m, x, cmp.Or(number, themes.Topics))
 	if err == nil {
 		t.Rename(labels)

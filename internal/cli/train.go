@@ -357,34 +357,51 @@ func topDimensions(codes *vectors.Sparse) []dimension {
 // topicRows is the maximum number of texts for which train prints topics, which requires all codes.
 const topicRows = 20_000
 
-// report prints the metrics of a training, and topics or else the strongest dimensions of the first shownRows·K rows.
+// firstDimensions returns the strongest dimensions of the first shownRows·K rows of the output, and the number of rows.
+func (f *trainFlags) firstDimensions() (top []dimension, rows int, err error) {
+	m, err := model.OpenDictionary(f.output)
+	if err != nil {
+		return nil, 0, err
+	}
+	for first, err := range m.Rows(f.output, shownRows*m.Dictionary.Len()) {
+		if err != nil {
+			return nil, 0, err
+		}
+		return topDimensions(first), first.Rows, nil
+	}
+	return nil, 0, nil
+}
+
+// largestTopics returns the largest topics of the output.
+func (f *trainFlags) largestTopics(ctx context.Context) ([]topics.Topic, error) {
+	m, err := model.Open(f.output)
+	if err != nil {
+		return nil, err
+	}
+	t, err := newTopicTable(ctx, f.output, m, interpret.NewIndex(m.Codes), 0)
+	if err != nil {
+		return nil, err
+	}
+	return t.Topics[:min(len(t.Topics), shownWords)], nil
+}
+
+// report prints the metrics of a training, and topics or else the strongest dimensions of the first rows. If these
+// can't be read, it warns: the model is complete.
 func (f *trainFlags) report(cmd *cobra.Command, i model.Info) error {
 	k, themes := i.Training.Recipe.Base().Atoms, i.Training.Themes
 	var top []dimension
 	var topRows int // first rows, whose strongest dimensions top lists
 	var largest []topics.Topic
+	var err error
 	if themes == nil {
-		m, err := model.OpenDictionary(f.output)
-		if err != nil {
-			return err
-		}
-		for rows, err := range m.Rows(f.output, shownRows*k) {
-			if err != nil {
-				return err
-			}
-			top, topRows = topDimensions(rows), rows.Rows
-			break
-		}
+		top, topRows, err = f.firstDimensions()
 	} else if i.Words() <= topicRows {
-		m, err := model.Open(f.output)
-		if err != nil {
-			return err
-		}
-		t, err := newTopicTable(cmd.Context(), f.output, m, interpret.NewIndex(m.Codes), 0)
-		if err != nil {
-			return err
-		}
-		largest = t.Topics[:min(len(t.Topics), shownWords)]
+		largest, err = f.largestTopics(cmd.Context())
+	}
+	if cmd.Context().Err() == nil && err != nil {
+		warn(cmd.ErrOrStderr(), "%s is written, but can't be read for this summary: %v", f.output, err)
+	} else if err != nil {
+		return err
 	}
 	return show(cmd, struct {
 		Model string `json:"model"`
@@ -410,6 +427,9 @@ func (f *trainFlags) report(cmd *cobra.Command, i model.Info) error {
 			for _, topic := range largest {
 				fmt.Fprintf(b, "  %4.1f %%  %s\n", 100*topic.Share, escape.Text(topic.Label))
 			}
+			return
+		}
+		if topRows == 0 {
 			return
 		}
 		fmt.Fprintf(b, "strongest dimensions of the first %d %s, with their top words:\n", topRows, rows)

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
@@ -179,6 +180,45 @@ func TestTrainIsDeterministic(t *testing.T) {
 		if name := dir.Model(t, "again").Info.Encoding.Input.Name; args == "-" && name != "stdin" {
 			t.Errorf("the name of standard input is %q", name)
 		}
+	}
+}
+
+// A training whose model is saved succeeds, even if the model can't be read for the summary.
+func TestReportWithoutModel(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "train in.txt -o model -k 20 --nonzeros 5")
+	dir.MustRun(t, "train in.txt -o topics -k 20 --nonzeros 5 --topics 3")
+	for _, name := range []string{"model", "topics"} {
+		info := dir.Model(t, name).Info
+		cmd := newTrain()
+		cmd.SetContext(t.Context())
+		var stdout, stderr bytes.Buffer
+		cmd.SetOut(&stdout)
+		cmd.SetErr(&stderr)
+		f := &trainFlags{output: dir.Path("replaced")}
+		if err := f.report(cmd, info); err != nil || !strings.Contains(stdout.String(), "sparsity") || strings.Count(stderr.String(), "\n") != 1 ||
+			!strings.Contains(stderr.String(), "replaced is written, but can't be read for this summary: ") {
+			t.Errorf("%s: %v\n%s%s", name, err, &stdout, &stderr)
+		}
+	}
+}
+
+// Too many open files is a failure of the system, not of the input.
+func TestTooManyFilesIsNoUsage(t *testing.T) {
+	for errno, want := range map[syscall.Errno]bool{syscall.EMFILE: false, syscall.ENFILE: false, syscall.ENOENT: true} {
+		if err := usageError(usageError{&vectors.InputError{File: "a", Err: errno}}); isUsage(err) != want {
+			t.Errorf("%v: usage %v, want %v", errno, !want, want)
+		}
+	}
+}
+
+// Any number of workers starts no more threads than there are processors.
+func TestManyWorkers(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	for _, line := range []string{"paper train in.txt -o model --epochs 1", "train in.txt -o best -k 20 --nonzeros 4", "encode best in.txt -o codes", "pipe best"} {
+		dir.MustRun(t, line+" --workers 2147483647")
 	}
 }
 

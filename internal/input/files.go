@@ -1,6 +1,7 @@
 package input
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 )
 
 // A Member is one of the files of an input.
@@ -18,26 +20,57 @@ type Member struct {
 }
 
 // Files returns the files that paths name. A path is a file, "-" for standard input, a folder for all data files
-// below it, or a pattern of [filepath.Glob] for the files and folders that match. Files of a folder are sorted
-// by name, folder by folder. In folders and matches, Files skips names that begin with "." or "_".
+// below it, or a pattern of [filepath.Match] for the files and folders that match. Files of a folder are sorted
+// by name, folder by folder. In folders and matches, Files skips names that begin with "." or "_". It returns an
+// error if a folder can't be read, or if a file occurs twice, also under the name of a link.
 func Files(paths []string) ([]Member, error) {
 	var all []Member
-	seen := map[string]bool{}
+	seen := make(seenFiles)
 	for _, path := range paths {
 		members, err := expand(path)
 		if err != nil {
 			return nil, pathError(path, err)
 		}
 		for _, m := range members {
-			if seen[filepath.Clean(m.Path)] {
-				return nil, pathError(m.Path, errors.New("is named twice"))
+			if err := seen.add(m.Path); err != nil {
+				return nil, pathError(m.Path, err)
 			}
-			seen[filepath.Clean(m.Path)] = true
 			m.Partitions = partitions(m.Name)
 			all = append(all, m)
 		}
 	}
 	return all, nil
+}
+
+// seenFiles are files by size and time, which the names of one file share.
+type seenFiles map[[2]int64][]seenFile
+
+type seenFile struct {
+	path string
+	info fs.FileInfo // nil for standard input
+}
+
+// add returns an error if the file was added before. A file that doesn't exist is not added: opening it returns the error.
+func (s seenFiles) add(path string) error {
+	file := seenFile{path: path}
+	var key [2]int64
+	if path != "-" {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil
+		}
+		file.info, key = info, [2]int64{info.Size(), info.ModTime().UnixNano()}
+	}
+	for _, f := range s[key] {
+		switch {
+		case f.path == path:
+			return errors.New("is named twice")
+		case f.info != nil && file.info != nil && os.SameFile(f.info, file.info):
+			return fmt.Errorf("is the same file as %s", f.path)
+		}
+	}
+	s[key] = append(s[key], file)
+	return nil
 }
 
 // Name returns the name of an input in messages: its path, or the first of several and their number.
@@ -82,41 +115,64 @@ func expand(path string) ([]Member, error) {
 	return []Member{{Path: path, Name: filepath.Base(path)}}, nil // opening a missing file returns the error
 }
 
-// glob returns the files that match a pattern or are below a matching folder.
-func glob(pattern string) (all []Member, err error) {
-	matches, err := filepath.Glob(pattern)
-	if err != nil {
-		return nil, fmt.Errorf("is not a valid pattern: %w", err)
+// glob returns the files that match a pattern or are below a matching folder. Unlike [filepath.Glob], it returns an
+// error if a folder can't be read.
+func glob(pattern string) ([]Member, error) {
+	wildcards := `*?[`
+	if filepath.Separator == '/' {
+		wildcards += `\` // escapes a wildcard
 	}
-	elements := splitPath(pattern)
-	fixed := filepath.Dir(pattern[:strings.IndexAny(pattern, "*?[")] + "x")
-	for _, path := range matches {
-		hidden := false
-		for i, e := range splitPath(path) {
-			hidden = hidden || isHidden(e) && !isHidden(elements[i]) // a match has as many elements as the pattern
+	fixed, _ := filepath.Split(pattern[:strings.IndexAny(pattern, wildcards)])
+	elements := strings.FieldsFunc(pattern[len(fixed):], func(r rune) bool { return r < utf8.RuneSelf && os.IsPathSeparator(byte(r)) })
+	for _, e := range elements {
+		if _, err := filepath.Match(e, ""); err != nil {
+			return nil, fmt.Errorf("is not a valid pattern: %w", err)
 		}
-		if hidden {
-			continue
-		}
-		name, err := filepath.Rel(fixed, path)
-		if err != nil {
-			return nil, err
-		}
-		members, err := visit(path, filepath.ToSlash(name), nil)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, members...)
 	}
-	if len(all) == 0 {
+	all, err := match(cmp.Or(fixed, "."), "", elements)
+	if err == nil && len(all) == 0 {
 		err = errors.New("the pattern matches no data files")
 	}
 	return all, err
 }
 
-func splitPath(path string) []string {
-	return strings.Split(filepath.Clean(path), string(filepath.Separator))
+// match returns the data files whose paths below a folder match elements of a pattern.
+func match(path, name string, elements []string) (all []Member, err error) {
+	if len(elements) == 0 {
+		return visit(path, name, nil)
+	}
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return nil, err
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		matches, _ := filepath.Match(elements[0], e.Name()) // glob has checked the pattern
+		if !matches || isHidden(e.Name()) && !isHidden(elements[0]) {
+			continue
+		}
+		members, err := match(join(path, e.Name()), below(name, e.Name()), elements[1:])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, members...)
+	}
+	return all, nil
 }
+
+// join returns the path of a name in a folder. If the folder's path has "..", join keeps it: after a link, ".." isn't
+// the folder that [filepath.Join] assumes.
+func join(folder, name string) string {
+	if strings.Contains(folder, "..") {
+		return strings.TrimSuffix(folder, string(filepath.Separator)) + string(filepath.Separator) + name
+	}
+	return filepath.Join(folder, name)
+}
+
+// below returns the name of a member in a folder with the given name, or "" for the uppermost folder.
+func below(folder, name string) string { return strings.TrimPrefix(folder+"/"+name, "/") }
 
 // walk returns the data files below a folder. Its parent folders are in above.
 func walk(path, name string, folder fs.FileInfo, above []fs.FileInfo) (all []Member, err error) {
@@ -134,7 +190,7 @@ func walk(path, name string, folder fs.FileInfo, above []fs.FileInfo) (all []Mem
 		if isHidden(e.Name()) {
 			continue
 		}
-		members, err := visit(filepath.Join(path, e.Name()), strings.TrimPrefix(name+"/"+e.Name(), "/"), above)
+		members, err := visit(join(path, e.Name()), below(name, e.Name()), above)
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +216,7 @@ func visit(path, name string, above []fs.FileInfo) ([]Member, error) {
 func isHidden(name string) bool { return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") }
 
 // partitions returns the keys and values of the folders key=value in the path of a file, with percent-encoding
-// decoded. It returns Hive's null as "".
+// decoded unless the result isn't UTF-8. It returns Hive's null as "".
 func partitions(name string) (all [][2]string) {
 	folders := strings.Split(name, "/")
 	for _, folder := range folders[:len(folders)-1] {
@@ -176,9 +232,14 @@ func partitions(name string) (all [][2]string) {
 	return all
 }
 
+// unescape decodes percent-encoding. Bytes that are not UTF-8 are encoded instead, so that they stay distinct.
 func unescape(s string) string {
-	if plain, err := url.PathUnescape(s); err == nil {
-		return plain
+	plain, err := url.PathUnescape(s)
+	if err != nil {
+		plain = s
 	}
-	return s
+	if !utf8.ValidString(plain) {
+		return url.PathEscape(plain)
+	}
+	return plain
 }

@@ -101,6 +101,22 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
+	return regular(file)
+}
+
+// OpenAt is [Open] for a file of an open directory. Files that are opened in it are of the same directory, even if
+// another one gets its path meanwhile, except on Windows.
+func OpenAt(dir *os.File, name string) (*File, error) {
+	file, err := openAt(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	return regular(file)
+}
+
+// regular returns a regular file. It closes all others and returns an error.
+func regular(file *os.File) (*File, error) {
+	path := file.Name()
 	info, err := file.Stat()
 	switch {
 	case err == nil && info.IsDir():
@@ -125,9 +141,14 @@ func ReadRegular(path string, limit int) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	return f.ReadAll(limit)
+}
+
+// ReadAll reads a whole file of at most limit bytes.
+func (f *File) ReadAll(limit int) ([]byte, error) {
 	if f.Size() > int64(limit) {
-		return nil, pathError(path, tooLarge(limit))
+		return nil, pathError(f.file.Name(), tooLarge(limit))
 	}
 	data, err := readAll(f, limit)
-	return data, pathError(path, err)
+	return data, pathError(f.file.Name(), err)
 }

@@ -1,14 +1,17 @@
 // Package memory reports the memory limit of the program and allocates large arrays:
 //
 //	if err := memory.Check(4 << 30); err != nil {
-//		return err // 4.3 GB doesn't fit into memory: the limit is 4.0 GB, and 0.2 GB is in use
+//		return err // 4.3 GB doesn't fit into memory: the limit is 4.0 GB, and 0.7 GB is in use or reserved
 //	}
 package memory
 
 import (
 	"errors"
 	"fmt"
+	"math"
+	"os"
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 )
 
@@ -18,11 +21,23 @@ import (
 // systems.
 func Total() (bytes uint64, ok bool) { return total() }
 
+// reserve returns the part of a memory limit that is for garbage, fragments, stacks and other programs.
+func reserve(limit uint64) uint64 { return limit / 8 }
+
+// SetLimit makes Go collect garbage before it fills the reserve that [Check] keeps free. Without SetLimit, a program
+// may use twice the memory of its objects. The environment variable GOMEMLIMIT has precedence.
+func SetLimit() {
+	if limit, ok := total(); ok && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(int64(min(limit-reserve(limit), math.MaxInt64)))
+	}
+}
+
 // ErrTooLarge is wrapped by the errors of [Check].
 var ErrTooLarge = errors.New("doesn't fit into memory")
 
 // Check returns an error that wraps [ErrTooLarge] if the given number of bytes doesn't fit into memory beside
-// the bytes in use: allocating or filling them would end the program. It returns nil if the limit is unknown.
+// the bytes in use and a reserve of an eighth of [Total]: allocating or filling them could end the program. It
+// returns nil if the limit is unknown.
 // Up to 64 KiB are not checked, because the check takes longer than filling them.
 func Check(bytes uint64) error {
 	const unchecked = 1 << 16
@@ -31,15 +46,16 @@ func Check(bytes uint64) error {
 	}
 	limit, ok := total()
 	const inUse = "/memory/classes/heap/objects:bytes"
-	if !ok || fits(bytes, read(inUse), limit) {
+	reserved := reserve(limit)
+	if !ok || fits(bytes, reserved+read(inUse), limit) {
 		return nil
 	}
 	runtime.GC()
-	used := read(inUse)
+	used := reserved + read(inUse)
 	if fits(bytes, used, limit) {
 		return nil
 	}
-	return fmt.Errorf("%s %w: the limit is %s, and %s is in use", gigabytes(bytes), ErrTooLarge, gigabytes(limit), gigabytes(used))
+	return fmt.Errorf("%s %w: the limit is %s, and %s is in use or reserved", gigabytes(bytes), ErrTooLarge, gigabytes(limit), gigabytes(used))
 }
 
 func fits(bytes, used, limit uint64) bool { return bytes <= limit && used <= limit-bytes }
@@ -57,7 +73,12 @@ func read(names ...string) (sum uint64) {
 	return sum
 }
 
-func gigabytes(bytes uint64) string { return fmt.Sprintf("%.1f GB", float64(bytes)/1e9) }
+func gigabytes(bytes uint64) string {
+	if bytes < 1e9 {
+		return fmt.Sprintf("%.0f MB", float64(bytes)/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", float64(bytes)/1e9)
+}
 
 // Zeros returns n zeros, in huge pages if the system supports them. With pages of 4 KiB, the first pass over
 // gigabytes spends more time on page faults than on its work.

@@ -20,6 +20,10 @@ func total() (uint64, bool) {
 	return min(uint64(info.Totalram)*uint64(info.Unit), groupLimit("/"), ownLimit()), true
 }
 
+// threads is the address space of the threads that a program may start later. A thread of a program with cgo reserves
+// 64 MiB for its malloc and 8 MiB for its stack.
+const threads = 256 << 20
+
 // ownLimit returns the bytes that the limit of the address space leaves to the heap, or MaxUint64.
 func ownLimit() uint64 {
 	var limit unix.Rlimit
@@ -32,10 +36,11 @@ func ownLimit() uint64 {
 	addresses := pages * uint64(os.Getpagesize())
 	others := addresses - min(addresses, read("/memory/classes/heap/objects:bytes", "/memory/classes/heap/unused:bytes",
 		"/memory/classes/heap/free:bytes", "/memory/classes/heap/released:bytes"))
-	return limit.Cur - min(limit.Cur, others)
+	return limit.Cur - min(limit.Cur, others+threads)
 }
 
-// groupLimit returns the least limit of the program's control groups (see cgroups(7)), or MaxUint64.
+// groupLimit returns the least limit of the program's control groups (see cgroups(7)), or MaxUint64. Above memory.high,
+// the system slows a program down until it seems to hang.
 func groupLimit(root string) uint64 {
 	limit := uint64(math.MaxUint64)
 	// Lines are hierarchy:controllers:group. Version 2 has no controllers.
@@ -45,19 +50,22 @@ func groupLimit(root string) uint64 {
 		if len(fields) < 3 {
 			continue
 		}
-		var mount, file string
+		var mount string
+		var files []string
 		switch controllers := strings.Split(fields[1], ","); {
 		case fields[1] == "":
-			mount, file = "sys/fs/cgroup", "memory.max"
+			mount, files = "sys/fs/cgroup", []string{"memory.max", "memory.high"}
 		case slices.Contains(controllers, "memory"):
-			mount, file = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+			mount, files = "sys/fs/cgroup/memory", []string{"memory.limit_in_bytes"}
 		default:
 			continue
 		}
 		// The limits of ancestors apply, too. In a container, the group may be mounted as the root,
 		// although the line has the group's path on the host.
 		for group := path.Clean("/" + fields[2]); ; group = path.Dir(group) {
-			limit = min(limit, readLimit(filepath.Join(root, mount, group, file)))
+			for _, file := range files {
+				limit = min(limit, readLimit(filepath.Join(root, mount, group, file)))
+			}
 			if group == "/" {
 				break
 			}

@@ -48,6 +48,11 @@ func TestGroupLimit(t *testing.T) {
 			"sys/fs/cgroup/jobs/job:1/memory.max":      "max\n",
 			"sys/fs/cgroup/jobs/job:1/step/memory.max": "3000000\n",
 		}, 1000000},
+		{"version 2, with a limit that slows down", map[string]string{
+			"proc/self/cgroup":              "0::/job\n",
+			"sys/fs/cgroup/job/memory.max":  "3000000\n",
+			"sys/fs/cgroup/job/memory.high": "2000000\n",
+		}, 2000000},
 		{"version 1", map[string]string{
 			"proc/self/cgroup":                                 "9:name=systemd:/\n4:cpu,memory:/job/1\n2:cpuacct:/other\n",
 			"sys/fs/cgroup/memory/memory.limit_in_bytes":       "9223372036854771712\n",

@@ -16,17 +16,18 @@ func TestCheck(t *testing.T) {
 	if err := Check(total / 2); err != nil {
 		t.Errorf("half of the memory: %v", err)
 	}
-	for _, bytes := range []uint64{total + 1, math.MaxUint64} {
+	most := total - total/8 // the rest is reserved
+	for _, bytes := range []uint64{most + 1, total + 1, math.MaxUint64} {
 		if err := Check(bytes); !errors.Is(err, ErrTooLarge) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%d of %d bytes: %v", bytes, total, err)
 		}
 	}
 	held := make([]byte, 64<<20)
-	if err := Check(total - 32<<20); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("all but 32 MiB, with 64 MiB in use: %v", err)
+	if err := Check(most - 32<<20); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("all but the reserve and 32 MiB, with 64 MiB in use: %v", err)
 	}
 	runtime.KeepAlive(held)
-	if err := Check(total - 32<<20); err != nil {
-		t.Errorf("all but 32 MiB, with 64 MiB of garbage: %v", err)
+	if err := Check(most - 32<<20); err != nil {
+		t.Errorf("all but the reserve and 32 MiB, with 64 MiB of garbage: %v", err)
 	}
 }

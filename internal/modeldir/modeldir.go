@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/input"
@@ -192,17 +193,17 @@ func (i Identity) WriteBeside(ctx context.Context, write func() error) error {
 	return write()
 }
 
-// ReadStable returns the result of read, which reads several files of the directory at path. It calls read
-// again if another process replaced the directory meanwhile.
-func ReadStable[T any](path string, read func() (T, error)) (value T, err error) {
+// ReadStable returns the result of read, which reads several files of the directory at path, or a single file there.
+// It calls read again if another process replaced the directory meanwhile.
+func ReadStable[T any](path string, read func(dir *os.File) (T, error)) (value T, err error) {
 	const tries = 10
 	for range tries {
-		dir, err := os.Open(path) // while it is open, no other directory gets its inode number
+		dir, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // while it is open, no other directory gets its inode number
 		if err != nil {
-			return read()
+			return value, err
 		}
 		before, err := dir.Stat()
-		value, failed := read()
+		value, failed := read(dir)
 		after, gone := os.Stat(path)
 		dir.Close()
 		if err != nil || gone != nil || os.SameFile(before, after) {
@@ -212,9 +213,9 @@ func ReadStable[T any](path string, read func() (T, error)) (value T, err error)
 	return value, fmt.Errorf("has been replaced %d times while it was read", tries)
 }
 
-// ReadFile opens a file of the directory and calls read with it. Errors name the file.
-func ReadFile(dir, name string, read func(f *input.File) error) error {
-	f, err := input.Open(filepath.Join(dir, name))
+// ReadFile opens a file of the open directory and calls read with it. Errors name the file.
+func ReadFile(dir *os.File, name string, read func(f *input.File) error) error {
+	f, err := input.OpenAt(dir, name)
 	if err != nil {
 		return InFile(name, err)
 	}

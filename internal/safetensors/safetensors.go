@@ -267,7 +267,7 @@ func (f *File) Array(name string) (*npy.Array, error) {
 }
 
 // Text returns the content of a one-dimensional tensor of type U8.
-func (f *File) Text(name string) (io.Reader, error) {
+func (f *File) Text(name string) (*io.SectionReader, error) {
 	e, err := f.tensor(name)
 	if err != nil {
 		return nil, err

@@ -18,11 +18,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"net/http"
+	"os"
 	"slices"
 	"sync"
 
+	"overcomplete/internal/memory"
 	"overcomplete/internal/parallel"
 	"overcomplete/interpret"
 	"overcomplete/interpret/topics"
@@ -63,6 +66,7 @@ type Explorer struct {
 	tabulating   sync.Mutex // held while a cut is computed, so that one at a time uses memory
 	labelsLock   sync.Mutex
 	labels       interpret.Labels // replaced, never changed
+	labelsFile   fs.FileInfo      // of the file with the labels, nil without one
 	stopWords    []string
 	matches      func() matches // with the dimensions of the other model; nil without one
 }
@@ -215,11 +219,15 @@ type pair struct {
 
 // New returns an explorer of m, which must have codes and must not change afterwards. The page shows the name.
 // New computes the topics and maps in the background. It returns an error if [interpret.ReadLabels] or
-// [interpret.ReadStopWords] does.
+// [interpret.ReadStopWords] does, or if the memory for all answers isn't available.
 func New(m *model.Model, name string, o Options) (*Explorer, error) {
-	index := interpret.NewIndex(m.Codes)
-	index.Known = m.Info.Known()
-	return build(m, index, name, o)
+	index, search := interpret.Memory(m.Codes)
+	if err := memory.Check(index + search + topics.Memory(m.Codes.Rows)); err != nil {
+		return nil, fmt.Errorf("the answers about %d rows: %w", m.Codes.Rows, err)
+	}
+	x := interpret.NewIndex(m.Codes)
+	x.Known = m.Info.Known()
+	return build(m, x, name, o)
 }
 
 // build returns an explorer of m, given an index of its codes.
@@ -227,6 +235,7 @@ func build(m *model.Model, index *interpret.Index, name string, o Options) (*Exp
 	x := &Explorer{model: m, index: index, options: o}
 	if o.Labels != "" {
 		var err error
+		x.labelsFile, _ = os.Stat(o.Labels)
 		if x.labels, err = interpret.ReadLabels(o.Labels, m.Codes.Cols); err != nil {
 			return nil, err
 		}

@@ -8,15 +8,30 @@ import (
 	"mime"
 	"net/http"
 	"net/netip"
+	"os"
 	"strings"
 
 	"overcomplete/interpret"
 )
 
-// currentLabels returns the labels that this process read last.
+// currentLabels returns the labels in the file. If the file can't be read, or is of another model, it returns the
+// labels that were read last.
 func (x *Explorer) currentLabels() interpret.Labels {
 	x.labelsLock.Lock()
 	defer x.labelsLock.Unlock()
+	if x.options.Labels == "" {
+		return nil
+	}
+	file, _ := os.Stat(x.options.Labels)
+	if last := x.labelsFile; file == nil && last == nil || file != nil && last != nil && os.SameFile(file, last) && file.ModTime().Equal(last.ModTime()) && file.Size() == last.Size() {
+		return x.labels
+	}
+	if check := x.options.CheckModel; check != nil && check() != nil {
+		return x.labels
+	}
+	if labels, err := interpret.ReadLabels(x.options.Labels, x.model.Codes.Cols); err == nil {
+		x.labels, x.labelsFile = labels, file
+	}
 	return x.labels
 }
 

@@ -114,6 +114,26 @@ func TestStopWords(t *testing.T) {
 	}
 }
 
+// The page shows labels that another process stored, changed or deleted.
+func TestLabelsOfOthers(t *testing.T) {
+	x, file := labelled(t)
+	for _, name := range []string{"first", "second", ""} {
+		change := []interpret.Label{{ID: 0, Name: name}}
+		if _, err := interpret.ChangeLabels(t.Context(), file, testAtoms, change, func() error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if labels := x.allLabels().Labels; name == "" && len(labels) > 0 || name != "" && (len(labels) != 1 || labels[0].Name != name) {
+			t.Errorf("%q: labels %+v", name, labels)
+		}
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if labels := x.allLabels().Labels; len(labels) > 0 {
+		t.Errorf("labels %+v without a file", labels)
+	}
+}
+
 // A label of a replaced model isn't saved in the new model.
 func TestLabelsOfAReplacedModel(t *testing.T) {
 	x, file := labelled(t)

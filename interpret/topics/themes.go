@@ -18,6 +18,9 @@ const (
 	blockRows = 1 << 11 // rows that are compared with the themes in one step
 )
 
+// Memory estimates the memory of the topics of n rows in bytes, measured as the peak per row beside an index.
+func Memory(n int) uint64 { return 200 * uint64(n) }
+
 // Encode returns the cosines of the rows of m with its M themes, V×M. They are computed between a theme's
 // direction and the row's centred reconstruction aD. Each row holds its eight largest cosines, without the ones
 // that are not positive. It holds none if its text is empty, or if its largest cosine is at most a threshold:
@@ -37,7 +40,9 @@ func Encode(ctx context.Context, m *model.Model) (*vectors.CSR, error) {
 	}
 	const maxChance = 0.5 // for short vectors
 	chance := float32(min(maxChance, math.Sqrt(2*math.Log(float64(themes))/float64(d.Dim))))
-	codes := &vectors.CSR{Cols: themes, Ptr: []int64{0}}
+	most := m.Codes.Rows * min(rowThemes, themes)
+	codes := &vectors.CSR{Cols: themes, Ptr: make([]int64, 1, m.Codes.Rows+1)}
+	codes.Index, codes.Value = make([]int32, 0, most), make([]float32, 0, most) // without copies, the peak is lower
 	rows := make([]float32, blockRows*dim)
 	index, cosines := make([]int32, blockRows*rowThemes), make([]float32, blockRows*rowThemes)
 	for lo := 0; lo < m.Codes.Rows; lo += blockRows {

@@ -110,7 +110,9 @@ class _Worker:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type) or pa.types.is_fixed_size_list(column.type)):
+        t = pa.types
+        lists = t.is_list(column.type) or t.is_large_list(column.type) or t.is_fixed_size_list(column.type)
+        if not lists or not any(is_type(column.type.value_type) for is_type in (t.is_floating, t.is_integer, t.is_decimal, t.is_null)):
             raise ValueError(f"the column of vectors has the wrong type (got {column.type}, want lists of {self.dense} numbers)")
         lengths = pc.fill_null(pc.list_value_length(column), -1).to_numpy()
         if (lengths != self.dense).any():

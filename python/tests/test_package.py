@@ -1,6 +1,7 @@
 """Tests of the package, against NumPy, SciPy and the output of the program."""
 
 import contextlib
+import datetime
 import json
 import os
 import pickle
@@ -328,6 +329,8 @@ class TestModel(Folder):
         for why, name, column in [
             (r"no column 'embedding' in the batch \(columns: id, text, kind, vectors\)", "vectors", rows), (r"row 3 .* \(got null, want 12 numbers\)", "embedding", [*lists[:2], None, *lists[3:]]),
             (r"row 4 .* \(got 11, want 12 numbers\)", "embedding", [*lists[:3], lists[3][1:], *lists[4:]]), ("got string, want lists of 12", "embedding", table["id"]),
+            ("got list<.*string>, want lists of 12", "embedding", pa.chunked_array([pa.array([["1"] * 12] * 400)])),
+            ("got list<.*date32.*>, want lists of 12", "embedding", pa.chunked_array([pa.array([[datetime.date(2026, 1, 1)] * 12] * 400)])),
             ("^row 5: the vector is too large", "embedding", [*lists[:4], [None] * 12, *lists[5:]]),
         ]:  # fmt: skip
             with self.assertRaisesRegex(ValueError, why):

@@ -33,21 +33,25 @@ func copied(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// The keys of folders become columns, unless the files have columns of these names.
+// The keys of folders become columns, whose names get underscores if they are taken.
 func TestReadPartitions(t *testing.T) {
-	dir := copied(t, map[string]string{"lang=de/kind=x/0.parquet": "texts.parquet", "lang=en/kind=y/0.parquet": "texts.parquet"})
+	dir := copied(t, map[string]string{"lang=de/kind=x/lang=1/id=5/0.parquet": "texts.parquet", "lang=en/kind=y/lang=2/id=6/0.parquet": "texts.parquet"})
 	d, source, err := vectors.Read(t.Context(), []string{dir}, vectors.ReadOptions{IDColumn: "none"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	columns := d.Texts.Columns
-	want := slices.Concat(slices.Repeat([]string{"de"}, 7), slices.Repeat([]string{"en"}, 7))
-	last := columns[len(columns)-1]
-	if names := d.Texts.Names(); !slices.Equal(names, []string{"doc_id", "label", "seen", "score", "kind", "size", "lang"}) || last.Name != "lang" || !slices.Equal(last.Values, want) {
-		t.Errorf("columns %q, %q", names, last.Values)
+	if names := d.Texts.Names(); !slices.Equal(names, []string{"doc_id", "label", "seen", "score", "kind", "size", "lang", "kind_", "lang_", "id_"}) {
+		t.Fatalf("columns %q", names)
 	}
-	if d.Words[13] != "13" || columns[4].Values[13] != "a" || !strings.HasSuffix(source.Columns, `, and ["lang"] of folders`) || len(source.Warnings) != 1 {
-		t.Errorf("row %s, kind %s, %+v", d.Words[13], columns[4].Values[13], source)
+	for i, want := range [][]string{{"de", "x", "1", "5"}, {"en", "y", "2", "6"}} {
+		for j, column := range d.Texts.Columns[6:] {
+			if got := column.Values[7*i : 7*i+7]; !slices.Equal(got, slices.Repeat(want[j:j+1], 7)) {
+				t.Errorf("column %s of file %d: %q, want %s", column.Name, i, got, want[j])
+			}
+		}
+	}
+	if kind := d.Texts.Columns[4].Values[13]; d.Words[13] != "13" || kind != "a" || !strings.HasSuffix(source.Columns, `, and ["lang" "kind_" "lang_" "id_"] of folders`) || len(source.Warnings) != 1 {
+		t.Errorf("row %s, kind %s, %+v", d.Words[13], kind, source)
 	}
 }
 

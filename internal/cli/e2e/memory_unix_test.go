@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -83,7 +84,7 @@ func TestLittleMemory(t *testing.T) {
 		"train in.txt --quiet -o model -k 1000000":              "learning 1000000 sparse dimensions takes about 4006.4 GB, and there can be ",
 		"train in.txt --quiet -o model -k 8000000 --overcommit": "which is more than any machine has; lower -k",
 	} {
-		cmd := underShell(dir, "ulimit -v 2500000", strings.Fields(args)...)
+		cmd := underShell(dir, "ulimit -v 2800000", strings.Fields(args)...)
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		cmd.Run()
@@ -93,6 +94,36 @@ func TestLittleMemory(t *testing.T) {
 		}
 		if after := dir.Names(t); !slices.Equal(before, after) {
 			t.Errorf("%s: there are %q", args, after)
+		}
+	}
+}
+
+// At any limit, commands succeed or end with one line: the memory of rows, their index, their topics and their
+// words is checked before it is used. The step is half of the smallest of the memories that must be refused.
+func TestEveryLimit(t *testing.T) {
+	t.Parallel()
+	dir := clitest.New(t)
+	const rows, dim = 200_000, 4
+	var array bytes.Buffer
+	if err := npy.Write(&array, []int{rows, dim}, clitest.Vectors(rows, dim).Data); err != nil {
+		t.Fatal(err)
+	}
+	dir.Write(t, "x.npy", array.Bytes())
+	dir.MustRun(t, "train x.npy -o model -k 16 --nonzeros 3 --rows texts --quiet")
+	for command, missing := range map[string][]string{
+		"topics model":      {"the topics of "},
+		"nearest model xyz": {"the words of ", "is no id"},
+	} {
+		for limit := 1_500_000; limit < 2_500_000 && len(missing) > 0; limit += 20_000 {
+			cmd := underShell(dir, fmt.Sprint("ulimit -v ", limit), strings.Fields(command)...)
+			code, _, stderr := clitest.Output(t, cmd)
+			if strings.Count(stderr, "\n") > 1 || code != 0 && !strings.HasPrefix(stderr, "overcomplete: ") {
+				t.Fatalf("%s, %d kB: exit code %d\n%.2000s", command, limit, code, stderr)
+			}
+			missing = slices.DeleteFunc(missing, func(part string) bool { return strings.Contains(stderr, part) })
+		}
+		if len(missing) > 0 {
+			t.Errorf("%s: no message with %q", command, missing)
 		}
 	}
 }

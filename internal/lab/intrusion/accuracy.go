@@ -14,6 +14,7 @@ import (
 
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/input"
+	"overcomplete/internal/memory"
 	"overcomplete/internal/parallel"
 	"overcomplete/interpret"
 	"overcomplete/vectors"
@@ -58,6 +59,10 @@ const (
 // Each live dimension has ten questions with any intruder and ten with a matched intruder. Matching
 // assumes that rows are in decreasing order of frequency. Intervals are bootstrapped over dimensions.
 func measure(ctx context.Context, codes *vectors.Sparse, reference *vectors.Dense, seed uint64) (*Accuracy, error) {
+	bytes, _ := interpret.Memory(codes)
+	if err := memory.Check(bytes); err != nil {
+		return nil, fmt.Errorf("an index of %d rows: %w", codes.Rows, err)
+	}
 	sampler, judge := newSampler(interpret.NewIndex(codes)), newJudge(reference)
 	scores := make([]*PoleAccuracy, codes.Cols)
 	random := make([]*rand.Rand, len(scores)) // one per dimension: results don't depend on their order

@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/stat"
 
+	"overcomplete/internal/memory"
 	"overcomplete/internal/parallel"
 	"overcomplete/internal/ranking"
 	"overcomplete/interpret"
@@ -101,6 +102,10 @@ func (q *Queries) Measure(ctx context.Context, m *model.Model) (r Recalls, err e
 		if word != q.x.Words[i] {
 			return r, fmt.Errorf("row %d differs (got %.100q, want %.100q of the vectors)", i, word, q.x.Words[i])
 		}
+	}
+	bytes, _ := interpret.Memory(m.Codes)
+	if err := memory.Check(bytes); err != nil {
+		return r, fmt.Errorf("an index of %d rows: %w", m.Codes.Rows, err)
 	}
 	index := interpret.NewIndex(m.Codes)
 	norms, err := m.Norms(ctx)

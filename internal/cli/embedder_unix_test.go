@@ -1,0 +1,59 @@
+//go:build unix
+
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// An answer is never taken for the answer to another text, and an answer that isn't JSON doesn't affect later ones.
+func TestEmbedderAnswers(t *testing.T) {
+	t.Parallel()
+	cmd := new(cobra.Command)
+	cmd.SetContext(t.Context())
+	e, err := startEmbedder(cmd, `n=0; while read text; do n=$((n+1)); [ $n = 2 ] && printf '[NaN]\n' || { [ $n = 3 ] && printf '[3]\n[0]\n' || echo "[$n]"; }; done`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.close()
+	for i, want := range []string{"[1]", "[NaN]", "[3]", "", "[4]", "[5]"} {
+		line, err := e.ask("text")
+		if string(line) != want || want == "" && (err == nil || !strings.Contains(err.Error(), `more than a line for each text (got "[0]")`)) {
+			t.Errorf("answer %d: %s, %v, want %s", i, line, err, want)
+		}
+	}
+}
+
+// The processes that a command starts end with it.
+func TestEmbedderEnds(t *testing.T) {
+	t.Parallel()
+	cmd := new(cobra.Command)
+	cmd.SetContext(t.Context())
+	e, err := startEmbedder(cmd, "sleep 1000 & echo $!; wait")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(string(<-e.lines))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.close()
+	for range 1000 { // the process that adopts sleep reaps it
+		if syscall.Kill(pid, 0) != nil {
+			return
+		}
+		if state, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); strings.Contains(string(state), ") Z ") {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Errorf("process %d runs on", pid)
+}

@@ -1,0 +1,22 @@
+package interpret
+
+import "overcomplete/vectors"
+
+// Memory estimates, in bytes, the memory of an index of codes, and the additional memory of its first search for
+// the words of texts. Both are upper limits for usual texts, measured as peaks per row, nonzero and byte of text.
+func Memory(codes *vectors.Sparse) (index, search uint64) {
+	const (
+		perRow, perNonzero, perBlock = 80, 6, 8
+		perText, perByte             = 220, 1.5
+	)
+	rows, bytes := uint64(codes.Rows), 0
+	blocks := (codes.Rows + blockRows - 1) / blockRows
+	index = perRow*rows + perNonzero*uint64(codes.Nonzeros()) + perBlock*uint64(codes.Cols)*uint64(blocks)
+	if codes.Texts == nil {
+		return index, 0
+	}
+	for _, text := range codes.Texts.Text {
+		bytes += min(len(text), maxTextBytes)
+	}
+	return index, perText*rows + uint64(perByte*float64(bytes))
+}
