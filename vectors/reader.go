@@ -173,7 +173,7 @@ func (r *reader) readRows(ctx context.Context, in *storedFile, yield func(*Dense
 	if err != nil {
 		return err
 	}
-	columns := o.IDColumn+o.TextColumn != "" && o.WordList != "" || o.IDColumn+o.TextColumn+o.VectorColumn != "" && h.table == nil
+	columns := o.IDColumn+o.TextColumn != "" && o.WordList != "" || o.IDColumn+o.TextColumn+o.VectorColumns != "" && h.table == nil
 	if columns {
 		return errColumns
 	}

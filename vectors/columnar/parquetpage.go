@@ -20,6 +20,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 
 	"overcomplete/internal/memory"
+	"overcomplete/vectors/internal/tabular"
 )
 
 // A chunk reads a column of a row group: a sequence of slots, each a value, a null or an empty
@@ -62,9 +63,9 @@ type decoder[T float32 | string] func(l leaf, encoding format.Encoding, limit in
 // openChunk returns the chunk of a leaf in a row group, at its first slot.
 func openChunk[T float32 | string](file io.ReaderAt, size int64, group []format.ColumnChunk, l leaf, decode decoder[T]) (*chunk[T], error) {
 	if c := group[l.index]; c.CryptoMetadata.Value != nil {
-		return nil, fmt.Errorf("column %.60q %w", l.name, errEncrypted)
+		return nil, fmt.Errorf("column %.60q %w", l.Name, errEncrypted)
 	} else if c.FilePath != "" {
-		return nil, fmt.Errorf("column %.60q is in another file, which is not supported", l.name)
+		return nil, fmt.Errorf("column %.60q is in another file, which is not supported", l.Name)
 	}
 	m := group[l.index].MetaData
 	at := m.DataPageOffset
@@ -72,11 +73,11 @@ func openChunk[T float32 | string](file io.ReaderAt, size int64, group []format.
 		at = min(at, m.DictionaryPageOffset)
 	}
 	if at < 0 || m.NumValues < 0 || m.TotalCompressedSize < 0 || at > size || m.TotalCompressedSize > size-at {
-		return nil, fmt.Errorf("column %.60q is outside of the file (got %d bytes at %d, want at most %d)", l.name, m.TotalCompressedSize, at, size)
+		return nil, fmt.Errorf("column %.60q is outside of the file (got %d bytes at %d, want at most %d)", l.Name, m.TotalCompressedSize, at, size)
 	}
 	const uncounted = 100 // bytes of a dictionary's header, which old programs did not count
 	batch := 256
-	if l.kind == list { // a table has only one list to read
+	if l.Kind == tabular.List { // a table has only one list to read
 		batch = 4096
 	}
 	c := &chunk[T]{leaf: l, decode: decode, file: file, at: at, end: min(at+m.TotalCompressedSize+uncounted, size), rest: m.NumValues, codec: m.Codec,
@@ -115,7 +116,7 @@ func (c *chunk[T]) nextBatch() error {
 		}
 		at := c.at
 		if err := c.nextPage(); err != nil {
-			return fmt.Errorf("column %.60q: page at %d: %w", c.name, at, err)
+			return fmt.Errorf("column %.60q: page at %d: %w", c.Name, at, err)
 		}
 	}
 	n := min(c.left, cap(c.values))
@@ -126,7 +127,7 @@ func (c *chunk[T]) nextBatch() error {
 		err = errLong
 	}
 	if err != nil {
-		return fmt.Errorf("column %.60q: page before %d: %w", c.name, c.at, err)
+		return fmt.Errorf("column %.60q: page before %d: %w", c.Name, c.at, err)
 	}
 	return nil
 }
@@ -164,10 +165,10 @@ func (c *chunk[T]) readSlots() error {
 // begin returns an error unless the current slot starts a row.
 func (c *chunk[T]) begin() error {
 	if c.ended {
-		return fmt.Errorf("column %.60q has fewer values than rows", c.name)
+		return fmt.Errorf("column %.60q has fewer values than rows", c.Name)
 	}
 	if c.repetitions[c.i] > 0 {
-		return fmt.Errorf("column %.60q: a row starts within a list", c.name)
+		return fmt.Errorf("column %.60q: a row starts within a list", c.Name)
 	}
 	return nil
 }
@@ -175,7 +176,7 @@ func (c *chunk[T]) begin() error {
 // finish returns an error unless the chunk has ended.
 func (c *chunk[T]) finish() error {
 	if !c.ended {
-		return fmt.Errorf("column %.60q has more values than rows", c.name)
+		return fmt.Errorf("column %.60q has more values than rows", c.Name)
 	}
 	return nil
 }

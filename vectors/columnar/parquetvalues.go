@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/parquet-go/parquet-go/format"
+
+	"overcomplete/vectors/internal/tabular"
 )
 
 // Values are decoded in small batches, so that no memory is allocated for a size that a header merely declares.
@@ -68,7 +70,7 @@ func decodeText(l leaf, encoding format.Encoding, _ int, b []byte) (func([]strin
 		return value, nil
 	}
 	switch {
-	case l.kind == scalar && l.print == nil:
+	case l.Kind == tabular.Scalar && l.print == nil:
 		return decodeBits(encoding, b)
 	case encoding != format.Plain:
 		return nil, errEncoding(encoding)

@@ -44,44 +44,44 @@ func openArrow(m *messages, o tabular.Options) (*tabular.Table, error) {
 		return nil, err
 	}
 	schema := r.Schema()
-	var columns []column
+	var columns []tabular.Column
 	for _, f := range schema.Fields() {
-		columns = append(columns, column{f.Name, arrowKind(f.Type)})
+		columns = append(columns, tabular.Column{Name: f.Name, Type: f.Type.String(), Kind: arrowKind(f.Type)})
 	}
 	l, err := chooseColumns(columns, schema.Metadata().FindKey(dimensions) >= 0, o)
 	if err != nil {
 		return nil, err
 	}
-	a := &arrowRows{layout: l, r: r}
-	return l.table(func() (block, error) { return guard("Arrow", a.next) }), nil
+	a := &arrowRows{Layout: l, r: r}
+	return table(l, func() (block, error) { return guard("Arrow", a.next) }), nil
 }
 
-func arrowKind(t arrow.DataType) kind {
+func arrowKind(t arrow.DataType) tabular.Kind {
 	if d, ok := t.(*arrow.DictionaryType); ok {
-		if k := arrowKind(d.ValueType); k == text || k == scalar {
+		if k := arrowKind(d.ValueType); k == tabular.Text || k == tabular.Scalar {
 			return k
 		}
 	}
 	switch t.ID() {
 	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW:
-		return text
+		return tabular.Text
 	case arrow.FLOAT16, arrow.FLOAT32, arrow.FLOAT64:
-		return number
+		return tabular.Number
 	case arrow.LIST, arrow.LARGE_LIST, arrow.FIXED_SIZE_LIST:
-		if arrowKind(t.(arrow.ListLikeType).Elem()) == number {
-			return list
+		if arrowKind(t.(arrow.ListLikeType).Elem()) == tabular.Number {
+			return tabular.List
 		}
 	case arrow.BOOL, arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64, arrow.UINT8, arrow.UINT16, arrow.UINT32, arrow.UINT64:
-		return scalar
+		return tabular.Scalar
 	case arrow.EXTENSION:
 		return arrowKind(t.(arrow.ExtensionType).StorageType())
 	}
-	return other
+	return tabular.Other
 }
 
 // arrowRows reads the rows of a stream in blocks, each within a record batch.
 type arrowRows struct {
-	layout
+	*tabular.Layout
 	r     *ipc.Reader
 	batch arrow.RecordBatch
 	at    int // next row of the batch
@@ -100,12 +100,12 @@ func (a *arrowRows) next() (block, error) {
 		a.batch, a.at = a.r.RecordBatch(), 0
 		for i, c := range a.batch.Columns() {
 			if int64(c.Len()) != a.batch.NumRows() {
-				return block{}, fmt.Errorf("column %.60q has the wrong number of rows (got %d, want %d)", a.columns[i].name, c.Len(), a.batch.NumRows())
+				return block{}, fmt.Errorf("column %.60q has the wrong number of rows (got %d, want %d)", a.Columns[i].Name, c.Len(), a.batch.NumRows())
 			}
 		}
 	}
 	a.reset()
-	if a.list {
+	if a.List() {
 		a.lists()
 	} else {
 		a.wide()
@@ -115,7 +115,7 @@ func (a *arrowRows) next() (block, error) {
 
 // rowAt returns row i of the batch, without its vector.
 func (a *arrowRows) rowAt(i int) tabular.Row {
-	r, _ := a.row(func(column int) (string, bool, error) {
+	r, _ := a.Row(func(column int) (string, bool, error) {
 		values, i := storage(a.batch.Column(column)), i
 		if d, ok := values.(*array.Dictionary); ok && !d.IsNull(i) {
 			values, i = storage(d.Dictionary()), d.GetValueIndex(i)
@@ -138,22 +138,22 @@ func (a *arrowRows) rowAt(i int) tabular.Row {
 
 // lists reads the next block of rows whose vectors are lists.
 func (a *arrowRows) lists() {
-	column := a.columns[a.vectors[0]]
-	lists := storage(a.batch.Column(a.vectors[0])).(array.ListLike)
+	column := a.Columns[a.Vectors[0]]
+	lists := storage(a.batch.Column(a.Vectors[0])).(array.ListLike)
 	values := storage(lists.ListValues())
 	nulls := values.NullN() != 0
 	for end := int(a.batch.NumRows()); a.at < end && len(a.data) < blockNumbers && len(a.rows) < blockNumbers; a.at++ {
 		var err error
 		start := len(a.data)
 		if lists.IsNull(a.at) {
-			a.add(a.rowAt(a.at), start, valueError(column, -1, "null (want a list)"))
+			a.add(a.rowAt(a.at), start, tabular.ValueError(column, -1, "null (want a list)"))
 			continue
 		}
 		lo, hi := lists.ValueOffsets(a.at)
 		a.data = appendNumbers(a.data, values, int(lo), int(hi))
 		for n, x := range a.data[start:] {
 			if err == nil && nulls && values.IsNull(int(lo)+n) {
-				err = valueError(column, n, "null (want a number)")
+				err = tabular.ValueError(column, n, "null (want a number)")
 			} else if err == nil {
 				err = checkNumber(column, n, x)
 			}
@@ -164,22 +164,22 @@ func (a *arrowRows) lists() {
 
 // wide reads the next block of rows whose vectors have a column per dimension.
 func (a *arrowRows) wide() {
-	dim := len(a.vectors)
+	dim := len(a.Vectors)
 	first, rows := a.at, min(max(1, blockNumbers/dim), int(a.batch.NumRows())-a.at)
 	a.at += rows
 	a.data = append(a.data, make([]float32, rows*dim)...)
 	errs := make([]error, rows)
 	var numbers []float32
-	for k, i := range a.vectors {
+	for k, i := range a.Vectors {
 		values := storage(a.batch.Column(i))
 		nulls := values.NullN() != 0
 		numbers = appendNumbers(numbers[:0], values, first, first+rows)
 		for row, x := range numbers {
 			a.data[row*dim+k] = x
 			if errs[row] == nil && nulls && values.IsNull(first+row) {
-				errs[row] = valueError(a.columns[i], -1, "null (want a number)")
+				errs[row] = tabular.ValueError(a.Columns[i], -1, "null (want a number)")
 			} else if errs[row] == nil {
-				errs[row] = checkNumber(a.columns[i], -1, x)
+				errs[row] = checkNumber(a.Columns[i], -1, x)
 			}
 		}
 	}

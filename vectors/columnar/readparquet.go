@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
@@ -27,24 +28,24 @@ func openParquet(c tabular.Content, o tabular.Options) (*tabular.Table, error) {
 	if _, err := guard("Parquet", func() (struct{}, error) { return struct{}{}, p.open() }); err != nil {
 		return nil, err
 	}
-	var columns []column
+	var columns []tabular.Column
 	for _, l := range p.leaves {
-		columns = append(columns, l.column)
+		columns = append(columns, l.Column)
 	}
 	codes := false
 	for _, m := range p.footer.KeyValueMetadata {
 		codes = codes || m.Key == dimensions
 	}
-	if p.layout, err = chooseColumns(columns, codes, o); err != nil {
+	if p.Layout, err = chooseColumns(columns, codes, o); err != nil {
 		return nil, err
 	}
-	return p.table(func() (block, error) { return guard("Parquet", p.next) }), nil
+	return table(p.Layout, func() (block, error) { return guard("Parquet", p.next) }), nil
 }
 
 // A leaf is a column of the table that is stored as one sequence of values, with levels that mark
 // the starts of lists and nulls.
 type leaf struct {
-	column
+	tabular.Column
 	index   int                             // index of the column in a row group
 	defined uint8                           // definition level of a value
 	inList  uint8                           // minimum definition level of an element of a list
@@ -64,11 +65,11 @@ var errSchema = errors.New("the schema is invalid")
 
 // column parses the next column of the table.
 func (s *schema) column() (leaf, error) {
-	l := leaf{column: column{name: s.elements[0].Name}}
+	l := leaf{Column: tabular.Column{Name: s.elements[0].Name, Type: typeName(s.elements[0])}}
 	first := s.leaves
 	err := s.walk(&l, 0, 0)
 	if s.leaves-first != 1 {
-		l.kind = other
+		l.Kind = tabular.Other
 	}
 	return l, err
 }
@@ -94,15 +95,15 @@ func (s *schema) walk(l *leaf, depth, repeated int) error {
 		l.size, l.floats = floatsOf(e)
 		switch {
 		case l.floats != nil && repeated == 1 && depth <= 2: // column.list.element at most
-			l.kind = list
+			l.Kind = tabular.List
 		case l.floats != nil && repeated == 0 && depth == 0:
-			l.kind = number
+			l.Kind = tabular.Number
 		case isText(e) && repeated == 0 && depth == 0:
-			l.kind, l.size = text, 4 // bytes of the length
+			l.Kind, l.size = tabular.Text, 4 // bytes of the length
 		case repeated == 0 && depth == 0:
-			l.size, l.print, l.kind = scalarOf(e)
+			l.size, l.print, l.Kind = scalarOf(e)
 		}
-		if l.kind == number {
+		if l.Kind == tabular.Number {
 			l.print = func(b []byte) string {
 				if len(b) == 8 {
 					return formatNumber(math.Float64frombits(binary.LittleEndian.Uint64(b)), 64)
@@ -146,23 +147,36 @@ func floatsOf(e format.SchemaElement) (size int, convert func(to []float32, from
 
 // scalarOf returns the size of the whole numbers of an element in bytes and a function that formats
 // them, or 0 and nil for booleans. It returns the kind other for other elements.
-func scalarOf(e format.SchemaElement) (size int, print func(b []byte) string, k kind) {
+func scalarOf(e format.SchemaElement) (size int, print func(b []byte) string, k tabular.Kind) {
 	integer, isInteger := e.LogicalType.Value.(*format.IntType)
 	unsigned := isInteger && !integer.IsSigned
 	switch {
 	case e.Type.V == format.Boolean:
-		return 0, nil, scalar
+		return 0, nil, tabular.Scalar
 	case e.LogicalType.Value != nil && !isInteger, e.ConvertedType.Valid && !isInteger: // such as times
 	case e.Type.V == format.Int32 && unsigned:
-		return 4, func(b []byte) string { return strconv.FormatUint(uint64(binary.LittleEndian.Uint32(b)), 10) }, scalar
+		return 4, func(b []byte) string { return strconv.FormatUint(uint64(binary.LittleEndian.Uint32(b)), 10) }, tabular.Scalar
 	case e.Type.V == format.Int32:
-		return 4, func(b []byte) string { return strconv.Itoa(int(int32(binary.LittleEndian.Uint32(b)))) }, scalar
+		return 4, func(b []byte) string { return strconv.Itoa(int(int32(binary.LittleEndian.Uint32(b)))) }, tabular.Scalar
 	case e.Type.V == format.Int64 && unsigned:
-		return 8, func(b []byte) string { return strconv.FormatUint(binary.LittleEndian.Uint64(b), 10) }, scalar
+		return 8, func(b []byte) string { return strconv.FormatUint(binary.LittleEndian.Uint64(b), 10) }, tabular.Scalar
 	case e.Type.V == format.Int64:
-		return 8, func(b []byte) string { return strconv.FormatInt(int64(binary.LittleEndian.Uint64(b)), 10) }, scalar
+		return 8, func(b []byte) string { return strconv.FormatInt(int64(binary.LittleEndian.Uint64(b)), 10) }, tabular.Scalar
 	}
-	return 0, nil, other
+	return 0, nil, tabular.Other
+}
+
+// typeName returns the type of an element for messages.
+func typeName(e format.SchemaElement) string {
+	switch {
+	case e.LogicalType.Value != nil:
+		return strings.ToLower(fmt.Sprint(e.LogicalType.Value))
+	case e.ConvertedType.Valid:
+		return strings.ToLower(fmt.Sprint(e.ConvertedType.V))
+	case e.Type.Valid:
+		return strings.ToLower(e.Type.V.String())
+	}
+	return "struct"
 }
 
 // isText reports whether an element has strings.
@@ -174,7 +188,7 @@ func isText(e format.SchemaElement) bool {
 
 // parquetRows reads the rows of a file.
 type parquetRows struct {
-	layout
+	*tabular.Layout
 	file    io.ReaderAt
 	size    int64 // size of the file in bytes
 	opened  int64 // bytes of the chunks opened so far
@@ -201,8 +215,8 @@ func (p *parquetRows) open() (err error) {
 		if err != nil {
 			return err
 		}
-		if l.kind == scalar && !p.supported(l) {
-			l.kind = other
+		if l.Kind == tabular.Scalar && !p.supported(l) {
+			l.Kind = tabular.Other
 		}
 		p.leaves = append(p.leaves, l)
 	}
@@ -290,20 +304,20 @@ func (p *parquetRows) nextGroup() error {
 		return nil // an empty group may have no pages
 	}
 	p.numbers, p.texts = p.numbers[:0], make(map[int]*chunk[string])
-	for _, i := range slices.Concat(p.layout.vectors, p.layout.strings) {
+	for _, i := range slices.Concat(p.Vectors, p.Strings) {
 		n := group.Columns[p.leaves[i].index].MetaData.TotalCompressedSize
 		if n < 0 || n > p.size-p.opened {
-			return fmt.Errorf("column %.60q is larger than the rest of the file (got %d bytes, want at most %d)", p.leaves[i].name, n, p.size-p.opened)
+			return fmt.Errorf("column %.60q is larger than the rest of the file (got %d bytes, want at most %d)", p.leaves[i].Name, n, p.size-p.opened)
 		}
 		p.opened += n
 	}
 	var err error
-	for _, i := range p.layout.strings {
+	for _, i := range p.Strings {
 		if p.texts[i], err = openChunk(p.file, p.size, group.Columns, p.leaves[i], decodeText); err != nil {
 			return err
 		}
 	}
-	for _, i := range p.layout.vectors {
+	for _, i := range p.Vectors {
 		c, err := openChunk(p.file, p.size, group.Columns, p.leaves[i], decodeNumbers)
 		if err != nil {
 			return err
@@ -315,7 +329,7 @@ func (p *parquetRows) nextGroup() error {
 
 // nextRow reads a row.
 func (p *parquetRows) nextRow() error {
-	row, err := p.row(func(column int) (s string, ok bool, err error) {
+	row, err := p.Row(func(column int) (s string, ok bool, err error) {
 		c := p.texts[column]
 		if err := c.begin(); err != nil {
 			return "", false, err
@@ -348,7 +362,7 @@ func (p *parquetRows) appendNumbers(c *chunk[float32], malformed *error) error {
 	}
 	for n := 0; ; {
 		index := n // in the list
-		if c.kind == number {
+		if c.Kind == tabular.Number {
 			index = -1
 		}
 		run := c.present()
@@ -356,21 +370,21 @@ func (p *parquetRows) appendNumbers(c *chunk[float32], malformed *error) error {
 		switch d := c.definitions[c.i]; {
 		case len(run) > 0:
 			if i := indexNotFinite(run); i >= 0 {
-				reason = notFinite(c.column, index+i, run[i])
+				reason = notFinite(c.Column, index+i, run[i])
 			}
 			p.data = append(p.data, run...)
-		case c.kind == number, d >= c.inList:
-			reason = valueError(c.column, index, "null (want a number)")
+		case c.Kind == tabular.Number, d >= c.inList:
+			reason = tabular.ValueError(c.Column, index, "null (want a number)")
 			p.data = append(p.data, 0)
 		case d < c.inList-1:
-			reason = valueError(c.column, -1, "null (want a list)")
+			reason = tabular.ValueError(c.Column, -1, "null (want a list)")
 		}
 		if *malformed == nil {
 			*malformed = reason
 		}
 		read := max(1, len(run))
 		if n += read; n > tabular.MaxDim {
-			return fmt.Errorf("column %.60q: a list is too long (want at most %d numbers)", c.name, tabular.MaxDim)
+			return fmt.Errorf("column %.60q: a list is too long (want at most %d numbers)", c.Name, tabular.MaxDim)
 		}
 		if err := c.advance(read); err != nil {
 			return err

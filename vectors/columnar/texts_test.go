@@ -35,7 +35,7 @@ func TestReadTexts(t *testing.T) {
 		}{
 			{vectors.ReadOptions{}, ids, columns, `texts of column "text", ids of "doc_id", with ["label" "seen" "score" "kind" "size"]`},
 			{vectors.ReadOptions{IDColumn: "none"}, numbers, withIDs, `texts of column "text", with 6, such as ["doc_id" "label" "seen" "score" "kind"]`},
-			{vectors.ReadOptions{Rows: vectors.KindTexts, TextColumn: "text", IDColumn: "doc_id", VectorColumn: "embedding"}, ids, columns,
+			{vectors.ReadOptions{Rows: vectors.KindTexts, TextColumn: "text", IDColumn: "doc_id", VectorColumns: "embedding"}, ids, columns,
 				`texts of column "text", ids of "doc_id", with ["label" "seen" "score" "kind" "size"]`},
 		} {
 			d, source, err := read(t, name, tt.o)
@@ -95,9 +95,9 @@ func TestReadIDs(t *testing.T) {
 
 // Columns of any name are kept, except the index of pandas.
 func TestColumnNames(t *testing.T) {
-	columns := []column{{"text", text}, {"__proto__", text}, {"__index_level_0__", scalar}, {"v", list}}
-	if l, err := chooseColumns(columns, false, tabular.Options{}); err != nil || !slices.Equal(l.rest, []int{1}) {
-		t.Errorf("columns %v, error %v", l.rest, err)
+	columns := []tabular.Column{{Name: "text", Kind: tabular.Text}, {Name: "__proto__", Kind: tabular.Text}, {Name: "__index_level_0__", Kind: tabular.Scalar}, {Name: "v", Kind: tabular.List}}
+	if l, err := tabular.Choose(columns, tabular.Options{}); err != nil || !slices.Equal(l.Rest, []int{1}) {
+		t.Errorf("columns %v, error %v", l.Rest, err)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestReadTextsRefuses(t *testing.T) {
 		{"texts", `column "embedding" has values of another type than text`, vectors.ReadOptions{TextColumn: "embedding"}},
 		{"words", `column "last" can't have the ids, because rows are words`, vectors.ReadOptions{IDColumn: "last", Rows: vectors.KindWords}},
 		{"texts", `column "when" has values of another type than ids`, vectors.ReadOptions{IDColumn: "when"}},
-		{"texts", `column "label" has values of another type than lists of numbers`, vectors.ReadOptions{VectorColumn: "label"}},
+		{"texts", `column "label" has values of another type than lists of numbers`, vectors.ReadOptions{VectorColumns: "label"}},
 		{"texts", `row 1: word "first\nsecond line": the word contains a tab, a line break or a NUL`, vectors.ReadOptions{Rows: vectors.KindWords}},
 	} {
 		for _, name := range both(tt.name) {

@@ -1,0 +1,118 @@
+package columnar
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"overcomplete/internal/float32s"
+	"overcomplete/vectors/internal/tabular"
+)
+
+// chooseColumns is [tabular.Choose]. It returns an error for tables of sparse vectors; metadata reports whether
+// the table has the metadata of [WriteArrow].
+func chooseColumns(columns []tabular.Column, metadata bool, o tabular.Options) (*tabular.Layout, error) {
+	if metadata && slices.ContainsFunc(columns, func(c tabular.Column) bool { return c.Name == indicesName }) {
+		return nil, errors.New("contains sparse vectors of a model, not dense ones; export its codes in a dense format first")
+	}
+	return tabular.Choose(columns, o)
+}
+
+// table returns a table with the layout, whose rows next returns.
+func table(l *tabular.Layout, next func() (block, error)) *tabular.Table {
+	return l.Table(func() ([]tabular.Row, []float32, error) {
+		b, err := next()
+		return b.rows, b.data, err
+	})
+}
+
+// A block is a run of rows that are read together. The next block reuses the memory of rows.
+type block struct {
+	rows []tabular.Row
+	data []float32
+}
+
+// A block ends after this many numbers or bytes of strings.
+const (
+	blockNumbers = 1 << 16
+	blockText    = 16 << 20
+)
+
+// reset starts the next block, with room for its numbers if its rows are as long as the latest one.
+func (b *block) reset() {
+	room := 0
+	if n := len(b.rows); n > 0 {
+		room = min(len(b.data), blockNumbers+b.rows[n-1].Len)
+	}
+	b.rows, b.data = b.rows[:0], make([]float32, 0, room)
+}
+
+// add adds a row, whose vector is data[start:].
+func (b *block) add(r tabular.Row, start int, err error) {
+	r.Len, r.Err = len(b.data)-start, err
+	b.rows = append(b.rows, r)
+}
+
+// indexNotFinite returns the index of the first number that is infinite or NaN, or −1.
+func indexNotFinite(numbers []float32) int {
+	if float32s.Finite(numbers) {
+		return -1
+	}
+	return slices.IndexFunc(numbers, func(x float32) bool { return x-x != 0 })
+}
+
+// checkNumber returns an error unless x is finite.
+func checkNumber(c tabular.Column, number int, x float32) error {
+	if x-x == 0 {
+		return nil
+	}
+	return notFinite(c, number, x)
+}
+
+func notFinite(c tabular.Column, number int, x float32) error {
+	value := "infinite or beyond the range of float32"
+	if math.IsNaN(float64(x)) {
+		value = "NaN"
+	}
+	return tabular.ValueError(c, number, value+" (want a finite number)")
+}
+
+// guard returns the result of f. It converts panics of libraries, which damaged files cause, to errors.
+func guard[T any](format string, f func() (T, error)) (result T, err error) {
+	damaged := func(err error) error {
+		if errors.Is(err, errEncrypted) || errors.Is(err, errUnsupported) {
+			return err
+		}
+		if strings.Contains(err.Error(), "runtime error") { // a panic of a library, of no use to people
+			err = errors.New("the file is inconsistent")
+		}
+		return fmt.Errorf("damaged %s file: %w", format, err)
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			var ok bool
+			if err, ok = r.(error); !ok {
+				err = fmt.Errorf("%.200v", r)
+			}
+			err = damaged(err)
+		}
+	}()
+	result, err = f()
+	if err != nil && err != io.EOF {
+		err = damaged(err)
+	}
+	return result, err
+}
+
+// formatNumber returns the shortest decimal that parses to a number of 32 or 64 bits. It has an
+// exponent only if the number is very large or small.
+func formatNumber(x float64, bits int) string {
+	if a := math.Abs(x); a != 0 && (a < 1e-6 || a >= 1e17) {
+		return strconv.FormatFloat(x, 'g', -1, bits)
+	}
+	return strconv.FormatFloat(x, 'f', -1, bits)
+}
