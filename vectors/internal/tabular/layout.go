@@ -97,8 +97,7 @@ func Choose(columns []Column, o Options) (*Layout, error) {
 		l.Strings = append(l.Strings, l.ID)
 	}
 	for i, c := range columns {
-		index := strings.HasPrefix(c.Name, "__index_level_") // of pandas
-		if i != l.Name && i != l.ID && !slices.Contains(l.Vectors, i) && slices.Contains(readable, c.Kind) && !index {
+		if i != l.Name && i != l.ID && !slices.Contains(l.Vectors, i) && slices.Contains(readable, c.Kind) && !isIndex(c) {
 			l.Rest = append(l.Rest, i)
 		}
 	}
@@ -211,6 +210,7 @@ func selectColumns(columns []Column, selection string) ([]int, error) {
 // 1 upwards, in the order of these numbers, or nil. It returns an error if several prefixes have such columns.
 func countingColumns(columns []Column) ([]int, error) {
 	byPrefix := map[string]map[int]int{} // column by number
+	repeated := map[string]bool{}        // prefixes with a number in two columns, such as e1 and e01
 	var prefixes []string
 	for i, c := range columns {
 		prefix := strings.TrimRight(c.Name, "0123456789")
@@ -221,6 +221,9 @@ func countingColumns(columns []Column) ([]int, error) {
 		if byPrefix[prefix] == nil {
 			byPrefix[prefix] = map[int]int{}
 			prefixes = append(prefixes, prefix)
+		}
+		if _, ok := byPrefix[prefix][n]; ok {
+			repeated[prefix] = true
 		}
 		byPrefix[prefix][n] = i
 	}
@@ -241,7 +244,7 @@ func countingColumns(columns []Column) ([]int, error) {
 			}
 			run = append(run, i)
 		}
-		if len(run) == len(numbers) && len(run) > 1 {
+		if len(run) == len(numbers) && len(run) > 1 && !repeated[prefix] {
 			found = run
 			names = append(names, fmt.Sprintf("%.60q to %.60q", columns[run[0]].Name, columns[run[len(run)-1]].Name))
 		}
@@ -251,6 +254,9 @@ func countingColumns(columns []Column) ([]int, error) {
 	}
 	return found, nil
 }
+
+// isIndex reports whether a column is an index without a name that pandas has written.
+func isIndex(c Column) bool { return strings.HasPrefix(c.Name, "__index_level_") }
 
 // hasName reports whether a name is one of the usual names.
 func hasName(usual []string, name string) bool {
@@ -271,8 +277,9 @@ func (s search) fail(format string, a ...any) (int, error) {
 	return -1, &OptionError{Option: s.option, Err: fmt.Errorf(format, a...)}
 }
 
-// find returns the index of the column that the option names or that has a usual name, or −1. It returns an error if the
-// values of this column can't have the role, or if the option names one of the taken columns.
+// find returns the index of the column that the option names, or the first readable one with a usual name, or −1. It
+// returns an error if the option names a taken column or one that can't have the role, or if the columns with usual
+// names have bytes or nothing that is readable. Numbers are no such error: a column "words" may count them.
 func (s search) find(taken []int) (int, error) {
 	if s.named != "" {
 		i := slices.IndexFunc(s.columns, func(c Column) bool { return c.Name == s.named })
@@ -284,12 +291,20 @@ func (s search) find(taken []int) (int, error) {
 		}
 		return s.check(i)
 	}
+	unreadable := -1
 	for _, name := range s.usual {
 		for i, c := range s.columns {
-			if strings.EqualFold(c.Name, name) && !slices.Contains(taken, i) {
+			switch {
+			case !strings.EqualFold(c.Name, name) || slices.Contains(taken, i):
+			case c.Kind == Bytes || slices.Contains(s.kinds, c.Kind):
 				return s.check(i)
+			case unreadable < 0 && (c.Kind == List || c.Kind == Other):
+				unreadable = i
 			}
 		}
+	}
+	if unreadable >= 0 {
+		return s.check(unreadable)
 	}
 	return -1, nil
 }
@@ -413,7 +428,7 @@ func (l *Layout) describe(texts bool) (columns string, warnings []string) {
 	}
 	var ignored []int
 	for i := range l.Columns {
-		if !slices.Contains(read, i) {
+		if !slices.Contains(read, i) && !isIndex(l.Columns[i]) {
 			ignored = append(ignored, i)
 		}
 	}
