@@ -19,7 +19,8 @@ type Member struct {
 
 // Files returns the files that paths name. A path is a file, "-" for standard input, a folder for all data files
 // below it, or a pattern of [filepath.Glob] for the files and folders that match. Files of a folder are sorted
-// by name, folder by folder. In folders and matches, Files skips names that begin with "." or "_".
+// by name, folder by folder. In folders and matches, Files skips names that begin with "." or "_", and the
+// descriptions that Hugging Face datasets writes beside its tables.
 func Files(paths []string) ([]Member, error) {
 	var all []Member
 	seen := map[string]bool{}
@@ -91,11 +92,11 @@ func glob(pattern string) (all []Member, err error) {
 	elements := splitPath(pattern)
 	fixed := filepath.Dir(pattern[:strings.IndexAny(pattern, "*?[")] + "x")
 	for _, path := range matches {
-		hidden := false
+		skipped := false
 		for i, e := range splitPath(path) {
-			hidden = hidden || isHidden(e) && !isHidden(elements[i]) // a match has as many elements as the pattern
+			skipped = skipped || isSkipped(e) && !isSkipped(elements[i]) // a match has as many elements as the pattern
 		}
-		if hidden {
+		if skipped {
 			continue
 		}
 		name, err := filepath.Rel(fixed, path)
@@ -131,7 +132,7 @@ func walk(path, name string, folder fs.FileInfo, above []fs.FileInfo) (all []Mem
 	}
 	above = append(above, folder)
 	for _, e := range entries {
-		if isHidden(e.Name()) {
+		if isSkipped(e.Name()) {
 			continue
 		}
 		members, err := visit(filepath.Join(path, e.Name()), strings.TrimPrefix(name+"/"+e.Name(), "/"), above)
@@ -157,7 +158,15 @@ func visit(path, name string, above []fs.FileInfo) ([]Member, error) {
 	return []Member{{Path: path, Name: name}}, nil
 }
 
-func isHidden(name string) bool { return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") }
+// isSkipped reports whether a folder's file or folder has no data, such as those in which Hugging Face datasets describes
+// the tables beside them.
+func isSkipped(name string) bool {
+	switch name {
+	case "dataset_info.json", "state.json", "dataset_dict.json":
+		return true
+	}
+	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")
+}
 
 // partitions returns the keys and values of the folders key=value in the path of a file, with percent-encoding
 // decoded. It returns Hive's null as "".

@@ -1,12 +1,12 @@
 package columnar
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"overcomplete/internal/float32s"
@@ -53,8 +53,17 @@ func (b *block) reset() {
 
 // add adds a row, whose vector is data[start:].
 func (b *block) add(r tabular.Row, start int, err error) {
-	r.Len, r.Err = len(b.data)-start, err
+	r.Len, r.Err = len(b.data)-start, cmp.Or(r.Err, err)
 	b.rows = append(b.rows, r)
+}
+
+// textSize returns the length of the strings of a row in bytes.
+func textSize(r tabular.Row) int {
+	n := len(r.Name) + len(r.ID) + len(r.Vector)
+	for _, s := range r.Columns {
+		n += len(s)
+	}
+	return n
 }
 
 // indexNotFinite returns the index of the first number that is infinite or NaN, or −1.
@@ -106,13 +115,4 @@ func guard[T any](format string, f func() (T, error)) (result T, err error) {
 		err = damaged(err)
 	}
 	return result, err
-}
-
-// formatNumber returns the shortest decimal that parses to a number of 32 or 64 bits. It has an
-// exponent only if the number is very large or small.
-func formatNumber(x float64, bits int) string {
-	if a := math.Abs(x); a != 0 && (a < 1e-6 || a >= 1e17) {
-		return strconv.FormatFloat(x, 'g', -1, bits)
-	}
-	return strconv.FormatFloat(x, 'f', -1, bits)
 }

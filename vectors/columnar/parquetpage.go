@@ -20,7 +20,6 @@ import (
 	"github.com/pierrec/lz4/v4"
 
 	"overcomplete/internal/memory"
-	"overcomplete/vectors/internal/tabular"
 )
 
 // A chunk reads a column of a row group: a sequence of slots, each a value, a null or an empty
@@ -56,9 +55,33 @@ type chunk[T float32 | string] struct {
 	ended       bool    // all slots are read
 }
 
-// A decoder returns a function that fills a slice with the next values of a page b, which has at most
-// limit values.
-type decoder[T float32 | string] func(l leaf, encoding format.Encoding, limit int, b []byte) (func([]T) error, error)
+// A decoder fills a slice with the next values of a leaf.
+type decoder[T float32 | string] func(l leaf, next source, values []T) error
+
+// decodeNumbers is the [decoder] of numbers.
+func decodeNumbers(l leaf, next source, numbers []float32) error {
+	b, err := next(len(numbers))
+	if err == nil {
+		l.floats(numbers, b)
+	}
+	return err
+}
+
+// decodeText is the [decoder] of strings, and of other values that are read as strings.
+func decodeText(l leaf, next source, values []string) error {
+	for i := range values {
+		b, err := next(1)
+		if err != nil {
+			return err
+		}
+		if l.print != nil {
+			values[i] = l.print(b)
+		} else {
+			values[i] = string(b)
+		}
+	}
+	return nil
+}
 
 // openChunk returns the chunk of a leaf in a row group, at its first slot.
 func openChunk[T float32 | string](file io.ReaderAt, size int64, group []format.ColumnChunk, l leaf, decode decoder[T]) (*chunk[T], error) {
@@ -77,7 +100,7 @@ func openChunk[T float32 | string](file io.ReaderAt, size int64, group []format.
 	}
 	const uncounted = 100 // bytes of a dictionary's header, which old programs did not count
 	batch := 256
-	if l.Kind == tabular.List { // a table has only one list to read
+	if l.inList > 0 { // a table has only one list to read
 		batch = 4096
 	}
 	c := &chunk[T]{leaf: l, decode: decode, file: file, at: at, end: min(at+m.TotalCompressedSize+uncounted, size), rest: m.NumValues, codec: m.Codec,
@@ -270,7 +293,7 @@ func (c *chunk[T]) openPageV2(h *format.DataPageHeaderV2, size int64) error {
 }
 
 // open opens a page with the given number of slots, levels and values b.
-func (c *chunk[T]) open(slots int32, repetitions, definitions []byte, encoding format.Encoding, b []byte) (err error) {
+func (c *chunk[T]) open(slots int32, repetitions, definitions []byte, encoding format.Encoding, b []byte) error {
 	if slots < 0 {
 		return errHeader
 	}
@@ -286,9 +309,13 @@ func (c *chunk[T]) open(slots int32, repetitions, definitions []byte, encoding f
 		}
 		c.fill = c.lookUp()
 	default:
-		c.fill, err = c.decode(c.leaf, encoding, c.left, b)
+		next, err := newSource(c.leaf, encoding, c.left, b)
+		if err != nil {
+			return err
+		}
+		c.fill = func(values []T) error { return c.decode(c.leaf, next, values) }
 	}
-	return err
+	return nil
 }
 
 // plainDictionary is the deprecated name of two encodings: plain values of a dictionary, and runs of
@@ -305,18 +332,19 @@ func (c *chunk[T]) readDictionary(h *format.DictionaryPageHeader, size int64) er
 		return err
 	}
 	n := int(h.NumValues)
-	fill, err := c.decode(c.leaf, format.Plain, n, b)
+	next, err := newSource(c.leaf, format.Plain, n, b)
 	if err != nil {
 		return err
 	}
-	if n < 0 || c.size == 0 || n > len(b)/c.size {
+	const length = 4 // bytes of the length of a string
+	if n < 0 || n > len(b)/cmp.Or(c.size, length) {
 		return errShort
 	}
 	if err := memory.Check(uint64(n) * uint64(unsafe.Sizeof(*new(T)))); err != nil {
 		return err
 	}
 	c.dictionary = slices.Grow(c.dictionary[:0], n)[:n]
-	return fill(c.dictionary)
+	return c.decode(c.leaf, next, c.dictionary)
 }
 
 // lookUp returns a function that decodes the next indices of a page, and fills a slice with their values.

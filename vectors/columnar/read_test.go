@@ -2,6 +2,7 @@ package columnar
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -44,34 +45,36 @@ func TestRead(t *testing.T) {
 	all := []float32{1, 2, 3, 4, 5, 6}
 	for _, tt := range []struct {
 		names    []string
-		skipBad  bool
+		o        vectors.ReadOptions
 		words    []string
+		dim      int // or 0 for 2
 		data     []float32
 		warnings []string
 	}{
 		{names: append(both("lists"), "stream.arrow", "zstd.arrow", "groups.parquet"), words: abc, data: all},
 		{names: both("fixed"), words: abc[:2], data: all[:4], warnings: []string{`duplicate words, only the first row of each kept: 1 ("a")`}},
-		{names: both("wide"), words: abc, data: all, warnings: []string{`columns not read: ["id"]`}},
+		{names: both("wide"), words: abc, data: all, warnings: []string{`columns not read: "id" (int64)`}},
+		{names: both("integers"), words: abc[:1], dim: 1, data: all[:1], warnings: []string{`columns not read: "x" (int64)`}},
 		{names: both("bare"), words: []string{"0", "1", "2"}, data: all, warnings: []string{numbered}},
-		{names: both("nulls"), skipBad: true, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 3 (` +
+		{names: both("nulls"), o: vectors.ReadOptions{SkipBad: true}, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 3 (` +
 			`FILE: row 2: column "word" is null (want a word), FILE: row 3: word "c": column "v" is null (want a list), ` +
 			`FILE: row 4: word "d": column "v": value 2 is null (want a number))`}},
-		{names: both("numbers"), skipBad: true, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 3 (` +
+		{names: both("numbers"), o: vectors.ReadOptions{SkipBad: true}, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 3 (` +
 			`FILE: row 2: word "b": column "v": value 2 is NaN (want a finite number), ` +
 			`FILE: row 3: word "c": column "v": value 1 is infinite or beyond the range of float32 (want a finite number), ` +
 			`FILE: row 4: word "d": the vector has the wrong length (got 1, want 2 numbers))`}},
-		{names: both("empty"), skipBad: true, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 1 (FILE: row 2: word "b": the vector has no numbers)`}},
-		{names: both("widenulls"), skipBad: true, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 3 (` +
+		{names: both("empty"), o: vectors.ReadOptions{SkipBad: true}, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 1 (FILE: row 2: word "b": the vector has no numbers)`}},
+		{names: both("widenulls"), o: vectors.ReadOptions{SkipBad: true, VectorColumns: "x:y"}, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 3 (` +
 			`FILE: row 2: word "b": column "x" is null (want a number), ` +
 			`FILE: row 3: word "c": column "y" is NaN (want a finite number), FILE: row 4: column "word" is null (want a word))`}},
 	} {
 		for _, name := range tt.names {
-			d, source, err := read(t, name, vectors.ReadOptions{SkipBad: tt.skipBad})
+			d, source, err := read(t, name, tt.o)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
 			}
-			if !slices.Equal(d.Words, tt.words) || d.Dim != 2 || !slices.Equal(d.Data, tt.data) {
+			if !slices.Equal(d.Words, tt.words) || d.Dim != cmp.Or(tt.dim, 2) || !slices.Equal(d.Data, tt.data) {
 				t.Errorf("%s: %+v, want %q, %v", name, d, tt.words, tt.data)
 			}
 			for i, w := range source.Warnings {
@@ -89,16 +92,21 @@ func TestReadRefuses(t *testing.T) {
 	for name, want := range map[string]string{
 		"nulls":     `row 2: column "word" is null (want a word)`,
 		"numbers":   `row 2: word "b": column "v": value 2 is NaN (want a finite number)`,
-		"widenulls": `row 2: word "b": column "x" is null (want a number)`,
-		"integers":  `no column has vectors (want lists or numbers of float16, float32 or float64; columns: ["word" "v" "x"])`,
-		"words":     `several columns have text, ["first" "last"]; name the one to read`,
-		"vectors":   `several columns have lists of numbers, ["first" "last"]; name the one to read`,
+		"widenulls": `no column has vectors (want lists of numbers, or numbers in columns such as e0, e1, …; got "word" (string), "x" (float64), "y" (float64)); name the columns to read`,
+		"words":     `several columns have text, "first" (string), "last" (string); name the one to read`,
+		"vectors":   `several columns can be the vectors, "first" (list of float32), "last" (list of float32); name the one to read`,
 		"none":      "contains no vectors",
 	} {
 		for _, name := range both(name) {
 			if _, _, err := read(t, name, vectors.ReadOptions{}); err == nil || err.Error() != want {
 				t.Errorf("%s: error\n%v, want\n%s", name, err, want)
 			}
+		}
+	}
+	for _, name := range both("widenulls") {
+		want := `row 2: word "b": column "x" is null (want a number)`
+		if _, _, err := read(t, name, vectors.ReadOptions{VectorColumns: "x:y"}); err == nil || err.Error() != want {
+			t.Errorf("%s: error\n%v, want\n%s", name, err, want)
 		}
 	}
 	for name, want := range map[string]string{"encrypted": "is encrypted", "encrypted_word": `column "word" is encrypted`} {
@@ -171,7 +179,7 @@ func TestReadCutShort(t *testing.T) {
 // batch, and a file whose messages end before its footer are refused.
 func TestReadArrowLacksRows(t *testing.T) {
 	const rows = 1234
-	schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Float32}, {Name: "y", Type: arrow.PrimitiveTypes.Float32}}, nil)
+	schema := arrow.NewSchema([]arrow.Field{{Name: "x0", Type: arrow.PrimitiveTypes.Float32}, {Name: "x1", Type: arrow.PrimitiveTypes.Float32}}, nil)
 	numbers := array.NewFloat32Builder(memory.DefaultAllocator)
 	numbers.AppendValues(slices.Repeat([]float32{1, 2}, rows/2), nil)
 	x := numbers.NewArray()
@@ -364,7 +372,7 @@ func TestReadChecksSizes(t *testing.T) {
 		{"a wrong number of rows", footer(t, whole, func(m *format.FileMetaData) { m.NumRows++ }), "the row groups have the wrong number of rows (got 3, want 4)"},
 		{"levels that are taken for numbers", footer(t, contents(t, "*.parquet")["wide.parquet"], func(m *format.FileMetaData) {
 			m.Schema[3].RepetitionType.V = format.Required
-		}), `column "x": page `},
+		}), `column "e0": page `},
 		{"a row group that is compressed otherwise", footer(t, contents(t, "*.parquet")["groups.parquet"], func(m *format.FileMetaData) {
 			m.RowGroups[1].Columns[0].MetaData.Codec = format.Gzip
 		}), `column "word": page at 175: gzip: invalid header`},
@@ -470,7 +478,7 @@ func TestReadPages(t *testing.T) {
 		}
 		return b
 	}
-	word, null := leaf{size: 4}, leaf{size: 4, defined: 1}
+	word, null := leaf{physical: format.ByteArray}, leaf{physical: format.ByteArray, defined: 1}
 	const many = 1<<31 - 1
 	for _, tt := range []struct {
 		name     string
@@ -497,12 +505,12 @@ func TestReadPages(t *testing.T) {
 		{"packed levels, a value less", format.Plain, append(level([]byte{1<<1 | 1, 0b101}), plain("x")...), 3, null, "", "fewer values"},
 		{"fewer levels", format.Plain, append(level(run(2, 1)), plain("x", "y")...), many, null, "", "fewer values"},
 		{"levels longer than the page", format.Plain, []byte{9, 0, 0, 0, 1}, 1, null, "", "fewer values"},
-		{"a level too high", format.Plain, append(level(run(1, 3)), plain("x")...), 1, leaf{size: 4, defined: 2}, "", "a definition level is out of range (got 3, want at most 2)"},
+		{"a level too high", format.Plain, append(level(run(1, 3)), plain("x")...), 1, leaf{physical: format.ByteArray, defined: 2}, "", "a definition level is out of range (got 3, want at most 2)"},
 		{"all null", format.RLEDictionary, level(run(2, 0)), 2, null, "null null", ""},
 		{"a value less", format.Plain, plain("x"), 2, word, "", "fewer values"},
 		{"a value cut short", format.Plain, plain("x", "yy")[:10], 2, word, "", "fewer values"},
 		{"a negative number of slots", format.Plain, nil, -1, word, "", "a header is invalid"},
-		{"another encoding", format.DeltaByteArray, nil, 1, word, "", "unsupported encoding (got DELTA_BYTE_ARRAY"},
+		{"another encoding", format.ByteStreamSplit, nil, 1, word, "", "unsupported encoding of BYTE_ARRAY (got BYTE_STREAM_SPLIT"},
 	} {
 		dictionary := format.PageHeader{Type: format.DictionaryPage}
 		dictionary.DictionaryPageHeader = thrift.New(format.DictionaryPageHeader{NumValues: 4, Encoding: format.Plain})
@@ -532,7 +540,7 @@ func TestReadPagesOfNumbers(t *testing.T) {
 			LogicalType: format.LogicalType{Value: new(format.Float16Type)}}, format.Plain, "\x00\x3c\x00\xc1", "1 -2.5"},
 	} {
 		var l leaf
-		l.size, l.floats = floatsOf(tt.element)
+		l.setType(tt.element)
 		for _, places := range []int32{2, 3} {
 			h := format.PageHeader{Type: format.DataPageV2}
 			h.DataPageHeaderV2 = thrift.New(format.DataPageHeaderV2{NumValues: places, Encoding: tt.encoding, IsCompressed: thrift.New(false)})
@@ -549,7 +557,7 @@ func TestReadPageOfNulls(t *testing.T) {
 	for _, codec := range []format.CompressionCodec{format.Uncompressed, format.Snappy, format.Gzip, format.Zstd, format.Lz4Raw} {
 		h := format.PageHeader{Type: format.DataPageV2}
 		h.DataPageHeaderV2 = thrift.New(format.DataPageHeaderV2{NumValues: 2, NumNulls: 2, DefinitionLevelsByteLength: 2})
-		got, err := readPages(leaf{size: 4, defined: 1}, 2, codec, decodeText, withHeader(t, h, []byte{2 << 1, 0}))
+		got, err := readPages(leaf{physical: format.ByteArray, defined: 1}, 2, codec, decodeText, withHeader(t, h, []byte{2 << 1, 0}))
 		if err != nil || strings.Join(got, " ") != "null null" {
 			t.Errorf("%v: %q, error %v", codec, got, err)
 		}

@@ -35,7 +35,7 @@ type Layout struct {
 	IDIsName bool  // Name is the column of ids: rows are words
 	Rest     []int // other columns of texts
 	Vectors  []int // a column of lists or of strings that contain lists, or a column of numbers per dimension
-	Strings  []int // columns to read as strings: Name, ID and Rest
+	Strings  []int // columns to read as strings: vectors in text form, Name, ID and Rest
 	options  Options
 }
 
@@ -58,6 +58,9 @@ func Choose(columns []Column, o Options) (*Layout, error) {
 	var err error
 	if l.Vectors, err = chooseVectors(columns, o); err != nil {
 		return nil, err
+	}
+	if l.inText() {
+		l.Strings = slices.Clone(l.Vectors)
 	}
 	taken := slices.Clone(l.Vectors)
 	readable := []Kind{Text, Scalar, Number}
@@ -286,7 +289,7 @@ func (s search) find(taken []int) (int, error) {
 		switch {
 		case i < 0:
 			return s.fail("has no column %.60q (columns: %s)", s.named, listNames(s.columns))
-		case slices.Contains(taken, i):
+		case slices.Contains(taken, i) && slices.Contains(s.kinds, s.columns[i].Kind):
 			return s.fail("column %.60q can't have two roles, such as ids and texts", s.named)
 		}
 		return s.check(i)
@@ -370,8 +373,19 @@ func describe(columns []Column, which []int) string {
 	return list
 }
 
-// List reports whether a vector is a list in one column, not a number in each of several columns.
-func (l *Layout) List() bool { return l.Columns[l.Vectors[0]].Kind != Number }
+// inText reports whether the vectors are lists in text form, such as "[1, 2]".
+func (l *Layout) inText() bool { return l.Columns[l.Vectors[0]].Kind == Text }
+
+// IsList reports whether a vector is a list in one column, not numbers in several columns or a text.
+func (l *Layout) IsList() bool { return l.Columns[l.Vectors[0]].Kind == List }
+
+// Used returns the columns that have a role.
+func (l *Layout) Used() []int {
+	if l.inText() {
+		return l.Strings
+	}
+	return slices.Concat(l.Strings, l.Vectors)
+}
 
 // Table returns a table with the layout, whose rows next returns.
 func (l *Layout) Table(next func() ([]Row, []float32, error)) *Table {
@@ -379,7 +393,7 @@ func (l *Layout) Table(next func() ([]Row, []float32, error)) *Table {
 	for _, i := range l.Rest {
 		t.Columns = append(t.Columns, FreeName(l.Columns[i].Name, t.Columns))
 	}
-	for _, i := range slices.Concat(l.Strings, l.Vectors) {
+	for _, i := range l.Used() {
 		role := "column"
 		switch {
 		case i == l.Name:
@@ -452,16 +466,13 @@ func (l *Layout) Row(value func(column int) (s string, ok bool, err error)) (r R
 			}
 		case i == l.ID:
 			r.ID = s
+		case i == l.Vectors[0]:
+			if r.Vector = s; !ok {
+				r.Err = ValueError(l.Columns[i], -1, "null (want a list)")
+			}
 		default:
 			r.Columns = append(r.Columns, s)
 		}
-	}
-	if i := l.Vectors[0]; l.Columns[i].Kind == Text {
-		s, ok, err := value(i)
-		if r.Vector = s; err == nil && !ok {
-			r.Err = ValueError(l.Columns[i], -1, "null (want a list)")
-		}
-		return r, err
 	}
 	return r, nil
 }
