@@ -360,7 +360,7 @@ func TestReadChecksSizes(t *testing.T) {
 				c := &m.RowGroups[0].Columns[i].MetaData
 				c.DataPageOffset, c.DictionaryPageOffset, c.TotalCompressedSize = 4, 0, 500
 			}
-		}), `column "word" is larger than the rest of the file (got 500 bytes`},
+		}), `column "e0" is larger than the rest of the file (got 500 bytes`},
 		{"a column of negative values", column(func(c *format.ColumnMetaData) { c.NumValues = -1 }), `column "v" is outside of the file`},
 		{"more rows than values", group(func(g *format.RowGroup) { g.NumRows = 1 << 10 }), `column "word" has fewer values than rows`},
 		{"more rows than a file can have", group(func(g *format.RowGroup) { g.NumRows = 1 << 60 }), "row group 1 declares more rows than the file can have (got 1152921504606846976 after 0"},
