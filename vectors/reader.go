@@ -314,7 +314,13 @@ func (r *reader) name(row *row) (word, text string, err error) {
 	default:
 		word = strconv.Itoa(r.found)
 	}
-	if !utf8.ValidString(name) {
+	invalid := !utf8.ValidString(name)
+	for i, s := range row.columns {
+		if !utf8.ValidString(s) {
+			invalid, row.columns[i] = true, strings.ToValidUTF8(s, "\uFFFD")
+		}
+	}
+	if invalid {
 		r.repaired.add(word)
 		name = strings.ToValidUTF8(name, "\uFFFD")
 	}

@@ -22,10 +22,20 @@ func chooseColumns(columns []tabular.Column, metadata bool, o tabular.Options) (
 	return tabular.Choose(columns, o)
 }
 
-// table returns a table with the layout, whose rows next returns.
-func table(l *tabular.Layout, next func() (block, error)) *tabular.Table {
+// table returns a table with the layout, whose rows next returns. Unless an option names the vectors, packed bits are
+// an error.
+func table(l *tabular.Layout, o tabular.Options, next func() (block, error)) *tabular.Table {
+	c := l.Columns[l.Vectors[0]]
+	unchecked := o.VectorColumns == "" && l.IsList() && strings.HasSuffix(c.Type, "int8") // or uint8
 	return l.Table(func() ([]tabular.Row, []float32, error) {
 		b, err := next()
+		if unchecked && err == nil {
+			unchecked = false
+			if err := tabular.CheckBits(b.data); err != nil {
+				err = fmt.Errorf("column %.60q (%s) %w; or name the column to read its numbers", c.Name, c.Type, err)
+				return nil, nil, &tabular.OptionError{Option: "VectorColumns", Err: err}
+			}
+		}
 		return b.rows, b.data, err
 	})
 }

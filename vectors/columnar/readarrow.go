@@ -71,7 +71,7 @@ func openArrow(m ipc.MessageReader, o tabular.Options) (*tabular.Table, error) {
 	if a.Layout, err = chooseColumns(columns, a.r.Schema().Metadata().FindKey(dimensions) >= 0, o); err != nil {
 		return nil, err
 	}
-	return table(a.Layout, func() (block, error) { return guard("Arrow", a.next) }), nil
+	return table(a.Layout, o, func() (block, error) { return guard("Arrow", a.next) }), nil
 }
 
 // An arrowColumn is a column of the table.

@@ -26,7 +26,7 @@ func openParquet(c tabular.Content, o tabular.Options) (*tabular.Table, error) {
 	if p.Layout, err = chooseColumns(columns, codes, o); err != nil {
 		return nil, err
 	}
-	return table(p.Layout, func() (block, error) { return guard("Parquet", p.next) }), nil
+	return table(p.Layout, o, func() (block, error) { return guard("Parquet", p.next) }), nil
 }
 
 // parquetRows reads the rows of a file.
