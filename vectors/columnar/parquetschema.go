@@ -205,12 +205,19 @@ func (l *leaf) setType(e format.SchemaElement) {
 		}
 	case *format.DecimalType:
 		scale := int(t.Scale)
-		set((integer || bytes) && scale <= maxScale && scale >= -maxScale, tabular.Scalar, "decimal", func(b []byte) string {
-			if integer {
-				return formatDecimal(big.NewInt(integerOf(b)), scale)
+		if l.Type = "decimal"; (integer || bytes) && scale <= maxScale && scale >= -maxScale {
+			print := func(b []byte) string {
+				if integer {
+					return formatDecimal(big.NewInt(integerOf(b)), scale)
+				}
+				return formatDecimal(bigEndian(b), scale)
 			}
-			return formatDecimal(bigEndian(b), scale)
-		})
+			l.setFloats(64, func(b []byte) float64 {
+				x, _ := strconv.ParseFloat(print(b), 32) // ±∞ if it is out of range
+				return x
+			})
+			l.print = print
+		}
 	case *format.DateType:
 		set(integer, tabular.Scalar, "date", func(b []byte) string { return formatDate(integerOf(b)) })
 	case *format.TimeType:

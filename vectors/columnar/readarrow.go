@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	"strconv"
 	"strings"
 	"time"
 
@@ -124,7 +125,7 @@ func arrowType(t arrow.DataType) (name string, k tabular.Kind) {
 		}
 		return "list of " + name, tabular.Other
 	case arrow.DecimalType:
-		return "decimal", tabular.Scalar
+		return "decimal", tabular.Number
 	}
 	switch t.ID() {
 	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW:
@@ -409,6 +410,12 @@ func appendNumbers(b []float32, a arrow.Array, lo, hi int) []float32 {
 		return convert(b, a.Values()[lo:hi])
 	case *array.Uint64:
 		return convert(b, a.Values()[lo:hi])
+	case *array.Decimal32, *array.Decimal64, *array.Decimal128, *array.Decimal256:
+		for i := lo; i < hi; i++ {
+			x, _ := strconv.ParseFloat(arrowText(a, i), 32) // ±∞ if it is out of range
+			b = append(b, float32(x))
+		}
+		return b
 	}
 	panic(fmt.Sprintf("numbers of type %v", a.DataType()))
 }
