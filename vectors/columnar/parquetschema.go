@@ -74,9 +74,9 @@ func (s *schema) column(classes map[string][]string) (column, error) {
 	case c.isSpark():
 		c.Kind, c.Type = tabular.List, "vector of Spark"
 	case len(c.leaves) > 1:
-	case first.lists > 0:
+	case first.lists > 0 && first.depth <= 2*first.lists: // column.list.element for each list at most
 		c.Type = strings.Repeat("list of ", first.lists) + first.Type
-		if first.Kind == tabular.Number && first.lists == 1 && first.depth <= 2 { // column.list.element at most
+		if first.Kind == tabular.Number && first.lists == 1 {
 			c.Kind = tabular.List
 		}
 	case first.depth == 0:
@@ -169,9 +169,8 @@ func annotation(e format.SchemaElement) any {
 		return &format.IntType{BitWidth: 8 << (c - deprecated.Uint8)}
 	case deprecated.Int8, deprecated.Int16, deprecated.Int32, deprecated.Int64:
 		return &format.IntType{BitWidth: 8 << (c - deprecated.Int8), IsSigned: true}
-	default:
-		return c
 	}
+	return nil // such as intervals, which are bytes
 }
 
 // setType sets the type of a leaf's values and how they are read. Other values stay unreadable.
@@ -263,8 +262,8 @@ func (l *leaf) setPhysicalType(bytes bool) {
 	}
 }
 
-// setFloats sets the conversions of floating-point numbers, of which get returns one. bits is the number of bits
-// whose shortest decimal distinguishes it.
+// setFloats sets the conversions of numbers. get returns the number of a plain value, and bits is the number of bits
+// that its shortest decimal must distinguish.
 func (l *leaf) setFloats(bits int, get func(b []byte) float64) {
 	l.Kind = tabular.Number
 	l.print = func(b []byte) string { return formatNumber(get(b), bits) }

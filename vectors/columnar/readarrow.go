@@ -147,7 +147,7 @@ func arrowType(t arrow.DataType) (name string, k tabular.Kind) {
 	return t.Name(), tabular.Other
 }
 
-// isArrowSpark reports whether a type is that of Spark's vectors.
+// isArrowSpark reports whether a column of the type has vectors of Spark.
 func isArrowSpark(t *arrow.StructType) bool {
 	if t.NumFields() != len(sparkFields) {
 		return false

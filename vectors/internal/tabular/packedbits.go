@@ -6,8 +6,8 @@ import (
 )
 
 // CheckBits returns an error if numbers, which are whole numbers of 8 bits, seem to be bits of binary embeddings, packed
-// by numpy.packbits. Packed bits are spread evenly: each quarter of their range has about 25 % of them. Of quantised
-// embeddings, at most 10 % are in the first and last quarter together, as measured with five sets of vectors.
+// by numpy.packbits. Packed bits are spread evenly: each quarter of their range has about 25 % of them. The first and
+// last quarter together have at most 10 % of the numbers of quantised embeddings, as measured with five sets of vectors.
 func CheckBits(numbers []float32) error {
 	const (
 		minimum   = 256 // numbers that distinguish them
