@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -339,6 +340,15 @@ func TestReadChecksSizes(t *testing.T) {
 	zstdMagic := bytes.Index(grown, []byte{0x28, 0xb5, 0x2f, 0xfd})
 	binary.LittleEndian.PutUint64(grown[zstdMagic-8:], 16<<30)
 
+	// The footer of an Arrow file has an entry for its record batch: the position, and the lengths of metadata and body.
+	file := contents(t, "*.arrow")["lists.arrow"]
+	marker := bytes.LastIndex(file[:bytes.LastIndex(file, []byte(arrowStream))], []byte(arrowStream))
+	entry := bytes.LastIndex(file, binary.LittleEndian.AppendUint64(nil, uint64(marker)))
+	block := func(at int, x int64) []byte {
+		changed := slices.Clone(file)
+		binary.LittleEndian.PutUint64(changed[entry+at:], uint64(x))
+		return changed
+	}
 	list := func(size uint64) []byte { // of structs, as field 4 of a struct
 		return withFooter([]byte(parquetMagic), append([]byte{0x49}, append([]byte{0xfc}, binary.AppendUvarint(nil, size)...)...))
 	}
@@ -381,6 +391,12 @@ func TestReadChecksSizes(t *testing.T) {
 		{"an element with missing children", footer(t, whole, func(m *format.FileMetaData) { m.Schema[2].NumChildren.V = 1 << 30 }), "the schema is invalid"},
 		{"no schema", footer(t, whole, func(m *format.FileMetaData) { m.Schema = nil }), "the schema is invalid"},
 		{"another file's column", group(func(g *format.RowGroup) { g.Columns[0].FilePath = "other" }), `column "word" is in another file`},
+		{"an Arrow footer longer than the file", slices.Concat(file[:len(file)-10], []byte("\xff\xff\xff\xffARROW1")), "the footer is larger than the file (got 4294967295 bytes"},
+		{"an Arrow message beyond the file", block(0, 1<<40), "a message is outside of the file"},
+		{"an Arrow message of negative size", block(16, -1<<40), "a message is outside of the file"},
+		{"an Arrow message without its end", block(16, 8), "the footer lists too few messages; rows may be missing"},
+		{"an Arrow message at another place", block(0, 8), "the footer lists too few messages; rows may be missing"},
+		{"no Arrow messages", block(-4, int64(marker)<<32), "contains no vectors"},
 		{"an Arrow schema of 2 GiB", []byte(arrowStream + "\xff\xff\xff\x7f"), "damaged Arrow file: "},
 		{"an Arrow batch of 1 TiB", bodyLength(t, 1<<40), "damaged Arrow file: cut short"},
 		{"an Arrow buffer that grows to 16 GiB", grown, "a buffer can't decompress to the size that it declares (got 17179869184 bytes)"},
@@ -478,6 +494,12 @@ func TestReadPages(t *testing.T) {
 		}
 		return b
 	}
+	varints := func(numbers ...uint64) (b []byte) {
+		for _, x := range numbers {
+			b = binary.AppendUvarint(b, x)
+		}
+		return b
+	}
 	word, null := leaf{physical: format.ByteArray}, leaf{physical: format.ByteArray, defined: 1}
 	const many = 1<<31 - 1
 	for _, tt := range []struct {
@@ -510,6 +532,14 @@ func TestReadPages(t *testing.T) {
 		{"a value less", format.Plain, plain("x"), 2, word, "", "fewer values"},
 		{"a value cut short", format.Plain, plain("x", "yy")[:10], 2, word, "", "fewer values"},
 		{"a negative number of slots", format.Plain, nil, -1, word, "", "a header is invalid"},
+		{"more deltas than places", format.DeltaLengthByteArray, varints(128, 4, many, 0), 2, word, "", "more values"},
+		{"fewer deltas than places", format.DeltaLengthByteArray, varints(128, 4, 1, 2, 'x'), 2, word, "", "fewer values"},
+		{"a block of deltas that a few bytes can't fill", format.DeltaLengthByteArray, varints(1<<30, 1, many, 0, 0, 0), many, word, "", "a header is invalid"},
+		{"a block without parts", format.DeltaLengthByteArray, varints(128, 0, 2, 0), 2, word, "", "a header is invalid"},
+		{"a part of seven deltas", format.DeltaLengthByteArray, varints(28, 4, 2, 0), 2, word, "", "a header is invalid"},
+		{"deltas of 65 bits", format.DeltaLengthByteArray, varints(128, 1, 2, 0, 0, 65), 2, word, "", "a header is invalid"},
+		{"a negative length", format.DeltaLengthByteArray, varints(128, 1, 1, 1), 1, word, "", "fewer values"},
+		{"a prefix longer than the previous value", format.DeltaByteArray, varints(128, 1, 1, 2, 128, 1, 1, 2, 'x'), 1, word, "", "fewer values"},
 		{"another encoding", format.ByteStreamSplit, nil, 1, word, "", "unsupported encoding of BYTE_ARRAY (got BYTE_STREAM_SPLIT"},
 	} {
 		dictionary := format.PageHeader{Type: format.DictionaryPage}
@@ -523,6 +553,46 @@ func TestReadPages(t *testing.T) {
 		if strings.Join(got, " ") != tt.want || err == nil != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%s: %q, error %v; want %s, %q", tt.name, got, err, tt.want, tt.err)
 		}
+	}
+}
+
+// Values in delta encodings are those that parquet-go has encoded, in pages of any length.
+func TestReadDelta(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{1, 2, 33, 128, 129, 1000} {
+		var small []int32
+		var large []int64
+		var text []byte
+		var words []string
+		offsets := []uint32{0}
+		for i := range n {
+			small = append(small, int32(rng.Uint64()>>rng.IntN(64)))
+			large = append(large, int64(rng.Uint64()>>rng.IntN(64)))
+			words = append(words, strings.Repeat("ab", rng.IntN(20))+fmt.Sprint(i))
+			text = append(text, words[i]...)
+			offsets = append(offsets, uint32(len(text)))
+		}
+		check := func(encoding format.Encoding, e format.SchemaElement, page []byte, want string) {
+			t.Helper()
+			var l leaf
+			l.setType(e)
+			header := format.PageHeader{Type: format.DataPage, DataPageHeader: thrift.New(format.DataPageHeader{NumValues: int32(n), Encoding: encoding})}
+			got, err := readPages(l, int64(n), format.Uncompressed, decodeText, withHeader(t, header, page))
+			if err != nil || fmt.Sprint(got) != want {
+				t.Errorf("%d values of %v: %.200q, error %v, want %.200s", n, encoding, got, err, want)
+			}
+			if got, err := readPages(l, int64(n), format.Uncompressed, decodeText, withHeader(t, header, page[:len(page)/2])); err == nil {
+				t.Errorf("%d values of %v in half a page: %.200q", n, encoding, got)
+			}
+		}
+		page, _ := parquet.DeltaBinaryPacked.EncodeInt32(nil, small)
+		check(format.DeltaBinaryPacked, format.SchemaElement{Type: thrift.New(format.Int32)}, page, fmt.Sprint(small))
+		page, _ = parquet.DeltaBinaryPacked.EncodeInt64(nil, large)
+		check(format.DeltaBinaryPacked, format.SchemaElement{Type: thrift.New(format.Int64)}, page, fmt.Sprint(large))
+		page, _ = parquet.DeltaLengthByteArray.EncodeByteArray(nil, text, offsets)
+		check(format.DeltaLengthByteArray, format.SchemaElement{Type: thrift.New(format.ByteArray)}, page, fmt.Sprint(words))
+		page, _ = parquet.DeltaByteArray.EncodeByteArray(nil, text, offsets)
+		check(format.DeltaByteArray, format.SchemaElement{Type: thrift.New(format.ByteArray)}, page, fmt.Sprint(words))
 	}
 }
 

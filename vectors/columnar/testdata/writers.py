@@ -116,6 +116,15 @@ both("no-vectors", pa.table({**id_text, "price": PRICES}),
 both("two", pa.table({**id_text, "vector": lists, "embedding": lists}), error='several columns can be the vectors, "vector" (list of float32), "embedding" (list of float32); name the one to read')
 both("one-of-two", pa.table({**id_text, "a": lists, "b": pa.array((2 * X).tolist())}), data=2 * X, options={"VectorColumns": "b"}, warnings=['columns not read: "a" (list of float32)'])
 
+# Bytes that are UTF-8 at first, then not, and a large cell.
+rows = 600
+texts = [b"a"] * 500 + [b"b\xffc"] + [b"a"] * 99
+labels = texts[100:] + texts[:100]  # invalid in row 400
+large = ["x"] * 300 + ["y" * 10_000_000] + ["z"] * 299
+both("invalid", pa.table({"text": pa.array(texts), "label": pa.array(labels), "large": large, "v": list(np.tile(X, (rows // N + 1, 1))[:rows])}), ids=range(rows), data=np.tile(X, (rows // N + 1, 1))[:rows],
+     texts=[t.decode(errors="replace") for t in texts], label=[t.decode(errors="replace") for t in labels], large=large,
+     warnings=['texts that are not UTF-8, invalid bytes replaced by U+FFFD: 2 (400, 500)'])
+
 # Spark's vectors, dense and sparse in turn.
 spark = pa.struct([("type", pa.int8()), ("size", pa.int32()), ("indices", pa.list_(pa.int32())), ("values", pa.list_(pa.float64()))])
 sparse = X.copy()
