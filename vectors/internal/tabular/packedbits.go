@@ -13,16 +13,22 @@ func CheckBits(numbers []float32) error {
 		minimum   = 256 // numbers that distinguish them
 		low, high = 0.15, 0.35
 	)
+	if len(numbers) < minimum {
+		return nil
+	}
 	lowest := float32(0)
 	if slices.ContainsFunc(numbers, func(x float32) bool { return x < 0 }) {
 		lowest = -128
 	}
 	var quarters [4]int
 	for _, x := range numbers {
-		quarters[int(x-lowest)/64%4]++
+		if x < lowest || x > lowest+255 { // damaged
+			return nil
+		}
+		quarters[int(x-lowest)/64]++
 	}
 	for _, n := range quarters {
-		if share := float64(n) / float64(len(numbers)); len(numbers) < minimum || share < low || share > high {
+		if share := float64(n) / float64(len(numbers)); share < low || share > high {
 			return nil
 		}
 	}

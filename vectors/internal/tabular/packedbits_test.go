@@ -2,6 +2,7 @@ package tabular
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -31,7 +32,8 @@ func TestCheckBits(t *testing.T) {
 		name    string
 		numbers []float32
 		packed  bool
-	}{{"bits", bits, true}, {"bits − 128", signed, true}, {"int8", quantised, false}, {"uint8", bytes, false}, {"pixels", pixels, false}, {"few", bits[:100], false}} {
+	}{{"bits", bits, true}, {"bits − 128", signed, true}, {"int8", quantised, false}, {"uint8", bytes, false}, {"pixels", pixels, false}, {"few", bits[:100], false},
+		{"more than 8 bits", append(slices.Clone(bits), 256), false}, {"fewer than −128", append(slices.Clone(signed), -129), false}} {
 		if err := CheckBits(tt.numbers); (err != nil) != tt.packed {
 			t.Errorf("%s: error %v, want one: %t", tt.name, err, tt.packed)
 		}
