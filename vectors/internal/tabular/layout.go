@@ -15,7 +15,7 @@ const (
 	Other  Kind = iota // unreadable, such as nested lists
 	Text               // strings
 	Scalar             // values that strings can represent, such as dates, but not numbers
-	Number             // whole or floating-point numbers
+	Number             // numbers, also decimals
 	List               // lists of numbers, or another representation of vectors
 	Bytes              // bytes that aren't UTF-8
 )
