@@ -38,10 +38,12 @@ type ReadOptions struct {
 	// Rows of text files and of word2vec binary are words, unless a WordList contains texts.
 	Rows Kind
 
-	// IDColumn, TextColumn and VectorColumn name columns of a table. TextColumn contains texts or
-	// words. If an option is "", Read takes the column with a usual name, or else the only one of its
-	// type. IDColumn "none" ignores ids.
-	IDColumn, TextColumn, VectorColumn string
+	// IDColumn, TextColumn and VectorColumns name columns of a table. TextColumn contains texts or
+	// words. VectorColumns is the name of a column of lists; or columns of numbers, as a pattern of
+	// [path.Match] or in the form first:last. If an option is "", Read takes the column with a usual name, or
+	// else the only one of its type. Columns of numbers are read as vectors only if the names count
+	// upwards, such as e0, e1, e2. IDColumn "none" ignores ids.
+	IDColumn, TextColumn, VectorColumns string
 
 	// Keep, if not nil, limits the rows that [Read] stores. Read calls it after each block with all rows
 	// so far, without their vectors. If it returns a sample, Read adds these and all later rows to the

@@ -174,7 +174,7 @@ func (r *reader) readRows(ctx context.Context, in *storedFile, yield func(*Dense
 	if err != nil {
 		return err
 	}
-	columns := o.IDColumn+o.TextColumn != "" && o.WordList != "" || o.IDColumn+o.TextColumn+o.VectorColumn != "" && h.table == nil
+	columns := o.IDColumn+o.TextColumn != "" && o.WordList != "" || o.IDColumn+o.TextColumn+o.VectorColumns != "" && h.table == nil
 	if columns {
 		return errColumns
 	}
@@ -321,7 +321,13 @@ func (r *reader) name(row *row) (word, text string, err error) {
 	default:
 		word = strconv.Itoa(r.found)
 	}
-	if !utf8.ValidString(name) {
+	invalid := !utf8.ValidString(name)
+	for i, s := range row.columns {
+		if !utf8.ValidString(s) {
+			invalid, row.columns[i] = true, strings.ToValidUTF8(s, "\uFFFD")
+		}
+	}
+	if invalid {
 		r.repaired.add(word)
 		name = strings.ToValidUTF8(name, "\uFFFD")
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strings"
 
 	"overcomplete/internal/memory"
 	"overcomplete/vectors/internal/tabular"
@@ -67,7 +68,7 @@ func findFormat(head []byte) *tabular.Format {
 func (r *reader) readTable(ctx context.Context, f *tabular.Format, c *content) (iter.Seq2[chunk, error], error) {
 	o := &r.options
 	t, err := f.Open(c, tabular.Options{
-		Rows: string(o.Rows), IDColumn: o.IDColumn, TextColumn: o.TextColumn, VectorColumn: o.VectorColumn, WordList: o.WordList != "",
+		Rows: string(o.Rows), IDColumn: o.IDColumn, TextColumn: o.TextColumn, VectorColumns: o.VectorColumns, WordList: o.WordList != "",
 	})
 	if err != nil {
 		return nil, err
@@ -126,9 +127,41 @@ func (r *reader) setTableKind(rows []tabular.Row) {
 	}
 }
 
+// appendList appends the numbers of a list in text form, such as "[0.1, -2e-3]", also without the brackets or
+// with spaces between numbers.
+func appendList(numbers []float32, list string) ([]float32, error) {
+	b := []byte(strings.TrimSpace(list))
+	if n := len(b); n > 1 && b[0] == '[' && b[n-1] == ']' {
+		b = b[1 : n-1]
+	}
+	for i, c := range b {
+		if c == ',' || c == '\n' || c == '\r' {
+			b[i] = ' '
+		}
+	}
+	for n := 1; ; n++ {
+		if b = bytes.TrimLeft(b, " \t"); len(b) == 0 {
+			return numbers, nil
+		}
+		x, end, err := parseNumber(b, 0)
+		if err != nil {
+			field, _, _ := bytes.Cut(b, []byte(" "))
+			return numbers, fmt.Errorf("value %d of the list is %w (got %s)", n, err, quote(field))
+		}
+		numbers, b = append(numbers, x), b[end:]
+	}
+}
+
 // tableChunk converts rows and the numbers of their vectors to a chunk. The chunk reuses the memory of numbers.
 // The first valid row determines L, which all files must share.
 func (r *reader) tableChunk(rows []tabular.Row, numbers []float32) (chunk, error) {
+	for i := range rows {
+		if t := &rows[i]; t.Vector != "" && t.Err == nil {
+			n := len(numbers)
+			numbers, t.Err = appendList(numbers, t.Vector)
+			t.Len = len(numbers) - n
+		}
+	}
 	c := chunk{rows: make([]row, 0, len(rows)), data: numbers[:0], span: len(rows)}
 	for i, t := range rows {
 		n, vector := t.Len, numbers[:t.Len]

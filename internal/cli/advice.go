@@ -14,12 +14,12 @@ import (
 
 // optionAdvice maps a field of [vectors.ReadOptions] to the flag that sets it and the effect of the flag.
 var optionAdvice = map[string][2]string{
-	"SkipBad":      {"skip-bad", "drops such rows"},
-	"Rows":         {"rows", "texts keeps such rows, if they are texts"},
-	"WordList":     {"words", "names that file"},
-	"IDColumn":     {"id-column", "names another column of ids, or none to name rows by their numbers"},
-	"TextColumn":   {"text-column", "names one"},
-	"VectorColumn": {"vector-column", "names one"},
+	"SkipBad":       {"skip-bad", "drops such rows"},
+	"Rows":          {"rows", "texts keeps such rows, if they are texts"},
+	"WordList":      {"words", "names that file"},
+	"IDColumn":      {"id-column", "names another column of ids, or none to name rows by their numbers"},
+	"TextColumn":    {"text-column", "names one"},
+	"VectorColumns": {"vector-columns", "names one, or columns of numbers by a pattern or as first:last"},
 }
 
 // advice returns a suffix for the message of err that names flags of the command that help.

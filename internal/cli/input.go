@@ -20,5 +20,5 @@ func (f *inputFlags) registerInput(cmd *cobra.Command) {
 	flags.StringVar((*string)(&f.Rows), "rows", "", "kind of rows: `words`, which are distinct, or texts, such as sentences, which may repeat (default by the name of their column, or by their content)")
 	flags.StringVar(&f.TextColumn, "text-column", "", "`name` of the column of Arrow or Parquet with the texts, or words (default word, words, token, text, sentence, document, content or passage, else the only column of strings)")
 	flags.StringVar(&f.IDColumn, "id-column", "", "`name` of the column with the ids of texts, or \"none\" to number them (default id, _id or doc_id, if there is one)")
-	flags.StringVar(&f.VectorColumn, "vector-column", "", "`name` of the column with the vectors (default vector, vectors, embedding or embeddings, else the only column of lists, else all columns of numbers)")
+	flags.StringVar(&f.VectorColumns, "vector-columns", "", "`name` of the column with the vectors, or a pattern such as \"e*\" or first:last for columns of numbers (default vector, vectors, embedding, embeddings or features, else the only column of lists, else columns of numbers that count upwards, such as e0, e1, …)")
 }

@@ -21,8 +21,9 @@ type Member struct {
 
 // Files returns the files that paths name. A path is a file, "-" for standard input, a folder for all data files
 // below it, or a pattern of [filepath.Match] for the files and folders that match. Files of a folder are sorted
-// by name, folder by folder. In folders and matches, Files skips names that begin with "." or "_". It returns an
-// error if a folder can't be read, or if a file occurs twice, also under the name of a link.
+// by name, folder by folder. In folders and matches, Files skips names that begin with "." or "_", and the
+// descriptions that Hugging Face datasets writes beside its tables. It returns an error if a folder can't be read,
+// or if a file occurs twice, also under the name of a link.
 func Files(paths []string) ([]Member, error) {
 	var all []Member
 	seen := make(seenFiles)
@@ -150,7 +151,7 @@ func match(path, name string, elements []string) (all []Member, err error) {
 	}
 	for _, e := range entries {
 		matches, _ := filepath.Match(elements[0], e.Name()) // glob has checked the pattern
-		if !matches || isHidden(e.Name()) && !isHidden(elements[0]) {
+		if !matches || isSkipped(e.Name()) && !isSkipped(elements[0]) {
 			continue
 		}
 		members, err := match(join(path, e.Name()), below(name, e.Name()), elements[1:])
@@ -187,7 +188,7 @@ func walk(path, name string, folder fs.FileInfo, above []fs.FileInfo) (all []Mem
 	}
 	above = append(above, folder)
 	for _, e := range entries {
-		if isHidden(e.Name()) {
+		if isSkipped(e.Name()) {
 			continue
 		}
 		members, err := visit(join(path, e.Name()), below(name, e.Name()), above)
@@ -213,7 +214,15 @@ func visit(path, name string, above []fs.FileInfo) ([]Member, error) {
 	return []Member{{Path: path, Name: name}}, nil
 }
 
-func isHidden(name string) bool { return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") }
+// isSkipped reports whether a folder's file or folder has no data, such as those in which Hugging Face datasets describes
+// the tables beside them.
+func isSkipped(name string) bool {
+	switch name {
+	case "dataset_info.json", "state.json", "dataset_dict.json":
+		return true
+	}
+	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")
+}
 
 // partitions returns the keys and values of the folders key=value in the path of a file, with percent-encoding
 // decoded unless the result isn't UTF-8. It returns Hive's null as "".

@@ -30,7 +30,7 @@ func makeFiles(t *testing.T, names ...string) string {
 }
 
 func TestFiles(t *testing.T) {
-	dir := makeFiles(t, "b/2.npy", "b/10.npy", "a", "_SUCCESS", ".crc", ".git/x", "_tmp/x", "c[1]", "link -> .crc", "y=%C3%A4%2Fb/x=__HIVE_DEFAULT_PARTITION__/z=/f")
+	dir := makeFiles(t, "b/2.npy", "b/10.npy", "a", "_SUCCESS", ".crc", ".git/x", "_tmp/x", "c[1]", "link -> .crc", "dataset_dict.json", "b/state.json", "b/dataset_info.json", "y=%C3%A4%2Fb/x=__HIVE_DEFAULT_PARTITION__/z=/f")
 	all := []string{"a", "b/10.npy", "b/2.npy", "c[1]", "link", "y=%C3%A4%2Fb/x=__HIVE_DEFAULT_PARTITION__/z=/f"}
 	for _, tt := range []struct{ paths, names []string }{
 		{[]string{""}, all},

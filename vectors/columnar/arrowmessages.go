@@ -24,7 +24,6 @@ import (
 type messages struct {
 	r    io.Reader
 	left int64 // rest in bytes, or negative if unknown
-	file bool  // a file, which has a footer after its messages
 }
 
 func (*messages) Retain()  {}
@@ -41,7 +40,7 @@ func (m *messages) Message() (*ipc.Message, error) {
 		return nil, errors.New("a message has no marker (want the format of Arrow 0.15 or later)")
 	}
 	if length == 0 {
-		return nil, m.end()
+		return nil, io.EOF
 	}
 	metadata, err := m.read(int64(length))
 	if err != nil {
@@ -59,32 +58,6 @@ func (m *messages) Message() (*ipc.Message, error) {
 		return nil, err
 	}
 	return ipc.NewMessage(arrowmemory.NewBufferBytes(metadata), arrowmemory.NewBufferBytes(body)), nil
-}
-
-// end returns io.EOF after the last message. It returns an error unless a valid footer follows the
-// messages of a file.
-func (m *messages) end() error {
-	if !m.file {
-		return io.EOF
-	}
-	rest, size := make([]byte, 1<<16), int64(0)
-	var last []byte // the footer's length and the end marker of a file
-	for {
-		n, err := m.r.Read(rest)
-		size += int64(n)
-		last = append(last, rest[:n]...)
-		last = slices.Clone(last[max(0, len(last)-4-len(arrowFile[:6])):])
-		if err != nil && err != io.EOF {
-			return err
-		}
-		if err == io.EOF || size > math.MaxInt32 { // longer than a footer can be
-			break
-		}
-	}
-	if len(last) < 4+len(arrowFile[:6]) || string(last[4:]) != arrowFile[:6] || int64(binary.LittleEndian.Uint32(last)) != size-int64(len(last)) {
-		return errors.New("the footer doesn't follow the rows, or is damaged; rows may be missing")
-	}
-	return io.EOF
 }
 
 var errCutShort = errors.New("cut short")
@@ -147,9 +120,7 @@ func checkMessage(metadata []byte) (body int64, batch flatbuffers.Table, err err
 		}
 		switch message.GetByteSlot(slot1, 0) {
 		case headerSchema:
-			c.vector(header, slot2)
-			c.vector(header, slot3)
-			c.fields(header, slot1, 0)
+			c.schema(header)
 		case headerDictionary:
 			if o := header.Offset(slot1); o != 0 {
 				batch = header
@@ -301,6 +272,13 @@ func (c *elements) vector(t flatbuffers.Table, slot flatbuffers.VOffsetT) (n int
 		panic(errMetadata)
 	}
 	return n, t.Vector(flatbuffers.UOffsetT(o))
+}
+
+// schema checks a schema.
+func (c *elements) schema(t flatbuffers.Table) {
+	c.vector(t, slot2)
+	c.vector(t, slot3)
+	c.fields(t, slot1, 0)
 }
 
 // fields checks the fields of a schema and their children.

@@ -30,9 +30,20 @@ type fileMetaData struct {
 	NumRows          int64                  `thrift:"3,required"`
 	RowGroups        []format.RowGroup      `thrift:"4,required"`
 	KeyValueMetadata []struct {
-		Key string `thrift:"1,required"`
+		Key   string `thrift:"1,required"`
+		Value string `thrift:"2,optional"`
 	} `thrift:"5,optional"`
 	EncryptionAlgorithm format.EncryptionAlgorithm `thrift:"8,optional"`
+}
+
+// metadata returns the value of a key, and whether the key exists.
+func (m *fileMetaData) metadata(key string) (value string, ok bool) {
+	for _, kv := range m.KeyValueMetadata {
+		if kv.Key == key {
+			return kv.Value, true
+		}
+	}
+	return "", false
 }
 
 // readFooter returns the footer of a file, whose length is size bytes: the columns, and the

@@ -55,16 +55,40 @@ type chunk[T float32 | string] struct {
 	ended       bool    // all slots are read
 }
 
-// A decoder returns a function that fills a slice with the next values of a page b, which has at most
-// limit values.
-type decoder[T float32 | string] func(l leaf, encoding format.Encoding, limit int, b []byte) (func([]T) error, error)
+// A decoder fills a slice with the next values of a leaf.
+type decoder[T float32 | string] func(l leaf, next source, values []T) error
+
+// decodeNumbers is the [decoder] of numbers.
+func decodeNumbers(l leaf, next source, numbers []float32) error {
+	b, err := next(len(numbers))
+	if err == nil {
+		l.floats(numbers, b)
+	}
+	return err
+}
+
+// decodeText is the [decoder] of strings, and of other values that are read as strings.
+func decodeText(l leaf, next source, values []string) error {
+	for i := range values {
+		b, err := next(1)
+		if err != nil {
+			return err
+		}
+		if l.print != nil {
+			values[i] = l.print(b)
+		} else {
+			values[i] = string(b)
+		}
+	}
+	return nil
+}
 
 // openChunk returns the chunk of a leaf in a row group, at its first slot.
 func openChunk[T float32 | string](file io.ReaderAt, size int64, group []format.ColumnChunk, l leaf, decode decoder[T]) (*chunk[T], error) {
 	if c := group[l.index]; c.CryptoMetadata.Value != nil {
-		return nil, fmt.Errorf("column %.60q %w", l.name, errEncrypted)
+		return nil, fmt.Errorf("column %.60q %w", l.Name, errEncrypted)
 	} else if c.FilePath != "" {
-		return nil, fmt.Errorf("column %.60q is in another file, which is not supported", l.name)
+		return nil, fmt.Errorf("column %.60q is in another file, which is not supported", l.Name)
 	}
 	m := group[l.index].MetaData
 	at := m.DataPageOffset
@@ -72,11 +96,11 @@ func openChunk[T float32 | string](file io.ReaderAt, size int64, group []format.
 		at = min(at, m.DictionaryPageOffset)
 	}
 	if at < 0 || m.NumValues < 0 || m.TotalCompressedSize < 0 || at > size || m.TotalCompressedSize > size-at {
-		return nil, fmt.Errorf("column %.60q is outside of the file (got %d bytes at %d, want at most %d)", l.name, m.TotalCompressedSize, at, size)
+		return nil, fmt.Errorf("column %.60q is outside of the file (got %d bytes at %d, want at most %d)", l.Name, m.TotalCompressedSize, at, size)
 	}
 	const uncounted = 100 // bytes of a dictionary's header, which old programs did not count
 	batch := 256
-	if l.kind == list { // a table has only one list to read
+	if l.inList > 0 { // a table has only one list to read
 		batch = 4096
 	}
 	c := &chunk[T]{leaf: l, decode: decode, file: file, at: at, end: min(at+m.TotalCompressedSize+uncounted, size), rest: m.NumValues, codec: m.Codec,
@@ -115,7 +139,7 @@ func (c *chunk[T]) nextBatch() error {
 		}
 		at := c.at
 		if err := c.nextPage(); err != nil {
-			return fmt.Errorf("column %.60q: page at %d: %w", c.name, at, err)
+			return fmt.Errorf("column %.60q: page at %d: %w", c.Name, at, err)
 		}
 	}
 	n := min(c.left, cap(c.values))
@@ -126,7 +150,7 @@ func (c *chunk[T]) nextBatch() error {
 		err = errLong
 	}
 	if err != nil {
-		return fmt.Errorf("column %.60q: page before %d: %w", c.name, c.at, err)
+		return fmt.Errorf("column %.60q: page before %d: %w", c.Name, c.at, err)
 	}
 	return nil
 }
@@ -164,10 +188,10 @@ func (c *chunk[T]) readSlots() error {
 // begin returns an error unless the current slot starts a row.
 func (c *chunk[T]) begin() error {
 	if c.ended {
-		return fmt.Errorf("column %.60q has fewer values than rows", c.name)
+		return fmt.Errorf("column %.60q has fewer values than rows", c.Name)
 	}
 	if c.repetitions[c.i] > 0 {
-		return fmt.Errorf("column %.60q: a row starts within a list", c.name)
+		return fmt.Errorf("column %.60q: a row starts within a list", c.Name)
 	}
 	return nil
 }
@@ -175,7 +199,7 @@ func (c *chunk[T]) begin() error {
 // finish returns an error unless the chunk has ended.
 func (c *chunk[T]) finish() error {
 	if !c.ended {
-		return fmt.Errorf("column %.60q has more values than rows", c.name)
+		return fmt.Errorf("column %.60q has more values than rows", c.Name)
 	}
 	return nil
 }
@@ -269,7 +293,7 @@ func (c *chunk[T]) openPageV2(h *format.DataPageHeaderV2, size int64) error {
 }
 
 // open opens a page with the given number of slots, levels and values b.
-func (c *chunk[T]) open(slots int32, repetitions, definitions []byte, encoding format.Encoding, b []byte) (err error) {
+func (c *chunk[T]) open(slots int32, repetitions, definitions []byte, encoding format.Encoding, b []byte) error {
 	if slots < 0 {
 		return errHeader
 	}
@@ -285,9 +309,13 @@ func (c *chunk[T]) open(slots int32, repetitions, definitions []byte, encoding f
 		}
 		c.fill = c.lookUp()
 	default:
-		c.fill, err = c.decode(c.leaf, encoding, c.left, b)
+		next, err := newSource(c.leaf, encoding, c.left, b)
+		if err != nil {
+			return err
+		}
+		c.fill = func(values []T) error { return c.decode(c.leaf, next, values) }
 	}
-	return err
+	return nil
 }
 
 // plainDictionary is the deprecated name of two encodings: plain values of a dictionary, and runs of
@@ -304,18 +332,19 @@ func (c *chunk[T]) readDictionary(h *format.DictionaryPageHeader, size int64) er
 		return err
 	}
 	n := int(h.NumValues)
-	fill, err := c.decode(c.leaf, format.Plain, n, b)
+	next, err := newSource(c.leaf, format.Plain, n, b)
 	if err != nil {
 		return err
 	}
-	if n < 0 || c.size == 0 || n > len(b)/c.size {
+	const length = 4 // bytes of the length of a string
+	if n < 0 || n > len(b)/cmp.Or(c.size, length) {
 		return errShort
 	}
 	if err := memory.Check(uint64(n) * uint64(unsafe.Sizeof(*new(T)))); err != nil {
 		return err
 	}
 	c.dictionary = slices.Grow(c.dictionary[:0], n)[:n]
-	return fill(c.dictionary)
+	return c.decode(c.leaf, next, c.dictionary)
 }
 
 // lookUp returns a function that decodes the next indices of a page, and fills a slice with their values.

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
+	"slices"
 
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Values are decoded in small batches, so that no memory is allocated for a size that a header merely declares.
+// Values are decoded in small batches, so that no memory is allocated for a size that a header merely declares. The
+// decoders of parquet-go decode a whole page at once: seven bytes can declare 2³¹ values.
 
 var (
 	errShort       = errors.New("it has fewer values than it declares, or is damaged")
@@ -18,30 +19,53 @@ var (
 	errUnsupported = errors.New("unsupported")
 )
 
-// decodeNumbers is the [decoder] of numbers.
-func decodeNumbers(l leaf, encoding format.Encoding, limit int, b []byte) (func([]float32) error, error) {
-	split := encoding == format.ByteStreamSplit // the first bytes of all numbers, then their second bytes, …
-	if !split && encoding != format.Plain {
-		return nil, errEncoding(encoding)
-	}
-	if l.defined == 0 && len(b) > limit*l.size { // no value can be null, so the limit is the number of values
-		return nil, errLong
-	}
-	if split {
-		b = join(b, l.size)
-	}
-	return func(numbers []float32) error {
-		n := l.size * len(numbers)
-		if n > len(b) {
-			return errShort
+// A source returns the next n values of a page in PLAIN encoding, without the length of a string. n must be 1 for strings.
+// The next call overwrites the values.
+type source func(n int) ([]byte, error)
+
+// newSource returns the source of a page b, which has at most limit values.
+func newSource(l leaf, encoding format.Encoding, limit int, b []byte) (source, error) {
+	integer, bytes := l.physical == format.Int32 || l.physical == format.Int64, l.physical == format.ByteArray
+	switch {
+	case l.physical == format.Boolean:
+		return decodeBits(encoding, b)
+	case !bytes && (encoding == format.Plain || encoding == format.ByteStreamSplit):
+		if l.defined == 0 && len(b) > limit*l.size { // no value can be null, so the limit is the number of values
+			return nil, errLong
 		}
-		l.floats(numbers, b[:n])
-		b = b[n:]
-		return nil
-	}, nil
+		if encoding == format.ByteStreamSplit {
+			b = join(b, l.size)
+		}
+		return func(n int) ([]byte, error) { return cut(&b, n*l.size) }, nil
+	case encoding == format.Plain:
+		return func(int) ([]byte, error) {
+			length, err := cut(&b, 4)
+			if err != nil {
+				return nil, err
+			}
+			return cut(&b, int(binary.LittleEndian.Uint32(length)))
+		}, nil
+	case encoding == format.DeltaBinaryPacked && integer:
+		return decodeDelta(l.size, limit, b)
+	case encoding == format.DeltaLengthByteArray && bytes:
+		return decodeStrings(l, limit, b, false)
+	case encoding == format.DeltaByteArray && (bytes || l.physical == format.FixedLenByteArray):
+		return decodeStrings(l, limit, b, true)
+	}
+	return nil, fmt.Errorf("%w encoding of %v (got %v)", errUnsupported, l.physical, encoding)
 }
 
-// join reverses the byte stream split of numbers of size bytes.
+// cut cuts n bytes off the beginning of b.
+func cut(b *[]byte, n int) ([]byte, error) {
+	if n < 0 || n > len(*b) {
+		return nil, errShort
+	}
+	value := (*b)[:n]
+	*b = (*b)[n:]
+	return value, nil
+}
+
+// join returns numbers of size bytes. b has the first bytes of all numbers, then their second bytes, and so on.
 func join(b []byte, size int) []byte {
 	n := len(b) / size
 	joined := make([]byte, n*size)
@@ -53,58 +77,8 @@ func join(b []byte, size int) []byte {
 	return joined
 }
 
-func errEncoding(encoding format.Encoding) error {
-	return fmt.Errorf("%w encoding (got %v, want PLAIN, BYTE_STREAM_SPLIT or a dictionary)", errUnsupported, encoding)
-}
-
-// decodeText is the [decoder] of strings, and of numbers and booleans that are read as strings.
-func decodeText(l leaf, encoding format.Encoding, _ int, b []byte) (func([]string) error, error) {
-	cut := func(n int) ([]byte, error) {
-		if n < 0 || n > len(b) {
-			return nil, errShort
-		}
-		value := b[:n]
-		b = b[n:]
-		return value, nil
-	}
-	switch {
-	case l.kind == scalar && l.print == nil:
-		return decodeBits(encoding, b)
-	case encoding != format.Plain:
-		return nil, errEncoding(encoding)
-	case l.print != nil:
-		return filler(func() (string, error) {
-			value, err := cut(l.size)
-			if err != nil {
-				return "", err
-			}
-			return l.print(value), nil
-		}), nil
-	}
-	return filler(func() (string, error) { // length and bytes
-		length, err := cut(4)
-		if err != nil {
-			return "", err
-		}
-		value, err := cut(int(binary.LittleEndian.Uint32(length)))
-		return string(value), err
-	}), nil
-}
-
-// filler returns a function that fills a slice with the results of next.
-func filler(next func() (string, error)) func([]string) error {
-	return func(values []string) (err error) {
-		for i := range values {
-			if values[i], err = next(); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}
-
-// decodeBits is the [decoder] of booleans.
-func decodeBits(encoding format.Encoding, b []byte) (func([]string) error, error) {
+// decodeBits returns the source of booleans, one in a byte.
+func decodeBits(encoding format.Encoding, b []byte) (source, error) {
 	plain := &packed{b: b, width: 1}
 	read := func(to []uint8) error { return unpack(plain, to) }
 	switch {
@@ -112,16 +86,176 @@ func decodeBits(encoding format.Encoding, b []byte) (func([]string) error, error
 		r := &runs{b: b[4:], width: 1}
 		read = func(to []uint8) error { return readRuns(r, to) }
 	case encoding != format.Plain:
-		return nil, errEncoding(encoding)
+		return nil, fmt.Errorf("%w encoding of booleans (got %v)", errUnsupported, encoding)
 	}
-	return filler(func() (string, error) {
-		var x [1]uint8
-		err := read(x[:])
-		return strconv.FormatBool(x[0] > 0), err
-	}), nil
+	var bits []byte
+	return func(n int) ([]byte, error) {
+		bits = slices.Grow(bits[:0], n)[:n]
+		return bits, read(bits)
+	}, nil
 }
 
-// packed decodes bit-packed integers of width bits, at most 32, from the lowest bit of each byte.
+// decodeDelta returns the source of whole numbers of size bytes in DELTA_BINARY_PACKED encoding.
+func decodeDelta(size, limit int, b []byte) (source, error) {
+	d, err := newDelta(b, limit)
+	var numbers []byte
+	return func(n int) ([]byte, error) {
+		numbers = numbers[:0]
+		for i := range n {
+			x, err := d.next()
+			if err != nil {
+				return nil, err
+			}
+			numbers = binary.LittleEndian.AppendUint64(numbers, uint64(x))[:(i+1)*size]
+		}
+		return numbers, nil
+	}, err
+}
+
+// decodeStrings returns the source of strings in DELTA_LENGTH_BYTE_ARRAY encoding: lengths, then bytes. If each shares a
+// prefix with the previous string (DELTA_BYTE_ARRAY), the lengths of the prefixes come first.
+func decodeStrings(l leaf, limit int, b []byte, shared bool) (source, error) {
+	var prefixes, lengths *delta
+	var err error
+	if shared {
+		if prefixes, err = newDelta(b, limit); err == nil {
+			b, err = prefixes.end()
+		}
+	}
+	if err == nil {
+		if lengths, err = newDelta(b, limit); err == nil {
+			b, err = lengths.end()
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var value, all []byte
+	next := func() error {
+		prefix := int64(0)
+		if shared {
+			if prefix, err = prefixes.next(); err != nil {
+				return err
+			}
+		}
+		n, err := lengths.next()
+		if err != nil {
+			return err
+		}
+		rest, err := cut(&b, int(n))
+		if err != nil || prefix < 0 || prefix > int64(len(value)) {
+			return errShort
+		}
+		if value = append(value[:prefix], rest...); l.size > 0 && len(value) != l.size {
+			return errShort
+		}
+		return nil
+	}
+	return func(n int) ([]byte, error) {
+		all = all[:0]
+		for range n {
+			if err := next(); err != nil {
+				return nil, err
+			}
+			all = append(all, value...)
+		}
+		return all, nil
+	}, nil
+}
+
+// A delta decodes whole numbers in DELTA_BINARY_PACKED encoding: the first number, then blocks of differences between
+// successive numbers. A block has a minimum and bit-packed differences from it, in parts of different widths.
+type delta struct {
+	b        []byte // the next blocks
+	left     int    // numbers left
+	parts    int    // of a block
+	partSize int    // differences in a part
+	first    bool   // last is the next number
+	last     int64
+	minimum  int64
+	widths   []byte // of the next parts of the block
+	unpacked int    // differences left in the part
+	packed   packed
+}
+
+// newDelta returns the decoder of at most limit numbers.
+func newDelta(b []byte, limit int) (*delta, error) {
+	var header [3]uint64 // size of a block, number of its parts, numbers
+	for i := range header {
+		x, n := binary.Uvarint(b)
+		if n <= 0 {
+			return nil, errShort
+		}
+		header[i], b = x, b[n:]
+	}
+	first, n := binary.Varint(b)
+	const maxBlock = 1 << 16 // differences, which a few bytes can declare; writers have at most a few thousand
+	switch size, parts := header[0], header[1]; {
+	case n <= 0:
+		return nil, errShort
+	case size > maxBlock || parts == 0 || size/parts == 0 || size%(8*parts) != 0:
+		return nil, errHeader
+	case header[2] > uint64(limit):
+		return nil, errLong
+	}
+	return &delta{b: b[n:], left: int(header[2]), parts: int(header[1]), partSize: int(header[0] / header[1]), first: true, last: first}, nil
+}
+
+// next returns the next number.
+func (d *delta) next() (int64, error) {
+	if d.left == 0 {
+		return 0, errShort
+	}
+	d.left--
+	if d.first {
+		d.first = false
+		return d.last, nil
+	}
+	if d.unpacked == 0 {
+		if err := d.nextPart(); err != nil {
+			return 0, err
+		}
+	}
+	d.unpacked--
+	var x [1]uint64
+	if err := unpack(&d.packed, x[:]); err != nil {
+		return 0, err
+	}
+	d.last += d.minimum + int64(x[0])
+	return d.last, nil
+}
+
+// nextPart starts the next part, and the next block after the last part.
+func (d *delta) nextPart() error {
+	if len(d.widths) == 0 {
+		minimum, n := binary.Varint(d.b)
+		if n <= 0 || d.parts > len(d.b)-n {
+			return errShort
+		}
+		d.minimum, d.widths, d.b = minimum, d.b[n:n+d.parts], d.b[n+d.parts:]
+	}
+	width := int(d.widths[0])
+	if width > 64 {
+		return errHeader
+	}
+	length := min(d.partSize*width/8, len(d.b)) // some programs truncate the last part
+	d.packed = packed{b: d.b[:length], width: width}
+	d.unpacked, d.widths, d.b = d.partSize, d.widths[1:], d.b[length:]
+	return nil
+}
+
+// end returns the bytes after the last block. It doesn't change d.
+func (d *delta) end() ([]byte, error) {
+	skip := *d
+	for skip.left > 0 {
+		if _, err := skip.next(); err != nil {
+			return nil, err
+		}
+	}
+	return skip.b, nil
+}
+
+// packed decodes bit-packed integers of width bits, at most 64, from the lowest bit of each byte.
 type packed struct {
 	b     []byte
 	width int
@@ -129,20 +263,25 @@ type packed struct {
 }
 
 // unpack fills to with the next integers, whose width must not exceed T's.
-func unpack[T uint8 | uint32](p *packed, to []T) error {
+func unpack[T uint8 | uint32 | uint64](p *packed, to []T) error {
 	if len(to)*p.width > 8*len(p.b)-p.at {
 		return errShort
 	}
 	for i := range to {
 		var bits uint64
-		if b := p.b[p.at/8:]; len(b) >= 8 {
-			bits = binary.LittleEndian.Uint64(b)
+		b, shift := p.b[p.at/8:], p.at%8
+		if len(b) >= 8 {
+			bits = binary.LittleEndian.Uint64(b) >> shift
+			if p.width > 64-shift {
+				bits |= uint64(b[8]) << (64 - shift)
+			}
 		} else {
 			for k, x := range b {
 				bits |= uint64(x) << (8 * k)
 			}
+			bits >>= shift
 		}
-		to[i] = T(bits >> (p.at % 8) & (1<<p.width - 1))
+		to[i] = T(bits & (1<<p.width - 1))
 		p.at += p.width
 	}
 	return nil
@@ -169,9 +308,7 @@ func readRuns[T uint8 | uint32](r *runs, to []T) error {
 		}
 		n := min(r.left, len(to))
 		if r.repeated {
-			for i := range n {
-				to[i] = T(r.value)
-			}
+			fill(to[:n], T(r.value))
 		} else if err := unpack(&r.packed, to[:n]); err != nil {
 			return err
 		}
@@ -179,6 +316,17 @@ func readRuns[T uint8 | uint32](r *runs, to []T) error {
 		to = to[n:]
 	}
 	return nil
+}
+
+// fill sets all elements of to to x.
+func fill[T any](to []T, x T) {
+	if len(to) == 0 {
+		return
+	}
+	to[0] = x
+	for n := 1; n < len(to); n *= 2 {
+		copy(to[n:], to[:n])
+	}
 }
 
 func (r *runs) nextRun() error {

@@ -2,9 +2,11 @@ package columnar
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -44,34 +46,36 @@ func TestRead(t *testing.T) {
 	all := []float32{1, 2, 3, 4, 5, 6}
 	for _, tt := range []struct {
 		names    []string
-		skipBad  bool
+		o        vectors.ReadOptions
 		words    []string
+		dim      int // or 0 for 2
 		data     []float32
 		warnings []string
 	}{
 		{names: append(both("lists"), "stream.arrow", "zstd.arrow", "groups.parquet"), words: abc, data: all},
 		{names: both("fixed"), words: abc[:2], data: all[:4], warnings: []string{`duplicate words, only the first row of each kept: 1 ("a")`}},
-		{names: both("wide"), words: abc, data: all, warnings: []string{`columns not read: ["id"]`}},
+		{names: both("wide"), words: abc, data: all, warnings: []string{`columns not read: "id" (int64)`}},
+		{names: both("integers"), words: abc[:1], dim: 1, data: all[:1], warnings: []string{`columns not read: "x" (int64)`}},
 		{names: both("bare"), words: []string{"0", "1", "2"}, data: all, warnings: []string{numbered}},
-		{names: both("nulls"), skipBad: true, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 3 (` +
+		{names: both("nulls"), o: vectors.ReadOptions{SkipBad: true}, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 3 (` +
 			`FILE: row 2: column "word" is null (want a word), FILE: row 3: word "c": column "v" is null (want a list), ` +
 			`FILE: row 4: word "d": column "v": value 2 is null (want a number))`}},
-		{names: both("numbers"), skipBad: true, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 3 (` +
+		{names: both("numbers"), o: vectors.ReadOptions{SkipBad: true}, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 3 (` +
 			`FILE: row 2: word "b": column "v": value 2 is NaN (want a finite number), ` +
 			`FILE: row 3: word "c": column "v": value 1 is infinite or beyond the range of float32 (want a finite number), ` +
 			`FILE: row 4: word "d": the vector has the wrong length (got 1, want 2 numbers))`}},
-		{names: both("empty"), skipBad: true, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 1 (FILE: row 2: word "b": the vector has no numbers)`}},
-		{names: both("widenulls"), skipBad: true, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 3 (` +
+		{names: both("empty"), o: vectors.ReadOptions{SkipBad: true}, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 1 (FILE: row 2: word "b": the vector has no numbers)`}},
+		{names: both("widenulls"), o: vectors.ReadOptions{SkipBad: true, VectorColumns: "x:y"}, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 3 (` +
 			`FILE: row 2: word "b": column "x" is null (want a number), ` +
 			`FILE: row 3: word "c": column "y" is NaN (want a finite number), FILE: row 4: column "word" is null (want a word))`}},
 	} {
 		for _, name := range tt.names {
-			d, source, err := read(t, name, vectors.ReadOptions{SkipBad: tt.skipBad})
+			d, source, err := read(t, name, tt.o)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
 			}
-			if !slices.Equal(d.Words, tt.words) || d.Dim != 2 || !slices.Equal(d.Data, tt.data) {
+			if !slices.Equal(d.Words, tt.words) || d.Dim != cmp.Or(tt.dim, 2) || !slices.Equal(d.Data, tt.data) {
 				t.Errorf("%s: %+v, want %q, %v", name, d, tt.words, tt.data)
 			}
 			for i, w := range source.Warnings {
@@ -89,16 +93,21 @@ func TestReadRefuses(t *testing.T) {
 	for name, want := range map[string]string{
 		"nulls":     `row 2: column "word" is null (want a word)`,
 		"numbers":   `row 2: word "b": column "v": value 2 is NaN (want a finite number)`,
-		"widenulls": `row 2: word "b": column "x" is null (want a number)`,
-		"integers":  `no column has vectors (want lists or numbers of float16, float32 or float64; columns: ["word" "v" "x"])`,
-		"words":     `several columns have text, ["first" "last"]; name the one to read`,
-		"vectors":   `several columns have lists of numbers, ["first" "last"]; name the one to read`,
+		"widenulls": `no column has vectors (want lists of numbers, or numbers in columns such as e0, e1, …; got "word" (string), "x" (float64), "y" (float64)); name the columns to read`,
+		"words":     `several columns have text, "first" (string), "last" (string); name the one to read`,
+		"vectors":   `several columns can be the vectors, "first" (list of float32), "last" (list of float32); name the one to read`,
 		"none":      "contains no vectors",
 	} {
 		for _, name := range both(name) {
 			if _, _, err := read(t, name, vectors.ReadOptions{}); err == nil || err.Error() != want {
 				t.Errorf("%s: error\n%v, want\n%s", name, err, want)
 			}
+		}
+	}
+	for _, name := range both("widenulls") {
+		want := `row 2: word "b": column "x" is null (want a number)`
+		if _, _, err := read(t, name, vectors.ReadOptions{VectorColumns: "x:y"}); err == nil || err.Error() != want {
+			t.Errorf("%s: error\n%v, want\n%s", name, err, want)
 		}
 	}
 	for name, want := range map[string]string{"encrypted": "is encrypted", "encrypted_word": `column "word" is encrypted`} {
@@ -171,7 +180,7 @@ func TestReadCutShort(t *testing.T) {
 // batch, and a file whose messages end before its footer are refused.
 func TestReadArrowLacksRows(t *testing.T) {
 	const rows = 1234
-	schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Float32}, {Name: "y", Type: arrow.PrimitiveTypes.Float32}}, nil)
+	schema := arrow.NewSchema([]arrow.Field{{Name: "x0", Type: arrow.PrimitiveTypes.Float32}, {Name: "x1", Type: arrow.PrimitiveTypes.Float32}}, nil)
 	numbers := array.NewFloat32Builder(memory.DefaultAllocator)
 	numbers.AppendValues(slices.Repeat([]float32{1, 2}, rows/2), nil)
 	x := numbers.NewArray()
@@ -331,6 +340,15 @@ func TestReadChecksSizes(t *testing.T) {
 	zstdMagic := bytes.Index(grown, []byte{0x28, 0xb5, 0x2f, 0xfd})
 	binary.LittleEndian.PutUint64(grown[zstdMagic-8:], 16<<30)
 
+	// The footer of an Arrow file has an entry for its record batch: the position, and the lengths of metadata and body.
+	file := contents(t, "*.arrow")["lists.arrow"]
+	marker := bytes.LastIndex(file[:bytes.LastIndex(file, []byte(arrowStream))], []byte(arrowStream))
+	entry := bytes.LastIndex(file, binary.LittleEndian.AppendUint64(nil, uint64(marker)))
+	block := func(at int, x int64) []byte {
+		changed := slices.Clone(file)
+		binary.LittleEndian.PutUint64(changed[entry+at:], uint64(x))
+		return changed
+	}
 	list := func(size uint64) []byte { // of structs, as field 4 of a struct
 		return withFooter([]byte(parquetMagic), append([]byte{0x49}, append([]byte{0xfc}, binary.AppendUvarint(nil, size)...)...))
 	}
@@ -352,7 +370,7 @@ func TestReadChecksSizes(t *testing.T) {
 				c := &m.RowGroups[0].Columns[i].MetaData
 				c.DataPageOffset, c.DictionaryPageOffset, c.TotalCompressedSize = 4, 0, 500
 			}
-		}), `column "word" is larger than the rest of the file (got 500 bytes`},
+		}), `column "e0" is larger than the rest of the file (got 500 bytes`},
 		{"a column of negative values", column(func(c *format.ColumnMetaData) { c.NumValues = -1 }), `column "v" is outside of the file`},
 		{"more rows than values", group(func(g *format.RowGroup) { g.NumRows = 1 << 10 }), `column "word" has fewer values than rows`},
 		{"more rows than a file can have", group(func(g *format.RowGroup) { g.NumRows = 1 << 60 }), "row group 1 declares more rows than the file can have (got 1152921504606846976 after 0"},
@@ -364,7 +382,7 @@ func TestReadChecksSizes(t *testing.T) {
 		{"a wrong number of rows", footer(t, whole, func(m *format.FileMetaData) { m.NumRows++ }), "the row groups have the wrong number of rows (got 3, want 4)"},
 		{"levels that are taken for numbers", footer(t, contents(t, "*.parquet")["wide.parquet"], func(m *format.FileMetaData) {
 			m.Schema[3].RepetitionType.V = format.Required
-		}), `column "x": page `},
+		}), `column "e0": page `},
 		{"a row group that is compressed otherwise", footer(t, contents(t, "*.parquet")["groups.parquet"], func(m *format.FileMetaData) {
 			m.RowGroups[1].Columns[0].MetaData.Codec = format.Gzip
 		}), `column "word": page at 175: gzip: invalid header`},
@@ -373,6 +391,12 @@ func TestReadChecksSizes(t *testing.T) {
 		{"an element with missing children", footer(t, whole, func(m *format.FileMetaData) { m.Schema[2].NumChildren.V = 1 << 30 }), "the schema is invalid"},
 		{"no schema", footer(t, whole, func(m *format.FileMetaData) { m.Schema = nil }), "the schema is invalid"},
 		{"another file's column", group(func(g *format.RowGroup) { g.Columns[0].FilePath = "other" }), `column "word" is in another file`},
+		{"an Arrow footer longer than the file", slices.Concat(file[:len(file)-10], []byte("\xff\xff\xff\xffARROW1")), "the footer is larger than the file (got 4294967295 bytes"},
+		{"an Arrow message beyond the file", block(0, 1<<40), "a message is outside of the file"},
+		{"an Arrow message of negative size", block(16, -1<<40), "a message is outside of the file"},
+		{"an Arrow message without its end", block(16, 8), "the footer lists too few messages; rows may be missing"},
+		{"an Arrow message at another place", block(0, 8), "the footer lists too few messages; rows may be missing"},
+		{"no Arrow messages", block(-4, int64(marker)<<32), "contains no vectors"},
 		{"an Arrow schema of 2 GiB", []byte(arrowStream + "\xff\xff\xff\x7f"), "damaged Arrow file: "},
 		{"an Arrow batch of 1 TiB", bodyLength(t, 1<<40), "damaged Arrow file: cut short"},
 		{"an Arrow buffer that grows to 16 GiB", grown, "a buffer can't decompress to the size that it declares (got 17179869184 bytes)"},
@@ -470,7 +494,13 @@ func TestReadPages(t *testing.T) {
 		}
 		return b
 	}
-	word, null := leaf{size: 4}, leaf{size: 4, defined: 1}
+	varints := func(numbers ...uint64) (b []byte) {
+		for _, x := range numbers {
+			b = binary.AppendUvarint(b, x)
+		}
+		return b
+	}
+	word, null := leaf{physical: format.ByteArray}, leaf{physical: format.ByteArray, defined: 1}
 	const many = 1<<31 - 1
 	for _, tt := range []struct {
 		name     string
@@ -497,12 +527,20 @@ func TestReadPages(t *testing.T) {
 		{"packed levels, a value less", format.Plain, append(level([]byte{1<<1 | 1, 0b101}), plain("x")...), 3, null, "", "fewer values"},
 		{"fewer levels", format.Plain, append(level(run(2, 1)), plain("x", "y")...), many, null, "", "fewer values"},
 		{"levels longer than the page", format.Plain, []byte{9, 0, 0, 0, 1}, 1, null, "", "fewer values"},
-		{"a level too high", format.Plain, append(level(run(1, 3)), plain("x")...), 1, leaf{size: 4, defined: 2}, "", "a definition level is out of range (got 3, want at most 2)"},
+		{"a level too high", format.Plain, append(level(run(1, 3)), plain("x")...), 1, leaf{physical: format.ByteArray, defined: 2}, "", "a definition level is out of range (got 3, want at most 2)"},
 		{"all null", format.RLEDictionary, level(run(2, 0)), 2, null, "null null", ""},
 		{"a value less", format.Plain, plain("x"), 2, word, "", "fewer values"},
 		{"a value cut short", format.Plain, plain("x", "yy")[:10], 2, word, "", "fewer values"},
 		{"a negative number of slots", format.Plain, nil, -1, word, "", "a header is invalid"},
-		{"another encoding", format.DeltaByteArray, nil, 1, word, "", "unsupported encoding (got DELTA_BYTE_ARRAY"},
+		{"more deltas than places", format.DeltaLengthByteArray, varints(128, 4, many, 0), 2, word, "", "more values"},
+		{"fewer deltas than places", format.DeltaLengthByteArray, varints(128, 4, 1, 2, 'x'), 2, word, "", "fewer values"},
+		{"a block of deltas that a few bytes can't fill", format.DeltaLengthByteArray, varints(1<<30, 1, many, 0, 0, 0), many, word, "", "a header is invalid"},
+		{"a block without parts", format.DeltaLengthByteArray, varints(128, 0, 2, 0), 2, word, "", "a header is invalid"},
+		{"a part of seven deltas", format.DeltaLengthByteArray, varints(28, 4, 2, 0), 2, word, "", "a header is invalid"},
+		{"deltas of 65 bits", format.DeltaLengthByteArray, varints(128, 1, 2, 0, 0, 65), 2, word, "", "a header is invalid"},
+		{"a negative length", format.DeltaLengthByteArray, varints(128, 1, 1, 1), 1, word, "", "fewer values"},
+		{"a prefix longer than the previous value", format.DeltaByteArray, varints(128, 1, 1, 2, 128, 1, 1, 2, 'x'), 1, word, "", "fewer values"},
+		{"another encoding", format.ByteStreamSplit, nil, 1, word, "", "unsupported encoding of BYTE_ARRAY (got BYTE_STREAM_SPLIT"},
 	} {
 		dictionary := format.PageHeader{Type: format.DictionaryPage}
 		dictionary.DictionaryPageHeader = thrift.New(format.DictionaryPageHeader{NumValues: 4, Encoding: format.Plain})
@@ -515,6 +553,46 @@ func TestReadPages(t *testing.T) {
 		if strings.Join(got, " ") != tt.want || err == nil != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%s: %q, error %v; want %s, %q", tt.name, got, err, tt.want, tt.err)
 		}
+	}
+}
+
+// Values in delta encodings are those that parquet-go has encoded, in pages of any length.
+func TestReadDelta(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{1, 2, 33, 128, 129, 1000} {
+		var small []int32
+		var large []int64
+		var text []byte
+		var words []string
+		offsets := []uint32{0}
+		for i := range n {
+			small = append(small, int32(rng.Uint64()>>rng.IntN(64)))
+			large = append(large, int64(rng.Uint64()>>rng.IntN(64)))
+			words = append(words, strings.Repeat("ab", rng.IntN(20))+fmt.Sprint(i))
+			text = append(text, words[i]...)
+			offsets = append(offsets, uint32(len(text)))
+		}
+		check := func(encoding format.Encoding, e format.SchemaElement, page []byte, want string) {
+			t.Helper()
+			var l leaf
+			l.setType(e)
+			header := format.PageHeader{Type: format.DataPage, DataPageHeader: thrift.New(format.DataPageHeader{NumValues: int32(n), Encoding: encoding})}
+			got, err := readPages(l, int64(n), format.Uncompressed, decodeText, withHeader(t, header, page))
+			if err != nil || fmt.Sprint(got) != want {
+				t.Errorf("%d values of %v: %.200q, error %v, want %.200s", n, encoding, got, err, want)
+			}
+			if got, err := readPages(l, int64(n), format.Uncompressed, decodeText, withHeader(t, header, page[:len(page)/2])); err == nil {
+				t.Errorf("%d values of %v in half a page: %.200q", n, encoding, got)
+			}
+		}
+		page, _ := parquet.DeltaBinaryPacked.EncodeInt32(nil, small)
+		check(format.DeltaBinaryPacked, format.SchemaElement{Type: thrift.New(format.Int32)}, page, fmt.Sprint(small))
+		page, _ = parquet.DeltaBinaryPacked.EncodeInt64(nil, large)
+		check(format.DeltaBinaryPacked, format.SchemaElement{Type: thrift.New(format.Int64)}, page, fmt.Sprint(large))
+		page, _ = parquet.DeltaLengthByteArray.EncodeByteArray(nil, text, offsets)
+		check(format.DeltaLengthByteArray, format.SchemaElement{Type: thrift.New(format.ByteArray)}, page, fmt.Sprint(words))
+		page, _ = parquet.DeltaByteArray.EncodeByteArray(nil, text, offsets)
+		check(format.DeltaByteArray, format.SchemaElement{Type: thrift.New(format.ByteArray)}, page, fmt.Sprint(words))
 	}
 }
 
@@ -532,7 +610,7 @@ func TestReadPagesOfNumbers(t *testing.T) {
 			LogicalType: format.LogicalType{Value: new(format.Float16Type)}}, format.Plain, "\x00\x3c\x00\xc1", "1 -2.5"},
 	} {
 		var l leaf
-		l.size, l.floats = floatsOf(tt.element)
+		l.setType(tt.element)
 		for _, places := range []int32{2, 3} {
 			h := format.PageHeader{Type: format.DataPageV2}
 			h.DataPageHeaderV2 = thrift.New(format.DataPageHeaderV2{NumValues: places, Encoding: tt.encoding, IsCompressed: thrift.New(false)})
@@ -549,7 +627,7 @@ func TestReadPageOfNulls(t *testing.T) {
 	for _, codec := range []format.CompressionCodec{format.Uncompressed, format.Snappy, format.Gzip, format.Zstd, format.Lz4Raw} {
 		h := format.PageHeader{Type: format.DataPageV2}
 		h.DataPageHeaderV2 = thrift.New(format.DataPageHeaderV2{NumValues: 2, NumNulls: 2, DefinitionLevelsByteLength: 2})
-		got, err := readPages(leaf{size: 4, defined: 1}, 2, codec, decodeText, withHeader(t, h, []byte{2 << 1, 0}))
+		got, err := readPages(leaf{physical: format.ByteArray, defined: 1}, 2, codec, decodeText, withHeader(t, h, []byte{2 << 1, 0}))
 		if err != nil || strings.Join(got, " ") != "null null" {
 			t.Errorf("%v: %q, error %v", codec, got, err)
 		}

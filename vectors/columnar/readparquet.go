@@ -1,19 +1,10 @@
 package columnar
 
 import (
-	"encoding/binary"
-	"errors"
+	"cmp"
 	"fmt"
 	"io"
-	"math"
-	"slices"
-	"strconv"
 
-	"github.com/parquet-go/parquet-go/deprecated"
-	"github.com/parquet-go/parquet-go/format"
-
-	"overcomplete/internal/float16"
-	"overcomplete/internal/float32s"
 	"overcomplete/vectors/internal/tabular"
 )
 
@@ -27,159 +18,25 @@ func openParquet(c tabular.Content, o tabular.Options) (*tabular.Table, error) {
 	if _, err := guard("Parquet", func() (struct{}, error) { return struct{}{}, p.open() }); err != nil {
 		return nil, err
 	}
-	var columns []column
-	for _, l := range p.leaves {
-		columns = append(columns, l.column)
+	var columns []tabular.Column
+	for _, c := range p.columns {
+		columns = append(columns, c.Column)
 	}
-	codes := false
-	for _, m := range p.footer.KeyValueMetadata {
-		codes = codes || m.Key == dimensions
-	}
-	if p.layout, err = chooseColumns(columns, codes, o); err != nil {
+	_, codes := p.footer.metadata(dimensions)
+	if p.Layout, err = chooseColumns(columns, codes, o); err != nil {
 		return nil, err
 	}
-	return p.table(func() (block, error) { return guard("Parquet", p.next) }), nil
-}
-
-// A leaf is a column of the table that is stored as one sequence of values, with levels that mark
-// the starts of lists and nulls.
-type leaf struct {
-	column
-	index   int                             // index of the column in a row group
-	defined uint8                           // definition level of a value
-	inList  uint8                           // minimum definition level of an element of a list
-	size    int                             // minimum size of a plain value in bytes
-	floats  func(to []float32, from []byte) // converts numbers
-	print   func(b []byte) string           // formats a value as a string; nil for strings and booleans
-}
-
-// A schema holds the elements of a tree that are not parsed yet, in depth-first order. The columns of
-// the table are the children of the root.
-type schema struct {
-	elements []format.SchemaElement
-	leaves   int // number of leaves so far
-}
-
-var errSchema = errors.New("the schema is invalid")
-
-// column parses the next column of the table.
-func (s *schema) column() (leaf, error) {
-	l := leaf{column: column{name: s.elements[0].Name}}
-	first := s.leaves
-	err := s.walk(&l, 0, 0)
-	if s.leaves-first != 1 {
-		l.kind = other
-	}
-	return l, err
-}
-
-// walk parses an element of a column and its children. It sets l to the last leaf.
-func (s *schema) walk(l *leaf, depth, repeated int) error {
-	if len(s.elements) == 0 || depth > maxNested {
-		return errSchema
-	}
-	e := s.elements[0]
-	s.elements = s.elements[1:]
-	switch e.RepetitionType.V {
-	case format.Optional:
-		l.defined++
-	case format.Repeated:
-		l.defined++
-		l.inList = l.defined
-		repeated++
-	}
-	if e.Type.Valid {
-		l.index = s.leaves
-		s.leaves++
-		l.size, l.floats = floatsOf(e)
-		switch {
-		case l.floats != nil && repeated == 1 && depth <= 2: // column.list.element at most
-			l.kind = list
-		case l.floats != nil && repeated == 0 && depth == 0:
-			l.kind = number
-		case isText(e) && repeated == 0 && depth == 0:
-			l.kind, l.size = text, 4 // bytes of the length
-		case repeated == 0 && depth == 0:
-			l.size, l.print, l.kind = scalarOf(e)
-		}
-		if l.kind == number {
-			l.print = func(b []byte) string {
-				if len(b) == 8 {
-					return formatNumber(math.Float64frombits(binary.LittleEndian.Uint64(b)), 64)
-				}
-				var x [1]float32
-				l.floats(x[:], b)
-				return formatNumber(float64(x[0]), 32)
-			}
-		}
-	}
-	for range e.NumChildren.V {
-		if err := s.walk(l, depth+1, repeated); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// floatsOf returns the size of the numbers of an element in bytes, and a function that converts
-// them, or nil if the element has no floating-point numbers.
-func floatsOf(e format.SchemaElement) (size int, convert func(to []float32, from []byte)) {
-	_, half := e.LogicalType.Value.(*format.Float16Type)
-	switch {
-	case e.Type.V == format.Float:
-		return 4, float32s.Decode
-	case e.Type.V == format.Double:
-		return 8, func(to []float32, from []byte) {
-			for i := range to {
-				to[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(from[8*i:])))
-			}
-		}
-	case half && e.Type.V == format.FixedLenByteArray && e.TypeLength.V == 2:
-		return 2, func(to []float32, from []byte) {
-			for i := range to {
-				to[i] = float16.FromBits(binary.LittleEndian.Uint16(from[2*i:]))
-			}
-		}
-	}
-	return 0, nil
-}
-
-// scalarOf returns the size of the whole numbers of an element in bytes and a function that formats
-// them, or 0 and nil for booleans. It returns the kind other for other elements.
-func scalarOf(e format.SchemaElement) (size int, print func(b []byte) string, k kind) {
-	integer, isInteger := e.LogicalType.Value.(*format.IntType)
-	unsigned := isInteger && !integer.IsSigned
-	switch {
-	case e.Type.V == format.Boolean:
-		return 0, nil, scalar
-	case e.LogicalType.Value != nil && !isInteger, e.ConvertedType.Valid && !isInteger: // such as times
-	case e.Type.V == format.Int32 && unsigned:
-		return 4, func(b []byte) string { return strconv.FormatUint(uint64(binary.LittleEndian.Uint32(b)), 10) }, scalar
-	case e.Type.V == format.Int32:
-		return 4, func(b []byte) string { return strconv.Itoa(int(int32(binary.LittleEndian.Uint32(b)))) }, scalar
-	case e.Type.V == format.Int64 && unsigned:
-		return 8, func(b []byte) string { return strconv.FormatUint(binary.LittleEndian.Uint64(b), 10) }, scalar
-	case e.Type.V == format.Int64:
-		return 8, func(b []byte) string { return strconv.FormatInt(int64(binary.LittleEndian.Uint64(b)), 10) }, scalar
-	}
-	return 0, nil, other
-}
-
-// isText reports whether an element has strings.
-func isText(e format.SchemaElement) bool {
-	_, str := e.LogicalType.Value.(*format.StringType)
-	old := e.ConvertedType.Valid && e.ConvertedType.V == deprecated.UTF8
-	return (str || old) && e.Type.V == format.ByteArray
+	return table(p.Layout, o, func() (block, error) { return guard("Parquet", p.next) }), nil
 }
 
 // parquetRows reads the rows of a file.
 type parquetRows struct {
-	layout
+	*tabular.Layout
 	file    io.ReaderAt
 	size    int64 // size of the file in bytes
 	opened  int64 // bytes of the chunks opened so far
 	footer  *fileMetaData
-	leaves  []leaf                 // columns of the table
+	columns []column
 	group   int                    // number of opened row groups
 	left    int64                  // rows left in the row group
 	texts   map[int]*chunk[string] // by column
@@ -195,16 +52,15 @@ func (p *parquetRows) open() (err error) {
 	if len(p.footer.Schema) == 0 {
 		return errSchema
 	}
+	names, _ := p.footer.metadata(huggingFace)
+	classes := classNames(names)
 	s := schema{elements: p.footer.Schema[1:]} // without the root
 	for len(s.elements) > 0 {
-		l, err := s.column()
+		c, err := s.column(classes)
 		if err != nil {
 			return err
 		}
-		if l.kind == scalar && !p.supported(l) {
-			l.kind = other
-		}
-		p.leaves = append(p.leaves, l)
+		p.columns = append(p.columns, c)
 	}
 	const maxRows = 1024 // rows per byte, more than distinct words and vectors can have
 	rows := int64(0)
@@ -220,23 +76,35 @@ func (p *parquetRows) open() (err error) {
 	if rows != p.footer.NumRows {
 		return fmt.Errorf("the row groups have the wrong number of rows (got %d, want %d)", rows, p.footer.NumRows)
 	}
+	left := p.size
+	for i := range p.columns {
+		if c := &p.columns[i]; c.Kind == tabular.Bytes && p.isText(c.leaves[0], &left) {
+			c.Kind = tabular.Text
+		}
+	}
 	return nil
 }
 
-// supported reports whether the encodings of a column of scalars are supported. Other columns of
-// scalars are ignored.
-func (p *parquetRows) supported(l leaf) bool {
+// isText reports whether the first values of a column of bytes are texts in UTF-8. Such columns must have at most *left
+// bytes, so that they can't share pages that take long to decompress.
+func (p *parquetRows) isText(l leaf, left *int64) bool {
+	const sample = 1 << 16
+	slots, found := 0, false
 	for _, g := range p.footer.RowGroups {
-		if l.index >= len(g.Columns) {
-			return false // open returns an error later
-		}
-		if g.Columns[l.index].CryptoMetadata.Value != nil {
+		if *left -= max(0, g.Columns[l.index].MetaData.TotalCompressedSize); *left < 0 {
 			return false
 		}
-		for _, e := range g.Columns[l.index].MetaData.Encoding {
-			if e != format.Plain && e != format.RLE && e != format.RLEDictionary && e != plainDictionary {
-				return false
+		c, err := openChunk(p.file, p.size, g.Columns, l, decodeText)
+		for ; err == nil && !c.ended && slots < sample && !found; err = c.advance(len(c.values)) {
+			for i, d := range c.definitions {
+				if found = found || d == c.defined; d == c.defined && !isText(c.values[i]) {
+					return false
+				}
 			}
+			slots += len(c.values)
+		}
+		if err != nil || slots >= sample || found {
+			return err == nil // the rows return the error
 		}
 	}
 	return true
@@ -260,15 +128,6 @@ func (p *parquetRows) next() (block, error) {
 	return p.block, nil
 }
 
-// textSize returns the length of the strings of a row in bytes.
-func textSize(r tabular.Row) int {
-	n := len(r.Name) + len(r.ID)
-	for _, s := range r.Columns {
-		n += len(s)
-	}
-	return n
-}
-
 // nextGroup opens the next row group.
 func (p *parquetRows) nextGroup() error {
 	for _, c := range p.texts {
@@ -290,32 +149,39 @@ func (p *parquetRows) nextGroup() error {
 		return nil // an empty group may have no pages
 	}
 	p.numbers, p.texts = p.numbers[:0], make(map[int]*chunk[string])
-	for _, i := range slices.Concat(p.layout.vectors, p.layout.strings) {
-		n := group.Columns[p.leaves[i].index].MetaData.TotalCompressedSize
-		if n < 0 || n > p.size-p.opened {
-			return fmt.Errorf("column %.60q is larger than the rest of the file (got %d bytes, want at most %d)", p.leaves[i].name, n, p.size-p.opened)
+	for _, i := range p.Used() {
+		for _, l := range p.columns[i].leaves {
+			n := group.Columns[l.index].MetaData.TotalCompressedSize
+			if n < 0 || n > p.size-p.opened {
+				return fmt.Errorf("column %.60q is larger than the rest of the file (got %d bytes, want at most %d)", l.Name, n, p.size-p.opened)
+			}
+			p.opened += n
 		}
-		p.opened += n
 	}
 	var err error
-	for _, i := range p.layout.strings {
-		if p.texts[i], err = openChunk(p.file, p.size, group.Columns, p.leaves[i], decodeText); err != nil {
+	for _, i := range p.Strings {
+		if p.texts[i], err = openChunk(p.file, p.size, group.Columns, p.columns[i].leaves[0], decodeText); err != nil {
 			return err
 		}
 	}
-	for _, i := range p.layout.vectors {
-		c, err := openChunk(p.file, p.size, group.Columns, p.leaves[i], decodeNumbers)
-		if err != nil {
-			return err
+	for _, i := range p.Vectors {
+		for _, l := range p.columns[i].leaves {
+			if p.columns[i].Kind == tabular.Text { // opened above
+				continue
+			}
+			c, err := openChunk(p.file, p.size, group.Columns, l, decodeNumbers)
+			if err != nil {
+				return err
+			}
+			p.numbers = append(p.numbers, c)
 		}
-		p.numbers = append(p.numbers, c)
 	}
 	return nil
 }
 
 // nextRow reads a row.
 func (p *parquetRows) nextRow() error {
-	row, err := p.row(func(column int) (s string, ok bool, err error) {
+	row, err := p.Row(func(column int) (s string, ok bool, err error) {
 		c := p.texts[column]
 		if err := c.begin(); err != nil {
 			return "", false, err
@@ -328,27 +194,48 @@ func (p *parquetRows) nextRow() error {
 	if err != nil {
 		return err
 	}
-	var malformed error
 	start := len(p.data)
-	for _, c := range p.numbers {
-		err := p.appendNumbers(c, &malformed)
-		if err != nil {
-			return err
+	var malformed error
+	if p.columns[p.Vectors[0]].isSpark() {
+		malformed, err = p.appendSpark()
+	} else {
+		for _, c := range p.numbers {
+			if p.data, err = appendRow(p.data, c, &malformed); err != nil {
+				break
+			}
 		}
+	}
+	if err != nil {
+		return err
 	}
 	p.add(row, start, malformed)
 	return nil
 }
 
-// appendNumbers appends the numbers of a column in the current row: one number, or a list. If a
-// number is invalid and *malformed is nil, it sets *malformed to the reason.
-func (p *parquetRows) appendNumbers(c *chunk[float32], malformed *error) error {
+// appendSpark appends the vector of Spark in the current row. It returns the reason if the vector is malformed.
+func (p *parquetRows) appendSpark() (malformed, err error) {
+	var parts [4][]float32
+	var reasons [4]error
+	for i, c := range p.numbers {
+		if parts[i], err = appendRow(nil, c, &reasons[i]); err != nil {
+			return nil, err
+		}
+	}
+	if malformed = cmp.Or(reasons[3], reasons[0]); malformed == nil {
+		p.data, malformed = appendSpark(p.data, p.numbers[0].Column, parts[0][0], parts[1][0], parts[2], parts[3])
+	}
+	return malformed, nil
+}
+
+// appendRow appends the numbers of a chunk in the current row: one number, or a list. If a number is invalid and
+// *malformed is nil, it sets *malformed to the reason.
+func appendRow(to []float32, c *chunk[float32], malformed *error) ([]float32, error) {
 	if err := c.begin(); err != nil {
-		return err
+		return to, err
 	}
 	for n := 0; ; {
 		index := n // in the list
-		if c.kind == number {
+		if c.inList == 0 {
 			index = -1
 		}
 		run := c.present()
@@ -356,27 +243,27 @@ func (p *parquetRows) appendNumbers(c *chunk[float32], malformed *error) error {
 		switch d := c.definitions[c.i]; {
 		case len(run) > 0:
 			if i := indexNotFinite(run); i >= 0 {
-				reason = notFinite(c.column, index+i, run[i])
+				reason = notFinite(c.Column, index+i, run[i])
 			}
-			p.data = append(p.data, run...)
-		case c.kind == number, d >= c.inList:
-			reason = valueError(c.column, index, "null (want a number)")
-			p.data = append(p.data, 0)
+			to = append(to, run...)
+		case c.inList == 0, d >= c.inList:
+			reason = tabular.ValueError(c.Column, index, "null (want a number)")
+			to = append(to, 0)
 		case d < c.inList-1:
-			reason = valueError(c.column, -1, "null (want a list)")
+			reason = tabular.ValueError(c.Column, -1, "null (want a list)")
 		}
 		if *malformed == nil {
 			*malformed = reason
 		}
 		read := max(1, len(run))
 		if n += read; n > tabular.MaxDim {
-			return fmt.Errorf("column %.60q: a list is too long (want at most %d numbers)", c.name, tabular.MaxDim)
+			return to, fmt.Errorf("column %.60q: a list is too long (want at most %d numbers)", c.Name, tabular.MaxDim)
 		}
 		if err := c.advance(read); err != nil {
-			return err
+			return to, err
 		}
 		if c.ended || c.repetitions[c.i] == 0 {
-			return nil
+			return to, nil
 		}
 	}
 }

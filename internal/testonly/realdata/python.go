@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// Python runs a program with the Python of the environment variable OVERCOMPLETE_PYTHON, which must have SciPy and
-// scikit-learn. It passes given as JSON on the standard input and decodes the output, which must be JSON. If the
+// Python runs a program with the Python of the environment variable OVERCOMPLETE_PYTHON, which must have the packages of
+// .ci/requirements.txt. It passes given as JSON on the standard input and decodes the output, which must be JSON. If the
 // variable is not set, the test is skipped.
 func Python[T any](t testing.TB, program string, given any) (got T) {
 	t.Helper()
 	python := os.Getenv("OVERCOMPLETE_PYTHON")
 	if python == "" {
-		t.Skip("needs Python with scikit-learn: set OVERCOMPLETE_PYTHON")
+		t.Skip("needs Python with the packages of .ci/requirements.txt: set OVERCOMPLETE_PYTHON")
 	}
 	stdin, err := json.Marshal(given)
 	if err != nil {

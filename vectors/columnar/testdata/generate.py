@@ -17,7 +17,7 @@ def lists(rows, number=pa.float32()):
 rows = [[1, 2], [3, 4], [5, 6]]
 write("lists", word=["a", "b", "c"], v=lists(rows))
 write("fixed", word=pa.array(["a", "b", "a"]).dictionary_encode(), v=pa.array([[1, 2], [3, 4], [5, 6]], pa.list_(pa.float16(), 2)))
-write("wide", id=[7, 8, 9], word=["a", "b", "c"], x=pa.array([1, 3, 5], pa.float32()), y=[2.0, 4.0, 6.0])
+write("wide", id=[7, 8, 9], word=["a", "b", "c"], e0=pa.array([1, 3, 5], pa.float32()), e1=[2.0, 4.0, 6.0])
 write("bare", v=lists(rows, pa.float64()))
 write("nulls", word=["a", None, "c", "d"], v=lists([[1, 2], [3, 4], None, [5, None]]))
 write("numbers", word=["a", "b", "c", "d"], v=lists([[1, 2], [3, nan], [big, 4], [5]], pa.float64()))

@@ -29,9 +29,9 @@ const (
 
 // Options are the fields of vectors.ReadOptions that concern tables.
 type Options struct {
-	Rows                               string // [Words], [Texts], or "" to detect the kind
-	IDColumn, TextColumn, VectorColumn string
-	WordList                           bool // a word list names the rows
+	Rows                                string // [Words], [Texts], or "" to detect the kind
+	IDColumn, TextColumn, VectorColumns string
+	WordList                            bool // a word list names the rows
 }
 
 // An OptionError reports a problem that another value of an option may solve.
@@ -86,6 +86,7 @@ type Row struct {
 	ID      string   // id of a text
 	Columns []string // values of the other columns
 	Len     int      // length of the vector
+	Vector  string   // the vector as a string, such as "[1, 2]", if its column has strings; Len is then 0
 	Err     error    // the reason why the row is malformed, or nil
 }
 
