@@ -61,14 +61,23 @@ func (r *reader) checkSchema(h heading) error {
 		s.parts = append(s.parts, r.table.Schema...)
 		columns = slices.Clone(r.table.Columns)
 	}
+	if r.list != nil {
+		columns = nil
+		if r.list.table != nil {
+			columns = slices.Clone(r.list.table.Columns)
+		}
+	}
 	for _, p := range r.Partitions {
 		s.parts = append(s.parts, fmt.Sprintf("folder %.60q", p[0]+"=…"))
 		columns, r.values = append(columns, tabular.FreeName(p[0], columns)), append(r.values, p[1])
 	}
 	if r.schema.parts == nil {
 		r.schema, r.columns, r.source.Format = s, columns, h.format
-		if r.table != nil {
+		switch {
+		case r.table != nil:
 			r.describe = r.table.Describe
+		case r.list != nil && r.list.table != nil:
+			r.describe = r.list.table.Describe
 		}
 		return nil
 	}

@@ -1,13 +1,16 @@
 package vectors
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"slices"
+	"strings"
 
 	"overcomplete/internal/npy"
+	"overcomplete/vectors/internal/tabular"
 )
 
 // readNpy yields the rows of a .npy file.
@@ -36,13 +39,13 @@ func (r *reader) readNpz(c *content) (iter.Seq2[chunk, error], error) {
 	if len(archive.Names()) == 0 {
 		return nil, errors.New("is a zip archive without NumPy arrays; unzip it first")
 	}
-	name, err := vectorsName(archive.Names())
+	name, err := vectorsName(archive.Names(), r.options.VectorColumns)
 	if err != nil {
 		return nil, err
 	}
 	array, err := archive.Open(name)
 	if err == nil {
-		err = checkShape(array.Shape)
+		err = cmp.Or(array.CheckFloats(), checkShape(array.Shape))
 	}
 	if err != nil {
 		return nil, err
@@ -74,14 +77,14 @@ func (r *reader) nameByArray(words *npy.Array, shape npy.Shape) error {
 		return err
 	}
 	r.setKind(block)
-	r.names = func() (word string, err error) {
+	r.names = func(row *row) (err error) {
 		if len(block) == 0 {
 			if block, err = words.NextStrings(part); err != nil {
-				return "", err
+				return err
 			}
 		}
-		word, block = block[0], block[1:]
-		return word, nil
+		row.name, block = block[0], block[1:]
+		return nil
 	}
 	r.endNames = func() error { // also verifies the checksum of the words
 		if _, err := words.NextStrings(part); err != io.EOF {
@@ -100,8 +103,13 @@ func checkShape(shape npy.Shape) error {
 	return nil
 }
 
-// vectorsName returns the name of the array of vectors.
-func vectorsName(names []string) (string, error) {
+// vectorsName returns the name of the array of vectors, which is chosen unless it is "".
+func vectorsName(names []string, chosen string) (string, error) {
+	if chosen != "" && slices.Contains(names, chosen) {
+		return chosen, nil
+	} else if chosen != "" {
+		return "", &tabular.OptionError{Option: "VectorColumns", Err: fmt.Errorf("has no array %.60q (arrays: %s)", chosen, list(names))}
+	}
 	if slices.Contains(names, "vectors") {
 		return "vectors", nil
 	}
@@ -110,7 +118,7 @@ func vectorsName(names []string) (string, error) {
 	}
 	others := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "words" })
 	if len(others) != 1 {
-		return "", fmt.Errorf(`contains several arrays, %s; name the one to read "vectors"`, list(names))
+		return "", &tabular.OptionError{Option: "VectorColumns", Err: fmt.Errorf("contains several arrays, %s; name the one to read", list(names))}
 	}
 	return others[0], nil
 }
@@ -126,7 +134,7 @@ func list(names []string) string {
 
 // readArray yields the rows of a matrix. Rows without names are named by their numbers.
 func (r *reader) readArray(array *npy.Array) (iter.Seq2[chunk, error], error) {
-	if err := checkShape(array.Shape); err != nil {
+	if err := cmp.Or(array.CheckFloats(), checkShape(array.Shape)); err != nil {
 		return nil, err
 	}
 	if r.names == nil {
@@ -134,10 +142,13 @@ func (r *reader) readArray(array *npy.Array) (iter.Seq2[chunk, error], error) {
 	}
 	r.dim, r.announced = array.Shape[1], array.Shape[0]
 	return func(yield func(chunk, error) bool) {
-		for {
+		for first := true; ; first = false {
 			data, err := array.NextRows(max(1, arrayBlock/r.dim))
 			if err == io.EOF {
 				return
+			}
+			if err == nil && first && strings.HasSuffix(array.Type, "1") { // int8 or uint8
+				err = r.checkBits(data)
 			}
 			if err != nil {
 				yield(chunk{}, err)

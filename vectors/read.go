@@ -27,9 +27,10 @@ type ReadOptions struct {
 	// SkipBad drops malformed rows and counts them in a warning.
 	SkipBad bool
 
-	// WordList is the path of a file with the words, one per line in the order of the rows; "-" is
-	// standard input. It may be compressed. It names the rows of files without words, and replaces
-	// the words of .npz and .safetensors files and of tables.
+	// WordList is the path of a file with the words or texts, one per line in the order of the rows; "-" is
+	// standard input. It may be compressed. It may also be a table, whose texts, ids and other columns then belong
+	// to the rows. It names the rows of files without words, and replaces the words of .npz and .safetensors
+	// files and of tables.
 	WordList string
 
 	// Rows is the kind of the rows. If it is "", Read and Stream choose. Rows of tables and arrays
@@ -39,7 +40,7 @@ type ReadOptions struct {
 	Rows Kind
 
 	// IDColumn, TextColumn and VectorColumns name columns of a table. TextColumn contains texts or
-	// words. VectorColumns is the name of a column of lists; or columns of numbers, as a pattern of
+	// words. VectorColumns is the name of a column of lists, or of an array in a .npz or .safetensors file; or columns of numbers, as a pattern of
 	// [path.Match] or in the form first:last. If an option is "", Read takes the column with a usual name, or
 	// else the only one of its type. Columns of numbers are read as vectors only if the names count
 	// upwards, such as e0, e1, e2. IDColumn "none" ignores ids.
@@ -164,19 +165,21 @@ const (
 //   - text without words: L numbers per line. The words are in o.WordList. Without it, the
 //     first number of each line is the word and the others are the vector, if the first
 //     numbers are whole and distinct; otherwise the file is refused.
-//   - NumPy's .npy: a V×L array of float16, bfloat16 of the package ml_dtypes,
-//     float32 or float64. The words are in o.WordList.
+//   - NumPy's .npy: a V×L array of float16, bfloat16 of the package ml_dtypes, float32, float64 or
+//     integers. The words are in o.WordList.
 //   - NumPy's .npz: such an array, named "vectors" or the only one. The words are in
 //     o.WordList or, without it, in an array of strings named "words".
 //   - .safetensors: a V×L tensor of F32, F64, F16 or BF16, named "vectors",
 //     "embeddings" or "weight" (in this order of preference), or the only one of two
 //     dimensions. The words are in o.WordList or, without it, in a U8 tensor named
 //     "words", as UTF-8 with a newline after each word.
-//   - Arrow and Parquet, if the program imports package columnar. The words are in
+//   - Tables: Arrow and Parquet, if the program imports package columnar; CSV (RFC 4180, also with tabs or
+//     semicolons) with a header; JSON lines, arrays of JSON objects, and OpenAI's responses and batch results. Vectors
+//     in text are lists of numbers, base64 of little-endian float32, or a column per dimension. The words are in
 //     o.WordList or, without it, in the file.
 //
-// Rows of .npy, .npz, .safetensors, Arrow and Parquet files without words are named by their
-// numbers from 0, with a warning.
+// Rows of .npy, .npz and .safetensors files and of tables without words are named by their numbers from 0, with a
+// warning.
 //
 // An .npz or .safetensors file that is compressed as a whole, or read from a pipe, is held in
 // memory. It is an error if such a file expands to more than a hundred times its size.
@@ -285,11 +288,14 @@ type heading struct {
 	dim    int             // L, or 0 if the rows determine it later
 	lines  int             // lines before the first row
 	table  *tabular.Format // nil for other formats
+	record recordFormat    // CSV or JSON; nil for other formats
 }
 
 var (
 	errOwnWords = errors.New("text and word2vec files have their own words; a word list can name only rows without words, and replace those in .npz, .safetensors and tables")
 	errNoWords  = &tabular.OptionError{Option: "WordList", Err: errors.New("no line begins with a word; vectors without words need a file with a word per line")}
+	errTar      = errors.New("is a tar archive; extract its files first")
+	errFastText = errors.New("is a fastText model; use the .vec file beside it, or write its vectors with fasttext print-word-vectors")
 	errPickle   = errors.New("is a Python pickle, such as gensim's .kv, which only Python can read; save the vectors with gensim's save_word2vec_format or with numpy.save")
 )
 
@@ -301,7 +307,7 @@ func errFormat() error {
 			others += f.Name + ", "
 		}
 	}
-	return fmt.Errorf("unknown format of vectors (want text of GloVe, word2vec or fastText, word2vec binary, %s.npy, .npz or .safetensors, plain or compressed with gzip or zstd)", others)
+	return fmt.Errorf("unknown format of vectors (want text of GloVe, word2vec or fastText, word2vec binary, CSV, JSON lines, %s.npy, .npz or .safetensors, plain or compressed with gzip or zstd)", others)
 }
 
 const byteOrderMark = "\uFEFF"
@@ -326,6 +332,8 @@ func detect(r *bufio.Reader, listed, pipe bool) (heading, error) {
 		return heading{format: formatTensor, words: -1}, nil
 	case len(head) > 1 && head[0] == 0x80 && head[1] <= 5: // never the beginning of text
 		return heading{}, errPickle
+	case bytes.HasPrefix(head, []byte("\xba\x16\x4f\x2f")):
+		return heading{}, errFastText
 	}
 	if f := findFormat(head); f != nil {
 		return heading{format: f.Name, words: -1, table: f}, nil
@@ -333,6 +341,9 @@ func detect(r *bufio.Reader, listed, pipe bool) (heading, error) {
 	head, whole, err := firstLines(r, pipe)
 	if err != nil {
 		return heading{}, err
+	}
+	if len(head) > 262 && string(head[257:262]) == "ustar" {
+		return heading{}, errTar
 	}
 	skip := 0
 	if bytes.HasPrefix(head, []byte(byteOrderMark)) {
@@ -350,6 +361,15 @@ func detect(r *bufio.Reader, listed, pipe bool) (heading, error) {
 		}
 	default:
 		h = heading{format: formatGloVe, words: -1, dim: inferDim(head[skip:], whole)}
+		f, start, err := detectRecords(head[skip:], h.dim, whole)
+		if err != nil {
+			return heading{}, err
+		}
+		if f != nil {
+			skip += start
+			h = heading{format: f.name(), words: -1, lines: bytes.Count(head[:skip], newline), record: f}
+			break
+		}
 		if h.dim == 0 || bytes.IndexByte(head, 0) >= 0 && !beginsWithText(head[skip:], h.dim) {
 			return heading{}, errFormat()
 		}
@@ -360,7 +380,7 @@ func detect(r *bufio.Reader, listed, pipe bool) (heading, error) {
 			return heading{}, errNoWords
 		}
 	}
-	if listed && h.format != formatBare {
+	if listed && h.format != formatBare && h.record == nil {
 		return heading{}, errOwnWords
 	}
 	_, err = r.Discard(skip)

@@ -1,6 +1,7 @@
 package vectors
 
 import (
+	"archive/tar"
 	"archive/zip"
 	"bytes"
 	"context"
@@ -330,7 +331,7 @@ const (
 	ownWords       = "FILE: text and word2vec files have their own words; a word list can name only rows without words, and replace those in .npz, .safetensors and tables"
 )
 
-const formatMessage = "FILE: unknown format of vectors (want text of GloVe, word2vec or fastText, word2vec binary, test table, .npy, .npz or .safetensors, plain or compressed with gzip or zstd)"
+const formatMessage = "FILE: unknown format of vectors (want text of GloVe, word2vec or fastText, word2vec binary, CSV, JSON lines, test table, .npy, .npz or .safetensors, plain or compressed with gzip or zstd)"
 
 // Invalid inputs and their errors.
 var badInputs = []struct {
@@ -358,6 +359,11 @@ var badInputs = []struct {
 	{"the first of two bad rows", manyRows(90000) + "b 1\nc 1 2 3 x\n" + manyRows(9), `FILE:90001: word "b": the vector has the wrong length (got 1, want 2 numbers)`},
 
 	{"text cut short", "3 2\na 1 2\nb 3 4\n", "FILE: the file is cut short: its header declares more words (got 2, want 3)"},
+	{"a tar archive", tarFile("vectors.txt", "a 1 2\nb 3 4\n"), tarMessage},
+	{"a compressed tar archive", gzipped(tarFile("vectors.txt", "a 1 2\nb 3 4\n")), tarMessage},
+	{"a fastText model", "\xba\x16\x4f\x2f\x0c\x00\x00\x00", "FILE: is a fastText model; use the .vec file beside it, or write its vectors with fasttext print-word-vectors"},
+	{"objects", npyHeader("|O", 96), "FILE: array holds Python objects; save it as numbers, numpy.stack(rows)"},
+	{"strings", npyHeader("<U5", 96), `FILE: array has type "<U5", not float16, bfloat16, float32, float64 or integers`},
 	{"no words", "0 2\n", "FILE: contains no vectors"},
 	{"no numbers in the header", "2 0\na\nb\n", `FILE: the header declares an invalid vector length (got "0", want 1 to 1048576)`},
 	{"too many numbers in the header", "2 1048577\na 1\n", `FILE: the header declares an invalid vector length (got "1048577", want 1 to 1048576)`},
@@ -382,6 +388,24 @@ var badInputs = []struct {
 	{"safetensors of NaN", tensorFile(&Dense{Words: []string{"a", "b"}, Dim: 1, Data: []float32{1, float32(math.NaN())}}, "x", true), `FILE: row 2: word "b": value 1 is not a finite number (got NaN)`},
 	{"safetensors without a matrix", tensorFile(&Dense{}, "scale", false), "FILE: contains no tensor of two dimensions of type F32, F64, F16 or BF16"},
 	{"npz cut short", half(npzFile(sample(), "vectors", true)), "FILE: not a .npz file: zip: not a valid zip file"},
+}
+
+const tarMessage = "FILE: is a tar archive; extract its files first"
+
+func tarFile(name, content string) string {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	w.WriteHeader(&tar.Header{Name: name, Mode: 0o666, Size: int64(len(content))})
+	io.WriteString(w, content)
+	w.Close()
+	return b.String()
+}
+
+// npyHeader returns an .npy file of a type without its elements.
+func npyHeader(dtype string, shape ...int) string {
+	var b bytes.Buffer
+	npy.WriteHeader(&b, npy.Header{Type: dtype, Shape: shape})
+	return b.String()
 }
 
 func half(s string) string { return s[:len(s)/2] }
@@ -480,10 +504,54 @@ func TestReadWordList(t *testing.T) {
 	})
 }
 
+// Integers and big-endian numbers are numbers, too.
+func TestReadNpyTypes(t *testing.T) {
+	for dtype, values := range map[string]any{
+		"|i1": []int8{1, -2, 3, 4}, "|u1": []uint8{1, 254, 3, 4}, "<i2": []int16{1, -2, 3, 4}, "<u2": []uint16{1, 254, 3, 4},
+		"<i4": []int32{1, -2, 3, 4}, "<u4": []uint32{1, 254, 3, 4}, "<i8": []int64{1, -2, 3, 4}, "<u8": []uint64{1, 254, 3, 4},
+		"<f4": []float32{1, -2, 3, 4}, "<f8": []float64{1, -2, 3, 4},
+	} {
+		want := &Dense{Words: []string{"0", "1"}, Dim: 2, Data: []float32{1, -2, 3, 4}}
+		if dtype[1] == 'u' {
+			want.Data[1] = 254
+		}
+		for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
+			if order == binary.BigEndian {
+				dtype = strings.Replace(dtype, "<", ">", 1)
+			}
+			file := []byte(npyHeader(dtype, 2, 2))
+			file, err := binary.Append(file, order.(binary.ByteOrder), values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkRead(t, tempFile(t, string(file)), ReadOptions{}, want)
+		}
+	}
+}
+
+// VectorColumns names the array of vectors.
+func TestReadNamedArray(t *testing.T) {
+	d := &Dense{Words: []string{"0", "1"}, Dim: 1, Data: []float32{1, 2}}
+	var b bytes.Buffer
+	a := npy.NewArchiveWriter(&b)
+	for _, name := range []string{"vectors", "x"} {
+		w, _ := a.Create(name)
+		npy.Write(w, []int{2, 1}, []float32{1, float32(len(name))})
+	}
+	a.Close()
+	d.Data[1] = 1
+	checkRead(t, tempFile(t, b.String()), ReadOptions{VectorColumns: "x"}, d)
+	checkError(t, tempFile(t, b.String()), ReadOptions{VectorColumns: "y"}, `FILE: has no array "y" (arrays: ["vectors" "x"])`)
+	b.Reset()
+	safetensors.Write(&b, nil, []safetensors.Tensor{safetensors.New("vectors", []int{2, 1}, []float32{1, 2}), safetensors.New("x", []int{2, 1}, []float32{1, 1})})
+	checkRead(t, tempFile(t, b.String()), ReadOptions{VectorColumns: "x"}, d)
+	checkError(t, tempFile(t, b.String()), ReadOptions{VectorColumns: "y"}, `FILE: has no tensor "y" of two dimensions (tensors: ["vectors" "x"])`)
+}
+
 func TestReadNpzArrays(t *testing.T) {
 	for message, names := range map[string][]string{
-		`FILE: contains several arrays, ["x" "y"]; name the one to read "vectors"`: {"x", "y"},
-		"FILE: contains a sparse matrix, not dense vectors":                        {"data", "indices", "indptr"},
+		`FILE: contains several arrays, ["x" "y"]; name the one to read`: {"x", "y"},
+		"FILE: contains a sparse matrix, not dense vectors":              {"data", "indices", "indptr"},
 	} {
 		var b bytes.Buffer
 		a := npy.NewArchiveWriter(&b)
@@ -525,13 +593,13 @@ func TestReadSafetensorsTensors(t *testing.T) {
 		{[]safetensors.Tensor{matrix("weight", 1), matrix("x", 3), words}, 1, ""},
 		// The usual names apply only to matrices.
 		{[]safetensors.Tensor{safetensors.New("vectors", []int{1}, []float32{2}), matrix("x", 3), words}, 3, ""},
-		{[]safetensors.Tensor{matrix("x", 1), matrix("y", 2), words}, 0, `FILE: contains several tensors of two dimensions, ["x" "y"]; name the one to read "vectors"`},
+		{[]safetensors.Tensor{matrix("x", 1), matrix("y", 2), words}, 0, `FILE: contains several tensors of two dimensions, ["x" "y"]; name the one to read`},
 		{[]safetensors.Tensor{safetensors.New("ids", []int{1, 1}, []int32{1}), words}, 0, "FILE: contains no tensor of two dimensions of type F32, F64, F16 or BF16"},
 		// Tensors of other types, and the words, don't count as the only matrix.
 		{[]safetensors.Tensor{safetensors.New("ids", []int{1, 1}, []int32{1}), matrix("x", 3), words}, 3, ""},
 		{[]safetensors.Tensor{safetensors.New("vectors", []int{1, 1}, []int32{1}), matrix("x", 3), words}, 3, ""},
 		{[]safetensors.Tensor{matrix("x", 1), matrix("words", 1)}, 0, `FILE: tensor "words" has type "F32" and shape [1 1], not U8 and one dimension`},
-		{append(many, words), 0, `FILE: contains several tensors of two dimensions, 200, such as ["` + strings.Join(names, `" "`) + `"]; name the one to read "vectors"`},
+		{append(many, words), 0, `FILE: contains several tensors of two dimensions, 200, such as ["` + strings.Join(names, `" "`) + `"]; name the one to read`},
 		{[]safetensors.Tensor{matrix("x", 1), safetensors.New("words", []int{1}, []int32{1})}, 0, `FILE: tensor "words" has type "I32" and shape [1], not U8 and one dimension`},
 		{[]safetensors.Tensor{matrix("x", 1), wordsTensor("a", "b")}, 0, "FILE: the word list has more words than rows (got more than 1 words)"},
 	} {
@@ -678,9 +746,10 @@ func TestReadTableCancelled(t *testing.T) {
 		return []tabular.Row{{Len: 1}}, []float32{1}, nil
 	}}
 	r := &reader{file: file{declared: -1}}
-	chunks, err := r.readTable(ctx, &tabular.Format{Open: func(tabular.Content, tabular.Options) (*tabular.Table, error) { return table, nil }}, nil)
+	format := &tabular.Format{Open: func(tabular.Content, tabular.Options) (*tabular.Table, error) { return table, nil }}
+	_, all, err := openTable(ctx, format, nil, tabular.Options{})
 	if err == nil {
-		_, err = r.collect(chunks)
+		_, err = r.collect(r.readTable(table, all))
 	}
 	if !errors.Is(err, context.Canceled) || blocks != 3 || r.kept != 2 {
 		t.Errorf("error %v after %d blocks, %d words", err, blocks, r.kept)

@@ -57,6 +57,7 @@ type reader struct {
 	texts    bool      // names are texts
 	columns  []string  // other columns of texts
 	seen     map[[2]uint64]struct{}
+	keys     map[string]bool // keys of JSON that aren't columns
 
 	describe func(texts bool) (columns string, warnings []string) // of a table, or nil
 
@@ -67,7 +68,7 @@ type reader struct {
 	kept  int  // valid rows so far, without repeated ones
 	full  bool // kept has reached the limit
 
-	duplicate, dropped, doubtful, zero, repaired tally
+	duplicate, dropped, doubtful, zero, repaired, unknown tally
 }
 
 // A file is the state of a reader in one file.
@@ -77,11 +78,11 @@ type file struct {
 	declared  int // rows that the file's header declares, or -1
 	announced int // rows by the shape of an array, or 0; only to allocate
 
-	names    func() (string, error) // returns the next name; nil if rows have their own
-	endNames func() error           // returns an error if there are more names; or nil
-	table    *tabular.Table         // nil for other formats
-	measured bool                   // the length of the table's vectors is known
-	hasIDs   bool                   // texts have ids in the input
+	names    func(*row) error // sets the name of the next row; nil if rows have their own
+	endNames func() error     // returns an error if there are more names; or nil
+	table    *tabular.Table   // nil for other formats
+	measured bool             // the length of the table's vectors is known
+	hasIDs   bool             // texts have ids in the input
 
 	values []string // values of the columns of partition folders
 
@@ -110,7 +111,7 @@ func (r *reader) read(ctx context.Context, paths []string, yield func(*Dense, er
 	r.decided = r.options.Rows != ""
 	defer func() {
 		if r.list != nil {
-			r.list.stored.Close()
+			r.list.close()
 		}
 	}()
 	for _, m := range members {
@@ -174,20 +175,24 @@ func (r *reader) readRows(ctx context.Context, in *storedFile, yield func(*Dense
 	if err != nil {
 		return err
 	}
-	columns := o.IDColumn+o.TextColumn != "" && o.WordList != "" || o.IDColumn+o.TextColumn+o.VectorColumns != "" && h.table == nil
-	if columns {
-		return errColumns
-	}
-	if r.declared = h.words; h.dim > 0 {
-		r.dim = h.dim
-	}
 	if o.WordList != "" && r.list == nil {
 		if r.list, err = r.openWordList(ctx); err != nil {
 			return err
 		}
 	}
+	isTable := h.table != nil || h.record != nil
+	named, listed := isTable, r.list != nil && r.list.table != nil
 	if r.list != nil {
-		r.names = r.list.name
+		named = listed
+	}
+	if o.IDColumn+o.TextColumn != "" && !named || o.VectorColumns != "" && !isTable && h.format != formatNpz && h.format != formatTensor {
+		return errColumns
+	}
+	if r.declared = h.words; h.dim > 0 {
+		r.dim = h.dim
+	}
+	if r.list != nil {
+		r.names, r.hasIDs = r.nameByList, listed && r.list.table.IDs && r.texts
 	}
 	chunks, err := r.open(ctx, h, stored, &content{stored, size, in})
 	if err != nil {
@@ -204,6 +209,15 @@ func (r *reader) readRows(ctx context.Context, in *storedFile, yield func(*Dense
 
 // open yields the chunks of a file with heading h.
 func (r *reader) open(ctx context.Context, h heading, stored *bufio.Reader, c *content) (iter.Seq2[chunk, error], error) {
+	var t *tabular.Table
+	var blocks iter.Seq2[block, error]
+	var err error
+	switch {
+	case h.record != nil:
+		t, blocks, err = r.openRecords(ctx, h, r.Path, stored, r.tableOptions(), window, textChunk, r.ended)
+	case h.table != nil:
+		t, blocks, err = openTable(ctx, h.table, c, r.tableOptions())
+	}
 	switch h.format {
 	case formatGloVe, formatText, formatBare:
 		r.lines, r.position = true, h.lines
@@ -217,7 +231,10 @@ func (r *reader) open(ctx context.Context, h heading, stored *bufio.Reader, c *c
 	case formatTensor:
 		return r.readSafetensors(c)
 	}
-	return r.readTable(ctx, h.table, c)
+	if err != nil {
+		return nil, err
+	}
+	return r.readTable(t, blocks), nil
 }
 
 // filterAll yields the valid rows, in one block per chunk, up to the limit.
@@ -307,12 +324,12 @@ func appendInPlace(data, vector []float32) []float32 {
 
 // name returns the word of a row, or the id and the text.
 func (r *reader) name(row *row) (word, text string, err error) {
-	name := row.name
 	if r.names != nil {
-		if name, err = r.names(); err != nil {
+		if err := r.names(row); err != nil {
 			return "", "", err
 		}
 	}
+	name := row.name
 	switch {
 	case !r.texts:
 		return name, "", nil
@@ -359,7 +376,7 @@ func (r *reader) check(row *row, word, text string, vector []float32) (keep bool
 }
 
 var (
-	errColumns = errors.New("columns can be named only for tables, such as Parquet, and without a word list")
+	errColumns = errors.New("columns can be named only for tables, such as CSV or Parquet; a word list that names the rows must be a table")
 	errZero    = errors.New("all numbers are zero")
 	errNoID    = &tabular.OptionError{Option: "IDColumn", Err: errors.New("the id is empty")}
 )
@@ -495,15 +512,22 @@ func (r *reader) warnings() []string {
 	}
 	w = r.duplicate.warn(w, "duplicate words, only the first row of each kept")
 	w = r.repaired.warn(w, "texts that are not UTF-8, invalid bytes replaced by U+FFFD")
+	w = r.unknown.warn(w, "keys that the first objects lack, not read")
 	w = r.dropped.warn(w, "malformed rows dropped")
 	w = r.doubtful.warn(w, "words that end in a number, which may be an excess value of the vector")
 	return r.zero.warn(w, "rows of zeros")
 }
 
+// nameByList names a row by the word list.
+func (r *reader) nameByList(row *row) error { return r.list.name(row, r.texts) }
+
 // numberRows names rows by their numbers, from 0.
 func (r *reader) numberRows() {
 	r.numbered = true
-	r.names = func() (string, error) { return strconv.Itoa(r.found), nil }
+	r.names = func(row *row) error {
+		row.name = strconv.Itoa(r.found)
+		return nil
+	}
 }
 
 // setKind uses the first names to decide whether rows are texts, unless that is decided.

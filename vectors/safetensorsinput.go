@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"overcomplete/internal/safetensors"
+	"overcomplete/vectors/internal/tabular"
 )
 
 // modelMetadata is the metadata key that package model writes.
@@ -27,7 +28,7 @@ func (r *reader) readSafetensors(c *content) (iter.Seq2[chunk, error], error) {
 	if _, ok := f.Metadata[modelMetadata]; ok {
 		return nil, errModel
 	}
-	name, err := matrixName(f)
+	name, err := matrixName(f, r.options.VectorColumns)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +38,7 @@ func (r *reader) readSafetensors(c *content) (iter.Seq2[chunk, error], error) {
 			return nil, err
 		}
 		words := r.newWordList(bufio.NewReaderSize(text, window), displayName(r.Path))
-		r.names, r.endNames = words.name, words.end
+		r.names, r.endNames = func(row *row) error { return words.name(row, r.texts) }, words.end
 	}
 	array, err := f.Array(name)
 	if err != nil {
@@ -46,9 +47,14 @@ func (r *reader) readSafetensors(c *content) (iter.Seq2[chunk, error], error) {
 	return r.readArray(array)
 }
 
-// matrixName returns the name of the tensor of vectors.
-func matrixName(f *safetensors.File) (string, error) {
+// matrixName returns the name of the tensor of vectors, which is chosen unless it is "".
+func matrixName(f *safetensors.File, chosen string) (string, error) {
 	matrices := slices.DeleteFunc(f.Matrices(), func(name string) bool { return name == "words" })
+	if chosen != "" && slices.Contains(matrices, chosen) {
+		return chosen, nil
+	} else if chosen != "" {
+		return "", &tabular.OptionError{Option: "VectorColumns", Err: fmt.Errorf("has no tensor %.60q of two dimensions (tensors: %s)", chosen, list(matrices))}
+	}
 	for _, name := range []string{"vectors", "embeddings", "weight"} {
 		if slices.Contains(matrices, name) {
 			return name, nil
@@ -60,5 +66,5 @@ func matrixName(f *safetensors.File) (string, error) {
 	case 1:
 		return matrices[0], nil
 	}
-	return "", fmt.Errorf(`contains several tensors of two dimensions, %s; name the one to read "vectors"`, list(matrices))
+	return "", &tabular.OptionError{Option: "VectorColumns", Err: fmt.Errorf("contains several tensors of two dimensions, %s; name the one to read", list(matrices))}
 }

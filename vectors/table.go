@@ -9,7 +9,6 @@ import (
 	"io"
 	"iter"
 	"slices"
-	"strings"
 
 	"overcomplete/internal/memory"
 	"overcomplete/vectors/internal/tabular"
@@ -64,28 +63,26 @@ func findFormat(head []byte) *tabular.Format {
 	return &tabular.Formats[i]
 }
 
-// readTable yields the rows of a file of a registered format.
-func (r *reader) readTable(ctx context.Context, f *tabular.Format, c *content) (iter.Seq2[chunk, error], error) {
+// A block is a run of rows of a table, and the numbers of their vectors, concatenated.
+type block struct {
+	rows    []tabular.Row
+	numbers []float32
+}
+
+// tableOptions returns the options that concern a table of vectors. If there is a word list, the others concern that list.
+func (r *reader) tableOptions() tabular.Options {
 	o := &r.options
-	t, err := f.Open(c, tabular.Options{
-		Rows: string(o.Rows), IDColumn: o.IDColumn, TextColumn: o.TextColumn, VectorColumns: o.VectorColumns, WordList: o.WordList != "",
-	})
-	if err != nil {
-		return nil, err
+	if o.WordList != "" {
+		return tabular.Options{Rows: string(o.Rows), VectorColumns: o.VectorColumns, WordList: true}
 	}
-	r.table = t
-	named := t.Named && r.names == nil
-	if !named && r.names == nil {
-		r.numberRows()
-	}
-	setKind := func(rows []tabular.Row) {
-		if named {
-			r.setTableKind(rows)
-		}
-		r.hasIDs = named && t.IDs && r.texts
-	}
-	return func(yield func(chunk, error) bool) {
-		for first := true; ; first = false {
+	return tabular.Options{Rows: string(o.Rows), IDColumn: o.IDColumn, TextColumn: o.TextColumn, VectorColumns: o.VectorColumns}
+}
+
+// openTable opens a file of a registered format.
+func openTable(ctx context.Context, f *tabular.Format, c *content, o tabular.Options) (*tabular.Table, iter.Seq2[block, error], error) {
+	t, err := f.Open(c, o)
+	return t, func(yield func(block, error) bool) {
+		for {
 			rows, numbers, err := t.Next()
 			switch {
 			case err == io.EOF:
@@ -93,23 +90,53 @@ func (r *reader) readTable(ctx context.Context, f *tabular.Format, c *content) (
 			case err == nil:
 				err = ctx.Err() // a small file can expand to many rows
 			}
+			if !yield(block{rows, numbers}, err) || err != nil {
+				return
+			}
+		}
+	}, err
+}
+
+// readTable yields the blocks of a table as chunks.
+func (r *reader) readTable(t *tabular.Table, blocks iter.Seq2[block, error]) iter.Seq2[chunk, error] {
+	r.table = t
+	named := t.Named && r.names == nil
+	if !named && r.names == nil {
+		r.numberRows()
+	}
+	return func(yield func(chunk, error) bool) {
+		first := true
+		for b, err := range blocks {
 			if err != nil {
 				yield(chunk{}, err)
 				return
 			}
-			if first {
-				setKind(rows)
+			if first && len(b.rows) > 0 {
+				first = false
+				if named {
+					r.setTableKind(t, b.rows)
+				}
 			}
-			if c, err := r.tableChunk(rows, numbers); !yield(c, err) || err != nil {
+			if c, err := r.tableChunk(b.rows, b.numbers); !yield(c, err) || err != nil {
 				return
 			}
 		}
-	}, nil
+	}
 }
 
-// setTableKind sets the kind of a table from its first rows. If more than one name in ten is
+// checkBits returns an error if numbers seem to be packed bits of binary embeddings. The name of the vectors, if it is chosen,
+// confirms that they are numbers.
+func (r *reader) checkBits(numbers []float32) error {
+	isByte := func(x float32) bool { return x == float32(int(x)) && -128 <= x && x <= 255 }
+	if r.options.VectorColumns != "" || slices.ContainsFunc(numbers, func(x float32) bool { return !isByte(x) }) {
+		return nil
+	}
+	return tabular.CheckBits(numbers)
+}
+
+// setTableKind sets the kind of rows that a table names, from its first rows. If more than one name in ten is
 // repeated, rows are texts.
-func (r *reader) setTableKind(rows []tabular.Row) {
+func (r *reader) setTableKind(t *tabular.Table, rows []tabular.Row) {
 	var names []string
 	distinct := map[string]bool{}
 	for _, row := range rows {
@@ -118,38 +145,14 @@ func (r *reader) setTableKind(rows []tabular.Row) {
 	}
 	switch {
 	case r.decided:
-	case r.table.Kind != "":
-		r.texts, r.decided = r.table.Kind == tabular.Texts, true
+	case t.Kind != "":
+		r.texts, r.decided = t.Kind == tabular.Texts, true
 	case 10*(len(names)-len(distinct)) > len(names):
 		r.texts, r.decided = true, true
 	default:
 		r.setKind(names)
 	}
-}
-
-// appendList appends the numbers of a list in text form, such as "[0.1, -2e-3]", also without the brackets or
-// with spaces between numbers.
-func appendList(numbers []float32, list string) ([]float32, error) {
-	b := []byte(strings.TrimSpace(list))
-	if n := len(b); n > 1 && b[0] == '[' && b[n-1] == ']' {
-		b = b[1 : n-1]
-	}
-	for i, c := range b {
-		if c == ',' || c == '\n' || c == '\r' {
-			b[i] = ' '
-		}
-	}
-	for n := 1; ; n++ {
-		if b = bytes.TrimLeft(b, " \t"); len(b) == 0 {
-			return numbers, nil
-		}
-		x, end, err := parseNumber(b, 0)
-		if err != nil {
-			field, _, _ := bytes.Cut(b, []byte(" "))
-			return numbers, fmt.Errorf("value %d of the list is %w (got %s)", n, err, quote(field))
-		}
-		numbers, b = append(numbers, x), b[end:]
-	}
+	r.hasIDs = t.IDs && r.texts
 }
 
 // tableChunk converts rows and the numbers of their vectors to a chunk. The chunk reuses the memory of numbers.
@@ -158,7 +161,7 @@ func (r *reader) tableChunk(rows []tabular.Row, numbers []float32) (chunk, error
 	for i := range rows {
 		if t := &rows[i]; t.Vector != "" && t.Err == nil {
 			n := len(numbers)
-			numbers, t.Err = appendList(numbers, t.Vector)
+			numbers, t.Err = appendVector(numbers, []byte(t.Vector))
 			t.Len = len(numbers) - n
 		}
 	}
@@ -187,7 +190,11 @@ func (r *reader) tableChunk(rows []tabular.Row, numbers []float32) (chunk, error
 		if err == nil {
 			c.data = appendInPlace(c.data, vector)
 		}
-		c.rows = append(c.rows, row{number: i, name: t.Name, notWord: t.NotWord, id: t.ID, columns: t.Columns, err: err})
+		number := i
+		if t.Line > 0 {
+			number, c.span, r.lines = t.Line-1, 0, true
+		}
+		c.rows = append(c.rows, row{number: number, name: t.Name, notWord: t.NotWord, id: t.ID, columns: t.Columns, err: err})
 	}
 	return c, nil
 }

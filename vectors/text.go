@@ -6,93 +6,15 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"runtime"
 	"slices"
-	"sync"
 )
 
-const (
-	textChunk = 1 << 18 // bytes of text per chunk
-	maxLine   = 1 << 25 // bytes, enough for MaxDim numbers of 31 bytes
-)
-
-// readText yields the rows of text in file. It parses chunks of about size bytes on all CPUs, and
-// holds a few chunks per CPU in memory. Bare rows have no words.
+// readText yields the rows of text in file. It parses pieces of about size bytes on all CPUs. Bare rows have no words.
 func (r *reader) readText(ctx context.Context, file io.Reader, size int, bare bool) iter.Seq2[chunk, error] {
-	return func(yield func(chunk, error) bool) {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		pending := make(chan chan chunk, runtime.GOMAXPROCS(0)) // in file order
-		var buffers sync.Pool
-		var readErr error
-		go func() {
-			defer close(pending)
-			readErr = splitLines(file, size, &buffers, func(lines []byte) bool {
-				parsed := make(chan chunk, 1)
-				select {
-				case pending <- parsed:
-				case <-ctx.Done():
-					return false
-				}
-				go func() {
-					parsed <- parseRows(lines, r.dim, bare, r.options.SkipBad)
-					buffers.Put(&lines)
-				}()
-				return true
-			})
-		}()
-		for parsed := range pending {
-			if yield(<-parsed, nil) {
-				continue
-			}
-			cancel()
-			if r.ended() { // sum reads the rest of the file
-				for range pending {
-				}
-			} // otherwise don't wait for the goroutine, which may be waiting for standard input
-			return
-		}
-		if readErr != nil {
-			yield(chunk{}, readErr)
-		}
-	}
-}
-
-// splitLines splits r into pieces of about size bytes that end at the end of a line. It
-// calls yield with each of them until r ends or yield returns false. Yield owns the piece,
-// and may return its memory to buffers.
-func splitLines(r io.Reader, size int, buffers *sync.Pool, yield func(lines []byte) bool) error {
-	buf := make([]byte, 0, size)
-	for {
-		n, err := io.ReadFull(r, buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			yield(buf)
-			return nil
-		}
-		end := bytes.LastIndexByte(buf, '\n') + 1
-		if err != nil {
-			yield(buf[:end])
-			return err
-		}
-		if end == 0 {
-			if len(buf) >= maxLine {
-				return fmt.Errorf("a line is too long (want at most %d bytes)", maxLine)
-			}
-			buf = slices.Grow(buf, len(buf))
-			continue
-		}
-		rest := buf[end:]
-		next, ok := buffers.Get().(*[]byte)
-		if !ok || cap(*next) < 2*len(rest) {
-			next = new(make([]byte, max(size, 2*len(rest))))
-		}
-		*next = append((*next)[:0], rest...)
-		if !yield(buf[:end]) {
-			return nil
-		}
-		buf = *next
-	}
+	dim, skipBad := r.dim, r.options.SkipBad
+	return parsePieces(ctx, &splitter{file: file, size: size, cut: cutLines}, r.ended, func(lines []byte) chunk {
+		return parseRows(lines, dim, bare, skipBad)
+	})
 }
 
 // parseRows parses lines of text; bare rows have no words. Unless skipBad is set, it stops
@@ -165,7 +87,10 @@ func parseVector(b []byte, vector []float32) error {
 		if i == len(b) {
 			return countError(k, len(vector))
 		}
-		x, end, err := parseNumber(b, i)
+		x, end, err := parseDecimal(b, i)
+		if end < len(b) && !isSeparator(b[end]) {
+			err = errNotNumber
+		}
 		if err != nil {
 			field, _ := cutField(b[i:])
 			return fmt.Errorf("value %d is %w (got %s)", k+1, err, quote(field))

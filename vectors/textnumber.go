@@ -23,11 +23,20 @@ var scale = [...]float64{
 // pow10 has the powers of ten for the numbers of digits of [parseDigits].
 var pow10 = [16]uint64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8}
 
-// parseNumber parses the field from b[i] to the next space, tab or end of b, and
-// returns its end. The field must be a decimal number: an optional sign, digits with
-// at most one point before, among or after them, and an optional exponent. The value
-// is the nearest float32, ties to even, with the bits of strconv.ParseFloat(field, 32).
+// parseNumber parses the field from b[i] to the next space, tab or end of b, which must be a number of
+// [parseDecimal], and returns its end.
 func parseNumber(b []byte, i int) (value float32, end int, err error) {
+	value, end, err = parseDecimal(b, i)
+	if end < len(b) && !isSeparator(b[end]) {
+		return 0, 0, errNotNumber
+	}
+	return value, end, err
+}
+
+// parseDecimal parses the longest decimal number that begins at b[i], and returns its end. The number has an optional
+// sign, digits with at most one point before, among or after them, and an optional exponent. The value is the nearest
+// float32, ties to even, with the bits of strconv.ParseFloat(b[i:end], 32).
+func parseDecimal(b []byte, i int) (value float32, end int, err error) {
 	start := i
 	var sign uint32
 	if i < len(b) {
@@ -66,16 +75,16 @@ func parseNumber(b []byte, i int) (value float32, end int, err error) {
 	if digits == 0 {
 		return 0, 0, errNotNumber
 	}
-	if i < len(b) && !isSeparator(b[i]) {
-		if b[i] != 'e' && b[i] != 'E' {
-			return 0, 0, errNotNumber
-		}
+	if i < len(b) && b[i]|0x20 == 'e' {
 		e, n := parseExponent(b[i+1:])
-		i += 1 + n
-		if n == 0 || i < len(b) && !isSeparator(b[i]) {
+		if n == 0 {
 			return 0, 0, errNotNumber
 		}
+		i += 1 + n
 		exponent += e
+	}
+	if digits > 19 {
+		digits -= leadingZeros(b[start:i])
 	}
 
 	// The mantissa, the power of ten and their product x are each rounded to 53 bits.
@@ -93,9 +102,22 @@ func parseNumber(b []byte, i int) (value float32, end int, err error) {
 	}
 	x, err := strconv.ParseFloat(string(b[start:i]), 32)
 	if err != nil {
-		return 0, 0, errTooLarge // the syntax is right
+		return 0, i, errTooLarge // the syntax is right
 	}
 	return float32(x), i, nil
+}
+
+// leadingZeros returns the number of zeros before the first other digit of a number.
+func leadingZeros(number []byte) (n int) {
+	for _, c := range number {
+		if '1' <= c && c <= '9' {
+			break
+		}
+		if c == '0' {
+			n++
+		}
+	}
+	return n
 }
 
 // parseDigits parses the leading digits of eight bytes of text. The first byte is the

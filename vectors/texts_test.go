@@ -47,7 +47,7 @@ func TestReadKinds(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	checkError(t, tempFile(t, "a 1\n"), ReadOptions{IDColumn: "id"}, "FILE: columns can be named only for tables, such as Parquet, and without a word list")
+	checkError(t, tempFile(t, "a 1\n"), ReadOptions{IDColumn: "id"}, "FILE: "+errColumns.Error())
 }
 
 // Stream yields the same texts as Read, including rows of zeros, and a sample keeps the texts of its

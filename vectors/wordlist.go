@@ -4,16 +4,28 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"slices"
+	"strings"
+
+	"overcomplete/vectors/internal/tabular"
 )
 
-// A wordList reads a list of words, one per line in the order of the rows.
+// A wordList names rows by a list of words, one per line in the order of the rows, or by the rows of a table.
 type wordList struct {
 	file   string
 	lines  *bufio.Scanner
-	read   int         // words so far
+	read   int         // rows so far
 	stored *storedFile // nil if the list is part of another file
+
+	table *tabular.Table // nil for lines
+	block func() (block, error, bool)
+	stop  func() // ends block
+	rows  []tabular.Row
+	done  bool // the rest of the table isn't read as a table
 }
 
 // openWordList opens the word list of the options.
@@ -23,35 +35,85 @@ func (r *reader) openWordList(ctx context.Context) (*wordList, error) {
 	if err != nil {
 		return nil, inputError(path, err)
 	}
-	content, _, err := decompress(f)
+	l, err := r.newList(ctx, path, f)
 	if err != nil {
 		f.Close()
 		return nil, inputError(path, err)
 	}
-	if start, _ := content.Peek(len(byteOrderMark)); string(start) == byteOrderMark {
-		content.Discard(len(byteOrderMark))
-	}
-	l := r.newWordList(content, displayName(path))
-	l.stored = f
 	return l, nil
+}
+
+// newList returns the words of a file, or the rows of its table.
+func (r *reader) newList(ctx context.Context, path string, f *storedFile) (*wordList, error) {
+	stored, size, err := decompress(f)
+	if err != nil {
+		return nil, err
+	}
+	if start, _ := stored.Peek(len(byteOrderMark)); string(start) == byteOrderMark {
+		stored.Discard(len(byteOrderMark))
+	}
+	head, whole, err := firstLines(stored, f.size() < 0)
+	if err != nil {
+		return nil, err
+	}
+	o := &r.options
+	columns := tabular.Options{Rows: string(o.Rows), IDColumn: o.IDColumn, TextColumn: o.TextColumn, NamesOnly: true}
+	l := &wordList{file: displayName(path), stored: f, stop: func() {}}
+	var blocks iter.Seq2[block, error]
+	if format := findFormat(head); format != nil {
+		l.table, blocks, err = openTable(ctx, format, &content{stored, size, f}, columns)
+	} else if format, start, _ := detectRecords(head, 0, whole); format != nil && namesTexts(format, o.TextColumn) {
+		stored.Discard(start)
+		h := heading{lines: bytes.Count(head[:start], newline), record: format}
+		l.table, blocks, err = r.openRecords(ctx, h, path, stored, columns, window, textChunk, func() bool { return l.done })
+	} else {
+		l.setLines(r, stored)
+		return l, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.block, l.stop = iter.Pull2(blocks)
+	if err := l.fill(); err != nil && err != io.EOF {
+		return nil, err
+	}
+	r.setTableKind(l.table, l.rows)
+	return l, nil
+}
+
+// namesTexts reports whether a format is JSON, or CSV with a column of words or texts. Texts with commas aren't such a table.
+func namesTexts(f recordFormat, column string) bool {
+	c, ok := f.(*csvFormat)
+	return !ok || len(c.names) > 1 && slices.ContainsFunc(c.names, func(name string) bool { return name == column || tabular.NamesTexts(name) })
 }
 
 // newWordList returns the list of words in the content of a file.
 func (r *reader) newWordList(content *bufio.Reader, file string) *wordList {
-	head, _ := content.Peek(window)
-	r.setListKind(head)
-	l := &wordList{file: file, lines: bufio.NewScanner(content)}
-	l.lines.Buffer(nil, window)
+	l := &wordList{file: file, stop: func() {}}
+	l.setLines(r, content)
 	return l
 }
 
-// name returns the next word, or an error if there is none.
-func (l *wordList) name() (string, error) {
-	word, err := l.next()
-	if err == io.EOF {
+// setLines makes the list return the lines of content.
+func (l *wordList) setLines(r *reader, content *bufio.Reader) {
+	head, _ := content.Peek(window)
+	r.setListKind(head)
+	l.lines = bufio.NewScanner(content)
+	l.lines.Buffer(nil, window)
+}
+
+// name names a row by the next row of the list, or returns an error if there is none. Words contain no tabs.
+func (l *wordList) name(row *row, texts bool) error {
+	err := l.next(row)
+	if err == nil && l.table == nil && !texts && strings.Contains(row.name, "\t") {
+		err = &InputError{File: l.file, Line: l.read, Err: errTab}
+	}
+	if err == io.EOF && l.table != nil {
+		err = fmt.Errorf("%s has fewer rows than the vectors (got %d rows)", l.file, l.read)
+	} else if err == io.EOF {
 		err = fmt.Errorf("the word list has fewer words than rows (got %d words)", l.read)
 	}
-	return word, err
+	return err
 }
 
 // setListKind sets the kind of rows from the beginning of a word list. It ignores the last
@@ -67,38 +129,78 @@ func (r *reader) setListKind(head []byte) {
 	r.setKind(lines)
 }
 
-// next returns the next word, or io.EOF after the last.
-func (l *wordList) next() (string, error) {
+// fill reads the next rows of a table, if there are none left. It returns io.EOF after the last row.
+func (l *wordList) fill() error {
+	for len(l.rows) == 0 {
+		b, err, ok := l.block()
+		if !ok {
+			return io.EOF
+		}
+		if err != nil {
+			return inputError(l.file, err)
+		}
+		l.rows = b.rows
+	}
+	return nil
+}
+
+// next sets the name of a row or, from a table, also its id and columns. It returns io.EOF after the last row of the list.
+func (l *wordList) next(row *row) error {
+	if l.table != nil {
+		if err := l.fill(); err != nil {
+			return err
+		}
+		t := l.rows[0]
+		l.rows = l.rows[1:]
+		l.read++
+		row.name, row.notWord, row.id, row.columns = t.Name, t.NotWord, t.ID, slices.Clone(t.Columns)
+		if t.Err != nil && row.err == nil {
+			row.err = fmt.Errorf("row %d of %s: %w", l.read, l.file, t.Err)
+		}
+		return nil
+	}
 	switch {
 	case l.lines.Scan():
 		l.read++
-		return l.lines.Text(), nil
+		row.name = l.lines.Text()
+		return nil
 	case l.lines.Err() == nil:
-		return "", io.EOF
+		return io.EOF
 	case l.lines.Err() == bufio.ErrTooLong:
-		return "", &InputError{File: l.file, Line: l.read + 1, Err: fmt.Errorf("the word is too long (want at most %d bytes)", window)}
+		return &InputError{File: l.file, Line: l.read + 1, Err: fmt.Errorf("the word is too long (want at most %d bytes)", window)}
 	}
-	return "", inputError(l.file, l.lines.Err())
+	return inputError(l.file, l.lines.Err())
 }
 
-// end returns an error if there is another word. It reads only that one, since the list may
+// end returns an error if there is another row. It reads only that one, since the list may
 // be endless.
 func (l *wordList) end() error {
-	_, err := l.next()
-	switch err {
-	case nil:
-		return fmt.Errorf("the word list has more words than rows (got more than %d words)", l.read-1)
-	case io.EOF:
+	err := l.next(new(row))
+	switch {
+	case err == io.EOF:
 		return nil
+	case err != nil:
+		return err
+	case l.table != nil:
+		return fmt.Errorf("%s has more rows than the vectors (got more than %d rows)", l.file, l.read-1)
 	}
-	return err
+	return fmt.Errorf("the word list has more words than rows (got more than %d words)", l.read-1)
 }
 
 // sum reads the file to its end and returns its SHA-256.
 func (l *wordList) sum() (string, error) {
+	l.done = true
+	l.stop()
 	sum, err := l.stored.sum()
 	if err != nil {
 		err = inputError(l.file, err)
 	}
 	return sum, err
 }
+
+func (l *wordList) close() {
+	l.stop()
+	l.stored.Close()
+}
+
+var errTab = errors.New("the word contains a tab; a word list has one column without a header, or a header with a column word or text")

@@ -1,5 +1,6 @@
 // Package npy reads and writes NumPy's array files: .npy, which holds one array, and .npz, a zip archive of .npy
-// files. It supports little-endian numbers, and strings.
+// files. It supports numbers and strings. Integers of other types than int32 and int64, and big-endian numbers, are
+// read only as vectors.
 //
 //	a, err := npy.Open(file, size)
 //	x, err := a.Float32(400000, 50) // an error if the shape is another
@@ -152,8 +153,8 @@ func (a *Array) wrap(err error) error {
 	return fmt.Errorf("%s: %w", a.name, err)
 }
 
-// Float32 reads an array of float16, bfloat16, float32 or float64. A float64 outside the range of float32 becomes
-// infinite.
+// Float32 reads an array of float16, bfloat16, float32, float64 or integers, in any byte order. A float64 outside the
+// range of float32 becomes infinite, and integers are rounded.
 //
 // NumPy itself has no bfloat16. It saves the bfloat16 of the package ml_dtypes as an opaque type of two bytes,
 // which no other array of numbers has.
@@ -213,6 +214,12 @@ func (a *Array) nextColumns(n int) ([]float32, error) {
 	return data, nil
 }
 
+// CheckFloats returns an error unless the array has a type of [Array.Float32].
+func (a *Array) CheckFloats() error {
+	_, err := floats(a)
+	return a.wrap(err)
+}
+
 // floats returns the decoder of a type of [Array.Float32].
 func floats(a *Array) (decoder[float32], error) {
 	switch a.Type {
@@ -224,8 +231,52 @@ func floats(a *Array) (decoder[float32], error) {
 		return decoder[float32]{4, decodeFloat32, float32s.Bytes}, nil
 	case "<f8":
 		return decoder[float32]{size: 8, decode: decodeFloat64}, nil
+	case "|i1":
+		return integers[int8](), nil
+	case "|u1":
+		return integers[uint8](), nil
+	case "<i2":
+		return integers[int16](), nil
+	case "<u2":
+		return integers[uint16](), nil
+	case "<i4":
+		return integers[int32](), nil
+	case "<u4":
+		return integers[uint32](), nil
+	case "<i8":
+		return integers[int64](), nil
+	case "<u8":
+		return integers[uint64](), nil
+	case "|O":
+		return decoder[float32]{}, a.typeError("numbers, numpy.stack(rows)")
 	}
-	return decoder[float32]{}, a.typeError("float16, bfloat16, float32 or float64")
+	if opposite, ok := strings.CutPrefix(a.Type, ">"); ok && opposite != "V2" {
+		d, err := floats(&Array{Header: Header{Type: "<" + opposite}})
+		if err == nil {
+			return decoder[float32]{size: d.size, decode: func(dst []float32, src []byte) error {
+				for element := range slices.Chunk(src, d.size) {
+					slices.Reverse(element)
+				}
+				return d.decode(dst, src)
+			}}, nil
+		}
+	}
+	return decoder[float32]{}, a.typeError("float16, bfloat16, float32, float64 or integers")
+}
+
+// integers returns the decoder of little-endian integers.
+func integers[T int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64]() decoder[float32] {
+	size := binary.Size(T(0))
+	return decoder[float32]{size: size, decode: func(dst []float32, src []byte) error {
+		for i := range dst {
+			var x uint64
+			for k := range size {
+				x |= uint64(src[size*i+k]) << (8 * k)
+			}
+			dst[i] = float32(T(x))
+		}
+		return nil
+	}}
 }
 
 // Int32 reads an array of int32, or of int64 with values in the range of int32.

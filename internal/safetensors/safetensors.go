@@ -222,7 +222,7 @@ func (f *File) check() error {
 // Names returns the names of the tensors, sorted.
 func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.tensors)) }
 
-// Matrices returns the names of the two-dimensional tensors that [File.Float32] reads, sorted.
+// Matrices returns the names of the two-dimensional tensors of type F32, F64, F16 or BF16, sorted.
 func (f *File) Matrices() []string {
 	return slices.DeleteFunc(f.Names(), func(name string) bool {
 		e := f.tensors[name]
@@ -230,8 +230,7 @@ func (f *File) Matrices() []string {
 	})
 }
 
-// Float32 reads a tensor of type F32, F64, F16 or BF16 and the given shape. An F64 outside the range of float32
-// becomes infinite.
+// Float32 reads a tensor of numbers and the given shape; see [npy.Array.Float32].
 func (f *File) Float32(name string, shape ...int) ([]float32, error) {
 	return read(f, name, (*npy.Array).Float32, shape)
 }

@@ -81,10 +81,8 @@ func TestRoundTrip(t *testing.T) {
 	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, text) {
 		t.Errorf("words %.100q, %v", got, err)
 	}
-	for name, want := range map[string]string{"nothing": `no tensor "nothing"`, "offsets": `of type "I64"`} {
-		if _, err := f.Float32(name, 2); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v", name, err)
-		}
+	if _, err := f.Float32("nothing", 2); err == nil || !strings.Contains(err.Error(), `no tensor "nothing"`) {
+		t.Errorf("error %v", err)
 	}
 	for _, shape := range [][]int{nil, {100_000}, {2, 50_000}, {50_000, 2, 1}} {
 		if _, err := f.Float32("values", shape...); err == nil || !strings.Contains(err.Error(), `tensor "values" of type "F32": array of shape [50000 2], want `) {

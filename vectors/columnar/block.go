@@ -25,8 +25,11 @@ func chooseColumns(columns []tabular.Column, metadata bool, o tabular.Options) (
 // table returns a table with the layout, whose rows next returns. Unless an option names the vectors, packed bits are
 // an error.
 func table(l *tabular.Layout, o tabular.Options, next func() (block, error)) *tabular.Table {
-	c := l.Columns[l.Vectors[0]]
-	unchecked := o.VectorColumns == "" && l.IsList() && strings.HasSuffix(c.Type, "int8") // or uint8
+	var c tabular.Column
+	if l.IsList() {
+		c = l.Columns[l.Vectors[0]]
+	}
+	unchecked := o.VectorColumns == "" && strings.HasSuffix(c.Type, "int8") // or uint8
 	return l.Table(func() ([]tabular.Row, []float32, error) {
 		b, err := next()
 		if unchecked && err == nil {

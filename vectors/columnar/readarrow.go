@@ -211,7 +211,7 @@ func (a *arrowRows) next() (block, error) {
 		}
 	}
 	a.reset()
-	if a.Columns[a.Vectors[0]].Kind == tabular.Number {
+	if len(a.Vectors) > 0 && a.Columns[a.Vectors[0]].Kind == tabular.Number {
 		a.wide()
 	} else {
 		a.narrow()

@@ -196,7 +196,7 @@ func (p *parquetRows) nextRow() error {
 	}
 	start := len(p.data)
 	var malformed error
-	if p.columns[p.Vectors[0]].isSpark() {
+	if p.IsList() && p.columns[p.Vectors[0]].isSpark() {
 		malformed, err = p.appendSpark()
 	} else {
 		for _, c := range p.numbers {

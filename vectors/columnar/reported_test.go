@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -40,12 +41,14 @@ func TestReadReported(t *testing.T) {
 		{"duckdb-uuid.parquet", uuids, "", ""},
 		{"duckdb-v2-delta-id.parquet", numbers, "", ""},
 		{"duckdb-v2-delta-text.parquet", names, "", ""},
+		{"embedding-in-csv.csv", names, "", ""},
 		{"fastparquet.parquet", numbers, "stars n", ""},
 		{"huggingface-saved", names, "", ""},
 		{"int8-and-price.parquet", names, "price", ""},
 		{"int8.parquet", names, "", ""},
 		{"javascript.arrow", rows, "", ""},
 		{"no-eos.arrow", names, "", ""},
+		{"openai.jsonl", names, "", ""},
 		{"polars.arrow", names, "", ""},
 		{"spark-vector-and-score.parquet", names, "score", ""},
 		{"spark-vector.parquet", names, "", ""},
@@ -90,5 +93,32 @@ func TestReadReported(t *testing.T) {
 	}
 	if _, _, err := read("text-and-price-only.parquet"); err == nil || !strings.Contains(err.Error(), `no column has vectors`) {
 		t.Errorf("no vectors: error %v", err)
+	}
+}
+
+// Words and texts of vectors without them are in tables, and what isn't vectors is named.
+func TestReadReportedLists(t *testing.T) {
+	read := func(name string, o vectors.ReadOptions) *vectors.Dense {
+		t.Helper()
+		d, _, err := vectors.Read(t.Context(), []string{realdata.Path(t, "reported/"+name)}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	want := read("reference.parquet", vectors.ReadOptions{})
+	wide := read("wide.csv", vectors.ReadOptions{})
+	projector := read("projector-vectors.tsv", vectors.ReadOptions{WordList: realdata.Path(t, "reported/metadata-with-header.tsv")})
+	texts := read("projector-vectors.tsv", vectors.ReadOptions{WordList: realdata.Path(t, "reported/reference.parquet")})
+	if !slices.Equal(wide.Data, want.Data) || wide.Words[95] != "w095" || !reflect.DeepEqual(projector, wide) || !reflect.DeepEqual(texts, want) {
+		t.Errorf("%q, %q, %q", wide.Words, projector.Words, texts.Words)
+	}
+	for name, message := range map[string]string{
+		"glove.tar": "is a tar archive", "glove.tar.gz": "is a tar archive", "fasttext-model.bin": "is a fastText model", "object-array.npy": "array holds Python objects",
+	} {
+		_, _, err := vectors.Read(t.Context(), []string{realdata.Path(t, "reported/"+name)}, vectors.ReadOptions{SkipBad: true})
+		if err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("%s: error %v", name, err)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package columnar
 
 import (
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -54,6 +55,17 @@ func TestReadTexts(t *testing.T) {
 	d, _, err := read(t, "delta.parquet", vectors.ReadOptions{})
 	if err != nil || !slices.Equal(d.Words, numbers[:2]) || !slices.Equal(d.Texts.Columns[0].Values, []string{"1", "2"}) {
 		t.Errorf("%+v, %v", d, err)
+	}
+	// A table names the rows of other vectors.
+	numbersOnly := filepath.Join(t.TempDir(), "numbers.txt")
+	if err := os.WriteFile(numbersOnly, []byte(strings.Repeat("0.5 1\n", 7)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(both("texts"), "texts2.parquet") {
+		d, source, err := vectors.Read(t.Context(), []string{numbersOnly}, vectors.ReadOptions{WordList: filepath.Join("testdata", name)})
+		if err != nil || !reflect.DeepEqual(d.Texts, &vectors.Texts{Text: texts, Columns: columns}) || !slices.Equal(d.Words, ids) || source.Kind != vectors.KindTexts {
+			t.Errorf("%s: %+v of %+v, error %v", name, d, source, err)
+		}
 	}
 	// A named column has texts, unless Rows is KindWords.
 	d, _, err = read(t, "words.parquet", vectors.ReadOptions{TextColumn: "last"})

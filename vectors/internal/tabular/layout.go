@@ -56,8 +56,10 @@ var (
 func Choose(columns []Column, o Options) (*Layout, error) {
 	l := &Layout{Columns: columns, Name: -1, ID: -1, options: o}
 	var err error
-	if l.Vectors, err = chooseVectors(columns, o); err != nil {
-		return nil, err
+	if !o.NamesOnly {
+		if l.Vectors, err = chooseVectors(columns, o); err != nil {
+			return nil, err
+		}
 	}
 	if l.inText() {
 		l.Strings = slices.Clone(l.Vectors)
@@ -91,6 +93,9 @@ func Choose(columns []Column, o Options) (*Layout, error) {
 	}
 	if o.Rows == Words && o.IDColumn != "" && l.ID >= 0 {
 		return nil, &OptionError{Option: "IDColumn", Err: fmt.Errorf("column %.60q can't have the ids, because rows are words", o.IDColumn)}
+	}
+	if l.Name < 0 && o.NamesOnly {
+		return nil, &OptionError{Option: "TextColumn", Err: fmt.Errorf("no column has words or texts (columns: %s)", listNames(columns))}
 	}
 	if l.Name < 0 {
 		return l, nil
@@ -374,10 +379,10 @@ func describe(columns []Column, which []int) string {
 }
 
 // inText reports whether the vectors are lists in text form, such as "[1, 2]".
-func (l *Layout) inText() bool { return l.Columns[l.Vectors[0]].Kind == Text }
+func (l *Layout) inText() bool { return len(l.Vectors) > 0 && l.Columns[l.Vectors[0]].Kind == Text }
 
 // IsList reports whether a vector is a list in one column, not numbers in several columns or a text.
-func (l *Layout) IsList() bool { return l.Columns[l.Vectors[0]].Kind == List }
+func (l *Layout) IsList() bool { return len(l.Vectors) > 0 && l.Columns[l.Vectors[0]].Kind == List }
 
 // Used returns the columns that have a role.
 func (l *Layout) Used() []int {
@@ -466,7 +471,7 @@ func (l *Layout) Row(value func(column int) (s string, ok bool, err error)) (r R
 			}
 		case i == l.ID:
 			r.ID = s
-		case i == l.Vectors[0]:
+		case l.inText() && i == l.Vectors[0]:
 			if r.Vector = s; !ok {
 				r.Err = ValueError(l.Columns[i], -1, "null (want a list)")
 			}

@@ -32,6 +32,7 @@ type Options struct {
 	Rows                                string // [Words], [Texts], or "" to detect the kind
 	IDColumn, TextColumn, VectorColumns string
 	WordList                            bool // a word list names the rows
+	NamesOnly                           bool // the table is a word list: it names the rows of other vectors
 }
 
 // An OptionError reports a problem that another value of an option may solve.
@@ -79,6 +80,12 @@ func FreeName(name string, columns []string) string {
 	return name
 }
 
+// NamesVectors reports whether a column of this name usually contains vectors.
+func NamesVectors(name string) bool { return hasName(vectorNames, name) }
+
+// NamesTexts reports whether a column of this name usually contains words or texts.
+func NamesTexts(name string) bool { return hasName(wordNames, name) || hasName(textNames, name) }
+
 // A Row is a row of a [Table].
 type Row struct {
 	Name    string   // its word or text
@@ -88,6 +95,7 @@ type Row struct {
 	Len     int      // length of the vector
 	Vector  string   // the vector as a string, such as "[1, 2]", if its column has strings; Len is then 0
 	Err     error    // the reason why the row is malformed, or nil
+	Line    int      // line of the file where the row begins, from 1; 0 if rows aren't lines
 }
 
 // A Format is a format of tables.

@@ -1,0 +1,807 @@
+package vectors
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"overcomplete/vectors/internal/tabular"
+)
+
+// jsonFormat parses JSON objects, one per record.
+type jsonFormat struct {
+	form  string
+	index map[string]int // columns by key
+	keys  []string       // keys of columns
+}
+
+// The values of jsonFormat.form.
+const (
+	jsonLines    = "JSON lines"              // an object per line
+	jsonArray    = "JSON"                    // a document, an array of objects
+	jsonResponse = "response of OpenAI"      // a document, with objects in the array "data"
+	jsonBatch    = "batch results of OpenAI" // a response per line
+)
+
+// Keys of OpenAI's formats.
+const (
+	keyEmbedding = "embedding"
+	keyData      = "data"
+	keyCustomID  = "custom_id"
+	keyResponse  = "response"
+)
+
+func (f *jsonFormat) name() string { return f.form }
+
+func (f *jsonFormat) isDocument() bool { return f.form == jsonArray || f.form == jsonResponse }
+
+// detectJSON returns the format of JSON that begins with head, or nil, and the offset of its first record. It detects an object
+// by its first key, because "{" can also be a word.
+func detectJSON(head []byte) (f *jsonFormat, start int) {
+	p := jsonParser{b: head}
+	switch {
+	case p.skip('['):
+		if start = p.i; p.beginsObject() {
+			return &jsonFormat{form: jsonArray}, start
+		}
+	case p.beginsObject():
+		f = &jsonFormat{form: jsonLines}
+		custom := false
+		p.members(func(key []byte) error {
+			inner := jsonParser{b: head, i: p.i}
+			switch string(key) {
+			case keyCustomID:
+				custom = true
+			case keyResponse:
+				if custom && inner.skip('{') {
+					f.form = jsonBatch
+				}
+			case keyData:
+				if !inner.skip('[') || !inner.beginsObject() {
+					break
+				}
+				first := inner.i
+				inner.members(func(key []byte) error {
+					if string(key) == keyEmbedding {
+						f.form, start = jsonResponse, first
+						return errFound
+					}
+					return inner.value(0)
+				})
+			}
+			if f.form != jsonLines {
+				return errFound
+			}
+			return p.value(0)
+		})
+		return f, start
+	}
+	return nil, 0
+}
+
+var errFound = errors.New("found")
+
+// cut cuts b after its last line or, in a document, after its last object; see [splitter].
+func (f *jsonFormat) cut(b []byte, last bool) (end, quote int) {
+	if !f.isDocument() {
+		return cutLines(b, last)
+	}
+	for {
+		next := objectEnd(b, skipCommas(b, end))
+		if next < 0 {
+			return end, -1
+		}
+		end = next
+	}
+}
+
+func skipCommas(b []byte, i int) int {
+	for i < len(b) && (isSpace(b[i]) || b[i] == ',') {
+		i++
+	}
+	return i
+}
+
+// objectEnd returns the end of the object that begins at b[i], by its braces outside strings, or -1 if there is no such object or
+// if it doesn't end.
+func objectEnd(b []byte, i int) int {
+	if i == len(b) || b[i] != '{' {
+		return -1
+	}
+	for depth := 0; ; {
+		end := bytes.IndexByte(b[i:], '"')
+		part := b[i:]
+		if end >= 0 {
+			part = part[:end]
+		}
+		if n := bytes.Count(part, []byte("}")); n >= depth {
+			for j, c := range part {
+				switch c {
+				case '{':
+					depth++
+				case '}':
+					if depth--; depth == 0 {
+						return i + j + 1
+					}
+				}
+			}
+		} else {
+			depth += bytes.Count(part, []byte("{")) - n
+		}
+		if end < 0 {
+			return -1
+		}
+		if i = stringEnd(b, i+end+1); i < 0 {
+			return -1
+		}
+	}
+}
+
+// stringEnd returns the end of the string whose content begins at b[i], or -1 if it doesn't end.
+func stringEnd(b []byte, i int) int {
+	for {
+		n := bytes.IndexByte(b[i:], '"')
+		if n < 0 {
+			return -1
+		}
+		content := b[i : i+n]
+		i += n + 1
+		if backslashes := n - len(bytes.TrimRight(content, `\`)); backslashes%2 == 0 {
+			return i
+		}
+	}
+}
+
+func (f *jsonFormat) columns(piece []byte) ([]tabular.Column, error) {
+	f.index = map[string]int{}
+	var samplers []*sampler
+	var first *lineError // of a malformed record
+	add := func(key []byte) *sampler {
+		i, ok := f.index[string(key)]
+		if !ok {
+			i = len(samplers)
+			f.index[string(key)] = i
+			f.keys = append(f.keys, string(key))
+			samplers = append(samplers, &sampler{column: tabular.Column{Name: string(bytes.ToValidUTF8(key, []byte("\uFFFD")))}})
+		}
+		return samplers[i]
+	}
+	switch f.form {
+	case jsonBatch:
+		s := add([]byte(tabular.IDName))
+		s.strings++
+		fallthrough
+	case jsonResponse:
+		s := add([]byte(keyEmbedding))
+		s.lists++
+	default:
+		rows := 0
+		f.records(piece, func(record []byte, lines int) bool {
+			p := jsonParser{b: record}
+			problem := p.members(func(key []byte) error { // without the rest of a malformed record
+				s, start := add(key), p.i
+				err := p.value(0)
+				if err == nil {
+					s.addJSON(p.b[start:p.i])
+				}
+				return err
+			})
+			if problem != nil && first == nil {
+				first = &lineError{lines, problem}
+			}
+			rows++
+			return rows < maxSampled
+		})
+		if samplers == nil && first != nil {
+			return nil, first
+		}
+	}
+	var columns []tabular.Column
+	for _, s := range samplers {
+		columns = append(columns, s.choose())
+	}
+	return columns, nil
+}
+
+// addJSON adds a value of a column.
+func (s *sampler) addJSON(value []byte) {
+	switch c := value[0]; c {
+	case 'n':
+	case '"':
+		s.addString(unquoteJSON(value))
+	case 't', 'f':
+		s.others++
+	case '{':
+		s.nested = "object"
+	case '[':
+		switch c := value[skipSpace(value, 1)]; c {
+		case ']':
+		case '"':
+			s.nested = "list of strings"
+		case '[':
+			s.nested = "list of lists"
+		case '{':
+			s.nested = "list of objects"
+		default:
+			s.lists++
+		}
+	default:
+		s.numbers++
+	}
+}
+
+// records calls yield with each record of a piece and the line breaks before it, until yield returns false. It returns the rest of a
+// document.
+func (f *jsonFormat) records(piece []byte, yield func(record []byte, lines int) bool) (rest []byte) {
+	lines := 0
+	if !f.isDocument() {
+		for line := range bytes.Lines(piece) {
+			if len(bytes.TrimSpace(line)) > 0 && !yield(line, lines) {
+				return nil
+			}
+			lines++
+		}
+		return nil
+	}
+	for i := 0; ; {
+		start := skipCommas(piece, i)
+		end := objectEnd(piece, start)
+		if end < 0 {
+			return piece[start:]
+		}
+		lines += bytes.Count(piece[i:start], newline)
+		if !yield(piece[start:end], lines) {
+			return nil
+		}
+		lines += bytes.Count(piece[start:end], newline)
+		i = end
+	}
+}
+
+func (f *jsonFormat) parse(piece []byte, l *recordLayout) records {
+	p := recordParser{format: f, layout: l, values: make([][]byte, len(l.Columns)), last: make([]int, len(l.Columns))}
+	p.visit = p.member
+	p.out.numbers = make([]float32, 0, len(piece)/8)
+	rest := f.records(piece, func(record []byte, lines int) bool {
+		p.json = jsonParser{b: record}
+		first := len(p.out.rows)
+		if f.form == jsonBatch {
+			p.parseBatch()
+		} else {
+			p.parseRow()
+		}
+		for i := first; i < len(p.out.rows); i++ {
+			p.out.rows[i].Line = lines + 1
+		}
+		return true
+	})
+	if len(rest) > 0 {
+		p.out.closed, p.out.err = f.checkRest(rest)
+	}
+	p.out.numbers, p.out.lines = clipNumbers(p.out.numbers), bytes.Count(piece, newline)
+	return p.out
+}
+
+// checkRest returns an error unless rest is the end of a document, after its objects.
+func (f *jsonFormat) checkRest(rest []byte) (closed bool, err error) {
+	begin := "["
+	if f.form == jsonResponse {
+		begin = `{"data":[`
+	}
+	if rest[0] != ']' {
+		return false, fmt.Errorf("damaged JSON document: a row doesn't end, or isn't an object (got %s)", quote(rest))
+	}
+	if !json.Valid(slices.Concat([]byte(begin), rest)) {
+		return false, fmt.Errorf("damaged JSON document after its rows (got %s)", quote(rest))
+	}
+	return true, nil
+}
+
+// A recordParser parses the records of a piece.
+type recordParser struct {
+	format *jsonFormat
+	layout *recordLayout
+	json   jsonParser             // of the record
+	visit  func(key []byte) error // member
+	values [][]byte               // values of columns in the record
+	last   []int                  // number of the last record with a value, by column
+	record int                    // number of the record, from 1
+	next   int                    // column of the next key, if keys are in the usual order
+	start  int                    // offset of the row's vector in out.numbers
+	err    error                  // the reason why the row is malformed
+	out    records
+}
+
+// begin begins a row.
+func (p *recordParser) begin() {
+	p.record++
+	p.next, p.start, p.err = 0, len(p.out.numbers), nil
+	if p.layout.list < 0 {
+		p.out.numbers = append(p.out.numbers, make([]float32, len(p.layout.Vectors))...)
+	}
+}
+
+// end adds a row.
+func (p *recordParser) end(row tabular.Row, err error) {
+	if row.Err = cmp.Or(err, p.err); row.Err != nil {
+		p.out.numbers = p.out.numbers[:p.start]
+	}
+	row.Len = len(p.out.numbers) - p.start
+	p.out.rows = append(p.out.rows, row)
+}
+
+// parseRow adds the row of the record.
+func (p *recordParser) parseRow() {
+	p.begin()
+	err := p.json.members(p.visit)
+	if err == nil && p.json.skipSpace() < len(p.json.b) {
+		err = p.json.fail("the end of the line")
+	}
+	for _, i := range p.layout.Vectors {
+		if p.last[i] != p.record && p.err == nil {
+			p.err = tabular.ValueError(p.layout.Columns[i], -1, "missing")
+		}
+	}
+	row, _ := p.layout.Row(func(column int) (string, bool, error) {
+		value := p.values[column]
+		switch {
+		case p.last[column] != p.record || value[0] == 'n':
+			return "", false, nil
+		case value[0] == '"':
+			return string(unquoteJSON(value)), true, nil
+		}
+		return string(value), true, nil
+	})
+	p.end(row, err)
+}
+
+// member parses the value of a key of a row.
+func (p *recordParser) member(key []byte) error {
+	f := p.format
+	column := p.next
+	if column == len(f.keys) || string(key) != f.keys[column] {
+		var ok bool
+		if column, ok = f.index[string(key)]; !ok {
+			if f.form != jsonResponse && f.form != jsonBatch && !slices.Contains(p.out.unknown, string(key)) && len(p.out.unknown) < 10 {
+				p.out.unknown = append(p.out.unknown, string(key))
+			}
+			return p.json.value(0)
+		}
+	}
+	p.next = column + 1
+	if p.last[column] == p.record && p.err == nil {
+		p.err = fmt.Errorf("the key %.60q is repeated", key)
+	}
+	p.last[column] = p.record
+	switch start := p.json.i; {
+	case column == p.layout.list:
+		return p.vector(column)
+	case p.layout.position[column] >= 0:
+		return p.number(column)
+	default:
+		if err := p.json.value(0); err != nil {
+			p.last[column] = 0 // no value
+			return err
+		}
+		p.values[column] = p.json.b[start:p.json.i]
+		return nil
+	}
+}
+
+// reject records the reason why a row is malformed, unless there is another.
+func (p *recordParser) reject(column, number int, problem string) {
+	if p.err == nil {
+		p.err = tabular.ValueError(p.layout.Columns[column], number, problem)
+	}
+}
+
+// number parses a number of the vector.
+func (p *recordParser) number(column int) error {
+	b, start := p.json.b, p.json.i
+	x, end, err := parseDecimal(b, start)
+	if err == nil && end < len(b) && (b[end] == ',' || b[end] == '}') && isStrict(b[start:end]) {
+		p.out.numbers[p.start+p.layout.position[column]] = x
+		p.json.i = end
+		return nil
+	}
+	if syntax := p.json.value(0); syntax != nil {
+		return syntax
+	}
+	if value := b[start:p.json.i]; err != nil || len(value) != end-start {
+		p.reject(column, -1, describeJSON(value, err)+" (want a number)")
+	}
+	p.out.numbers[p.start+p.layout.position[column]] = x
+	return nil
+}
+
+// vector parses the vector of a row: a list of numbers, or a string.
+func (p *recordParser) vector(column int) error {
+	b, start := p.json.b, p.json.i
+	if b[start] != '[' {
+		err := p.json.value(0)
+		if err != nil {
+			return err
+		}
+		value := b[start:p.json.i]
+		if value[0] != '"' {
+			p.reject(column, -1, describeJSON(value, nil)+" (want a list)")
+		} else if p.out.numbers, err = appendVector(p.out.numbers, unquoteJSON(value)); err != nil && p.err == nil {
+			p.err = fmt.Errorf("column %.60q: %w", p.layout.Columns[column].Name, err)
+		}
+		return nil
+	}
+	i := skipSpace(b, start+1)
+	if i < len(b) && b[i] == ']' {
+		p.json.i = i + 1
+		return nil
+	}
+	numbers := p.out.numbers
+	for n := 0; ; n++ {
+		x, end, err := parseDecimal(b, i)
+		if err != nil || !isStrict(b[i:end]) {
+			p.json.i = i
+			if syntax := p.json.value(1); syntax != nil {
+				return syntax
+			}
+			end = p.json.i
+			if err != nil {
+				p.reject(column, n, describeJSON(b[i:end], err))
+			}
+		}
+		numbers = append(numbers, x)
+		if i = end; i < len(b) && b[i] <= ' ' {
+			i = skipSpace(b, i)
+		}
+		if i == len(b) || b[i] != ',' {
+			break
+		}
+		if i++; i < len(b) && b[i] == ' ' {
+			i++
+		}
+		if i < len(b) && b[i] <= ' ' {
+			i = skipSpace(b, i)
+		}
+	}
+	p.out.numbers, p.json.i = numbers, i
+	if !p.json.skip(']') {
+		return p.json.fail("a comma or ]")
+	}
+	return nil
+}
+
+// isStrict reports whether a number of [parseDecimal] has the digits that JSON requires.
+func isStrict(number []byte) bool {
+	if number[0] == '-' {
+		number = number[1:]
+	}
+	return isDigit(number[0]) && (number[0] != '0' || len(number) == 1 || !isDigit(number[1])) && number[len(number)-1] != '.'
+}
+
+// parseBatch adds the rows of a line of OpenAI's batch results.
+func (p *recordParser) parseBatch() {
+	const idColumn = 0
+	var id []byte
+	first, start := len(p.out.rows), len(p.out.numbers)
+	j := &p.json
+	err := j.members(func(key []byte) error {
+		value := j.i
+		switch string(key) {
+		case keyCustomID:
+			err := j.value(0)
+			if id = j.b[value:j.i]; err == nil && id[0] != '"' {
+				err = j.fail("a string for " + keyCustomID)
+			}
+			return err
+		case keyResponse:
+			return j.find([]string{"body", keyData}, func() error {
+				return j.elements(func() error {
+					p.begin()
+					err := j.members(p.visit)
+					p.end(tabular.Row{}, nil)
+					return err
+				})
+			})
+		}
+		return j.value(0)
+	})
+	rows := p.out.rows[first:]
+	if err == nil && len(rows) == 0 {
+		err = errors.New("the response has no embeddings")
+	}
+	if err != nil {
+		p.out.rows, p.out.numbers = p.out.rows[:first], p.out.numbers[:start]
+		rows = append(rows[:0], tabular.Row{Err: err})
+		p.out.rows = append(p.out.rows, rows...)
+	}
+	for i := range rows {
+		row := p.out.rows[first+i]
+		named, _ := p.layout.Row(func(column int) (string, bool, error) {
+			name := string(unquoteJSON(id))
+			if column == idColumn && len(rows) > 1 {
+				name += "/" + strconv.Itoa(i)
+			}
+			return name, id != nil, nil
+		})
+		named.Len, named.Err = row.Len, row.Err
+		p.out.rows[first+i] = named
+	}
+}
+
+// describeJSON describes a value that isn't a number of a vector; err is the error of a number.
+func describeJSON(value []byte, err error) string {
+	switch value[0] {
+	case 'n':
+		return "null"
+	case '"':
+		return "a string"
+	case '[':
+		return "a list"
+	case '{':
+		return "an object"
+	case 't', 'f':
+		return "a boolean"
+	}
+	if err == nil {
+		return "a number"
+	}
+	return fmt.Sprintf("%v (got %s)", err, quote(value))
+}
+
+// A jsonParser parses JSON (RFC 8259) in b. It also accepts the numbers NaN and Infinity, which Python writes. Its methods
+// parse a value that begins at offset i, and move i to its end.
+type jsonParser struct {
+	b []byte
+	i int
+}
+
+// fail returns the error that something else is wanted at offset i.
+func (p *jsonParser) fail(want string) error {
+	if p.i >= len(p.b) {
+		return fmt.Errorf("not a JSON object: the line ends within it (want %s)", want)
+	}
+	return fmt.Errorf("not a JSON object (got %s, want %s at byte %d)", quote(bytes.TrimSpace(p.b[p.i:])), want, p.i+1)
+}
+
+// skipSpace moves to the next byte that isn't white space, and returns its offset.
+func (p *jsonParser) skipSpace() int {
+	p.i = skipSpace(p.b, p.i)
+	return p.i
+}
+
+// skip moves past white space and c, and reports whether c is there.
+func (p *jsonParser) skip(c byte) bool {
+	if p.skipSpace() == len(p.b) || p.b[p.i] != c {
+		return false
+	}
+	p.i++
+	return true
+}
+
+// beginsObject reports whether an object begins here, by its first key. It doesn't move p.
+func (p jsonParser) beginsObject() bool {
+	return p.skip('{') && (p.skip('}') || p.skipSpace() < len(p.b) && p.b[p.i] == '"' && p.string() == nil && p.skip(':'))
+}
+
+// members calls visit with each key of an object. Visit must move p past the value.
+func (p *jsonParser) members(visit func(key []byte) error) error {
+	if !p.skip('{') {
+		return p.fail("{")
+	}
+	if p.skip('}') {
+		return nil
+	}
+	for {
+		if p.skipSpace() == len(p.b) || p.b[p.i] != '"' {
+			return p.fail("a key")
+		}
+		start := p.i
+		if err := p.string(); err != nil {
+			return err
+		}
+		key := unquoteJSON(p.b[start:p.i])
+		if !p.skip(':') {
+			return p.fail(":")
+		}
+		if p.skipSpace() == len(p.b) {
+			return p.fail("a value")
+		}
+		if err := visit(key); err != nil {
+			return err
+		}
+		if p.skip('}') {
+			return nil
+		}
+		if !p.skip(',') {
+			return p.fail("a comma or }")
+		}
+	}
+}
+
+// elements calls visit for each element of a list. Visit must move p past the element.
+func (p *jsonParser) elements(visit func() error) error {
+	if !p.skip('[') {
+		return p.fail("a list")
+	}
+	if p.skip(']') {
+		return nil
+	}
+	for {
+		if p.skipSpace() == len(p.b) {
+			return p.fail("a value")
+		}
+		if err := visit(); err != nil {
+			return err
+		}
+		if p.skip(']') {
+			return nil
+		}
+		if !p.skip(',') {
+			return p.fail("a comma or ]")
+		}
+	}
+}
+
+// find calls visit for the value at a path of keys, if there is one.
+func (p *jsonParser) find(path []string, visit func() error) error {
+	if len(path) == 0 {
+		return visit()
+	}
+	if p.skipSpace(); p.i == len(p.b) || p.b[p.i] != '{' {
+		return p.value(0)
+	}
+	return p.members(func(key []byte) error {
+		if string(key) == path[0] {
+			return p.find(path[1:], visit)
+		}
+		return p.value(0)
+	})
+}
+
+// value parses any value, at a depth of nested lists and objects.
+func (p *jsonParser) value(depth int) error {
+	const maxDepth = 1000
+	if depth > maxDepth {
+		return fmt.Errorf("not a JSON object: its values are nested more than %d times", maxDepth)
+	}
+	if p.i == len(p.b) {
+		return p.fail("a value")
+	}
+	switch c := p.b[p.i]; {
+	case c == '"':
+		return p.string()
+	case c == '{':
+		return p.members(func([]byte) error { return p.value(depth + 1) })
+	case c == '[':
+		return p.elements(func() error { return p.value(depth + 1) })
+	case c == '-' || isDigit(c):
+		return p.number()
+	}
+	for _, word := range []string{"null", "true", "false", "NaN", "Infinity"} {
+		if bytes.HasPrefix(p.b[p.i:], []byte(word)) {
+			p.i += len(word)
+			return nil
+		}
+	}
+	return p.fail("a value")
+}
+
+// number parses a number.
+func (p *jsonParser) number() error {
+	digits := func() bool {
+		start := p.i
+		for p.i < len(p.b) && isDigit(p.b[p.i]) {
+			p.i++
+		}
+		return p.i > start
+	}
+	at := func(set string) bool { return p.i < len(p.b) && bytes.IndexByte([]byte(set), p.b[p.i]) >= 0 }
+	if at("-") {
+		p.i++
+	}
+	switch {
+	case bytes.HasPrefix(p.b[p.i:], []byte("Infinity")):
+		p.i += len("Infinity")
+		return nil
+	case at("0"):
+		p.i++
+	case !digits():
+		return p.fail("a digit")
+	}
+	if at(".") {
+		if p.i++; !digits() {
+			return p.fail("a digit")
+		}
+	}
+	if at("eE") {
+		if p.i++; at("+-") {
+			p.i++
+		}
+		if !digits() {
+			return p.fail("a digit")
+		}
+	}
+	return nil
+}
+
+// string parses a string.
+func (p *jsonParser) string() error {
+	start := p.i + 1
+	end := stringEnd(p.b, start)
+	if end < 0 {
+		p.i = len(p.b)
+		return p.fail("a closing quote")
+	}
+	for i := start; i < end-1; i++ {
+		switch c := p.b[i]; {
+		case c < ' ':
+			p.i = i
+			return p.fail("no control character")
+		case c == '\\':
+			i++
+			if n := len(escapes[p.b[i]]); n == 0 || p.b[i] == 'u' && !isHex(p.b[i+1:end-1]) {
+				p.i = i - 1
+				return p.fail("another escape")
+			}
+		}
+	}
+	p.i = end
+	return nil
+}
+
+// escapes are the values of escapes in strings. The value of \u depends on the four digits after it.
+var escapes = [256]string{'"': "\"", '\\': "\\", '/': "/", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t", 'u': "u"}
+
+// isHex reports whether b begins with four hexadecimal digits.
+func isHex(b []byte) bool {
+	_, err := parseHex(b)
+	return err == nil
+}
+
+func parseHex(b []byte) (rune, error) {
+	n, err := strconv.ParseUint(string(b[:min(4, len(b))]), 16, 16)
+	if len(b) < 4 {
+		err = strconv.ErrSyntax
+	}
+	return rune(n), err
+}
+
+// unquoteJSON returns the content of a valid string with its quotes. It shares the memory of value if it can. Half of a
+// surrogate pair becomes U+FFFD.
+func unquoteJSON(value []byte) []byte {
+	if len(value) < 2 {
+		return nil
+	}
+	value = value[1 : len(value)-1]
+	at := bytes.IndexByte(value, '\\')
+	if at < 0 {
+		return value
+	}
+	s := make([]byte, 0, len(value))
+	for ; at >= 0; at = bytes.IndexByte(value, '\\') {
+		s = append(s, value[:at]...)
+		c := value[at+1]
+		value = value[at+2:]
+		if c != 'u' {
+			s = append(s, escapes[c]...)
+			continue
+		}
+		r, _ := parseHex(value)
+		value = value[4:]
+		if utf16.IsSurrogate(r) {
+			low, err := parseHex(bytes.TrimPrefix(value, []byte(`\u`)))
+			if pair := utf16.DecodeRune(r, low); err == nil && bytes.HasPrefix(value, []byte(`\u`)) && pair != utf8.RuneError {
+				r, value = pair, value[6:]
+			} else {
+				r = utf8.RuneError
+			}
+		}
+		s = utf8.AppendRune(s, r)
+	}
+	return append(s, value...)
+}

@@ -1,0 +1,140 @@
+package vectors
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"runtime"
+	"slices"
+	"sync"
+)
+
+const (
+	textChunk = 1 << 18 // bytes of text per piece
+	maxLine   = 1 << 25 // bytes, enough for MaxDim numbers of 31 bytes
+)
+
+// A splitter splits a file into pieces of about size bytes, which end at the end of a record, such as a line.
+type splitter struct {
+	file io.Reader
+	size int
+
+	// cut returns the end of the last complete record in b, or 0, and the offset of a quote behind it that
+	// isn't closed, or -1. If last is set, b is the end of the file.
+	cut func(b []byte, last bool) (end, quote int)
+
+	first   []byte // returned again by piece, unless nil
+	next    []byte // begins with the bytes after the previous piece
+	err     error  // the reason for the end, or nil
+	buffers sync.Pool
+}
+
+// A lineError is an error in a line of a file.
+type lineError struct {
+	lines int // lines between the previous piece and the line
+	err   error
+}
+
+func (e *lineError) Error() string { return e.err.Error() }
+
+var errQuote = fmt.Errorf("the quote that begins in this line doesn't end within the file, or within %d bytes", maxLine)
+
+// cutLines cuts b after its last line.
+func cutLines(b []byte, _ bool) (end, quote int) { return bytes.LastIndexByte(b, '\n') + 1, -1 }
+
+// piece returns the next piece, which the caller owns, or the reason for the end. The caller may return the memory of
+// the piece to s.buffers.
+func (s *splitter) piece() ([]byte, error) {
+	if first := s.first; first != nil {
+		s.first = nil
+		return first, nil
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	buf := s.next
+	if buf == nil {
+		buf = make([]byte, 0, s.size)
+	}
+	for {
+		n, err := io.ReadFull(s.file, buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		last := err == io.EOF || err == io.ErrUnexpectedEOF
+		end, quote := s.cut(buf, last)
+		if quote >= 0 && (last || end == 0 && len(buf) >= maxLine) {
+			s.err = &lineError{bytes.Count(buf[end:quote], newline), errQuote}
+			return buf[:end], nil
+		}
+		if last {
+			s.err = io.EOF
+			return buf, nil
+		}
+		if err != nil {
+			s.err = err
+			return buf[:end], nil
+		}
+		if end == 0 {
+			if len(buf) >= maxLine {
+				s.err = fmt.Errorf("a line is too long (want at most %d bytes)", maxLine)
+				return nil, s.err
+			}
+			buf = slices.Grow(buf, len(buf))
+			continue
+		}
+		rest := buf[end:]
+		next, ok := s.buffers.Get().(*[]byte)
+		if !ok || cap(*next) < 2*len(rest) {
+			next = new(make([]byte, max(s.size, 2*len(rest))))
+		}
+		s.next = append((*next)[:0], rest...)
+		return buf[:end], nil
+	}
+}
+
+// parsePieces yields the results of parse for the pieces of a file, in order. It parses on all CPUs, and holds a few
+// pieces per CPU in memory. If the caller stops and ended returns true, the file isn't read after parsePieces returns.
+func parsePieces[T any](ctx context.Context, s *splitter, ended func() bool, parse func(piece []byte) T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		pending := make(chan chan T, runtime.GOMAXPROCS(0)) // in file order
+		var readErr error
+		go func() {
+			defer close(pending)
+			for {
+				piece, err := s.piece()
+				if err != nil {
+					readErr = err
+					return
+				}
+				parsed := make(chan T, 1)
+				select {
+				case pending <- parsed:
+				case <-ctx.Done():
+					return
+				}
+				go func() {
+					parsed <- parse(piece)
+					s.buffers.Put(&piece)
+				}()
+			}
+		}()
+		for parsed := range pending {
+			if yield(<-parsed, nil) {
+				continue
+			}
+			cancel()
+			if ended() { // sum reads the rest of the file
+				for range pending {
+				}
+			} // otherwise don't wait for the goroutine, which may be waiting for standard input
+			return
+		}
+		if readErr != io.EOF && readErr != nil {
+			var none T
+			yield(none, readErr)
+		}
+	}
+}

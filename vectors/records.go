@@ -1,0 +1,265 @@
+package vectors
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+
+	"overcomplete/internal/float32s"
+	"overcomplete/vectors/internal/tabular"
+)
+
+// A recordFormat parses the records of a text format of tables: CSV or JSON.
+type recordFormat interface {
+	name() string
+
+	// cut is the function of a [splitter].
+	cut(b []byte, last bool) (end, quote int)
+
+	// columns returns the columns, with their kinds by the records of the first piece of a file.
+	columns(piece []byte) ([]tabular.Column, error)
+
+	// parse returns the rows of a piece. Calls are concurrent.
+	parse(piece []byte, l *recordLayout) records
+}
+
+// records are the parsed rows of a piece. Their lines count from 1 at the beginning of the piece.
+type records struct {
+	block
+	lines   int      // line breaks in the piece
+	unknown []string // keys that aren't columns
+	closed  bool     // the piece includes the end of the document
+	err     error    // an error that isn't of a row
+}
+
+// A recordLayout is a layout, with the roles of columns by their index.
+type recordLayout struct {
+	*tabular.Layout
+	position []int // index in the vector, or -1
+	list     int   // column of lists, or -1
+}
+
+func newRecordLayout(l *tabular.Layout) *recordLayout {
+	all := &recordLayout{l, slices.Repeat([]int{-1}, len(l.Columns)), -1}
+	if len(l.Vectors) > 0 && l.Columns[l.Vectors[0]].Kind != tabular.Number {
+		all.list = l.Vectors[0]
+		l.Columns[all.list].Kind = tabular.List // also strings: the parser reads them, not Layout.Row
+		l.Strings = slices.DeleteFunc(l.Strings, func(i int) bool { return i == all.list })
+		return all
+	}
+	for position, i := range l.Vectors {
+		all.position[i] = position
+	}
+	return all
+}
+
+// detectRecords returns the format of a table in text that begins with head, or nil, and the offset of its first
+// record. The rows of text would have dim numbers; 0 means that they can't be text.
+func detectRecords(head []byte, dim int, whole bool) (f recordFormat, start int, err error) {
+	if f, start := detectJSON(head); f != nil {
+		return f, start, nil
+	}
+	if f, start, err := detectCSV(head, dim, whole); f != nil || err != nil {
+		return f, start, err
+	}
+	return nil, 0, nil
+}
+
+// openRecords opens a table in text with the heading h. Columns are determined by a first piece of about first bytes, and the
+// other pieces have about size bytes. The function ended is as in [parsePieces]. Keys that aren't columns are counted by r.
+func (r *reader) openRecords(ctx context.Context, h heading, name string, file io.Reader, o tabular.Options, first, size int, ended func() bool) (*tabular.Table, iter.Seq2[block, error], error) {
+	line := h.lines // lines before the next piece
+	locate := func(err error) error {
+		if at, ok := errors.AsType[*lineError](err); ok {
+			return &InputError{File: displayName(name), Line: line + at.lines + 1, Err: at.err}
+		}
+		return err
+	}
+	s := &splitter{file: file, size: first, cut: h.record.cut}
+	piece, err := s.piece()
+	if err == nil && len(piece) == 0 && s.err != io.EOF {
+		err = s.err
+	}
+	if err != nil {
+		return nil, nil, locate(err)
+	}
+	s.first, s.size = piece, size
+	columns, err := h.record.columns(piece)
+	if err != nil {
+		return nil, nil, locate(err)
+	}
+	chosen, err := tabular.Choose(columns, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	layout := newRecordLayout(chosen)
+	parsed := parsePieces(ctx, s, ended, func(piece []byte) records { return h.record.parse(piece, layout) })
+	return layout.Table(nil), func(yield func(block, error) bool) {
+		f, _ := h.record.(*jsonFormat)
+		open, first := f != nil && f.isDocument(), true
+		for p, err := range parsed {
+			if first && err == nil {
+				first, err = false, r.checkBits(p.numbers)
+			}
+			for i := range p.rows {
+				p.rows[i].Line += line
+			}
+			if err == nil && len(p.rows) > 0 && !yield(p.block, nil) {
+				return
+			}
+			if err = locate(cmp.Or(err, p.err)); err != nil {
+				yield(block{}, err)
+				return
+			}
+			r.addUnknown(p.unknown)
+			line += p.lines
+			open = open && !p.closed
+		}
+		if open {
+			yield(block{}, errors.New("the JSON document is cut short"))
+		}
+	}, nil
+}
+
+// addUnknown counts keys that are not columns, for a warning. It remembers at most 1000 of them.
+func (r *reader) addUnknown(keys []string) {
+	const most = 1000
+	for _, key := range keys {
+		if !r.keys[key] && len(r.keys) < most {
+			if r.keys == nil {
+				r.keys = map[string]bool{}
+			}
+			r.keys[key] = true
+			r.unknown.add(quote(key))
+		}
+	}
+}
+
+// A sampler collects the types of the values of a column.
+type sampler struct {
+	column  tabular.Column
+	lists   int // of numbers
+	strings int
+	opened  int // strings that begin like a list
+	inner   int // strings that contain a list of numbers
+	numbers int
+	others  int    // other values that strings can represent
+	nested  string // type of a value that is nested, or ""
+}
+
+// addString adds a value that is a string.
+func (s *sampler) addString(value []byte) {
+	s.strings++
+	if value = bytes.TrimSpace(value); len(value) > 0 && value[0] == '[' {
+		s.opened++
+		if numbers, err := appendVector(nil, value); err == nil && len(numbers) > 0 {
+			s.inner++
+		}
+	}
+}
+
+// choose sets the kind and type of the column. A column without values has the kind that its name suggests.
+func (s *sampler) choose() tabular.Column {
+	c := &s.column
+	switch {
+	case s.lists > 0 && s.lists >= s.strings:
+		c.Kind, c.Type = tabular.List, "list of numbers"
+	case s.inner > 0 && s.opened == s.strings:
+		c.Kind, c.Type = tabular.List, "list in a string"
+	case s.strings > 0:
+		c.Kind, c.Type = tabular.Text, "string"
+	case s.numbers > 0:
+		c.Kind, c.Type = tabular.Number, "number"
+	case s.others > 0:
+		c.Kind, c.Type = tabular.Scalar, "boolean"
+	case s.nested != "":
+		c.Kind, c.Type = tabular.Other, s.nested
+	case tabular.NamesVectors(c.Name):
+		c.Kind, c.Type = tabular.List, "empty"
+	case tabular.NamesTexts(c.Name):
+		c.Kind, c.Type = tabular.Text, "empty"
+	default:
+		c.Kind, c.Type = tabular.Scalar, "empty"
+	}
+	return *c
+}
+
+// appendVector appends the numbers of a vector in a string: a list such as "[0.1, -2e-3]" or "0.1 -2e-3", or the base64
+// encoding of little-endian float32, which OpenAI uses.
+func appendVector(numbers []float32, vector []byte) ([]float32, error) {
+	b := bytes.TrimSpace(vector)
+	list := len(b) > 1 && b[0] == '[' && b[len(b)-1] == ']'
+	if list {
+		b = b[1 : len(b)-1]
+	} else if decoded, ok := appendBase64(numbers, b); ok {
+		return decoded, nil
+	}
+	i := skipSpace(b, 0)
+	for n := 1; i < len(b); n++ {
+		x, end, err := parseDecimal(b, i)
+		if end < len(b) && !isSpace(b[end]) && b[end] != ',' {
+			err = errNotNumber
+		}
+		if err != nil {
+			return numbers, fmt.Errorf("value %d of the list is %w (got %s)", n, err, quote(field(b[i:])))
+		}
+		numbers = append(numbers, x)
+		if i = skipSpace(b, end); i < len(b) && b[i] == ',' {
+			if i = skipSpace(b, i+1); i == len(b) {
+				return numbers, fmt.Errorf("value %d of the list is missing", n+1)
+			}
+		}
+	}
+	return numbers, nil
+}
+
+// appendBase64 appends the float32 that b encodes. It returns ok false if b isn't their base64 encoding, or is a number.
+func appendBase64(numbers []float32, b []byte) (decoded []float32, ok bool) {
+	if len(b) < 8 || len(b)%4 != 0 {
+		return numbers, false
+	}
+	if _, end, err := parseDecimal(b, 0); err == nil && end == len(b) {
+		return numbers, false
+	}
+	raw := make([]byte, base64.StdEncoding.DecodedLen(len(b)))
+	n, err := base64.StdEncoding.Decode(raw, b)
+	if err != nil || n%4 != 0 {
+		return numbers, false
+	}
+	old := len(numbers)
+	numbers = slices.Grow(numbers, n/4)[:old+n/4]
+	float32s.Decode(numbers[old:], raw[:n])
+	return numbers, true
+}
+
+// field returns the bytes of b before the next white space, comma or bracket, for messages.
+func field(b []byte) []byte {
+	if i := bytes.IndexAny(b, ",]} \t\r\n"); i >= 0 {
+		return b[:i]
+	}
+	return b
+}
+
+// skipSpace returns the offset of the first byte of b, from i, that isn't white space.
+func skipSpace(b []byte, i int) int {
+	for i < len(b) && isSpace(b[i]) {
+		i++
+	}
+	return i
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
+
+// clipNumbers returns numbers without much unused memory, because the caller keeps them.
+func clipNumbers(numbers []float32) []float32 {
+	if cap(numbers)-len(numbers) > len(numbers)/8 {
+		return slices.Clone(numbers)
+	}
+	return numbers
+}
