@@ -52,7 +52,7 @@ var pairValues = map[string]string{
 	"atoms": "12", "factor": "2", "epochs": "1", "dictionary-steps": "2", "seed": "7", "method": "B", "sparsity": "0.7", "nonzeros": "2",
 	"lambda": "0.3", "anchor": "0.1", "train-words": "first:30", "topics": "3", "like": "DIR/model", "max-words": "40", "words": "DIR/list",
 	"rows": "texts", "text-column": "note", "id-column": "number", "vector-column": "second", "tau": "0.001", "rate": "0.3", "loss": "huber",
-	"huber-delta": "1", "encode-steps": "3", "gap": "0.01", "shard": "1/2", "normalize": "codes", "column": "kind", "dimensions": "4",
+	"huber-delta": "1", "encode-steps": "3", "gap": "0.01", "shard": "1/2", "column": "kind", "dimensions": "4",
 	"sort": "coherence", "neighbours": "2", "vocabulary": "DIR/model", "more": "0", "less": "1", "against": "DIR/new.arrow", "values": "1", "by": "month", "stop-words": "DIR/list",
 	"import": "DIR/labels.tsv", "data": "DIR/data", "tasks": "WS-353", "wordsim": "DIR/pairs2", "labelled": "spam=DIR/spam,DIR/spam",
 	"queries": "5", "host": "localhost", "port": "0", "embed": "cat", "export": "DIR/out.html", "dot": "code", "length": "1",

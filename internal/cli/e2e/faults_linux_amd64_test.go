@@ -56,7 +56,7 @@ var faultCases = []faultCase{
 	{args: "export old -f safetensors -o new.safetensors", outputs: "new.safetensors"},
 	{args: "export old -f arrow -o new", outputs: "new"},
 	{args: "export old -f parquet -o out --force", outputs: "out"},
-	{args: "export texts -f jsonl -o new --normalize vectors", outputs: "new"},
+	{args: "export texts -f jsonl -o new --normalize", outputs: "new"},
 	{args: "export b -f opensearch -o out --force", outputs: "out"},
 	{args: "eval old b:binary thresh1:in.txt --data data --tasks WS-353"},
 	{args: "eval in.txt --json --labelled mine=labels.txt,labels.txt"},
