@@ -38,7 +38,8 @@ var pairLines = []string{
 	"labels DIR/model",
 	"labels DIR/texts",
 	"eval DIR/model --wordsim DIR/pairs",
-	"recall DIR/in.txt DIR/model --queries 20",
+	"recall DIR/in.txt DIR/model --number 20",
+	"query DIR/model DIR/in.txt",
 	"intrusion make model=DIR/model -o DIR/out.tsv -n 3",
 	"intrusion auto DIR/model --input DIR/in.txt --reference DIR/reference.txt",
 	"explore DIR/texts --export DIR/out.html",
@@ -55,7 +56,7 @@ var pairValues = map[string]string{
 	"huber-delta": "1", "encode-steps": "3", "gap": "0.01", "shard": "1/2", "column": "kind", "dimensions": "4",
 	"sort": "coherence", "neighbours": "2", "vocabulary": "DIR/model", "more": "0", "less": "1", "against": "DIR/new.arrow", "values": "1", "by": "month", "stop-words": "DIR/list",
 	"import": "DIR/labels.tsv", "data": "DIR/data", "tasks": "WS-353", "wordsim": "DIR/pairs2", "labelled": "spam=DIR/spam,DIR/spam",
-	"queries": "5", "host": "localhost", "port": "0", "embed": "cat", "export": "DIR/out.html", "dot": "code", "length": "1",
+	"queries": "DIR/new.arrow", "number": "5", "weights": "3", "host": "localhost", "port": "0", "embed": "cat", "export": "DIR/out.html", "dot": "code", "length": "1",
 	"reference": "DIR/reference.txt", "heatmap": "word1,word2",
 	"top words": "2", "explain words": "2", "nearest words": "2", "nearest dimensions": "1", "labels words": "1", "explore words": "d%3", "explore dimensions": "3",
 }

@@ -59,25 +59,28 @@ for i, line in enumerate(open("signed.opensearch", encoding="utf-8", newline="\n
 `, "scipy", "pyarrow")
 }
 
-// Searching the exported codes has the recall of the command: by dot products of the query with the atoms and codes
-// divided by the norms of their vectors, and by codes.
+// Exported rows and query weights have the recall of the command, in NumPy and, by weights of both signs, in a search engine.
 func TestRecall(t *testing.T) {
 	dir := clitest.New(t)
 	runPython(t, dir, writeTexts, "pyarrow")
-	dir.MustRun(t, "train texts.parquet -o model -k 64 --nonzeros 9 --epochs 1 --max-words 1500")
-	for _, normalize := range []string{"codes", "vectors"} {
-		dir.MustRun(t, "export model -o "+normalize+".jsonl -f jsonl --normalize "+normalize)
-	}
-	found, _ := dir.MustRun(t, "recall texts.parquet model --json --max-words 1500 -k 4 --queries 1500")
-	dir.Write(t, "recall.json", []byte(found))
-	runPython(t, dir, `
+	for _, method := range []string{"A", "B"} {
+		dir.MustRun(t, "train texts.parquet -o model --force -k 64 --nonzeros 9 --epochs 1 --max-words 1500 --method "+method)
+		dir.MustRun(t, "export model -o rows.jsonl --force -f jsonl --normalize")
+		for name, flags := range map[string]string{"products": "--signed --weights 64", "largest": "--weights 12"} {
+			queries, _ := dir.MustRun(t, "query model texts.parquet --max-words 1500 "+flags)
+			dir.Write(t, name+".jsonl", []byte(queries))
+		}
+		found, _ := dir.MustRun(t, "recall texts.parquet model --json --max-words 1500 -k 4 --number 1500 --weights 12")
+		dir.Write(t, "recall.json", []byte(found))
+		runPython(t, dir, `
 import json, numpy as np, pyarrow.parquet as pq
+from qdrant_client import QdrantClient, models
 x = np.stack(pq.read_table("texts.parquet")["embedding"].to_numpy(zero_copy_only=False))[:1500].astype("f8")
-d = np.load("model/dictionary.npy").astype("f8")
 def rows(name):
-    a = np.zeros((len(x), len(d)))
-    for i, line in enumerate(open(name, encoding="utf-8", newline="\n")):
+    a = np.zeros((len(x), 64))
+    for i, line in enumerate(open(name, encoding="utf8", newline="\n")):
         row = json.loads(line)
+        assert row["id"] == str(i) and row["dimensions"] == 64
         a[i, row["indices"]] = row["values"]
     return a
 def nearest(scores):
@@ -86,44 +89,25 @@ def nearest(scores):
 unit = x / np.linalg.norm(x, axis=1, keepdims=True)
 want = nearest(unit @ unit.T)
 said = json.load(open("recall.json"))
-assert (said["queries"], said["rows"], said["k"], said["dense"]["bytes"]) == (1500, 1500, 4, x.size * 4)
-codes = rows("codes.jsonl")
+assert (said["queries"], said["rows"], said["k"], said["bytes"]) == (1500, 1500, 4, x.size * 4)
+codes = rows("rows.jsonl")
 assert said["models"][0]["bytes"] == 8 * np.count_nonzero(codes)
-for name, scores in [("codes", codes @ codes.T), ("products", (x @ d.T) @ rows("vectors.jsonl").T)]:
-    found = nearest(scores)
+for name in ("products", "largest"):
+    found = nearest(rows(name + ".jsonl") @ codes.T)
     recall = np.mean([len(set(f) & set(w)) / 4 for f, w in zip(found, want)])
     assert abs(recall - said["models"][0][name]["recall"]) < 1e-3, (name, recall, said) # some are nearly as near
     assert 0.2 < recall < 0.95
-`)
-}
-
-// A search engine finds what the products of codes and questions say, with the rows as docs/guides/search.md
-// gives them to it, and with weights of both signs.
-func TestQdrant(t *testing.T) {
-	dir := clitest.New(t)
-	runPython(t, dir, writeTexts, "pyarrow")
-	dir.MustRun(t, "train texts.parquet -o model -k 64 --nonzeros 9 --epochs 1 --max-words 600 --method A")
-	dir.MustRun(t, "export model -o rows.jsonl -f jsonl --normalize vectors")
-	runPython(t, dir, `
-import json, numpy as np, pyarrow.parquet as pq
-from qdrant_client import QdrantClient, models
-x = np.stack(pq.read_table("texts.parquet")["embedding"].to_numpy(zero_copy_only=False))[:600]
-d = np.load("model/dictionary.npy")
+weights = rows("products.jsonl")
+assert np.allclose(weights, unit @ np.load("model/dictionary.npy").T, atol=1e-5)
+sparse = lambda v: models.SparseVector(indices=np.flatnonzero(v).tolist(), values=v[v != 0].tolist())
 client = QdrantClient(":memory:")
 client.create_collection("texts", vectors_config={}, sparse_vectors_config={"codes": models.SparseVectorParams()})
-a, points = np.zeros((len(x), len(d))), []
-for i, line in enumerate(open("rows.jsonl", encoding="utf8", newline="\n")):
-    row = json.loads(line)
-    a[i, row["indices"]] = row["values"]
-    points.append(models.PointStruct(id=i, vector={"codes": models.SparseVector(indices=row["indices"], values=row["values"])}, payload={"id": row["id"]}))
-client.upsert("texts", points)
+client.upsert("texts", [models.PointStruct(id=i, vector={"codes": sparse(a)}, payload={}) for i, a in enumerate(codes[:600])])
 for i in range(0, 600, 30):
-    weights = d @ x[i]
-    found = client.query_points("texts", using="codes", limit=10, with_payload=True,
-        query=models.SparseVector(indices=list(range(len(weights))), values=weights.tolist())).points
-    scores = a @ weights
+    found = client.query_points("texts", using="codes", limit=10, query=sparse(weights[i])).points
+    scores = codes[:600] @ weights[i]
     assert np.allclose([p.score for p in found], np.sort(scores)[::-1][:10], rtol=1e-5), i # rows can be equal
     assert np.allclose([scores[p.id] for p in found], [p.score for p in found], rtol=1e-5), i
-    assert [p.payload["id"] for p in found] == [str(p.id) for p in found], i
 `, "pyarrow", "qdrant_client")
+	}
 }
