@@ -56,8 +56,8 @@ share of the k rows with the largest cosines that a search finds, with its stand
             negative, which some search engines refuse
   largest   the same with the largest positive weights alone, as "overcomplete query"
             prints them; with --method A, with the largest of both signs
-  reranked  by products among the 100 rows (or k, if more) that are best by largest
-  dense     by the cosine of dense vectors among the same rows
+  reranked  products, among the 100 rows (or k, if more) that largest finds
+  dense     the cosine of dense vectors, among the same rows
 
 An index has 8 bytes per nonzero, for its row and value. Rows of VECTORS that the model was
 trained on are found more often than new ones, by up to 0.04: give --queries.
