@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"bytes"
+	"io"
+
 	"github.com/spf13/cobra"
 
-	"overcomplete/internal/atomicfile"
+	"overcomplete/internal/escape"
 	"overcomplete/internal/input"
 	"overcomplete/model"
 	"overcomplete/vectors"
@@ -60,7 +63,12 @@ unless --signed is given.`,
 			for i := range x.Len() {
 				queries.AppendRow(m.Dictionary.Query(x.Row(i), weights, signed, added))
 			}
-			return vectors.WriteJSONLines(atomicfile.Writer{Context: cmd.Context(), Writer: raw(cmd.OutOrStdout())}, queries)
+			var lines bytes.Buffer
+			if err := vectors.WriteJSONLines(&lines, queries); err != nil {
+				return err
+			}
+			_, err = io.WriteString(raw(cmd.OutOrStdout()), escape.InJSON(lines.String()))
+			return err
 		},
 	}
 	flags := cmd.Flags()

@@ -61,6 +61,7 @@ var faultCases = []faultCase{
 	{args: "eval old b:binary thresh1:in.txt --data data --tasks WS-353"},
 	{args: "eval in.txt --json --labelled mine=labels.txt,labels.txt"},
 	{args: "recall in.txt old b -k 3 --json"},
+	{args: "query old in.txt --more 1"},
 	{args: "paper tune in.txt -o new --quiet --data data --lambda 0.1 --factor 1 --json", outputs: "new", resumes: true},
 	{args: "paper report in.txt -o new --quiet --data data --lambda 0.1 --factor 1 --length 1", outputs: "new", resumes: true},
 	{args: "top old"},
