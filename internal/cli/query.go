@@ -59,7 +59,12 @@ unless --signed is given.`,
 				return usagef("%s: wrong length of vectors (got %d, want %d, the length of the atoms of %s)", source.Name, x.Dim, m.Dictionary.Dim, args[0])
 			}
 			queries := &vectors.Sparse{Words: x.Words, Texts: x.Texts, CSR: vectors.CSR{Cols: m.Dictionary.Len(), Ptr: []int64{0}}}
-			signed = signed || m.Info.Training.Recipe.Base().Method == model.Signed
+			if m.Info.Training.Recipe.Base().Method == model.Signed {
+				if err := refuseFlags(cmd, "is for models of method B, and "+args[0]+" has method A, whose weights always have both signs; drop it", "signed"); err != nil {
+					return err
+				}
+				signed = true
+			}
 			for i := range x.Len() {
 				queries.AppendRow(m.Dictionary.Query(x.Row(i), weights, signed, added))
 			}

@@ -63,10 +63,10 @@ for i, line in enumerate(open("signed.opensearch", encoding="utf-8", newline="\n
 func TestRecall(t *testing.T) {
 	dir := clitest.New(t)
 	runPython(t, dir, writeTexts, "pyarrow")
-	for _, method := range []string{"A", "B"} {
+	for method, all := range map[string]string{"A": "--weights 64", "B": "--weights 64 --signed"} {
 		dir.MustRun(t, "train texts.parquet -o model --force -k 64 --nonzeros 9 --epochs 1 --max-words 1500 --method "+method)
 		dir.MustRun(t, "export model -o rows.jsonl --force -f jsonl --normalize")
-		for name, flags := range map[string]string{"products": "--signed --weights 64", "largest": "--weights 12"} {
+		for name, flags := range map[string]string{"products": all, "largest": "--weights 12"} {
 			queries, _ := dir.MustRun(t, "query model texts.parquet --max-words 1500 "+flags)
 			dir.Write(t, name+".jsonl", []byte(queries))
 		}
