@@ -89,6 +89,12 @@ build/engines: .ci/engines.txt
 	$@.new/bin/python -m pip install -q --disable-pip-version-check -r $<
 	mv $@.new $@
 
+# Lucene, which a recipe of examples/search runs in Python.
+lucene = build/lucene-core-9.12.3.jar
+$(lucene):
+	@$(call need,mvn,maven)
+	mvn -q dependency:copy -Dartifact=org.apache.lucene:lucene-core:9.12.3 -DoutputDirectory=build
+
 vectors: build/vectors/glove.6B.100d.txt ## download a whole vocabulary to measure with
 
 build/vectors/glove.6B.100d.txt: bench/vocabulary.py
@@ -240,7 +246,7 @@ ifndef VULNDB
 endif
 	build/govulncheck -db $(or $(VULNDB),file://$(CURDIR)/build/vulndb) -mode binary build/overcomplete
 
-python: build/wheelhouse $(call of_tier,,build/engines) ## check types, wheel and tests of the Python package; in full with Spark and Ray
+python: build/wheelhouse $(call of_tier,,build/engines $(lucene)) ## check types, wheel and tests of the Python package; in full with Spark, Ray and Lucene
 	$(python) -m mypy --strict --ignore-missing-imports --allow-subclassing-any python/overcomplete_vectors
 	rm -rf dist build/bare
 	$(python) python/build.py $(call of_tier,linux/amd64,linux/amd64 linux/arm64 darwin/arm64 windows/amd64)
@@ -255,6 +261,7 @@ endif
 	OVERCOMPLETE=$(CURDIR)/build/bare/bin/overcomplete PYTHONPATH=$(CURDIR)/python $(python) -W ignore::UserWarning -m unittest discover -s python/tests
 ifeq ($(tier),full)
 	OVERCOMPLETE=$(CURDIR)/build/bare/bin/overcomplete PYTHONPATH=$(CURDIR)/python build/engines/bin/python python/tests/engines.py
+	OVERCOMPLETE=$(CURDIR)/build/bare/bin/overcomplete PYTHONPATH=$(CURDIR)/python $(python) python/tests/lucene.py
 endif
 
 container: export STORAGE_DRIVER ?= vfs

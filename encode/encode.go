@@ -67,7 +67,7 @@ type Options struct {
 }
 
 // Defaults returns the options for the dictionary of a model: the sign and λ of the model's
-// codes, and [DefaultSteps]. Nonzeros is the maximum that the codes were encoded with or, if
+// codes, and their steps or, for codes without steps, [DefaultSteps]. Nonzeros is the maximum that the codes were encoded with or, if
 // there was none, their mean number of nonzeros per row. A model without codes supplies its recipe's Nonzeros.
 // For exact codes set Gap, for instance to 1e-4.
 func Defaults(i model.Info) Options {
@@ -80,7 +80,7 @@ func Defaults(i model.Info) Options {
 	o := Options{Lambda: t.Lambda, Nonnegative: recipe.Method == model.Nonnegative, Steps: DefaultSteps}
 	switch {
 	case e != nil && e.Nonzeros > 0:
-		o.Lambda, o.Nonzeros = e.Lambda, e.Nonzeros
+		o.Lambda, o.Nonzeros, o.Steps = e.Lambda, e.Nonzeros, cmp.Or(e.Steps, DefaultSteps)
 	case e != nil:
 		o.Lambda, o.Nonzeros = e.Lambda, model.Nonzeros(e.Sparsity, atoms)
 	default:

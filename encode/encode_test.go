@@ -464,13 +464,13 @@ func TestDefaults(t *testing.T) {
 	if got := encode.Defaults(i); got != want {
 		t.Errorf("after training %+v, want %+v", got, want)
 	}
-	i.Encoding = &model.Encoding{Nonzeros: 33, Sparsity: 0.9}
-	if got := encode.Defaults(i); got.Nonzeros != 33 {
-		t.Errorf("after encoding %d of 33", got.Nonzeros)
+	i.Encoding = &model.Encoding{Nonzeros: 33, Steps: 40, Sparsity: 0.9}
+	if got := encode.Defaults(i); got.Nonzeros != 33 || got.Steps != 40 {
+		t.Errorf("after encoding %d of 33, %d of 40 steps", got.Nonzeros, got.Steps)
 	}
-	i.Encoding.Nonzeros = 0 // exact
-	if got := encode.Defaults(i); got.Nonzeros != 20 {
-		t.Errorf("after exact encoding %d of 20", got.Nonzeros)
+	i.Encoding.Nonzeros, i.Encoding.Steps = 0, 0 // exact
+	if got := encode.Defaults(i); got.Nonzeros != 20 || got.Steps != 16 {
+		t.Errorf("after exact encoding %d of 20, %d of 16 steps", got.Nonzeros, got.Steps)
 	}
 	if err := encode.Defaults(model.Info{}).Validate(); err == nil {
 		t.Error("no error for the options of no model")

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"overcomplete/internal/parallel"
+	"overcomplete/internal/ranking"
 )
 
 // A Dictionary reconstructs dense vectors from codes: the code a, of length K, stands for the vector μ + aD.
@@ -98,4 +100,46 @@ func (m *Model) Norms(ctx context.Context) ([]float64, error) {
 		norms[i] = math.Sqrt(squares)
 	}
 	return norms, nil
+}
+
+// QueryWeights is the default number of weights of a query. On sentences, 128 weights find as many neighbours after
+// reranking as all weights.
+const QueryWeights = 128
+
+// Query returns the weights of a query by the dense vector x, of length L, for an index of codes a that are divided by
+// the norms of their reconstructions, ‖μ + aD‖ (see [Model.Norms]): the n largest entries of Dx/‖x‖ + steering, or of
+// their absolute values if signed, in the order of dimensions. Steering may be nil. Without signed, weights are positive,
+// as some search engines require, and there may be fewer than n. The score of a row, the sum of weight times value, is
+// then close to its cosine with x, since x·(aD) = (Dx)·a.
+func (d *Dictionary) Query(x []float32, n int, signed bool, steering map[int]float64) (index []int32, weights []float32) {
+	squares := 0.0
+	for _, v := range x {
+		squares += float64(v) * float64(v)
+	}
+	scale := 1 / math.Sqrt(squares)
+	if squares == 0 {
+		scale = 0
+	}
+	all := make([]float32, d.Len())
+	best := ranking.Ranking{N: n}
+	for k := range all {
+		product := 0.0
+		for j, v := range d.Atom(k) {
+			product += float64(v) * float64(x[j])
+		}
+		all[k] = float32(product*scale + steering[k])
+		if signed && all[k] < 0 {
+			best.Add(ranking.Item{Index: k, Score: -float64(all[k])})
+		} else if all[k] > 0 {
+			best.Add(ranking.Item{Index: k, Score: float64(all[k])})
+		}
+	}
+	for _, item := range best.Items() {
+		index = append(index, int32(item.Index))
+	}
+	slices.Sort(index)
+	for _, k := range index {
+		weights = append(weights, all[k])
+	}
+	return index, weights
 }

@@ -1,10 +1,13 @@
 package model
 
 import (
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
 	"testing"
+
+	"gonum.org/v1/gonum/blas/blas32"
 )
 
 func TestDictionary(t *testing.T) {
@@ -79,5 +82,50 @@ func TestSquares(t *testing.T) {
 			}
 			runtime.GOMAXPROCS(before)
 		}
+	}
+}
+
+// The oracle sorts all weights.
+func TestQuery(t *testing.T) {
+	const atoms, dim = 50, 7
+	rng := rand.New(rand.NewPCG(3, 4))
+	numbers := func(n int) []float32 {
+		x := make([]float32, n)
+		for i := range x {
+			x[i] = float32(rng.NormFloat64())
+		}
+		return x
+	}
+	d := &Dictionary{Dim: dim, Atoms: numbers(atoms * dim)}
+	x := numbers(dim)
+	steering := map[int]float64{3: 0.5, 4: -0.5, 49: 10}
+	norm := math.Sqrt(blas32.DDot(blas32.Vector{N: dim, Inc: 1, Data: x}, blas32.Vector{N: dim, Inc: 1, Data: x}))
+	for _, signed := range []bool{false, true} {
+		want := map[int32]float64{}
+		var keys []float64
+		for k := range int32(atoms) {
+			w := blas32.DDot(blas32.Vector{N: dim, Inc: 1, Data: d.Atom(int(k))}, blas32.Vector{N: dim, Inc: 1, Data: x})/norm + steering[int(k)]
+			key := w
+			if signed {
+				key = math.Abs(w)
+			}
+			want[k], keys = w, append(keys, key)
+		}
+		slices.Sort(keys)
+		index, weights := d.Query(x, 9, signed, steering)
+		if len(index) != 9 || !slices.IsSorted(index) || slices.Contains(weights, 0) {
+			t.Fatalf("signed %v: dimensions %v, weights %v", signed, index, weights)
+		}
+		for i, k := range index {
+			if math.Abs(float64(weights[i])-want[k]) > 1e-6 || max(want[k], -want[k]) < keys[atoms-9]-1e-6 || !signed && want[k] < 0 { // rounding of float32
+				t.Errorf("signed %v: weight %v of dimension %d, want %v among the nine above %v", signed, weights[i], k, want[k], keys[atoms-9])
+			}
+		}
+	}
+	if index, _ := d.Query(x, atoms, false, nil); len(index) == 0 || len(index) == atoms {
+		t.Errorf("%d of %d weights are positive", len(index), atoms)
+	}
+	if index, weights := d.Query(make([]float32, dim), 9, true, map[int]float64{5: -2}); !slices.Equal(index, []int32{5}) || weights[0] != -2 {
+		t.Errorf("a vector of zeros has the weights %v in %v", weights, index)
 	}
 }

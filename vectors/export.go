@@ -13,7 +13,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"overcomplete/internal/npy"
 	"overcomplete/internal/parallel"
 )
 
@@ -99,48 +98,6 @@ func WriteWord2VecBinary(w io.Writer, s *Sparse) error {
 			binary.LittleEndian.PutUint32(vector[4*k:], math.Float32bits(value[n]))
 		}
 		return append(b, '\n')
-	})
-}
-
-// WriteSparseText writes a line per row: the word, then " column:value" for each nonzero.
-// Columns count from 0. Values and errors are as in [WriteGloVe], except that K may be 0.
-func WriteSparseText(w io.Writer, s *Sparse) error {
-	if err := checkWords(s, asciiSpace); err != nil {
-		return err
-	}
-	columns := make([]string, s.Cols)
-	for k := range columns {
-		columns[k] = fmt.Sprintf(" %d:", k)
-	}
-	return writeChunks(w, s.Rows, func(b []byte, i int) []byte {
-		b = append(b, s.Words[i]...)
-		index, value := s.Row(i)
-		for n, k := range index {
-			b = append(b, columns[k]...)
-			b = appendExact(b, value[n])
-		}
-		return append(b, '\n')
-	})
-}
-
-// WritePackedBits writes a .npy file of V×⌈K/8⌉ bytes, with a bit per row and dimension that is
-// set if the value is not zero. The first dimension is the highest bit of the first byte.
-// numpy.unpackbits(array, axis=1, count=K) returns the binary V×K matrix.
-func WritePackedBits(w io.Writer, codes *Sparse) error {
-	width := (codes.Cols + 7) / 8
-	err := npy.WriteHeader(w, npy.Header{Type: "|u1", Shape: []int{codes.Rows, width}})
-	if err != nil {
-		return err
-	}
-	zeros := make([]byte, width)
-	return writeChunks(w, codes.Rows, func(b []byte, i int) []byte {
-		b = append(b, zeros...)
-		bits := b[len(b)-width:]
-		index, _ := codes.Row(i)
-		for _, k := range index {
-			bits[k/8] |= 0x80 >> (k % 8)
-		}
-		return b
 	})
 }
 

@@ -64,7 +64,6 @@ func TestWriteText(t *testing.T) {
 			"the " + strings.Repeat("\x00", 4) + "\xcd\xcc\xcc\xbd" + strings.Repeat("\x00", 4) + "\xac\xc5\x27\x37" + strings.Repeat("\x00", 4*5) + "\n" +
 			"café " + strings.Repeat("\x00", 4*9) + "\n" +
 			"x:y%20 \xab\xaa\xaa\x3e" + strings.Repeat("\x00", 4) + "\x00\x24\x74\x49" + strings.Repeat("\x00", 4*5) + "\x00\x00\x80\x4b\n"},
-		{"sparse text", WriteSparseText, "the 1:-0.1 3:1e-05\ncafé\nx:y%20 0:0.33333334 2:1e+06 8:1.6777216e+07\n"},
 	} {
 		var got bytes.Buffer
 		if err := tt.write(&got, small); err != nil {
@@ -112,7 +111,7 @@ func TestTextIsExact(t *testing.T) {
 
 func TestWordsAreNeverAmbiguous(t *testing.T) {
 	writers := map[string]func(io.Writer, *Sparse) error{
-		"GloVe": WriteGloVe, "word2vec": WriteWord2Vec, "word2vec binary": WriteWord2VecBinary, "sparse": WriteSparseText,
+		"GloVe": WriteGloVe, "word2vec": WriteWord2Vec, "word2vec binary": WriteWord2VecBinary,
 	}
 	for _, word := range []string{"at name", "\t", "a\nb", "a\r", "", " ", "\u00a0", "100%", "%20"} {
 		s := &Sparse{Words: slices.Clone(small.Words), CSR: small.CSR}
@@ -158,21 +157,6 @@ func TestEscape(t *testing.T) {
 	}
 }
 
-func TestWritePackedBits(t *testing.T) {
-	var got bytes.Buffer
-	if err := WritePackedBits(&got, small); err != nil {
-		t.Fatal(err)
-	}
-	const want = "\x50\x00" + "\x00\x00" + "\xa0\x80"
-	header, bits := got.Bytes()[:got.Len()-len(want)], got.Bytes()[got.Len()-len(want):]
-	if !bytes.Contains(header, []byte("{'descr': '|u1', 'fortran_order': False, 'shape': (3, 2), }")) {
-		t.Errorf("header %q", header)
-	}
-	if string(bits) != want {
-		t.Errorf("bits %x, want %x", bits, want)
-	}
-}
-
 func TestBinary(t *testing.T) {
 	b := small.Binary()
 	if !slices.Equal(b.Value, []float32{1, 1, 1, 1, 1}) || !slices.Equal(b.Index, small.Index) || !slices.Equal(b.Ptr, small.Ptr) {
@@ -205,8 +189,7 @@ func TestFullDisk(t *testing.T) {
 		"GloVe":    WriteGloVe(full, small),
 		"word2vec": WriteWord2Vec(full, small),
 		"binary":   WriteWord2VecBinary(full, small),
-		"sparse":   WriteSparseText(full, small),
-		"bits":     WritePackedBits(full, small),
+		"jsonl":    WriteJSONLines(full, small),
 	} {
 		if !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("%s: error %v, want %v", name, err, syscall.ENOSPC)

@@ -62,16 +62,3 @@ func ExampleStream() {
 	// [the a to] … have 50 numbers each
 	// 5000 words of godoc.50d.txt.gz
 }
-
-func ExampleWriteSparseText() {
-	codes := &vectors.Sparse{
-		Words: []string{"bank", "river"},
-		CSR:   vectors.CSR{Rows: 2, Cols: 100, Ptr: []int64{0, 2, 3}, Index: []int32{3, 50, 3}, Value: []float32{0.5, -2, 1.25}},
-	}
-	if err := vectors.WriteSparseText(os.Stdout, codes); err != nil {
-		log.Fatal(err)
-	}
-	// Output:
-	// bank 3:0.5 50:-2
-	// river 3:1.25
-}

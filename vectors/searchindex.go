@@ -5,39 +5,41 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // ErrUnindexable is wrapped by errors about a row that a search engine would refuse, or store in
 // place of another row.
 var ErrUnindexable = errors.New("search engines can't index the row")
 
-// WriteJSONLines writes a line per row with a JSON object. "id" is the word or id; "indices" and "values" are
-// the columns and values of the nonzeros; "names" are names(dimension, negative) for each of them, where
-// negative means a value below 0; names must be safe for concurrent use. Texts also have "text" and their
-// columns. WriteJSONLines returns an error if words and rows differ in number.
-func WriteJSONLines(w io.Writer, s *Sparse, names func(dimension int, negative bool) string) error {
+// Feature returns the name of a pole of a dimension in search engines: 7, or 7- for negative values.
+func Feature(dimension int, negative bool) string {
+	if negative {
+		return strconv.Itoa(dimension) + "-"
+	}
+	return strconv.Itoa(dimension)
+}
+
+// WriteJSONLines writes a line per row with a JSON object. "id" is the word or id, "dimensions" is K, and "indices" and
+// "values" are the columns and values of the nonzeros. Texts also have "text" and their columns. The values of a
+// column are JSON numbers, and null for empty ones, if all others are numbers; otherwise they are strings.
+// WriteJSONLines returns an error if words and rows differ in number.
+func WriteJSONLines(w io.Writer, s *Sparse) error {
 	if err := checkWords(s, ""); err != nil {
 		return err
 	}
-	cached, table := cacheNames(names), s.Table("id", "indices", "values", "names", "features")
+	table := newDocuments(s, "id", "dimensions", "indices", "values")
+	dimensions := fmt.Sprintf(`,"dimensions":%d,"indices":[`, s.Cols)
 	return writeChunks(w, s.Rows, func(b []byte, i int) []byte {
 		index, value := s.Row(i)
-		b = appendDocument(b, table, i)
-		b = append(b, `,"indices":[`...)
+		b = append(table.appendRow(b, i), dimensions...)
 		for n, k := range index {
 			b = strconv.AppendInt(appendComma(b, n), int64(k), 10)
 		}
 		b = append(b, `],"values":[`...)
 		for n, v := range value {
 			b = appendExact(appendComma(b, n), v)
-		}
-		b = append(b, `],"names":[`...)
-		for n, k := range index {
-			b = appendJSON(appendComma(b, n), cached(int(k), value[n] < 0))
 		}
 		return append(b, "]}\n"...)
 	})
@@ -49,14 +51,13 @@ const maxEngineID = 512
 // engineFields are the field names that search engines reserve.
 var engineFields = []string{"", "_id", "_index", "_source", "_type", "_routing", "_ignored", "_field_names", "_version", "_seq_no", "_doc_count", "_nested_path"}
 
-// WriteOpenSearch writes lines for the bulk API of OpenSearch and Elasticsearch: for each row an
-// action with its id, and a document. The document's field "features" has the type rank_features and a
-// value per nonzero, keyed by the dimension's number and name, with spaces for the dots of a name.
+// WriteOpenSearch writes lines for the bulk API of OpenSearch and Elasticsearch: for each row an action with its id,
+// and a document, whose columns have the types of [WriteJSONLines]. The document's field "features" has the type
+// rank_features and stores the absolute value of each nonzero under its [Feature].
 //
-// WriteOpenSearch returns [ErrUnindexable], wrapped, for a negative value, a repeated id or an id of over
-// 512 bytes. An engine would keep only the last row of a repeated id. It also returns the error of
-// [WriteJSONLines].
-func WriteOpenSearch(w io.Writer, s *Sparse, names func(dimension int, negative bool) string) error {
+// WriteOpenSearch returns [ErrUnindexable], wrapped, for a repeated id or an id of over 512 bytes. An engine would keep
+// only the last row of a repeated id. It also returns the error of [WriteJSONLines].
+func WriteOpenSearch(w io.Writer, s *Sparse) error {
 	if err := checkWords(s, ""); err != nil {
 		return err
 	}
@@ -69,61 +70,19 @@ func WriteOpenSearch(w io.Writer, s *Sparse, names func(dimension int, negative 
 			return fmt.Errorf("row %d: %w: the id %s is too long (got %d bytes, want at most %d); train on texts with shorter ids", i+1, ErrUnindexable, quote(id), len(id), maxEngineID)
 		}
 		first[id] = i
-		index, value := s.Row(i)
-		for n, v := range value {
-			if v < 0 {
-				return fmt.Errorf("row %d: %w: the value in dimension %d is negative (got %v); use a model of method B", i+1, ErrUnindexable, index[n], v)
-			}
-		}
 	}
-	cached, table := cacheNames(names), s.Table("id", append(engineFields, "features", "indices", "values", "names")...)
+	table := newDocuments(s, "id", append(engineFields, "features")...)
 	return writeChunks(w, s.Rows, func(b []byte, i int) []byte {
 		index, value := s.Row(i)
 		b = append(b, `{"index":{"_id":`...)
 		b = append(appendJSON(b, s.Words[i]), "}}\n"...)
-		b = append(appendDocument(b, table, i), `,"features":{`...)
+		b = append(table.appendRow(b, i), `,"features":{`...)
 		for n, k := range index {
-			name := strings.ReplaceAll(strconv.Itoa(int(k))+" "+cached(int(k), false), ".", " ") // dots separate nested fields
-			b = append(appendJSON(appendComma(b, n), name), ':')
-			b = appendExact(b, value[n])
+			b = append(appendJSON(appendComma(b, n), Feature(int(k), value[n] < 0)), ':')
+			b = appendExact(b, max(value[n], -value[n]))
 		}
 		return append(b, "}}\n"...)
 	})
-}
-
-// WriteSVMLight writes the format of SVMlight, LIBSVM and scikit-learn's load_svmlight_file: a line
-// per row with the label 0, " column:value" for each nonzero, and the word as a comment. Columns
-// count from 1. It returns an error if a word contains a line break.
-func WriteSVMLight(w io.Writer, s *Sparse) error {
-	if err := checkWords(s, "\r\n"); err != nil {
-		return err
-	}
-	return writeChunks(w, s.Rows, func(b []byte, i int) []byte {
-		index, value := s.Row(i)
-		b = append(b, '0')
-		for n, k := range index {
-			b = append(strconv.AppendInt(append(b, ' '), int64(k)+1, 10), ':')
-			b = appendExact(b, value[n])
-		}
-		return append(append(append(b, " # "...), s.Words[i]...), '\n')
-	})
-}
-
-// cacheNames returns names with a cache, for concurrent use.
-func cacheNames(names func(dimension int, negative bool) string) func(dimension int, negative bool) string {
-	type pole struct {
-		dimension int
-		negative  bool
-	}
-	var cache sync.Map
-	return func(dimension int, negative bool) string {
-		key := pole{dimension, negative}
-		name, ok := cache.Load(key)
-		if !ok {
-			name, _ = cache.LoadOrStore(key, names(dimension, negative))
-		}
-		return name.(string)
-	}
 }
 
 func appendComma(b []byte, n int) []byte {
@@ -133,11 +92,53 @@ func appendComma(b []byte, n int) []byte {
 	return b
 }
 
-// appendDocument appends the beginning of an object, with the fields of row i of the table.
-func appendDocument(b []byte, table []Column, i int) []byte {
+// documents is a table of ids, texts and columns, and which of them are numbers.
+type documents struct {
+	columns []Column
+	numbers []bool
+}
+
+func newDocuments(s *Sparse, words string, taken ...string) documents {
+	d := documents{columns: s.Table(words, taken...)}
+	d.numbers = make([]bool, len(d.columns))
+	for n := range d.columns {
+		d.numbers[n] = n > 1 && areNumbers(d.columns[n].Values) // ids and texts are strings
+	}
+	return d
+}
+
+// areNumbers reports whether all values are JSON numbers in the range of engines, or empty, and some aren't empty.
+func areNumbers(values []string) bool {
+	numbers := false
+	for _, v := range values {
+		if v == "" {
+			continue
+		}
+		_, err := strconv.ParseFloat(v, 64)
+		if !strings.ContainsAny(v, ".eE") {
+			_, err = strconv.ParseInt(v, 10, 64)
+		}
+		if err != nil || !json.Valid([]byte(v)) { // JSON has no leading zeros, so that codes such as 007 stay strings
+			return false
+		}
+		numbers = true
+	}
+	return numbers
+}
+
+// appendRow appends the beginning of an object, with the fields of row i.
+func (d documents) appendRow(b []byte, i int) []byte {
 	b = append(b, '{')
-	for n, c := range table {
-		b = appendJSON(append(appendJSON(appendComma(b, n), c.Name), ':'), c.Values[i])
+	for n, c := range d.columns {
+		b = append(appendJSON(appendComma(b, n), c.Name), ':')
+		switch v := c.Values[i]; {
+		case !d.numbers[n]:
+			b = appendJSON(b, v)
+		case v == "":
+			b = append(b, "null"...)
+		default:
+			b = append(b, v...)
+		}
 	}
 	return b
 }
@@ -145,19 +146,6 @@ func appendDocument(b []byte, table []Column, i int) []byte {
 func appendJSON(b []byte, s string) []byte {
 	text, _ := json.Marshal(s) // strings can't fail
 	return append(b, text...)
-}
-
-// Norms returns the Euclidean norm of each row.
-func (s *CSR) Norms() []float64 {
-	norms := make([]float64, s.Rows)
-	for i := range norms {
-		_, value := s.Row(i)
-		for _, v := range value {
-			norms[i] += float64(v) * float64(v)
-		}
-		norms[i] = math.Sqrt(norms[i])
-	}
-	return norms
 }
 
 // DivideRows returns s with row i divided by norms[i], or unchanged if norms[i] is 0. The

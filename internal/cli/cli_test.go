@@ -261,7 +261,7 @@ func TestCancelled(t *testing.T) {
 	dir, _ := clitest.Sample(t)
 	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
 	before := dir.Tree(t)
-	for _, args := range []string{"paper train in.txt -o model", "train in.txt -o old --force", "export old -f sparse -o out", "export old -f csr -o -",
+	for _, args := range []string{"paper train in.txt -o model", "train in.txt -o old --force", "export old -f jsonl -o out", "export old -f csr -o -",
 		"encode old in.txt -o new --quiet", "explore old --export out --words word1"} {
 		code, stdout, stderr := clitest.Output(t, interruptedAt(dir.Command(strings.Fields(args)...), 0, ""))
 		if code != exitInterrupted || stdout != "" || stderr != "overcomplete: interrupted, no file was written\n" {

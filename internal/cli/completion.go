@@ -26,7 +26,6 @@ var flagValues = map[string][]string{
 	"sort":          {byVariance, byIntrusion, byCoherence},
 	"format":        formatNames(),
 	"dot":           stepNames(),
-	"normalize":     normalizations,
 	"rows":          {string(vectors.KindWords), string(vectors.KindTexts)},
 }
 

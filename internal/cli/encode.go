@@ -63,7 +63,7 @@ the third or fourth: encode all shards on one kind, with one --precision.`,
 	}
 	flags := cmd.Flags()
 	addOutput(cmd, &f.output, "model `directory` to write", "a model that exists")
-	flags.IntVar(&f.steps, "encode-steps", encode.DefaultSteps, "steps of FISTA; 10 favours similarity, 40 a low reconstruction error")
+	flags.IntVar(&f.steps, "encode-steps", 0, "steps of FISTA (default MODEL's); 10 favours similarity, 40 a low reconstruction error")
 	flags.IntVar(&f.nonzeros, "nonzeros", 0, "maximum number of nonzeros per row (default MODEL's)")
 	flags.Float64Var(&f.lambda, "lambda", 0, "weight λ of the codes' Σ|a| (default MODEL's)")
 	flags.BoolVar(&f.exact, "exact", false, "minimise the objective instead of stopping early")
@@ -142,7 +142,10 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir string, paths []string) err
 	if err != nil {
 		return err
 	}
-	if o.Steps = f.steps; f.exact {
+	if changed("encode-steps") {
+		o.Steps = f.steps
+	}
+	if f.exact {
 		if o.Gap = f.gap; o.Lambda == 0 {
 			return usagef("--exact needs a λ above 0; give --lambda")
 		}

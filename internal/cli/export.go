@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,13 +37,11 @@ var exportFormats = []exportFormat{
 	{"glove", "dense text: word v v v", codes(vectors.WriteGloVe)},
 	{"word2vec", "dense text after a line \"V K\", the numbers of words and dimensions", codes(vectors.WriteWord2Vec)},
 	{"word2vec-binary", "the same in word2vec's binary form, dense float32", codes(vectors.WriteWord2VecBinary)},
-	{"sparse", "sparse text: word i:v i:v, dimensions from 0", codes(vectors.WriteSparseText)},
 	{"csr", "sparse matrix for scipy.sparse.load_npz", codes(writeCSR)},
-	{"binary", "sparse matrix of ones, for models of method B", binaryCodes(writeCSR)},
-	{"bits", "the same as packed bits, for numpy.unpackbits(numpy.load(FILE), axis=1, count=K)", binaryCodes(vectors.WritePackedBits)},
-	{"svmlight", "sparse text for sklearn.datasets.load_svmlight_file, dimensions from 1, the word as a comment", codes(vectors.WriteSVMLight)},
-	{"jsonl", "a line of JSON for each row: id, indices, values, names of dimensions", named(vectors.WriteJSONLines)},
-	{"opensearch", "lines for the bulk API of OpenSearch and Elasticsearch, with rank_features", named(vectors.WriteOpenSearch)},
+	{"binary", "sparse matrix of ones, for models of method B", writeBinary},
+	{"jsonl", "a line of JSON for each row: id, indices, values; of texts also text and columns", codes(vectors.WriteJSONLines)},
+	{"opensearch", "lines for the bulk API of OpenSearch and Elasticsearch, with rank_features", codes(vectors.WriteOpenSearch)},
+	{"labels", "JSON object with the label of each dimension and, after \"-\", of its negative pole", writeLabels},
 	{"safetensors", "codes, dictionary, mean and words as named tensors; a MODEL to other commands", func(_ context.Context, w io.Writer, m exported) error { return m.WriteSafetensors(w) }},
 	{"arrow", "Arrow file (Feather) of word, indices and values; of texts with id, text and columns", codes(columnar.WriteArrow)},
 	{"parquet", "Parquet file of the same", codes(columnar.WriteParquet)},
@@ -90,61 +89,67 @@ func checkBinary(m *model.Model) error {
 	return nil
 }
 
-// binaryCodes writes binary codes.
-func binaryCodes(write func(io.Writer, *vectors.Sparse) error) func(context.Context, io.Writer, exported) error {
-	return func(_ context.Context, w io.Writer, m exported) error {
-		if err := checkBinary(m.Model); err != nil {
-			return err
-		}
-		return write(w, m.Codes.Binary())
+func writeBinary(_ context.Context, w io.Writer, m exported) error {
+	if err := checkBinary(m.Model); err != nil {
+		return err
 	}
+	return writeCSR(w, m.Codes.Binary())
 }
 
-// named writes codes with the labels of dimensions.
-func named(write func(io.Writer, *vectors.Sparse, func(k int, negative bool) string) error) func(context.Context, io.Writer, exported) error {
-	return func(_ context.Context, w io.Writer, m exported) error {
-		x, err := indexOf(m.path, m.Model)
-		if err != nil {
-			return err
-		}
-		x.Known = m.Info.Known()
-		labels, err := loadLabels(m.path, x.Codes.Cols)
-		if err != nil {
-			return err
-		}
-		return write(w, m.Codes, func(k int, negative bool) string {
-			return labels.Name(x, interpret.Pole{Dimension: k, Negative: negative})
-		})
+// writeLabels writes a JSON object of the labels by feature, in the order of dimensions.
+func writeLabels(_ context.Context, w io.Writer, m exported) error {
+	x, err := indexOf(m.path, m.Model)
+	if err != nil {
+		return err
 	}
+	x.Known = m.Info.Known()
+	labels, err := loadLabels(m.path, x.Codes.Cols)
+	if err != nil {
+		return err
+	}
+	var lines []string
+	for k := range x.Codes.Cols {
+		poles := x.Poles(k)
+		if len(poles) == 0 {
+			poles = []interpret.Pole{{Dimension: k}}
+		}
+		for _, pole := range poles {
+			if name := labels.Name(x, pole); name != "" {
+				text, _ := json.Marshal(name) // strings can't fail
+				lines = append(lines, fmt.Sprintf("%q: %s", vectors.Feature(k, pole.Negative), text))
+			}
+		}
+	}
+	_, err = fmt.Fprintf(w, "{\n%s\n}\n", strings.Join(lines, ",\n"))
+	return err
 }
-
-// normalizations are the norms that codes are divided by.
-var normalizations = []string{"codes", "vectors"}
 
 func newExport() *cobra.Command {
 	var format, output string
-	var normalize string
-	var escape bool
+	var normalize, escape bool
 	cmd := &cobra.Command{
 		Use:   "export MODEL --format F -o FILE",
 		Short: "Export codes, dictionary or topics to other formats",
 		Long: `Export writes the sparse vectors of a model in a format that other tools read:
 
 ` + describeFormats() + `
-V is the number of words, K the number of sparse dimensions. The rows of csr, binary and
-bits are in the order of the model's words.txt or texts.jsonl, and texts are called by
-their ids but in jsonl, opensearch, arrow and parquet. A word with white space
-would be ambiguous in text and in word2vec's binary form, so it stops the export; with
---escape, white space and % in words are written as in a URL, "New York" as "New%20York".`,
+V is the number of words, K the number of sparse dimensions. The rows of csr and binary are
+in the order of the model's words.txt or texts.jsonl, and texts are called by their ids but
+in jsonl, opensearch, arrow and parquet. A word with white space would be ambiguous in text
+and in word2vec's binary form, so it stops the export; with --escape, white space and % in
+words are written as in a URL, "New York" as "New%20York".
+
+With --normalize, the values of a search engine's index are ready for the weights of
+"overcomplete query": scores are then close to cosines.`,
 		Example: `  overcomplete export model --format word2vec -o vectors.txt
-  overcomplete export model --format sparse -o - | head
+  overcomplete export model --format jsonl --normalize -o - | head
   overcomplete export model --format safetensors -o model.safetensors`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch stored := map[string]string{"safetensors": "the model as it is", "binary": "ones", "bits": "ones", "topics": "no codes"}[format]; {
-			case normalize != "" && stored != "":
+			switch stored := map[string]string{"safetensors": "the model as it is", "binary": "ones", "labels": "no codes", "topics": "no codes"}[format]; {
+			case normalize && stored != "":
 				return usagef("--normalize has no effect on format %s, which stores %s; drop it", format, stored)
-			case escape && slices.Contains([]string{"csr", "binary", "bits"}, format):
+			case escape && slices.Contains([]string{"csr", "binary"}, format):
 				return usagef("--escape has no effect on format %s, which has no words; drop it", format)
 			}
 			write := func(w io.Writer) error {
@@ -174,12 +179,12 @@ would be ambiguous in text and in word2vec's binary form, so it stops the export
 	flags.StringVarP(&format, "format", "f", "", "`format`, one of "+strings.Join(formatNames(), ", "))
 	addOutput(cmd, &output, "`file` to write, or - for standard output", "a file that exists")
 	flags.BoolVar(&escape, "escape", false, "encode white space and % in words")
-	flags.StringVar(&normalize, "normalize", "", "for search: divide each code by its norm (`codes`), for queries that are codes, or by the norm of its reconstruction, ‖μ + aD‖ (vectors), for dot-product scoring")
+	flags.BoolVar(&normalize, "normalize", false, "for search, divide each code a by the norm of its reconstruction, ‖μ + aD‖")
 	cmd.MarkFlagRequired("format")
 	return cmd
 }
 
-func openForExport(cmd *cobra.Command, dir string, escape bool, normalize string) (*model.Model, error) {
+func openForExport(cmd *cobra.Command, dir string, escape, normalize bool) (*model.Model, error) {
 	m, err := loadModel(cmd, dir)
 	if err != nil {
 		return nil, err
@@ -187,10 +192,7 @@ func openForExport(cmd *cobra.Command, dir string, escape bool, normalize string
 	if escape {
 		m.Codes.Words = vectors.Escape(m.Codes.Words)
 	}
-	switch normalize {
-	case "codes":
-		m.Codes = m.Codes.DivideRows(m.Codes.Norms())
-	case "vectors":
+	if normalize {
 		norms, err := m.Norms(cmd.Context())
 		if err != nil {
 			return nil, err

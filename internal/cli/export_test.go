@@ -39,15 +39,13 @@ func TestExport(t *testing.T) {
 		{"glove", dense},
 		{"word2vec", "2 9\n" + dense},
 		{"word2vec-binary", "2 9\nNew%20York " + zeros[:4] + "\x00\x00\x00\x3f" + zeros[:7*4] + "\nRome " + zeros[:8*4] + "\x00\x00\x00\x40\n"},
-		{"sparse", "New%20York 1:0.5\nRome 8:2\n"},
 		{"csr", "\x00\x00\x00\x3f\x00\x00\x00\x40"},
 		{"binary", "\x00\x00\x80\x3f\x00\x00\x80\x3f"},
-		{"bits", "\x40\x00\x00\x80"},
-		{"svmlight", "0 2:0.5 # New%20York\n0 9:2 # Rome\n"},
-		{"jsonl", `{"id":"New%20York","indices":[1],"values":[0.5],"names":["New%20York"]}` + "\n" +
-			`{"id":"Rome","indices":[8],"values":[2],"names":["Rome"]}` + "\n"},
-		{"opensearch", `{"index":{"_id":"New%20York"}}` + "\n" + `{"id":"New%20York","features":{"1 New%20York":0.5}}` + "\n" +
-			`{"index":{"_id":"Rome"}}` + "\n" + `{"id":"Rome","features":{"8 Rome":2}}` + "\n"},
+		{"jsonl", `{"id":"New%20York","dimensions":9,"indices":[1],"values":[0.5]}` + "\n" +
+			`{"id":"Rome","dimensions":9,"indices":[8],"values":[2]}` + "\n"},
+		{"opensearch", `{"index":{"_id":"New%20York"}}` + "\n" + `{"id":"New%20York","features":{"1":0.5}}` + "\n" +
+			`{"index":{"_id":"Rome"}}` + "\n" + `{"id":"Rome","features":{"8":2}}` + "\n"},
+		{"labels", "{\n\"1\": \"New%20York\",\n\"8\": \"Rome\"\n}\n"},
 		{"safetensors", "\x00\x00\x00\x3f\x00\x00\x00\x40"},
 		{"arrow", "ARROW1"},
 		{"parquet", "PAR1"},
@@ -58,7 +56,7 @@ func TestExport(t *testing.T) {
 		tested = append(tested, tt.format)
 		dir := clitest.Save(t, exportModel())
 		escape := " --escape"
-		if tt.format == "csr" || tt.format == "binary" || tt.format == "bits" { // without words
+		if tt.format == "csr" || tt.format == "binary" { // without words
 			escape = ""
 		}
 		if code, _, stderr := dir.Run(t, "export model -o out.x -f "+tt.format+escape); code != 0 {
@@ -69,7 +67,7 @@ func TestExport(t *testing.T) {
 			t.Errorf("%s: there are %q", tt.format, got)
 		}
 		got := string(dir.Read(t, "out.x"))
-		if binary := slices.Contains([]string{"csr", "binary", "bits", "safetensors", "arrow", "parquet"}, tt.format); !binary && got != tt.want || !strings.Contains(got, tt.want) {
+		if binary := slices.Contains([]string{"csr", "binary", "safetensors", "arrow", "parquet"}, tt.format); !binary && got != tt.want || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: the file is\n%q, want\n%q", tt.format, got, tt.want)
 		}
 		if stdout, _ := dir.MustRun(t, "export model -o - -f "+tt.format+escape); stdout != got {

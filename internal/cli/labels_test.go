@@ -158,7 +158,7 @@ func TestCheckpointsAreNotNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{"top model", "explain model word1", "nearest model word1", "compare model word1 word2",
-		"export model -f sparse -o -", "explore model --export page.html --words word1"} {
+		"export model -f jsonl -o -", "explore model --export page.html --words word1"} {
 		if code, _, stderr := dir.Run(t, line); code != 0 || stderr != "warning: model is a checkpoint: its training isn't finished; paper train --resume resumes it\n" {
 			t.Errorf("%s: exit code %d, %q", line, code, stderr)
 		}

@@ -56,10 +56,11 @@ texts that have all words, or else the best 100, are sorted by s·v + … alone;
 			if err != nil {
 				return err
 			}
-			steering, err := parseSteering(x, labels, more, less)
+			steering, err := parseSteering(x.Codes.Cols, more, less)
 			if err != nil {
 				return err
 			}
+			steering.label(x, labels)
 			query := strings.Join(args[1:], " ")
 			if _, ok := x.Row(query); !ok {
 				if err := checkSearch(x); err != nil {
@@ -91,8 +92,7 @@ texts that have all words, or else the best 100, are sorted by s·v + … alone;
 	flags := cmd.Flags()
 	flags.IntVarP(&words, "words", "n", 10, "most words or texts to print")
 	flags.IntVar(&dimensions, "dimensions", 3, "most dimensions per neighbour, 0 for all")
-	flags.StringSliceVar(&more, "more", nil, "prefer rows with `dimension[=s]`, several separated by commas")
-	flags.StringSliceVar(&less, "less", nil, "avoid rows with `dimension[=s]`")
+	addSteering(cmd, &more, &less)
 	addRare(cmd)
 	addSkipBad(cmd)
 	addJSON(cmd, "print the same as JSON, with whole texts")
@@ -109,11 +109,16 @@ type steered struct {
 	Part      float64 `json:"part"` // of a row's score
 }
 
-// parseSteering parses the values of --more and --less: a dimension, or dimension=weight.
-func parseSteering(x *interpret.Index, labels interpret.Labels, more, less []string) (steering, error) {
+func addSteering(cmd *cobra.Command, more, less *[]string) {
+	cmd.Flags().StringSliceVar(more, "more", nil, "prefer rows with `dimension[=s]`, several separated by commas")
+	cmd.Flags().StringSliceVar(less, "less", nil, "avoid rows with `dimension[=s]`")
+}
+
+// parseSteering parses the values of --more and --less, a dimension or dimension=weight, for K dimensions.
+func parseSteering(dimensions int, more, less []string) (steering, error) {
 	for flag, values := range map[string][]string{"--more": more, "--less": less} {
 		if values != nil && len(values) == 0 {
-			return nil, usagef("%s is empty, want a dimension from 0 to %d", flag, x.Codes.Cols-1)
+			return nil, usagef("%s is empty, want a dimension from 0 to %d", flag, dimensions-1)
 		}
 	}
 	const maxWeight = 1_000_000 // so that scores don't overflow
@@ -125,8 +130,8 @@ func parseSteering(x *interpret.Index, labels interpret.Labels, more, less []str
 		}
 		dimension, amount, given := strings.Cut(value, "=")
 		k, err := strconv.Atoi(dimension)
-		if err != nil || k < 0 || k >= x.Codes.Cols {
-			return nil, usagef("%s is %.60q, want a dimension from 0 to %d", flag, value, x.Codes.Cols-1)
+		if err != nil || k < 0 || k >= dimensions {
+			return nil, usagef("%s is %.60q, want a dimension from 0 to %d", flag, value, dimensions-1)
 		}
 		weight := 0.5
 		if given {
@@ -138,13 +143,20 @@ func parseSteering(x *interpret.Index, labels interpret.Labels, more, less []str
 		if slices.ContainsFunc(all, func(s steered) bool { return s.Dimension == k }) {
 			return nil, usagef("%s is %.60q, but dimension %d already has a weight", flag, value, k)
 		}
-		pole := interpret.Pole{Dimension: k}
-		if poles := x.Poles(k); len(poles) == 1 {
-			pole = poles[0]
-		}
-		all = append(all, steered{Dimension: k, Label: labels.Name(x, pole), Weight: sign * weight})
+		all = append(all, steered{Dimension: k, Weight: sign * weight})
 	}
 	return all, nil
+}
+
+// label sets the labels of the dimensions.
+func (s steering) label(x *interpret.Index, labels interpret.Labels) {
+	for i := range s {
+		pole := interpret.Pole{Dimension: s[i].Dimension}
+		if poles := x.Poles(pole.Dimension); len(poles) == 1 {
+			pole = poles[0]
+		}
+		s[i].Label = labels.Name(x, pole)
+	}
 }
 
 // of returns the steering with its parts in the score of a row, and their sum.

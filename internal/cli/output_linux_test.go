@@ -25,7 +25,7 @@ func TestFullStandardOutput(t *testing.T) {
 		"", "help", "help train", "paper train --help", "version", "--version", "graph", "graph --dot code", "devices", "devices --json", "completion bash",
 		"top old", "top old --json", "explain old word1 word2",
 		"eval old --wordsim pairs.txt", "eval old --wordsim pairs.txt --json", "eval old --wordsim pairs.txt --markdown",
-		"intrusion score test.key.json test.tsv", "export old -f sparse -o -", "export old -f csr -o -",
+		"intrusion score test.key.json test.tsv", "export old -f jsonl -o -", "export old -f csr -o -",
 	} {
 		cmd := dir.Command(strings.Fields(args)...)
 		cmd.Stdout = full

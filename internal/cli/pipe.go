@@ -47,7 +47,6 @@ func (f *encodeFlags) pipe(cmd *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	o.Steps = encode.DefaultSteps
 	e, err := chosenDevice{&f.deviceFlags, io.Discard}.Encoder(&m.Dictionary, o)
 	if err != nil {
 		return err

@@ -7,24 +7,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"overcomplete/cpu"
+	"overcomplete/encode"
 	"overcomplete/internal/lab/recall"
 	"overcomplete/internal/table"
+	"overcomplete/model"
 	"overcomplete/vectors"
 )
 
 // recallReport is the output of recall.
 type recallReport struct {
 	Queries int           `json:"queries"`
+	New     bool          `json:"new"` // queries aren't rows of the index
 	K       int           `json:"k"`
 	Rows    int           `json:"rows"`
-	Dense   denseSearch   `json:"dense"`
+	Bytes   int64         `json:"bytes"` // of dense vectors
 	Models  []recallModel `json:"models"`
-}
-
-// A denseSearch is the exact search with dense vectors.
-type denseSearch struct {
-	Bytes   int64   `json:"bytes"`
-	Seconds float64 `json:"seconds"` // per query
 }
 
 type recallModel struct {
@@ -35,33 +33,42 @@ type recallModel struct {
 	recall.Recalls
 }
 
+// recallFlags are the flags of recall.
+type recallFlags struct {
+	inputFlags
+	queries            string
+	number, k, weights int
+	seed               uint64
+}
+
 func newRecall() *cobra.Command {
-	var f inputFlags
-	var queries, k int
-	var seed uint64
+	var f recallFlags
 	cmd := &cobra.Command{
 		Use:   "recall VECTORS MODEL...",
 		Short: "Measure recall of nearest neighbours by codes",
-		Long: `Recall draws rows of VECTORS, the dense vectors that the models encode, as queries. It
-prints recall@k, the share of the k rows with the largest cosines that a search by codes
-finds, with its standard error, and the time per query on all processors:
+		Long: `Recall searches an index of the codes of VECTORS, the dense vectors that the models
+encode, for the dense vectors of --queries, or for rows of VECTORS. It prints recall@k, the
+share of the k rows with the largest cosines that a search finds, with its standard error:
 
-  codes      by the cosine of codes, of rows that share dimensions with the query
-  products   by w·a / ‖μ + aD‖, where w = Dx are the products of the dense query with all
-             atoms. That is close to the cosine of x and μ + aD. Half of the weights are
-             negative, which some search engines refuse
-  reranked   by dot products among the 100 rows (or k, if more) that are nearest by codes
+  codes     by the cosine of codes
+  products  by w·a / ‖μ + aD‖, where w = Dx are the products of the dense query with all
+            atoms. That is close to the cosine of x and μ + aD. Half of the weights are
+            negative, which some search engines refuse
+  largest   the same with the largest positive weights alone, as "overcomplete query"
+            prints them; with --method A, with the largest of both signs
+  reranked  products, among the 100 rows (or k, if more) that largest finds
+  dense     the cosine of dense vectors, among the same rows
 
-An index has 8 bytes per nonzero, for its row and value. For search engines, export codes
-with --normalize codes for the first search and --normalize vectors for the second.
+An index has 8 bytes per nonzero, for its row and value. Rows of VECTORS that the model was
+trained on are found more often than new ones, by up to 0.04: give --queries.
 
 A model must encode the rows of VECTORS, in their order: give --max-words and other
 flags of the input as for encoding.`,
-		Example: `  overcomplete recall sentences.parquet model
+		Example: `  overcomplete recall sentences.parquet model --queries queries.parquet
   overcomplete recall glove.txt model wider --max-words 50000 -k 20 --json`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := measureRecall(cmd, f.ReadOptions, args[0], args[1:], queries, k, seed)
+			r, err := f.measure(cmd, args[0], args[1:])
 			if err != nil {
 				return err
 			}
@@ -69,17 +76,19 @@ flags of the input as for encoding.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVarP(&k, "neighbours", "k", 10, "nearest rows to find")
-	flags.IntVar(&queries, "queries", 1000, "number of queries")
-	flags.Uint64Var(&seed, "seed", 1, "seed of the choice of queries")
+	flags.StringVar(&f.queries, "queries", "", "`file` of dense vectors to search for (default rows of VECTORS)")
+	flags.IntVar(&f.number, "number", 1000, "most queries to draw")
+	flags.IntVarP(&f.k, "neighbours", "k", 10, "nearest rows to find")
+	flags.IntVar(&f.weights, "weights", model.QueryWeights, "most weights of a query for largest")
+	flags.Uint64Var(&f.seed, "seed", 1, "seed of the choice of queries")
 	f.registerInput(cmd)
 	addJSON(cmd, "print the same as JSON")
 	return cmd
 }
 
-func measureRecall(cmd *cobra.Command, read vectors.ReadOptions, path string, models []string, queries, k int, seed uint64) (r recallReport, err error) {
+func (f *recallFlags) measure(cmd *cobra.Command, path string, models []string) (r recallReport, err error) {
 	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
-	x, source, err := readVectors(cmd, path, read)
+	x, source, err := readVectors(cmd, path, f.ReadOptions)
 	if err != nil {
 		return r, err
 	}
@@ -89,17 +98,35 @@ func measureRecall(cmd *cobra.Command, read vectors.ReadOptions, path string, mo
 		}
 		return usagef("%s: %w", path, err)
 	}
-	q, err := recall.NewQueries(ctx, x, queries, k, seed)
-	if err != nil {
-		return r, about(path, err)
+	var queries *vectors.Dense
+	from := path
+	if f.queries != "" {
+		from = f.queries
+		read := f.ReadOptions
+		read.WordList, read.MaxWords = "", 0
+		if queries, _, err = readVectors(cmd, from, read); err != nil {
+			return r, err
+		}
 	}
-	r = recallReport{Queries: len(q.Rows), K: k, Rows: x.Len(), Dense: denseSearch{4 * int64(len(x.Data)), q.Seconds}}
+	q, err := recall.NewQueries(ctx, x, queries, f.number, f.k, f.seed)
+	if err != nil {
+		return r, about(from, err)
+	}
+	r = recallReport{Queries: len(q.Rows), New: q.New(), K: f.k, Rows: x.Len(), Bytes: 4 * int64(len(x.Data))}
 	for _, name := range models {
 		m, err := loadModel(cmd, name)
 		if err != nil {
 			return r, err
 		}
-		found, err := q.Measure(ctx, m)
+		var encoded *vectors.Sparse
+		if q.New() && m.Dictionary.Dim == x.Dim {
+			e, err := encode.Model(ctx, m, queries, cpu.Device{}, encode.Defaults(m.Info))
+			if err != nil {
+				return r, about(name, err)
+			}
+			encoded = e.Codes
+		}
+		found, err := q.Measure(ctx, m, encoded, f.weights)
 		if err != nil {
 			return r, about(name, err)
 		}
@@ -117,22 +144,24 @@ func measureRecall(cmd *cobra.Command, read vectors.ReadOptions, path string, mo
 }
 
 func (r recallReport) print(b *strings.Builder) {
-	fmt.Fprintf(b, "recall@%d of %d queries over %d rows; dense vectors: %s per query, %s\n", r.K, r.Queries, r.Rows, milliseconds(r.Dense.Seconds), megabytes(r.Dense.Bytes))
-	rows := table.Table{{"model", "nonzeros", "explained", "index", "codes", "", "products", "", "reranked", ""}}
+	kind := "rows of the index"
+	if r.New {
+		kind = "new"
+	}
+	fmt.Fprintf(b, "recall@%d of %d queries, %s, over %d rows; dense vectors: %s\n", r.K, r.Queries, kind, r.Rows, megabytes(r.Bytes))
+	rows := table.Table{{"model", "nonzeros", "explained", "index", "codes", "products", "largest", "reranked", "dense"}}
 	for _, m := range r.Models {
 		explained := ""
 		if m.Explained != nil {
 			explained = fmt.Sprintf("%.1f %%", 100**m.Explained)
 		}
 		row := []string{m.Model, fmt.Sprintf("%.1f", m.Nonzeros), explained, megabytes(m.Bytes)}
-		for _, s := range []recall.Recall{m.Codes, m.Products, m.Reranked} {
-			row = append(row, fmt.Sprintf("%.3f ±%.3f", s.Recall, s.Stderr), milliseconds(s.Seconds))
+		for _, s := range []recall.Recall{m.Codes, m.Products, m.Largest, m.Reranked, m.Dense} {
+			row = append(row, fmt.Sprintf("%.3f ±%.3f", s.Recall, s.Stderr))
 		}
 		rows = append(rows, row)
 	}
 	b.WriteString(rows.Text("lr"))
 }
-
-func milliseconds(seconds float64) string { return fmt.Sprintf("%.2f ms", 1000*seconds) }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }

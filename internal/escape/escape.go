@@ -77,14 +77,19 @@ func JSON(w io.Writer, v any) error {
 	if err := e.Encode(v); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, replace(b.String(), "\n", func(r rune, _ string) string {
+	_, err := io.WriteString(w, InJSON(b.String()))
+	return err
+}
+
+// InJSON returns JSON with JSON escapes for characters that can't be printed.
+func InJSON(text string) string {
+	return replace(text, "\n", func(r rune, _ string) string {
 		var units strings.Builder
 		for _, unit := range utf16.Encode([]rune{r}) {
 			units.WriteString(`\u` + strconv.FormatUint(0x10000+uint64(unit), 16)[1:])
 		}
 		return units.String()
-	}))
-	return err
+	})
 }
 
 var markdown = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`, "|", `\|`, "&", `\&`, "~", `\~`, "#", `\#`)

@@ -7,7 +7,7 @@ import struct
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -201,6 +201,42 @@ class Model:
         if len(vector) != dense:
             raise ValueError(f"x is neither a word, an id, a row number nor a dense vector (got {len(vector)} numbers, want {dense})")
         return None, self.encode(vector.reshape(1, -1))
+
+    def query(
+        self, x: Any, weights: int = 128, *, signed: bool = False, more: Mapping[int, float] = {}, less: Mapping[int, float] = {}
+    ) -> tuple[list[int], list[float]]:
+        """Returns the dimensions and weights of a query by the dense vector x, for an index of rows().
+
+        The weights are the largest positive entries of Dx/‖x‖ or, if signed, the largest absolute ones; with method A they
+        always are. The score of a row, the sum of weight times value, is close to its cosine with x. more and less map
+        dimensions to numbers that are added to their weights, or subtracted from them.
+
+        Raises ValueError if x doesn't have L finite numbers, and IndexError if there is no such dimension.
+        """
+        vector, (k, dense) = np.ravel(matrix(x)).astype(np.float32), self.dictionary.shape
+        if len(vector) != dense or not np.isfinite(vector).all():
+            raise ValueError(f"x is not a dense vector of {dense} finite numbers (got {len(vector)} numbers)")
+        products = self.dictionary @ (vector / (np.linalg.norm(vector) or 1))
+        for sign, steered in ((1, more), (-1, less)):
+            for dimension, weight in steered.items():
+                if not 0 <= dimension < k:
+                    raise IndexError(f"no dimension {dimension} (want 0 to {k - 1})")
+                products[dimension] += sign * weight
+        keys = np.abs(products) if signed or self.info["training"]["recipe"]["method"] == "A" else products
+        best = np.sort(np.argsort(-keys, kind="stable")[:weights])
+        best = best[keys[best] > 0]
+        return best.tolist(), products[best].tolist()
+
+    def rows(self, normalize: bool = True) -> Iterator[dict[str, Any]]:
+        """Yields the V rows as dictionaries with id, dimensions (K), indices and values, and with the text and the columns of texts.
+
+        If normalize, each code a is divided by ‖μ + aD‖, for queries by query(). Columns of numbers are numbers.
+        """
+        with tempfile.TemporaryDirectory(prefix="overcomplete-") as name:
+            path = Path(name) / "rows.jsonl"
+            run("export", self._unchanged_path, "--format", "jsonl", "-o", path, *(["--normalize"] if normalize else []))
+            with open(path, encoding="utf-8", newline="\n") as lines:
+                yield from map(json.loads, lines)
 
     def topics(self, number: int | None = None, column: str | None = None, by: str | None = None) -> Any:
         """Returns a table of the topics of the texts, the largest first: id, label, share and count of rows, examples.

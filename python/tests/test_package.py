@@ -215,6 +215,36 @@ class TestModel(Folder):
         self.assertEqual(printed["nearest"][0]["word"], table["word"][0])
         self.assertAlmostEqual(printed["nearest"][0]["cosine"]["sum"], table["cosine"][0], 5)
 
+    def test_query(self):
+        m = Model.load(self.models / "texts")
+        for options, flags in [({}, []), ({"weights": 5, "more": {3: 0.25}, "less": {1: 2}}, ["--weights", 5, "--more", "3=0.25", "--less", "1=2"]), ({"signed": True}, ["--signed"])]:
+            printed = [json.loads(line) for line in run("query", m.path, self.models / "x.parquet", *flags).split("\n")[:-1]]
+            for x, row in zip(self.x, printed, strict=True):
+                dimensions, weights = m.query(x, **options)
+                self.assertEqual(dimensions, row["indices"])
+                np.testing.assert_allclose(weights, row["values"], rtol=1e-4, atol=1e-6)  # sums of float32
+        with self.assertRaisesRegex(ValueError, "^x is not a dense vector of 12 finite numbers \\(got 3 numbers\\)$"):
+            m.query([1, 2, 3])
+        with self.assertRaisesRegex(ValueError, "finite"):
+            m.query([np.nan] * 12)
+        with self.assertRaisesRegex(IndexError, r"no dimension 24 \(want 0 to 23\)"):
+            m.query(self.x[0], more={24: 1})
+        signed = Model.load(self.models / "words")  # of method A
+        self.assertLess(min(signed.query(np.ones(50))[1]), 0)
+
+    def test_rows(self):
+        m = Model.load(self.models / "texts")
+        codes, norms = m.codes.toarray(), np.linalg.norm(m.mean + m.codes @ m.dictionary, axis=1)
+        for normalize in (True, False):
+            rows = list(m.rows(normalize=normalize))
+            self.assertEqual([row["id"] for row in rows], m.words)
+            for i, row in enumerate(rows):
+                self.assertEqual(list(row), ["id", "text", "kind", "dimensions", "indices", "values"])
+                self.assertIsInstance(row["kind"], int)
+                want = codes[i] / norms[i] if normalize else codes[i]
+                self.assertEqual(row["indices"], np.flatnonzero(codes[i]).tolist())
+                np.testing.assert_allclose(row["values"], want[row["indices"]], rtol=1e-5)
+
     def test_explain_and_labels(self):
         m = Model.load(self.models / "words")
         table = m.explain("mutex", 3)

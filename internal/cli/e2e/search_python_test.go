@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"strings"
 	"testing"
 
 	"overcomplete/internal/testonly/clitest"
@@ -15,20 +14,20 @@ func TestExportForSearch(t *testing.T) {
 	dir.MustRun(t, "train texts.parquet -o model -k 64 --nonzeros 9 --epochs 1 --id-column doc")
 	dir.Write(t, "labels.tsv", []byte("dimension\tlabel\n7\tseven. of 9\n"))
 	dir.MustRun(t, "labels model --import labels.tsv")
+	dir.MustRun(t, "export model -o labels.json -f labels")
 	exportAll(t, dir, "arrow", "parquet")
-	for _, format := range []string{"jsonl", "opensearch", "svmlight"} {
+	for _, format := range []string{"jsonl", "opensearch"} {
 		dir.MustRun(t, "export model -o out."+format+" -f "+format)
-		dir.MustRun(t, "export model -o codes."+format+" --normalize codes -f "+format)
-		dir.MustRun(t, "export model -o vectors."+format+" --normalize vectors -f "+format)
+		dir.MustRun(t, "export model -o normalized."+format+" --normalize -f "+format)
 	}
+	dir.MustRun(t, "train texts.parquet -o signed -k 64 --nonzeros 9 --epochs 1 --method A --id-column doc")
+	dir.MustRun(t, "export signed -o signed.opensearch -f opensearch")
 	runPython(t, dir, `
 import json, numpy as np, scipy.sparse as sp
 from pyarrow import feather, parquet
-from sklearn.datasets import load_svmlight_file
 a = sp.load_npz("model/codes.npz")
 a = a.tocsr()
 over = lambda norms: sp.csr_array((a.data / np.repeat(norms, np.diff(a.indptr)), a.indices, a.indptr), a.shape)
-codes = over(np.sqrt(np.asarray(a.multiply(a).sum(1)).ravel()))
 decoded = over(np.linalg.norm(np.load("model/mean.npy") + a @ np.load("model/dictionary.npy"), axis=1))
 rows = [json.loads(line) for line in open("model/texts.jsonl", encoding="utf-8", newline="\n")]
 for table in [feather.read_table("out.arrow"), parquet.read_table("out.parquet")]:
@@ -37,53 +36,51 @@ for table in [feather.read_table("out.arrow"), parquet.read_table("out.parquet")
     for name, want in [("indices", a.indices), ("values", a.data)]:
         lists = table[name].combine_chunks()
         assert (lists.flatten().to_numpy() == want).all() and (lists.offsets.to_numpy() == a.indptr).all()
-for name, want in [("out", a), ("codes", codes), ("vectors", decoded)]:
+labels = json.load(open("labels.json", encoding="utf-8"))
+assert labels["7"] == "seven. of 9" and {int(k) for k in labels} >= set(a.indices.tolist()) and all(labels.values())
+for name, want in [("out", a), ("normalized", decoded)]:
     lines = open(name + ".jsonl", encoding="utf-8", newline="\n").read().split("\n")
     bulk = open(name + ".opensearch", encoding="utf-8", newline="\n").read().split("\n")
     assert len(lines) == len(rows) + 1 and lines[-1] == "" and len(bulk) == 2 * len(rows) + 1
-    called = {}
     for i, r in enumerate(rows):
         got, action, document = json.loads(lines[i]), json.loads(bulk[2 * i]), json.loads(bulk[2 * i + 1])
         index, value = want.indices[want.indptr[i]:want.indptr[i + 1]], want.data[want.indptr[i]:want.indptr[i + 1]]
-        assert got["indices"] == index.tolist() and np.allclose(got["values"], value, rtol=1e-6) and len(got["names"]) == len(index)
-        assert {k: got[k] for k in r} == r and {k: document[k] for k in r} == r and action == {"index": {"_id": r["id"]}}
+        assert got["indices"] == index.tolist() and np.allclose(got["values"], value, rtol=1e-6) and got["dimensions"] == a.shape[1]
+        assert action == {"index": {"_id": r["id"]}}
+        for k in r:
+            assert got[k] == document[k] == ((int(r[k]) if r[k] else None) if k == "label" else r[k]), (k, got[k], document[k], r[k])
         features = document["features"]
-        assert [int(k.split(" ")[0]) for k in features] == index.tolist() and np.allclose(list(features.values()), value, rtol=1e-6)
-        assert all("." not in k for k in features)
-        for k, n in zip(got["indices"], got["names"]):
-            assert called.setdefault(k, n) == n
-    assert called[7] == "seven. of 9" and "7 seven  of 9" in "".join(bulk)
-    x, _ = load_svmlight_file(name + ".svmlight", n_features=64, zero_based=False)
-    assert abs(x - want).max() < 1e-6
-`, "scipy", "sklearn", "pyarrow")
-
-	dir.MustRun(t, "train texts.parquet -o signed -k 64 --nonzeros 9 --epochs 1 --method A")
-	before := dir.Tree(t)
-	if code, _, stderr := dir.Run(t, "export signed -o new -f opensearch"); code != 2 || !strings.Contains(stderr, "use a model of method B") {
-		t.Errorf("exit code %d, %s", code, stderr)
-	}
-	dir.Unchanged(t, before)
+        assert list(features) == [str(k) for k in index] and np.allclose(list(features.values()), value, rtol=1e-6)
+signed = sp.load_npz("signed/codes.npz").tocsr()
+assert (signed.data < 0).any()
+for i, line in enumerate(open("signed.opensearch", encoding="utf-8", newline="\n").read().split("\n")[1::2]):
+    row = signed[[i]]
+    assert json.loads(line)["features"] == {f"{k}-" if v < 0 else f"{k}": abs(float(str(v))) for k, v in zip(row.indices, row.data)}
+`, "scipy", "pyarrow")
 }
 
-// Searching the exported codes has the recall of the command: by dot products of the query with the atoms and codes
-// divided by the norms of their vectors, and by codes.
+// Exported rows and query weights have the recall of the command, in NumPy and, by weights of both signs, in a search engine.
 func TestRecall(t *testing.T) {
 	dir := clitest.New(t)
 	runPython(t, dir, writeTexts, "pyarrow")
-	dir.MustRun(t, "train texts.parquet -o model -k 64 --nonzeros 9 --epochs 1 --max-words 1500")
-	for _, normalize := range []string{"codes", "vectors"} {
-		dir.MustRun(t, "export model -o "+normalize+".jsonl -f jsonl --normalize "+normalize)
-	}
-	found, _ := dir.MustRun(t, "recall texts.parquet model --json --max-words 1500 -k 4 --queries 1500")
-	dir.Write(t, "recall.json", []byte(found))
-	runPython(t, dir, `
+	for method, all := range map[string]string{"A": "--weights 64", "B": "--weights 64 --signed"} {
+		dir.MustRun(t, "train texts.parquet -o model --force -k 64 --nonzeros 9 --epochs 1 --max-words 1500 --method "+method)
+		dir.MustRun(t, "export model -o rows.jsonl --force -f jsonl --normalize")
+		for name, flags := range map[string]string{"products": all, "largest": "--weights 12"} {
+			queries, _ := dir.MustRun(t, "query model texts.parquet --max-words 1500 "+flags)
+			dir.Write(t, name+".jsonl", []byte(queries))
+		}
+		found, _ := dir.MustRun(t, "recall texts.parquet model --json --max-words 1500 -k 4 --number 1500 --weights 12")
+		dir.Write(t, "recall.json", []byte(found))
+		runPython(t, dir, `
 import json, numpy as np, pyarrow.parquet as pq
+from qdrant_client import QdrantClient, models
 x = np.stack(pq.read_table("texts.parquet")["embedding"].to_numpy(zero_copy_only=False))[:1500].astype("f8")
-d = np.load("model/dictionary.npy").astype("f8")
 def rows(name):
-    a = np.zeros((len(x), len(d)))
-    for i, line in enumerate(open(name, encoding="utf-8", newline="\n")):
+    a = np.zeros((len(x), 64))
+    for i, line in enumerate(open(name, encoding="utf8", newline="\n")):
         row = json.loads(line)
+        assert row["id"] == str(i) and row["dimensions"] == 64
         a[i, row["indices"]] = row["values"]
     return a
 def nearest(scores):
@@ -92,44 +89,25 @@ def nearest(scores):
 unit = x / np.linalg.norm(x, axis=1, keepdims=True)
 want = nearest(unit @ unit.T)
 said = json.load(open("recall.json"))
-assert (said["queries"], said["rows"], said["k"], said["dense"]["bytes"]) == (1500, 1500, 4, x.size * 4)
-codes = rows("codes.jsonl")
+assert (said["queries"], said["rows"], said["k"], said["bytes"]) == (1500, 1500, 4, x.size * 4)
+codes = rows("rows.jsonl")
 assert said["models"][0]["bytes"] == 8 * np.count_nonzero(codes)
-for name, scores in [("codes", codes @ codes.T), ("products", (x @ d.T) @ rows("vectors.jsonl").T)]:
-    found = nearest(scores)
+for name in ("products", "largest"):
+    found = nearest(rows(name + ".jsonl") @ codes.T)
     recall = np.mean([len(set(f) & set(w)) / 4 for f, w in zip(found, want)])
     assert abs(recall - said["models"][0][name]["recall"]) < 1e-3, (name, recall, said) # some are nearly as near
     assert 0.2 < recall < 0.95
-`)
-}
-
-// A search engine finds what the products of codes and questions say, with the rows as docs/guides/search.md
-// gives them to it, and with weights of both signs.
-func TestQdrant(t *testing.T) {
-	dir := clitest.New(t)
-	runPython(t, dir, writeTexts, "pyarrow")
-	dir.MustRun(t, "train texts.parquet -o model -k 64 --nonzeros 9 --epochs 1 --max-words 600 --method A")
-	dir.MustRun(t, "export model -o rows.jsonl -f jsonl --normalize vectors")
-	runPython(t, dir, `
-import json, numpy as np, pyarrow.parquet as pq
-from qdrant_client import QdrantClient, models
-x = np.stack(pq.read_table("texts.parquet")["embedding"].to_numpy(zero_copy_only=False))[:600]
-d = np.load("model/dictionary.npy")
+weights = rows("products.jsonl")
+assert np.allclose(weights, unit @ np.load("model/dictionary.npy").T, atol=1e-5)
+sparse = lambda v: models.SparseVector(indices=np.flatnonzero(v).tolist(), values=v[v != 0].tolist())
 client = QdrantClient(":memory:")
 client.create_collection("texts", vectors_config={}, sparse_vectors_config={"codes": models.SparseVectorParams()})
-a, points = np.zeros((len(x), len(d))), []
-for i, line in enumerate(open("rows.jsonl", encoding="utf8", newline="\n")):
-    row = json.loads(line)
-    a[i, row["indices"]] = row["values"]
-    points.append(models.PointStruct(id=i, vector={"codes": models.SparseVector(indices=row["indices"], values=row["values"])}, payload={"id": row["id"]}))
-client.upsert("texts", points)
+client.upsert("texts", [models.PointStruct(id=i, vector={"codes": sparse(a)}, payload={}) for i, a in enumerate(codes[:600])])
 for i in range(0, 600, 30):
-    weights = d @ x[i]
-    found = client.query_points("texts", using="codes", limit=10, with_payload=True,
-        query=models.SparseVector(indices=list(range(len(weights))), values=weights.tolist())).points
-    scores = a @ weights
+    found = client.query_points("texts", using="codes", limit=10, query=sparse(weights[i])).points
+    scores = codes[:600] @ weights[i]
     assert np.allclose([p.score for p in found], np.sort(scores)[::-1][:10], rtol=1e-5), i # rows can be equal
     assert np.allclose([scores[p.id] for p in found], [p.score for p in found], rtol=1e-5), i
-    assert [p.payload["id"] for p in found] == [str(p.id) for p in found], i
 `, "pyarrow", "qdrant_client")
+	}
 }

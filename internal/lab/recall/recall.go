@@ -1,8 +1,8 @@
 // Package recall measures search by codes: the share of the nearest neighbours by dense vectors that
 // an inverted index of sparse codes finds.
 //
-//	queries, err := recall.NewQueries(ctx, x, 1000, 10, 1)
-//	r, err := queries.Measure(ctx, m) // r.Codes.Recall 0.62, r.Reranked.Recall 0.88
+//	queries, err := recall.NewQueries(ctx, x, nil, 1000, 10, 1)
+//	r, err := queries.Measure(ctx, m, nil, model.QueryWeights) // r.Codes.Recall 0.62, r.Reranked.Recall 0.88
 package recall
 
 import (
@@ -11,7 +11,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"time"
 
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/stat"
@@ -24,19 +23,18 @@ import (
 	"overcomplete/vectors"
 )
 
-// Queries holds rows of dense vectors and the exact k nearest neighbours of each by cosine.
+// Queries holds dense vectors and the exact k nearest neighbours of each by cosine, among the rows of an index.
 type Queries struct {
-	Rows       []int
-	Neighbours [][]int // row numbers by query, nearest first, without the query itself
-	Seconds    float64 // wall-clock time of the exact search per query, on all processors
+	Rows       []int   // row numbers of the queries
+	Neighbours [][]int // rows of the index by query, nearest first, without the query itself
 
-	x *vectors.Dense
+	x, queries *vectors.Dense // of the index; of the queries, or nil if they are rows of the index
 }
 
-// Candidates is the number of rows that [Recalls.Reranked] reranks.
+// Candidates is the number of rows that are reranked.
 const Candidates = 100
 
-// Recalls holds the results of three searches by the codes of a model. D is its dictionary, μ its mean
+// Recalls holds the results of five searches by the codes of a model. D is its dictionary, μ its mean
 // and a the code of a row, whose reconstruction is μ + aD.
 type Recalls struct {
 	// Codes scores documents by the cosine of their code and the code of the query.
@@ -44,29 +42,32 @@ type Recalls struct {
 	// Products scores documents by the dot product with the dense query x. The query weights are
 	// w = Dx, the score is w·a / ‖μ + aD‖. Since w·a = x·(aD), it is close to the cosine of x and μ + aD.
 	Products Recall `json:"products"`
-	// Reranked reranks the [Candidates] nearest rows of Codes by the score of Products.
+	// Largest scores documents as Products, but with the largest weights of [model.Dictionary.Query] alone.
+	Largest Recall `json:"largest"`
+	// Reranked reranks the [Candidates] best rows of Largest by the score of Products.
 	Reranked Recall `json:"reranked"`
+	// Dense reranks the [Candidates] best rows of Largest by the cosine of dense vectors.
+	Dense Recall `json:"dense"`
 }
 
 // Recall is the mean recall@k of a search over queries.
 type Recall struct {
-	Recall  float64 `json:"recall"`  // share of the k nearest neighbours that the search finds
-	Stderr  float64 `json:"stderr"`  // standard error of Recall
-	Seconds float64 `json:"seconds"` // wall-clock time per query, on all processors
+	Recall float64 `json:"recall"` // share of the k nearest neighbours that the search finds
+	Stderr float64 `json:"stderr"` // standard error of Recall
 }
 
-// NewQueries draws n nonzero rows of x, or all if there are fewer, and finds the k nearest neighbours
-// of each. Ties are resolved in favour of lower row numbers. The error says that x has no nonzero row
-// or at most k rows.
-func NewQueries(ctx context.Context, x *vectors.Dense, n, k int, seed uint64) (*Queries, error) {
-	q := &Queries{x: x}
-	scale := make([]float64, x.Len())
-	for i := range scale {
-		scale[i] = inverse(math.Sqrt(dot(x.Row(i), x.Row(i))))
+// NewQueries draws n nonzero rows of queries or, if queries is nil, of x, or all if there are fewer, and finds the k
+// nearest neighbours of each among the rows of x. Ties are resolved in favour of lower row numbers. The error says that
+// there is no nonzero query, that x has at most k rows, or that the lengths of vectors differ.
+func NewQueries(ctx context.Context, x, queries *vectors.Dense, n, k int, seed uint64) (*Queries, error) {
+	q := &Queries{x: x, queries: queries}
+	from := q.from()
+	if from.Dim != x.Dim {
+		return nil, fmt.Errorf("queries have the wrong length (got %d, want %d of the vectors)", from.Dim, x.Dim)
 	}
 	nonzero := 0
-	for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(x.Len()) {
-		if scale[i] == 0 {
+	for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(from.Len()) {
+		if dot(from.Row(i), from.Row(i)) == 0 {
 			continue
 		}
 		if nonzero++; nonzero <= n {
@@ -74,24 +75,64 @@ func NewQueries(ctx context.Context, x *vectors.Dense, n, k int, seed uint64) (*
 		}
 	}
 	if nonzero == 0 || k < 1 || x.Len() <= k {
-		return nil, fmt.Errorf("too few rows for the nearest %d (got %d rows, %d of them not zero)", k, x.Len(), nonzero)
+		return nil, fmt.Errorf("too few rows for the nearest %d (got %d rows, and %d queries that are not zero)", k, x.Len(), nonzero)
 	}
+	cosine := q.cosines()
 	var err error
-	q.Neighbours, q.Seconds, err = q.search(ctx, func(row int) []int {
-		found := ranking.Ranking{N: k}
-		for i, s := range scale {
-			if i != row {
-				found.Add(ranking.Item{Index: i, Score: s * dot(x.Row(row), x.Row(i))})
-			}
-		}
-		return indices(found)
+	q.Neighbours, err = q.search(ctx, func(row int) []int {
+		return q.best(row, k, q.all(), func(i int) float64 { return cosine(row, i) })
 	})
 	return q, err
 }
 
-// Measure searches by the codes of a model. It returns an error if the model's words or vector length
-// differ from the dense vectors'.
-func (q *Queries) Measure(ctx context.Context, m *model.Model) (r Recalls, err error) {
+// New reports whether the queries aren't rows of the index.
+func (q *Queries) New() bool { return q.queries != nil }
+
+// from returns the vectors that the queries are rows of.
+func (q *Queries) from() *vectors.Dense {
+	if q.New() {
+		return q.queries
+	}
+	return q.x
+}
+
+// cosines returns a function that returns the cosine of a query and row i of the index, multiplied by the query's norm.
+func (q *Queries) cosines() func(row, i int) float64 {
+	scale, from := make([]float64, q.x.Len()), q.from()
+	for i := range scale {
+		scale[i] = inverse(math.Sqrt(dot(q.x.Row(i), q.x.Row(i))))
+	}
+	return func(row, i int) float64 { return scale[i] * dot(from.Row(row), q.x.Row(i)) }
+}
+
+// all returns the row numbers of the index.
+func (q *Queries) all() []int {
+	all := make([]int, q.x.Len())
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// best returns the n rows of the index with the largest scores among some, without the query itself.
+func (q *Queries) best(row, n int, among []int, score func(i int) float64) []int {
+	found := ranking.Ranking{N: n}
+	for _, i := range among {
+		if q.New() || i != row {
+			found.Add(ranking.Item{Index: i, Score: score(i)})
+		}
+	}
+	rows := make([]int, 0, n)
+	for _, i := range found.Items() {
+		rows = append(rows, i.Index)
+	}
+	return rows
+}
+
+// Measure searches by the codes of a model for the rows of the index, with at most n weights for [Recalls.Largest].
+// encoded holds the codes of new queries; it isn't used for others. Measure returns an error if the model's words or
+// vector length differ from the dense vectors'.
+func (q *Queries) Measure(ctx context.Context, m *model.Model, encoded *vectors.Sparse, n int) (r Recalls, err error) {
 	switch {
 	case m.Dictionary.Dim != q.x.Dim:
 		return r, fmt.Errorf("wrong length of atoms (got %d, want %d of the vectors)", m.Dictionary.Dim, q.x.Dim)
@@ -112,49 +153,58 @@ func (q *Queries) Measure(ctx context.Context, m *model.Model) (r Recalls, err e
 	if err != nil {
 		return r, err
 	}
-	k := len(q.Neighbours[0])
-	byCodes := func(row, n int) (rows []int) {
-		for _, neighbour := range index.Nearest(index.Code(row), n, row) {
+	k, all, cosine := len(q.Neighbours[0]), q.all(), q.cosines()
+	signed := m.Info.Training.Recipe.Base().Method == model.Signed
+	byCodes := func(row int) (rows []int) {
+		code, without := interpret.Code{}, []int(nil)
+		if q.New() {
+			code.Index, code.Value = encoded.Row(row)
+		} else {
+			code, without = index.Code(row), []int{row}
+		}
+		for _, neighbour := range index.Nearest(code, k, without...) {
 			rows = append(rows, neighbour.Row)
 		}
 		return rows
 	}
-	byProducts := func(row int, candidates []int) []int {
+	byWeights := func(row, found, weights int, signed bool, among []int) []int {
 		w := make([]float64, m.Dictionary.Len())
-		for k := range w {
-			w[k] = dot(m.Dictionary.Atom(k), q.x.Row(row))
+		dimensions, values := m.Dictionary.Query(q.from().Row(row), weights, signed, nil)
+		for j, k := range dimensions {
+			w[k] = float64(values[j])
 		}
-		found := ranking.Ranking{N: k}
-		for _, i := range candidates {
-			if i == row {
-				continue
-			}
+		return q.best(row, found, among, func(i int) float64 {
 			product := 0.0
 			index, value := m.Codes.Row(i)
 			for j, k := range index {
 				product += w[k] * float64(value[j])
 			}
-			found.Add(ranking.Item{Index: i, Score: inverse(norms[i]) * product})
+			return inverse(norms[i]) * product
+		})
+	}
+	candidates := func(row int) []int { return byWeights(row, max(k, Candidates), n, signed, all) }
+	for _, s := range []struct {
+		recall *Recall
+		search func(row int) []int
+	}{
+		{&r.Codes, byCodes},
+		{&r.Products, func(row int) []int { return byWeights(row, k, m.Dictionary.Len(), true, all) }},
+		{&r.Largest, func(row int) []int { return byWeights(row, k, n, signed, all) }},
+		{&r.Reranked, func(row int) []int { return byWeights(row, k, m.Dictionary.Len(), true, candidates(row)) }},
+		{&r.Dense, func(row int) []int {
+			return q.best(row, k, candidates(row), func(i int) float64 { return cosine(row, i) })
+		}},
+	} {
+		if *s.recall, err = q.recall(ctx, s.search); err != nil {
+			return r, err
 		}
-		return indices(found)
 	}
-	all := make([]int, m.Codes.Rows)
-	for i := range all {
-		all[i] = i
-	}
-	if r.Codes, err = q.recall(ctx, func(row int) []int { return byCodes(row, k) }); err != nil {
-		return r, err
-	}
-	if r.Products, err = q.recall(ctx, func(row int) []int { return byProducts(row, all) }); err != nil {
-		return r, err
-	}
-	r.Reranked, err = q.recall(ctx, func(row int) []int { return byProducts(row, byCodes(row, max(k, Candidates))) })
-	return r, err
+	return r, nil
 }
 
 // recall compares the results of a search with the nearest neighbours.
 func (q *Queries) recall(ctx context.Context, search func(row int) []int) (Recall, error) {
-	found, seconds, err := q.search(ctx, search)
+	found, err := q.search(ctx, search)
 	if err != nil {
 		return Recall{}, err
 	}
@@ -170,15 +220,14 @@ func (q *Queries) recall(ctx context.Context, search func(row int) []int) (Recal
 	if len(shares) == 1 {
 		deviation = 0
 	}
-	return Recall{mean, deviation / math.Sqrt(float64(len(shares))), seconds}, nil
+	return Recall{mean, deviation / math.Sqrt(float64(len(shares)))}, nil
 }
 
-// search calls find with each query. It returns the rows found and the seconds per query.
-func (q *Queries) search(ctx context.Context, find func(row int) []int) (found [][]int, seconds float64, err error) {
-	start := time.Now()
+// search calls find with each query, and returns the rows found.
+func (q *Queries) search(ctx context.Context, find func(row int) []int) (found [][]int, err error) {
 	found = make([][]int, len(q.Rows))
 	err = parallel.Each(ctx, len(found), func(i int) { found[i] = find(q.Rows[i]) })
-	return found, time.Since(start).Seconds() / float64(len(q.Rows)), err
+	return found, err
 }
 
 // inverse returns 1/x, or 0 if x is 0.
@@ -191,13 +240,4 @@ func inverse(x float64) float64 {
 
 func dot(a, b []float32) float64 {
 	return blas32.DDot(blas32.Vector{N: len(a), Inc: 1, Data: a}, blas32.Vector{N: len(b), Inc: 1, Data: b})
-}
-
-// indices returns the row numbers of a ranking, best first.
-func indices(r ranking.Ranking) []int {
-	rows := make([]int, 0, r.N)
-	for _, i := range r.Items() {
-		rows = append(rows, i.Index)
-	}
-	return rows
 }

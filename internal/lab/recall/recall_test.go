@@ -68,31 +68,59 @@ func widen(v []float32) []float64 {
 	return w
 }
 
-// The oracle multiplies the query by aD, not its weights by a.
+// The oracle multiplies the query by aD, not its weights by a. New queries have the vectors and codes of another sample's
+// rows.
 func TestMeasureAgainstFullMatrices(t *testing.T) {
+	t.Run("rows of the index", func(t *testing.T) { testMeasure(t, nil, nil) })
+	t.Run("new queries", func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(5, 6))
+		queries, encoded := &vectors.Dense{Dim: dim}, &vectors.Sparse{CSR: vectors.CSR{Cols: atoms}}
+		for range 40 {
+			queries.Words = append(queries.Words, "same")
+			for range dim {
+				queries.Data = append(queries.Data, float32(rng.NormFloat64()))
+			}
+			encoded.AppendRow([]int32{int32(rng.IntN(9)), int32(9 + rng.IntN(atoms-9))}, []float32{rng.Float32() + 0.1, rng.Float32() + 0.1})
+		}
+		testMeasure(t, queries, encoded)
+	})
+}
+
+func testMeasure(t *testing.T, queries *vectors.Dense, encoded *vectors.Sparse) {
+	const weights = 4
 	x, m := sample(t)
-	q, err := NewQueries(t.Context(), x, rows, k, 3)
+	from, codes, isNew := x, m.Codes, queries != nil
+	if isNew {
+		from, codes = queries, encoded
+	}
+	q, err := NewQueries(t.Context(), x, queries, rows, k, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(q.Rows) != rows-1 || slices.Contains(q.Rows, 7) {
+	if !isNew && (len(q.Rows) != rows-1 || slices.Contains(q.Rows, 7)) || isNew && len(q.Rows) != queries.Len() {
 		t.Fatalf("%d queries, the row of zeros among them: %v", len(q.Rows), slices.Contains(q.Rows, 7))
 	}
-	got, err := q.Measure(t.Context(), m)
+	got, err := q.Measure(t.Context(), m, encoded, weights)
 	if err != nil {
 		t.Fatal(err)
+	}
+	denseCode := func(codes *vectors.Sparse, i int) []float64 {
+		a := make([]float64, atoms)
+		index, value := codes.Row(i)
+		for j, c := range index {
+			a[c] = float64(value[j])
+		}
+		return a
 	}
 	var a, decoded, part [rows][]float64 // codes, μ + aD, aD
 	all := make([]int, rows)
 	for i := range rows {
 		all[i] = i
-		a[i] = make([]float64, atoms)
+		a[i] = denseCode(m.Codes, i)
 		part[i] = make([]float64, dim)
-		index, value := m.Codes.Row(i)
-		for j, c := range index {
-			a[i][c] = float64(value[j])
-			for l, d := range m.Dictionary.Atom(int(c)) {
-				part[i][l] += float64(value[j]) * float64(d)
+		for c, v := range a[i] {
+			for l, d := range m.Dictionary.Atom(c) {
+				part[i][l] += v * float64(d)
 			}
 		}
 		decoded[i] = slices.Clone(part[i])
@@ -100,50 +128,70 @@ func TestMeasureAgainstFullMatrices(t *testing.T) {
 			decoded[i][l] += float64(mean)
 		}
 	}
-	var codes, products, reranked float64
+	var want Recalls
 	for n, row := range q.Rows {
-		dense, byCodes, byProducts := make([]float64, rows), make([]float64, rows), make([]float64, rows)
-		var candidates []int
+		dense, byCodes, byProducts, byLargest := make([]float64, rows), make([]float64, rows), make([]float64, rows), make([]float64, rows)
+		w := make([]float64, atoms)
+		for c := range w {
+			w[c] = floats.Dot(widen(from.Row(row)), widen(m.Dictionary.Atom(c)))
+		}
+		fewest := slices.Sorted(slices.Values(w))[atoms-weights]
+		self := row
+		if isNew {
+			self = -1
+		}
+		var sharing []int
 		for i := range rows {
-			dense[i] = cosine(widen(x.Row(row)), widen(x.Row(i)))
-			byCodes[i] = cosine(a[row], a[i])
+			dense[i] = cosine(widen(from.Row(row)), widen(x.Row(i)))
+			byCodes[i] = cosine(denseCode(codes, row), a[i])
 			if byCodes[i] > 0 {
-				candidates = append(candidates, i)
+				sharing = append(sharing, i)
 			}
 			var dot, squares float64
 			for l := range dim {
-				dot += float64(x.Row(row)[l]) * part[i][l]
+				dot += float64(from.Row(row)[l]) * part[i][l]
 				squares += decoded[i][l] * decoded[i][l]
 			}
 			byProducts[i] = dot / math.Sqrt(squares)
+			for c, v := range a[i] {
+				if w[c] >= max(fewest, 0) {
+					byLargest[i] += w[c] * v / math.Sqrt(squares)
+				}
+			}
 		}
-		want := first(dense, k, row, all)
-		if !slices.Equal(q.Neighbours[n], want) {
-			t.Fatalf("nearest to row %d: %v, want %v", row, q.Neighbours[n], want)
+		neighbours := first(dense, k, self, all)
+		if !slices.Equal(q.Neighbours[n], neighbours) {
+			t.Fatalf("nearest to row %d: %v, want %v", row, q.Neighbours[n], neighbours)
 		}
 		share := func(found []int) (s float64) {
 			for _, i := range found {
-				if slices.Contains(want, i) {
+				if slices.Contains(neighbours, i) {
 					s += 1 / float64(k) / float64(len(q.Rows))
 				}
 			}
 			return s
 		}
-		codes += share(first(byCodes, k, row, candidates))
-		products += share(first(byProducts, k, row, all))
-		reranked += share(first(byProducts, k, row, first(byCodes, Candidates, row, candidates)))
-	}
-	if reranked == products || reranked == codes || codes == products {
-		t.Fatalf("searches find the same: %v, %v, %v", codes, products, reranked)
+		candidates := first(byLargest, Candidates, self, all)
+		want.Codes.Recall += share(first(byCodes, k, self, sharing))
+		want.Products.Recall += share(first(byProducts, k, self, all))
+		want.Largest.Recall += share(candidates[:k])
+		want.Reranked.Recall += share(first(byProducts, k, self, candidates))
+		want.Dense.Recall += share(first(dense, k, self, candidates))
 	}
 	const rounding = 1e-9
+	seen := map[float64]bool{}
 	for _, way := range []struct {
 		name      string
-		got, want float64
-	}{{"codes", got.Codes.Recall, codes}, {"products", got.Products.Recall, products}, {"reranked", got.Reranked.Recall, reranked}} {
-		if math.Abs(way.got-way.want) > rounding {
-			t.Errorf("by %s: %v, want %v", way.name, way.got, way.want)
+		got, want Recall
+	}{{"codes", got.Codes, want.Codes}, {"products", got.Products, want.Products}, {"largest", got.Largest, want.Largest},
+		{"reranked", got.Reranked, want.Reranked}, {"dense", got.Dense, want.Dense}} {
+		if math.Abs(way.got.Recall-way.want.Recall) > rounding {
+			t.Errorf("by %s: %v, want %v", way.name, way.got.Recall, way.want.Recall)
 		}
+		if seen[way.got.Recall] {
+			t.Errorf("%s finds the same as another search", way.name)
+		}
+		seen[way.got.Recall] = true
 	}
 }
 
@@ -159,7 +207,7 @@ func TestRecall(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	x, m := sample(t)
-	q, err := NewQueries(t.Context(), x, 10, k, 1)
+	q, err := NewQueries(t.Context(), x, nil, 10, k, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,32 +217,34 @@ func TestErrors(t *testing.T) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
-	_, err = NewQueries(t.Context(), x.Slice(0, k), 10, k, 1)
+	_, err = NewQueries(t.Context(), x.Slice(0, k), nil, 10, k, 1)
 	fails("too few", err)
-	_, err = NewQueries(t.Context(), x.Slice(7, 8), 10, 0, 1)
+	_, err = NewQueries(t.Context(), x.Slice(7, 8), nil, 10, 0, 1)
 	fails("too few", err)
+	_, err = NewQueries(t.Context(), x, &vectors.Dense{Dim: 2, Words: []string{"a"}, Data: []float32{1, 2}}, 10, k, 1)
+	fails("wrong length (got 2, want 8", err)
 
 	other := *m
 	other.Dictionary.Dim = 2 * dim
-	_, err = q.Measure(t.Context(), &other)
+	_, err = q.Measure(t.Context(), &other, nil, 9)
 	fails("wrong length of atoms (got 16, want 8", err)
 	other = *m
 	codes := *m.Codes
 	codes.Words = slices.Clone(codes.Words)
 	codes.Words[3] = "other"
 	other.Codes = &codes
-	_, err = q.Measure(t.Context(), &other)
+	_, err = q.Measure(t.Context(), &other, nil, 9)
 	fails(`row 3 differs (got "other"`, err)
 	codes.Rows--
-	_, err = q.Measure(t.Context(), &other)
+	_, err = q.Measure(t.Context(), &other, nil, 9)
 	fails("wrong number of codes (got 299, want 300", err)
 
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := NewQueries(done, x, 10, k, 1); !errors.Is(err, context.Canceled) {
+	if _, err := NewQueries(done, x, nil, 10, k, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want context.Canceled", err)
 	}
-	if _, err := q.Measure(done, m); !errors.Is(err, context.Canceled) {
+	if _, err := q.Measure(done, m, nil, 9); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want context.Canceled", err)
 	}
 }

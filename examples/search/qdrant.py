@@ -1,0 +1,42 @@
+"""Search the texts of a model with Qdrant. Install qdrant-client and pyarrow, too."""
+
+import pyarrow.parquet as pq
+from overcomplete_vectors import Model
+from qdrant_client import QdrantClient, models
+
+model = Model.load("model")
+dense = pq.read_table("sentences.parquet")["embedding"].to_pylist()
+vectors = models.VectorParams(size=len(dense[0]), distance=models.Distance.COSINE)
+client = QdrantClient(":memory:")  # or QdrantClient("http://localhost:6333")
+client.create_collection("texts", {"dense": vectors}, {"codes": models.SparseVectorParams()})
+
+
+def points():
+    for i, row in enumerate(model.rows()):
+        codes = models.SparseVector(indices=row.pop("indices"), values=row.pop("values"))
+        yield models.PointStruct(id=i, vector={"codes": codes, "dense": dense[i]}, payload=row)
+
+
+client.upload_points("texts", points())
+
+
+def search(x, n=10, rerank="dense", where=None, **steering):
+    def codes(**options):
+        indices, values = model.query(x, **options, **steering)
+        return {"query": models.SparseVector(indices=indices, values=values), "using": "codes"}
+
+    first = models.Prefetch(**codes(), limit=100, filter=where)
+    best = codes(weights=len(model.dictionary), signed=True) if rerank == "products" else {"query": list(x), "using": "dense"}
+    query = {**best, "prefetch": first} if rerank else {**codes(), "query_filter": where}
+    return [point.payload["id"] for point in client.query_points("texts", limit=n, **query).points]
+
+
+def explain(x, id, n=3):
+    codes = client.retrieve("texts", [model.row(id)], with_vectors=True)[0].vector["codes"]
+    weights = dict(zip(*model.query(x)))
+    parts = {model.labels[k]: v * weights.get(k, 0) for k, v in zip(codes.indices, codes.values)}
+    return sorted(parts.items(), key=lambda part: -part[1])[:n]
+
+
+def delete(id):
+    client.delete("texts", [model.row(id)])

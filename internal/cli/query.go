@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"bytes"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"overcomplete/internal/escape"
+	"overcomplete/internal/input"
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+func newQuery() *cobra.Command {
+	var f inputFlags
+	var weights int
+	var signed bool
+	var more, less []string
+	cmd := &cobra.Command{
+		Use:   "query MODEL VECTORS",
+		Short: "Print the weights of queries for a search engine",
+		Long: `Query prints a line of JSON for each row of VECTORS, dense vectors of queries: id,
+dimensions (K), indices and values, and the text with its columns if rows are texts.
+Indices and values are the query weights for an index of "overcomplete export --normalize".
+The score of a row is the sum of weight times value over dimensions. It is close to the
+cosine of the query and the row, because the weights are products of the dense query with
+the atoms, Dx/‖x‖. Queries need no codes.
+
+Only the largest weights are printed, and only positive ones, which every search engine
+accepts. Rerank 100 results by all weights (--signed --weights K) or by dense vectors;
+"overcomplete recall" measures both. Codes of method A have two signs, so weights for them
+always have.
+
+--more and --less steer the query by dimensions: they add s, 0.5 or the number after =, to
+the weight of a dimension, or subtract it. A weight that becomes negative is dropped,
+unless --signed is given.`,
+		Example: `  overcomplete query model queries.parquet > queries.jsonl
+  overcomplete query model queries.npy --rows texts --signed --more 17 --less 203=0.8`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m, err := input.Wait(cmd.Context(), func() (*model.Model, error) { return model.OpenDictionary(args[0]) })
+			if err != nil {
+				return usageError{err}
+			}
+			steering, err := parseSteering(m.Dictionary.Len(), more, less)
+			if err != nil {
+				return err
+			}
+			added := map[int]float64{}
+			for _, s := range steering {
+				added[s.Dimension] = s.Weight
+			}
+			x, source, err := readVectors(cmd, args[1], f.ReadOptions)
+			if err != nil {
+				return err
+			}
+			if x.Dim != m.Dictionary.Dim {
+				return usagef("%s: wrong length of vectors (got %d, want %d, the length of the atoms of %s)", source.Name, x.Dim, m.Dictionary.Dim, args[0])
+			}
+			queries := &vectors.Sparse{Words: x.Words, Texts: x.Texts, CSR: vectors.CSR{Cols: m.Dictionary.Len(), Ptr: []int64{0}}}
+			if m.Info.Training.Recipe.Base().Method == model.Signed {
+				if err := refuseFlags(cmd, "is for models of method B, and "+args[0]+" has method A, whose weights always have both signs; drop it", "signed"); err != nil {
+					return err
+				}
+				signed = true
+			}
+			for i := range x.Len() {
+				queries.AppendRow(m.Dictionary.Query(x.Row(i), weights, signed, added))
+			}
+			var lines bytes.Buffer
+			if err := vectors.WriteJSONLines(&lines, queries); err != nil {
+				return err
+			}
+			_, err = io.WriteString(raw(cmd.OutOrStdout()), escape.InJSON(lines.String()))
+			return err
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&weights, "weights", model.QueryWeights, "most weights of a query")
+	flags.BoolVar(&signed, "signed", false, "print the weights with the largest absolute values, of both signs")
+	addSteering(cmd, &more, &less)
+	f.registerInput(cmd)
+	return cmd
+}
