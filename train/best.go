@@ -42,9 +42,13 @@ const (
 	// classifiers are about as good as after training on all rows (docs/results/measurements.md).
 	minTextRows, maxTextWeights = 16_000, 3072 * 768
 
-	// dictionarySteps is the default number of dictionary updates per epoch. One update takes as long as
-	// encoding some hundred rows. Texts train for more epochs, and may use as few as minTextSteps.
-	minTextSteps, dictionarySteps = 16, 64
+	// The default number of dictionary updates per epoch is one per updateRows training rows, within these
+	// limits. Fewer, larger updates cost less and make dimensions more stable across seeds.
+	updateRows, minUpdates, maxUpdates = 8192, 16, 64
+
+	// rememberedPerAtom is the number of rows per atom that the sums G and B remember, if there are so many. Codes
+	// of older atoms hold back the new ones, but fewer rows than this determine the atoms poorly.
+	rememberedPerAtom = 20
 
 	// minTextNonzeros is the least default number of nonzeros per text.
 	minTextNonzeros = 8
@@ -91,12 +95,19 @@ func (h bestTraining) fillDefaults(x *vectors.Dense, n int) bestTraining {
 	h.Epochs = cmp.Or(h.Epochs, epochs)
 	h.Nonzeros = cmp.Or(h.Nonzeros, min(max(model.Nonzeros(defaultSparsity, h.Atoms), leastNonzeros), h.Atoms))
 	h.TrainWords = min(cmp.Or(h.TrainWords, h.defaultTrainWords(x)), n)
-	steps := dictionarySteps
-	if x.Texts != nil {
-		steps = min(max(minTextSteps, h.TrainWords/1000), dictionarySteps)
-	}
-	h.DictionarySteps = cmp.Or(h.DictionarySteps, steps)
+	h.DictionarySteps = cmp.Or(h.DictionarySteps, min(max(minUpdates, (h.TrainWords+updateRows/2)/updateRows), maxUpdates))
 	return h
+}
+
+// batch returns the number of rows of a mini-batch.
+func (h bestTraining) batch(rows int) int {
+	return min(max(backend.Batch(rows, h.DictionarySteps), minBatch), rows)
+}
+
+// rememberedRows returns the number of rows that the sums G and B remember, given the numbers of training rows, atoms and rows
+// of a mini-batch.
+func rememberedRows(rows, atoms, batch int) int {
+	return min(rows, max(rememberedPerAtom*atoms, 2*batch))
 }
 
 // defaultTrainWords returns the default number of training rows, which may exceed the rows of x.
@@ -185,7 +196,7 @@ func (h bestTraining) learn(ctx context.Context, x *vectors.Dense, device Device
 		return nil, err
 	}
 	f.model.Dictionary.Mean, f.model.Info.Training.Lambda = mean.Mean, h.Lambda*norm*norm
-	f.batch = min(max(backend.Batch(x.Len(), h.DictionarySteps), minBatch), x.Len())
+	f.batch = h.batch(x.Len())
 	m, err := f.run(ctx, func() (backend.Trainer, error) {
 		d := mean
 		d.Atoms = atoms
@@ -263,11 +274,11 @@ func (o *onlineTrainer) Epoch(ctx context.Context, epoch, batch int) (sums backe
 		order[i] = int32(row)
 	}
 	sums.Used = make([]bool, o.recipe.Atoms)
-	seen := 0 // rows of this epoch
+	seen, remembered := 0, rememberedRows(o.rows, o.recipe.Atoms, batch) // seen counts the rows of this epoch
 	for rows := range slices.Chunk(order, batch) {
-		forgetting := 0. // the forgetting factor of G and B: their memory is about one epoch
+		forgetting := 0. // the forgetting factor of G and B
 		if o.started {
-			forgetting = 1 - float64(len(rows))/float64(o.rows)
+			forgetting = max(0, 1-float64(len(rows))/float64(remembered))
 		}
 		if err := o.Learn(ctx, rows, forgetting, o.anchorWeight(epoch, sums.RunningLoss, seen), &sums); err != nil {
 			return sums, err

@@ -8,6 +8,7 @@ import (
 
 	"overcomplete/internal/backend"
 	"overcomplete/model"
+	"overcomplete/vectors"
 )
 
 // recordingLearner returns a fixed loss per row, and records its arguments.
@@ -64,6 +65,49 @@ func TestAnchorWeight(t *testing.T) {
 	for i, weight := range l.anchorWeights {
 		if math.Abs(weight-want[i]) > 1e-15 {
 			t.Errorf("anchor weight %d is %v, want %v", i, weight, want[i])
+		}
+	}
+}
+
+// An epoch has one update per 8,192 training rows, from 16 to 64, words and texts alike. A mini-batch has at least 256
+// rows. The sums remember the latest 20 rows per atom, at least two mini-batches and at most all rows: each
+// mini-batch multiplies older sums by the forgetting factor.
+func TestUpdateRule(t *testing.T) {
+	for _, c := range []struct {
+		rows, atoms    int
+		updates, batch int     // number of updates and rows of each but the last
+		forgetting     float64 // after the first mini-batch
+	}{
+		{200, 60, 1, 200, 0},
+		{3_000, 60, 12, 256, 1 - 256./1_200},
+		{8_000, 3_000, 16, 500, 1 - 1./16},
+		{20_000, 1_000, 16, 1_250, 1 - 1./16},
+		{20_000, 20, 16, 1_250, 0.5}, // two mini-batches
+		{100_000, 1_000, 16, 6_250, 1 - 6_250./20_000},
+		{100_000, 5_001, 16, 6_250, 1 - 1./16},
+		{135_167, 1_000, 16, 8_448, 1 - 8_448./20_000}, // 16.4999 updates
+		{135_168, 1_000, 17, 7_952, 1 - 7_952./20_000}, // 16.5
+		{400_000, 2_000, 49, 8_164, 1 - 8_164./40_000},
+		{1_000_000, 2_000, 64, 15_625, 1 - 15_625./40_000},
+	} {
+		for _, texts := range []*vectors.Texts{nil, {Text: []string{"a"}}} {
+			x := &vectors.Dense{Words: []string{"a"}, Texts: texts, Dim: 50, Data: make([]float32, 50)}
+			h := bestTraining{Common: model.Common{Atoms: c.atoms}, TrainWords: c.rows}.fillDefaults(x, c.rows)
+			l := &recordingLearner{loss: 1}
+			o := &onlineTrainer{Learner: l, rows: c.rows, norm2: 1, training: &model.Training{}, recipe: h}
+			if _, err := o.Epoch(t.Context(), 1, h.batch(c.rows)); err != nil {
+				t.Fatal(err)
+			}
+			if len(l.rows) != c.updates || l.rows[0] != c.batch {
+				t.Errorf("%+v: %d updates of %d rows", c, len(l.rows), l.rows[0])
+			}
+			want := 0. // the first mini-batch begins the sums
+			for i, f := range l.forgettings[:max(1, len(l.forgettings)-1)] {
+				if math.Abs(f-want) > 1e-12 {
+					t.Errorf("%+v: mini-batch %d has a forgetting factor of %v, want %v", c, i+1, f, want)
+				}
+				want = c.forgetting
+			}
 		}
 	}
 }
