@@ -46,9 +46,9 @@ const (
 	// limits. Fewer, larger updates cost less and make dimensions more stable across seeds.
 	updateRows, minUpdates, maxUpdates = 8192, 16, 64
 
-	// rememberedPerAtom is the number of rows per atom that the sums G and B remember, if there are so many. Codes
-	// of older atoms hold back the new ones, but fewer rows than this determine the atoms poorly.
-	rememberedPerAtom = 20
+	// memoryPerAtom is the number of rows per atom that the sums G and B remember, if there are so many. Codes of
+	// older atoms hold back the new ones, but fewer rows than this determine the atoms poorly.
+	memoryPerAtom = 20
 
 	// minTextNonzeros is the least default number of nonzeros per text.
 	minTextNonzeros = 8
@@ -102,12 +102,6 @@ func (h bestTraining) fillDefaults(x *vectors.Dense, n int) bestTraining {
 // batch returns the number of rows of a mini-batch.
 func (h bestTraining) batch(rows int) int {
 	return min(max(backend.Batch(rows, h.DictionarySteps), minBatch), rows)
-}
-
-// rememberedRows returns the number of rows that the sums G and B remember, given the numbers of training rows, atoms and rows
-// of a mini-batch.
-func rememberedRows(rows, atoms, batch int) int {
-	return min(rows, max(rememberedPerAtom*atoms, 2*batch))
 }
 
 // defaultTrainWords returns the default number of training rows, which may exceed the rows of x.
@@ -262,11 +256,15 @@ type onlineTrainer struct {
 	recipe   bestTraining
 	progress func(n int)     // [Options.Progress]
 	norm2    float64         // ρ², the squared norm of an atom
-	started  bool            // whether the learner's sums G and B are initialised
 	training *model.Training // Epochs lists the completed epochs
 }
 
 // Epoch implements [backend.Trainer].
+//
+// The anchor weight, of the penalty ‖D − W‖², is the MAP weight, noise variance / prior variance, under y = aD + noise
+// and d_k ~ N(w_k, ρ²/Anchor); variances are sums over coordinates. The noise variance is the mean loss per row of the
+// mini-batch before, at the beginning of an epoch that of the epoch before, and at first ρ². Atoms that many rows use
+// follow the data. Others stay near their anchors, for any seed.
 func (o *onlineTrainer) Epoch(ctx context.Context, epoch, batch int) (sums backend.Sums, err error) {
 	start := time.Now()
 	order := make([]int32, o.rows)
@@ -274,17 +272,19 @@ func (o *onlineTrainer) Epoch(ctx context.Context, epoch, batch int) (sums backe
 		order[i] = int32(row)
 	}
 	sums.Used = make([]bool, o.recipe.Atoms)
-	seen, remembered := 0, rememberedRows(o.rows, o.recipe.Atoms, batch) // seen counts the rows of this epoch
+	visited, noise := (epoch-1)*o.rows, o.norm2
+	if epoch > 1 {
+		noise = o.training.Epochs[epoch-2].RunningLoss
+	}
 	for rows := range slices.Chunk(order, batch) {
-		forgetting := 0. // the forgetting factor of G and B
-		if o.started {
-			forgetting = max(0, 1-float64(len(rows))/float64(remembered))
-		}
-		if err := o.Learn(ctx, rows, forgetting, o.anchorWeight(epoch, sums.RunningLoss, seen), &sums); err != nil {
+		visited += len(rows)
+		memory := min(o.rows, max(memoryPerAtom*o.recipe.Atoms, 2*batch), visited) // rows that G and B remember
+		forgetting := 1 - float64(len(rows))/float64(memory)
+		before := sums.RunningLoss
+		if err := o.Learn(ctx, rows, forgetting, o.recipe.Anchor*noise/o.norm2, &sums); err != nil {
 			return sums, err
 		}
-		seen += len(rows)
-		o.started = true
+		noise = (sums.RunningLoss - before) / float64(len(rows))
 		sums.Steps++
 		if o.progress != nil {
 			o.progress(len(rows))
@@ -296,21 +296,6 @@ func (o *onlineTrainer) Epoch(ctx context.Context, epoch, batch int) (sums backe
 	return sums, nil
 }
 
-// anchorWeight returns the weight of the penalty ‖D − W‖². It is the MAP weight, noise variance /
-// prior variance, under y = aD + noise and d_k ~ N(w_k, ρ²/Anchor); variances are sums over
-// coordinates. The noise variance is a mean of the loss per row over about one epoch. For the first
-// mini-batch it is ρ². Atoms that many rows use follow the data. Others stay near their anchors, for any seed.
-func (o *onlineTrainer) anchorWeight(epoch int, loss float64, rows int) float64 {
-	switch {
-	case epoch > 1: // rows not yet visited contribute the mean loss of the previous epoch
-		loss += o.training.Epochs[epoch-2].RunningLoss * float64(o.rows-rows)
-		rows = o.rows
-	case rows == 0:
-		loss, rows = o.norm2, 1
-	}
-	return o.recipe.Anchor * loss / float64(rows) / o.norm2
-}
-
 // Codes implements [backend.Trainer]. A learner keeps none.
 func (o *onlineTrainer) Codes() (*vectors.CSR, error) {
 	return nil, errors.New("a learner has no codes")
@@ -318,6 +303,5 @@ func (o *onlineTrainer) Codes() (*vectors.CSR, error) {
 
 // Restore implements [backend.Trainer].
 func (o *onlineTrainer) Restore(dictionary []float32, _ *vectors.CSR) error {
-	o.started = true
 	return o.Learner.Restore(dictionary)
 }
