@@ -805,11 +805,15 @@ func checkJacobi(b *bench, _ Precision, atoms, dim, _ int) {
 			*at(i, j) = *at(j, i)
 		}
 		*at(i, i) = 1 + 100*b.rng.Float32() // less than the others together, or more
-		switch stays[i] = i > 0; i % 7 {
+		switch stays[i] = i > 0; i % 8 {
 		case 2:
 			*at(i, i) = 0.9e-8
 		case 3:
 			decoded[i*dim] = float32(math.NaN())
+		case 7: // u is zero
+			for _, m := range [][]float32{d, decoded, products, anchors} {
+				clear(m[i*dim : (i+1)*dim])
+			}
 		case 4:
 			*at(i, i) = float32(math.NaN())
 		case 5:

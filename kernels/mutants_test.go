@@ -72,6 +72,7 @@ var harmless = []struct {
 	{"correlate_|fista_", bounds, 3, "the same, and the depth is a multiple of 4, never 1, and so is positive the number of steps"},
 	{"(finish|pack)_codes$", "parameter", 1, "the scale, which codes in float32 do without"},
 	{"fista_residuals|row_scales|to_halves", "parameter", 1, "the pitch for the width: padding is zeros"},
+	{"jacobi", "sum for product", 1, "the size of u, which is scaled to the norm afterwards"},
 	{"keep_largest", "selection", 7, "a count that would have ended the search for digits before the last one"},
 }
 
