@@ -515,8 +515,8 @@ func learnObjective(p problem, D []float64) (sum float64) {
 	return sum
 }
 
-// Atoms that all words use together converge to rows of which no step of any atom changes the direction. Without
-// the bound on the curvature they would overshoot together, more at each update.
+// Atoms that all words use together converge: later updates hardly move them. Without the bound on the curvature they
+// would overshoot together, and never settle.
 func TestLearnConverges(t *testing.T) {
 	p := newProblem(3, 1, 32, 5)
 	_, k, l := p.sizes()

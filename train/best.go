@@ -46,8 +46,8 @@ const (
 	// limits. Fewer, larger updates cost less and make dimensions more stable across seeds.
 	updateRows, minUpdates, maxUpdates = 8192, 16, 64
 
-	// memoryPerAtom is the number of rows per atom that the sums G and B remember, if there are so many. Codes of
-	// older atoms hold back the new ones, but fewer rows than this determine the atoms poorly.
+	// memoryPerAtom is the maximum number of rows per atom that the sums G and B remember. Codes of earlier atoms hold
+	// back the present ones, but fewer rows than this determine the atoms poorly.
 	memoryPerAtom = 20
 
 	// minTextNonzeros is the least default number of nonzeros per text.
@@ -263,8 +263,8 @@ type onlineTrainer struct {
 //
 // The anchor weight, of the penalty ‖D − W‖², is the MAP weight, noise variance / prior variance, under y = aD + noise
 // and d_k ~ N(w_k, ρ²/Anchor); variances are sums over coordinates. The noise variance is the mean loss per row of the
-// mini-batch before, at the beginning of an epoch that of the epoch before, and at first ρ². Atoms that many rows use
-// follow the data. Others stay near their anchors, for any seed.
+// previous mini-batch. The first mini-batch of an epoch uses the mean of the previous epoch, and the first of all ρ².
+// Atoms that many rows use follow the data. Others stay near their anchors, for any seed.
 func (o *onlineTrainer) Epoch(ctx context.Context, epoch, batch int) (sums backend.Sums, err error) {
 	start := time.Now()
 	order := make([]int32, o.rows)

@@ -495,7 +495,7 @@ func leastUse(t *testing.T, newLearner NewLearner) {
 	got := encodetest.Widen(atomsOf(t, l))
 	near.Equal(t, "atoms", got[:noDirection], moved[:noDirection], 1e-5)
 	if !slices.Equal(got[noDirection:], want.anchors[noDirection:]) {
-		t.Errorf("an atom of which a product is NaN moves to %v", got[noDirection:])
+		t.Errorf("an atom with a NaN in its products moves to %v", got[noDirection:])
 	}
 	first, last := p.dim*2, p.dim*3
 	used := gonum.Distance(moved[first:last], want.anchors[first:last], 2)
