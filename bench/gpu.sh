@@ -143,7 +143,7 @@ counters() {
     done
     [ $status = 0 ] || failed=$status
   }
-  count train 3752 "decode_tf32 fista_tf32 fista_residuals keep_largest remember_tf32 power move_atoms" --dictionary-steps 4
+  count train 3752 "decode_tf32 fista_tf32 fista_residuals keep_largest remember_tf32 power jacobi" --dictionary-steps 4
   count train 3752 "decode_(ahead_)?fp16 fista_fp16 fista_residuals_fp16 keep_largest_fp16" --precision fp16 --dictionary-steps 4
   count "paper train" 3125 "decode_tf32 accumulate_tf32 correlate_tf32 body" --dictionary-steps 1
   count "paper train" 3125 "decode_(ahead_)?fp16 update_fp16 correlate_fp16" --precision fp16 --dictionary-steps 1

@@ -7,7 +7,8 @@
 // # Online learning
 //
 // A learner trains by the recipe "best". For each mini-batch it encodes the rows with D, adds AᵀA to G and AᵀX to B,
-// and updates the atoms in blocks: one product gives B − GD for a block, and then each atom moves in turn.
+// and updates the atoms in blocks. One product gives GD − B for a panel of six blocks, and a small one adds the effect of
+// a block's moves on the later blocks of the panel.
 //
 // # The paper's training
 //

@@ -15,9 +15,9 @@ import (
 	"overcomplete/model"
 )
 
-// blockAtoms is the number of atoms that are updated after one product of G and D. It is a multiple of
-// [simd.TileRows], so that two or more workers share the product.
-const blockAtoms = 4 * simd.TileRows
+// panelAtoms is the number of atoms whose rows of GD are computed together. It is a multiple of
+// [backend.BlockAtoms] and of [simd.TileRows], so that up to eight workers share the product.
+const panelAtoms = 8 * simd.TileRows
 
 // learner learns a dictionary online. It updates a copy of the initial dictionary. Its encoder uses this copy.
 type learner struct {
@@ -28,7 +28,8 @@ type learner struct {
 	spectrum  backend.Spectrum
 	gram      simd.Matrix // G, K×K
 	products  simd.Matrix // B, K×L
-	residuals simd.Matrix // B − GD of a block of atoms
+	gradients simd.Matrix // GD − B of a panel of atoms, half the gradient without anchors
+	moves     simd.Matrix // changes of the atoms of a block
 	batch     codes
 }
 
@@ -50,7 +51,7 @@ func (d Device) Learner(x []float32, dictionary *model.Dictionary, norm float64,
 	}
 	return &learner{
 		encoder: e, rows: x, norm: norm, anchors: slices.Clone(dictionary.Atoms),
-		gram: simd.NewMatrix(e.k, e.k), products: simd.NewMatrix(e.k, e.dim),
+		gram: simd.NewMatrix(e.k, e.k), products: simd.NewMatrix(e.k, e.dim), moves: simd.NewMatrix(backend.BlockAtoms, e.dim),
 	}, nil
 }
 
@@ -71,7 +72,7 @@ func (l *learner) Learn(ctx context.Context, rows []int32, forgetting, anchorWei
 		return err
 	}
 	l.accumulate(a, float32(forgetting))
-	l.moveAtoms(float32(anchorWeight))
+	l.updateAtoms(float32(anchorWeight))
 	for _, loss := range a.Loss {
 		sums.RunningLoss += loss
 	}
@@ -115,55 +116,62 @@ func (l *learner) accumulate(a *encode.Codes, f float32) {
 	})
 }
 
-// moveAtoms updates each atom in turn by [graph.Learn], given the new atoms before it.
-func (l *learner) moveAtoms(anchorWeight float32) {
+// updateAtoms updates the atoms in blocks by [graph.Learn], given the new atoms of the blocks before.
+func (l *learner) updateAtoms(anchorWeight float32) {
 	e := l.encoder
-	for lo := 0; lo < e.k; lo += blockAtoms {
-		n := min(blockAtoms, e.k-lo)
-		l.residuals.Zero(n, e.dim)
-		parallel.With(e.lanes, (n+simd.TileRows-1)/simd.TileRows, func(_ *encodeLane, i int) {
-			first := i * simd.TileRows
-			rows := min(simd.TileRows, n-first)
-			r := l.residuals.From(first)
-			e.kernels.Multiply(r, rows, l.gram.View(lo+first, 0), e.atoms, e.k)
-			for j := range rows {
-				e.kernels.Combine(r.Row(j), 1, l.products.Row(lo+first+j), -1, r.Row(j))
-			}
-		})
+	for panel := 0; panel < e.k; panel += panelAtoms {
+		n := min(panelAtoms, e.k-panel)
+		l.gradients.Zero(n, e.dim)
+		l.addProducts(panel, 0, n, 0, e.atoms, e.k)
 		for i := range n {
-			l.moveAtom(lo, i, n, anchorWeight)
+			g := l.gradients.Row(i)
+			e.kernels.Combine(g, 1, g, -1, l.products.Row(panel+i))
+		}
+		for first := 0; first < n; first += backend.BlockAtoms {
+			end := min(first+backend.BlockAtoms, n)
+			for i := first; i < end; i++ {
+				l.updateAtom(panel+i, panel+first, panel+end, l.gradients.Row(i), l.moves.Row(i-first), anchorWeight)
+			}
+			l.addProducts(panel, end, n, panel+first, l.moves, end-first)
 		}
 	}
 }
 
-// moveAtom updates the atom block+i, in the block of n atoms that starts at block.
-func (l *learner) moveAtom(block, i, n int, anchorWeight float32) {
-	e, k := l.encoder, block+i
+// addProducts adds GM to rows lo to hi of the panel's gradients. The rows of M belong to n atoms from first on.
+func (l *learner) addProducts(panel, lo, hi, first int, m simd.Matrix, n int) {
+	parallel.With(l.encoder.lanes, (hi-lo+simd.TileRows-1)/simd.TileRows, func(_ *encodeLane, i int) {
+		row := lo + i*simd.TileRows
+		l.encoder.kernels.Multiply(l.gradients.From(row), min(simd.TileRows, hi-row), l.gram.View(panel+row, first), m, n)
+	})
+}
+
+// updateAtom updates atom k of the block from lo to hi, given its row of GD − B, which it overwrites. It sets
+// move to the atom's change.
+func (l *learner) updateAtom(k, lo, hi int, gradient, move []float32, anchorWeight float32) {
+	e := l.encoder
+	clear(move)
 	g := l.gram.Row(k)
 	if !(float64(g[k]) > graph.LeastUse) {
 		return
 	}
-	d, r := e.atoms.Row(k), l.residuals.Row(i)
-	size := g[k] + anchorWeight
-	e.kernels.Combine(r, 1/size, r, g[k]/size, d)
-	e.kernels.Combine(r, 1, r, anchorWeight/size, l.anchors[k*e.dim:][:e.dim])
+	var sum float32
+	for _, other := range g[lo:hi] {
+		sum += max(other, -other)
+	}
+	curvature := max(g[k], sum/graph.Relaxation)
+	d, u, size := e.atoms.Row(k), gradient, curvature+anchorWeight
+	e.kernels.Combine(u, curvature/size, d, -1/size, gradient)
+	e.kernels.Combine(u, 1, u, anchorWeight/size, l.anchors[k*e.dim:][:e.dim])
 	var squares float64
-	for _, v := range r {
+	for _, v := range u {
 		squares += float64(v) * float64(v)
 	}
 	if !(squares > 0) {
 		return
 	}
-	// r becomes the change of the atom, which the residuals of later atoms don't include yet.
-	e.kernels.Combine(r, float32(l.norm/math.Sqrt(squares)), r, -1, d)
-	e.kernels.Combine(d, 1, d, 1, r)
+	e.kernels.Combine(move, float32(l.norm/math.Sqrt(squares)), u, -1, d)
+	e.kernels.Combine(d, 1, d, 1, move)
 	copy(e.dictionary.Atom(k), d)
-	for j := i + 1; j < n; j++ {
-		if c := g[block+j]; c != 0 {
-			other := l.residuals.Row(j)
-			e.kernels.Combine(other, 1, other, -c, r)
-		}
-	}
 }
 
 // SaveState implements [backend.Learner].

@@ -10,7 +10,7 @@
 // Encoding and online dictionary learning have these:
 //
 //   - [Encode]: a FISTA iteration for a batch of words with the dictionary fixed.
-//   - [Learn]: the update of each atom, given the sums of products of all codes so far.
+//   - [Learn]: the update of a block of atoms, given the sums of products of all codes so far.
 //
 // A loss is an expression of the residual (see [Loss]), which [gorgonia.Grad] differentiates. Two formulas
 // are written by hand, because they are not the gradient of an expression. One is the sum of the words'

@@ -87,16 +87,18 @@ var softOp = customOp{
 	},
 }
 
-// overDiagonalOp divides row k of a matrix by g_kk + c, given a square matrix G and a scalar c. Rows with
-// g_kk ≤ floor become 0.
-func overDiagonalOp(floor float64) customOp {
+// overCurvatureOp divides row k of a matrix by max(g_kk, Σ_j|g_kj|/relaxation) + c, given a square matrix G and a
+// scalar c. Rows with g_kk ≤ floor become 0.
+func overCurvatureOp(floor, relaxation float64) customOp {
 	return customOp{
-		name: fmt.Sprintf("over diagonal above %g", floor), args: hm.Types{matrixType, matrixType, anyType},
+		name: fmt.Sprintf("over curvature above %g ω=%g", floor, relaxation), args: hm.Types{matrixType, matrixType, anyType},
 		do: func(args [][]float64, width int) []float64 {
 			size := len(args[0]) / width
 			return mapped(args[0], func(i int, x float64) float64 {
-				if d := args[1][i/width*(size+1)]; d > floor {
-					return x / (d + args[2][0])
+				k := i / width
+				g := args[1][k*size:][:size]
+				if g[k] > floor {
+					return x / (max(g[k], gonum.Norm(g, 1)/relaxation) + args[2][0])
 				}
 				return 0
 			})

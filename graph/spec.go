@@ -17,6 +17,10 @@ const Epsilon = 1e-30
 // it. It is scale-free: codes are relative to the atoms, whose norm follows the norm of the vectors.
 const LeastUse = 1e-8
 
+// Relaxation is the ω of the bound Σ_j|g_kj|/ω on the curvature of atom k in [Learn]. Below 2 the update of a block
+// never raises the objective, because diag(Σ_j|g_kj|) − G is positive semidefinite.
+const Relaxation = 1.8
+
 // Spec specifies the model of a step.
 type Spec struct {
 	Atoms       int     // K
@@ -278,16 +282,21 @@ func Encode(s Spec, words int) (*Expression, error) {
 	return b.done()
 }
 
-// Learn returns the update of each atom in a step of online dictionary learning (Mairal et al. 2009,
-// Algorithm 2), given the old values of the other atoms. G = Σ aᵀa, K×K, and B = Σ aᵀx, K×L, sum over all words
-// so far. The anchors W, K×L, are the initial atoms, and c is their weight:
+// Learn returns the update of a block of atoms in a step of online dictionary learning (Mairal et al. 2009,
+// Algorithm 2). All atoms are updated at once, from the old values of the others. G = Σ aᵀa, K×K, and B = Σ aᵀx,
+// K×L, sum over all words so far. The anchors W, K×L, are the initial atoms, and c is their weight:
 //
 //	∇ = ∂(tr(DᵀGD) − 2tr(DᵀB) + c‖D − W‖²)/∂D
-//	u_k = d_k − ½∇_k/(g_kk + c)  or d_k if g_kk ≤ [LeastUse]
-//	d_k = ρu_k/‖u_k‖             or ρd_k/‖d_k‖ if u_k = 0
+//	h_k = max(g_kk, Σ_j|g_kj|/[Relaxation])
+//	u_k = d_k − ½∇_k/(h_k + c)  or d_k if g_kk ≤ [LeastUse]
+//	d_k = ρu_k/‖u_k‖            or ρd_k/‖d_k‖ if u_k = 0
 //
-// u_k minimises the objective, which is quadratic in d_k. With c = σ²/s² the minimum is the MAP estimate under
-// x = aD + noise, noise ~ N(0, σ²), and d_k ~ N(w_k, s²). The argument words has no effect. Output: D.
+// If h_k = g_kk, u_k minimises the objective, which is quadratic in d_k, given the other atoms. With c = σ²/s² the
+// minimum is the MAP estimate under x = aD + noise, noise ~ N(0, σ²), and d_k ~ N(w_k, s²). Atoms that many words
+// use together would overshoot; the greater h_k shortens their steps, so that U never has a greater objective than D.
+//
+// A learner updates the blocks of a dictionary in turn: x is then what the atoms of other blocks leave of a word.
+// The argument words has no effect. Output: D.
 func Learn(s Spec, words int) (*Expression, error) {
 	b, err := newBuilder("learn", s, words)
 	if err != nil {
@@ -299,7 +308,7 @@ func Learn(s Spec, words int) (*Expression, error) {
 	traces := b.add(b.mul(b.constant(-2), b.sum(b.mul(D, B))), b.sum(b.mul(D, b.product(G, D))))
 	anchorPenalty := b.mul(c, b.sum(b.square(b.sub(D, W))))
 	gradient := b.grads(b.add(traces, anchorPenalty), D)[0]
-	step := b.apply(overDiagonalOp(LeastUse), b.mul(b.constant(0.5), gradient), G, c)
+	step := b.apply(overCurvatureOp(LeastUse, Relaxation), b.mul(b.constant(0.5), gradient), G, c)
 	U := b.sub(D, step)
 
 	b.output("D", b.mul(b.positive("norm", s.Norm), b.apply(unitOp, U, D)))

@@ -135,14 +135,8 @@ constexpr int REMEMBER_DEPTH = 32;
 constexpr int REMEMBER_STAGES = 2;
 constexpr int REMEMBER_SHARED = 69632;
 
-// move_atoms updates at most BLOCK_ATOMS atoms per launch, a multiple of REMEMBER_DEPTH and of
-// MOVE_TOGETHER. MOVE_TOGETHER, a multiple of 4, is the number of atoms of a set of threads.
-// MOVE_THREADS is the maximum number of threads. MOVE_SHARED is the dynamic shared memory in
-// bytes; with several sets, two rows more.
-constexpr int BLOCK_ATOMS = 64;
-constexpr int MOVE_TOGETHER = 8;
-constexpr int MOVE_THREADS = 768;
-constexpr int MOVE_SHARED = 17664;
+// jacobi updates at most BLOCK_ATOMS atoms per launch, a multiple of REMEMBER_DEPTH.
+constexpr int BLOCK_ATOMS = 32;
 
 // Threads of the block of power, and its dynamic shared memory in bytes: a double per warp.
 constexpr int POWER_THREADS = 1024;
@@ -393,30 +387,21 @@ struct Remember {
 };
 LAYOUT(Remember, 56, 3)
 
-struct Forces {
-    float* forces;         // atoms × dim: P = GD; overwritten by the forces
-    const float* atoms;    // D, atoms × dim
+struct Jacobi {
+    float* atoms;          // D, of the block
+    float* moves;          // atoms × dim
+    const float* decoded;  // GD, atoms × dim
     const float* products; // B, atoms × dim
     const float* anchors;  // W, atoms × dim
-    const float* gram;     // G, atoms × atoms
-    double anchor_weight;
-    Shape shape;
-    char padding[4];
-};
-LAYOUT(Forces, 72, 5)
-
-struct MoveAtoms {
-    float* atoms;        // of the block
-    float* moves;        // atoms × dim
-    const float* forces; // atoms × dim
-    const float* gram;   // G, from the block's first diagonal element on
+    const float* gram;     // G, from the block's first diagonal element on
     double norm;
     double min_usage;
+    double inverse_relaxation;
     double anchor_weight;
     Shape shape; // of the block, with the pitches of the whole
     char padding[4];
 };
-LAYOUT(MoveAtoms, 80, 4)
+LAYOUT(Jacobi, 104, 6)
 
 struct Power {
     float* vector; // dim: a unit vector

@@ -139,14 +139,8 @@ const rememberDepth = 32
 const rememberStages = 2
 const rememberShared = 69632
 
-// move_atoms updates at most BLOCK_ATOMS atoms per launch, a multiple of REMEMBER_DEPTH and of
-// MOVE_TOGETHER. MOVE_TOGETHER, a multiple of 4, is the number of atoms of a set of threads.
-// MOVE_THREADS is the maximum number of threads. MOVE_SHARED is the dynamic shared memory in
-// bytes; with several sets, two rows more.
-const blockAtoms = 64
-const moveTogether = 8
-const moveThreads = 768
-const moveShared = 17664
+// jacobi updates at most BLOCK_ATOMS atoms per launch, a multiple of REMEMBER_DEPTH.
+const blockAtoms = 32
 
 // Threads of the block of power, and its dynamic shared memory in bytes: a double per warp.
 const powerThreads = 1024
@@ -415,32 +409,22 @@ type remember struct {
 
 var _ [56]byte = [unsafe.Sizeof(remember{})]byte{}
 
-type forces struct {
-	forces       pointer[float32] // atoms × dim: P = GD; overwritten by the forces
-	atoms        pointer[float32] // D, atoms × dim
-	products     pointer[float32] // B, atoms × dim
-	anchors      pointer[float32] // W, atoms × dim
-	gram         pointer[float32] // G, atoms × atoms
-	anchorWeight float64
-	shape        shape
-	_            [4]byte
+type jacobi struct {
+	atoms             pointer[float32] // D, of the block
+	moves             pointer[float32] // atoms × dim
+	decoded           pointer[float32] // GD, atoms × dim
+	products          pointer[float32] // B, atoms × dim
+	anchors           pointer[float32] // W, atoms × dim
+	gram              pointer[float32] // G, from the block's first diagonal element on
+	norm              float64
+	minUsage          float64
+	inverseRelaxation float64
+	anchorWeight      float64
+	shape             shape // of the block, with the pitches of the whole
+	_                 [4]byte
 }
 
-var _ [72]byte = [unsafe.Sizeof(forces{})]byte{}
-
-type moveAtoms struct {
-	atoms        pointer[float32] // of the block
-	moves        pointer[float32] // atoms × dim
-	forces       pointer[float32] // atoms × dim
-	gram         pointer[float32] // G, from the block's first diagonal element on
-	norm         float64
-	minUsage     float64
-	anchorWeight float64
-	shape        shape // of the block, with the pitches of the whole
-	_            [4]byte
-}
-
-var _ [80]byte = [unsafe.Sizeof(moveAtoms{})]byte{}
+var _ [104]byte = [unsafe.Sizeof(jacobi{})]byte{}
 
 type power struct {
 	vector        pointer[float32] // dim: a unit vector

@@ -231,10 +231,7 @@ func TestKernels(t *testing.T) {
 		{"random_codes", rows, checkRandomCodes, [][3]int{{1, 1}, {5, 7}, {9, 130}}},
 		{"row_scales", rows[1:], checkRowScales, [][3]int{{1}, {33}, {300}}},
 		{"to_halves", rows[:1], checkToHalves, [][3]int{{1}, {33}, {300}}},
-		{"forces", rows[1:], checkForces, [][3]int{{1, 1}, {3, 31}, {9, 128}, {19, 300}}},
-		{"move_atoms", rows[1:], checkMoveAtoms, [][3]int{
-			{1, 1}, {3, 5}, {blockAtoms, 33}, {9, 300}, {41, 700}, {blockAtoms, 2*moveThreads + 20}, {20, 4*moveThreads + 70},
-		}},
+		{"jacobi", rows[1:], checkJacobi, [][3]int{{1, 1}, {3, 5}, {blockAtoms, 33}, {9, 300}, {19, 700}}},
 		{"gather", rows[1:], checkGather, [][3]int{{1, 1}, {3, 31}, {9, 128}, {17, 129}, {40, 300}, {2, 1300}}},
 		{"power", rows[1:], checkPower, [][3]int{{1}, {2}, {33}, {64}, {133}}},
 		{"body", rows[1:], checkBody, [][3]int{{1, 1}, {3, 31}, {9, 32}, {17, 33}, {40, 300}}},
@@ -795,80 +792,75 @@ func checkRemember(b *bench, precision Precision, words, atoms, dim int) {
 	}
 }
 
-func checkForces(b *bench, _ Precision, atoms, dim, _ int) {
-	const pull = 0.75
-	p, d, products, anchors, g := b.normal(atoms*dim, 0), b.normal(atoms*dim, 0), b.normal(atoms*dim, 0), b.normal(atoms*dim, 0), b.normal(atoms*atoms, 0)
-	f := b.array(p, atoms, dim)
-	b.run(few(forces{
-		forces: f.data, atoms: b.array(d, atoms, dim).data, products: b.array(products, atoms, dim).data, anchors: b.array(anchors, atoms, dim).data,
-		gram: b.array(g, atoms, atoms).data, anchorWeight: pull, shape: newWidths(atoms, dim).shape(0),
-	}.launch()))
-	want, magnitude := make([]float64, len(p)), make([]float64, len(p))
-	for i := range want {
-		for _, term := range []float64{
-			float64(p[i]), -float64(g[i/dim*(atoms+1)]) * float64(d[i]), -float64(products[i]), -pull * float64(anchors[i]),
-		} {
-			want[i], magnitude[i] = want[i]+term, magnitude[i]+math.Abs(term)
-		}
-	}
-	b.expect("forces", b.read(f), want, magnitude, 2e-7) // three sums, each rounded to 6e-8
-}
-
-// checkMoveAtoms checks that each atom of a block moves to where those before it have left it room for, except those
-// that are not used, or whose new direction is none.
-func checkMoveAtoms(b *bench, _ Precision, atoms, dim, _ int) {
-	const norm, unused, pull, first, all = 2.5, 0.25, 0.75, 5, 90 // of all atoms the block's first is the sixth
-	d, f, g := b.normal(atoms*dim, 0), b.normal(atoms*dim, 0), b.normal(all*all, 0.3)
-	diagonal := func(i int) *float32 { return &g[(first+i)*all+first+i] }
+// checkJacobi compares the new atoms of a block with the tape machine's, except those that are not used, or whose new
+// direction is none.
+func checkJacobi(b *bench, _ Precision, atoms, dim, _ int) {
+	const norm, pull, first, all = 2.5, 0.75, 5, 90 // the block's first atom is the sixth of all
+	d, decoded, products, anchors := b.normal(atoms*dim, 0), b.normal(atoms*dim, 0), b.normal(atoms*dim, 0), b.normal(atoms*dim, 0)
+	g := b.normal(all*all, 0.9)
+	at := func(i, j int) *float32 { return &g[(first+i)*all+first+j] }
 	stays := make([]bool, atoms)
 	for i := range atoms {
-		*diagonal(i) = 1 + 10*b.rng.Float32()
-		switch stays[i] = i > 0; i % 7 { // prime to moveTogether
+		for j := range i {
+			*at(i, j) = *at(j, i)
+		}
+		*at(i, i) = 1 + 100*b.rng.Float32() // less than the others together, or more
+		switch stays[i] = i > 0; i % 8 {
 		case 2:
-			*diagonal(i) = unused
-		case 3: // u is zero: no atom before it matters
-			for j := range first + i {
-				g[j*all+first+i] = 0
+			*at(i, i) = 0.9e-8
+		case 3:
+			decoded[i*dim] = float32(math.NaN())
+		case 7: // u is zero
+			for _, m := range [][]float32{d, decoded, products, anchors} {
+				clear(m[i*dim : (i+1)*dim])
 			}
-			clear(f[i*dim : (i+1)*dim])
 		case 4:
-			f[i*dim] = float32(math.NaN())
+			*at(i, i) = float32(math.NaN())
 		case 5:
-			*diagonal(i) = float32(math.NaN())
+			decoded[i*dim] = 1e38 // u overflows, if not its square
 		case 6: // little use
-			*diagonal(i), stays[i] = (unused+pull)/2, false
+			*at(i, i), stays[i] = 1.1e-8, false
 		default:
 			stays[i] = false
 		}
 	}
-	dictionary, moves := b.array(d, atoms, dim), b.array(nil, atoms, dim)
-	gram := b.array(g, all, all)
+	dictionary, moves, gram := b.array(d, atoms, dim), b.array(nil, atoms, dim), b.array(g, all, all)
 	shape := newWidths(all, dim).shape(0)
 	shape.atoms = int32(atoms)
-	b.run(moveAtoms{
-		atoms: dictionary.data, moves: moves.data, forces: b.array(f, atoms, dim).data, gram: gram.data.at(first*gram.pitch + first),
-		norm: norm, minUsage: unused, anchorWeight: pull, shape: shape,
-	}.launch())
+	b.run(few(jacobi{
+		atoms: dictionary.data, moves: moves.data, decoded: b.array(decoded, atoms, dim).data, products: b.array(products, atoms, dim).data,
+		anchors: b.array(anchors, atoms, dim).data, gram: gram.data.at(first*gram.pitch + first),
+		norm: norm, minUsage: graph.LeastUse, inverseRelaxation: 1 / graph.Relaxation, anchorWeight: pull, shape: shape,
+	}.launch()))
+
+	// The formula's B is the part of a row's products that the block's atoms have to give: B − (GD − G of the block · D).
+	blockG, blockB := make([]float64, 0, atoms*atoms), make([]float64, atoms*dim)
+	for i := range atoms {
+		blockG = append(blockG, encodetest.Widen(g[(first+i)*all+first:][:atoms])...)
+		for c := range dim {
+			blockB[i*dim+c] = float64(products[i*dim+c]) - float64(decoded[i*dim+c])
+			for j := range atoms {
+				if !stays[i] {
+					blockB[i*dim+c] += float64(*at(i, j)) * float64(d[j*dim+c])
+				}
+			}
+		}
+	}
+	learn, err := graph.Learn(graph.Spec{Atoms: atoms, Dim: dim, Norm: norm}, 1)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	out, err := learn.Run(map[string][]float64{"D": encodetest.Widen(d), "G": blockG, "B": blockB, "W": encodetest.Widen(anchors), "c": {pull}})
+	if err != nil {
+		b.t.Fatal(err)
+	}
 	got, gotMoves := b.read(dictionary), b.read(moves)
 	for i := range atoms {
-		u, magnitude := make([]float64, dim), make([]float64, dim)
-		var squares float64
-		for c := range dim {
-			size, sum := float64(*diagonal(i))+pull, float64(f[i*dim+c])
-			magnitude[c] = math.Abs(sum)
-			for j := range i { // from the very moves that it made before
-				move := float64(g[(first+j)*all+first+i]) * float64(gotMoves[j*dim+c])
-				sum, magnitude[c] = sum+move, magnitude[c]+math.Abs(move)
-			}
-			u[c], magnitude[c] = -sum/size, magnitude[c]/size
-			squares += u[c] * u[c]
-		}
 		for c := range dim {
 			at := i*dim + c
 			want, tolerance := float64(d[at]), 0.
 			if !stays[i] {
-				// Float32 sums of up to 64 terms, each rounded to 6e-8.
-				want, tolerance = norm*u[c]/math.Sqrt(squares), 4e-6*(norm*magnitude[c]/math.Sqrt(squares)+math.Abs(want))
+				want, tolerance = out["D"][at], 2e-6*norm // a few roundings of numbers up to four times as large as u
 			}
 			if !(math.Abs(float64(got[at])-want) <= tolerance) || !(math.Abs(float64(gotMoves[at])-want+float64(d[at])) <= tolerance) {
 				b.t.Fatalf("element %d of atom %d has moved by %v to %v, want %v ± %.2g, from %v", c, i, gotMoves[at], got[at], want, tolerance, d[at])

@@ -115,23 +115,8 @@ func (k remember) launch(p Precision) launch {
 	return launch{"remember_" + string(p), unsafe.Pointer(&k), rememberTile.grid(k.shape.atoms, k.shape.dimPitch), k.shape.work(1, 4, 4, 2*4)}
 }
 
-func (k forces) launch() launch {
-	return launch{"forces", unsafe.Pointer(&k), rowGrid(k.shape.atoms), k.shape.work(0, 0, 0, 5*4)}
-}
-
-// launch uses one block, because the update of an atom depends on the updates of the previous atoms. The block has
-// a set of threads for each group of moveTogether atoms, up to moveThreads threads.
-func (k moveAtoms) launch() launch {
-	threads := min(moveThreads, roundUp(divide(int(k.shape.dimPitch), 4), warp))
-	sets, shared := min(moveThreads/threads, divide(int(k.shape.atoms), moveTogether)), moveShared
-	if sets > 1 {
-		shared += 4 * 2 * int(k.shape.dimPitch)
-	}
-	kernel := "move_atoms"
-	if int(k.shape.dimPitch) > 4*moveThreads {
-		kernel = "move_wide_atoms"
-	}
-	return launch{kernel, unsafe.Pointer(&k), grid{1, 1, sets * threads, shared}, k.shape.work(0, 0, 0, 4*4)}
+func (k jacobi) launch() launch {
+	return launch{"jacobi", unsafe.Pointer(&k), rowGrid(k.shape.atoms), k.shape.work(0, 0, 0, 6*4)}
 }
 
 func (k power) launch() launch {

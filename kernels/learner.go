@@ -32,7 +32,7 @@ type learner struct {
 	direction      stateMatrix // 1×L: the leading eigenvector of DᵀD, approximately
 
 	anchors    pointer[float32] // W, K×L
-	forces     pointer[float32] // K×L: GD, then the force on each atom (learner.cu)
+	decoded    pointer[float32] // K×L: GD
 	moves      pointer[float32] // blockAtoms×L: changes of the atoms of a block
 	square     pointer[float32] // DᵀD, L×L
 	work       pointer[float64] // 2·L: scratch of the kernel power
@@ -97,7 +97,7 @@ func (l *learner) prepare(start []float32) error {
 	l.gram = stateMatrix{alloc[float32](g, w.atoms*w.codePitch), w.atoms, w.atoms, w.codePitch, floats}
 	l.products = stateMatrix{alloc[float32](g, w.atoms*w.dimPitch), w.atoms, w.dim, w.dimPitch, floats}
 	l.anchors = upload(g, pitched(start, w.dim, w.dimPitch))
-	l.forces = alloc[float32](g, w.atoms*w.dimPitch)
+	l.decoded = alloc[float32](g, w.atoms*w.dimPitch)
 	l.moves, l.square = alloc[float32](g, blockAtoms*w.dimPitch), alloc[float32](g, w.dim*w.dimPitch)
 	l.direction = stateMatrix{upload(g, randomDirection(w.dim)), 1, w.dim, w.dim, floats}
 	l.work, l.eigenvalue = alloc[float64](g, 2*w.dim), alloc[float64](g, 1)
@@ -235,28 +235,25 @@ func (l *learner) accumulate(m stateMatrix, rows pointer[float32], n int, forget
 	}.launch(e.precision), l.gpu.compute)
 }
 
-// updateAtoms launches the update of [graph.Learn] for each atom in turn, in blocks of blockAtoms. GD is
+// updateAtoms launches the update of [graph.Learn] for each block of atoms in turn. GD is
 // computed with the precision fp32, even if G and B are sums of products of TF32 factors, because the
 // subtraction GD − B cancels most digits.
 func (l *learner) updateAtoms(anchorWeight float64) {
 	g, w, e := l.gpu, l.widths, l.encoder
-	g.queue(decode{product: l.forces, codes: l.gram.device, atoms: e.atoms, shape: w.shape(w.atoms)}.launch(fp32), g.compute)
-	g.queue(forces{
-		forces: l.forces, atoms: e.atoms, products: l.products.device, anchors: l.anchors, gram: l.gram.device, anchorWeight: anchorWeight, shape: w.shape(0),
-	}.launch(), g.compute)
+	g.queue(decode{product: l.decoded, codes: l.gram.device, atoms: e.atoms, shape: w.shape(w.atoms)}.launch(fp32), g.compute)
 	for lo := 0; lo < w.atoms; lo += blockAtoms {
 		hi := min(lo+blockAtoms, w.atoms)
 		block, gram := lo*w.dimPitch, l.gram.device.at(lo*w.codePitch)
 		shape := w.shape(0)
 		shape.atoms = int32(hi - lo)
-		g.queue(moveAtoms{
-			atoms: e.atoms.at(block), moves: l.moves, forces: l.forces.at(block), gram: gram.at(lo), norm: l.norm, minUsage: graph.LeastUse,
-			anchorWeight: anchorWeight, shape: shape,
+		g.queue(jacobi{
+			atoms: e.atoms.at(block), moves: l.moves, decoded: l.decoded.at(block), products: l.products.device.at(block), anchors: l.anchors.at(block),
+			gram: gram.at(lo), norm: l.norm, minUsage: graph.LeastUse, inverseRelaxation: 1 / graph.Relaxation, anchorWeight: anchorWeight, shape: shape,
 		}.launch(), g.compute)
 		if hi < w.atoms {
 			shape.words, shape.atoms = int32(hi-lo), int32(w.atoms-hi)
 			g.queue(remember{
-				sums: l.forces.at(hi * w.dimPitch), codes: gram.at(hi), rows: l.moves, decay: 1, shape: shape,
+				sums: l.decoded.at(hi * w.dimPitch), codes: gram.at(hi), rows: l.moves, decay: 1, shape: shape,
 			}.launch(e.precision), g.compute)
 		}
 	}

@@ -72,7 +72,7 @@ var harmless = []struct {
 	{"correlate_|fista_", bounds, 3, "the same, and the depth is a multiple of 4, never 1, and so is positive the number of steps"},
 	{"(finish|pack)_codes$", "parameter", 1, "the scale, which codes in float32 do without"},
 	{"fista_residuals|row_scales|to_halves", "parameter", 1, "the pitch for the width: padding is zeros"},
-	{"move_", "parameter", 1, "the pull, which scales an atom before it is scaled to its norm"},
+	{"jacobi", "sum for product", 1, "the size of u, which is scaled to the norm afterwards"},
 	{"keep_largest", "selection", 7, "a count that would have ended the search for digits before the last one"},
 }
 
@@ -188,12 +188,8 @@ func trials(kernel string) (all []func(b *bench)) {
 		forSizes(checkRowScales, [][3]int{{1}, {28}, {60}, {92}, {133}, {700}}...)
 	case "to_halves":
 		forSizes(checkToHalves, [][3]int{{1}, {28}, {60}, {92}, {133}, {700}}...)
-	case "forces":
-		forSizes(checkForces, [][3]int{{17, 133}, {5, 2}, {3, 300}}...)
-	case "move_atoms":
-		forSizes(checkMoveAtoms, [][3]int{{blockAtoms, 33}, {20, 5}, {41, 700}, {blockAtoms, 2*moveThreads + 20}, {1, 60}}...)
-	case "move_wide_atoms":
-		forSizes(checkMoveAtoms, [][3]int{{11, 4*moveThreads + 40}, {5, 8 * moveThreads}}...)
+	case "jacobi":
+		forSizes(checkJacobi, [][3]int{{blockAtoms, 133}, {20, 5}, {1, 60}, {9, 300}}...)
 	case "gather":
 		forSizes(checkGather, [][3]int{{17, 133}, {5, 2}, {3, 300}, {2, 1300}}...)
 	case "power":

@@ -42,9 +42,13 @@ const (
 	// classifiers are about as good as after training on all rows (docs/results/measurements.md).
 	minTextRows, maxTextWeights = 16_000, 3072 * 768
 
-	// dictionarySteps is the default number of dictionary updates per epoch. One update takes as long as
-	// encoding some hundred rows. Texts train for more epochs, and may use as few as minTextSteps.
-	minTextSteps, dictionarySteps = 16, 64
+	// The default number of dictionary updates per epoch is one per updateRows training rows, within these
+	// limits. Fewer, larger updates cost less and make dimensions more stable across seeds.
+	updateRows, minUpdates, maxUpdates = 8192, 16, 64
+
+	// memoryPerAtom is the maximum number of rows per atom that the sums G and B remember. Codes of earlier atoms hold
+	// back the present ones, but fewer rows than this determine the atoms poorly.
+	memoryPerAtom = 20
 
 	// minTextNonzeros is the least default number of nonzeros per text.
 	minTextNonzeros = 8
@@ -91,12 +95,13 @@ func (h bestTraining) fillDefaults(x *vectors.Dense, n int) bestTraining {
 	h.Epochs = cmp.Or(h.Epochs, epochs)
 	h.Nonzeros = cmp.Or(h.Nonzeros, min(max(model.Nonzeros(defaultSparsity, h.Atoms), leastNonzeros), h.Atoms))
 	h.TrainWords = min(cmp.Or(h.TrainWords, h.defaultTrainWords(x)), n)
-	steps := dictionarySteps
-	if x.Texts != nil {
-		steps = min(max(minTextSteps, h.TrainWords/1000), dictionarySteps)
-	}
-	h.DictionarySteps = cmp.Or(h.DictionarySteps, steps)
+	h.DictionarySteps = cmp.Or(h.DictionarySteps, min(max(minUpdates, (h.TrainWords+updateRows/2)/updateRows), maxUpdates))
 	return h
+}
+
+// batch returns the number of rows of a mini-batch.
+func (h bestTraining) batch(rows int) int {
+	return min(max(backend.Batch(rows, h.DictionarySteps), minBatch), rows)
 }
 
 // defaultTrainWords returns the default number of training rows, which may exceed the rows of x.
@@ -185,7 +190,7 @@ func (h bestTraining) learn(ctx context.Context, x *vectors.Dense, device Device
 		return nil, err
 	}
 	f.model.Dictionary.Mean, f.model.Info.Training.Lambda = mean.Mean, h.Lambda*norm*norm
-	f.batch = min(max(backend.Batch(x.Len(), h.DictionarySteps), minBatch), x.Len())
+	f.batch = h.batch(x.Len())
 	m, err := f.run(ctx, func() (backend.Trainer, error) {
 		d := mean
 		d.Atoms = atoms
@@ -251,11 +256,15 @@ type onlineTrainer struct {
 	recipe   bestTraining
 	progress func(n int)     // [Options.Progress]
 	norm2    float64         // ρ², the squared norm of an atom
-	started  bool            // whether the learner's sums G and B are initialised
 	training *model.Training // Epochs lists the completed epochs
 }
 
 // Epoch implements [backend.Trainer].
+//
+// The anchor weight, of the penalty ‖D − W‖², is the MAP weight, noise variance / prior variance, under y = aD + noise
+// and d_k ~ N(w_k, ρ²/Anchor); variances are sums over coordinates. The noise variance is the mean loss per row of the
+// previous mini-batch. The first mini-batch of an epoch uses the mean of the previous epoch, and the first of all ρ².
+// Atoms that many rows use follow the data. Others stay near their anchors, for any seed.
 func (o *onlineTrainer) Epoch(ctx context.Context, epoch, batch int) (sums backend.Sums, err error) {
 	start := time.Now()
 	order := make([]int32, o.rows)
@@ -263,17 +272,19 @@ func (o *onlineTrainer) Epoch(ctx context.Context, epoch, batch int) (sums backe
 		order[i] = int32(row)
 	}
 	sums.Used = make([]bool, o.recipe.Atoms)
-	seen := 0 // rows of this epoch
+	visited, noise := (epoch-1)*o.rows, o.norm2
+	if epoch > 1 {
+		noise = o.training.Epochs[epoch-2].RunningLoss
+	}
 	for rows := range slices.Chunk(order, batch) {
-		forgetting := 0. // the forgetting factor of G and B: their memory is about one epoch
-		if o.started {
-			forgetting = 1 - float64(len(rows))/float64(o.rows)
-		}
-		if err := o.Learn(ctx, rows, forgetting, o.anchorWeight(epoch, sums.RunningLoss, seen), &sums); err != nil {
+		visited += len(rows)
+		memory := min(o.rows, max(memoryPerAtom*o.recipe.Atoms, 2*batch), visited) // rows that G and B remember
+		forgetting := 1 - float64(len(rows))/float64(memory)
+		before := sums.RunningLoss
+		if err := o.Learn(ctx, rows, forgetting, o.recipe.Anchor*noise/o.norm2, &sums); err != nil {
 			return sums, err
 		}
-		seen += len(rows)
-		o.started = true
+		noise = (sums.RunningLoss - before) / float64(len(rows))
 		sums.Steps++
 		if o.progress != nil {
 			o.progress(len(rows))
@@ -285,21 +296,6 @@ func (o *onlineTrainer) Epoch(ctx context.Context, epoch, batch int) (sums backe
 	return sums, nil
 }
 
-// anchorWeight returns the weight of the penalty ‖D − W‖². It is the MAP weight, noise variance /
-// prior variance, under y = aD + noise and d_k ~ N(w_k, ρ²/Anchor); variances are sums over
-// coordinates. The noise variance is a mean of the loss per row over about one epoch. For the first
-// mini-batch it is ρ². Atoms that many rows use follow the data. Others stay near their anchors, for any seed.
-func (o *onlineTrainer) anchorWeight(epoch int, loss float64, rows int) float64 {
-	switch {
-	case epoch > 1: // rows not yet visited contribute the mean loss of the previous epoch
-		loss += o.training.Epochs[epoch-2].RunningLoss * float64(o.rows-rows)
-		rows = o.rows
-	case rows == 0:
-		loss, rows = o.norm2, 1
-	}
-	return o.recipe.Anchor * loss / float64(rows) / o.norm2
-}
-
 // Codes implements [backend.Trainer]. A learner keeps none.
 func (o *onlineTrainer) Codes() (*vectors.CSR, error) {
 	return nil, errors.New("a learner has no codes")
@@ -307,6 +303,5 @@ func (o *onlineTrainer) Codes() (*vectors.CSR, error) {
 
 // Restore implements [backend.Trainer].
 func (o *onlineTrainer) Restore(dictionary []float32, _ *vectors.CSR) error {
-	o.started = true
 	return o.Learner.Restore(dictionary)
 }

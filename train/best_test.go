@@ -8,9 +8,10 @@ import (
 
 	"overcomplete/internal/backend"
 	"overcomplete/model"
+	"overcomplete/vectors"
 )
 
-// recordingLearner returns a fixed loss per row, and records its arguments.
+// recordingLearner returns the same loss for each row of a mini-batch, one more than before, and records its arguments.
 type recordingLearner struct {
 	backend.Learner
 	loss                       float64
@@ -23,12 +24,12 @@ func (l *recordingLearner) Learn(_ context.Context, rows []int32, forgetting, an
 	l.rows, l.forgettings, l.anchorWeights = append(l.rows, len(rows)), append(l.forgettings, forgetting), append(l.anchorWeights, anchorWeight)
 	l.order = append(l.order, rows...)
 	sums.RunningLoss += l.loss * float64(len(rows))
+	l.loss++
 	return nil
 }
 
-// The anchor weight is Anchor times the mean loss of the rows at their latest visit, as a share of ρ².
-// Before the first visit the share is 1. In the first epoch the mean is over the rows visited so far;
-// later it includes the other rows' losses of the previous epoch.
+// The anchor weight is Anchor times the mean loss of the mini-batch before, as a share of ρ². The first mini-batch of
+// an epoch has the mean loss of the epoch before, and the first of all the share 1.
 func TestAnchorWeight(t *testing.T) {
 	const rows, square, anchor = 10, 8, 2
 	l := &recordingLearner{loss: 4}
@@ -41,7 +42,6 @@ func TestAnchorWeight(t *testing.T) {
 			t.Fatal(err)
 		}
 		training.Epochs = append(training.Epochs, model.Epoch{RunningLoss: sums.RunningLoss / rows})
-		l.loss = 1
 	}
 	first, second := l.order[:rows], l.order[rows:]
 	if slices.Equal(first, second) {
@@ -56,14 +56,58 @@ func TestAnchorWeight(t *testing.T) {
 	if want := []int{4, 4, 2, 4, 4, 2}; !slices.Equal(l.rows, want) {
 		t.Errorf("%v rows, want %v", l.rows, want)
 	}
-	if want := []float64{0, 0.6, 0.8, 0.6, 0.6, 0.8}; !slices.Equal(l.forgettings, want) {
+	if want := []float64{0, 0.5, 0.8, 0.6, 0.6, 0.8}; !slices.Equal(l.forgettings, want) {
 		t.Errorf("forgetting factors %v, want %v", l.forgettings, want)
 	}
-	want := []float64{anchor, anchor * 4. / square, anchor * 4. / square,
-		anchor * 4. / square, anchor * (4*1 + 6*4) / 10. / square, anchor * (8*1 + 2*4) / 10. / square}
+	want := []float64{anchor, anchor * 4. / square, anchor * 5. / square, anchor * (4*4 + 4*5 + 2*6) / 10. / square, anchor * 7. / square, anchor * 8. / square}
 	for i, weight := range l.anchorWeights {
 		if math.Abs(weight-want[i]) > 1e-15 {
 			t.Errorf("anchor weight %d is %v, want %v", i, weight, want[i])
+		}
+	}
+}
+
+// An epoch has one update per 8,192 training rows, from 16 to 64, words and texts alike. A mini-batch has at least 256
+// rows. The sums remember the latest 20 rows per atom, at least two mini-batches, and at most all rows and those visited
+// so far. Each mini-batch multiplies older sums by 1 − its rows / the remembered rows.
+func TestUpdateRule(t *testing.T) {
+	for _, c := range []struct {
+		rows, atoms    int
+		updates, batch int // number of updates and rows of each but the last
+		memory         int // of the second epoch
+	}{
+		{200, 60, 1, 200, 200},
+		{3_000, 60, 12, 256, 1_200},
+		{8_000, 3_000, 16, 500, 8_000},
+		{20_000, 1_000, 16, 1_250, 20_000},
+		{20_000, 20, 16, 1_250, 2_500}, // two mini-batches
+		{100_000, 1_000, 16, 6_250, 20_000},
+		{100_000, 5_001, 16, 6_250, 100_000},
+		{135_167, 1_000, 16, 8_448, 20_000}, // 16.4999 updates
+		{135_168, 1_000, 17, 7_952, 20_000}, // 16.5
+		{400_000, 2_000, 49, 8_164, 40_000},
+		{1_000_000, 2_000, 64, 15_625, 40_000},
+	} {
+		for _, texts := range []*vectors.Texts{nil, {Text: []string{"a"}}} {
+			x := &vectors.Dense{Words: []string{"a"}, Texts: texts, Dim: 50, Data: make([]float32, 50)}
+			h := bestTraining{Common: model.Common{Atoms: c.atoms}, TrainWords: c.rows}.fillDefaults(x, c.rows)
+			l := &recordingLearner{loss: 1}
+			o := &onlineTrainer{Learner: l, rows: c.rows, norm2: 1, training: &model.Training{Epochs: []model.Epoch{{RunningLoss: 1}}}, recipe: h}
+			for epoch := 1; epoch <= 2; epoch++ {
+				if _, err := o.Epoch(t.Context(), epoch, h.batch(c.rows)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if len(l.rows) != 2*c.updates || l.rows[0] != c.batch {
+				t.Errorf("%+v: %d updates of %d rows", c, len(l.rows), l.rows[0])
+			}
+			visited := 0
+			for i, f := range l.forgettings {
+				visited += l.rows[i]
+				if want := 1 - float64(l.rows[i])/float64(min(c.memory, visited)); math.Abs(f-want) > 1e-12 {
+					t.Fatalf("%+v: mini-batch %d has a forgetting factor of %v, want %v", c, i+1, f, want)
+				}
+			}
 		}
 	}
 }

@@ -280,12 +280,4 @@ func TestDefaultsOfTexts(t *testing.T) {
 			t.Errorf("%d × %d: %+v, want %+v", c.n, c.dim, got, want)
 		}
 	}
-	h := Best()
-	h.TrainWords = math.MaxInt32
-	x := &vectors.Dense{Words: []string{"a"}, Texts: &vectors.Texts{Text: []string{"a"}}, Dim: 384, Data: make([]float32, 384)}
-	for n, want := range map[int]int{10_000: 16, 40_000: 40, 1_000_000: 64} {
-		if got := bestTraining(h).withDefaults(x, n).Base().DictionarySteps; got != want {
-			t.Errorf("all %d texts: %d dictionary updates an epoch, want %d", n, got, want)
-		}
-	}
 }

@@ -41,7 +41,7 @@ func Paper() model.Paper {
 //     16,000, or 2·Atoms if Atoms is set and that is more. It never exceeds the number of rows.
 //   - Nonzeros is 3 % of Atoms. For texts it is at least 8.
 //   - Epochs is 2, or 4 for rows in no order of frequency.
-//   - DictionarySteps is 64. For texts it is one per 1,000 training rows, between 16 and 64.
+//   - DictionarySteps is one per 8,192 training rows, between 16 and 64.
 //
 // Topics stays 0. For texts, training then chooses the fewest topics, at most 64, that keep 85 % of the variance
 // explained by the themes. For words there are none.

@@ -172,6 +172,9 @@ func (s *Sums) UsedAtoms() (n int) {
 	return n
 }
 
+// BlockAtoms is the number of consecutive atoms that a learner updates at once. The last block may have fewer.
+const BlockAtoms = 32
+
 // A Learner learns a dictionary from batches of rows (Mairal et al., Online Dictionary Learning for Sparse
 // Coding, ICML 2009). It stores G = Σ aᵀa, K×K, and B = Σ aᵀy, K×L, over all rows so far, where a is the code of a
 // row and y the row minus the mean. Earlier rows have smaller weights. The state of a learner is undefined after
@@ -180,10 +183,10 @@ type Learner interface {
 	Learned
 
 	// Learn runs a step of learning on the rows with the given indices. It encodes Y, the rows minus the
-	// dictionary's mean, to A. It updates G = forgetting·G + AᵀA and B = forgetting·B + AᵀY. It then sets
-	// each atom in turn to the minimum of tr(DᵀGD) − 2tr(DᵀB) + anchorWeight·‖D − W‖² given the others, and
-	// scales it to the norm. The anchors W are the initial atoms. Learn adds to RunningLoss, L1, Nonzeros
-	// and Used of sums.
+	// dictionary's mean, to A. It updates G = forgetting·G + AᵀA and B = forgetting·B + AᵀY. It then updates
+	// the atoms by [graph.Learn] with the weight anchorWeight, in blocks of [BlockAtoms], each given the new
+	// atoms of the blocks before. The anchors W are the initial atoms. Learn adds to RunningLoss, L1,
+	// Nonzeros and Used of sums.
 	Learn(ctx context.Context, rows []int32, forgetting, anchorWeight float64, sums *Sums) error
 
 	// Restore replaces the atoms, but not their anchors. It must be called before the first step.

@@ -88,7 +88,7 @@ codes; "overcomplete export --format binary" turns their nonzeros into 1.`,
 	f.registerOutput(cmd)
 	f.registerCommon(cmd, &h.Common, "(default 10·L, or half of --train-words or of the rows if that is fewer, but at least L; for texts the least of 10·L, 2359296/L and half of --train-words or of the rows)",
 		"(default 2; 4 for rows that are not sorted by frequency, such as texts)")
-	flags.Lookup("dictionary-steps").Usage += " (default 64; for texts 1 per 1000 training rows, from 16 to 64); fewer if a mini-batch would have less than 256 rows"
+	flags.Lookup("dictionary-steps").Usage += " (default 1 per 8192 training rows, from 16 to 64); fewer if a mini-batch would have less than 256 rows"
 	flags.StringVar((*string)(&h.Method), "method", string(h.Method), "A, or B for nonnegative codes (default A; B for texts)")
 	flags.Float64Var(&f.sparsity, "sparsity", 0, "`fraction` of zeros in the codes (default 0.97; lower if texts would have fewer than 8 nonzeros)")
 	flags.IntVar(&h.Nonzeros, "nonzeros", 0, "maximum number of nonzeros per row, instead of --sparsity")

@@ -5,10 +5,8 @@ usage: build.py [--check] [LIBNVRTC]
 
 LIBNVRTC is the path of libnvrtc.so.11.2 of CUDA 11.8, by default the environment
 variable NVRTC. (The wheel nvidia-cuda-nvrtc-cu11, version 11.8.89, contains it.) The
-same version generates the same PTX on any machine, with one exception: move_atoms, which
-is heavily unrolled, has a few variants that differ in registers (2 of 24 compilations).
-A file is therefore compiled several times until it equals the present one. --check
-writes nothing: it compares with the present files, and exits with 1 if any differs.
+same version generates the same PTX on any machine. --check writes nothing: it compares
+with the present files, and exits with 1 if any differs.
 """
 
 import argparse
@@ -19,7 +17,6 @@ import sys
 
 VERSION = (11, 8)  # of NVRTC; others generate different PTX
 OPTIONS = ["--gpu-architecture=compute_80", "--std=c++17"]
-TRIES = 8  # of a compilation
 
 here = pathlib.Path(__file__).resolve().parent
 
@@ -77,13 +74,7 @@ def main():
     nvrtc = NVRTC(args.libnvrtc)
     headers = sorted(here.parent.glob("*.cuh"))
     present = {path.name: path.read_bytes() for path in here.glob("*.ptx")}
-    compiled = {}
-    for source in sorted(here.parent.glob("*.cu")):
-        name = f"{source.stem}.ptx"
-        for _ in range(TRIES):
-            compiled[name] = nvrtc.compile(source, headers)
-            if compiled[name] == present.get(name):
-                break
+    compiled = {f"{source.stem}.ptx": nvrtc.compile(source, headers) for source in here.parent.glob("*.cu")}
     differ = sorted(name for name in compiled.keys() | present.keys() if compiled.get(name) != present.get(name))
     if args.check:
         for name in differ:

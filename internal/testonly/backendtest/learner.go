@@ -10,7 +10,10 @@ import (
 	"slices"
 	"testing"
 
+	gonum "gonum.org/v1/gonum/floats"
+
 	"overcomplete/encode"
+	"overcomplete/graph"
 	"overcomplete/internal/backend"
 	"overcomplete/internal/checkpoint"
 	"overcomplete/internal/testonly/encodetest"
@@ -140,8 +143,11 @@ var learningProblems = []learningProblem{
 	{name: "with a mean", atoms: 24, dim: 6, batches: []int{40, 40}, centred: true},
 	{name: "zero rows", atoms: 24, dim: 6, batches: []int{40, 40}, zeroRows: true},
 	{name: "odd sizes", atoms: 147, dim: 21, batches: []int{131, 67}}, // several blocks of atoms, the last one partial
+	{name: "a block and an atom", atoms: 33, dim: 8, batches: []int{40, 30}},
+	{name: "several panels", atoms: 421, dim: 9, batches: []int{150}, most: 12},
 	{name: "odd sizes, nonnegative", atoms: 147, dim: 21, batches: []int{131, 61}, nonnegative: true},
 	{name: "rows twice", atoms: 40, dim: 8, batches: []int{40, 30, 17}, twice: true},
+	{name: "dense codes", atoms: 40, dim: 30, batches: []int{40, 30, 17}, most: 36, nonnegative: true},
 	{name: "wide", atoms: 70, dim: 300, batches: []int{50}},
 	{name: "atoms that no row uses", atoms: 60, dim: 8, batches: []int{20, 5}, most: 1},
 	{name: "one row", atoms: 12, dim: 4, batches: []int{1, 1, 1}},
@@ -291,8 +297,8 @@ func learnerResumed(t *testing.T, newLearner NewLearner) {
 	}
 }
 
-// againstTape compares the metrics, G and B of each batch, and the atoms, with the formulas. encodetest and graph
-// compare the formulas with the tape machine.
+// againstTape compares the metrics, G and B of each batch with the formulas, which encodetest compares with the tape
+// machine. It compares the atoms with the tape machine.
 func againstTape(t *testing.T, p learningProblem, tolerance LearnerTolerance, newLearner NewLearner) {
 	x, start := slices.Clone(p.x), slices.Clone(p.dictionary.Atoms)
 	l := newLearner.open(t, p, 0)
@@ -353,7 +359,7 @@ func againstTape(t *testing.T, p learningProblem, tolerance LearnerTolerance, ne
 		}
 		s.g, s.b = g, b
 		want, got := slices.Clone(before), encodetest.Widen(atomsOf(t, l))
-		s.move(want, p.norm)
+		s.update(t, want, p.norm)
 		unused := 0
 		for k := range p.atoms {
 			atom := got[k*p.dim : (k+1)*p.dim]
@@ -429,38 +435,47 @@ func (s *statistics) add(a, y []float64) {
 	}
 }
 
-// move sets each atom of d in turn to the minimum, by the formula of [overcomplete/graph.Learn].
-func (s *statistics) move(d []float64, norm float64) {
-	const leastUse = 1e-8 // a copy, so that a change of the program's constant fails
-	for k := range s.atoms {
-		atom, g := d[k*s.dim:][:s.dim], s.g[k*s.atoms:][:s.atoms]
-		if !(g[k] > leastUse) {
-			continue
+// update updates the atoms of d in blocks by [graph.Learn].
+func (s *statistics) update(t *testing.T, d []float64, norm float64) {
+	t.Helper()
+	const block = 32 // a copy, so that a change of the program's constant fails
+	for lo := 0; lo < s.atoms; lo += block {
+		hi := min(lo+block, s.atoms)
+		learn, err := graph.Learn(graph.Spec{Atoms: hi - lo, Dim: s.dim, Norm: norm}, 1)
+		if err != nil {
+			t.Fatal(err)
 		}
-		moved := make([]float64, s.dim)
-		for j := range moved {
-			rest := s.b[k*s.dim+j] - s.anchorWeight*(atom[j]-s.anchors[k*s.dim+j])
-			for other, product := range g {
-				rest -= product * d[other*s.dim+j]
+		var g, b []float64 // of the block: b without the parts of other atoms
+		for k := lo; k < hi; k++ {
+			row, rest := s.g[k*s.atoms:][:s.atoms], slices.Clone(s.b[k*s.dim:][:s.dim])
+			for other, product := range row {
+				if other < lo || other >= hi {
+					gonum.AddScaled(rest, -product, d[other*s.dim:][:s.dim])
+				}
 			}
-			moved[j] = atom[j] + rest/(g[k]+s.anchorWeight)
+			g, b = append(g, row[lo:hi]...), append(b, rest...)
 		}
-		length := math.Sqrt(squares(moved))
-		for j := range atom {
-			atom[j] = norm * moved[j] / length
+		atoms := d[lo*s.dim : hi*s.dim]
+		out, err := learn.Run(map[string][]float64{"D": atoms, "G": g, "B": b, "W": s.anchors[lo*s.dim : hi*s.dim], "c": {s.anchorWeight}})
+		if err != nil {
+			t.Fatal(err)
 		}
+		copy(atoms, out["D"])
 	}
 }
 
-// leastUse tests that an atom is updated if and only if the Σa² of its codes exceeds 1e-8.
+// leastUse tests that an atom is updated if and only if the Σa² of its codes exceeds 1e-8, and that an atom without a
+// direction stays.
 func leastUse(t *testing.T, newLearner NewLearner) {
-	p := learningProblem{atoms: 4, dim: 3, batches: []int{5}}.make(1)
+	p := learningProblem{atoms: 5, dim: 3, batches: []int{5}}.make(1)
 	clear(p.x) // all codes are zero
 	l := newLearner.open(t, p, 0)
 	want := statistics{p.atoms, p.dim, make([]float64, p.atoms*p.atoms), make([]float64, p.atoms*p.dim), encodetest.Widen(p.dictionary.Atoms), 0}
-	for k, use := range []float64{1, 1e-6, 1.1e-8, 0.9e-8} {
+	for k, use := range []float64{1, 1e-6, 1.1e-8, 0.9e-8, 1} {
 		want.g[k*p.atoms+k], want.b[k*p.dim] = use, use*p.norm
 	}
+	noDirection := 4 * p.dim
+	want.b[noDirection] = math.NaN()
 	for m, values := range map[checkpoint.Matrix][]float64{checkpoint.CodeProducts: want.g, checkpoint.RowProducts: want.b, checkpoint.Direction: {1, 0, 0}} {
 		if err := l.LoadState(m, func(part []float32) error {
 			for i := range part {
@@ -476,9 +491,16 @@ func leastUse(t *testing.T, newLearner NewLearner) {
 		t.Fatal(err)
 	}
 	moved := slices.Clone(want.anchors)
-	want.move(moved, p.norm)
-	near.Equal(t, "atoms", encodetest.Widen(atomsOf(t, l)), moved, 1e-5)
-	if first, last := p.dim*2, p.dim*3; slices.Equal(moved[first:last], want.anchors[first:last]) || !slices.Equal(moved[last:], want.anchors[last:]) {
-		t.Error("the last atom moves, or the one before it does not")
+	want.update(t, moved, p.norm)
+	got := encodetest.Widen(atomsOf(t, l))
+	near.Equal(t, "atoms", got[:noDirection], moved[:noDirection], 1e-5)
+	if !slices.Equal(got[noDirection:], want.anchors[noDirection:]) {
+		t.Errorf("an atom with a NaN in its products moves to %v", got[noDirection:])
+	}
+	first, last := p.dim*2, p.dim*3
+	used := gonum.Distance(moved[first:last], want.anchors[first:last], 2)
+	unused := gonum.Distance(moved[last:noDirection], want.anchors[last:noDirection], 2)
+	if used < 0.01*p.norm || unused > 1e-6*p.norm {
+		t.Errorf("the atom of least use moves by %v, and the next by %v", used, unused)
 	}
 }
