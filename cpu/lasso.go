@@ -60,6 +60,8 @@ func (e *encoder) lasso(ctx context.Context, l *encodeLane, losses, gaps []float
 		open[i] = i
 	}
 	terms := make([]gapTerms, len(open))
+	l.r.Resize(len(open), e.dim)
+	l.a.Resize(len(open), e.k)
 	for round := 0; len(open) > 0; round++ {
 		for n, i := range open {
 			terms[n] = e.computeResidual(l, i, l.r.Row(n))

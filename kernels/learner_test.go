@@ -28,14 +28,14 @@ func TestLearner(t *testing.T) {
 func testLearner(t *testing.T, next func() (hostRows bool)) {
 	var last *learner
 	for precision, tolerance := range map[Precision]backendtest.LearnerTolerance{
-		fp32: backendtest.LearnerFloat32,
+		fp32: {Codes: backendtest.LearnerFloat32.Codes, Atoms: backendtest.LearnerFloat32.Atoms, Float: true},
 		// Factors round by up to 2⁻¹², which can change the choice between nearly equal codes.
 		// The errors of the sums affect the dictionary updates, which are small differences.
-		tf32: {Codes: 0.01, Atoms: 0.003},
+		tf32: {Codes: 0.01, Atoms: 0.003, Float: true},
 		// With codes that are rounded after each step that happens to one of 500 that are kept
 		// (TestEncoderFP16), and then the row's other codes change as well: by a sixth of the norm in the
 		// smallest problem. The sums of these codes must be as accurate as with TF32.
-		fp16: {Codes: 0.01, Atoms: 0.003, Encoder: func(d *model.Dictionary, o encode.Options) (encode.Encoder, error) {
+		fp16: {Codes: 0.01, Atoms: 0.003, Float: true, Encoder: func(d *model.Dictionary, o encode.Options) (encode.Encoder, error) {
 			next()
 			e, err := newEncoder(Device{Precision: fp16}, d, o, 100)
 			if err == nil {

@@ -14,7 +14,10 @@ var avx2 = Kernels{
 	Combine: combineAVX2, AddConst: addConstAVX2, Scale: scaleAVX2, Mul: mulAVX2,
 	DivSqrt: divSqrtAVX2, Relu: reluAVX2, Sum: sumAVX2,
 	product: productAVX2, rows: 6, columns: 16, peak: peakAVX2,
-	average: averageAVX2,
+	average:  averageAVX2,
+	Residual: residualGeneric, Quantise: quantiseGeneric, Candidates: candidatesGeneric, Advance: advanceGeneric,
+	productBytes: productBytesGeneric, byteRows: 2, byteColumns: 4, peakBytes: peakBytesGeneric,
+	dotsBytes: dotsBytesGeneric, decodeBytes: decodeBytesGeneric,
 }
 
 var avx512 = Kernels{
@@ -24,7 +27,10 @@ var avx512 = Kernels{
 	Combine: combineAVX512, AddConst: addConstAVX512, Scale: scaleAVX512, Mul: mulAVX512,
 	DivSqrt: divSqrtAVX512, Relu: reluAVX512, Sum: sumAVX512,
 	product: productAVX512, rows: 12, columns: 32, peak: peakAVX512,
-	average: averageAVX512,
+	average:  averageAVX512,
+	Residual: residualGeneric, Quantise: quantiseGeneric, Candidates: candidatesGeneric, Advance: advanceGeneric,
+	productBytes: productBytesGeneric, byteRows: 2, byteColumns: 4, peakBytes: peakBytesGeneric,
+	dotsBytes: dotsBytesGeneric, decodeBytes: decodeBytesGeneric,
 }
 
 // processorLevels returns the assembly kernels that the processor can run, the best last.

@@ -10,7 +10,10 @@ var neon = Kernels{
 	Combine: combine, AddConst: addConstGeneric, Scale: scaleGeneric, Mul: mulGeneric,
 	DivSqrt: divSqrtGeneric, Relu: reluGeneric, Sum: sumGeneric,
 	product: productNEON, rows: 8, columns: 8, peak: peakNEON,
-	average: average,
+	average:  average,
+	Residual: residualGeneric, Quantise: quantiseGeneric, Candidates: candidatesGeneric, Advance: advanceGeneric,
+	productBytes: productBytesGeneric, byteRows: 2, byteColumns: 4, peakBytes: peakBytesGeneric,
+	dotsBytes: dotsBytesGeneric, decodeBytes: decodeBytesGeneric,
 }
 
 // combine applies combineNEON to any number of elements.
