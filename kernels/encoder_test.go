@@ -22,7 +22,9 @@ import (
 // With FP32 codes are as near to the formulas as the CPU's are on the emulated
 // driver. Tensor cores round sums of products less well.
 func TestEncoder(t *testing.T) {
-	onSchedules(t, func(t *testing.T, next func() bool) { encodetest.Run(t, 3e-5, encodetest.FloatCode, suiteEncoder(fp32, next)) })
+	onSchedules(t, func(t *testing.T, next func() bool) {
+		encodetest.Run(t, 3e-5, encodetest.FloatCode, suiteEncoder(fp32, next))
+	})
 }
 
 func TestEncoderHalves(t *testing.T) {

@@ -15,9 +15,9 @@ var avx2 = Kernels{
 	DivSqrt: divSqrtAVX2, Relu: reluAVX2, Sum: sumAVX2,
 	product: productAVX2, rows: 6, columns: 16, peak: peakAVX2,
 	average:  averageAVX2,
-	Residual: residualGeneric, Quantise: quantiseGeneric, Candidates: candidatesGeneric, Advance: advanceGeneric,
-	productBytes: productBytesGeneric, byteRows: 2, byteColumns: 4, peakBytes: peakBytesGeneric,
-	dotsBytes: dotsBytesGeneric, decodeBytes: decodeBytesGeneric,
+	Residual: residualAVX2, Quantise: quantiseAVX2, Candidates: candidatesAVX2, Advance: advanceAVX2,
+	productBytes: productBytesAVX2, byteRows: 4, byteColumns: 16, peakBytes: peakBytesAVX2,
+	dotsBytes: dotsBytesAVX2, decodeBytes: decodeBytesAVX2, offset: 64,
 }
 
 var avx512 = Kernels{
@@ -28,9 +28,9 @@ var avx512 = Kernels{
 	DivSqrt: divSqrtAVX512, Relu: reluAVX512, Sum: sumAVX512,
 	product: productAVX512, rows: 12, columns: 32, peak: peakAVX512,
 	average:  averageAVX512,
-	Residual: residualGeneric, Quantise: quantiseGeneric, Candidates: candidatesGeneric, Advance: advanceGeneric,
-	productBytes: productBytesGeneric, byteRows: 2, byteColumns: 4, peakBytes: peakBytesGeneric,
-	dotsBytes: dotsBytesGeneric, decodeBytes: decodeBytesGeneric,
+	Residual: residualAVX2, Quantise: quantiseAVX2, Candidates: candidatesAVX2, Advance: advanceAVX2,
+	productBytes: productBytesAVX2, byteRows: 4, byteColumns: 16, peakBytes: peakBytesAVX2,
+	dotsBytes: dotsBytesAVX2, decodeBytes: decodeBytesAVX2, offset: 64,
 }
 
 // processorLevels returns the assembly kernels that the processor can run, the best last.

@@ -67,6 +67,16 @@ func main() {
 		l.fista()
 		l.dots()
 		l.axpy()
+		if !l.wide {
+			l.productBytes()
+			l.peakBytes()
+			l.dotsBytes()
+			l.decodeBytes()
+			l.residual()
+			l.quantise()
+			l.candidates()
+			l.advance()
+		}
 	}
 	if err := declareNEON("../kernels_arm64.go"); err != nil {
 		log.Fatal(err)
