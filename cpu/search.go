@@ -125,9 +125,6 @@ func unitOf(x float32) float32 {
 
 // enter multiplies residuals with all atoms, and adds the atoms that enter to the lists.
 func (e *encoder) enter(s *searchLane, rows int, threshold float64) {
-	for i := range rows {
-		s.rows[i].drop()
-	}
 	floor := e.floor()
 	e.coarse.Correlate(e.kernels, s.bytes, rows, &s.sums, func(i, column int, sums []int32) {
 		row := &s.rows[i]
@@ -168,45 +165,23 @@ func (row *searchRow) reserve(n int) {
 	}
 }
 
-// drop removes the atoms whose code and extrapolated code are zero. They may enter again.
-func (row *searchRow) drop() {
-	n := 0
-	for i, k := range row.index[:row.n] {
-		if row.z[i] == 0 && row.b[i] == 0 {
-			row.members[k/8] &^= 1 << (k % 8)
-			continue
+// merge inserts the atoms that entered. The list keeps its products. Atoms whose codes became zero stay in the list:
+// they are few.
+func (row *searchRow) merge(s *searchLane, shares []float32) {
+	from, to := row.n-1, row.n+row.entered-1
+	s.newIndex = append(s.newIndex[:0], row.index[row.n:to+1]...)
+	s.newDots = append(s.newDots[:0], row.dots[row.n:to+1]...)
+	row.n, row.entered, row.next = to+1, 0, 0
+	index, z, b, share, dots := row.index, row.z, row.b, row.share, row.dots
+	for i, k := range slices.Backward(s.newIndex) {
+		for ; from >= 0 && index[from] > k; from, to = from-1, to-1 {
+			index[to], z[to], b[to], share[to], dots[to] = index[from], z[from], b[from], share[from], dots[from]
 		}
-		if n < i {
-			row.move(n, i, 1)
-		}
-		n++
-	}
-	row.n = n
-}
-
-// merge inserts the atoms that entered. The list keeps its products.
-func (row *searchRow) merge(s *searchLane, share []float32) {
-	end := row.n // of the atoms that are not in their places
-	s.newIndex = append(s.newIndex[:0], row.index[end:end+row.entered]...)
-	s.newDots = append(s.newDots[:0], row.dots[end:end+row.entered]...)
-	row.n, row.entered, row.next = end+row.entered, 0, 0
-	for j, k := range slices.Backward(s.newIndex) {
-		at, _ := slices.BinarySearch(row.index[:end], k)
-		row.move(at+j+1, at, end-at)
-		end = at
-		at += j
-		row.index[at], row.dots[at], row.share[at], row.z[at], row.b[at] = k, s.newDots[j], share[k], 0, 0
+		index[to], z[to], b[to], share[to], dots[to] = k, 0, 0, shares[k], s.newDots[i]
 		row.members[k/8] |= 1 << (k % 8)
+		to--
 	}
 	row.pad()
-}
-
-// move copies n atoms of the list.
-func (row *searchRow) move(to, from, n int) {
-	copy(row.index[to:], row.index[from:from+n])
-	for _, x := range [][]float32{row.z, row.b, row.share, row.dots} {
-		copy(x[to:], x[from:from+n])
-	}
 }
 
 // pad clears the padding of the list.
