@@ -200,7 +200,7 @@ func (l *encodeLane) setCodes(e *encoder, rows, limit int) {
 	for i := range rows {
 		row := &l.search.rows[i]
 		row.reserve(row.n)
-		row.choose(1/e.coarse.Unit, limit)
+		l.search.choose(row, 1/e.coarse.Unit, limit)
 		l.codes.index[i], l.codes.value[i] = row.index[:row.n], row.b[:row.n]
 	}
 }

@@ -39,6 +39,8 @@ type searchLane struct {
 	sums     []int32 // scratch of Correlate
 	newIndex []int32 // copies of atoms that enter
 	newDots  []float32
+
+	magnitudes []uint32
 }
 
 // schedule holds the thresholds, for rows of scale 1, and the momenta of all steps of a search.
@@ -225,8 +227,8 @@ func (e *encoder) advance(s *searchLane, i int, plan *schedule, t, end int) {
 }
 
 // choose keeps the largest magnitudes of the list, the first of equal ones, at most limit, and scales them to codes.
-func (row *searchRow) choose(unit float64, limit int) {
-	least, equal := kthLargest(row.b[:row.n], limit)
+func (s *searchLane) choose(row *searchRow, unit float64, limit int) {
+	least, equal := s.kthLargest(row.b[:row.n], limit)
 	unit = math.Ldexp(unit, row.exponent)
 	n := 0
 	for i, v := range row.b[:row.n] {
@@ -244,26 +246,33 @@ func (row *searchRow) choose(unit float64, limit int) {
 }
 
 // kthLargest returns the k-th largest magnitude of x, or 0 if x has fewer elements, and how many of the k largest
-// have this magnitude. It determines the magnitude's bits from the first to the last.
-func kthLargest(x []float32, k int) (least float32, equal int) {
+// have this magnitude. It determines the bits of the magnitude eight at a time, the first ones first.
+func (s *searchLane) kthLargest(x []float32, k int) (least float32, equal int) {
 	if len(x) <= k {
 		return 0, k
 	}
-	const digit = 8
-	var prefix, known uint32
-	for shift := 32 - digit; shift >= 0; shift -= digit {
-		var counts [1 << digit]int
-		for _, v := range x {
-			if m := math.Float32bits(v) &^ (1 << 31); m&known == prefix {
-				counts[m>>shift&(1<<digit-1)]++
+	s.magnitudes = simd.Sized(s.magnitudes, len(x))
+	left := s.magnitudes // magnitudes whose first bits are those of the k-th largest
+	for i, v := range x {
+		left[i] = math.Float32bits(v) << 1
+	}
+	for shift := 24; shift >= 0; shift -= 8 {
+		var counts [256]int32
+		for _, m := range left {
+			counts[byte(m>>shift)]++
+		}
+		digit := byte(255)
+		for ; int(counts[digit]) < k; digit-- {
+			k -= int(counts[digit])
+		}
+		n := 0
+		for _, m := range left {
+			left[n] = m
+			if byte(m>>shift) == digit {
+				n++
 			}
 		}
-		d := len(counts) - 1
-		for ; counts[d] < k; d-- {
-			k -= counts[d]
-		}
-		prefix |= uint32(d) << shift
-		known |= (1<<digit - 1) << shift
+		left = left[:n]
 	}
-	return math.Float32frombits(prefix), k
+	return math.Float32frombits(left[0] >> 1), k
 }

@@ -118,6 +118,7 @@ func TestSearch(t *testing.T) {
 
 // The magnitude equals that of a sorted copy.
 func TestKthLargest(t *testing.T) {
+	var s searchLane
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 200 {
 		x := make([]float32, 1+rng.IntN(50))
@@ -127,7 +128,7 @@ func TestKthLargest(t *testing.T) {
 			wide[i] = float64(x[i])
 		}
 		for k := 1; k <= len(x)+1; k++ {
-			least, equal := kthLargest(x, k)
+			least, equal := s.kthLargest(x, k)
 			kept := make([]bool, len(x))
 			for i, v := range x {
 				if m := max(v, -v); m > least || m == least && equal > 0 {

@@ -179,40 +179,6 @@ func moveAtomGeneric(h, p, d, m, n []float32, index []int32, value, r []float32,
 	}
 }
 
-// fistaGeneric computes a step of FISTA. b holds the current codes. a holds the codes of
-// the step before, and the loop replaces them by the new codes. For j < len(p):
-//
-//	z = b[j] + momentum·(b[j] − a[j])
-//	g = z + step·p[j]
-//	x = max(sgn(g)·max(|g| − threshold, 0), floor)
-//	against += (z − x)·(x − b[j])
-//	a[j] = x
-//	if x ≠ 0: append column+j to index, x to value
-//
-// It returns the number of appended elements, and against. index and value have [Width]
-// elements more than p; the elements after the appended ones are undefined.
-//
-// Floor: three loads and a store per element, from level 1.
-func fistaGeneric(index []int32, value, p, b, a []float32, column int32, momentum, step, threshold, floor float32) (n int, against float32) {
-	b, a = b[:len(p)], a[:len(p)]
-	for j, c := range p {
-		z := b[j] + momentum*(b[j]-a[j])
-		g := z + step*c
-		x := max(g-threshold, 0)
-		if g < 0 {
-			x = -max(-g-threshold, 0)
-		}
-		x = max(x, floor)
-		against += (z - x) * (x - b[j])
-		a[j] = x
-		if x != 0 {
-			index[n], value[n] = column+int32(j), x
-			n++
-		}
-	}
-	return n, against
-}
-
 // dotsGeneric multiplies a residual with the atoms of a code. For n = 0, 1, … while
 // n < len(index) and index[n] < end:
 //

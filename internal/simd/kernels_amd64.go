@@ -128,22 +128,6 @@ func sumAVX2(a []float32) (total float64)
 //go:noescape
 func peakAVX2(n int)
 
-// fistaAVX2 computes a step of FISTA. b holds the current codes. a holds the codes of
-// the step before, and the loop replaces them by the new codes. For j < len(p):
-//
-//	z = b[j] + momentum·(b[j] − a[j])
-//	g = z + step·p[j]
-//	x = max(sgn(g)·max(|g| − threshold, 0), floor)
-//	against += (z − x)·(x − b[j])
-//	a[j] = x
-//	if x ≠ 0: append column+j to index, x to value
-//
-// It returns the number of appended elements, and against. index and value have [Width]
-// elements more than p; the elements after the appended ones are undefined.
-//
-//go:noescape
-func fistaAVX2(index []int32, value []float32, p []float32, b []float32, a []float32, column int32, momentum float32, step float32, threshold float32, floor float32) (n int, against float32)
-
 // dotsAVX2 multiplies a residual with the atoms of a code. For n = 0, 1, … while
 // n < len(index) and index[n] < end:
 //
@@ -372,22 +356,6 @@ func sumAVX512(a []float32) (total float64)
 //
 //go:noescape
 func peakAVX512(n int)
-
-// fistaAVX512 computes a step of FISTA. b holds the current codes. a holds the codes of
-// the step before, and the loop replaces them by the new codes. For j < len(p):
-//
-//	z = b[j] + momentum·(b[j] − a[j])
-//	g = z + step·p[j]
-//	x = max(sgn(g)·max(|g| − threshold, 0), floor)
-//	against += (z − x)·(x − b[j])
-//	a[j] = x
-//	if x ≠ 0: append column+j to index, x to value
-//
-// It returns the number of appended elements, and against. index and value have [Width]
-// elements more than p; the elements after the appended ones are undefined.
-//
-//go:noescape
-func fistaAVX512(index []int32, value []float32, p []float32, b []float32, a []float32, column int32, momentum float32, step float32, threshold float32, floor float32) (n int, against float32)
 
 // dotsAVX512 multiplies a residual with the atoms of a code. For n = 0, 1, … while
 // n < len(index) and index[n] < end:

@@ -23,11 +23,10 @@ type Kernels struct {
 	// rows of H, the sums of squared gradients, and of P, the steps.
 	MoveAtom func(h, p, d, m, n []float32, index []int32, value, r []float32, dim int, c0, c1, c2, c3, c4, epsilon, step float32)
 
-	// FISTA computes a step for a part of a code. Dots multiplies a residual with those
-	// atoms of a sparse code that precede atom end. Axpy computes c[j] += x·g[j].
-	FISTA func(index []int32, value, p, b, a []float32, column int32, momentum, step, threshold, floor float32) (n int, against float32)
-	Dots  func(p []float32, index []int32, r, d []float32, dim int, end int32) int
-	Axpy  func(c []float64, x float64, g []float32)
+	// Dots multiplies a residual with those atoms of a sparse code that precede atom end.
+	// Axpy computes c[j] += x·g[j].
+	Dots func(p []float32, index []int32, r, d []float32, dim int, end int32) int
+	Axpy func(c []float64, x float64, g []float32)
 
 	// Residual subtracts a decoded code from a row and returns the residual's largest
 	// magnitude. Quantise rounds to 8-bit integers. Candidates finds atoms that enter a code,
@@ -64,7 +63,7 @@ type Kernels struct {
 var generic = Kernels{
 	Name: "generic", why: "plain Go runs on every processor",
 	Decode: decodeGeneric, MoveAtom: moveAtomGeneric,
-	FISTA: fistaGeneric, Dots: dotsGeneric, Axpy: axpyGeneric,
+	Dots: dotsGeneric, Axpy: axpyGeneric,
 	Combine: combineGeneric, AddConst: addConstGeneric, Scale: scaleGeneric, Mul: mulGeneric,
 	DivSqrt: divSqrtGeneric, Relu: reluGeneric, Sum: sumGeneric,
 	product: productGeneric, rows: 2, columns: 4, peak: peakGeneric,

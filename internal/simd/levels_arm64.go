@@ -2,11 +2,11 @@
 
 package simd
 
-// neon uses plain Go for FISTA, Dots, Axpy, and the elementwise functions other than Combine.
+// neon uses plain Go for Dots, Axpy, and the elementwise functions other than Combine.
 var neon = Kernels{
 	Name: "neon", why: "every 64-bit ARM processor has NEON",
 	Decode: decodeNEON, MoveAtom: moveAtomNEON,
-	FISTA: fistaGeneric, Dots: dotsGeneric, Axpy: axpyGeneric,
+	Dots: dotsGeneric, Axpy: axpyGeneric,
 	Combine: combine, AddConst: addConstGeneric, Scale: scaleGeneric, Mul: mulGeneric,
 	DivSqrt: divSqrtGeneric, Relu: reluGeneric, Sum: sumGeneric,
 	product: productNEON, rows: 8, columns: 8, peak: peakNEON,

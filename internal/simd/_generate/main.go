@@ -64,7 +64,6 @@ func main() {
 		l.elementwise("relu", []string{"a"}, nil, func(x, _ []VecVirtual) { VMAXPS(x[0], l.constant(0), x[0]) })
 		l.sum()
 		l.peak()
-		l.fista()
 		l.dots()
 		l.axpy()
 		if !l.wide {
