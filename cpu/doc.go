@@ -9,6 +9,11 @@
 // A learner trains by the recipe "best". For each mini-batch it encodes the rows with D, adds AᵀA to G and AᵀX to B,
 // and updates the atoms in blocks: one product gives B − GD for a block, and then each atom moves in turn.
 //
+// # Encoding
+//
+// The search of package encode keeps a list of atoms for each row of a worker's tile. Where atoms enter, one product of
+// all rows with all atoms finds them; the steps between go row by row, on the atoms of the list. So does the polish.
+//
 // # The paper's training
 //
 // A trainer runs the programs of package internal/program for the recipe "paper". S and Q are the sums of gradients
@@ -32,5 +37,5 @@
 //
 // One worker sums a row or an atom, in a fixed order. The size of partial sums doesn't depend on the number of
 // workers. Totals over rows are added in the order of rows, in float64. Results therefore have the same bits
-// for any number of workers. Different instruction sets round differently.
+// for any number of workers. Different instruction sets round differently, except in the search.
 package cpu

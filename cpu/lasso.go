@@ -18,7 +18,7 @@ import (
 // a code changes the products by up to ‖D‖₂² times the rounding error, and the gap depends on the largest
 // product, which is float32, too. A gap below 10⁻⁶ can't be measured.
 const (
-	lassoSteps   = 40   // FISTA's, for the initial codes
+	lassoSteps   = 40   // of the search, for the initial codes
 	lassoRounds  = 50   // few rows need more than five
 	lassoPasses  = 1000 // over the working set, in a round
 	gapPasses    = 10   // between measurements of the working set's gap

@@ -4,11 +4,19 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"overcomplete/encode"
 	"overcomplete/internal/testonly/encodetest"
+	"overcomplete/internal/testonly/near"
+	"overcomplete/internal/testonly/realdata"
 	"overcomplete/model"
+	"overcomplete/vectors"
+	_ "overcomplete/vectors/columnar"
 )
 
 // searchProblem is rows and a dictionary that are difficult for integers.
@@ -113,6 +121,145 @@ func TestSearch(t *testing.T) {
 				t.Errorf("%s: all codes are zero", p.name)
 			}
 		})
+	}
+}
+
+// sampleRows returns the first n rows of a file without their mean, and a dictionary of its rows, of their
+// root-mean-square norm.
+func sampleRows(t *testing.T, file string, n, atoms int, seed uint64) (x []float32, d *model.Dictionary, square float64) {
+	t.Helper()
+	all, _, err := vectors.Read(t.Context(), []string{file}, vectors.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d = &model.Dictionary{Dim: all.Dim, Atoms: make([]float32, atoms*all.Dim), Mean: make([]float32, all.Dim)}
+	for j := range all.Dim {
+		var sum float64
+		for i := range all.Len() {
+			sum += float64(all.Row(i)[j])
+		}
+		d.Mean[j] = float32(sum / float64(all.Len()))
+	}
+	square = d.Squares(all.Data) / float64(all.Len())
+	order := rand.New(rand.NewPCG(seed, 1)).Perm(all.Len())
+	for k := range atoms {
+		d.Center(d.Atom(k), all.Row(order[k]))
+		wide := encodetest.Widen(d.Atom(k))
+		scaleBy(d.Atom(k), math.Sqrt(square/dot(wide, wide)))
+	}
+	for _, i := range order[len(order)-n:] {
+		x = append(x, all.Row(i)...)
+	}
+	return x, d, square
+}
+
+// The objective of the codes is within half a percent of the objective of the search in floats, which is that of the
+// graph: see encodetest.
+func TestSearchObjective(t *testing.T) {
+	for _, c := range []struct {
+		file           string
+		rows, atoms, k int
+		seeds          uint64
+	}{
+		{"../testdata/godoc.50d.txt.gz", 200, 250, 15, 3},
+		{"vectors/glove.6B.50d.9163.txt.gz", 200, 500, 15, 3},
+		{"vectors/googlenews.300d.8000.txt.gz", 20, 1000, 60, 3},
+		{"vectors/minilm.sentences.384d.15565.parquet", 20, 1000, 80, 3},
+	} {
+		t.Run(path.Base(c.file), func(t *testing.T) {
+			if !strings.HasPrefix(c.file, "..") {
+				if testing.Short() {
+					t.Skip("takes seconds")
+				}
+				c.file = realdata.Path(t, c.file)
+			}
+			for seed := range c.seeds {
+				x, d, square := sampleRows(t, c.file, c.rows, c.atoms, seed)
+				o := encode.Options{Lambda: 0.04 * square, Steps: encode.DefaultSteps, Nonzeros: c.k, Nonnegative: seed == 1}
+				codes, atoms := encodetest.Encode(t, newEncoder(t, d, o, 2), x), encodetest.Widen(d.Atoms)
+				var got, want float64
+				for i := range codes.Rows {
+					y := make([]float32, d.Dim)
+					d.Center(y, x[i*d.Dim:][:d.Dim])
+					wide := encodetest.Widen(y)
+					objective, _ := encodetest.Objective(wide, atoms, encodetest.FloatCode(wide, atoms, o), o.Lambda, o.Nonnegative)
+					want += objective
+					objective, _ = encodetest.Objective(wide, atoms, encodetest.Row(codes, i), o.Lambda, o.Nonnegative)
+					got += objective
+				}
+				t.Logf("seed %d: objective %.5f, %+.2f %%", seed, got/float64(codes.Rows), 100*(got/want-1))
+				if got > 1.005*want {
+					t.Errorf("seed %d: objective %v, of the search in floats %v", seed, got, want)
+				}
+			}
+		})
+	}
+}
+
+// An orthonormal dictionary has codes in closed form: products of at least λ/2, rounded to the float32 that the polish
+// reaches in five steps, whose first leaves 2 % of the distance.
+func TestSearchOrthonormal(t *testing.T) {
+	d := &model.Dictionary{Dim: 2, Atoms: []float32{0.6, 0.8, -0.8, 0.6}}
+	for _, o := range []encode.Options{{Lambda: 1, Steps: 16, Nonzeros: 2}, {Lambda: 1, Steps: 16, Nonzeros: 2, Nonnegative: true}, {Lambda: 1, Steps: 16, Nonzeros: 1}} {
+		codes := encodetest.Row(encodetest.Encode(t, newEncoder(t, d, o, 1), []float32{3, 1}), 0)
+		want := []float64{2.6, -1.8}
+		if o.Nonnegative || o.Nonzeros == 1 {
+			want[1] = 0
+		}
+		near.Equal(t, fmt.Sprint(o), codes, want, 1e-3)
+	}
+}
+
+// The codes don't depend on the number of workers or on the other rows of a call, not even of rows that are difficult.
+func TestSearchKeepsBits(t *testing.T) {
+	for _, p := range searchProblems {
+		if p.dim > 1000 {
+			continue
+		}
+		x, d := p.make()
+		bits := func(e *encoder, size int) (rows [][]uint32) {
+			for x := range slices.Chunk(x, size*p.dim) {
+				codes, err := e.Encode(t.Context(), x)
+				if err != nil {
+					t.Fatal(err)
+				}
+				rows = append(rows, bitsOf(codes)...)
+			}
+			return rows
+		}
+		want := bits(newEncoder(t, d, p.o, 1), len(x)/p.dim)
+		several := newEncoder(t, d, p.o, 16)
+		for _, size := range []int{1, 7, len(x) / p.dim} {
+			if !reflect.DeepEqual(bits(several, size), want) {
+				t.Errorf("%s: 16 workers give other codes than one, in calls of %d rows", p.name, size)
+			}
+		}
+	}
+}
+
+// bitsOf returns the columns, values and loss of each row.
+func bitsOf(c *encode.Codes) (rows [][]uint32) {
+	for i := range c.Rows {
+		index, value := c.Row(i)
+		loss := math.Float64bits(c.Loss[i])
+		row := []uint32{uint32(loss), uint32(loss >> 32)}
+		for n, k := range index {
+			row = append(row, uint32(k), math.Float32bits(value[n]))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// Rows with numbers that are not finite have codes of zeros, and a loss that is not finite.
+func TestSearchNotFinite(t *testing.T) {
+	x, d := encodetest.Problem(4, 50, 301)
+	x[0], x[50] = float32(math.NaN()), float32(math.Inf(1))
+	codes := encodetest.Encode(t, newEncoder(t, d, encode.Options{Lambda: 1, Steps: 16, Nonzeros: 30}, 1), x)
+	for i, loss := range codes.Loss {
+		if index, _ := codes.Row(i); (loss-loss == 0) != (i > 1) || (len(index) > 0) != (i > 1) {
+			t.Errorf("row %d: loss %v, codes of %v", i, loss, index)
+		}
 	}
 }
 

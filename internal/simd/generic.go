@@ -7,7 +7,8 @@ import (
 )
 
 // The kernels in plain Go define the results. Assembly rounds differently, because it
-// fuses multiplications with additions and adds in another order.
+// fuses multiplications with additions and adds in another order; except for the search's
+// kernels, at the end, whose bits are the same.
 //
 // The doc comment of a kernel is its loop, its preconditions, and its floor: the work
 // that no implementation can avoid. Declarations of assembly copy all of it except the
