@@ -39,7 +39,7 @@ func Example() {
 	// 0.240 40 [gc background assists cycle mark sweep]
 	// 0.216 220 [ever freed heap collector garbage live]
 	// 0.186 495 [spans frees objects counted allocated freed]
-	// 0.157 107 [marked been being objects reachable object]
+	// 0.157 107 [marked been being objects object reachable]
 }
 
 // Encode all rows of a file, as "overcomplete encode" does. The new model records its input.
