@@ -182,7 +182,7 @@ func measureEncoding(x *vectors.Dense, atoms int, limits machineLimits) (r testi
 	}
 	var c simd.Coarse
 	c.Resize(k, atoms, x.Dim)
-	c.Measure(m)
+	c.Measure(m, 0, atoms)
 	c.Fill(k, m, 0, atoms)
 	var sums []int32
 	const words = 8 * simd.TileRows

@@ -87,8 +87,11 @@ func (d Device) encoder(dictionary *model.Dictionary, o encode.Options) (*encode
 // quantise rounds the atoms to 8-bit integers, for a step size.
 func (e *encoder) quantise(step float64) {
 	e.step = step
-	e.coarse.Measure(e.atoms)
-	parallel.With(e.lanes, (e.k+maxAtoms-1)/maxAtoms, func(_ *encodeLane, i int) {
+	units := (e.k + maxAtoms - 1) / maxAtoms
+	parallel.With(e.lanes, units, func(_ *encodeLane, i int) {
+		e.coarse.Measure(e.atoms, i*maxAtoms, min((i+1)*maxAtoms, e.k))
+	})
+	parallel.With(e.lanes, units, func(_ *encodeLane, i int) {
 		e.coarse.Fill(e.kernels, e.atoms, i*maxAtoms, min((i+1)*maxAtoms, e.k))
 	})
 	e.coarse.SetStep(step)

@@ -1,6 +1,9 @@
 package simd
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // ByteWidth is the number of bytes in the widest register. Rows of 8-bit integers have a
 // multiple of it.
@@ -24,7 +27,8 @@ const leastTop = 0x1p-120
 //	Share[k] = top_k/top, Unit = top/63
 //	bytes[k][j] = round(D_kj·(63/top_k)), or 0 if top_k < 2⁻¹²⁰, and Share[k] = 0
 //
-// The kernels of one level use it. Call Resize, then Measure, then Fill for all atoms.
+// The kernels of one level use it. Call Resize, Measure for all atoms, Fill for all atoms, and
+// then SetStep.
 type Coarse struct {
 	Unit  float64
 	Share []float32 // by atom; 0 in the padding
@@ -61,37 +65,32 @@ func zeroed[T any](s []T, n int) []T {
 	return s
 }
 
-// Measure computes Unit and the scales of atoms, the rows of m.
-func (c *Coarse) Measure(m Matrix) {
-	var top float32
-	for i := range c.atoms {
+// Measure finds the largest magnitudes of the atoms from lo to hi, the rows of m. Goroutines
+// may call it for different atoms concurrently.
+func (c *Coarse) Measure(m Matrix, lo, hi int) {
+	for i := lo; i < hi; i++ {
 		c.tops[i] = Largest(m.Row(i))
-		top = max(top, c.tops[i])
-	}
-	c.Unit = float64(top) / byteLevels
-	for i, t := range c.tops {
-		c.Share[i] = 0
-		if t >= leastTop {
-			c.Share[i] = t / top
-		}
 	}
 }
 
-// Largest returns the largest magnitude.
-func Largest(x []float32) (largest float32) {
+// Largest returns the largest magnitude, or NaN if there is one.
+func Largest(x []float32) float32 {
+	var largest uint32 // its bits, without the sign
 	for _, v := range x {
-		largest = max(largest, v, -v)
+		largest = max(largest, math.Float32bits(v)<<1)
 	}
-	return largest
+	return math.Float32frombits(largest >> 1)
 }
 
-// Fill rounds the atoms from lo to hi, the rows of m. Goroutines may fill different atoms
-// concurrently.
+// Fill rounds the atoms from lo to hi, the rows of m, after all are measured. Goroutines may
+// call it for different atoms concurrently.
 func (c *Coarse) Fill(k *Kernels, m Matrix, lo, hi int) {
+	top := slices.Max(c.tops)
 	for i := lo; i < hi; i++ {
 		row := c.bytes[i*c.pitch:][:c.pitch]
 		clear(row)
-		if c.Share[i] > 0 {
+		if c.Share[i] = 0; c.tops[i] >= leastTop {
+			c.Share[i] = c.tops[i] / top
 			k.Quantise(row, m.Padded(i), byteLevels/c.tops[i], 0)
 			clear(row[c.width:])
 		}
@@ -110,11 +109,12 @@ func (c *Coarse) Fill(k *Kernels, m Matrix, lo, hi int) {
 	}
 }
 
-// SetStep sets Scale for FISTA's step size s, and Reach to the largest effect of a residual:
+// SetStep sets Unit, Scale for FISTA's step size s, and Reach, the largest effect of a residual:
 //
 //	Scale[k] = 2·s·Unit²·Share[k]
 //	Reach = max_k Scale[k]·Share[k]·‖bytes[k]‖
 func (c *Coarse) SetStep(s float64) {
+	c.Unit = float64(slices.Max(c.tops)) / byteLevels
 	factor := 2 * s * c.Unit * c.Unit
 	c.Reach = 0
 	for i, v := range c.Share {

@@ -31,7 +31,7 @@ func coarse(g *guarded, k *Kernels, atoms, width int) *Coarse {
 	c := new(Coarse)
 	c.Resize(k, 5, 3) // the next call reuses memory
 	c.Resize(k, atoms, width)
-	c.Measure(m)
+	c.Measure(m, 0, atoms)
 	c.Fill(k, m, 0, atoms)
 	for i := range atoms {
 		c.Scale[i] = float32(g.rng.Float64())
@@ -176,7 +176,7 @@ func TestCoarse(t *testing.T) {
 		}
 		c := new(Coarse)
 		c.Resize(k, atoms, width)
-		c.Measure(m)
+		c.Measure(m, 0, atoms)
 		c.Fill(k, m, 0, 7)
 		c.Fill(k, m, 7, atoms)
 		c.SetStep(s)
