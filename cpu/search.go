@@ -119,7 +119,7 @@ func (s *searchLane) quantise(e *encoder, row int, r []float32, largest float32)
 	return bytes
 }
 
-// unitOf returns the power of two of which x is 32 to 64 times, or that of 2⁻¹⁰⁰ if x is smaller.
+// unitOf returns the power of two u with 32 ≤ x/u < 64, where x is at least 2⁻¹⁰⁰.
 func unitOf(x float32) float32 {
 	const exponent = 0xff << 23
 	return math.Float32frombits(math.Float32bits(max(x, 0x1p-100))&exponent) / 32
@@ -252,7 +252,7 @@ func (s *searchLane) kthLargest(x []float32, k int) (least float32, equal int) {
 		return 0, k
 	}
 	s.magnitudes = simd.Sized(s.magnitudes, len(x))
-	left := s.magnitudes // magnitudes whose first bits are those of the k-th largest
+	left := s.magnitudes // magnitudes that share their first bits with the k-th largest
 	for i, v := range x {
 		left[i] = math.Float32bits(v) << 1
 	}

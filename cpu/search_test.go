@@ -153,8 +153,8 @@ func sampleRows(t *testing.T, file string, n, atoms int, seed uint64) (x []float
 	return x, d, square
 }
 
-// The objective of the codes is within half a percent of the objective of the search in floats, which is that of the
-// graph: see encodetest.
+// The objective of the codes is within half a percent of the objective of the search in floats, which encodetest
+// compares with the graph.
 func TestSearchObjective(t *testing.T) {
 	for _, c := range []struct {
 		file           string
@@ -263,7 +263,7 @@ func TestSearchNotFinite(t *testing.T) {
 	}
 }
 
-// The magnitude equals that of a sorted copy.
+// The choice equals the choice from a sorted copy.
 func TestKthLargest(t *testing.T) {
 	var s searchLane
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -367,7 +367,7 @@ func dotsBytesGeneric(p []float32, index []int32, r, d []int8, start []int32, sc
 //
 //	out[j] = Σ_i z[i]·d[index[i]·len(out)+j]        for i < len(index)
 //
-// The elements of d are −63 to 63, those of z −127 to 127. len(out) is a positive multiple of
+// The elements of d are −63 to 63, and z is −127 to 127. len(out) is a positive multiple of
 // [ByteWidth], and len(index) of 4.
 //
 // Floor: the load of a row of d per element of the code, from level 2.

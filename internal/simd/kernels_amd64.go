@@ -178,7 +178,7 @@ func dotsBytesAVX2(p []float32, index []int32, r []int8, d []int8, start []int32
 //
 //	out[j] = Σ_i z[i]·d[index[i]·len(out)+j]        for i < len(index)
 //
-// The elements of d are −63 to 63, those of z −127 to 127. len(out) is a positive multiple of
+// The elements of d are −63 to 63, and z is −127 to 127. len(out) is a positive multiple of
 // [ByteWidth], and len(index) of 4.
 //
 //go:noescape

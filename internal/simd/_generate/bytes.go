@@ -15,7 +15,7 @@ import (
 const byteRows = 4
 
 // productBytes adds two groups of 4 terms in 16 bits before it widens them to 32: five instructions for 64
-// multiplications, of which three use the two multipliers.
+// multiplications; three of them use the two multipliers.
 func (l level) productBytes() {
 	l.text("productBytes")
 	ones, start := l.constantBits(0x00010001), pointer("start")

@@ -14,7 +14,7 @@ import (
 )
 
 // Code returns the early-stopped code of y, of length K. y has length L, and the dictionary d is K×L; both have numbers
-// of float32. The search is exactly that of package encode, the polish is in float64. Code panics if d can't encode.
+// of float32. The search has the bits of package encode, the polish is in float64. Code panics if d can't encode.
 func Code(y, d []float64, o encode.Options) []float64 { return CodeOf(y, d, stepSize(d, len(y)), o) }
 
 // CodeOf is Code for a given step size.
