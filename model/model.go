@@ -117,7 +117,7 @@ func (i *Info) validate() error {
 		if !(e.Variance >= 0) || math.IsInf(e.Variance, 0) {
 			return fmt.Errorf("variance is %v, want 0 or more", e.Variance)
 		}
-		if !(min(e.Lambda, e.FirstLambda, e.Gap) >= 0) || math.IsInf(max(e.Lambda, e.FirstLambda, e.Gap), 0) || min(e.Steps, e.UnusedAtoms, e.Unreached, e.Search) < 0 {
+		if !(min(e.Lambda, e.FirstLambda, e.Gap) >= 0) || math.IsInf(max(e.Lambda, e.FirstLambda, e.Gap), 0) || min(e.Steps, e.UnusedAtoms, e.Unreached) < 0 {
 			return fmt.Errorf("an encoding with a lambda of %v, %v in the first step, a gap of %v, %d steps, %d dead atoms and %d words above the gap is impossible",
 				e.Lambda, e.FirstLambda, e.Gap, e.Steps, e.UnusedAtoms, e.Unreached)
 		}
