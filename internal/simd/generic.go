@@ -310,36 +310,39 @@ func sumGeneric(a []float32) (total float64) {
 func productBytesGeneric(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int) {
 	const rows, columns = 2, 4
 	left := unsafe.Slice(a, aRow+4*n)
+	top, bottom := left[:4*n], left[aRow:]
 	right := unsafe.Slice(b, 4*columns*n)
-	out, starts := unsafe.Slice(dst, dstRow+columns), unsafe.Slice(start, columns)
-	for j := range columns {
-		s0, s1 := starts[j], starts[j]
-		for g := range n {
-			x, y, d := left[4*g:][:4], left[aRow+4*g:][:4], right[4*(columns*g+j):][:4]
-			d0, d1, d2, d3 := int32(d[0]), int32(d[1]), int32(d[2]), int32(d[3])
-			s0 += int32(x[0])*d0 + int32(x[1])*d1 + int32(x[2])*d2 + int32(x[3])*d3
-			s1 += int32(y[0])*d0 + int32(y[1])*d1 + int32(y[2])*d2 + int32(y[3])*d3
+	// A multiplication of 64 bits serves both rows, whose sums are 32 bits apart.
+	var s0, s1, s2, s3 int64
+	for g := range n {
+		x, y, d := (*[4]int8)(top[4*g:]), (*[4]int8)(bottom[4*g:]), (*[4 * columns]int8)(right[4*columns*g:])
+		for t := range 4 {
+			both := int64(y[t])<<32 + int64(x[t])
+			s0 += both * int64(d[t])
+			s1 += both * int64(d[4+t])
+			s2 += both * int64(d[8+t])
+			s3 += both * int64(d[12+t])
 		}
-		out[j], out[dstRow+j] = s0, s1
+	}
+	out, starts := unsafe.Slice(dst, dstRow+columns), unsafe.Slice(start, columns)
+	for j, s := range [columns]int64{s0, s1, s2, s3} {
+		first := int32(s)
+		out[j], out[dstRow+j] = starts[j]+first, starts[j]+int32((s-int64(first))>>32)
 	}
 }
 
 // peakBytesGeneric computes a tile of productBytesGeneric without loads, n groups of 4 terms
 // from registers, to measure its peak. n is even and positive.
 func peakBytesGeneric(n int) {
-	y := int32(peakResult.Load())
-	x0, x1, x2, x3, x4, x5, x6, x7 := y, y, y, y, y, y, y, y
+	y := int64(peakResult.Load())
+	x0, x1, x2, x3 := y, y, y, y // each of two sums
 	for range 4 * n {
 		x0 += y * y
 		x1 += y * y
 		x2 += y * y
 		x3 += y * y
-		x4 += y * y
-		x5 += y * y
-		x6 += y * y
-		x7 += y * y
 	}
-	peakResult.Store(uint32(x0 + x1 + x2 + x3 + x4 + x5 + x6 + x7))
+	peakResult.Store(uint32(x0 + x1 + x2 + x3))
 }
 
 // dotsBytesGeneric multiplies a residual with the atoms of a list. For i < len(index) and
@@ -356,8 +359,10 @@ func dotsBytesGeneric(p []float32, index []int32, r, d []int8, start []int32, sc
 	for i, k := range index {
 		row := d[int(k)*len(r):][:len(r)]
 		sum := start[k]
-		for j, x := range r {
-			sum += int32(x) * int32(row[j])
+		for j := 0; j+8 <= len(r); j += 8 {
+			x, y := (*[8]int8)(r[j:]), (*[8]int8)(row[j:])
+			sum += (int32(x[0])*int32(y[0]) + int32(x[1])*int32(y[1])) + (int32(x[2])*int32(y[2]) + int32(x[3])*int32(y[3])) +
+				((int32(x[4])*int32(y[4]) + int32(x[5])*int32(y[5])) + (int32(x[6])*int32(y[6]) + int32(x[7])*int32(y[7])))
 		}
 		p[i] = float32(sum) * scale[k]
 	}
@@ -373,12 +378,12 @@ func dotsBytesGeneric(p []float32, index []int32, r, d []int8, start []int32, sc
 // Floor: the load of a row of d per element of the code, from level 2.
 func decodeBytesGeneric(out []int32, index []int32, z, d []int8) {
 	clear(out)
-	z = z[:len(index)]
-	for i, k := range index {
-		if row, x := d[int(k)*len(out):][:len(out)], int32(z[i]); x != 0 {
-			for j := range out {
-				out[j] += x * int32(row[j])
-			}
+	for ; len(index) >= 4; index, z = index[4:], z[4:] {
+		d0, d1 := d[int(index[0])*len(out):][:len(out)], d[int(index[1])*len(out):][:len(out)]
+		d2, d3 := d[int(index[2])*len(out):][:len(out)], d[int(index[3])*len(out):][:len(out)]
+		z0, z1, z2, z3 := int32(z[0]), int32(z[1]), int32(z[2]), int32(z[3])
+		for j := range out {
+			out[j] += (z0*int32(d0[j]) + z1*int32(d1[j])) + (z2*int32(d2[j]) + z3*int32(d3[j]))
 		}
 	}
 }
