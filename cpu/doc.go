@@ -11,8 +11,8 @@
 //
 // # Encoding
 //
-// The search of package encode keeps a list of atoms for each row of a worker's tile. Where atoms enter, one product of
-// all rows with all atoms finds them; the steps between go row by row, on the atoms of the list. So does the polish.
+// The search of package encode keeps a list of atoms for each row of a worker's tile. One product of all rows with all
+// atoms finds the atoms that enter. Steps in which none enters go row by row, on the atoms of the list, and so does the polish.
 //
 // # The paper's training
 //

@@ -268,7 +268,7 @@ func TestCandidates(t *testing.T) {
 						scale[i] = scale[i] * scale[i] / 20
 					}
 					for i := range members {
-						members[i] = byte(g.rng.IntN(256)) & byte(g.rng.IntN(256))
+						members[i] = byte(g.rng.Uint64() & g.rng.Uint64())
 					}
 					type result struct {
 						n     int
