@@ -84,6 +84,6 @@ func Example() {
 	// 5000 words of godoc.50d.txt.gz
 	// time
 	// 0.84 [seconds nanoseconds clock time wall duration]
-	// 0.42 [year month hour day january utc]
-	// 8 in 10 dimensions are stable across seeds
+	// 0.47 [year january day utc month hour]
+	// 7 in 10 dimensions are stable across seeds
 }

@@ -43,8 +43,14 @@ func TestCPU(t *testing.T) {
 		t.Fatal(err)
 	}
 	machine, training := metrics(t, out.String(), "Machine"), metrics(t, out.String(), "Training/V=150/L=8/K=24")
-	if len(machine) != 2 || len(training) != 2 {
+	encoding := metrics(t, out.String(), "Encoding/L=8/K=24")
+	if len(machine) != 2 || len(training) != 2 || len(encoding) != 2 {
 		t.Fatal(out.String())
+	}
+	for i, m := range encoding {
+		if r := m["product-GMAC/s"] / machine[i]["byte-core-GMAC/s"] / (m["product-%byte"] / 100); math.Abs(r-1) > 1e-2 || !(m["rows/s"] > 0) {
+			t.Errorf("%v", m)
+		}
 	}
 	for i, m := range training {
 		if r := m["ns/row/epoch"] * 150 / m["ns/op"]; math.Abs(r-1) > 1e-3 {

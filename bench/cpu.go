@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"overcomplete/cpu"
+	"overcomplete/encode"
 	"overcomplete/internal/backend"
 	"overcomplete/internal/memory"
 	"overcomplete/internal/parallel"
@@ -21,7 +22,7 @@ import (
 )
 
 func init() {
-	commands["cpu"] = command{"trainings on the CPU beside the machine's own limits, for benchstat", benchCPU}
+	commands["cpu"] = command{"trainings and encodings on the CPU beside the machine's own limits, for benchstat", benchCPU}
 }
 
 // benchCPU prints measurements in Go's benchmark format. It measures the machine's peak rates before each training,
@@ -46,7 +47,7 @@ func benchCPU(flags *flag.FlagSet, args []string, out io.Writer) error {
 			return err
 		}
 		printResult(out, "Machine", testing.BenchmarkResult{N: 1, Extra: map[string]float64{
-			"FMA-GFLOP/s": 1e-9 * limits.fma, "FMA-core-GFLOP/s": 1e-9 * limits.fmaCore,
+			"FMA-GFLOP/s": 1e-9 * limits.fma, "FMA-core-GFLOP/s": 1e-9 * limits.fmaCore, "byte-core-GMAC/s": 1e-9 * limits.bytesCore,
 			"read-GB/s": 1e-9 * limits.read, "update-GB/s": 1e-9 * limits.update,
 		}})
 		result, err := measureTraining(x, atoms, epochs, limits)
@@ -54,6 +55,10 @@ func benchCPU(flags *flag.FlagSet, args []string, out io.Writer) error {
 			return err
 		}
 		printResult(out, fmt.Sprintf("Training/V=%d/L=%d/K=%d", words, dim, atoms), result)
+		if result, err = measureEncoding(x, atoms, limits); err != nil {
+			return err
+		}
+		printResult(out, fmt.Sprintf("Encoding/L=%d/K=%d", dim, atoms), result)
 	}
 	return nil
 }
@@ -65,6 +70,7 @@ func printResult(out io.Writer, name string, r testing.BenchmarkResult) {
 // machineLimits are the peak rates of the machine, per second.
 type machineLimits struct {
 	fmaCore, fma float64 // flops of fused multiply-adds in registers, on one core and on all
+	bytesCore    float64 // multiply-adds of 8-bit integers in registers, on one core
 	read, update float64 // bytes of an array as large as S and Q: read; read and written
 }
 
@@ -79,6 +85,7 @@ func measureLimits(words, atoms int) (l machineLimits, err error) {
 	part := func(i int) []float32 { return state[len(state)*i/cores : len(state)*(i+1)/cores] }
 	l.fmaCore = fastest(1, 200, func(int) float64 { return k.FMA(n) })
 	l.fma = fastest(cores, 20, func(int) float64 { return k.FMA(10 * n) })
+	l.bytesCore = fastest(1, 200, func(int) float64 { return k.PeakBytes(n) })
 	l.read = fastest(cores, 5, func(i int) float64 {
 		k.Sum(part(i))
 		return 4 * float64(len(part(i)))
@@ -143,6 +150,50 @@ func measureTraining(x *vectors.Dense, atoms, epochs int, limits machineLimits) 
 		"dictionary-%FMA":    100 * median(dictionaryRates) / limits.fma,
 		"objective":          m.Info.Training.Epochs[epochs-1].Objective,
 	}}, nil
+}
+
+// measureEncoding encodes rows of x with a dictionary of others, on one worker and on all, and measures the product of
+// their bytes with all atoms.
+func measureEncoding(x *vectors.Dense, atoms int, limits machineLimits) (r testing.BenchmarkResult, err error) {
+	const tries = 5
+	atoms = min(atoms, x.Len())
+	rows := x.Data[:min(2*encode.Block, x.Len())*x.Dim]
+	d := &model.Dictionary{Dim: x.Dim, Atoms: x.Data[len(x.Data)-atoms*x.Dim:]}
+	square := d.Squares(x.Data) / float64(x.Len())
+	o := encode.Options{Lambda: train.Best().Lambda * square, Steps: encode.DefaultSteps, Nonzeros: max(1, 3*atoms/100)}
+	rate := func(workers int) float64 {
+		e, err1 := cpu.Device{Workers: workers}.Encoder(d, o)
+		if err1 != nil {
+			err = err1
+			return 0
+		}
+		return fastest(1, tries, func(int) float64 {
+			if _, err1 := e.Encode(context.Background(), rows); err1 != nil {
+				err = err1
+			}
+			return float64(len(rows) / x.Dim)
+		})
+	}
+	one, all := rate(1), rate(0)
+	k, _, _ := simd.Choose() // measureLimits returned its error
+	m := simd.NewMatrix(atoms, x.Dim)
+	for i := range atoms {
+		copy(m.Row(i), d.Atom(i))
+	}
+	var c simd.Coarse
+	c.Resize(k, atoms, x.Dim)
+	c.Measure(m, 0, atoms)
+	c.Fill(k, m, 0, atoms)
+	var sums []int32
+	const words = 8 * simd.TileRows
+	bytes := make([]int8, (words+simd.TileRows)*simd.BytePitch(x.Dim))
+	product := fastest(1, 10*tries, func(int) float64 {
+		c.Correlate(k, bytes, words, &sums, func(int, int, []int32) {})
+		return words * float64(atoms*x.Dim)
+	})
+	return testing.BenchmarkResult{N: tries, T: time.Duration(tries * float64(len(rows)/x.Dim) / one * 1e9), Extra: map[string]float64{
+		"rows/s": all, "rows-core/s": one, "product-GMAC/s": 1e-9 * product, "product-%byte": 100 * product / limits.bytesCore,
+	}}, err
 }
 
 // codePassFlops returns the minimum flops of a code pass: 2KL per row for RDᵀ, and 2L for each nonzero of the codes

@@ -10,6 +10,11 @@
 // and updates the atoms in blocks. One product gives GD − B for a panel of six blocks, and a small one adds the effect of
 // a block's moves on the later blocks of the panel.
 //
+// # Encoding
+//
+// The search of package encode keeps a list of atoms for each row of a worker's tile. One product of all rows with all
+// atoms finds the atoms that enter. Steps in which none enters go row by row, on the atoms of the list, and so does the polish.
+//
 // # The paper's training
 //
 // A trainer runs the programs of package internal/program for the recipe "paper". S and Q are the sums of gradients
@@ -33,5 +38,5 @@
 //
 // One worker sums a row or an atom, in a fixed order. The size of partial sums doesn't depend on the number of
 // workers. Totals over rows are added in the order of rows, in float64. Results therefore have the same bits
-// for any number of workers. Different instruction sets round differently.
+// for any number of workers. Different instruction sets round differently, except in the search.
 package cpu

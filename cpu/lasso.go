@@ -18,7 +18,7 @@ import (
 // a code changes the products by up to ‖D‖₂² times the rounding error, and the gap depends on the largest
 // product, which is float32, too. A gap below 10⁻⁶ can't be measured.
 const (
-	lassoSteps   = 40   // FISTA's, for the initial codes
+	lassoSteps   = 40   // of the search, for the initial codes
 	lassoRounds  = 50   // few rows need more than five
 	lassoPasses  = 1000 // over the working set, in a round
 	gapPasses    = 10   // between measurements of the working set's gap
@@ -60,6 +60,8 @@ func (e *encoder) lasso(ctx context.Context, l *encodeLane, losses, gaps []float
 		open[i] = i
 	}
 	terms := make([]gapTerms, len(open))
+	l.r.Resize(len(open), e.dim)
+	l.a.Resize(len(open), e.k)
 	for round := 0; len(open) > 0; round++ {
 		for n, i := range open {
 			terms[n] = e.computeResidual(l, i, l.r.Row(n))

@@ -80,11 +80,12 @@ func (l *learner) Learn(ctx context.Context, rows []int32, forgetting, anchorWei
 	return nil
 }
 
-// refresh updates the encoder's step size and packed atoms.
-func (l *learner) refresh() (err error) {
-	e := l.encoder
-	e.step, err = l.spectrum.StepSize(e.dictionary)
-	pack(&e.packed, e.kernels, e.atoms, e.k, e.lanes)
+// refresh updates the encoder's step size and integers.
+func (l *learner) refresh() error {
+	step, err := l.spectrum.StepSize(l.encoder.dictionary)
+	if err == nil {
+		l.encoder.quantise(step)
+	}
 	return err
 }
 

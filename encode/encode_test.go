@@ -370,6 +370,7 @@ func TestMergeRefuses(t *testing.T) {
 		{"model.json", `"words_sha256": "2"`, `"words_sha256": "3"`, "2: differs from 1 in its word list"},
 		{"model.json", `"sha256": "1"`, `"sha256": "3"`, "2: differs from 1 in its input"},
 		{"model.json", `"gap": 0.99`, `"gap": 0.9`, "2: differs from 1 in its encoding options"},
+		{"model.json", `"gap": 0.99`, `"gap": 0.99, "search": 3`, "2: differs from 1 in its version of the search (got 3, want 0)"},
 		{"model.json", `"losses": null`, `"losses": null, "unreached_rows": [0]`, "2: model.json: inconsistent shard 2 of 2"},
 	} {
 		path := "2/" + tt.file

@@ -157,6 +157,8 @@ func difference(a, b *model.Model) string {
 		return "number of shards"
 	case x.Lambda != y.Lambda || x.FirstLambda != y.FirstLambda || x.Steps != y.Steps || x.Nonzeros != y.Nonzeros || x.Gap != y.Gap:
 		return "encoding options"
+	case x.Search != y.Search:
+		return fmt.Sprintf("version of the search (got %d, want %d)", y.Search, x.Search)
 	case x.Device != y.Device:
 		return fmt.Sprintf("kind of processor (got %s, want %s)", y.Device, x.Device)
 	}

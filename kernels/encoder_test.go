@@ -22,7 +22,9 @@ import (
 // With FP32 codes are as near to the formulas as the CPU's are on the emulated
 // driver. Tensor cores round sums of products less well.
 func TestEncoder(t *testing.T) {
-	onSchedules(t, func(t *testing.T, next func() bool) { encodetest.Run(t, 3e-5, suiteEncoder(fp32, next)) })
+	onSchedules(t, func(t *testing.T, next func() bool) {
+		encodetest.Run(t, 3e-5, encodetest.FloatCode, suiteEncoder(fp32, next))
+	})
 }
 
 func TestEncoderHalves(t *testing.T) {
@@ -138,7 +140,7 @@ func roundedEncoder(t *testing.T, p Precision, s roundedProblem, next func() boo
 			centred := make([]float32, s.dim)
 			d.Center(centred, x[i*s.dim:][:s.dim])
 			y := encodetest.Widen(centred)
-			want, a := encodetest.Code(y, atoms, o), encodetest.Row(got, i)
+			want, a := encodetest.FloatCode(y, atoms, o), encodetest.Row(got, i)
 			objective, _ := encodetest.Objective(y, atoms, want, o.Lambda, nonnegative)
 			share := 1.
 			if s.decades > 0 {

@@ -204,11 +204,12 @@ type Encoding struct {
 	Device  string   `json:"device"`            // as [Training.Device]
 	Lambda  float64  `json:"lambda"`            // λ, weight of ‖a‖₁
 
-	// The next four fields are 0 for the codes of a training by the recipe "paper".
+	// The next five fields are 0 for the codes of a training by the recipe "paper".
 
 	FirstLambda float64 `json:"first_lambda,omitempty"` // λ of the first step; 0 for exact codes
 	Steps       int     `json:"steps,omitempty"`        // number of FISTA steps; 0 for exact codes
 	Nonzeros    int     `json:"nonzeros,omitempty"`     // maximum of nonzeros per row; 0 for exact codes
+	Search      int     `json:"search,omitempty"`       // [encode.SearchVersion]; 0 for exact codes, GPUs and codes of before version 2
 	Gap         float64 `json:"gap,omitempty"`          // requested bound of the relative duality gap of exact codes; 0 for others
 
 	Variance    float64 `json:"variance,omitempty"`  // mean ‖x_i − μ‖²; 0 for the codes of a training by "paper"

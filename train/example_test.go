@@ -33,6 +33,6 @@ func Example() {
 	// color
 	// alpha
 	// palette
-	// images
 	// pixels
+	// images
 }

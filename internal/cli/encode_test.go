@@ -32,6 +32,9 @@ func checkEncoding(t *testing.T, dir clitest.Dir, name string, d *vectors.Dense,
 	if got := (model.Encoding{Lambda: e.Lambda, Steps: e.Steps, Nonzeros: e.Nonzeros, Gap: e.Gap}); !reflect.DeepEqual(got, want) {
 		t.Errorf("encoded by %+v, want %+v", got, want)
 	}
+	if want := map[bool]int{true: encode.SearchVersion}[e.Gap == 0]; e.Search != want {
+		t.Errorf("version %d of the search, want %d", e.Search, want)
+	}
 	if !slices.Equal(m.Codes.Words, d.Words) || m.Info.Encoding.Input.Words != d.Len() {
 		t.Fatalf("%d words, want %d", len(m.Codes.Words), d.Len())
 	}

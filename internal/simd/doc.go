@@ -24,4 +24,9 @@
 // product: it passes sums to a function while they are in the level-1 cache. The right
 // factor is packed once, into [Panels]. Tiles may reach beyond the edges of matrices;
 // [Matrix] allocates memory for that. Rows are padded, so that loops have no remainder.
+//
+// # Bytes
+//
+// The search of package encode multiplies 8-bit integers: [Coarse] is a dictionary in them.
+// Its kernels compute the same bits at every level, as generic.go does.
 package simd

@@ -7,7 +7,8 @@ import (
 )
 
 // The kernels in plain Go define the results. Assembly rounds differently, because it
-// fuses multiplications with additions and adds in another order.
+// fuses multiplications with additions and adds in another order; except for the search's
+// kernels, at the end, whose bits are the same.
 //
 // The doc comment of a kernel is its loop, its preconditions, and its floor: the work
 // that no implementation can avoid. Declarations of assembly copy all of it except the
@@ -179,40 +180,6 @@ func moveAtomGeneric(h, p, d, m, n []float32, index []int32, value, r []float32,
 	}
 }
 
-// fistaGeneric computes a step of FISTA. b holds the current codes. a holds the codes of
-// the step before, and the loop replaces them by the new codes. For j < len(p):
-//
-//	z = b[j] + momentum·(b[j] − a[j])
-//	g = z + step·p[j]
-//	x = max(sgn(g)·max(|g| − threshold, 0), floor)
-//	against += (z − x)·(x − b[j])
-//	a[j] = x
-//	if x ≠ 0: append column+j to index, x to value
-//
-// It returns the number of appended elements, and against. index and value have [Width]
-// elements more than p; the elements after the appended ones are undefined.
-//
-// Floor: three loads and a store per element, from level 1.
-func fistaGeneric(index []int32, value, p, b, a []float32, column int32, momentum, step, threshold, floor float32) (n int, against float32) {
-	b, a = b[:len(p)], a[:len(p)]
-	for j, c := range p {
-		z := b[j] + momentum*(b[j]-a[j])
-		g := z + step*c
-		x := max(g-threshold, 0)
-		if g < 0 {
-			x = -max(-g-threshold, 0)
-		}
-		x = max(x, floor)
-		against += (z - x) * (x - b[j])
-		a[j] = x
-		if x != 0 {
-			index[n], value[n] = column+int32(j), x
-			n++
-		}
-	}
-	return n, against
-}
-
 // dotsGeneric multiplies a residual with the atoms of a code. For n = 0, 1, … while
 // n < len(index) and index[n] < end:
 //
@@ -324,4 +291,194 @@ func sumGeneric(a []float32) (total float64) {
 		total += float64(x)
 	}
 	return total
+}
+
+// The search of package encode multiplies 8-bit integers. Its sums are exact, and its floats
+// are rounded after each operation, so that all levels compute the same bits. Conversions to
+// float32 keep the compiler from fusing a multiplication with an addition.
+
+// productBytesGeneric computes a tile of a product. For i < rows and j < columns, where the
+// level determines rows and columns:
+//
+//	dst[i·dstRow+j] = start[j] + Σ_k a[i·aRow+k]·b[(k/4·columns+j)·4+k%4]        for k < 4n
+//
+// n is even and positive. The bytes of b are signed, −63 to 63. The bytes of a are signed, −64
+// to 64, or at levels with an offset of 64 unsigned, 0 to 128. Sums of two pairs of products
+// therefore fit in 16 bits.
+//
+// Floor: 4·n multiplications with additions per sum. All sums stay in registers.
+func productBytesGeneric(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int) {
+	const rows, columns = 2, 4
+	left := unsafe.Slice(a, aRow+4*n)
+	top, bottom := left[:4*n], left[aRow:]
+	right := unsafe.Slice(b, 4*columns*n)
+	// A multiplication of 64 bits serves both rows, whose sums are 32 bits apart.
+	var s0, s1, s2, s3 int64
+	for g := range n {
+		x, y, d := (*[4]int8)(top[4*g:]), (*[4]int8)(bottom[4*g:]), (*[4 * columns]int8)(right[4*columns*g:])
+		for t := range 4 {
+			both := int64(y[t])<<32 + int64(x[t])
+			s0 += both * int64(d[t])
+			s1 += both * int64(d[4+t])
+			s2 += both * int64(d[8+t])
+			s3 += both * int64(d[12+t])
+		}
+	}
+	out, starts := unsafe.Slice(dst, dstRow+columns), unsafe.Slice(start, columns)
+	for j, s := range [columns]int64{s0, s1, s2, s3} {
+		first := int32(s)
+		out[j], out[dstRow+j] = starts[j]+first, starts[j]+int32((s-int64(first))>>32)
+	}
+}
+
+// peakBytesGeneric computes a tile of productBytesGeneric without loads, n groups of 4 terms
+// from registers, to measure its peak. n is even and positive.
+func peakBytesGeneric(n int) {
+	y := int64(peakResult.Load())
+	x0, x1, x2, x3 := y, y, y, y // each of two sums
+	for range 4 * n {
+		x0 += y * y
+		x1 += y * y
+		x2 += y * y
+		x3 += y * y
+	}
+	peakResult.Store(uint32(x0 + x1 + x2 + x3))
+}
+
+// dotsBytesGeneric multiplies a residual with the atoms of a list. For i < len(index) and
+// k = index[i]:
+//
+//	p[i] = float32(start[k] + Σ_j r[j]·d[k·len(r)+j])·scale[k]        for j < len(r)
+//
+// Bytes are as in productBytesGeneric, with r in place of a. len(r) is a positive multiple of
+// [ByteWidth], and len(index) of 4.
+//
+// Floor: the load of a row of d per element of the list, from level 2.
+func dotsBytesGeneric(p []float32, index []int32, r, d []int8, start []int32, scale []float32) {
+	p = p[:len(index)]
+	for i, k := range index {
+		row := d[int(k)*len(r):][:len(r)]
+		sum := start[k]
+		for j := 0; j+8 <= len(r); j += 8 {
+			x, y := (*[8]int8)(r[j:]), (*[8]int8)(row[j:])
+			sum += (int32(x[0])*int32(y[0]) + int32(x[1])*int32(y[1])) + (int32(x[2])*int32(y[2]) + int32(x[3])*int32(y[3])) +
+				((int32(x[4])*int32(y[4]) + int32(x[5])*int32(y[5])) + (int32(x[6])*int32(y[6]) + int32(x[7])*int32(y[7])))
+		}
+		p[i] = float32(sum) * scale[k]
+	}
+}
+
+// decodeBytesGeneric multiplies a sparse code with a matrix. For j < len(out):
+//
+//	out[j] = Σ_i z[i]·d[index[i]·len(out)+j]        for i < len(index)
+//
+// The elements of d are −63 to 63, and z is −127 to 127. len(out) is a positive multiple of
+// [ByteWidth], and len(index) of 4.
+//
+// Floor: the load of a row of d per element of the code, from level 2.
+func decodeBytesGeneric(out []int32, index []int32, z, d []int8) {
+	clear(out)
+	for ; len(index) >= 4; index, z = index[4:], z[4:] {
+		d0, d1 := d[int(index[0])*len(out):][:len(out)], d[int(index[1])*len(out):][:len(out)]
+		d2, d3 := d[int(index[2])*len(out):][:len(out)], d[int(index[3])*len(out):][:len(out)]
+		z0, z1, z2, z3 := int32(z[0]), int32(z[1]), int32(z[2]), int32(z[3])
+		for j := range out {
+			out[j] += (z0*int32(d0[j]) + z1*int32(d1[j])) + (z2*int32(d2[j]) + z3*int32(d3[j]))
+		}
+	}
+}
+
+// residualGeneric subtracts a decoded code from a row:
+//
+//	r[j] = y[j] − unit·float32(o[j])        for j < len(r), a multiple of [Width]
+//
+// It returns the largest |r[j]|. The multiplication by unit, a power of two, is exact.
+func residualGeneric(r, y []float32, o []int32, unit float32) (largest float32) {
+	y, o = y[:len(r)], o[:len(r)]
+	for j := range r {
+		x := y[j] - float32(unit*float32(o[j]))
+		r[j] = x
+		largest = max(largest, x, -x)
+	}
+	return largest
+}
+
+// quantiseGeneric rounds to 8-bit integers:
+//
+//	dst[j] = round(scale·x[j]) + offset        for j < len(x), a multiple of [Width]
+//
+// The products, rounded to float32, are within −64 and 64. A half is rounded to even. An
+// offset of 64 makes the bytes unsigned.
+func quantiseGeneric(dst []int8, x []float32, scale float32, offset int8) {
+	dst = dst[:len(x)]
+	for j, v := range x {
+		dst[j] = int8(int32(roundToEven(float32(scale*v)))) + offset
+	}
+}
+
+// roundToEven rounds x, whose magnitude is at most 2²², to an integer, and a half to even.
+func roundToEven(x float32) float32 {
+	const unit = 3 << 22 // numbers from 2²³ to 2²⁴ are integers
+	return float32(x+unit) - unit
+}
+
+// candidatesGeneric finds the atoms that enter a code. For j < len(sums), a multiple of [Width]:
+//
+//	x = float32(sums[j])·scale[j]
+//	if bit j%8 of members[j/8] is 0 and |max(x, floor)| > limit: append column+j to index, x to p
+//
+// It returns the number of appended elements. index and p have [Width] elements more than
+// sums; the elements after the appended ones are undefined. floor is 0 or −∞, and limit ≥ 0.
+//
+// Floor: loads of sums from level 1 and of scale from level 2.
+func candidatesGeneric(index []int32, p []float32, sums []int32, scale []float32, members []byte, column int32, limit, floor float32) (n int) {
+	scale = scale[:len(sums)]
+	for j, sum := range sums {
+		x := float32(sum) * scale[j]
+		if y := max(x, floor); (y > limit || -y > limit) && members[j/8]>>(j%8)&1 == 0 {
+			index[n], p[n] = column+int32(j), x
+			n++
+		}
+	}
+	return n
+}
+
+// advanceGeneric computes a step of FISTA for the atoms of a list: b holds their codes, z the
+// extrapolated codes and p the products of the residual with the atoms. For i < len(p):
+//
+//	u = z[i] + step·p[i]
+//	x = max(sgn(u)·max(|u| − threshold, 0), floor)
+//	if b[i] = 0 and enter = 0: x = 0
+//	z[i] = x + momentum·(x − b[i])
+//	b[i] = x
+//	q = round(min(max(scale·(z[i]·v[i]), −127), 127))
+//	if q ≠ 0: append index[i] to active, q to bytes
+//
+// It returns the number of appended elements, and the largest |z[i]·v[i]|. Each operation is
+// rounded to float32; the sign of a zero is undefined. active and bytes have [Width] elements
+// more than p; the elements after the appended ones are undefined. len(p) is a multiple of
+// [Width].
+//
+// Floor: five loads and two stores per element, from level 1.
+func advanceGeneric(active []int32, bytes []int8, index []int32, p, z, b, v []float32, step, threshold, floor, momentum, scale float32, enter uint32) (n int, largest float32) {
+	index, z, b, v = index[:len(p)], z[:len(p)], b[:len(p)], v[:len(p)]
+	for i, c := range p {
+		u := z[i] + float32(step*c)
+		x := max(u-threshold, 0)
+		if u < 0 {
+			x = -max(-u-threshold, 0)
+		}
+		if x = max(x, floor); b[i] == 0 && enter == 0 {
+			x = 0
+		}
+		next := x + float32(momentum*float32(x-b[i]))
+		z[i], b[i] = next, x
+		w := next * v[i]
+		largest = max(largest, w, -w)
+		if q := int8(int32(roundToEven(min(max(scale*w, -127), 127)))); q != 0 {
+			active[n], bytes[n] = index[i], q
+			n++
+		}
+	}
+	return n, largest
 }

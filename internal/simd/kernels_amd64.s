@@ -1603,118 +1603,6 @@ loop:
 	VZEROUPPER
 	RET
 
-// func fistaAVX2(index []int32, value []float32, p []float32, b []float32, a []float32, column int32, momentum float32, step float32, threshold float32, floor float32) (n int, against float32)
-// Requires: AVX, AVX2, FMA3, POPCNT, SSE
-TEXT ·fistaAVX2(SB), NOSPLIT, $0-156
-	MOVQ         index_base+0(FP), AX
-	MOVQ         value_base+24(FP), CX
-	MOVQ         p_base+48(FP), DX
-	MOVQ         b_base+72(FP), BX
-	MOVQ         a_base+96(FP), SI
-	MOVQ         p_len+56(FP), DI
-	VBROADCASTSS momentum+124(FP), Y0
-	VBROADCASTSS step+128(FP), Y1
-	VBROADCASTSS threshold+132(FP), Y2
-	VBROADCASTSS floor+136(FP), Y3
-	VBROADCASTSS bits7fffffff<>+0(SB), Y4
-	XORQ         R8, R8
-	VBROADCASTSS column+120(FP), Y5
-	VXORPS       Y6, Y6, Y6
-	VPADDD       iota<>+0(SB), Y5, Y5
-	XORQ         R9, R9
-	SUBQ         $0x08, DI
-	JL           rest
-
-sweep:
-	VMOVUPS     (DX)(R9*4), Y7
-	VMOVUPS     (BX)(R9*4), Y8
-	VMOVUPS     (SI)(R9*4), Y9
-	VSUBPS      Y9, Y8, Y9
-	VFMADD213PS Y8, Y0, Y9
-	VFMADD213PS Y9, Y1, Y7
-	VXORPS      Y11, Y11, Y11
-	VANDPS      Y4, Y7, Y10
-	VSUBPS      Y2, Y10, Y10
-	VMAXPS      Y10, Y11, Y10
-	VANDNPS     Y7, Y4, Y7
-	VORPS       Y7, Y10, Y10
-	VMAXPS      Y10, Y3, Y10
-	VMOVUPS     Y10, (SI)(R9*4)
-	VSUBPS      Y10, Y9, Y9
-	VSUBPS      Y8, Y10, Y8
-	VFMADD231PS Y9, Y8, Y6
-	VCMPPS      $0x04, Y11, Y10, Y7
-	VMOVMSKPS   Y7, R10
-	TESTL       R10, R10
-	JZ          next
-	LEAQ        compressed<>+0(SB), R11
-	VPMOVZXBD   (R11)(R10*8), Y7
-	VPERMPS     Y10, Y7, Y10
-	VMOVUPS     Y10, (CX)(R8*4)
-	VPERMD      Y5, Y7, Y7
-	VMOVDQU     Y7, (AX)(R8*4)
-	POPCNTL     R10, R10
-	ADDQ        R10, R8
-
-next:
-	VBROADCASTSS bits00000008<>+0(SB), Y7
-	VPADDD       Y7, Y5, Y5
-	ADDQ         $0x08, R9
-	SUBQ         $0x08, DI
-	JGE          sweep
-
-rest:
-	ADDQ        $0x08, DI
-	JZ          end
-	LEAQ        masksOfRests<>+0(SB), R10
-	LEAQ        32(R10), R10
-	NEGQ        DI
-	VMOVUPS     (R10)(DI*4), Y7
-	VMASKMOVPS  (DX)(R9*4), Y7, Y8
-	VMASKMOVPS  (BX)(R9*4), Y7, Y9
-	VMASKMOVPS  (SI)(R9*4), Y7, Y10
-	VSUBPS      Y10, Y9, Y10
-	VFMADD213PS Y9, Y0, Y10
-	VFMADD213PS Y10, Y1, Y8
-	VXORPS      Y1, Y1, Y1
-	VANDPS      Y4, Y8, Y0
-	VSUBPS      Y2, Y0, Y0
-	VMAXPS      Y0, Y1, Y0
-	VANDNPS     Y8, Y4, Y8
-	VORPS       Y8, Y0, Y0
-	VMAXPS      Y0, Y3, Y0
-	VMASKMOVPS  Y0, Y7, (SI)(R9*4)
-	VSUBPS      Y0, Y10, Y10
-	VSUBPS      Y9, Y0, Y9
-	VFMADD231PS Y10, Y9, Y6
-	VCMPPS      $0x04, Y1, Y0, Y1
-	VANDPS      Y7, Y1, Y1
-	VMOVMSKPS   Y1, DX
-	TESTL       DX, DX
-	JZ          nextOfRest
-	LEAQ        compressed<>+0(SB), BX
-	VPMOVZXBD   (BX)(DX*8), Y1
-	VPERMPS     Y0, Y1, Y0
-	VMOVUPS     Y0, (CX)(R8*4)
-	VPERMD      Y5, Y1, Y1
-	VMOVDQU     Y1, (AX)(R8*4)
-	POPCNTL     DX, DX
-	ADDQ        DX, R8
-
-nextOfRest:
-	VBROADCASTSS bits00000008<>+0(SB), Y0
-	VPADDD       Y0, Y5, Y5
-
-end:
-	MOVQ         R8, n+144(FP)
-	VEXTRACTF128 $0x01, Y6, X0
-	VADDPS       X0, X6, X6
-	VHADDPS      X6, X6, X6
-	VHADDPS      X6, X6, X6
-	MOVSS        X6, against+152(FP)
-	VZEROUPPER
-	RET
-
 // func dotsAVX2(p []float32, index []int32, r []float32, d []float32, dim int, end int32) (n int)
 // Requires: AVX, FMA3
 TEXT ·dotsAVX2(SB), NOSPLIT, $0-120
@@ -1824,6 +1712,1286 @@ loop:
 done:
 	VZEROUPPER
 	RET
+
+// func productBytesAVX2(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int)
+// Requires: AVX, AVX2
+TEXT ·productBytesAVX2(SB), NOSPLIT, $0-56
+	VBROADCASTSS bits00010001<>+0(SB), Y0
+	MOVQ         start+40(FP), AX
+	VMOVDQU      (AX), Y1
+	VMOVDQU      (AX), Y2
+	VMOVDQU      (AX), Y3
+	VMOVDQU      (AX), Y4
+	VMOVDQU      32(AX), Y5
+	VMOVDQU      32(AX), Y6
+	VMOVDQU      32(AX), Y7
+	VMOVDQU      32(AX), Y8
+	MOVQ         aRow+24(FP), AX
+	MOVQ         a+16(FP), CX
+	LEAQ         (CX)(AX*2), DX
+	MOVQ         b+32(FP), BX
+	MOVQ         n+48(FP), SI
+	SHRQ         $0x01, SI
+
+loop:
+	VMOVDQU      (BX), Y9
+	VMOVDQU      64(BX), Y10
+	VPBROADCASTD (CX), Y11
+	VPBROADCASTD 4(CX), Y12
+	VPMADDUBSW   Y9, Y11, Y11
+	VPMADDUBSW   Y10, Y12, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y1, Y1
+	VPBROADCASTD (CX)(AX*1), Y11
+	VPBROADCASTD 4(CX)(AX*1), Y12
+	VPMADDUBSW   Y9, Y11, Y11
+	VPMADDUBSW   Y10, Y12, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y2, Y2
+	VPBROADCASTD (DX), Y11
+	VPBROADCASTD 4(DX), Y12
+	VPMADDUBSW   Y9, Y11, Y11
+	VPMADDUBSW   Y10, Y12, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y3, Y3
+	VPBROADCASTD (DX)(AX*1), Y11
+	VPBROADCASTD 4(DX)(AX*1), Y12
+	VPMADDUBSW   Y9, Y11, Y11
+	VPMADDUBSW   Y10, Y12, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y4, Y4
+	VMOVDQU      32(BX), Y9
+	VMOVDQU      96(BX), Y10
+	VPBROADCASTD (CX), Y11
+	VPBROADCASTD 4(CX), Y12
+	VPMADDUBSW   Y9, Y11, Y11
+	VPMADDUBSW   Y10, Y12, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y5, Y5
+	VPBROADCASTD (CX)(AX*1), Y11
+	VPBROADCASTD 4(CX)(AX*1), Y12
+	VPMADDUBSW   Y9, Y11, Y11
+	VPMADDUBSW   Y10, Y12, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y6, Y6
+	VPBROADCASTD (DX), Y11
+	VPBROADCASTD 4(DX), Y12
+	VPMADDUBSW   Y9, Y11, Y11
+	VPMADDUBSW   Y10, Y12, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD (DX)(AX*1), Y11
+	VPBROADCASTD 4(DX)(AX*1), Y12
+	VPMADDUBSW   Y9, Y11, Y11
+	VPMADDUBSW   Y10, Y12, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	ADDQ         $0x08, CX
+	ADDQ         $0x08, DX
+	SUBQ         $-128, BX
+	DECQ         SI
+	JNZ          loop
+	MOVQ         dst+0(FP), AX
+	MOVQ         dstRow+8(FP), CX
+	SHLQ         $0x02, CX
+	VMOVDQU      Y1, (AX)
+	VMOVDQU      Y5, 32(AX)
+	ADDQ         CX, AX
+	VMOVDQU      Y2, (AX)
+	VMOVDQU      Y6, 32(AX)
+	ADDQ         CX, AX
+	VMOVDQU      Y3, (AX)
+	VMOVDQU      Y7, 32(AX)
+	ADDQ         CX, AX
+	VMOVDQU      Y4, (AX)
+	VMOVDQU      Y8, 32(AX)
+	ADDQ         CX, AX
+	VZEROUPPER
+	RET
+
+DATA bits00010001<>+0(SB)/4, $0x00010001
+GLOBL bits00010001<>(SB), RODATA|NOPTR, $4
+
+// func peakBytesAVX2(n int)
+// Requires: AVX, AVX2
+TEXT ·peakBytesAVX2(SB), NOSPLIT, $0-8
+	MOVQ         n+0(FP), AX
+	VBROADCASTSS bits00010001<>+0(SB), Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	SHRQ         $0x01, AX
+
+loop:
+	VPMADDUBSW Y1, Y1, Y10
+	VPMADDUBSW Y1, Y1, Y11
+	VPADDW     Y11, Y10, Y10
+	VPMADDWD   Y0, Y10, Y10
+	VPADDD     Y10, Y2, Y2
+	VPMADDUBSW Y1, Y1, Y10
+	VPMADDUBSW Y1, Y1, Y11
+	VPADDW     Y11, Y10, Y10
+	VPMADDWD   Y0, Y10, Y10
+	VPADDD     Y10, Y3, Y3
+	VPMADDUBSW Y1, Y1, Y10
+	VPMADDUBSW Y1, Y1, Y11
+	VPADDW     Y11, Y10, Y10
+	VPMADDWD   Y0, Y10, Y10
+	VPADDD     Y10, Y4, Y4
+	VPMADDUBSW Y1, Y1, Y10
+	VPMADDUBSW Y1, Y1, Y11
+	VPADDW     Y11, Y10, Y10
+	VPMADDWD   Y0, Y10, Y10
+	VPADDD     Y10, Y5, Y5
+	VPMADDUBSW Y1, Y1, Y10
+	VPMADDUBSW Y1, Y1, Y11
+	VPADDW     Y11, Y10, Y10
+	VPMADDWD   Y0, Y10, Y10
+	VPADDD     Y10, Y6, Y6
+	VPMADDUBSW Y1, Y1, Y10
+	VPMADDUBSW Y1, Y1, Y11
+	VPADDW     Y11, Y10, Y10
+	VPMADDWD   Y0, Y10, Y10
+	VPADDD     Y10, Y7, Y7
+	VPMADDUBSW Y1, Y1, Y10
+	VPMADDUBSW Y1, Y1, Y11
+	VPADDW     Y11, Y10, Y10
+	VPMADDWD   Y0, Y10, Y10
+	VPADDD     Y10, Y8, Y8
+	VPMADDUBSW Y1, Y1, Y10
+	VPMADDUBSW Y1, Y1, Y11
+	VPADDW     Y11, Y10, Y10
+	VPMADDWD   Y0, Y10, Y10
+	VPADDD     Y10, Y9, Y9
+	DECQ       AX
+	JNZ        loop
+	VZEROUPPER
+	RET
+
+// func dotsBytesAVX2(p []float32, index []int32, r []int8, d []int8, start []int32, scale []float32)
+// Requires: AVX, AVX2
+TEXT ·dotsBytesAVX2(SB), NOSPLIT, $0-144
+	MOVQ         p_base+0(FP), AX
+	MOVQ         index_base+24(FP), CX
+	MOVQ         index_len+32(FP), DX
+	MOVQ         r_base+48(FP), BX
+	MOVQ         d_base+72(FP), SI
+	MOVQ         r_len+56(FP), DI
+	MOVQ         start_base+96(FP), R8
+	MOVQ         scale_base+120(FP), R9
+	VBROADCASTSS bits00010001<>+0(SB), Y0
+	SHRQ         $0x02, DX
+	JZ           done
+
+four:
+	MOVLQSX (CX), R10
+	IMULQ   DI, R10
+	ADDQ    SI, R10
+	VXORPS  Y1, Y1, Y1
+	MOVLQSX 4(CX), R11
+	IMULQ   DI, R11
+	ADDQ    SI, R11
+	VXORPS  Y2, Y2, Y2
+	MOVLQSX 8(CX), R12
+	IMULQ   DI, R12
+	ADDQ    SI, R12
+	VXORPS  Y3, Y3, Y3
+	MOVLQSX 12(CX), R13
+	IMULQ   DI, R13
+	ADDQ    SI, R13
+	VXORPS  Y4, Y4, Y4
+	XORQ    R14, R14
+
+bytes:
+	VMOVDQU      (BX)(R14*1), Y5
+	VMOVDQU      32(BX)(R14*1), Y6
+	VPMADDUBSW   (R10)(R14*1), Y5, Y7
+	VPMADDUBSW   32(R10)(R14*1), Y6, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
+	VPADDD       Y7, Y1, Y1
+	VPMADDUBSW   (R11)(R14*1), Y5, Y7
+	VPMADDUBSW   32(R11)(R14*1), Y6, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
+	VPADDD       Y7, Y2, Y2
+	VPMADDUBSW   (R12)(R14*1), Y5, Y7
+	VPMADDUBSW   32(R12)(R14*1), Y6, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
+	VPADDD       Y7, Y3, Y3
+	VPMADDUBSW   (R13)(R14*1), Y5, Y5
+	VPMADDUBSW   32(R13)(R14*1), Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	ADDQ         $0x40, R14
+	CMPQ         R14, DI
+	JL           bytes
+	VPHADDD      Y2, Y1, Y1
+	VPHADDD      Y4, Y3, Y3
+	VPHADDD      Y3, Y1, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPADDD       X2, X1, X1
+	MOVLQSX      (CX), R10
+	VMOVD        (R8)(R10*4), X2
+	VMOVD        (R9)(R10*4), X3
+	MOVLQSX      4(CX), R10
+	VPINSRD      $0x01, (R8)(R10*4), X2, X2
+	VPINSRD      $0x01, (R9)(R10*4), X3, X3
+	MOVLQSX      8(CX), R10
+	VPINSRD      $0x02, (R8)(R10*4), X2, X2
+	VPINSRD      $0x02, (R9)(R10*4), X3, X3
+	MOVLQSX      12(CX), R10
+	VPINSRD      $0x03, (R8)(R10*4), X2, X2
+	VPINSRD      $0x03, (R9)(R10*4), X3, X3
+	VPADDD       X2, X1, X1
+	VCVTDQ2PS    X1, X1
+	VMULPS       X3, X1, X1
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	ADDQ         $0x10, CX
+	DECQ         DX
+	JNZ          four
+
+done:
+	VZEROUPPER
+	RET
+
+// func decodeBytesAVX2(out []int32, index []int32, z []int8, d []int8)
+// Requires: AVX, AVX2
+TEXT ·decodeBytesAVX2(SB), NOSPLIT, $0-96
+	MOVQ out_base+0(FP), AX
+	MOVQ out_len+8(FP), CX
+	MOVQ d_base+72(FP), DX
+	MOVQ out_len+8(FP), BX
+
+columns:
+	CMPQ CX, $0x000000c0
+	JGE  vectors6
+	CMPQ CX, $0x00000080
+	JEQ  vectors4
+	CMPQ CX, $0x00000040
+	JEQ  vectors2
+	VZEROUPPER
+	RET
+
+vectors6:
+	VXORPS  Y0, Y0, Y0
+	VMOVDQU Y0, (AX)
+	VMOVDQU Y0, 32(AX)
+	VMOVDQU Y0, 64(AX)
+	VMOVDQU Y0, 96(AX)
+	VMOVDQU Y0, 128(AX)
+	VMOVDQU Y0, 160(AX)
+	VMOVDQU Y0, 192(AX)
+	VMOVDQU Y0, 224(AX)
+	VMOVDQU Y0, 256(AX)
+	VMOVDQU Y0, 288(AX)
+	VMOVDQU Y0, 320(AX)
+	VMOVDQU Y0, 352(AX)
+	VMOVDQU Y0, 384(AX)
+	VMOVDQU Y0, 416(AX)
+	VMOVDQU Y0, 448(AX)
+	VMOVDQU Y0, 480(AX)
+	VMOVDQU Y0, 512(AX)
+	VMOVDQU Y0, 544(AX)
+	VMOVDQU Y0, 576(AX)
+	VMOVDQU Y0, 608(AX)
+	VMOVDQU Y0, 640(AX)
+	VMOVDQU Y0, 672(AX)
+	VMOVDQU Y0, 704(AX)
+	VMOVDQU Y0, 736(AX)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	MOVQ    index_base+24(FP), SI
+	MOVQ    index_len+32(FP), DI
+	MOVQ    z_base+48(FP), R8
+	XORL    R9, R9
+	SHRQ    $0x02, DI
+	JZ      done6
+
+four6:
+	VMOVD        (R8), X12
+	VPABSB       X12, X12
+	VPXOR        X13, X13, X13
+	VPSADBW      X13, X12, X12
+	VMOVD        X12, R10
+	ADDL         R10, R9
+	CMPL         R9, $0x00000208
+	JLE          add6
+	VPMOVSXWD    X0, Y12
+	VPADDD       (AX), Y12, Y12
+	VMOVDQU      Y12, (AX)
+	VEXTRACTI128 $0x01, Y0, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       64(AX), Y0, Y0
+	VMOVDQU      Y0, 64(AX)
+	VPMOVSXWD    X1, Y0
+	VPADDD       32(AX), Y0, Y0
+	VMOVDQU      Y0, 32(AX)
+	VEXTRACTI128 $0x01, Y1, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       96(AX), Y0, Y0
+	VMOVDQU      Y0, 96(AX)
+	VPMOVSXWD    X2, Y0
+	VPADDD       128(AX), Y0, Y0
+	VMOVDQU      Y0, 128(AX)
+	VEXTRACTI128 $0x01, Y2, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       192(AX), Y0, Y0
+	VMOVDQU      Y0, 192(AX)
+	VPMOVSXWD    X3, Y0
+	VPADDD       160(AX), Y0, Y0
+	VMOVDQU      Y0, 160(AX)
+	VEXTRACTI128 $0x01, Y3, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       224(AX), Y0, Y0
+	VMOVDQU      Y0, 224(AX)
+	VPMOVSXWD    X4, Y0
+	VPADDD       256(AX), Y0, Y0
+	VMOVDQU      Y0, 256(AX)
+	VEXTRACTI128 $0x01, Y4, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       320(AX), Y0, Y0
+	VMOVDQU      Y0, 320(AX)
+	VPMOVSXWD    X5, Y0
+	VPADDD       288(AX), Y0, Y0
+	VMOVDQU      Y0, 288(AX)
+	VEXTRACTI128 $0x01, Y5, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       352(AX), Y0, Y0
+	VMOVDQU      Y0, 352(AX)
+	VPMOVSXWD    X6, Y0
+	VPADDD       384(AX), Y0, Y0
+	VMOVDQU      Y0, 384(AX)
+	VEXTRACTI128 $0x01, Y6, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       448(AX), Y0, Y0
+	VMOVDQU      Y0, 448(AX)
+	VPMOVSXWD    X7, Y0
+	VPADDD       416(AX), Y0, Y0
+	VMOVDQU      Y0, 416(AX)
+	VEXTRACTI128 $0x01, Y7, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       480(AX), Y0, Y0
+	VMOVDQU      Y0, 480(AX)
+	VPMOVSXWD    X8, Y0
+	VPADDD       512(AX), Y0, Y0
+	VMOVDQU      Y0, 512(AX)
+	VEXTRACTI128 $0x01, Y8, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       576(AX), Y0, Y0
+	VMOVDQU      Y0, 576(AX)
+	VPMOVSXWD    X9, Y0
+	VPADDD       544(AX), Y0, Y0
+	VMOVDQU      Y0, 544(AX)
+	VEXTRACTI128 $0x01, Y9, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       608(AX), Y0, Y0
+	VMOVDQU      Y0, 608(AX)
+	VPMOVSXWD    X10, Y0
+	VPADDD       640(AX), Y0, Y0
+	VMOVDQU      Y0, 640(AX)
+	VEXTRACTI128 $0x01, Y10, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       704(AX), Y0, Y0
+	VMOVDQU      Y0, 704(AX)
+	VPMOVSXWD    X11, Y0
+	VPADDD       672(AX), Y0, Y0
+	VMOVDQU      Y0, 672(AX)
+	VEXTRACTI128 $0x01, Y11, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       736(AX), Y0, Y0
+	VMOVDQU      Y0, 736(AX)
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VXORPS       Y11, Y11, Y11
+	MOVL         R10, R9
+
+add6:
+	MOVLQSX      (SI), R10
+	IMULQ        BX, R10
+	ADDQ         DX, R10
+	MOVLQSX      4(SI), R11
+	IMULQ        BX, R11
+	ADDQ         DX, R11
+	VPBROADCASTW (R8), Y12
+	VPABSB       Y12, Y13
+	VMOVDQU      (R10), Y15
+	VPUNPCKLBW   (R11), Y15, Y14
+	VPUNPCKHBW   (R11), Y15, Y15
+	VPSIGNB      Y12, Y14, Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y0, Y0
+	VPSIGNB      Y12, Y15, Y15
+	VPMADDUBSW   Y15, Y13, Y15
+	VPADDW       Y15, Y1, Y1
+	VMOVDQU      32(R10), Y15
+	VPUNPCKLBW   32(R11), Y15, Y14
+	VPUNPCKHBW   32(R11), Y15, Y15
+	VPSIGNB      Y12, Y14, Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y2, Y2
+	VPSIGNB      Y12, Y15, Y15
+	VPMADDUBSW   Y15, Y13, Y15
+	VPADDW       Y15, Y3, Y3
+	VMOVDQU      64(R10), Y15
+	VPUNPCKLBW   64(R11), Y15, Y14
+	VPUNPCKHBW   64(R11), Y15, Y15
+	VPSIGNB      Y12, Y14, Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y4, Y4
+	VPSIGNB      Y12, Y15, Y15
+	VPMADDUBSW   Y15, Y13, Y15
+	VPADDW       Y15, Y5, Y5
+	VMOVDQU      96(R10), Y15
+	VPUNPCKLBW   96(R11), Y15, Y14
+	VPUNPCKHBW   96(R11), Y15, Y15
+	VPSIGNB      Y12, Y14, Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y6, Y6
+	VPSIGNB      Y12, Y15, Y15
+	VPMADDUBSW   Y15, Y13, Y15
+	VPADDW       Y15, Y7, Y7
+	VMOVDQU      128(R10), Y15
+	VPUNPCKLBW   128(R11), Y15, Y14
+	VPUNPCKHBW   128(R11), Y15, Y15
+	VPSIGNB      Y12, Y14, Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y8, Y8
+	VPSIGNB      Y12, Y15, Y15
+	VPMADDUBSW   Y15, Y13, Y15
+	VPADDW       Y15, Y9, Y9
+	VMOVDQU      160(R10), Y15
+	VPUNPCKLBW   160(R11), Y15, Y14
+	VPUNPCKHBW   160(R11), Y15, Y15
+	VPSIGNB      Y12, Y14, Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y10, Y10
+	VPSIGNB      Y12, Y15, Y15
+	VPMADDUBSW   Y15, Y13, Y15
+	VPADDW       Y15, Y11, Y11
+	MOVLQSX      8(SI), R10
+	IMULQ        BX, R10
+	ADDQ         DX, R10
+	MOVLQSX      12(SI), R11
+	IMULQ        BX, R11
+	ADDQ         DX, R11
+	VPBROADCASTW 2(R8), Y12
+	VPABSB       Y12, Y13
+	VMOVDQU      (R10), Y15
+	VPUNPCKLBW   (R11), Y15, Y14
+	VPUNPCKHBW   (R11), Y15, Y15
+	VPSIGNB      Y12, Y14, Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y0, Y0
+	VPSIGNB      Y12, Y15, Y15
+	VPMADDUBSW   Y15, Y13, Y15
+	VPADDW       Y15, Y1, Y1
+	VMOVDQU      32(R10), Y15
+	VPUNPCKLBW   32(R11), Y15, Y14
+	VPUNPCKHBW   32(R11), Y15, Y15
+	VPSIGNB      Y12, Y14, Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y2, Y2
+	VPSIGNB      Y12, Y15, Y15
+	VPMADDUBSW   Y15, Y13, Y15
+	VPADDW       Y15, Y3, Y3
+	VMOVDQU      64(R10), Y15
+	VPUNPCKLBW   64(R11), Y15, Y14
+	VPUNPCKHBW   64(R11), Y15, Y15
+	VPSIGNB      Y12, Y14, Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y4, Y4
+	VPSIGNB      Y12, Y15, Y15
+	VPMADDUBSW   Y15, Y13, Y15
+	VPADDW       Y15, Y5, Y5
+	VMOVDQU      96(R10), Y15
+	VPUNPCKLBW   96(R11), Y15, Y14
+	VPUNPCKHBW   96(R11), Y15, Y15
+	VPSIGNB      Y12, Y14, Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y6, Y6
+	VPSIGNB      Y12, Y15, Y15
+	VPMADDUBSW   Y15, Y13, Y15
+	VPADDW       Y15, Y7, Y7
+	VMOVDQU      128(R10), Y15
+	VPUNPCKLBW   128(R11), Y15, Y14
+	VPUNPCKHBW   128(R11), Y15, Y15
+	VPSIGNB      Y12, Y14, Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y8, Y8
+	VPSIGNB      Y12, Y15, Y15
+	VPMADDUBSW   Y15, Y13, Y15
+	VPADDW       Y15, Y9, Y9
+	VMOVDQU      160(R10), Y15
+	VPUNPCKLBW   160(R11), Y15, Y14
+	VPUNPCKHBW   160(R11), Y15, Y15
+	VPSIGNB      Y12, Y14, Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y10, Y10
+	VPSIGNB      Y12, Y15, Y15
+	VPMADDUBSW   Y15, Y13, Y15
+	VPADDW       Y15, Y11, Y11
+	ADDQ         $0x10, SI
+	ADDQ         $0x04, R8
+	DECQ         DI
+	JNZ          four6
+
+done6:
+	VPMOVSXWD    X0, Y12
+	VPADDD       (AX), Y12, Y12
+	VMOVDQU      Y12, (AX)
+	VEXTRACTI128 $0x01, Y0, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       64(AX), Y0, Y0
+	VMOVDQU      Y0, 64(AX)
+	VPMOVSXWD    X1, Y0
+	VPADDD       32(AX), Y0, Y0
+	VMOVDQU      Y0, 32(AX)
+	VEXTRACTI128 $0x01, Y1, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       96(AX), Y0, Y0
+	VMOVDQU      Y0, 96(AX)
+	VPMOVSXWD    X2, Y0
+	VPADDD       128(AX), Y0, Y0
+	VMOVDQU      Y0, 128(AX)
+	VEXTRACTI128 $0x01, Y2, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       192(AX), Y0, Y0
+	VMOVDQU      Y0, 192(AX)
+	VPMOVSXWD    X3, Y0
+	VPADDD       160(AX), Y0, Y0
+	VMOVDQU      Y0, 160(AX)
+	VEXTRACTI128 $0x01, Y3, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       224(AX), Y0, Y0
+	VMOVDQU      Y0, 224(AX)
+	VPMOVSXWD    X4, Y0
+	VPADDD       256(AX), Y0, Y0
+	VMOVDQU      Y0, 256(AX)
+	VEXTRACTI128 $0x01, Y4, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       320(AX), Y0, Y0
+	VMOVDQU      Y0, 320(AX)
+	VPMOVSXWD    X5, Y0
+	VPADDD       288(AX), Y0, Y0
+	VMOVDQU      Y0, 288(AX)
+	VEXTRACTI128 $0x01, Y5, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       352(AX), Y0, Y0
+	VMOVDQU      Y0, 352(AX)
+	VPMOVSXWD    X6, Y0
+	VPADDD       384(AX), Y0, Y0
+	VMOVDQU      Y0, 384(AX)
+	VEXTRACTI128 $0x01, Y6, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       448(AX), Y0, Y0
+	VMOVDQU      Y0, 448(AX)
+	VPMOVSXWD    X7, Y0
+	VPADDD       416(AX), Y0, Y0
+	VMOVDQU      Y0, 416(AX)
+	VEXTRACTI128 $0x01, Y7, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       480(AX), Y0, Y0
+	VMOVDQU      Y0, 480(AX)
+	VPMOVSXWD    X8, Y0
+	VPADDD       512(AX), Y0, Y0
+	VMOVDQU      Y0, 512(AX)
+	VEXTRACTI128 $0x01, Y8, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       576(AX), Y0, Y0
+	VMOVDQU      Y0, 576(AX)
+	VPMOVSXWD    X9, Y0
+	VPADDD       544(AX), Y0, Y0
+	VMOVDQU      Y0, 544(AX)
+	VEXTRACTI128 $0x01, Y9, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       608(AX), Y0, Y0
+	VMOVDQU      Y0, 608(AX)
+	VPMOVSXWD    X10, Y0
+	VPADDD       640(AX), Y0, Y0
+	VMOVDQU      Y0, 640(AX)
+	VEXTRACTI128 $0x01, Y10, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       704(AX), Y0, Y0
+	VMOVDQU      Y0, 704(AX)
+	VPMOVSXWD    X11, Y0
+	VPADDD       672(AX), Y0, Y0
+	VMOVDQU      Y0, 672(AX)
+	VEXTRACTI128 $0x01, Y11, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       736(AX), Y0, Y0
+	VMOVDQU      Y0, 736(AX)
+	ADDQ         $0x00000300, AX
+	ADDQ         $0x000000c0, DX
+	SUBQ         $0x000000c0, CX
+	JMP          columns
+
+vectors4:
+	VXORPS  Y0, Y0, Y0
+	VMOVDQU Y0, (AX)
+	VMOVDQU Y0, 32(AX)
+	VMOVDQU Y0, 64(AX)
+	VMOVDQU Y0, 96(AX)
+	VMOVDQU Y0, 128(AX)
+	VMOVDQU Y0, 160(AX)
+	VMOVDQU Y0, 192(AX)
+	VMOVDQU Y0, 224(AX)
+	VMOVDQU Y0, 256(AX)
+	VMOVDQU Y0, 288(AX)
+	VMOVDQU Y0, 320(AX)
+	VMOVDQU Y0, 352(AX)
+	VMOVDQU Y0, 384(AX)
+	VMOVDQU Y0, 416(AX)
+	VMOVDQU Y0, 448(AX)
+	VMOVDQU Y0, 480(AX)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	MOVQ    index_base+24(FP), SI
+	MOVQ    index_len+32(FP), DI
+	MOVQ    z_base+48(FP), R8
+	XORL    R9, R9
+	SHRQ    $0x02, DI
+	JZ      done4
+
+four4:
+	VMOVD        (R8), X8
+	VPABSB       X8, X8
+	VPXOR        X9, X9, X9
+	VPSADBW      X9, X8, X8
+	VMOVD        X8, R10
+	ADDL         R10, R9
+	CMPL         R9, $0x00000208
+	JLE          add4
+	VPMOVSXWD    X0, Y8
+	VPADDD       (AX), Y8, Y8
+	VMOVDQU      Y8, (AX)
+	VEXTRACTI128 $0x01, Y0, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       64(AX), Y0, Y0
+	VMOVDQU      Y0, 64(AX)
+	VPMOVSXWD    X1, Y0
+	VPADDD       32(AX), Y0, Y0
+	VMOVDQU      Y0, 32(AX)
+	VEXTRACTI128 $0x01, Y1, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       96(AX), Y0, Y0
+	VMOVDQU      Y0, 96(AX)
+	VPMOVSXWD    X2, Y0
+	VPADDD       128(AX), Y0, Y0
+	VMOVDQU      Y0, 128(AX)
+	VEXTRACTI128 $0x01, Y2, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       192(AX), Y0, Y0
+	VMOVDQU      Y0, 192(AX)
+	VPMOVSXWD    X3, Y0
+	VPADDD       160(AX), Y0, Y0
+	VMOVDQU      Y0, 160(AX)
+	VEXTRACTI128 $0x01, Y3, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       224(AX), Y0, Y0
+	VMOVDQU      Y0, 224(AX)
+	VPMOVSXWD    X4, Y0
+	VPADDD       256(AX), Y0, Y0
+	VMOVDQU      Y0, 256(AX)
+	VEXTRACTI128 $0x01, Y4, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       320(AX), Y0, Y0
+	VMOVDQU      Y0, 320(AX)
+	VPMOVSXWD    X5, Y0
+	VPADDD       288(AX), Y0, Y0
+	VMOVDQU      Y0, 288(AX)
+	VEXTRACTI128 $0x01, Y5, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       352(AX), Y0, Y0
+	VMOVDQU      Y0, 352(AX)
+	VPMOVSXWD    X6, Y0
+	VPADDD       384(AX), Y0, Y0
+	VMOVDQU      Y0, 384(AX)
+	VEXTRACTI128 $0x01, Y6, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       448(AX), Y0, Y0
+	VMOVDQU      Y0, 448(AX)
+	VPMOVSXWD    X7, Y0
+	VPADDD       416(AX), Y0, Y0
+	VMOVDQU      Y0, 416(AX)
+	VEXTRACTI128 $0x01, Y7, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       480(AX), Y0, Y0
+	VMOVDQU      Y0, 480(AX)
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	MOVL         R10, R9
+
+add4:
+	MOVLQSX      (SI), R10
+	IMULQ        BX, R10
+	ADDQ         DX, R10
+	MOVLQSX      4(SI), R11
+	IMULQ        BX, R11
+	ADDQ         DX, R11
+	VPBROADCASTW (R8), Y8
+	VPABSB       Y8, Y9
+	VMOVDQU      (R10), Y11
+	VPUNPCKLBW   (R11), Y11, Y10
+	VPUNPCKHBW   (R11), Y11, Y11
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y0, Y0
+	VPSIGNB      Y8, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y1, Y1
+	VMOVDQU      32(R10), Y11
+	VPUNPCKLBW   32(R11), Y11, Y10
+	VPUNPCKHBW   32(R11), Y11, Y11
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y2, Y2
+	VPSIGNB      Y8, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y3, Y3
+	VMOVDQU      64(R10), Y11
+	VPUNPCKLBW   64(R11), Y11, Y10
+	VPUNPCKHBW   64(R11), Y11, Y11
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y4, Y4
+	VPSIGNB      Y8, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y5, Y5
+	VMOVDQU      96(R10), Y11
+	VPUNPCKLBW   96(R11), Y11, Y10
+	VPUNPCKHBW   96(R11), Y11, Y11
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y6, Y6
+	VPSIGNB      Y8, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y7, Y7
+	MOVLQSX      8(SI), R10
+	IMULQ        BX, R10
+	ADDQ         DX, R10
+	MOVLQSX      12(SI), R11
+	IMULQ        BX, R11
+	ADDQ         DX, R11
+	VPBROADCASTW 2(R8), Y8
+	VPABSB       Y8, Y9
+	VMOVDQU      (R10), Y11
+	VPUNPCKLBW   (R11), Y11, Y10
+	VPUNPCKHBW   (R11), Y11, Y11
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y0, Y0
+	VPSIGNB      Y8, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y1, Y1
+	VMOVDQU      32(R10), Y11
+	VPUNPCKLBW   32(R11), Y11, Y10
+	VPUNPCKHBW   32(R11), Y11, Y11
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y2, Y2
+	VPSIGNB      Y8, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y3, Y3
+	VMOVDQU      64(R10), Y11
+	VPUNPCKLBW   64(R11), Y11, Y10
+	VPUNPCKHBW   64(R11), Y11, Y11
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y4, Y4
+	VPSIGNB      Y8, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y5, Y5
+	VMOVDQU      96(R10), Y11
+	VPUNPCKLBW   96(R11), Y11, Y10
+	VPUNPCKHBW   96(R11), Y11, Y11
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y6, Y6
+	VPSIGNB      Y8, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPADDW       Y11, Y7, Y7
+	ADDQ         $0x10, SI
+	ADDQ         $0x04, R8
+	DECQ         DI
+	JNZ          four4
+
+done4:
+	VPMOVSXWD    X0, Y8
+	VPADDD       (AX), Y8, Y8
+	VMOVDQU      Y8, (AX)
+	VEXTRACTI128 $0x01, Y0, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       64(AX), Y0, Y0
+	VMOVDQU      Y0, 64(AX)
+	VPMOVSXWD    X1, Y0
+	VPADDD       32(AX), Y0, Y0
+	VMOVDQU      Y0, 32(AX)
+	VEXTRACTI128 $0x01, Y1, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       96(AX), Y0, Y0
+	VMOVDQU      Y0, 96(AX)
+	VPMOVSXWD    X2, Y0
+	VPADDD       128(AX), Y0, Y0
+	VMOVDQU      Y0, 128(AX)
+	VEXTRACTI128 $0x01, Y2, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       192(AX), Y0, Y0
+	VMOVDQU      Y0, 192(AX)
+	VPMOVSXWD    X3, Y0
+	VPADDD       160(AX), Y0, Y0
+	VMOVDQU      Y0, 160(AX)
+	VEXTRACTI128 $0x01, Y3, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       224(AX), Y0, Y0
+	VMOVDQU      Y0, 224(AX)
+	VPMOVSXWD    X4, Y0
+	VPADDD       256(AX), Y0, Y0
+	VMOVDQU      Y0, 256(AX)
+	VEXTRACTI128 $0x01, Y4, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       320(AX), Y0, Y0
+	VMOVDQU      Y0, 320(AX)
+	VPMOVSXWD    X5, Y0
+	VPADDD       288(AX), Y0, Y0
+	VMOVDQU      Y0, 288(AX)
+	VEXTRACTI128 $0x01, Y5, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       352(AX), Y0, Y0
+	VMOVDQU      Y0, 352(AX)
+	VPMOVSXWD    X6, Y0
+	VPADDD       384(AX), Y0, Y0
+	VMOVDQU      Y0, 384(AX)
+	VEXTRACTI128 $0x01, Y6, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       448(AX), Y0, Y0
+	VMOVDQU      Y0, 448(AX)
+	VPMOVSXWD    X7, Y0
+	VPADDD       416(AX), Y0, Y0
+	VMOVDQU      Y0, 416(AX)
+	VEXTRACTI128 $0x01, Y7, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       480(AX), Y0, Y0
+	VMOVDQU      Y0, 480(AX)
+	ADDQ         $0x00000200, AX
+	ADDQ         $0x00000080, DX
+	SUBQ         $0x00000080, CX
+	JMP          columns
+
+vectors2:
+	VXORPS  Y0, Y0, Y0
+	VMOVDQU Y0, (AX)
+	VMOVDQU Y0, 32(AX)
+	VMOVDQU Y0, 64(AX)
+	VMOVDQU Y0, 96(AX)
+	VMOVDQU Y0, 128(AX)
+	VMOVDQU Y0, 160(AX)
+	VMOVDQU Y0, 192(AX)
+	VMOVDQU Y0, 224(AX)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	MOVQ    index_base+24(FP), SI
+	MOVQ    index_len+32(FP), DI
+	MOVQ    z_base+48(FP), R8
+	XORL    R9, R9
+	SHRQ    $0x02, DI
+	JZ      done2
+
+four2:
+	VMOVD        (R8), X4
+	VPABSB       X4, X4
+	VPXOR        X5, X5, X5
+	VPSADBW      X5, X4, X4
+	VMOVD        X4, R10
+	ADDL         R10, R9
+	CMPL         R9, $0x00000208
+	JLE          add2
+	VPMOVSXWD    X0, Y4
+	VPADDD       (AX), Y4, Y4
+	VMOVDQU      Y4, (AX)
+	VEXTRACTI128 $0x01, Y0, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       64(AX), Y0, Y0
+	VMOVDQU      Y0, 64(AX)
+	VPMOVSXWD    X1, Y0
+	VPADDD       32(AX), Y0, Y0
+	VMOVDQU      Y0, 32(AX)
+	VEXTRACTI128 $0x01, Y1, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       96(AX), Y0, Y0
+	VMOVDQU      Y0, 96(AX)
+	VPMOVSXWD    X2, Y0
+	VPADDD       128(AX), Y0, Y0
+	VMOVDQU      Y0, 128(AX)
+	VEXTRACTI128 $0x01, Y2, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       192(AX), Y0, Y0
+	VMOVDQU      Y0, 192(AX)
+	VPMOVSXWD    X3, Y0
+	VPADDD       160(AX), Y0, Y0
+	VMOVDQU      Y0, 160(AX)
+	VEXTRACTI128 $0x01, Y3, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       224(AX), Y0, Y0
+	VMOVDQU      Y0, 224(AX)
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	MOVL         R10, R9
+
+add2:
+	MOVLQSX      (SI), R10
+	IMULQ        BX, R10
+	ADDQ         DX, R10
+	MOVLQSX      4(SI), R11
+	IMULQ        BX, R11
+	ADDQ         DX, R11
+	VPBROADCASTW (R8), Y4
+	VPABSB       Y4, Y5
+	VMOVDQU      (R10), Y7
+	VPUNPCKLBW   (R11), Y7, Y6
+	VPUNPCKHBW   (R11), Y7, Y7
+	VPSIGNB      Y4, Y6, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y0, Y0
+	VPSIGNB      Y4, Y7, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y1, Y1
+	VMOVDQU      32(R10), Y7
+	VPUNPCKLBW   32(R11), Y7, Y6
+	VPUNPCKHBW   32(R11), Y7, Y7
+	VPSIGNB      Y4, Y6, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y2, Y2
+	VPSIGNB      Y4, Y7, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y3, Y3
+	MOVLQSX      8(SI), R10
+	IMULQ        BX, R10
+	ADDQ         DX, R10
+	MOVLQSX      12(SI), R11
+	IMULQ        BX, R11
+	ADDQ         DX, R11
+	VPBROADCASTW 2(R8), Y4
+	VPABSB       Y4, Y5
+	VMOVDQU      (R10), Y7
+	VPUNPCKLBW   (R11), Y7, Y6
+	VPUNPCKHBW   (R11), Y7, Y7
+	VPSIGNB      Y4, Y6, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y0, Y0
+	VPSIGNB      Y4, Y7, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y1, Y1
+	VMOVDQU      32(R10), Y7
+	VPUNPCKLBW   32(R11), Y7, Y6
+	VPUNPCKHBW   32(R11), Y7, Y7
+	VPSIGNB      Y4, Y6, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y2, Y2
+	VPSIGNB      Y4, Y7, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y3, Y3
+	ADDQ         $0x10, SI
+	ADDQ         $0x04, R8
+	DECQ         DI
+	JNZ          four2
+
+done2:
+	VPMOVSXWD    X0, Y4
+	VPADDD       (AX), Y4, Y4
+	VMOVDQU      Y4, (AX)
+	VEXTRACTI128 $0x01, Y0, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       64(AX), Y0, Y0
+	VMOVDQU      Y0, 64(AX)
+	VPMOVSXWD    X1, Y0
+	VPADDD       32(AX), Y0, Y0
+	VMOVDQU      Y0, 32(AX)
+	VEXTRACTI128 $0x01, Y1, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       96(AX), Y0, Y0
+	VMOVDQU      Y0, 96(AX)
+	VPMOVSXWD    X2, Y0
+	VPADDD       128(AX), Y0, Y0
+	VMOVDQU      Y0, 128(AX)
+	VEXTRACTI128 $0x01, Y2, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       192(AX), Y0, Y0
+	VMOVDQU      Y0, 192(AX)
+	VPMOVSXWD    X3, Y0
+	VPADDD       160(AX), Y0, Y0
+	VMOVDQU      Y0, 160(AX)
+	VEXTRACTI128 $0x01, Y3, X0
+	VPMOVSXWD    X0, Y0
+	VPADDD       224(AX), Y0, Y0
+	VMOVDQU      Y0, 224(AX)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000040, DX
+	SUBQ         $0x00000040, CX
+	JMP          columns
+
+// func residualAVX2(r []float32, y []float32, o []int32, unit float32) (largest float32)
+// Requires: AVX, SSE
+TEXT ·residualAVX2(SB), NOSPLIT, $0-84
+	MOVQ         r_base+0(FP), AX
+	MOVQ         r_len+8(FP), CX
+	MOVQ         y_base+24(FP), DX
+	MOVQ         o_base+48(FP), BX
+	VBROADCASTSS unit+72(FP), Y0
+	VBROADCASTSS bits7fffffff<>+0(SB), Y1
+	VXORPS       Y2, Y2, Y2
+	XORQ         SI, SI
+	TESTQ        CX, CX
+	JZ           done
+
+loop:
+	VCVTDQ2PS (BX)(SI*4), Y3
+	VMULPS    Y0, Y3, Y3
+	VMOVUPS   (DX)(SI*4), Y4
+	VSUBPS    Y3, Y4, Y4
+	VMOVUPS   Y4, (AX)(SI*4)
+	VANDPS    Y1, Y4, Y4
+	VMAXPS    Y4, Y2, Y2
+	ADDQ      $0x08, SI
+	CMPQ      SI, CX
+	JL        loop
+
+done:
+	VEXTRACTF128 $0x01, Y2, X0
+	VMAXPS       X0, X2, X2
+	VPERMILPS    $0x4e, X2, X0
+	VMAXPS       X0, X2, X2
+	VPERMILPS    $0xb1, X2, X0
+	VMAXPS       X0, X2, X2
+	MOVSS        X2, largest+80(FP)
+	VZEROUPPER
+	RET
+
+// func quantiseAVX2(dst []int8, x []float32, scale float32, offset int8)
+// Requires: AVX, AVX2
+TEXT ·quantiseAVX2(SB), NOSPLIT, $0-53
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         x_len+32(FP), DX
+	VBROADCASTSS scale+48(FP), Y0
+	VPBROADCASTB offset+52(FP), X1
+	TESTQ        DX, DX
+	JZ           done
+
+loop:
+	VMULPS       (CX), Y0, Y2
+	VCVTPS2DQ    Y2, Y2
+	VMULPS       32(CX), Y0, Y3
+	VCVTPS2DQ    Y3, Y3
+	VPACKSSDW    Y3, Y2, Y2
+	VPERMQ       $0xd8, Y2, Y2
+	VEXTRACTI128 $0x01, Y2, X3
+	VPACKSSWB    X3, X2, X2
+	VPADDB       X1, X2, X2
+	VMOVDQU      X2, (AX)
+	ADDQ         $0x10, AX
+	ADDQ         $0x40, CX
+	SUBQ         $0x10, DX
+	JNZ          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func candidatesAVX2(index []int32, p []float32, sums []int32, scale []float32, members []byte, column int32, limit float32, floor float32) (n int)
+// Requires: AVX, AVX2, POPCNT
+TEXT ·candidatesAVX2(SB), NOSPLIT, $0-144
+	MOVQ         index_base+0(FP), AX
+	MOVQ         p_base+24(FP), CX
+	MOVQ         sums_base+48(FP), DX
+	MOVQ         sums_len+56(FP), BX
+	MOVQ         scale_base+72(FP), SI
+	MOVQ         members_base+96(FP), DI
+	XORQ         R8, R8
+	VBROADCASTSS column+120(FP), Y0
+	VBROADCASTSS limit+124(FP), Y1
+	VBROADCASTSS floor+128(FP), Y2
+	VBROADCASTSS bits7fffffff<>+0(SB), Y3
+	VPADDD       iota<>+0(SB), Y0, Y0
+	VBROADCASTSS bits00000008<>+0(SB), Y4
+	XORQ         R9, R9
+	TESTQ        BX, BX
+	JZ           done
+
+loop:
+	VCVTDQ2PS (DX)(R9*4), Y5
+	VMULPS    (SI)(R9*4), Y5, Y5
+	VMAXPS    Y2, Y5, Y6
+	VANDPS    Y3, Y6, Y6
+	VCMPPS    $0x1e, Y1, Y6, Y6
+	VMOVMSKPS Y6, R10
+	MOVBLZX   (DI), R11
+	NOTL      R11
+	INCQ      DI
+	ANDL      R11, R10
+	JZ        next
+	LEAQ      compressed<>+0(SB), R11
+	VPMOVZXBD (R11)(R10*8), Y6
+	VPERMPS   Y5, Y6, Y5
+	VMOVUPS   Y5, (CX)(R8*4)
+	VPERMD    Y0, Y6, Y6
+	VMOVDQU   Y6, (AX)(R8*4)
+	POPCNTL   R10, R10
+	ADDQ      R10, R8
+
+next:
+	VPADDD Y4, Y0, Y0
+	ADDQ   $0x08, R9
+	CMPQ   R9, BX
+	JL     loop
+
+done:
+	MOVQ R8, n+136(FP)
+	VZEROUPPER
+	RET
+
+// func advanceAVX2(active []int32, bytes []int8, index []int32, p []float32, z []float32, b []float32, v []float32, step float32, threshold float32, floor float32, momentum float32, scale float32, enter uint32) (n int, largest float32)
+// Requires: AVX, AVX2, POPCNT, SSE
+TEXT ·advanceAVX2(SB), NOSPLIT, $0-204
+	MOVQ         active_base+0(FP), AX
+	MOVQ         bytes_base+24(FP), CX
+	MOVQ         index_base+48(FP), DX
+	MOVQ         p_base+72(FP), BX
+	MOVQ         p_len+80(FP), SI
+	MOVQ         z_base+96(FP), DI
+	MOVQ         b_base+120(FP), R8
+	MOVQ         v_base+144(FP), R9
+	VBROADCASTSS step+168(FP), Y0
+	VBROADCASTSS threshold+172(FP), Y1
+	VBROADCASTSS momentum+180(FP), Y2
+	VBROADCASTSS scale+184(FP), Y3
+	VBROADCASTSS enter+188(FP), Y4
+	VXORPS       Y5, Y5, Y5
+	XORQ         R10, R10
+	XORQ         R11, R11
+	TESTQ        SI, SI
+	JZ           done
+
+loop:
+	VBROADCASTSS bits7fffffff<>+0(SB), Y8
+	VXORPS       Y9, Y9, Y9
+	VMULPS       (BX)(R11*4), Y0, Y6
+	VADDPS       (DI)(R11*4), Y6, Y6
+	VANDPS       Y8, Y6, Y7
+	VSUBPS       Y1, Y7, Y7
+	VMAXPS       Y7, Y9, Y7
+	VANDNPS      Y6, Y8, Y6
+	VORPS        Y6, Y7, Y7
+	VBROADCASTSS floor+176(FP), Y6
+	VMAXPS       Y6, Y7, Y7
+	VMOVUPS      (R8)(R11*4), Y6
+	VCMPPS       $0x04, Y9, Y6, Y10
+	VORPS        Y4, Y10, Y10
+	VANDPS       Y10, Y7, Y7
+	VMOVUPS      Y7, (R8)(R11*4)
+	VSUBPS       Y6, Y7, Y6
+	VMULPS       Y2, Y6, Y6
+	VADDPS       Y6, Y7, Y7
+	VMOVUPS      Y7, (DI)(R11*4)
+	VMULPS       (R9)(R11*4), Y7, Y7
+	VANDPS       Y8, Y7, Y10
+	VMAXPS       Y10, Y5, Y5
+	VMULPS       Y3, Y7, Y7
+	VBROADCASTSS bitsc2fe0000<>+0(SB), Y6
+	VMAXPS       Y6, Y7, Y7
+	VBROADCASTSS bits42fe0000<>+0(SB), Y6
+	VMINPS       Y6, Y7, Y7
+	VCVTPS2DQ    Y7, Y7
+	VPCMPEQD     Y9, Y7, Y10
+	VMOVMSKPS    Y10, R12
+	XORL         $0xff, R12
+	JZ           next
+	LEAQ         compressed<>+0(SB), R13
+	VPMOVZXBD    (R13)(R12*8), Y6
+	VPERMD       Y7, Y6, Y7
+	VPERMD       (DX)(R11*4), Y6, Y6
+	VMOVDQU      Y6, (AX)(R10*4)
+	VEXTRACTI128 $0x01, Y7, X10
+	VPACKSSDW    X10, X7, X7
+	VPACKSSWB    X7, X7, X7
+	VMOVQ        X7, (CX)(R10*1)
+	POPCNTL      R12, R12
+	ADDQ         R12, R10
+
+next:
+	ADDQ $0x08, R11
+	CMPQ R11, SI
+	JL   loop
+
+done:
+	MOVQ         R10, n+192(FP)
+	VEXTRACTF128 $0x01, Y5, X0
+	VMAXPS       X0, X5, X5
+	VPERMILPS    $0x4e, X5, X0
+	VMAXPS       X0, X5, X5
+	VPERMILPS    $0xb1, X5, X0
+	VMAXPS       X0, X5, X5
+	MOVSS        X5, largest+200(FP)
+	VZEROUPPER
+	RET
+
+DATA bitsc2fe0000<>+0(SB)/4, $0xc2fe0000
+GLOBL bitsc2fe0000<>(SB), RODATA|NOPTR, $4
+
+DATA bits42fe0000<>+0(SB)/4, $0x42fe0000
+GLOBL bits42fe0000<>(SB), RODATA|NOPTR, $4
 
 // func productAVX512(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, s *byte, q *byte, sRow int, sRows int, every int)
 // Requires: AVX, AVX512F, MMX+
@@ -5824,75 +6992,6 @@ loop:
 	VFMADD231PS Z0, Z0, Z24
 	DECQ        AX
 	JNZ         loop
-	VZEROUPPER
-	RET
-
-// func fistaAVX512(index []int32, value []float32, p []float32, b []float32, a []float32, column int32, momentum float32, step float32, threshold float32, floor float32) (n int, against float32)
-// Requires: AVX, AVX512F, BMI2, POPCNT, SSE
-TEXT ·fistaAVX512(SB), NOSPLIT, $0-156
-	MOVQ         index_base+0(FP), AX
-	MOVQ         value_base+24(FP), CX
-	MOVQ         p_base+48(FP), DX
-	MOVQ         b_base+72(FP), BX
-	MOVQ         a_base+96(FP), SI
-	MOVQ         p_len+56(FP), DI
-	VBROADCASTSS momentum+124(FP), Z0
-	VBROADCASTSS step+128(FP), Z1
-	VBROADCASTSS threshold+132(FP), Z2
-	VBROADCASTSS floor+136(FP), Z3
-	VBROADCASTSS bits7fffffff<>+0(SB), Z4
-	XORQ         R8, R8
-	VBROADCASTSS column+120(FP), Z5
-	VPXORD       Z6, Z6, Z6
-	VPADDD       iota<>+0(SB), Z5, Z5
-	XORQ         R9, R9
-	MOVQ         $-1, R10
-	KMOVW        R10, K1
-
-sweep:
-	CMPQ  DI, $0x10
-	JGE   whole
-	BZHIQ DI, R10, R11
-	KMOVW R11, K1
-
-whole:
-	VMOVUPS.Z     (DX)(R9*4), K1, Z7
-	VMOVUPS.Z     (BX)(R9*4), K1, Z8
-	VMOVUPS.Z     (SI)(R9*4), K1, Z9
-	VSUBPS        Z9, Z8, Z9
-	VFMADD213PS   Z8, Z0, Z9
-	VFMADD213PS   Z9, Z1, Z7
-	VPXORD        Z11, Z11, Z11
-	VPANDD        Z4, Z7, Z10
-	VSUBPS        Z2, Z10, Z10
-	VMAXPS        Z10, Z11, Z10
-	VPTERNLOGD    $0xf4, Z4, Z7, Z10
-	VMAXPS        Z10, Z3, Z10
-	VMOVUPS       Z10, K1, (SI)(R9*4)
-	VSUBPS        Z10, Z9, Z9
-	VSUBPS        Z8, Z10, Z8
-	VFMADD231PS   Z9, Z8, Z6
-	VCMPPS        $0x04, Z11, Z10, K1, K2
-	VCOMPRESSPS.Z Z10, K2, Z10
-	VMOVUPS       Z10, (CX)(R8*4)
-	VPCOMPRESSD.Z Z5, K2, Z7
-	VMOVDQU32     Z7, (AX)(R8*4)
-	KMOVW         K2, R11
-	POPCNTL       R11, R11
-	ADDQ          R11, R8
-	VBROADCASTSS  bits00000010<>+0(SB), Z7
-	VPADDD        Z7, Z5, Z5
-	ADDQ          $0x10, R9
-	SUBQ          $0x10, DI
-	JG            sweep
-	MOVQ          R8, n+144(FP)
-	VEXTRACTF64X4 $0x01, Z6, Y0
-	VADDPS        Y0, Y6, Y6
-	VEXTRACTF128  $0x01, Y6, X0
-	VADDPS        X0, X6, X6
-	VHADDPS       X6, X6, X6
-	VHADDPS       X6, X6, X6
-	MOVSS         X6, against+152(FP)
 	VZEROUPPER
 	RET
 

@@ -23,11 +23,18 @@ type Kernels struct {
 	// rows of H, the sums of squared gradients, and of P, the steps.
 	MoveAtom func(h, p, d, m, n []float32, index []int32, value, r []float32, dim int, c0, c1, c2, c3, c4, epsilon, step float32)
 
-	// FISTA computes a step for a part of a code. Dots multiplies a residual with those
-	// atoms of a sparse code that precede atom end. Axpy computes c[j] += x·g[j].
-	FISTA func(index []int32, value, p, b, a []float32, column int32, momentum, step, threshold, floor float32) (n int, against float32)
-	Dots  func(p []float32, index []int32, r, d []float32, dim int, end int32) int
-	Axpy  func(c []float64, x float64, g []float32)
+	// Dots multiplies a residual with those atoms of a sparse code that precede atom end.
+	// Axpy computes c[j] += x·g[j].
+	Dots func(p []float32, index []int32, r, d []float32, dim int, end int32) int
+	Axpy func(c []float64, x float64, g []float32)
+
+	// Residual subtracts a decoded code from a row and returns the residual's largest
+	// magnitude. Quantise rounds to 8-bit integers. Candidates finds atoms that enter a code,
+	// and Advance computes a step of FISTA for the atoms of a list.
+	Residual   func(r, y []float32, o []int32, unit float32) (largest float32)
+	Quantise   func(dst []int8, x []float32, scale float32, offset int8)
+	Candidates func(index []int32, p []float32, sums []int32, scale []float32, members []byte, column int32, limit, floor float32) int
+	Advance    func(active []int32, bytes []int8, index []int32, p, z, b, v []float32, step, threshold, floor, momentum, scale float32, enter uint32) (n int, largest float32)
 
 	// Elementwise functions set dst to the expression in their comment; dst may be one of
 	// the operands. Sum returns its expression.
@@ -43,16 +50,27 @@ type Kernels struct {
 	rows, columns int // size of product's tile
 	peak          func(n int)
 	average       func(index []int32, value, p, s, q []float32, column int32, gradient, square, threshold, rate, floor float32) int
+
+	// Kernels of [Coarse]. The bytes of residuals have an offset, 0 or 64.
+	productBytes          func(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int)
+	byteRows, byteColumns int // size of productBytes's tile
+	peakBytes             func(n int)
+	dotsBytes             func(p []float32, index []int32, r, d []int8, start []int32, scale []float32)
+	decodeBytes           func(out []int32, index []int32, z, d []int8)
+	offset                int8
 }
 
 var generic = Kernels{
 	Name: "generic", why: "plain Go runs on every processor",
 	Decode: decodeGeneric, MoveAtom: moveAtomGeneric,
-	FISTA: fistaGeneric, Dots: dotsGeneric, Axpy: axpyGeneric,
+	Dots: dotsGeneric, Axpy: axpyGeneric,
 	Combine: combineGeneric, AddConst: addConstGeneric, Scale: scaleGeneric, Mul: mulGeneric,
 	DivSqrt: divSqrtGeneric, Relu: reluGeneric, Sum: sumGeneric,
 	product: productGeneric, rows: 2, columns: 4, peak: peakGeneric,
-	average: averageGeneric,
+	average:  averageGeneric,
+	Residual: residualGeneric, Quantise: quantiseGeneric, Candidates: candidatesGeneric, Advance: advanceGeneric,
+	productBytes: productBytesGeneric, byteRows: 2, byteColumns: 4, peakBytes: peakBytesGeneric,
+	dotsBytes: dotsBytesGeneric, decodeBytes: decodeBytesGeneric,
 }
 
 // ErrLevel is wrapped by the error of [Choose] for a level that the processor lacks.

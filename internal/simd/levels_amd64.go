@@ -10,21 +10,27 @@ import "golang.org/x/sys/cpu"
 var avx2 = Kernels{
 	Name: "avx2", why: "the processor has AVX2 and FMA",
 	Decode: decodeAVX2, MoveAtom: moveAtomAVX2,
-	FISTA: fistaAVX2, Dots: dotsAVX2, Axpy: axpyAVX2,
+	Dots: dotsAVX2, Axpy: axpyAVX2,
 	Combine: combineAVX2, AddConst: addConstAVX2, Scale: scaleAVX2, Mul: mulAVX2,
 	DivSqrt: divSqrtAVX2, Relu: reluAVX2, Sum: sumAVX2,
 	product: productAVX2, rows: 6, columns: 16, peak: peakAVX2,
-	average: averageAVX2,
+	average:  averageAVX2,
+	Residual: residualAVX2, Quantise: quantiseAVX2, Candidates: candidatesAVX2, Advance: advanceAVX2,
+	productBytes: productBytesAVX2, byteRows: 4, byteColumns: 16, peakBytes: peakBytesAVX2,
+	dotsBytes: dotsBytesAVX2, decodeBytes: decodeBytesAVX2, offset: 64,
 }
 
 var avx512 = Kernels{
 	Name: "avx512", why: "the processor has AVX-512",
 	Decode: decodeAVX512, MoveAtom: moveAtomAVX512,
-	FISTA: fistaAVX512, Dots: dotsAVX512, Axpy: axpyAVX512,
+	Dots: dotsAVX512, Axpy: axpyAVX512,
 	Combine: combineAVX512, AddConst: addConstAVX512, Scale: scaleAVX512, Mul: mulAVX512,
 	DivSqrt: divSqrtAVX512, Relu: reluAVX512, Sum: sumAVX512,
 	product: productAVX512, rows: 12, columns: 32, peak: peakAVX512,
-	average: averageAVX512,
+	average:  averageAVX512,
+	Residual: residualAVX2, Quantise: quantiseAVX2, Candidates: candidatesAVX2, Advance: advanceAVX2,
+	productBytes: productBytesAVX2, byteRows: 4, byteColumns: 16, peakBytes: peakBytesAVX2,
+	dotsBytes: dotsBytesAVX2, decodeBytes: decodeBytesAVX2, offset: 64,
 }
 
 // processorLevels returns the assembly kernels that the processor can run, the best last.

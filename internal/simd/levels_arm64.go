@@ -2,15 +2,18 @@
 
 package simd
 
-// neon uses plain Go for FISTA, Dots, Axpy, and the elementwise functions other than Combine.
+// neon uses plain Go for Dots, Axpy, and the elementwise functions other than Combine.
 var neon = Kernels{
 	Name: "neon", why: "every 64-bit ARM processor has NEON",
 	Decode: decodeNEON, MoveAtom: moveAtomNEON,
-	FISTA: fistaGeneric, Dots: dotsGeneric, Axpy: axpyGeneric,
+	Dots: dotsGeneric, Axpy: axpyGeneric,
 	Combine: combine, AddConst: addConstGeneric, Scale: scaleGeneric, Mul: mulGeneric,
 	DivSqrt: divSqrtGeneric, Relu: reluGeneric, Sum: sumGeneric,
 	product: productNEON, rows: 8, columns: 8, peak: peakNEON,
-	average: average,
+	average:  average,
+	Residual: residualGeneric, Quantise: quantiseGeneric, Candidates: candidatesGeneric, Advance: advanceGeneric,
+	productBytes: productBytesGeneric, byteRows: 2, byteColumns: 4, peakBytes: peakBytesGeneric,
+	dotsBytes: dotsBytesGeneric, decodeBytes: decodeBytesGeneric,
 }
 
 // combine applies combineNEON to any number of elements.

@@ -86,10 +86,10 @@ func TestControls(t *testing.T) {
 			if want := map[Control]int{WordRows: atoms}[name]; len(drawn) != want {
 				t.Errorf("%s: %d atoms are words, want %d", name, len(drawn), want)
 			}
-			o := encode.Options{Lambda: .04 * squares, Nonnegative: method == "B", Steps: encode.DefaultSteps, Nonzeros: most}
+			o := encode.Options{Lambda: .04, Nonnegative: method == "B", Steps: encode.DefaultSteps, Nonzeros: most}
 			squaredError := 0.0
 			for i := range x.Len() {
-				code := encodetest.Code(y[i*dim:(i+1)*dim], scaled, o)
+				code := encodetest.Code(encodetest.Widen(unit.Row(i)), encodetest.Widen(d.Atoms), o)
 				residual := slices.Clone(y[i*dim : (i+1)*dim])
 				index, value := got.Codes.Row(i)
 				for j, k := range index {

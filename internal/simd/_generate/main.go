@@ -64,9 +64,18 @@ func main() {
 		l.elementwise("relu", []string{"a"}, nil, func(x, _ []VecVirtual) { VMAXPS(x[0], l.constant(0), x[0]) })
 		l.sum()
 		l.peak()
-		l.fista()
 		l.dots()
 		l.axpy()
+		if !l.wide {
+			l.productBytes()
+			l.peakBytes()
+			l.dotsBytes()
+			l.decodeBytes()
+			l.residual()
+			l.quantise()
+			l.candidates()
+			l.advance()
+		}
 	}
 	if err := declareNEON("../kernels_arm64.go"); err != nil {
 		log.Fatal(err)

@@ -45,6 +45,8 @@ func (n NewLearner) open(t *testing.T, p learningProblem, workers int) backend.L
 type LearnerTolerance struct {
 	Codes, Atoms float64
 
+	Float bool // codes are [encodetest.FloatCode], otherwise [encodetest.CodeOf]
+
 	// Encoder, if not nil, makes an encoder of the device with the learner's options. Its codes replace the
 	// formulas' codes if these have other nonzeros because of the device's rounding. Such an encoder has a test of
 	// its own.
@@ -308,6 +310,14 @@ func againstTape(t *testing.T, p learningProblem, tolerance LearnerTolerance, ne
 		at := func(what string) string { return fmt.Sprintf("batch %d: %s", batch+1, what) }
 		atoms := atomsOf(t, l)
 		before := encodetest.Widen(atoms)
+		var spectrum backend.Spectrum
+		if batch > 0 {
+			spectrum.Direction = saved(t, l, checkpoint.Direction)
+		}
+		size, err := spectrum.StepSize(&model.Dictionary{Dim: p.dim, Atoms: atoms})
+		if err != nil {
+			t.Fatal(err)
+		}
 		sums := backend.Sums{RunningLoss: 1, L1: 2, Nonzeros: 3, Used: make([]bool, p.atoms)} // Learn adds to these
 		if err := l.Learn(t.Context(), rest[:n], p.forgetting(batch), p.anchorWeight, &sums); err != nil {
 			t.Fatal(err)
@@ -321,9 +331,14 @@ func againstTape(t *testing.T, p learningProblem, tolerance LearnerTolerance, ne
 			for j := range p.dictionary.Mean {
 				y[j] -= float64(p.dictionary.Mean[j])
 			}
-			a := encodetest.Code(y, before, p.options)
-			if own != nil {
+			var a []float64
+			switch {
+			case own != nil:
 				a = encodetest.Row(own, i)
+			case tolerance.Float:
+				a = encodetest.FloatCode(y, before, p.options)
+			default:
+				a = encodetest.CodeOf(y, before, size, p.options)
 			}
 			for k, v := range a {
 				if wantSums[1] += math.Abs(v); v != 0 {

@@ -1,7 +1,7 @@
-// Package encodetest tests encoders. It implements the formulas of package encode in plain Go, in float64 and one
-// row at a time, and compares any [encode.Encoder] with them:
+// Package encodetest tests encoders. It implements the definition of package encode in plain Go, one row at a time, and
+// compares any [encode.Encoder] with it:
 //
-//	func TestEncoder(t *testing.T) { encodetest.Run(t, 1e-5, newEncoder) }
+//	func TestEncoder(t *testing.T) { encodetest.Run(t, 1e-5, encodetest.Code, newEncoder) }
 package encodetest
 
 import (
@@ -13,28 +13,35 @@ import (
 	"overcomplete/model"
 )
 
-// Code returns the early-stopped code of y, of length K. y has length L, and the dictionary d is K×L. Code panics
-// if d can't encode.
-func Code(y, d []float64, o encode.Options) []float64 {
-	dim := len(y)
-	a := make([]float64, len(d)/dim)
-	single := &model.Dictionary{Dim: dim, Atoms: make([]float32, len(d))}
-	for i, x := range d {
-		single.Atoms[i] = float32(x)
+// Code returns the early-stopped code of y, of length K. y has length L, and the dictionary d is K×L; both have numbers
+// of float32. The search has the bits of package encode, the polish is in float64. Code panics if d can't encode.
+func Code(y, d []float64, o encode.Options) []float64 { return CodeOf(y, d, stepSize(d, len(y)), o) }
+
+// CodeOf is Code for a given step size.
+func CodeOf(y, d []float64, s float64, o encode.Options) []float64 {
+	a := Widen(Search(narrow(y), &model.Dictionary{Dim: len(y), Atoms: narrow(d)}, s, o))
+	kept := keepLargest(a, o.Nonzeros)
+	z := slices.Clone(a)
+	for _, momentum := range backend.FISTA(0, backend.PolishSteps) {
+		for k, c := range Correlations(y, d, z) {
+			if kept[k] {
+				b := Shrink(z[k]+2*s*c, 0, o.Nonnegative)
+				z[k], a[k] = b+momentum*(b-a[k]), b
+			}
+		}
 	}
-	s, err := backend.StepSize(single)
-	if err != nil {
-		panic(err)
-	}
+	return a
+}
+
+// FloatCode is Code with the search of [overcomplete/graph.Encode] in float64, in which atoms enter in every iteration
+// and rows restart. GPUs run it.
+func FloatCode(y, d []float64, o encode.Options) []float64 {
+	s := stepSize(d, len(y))
+	a := make([]float64, len(d)/len(y))
 	fista(a, y, d, s, o.Lambda, o.Steps, func(_ int, g, threshold float64) float64 {
 		return Shrink(g, threshold, o.Nonnegative)
 	})
-	kept := Largest(a, o.Nonzeros)
-	for k := range a {
-		if !kept[k] {
-			a[k] = 0
-		}
-	}
+	kept := keepLargest(a, o.Nonzeros)
 	fista(a, y, d, s, 0, backend.PolishSteps, func(k int, g, threshold float64) float64 {
 		if !kept[k] {
 			return 0
@@ -42,6 +49,33 @@ func Code(y, d []float64, o encode.Options) []float64 {
 		return Shrink(g, threshold, o.Nonnegative)
 	})
 	return a
+}
+
+// keepLargest sets the elements of a to zero that are not among the k largest, and reports which are.
+func keepLargest(a []float64, k int) []bool {
+	kept := Largest(a, k)
+	for i := range a {
+		if !kept[i] {
+			a[i] = 0
+		}
+	}
+	return kept
+}
+
+func stepSize(d []float64, dim int) float64 {
+	s, err := backend.StepSize(&model.Dictionary{Dim: dim, Atoms: narrow(d)})
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+func narrow(x []float64) []float32 {
+	y := make([]float32, len(x))
+	for i, v := range x {
+		y[i] = float32(v)
+	}
+	return y
 }
 
 // fista runs n steps from the code a.

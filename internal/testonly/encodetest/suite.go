@@ -33,12 +33,14 @@ func (n New) open(t *testing.T, d *model.Dictionary, o encode.Options, workers i
 	return e
 }
 
-// Run tests an encoder of early-stopped codes. It compares values with the formulas and with the graph, and tests
-// that codes have the same bits for any number of workers, rows that overflow, and cancellation. The tolerance is
-// relative to the row's largest value.
-func Run(t *testing.T, tolerance float64, newEncoder New) {
-	t.Run("formulas", func(t *testing.T) { formulas(t, tolerance, newEncoder) })
-	t.Run("tape", func(t *testing.T) { tape(t, tolerance, newEncoder) })
+// Reference is [Code] or [FloatCode].
+type Reference func(y, d []float64, o encode.Options) []float64
+
+// Run tests an encoder of early-stopped codes. It compares values with the reference, and tests that codes have the
+// same bits for any number of workers, rows that overflow, and cancellation. The tolerance is relative to the row's
+// largest value.
+func Run(t *testing.T, tolerance float64, reference Reference, newEncoder New) {
+	t.Run("reference", func(t *testing.T) { againstReference(t, tolerance, reference, newEncoder) })
 	RunRounded(t, newEncoder)
 }
 
@@ -78,10 +80,10 @@ func RunRounded(t *testing.T, newEncoder New) {
 	})
 }
 
-// formulas compares codes with the formulas in float64. Rounding may decide whether a row restarts, or which of
+// againstReference compares codes with the reference. In floats, rounding may decide whether a row restarts, or which of
 // two nearly equal values is kept. The problems avoid that: no row is so close that a device's error of 2 in 10⁷
 // matters. Many small steps come close, hence the λ of the rows with 40 steps.
-func formulas(t *testing.T, tolerance float64, newEncoder New) {
+func againstReference(t *testing.T, tolerance float64, reference Reference, newEncoder New) {
 	const rows = 30
 	for _, c := range []struct {
 		dim, atoms int
@@ -111,7 +113,7 @@ func formulas(t *testing.T, tolerance float64, newEncoder New) {
 			for j := range y {
 				y[j] -= float64(d.Mean[j])
 			}
-			want, got := Code(y, atoms, c.o), Row(codes, i)
+			want, got := reference(y, atoms, c.o), Row(codes, i)
 			near.Equal(t, fmt.Sprintf("%s: code of row %d", what, i), got, want, tolerance)
 			if c.o.Nonnegative && slices.Min(got) < 0 {
 				t.Errorf("%s: row %d has a code of %v", what, i, slices.Min(got))

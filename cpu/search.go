@@ -1,0 +1,278 @@
+package cpu
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"overcomplete/internal/backend"
+	"overcomplete/internal/simd"
+)
+
+// searchRow is the search of one row: a list of the atoms whose code, or extrapolated code, is not zero. Lists are
+// padded to a multiple of [simd.Width] with zeros, and have memory for as many more.
+type searchRow struct {
+	n           int     // atoms of the list
+	index       []int32 // increasing
+	z, b        []float32
+	share, dots []float32
+	members     []byte // by atom: a bit that is 1 for atoms of the list
+
+	exponent int     // of the largest |y_j|: the row's scale is 2^exponent
+	step     float32 // scale of the residual's bytes
+	reach    float32 // about the largest coefficient of an atom's bytes
+	skipped  bool    // a row of zeros, or with numbers that are not finite
+
+	entered int // atoms that enter, at the end of index and dots
+	next    int // the next atom of the list whose product is read
+}
+
+// searchLane is a worker's memory for the search.
+type searchLane struct {
+	rows     []searchRow
+	y        simd.Matrix // scaled rows
+	r        simd.Matrix // one residual
+	bytes    []int8      // bytes of all rows' residuals
+	decoded  []int32
+	active   []int32 // atoms whose bytes are not zero, and these bytes
+	values   []int8
+	sums     []int32 // scratch of Correlate
+	newIndex []int32 // copies of atoms that enter
+	newDots  []float32
+
+	magnitudes []uint32
+}
+
+// schedule holds the thresholds, for rows of scale 1, and the momenta of all steps of a search.
+type schedule struct {
+	thresholds []float64
+	momenta    []float32
+}
+
+// search runs the search of package encode and leaves the codes in the lists of the lane's rows. It stops earlier
+// if ctx is cancelled.
+func (e *encoder) search(ctx context.Context, l *encodeLane, rows, steps int) {
+	var plan schedule
+	for lambda, momentum := range backend.FISTA(e.options.Lambda, steps) {
+		plan.thresholds = append(plan.thresholds, lambda*e.step*e.coarse.Unit)
+		plan.momenta = append(plan.momenta, float32(momentum))
+	}
+	s := &l.search
+	s.prepare(e, l.y, rows)
+	for t := 0; t < steps; {
+		if ctx.Err() != nil {
+			return
+		}
+		e.enter(s, rows, plan.thresholds[t])
+		end := t + 1
+		for end < steps && !backend.Enters(end, steps) {
+			end++
+		}
+		for i := range rows {
+			if !s.rows[i].skipped {
+				e.advance(s, i, &plan, t, end)
+			}
+		}
+		t = end
+	}
+}
+
+// prepare scales the rows of y, and empties their lists.
+func (s *searchLane) prepare(e *encoder, y simd.Matrix, rows int) {
+	pitch := simd.BytePitch(e.dim)
+	s.y.Resize(rows, e.dim)
+	s.r.Resize(1, e.dim)
+	s.bytes = zeroed(s.bytes, (rows+simd.TileRows)*pitch)
+	s.decoded = simd.Sized(s.decoded, pitch)
+	for len(s.rows) < rows {
+		s.rows = append(s.rows, searchRow{members: make([]byte, simd.Pitch(e.k)/8)})
+	}
+	for i := range rows {
+		row := &s.rows[i]
+		clear(row.members)
+		row.n, row.entered, row.next = 0, 0, 0
+		top := simd.Largest(y.Row(i))
+		row.skipped = !(top > 0 && top <= math.MaxFloat32)
+		if row.skipped {
+			continue
+		}
+		_, exponent := math.Frexp(float64(top))
+		row.exponent = exponent - 1
+		scale := math.Ldexp(1, -row.exponent)
+		scaled := s.y.Padded(i)
+		clear(scaled)
+		for j, v := range y.Row(i) {
+			scaled[j] = float32(float64(v) * scale)
+		}
+		bytes := s.quantise(e, i, scaled, simd.Largest(scaled))
+		row.reach = e.coarse.Reach / 2 * row.step * float32(math.Sqrt(float64(float32(e.kernels.SquaresOfBytes(bytes[:e.dim])))))
+	}
+}
+
+// quantise rounds the residual r of a row, whose largest magnitude is given, to bytes.
+func (s *searchLane) quantise(e *encoder, row int, r []float32, largest float32) []int8 {
+	step := unitOf(largest)
+	s.rows[row].step = step
+	pitch := simd.BytePitch(e.dim)
+	bytes := s.bytes[row*pitch:][:pitch]
+	e.kernels.QuantiseRow(bytes, r, 1/step)
+	return bytes
+}
+
+// unitOf returns the power of two u with 32 ≤ x/u < 64, where x is at least 2⁻¹⁰⁰.
+func unitOf(x float32) float32 {
+	const exponent = 0xff << 23
+	return math.Float32frombits(math.Float32bits(max(x, 0x1p-100))&exponent) / 32
+}
+
+// enter multiplies residuals with all atoms, and adds the atoms that enter to the lists.
+func (e *encoder) enter(s *searchLane, rows int, threshold float64) {
+	floor := e.floor()
+	e.coarse.Correlate(e.kernels, s.bytes, rows, &s.sums, func(i, column int, sums []int32) {
+		row := &s.rows[i]
+		if row.skipped {
+			return
+		}
+		end := int32(column + len(sums))
+		scale := e.coarse.Scale[column:][:len(sums)]
+		for ; row.next < row.n && row.index[row.next] < end; row.next++ {
+			k := int(row.index[row.next]) - column
+			row.dots[row.next] = float32(sums[k]) * scale[k]
+		}
+		n := row.n + row.entered
+		row.reserve(n + len(sums))
+		limit := row.threshold(threshold) / row.step
+		row.entered += e.kernels.Candidates(row.index[n:], row.dots[n:], sums, scale, row.members[column/8:], int32(column), limit, floor)
+	})
+	for i := range rows {
+		if row := &s.rows[i]; !row.skipped {
+			row.merge(s, e.coarse.Share)
+		}
+	}
+}
+
+// threshold returns a threshold in the scale of the row.
+func (row *searchRow) threshold(t float64) float32 { return float32(math.Ldexp(t, -row.exponent)) }
+
+// reserve grows the list to a capacity of n atoms.
+func (row *searchRow) reserve(n int) {
+	n = simd.Pitch(n) + simd.Width
+	if n <= len(row.index) {
+		return
+	}
+	n += n / 2
+	row.index = append(make([]int32, 0, n), row.index...)[:n]
+	for _, x := range []*[]float32{&row.z, &row.b, &row.share, &row.dots} {
+		*x = append(make([]float32, 0, n), *x...)[:n]
+	}
+}
+
+// merge inserts the atoms that entered. The list keeps its products. Atoms whose codes became zero stay in the list:
+// they are few.
+func (row *searchRow) merge(s *searchLane, shares []float32) {
+	from, to := row.n-1, row.n+row.entered-1
+	s.newIndex = append(s.newIndex[:0], row.index[row.n:to+1]...)
+	s.newDots = append(s.newDots[:0], row.dots[row.n:to+1]...)
+	row.n, row.entered, row.next = to+1, 0, 0
+	index, z, b, share, dots := row.index, row.z, row.b, row.share, row.dots
+	for i, k := range slices.Backward(s.newIndex) {
+		for ; from >= 0 && index[from] > k; from, to = from-1, to-1 {
+			index[to], z[to], b[to], share[to], dots[to] = index[from], z[from], b[from], share[from], dots[from]
+		}
+		index[to], z[to], b[to], share[to], dots[to] = k, 0, 0, shares[k], s.newDots[i]
+		row.members[k/8] |= 1 << (k % 8)
+		to--
+	}
+	row.pad()
+}
+
+// pad clears the padding of the list.
+func (row *searchRow) pad() {
+	end := simd.Pitch(row.n)
+	clear(row.index[row.n:end])
+	for _, x := range [][]float32{row.z, row.b, row.share, row.dots} {
+		clear(x[row.n:end])
+	}
+}
+
+// advance runs the steps from t to end of row i. Atoms enter in the first of them, for which the list has the
+// products with the residual.
+func (e *encoder) advance(s *searchLane, i int, plan *schedule, t, end int) {
+	row := &s.rows[i]
+	padded, pitch := simd.Pitch(row.n), simd.BytePitch(e.dim)
+	s.active, s.values = simd.Sized(s.active, padded+simd.Width), simd.Sized(s.values, padded+simd.Width)
+	enter := uint32(math.MaxUint32)
+	bytes := s.bytes[i*pitch:][:pitch]
+	for ; t < end; t++ {
+		if enter == 0 {
+			e.coarse.Dots(e.kernels, row.dots, row.index[:padded], bytes)
+		}
+		unit := unitOf(row.reach)
+		n, largest := e.kernels.Advance(s.active, s.values, row.index, row.dots[:padded], row.z, row.b, row.share,
+			row.step, row.threshold(plan.thresholds[t]), e.floor(), plan.momenta[t], 1/unit, enter)
+		if largest >= 0x1p-100 {
+			row.reach = largest
+		}
+		enter = 0
+		if t+1 == len(plan.momenta) {
+			return
+		}
+		for ; n%4 != 0; n++ {
+			s.active[n], s.values[n] = 0, 0
+		}
+		e.coarse.Decode(e.kernels, s.decoded, s.active[:n], s.values[:n])
+		r := s.r.Padded(0)
+		s.quantise(e, i, r, e.kernels.Residual(r, s.y.Padded(i), s.decoded, unit))
+	}
+}
+
+// choose keeps the largest magnitudes of the list, the first of equal ones, at most limit, and scales them to codes.
+func (s *searchLane) choose(row *searchRow, unit float64, limit int) {
+	least, equal := s.kthLargest(row.b[:row.n], limit)
+	unit = math.Ldexp(unit, row.exponent)
+	n := 0
+	for i, v := range row.b[:row.n] {
+		m := max(v, -v)
+		if m < least || m == 0 || m == least && equal == 0 {
+			continue
+		}
+		if m == least {
+			equal--
+		}
+		row.index[n], row.b[n] = row.index[i], float32(float64(v)*unit)
+		n++
+	}
+	row.n = n
+}
+
+// kthLargest returns the k-th largest magnitude of x, or 0 if x has fewer elements, and how many of the k largest
+// have this magnitude. It determines the bits of the magnitude eight at a time, the first ones first.
+func (s *searchLane) kthLargest(x []float32, k int) (least float32, equal int) {
+	if len(x) <= k {
+		return 0, k
+	}
+	s.magnitudes = simd.Sized(s.magnitudes, len(x))
+	left := s.magnitudes // magnitudes that share their first bits with the k-th largest
+	for i, v := range x {
+		left[i] = math.Float32bits(v) << 1
+	}
+	for shift := 24; shift >= 0; shift -= 8 {
+		var counts [256]int32
+		for _, m := range left {
+			counts[byte(m>>shift)]++
+		}
+		digit := byte(255)
+		for ; int(counts[digit]) < k; digit-- {
+			k -= int(counts[digit])
+		}
+		n := 0
+		for _, m := range left {
+			left[n] = m
+			if byte(m>>shift) == digit {
+				n++
+			}
+		}
+		left = left[:n]
+	}
+	return math.Float32frombits(left[0] >> 1), k
+}
