@@ -18,7 +18,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .PHONY: help check check-full tools vectors gpu release wheel wheels gpu-bundle bench-cpu \
-	lint cross generate ptx test noasm gpu-test gpu-asan gpu-headers release-test vulnerabilities python image container home arm64 race fuzz faults soak cluster first
+	lint cross generate ptx test noasm gpu-test gpu-asan gpu-headers release-test vulnerabilities python image container home arm64 avx512 race fuzz faults soak cluster first
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.* ## /\1\t/p' Makefile | expand -t 17
@@ -282,6 +282,18 @@ arm64: ## test the kernels of arm64 under QEMU
 	@$(call need,qemu-aarch64-static,qemu-user-static)
 	CGO_ENABLED=0 GOARCH=arm64 go vet ./internal/simd
 	CGO_ENABLED=0 GOARCH=arm64 go test -exec qemu-aarch64-static -short -count=1 -timeout=30m ./internal/simd $(call of_tier,,./cpu)
+
+build/linux:
+	rm -rf $@.new && mkdir -p $@.new
+	cd $@.new && apt-get download "$$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/.*Depends: //p')"
+	dpkg -x $@.new/*.deb $@.new
+	mv $@.new $@
+
+avx512: build/linux ## test the kernels of AVX-512 on an emulated processor; requires Debian 12 on amd64
+	@$(call need,bochs,bochs)
+	@$(call need,busybox,busybox-static)
+	@$(call need,lz4,lz4)
+	.ci/avx512
 
 # The race detector can't observe assembly, so tests of that level are skipped.
 race: ## run the race detector on packages that start goroutines

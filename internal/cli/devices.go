@@ -61,7 +61,7 @@ type devices struct {
 	CPU struct {
 		Processors int    `json:"processors"`
 		Memory     uint64 `json:"memory,omitempty"`
-		Kernels    string `json:"kernels"` // generic, avx2, avx512 or neon
+		Kernels    string `json:"kernels"` // a level of package simd
 		Why        string `json:"why"`     // reason for this choice of kernels
 	} `json:"cpu"`
 	GPUs        []gpuDevice `json:"gpus"`

@@ -3,18 +3,19 @@ package simd
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
-// guarded is memory with NaNs around every slice. Reads beyond a slice give NaN results; check finds writes beyond
-// it. Slices start at odd places.
+// guarded is memory with NaNs, or large integers, around every slice. Reads beyond a slice give wrong results; check
+// finds writes beyond it. Slices start at odd places.
 type guarded struct {
 	t       *testing.T
 	rng     *rand.Rand
 	written []func() (at int, yes bool) // by slice: whether something was written beyond it, and where
 }
 
-const guards = 40 // more than two of the widest registers
+const guards = 80 // more than one of the widest registers, of bytes
 
 func newGuarded(t *testing.T) *guarded {
 	return &guarded{t: t, rng: rand.New(rand.NewPCG(1, 2))}
@@ -23,21 +24,25 @@ func newGuarded(t *testing.T) *guarded {
 // floats returns n random numbers between guards.
 func (g *guarded) floats(n int) []float32 {
 	guard := math.Float32frombits(0x7fc00123)
+	x := between(g, n, guard, func(x float32) bool { return math.Float32bits(x) == math.Float32bits(guard) })
+	copy(x, g.normal(n))
+	return x
+}
+
+// between returns n zeros between guards.
+func between[T any](g *guarded, n int, guard T, intact func(T) bool) []T {
 	at := guards + g.rng.IntN(16)
-	block := make([]float32, at+n+guards)
-	for i := range block {
-		block[i] = guard
-	}
+	block := slices.Repeat([]T{guard}, at+n+guards)
 	g.written = append(g.written, func() (int, bool) {
 		for j, x := range block {
-			if (j < at || j >= at+n) && math.Float32bits(x) != math.Float32bits(guard) {
+			if (j < at || j >= at+n) && !intact(x) {
 				return j - at, true
 			}
 		}
 		return 0, false
 	})
 	x := block[at : at+n : at+n]
-	copy(x, g.normal(n))
+	clear(x)
 	return x
 }
 

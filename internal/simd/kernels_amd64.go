@@ -145,45 +145,6 @@ func dotsAVX2(p []float32, index []int32, r []float32, d []float32, dim int, end
 //go:noescape
 func axpyAVX2(c []float64, x float64, g []float32)
 
-// productBytesAVX2 computes a tile of a product. For i < rows and j < columns, where the
-// level determines rows and columns:
-//
-//	dst[i·dstRow+j] = start[j] + Σ_k a[i·aRow+k]·b[(k/4·columns+j)·4+k%4]        for k < 4n
-//
-// n is even and positive. The bytes of b are signed, −63 to 63. The bytes of a are signed, −64
-// to 64, or at levels with an offset of 64 unsigned, 0 to 128. Sums of two pairs of products
-// therefore fit in 16 bits.
-//
-//go:noescape
-func productBytesAVX2(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int)
-
-// peakBytesAVX2 computes a tile of productBytesGeneric without loads, n groups of 4 terms
-// from registers, to measure its peak. n is even and positive.
-//
-//go:noescape
-func peakBytesAVX2(n int)
-
-// dotsBytesAVX2 multiplies a residual with the atoms of a list. For i < len(index) and
-// k = index[i]:
-//
-//	p[i] = float32(start[k] + Σ_j r[j]·d[k·len(r)+j])·scale[k]        for j < len(r)
-//
-// Bytes are as in productBytesGeneric, with r in place of a. len(r) is a positive multiple of
-// [ByteWidth], and len(index) of 4.
-//
-//go:noescape
-func dotsBytesAVX2(p []float32, index []int32, r []int8, d []int8, start []int32, scale []float32)
-
-// decodeBytesAVX2 multiplies a sparse code with a matrix. For j < len(out):
-//
-//	out[j] = Σ_i z[i]·d[index[i]·len(out)+j]        for i < len(index)
-//
-// The elements of d are −63 to 63, and z is −127 to 127. len(out) is a positive multiple of
-// [ByteWidth], and len(index) of 4.
-//
-//go:noescape
-func decodeBytesAVX2(out []int32, index []int32, z []int8, d []int8)
-
 // residualAVX2 subtracts a decoded code from a row:
 //
 //	r[j] = y[j] − unit·float32(o[j])        for j < len(r), a multiple of [Width]
@@ -232,6 +193,45 @@ func candidatesAVX2(index []int32, p []float32, sums []int32, scale []float32, m
 //
 //go:noescape
 func advanceAVX2(active []int32, bytes []int8, index []int32, p []float32, z []float32, b []float32, v []float32, step float32, threshold float32, floor float32, momentum float32, scale float32, enter uint32) (n int, largest float32)
+
+// decodeBytesAVX2 multiplies a sparse code with a matrix. For j < len(out):
+//
+//	out[j] = Σ_i z[i]·d[index[i]·len(out)+j]        for i < len(index)
+//
+// The elements of d are −63 to 63, and z is −127 to 127. len(out) is a positive multiple of
+// [ByteWidth], and len(index) of 4.
+//
+//go:noescape
+func decodeBytesAVX2(out []int32, index []int32, z []int8, d []int8)
+
+// productBytesAVX2 computes a tile of a product. For i < rows and j < columns, where the
+// level determines rows and columns:
+//
+//	dst[i·dstRow+j] = start[j] + Σ_k a[i·aRow+k]·b[(k/4·columns+j)·4+k%4]        for k < 4n
+//
+// n is even and positive. The bytes of b are signed, −63 to 63. The bytes of a are signed, −64
+// to 64, or at levels with an offset of 64 unsigned, 0 to 128. Sums of two pairs of products
+// therefore fit in 16 bits.
+//
+//go:noescape
+func productBytesAVX2(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int)
+
+// peakBytesAVX2 computes a tile of productBytesGeneric without loads, n groups of 4 terms
+// from registers, to measure its peak. n is even and positive.
+//
+//go:noescape
+func peakBytesAVX2(n int)
+
+// dotsBytesAVX2 multiplies a residual with the atoms of a list. For i < len(index) and
+// k = index[i]:
+//
+//	p[i] = float32(start[k] + Σ_j r[j]·d[k·len(r)+j])·scale[k]        for j < len(r)
+//
+// Bytes are as in productBytesGeneric, with r in place of a. len(r) is a positive multiple of
+// [ByteWidth], and len(index) of 4.
+//
+//go:noescape
+func dotsBytesAVX2(p []float32, index []int32, r []int8, d []int8, start []int32, scale []float32)
 
 // productAVX512 adds a tile of a product to dst. For i < rows and j < columns, where
 // the level determines rows and columns:
@@ -373,3 +373,91 @@ func dotsAVX512(p []float32, index []int32, r []float32, d []float32, dim int, e
 //
 //go:noescape
 func axpyAVX512(c []float64, x float64, g []float32)
+
+// residualAVX512 subtracts a decoded code from a row:
+//
+//	r[j] = y[j] − unit·float32(o[j])        for j < len(r), a multiple of [Width]
+//
+// It returns the largest |r[j]|. The multiplication by unit, a power of two, is exact.
+//
+//go:noescape
+func residualAVX512(r []float32, y []float32, o []int32, unit float32) (largest float32)
+
+// quantiseAVX512 rounds to 8-bit integers:
+//
+//	dst[j] = round(scale·x[j]) + offset        for j < len(x), a multiple of [Width]
+//
+// The products, rounded to float32, are within −64 and 64. A half is rounded to even. An
+// offset of 64 makes the bytes unsigned.
+//
+//go:noescape
+func quantiseAVX512(dst []int8, x []float32, scale float32, offset int8)
+
+// candidatesAVX512 finds the atoms that enter a code. For j < len(sums), a multiple of [Width]:
+//
+//	x = float32(sums[j])·scale[j]
+//	if bit j%8 of members[j/8] is 0 and |max(x, floor)| > limit: append column+j to index, x to p
+//
+// It returns the number of appended elements. index and p have [Width] elements more than
+// sums; the elements after the appended ones are undefined. floor is 0 or −∞, and limit ≥ 0.
+//
+//go:noescape
+func candidatesAVX512(index []int32, p []float32, sums []int32, scale []float32, members []byte, column int32, limit float32, floor float32) (n int)
+
+// advanceAVX512 computes a step of FISTA for the atoms of a list: b holds their codes, z the
+// extrapolated codes and p the products of the residual with the atoms. For i < len(p):
+//
+//	u = z[i] + step·p[i]
+//	x = max(sgn(u)·max(|u| − threshold, 0), floor)
+//	if b[i] = 0 and enter = 0: x = 0
+//	z[i] = x + momentum·(x − b[i])
+//	b[i] = x
+//	q = round(min(max(scale·(z[i]·v[i]), −127), 127))
+//	if q ≠ 0: append index[i] to active, q to bytes
+//
+// It returns the number of appended elements, and the largest |z[i]·v[i]|. Each operation is
+// rounded to float32; the sign of a zero is undefined. active and bytes have [Width] elements
+// more than p; the elements after the appended ones are undefined. len(p) is a multiple of
+// [Width].
+//
+//go:noescape
+func advanceAVX512(active []int32, bytes []int8, index []int32, p []float32, z []float32, b []float32, v []float32, step float32, threshold float32, floor float32, momentum float32, scale float32, enter uint32) (n int, largest float32)
+
+// decodeBytesVNNI multiplies a sparse code with a matrix. For j < len(out):
+//
+//	out[j] = Σ_i z[i]·d[index[i]·len(out)+j]        for i < len(index)
+//
+// The elements of d are −63 to 63, and z is −127 to 127. len(out) is a positive multiple of
+// [ByteWidth], and len(index) of 4.
+//
+//go:noescape
+func decodeBytesVNNI(out []int32, index []int32, z []int8, d []int8)
+
+// productBytesVNNI computes a tile of a product. For i < rows and j < columns, where the
+// level determines rows and columns:
+//
+//	dst[i·dstRow+j] = start[j] + Σ_k a[i·aRow+k]·b[(k/4·columns+j)·4+k%4]        for k < 4n
+//
+// n is even and positive. The bytes of b are signed, −63 to 63. The bytes of a are signed, −64
+// to 64, or at levels with an offset of 64 unsigned, 0 to 128. Sums of two pairs of products
+// therefore fit in 16 bits.
+//
+//go:noescape
+func productBytesVNNI(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int)
+
+// peakBytesVNNI computes a tile of productBytesGeneric without loads, n groups of 4 terms
+// from registers, to measure its peak. n is even and positive.
+//
+//go:noescape
+func peakBytesVNNI(n int)
+
+// dotsBytesVNNI multiplies a residual with the atoms of a list. For i < len(index) and
+// k = index[i]:
+//
+//	p[i] = float32(start[k] + Σ_j r[j]·d[k·len(r)+j])·scale[k]        for j < len(r)
+//
+// Bytes are as in productBytesGeneric, with r in place of a. len(r) is a positive multiple of
+// [ByteWidth], and len(index) of 4.
+//
+//go:noescape
+func dotsBytesVNNI(p []float32, index []int32, r []int8, d []int8, start []int32, scale []float32)

@@ -19,13 +19,13 @@ TEXT ·productAVX2(SB), NOSPLIT, $0-104
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	MOVQ   aRow+24(FP), AX
+	MOVQ   aColumn+32(FP), AX
 	SHLQ   $0x02, AX
-	MOVQ   aColumn+32(FP), CX
-	SHLQ   $0x02, CX
-	MOVQ   a+16(FP), DX
-	LEAQ   (DX)(AX*2), BX
-	ADDQ   AX, BX
+	MOVQ   a+16(FP), CX
+	MOVQ   aRow+24(FP), DX
+	SHLQ   $0x02, DX
+	LEAQ   (CX)(DX*2), BX
+	ADDQ   DX, BX
 	MOVQ   b+40(FP), SI
 	MOVQ   bRow+48(FP), DI
 	SHLQ   $0x02, DI
@@ -48,26 +48,26 @@ steps:
 	VMOVUPS      (SI), Y12
 	VMOVUPS      32(SI), Y13
 	ADDQ         DI, SI
-	VBROADCASTSS (DX), Y14
+	VBROADCASTSS (CX), Y14
 	VFMADD231PS  Y14, Y12, Y0
 	VFMADD231PS  Y14, Y13, Y1
-	VBROADCASTSS (DX)(AX*1), Y14
+	VBROADCASTSS (CX)(DX*1), Y14
 	VFMADD231PS  Y14, Y12, Y2
 	VFMADD231PS  Y14, Y13, Y3
-	VBROADCASTSS (DX)(AX*2), Y14
+	VBROADCASTSS (CX)(DX*2), Y14
 	VFMADD231PS  Y14, Y12, Y4
 	VFMADD231PS  Y14, Y13, Y5
 	VBROADCASTSS (BX), Y14
 	VFMADD231PS  Y14, Y12, Y6
 	VFMADD231PS  Y14, Y13, Y7
-	VBROADCASTSS (BX)(AX*1), Y14
+	VBROADCASTSS (BX)(DX*1), Y14
 	VFMADD231PS  Y14, Y12, Y8
 	VFMADD231PS  Y14, Y13, Y9
-	VBROADCASTSS (BX)(AX*2), Y14
+	VBROADCASTSS (BX)(DX*2), Y14
 	VFMADD231PS  Y14, Y12, Y10
 	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         CX, DX
-	ADDQ         CX, BX
+	ADDQ         AX, CX
+	ADDQ         AX, BX
 	DECQ         R8
 	JZ           done
 	DECQ         R13
@@ -79,26 +79,26 @@ loop:
 	VMOVUPS      (SI), Y12
 	VMOVUPS      32(SI), Y13
 	ADDQ         DI, SI
-	VBROADCASTSS (DX), Y14
+	VBROADCASTSS (CX), Y14
 	VFMADD231PS  Y14, Y12, Y0
 	VFMADD231PS  Y14, Y13, Y1
-	VBROADCASTSS (DX)(AX*1), Y14
+	VBROADCASTSS (CX)(DX*1), Y14
 	VFMADD231PS  Y14, Y12, Y2
 	VFMADD231PS  Y14, Y13, Y3
-	VBROADCASTSS (DX)(AX*2), Y14
+	VBROADCASTSS (CX)(DX*2), Y14
 	VFMADD231PS  Y14, Y12, Y4
 	VFMADD231PS  Y14, Y13, Y5
 	VBROADCASTSS (BX), Y14
 	VFMADD231PS  Y14, Y12, Y6
 	VFMADD231PS  Y14, Y13, Y7
-	VBROADCASTSS (BX)(AX*1), Y14
+	VBROADCASTSS (BX)(DX*1), Y14
 	VFMADD231PS  Y14, Y12, Y8
 	VFMADD231PS  Y14, Y13, Y9
-	VBROADCASTSS (BX)(AX*2), Y14
+	VBROADCASTSS (BX)(DX*2), Y14
 	VFMADD231PS  Y14, Y12, Y10
 	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         CX, DX
-	ADDQ         CX, BX
+	ADDQ         AX, CX
+	ADDQ         AX, BX
 	DECQ         R8
 	JNZ          loop
 
@@ -1713,264 +1713,216 @@ done:
 	VZEROUPPER
 	RET
 
-// func productBytesAVX2(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int)
-// Requires: AVX, AVX2
-TEXT ·productBytesAVX2(SB), NOSPLIT, $0-56
-	VBROADCASTSS bits00010001<>+0(SB), Y0
-	MOVQ         start+40(FP), AX
-	VMOVDQU      (AX), Y1
-	VMOVDQU      (AX), Y2
-	VMOVDQU      (AX), Y3
-	VMOVDQU      (AX), Y4
-	VMOVDQU      32(AX), Y5
-	VMOVDQU      32(AX), Y6
-	VMOVDQU      32(AX), Y7
-	VMOVDQU      32(AX), Y8
-	MOVQ         aRow+24(FP), AX
-	MOVQ         a+16(FP), CX
-	LEAQ         (CX)(AX*2), DX
-	MOVQ         b+32(FP), BX
-	MOVQ         n+48(FP), SI
-	SHRQ         $0x01, SI
-
-loop:
-	VMOVDQU      (BX), Y9
-	VMOVDQU      64(BX), Y10
-	VPBROADCASTD (CX), Y11
-	VPBROADCASTD 4(CX), Y12
-	VPMADDUBSW   Y9, Y11, Y11
-	VPMADDUBSW   Y10, Y12, Y12
-	VPADDW       Y12, Y11, Y11
-	VPMADDWD     Y0, Y11, Y11
-	VPADDD       Y11, Y1, Y1
-	VPBROADCASTD (CX)(AX*1), Y11
-	VPBROADCASTD 4(CX)(AX*1), Y12
-	VPMADDUBSW   Y9, Y11, Y11
-	VPMADDUBSW   Y10, Y12, Y12
-	VPADDW       Y12, Y11, Y11
-	VPMADDWD     Y0, Y11, Y11
-	VPADDD       Y11, Y2, Y2
-	VPBROADCASTD (DX), Y11
-	VPBROADCASTD 4(DX), Y12
-	VPMADDUBSW   Y9, Y11, Y11
-	VPMADDUBSW   Y10, Y12, Y12
-	VPADDW       Y12, Y11, Y11
-	VPMADDWD     Y0, Y11, Y11
-	VPADDD       Y11, Y3, Y3
-	VPBROADCASTD (DX)(AX*1), Y11
-	VPBROADCASTD 4(DX)(AX*1), Y12
-	VPMADDUBSW   Y9, Y11, Y11
-	VPMADDUBSW   Y10, Y12, Y12
-	VPADDW       Y12, Y11, Y11
-	VPMADDWD     Y0, Y11, Y11
-	VPADDD       Y11, Y4, Y4
-	VMOVDQU      32(BX), Y9
-	VMOVDQU      96(BX), Y10
-	VPBROADCASTD (CX), Y11
-	VPBROADCASTD 4(CX), Y12
-	VPMADDUBSW   Y9, Y11, Y11
-	VPMADDUBSW   Y10, Y12, Y12
-	VPADDW       Y12, Y11, Y11
-	VPMADDWD     Y0, Y11, Y11
-	VPADDD       Y11, Y5, Y5
-	VPBROADCASTD (CX)(AX*1), Y11
-	VPBROADCASTD 4(CX)(AX*1), Y12
-	VPMADDUBSW   Y9, Y11, Y11
-	VPMADDUBSW   Y10, Y12, Y12
-	VPADDW       Y12, Y11, Y11
-	VPMADDWD     Y0, Y11, Y11
-	VPADDD       Y11, Y6, Y6
-	VPBROADCASTD (DX), Y11
-	VPBROADCASTD 4(DX), Y12
-	VPMADDUBSW   Y9, Y11, Y11
-	VPMADDUBSW   Y10, Y12, Y12
-	VPADDW       Y12, Y11, Y11
-	VPMADDWD     Y0, Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD (DX)(AX*1), Y11
-	VPBROADCASTD 4(DX)(AX*1), Y12
-	VPMADDUBSW   Y9, Y11, Y11
-	VPMADDUBSW   Y10, Y12, Y12
-	VPADDW       Y12, Y11, Y11
-	VPMADDWD     Y0, Y11, Y11
-	VPADDD       Y11, Y8, Y8
-	ADDQ         $0x08, CX
-	ADDQ         $0x08, DX
-	SUBQ         $-128, BX
-	DECQ         SI
-	JNZ          loop
-	MOVQ         dst+0(FP), AX
-	MOVQ         dstRow+8(FP), CX
-	SHLQ         $0x02, CX
-	VMOVDQU      Y1, (AX)
-	VMOVDQU      Y5, 32(AX)
-	ADDQ         CX, AX
-	VMOVDQU      Y2, (AX)
-	VMOVDQU      Y6, 32(AX)
-	ADDQ         CX, AX
-	VMOVDQU      Y3, (AX)
-	VMOVDQU      Y7, 32(AX)
-	ADDQ         CX, AX
-	VMOVDQU      Y4, (AX)
-	VMOVDQU      Y8, 32(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
-
-DATA bits00010001<>+0(SB)/4, $0x00010001
-GLOBL bits00010001<>(SB), RODATA|NOPTR, $4
-
-// func peakBytesAVX2(n int)
-// Requires: AVX, AVX2
-TEXT ·peakBytesAVX2(SB), NOSPLIT, $0-8
-	MOVQ         n+0(FP), AX
-	VBROADCASTSS bits00010001<>+0(SB), Y0
-	VXORPS       Y1, Y1, Y1
+// func residualAVX2(r []float32, y []float32, o []int32, unit float32) (largest float32)
+// Requires: AVX, SSE
+TEXT ·residualAVX2(SB), NOSPLIT, $0-84
+	MOVQ         r_base+0(FP), AX
+	MOVQ         r_len+8(FP), CX
+	MOVQ         y_base+24(FP), DX
+	MOVQ         o_base+48(FP), BX
+	VBROADCASTSS unit+72(FP), Y0
+	VBROADCASTSS bits7fffffff<>+0(SB), Y1
 	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	SHRQ         $0x01, AX
-
-loop:
-	VPMADDUBSW Y1, Y1, Y10
-	VPMADDUBSW Y1, Y1, Y11
-	VPADDW     Y11, Y10, Y10
-	VPMADDWD   Y0, Y10, Y10
-	VPADDD     Y10, Y2, Y2
-	VPMADDUBSW Y1, Y1, Y10
-	VPMADDUBSW Y1, Y1, Y11
-	VPADDW     Y11, Y10, Y10
-	VPMADDWD   Y0, Y10, Y10
-	VPADDD     Y10, Y3, Y3
-	VPMADDUBSW Y1, Y1, Y10
-	VPMADDUBSW Y1, Y1, Y11
-	VPADDW     Y11, Y10, Y10
-	VPMADDWD   Y0, Y10, Y10
-	VPADDD     Y10, Y4, Y4
-	VPMADDUBSW Y1, Y1, Y10
-	VPMADDUBSW Y1, Y1, Y11
-	VPADDW     Y11, Y10, Y10
-	VPMADDWD   Y0, Y10, Y10
-	VPADDD     Y10, Y5, Y5
-	VPMADDUBSW Y1, Y1, Y10
-	VPMADDUBSW Y1, Y1, Y11
-	VPADDW     Y11, Y10, Y10
-	VPMADDWD   Y0, Y10, Y10
-	VPADDD     Y10, Y6, Y6
-	VPMADDUBSW Y1, Y1, Y10
-	VPMADDUBSW Y1, Y1, Y11
-	VPADDW     Y11, Y10, Y10
-	VPMADDWD   Y0, Y10, Y10
-	VPADDD     Y10, Y7, Y7
-	VPMADDUBSW Y1, Y1, Y10
-	VPMADDUBSW Y1, Y1, Y11
-	VPADDW     Y11, Y10, Y10
-	VPMADDWD   Y0, Y10, Y10
-	VPADDD     Y10, Y8, Y8
-	VPMADDUBSW Y1, Y1, Y10
-	VPMADDUBSW Y1, Y1, Y11
-	VPADDW     Y11, Y10, Y10
-	VPMADDWD   Y0, Y10, Y10
-	VPADDD     Y10, Y9, Y9
-	DECQ       AX
-	JNZ        loop
-	VZEROUPPER
-	RET
-
-// func dotsBytesAVX2(p []float32, index []int32, r []int8, d []int8, start []int32, scale []float32)
-// Requires: AVX, AVX2
-TEXT ·dotsBytesAVX2(SB), NOSPLIT, $0-144
-	MOVQ         p_base+0(FP), AX
-	MOVQ         index_base+24(FP), CX
-	MOVQ         index_len+32(FP), DX
-	MOVQ         r_base+48(FP), BX
-	MOVQ         d_base+72(FP), SI
-	MOVQ         r_len+56(FP), DI
-	MOVQ         start_base+96(FP), R8
-	MOVQ         scale_base+120(FP), R9
-	VBROADCASTSS bits00010001<>+0(SB), Y0
-	SHRQ         $0x02, DX
+	XORQ         SI, SI
+	TESTQ        CX, CX
 	JZ           done
 
-four:
-	MOVLQSX (CX), R10
-	IMULQ   DI, R10
-	ADDQ    SI, R10
-	VXORPS  Y1, Y1, Y1
-	MOVLQSX 4(CX), R11
-	IMULQ   DI, R11
-	ADDQ    SI, R11
-	VXORPS  Y2, Y2, Y2
-	MOVLQSX 8(CX), R12
-	IMULQ   DI, R12
-	ADDQ    SI, R12
-	VXORPS  Y3, Y3, Y3
-	MOVLQSX 12(CX), R13
-	IMULQ   DI, R13
-	ADDQ    SI, R13
-	VXORPS  Y4, Y4, Y4
-	XORQ    R14, R14
+loop:
+	VCVTDQ2PS (BX)(SI*4), Y3
+	VMULPS    Y0, Y3, Y3
+	VMOVUPS   (DX)(SI*4), Y4
+	VSUBPS    Y3, Y4, Y4
+	VMOVUPS   Y4, (AX)(SI*4)
+	VANDPS    Y1, Y4, Y4
+	VMAXPS    Y4, Y2, Y2
+	ADDQ      $0x08, SI
+	CMPQ      SI, CX
+	JL        loop
 
-bytes:
-	VMOVDQU      (BX)(R14*1), Y5
-	VMOVDQU      32(BX)(R14*1), Y6
-	VPMADDUBSW   (R10)(R14*1), Y5, Y7
-	VPMADDUBSW   32(R10)(R14*1), Y6, Y8
-	VPADDW       Y8, Y7, Y7
-	VPMADDWD     Y0, Y7, Y7
-	VPADDD       Y7, Y1, Y1
-	VPMADDUBSW   (R11)(R14*1), Y5, Y7
-	VPMADDUBSW   32(R11)(R14*1), Y6, Y8
-	VPADDW       Y8, Y7, Y7
-	VPMADDWD     Y0, Y7, Y7
-	VPADDD       Y7, Y2, Y2
-	VPMADDUBSW   (R12)(R14*1), Y5, Y7
-	VPMADDUBSW   32(R12)(R14*1), Y6, Y8
-	VPADDW       Y8, Y7, Y7
-	VPMADDWD     Y0, Y7, Y7
-	VPADDD       Y7, Y3, Y3
-	VPMADDUBSW   (R13)(R14*1), Y5, Y5
-	VPMADDUBSW   32(R13)(R14*1), Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     Y0, Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	ADDQ         $0x40, R14
-	CMPQ         R14, DI
-	JL           bytes
-	VPHADDD      Y2, Y1, Y1
-	VPHADDD      Y4, Y3, Y3
-	VPHADDD      Y3, Y1, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPADDD       X2, X1, X1
-	MOVLQSX      (CX), R10
-	VMOVD        (R8)(R10*4), X2
-	VMOVD        (R9)(R10*4), X3
-	MOVLQSX      4(CX), R10
-	VPINSRD      $0x01, (R8)(R10*4), X2, X2
-	VPINSRD      $0x01, (R9)(R10*4), X3, X3
-	MOVLQSX      8(CX), R10
-	VPINSRD      $0x02, (R8)(R10*4), X2, X2
-	VPINSRD      $0x02, (R9)(R10*4), X3, X3
-	MOVLQSX      12(CX), R10
-	VPINSRD      $0x03, (R8)(R10*4), X2, X2
-	VPINSRD      $0x03, (R9)(R10*4), X3, X3
-	VPADDD       X2, X1, X1
-	VCVTDQ2PS    X1, X1
-	VMULPS       X3, X1, X1
-	VMOVUPS      X1, (AX)
+done:
+	VEXTRACTF128 $0x01, Y2, X0
+	VMAXPS       X0, X2, X2
+	VPERMILPS    $0x4e, X2, X0
+	VMAXPS       X0, X2, X2
+	VPERMILPS    $0xb1, X2, X0
+	VMAXPS       X0, X2, X2
+	MOVSS        X2, largest+80(FP)
+	VZEROUPPER
+	RET
+
+// func quantiseAVX2(dst []int8, x []float32, scale float32, offset int8)
+// Requires: AVX, AVX2
+TEXT ·quantiseAVX2(SB), NOSPLIT, $0-53
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         x_len+32(FP), DX
+	VBROADCASTSS scale+48(FP), Y0
+	VPBROADCASTB offset+52(FP), X1
+	TESTQ        DX, DX
+	JZ           done
+
+loop:
+	VMULPS       (CX), Y0, Y2
+	VCVTPS2DQ    Y2, Y2
+	VMULPS       32(CX), Y0, Y3
+	VCVTPS2DQ    Y3, Y3
+	VPACKSSDW    Y3, Y2, Y2
+	VPERMQ       $0xd8, Y2, Y2
+	VEXTRACTI128 $0x01, Y2, X3
+	VPACKSSWB    X3, X2, X2
+	VPADDB       X1, X2, X2
+	VMOVDQU      X2, (AX)
 	ADDQ         $0x10, AX
-	ADDQ         $0x10, CX
-	DECQ         DX
-	JNZ          four
+	ADDQ         $0x40, CX
+	SUBQ         $0x10, DX
+	JNZ          loop
 
 done:
 	VZEROUPPER
 	RET
+
+// func candidatesAVX2(index []int32, p []float32, sums []int32, scale []float32, members []byte, column int32, limit float32, floor float32) (n int)
+// Requires: AVX, AVX2, POPCNT
+TEXT ·candidatesAVX2(SB), NOSPLIT, $0-144
+	MOVQ         index_base+0(FP), AX
+	MOVQ         p_base+24(FP), CX
+	MOVQ         sums_base+48(FP), DX
+	MOVQ         sums_len+56(FP), BX
+	MOVQ         scale_base+72(FP), SI
+	MOVQ         members_base+96(FP), DI
+	XORQ         R8, R8
+	VBROADCASTSS column+120(FP), Y0
+	VBROADCASTSS limit+124(FP), Y1
+	VBROADCASTSS floor+128(FP), Y2
+	VBROADCASTSS bits7fffffff<>+0(SB), Y3
+	VPADDD       iota<>+0(SB), Y0, Y0
+	VBROADCASTSS bits00000008<>+0(SB), Y4
+	XORQ         R9, R9
+	TESTQ        BX, BX
+	JZ           done
+
+loop:
+	VCVTDQ2PS (DX)(R9*4), Y5
+	VMULPS    (SI)(R9*4), Y5, Y5
+	VMAXPS    Y2, Y5, Y6
+	VANDPS    Y3, Y6, Y6
+	VCMPPS    $0x1e, Y1, Y6, Y6
+	VMOVMSKPS Y6, R10
+	MOVBLZX   (DI), R11
+	NOTL      R11
+	ANDL      R11, R10
+	JZ        next
+	LEAQ      compressed<>+0(SB), R11
+	VPMOVZXBD (R11)(R10*8), Y6
+	VPERMPS   Y5, Y6, Y5
+	VMOVUPS   Y5, (CX)(R8*4)
+	VPERMD    Y0, Y6, Y6
+	VMOVDQU   Y6, (AX)(R8*4)
+	POPCNTL   R10, R10
+	ADDQ      R10, R8
+
+next:
+	ADDQ   $0x01, DI
+	VPADDD Y4, Y0, Y0
+	ADDQ   $0x08, R9
+	CMPQ   R9, BX
+	JL     loop
+
+done:
+	MOVQ R8, n+136(FP)
+	VZEROUPPER
+	RET
+
+// func advanceAVX2(active []int32, bytes []int8, index []int32, p []float32, z []float32, b []float32, v []float32, step float32, threshold float32, floor float32, momentum float32, scale float32, enter uint32) (n int, largest float32)
+// Requires: AVX, AVX2, POPCNT, SSE
+TEXT ·advanceAVX2(SB), NOSPLIT, $0-204
+	MOVQ         active_base+0(FP), AX
+	MOVQ         bytes_base+24(FP), CX
+	MOVQ         index_base+48(FP), DX
+	MOVQ         p_base+72(FP), BX
+	MOVQ         p_len+80(FP), SI
+	MOVQ         z_base+96(FP), DI
+	MOVQ         b_base+120(FP), R8
+	MOVQ         v_base+144(FP), R9
+	VBROADCASTSS step+168(FP), Y0
+	VBROADCASTSS threshold+172(FP), Y1
+	VBROADCASTSS momentum+180(FP), Y2
+	VBROADCASTSS scale+184(FP), Y3
+	VBROADCASTSS floor+176(FP), Y4
+	VBROADCASTSS bits7fffffff<>+0(SB), Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VBROADCASTSS bitsc2fe0000<>+0(SB), Y8
+	VBROADCASTSS bits42fe0000<>+0(SB), Y9
+	VBROADCASTSS enter+188(FP), Y10
+	XORQ         R10, R10
+	XORQ         R11, R11
+	TESTQ        SI, SI
+	JZ           done
+
+loop:
+	VMULPS       (BX)(R11*4), Y0, Y11
+	VADDPS       (DI)(R11*4), Y11, Y11
+	VANDPS       Y5, Y11, Y12
+	VSUBPS       Y1, Y12, Y12
+	VMAXPS       Y12, Y6, Y12
+	VANDNPS      Y11, Y5, Y11
+	VORPS        Y11, Y12, Y12
+	VMAXPS       Y4, Y12, Y12
+	VMOVUPS      (R8)(R11*4), Y11
+	VCMPPS       $0x04, Y6, Y11, Y13
+	VORPS        Y10, Y13, Y13
+	VANDPS       Y13, Y12, Y12
+	VMOVUPS      Y12, (R8)(R11*4)
+	VSUBPS       Y11, Y12, Y11
+	VMULPS       Y2, Y11, Y11
+	VADDPS       Y11, Y12, Y12
+	VMOVUPS      Y12, (DI)(R11*4)
+	VMULPS       (R9)(R11*4), Y12, Y12
+	VANDPS       Y5, Y12, Y13
+	VMAXPS       Y13, Y7, Y7
+	VMULPS       Y3, Y12, Y12
+	VMAXPS       Y8, Y12, Y12
+	VMINPS       Y9, Y12, Y12
+	VCVTPS2DQ    Y12, Y12
+	VPCMPEQD     Y6, Y12, Y13
+	VMOVMSKPS    Y13, R12
+	XORL         $0xff, R12
+	JZ           next
+	LEAQ         compressed<>+0(SB), R13
+	VPMOVZXBD    (R13)(R12*8), Y11
+	VPERMD       Y12, Y11, Y12
+	VPERMD       (DX)(R11*4), Y11, Y11
+	VMOVDQU      Y11, (AX)(R10*4)
+	VEXTRACTI128 $0x01, Y12, X13
+	VPACKSSDW    X13, X12, X12
+	VPACKSSWB    X12, X12, X12
+	VMOVQ        X12, (CX)(R10*1)
+	POPCNTL      R12, R12
+	ADDQ         R12, R10
+
+next:
+	ADDQ $0x08, R11
+	CMPQ R11, SI
+	JL   loop
+
+done:
+	MOVQ         R10, n+192(FP)
+	VEXTRACTF128 $0x01, Y7, X0
+	VMAXPS       X0, X7, X7
+	VPERMILPS    $0x4e, X7, X0
+	VMAXPS       X0, X7, X7
+	VPERMILPS    $0xb1, X7, X0
+	VMAXPS       X0, X7, X7
+	MOVSS        X7, largest+200(FP)
+	VZEROUPPER
+	RET
+
+DATA bitsc2fe0000<>+0(SB)/4, $0xc2fe0000
+GLOBL bitsc2fe0000<>(SB), RODATA|NOPTR, $4
+
+DATA bits42fe0000<>+0(SB)/4, $0x42fe0000
+GLOBL bits42fe0000<>(SB), RODATA|NOPTR, $4
 
 // func decodeBytesAVX2(out []int32, index []int32, z []int8, d []int8)
 // Requires: AVX, AVX2
@@ -2782,216 +2734,265 @@ done2:
 	SUBQ         $0x00000040, CX
 	JMP          columns
 
-// func residualAVX2(r []float32, y []float32, o []int32, unit float32) (largest float32)
-// Requires: AVX, SSE
-TEXT ·residualAVX2(SB), NOSPLIT, $0-84
-	MOVQ         r_base+0(FP), AX
-	MOVQ         r_len+8(FP), CX
-	MOVQ         y_base+24(FP), DX
-	MOVQ         o_base+48(FP), BX
-	VBROADCASTSS unit+72(FP), Y0
-	VBROADCASTSS bits7fffffff<>+0(SB), Y1
-	VXORPS       Y2, Y2, Y2
-	XORQ         SI, SI
-	TESTQ        CX, CX
-	JZ           done
-
-loop:
-	VCVTDQ2PS (BX)(SI*4), Y3
-	VMULPS    Y0, Y3, Y3
-	VMOVUPS   (DX)(SI*4), Y4
-	VSUBPS    Y3, Y4, Y4
-	VMOVUPS   Y4, (AX)(SI*4)
-	VANDPS    Y1, Y4, Y4
-	VMAXPS    Y4, Y2, Y2
-	ADDQ      $0x08, SI
-	CMPQ      SI, CX
-	JL        loop
-
-done:
-	VEXTRACTF128 $0x01, Y2, X0
-	VMAXPS       X0, X2, X2
-	VPERMILPS    $0x4e, X2, X0
-	VMAXPS       X0, X2, X2
-	VPERMILPS    $0xb1, X2, X0
-	VMAXPS       X0, X2, X2
-	MOVSS        X2, largest+80(FP)
-	VZEROUPPER
-	RET
-
-// func quantiseAVX2(dst []int8, x []float32, scale float32, offset int8)
+// func productBytesAVX2(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int)
 // Requires: AVX, AVX2
-TEXT ·quantiseAVX2(SB), NOSPLIT, $0-53
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         x_base+24(FP), CX
-	MOVQ         x_len+32(FP), DX
-	VBROADCASTSS scale+48(FP), Y0
-	VPBROADCASTB offset+52(FP), X1
-	TESTQ        DX, DX
-	JZ           done
+TEXT ·productBytesAVX2(SB), NOSPLIT, $0-56
+	VBROADCASTSS bits00010001<>+0(SB), Y0
+	MOVQ         start+40(FP), AX
+	VMOVUPS      (AX), Y1
+	VMOVUPS      32(AX), Y2
+	VMOVUPS      (AX), Y3
+	VMOVUPS      32(AX), Y4
+	VMOVUPS      (AX), Y5
+	VMOVUPS      32(AX), Y6
+	VMOVUPS      (AX), Y7
+	VMOVUPS      32(AX), Y8
+	MOVQ         a+16(FP), AX
+	MOVQ         aRow+24(FP), CX
+	LEAQ         (AX)(CX*2), DX
+	ADDQ         CX, DX
+	MOVQ         b+32(FP), BX
+	MOVQ         n+48(FP), SI
+	SHRQ         $0x01, SI
 
 loop:
-	VMULPS       (CX), Y0, Y2
-	VCVTPS2DQ    Y2, Y2
-	VMULPS       32(CX), Y0, Y3
-	VCVTPS2DQ    Y3, Y3
-	VPACKSSDW    Y3, Y2, Y2
-	VPERMQ       $0xd8, Y2, Y2
-	VEXTRACTI128 $0x01, Y2, X3
-	VPACKSSWB    X3, X2, X2
-	VPADDB       X1, X2, X2
-	VMOVDQU      X2, (AX)
-	ADDQ         $0x10, AX
-	ADDQ         $0x40, CX
-	SUBQ         $0x10, DX
+	VMOVUPS      (BX), Y9
+	VMOVUPS      64(BX), Y10
+	VPBROADCASTD (AX), Y11
+	VPBROADCASTD 4(AX), Y12
+	VPMADDUBSW   Y9, Y11, Y11
+	VPMADDUBSW   Y10, Y12, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y1, Y1
+	VPBROADCASTD (AX)(CX*1), Y11
+	VPBROADCASTD 4(AX)(CX*1), Y12
+	VPMADDUBSW   Y9, Y11, Y11
+	VPMADDUBSW   Y10, Y12, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y3, Y3
+	VPBROADCASTD (AX)(CX*2), Y11
+	VPBROADCASTD 4(AX)(CX*2), Y12
+	VPMADDUBSW   Y9, Y11, Y11
+	VPMADDUBSW   Y10, Y12, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y5, Y5
+	VPBROADCASTD (DX), Y11
+	VPBROADCASTD 4(DX), Y12
+	VPMADDUBSW   Y9, Y11, Y11
+	VPMADDUBSW   Y10, Y12, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VMOVUPS      32(BX), Y9
+	VMOVUPS      96(BX), Y10
+	VPBROADCASTD (AX), Y11
+	VPBROADCASTD 4(AX), Y12
+	VPMADDUBSW   Y9, Y11, Y11
+	VPMADDUBSW   Y10, Y12, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y2, Y2
+	VPBROADCASTD (AX)(CX*1), Y11
+	VPBROADCASTD 4(AX)(CX*1), Y12
+	VPMADDUBSW   Y9, Y11, Y11
+	VPMADDUBSW   Y10, Y12, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y4, Y4
+	VPBROADCASTD (AX)(CX*2), Y11
+	VPBROADCASTD 4(AX)(CX*2), Y12
+	VPMADDUBSW   Y9, Y11, Y11
+	VPMADDUBSW   Y10, Y12, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y6, Y6
+	VPBROADCASTD (DX), Y11
+	VPBROADCASTD 4(DX), Y12
+	VPMADDUBSW   Y9, Y11, Y11
+	VPMADDUBSW   Y10, Y12, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	ADDQ         $0x08, AX
+	ADDQ         $0x08, DX
+	ADDQ         $0x00000080, BX
+	DECQ         SI
 	JNZ          loop
-
-done:
+	MOVQ         dst+0(FP), AX
+	MOVQ         dstRow+8(FP), CX
+	SHLQ         $0x02, CX
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      Y2, 32(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Y3, (AX)
+	VMOVUPS      Y4, 32(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Y5, (AX)
+	VMOVUPS      Y6, 32(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Y7, (AX)
+	VMOVUPS      Y8, 32(AX)
+	ADDQ         CX, AX
 	VZEROUPPER
 	RET
 
-// func candidatesAVX2(index []int32, p []float32, sums []int32, scale []float32, members []byte, column int32, limit float32, floor float32) (n int)
-// Requires: AVX, AVX2, POPCNT
-TEXT ·candidatesAVX2(SB), NOSPLIT, $0-144
-	MOVQ         index_base+0(FP), AX
-	MOVQ         p_base+24(FP), CX
-	MOVQ         sums_base+48(FP), DX
-	MOVQ         sums_len+56(FP), BX
-	MOVQ         scale_base+72(FP), SI
-	MOVQ         members_base+96(FP), DI
-	XORQ         R8, R8
-	VBROADCASTSS column+120(FP), Y0
-	VBROADCASTSS limit+124(FP), Y1
-	VBROADCASTSS floor+128(FP), Y2
-	VBROADCASTSS bits7fffffff<>+0(SB), Y3
-	VPADDD       iota<>+0(SB), Y0, Y0
-	VBROADCASTSS bits00000008<>+0(SB), Y4
-	XORQ         R9, R9
-	TESTQ        BX, BX
-	JZ           done
+DATA bits00010001<>+0(SB)/4, $0x00010001
+GLOBL bits00010001<>(SB), RODATA|NOPTR, $4
 
-loop:
-	VCVTDQ2PS (DX)(R9*4), Y5
-	VMULPS    (SI)(R9*4), Y5, Y5
-	VMAXPS    Y2, Y5, Y6
-	VANDPS    Y3, Y6, Y6
-	VCMPPS    $0x1e, Y1, Y6, Y6
-	VMOVMSKPS Y6, R10
-	MOVBLZX   (DI), R11
-	NOTL      R11
-	INCQ      DI
-	ANDL      R11, R10
-	JZ        next
-	LEAQ      compressed<>+0(SB), R11
-	VPMOVZXBD (R11)(R10*8), Y6
-	VPERMPS   Y5, Y6, Y5
-	VMOVUPS   Y5, (CX)(R8*4)
-	VPERMD    Y0, Y6, Y6
-	VMOVDQU   Y6, (AX)(R8*4)
-	POPCNTL   R10, R10
-	ADDQ      R10, R8
-
-next:
-	VPADDD Y4, Y0, Y0
-	ADDQ   $0x08, R9
-	CMPQ   R9, BX
-	JL     loop
-
-done:
-	MOVQ R8, n+136(FP)
-	VZEROUPPER
-	RET
-
-// func advanceAVX2(active []int32, bytes []int8, index []int32, p []float32, z []float32, b []float32, v []float32, step float32, threshold float32, floor float32, momentum float32, scale float32, enter uint32) (n int, largest float32)
-// Requires: AVX, AVX2, POPCNT, SSE
-TEXT ·advanceAVX2(SB), NOSPLIT, $0-204
-	MOVQ         active_base+0(FP), AX
-	MOVQ         bytes_base+24(FP), CX
-	MOVQ         index_base+48(FP), DX
-	MOVQ         p_base+72(FP), BX
-	MOVQ         p_len+80(FP), SI
-	MOVQ         z_base+96(FP), DI
-	MOVQ         b_base+120(FP), R8
-	MOVQ         v_base+144(FP), R9
-	VBROADCASTSS step+168(FP), Y0
-	VBROADCASTSS threshold+172(FP), Y1
-	VBROADCASTSS momentum+180(FP), Y2
-	VBROADCASTSS scale+184(FP), Y3
-	VBROADCASTSS enter+188(FP), Y4
+// func peakBytesAVX2(n int)
+// Requires: AVX, AVX2
+TEXT ·peakBytesAVX2(SB), NOSPLIT, $0-8
+	MOVQ         n+0(FP), AX
+	VBROADCASTSS bits00010001<>+0(SB), Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
 	VXORPS       Y5, Y5, Y5
-	XORQ         R10, R10
-	XORQ         R11, R11
-	TESTQ        SI, SI
-	JZ           done
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	SHRQ         $0x01, AX
 
 loop:
-	VBROADCASTSS bits7fffffff<>+0(SB), Y8
-	VXORPS       Y9, Y9, Y9
-	VMULPS       (BX)(R11*4), Y0, Y6
-	VADDPS       (DI)(R11*4), Y6, Y6
-	VANDPS       Y8, Y6, Y7
-	VSUBPS       Y1, Y7, Y7
-	VMAXPS       Y7, Y9, Y7
-	VANDNPS      Y6, Y8, Y6
-	VORPS        Y6, Y7, Y7
-	VBROADCASTSS floor+176(FP), Y6
-	VMAXPS       Y6, Y7, Y7
-	VMOVUPS      (R8)(R11*4), Y6
-	VCMPPS       $0x04, Y9, Y6, Y10
-	VORPS        Y4, Y10, Y10
-	VANDPS       Y10, Y7, Y7
-	VMOVUPS      Y7, (R8)(R11*4)
-	VSUBPS       Y6, Y7, Y6
-	VMULPS       Y2, Y6, Y6
-	VADDPS       Y6, Y7, Y7
-	VMOVUPS      Y7, (DI)(R11*4)
-	VMULPS       (R9)(R11*4), Y7, Y7
-	VANDPS       Y8, Y7, Y10
-	VMAXPS       Y10, Y5, Y5
-	VMULPS       Y3, Y7, Y7
-	VBROADCASTSS bitsc2fe0000<>+0(SB), Y6
-	VMAXPS       Y6, Y7, Y7
-	VBROADCASTSS bits42fe0000<>+0(SB), Y6
-	VMINPS       Y6, Y7, Y7
-	VCVTPS2DQ    Y7, Y7
-	VPCMPEQD     Y9, Y7, Y10
-	VMOVMSKPS    Y10, R12
-	XORL         $0xff, R12
-	JZ           next
-	LEAQ         compressed<>+0(SB), R13
-	VPMOVZXBD    (R13)(R12*8), Y6
-	VPERMD       Y7, Y6, Y7
-	VPERMD       (DX)(R11*4), Y6, Y6
-	VMOVDQU      Y6, (AX)(R10*4)
-	VEXTRACTI128 $0x01, Y7, X10
-	VPACKSSDW    X10, X7, X7
-	VPACKSSWB    X7, X7, X7
-	VMOVQ        X7, (CX)(R10*1)
-	POPCNTL      R12, R12
-	ADDQ         R12, R10
-
-next:
-	ADDQ $0x08, R11
-	CMPQ R11, SI
-	JL   loop
-
-done:
-	MOVQ         R10, n+192(FP)
-	VEXTRACTF128 $0x01, Y5, X0
-	VMAXPS       X0, X5, X5
-	VPERMILPS    $0x4e, X5, X0
-	VMAXPS       X0, X5, X5
-	VPERMILPS    $0xb1, X5, X0
-	VMAXPS       X0, X5, X5
-	MOVSS        X5, largest+200(FP)
+	VPMADDUBSW Y1, Y1, Y10
+	VPMADDUBSW Y1, Y1, Y11
+	VPADDW     Y11, Y10, Y10
+	VPMADDWD   Y0, Y10, Y10
+	VPADDD     Y10, Y2, Y2
+	VPMADDUBSW Y1, Y1, Y10
+	VPMADDUBSW Y1, Y1, Y11
+	VPADDW     Y11, Y10, Y10
+	VPMADDWD   Y0, Y10, Y10
+	VPADDD     Y10, Y3, Y3
+	VPMADDUBSW Y1, Y1, Y10
+	VPMADDUBSW Y1, Y1, Y11
+	VPADDW     Y11, Y10, Y10
+	VPMADDWD   Y0, Y10, Y10
+	VPADDD     Y10, Y4, Y4
+	VPMADDUBSW Y1, Y1, Y10
+	VPMADDUBSW Y1, Y1, Y11
+	VPADDW     Y11, Y10, Y10
+	VPMADDWD   Y0, Y10, Y10
+	VPADDD     Y10, Y5, Y5
+	VPMADDUBSW Y1, Y1, Y10
+	VPMADDUBSW Y1, Y1, Y11
+	VPADDW     Y11, Y10, Y10
+	VPMADDWD   Y0, Y10, Y10
+	VPADDD     Y10, Y6, Y6
+	VPMADDUBSW Y1, Y1, Y10
+	VPMADDUBSW Y1, Y1, Y11
+	VPADDW     Y11, Y10, Y10
+	VPMADDWD   Y0, Y10, Y10
+	VPADDD     Y10, Y7, Y7
+	VPMADDUBSW Y1, Y1, Y10
+	VPMADDUBSW Y1, Y1, Y11
+	VPADDW     Y11, Y10, Y10
+	VPMADDWD   Y0, Y10, Y10
+	VPADDD     Y10, Y8, Y8
+	VPMADDUBSW Y1, Y1, Y10
+	VPMADDUBSW Y1, Y1, Y11
+	VPADDW     Y11, Y10, Y10
+	VPMADDWD   Y0, Y10, Y10
+	VPADDD     Y10, Y9, Y9
+	DECQ       AX
+	JNZ        loop
 	VZEROUPPER
 	RET
 
-DATA bitsc2fe0000<>+0(SB)/4, $0xc2fe0000
-GLOBL bitsc2fe0000<>(SB), RODATA|NOPTR, $4
+// func dotsBytesAVX2(p []float32, index []int32, r []int8, d []int8, start []int32, scale []float32)
+// Requires: AVX, AVX2
+TEXT ·dotsBytesAVX2(SB), NOSPLIT, $0-144
+	MOVQ         p_base+0(FP), AX
+	MOVQ         index_base+24(FP), CX
+	MOVQ         index_len+32(FP), DX
+	MOVQ         r_base+48(FP), BX
+	MOVQ         d_base+72(FP), SI
+	MOVQ         r_len+56(FP), DI
+	MOVQ         start_base+96(FP), R8
+	MOVQ         scale_base+120(FP), R9
+	VBROADCASTSS bits00010001<>+0(SB), Y0
+	SHRQ         $0x02, DX
+	JZ           done
 
-DATA bits42fe0000<>+0(SB)/4, $0x42fe0000
-GLOBL bits42fe0000<>(SB), RODATA|NOPTR, $4
+four:
+	MOVLQSX (CX), R10
+	IMULQ   DI, R10
+	ADDQ    SI, R10
+	VXORPS  Y1, Y1, Y1
+	MOVLQSX 4(CX), R11
+	IMULQ   DI, R11
+	ADDQ    SI, R11
+	VXORPS  Y2, Y2, Y2
+	MOVLQSX 8(CX), R12
+	IMULQ   DI, R12
+	ADDQ    SI, R12
+	VXORPS  Y3, Y3, Y3
+	MOVLQSX 12(CX), R13
+	IMULQ   DI, R13
+	ADDQ    SI, R13
+	VXORPS  Y4, Y4, Y4
+	XORQ    R14, R14
+
+bytes:
+	VMOVUPS      (BX)(R14*1), Y5
+	VMOVUPS      32(BX)(R14*1), Y6
+	VPMADDUBSW   (R10)(R14*1), Y5, Y7
+	VPMADDUBSW   32(R10)(R14*1), Y6, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
+	VPADDD       Y7, Y1, Y1
+	VPMADDUBSW   (R11)(R14*1), Y5, Y7
+	VPMADDUBSW   32(R11)(R14*1), Y6, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
+	VPADDD       Y7, Y2, Y2
+	VPMADDUBSW   (R12)(R14*1), Y5, Y7
+	VPMADDUBSW   32(R12)(R14*1), Y6, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
+	VPADDD       Y7, Y3, Y3
+	VPMADDUBSW   (R13)(R14*1), Y5, Y5
+	VPMADDUBSW   32(R13)(R14*1), Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	ADDQ         $0x40, R14
+	CMPQ         R14, DI
+	JL           bytes
+	VPHADDD      Y2, Y1, Y1
+	VPHADDD      Y4, Y3, Y3
+	VPHADDD      Y3, Y1, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPADDD       X2, X1, X1
+	MOVLQSX      (CX), R10
+	VMOVD        (R8)(R10*4), X2
+	VMOVD        (R9)(R10*4), X3
+	MOVLQSX      4(CX), R10
+	VPINSRD      $0x01, (R8)(R10*4), X2, X2
+	VPINSRD      $0x01, (R9)(R10*4), X3, X3
+	MOVLQSX      8(CX), R10
+	VPINSRD      $0x02, (R8)(R10*4), X2, X2
+	VPINSRD      $0x02, (R9)(R10*4), X3, X3
+	MOVLQSX      12(CX), R10
+	VPINSRD      $0x03, (R8)(R10*4), X2, X2
+	VPINSRD      $0x03, (R9)(R10*4), X3, X3
+	VPADDD       X2, X1, X1
+	VCVTDQ2PS    X1, X1
+	VMULPS       X3, X1, X1
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	ADDQ         $0x10, CX
+	DECQ         DX
+	JNZ          four
+
+done:
+	VZEROUPPER
+	RET
 
 // func productAVX512(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, s *byte, q *byte, sRow int, sRows int, every int)
 // Requires: AVX, AVX512F, MMX+
@@ -3020,17 +3021,17 @@ TEXT ·productAVX512(SB), NOSPLIT, $0-104
 	VPXORD Z21, Z21, Z21
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
-	MOVQ   aRow+24(FP), AX
+	MOVQ   aColumn+32(FP), AX
 	SHLQ   $0x02, AX
-	MOVQ   aColumn+32(FP), CX
-	SHLQ   $0x02, CX
-	MOVQ   a+16(FP), DX
-	LEAQ   (DX)(AX*2), BX
-	ADDQ   AX, BX
-	LEAQ   (BX)(AX*2), SI
-	ADDQ   AX, SI
-	LEAQ   (SI)(AX*2), DI
-	ADDQ   AX, DI
+	MOVQ   a+16(FP), CX
+	MOVQ   aRow+24(FP), DX
+	SHLQ   $0x02, DX
+	LEAQ   (CX)(DX*2), BX
+	ADDQ   DX, BX
+	LEAQ   (BX)(DX*2), SI
+	ADDQ   DX, SI
+	LEAQ   (SI)(DX*2), DI
+	ADDQ   DX, DI
 	MOVQ   b+40(FP), R8
 	MOVQ   bRow+48(FP), R9
 	SHLQ   $0x02, R9
@@ -3055,46 +3056,46 @@ steps:
 	VMOVUPS      (R8), Z24
 	VMOVUPS      64(R8), Z25
 	ADDQ         R9, R8
-	VBROADCASTSS (DX), Z26
+	VBROADCASTSS (CX), Z26
 	VFMADD231PS  Z26, Z24, Z0
 	VFMADD231PS  Z26, Z25, Z1
-	VBROADCASTSS (DX)(AX*1), Z26
+	VBROADCASTSS (CX)(DX*1), Z26
 	VFMADD231PS  Z26, Z24, Z2
 	VFMADD231PS  Z26, Z25, Z3
-	VBROADCASTSS (DX)(AX*2), Z26
+	VBROADCASTSS (CX)(DX*2), Z26
 	VFMADD231PS  Z26, Z24, Z4
 	VFMADD231PS  Z26, Z25, Z5
 	VBROADCASTSS (BX), Z26
 	VFMADD231PS  Z26, Z24, Z6
 	VFMADD231PS  Z26, Z25, Z7
-	VBROADCASTSS (BX)(AX*1), Z26
+	VBROADCASTSS (BX)(DX*1), Z26
 	VFMADD231PS  Z26, Z24, Z8
 	VFMADD231PS  Z26, Z25, Z9
-	VBROADCASTSS (BX)(AX*2), Z26
+	VBROADCASTSS (BX)(DX*2), Z26
 	VFMADD231PS  Z26, Z24, Z10
 	VFMADD231PS  Z26, Z25, Z11
 	VBROADCASTSS (SI), Z26
 	VFMADD231PS  Z26, Z24, Z12
 	VFMADD231PS  Z26, Z25, Z13
-	VBROADCASTSS (SI)(AX*1), Z26
+	VBROADCASTSS (SI)(DX*1), Z26
 	VFMADD231PS  Z26, Z24, Z14
 	VFMADD231PS  Z26, Z25, Z15
-	VBROADCASTSS (SI)(AX*2), Z26
+	VBROADCASTSS (SI)(DX*2), Z26
 	VFMADD231PS  Z26, Z24, Z16
 	VFMADD231PS  Z26, Z25, Z17
 	VBROADCASTSS (DI), Z26
 	VFMADD231PS  Z26, Z24, Z18
 	VFMADD231PS  Z26, Z25, Z19
-	VBROADCASTSS (DI)(AX*1), Z26
+	VBROADCASTSS (DI)(DX*1), Z26
 	VFMADD231PS  Z26, Z24, Z20
 	VFMADD231PS  Z26, Z25, Z21
-	VBROADCASTSS (DI)(AX*2), Z26
+	VBROADCASTSS (DI)(DX*2), Z26
 	VFMADD231PS  Z26, Z24, Z22
 	VFMADD231PS  Z26, Z25, Z23
-	ADDQ         CX, DX
-	ADDQ         CX, BX
-	ADDQ         CX, SI
-	ADDQ         CX, DI
+	ADDQ         AX, CX
+	ADDQ         AX, BX
+	ADDQ         AX, SI
+	ADDQ         AX, DI
 	DECQ         R10
 	JZ           done
 	DECQ         R15
@@ -3106,46 +3107,46 @@ loop:
 	VMOVUPS      (R8), Z24
 	VMOVUPS      64(R8), Z25
 	ADDQ         R9, R8
-	VBROADCASTSS (DX), Z26
+	VBROADCASTSS (CX), Z26
 	VFMADD231PS  Z26, Z24, Z0
 	VFMADD231PS  Z26, Z25, Z1
-	VBROADCASTSS (DX)(AX*1), Z26
+	VBROADCASTSS (CX)(DX*1), Z26
 	VFMADD231PS  Z26, Z24, Z2
 	VFMADD231PS  Z26, Z25, Z3
-	VBROADCASTSS (DX)(AX*2), Z26
+	VBROADCASTSS (CX)(DX*2), Z26
 	VFMADD231PS  Z26, Z24, Z4
 	VFMADD231PS  Z26, Z25, Z5
 	VBROADCASTSS (BX), Z26
 	VFMADD231PS  Z26, Z24, Z6
 	VFMADD231PS  Z26, Z25, Z7
-	VBROADCASTSS (BX)(AX*1), Z26
+	VBROADCASTSS (BX)(DX*1), Z26
 	VFMADD231PS  Z26, Z24, Z8
 	VFMADD231PS  Z26, Z25, Z9
-	VBROADCASTSS (BX)(AX*2), Z26
+	VBROADCASTSS (BX)(DX*2), Z26
 	VFMADD231PS  Z26, Z24, Z10
 	VFMADD231PS  Z26, Z25, Z11
 	VBROADCASTSS (SI), Z26
 	VFMADD231PS  Z26, Z24, Z12
 	VFMADD231PS  Z26, Z25, Z13
-	VBROADCASTSS (SI)(AX*1), Z26
+	VBROADCASTSS (SI)(DX*1), Z26
 	VFMADD231PS  Z26, Z24, Z14
 	VFMADD231PS  Z26, Z25, Z15
-	VBROADCASTSS (SI)(AX*2), Z26
+	VBROADCASTSS (SI)(DX*2), Z26
 	VFMADD231PS  Z26, Z24, Z16
 	VFMADD231PS  Z26, Z25, Z17
 	VBROADCASTSS (DI), Z26
 	VFMADD231PS  Z26, Z24, Z18
 	VFMADD231PS  Z26, Z25, Z19
-	VBROADCASTSS (DI)(AX*1), Z26
+	VBROADCASTSS (DI)(DX*1), Z26
 	VFMADD231PS  Z26, Z24, Z20
 	VFMADD231PS  Z26, Z25, Z21
-	VBROADCASTSS (DI)(AX*2), Z26
+	VBROADCASTSS (DI)(DX*2), Z26
 	VFMADD231PS  Z26, Z24, Z22
 	VFMADD231PS  Z26, Z25, Z23
-	ADDQ         CX, DX
-	ADDQ         CX, BX
-	ADDQ         CX, SI
-	ADDQ         CX, DI
+	ADDQ         AX, CX
+	ADDQ         AX, BX
+	ADDQ         AX, SI
+	ADDQ         AX, DI
 	DECQ         R10
 	JNZ          loop
 
@@ -7094,6 +7095,1332 @@ loop:
 	ADDQ        $0x40, DX
 	SUBQ        $0x10, CX
 	JNZ         loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func residualAVX512(r []float32, y []float32, o []int32, unit float32) (largest float32)
+// Requires: AVX, AVX512F, SSE
+TEXT ·residualAVX512(SB), NOSPLIT, $0-84
+	MOVQ         r_base+0(FP), AX
+	MOVQ         r_len+8(FP), CX
+	MOVQ         y_base+24(FP), DX
+	MOVQ         o_base+48(FP), BX
+	VBROADCASTSS unit+72(FP), Z0
+	VBROADCASTSS bits7fffffff<>+0(SB), Z1
+	VPXORD       Z2, Z2, Z2
+	XORQ         SI, SI
+	TESTQ        CX, CX
+	JZ           done
+
+loop:
+	VCVTDQ2PS (BX)(SI*4), Z3
+	VMULPS    Z0, Z3, Z3
+	VMOVUPS   (DX)(SI*4), Z4
+	VSUBPS    Z3, Z4, Z4
+	VMOVUPS   Z4, (AX)(SI*4)
+	VPANDD    Z1, Z4, Z4
+	VMAXPS    Z4, Z2, Z2
+	ADDQ      $0x10, SI
+	CMPQ      SI, CX
+	JL        loop
+
+done:
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VMAXPS        Y0, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X0
+	VMAXPS        X0, X2, X2
+	VPERMILPS     $0x4e, X2, X0
+	VMAXPS        X0, X2, X2
+	VPERMILPS     $0xb1, X2, X0
+	VMAXPS        X0, X2, X2
+	MOVSS         X2, largest+80(FP)
+	VZEROUPPER
+	RET
+
+// func quantiseAVX512(dst []int8, x []float32, scale float32, offset int8)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·quantiseAVX512(SB), NOSPLIT, $0-53
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         x_len+32(FP), DX
+	VBROADCASTSS scale+48(FP), Z0
+	VPBROADCASTB offset+52(FP), X1
+	TESTQ        DX, DX
+	JZ           done
+
+loop:
+	VMULPS    (CX), Z0, Z2
+	VCVTPS2DQ Z2, Z2
+	VPMOVDB   Z2, X2
+	VPADDB    X1, X2, X2
+	VMOVDQU   X2, (AX)
+	ADDQ      $0x10, AX
+	ADDQ      $0x40, CX
+	SUBQ      $0x10, DX
+	JNZ       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func candidatesAVX512(index []int32, p []float32, sums []int32, scale []float32, members []byte, column int32, limit float32, floor float32) (n int)
+// Requires: AVX, AVX512F, POPCNT
+TEXT ·candidatesAVX512(SB), NOSPLIT, $0-144
+	MOVQ         index_base+0(FP), AX
+	MOVQ         p_base+24(FP), CX
+	MOVQ         sums_base+48(FP), DX
+	MOVQ         sums_len+56(FP), BX
+	MOVQ         scale_base+72(FP), SI
+	MOVQ         members_base+96(FP), DI
+	XORQ         R8, R8
+	VBROADCASTSS column+120(FP), Z0
+	VBROADCASTSS limit+124(FP), Z1
+	VBROADCASTSS floor+128(FP), Z2
+	VBROADCASTSS bits7fffffff<>+0(SB), Z3
+	VPADDD       iota<>+0(SB), Z0, Z0
+	VBROADCASTSS bits00000010<>+0(SB), Z4
+	XORQ         R9, R9
+	TESTQ        BX, BX
+	JZ           done
+
+loop:
+	VCVTDQ2PS     (DX)(R9*4), Z5
+	VMULPS        (SI)(R9*4), Z5, Z5
+	VMAXPS        Z2, Z5, Z6
+	VPANDD        Z3, Z6, Z6
+	KMOVW         (DI), K1
+	KNOTW         K1, K1
+	VCMPPS        $0x1e, Z1, Z6, K1, K1
+	KORTESTW      K1, K1
+	JZ            next
+	VCOMPRESSPS.Z Z5, K1, Z5
+	VMOVUPS       Z5, (CX)(R8*4)
+	VPCOMPRESSD.Z Z0, K1, Z5
+	VMOVDQU32     Z5, (AX)(R8*4)
+	KMOVW         K1, R10
+	POPCNTL       R10, R10
+	ADDQ          R10, R8
+
+next:
+	ADDQ   $0x02, DI
+	VPADDD Z4, Z0, Z0
+	ADDQ   $0x10, R9
+	CMPQ   R9, BX
+	JL     loop
+
+done:
+	MOVQ R8, n+136(FP)
+	VZEROUPPER
+	RET
+
+// func advanceAVX512(active []int32, bytes []int8, index []int32, p []float32, z []float32, b []float32, v []float32, step float32, threshold float32, floor float32, momentum float32, scale float32, enter uint32) (n int, largest float32)
+// Requires: AVX, AVX512F, POPCNT, SSE
+TEXT ·advanceAVX512(SB), NOSPLIT, $0-204
+	MOVQ         active_base+0(FP), AX
+	MOVQ         bytes_base+24(FP), CX
+	MOVQ         index_base+48(FP), DX
+	MOVQ         p_base+72(FP), BX
+	MOVQ         p_len+80(FP), SI
+	MOVQ         z_base+96(FP), DI
+	MOVQ         b_base+120(FP), R8
+	MOVQ         v_base+144(FP), R9
+	VBROADCASTSS step+168(FP), Z0
+	VBROADCASTSS threshold+172(FP), Z1
+	VBROADCASTSS momentum+180(FP), Z2
+	VBROADCASTSS scale+184(FP), Z3
+	VBROADCASTSS floor+176(FP), Z4
+	VBROADCASTSS bits7fffffff<>+0(SB), Z5
+	VPXORD       Z6, Z6, Z6
+	VPXORD       Z7, Z7, Z7
+	VBROADCASTSS bitsc2fe0000<>+0(SB), Z8
+	VBROADCASTSS bits42fe0000<>+0(SB), Z9
+	MOVL         enter+188(FP), R10
+	KMOVW        R10, K1
+	XORQ         R10, R10
+	XORQ         R11, R11
+	TESTQ        SI, SI
+	JZ           done
+
+loop:
+	VMULPS        (BX)(R11*4), Z0, Z10
+	VADDPS        (DI)(R11*4), Z10, Z10
+	VPANDD        Z5, Z10, Z11
+	VSUBPS        Z1, Z11, Z11
+	VMAXPS        Z11, Z6, Z11
+	VPTERNLOGD    $0xf4, Z5, Z10, Z11
+	VMAXPS        Z4, Z11, Z11
+	VMOVUPS       (R8)(R11*4), Z10
+	VCMPPS        $0x04, Z6, Z10, K2
+	KORW          K1, K2, K2
+	VMOVAPS.Z     Z11, K2, Z11
+	VMOVUPS       Z11, (R8)(R11*4)
+	VSUBPS        Z10, Z11, Z10
+	VMULPS        Z2, Z10, Z10
+	VADDPS        Z10, Z11, Z11
+	VMOVUPS       Z11, (DI)(R11*4)
+	VMULPS        (R9)(R11*4), Z11, Z11
+	VPANDD        Z5, Z11, Z10
+	VMAXPS        Z10, Z7, Z7
+	VMULPS        Z3, Z11, Z11
+	VMAXPS        Z8, Z11, Z11
+	VMINPS        Z9, Z11, Z11
+	VCVTPS2DQ     Z11, Z11
+	VPTESTMD      Z11, Z11, K2
+	VPCOMPRESSD.Z Z11, K2, Z11
+	VPMOVDB       Z11, X11
+	VMOVDQU       X11, (CX)(R10*1)
+	VMOVUPS       (DX)(R11*4), Z10
+	VPCOMPRESSD.Z Z10, K2, Z10
+	VMOVUPS       Z10, (AX)(R10*4)
+	KMOVW         K2, R12
+	POPCNTL       R12, R12
+	ADDQ          R12, R10
+	ADDQ          $0x10, R11
+	CMPQ          R11, SI
+	JL            loop
+
+done:
+	MOVQ          R10, n+192(FP)
+	VEXTRACTF64X4 $0x01, Z7, Y0
+	VMAXPS        Y0, Y7, Y7
+	VEXTRACTF128  $0x01, Y7, X0
+	VMAXPS        X0, X7, X7
+	VPERMILPS     $0x4e, X7, X0
+	VMAXPS        X0, X7, X7
+	VPERMILPS     $0xb1, X7, X0
+	VMAXPS        X0, X7, X7
+	MOVSS         X7, largest+200(FP)
+	VZEROUPPER
+	RET
+
+// func decodeBytesVNNI(out []int32, index []int32, z []int8, d []int8)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
+TEXT ·decodeBytesVNNI(SB), NOSPLIT, $0-96
+	MOVQ         out_base+0(FP), AX
+	MOVQ         out_len+8(FP), CX
+	MOVQ         d_base+72(FP), DX
+	MOVQ         out_len+8(FP), BX
+	VBROADCASTSS bits80808080<>+0(SB), Z0
+	VPXORD       Z1, Z1, Z1
+
+row:
+	CMPQ CX, $0x00000140
+	JGE  vectors5
+	CMPQ CX, $0x00000100
+	JEQ  vectors4
+	CMPQ CX, $0x000000c0
+	JEQ  vectors3
+	CMPQ CX, $0x00000080
+	JEQ  vectors2
+	CMPQ CX, $0x00000040
+	JEQ  vectors1
+	JMP  end
+
+vectors5:
+	VMOVAPS Z1, Z2
+	VMOVAPS Z1, Z3
+	VMOVAPS Z1, Z4
+	VMOVAPS Z1, Z5
+	VMOVAPS Z1, Z6
+	VMOVAPS Z1, Z7
+	VMOVAPS Z1, Z8
+	VMOVAPS Z1, Z9
+	VMOVAPS Z1, Z10
+	VMOVAPS Z1, Z11
+	VMOVAPS Z1, Z12
+	VMOVAPS Z1, Z13
+	VMOVAPS Z1, Z14
+	VMOVAPS Z1, Z15
+	VMOVAPS Z1, Z16
+	VMOVAPS Z1, Z17
+	VMOVAPS Z1, Z18
+	VMOVAPS Z1, Z19
+	VMOVAPS Z1, Z20
+	VMOVAPS Z1, Z21
+	VMOVAPS Z1, Z22
+	MOVQ    index_base+24(FP), SI
+	MOVQ    index_len+32(FP), DI
+	MOVQ    z_base+48(FP), R8
+	SHRQ    $0x02, DI
+	JZ      done5
+
+four5:
+	MOVLQSX      (SI), R9
+	IMULQ        BX, R9
+	ADDQ         DX, R9
+	MOVLQSX      4(SI), R10
+	IMULQ        BX, R10
+	ADDQ         DX, R10
+	MOVLQSX      8(SI), R11
+	IMULQ        BX, R11
+	ADDQ         DX, R11
+	MOVLQSX      12(SI), R12
+	IMULQ        BX, R12
+	ADDQ         DX, R12
+	VPBROADCASTD (R8), Z23
+	VPDPBUSD     Z23, Z0, Z2
+	VPXORD       (R9), Z0, Z24
+	VPXORD       (R10), Z0, Z25
+	VPXORD       (R11), Z0, Z26
+	VPXORD       (R12), Z0, Z27
+	VPUNPCKLBW   Z25, Z24, Z28
+	VPUNPCKHBW   Z25, Z24, Z24
+	VPUNPCKLBW   Z27, Z26, Z29
+	VPUNPCKHBW   Z27, Z26, Z26
+	VPUNPCKLWD   Z29, Z28, Z25
+	VPUNPCKHWD   Z29, Z28, Z28
+	VPUNPCKLWD   Z26, Z24, Z27
+	VPUNPCKHWD   Z26, Z24, Z24
+	VPDPBUSD     Z23, Z25, Z3
+	VPDPBUSD     Z23, Z28, Z4
+	VPDPBUSD     Z23, Z27, Z5
+	VPDPBUSD     Z23, Z24, Z6
+	VPXORD       64(R9), Z0, Z24
+	VPXORD       64(R10), Z0, Z25
+	VPXORD       64(R11), Z0, Z26
+	VPXORD       64(R12), Z0, Z27
+	VPUNPCKLBW   Z25, Z24, Z28
+	VPUNPCKHBW   Z25, Z24, Z24
+	VPUNPCKLBW   Z27, Z26, Z29
+	VPUNPCKHBW   Z27, Z26, Z26
+	VPUNPCKLWD   Z29, Z28, Z25
+	VPUNPCKHWD   Z29, Z28, Z28
+	VPUNPCKLWD   Z26, Z24, Z27
+	VPUNPCKHWD   Z26, Z24, Z24
+	VPDPBUSD     Z23, Z25, Z7
+	VPDPBUSD     Z23, Z28, Z8
+	VPDPBUSD     Z23, Z27, Z9
+	VPDPBUSD     Z23, Z24, Z10
+	VPXORD       128(R9), Z0, Z24
+	VPXORD       128(R10), Z0, Z25
+	VPXORD       128(R11), Z0, Z26
+	VPXORD       128(R12), Z0, Z27
+	VPUNPCKLBW   Z25, Z24, Z28
+	VPUNPCKHBW   Z25, Z24, Z24
+	VPUNPCKLBW   Z27, Z26, Z29
+	VPUNPCKHBW   Z27, Z26, Z26
+	VPUNPCKLWD   Z29, Z28, Z25
+	VPUNPCKHWD   Z29, Z28, Z28
+	VPUNPCKLWD   Z26, Z24, Z27
+	VPUNPCKHWD   Z26, Z24, Z24
+	VPDPBUSD     Z23, Z25, Z11
+	VPDPBUSD     Z23, Z28, Z12
+	VPDPBUSD     Z23, Z27, Z13
+	VPDPBUSD     Z23, Z24, Z14
+	VPXORD       192(R9), Z0, Z24
+	VPXORD       192(R10), Z0, Z25
+	VPXORD       192(R11), Z0, Z26
+	VPXORD       192(R12), Z0, Z27
+	VPUNPCKLBW   Z25, Z24, Z28
+	VPUNPCKHBW   Z25, Z24, Z24
+	VPUNPCKLBW   Z27, Z26, Z29
+	VPUNPCKHBW   Z27, Z26, Z26
+	VPUNPCKLWD   Z29, Z28, Z25
+	VPUNPCKHWD   Z29, Z28, Z28
+	VPUNPCKLWD   Z26, Z24, Z27
+	VPUNPCKHWD   Z26, Z24, Z24
+	VPDPBUSD     Z23, Z25, Z15
+	VPDPBUSD     Z23, Z28, Z16
+	VPDPBUSD     Z23, Z27, Z17
+	VPDPBUSD     Z23, Z24, Z18
+	VPXORD       256(R9), Z0, Z24
+	VPXORD       256(R10), Z0, Z25
+	VPXORD       256(R11), Z0, Z26
+	VPXORD       256(R12), Z0, Z27
+	VPUNPCKLBW   Z25, Z24, Z28
+	VPUNPCKHBW   Z25, Z24, Z24
+	VPUNPCKLBW   Z27, Z26, Z29
+	VPUNPCKHBW   Z27, Z26, Z26
+	VPUNPCKLWD   Z29, Z28, Z25
+	VPUNPCKHWD   Z29, Z28, Z28
+	VPUNPCKLWD   Z26, Z24, Z27
+	VPUNPCKHWD   Z26, Z24, Z24
+	VPDPBUSD     Z23, Z25, Z19
+	VPDPBUSD     Z23, Z28, Z20
+	VPDPBUSD     Z23, Z27, Z21
+	VPDPBUSD     Z23, Z24, Z22
+	ADDQ         $0x10, SI
+	ADDQ         $0x04, R8
+	DECQ         DI
+	JNZ          four5
+
+done5:
+	VPSUBD        Z2, Z3, Z3
+	VEXTRACTI32X4 $0x00, Z3, (AX)
+	VEXTRACTI32X4 $0x01, Z3, 64(AX)
+	VEXTRACTI32X4 $0x02, Z3, 128(AX)
+	VEXTRACTI32X4 $0x03, Z3, 192(AX)
+	VPSUBD        Z2, Z4, Z4
+	VEXTRACTI32X4 $0x00, Z4, 16(AX)
+	VEXTRACTI32X4 $0x01, Z4, 80(AX)
+	VEXTRACTI32X4 $0x02, Z4, 144(AX)
+	VEXTRACTI32X4 $0x03, Z4, 208(AX)
+	VPSUBD        Z2, Z5, Z5
+	VEXTRACTI32X4 $0x00, Z5, 32(AX)
+	VEXTRACTI32X4 $0x01, Z5, 96(AX)
+	VEXTRACTI32X4 $0x02, Z5, 160(AX)
+	VEXTRACTI32X4 $0x03, Z5, 224(AX)
+	VPSUBD        Z2, Z6, Z6
+	VEXTRACTI32X4 $0x00, Z6, 48(AX)
+	VEXTRACTI32X4 $0x01, Z6, 112(AX)
+	VEXTRACTI32X4 $0x02, Z6, 176(AX)
+	VEXTRACTI32X4 $0x03, Z6, 240(AX)
+	VPSUBD        Z2, Z7, Z7
+	VEXTRACTI32X4 $0x00, Z7, 256(AX)
+	VEXTRACTI32X4 $0x01, Z7, 320(AX)
+	VEXTRACTI32X4 $0x02, Z7, 384(AX)
+	VEXTRACTI32X4 $0x03, Z7, 448(AX)
+	VPSUBD        Z2, Z8, Z8
+	VEXTRACTI32X4 $0x00, Z8, 272(AX)
+	VEXTRACTI32X4 $0x01, Z8, 336(AX)
+	VEXTRACTI32X4 $0x02, Z8, 400(AX)
+	VEXTRACTI32X4 $0x03, Z8, 464(AX)
+	VPSUBD        Z2, Z9, Z9
+	VEXTRACTI32X4 $0x00, Z9, 288(AX)
+	VEXTRACTI32X4 $0x01, Z9, 352(AX)
+	VEXTRACTI32X4 $0x02, Z9, 416(AX)
+	VEXTRACTI32X4 $0x03, Z9, 480(AX)
+	VPSUBD        Z2, Z10, Z10
+	VEXTRACTI32X4 $0x00, Z10, 304(AX)
+	VEXTRACTI32X4 $0x01, Z10, 368(AX)
+	VEXTRACTI32X4 $0x02, Z10, 432(AX)
+	VEXTRACTI32X4 $0x03, Z10, 496(AX)
+	VPSUBD        Z2, Z11, Z11
+	VEXTRACTI32X4 $0x00, Z11, 512(AX)
+	VEXTRACTI32X4 $0x01, Z11, 576(AX)
+	VEXTRACTI32X4 $0x02, Z11, 640(AX)
+	VEXTRACTI32X4 $0x03, Z11, 704(AX)
+	VPSUBD        Z2, Z12, Z12
+	VEXTRACTI32X4 $0x00, Z12, 528(AX)
+	VEXTRACTI32X4 $0x01, Z12, 592(AX)
+	VEXTRACTI32X4 $0x02, Z12, 656(AX)
+	VEXTRACTI32X4 $0x03, Z12, 720(AX)
+	VPSUBD        Z2, Z13, Z13
+	VEXTRACTI32X4 $0x00, Z13, 544(AX)
+	VEXTRACTI32X4 $0x01, Z13, 608(AX)
+	VEXTRACTI32X4 $0x02, Z13, 672(AX)
+	VEXTRACTI32X4 $0x03, Z13, 736(AX)
+	VPSUBD        Z2, Z14, Z14
+	VEXTRACTI32X4 $0x00, Z14, 560(AX)
+	VEXTRACTI32X4 $0x01, Z14, 624(AX)
+	VEXTRACTI32X4 $0x02, Z14, 688(AX)
+	VEXTRACTI32X4 $0x03, Z14, 752(AX)
+	VPSUBD        Z2, Z15, Z15
+	VEXTRACTI32X4 $0x00, Z15, 768(AX)
+	VEXTRACTI32X4 $0x01, Z15, 832(AX)
+	VEXTRACTI32X4 $0x02, Z15, 896(AX)
+	VEXTRACTI32X4 $0x03, Z15, 960(AX)
+	VPSUBD        Z2, Z16, Z16
+	VEXTRACTI32X4 $0x00, Z16, 784(AX)
+	VEXTRACTI32X4 $0x01, Z16, 848(AX)
+	VEXTRACTI32X4 $0x02, Z16, 912(AX)
+	VEXTRACTI32X4 $0x03, Z16, 976(AX)
+	VPSUBD        Z2, Z17, Z17
+	VEXTRACTI32X4 $0x00, Z17, 800(AX)
+	VEXTRACTI32X4 $0x01, Z17, 864(AX)
+	VEXTRACTI32X4 $0x02, Z17, 928(AX)
+	VEXTRACTI32X4 $0x03, Z17, 992(AX)
+	VPSUBD        Z2, Z18, Z18
+	VEXTRACTI32X4 $0x00, Z18, 816(AX)
+	VEXTRACTI32X4 $0x01, Z18, 880(AX)
+	VEXTRACTI32X4 $0x02, Z18, 944(AX)
+	VEXTRACTI32X4 $0x03, Z18, 1008(AX)
+	VPSUBD        Z2, Z19, Z19
+	VEXTRACTI32X4 $0x00, Z19, 1024(AX)
+	VEXTRACTI32X4 $0x01, Z19, 1088(AX)
+	VEXTRACTI32X4 $0x02, Z19, 1152(AX)
+	VEXTRACTI32X4 $0x03, Z19, 1216(AX)
+	VPSUBD        Z2, Z20, Z20
+	VEXTRACTI32X4 $0x00, Z20, 1040(AX)
+	VEXTRACTI32X4 $0x01, Z20, 1104(AX)
+	VEXTRACTI32X4 $0x02, Z20, 1168(AX)
+	VEXTRACTI32X4 $0x03, Z20, 1232(AX)
+	VPSUBD        Z2, Z21, Z21
+	VEXTRACTI32X4 $0x00, Z21, 1056(AX)
+	VEXTRACTI32X4 $0x01, Z21, 1120(AX)
+	VEXTRACTI32X4 $0x02, Z21, 1184(AX)
+	VEXTRACTI32X4 $0x03, Z21, 1248(AX)
+	VPSUBD        Z2, Z22, Z22
+	VEXTRACTI32X4 $0x00, Z22, 1072(AX)
+	VEXTRACTI32X4 $0x01, Z22, 1136(AX)
+	VEXTRACTI32X4 $0x02, Z22, 1200(AX)
+	VEXTRACTI32X4 $0x03, Z22, 1264(AX)
+	ADDQ          $0x00000500, AX
+	ADDQ          $0x00000140, DX
+	SUBQ          $0x00000140, CX
+	JMP           row
+
+vectors4:
+	VMOVAPS Z1, Z2
+	VMOVAPS Z1, Z3
+	VMOVAPS Z1, Z4
+	VMOVAPS Z1, Z5
+	VMOVAPS Z1, Z6
+	VMOVAPS Z1, Z7
+	VMOVAPS Z1, Z8
+	VMOVAPS Z1, Z9
+	VMOVAPS Z1, Z10
+	VMOVAPS Z1, Z11
+	VMOVAPS Z1, Z12
+	VMOVAPS Z1, Z13
+	VMOVAPS Z1, Z14
+	VMOVAPS Z1, Z15
+	VMOVAPS Z1, Z16
+	VMOVAPS Z1, Z17
+	VMOVAPS Z1, Z18
+	MOVQ    index_base+24(FP), SI
+	MOVQ    index_len+32(FP), DI
+	MOVQ    z_base+48(FP), R8
+	SHRQ    $0x02, DI
+	JZ      done4
+
+four4:
+	MOVLQSX      (SI), R9
+	IMULQ        BX, R9
+	ADDQ         DX, R9
+	MOVLQSX      4(SI), R10
+	IMULQ        BX, R10
+	ADDQ         DX, R10
+	MOVLQSX      8(SI), R11
+	IMULQ        BX, R11
+	ADDQ         DX, R11
+	MOVLQSX      12(SI), R12
+	IMULQ        BX, R12
+	ADDQ         DX, R12
+	VPBROADCASTD (R8), Z19
+	VPDPBUSD     Z19, Z0, Z2
+	VPXORD       (R9), Z0, Z20
+	VPXORD       (R10), Z0, Z21
+	VPXORD       (R11), Z0, Z22
+	VPXORD       (R12), Z0, Z23
+	VPUNPCKLBW   Z21, Z20, Z24
+	VPUNPCKHBW   Z21, Z20, Z20
+	VPUNPCKLBW   Z23, Z22, Z25
+	VPUNPCKHBW   Z23, Z22, Z22
+	VPUNPCKLWD   Z25, Z24, Z21
+	VPUNPCKHWD   Z25, Z24, Z24
+	VPUNPCKLWD   Z22, Z20, Z23
+	VPUNPCKHWD   Z22, Z20, Z20
+	VPDPBUSD     Z19, Z21, Z3
+	VPDPBUSD     Z19, Z24, Z4
+	VPDPBUSD     Z19, Z23, Z5
+	VPDPBUSD     Z19, Z20, Z6
+	VPXORD       64(R9), Z0, Z20
+	VPXORD       64(R10), Z0, Z21
+	VPXORD       64(R11), Z0, Z22
+	VPXORD       64(R12), Z0, Z23
+	VPUNPCKLBW   Z21, Z20, Z24
+	VPUNPCKHBW   Z21, Z20, Z20
+	VPUNPCKLBW   Z23, Z22, Z25
+	VPUNPCKHBW   Z23, Z22, Z22
+	VPUNPCKLWD   Z25, Z24, Z21
+	VPUNPCKHWD   Z25, Z24, Z24
+	VPUNPCKLWD   Z22, Z20, Z23
+	VPUNPCKHWD   Z22, Z20, Z20
+	VPDPBUSD     Z19, Z21, Z7
+	VPDPBUSD     Z19, Z24, Z8
+	VPDPBUSD     Z19, Z23, Z9
+	VPDPBUSD     Z19, Z20, Z10
+	VPXORD       128(R9), Z0, Z20
+	VPXORD       128(R10), Z0, Z21
+	VPXORD       128(R11), Z0, Z22
+	VPXORD       128(R12), Z0, Z23
+	VPUNPCKLBW   Z21, Z20, Z24
+	VPUNPCKHBW   Z21, Z20, Z20
+	VPUNPCKLBW   Z23, Z22, Z25
+	VPUNPCKHBW   Z23, Z22, Z22
+	VPUNPCKLWD   Z25, Z24, Z21
+	VPUNPCKHWD   Z25, Z24, Z24
+	VPUNPCKLWD   Z22, Z20, Z23
+	VPUNPCKHWD   Z22, Z20, Z20
+	VPDPBUSD     Z19, Z21, Z11
+	VPDPBUSD     Z19, Z24, Z12
+	VPDPBUSD     Z19, Z23, Z13
+	VPDPBUSD     Z19, Z20, Z14
+	VPXORD       192(R9), Z0, Z20
+	VPXORD       192(R10), Z0, Z21
+	VPXORD       192(R11), Z0, Z22
+	VPXORD       192(R12), Z0, Z23
+	VPUNPCKLBW   Z21, Z20, Z24
+	VPUNPCKHBW   Z21, Z20, Z20
+	VPUNPCKLBW   Z23, Z22, Z25
+	VPUNPCKHBW   Z23, Z22, Z22
+	VPUNPCKLWD   Z25, Z24, Z21
+	VPUNPCKHWD   Z25, Z24, Z24
+	VPUNPCKLWD   Z22, Z20, Z23
+	VPUNPCKHWD   Z22, Z20, Z20
+	VPDPBUSD     Z19, Z21, Z15
+	VPDPBUSD     Z19, Z24, Z16
+	VPDPBUSD     Z19, Z23, Z17
+	VPDPBUSD     Z19, Z20, Z18
+	ADDQ         $0x10, SI
+	ADDQ         $0x04, R8
+	DECQ         DI
+	JNZ          four4
+
+done4:
+	VPSUBD        Z2, Z3, Z3
+	VEXTRACTI32X4 $0x00, Z3, (AX)
+	VEXTRACTI32X4 $0x01, Z3, 64(AX)
+	VEXTRACTI32X4 $0x02, Z3, 128(AX)
+	VEXTRACTI32X4 $0x03, Z3, 192(AX)
+	VPSUBD        Z2, Z4, Z4
+	VEXTRACTI32X4 $0x00, Z4, 16(AX)
+	VEXTRACTI32X4 $0x01, Z4, 80(AX)
+	VEXTRACTI32X4 $0x02, Z4, 144(AX)
+	VEXTRACTI32X4 $0x03, Z4, 208(AX)
+	VPSUBD        Z2, Z5, Z5
+	VEXTRACTI32X4 $0x00, Z5, 32(AX)
+	VEXTRACTI32X4 $0x01, Z5, 96(AX)
+	VEXTRACTI32X4 $0x02, Z5, 160(AX)
+	VEXTRACTI32X4 $0x03, Z5, 224(AX)
+	VPSUBD        Z2, Z6, Z6
+	VEXTRACTI32X4 $0x00, Z6, 48(AX)
+	VEXTRACTI32X4 $0x01, Z6, 112(AX)
+	VEXTRACTI32X4 $0x02, Z6, 176(AX)
+	VEXTRACTI32X4 $0x03, Z6, 240(AX)
+	VPSUBD        Z2, Z7, Z7
+	VEXTRACTI32X4 $0x00, Z7, 256(AX)
+	VEXTRACTI32X4 $0x01, Z7, 320(AX)
+	VEXTRACTI32X4 $0x02, Z7, 384(AX)
+	VEXTRACTI32X4 $0x03, Z7, 448(AX)
+	VPSUBD        Z2, Z8, Z8
+	VEXTRACTI32X4 $0x00, Z8, 272(AX)
+	VEXTRACTI32X4 $0x01, Z8, 336(AX)
+	VEXTRACTI32X4 $0x02, Z8, 400(AX)
+	VEXTRACTI32X4 $0x03, Z8, 464(AX)
+	VPSUBD        Z2, Z9, Z9
+	VEXTRACTI32X4 $0x00, Z9, 288(AX)
+	VEXTRACTI32X4 $0x01, Z9, 352(AX)
+	VEXTRACTI32X4 $0x02, Z9, 416(AX)
+	VEXTRACTI32X4 $0x03, Z9, 480(AX)
+	VPSUBD        Z2, Z10, Z10
+	VEXTRACTI32X4 $0x00, Z10, 304(AX)
+	VEXTRACTI32X4 $0x01, Z10, 368(AX)
+	VEXTRACTI32X4 $0x02, Z10, 432(AX)
+	VEXTRACTI32X4 $0x03, Z10, 496(AX)
+	VPSUBD        Z2, Z11, Z11
+	VEXTRACTI32X4 $0x00, Z11, 512(AX)
+	VEXTRACTI32X4 $0x01, Z11, 576(AX)
+	VEXTRACTI32X4 $0x02, Z11, 640(AX)
+	VEXTRACTI32X4 $0x03, Z11, 704(AX)
+	VPSUBD        Z2, Z12, Z12
+	VEXTRACTI32X4 $0x00, Z12, 528(AX)
+	VEXTRACTI32X4 $0x01, Z12, 592(AX)
+	VEXTRACTI32X4 $0x02, Z12, 656(AX)
+	VEXTRACTI32X4 $0x03, Z12, 720(AX)
+	VPSUBD        Z2, Z13, Z13
+	VEXTRACTI32X4 $0x00, Z13, 544(AX)
+	VEXTRACTI32X4 $0x01, Z13, 608(AX)
+	VEXTRACTI32X4 $0x02, Z13, 672(AX)
+	VEXTRACTI32X4 $0x03, Z13, 736(AX)
+	VPSUBD        Z2, Z14, Z14
+	VEXTRACTI32X4 $0x00, Z14, 560(AX)
+	VEXTRACTI32X4 $0x01, Z14, 624(AX)
+	VEXTRACTI32X4 $0x02, Z14, 688(AX)
+	VEXTRACTI32X4 $0x03, Z14, 752(AX)
+	VPSUBD        Z2, Z15, Z15
+	VEXTRACTI32X4 $0x00, Z15, 768(AX)
+	VEXTRACTI32X4 $0x01, Z15, 832(AX)
+	VEXTRACTI32X4 $0x02, Z15, 896(AX)
+	VEXTRACTI32X4 $0x03, Z15, 960(AX)
+	VPSUBD        Z2, Z16, Z16
+	VEXTRACTI32X4 $0x00, Z16, 784(AX)
+	VEXTRACTI32X4 $0x01, Z16, 848(AX)
+	VEXTRACTI32X4 $0x02, Z16, 912(AX)
+	VEXTRACTI32X4 $0x03, Z16, 976(AX)
+	VPSUBD        Z2, Z17, Z17
+	VEXTRACTI32X4 $0x00, Z17, 800(AX)
+	VEXTRACTI32X4 $0x01, Z17, 864(AX)
+	VEXTRACTI32X4 $0x02, Z17, 928(AX)
+	VEXTRACTI32X4 $0x03, Z17, 992(AX)
+	VPSUBD        Z2, Z18, Z18
+	VEXTRACTI32X4 $0x00, Z18, 816(AX)
+	VEXTRACTI32X4 $0x01, Z18, 880(AX)
+	VEXTRACTI32X4 $0x02, Z18, 944(AX)
+	VEXTRACTI32X4 $0x03, Z18, 1008(AX)
+	ADDQ          $0x00000400, AX
+	ADDQ          $0x00000100, DX
+	SUBQ          $0x00000100, CX
+	JMP           row
+
+vectors3:
+	VMOVAPS Z1, Z2
+	VMOVAPS Z1, Z3
+	VMOVAPS Z1, Z4
+	VMOVAPS Z1, Z5
+	VMOVAPS Z1, Z6
+	VMOVAPS Z1, Z7
+	VMOVAPS Z1, Z8
+	VMOVAPS Z1, Z9
+	VMOVAPS Z1, Z10
+	VMOVAPS Z1, Z11
+	VMOVAPS Z1, Z12
+	VMOVAPS Z1, Z13
+	VMOVAPS Z1, Z14
+	MOVQ    index_base+24(FP), SI
+	MOVQ    index_len+32(FP), DI
+	MOVQ    z_base+48(FP), R8
+	SHRQ    $0x02, DI
+	JZ      done3
+
+four3:
+	MOVLQSX      (SI), R9
+	IMULQ        BX, R9
+	ADDQ         DX, R9
+	MOVLQSX      4(SI), R10
+	IMULQ        BX, R10
+	ADDQ         DX, R10
+	MOVLQSX      8(SI), R11
+	IMULQ        BX, R11
+	ADDQ         DX, R11
+	MOVLQSX      12(SI), R12
+	IMULQ        BX, R12
+	ADDQ         DX, R12
+	VPBROADCASTD (R8), Z15
+	VPDPBUSD     Z15, Z0, Z2
+	VPXORD       (R9), Z0, Z16
+	VPXORD       (R10), Z0, Z17
+	VPXORD       (R11), Z0, Z18
+	VPXORD       (R12), Z0, Z19
+	VPUNPCKLBW   Z17, Z16, Z20
+	VPUNPCKHBW   Z17, Z16, Z16
+	VPUNPCKLBW   Z19, Z18, Z21
+	VPUNPCKHBW   Z19, Z18, Z18
+	VPUNPCKLWD   Z21, Z20, Z17
+	VPUNPCKHWD   Z21, Z20, Z20
+	VPUNPCKLWD   Z18, Z16, Z19
+	VPUNPCKHWD   Z18, Z16, Z16
+	VPDPBUSD     Z15, Z17, Z3
+	VPDPBUSD     Z15, Z20, Z4
+	VPDPBUSD     Z15, Z19, Z5
+	VPDPBUSD     Z15, Z16, Z6
+	VPXORD       64(R9), Z0, Z16
+	VPXORD       64(R10), Z0, Z17
+	VPXORD       64(R11), Z0, Z18
+	VPXORD       64(R12), Z0, Z19
+	VPUNPCKLBW   Z17, Z16, Z20
+	VPUNPCKHBW   Z17, Z16, Z16
+	VPUNPCKLBW   Z19, Z18, Z21
+	VPUNPCKHBW   Z19, Z18, Z18
+	VPUNPCKLWD   Z21, Z20, Z17
+	VPUNPCKHWD   Z21, Z20, Z20
+	VPUNPCKLWD   Z18, Z16, Z19
+	VPUNPCKHWD   Z18, Z16, Z16
+	VPDPBUSD     Z15, Z17, Z7
+	VPDPBUSD     Z15, Z20, Z8
+	VPDPBUSD     Z15, Z19, Z9
+	VPDPBUSD     Z15, Z16, Z10
+	VPXORD       128(R9), Z0, Z16
+	VPXORD       128(R10), Z0, Z17
+	VPXORD       128(R11), Z0, Z18
+	VPXORD       128(R12), Z0, Z19
+	VPUNPCKLBW   Z17, Z16, Z20
+	VPUNPCKHBW   Z17, Z16, Z16
+	VPUNPCKLBW   Z19, Z18, Z21
+	VPUNPCKHBW   Z19, Z18, Z18
+	VPUNPCKLWD   Z21, Z20, Z17
+	VPUNPCKHWD   Z21, Z20, Z20
+	VPUNPCKLWD   Z18, Z16, Z19
+	VPUNPCKHWD   Z18, Z16, Z16
+	VPDPBUSD     Z15, Z17, Z11
+	VPDPBUSD     Z15, Z20, Z12
+	VPDPBUSD     Z15, Z19, Z13
+	VPDPBUSD     Z15, Z16, Z14
+	ADDQ         $0x10, SI
+	ADDQ         $0x04, R8
+	DECQ         DI
+	JNZ          four3
+
+done3:
+	VPSUBD        Z2, Z3, Z3
+	VEXTRACTI32X4 $0x00, Z3, (AX)
+	VEXTRACTI32X4 $0x01, Z3, 64(AX)
+	VEXTRACTI32X4 $0x02, Z3, 128(AX)
+	VEXTRACTI32X4 $0x03, Z3, 192(AX)
+	VPSUBD        Z2, Z4, Z4
+	VEXTRACTI32X4 $0x00, Z4, 16(AX)
+	VEXTRACTI32X4 $0x01, Z4, 80(AX)
+	VEXTRACTI32X4 $0x02, Z4, 144(AX)
+	VEXTRACTI32X4 $0x03, Z4, 208(AX)
+	VPSUBD        Z2, Z5, Z5
+	VEXTRACTI32X4 $0x00, Z5, 32(AX)
+	VEXTRACTI32X4 $0x01, Z5, 96(AX)
+	VEXTRACTI32X4 $0x02, Z5, 160(AX)
+	VEXTRACTI32X4 $0x03, Z5, 224(AX)
+	VPSUBD        Z2, Z6, Z6
+	VEXTRACTI32X4 $0x00, Z6, 48(AX)
+	VEXTRACTI32X4 $0x01, Z6, 112(AX)
+	VEXTRACTI32X4 $0x02, Z6, 176(AX)
+	VEXTRACTI32X4 $0x03, Z6, 240(AX)
+	VPSUBD        Z2, Z7, Z7
+	VEXTRACTI32X4 $0x00, Z7, 256(AX)
+	VEXTRACTI32X4 $0x01, Z7, 320(AX)
+	VEXTRACTI32X4 $0x02, Z7, 384(AX)
+	VEXTRACTI32X4 $0x03, Z7, 448(AX)
+	VPSUBD        Z2, Z8, Z8
+	VEXTRACTI32X4 $0x00, Z8, 272(AX)
+	VEXTRACTI32X4 $0x01, Z8, 336(AX)
+	VEXTRACTI32X4 $0x02, Z8, 400(AX)
+	VEXTRACTI32X4 $0x03, Z8, 464(AX)
+	VPSUBD        Z2, Z9, Z9
+	VEXTRACTI32X4 $0x00, Z9, 288(AX)
+	VEXTRACTI32X4 $0x01, Z9, 352(AX)
+	VEXTRACTI32X4 $0x02, Z9, 416(AX)
+	VEXTRACTI32X4 $0x03, Z9, 480(AX)
+	VPSUBD        Z2, Z10, Z10
+	VEXTRACTI32X4 $0x00, Z10, 304(AX)
+	VEXTRACTI32X4 $0x01, Z10, 368(AX)
+	VEXTRACTI32X4 $0x02, Z10, 432(AX)
+	VEXTRACTI32X4 $0x03, Z10, 496(AX)
+	VPSUBD        Z2, Z11, Z11
+	VEXTRACTI32X4 $0x00, Z11, 512(AX)
+	VEXTRACTI32X4 $0x01, Z11, 576(AX)
+	VEXTRACTI32X4 $0x02, Z11, 640(AX)
+	VEXTRACTI32X4 $0x03, Z11, 704(AX)
+	VPSUBD        Z2, Z12, Z12
+	VEXTRACTI32X4 $0x00, Z12, 528(AX)
+	VEXTRACTI32X4 $0x01, Z12, 592(AX)
+	VEXTRACTI32X4 $0x02, Z12, 656(AX)
+	VEXTRACTI32X4 $0x03, Z12, 720(AX)
+	VPSUBD        Z2, Z13, Z13
+	VEXTRACTI32X4 $0x00, Z13, 544(AX)
+	VEXTRACTI32X4 $0x01, Z13, 608(AX)
+	VEXTRACTI32X4 $0x02, Z13, 672(AX)
+	VEXTRACTI32X4 $0x03, Z13, 736(AX)
+	VPSUBD        Z2, Z14, Z14
+	VEXTRACTI32X4 $0x00, Z14, 560(AX)
+	VEXTRACTI32X4 $0x01, Z14, 624(AX)
+	VEXTRACTI32X4 $0x02, Z14, 688(AX)
+	VEXTRACTI32X4 $0x03, Z14, 752(AX)
+	ADDQ          $0x00000300, AX
+	ADDQ          $0x000000c0, DX
+	SUBQ          $0x000000c0, CX
+	JMP           row
+
+vectors2:
+	VMOVAPS Z1, Z2
+	VMOVAPS Z1, Z3
+	VMOVAPS Z1, Z4
+	VMOVAPS Z1, Z5
+	VMOVAPS Z1, Z6
+	VMOVAPS Z1, Z7
+	VMOVAPS Z1, Z8
+	VMOVAPS Z1, Z9
+	VMOVAPS Z1, Z10
+	MOVQ    index_base+24(FP), SI
+	MOVQ    index_len+32(FP), DI
+	MOVQ    z_base+48(FP), R8
+	SHRQ    $0x02, DI
+	JZ      done2
+
+four2:
+	MOVLQSX      (SI), R9
+	IMULQ        BX, R9
+	ADDQ         DX, R9
+	MOVLQSX      4(SI), R10
+	IMULQ        BX, R10
+	ADDQ         DX, R10
+	MOVLQSX      8(SI), R11
+	IMULQ        BX, R11
+	ADDQ         DX, R11
+	MOVLQSX      12(SI), R12
+	IMULQ        BX, R12
+	ADDQ         DX, R12
+	VPBROADCASTD (R8), Z11
+	VPDPBUSD     Z11, Z0, Z2
+	VPXORD       (R9), Z0, Z12
+	VPXORD       (R10), Z0, Z13
+	VPXORD       (R11), Z0, Z14
+	VPXORD       (R12), Z0, Z15
+	VPUNPCKLBW   Z13, Z12, Z16
+	VPUNPCKHBW   Z13, Z12, Z12
+	VPUNPCKLBW   Z15, Z14, Z17
+	VPUNPCKHBW   Z15, Z14, Z14
+	VPUNPCKLWD   Z17, Z16, Z13
+	VPUNPCKHWD   Z17, Z16, Z16
+	VPUNPCKLWD   Z14, Z12, Z15
+	VPUNPCKHWD   Z14, Z12, Z12
+	VPDPBUSD     Z11, Z13, Z3
+	VPDPBUSD     Z11, Z16, Z4
+	VPDPBUSD     Z11, Z15, Z5
+	VPDPBUSD     Z11, Z12, Z6
+	VPXORD       64(R9), Z0, Z12
+	VPXORD       64(R10), Z0, Z13
+	VPXORD       64(R11), Z0, Z14
+	VPXORD       64(R12), Z0, Z15
+	VPUNPCKLBW   Z13, Z12, Z16
+	VPUNPCKHBW   Z13, Z12, Z12
+	VPUNPCKLBW   Z15, Z14, Z17
+	VPUNPCKHBW   Z15, Z14, Z14
+	VPUNPCKLWD   Z17, Z16, Z13
+	VPUNPCKHWD   Z17, Z16, Z16
+	VPUNPCKLWD   Z14, Z12, Z15
+	VPUNPCKHWD   Z14, Z12, Z12
+	VPDPBUSD     Z11, Z13, Z7
+	VPDPBUSD     Z11, Z16, Z8
+	VPDPBUSD     Z11, Z15, Z9
+	VPDPBUSD     Z11, Z12, Z10
+	ADDQ         $0x10, SI
+	ADDQ         $0x04, R8
+	DECQ         DI
+	JNZ          four2
+
+done2:
+	VPSUBD        Z2, Z3, Z3
+	VEXTRACTI32X4 $0x00, Z3, (AX)
+	VEXTRACTI32X4 $0x01, Z3, 64(AX)
+	VEXTRACTI32X4 $0x02, Z3, 128(AX)
+	VEXTRACTI32X4 $0x03, Z3, 192(AX)
+	VPSUBD        Z2, Z4, Z4
+	VEXTRACTI32X4 $0x00, Z4, 16(AX)
+	VEXTRACTI32X4 $0x01, Z4, 80(AX)
+	VEXTRACTI32X4 $0x02, Z4, 144(AX)
+	VEXTRACTI32X4 $0x03, Z4, 208(AX)
+	VPSUBD        Z2, Z5, Z5
+	VEXTRACTI32X4 $0x00, Z5, 32(AX)
+	VEXTRACTI32X4 $0x01, Z5, 96(AX)
+	VEXTRACTI32X4 $0x02, Z5, 160(AX)
+	VEXTRACTI32X4 $0x03, Z5, 224(AX)
+	VPSUBD        Z2, Z6, Z6
+	VEXTRACTI32X4 $0x00, Z6, 48(AX)
+	VEXTRACTI32X4 $0x01, Z6, 112(AX)
+	VEXTRACTI32X4 $0x02, Z6, 176(AX)
+	VEXTRACTI32X4 $0x03, Z6, 240(AX)
+	VPSUBD        Z2, Z7, Z7
+	VEXTRACTI32X4 $0x00, Z7, 256(AX)
+	VEXTRACTI32X4 $0x01, Z7, 320(AX)
+	VEXTRACTI32X4 $0x02, Z7, 384(AX)
+	VEXTRACTI32X4 $0x03, Z7, 448(AX)
+	VPSUBD        Z2, Z8, Z8
+	VEXTRACTI32X4 $0x00, Z8, 272(AX)
+	VEXTRACTI32X4 $0x01, Z8, 336(AX)
+	VEXTRACTI32X4 $0x02, Z8, 400(AX)
+	VEXTRACTI32X4 $0x03, Z8, 464(AX)
+	VPSUBD        Z2, Z9, Z9
+	VEXTRACTI32X4 $0x00, Z9, 288(AX)
+	VEXTRACTI32X4 $0x01, Z9, 352(AX)
+	VEXTRACTI32X4 $0x02, Z9, 416(AX)
+	VEXTRACTI32X4 $0x03, Z9, 480(AX)
+	VPSUBD        Z2, Z10, Z10
+	VEXTRACTI32X4 $0x00, Z10, 304(AX)
+	VEXTRACTI32X4 $0x01, Z10, 368(AX)
+	VEXTRACTI32X4 $0x02, Z10, 432(AX)
+	VEXTRACTI32X4 $0x03, Z10, 496(AX)
+	ADDQ          $0x00000200, AX
+	ADDQ          $0x00000080, DX
+	SUBQ          $0x00000080, CX
+	JMP           row
+
+vectors1:
+	VMOVAPS Z1, Z2
+	VMOVAPS Z1, Z3
+	VMOVAPS Z1, Z4
+	VMOVAPS Z1, Z5
+	VMOVAPS Z1, Z6
+	MOVQ    index_base+24(FP), SI
+	MOVQ    index_len+32(FP), DI
+	MOVQ    z_base+48(FP), R8
+	SHRQ    $0x02, DI
+	JZ      done1
+
+four1:
+	MOVLQSX      (SI), R9
+	IMULQ        BX, R9
+	ADDQ         DX, R9
+	MOVLQSX      4(SI), R10
+	IMULQ        BX, R10
+	ADDQ         DX, R10
+	MOVLQSX      8(SI), R11
+	IMULQ        BX, R11
+	ADDQ         DX, R11
+	MOVLQSX      12(SI), R12
+	IMULQ        BX, R12
+	ADDQ         DX, R12
+	VPBROADCASTD (R8), Z7
+	VPDPBUSD     Z7, Z0, Z2
+	VPXORD       (R9), Z0, Z8
+	VPXORD       (R10), Z0, Z9
+	VPXORD       (R11), Z0, Z10
+	VPXORD       (R12), Z0, Z11
+	VPUNPCKLBW   Z9, Z8, Z12
+	VPUNPCKHBW   Z9, Z8, Z8
+	VPUNPCKLBW   Z11, Z10, Z13
+	VPUNPCKHBW   Z11, Z10, Z10
+	VPUNPCKLWD   Z13, Z12, Z9
+	VPUNPCKHWD   Z13, Z12, Z12
+	VPUNPCKLWD   Z10, Z8, Z11
+	VPUNPCKHWD   Z10, Z8, Z8
+	VPDPBUSD     Z7, Z9, Z3
+	VPDPBUSD     Z7, Z12, Z4
+	VPDPBUSD     Z7, Z11, Z5
+	VPDPBUSD     Z7, Z8, Z6
+	ADDQ         $0x10, SI
+	ADDQ         $0x04, R8
+	DECQ         DI
+	JNZ          four1
+
+done1:
+	VPSUBD        Z2, Z3, Z3
+	VEXTRACTI32X4 $0x00, Z3, (AX)
+	VEXTRACTI32X4 $0x01, Z3, 64(AX)
+	VEXTRACTI32X4 $0x02, Z3, 128(AX)
+	VEXTRACTI32X4 $0x03, Z3, 192(AX)
+	VPSUBD        Z2, Z4, Z4
+	VEXTRACTI32X4 $0x00, Z4, 16(AX)
+	VEXTRACTI32X4 $0x01, Z4, 80(AX)
+	VEXTRACTI32X4 $0x02, Z4, 144(AX)
+	VEXTRACTI32X4 $0x03, Z4, 208(AX)
+	VPSUBD        Z2, Z5, Z5
+	VEXTRACTI32X4 $0x00, Z5, 32(AX)
+	VEXTRACTI32X4 $0x01, Z5, 96(AX)
+	VEXTRACTI32X4 $0x02, Z5, 160(AX)
+	VEXTRACTI32X4 $0x03, Z5, 224(AX)
+	VPSUBD        Z2, Z6, Z6
+	VEXTRACTI32X4 $0x00, Z6, 48(AX)
+	VEXTRACTI32X4 $0x01, Z6, 112(AX)
+	VEXTRACTI32X4 $0x02, Z6, 176(AX)
+	VEXTRACTI32X4 $0x03, Z6, 240(AX)
+	ADDQ          $0x00000100, AX
+	ADDQ          $0x00000040, DX
+	SUBQ          $0x00000040, CX
+	JMP           row
+
+end:
+	VZEROUPPER
+	RET
+
+DATA bits80808080<>+0(SB)/4, $0x80808080
+GLOBL bits80808080<>(SB), RODATA|NOPTR, $4
+
+// func productBytesVNNI(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int)
+// Requires: AVX, AVX512F, AVX512VNNI
+TEXT ·productBytesVNNI(SB), NOSPLIT, $0-56
+	MOVQ    start+40(FP), AX
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS (AX), Z2
+	VMOVUPS 64(AX), Z3
+	VMOVUPS (AX), Z4
+	VMOVUPS 64(AX), Z5
+	VMOVUPS (AX), Z6
+	VMOVUPS 64(AX), Z7
+	VMOVUPS (AX), Z8
+	VMOVUPS 64(AX), Z9
+	VMOVUPS (AX), Z10
+	VMOVUPS 64(AX), Z11
+	VMOVUPS (AX), Z12
+	VMOVUPS 64(AX), Z13
+	VMOVUPS (AX), Z14
+	VMOVUPS 64(AX), Z15
+	VMOVUPS (AX), Z16
+	VMOVUPS 64(AX), Z17
+	VMOVUPS (AX), Z18
+	VMOVUPS 64(AX), Z19
+	VMOVUPS (AX), Z20
+	VMOVUPS 64(AX), Z21
+	VMOVUPS (AX), Z22
+	VMOVUPS 64(AX), Z23
+	MOVQ    a+16(FP), AX
+	MOVQ    aRow+24(FP), CX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
+	LEAQ    (DX)(CX*2), BX
+	ADDQ    CX, BX
+	LEAQ    (BX)(CX*2), SI
+	ADDQ    CX, SI
+	MOVQ    b+32(FP), DI
+	MOVQ    n+48(FP), R8
+	SHRQ    $0x01, R8
+
+loop:
+	VMOVUPS      (DI), Z24
+	VMOVUPS      64(DI), Z25
+	VPBROADCASTD (AX), Z26
+	VPDPBUSD     Z24, Z26, Z0
+	VPDPBUSD     Z25, Z26, Z1
+	VPBROADCASTD (AX)(CX*1), Z26
+	VPDPBUSD     Z24, Z26, Z2
+	VPDPBUSD     Z25, Z26, Z3
+	VPBROADCASTD (AX)(CX*2), Z26
+	VPDPBUSD     Z24, Z26, Z4
+	VPDPBUSD     Z25, Z26, Z5
+	VPBROADCASTD (DX), Z26
+	VPDPBUSD     Z24, Z26, Z6
+	VPDPBUSD     Z25, Z26, Z7
+	VPBROADCASTD (DX)(CX*1), Z26
+	VPDPBUSD     Z24, Z26, Z8
+	VPDPBUSD     Z25, Z26, Z9
+	VPBROADCASTD (DX)(CX*2), Z26
+	VPDPBUSD     Z24, Z26, Z10
+	VPDPBUSD     Z25, Z26, Z11
+	VPBROADCASTD (BX), Z26
+	VPDPBUSD     Z24, Z26, Z12
+	VPDPBUSD     Z25, Z26, Z13
+	VPBROADCASTD (BX)(CX*1), Z26
+	VPDPBUSD     Z24, Z26, Z14
+	VPDPBUSD     Z25, Z26, Z15
+	VPBROADCASTD (BX)(CX*2), Z26
+	VPDPBUSD     Z24, Z26, Z16
+	VPDPBUSD     Z25, Z26, Z17
+	VPBROADCASTD (SI), Z26
+	VPDPBUSD     Z24, Z26, Z18
+	VPDPBUSD     Z25, Z26, Z19
+	VPBROADCASTD (SI)(CX*1), Z26
+	VPDPBUSD     Z24, Z26, Z20
+	VPDPBUSD     Z25, Z26, Z21
+	VPBROADCASTD (SI)(CX*2), Z26
+	VPDPBUSD     Z24, Z26, Z22
+	VPDPBUSD     Z25, Z26, Z23
+	VMOVUPS      128(DI), Z24
+	VMOVUPS      192(DI), Z25
+	VPBROADCASTD 4(AX), Z26
+	VPDPBUSD     Z24, Z26, Z0
+	VPDPBUSD     Z25, Z26, Z1
+	VPBROADCASTD 4(AX)(CX*1), Z26
+	VPDPBUSD     Z24, Z26, Z2
+	VPDPBUSD     Z25, Z26, Z3
+	VPBROADCASTD 4(AX)(CX*2), Z26
+	VPDPBUSD     Z24, Z26, Z4
+	VPDPBUSD     Z25, Z26, Z5
+	VPBROADCASTD 4(DX), Z26
+	VPDPBUSD     Z24, Z26, Z6
+	VPDPBUSD     Z25, Z26, Z7
+	VPBROADCASTD 4(DX)(CX*1), Z26
+	VPDPBUSD     Z24, Z26, Z8
+	VPDPBUSD     Z25, Z26, Z9
+	VPBROADCASTD 4(DX)(CX*2), Z26
+	VPDPBUSD     Z24, Z26, Z10
+	VPDPBUSD     Z25, Z26, Z11
+	VPBROADCASTD 4(BX), Z26
+	VPDPBUSD     Z24, Z26, Z12
+	VPDPBUSD     Z25, Z26, Z13
+	VPBROADCASTD 4(BX)(CX*1), Z26
+	VPDPBUSD     Z24, Z26, Z14
+	VPDPBUSD     Z25, Z26, Z15
+	VPBROADCASTD 4(BX)(CX*2), Z26
+	VPDPBUSD     Z24, Z26, Z16
+	VPDPBUSD     Z25, Z26, Z17
+	VPBROADCASTD 4(SI), Z26
+	VPDPBUSD     Z24, Z26, Z18
+	VPDPBUSD     Z25, Z26, Z19
+	VPBROADCASTD 4(SI)(CX*1), Z26
+	VPDPBUSD     Z24, Z26, Z20
+	VPDPBUSD     Z25, Z26, Z21
+	VPBROADCASTD 4(SI)(CX*2), Z26
+	VPDPBUSD     Z24, Z26, Z22
+	VPDPBUSD     Z25, Z26, Z23
+	ADDQ         $0x08, AX
+	ADDQ         $0x08, DX
+	ADDQ         $0x08, BX
+	ADDQ         $0x08, SI
+	ADDQ         $0x00000100, DI
+	DECQ         R8
+	JNZ          loop
+	MOVQ         dst+0(FP), AX
+	MOVQ         dstRow+8(FP), CX
+	SHLQ         $0x02, CX
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z2, (AX)
+	VMOVUPS      Z3, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z4, (AX)
+	VMOVUPS      Z5, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z6, (AX)
+	VMOVUPS      Z7, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z8, (AX)
+	VMOVUPS      Z9, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z10, (AX)
+	VMOVUPS      Z11, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z12, (AX)
+	VMOVUPS      Z13, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z14, (AX)
+	VMOVUPS      Z15, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z16, (AX)
+	VMOVUPS      Z17, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z18, (AX)
+	VMOVUPS      Z19, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z20, (AX)
+	VMOVUPS      Z21, 64(AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z22, (AX)
+	VMOVUPS      Z23, 64(AX)
+	ADDQ         CX, AX
+	VZEROUPPER
+	RET
+
+// func peakBytesVNNI(n int)
+// Requires: AVX, AVX512F, AVX512VNNI
+TEXT ·peakBytesVNNI(SB), NOSPLIT, $0-8
+	MOVQ   n+0(FP), AX
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	SHRQ   $0x01, AX
+
+loop:
+	VPDPBUSD Z0, Z0, Z1
+	VPDPBUSD Z0, Z0, Z1
+	VPDPBUSD Z0, Z0, Z2
+	VPDPBUSD Z0, Z0, Z2
+	VPDPBUSD Z0, Z0, Z3
+	VPDPBUSD Z0, Z0, Z3
+	VPDPBUSD Z0, Z0, Z4
+	VPDPBUSD Z0, Z0, Z4
+	VPDPBUSD Z0, Z0, Z5
+	VPDPBUSD Z0, Z0, Z5
+	VPDPBUSD Z0, Z0, Z6
+	VPDPBUSD Z0, Z0, Z6
+	VPDPBUSD Z0, Z0, Z7
+	VPDPBUSD Z0, Z0, Z7
+	VPDPBUSD Z0, Z0, Z8
+	VPDPBUSD Z0, Z0, Z8
+	VPDPBUSD Z0, Z0, Z9
+	VPDPBUSD Z0, Z0, Z9
+	VPDPBUSD Z0, Z0, Z10
+	VPDPBUSD Z0, Z0, Z10
+	VPDPBUSD Z0, Z0, Z11
+	VPDPBUSD Z0, Z0, Z11
+	VPDPBUSD Z0, Z0, Z12
+	VPDPBUSD Z0, Z0, Z12
+	VPDPBUSD Z0, Z0, Z13
+	VPDPBUSD Z0, Z0, Z13
+	VPDPBUSD Z0, Z0, Z14
+	VPDPBUSD Z0, Z0, Z14
+	VPDPBUSD Z0, Z0, Z15
+	VPDPBUSD Z0, Z0, Z15
+	VPDPBUSD Z0, Z0, Z16
+	VPDPBUSD Z0, Z0, Z16
+	VPDPBUSD Z0, Z0, Z17
+	VPDPBUSD Z0, Z0, Z17
+	VPDPBUSD Z0, Z0, Z18
+	VPDPBUSD Z0, Z0, Z18
+	VPDPBUSD Z0, Z0, Z19
+	VPDPBUSD Z0, Z0, Z19
+	VPDPBUSD Z0, Z0, Z20
+	VPDPBUSD Z0, Z0, Z20
+	VPDPBUSD Z0, Z0, Z21
+	VPDPBUSD Z0, Z0, Z21
+	VPDPBUSD Z0, Z0, Z22
+	VPDPBUSD Z0, Z0, Z22
+	VPDPBUSD Z0, Z0, Z23
+	VPDPBUSD Z0, Z0, Z23
+	VPDPBUSD Z0, Z0, Z24
+	VPDPBUSD Z0, Z0, Z24
+	DECQ     AX
+	JNZ      loop
+	VZEROUPPER
+	RET
+
+// func dotsBytesVNNI(p []float32, index []int32, r []int8, d []int8, start []int32, scale []float32)
+// Requires: AVX, AVX2, AVX512F, AVX512VNNI
+TEXT ·dotsBytesVNNI(SB), NOSPLIT, $0-144
+	MOVQ p_base+0(FP), AX
+	MOVQ index_base+24(FP), CX
+	MOVQ index_len+32(FP), DX
+	MOVQ r_base+48(FP), BX
+	MOVQ d_base+72(FP), SI
+	MOVQ r_len+56(FP), DI
+	MOVQ start_base+96(FP), R8
+	MOVQ scale_base+120(FP), R9
+	SHRQ $0x02, DX
+	JZ   done
+
+four:
+	MOVLQSX (CX), R10
+	IMULQ   DI, R10
+	ADDQ    SI, R10
+	VPXORD  Z0, Z0, Z0
+	MOVLQSX 4(CX), R11
+	IMULQ   DI, R11
+	ADDQ    SI, R11
+	VPXORD  Z1, Z1, Z1
+	MOVLQSX 8(CX), R12
+	IMULQ   DI, R12
+	ADDQ    SI, R12
+	VPXORD  Z2, Z2, Z2
+	MOVLQSX 12(CX), R13
+	IMULQ   DI, R13
+	ADDQ    SI, R13
+	VPXORD  Z3, Z3, Z3
+	XORQ    R14, R14
+
+bytes:
+	VMOVUPS       (BX)(R14*1), Z4
+	VPDPBUSD      (R10)(R14*1), Z4, Z0
+	VPDPBUSD      (R11)(R14*1), Z4, Z1
+	VPDPBUSD      (R12)(R14*1), Z4, Z2
+	VPDPBUSD      (R13)(R14*1), Z4, Z3
+	ADDQ          $0x40, R14
+	CMPQ          R14, DI
+	JL            bytes
+	VEXTRACTI64X4 $0x01, Z0, Y4
+	VPADDD        Y4, Y0, Y0
+	VEXTRACTI64X4 $0x01, Z1, Y4
+	VPADDD        Y4, Y1, Y1
+	VEXTRACTI64X4 $0x01, Z2, Y4
+	VPADDD        Y4, Y2, Y2
+	VEXTRACTI64X4 $0x01, Z3, Y4
+	VPADDD        Y4, Y3, Y3
+	VPHADDD       Y1, Y0, Y0
+	VPHADDD       Y3, Y2, Y2
+	VPHADDD       Y2, Y0, Y0
+	VEXTRACTI128  $0x01, Y0, X4
+	VPADDD        X4, X0, X0
+	MOVLQSX       (CX), R10
+	VMOVD         (R8)(R10*4), X4
+	VMOVD         (R9)(R10*4), X5
+	MOVLQSX       4(CX), R10
+	VPINSRD       $0x01, (R8)(R10*4), X4, X4
+	VPINSRD       $0x01, (R9)(R10*4), X5, X5
+	MOVLQSX       8(CX), R10
+	VPINSRD       $0x02, (R8)(R10*4), X4, X4
+	VPINSRD       $0x02, (R9)(R10*4), X5, X5
+	MOVLQSX       12(CX), R10
+	VPINSRD       $0x03, (R8)(R10*4), X4, X4
+	VPINSRD       $0x03, (R9)(R10*4), X5, X5
+	VPADDD        X4, X0, X0
+	VCVTDQ2PS     X0, X0
+	VMULPS        X5, X0, X0
+	VMOVUPS       X0, (AX)
+	ADDQ          $0x10, AX
+	ADDQ          $0x10, CX
+	DECQ          DX
+	JNZ           four
 
 done:
 	VZEROUPPER

@@ -81,3 +81,120 @@ func combineNEON(dst []float32, c float32, a []float32, d float32, b []float32)
 //
 //go:noescape
 func peakNEON(n int)
+
+// decodeBytesNEON multiplies a sparse code with a matrix. For j < len(out):
+//
+//	out[j] = Σ_i z[i]·d[index[i]·len(out)+j]        for i < len(index)
+//
+// The elements of d are −63 to 63, and z is −127 to 127. len(out) is a positive multiple of
+// [ByteWidth], and len(index) of 4.
+//
+//go:noescape
+func decodeBytesNEON(out []int32, index []int32, z, d []int8)
+
+// residualNEON subtracts a decoded code from a row:
+//
+//	r[j] = y[j] − unit·float32(o[j])        for j < len(r), a multiple of [Width]
+//
+// It returns the largest |r[j]|. The multiplication by unit, a power of two, is exact.
+//
+//go:noescape
+func residualNEON(r, y []float32, o []int32, unit float32) (largest float32)
+
+// quantiseNEON rounds to 8-bit integers:
+//
+//	dst[j] = round(scale·x[j]) + offset        for j < len(x), a multiple of [Width]
+//
+// The products, rounded to float32, are within −64 and 64. A half is rounded to even. An
+// offset of 64 makes the bytes unsigned.
+//
+//go:noescape
+func quantiseNEON(dst []int8, x []float32, scale float32, offset int8)
+
+// candidatesNEON finds the atoms that enter a code. For j < len(sums), a multiple of [Width]:
+//
+//	x = float32(sums[j])·scale[j]
+//	if bit j%8 of members[j/8] is 0 and |max(x, floor)| > limit: append column+j to index, x to p
+//
+// It returns the number of appended elements. index and p have [Width] elements more than
+// sums; the elements after the appended ones are undefined. floor is 0 or −∞, and limit ≥ 0.
+//
+//go:noescape
+func candidatesNEON(index []int32, p []float32, sums []int32, scale []float32, members []byte, column int32, limit, floor float32) (n int)
+
+// advanceNEON computes a step of FISTA for the atoms of a list: b holds their codes, z the
+// extrapolated codes and p the products of the residual with the atoms. For i < len(p):
+//
+//	u = z[i] + step·p[i]
+//	x = max(sgn(u)·max(|u| − threshold, 0), floor)
+//	if b[i] = 0 and enter = 0: x = 0
+//	z[i] = x + momentum·(x − b[i])
+//	b[i] = x
+//	q = round(min(max(scale·(z[i]·v[i]), −127), 127))
+//	if q ≠ 0: append index[i] to active, q to bytes
+//
+// It returns the number of appended elements, and the largest |z[i]·v[i]|. Each operation is
+// rounded to float32; the sign of a zero is undefined. active and bytes have [Width] elements
+// more than p; the elements after the appended ones are undefined. len(p) is a multiple of
+// [Width].
+//
+//go:noescape
+func advanceNEON(active []int32, bytes []int8, index []int32, p, z, b, v []float32, step, threshold, floor, momentum, scale float32, enter uint32) (n int, largest float32)
+
+// productBytesNEON computes a tile of a product. For i < rows and j < columns, where the
+// level determines rows and columns:
+//
+//	dst[i·dstRow+j] = start[j] + Σ_k a[i·aRow+k]·b[(k/4·columns+j)·4+k%4]        for k < 4n
+//
+// n is even and positive. The bytes of b are signed, −63 to 63. The bytes of a are signed, −64
+// to 64, or at levels with an offset of 64 unsigned, 0 to 128. Sums of two pairs of products
+// therefore fit in 16 bits.
+//
+//go:noescape
+func productBytesNEON(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int)
+
+// peakBytesNEON computes a tile of productBytesGeneric without loads, n groups of 4 terms
+// from registers, to measure its peak. n is even and positive.
+//
+//go:noescape
+func peakBytesNEON(n int)
+
+// dotsBytesNEON multiplies a residual with the atoms of a list. For i < len(index) and
+// k = index[i]:
+//
+//	p[i] = float32(start[k] + Σ_j r[j]·d[k·len(r)+j])·scale[k]        for j < len(r)
+//
+// Bytes are as in productBytesGeneric, with r in place of a. len(r) is a positive multiple of
+// [ByteWidth], and len(index) of 4.
+//
+//go:noescape
+func dotsBytesNEON(p []float32, index []int32, r, d []int8, start []int32, scale []float32)
+
+// productBytesSDOT computes a tile of a product. For i < rows and j < columns, where the
+// level determines rows and columns:
+//
+//	dst[i·dstRow+j] = start[j] + Σ_k a[i·aRow+k]·b[(k/4·columns+j)·4+k%4]        for k < 4n
+//
+// n is even and positive. The bytes of b are signed, −63 to 63. The bytes of a are signed, −64
+// to 64, or at levels with an offset of 64 unsigned, 0 to 128. Sums of two pairs of products
+// therefore fit in 16 bits.
+//
+//go:noescape
+func productBytesSDOT(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int)
+
+// peakBytesSDOT computes a tile of productBytesGeneric without loads, n groups of 4 terms
+// from registers, to measure its peak. n is even and positive.
+//
+//go:noescape
+func peakBytesSDOT(n int)
+
+// dotsBytesSDOT multiplies a residual with the atoms of a list. For i < len(index) and
+// k = index[i]:
+//
+//	p[i] = float32(start[k] + Σ_j r[j]·d[k·len(r)+j])·scale[k]        for j < len(r)
+//
+// Bytes are as in productBytesGeneric, with r in place of a. len(r) is a positive multiple of
+// [ByteWidth], and len(index) of 4.
+//
+//go:noescape
+func dotsBytesSDOT(p []float32, index []int32, r, d []int8, start []int32, scale []float32)

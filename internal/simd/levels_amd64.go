@@ -28,10 +28,19 @@ var avx512 = Kernels{
 	DivSqrt: divSqrtAVX512, Relu: reluAVX512, Sum: sumAVX512,
 	product: productAVX512, rows: 12, columns: 32, peak: peakAVX512,
 	average:  averageAVX512,
-	Residual: residualAVX2, Quantise: quantiseAVX2, Candidates: candidatesAVX2, Advance: advanceAVX2,
+	Residual: residualAVX512, Quantise: quantiseAVX512, Candidates: candidatesAVX512, Advance: advanceAVX512,
 	productBytes: productBytesAVX2, byteRows: 4, byteColumns: 16, peakBytes: peakBytesAVX2,
 	dotsBytes: dotsBytesAVX2, decodeBytes: decodeBytesAVX2, offset: 64,
 }
+
+// avx512VNNI differs from avx512 in the products of bytes.
+var avx512VNNI = func() Kernels {
+	k := avx512
+	k.Name, k.why = "avx512vnni", "the processor has AVX-512 with VNNI"
+	k.productBytes, k.byteRows, k.byteColumns, k.peakBytes = productBytesVNNI, 12, 32, peakBytesVNNI
+	k.dotsBytes, k.decodeBytes = dotsBytesVNNI, decodeBytesVNNI
+	return k
+}()
 
 // processorLevels returns the assembly kernels that the processor can run, the best last.
 func processorLevels() (levels []*Kernels) {
@@ -39,6 +48,9 @@ func processorLevels() (levels []*Kernels) {
 		levels = append(levels, &avx2)
 		if cpu.X86.HasAVX512F && cpu.X86.HasBMI2 {
 			levels = append(levels, &avx512)
+			if cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VNNI {
+				levels = append(levels, &avx512VNNI)
+			}
 		}
 	}
 	return levels

@@ -2,6 +2,8 @@
 
 package simd
 
+import "golang.org/x/sys/cpu"
+
 // neon uses plain Go for Dots, Axpy, and the elementwise functions other than Combine.
 var neon = Kernels{
 	Name: "neon", why: "every 64-bit ARM processor has NEON",
@@ -11,10 +13,18 @@ var neon = Kernels{
 	DivSqrt: divSqrtGeneric, Relu: reluGeneric, Sum: sumGeneric,
 	product: productNEON, rows: 8, columns: 8, peak: peakNEON,
 	average:  average,
-	Residual: residualGeneric, Quantise: quantiseGeneric, Candidates: candidatesGeneric, Advance: advanceGeneric,
-	productBytes: productBytesGeneric, byteRows: 2, byteColumns: 4, peakBytes: peakBytesGeneric,
-	dotsBytes: dotsBytesGeneric, decodeBytes: decodeBytesGeneric,
+	Residual: residualNEON, Quantise: quantiseNEON, Candidates: candidatesNEON, Advance: advanceNEON,
+	productBytes: productBytesNEON, byteRows: 8, byteColumns: 8, peakBytes: peakBytesNEON,
+	dotsBytes: dotsBytesNEON, decodeBytes: decodeBytesNEON,
 }
+
+// dotprod differs from neon in the products of bytes.
+var dotprod = func() Kernels {
+	k := neon
+	k.Name, k.why = "dotprod", "the processor has NEON with dot products"
+	k.productBytes, k.peakBytes, k.dotsBytes = productBytesSDOT, peakBytesSDOT, dotsBytesSDOT
+	return k
+}()
 
 // combine applies combineNEON to any number of elements.
 func combine(dst []float32, c float32, a []float32, d float32, b []float32) {
@@ -31,4 +41,9 @@ func average(index []int32, value, p, s, q []float32, column int32, gradient, sq
 }
 
 // processorLevels returns the assembly kernels that the processor can run, the best last.
-func processorLevels() []*Kernels { return []*Kernels{&neon} }
+func processorLevels() []*Kernels {
+	if cpu.ARM64.HasASIMDDP {
+		return []*Kernels{&neon, &dotprod}
+	}
+	return []*Kernels{&neon}
+}

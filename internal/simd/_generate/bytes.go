@@ -8,58 +8,68 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// The kernels of the search on 8-bit integers, with AVX2. VPMADDUBSW multiplies unsigned with signed bytes and adds
-// pairs of products in 16 bits.
+// The kernels of the search on 8-bit integers, with AVX2 or AVX-512. On AVX-512 those that multiply bytes require VNNI:
+// VPDPBUSD multiplies unsigned with signed bytes and adds four products to 32 bits. On AVX2, VPMADDUBSW adds two in 16.
 
-// byteRows is the number of rows of productBytes's tile, whose two vectors of columns per row are in registers.
-const byteRows = 4
-
-// productBytes adds two groups of 4 terms in 16 bits before it widens them to 32: five instructions for 64
-// multiplications; three of them use the two multipliers.
+// productBytes has two vectors of columns per row in registers. AVX2 adds two groups of 4 terms in 16 bits before it
+// widens them to 32: five instructions for 64 multiplications; three of them use the two multipliers. VPDPBUSD
+// bounds the loop with VNNI: 48 of 83 instructions, with 28 loads.
 func (l level) productBytes() {
 	l.text("productBytes")
-	ones, start := l.constantBits(0x00010001), pointer("start")
-	var sums [byteRows][2]VecVirtual
-	for half := range 2 {
-		for i := range byteRows {
+	ones, start, size := l.onesOfPairs(), pointer("start"), 4*l.floats
+	sums := make([][2]VecVirtual, l.byteRows)
+	for i := range sums {
+		for half := range 2 {
 			sums[i][half] = l.vector()
-			VMOVDQU(at(start, 32*half), sums[i][half])
+			VMOVUPS(at(start, size*half), sums[i][half])
 		}
 	}
-	aRow := pointer("aRow") // bytes
-	rows := []Register{pointer("a"), GP64()}
-	LEAQ(Mem{Base: rows[0], Index: aRow, Scale: 2}, rows[1])
+	rows, registers := tileRows(pointer("a"), pointer("aRow"), l.byteRows)
 	b, n := pointer("b"), pointer("n")
 	SHRQ(U8(1), n)
 	Label("loop")
-	for half := range 2 {
-		d0, d1 := l.vector(), l.vector()
-		VMOVDQU(at(b, 32*half), d0)
-		VMOVDQU(at(b, 64+32*half), d1)
-		for i := range byteRows {
-			x, y := l.vector(), l.vector()
-			m := Mem{Base: rows[i/2]}
-			if i%2 > 0 {
-				m.Index, m.Scale = aRow, 1
+	for part := range 2 {
+		d0, d1, x, y := l.vector(), l.vector(), l.vector(), l.vector()
+		if l.wide { // a group of terms, both vectors of columns
+			VMOVUPS(at(b, 2*size*part), d0)
+			VMOVUPS(at(b, 2*size*part+size), d1)
+			for i, row := range rows {
+				VPBROADCASTD(row.Offset(4*part), x)
+				VPDPBUSD(d0, x, sums[i][0])
+				VPDPBUSD(d1, x, sums[i][1])
 			}
-			VPBROADCASTD(m, x)
-			VPBROADCASTD(m.Offset(4), y)
-			l.multiplyBytes(d0, d1, x, y, ones, sums[i][half])
+			continue
+		}
+		VMOVUPS(at(b, size*part), d0) // both groups, one vector
+		VMOVUPS(at(b, size*part+2*size), d1)
+		for i, row := range rows {
+			VPBROADCASTD(row, x)
+			VPBROADCASTD(row.Offset(4), y)
+			l.multiplyBytes(d0, d1, x, y, ones, sums[i][part])
 		}
 	}
-	ADDQ(U8(8), rows[0])
-	ADDQ(U8(8), rows[1])
-	SUBQ(I8(-128), b)
+	for _, r := range registers {
+		ADDQ(U8(8), r)
+	}
+	ADDQ(U32(4*size), b)
 	DECQ(n)
 	JNZ(LabelRef("loop"))
 	dst, dstRow := pointer("dst"), bytes("dstRow")
-	for i := range byteRows {
-		VMOVDQU(sums[i][0], at(dst, 0))
-		VMOVDQU(sums[i][1], at(dst, 32))
+	for _, pair := range sums {
+		VMOVUPS(pair[0], at(dst, 0))
+		VMOVUPS(pair[1], at(dst, size))
 		ADDQ(dstRow, dst)
 	}
 	VZEROUPPER()
 	RET()
+}
+
+// onesOfPairs returns the factors that add pairs of 16 bits with AVX2.
+func (l level) onesOfPairs() (ones VecVirtual) {
+	if !l.wide {
+		ones = l.constantBits(0x00010001)
+	}
+	return ones
 }
 
 // multiplyBytes adds the products of the signed bytes d0, d1 and the unsigned bytes x, y, 4 at a time, to sum. It
@@ -74,10 +84,10 @@ func (l level) multiplyBytes(d0, d1 Op, x, y, ones, sum VecVirtual) {
 
 func (l level) peakBytes() {
 	l.text("peakBytes")
-	n, ones := pointer("n"), l.constantBits(0x00010001)
+	n, ones := pointer("n"), l.onesOfPairs()
 	d := l.vector()
 	l.clear(d)
-	var sums [2 * byteRows]VecVirtual
+	sums := make([]VecVirtual, 2*l.byteRows)
 	for i := range sums {
 		sums[i] = l.vector()
 		l.clear(sums[i])
@@ -85,6 +95,11 @@ func (l level) peakBytes() {
 	SHRQ(U8(1), n)
 	Label("loop")
 	for _, sum := range sums {
+		if l.wide {
+			VPDPBUSD(d, d, sum)
+			VPDPBUSD(d, d, sum)
+			continue
+		}
 		x, y := l.vector(), l.vector()
 		VPMADDUBSW(d, d, x)
 		VPMADDUBSW(d, d, y)
@@ -98,12 +113,13 @@ func (l level) peakBytes() {
 	RET()
 }
 
-// dotsBytes multiplies four atoms at a time, so that a load of the residual serves four.
+// dotsBytes multiplies four atoms at a time, so that a load of the residual serves four. With VNNI, 64 bytes take five
+// loads and four multiplications: level 2 bounds the loop.
 func (l level) dotsBytes() {
 	l.text("dotsBytes")
 	p, index, n, r, d := base("p"), base("index"), length("index"), base("r"), base("d")
 	pitch, start, scale := length("r"), base("start"), base("scale")
-	ones := l.constantBits(0x00010001)
+	ones := l.onesOfPairs()
 	SHRQ(U8(2), n)
 	JZ(LabelRef("done"))
 	Label("four")
@@ -121,12 +137,19 @@ func (l level) dotsBytes() {
 	XORQ(offset, offset)
 	Label("bytes")
 	r0, r1 := l.vector(), l.vector()
-	VMOVDQU(Mem{Base: r, Index: offset, Scale: 1}, r0)
-	VMOVDQU(Mem{Base: r, Index: offset, Scale: 1, Disp: 32}, r1)
+	VMOVUPS(Mem{Base: r, Index: offset, Scale: 1}, r0)
+	if !l.wide {
+		VMOVUPS(Mem{Base: r, Index: offset, Scale: 1, Disp: 32}, r1)
+	}
 	for i := range 4 {
+		row := Mem{Base: rows[i], Index: offset, Scale: 1}
+		if l.wide {
+			VPDPBUSD(row, r0, sums[i])
+			continue
+		}
 		x, y := l.vector(), l.vector()
-		VPMADDUBSW(Mem{Base: rows[i], Index: offset, Scale: 1}, r0, x)
-		VPMADDUBSW(Mem{Base: rows[i], Index: offset, Scale: 1, Disp: 32}, r1, y)
+		VPMADDUBSW(row, r0, x)
+		VPMADDUBSW(row.Offset(32), r1, y)
 		VPADDW(y, x, x)
 		VPMADDWD(ones, x, x)
 		VPADDD(x, sums[i], sums[i])
@@ -134,11 +157,19 @@ func (l level) dotsBytes() {
 	ADDQ(U8(64), offset)
 	CMPQ(offset, pitch)
 	JL(LabelRef("bytes"))
-	VPHADDD(sums[1], sums[0], sums[0])
-	VPHADDD(sums[3], sums[2], sums[2])
-	VPHADDD(sums[2], sums[0], sums[0])
+	if l.wide {
+		for _, sum := range sums {
+			high := YMM()
+			VEXTRACTI64X4(U8(1), sum, high)
+			VPADDD(high, sum.AsY(), sum.AsY())
+		}
+	}
+	add := func(x, y VecVirtual) { VPHADDD(y.AsY(), x.AsY(), x.AsY()) }
+	add(sums[0], sums[1])
+	add(sums[2], sums[3])
+	add(sums[0], sums[2])
 	sum, high := sums[0].AsX(), XMM()
-	VEXTRACTI128(U8(1), sums[0], high)
+	VEXTRACTI128(U8(1), sums[0].AsY(), high)
 	VPADDD(high, sum, sum)
 	starts, scales := XMM(), XMM()
 	for i := range 4 {
@@ -267,7 +298,8 @@ func (l level) decodeBytes() {
 	}
 }
 
-// each emits body for each vector of 8 of n elements, a multiple of 8, with the offset in elements.
+// each emits body for each vector of n elements, whole vectors, with the offset in elements. The rate of instructions
+// bounds the loops, 10 (residual), 15 (candidates) and 34 (advance) per vector of AVX-512, more than loads.
 func (l level) each(n Register, body func(offset Register)) {
 	offset := GP64()
 	XORQ(offset, offset)
@@ -275,7 +307,7 @@ func (l level) each(n Register, body func(offset Register)) {
 	JZ(LabelRef("done"))
 	Label("loop")
 	body(offset)
-	ADDQ(U8(8), offset)
+	ADDQ(U8(l.floats), offset)
 	CMPQ(offset, n)
 	JL(LabelRef("loop"))
 	Label("done")
@@ -283,8 +315,13 @@ func (l level) each(n Register, body func(offset Register)) {
 
 // storeLargest returns the largest element of a vector.
 func (l level) storeLargest(v VecVirtual, result string) {
+	if l.wide {
+		high := YMM()
+		VEXTRACTF64X4(U8(1), v, high)
+		VMAXPS(high, v.AsY(), v.AsY())
+	}
 	high, x := XMM(), v.AsX()
-	VEXTRACTF128(U8(1), v, high)
+	VEXTRACTF128(U8(1), v.AsY(), high)
 	VMAXPS(high, x, x)
 	VPERMILPS(U8(0x4e), x, high)
 	VMAXPS(high, x, x)
@@ -306,7 +343,7 @@ func (l level) residual() {
 		VMOVUPS(floats(y, offset), row)
 		VSUBPS(x, row, row)
 		VMOVUPS(row, floats(r, offset))
-		VANDPS(magnitude, row, row)
+		l.and(magnitude, row, row)
 		VMAXPS(row, largest, largest)
 	})
 	l.storeLargest(largest, "largest")
@@ -320,14 +357,20 @@ func (l level) quantise() {
 	JZ(LabelRef("done"))
 	Label("loop")
 	low, high := l.vector(), l.vector()
-	for i, v := range []VecVirtual{low, high} {
-		VMULPS(at(x, 32*i), scale, v)
+	round := func(disp int, v VecVirtual) {
+		VMULPS(at(x, disp), scale, v)
 		VCVTPS2DQ(v, v)
 	}
-	VPACKSSDW(high, low, low) // exchanges the middle quarters
-	VPERMQ(U8(0xd8), low, low)
-	VEXTRACTI128(U8(1), low, high.AsX())
-	VPACKSSWB(high.AsX(), low.AsX(), low.AsX())
+	round(0, low)
+	if l.wide {
+		VPMOVDB(low, low.AsX())
+	} else {
+		round(32, high)
+		VPACKSSDW(high, low, low) // exchanges the middle quarters
+		VPERMQ(U8(0xd8), low, low)
+		VEXTRACTI128(U8(1), low, high.AsX())
+		VPACKSSWB(high.AsX(), low.AsX(), low.AsX())
+	}
 	VPADDB(add, low.AsX(), low.AsX())
 	VMOVDQU(low.AsX(), at(dst, 0))
 	ADDQ(U8(16), dst)
@@ -339,7 +382,7 @@ func (l level) quantise() {
 	RET()
 }
 
-// candidates skips 8 atoms if none enters, which is the rule.
+// candidates skips a vector of atoms if none enters, which is the rule.
 func (l level) candidates() {
 	l.text("candidates")
 	index, p, sums, n := base("index"), base("p"), base("sums"), length("sums")
@@ -347,22 +390,33 @@ func (l level) candidates() {
 	XORQ(count, count)
 	columns, limit, floor, magnitude := l.broadcast("column"), l.broadcast("limit"), l.broadcast("floor"), l.constantBits(0x7fffffff)
 	VPADDD(global("iota", 16, func(i int) Constant { return U32(i) }), columns, columns)
-	step := l.constantBits(8)
+	step := l.constantBits(uint32(l.floats))
 	l.each(n, func(offset Register) {
-		x, y, found, known := l.vector(), l.vector(), GP32(), GP32()
+		x, y := l.vector(), l.vector()
 		VCVTDQ2PS(floats(sums, offset), x)
 		VMULPS(floats(scale, offset), x, x)
 		VMAXPS(floor, x, y)
-		VANDPS(magnitude, y, y)
-		VCMPPS(U8(0x1e), limit, y, y) // y > limit
-		VMOVMSKPS(y, found)
-		MOVBLZX(at(members, 0), known)
-		NOTL(known)
-		INCQ(members)
-		ANDL(known, found)
-		JZ(LabelRef("next"))
-		l.appendFound(index, p, count, columns, x, found)
+		l.and(magnitude, y, y)
+		if l.wide {
+			mask := K()
+			KMOVW(at(members, 0), mask)
+			KNOTW(mask, mask)
+			VCMPPS(U8(0x1e), limit, y, mask, mask) // y > limit
+			KORTESTW(mask, mask)
+			JZ(LabelRef("next"))
+			l.appendMasked(index, p, count, columns, x, mask)
+		} else {
+			found, known := GP32(), GP32()
+			VCMPPS(U8(0x1e), limit, y, y) // y > limit
+			VMOVMSKPS(y, found)
+			MOVBLZX(at(members, 0), known)
+			NOTL(known)
+			ANDL(known, found)
+			JZ(LabelRef("next"))
+			l.appendFound(index, p, count, columns, x, found)
+		}
 		Label("next")
+		ADDQ(U8(l.floats/8), members)
 		VPADDD(step, columns, columns)
 	})
 	Store(count, ReturnIndex(0))
@@ -375,49 +429,80 @@ func (l level) advance() {
 	active, bytes, index := base("active"), base("bytes"), base("index")
 	pp, n, zp, bp, vp := base("p"), length("p"), base("z"), base("b"), base("v")
 	step, threshold, momentum, scale := l.broadcast("step"), l.broadcast("threshold"), l.broadcast("momentum"), l.broadcast("scale")
-	enter, largest, count := l.broadcast("enter"), l.constant(0), GP64()
+	floor, magnitude, zero, largest, count := l.broadcast("floor"), l.constantBits(0x7fffffff), l.constant(0), l.constant(0), GP64()
+	least, most := l.constant(-127), l.constant(127)
+	var enter Register
+	if l.wide {
+		enter = K()
+		KMOVW(Load(Param("enter"), GP32()), enter)
+	} else {
+		enter = l.broadcast("enter")
+	}
 	XORQ(count, count)
 	l.each(n, func(offset Register) {
 		u, x, b, t := l.vector(), l.vector(), l.vector(), l.vector()
-		magnitude, zero := l.constantBits(0x7fffffff), l.constant(0)
 		VMULPS(floats(pp, offset), step, u)
 		VADDPS(floats(zp, offset), u, u)
-		VANDPS(magnitude, u, x)
+		l.and(magnitude, u, x)
 		VSUBPS(threshold, x, x)
 		VMAXPS(x, zero, x)
-		VANDNPS(u, magnitude, u)
-		VORPS(u, x, x)
-		VMAXPS(l.broadcast("floor"), x, x)
+		if l.wide {
+			VPTERNLOGD(U8(0xf4), magnitude, u, x) // x | u &^ magnitude
+		} else {
+			VANDNPS(u, magnitude, u)
+			VORPS(u, x, x)
+		}
+		VMAXPS(floor, x, x)
 		VMOVUPS(floats(bp, offset), b)
-		VCMPPS(U8(4), zero, b, t) // b ≠ 0
-		VORPS(enter, t, t)
-		VANDPS(t, x, x)
+		if l.wide {
+			moves := K()
+			VCMPPS(U8(4), zero, b, moves) // b ≠ 0
+			KORW(enter, moves, moves)
+			VMOVAPS_Z(x, moves, x)
+		} else {
+			VCMPPS(U8(4), zero, b, t)
+			VORPS(enter, t, t)
+			VANDPS(t, x, x)
+		}
 		VMOVUPS(x, floats(bp, offset))
 		VSUBPS(b, x, b)
 		VMULPS(momentum, b, b)
 		VADDPS(b, x, x)
 		VMOVUPS(x, floats(zp, offset))
 		VMULPS(floats(vp, offset), x, x)
-		VANDPS(magnitude, x, t)
+		l.and(magnitude, x, t)
 		VMAXPS(t, largest, largest)
 		VMULPS(scale, x, x)
-		VMAXPS(l.constant(-127), x, x)
-		VMINPS(l.constant(127), x, x)
+		VMAXPS(least, x, x)
+		VMINPS(most, x, x)
 		VCVTPS2DQ(x, x)
 		found, order, orders := GP32(), l.vector(), GP64()
-		VPCMPEQD(zero, x, t)
-		VMOVMSKPS(t, found)
-		XORL(U8(0xff), found)
-		JZ(LabelRef("next"))
-		LEAQ(global("compressed", 256, compressed), orders)
-		VPMOVZXBD(Mem{Base: orders, Index: found.As64(), Scale: 8}, order)
-		VPERMD(x, order, x)
-		VPERMD(floats(index, offset), order, order)
-		VMOVDQU(order, floats(active, count))
-		VEXTRACTI128(U8(1), x, t.AsX())
-		VPACKSSDW(t.AsX(), x.AsX(), x.AsX())
-		VPACKSSWB(x.AsX(), x.AsX(), x.AsX())
-		VMOVQ(x.AsX(), Mem{Base: bytes, Index: count, Scale: 1})
+		to := Mem{Base: bytes, Index: count, Scale: 1}
+		if l.wide {
+			nonzero := K()
+			VPTESTMD(x, x, nonzero)
+			VPCOMPRESSD_Z(x, nonzero, x)
+			VPMOVDB(x, x.AsX())
+			VMOVDQU(x.AsX(), to)
+			VMOVUPS(floats(index, offset), t)
+			VPCOMPRESSD_Z(t, nonzero, t)
+			VMOVUPS(t, floats(active, count))
+			KMOVW(nonzero, found)
+		} else {
+			VPCMPEQD(zero, x, t)
+			VMOVMSKPS(t, found)
+			XORL(U8(0xff), found)
+			JZ(LabelRef("next"))
+			LEAQ(global("compressed", 256, compressed), orders)
+			VPMOVZXBD(Mem{Base: orders, Index: found.As64(), Scale: 8}, order)
+			VPERMD(x, order, x)
+			VPERMD(floats(index, offset), order, order)
+			VMOVDQU(order, floats(active, count))
+			VEXTRACTI128(U8(1), x, t.AsX())
+			VPACKSSDW(t.AsX(), x.AsX(), x.AsX())
+			VPACKSSWB(x.AsX(), x.AsX(), x.AsX())
+			VMOVQ(x.AsX(), to)
+		}
 		POPCNTL(found, found)
 		ADDQ(found.As64(), count)
 		Label("next")
