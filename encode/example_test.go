@@ -35,11 +35,11 @@ func Example() {
 		fmt.Printf("%.3f %d %v\n", w.Value, w.Dimension, index.Words(w.Pole(), 6))
 	}
 	// Output:
-	// 0.290 415 [garbage gc objects marking allocator heap]
-	// 0.240 40 [gc background assists cycle mark sweep]
-	// 0.216 220 [ever freed heap collector garbage live]
-	// 0.186 495 [spans frees objects counted allocated freed]
-	// 0.157 107 [marked been being objects object reachable]
+	// 0.299 415 [garbage gc objects heap allocator marking]
+	// 0.230 40 [gc assists background cycle mark assist]
+	// 0.200 220 [ever garbage collector freed swept heap]
+	// 0.197 495 [spans objects frees counted allocated span]
+	// 0.151 107 [marked been being objects object reachable]
 }
 
 // Encode all rows of a file, as "overcomplete encode" does. The new model records its input.
