@@ -54,9 +54,9 @@ encodes every row at the sparsity of --sparsity. It writes a model directory ato
 and prints metrics and some dimensions by their top words.
 
 VECTORS is a file of GloVe text, word2vec text or binary, fastText .vec, .npy, .npz,
-.safetensors, Arrow (Feather) or Parquet, plain or compressed with gzip or zstd, or -
-for standard input. The format is detected from the content. Rows without words are
-named by their numbers, unless --words names them. Rows that are texts, such as
+.safetensors, Arrow (Feather), Parquet, CSV or JSON lines, plain or compressed with gzip
+or zstd, or - for standard input. The format is detected from the content. Rows without
+words are named by their numbers, unless --words names them. Rows that are texts, such as
 sentences with their embeddings in Parquet, keep their ids and the table's other columns.
 
 Several files are read as one, in the order given. A folder stands for all files below it,
