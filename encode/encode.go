@@ -55,7 +55,7 @@
 //	    h = max_k |z_k·v_k| if that is at least 2⁻¹⁰⁰
 //	a = b·e/w
 //
-// The threshold and a are computed in float64 and then rounded. Atoms enter in the iterations 0, 4, 8, … except the last
+// The threshold and a are computed in float64 and then rounded. Atoms enter in the iterations 0, 3, 6, … except the last
 // one, unless it is the first. In the first iteration, h estimates half of the largest possible value:
 //
 //	h = max_k(c_k·v_k·‖D8_k‖)/2·σ·√(Σ_j R8_j²)                        (norms and root rounded to float32)

@@ -33,6 +33,6 @@ func Example() {
 	// color
 	// alpha
 	// palette
-	// pixels
 	// images
+	// pixels
 }

@@ -28,9 +28,9 @@ func FISTA(lambda float64, steps int) iter.Seq2[float64, float64] {
 	}
 }
 
-// Enters reports whether atoms enter codes in step t of the search of package encode: in every fourth step except the
+// Enters reports whether atoms enter codes in step t of the search of package encode: in every third step except the
 // last.
-func Enters(t, steps int) bool { return t == 0 || t%4 == 0 && t+1 < steps }
+func Enters(t, steps int) bool { return t == 0 || t%3 == 0 && t+1 < steps }
 
 // StepSize returns FISTA's step size for a valid dictionary, s = 1/(2.04·‖D‖₂²). The error wraps
 // [encode.ErrDictionary].

@@ -149,7 +149,7 @@ With --normalize, the values of a search engine's index are ready for the weight
 			switch stored := map[string]string{"safetensors": "the model as it is", "binary": "ones", "labels": "no codes", "topics": "no codes"}[format]; {
 			case normalize && stored != "":
 				return usagef("--normalize has no effect on format %s, which stores %s; drop it", format, stored)
-			case escape && slices.Contains([]string{"csr", "binary"}, format):
+			case escape && slices.Contains([]string{"csr", "binary", "labels"}, format):
 				return usagef("--escape has no effect on format %s, which has no words; drop it", format)
 			}
 			write := func(w io.Writer) error {
