@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -151,14 +150,8 @@ func openExplorer(cmd *cobra.Command, path string, o explore.Options) (*explore.
 	if isPathError(err) {
 		return nil, usageError{err}
 	}
-	stat, err := os.Stat(path)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	if stat.IsDir() {
-		if o.Judge, o.Accuracy, err = readAccuracy(path, m.Codes.Cols); err != nil {
-			return nil, err
-		}
+	if o.Judge, o.Accuracy, err = readAccuracy(path, m.Codes.Cols); err != nil {
+		return nil, err
 	}
 	x, err := explore.New(m, filepath.Base(path), o)
 	if err != nil {

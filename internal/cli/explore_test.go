@@ -178,7 +178,7 @@ func TestExploreRefuses(t *testing.T) {
 		{[]string{"old", "old", "--export", "page.html", "--words", "word1"}, "--export writes the page of one model"},
 		{[]string{"named", "--port", "0"}, "labels.json: no dimension 1000"},
 		{[]string{"scored", "--port", "0"}, "intrusion.json: "},
-		{[]string{"in.txt", "--port", "0"}, "in.txt: not a model: "},
+		{[]string{"in.txt", "--port", "0"}, "in.txt: not a model (got a file, want a directory with model.json)"},
 	} {
 		code, stdout, stderr := clitest.Output(t, dir.Command(append([]string{"explore"}, tt.args...)...))
 		if code != exitUsage || stdout != "" || !strings.Contains(stderr, tt.want) || strings.Count(stderr, "\n") != 1 {
