@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -21,17 +22,16 @@ import (
 	"overcomplete/vectors"
 )
 
-// Open opens the model at path, a directory or a .safetensors file. It returns a [*vectors.InputError], which
-// names the file, if a file is missing or damaged, if words, codes, dictionary and mean don't agree with each
-// other and with Info, if the codes are not valid ([vectors.CSR.Validate]), or if a number is not finite.
-func Open(path string) (*Model, error) {
-	read := open
-	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-		read = func(*os.File) (*Model, error) { return openSafetensors(path) }
-	}
-	m, err := modeldir.ReadStable(path, read)
+// Is reports whether path is a model, that is, a directory with model.json, and not vectors.
+func Is(path string) bool { return modeldir.Contains(filepath.Join(path, modeldir.Info)) }
+
+// Open opens the model in the directory dir. It returns a [*vectors.InputError], which names the file, if a file is
+// missing or damaged, if words, codes, dictionary and mean don't agree with each other and with Info, if the codes
+// are not valid ([vectors.CSR.Validate]), or if a number is not finite.
+func Open(dir string) (*Model, error) {
+	m, err := modeldir.ReadStable(dir, open)
 	if err != nil {
-		return nil, inputError(path, err)
+		return nil, inputError(dir, err)
 	}
 	return m, nil
 }
@@ -83,14 +83,6 @@ func open(dir *os.File) (*Model, error) {
 // OpenDictionary opens a model, as [Open] does, without its codes: Codes is nil, although Info may describe them. The
 // result can encode. It can be saved only if the model on disk has no codes either.
 func OpenDictionary(dir string) (*Model, error) {
-	if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() {
-		m, err := Open(dir)
-		if err != nil {
-			return nil, err
-		}
-		m.Codes = nil
-		return m, nil
-	}
 	m, err := modeldir.ReadStable(dir, func(dir *os.File) (*Model, error) {
 		m, err := openDictionary(dir)
 		if err == nil {
@@ -131,7 +123,7 @@ func openDictionary(dir *os.File) (m *Model, err error) {
 
 func readInfo(dir *os.File) (info Info, err error) {
 	if stat, err := dir.Stat(); err == nil && !stat.IsDir() {
-		return info, errors.New("not a model's directory")
+		return info, fmt.Errorf("not a model (got a file, want a directory with %s); if it is an exported model, use the directory that it was exported from", modeldir.Info)
 	}
 	var data []byte
 	err = modeldir.ReadFile(dir, modeldir.Info, func(f *input.File) (err error) {

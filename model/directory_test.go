@@ -137,13 +137,6 @@ func TestDictionaryAlone(t *testing.T) {
 	if _, err := readAll(dir); err == nil || !strings.Contains(err.Error(), "a dictionary and no codes") {
 		t.Errorf("rows: %v", err)
 	}
-	file := dir + ".safetensors"
-	if err := os.WriteFile(file, writeSafetensors(t, m), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := Open(file); err != nil || !reflect.DeepEqual(got, m) {
-		t.Errorf("safetensors: %+v, %v", got, err)
-	}
 }
 
 func TestForceReplaces(t *testing.T) {

@@ -12,7 +12,7 @@
 //	labels.json     labels of dimensions, only if a user labelled some
 //	stop_words.txt  words that labels leave out, only if a user chose some
 //
-// [Open] opens a directory, or a .safetensors file of [Model.WriteSafetensors]:
+// [Open] opens it:
 //
 //	m, err := model.Open("godoc.model")
 //	for i, word := range m.Codes.Words {

@@ -27,7 +27,7 @@ func textModel() *Model {
 	return m
 }
 
-// Texts are the same in a directory, at once or by rows, and in a .safetensors file.
+// Texts are the same in a directory, read and saved at once or by rows.
 func TestTextsRoundTrip(t *testing.T) {
 	m := textModel()
 	dir := filepath.Join(t.TempDir(), "model")
@@ -53,12 +53,6 @@ func TestTextsRoundTrip(t *testing.T) {
 	}
 	got, err = Open(byRows)
 	check("a directory saved by rows", got, err)
-	file := filepath.Join(t.TempDir(), "m.safetensors")
-	if err := os.WriteFile(file, writeSafetensors(t, m), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	got, err = Open(file)
-	check("safetensors", got, err)
 
 	// Each line is a JSON object for any parser.
 	text, err := os.ReadFile(filepath.Join(dir, modeldir.Texts))

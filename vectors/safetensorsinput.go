@@ -7,12 +7,10 @@ import (
 	"iter"
 	"slices"
 
+	"overcomplete/internal/modeldir"
 	"overcomplete/internal/safetensors"
 	"overcomplete/vectors/internal/tabular"
 )
-
-// modelMetadata is the metadata key that package model writes.
-const modelMetadata = "model.json"
 
 // readSafetensors yields the rows of a tensor in a .safetensors file. A word list or the
 // tensor "words" names them.
@@ -25,8 +23,8 @@ func (r *reader) readSafetensors(c *content) (iter.Seq2[chunk, error], error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := f.Metadata[modelMetadata]; ok {
-		return nil, errModel
+	if _, ok := f.Metadata[modeldir.Info]; ok {
+		return nil, errors.New("is an exported model, not dense vectors; use the directory that it was exported from")
 	}
 	name, err := matrixName(f, r.options.VectorColumns)
 	if err != nil {

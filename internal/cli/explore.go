@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -26,30 +25,25 @@ func newExplore() *cobra.Command {
 	var dimensions []int
 	var frame, open bool
 	cmd := &cobra.Command{
-		Use:   "explore MODEL [MODEL]",
+		Use:   "explore MODEL",
 		Short: "Explore a model in the browser",
 		Long: `Explore serves a web page and prints its address, until it is interrupted. The page
 answers queries for a word, for several (bank river: their similarity and differences),
 for a sum of words (king - man + woman), for a text, or for a dimension. It begins
-with the topics of texts, lists and maps all dimensions, and edits labels of both. For
-two models, it also matches their dimensions and shows a word in both. The page loads
-nothing from the network.
+with the topics of texts, lists and maps all dimensions, and edits labels of both. The
+page loads nothing from the network.
 
 --export writes the page as one file instead, with the topics, their themes and typical
 texts, and with the chosen words and dimensions. If only words are chosen, the page has
 the strongest dimensions of each; if only dimensions are, the top words of each.`,
 		Example: `  overcomplete explore model --open
-  overcomplete explore model other
   overcomplete explore posts --export topics.html
   overcomplete explore model --export bank.html --words bank,river,money`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("export") {
 				if err := refuseFlags(cmd, "is for serving; drop it, or --export", "host", "port", "open", "embed", "frame"); err != nil {
 					return err
-				}
-				if len(args) > 1 {
-					return usagef("--export writes the page of one model")
 				}
 				return exportPage(cmd, args[0], output, words, dimensions)
 			}
@@ -67,11 +61,6 @@ the strongest dimensions of each; if only dimensions are, the top words of each.
 			}
 			defer listener.Close()
 			options := explore.Options{Frames: frame}
-			if len(args) > 1 {
-				if options.Other, err = openExplorer(cmd, args[1], explore.Options{}); err != nil {
-					return err
-				}
-			}
 			var e *embedder
 			if embed != "" {
 				if e, err = startEmbedder(cmd, embed); err != nil {
@@ -151,14 +140,8 @@ func openExplorer(cmd *cobra.Command, path string, o explore.Options) (*explore.
 	if isPathError(err) {
 		return nil, usageError{err}
 	}
-	stat, err := os.Stat(path)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	if stat.IsDir() {
-		if o.Judge, o.Accuracy, err = readAccuracy(path, m.Codes.Cols); err != nil {
-			return nil, err
-		}
+	if o.Judge, o.Accuracy, err = readAccuracy(path, m.Codes.Cols); err != nil {
+		return nil, err
 	}
 	x, err := explore.New(m, filepath.Base(path), o)
 	if err != nil {

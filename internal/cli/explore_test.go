@@ -24,30 +24,27 @@ func TestExplore(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stdout, print := io.Pipe()
 	var stderr bytes.Buffer
-	dir.MustRun(t, "paper train in.txt -o other --method B --epochs 1")
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, []string{"explore", dir.Path("old"), dir.Path("other"), "--port", "0"}, print, &stderr)
+		ended <- run(ctx, []string{"explore", dir.Path("old"), "--port", "0"}, print, &stderr)
 		print.Close()
 	}()
 	address, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, name := range map[string]string{"": "old", "other/": "other"} {
-		response, err := http.Get(strings.TrimSpace(address) + path + "data/model")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var about struct {
-			Name  string
-			Words int
-		}
-		err = json.NewDecoder(response.Body).Decode(&about)
-		response.Body.Close()
-		if err != nil || about.Name != name || about.Words != 60 {
-			t.Errorf("got %+v, %v", about, err)
-		}
+	response, err := http.Get(strings.TrimSpace(address) + "data/model")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var about struct {
+		Name  string
+		Words int
+	}
+	err = json.NewDecoder(response.Body).Decode(&about)
+	response.Body.Close()
+	if err != nil || about.Name != "old" || about.Words != 60 {
+		t.Errorf("got %+v, %v", about, err)
 	}
 	cancel()
 	if code := <-ended; code != 0 || stderr.Len() > 0 {
@@ -175,10 +172,9 @@ func TestExploreRefuses(t *testing.T) {
 		{[]string{"old", "--export", "page.html", "--words", "word1", "--frame"}, "--frame is for serving; drop it, or --export"},
 		{[]string{"old", "--export", "", "--words", "word1"}, "--export is empty"},
 		{[]string{"old", "--export", "-", "--words", "word1"}, "--export writes a file, not standard output"},
-		{[]string{"old", "old", "--export", "page.html", "--words", "word1"}, "--export writes the page of one model"},
 		{[]string{"named", "--port", "0"}, "labels.json: no dimension 1000"},
 		{[]string{"scored", "--port", "0"}, "intrusion.json: "},
-		{[]string{"in.txt", "--port", "0"}, "in.txt: not a model: "},
+		{[]string{"in.txt", "--port", "0"}, "in.txt: not a model (got a file, want a directory with model.json)"},
 	} {
 		code, stdout, stderr := clitest.Output(t, dir.Command(append([]string{"explore"}, tt.args...)...))
 		if code != exitUsage || stdout != "" || !strings.Contains(stderr, tt.want) || strings.Count(stderr, "\n") != 1 {

@@ -42,7 +42,7 @@ var exportFormats = []exportFormat{
 	{"jsonl", "a line of JSON for each row: id, indices, values; of texts also text and columns", codes(vectors.WriteJSONLines)},
 	{"opensearch", "lines for the bulk API of OpenSearch and Elasticsearch, with rank_features", codes(vectors.WriteOpenSearch)},
 	{"labels", "JSON object with the label of each dimension and, after \"-\", of its negative pole", writeLabels},
-	{"safetensors", "codes, dictionary, mean and words as named tensors; a MODEL to other commands", func(_ context.Context, w io.Writer, m exported) error { return m.WriteSafetensors(w) }},
+	{"safetensors", "codes, dictionary, mean and words as named tensors", func(_ context.Context, w io.Writer, m exported) error { return m.WriteSafetensors(w) }},
 	{"arrow", "Arrow file (Feather) of word, indices and values; of texts with id, text and columns", codes(columnar.WriteArrow)},
 	{"parquet", "Parquet file of the same", codes(columnar.WriteParquet)},
 	{"topics", "CSV table of id, topic, label and theme for each row, for models with topics", writeTopics},

@@ -110,39 +110,21 @@ func TestExportRefuses(t *testing.T) {
 	checkRefused(t, dir, "export model --format csr -o out", []string{"model: codes.npz: "}, dir.Tree(t))
 }
 
-// Commands that read a model also read its safetensors file.
-func TestSafetensorsAsModel(t *testing.T) {
-	t.Parallel()
-	dir, _ := clitest.Sample(t)
-	// With as many dimensions as words, the dictionary would do for vectors.
-	dir.MustRun(t, "paper train in.txt -o dir --center --epochs 3 -k 60")
-	dir.MustRun(t, "export dir -f safetensors -o file")
-	for _, line := range []string{
-		"top MODEL", "explain MODEL word1", "encode MODEL in.txt -o MODEL.encoded --json --quiet",
-		"intrusion make X=MODEL -n 2 -o MODEL.tsv",
-	} {
-		ofDir, _ := dir.MustRun(t, strings.ReplaceAll(line, "MODEL", "dir"))
-		ofFile, _ := dir.MustRun(t, strings.ReplaceAll(line, "MODEL", "file"))
-		if ofFile != strings.ReplaceAll(ofDir, "dir", "file") {
-			t.Errorf("%s: of the file\n%s\nof the directory\n%s", line, ofFile, ofDir)
-		}
-	}
-	if ofDir, ofFile := string(dir.Read(t, "dir.tsv")), string(dir.Read(t, "file.tsv")); ofFile != ofDir {
-		t.Error("the tests differ")
-	}
-}
-
-// Commands that read dense vectors refuse a model.
-func TestSafetensorsAsVectors(t *testing.T) {
+// An exported model is neither a model nor dense vectors.
+func TestSafetensorsIsNoInput(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
 	dir.MustRun(t, "paper train in.txt -o dir --epochs 1 -k 60")
 	dir.MustRun(t, "export dir -f safetensors -o file")
-	for _, line := range []string{"paper train file -o out", "encode dir file -o out"} {
-		code, stdout, stderr := dir.Run(t, line)
-		if code != exitUsage || stdout != "" || !strings.Contains(stderr, "file: is a model, not dense vectors; ") {
-			t.Errorf("%s: exit code %d, %s%s", line, code, stdout, stderr)
-		}
+	dir.Write(t, "labels.txt", []byte("yes\tword1 word2\nno\tword3\n"))
+	before := dir.Tree(t)
+	for _, line := range []string{
+		"top file", "explain file word1", "nearest file word1", "eval file --labelled mine=labels.txt,labels.txt", "recall file dir", "pipe file", "export file -f csr -o out",
+		"encode file in.txt -o out", "query file in.txt", "intrusion make X=file -n 2 -o out.tsv", "intrusion auto file --input in.txt --reference in.txt",
+		"labels file", "labels file --import in.txt", "topics file", "columns file", "explore file --export out", "compare file word1 word2", "compare file dir",
+		"paper train file -o out", "train file -o out", "encode dir file -o out --quiet", "train in.txt --like file -o out", "merge file -o out",
+	} {
+		checkRefused(t, dir, line, []string{"file: ", "use the directory that it was exported from"}, before)
 	}
 }
 

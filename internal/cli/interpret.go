@@ -150,26 +150,10 @@ func loadLabelled(cmd *cobra.Command, path string) (*interpret.Index, interpret.
 	return x, labels, err
 }
 
-// intrusionFile returns the path of the word intrusion accuracy of the model at path.
-func intrusionFile(path string) (string, error) {
-	stat, err := os.Stat(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", usageError{err}
-	}
-	if err != nil || !stat.IsDir() {
-		return "", usagef("%s: not a model directory, where scores of dimensions are stored", path)
-	}
-	return filepath.Join(path, modeldir.Intrusion), nil
-}
-
 // readAccuracy returns the word intrusion accuracy of each pole of a model with K dimensions, with matched
 // intruders, and the name of the reference vectors. The map is nil if the accuracy wasn't measured.
 func readAccuracy(path string, dimensions int) (judge string, accuracy map[interpret.Pole]float64, err error) {
-	file, err := intrusionFile(path)
-	if err != nil {
-		return "", nil, err
-	}
-	judge, accuracy, err = intrusion.Matched(file, dimensions)
+	judge, accuracy, err = intrusion.Matched(filepath.Join(path, modeldir.Intrusion), dimensions)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil, nil
 	}

@@ -250,7 +250,7 @@ func TestInterpretRefuses(t *testing.T) {
 		{"top model --sort intrusion", []string{"model has no scores", `"overcomplete intrusion auto model --input VECTORS --reference VECTORS --save"`}},
 		{"top model --sort size", []string{`--sort is "size", want variance, intrusion or coherence`}},
 		{"top model 1 --sort variance", []string{"--sort", "not both"}},
-		{"top same.txt --sort intrusion", []string{"same.txt: not a model directory"}},
+		{"top same.txt --sort intrusion", []string{"same.txt: not a model, which stores scores"}},
 		{"explain model", []string{"one argument is given"}},
 		{"explain model raed", []string{`"raed"`, "6 words", "similar ones are read"}},
 		{"explain model xylophone", []string{`"xylophone"`, "none is spelled like it"}},

@@ -106,11 +106,7 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 			warn(stderr, "%s was trained on another file, %s, than %s", path, m.Info.Encoding.Input.Name, f.input)
 		}
 		if f.save {
-			file, err := intrusionFile(path)
-			if err != nil {
-				return err
-			}
-			files = append(files, file)
+			files = append(files, filepath.Join(path, modeldir.Intrusion))
 		}
 		models, identities, words = append(models, m), append(identities, identity), append(words, m.Codes.Words)
 	}

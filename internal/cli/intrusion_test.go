@@ -86,7 +86,6 @@ func TestIntrusionUsage(t *testing.T) {
 	dir.Write(t, "other.txt", []byte("zzz 1 2\nyyy 1 3\n"))
 	dir.Write(t, "equal.txt", []byte("read 1 2\nwrite 1 2\n"))
 	dir.MustRun(t, "paper train same.txt -o model -k 3 --epochs 1 --quiet")
-	dir.MustRun(t, "export model --format safetensors -o model.safetensors")
 	dir.MustRun(t, "intrusion make X=in.txt -n 2 -o test.tsv")
 	before := dir.Tree(t)
 	for _, tt := range []struct {
@@ -111,7 +110,6 @@ func TestIntrusionUsage(t *testing.T) {
 		{"intrusion auto model --input same.txt --reference same2.txt", []string{"same2.txt has the same vectors as same.txt"}},
 		{"intrusion auto in.txt --input in.txt --reference in.txt", []string{"in.txt: "}},
 		{"intrusion auto model --input equal.txt --reference same.txt", []string{"equal.txt: the first 2 words that all files have share one vector"}},
-		{"intrusion auto model.safetensors --input same.txt --reference equal.txt --save", []string{"model.safetensors: not a model directory"}},
 	} {
 		checkRefused(t, dir, tt.args, tt.want, before)
 	}

@@ -85,7 +85,6 @@ func TestLabelsRoundTrip(t *testing.T) {
 func TestLabelsImportRefuses(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Save(t, readable())
-	dir.MustRun(t, "export model --format safetensors -o model.safetensors")
 	for _, tt := range []struct{ model, table, want string }{
 		{"model", "", "the first line lacks the columns"},
 		{"model", "dimension,label\n1,a\n", "the first line lacks the columns"},
@@ -96,7 +95,6 @@ func TestLabelsImportRefuses(t *testing.T) {
 		{"model", "dimension\tlabel\n0\ta\x00b\n", `row 1: dimension 0: the name isn't one line of UTF-8 text (got "a\\x00b")`},
 		{"model", "dimension\tlabel\n0\t\"a\nb\"\n", `row 1: dimension 0: the name isn't one line of UTF-8 text (got "a\\nb")`},
 		{"model", "dimension\tlabel\n0\t\xff\n", `the name isn't one line of UTF-8 text (got "\\xff")`},
-		{"model.safetensors", "dimension\tlabel\n0\ta\n", "labels are stored in the directory of a model"},
 	} {
 		dir.Write(t, "labels.tsv", []byte(tt.table))
 		code, stdout, stderr := dir.Run(t, "labels "+tt.model+" --import labels.tsv")

@@ -29,10 +29,6 @@ func TestQuery(t *testing.T) {
 			t.Errorf("%s printed\n%swant\n%s", args, stdout, want)
 		}
 	}
-	dir.MustRun(t, "export model -f safetensors -o file")
-	if stdout, _ := dir.MustRun(t, "query file q.txt --max-words 1 --weights 1"); stdout != `{"id":"first","dimensions":3,"indices":[1],"values":[0.8]}`+"\n" {
-		t.Errorf("with a file as the model, printed\n%s", stdout)
-	}
 	dir.Write(t, "wide.txt", []byte("a 1 2 3\n"))
 	before := dir.Tree(t)
 	for args, want := range map[string]string{

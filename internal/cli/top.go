@@ -12,6 +12,7 @@ import (
 
 	"overcomplete/internal/table"
 	"overcomplete/interpret"
+	"overcomplete/model"
 )
 
 func newTop() *cobra.Command {
@@ -113,6 +114,9 @@ func parseDimensions(args []string, path string, n int) (dimensions []int, err e
 func poleScores(path string, x *interpret.Index, order string) (map[interpret.Pole]float64, error) {
 	switch order {
 	case byIntrusion:
+		if !model.Is(path) {
+			return nil, usagef("%s: not a model, which stores scores of dimensions", path)
+		}
 		_, scores, err := readAccuracy(path, x.Codes.Cols)
 		if err == nil && scores == nil {
 			err = usagef(`%s has no scores: first run "overcomplete intrusion auto %s --input VECTORS --reference VECTORS --save"`, path, path)

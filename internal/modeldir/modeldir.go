@@ -61,8 +61,8 @@ func Contains(path string) bool {
 var ErrContained = errors.New("is in the directory of a model, which holds only the model's own files")
 
 // LabelsPath returns the path of the labels of the model at path. The file may not exist yet. It returns an
-// error if path is a .safetensors file, which can't store labels, or a checkpoint, which the next checkpoint
-// replaces. An error of the system is a [*fs.PathError].
+// error if path isn't a model, or if it is a checkpoint, which the next checkpoint replaces. An error of the
+// system is a [*fs.PathError].
 func LabelsPath(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {

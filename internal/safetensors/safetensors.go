@@ -1,7 +1,8 @@
 // Package safetensors reads and writes .safetensors files, which hold named tensors:
 //
 //	f, err := safetensors.Open(file, size)
-//	x, err := f.Float32("weight", 400000, 50)
+//	a, err := f.Array("weight")
+//	x, err := a.Float32(400000, 50)
 //
 // The format is
 //
@@ -228,30 +229,6 @@ func (f *File) Matrices() []string {
 		e := f.tensors[name]
 		return len(e.Shape) != 2 || !strings.HasSuffix(e.Type, "F16") && e.Type != "F32" && e.Type != "F64"
 	})
-}
-
-// Float32 reads a tensor of numbers and the given shape; see [npy.Array.Float32].
-func (f *File) Float32(name string, shape ...int) ([]float32, error) {
-	return read(f, name, (*npy.Array).Float32, shape)
-}
-
-// Int64 reads a tensor of type I64 or I32 and the given shape.
-func (f *File) Int64(name string, shape ...int) ([]int64, error) {
-	return read(f, name, (*npy.Array).Int64, shape)
-}
-
-// Int32 reads a tensor of type I32, or of type I64 with values in the range of int32, and the given shape.
-func (f *File) Int32(name string, shape ...int) ([]int32, error) {
-	return read(f, name, (*npy.Array).Int32, shape)
-}
-
-// read reads a tensor as a NumPy array.
-func read[T any](f *File, name string, read func(*npy.Array, ...int) ([]T, error), shape []int) ([]T, error) {
-	array, err := f.Array(name)
-	if err != nil {
-		return nil, err
-	}
-	return read(array, shape...)
 }
 
 // Array returns a tensor as a NumPy array with unread elements.

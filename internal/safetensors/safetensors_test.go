@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"overcomplete/internal/memory"
+	"overcomplete/internal/npy"
 )
 
 // file returns a file with the given header and n bytes of data.
@@ -23,6 +24,15 @@ func file(header string, data int) string {
 
 func open(content string) (*File, error) {
 	return Open(strings.NewReader(content), int64(len(content)))
+}
+
+// read returns the elements of a tensor.
+func read[T any](f *File, name string, read func(a *npy.Array, shape ...int) ([]T, error), shape ...int) ([]T, error) {
+	a, err := f.Array(name)
+	if err != nil {
+		return nil, err
+	}
+	return read(a, shape...)
 }
 
 func TestRoundTrip(t *testing.T) {
@@ -62,16 +72,16 @@ func TestRoundTrip(t *testing.T) {
 	if !reflect.DeepEqual(f.Metadata, metadata) {
 		t.Errorf("metadata %q", f.Metadata)
 	}
-	if got, err := f.Int64("offsets", 2); err != nil || !slices.Equal(got, offsets) {
+	if got, err := read(f, "offsets", (*npy.Array).Int64, 2); err != nil || !slices.Equal(got, offsets) {
 		t.Errorf("offsets %v, %v", got, err)
 	}
-	if got, err := f.Int32("indices", 3, 1); err != nil || !slices.Equal(got, indices) {
+	if got, err := read(f, "indices", (*npy.Array).Int32, 3, 1); err != nil || !slices.Equal(got, indices) {
 		t.Errorf("indices %v, %v", got, err)
 	}
-	if got, err := f.Float32("values", 50_000, 2); err != nil || !slices.Equal(got, values) {
+	if got, err := read(f, "values", (*npy.Array).Float32, 50_000, 2); err != nil || !slices.Equal(got, values) {
 		t.Errorf("%d values, %v", len(got), err)
 	}
-	if got, err := f.Float32("empty", 3, 0); err != nil || len(got) != 0 {
+	if got, err := read(f, "empty", (*npy.Array).Float32, 3, 0); err != nil || len(got) != 0 {
 		t.Errorf("empty is %v, %v", got, err)
 	}
 	r, err := f.Text("words")
@@ -81,11 +91,11 @@ func TestRoundTrip(t *testing.T) {
 	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, text) {
 		t.Errorf("words %.100q, %v", got, err)
 	}
-	if _, err := f.Float32("nothing", 2); err == nil || !strings.Contains(err.Error(), `no tensor "nothing"`) {
+	if _, err := read(f, "nothing", (*npy.Array).Float32, 2); err == nil || !strings.Contains(err.Error(), `no tensor "nothing"`) {
 		t.Errorf("error %v", err)
 	}
 	for _, shape := range [][]int{nil, {100_000}, {2, 50_000}, {50_000, 2, 1}} {
-		if _, err := f.Float32("values", shape...); err == nil || !strings.Contains(err.Error(), `tensor "values" of type "F32": array of shape [50000 2], want `) {
+		if _, err := read(f, "values", (*npy.Array).Float32, shape...); err == nil || !strings.Contains(err.Error(), `tensor "values" of type "F32": array of shape [50000 2], want `) {
 			t.Errorf("shape %v: error %v", shape, err)
 		}
 	}
@@ -124,7 +134,7 @@ func TestFloatTypes(t *testing.T) {
 		name               string
 		exponent, fraction int // bits
 	}{{"f", 5, 10}, {"b", 8, 7}} {
-		got, err := f.Float32(tt.name, n)
+		got, err := read(f, tt.name, (*npy.Array).Float32, n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +169,7 @@ func TestFloatTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := f.Float32("d", 2); err != nil || got[0] != 0.1 || !math.IsInf(float64(got[1]), 1) {
+	if got, err := read(f, "d", (*npy.Array).Float32, 2); err != nil || got[0] != 0.1 || !math.IsInf(float64(got[1]), 1) {
 		t.Errorf("%v, %v", got, err)
 	}
 }
@@ -213,7 +223,7 @@ func TestOpenRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Float32("b", 4); err == nil || !strings.Contains(err.Error(), `"F4"`) {
+	if _, err := read(f, "b", (*npy.Array).Float32, 4); err == nil || !strings.Contains(err.Error(), `"F4"`) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -229,7 +239,7 @@ func TestReadBeyondMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = f.Float32("a", n)
+	_, err = read(f, "a", (*npy.Array).Float32, n)
 	if !errors.Is(err, memory.ErrTooLarge) || !strings.Contains(err.Error(), `array of shape [281474976710656]: 1125899.9 GB `) {
 		t.Errorf("error %v", err)
 	}
@@ -275,11 +285,11 @@ func FuzzOpen(f *testing.F) {
 				}
 				total += n
 			}
-			values, err := file.Float32(name, file.tensors[name].Shape...)
+			values, err := read(file, name, (*npy.Array).Float32, file.tensors[name].Shape...)
 			count(len(values), err)
-			long, err := file.Int64(name, file.tensors[name].Shape...)
+			long, err := read(file, name, (*npy.Array).Int64, file.tensors[name].Shape...)
 			count(len(long), err)
-			short, err := file.Int32(name, file.tensors[name].Shape...)
+			short, err := read(file, name, (*npy.Array).Int32, file.tensors[name].Shape...)
 			count(len(short), err)
 			if text, err := file.Text(name); err == nil {
 				bytes, err := io.ReadAll(text)

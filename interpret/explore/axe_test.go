@@ -26,7 +26,7 @@ func TestBrowserAccessibility(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := testModel()
-	x := newWith(t, m, "test", Options{Other: newExplorer(t, testModel(), "other")})
+	x := newExplorer(t, m, "test")
 	server := httptest.NewServer(x.Handler(""))
 	defer server.Close()
 	texts := newWith(t, testTopics(), "texts", Options{Labels: filepath.Join(t.TempDir(), "labels.json")})
@@ -45,7 +45,7 @@ func TestBrowserAccessibility(t *testing.T) {
 	}
 	everywhere := []string{"#/", "#/word/bank", "#/dimension/3", "#/compare/bank/river/money", "#/query/bank%20%2B%20river", "#/map/3"}
 	if full {
-		everywhere = append(everywhere, "#/dimensions", "#/both/bank", "#/rows", "#/word/"+m.Codes.Words[50], "#/dimension/39", "#/query/the%20river%20bank%20has%20money", "#/both", "#/map", "#/map/word/bank", "#/rows/bank", "#/word/bnak")
+		everywhere = append(everywhere, "#/dimensions", "#/rows", "#/word/"+m.Codes.Words[50], "#/dimension/39", "#/query/the%20river%20bank%20has%20money", "#/map", "#/map/word/bank", "#/rows/bank", "#/word/bnak")
 	}
 	for _, site := range []struct {
 		name, url string

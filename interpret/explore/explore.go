@@ -68,7 +68,6 @@ type Explorer struct {
 	labels       interpret.Labels // replaced, never changed
 	labelsFile   fs.FileInfo      // of the file with the labels, nil without one
 	stopWords    []string
-	matches      func() matches // with the dimensions of the other model; nil without one
 }
 
 // Options are settings of an explorer.
@@ -83,10 +82,6 @@ type Options struct {
 	// found the intruders.
 	Accuracy map[interpret.Pole]float64
 	Judge    string
-
-	// Other is a second model, or nil. The pages compare the two models, and link to each other. Exported
-	// pages show one model only.
-	Other *Explorer
 
 	// Embed encodes a text by an embedding model and the dictionary of m. If it is set, a search also
 	// finds the texts nearest to the code of the query.
@@ -111,19 +106,12 @@ type summary struct {
 	Epochs     int          `json:"epochs"`
 	Error      float64      `json:"error,omitempty"`     // reconstruction error, mean ‖x − μ − aD‖²; 0 if not measured
 	Explained  float64      `json:"explained,omitempty"` // explained variance, 0 to 1; 0 if not measured
-	Other      *otherModel  `json:"other,omitempty"`     // second model
 	Judge      string       `json:"judge,omitempty"`     // vectors of the word intrusion test
 	Nonzeros   int          `json:"nonzeros"`            // of all codes
 	PerWord    histogram    `json:"per_word"`            // nonzeros of rows
 	PerDim     histogram    `json:"per_dimension"`       // nonzeros of live dimensions
 	Strongest  []int        `json:"strongest"`           // live dimensions, strongest first
 	Dimensions []dimension  `json:"dimensions"`          // K
-}
-
-// An otherModel is a second model and the path of its page.
-type otherModel struct {
-	Name string `json:"name"`
-	Path string `json:"path"`
 }
 
 // A dimension is an entry of a list of dimensions.
@@ -250,9 +238,6 @@ func build(m *model.Model, index *interpret.Index, name string, o Options) (*Exp
 	x.duplicates = sync.OnceValue(x.nearDuplicates)
 	x.variances = x.index.Variances()
 	x.describe(name)
-	if o.Other != nil {
-		x.compareWith(o.Other)
-	}
 	return x, nil
 }
 
@@ -267,9 +252,6 @@ func (x *Explorer) prepare() {
 	}
 	if x.summary.Themes > 0 {
 		x.duplicates()
-	}
-	if x.options.Other != nil {
-		x.options.Other.prepare()
 	}
 }
 

@@ -28,7 +28,7 @@ func TestBrowserHostileModel(t *testing.T) {
 	texts.Text[0] = strings.Repeat(hostile, 10<<20/len(hostile))
 	texts.Columns[0].Name = hostile
 	file := t.TempDir() + "/labels.json"
-	x := newWith(t, m, hostile, Options{Labels: file, CheckModel: func() error { return nil }, Other: newExplorer(t, testModel(), hostile)})
+	x := newWith(t, m, hostile, Options{Labels: file, CheckModel: func() error { return nil }})
 	for _, label := range []interpret.Label{{ID: 3, Name: "</script><img src=x onerror=hacked=1>\u202e", Note: strings.TrimPrefix(hostile, "\x1b")}, {ID: 5, Name: "<b onclick=hacked=1>five", Topic: true}} {
 		if err := x.setLabel(t.Context(), label); err != nil {
 			t.Fatal(err)

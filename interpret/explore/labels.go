@@ -102,7 +102,7 @@ func (x *Explorer) postLabel(w http.ResponseWriter, r *http.Request) (*Explorer,
 		return nil, forbidden("change labels: only browsers on the machine of the model can")
 	}
 	if x.options.Labels == "" {
-		return nil, forbidden("change labels: the model isn't a directory, or its training isn't finished")
+		return nil, forbidden("change labels: the training of the model isn't finished")
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return nil, badRequest("want a label as application/json")

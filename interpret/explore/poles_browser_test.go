@@ -8,10 +8,31 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"overcomplete/interpret"
+	"overcomplete/model"
 )
 
 func poleName(x *Explorer, k int, negative bool) string {
 	return interpret.Labels{}.Name(x.index, interpret.Pole{Dimension: k, Negative: negative})
+}
+
+// turned returns the test model with its dimensions reversed and every third one negated.
+func turned() *model.Model {
+	m := testModel()
+	codes := m.Codes.CSR
+	for i := range codes.Rows {
+		lo, hi := codes.Ptr[i], codes.Ptr[i+1]
+		for j := range (hi - lo) / 2 {
+			codes.Index[lo+j], codes.Index[hi-1-j] = codes.Index[hi-1-j], codes.Index[lo+j]
+			codes.Value[lo+j], codes.Value[hi-1-j] = codes.Value[hi-1-j], codes.Value[lo+j]
+		}
+		for j := lo; j < hi; j++ {
+			codes.Index[j] = testAtoms - 1 - codes.Index[j]
+			if codes.Index[j]%3 == 0 {
+				codes.Value[j] = -codes.Value[j]
+			}
+		}
+	}
+	return m
 }
 
 // Each pole of a dimension has the same name on all pages, and its own accuracy.

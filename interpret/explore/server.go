@@ -22,7 +22,7 @@ import (
 var assets embed.FS
 
 // scripts lists the scripts of the page, which share one scope.
-var scripts = []string{"dom.js", "charts.js", "labels.js", "pages.js", "texts.js", "topics.js", "queries.js", "steer.js", "models.js", "map.js", "save.js", "main.js"}
+var scripts = []string{"dom.js", "charts.js", "labels.js", "pages.js", "texts.js", "topics.js", "queries.js", "steer.js", "map.js", "save.js", "main.js"}
 
 // mustAsset returns the contents of files, concatenated.
 func mustAsset(names ...string) []byte {
@@ -77,32 +77,19 @@ func (x *Explorer) Handler(host string) http.Handler {
 	return guard(host, frames, site)
 }
 
-// A site serves an explorer and its second model, and replaces them when stop words change.
+// A site serves an explorer, and replaces it when stop words change.
 type site struct{ routes atomic.Pointer[routes] }
 
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.routes.Load().ServeHTTP(w, r) }
 
 func (s *site) show(x *Explorer) {
-	mux := routes{}
-	x.addTo(mux, "", s.show)
-	if other := x.options.Other; other != nil {
-		other.addTo(mux, otherPath, func(other *Explorer) {
-			o := x.options
-			o.Other = other
-			if y, err := build(x.model, x.index, x.summary.Name, o); err == nil { // the files were readable before
-				s.show(y)
-			}
-		})
-	}
+	mux := x.routes(s.show)
 	s.routes.Store(&mux)
 }
 
-// otherPath is the path of the page of the second model.
-const otherPath = "/other"
-
-// addTo adds the handlers of the page and its data to mux, under a path. changed replaces the explorer.
-func (x *Explorer) addTo(mux routes, path string, changed func(*Explorer)) {
-	own := routes{
+// routes returns the handlers of the page and its data. changed replaces the explorer.
+func (x *Explorer) routes(changed func(*Explorer)) routes {
+	mux := routes{
 		"/":               file("text/html; charset=utf-8", page(nil)),
 		"/explore.css":    file("text/css; charset=utf-8", mustAsset("explore.css")),
 		"/explore.js":     file("text/javascript; charset=utf-8", mustAsset(scripts...)),
@@ -116,18 +103,13 @@ func (x *Explorer) addTo(mux routes, path string, changed func(*Explorer)) {
 		"/data/labels":    x.serveLabels(changed),
 		"/data/complete":  x.answer("prefix", x.complete),
 	}
-	for name, handler := range own {
-		mux[path+name] = handler
-	}
 	if x.summary.Themes > 0 {
-		mux[path+"/data/topics"] = x.answerCut("", func(_ string, number int) (any, error) { return x.cutTopics(number), nil })
-		mux[path+"/data/duplicates"] = x.answer("", func(string) (any, error) { return x.duplicates(), nil })
-		mux[path+"/data/topic"] = x.answerCut("topic", x.answerTypical("topic"))
-		mux[path+"/data/theme"] = x.answerCut("theme", x.answerTypical("theme"))
+		mux["/data/topics"] = x.answerCut("", func(_ string, number int) (any, error) { return x.cutTopics(number), nil })
+		mux["/data/duplicates"] = x.answer("", func(string) (any, error) { return x.duplicates(), nil })
+		mux["/data/topic"] = x.answerCut("topic", x.answerTypical("topic"))
+		mux["/data/theme"] = x.answerCut("theme", x.answerTypical("theme"))
 	}
-	if x.matches != nil {
-		mux[path+"/data/matches"] = x.answer("", func(string) (any, error) { return x.matches(), nil })
-	}
+	return mux
 }
 
 // maxParameter returns the largest length of a parameter in bytes. Each word of the model is allowed.
@@ -166,7 +148,7 @@ const labelsPath = "/data/labels"
 
 func (m routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handler, ok := m[r.URL.Path]
-	changes := strings.TrimPrefix(r.URL.Path, otherPath) == labelsPath
+	changes := r.URL.Path == labelsPath
 	switch {
 	case !ok:
 		fail(w, notFound("no such page"))
@@ -228,7 +210,7 @@ func sameOrigin(r *http.Request) error {
 	case "", "same-origin", "none": // none: typed into the browser
 		return nil
 	}
-	if (r.URL.Path == "/" || r.URL.Path == otherPath+"/") && r.Header.Get("Sec-Fetch-Mode") == "navigate" {
+	if r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Mode") == "navigate" {
 		return nil
 	}
 	return refused
@@ -356,17 +338,13 @@ func mustJSON(data any) []byte {
 // seconds for open requests, and returns nil. If the listener fails, it returns the error. Meanwhile it computes slow
 // answers, such as the topics and maps, before they are requested. See [Explorer.Handler] for host.
 func (x *Explorer) Serve(ctx context.Context, listener net.Listener, host string) error {
-	longest := x.maxParameter()
-	if x.options.Other != nil {
-		longest = max(longest, x.options.Other.maxParameter())
-	}
 	server := &http.Server{
 		Handler:           x.Handler(host),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      10 * time.Minute, // the first request of the topics of millions of rows is slow
 		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    16<<10 + 3*longest, // a URL can encode a byte as three: %20
+		MaxHeaderBytes:    16<<10 + 3*x.maxParameter(), // a URL can encode a byte as three: %20
 	}
 	go x.prepare()
 	ended := make(chan error, 1)

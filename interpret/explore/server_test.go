@@ -296,9 +296,7 @@ func TestDataIsDocumented(t *testing.T) {
 			rows[path] = quoted(rest)
 		}
 	}
-	x := newWith(t, testTopics(), "first", Options{Other: newExplorer(t, testModel(), "second")})
-	mux := routes{}
-	x.addTo(mux, "", nil)
+	mux := newExplorer(t, testTopics(), "test").routes(nil)
 	for path := range mux {
 		if !strings.HasPrefix(path, "/data/") {
 			if !quoted(section)[path] {

@@ -42,7 +42,6 @@ func TestLittleMemory(t *testing.T) {
 	tensor := `{"vectors":{"dtype":"F32","shape":[14000,1048576],"data_offsets":[0,58720256000]}}`
 	large("large.safetensors", append([]byte{byte(len(tensor)), 0, 0, 0, 0, 0, 0, 0}, tensor...), int64(8+len(tensor))+14_000<<22)
 	// The dictionary of a model.
-	dir.MustRun(t, "export old -f safetensors -o old.safetensors")
 	info := strings.ReplaceAll(string(dir.Read(t, "old/model.json")), `"dim": 8`, `"dim": 100000000`)
 	if err := os.CopyFS(dir.Path("huge"), os.DirFS(dir.Path("old"))); err != nil {
 		t.Fatal(err)

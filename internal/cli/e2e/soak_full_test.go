@@ -42,8 +42,7 @@ func TestSoakExplorer(t *testing.T) {
 	dir := clitest.New(t)
 	dir.Write(t, "in.txt", clitest.Text(clitest.Vectors(600, 10)))
 	dir.MustRun(t, "train in.txt -o model --quiet -k 30")
-	dir.MustRun(t, "train in.txt -o other --quiet -k 30 --seed 2")
-	cmd := dir.Command("explore", "model", "other", "--port", "0")
+	cmd := dir.Command("explore", "model", "--port", "0")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -60,8 +59,8 @@ func TestSoakExplorer(t *testing.T) {
 	address := regexp.MustCompile(`http://[0-9.:]+`).FindString(out.Text())
 	process := "/proc/" + strconv.Itoa(cmd.Process.Pid)
 	rng := rand.New(rand.NewPCG(1, 1))
-	paths := []string{"/", "/data/model", "/data/map", "/data/matches", "/data/word?word=word%d", "/data/dimension?dimension=%d",
-		"/data/query?query=word%d", "/data/query?query=word%d+-+word2", "/data/complete?prefix=word%d", "/other/data/word?word=word%d", "/data/word?word=none%d"}
+	paths := []string{"/", "/data/model", "/data/map", "/data/word?word=word%d", "/data/dimension?dimension=%d",
+		"/data/query?query=word%d", "/data/query?query=word%d+-+word2", "/data/complete?prefix=word%d", "/data/word?word=none%d"}
 	answers := map[string]string{}
 	var resident, descriptors, threads []int
 	for time.Now().Before(end) || len(resident) < 20 {

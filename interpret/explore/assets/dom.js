@@ -35,7 +35,7 @@ const percent = (x) => (100 * x).toLocaleString("en", { maximumSignificantDigits
 const plural = (n, one) => `${whole(n)} ${one}${n === 1 ? "" : "s"}`;
 
 /** address is the URL of a page, such as address("word", "bank"). */
-const address = (...parts) => base + "#/" + parts.map((part) => encodeURIComponent(String(part).toWellFormed())).join("/") + (chosenTopics() && !base ? `?topics=${chosenTopics()}` : "");
+const address = (...parts) => "#/" + parts.map((part) => encodeURIComponent(String(part).toWellFormed())).join("/") + (chosenTopics() ? `?topics=${chosenTopics()}` : "");
 
 /** given returns the parameters of the address after its question mark: the number of topics, the view and the settings of a map. */
 const given = () => new URLSearchParams(location.hash.split("?")[1] ?? "");
@@ -58,9 +58,9 @@ class Missing extends Error {
   }
 }
 
-/** ask requests data of a kind, such as "word", from the model or from another model at a path. */
-async function ask(kind, parameter, value, path = "") {
-  const answer = await answerTo(kind, parameter, value, path);
+/** ask requests data of a kind, such as "word", from the model. */
+async function ask(kind, parameter, value) {
+  const answer = await answerTo(kind, parameter, value);
   for (const [id, text] of Object.entries(answer.texts ?? {})) if (text.length > (texts.get(id) ?? "").length) texts.set(id, text);
   return answer;
 }
@@ -71,11 +71,11 @@ const texts = new Map();
 /** textOf returns the text of an id on one line, or the word itself. */
 const textOf = (word) => (texts.get(word) ?? "").replace(/\s+/g, " ").trim() || word;
 
-async function answerTo(kind, parameter, value, path) {
+async function answerTo(kind, parameter, value) {
   if (embedded) return askEmbedded(kind, parameter, value);
   const query = parameter ? [`${parameter}=${encodeURIComponent(String(value).toWellFormed())}`] : [];
-  if (chosenTopics() && !path && ["topics", "topic", "theme", "rows", "word"].includes(kind)) query.push(`topics=${chosenTopics()}`);
-  const response = await fetch(`${path}data/${kind}${query.length > 0 ? "?" : ""}${query.join("&")}`);
+  if (chosenTopics() && ["topics", "topic", "theme", "rows", "word"].includes(kind)) query.push(`topics=${chosenTopics()}`);
+  const response = await fetch(`data/${kind}${query.length > 0 ? "?" : ""}${query.join("&")}`);
   const answer = await response.json();
   if (!response.ok) throw new Missing(answer.error, answer.closest, answer.word);
   return answer;

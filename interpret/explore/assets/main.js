@@ -126,7 +126,6 @@ function route() {
   if (kind === "unusual" && rest.length === 0 && model.themes) return () => unusualPage();
   if (kind === "compare" && rest.length >= 2 && rest.length <= 4) return () => comparePage(...rest);
   if (kind === "query" && rest.length === 1) return () => queryPage(...rest);
-  if (kind === "both" && rest.length <= 1) return () => bothPage(...rest);
   if (kind === "dimensions" && rest.length === 0) return () => dimensionsPage();
   if (kind === "map" && (rest.length <= 1 || (rest.length === 2 && rest[0] === "word"))) return () => mapPage(...rest);
   if (kind === "rows" && rest.length <= 1 && (!embedded || embedded.rows)) return () => rowsPage(...rest);
@@ -150,8 +149,6 @@ async function show() {
       document.getElementById("search").hidden = !isSearchable();
       if (embedded && Object.keys(embedded.dimension).length === 0) document.querySelector("header nav a[href='#/dimensions']").remove();
       if (model.texts) document.querySelector("header input").placeholder = "words of texts · an id · a dimension   /";
-      if (model.other)
-        document.querySelector("header nav").append(h("a", { href: address("both") }, "Both models"), h("a", { href: model.other.path, class: "other" }, h("bdi", {}, model.other.name)));
     }
     result = await route()();
   } catch (error) {

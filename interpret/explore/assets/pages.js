@@ -120,7 +120,6 @@ async function wordPage(word) {
           {},
           h("h2", {}, "Compare with"),
           wordSearch({ label: `Compare ${answer.word} with`, placeholder: "another word", choose: (other) => go("compare", answer.word, other) }),
-          model.other && h("p", {}, h("a", { class: "name", href: address("both", answer.word) }, "In both models")),
           h("h2", {}, "Nearest words"),
           steering(answer.word, answer.active),
           h(
