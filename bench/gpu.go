@@ -207,12 +207,12 @@ func (b *gpuBench) scale() {
 	}
 }
 
-// compare compares the GPU with the CPU, and measures each kernel.
+// compare compares the GPU with the CPU.
 func (b *gpuBench) compare() {
 	for _, precision := range precisions {
 		size := selfcheck.Size{Rows: b.compareWords, Dim: b.dim, Atoms: b.atoms}
 		suffix := fmt.Sprintf("/precision=%s/V=%d/L=%d/K=%d", precision, size.Rows, size.Dim, size.Atoms)
-		steps, launched, err := selfcheck.Run(context.Background(), b.gpu, b.device(precision), cpu.Device{}, size)
+		steps, err := selfcheck.Run(context.Background(), b.device(precision), cpu.Device{}, size)
 		for _, s := range steps {
 			printResult(b.out, "GPUCheck/step="+s.Name+suffix, testing.BenchmarkResult{N: 1, T: seconds(s.Seconds), Extra: map[string]float64{
 				"rows/s": float64(size.Rows) / s.Seconds, "objective-diff-%": 100 * s.Objective, "output-diff-%": 100 * s.Output,
@@ -220,13 +220,6 @@ func (b *gpuBench) compare() {
 			if failed := s.Err(); failed != nil {
 				b.fail("GPUCheck/step="+s.Name+suffix, failed)
 			}
-		}
-		for _, k := range launched {
-			r := testing.BenchmarkResult{N: k.Launches, T: seconds(k.Seconds)}
-			if k.Floor > 0 {
-				r.Extra = map[string]float64{"floor-%": 100 * k.Floor / k.Seconds}
-			}
-			printResult(b.out, "GPUKernel/kernel="+k.Name+suffix, r)
 		}
 		if err != nil {
 			b.fail("GPUCheck"+suffix, err)

@@ -10,6 +10,7 @@ import (
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
 	"overcomplete/internal/checkpoint"
+	"overcomplete/internal/float32s"
 	"overcomplete/internal/parallel"
 	"overcomplete/internal/simd"
 	"overcomplete/model"
@@ -163,10 +164,7 @@ func (l *learner) updateAtom(k, lo, hi int, gradient, move []float32, anchorWeig
 	d, u, size := e.atoms.Row(k), gradient, curvature+anchorWeight
 	e.kernels.Combine(u, curvature/size, d, -1/size, gradient)
 	e.kernels.Combine(u, 1, u, anchorWeight/size, l.anchors[k*e.dim:][:e.dim])
-	var squares float64
-	for _, v := range u {
-		squares += float64(v) * float64(v)
-	}
+	squares := float32s.Squares(u)
 	if !(squares > 0) {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"overcomplete/internal/float32s"
 	"overcomplete/internal/parallel"
 )
 
@@ -23,13 +24,7 @@ func (x *Index) Code(row int) Code {
 }
 
 // Norm returns the Euclidean norm of a code.
-func (c Code) Norm() float64 {
-	sum := 0.0
-	for _, v := range c.Value {
-		sum += float64(v) * float64(v)
-	}
-	return math.Sqrt(sum)
-}
+func (c Code) Norm() float64 { return math.Sqrt(float32s.Squares(c.Value)) }
 
 // Norm returns the Euclidean norm of the code of a row. It is faster than the norm of a [Code].
 func (x *Index) Norm(row int) float64 { return x.norms[row] }

@@ -15,10 +15,6 @@ type GPU struct {
 	Major, Minor int    // compute capability
 	Total        uint64 // bytes of memory
 	Driver       string // newest version of CUDA that the driver supports, such as "12.4"
-
-	// Peak rates, computed from clock rates; 0 if unknown.
-	FLOPS     float64 // of dense TF32 products, per second; fp16 has twice, fp32 a third of this rate
-	Bandwidth float64 // of device memory, in bytes per second
 }
 
 // Device trains and encodes on an NVIDIA GPU. It implements [overcomplete/train.Device]. The zero value is the
@@ -33,20 +29,7 @@ type Device struct {
 	// Compilation takes seconds unless the kernels are cached. Afterwards done is called.
 	Compiling func() (done func())
 
-	// Timed, if not nil, is called for each kernel launch. Timing makes training slower: it adds events
-	// around launches, and uses no CUDA graphs.
-	Timed func(Timing)
-
 	pool *contextPool // set by Start; nil means a CUDA context for each use
-}
-
-// Timing is the time and the minimum work of a kernel launch.
-type Timing struct {
-	Step    string // of the paper's training, such as "dictionary 1"; otherwise ""
-	Kernel  string // such as "decode_tf32"
-	Seconds float64
-	FLOPs   float64 // of matrix products
-	Bytes   float64 // of device memory read and written; 0 if unknown
 }
 
 // Precision is the precision of matrix products: fp16, tf32 or fp32. Other computations are in float32, and

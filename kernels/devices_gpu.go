@@ -88,9 +88,7 @@ func identify(index int) (GPU, error) {
 	total, err := device.TotalMem()
 	check("cuDeviceTotalMem", err)
 	d.Total = uint64(total)
-	d.FLOPS = 1000 * attribute(device, cu.ClockRate) * attribute(device, cu.MultiprocessorCount) * tensorFLOPs(d.Major, d.Minor)
-	d.Bandwidth = 1000 * attribute(device, cu.MemoryClockRate) * 2 * attribute(device, cu.GlobalMemoryBusWidth) / 8 // double data rate
-	if uuid, err := driver.UUID(device); err == nil {                                                               // some drivers lack it
+	if uuid, err := driver.UUID(device); err == nil { // some drivers lack it
 		kind := "GPU"
 		if strings.Contains(d.Name, " MIG ") {
 			kind = "MIG"
@@ -98,28 +96,4 @@ func identify(index int) (GPU, error) {
 		d.UUID = fmt.Sprintf("%s-%x-%x-%x-%x-%x", kind, uuid[:4], uuid[4:6], uuid[6:8], uuid[8:10], uuid[10:])
 	}
 	return d, failed
-}
-
-// attribute returns an attribute of a device, or 0 if the driver doesn't support it.
-func attribute(device cu.Device, a cu.DeviceAttribute) float64 {
-	value, err := device.Attribute(a)
-	if err != nil {
-		return 0
-	}
-	return float64(value)
-}
-
-// tensorFLOPs returns the dense TF32 flops per cycle and multiprocessor, from NVIDIA's white papers; 0 if unknown.
-func tensorFLOPs(major, minor int) float64 {
-	switch {
-	case major == 8 && minor == 0:
-		return 1024
-	case major == 9:
-		return 2048
-	case major == 10:
-		return 4096
-	case major == 8 || major == 12:
-		return 256
-	}
-	return 0
 }

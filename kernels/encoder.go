@@ -296,7 +296,6 @@ func (e *encoder) collect() {
 	copy(e.slots, e.slots[1:])
 	e.slots[len(e.slots)-1] = s
 	e.pending--
-	e.gpu.reportTimes()
 	if e.gpu.err != nil {
 		return
 	}

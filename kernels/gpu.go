@@ -74,9 +74,6 @@ type gpu struct {
 	sizes     map[cu.DevicePtr]int64 // bytes of each allocation on the device
 	allocated int64                  // sum of sizes
 	events    []cu.Event
-	onLaunch  func(Timing)
-	step      string        // Timing.Step of the next launches
-	timed     []timedLaunch // launches not yet reported
 	err       error
 }
 
@@ -106,7 +103,7 @@ func (d Device) open(files ...string) (*gpu, error) {
 }
 
 func (d Device) newGPU(s *session) *gpu {
-	return &gpu{session: s, pool: d.pool, sizes: make(map[cu.DevicePtr]int64), maxMemory: d.Memory, onLaunch: d.Timed}
+	return &gpu{session: s, pool: d.pool, sizes: make(map[cu.DevicePtr]int64), maxMemory: d.Memory}
 }
 
 // opened returns g, or destroys the context and returns the error of opening it.
@@ -384,24 +381,18 @@ func (g *gpu) synchronize(s cu.Stream) {
 	}
 	if g.err == nil && s == g.compute { // only this stream copies Go's memory
 		g.pinner.Unpin()
-		g.reportTimes()
 	}
 }
 
 // event creates an event without timing, which Close destroys.
-func (g *gpu) event() cu.Event {
-	e := g.makeEvent(cu.DisableTiming)
+func (g *gpu) event() (e cu.Event) {
+	if g.err != nil {
+		return e
+	}
+	e, err := cu.MakeEvent(cu.DisableTiming)
+	g.check("cuEventCreate", err)
 	if g.err == nil {
 		g.events = append(g.events, e)
-	}
-	return e
-}
-
-func (g *gpu) makeEvent(flags cu.EventFlags) (e cu.Event) {
-	if g.err == nil {
-		var err error
-		e, err = cu.MakeEvent(flags)
-		g.check("cuEventCreate", err)
 	}
 	return e
 }
@@ -436,15 +427,8 @@ func (g *gpu) queue(l launch, s cu.Stream) {
 		f.shared = l.shared
 		g.check("cuFuncSetAttribute of "+l.kernel, driver.SetDynamicShared(f.Function, l.shared))
 	}
-	var start cu.Event
-	if g.onLaunch != nil {
-		start = g.mark(s)
-	}
 	if g.err == nil {
 		g.check("launch of "+l.kernel, driver.Launch(f.Function, l.x, l.y, l.threads, l.shared, s, l.arguments))
-	}
-	if g.onLaunch != nil {
-		g.timed = append(g.timed, timedLaunch{Timing{Step: g.step, Kernel: l.kernel, FLOPs: l.work.flops, Bytes: l.work.bytes}, start, g.mark(s)})
 	}
 }
 
@@ -470,10 +454,6 @@ func (g *gpu) repeat(key int, f func()) {
 	if g.err != nil {
 		return
 	}
-	if g.onLaunch != nil { // each launch is timed
-		f()
-		return
-	}
 	r := &g.cache
 	if r.key != key {
 		r.forget()
@@ -492,34 +472,4 @@ func (g *gpu) repeat(key int, f func()) {
 	if r.graph == nil || r.graph.Launch(g.compute) != nil {
 		f()
 	}
-}
-
-// timedLaunch is a launch and the events before and after it.
-type timedLaunch struct {
-	Timing
-	start, end cu.Event
-}
-
-// mark records an event in a stream.
-func (g *gpu) mark(s cu.Stream) cu.Event {
-	e := g.makeEvent(cu.DefaultEvent)
-	g.record(e, s)
-	return e
-}
-
-// reportTimes waits for the launches since the last report and calls Device.Timed for each.
-func (g *gpu) reportTimes() {
-	for _, l := range g.timed {
-		g.waitHost(l.end)
-		if g.err != nil {
-			break
-		}
-		milliseconds, err := l.start.Elapsed(l.end)
-		g.check("cuEventElapsedTime", err)
-		g.check("cuEventDestroy", cu.DestroyEvent(&l.start))
-		g.check("cuEventDestroy", cu.DestroyEvent(&l.end))
-		l.Seconds = milliseconds / 1000
-		g.onLaunch(l.Timing)
-	}
-	g.timed = nil
 }

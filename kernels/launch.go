@@ -8,22 +8,11 @@ import (
 //go:embed ptx/*.ptx
 var ptx embed.FS
 
-// launch is a kernel launch: the kernel, its arguments and grid, and its work.
+// launch is a kernel launch: the kernel, its arguments and its grid.
 type launch struct {
 	kernel    string
 	arguments unsafe.Pointer // to a struct of abi.go
 	grid
-	work work
-}
-
-// work is a lower bound of a launch's work: flops of matrix products, and bytes of device memory read or written.
-type work struct{ flops, bytes float64 }
-
-// work returns the work of the given number of matrix products of this shape. The arguments codes, vectors and
-// atoms are the bytes read or written per element of the matrices of words × atoms, words × dim and atoms × dim.
-func (s shape) work(products, codes, vectors, atoms int32) work {
-	w, k, l := float64(s.words), float64(s.atoms), float64(s.dim)
-	return work{2 * float64(products) * w * k * l, float64(codes)*w*k + float64(vectors)*w*l + float64(atoms)*k*l}
 }
 
 // grid is the launch configuration of a kernel.
@@ -59,7 +48,7 @@ func rowGrid(rows int32) grid { return grid{divide(int(rows), rowThreads/warp), 
 func divide(n, by int) int { return (n + by - 1) / by }
 
 func (k decode) launch(p Precision) launch {
-	return launch{"decode_" + string(p), unsafe.Pointer(&k), decodeTile.grid(k.shape.words, k.shape.dimPitch).times(&k.shares), k.shape.work(1, 4, 4*k.shares, 4)}
+	return launch{"decode_" + string(p), unsafe.Pointer(&k), decodeTile.grid(k.shape.words, k.shape.dimPitch).times(&k.shares)}
 }
 
 // times returns the grid with *shares blocks per tile, which split the reduction of the tile. It first raises
@@ -76,63 +65,63 @@ func (k decodeHalf) launch(maxShared int) launch {
 	if maxShared >= aheadDecodeTile.shared {
 		kernel, tile = "decode_ahead_fp16", aheadDecodeTile
 	}
-	return launch{kernel, unsafe.Pointer(&k), tile.grid(k.shape.words, k.shape.dimPitch).times(&k.shares), k.shape.work(1, 2, 4*k.shares, 2)}
+	return launch{kernel, unsafe.Pointer(&k), tile.grid(k.shape.words, k.shape.dimPitch).times(&k.shares)}
 }
 
 func (k accumulate) launch(p Precision) launch {
-	return launch{"accumulate_" + string(p), unsafe.Pointer(&k), accumulateTile.grid(k.shape.atoms, k.shape.dimPitch), k.shape.work(2, 4, 4, 8)}
+	return launch{"accumulate_" + string(p), unsafe.Pointer(&k), accumulateTile.grid(k.shape.atoms, k.shape.dimPitch)}
 }
 
 func (k accumulateHalf) launch() launch {
-	return launch{"accumulate_fp16", unsafe.Pointer(&k), halfAccumulateTile.grid(k.shape.atoms, k.shape.dimPitch), k.shape.work(2, 2, 2, 8)}
+	return launch{"accumulate_fp16", unsafe.Pointer(&k), halfAccumulateTile.grid(k.shape.atoms, k.shape.dimPitch)}
 }
 
 func (k updateHalf) launch() launch {
-	return launch{"update_fp16", unsafe.Pointer(&k), halfAccumulateTile.grid(k.shape.atoms, k.shape.dimPitch), k.shape.work(2, 2, 2, 4*4+2)}
+	return launch{"update_fp16", unsafe.Pointer(&k), halfAccumulateTile.grid(k.shape.atoms, k.shape.dimPitch)}
 }
 
 func (k correlate) launch(p Precision) launch {
-	return launch{"correlate_" + string(p), unsafe.Pointer(&k), correlateTile.grid(k.shape.words, k.shape.codePitch), k.shape.work(1, 4+4*4, 4, 4)}
+	return launch{"correlate_" + string(p), unsafe.Pointer(&k), correlateTile.grid(k.shape.words, k.shape.codePitch)}
 }
 
 func (k correlateHalf) launch() launch {
-	return launch{"correlate_fp16", unsafe.Pointer(&k), halfCorrelateTile.grid(k.shape.words, k.shape.codePitch), k.shape.work(1, 2+4*4, 2, 2)}
+	return launch{"correlate_fp16", unsafe.Pointer(&k), halfCorrelateTile.grid(k.shape.words, k.shape.codePitch)}
 }
 
 func (k fista) launch(p Precision) launch {
-	return launch{"fista_" + string(p), unsafe.Pointer(&k), correlateTile.grid(k.shape.words, k.shape.codePitch), k.shape.work(1, 3*4, 4, 4)}
+	return launch{"fista_" + string(p), unsafe.Pointer(&k), correlateTile.grid(k.shape.words, k.shape.codePitch)}
 }
 
 func (k fistaHalf) launch() launch {
-	return launch{"fista_fp16", unsafe.Pointer(&k), halfCorrelateTile.grid(k.shape.words, k.shape.codePitch), k.shape.work(1, 3*2, 2, 2)}
+	return launch{"fista_fp16", unsafe.Pointer(&k), halfCorrelateTile.grid(k.shape.words, k.shape.codePitch)}
 }
 
 func (k fistaResiduals) launch() launch {
-	return launch{withHalves("fista_residuals", k.scales != 0), unsafe.Pointer(&k), rowGrid(k.shape.words), k.shape.work(0, 0, 4*(2+2*max(1, k.shares)), 0)}
+	return launch{withHalves("fista_residuals", k.scales != 0), unsafe.Pointer(&k), rowGrid(k.shape.words)}
 }
 
 func (k remember) launch(p Precision) launch {
-	return launch{"remember_" + string(p), unsafe.Pointer(&k), rememberTile.grid(k.shape.atoms, k.shape.dimPitch), k.shape.work(1, 4, 4, 2*4)}
+	return launch{"remember_" + string(p), unsafe.Pointer(&k), rememberTile.grid(k.shape.atoms, k.shape.dimPitch)}
 }
 
 func (k jacobi) launch() launch {
-	return launch{"jacobi", unsafe.Pointer(&k), rowGrid(k.shape.atoms), k.shape.work(0, 0, 0, 6*4)}
+	return launch{"jacobi", unsafe.Pointer(&k), rowGrid(k.shape.atoms)}
 }
 
 func (k power) launch() launch {
-	return launch{"power", unsafe.Pointer(&k), grid{1, 1, powerThreads, powerShared}, work{}}
+	return launch{"power", unsafe.Pointer(&k), grid{1, 1, powerThreads, powerShared}}
 }
 
 func (k gather) launch() launch {
-	return launch{"gather", unsafe.Pointer(&k), rowGrid(k.shape.words), k.shape.work(0, 0, 2*4, 0)}
+	return launch{"gather", unsafe.Pointer(&k), rowGrid(k.shape.words)}
 }
 
 func (k rowScales) launch() launch {
-	return launch{"row_scales", unsafe.Pointer(&k), rowGrid(k.shape.words), k.shape.work(0, 0, 4, 0)}
+	return launch{"row_scales", unsafe.Pointer(&k), rowGrid(k.shape.words)}
 }
 
 func (k toHalves) launch() launch {
-	return launch{"to_halves", unsafe.Pointer(&k), rowGrid(k.shape.words), k.shape.work(0, 0, 4+2, 0)}
+	return launch{"to_halves", unsafe.Pointer(&k), rowGrid(k.shape.words)}
 }
 
 // withHalves returns the name of the kernel for float16 or for float32 matrices.
@@ -143,34 +132,26 @@ func withHalves(kernel string, halves bool) string {
 	return kernel
 }
 
-// numberBytes returns the bytes of a code in a precision.
-func numberBytes(p Precision) int32 {
-	if p == fp16 {
-		return 2
-	}
-	return 4
-}
-
 func (k keepLargest) launch() launch {
-	return launch{withHalves("keep_largest", k.halves != 0), unsafe.Pointer(&k), rowGrid(k.shape.words), k.shape.work(0, 4+4, 0, 0)}
+	return launch{withHalves("keep_largest", k.halves != 0), unsafe.Pointer(&k), rowGrid(k.shape.words)}
 }
 
 func (k finishCodes) launch(p Precision) launch {
-	return launch{withHalves("finish_codes", p == fp16), unsafe.Pointer(&k), rowGrid(k.shape.words), k.shape.work(0, numberBytes(p), 0, 0)}
+	return launch{withHalves("finish_codes", p == fp16), unsafe.Pointer(&k), rowGrid(k.shape.words)}
 }
 
 func (k packCodes) launch(p Precision) launch {
-	return launch{withHalves("pack_codes", p == fp16), unsafe.Pointer(&k), rowGrid(k.shape.words), k.shape.work(0, numberBytes(p), 0, 0)}
+	return launch{withHalves("pack_codes", p == fp16), unsafe.Pointer(&k), rowGrid(k.shape.words)}
 }
 
 func (k randomCodes) launch(p Precision) launch {
-	return launch{withHalves("random_codes", p == fp16), unsafe.Pointer(&k), rowGrid(k.shape.words), k.shape.work(0, numberBytes(p), 0, 0)}
+	return launch{withHalves("random_codes", p == fp16), unsafe.Pointer(&k), rowGrid(k.shape.words)}
 }
 
 func (k body) launch() launch {
 	const limit = 48 << 10 // bytes of shared memory; if a full block needs more, it gets fewer warps
 	warps := max(1, min(rowThreads/warp, limit/k.rowMemory()))
-	return launch{"body", unsafe.Pointer(&k), grid{divide(int(k.rows), warps), 1, warps * warp, warps * k.rowMemory()}, work{}}
+	return launch{"body", unsafe.Pointer(&k), grid{divide(int(k.rows), warps), 1, warps * warp, warps * k.rowMemory()}}
 }
 
 // rowMemory returns the bytes of shared memory per warp.
@@ -179,7 +160,7 @@ func (k body) rowMemory() int {
 }
 
 func (k totals) launch() launch {
-	return launch{"totals", unsafe.Pointer(&k), grid{1, 1, totalsThreads, totalsShared}, work{}}
+	return launch{"totals", unsafe.Pointer(&k), grid{1, 1, totalsThreads, totalsShared}}
 }
 
 // at returns the address of element i.

@@ -132,9 +132,6 @@ func (b *trainer) run(p *deviceProgram, at wordState, words, epoch int) {
 		if s.rows == program.Words {
 			rows = words
 		}
-		if g.onLaunch != nil {
-			g.step = fmt.Sprintf("%s %d", p.Name, i+1)
-		}
 		b.multiply(p, s.Step, at, words, epoch)
 		if len(s.body) > 0 {
 			k := p.steps[i].body
@@ -153,7 +150,6 @@ func (b *trainer) run(p *deviceProgram, at wordState, words, epoch int) {
 			g.queue(k.launch(), g.compute)
 		}
 	}
-	g.step = ""
 }
 
 // multiply launches the product of a step.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"overcomplete/internal/backend"
+	"overcomplete/internal/float32s"
 )
 
 // scales are the factors by which float16 matrices are scaled: powers of two that keep elements within ±65504.
@@ -45,11 +46,7 @@ func newScales(p backend.Problem, precision Precision) scales {
 func largestNorm(x []float32, dim int) float64 {
 	var largest float64
 	for row := range slices.Chunk(x, dim) {
-		var square float64
-		for _, v := range row {
-			square += float64(v) * float64(v)
-		}
-		largest = math.Max(largest, square)
+		largest = math.Max(largest, float32s.Squares(row))
 	}
 	return math.Sqrt(largest)
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"overcomplete/internal/float32s"
 	"overcomplete/internal/parallel"
 	"overcomplete/internal/ranking"
 )
@@ -112,10 +113,7 @@ const QueryWeights = 128
 // as some search engines require, and there may be fewer than n. The score of a row, the sum of weight times value, is
 // then close to its cosine with x, since x·(aD) = (Dx)·a.
 func (d *Dictionary) Query(x []float32, n int, signed bool, steering map[int]float64) (index []int32, weights []float32) {
-	squares := 0.0
-	for _, v := range x {
-		squares += float64(v) * float64(v)
-	}
+	squares := float32s.Squares(x)
 	scale := 1 / math.Sqrt(squares)
 	if squares == 0 {
 		scale = 0

@@ -16,6 +16,7 @@ import (
 
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/csr"
+	"overcomplete/internal/float32s"
 	"overcomplete/internal/input"
 	"overcomplete/internal/modeldir"
 	"overcomplete/internal/npy"
@@ -232,10 +233,7 @@ func (m *Model) validateDictionary() error {
 // checkUnit returns an error unless all rows of x have norm 1.
 func checkUnit(x []float32, dim int) error {
 	for i := 0; i < len(x); i += dim {
-		square := 0.0
-		for _, v := range x[i : i+dim] {
-			square += float64(v) * float64(v)
-		}
+		square := float32s.Squares(x[i : i+dim])
 		if !(math.Abs(square-1) < 1e-3) {
 			return fmt.Errorf("row %d has the norm %.3g, want 1", i/dim+1, math.Sqrt(square))
 		}

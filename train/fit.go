@@ -11,6 +11,7 @@ import (
 
 	"overcomplete/internal/backend"
 	"overcomplete/internal/checkpoint"
+	"overcomplete/internal/float32s"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -151,7 +152,7 @@ func (f *fit) measure(t int, s backend.Sums) (model.Epoch, error) {
 // atomNorms returns ‖D‖² and the sum of the atoms' norms.
 func atomNorms(d []float32, dim int) (sum, norms float64) {
 	for ; len(d) > 0; d = d[dim:] {
-		square := squares(d[:dim])
+		square := float32s.Squares(d[:dim])
 		sum += square
 		norms += math.Sqrt(square)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"overcomplete/internal/backend"
 	"overcomplete/internal/cluster"
+	"overcomplete/internal/float32s"
 	"overcomplete/internal/memory"
 	"overcomplete/model"
 )
@@ -35,13 +36,6 @@ func meanSquare(x []float32, d *model.Dictionary) (float64, error) {
 		return 0, initialiserError{ErrIdenticalRows}
 	}
 	return sum / float64(len(x)/d.Dim), nil
-}
-
-func squares(x []float32) (sum float64) {
-	for _, v := range x {
-		sum += float64(v) * float64(v)
-	}
-	return sum
 }
 
 // initialiser chooses initial atoms among rows.
@@ -137,7 +131,7 @@ func (s *initialiser) rowAtoms(ctx context.Context, norm float64, order []int) (
 	direction := make([]float32, dim)
 	for k := fromRows; k < s.atoms; k++ {
 		backend.RandomDirection(direction, s.seed, k)
-		length := math.Sqrt(squares(direction))
+		length := math.Sqrt(float32s.Squares(direction))
 		for _, v := range direction {
 			atoms = append(atoms, float32(float64(v)*norm/length))
 		}
@@ -150,7 +144,7 @@ func scaledAtoms(d *model.Dictionary, norm float64) ([]float32, error) {
 	atoms := slices.Clone(d.Atoms)
 	for k := range d.Len() {
 		atom := atoms[k*d.Dim:][:d.Dim]
-		length := math.Sqrt(squares(atom))
+		length := math.Sqrt(float32s.Squares(atom))
 		if !(length > 0) || math.IsInf(length, 0) {
 			return nil, fmt.Errorf("train: the norm of atom %d of the earlier model is not positive and finite (got %v)", k, length)
 		}
@@ -165,8 +159,8 @@ func scaledAtoms(d *model.Dictionary, norm float64) ([]float32, error) {
 func (s *initialiser) addCandidate(x []float32) {
 	y := make([]float32, len(x))
 	s.mean.Center(y, x)
-	length := math.Sqrt(squares(y))
-	if !(length > 1e-6*math.Sqrt(squares(x))) {
+	length := math.Sqrt(float32s.Squares(y))
+	if !(length > 1e-6*math.Sqrt(float32s.Squares(x))) {
 		return
 	}
 	for j := range y {

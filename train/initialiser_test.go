@@ -10,6 +10,7 @@ import (
 
 	gonum "gonum.org/v1/gonum/floats"
 
+	"overcomplete/internal/float32s"
 	"overcomplete/internal/memory"
 	"overcomplete/model"
 )
@@ -122,7 +123,7 @@ func TestRowAtomsOfFewRows(t *testing.T) {
 		t.Fatalf("%d words in %d numbers", words, len(got))
 	}
 	for k := range atoms {
-		if length := math.Sqrt(squares(got[k*dim:][:dim])); math.Abs(length-norm) > 1e-6 {
+		if length := math.Sqrt(float32s.Squares(got[k*dim:][:dim])); math.Abs(length-norm) > 1e-6 {
 			t.Errorf("atom %d has norm %v", k, length)
 		}
 		for other := range k {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"overcomplete/internal/backend"
+	"overcomplete/internal/float32s"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -115,7 +116,7 @@ const minNorm, maxNorm = 1.5, 9
 func warnAboutScale(x *vectors.Dense, o Options) {
 	var norms float64
 	for i := range x.Len() {
-		norms += math.Sqrt(squares(x.Row(i)))
+		norms += math.Sqrt(float32s.Squares(x.Row(i)))
 	}
 	if norm := norms / float64(x.Len()); norm < minNorm || norm > maxNorm {
 		o.note("warning: the recipe paper expects vectors of a mean norm near 3 (got a mean norm of %.3g): scale them, or use the recipe best, which accepts any", norm)

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"overcomplete/internal/cluster"
+	"overcomplete/internal/float32s"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -91,7 +92,7 @@ func unitRows(x *vectors.Dense, d *model.Dictionary) (rows []float32) {
 		rows = append(rows, x.Row(i)...)
 		row := rows[n:]
 		d.Center(row, row)
-		if squares(row) == 0 { // the mean itself
+		if float32s.Squares(row) == 0 { // the mean itself
 			rows = rows[:n]
 		}
 	}

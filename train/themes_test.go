@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"overcomplete/internal/float32s"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -22,7 +23,7 @@ func TestLearnThemes(t *testing.T) {
 		t.Fatalf("%d atoms, %+v, %v", len(atoms)/x.Dim, themes, err)
 	}
 	for c := range 75 {
-		if norm := squares(atoms[c*x.Dim:][:x.Dim]); math.Abs(norm-1) > 1e-5 {
+		if norm := float32s.Squares(atoms[c*x.Dim:][:x.Dim]); math.Abs(norm-1) > 1e-5 {
 			t.Errorf("theme %d has norm² %g", c, norm)
 		}
 	}

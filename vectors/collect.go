@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"overcomplete/internal/float32s"
 	"overcomplete/internal/memory"
 	"overcomplete/internal/parallel"
 )
@@ -122,7 +123,7 @@ func normWarnings(d *Dense) []string {
 	norms := make([]float64, d.Len())
 	parallel.Ranges(len(norms), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			norms[i] = norm(d.Row(i))
+			norms[i] = math.Sqrt(float32s.Squares(d.Row(i)))
 		}
 	})
 	var large tally
@@ -136,12 +137,4 @@ func normWarnings(d *Dense) []string {
 		}
 	}
 	return large.warn(nil, "rows with a norm over 1000 times the median")
-}
-
-func norm(v []float32) float64 {
-	var sum float64
-	for _, x := range v {
-		sum += float64(x) * float64(x)
-	}
-	return math.Sqrt(sum)
 }

@@ -145,38 +145,3 @@ func FuzzNumber(f *testing.F) {
 		checkNumber(t, s)
 	})
 }
-
-func checkExact(t *testing.T, x float32) {
-	t.Helper()
-	got := string(appendExact([]byte("w "), x))
-	if want := "w " + strconv.FormatFloat(float64(x), 'g', -1, 32); got != want {
-		t.Errorf("%b is %s, want %s", x, got, want)
-	}
-}
-
-func TestAppendExact(t *testing.T) {
-	inf := math.Inf(1)
-	for _, y := range []float64{
-		0, math.Copysign(0, -1), inf, -inf, math.NaN(), math.SmallestNonzeroFloat32, math.MaxFloat32,
-		1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 2, 3, 9, 10, 1e6, 1 << 24, 0.5, 0.25, 1. / 3, 1.25, 0.3, 0.12345, 1.00001,
-	} {
-		x := float32(y)
-		for _, x := range []float32{x, math.Nextafter32(x, float32(inf)), math.Nextafter32(x, float32(-inf))} {
-			checkExact(t, x)
-			checkExact(t, -x)
-		}
-	}
-	for exponent := -149; exponent < 128; exponent++ {
-		checkExact(t, float32(math.Ldexp(1, exponent)))
-	}
-	rng := rand.New(rand.NewPCG(9, 10))
-	for range 300_000 {
-		checkExact(t, math.Float32frombits(rng.Uint32()))
-		checkExact(t, float32(rng.NormFloat64())/8)
-		checkExact(t, float32(math.Exp(rng.Float64()*16-12))) // all from 1e-5 to 50 alike
-		checkExact(t, float32(rng.IntN(100000))/10000)        // short ones
-		if t.Failed() {
-			return // one is enough
-		}
-	}
-}

@@ -24,8 +24,7 @@ train and encode. If no GPU can be used, it prints the reason and exits with cod
 It does not initialise GPUs, so it cannot report their free memory.
 
 With --check it runs the kernels of the precision on a GPU, on generated data. It prints the speed of
-each step and its relative differences from the CPU, and the time of each kernel beside its floor, the
-shortest time that the GPU's peak rates allow. The exit code is 1 if a difference exceeds its limit.`,
+each step and its relative differences from the CPU. The exit code is 1 if a difference exceeds its limit.`,
 		Example: `  overcomplete devices
   overcomplete devices --check
   overcomplete devices --check --device cuda:1 --precision fp16`,

@@ -17,14 +17,11 @@ import (
 
 // deviceCheck is the result of devices --check.
 type deviceCheck struct {
-	Device    string             `json:"device"`
-	Precision string             `json:"precision"`
-	Size      selfcheck.Size     `json:"size"`
-	Steps     []selfcheck.Step   `json:"steps"`
-	FLOPS     float64            `json:"peak_flops"`     // of products with TF32 factors, per second
-	Bandwidth float64            `json:"peak_bandwidth"` // of device memory, in bytes per second
-	Kernels   []selfcheck.Kernel `json:"kernels"`
-	Failed    string             `json:"failed,omitempty"`
+	Device    string           `json:"device"`
+	Precision string           `json:"precision"`
+	Size      selfcheck.Size   `json:"size"`
+	Steps     []selfcheck.Step `json:"steps"`
+	Failed    string           `json:"failed,omitempty"`
 }
 
 // checkSize is a block of the default recipe.
@@ -44,10 +41,8 @@ func runCheck(ctx context.Context, f *deviceFlags, size selfcheck.Size, log io.W
 	if err != nil {
 		return nil, usagef("--check: %w", err)
 	}
-	c := &deviceCheck{
-		Device: fmt.Sprintf("GPU %d, %s", index, gpu.Name), Precision: f.precision, Size: size, FLOPS: gpu.FLOPS, Bandwidth: gpu.Bandwidth,
-	}
-	c.Steps, c.Kernels, err = selfcheck.Run(ctx, gpu, chosenDevice{f, log}.gpu(index), cpu.Device{Workers: f.workers}, size)
+	c := &deviceCheck{Device: fmt.Sprintf("GPU %d, %s", index, gpu.Name), Precision: f.precision, Size: size}
+	c.Steps, err = selfcheck.Run(ctx, chosenDevice{f, log}.gpu(index), cpu.Device{Workers: f.workers}, size)
 	if err := c.setFailed(err); err != nil {
 		return nil, err
 	}
@@ -90,14 +85,4 @@ func (c *deviceCheck) print(b *strings.Builder) {
 			fmt.Sprintf("%.1e", s.Objective), fmt.Sprintf("%.1e", s.Output), fmt.Sprint(s.Repeats), verdict})
 	}
 	b.WriteString(steps.Text("lrrrrll"))
-	b.WriteByte('\n')
-	kernels := table.Table{{"kernel", "launches", "ms ↓", "floor ms", "floor, % ↑"}}
-	for _, k := range c.Kernels {
-		floor, share := "–", "–"
-		if k.Floor > 0 {
-			floor, share = fmt.Sprintf("%.2f", 1000*k.Floor), fmt.Sprintf("%.1f", 100*k.Floor/k.Seconds)
-		}
-		kernels = append(kernels, []string{k.Name, fmt.Sprint(k.Launches), fmt.Sprintf("%.2f", 1000*k.Seconds), floor, share})
-	}
-	b.WriteString(kernels.Text("lr"))
 }

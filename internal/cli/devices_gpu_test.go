@@ -12,7 +12,7 @@ import (
 	"overcomplete/internal/testonly/emulator"
 )
 
-// devices --check passes on the emulated driver, and reports the time of every kernel launched.
+// devices --check passes on the emulated driver in each precision.
 func TestCheckGPU(t *testing.T) {
 	const child = "CHECK_GPU"
 	if os.Getenv(child) == "" { // in its own process, because a process loads only one driver
@@ -36,13 +36,8 @@ func TestCheckGPU(t *testing.T) {
 		var b strings.Builder
 		c.print(&b)
 		t.Log(b.String())
-		if c.Failed != "" || len(c.Steps) != 3 || len(c.Kernels) < 16 {
-			t.Errorf("%s: %s: %d steps, %d kernels", precision, c.Failed, len(c.Steps), len(c.Kernels))
-		}
-		for _, k := range c.Kernels {
-			if product := strings.HasSuffix(k.Name, precision) && k.FLOPs > 0; product && !(k.Floor > 0 && k.Bytes > 0 && k.Seconds > 0) {
-				t.Errorf("%s: %+v", precision, k)
-			}
+		if c.Failed != "" || len(c.Steps) != 3 {
+			t.Errorf("%s: %s: %d steps", precision, c.Failed, len(c.Steps))
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 
+	"overcomplete/internal/float32s"
 	"overcomplete/internal/parallel"
 	"overcomplete/internal/simd"
 )
@@ -125,7 +126,7 @@ func Normalize(x []float32, dim int) {
 	parallel.Ranges(len(x)/dim, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			row := x[i*dim:][:dim]
-			norm := math.Sqrt(square(row))
+			norm := math.Sqrt(float32s.Squares(row))
 			if norm == 0 {
 				continue
 			}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"overcomplete/internal/float32s"
 	"overcomplete/internal/parallel"
 )
 
@@ -31,7 +32,7 @@ func Ward(ctx context.Context, x []float32, dim int) ([]Merge, error) {
 	stale := make([]int, n)
 	for i := range n {
 		w.active[i], stale[i] = i, i
-		w.clusters[i] = group{node: int32(i), size: 1, square: square(x[i*dim:][:dim])}
+		w.clusters[i] = group{node: int32(i), size: 1, square: float32s.Squares(x[i*dim:][:dim])}
 	}
 	s, err := NewSearcher(nil, dim)
 	if err != nil {
@@ -68,13 +69,6 @@ type group struct {
 type candidate struct {
 	cluster int
 	height  float64
-}
-
-func square(x []float32) (sum float64) {
-	for _, v := range x {
-		sum += float64(v) * float64(v)
-	}
-	return sum
 }
 
 // height returns the increase of the sum of squared distances if two clusters merge. Product is the dot
@@ -145,7 +139,7 @@ func (w *forest) join(a, b int) {
 	for l := range mean {
 		mean[l] = float32((p.size*float64(mean[l]) + q.size*float64(other[l])) / size)
 	}
-	*p = group{node: int32(len(w.clusters) + len(w.merges) - 1), size: size, square: square(mean)}
+	*p = group{node: int32(len(w.clusters) + len(w.merges) - 1), size: size, square: float32s.Squares(mean)}
 	q.size = 0
 }
 

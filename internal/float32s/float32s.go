@@ -1,4 +1,4 @@
-// Package float32s decodes and checks slices of float32 at the speed of memory:
+// Package float32s decodes, checks and sums slices of float32:
 //
 //	float32s.Decode(x, b) // b is little-endian, of 4·len(x) bytes
 //	if !float32s.Finite(x) {
@@ -35,6 +35,14 @@ func Decode(x []float32, b []byte) {
 	for i := range x {
 		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
 	}
+}
+
+// Squares returns ‖x‖², summed in float64 in the order of x.
+func Squares(x []float32) (sum float64) {
+	for _, v := range x {
+		sum += float64(v) * float64(v)
+	}
+	return sum
 }
 
 // Finite reports whether no number of x is infinite or NaN. It tests four numbers at a time: it clears their sign

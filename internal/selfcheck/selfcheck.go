@@ -1,6 +1,6 @@
 // Package selfcheck compares a GPU with the CPU on generated data, and measures its speed:
 //
-//	steps, kernels, err := selfcheck.Run(ctx, gpu, device, cpu.Device{}, selfcheck.Size{Rows: 4096, Dim: 300, Atoms: 3000})
+//	steps, err := selfcheck.Run(ctx, device, cpu.Device{}, selfcheck.Size{Rows: 4096, Dim: 300, Atoms: 3000})
 //	for _, s := range steps {
 //		fmt.Println(s.Name, s.Seconds, s.Err())
 //	}
@@ -14,12 +14,10 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
-	"overcomplete/kernels"
 	"overcomplete/model"
 	"overcomplete/train"
 )
@@ -79,64 +77,16 @@ type output struct {
 	seconds   float64
 }
 
-// A Kernel is the time and the work of all launches of a kernel in the first run.
-type Kernel struct {
-	Name     string  `json:"kernel"`
-	Launches int     `json:"launches"`
-	Seconds  float64 `json:"seconds"`
-	FLOPs    float64 `json:"flops"`
-	Bytes    float64 `json:"bytes"`
-	Floor    float64 `json:"floor"` // seconds at the GPU's peak rates; 0 if unknown
-}
-
-// Run encodes, learns online and trains by the paper's recipe, twice on device, which is gpu, and once on the
-// reference. It returns the kernels of the first run, the slowest first. If a step fails, Run returns the steps before
-// it.
-func Run(ctx context.Context, gpu kernels.GPU, device kernels.Device, reference backend.Device, s Size) ([]Step, []Kernel, error) {
-	var launched []Kernel
-	timed := device
-	timed.Timed = func(t kernels.Timing) { launched = add(launched, t, gpu) }
-	steps, err := compare(ctx, timed, device, reference, s)
-	slices.SortFunc(launched, func(a, b Kernel) int { return cmp.Compare(b.Seconds, a.Seconds) })
-	return steps, launched, err
-}
-
-// add adds a launch to the kernel's total. Names of kernels with matrix products end with their precision.
-func add(all []Kernel, t kernels.Timing, gpu kernels.GPU) []Kernel {
-	i := slices.IndexFunc(all, func(k Kernel) bool { return k.Name == t.Kernel })
-	if i < 0 {
-		i = len(all)
-		all = append(all, Kernel{Name: t.Kernel})
-	}
-	k := &all[i]
-	k.Launches++
-	k.Seconds += t.Seconds
-	k.FLOPs += t.FLOPs
-	k.Bytes += t.Bytes
-	if gpu.FLOPS == 0 || gpu.Bandwidth == 0 {
-		return all
-	}
-	peak := gpu.FLOPS
-	switch t.Kernel[strings.LastIndexByte(t.Kernel, '_')+1:] {
-	case "fp16":
-		peak *= 2
-	case "fp32":
-		peak /= 3
-	}
-	k.Floor += max(t.FLOPs/peak, t.Bytes/gpu.Bandwidth)
-	return all
-}
-
-// compare runs the steps on a device, twice, and on the reference. first and second are the device, perhaps with
-// different instrumentation.
-func compare(ctx context.Context, first, second, reference backend.Device, s Size) (steps []Step, err error) {
+// Run encodes, learns online and trains by the paper's recipe, twice on device and once on the reference. If a step
+// fails, Run returns the steps before it.
+func Run(ctx context.Context, device, reference backend.Device, s Size) (steps []Step, err error) {
 	d := generate(s)
 	for _, step := range []struct {
 		name string
 		run  func(context.Context, backend.Device) (output, error)
 	}{{"encode", d.encode}, {"learn", d.learn}, {"paper", d.paper}} {
 		var outputs [3]output
-		for i, on := range []backend.Device{first, second, reference} {
+		for i, on := range []backend.Device{device, device, reference} {
 			if outputs[i], err = step.run(ctx, on); err != nil {
 				return steps, fmt.Errorf("%s: %w", step.name, err)
 			}

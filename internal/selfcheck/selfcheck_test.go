@@ -11,7 +11,6 @@ import (
 	"overcomplete/cpu"
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
-	"overcomplete/kernels"
 	"overcomplete/model"
 )
 
@@ -63,8 +62,8 @@ func (f faultyLearner) Dictionary() ([]float32, error) {
 	return atoms, err
 }
 
-// A comparison detects each kind of fault, and reports none for a correct device.
-func TestCompare(t *testing.T) {
+// Run detects each kind of fault, and reports none for a correct device.
+func TestRun(t *testing.T) {
 	for name, test := range map[string]struct {
 		codes func(run int, c *encode.Codes)
 		atoms func(run int, atoms []float32)
@@ -105,7 +104,7 @@ func TestCompare(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			device := faulty{codes: test.codes, atoms: test.atoms, runs: new(int)}
-			steps, err := compare(t.Context(), device, device, cpu.Device{}, small)
+			steps, err := Run(t.Context(), device, cpu.Device{}, small)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,27 +124,11 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// A comparison returns the error of a device that fails.
-func TestCompareFails(t *testing.T) {
+// Run returns the error of a device that fails.
+func TestRunFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := compare(ctx, cpu.Device{}, cpu.Device{}, cpu.Device{}, small); !errors.Is(err, context.Canceled) {
+	if _, err := Run(ctx, cpu.Device{}, cpu.Device{}, small); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)
-	}
-}
-
-// The floor of a kernel is the larger of its flops over the peak of their precision and its bytes over the bandwidth.
-func TestKernelFloor(t *testing.T) {
-	gpu := kernels.GPU{FLOPS: 100, Bandwidth: 10}
-	var got []Kernel
-	for _, launch := range []kernels.Timing{
-		{Kernel: "decode_tf32", Seconds: 8, FLOPs: 300, Bytes: 10}, {Kernel: "decode_tf32", Seconds: 8, FLOPs: 300, Bytes: 10},
-		{Kernel: "decode_fp32", Seconds: 10, FLOPs: 200, Bytes: 50}, {Kernel: "gather", Seconds: 4, Bytes: 30},
-	} {
-		got = add(got, launch, gpu)
-	}
-	want := []Kernel{{"decode_tf32", 2, 16, 600, 20, 6}, {"decode_fp32", 1, 10, 200, 50, 6}, {"gather", 1, 4, 0, 30, 3}}
-	if !slices.Equal(got, want) {
-		t.Errorf("%+v, want %+v", got, want)
 	}
 }

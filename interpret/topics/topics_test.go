@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"overcomplete/internal/float32s"
 	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/vectors"
@@ -250,7 +251,7 @@ func TestEncode(t *testing.T) {
 	m := &model.Model{Codes: new(vectors.Sparse), Dictionary: model.Dictionary{Dim: dim, Atoms: values(atoms * dim), Mean: values(dim), Themes: values(themes * dim)}}
 	m.Info.Training.Themes = &model.Themes{Topics: 1, Splits: make([]int32, themes-1)}
 	for theme := range slices.Chunk(m.Dictionary.Themes, dim) {
-		norm := math.Sqrt(squares(theme))
+		norm := math.Sqrt(float32s.Squares(theme))
 		for l := range theme {
 			theme[l] /= float32(norm)
 		}
@@ -312,13 +313,6 @@ func TestEncode(t *testing.T) {
 	if _, err := Encode(cancelled, m); err != context.Canceled {
 		t.Errorf("cancelled: error %v", err)
 	}
-}
-
-func squares(x []float32) (sum float64) {
-	for _, v := range x {
-		sum += float64(v) * float64(v)
-	}
-	return sum
 }
 
 // AssignDimensions uses little memory for many dimensions and themes, and finds the theme of each dimension.

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"overcomplete/encode"
+	"overcomplete/internal/float32s"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -113,10 +114,7 @@ func rowAtoms(y *vectors.Dense, atoms int, seed uint64) model.Dictionary {
 
 // normalise scales v to norm 1. It reports false if v is zero.
 func normalise(v []float32) bool {
-	squares := 0.0
-	for _, x := range v {
-		squares += float64(x) * float64(x)
-	}
+	squares := float32s.Squares(v)
 	if squares == 0 {
 		return false
 	}
