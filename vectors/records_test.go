@@ -127,6 +127,21 @@ var oddRecords = []struct {
 	{"text of braces", "{ 1 2\n[ 3 4\n", ReadOptions{}, &Dense{Words: []string{"{", "["}, Dim: 2, Data: []float32{1, 2, 3, 4}}, ""},
 	{"text with tabs", "the\t1\t2\t4\nof\t3\t4\t5\n", ReadOptions{}, &Dense{Words: []string{"the", "of"}, Dim: 3, Data: []float32{1, 2, 4, 3, 4, 5}}, ""},
 	{"names that count, not a word", "word\t0\t1\t2\t3\nof\t3\t4\t5\t6\n", ReadOptions{}, &Dense{Words: []string{"of"}, Dim: 4, Data: []float32{3, 4, 5, 6}}, ""},
+	{"two names that count", "word\t0\t1\nof\t3\t4\n", ReadOptions{}, &Dense{Words: []string{"of"}, Dim: 2, Data: []float32{3, 4}}, ""},
+	{"numbers that count after a word", "one\t0\t1\nof\t3\t4\n", ReadOptions{}, &Dense{Words: []string{"one", "of"}, Dim: 2, Data: []float32{0, 1, 3, 4}}, ""},
+	{"only names that count", "0\t1\t2\t3\n3\t4\t5\t6\n", ReadOptions{}, &Dense{Words: []string{"0"}, Dim: 4, Data: []float32{3, 4, 5, 6}}, numbered},
+	{"years as names", "text,2019,2020,embedding\na,1,2,[1]\n", ReadOptions{},
+		&Dense{Words: []string{"0"}, Dim: 1, Data: []float32{1}, Texts: &Texts{Text: []string{"a"}, Columns: []Column{{"2019", []string{"1"}}, {"2020", []string{"2"}}}}}, ""},
+	{"years as names in TSV", "text\t2019\t2020\tembedding\na\t1\t2\t[1]\n", ReadOptions{},
+		&Dense{Words: []string{"0"}, Dim: 1, Data: []float32{1}, Texts: &Texts{Text: []string{"a"}, Columns: []Column{{"2019", []string{"1"}}, {"2020", []string{"2"}}}}}, ""},
+	{"a word among names that don't count", "the,2019,a,b,embedding\nx,1,y,z,[1]\n", ReadOptions{TextColumn: "the"},
+		&Dense{Words: []string{"0"}, Dim: 1, Data: []float32{1}, Texts: &Texts{Text: []string{"x"}, Columns: []Column{{"2019", []string{"1"}}, {"a", []string{"y"}}, {"b", []string{"z"}}}}}, ""},
+	{"texts with lines, of a row and others", "text,e0,e1\n\"as in\na,1,2\nor\nb\",3,4\n", ReadOptions{},
+		&Dense{Words: []string{"0"}, Dim: 2, Data: []float32{3, 4}, Texts: &Texts{Text: []string{"as in\na,1,2\nor\nb"}}}, ""},
+	{"texts with separators in lines", "text\tembedding\n\"a\tb\nc\td\ne\t3\"\t[1 2]\n", ReadOptions{},
+		&Dense{Words: []string{"0"}, Dim: 2, Data: []float32{1, 2}, Texts: &Texts{Text: []string{"a\tb\nc\td\ne\t3"}}}, ""},
+	{"rows within quotes", "embedding\ttext\n[1, 2]\ta\n[3, 4]\t\"b\n[5, 6]\tc\n[7, 8]\td\"\n[9, 10]\te\n", ReadOptions{SkipBad: true},
+		&Dense{Words: []string{"0", "2"}, Dim: 2, Data: []float32{1, 2, 9, 10}, Texts: &Texts{Text: []string{"a", "e"}}}, "malformed rows dropped: 1 (FILE:3: " + enclosed2 + ")"},
 	{"no words", "e0,e1\n1,2\n3,4\n", ReadOptions{}, &Dense{Words: []string{"0", "1"}, Dim: 2, Data: []float32{1, 2, 3, 4}}, numbered},
 	{"one column", "embedding\n\"[1, 2]\"\n\"[3, 4]\"\n", ReadOptions{}, &Dense{Words: []string{"0", "1"}, Dim: 2, Data: []float32{1, 2, 3, 4}}, numbered},
 }
@@ -145,6 +160,8 @@ func TestReadOddRecords(t *testing.T) {
 	}
 }
 
+const enclosed2 = `column "text": quotes enclose 2 lines that look like rows; double each quote within a text, and quote the text`
+
 var badRecords = []struct{ name, content, message string }{
 	{"a short row", "word,e0,e1\na,1,2\nb,1\n", `FILE:3: word "b": the row has the wrong number of cells (got 2, want 3)`},
 	{"a long row after line breaks in cells", "word,e0,e1\n\"a\n\nb\",1,2\n\nc,1,2,3\n", `FILE:2: word "a\n\nb": the word contains a tab, a line break or a NUL`},
@@ -152,6 +169,8 @@ var badRecords = []struct{ name, content, message string }{
 	{"a quote that never ends", "text,v\n\"a\nb\",[1]\n\"c,[1]\nd,[1]\n", `FILE:4: the quote that begins in this line doesn't end within the file, or within 33554432 bytes`},
 	{"a quote in the first row that never ends", "id,text,v\nx,\"c,[1]\nd,e,[1]\n", `FILE:2: the quote that begins in this line doesn't end within the file, or within 33554432 bytes`},
 	{"text behind a quote", "text,v\n\"a\"b,[1]\n", `FILE:2: text follows the closing quote of a cell`},
+	{"two rows within quotes", "text\tembedding\n\"a\t[1 2]\nb\"\t[3 4]\n", `FILE:2: ` + strings.Replace(enclosed2, "2 lines", "1 lines", 1)},
+	{"rows within quotes, of columns", "text;e0;e1\na;1;2\n\"b;1;2\nc;3;4\nd\";5;6\n", `FILE:3: ` + enclosed2},
 	{"a header without rows", "word,vector\n", "FILE: contains no vectors"},
 	{"a header of columns without rows", "word,e0,e1\n", "FILE: contains no vectors"},
 	{"no header", "a,0.5,1.5\nb,0.5,2\n", "FILE: is a CSV file without a header; its first line must name the columns"},
