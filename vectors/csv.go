@@ -30,8 +30,8 @@ func (f *csvFormat) name() string {
 }
 
 // detectCSV returns the format of a CSV file that begins with head, or nil, and the end of its header. A header has the
-// number of cells of most of the next rows, or a usual name for vectors or texts. The first line of text ends with dim numbers, which
-// no header does, unless they count.
+// number of cells of most of the next rows, or a usual name for vectors or texts. The first line of text ends with dim numbers. No
+// header does, unless they count: from 0 or 1 after a usual name or an empty one, or at least four of them.
 func detectCSV(head []byte, dim int, whole bool) (f *csvFormat, start int, err error) {
 	for _, comma := range []byte(",\t;") {
 		if c, end := parseHeaderRow(head, comma, whole); c != nil && (f == nil || len(c.names) > len(f.names)) {
@@ -47,18 +47,18 @@ func detectCSV(head []byte, dim int, whole bool) (f *csvFormat, start int, err e
 	}
 	numbers, counts := countingNames(f.names)
 	line, _, _ := bytes.Cut(head, newline)
-	if n, _ := trailingNumbers(trimRow(line)); dim > 0 && n >= dim && !(f.comma == '\t' && counts && 3 < numbers && numbers < len(f.names)) {
+	if n, _ := trailingNumbers(trimRow(line)); dim > 0 && n >= dim && !(f.comma == '\t' && counts && (numbers > 3 || numbers > 0 && (usual || f.names[0] == ""))) {
 		return nil, 0, nil // text
 	}
 	switch {
 	case !usual && (len(f.names) < 2 || !f.fits(head[start:], whole)):
 		return nil, 0, nil
-	case numbers > 0 && !counts && f.comma == '\t':
+	case counts || 2*numbers < len(f.names) || usual && (f.comma != '\t' || numbers < len(f.names)-1):
+		return f, start, nil
+	case f.comma == '\t':
 		return nil, 0, nil // text with a malformed row
-	case numbers > 0 && !counts:
-		return nil, 0, errNoHeader
 	}
-	return f, start, nil
+	return nil, 0, errNoHeader
 }
 
 // parseHeaderRow returns the format with the names of the first row, or nil, and the end of this row.
@@ -201,7 +201,7 @@ func (f *csvFormat) columns(piece []byte) ([]tabular.Column, error) {
 	seen := map[string]bool{}
 	for i, name := range f.names {
 		if name == "" && i == 0 {
-			name = "__index_level_0__" // an index of pandas
+			name = tabular.UnnamedIndex
 		}
 		if seen[name] {
 			return nil, fmt.Errorf("two columns are named %.60q", name)
@@ -354,6 +354,9 @@ func (f *csvFormat) parse(piece []byte, l *recordLayout) (out records) {
 				problem = fmt.Errorf("column %.60q: %w", l.Columns[l.list].Name, problem)
 			}
 		}
+		if problem == nil && p.line > line {
+			problem = f.checkQuotes(cells, l, len(out.numbers)-start)
+		}
 		row, _ := l.Row(value) // value returns no errors
 		row.Line, row.Err = line, problem
 		if problem != nil {
@@ -365,6 +368,61 @@ func (f *csvFormat) parse(piece []byte, l *recordLayout) (out records) {
 	out.numbers = clipNumbers(out.numbers)
 	out.lines = bytes.Count(piece, newline)
 	return out
+}
+
+// checkQuotes returns an error if at least half of the lines in a quoted cell look like rows, whose vectors have dim numbers. Then
+// the quotes are probably characters of two texts in a file without quoted cells.
+func (f *csvFormat) checkQuotes(cells [][]byte, l *recordLayout, dim int) error {
+	for column, cell := range cells {
+		lines := bytes.Count(cell, newline)
+		if column == l.list || l.position[column] >= 0 || lines == 0 {
+			continue
+		}
+		like := 0
+		first, last := column, len(cells)-1 // columns of the line
+		for line := range bytes.SplitSeq(cell, newline) {
+			if lines--; lines < 0 {
+				last = column
+			}
+			if f.isRow(line, l, first, last, dim) {
+				like++
+			}
+			first = 0
+		}
+		if 2*like > bytes.Count(cell, newline) {
+			return fmt.Errorf("column %.60q: quotes enclose %d lines that look like rows; double each quote within a text, and quote the text", l.Columns[column].Name, like)
+		}
+	}
+	return nil
+}
+
+// isRow reports whether a line has valid cells for the columns from first to last. These must include columns of the vectors, which have
+// dim numbers.
+func (f *csvFormat) isRow(line []byte, l *recordLayout, first, last, dim int) bool {
+	if bytes.Count(line, []byte{f.comma}) != last-first {
+		return false
+	}
+	found := false
+	column := first
+	for cell := range bytes.SplitSeq(line, []byte{f.comma}) {
+		var err error
+		switch {
+		case column == l.list:
+			var vector []float32
+			if vector, err = appendVector(nil, cell); len(vector) != dim {
+				return false
+			}
+			found = true
+		case l.position[column] >= 0:
+			_, err = parseCell(l.Columns[column], cell)
+			found = true
+		}
+		if err != nil {
+			return false
+		}
+		column++
+	}
+	return found
 }
 
 // parseCell returns the number in a cell of column c.

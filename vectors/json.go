@@ -25,7 +25,7 @@ type jsonFormat struct {
 const (
 	jsonLines    = "JSON lines"              // an object per line
 	jsonArray    = "JSON"                    // a document, an array of objects
-	jsonResponse = "response of OpenAI"      // a document, with objects in the array "data"
+	jsonResponse = "JSON response"           // a document, with objects in the array "data"
 	jsonBatch    = "batch results of OpenAI" // a response per line
 )
 
@@ -33,11 +33,16 @@ const (
 const (
 	keyEmbedding = "embedding"
 	keyData      = "data"
+	keyIndex     = "index"
+	keyObject    = "object"
 	keyCustomID  = "custom_id"
 	keyResponse  = "response"
 )
 
 func (f *jsonFormat) name() string { return f.form }
+
+// isOpenAI reports whether a form may have the keys index and object of OpenAI.
+func (f *jsonFormat) isOpenAI() bool { return f.form == jsonResponse || f.form == jsonBatch }
 
 func (f *jsonFormat) isDocument() bool { return f.form == jsonArray || f.form == jsonResponse }
 
@@ -59,7 +64,7 @@ func detectJSON(head []byte) (f *jsonFormat, start int) {
 			case keyCustomID:
 				custom = true
 			case keyResponse:
-				if custom && inner.skip('{') {
+				if custom && (inner.skip('{') || bytes.HasPrefix(head[inner.i:], []byte("null"))) { // null if the request failed
 					f.form = jsonBatch
 				}
 			case keyData:
@@ -172,25 +177,25 @@ func (f *jsonFormat) columns(piece []byte) ([]tabular.Column, error) {
 		}
 		return samplers[i]
 	}
-	switch f.form {
-	case jsonBatch:
-		s := add([]byte(tabular.IDName))
-		s.strings++
-		fallthrough
-	case jsonResponse:
-		s := add([]byte(keyEmbedding))
-		s.lists++
-	default:
+	if f.form == jsonBatch {
+		add([]byte(tabular.IDName)).strings++
+		add([]byte(keyEmbedding)).lists++
+		add([]byte(keyIndex)).numbers++
+	} else {
 		rows := 0
 		f.records(piece, func(record []byte, lines int) bool {
 			p := jsonParser{b: record}
 			problem := p.members(func(key []byte) error { // without the rest of a malformed record
-				s, start := add(key), p.i
-				err := p.value(0)
-				if err == nil {
-					s.addJSON(p.b[start:p.i])
+				start := p.i
+				if err := p.value(0); err != nil {
+					add(key)
+					return err
 				}
-				return err
+				value := p.b[start:p.i]
+				if f.form != jsonResponse || string(key) != keyObject || string(value) != `"embedding"` {
+					add(key).addJSON(value)
+				}
+				return nil
 			})
 			if problem != nil && first == nil {
 				first = &lineError{lines, problem}
@@ -203,8 +208,12 @@ func (f *jsonFormat) columns(piece []byte) ([]tabular.Column, error) {
 		}
 	}
 	var columns []tabular.Column
-	for _, s := range samplers {
-		columns = append(columns, s.choose())
+	for i, s := range samplers {
+		c := s.choose()
+		if f.isOpenAI() && f.keys[i] == keyIndex && c.Kind == tabular.Number {
+			c.Name = tabular.UnnamedIndex
+		}
+		columns = append(columns, c)
 	}
 	return columns, nil
 }
@@ -267,6 +276,10 @@ func (f *jsonFormat) records(piece []byte, yield func(record []byte, lines int) 
 func (f *jsonFormat) parse(piece []byte, l *recordLayout) records {
 	p := recordParser{format: f, layout: l, values: make([][]byte, len(l.Columns)), last: make([]int, len(l.Columns))}
 	p.visit = p.member
+	p.index = -1
+	if i, ok := f.index[keyIndex]; ok && l.Columns[i].Name == tabular.UnnamedIndex {
+		p.index = i
+	}
 	p.out.numbers = make([]float32, 0, len(piece)/8)
 	rest := f.records(piece, func(record []byte, lines int) bool {
 		p.json = jsonParser{b: record}
@@ -311,6 +324,7 @@ type recordParser struct {
 	visit  func(key []byte) error // member
 	values [][]byte               // values of columns in the record
 	last   []int                  // number of the last record with a value, by column
+	index  int                    // column of the row's number, or -1
 	record int                    // number of the record, from 1
 	next   int                    // column of the next key, if keys are in the usual order
 	start  int                    // offset of the row's vector in out.numbers
@@ -358,7 +372,23 @@ func (p *recordParser) parseRow() {
 		}
 		return string(value), true, nil
 	})
+	if p.index >= 0 && p.layout.Name < 0 {
+		p.out.order = append(p.out.order, p.rowNumber())
+	}
 	p.end(row, err)
+}
+
+// rowNumber returns OpenAI's index of the row, or -1 if it is missing or malformed.
+func (p *recordParser) rowNumber() int {
+	if p.last[p.index] != p.record || p.values[p.index][0] == 'n' {
+		return -1
+	}
+	n, err := strconv.Atoi(string(p.values[p.index]))
+	if err != nil || n < 0 {
+		p.err = cmp.Or(p.err, fmt.Errorf("the %q isn't the number of a row (got %s)", keyIndex, quote(p.values[p.index])))
+		return -1
+	}
+	return n
 }
 
 // member parses the value of a key of a row.
@@ -368,7 +398,7 @@ func (p *recordParser) member(key []byte) error {
 	if column == len(f.keys) || string(key) != f.keys[column] {
 		var ok bool
 		if column, ok = f.index[string(key)]; !ok {
-			if f.form != jsonResponse && f.form != jsonBatch && !slices.Contains(p.out.unknown, string(key)) && len(p.out.unknown) < 10 {
+			if !(f.isOpenAI() && string(key) == keyObject) && !slices.Contains(p.out.unknown, string(key)) && len(p.out.unknown) < 10 {
 				p.out.unknown = append(p.out.unknown, string(key))
 			}
 			return p.json.value(0)
@@ -487,6 +517,7 @@ func isStrict(number []byte) bool {
 func (p *recordParser) parseBatch() {
 	const idColumn = 0
 	var id []byte
+	var numbers []int // OpenAI's index of each row
 	first, start := len(p.out.rows), len(p.out.numbers)
 	j := &p.json
 	err := j.members(func(key []byte) error {
@@ -503,6 +534,7 @@ func (p *recordParser) parseBatch() {
 				return j.elements(func() error {
 					p.begin()
 					err := j.members(p.visit)
+					numbers = append(numbers, p.rowNumber())
 					p.end(tabular.Row{}, nil)
 					return err
 				})
@@ -514,6 +546,9 @@ func (p *recordParser) parseBatch() {
 	if err == nil && len(rows) == 0 {
 		err = errors.New("the response has no embeddings")
 	}
+	if err == nil {
+		err = p.checkOrder(numbers)
+	}
 	if err != nil {
 		p.out.rows, p.out.numbers = p.out.rows[:first], p.out.numbers[:start]
 		rows = append(rows[:0], tabular.Row{Err: err})
@@ -524,13 +559,38 @@ func (p *recordParser) parseBatch() {
 		named, _ := p.layout.Row(func(column int) (string, bool, error) {
 			name := string(unquoteJSON(id))
 			if column == idColumn && len(rows) > 1 {
-				name += "/" + strconv.Itoa(i)
+				name += "/" + strconv.Itoa(numbers[i])
 			}
 			return name, id != nil, nil
 		})
 		named.Len, named.Err = row.Len, row.Err
 		p.out.rows[first+i] = named
 	}
+}
+
+// checkOrder returns an error unless OpenAI's indexes of the rows of a response are a permutation, or in order if rows have no
+// names. The index of a single row may be missing.
+func (p *recordParser) checkOrder(numbers []int) error {
+	seen := make([]bool, len(numbers))
+	for i, n := range numbers {
+		switch {
+		case n < 0 && len(numbers) == 1:
+		case n < 0:
+			return fmt.Errorf("embedding %d of the response has no %q", i+1, keyIndex)
+		case n >= len(numbers) || seen[n]:
+			return fmt.Errorf("the %q of embedding %d is repeated, or another one is missing (got %d)", keyIndex, i+1, n)
+		case p.layout.Name < 0 && n != i:
+			return orderError(n, i)
+		default:
+			seen[n] = true
+		}
+	}
+	return nil
+}
+
+// orderError reports that OpenAI's index isn't the number of a row without a name.
+func orderError(got, want int) error {
+	return fmt.Errorf("rows without words must be in the order of %q (got %d, want %d)", keyIndex, got, want)
 }
 
 // describeJSON describes a value that isn't a number of a vector; err is the error of a number.

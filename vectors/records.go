@@ -34,6 +34,7 @@ type records struct {
 	block
 	lines   int      // line breaks in the piece
 	unknown []string // keys that aren't columns
+	order   []int    // the numbers that a response gives to its rows, -1 if missing, or nil
 	closed  bool     // the piece includes the end of the document
 	err     error    // an error that isn't of a row
 }
@@ -103,10 +104,17 @@ func (r *reader) openRecords(ctx context.Context, h heading, name string, file i
 	return layout.Table(nil), func(yield func(block, error) bool) {
 		f, _ := h.record.(*jsonFormat)
 		open, first := f != nil && f.isDocument(), true
+		rows := 0 // before the piece
 		for p, err := range parsed {
 			if first && err == nil {
 				first, err = false, r.checkBits(p.numbers)
 			}
+			for i, n := range p.order {
+				if n >= 0 && n != rows+i && err == nil {
+					err = &lineError{p.rows[i].Line - 1, orderError(n, rows+i)}
+				}
+			}
+			rows += len(p.rows)
 			for i := range p.rows {
 				p.rows[i].Line += line
 			}

@@ -91,6 +91,17 @@ func TestReadResponse(t *testing.T) {
 		}
 		checkRead(t, tempFile(t, content), ReadOptions{WordList: tempFile(t, "a\nb\n")}, &Dense{Words: []string{"a", "b"}, Dim: 2, Data: want.Data})
 	}
+	// The order is checked throughout a document of several pieces.
+	var long strings.Builder
+	const rows = 60000
+	for i := range rows {
+		fmt.Fprintf(&long, `{"embedding":[1],"index":%d},`, i)
+	}
+	content := `{"data":[` + strings.TrimSuffix(long.String(), ",") + "]}"
+	if got, _, err := Read(t.Context(), []string{tempFile(t, content)}, ReadOptions{}); err != nil || got.Len() != rows {
+		t.Errorf("%d rows, error %v", got.Len(), err)
+	}
+	checkError(t, tempFile(t, strings.Replace(content, "59999}", "59998}", 1)), ReadOptions{SkipBad: true}, `FILE:1: rows without words must be in the order of "index" (got 59998, want 59999)`)
 	// A batch may have several embeddings per request.
 	two := `{"custom_id":"r","response":{"body":` + response + `}}`
 	checkRead(t, tempFile(t, two), ReadOptions{}, &Dense{Words: []string{"r/0", "r/1"}, Dim: 2, Data: want.Data})
@@ -127,6 +138,29 @@ var oddRecords = []struct {
 	{"text of braces", "{ 1 2\n[ 3 4\n", ReadOptions{}, &Dense{Words: []string{"{", "["}, Dim: 2, Data: []float32{1, 2, 3, 4}}, ""},
 	{"text with tabs", "the\t1\t2\t4\nof\t3\t4\t5\n", ReadOptions{}, &Dense{Words: []string{"the", "of"}, Dim: 3, Data: []float32{1, 2, 4, 3, 4, 5}}, ""},
 	{"names that count, not a word", "word\t0\t1\t2\t3\nof\t3\t4\t5\t6\n", ReadOptions{}, &Dense{Words: []string{"of"}, Dim: 4, Data: []float32{3, 4, 5, 6}}, ""},
+	{"two names that count", "word\t0\t1\nof\t3\t4\n", ReadOptions{}, &Dense{Words: []string{"of"}, Dim: 2, Data: []float32{3, 4}}, ""},
+	{"numbers that count after a word", "one\t0\t1\nof\t3\t4\n", ReadOptions{}, &Dense{Words: []string{"one", "of"}, Dim: 2, Data: []float32{0, 1, 3, 4}}, ""},
+	{"only names that count", "0\t1\t2\t3\n3\t4\t5\t6\n", ReadOptions{}, &Dense{Words: []string{"0"}, Dim: 4, Data: []float32{3, 4, 5, 6}}, numbered},
+	{"years as names", "text,2019,2020,embedding\na,1,2,[1]\n", ReadOptions{},
+		&Dense{Words: []string{"0"}, Dim: 1, Data: []float32{1}, Texts: &Texts{Text: []string{"a"}, Columns: []Column{{"2019", []string{"1"}}, {"2020", []string{"2"}}}}}, ""},
+	{"years as names in TSV", "text\t2019\t2020\tembedding\na\t1\t2\t[1]\n", ReadOptions{},
+		&Dense{Words: []string{"0"}, Dim: 1, Data: []float32{1}, Texts: &Texts{Text: []string{"a"}, Columns: []Column{{"2019", []string{"1"}}, {"2020", []string{"2"}}}}}, ""},
+	{"a word among names that don't count", "the,2019,a,b,embedding\nx,1,y,z,[1]\n", ReadOptions{TextColumn: "the"},
+		&Dense{Words: []string{"0"}, Dim: 1, Data: []float32{1}, Texts: &Texts{Text: []string{"x"}, Columns: []Column{{"2019", []string{"1"}}, {"a", []string{"y"}}, {"b", []string{"z"}}}}}, ""},
+	{"texts with lines, of a row and others", "text,e0,e1\n\"as in\na,1,2\nor\nb\",3,4\n", ReadOptions{},
+		&Dense{Words: []string{"0"}, Dim: 2, Data: []float32{3, 4}, Texts: &Texts{Text: []string{"as in\na,1,2\nor\nb"}}}, ""},
+	{"texts with separators in lines", "text\tembedding\n\"a\tb\nc\td\ne\t3\"\t[1 2]\n", ReadOptions{},
+		&Dense{Words: []string{"0"}, Dim: 2, Data: []float32{1, 2}, Texts: &Texts{Text: []string{"a\tb\nc\td\ne\t3"}}}, ""},
+	{"rows within quotes", "embedding\ttext\n[1, 2]\ta\n[3, 4]\t\"b\n[5, 6]\tc\n[7, 8]\td\"\n[9, 10]\te\n", ReadOptions{SkipBad: true},
+		&Dense{Words: []string{"0", "2"}, Dim: 2, Data: []float32{1, 2, 9, 10}, Texts: &Texts{Text: []string{"a", "e"}}}, "malformed rows dropped: 1 (FILE:3: " + enclosed2 + ")"},
+	{"failed batch results", `{"custom_id":"a","response":null}` + "\n" + `{"custom_id":"b","response":{"body":{"data":[{"index":0,"embedding":[1]}]}}}`, ReadOptions{SkipBad: true},
+		&Dense{Words: []string{"b"}, Dim: 1, Data: []float32{1}}, `malformed rows dropped: 1 (FILE:1: word "a": the response has no embeddings)`},
+	{"batch results out of order", `{"custom_id":"r","response":{"body":{"data":[{"index":1,"embedding":[1]},{"embedding":[2],"index":0}]}}}`, ReadOptions{},
+		&Dense{Words: []string{"r/1", "r/0"}, Dim: 1, Data: []float32{1, 2}}, ""},
+	{"a response with columns", `{"data":[{"id":"x","text":"one","label":"a","embedding":[1],"object":"embedding","index":3,"o":{}},{"id":"y","text":"two","embedding":[2],"index":1}]}`, ReadOptions{},
+		&Dense{Words: []string{"x", "y"}, Dim: 1, Data: []float32{1, 2}, Texts: &Texts{Text: []string{"one", "two"}, Columns: []Column{{"label", []string{"a", ""}}}}}, `columns not read: "o" (object)`},
+	{"a response with objects", `{"data":[{"object":"cup","embedding":[1]},{"object":"tea","embedding":[2]}]}`, ReadOptions{Rows: KindWords},
+		&Dense{Words: []string{"cup", "tea"}, Dim: 1, Data: []float32{1, 2}}, ""},
 	{"no words", "e0,e1\n1,2\n3,4\n", ReadOptions{}, &Dense{Words: []string{"0", "1"}, Dim: 2, Data: []float32{1, 2, 3, 4}}, numbered},
 	{"one column", "embedding\n\"[1, 2]\"\n\"[3, 4]\"\n", ReadOptions{}, &Dense{Words: []string{"0", "1"}, Dim: 2, Data: []float32{1, 2, 3, 4}}, numbered},
 }
@@ -145,6 +179,8 @@ func TestReadOddRecords(t *testing.T) {
 	}
 }
 
+const enclosed2 = `column "text": quotes enclose 2 lines that look like rows; double each quote within a text, and quote the text`
+
 var badRecords = []struct{ name, content, message string }{
 	{"a short row", "word,e0,e1\na,1,2\nb,1\n", `FILE:3: word "b": the row has the wrong number of cells (got 2, want 3)`},
 	{"a long row after line breaks in cells", "word,e0,e1\n\"a\n\nb\",1,2\n\nc,1,2,3\n", `FILE:2: word "a\n\nb": the word contains a tab, a line break or a NUL`},
@@ -152,6 +188,8 @@ var badRecords = []struct{ name, content, message string }{
 	{"a quote that never ends", "text,v\n\"a\nb\",[1]\n\"c,[1]\nd,[1]\n", `FILE:4: the quote that begins in this line doesn't end within the file, or within 33554432 bytes`},
 	{"a quote in the first row that never ends", "id,text,v\nx,\"c,[1]\nd,e,[1]\n", `FILE:2: the quote that begins in this line doesn't end within the file, or within 33554432 bytes`},
 	{"text behind a quote", "text,v\n\"a\"b,[1]\n", `FILE:2: text follows the closing quote of a cell`},
+	{"two rows within quotes", "text\tembedding\n\"a\t[1 2]\nb\"\t[3 4]\n", `FILE:2: ` + strings.Replace(enclosed2, "2 lines", "1 lines", 1)},
+	{"rows within quotes, of columns", "text;e0;e1\na;1;2\n\"b;1;2\nc;3;4\nd\";5;6\n", `FILE:3: ` + enclosed2},
 	{"a header without rows", "word,vector\n", "FILE: contains no vectors"},
 	{"a header of columns without rows", "word,e0,e1\n", "FILE: contains no vectors"},
 	{"no header", "a,0.5,1.5\nb,0.5,2\n", "FILE: is a CSV file without a header; its first line must name the columns"},
@@ -177,6 +215,13 @@ var badRecords = []struct{ name, content, message string }{
 	{"an array cut short", `[{"word":"a","v":[1,2]},` + "\n" + `{"word":"b","v":[1,2]}`, `FILE: the JSON document is cut short`},
 	{"an array cut short in an object", `[{"word":"a","v":[1,2]},` + "\n" + `{"word":"b","v":[1,2`, `FILE: damaged JSON document: a row doesn't end, or isn't an object (got "{\"word\":\"b\",\"v\":[1,2")`},
 	{"more data", `[{"word":"a","v":[1,2]}] 1`, `FILE: damaged JSON document after its rows (got "] 1")`},
+	{"a response out of order", "{\"data\":[{\"embedding\":[1],\"index\":0},\n{\"embedding\":[1],\"index\":2}]}", `FILE:2: rows without words must be in the order of "index" (got 2, want 1)`},
+	{"a response with other indexes", `{"data":[{"embedding":[1],"index":0.5}]}`, `FILE:1: word "0": the "index" isn't the number of a row (got "0.5")`},
+	{"repeated indexes", `{"custom_id":"r","response":{"body":{"data":[{"index":1,"embedding":[1]},{"index":1,"embedding":[2]}]}}}`,
+		`FILE:1: word "r": the "index" of embedding 2 is repeated, or another one is missing (got 1)`},
+	{"a missing index", `{"custom_id":"r","response":{"body":{"data":[{"index":1,"embedding":[1]},{"embedding":[2]}]}}}`, `FILE:1: word "r": embedding 2 of the response has no "index"`},
+	{"a missing embedding", `{"custom_id":"r","response":{"body":{"data":[{"index":1,"embedding":[1]}]}}}`,
+		`FILE:1: word "r": the "index" of embedding 1 is repeated, or another one is missing (got 1)`},
 	{"a failed request", `{"custom_id":"r","response":{"body":{"error":{"message":"x"}}}}`, `FILE:1: word "r": the response has no embeddings`},
 }
 

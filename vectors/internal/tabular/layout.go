@@ -263,6 +263,9 @@ func countingColumns(columns []Column) ([]int, error) {
 	return found, nil
 }
 
+// UnnamedIndex is the name that pandas gives to an index without a name.
+const UnnamedIndex = "__index_level_0__"
+
 // isIndex reports whether a column is an index without a name that pandas has written.
 func isIndex(c Column) bool { return strings.HasPrefix(c.Name, "__index_level_") }
 
@@ -444,6 +447,12 @@ func (l *Layout) describe(texts bool) (columns string, warnings []string) {
 			}
 			columns += ", with " + shorten(names)
 		}
+	}
+	if n := len(l.Vectors); n > 1 {
+		if columns != "" {
+			columns += ", "
+		}
+		columns += fmt.Sprintf("vectors of %.60q to %.60q", l.Columns[l.Vectors[0]].Name, l.Columns[l.Vectors[n-1]].Name)
 	}
 	var ignored []int
 	for i := range l.Columns {

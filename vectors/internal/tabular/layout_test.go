@@ -114,6 +114,16 @@ func TestDescribe(t *testing.T) {
 	if columns != `texts of column "text", ids of "id", with ["day"]` || !slices.Equal(warnings, []string{`columns not read: "image" (type o), "tags" (type l)`}) {
 		t.Errorf("%s, %q", columns, warnings)
 	}
+	wide, err := Choose(parseColumns(t, "text:t q2:n q1:n q3:n"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := wide.describe(true); text != `texts of column "text", vectors of "q1" to "q3"` {
+		t.Error(text)
+	}
+	if word, _ := wide.describe(false); word != `vectors of "q1" to "q3"` {
+		t.Error(word)
+	}
 	columns, warnings = l.describe(false)
 	if columns != "" || !slices.Equal(warnings, []string{`columns not read: "id" (type n), "image" (type o), "tags" (type l), "day" (type s)`}) {
 		t.Errorf("%s, %q", columns, warnings)
