@@ -161,7 +161,7 @@ func printTopicLabels(b *strings.Builder, labels interpret.Labels, t *topics.Tab
 	table.Flush()
 }
 
-// importLabels stores the labels and the stop words of two files, either of which may be "". It reads both before it
+// importLabels stores labels and stop words from files; "" means no file. It reads both files before it
 // changes anything.
 func importLabels(cmd *cobra.Command, path, from, stopWords string, m *model.Model, mark modeldir.Identity) error {
 	if stopWords != "" && m.Codes.Texts == nil {

@@ -265,13 +265,13 @@ func TestDates(t *testing.T) {
 	}
 }
 
-// Periods are left out with a warning only, and a value that isn't a date is named. Of two decades, one is printed.
+// Periods are left out with a warning only, and a value that isn't a date is named. One of two decades is printed.
 func TestColumnsPeriods(t *testing.T) {
 	t.Parallel()
 	var ids []string
 	var codes [][]float32
 	texts := vectors.Texts{Columns: []vectors.Column{{Name: "day"}, {Name: "NaT"}}}
-	for i := range 480 { // 10 in each of the first and last three years, 60 in the others: 13 years, of which 9 have 90 % of the rows
+	for i := range 480 { // 10 in each of the first and last three years, 60 in the others; 9 of 13 years have 90 % of the rows
 		ids, codes = append(ids, fmt.Sprintf("d%d", i)), append(codes, []float32{float32(i % 2), 1})
 		year := 2010 + (i-30)/60
 		if i < 30 {

@@ -110,7 +110,7 @@ func TestDivide(t *testing.T) {
 	}
 }
 
-// A limit holds for all periods, including those of a few early dates.
+// A limit holds for all periods, including a few early ones.
 func TestDivideLimit(t *testing.T) {
 	column := []string{"2007-05-01", "2008-05-01"}
 	for i := range 100 {
