@@ -28,8 +28,8 @@ func newColumns() *cobra.Command {
 numbers of values. Columns MODEL COLUMN compares the rows of each of the most frequent
 values with all other rows. Rows without a value are left out. Dates (2024-03-05) are
 grouped into days, weeks, months, quarters, years, decades or centuries, in order of time:
-by the shortest of them that gives at most --values periods, or by --by. Columns MODEL
---against FILE compares the rows of MODEL with the rows of FILE, a file of dense vectors of
+by the shortest of them that gives at most --values periods, or by --by, which prints all
+periods unless --values is given. A period needs 10 rows. Columns MODEL --against FILE compares the rows of MODEL with the rows of FILE, a file of dense vectors of
 the same kind, which it encodes with the dictionary and the settings of MODEL.
 
 Each set is described by the dimensions that separate it best from the other rows:
@@ -72,7 +72,7 @@ The p-value assumes independent rows: near-duplicates make it too small.
 	flags := cmd.Flags()
 	flags.StringVar(&against, "against", "", "compare with the rows of this `file` of dense vectors")
 	flags.StringVar(&by, "by", "", "`period` of a column of dates: day, week, month, quarter, year, decade or century")
-	flags.IntVar(&values, "values", 10, "most values of the column to print")
+	flags.IntVar(&values, "values", 10, "most values of the column to print; with --by, all by default")
 	flags.IntVar(&dimensions, "dimensions", 5, "most dimensions of each set")
 	addSkipBad(cmd)
 	addJSON(cmd, "print the same as JSON, with three examples of each dimension and whole texts")
@@ -103,6 +103,9 @@ func compareValues(cmd *cobra.Command, path string, name []string, by string, va
 	if by != "" && notDates != nil {
 		return usagef("--by %.20s, column %.60q: %w", by, name[0], notDates)
 	}
+	if notDates != nil && dates.Mostly(column) {
+		warn(cmd.ErrOrStderr(), "column %.60q isn't grouped by time: %v", name[0], notDates)
+	}
 	order, counts := byFrequency(column)
 	rows := len(column) - counts[""]
 	delete(counts, "")
@@ -114,7 +117,12 @@ func compareValues(cmd *cobra.Command, path string, name []string, by string, va
 	if len(counts) == 2 { // the second value is the same comparison
 		others, order = order[1], order[:1]
 	}
-	order = order[:min(values, len(order))]
+	if by == "" || cmd.Flags().Changed("values") {
+		if notDates == nil && len(order) > values {
+			warn(cmd.ErrOrStderr(), "column %.60q: the %d most frequent of %d periods are shown, %d are left out", name[0], values, len(order), len(order)-values)
+		}
+		order = order[:min(values, len(order))]
+	}
 	if notDates == nil {
 		slices.Sort(order) // in order of time
 	}
@@ -125,14 +133,14 @@ func compareValues(cmd *cobra.Command, path string, name []string, by string, va
 	return showSets(cmd, x, found, others, func(p interpret.Pole) string { return labels.Name(x, p) })
 }
 
-// byPeriod replaces the values of a column of dates by their periods. Without by, there are about n periods. If the
-// values aren't dates, byPeriod returns the column and an error.
+// byPeriod replaces the values of a column of dates by their periods. Without by, there are at most n periods,
+// unless they are centuries. If the values aren't dates, byPeriod returns the column and an error.
 func byPeriod(column []string, by string, n int) (periods []string, err error) {
 	days, err := dates.Parse(column)
 	if err != nil {
 		return column, err
 	}
-	s := dates.Divide(days, n)
+	s := dates.Divide(days, n, n)
 	if by != "" {
 		if s, err = dates.DivideBy(days, by); err != nil {
 			return column, err

@@ -67,13 +67,8 @@ the page leave out of these words if rows are texts.`,
 			if err != nil {
 				return err
 			}
-			if stopWords != "" {
-				if err := importStopWords(cmd, args[0], stopWords, m, mark); err != nil || from == "" {
-					return err
-				}
-			}
-			if from != "" {
-				return importLabels(cmd, args[0], from, m, mark)
+			if from != "" || stopWords != "" {
+				return importLabels(cmd, args[0], from, stopWords, m, mark)
 			}
 			x, err := newIndex(cmd, args[0], m)
 			if err != nil {
@@ -166,48 +161,56 @@ func printTopicLabels(b *strings.Builder, labels interpret.Labels, t *topics.Tab
 	table.Flush()
 }
 
-func importStopWords(cmd *cobra.Command, path, from string, m *model.Model, mark modeldir.Identity) error {
-	if m.Codes.Texts == nil {
+// importLabels stores labels and stop words from files; "" means no file. It reads both files before it
+// changes anything.
+func importLabels(cmd *cobra.Command, path, from, stopWords string, m *model.Model, mark modeldir.Identity) error {
+	if stopWords != "" && m.Codes.Texts == nil {
 		return usagef("--stop-words is for labels of texts, and the rows of %s are words", path)
 	}
 	file, err := modeldir.LabelsPath(path)
 	if err != nil {
 		return usageError{err}
 	}
-	text, err := input.Wait(cmd.Context(), func() ([]byte, error) { return input.Read(from, 1<<26) })
+	words, err := readAndParse(cmd, stopWords, interpret.ParseStopWords)
 	if err != nil {
-		return usageError{err}
-	}
-	words, err := interpret.ParseStopWords(string(text))
-	if err != nil {
-		return usagef("%s: %w", from, err)
-	}
-	if err := interpret.ChangeStopWords(cmd.Context(), file, words, mark.Check); err != nil {
 		return err
 	}
-	say(cmd.ErrOrStderr(), "%d stop words", len(words))
+	changes, err := readAndParse(cmd, from, func(text string) ([]interpret.Label, error) {
+		return parseLabels(text, m.Codes.Cols, m.Info.Training.Themes.Len())
+	})
+	if err != nil {
+		return err
+	}
+	if stopWords != "" {
+		if err := interpret.ChangeStopWords(cmd.Context(), file, words, mark.Check); err != nil {
+			return err
+		}
+		say(cmd.ErrOrStderr(), "%d stop words", len(words))
+	}
+	if from != "" {
+		labels, err := interpret.ChangeLabels(cmd.Context(), file, m.Codes.Cols, changes, mark.Check)
+		if err != nil {
+			return err
+		}
+		say(cmd.ErrOrStderr(), "%d labels", len(labels))
+	}
 	return nil
 }
 
-func importLabels(cmd *cobra.Command, path, from string, m *model.Model, mark modeldir.Identity) error {
-	file, err := modeldir.LabelsPath(path)
-	if err != nil {
-		return usageError{err}
+// readAndParse parses the text of a file, or returns nil if path is "".
+func readAndParse[T any](cmd *cobra.Command, path string, parse func(text string) ([]T, error)) ([]T, error) {
+	if path == "" {
+		return nil, nil
 	}
-	text, err := input.Wait(cmd.Context(), func() ([]byte, error) { return input.Read(from, 1<<26) })
+	text, err := input.Wait(cmd.Context(), func() ([]byte, error) { return input.Read(path, 1<<26) })
 	if err != nil {
-		return usageError{err}
+		return nil, usageError{err}
 	}
-	changes, err := parseLabels(string(text), m.Codes.Cols, m.Info.Training.Themes.Len())
+	parsed, err := parse(string(text))
 	if err != nil {
-		return usagef("%s: %w", from, err)
+		return nil, usagef("%s: %w", path, err)
 	}
-	labels, err := interpret.ChangeLabels(cmd.Context(), file, m.Codes.Cols, changes, mark.Check)
-	if err != nil {
-		return err
-	}
-	say(cmd.ErrOrStderr(), "%d labels", len(labels))
-	return nil
+	return parsed, nil
 }
 
 // parseLabels parses a table with the columns dimension or topic, label and, optionally, note.

@@ -8,6 +8,7 @@ import (
 
 	"overcomplete/internal/escape"
 	"overcomplete/internal/input"
+	"overcomplete/internal/parallel"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -32,6 +33,8 @@ accepts. Rerank 100 results by all weights (--signed --weights K) or by dense ve
 "overcomplete recall" measures both. Codes of method A have two signs, so weights for them
 always have.
 
+Lines are printed as VECTORS are read, or at the end if texts have columns.
+
 --more and --less steer the query by dimensions: they add s, 0.5 or the number after =, to
 the weight of a dimension, or subtract it. A weight that becomes negative is dropped,
 unless --signed is given.`,
@@ -51,29 +54,49 @@ unless --signed is given.`,
 			for _, s := range steering {
 				added[s.Dimension] = s.Weight
 			}
-			x, source, err := readVectors(cmd, args[1], f.ReadOptions)
-			if err != nil {
-				return err
-			}
-			if x.Dim != m.Dictionary.Dim {
-				return usagef("%s: wrong length of vectors (got %d, want %d, the length of the atoms of %s)", source.Name, x.Dim, m.Dictionary.Dim, args[0])
-			}
-			queries := &vectors.Sparse{Words: x.Words, Texts: x.Texts, CSR: vectors.CSR{Cols: m.Dictionary.Len(), Ptr: []int64{0}}}
 			if m.Info.Training.Recipe.Base().Method == model.Signed {
 				if err := refuseFlags(cmd, "is for models of method B, and "+args[0]+" has method A, whose weights always have both signs; drop it", "signed"); err != nil {
 					return err
 				}
 				signed = true
 			}
-			for i := range x.Len() {
-				queries.AppendRow(m.Dictionary.Query(x.Row(i), weights, signed, added))
+			ctx, dictionary := cmd.Context(), &m.Dictionary
+			f.Distinct = true
+			var source vectors.Source
+			newQueries := func() *vectors.Sparse {
+				return &vectors.Sparse{CSR: vectors.CSR{Cols: dictionary.Len(), Ptr: []int64{0}}}
 			}
-			var lines bytes.Buffer
-			if err := vectors.WriteJSONLines(&lines, queries); err != nil {
-				return err
+			queries := newQueries()
+			for x, err := range vectors.Stream(ctx, args[1:], f.ReadOptions, &source) {
+				if err != nil {
+					return err
+				}
+				if x.Dim != dictionary.Dim {
+					return usagef("%s: wrong length of vectors (got %d, want %d, the length of the atoms of %s)", input.Name(args[1]), x.Dim, dictionary.Dim, args[0])
+				}
+				index, values := make([][]int32, x.Len()), make([][]float32, x.Len())
+				err := parallel.Each(ctx, x.Len(), func(i int) {
+					index[i], values[i] = dictionary.Query(x.Row(i), weights, signed, added)
+				})
+				if err != nil {
+					return err
+				}
+				for i := range index {
+					queries.AppendRow(index[i], values[i])
+				}
+				queries.Words, queries.Texts = append(queries.Words, x.Words...), queries.Texts.Join(x.Texts)
+				if x.Texts != nil && len(x.Texts.Columns) > 0 {
+					continue // all values of a column determine its type in JSON
+				}
+				if err := writeQueries(cmd, queries); err != nil {
+					return err
+				}
+				queries = newQueries()
 			}
-			_, err = io.WriteString(raw(cmd.OutOrStdout()), escape.InJSON(lines.String()))
-			return err
+			for _, warning := range source.Warnings {
+				warn(cmd.ErrOrStderr(), "%s: %s", source.Name, warning)
+			}
+			return writeQueries(cmd, queries)
 		},
 	}
 	flags := cmd.Flags()
@@ -82,4 +105,14 @@ unless --signed is given.`,
 	addSteering(cmd, &more, &less)
 	f.registerInput(cmd)
 	return cmd
+}
+
+// writeQueries prints a line for each query.
+func writeQueries(cmd *cobra.Command, queries *vectors.Sparse) error {
+	var lines bytes.Buffer
+	if err := vectors.WriteJSONLines(&lines, queries); err != nil {
+		return err
+	}
+	_, err := io.WriteString(raw(cmd.OutOrStdout()), escape.InJSON(lines.String()))
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -140,18 +141,26 @@ func TestStopWords(t *testing.T) {
 	}
 	dir.Write(t, "empty.txt", nil)
 	dir.MustRun(t, "labels model --stop-words empty.txt")
-	if after, _ := dir.MustRun(t, "topics model"); after != before || slices.Contains(dir.Names(t), "model/stop_words.txt") {
+	if after, _ := dir.MustRun(t, "topics model"); after != before {
 		t.Error(after)
+	}
+	if _, err := os.Stat(dir.Path("model/stop_words.txt")); err == nil {
+		t.Error("an empty file leaves stop words")
 	}
 	dir.Write(t, "bad.txt", []byte("a\n\xff\n"))
 	for line, want := range map[string]string{
 		"labels model --stop-words bad.txt":         "bad.txt: line 2: the stop word isn't one line of UTF-8 text",
 		"labels model --stop-words none.txt":        "none.txt: no such file",
 		"labels model --stop-words stop.txt --json": "--json is for printing",
+
+		"labels model --stop-words stop.txt --import bad.txt": "bad.txt: the first line lacks the columns",
 	} {
 		if code, _, stderr := dir.Run(t, line); code != 2 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d, %s\nwithout %s", line, code, stderr, want)
 		}
+	}
+	if _, err := os.Stat(dir.Path("model/stop_words.txt")); err == nil {
+		t.Error("stored the stop words in spite of an error in the labels")
 	}
 	dir.Write(t, "model/stop_words.txt", []byte("a\n\xff\n"))
 	if code, _, stderr := dir.Run(t, "topics model"); code != 2 || !strings.Contains(stderr, "stop_words.txt: line 2") {
@@ -253,6 +262,61 @@ func TestDates(t *testing.T) {
 		if code, _, stderr := dir.Run(t, line); code != 2 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d, %s\nwithout %s", line, code, stderr, want)
 		}
+	}
+}
+
+// Periods are left out with a warning only, and a value that isn't a date is named. One of two decades is printed.
+func TestColumnsPeriods(t *testing.T) {
+	t.Parallel()
+	var ids []string
+	var codes [][]float32
+	texts := vectors.Texts{Columns: []vectors.Column{{Name: "day"}, {Name: "NaT"}}}
+	for i := range 480 { // 10 in each of the first and last three years, 60 in the others; 9 of 13 years have 90 % of the rows
+		ids, codes = append(ids, fmt.Sprintf("d%d", i)), append(codes, []float32{float32(i % 2), 1})
+		year := 2010 + (i-30)/60
+		if i < 30 {
+			year = 2007 + i/10
+		} else if i >= 450 {
+			year = 2017 + (i-450)/10
+		}
+		day := fmt.Sprintf("%d-05-%02d", year, 1+i%10)
+		texts.Add("text", []string{day, []string{fmt.Sprintf("%d-%02d-%02d", 2000+i/20, 1+i%12, 1+i%10), "NaT"}[i/479]})
+	}
+	m := clitest.NewModel(ids, codes)
+	m.Dictionary.Themes, m.Info.Training.Themes = []float32{1, 0, 0, 1}, &model.Themes{Topics: 2, Splits: []int32{1}}
+	m.Codes.Texts = &texts
+	m.Info.Encoding.SetKind(m.Codes.Texts)
+	dir := clitest.Save(t, m)
+	for line, want := range map[string]struct {
+		values  string
+		warning string
+	}{
+		"columns model day":                       {"2010s", ""},
+		"columns model day --values 13":           {"2007 2008 2009 2010 2011 2012 2013 2014 2015 2016 2017 2018 2019", ""},
+		"columns model day --by year":             {"2007 2008 2009 2010 2011 2012 2013 2014 2015 2016 2017 2018 2019", ""},
+		"columns model day --by year --values 2":  {"2010 2011", "warning: column \"day\": the 2 most frequent of 13 periods are shown, 11 are left out\n"},
+		"columns model day --by decade":           {"2010s", ""},
+		"columns model day --values 1 --by month": {"2010-05", "warning: column \"day\": the 1 most frequent of 13 periods are shown, 12 are left out\n"},
+	} {
+		stdout, stderr := dir.MustRun(t, line+" --json")
+		var found []classes.Class
+		if err := json.Unmarshal([]byte(stdout), &found); err != nil {
+			t.Fatal(err)
+		}
+		var values []string
+		for _, c := range found {
+			values = append(values, c.Value)
+		}
+		if got := strings.Join(values, " "); got != want.values || stderr != want.warning {
+			t.Errorf("%s: %s, %q, want %s, %q", line, got, stderr, want.values, want.warning)
+		}
+	}
+	const reason = `row 480: not a date (got "NaT", want such as `
+	if _, stderr := dir.MustRun(t, "topics model --column NaT"); !strings.Contains(stderr, `warning: column "NaT" isn't shown over time: `+reason) {
+		t.Error(stderr)
+	}
+	if _, _, stderr := dir.Run(t, "columns model NaT"); !strings.Contains(stderr, `warning: column "NaT" isn't grouped by time: `+reason) {
+		t.Error(stderr)
 	}
 }
 

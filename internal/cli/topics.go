@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"overcomplete/internal/dates"
 	"overcomplete/internal/escape"
 	"overcomplete/internal/table"
 	"overcomplete/interpret"
@@ -93,6 +94,9 @@ func breakDown(cmd *cobra.Command, t *topics.Table, column string, values []stri
 	}
 	if by != "" {
 		return usagef("--by %.20s, column %.60q: %w", by, column, err)
+	}
+	if dates.Mostly(values) {
+		warn(cmd.ErrOrStderr(), "column %.60q isn't shown over time: %v", column, err)
 	}
 	t.BreakDown(values, shownValues)
 	if order, _ := byFrequency(values); len(order) > manyValues {

@@ -1,7 +1,7 @@
 // Package dates parses columns of dates, and groups dates into periods:
 //
 //	days, err := dates.Parse([]string{"2024-03-05", "", "2024-04-01T10:11:12+02:00"})
-//	s := dates.Divide(days, 60)                    // s.Unit is dates.Day
+//	s := dates.Divide(days, 60, 80)                // s.Unit is dates.Day
 //	s, err = dates.DivideBy(days, "month")         // s.Periods[1].Label is "2024-04"
 package dates
 
@@ -41,6 +41,19 @@ func Parse(column []string) ([]int32, error) {
 		return nil, fmt.Errorf("no dates: all %d values are empty", len(column))
 	}
 	return days, nil
+}
+
+// Mostly reports whether most of the values that aren't empty are dates.
+func Mostly(column []string) bool {
+	balance := 0
+	for _, value := range column {
+		if _, ok := parse(value); ok {
+			balance++
+		} else if value != "" {
+			balance--
+		}
+	}
+	return balance > 0
 }
 
 // Span returns the first and the last day of a column of dates, or nil if it isn't one.
@@ -143,9 +156,9 @@ const (
 )
 
 // Divide groups days by the shortest unit with at most max periods between the 5 % and the 95 % quantile, so that a
-// few wrong dates don't determine it. Empty periods are included, except more than twelve in succession in a series
-// that would exceed max. A series has at most max + max/3 periods, or 100 centuries.
-func Divide(days []int32, max int) Series {
+// few wrong dates don't determine it, and at most limit periods in all. Empty periods are included, except more than
+// twelve in succession in a series that would exceed max. Only a series of centuries can exceed limit, with at most 100.
+func Divide(days []int32, max, limit int) Series {
 	sorted := slices.DeleteFunc(slices.Sorted(slices.Values(days)), func(day int32) bool { return day == None })
 	cut := int(tail * float64(len(sorted)))
 	first, last := sorted[cut], sorted[len(sorted)-1-cut]
@@ -153,7 +166,7 @@ func Divide(days []int32, max int) Series {
 		if unit < len(units)-1 && ordinal(last, unit)-ordinal(first, unit) >= max {
 			continue
 		}
-		if s := divide(days, unit, max); unit == len(units)-1 || len(s.Periods) <= max+max/3 {
+		if s := divide(days, unit, max); unit == len(units)-1 || len(s.Periods) <= limit {
 			return s
 		}
 	}

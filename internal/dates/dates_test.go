@@ -95,7 +95,7 @@ func TestDivide(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := describe(Divide(days, 6)); got != c.want {
+		if got := describe(Divide(days, 6, 8)); got != c.want {
 			t.Errorf("%s:\n%s, want\n%s", c.dates, got, c.want)
 		}
 	}
@@ -105,8 +105,31 @@ func TestDivide(t *testing.T) {
 		dates = append(dates, fmt.Sprintf("2024-02-%02d", 1+i))
 	}
 	days, _ := Parse(dates)
-	if s := Divide(days, 30); s.Unit != "day" || len(s.Periods) != 30 || s.Periods[29] != (Period{"9999-12-31", 1, true}) || s.Of[0] != 29 || s.Of[29] != 28 {
+	if s := Divide(days, 30, 40); s.Unit != "day" || len(s.Periods) != 30 || s.Periods[29] != (Period{"9999-12-31", 1, true}) || s.Of[0] != 29 || s.Of[29] != 28 {
 		t.Errorf("%s, of %d", describe(s), s.Of)
+	}
+}
+
+// A limit holds for all periods, including a few early ones.
+func TestDivideLimit(t *testing.T) {
+	column := []string{"2007-05-01", "2008-05-01"}
+	for i := range 100 {
+		column = append(column, fmt.Sprintf("%d-05-01", 2010+i%9))
+	}
+	days, _ := Parse(column)
+	if s := Divide(days, 10, 13); s.Unit != "year" || len(s.Periods) != 12 {
+		t.Error(describe(s))
+	}
+	if s := Divide(days, 10, 10); describe(s) != "decade: 2000s=2 2010s=100" {
+		t.Error(describe(s))
+	}
+}
+
+func TestMostly(t *testing.T) {
+	for column, want := range map[string]bool{"2024-03-05,NaT,2024-03-06,,,": true, "2024-03-05,NaT": false, ",,": false} {
+		if Mostly(strings.Split(column, ",")) != want {
+			t.Errorf("%s: want %v", column, want)
+		}
 	}
 }
 
@@ -123,7 +146,7 @@ func TestDivideRandom(t *testing.T) {
 			}
 		}
 		limit := 5 + rng.IntN(60)
-		s := Divide(days, limit)
+		s := Divide(days, limit, limit+limit/3)
 		if n := len(s.Periods); n > limit+limit/3 && s.Unit != "century" || n > 100 {
 			t.Errorf("%d periods of a %s, limit %d", n, s.Unit, limit)
 		}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
 	"overcomplete/interpret"
@@ -60,15 +61,62 @@ func (x *Explorer) allLabels() labelsAnswer {
 	return labelsAnswer{x.options.Labels != "", append(interpret.Labels{}, x.currentLabels()...), append([]string{}, x.stopWords...)}
 }
 
-// setStopWords replaces the stop words, and returns an explorer with the new labels of dimensions and topics.
-func (x *Explorer) setStopWords(ctx context.Context, words []string) (*Explorer, error) {
+// errStopWordsChanged refuses to overwrite stop words that the page doesn't show.
+var errStopWordsChanged = &RequestError{Status: http.StatusConflict, Message: "the stop words were not saved: they have changed since the page was loaded; reload the page"}
+
+// setStopWords replaces the stop words, and returns an explorer with the new labels of dimensions and topics. It returns
+// an error unless the file still has the words old.
+func (x *Explorer) setStopWords(ctx context.Context, words, old []string) (*Explorer, error) {
 	words, err := interpret.ParseStopWords(strings.Join(words, "\n"))
 	if err != nil {
 		return nil, badRequest("%v", err)
 	}
-	if err := interpret.ChangeStopWords(ctx, x.options.Labels, words, x.options.CheckModel); err != nil {
+	check := func() error {
+		if err := x.options.CheckModel(); err != nil {
+			return err
+		}
+		now, err := interpret.ReadStopWords(x.options.Labels)
+		if err == nil && !slices.Equal(now, old) {
+			err = errStopWordsChanged
+		}
+		return err
+	}
+	if err := interpret.ChangeStopWords(ctx, x.options.Labels, words, check); err == errStopWordsChanged {
+		return nil, err
+	} else if err != nil {
 		return nil, forbidden("the stop words were not saved: %v", err)
 	}
+	return x.rebuild()
+}
+
+// serveModel returns a handler that sends the summary, which a page requests first. If another process has changed the
+// stop words, it calls changed with an explorer that has them.
+func (x *Explorer) serveModel(changed func(*Explorer)) http.Handler {
+	own := file("application/json", mustJSON(x.summary))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if x.stopWordsChanged() {
+			if y, err := x.rebuild(); err == nil {
+				changed(y)
+				file("application/json", mustJSON(y.summary)).ServeHTTP(w, r)
+				return
+			}
+		}
+		own.ServeHTTP(w, r)
+	})
+}
+
+// stopWordsChanged reports whether the file has other stop words. It reports false if the file can't be read, or is of
+// another model.
+func (x *Explorer) stopWordsChanged() bool {
+	if x.options.Labels == "" || x.options.CheckModel != nil && x.options.CheckModel() != nil {
+		return false
+	}
+	words, err := interpret.ReadStopWords(x.options.Labels)
+	return err == nil && !slices.Equal(words, x.stopWords)
+}
+
+// rebuild returns an explorer of the same model with the labels and stop words in the files.
+func (x *Explorer) rebuild() (*Explorer, error) {
 	y, err := build(x.model, x.index, x.summary.Name, x.options)
 	if err == nil {
 		y.duplicates = x.duplicates
@@ -113,8 +161,9 @@ func (x *Explorer) postLabel(w http.ResponseWriter, r *http.Request) (*Explorer,
 		Name      *string  `json:"name"`
 		Note      string   `json:"note"`
 		StopWords []string `json:"stop_words"`
+		Replaces  []string `json:"replaces"` // the stop words that the page shows
 	}
-	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<18))
+	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<19))
 	body.DisallowUnknownFields()
 	if err := body.Decode(&label); err != nil {
 		return nil, badRequest("want a label: %.200v", err)
@@ -126,7 +175,7 @@ func (x *Explorer) postLabel(w http.ResponseWriter, r *http.Request) (*Explorer,
 		if label.Dimension != nil || label.Topic != nil || label.Name != nil || !x.summary.Texts {
 			return nil, badRequest("want stop words of texts alone")
 		}
-		return x.setStopWords(r.Context(), label.StopWords)
+		return x.setStopWords(r.Context(), label.StopWords, label.Replaces)
 	}
 	id := cmp.Or(label.Dimension, label.Topic)
 	if id == nil || label.Dimension != nil && label.Topic != nil || label.Name == nil {

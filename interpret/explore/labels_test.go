@@ -15,8 +15,12 @@ import (
 
 // post sends a label like a browser on this machine. See get for fields.
 func post(handler http.Handler, body string, fields ...string) *httptest.ResponseRecorder {
+	return postTo(handler, "", body, fields...)
+}
+
+func postTo(handler http.Handler, path, body string, fields ...string) *httptest.ResponseRecorder {
 	own := []string{"Method: POST", "Body: " + body, "Content-Type: application/json", "Origin: http://127.0.0.1:8420", "Sec-Fetch-Site: same-origin"}
-	return get(handler, "/data/labels", append(own, fields...)...)
+	return get(handler, path+"/data/labels", append(own, fields...)...)
 }
 
 // labelled returns an explorer with a labels file.
@@ -105,11 +109,41 @@ func TestStopWords(t *testing.T) {
 	if w := post(handler, `{"stop_words": ["a"]}`, "From: 192.168.1.2:50000"); w.Code != 403 {
 		t.Errorf("from another machine: %d", w.Code)
 	}
-	if labelsOf(t, post(handler, `{"stop_words": []}`)); word() != first {
+	if labelsOf(t, post(handler, `{"stop_words": [], "replaces": ["`+strings.ToUpper(first)+`", "common"]}`)); word() != first {
 		t.Errorf("the first label is %q after the stop words were removed", word())
 	}
 	if w := post(newWith(t, testModel(), "words", o).Handler(""), `{"stop_words": ["bank"]}`); w.Code != 400 {
 		t.Errorf("of words: %d", w.Code)
+	}
+}
+
+// The page shows stop words that another process stored, and doesn't overwrite those that it hasn't shown.
+func TestStopWordsOfOthers(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "labels.json")
+	o := Options{Labels: file, CheckModel: func() error { return nil }}
+	for _, path := range []string{"", "/other"} {
+		own, other := o, Options{}
+		if path != "" {
+			own, other = other, own
+		}
+		own.Other = newWith(t, testTopics(), "other", other)
+		handler := newWith(t, testTopics(), "test", own).Handler("")
+		first := get(handler, path+"/data/model").Body.String()
+		if err := interpret.ChangeStopWords(t.Context(), file, []string{"common", "bank"}, o.CheckModel); err != nil {
+			t.Fatal(err)
+		}
+		if w := postTo(handler, path, `{"stop_words": ["rain"]}`); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "reload the page") {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+		if got := get(handler, path+"/data/model").Body.String(); got == first {
+			t.Error("the labels still have the stop words")
+		}
+		if got := get(handler, path+"/data/labels").Body.String(); !strings.Contains(got, `"stop_words":["common","bank"]`) {
+			t.Error(got)
+		}
+		if w := postTo(handler, path, `{"stop_words": [], "replaces": ["common", "bank"]}`); w.Code != http.StatusOK {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
 	}
 }
 

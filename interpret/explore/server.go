@@ -94,7 +94,7 @@ func (x *Explorer) routes(changed func(*Explorer)) routes {
 		"/explore.css":    file("text/css; charset=utf-8", mustAsset("explore.css")),
 		"/explore.js":     file("text/javascript; charset=utf-8", mustAsset(scripts...)),
 		"/icon.svg":       file("image/svg+xml", mustAsset("icon.svg")),
-		"/data/model":     file("application/json", mustJSON(x.summary)),
+		"/data/model":     x.serveModel(changed),
 		"/data/map":       x.answer("", func(string) (any, error) { return x.dimensionMap(), nil }),
 		"/data/rows":      x.answerCut("", func(_ string, number int) (any, error) { return x.cutRows(number), nil }),
 		"/data/word":      x.answerCut("word", x.answerWord),

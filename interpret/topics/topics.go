@@ -283,7 +283,7 @@ func (t *Table) OverTime(column []string, by string) error {
 	if err != nil {
 		return err
 	}
-	s := dates.Divide(days, maxPeriods)
+	s := dates.Divide(days, maxPeriods, maxPeriods+maxPeriods/3)
 	if by != "" {
 		if s, err = dates.DivideBy(days, by); err != nil {
 			return err

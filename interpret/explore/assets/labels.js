@@ -115,7 +115,7 @@ function stopWordsEditor() {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     try {
-      await send("labels", { stop_words: field.value.split("\n") });
+      await send("labels", { stop_words: field.value.split("\n"), replaces: labels.stop_words });
     } catch (e) {
       error.textContent = e.message;
       return;
