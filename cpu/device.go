@@ -28,9 +28,6 @@ func (d Device) workers() int {
 // name identifies the device in results.
 func name(k *simd.Kernels) string { return "cpu " + k.Name }
 
-// addressable is more bytes than a process can address on any machine.
-const addressable = min(1<<46, math.MaxInt)
-
 // codeShare estimates the share of nonzeros after the first epoch, when it is largest: a half at λ = 0.5 on
 // word2vec's vectors.
 const codeShare = 0.5
@@ -65,16 +62,16 @@ func (d Device) checkMemory(words, dim int, h model.Paper) error {
 	return d.checkNeed(what, d.Memory(words, dim, h), largest)
 }
 
-// checkNeed returns an error if a task needs more bytes than the machine has: allocating or filling them would
+// checkNeed returns an error if a task needs more bytes than [memory.Limit]: allocating or filling them would
 // end the program. The argument what names the task in the error. With d.Overcommit, checkNeed returns an error only
 // if no machine can address the bytes, or the largest array.
 func (d Device) checkNeed(what string, bytes, largest float64) error {
 	what = fmt.Sprintf("%s about %.1f GB", what, bytes/1e9)
-	if max(bytes, largest) > addressable {
+	if max(bytes, largest) > backend.Addressable {
 		return fmt.Errorf("%w: %s, which is more than any machine has", backend.ErrMemory, what)
 	}
-	if total, ok := memory.Total(); ok && !d.Overcommit && bytes > float64(total) {
-		return fmt.Errorf("%w: %s, and there can be %.1f GB", backend.ErrMemory, what, float64(total)/1e9)
+	if limit, ok := memory.Limit(); ok && !d.Overcommit && bytes > float64(limit) {
+		return fmt.Errorf("%w: %s, and there can be %.1f GB", backend.ErrMemory, what, float64(limit)/1e9)
 	}
 	return nil
 }

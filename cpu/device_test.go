@@ -6,11 +6,12 @@ import (
 
 	"overcomplete/internal/backend"
 	"overcomplete/internal/memory"
+	"overcomplete/internal/simd"
 	"overcomplete/model"
 )
 
 func TestMemory(t *testing.T) {
-	total, ok := memory.Total()
+	limit, ok := memory.Limit()
 	if !ok {
 		t.Skip("how much memory this machine has is not known")
 	}
@@ -28,18 +29,29 @@ func TestMemory(t *testing.T) {
 		overcommit bool
 		want       bool
 	}{
-		{0.9 * float64(total), false, true},
-		{1.1 * float64(total), false, false},
-		{1.1 * float64(total), true, true},
-		{1.1 * addressable, true, false},
+		{0.9 * float64(limit), false, true},
+		{1.1 * float64(limit), false, false},
+		{1.1 * float64(limit), true, true},
+		{1.1 * backend.Addressable, true, false},
 	} {
 		if got := fits(tt.bytes, tt.overcommit); got != tt.want {
-			t.Errorf("%.1f GB of %.1f, overcommit %v: fits %v", tt.bytes/1e9, float64(total)/1e9, tt.overcommit, got)
+			t.Errorf("%.1f GB of %.1f, overcommit %v: fits %v", tt.bytes/1e9, float64(limit)/1e9, tt.overcommit, got)
 		}
 	}
 	// Measured: a training of 100,000 × 300 → 3000 uses 3.74 GB.
 	h.Atoms = 3000
 	if bytes := (Device{}).Memory(100_000, 300, h); bytes < 3.5e9 || bytes > 4.5e9 {
 		t.Errorf("100,000 words take %.2f GB", bytes/1e9)
+	}
+}
+
+// The check of a learner counts the bytes of a row's search that lists all atoms, and a little more for padding.
+func TestSearchRowBytes(t *testing.T) {
+	const atoms = 10_000
+	row := searchRow{members: make([]byte, simd.Pitch(atoms)/8)}
+	row.reserve(atoms)
+	got := float64(4*(cap(row.index)+cap(row.z)+cap(row.b)+cap(row.share)+cap(row.dots)) + cap(row.members))
+	if want := searchRowBytes * float64(atoms); got > 1.01*want || got < 0.99*want {
+		t.Errorf("%.0f bytes, want about %.0f", got, want)
 	}
 }

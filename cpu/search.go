@@ -27,6 +27,10 @@ type searchRow struct {
 	next    int // the next atom of the list whose product is read
 }
 
+// searchRowBytes is the size of a searchRow per atom, if all atoms are in the list: five numbers, with the half more
+// that reserve allocates, and a bit.
+const searchRowBytes = 5*4*1.5 + 1./8
+
 // searchLane is a worker's memory for the search.
 type searchLane struct {
 	rows     []searchRow

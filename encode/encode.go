@@ -162,6 +162,9 @@ type Encoder interface {
 	// Device returns the name of the device, for [model.Encoding].
 	Device() string
 
+	// Search returns the device's version of the search, [SearchVersion], or 0 if the device searches in floats.
+	Search() int
+
 	// Options returns the options of the encoder.
 	Options() Options
 
@@ -195,6 +198,7 @@ type multiEncoder struct {
 }
 
 func (m *multiEncoder) Device() string   { return m.encoders[0].Device() }
+func (m *multiEncoder) Search() int      { return m.encoders[0].Search() }
 func (m *multiEncoder) Options() Options { return m.encoders[0].Options() }
 
 func (m *multiEncoder) Encode(ctx context.Context, x []float32) (*Codes, error) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"strings"
 
 	"overcomplete/model"
 	"overcomplete/vectors"
@@ -284,9 +283,7 @@ func (s *Stream) Encoding() model.Encoding {
 	e := model.Encoding{Device: s.Encoder.Device(), Lambda: o.Lambda, Gap: o.Gap, Shard: s.Shard}
 	if e.Gap == 0 {
 		e.Steps, e.Nonzeros, e.FirstLambda = o.Steps, o.Nonzeros, Shrinkage(o.Lambda, 0, o.Steps)
-		if strings.HasPrefix(e.Device, "cpu ") { // GPUs search in floats
-			e.Search = SearchVersion
-		}
+		e.Search = s.Encoder.Search()
 	}
 	s.tally.report(&e)
 	if s.Shard != nil {

@@ -129,6 +129,9 @@ func (e *encoder) Device() string {
 	return e.gpu.name(e.precision)
 }
 
+// Search implements [encode.Encoder].
+func (e *encoder) Search() int { return 0 }
+
 // Close implements [encode.Encoder].
 func (e *encoder) Close() error { return e.gpu.Close() }
 

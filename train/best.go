@@ -181,6 +181,9 @@ func (h bestTraining) learn(ctx context.Context, x *vectors.Dense, device Device
 	if err := cmp.Or(x.Validate(), model.Best(h).Validate()); err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
+	if gram := 4 * float64(h.Atoms) * float64(h.Atoms); gram > backend.Addressable { // before atoms are initialised
+		return nil, fmt.Errorf("%w: learning %d sparse dimensions takes about %.1f GB, which is more than any machine has", ErrMemory, h.Atoms, gram/1e9)
+	}
 	x = h.trainingRows(x)
 	f := newFit(x, model.Best(h), o)
 	mean := model.Dictionary{Dim: x.Dim, Mean: x.Mean()}

@@ -60,8 +60,8 @@ func (s *initialiser) choose(ctx context.Context, o Options) (atoms []float32, n
 	dim := s.mean.Dim
 	rows := min(len(s.x)/dim, candidatesPerAtom*s.atoms)
 	bytes := 4 * float64(dim) * (4*float64(s.atoms) + float64(rows)) // with a copy for the device and two in the searchers
-	if total, ok := memory.Total(); ok && bytes > float64(total) {
-		return nil, 0, initialiserError{fmt.Errorf("%w: initialising %d sparse dimensions requires about %.1f GB, and the limit is %.1f GB: use fewer dimensions", ErrMemory, s.atoms, bytes/1e9, float64(total)/1e9)}
+	if limit, ok := memory.Limit(); ok && bytes > float64(limit) {
+		return nil, 0, initialiserError{fmt.Errorf("%w: initialising %d sparse dimensions requires about %.1f GB, and the limit is %.1f GB: use fewer dimensions", ErrMemory, s.atoms, bytes/1e9, float64(limit)/1e9)}
 	}
 	norm = math.Sqrt(square)
 	if least, greatest := 1e-15, 1e15; norm < least || norm > greatest {

@@ -154,7 +154,7 @@ func TestRowAtomsOfFewRows(t *testing.T) {
 // K is refused first if memory can't hold the atoms, a copy for the device and two in the searchers.
 func TestChooseTooManyAtoms(t *testing.T) {
 	const dim = 5
-	total, ok := memory.Total()
+	limit, ok := memory.Limit()
 	if !ok {
 		t.Skip("the memory limit is unknown")
 	}
@@ -162,7 +162,7 @@ func TestChooseTooManyAtoms(t *testing.T) {
 	for i := range x {
 		x[i] *= 1e-18 // too small for a training
 	}
-	copies := func(n float64) int { return int(float64(total) / (4 * dim * n)) } // K for n copies in memory
+	copies := func(n float64) int { return int(float64(limit) / (4 * dim * n)) } // K for n copies in memory
 	for atoms, want := range map[int]bool{copies(3.9): true, copies(4.1): false} {
 		s := initialiser{x: x, mean: &model.Dictionary{Dim: dim}, atoms: atoms}
 		if _, _, err := s.choose(t.Context(), Options{}); err == nil || errors.Is(err, ErrMemory) != want {

@@ -204,5 +204,8 @@ func CheckLearner(x []float32, d *model.Dictionary, norm float64) error {
 	return nil
 }
 
+// Addressable is more bytes than a process can address on any machine.
+const Addressable = min(1<<46, math.MaxInt)
+
 // ErrMemory is wrapped by the error of a training or an encoder that doesn't fit into memory.
 var ErrMemory = errors.New("not enough memory")

@@ -21,14 +21,20 @@ import (
 // systems.
 func Total() (bytes uint64, ok bool) { return total() }
 
+// Limit returns the bytes of [Total] that [Check] lets a program use, seven eighths. ok is false if they are unknown.
+func Limit() (bytes uint64, ok bool) {
+	limit, ok := total()
+	return limit - reserve(limit), ok
+}
+
 // reserve returns the part of a memory limit that is for garbage, fragments, stacks and other programs.
 func reserve(limit uint64) uint64 { return limit / 8 }
 
 // SetLimit makes Go collect garbage before it fills the reserve that [Check] keeps free. Without SetLimit, a program
 // may use twice the memory of its objects. The environment variable GOMEMLIMIT has precedence.
 func SetLimit() {
-	if limit, ok := total(); ok && os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(int64(min(limit-reserve(limit), math.MaxInt64)))
+	if limit, ok := Limit(); ok && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(int64(min(limit, math.MaxInt64)))
 	}
 }
 

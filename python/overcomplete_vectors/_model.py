@@ -209,18 +209,25 @@ class Model:
 
         The weights are the largest positive entries of Dx/‖x‖ or, if signed, the largest absolute ones; with method A they
         always are. The score of a row, the sum of weight times value, is close to its cosine with x. more and less map
-        dimensions to numbers that are added to their weights, or subtracted from them.
+        dimensions to positive numbers up to 1,000,000 that are added to their weights, or subtracted from them.
 
-        Raises ValueError if x doesn't have L finite numbers, and IndexError if there is no such dimension.
+        Raises ValueError if x doesn't have L finite numbers or a number is out of range, and IndexError if there is no such
+        dimension.
         """
         vector, (k, dense) = np.ravel(matrix(x)).astype(np.float32), self.dictionary.shape
+        if weights < 1:
+            raise ValueError(f"weights is {weights}, want a positive number")
         if len(vector) != dense or not np.isfinite(vector).all():
             raise ValueError(f"x is not a dense vector of {dense} finite numbers (got {len(vector)} numbers)")
-        products = self.dictionary @ (vector / (np.linalg.norm(vector) or 1))
+        products = self.dictionary @ (vector / (np.linalg.norm(vector.astype(float)) or 1)).astype(np.float32)
         for sign, steered in ((1, more), (-1, less)):
             for dimension, weight in steered.items():
-                if not 0 <= dimension < k:
+                if isinstance(dimension, bool) or not isinstance(dimension, (int, np.integer)) or not 0 <= dimension < k:
                     raise IndexError(f"no dimension {dimension} (want 0 to {k - 1})")
+                if not 0 < weight <= 1_000_000:
+                    raise ValueError(f"the number of dimension {dimension} is {weight}, want a positive number up to 1000000")
+                if dimension in more and dimension in less:
+                    raise ValueError(f"dimension {dimension} is in both more and less")
                 products[dimension] += sign * weight
         keys = np.abs(products) if signed or self.info["training"]["recipe"]["method"] == "A" else products
         best = np.sort(np.argsort(-keys, kind="stable")[:weights])

@@ -82,15 +82,16 @@ def run(*args: Any, verbose: bool = False, cwd: Path | None = None) -> str:
     """Runs a command, such as run("train", "vectors.txt", "-o", "model"), and returns its standard output.
 
     Arguments are strings, paths and numbers, and tables in place of an input file: data frames of pandas or Polars, Arrow
-    tables, and data sets of Hugging Face. A table is written to a temporary Parquet file, frame.parquet. Its warnings become Python warnings. With verbose, its progress is shown on standard error. An interrupt ends the
-    program, which then leaves no partial output. Paths are relative to cwd.
+    tables, and data sets of Hugging Face. Each table is written to a temporary Parquet file, frame.parquet. The program's
+    warnings become Python warnings. With verbose, its progress is shown on standard error. An interrupt ends the program,
+    which then leaves no partial output. Paths are relative to cwd.
 
     Raises ValueError for invalid arguments or files, and RuntimeError for other errors, with the program's message.
     """
     if any(map(is_table, args)):
         with tempfile.TemporaryDirectory(prefix="overcomplete-") as folder:
-            path = Path(folder) / "frame.parquet"
-            return run(*(write_table(arg, path) if is_table(arg) else arg for arg in args), verbose=verbose, cwd=cwd)
+            files = [write_table(arg, Path(folder) / str(i)) if is_table(arg) else arg for i, arg in enumerate(args)]
+            return run(*files, verbose=verbose, cwd=cwd)
     messages: list[str] = []
     with tempfile.TemporaryFile() as out, start(*args, stdout=out, stderr=subprocess.PIPE, cwd=cwd) as process:
         assert process.stdin and process.stderr
@@ -119,8 +120,10 @@ def is_table(arg: Any) -> bool:
     return hasattr(arg, "to_parquet") or hasattr(arg, "write_parquet") or hasattr(arg, "column_names")
 
 
-def write_table(table: Any, path: Path) -> Path:
-    """Writes a table as a Parquet file, and returns its path."""
+def write_table(table: Any, folder: Path) -> Path:
+    """Writes a table as frame.parquet in a new folder, and returns its path."""
+    folder.mkdir()
+    path = folder / "frame.parquet"
     if hasattr(table, "to_parquet"):
         index = getattr(table, "index", None)  # of pandas; without a name, it numbers the rows
         table.to_parquet(path, **({} if index is None or index.names != [None] else {"index": False}))

@@ -123,6 +123,10 @@ class TestRun(Folder):
         self.assertEqual(Model.load(self.folder / "some").words, some["id"].tolist())
         run("encode", self.folder / "model", frame[:9], "-o", self.folder / "codes")
         self.assertEqual((Model.load(self.folder / "codes").codes != m.encode(x[:9])).nnz, 0)
+        run("train", frame[:150], pl.from_pandas(frame[150:]), "-o", self.folder / "model", "-k", 24, "--force")
+        m = Model.load(self.folder / "model")
+        self.assertEqual(m.words, frame["id"].tolist())
+        self.assertEqual((m.codes != want).nnz, 0)
         with self.assertRaisesRegex(ValueError, "frame.parquet"):
             run("train", frame.drop(columns="embedding"), "-o", self.folder / "none")
 
@@ -229,6 +233,15 @@ class TestModel(Folder):
             m.query([np.nan] * 12)
         with self.assertRaisesRegex(IndexError, r"no dimension 24 \(want 0 to 23\)"):
             m.query(self.x[0], more={24: 1})
+        for scale in (1e-30, 1e30):  # their squares are no float32
+            np.testing.assert_allclose(m.query(self.x[0] * scale)[1], m.query(self.x[0])[1], rtol=1e-5)
+        for options, flags in [({"weights": -1}, ["--weights", -1]), ({"weights": 0}, ["--weights", 0]), ({"more": {3: np.nan}}, ["--more", "3=nan"]),
+                               ({"less": {3: -1}}, ["--less", "3=-1"]), ({"more": {3: 1e7}}, ["--more", "3=1e7"]), ({"more": {True: 1}}, ["--more", "True=1"]),
+                               ({"more": {3: 1}, "less": {3: 1}}, ["--more", "3=1", "--less", "3=1"])]:
+            with self.assertRaises((ValueError, IndexError), msg=options):
+                m.query(self.x[0], **options)
+            with self.assertRaises(ValueError, msg=flags):
+                run("query", m.path, self.models / "x.parquet", *flags)
         signed = Model.load(self.models / "words")  # of method A
         self.assertLess(min(signed.query(np.ones(50))[1]), 0)
 
