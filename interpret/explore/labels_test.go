@@ -121,29 +121,22 @@ func TestStopWords(t *testing.T) {
 func TestStopWordsOfOthers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "labels.json")
 	o := Options{Labels: file, CheckModel: func() error { return nil }}
-	for _, path := range []string{"", "/other"} {
-		own, other := o, Options{}
-		if path != "" {
-			own, other = other, own
-		}
-		own.Other = newWith(t, testTopics(), "other", other)
-		handler := newWith(t, testTopics(), "test", own).Handler("")
-		first := get(handler, path+"/data/model").Body.String()
-		if err := interpret.ChangeStopWords(t.Context(), file, []string{"common", "bank"}, o.CheckModel); err != nil {
-			t.Fatal(err)
-		}
-		if w := postTo(handler, path, `{"stop_words": ["rain"]}`); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "reload the page") {
-			t.Errorf("%d %s", w.Code, w.Body)
-		}
-		if got := get(handler, path+"/data/model").Body.String(); got == first {
-			t.Error("the labels still have the stop words")
-		}
-		if got := get(handler, path+"/data/labels").Body.String(); !strings.Contains(got, `"stop_words":["common","bank"]`) {
-			t.Error(got)
-		}
-		if w := postTo(handler, path, `{"stop_words": [], "replaces": ["common", "bank"]}`); w.Code != http.StatusOK {
-			t.Errorf("%d %s", w.Code, w.Body)
-		}
+	handler := newWith(t, testTopics(), "test", o).Handler("")
+	first := get(handler, "/data/model").Body.String()
+	if err := interpret.ChangeStopWords(t.Context(), file, []string{"common", "bank"}, o.CheckModel); err != nil {
+		t.Fatal(err)
+	}
+	if w := post(handler, `{"stop_words": ["rain"]}`); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "reload the page") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if got := get(handler, "/data/model").Body.String(); got == first {
+		t.Error("the labels still have the stop words")
+	}
+	if got := get(handler, "/data/labels").Body.String(); !strings.Contains(got, `"stop_words":["common","bank"]`) {
+		t.Error(got)
+	}
+	if w := post(handler, `{"stop_words": [], "replaces": ["common", "bank"]}`); w.Code != http.StatusOK {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
 
