@@ -47,7 +47,7 @@ type searchLane struct {
 	magnitudes []uint32
 }
 
-// schedule holds the thresholds, for rows of scale 1, and the momenta of all steps of a search.
+// schedule holds the thresholds, for rows of scale 1, and the momenta of some steps of a search.
 type schedule struct {
 	thresholds []float64
 	momenta    []float32
@@ -56,28 +56,26 @@ type schedule struct {
 // search runs the search of package encode and leaves the codes in the lists of the lane's rows. It stops earlier
 // if ctx is cancelled.
 func (e *encoder) search(ctx context.Context, l *encodeLane, rows, steps int) {
-	var plan schedule
+	var plan schedule // of the steps since atoms entered
+	s := &l.search
+	s.prepare(e, l.y, rows)
+	t := 0
 	for lambda, momentum := range backend.FISTA(e.options.Lambda, steps) {
 		plan.thresholds = append(plan.thresholds, lambda*e.step*e.coarse.Unit)
 		plan.momenta = append(plan.momenta, float32(momentum))
-	}
-	s := &l.search
-	s.prepare(e, l.y, rows)
-	for t := 0; t < steps; {
+		if t++; t < steps && !backend.Enters(t, steps) {
+			continue
+		}
 		if ctx.Err() != nil {
 			return
 		}
-		e.enter(s, rows, plan.thresholds[t])
-		end := t + 1
-		for end < steps && !backend.Enters(end, steps) {
-			end++
-		}
+		e.enter(s, rows, plan.thresholds[0])
 		for i := range rows {
 			if !s.rows[i].skipped {
-				e.advance(s, i, &plan, t, end)
+				e.advance(s, i, &plan, t == steps)
 			}
 		}
-		t = end
+		plan.thresholds, plan.momenta = plan.thresholds[:0], plan.momenta[:0]
 	}
 }
 
@@ -199,26 +197,26 @@ func (row *searchRow) pad() {
 	}
 }
 
-// advance runs the steps from t to end of row i. Atoms enter in the first of them, for which the list has the
-// products with the residual.
-func (e *encoder) advance(s *searchLane, i int, plan *schedule, t, end int) {
+// advance runs the steps of a plan on row i; last reports whether they are the last of the search. Atoms enter in the
+// first of them, for which the list has the products with the residual.
+func (e *encoder) advance(s *searchLane, i int, plan *schedule, last bool) {
 	row := &s.rows[i]
 	padded, pitch := simd.Pitch(row.n), simd.BytePitch(e.dim)
 	s.active, s.values = simd.Sized(s.active, padded+simd.Width), simd.Sized(s.values, padded+simd.Width)
 	enter := uint32(math.MaxUint32)
 	bytes := s.bytes[i*pitch:][:pitch]
-	for ; t < end; t++ {
+	for t, momentum := range plan.momenta {
 		if enter == 0 {
 			e.coarse.Dots(e.kernels, row.dots, row.index[:padded], bytes)
 		}
 		unit := unitOf(row.reach)
 		n, largest := e.kernels.Advance(s.active, s.values, row.index, row.dots[:padded], row.z, row.b, row.share,
-			row.step, row.threshold(plan.thresholds[t]), e.floor(), plan.momenta[t], 1/unit, enter)
+			row.step, row.threshold(plan.thresholds[t]), e.floor(), momentum, 1/unit, enter)
 		if largest >= 0x1p-100 {
 			row.reach = largest
 		}
 		enter = 0
-		if t+1 == len(plan.momenta) {
+		if last && t+1 == len(plan.momenta) {
 			return
 		}
 		for ; n%4 != 0; n++ {

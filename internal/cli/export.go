@@ -150,7 +150,7 @@ With --normalize, the values of a search engine's index are ready for the weight
 			case normalize && stored != "":
 				return usagef("--normalize has no effect on format %s, which stores %s; drop it", format, stored)
 			case escape && slices.Contains([]string{"csr", "binary", "labels"}, format):
-				return usagef("--escape has no effect on format %s, which has no words; drop it", format)
+				return usagef("--escape has no effect on format %s, whose words are never escaped; drop it", format)
 			}
 			write := func(w io.Writer) error {
 				m, err := openForExport(cmd, args[0], escape, normalize)
