@@ -165,7 +165,7 @@ func tryLabels(try func(want int, target string, fields ...string)) {
 	}
 	refuse(strings.Repeat("[", 10_000))
 	refuse(strings.Repeat(`{"a":`, 3_000))
-	refuse(`{"dimension":3,"name":"x"` + strings.Repeat(" ", 1<<18) + `}`)
+	refuse(`{"dimension":3,"name":"x"` + strings.Repeat(" ", 1<<19) + `}`)
 	for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonx", "application/json, text/plain", "\x00"} {
 		refuse(good, "Content-Type: "+kind)
 	}
