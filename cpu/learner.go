@@ -139,12 +139,17 @@ func (l *learner) updateAtoms(anchorWeight float32) {
 	}
 }
 
-// addProducts adds GM to rows lo to hi of the panel's gradients. The rows of M belong to n atoms from first on.
+// addProducts adds GM to rows lo to hi of the panel's gradients. The rows of M belong to n atoms from first on. A block of
+// M's rows stays in cache for all rows of the gradients.
 func (l *learner) addProducts(panel, lo, hi, first int, m simd.Matrix, n int) {
-	parallel.With(l.encoder.lanes, (hi-lo+simd.TileRows-1)/simd.TileRows, func(_ *encodeLane, i int) {
-		row := lo + i*simd.TileRows
-		l.encoder.kernels.Multiply(l.gradients.From(row), min(simd.TileRows, hi-row), l.gram.View(panel+row, first), m, n)
-	})
+	size := blockRows(m.Pitch)
+	for block := 0; block < n; block += size {
+		parallel.With(l.encoder.lanes, (hi-lo+simd.TileRows-1)/simd.TileRows, func(_ *encodeLane, i int) {
+			row := lo + i*simd.TileRows
+			g := l.gram.View(panel+row, first+block)
+			l.encoder.kernels.Multiply(l.gradients.From(row), min(simd.TileRows, hi-row), g, m.From(block), min(size, n-block))
+		})
+	}
 }
 
 // updateAtom updates atom k of the block from lo to hi, given its row of GD − B, which it overwrites. It sets

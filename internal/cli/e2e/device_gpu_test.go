@@ -186,15 +186,18 @@ func encodesOnGPU(t *testing.T, p gpuProgram) {
 				t.Errorf("%s: encoded on %q, saying %q", c.name, m.Info.Encoding.Device, stderr)
 			}
 		}
-		want := encoded["cpu"].Info.Encoding
-		// fp32 rounds as float32 does, TF32 factors to 11 bits.
-		for name, tolerance := range map[string]float64{"auto": 0.002, "fp32": 1e-4} {
-			got := encoded[name].Info.Encoding
-			if d := got.Objective/want.Objective - 1; math.Abs(d) > tolerance || got.Nonzeros != want.Nonzeros {
-				t.Errorf("method %s, %s: %+v, want %+v", method, name, got, want)
+		// TF32 factors are rounded to 11 bits. The CPU searches in integers, the GPU in float32; at 8 dimensions, their
+		// supports differ in one nonzero in a hundred, the objective by less.
+		for _, c := range []struct {
+			name, as            string
+			objective, sparsity float64
+		}{{"auto", "fp32", 0.002, 0.001}, {"fp32", "cpu", 0.005, 0.01}} {
+			got, want := encoded[c.name].Info.Encoding, encoded[c.as].Info.Encoding
+			if d := got.Objective/want.Objective - 1; math.Abs(d) > c.objective || got.Nonzeros != want.Nonzeros {
+				t.Errorf("method %s, %s: %+v, want %+v", method, c.name, got, want)
 			}
-			if d := got.Sparsity - want.Sparsity; math.Abs(d) > 0.001 {
-				t.Errorf("method %s, %s: sparsity %v, want %v", method, name, got.Sparsity, want.Sparsity)
+			if d := got.Sparsity - want.Sparsity; math.Abs(d) > c.sparsity {
+				t.Errorf("method %s, %s: sparsity %v, want %v", method, c.name, got.Sparsity, want.Sparsity)
 			}
 		}
 
@@ -206,7 +209,7 @@ func encodesOnGPU(t *testing.T, p gpuProgram) {
 			t.Errorf("method %s: merged shards are not what was encoded at once", method)
 		}
 		code, _, stderr := p.run(t, dir, "merge s1 other --force -o merged")
-		if code != clitest.Usage || !strings.Contains(stderr, "in its kind of processor (got cpu ") {
+		if code != clitest.Usage || !strings.Contains(stderr, "in its version of the search (got 2, want 0)") {
 			t.Errorf("method %s: exit code %d, %s", method, code, stderr)
 		}
 
