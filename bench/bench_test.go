@@ -2,18 +2,15 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
-
-	"overcomplete/cpu"
-	"overcomplete/train"
 )
 
 // metrics returns the metrics of the lines of a benchmark, by unit.
@@ -65,47 +62,6 @@ func TestCPU(t *testing.T) {
 	}
 }
 
-// scikit-learn's script computes the objective that training reports for the same codes.
-func TestDictionaryLearning(t *testing.T) {
-	python, ok := os.LookupEnv("OVERCOMPLETE_PYTHON")
-	if !ok {
-		t.Skip("set OVERCOMPLETE_PYTHON to a Python with NumPy, SciPy and scikit-learn")
-	}
-	dir := t.TempDir()
-	file, trained := filepath.Join(dir, "x.npy"), filepath.Join(dir, "model")
-	if err := run([]string{"vectors", "--words", "150", "--dim", "8", file}, nil); err != nil {
-		t.Fatal(err)
-	}
-	m, err := train.Fit(t.Context(), generate(seed, 150, 8), hyperparameters(24, 3), cpu.Device{}, train.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Save(trained, false); err != nil {
-		t.Fatal(err)
-	}
-	for _, seconds := range []string{"0", "600"} {
-		out, err := exec.Command(python, "peers/dictionary_learning.py", trained, file, seconds).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var r struct {
-			Seconds, Objective, Ours float64
-			Words                    int
-			Reached                  bool
-		}
-		if err := json.Unmarshal(out, &r); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		// Training sums residuals that were rounded to float32.
-		if want := m.Info.Training.Epochs[2].Objective; math.Abs(r.Ours/want-1) > 1e-5 {
-			t.Errorf("objective %v, training reports %v", r.Ours, want)
-		}
-		if r.Reached != (r.Objective <= r.Ours) || r.Words == 0 || !r.Reached && seconds != "0" {
-			t.Errorf("given %s s: %+v", seconds, r)
-		}
-	}
-}
-
 func TestMistakesExitWith2(t *testing.T) {
 	for _, args := range []string{
 		"", "nonsense", "cpu more", "cpu --words", "cpu --words 0", "cpu --atoms 1e3", "cpu --epochs 4294967296", "cpu --nonsense",
@@ -120,5 +76,35 @@ func TestMistakesExitWith2(t *testing.T) {
 	t.Setenv("OVERCOMPLETE_CPU", "sse")
 	if got := status(run([]string{"cpu"}, io.Discard), io.Discard); got != 2 {
 		t.Errorf("a level that this processor lacks: status %d", got)
+	}
+}
+
+// The tests that gpu.sh names exist.
+func TestGPUSmoke(t *testing.T) {
+	script, err := os.ReadFile("gpu.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tests []string
+	files, _ := filepath.Glob("../kernels/*_test.go")
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(source), -1) {
+			tests = append(tests, m[1])
+		}
+	}
+	patterns := regexp.MustCompile(`'\^(Test\w*)\(?([\w|]*)\)?\$`).FindAllStringSubmatch(string(script), -1)
+	if len(patterns) < 3 {
+		t.Fatalf("gpu.sh has %d patterns of tests", len(patterns))
+	}
+	for _, pattern := range patterns {
+		for name := range strings.SplitSeq(pattern[2], "|") {
+			if !slices.Contains(tests, pattern[1]+name) {
+				t.Errorf("there is no %s", pattern[1]+name)
+			}
+		}
 	}
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,10 +11,115 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"overcomplete/internal/testonly/emulator"
 )
 
+// emulated is whether the tests run on the emulated driver, as in package kernels.
+var emulated = os.Getenv("OVERCOMPLETE_TEST_GPU") == ""
+
+// asProgram makes the tests' program run as bench, for gpu.sh.
+const asProgram = "OVERCOMPLETE_TEST_BENCH"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	if emulated {
+		library, err := emulator.Build()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Setenv("OVERCOMPLETE_LIBCUDA", library)
+	}
+	os.Exit(m.Run())
+}
+
+// newBundle makes a folder with all that gpu.sh needs, and stand-ins for NVIDIA's tools. A time limit is twenty times as
+// long: a GPU is faster.
+func newBundle(t *testing.T) string {
+	t.Helper()
+	bundle := t.TempDir()
+	timeout, err := exec.LookPath("timeout")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"timeout": "#!/usr/bin/env bash\nshift\nlimit=$1\nshift\nexec '" + timeout + "' $((20*limit)) \"$@\"\n",
+		"bench":   "#!/bin/sh\n" + asProgram + "=1 exec '" + os.Args[0] + "' \"$@\"\n",
+	} {
+		if err := os.WriteFile(filepath.Join(bundle, name), []byte(text), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, source := range map[string]string{
+		"gpu.sh": "gpu.sh", "compute-sanitizer": "testdata/tools.sh", "ncu": "testdata/tools.sh", "nvidia-smi": "testdata/tools.sh",
+	} {
+		text, err := os.ReadFile(source)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(bundle, name), text, 0o777)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, arguments := range [][]string{{"build", "-o", bundle, "-tags", "gpu", "overcomplete"}, {"test", "-c", "-o", filepath.Join(bundle, "kernels.test"), "-tags", "gpu", "overcomplete/kernels"}} {
+		if out, err := exec.Command("go", arguments...).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	return bundle
+}
+
+func bundleEnvironment(bundle string) []string {
+	return append(os.Environ(), "WORDS=300", "DIM=8", "ATOMS=24", "EPOCHS=2", "OVERCOMPLETE_TEST_GPU=",
+		"PATH="+bundle+":"+os.Getenv("PATH"))
+}
+
+// The stages with NVIDIA's tools pass. The sanitizer runs every kernel in each of its tools, and ncu profiles each kernel
+// that gpu.sh names.
+func TestGPUTools(t *testing.T) {
+	if !emulated {
+		t.Skip("needs the emulated driver")
+	}
+	bundle, results := newBundle(t), filepath.Join(t.TempDir(), "results")
+	cmd := exec.Command(filepath.Join(bundle, "gpu.sh"), results)
+	cmd.Env = append(bundleEnvironment(bundle), "STAGES=device sanitize ncu")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	log, err := os.ReadFile(filepath.Join(results, "sanitize.log"))
+	runs := regexp.MustCompile(`(?m)^--- \w+check$`).Split(string(log), -1)[1:]
+	if err != nil || len(runs) != 4 { // the first one probes
+		t.Fatalf("error %v, %d runs, want 4\n%s", err, len(runs), log)
+	}
+	for _, run := range runs[1:] {
+		sanitized(t, run)
+	}
+}
+
+// sanitized checks that a tool has run every kernel of TestKernels.
+func sanitized(t *testing.T, log string) {
+	t.Helper()
+	source, err := os.ReadFile("../kernels/kernel_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kernels := regexp.MustCompile(`(?m)^\t\t\{"([^"]+)", (products|rows)`).FindAllStringSubmatch(string(source), -1)
+	if len(kernels) < 10 {
+		t.Fatalf("TestKernels has %d kernels", len(kernels))
+	}
+	for _, kernel := range kernels {
+		if !strings.Contains(log, fmt.Sprintf("--- PASS: TestKernels/%s/", strings.ReplaceAll(kernel[1], " ", "_"))) {
+			t.Errorf("%s has not run", kernel[1])
+		}
+	}
+}
+
 // All of gpu.sh, small, without PyTorch. The kernels' tests are a program that fails as Go's do when they panic; its
-// output is shown, and the rest runs. With END it ends the script instead.
+// output is shown, and the rest runs.
 func TestGPUScript(t *testing.T) {
 	if !emulated {
 		t.Skip("needs the emulated driver")
@@ -23,17 +129,11 @@ func TestGPUScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const failing = `#!/bin/sh
-echo "panic: device $CUDA_VISIBLE_DEVICES, $CUDA_CACHE_PATH"
-[ -n "$END" ] || exit 2
-parent() { cut -d' ' -f4 "/proc/$1/stat"; }
-kill "$(parent "$(parent $PPID)")" # above the stage's shell and timeout
-exec sleep 600
-`
+	const failing = "#!/bin/sh\necho \"panic: device $CUDA_VISIBLE_DEVICES, $CUDA_CACHE_PATH\"\nexit 2\n"
 	if err := os.WriteFile(filepath.Join(bundle, "kernels.test"), []byte(failing), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(filepath.Join(bundle, "gpu.sh"), append([]string{results}, strings.Fields(small)...)...)
+	cmd := exec.Command(filepath.Join(bundle, "gpu.sh"), append([]string{results}, strings.Fields("--count 1 --compare-words 200")...)...)
 	cmd.Env = append(bundleEnvironment(bundle), "PYTHON=false", "CUDA_VISIBLE_DEVICES=3,1")
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState.ExitCode() != 1 {
@@ -69,15 +169,6 @@ exec sleep 600
 		t.Errorf("error %v, packed are\n%s", err, names)
 	}
 
-	// If the script is ended, it leaves the results so far.
-	ended := exec.Command(cmd.Path, results)
-	ended.Env = append(cmd.Env, "STAGES=tests", "END=1", "ARCHIVE="+results+".ended.tar.gz")
-	out, _ = ended.CombinedOutput()
-	log, err := exec.Command("tar", "-xzOf", results+".ended.tar.gz", "./tests.log").Output()
-	if ended.ProcessState.ExitCode() != 143 || err != nil || !strings.HasPrefix(string(log), "panic: device 3") {
-		t.Errorf("%v, error %v, log %s\n%s", ended.ProcessState, err, log, out)
-	}
-
 	// A stage that runs again leaves the others' results as they are.
 	again := exec.Command(cmd.Path, cmd.Args[1:]...)
 	again.Env = append(cmd.Env, "STAGES=scale device")
@@ -91,12 +182,6 @@ exec sleep 600
 	if again, err := os.ReadFile(filepath.Join(results, "bench-train.txt")); err != nil || string(again) != string(measured) {
 		t.Errorf("error %v, %s", err, again)
 	}
-	again = exec.Command(cmd.Path, results)
-	again.Env = append(cmd.Env, "STAGES=scales")
-	if out, err := again.CombinedOutput(); again.ProcessState.ExitCode() != 2 || string(out) != "gpu.sh: STAGES has scales, which is none\n" {
-		t.Errorf("%v, %s", err, out)
-	}
-
 	// The parts that the instructions name have all stages, and end in less than 9 minutes, even
 	// if each stage must be killed.
 	instructions, err := os.ReadFile(filepath.Join("results", "README.md"))

@@ -14,6 +14,7 @@ import (
 	"overcomplete/internal/testonly/encodetest"
 	"overcomplete/internal/testonly/near"
 	"overcomplete/internal/testonly/realdata"
+	"overcomplete/internal/testonly/tier"
 	"overcomplete/model"
 	"overcomplete/vectors"
 	_ "overcomplete/vectors/columnar"
@@ -166,11 +167,12 @@ func TestSearchObjective(t *testing.T) {
 		{"vectors/googlenews.300d.8000.txt.gz", 20, 1000, 60, 3},
 		{"vectors/minilm.sentences.384d.15565.parquet", 20, 1000, 80, 3},
 	} {
+		sample := strings.HasPrefix(c.file, "..")
+		if !sample && !tier.Full {
+			continue
+		}
 		t.Run(path.Base(c.file), func(t *testing.T) {
-			if !strings.HasPrefix(c.file, "..") {
-				if testing.Short() {
-					t.Skip("takes seconds")
-				}
+			if !sample {
 				c.file = realdata.Path(t, c.file)
 			}
 			for seed := range c.seeds {

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"overcomplete/internal/testonly/interpreter"
+	"overcomplete/internal/testonly/tier"
 )
 
 // bench runs single kernels in the interpreter of their PTX.
@@ -22,6 +23,12 @@ type bench struct {
 	orders  int // in which each launch runs, each with the same result
 
 	maxShared int // dynamic shared memory that a block may have, in bytes
+}
+
+func init() {
+	if !tier.Full {
+		shapes = shapes[:5] // others take seconds
+	}
 }
 
 func newBench(t testing.TB) *bench {

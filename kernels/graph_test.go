@@ -82,7 +82,7 @@ func captureNone(b *trainer, batch int) { b.gpu.cache = launchCache{key: batch, 
 
 // A graph is reused only for the same batch size.
 func TestGraphBatches(t *testing.T) {
-	for _, precision := range []Precision{tf32, fp16} {
+	for _, precision := range sampled(tf32, fp16) {
 		p := sample(100)
 		b, plain := open(t, p, precision, 0), open(t, p, precision, 0)
 		defer b.Close()

@@ -5,6 +5,7 @@ package kernels
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -161,7 +162,7 @@ func few(l launch) launch {
 // shapes of products: below, at and beyond the tiles' sizes, and nothing that
 // divides them.
 var shapes = [][3]int{
-	{1, 1, 1}, {1, 12, 4}, {3, 5, 2}, {128, 64, 64}, {128, 128, 32}, {129, 130, 33}, {5, 300, 70}, {200, 37, 131}, {33, 7, 300},
+	{1, 1, 1}, {1, 12, 4}, {3, 5, 2}, {129, 130, 33}, {33, 7, 300}, {128, 64, 64}, {128, 128, 32}, {5, 300, 70}, {200, 37, 131},
 }
 
 // tolerance bounds the error of a sum of products, relative to the sum of their
@@ -243,6 +244,7 @@ func TestKernels(t *testing.T) {
 			for _, s := range k.sizes {
 				t.Run(fmt.Sprintf("%s/%s %d", k.name, p, s), func(t *testing.T) {
 					defer b.begin(t)()
+					b.rng = rand.New(rand.NewPCG(1, 2)) // for the same numbers in any sample of the cases
 					k.check(b, p, s[0], s[1], s[2])
 				})
 			}

@@ -27,7 +27,11 @@ func TestLearner(t *testing.T) {
 
 func testLearner(t *testing.T, next func() (hostRows bool)) {
 	var last *learner
-	for _, precision := range []Precision{fp32, tf32, fp16} {
+	precisions := []Precision{fp32, fp16}
+	if full {
+		precisions = append(precisions, tf32)
+	}
+	for _, precision := range precisions {
 		tolerance := backendtest.LearnerFloat32
 		tolerance.Float = true
 		if precision != fp32 {
@@ -117,7 +121,7 @@ func sampleRows() (rows []int32) {
 // the device and on the host. If all rows don't fit on the device, they come from the host; if a batch
 // doesn't, there is no learning.
 func TestLearnerKeepsBits(t *testing.T) {
-	for _, precision := range []Precision{tf32, fp16} {
+	for _, precision := range sampled(tf32, fp16) {
 		t.Run(string(precision), func(t *testing.T) { learnerKeepsBits(t, precision) })
 	}
 }

@@ -22,21 +22,13 @@ const failingLaunch = "OVERCOMPLETE_TEST_FAILING_LAUNCH"
 var emulated = os.Getenv("OVERCOMPLETE_TEST_GPU") == ""
 
 func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		if emulated && os.Getenv(libcuda) == "" {
-			dir, err := os.MkdirTemp("", "")
-			if err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				return 1
-			}
-			defer os.RemoveAll(dir)
-			library, err := emulator.Build(dir)
-			if err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				return 1
-			}
-			os.Setenv(libcuda, library)
+	if emulated && os.Getenv(libcuda) == "" {
+		library, err := emulator.Build()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
 		}
-		return m.Run()
-	}())
+		os.Setenv(libcuda, library)
+	}
+	os.Exit(m.Run())
 }

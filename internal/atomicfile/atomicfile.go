@@ -156,8 +156,9 @@ func (f *file) place(force bool) error {
 // the removal.
 func remove(err error, path, temp string) error {
 	failed := os.RemoveAll(temp)
+	_, missing := os.Lstat(temp)
 	switch {
-	case failed == nil:
+	case failed == nil || errors.Is(missing, fs.ErrNotExist):
 		return err
 	case err == nil:
 		return &PlacedError{path, fmt.Errorf("%s is left over: %w", temp, reason(failed))}

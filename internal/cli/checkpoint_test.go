@@ -126,9 +126,9 @@ func TestResumeDamaged(t *testing.T) {
 	files := []string{"model.json", "words.txt", "codes.npz", "dictionary.npy", "mean.npy", "state/S.npy", "state/Q.npy", "state/H.npy", "state/state.json"}
 	for _, file := range files {
 		whole, later := dir.Read(t, "model/"+file), dir.Read(t, "later/"+file)
-		for at := len(whole) - 1; at >= 0; at -= 1 + len(whole)/20 {
+		for at := len(whole) - 1; at >= 0; at -= 1 + len(whole)/5 {
 			damaged := slices.Clone(whole)
-			if damaged[at] ^= 0x04; at < len(whole)/20 {
+			if damaged[at] ^= 0x04; at < len(whole)/5 {
 				damaged = damaged[:at] // cut short
 			}
 			dir.Write(t, "model/"+file, damaged)

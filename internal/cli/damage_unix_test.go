@@ -4,38 +4,66 @@ package cli
 
 import (
 	"context"
-	"maps"
+	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"overcomplete/internal/testonly/clitest"
+	"overcomplete/internal/testonly/tier"
 )
 
-// damages is the number of damages of each file that are tried; the tag full tries more.
-var damages = 4
+// damageDir returns a directory with the models words, of in.txt, texts and other.
+func damageDir(t *testing.T) clitest.Dir {
+	t.Helper()
+	dir, x := clitest.Sample(t)
+	reference := clitest.Vectors(60, 8)
+	slices.Reverse(reference.Data)
+	dir.Write(t, "reference.txt", clitest.Text(reference))
+	dir.Write(t, "labels.tsv", []byte("dimension\tlabel\n3\tthree\n"))
+	var table []byte
+	for i := range x.Words {
+		row, err := json.Marshal(map[string]any{
+			"id": fmt.Sprint("d%", i), "text": fmt.Sprintf("text of %s and more%d rain%[2]d", x.Words[i], i%7), "kind": []string{"wet", "dry", "new"}[i%3], "vector": x.Row(i),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		table = append(append(table, row...), '\n')
+	}
+	dir.Write(t, "table.jsonl", table)
+	for _, line := range []string{
+		"train in.txt -o words -k 12 --method B --nonzeros 6 --quiet",
+		"train in.txt -o other --seed 2 --method B -k 20 --nonzeros 6 --quiet",
+		"train table.jsonl -o texts -k 20 --nonzeros 6 --quiet",
+		"intrusion auto words --input in.txt --reference reference.txt --save",
+		"labels words --import labels.tsv",
+		"labels texts --import labels.tsv",
+	} {
+		dir.MustRun(t, line)
+	}
+	return dir
+}
 
 // A model with a damaged file, truncated, changed in a byte, with a number that is too large or in place of another file,
 // is refused in one line without output, or read as what is left. Damaged codes are never read as other codes.
 func TestDamagedModels(t *testing.T) {
-	dir := pairDir(t)
-	dir.MustRun(t, "train in.txt -o words -k 12 --method B --nonzeros 6 --quiet")
-	dir.MustRun(t, "intrusion auto words --input in.txt --reference reference.txt --save")
-	for _, model := range []string{"words", "texts"} {
-		dir.MustRun(t, "labels "+model+" --import labels.tsv")
+	damages := 2 // of each kind for each file
+	if tier.Full {
+		damages = 60
 	}
+	dir := damageDir(t)
 	before := dir.Tree(t)
-	maps.DeleteFunc(before, func(path, _ string) bool {
-		return !slices.ContainsFunc([]string{"words/", "texts/", "other/", "in.txt"}, func(kept string) bool { return strings.HasPrefix(path, kept) }) && path != "./"
-	})
-	dir.Restore(t, before)
 	lines := map[string][]string{
 		"words": {"top DIR/words --sort intrusion --json", "explain DIR/words word3 --json", "compare DIR/words DIR/other --json", "encode DIR/words DIR/in.txt -o DIR/out --quiet", "explore DIR/words --export DIR/out --words word3"},
 		"texts": {"topics DIR/texts --json --column kind", "nearest DIR/texts d%3 --json", "labels DIR/texts --topics 3", "export DIR/texts -f jsonl -o -", "explore DIR/texts --export DIR/out"},
 	}
 	run := func(line string) (code int, stdout, stderr string) {
-		return inProcess(context.Background(), strings.Fields(strings.ReplaceAll(line, "DIR", string(dir.Dir)))...)
+		return inProcess(context.Background(), strings.Fields(strings.ReplaceAll(line, "DIR", string(dir)))...)
 	}
 	wanted := map[string]string{}
 	for _, model := range lines {

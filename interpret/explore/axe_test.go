@@ -6,11 +6,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
+	"overcomplete/internal/testonly/tier"
 )
 
 // The pages pass the audit of axe-core (OVERCOMPLETE_AXE names axe.min.js) without issues of serious or critical
@@ -44,7 +45,7 @@ func TestBrowserAccessibility(t *testing.T) {
 		return "file://" + exported
 	}
 	everywhere := []string{"#/", "#/word/bank", "#/dimension/3", "#/compare/bank/river/money", "#/query/bank%20%2B%20river", "#/map/3"}
-	if full {
+	if tier.Full {
 		everywhere = append(everywhere, "#/dimensions", "#/rows", "#/word/"+m.Codes.Words[50], "#/dimension/39", "#/query/the%20river%20bank%20has%20money", "#/map", "#/map/word/bank", "#/rows/bank", "#/word/bnak")
 	}
 	for _, site := range []struct {
@@ -58,7 +59,8 @@ func TestBrowserAccessibility(t *testing.T) {
 	} {
 		for _, theme := range []string{"light", "dark"} {
 			for _, width := range []int64{1280, 390} {
-				if !full && ((theme == "dark") != (width == 390) || strings.HasPrefix(site.name, "file")) { // each theme and each width once, on the server
+				// Each theme and each width once, on the server.
+				if !tier.Full && site.name+theme+fmt.Sprint(width) != "serverlight1280" && site.name+theme+fmt.Sprint(width) != "textsdark390" {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s, %s, %d pixels wide", site.name, theme, width), func(t *testing.T) {
@@ -70,11 +72,7 @@ func TestBrowserAccessibility(t *testing.T) {
 					b.do(chromedp.EmulateViewport(width, 844), chromedp.Navigate(site.url))
 					b.wait(`document.querySelector("h1")`)
 					evaluate[chromedp.Void](b, "%s; 0", axe)
-					addresses := site.addresses
-					if !full && theme == "dark" {
-						addresses = addresses[1:3]
-					}
-					for _, address := range addresses {
+					for _, address := range site.addresses {
 						before := evaluate[int](b, `shown`)
 						evaluate[chromedp.Void](b, `location.hash = %s`, quote(address))
 						b.wait(`shown > %d && !document.getElementById("main").ariaBusy`, before)

@@ -13,6 +13,7 @@ import (
 
 	"overcomplete/internal/parallel"
 	"overcomplete/internal/testonly/clitest"
+	"overcomplete/internal/testonly/tier"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -71,7 +72,7 @@ func planted(groups, members, words int) *model.Model {
 // Nearest neighbours on the map are of the same group.
 func TestMapKeepsGroups(t *testing.T) {
 	groups, members := 30, 15
-	if full {
+	if tier.Full {
 		groups = 200
 	}
 	m := planted(groups, members, 10*groups)

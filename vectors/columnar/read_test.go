@@ -23,6 +23,7 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
+	"overcomplete/internal/testonly/tier"
 	"overcomplete/vectors"
 )
 
@@ -234,9 +235,9 @@ func TestReadArrowLacksRows(t *testing.T) {
 
 // A file with a damaged byte is read or refused, in bounded memory.
 func TestReadDamaged(t *testing.T) {
-	step := 7 // a prime: bytes of all kinds
-	if testing.Short() {
-		step = 61
+	step := 31 // a prime: bytes of all kinds
+	if tier.Full {
+		step = 7
 	}
 	path := filepath.Join(t.TempDir(), "file")
 	for _, pattern := range []string{"*.arrow", "*.parquet"} {

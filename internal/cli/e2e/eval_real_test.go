@@ -11,6 +11,7 @@ import (
 	"overcomplete/internal/lab/eval"
 	"overcomplete/internal/testonly/clitest"
 	"overcomplete/internal/testonly/realdata"
+	"overcomplete/internal/testonly/tier"
 )
 
 // scores returns the scores of tables in Markdown, by row and column. The names of
@@ -74,7 +75,7 @@ func TestRealDataTable(t *testing.T) {
 		"eval glove.txt.gz thresh1:glove.txt.gz thresh2:glove.txt.gz --tasks WS-353,SimLex-999,NP",
 		"eval googlenews.txt.gz thresh1:googlenews.txt.gz thresh2:googlenews.txt.gz --tasks WS-353,SimLex-999",
 	}
-	if full {
+	if tier.Full {
 		dir.MustRun(t, "paper train glove.txt.gz -o glove.A --lambda 1 --device cpu --quiet")
 		dir.MustRun(t, "paper train glove.txt.gz -o glove.B --lambda 1 --method B --device cpu --quiet")
 		lines = []string{

@@ -5,10 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"reflect"
-	"strings"
 	"testing"
 
 	"overcomplete/internal/csr"
@@ -62,26 +59,6 @@ sp.save_npz("array.npz", sp.csr_array(matrix), compressed=False)
 matrix.indices, matrix.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
 sp.save_npz("int64.npz", matrix.astype(np.float64))
 `
-
-// python returns an interpreter that has SciPy and the given modules:
-// OVERCOMPLETE_PYTHON, or else python3. If there is none the test is skipped, unless
-// one was named.
-func python(t *testing.T, modules ...string) string {
-	t.Helper()
-	named := os.Getenv("OVERCOMPLETE_PYTHON")
-	name := named
-	if name == "" {
-		name = "python3"
-	}
-	imports := "import " + strings.Join(append(modules, "scipy"), ", ")
-	if out, err := exec.Command(name, "-c", imports).CombinedOutput(); err != nil {
-		if named != "" {
-			t.Fatalf("OVERCOMPLETE_PYTHON=%s cannot %s: %v\n%s", named, imports, err, out)
-		}
-		t.Skipf("python3 cannot %s; OVERCOMPLETE_PYTHON may name an interpreter that can", imports)
-	}
-	return name
-}
 
 func TestSciPyReadsWhatWeWrite(t *testing.T) {
 	t.Parallel()

@@ -19,6 +19,7 @@ import (
 
 	"overcomplete/internal/csr"
 	"overcomplete/internal/testonly/clitest"
+	"overcomplete/internal/testonly/tier"
 	"overcomplete/vectors"
 )
 
@@ -95,7 +96,7 @@ type content struct {
 // them refuses with a reason in docs/reference/formats.md. Files that crash another program, which are few, don't count.
 func TestReadersAgree(t *testing.T) {
 	t.Parallel()
-	interpreter := python(t, "numpy", "safetensors", "gensim")
+	interpreter := python(t)
 	doc, err := os.ReadFile("../../../docs/reference/formats.md")
 	if err != nil {
 		t.Fatal(err)
@@ -119,8 +120,8 @@ func TestReadersAgree(t *testing.T) {
 	}
 
 	dir := clitest.New(t)
-	each := 60
-	if full {
+	each := 30
+	if tier.Full {
 		each = 300
 	}
 	for i := range each {
@@ -179,7 +180,7 @@ func TestReadersAgree(t *testing.T) {
 		}
 	}
 	for reason, n := range used {
-		if full && n == 0 {
+		if tier.Full && n == 0 {
 			t.Errorf("docs/reference/formats.md has %q, for which no file is refused", reason)
 		}
 	}

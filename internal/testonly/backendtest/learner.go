@@ -65,7 +65,7 @@ func RunLearner(t *testing.T, tolerance LearnerTolerance, newLearner NewLearner)
 	}
 	plain := learningProblems[0].make(1)
 	t.Run("workers", func(t *testing.T) {
-		large := learningProblem{atoms: 130, dim: 40, batches: []int{300, 100}}.make(1)
+		large := learningProblem{atoms: 70, dim: 20, batches: []int{150, 50}}.make(1)
 		one := learnedBy(t, newLearner.open(t, large, 1), large)
 		for _, workers := range []int{2, 7} {
 			if !reflect.DeepEqual(learnedBy(t, newLearner.open(t, large, workers), large), one) {

@@ -4,3 +4,5 @@ package emulator
 
 // sanitizers are compiler flags that check memory accesses and undefined behaviour at run time.
 var sanitizers = []string{"-fsanitize=address,undefined", "-fno-sanitize-recover=all"}
+
+const suffix = "-asan"

@@ -3,3 +3,5 @@
 package emulator
 
 var sanitizers []string
+
+const suffix = ""

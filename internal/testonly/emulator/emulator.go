@@ -1,6 +1,6 @@
 // Package emulator builds a CUDA driver that needs no GPU, for tests: a libcuda.so.1 over host memory.
 //
-//	library, err := emulator.Build(dir)
+//	library, err := emulator.Build()
 //	os.Setenv("OVERCOMPLETE_LIBCUDA", library) // before package driver loads it
 //
 // Its kernels are the .cu files of package kernels, compiled as host C++ with libcuda/emulation.h. The threads of a
@@ -52,27 +52,74 @@ package emulator
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 )
 
-// Build compiles the driver, with the kernels of the source tree, to dir/libcuda.so.1 and returns this path. It takes
-// some seconds and requires g++ and Linux on x86-64 or arm64. With go's flag -asan the driver is compiled with the
-// address and undefined-behaviour sanitizers.
-func Build(dir string) (library string, err error) {
-	library = filepath.Join(dir, "libcuda.so.1")
-	return library, compile(library, "libcuda/kernels.cpp", "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,-soname,libcuda.so.1,-z,defs")
+// Build compiles the driver, with the kernels of the source tree, to build/emulator/libcuda.so.1, unless this file is
+// newer than its sources, and returns its path. It takes some seconds and requires g++ and Linux on x86-64 or arm64. With
+// go's flag -asan the driver is compiled with the address and undefined-behaviour sanitizers.
+func Build() (library string, err error) {
+	here, err := directory()
+	if err != nil {
+		return "", err
+	}
+	library = filepath.Join(here, "../../../build/emulator"+suffix, "libcuda.so.1")
+	if old, err := outdated(library, here); !old || err != nil {
+		return library, err
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(library), "")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	built := filepath.Join(dir, "libcuda.so.1")
+	if err := compile(built, "libcuda/kernels.cpp", "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,-soname,libcuda.so.1,-z,defs"); err != nil {
+		return "", err
+	}
+	return library, os.Rename(built, library) // another process may build it, too
 }
 
-// compile links the emulator with the kernels that the named file, relative to this
-// directory, registers.
-func compile(output, kernels string, flags ...string) error {
+// directory returns the directory of this package.
+func directory() (string, error) {
 	_, file, _, ok := runtime.Caller(0)
 	if !ok || !filepath.IsAbs(file) {
-		return errors.New("emulator: its sources can't be found: built with -trimpath")
+		return "", errors.New("emulator: its sources can't be found: built with -trimpath")
 	}
-	here := filepath.Dir(file)
+	return filepath.Dir(file), nil
+}
+
+// outdated reports whether the library is missing or older than one of its sources. It creates the library's directory.
+func outdated(library, here string) (bool, error) {
+	if err := os.MkdirAll(filepath.Dir(library), 0o777); err != nil {
+		return true, err
+	}
+	built, err := os.Stat(library)
+	if err != nil {
+		return true, nil
+	}
+	for _, pattern := range []string{"*.go", "libcuda/*", "../../../kernels/*.cu", "../../../kernels/*.cuh"} {
+		sources, err := filepath.Glob(filepath.Join(here, pattern))
+		if err != nil {
+			return true, err
+		}
+		for _, source := range sources {
+			if info, err := os.Stat(source); err != nil || info.ModTime().After(built.ModTime()) {
+				return true, err
+			}
+		}
+	}
+	return false, nil
+}
+
+// compile links the emulator with the kernels that the named file, relative to this directory, registers.
+func compile(output, kernels string, flags ...string) error {
+	here, err := directory()
+	if err != nil {
+		return err
+	}
 	// -ffp-contract=off makes results independent of the machine. -fno-strict-aliasing, because kernels read floats
 	// as float4.
 	arguments := []string{"-std=c++17", "-O2", "-march=native", "-ffp-contract=off", "-fno-strict-aliasing", "-pthread",

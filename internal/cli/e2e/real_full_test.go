@@ -1,7 +1,10 @@
+//go:build full
+
 package e2e
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -63,9 +66,6 @@ np.save("objective.npy", (((y - a @ d) ** 2).sum(axis=1) + penalty * abs(a).sum(
 func TestExactRealData(t *testing.T) {
 	t.Parallel()
 	interpreter := python(t)
-	if out, err := exec.Command(interpreter, "-c", "import sklearn").CombinedOutput(); err != nil {
-		t.Skipf("%s cannot import scikit-learn: %v\n%s", interpreter, err, out)
-	}
 	const rows, penalty = 50, 0.5
 	dir, _, held := heldOut(t, 2000, "paper train", "--center --epochs 3 -k 1200 --quiet")
 	m := dir.Model(t, "model")
@@ -124,5 +124,41 @@ func TestExactRealData(t *testing.T) {
 		if most > 1e-4 || slices.Max(codes.Gap) > 1e-4 {
 			t.Errorf("nonnegative %v: objectives differ by up to %v", nonnegative, most)
 		}
+	}
+}
+
+// Held-out words get codes about as good as training words: 0.13 and 0.30 of a mean
+// squared norm of 8.7 were measured at 92 % zeros, where the paper's recipe has 0.51.
+func TestHeldOutRealData(t *testing.T) {
+	t.Parallel()
+	dir, _, _ := heldOut(t, 8000, "train", "--sparsity 0.92 --quiet")
+	dir.MustRun(t, "encode model test.txt -o test --quiet")
+	for name, most := range map[string]float64{"model": 0.2, "test": 0.4} {
+		if e := dir.Model(t, name).Info.Encoding; e.Error > most || e.Sparsity < 0.915 {
+			t.Errorf("%s: error %v with %v %% zeros, want at most %v with 92", name, e.Error, 100*e.Sparsity, most)
+		}
+	}
+}
+
+// Method B's dimensions are more coherent than random directions, in the eyes of
+// vectors learned from other text.
+func TestIntrusionAutoRealData(t *testing.T) {
+	t.Parallel()
+	x, glove := realdata.Path(t, "vectors/googlenews.300d.8000.txt.gz"), realdata.Path(t, "vectors/glove.6B.50d.9163.txt.gz")
+	dir := clitest.New(t)
+	dir.MustRun(t, "paper train "+x+" -o model --method B --max-words 3000 -k 600 --quiet")
+	stdout, _ := dir.MustRun(t, "intrusion auto model --input "+x+" --reference "+glove+" --json")
+	var r struct {
+		Sets []struct {
+			Words        int
+			Any, Matched struct{ Low, High float64 }
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatal(err)
+	}
+	model, random := r.Sets[0], r.Sets[1]
+	if model.Words < 2000 || random.Any.Low <= .2 || model.Any.Low <= random.Any.High || model.Matched.Low <= random.Matched.High {
+		t.Errorf("%+v", r)
 	}
 }

@@ -1,4 +1,4 @@
-//go:build gpu && linux
+//go:build gpu && full && linux
 
 package emulator
 

@@ -1,5 +1,0 @@
-//go:build full
-
-package e2e
-
-const full = true

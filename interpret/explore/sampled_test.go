@@ -1,6 +1,0 @@
-//go:build !full
-
-package explore
-
-// full makes tests try all cases instead of a sample.
-const full = false
