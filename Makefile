@@ -211,8 +211,9 @@ noasm: ## test plain Go in place of assembly
 	go test -tags noasm -short -count=1 ./internal/simd $(call of_tier,,./cpu)
 
 gpu-test: $(cuda_h) ## test GPU support on the emulated driver
-	$(with_cuda) go test -tags gpu$(full) $(verbose) ./kernels ./kernels/internal/driver ./internal/testonly/emulator
-	$(with_cuda) go test -tags gpu$(full) $(verbose) -run 'GPU|Device' ./internal/cli/... $(call of_tier,,./bench)
+	$(with_cuda) go test -tags gpu$(full) $(verbose) ./kernels ./kernels/internal/driver ./internal/testonly/emulator & kernels=$$!; \
+	status=0; $(with_cuda) go test -tags gpu$(full) $(verbose) -run 'GPU|Device' ./internal/cli/... $(call of_tier,,./bench) || status=$$?; \
+	wait $$kernels && exit $$status
 
 gpu-asan: $(cuda_h) ## test GPU support with the address sanitizer, without tests that repeat code paths
 	$(with_cuda) go test -tags gpu -asan $(verbose) -skip 'Faults|TestGraphBatches|TestTraining$$|TestTrainer$$/(workers|long)|TestEncoder(Halves)?$$/same|TestLearner$$/fp32|TestLearner$$/tf32/^w' ./kernels ./internal/testonly/emulator

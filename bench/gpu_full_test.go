@@ -108,7 +108,7 @@ func sanitized(t *testing.T, log string) {
 		t.Fatal(err)
 	}
 	kernels := regexp.MustCompile(`(?m)^\t\t\{"([^"]+)", (products|rows)`).FindAllStringSubmatch(string(source), -1)
-	if len(kernels) < 10 {
+	if len(kernels) < 15 {
 		t.Fatalf("TestKernels has %d kernels", len(kernels))
 	}
 	for _, kernel := range kernels {
