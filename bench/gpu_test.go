@@ -51,7 +51,7 @@ func TestGPU(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]int{
-		"GPUTraining/recipe=best/": 6, "GPUTraining/recipe=paper/": 6, "GPUEncoding/": 6, "GPUScaling/": 7, "GPUCheck/": 9,
+		"GPUTraining/recipe=best/": 2, "GPUTraining/recipe=paper/": 6, "GPUEncoding/": 2, "GPUScaling/": 7, "GPUCheck/": 9,
 	} {
 		lines := metrics(t, out.String(), name)
 		if len(lines) != want {

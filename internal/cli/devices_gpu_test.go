@@ -27,7 +27,7 @@ func TestCheckGPU(t *testing.T) {
 		}
 		return
 	}
-	size := selfcheck.Size{Rows: 400, Dim: 24, Atoms: 64} // enough rows per atom to learn stable atoms
+	size := selfcheck.Size{Rows: 80, Dim: 20, Atoms: 96}
 	for _, precision := range []string{"tf32", "fp16", "fp32"} {
 		c, err := runCheck(t.Context(), &deviceFlags{device: "auto", precision: precision}, size, t.Output())
 		if err != nil {
