@@ -23,9 +23,9 @@ func newDevices() *cobra.Command {
 train and encode. If no GPU can be used, it prints the reason and exits with code 0.
 It does not initialise GPUs, so it cannot report their free memory.
 
-With --check it runs all kernels on a GPU, those of the paper's training with one precision, on
-generated data. It prints the speed of
-each step and its relative differences from the CPU. The exit code is 1 if a difference exceeds its limit.`,
+With --check it runs all kernels on a GPU, in the paper's training with one precision, on generated
+data. It prints the speed of each step and its relative differences from the CPU. The exit code is 1 if
+a difference exceeds its limit.`,
 		Example: `  overcomplete devices
   overcomplete devices --check
   overcomplete devices --check --device cuda:1 --precision fp16`,
