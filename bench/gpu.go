@@ -113,7 +113,7 @@ func (b *gpuBench) first(n int) *vectors.Dense {
 type job struct {
 	words     int
 	recipe    model.Recipe
-	precision kernels.Precision
+	precision kernels.Precision // of the paper's recipe
 }
 
 func (b *gpuBench) paper(words, epochs int, method model.Method, precision kernels.Precision) job {
@@ -123,10 +123,10 @@ func (b *gpuBench) paper(words, epochs int, method model.Method, precision kerne
 }
 
 // best returns a training by the defaults of the command line, except the method and the number of training rows.
-func (b *gpuBench) best(rows int, method model.Method, precision kernels.Precision) job {
+func (b *gpuBench) best(rows int, method model.Method) job {
 	h := train.Best()
 	h.Atoms, h.Seed, h.Order, h.Method, h.TrainWords = b.atoms, seed, model.Frequency, method, math.MaxInt32
-	return job{rows, h, precision}
+	return job{words: rows, recipe: h}
 }
 
 var (
@@ -135,7 +135,11 @@ var (
 )
 
 func (b *gpuBench) name(kind string, j job) string {
-	return fmt.Sprintf("%s/recipe=%s/method=%s/precision=%s/V=%d/L=%d/K=%d", kind, j.recipe, j.recipe.Base().Method, j.precision, j.words, b.dim, b.atoms)
+	precision := ""
+	if j.precision != "" {
+		precision = "/precision=" + string(j.precision)
+	}
+	return fmt.Sprintf("%s/recipe=%s/method=%s%s/V=%d/L=%d/K=%d", kind, j.recipe, j.recipe.Base().Method, precision, j.words, b.dim, b.atoms)
 }
 
 func (b *gpuBench) device(precision kernels.Precision) kernels.Device {
@@ -180,14 +184,14 @@ func (b *gpuBench) measure(name string, j job, count int) {
 	}
 }
 
-// train trains in each precision: by the default recipe from the default training rows and from all, and by the
-// paper's recipe.
+// train trains by the default recipe from the default training rows and from all, and by the paper's recipe in each
+// precision.
 func (b *gpuBench) train() {
 	var jobs []job
+	for _, rows := range []int{train.TrainingRows(b.first(b.words), b.atoms).Len(), b.words} {
+		jobs = append(jobs, b.best(rows, model.Signed))
+	}
 	for _, precision := range precisions {
-		for _, rows := range []int{train.TrainingRows(b.first(b.words), b.atoms).Len(), b.words} {
-			jobs = append(jobs, b.best(rows, model.Signed, precision))
-		}
 		for _, method := range methods {
 			jobs = append(jobs, b.paper(b.words, b.epochs, method, precision))
 		}
@@ -232,15 +236,13 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 // encode measures encoding with a dictionary learned by the default recipe.
 func (b *gpuBench) encode() {
 	for _, method := range methods {
-		m, _, err := b.learn(b.best(b.compareWords, method, "tf32"))
-		for _, precision := range precisions {
-			j, failed := b.best(b.words, method, precision), err
-			if failed == nil {
-				failed = b.encodeWith(m, j)
-			}
-			if failed != nil {
-				b.fail(b.name("GPUEncoding", j), failed)
-			}
+		j := b.best(b.words, method)
+		m, _, err := b.learn(b.best(b.compareWords, method))
+		if err == nil {
+			err = b.encodeWith(m, j)
+		}
+		if err != nil {
+			b.fail(b.name("GPUEncoding", j), err)
 		}
 	}
 }

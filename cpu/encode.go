@@ -100,9 +100,6 @@ func (e *encoder) quantise(step float64) {
 // Device implements [encode.Encoder].
 func (e *encoder) Device() string { return name(e.kernels) }
 
-// Search implements [encode.Encoder].
-func (e *encoder) Search() int { return encode.SearchVersion }
-
 // Options implements [encode.Encoder].
 func (e *encoder) Options() encode.Options { return e.options }
 

@@ -25,7 +25,7 @@ func newEncoder(t testing.TB, d *model.Dictionary, o encode.Options, workers int
 // value.
 func TestEncode(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
-		encodetest.Run(t, 1e-5, encodetest.Code, anyEncoder)
+		encodetest.Run(t, 1e-5, anyEncoder)
 	})
 }
 

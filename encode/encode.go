@@ -26,8 +26,8 @@
 // The first iterations are a search: they only determine the support, and the start of the last five. They therefore
 // run on 8-bit integers, as the next section defines. The objective of the codes is within half a percent of the
 // objective with an exact search, and on most data below it. The last five iterations run in float32.
-// [overcomplete/graph.Encode] states an iteration as an expression graph. GPUs still run this graph in floats, with
-// restarts (O'Donoghue and Candès 2015).
+// [overcomplete/graph.Encode] states an iteration as an expression graph, in floats and with restarts (O'Donoghue and
+// Candès 2015).
 //
 // # The search
 //
@@ -162,9 +162,6 @@ type Encoder interface {
 	// Device returns the name of the device, for [model.Encoding].
 	Device() string
 
-	// Search returns the device's version of the search, [SearchVersion], or 0 if the device searches in floats.
-	Search() int
-
 	// Options returns the options of the encoder.
 	Options() Options
 
@@ -176,8 +173,6 @@ type Encoder interface {
 	// the other rows. If ctx is cancelled, Encode returns ctx.Err().
 	//
 	// If a row's code overflows float32, Encode succeeds and the row's Loss is not finite.
-	// A device of lower precision returns a [*vectors.InputError] with the Row if a code
-	// overflows only that precision.
 	Encode(ctx context.Context, x []float32) (*Codes, error)
 
 	// Start starts Encode and returns a function that waits for its results, so that a
@@ -198,7 +193,6 @@ type multiEncoder struct {
 }
 
 func (m *multiEncoder) Device() string   { return m.encoders[0].Device() }
-func (m *multiEncoder) Search() int      { return m.encoders[0].Search() }
 func (m *multiEncoder) Options() Options { return m.encoders[0].Options() }
 
 func (m *multiEncoder) Encode(ctx context.Context, x []float32) (*Codes, error) {

@@ -56,7 +56,6 @@ type roundingEncoder struct {
 }
 
 func (e *roundingEncoder) Device() string          { return "rounds" }
-func (e *roundingEncoder) Search() int             { return 7 }
 func (e *roundingEncoder) Options() encode.Options { return e.options }
 func (e *roundingEncoder) Close() error            { e.closed++; return nil }
 
@@ -133,7 +132,7 @@ func TestStream(t *testing.T) {
 		if !slices.Equal(words, d.Words) || !slices.Equal(e.calls, []int{encode.Block, encode.Block, 10}) {
 			t.Errorf("parts of %d: blocks %v", part, e.calls)
 		}
-		if !near(got.Error, want.Error) || !near(got.L1, want.L1) || !near(got.Objective, want.Objective) || !near(got.Sparsity, want.Sparsity) || !near(got.Variance, squares/rows) || got.UnusedAtoms != 1 || got.Search != e.Search() {
+		if !near(got.Error, want.Error) || !near(got.L1, want.L1) || !near(got.Objective, want.Objective) || !near(got.Sparsity, want.Sparsity) || !near(got.Variance, squares/rows) || got.UnusedAtoms != 1 || got.Search != encode.SearchVersion {
 			t.Errorf("parts of %d: measured %+v, want %+v", part, got, want)
 		}
 	}

@@ -2,7 +2,6 @@ package encode
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -237,9 +236,6 @@ func readAhead(blocks iter.Seq2[block, error]) iter.Seq2[block, error] {
 // finish waits for the codes of a block and measures them.
 func (s *Stream) finish(b block) (*vectors.Sparse, error) {
 	codes, err := b.wait()
-	if input, ok := errors.AsType[*vectors.InputError](err); ok { // its Row counts from the block's start
-		return nil, b.rowError(input.Row-1, input.Err)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -283,7 +279,7 @@ func (s *Stream) Encoding() model.Encoding {
 	e := model.Encoding{Device: s.Encoder.Device(), Lambda: o.Lambda, Gap: o.Gap, Shard: s.Shard}
 	if e.Gap == 0 {
 		e.Steps, e.Nonzeros, e.FirstLambda = o.Steps, o.Nonzeros, Shrinkage(o.Lambda, 0, o.Steps)
-		e.Search = s.Encoder.Search()
+		e.Search = SearchVersion
 	}
 	s.tally.report(&e)
 	if s.Shard != nil {

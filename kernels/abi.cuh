@@ -81,14 +81,11 @@ constexpr int TOTALS_THREADS = 1024;
 constexpr int TOTALS_SHARED = 256;
 
 // A block of decode, accumulate and correlate computes a tile of ROWS × COLUMNS of the
-// result, in steps of DEPTH, with STAGES steps in shared memory (see product.cuh). fista
-// uses correlate's tile. SHARED is the dynamic shared memory in bytes. Except for
+// result, in steps of DEPTH, with STAGES steps in shared memory (see product.cuh). SHARED is
+// the dynamic shared memory in bytes. Except for
 // AHEAD_HALF_DECODE, it is below the 99 KB of the smaller GPUs (sm_86, sm_89), and small
 // enough for two blocks per SM of the larger ones (sm_80, sm_90).
 constexpr int PRODUCT_THREADS = 256;
-
-// Maximum number of blocks that share a tile of decode.
-constexpr int MOST_SHARES = 8;
 
 constexpr int DECODE_ROWS = 128;
 constexpr int DECODE_COLUMNS = 64;
@@ -142,8 +139,22 @@ constexpr int BLOCK_ATOMS = 32;
 constexpr int POWER_THREADS = 1024;
 constexpr int POWER_SHARED = 256;
 
-// Columns of the result of fista per warp. A row's restart test has a partial sum for each warp.
-constexpr int FISTA_COLUMNS = 32;
+// A block of search computes tiles of SEARCH_ROWS × SEARCH_COLUMNS of products of bytes, in steps of
+// SEARCH_DEPTH bytes, with SEARCH_STAGES steps in shared memory (see search.cu).
+constexpr int SEARCH_THREADS = 256;
+constexpr int SEARCH_ROWS = 32;
+constexpr int SEARCH_COLUMNS = 256;
+constexpr int SEARCH_DEPTH = 64;
+constexpr int SEARCH_STAGES = 3;
+constexpr int SEARCH_SHARED = 70144;
+
+// Threads of the block of scale_atoms, and its dynamic shared memory in bytes.
+constexpr int SCALE_THREADS = 1024;
+constexpr int SCALE_SHARED = 128;
+
+// Threads per row of polish, and its dynamic shared memory in bytes, without gathered atoms.
+constexpr int POLISH_THREADS = 256;
+constexpr int POLISH_SHARED = 4352;
 
 // Shape is the size of row-major matrices: codes are words × atoms, a dictionary is
 // atoms × dim, vectors are words × dim. A word is a row of data. Rows begin every
@@ -160,18 +171,14 @@ LAYOUT(Shape, 20, 0)
 
 // The arguments of the kernels. The .cu files document the kernels.
 
-// Several blocks may share a tile of decode, each with a part of the reduction (split-K). The
-// result is then the sum of `shares` matrices of words × dim, share_pitch floats apart.
-
 struct Decode {
     float* product; // words × dim
     const float* codes;
     const float* atoms;
-    long long share_pitch;
     Shape shape;
-    int shares;
+    char padding[4];
 };
-LAYOUT(Decode, 56, 3)
+LAYOUT(Decode, 48, 3)
 
 struct Accumulate {
     float* product; // atoms × dim
@@ -201,6 +208,9 @@ LAYOUT(Correlate, 96, 5)
 
 // The kernels *_fp16 have float16 factors, which are scaled by powers of two. Dividing by
 // such a scale is exact. The scale of a product is the product of its factors' scales.
+
+// Several blocks may share a tile of decode, each with a part of the reduction (split-K). The
+// result is then the sum of `shares` matrices of words × dim, share_pitch floats apart.
 
 struct DecodeHalf {
     float* product; // words × dim
@@ -295,86 +305,92 @@ struct RandomCodes {
 };
 LAYOUT(RandomCodes, 56, 1)
 
-struct Fista {
-    const float* codes;     // b
-    float* previous;        // a; overwritten by b'
-    float* restarts;        // words × parts: partial sums of ⟨z − b', b' − b⟩
-    const float* residuals; // words × dim
-    const float* atoms;
-    const float* momenta; // per word
-    double step_size;
-    double threshold;
-    Shape shape;
-    int parts;
-    bool nonnegative;
-    bool fixed_support; // keep elements that are −0 in b
-    char padding[6];
+// An Iteration of FISTA: λ', the momentum after it, and whether atoms enter.
+struct Iteration {
+    double lambda;
+    float momentum;
+    int enters;
 };
-LAYOUT(Fista, 96, 6)
+LAYOUT(Iteration, 16, 0)
 
-struct FistaHalf {
-    const Half* codes;     // b
-    Half* previous;        // a; overwritten by b'
-    float* restarts;       // words × parts: partial sums of ⟨z − b', b' − b⟩
-    const Half* residuals; // words × dim
-    const Half* atoms;
-    const float* momenta; // per word
-    const float* scales;  // per word
-    double step_size;     // times the scale of codes, divided by the scales of residuals and atoms
-    double threshold;     // times the scale of codes
+// The arguments of the search have the symbols of package encode. Rows of dim bytes, and of as many
+// floats, begin every ⌈dim/SEARCH_DEPTH⌉·SEARCH_DEPTH elements, rows of atoms bytes of the
+// transposed D8 likewise. Its codes begin every ⌈atoms/SEARCH_COLUMNS⌉·SEARCH_COLUMNS elements, and
+// their number is a multiple of SEARCH_ROWS. The rows of D8 and of its transpose are in groups of 16.
+
+struct RoundAtoms {
+    signed char* bytes;  // D8, atoms × dim
+    signed char* across; // its transpose, dim × atoms
+    float* tops;         // per atom: t_k
+    float* norms;        // per atom: ‖D8_k‖
+    const float* atoms;
     Shape shape;
-    int parts;
+    char padding[4];
+};
+LAYOUT(RoundAtoms, 64, 5)
+
+struct ScaleAtoms {
+    float* shares; // per atom: v_k
+    float* scales; // per atom: c_k
+    double* unit;  // w
+    float* reach;  // max_k c_k·v_k·‖D8_k‖
+    const float* tops;
+    const float* norms;
+    double step; // s
+    int atoms;
+    char padding[4];
+};
+LAYOUT(ScaleAtoms, 64, 6)
+
+struct Search {
+    float* codes;                // b, words × atoms
+    float* momentum_codes;       // z, words × atoms
+    signed char* code_bytes;     // Z8, words × atoms; zero beyond atoms
+    int* flags;                  // for each block of rows and tile of atoms, a number per thread
+    float* scaled;               // ŷ, words × dim
+    float* residuals;            // r, words × dim
+    signed char* residual_bytes; // R8, words × dim; zero beyond dim
+    double* factors;             // per word: e/w
+    const float* y;              // words × dim, with the pitch of the shape
+    const signed char* bytes;
+    const signed char* across;
+    const float* shares; // zero beyond atoms
+    const float* scales; // zero beyond atoms
+    const double* unit;
+    const float* reach;
+    const Iteration* iterations;
+    double step; // s
+    int count;   // of iterations
+    Shape shape;
     bool nonnegative;
     char padding[7];
 };
-LAYOUT(FistaHalf, 104, 7)
+LAYOUT(Search, 168, 16)
 
-struct FistaResiduals {
-    void* residuals;               // words × dim
-    float* momenta;                // per word
-    double* losses;                // per word
-    const float* y;                // words × dim
-    const float* decoded;          // words × dim: bD
-    const float* previous_decoded; // words × dim: aD
-    const float* restarts;         // words × parts
-    const float* scales;           // per word, for float16
-    double momentum;
-    double scale;          // of float16 residuals
-    long long share_pitch; // of decoded and previous_decoded
-    Shape shape;
-    int parts;
-    int shares;
-    char padding[4];
-};
-LAYOUT(FistaResiduals, 120, 8)
-
-struct RowScales {
-    float* scales;  // per word
-    const float* y; // words × dim
-    Shape shape;
-    char padding[4];
-};
-LAYOUT(RowScales, 40, 2)
-
-struct ToHalves {
-    Half* halves;      // words × dim
-    const float* rows; // words × dim
-    double scale;
-    Shape shape;
-    char padding[4];
-};
-LAYOUT(ToHalves, 48, 2)
-
-// Float16 codes are scaled by scales[row]/scale.
-struct KeepLargest {
-    float* codes;
-    const Half* halves;  // float16 codes to read instead, or null
-    const float* scales; // per word, for float16
-    double scale;
-    Shape shape;
+struct Polish {
+    int* index;            // words × max_nonzeros
+    float* value;          // words × max_nonzeros
+    float* momentum_codes; // z, words × max_nonzeros
+    float* residuals;      // words × dim
+    double* losses;        // per word
+    double* nonzeros;      // per word
+    double* l1;            // per word: Σ|a|
+    float* dense;          // words × atoms, or null
+    int* used;             // per atom, or null
+    const float* codes;    // the search's
+    const double* factors; // the search's
+    const float* y;        // words × dim
+    const float* atoms;
+    const Iteration* iterations;
+    double step_size;
+    int count; // of iterations
     int max_nonzeros;
+    Shape shape;
+    bool nonnegative;
+    bool gathered; // shared memory has room for max_nonzeros atoms
+    char padding[2];
 };
-LAYOUT(KeepLargest, 56, 3)
+LAYOUT(Polish, 152, 14)
 
 struct Remember {
     float* sums; // atoms × dim

@@ -85,14 +85,11 @@ const totalsThreads = 1024
 const totalsShared = 256
 
 // A block of decode, accumulate and correlate computes a tile of ROWS × COLUMNS of the
-// result, in steps of DEPTH, with STAGES steps in shared memory (see product.cuh). fista
-// uses correlate's tile. SHARED is the dynamic shared memory in bytes. Except for
+// result, in steps of DEPTH, with STAGES steps in shared memory (see product.cuh). SHARED is
+// the dynamic shared memory in bytes. Except for
 // AHEAD_HALF_DECODE, it is below the 99 KB of the smaller GPUs (sm_86, sm_89), and small
 // enough for two blocks per SM of the larger ones (sm_80, sm_90).
 const productThreads = 256
-
-// Maximum number of blocks that share a tile of decode.
-const mostShares = 8
 
 const decodeRows = 128
 const decodeColumns = 64
@@ -146,8 +143,22 @@ const blockAtoms = 32
 const powerThreads = 1024
 const powerShared = 256
 
-// Columns of the result of fista per warp. A row's restart test has a partial sum for each warp.
-const fistaColumns = 32
+// A block of search computes tiles of SEARCH_ROWS × SEARCH_COLUMNS of products of bytes, in steps of
+// SEARCH_DEPTH bytes, with SEARCH_STAGES steps in shared memory (see search.cu).
+const searchThreads = 256
+const searchRows = 32
+const searchColumns = 256
+const searchDepth = 64
+const searchStages = 3
+const searchShared = 70144
+
+// Threads of the block of scale_atoms, and its dynamic shared memory in bytes.
+const scaleThreads = 1024
+const scaleShared = 128
+
+// Threads per row of polish, and its dynamic shared memory in bytes, without gathered atoms.
+const polishThreads = 256
+const polishShared = 4352
 
 // Shape is the size of row-major matrices: codes are words × atoms, a dictionary is
 // atoms × dim, vectors are words × dim. A word is a row of data. Rows begin every
@@ -165,19 +176,15 @@ var _ [20]byte = [unsafe.Sizeof(shape{})]byte{}
 
 // The arguments of the kernels. The .cu files document the kernels.
 
-// Several blocks may share a tile of decode, each with a part of the reduction (split-K). The
-// result is then the sum of `shares` matrices of words × dim, share_pitch floats apart.
-
 type decode struct {
-	product    pointer[float32] // words × dim
-	codes      pointer[float32]
-	atoms      pointer[float32]
-	sharePitch int64
-	shape      shape
-	shares     int32
+	product pointer[float32] // words × dim
+	codes   pointer[float32]
+	atoms   pointer[float32]
+	shape   shape
+	_       [4]byte
 }
 
-var _ [56]byte = [unsafe.Sizeof(decode{})]byte{}
+var _ [48]byte = [unsafe.Sizeof(decode{})]byte{}
 
 type accumulate struct {
 	product   pointer[float32] // atoms × dim
@@ -209,6 +216,9 @@ var _ [96]byte = [unsafe.Sizeof(correlate{})]byte{}
 
 // The kernels *_fp16 have float16 factors, which are scaled by powers of two. Dividing by
 // such a scale is exact. The scale of a product is the product of its factors' scales.
+
+// Several blocks may share a tile of decode, each with a part of the reduction (split-K). The
+// result is then the sum of `shares` matrices of words × dim, share_pitch floats apart.
 
 type decodeHalf struct {
 	product    pointer[float32] // words × dim
@@ -310,92 +320,97 @@ type randomCodes struct {
 
 var _ [56]byte = [unsafe.Sizeof(randomCodes{})]byte{}
 
-type fista struct {
-	codes        pointer[float32] // b
-	previous     pointer[float32] // a; overwritten by b'
-	restarts     pointer[float32] // words × parts: partial sums of ⟨z − b', b' − b⟩
-	residuals    pointer[float32] // words × dim
-	atoms        pointer[float32]
-	momenta      pointer[float32] // per word
-	stepSize     float64
-	threshold    float64
-	shape        shape
-	parts        int32
-	nonnegative  bool
-	fixedSupport bool // keep elements that are −0 in b
-	_            [6]byte
+// An Iteration of FISTA: λ', the momentum after it, and whether atoms enter.
+type iteration struct {
+	lambda   float64
+	momentum float32
+	enters   int32
 }
 
-var _ [96]byte = [unsafe.Sizeof(fista{})]byte{}
+var _ [16]byte = [unsafe.Sizeof(iteration{})]byte{}
 
-type fistaHalf struct {
-	codes       pointer[half]    // b
-	previous    pointer[half]    // a; overwritten by b'
-	restarts    pointer[float32] // words × parts: partial sums of ⟨z − b', b' − b⟩
-	residuals   pointer[half]    // words × dim
-	atoms       pointer[half]
-	momenta     pointer[float32] // per word
-	scales      pointer[float32] // per word
-	stepSize    float64          // times the scale of codes, divided by the scales of residuals and atoms
-	threshold   float64          // times the scale of codes
-	shape       shape
-	parts       int32
-	nonnegative bool
-	_           [7]byte
-}
+// The arguments of the search have the symbols of package encode. Rows of dim bytes, and of as many
+// floats, begin every ⌈dim/SEARCH_DEPTH⌉·SEARCH_DEPTH elements, rows of atoms bytes of the
+// transposed D8 likewise. Its codes begin every ⌈atoms/SEARCH_COLUMNS⌉·SEARCH_COLUMNS elements, and
+// their number is a multiple of SEARCH_ROWS. The rows of D8 and of its transpose are in groups of 16.
 
-var _ [104]byte = [unsafe.Sizeof(fistaHalf{})]byte{}
-
-type fistaResiduals struct {
-	residuals       pointer[byte]    // words × dim
-	momenta         pointer[float32] // per word
-	losses          pointer[float64] // per word
-	y               pointer[float32] // words × dim
-	decoded         pointer[float32] // words × dim: bD
-	previousDecoded pointer[float32] // words × dim: aD
-	restarts        pointer[float32] // words × parts
-	scales          pointer[float32] // per word, for float16
-	momentum        float64
-	scale           float64 // of float16 residuals
-	sharePitch      int64   // of decoded and previous_decoded
-	shape           shape
-	parts           int32
-	shares          int32
-	_               [4]byte
-}
-
-var _ [120]byte = [unsafe.Sizeof(fistaResiduals{})]byte{}
-
-type rowScales struct {
-	scales pointer[float32] // per word
-	y      pointer[float32] // words × dim
+type roundAtoms struct {
+	bytes  pointer[int8]    // D8, atoms × dim
+	across pointer[int8]    // its transpose, dim × atoms
+	tops   pointer[float32] // per atom: t_k
+	norms  pointer[float32] // per atom: ‖D8_k‖
+	atoms  pointer[float32]
 	shape  shape
 	_      [4]byte
 }
 
-var _ [40]byte = [unsafe.Sizeof(rowScales{})]byte{}
+var _ [64]byte = [unsafe.Sizeof(roundAtoms{})]byte{}
 
-type toHalves struct {
-	halves pointer[half]    // words × dim
-	rows   pointer[float32] // words × dim
-	scale  float64
-	shape  shape
+type scaleAtoms struct {
+	shares pointer[float32] // per atom: v_k
+	scales pointer[float32] // per atom: c_k
+	unit   pointer[float64] // w
+	reach  pointer[float32] // max_k c_k·v_k·‖D8_k‖
+	tops   pointer[float32]
+	norms  pointer[float32]
+	step   float64 // s
+	atoms  int32
 	_      [4]byte
 }
 
-var _ [48]byte = [unsafe.Sizeof(toHalves{})]byte{}
+var _ [64]byte = [unsafe.Sizeof(scaleAtoms{})]byte{}
 
-// Float16 codes are scaled by scales[row]/scale.
-type keepLargest struct {
-	codes       pointer[float32]
-	halves      pointer[half]    // float16 codes to read instead, or null
-	scales      pointer[float32] // per word, for float16
-	scale       float64
-	shape       shape
-	maxNonzeros int32
+type search struct {
+	codes         pointer[float32] // b, words × atoms
+	momentumCodes pointer[float32] // z, words × atoms
+	codeBytes     pointer[int8]    // Z8, words × atoms; zero beyond atoms
+	flags         pointer[int32]   // for each block of rows and tile of atoms, a number per thread
+	scaled        pointer[float32] // ŷ, words × dim
+	residuals     pointer[float32] // r, words × dim
+	residualBytes pointer[int8]    // R8, words × dim; zero beyond dim
+	factors       pointer[float64] // per word: e/w
+	y             pointer[float32] // words × dim, with the pitch of the shape
+	bytes         pointer[int8]
+	across        pointer[int8]
+	shares        pointer[float32] // zero beyond atoms
+	scales        pointer[float32] // zero beyond atoms
+	unit          pointer[float64]
+	reach         pointer[float32]
+	iterations    pointer[iteration]
+	step          float64 // s
+	count         int32   // of iterations
+	shape         shape
+	nonnegative   bool
+	_             [7]byte
 }
 
-var _ [56]byte = [unsafe.Sizeof(keepLargest{})]byte{}
+var _ [168]byte = [unsafe.Sizeof(search{})]byte{}
+
+type polish struct {
+	index         pointer[int32]   // words × max_nonzeros
+	value         pointer[float32] // words × max_nonzeros
+	momentumCodes pointer[float32] // z, words × max_nonzeros
+	residuals     pointer[float32] // words × dim
+	losses        pointer[float64] // per word
+	nonzeros      pointer[float64] // per word
+	l1            pointer[float64] // per word: Σ|a|
+	dense         pointer[float32] // words × atoms, or null
+	used          pointer[int32]   // per atom, or null
+	codes         pointer[float32] // the search's
+	factors       pointer[float64] // the search's
+	y             pointer[float32] // words × dim
+	atoms         pointer[float32]
+	iterations    pointer[iteration]
+	stepSize      float64
+	count         int32 // of iterations
+	maxNonzeros   int32
+	shape         shape
+	nonnegative   bool
+	gathered      bool // shared memory has room for max_nonzeros atoms
+	_             [2]byte
+}
+
+var _ [152]byte = [unsafe.Sizeof(polish{})]byte{}
 
 type remember struct {
 	sums      pointer[float32] // atoms × dim

@@ -49,6 +49,14 @@ func (b *bench) begin(t testing.TB) (end func()) {
 // put returns the address of values in the device's memory.
 func put[T any](b *bench, values []T) pointer[T] { return upload(b.gpu, values) }
 
+// memory returns the address of n bytes: zeros, or NaNs.
+func (b *bench) memory(n int, zeroed bool) pointer[byte] {
+	if zeroed {
+		return put(b, make([]byte, n))
+	}
+	return put(b, slices.Repeat([]byte{0xff}, n))
+}
+
 // readBack returns n values from device memory.
 func readBack[T any](b *bench, p pointer[T], n int) []T {
 	b.t.Helper()

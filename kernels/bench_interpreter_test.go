@@ -75,6 +75,14 @@ func put[T any](b *bench, values []T) pointer[T] {
 	return pointer[T](p)
 }
 
+// memory returns the address of n bytes: zeros, or unwritten ones.
+func (b *bench) memory(n int, zeroed bool) pointer[byte] {
+	if zeroed {
+		return put(b, make([]byte, n))
+	}
+	return pointer[byte](b.Alloc(fmt.Sprintf("%d bytes", n), n))
+}
+
 // readBack returns n values from device memory.
 func readBack[T any](b *bench, p pointer[T], n int) []T {
 	b.t.Helper()

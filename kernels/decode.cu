@@ -3,7 +3,7 @@
 // The reduction runs along the rows of codes and along the columns of atoms (see
 // product.cuh).
 //
-// Lower bounds. Bytes: 4·(words·atoms + atoms·dim + shares·words·dim). Flops:
+// Lower bounds. Bytes: 4·(words·atoms + atoms·dim + words·dim). Flops:
 // 2·words·atoms·dim, three times as many for fp32. For 400,000 × 3000 → 300 on an
 // H200: 5.3 GB, 1.2 ms at 4.3 TB/s, and 0.72 Tflop, 2.4 ms if mma.sync does 300
 // TFLOP/s in TF32. (The 495 of the data sheet need wgmma, which only Hopper has.)
@@ -17,36 +17,17 @@
 // 0.52 Mflop, 21 flops per byte, so 300 TFLOP/s would need 14 TB/s from L2. With many
 // words L2 is the bottleneck, not the tensor cores.
 //
-// Split-K: with few words, several blocks share a tile. Each reduces over some of the
-// atoms and writes a partial product. The reader of the product adds them, at a cost
-// proportional to the words.
-//
 // decode_fp16 moves half the bytes. Its tiles have 160 columns, 32 × 80 per warp, so
 // that codes are read twice instead of five times: 71 flops per byte from L2. A
-// dictionary step has only 50 such tiles, and therefore two shares.
+// dictionary step has only 50 such tiles. So two blocks share a tile (split-K): each reduces
+// over some of the atoms and writes a partial product. The reader of the product adds them, at a
+// cost proportional to the words.
 //
 // It runs one block of 8 warps per SM, too few to hide latency: with two stages, each
 // step waits for the latency of its copies and then for their bytes. decode_ahead_fp16
 // has a third stage and copies two steps ahead. It needs 120 KB of shared memory per
 // block, which sm_80, sm_90 and sm_100 have, but sm_86, sm_89 and sm_120 lack.
 #include "product.cuh"
-
-// Share is a block's part of the reduction, atoms first to last − 1, and its result.
-struct Share {
-    int first, last;
-    float* product;
-};
-
-// share_of returns the share of a block and sets p.row to the row of its tile. The grid has
-// all tiles of the first share, then all tiles of the second, and so on.
-template <int ROWS, int DEPTH, typename P, typename Args>
-__device__ __forceinline__ Share share_of(P& p, const Args& args)
-{
-    const unsigned rows = (args.shape.words + ROWS - 1) / ROWS * ROWS, shares = args.shares;
-    const unsigned number = p.row / rows, depth = (args.shape.atoms + shares * DEPTH - 1) / (shares * DEPTH) * DEPTH;
-    p.row -= number * rows;
-    return {int(number * depth), min(args.shape.atoms, int((number + 1) * depth)), args.product + number * args.share_pitch};
-}
 
 template <bool SPLIT>
 __device__ __forceinline__ void decode(const Decode& args)
@@ -56,13 +37,30 @@ __device__ __forceinline__ void decode(const Decode& args)
     SHARED_MEMORY(float, shared);
     const Shape& s = args.shape;
     P p;
-    const Share share = share_of<DECODE_ROWS, DECODE_DEPTH>(p, args);
-    p.run(shared, {args.codes, s.words, s.code_pitch}, {args.atoms, s.atoms, s.dim_pitch}, share.last, share.first);
-    p.store(share.product, s.words, s.dim_pitch, p.sums);
+    p.run(shared, {args.codes, s.words, s.code_pitch}, {args.atoms, s.atoms, s.dim_pitch}, s.atoms);
+    p.store(args.product, s.words, s.dim_pitch, p.sums);
 }
 
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) decode_tf32(Decode args) { decode<false>(args); }
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) decode_fp32(Decode args) { decode<true>(args); }
+
+// Share is a block's part of the reduction, atoms first to last − 1, and its result.
+struct Share {
+    int first, last;
+    float* product;
+};
+
+// share_of returns the share of a block and sets p.row to the row of its tile. The grid has
+// all tiles of the first share, then all tiles of the second, and so on.
+template <typename P>
+__device__ __forceinline__ Share share_of(P& p, const DecodeHalf& args)
+{
+    constexpr unsigned ROWS = HALF_DECODE_ROWS, DEPTH = HALF_DECODE_DEPTH;
+    const unsigned rows = (args.shape.words + ROWS - 1) / ROWS * ROWS, shares = args.shares;
+    const unsigned number = p.row / rows, depth = (args.shape.atoms + shares * DEPTH - 1) / (shares * DEPTH) * DEPTH;
+    p.row -= number * rows;
+    return {int(number * depth), min(args.shape.atoms, int((number + 1) * depth)), args.product + number * args.share_pitch};
+}
 
 template <int STAGES, int SHARED>
 __device__ __forceinline__ void decode(const DecodeHalf& args)
@@ -73,7 +71,7 @@ __device__ __forceinline__ void decode(const DecodeHalf& args)
     SHARED_MEMORY(Half, shared_halves);
     const Shape& s = args.shape;
     P p;
-    const Share share = share_of<HALF_DECODE_ROWS, HALF_DECODE_DEPTH>(p, args);
+    const Share share = share_of(p, args);
     p.run(shared_halves, {args.codes, s.words, s.code_pitch}, {args.atoms, s.atoms, s.dim_pitch}, share.last, share.first);
     p.store(share.product, s.words, s.dim_pitch, p.sums, float_once(1 / args.scale));
 }

@@ -124,6 +124,21 @@ __device__ __forceinline__ void mma_bfloats(float (&c)[4], const unsigned (&a)[4
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
+// mma_bytes adds the product of a (16×32) and b (32×8) of 8-bit integers to c (16×8). A register
+// holds four elements, the first one in its low bits:
+//
+//     a: rows g, g+8, g, g+8 of columns 4t to 4t+3, 4t to 4t+3, 4t+16 to 4t+19, 4t+16 to 4t+19
+//     b: rows 4t to 4t+3, 4t+16 to 4t+19 of column g
+//
+// c is as in mma. load_matrices reads such factors as rows of 16 bytes.
+__device__ __forceinline__ void mma_bytes(int (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2])
+{
+    asm volatile(
+        "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
 // halves rounds two numbers to float16 and packs them, x in the low bits.
 __device__ __forceinline__ unsigned halves(float x, float y)
 {

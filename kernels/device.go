@@ -22,7 +22,7 @@ type GPU struct {
 // [ErrUnavailable].
 type Device struct {
 	Index     int       // of the GPU, see [GPU]
-	Precision Precision // of matrix products; "" means tf32
+	Precision Precision // of the paper's training; "" means tf32
 	Memory    int64     // limit of device memory in bytes; 0 means the free memory
 
 	// Compiling, if not nil, is called for each new CUDA context before the driver compiles kernels.
@@ -32,8 +32,8 @@ type Device struct {
 	pool *contextPool // set by Start; nil means a CUDA context for each use
 }
 
-// Precision is the precision of matrix products: fp16, tf32 or fp32. Other computations are in float32, and
-// sums over rows in float64.
+// Precision is the precision of the matrix products of the paper's training: fp16, tf32 or fp32. Other computations
+// are in float32, and sums over rows in float64. Encoders and learners have no choice of it.
 type Precision string
 
 const (

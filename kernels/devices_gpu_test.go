@@ -137,38 +137,37 @@ func TestStart(t *testing.T) {
 		defer e.Close()
 		return encodetest.Encode(t, e, x), [2]int64{before, e.gpu.availableMemory() + e.gpu.allocated}
 	}
-	for _, precision := range []Precision{tf32, fp16} {
-		want, _ := run(Device{Precision: precision})
-		device := Device{Precision: precision}.Start()
-		device.pool.started.Wait()
-		setting(t, "EMULATED_FAIL_CONTEXT", "46")
-		got, rooms := run(device)
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: other codes", precision)
-		}
-		if rooms[0] != rooms[1] {
-			t.Errorf("%s: %d bytes of memory at first, then %d", precision, rooms[0], rooms[1])
-		}
+	want, _ := run(Device{})
+	device := Device{}.Start()
+	device.pool.started.Wait()
+	setting(t, "EMULATED_FAIL_CONTEXT", "46")
+	got, rooms := run(device)
+	if !reflect.DeepEqual(got, want) {
+		t.Error("other codes")
+	}
+	if rooms[0] != rooms[1] {
+		t.Errorf("%d bytes of memory at first, then %d", rooms[0], rooms[1])
+	}
 
-		l, err := open(device)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := open(device); !errors.Is(err, ErrUnavailable) {
-			t.Errorf("%s: error %v for a second learner, want the error of a new context", precision, err)
-		}
-		setting(t, "EMULATED_FAIL_CONTEXT", "")
-		second, err := open(device)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l.gpu.err = errHalfRange // as if a call had failed
-		if err := cmp.Or(second.Close(), l.Close()); err != errHalfRange || device.pool.idle != second.gpu.session {
-			t.Errorf("%s: error %v, or a context that has failed is kept", precision, err)
-		}
-		if got, _ := run(device); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: other codes in another context", precision)
-		}
+	l, err := open(device)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(device); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("error %v for a second learner, want the error of a new context", err)
+	}
+	setting(t, "EMULATED_FAIL_CONTEXT", "")
+	second, err := open(device)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failure := errors.New("as if a call had failed")
+	l.gpu.err = failure
+	if err := cmp.Or(second.Close(), l.Close()); err != failure || device.pool.idle != second.gpu.session {
+		t.Errorf("error %v, or a context that has failed is kept", err)
+	}
+	if got, _ := run(device); !reflect.DeepEqual(got, want) {
+		t.Error("other codes in another context")
 	}
 }
 

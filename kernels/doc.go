@@ -32,17 +32,18 @@
 // compile.go translates programs to launches. A pass queues all its launches before the host waits. The
 // launches of a dictionary pass are the same in every epoch with the same batch size. They become a CUDA graph
 // if there are at most some thousands. Encoders and learners run without programs, and have kernels of their
-// own (encode.cu, learner.cu), on blocks of some thousands of rows.
+// own (search.cu, polish.cu, learner.cu), on blocks of some thousands of rows.
 //
 // Read product.cuh first: it explains the tiled matrix product that most kernels share. abi.cuh declares the
 // arguments of the kernels, for C++ and, through "go generate", for Go. launch.go computes the grids.
 //
 // # Reproducibility
 //
-// Products have TF32 factors, pairs of TF32 factors, or float16 factors, and float32 sums; scales.go and
-// encoder_half.go explain the scales of float16. Sums over rows are float64. No sum uses atomic operations, and
-// no order of addition depends on the device or on free memory. A training therefore gives the same bits in
-// every run on GPUs of one generation, and a row has the same code whatever other rows are encoded with it.
+// Products have TF32 factors, pairs of TF32 factors, or float16 factors, and float32 sums; scales.go explains the
+// scales of float16. Sums over rows are float64. No sum uses atomic operations, and no order of addition depends
+// on the device or on free memory. A training therefore gives the same bits in every run on GPUs of one
+// generation. The search for codes multiplies 8-bit integers, and their polish runs without tensor cores. So all
+// GPUs compute the same codes for a dictionary, and a row has the same code whatever other rows are encoded with it.
 //
 // # Tests
 //

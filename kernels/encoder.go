@@ -3,7 +3,6 @@
 package kernels
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,29 +18,22 @@ import (
 
 // encoder encodes on a GPU. It implements [encode.Encoder]. Its methods may be called from any goroutine,
 // one at a time.
-//
-// FISTA's symbols, as in encode.cu: y is a row minus the mean, b its current code, a its code one iteration
-// earlier, and z = b + momentum·(b − a).
 type encoder struct {
 	dictionary *model.Dictionary
 	gpu        *gpu
 	widths     widths
 	options    encode.Options
-	precision  Precision    // of products of floats
-	half       *halfBuffers // nil unless fp16
-	step       float64      // FISTA's step size
-	nonzeros   int          // maximum per row, at most K
-	batch      int          // maximum number of rows at a time
-	shares     int          // blocks that share a tile of decode (split-K)
-	parts      int          // number of partial sums of a row's restart test
+	step       float64 // FISTA's step size
+	nonzeros   int     // maximum per row, at most K
+	batch      int     // maximum number of rows at a time
 
-	atoms                               pointer[float32] // D, K×L
-	residuals, decoded, previousDecoded pointer[float32] // batch×L: y − zD, bD and aD
-	codes, previous                     pointer[float32] // batch×K: b and a
-	restarts                            pointer[float32] // batch×parts
-	momenta                             pointer[float32] // batch
-	used                                pointer[int32]   // K
-	starts                              pointer[int64]   // batch: index of each row's first packed nonzero
+	atoms   pointer[float32] // D, K×L
+	rounded roundedAtoms
+	search  searchState
+	codes   pointer[float32]   // batch×K, of a learner; or 0
+	work    pointer[float32]   // batch×nonzeros: z of the polish
+	polish  pointer[iteration] // its schedule
+	used    pointer[int32]     // K, of a learner; or 0
 
 	slot    *encoderSlot   // of the current rows
 	slots   []*encoderSlot // the pending slots first, the oldest of them at index 0
@@ -54,7 +46,7 @@ type encoderSlot struct {
 	y        pointer[float32] // batch×L: copy of staging
 	losses   pointer[float64] // batch
 	nonzeros pointer[float64] // batch; followed by Σ|a| of each row
-	index    pointer[int32]   // packed codes
+	index    pointer[int32]   // batch×nonzeros
 	value    pointer[float32]
 	onHost   struct { // copies of these results, page-locked
 		losses, nonzeros []float64
@@ -82,8 +74,7 @@ func newEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch 
 	if err != nil {
 		return nil, err
 	}
-	e.shares = encoderShares
-	if err := e.prepare(1, 0, 2, e.nonzeros); err != nil {
+	if err := e.prepare(1, 0, false); err != nil {
 		e.gpu.Close()
 		return nil, err
 	}
@@ -105,32 +96,19 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 	if err != nil {
 		return nil, err
 	}
-	g, err := d.open(append(files, "decode", "encode", "codes")...)
+	g, err := d.open(append(files, "search", "polish")...)
 	if err != nil {
 		return nil, err
 	}
 	atoms := dictionary.Len()
-	e := &encoder{
+	return &encoder{
 		dictionary: dictionary, gpu: g, widths: newWidths(atoms, dictionary.Dim),
-		options: o, precision: cmp.Or(d.Precision, tf32), step: step, nonzeros: min(o.Nonzeros, atoms), batch: batch, shares: 1,
-		parts: divide(atoms, correlateColumns) * (correlateColumns / fistaColumns),
-	}
-	if d.Precision == fp16 {
-		e.precision, e.widths, e.half = tf32, newHalfWidths(atoms, dictionary.Dim), newHalfBuffers(dictionary.Atoms, dictionary.Dim)
-	}
-	return e, nil
+		options: o, step: step, nonzeros: min(o.Nonzeros, atoms), batch: batch,
+	}, nil
 }
 
-// Device implements [encode.Encoder].
-func (e *encoder) Device() string {
-	if e.half != nil {
-		return e.gpu.name(fp16)
-	}
-	return e.gpu.name(e.precision)
-}
-
-// Search implements [encode.Encoder].
-func (e *encoder) Search() int { return 0 }
+// Device implements [encode.Encoder]. All GPUs compute the same bits.
+func (e *encoder) Device() string { return "cuda" }
 
 // Close implements [encode.Encoder].
 func (e *encoder) Close() error { return e.gpu.Close() }
@@ -140,73 +118,65 @@ func (e *encoder) Options() encode.Options { return e.options }
 
 // fixedBytes returns the bytes of device memory that do not depend on the number of rows.
 func (e *encoder) fixedBytes() int64 {
-	_, atom := e.halfBufferBytes()
-	return slack + int64(e.widths.atoms)*(4*int64(e.widths.dimPitch+1)+atom)
+	return slack + int64(e.widths.atoms)*4*int64(e.widths.dimPitch+1) + e.widths.roundedBytes() + searchRows*e.widths.searchBytes()
 }
 
-// encoderShares is the number of blocks that share a tile of decode (split-K). The 160 tiles of 4,096 rows of
-// length 300 would leave a third of the multiprocessors of an H100 or RTX 4090 idle. The number is a constant,
-// because it determines the order of additions: codes must depend neither on the GPU nor on the number of rows.
-const encoderShares = 2
-
-// maxShares returns the number of partial products of decode for which memory is allocated.
-func (e *encoder) maxShares() int {
-	if e.half != nil {
-		return max(2, e.shares)
-	}
-	return e.shares
-}
-
-// slack bounds the bytes that the driver adds when it rounds up allocations.
+// slack bounds the bytes that the driver adds when it rounds up allocations, and the bytes of small arrays.
 const slack = 4 << 20
 
-// rowBytes returns the bytes of device memory per row, for the given numbers of slots and of packed nonzeros.
-func (e *encoder) rowBytes(slots, packed int) int64 {
-	row, _ := e.halfBufferBytes()
-	return row + 4*int64(2*e.widths.codePitch+(1+2*e.maxShares())*e.widths.dimPitch+e.parts+1) + 8 + int64(slots)*int64(4*e.widths.dimPitch+8*packed+8*3)
+// slotsOf returns the number of slots of an encoder, or of a learner's encoder.
+func slotsOf(learns bool) int {
+	if learns {
+		return 1
+	}
+	return 2
 }
 
-// maxPacked is the maximum number of bytes of a slot's packed codes, on the device and again on the host.
+// rowBytes returns the bytes of device memory per row.
+func (e *encoder) rowBytes(learns bool) int64 {
+	dense := 0
+	if learns {
+		dense = e.widths.codePitch
+	}
+	return e.widths.searchBytes() + 4*int64(dense+e.nonzeros) + int64(slotsOf(learns))*int64(4*e.widths.dimPitch+8*e.nonzeros+8*3)
+}
+
+// maxPacked is the maximum number of bytes of a slot's packed codes on the host.
 const maxPacked = 256 << 20
 
 // prepare copies the dictionary and allocates device memory for e.batch rows. It reduces e.batch to the number
-// of rows that fit beside the reserved bytes, and returns an error if fewer than minRows fit. The argument
-// packed is the maximum number of nonzeros of a row in each slot.
-func (e *encoder) prepare(minRows int, reserved int64, slots, packed int) error {
+// of rows that fit beside the reserved bytes, and returns an error if fewer than minRows fit. If the encoder
+// learns, it stores dense codes on the device, and returns none.
+func (e *encoder) prepare(minRows int, reserved int64, learns bool) error {
 	g := e.gpu
 	defer g.enter()()
 	free := g.availableMemory()
 	if g.err != nil {
 		return g.err
 	}
-	e.batch = int(min(int64(e.batch), (free/20*19-e.fixedBytes()-reserved)/e.rowBytes(slots, packed)))
-	if packed > 0 {
-		e.batch = min(e.batch, max(1, maxPacked/(8*packed)))
+	e.batch = int(min(int64(e.batch), (free/20*19-e.fixedBytes()-reserved)/e.rowBytes(learns)))
+	if !learns {
+		e.batch = min(e.batch, max(1, maxPacked/(8*e.nonzeros)))
 	}
 	if e.batch < minRows {
-		need := (e.fixedBytes() + reserved + int64(minRows)*e.rowBytes(slots, packed)) / 19 * 20
+		need := (e.fixedBytes() + reserved + int64(minRows)*e.rowBytes(learns)) / 19 * 20
 		return g.memoryError(fmt.Sprintf("%d sparse dimensions", e.widths.atoms), need, free)
 	}
 	rows := e.batch
 	e.atoms = alloc[float32](g, e.widths.atoms*e.widths.dimPitch)
-	products := rows * e.widths.dimPitch
-	e.residuals = alloc[float32](g, products)
-	products *= e.maxShares()
-	e.decoded, e.previousDecoded = alloc[float32](g, products), alloc[float32](g, products)
-	e.codes, e.previous = alloc[float32](g, rows*e.widths.codePitch), alloc[float32](g, rows*e.widths.codePitch)
-	e.restarts, e.momenta, e.used = alloc[float32](g, rows*e.parts), alloc[float32](g, rows), alloc[int32](g, e.widths.atoms)
-	starts := make([]int64, rows)
-	for i := range starts {
-		starts[i] = int64(i * e.nonzeros)
+	memory := func(n int, _ bool) pointer[byte] { return alloc[byte](g, n) }
+	e.rounded, e.search = newRoundedAtoms(memory, e.widths), newSearchState(memory, e.widths, rows)
+	e.search.iterations, e.search.count = upload(g, schedule(e.options.Lambda, e.options.Steps)), e.options.Steps
+	e.work, e.polish = alloc[float32](g, rows*e.nonzeros), upload(g, schedule(0, backend.PolishSteps))
+	if learns {
+		e.codes, e.used = alloc[float32](g, rows*e.widths.codePitch), alloc[int32](g, e.widths.atoms)
 	}
-	e.starts = upload(g, starts)
-	for range slots {
-		e.slots = append(e.slots, newEncoderSlot(g, rows, e.widths.dimPitch, packed))
+	for range slotsOf(learns) {
+		e.slots = append(e.slots, e.newSlot(!learns))
 	}
 	e.slot = e.slots[0]
 	toDevice(g, e.atoms, pitched(e.dictionary.Atoms, e.widths.dim, e.widths.dimPitch), g.compute)
-	e.allocHalfBuffers(rows)
-	e.convertAtoms()
+	e.roundAtoms()
 	return e.prepared()
 }
 
@@ -221,16 +191,18 @@ func (e *encoder) prepared() error {
 	return g.err
 }
 
-func newEncoderSlot(g *gpu, rows, dimPitch, packed int) *encoderSlot {
+// newSlot returns a slot, with memory for results on the host if onHost is set.
+func (e *encoder) newSlot(onHost bool) *encoderSlot {
+	g, rows, packed := e.gpu, e.batch, e.batch*e.nonzeros
 	s := &encoderSlot{
-		staging: allocHost[float32](g, rows*dimPitch), y: alloc[float32](g, rows*dimPitch), losses: alloc[float64](g, 3*rows),
+		staging: allocHost[float32](g, rows*e.widths.dimPitch), y: alloc[float32](g, rows*e.widths.dimPitch), losses: alloc[float64](g, 3*rows),
+		index: alloc[int32](g, packed), value: alloc[float32](g, packed),
 		loaded: g.event(), computed: g.event(), stored: g.event(),
 	}
 	s.nonzeros = s.losses.at(rows)
-	if n := rows * packed; n > 0 {
-		s.index, s.value = alloc[int32](g, n), alloc[float32](g, n)
+	if onHost {
 		s.onHost.losses, s.onHost.nonzeros = allocHost[float64](g, rows), allocHost[float64](g, rows)
-		s.onHost.index, s.onHost.value = allocHost[int32](g, n), allocHost[float32](g, n)
+		s.onHost.index, s.onHost.value = allocHost[int32](g, packed), allocHost[float32](g, packed)
 	}
 	return s
 }
@@ -268,9 +240,6 @@ func (e *encoder) Start(ctx context.Context, x []float32) func() (*encode.Codes,
 		case out.Rows < rows:
 			return nil, ctx.Err()
 		}
-		if err := e.checkHalfRange(x, out.Loss); err != nil {
-			return nil, err
-		}
 		return out, nil
 	}
 }
@@ -282,7 +251,6 @@ func (e *encoder) begin(out *encode.Codes, n int, row func(i int) []float32) {
 	e.slot, s.result, s.rows = s, out, n
 	e.load(s.y, n, row)
 	e.encode(n)
-	g.queue(packCodes{codes: pointer[byte](e.codes), starts: e.starts, index: s.index, value: s.value, shape: e.widths.shape(n)}.launch(fp32), g.compute)
 	g.record(s.computed, g.compute)
 	g.wait(g.store, s.computed)
 	toHost(g, s.onHost.losses[:n], s.losses, g.store)
@@ -344,77 +312,26 @@ func (e *encoder) stage(n int, row func(i int) []float32) {
 
 // encode queues the kernels that encode the n rows of the current slot.
 func (e *encoder) encode(n int) {
-	g := e.gpu
-	zero(g, e.codes, n*e.widths.codePitch, g.compute)
-	zero(g, e.previous, n*e.widths.codePitch, g.compute)
-	if e.half != nil {
-		e.fistaHalf(n)
-	} else {
-		e.fista(n, e.options.Steps, e.options.Lambda, e.precision, false)
-		g.queue(keepLargest{codes: e.codes, shape: e.widths.shape(n), maxNonzeros: int32(e.nonzeros)}.launch(), g.compute)
-	}
-	e.fista(n, backend.PolishSteps, 0, e.precision, true)
-	e.residual(n, 0, fp32, false) // losses of the final codes
-	g.queue(finishCodes{
-		codes: pointer[byte](e.codes), nonzeros: e.slot.nonzeros, l1: e.slot.nonzeros.at(e.batch), used: e.used, shape: e.widths.shape(n),
-	}.launch(fp32), g.compute)
+	g, s := e.gpu, e.slot
+	g.queue(e.search.launch(&e.rounded, search{
+		y: s.y, step: e.step, shape: e.widths.shape(n), nonnegative: e.options.Nonnegative,
+	}), g.compute)
+	g.queue(polish{
+		index: s.index, value: s.value, momentumCodes: e.work, residuals: e.search.residuals,
+		losses: s.losses, nonzeros: s.nonzeros, l1: s.nonzeros.at(e.batch), dense: e.codes, used: e.used,
+		codes: e.search.codes, factors: e.search.factors, y: s.y, atoms: e.atoms,
+		iterations: e.polish, stepSize: 2 * e.step, count: backend.PolishSteps, // the gradient of ‖r‖² by the code is −2rDᵀ
+		maxNonzeros: int32(e.nonzeros), shape: e.widths.shape(n), nonnegative: e.options.Nonnegative,
+	}.launch(g.maxShared), g.compute)
 }
 
-// fista queues FISTA iterations. They start from the current codes, or from zero codes unless fixedSupport is
-// set. With fixedSupport, codes that keepLargest set to −0 stay zero.
-func (e *encoder) fista(rows, steps int, lambda float64, p Precision, fixedSupport bool) {
-	previousMomentum, zeroCodes := 0.0, !fixedSupport
-	for lambda, momentum := range backend.FISTA(lambda, steps) {
-		e.residual(rows, previousMomentum, p, zeroCodes)
-		zeroCodes = false
-		size, threshold := 2*e.step, lambda*e.step
-		if h := e.half; p == fp16 {
-			e.gpu.queue(fistaHalf{
-				codes: h.codes, previous: h.previous, restarts: e.restarts, residuals: h.residuals, atoms: h.dictionary, momenta: e.momenta, scales: h.rows,
-				stepSize: size * h.codeScale / (unitResiduals * h.atomScale), threshold: threshold * h.codeScale,
-				shape: e.widths.shape(rows), parts: int32(e.parts), nonnegative: e.options.Nonnegative,
-			}.launch(), e.gpu.compute)
-			h.codes, h.previous = h.previous, h.codes
-		} else {
-			e.gpu.queue(fista{
-				codes: e.codes, previous: e.previous, restarts: e.restarts, residuals: e.residuals, atoms: e.atoms, momenta: e.momenta,
-				stepSize: size, threshold: threshold, shape: e.widths.shape(rows), parts: int32(e.parts), nonnegative: e.options.Nonnegative, fixedSupport: fixedSupport,
-			}.launch(p), e.gpu.compute)
-			e.codes, e.previous = e.previous, e.codes
-		}
-		previousMomentum = momentum
-	}
-}
-
-// residual queues the computation of y − zD, where z = b + momentum·(b − a). The argument zeroCodes states that
-// all codes b are zero, so that bD is set to zero without a product.
-func (e *encoder) residual(rows int, momentum float64, p Precision, zeroCodes bool) {
-	g := e.gpu
-	e.decoded, e.previousDecoded = e.previousDecoded, e.decoded
-	shares, pitch := e.shares, int64(rows*e.widths.dimPitch)
-	if p == fp16 {
-		shares = max(2, shares)
-	}
-	residuals := fistaResiduals{
-		residuals: pointer[byte](e.residuals), momenta: e.momenta, losses: e.slot.losses, y: e.slot.y, decoded: e.decoded, previousDecoded: e.previousDecoded,
-		restarts: e.restarts, momentum: momentum, shape: e.widths.shape(rows), parts: int32(e.parts), shares: int32(shares), sharePitch: pitch,
-	}
-	h := e.half
-	if p == fp16 {
-		residuals.residuals, residuals.scales, residuals.scale = pointer[byte](h.residuals), h.rows, unitResiduals
-	}
-	switch {
-	case zeroCodes:
-		zero(g, e.decoded, shares*rows*e.widths.dimPitch, g.compute)
-	case p == fp16:
-		g.queue(decodeHalf{
-			product: e.decoded, codes: h.codes, atoms: h.dictionary, scale: h.codeScale * h.atomScale, shape: e.widths.shape(rows),
-			shares: int32(shares), sharePitch: pitch,
-		}.launch(g.maxShared), g.compute)
-	default:
-		g.queue(decode{
-			product: e.decoded, codes: e.codes, atoms: e.atoms, shape: e.widths.shape(rows), shares: int32(shares), sharePitch: pitch,
-		}.launch(p), g.compute)
-	}
-	g.queue(residuals.launch(), g.compute)
+// roundAtoms queues the rounding of the current atoms to 8-bit integers, for the current step size.
+func (e *encoder) roundAtoms() {
+	r, g := &e.rounded, e.gpu
+	g.queue(roundAtoms{
+		bytes: r.bytes, across: r.across, tops: r.tops, norms: r.norms, atoms: e.atoms, shape: e.widths.shape(0),
+	}.launch(), g.compute)
+	g.queue(scaleAtoms{
+		shares: r.shares, scales: r.scales, unit: r.unit, reach: r.reach, tops: r.tops, norms: r.norms, step: e.step, atoms: int32(e.widths.atoms),
+	}.launch(), g.compute)
 }

@@ -83,7 +83,7 @@ type gpu struct {
 func (d Device) Start() Device {
 	d.pool = new(contextPool)
 	d.pool.started.Go(func() {
-		if g, err := d.openNew("decode", "encode", "codes", "learner", "body"); err == nil { // on failure the first use retries and returns the error
+		if g, err := d.openNew("decode", "search", "polish", "learner", "body"); err == nil { // on failure the first use retries and returns the error
 			d.pool.idle = g.session
 		}
 	})
@@ -202,9 +202,9 @@ func (g *gpu) function(kernel string) *function {
 	return g.functions[kernel]
 }
 
-// name identifies the GPU in results. Tensor cores of different generations round differently.
-func (g *gpu) name(p Precision) string {
-	return fmt.Sprintf("cuda %d.%d %s", g.device.Major, g.device.Minor, p)
+// name identifies the GPU in results. Tensor cores of different generations round floats differently.
+func (g *gpu) name() string {
+	return fmt.Sprintf("cuda %d.%d", g.device.Major, g.device.Minor)
 }
 
 // enter makes the context current on the goroutine's thread until leave is called.

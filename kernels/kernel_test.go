@@ -11,10 +11,13 @@ import (
 
 	gonum "gonum.org/v1/gonum/floats"
 
+	"overcomplete/encode"
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
 	"overcomplete/internal/float16"
 	"overcomplete/internal/testonly/encodetest"
+	"overcomplete/internal/testonly/near"
+	"overcomplete/model"
 )
 
 // These tests compare each kernel with plain loops in float64. bench runs the kernels: with the tag gpu on the
@@ -128,9 +131,6 @@ func rounded(values []float32, scale float64) []float32 {
 // zeros returns the address of n elements of memory.
 func zeros[T any](b *bench, n int) pointer[T] { return put(b, make([]T, n)) }
 
-// minusZero marks codes that keepLargest dropped.
-var minusZero = float32(math.Copysign(0, -1))
-
 func isNaN(x float32) bool { return x != x }
 
 // normal returns n normally distributed numbers, a fraction of them replaced by zero.
@@ -224,14 +224,11 @@ func TestKernels(t *testing.T) {
 		{"accumulate", products, checkAccumulate, shapes},
 		{"update", products[:1], checkUpdate, shapes},
 		{"correlate", products, checkCorrelate, shapes},
-		{"fista", products, checkFISTA, shapes},
-		{"remember", products[1:], checkRemember, shapes},
-		{"fista_residuals", rows, checkFISTAResiduals, [][3]int{{1, 1, 4}, {3, 31, 4}, {9, 32, 32}, {17, 33, 36}, {40, 300, 96}}},
-		{"keep_largest", rows, checkKeepLargest, codes},
+		{"remember", products[1:2], checkRemember, shapes},
+		{"search", rows[1:], checkSearch, [][3]int{{1, 1, 1}, {3, 31, 3}, {33, 300, 70}, {5, 66, 300}}},
+		{"polish", rows[1:], checkPolish, [][3]int{{1, 1, 1}, {5, 40, 3}, {4, 259, 133}, {2, 70, 1100}}},
 		{"finish_codes and pack_codes", rows, checkFinishAndPackCodes, codes},
 		{"random_codes", rows, checkRandomCodes, [][3]int{{1, 1}, {5, 7}, {9, 130}}},
-		{"row_scales", rows[1:], checkRowScales, [][3]int{{1}, {33}, {300}}},
-		{"to_halves", rows[:1], checkToHalves, [][3]int{{1}, {33}, {300}}},
 		{"jacobi", rows[1:], checkJacobi, [][3]int{{1, 1}, {3, 5}, {blockAtoms, 33}, {9, 300}, {19, 700}}},
 		{"gather", rows[1:], checkGather, [][3]int{{1, 1}, {3, 31}, {9, 128}, {17, 129}, {40, 300}, {2, 1300}}},
 		{"power", rows[1:], checkPower, [][3]int{{1}, {2}, {33}, {64}, {133}}},
@@ -259,8 +256,8 @@ func checkDecode(b *bench, precision Precision, words, atoms, dim int) {
 	}
 }
 
-// checkDecodeWithin takes how much shared memory a block with halves may have. It checks one product and several
-// that are its shares, each of some of the atoms.
+// checkDecodeWithin takes how much shared memory a block with halves may have. With halves it checks one product and
+// several that are its shares, each of some of the atoms.
 func checkDecodeWithin(b *bench, precision Precision, maxShared, words, atoms, dim int) {
 	const scale, atomScale = 64, 0.125
 	codes, d := b.codes(words, atoms), b.normal(atoms*dim, 0)
@@ -271,21 +268,23 @@ func checkDecodeWithin(b *bench, precision Precision, maxShared, words, atoms, d
 			func(i, k int) float32 { return codes[i*atoms+first+k] }, func(k, j int) float32 { return d[(first+k)*dim+j] })
 	}
 	_, magnitude := product(0, atoms) // of a share alone it could be of a code that as a half has few bits
-	for _, shares := range []int{1, 3, mostShares} {
-		result, depth := b.pitched(nil, shares*words, dim, unitOf(precision)), decodeDepth
-		sharePitch := int64(words * result.pitch)
+	for _, shares := range []int{1, 3, 8} {
+		if precision != fp16 && shares > 1 {
+			break
+		}
+		result := b.pitched(nil, shares*words, dim, unitOf(precision))
 		if precision == fp16 {
-			depth = halfDecodeDepth
 			b.run(decodeHalf{
 				product: result.data, codes: pointer[half](a.data), atoms: pointer[half](atomRows.data), scale: scale * atomScale,
-				shape: shape, shares: int32(shares), sharePitch: sharePitch,
+				shape: shape, shares: int32(shares), sharePitch: int64(words * result.pitch),
 			}.launch(maxShared))
 		} else {
-			b.run(decode{
-				product: result.data, codes: a.data, atoms: atomRows.data, shape: shape, shares: int32(shares), sharePitch: sharePitch,
-			}.launch(precision))
+			b.run(decode{product: result.data, codes: a.data, atoms: atomRows.data, shape: shape}.launch(precision))
 		}
-		got, each := b.read(result), divide(atoms, shares*depth)*depth
+		got, each := b.read(result), divide(atoms, shares*halfDecodeDepth)*halfDecodeDepth
+		if shares == 1 {
+			each = atoms
+		}
 		for share := range shares {
 			first, last := min(share*each, atoms), min((share+1)*each, atoms)
 			want, _ := product(first, last)
@@ -472,282 +471,142 @@ func checkCorrelate(b *bench, precision Precision, words, atoms, dim int) {
 	}
 }
 
-// checkFISTA checks a step of FISTA. It shrinks, which makes no error larger, and adds up what
-// belongs to the very codes that it wrote.
-func checkFISTA(b *bench, precision Precision, words, atoms, dim int) {
-	const size, codeScale = 0.05, 16
-	for _, c := range []struct {
-		threshold            float64
-		nonnegative, support bool
-	}{{0.3, false, false}, {0.3, true, false}, {0, false, true}, {0, true, true}, {1e6, false, false}} {
-		if precision == fp16 && c.support { // which takes floats
-			continue
-		}
-		r, d := b.normal(words*dim, 0), b.normal(atoms*dim, 0)
-		x, before, momenta := b.codes(words, atoms), b.codes(words, atoms), b.normal(words, 0.5)
-		for i := range x {
-			if x[i] == 0 && i%3 > 0 {
-				x[i] = minusZero
-			}
-		}
-		parts := divide(atoms, correlateColumns) * (correlateColumns / fistaColumns)
-		against := b.array(nil, words, parts)
-		const residualScale, atomScale = 64, 0.125
-		residuals, atomRows := b.stored(precision, r, words, dim, residualScale), b.stored(precision, d, atoms, dim, atomScale)
-		codes, result := b.stored(precision, x, words, atoms, codeScale), b.stored(precision, before, words, atoms, codeScale)
-		x, before = b.read(codes), b.read(result) // rounded
-		scales := b.rowFactors(precision, words)
-		shape := widthsOf(precision, atoms, dim).shape(words)
-		if precision == fp16 {
-			b.run(fistaHalf{
-				codes: pointer[half](codes.data), previous: pointer[half](result.data), restarts: against.data, residuals: pointer[half](residuals.data),
-				atoms: pointer[half](atomRows.data), momenta: put(b, momenta), scales: put(b, scales),
-				stepSize: size * codeScale / (residualScale * atomScale), threshold: c.threshold * codeScale,
-				shape: shape, parts: int32(parts), nonnegative: c.nonnegative,
-			}.launch())
-		} else {
-			b.run(fista{
-				codes: codes.data, previous: result.data, restarts: against.data, residuals: residuals.data, atoms: atomRows.data,
-				momenta: put(b, momenta), stepSize: size, threshold: c.threshold,
-				shape: shape, parts: int32(parts), nonnegative: c.nonnegative, fixedSupport: c.support,
-			}.launch(precision))
-		}
-		got := b.read(result)
-		p, magnitude := multiply(words, atoms, dim,
-			func(i, k int) float32 { return r[i*dim+k] }, func(k, j int) float32 { return d[j*dim+k] })
-		sums := b.read(against)
-		zeros := 0
-		for i := range words {
-			var sum, sizes, roundings, gotSum float64
-			for k := range atoms {
-				at := i*atoms + k
-				z := float64(x[at]) + float64(momenta[i])*(float64(x[at])-float64(before[at]))
-				want := encodetest.Shrink(z+size*p[at], c.threshold*float64(scales[i]), c.nonnegative)
-				dropped := c.support && math.Float32bits(x[at]) == math.Float32bits(minusZero)
-				if dropped {
-					want = 0
-				}
-				next := float64(got[at])
-				// z and what is added to it round to float32, and halves once more.
-				off := tolerance[precision]*size*magnitude[at] + 1e-6*(math.Abs(z)+c.threshold*float64(scales[i]))
-				if precision == fp16 {
-					off += math.Abs(want)/2040 + 0x1p-28
-				}
-				if !(math.Abs(next-want) <= off) || c.nonnegative && next < 0 ||
-					dropped != (c.support && math.Float32bits(got[at]) == math.Float32bits(minusZero)) {
-					b.t.Fatalf("%+v: code %d of word %d is %v, want %v", c, k, i, next, want)
-				}
-				product := (z - next) * (next - float64(x[at]))
-				sum, sizes = sum+product, sizes+(math.Abs(z)+math.Abs(next))*(math.Abs(next)+math.Abs(float64(x[at])))
-				roundings += (math.Abs(z) + 2*math.Abs(next) + math.Abs(float64(x[at]))) * (math.Abs(next)/2040 + 0x1p-28)
-				if next == 0 {
-					zeros++
-				}
-			}
-			for _, part := range sums[i*parts : (i+1)*parts] {
-				gotSum += float64(part)
-			}
-			// Differences and sums of 32 products round to float32. With float16 they use b' before
-			// rounding.
-			most := 1e-6 * sizes
-			if precision == fp16 {
-				gotSum, most = gotSum/codeScale/codeScale, most+roundings
-			}
-			if !(math.Abs(gotSum-sum) <= most) {
-				b.t.Fatalf("%+v: ⟨z−b', b'−b⟩ of word %d is %v, want %v", c, i, gotSum, sum)
-			}
-		}
-		if len(p) > 100 && c.threshold < 1 && (zeros == 0 || zeros == len(p)) {
-			b.t.Errorf("%+v: %d of %d codes are zero: a poor test", c, zeros, len(p))
-		}
-	}
-}
-
-// rowFactors returns a factor for each row: with halves some powers of two, else 1.
-func (b *bench) rowFactors(p Precision, rows int) []float32 {
-	factors := slices.Repeat([]float32{1}, rows)
-	for i := range factors {
-		if p == fp16 {
-			factors[i] = float32(int(1) << (i % 3))
-		}
-	}
-	return factors
-}
-
-func checkFISTAResiduals(b *bench, precision Precision, words, dim, parts int) {
-	for _, momentum := range []float64{0, 0.6} {
-		checkMomentum(b, precision, words, dim, parts, 1+dim%mostShares, momentum)
-	}
-}
-
-func checkMomentum(b *bench, precision Precision, words, dim, parts, shares int, momentum float64) {
-	y, p, q := b.normal(words*dim, 0), b.normal(words*dim, 0), b.normal(words*dim, 0)
-	sums := b.normal(words*parts, 0)
-	clear(sums[:parts]) // neither for nor against
-	against, momenta := b.array(sums, words, parts), b.array(nil, 1, words)
-	stops := func(i int) bool { // as there is no momentum, or the steps went against it
-		sum := 0.0
-		for _, part := range sums[i*parts : (i+1)*parts] {
-			sum += float64(part)
-		}
-		return sum > 0 || momentum == 0
-	}
-	const scale = 64
-	scales, pitch := b.rowFactors(precision, words), widthsOf(precision, 1, dim).dimPitch
-	inShares := func(whole []float32, isRead func(i int) bool) pointer[float32] { // with a gap between
-		x := make([]float32, (shares*(words+1)-1)*pitch)
-		for i, v := range whole {
-			for s := range shares {
-				part := v
-				if s < shares-1 {
-					part = b.rng.Float32() * v
-				}
-				if v -= part; !isRead(i / dim) {
-					part = float32(math.NaN())
-				}
-				x[(s*(words+1)+i/dim)*pitch+i%dim] = part
-			}
-		}
-		return put(b, x)
-	}
-	rows, losses := b.pitched(y, words, dim, unitOf(precision)), zeros[float64](b, words)
-	result := b.stored(precision, nil, words, dim, scale)
-	k := fistaResiduals{
-		residuals: pointer[byte](result.data), momenta: momenta.data, losses: losses, y: rows.data,
-		decoded: inShares(p, func(int) bool { return true }), previousDecoded: inShares(q, func(i int) bool { return !stops(i) }),
-		restarts: against.data, momentum: momentum, scale: 1, shape: widthsOf(precision, 1, dim).shape(words), parts: int32(parts),
-		shares: int32(shares), sharePitch: int64((words + 1) * pitch),
-	}
-	if precision == fp16 {
-		k.scales, k.scale = put(b, scales), scale
-	}
-	b.run(few(k.launch()))
-	got, gotLosses := b.read(result), readBack(b, losses, words)
-	gotMomenta := b.read(momenta)
-	for i := range words {
-		loss, m := 0., float64(float32(momentum))
-		if stops(i) {
-			m = 0
-		}
-		if float64(gotMomenta[i]) != m {
-			b.t.Errorf("momentum of word %d is %v, want %v", i, gotMomenta[i], m)
-		}
-		for j := range dim {
-			at := i*dim + j
-			want := float64(scales[i])*float64(y[at]) - float64(p[at]) - m*(float64(p[at])-float64(q[at]))
-			loss += want * want
-			off := 1e-6 * (1 + math.Abs(want))
-			if precision == fp16 {
-				off += math.Abs(want)/2048 + 2e-6
-			}
-			if !(math.Abs(float64(got[at])-want) <= off) {
-				b.t.Fatalf("residual %d of word %d is %v, want %v", j, i, got[at], want)
-			}
-		}
-		if precision != fp16 && !(math.Abs(gotLosses[i]-loss) <= 1e-6*(1+loss)) {
-			b.t.Errorf("loss of word %d is %v, want %v", i, gotLosses[i], loss)
-		}
-	}
-}
-
-// checkRowScales has rows of all norms that floats can have.
-func checkRowScales(b *bench, _ Precision, dim, _, _ int) {
-	ends := []float64{1e-19, 1e-25, 1e-38, 1e19, 3e38} // norms whose squares float has not
-	words := dim + 60 + len(ends)                      // the first ones have one number each
+// checkSearch compares the search with the definition, bit by bit.
+func checkSearch(b *bench, _ Precision, words, atoms, dim int) {
+	const steps = 8 // atoms enter in steps 0, 3 and 6, and don't in the last one
+	d := &model.Dictionary{Dim: dim, Atoms: b.normal(atoms*dim, 0)}
 	y := b.normal(words*dim, 0)
-	norms := make([]float64, words)
+	scale := func(x []float32, factor float64) {
+		for i := range x {
+			x[i] = float32(float64(x[i]) * factor)
+		}
+	}
+	for k := range atoms {
+		scale(d.Atom(k), []float64{1, 3, 0.01, 1e-37, 0}[k%5])
+	}
 	for i := range words {
-		row, factor := y[i*dim:(i+1)*dim], math.Pow(10, float64(i%60)/2-12)
-		switch {
-		case i < dim:
-			clear(row)
-			row[i] = 5
-		case i >= dim+60:
-			clear(row)
-			row[i%dim], factor = 1, ends[i-dim-60]
-		case i%15 == 14:
-			clear(row)
-		}
-		for j := range row {
-			row[j] *= float32(factor)
-			norms[i] += float64(row[j]) * float64(row[j])
-		}
-		norms[i] = math.Sqrt(norms[i])
+		scale(y[i*dim:][:dim], []float64{1, 0, 1e-20, 1e20, 1e-40, 5, 1e36}[i%7])
 	}
-	rows, scales := b.array(y, words, dim), b.array(nil, 1, words)
-	b.run(few(rowScales{scales: scales.data, y: rows.data, shape: newWidths(1, dim).shape(words)}.launch()))
-	for i, got := range b.read(scales) {
-		fraction, _ := math.Frexp(float64(got))
-		most := 2.
-		if got == 0x1p-126 { // there is no normal float below it
-			most = 4
-		}
-		if norm := norms[i] * float64(got); fraction != 0.5 || !(norm >= 1-1e-6 && norm < most+1e-6) && norms[i] != 0 || norms[i] == 0 && got != 1 {
-			b.t.Errorf("scale %v of a row of norm %v", got, norms[i])
-		}
+	if words > 8 {
+		y[8*dim] = float32(math.NaN())
+		y[9*dim] = float32(math.Inf(-1))
 	}
-}
-
-func checkToHalves(b *bench, _ Precision, dim, _, _ int) {
-	const words, scale = 9, 0.25
-	x := b.normal(words*dim, 0.2)
-	rows, result := b.pitched(x, words, dim, 8), b.halves(nil, words, dim, scale)
-	b.run(few(toHalves{halves: pointer[half](result.data), rows: rows.data, scale: scale, shape: newHalfWidths(1, dim).shape(words)}.launch()))
-	if !slices.Equal(b.read(result), rounded(x, scale)) {
-		b.t.Error("other halves")
+	s, err := backend.StepSize(d)
+	if err != nil {
+		b.t.Fatal(err)
 	}
-}
-
-// checkKeepLargest compares with sorting, of ties, zeros and infinities too. Codes that aren't kept become −0.
-func checkKeepLargest(b *bench, precision Precision, words, atoms, _ int) {
-	reach := 1.
-	if precision == fp16 {
-		reach = 0.1
-	}
-	for _, most := range []int{1, 3, atoms / 3, atoms} {
-		most = min(max(1, most), atoms)
-		values := b.codes(words, atoms)
-		for i := range values {
-			switch i / atoms % 4 {
-			case 1:
-				values[i] = float32(math.Round(float64(2*values[i]))) / 2 // many are equal
-			case 2:
-				values[i] *= float32(math.Pow(10, float64(b.rng.IntN(70)-40)*reach)) // down to denormals
-			case 3:
-				values[i] = 7
-			}
-		}
-		values[len(values)-1] = float32(math.Inf(-1))
-		codes := b.array(values, words, atoms)
-		k := keepLargest{codes: codes.data, shape: newWidths(atoms, 1).shape(words), maxNonzeros: int32(most)}
-		if precision == fp16 {
-			const scale = 16
-			scales := b.rowFactors(fp16, words)
-			halves := b.halves(values, words, atoms, scale)
-			for i := range values { // unchanged; all except the last are finite
-				values[i] = fromHalf(toHalf(values[i]*scale)) / scale / scales[i/atoms]
-			}
-			values[len(values)-1] = float32(math.Inf(-1))
-			codes = b.pitched(nil, words, atoms, 8)
-			k = keepLargest{
-				codes: codes.data, halves: pointer[half](halves.data), scales: put(b, scales), scale: 1. / scale,
-				shape: newHalfWidths(atoms, 1).shape(words), maxNonzeros: int32(most),
-			}
-		}
-		b.run(few(k.launch()))
-		var want []uint32
+	w := newWidths(atoms, dim)
+	rounded, rows := newRoundedAtoms(b.memory, w), b.array(y, words, dim)
+	b.run(few(roundAtoms{
+		bytes: rounded.bytes, across: rounded.across, tops: rounded.tops, norms: rounded.norms, atoms: b.array(d.Atoms, atoms, dim).data, shape: w.shape(0),
+	}.launch()))
+	b.run(scaleAtoms{
+		shares: rounded.shares, scales: rounded.scales, unit: rounded.unit, reach: rounded.reach, tops: rounded.tops, norms: rounded.norms,
+		step: s, atoms: int32(atoms),
+	}.launch())
+	nonzeros := 0
+	for _, o := range []encode.Options{{Lambda: 0.3, Steps: steps}, {Lambda: 0.3, Steps: steps, Nonnegative: true}, {Steps: 1}} {
+		state := newSearchState(b.memory, w, words)
+		schedule := schedule(o.Lambda, o.Steps)
+		state.iterations, state.count = put(b, schedule), len(schedule)
+		b.run(state.launch(&rounded, search{y: rows.data, step: s, shape: w.shape(words), nonnegative: o.Nonnegative}))
+		factors := readBack(b, state.factors, words)
 		for i := range words {
-			row := values[i*atoms : (i+1)*atoms]
-			for k, kept := range encodetest.Largest(encodetest.Widen(row), most) {
-				v := row[k]
-				if !kept {
-					v = minusZero
+			codes := readBack(b, state.codes.at(i*w.searchPitch()), atoms)
+			for k, want := range encodetest.Search(y[i*dim:][:dim], d, s, o) {
+				got := float32(float64(codes[k]) * factors[i])
+				if got != want {
+					b.t.Fatalf("%+v: code %d of row %d is %v, want %v", o, k, i, got, want)
 				}
-				want = append(want, math.Float32bits(v))
+				if want != 0 {
+					nonzeros++
+				}
 			}
 		}
-		if !slices.EqualFunc(b.read(codes), want, func(x float32, bits uint32) bool { return math.Float32bits(x) == bits }) {
-			b.t.Errorf("other codes are kept than the %d largest", most)
+	}
+	if all := 3 * words * atoms; all > 100 && (nonzeros == 0 || nonzeros == all) {
+		b.t.Errorf("%d of %d codes are not zero: a poor test", nonzeros, all)
+	}
+}
+
+// checkPolish compares with the formulas in float64, on codes with ties, zeros and few nonzeros.
+func checkPolish(b *bench, _ Precision, words, atoms, dim int) {
+	d, y, w := b.normal(atoms*dim, 0), b.normal(words*dim, 0), newWidths(atoms, dim)
+	s, err := backend.StepSize(&model.Dictionary{Dim: dim, Atoms: d})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	values, factors := b.normal(words*atoms, 0.6), make([]float64, words)
+	for i := range words {
+		factors[i] = []float64{0.1, 1e-3}[i%2]
+		for k := range atoms {
+			switch v := &values[i*atoms+k]; i % 4 {
+			case 1:
+				*v = float32(math.Round(float64(2**v))) / 2 // many are equal
+			case 2:
+				*v *= float32(math.Pow(10, float64(b.rng.IntN(10)-5)))
+			case 3:
+				*v = 7
+			}
+		}
+	}
+	codes := b.pitched(values, words, atoms, searchColumns)
+	for _, most := range []int{1, min(3, atoms), max(1, atoms/3), atoms} {
+		for _, c := range []struct{ nonnegative, learns bool }{{false, true}, {true, false}} {
+			o := encode.Options{Nonzeros: most, Nonnegative: c.nonnegative}
+			lists, losses := words*most, zeros[float64](b, words)
+			nonzeros, l1 := zeros[float64](b, words), zeros[float64](b, words)
+			k := polish{
+				index: zeros[int32](b, lists), value: zeros[float32](b, lists), momentumCodes: zeros[float32](b, lists),
+				residuals: b.array(nil, words, dim).data, losses: losses, nonzeros: nonzeros, l1: l1,
+				codes: codes.data, factors: put(b, factors), y: b.array(y, words, dim).data, atoms: b.array(d, atoms, dim).data,
+				iterations: put(b, schedule(0, backend.PolishSteps)), count: backend.PolishSteps, stepSize: 2 * s,
+				maxNonzeros: int32(most), shape: w.shape(words), nonnegative: c.nonnegative,
+			}
+			dense := b.array(nil, words, atoms)
+			maxShared := polishShared // no room for atoms
+			if c.learns {
+				k.dense, k.used, maxShared = dense.data, zeros[int32](b, atoms), b.maxShared
+				allowSameValue(b, k.used)
+			}
+			l := k.launch(maxShared)
+			if gathers := l.shared > polishShared; gathers != (c.learns && polishShared+4*most*w.dimPitch <= b.maxShared) {
+				b.t.Errorf("gathers atoms is %t", gathers)
+			}
+			b.run(l)
+			index, value, gotNonzeros := readBack(b, k.index, lists), readBack(b, k.value, lists), readBack(b, nonzeros, words)
+			gotL1, gotLosses := readBack(b, l1, words), readBack(b, losses, words)
+			all, used := make([]float32, 0, words*atoms), make([]int32, atoms)
+			for i := range words {
+				row, want := encodetest.Widen(y[i*dim:][:dim]), make([]float64, atoms)
+				for k, v := range values[i*atoms:][:atoms] {
+					want[k] = float64(v) * factors[i]
+				}
+				encodetest.Polish(want, row, encodetest.Widen(d), s, o)
+				got, sum := make([]float32, atoms), 0.
+				last := int32(-1)
+				for n := range int(gotNonzeros[i]) {
+					k, v := index[i*most+n], value[i*most+n]
+					if k <= last || v == 0 {
+						b.t.Fatalf("%+v, %d: element %d of row %d is %v of atom %d, after %d", c, most, n, i, v, k, last)
+					}
+					got[k], last = v, k
+					sum += math.Abs(float64(v))
+					used[k] = 1
+				}
+				near.Equal(b.t, fmt.Sprintf("%+v, %d: row %d", c, most, i), encodetest.Widen(got), want, 2e-6)
+				loss := 0.
+				for _, r := range encodetest.Residual(row, encodetest.Widen(d), encodetest.Widen(got)) {
+					loss += r * r
+				}
+				if !(math.Abs(gotLosses[i]-loss) <= 1e-5*(1+loss)) || !(math.Abs(gotL1[i]-sum) <= 1e-12*(1+sum)) {
+					b.t.Errorf("%+v, %d: row %d has the loss %v and Σ|a| %v, want %v and %v", c, most, i, gotLosses[i], gotL1[i], loss, sum)
+				}
+				all = append(all, got...)
+			}
+			if c.learns && (!slices.Equal(b.read(dense), all) || !slices.Equal(readBack(b, k.used, atoms), used)) {
+				b.t.Errorf("%+v, %d: dense codes or used atoms differ from the lists", c, most)
+			}
 		}
 	}
 }
@@ -781,7 +640,7 @@ func checkRemember(b *bench, precision Precision, words, atoms, dim int) {
 		shape.codePitch = int32(codes.pitch)
 		b.run(remember{
 			sums: sums.data, codes: codes.data.at(c.before), rows: rows.data, decay: c.keep, shape: shape, symmetric: c.symmetric,
-		}.launch(precision))
+		}.launch())
 		want, magnitude := multiply(atoms, dim, words,
 			func(i, k int) float32 { return a[k*width+c.before+i] }, func(k, j int) float32 { return r[k*dim+j] })
 		for i := range want {

@@ -48,7 +48,7 @@ func rowGrid(rows int32) grid { return grid{divide(int(rows), rowThreads/warp), 
 func divide(n, by int) int { return (n + by - 1) / by }
 
 func (k decode) launch(p Precision) launch {
-	return launch{"decode_" + string(p), unsafe.Pointer(&k), decodeTile.grid(k.shape.words, k.shape.dimPitch).times(&k.shares)}
+	return launch{"decode_" + string(p), unsafe.Pointer(&k), decodeTile.grid(k.shape.words, k.shape.dimPitch)}
 }
 
 // times returns the grid with *shares blocks per tile, which split the reduction of the tile. It first raises
@@ -88,20 +88,29 @@ func (k correlateHalf) launch() launch {
 	return launch{"correlate_fp16", unsafe.Pointer(&k), halfCorrelateTile.grid(k.shape.words, k.shape.codePitch)}
 }
 
-func (k fista) launch(p Precision) launch {
-	return launch{"fista_" + string(p), unsafe.Pointer(&k), correlateTile.grid(k.shape.words, k.shape.codePitch)}
+func (k roundAtoms) launch() launch {
+	return launch{"round_atoms", unsafe.Pointer(&k), rowGrid(k.shape.atoms)}
 }
 
-func (k fistaHalf) launch() launch {
-	return launch{"fista_fp16", unsafe.Pointer(&k), halfCorrelateTile.grid(k.shape.words, k.shape.codePitch)}
+func (k scaleAtoms) launch() launch {
+	return launch{"scale_atoms", unsafe.Pointer(&k), grid{1, 1, scaleThreads, scaleShared}}
 }
 
-func (k fistaResiduals) launch() launch {
-	return launch{withHalves("fista_residuals", k.scales != 0), unsafe.Pointer(&k), rowGrid(k.shape.words)}
+func (k search) launch() launch {
+	return launch{"search", unsafe.Pointer(&k), grid{divide(int(k.shape.words), searchRows), 1, searchThreads, searchShared}}
 }
 
-func (k remember) launch(p Precision) launch {
-	return launch{"remember_" + string(p), unsafe.Pointer(&k), rememberTile.grid(k.shape.atoms, k.shape.dimPitch)}
+// launch has the atoms gathered if they fit into the shared memory of a block.
+func (k polish) launch(maxShared int) launch {
+	shared := polishShared
+	if all := shared + 4*int(k.maxNonzeros)*int(k.shape.dimPitch); all <= maxShared {
+		shared, k.gathered = all, true
+	}
+	return launch{"polish", unsafe.Pointer(&k), grid{int(k.shape.words), 1, polishThreads, shared}}
+}
+
+func (k remember) launch() launch {
+	return launch{"remember", unsafe.Pointer(&k), rememberTile.grid(k.shape.atoms, k.shape.dimPitch)}
 }
 
 func (k jacobi) launch() launch {
@@ -116,24 +125,12 @@ func (k gather) launch() launch {
 	return launch{"gather", unsafe.Pointer(&k), rowGrid(k.shape.words)}
 }
 
-func (k rowScales) launch() launch {
-	return launch{"row_scales", unsafe.Pointer(&k), rowGrid(k.shape.words)}
-}
-
-func (k toHalves) launch() launch {
-	return launch{"to_halves", unsafe.Pointer(&k), rowGrid(k.shape.words)}
-}
-
 // withHalves returns the name of the kernel for float16 or for float32 matrices.
 func withHalves(kernel string, halves bool) string {
 	if halves {
 		return kernel + "_fp16"
 	}
 	return kernel
-}
-
-func (k keepLargest) launch() launch {
-	return launch{withHalves("keep_largest", k.halves != 0), unsafe.Pointer(&k), rowGrid(k.shape.words)}
 }
 
 func (k finishCodes) launch(p Precision) launch {

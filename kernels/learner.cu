@@ -1,4 +1,4 @@
-// Online dictionary learning (Mairal et al., 2010), after encode.cu has computed the codes
+// Online dictionary learning (Mairal et al., 2010), after polish.cu has computed the codes
 // A[words × atoms] of a mini-batch of rows Y[words × dim]:
 //
 //     remember   G = decay·G + AᵀA,  B = decay·B + AᵀY
@@ -19,18 +19,18 @@
 // reduction runs along the columns of both factors (see product.cuh). With `symmetric`, rows
 // are the codes, and only the tiles on and below the diagonal are computed.
 //
-// Lower bounds. Bytes: 4·(words·atoms + words·dim + 2·atoms·dim). Flops: 2·words·atoms·dim,
-// three times as many for fp32. If symmetric, half of both, except for the bytes of the sums.
-// For G of 4096 words and 3000 atoms on an H200: 120 MB, 28 µs at 4.3 TB/s, and 37 Gflop,
-// 0.12 ms if mma.sync does 300 TFLOP/s in TF32. This is a tenth of the time of the 50 products
-// that encode rows of 300.
+// Factors are TF32, whatever the precision of the paper's training.
+//
+// Lower bounds. Bytes: 4·(words·atoms + words·dim + 2·atoms·dim). Flops: 2·words·atoms·dim.
+// If symmetric, half of both, except for the bytes of the sums. For G of 4096 words and 3000
+// atoms on an H200: 120 MB, 28 µs at 4.3 TB/s, and 37 Gflop, 0.12 ms if mma.sync does 300
+// TFLOP/s in TF32.
 //
 // Tile: 128 × 128 as in correlate, because there are many atoms and the whole result is read
 // and written.
-template <bool SPLIT>
-__device__ __forceinline__ void remember(const Remember& args)
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) remember(Remember args)
 {
-    using P = Product<float, REMEMBER_ROWS, REMEMBER_COLUMNS, REMEMBER_DEPTH, REMEMBER_STAGES, ALONG_COLUMNS, ALONG_COLUMNS, SPLIT>;
+    using P = Product<float, REMEMBER_ROWS, REMEMBER_COLUMNS, REMEMBER_DEPTH, REMEMBER_STAGES, ALONG_COLUMNS, ALONG_COLUMNS>;
     static_assert(P::SHARED == REMEMBER_SHARED, "the host asks for this much");
     SHARED_MEMORY(float, shared);
     const Shape& s = args.shape;
@@ -57,9 +57,6 @@ __device__ __forceinline__ void remember(const Remember& args)
             }
     });
 }
-
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) remember_tf32(Remember args) { remember<false>(args); }
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) remember_fp32(Remember args) { remember<true>(args); }
 
 // jacobi updates the atoms of a block by graph.Learn, from the same P = GD. For each atom,
 // with its rows d, p, b and w of D, P, B and W, and its diagonal element g of G:

@@ -59,7 +59,7 @@ func newLearner(d Device, x []float32, dictionary *model.Dictionary, norm float6
 	if err := backend.CheckLearner(x, dictionary, norm); err != nil {
 		return nil, fmt.Errorf("kernels: %w", err)
 	}
-	e, err := openEncoder(d, dictionary, o, batch, "learner", "body")
+	e, err := openEncoder(d, dictionary, o, batch, "decode", "learner", "body")
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func newLearner(d Device, x []float32, dictionary *model.Dictionary, norm float6
 }
 
 // Device implements [backend.Learner].
-func (l *learner) Device() string { return l.encoder.Device() }
+func (l *learner) Device() string { return l.gpu.name() }
 
 // Close implements [backend.Learner].
 func (l *learner) Close() error { return l.gpu.Close() }
@@ -89,7 +89,7 @@ func (l *learner) bytes() int64 {
 
 // prepare allocates device memory.
 func (l *learner) prepare(start []float32) error {
-	if err := l.encoder.prepare(l.encoder.batch, l.bytes(), 1, 0); err != nil {
+	if err := l.encoder.prepare(l.encoder.batch, l.bytes(), true); err != nil {
 		return err
 	}
 	g, w := l.gpu, l.widths
@@ -144,15 +144,6 @@ func (l *learner) copyRowsToDevice() {
 
 func (l *learner) row(i int) []float32 { return l.rows[i*l.widths.dim:][:l.widths.dim] }
 
-// shares returns the number of blocks that share a tile of decode (split-K) for n rows. A product then has up to
-// 160 blocks, for GPUs of about 130 multiprocessors, as long as each block has a step of the reduction and the
-// partial products fit into memory. The number determines the order of additions, so it must not depend on the
-// GPU.
-func (l *learner) shares(n int) int {
-	tiles := decodeTile.grid(int32(n), int32(l.widths.dimPitch))
-	return max(1, min(mostShares, l.encoder.batch/n, 160/(tiles.x*tiles.y), l.widths.atoms/decodeDepth))
-}
-
 // Learn implements [backend.Learner]. It learns from all rows, or from none if ctx is already cancelled. With
 // resident rows it waits for the device twice: for the step size, and for the sums at the end.
 func (l *learner) Learn(ctx context.Context, rows []int32, forgetting, anchorWeight float64, sums *backend.Sums) error {
@@ -174,7 +165,6 @@ func (l *learner) Learn(ctx context.Context, rows []int32, forgetting, anchorWei
 		} else {
 			e.load(s.y, n, func(i int) []float32 { return l.row(int(part[i])) })
 		}
-		e.shares = l.shares(n)
 		e.encode(n)
 		g.queue(totals{
 			program: l.sumProgram, numbers: l.sums, rowNumbers: s.losses, rowPitch: int64(e.batch), instructions: 2 * sumCount, rows: int32(n),
@@ -193,10 +183,6 @@ func (l *learner) Learn(ctx context.Context, rows []int32, forgetting, anchorWei
 	if g.err != nil {
 		return g.err
 	}
-	overflowsFloat32 := func(i int32) bool { return e.overflowsFloat32(l.row(int(i))) }
-	if e.half != nil && !(measured[0] <= math.MaxFloat64) && !slices.ContainsFunc(rows, overflowsFloat32) {
-		return fmt.Errorf("kernels: %w", errHalfRange)
-	}
 	sums.RunningLoss += measured[0]
 	sums.Nonzeros += int64(measured[1])
 	sums.L1 += measured[2]
@@ -209,12 +195,11 @@ func (l *learner) Learn(ctx context.Context, rows []int32, forgetting, anchorWei
 func (l *learner) refresh() error {
 	g, w, e := l.gpu, l.widths, l.encoder
 	shape := shape{int32(w.atoms), int32(w.dim), int32(w.dim), int32(w.dimPitch), int32(w.dimPitch)}
-	g.queue(remember{sums: l.square, codes: e.atoms, rows: e.atoms, shape: shape, symmetric: true}.launch(e.precision), g.compute)
+	g.queue(remember{sums: l.square, codes: e.atoms, rows: e.atoms, shape: shape, symmetric: true}.launch(), g.compute)
 	g.queue(power{
 		vector: l.direction.device, work: l.work, value: l.eigenvalue, matrix: l.square,
 		tolerance: backend.SpectrumTolerance, maxIterations: backend.SpectrumSteps, dim: int32(w.dim), dimPitch: int32(w.dimPitch),
 	}.launch(), g.compute)
-	e.convertAtoms()
 	var value [1]float64
 	toHost(g, value[:], l.eigenvalue, g.compute)
 	g.synchronize(g.compute)
@@ -222,7 +207,9 @@ func (l *learner) refresh() error {
 		return g.err
 	}
 	var err error
-	e.step, err = backend.StepOf(value[0])
+	if e.step, err = backend.StepOf(value[0]); err == nil {
+		e.roundAtoms()
+	}
 	return err
 }
 
@@ -232,11 +219,11 @@ func (l *learner) accumulate(m stateMatrix, rows pointer[float32], n int, forget
 	shape := shape{int32(n), int32(w.atoms), int32(m.width), int32(w.codePitch), int32(m.pitch)}
 	l.gpu.queue(remember{
 		sums: m.device, codes: e.codes, rows: rows, decay: forgetting, shape: shape, symmetric: rows == e.codes,
-	}.launch(e.precision), l.gpu.compute)
+	}.launch(), l.gpu.compute)
 }
 
 // updateAtoms launches the update of [graph.Learn] for each block of atoms in turn. GD is
-// computed with the precision fp32, even if G and B are sums of products of TF32 factors, because the
+// computed with the precision fp32, although G and B are sums of products of TF32 factors, because the
 // subtraction GD − B cancels most digits.
 func (l *learner) updateAtoms(anchorWeight float64) {
 	g, w, e := l.gpu, l.widths, l.encoder
@@ -254,7 +241,7 @@ func (l *learner) updateAtoms(anchorWeight float64) {
 			shape.words, shape.atoms = int32(hi-lo), int32(w.atoms-hi)
 			g.queue(remember{
 				sums: l.decoded.at(hi * w.dimPitch), codes: gram.at(hi), rows: l.moves, decay: 1, shape: shape,
-			}.launch(e.precision), g.compute)
+			}.launch(), g.compute)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -27,39 +26,18 @@ func TestLearner(t *testing.T) {
 
 func testLearner(t *testing.T, next func() (hostRows bool)) {
 	var last *learner
-	precisions := []Precision{fp32, fp16}
-	if full {
-		precisions = append(precisions, tf32)
-	}
-	for _, precision := range precisions {
-		tolerance := backendtest.LearnerFloat32
-		tolerance.Float = true
-		if precision != fp32 {
-			// The factors of G and B round by up to 2⁻¹². The errors of the sums affect the dictionary updates, which
-			// are small differences. Rounded factors also change the choice between nearly equal codes, one of 500
-			// (TestEncoderFP16), and then the row's other codes change as well: by a sixth of the norm in the smallest
-			// problem. Tensor cores round otherwise than the emulated driver. So the codes are the device's own.
-			tolerance = backendtest.LearnerTolerance{Codes: 0.01, Atoms: 0.003, Float: true, Encoder: func(d *model.Dictionary, o encode.Options) (encode.Encoder, error) {
-				next()
-				e, err := newEncoder(Device{Precision: precision}, d, o, 100)
-				if err == nil {
-					e.step = last.encoder.step
-				}
-				return e, err
-			}}
+	// Products have TF32 factors, which round by up to 2⁻¹². The errors of the sums affect the dictionary updates, which
+	// are small differences.
+	tolerance := backendtest.LearnerTolerance{Codes: 3e-5, Products: 5e-4, Atoms: 0.003, Step: func() float64 { return last.encoder.step }}
+	backendtest.RunLearner(t, tolerance, func(x []float32, d *model.Dictionary, norm float64, o encode.Options, _ int) (backend.Learner, error) {
+		hostRows := next()
+		l, err := newLearner(Device{}, x, d, norm, o, 100)
+		if hostRows && err == nil {
+			l.resident = 0
 		}
-		t.Run(string(precision), func(t *testing.T) {
-			backendtest.RunLearner(t, tolerance, func(x []float32, d *model.Dictionary, norm float64, o encode.Options, _ int) (backend.Learner, error) {
-				hostRows := next()
-				l, err := newLearner(Device{Precision: precision}, x, d, norm, o, 100)
-				if hostRows && err == nil {
-					l.resident = 0
-				}
-				last = l
-				return l, err
-			})
-		})
-	}
+		last = l
+		return l, err
+	})
 }
 
 // learnerSample is a problem of three blocks of atoms and two batches, each of more rows than
@@ -76,13 +54,13 @@ type learnedSample struct {
 
 // learnSample learns from the sample, whose last row is repeated to n rows. With hostRows the learner reads
 // its rows from the host, even if they fit on the device.
-func learnSample(p Precision, n int, hostRows bool) (r learnedSample, err error) {
+func learnSample(n int, hostRows bool) (r learnedSample, err error) {
 	s := learnerSample
 	x, d := encodetest.Problem(s.rows, s.dim, s.atoms)
 	for range n - s.rows {
 		x = append(x, x[len(x)-s.dim:]...)
 	}
-	l, err := newLearner(Device{Precision: p}, x, d, 5, encode.Options{Lambda: 1, Steps: 5, Nonzeros: 20}, s.batch)
+	l, err := newLearner(Device{}, x, d, 5, encode.Options{Lambda: 1, Steps: 5, Nonzeros: 20}, s.batch)
 	if err != nil {
 		return r, err
 	}
@@ -121,13 +99,7 @@ func sampleRows() (rows []int32) {
 // the device and on the host. If all rows don't fit on the device, they come from the host; if a batch
 // doesn't, there is no learning.
 func TestLearnerKeepsBits(t *testing.T) {
-	for _, precision := range sampled(tf32, fp16) {
-		t.Run(string(precision), func(t *testing.T) { learnerKeepsBits(t, precision) })
-	}
-}
-
-func learnerKeepsBits(t *testing.T, p Precision) {
-	want, err := learnSample(p, learnerSample.rows, false)
+	want, err := learnSample(learnerSample.rows, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +109,7 @@ func learnerKeepsBits(t *testing.T, p Precision) {
 	learned := func(variable, value string, rows int, hostRows, resident bool) {
 		t.Run(fmt.Sprintf("%s=%s,host=%t", variable, value, hostRows), func(t *testing.T) {
 			setting(t, variable, value)
-			got, err := learnSample(p, rows, hostRows)
+			got, err := learnSample(rows, hostRows)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -158,33 +130,33 @@ func learnerKeepsBits(t *testing.T, p Precision) {
 		learned("EMULATED_SEED", seed, learnerSample.rows, seed == "3", seed != "3")
 	}
 	const many = 50_000 // 4.8 MB, more than what is left of the least memory
-	least := learnerMemory(t, p)
+	least := learnerMemory(t)
 	learned("EMULATED_MEMORY", strconv.Itoa(least), many, false, false)
 	setting(t, "EMULATED_MEMORY", strconv.Itoa(least-100))
-	if _, err := learnSample(p, many, false); !errors.Is(err, backend.ErrMemory) || strings.Contains(err.Error(), "\n") {
+	if _, err := learnSample(many, false); !errors.Is(err, backend.ErrMemory) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v, want %v", err, backend.ErrMemory)
 	}
 }
 
 // learnerMemory is the memory of a device on which the sample just fits.
-func learnerMemory(t *testing.T, p Precision) int {
+func learnerMemory(t *testing.T) int {
 	t.Helper()
 	s := learnerSample
 	x, d := encodetest.Problem(1, s.dim, s.atoms)
-	l, err := newLearner(Device{Precision: p}, x, d, 1, encode.Options{Steps: 1, Nonzeros: 20}, s.batch)
+	l, err := newLearner(Device{}, x, d, 1, encode.Options{Steps: 1, Nonzeros: 20}, s.batch)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	taken := l.encoder.fixedBytes() + l.bytes() + int64(s.batch)*l.encoder.rowBytes(1, 0)
+	taken := l.encoder.fixedBytes() + l.bytes() + int64(s.batch)*l.encoder.rowBytes(true)
 	return int((taken + 18) / 19 * 20)
 }
 
 // If a launch fails, at once or while it runs, Learn returns no sums and an error that names the kernel.
 func TestLearnerFaults(t *testing.T) {
-	failEachLaunch(t, "decode_fp32 decode_tf32 finish_codes fista_residuals fista_tf32 gather jacobi keep_largest power remember_tf32 totals",
+	failEachLaunch(t, "decode_fp32 gather jacobi polish power remember round_atoms scale_atoms search totals",
 		func() error {
-			_, err := learnSample(tf32, learnerSample.rows, false)
+			_, err := learnSample(learnerSample.rows, false)
 			return err
 		})
 }
@@ -224,58 +196,18 @@ func TestLearnerAfterFault(t *testing.T) {
 // Every failing allocation is an error, except the allocation of the resident rows: then rows come from the host.
 func TestLearnerAllocations(t *testing.T) {
 	x, d := encodetest.Problem(1, learnerSample.dim, learnerSample.atoms)
-	for precision, want := range map[Precision]int{tf32: 13 + 12, fp16: 13 + 5 + 12} { // an encoder's, with one slot that packs nothing, and others
-		resident := true
-		failed := failEachAllocation(t, func() error {
-			l, err := Device{Precision: precision}.Learner(x, d, 1, encode.Options{Steps: 1, Nonzeros: 20})
-			if err != nil {
-				return err
-			}
-			defer l.Close()
-			resident = l.(*learner).resident != 0
-			return l.Learn(t.Context(), []int32{0}, 0, 0, &backend.Sums{Used: make([]bool, d.Len())})
-		})
-		if failed != want || resident {
-			t.Errorf("%s: %d allocations failed, of %d; all rows on the device is %t", precision, failed, want, resident)
+	resident := true
+	failed := failEachAllocation(t, func() error {
+		l, err := Device{}.Learner(x, d, 1, encode.Options{Steps: 1, Nonzeros: 20})
+		if err != nil {
+			return err
 		}
-	}
-}
-
-// Codes that exceed the range of float16, here because their scale is too large, are an error. A row whose
-// squares overflow float32 is no error: its loss is infinite in every precision.
-func TestLearnerBeyondHalves(t *testing.T) { onSchedules(t, learnerBeyondHalves) }
-
-func learnerBeyondHalves(t *testing.T, next func() (hostRows bool)) {
-	s := learnerSample
-	for _, precision := range []Precision{tf32, fp16} {
-		for _, first := range []float32{0, 1.8e19, 1e30} { // the squares of two of the second are too large together
-			long := first == 1e30
-			x, d := encodetest.Problem(s.rows, s.dim, s.atoms)
-			if first > 0 {
-				x[0], x[1] = first, first
-			}
-			hostRows := next()
-			l, err := newLearner(Device{Precision: precision}, x, d, 5, encode.Options{Lambda: 1, Steps: 5, Nonzeros: 20}, s.batch)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer l.Close()
-			if hostRows {
-				l.resident = 0
-			}
-			if l.encoder.half != nil && !long {
-				l.encoder.half.codeScale *= 0x1p20
-			}
-			sums := backend.Sums{Used: make([]bool, s.atoms)}
-			err = l.Learn(t.Context(), sampleRows(), 0, 0.5, &sums)
-			switch finite := sums.RunningLoss <= math.MaxFloat64; {
-			case precision == fp16 && !long:
-				if !errors.Is(err, errHalfRange) {
-					t.Errorf("a row begins with %v: error %v, want %v", first, err, errHalfRange)
-				}
-			case err != nil || finite == long:
-				t.Errorf("%s, a row begins with %v: error %v, loss %v", precision, first, err, sums.RunningLoss)
-			}
-		}
+		defer l.Close()
+		resident = l.(*learner).resident != 0
+		return l.Learn(t.Context(), []int32{0}, 0, 0, &backend.Sums{Used: make([]bool, d.Len())})
+	})
+	// The encoder has dense codes and used atoms too, and its slot has no memory for results on the host.
+	if want := encoderAllocations + 2 + slotAllocations - 4 + 12; failed != want || resident {
+		t.Errorf("%d allocations failed, of %d; all rows on the device is %t", failed, want, resident)
 	}
 }

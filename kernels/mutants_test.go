@@ -68,12 +68,11 @@ var harmless = []struct {
 	most              int
 	why               string
 }{
-	{"accumulate_|decode_|remember_", bounds, 1, "a step too many is loaded, of zeros, and not used"},
-	{"correlate_|fista_", bounds, 3, "the same, and the depth is a multiple of 4, never 1, and so is positive the number of steps"},
+	{"accumulate_|decode_|remember", bounds, 1, "a step too many is loaded, of zeros, and not used"},
+	{"correlate_", bounds, 3, "the same, and the depth is a multiple of 4, never 1, and so is positive the number of steps"},
 	{"(finish|pack)_codes$", "parameter", 1, "the scale, which codes in float32 do without"},
-	{"fista_residuals|row_scales|to_halves", "parameter", 1, "the pitch for the width: padding is zeros"},
 	{"jacobi", "sum for product", 1, "the size of u, which is scaled to the norm afterwards"},
-	{"keep_largest", "selection", 7, "a count that would have ended the search for digits before the last one"},
+	{"polish", "selection", 7, "a count that would have ended the search for digits before the last one"},
 }
 
 func allowance(kernel, mutation string) int {
@@ -136,15 +135,6 @@ func trials(kernel string) (all []func(b *bench)) {
 				add(func(b *bench) { checkUpdate(b, p, s.depth, s.rows, s.columns) })
 			case "correlate":
 				add(func(b *bench) { checkCorrelate(b, p, s.rows, s.columns, s.depth) })
-			case "fista":
-				add(func(b *bench) { checkFISTA(b, p, s.rows, s.columns, s.depth) })
-			case "remember":
-				add(func(b *bench) { checkRemember(b, p, s.depth, s.rows, s.columns) })
-			}
-		}
-		if name == "remember" {
-			for _, atoms := range []int{256, 148} { // symmetric tiles that are written twice: a full one, and one that is not
-				add(func(b *bench) { checkRemember(b, p, 20, atoms, 4) })
 			}
 		}
 	}
@@ -174,20 +164,17 @@ func trials(kernel string) (all []func(b *bench)) {
 		for atoms := 128; atoms < 134; atoms++ {
 			forSizes(checkRandomCodes, [3]int{atoms - 120, atoms})
 		}
-	case "fista_residuals", "fista_residuals_fp16":
-		for i, s := range []struct{ words, dim, parts, shares int }{
-			{17, 133, 36, 4}, {100, 28, 4, 1}, {100, 60, 128, 8}, {100, 92, 64, 3}, {100, 124, 100, 5}, {100, 300, 292, 6}, {100, 4, 96, 7},
+	case "remember":
+		for _, s := range [][3]int{
+			{131, 128, 128}, {37, 133, 133}, {76, 20, 4}, {84, 44, 44}, {92, 84, 84}, {99, 124, 124}, {1, 124, 20}, {33, 20, 52}, {52, 116, 108},
+			{20, 256, 4}, {20, 148, 4}, // symmetric tiles that are written twice: a full one, and one that is not
 		} {
-			add(func(b *bench) { checkMomentum(b, stored, s.words, s.dim, s.parts, s.shares, []float64{0.6, 0}[i%2]) })
+			add(func(b *bench) { checkRemember(b, tf32, s[0], s[1], s[2]) })
 		}
-	case "keep_largest", "keep_largest_fp16":
-		for _, atoms := range []int{515, 1, 28, 60, 92, 124, 128, 160, 192, 224, 300} {
-			forSizes(checkKeepLargest, [3]int{3 + atoms%19, atoms})
-		}
-	case "row_scales":
-		forSizes(checkRowScales, [][3]int{{1}, {28}, {60}, {92}, {133}, {700}}...)
-	case "to_halves":
-		forSizes(checkToHalves, [][3]int{{1}, {28}, {60}, {92}, {133}, {700}}...)
+	case "round_atoms", "scale_atoms", "search":
+		forSizes(checkSearch, [][3]int{{33, 300, 70}, {3, 31, 3}, {5, 66, 300}, {33, 20, 28}}...)
+	case "polish":
+		forSizes(checkPolish, [][3]int{{4, 259, 133}, {5, 40, 3}, {2, 70, 1100}, {1, 1, 1}}...)
 	case "jacobi":
 		forSizes(checkJacobi, [][3]int{{blockAtoms, 133}, {20, 5}, {1, 60}, {9, 300}}...)
 	case "gather":

@@ -1,4 +1,4 @@
-// The tiled matrix product of decode, accumulate, correlate, fista and remember.
+// The tiled matrix product of decode, accumulate, correlate and remember.
 //
 // A block computes a tile of the result, ROWS × COLUMNS. It loops over the
 // reduction in steps of DEPTH. While the tensor cores multiply the tiles of one

@@ -101,7 +101,7 @@ func compileStep(build func(graph.Spec) (*program.Program, error), spec graph.Sp
 func (b *trainer) Close() error { return b.gpu.Close() }
 
 // Device implements [backend.Trainer].
-func (b *trainer) Device() string { return b.gpu.name(b.precision) }
+func (b *trainer) Device() string { return b.gpu.name() + " " + string(b.precision) }
 
 // prepare checks that the training fits into device memory and allocates it.
 func (b *trainer) prepare(p backend.Problem, dictionaryStep, codeStep *executable) error {

@@ -19,6 +19,17 @@ func (w widths) shape(words int) shape {
 	return shape{int32(words), int32(w.atoms), int32(w.dim), int32(w.codePitch), int32(w.dimPitch)}
 }
 
+// The search has pitches and numbers of rows of its own; see [search].
+
+// searchPitch returns the pitch of its codes.
+func (w widths) searchPitch() int { return roundUp(w.atoms, searchColumns) }
+
+// bytePitch returns the pitch of rows of n bytes, and of the search's rows of n floats.
+func (widths) bytePitch(n int) int { return roundUp(n, searchDepth) }
+
+// byteRows returns the number of rows of D8 or of its transpose.
+func (widths) byteRows(n int) int { return roundUp(n, 16) }
+
 func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }
 
 // copyRows copies rows between matrices of different pitch, and clears the padding of dst.

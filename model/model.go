@@ -64,7 +64,7 @@ type Info struct {
 type Training struct {
 	Input  Input   `json:"input"`  // the training vectors
 	Recipe Recipe  `json:"recipe"` // the algorithm and its hyperparameters
-	Device string  `json:"device"` // "cpu" with its level, or "cuda" with its compute capability and the precision; results of different devices differ in the last bits
+	Device string  `json:"device"` // "cpu" with its level, or "cuda" with its compute capability and, for the recipe "paper", the precision; results of different devices differ in the last bits
 	Lambda float64 `json:"lambda"` // λ, weight of Σ‖a_i‖₁ in the objective; for the recipe "best", Best.Lambda · mean ‖x − μ‖²
 	Epochs []Epoch `json:"epochs"` // metrics after each epoch
 
@@ -201,7 +201,7 @@ func (in *Input) Kind() vectors.Kind {
 type Encoding struct {
 	Input   Input    `json:"input"`
 	Columns []string `json:"columns,omitempty"` // names of the other columns of texts
-	Device  string   `json:"device"`            // as [Training.Device]
+	Device  string   `json:"device"`            // as [Training.Device]; "cuda" for codes that GPUs encoded, which all compute the same bits
 	Lambda  float64  `json:"lambda"`            // λ, weight of ‖a‖₁
 
 	// The next five fields are 0 for the codes of a training by the recipe "paper".
@@ -209,7 +209,7 @@ type Encoding struct {
 	FirstLambda float64 `json:"first_lambda,omitempty"` // λ of the first step; 0 for exact codes
 	Steps       int     `json:"steps,omitempty"`        // number of FISTA steps; 0 for exact codes
 	Nonzeros    int     `json:"nonzeros,omitempty"`     // maximum of nonzeros per row; 0 for exact codes
-	Search      int     `json:"search,omitempty"`       // [encode.SearchVersion]; 0 for exact codes, GPUs and codes of before version 2
+	Search      int     `json:"search,omitempty"`       // [encode.SearchVersion]; 0 for exact codes and codes of before version 2
 	Gap         float64 `json:"gap,omitempty"`          // requested bound of the relative duality gap of exact codes; 0 for others
 
 	Variance    float64 `json:"variance,omitempty"`  // mean ‖x_i − μ‖²; 0 for the codes of a training by "paper"

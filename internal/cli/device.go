@@ -24,7 +24,7 @@ import (
 // deviceFlags choose the device of training or encoding.
 type deviceFlags struct {
 	device     string // auto, cpu, cuda, cuda:i or cuda:all
-	precision  string // of products on a GPU
+	precision  string // of the paper's training on a GPU; "" for kernels' default
 	several    bool   // whether device may be cuda:all
 	workers    int    // on the CPU
 	overcommit bool   // memory of the CPU
@@ -39,8 +39,12 @@ func (f *deviceFlags) registerDevice(cmd *cobra.Command) {
 		all = "cuda:all (all GPUs), "
 	}
 	flags.StringVar(&f.device, "device", "auto", "cpu, cuda (an NVIDIA GPU), cuda:i (GPU i, from 0), "+all+"or auto (a GPU if there is one)")
-	flags.StringVar(&f.precision, "precision", "tf32", "precision of products on a GPU: tf32 (11-bit factors), fp16 (11-bit factors in half the memory) or fp32 (as on the CPU)")
 	flags.IntVar(&f.workers, "workers", 0, "most processors to use on the CPU (default all); the result does not depend on it")
+}
+
+// registerPrecision adds the flag of the paper's training.
+func (f *deviceFlags) registerPrecision(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.precision, "precision", "tf32", "precision of the paper's training on a GPU: tf32 (11-bit factors), fp16 (11-bit factors in half the memory) or fp32 (as on the CPU)")
 }
 
 // check refuses flags without effect on the device, and unusable GPUs. unsupported is the reason why no GPU
@@ -132,21 +136,15 @@ func (d chosenDevice) Encoder(dictionary *model.Dictionary, o encode.Options) (e
 	return start(d, "encoding", "", nil, func(on train.Device) (encode.Encoder, error) { return on.Encoder(dictionary, o) })
 }
 
-// everyGPU opens an encoder on each GPU of the machine. It refuses GPUs of different compute capability,
-// whose results differ in the last digits.
+// everyGPU opens an encoder on each GPU of the machine.
 func (d chosenDevice) everyGPU(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
 	gpus, err := kernels.GPUs()
 	if err != nil {
 		return nil, err
 	}
-	first := gpus[0]
 	for _, gpu := range gpus {
 		if err := gpu.Usable(); err != nil {
 			return nil, usagef("--device %s: GPU %d: %w; hide it with CUDA_VISIBLE_DEVICES", allGPUs, gpu.Index, err)
-		}
-		if gpu.Major != first.Major || gpu.Minor != first.Minor {
-			return nil, usagef("--device %s: GPU 0 has compute capability %d.%d and GPU %d has %d.%d, so their codes would differ in the last digits; name one of them, or hide others with CUDA_VISIBLE_DEVICES",
-				allGPUs, first.Major, first.Minor, gpu.Index, gpu.Major, gpu.Minor)
 		}
 	}
 	var encoders []encode.Encoder
@@ -205,7 +203,11 @@ func start[T any](d chosenDevice, doing, takes string, unsupported error, open f
 // describe returns the name of a GPU, as messages have it.
 func (f *deviceFlags) describe(index int) string {
 	gpu, _ := kernels.Find(index)
-	return fmt.Sprintf("GPU %d, %s, %s", index, gpu.Name, f.precision)
+	name := fmt.Sprintf("GPU %d, %s", index, gpu.Name)
+	if f.precision != "" {
+		name += ", " + f.precision
+	}
+	return name
 }
 
 // startGPU starts the GPU that will probably learn and encode, while the vectors are read.

@@ -23,8 +23,9 @@ func newDevices() *cobra.Command {
 train and encode. If no GPU can be used, it prints the reason and exits with code 0.
 It does not initialise GPUs, so it cannot report their free memory.
 
-With --check it runs the kernels of the precision on a GPU, on generated data. It prints the speed of
-each step and its relative differences from the CPU. The exit code is 1 if a difference exceeds its limit.`,
+With --check it runs all kernels on a GPU, in the paper's training with one precision, on generated
+data. It prints the speed of each step and its relative differences from the CPU. The exit code is 1 if
+a difference exceeds its limit.`,
 		Example: `  overcomplete devices
   overcomplete devices --check
   overcomplete devices --check --device cuda:1 --precision fp16`,
@@ -51,6 +52,7 @@ each step and its relative differences from the CPU. The exit code is 1 if a dif
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "compare a GPU with the CPU and measure its speed (30 seconds)")
 	f.registerDevice(cmd)
+	f.registerPrecision(cmd)
 	addJSON(cmd, "print the list as JSON")
 	return cmd
 }

@@ -28,7 +28,7 @@ func TestCheckGPU(t *testing.T) {
 		}
 		return
 	}
-	size := selfcheck.Size{Rows: 400, Dim: 24, Atoms: 64} // enough rows per atom to learn stable atoms
+	size := selfcheck.Size{Rows: 80, Dim: 20, Atoms: 96}
 	precisions := []string{"tf32"}
 	if tier.Full {
 		precisions = []string{"tf32", "fp16", "fp32"}

@@ -49,6 +49,7 @@ func (f *experimentFlags) register(cmd *cobra.Command) {
 	cmd.MarkFlagRequired("data")
 	f.registerInput(cmd)
 	f.registerDevice(cmd)
+	f.registerPrecision(cmd)
 	f.registerProgress(flags, "an epoch")
 }
 

@@ -30,6 +30,7 @@ as "overcomplete train", whose dimensions are easier to read.`,
 	flags.BoolVar(&h.AuthorsStop, "authors-stop", false, "stop by the rule of the authors' program, instead of after --epochs")
 	flags.BoolVar(&h.AuthorsOrder, "authors-order", false, "update word by word as the authors' program, which is slow")
 	f.registerRest(cmd)
+	f.registerPrecision(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		changed := flags.Changed
 		if err := objective.check(cmd); err != nil {

@@ -33,7 +33,8 @@ type kind struct {
 // kinds are the types by their C++ names. translate adds the types that abi.cuh declares.
 var kinds = map[string]kind{
 	"bool": {"bool", 1}, "int": {"int32", 4}, "long long": {"int64", 8}, "unsigned long long": {"uint64", 8},
-	"float": {"float32", 4}, "double": {"float64", 8}, "unsigned short": {"uint16", 2}, "void": {"byte", 1},
+	"signed char": {"int8", 1},
+	"float":       {"float32", 4}, "double": {"float64", 8}, "unsigned short": {"uint16", 2}, "void": {"byte", 1},
 }
 
 func main() {

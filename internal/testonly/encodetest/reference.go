@@ -1,7 +1,7 @@
 // Package encodetest tests encoders. It implements the definition of package encode in plain Go, one row at a time, and
 // compares any [encode.Encoder] with it:
 //
-//	func TestEncoder(t *testing.T) { encodetest.Run(t, 1e-5, encodetest.Code, newEncoder) }
+//	func TestEncoder(t *testing.T) { encodetest.Run(t, 1e-5, newEncoder) }
 package encodetest
 
 import (
@@ -20,6 +20,12 @@ func Code(y, d []float64, o encode.Options) []float64 { return CodeOf(y, d, step
 // CodeOf is Code for a given step size.
 func CodeOf(y, d []float64, s float64, o encode.Options) []float64 {
 	a := Widen(Search(narrow(y), &model.Dictionary{Dim: len(y), Atoms: narrow(d)}, s, o))
+	Polish(a, y, d, s, o)
+	return a
+}
+
+// Polish keeps the largest values of the code a and refines them, in float64. The step size is s.
+func Polish(a, y, d []float64, s float64, o encode.Options) {
 	kept := keepLargest(a, o.Nonzeros)
 	z := slices.Clone(a)
 	for _, momentum := range backend.FISTA(0, backend.PolishSteps) {
@@ -30,11 +36,10 @@ func CodeOf(y, d []float64, s float64, o encode.Options) []float64 {
 			}
 		}
 	}
-	return a
 }
 
 // FloatCode is Code with the search of [overcomplete/graph.Encode] in float64, in which atoms enter in every iteration
-// and rows restart. GPUs run it.
+// and rows restart.
 func FloatCode(y, d []float64, o encode.Options) []float64 {
 	s := stepSize(d, len(y))
 	a := make([]float64, len(d)/len(y))

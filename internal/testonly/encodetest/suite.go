@@ -33,19 +33,10 @@ func (n New) open(t *testing.T, d *model.Dictionary, o encode.Options, workers i
 	return e
 }
 
-// Reference is [Code] or [FloatCode].
-type Reference func(y, d []float64, o encode.Options) []float64
-
-// Run tests an encoder of early-stopped codes. It compares values with the reference, and tests that codes have the
-// same bits for any number of workers, rows that overflow, and cancellation. The tolerance is relative to the row's
-// largest value.
-func Run(t *testing.T, tolerance float64, reference Reference, newEncoder New) {
-	t.Run("reference", func(t *testing.T) { againstReference(t, tolerance, reference, newEncoder) })
-	RunRounded(t, newEncoder)
-}
-
-// RunRounded is Run without the comparison of values, for encoders that round codes to fewer bits.
-func RunRounded(t *testing.T, newEncoder New) {
+// Run tests an encoder of early-stopped codes. It compares values with [Code], and tests that codes have the same bits
+// for any number of workers, rows that overflow, and cancellation. The tolerance is relative to the row's largest value.
+func Run(t *testing.T, tolerance float64, newEncoder New) {
+	t.Run("reference", func(t *testing.T) { againstReference(t, tolerance, newEncoder) })
 	t.Run("same bits", func(t *testing.T) {
 		SameBits(t, encode.Options{Lambda: 0.5, Steps: 15, Nonzeros: 40}, newEncoder)
 		SameBits(t, encode.Options{Lambda: 1, Steps: 15, Nonzeros: 20, Nonnegative: true}, newEncoder)
@@ -80,10 +71,8 @@ func RunRounded(t *testing.T, newEncoder New) {
 	})
 }
 
-// againstReference compares codes with the reference. In floats, rounding may decide whether a row restarts, or which of
-// two nearly equal values is kept. The problems avoid that: no row is so close that a device's error of 2 in 10⁷
-// matters. Many small steps come close, hence the λ of the rows with 40 steps.
-func againstReference(t *testing.T, tolerance float64, reference Reference, newEncoder New) {
+// againstReference compares codes with [Code].
+func againstReference(t *testing.T, tolerance float64, newEncoder New) {
 	const rows = 30
 	for _, c := range []struct {
 		dim, atoms int
@@ -113,7 +102,7 @@ func againstReference(t *testing.T, tolerance float64, reference Reference, newE
 			for j := range y {
 				y[j] -= float64(d.Mean[j])
 			}
-			want, got := reference(y, atoms, c.o), Row(codes, i)
+			want, got := Code(y, atoms, c.o), Row(codes, i)
 			near.Equal(t, fmt.Sprintf("%s: code of row %d", what, i), got, want, tolerance)
 			if c.o.Nonnegative && slices.Min(got) < 0 {
 				t.Errorf("%s: row %d has a code of %v", what, i, slices.Min(got))

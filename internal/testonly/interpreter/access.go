@@ -31,7 +31,7 @@ func accessOperation(name string) (op operation, ok bool) {
 	}
 	switch {
 	case m[2] == "param":
-		return operation{operands: "R" + m[3] + " P", run: a.parameter}, m[1] == "ld"
+		return operation{operands: "R" + m[3] + " A", run: a.parameter}, m[1] == "ld"
 	case m[1] == "ld":
 		return operation{operands: "R" + m[3] + " A", run: a.load}, true
 	default:
@@ -66,16 +66,16 @@ func (a access) element(data []byte) uint64 {
 
 func (a access) parameter(w *warp, in *instruction, active uint32) {
 	n := a.count
-	at, end := in.args[n], in.args[n+1]
-	if at+n*a.size > end {
-		w.fail(0, "reads beyond the parameter")
-	}
-	for j, r := range in.args[:n] {
-		x := a.element(w.block.parameters[at+j*a.size:])
-		for i := range lanes {
-			if active>>i&1 != 0 {
-				w.registers[r][i] = x
-			}
+	for i := range lanes {
+		if active>>i&1 == 0 {
+			continue
+		}
+		at := w.address(in.args[n], in.offsets[0], i)
+		if size := uint64(n * a.size); at > uint64(len(w.block.parameters)) || at+size > uint64(len(w.block.parameters)) {
+			w.fail(i, "reads beyond the parameters")
+		}
+		for j, r := range in.args[:n] {
+			w.registers[r][i] = a.element(w.block.parameters[at+uint64(j*a.size):])
 		}
 	}
 }

@@ -7,13 +7,15 @@ import (
 )
 
 // A lane holds these elements of a product, with g = lane / 4 and t = lane % 4 (PTX ISA, "Matrix Fragments for
-// mma.m16n8k8" and "mma.m16n8k16"). The layout of bfloat16 is float16's.
+// mma.m16n8k8", "mma.m16n8k16" and "mma.m16n8k32"). The layout of bfloat16 is float16's.
 //
 //	C, D            columns 2t and 2t+1 of row g, then of row g+8
 //	A of TF32       columns t of rows g and g+8, then t+4
 //	B of TF32       rows t and t+4 of column g
 //	A of float16    columns 2t and 2t+1 of rows g and g+8, then 2t+8 and 2t+9
 //	B of float16    rows 2t and 2t+1 of column g, then 2t+8 and 2t+9
+//	A of bytes      columns 4t to 4t+3 of rows g and g+8, then 4t+16 to 4t+19
+//	B of bytes      rows 4t to 4t+3 of column g, then 4t+16 to 4t+19
 
 // factors are the factors of a product, of depth up to 16.
 type factors struct {
@@ -87,6 +89,36 @@ func (w *warp) multiply(in *instruction, f *factors, depth int) {
 		for i := range lanes {
 			w.registers[r][i] = wide(truncate(*at(i, j)))
 		}
+	}
+}
+
+// multiply8 adds a product of 16×32 and 32×8, of signed bytes, to C. Sums are exact.
+func multiply8(w *warp, in *instruction, _ uint32) {
+	var a [16][32]int32
+	var b [8][32]int32
+	for i := range lanes {
+		g, t := i/4, i%4
+		for k := range 4 {
+			element := func(register int) int32 { return int32(int8(w.registers[register][i] >> (8 * k))) }
+			for j, r := range in.args[4:8] {
+				a[g+j%2*8][4*t+k+j/2*16] = element(r)
+			}
+			for j, r := range in.args[8:10] {
+				b[g][4*t+k+j*16] = element(r)
+			}
+		}
+	}
+	for j := range 4 {
+		var sums register
+		for i := range lanes {
+			sum := *lane[int32](&w.registers[in.args[10+j]], i)
+			row, column := &a[i/4+j/2*8], &b[i%4*2+j%2]
+			for k, x := range row {
+				sum += x * column[k]
+			}
+			sums[i] = wide(sum)
+		}
+		w.registers[in.args[j]] = sums
 	}
 }
 

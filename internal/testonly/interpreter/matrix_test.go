@@ -8,7 +8,7 @@ import (
 )
 
 // These functions return the position of element i of a lane in a matrix, as in the figures of the PTX ISA for
-// mma.m16n8k8 (.tf32) and mma.m16n8k16 (.f16).
+// mma.m16n8k8 (.tf32), mma.m16n8k16 (.f16) and mma.m16n8k32 (.s8).
 
 func placeA8(lane, i int) (row, column int) {
 	if row = lane >> 2; i == 1 || i == 3 {
@@ -35,6 +35,23 @@ func placeA16(lane, i int) (row, column int) {
 func placeB16(lane, i int) (row, column int) {
 	if row = lane%4*2 + i&1; i >= 2 {
 		row += 8
+	}
+	return row, lane >> 2
+}
+
+func placeA32(lane, i int) (row, column int) {
+	if row = lane >> 2; !(0 <= i && i < 4 || 8 <= i && i < 12) {
+		row += 8
+	}
+	if column = lane%4*4 + i&3; i >= 8 {
+		column += 16
+	}
+	return row, column
+}
+
+func placeB32(lane, i int) (row, column int) {
+	if row = lane%4*4 + i&3; i >= 4 {
+		row += 16
 	}
 	return row, lane >> 2
 }
@@ -66,13 +83,21 @@ func TestProducts(t *testing.T) {
 		{"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 8, placeA8, placeB8},
 		{"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 16, placeA16, placeB16},
 		{"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 16, placeA16, placeB16},
+		{"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", 32, placeA32, placeB32},
 	} {
+		integers := test.depth == 32
 		// Small numbers that are exact in all formats and differ from their neighbours.
 		a := func(row, k int) float32 { return float32((row*7+k*k)%251)/8 - 5 }
 		b := func(k, column int) float32 { return float32(column*5-k*3)/4 + 1 }
 		c := func(row, column int) float32 { return float32(row - 9*column) }
+		if integers {
+			a = func(row, k int) float32 { return float32((row*7+k*k)%251 - 125) }
+			b = func(k, column int) float32 { return float32(column*5 - k*3 + 1) }
+		}
 		element := func(words []uint32, i int, x float32) {
 			switch {
+			case integers:
+				words[i/4] |= uint32(uint8(int8(x))) << (8 * (i % 4))
 			case test.depth == 8:
 				words[i] = math.Float32bits(x)
 			case strings.Contains(test.name, ".bf16"):
@@ -92,7 +117,9 @@ func TestProducts(t *testing.T) {
 				element(bs[lane][:], i, b(test.placeB(lane, i)))
 			}
 			for i := range 4 {
-				cs[lane][i] = c(placeC(lane, i))
+				if cs[lane][i] = c(placeC(lane, i)); integers {
+					cs[lane][i] = math.Float32frombits(uint32(int32(cs[lane][i])))
+				}
 			}
 		}
 		m := newMemories(t, 1)
@@ -113,6 +140,9 @@ func TestProducts(t *testing.T) {
 				want := c(row, column)
 				for k := range test.depth {
 					want += a(row, k) * b(k, column)
+				}
+				if integers {
+					got[i] = float32(int32(math.Float32bits(got[i])))
 				}
 				if got[i] != want {
 					t.Fatalf("%s: element %d, %d is %v, want %v", test.name, row, column, got[i], want)

@@ -45,19 +45,23 @@ var operations = map[string]operation{
 	"mul.hi.u32":   apply2(func(a, b uint32) uint32 { hi, _ := bits.Mul32(a, b); return hi }),
 	"min.s32":      apply2(func(a, b int32) int32 { return min(a, b) }),
 	"max.s32":      apply2(func(a, b int32) int32 { return max(a, b) }),
+	"max.u32":      apply2(func(a, b uint32) uint32 { return max(a, b) }),
 	"mad.lo.s32":   apply3(func(a, b, c uint32) uint32 { return a*b + c }),
 	"div.u32":      apply2(divide),
 	"and.b32":      apply2(and[uint32]), "or.b32": apply2(or[uint32]), "xor.b32": apply2(xor[uint32]), "not.b32": apply1(not[uint32]),
-	"and.b64":  apply2(and[uint64]),
+	"and.b64": apply2(and[uint64]), "or.b64": apply2(or[uint64]),
 	"shl.b32":  apply2(func(a, n uint32) uint32 { return a << n }),
 	"shl.b64":  apply2(func(a uint64, n uint32) uint64 { return a << n }),
 	"shr.u32":  apply2(func(a, n uint32) uint32 { return a >> n }),
 	"shr.s32":  apply2(func(a int32, n uint32) int32 { return a >> n }),
 	"shr.u64":  apply2(func(a uint64, n uint32) uint64 { return a >> n }),
 	"bfi.b32":  {operands: "R r r r r", run: insertBits},
+	"prmt.b32": apply3(permute),
 	"popc.b32": apply1(func(a uint32) uint32 { return uint32(bits.OnesCount32(a)) }),
 
 	"add.f32": apply2(add[float32]), "sub.f32": apply2(sub[float32]), "mul.f32": apply2(mul[float32]),
+	"add.rn.f32": apply2(add[float32]), "sub.rn.f32": apply2(sub[float32]), "mul.rn.f32": apply2(mul[float32]),
+	"min.f32": apply2(extreme(math.Min)), "max.f32": apply2(extreme(math.Max)),
 	"div.rn.f32": apply2(quotient[float32]), "rcp.rn.f32": apply1(inverse[float32]), "fma.rn.f32": apply3(fma),
 	"abs.f32": apply1(func(a uint32) uint32 { return a &^ (1 << 31) }), "neg.f32": apply1(func(a uint32) uint32 { return a ^ 1<<31 }),
 	"sqrt.rn.f32":          apply1(func(a float32) float32 { return float32(math.Sqrt(float64(a))) }),
@@ -67,6 +71,8 @@ var operations = map[string]operation{
 	"sqrt.rn.f64": apply1(math.Sqrt),
 
 	"cvt.u32.u64": apply1(convert[uint64, uint32]), "cvt.u64.u32": apply1(convert[uint32, uint64]), "cvt.s64.s32": apply1(convert[int32, int64]),
+	"cvt.rn.f32.s32": apply1(convert[int32, float32]), "cvt.rn.f32.u32": apply1(convert[uint32, float32]),
+	"cvt.u16.u32":    apply1(func(a uint32) uint16 { return uint16(a) }),
 	"cvt.rn.f64.s32": apply1(convert[int32, float64]), "cvt.rn.f64.u32": apply1(convert[uint32, float64]),
 	"cvt.rn.f32.f64": apply1(convert[float64, float32]), "cvt.f64.f32": apply1(convert[float32, float64]),
 	"cvt.rna.tf32.f32":   apply1(roundTF32),
@@ -91,6 +97,7 @@ var operations = map[string]operation{
 	"ldmatrix.sync.aligned.m8n8.x4.shared.b16": loadMatrices(4, false), "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16": loadMatrices(4, true),
 	"cp.async.commit_group":                               {together: true, run: copyCommit},
 	"cp.async.wait_group":                                 {operands: "n", together: true, run: copyWait},
+	"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32":     {operands: "R4 r4 r2 r4", together: true, run: multiply8},
 	"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32":  {operands: "R4 r4 r2 r4", together: true, run: multiplyTF32},
 	"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32":   {operands: "R4 r4 r2 r4", together: true, run: multiply16(fromHalf)},
 	"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32": {operands: "R4 r4 r2 r4", together: true, run: multiply16(fromBfloat)},
@@ -293,6 +300,28 @@ func insertBits(w *warp, in *instruction, active uint32) {
 			mask := (uint32(1)<<count - 1) << from
 			w.registers[in.args[0]][i] = uint64(b&^mask | a<<from&mask)
 		}
+	}
+}
+
+// permute selects four bytes of two registers, by their numbers in the selector. Its sign mode has no use here.
+func permute(a, b, selector uint32) (r uint32) {
+	bytes := uint64(b)<<32 | uint64(a)
+	for i := range 4 {
+		r |= uint32(bytes>>(8*(selector>>(4*i)&7))) & 0xff << (8 * i)
+	}
+	return r
+}
+
+// extreme returns the smaller or larger operand; of a NaN and a number, the number.
+func extreme(f func(a, b float64) float64) func(a, b float32) float32 {
+	return func(a, b float32) float32 {
+		switch {
+		case a != a:
+			return b
+		case b != b:
+			return a
+		}
+		return float32(f(float64(a), float64(b)))
 	}
 }
 

@@ -331,27 +331,18 @@ func split(s string) (operands []string) {
 //	R, r    a register that is written; a register or constant that is read
 //	R4, r4  a list of four of them
 //	S       a register that is written, and optionally a predicate
-//	A, P    an address in memory; an address of a parameter
+//	A       an address in memory, or of a parameter
 //	n       a constant
 func (p *parser) operand(in *instruction, form, s string) {
 	switch form[0] {
-	case 'A', 'P':
+	case 'A':
 		m := addressForm.FindStringSubmatch(s)
 		if m == nil {
 			p.fail("address %q", s)
 		}
 		offset, _ := strconv.Atoi(m[2])
-		if form == "A" {
-			in.offsets = append(in.offsets, offset)
-			p.operand(in, "r", m[1])
-			return
-		}
-		i := slices.IndexFunc(p.kernel.Parameters, func(q Parameter) bool { return q.Name == m[1] })
-		if i < 0 || offset < 0 {
-			p.fail("there is no parameter %s", m[1])
-		}
-		q := p.kernel.Parameters[i]
-		in.args = append(in.args, q.offset+offset, q.offset+q.Size)
+		in.offsets = append(in.offsets, offset)
+		p.operand(in, "r", m[1])
 		return
 	case 'n':
 		n, err := strconv.Atoi(s)
@@ -409,7 +400,9 @@ func (p *parser) value(s string) int {
 	}
 	var bits uint64
 	var err error
-	if at, ok := p.shared[s]; ok {
+	if i := slices.IndexFunc(k.Parameters, func(q Parameter) bool { return q.Name == s }); i >= 0 {
+		bits = uint64(k.Parameters[i].offset)
+	} else if at, ok := p.shared[s]; ok {
 		if at == dynamic {
 			at = p.staticBytes()
 		}

@@ -97,8 +97,8 @@ struct alignas(64) Warp {
     // Values brought to an exchange. The lane that goes on first may bring its value to
     // the next one before the others have read this one's: two rounds.
     uint64_t values[2][32];
-    // Factors and sum of a matrix product, of up to 16 in depth; a and the sum are transposed.
-    alignas(64) float a[16][16], b[16][8], sum[8][16];
+    // Factors and sum of a matrix product, of up to 32 in depth; a and the sum are transposed.
+    alignas(64) float a[32][16], b[32][8], sum[8][16];
 };
 
 // An asynchronous copy of 16 bytes that was issued, not done.
@@ -404,6 +404,23 @@ __forceinline__ void mma_bfloats(float (&c)[4], const unsigned (&a)[4], const un
     emulation::add_product_16(c, a, b, [](unsigned x) { return emulation::from_bits(x << 16); }, file, line);
 }
 
+// Integers of 8 bits, four in a register. In float the product's sums are exact.
+__forceinline__ void mma_bytes(int (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2], EMULATION_HERE)
+{
+    float product[4] = {};
+    emulation::add_product(
+        product, 32,
+        [&](emulation::Warp& warp, unsigned group, unsigned place) {
+            for (unsigned k = 0; k < 4; k++) {
+                for (unsigned i = 0; i < 4; i++)
+                    warp.a[4 * place + k + i / 2 * 16][group + i % 2 * 8] = static_cast<signed char>(a[i] >> 8 * k);
+                for (unsigned i = 0; i < 2; i++) warp.b[4 * place + k + i * 16][group] = static_cast<signed char>(b[i] >> 8 * k);
+            }
+        },
+        file, line);
+    for (unsigned i = 0; i < 4; i++) c[i] += int(product[i]);
+}
+
 template <bool transposed>
 void load_matrices(unsigned (&x)[4], const Half* row, EMULATION_HERE)
 {
@@ -441,6 +458,21 @@ inline int __ffs(int x) { return __builtin_ffs(x); }
 inline unsigned __umulhi(unsigned x, unsigned y) { return unsigned(uint64_t(x) * y >> 32); }
 inline unsigned __float_as_uint(float x) { return emulation::bits(x); }
 inline float __uint_as_float(unsigned x) { return emulation::from_bits(x); }
+inline float __fadd_rn(float x, float y) { return x + y; }
+inline float __fmul_rn(float x, float y) { return x * y; }
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector)
+{
+    const uint64_t bytes = uint64_t(y) << 32 | x;
+    unsigned result = 0;
+    for (unsigned i = 0; i < 4; i++) result |= unsigned(bytes >> 8 * (selector >> 4 * i & 7) & 0xff) << 8 * i;
+    return result;
+}
+inline double __longlong_as_double(long long x)
+{
+    double y;
+    memcpy(&y, &x, sizeof y);
+    return y;
+}
 inline long long __double_as_longlong(double x)
 {
     long long bits;

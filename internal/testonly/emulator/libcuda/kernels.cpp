@@ -7,9 +7,10 @@
 #include "codes.cu"
 #include "correlate.cu"
 #include "decode.cu"
-#include "encode.cu"
 #include "learner.cu"
+#include "polish.cu"
 #include "random.cu"
+#include "search.cu"
 
 const std::vector<emulation::Kernel>& emulation::kernels()
 {
@@ -27,24 +28,18 @@ const std::vector<emulation::Kernel>& emulation::kernels()
         EMULATION_KERNEL(decode_tf32),
         EMULATION_KERNEL(finish_codes),
         EMULATION_KERNEL(finish_codes_fp16),
-        EMULATION_KERNEL(fista_fp16),
-        EMULATION_KERNEL(fista_fp32),
-        EMULATION_KERNEL(fista_residuals),
-        EMULATION_KERNEL(fista_residuals_fp16),
-        EMULATION_KERNEL(fista_tf32),
         EMULATION_KERNEL(gather),
         EMULATION_KERNEL(jacobi),
-        EMULATION_KERNEL(keep_largest),
-        EMULATION_KERNEL(keep_largest_fp16),
         EMULATION_KERNEL(pack_codes),
         EMULATION_KERNEL(pack_codes_fp16),
+        EMULATION_KERNEL(polish),
         EMULATION_KERNEL(power),
         EMULATION_KERNEL(random_codes),
         EMULATION_KERNEL(random_codes_fp16),
-        EMULATION_KERNEL(remember_fp32),
-        EMULATION_KERNEL(remember_tf32),
-        EMULATION_KERNEL(row_scales),
-        EMULATION_KERNEL(to_halves),
+        EMULATION_KERNEL(remember),
+        EMULATION_KERNEL(round_atoms),
+        EMULATION_KERNEL(scale_atoms),
+        EMULATION_KERNEL(search),
         EMULATION_KERNEL(totals),
         EMULATION_KERNEL(update_fp16),
     };

@@ -1,0 +1,426 @@
+// The search of package encode for codes of words × atoms: all iterations on a block of rows
+// in one launch, with the same bits as on a CPU. Package encode defines the symbols.
+//
+// Two products of 8-bit integers make up an iteration, both on tensor cores:
+//
+//     S = R8·D8ᵀ    then u, x, z, Z8 of each code, and h
+//     O = Z8·D8     then r of each residual, and R8
+//
+// D8 is stored twice, as atoms × dim and as dim × atoms, so that both reductions run along
+// rows and one function computes both. Factors pass through shared memory in pieces of
+// SEARCH_DEPTH bytes. Neither shared memory nor registers depend on the number of atoms or
+// on the length of rows.
+//
+// A block's states z and b stay in L2. Most are zero: a thread has a bit for each of its four
+// adjacent codes of a row, and neither reads nor writes them while all are zero.
+//
+// Lower bounds for an iteration of a block of 32 rows of 300 → 3000. Tensor cores: 2 · 32 · 3072
+// · 320 multiplications, 25,000 clocks at 2,500 a clock and SM. L2: D8 twice and a third of
+// the states, 3 MB, 70 clocks a KB at 5.5 TB/s for 132 SMs. With 128 blocks, 16 iterations of
+// 4096 rows read 6 GB, 1.1 ms. More rows a block would read less, and occupy fewer SMs.
+#include "device.cuh"
+
+constexpr int PIECE_PITCH = SEARCH_DEPTH + 16; // of rows in shared memory: eight rows are in different banks
+constexpr int STAGE = (SEARCH_ROWS + SEARCH_COLUMNS) * PIECE_PITCH;
+constexpr int WARPS = SEARCH_THREADS / WARP, WARP_COLUMNS = SEARCH_COLUMNS / WARPS;
+constexpr int DOWN = SEARCH_ROWS / 16, ACROSS = WARP_COLUMNS / 8; // results of mma in a warp's part of a tile
+constexpr int ROWS = 2 * DOWN, QUADS = ACROSS / 2;                // a thread's rows, and its groups of four columns
+static_assert(SEARCH_SHARED == SEARCH_STAGES * STAGE + 4 * WARPS * SEARCH_ROWS, "the host asks for this much");
+
+// row_place returns the row of D8, or of its transpose, in memory: within 16 rows the order is
+// 0 1 4 5 8 9 12 13 2 3 6 7 10 11 14 15. A thread then has four adjacent columns of a product.
+__device__ __forceinline__ int row_place(int row) { return row / 16 * 16 + row / 2 % 2 * 8 + row % 16 / 4 * 2 + row % 2; }
+
+__device__ __forceinline__ int round_up(int n, int unit) { return (n + unit - 1) / unit * unit; }
+
+// nearest rounds |x| < 2²² to the nearest integer, a half to the even one.
+__device__ __forceinline__ int nearest(float x)
+{
+    return static_cast<int>(__float_as_uint(__fadd_rn(x, 12582912)) - 0x4b400000);
+}
+
+// pack_bytes packs the low bytes of four integers.
+__device__ __forceinline__ unsigned pack_bytes(int a, int b, int c, int d)
+{
+    return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
+}
+
+// bits_of returns the bits of |x|, which have the order of magnitudes. A NaN is the largest.
+__device__ __forceinline__ unsigned bits_of(float x) { return __float_as_uint(x) & 0x7fffffff; }
+
+constexpr unsigned SMALLEST = 27 << 23;      // 2⁻¹⁰⁰
+constexpr unsigned LEAST_TOP = 7 << 23;      // 2⁻¹²⁰
+constexpr unsigned INFINITE = 0xffu << 23;
+
+// unit_of returns unit(x) for the bits of x, and inverse returns 1/x of a power of two.
+__device__ __forceinline__ float unit_of(unsigned bits) { return __uint_as_float((max(bits, SMALLEST) & INFINITE) - (5 << 23)); }
+__device__ __forceinline__ float inverse(float x) { return __uint_as_float((254u << 23) - __float_as_uint(x)); }
+
+// power_of_two returns 2ⁿ.
+__device__ __forceinline__ double power_of_two(int n) { return __longlong_as_double(static_cast<long long>(1023 + n) << 52); }
+
+__device__ __forceinline__ unsigned warp_max(unsigned x)
+{
+    UNROLL
+    for (int apart = WARP / 2; apart > 0; apart /= 2)
+        x = max(x, __shfl_xor_sync(ALL_LANES, x, apart));
+    return x;
+}
+
+// block_max returns the maximum of x over the threads of the block. `warps` is shared memory.
+__device__ __forceinline__ unsigned block_max(unsigned* warps, unsigned x)
+{
+    x = warp_max(x);
+    __syncthreads(); // all threads have read the previous maximum
+    if (threadIdx.x % WARP == 0)
+        warps[threadIdx.x / WARP] = x;
+    __syncthreads();
+    return warp_max(threadIdx.x % WARP < blockDim.x / WARP ? warps[threadIdx.x % WARP] : 0);
+}
+
+// round_atoms computes tops = t_k, norms = ‖D8_k‖, D8 and its transpose, whose padding is zero
+// in memory. A warp processes one atom at a time.
+//
+// Lower bound: 6·atoms·dim bytes.
+extern "C" __global__ void __launch_bounds__(ROW_THREADS) round_atoms(RoundAtoms args)
+{
+    const int pitch = round_up(args.shape.dim, SEARCH_DEPTH), across_pitch = round_up(args.shape.atoms, SEARCH_DEPTH);
+    const int lane = threadIdx.x % WARP;
+    for (long long row = first_row(); row < args.shape.atoms; row += row_step()) {
+        const float* atom = args.atoms + row * args.shape.dim_pitch;
+        signed char* bytes = args.bytes + static_cast<long long>(row_place(row)) * pitch;
+        unsigned top = 0;
+        for (int i = lane; i < args.shape.dim; i += WARP)
+            top = max(top, bits_of(atom[i]));
+        top = warp_max(top);
+        const float factor = top >= LEAST_TOP ? 63 / __uint_as_float(top) : 0;
+        int squares = 0;
+        for (int i = lane; i < args.shape.dim; i += WARP) {
+            const int x = nearest(__fmul_rn(factor, atom[i]));
+            bytes[i] = x;
+            args.across[static_cast<long long>(row_place(i)) * across_pitch + row] = x;
+            squares += x * x;
+        }
+        squares = warp_sum(squares);
+        if (lane == 0) {
+            args.tops[row] = __uint_as_float(top);
+            args.norms[row] = static_cast<float>(sqrt(static_cast<double>(squares)));
+        }
+    }
+}
+
+// scale_atoms computes unit = w, shares = v_k, scales = c_k, and reach = max_k c_k·v_k·‖D8_k‖ from
+// the results of round_atoms. It uses one block.
+extern "C" __global__ void __launch_bounds__(SCALE_THREADS) scale_atoms(ScaleAtoms args)
+{
+    SHARED_MEMORY(unsigned, warps);
+    unsigned top = 0, reach = 0;
+    for (int k = threadIdx.x; k < args.atoms; k += SCALE_THREADS)
+        top = max(top, bits_of(args.tops[k]));
+    top = block_max(warps, top);
+    const double unit = static_cast<double>(__uint_as_float(top)) / 63, factor = 2 * args.step * unit * unit;
+    for (int k = threadIdx.x; k < args.atoms; k += SCALE_THREADS) {
+        const float share = bits_of(args.tops[k]) >= LEAST_TOP ? args.tops[k] / __uint_as_float(top) : 0;
+        const float scale = static_cast<float>(factor * share);
+        args.shares[k] = share;
+        args.scales[k] = scale;
+        reach = max(reach, bits_of(__fmul_rn(__fmul_rn(scale, share), args.norms[k])));
+    }
+    reach = block_max(warps, reach);
+    if (threadIdx.x == 0) {
+        *args.unit = unit;
+        *args.reach = __uint_as_float(reach);
+    }
+}
+
+// ByteProduct multiplies a block's rows of bytes with the rows of D8 or of its transpose.
+struct ByteProduct {
+    signed char* shared;
+    int warp, lane, row, t; // row: the thread's first one; the others follow 8 apart
+
+    __device__ __forceinline__ ByteProduct(signed char* shared)
+        : shared(shared), warp(threadIdx.x / WARP), lane(threadIdx.x % WARP), row(threadIdx.x % WARP / 4), t(threadIdx.x % 4)
+    {
+    }
+
+    // run multiplies left, SEARCH_ROWS × depth, with the given number of rows of right, each of depth
+    // elements, a multiple of SEARCH_DEPTH. It calls done(tile, column, sums) for each tile of
+    // the result. Elements 4·q to 4·q + 3 of sums[i] are columns column + 16·q and the next three of the
+    // thread's row i. It is a barrier at its start: all threads see earlier writes.
+    template <typename F>
+    __device__ __forceinline__ void run(const signed char* left, int left_pitch, const signed char* right, int rows, int depth, F done)
+    {
+        const int pieces = depth / SEARCH_DEPTH, steps = (rows + SEARCH_COLUMNS - 1) / SEARCH_COLUMNS * pieces;
+        int loaded_tile = 0, loaded_piece = 0;
+        auto load = [&](int step) {
+            if (step < steps) {
+                signed char* stage = shared + step % SEARCH_STAGES * STAGE;
+                constexpr int COPIES = SEARCH_DEPTH / 16, APART = SEARCH_THREADS / COPIES; // rows between a thread's copies
+                const int first = threadIdx.x / COPIES, byte = threadIdx.x % COPIES * 16, from = loaded_piece * SEARCH_DEPTH + byte;
+                if (first < SEARCH_ROWS)
+                    copy_async(stage + first * PIECE_PITCH + byte, left + static_cast<long long>(first) * left_pitch + from, true);
+                stage += SEARCH_ROWS * PIECE_PITCH;
+                UNROLL
+                for (int i = 0; i < SEARCH_COLUMNS; i += APART) {
+                    const int of = loaded_tile * SEARCH_COLUMNS + first + i;
+                    copy_async(stage + (first + i) * PIECE_PITCH + byte, right + static_cast<long long>(of) * depth + from, of < rows);
+                }
+                if (++loaded_piece == pieces)
+                    loaded_piece = 0, loaded_tile++;
+            }
+            copy_commit(); // past the end, an empty group keeps the count
+        };
+        __syncthreads();
+        for (int step = 0; step < SEARCH_STAGES - 1; step++)
+            load(step);
+        int sums[DOWN][ACROSS][4] = {};
+        int tile = 0, piece = 0;
+        for (int step = 0; step < steps; step++) {
+            copy_wait<SEARCH_STAGES - 2>();
+            __syncthreads(); // all threads see this step's pieces, and have read those that the next copy overwrites
+            load(step + SEARCH_STAGES - 1);
+            const int column = tile * SEARCH_COLUMNS + warp * WARP_COLUMNS;
+            const bool inside = column < rows; // for the whole warp
+            if (inside)
+                multiply_add(sums, shared + step % SEARCH_STAGES * STAGE);
+            if (++piece == pieces) {
+                if (inside) {
+                    done(tile, column + 4 * t, sums);
+                    UNROLL
+                    for (int i = 0; i < DOWN * ACROSS * 4; i++)
+                        sums[i / 4 / ACROSS][i / 4 % ACROSS][i % 4] = 0;
+                }
+                piece = 0, tile++;
+            }
+        }
+    }
+
+    // multiply_add adds the products of a step.
+    __device__ __forceinline__ void multiply_add(int (&sums)[DOWN][ACROSS][4], const signed char* stage)
+    {
+        const signed char* left = stage + lane % 16 * PIECE_PITCH + lane / 16 * 16;
+        const signed char* right = stage + (SEARCH_ROWS + warp * WARP_COLUMNS + lane % 8) * PIECE_PITCH + lane / 8 * 16;
+        unsigned b[ACROSS][4];
+        UNROLL
+        for (int j = 0; j < ACROSS; j++)
+            load_matrices<false>(b[j], reinterpret_cast<const Half*>(right + j * 8 * PIECE_PITCH));
+        UNROLL
+        for (int k = 0; k < SEARCH_DEPTH / 32; k++) {
+            unsigned a[DOWN][4];
+            UNROLL
+            for (int i = 0; i < DOWN; i++)
+                load_matrices<false>(a[i], reinterpret_cast<const Half*>(left + i * 16 * PIECE_PITCH + k * 32));
+            UNROLL
+            for (int j = 0; j < ACROSS; j++) {
+                const unsigned pair[2] = {b[j][2 * k], b[j][2 * k + 1]};
+                UNROLL
+                for (int i = 0; i < DOWN; i++)
+                    mma_bytes(sums[i][j], a[i], pair);
+            }
+        }
+    }
+
+    // each_four calls f(e, column) for each four columns of the thread's rows e of a result of the given number
+    // of columns.
+    template <typename F>
+    __device__ __forceinline__ void each_four(int columns, F f) const
+    {
+        for (int column = warp * WARP_COLUMNS + 4 * t; column < columns; column += SEARCH_COLUMNS) {
+            UNROLL
+            for (int q = 0; q < QUADS; q++) {
+                UNROLL
+                for (int e = 0; e < ROWS; e++)
+                    f(e, column + 16 * q);
+            }
+        }
+    }
+
+    // sum returns element n of group q of the thread's row e.
+    static __device__ __forceinline__ int sum(const int (&sums)[DOWN][ACROSS][4], int e, int q, int n)
+    {
+        return sums[e / 2][2 * q + n / 2][e % 2 * 2 + n % 2];
+    }
+};
+
+// over_rows replaces x[e] by the maximum, or with SUM the sum, over the threads of the thread's row
+// e. `parts` is shared memory. It is a barrier.
+template <bool SUM>
+__device__ __forceinline__ void over_rows(const ByteProduct& p, unsigned* parts, unsigned (&x)[ROWS])
+{
+    __syncthreads(); // all threads have read the previous parts
+    UNROLL
+    for (int e = 0; e < ROWS; e++) {
+        UNROLL
+        for (int apart = 1; apart < 4; apart *= 2) {
+            const unsigned other = __shfl_xor_sync(ALL_LANES, x[e], apart);
+            x[e] = SUM ? x[e] + other : max(x[e], other);
+        }
+        if (p.t == 0)
+            parts[p.warp * SEARCH_ROWS + p.row + 8 * e] = x[e];
+    }
+    __syncthreads();
+    UNROLL
+    for (int e = 0; e < ROWS; e++) {
+        x[e] = 0;
+        UNROLL
+        for (int w = 0; w < WARPS; w++) {
+            const unsigned part = parts[w * SEARCH_ROWS + p.row + 8 * e];
+            x[e] = SUM ? x[e] + part : max(x[e], part);
+        }
+    }
+}
+
+// CodeStep holds the constants of an iteration.
+struct CodeStep {
+    float momentum;
+    bool enters, nonnegative;
+
+    // advance updates z and b of an atom from S, and returns z·v.
+    __device__ __forceinline__ float advance(int sum, float scale, float share, float step, float threshold, float& z, float& b) const
+    {
+        const float u = __fadd_rn(z, __fmul_rn(step, __fmul_rn(static_cast<float>(sum), scale)));
+        float x = u - fminf(nonnegative ? u : fmaxf(u, -threshold), threshold);
+        if (b == 0 && !enters)
+            x = 0;
+        z = __fadd_rn(x, __fmul_rn(momentum, __fadd_rn(x, -b)));
+        b = x;
+        return __fmul_rn(z, share);
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(SEARCH_THREADS, 1) search(Search args)
+{
+    SHARED_MEMORY(signed char, shared);
+    unsigned* parts = reinterpret_cast<unsigned*>(shared + SEARCH_STAGES * STAGE);
+    ByteProduct p(shared);
+    const int dim = round_up(args.shape.dim, 16), atoms = round_up(args.shape.atoms, 16);
+    const int dim_bytes = round_up(args.shape.dim, SEARCH_DEPTH), atom_bytes = round_up(args.shape.atoms, SEARCH_DEPTH);
+    const int pitch = round_up(args.shape.atoms, SEARCH_COLUMNS);
+    const long long first = static_cast<long long>(blockIdx.x) * SEARCH_ROWS;
+
+    auto vector_at = [&](int e, int column) { return (first + p.row + 8 * e) * dim_bytes + column; };
+    // round_residuals computes σ = step and R8 from r and the bits of its largest magnitudes.
+    float step[ROWS];
+    auto round_residuals = [&](const float* r, const unsigned (&top)[ROWS], unsigned (&squares)[ROWS]) {
+        UNROLL
+        for (int e = 0; e < ROWS; e++)
+            step[e] = unit_of(top[e]);
+        p.each_four(dim, [&](int e, int column) {
+            const long long at = vector_at(e, column);
+            const float4 x = load(r + at);
+            const float scale = inverse(step[e]);
+            const int a = nearest(x.x * scale), b = nearest(x.y * scale), c = nearest(x.z * scale), d = nearest(x.w * scale);
+            squares[e] += a * a + b * b + c * c + d * d;
+            *reinterpret_cast<unsigned*>(args.residual_bytes + at) = pack_bytes(a, b, c, d);
+        });
+    };
+    // Scale the rows.
+    unsigned top[ROWS] = {}, squares[ROWS] = {};
+    auto row_of = [&](int e, int column) {
+        const long long row = first + p.row + 8 * e;
+        return row < args.shape.words && column < args.shape.dim_pitch ? load(args.y + row * args.shape.dim_pitch + column)
+                                                                       : make_float4(0, 0, 0, 0);
+    };
+    p.each_four(dim, [&](int e, int column) {
+        const float4 y = row_of(e, column);
+        top[e] = max(max(top[e], max(bits_of(y.x), bits_of(y.y))), max(bits_of(y.z), bits_of(y.w)));
+    });
+    over_rows<false>(p, parts, top);
+    int exponent[ROWS];
+    UNROLL
+    for (int e = 0; e < ROWS; e++) {
+        if (top[e] >= INFINITE)
+            top[e] = 0;
+        const double y = __uint_as_float(top[e]);
+        exponent[e] = top[e] == 0 ? 0 : static_cast<int>(static_cast<unsigned long long>(__double_as_longlong(y)) >> 52) - 1023;
+        if (p.warp == 0 && p.t == 0 && first + p.row + 8 * e < args.shape.words)
+            args.factors[first + p.row + 8 * e] = 1 / *args.unit * power_of_two(exponent[e]);
+    }
+    p.each_four(dim, [&](int e, int column) {
+        const float4 y = row_of(e, column);
+        const double scale = power_of_two(-exponent[e]);
+        const bool skipped = top[e] == 0;
+        store(args.scaled + vector_at(e, column), skipped ? make_float4(0, 0, 0, 0) : make_float4(float(y.x * scale), float(y.y * scale), float(y.z * scale), float(y.w * scale)));
+    });
+    UNROLL
+    for (int e = 0; e < ROWS; e++)
+        top[e] = __float_as_uint(float(__uint_as_float(top[e]) * power_of_two(-exponent[e])));
+    round_residuals(args.scaled, top, squares);
+    over_rows<true>(p, parts, squares);
+    float reach[ROWS]; // h
+    UNROLL
+    for (int e = 0; e < ROWS; e++)
+        reach[e] = __fmul_rn(__fmul_rn(*args.reach / 2, step[e]), sqrtf(static_cast<float>(squares[e])));
+
+    for (int t = 0; t < args.count; t++) {
+        const Iteration now = args.iterations[t];
+        const bool last = t + 1 == args.count;
+        const CodeStep code = {now.momentum, now.enters != 0, args.nonnegative};
+        float threshold[ROWS], unit[ROWS]; // unit: τ
+        unsigned most[ROWS] = {};
+        UNROLL
+        for (int e = 0; e < ROWS; e++) {
+            threshold[e] = static_cast<float>(now.lambda * args.step * *args.unit * power_of_two(-exponent[e]));
+            unit[e] = unit_of(__float_as_uint(reach[e]));
+        }
+        int* flags = args.flags + static_cast<long long>(blockIdx.x) * (pitch / SEARCH_COLUMNS * SEARCH_THREADS) + threadIdx.x;
+        p.run(args.residual_bytes + first * dim_bytes, dim_bytes, args.bytes, atoms, dim_bytes, [&](int tile, int column, const int (&sums)[DOWN][ACROSS][4]) {
+            const int before = t == 0 ? 0 : flags[tile * SEARCH_THREADS];
+            int after = 0;
+            UNROLL
+            for (int q = 0; q < QUADS; q++) {
+                const float4 scale = load(args.scales + column + 16 * q), share = load(args.shares + column + 16 * q);
+                UNROLL
+                for (int e = 0; e < ROWS; e++) {
+                    const int flag = 1 << (q * ROWS + e);
+                    const long long at = (first + p.row + 8 * e) * pitch + column + 16 * q;
+                    float4 z = make_float4(0, 0, 0, 0), b = z, x;
+                    if (before & flag) {
+                        z = load(args.momentum_codes + at);
+                        b = load(args.codes + at);
+                    }
+                    x.x = code.advance(p.sum(sums, e, q, 0), scale.x, share.x, step[e], threshold[e], z.x, b.x);
+                    x.y = code.advance(p.sum(sums, e, q, 1), scale.y, share.y, step[e], threshold[e], z.y, b.y);
+                    x.z = code.advance(p.sum(sums, e, q, 2), scale.z, share.z, step[e], threshold[e], z.z, b.z);
+                    x.w = code.advance(p.sum(sums, e, q, 3), scale.w, share.w, step[e], threshold[e], z.w, b.w);
+                    const bool nonzero = z.x != 0 || z.y != 0 || z.z != 0 || z.w != 0 || b.x != 0 || b.y != 0 || b.z != 0 || b.w != 0;
+                    if (nonzero)
+                        after |= flag;
+                    if (nonzero || last)
+                        store(args.codes + at, b);
+                    if (nonzero && !last)
+                        store(args.momentum_codes + at, z);
+                    most[e] = max(max(most[e], max(bits_of(x.x), bits_of(x.y))), max(bits_of(x.z), bits_of(x.w)));
+                    const float scale_x = inverse(unit[e]);
+                    auto rounded = [&](float x) { return nearest(fminf(fmaxf(x * scale_x, -127), 127)); };
+                    *reinterpret_cast<unsigned*>(args.code_bytes + at) = pack_bytes(rounded(x.x), rounded(x.y), rounded(x.z), rounded(x.w));
+                }
+            }
+            flags[tile * SEARCH_THREADS] = after;
+        });
+        if (last)
+            break;
+        over_rows<false>(p, parts, most);
+        unsigned tops[ROWS] = {}, unused[ROWS] = {};
+        p.run(args.code_bytes + first * pitch, pitch, args.across, dim, atom_bytes, [&](int, int column, const int (&sums)[DOWN][ACROSS][4]) {
+            UNROLL
+            for (int q = 0; q < QUADS; q++) {
+                UNROLL
+                for (int e = 0; e < ROWS; e++) {
+                    const long long at = vector_at(e, column + 16 * q);
+                    const float4 y = load(args.scaled + at);
+                    auto residual = [&](float y, int n) { return __fadd_rn(y, -__fmul_rn(unit[e], static_cast<float>(p.sum(sums, e, q, n)))); };
+                    const float4 r = make_float4(residual(y.x, 0), residual(y.y, 1), residual(y.z, 2), residual(y.w, 3));
+                    store(args.residuals + at, r);
+                    tops[e] = max(max(tops[e], max(bits_of(r.x), bits_of(r.y))), max(bits_of(r.z), bits_of(r.w)));
+                }
+            }
+        });
+        over_rows<false>(p, parts, tops);
+        round_residuals(args.residuals, tops, unused);
+        UNROLL
+        for (int e = 0; e < ROWS; e++)
+            if (most[e] >= SMALLEST)
+                reach[e] = __uint_as_float(most[e]);
+    }
+}
