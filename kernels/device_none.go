@@ -32,6 +32,9 @@ func (d Device) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.
 }
 
 // Start returns the device. This build has no GPU support.
-func (d Device) Start() Device { return d }
+func (d Device) Start() Device {
+	d.pool = new(contextPool)
+	return d
+}
 
 type contextPool struct{}

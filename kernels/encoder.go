@@ -121,6 +121,17 @@ func (e *encoder) fixedBytes() int64 {
 	return slack + int64(e.widths.atoms)*4*int64(e.widths.dimPitch+1) + e.widths.roundedBytes() + searchRows*e.widths.searchBytes()
 }
 
+// roundedBytes returns the bytes of [roundedAtoms].
+func (w widths) roundedBytes() int64 {
+	return int64(w.byteRows(w.atoms))*int64(w.bytePitch(w.dim)) + int64(w.byteRows(w.dim))*int64(w.bytePitch(w.atoms)) +
+		8*int64(w.atoms+w.searchPitch())
+}
+
+// searchBytes returns the bytes of [searchState] per row.
+func (w widths) searchBytes() int64 {
+	return 9*int64(w.searchPitch()+w.bytePitch(w.dim)) + 4*int64(w.searchPitch()/searchRows) + 8
+}
+
 // slack bounds the bytes that the driver adds when it rounds up allocations, and the bytes of small arrays.
 const slack = 4 << 20
 

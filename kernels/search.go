@@ -29,12 +29,6 @@ func newRoundedAtoms(a allocator, w widths) roundedAtoms {
 	}
 }
 
-// roundedBytes returns the bytes of [roundedAtoms].
-func (w widths) roundedBytes() int64 {
-	return int64(w.byteRows(w.atoms))*int64(w.bytePitch(w.dim)) + int64(w.byteRows(w.dim))*int64(w.bytePitch(w.atoms)) +
-		8*int64(w.atoms+w.searchPitch())
-}
-
 // searchState is the memory of the search for a number of rows, and its schedule.
 type searchState struct {
 	codes, momentumCodes pointer[float32]
@@ -57,11 +51,6 @@ func newSearchState(a allocator, w widths, rows int) searchState {
 		scaled: allocated[float32](a, vectors, false), residuals: allocated[float32](a, vectors, false),
 		residualBytes: allocated[int8](a, vectors, true), factors: allocated[float64](a, rows, false),
 	}
-}
-
-// searchBytes returns the bytes of [searchState] per row.
-func (w widths) searchBytes() int64 {
-	return 9*int64(w.searchPitch()+w.bytePitch(w.dim)) + 4*int64(w.searchPitch()/searchRows) + 8
 }
 
 // schedule returns the iterations of FISTA.

@@ -65,20 +65,6 @@ func changePaper(m *Model, change func(p *Paper)) {
 	m.Info.Training.Recipe = p
 }
 
-// A model with the largest number of epochs can be opened, whatever its metrics are.
-func TestOpenMostEpochs(t *testing.T) {
-	m := testModel(3, 2, 4, false)
-	changePaper(m, func(p *Paper) { p.Epochs = maxEpochs })
-	const long = -math.MaxFloat64
-	m.Info.Training.Epochs = slices.Repeat([]Epoch{{maxEpochs, long, long, long, long, 1.2345678901234567e-300, long, long, math.MaxInt32, long, long}}, maxEpochs)
-	dir := filepath.Join(t.TempDir(), "model")
-	save(t, dir, false, m)
-	got, err := Open(dir)
-	if err != nil || len(got.Info.Training.Epochs) != maxEpochs {
-		t.Errorf("error %v", err)
-	}
-}
-
 func save(t *testing.T, dir string, force bool, m *Model) {
 	t.Helper()
 	if err := modeldir.CheckSave(dir, modeldir.MayReplace(force)); err != nil {

@@ -29,8 +29,8 @@ func evalDir(t *testing.T) (clitest.Dir, *vectors.Dense) {
 func TestEval(t *testing.T) {
 	t.Parallel()
 	dir, _ := evalDir(t)
-	dir.MustRun(t, "paper train x.txt -o a --lambda 0.1 --quiet")
-	dir.MustRun(t, "paper train x.txt -o b --lambda 0.1 --method B --quiet")
+	dir.MustRun(t, "paper train x.txt -o a --lambda 0.1 --epochs 5 --quiet")
+	dir.MustRun(t, "paper train x.txt -o b --lambda 0.1 --epochs 5 --method B --quiet")
 	dir.MustRun(t, "export b -f binary -o b.npz")
 	dir.Write(t, "spam.txt", []byte(strings.Repeat("yes\taa ab ac\nno\tba bb\n", 10)))
 	const specs = "x.txt a b b:binary thresh1:x.txt thresh2:x.txt"

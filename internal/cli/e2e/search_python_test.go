@@ -9,6 +9,7 @@ import (
 // Exports for search engines have the codes, ids, texts and names, as other programs read them, with values divided
 // by the norm; codes that engines don't accept are refused.
 func TestExportForSearch(t *testing.T) {
+	t.Parallel()
 	dir := clitest.New(t)
 	runPython(t, dir, writeTexts)
 	dir.MustRun(t, "train texts.parquet -o model -k 64 --nonzeros 9 --epochs 1 --id-column doc")
@@ -61,6 +62,7 @@ for i, line in enumerate(open("signed.opensearch", encoding="utf-8", newline="\n
 
 // Exported rows and query weights have the recall of the command, in NumPy and, by weights of both signs, in a search engine.
 func TestRecall(t *testing.T) {
+	t.Parallel()
 	dir := clitest.New(t)
 	runPython(t, dir, writeTexts)
 	for method, all := range map[string]string{"A": "--weights 64", "B": "--weights 64 --signed"} {

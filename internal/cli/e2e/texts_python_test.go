@@ -56,6 +56,7 @@ for model, ids in MODELS.items():
 // Every row of a table of texts has a code at the same place, trained and encoded, whole and in
 // shards, and with a checkpoint in between.
 func TestTextsKeepTheirPlace(t *testing.T) {
+	t.Parallel()
 	dir := clitest.New(t)
 	runPython(t, dir, writeTexts)
 	_, stderr := dir.MustRun(t, "train texts.parquet -o best -k 64 --sparsity 0.8 --epochs 2 --progress")

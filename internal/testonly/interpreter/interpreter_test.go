@@ -359,29 +359,6 @@ func TestArithmetic(t *testing.T) {
 
 func isNaN(at uint32) bool { x := math.Float32frombits(at); return x != x }
 
-// Conversions agree for all float16 numbers, and for the floats halfway between them.
-func TestHalf(t *testing.T) {
-	for h := range uint16(0x7c00) {
-		x := fromHalf(h)
-		if got := toHalf(x); got != h {
-			t.Fatalf("%#x is %v and then %#x", h, x, got)
-		}
-		if got := toHalf(-x); got != h|0x8000 {
-			t.Fatalf("−%v is %#x, want %#x", x, got, h|0x8000)
-		}
-		if h+1 == 0x7c00 {
-			break
-		}
-		middle := (x + fromHalf(h+1)) / 2
-		if got, even := toHalf(middle), h+h%2; got != even {
-			t.Fatalf("%v is %#x, want %#x", middle, got, even)
-		}
-		if got := toHalf(math.Nextafter32(middle, 0)); got != h {
-			t.Fatalf("just below %v is %#x, want %#x", middle, got, h)
-		}
-	}
-}
-
 // fma agrees with sums of many more bits.
 func TestFMA(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/bits"
 	"strings"
+
+	"overcomplete/internal/float16"
 )
 
 // operation is the semantics of an instruction. parser.operand documents the forms of its operands.
@@ -374,40 +376,14 @@ func roundTF32(a float32) uint32 {
 
 // toHalf rounds to float16, ties to even.
 func toHalf(a float32) uint16 {
-	at := math.Float32bits(a)
-	sign, size := uint16(at>>16&0x8000), math.Abs(float64(a))
-	switch {
-	case a != a:
+	if a != a {
 		return 0x7fff
-	case size >= 65520:
-		return sign | 0x7c00
-	case size < 0x1p-14:
-		return sign | uint16(math.RoundToEven(size*0x1p24))
 	}
-	at += 0xfff + at>>13&1
-	return sign | uint16((at>>13)-(127-15)<<10)&0x7fff
+	return float16.Bits(a)
 }
 
 // fromHalf converts float16 to float32.
-func fromHalf(h uint16) float32 {
-	fraction := float64(h & 0x3ff)
-	var size float64
-	switch exponent := int(h >> 10 & 0x1f); exponent {
-	case 0:
-		size = fraction * 0x1p-24
-	case 0x1f:
-		size = math.Inf(1)
-		if fraction > 0 {
-			size = math.NaN()
-		}
-	default:
-		size = math.Ldexp(1024+fraction, exponent-25)
-	}
-	if h>>15 != 0 {
-		size = -size
-	}
-	return float32(size)
-}
+func fromHalf(h uint16) float32 { return float16.FromBits(h) }
 
 // toBfloat rounds to bfloat16, ties to even.
 func toBfloat(a float32) uint16 {

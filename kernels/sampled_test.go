@@ -1,5 +1,0 @@
-//go:build gpu && !full
-
-package kernels
-
-const full = false
