@@ -176,7 +176,7 @@ func TestGPUScript(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	stages, err = os.ReadFile(filepath.Join(results, "stages.txt"))
-	if lines := strings.Split(strings.TrimSpace(string(stages)), "\n"); err != nil || len(lines) != len(got)-1 || !strings.HasPrefix(lines[len(lines)-2], "device ") {
+	if lines := strings.Split(strings.TrimSpace(string(stages)), "\n"); err != nil || len(lines) != len(got) || !strings.HasPrefix(lines[len(lines)-2], "device ") {
 		t.Errorf("error %v\n%s", err, stages)
 	}
 	if again, err := os.ReadFile(filepath.Join(results, "bench-train.txt")); err != nil || string(again) != string(measured) {
