@@ -116,6 +116,17 @@ func (e *encoder) Close() error { return e.gpu.Close() }
 // Options implements [encode.Encoder].
 func (e *encoder) Options() encode.Options { return e.options }
 
+// roundedBytes returns the bytes of [roundedAtoms].
+func (w widths) roundedBytes() int64 {
+	return int64(w.byteRows(w.atoms))*int64(w.bytePitch(w.dim)) + int64(w.byteRows(w.dim))*int64(w.bytePitch(w.atoms)) +
+		8*int64(w.atoms+w.searchPitch())
+}
+
+// searchBytes returns the bytes of [searchState] per row.
+func (w widths) searchBytes() int64 {
+	return 9*int64(w.searchPitch()+w.bytePitch(w.dim)) + 4*int64(w.searchPitch()/searchRows) + 8
+}
+
 // fixedBytes returns the bytes of device memory that do not depend on the number of rows.
 func (e *encoder) fixedBytes() int64 {
 	return slack + int64(e.widths.atoms)*4*int64(e.widths.dimPitch+1) + e.widths.roundedBytes() + searchRows*e.widths.searchBytes()

@@ -171,7 +171,9 @@ func trials(kernel string) (all []func(b *bench)) {
 		} {
 			add(func(b *bench) { checkRemember(b, tf32, s[0], s[1], s[2]) })
 		}
-	case "round_atoms", "scale_atoms", "search":
+	case "round_atoms", "scale_atoms":
+		forSizes(checkSearch, [][3]int{{3, 31, 3}, {2, 10, 133}, {1, 1030, 5}}...)
+	case "search":
 		forSizes(checkSearch, [][3]int{{33, 300, 70}, {3, 31, 3}, {5, 66, 300}, {33, 20, 28}}...)
 	case "polish":
 		forSizes(checkPolish, [][3]int{{4, 259, 133}, {5, 40, 3}, {2, 70, 1100}, {1, 1, 1}}...)
