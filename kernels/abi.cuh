@@ -376,7 +376,7 @@ struct Polish {
     double* nonzeros;      // per word
     double* l1;            // per word: Σ|a|
     float* dense;          // words × atoms, or null
-    int* used;             // per atom, or null
+    int* used;             // per atom, if dense isn't null
     const float* codes;    // the search's
     const double* factors; // the search's
     const float* y;        // words × dim

@@ -220,10 +220,11 @@ struct Polishing {
                 const int to = count + __popc(kept & ((1u << lane) - 1));
                 index[to] = k;
                 value[to] = a;
-                if (dense)
+                if (dense) {
                     dense[k] = a;
-                if (args.used && args.used[k] == 0) // most rows set the same few flags
-                    args.used[k] = 1;
+                    if (args.used[k] == 0) // most rows set the same few flags
+                        args.used[k] = 1;
+                }
             }
             count += __popc(kept);
             sum += fabsf(a);
