@@ -72,6 +72,7 @@ var harmless = []struct {
 	{"correlate_", bounds, 3, "the same, and the depth is a multiple of 4, never 1, and so is positive the number of steps"},
 	{"(finish|pack)_codes$", "parameter", 1, "the scale, which codes in float32 do without"},
 	{"jacobi", "sum for product", 1, "the size of u, which is scaled to the norm afterwards"},
+	{"polish", "copied beyond the end", 8, "atoms are copied whole"},
 	{"polish", "selection", 7, "a count that would have ended the search for digits before the last one"},
 }
 
@@ -176,7 +177,7 @@ func trials(kernel string) (all []func(b *bench)) {
 	case "search":
 		forSizes(checkSearch, [][3]int{{33, 300, 70}, {3, 31, 3}, {5, 66, 300}, {33, 20, 28}}...)
 	case "polish":
-		forSizes(checkPolish, [][3]int{{4, 259, 133}, {5, 40, 3}, {2, 70, 1100}, {1, 1, 1}}...)
+		forSizes(checkPolish, [][3]int{{4, 259, 133}, {5, 40, 3}, {2, 70, 1100}, {1, 20, 300}, {1, 1300, 5}, {1, 1, 1}}...)
 	case "jacobi":
 		forSizes(checkJacobi, [][3]int{{blockAtoms, 133}, {20, 5}, {1, 60}, {9, 300}}...)
 	case "gather":
