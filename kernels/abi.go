@@ -154,7 +154,7 @@ const searchShared = 70144
 
 // Threads of the block of scale_atoms, and its dynamic shared memory in bytes.
 const scaleThreads = 1024
-const scaleShared = 128
+const scaleShared = 256
 
 // Threads per row of polish, and its dynamic shared memory in bytes, without gathered atoms.
 const polishThreads = 256

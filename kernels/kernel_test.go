@@ -487,7 +487,7 @@ func checkSearch(b *bench, _ Precision, words, atoms, dim int) {
 	for i := range words {
 		scale(y[i*dim:][:dim], []float64{1, 0, 1e-20, 1e20, 1e-40, 5, 1e36}[i%7])
 	}
-	if words > 8 {
+	if words > 9 {
 		y[8*dim] = float32(math.NaN())
 		y[9*dim] = float32(math.Inf(-1))
 	}
