@@ -485,7 +485,14 @@ func checkSearch(b *bench, _ Precision, words, atoms, dim int) {
 		scale(d.Atom(k), []float64{1, 3, 0.01, 1e-37, 0}[k%5])
 	}
 	for i := range words {
-		scale(y[i*dim:][:dim], []float64{1, 0, 1e-20, 1e20, 1e-40, 5, 1e36}[i%7])
+		row := y[i*dim:][:dim]
+		if scale(row, []float64{1, 0, 1e-20, 1e20, 1e-40, 5, 1e36}[i%7]); i%3 == 2 { // with few numbers, which has other units
+			for j := range row {
+				if j%97 != 5*i%97 {
+					row[j] = 0
+				}
+			}
+		}
 	}
 	if words > 9 {
 		y[8*dim] = float32(math.NaN())
