@@ -150,7 +150,7 @@ constexpr int SEARCH_SHARED = 70144;
 
 // Threads of the block of scale_atoms, and its dynamic shared memory in bytes.
 constexpr int SCALE_THREADS = 1024;
-constexpr int SCALE_SHARED = 128;
+constexpr int SCALE_SHARED = 256;
 
 // Threads per row of polish, and its dynamic shared memory in bytes, without gathered atoms.
 constexpr int POLISH_THREADS = 256;
@@ -376,7 +376,7 @@ struct Polish {
     double* nonzeros;      // per word
     double* l1;            // per word: Σ|a|
     float* dense;          // words × atoms, or null
-    int* used;             // per atom, or null
+    int* used;             // per atom, if dense isn't null
     const float* codes;    // the search's
     const double* factors; // the search's
     const float* y;        // words × dim

@@ -154,7 +154,7 @@ const searchShared = 70144
 
 // Threads of the block of scale_atoms, and its dynamic shared memory in bytes.
 const scaleThreads = 1024
-const scaleShared = 128
+const scaleShared = 256
 
 // Threads per row of polish, and its dynamic shared memory in bytes, without gathered atoms.
 const polishThreads = 256
@@ -395,7 +395,7 @@ type polish struct {
 	nonzeros      pointer[float64] // per word
 	l1            pointer[float64] // per word: Σ|a|
 	dense         pointer[float32] // words × atoms, or null
-	used          pointer[int32]   // per atom, or null
+	used          pointer[int32]   // per atom, if dense isn't null
 	codes         pointer[float32] // the search's
 	factors       pointer[float64] // the search's
 	y             pointer[float32] // words × dim

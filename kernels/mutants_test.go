@@ -68,10 +68,16 @@ var harmless = []struct {
 	most              int
 	why               string
 }{
-	{"accumulate_|decode_|remember", bounds, 1, "a step too many is loaded, of zeros, and not used"},
+	{"accumulate_|decode_", bounds, 1, "a step too many is loaded, of zeros, and not used"},
+	{"remember", bounds, 2, "the same, and the columns of a mirrored tile are all inside"},
 	{"correlate_", bounds, 3, "the same, and the depth is a multiple of 4, never 1, and so is positive the number of steps"},
 	{"(finish|pack)_codes$", "parameter", 1, "the scale, which codes in float32 do without"},
 	{"jacobi", "sum for product", 1, "the size of u, which is scaled to the norm afterwards"},
+	{"polish|search", "copied beyond the end", 2, "atoms, and rows of residuals and codes, are copied whole"},
+	{"polish", bounds, 3, "an element of padding, which is zero, or a pass without columns"},
+	{"search", "address", 1, "a part of a sum of squares, of which only the power of two counts"},
+	{"search", bounds, 3, "a warp without columns multiplies zeros, or takes a maximum with them"},
+	{"round_atoms|search", "parameter", 1, "the pitch for the length: padding is zeros"},
 	{"polish", "selection", 7, "a count that would have ended the search for digits before the last one"},
 }
 
@@ -167,14 +173,17 @@ func trials(kernel string) (all []func(b *bench)) {
 	case "remember":
 		for _, s := range [][3]int{
 			{131, 128, 128}, {37, 133, 133}, {76, 20, 4}, {84, 44, 44}, {92, 84, 84}, {99, 124, 124}, {1, 124, 20}, {33, 20, 52}, {52, 116, 108},
+			{20, 100, 12}, {44, 76, 28}, {60, 92, 36}, {12, 4, 68}, {28, 52, 100}, {93, 52, 60},
 			{20, 256, 4}, {20, 148, 4}, // symmetric tiles that are written twice: a full one, and one that is not
 		} {
 			add(func(b *bench) { checkRemember(b, tf32, s[0], s[1], s[2]) })
 		}
-	case "round_atoms", "scale_atoms", "search":
-		forSizes(checkSearch, [][3]int{{33, 300, 70}, {3, 31, 3}, {5, 66, 300}, {33, 20, 28}}...)
+	case "round_atoms", "scale_atoms":
+		forSizes(checkSearch, [][3]int{{3, 31, 3}, {2, 10, 133}, {1, 1030, 5}}...)
+	case "search":
+		forSizes(checkSearch, [][3]int{{33, 300, 70}, {3, 31, 3}, {32, 66, 300}, {32, 300, 260}, {28, 20, 28}, {9, 64, 64}}...)
 	case "polish":
-		forSizes(checkPolish, [][3]int{{4, 259, 133}, {5, 40, 3}, {2, 70, 1100}, {1, 1, 1}}...)
+		forSizes(checkPolish, [][3]int{{4, 259, 133}, {5, 40, 3}, {2, 70, 1100}, {1, 20, 300}, {1, 2100, 5}, {1, 1, 1}}...)
 	case "jacobi":
 		forSizes(checkJacobi, [][3]int{{blockAtoms, 133}, {20, 5}, {1, 60}, {9, 300}}...)
 	case "gather":

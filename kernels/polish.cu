@@ -101,12 +101,14 @@ struct Polishing {
         const int part = (atoms + POLISH_THREADS - 1) / POLISH_THREADS * WARP, first = warp * part, end = min(first + part, atoms);
         auto is_equal = [&](unsigned magnitude) { return magnitude == least && magnitude != 0; };
         int count[2] = {}; // of the warp's part: magnitudes above least, and equal ones
+        UNROLL_BY(1)
         for (int k = first + lane; k < end; k += WARP) {
             count[0] += magnitude_of(k) > least;
             count[1] += is_equal(magnitude_of(k));
         }
         set_counts(count);
         int left = most - larger, equal = 0, to = 0; // equal and to: how many equal ones the warp keeps, and the place of its first code
+        UNROLL_BY(1)
         for (int w = 0; w < WARPS; w++) {
             const int keeps = min(left, counts[w * DIGITS + 1]);
             if (w == warp) {
@@ -117,6 +119,7 @@ struct Polishing {
             left -= keeps;
         }
         const unsigned lanes_before = (1u << lane) - 1;
+        UNROLL_BY(1)
         for (int from = first; from < end; from += WARP) {
             const int k = from + lane;
             const unsigned magnitude = k < end ? magnitude_of(k) : 0;
@@ -137,9 +140,13 @@ struct Polishing {
     // gather copies the chosen atoms to shared memory.
     __device__ __forceinline__ void gather()
     {
-        for (int i = warp; i < n; i += WARPS)
-            for (int column = 4 * lane; column < args.shape.dim_pitch; column += 4 * WARP)
-                copy_async(gathered + i * args.shape.dim_pitch + column, args.atoms + static_cast<long long>(index[i]) * args.shape.dim_pitch + column, true);
+        const int pitch = args.shape.dim_pitch;
+        UNROLL_BY(1)
+        for (int i = warp; i < n; i += WARPS) {
+            UNROLL_BY(1)
+            for (int column = 4 * lane; column < pitch; column += 4 * WARP)
+                copy_async(gathered + i * pitch + column, args.atoms + static_cast<long long>(index[i]) * pitch + column, true);
+        }
         copy_commit();
         copy_wait<0>();
         __syncthreads();
@@ -160,6 +167,7 @@ struct Polishing {
             __syncthreads();
             if (quad < quads && group == 0) {
                 float4 r = load(y + 4 * quad);
+                UNROLL_BY(1)
                 for (unsigned g = 0; g < groups; g++)
                     r = add(-1, partial[g * span + of], r);
                 store(residual + 4 * quad, r);
@@ -194,6 +202,7 @@ struct Polishing {
     __device__ __forceinline__ void pack()
     {
         double loss = 0; // squares are float: a row whose squares overflow has an infinite loss
+        UNROLL_BY(1)
         for (int quad = threadIdx.x; quad < quads; quad += POLISH_THREADS) {
             const float4 r = load(residual + 4 * quad);
             loss += r.x * r.x;
@@ -203,14 +212,17 @@ struct Polishing {
         }
         loss = block_sum(reinterpret_cast<double*>(partial), loss);
         float* dense = args.dense ? args.dense + static_cast<long long>(blockIdx.x) * args.shape.code_pitch : nullptr;
-        if (dense)
+        if (dense) {
+            UNROLL_BY(1)
             for (int column = 4 * threadIdx.x; column < args.shape.code_pitch; column += 4 * POLISH_THREADS)
                 store(dense + column, make_float4(0, 0, 0, 0));
+        }
         __syncthreads();
         if (warp > 0)
             return;
         int count = 0;
         double sum = 0;
+        UNROLL_BY(1)
         for (int from = 0; from < n; from += WARP) {
             const int i = from + lane, k = i < n ? index[i] : 0;
             const float a = i < n ? value[i] : 0;
@@ -220,10 +232,11 @@ struct Polishing {
                 const int to = count + __popc(kept & ((1u << lane) - 1));
                 index[to] = k;
                 value[to] = a;
-                if (dense)
+                if (dense) {
                     dense[k] = a;
-                if (args.used && args.used[k] == 0) // most rows set the same few flags
-                    args.used[k] = 1;
+                    if (args.used[k] == 0) // most rows set the same few flags
+                        args.used[k] = 1;
+                }
             }
             count += __popc(kept);
             sum += fabsf(a);

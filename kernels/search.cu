@@ -17,7 +17,8 @@
 // Lower bounds for an iteration of a block of 32 rows of 300 → 3000. Tensor cores: 2 · 32 · 3072
 // · 320 multiplications, 25,000 clocks at 2,500 a clock and SM. L2: D8 twice and a third of
 // the states, 3 MB, 70 clocks a KB at 5.5 TB/s for 132 SMs. With 128 blocks, 16 iterations of
-// 4096 rows read 6 GB, 1.1 ms. More rows a block would read less, and occupy fewer SMs.
+// 4096 rows read 6 GB: 1.1 ms on an H100, 1.3 on an A100 (4.5 TB/s), 1.2 on an RTX 4090 (5 TB/s).
+// More rows a block would read less, and occupy fewer SMs.
 #include "device.cuh"
 
 constexpr int PIECE_PITCH = SEARCH_DEPTH + 16; // of rows in shared memory: eight rows are in different banks
@@ -67,11 +68,11 @@ __device__ __forceinline__ unsigned warp_max(unsigned x)
     return x;
 }
 
-// block_max returns the maximum of x over the threads of the block. `warps` is shared memory.
+// block_max returns the maximum of x over the threads of the block. `warps` is shared memory for this call
+// alone, of one element per warp.
 __device__ __forceinline__ unsigned block_max(unsigned* warps, unsigned x)
 {
     x = warp_max(x);
-    __syncthreads(); // all threads have read the previous maximum
     if (threadIdx.x % WARP == 0)
         warps[threadIdx.x / WARP] = x;
     __syncthreads();
@@ -90,11 +91,13 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) round_atoms(RoundAtoms
         const float* atom = args.atoms + row * args.shape.dim_pitch;
         signed char* bytes = args.bytes + static_cast<long long>(row_place(row)) * pitch;
         unsigned top = 0;
+        UNROLL_BY(1)
         for (int i = lane; i < args.shape.dim; i += WARP)
             top = max(top, bits_of(atom[i]));
         top = warp_max(top);
         const float factor = top >= LEAST_TOP ? 63 / __uint_as_float(top) : 0;
         int squares = 0;
+        UNROLL_BY(1)
         for (int i = lane; i < args.shape.dim; i += WARP) {
             const int x = nearest(__fmul_rn(factor, atom[i]));
             bytes[i] = x;
@@ -115,10 +118,12 @@ extern "C" __global__ void __launch_bounds__(SCALE_THREADS) scale_atoms(ScaleAto
 {
     SHARED_MEMORY(unsigned, warps);
     unsigned top = 0, reach = 0;
+    UNROLL_BY(1)
     for (int k = threadIdx.x; k < args.atoms; k += SCALE_THREADS)
         top = max(top, bits_of(args.tops[k]));
     top = block_max(warps, top);
     const double unit = static_cast<double>(__uint_as_float(top)) / 63, factor = 2 * args.step * unit * unit;
+    UNROLL_BY(1)
     for (int k = threadIdx.x; k < args.atoms; k += SCALE_THREADS) {
         const float share = bits_of(args.tops[k]) >= LEAST_TOP ? args.tops[k] / __uint_as_float(top) : 0;
         const float scale = static_cast<float>(factor * share);
@@ -126,7 +131,7 @@ extern "C" __global__ void __launch_bounds__(SCALE_THREADS) scale_atoms(ScaleAto
         args.scales[k] = scale;
         reach = max(reach, bits_of(__fmul_rn(__fmul_rn(scale, share), args.norms[k])));
     }
-    reach = block_max(warps, reach);
+    reach = block_max(warps + SCALE_THREADS / WARP, reach);
     if (threadIdx.x == 0) {
         *args.unit = unit;
         *args.reach = __uint_as_float(reach);
@@ -146,7 +151,7 @@ struct ByteProduct {
     // run multiplies left, SEARCH_ROWS × depth, with the given number of rows of right, each of depth
     // elements, a multiple of SEARCH_DEPTH. It calls done(tile, column, sums) for each tile of
     // the result. Elements 4·q to 4·q + 3 of sums[i] are columns column + 16·q and the next three of the
-    // thread's row i. It is a barrier at its start: all threads see earlier writes.
+    // thread's row i. Before, all threads must meet at a barrier: after they wrote left, and after the last run.
     template <typename F>
     __device__ __forceinline__ void run(const signed char* left, int left_pitch, const signed char* right, int rows, int depth, F done)
     {
@@ -170,7 +175,6 @@ struct ByteProduct {
             }
             copy_commit(); // past the end, an empty group keeps the count
         };
-        __syncthreads();
         for (int step = 0; step < SEARCH_STAGES - 1; step++)
             load(step);
         int sums[DOWN][ACROSS][4] = {};
@@ -243,11 +247,10 @@ struct ByteProduct {
 };
 
 // over_rows replaces x[e] by the maximum, or with SUM the sum, over the threads of the thread's row
-// e. `parts` is shared memory. It is a barrier.
+// e. `parts` is shared memory. It is a barrier. Between two calls, there must be another one.
 template <bool SUM>
 __device__ __forceinline__ void over_rows(const ByteProduct& p, unsigned* parts, unsigned (&x)[ROWS])
 {
-    __syncthreads(); // all threads have read the previous parts
     UNROLL
     for (int e = 0; e < ROWS; e++) {
         UNROLL
@@ -346,6 +349,7 @@ extern "C" __global__ void __launch_bounds__(SEARCH_THREADS, 1) search(Search ar
     for (int e = 0; e < ROWS; e++)
         top[e] = __float_as_uint(float(__uint_as_float(top[e]) * power_of_two(-exponent[e])));
     round_residuals(args.scaled, top, squares);
+    __syncthreads();
     over_rows<true>(p, parts, squares);
     float reach[ROWS]; // h
     UNROLL
@@ -363,6 +367,7 @@ extern "C" __global__ void __launch_bounds__(SEARCH_THREADS, 1) search(Search ar
             threshold[e] = static_cast<float>(now.lambda * args.step * *args.unit * power_of_two(-exponent[e]));
             unit[e] = unit_of(__float_as_uint(reach[e]));
         }
+        __syncthreads(); // all threads see R8
         int* flags = args.flags + static_cast<long long>(blockIdx.x) * (pitch / SEARCH_COLUMNS * SEARCH_THREADS) + threadIdx.x;
         p.run(args.residual_bytes + first * dim_bytes, dim_bytes, args.bytes, atoms, dim_bytes, [&](int tile, int column, const int (&sums)[DOWN][ACROSS][4]) {
             const int before = t == 0 ? 0 : flags[tile * SEARCH_THREADS];
