@@ -22,9 +22,10 @@ const (
 	minScore      = 0.01
 )
 
-// GroupLabels returns a label for each group of rows: up to n words, best first. Group g consists of the
-// rows i with groups[i] = g; −1 means no group. Two groups share a word only if one of them would otherwise
-// have no words.
+// GroupLabels returns a label for each range of groups of rows: up to n words, best first. The argument groups holds
+// the group of each row, or −1 for none. Range r joins the groups ranges[r][0] to ranges[r][1]−1; without ranges, each
+// group has a label of its own. A word is in the labels of the range with its largest score, and of ranges that
+// contain that range. It is in others only if they would otherwise have no words.
 //
 // If rows are texts, the words are common in the group, rare outside, and occur together. The first word
 // has the largest score
@@ -44,66 +45,112 @@ const (
 // have the same label, the last word of one is replaced by another word, if there is one; otherwise [Distinct]
 // can number them. GroupLabels counts words in at most 20,000 texts.
 //
-// If rows are words, the label consists of the words nearest to the sum of the group's codes.
-func (x *Index) GroupLabels(groups []int32, n int) [][]string {
-	count := slices.Max(append(slices.Clone(groups), -1)) + 1
-	rows := rowsOf(groups, int(count))
-	labels := make([][]string, len(rows))
+// If rows are words, the label consists of the words nearest to the sum of the range's codes that aren't in the label
+// of a larger range.
+func (x *Index) GroupLabels(groups []int32, ranges [][2]int32, n int) [][]string {
+	if ranges == nil {
+		for g := range slices.Max(append(slices.Clone(groups), -1)) + 1 {
+			ranges = append(ranges, [2]int32{g, g + 1})
+		}
+	}
 	if x.Codes.Texts == nil {
-		parallel.Each(context.Background(), len(rows), func(g int) { labels[g] = x.centralWords(rows[g], n) })
-		return labels
+		return x.centralWords(rowsOf(groups, ranges), ranges, n)
 	}
 	s := x.sample()
 	sampled := make([]int32, len(s.rows))
 	for i, row := range s.rows {
 		sampled[i] = groups[row]
 	}
-	inSample := rowsOf(sampled, len(rows))
-	descriptions := s.describe(inSample, n, true, x.isStop)
-	x.describeWordless(descriptions, func(g int) []int32 { return rows[g] })
-	for g, d := range descriptions {
-		labels[g] = d.words[:d.label]
+	labels := make([][]string, len(ranges))
+	descriptions := s.describe(rowsOf(sampled, ranges), ranges, n, x.isStop)
+	all := rowsOf(groups, ranges)
+	x.describeWordless(descriptions, func(r int) []int32 { return all[r] })
+	for r, d := range descriptions {
+		labels[r] = d.words[:d.label]
 	}
 	return labels
 }
 
-// rowsOf returns the rows of each of n groups, in increasing order.
-func rowsOf(groups []int32, n int) [][]int32 {
-	rows := make([][]int32, n)
+// rowsOf returns the rows of each range of groups, in the order of their groups.
+func rowsOf(groups []int32, ranges [][2]int32) [][]int32 {
+	var starts []int32 // of each group, in all
+	for _, r := range ranges {
+		starts = append(starts, make([]int32, max(0, int(r[1])+1-len(starts)))...)
+	}
+	for _, g := range groups {
+		if g >= 0 {
+			starts[g+1]++
+		}
+	}
+	for g := 1; g < len(starts); g++ {
+		starts[g] += starts[g-1]
+	}
+	all, next := make([]int32, len(groups)), slices.Clone(starts)
 	for i, g := range groups {
 		if g >= 0 {
-			rows[g] = append(rows[g], int32(i))
+			all[next[g]] = int32(i)
+			next[g]++
 		}
+	}
+	rows := make([][]int32, len(ranges))
+	for i, r := range ranges {
+		rows[i] = all[starts[r[0]]:starts[r[1]]]
 	}
 	return rows
 }
 
-// centralWords returns the n words among rows whose codes have the largest cosines with the sum of the rows'
-// normalised codes.
-func (x *Index) centralWords(rows []int32, n int) []string {
-	sums := make([]float64, x.Codes.Cols)
-	for _, i := range rows {
-		code := x.Code(int(i))
-		for j, k := range code.Index {
-			sums[k] += float64(code.Value[j]) / x.norms[i]
+// widestFirst returns the indices of ranges in decreasing order of width.
+func widestFirst(ranges [][2]int32) []int {
+	order := make([]int, len(ranges))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(ranges[b][1]-ranges[b][0], ranges[a][1]-ranges[a][0])
+	})
+	return order
+}
+
+// centralWords returns n words for each range of rows, those whose codes have the largest cosines with the sum of the
+// rows' normalised codes. It prefers words that no wider range has.
+func (x *Index) centralWords(rows [][]int32, ranges [][2]int32, n int) [][]string {
+	central := make([][]string, len(rows)) // nearest first
+	parallel.Each(context.Background(), len(rows), func(g int) {
+		sums := make([]float64, x.Codes.Cols)
+		for _, i := range rows[g] {
+			code := x.Code(int(i))
+			for j, k := range code.Index {
+				sums[k] += float64(code.Value[j]) / x.norms[i]
+			}
+		}
+		found := x.newRanking(20 * n)
+		for _, i := range rows[g] {
+			product := 0.0
+			code := x.Code(int(i))
+			for j, k := range code.Index {
+				product += sums[k] * float64(code.Value[j]) / x.norms[i]
+			}
+			found.add(int(i), product)
+		}
+		for _, i := range found.sorted() {
+			central[g] = append(central[g], x.Codes.Words[i.Index])
+		}
+	})
+	labels, taken := make([][]string, len(rows)), map[string]bool{}
+	for _, g := range widestFirst(ranges) {
+		labels[g] = []string{}
+		for _, repeats := range []bool{false, true} {
+			for _, word := range central[g] {
+				if len(labels[g]) < n && taken[word] == repeats && !sharesPrefix(word, labels[g]) {
+					labels[g] = append(labels[g], word)
+				}
+			}
+		}
+		for _, word := range labels[g] {
+			taken[word] = true
 		}
 	}
-	found := x.newRanking(4 * n)
-	for _, i := range rows {
-		product := 0.0
-		code := x.Code(int(i))
-		for j, k := range code.Index {
-			product += sums[k] * float64(code.Value[j]) / x.norms[i]
-		}
-		found.add(int(i), product)
-	}
-	words := []string{}
-	for _, i := range found.sorted() {
-		if word := x.Codes.Words[i.Index]; len(words) < n && !sharesPrefix(word, words) {
-			words = append(words, word)
-		}
-	}
-	return words
+	return labels
 }
 
 // A candidate is a word that can describe a group.
@@ -150,9 +197,9 @@ func Distinct(labels [][]string) [][]string {
 }
 
 // describe returns a description of each group of texts, with a label of up to n words. Labels differ as far as
-// there are words. If exclusive, a word describes only the group with its largest score, unless another group
-// would have no words. Words for which isStop is true describe no group.
-func (x *Index) describe(groups [][]int32, n int, exclusive bool, isStop func(word string) bool) []description {
+// there are words. If groups are ranges, a word describes only the group with its largest score, and groups whose
+// ranges contain that range, unless another group would have no words. Words for which isStop is true describe no group.
+func (x *Index) describe(groups [][]int32, ranges [][2]int32, n int, isStop func(word string) bool) []description {
 	t, p := x.terms(), x.postings()
 	counters := make([]*counter, runtime.GOMAXPROCS(0))
 	for w := range counters {
@@ -189,21 +236,26 @@ func (x *Index) describe(groups [][]int32, n int, exclusive bool, isStop func(wo
 			return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id))
 		})
 	})
-	if exclusive {
-		divideWords(candidates)
+	order := make([]int, len(groups))
+	for g := range order {
+		order[g] = g
+	}
+	if ranges != nil {
+		divideWords(candidates, ranges)
+		order = widestFirst(ranges)
 	}
 	descriptions := make([]description, len(groups))
 	parallel.With(counters, len(groups), func(c *counter, g int) { descriptions[g] = c.choose(t, p, candidates[g], n) })
 	taken := map[string]bool{}
-	for g := range descriptions {
+	for _, g := range order {
 		distinguish(&descriptions[g], n, taken)
 	}
 	return descriptions
 }
 
-// divideWords removes a word from all groups except the one with its largest score. A group that would lose
-// all words keeps them.
-func divideWords(candidates [][]candidate) {
+// divideWords removes a word from all groups except the one with its largest score and those whose ranges contain its
+// range. A group that would lose all words keeps them.
+func divideWords(candidates [][]candidate, ranges [][2]int32) {
 	type claim struct {
 		group int
 		score float64
@@ -219,7 +271,7 @@ func divideWords(candidates [][]candidate) {
 	for g, list := range candidates {
 		var own []candidate
 		for _, c := range list {
-			if best[c.id].group == g {
+			if home := ranges[best[c.id].group]; ranges[g][0] <= home[0] && home[1] <= ranges[g][1] {
 				own = append(own, c)
 			}
 		}
@@ -229,9 +281,10 @@ func divideWords(candidates [][]candidate) {
 	}
 }
 
-// distinguish replaces the last word of a label by another word until the label isn't in taken, and adds it.
+// distinguish replaces the last word of a label by another word until no label in taken has the same words,
+// and adds it.
 func distinguish(d *description, n int, taken map[string]bool) {
-	label := func() string { return strings.Join(d.words[:d.label], " ") }
+	label := func() string { return strings.Join(slices.Sorted(slices.Values(d.words[:d.label])), " ") }
 	last := min(d.label, n-1) // index of the last word
 	for i := d.label; i < len(d.words) && taken[label()]; i++ {
 		d.words[last], d.words[i] = d.words[i], d.words[last]

@@ -47,7 +47,7 @@ func TestLabels(t *testing.T) {
 			groups[i] = int32(i % n)
 		}
 		groups[0] = -1
-		labels := x.GroupLabels(groups, own)
+		labels := x.GroupLabels(groups, nil, own)
 		if len(labels) != n {
 			t.Fatalf("%d labels, want %d", len(labels), n)
 		}
@@ -96,7 +96,7 @@ func TestLabelsOfSample(t *testing.T) {
 	}
 	small := NewIndex(SelectRows(codes, s.rows))
 	name := []string{beginning(codes.Texts.Text[alone])}
-	if got, want := x.GroupLabels(groups, own), append(small.GroupLabels(sampled, own), name); !reflect.DeepEqual(got, want) {
+	if got, want := x.GroupLabels(groups, nil, own), append(small.GroupLabels(sampled, nil, own), name); !reflect.DeepEqual(got, want) {
 		t.Errorf("labels of groups %q, want %q", got, want)
 	}
 	for k := range codes.Cols {
@@ -146,7 +146,7 @@ func TestLabelsOfFew(t *testing.T) {
 		for i := range c.texts {
 			x.Codes.Words[i] = fmt.Sprint("r", i)
 		}
-		if got := fmt.Sprint(x.GroupLabels(c.groups, 3)); got != c.want {
+		if got := fmt.Sprint(x.GroupLabels(c.groups, nil, 3)); got != c.want {
 			t.Errorf("%.60q in groups %d: %s, want %s", c.texts, c.groups, got, c.want)
 		}
 	}
@@ -191,7 +191,7 @@ func TestLabelsWithoutSpaces(t *testing.T) {
 			}
 			texts, groups = append(texts, text), append(groups, int32(i%3))
 		}
-		for subject, label := range textIndex(texts...).GroupLabels(groups, 3) {
+		for subject, label := range textIndex(texts...).GroupLabels(groups, nil, 3) {
 			for _, word := range label {
 				if !slices.Contains(strings.Fields(c.subjects[subject]), word) {
 					t.Errorf("%s: %q in the label of %q", name, word, c.subjects[subject])
@@ -254,7 +254,7 @@ func TestPhrases(t *testing.T) {
 		groups = append(groups, int32(subject))
 	}
 	x := NewIndex(codes)
-	for g, label := range x.GroupLabels(groups, 2) {
+	for g, label := range x.GroupLabels(groups, nil, 2) {
 		slices.Sort(label)
 		if want := []string{"[disk hard drive]", "[human rights law]", "[purr whisker]"}[g]; fmt.Sprint(label) != want {
 			t.Errorf("group %d: %q, want %s", g, label, want)
@@ -276,12 +276,12 @@ func TestStopWords(t *testing.T) {
 	for i := range groups {
 		groups[i] = int32(i % 8)
 	}
-	all := x.GroupLabels(groups, 3)
+	all := x.GroupLabels(groups, nil, 3)
 	for _, maxSample := range []int{maxSample, 150} {
 		x := NewIndex(codes)
 		x.maxSample = maxSample
 		y := x.WithStopWords([]string{" " + strings.ToUpper(all[0][0]) + "\n", ""})
-		for _, words := range append(y.GroupLabels(groups, 3), y.Label(Pole{0, false}), y.Words(Pole{0, false}, 20)) {
+		for _, words := range append(y.GroupLabels(groups, nil, 3), y.Label(Pole{0, false}), y.Words(Pole{0, false}, 20)) {
 			if slices.ContainsFunc(words, func(word string) bool { return slices.Contains(strings.Fields(word), all[0][0]) }) || len(words) == 0 {
 				t.Errorf("%q contains %s", words, all[0][0])
 			}
@@ -289,8 +289,8 @@ func TestStopWords(t *testing.T) {
 		if maxSample == 150 {
 			continue
 		}
-		if got := y.GroupLabels(groups, 3); !slices.Equal(got[1], all[1]) || !slices.Equal(x.GroupLabels(groups, 3)[0], all[0]) {
-			t.Errorf("other labels are %q, %q", got[1], x.GroupLabels(groups, 3)[0])
+		if got := y.GroupLabels(groups, nil, 3); !slices.Equal(got[1], all[1]) || !slices.Equal(x.GroupLabels(groups, nil, 3)[0], all[0]) {
+			t.Errorf("other labels are %q, %q", got[1], x.GroupLabels(groups, nil, 3)[0])
 		}
 	}
 	if y := NewIndex(codes).WithStopWords([]string{"hard"}); !y.isStop("hard drive") || !y.isStop("drive hard") || y.isStop("harder") || y.isStop("drive") || y.isStop("") {
@@ -305,7 +305,7 @@ func TestGroupLabelsOfWords(t *testing.T) {
 		codes.AppendRow([]int32{0, 1}, v)
 	}
 	codes.AppendRow(nil, nil)
-	got := NewIndex(codes).GroupLabels([]int32{0, 0, 0, 0, 0}, 2)
+	got := NewIndex(codes).GroupLabels([]int32{0, 0, 0, 0, 0}, nil, 2)
 	if fmt.Sprint(got) != "[[centre middle]]" {
 		t.Errorf("%q", got)
 	}

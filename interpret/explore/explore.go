@@ -59,11 +59,8 @@ type Explorer struct {
 	strongest    []int               // live dimensions, strongest first, see [interpret.Index.Strongest]
 	dimensionMap func() dimensionMap // of the live dimensions
 	rowMap       func() rowMap       // of words or texts
-	topics       func() *topicTable  // for the default number of topics
+	topics       func() *topicTable
 	duplicates   func() duplicatesAnswer
-	cutsLock     sync.Mutex
-	cuts         []topicCut // tables for other numbers of topics
-	tabulating   sync.Mutex // held while a cut is computed, so that one at a time uses memory
 	labelsLock   sync.Mutex
 	labels       interpret.Labels // replaced, never changed
 	labelsFile   fs.FileInfo      // of the file with the labels, nil without one
@@ -102,7 +99,7 @@ type summary struct {
 	Dense      int          `json:"dense"`           // L
 	Live       int          `json:"live"`            // number of dimensions with nonzeros
 	Themes     int          `json:"themes,omitempty"`
-	Topics     int          `json:"topics,omitempty"` // default number of topics
+	Topics     int          `json:"topics,omitempty"` // number of broad topics
 	Epochs     int          `json:"epochs"`
 	Error      float64      `json:"error,omitempty"`     // reconstruction error, mean ‖x − μ − aD‖²; 0 if not measured
 	Explained  float64      `json:"explained,omitempty"` // explained variance, 0 to 1; 0 if not measured
@@ -134,8 +131,8 @@ type wordAnswer struct {
 	Active  []interpret.Weight `json:"active"` // nonzeros in decreasing order of absolute value
 	Nearest []neighbour        `json:"nearest"`
 	Columns [][2]string        `json:"columns,omitempty"` // names and values of the other columns of a text
-	Topic   topics.ID          `json:"topic"`
-	Themes  []interpret.Weight `json:"themes,omitempty"` // cosines with the nearest themes, largest first
+	Topic   topics.ID          `json:"topic"`             // the narrowest one
+	Themes  []interpret.Weight `json:"themes,omitempty"`  // cosines with the nearest themes, largest first
 	texts
 }
 
@@ -234,7 +231,7 @@ func build(m *model.Model, index *interpret.Index, name string, o Options) (*Exp
 	}
 	x.dimensionMap = sync.OnceValue(x.layoutDimensions)
 	x.rowMap = sync.OnceValue(x.layoutRows)
-	x.topics = sync.OnceValue(func() *topicTable { return x.tabulate(x.summary.Topics) })
+	x.topics = sync.OnceValue(x.tabulate)
 	x.duplicates = sync.OnceValue(x.nearDuplicates)
 	x.variances = x.index.Variances()
 	x.describe(name)
@@ -374,9 +371,8 @@ func (x *Explorer) checkDimension(k int) error {
 	return nil
 }
 
-// word returns the data of the page of a row, including its topic among the given number of topics. Number 0
-// selects the default.
-func (x *Explorer) word(row, number int) wordAnswer {
+// word returns the data of the page of a row.
+func (x *Explorer) word(row int) wordAnswer {
 	code := x.index.Code(row)
 	a := wordAnswer{Word: x.model.Codes.Words[row], Row: row, Active: code.Weights(), Nearest: []neighbour{}}
 	var words []string // of the strongest dimensions
@@ -396,8 +392,10 @@ func (x *Explorer) word(row, number int) wordAnswer {
 	}
 	a.Topic = topics.None
 	if x.summary.Themes > 0 {
-		table := x.cutTopics(number).table
-		a.Topic = table.Rows[row]
+		table := x.topics().table
+		if a.Topic = table.ThemeOf[row]; a.Topic == topics.None {
+			a.Topic = table.Rows[row]
+		}
 		themes, cosines := table.Codes.Row(row)
 		a.Themes = interpret.Code{Index: themes, Value: cosines}.Weights()
 	}

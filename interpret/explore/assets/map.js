@@ -111,7 +111,6 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
     const [path, before = ""] = location.hash.split("?");
     if (still || !frame.isConnected || path !== page) return; // another page is open
     const now = new URLSearchParams();
-    if (chosenTopics()) now.set("topics", chosenTopics());
     if (moved) now.set("at", [view.x.toFixed(4), view.y.toFixed(4), view.zoom.toFixed(3)].join(" "));
     for (const [name, value] of Object.entries(state)) if (value) now.set(name, value);
     if (now.toString() !== before) history.replaceState(history.state, "", page + (now.size ? `?${now}` : ""));
@@ -400,8 +399,7 @@ async function rowsPage(word) {
       h("div", { class: "tools map-tools" },
         mapTabs(true),
         isSearchable() && wordSearch({ label: `Show a ${unit()} on the map`, placeholder: `show a ${unit()}`, choose: (chosen) => go("rows", chosen) }),
-        columns.length > 0 && h("label", {}, "Colours by ", colours),
-        model.themes && !embedded && h("label", {}, "Topics ", topicsChoice())),
+        columns.length > 0 && h("label", {}, "Colours by ", colours)),
       content,
     ],
   };
