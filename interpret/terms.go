@@ -39,7 +39,11 @@ func newTerms(texts []string, forLabels bool) *terms {
 	var parts []uint32 // see addPhrases
 	characters := make(map[string]uint32)
 	if forLabels {
-		seen = newPassages(texts)
+		size := 0
+		for _, text := range texts {
+			size += min(len(text), maxTextBytes)
+		}
+		seen = newPassages(size / 6) // bytes per word
 	}
 	tokenizers := make([]*tokenizer, runtime.GOMAXPROCS(0))
 	for w := range tokenizers {
@@ -150,22 +154,20 @@ type passages []uint64
 
 const passageWords = 4
 
-// newPassages returns an empty set with 16 bits per word of the texts, assuming six bytes per word.
-func newPassages(texts []string) passages {
-	size := 0
-	for _, text := range texts {
-		size += min(len(text), maxTextBytes)
-	}
-	return make(passages, 1<<max(10, bits.Len(uint(size*16/6/64))))
-}
+// newPassages returns an empty set with 16 bits per passage.
+func newPassages(n int) passages { return make(passages, 1<<max(10, bits.Len(uint(n/4)))) }
 
-// at returns the block and the bit of a passage.
-func (p passages) at(words []uint32) (block *uint64, bit uint64) {
+// has reports whether the set contains a hash.
+func (p passages) has(h uint64) bool { return p[h>>32%uint64(len(p))]&(1<<(h>>58)) != 0 }
+
+func (p passages) set(h uint64) { p[h>>32%uint64(len(p))] |= 1 << (h >> 58) }
+
+func hashWords(words []uint32) uint64 {
 	h := uint64(0)
 	for _, id := range words {
 		h = (bits.RotateLeft64(h, 23) ^ uint64(id)) * 0x9e3779b97f4a7c15 // 2⁶⁴ / golden ratio
 	}
-	return &p[h>>32%uint64(len(p))], 1 << (h >> 58)
+	return h
 }
 
 // contains reports whether the passage around word j of a text is in an earlier text, too.
@@ -174,14 +176,12 @@ func (p passages) contains(words []uint32, j int) bool {
 		return false
 	}
 	lo := min(max(j-passageWords/2, 0), len(words)-passageWords)
-	block, bit := p.at(words[lo : lo+passageWords])
-	return *block&bit != 0
+	return p.has(hashWords(words[lo : lo+passageWords]))
 }
 
 func (p passages) add(words []uint32) {
 	for lo := 0; lo+passageWords <= len(words); lo++ {
-		block, bit := p.at(words[lo : lo+passageWords])
-		*block |= bit
+		p.set(hashWords(words[lo : lo+passageWords]))
 	}
 }
 

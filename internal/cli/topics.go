@@ -240,11 +240,7 @@ func printTopics(b *strings.Builder, t *topics.Table, list []topics.Topic, colum
 			fmt.Fprintf(b, "%s%s: %s\n", indent, escape.Text(column), strings.Join(values, ", "))
 		}
 		for _, e := range topic.Examples {
-			i := item{Word: e.Word}
-			if e.Text != "" {
-				i.Text = &e.Text
-			}
-			fmt.Fprintf(b, "%s%v\n", indent, i)
+			fmt.Fprintf(b, "%s%v\n", indent, item{e.Word, &e.Text, func() string { return e.Text }})
 		}
 		for range t.Children(topic.ID) {
 			line()

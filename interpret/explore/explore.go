@@ -141,16 +141,19 @@ type texts struct {
 	Texts map[string]string `json:"texts,omitempty"`
 }
 
-// add adds the text of a row, shortened by show, if rows are texts.
-func (t *texts) add(x *Explorer, row int, show func(text string) string) {
-	codes := x.model.Codes
-	if codes.Texts == nil {
-		return
+// add adds an excerpt of the text of a row, with some of the given words, if rows are texts.
+func (t *texts) add(x *Explorer, row int, words []string, length int) {
+	if x.summary.Texts {
+		text, _ := x.index.Excerpt(row, words, length)
+		t.set(x, row, text)
 	}
+}
+
+func (t *texts) set(x *Explorer, row int, text string) {
 	if t.Texts == nil {
 		t.Texts = map[string]string{}
 	}
-	t.Texts[codes.Words[row]] = show(codes.Texts.Text[row])
+	t.Texts[x.model.Codes.Words[row]] = text
 }
 
 // truncate shortens a text to n characters. An ellipsis replaces the rest.
@@ -160,9 +163,6 @@ func truncate(text string, n int) string {
 	}
 	return text
 }
-
-// beginning returns the first characters of a text for a list.
-func beginning(text string) string { return excerpter{length: listedText}.shorten(text) }
 
 type neighbour struct {
 	Word   string  `json:"word"`
@@ -335,11 +335,11 @@ func (x *Explorer) describeDimension(k int) (dimension, signs) {
 }
 
 // entries converts entries, and adds excerpts of their texts to t.
-func (x *Explorer) entries(from []interpret.Entry, t *texts, excerpt excerpter) []entry {
+func (x *Explorer) entries(from []interpret.Entry, t *texts, words []string) []entry {
 	to := make([]entry, len(from))
 	for i, e := range from {
 		to[i] = entry{x.model.Codes.Words[e.Row], e.Value}
-		t.add(x, e.Row, excerpt.shorten)
+		t.add(x, e.Row, words, listedText)
 	}
 	return to
 }
@@ -379,13 +379,12 @@ func (x *Explorer) word(row int) wordAnswer {
 	for _, w := range a.Active[:min(excerptDimensions, len(a.Active))] {
 		words = append(words, x.poleWords(w.Pole())...)
 	}
-	excerpt := newExcerpter(words, listedText)
 	for _, n := range x.index.Nearest(code, nearestWords, row) {
 		a.Nearest = append(a.Nearest, neighbour{x.model.Codes.Words[n.Row], n.Cosine})
-		a.add(x, n.Row, excerpt.shorten)
+		a.add(x, n.Row, words, listedText)
 	}
-	a.add(x, row, func(text string) string { return truncate(text, wholeText) })
 	if x.summary.Texts {
+		a.set(x, row, truncate(x.model.Codes.Texts.Text[row], wholeText))
 		for _, c := range x.model.Codes.Texts.Columns {
 			a.Columns = append(a.Columns, [2]string{c.Name, c.Values[row]})
 		}
@@ -421,7 +420,7 @@ func (x *Explorer) dimension(k int) dimensionAnswer {
 		Histogram: newHistogram(values, false),
 		Together:  x.together(k),
 	}
-	excerpts, bottom := newExcerpter(x.poleWords(positive), listedText), newExcerpter(x.poleWords(negative), listedText)
+	excerpts, bottom := x.poleWords(positive), x.poleWords(negative)
 	a.Top = x.entries(x.index.Top(positive, listWords), &a.texts, excerpts)
 	a.Bottom = x.entries(x.index.Top(negative, listWords), &a.texts, bottom)
 	a.Distinctive = x.entries(x.index.Distinctive(positive, listWords), &a.texts, excerpts)

@@ -142,7 +142,7 @@ func (x *Explorer) layoutRows() rowMap {
 	members := make([]interpret.Query, len(regions)) // the rows of each region
 	for i, row := range rows {
 		c.Points[i] = rowPoint{row, codes.Words[i], places[i]}
-		c.add(x, row, beginning)
+		c.add(x, row, nil, listedText)
 		m := &members[places[i].Region]
 		m.Terms = append(m.Terms, interpret.Term{Row: i, Weight: 1})
 	}
@@ -167,7 +167,7 @@ func (x *Explorer) topicMap(rows []int, at [][2]float64, t *topicTable) rowMap {
 	for i, row := range rows {
 		r := regionOf[t.table.Rows[row]]
 		c.Points[i] = rowPoint{row, x.model.Codes.Words[row], place{float32(at[i][0]), float32(at[i][1]), r}}
-		c.add(x, row, beginning)
+		c.add(x, row, nil, listedText)
 		if r >= 0 {
 			members[r][0], members[r][1] = append(members[r][0], c.Points[i].X), append(members[r][1], c.Points[i].Y)
 		}

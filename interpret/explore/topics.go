@@ -17,7 +17,6 @@ import (
 // Lengths of lists about topics.
 const (
 	listedValues    = 6    // values of a column in a topic
-	exampleText     = 160  // characters of an example
 	typicalRows     = 24   // rows of a topic on its own page
 	matchingRows    = 200  // rows of a topic from which its dimensions are computed
 	unusualRows     = 12   // outliers, and pairs of near-duplicates
@@ -72,7 +71,6 @@ type typicalAnswer struct {
 	Top      []topics.Example `json:"top"`
 	Rows     int              `json:"rows"`     // number of rows among which Matching counts
 	Matching []pair           `json:"matching"` // dimensions of these rows
-	texts
 }
 
 // tabulate computes the table of a model with themes.
@@ -95,25 +93,15 @@ func (x *Explorer) tabulate() *topicTable {
 		}
 	}
 	slices.SortStableFunc(t.Columns, func(a, b breakdown) int { return cmp.Compare(agreement(b), agreement(a)) })
-	t.Topics, t.Subtopics = x.listTopics(table.Topics, &t.texts), x.listTopics(table.Subtopics, &t.texts)
+	t.Topics, t.Subtopics = withoutValues(table.Topics), withoutValues(table.Subtopics)
 	return t
 }
 
-// listTopics replaces the texts of examples by excerpts, and clears values.
-func (x *Explorer) listTopics(list []topics.Topic, t *texts) []topics.Topic {
+// withoutValues returns a copy of a list without values of columns.
+func withoutValues(list []topics.Topic) []topics.Topic {
 	list = slices.Clone(list)
 	for i := range list {
 		list[i].Values = nil
-		if len(list[i].Examples) == 0 {
-			continue
-		}
-		excerpt := newExcerpter(list[i].Words, exampleText)
-		list[i].Examples = slices.Clone(list[i].Examples)
-		for j := range list[i].Examples {
-			e := &list[i].Examples[j]
-			t.add(x, e.Row, excerpt.shorten)
-			e.Text = ""
-		}
 	}
 	return list
 }
@@ -180,7 +168,7 @@ func (x *Explorer) outliers(t *topicTable) []neighbour {
 	rows := []neighbour{}
 	for _, i := range found.Items() {
 		rows = append(rows, neighbour{x.model.Codes.Words[i.Index], -i.Score})
-		t.add(x, i.Index, beginning)
+		t.add(x, i.Index, nil, listedText)
 	}
 	return rows
 }
@@ -225,8 +213,8 @@ func (x *Explorer) nearDuplicates() duplicatesAnswer {
 		}
 		if a.Repeated++; a.Repeated <= unusualRows {
 			a.Pairs = append(a.Pairs, rowPair{[2]string{x.model.Codes.Words[other], x.model.Codes.Words[i]}, min(cosines[i], 1)})
-			a.add(x, int(other), beginning)
-			a.add(x, i, beginning)
+			a.add(x, int(other), nil, listedText)
+			a.add(x, i, nil, listedText)
 		}
 	}
 	return a
@@ -269,12 +257,7 @@ func (x *Explorer) cosine(first, second int) float64 {
 
 // typicalOf returns up to n typical rows of a topic, and its dimensions.
 func (x *Explorer) typicalOf(topic topics.Topic, n int) typicalAnswer {
-	a := typicalAnswer{Top: topic.Typical(x.index, n)}
-	excerpt := newExcerpter(topic.Words, listedText)
-	for i, e := range a.Top {
-		a.Top[i].Text = ""
-		a.add(x, e.Row, excerpt.shorten)
-	}
+	a := typicalAnswer{Top: topic.Typical(x.index, n, listedText)}
 	rows := topic.Spread(matchingRows)
 	a.Rows, a.Matching = len(rows), x.matching(rows)
 	return a

@@ -16,9 +16,13 @@ package topics
 import (
 	"cmp"
 	"context"
+	"hash/fnv"
+	"io"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"overcomplete/internal/dates"
 	"overcomplete/internal/parallel"
@@ -59,9 +63,10 @@ type Topic struct {
 
 // An Example is a typical row.
 type Example struct {
-	Row  int    `json:"row"`
-	Word string `json:"word"` // word, or id of a text
-	Text string `json:"text,omitempty"`
+	Row   int    `json:"row"`
+	Word  string `json:"word"`            // word, or id of a text
+	Text  string `json:"text,omitempty"`  // excerpt, see [interpret.Index.Excerpt]
+	Alike int    `json:"alike,omitempty"` // other typical texts that share a passage of eight words with the text
 }
 
 // A Value is a value of a column, or a period, and the number of rows of a topic that have it.
@@ -92,10 +97,13 @@ type Table struct {
 }
 
 const (
-	exampleRows = 3    // examples of a topic
-	labelWords  = 3    // words of a label
-	maxRows     = 1000 // rows among which examples are chosen
-	maxChildren = 6    // subtopics of a topic
+	exampleRows = 3     // examples of a topic
+	exampleText = 160   // characters of an example
+	compared    = 60    // rows that are compared with examples
+	maxText     = 20000 // bytes of a text that are compared
+	labelWords  = 3     // words of a label
+	maxRows     = 1000  // rows among which examples are chosen
+	maxChildren = 6     // subtopics of a topic
 	smallShare  = 0.005
 	smallOfMean = 1. / 6
 )
@@ -172,7 +180,7 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 		}
 	}
 	for _, topics := range [][]Topic{t.Topics, t.Subtopics} {
-		if err := parallel.Each(ctx, len(topics), func(i int) { topics[i].Examples = topics[i].Typical(x, exampleRows) }); err != nil {
+		if err := parallel.Each(ctx, len(topics), func(i int) { topics[i].Examples = topics[i].Typical(x, exampleRows, exampleText) }); err != nil {
 			return nil, err
 		}
 	}
@@ -206,10 +214,11 @@ func (t *tree) largestFirst(ids []int32) []int32 {
 	return ids
 }
 
-// Typical returns up to n rows that are nearest, by cosine, to the mean of the topic's normalised codes. It prefers
-// texts whose length in bytes is between the quartiles of the topic, and leaves out repeated texts. It considers at
-// most 1,000 rows.
-func (t *Topic) Typical(x *interpret.Index, n int) []Example {
+// Typical returns up to n rows, with excerpts of up to length characters. It divides the topic into n parts in the order
+// of its themes, and returns the row of each part that is nearest, by cosine, to the mean of the topic's normalised
+// codes. It prefers texts whose length in bytes is between the quartiles of the topic, and leaves out texts that share
+// a passage of eight words with another one. It considers at most 1,000 rows.
+func (t *Topic) Typical(x *interpret.Index, n, length int) []Example {
 	rows := t.Spread(maxRows)
 	mean := make([]float64, x.Codes.Cols)
 	lengths := make([]int, len(rows))
@@ -223,7 +232,7 @@ func (t *Topic) Typical(x *interpret.Index, n int) []Example {
 		}
 	}
 	quartiles := slices.Sorted(slices.Values(lengths))
-	ranked := ranking.Ranking{N: 20 * n}
+	ranked := ranking.Ranking{N: len(rows)}
 	for at, i := range rows {
 		code, norm, score := x.Code(i), x.Norm(i), 0.0
 		for j, k := range code.Index {
@@ -232,22 +241,70 @@ func (t *Topic) Typical(x *interpret.Index, n int) []Example {
 		if last := len(rows) - 1; lengths[at] < quartiles[last/4] || lengths[at] > quartiles[3*last/4] {
 			score -= 2 * float64(len(rows)) // no other score is lower than −len(rows)
 		}
-		ranked.Add(ranking.Item{Index: i, Score: score})
+		ranked.Add(ranking.Item{Index: at, Score: score})
 	}
-	found, shown := []Example{}, map[string]bool{}
-	for _, item := range ranked.Items() {
-		name := x.Codes.Name(item.Index)
-		if len(found) == n || shown[name] {
-			continue
+	found := []Example{}
+	taken := map[uint64]int{}                     // index in found, by passage
+	parts, done := map[int]bool{}, map[int]bool{} // parts with an example; rows that are examples or like one
+	items := ranked.Items()
+	for try := range 3 { // telling texts of different parts, then of any part, then any text
+		for rank, item := range items {
+			part := item.Index * n / len(rows)
+			wanted := len(found) < n && (try > 0 || !parts[part])
+			if done[item.Index] || !wanted && (try > 0 || rank >= compared) {
+				continue
+			}
+			e := Example{Row: rows[item.Index], Word: x.Codes.Words[rows[item.Index]]}
+			passages := passagesOf(x.Codes.Name(e.Row))
+			if at, ok := firstTaken(taken, passages); ok {
+				found[at].Alike++
+				done[item.Index] = true
+				continue
+			}
+			telling := true
+			if wanted && x.Codes.Texts != nil {
+				e.Text, telling = x.Excerpt(e.Row, t.Words, length)
+			}
+			if !wanted || !telling && try < 2 {
+				continue
+			}
+			for _, passage := range passages {
+				taken[passage] = len(found)
+			}
+			parts[part], done[item.Index] = true, true
+			found = append(found, e)
 		}
-		shown[name] = true
-		e := Example{Row: item.Index, Word: x.Codes.Words[item.Index]}
-		if x.Codes.Texts != nil {
-			e.Text = x.Codes.Texts.Text[item.Index]
-		}
-		found = append(found, e)
 	}
 	return found
+}
+
+func firstTaken(taken map[uint64]int, passages []uint64) (index int, ok bool) {
+	for _, passage := range passages {
+		if index, ok = taken[passage]; ok {
+			return index, true
+		}
+	}
+	return 0, false
+}
+
+// passagesOf returns the hashes of all passages of eight words of a text, or of its words if it has fewer. Quotes of a
+// text thus have passages of the text, wherever their lines break.
+func passagesOf(text string) (passages []uint64) {
+	const passageWords = 8
+	var words []uint64
+	for word := range strings.FieldsFuncSeq(strings.ToLower(text[:min(len(text), maxText)]), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		h := fnv.New64a()
+		io.WriteString(h, word)
+		words = append(words, h.Sum64())
+	}
+	for first := range max(1, len(words)-passageWords+1) {
+		sum := uint64(0)
+		for _, word := range words[first:min(first+passageWords, len(words))] {
+			sum = bits.RotateLeft64(sum, 7)*0x9e3779b97f4a7c15 + word // 2⁶⁴ / golden ratio
+		}
+		passages = append(passages, sum)
+	}
+	return passages
 }
 
 // Children returns the subtopics of a topic, the largest first.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -237,7 +238,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// A row follows the sum of the fourth powers of its cosines at each split.
+// A row follows the larger Σcosine^2.5 at each split.
 func TestDescend(t *testing.T) {
 	order := []int32{0, 2, 0, 3, 1} // splits into 0, 1 and 2, 3, 4; then 2, 3 and 4; then 0 and 1; then 2 and 3
 	for _, c := range []struct {
@@ -247,10 +248,10 @@ func TestDescend(t *testing.T) {
 	}{
 		{nil, nil, None},
 		{[]int32{3}, []float32{0.1}, 3},
-		{[]int32{0, 1, 2}, []float32{0.5, 0.6, 0.61}, 1},      // 0.192 > 0.138
-		{[]int32{0, 1, 2}, []float32{0.5, 0.4, 0.61}, 2},      // 0.088 < 0.138, though 0.41 > 0.37
-		{[]int32{2, 3, 4}, []float32{0.4, 0.5, 0.53}, 3},      // 0.088 > 0.079
-		{[]int32{1, 3, 4}, []float32{0.5, 0.5, 0.5}, 3},       // 0.063 < 0.125; then the first
+		{[]int32{0, 1, 2}, []float32{0.5, 0.6, 0.61}, 1},      // 0.456 > 0.291
+		{[]int32{0, 1, 2}, []float32{0.5, 0.4, 0.61}, 2},      // 0.278 < 0.291, though 0.41 > 0.37
+		{[]int32{2, 3, 4}, []float32{0.4, 0.5, 0.53}, 3},      // 0.278 > 0.204
+		{[]int32{1, 3, 4}, []float32{0.5, 0.5, 0.5}, 3},       // 0.177 < 0.354; then the first
 		{[]int32{0, 1, 2, 3, 4}, []float32{1, 1, 1, 1, 1}, 2}, // 2 < 3; 2 > 1
 	} {
 		if got := descend(c.themes, c.cosines, order); got != c.want {
@@ -259,7 +260,7 @@ func TestDescend(t *testing.T) {
 	}
 }
 
-// Examples come from all rows of a large group.
+// Examples come from all parts of a large group, the most typical first.
 func TestExamplesOfLargeGroup(t *testing.T) {
 	s := &vectors.Sparse{CSR: vectors.CSR{Cols: 2}}
 	var rows []int32
@@ -268,14 +269,45 @@ func TestExamplesOfLargeGroup(t *testing.T) {
 		s.AppendRow([]int32{int32(min(i/maxRows, 1))}, []float32{1})
 		rows = append(rows, int32(i))
 	}
-	found := (&Topic{rows: rows}).Typical(interpret.NewIndex(s), exampleRows)
-	if len(found) != exampleRows {
-		t.Fatalf("%d examples", len(found))
-	}
-	for _, e := range found {
-		if e.Row < maxRows || e.Word != s.Words[e.Row] {
-			t.Errorf("the example %+v, want one of the last two thirds", e)
+	var parts []int
+	for _, e := range (&Topic{rows: rows}).Typical(interpret.NewIndex(s), exampleRows, exampleText) {
+		parts = append(parts, e.Row/maxRows)
+		if e.Word != s.Words[e.Row] {
+			t.Errorf("%+v", e)
 		}
+	}
+	if !slices.Equal(parts, []int{1, 2, 0}) {
+		t.Errorf("examples of parts %d, want 1, 2, 0", parts)
+	}
+}
+
+// Only one of the texts that share a passage of eight words is an example, wherever its lines break.
+func TestThreads(t *testing.T) {
+	s := &vectors.Sparse{Texts: new(vectors.Texts), CSR: vectors.CSR{Cols: 1}}
+	var rows []int32
+	for i := range 20 {
+		text := "I disagree. > Hate the sin but\n> love the sinner, they say on the third day."
+		switch i {
+		case 3:
+			text = "Hate the sin but love the sinner, they say."
+		case 11:
+			text = "Hate the sin but love the rain." // seven equal words
+		case 17:
+			text = "Another text"
+		case 18:
+			text = "another  text!"
+		}
+		s.Words = append(s.Words, fmt.Sprint(i))
+		s.Texts.Add(text, nil)
+		s.AppendRow([]int32{0}, []float32{1})
+		rows = append(rows, int32(i))
+	}
+	alike := map[string]int{}
+	for _, e := range (&Topic{rows: rows}).Typical(interpret.NewIndex(s), 5, exampleText) {
+		alike[strings.ToLower(strings.Trim(e.Text[max(0, len(e.Text)-9):], "."))] = e.Alike
+	}
+	if want := map[string]int{"they say": 16, "the rain": 0, "ther text": 1}; !maps.Equal(alike, want) {
+		t.Errorf("examples %v, want %v", alike, want)
 	}
 }
 

@@ -277,7 +277,7 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
 /** regionsList lists the names of regions. A click zooms to a region. */
 const regionsList = (regions, enter, title = "Regions") => regions.length > 1 && h("section", {},
   h("h2", {}, title),
-  h("ul", { class: "plain" }, regions.map((r) => h("li", {}, h("button", { type: "button", class: "link", onclick: () => enter(r) }, h("span", { class: `swatch region${r.colour}` }), h("span", {}, listText(r.words)))))));
+  h("ul", { class: "plain" }, regions.filter((r) => r.words.length > 0).map((r) => h("li", {}, h("button", { type: "button", class: "link", onclick: () => enter(r) }, h("span", { class: `swatch region${r.colour}` }), h("span", {}, listText(r.words)))))));
 
 /** mapTabs links the two maps. */
 const mapTabs = (rows) => (!embedded || embedded.rows) && h("nav", { class: "tabs", "aria-label": "Maps" },

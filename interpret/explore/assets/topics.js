@@ -109,7 +109,7 @@ function topicsList(t) {
   function item(topic) {
     const column = t.columns.find((c) => c.name === chosenColumn);
     const course = t.courses.find((c) => c.name === chosenCourse);
-    const [example] = topic.examples.map(({ word }) => marked(t.texts?.[word] ?? "", topic.words)).sort((a, b) => b.length - a.length); // with most marks
+    const [example] = topic.examples.map((e) => marked(e.text ?? "", topic.words)).sort((a, b) => b.length - a.length); // with most marks
     const broad = !topic.above;
     return h("li", { class: broad && `region${colours.get(topic.id)}`, "data-topic": topic.id },
       h(broad ? "h3" : "h4", {}, broad && h("span", { class: "swatch" }), topicLink(topic)),
@@ -208,7 +208,7 @@ async function topicPage(id) {
             h("li", {}, topicLink(sub), bar(sub.count, 0, children[0].count), h("span", { class: "value" }, whole(sub.count)))))),
           t.courses.map((course) => courseOf(course, ofTopic(course, topic), topic.count)),
           h("h2", {}, `Typical ${unit()}s`),
-          folded(answer.top, 8, (some) => h("ol", { class: "excerpts" }, some.map((e) => rowItem(e.word, answer.texts, words))))),
+          folded(answer.top, 8, (some) => h("ol", { class: "excerpts" }, some.map((e) => rowItem(e.word, { [e.word]: e.text }, words, e.alike > 0 && h("span", { class: "note" }, `and ${whole(e.alike)} that quote it or are like it`)))))),
         h("section", { class: "aside" },
           t.columns.map((column) => {
             const values = ofTopic(column, topic);
