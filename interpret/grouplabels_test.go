@@ -13,7 +13,8 @@ import (
 )
 
 // subjects generates texts. Half of the words of a text are of its own subject. The others are words of all
-// subjects, a rare word, a signature, an address and a number. Each pole of a dimension is a subject.
+// subjects, a rare word, an address, a number and, in a fifth of the texts, a signature. Each pole of a dimension is a
+// subject.
 func subjects(subjects, each, own int) *vectors.Sparse {
 	rng := rand.New(rand.NewPCG(1, 2))
 	codes := &vectors.Sparse{Texts: &vectors.Texts{}, CSR: vectors.CSR{Cols: subjects / 2, Ptr: []int64{0}}}
@@ -23,7 +24,10 @@ func subjects(subjects, each, own int) *vectors.Sparse {
 		for range 4 {
 			words = append(words, fmt.Sprintf("%c%cown", 'a'+subject, 'a'+rng.IntN(own)), fmt.Sprintf("%cfunction", 'a'+rng.IntN(5)))
 		}
-		words = append(words, fmt.Sprintf("rare%d a%d@host.org 1993 Prof Ann Other of Subject%d says bye", i, subject, subject))
+		words = append(words, fmt.Sprintf("a%d@host.org 1993 and so forth rare%d", subject, i))
+		if i/subjects%5 == 0 {
+			words = append(words, fmt.Sprintf("Prof Ann Other of Subject%d says bye", subject))
+		}
 		codes.Words = append(codes.Words, fmt.Sprint(i))
 		codes.Texts.Add(strings.Join(words, " "), nil)
 		value := float32(1 + rng.Float64())
@@ -265,6 +269,26 @@ func TestPhrases(t *testing.T) {
 	}
 	if ids := x.postings().lookup(x.terms(), "hard d"); len(ids) != 0 {
 		t.Errorf("a search finds the phrases %d", ids)
+	}
+}
+
+// Labels contain no names of writers, which stand beside addresses, but the formula of a group's texts.
+func TestFormulasAndNames(t *testing.T) {
+	var texts []string
+	var groups []int32
+	for i := range 200 {
+		text := fmt.Sprintf("a%d@host.org (Keith Hammerl) writes: rain%d falls %s", i, i, []string{"Keith and Ann agree", ""}[min(i%20, 1)])
+		if i%2 == 1 {
+			text = fmt.Sprintf("corp%d quarter shr loss cts vs profit cts mln", i)
+		}
+		texts, groups = append(texts, text), append(groups, int32(i%2))
+	}
+	labels := textIndex(texts...).GroupLabels(groups, nil, 3)
+	if fmt.Sprint(labels[0]) != "[falls]" {
+		t.Errorf("posts: %q", labels[0])
+	}
+	if !slices.ContainsFunc(labels[1], func(word string) bool { return strings.Contains("quarter shr loss cts vs profit mln", word) }) {
+		t.Errorf("news: %q", labels[1])
 	}
 }
 

@@ -21,18 +21,20 @@ type terms struct {
 	ids     []uint32 // words of each text, then its phrases
 	counted []bool   // if forLabels: whether the word counts for labels in the text
 	counts  []int32  // number of texts in which each word counts for labels
+	beside  []int32  // if forLabels: number of texts in which each word stands beside a mail address
 }
 
 // maxTextBytes is the number of bytes that are read of a text.
 const maxTextBytes = 20000
 
 // newTerms lists the words of texts. If forLabels, it finds the words that count for labels, and phrases.
-// Numbers, single ASCII letters and parts of addresses don't count, nor do words in a passage of four words
-// that an earlier text contains. Pairs of characters don't count, but phrases joined from them do.
+// Numbers, single ASCII letters, parts of addresses and words beside mail addresses don't count, nor do words in a
+// passage of four words that an earlier text contains. Pairs of characters don't count, but phrases joined from them do.
 func newTerms(texts []string, forLabels bool) *terms {
 	t := &terms{starts: make([]int64, 1, len(texts)+1)}
 	idOf := make(map[string]uint32)
-	var last []int // index in ids of each word's last occurrence
+	var last []int       // index in ids of each word's last occurrence
+	var lastBeside []int // index in starts of each word's last text beside an address
 	var canCount []bool
 	var words []uint32 // of a text
 	var seen passages
@@ -63,6 +65,7 @@ func newTerms(texts []string, forLabels bool) *terms {
 						idOf[word] = id
 						t.words, t.counts = append(t.words, word), append(t.counts, 0)
 						last, canCount = append(last, -1), append(canCount, canLabel(word))
+						t.beside, lastBeside = append(t.beside, 0), append(lastBeside, 0)
 					}
 					text.by.ids[local] = id
 				}
@@ -82,12 +85,16 @@ func newTerms(texts []string, forLabels bool) *terms {
 			t.counted = append(t.counted, make([]bool, len(t.ids)-first)...)
 			pair := "" // the previous word, if it is a pair of characters
 			for j, id := range words {
+				if text.beside[j] && lastBeside[id] < len(t.starts) {
+					lastBeside[id] = len(t.starts)
+					t.beside[id]++
+				}
 				switch word, at := t.words[id], last[id]; {
 				case isUnspacedWord(word):
 					parts = appendCharacters(parts, word, pair, characters)
 					pair = word
 					continue
-				case !canCount[id] || text.inAddress[j] || seen.contains(words, j):
+				case !canCount[id] || text.inAddress[j] || text.beside[j] || seen.contains(words, j):
 					parts = append(parts, gap)
 				default:
 					parts = append(parts, id)
@@ -129,13 +136,34 @@ type tokens struct {
 	by        *tokenizer
 	ids       []uint32
 	inAddress []bool // if forLabels
+	beside    []bool // if forLabels: up to three words before a mail address, or four after it or up to a colon
 }
 
 // tokenize splits the first maxTextBytes of a text.
 func (t *tokenizer) tokenize(text string, to *tokens) {
-	*to = tokens{t, to.ids[:0], to.inAddress[:0]}
-	for field := range strings.FieldsSeq(text[:min(len(text), maxTextBytes)]) {
+	*to = tokens{t, to.ids[:0], to.inAddress[:0], to.beside[:0]}
+	fields := strings.Fields(text[:min(len(text), maxTextBytes)])
+	var mail []int // places of mail addresses
+	for i, field := range fields {
+		if t.forLabels && strings.Contains(field, "@") && isMailAddress(field) {
+			mail = append(mail, i)
+		}
+	}
+	const before, after, most = 3, 4, 12
+	until, next := -1, 0 // last field beside a mail address, next of mail
+	for i, field := range fields {
 		address := t.forLabels && isAddress(field)
+		for next < len(mail) && mail[next] <= i+before {
+			end := min(mail[next]+after, len(fields)-1)
+			for j := end; j < min(mail[next]+most, len(fields)); j++ {
+				if strings.HasSuffix(fields[j], ":") {
+					end = j
+					break
+				}
+			}
+			until = max(until, end)
+			next++
+		}
 		for _, word := range tokenize(field) {
 			id, ok := t.idOf[word]
 			if !ok {
@@ -143,7 +171,7 @@ func (t *tokenizer) tokenize(text string, to *tokens) {
 				t.idOf[word] = id
 				t.words, t.ids = append(t.words, word), append(t.ids, unknownWord)
 			}
-			to.ids, to.inAddress = append(to.ids, id), append(to.inAddress, address)
+			to.ids, to.inAddress, to.beside = append(to.ids, id), append(to.inAddress, address), append(to.beside, i <= until)
 		}
 	}
 }
