@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Excerpt returns the sentence of row's text that tells most, on one line, with following sentences if they fit into
+// Excerpt returns the most telling sentence of a row, on one line, with following sentences if they fit into
 // length characters. It prefers whole sentences in the author's own words, and the given words. Ellipses mark the ends
 // of a longer sentence. A sentence isn't in the author's own words if
 //
@@ -184,21 +184,18 @@ func (s *lineStatistics) appendSentences(all []sentence, line string, own bool, 
 	return all
 }
 
-// splitAttributions splits sentences that begin with an address and other words before a colon after the colon.
+// attribution matches words up to a colon after a mail address.
+var attribution = regexp.MustCompile(`^.*?[\pL\pN]\S*@\S*[\pL\pN].*?:(?: |$)`)
+
+// splitAttributions splits sentences after an attribution.
 func splitAttributions(sentences []string) (parts []string) {
 	for _, sentence := range sentences {
-		words := strings.Fields(sentence)
-		if i := slices.IndexFunc(words, isMailAddress); i >= 0 {
-			if j := slices.IndexFunc(words[i:], func(word string) bool { return strings.HasSuffix(word, ":") }); j >= 0 && i+j+1 < len(words) {
-				end := strings.Index(sentence, words[i]) // the words before it may occur only earlier
-				for _, word := range words[i : i+j+1] {
-					end += strings.Index(sentence[end:], word) + len(word)
-				}
-				parts = append(parts, sentence[:end])
-				sentence = strings.TrimSpace(sentence[end:])
+		end := len(attribution.FindString(sentence))
+		for _, part := range []string{strings.TrimSpace(sentence[:end]), strings.TrimSpace(sentence[end:])} {
+			if part != "" {
+				parts = append(parts, part)
 			}
 		}
-		parts = append(parts, sentence)
 	}
 	return parts
 }
@@ -322,32 +319,25 @@ func newFinder(words []string) finder {
 }
 
 // A hit is a word of a finder in a text.
-type hit struct{ at, word int } // in characters
+type hit struct{ at, word int } // in bytes
 
 func (f finder) find(text string) (hits []hit) {
 	if f.pattern == nil {
 		return nil
 	}
-	bytes, characters := 0, 0
 	for _, m := range f.pattern.FindAllStringSubmatchIndex(text, -1) {
-		for word := 1; word < len(m)/2; word++ {
-			if from := m[2*word]; from >= 0 {
-				characters += utf8.RuneCountInString(text[bytes:from])
-				bytes = from
-				hits = append(hits, hit{characters, word - 1})
-			}
-		}
+		word := slices.IndexFunc(m[2:], func(at int) bool { return at >= 0 }) // two indices for each word
+		hits = append(hits, hit{m[2+word], word / 2})
 	}
 	return hits
 }
 
 // window returns the part of a line with the most different words, of up to n characters. Ellipses replace the rest.
 func (f finder) window(line string, n int) string {
-	runes := []rune(line)
-	if len(runes) <= n {
+	if utf8.RuneCountInString(line) <= n {
 		return line
 	}
-	const before = 40 // characters before the first word
+	const before = 40 // bytes before the first word
 	start, distinct := 0, 0
 	hits := f.find(line)
 	for i, first := range hits {
@@ -364,22 +354,23 @@ func (f finder) window(line string, n int) string {
 	mark := ""
 	if start > before {
 		start -= before
-		if i := slices.Index(runes[start:start+before], ' '); i >= 0 {
+		if i := strings.IndexByte(line[start:start+before], ' '); i >= 0 {
 			start += i + 1
 		}
 		mark = "…"
-		n--
 	} else {
 		start = 0
 	}
-	if runes = runes[start:]; len(runes) <= n {
+	runes := []rune(strings.ToValidUTF8(line[start:], ""))
+	n -= len([]rune(mark))
+	if len(runes) <= n {
 		return mark + string(runes)
 	}
-	end := n - 1
-	for end > n*3/4 && isWordRune(runes[end]) && isWordRune(runes[end-1]) && !isUnspaced(runes[end]) {
-		end-- // to the end of a word
+	shown := string(runes[:n-1])
+	if i := strings.LastIndexByte(shown, ' '); i > len(shown)*3/4 {
+		shown = shown[:i]
 	}
-	return mark + strings.TrimRight(string(runes[:end]), " ") + "…"
+	return mark + shown + "…"
 }
 
 // oneLine replaces white space in a text by single spaces, and four or more equal punctuation characters, such as

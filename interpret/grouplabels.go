@@ -45,25 +45,24 @@ const (
 // have the same label, the last word of one is replaced by another word, if there is one; otherwise [Distinct]
 // can number them. GroupLabels counts words in at most 20,000 texts.
 //
-// If rows are words, the label consists of the words nearest to the sum of the range's codes that aren't in the label
-// of a larger range.
+// If rows are words, the label consists of the words nearest to the sum of the range's codes.
 func (x *Index) GroupLabels(groups []int32, ranges [][2]int32, n int) [][]string {
 	if ranges == nil {
 		for g := range slices.Max(append(slices.Clone(groups), -1)) + 1 {
 			ranges = append(ranges, [2]int32{g, g + 1})
 		}
 	}
+	all, labels := rowsOf(groups, ranges), make([][]string, len(ranges))
 	if x.Codes.Texts == nil {
-		return x.centralWords(rowsOf(groups, ranges), ranges, n)
+		parallel.Each(context.Background(), len(all), func(r int) { labels[r] = x.centralWords(all[r], n) })
+		return labels
 	}
 	s := x.sample()
 	sampled := make([]int32, len(s.rows))
 	for i, row := range s.rows {
 		sampled[i] = groups[row]
 	}
-	labels := make([][]string, len(ranges))
 	descriptions := s.describe(rowsOf(sampled, ranges), ranges, n, x.isStop)
-	all := rowsOf(groups, ranges)
 	x.describeWordless(descriptions, func(r int) []int32 { return all[r] })
 	for r, d := range descriptions {
 		labels[r] = d.words[:d.label]
@@ -99,58 +98,32 @@ func rowsOf(groups []int32, ranges [][2]int32) [][]int32 {
 	return rows
 }
 
-// widestFirst returns the indices of ranges in decreasing order of width.
-func widestFirst(ranges [][2]int32) []int {
-	order := make([]int, len(ranges))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(ranges[b][1]-ranges[b][0], ranges[a][1]-ranges[a][0])
-	})
-	return order
-}
-
-// centralWords returns n words for each range of rows, those whose codes have the largest cosines with the sum of the
-// rows' normalised codes. It prefers words that no wider range has.
-func (x *Index) centralWords(rows [][]int32, ranges [][2]int32, n int) [][]string {
-	central := make([][]string, len(rows)) // nearest first
-	parallel.Each(context.Background(), len(rows), func(g int) {
-		sums := make([]float64, x.Codes.Cols)
-		for _, i := range rows[g] {
-			code := x.Code(int(i))
-			for j, k := range code.Index {
-				sums[k] += float64(code.Value[j]) / x.norms[i]
-			}
-		}
-		found := x.newRanking(20 * n)
-		for _, i := range rows[g] {
-			product := 0.0
-			code := x.Code(int(i))
-			for j, k := range code.Index {
-				product += sums[k] * float64(code.Value[j]) / x.norms[i]
-			}
-			found.add(int(i), product)
-		}
-		for _, i := range found.sorted() {
-			central[g] = append(central[g], x.Codes.Words[i.Index])
-		}
-	})
-	labels, taken := make([][]string, len(rows)), map[string]bool{}
-	for _, g := range widestFirst(ranges) {
-		labels[g] = []string{}
-		for _, repeats := range []bool{false, true} {
-			for _, word := range central[g] {
-				if len(labels[g]) < n && taken[word] == repeats && !sharesPrefix(word, labels[g]) {
-					labels[g] = append(labels[g], word)
-				}
-			}
-		}
-		for _, word := range labels[g] {
-			taken[word] = true
+// centralWords returns the n words among rows whose codes have the largest cosines with the sum of the rows'
+// normalised codes.
+func (x *Index) centralWords(rows []int32, n int) []string {
+	sums := make([]float64, x.Codes.Cols)
+	for _, i := range rows {
+		code := x.Code(int(i))
+		for j, k := range code.Index {
+			sums[k] += float64(code.Value[j]) / x.norms[i]
 		}
 	}
-	return labels
+	found := x.newRanking(4 * n)
+	for _, i := range rows {
+		product := 0.0
+		code := x.Code(int(i))
+		for j, k := range code.Index {
+			product += sums[k] * float64(code.Value[j]) / x.norms[i]
+		}
+		found.add(int(i), product)
+	}
+	words := []string{}
+	for _, i := range found.sorted() {
+		if word := x.Codes.Words[i.Index]; len(words) < n && !sharesPrefix(word, words) {
+			words = append(words, word)
+		}
+	}
+	return words
 }
 
 // A candidate is a word that can describe a group.
@@ -242,7 +215,9 @@ func (x *Index) describe(groups [][]int32, ranges [][2]int32, n int, isStop func
 	}
 	if ranges != nil {
 		divideWords(candidates, ranges)
-		order = widestFirst(ranges)
+		slices.SortStableFunc(order, func(a, b int) int { // wide ranges keep their labels
+			return cmp.Compare(ranges[b][1]-ranges[b][0], ranges[a][1]-ranges[a][0])
+		})
 	}
 	descriptions := make([]description, len(groups))
 	parallel.With(counters, len(groups), func(c *counter, g int) { descriptions[g] = c.choose(t, p, candidates[g], n) })

@@ -136,33 +136,21 @@ type tokens struct {
 	by        *tokenizer
 	ids       []uint32
 	inAddress []bool // if forLabels
-	beside    []bool // if forLabels: up to three words before a mail address, or four after it or up to a colon
+	beside    []bool // if forLabels: up to three words before a mail address, or four after it
 }
 
 // tokenize splits the first maxTextBytes of a text.
 func (t *tokenizer) tokenize(text string, to *tokens) {
 	*to = tokens{t, to.ids[:0], to.inAddress[:0], to.beside[:0]}
 	fields := strings.Fields(text[:min(len(text), maxTextBytes)])
-	var mail []int // places of mail addresses
-	for i, field := range fields {
-		if t.forLabels && strings.Contains(field, "@") && isMailAddress(field) {
-			mail = append(mail, i)
-		}
-	}
-	const before, after, most = 3, 4, 12
-	until, next := -1, 0 // last field beside a mail address, next of mail
+	const before, after = 3, 4
+	until, next := -1, 0 // last field beside a mail address, first field not yet looked at
 	for i, field := range fields {
 		address := t.forLabels && isAddress(field)
-		for next < len(mail) && mail[next] <= i+before {
-			end := min(mail[next]+after, len(fields)-1)
-			for j := end; j < min(mail[next]+most, len(fields)); j++ {
-				if strings.HasSuffix(fields[j], ":") {
-					end = j
-					break
-				}
+		for ; t.forLabels && next < len(fields) && next <= i+before; next++ {
+			if isMailAddress(fields[next]) {
+				until = next + after
 			}
-			until = max(until, end)
-			next++
 		}
 		for _, word := range tokenize(field) {
 			id, ok := t.idOf[word]

@@ -293,7 +293,7 @@ func TestBrowserTopics(t *testing.T) {
 	b.do(chromedp.Navigate(b.serve(x)))
 	b.wait(`document.querySelectorAll(".topics li").length === 3 && document.querySelectorAll(".map .dot").length === %d`, len(x.rowMap().Points))
 	table := x.topics()
-	b.wait(`document.querySelector("h1").textContent === "What is in 300 texts" && document.querySelector(".aside ul").textContent.startsWith("1 near-duplicate")`)
+	b.wait(`document.querySelector("h1").textContent === "Topics of 300 texts" && document.querySelector(".aside ul").textContent.startsWith("1 near-duplicate")`)
 	// A topic unfolds in place, by keyboard, and stays so.
 	b.do(chromedp.Focus(".topics summary"), chromedp.KeyEvent(kb.Enter))
 	b.wait(`document.querySelectorAll(".topics .topics li").length === 2 && document.querySelector(".topics .topics a.name").hash === "#/topic/%d"`, table.table.Children(table.Topics[0].ID)[0].ID)

@@ -172,8 +172,8 @@ func TestOverTime(t *testing.T) {
 	}
 }
 
-// The tree is the same for any number of broad topics: a topic keeps its rows and label, its rows are those of its
-// subtopics, and small branches are subtopics of "other".
+// The tree is the same for any number of broad topics: a topic keeps its rows and label, its subtopics have the same
+// rows, and small branches are subtopics of "other".
 func TestTree(t *testing.T) {
 	m := testModel()
 	x := interpret.NewIndex(m.Codes)

@@ -94,7 +94,7 @@ async function topicsPage() {
     list.append(h("p", { class: "lead", "data-loading": "" }, "Computing topics…"));
     loadTopics().then(draw);
   }
-  return { title: "", content: [heading(`What is in ${plural(model.words, unit())}`), list, modelSection()] };
+  return { title: "", content: [heading(`Topics of ${plural(model.words, unit())}`), list, modelSection()] };
 }
 
 const openTopics = new Set(); // ids of the topics whose subtopics the first page shows
