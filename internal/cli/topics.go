@@ -231,6 +231,9 @@ func printTopics(b *strings.Builder, t *topics.Table, list []topics.Topic, colum
 		line()
 		var values []string
 		for _, v := range topic.Values {
+			if v.Share < 0.005 { // 0 %
+				continue
+			}
 			values = append(values, fmt.Sprintf("%s %.0f %%", shortText(v.Value, shownText/shownValues), 100*v.Share))
 		}
 		if t.By != "" {
