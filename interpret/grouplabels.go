@@ -22,9 +22,10 @@ const (
 	minScore      = 0.01
 )
 
-// GroupLabels returns a label for each group of rows: up to n words, best first. Group g consists of the
-// rows i with groups[i] = g; −1 means no group. Two groups share a word only if one of them would otherwise
-// have no words.
+// GroupLabels returns a label for each range of groups of rows: up to n words, best first. The argument groups holds
+// the group of each row, or −1 for none. Range r joins the groups ranges[r][0] to ranges[r][1]−1; without ranges, each
+// group has a label of its own. A word is in the labels of the range with its largest score, and of ranges that
+// contain that range. It is in others only if they would otherwise have no words.
 //
 // If rows are texts, the words are common in the group, rare outside, and occur together. The first word
 // has the largest score
@@ -44,13 +45,16 @@ const (
 // have the same label, the last word of one is replaced by another word, if there is one; otherwise [Distinct]
 // can number them. GroupLabels counts words in at most 20,000 texts.
 //
-// If rows are words, the label consists of the words nearest to the sum of the group's codes.
-func (x *Index) GroupLabels(groups []int32, n int) [][]string {
-	count := slices.Max(append(slices.Clone(groups), -1)) + 1
-	rows := rowsOf(groups, int(count))
-	labels := make([][]string, len(rows))
+// If rows are words, the label consists of the words nearest to the sum of the range's codes.
+func (x *Index) GroupLabels(groups []int32, ranges [][2]int32, n int) [][]string {
+	if ranges == nil {
+		for g := range slices.Max(append(slices.Clone(groups), -1)) + 1 {
+			ranges = append(ranges, [2]int32{g, g + 1})
+		}
+	}
+	all, labels := rowsOf(groups, ranges), make([][]string, len(ranges))
 	if x.Codes.Texts == nil {
-		parallel.Each(context.Background(), len(rows), func(g int) { labels[g] = x.centralWords(rows[g], n) })
+		parallel.Each(context.Background(), len(all), func(r int) { labels[r] = x.centralWords(all[r], n) })
 		return labels
 	}
 	s := x.sample()
@@ -58,22 +62,38 @@ func (x *Index) GroupLabels(groups []int32, n int) [][]string {
 	for i, row := range s.rows {
 		sampled[i] = groups[row]
 	}
-	inSample := rowsOf(sampled, len(rows))
-	descriptions := s.describe(inSample, n, true, x.isStop)
-	x.describeWordless(descriptions, func(g int) []int32 { return rows[g] })
-	for g, d := range descriptions {
-		labels[g] = d.words[:d.label]
+	descriptions := s.describe(rowsOf(sampled, ranges), ranges, n, x.isStop)
+	x.describeWordless(descriptions, func(r int) []int32 { return all[r] })
+	for r, d := range descriptions {
+		labels[r] = d.words[:d.label]
 	}
 	return labels
 }
 
-// rowsOf returns the rows of each of n groups, in increasing order.
-func rowsOf(groups []int32, n int) [][]int32 {
-	rows := make([][]int32, n)
+// rowsOf returns the rows of each range of groups, in the order of their groups.
+func rowsOf(groups []int32, ranges [][2]int32) [][]int32 {
+	var starts []int32 // of each group, in all
+	for _, r := range ranges {
+		starts = append(starts, make([]int32, max(0, int(r[1])+1-len(starts)))...)
+	}
+	for _, g := range groups {
+		if g >= 0 {
+			starts[g+1]++
+		}
+	}
+	for g := 1; g < len(starts); g++ {
+		starts[g] += starts[g-1]
+	}
+	all, next := make([]int32, len(groups)), slices.Clone(starts)
 	for i, g := range groups {
 		if g >= 0 {
-			rows[g] = append(rows[g], int32(i))
+			all[next[g]] = int32(i)
+			next[g]++
 		}
+	}
+	rows := make([][]int32, len(ranges))
+	for i, r := range ranges {
+		rows[i] = all[starts[r[0]]:starts[r[1]]]
 	}
 	return rows
 }
@@ -150,13 +170,13 @@ func Distinct(labels [][]string) [][]string {
 }
 
 // describe returns a description of each group of texts, with a label of up to n words. Labels differ as far as
-// there are words. If exclusive, a word describes only the group with its largest score, unless another group
-// would have no words. Words for which isStop is true describe no group.
-func (x *Index) describe(groups [][]int32, n int, exclusive bool, isStop func(word string) bool) []description {
+// there are words. If groups are ranges, a word describes only the group with its largest score, and groups whose
+// ranges contain that range, unless another group would have no words. Words for which isStop is true describe no group.
+func (x *Index) describe(groups [][]int32, ranges [][2]int32, n int, isStop func(word string) bool) []description {
 	t, p := x.terms(), x.postings()
 	counters := make([]*counter, runtime.GOMAXPROCS(0))
 	for w := range counters {
-		counters[w] = &counter{isStop: isStop, counts: make([]int32, len(t.words)), marked: make([]bool, x.Codes.Rows), sums: make([]float64, x.Codes.Cols)}
+		counters[w] = &counter{isStop: isStop, counts: make([]int32, len(t.words)), all: make([]int32, len(t.words)), marked: make([]bool, x.Codes.Rows), sums: make([]float64, x.Codes.Cols)}
 	}
 	candidates := make([][]candidate, len(groups))
 	parallel.With(counters, len(groups), func(c *counter, g int) {
@@ -189,21 +209,28 @@ func (x *Index) describe(groups [][]int32, n int, exclusive bool, isStop func(wo
 			return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id))
 		})
 	})
-	if exclusive {
-		divideWords(candidates)
+	order := make([]int, len(groups))
+	for g := range order {
+		order[g] = g
+	}
+	if ranges != nil {
+		divideWords(candidates, ranges)
+		slices.SortStableFunc(order, func(a, b int) int { // wide ranges keep their labels
+			return cmp.Compare(ranges[b][1]-ranges[b][0], ranges[a][1]-ranges[a][0])
+		})
 	}
 	descriptions := make([]description, len(groups))
 	parallel.With(counters, len(groups), func(c *counter, g int) { descriptions[g] = c.choose(t, p, candidates[g], n) })
 	taken := map[string]bool{}
-	for g := range descriptions {
+	for _, g := range order {
 		distinguish(&descriptions[g], n, taken)
 	}
 	return descriptions
 }
 
-// divideWords removes a word from all groups except the one with its largest score. A group that would lose
-// all words keeps them.
-func divideWords(candidates [][]candidate) {
+// divideWords removes a word from all groups except the one with its largest score and those whose ranges contain its
+// range. A group that would lose all words keeps them.
+func divideWords(candidates [][]candidate, ranges [][2]int32) {
 	type claim struct {
 		group int
 		score float64
@@ -219,7 +246,7 @@ func divideWords(candidates [][]candidate) {
 	for g, list := range candidates {
 		var own []candidate
 		for _, c := range list {
-			if best[c.id].group == g {
+			if home := ranges[best[c.id].group]; ranges[g][0] <= home[0] && home[1] <= ranges[g][1] {
 				own = append(own, c)
 			}
 		}
@@ -229,9 +256,10 @@ func divideWords(candidates [][]candidate) {
 	}
 }
 
-// distinguish replaces the last word of a label by another word until the label isn't in taken, and adds it.
+// distinguish replaces the last word of a label by another word until no label in taken has the same words,
+// and adds it.
 func distinguish(d *description, n int, taken map[string]bool) {
-	label := func() string { return strings.Join(d.words[:d.label], " ") }
+	label := func() string { return strings.Join(slices.Sorted(slices.Values(d.words[:d.label])), " ") }
 	last := min(d.label, n-1) // index of the last word
 	for i := d.label; i < len(d.words) && taken[label()]; i++ {
 		d.words[last], d.words[i] = d.words[i], d.words[last]
@@ -278,7 +306,8 @@ func (x *Index) tightness(rows []int32, sums []float64) float64 {
 // A counter is the scratch space of one goroutine that describes groups.
 type counter struct {
 	isStop func(word string) bool
-	counts []int32   // by word: texts of the group
+	counts []int32   // by word: texts of the group in which it counts
+	all    []int32   // by word: texts of the group
 	seen   []uint32  // words with counts
 	marked []bool    // by row
 	sums   []float64 // by dimension
@@ -287,20 +316,32 @@ type counter struct {
 // maxCandidates is the number of words of a group for which tightness and NPMI are computed.
 const maxCandidates = 60
 
-// candidates returns the words with the largest κ for a group of texts. In a group of four texts or more, they
-// occur in at least two. If repeated, words of repeated passages and of addresses count, too.
+// Repeated passages count for words that more than formulaShare of a group's texts and formulaTexts of all texts contain:
+// they are its formula, such as of financial news, and no quotation or signature. A word is left out if less than
+// minPrecision of its texts are in the group.
+const (
+	formulaShare = 0.3
+	formulaTexts = 0.01
+	minPrecision = 0.15
+)
+
+// candidates returns the words with the largest κ for a group of texts, without names, which stand beside addresses in
+// most of their texts. In a group of four texts or more, they occur in at least two. If repeated, words of repeated
+// passages, names and words of addresses count, too.
 func (c *counter) candidates(t *terms, p *postings, group []int32, repeated bool) []candidate {
 	c.seen = c.seen[:0]
 	for _, i := range group {
 		for at := t.starts[i]; at < t.starts[i+1]; at++ {
-			if id := t.ids[at]; repeated || t.counted[at] {
-				if c.counts[id]++; c.counts[id] == 1 {
-					c.seen = append(c.seen, id)
-				}
+			id := t.ids[at]
+			if c.all[id]++; c.all[id] == 1 {
+				c.seen = append(c.seen, id)
+			}
+			if repeated || t.counted[at] {
+				c.counts[id]++
 			}
 		}
 	}
-	minCount := int32(1)
+	minCount := 1.
 	if len(group) >= 4 {
 		minCount = 2
 	}
@@ -311,11 +352,15 @@ func (c *counter) candidates(t *terms, p *postings, group []int32, repeated bool
 		if repeated {
 			with = float64(len(p.with(id)))
 		}
+		if all := float64(len(p.with(id))); t.counts[id] > 0 && float64(c.all[id]) > formulaShare*inside && all > formulaTexts*total {
+			both, with = float64(c.all[id]), all
+		}
 		kappa := 2 * (both*total - inside*with) / (inside*(total-with) + with*(total-inside))
-		if c.counts[id] >= minCount && kappa > 0 && canLabel(t.words[id]) && !c.isStop(t.words[id]) {
+		isName := t.beside[id] >= t.counts[id] && t.beside[id] > 1
+		if both >= minCount && kappa > 0 && (repeated || both >= minPrecision*with && !isName) && canLabel(t.words[id]) && !c.isStop(t.words[id]) {
 			found.Add(ranking.Item{Index: int(id), Score: kappa})
 		}
-		c.counts[id] = 0
+		c.counts[id], c.all[id] = 0, 0
 	}
 	var list []candidate
 	for _, i := range found.Items() {

@@ -13,7 +13,8 @@ import (
 )
 
 // subjects generates texts. Half of the words of a text are of its own subject. The others are words of all
-// subjects, a rare word, a signature, an address and a number. Each pole of a dimension is a subject.
+// subjects, a rare word, an address, a number and, in a fifth of the texts, a signature. Each pole of a dimension is a
+// subject.
 func subjects(subjects, each, own int) *vectors.Sparse {
 	rng := rand.New(rand.NewPCG(1, 2))
 	codes := &vectors.Sparse{Texts: &vectors.Texts{}, CSR: vectors.CSR{Cols: subjects / 2, Ptr: []int64{0}}}
@@ -23,7 +24,10 @@ func subjects(subjects, each, own int) *vectors.Sparse {
 		for range 4 {
 			words = append(words, fmt.Sprintf("%c%cown", 'a'+subject, 'a'+rng.IntN(own)), fmt.Sprintf("%cfunction", 'a'+rng.IntN(5)))
 		}
-		words = append(words, fmt.Sprintf("rare%d a%d@host.org 1993 Prof Ann Other of Subject%d says bye", i, subject, subject))
+		words = append(words, fmt.Sprintf("a%d@host.org 1993 and so forth rare%d", subject, i))
+		if i/subjects%5 == 0 {
+			words = append(words, fmt.Sprintf("Prof Ann Other of Subject%d says bye", subject))
+		}
 		codes.Words = append(codes.Words, fmt.Sprint(i))
 		codes.Texts.Add(strings.Join(words, " "), nil)
 		value := float32(1 + rng.Float64())
@@ -47,7 +51,7 @@ func TestLabels(t *testing.T) {
 			groups[i] = int32(i % n)
 		}
 		groups[0] = -1
-		labels := x.GroupLabels(groups, own)
+		labels := x.GroupLabels(groups, nil, own)
 		if len(labels) != n {
 			t.Fatalf("%d labels, want %d", len(labels), n)
 		}
@@ -96,7 +100,7 @@ func TestLabelsOfSample(t *testing.T) {
 	}
 	small := NewIndex(SelectRows(codes, s.rows))
 	name := []string{beginning(codes.Texts.Text[alone])}
-	if got, want := x.GroupLabels(groups, own), append(small.GroupLabels(sampled, own), name); !reflect.DeepEqual(got, want) {
+	if got, want := x.GroupLabels(groups, nil, own), append(small.GroupLabels(sampled, nil, own), name); !reflect.DeepEqual(got, want) {
 		t.Errorf("labels of groups %q, want %q", got, want)
 	}
 	for k := range codes.Cols {
@@ -146,7 +150,7 @@ func TestLabelsOfFew(t *testing.T) {
 		for i := range c.texts {
 			x.Codes.Words[i] = fmt.Sprint("r", i)
 		}
-		if got := fmt.Sprint(x.GroupLabels(c.groups, 3)); got != c.want {
+		if got := fmt.Sprint(x.GroupLabels(c.groups, nil, 3)); got != c.want {
 			t.Errorf("%.60q in groups %d: %s, want %s", c.texts, c.groups, got, c.want)
 		}
 	}
@@ -191,7 +195,7 @@ func TestLabelsWithoutSpaces(t *testing.T) {
 			}
 			texts, groups = append(texts, text), append(groups, int32(i%3))
 		}
-		for subject, label := range textIndex(texts...).GroupLabels(groups, 3) {
+		for subject, label := range textIndex(texts...).GroupLabels(groups, nil, 3) {
 			for _, word := range label {
 				if !slices.Contains(strings.Fields(c.subjects[subject]), word) {
 					t.Errorf("%s: %q in the label of %q", name, word, c.subjects[subject])
@@ -254,7 +258,7 @@ func TestPhrases(t *testing.T) {
 		groups = append(groups, int32(subject))
 	}
 	x := NewIndex(codes)
-	for g, label := range x.GroupLabels(groups, 2) {
+	for g, label := range x.GroupLabels(groups, nil, 2) {
 		slices.Sort(label)
 		if want := []string{"[disk hard drive]", "[human rights law]", "[purr whisker]"}[g]; fmt.Sprint(label) != want {
 			t.Errorf("group %d: %q, want %s", g, label, want)
@@ -268,6 +272,26 @@ func TestPhrases(t *testing.T) {
 	}
 }
 
+// Labels contain no names of writers, which stand beside addresses, but the formula of a group's texts.
+func TestFormulasAndNames(t *testing.T) {
+	var texts []string
+	var groups []int32
+	for i := range 200 {
+		text := fmt.Sprintf("a%d@host.org (Keith Hammerl) writes: rain%d falls %s", i, i, []string{"Keith and Ann agree", ""}[min(i%20, 1)])
+		if i%2 == 1 {
+			text = fmt.Sprintf("corp%d quarter shr loss cts vs profit cts mln", i)
+		}
+		texts, groups = append(texts, text), append(groups, int32(i%2))
+	}
+	labels := textIndex(texts...).GroupLabels(groups, nil, 3)
+	if fmt.Sprint(labels[0]) != "[falls]" {
+		t.Errorf("posts: %q", labels[0])
+	}
+	if !slices.ContainsFunc(labels[1], func(word string) bool { return strings.Contains("quarter shr loss cts vs profit mln", word) }) {
+		t.Errorf("news: %q", labels[1])
+	}
+}
+
 // Stop words aren't in labels or descriptions, alone or in phrases.
 func TestStopWords(t *testing.T) {
 	codes := subjects(8, 30, 3)
@@ -276,12 +300,12 @@ func TestStopWords(t *testing.T) {
 	for i := range groups {
 		groups[i] = int32(i % 8)
 	}
-	all := x.GroupLabels(groups, 3)
+	all := x.GroupLabels(groups, nil, 3)
 	for _, maxSample := range []int{maxSample, 150} {
 		x := NewIndex(codes)
 		x.maxSample = maxSample
 		y := x.WithStopWords([]string{" " + strings.ToUpper(all[0][0]) + "\n", ""})
-		for _, words := range append(y.GroupLabels(groups, 3), y.Label(Pole{0, false}), y.Words(Pole{0, false}, 20)) {
+		for _, words := range append(y.GroupLabels(groups, nil, 3), y.Label(Pole{0, false}), y.Words(Pole{0, false}, 20)) {
 			if slices.ContainsFunc(words, func(word string) bool { return slices.Contains(strings.Fields(word), all[0][0]) }) || len(words) == 0 {
 				t.Errorf("%q contains %s", words, all[0][0])
 			}
@@ -289,8 +313,8 @@ func TestStopWords(t *testing.T) {
 		if maxSample == 150 {
 			continue
 		}
-		if got := y.GroupLabels(groups, 3); !slices.Equal(got[1], all[1]) || !slices.Equal(x.GroupLabels(groups, 3)[0], all[0]) {
-			t.Errorf("other labels are %q, %q", got[1], x.GroupLabels(groups, 3)[0])
+		if got := y.GroupLabels(groups, nil, 3); !slices.Equal(got[1], all[1]) || !slices.Equal(x.GroupLabels(groups, nil, 3)[0], all[0]) {
+			t.Errorf("other labels are %q, %q", got[1], x.GroupLabels(groups, nil, 3)[0])
 		}
 	}
 	if y := NewIndex(codes).WithStopWords([]string{"hard"}); !y.isStop("hard drive") || !y.isStop("drive hard") || y.isStop("harder") || y.isStop("drive") || y.isStop("") {
@@ -305,7 +329,7 @@ func TestGroupLabelsOfWords(t *testing.T) {
 		codes.AppendRow([]int32{0, 1}, v)
 	}
 	codes.AppendRow(nil, nil)
-	got := NewIndex(codes).GroupLabels([]int32{0, 0, 0, 0, 0}, 2)
+	got := NewIndex(codes).GroupLabels([]int32{0, 0, 0, 0, 0}, nil, 2)
 	if fmt.Sprint(got) != "[[centre middle]]" {
 		t.Errorf("%q", got)
 	}

@@ -51,6 +51,7 @@ type Index struct {
 	terms      func() *terms // of texts
 	postings   func() *postings
 	sample     func() *sample                    // of maxSample rows
+	lines      func() *lineStatistics            // of texts
 	meanCosine func() float64                    // of all pairs of maxSample rows
 	poleWords  func() (words, labels [][]string) // of each pole, if rows are texts
 
@@ -81,6 +82,7 @@ func NewIndex(codes *vectors.Sparse) *Index {
 	}
 	x.terms = sync.OnceValue(func() *terms { return newTerms(codes.Texts.Text, codes.Rows <= x.maxSample) })
 	x.postings = sync.OnceValue(func() *postings { return newPostings(x.terms()) })
+	x.lines = sync.OnceValue(func() *lineStatistics { return newLineStatistics(codes.Texts.Text) })
 	x.maxSample = maxSample
 	x.sample = sync.OnceValue(x.drawSample)
 	x.meanCosine = sync.OnceValue(func() float64 {

@@ -44,6 +44,7 @@ func (t *terms) addPhrases(parts []uint32, characters map[string]uint32) {
 	}
 	t.words = append(t.words, make([]string, len(characters))...)
 	t.counts = append(t.counts, make([]int32, len(characters))...)
+	t.beside = append(t.beside, make([]int32, len(characters))...)
 	for c, id := range idOf {
 		t.words[id] = c
 	}
@@ -127,7 +128,7 @@ func (t *terms) phraseID(a, b string, idOf map[string]uint32) uint32 {
 	if !ok {
 		id = uint32(len(t.words))
 		idOf[phrase] = id
-		t.words, t.counts = append(t.words, phrase), append(t.counts, 0)
+		t.words, t.counts, t.beside = append(t.words, phrase), append(t.counts, 0), append(t.beside, 0)
 	}
 	return id
 }

@@ -145,7 +145,7 @@ func (x *Index) describePoles() (words, labels [][]string) {
 			}
 		}
 	})
-	descriptions := s.describe(groups, labelWords, false, x.isStop)
+	descriptions := s.describe(groups, nil, labelWords, x.isStop)
 	x.describeWordless(descriptions, func(i int) (rows []int32) {
 		for _, e := range x.Top(Pole{i / 2, i%2 == 1}, topTexts) {
 			rows = append(rows, int32(e.Row))

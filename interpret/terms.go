@@ -21,25 +21,31 @@ type terms struct {
 	ids     []uint32 // words of each text, then its phrases
 	counted []bool   // if forLabels: whether the word counts for labels in the text
 	counts  []int32  // number of texts in which each word counts for labels
+	beside  []int32  // if forLabels: number of texts in which each word stands beside a mail address
 }
 
 // maxTextBytes is the number of bytes that are read of a text.
 const maxTextBytes = 20000
 
 // newTerms lists the words of texts. If forLabels, it finds the words that count for labels, and phrases.
-// Numbers, single ASCII letters and parts of addresses don't count, nor do words in a passage of four words
-// that an earlier text contains. Pairs of characters don't count, but phrases joined from them do.
+// Numbers, single ASCII letters, parts of addresses and words beside mail addresses don't count, nor do words in a
+// passage of four words that an earlier text contains. Pairs of characters don't count, but phrases joined from them do.
 func newTerms(texts []string, forLabels bool) *terms {
 	t := &terms{starts: make([]int64, 1, len(texts)+1)}
 	idOf := make(map[string]uint32)
-	var last []int // index in ids of each word's last occurrence
+	var last []int       // index in ids of each word's last occurrence
+	var lastBeside []int // index in starts of each word's last text beside an address
 	var canCount []bool
 	var words []uint32 // of a text
 	var seen passages
 	var parts []uint32 // see addPhrases
 	characters := make(map[string]uint32)
 	if forLabels {
-		seen = newPassages(texts)
+		size := 0
+		for _, text := range texts {
+			size += min(len(text), maxTextBytes)
+		}
+		seen = newPassages(size / 6) // bytes per word
 	}
 	tokenizers := make([]*tokenizer, runtime.GOMAXPROCS(0))
 	for w := range tokenizers {
@@ -59,6 +65,7 @@ func newTerms(texts []string, forLabels bool) *terms {
 						idOf[word] = id
 						t.words, t.counts = append(t.words, word), append(t.counts, 0)
 						last, canCount = append(last, -1), append(canCount, canLabel(word))
+						t.beside, lastBeside = append(t.beside, 0), append(lastBeside, 0)
 					}
 					text.by.ids[local] = id
 				}
@@ -78,12 +85,16 @@ func newTerms(texts []string, forLabels bool) *terms {
 			t.counted = append(t.counted, make([]bool, len(t.ids)-first)...)
 			pair := "" // the previous word, if it is a pair of characters
 			for j, id := range words {
+				if text.beside[j] && lastBeside[id] < len(t.starts) {
+					lastBeside[id] = len(t.starts)
+					t.beside[id]++
+				}
 				switch word, at := t.words[id], last[id]; {
 				case isUnspacedWord(word):
 					parts = appendCharacters(parts, word, pair, characters)
 					pair = word
 					continue
-				case !canCount[id] || text.inAddress[j] || seen.contains(words, j):
+				case !canCount[id] || text.inAddress[j] || text.beside[j] || seen.contains(words, j):
 					parts = append(parts, gap)
 				default:
 					parts = append(parts, id)
@@ -125,13 +136,22 @@ type tokens struct {
 	by        *tokenizer
 	ids       []uint32
 	inAddress []bool // if forLabels
+	beside    []bool // if forLabels: up to three words before a mail address, or four after it
 }
 
 // tokenize splits the first maxTextBytes of a text.
 func (t *tokenizer) tokenize(text string, to *tokens) {
-	*to = tokens{t, to.ids[:0], to.inAddress[:0]}
-	for field := range strings.FieldsSeq(text[:min(len(text), maxTextBytes)]) {
+	*to = tokens{t, to.ids[:0], to.inAddress[:0], to.beside[:0]}
+	fields := strings.Fields(text[:min(len(text), maxTextBytes)])
+	const before, after = 3, 4
+	until, next := -1, 0 // last field beside a mail address, first field not yet looked at
+	for i, field := range fields {
 		address := t.forLabels && isAddress(field)
+		for ; t.forLabels && next < len(fields) && next <= i+before; next++ {
+			if isMailAddress(fields[next]) {
+				until = next + after
+			}
+		}
 		for _, word := range tokenize(field) {
 			id, ok := t.idOf[word]
 			if !ok {
@@ -139,7 +159,7 @@ func (t *tokenizer) tokenize(text string, to *tokens) {
 				t.idOf[word] = id
 				t.words, t.ids = append(t.words, word), append(t.ids, unknownWord)
 			}
-			to.ids, to.inAddress = append(to.ids, id), append(to.inAddress, address)
+			to.ids, to.inAddress, to.beside = append(to.ids, id), append(to.inAddress, address), append(to.beside, i <= until)
 		}
 	}
 }
@@ -150,22 +170,20 @@ type passages []uint64
 
 const passageWords = 4
 
-// newPassages returns an empty set with 16 bits per word of the texts, assuming six bytes per word.
-func newPassages(texts []string) passages {
-	size := 0
-	for _, text := range texts {
-		size += min(len(text), maxTextBytes)
-	}
-	return make(passages, 1<<max(10, bits.Len(uint(size*16/6/64))))
-}
+// newPassages returns an empty set with 16 bits per passage.
+func newPassages(n int) passages { return make(passages, 1<<max(10, bits.Len(uint(n/4)))) }
 
-// at returns the block and the bit of a passage.
-func (p passages) at(words []uint32) (block *uint64, bit uint64) {
+// has reports whether the set contains a hash.
+func (p passages) has(h uint64) bool { return p[h>>32%uint64(len(p))]&(1<<(h>>58)) != 0 }
+
+func (p passages) set(h uint64) { p[h>>32%uint64(len(p))] |= 1 << (h >> 58) }
+
+func hashWords(words []uint32) uint64 {
 	h := uint64(0)
 	for _, id := range words {
 		h = (bits.RotateLeft64(h, 23) ^ uint64(id)) * 0x9e3779b97f4a7c15 // 2⁶⁴ / golden ratio
 	}
-	return &p[h>>32%uint64(len(p))], 1 << (h >> 58)
+	return h
 }
 
 // contains reports whether the passage around word j of a text is in an earlier text, too.
@@ -174,14 +192,12 @@ func (p passages) contains(words []uint32, j int) bool {
 		return false
 	}
 	lo := min(max(j-passageWords/2, 0), len(words)-passageWords)
-	block, bit := p.at(words[lo : lo+passageWords])
-	return *block&bit != 0
+	return p.has(hashWords(words[lo : lo+passageWords]))
 }
 
 func (p passages) add(words []uint32) {
 	for lo := 0; lo+passageWords <= len(words); lo++ {
-		block, bit := p.at(words[lo : lo+passageWords])
-		*block |= bit
+		p.set(hashWords(words[lo : lo+passageWords]))
 	}
 }
 

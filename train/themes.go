@@ -14,8 +14,9 @@ const (
 	maxThemeRows    = 6000 // training rows of themes
 	themeNeighbours = 10   // nearest neighbours that smooth a row
 	themeSmoothings = 10   // iterations of smoothing
-	topicShare      = 0.85 // share of the themes' explained variance that the default topics explain
-	maxTopics       = 64   // by default
+	topicShare      = 0.9  // share of the variance explained by maxTopics topics that the default topics explain
+	minTopics       = 6    // by default
+	maxTopics       = 12   // by default
 	maxThemes       = 512  // by default
 )
 
@@ -123,15 +124,16 @@ func meanDirections(rows []float32, dim int, clusterOf []int32, clusters int) []
 	return atoms
 }
 
-// defaultTopics returns the least number of topics that explains the share topicShare of the variance
-// that the themes explain.
+// defaultTopics returns the least number of topics, from minTopics to maxTopics, that explains the share topicShare of
+// the variance that maxTopics topics explain. The splits below them don't count, because their number grows with the
+// number of rows.
 func defaultTopics(tree []cluster.Merge) int {
 	total := 0.0
-	for _, m := range tree {
+	for _, m := range tree[max(0, len(tree)+1-maxTopics):] {
 		total += m.Height
 	}
 	topics, explained := 1, 0.0
-	for topics <= len(tree) && topics < maxTopics && explained < topicShare*total {
+	for topics <= len(tree) && (topics < minTopics || explained < topicShare*total) {
 		explained += tree[len(tree)-topics].Height
 		topics++
 	}

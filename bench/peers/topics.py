@@ -89,11 +89,16 @@ class Overcomplete:
         cosines = rows @ themes.T / np.maximum(np.linalg.norm(rows, axis=1), 1e-30)[:, None]
         eighth = np.sort(cosines, axis=1)[:, -min(8, len(themes))]
         cosines[(cosines < eighth[:, None]) | (cosines < 0)] = 0
-        scores = np.zeros((len(of), int(self.count)))
-        for t in found["themes"]:
-            scores[:, self.place(t["parent"])] += cosines[:, t["id"]] ** 2
+        scores = np.zeros((len(of), int(self.count) + 1))  # with "other"
+        parents = {t["id"]: t["parent"] for t in found["topics"] + found["subtopics"]}
+        for theme in range(len(themes)):
+            topic = theme
+            while parents.get(topic) is not None:
+                topic = parents[topic]
+            if topic in parents:
+                scores[:, self.place(topic)] += cosines[:, theme] ** 2
         labels = {self.place(t["id"]): [w.lower() for w in t["words"]] for t in found["topics"]}
-        return Topics(of, scores, [labels.get(i, []) for i in range(int(self.count))])
+        return Topics(of, scores, [labels.get(i, []) for i in range(int(self.count) + 1)])
 
 
 class ClassWords:
@@ -180,7 +185,7 @@ def label_scores(labels, of, held_out, texts):
     for topic, label in enumerate(labels):
         rows = {i for i, k in zip(held_out, of) if k == topic}
         found = set().union(*(texts_of[term] for term in label)) & set(held_out)
-        if rows:
+        if rows and label:
             f1.append(2 * len(found & rows) / (len(found) + len(rows)))
     return {
         "NPMI": np.mean([c for c in coherent if c is not None]),

@@ -230,7 +230,7 @@ func showSets(cmd *cobra.Command, x *interpret.Index, found []classes.Class, oth
 		for _, d := range c.Dimensions {
 			examples := []item{}
 			for _, row := range d.Examples {
-				examples = append(examples, newItem(x, row))
+				examples = append(examples, newItem(x, row, x.Label(d.Pole())...))
 			}
 			s.Dimensions = append(s.Dimensions, separation{name(d.Pole()), d, examples})
 		}

@@ -56,6 +56,7 @@ across seeds or vocabularies, and the dimensions with the lowest cosines.
 type comparison struct {
 	Words  []string  `json:"words"`
 	Texts  []string  `json:"texts,omitempty"` // set if words are ids of texts
+	items  []item    // of the texts
 	Pairs  []pair    `json:"pairs"`
 	Shared breakdown `json:"shared"`
 	Apart  breakdown `json:"apart"`
@@ -87,7 +88,7 @@ func compareWords(cmd *cobra.Command, path string, words []string, dimensions in
 		}
 		codes, c.Words = append(codes, code), append(c.Words, word)
 		if x.Codes.Texts != nil {
-			c.Texts = append(c.Texts, x.Codes.Texts.Text[row])
+			c.Texts, c.items = append(c.Texts, x.Codes.Texts.Text[row]), append(c.items, newItem(x, row))
 		}
 	}
 	shared, apart := interpret.Compare(codes...)
@@ -149,8 +150,8 @@ func (b breakdown) percent(part float64) float64 {
 }
 
 func (c comparison) print(b *strings.Builder) {
-	for i, text := range c.Texts {
-		fmt.Fprintf(b, "%v\n", item{c.Words[i], &text})
+	for _, i := range c.items {
+		fmt.Fprintf(b, "%v\n", i)
 	}
 	for _, p := range c.Pairs {
 		fmt.Fprintf(b, "%s, %s: cosine %.3f\n", escape.Word(p.First), escape.Word(p.Second), p.Cosine)

@@ -223,12 +223,19 @@ func unknownWord(x *interpret.Index, err *interpret.UnknownWordError) error {
 type item struct {
 	Word string  `json:"word"`
 	Text *string `json:"text,omitempty"` // nil for a word; a text may be empty
+
+	excerpt func() string // printed in place of the text
 }
 
-func newItem(x *interpret.Index, row int) item {
+// newItem returns the item of a row. Its excerpt prefers the given words.
+func newItem(x *interpret.Index, row int, words ...string) item {
 	i := item{Word: x.Codes.Words[row]}
 	if x.Codes.Texts != nil {
 		i.Text = &x.Codes.Texts.Text[row]
+		i.excerpt = func() string {
+			text, _ := x.Excerpt(row, words, shownText)
+			return text
+		}
 	}
 	return i
 }
@@ -239,7 +246,7 @@ func (i item) String() string {
 	if i.Text == nil || *i.Text == "" {
 		return word
 	}
-	return word + "  " + shortText(strings.Join(strings.Fields(*i.Text), " "), shownText)
+	return word + "  " + shortText(i.excerpt(), shownText)
 }
 
 // shownText is the number of characters of a text in a list.

@@ -30,8 +30,8 @@ after a minus. Edit it and import it with --import. The first line and the colum
 dimension and label are required. Dimensions that the table lacks keep their labels. An
 empty label and note delete them.
 
-With --topics the table is of topics, with a column topic in place of dimension. A topic
-keeps its label where another number of topics is shown, unless it is joined or split there.
+With --topics the table is of that number of broad topics and all their subtopics, with a
+column topic in place of dimension. A topic keeps its label for any number of broad topics.
 
 Labels are stored in the model's directory, in labels.json. The commands that show
 dimensions and topics name them by their labels or, without one, by their most
@@ -91,7 +91,7 @@ the page leave out of these words if rows are texts.`,
 	flags.StringVar(&from, "import", "", "import labels from this `file`, or - for standard input")
 	flags.StringVar(&stopWords, "stop-words", "", "leave the words of this `file` out of labels of texts, one on each line, or - for standard input; an empty file ends that")
 	flags.IntVarP(&words, "words", "n", 8, "words of each dimension, without --topics")
-	flags.IntVar(&number, "topics", 0, "print this `number` of topics instead")
+	flags.IntVar(&number, "topics", 0, "print the topics instead, given the `number` of broad ones")
 	addRare(cmd)
 	addJSON(cmd, "print the labels as JSON, without words")
 	return cmd
@@ -154,7 +154,10 @@ func printTopicLabels(b *strings.Builder, labels interpret.Labels, t *topics.Tab
 	table := csv.NewWriter(b)
 	table.Comma = '\t'
 	table.Write([]string{"topic", "label", "note", "words"})
-	for _, topic := range t.Topics {
+	for _, topic := range slices.Concat(t.Topics, t.Subtopics) {
+		if len(topic.Words) == 0 { // "other"
+			continue
+		}
 		l := given[int(topic.ID)]
 		table.Write([]string{strconv.Itoa(int(topic.ID)), l.Name, l.Note, wordList(topic.Words, " ")})
 	}

@@ -211,7 +211,7 @@ func search(cmd *cobra.Command, x *interpret.Index, s steering, query string, n 
 	}
 	found := make([]text, 0, len(q.Rows))
 	for _, row := range q.Rows {
-		t := text{item: newItem(x, row)}
+		t := text{item: newItem(x, row, q.Matched...)}
 		if s != nil {
 			parts, score := s.of(x, row)
 			t.Score, t.Steered = &score, parts

@@ -71,8 +71,9 @@ minus the mean cosine of any two words. 0 is chance. The better pole of a dimens
 					if score, ok := scores[p]; ok {
 						pole.Score = &score
 					}
+					described := x.Label(p)
 					for _, e := range x.Top(p, words) {
-						pole.Words = append(pole.Words, topWord{newItem(x, e.Row), e.Value})
+						pole.Words = append(pole.Words, topWord{newItem(x, e.Row, described...), e.Value})
 					}
 					d.Poles = append(d.Poles, pole)
 				}

@@ -22,12 +22,15 @@ func newTopics() *cobra.Command {
 	var number int
 	var column, by string
 	cmd := &cobra.Command{
-		Use:   "topics MODEL",
+		Use:   "topics MODEL [TOPIC]",
 		Short: "Show the topics of texts, their shares and typical texts",
-		Long: `Topics prints the topics of the rows of a model, the largest first: the label, the share
-and the number of rows, three typical texts, and the labels of the largest themes within
-the topic. --topics chooses their number without another training: themes are the leaves
-of a tree, and topics its branches, so that a smaller number joins whole topics.
+		Long: `Topics prints the broad topics of the rows of a model, the largest first: the id, the
+share and the number of rows, the label, the largest subtopics and three typical texts.
+Topics are the branches of a tree whose leaves are themes. Topics MODEL TOPIC prints the
+subtopics of the topic with this id in the same way, and so on down to the themes. The rows
+and the label of a topic don't depend on the number of broad topics, which --topics changes
+without another training. The topic "other" joins branches with less than half a percent of
+the rows, and rows that fit no theme. Empty texts have no topic.
 
 With --column, the most frequent values of a column are printed for each topic. If they are
 dates (2024-03-05 or 2024-03-05T10:11:12Z), a bar for each period is printed instead, in
@@ -35,23 +38,25 @@ order of time: the height is the number of the topic's rows, a dot is a period w
 rows. Days, weeks, months, quarters, years, decades or centuries are chosen by the span of
 the dates, or with --by. A date counts as it is written, whatever its offset from UTC.
 
-Empty texts have no topic.
-
---json prints "topics" and "themes", each with id, label, words, share, count and parent;
-topics also have "examples", and with --column both have its "values". It also prints
-"rows", the id of the topic of each row, or null; the counts of "blank" texts and of
-"other" rows without a topic; and "dimensions", the theme with which each dimension
-co-occurs most. For dates, it also prints the length of a period ("by") and the "periods"
-of all rows; "values" then has each period, in the same order.`,
+--json prints the whole tree: the broad "topics" and all "subtopics", each with id, label,
+words, share, count, parent, "examples" and, with --column, "values". It also prints
+"rows", the id of the broad topic of each row, or null; the count of "blank" texts; and
+"dimensions", the theme with which each dimension co-occurs most. For dates, it also prints
+the length of a period ("by") and the "periods" of all rows; "values" then has each period,
+in the same order.`,
 		Example: `  overcomplete topics model
+  overcomplete topics model 146
   overcomplete topics model --topics 8 --column label
   overcomplete topics model --column day --by month
   overcomplete topics model --json > topics.json`,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := loadModel(cmd, args[0])
 			if err != nil {
 				return err
+			}
+			if asJSON, _ := cmd.Flags().GetBool("json"); asJSON && len(args) == 2 {
+				return usagef("--json prints the whole tree; drop it, or topic %.20q", args[1])
 			}
 			var values []string
 			if column == "" {
@@ -70,13 +75,19 @@ of all rows; "values" then has each period, in the same order.`,
 			if err != nil {
 				return err
 			}
+			list := t.Topics
+			if len(args) == 2 {
+				if list, err = subtopics(t, args[1]); err != nil {
+					return err
+				}
+			}
 			t.AssignDimensions(&m.Codes.CSR)
 			if column != "" {
 				if err := breakDown(cmd, t, column, values, by); err != nil {
 					return err
 				}
 			}
-			return show(cmd, t, func(b *strings.Builder) { printTopics(b, t, column) })
+			return show(cmd, t, func(b *strings.Builder) { printTopics(b, t, list, column) })
 		},
 	}
 	cmd.Flags().IntVar(&number, "topics", 0, "number of topics (default the model's)")
@@ -86,7 +97,21 @@ of all rows; "values" then has each period, in the same order.`,
 	return cmd
 }
 
-// breakDown sets the values of topics and themes to the values of a column or, of dates, to periods.
+// subtopics returns the subtopics of a topic by its id.
+func subtopics(t *topics.Table, id string) ([]topics.Topic, error) {
+	for _, topic := range slices.Concat(t.Topics, t.Subtopics) {
+		if fmt.Sprint(topic.ID) != id {
+			continue
+		}
+		if list := t.Children(topic.ID); len(list) > 0 {
+			return list, nil
+		}
+		return nil, usagef("topic %s, %s, is a theme: it has no subtopics", id, topic.Label)
+	}
+	return nil, usagef("no topic %.20q among %d broad topics and %d subtopics", id, len(t.Topics), len(t.Subtopics))
+}
+
+// breakDown sets the values of topics to the values of a column or, of dates, to periods.
 func breakDown(cmd *cobra.Command, t *topics.Table, column string, values []string, by string) error {
 	err := t.OverTime(values, by)
 	if err == nil {
@@ -144,8 +169,8 @@ func columnOf(path string, s *vectors.Sparse, name string) ([]string, error) {
 // manyValues is the number of values of a column above which a warning says that most are not shown.
 const manyValues = 1000
 
-// shownValues and shownThemes limit the values of a column and the themes per topic.
-const shownValues, shownThemes = 4, 4
+// shownValues limits the values of a column per topic.
+const shownValues = 4
 
 // course returns a bar for each period, whose height is a number of rows, with the first, the last and the largest
 // period. It merges adjacent periods of long series.
@@ -181,23 +206,34 @@ func course(periods, values []topics.Value) string {
 	return b.String()
 }
 
-// printTopics prints a line for each topic, with details below it.
-func printTopics(b *strings.Builder, t *topics.Table, column string) {
+// printTopics prints a line for each topic of a list, with details and its subtopics below it.
+func printTopics(b *strings.Builder, t *topics.Table, list []topics.Topic, column string) {
 	const indent = "         "
 	if t.By != "" {
 		column += " by " + t.By
 		fmt.Fprintf(b, "%s, all rows: %s\n", escape.Text(column), course(t.Periods, t.Periods))
 	}
 	rows := table.Table{{"topic", "share", "rows", "label"}}
-	for _, topic := range t.Topics {
-		rows = append(rows, []string{fmt.Sprint(topic.ID), fmt.Sprintf("%.1f %%", 100*topic.Share), fmt.Sprint(topic.Count), escape.Text(topic.Label)})
+	add := func(topic topics.Topic, indent string) {
+		rows = append(rows, []string{fmt.Sprint(topic.ID), fmt.Sprintf("%.1f %%", 100*topic.Share), fmt.Sprint(topic.Count), indent + escape.Text(topic.Label)})
+	}
+	for _, topic := range list {
+		add(topic, "")
+		for _, sub := range t.Children(topic.ID) {
+			add(sub, "  ")
+		}
 	}
 	lines := strings.SplitAfter(rows.Text("rrrl"), "\n")
-	b.WriteString(lines[0])
-	for n, topic := range t.Topics {
-		b.WriteString(lines[n+1])
-		var values, themes []string
+	next := 0
+	line := func() { b.WriteString(lines[next]); next++ }
+	line()
+	for _, topic := range list {
+		line()
+		var values []string
 		for _, v := range topic.Values {
+			if v.Share < 0.005 { // 0 %
+				continue
+			}
 			values = append(values, fmt.Sprintf("%s %.0f %%", shortText(v.Value, shownText/shownValues), 100*v.Share))
 		}
 		if t.By != "" {
@@ -206,24 +242,14 @@ func printTopics(b *strings.Builder, t *topics.Table, column string) {
 		if len(values) > 0 {
 			fmt.Fprintf(b, "%s%s: %s\n", indent, escape.Text(column), strings.Join(values, ", "))
 		}
-		for _, theme := range t.Children(topic.ID) {
-			if len(themes) < shownThemes {
-				themes = append(themes, theme.Label)
-			}
-		}
-		fmt.Fprintf(b, "%sthemes: %s\n", indent, escape.Text(strings.Join(themes, "; ")))
 		for _, e := range topic.Examples {
-			i := item{Word: e.Word}
-			if e.Text != "" {
-				i.Text = &e.Text
-			}
-			fmt.Fprintf(b, "%s%v\n", indent, i)
+			fmt.Fprintf(b, "%s%v\n", indent, item{e.Word, &e.Text, func() string { return e.Text }})
+		}
+		for range t.Children(topic.ID) {
+			line()
 		}
 	}
 	if t.Blank > 0 {
 		fmt.Fprintf(b, "empty texts: %d\n", t.Blank)
-	}
-	if t.Other > 0 {
-		fmt.Fprintf(b, "rows without a topic: %d\n", t.Other)
 	}
 }

@@ -35,9 +35,6 @@ func documentedAPI(t testing.TB) map[string][]string {
 		if path == "query" {
 			api["/data/query"] = append(api["/data/query"], "steer")
 		}
-		if slices.Contains([]string{"rows", "word", "topics", "topic", "theme"}, path) {
-			api["/data/"+path] = append(api["/data/"+path], "topics")
-		}
 	}
 	return api
 }
@@ -80,7 +77,7 @@ func TestAPI(t *testing.T) {
 		checkRefusal(t, target, w)
 	}
 	api := documentedAPI(t)
-	valid := map[string]string{"word": "bank", "query": "bank", "topic": "5", "theme": "1"}
+	valid := map[string]string{"word": "bank", "query": "bank", "topic": "5"}
 	hosts := []string{"", "other.example", "127.0.0.1.other.example", "localhost:x", "user@127.0.0.1", "127.0.0.1/x", "[::1", "\x00", "0x7f.1", "127.1", "2130706433", "LOCALHOST.", "[::1%25x]"}
 	origins := []string{"null", "http://other.example", "https://127.0.0.1:8420", "http://127.0.0.1:1", "http://localhost:8420", "http://127.0.0.1:8420/", "file://", "http://127.0.0.1:8420@other.example", "\xff"}
 	for path, parameters := range api {

@@ -53,7 +53,7 @@ func TestBrowserAccessibility(t *testing.T) {
 		addresses []string
 	}{
 		{"server", server.URL + "/", everywhere},
-		{"texts", ofTexts.URL + "/", []string{"#/topic/5", "#/word/bank", "#/query/common%20subjecta", "#/theme/2", "#/unusual", "#/dimension/3", "#/", "#/rows?topics=3"}},
+		{"texts", ofTexts.URL + "/", []string{"#/topic/5", "#/word/bank", "#/query/common%20subjecta", "#/topic/2", "#/unusual", "#/dimension/3", "#/", "#/rows"}},
 		{"file", export(x, "bank", "river"), []string{"#/", "#/word/bank", "#/map"}},
 		{"file of topics", export(texts), []string{"#/", "#/topic/5", "#/unusual", "#/rows"}},
 	} {

@@ -183,7 +183,7 @@ func TestBrowser(t *testing.T) {
 	b.do(chromedp.KeyEvent(kb.Enter))
 	b.waitHeading("bank")
 	const rows = `document.querySelectorAll("main section:first-child .bars li").length === %d`
-	active := x.word(0, 0).Active
+	active := x.word(0).Active
 	b.wait(rows, min(20, len(active)))
 
 	// Word to dimension to word.
@@ -334,7 +334,7 @@ func TestBrowserShowsNumbers(t *testing.T) {
 	// A word: its first dimensions, and the nearest words.
 	b.do(chromedp.Navigate(base + "/#/word/bank"))
 	b.waitHeading("bank")
-	bank := x.word(0, 0)
+	bank := x.word(0)
 	low, high := extremes(bank)
 	got := b.rows(".columns section:nth-child(1) ul.bars")
 	if len(got) != min(20, len(bank.Active)) {
@@ -590,7 +590,7 @@ func TestBrowserMapList(t *testing.T) {
 	b.do(chromedp.SendKeys(chromedp.CSS("main [role=combobox]"), "bank"+kb.Enter))
 	b.waitHeading("bank on the map")
 	var active []string
-	for _, w := range x.word(0, 0).Active {
+	for _, w := range x.word(0).Active {
 		active = append(active, fmt.Sprint(w.Dimension))
 	}
 	b.wait(listed+` === %s && document.querySelectorAll(".dot.lit").length === %d`, quote(strings.Join(active, ",")), len(active))

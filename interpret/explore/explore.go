@@ -59,11 +59,8 @@ type Explorer struct {
 	strongest    []int               // live dimensions, strongest first, see [interpret.Index.Strongest]
 	dimensionMap func() dimensionMap // of the live dimensions
 	rowMap       func() rowMap       // of words or texts
-	topics       func() *topicTable  // for the default number of topics
+	topics       func() *topicTable
 	duplicates   func() duplicatesAnswer
-	cutsLock     sync.Mutex
-	cuts         []topicCut // tables for other numbers of topics
-	tabulating   sync.Mutex // held while a cut is computed, so that one at a time uses memory
 	labelsLock   sync.Mutex
 	labels       interpret.Labels // replaced, never changed
 	labelsFile   fs.FileInfo      // of the file with the labels, nil without one
@@ -102,7 +99,7 @@ type summary struct {
 	Dense      int          `json:"dense"`           // L
 	Live       int          `json:"live"`            // number of dimensions with nonzeros
 	Themes     int          `json:"themes,omitempty"`
-	Topics     int          `json:"topics,omitempty"` // default number of topics
+	Topics     int          `json:"topics,omitempty"` // number of broad topics
 	Epochs     int          `json:"epochs"`
 	Error      float64      `json:"error,omitempty"`     // reconstruction error, mean ‖x − μ − aD‖²; 0 if not measured
 	Explained  float64      `json:"explained,omitempty"` // explained variance, 0 to 1; 0 if not measured
@@ -134,8 +131,8 @@ type wordAnswer struct {
 	Active  []interpret.Weight `json:"active"` // nonzeros in decreasing order of absolute value
 	Nearest []neighbour        `json:"nearest"`
 	Columns [][2]string        `json:"columns,omitempty"` // names and values of the other columns of a text
-	Topic   topics.ID          `json:"topic"`
-	Themes  []interpret.Weight `json:"themes,omitempty"` // cosines with the nearest themes, largest first
+	Topic   topics.ID          `json:"topic"`             // the narrowest one
+	Themes  []interpret.Weight `json:"themes,omitempty"`  // cosines with the nearest themes, largest first
 	texts
 }
 
@@ -144,16 +141,19 @@ type texts struct {
 	Texts map[string]string `json:"texts,omitempty"`
 }
 
-// add adds the text of a row, shortened by show, if rows are texts.
-func (t *texts) add(x *Explorer, row int, show func(text string) string) {
-	codes := x.model.Codes
-	if codes.Texts == nil {
-		return
+// add adds an excerpt of the text of a row, with some of the given words, if rows are texts.
+func (t *texts) add(x *Explorer, row int, words []string, length int) {
+	if x.summary.Texts {
+		text, _ := x.index.Excerpt(row, words, length)
+		t.set(x, row, text)
 	}
+}
+
+func (t *texts) set(x *Explorer, row int, text string) {
 	if t.Texts == nil {
 		t.Texts = map[string]string{}
 	}
-	t.Texts[codes.Words[row]] = show(codes.Texts.Text[row])
+	t.Texts[x.model.Codes.Words[row]] = text
 }
 
 // truncate shortens a text to n characters. An ellipsis replaces the rest.
@@ -163,9 +163,6 @@ func truncate(text string, n int) string {
 	}
 	return text
 }
-
-// beginning returns the first characters of a text for a list.
-func beginning(text string) string { return excerpter{length: listedText}.shorten(text) }
 
 type neighbour struct {
 	Word   string  `json:"word"`
@@ -234,7 +231,7 @@ func build(m *model.Model, index *interpret.Index, name string, o Options) (*Exp
 	}
 	x.dimensionMap = sync.OnceValue(x.layoutDimensions)
 	x.rowMap = sync.OnceValue(x.layoutRows)
-	x.topics = sync.OnceValue(func() *topicTable { return x.tabulate(x.summary.Topics) })
+	x.topics = sync.OnceValue(x.tabulate)
 	x.duplicates = sync.OnceValue(x.nearDuplicates)
 	x.variances = x.index.Variances()
 	x.describe(name)
@@ -338,11 +335,11 @@ func (x *Explorer) describeDimension(k int) (dimension, signs) {
 }
 
 // entries converts entries, and adds excerpts of their texts to t.
-func (x *Explorer) entries(from []interpret.Entry, t *texts, excerpt excerpter) []entry {
+func (x *Explorer) entries(from []interpret.Entry, t *texts, words []string) []entry {
 	to := make([]entry, len(from))
 	for i, e := range from {
 		to[i] = entry{x.model.Codes.Words[e.Row], e.Value}
-		t.add(x, e.Row, excerpt.shorten)
+		t.add(x, e.Row, words, listedText)
 	}
 	return to
 }
@@ -374,30 +371,30 @@ func (x *Explorer) checkDimension(k int) error {
 	return nil
 }
 
-// word returns the data of the page of a row, including its topic among the given number of topics. Number 0
-// selects the default.
-func (x *Explorer) word(row, number int) wordAnswer {
+// word returns the data of the page of a row.
+func (x *Explorer) word(row int) wordAnswer {
 	code := x.index.Code(row)
 	a := wordAnswer{Word: x.model.Codes.Words[row], Row: row, Active: code.Weights(), Nearest: []neighbour{}}
 	var words []string // of the strongest dimensions
 	for _, w := range a.Active[:min(excerptDimensions, len(a.Active))] {
 		words = append(words, x.poleWords(w.Pole())...)
 	}
-	excerpt := newExcerpter(words, listedText)
 	for _, n := range x.index.Nearest(code, nearestWords, row) {
 		a.Nearest = append(a.Nearest, neighbour{x.model.Codes.Words[n.Row], n.Cosine})
-		a.add(x, n.Row, excerpt.shorten)
+		a.add(x, n.Row, words, listedText)
 	}
-	a.add(x, row, func(text string) string { return truncate(text, wholeText) })
 	if x.summary.Texts {
+		a.set(x, row, truncate(x.model.Codes.Texts.Text[row], wholeText))
 		for _, c := range x.model.Codes.Texts.Columns {
 			a.Columns = append(a.Columns, [2]string{c.Name, c.Values[row]})
 		}
 	}
 	a.Topic = topics.None
 	if x.summary.Themes > 0 {
-		table := x.cutTopics(number).table
-		a.Topic = table.Rows[row]
+		table := x.topics().table
+		if a.Topic = table.ThemeOf[row]; a.Topic == topics.None {
+			a.Topic = table.Rows[row]
+		}
 		themes, cosines := table.Codes.Row(row)
 		a.Themes = interpret.Code{Index: themes, Value: cosines}.Weights()
 	}
@@ -423,7 +420,7 @@ func (x *Explorer) dimension(k int) dimensionAnswer {
 		Histogram: newHistogram(values, false),
 		Together:  x.together(k),
 	}
-	excerpts, bottom := newExcerpter(x.poleWords(positive), listedText), newExcerpter(x.poleWords(negative), listedText)
+	excerpts, bottom := x.poleWords(positive), x.poleWords(negative)
 	a.Top = x.entries(x.index.Top(positive, listWords), &a.texts, excerpts)
 	a.Bottom = x.entries(x.index.Top(negative, listWords), &a.texts, bottom)
 	a.Distinctive = x.entries(x.index.Distinctive(positive, listWords), &a.texts, excerpts)

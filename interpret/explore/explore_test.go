@@ -233,7 +233,7 @@ func TestAboutNothing(t *testing.T) {
 		mustJSON(x.summary)
 		mustJSON(x.dimension(1))
 		for i := range words {
-			mustJSON(x.word(i, 0))
+			mustJSON(x.word(i))
 		}
 		if points := x.dimensionMap().Points; len(points) > 0 {
 			t.Errorf("%d points of no live dimension", len(points))

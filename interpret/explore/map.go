@@ -61,9 +61,6 @@ type rowMap struct {
 	Regions []region    `json:"regions"`
 	Columns []colouring `json:"columns"`
 	texts
-
-	rows []int        // of the points
-	at   [][2]float64 // places of the points
 }
 
 type rowPoint struct {
@@ -145,7 +142,7 @@ func (x *Explorer) layoutRows() rowMap {
 	members := make([]interpret.Query, len(regions)) // the rows of each region
 	for i, row := range rows {
 		c.Points[i] = rowPoint{row, codes.Words[i], places[i]}
-		c.add(x, row, beginning)
+		c.add(x, row, nil, listedText)
 		m := &members[places[i].Region]
 		m.Terms = append(m.Terms, interpret.Term{Row: i, Weight: 1})
 	}
@@ -160,7 +157,7 @@ func (x *Explorer) layoutRows() rowMap {
 // topicMap returns a map of rows with a region for each topic. The centre of a region is the median of the places
 // of its rows.
 func (x *Explorer) topicMap(rows []int, at [][2]float64, t *topicTable) rowMap {
-	c := rowMap{Points: make([]rowPoint, len(rows)), Regions: make([]region, len(t.Topics)), Columns: x.colourings(rows), rows: rows, at: at}
+	c := rowMap{Points: make([]rowPoint, len(rows)), Regions: make([]region, len(t.Topics)), Columns: x.colourings(rows)}
 	regionOf := map[topics.ID]int{topics.None: -1}
 	for r, topic := range t.Topics {
 		regionOf[topic.ID] = r
@@ -170,7 +167,7 @@ func (x *Explorer) topicMap(rows []int, at [][2]float64, t *topicTable) rowMap {
 	for i, row := range rows {
 		r := regionOf[t.table.Rows[row]]
 		c.Points[i] = rowPoint{row, x.model.Codes.Words[row], place{float32(at[i][0]), float32(at[i][1]), r}}
-		c.add(x, row, beginning)
+		c.add(x, row, nil, listedText)
 		if r >= 0 {
 			members[r][0], members[r][1] = append(members[r][0], c.Points[i].X), append(members[r][1], c.Points[i].Y)
 		}
@@ -180,19 +177,13 @@ func (x *Explorer) topicMap(rows []int, at [][2]float64, t *topicTable) rowMap {
 			slices.Sort(members[r][0])
 			slices.Sort(members[r][1])
 			c.Regions[r] = region{X: members[r][0][n/2], Y: members[r][1][n/2], Words: t.Topics[r].Words, Topic: c.Regions[r].Topic}
+			if len(c.Regions[r].Words) == 0 { // "other"
+				c.Regions[r].Words = []string{t.Topics[r].Label}
+			}
 			c.Regions[r].Colour = chooseColour(c.Regions[:r], c.Regions[r])
 		}
 	}
 	return c
-}
-
-// cutRows returns the map of rows for a number of topics. Number 0 selects the default.
-func (x *Explorer) cutRows(number int) rowMap {
-	c := x.rowMap()
-	if number == 0 || number == x.summary.Topics {
-		return c
-	}
-	return x.topicMap(c.rows, c.at, x.cutTopics(number))
 }
 
 // chooseRows returns up to maxRows rows with nonzeros: the first words, which are the most frequent in most files,
@@ -231,7 +222,7 @@ func labelRegions(index *interpret.Index, regions []region, codes []interpret.Co
 			groups[n.Row] = int32(r)
 		}
 	}
-	for r, label := range index.GroupLabels(groups, regionWords) {
+	for r, label := range index.GroupLabels(groups, nil, regionWords) {
 		regions[r].Words = label
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"text/template"
 
@@ -28,7 +29,6 @@ type pageData struct {
 	Duplicates *duplicatesAnswer        `json:"duplicates,omitempty"`
 	Rows       *rowMap                  `json:"rows,omitempty"`
 	Topic      map[string]typicalAnswer `json:"topic,omitempty"`
-	Theme      map[string]typicalAnswer `json:"theme,omitempty"`
 }
 
 // page returns a page that contains data. If data is nil, the page requests its data.
@@ -58,7 +58,7 @@ func hashSource(text string) string {
 // Contents of an exported page.
 const (
 	neighbourhood     = 10 // words per dimension, or dimensions per word, by default
-	exportedTypical   = 8  // rows of a topic or theme
+	exportedTypical   = 8  // rows of a topic
 	exportedBeginning = 80 // characters of a text on the map
 )
 
@@ -72,7 +72,7 @@ func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) erro
 	}
 	data := &pageData{Model: x.summary, Labels: labelsAnswer{Labels: x.allLabels().Labels, StopWords: []string{}}, Map: x.dimensionMap(),
 		Words: map[string]wordAnswer{}, Dimensions: map[string]dimensionAnswer{}}
-	addWord := func(row int) { data.Words[x.model.Codes.Words[row]] = x.word(row, 0) }
+	addWord := func(row int) { data.Words[x.model.Codes.Words[row]] = x.word(row) }
 	addDimension := func(k int) { data.Dimensions[strconv.Itoa(k)] = x.dimension(k) }
 	for _, word := range words {
 		row, err := x.findWord(word)
@@ -123,11 +123,8 @@ func (x *Explorer) embedTopics(data *pageData) {
 		}
 		rows.Texts = begin
 	}
-	data.Topic, data.Theme = map[string]typicalAnswer{}, map[string]typicalAnswer{}
-	for _, topic := range t.Topics {
-		data.Topic[strconv.Itoa(int(topic.ID))] = x.typicalOf(t.table, topic, exportedTypical)
-	}
-	for _, theme := range t.Themes {
-		data.Theme[strconv.Itoa(int(theme.ID))] = x.typicalOf(t.table, theme, exportedTypical)
+	data.Topic = map[string]typicalAnswer{}
+	for _, topic := range slices.Concat(t.Topics, t.Subtopics) {
+		data.Topic[strconv.Itoa(int(topic.ID))] = x.typicalOf(topic, exportedTypical)
 	}
 }

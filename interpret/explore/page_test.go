@@ -51,7 +51,7 @@ func TestWritePage(t *testing.T) {
 func TestWritePageChoosesTheRest(t *testing.T) {
 	_, data := exported(t, []string{"bank"}, nil)
 	x := newExplorer(t, testModel(), "test")
-	if n := min(len(x.word(0, 0).Active), neighbourhood); len(data.Dimensions) != n {
+	if n := min(len(x.word(0).Active), neighbourhood); len(data.Dimensions) != n {
 		t.Errorf("%d dimensions with a word, want %d", len(data.Dimensions), n)
 	}
 	_, data = exported(t, nil, []int{3})

@@ -96,7 +96,7 @@ func TestBrowserWithoutDimension(t *testing.T) {
 	x := newExplorer(t, testModel(), "test")
 	b.do(chromedp.Navigate(b.serve(x) + "/#/word/bank"))
 	b.waitHeading("bank")
-	first := x.word(0, 0).Active[0].Dimension
+	first := x.word(0).Active[0].Dimension
 	query := fmt.Sprintf("bank - #%d", first)
 	b.do(chromedp.Click(chromedp.CSS(".dims li:first-child .compare")))
 	b.wait(`location.hash === "#/query/" + encodeURIComponent(%s) && document.querySelector("h1").textContent.startsWith("bank without ")`, quote(query))
@@ -163,17 +163,17 @@ func TestBrowserSteering(t *testing.T) {
 		b.do(chromedp.Navigate(b.serve(x) + "/#/word/bank"))
 		b.wait(`document.querySelector(".steering summary") !== null`)
 		b.do(chromedp.Click(chromedp.CSS(".steering summary")))
-		b.wait(`document.querySelectorAll(".steering .slider").length === %d`, min(5, len(x.word(0, 0).Active)))
+		b.wait(`document.querySelectorAll(".steering .slider").length === %d`, min(5, len(x.word(0).Active)))
 		slide := func(i int, value float64) {
 			evaluate[bool](b, `(() => { const s = document.querySelectorAll(".steering input[type=range]")[%d]; s.value = %v; return s.dispatchEvent(new Event("input")); })()`, i, value)
 		}
 		other := 0
-		for slices.ContainsFunc(x.word(0, 0).Active, func(w interpret.Weight) bool { return w.Dimension == other }) {
+		for slices.ContainsFunc(x.word(0).Active, func(w interpret.Weight) bool { return w.Dimension == other }) {
 			other++
 		}
 		evaluate[bool](b, `(() => { const o = document.querySelector(".steering input[list]"); o.value = "%d x"; return o.dispatchEvent(new Event("change")); })()`, other)
-		first := x.word(0, 0).Active[0]
-		last := min(5, len(x.word(0, 0).Active))
+		first := x.word(0).Active[0]
+		last := min(5, len(x.word(0).Active))
 		slide(0, -0.5)
 		slide(last, 0.75)
 		pole := map[bool]float64{false: 1, true: -1}

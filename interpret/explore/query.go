@@ -87,14 +87,13 @@ func (x *Explorer) answerQuery(query, steer string) (any, error) {
 	for _, t := range q.Terms {
 		a.Words, a.Weights = append(a.Words, x.model.Codes.Words[t.Row]), append(a.Weights, t.Weight)
 		own = append(own, t.Row)
-		a.add(x, t.Row, beginning)
+		a.add(x, t.Row, nil, listedText)
 	}
 	if q.Kind == interpret.QuerySearch {
 		a.Matching = x.matching(q.Rows)
-		excerpt := newExcerpter(q.Matched, listedText)
 		for _, row := range q.Rows {
 			a.Words = append(a.Words, x.model.Codes.Words[row])
-			a.add(x, row, excerpt.shorten)
+			a.add(x, row, q.Matched, listedText)
 		}
 	}
 	var sum interpret.Code
@@ -129,7 +128,7 @@ func (x *Explorer) answerQuery(query, steer string) (any, error) {
 			}
 		}
 		a.Nearest = append(a.Nearest, r)
-		a.add(x, n.Row, beginning)
+		a.add(x, n.Row, q.Matched, listedText)
 	}
 	return a, nil
 }
@@ -213,10 +212,9 @@ func (x *Explorer) complete(prefix string) (any, error) {
 			c.Words = append(c.Words, word)
 		}
 	}
-	excerpt := newExcerpter(found.Matched, completionText)
 	for _, word := range c.Words {
 		row, _ := x.index.Row(word)
-		c.add(x, row, excerpt.shorten)
+		c.add(x, row, found.Matched, completionText)
 	}
 	return c, nil
 }

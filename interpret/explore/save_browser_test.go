@@ -39,7 +39,7 @@ func TestBrowserSaves(t *testing.T) {
 	}
 
 	table := string(offered("TSV", "bank-test.tsv"))
-	bank := x.word(0, 0)
+	bank := x.word(0)
 	for _, n := range bank.Nearest {
 		if n.Word != "\u2028" && !strings.Contains(table, fmt.Sprintf("Nearest words\t%s\t%.2f\t", n.Word, n.Cosine)) {
 			t.Errorf("%q with %.2f is not in the table:\n%s", n.Word, n.Cosine, table)

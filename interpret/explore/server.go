@@ -96,18 +96,17 @@ func (x *Explorer) routes(changed func(*Explorer)) routes {
 		"/icon.svg":       file("image/svg+xml", mustAsset("icon.svg")),
 		"/data/model":     x.serveModel(changed),
 		"/data/map":       x.answer("", func(string) (any, error) { return x.dimensionMap(), nil }),
-		"/data/rows":      x.answerCut("", func(_ string, number int) (any, error) { return x.cutRows(number), nil }),
-		"/data/word":      x.answerCut("word", x.answerWord),
+		"/data/rows":      x.answer("", func(string) (any, error) { return x.rowMap(), nil }),
+		"/data/word":      x.answer("word", x.answerWord),
 		"/data/dimension": x.answer("dimension", x.answerDimension),
 		"/data/query":     http.HandlerFunc(x.serveQuery),
 		"/data/labels":    x.serveLabels(changed),
 		"/data/complete":  x.answer("prefix", x.complete),
 	}
 	if x.summary.Themes > 0 {
-		mux["/data/topics"] = x.answerCut("", func(_ string, number int) (any, error) { return x.cutTopics(number), nil })
+		mux["/data/topics"] = x.answer("", func(string) (any, error) { return x.topics(), nil })
 		mux["/data/duplicates"] = x.answer("", func(string) (any, error) { return x.duplicates(), nil })
-		mux["/data/topic"] = x.answerCut("topic", x.answerTypical("topic"))
-		mux["/data/theme"] = x.answerCut("theme", x.answerTypical("theme"))
+		mux["/data/topic"] = x.answer("topic", x.answerTopic)
 	}
 	return mux
 }
@@ -121,12 +120,12 @@ func (x *Explorer) maxParameter() int {
 	return n
 }
 
-func (x *Explorer) answerWord(word string, number int) (any, error) {
+func (x *Explorer) answerWord(word string) (any, error) {
 	row, err := x.findWord(word)
 	if err != nil {
 		return nil, err
 	}
-	return x.word(row, number), nil
+	return x.word(row), nil
 }
 
 func (x *Explorer) answerDimension(text string) (any, error) {
@@ -237,26 +236,6 @@ func (x *Explorer) answer(name string, f func(value string) (any, error)) http.H
 		var data any
 		if err == nil {
 			data, err = f(value)
-		}
-		respond(w, data, err)
-	})
-}
-
-// answerCut is answer for data that depend on the number of topics. The optional parameter "topics" is that
-// number, 0 by default.
-func (x *Explorer) answerCut(name string, f func(value string, number int) (any, error)) http.Handler {
-	limit := x.maxParameter()
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		number, themes := 0, x.summary.Themes
-		value, err := parameter(r, name, limit, "topics")
-		if text := r.URL.Query().Get("topics"); err == nil && text != "" {
-			if number, err = strconv.Atoi(text); err != nil || number < 1 || number > themes {
-				err = badRequest("bad number of topics (got %.20q, want 1 to %d)", text, themes)
-			}
-		}
-		var data any
-		if err == nil {
-			data, err = f(value, number)
 		}
 		respond(w, data, err)
 	})

@@ -3,11 +3,9 @@ package explore
 import (
 	"cmp"
 	"context"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
-	"sync"
 
 	"overcomplete/internal/parallel"
 	"overcomplete/internal/ranking"
@@ -19,27 +17,23 @@ import (
 // Lengths of lists about topics.
 const (
 	listedValues    = 6    // values of a column in a topic
-	exampleText     = 160  // characters of an example
 	typicalRows     = 24   // rows of a topic on its own page
-	themeRows       = 200  // rows of a topic from which its dimensions are computed
+	matchingRows    = 200  // rows of a topic from which its dimensions are computed
 	unusualRows     = 12   // outliers, and pairs of near-duplicates
 	duplicateCosine = 0.95 // smallest cosine of near-duplicates
 )
 
-// A topicTable holds the topics and themes of a model, and outliers.
+// A topicTable holds the topics of a model, and outliers.
 type topicTable struct {
-	Topics  []topics.Topic `json:"topics"`
-	Themes  []topics.Topic `json:"themes"`
-	Columns []breakdown    `json:"columns"` // in decreasing order of agreement with the topics
-	Courses []course       `json:"courses"` // of columns of dates
-	Blank   int            `json:"blank"`   // rows with empty texts
-	Other   int            `json:"other"`   // other rows without a topic
-
-	Outliers []neighbour `json:"outliers"` // rows with the smallest cosines with their nearest theme
+	Topics    []topics.Topic `json:"topics"`
+	Subtopics []topics.Topic `json:"subtopics"`
+	Columns   []breakdown    `json:"columns"`  // in decreasing order of agreement with the topics
+	Courses   []course       `json:"courses"`  // of columns of dates
+	Blank     int            `json:"blank"`    // rows with empty texts
+	Outliers  []neighbour    `json:"outliers"` // rows with the smallest cosines with their nearest theme
 	texts
 
-	table      *topics.Table
-	colourings []colouring // of all rows
+	table *topics.Table
 }
 
 // A duplicatesAnswer lists near-duplicates.
@@ -49,53 +43,21 @@ type duplicatesAnswer struct {
 	texts
 }
 
-// keptCuts is the number of topic tables in memory, in addition to the default one.
-const keptCuts = 3
-
-// A topicCut is the table of a number of topics, computed at the first use.
-type topicCut struct {
-	number int
-	table  func() *topicTable
-}
-
-// cutTopics returns the table of a number of topics, 1 to M; 0 is the default.
-func (x *Explorer) cutTopics(number int) *topicTable {
-	if number == 0 || number == x.summary.Topics {
-		return x.topics()
-	}
-	x.cutsLock.Lock()
-	i := slices.IndexFunc(x.cuts, func(c topicCut) bool { return c.number == number })
-	if i < 0 {
-		if len(x.cuts) == keptCuts {
-			x.cuts = slices.Delete(x.cuts, 0, 1)
-		}
-		x.cuts = append(x.cuts, topicCut{number, sync.OnceValue(func() *topicTable {
-			x.tabulating.Lock()
-			defer x.tabulating.Unlock()
-			return x.tabulate(number)
-		})})
-		i = len(x.cuts) - 1
-	}
-	c := x.cuts[i]
-	x.cutsLock.Unlock()
-	return c.table()
-}
-
-// A breakdown holds the most frequent values of a column in all rows, and in each topic and theme.
+// A breakdown holds the most frequent values of a column in all rows, and in each topic.
 type breakdown struct {
-	Name   string           `json:"name"`
-	All    []topics.Value   `json:"all"`
-	Topics [][]topics.Value `json:"topics"`
-	Themes [][]topics.Value `json:"themes"`
+	Name      string           `json:"name"`
+	All       []topics.Value   `json:"all"`
+	Topics    [][]topics.Value `json:"topics"`
+	Subtopics [][]topics.Value `json:"subtopics"`
 }
 
-// A course counts the rows of each topic and theme over time.
+// A course counts the rows of each topic over time.
 type course struct {
-	Name    string         `json:"name"`    // of a column of dates
-	By      string         `json:"by"`      // see [topics.Table.OverTime]
-	Periods []topics.Value `json:"periods"` // of all rows
-	Topics  [][]int        `json:"topics"`  // number of rows of each topic in each period
-	Themes  [][]int        `json:"themes"`
+	Name      string         `json:"name"`    // of a column of dates
+	By        string         `json:"by"`      // see [topics.Table.OverTime]
+	Periods   []topics.Value `json:"periods"` // of all rows
+	Topics    [][]int        `json:"topics"`  // number of rows of each topic in each period
+	Subtopics [][]int        `json:"subtopics"`
 }
 
 // A rowPair holds two rows and the cosine of their codes.
@@ -104,66 +66,42 @@ type rowPair struct {
 	Cosine float64   `json:"cosine"`
 }
 
-// A typicalAnswer describes a topic or theme.
+// A typicalAnswer describes a topic.
 type typicalAnswer struct {
-	Top      []entry `json:"top"`      // typical rows, and their cosines with the nearest theme
-	Rows     int     `json:"rows"`     // number of rows among which Matching counts
-	Matching []pair  `json:"matching"` // dimensions of these rows
-	texts
+	Top      []topics.Example `json:"top"`
+	Rows     int              `json:"rows"`     // number of rows among which Matching counts
+	Matching []pair           `json:"matching"` // dimensions of these rows
 }
 
-// tabulate computes the table of a model with themes, for a number of topics.
-func (x *Explorer) tabulate(number int) *topicTable {
-	t := &topicTable{Columns: []breakdown{}, Courses: []course{}}
-	ctx := context.Background() // never cancelled, so that there are no errors
-	if number == x.summary.Topics {
-		t.table, _ = topics.New(ctx, x.model, x.index, number)
-		t.Outliers = x.outliers(t)
-		all := make([]int, x.model.Codes.Rows)
-		for i := range all {
-			all[i] = i
-		}
-		t.colourings = x.colourings(all)
-		for i := range t.colourings {
-			t.colourings[i].Of = nil // not used, and large
-		}
-	} else {
-		first := x.topics() // has the same outliers
-		t.table, _ = first.table.Cut(ctx, x.model, x.index, number)
-		t.Outliers, t.Texts, t.colourings = first.Outliers, maps.Clone(first.Texts), first.colourings
-	}
-	table := t.table
-	t.Blank, t.Other = table.Blank, table.Other
+// tabulate computes the table of a model with themes.
+func (x *Explorer) tabulate() *topicTable {
+	table, _ := topics.New(context.Background(), x.model, x.index, x.summary.Topics) // never cancelled, so that there are no errors
+	t := &topicTable{Columns: []breakdown{}, Courses: []course{}, Blank: table.Blank, table: table}
+	t.Outliers = x.outliers(t)
 	for _, c := range x.textColumns() {
 		if table.OverTime(c.Values, "") == nil && len(table.Periods) > 1 {
-			t.Courses = append(t.Courses, course{c.Name, table.By, table.Periods, countValues(table.Topics), countValues(table.Themes)})
+			t.Courses = append(t.Courses, course{c.Name, table.By, table.Periods, countValues(table.Topics), countValues(table.Subtopics)})
 		}
 	}
-	for _, c := range t.colourings {
+	all := make([]int, x.model.Codes.Rows)
+	for i := range all {
+		all[i] = i
+	}
+	for _, c := range x.colourings(all) {
 		if !slices.ContainsFunc(t.Courses, func(other course) bool { return other.Name == c.Name }) {
 			t.Columns = append(t.Columns, x.breakDown(table, c))
 		}
 	}
 	slices.SortStableFunc(t.Columns, func(a, b breakdown) int { return cmp.Compare(agreement(b), agreement(a)) })
-	t.Topics, t.Themes = x.listTopics(table.Topics, &t.texts), x.listTopics(table.Themes, &t.texts)
+	t.Topics, t.Subtopics = withoutValues(table.Topics), withoutValues(table.Subtopics)
 	return t
 }
 
-// listTopics replaces the texts of examples by excerpts, and clears values.
-func (x *Explorer) listTopics(list []topics.Topic, t *texts) []topics.Topic {
+// withoutValues returns a copy of a list without values of columns.
+func withoutValues(list []topics.Topic) []topics.Topic {
 	list = slices.Clone(list)
 	for i := range list {
 		list[i].Values = nil
-		if len(list[i].Examples) == 0 {
-			continue
-		}
-		excerpt := newExcerpter(list[i].Words, exampleText)
-		list[i].Examples = slices.Clone(list[i].Examples)
-		for j := range list[i].Examples {
-			e := &list[i].Examples[j]
-			t.add(x, e.Row, excerpt.shorten)
-			e.Text = ""
-		}
 	}
 	return list
 }
@@ -199,7 +137,7 @@ func (x *Explorer) breakDown(table *topics.Table, c colouring) breakdown {
 		}
 		return values
 	}
-	b.Topics, b.Themes = copyValues(table.Topics), copyValues(table.Themes)
+	b.Topics, b.Subtopics = copyValues(table.Topics), copyValues(table.Subtopics)
 	return b
 }
 
@@ -230,7 +168,7 @@ func (x *Explorer) outliers(t *topicTable) []neighbour {
 	rows := []neighbour{}
 	for _, i := range found.Items() {
 		rows = append(rows, neighbour{x.model.Codes.Words[i.Index], -i.Score})
-		t.add(x, i.Index, beginning)
+		t.add(x, i.Index, nil, listedText)
 	}
 	return rows
 }
@@ -275,8 +213,8 @@ func (x *Explorer) nearDuplicates() duplicatesAnswer {
 		}
 		if a.Repeated++; a.Repeated <= unusualRows {
 			a.Pairs = append(a.Pairs, rowPair{[2]string{x.model.Codes.Words[other], x.model.Codes.Words[i]}, min(cosines[i], 1)})
-			a.add(x, int(other), beginning)
-			a.add(x, i, beginning)
+			a.add(x, int(other), nil, listedText)
+			a.add(x, i, nil, listedText)
 		}
 	}
 	return a
@@ -317,56 +255,21 @@ func (x *Explorer) cosine(first, second int) float64 {
 	return sum / x.index.Norm(first) / x.index.Norm(second)
 }
 
-// typicalOf returns up to n rows of a topic or theme, those with the largest cosines with one of its themes.
-func (x *Explorer) typicalOf(table *topics.Table, group topics.Topic, n int) typicalAnswer {
-	topic := group.ID
-	in := func(theme int32) bool { return table.TopicOf[theme] == int32(topic) }
-	if group.Parent != topics.None {
-		topic = group.Parent
-		in = func(theme int32) bool { return theme == int32(group.ID) }
-	}
-	found := ranking.Ranking{N: themeRows}
-	for i, t := range table.Rows {
-		if t != topic {
-			continue
-		}
-		nearest := float32(0)
-		themes, cosines := table.Codes.Row(i)
-		for j, theme := range themes {
-			if in(theme) {
-				nearest = max(nearest, cosines[j])
-			}
-		}
-		if nearest > 0 {
-			found.Add(ranking.Item{Index: i, Score: float64(nearest)})
-		}
-	}
-	var rows []int
-	a := typicalAnswer{Top: []entry{}}
-	excerpt := newExcerpter(group.Words, listedText)
-	for _, i := range found.Items() {
-		rows = append(rows, i.Index)
-		if len(rows) <= n {
-			a.Top = append(a.Top, entry{x.model.Codes.Words[i.Index], float32(i.Score)})
-			a.add(x, i.Index, excerpt.shorten)
-		}
-	}
+// typicalOf returns up to n typical rows of a topic, and its dimensions.
+func (x *Explorer) typicalOf(topic topics.Topic, n int) typicalAnswer {
+	a := typicalAnswer{Top: topic.Typical(x.index, n, listedText)}
+	rows := topic.Spread(matchingRows)
 	a.Rows, a.Matching = len(rows), x.matching(rows)
 	return a
 }
 
-// answerTypical returns a function that describes a topic or theme by its id.
-func (x *Explorer) answerTypical(kind string) func(id string, number int) (any, error) {
-	return func(id string, number int) (any, error) {
-		t := x.cutTopics(number)
-		list := t.Themes
-		if kind == "topic" {
-			list = t.Topics
+// answerTopic describes a topic by its id.
+func (x *Explorer) answerTopic(id string) (any, error) {
+	t := x.topics()
+	for _, list := range [][]topics.Topic{t.Topics, t.Subtopics} {
+		if i := slices.IndexFunc(list, func(t topics.Topic) bool { return strconv.Itoa(int(t.ID)) == id }); i >= 0 {
+			return x.typicalOf(list[i], typicalRows), nil
 		}
-		i := slices.IndexFunc(list, func(t topics.Topic) bool { return strconv.Itoa(int(t.ID)) == id })
-		if i < 0 {
-			return nil, notFound("no %s %.20q among %d topics", kind, id, cmp.Or(number, x.summary.Topics))
-		}
-		return x.typicalOf(t.table, list[i], typicalRows), nil
 	}
+	return nil, notFound("no topic %.20q", id)
 }

@@ -9,17 +9,16 @@ import (
 	"net/url"
 	"path/filepath"
 	"reflect"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-	"weak"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"overcomplete/interpret"
+	"overcomplete/interpret/topics"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -107,81 +106,60 @@ func testDay(i int) string {
 	return time.Date(2024, 1, 1+i/(1+i%4/2), 23, 0, 0, 0, time.FixedZone("", -5*60*60)).Format(time.RFC3339)
 }
 
-// The rows of topics and themes are counted over time, for any number of topics.
+// The rows of topics are counted over time.
 func TestCourses(t *testing.T) {
 	m := testTopics()
 	handler := newExplorer(t, m, "test").Handler("")
-	for _, target := range []string{"/data/topics", "/data/topics?topics=3"} {
-		var got struct {
-			Topics, Themes []struct{ ID int }
-			Columns        []breakdown
-			Courses        []course
+	var got struct {
+		Topics, Subtopics []struct{ ID int }
+		Columns           []breakdown
+		Courses           []course
+	}
+	if err := json.Unmarshal(get(handler, "/data/topics").Body.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Courses) != 1 || slices.ContainsFunc(got.Columns, func(b breakdown) bool { return b.Name == "day <b>" }) {
+		t.Fatalf("%d courses, columns %+v", len(got.Courses), got.Columns)
+	}
+	c := got.Courses[0]
+	if c.Name != "day <b>" || c.By != "week" || len(c.Periods) != 44 || c.Periods[0].Value != "1066-10-08" || !c.Periods[1].AfterGap || c.Periods[1].Value != "2024-01-01" {
+		t.Errorf("%+v", c)
+	}
+	want, all := map[int][]int{}, make([]int, len(c.Periods)) // by theme
+	for i := range testWords {
+		if i == 8 {
+			continue
 		}
-		if err := json.Unmarshal(get(handler, target).Body.Bytes(), &got); err != nil {
-			t.Fatal(err)
+		period := 0
+		if i > 0 {
+			period = 1 + i/(1+i%4/2)/7 // 2024 begins on a Monday
 		}
-		if len(got.Courses) != 1 || slices.ContainsFunc(got.Columns, func(b breakdown) bool { return b.Name == "day <b>" }) {
-			t.Fatalf("%s: %d courses, columns %+v", target, len(got.Courses), got.Columns)
-		}
-		c := got.Courses[0]
-		if c.Name != "day <b>" || c.By != "week" || len(c.Periods) != 44 || c.Periods[0].Value != "1066-10-08" || !c.Periods[1].AfterGap || c.Periods[1].Value != "2024-01-01" {
-			t.Errorf("%s: %+v", target, c)
-		}
-		want, all := map[int][]int{}, make([]int, len(c.Periods)) // by theme
-		for i := range testWords {
-			if i == 8 {
-				continue
+		all[period]++
+		if i != emptyRow && i != topiclessOf {
+			if want[i%4] == nil {
+				want[i%4] = make([]int, len(c.Periods))
 			}
-			period := 0
-			if i > 0 {
-				period = 1 + i/(1+i%4/2)/7 // 2024 begins on a Monday
-			}
-			all[period]++
-			if i != emptyRow && i != topiclessOf {
-				if want[i%4] == nil {
-					want[i%4] = make([]int, len(c.Periods))
-				}
-				want[i%4][period]++
-			}
+			want[i%4][period]++
 		}
-		for p, period := range c.Periods {
-			if period.Count != all[p] {
-				t.Errorf("%s: %d rows in %s, want %d", target, period.Count, period.Value, all[p])
-			}
+	}
+	for p, period := range c.Periods {
+		if period.Count != all[p] {
+			t.Errorf("%d rows in %s, want %d", period.Count, period.Value, all[p])
 		}
-		for j, theme := range got.Themes {
-			if !slices.Equal(c.Themes[j], want[theme.ID]) {
-				t.Errorf("%s: theme %d: %d, want %d", target, theme.ID, c.Themes[j], want[theme.ID])
-			}
+	}
+	for j, theme := range got.Subtopics {
+		if !slices.Equal(c.Subtopics[j], want[theme.ID]) {
+			t.Errorf("theme %d: %d, want %d", theme.ID, c.Subtopics[j], want[theme.ID])
 		}
-		for j, topic := range got.Topics {
-			for p := range c.Periods {
-				sum := map[int]int{0: want[0][p], 1: want[1][p], 5: want[0][p] + want[1][p], 6: want[2][p] + want[3][p]}[topic.ID]
-				if c.Topics[j][p] != sum {
-					t.Errorf("%s: topic %d: %d rows in period %d, want %d", target, topic.ID, c.Topics[j][p], p, sum)
-				}
+	}
+	for j, topic := range got.Topics[:2] {
+		for p := range c.Periods {
+			sum := map[int]int{0: want[0][p], 1: want[1][p], 5: want[0][p] + want[1][p], 6: want[2][p] + want[3][p]}[topic.ID]
+			if c.Topics[j][p] != sum {
+				t.Errorf("topic %d: %d rows in period %d, want %d", topic.ID, c.Topics[j][p], p, sum)
 			}
 		}
 	}
-}
-
-// The memory of an evicted table is freed.
-func TestEvictedTopics(t *testing.T) {
-	x := newExplorer(t, testTopics(), "test")
-	var oldest weak.Pointer[topicTable]
-	for n := range keptCuts {
-		table := new(topicTable)
-		if n == 0 {
-			oldest = weak.Make(table)
-		}
-		x.cuts = append(x.cuts, topicCut{100 + n, func() *topicTable { return table }})
-	}
-	x.cutTopics(3)
-	runtime.GC()
-	if len(x.cuts) != keptCuts || x.cuts[0].number != 101 || oldest.Value() != nil {
-		t.Errorf("%d tables, the oldest of %d topics; evicted %v", len(x.cuts), x.cuts[0].number, oldest.Value())
-	}
-	runtime.KeepAlive(x)
 }
 
 func TestTopics(t *testing.T) {
@@ -194,23 +172,23 @@ func TestTopics(t *testing.T) {
 		Examples  []struct{ Word, Text string }
 	}
 	var got struct {
-		Topics, Themes []listed
-		Columns        []breakdown
-		Blank, Other   int
-		Outliers       []neighbour
-		Texts          map[string]string
-		Rows           any
+		Topics, Subtopics []listed
+		Columns           []breakdown
+		Blank             int
+		Outliers          []neighbour
+		Texts             map[string]string
+		Rows              any
 	}
 	if err := json.Unmarshal(get(handler, "/data/topics").Body.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	counts := map[int]int{}
+	counts := map[int]int{7: 1} // other
 	for i := range testWords {
 		if i != emptyRow && i != topiclessOf {
 			counts[5+i%4/2]++
 		}
 	}
-	if len(got.Topics) != 2 || len(got.Themes) != 4 || got.Blank != 1 || got.Other != 1 || got.Rows != nil {
+	if len(got.Topics) != 3 || len(got.Subtopics) != 4 || got.Blank != 1 || got.Rows != nil {
 		t.Fatalf("%+v", got)
 	}
 	for _, topic := range got.Topics {
@@ -218,8 +196,8 @@ func TestTopics(t *testing.T) {
 			t.Errorf("topic %+v, want %d rows", topic, counts[topic.ID])
 		}
 		for _, e := range topic.Examples {
-			if e.Text != "" || got.Texts[e.Word] == "" || len(got.Texts[e.Word]) > 4*exampleText {
-				t.Errorf("example %+v with %q", e, got.Texts[e.Word])
+			if e.Text == "" || len(e.Text) > 4*listedText {
+				t.Errorf("example %+v", e)
 			}
 		}
 	}
@@ -253,52 +231,35 @@ func TestTopics(t *testing.T) {
 		t.Errorf("near-duplicates: %+v", duplicates)
 	}
 
-	// The typical rows of a theme have the largest cosines.
+	// The typical rows of a theme.
 	var theme typicalAnswer
-	if err := json.Unmarshal(get(handler, "/data/theme?theme=3").Body.Bytes(), &theme); err != nil {
+	if err := json.Unmarshal(get(handler, "/data/topic?topic=3").Body.Bytes(), &theme); err != nil {
 		t.Fatal(err)
 	}
-	if len(theme.Top) != typicalRows || theme.Top[0].Word != words[299] || theme.Top[1].Word != words[295] || theme.Rows < typicalRows || len(theme.Matching) == 0 {
+	if len(theme.Top) != typicalRows || slices.ContainsFunc(theme.Top, func(e topics.Example) bool { return e.Row%4 != 3 }) || theme.Rows < typicalRows || len(theme.Matching) == 0 {
 		t.Errorf("theme 3: %+v", theme)
 	}
-	for _, target := range []string{"/data/topic?topic=7", "/data/topic?topic=x", "/data/theme?theme=-1", "/data/theme?theme=4"} {
-		if w := get(handler, target); w.Code != 404 {
+	for _, target := range []string{"/data/topic?topic=4", "/data/topic?topic=x", "/data/topic?topic=-1", "/data/topics?topics=3"} {
+		if w := get(handler, target); w.Code != 404 && w.Code != 400 {
 			t.Errorf("%s: %d", target, w.Code)
 		}
 	}
-
-	// Another number of topics: themes 2 and 3 are topic 6, as before, and each of the others is a topic.
-	for target, want := range map[string]int{"bank": 0, words[1]: -1, words[2]: 6, words[3]: 6} {
+	for target, want := range map[string]int{"bank": 0, words[1]: -1, words[2]: 2, words[3]: 3, words[topiclessOf]: 7} {
 		var word struct{ Topic *int }
-		w := get(handler, "/data/word?topics=3&word="+url.QueryEscape(target))
+		w := get(handler, "/data/word?word="+url.QueryEscape(target))
 		if err := json.Unmarshal(w.Body.Bytes(), &word); err != nil || want < 0 != (word.Topic == nil) || want >= 0 && *word.Topic != want {
-			t.Errorf("the topic of %s among three: %v, want %d", target, word.Topic, want)
-		}
-	}
-	if err := json.Unmarshal(get(handler, "/data/topic?topic=6&topics=3").Body.Bytes(), &theme); err != nil || theme.Top[0].Word != words[299] {
-		t.Errorf("topic 6: %+v", theme)
-	}
-	for n := 1; n <= 4; n++ { // more than keptCuts
-		var dimensionMap rowMap
-		err := json.Unmarshal(get(handler, fmt.Sprint("/data/rows?topics=", n)).Body.Bytes(), &dimensionMap)
-		if table := x.cutTopics(n); err != nil || len(dimensionMap.Regions) != n || len(table.Topics) != n || *dimensionMap.Regions[0].Topic != table.Topics[0].ID || len(table.Outliers) != unusualRows {
-			t.Errorf("%d topics: %d regions, error %v", n, len(dimensionMap.Regions), err)
-		}
-	}
-	for _, number := range []string{"0", "5", "-1", "x", "2&topics=2"} {
-		for _, target := range []string{"/data/topics?topics=", "/data/word?word=bank&topics="} {
-			if w := get(handler, target+number); w.Code != 400 {
-				t.Errorf("%s%s: %d", target, number, w.Code)
-			}
+			t.Errorf("the topic of %s: %v, want %d", target, word.Topic, want)
 		}
 	}
 
 	// On the map, regions are topics.
 	dimensionMap := x.rowMap()
 	for _, p := range dimensionMap.Points {
-		want := -1
-		if p.Row != topiclessOf && p.Row != emptyRow {
-			want = place(5 + p.Row%4/2)
+		want := place(5 + p.Row%4/2)
+		if p.Row == topiclessOf {
+			want = place(7)
+		} else if p.Row == emptyRow {
+			want = -1
 		}
 		if p.Region != want {
 			t.Errorf("row %d is in region %d, want %d", p.Row, p.Region, want)
@@ -330,9 +291,12 @@ func TestBrowserTopics(t *testing.T) {
 	m := testTopics()
 	x := newWith(t, m, "test", Options{Labels: filepath.Join(t.TempDir(), "labels.json"), CheckModel: func() error { return nil }})
 	b.do(chromedp.Navigate(b.serve(x)))
-	b.wait(`document.querySelectorAll(".topics li").length === 2 && document.querySelectorAll(".map .dot").length === %d`, len(x.rowMap().Points))
+	b.wait(`document.querySelectorAll(".topics li").length === 3 && document.querySelectorAll(".map .dot").length === %d`, len(x.rowMap().Points))
 	table := x.topics()
-	b.wait(`document.querySelector(".lead").textContent === "300 texts in 2 topics and 4 themes." && document.querySelector(".aside ul").textContent.startsWith("1 near-duplicate")`)
+	b.wait(`document.querySelector("h1").textContent === "Topics of 300 texts" && document.querySelector(".aside ul").textContent.startsWith("1 near-duplicate")`)
+	// A topic unfolds in place, by keyboard, and stays so.
+	b.do(chromedp.Focus(".topics summary"), chromedp.KeyEvent(kb.Enter))
+	b.wait(`document.querySelectorAll(".topics .topics li").length === 2 && document.querySelector(".topics .topics a.name").hash === "#/topic/%d"`, table.table.Children(table.Topics[0].ID)[0].ID)
 	evaluate[chromedp.Void](b, `document.querySelector(".topics a.name").click()`)
 	b.wait(`document.querySelector(".title")?.textContent === %s && document.querySelectorAll("main .excerpts li").length === 8`, quote(table.Topics[0].Label))
 	b.wait(`document.documentElement.scrollHeight < 3 * innerHeight`)
@@ -340,37 +304,35 @@ func TestBrowserTopics(t *testing.T) {
 	b.do(chromedp.Focus("main details summary"), chromedp.KeyEvent(kb.Enter))
 	b.wait(`document.querySelector("main details").innerText.startsWith("As a list\n1066-10-08\n1\n… 2024-01-01\n")`)
 	evaluate[chromedp.Void](b, `document.querySelector(".parts a.name").click()`)
-	b.wait(`location.hash.startsWith("#/theme/")`)
+	b.wait(`document.querySelector("h1")?.textContent === "subtopic"`)
 	evaluate[chromedp.Void](b, `document.querySelector(".excerpts a").click()`)
 	b.wait(`document.querySelector(".aside a.name")?.hash === "#/topic/%d"`, table.Topics[0].ID)
+	b.do(chromedp.Click("#brand"))
+	b.wait(`document.querySelectorAll(".topics .topics li").length === 2`)
 	evaluate[chromedp.Void](b, `go("unusual")`)
 	b.waitHeading("Unusual texts")
 	b.wait(`document.querySelector(".pair a").hash === %s`, quote(fmt.Sprint("#/word/", m.Codes.Words[copyOf])))
-	// A topic keeps its label in a cut into three topics: on its page, on the map and in the list.
-	evaluate[chromedp.Void](b, `go("topic", 6)`)
+	// A label shows on the topic's page, in the list and on the map.
+	evaluate[chromedp.Void](b, `go("topic", 5)`)
 	b.wait(`document.querySelector(".edit")`)
 	evaluate[chromedp.Void](b, `document.querySelector(".edit").click(); document.querySelector(".editor input").value = "<b>Mine</b>"; document.querySelector(".editor button").click()`)
 	b.wait(`document.querySelector(".title")?.textContent === "<b>Mine</b>"`)
-	evaluate[chromedp.Void](b, `location.hash = "#/?topics=3"`)
-	b.wait(`document.querySelectorAll(".topics li").length === 3 && document.querySelector("#topics").value === "3" && [...document.querySelectorAll(".topics a.name")].some((a) => a.hash === "#/topic/6?topics=3" && a.textContent === "<b>Mine</b>")`)
+	evaluate[chromedp.Void](b, `location.hash = "#/"`)
+	b.wait(`[...document.querySelectorAll(".topics a.name")].some((a) => a.hash === "#/topic/5" && a.textContent === "<b>Mine</b>")`)
 	b.wait(`[...document.querySelectorAll(".map text")].some((text) => text.textContent === "<b>Mine</b>")`)
-	evaluate[chromedp.Void](b, `document.querySelector("#topics").focus(); document.querySelector("#topics").value = "2"; document.querySelector("#topics").dispatchEvent(new Event("change"))`)
-	b.wait(`document.querySelectorAll(".topics li").length === 2 && location.hash === "#/" && document.activeElement.id === "topics"`)
-	evaluate[chromedp.Void](b, `location.hash = "#/word/bank?topics=4"`)
-	b.wait(`document.querySelector(".aside a.name")?.hash === "#/topic/0?topics=4"`)
-	evaluate[chromedp.Void](b, `document.querySelector("header nav a:last-child").click()`)
-	b.wait(`document.title.startsWith("map") && location.hash === "#/map?topics=4"`)
-	evaluate[chromedp.Void](b, `location.hash = "#/rows?topics=3"`)
-	b.wait(`document.title.startsWith("map of") && document.querySelectorAll(".beside li button").length === 3`)
-	// An exported page contains the topics, their themes and the map.
+	evaluate[chromedp.Void](b, `location.hash = "#/rows"`)
+	b.wait(`document.title.startsWith("map of") && document.querySelectorAll(".beside li button").length === 2`)
+	// An exported page contains the tree and the map.
 	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(b.export(x, []string{"bank"}, nil)))
-	b.wait(`document.querySelectorAll(".topics li").length === 2 && document.querySelectorAll(".map .dot").length === %d`, len(x.rowMap().Points))
-	b.wait(`document.querySelector(".lead").textContent === "300 texts in 2 topics and 4 themes." && document.querySelector('.aside a[href="#/word/bank"]')`)
+	b.wait(`document.querySelectorAll(".topics li").length === 3 && document.querySelectorAll(".map .dot").length === %d`, len(x.rowMap().Points))
+	b.wait(`document.querySelector('.aside a[href="#/word/bank"]')`)
 	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(b.export(x, nil, nil)))
-	b.wait(`document.querySelectorAll(".topics li").length === 2 && document.getElementById("search").hidden`)
-	evaluate[chromedp.Void](b, `document.querySelector(".topics .themes a").click()`)
-	b.wait(`location.hash.startsWith("#/theme/") && document.querySelectorAll("main .excerpts li").length === 8`)
-	evaluate[chromedp.Void](b, `go("topic", 6)`)
+	b.wait(`document.querySelectorAll(".topics li").length === 3 && document.getElementById("search").hidden`)
+	evaluate[chromedp.Void](b, `document.querySelector(".topics summary").click()`)
+	b.wait(`document.querySelector(".topics .topics a.name")`)
+	evaluate[chromedp.Void](b, `document.querySelector(".topics .topics a.name").click()`)
+	b.wait(`location.hash.startsWith("#/topic/") && document.querySelectorAll("main .excerpts li").length === 8`)
+	evaluate[chromedp.Void](b, `go("topic", 5)`)
 	b.wait(`document.querySelector(".title")?.textContent === "<b>Mine</b>" && !document.querySelector(".edit")`)
 	evaluate[chromedp.Void](b, `go("unusual")`)
 	b.waitHeading("Unusual texts")

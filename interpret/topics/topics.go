@@ -1,21 +1,28 @@
-// Package topics describes the topics of texts, and the themes within topics: labels, shares, typical texts,
+// Package topics describes the tree of the topics of texts, whose leaves are themes: labels, shares, typical texts,
 // and values of a column.
 //
-// This prints twenty topics of a model:
+// This prints eight broad topics of a model, each with its subtopics:
 //
 //	x := interpret.NewIndex(m.Codes)
-//	table, err := topics.New(ctx, m, x, 20)
+//	table, err := topics.New(ctx, m, x, 8)
 //	for _, t := range table.Topics {
 //		fmt.Printf("%.1f %% %s\n", 100*t.Share, t.Label)
+//		for _, sub := range table.Children(t.ID) {
+//			fmt.Printf("  %.1f %% %s\n", 100*sub.Share, sub.Label)
+//		}
 //	}
 package topics
 
 import (
 	"cmp"
 	"context"
+	"hash/fnv"
+	"io"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"overcomplete/internal/dates"
 	"overcomplete/internal/parallel"
@@ -25,7 +32,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// An ID is the number of a topic or a theme, see [model.Themes.Cut], or [None].
+// An ID is the number of a topic, see [model.Themes.Cut], or [None]. Themes, the leaves of the tree, have the ids 0 to
+// M−1. The topic "other" has the id 2M−1.
 type ID int32
 
 // None means no topic or theme. In JSON it is null.
@@ -39,25 +47,26 @@ func (id ID) MarshalJSON() ([]byte, error) {
 	return strconv.AppendInt(nil, int64(id), 10), nil
 }
 
-// A Topic is a topic, or a theme within one.
+// A Topic is a node of the tree. Its label and its rows don't depend on the number of broad topics.
 type Topic struct {
 	ID       ID        `json:"id"`
 	Label    string    `json:"label"`              // a name (see [Table.Rename]) or the Words with commas
 	Words    []string  `json:"words"`              // keywords
 	Share    float64   `json:"share"`              // share of all rows, 0 to 1
 	Count    int       `json:"count"`              // number of rows
-	Parent   ID        `json:"parent"`             // topic of a theme; None for a topic
-	Examples []Example `json:"examples,omitempty"` // of a topic; themes have none
+	Parent   ID        `json:"parent"`             // None for a broad topic
+	Examples []Example `json:"examples,omitempty"` // see [Topic.Typical]
 	Values   []Value   `json:"values,omitempty"`   // see [Table.BreakDown] and [Table.OverTime]
 
-	rows []int
+	rows []int32 // in the order of their themes
 }
 
 // An Example is a typical row.
 type Example struct {
-	Row  int    `json:"row"`
-	Word string `json:"word"` // word, or id of a text
-	Text string `json:"text,omitempty"`
+	Row   int    `json:"row"`
+	Word  string `json:"word"`            // word, or id of a text
+	Text  string `json:"text,omitempty"`  // excerpt, see [interpret.Index.Excerpt]
+	Alike int    `json:"alike,omitempty"` // other typical texts that share a passage of eight words with the text
 }
 
 // A Value is a value of a column, or a period, and the number of rows of a topic that have it.
@@ -69,13 +78,14 @@ type Value struct {
 	AfterGap bool `json:"after_gap,omitempty"` // periods without rows before this one are left out; set in Table.Periods
 }
 
-// A Table lists the topics and the themes that have rows, each in decreasing order of the number of rows.
+// A Table lists the topics that have rows. Those with the same parent are in decreasing order of the number of rows.
+// The last broad topic is "other" if some rows are in branches with less than half a percent of the rows and a sixth of
+// the mean of broad topics, or fit no theme. The small branches are its subtopics.
 type Table struct {
-	Topics []Topic `json:"topics"`
-	Themes []Topic `json:"themes"`
-	Rows   []ID    `json:"rows"`  // topic of each row
-	Blank  int     `json:"blank"` // number of rows with empty texts, which have no topic
-	Other  int     `json:"other"` // number of other rows without a topic
+	Topics    []Topic `json:"topics"`    // broad topics
+	Subtopics []Topic `json:"subtopics"` // all below, down to the themes; a topic precedes its subtopics
+	Rows      []ID    `json:"rows"`      // broad topic of each row
+	Blank     int     `json:"blank"`     // number of rows with empty texts, which have no topic
 
 	Dimensions []ID `json:"dimensions"` // theme of each dimension, see [Table.AssignDimensions]
 
@@ -83,187 +93,252 @@ type Table struct {
 	Periods []Value `json:"periods,omitempty"` // of all rows, in order of time
 
 	Codes   *vectors.CSR `json:"-"` // cosines of rows with themes, see [Encode]
-	TopicOf []int32      `json:"-"` // topic of each theme
 	ThemeOf []ID         `json:"-"` // theme of each row
 }
 
 const (
-	exampleRows = 3    // examples of a topic
-	labelWords  = 3    // words of a label
-	maxRows     = 1000 // rows among which examples are chosen
+	exampleRows = 3     // examples of a topic
+	exampleText = 160   // characters of an example
+	compared    = 60    // rows that are compared with examples
+	maxText     = 20000 // bytes of a text that are compared
+	labelWords  = 3     // words of a label
+	maxRows     = 1000  // rows among which examples are chosen
+	maxChildren = 6     // subtopics of a topic
+	smallShare  = 0.005
+	smallOfMean = 1. / 6
 )
 
 // New returns the topics of the rows of m, a model with M themes. The argument x must index the codes of m;
-// number is the number of topics, 1 to M. A row belongs to the topic whose themes have the largest sum of squared
-// cosines with the row ([Encode]), and to the nearest theme of that topic. If ctx is cancelled, New returns
+// number is the number of broad topics, 1 to M. A row descends the tree from its root to one of the eight themes that
+// have the largest cosines with it ([Encode]), and belongs to all topics on its path. If ctx is cancelled, New returns
 // ctx.Err().
 func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*Table, error) {
 	codes, err := Encode(ctx, m)
 	if err != nil {
 		return nil, err
 	}
-	return cut(ctx, m, x, codes, number)
-}
-
-// Cut returns the table of the same model for another number of topics, 1 to M. It is faster than [New].
-func (t *Table) Cut(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*Table, error) {
-	return cut(ctx, m, x, t.Codes, number)
-}
-
-func cut(ctx context.Context, m *model.Model, x *interpret.Index, codes *vectors.CSR, number int) (*Table, error) {
-	t := &Table{Rows: make([]ID, x.Codes.Rows), ThemeOf: make([]ID, x.Codes.Rows), Codes: codes, TopicOf: m.Info.Training.Themes.Cut(number)}
-	topics, themes := make([]int32, len(t.Rows)), make([]int32, len(t.Rows))
-	parallel.Ranges(len(t.Rows), func(lo, hi int) {
+	themes := m.Info.Training.Themes
+	t := &Table{Topics: []Topic{}, Subtopics: []Topic{}, Codes: codes, Rows: slices.Repeat([]ID{None}, codes.Rows), ThemeOf: make([]ID, codes.Rows)}
+	order := make([]int32, themes.Len())
+	for j, first := range themes.Splits {
+		order[first] = int32(j)
+	}
+	parallel.Ranges(codes.Rows, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			topics[i], themes[i] = t.strongest(i)
-			t.Rows[i], t.ThemeOf[i] = ID(topics[i]), ID(themes[i])
+			near, cosines := codes.Row(i)
+			t.ThemeOf[i] = descend(near, cosines, order)
 		}
 	})
-	for i := range t.Rows {
-		switch {
-		case topics[i] >= 0:
-		case x.Codes.Texts.Blank(i):
-			t.Blank++
+	tree := newTree(themes, t.ThemeOf)
+	labels := tree.label(x, t.ThemeOf)
+	add := func(to *[]Topic, id ID, rows []int32, parent ID) {
+		topic := labels[id]
+		topic.ID, topic.Parent, topic.rows, topic.Count = id, parent, rows, len(rows)
+		topic.Share = float64(len(rows)) / float64(codes.Rows)
+		*to = append(*to, topic)
+	}
+	var below func(parent ID, ids []int32)
+	below = func(parent ID, ids []int32) {
+		for _, id := range tree.largestFirst(ids) {
+			add(&t.Subtopics, ID(id), tree.rowsOf(id), parent)
+			below(ID(id), tree.divide(id, maxChildren))
+		}
+	}
+	least := min(smallShare, smallOfMean/float64(number)) * float64(codes.Rows)
+	var broad, small []int32
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(themes.Cut(number)))) {
+		switch rows := tree.rowsOf(id); {
+		case len(rows) == 0:
+		case float64(len(rows)) < least:
+			small = append(small, tree.smallest(id))
 		default:
-			t.Other++
+			broad = append(broad, tree.smallest(id))
 		}
 	}
-	var err error
-	if t.Topics, err = describe(ctx, x, topics); err != nil {
-		return nil, err
+	for _, id := range tree.largestFirst(broad) {
+		add(&t.Topics, ID(id), tree.rowsOf(id), None)
+		below(ID(id), tree.divide(id, maxChildren))
 	}
-	if t.Themes, err = describe(ctx, x, themes); err != nil {
-		return nil, err
+	var rest []int32
+	for _, id := range small {
+		rest = append(rest, tree.rowsOf(id)...)
 	}
-	if err := parallel.Each(ctx, len(t.Topics), func(i int) { t.Topics[i].Examples = examples(x, t.Topics[i].rows) }); err != nil {
-		return nil, err
+	for i, theme := range t.ThemeOf {
+		if theme == None && x.Codes.Texts.Blank(i) {
+			t.Blank++
+		} else if theme == None {
+			rest = append(rest, int32(i))
+		}
 	}
-	for i, theme := range t.Themes {
-		t.Themes[i].Parent = ID(t.TopicOf[theme.ID])
+	if other := ID(len(labels) - 1); len(rest) > 0 {
+		add(&t.Topics, other, rest, None)
+		below(other, small)
 	}
-	return t, nil
+	for _, topic := range t.Topics {
+		for _, i := range topic.rows {
+			t.Rows[i] = topic.ID
+		}
+	}
+	for _, topics := range [][]Topic{t.Topics, t.Subtopics} {
+		if err := parallel.Each(ctx, len(topics), func(i int) { topics[i].Examples = topics[i].Typical(x, exampleRows, exampleText) }); err != nil {
+			return nil, err
+		}
+	}
+	return t, ctx.Err()
 }
 
-// strongest returns the topic and the theme of a row, or −1 and −1.
-func (t *Table) strongest(row int) (topic, theme int32) {
-	themes, cosines := t.Codes.Row(row)
-	topic, theme = -1, -1
-	best, nearest := float32(0), float32(0)
-	for _, k := range themes {
-		sum := float32(0)
-		for j, other := range themes {
-			if t.TopicOf[other] == t.TopicOf[k] {
-				sum += cosines[j] * cosines[j]
-			}
-		}
-		if sum > best {
-			best, topic = sum, t.TopicOf[k]
+// label returns topics with labels for all branches, by id, and for "other".
+func (t *tree) label(x *interpret.Index, themeOf []ID) []Topic {
+	groups, ranges := make([]int32, len(themeOf)), make([][2]int32, len(t.branches))
+	for i, theme := range themeOf {
+		groups[i] = int32(theme)
+	}
+	for id, b := range t.branches {
+		if rows := t.rowsOf(int32(id)); len(rows) > 0 && t.smallest(int32(id)) == int32(id) {
+			ranges[id] = [2]int32{b.lo, b.hi}
 		}
 	}
-	for j, k := range themes {
-		if t.TopicOf[k] == topic && cosines[j] > nearest {
-			nearest, theme = cosines[j], k
-		}
+	words := x.GroupLabels(groups, ranges, labelWords)
+	words = append(words[t.themes:], words[:t.themes]...) // larger topics have labels without numbers
+	topics := make([]Topic, len(words)+1)
+	for i, label := range interpret.Distinct(words) {
+		topics[(i+t.themes)%len(words)] = Topic{Words: words[i], Label: strings.Join(label, ", ")}
 	}
-	return topic, theme
+	topics[len(words)] = Topic{Words: []string{}, Label: "other"}
+	return topics
 }
 
-// describe returns the groups of rows, largest first. The argument groups holds the group of each row. If ctx is
-// cancelled, describe returns ctx.Err().
-func describe(ctx context.Context, x *interpret.Index, groups []int32) ([]Topic, error) {
-	var all []Topic
-	for g, words := range x.GroupLabels(groups, labelWords) {
-		all = append(all, Topic{ID: ID(g), Parent: None, Words: words})
-	}
-	for i, g := range groups {
-		if g >= 0 {
-			all[g].rows = append(all[g].rows, i)
-			all[g].Count++
-		}
-	}
-	all = slices.DeleteFunc(all, func(t Topic) bool { return t.Count == 0 })
-	slices.SortStableFunc(all, func(a, b Topic) int { return cmp.Compare(b.Count, a.Count) })
-	var labels [][]string
-	for _, t := range all {
-		labels = append(labels, t.Words)
-	}
-	for i, label := range interpret.Distinct(labels) {
-		all[i].Label = strings.Join(label, ", ")
-		all[i].Share = float64(all[i].Count) / float64(len(groups))
-	}
-	return all, ctx.Err()
+// largestFirst sorts branches in decreasing order of the number of rows.
+func (t *tree) largestFirst(ids []int32) []int32 {
+	slices.SortStableFunc(ids, func(a, b int32) int { return cmp.Compare(len(t.rowsOf(b)), len(t.rowsOf(a))) })
+	return ids
 }
 
-// examples returns the rows of a group that are nearest, by cosine, to the mean of its normalised codes. It
-// prefers texts whose length in bytes is between the quartiles of the group, and leaves out repeated texts. It
-// considers at most maxRows rows, evenly spaced.
-func examples(x *interpret.Index, group []int) []Example {
-	rows := make([]int, min(len(group), maxRows))
-	for i := range rows {
-		rows[i] = group[i*len(group)/len(rows)]
-	}
+// Typical returns up to n rows, with excerpts of up to length characters. It divides the topic into n parts in the order
+// of its themes, and returns the row of each part that is nearest, by cosine, to the mean of the topic's normalised
+// codes. It prefers texts whose length in bytes is between the quartiles of the topic, and leaves out texts that share
+// a passage of eight words with another one. It considers at most 1,000 rows.
+func (t *Topic) Typical(x *interpret.Index, n, length int) []Example {
+	rows := t.Spread(maxRows)
 	mean := make([]float64, x.Codes.Cols)
 	lengths := make([]int, len(rows))
-	for n, i := range rows {
+	for at, i := range rows {
 		code, norm := x.Code(i), x.Norm(i)
 		for j, k := range code.Index {
 			mean[k] += float64(code.Value[j]) / norm
 		}
 		if x.Codes.Texts != nil {
-			lengths[n] = len(x.Codes.Texts.Text[i])
+			lengths[at] = len(x.Codes.Texts.Text[i])
 		}
 	}
 	quartiles := slices.Sorted(slices.Values(lengths))
-	ranked := ranking.Ranking{N: 20 * exampleRows}
-	for n, i := range rows {
+	ranked := ranking.Ranking{N: len(rows)}
+	for at, i := range rows {
 		code, norm, score := x.Code(i), x.Norm(i), 0.0
 		for j, k := range code.Index {
 			score += mean[k] * float64(code.Value[j]) / norm
 		}
-		if last := len(rows) - 1; lengths[n] < quartiles[last/4] || lengths[n] > quartiles[3*last/4] {
+		if last := len(rows) - 1; lengths[at] < quartiles[last/4] || lengths[at] > quartiles[3*last/4] {
 			score -= 2 * float64(len(rows)) // no other score is lower than −len(rows)
 		}
-		ranked.Add(ranking.Item{Index: i, Score: score})
+		ranked.Add(ranking.Item{Index: at, Score: score})
 	}
-	found, shown := []Example{}, map[string]bool{}
-	for _, item := range ranked.Items() {
-		name := x.Codes.Name(item.Index)
-		if len(found) == exampleRows || shown[name] {
-			continue
+	found := []Example{}
+	taken := map[uint64]int{}                     // index in found, by passage
+	parts, done := map[int]bool{}, map[int]bool{} // parts with an example; rows that are examples or like one
+	items := ranked.Items()
+	for try := range 3 { // telling texts of different parts, then of any part, then any text
+		for rank, item := range items {
+			part := item.Index * n / len(rows)
+			wanted := len(found) < n && (try > 0 || !parts[part])
+			if done[item.Index] || !wanted && (try > 0 || rank >= compared) {
+				continue
+			}
+			e := Example{Row: rows[item.Index], Word: x.Codes.Words[rows[item.Index]]}
+			passages := passagesOf(x.Codes.Name(e.Row))
+			if at, ok := firstTaken(taken, passages); ok {
+				found[at].Alike++
+				done[item.Index] = true
+				continue
+			}
+			telling := true
+			if wanted && x.Codes.Texts != nil {
+				e.Text, telling = x.Excerpt(e.Row, t.Words, length)
+			}
+			if !wanted || !telling && try < 2 {
+				continue
+			}
+			for _, passage := range passages {
+				taken[passage] = len(found)
+			}
+			parts[part], done[item.Index] = true, true
+			found = append(found, e)
 		}
-		shown[name] = true
-		e := Example{Row: item.Index, Word: x.Codes.Words[item.Index]}
-		if x.Codes.Texts != nil {
-			e.Text = x.Codes.Texts.Text[item.Index]
-		}
-		found = append(found, e)
 	}
 	return found
 }
 
-// Children returns the themes of a topic.
+func firstTaken(taken map[uint64]int, passages []uint64) (index int, ok bool) {
+	for _, passage := range passages {
+		if index, ok = taken[passage]; ok {
+			return index, true
+		}
+	}
+	return 0, false
+}
+
+// passagesOf returns the hashes of all passages of eight words of a text, or of its words if it has fewer. Quotes of a
+// text thus have passages of the text, wherever their lines break.
+func passagesOf(text string) (passages []uint64) {
+	const passageWords = 8
+	var words []uint64
+	for word := range strings.FieldsFuncSeq(strings.ToLower(text[:min(len(text), maxText)]), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		h := fnv.New64a()
+		io.WriteString(h, word)
+		words = append(words, h.Sum64())
+	}
+	for first := range max(1, len(words)-passageWords+1) {
+		sum := uint64(0)
+		for _, word := range words[first:min(first+passageWords, len(words))] {
+			sum = bits.RotateLeft64(sum, 7)*0x9e3779b97f4a7c15 + word // 2⁶⁴ / golden ratio
+		}
+		passages = append(passages, sum)
+	}
+	return passages
+}
+
+// Children returns the subtopics of a topic, the largest first.
 func (t *Table) Children(topic ID) (children []Topic) {
-	for _, theme := range t.Themes {
-		if theme.Parent == topic {
-			children = append(children, theme)
+	for _, sub := range t.Subtopics {
+		if sub.Parent == topic {
+			children = append(children, sub)
 		}
 	}
 	return children
 }
 
-// Rename sets the Label of the topics and themes that have a name among labels.
+// Spread returns up to n rows of the topic, evenly spread over its themes.
+func (t *Topic) Spread(n int) []int {
+	rows := make([]int, min(n, len(t.rows)))
+	for i := range rows {
+		rows[i] = int(t.rows[i*len(t.rows)/len(rows)])
+	}
+	return rows
+}
+
+// Rename sets the Label of the topics that have a name among labels.
 func (t *Table) Rename(labels interpret.Labels) {
-	for _, topics := range [][]Topic{t.Topics, t.Themes} {
+	for _, topics := range [][]Topic{t.Topics, t.Subtopics} {
 		for i := range topics {
 			topics[i].Label = cmp.Or(labels.Topic(int(topics[i].ID)), topics[i].Label)
 		}
 	}
 }
 
-// BreakDown sets the Values of topics and themes to the n most frequent values of a column, which holds a value
+// BreakDown sets the Values of topics to the n most frequent values of a column, which holds a value
 // for each row. It ignores empty values.
 func (t *Table) BreakDown(column []string, n int) {
-	for _, topics := range [][]Topic{t.Topics, t.Themes} {
+	for _, topics := range [][]Topic{t.Topics, t.Subtopics} {
 		parallel.Each(context.Background(), len(topics), func(i int) {
 			topics[i].Values = mostFrequent(column, topics[i].rows, n)
 		})
@@ -273,7 +348,7 @@ func (t *Table) BreakDown(column []string, n int) {
 // maxPeriods is the number of periods within which most dates are, unless the user chooses their length.
 const maxPeriods = 60
 
-// OverTime sets By, Periods, and the Values of topics and themes to the periods of a column of dates of ISO 8601, which
+// OverTime sets By, Periods, and the Values of topics to the periods of a column of dates of ISO 8601, which
 // holds a value for each row. It ignores empty values. The argument by is day, week, month, quarter, year, decade or
 // century, or "" for the shortest of them such that at most 60 periods contain 90 % of the dates. Periods are in order of
 // time. Each Values lists all periods, including those without rows, except long gaps in which no row has a date.
@@ -293,7 +368,7 @@ func (t *Table) OverTime(column []string, by string) error {
 	for _, p := range s.Periods {
 		t.Periods = append(t.Periods, Value{p.Label, p.Count, float64(p.Count) / float64(len(column)), p.AfterGap})
 	}
-	for _, topics := range [][]Topic{t.Topics, t.Themes} {
+	for _, topics := range [][]Topic{t.Topics, t.Subtopics} {
 		parallel.Each(context.Background(), len(topics), func(i int) {
 			values := make([]Value, len(s.Periods))
 			for _, row := range topics[i].rows {
@@ -310,7 +385,7 @@ func (t *Table) OverTime(column []string, by string) error {
 	return nil
 }
 
-func mostFrequent(column []string, rows []int, n int) []Value {
+func mostFrequent(column []string, rows []int32, n int) []Value {
 	counts := map[string]int{}
 	for _, i := range rows {
 		if column[i] != "" {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -39,7 +40,7 @@ func testModel() *model.Model {
 		case i == 90:
 			s.AppendRow(nil, nil)
 		case i == 0: // nearer to themes 0 and 1 together than to theme 5, the nearest
-			s.AppendRow([]int32{0, 1, 5}, []float32{0.5, 0.4, 0.6})
+			s.AppendRow([]int32{0, 1, 5}, []float32{0.6, 0.5, 0.62})
 		default:
 			s.AppendRow([]int32{theme}, []float32{1 + rng.Float32()})
 		}
@@ -66,20 +67,23 @@ func TestTable(t *testing.T) {
 	m := testModel()
 	s := m.Codes
 	table := tableOf(t, m)
-	if len(table.Topics) != 3 || len(table.Themes) != 6 || table.Blank != 2 || table.Other != 1 {
-		t.Fatalf("%d topics, %d themes, %d blank, %d others", len(table.Topics), len(table.Themes), table.Blank, table.Other)
+	if len(table.Topics) != 4 || len(table.Subtopics) != 6 || table.Blank != 2 {
+		t.Fatalf("%d topics, %d subtopics, %d blank", len(table.Topics), len(table.Subtopics), table.Blank)
 	}
 	for i, id := range table.Rows {
-		if want := ID(10 + i%3); i >= 90 && id != None || i < 90 && id != want {
+		if want := ID(10 + i%3); i > 90 && id != None || i == 90 && id != 13 || i < 90 && id != want {
 			t.Errorf("row %d has the topic %v", i, id)
 		}
 	}
-	for _, topic := range table.Topics {
+	if other := table.Topics[3]; other.ID != 13 || other.Label != "other" || other.Count != 1 || len(other.Examples) != 1 || len(table.Children(13)) != 0 {
+		t.Errorf("%+v", other)
+	}
+	for _, topic := range table.Topics[:3] {
 		if topic.Count != 30 || topic.Share != 30./93 || topic.Parent != None || !strings.Contains(topic.Label, subjects[topic.ID-10][2]) {
 			t.Errorf("%+v", topic)
 		}
 		if n := len(table.Children(topic.ID)); n != 2 {
-			t.Errorf("topic %d has %d themes", topic.ID, n)
+			t.Errorf("topic %d has %d subtopics", topic.ID, n)
 		}
 		if len(topic.Examples) != 3 {
 			t.Fatalf("%d examples", len(topic.Examples))
@@ -90,8 +94,8 @@ func TestTable(t *testing.T) {
 			}
 		}
 	}
-	for _, theme := range table.Themes {
-		if theme.Parent != 10+theme.ID/2 || theme.Count != 15 {
+	for _, theme := range table.Subtopics {
+		if theme.Parent != 10+theme.ID/2 || theme.Count != 15 || len(theme.Examples) != 3 || theme.Examples[0].Row%6 != int(theme.ID)/2+3*(int(theme.ID)%2) {
 			t.Errorf("%+v", theme)
 		}
 	}
@@ -100,14 +104,14 @@ func TestTable(t *testing.T) {
 		t.Errorf("themes of dimensions: %v, want %v", table.Dimensions, want)
 	}
 	table.Rename(interpret.Labels{{ID: 5, Name: "a dimension"}, {ID: 4, Name: "a theme", Topic: true}, {ID: 10, Name: "a topic", Topic: true}})
-	for _, topic := range slices.Concat(table.Topics, table.Themes) {
-		if want := map[ID]string{4: "a theme", 10: "a topic"}[topic.ID]; topic.Label != cmp.Or(want, strings.Join(topic.Words, ", ")) {
+	for _, topic := range slices.Concat(table.Topics, table.Subtopics) {
+		if want := map[ID]string{4: "a theme", 10: "a topic", 13: "other"}[topic.ID]; !strings.HasPrefix(topic.Label, cmp.Or(want, strings.Join(topic.Words, ", "))) { // a number may follow
 			t.Errorf("topic %d is called %q", topic.ID, topic.Label)
 		}
 	}
 	table.BreakDown(s.Texts.Columns[0].Values, 1)
 	for _, topic := range table.Topics {
-		want := []Value{{[]string{"wet", "dry", ""}[topic.ID-10], 30, 1, false}}
+		want := []Value{{[]string{"wet", "dry", "", "wet"}[topic.ID-10], topic.Count, 1, false}}
 		if topic.ID == 12 { // the value is empty
 			want = nil
 		}
@@ -116,7 +120,7 @@ func TestTable(t *testing.T) {
 		}
 	}
 	text, err := json.Marshal(table.Rows[88:])
-	if want := "[11,12,null,null,null]"; err != nil || string(text) != want {
+	if want := "[11,12,13,null,null]"; err != nil || string(text) != want {
 		t.Errorf("rows are %s, want %s, error %v", text, want, err)
 	}
 }
@@ -140,7 +144,7 @@ func TestOverTime(t *testing.T) {
 	if want := []Value{{"2024-03", 47, 47. / 93, false}, {"2024-04", 0, 0, false}, {"2024-05", 15, 15. / 93, false}}; !slices.Equal(table.Periods, want) {
 		t.Errorf("periods %v, want %v", table.Periods, want)
 	}
-	for _, topic := range table.Topics {
+	for _, topic := range table.Topics[:3] {
 		want := [][]Value{{{"2024-03", 30, 1, false}, {"2024-04", 0, 0, false}, {"2024-05", 0, 0, false}}, {{"2024-03", 15, 0.5, false}, {"2024-04", 0, 0, false}, {"2024-05", 15, 0.5, false}}, {{"2024-03", 0, 0, false}, {"2024-04", 0, 0, false}, {"2024-05", 0, 0, false}}}[topic.ID-10]
 		if !slices.Equal(topic.Values, want) {
 			t.Errorf("topic %d: %v, want %v", topic.ID, topic.Values, want)
@@ -168,23 +172,142 @@ func TestOverTime(t *testing.T) {
 	}
 }
 
-// Examples come from all rows of a large group.
+// The tree is the same for any number of broad topics: a topic keeps its rows and label, its subtopics have the same
+// rows, and small branches are subtopics of "other".
+func TestTree(t *testing.T) {
+	m := testModel()
+	x := interpret.NewIndex(m.Codes)
+	type shown struct {
+		label string
+		rows  []int32
+	}
+	all := map[ID]shown{}
+	for number := 1; number <= 7; number++ {
+		table, err := New(t.Context(), m, x, number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := 0
+		for _, topic := range table.Topics {
+			rows += topic.Count
+			for _, i := range topic.rows {
+				if table.Rows[i] != topic.ID {
+					t.Errorf("%d topics: row %d has topic %d, want %d", number, i, table.Rows[i], topic.ID)
+				}
+			}
+		}
+		if rows != 91 || len(table.Topics) != min(number, 3)+max(0, number-4)+1 {
+			t.Errorf("%d topics: %d topics of %d rows", number, len(table.Topics), rows)
+		}
+		for _, topic := range slices.Concat(table.Topics, table.Subtopics) {
+			now := shown{topic.Label, topic.rows}
+			if before, ok := all[topic.ID]; ok && !reflect.DeepEqual(now, before) {
+				t.Errorf("%d topics: topic %d is %v, before %v", number, topic.ID, now, before)
+			}
+			all[topic.ID] = now
+			var below []int32
+			for _, sub := range table.Children(topic.ID) {
+				below = append(below, sub.rows...)
+			}
+			slices.Sort(below)
+			if want := slices.Sorted(slices.Values(topic.rows)); len(below) > 0 && !slices.Equal(below, want) {
+				t.Errorf("%d topics: subtopics of %d have rows %d, want %d", number, topic.ID, below, want)
+			}
+		}
+	}
+	labels := map[string]bool{}
+	for _, topic := range all {
+		labels[topic.label] = true
+	}
+	if len(labels) != len(all) {
+		t.Errorf("%d labels of %d topics", len(labels), len(all))
+	}
+	for i := range 90 { // a row of topic 12 in 1,000
+		if i%3 == 2 && i > 2 {
+			m.Codes.Index[m.Codes.Ptr[i]] = 0
+		}
+	}
+	for range 1000 {
+		m.Codes.Words = append(m.Codes.Words, "")
+		m.Codes.Texts.Add("rain", []string{""})
+		m.Codes.AppendRow([]int32{2}, []float32{1})
+	}
+	table := tableOf(t, m)
+	if other := table.Topics[len(table.Topics)-1]; len(table.Topics) != 3 || other.ID != 13 || other.Count != 2 || table.Rows[2] != 13 || len(table.Children(13)) != 1 || table.Children(13)[0].Count != 1 {
+		t.Errorf("other is %+v, with subtopics %+v", other, table.Children(13))
+	}
+}
+
+// A row follows the larger Σcosine^2.5 at each split.
+func TestDescend(t *testing.T) {
+	order := []int32{0, 2, 0, 3, 1} // splits into 0, 1 and 2, 3, 4; then 2, 3 and 4; then 0 and 1; then 2 and 3
+	for _, c := range []struct {
+		themes  []int32
+		cosines []float32
+		want    ID
+	}{
+		{nil, nil, None},
+		{[]int32{3}, []float32{0.1}, 3},
+		{[]int32{0, 1, 2}, []float32{0.5, 0.6, 0.61}, 1},      // 0.456 > 0.291
+		{[]int32{0, 1, 2}, []float32{0.5, 0.4, 0.61}, 2},      // 0.278 < 0.291, though 0.41 > 0.37
+		{[]int32{2, 3, 4}, []float32{0.4, 0.5, 0.53}, 3},      // 0.278 > 0.204
+		{[]int32{1, 3, 4}, []float32{0.5, 0.5, 0.5}, 3},       // 0.177 < 0.354; then the first
+		{[]int32{0, 1, 2, 3, 4}, []float32{1, 1, 1, 1, 1}, 2}, // 2 < 3; 2 > 1
+	} {
+		if got := descend(c.themes, c.cosines, order); got != c.want {
+			t.Errorf("themes %d, cosines %v: %d, want %d", c.themes, c.cosines, got, c.want)
+		}
+	}
+}
+
+// Examples come from all parts of a large group, the most typical first.
 func TestExamplesOfLargeGroup(t *testing.T) {
 	s := &vectors.Sparse{CSR: vectors.CSR{Cols: 2}}
-	var rows []int
+	var rows []int32
 	for i := range 3 * maxRows {
 		s.Words = append(s.Words, fmt.Sprint(i))
 		s.AppendRow([]int32{int32(min(i/maxRows, 1))}, []float32{1})
-		rows = append(rows, i)
+		rows = append(rows, int32(i))
 	}
-	found := examples(interpret.NewIndex(s), rows)
-	if len(found) != exampleRows {
-		t.Fatalf("%d examples", len(found))
-	}
-	for _, e := range found {
-		if e.Row < maxRows || e.Word != s.Words[e.Row] {
-			t.Errorf("the example %+v, want one of the last two thirds", e)
+	var parts []int
+	for _, e := range (&Topic{rows: rows}).Typical(interpret.NewIndex(s), exampleRows, exampleText) {
+		parts = append(parts, e.Row/maxRows)
+		if e.Word != s.Words[e.Row] {
+			t.Errorf("%+v", e)
 		}
+	}
+	if !slices.Equal(parts, []int{1, 2, 0}) {
+		t.Errorf("examples of parts %d, want 1, 2, 0", parts)
+	}
+}
+
+// Only one of the texts that share a passage of eight words is an example, wherever its lines break.
+func TestThreads(t *testing.T) {
+	s := &vectors.Sparse{Texts: new(vectors.Texts), CSR: vectors.CSR{Cols: 1}}
+	var rows []int32
+	for i := range 20 {
+		text := "I disagree. > Hate the sin but\n> love the sinner, they say on the third day."
+		switch i {
+		case 3:
+			text = "Hate the sin but love the sinner, they say."
+		case 11:
+			text = "Hate the sin but love the rain." // seven equal words
+		case 17:
+			text = "Another text"
+		case 18:
+			text = "another  text!"
+		}
+		s.Words = append(s.Words, fmt.Sprint(i))
+		s.Texts.Add(text, nil)
+		s.AppendRow([]int32{0}, []float32{1})
+		rows = append(rows, int32(i))
+	}
+	alike := map[string]int{}
+	for _, e := range (&Topic{rows: rows}).Typical(interpret.NewIndex(s), 5, exampleText) {
+		alike[strings.ToLower(strings.Trim(e.Text[max(0, len(e.Text)-9):], "."))] = e.Alike
+	}
+	if want := map[string]int{"they say": 16, "the rain": 0, "ther text": 1}; !maps.Equal(alike, want) {
+		t.Errorf("examples %v, want %v", alike, want)
 	}
 }
 
@@ -210,7 +333,7 @@ func TestLabels(t *testing.T) {
 			m.Codes.Texts = nil
 		}
 		labels := map[string]bool{}
-		topics := tableOf(t, m).Topics
+		topics := tableOf(t, m).Topics[:3] // without "other"
 		for _, topic := range topics {
 			labels[topic.Label] = true
 			if slices.ContainsFunc(topic.Words, func(word string) bool { return text != nil && slices.Contains(m.Codes.Words, word) }) {

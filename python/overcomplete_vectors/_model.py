@@ -245,16 +245,21 @@ class Model:
             with open(path, encoding="utf-8", newline="\n") as lines:
                 yield from map(json.loads, lines)
 
-    def topics(self, number: int | None = None, column: str | None = None, by: str | None = None) -> Any:
-        """Returns a table of the topics of the texts, the largest first: id, label, share and count of rows, examples.
+    def topics(self, number: int | None = None, column: str | None = None, by: str | None = None, within: int | None = None) -> Any:
+        """Returns a table of the broad topics of the texts, the largest first: id, label, share and count of rows, examples.
 
-        number is the number of topics; the default was chosen by the training. If column names a column of the texts, the
+        number is the number of broad topics; the default was chosen by the training. within is the id of a topic, whose
+        subtopics the table lists instead. Subtopics have subtopics, too. If column names a column of the texts, the
         table also has a column "values": the shares of the column's most frequent values in the topic. If the values are
         dates (2024-03-05), they are the shares of all periods in order of time: of each "day", "week", "month", "quarter",
         "year", "decade" or "century", as by says; the default is chosen by the span of the dates. Raises ValueError if the
-        model has no topics, or if by is given and a value is no date.
+        model has no topics, or if by is given and a value is no date, and KeyError if it has no topic within.
         """
-        topics = self._topics(number, *option("--column", column), *option("--by", by))["topics"]
+        tree = self._topics(number, *option("--column", column), *option("--by", by))
+        topics = tree["topics"] + tree["subtopics"]
+        if within is not None and within not in (topic["id"] for topic in topics):
+            raise KeyError(within)
+        topics = [topic for topic in topics if topic["parent"] == within]
         columns: dict[str, Any] = {name: [topic[name] for topic in topics] for name in ("id", "label", "share", "count")}
         columns["examples"] = [[example["text"] for example in topic["examples"]] for topic in topics]
         if column is not None:
@@ -262,7 +267,7 @@ class Model:
         return _table(columns)
 
     def row_topics(self, number: int | None = None) -> list[int | None]:
-        """Returns the id of each row's topic, as in topics, or None for a row without a topic."""
+        """Returns the id of each row's broad topic, as in topics, or None for a row without a topic."""
         rows: list[int | None] = self._topics(number)["rows"]
         return rows
 

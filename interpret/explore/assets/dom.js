@@ -35,13 +35,10 @@ const percent = (x) => (100 * x).toLocaleString("en", { maximumSignificantDigits
 const plural = (n, one) => `${whole(n)} ${one}${n === 1 ? "" : "s"}`;
 
 /** address is the URL of a page, such as address("word", "bank"). */
-const address = (...parts) => "#/" + parts.map((part) => encodeURIComponent(String(part).toWellFormed())).join("/") + (chosenTopics() ? `?topics=${chosenTopics()}` : "");
+const address = (...parts) => "#/" + parts.map((part) => encodeURIComponent(String(part).toWellFormed())).join("/");
 
-/** given returns the parameters of the address after its question mark: the number of topics, the view and the settings of a map. */
+/** given returns the parameters of the address after its question mark: the view and the settings of a map. */
 const given = () => new URLSearchParams(location.hash.split("?")[1] ?? "");
-
-/** chosenTopics returns the number of topics in the address, 0 for the default. */
-const chosenTopics = () => Number(given().get("topics")) || 0;
 
 // The data of an exported page, for some words and dimensions.
 const embedded = JSON.parse(document.getElementById("data")?.textContent ?? "null");
@@ -73,9 +70,7 @@ const textOf = (word) => (texts.get(word) ?? "").replace(/\s+/g, " ").trim() || 
 
 async function answerTo(kind, parameter, value) {
   if (embedded) return askEmbedded(kind, parameter, value);
-  const query = parameter ? [`${parameter}=${encodeURIComponent(String(value).toWellFormed())}`] : [];
-  if (chosenTopics() && ["topics", "topic", "theme", "rows", "word"].includes(kind)) query.push(`topics=${chosenTopics()}`);
-  const response = await fetch(`data/${kind}${query.length > 0 ? "?" : ""}${query.join("&")}`);
+  const response = await fetch(`data/${kind}${parameter ? `?${parameter}=${encodeURIComponent(String(value).toWellFormed())}` : ""}`);
   const answer = await response.json();
   if (!response.ok) throw new Missing(answer.error, answer.closest, answer.word);
   return answer;

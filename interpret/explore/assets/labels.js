@@ -4,7 +4,7 @@
 
 let labels; // the answer of ask("labels")
 let named = new Map(); // labels by dimension
-let namedTopics = new Map(); // labels by topic or theme
+let namedTopics = new Map(); // labels by topic
 
 function useLabels(answer) {
   labels = answer;
@@ -69,7 +69,7 @@ function weakNote(rows) {
   return h("p", { class: "note" }, `Grey: dimensions whose word intrusion accuracy, judged by ${model.judge || "other vectors"}, is below 50 % or was not measured.`);
 }
 
-/** topicName returns the name of a topic or theme. */
+/** topicName returns the name of a topic. */
 const topicName = (topic) => namedTopics.get(topic.id)?.name || topic.label;
 
 /** labelEditor shows the note of a dimension or topic and, if labels are writable, a form to change the label. */

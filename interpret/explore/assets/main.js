@@ -113,7 +113,7 @@ function go(...parts) {
 function route() {
   let parts;
   try {
-    const path = location.hash.replace(/^#?\/?/, "").replace(/^((map|rows)\b[^?]*)\?.*|\?topics=[^/]*$/, "$1"); // the view of a map, or the number of topics
+    const path = location.hash.replace(/^#?\/?/, "").replace(/^((map|rows)\b[^?]*)\?.*/, "$1"); // the view of a map
     parts = path.split("/").filter(Boolean).map(decodeURIComponent);
   } catch {
     parts = ["malformed"];
@@ -122,7 +122,7 @@ function route() {
   if (parts.length === 0) return () => summaryPage();
   if (kind === "word" && rest.length === 1) return () => wordPage(...rest);
   if (kind === "dimension" && rest.length === 1) return () => dimensionPage(...rest);
-  if (["topic", "theme"].includes(kind) && rest.length === 1 && model.themes) return () => topicPage(kind, ...rest);
+  if (kind === "topic" && rest.length === 1 && model.themes) return () => topicPage(...rest);
   if (kind === "unusual" && rest.length === 0 && model.themes) return () => unusualPage();
   if (kind === "compare" && rest.length >= 2 && rest.length <= 4) return () => comparePage(...rest);
   if (kind === "query" && rest.length === 1) return () => queryPage(...rest);
@@ -159,9 +159,7 @@ async function show() {
   document.title = [result.title, model?.name, "overcomplete"].filter(Boolean).join(" · ");
   document.getElementById("brand").textContent = model?.name ?? "overcomplete";
   for (const link of document.querySelectorAll("header nav a, #brand")) {
-    const path = link.getAttribute("href").split("?")[0];
-    if (path.startsWith("#")) link.href = path + (chosenTopics() ? `?topics=${chosenTopics()}` : "");
-    if (path === (location.hash.split("?")[0].replace(/^#\/(map|rows)\b.*/, "#/map") || "#/")) link.setAttribute("aria-current", "page");
+    if (link.getAttribute("href") === (location.hash.split("?")[0].replace(/^#\/(map|rows)\b.*/, "#/map") || "#/")) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   const focused = main.contains(document.activeElement) && document.activeElement.id;

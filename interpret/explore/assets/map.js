@@ -111,7 +111,6 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
     const [path, before = ""] = location.hash.split("?");
     if (still || !frame.isConnected || path !== page) return; // another page is open
     const now = new URLSearchParams();
-    if (chosenTopics()) now.set("topics", chosenTopics());
     if (moved) now.set("at", [view.x.toFixed(4), view.y.toFixed(4), view.zoom.toFixed(3)].join(" "));
     for (const [name, value] of Object.entries(state)) if (value) now.set(name, value);
     if (now.toString() !== before) history.replaceState(history.state, "", page + (now.size ? `?${now}` : ""));
@@ -278,7 +277,7 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
 /** regionsList lists the names of regions. A click zooms to a region. */
 const regionsList = (regions, enter, title = "Regions") => regions.length > 1 && h("section", {},
   h("h2", {}, title),
-  h("ul", { class: "plain" }, regions.map((r) => h("li", {}, h("button", { type: "button", class: "link", onclick: () => enter(r) }, h("span", { class: `swatch region${r.colour}` }), h("span", {}, listText(r.words)))))));
+  h("ul", { class: "plain" }, regions.filter((r) => r.words.length > 0).map((r) => h("li", {}, h("button", { type: "button", class: "link", onclick: () => enter(r) }, h("span", { class: `swatch region${r.colour}` }), h("span", {}, listText(r.words)))))));
 
 /** mapTabs links the two maps. */
 const mapTabs = (rows) => (!embedded || embedded.rows) && h("nav", { class: "tabs", "aria-label": "Maps" },
@@ -400,8 +399,7 @@ async function rowsPage(word) {
       h("div", { class: "tools map-tools" },
         mapTabs(true),
         isSearchable() && wordSearch({ label: `Show a ${unit()} on the map`, placeholder: `show a ${unit()}`, choose: (chosen) => go("rows", chosen) }),
-        columns.length > 0 && h("label", {}, "Colours by ", colours),
-        model.themes && !embedded && h("label", {}, "Topics ", topicsChoice())),
+        columns.length > 0 && h("label", {}, "Colours by ", colours)),
       content,
     ],
   };

@@ -48,11 +48,11 @@ function clipped(text) {
 const partsList = (rows, after = () => null) => folded(rows, 12, (some) =>
   h("ul", { class: "bars parts" }, some.map((row) => h("li", {}, nameLink(row.dimension, row.value), bar(row.part, 0, rows[0].part, { colour: row.value < 0 ? "negative" : "positive" }), h("span", { class: "value" }, percent(row.part)), after(row)))));
 
-/** textPage shows a text, its themes and dimensions, and its nearest texts. */
+/** textPage shows a text, its topics and dimensions, and its nearest texts. */
 async function textPage(answer) {
   const t = model.themes ? await loadTopics() : undefined;
-  const topic = t?.topic.get(answer.topic);
-  const themes = (answer.themes ?? []).map((w) => ({ ...w, theme: t?.theme.get(w.dimension) })).filter((w) => w.theme);
+  const path = pathOf(t?.topic.get(answer.topic));
+  const themes = (answer.themes ?? []).map((w) => ({ ...w, theme: t?.topic.get(w.dimension) })).filter((w) => w.theme);
   const id = answer.word, text = answer.texts?.[id]?.trim();
   const norm = answer.active.reduce((sum, w) => sum + w.value ** 2, 0);
   const parts = answer.active.map((w) => ({ ...w, part: w.value ** 2 / norm }));
@@ -66,8 +66,8 @@ async function textPage(answer) {
           text ? clipped(text) : h("p", { class: "note" }, "This text is empty."),
           facts([...(answer.columns ?? []).map(([name, value]) => [visible(name), h("bdi", {}, value || "–")]), ["row", `${whole(answer.row + 1)} of ${whole(model.words)}`]])),
         h("section", { class: "aside" },
-          topic && [h("h2", {}, "Topic"), h("p", {}, topicLink("topic", topic))],
-          themes.length > 0 && [h("h2", {}, "Themes", h("small", {}, " cosine")), folded(themes, 4, (some) => h("ul", { class: "bars parts" }, some.map(({ theme, value }) => h("li", {}, topicLink("theme", theme), bar(value, 0, 1), h("span", { class: "value" }, value.toFixed(2))))))],
+          path.length > 0 && [h("h2", {}, "Topic"), h("p", {}, pathLinks(path))],
+          themes.length > 0 && [h("h2", {}, "Nearest topics", h("small", {}, " cosine")), folded(themes, 4, (some) => h("ul", { class: "bars parts" }, some.map(({ theme, value }) => h("li", {}, topicLink(theme), bar(value, 0, 1), h("span", { class: "value" }, value.toFixed(2))))))],
           h("h2", {}, "Dimensions", h("small", {}, " share of the code's squared norm")),
           parts.length === 0 ? h("p", {}, "The code is zero.") : partsList(parts, ({ dimension }) => !/\s/.test(id) && withoutLink(id, dimension)),
           weakNote(answer.active)),
@@ -90,7 +90,7 @@ async function searchPage(query, { words, total, matched = [], matching = [], un
   const named = model.strongest.filter((k) => isMatched(labelWords(k, strongPole(k)))).sort((a, b) => rows(b) - rows(a)).slice(0, 3);
   const dimensions = [...named, ...matching.map((m) => m.dimension).filter((k) => !named.includes(k))].slice(0, 8);
   const t = model.themes ? await loadTopics() : undefined;
-  const topics = t ? [...t.topics.map((topic) => ["topic", topic]), ...t.themes.map((theme) => ["theme", theme])].filter(([, topic]) => isMatched([...topic.words, ...topicName(topic).toLowerCase().split(/[^\p{L}\p{N}]+/u)])).slice(0, 6) : [];
+  const topics = t ? [...t.topic.values()].filter((topic) => isMatched([...topic.words, ...topicName(topic).toLowerCase().split(/[^\p{L}\p{N}]+/u)])).slice(0, 6) : [];
   const terms = matched.map((word, i) => [i > 0 && ", ", h("bdi", {}, word)]);
   return {
     title: query,
@@ -106,8 +106,8 @@ async function searchPage(query, { words, total, matched = [], matching = [], un
             textItem(n.word, excerpts?.[n.word], matched, bar(n.cosine, 0, 1), h("span", { class: "value" }, signed(n.cosine, 2)), h("span", {}, n.parts.slice(0, 2).map((part, i) => [i > 0 && " · ", name(part.dimension, part.value)]))))))],
           words.length > 0 && [nearest.length > 0 && h("h2", {}, "Texts with these words"), folded(words, 12, (some) => h("ol", { class: "excerpts" }, some.map((id) => textItem(id, excerpts?.[id], matched))))]),
         h("section", { class: "aside" },
-          topics.length > 0 && [h("h2", {}, "Topics and themes"), h("ul", { class: "bars parts" }, topics.map(([kind, topic]) =>
-            h("li", {}, topicLink(kind, topic), bar(topic.share, 0, t.topics[0].share), h("span", { class: "value" }, percent(topic.share)))))],
+          topics.length > 0 && [h("h2", {}, "Topics"), h("ul", { class: "bars parts" }, topics.map((topic) =>
+            h("li", {}, topicLink(topic), bar(topic.share, 0, t.topics[0].share), h("span", { class: "value" }, percent(topic.share)))))],
           dimensions.length > 0 && h("h2", {}, "Matching dimensions"),
           h("ul", { class: "bars parts" }, dimensions.map((k) => h("li", {}, nameLink(k, strongPole(k)),
             found.has(k) ? [bar(found.get(k).words, 0, words.length, { mark: found.get(k).expected }), h("span", { class: "value" }, percent(found.get(k).words / words.length))] : h("span", { class: "note" }, "by label")))),

@@ -1,18 +1,27 @@
 "use strict";
 
-// Topics, their themes, and unusual rows.
+// Topics, their subtopics, and unusual rows.
 
-const topicTables = new Map(); // by number of topics: the answer of ask("topics"), with topics and themes by id
+let topicTree; // the answer of ask("topics"), with all topics by id
 
+/** loadTopics returns the tree of topics. Each topic has its subtopics as children, and its place in lists of its kind. */
 async function loadTopics() {
-  const number = chosenTopics();
-  if (!topicTables.has(number)) {
-    const table = await ask("topics");
-    const byID = (list) => new Map(list.map((t, i) => [t.id, { ...t, place: i }]));
-    topicTables.set(number, { ...table, topic: byID(table.topics), theme: byID(table.themes) });
-  }
-  return topicTables.get(number);
+  if (topicTree) return topicTree;
+  const tree = await ask("topics");
+  const topic = new Map();
+  for (const kind of ["topics", "subtopics"]) tree[kind].forEach((t, place) => {
+    Object.assign(t, { kind, place, children: [], above: topic.get(t.parent) });
+    topic.set(t.id, t);
+    t.above?.children.push(t);
+  });
+  return (topicTree = { ...tree, topic });
 }
+
+/** pathOf returns a topic and the topics that contain it, the broadest first. */
+const pathOf = (topic) => (topic ? [...pathOf(topic.above), topic] : []);
+
+/** ofTopic returns the values or counts of a topic in a column. */
+const ofTopic = (column, topic) => column[topic.kind][topic.place];
 
 /** loadRows returns the map of rows. Labels of topics name its regions. */
 async function loadRows() {
@@ -27,21 +36,11 @@ function openRow(p, regions) {
   else if (p.region >= 0) go("topic", regions[p.region].topic);
 }
 
-/** topicsChoice returns a selection of the number of topics, which changes the address. */
-function topicsChoice() {
-  const now = chosenTopics() || model.topics;
-  const powers = [4, 8, 16, 32, 64, 128, 256].filter((n) => n < model.themes);
-  const numbers = [...new Set([...powers, model.topics, now])].sort((a, b) => a - b);
-  return h("select", { id: "topics", "aria-label": "Number of topics", onchange: (event) => {
-    const parameters = given();
-    if (Number(event.currentTarget.value) === model.topics) parameters.delete("topics");
-    else parameters.set("topics", event.currentTarget.value);
-    location.hash = (location.hash.split("?")[0] || "#/") + (parameters.size ? `?${parameters}` : "");
-  } }, numbers.map((n) => h("option", { value: n, selected: n === now }, whole(n))));
-}
+/** topicLink shows the label of a topic, with a link to its page. */
+const topicLink = (topic) => h("a", { class: "name", href: address("topic", topic.id) }, h("bdi", {}, topicName(topic)));
 
-/** topicLink shows the label of a topic or theme, with a link to its page. */
-const topicLink = (kind, topic) => h("a", { class: "name", href: address(kind, topic.id) }, h("bdi", {}, topicName(topic)));
+/** pathLinks shows links to the topics of a path. */
+const pathLinks = (path) => path.map((topic, i) => [i > 0 && " › ", topicLink(topic)]);
 
 /** rowItem shows a text or a word in a list, and more content. */
 const rowItem = (word, excerpts, words, ...more) => (model.texts ? textItem(word, excerpts?.[word], words, ...more) : h("li", {}, wordLink(word), h("div", { class: "about" }, more)));
@@ -90,45 +89,56 @@ function courseOf(course, counts, count) {
 async function topicsPage() {
   const list = h("div", {});
   const draw = (t) => list.replaceChildren(...h("div", {}, topicsList(t)).childNodes);
-  if (topicTables.size > 0) draw(await loadTopics());
+  if (topicTree) draw(topicTree);
   else {
-    list.append(h("p", { class: "lead", "data-loading": "" }, `${plural(model.words, unit())}. Computing topics…`));
+    list.append(h("p", { class: "lead", "data-loading": "" }, "Computing topics…"));
     loadTopics().then(draw);
   }
-  return { title: "", content: [heading(model.name), list, modelSection()] };
+  return { title: "", content: [heading(`Topics of ${plural(model.words, unit())}`), list, modelSection()] };
 }
+
+const openTopics = new Set(); // ids of the topics whose subtopics the first page shows
 
 function topicsList(t) {
   const most = Math.max(...t.topics.map((topic) => topic.share));
   chosenColumn = t.columns.some((c) => c.name === chosenColumn) ? chosenColumn : t.columns[0]?.name;
   chosenCourse = t.courses.some((c) => c.name === chosenCourse) ? chosenCourse : t.courses[0]?.name;
-  const colours = new Map(); // of topics on the map
+  const colours = new Map(); // of broad topics on the map
   const list = h("div", {});
-  function draw() {
+  /** item shows a topic. Its subtopics unfold in place. */
+  function item(topic) {
     const column = t.columns.find((c) => c.name === chosenColumn);
     const course = t.courses.find((c) => c.name === chosenCourse);
-    list.replaceChildren(...h("div", {}, folded(t.topics, 12, (some) => h("ol", { class: "topics" }, some.map((topic, i) => {
-      const words = topic.words;
-      const [example] = topic.examples.map(({ word }) => marked(t.texts?.[word] ?? "", words)).sort((a, b) => b.length - a.length); // with most marks
-      const themes = t.themes.filter((theme) => theme.parent === topic.id);
-      return h("li", { class: `region${colours.get(topic.id)}` },
-        h("h3", {}, h("span", { class: "swatch" }), topicLink("topic", topic)),
-        h("div", { class: "about" }, bar(topic.share, 0, most), h("span", { class: "count" }, `${percent(topic.share)}, ${plural(topic.count, unit())}`)),
-        course && courseBar(course, course.topics[i], topic.count),
-        column && valuesBar(column.topics[i]),
-        themes.length > 1 && h("p", { class: "themes" }, themes.slice(0, 4).map((theme, j) => [j > 0 && " · ", h("a", { href: address("theme", theme.id) }, h("bdi", {}, topicName(theme)))]), themes.length > 4 && h("span", { class: "note" }, ` and ${whole(themes.length - 4)} more`)),
-        example && model.texts && h("blockquote", { class: "excerpt", dir: "auto" }, example));
-    })))).childNodes);
+    const [example] = topic.examples.map((e) => marked(e.text ?? "", topic.words)).sort((a, b) => b.length - a.length); // with most marks
+    const broad = !topic.above;
+    return h("li", { class: broad && `region${colours.get(topic.id)}`, "data-topic": topic.id },
+      h(broad ? "h3" : "h4", {}, broad && h("span", { class: "swatch" }), topicLink(topic)),
+      h("div", { class: "about" }, bar(topic.share, 0, most), h("span", { class: "count" }, `${percent(topic.share)}, ${plural(topic.count, unit())}`)),
+      course && courseBar(course, ofTopic(course, topic), topic.count),
+      column && valuesBar(ofTopic(column, topic)),
+      example && model.texts && h("blockquote", { class: "excerpt", dir: "auto" }, example),
+      topic.children.length > 0 && unfolding(topic));
   }
+  function unfolding(topic) {
+    const within = h("ol", { class: "topics" });
+    const details = h("details", { open: openTopics.has(topic.id), ontoggle: unfold },
+      h("summary", {}, `${topic.children.length} subtopics: `, topic.children.map((sub, i) => [i > 0 && " · ", h("bdi", {}, topicName(sub))])), within);
+    function unfold() {
+      openTopics[details.open ? "add" : "delete"](topic.id);
+      if (details.open && within.children.length === 0) within.append(...topic.children.map(item));
+    }
+    if (details.open) unfold();
+    return details;
+  }
+  const draw = () => list.replaceChildren(h("ol", { class: "topics" }, t.topics.map(item)));
   draw();
   const map = rowsMap(({ regions }) => {
     for (const region of regions) colours.set(region.topic, region.colour);
-    list.querySelectorAll(".topics li").forEach((row, i) => row.setAttribute("class", `region${colours.get(t.topics[i].id)}`));
+    list.querySelectorAll(":scope > .topics > li").forEach((row, i) => row.setAttribute("class", `region${colours.get(t.topics[i].id)}`));
   });
   const select = (all, chosen, choose) => h("select", { onchange: (event) => { choose(event.currentTarget.value); draw(); } }, all.map((c) => h("option", { value: c.name, selected: c.name === chosen }, visible(c.name), c.by && ` by ${c.by}`)));
   const notes = [
     t.blank > 0 && `${plural(t.blank, "empty text")}`,
-    t.other > 0 && `${plural(t.other, unit())} without a topic`,
     t.outliers.length > 0 && plural(t.outliers.length, "outlier"),
   ].filter(Boolean);
   const noted = h("ul", { class: "plain" }, notes.map((note) => h("li", {}, note)));
@@ -136,7 +146,7 @@ function topicsList(t) {
     if (repeated > 0) noted.prepend(h("li", {}, plural(repeated, "near-duplicate")));
   });
   return [
-    h("p", { class: "lead" }, `${plural(model.words, unit())} in `, embedded || model.themes === 1 ? plural(t.topics.length, "topic") : [topicsChoice(), " topics"], ` and ${plural(t.themes.length, "theme")}.`),
+    h("p", { class: "lead" }, `${plural(t.topics.length, "topic")}, the largest first. Each opens to narrower ones.`),
     h("div", { class: "reading" },
       h("section", {}, h("h2", { class: "sr" }, "Topics"), h("div", { class: "tools" },
         t.columns.length > 0 && h("label", { class: "note" }, "Most frequent values of ", select(t.columns, chosenColumn, (name) => (chosenColumn = name))),
@@ -144,7 +154,7 @@ function topicsList(t) {
       h("section", { class: "aside" },
         map,
         notes.length > 0 && [h("h2", {}, `Unusual ${unit()}s`), noted, h("p", {}, h("a", { href: address("unusual") }, "Show them"))],
-        !embedded && [h("h2", {}, "More"), h("p", {}, h("a", { href: address("dimensions") }, `${whole(model.live)} dimensions`), ", the details of the themes.")],
+        !embedded && [h("h2", {}, "More"), h("p", {}, h("a", { href: address("dimensions") }, `${whole(model.live)} dimensions`))],
         embedded && embeddedWords().length > 0 && [h("h2", {}, "Also on this page"), h("ul", { class: "plain" }, embeddedWords().map((word) => h("li", {}, wordLink(word))))])),
   ];
 }
@@ -171,39 +181,37 @@ function rowsMap(loaded = () => {}) {
   });
   return [
     h("h2", {}, `Map of ${unit()}s`), map,
-    h("p", { class: "note" }, `${model.texts ? "Texts" : "Words"} with similar codes are close; colours are ${model.themes ? "topics" : "regions"}. `, h("a", { href: address("rows") }, "Larger map")),
+    h("p", { class: "note" }, `Similar ${unit()}s are close; colours are ${model.themes ? "topics" : "regions"}. `, h("a", { href: address("rows") }, "Larger map")),
   ];
 }
 
-/** topicPage shows a topic or a theme: its themes, typical rows, dimensions and values of columns. */
-async function topicPage(kind, id) {
-  const [t, answer] = await Promise.all([loadTopics(), ask(kind, kind, id)]);
-  const topic = t[kind].get(Number(id));
-  const parent = t.topic.get(topic.parent);
-  const siblings = kind === "topic" ? t.topics : t.themes.filter((theme) => theme.parent === topic.parent);
-  const at = siblings.findIndex((s) => s.id === topic.id);
-  const step = (i) => (i in siblings ? address(kind, siblings[i].id) : null);
-  const themes = kind === "topic" ? t.themes.filter((theme) => theme.parent === topic.id) : [];
-  const words = topic.words;
+/** topicPage shows a topic: its subtopics, typical rows, dimensions and values of columns. */
+async function topicPage(id) {
+  const [t, answer] = await Promise.all([loadTopics(), ask("topic", "topic", id)]);
+  const topic = t.topic.get(Number(id));
+  const { above, children, words } = topic;
+  const siblings = above?.children ?? t.topics;
+  const at = siblings.indexOf(topic);
+  const step = (i) => (i in siblings ? address("topic", siblings[i].id) : null);
   const shareOf = (column, value) => column.all.find((v) => v.value === value)?.share;
   return {
     title: topicName(topic),
     content: [
-      h("nav", { class: "steps", "aria-label": `${kind}s` }, h("a", { href: step(at - 1), rel: "prev" }, "← larger"), parent && h("a", { href: address("topic", parent.id) }, "topic: ", h("bdi", {}, topicName(parent))), h("a", { href: step(at + 1), rel: "next" }, "smaller →")),
-      h("h1", { tabindex: -1, class: "eyebrow" }, kind),
+      h("nav", { class: "steps", "aria-label": "topics" }, h("a", { href: step(at - 1), rel: "prev" }, "← larger"), above && h("span", {}, "in: ", pathLinks(pathOf(above))), h("a", { href: step(at + 1), rel: "next" }, "smaller →")),
+      h("h1", { tabindex: -1, class: "eyebrow" }, above ? "subtopic" : "topic"),
       h("p", { class: "title" }, h("bdi", {}, topicName(topic))),
-      h("p", { class: "lead" }, `${plural(topic.count, unit())}, ${percent(topic.share)} of all`, parent && `, ${percent(topic.count / parent.count)} of the topic`, "."),
-      labelEditor("topic", topic.id, topic.label, show),
+      h("p", { class: "lead" }, `${plural(topic.count, unit())}, ${percent(topic.share)} of all`, above && `, ${percent(topic.count / above.count)} of the topic above`, "."),
+      topic.words.length > 0 && labelEditor("topic", topic.id, topic.label, show),
       h("div", { class: "reading" },
         h("section", {},
-          themes.length > 1 && h("section", {}, h("h2", {}, "Themes"), folded(themes, 8, (some) => h("ul", { class: "bars parts" }, some.map((theme) =>
-            h("li", {}, topicLink("theme", theme), bar(theme.count, 0, themes[0].count), h("span", { class: "value" }, whole(theme.count))))))),
-          t.courses.map((course) => courseOf(course, course[`${kind}s`][topic.place], topic.count)),
-          h("h2", {}, `Typical ${unit()}s`, h("small", {}, " cosine with a theme")),
-          folded(answer.top, 8, (some) => h("ol", { class: "excerpts" }, some.map((e) => rowItem(e.word, answer.texts, words, bar(e.value, 0, 1), h("span", { class: "value" }, e.value.toFixed(2))))))),
+          children.length > 0 && h("section", {}, h("h2", {}, "Subtopics"), h("ul", { class: "bars parts" }, children.map((sub) =>
+            h("li", {}, topicLink(sub), bar(sub.count, 0, children[0].count), h("span", { class: "value" }, whole(sub.count)))))),
+          t.courses.map((course) => courseOf(course, ofTopic(course, topic), topic.count)),
+          h("h2", {}, `Typical ${unit()}s`),
+          folded(answer.top, 8, (some) => h("ol", { class: "excerpts" }, some.map((e) => rowItem(e.word, { [e.word]: e.text }, words, e.alike > 0 && h("span", { class: "note" }, `and ${whole(e.alike)} that quote it or are like it`)))))),
         h("section", { class: "aside" },
           t.columns.map((column) => {
-            const values = column[`${kind}s`][topic.place];
+            const values = ofTopic(column, topic);
             return values.length > 0 && [h("h2", {}, h("bdi", {}, visible(column.name))), h("ul", { class: "bars parts" }, values.map((v) =>
               h("li", {}, h("bdi", {}, valueName(v.value)), bar(v.share, 0, 1, { mark: shareOf(column, v.value) }), h("span", { class: "value" }, percent(v.share)))))];
           }),
@@ -223,12 +231,12 @@ async function unusualPage() {
     title: `unusual ${unit()}s`,
     content: [
       heading(`Unusual ${unit()}s`),
-      h("p", { class: "lead" }, [plural(repeated, "near-duplicate"), t.blank > 0 && plural(t.blank, "empty text"), t.other > 0 && `${plural(t.other, `other ${unit()}`)} without a topic`].filter(Boolean).join(" · ")),
+      h("p", { class: "lead" }, [plural(repeated, "near-duplicate"), t.blank > 0 && plural(t.blank, "empty text")].filter(Boolean).join(" · ")),
       h("div", { class: pairs.length > 0 && "halves" },
         pairs.length > 0 && h("section", {}, h("h2", {}, "Near-duplicates", h("small", {}, " cosine of codes, at least 0.95")),
           h("ol", { class: "excerpts" }, pairs.map((pair) =>
             h("li", {}, h("ol", { class: "pair" }, pair.words.map((word) => rowItem(word, excerpts, []))), h("div", { class: "about" }, h("span", { class: "value" }, pair.cosine.toFixed(2)), pair.words.every((word) => has("word", word)) && h("a", { class: "compare", href: address("compare", ...pair.words) }, "compare")))))),
-        h("section", {}, h("h2", {}, "Outliers", h("small", {}, " cosine with the nearest theme")),
+        h("section", {}, h("h2", {}, "Outliers", h("small", {}, " cosine with the nearest topic")),
           h("ol", { class: "excerpts" }, t.outliers.map((o) => rowItem(o.word, t.texts, [], h("span", { class: "value" }, o.cosine.toFixed(2))))))),
     ],
   };

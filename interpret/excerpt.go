@@ -1,0 +1,395 @@
+package interpret
+
+import (
+	"hash/fnv"
+	"io"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Excerpt returns the most telling sentence of a row, on one line, with following sentences if they fit into
+// length characters. It prefers whole sentences in the author's own words, and the given words. Ellipses mark the ends
+// of a longer sentence. A sentence isn't in the author's own words if
+//
+//   - its line is in other texts, too, follows a last ruled line, or begins with a symbol, such as a quotation of mail, or
+//     with a word and a colon that many texts have at the beginning of lines, such as a header
+//   - it contains an address or ends with a colon, such as an attribution
+//   - it contains words that begin with a symbol that often begins several words of a text, or stands between two such
+//     words in the distance of a line: a quotation in a text that has lost its lines.
+//
+// Without other sentences, such ones are quoted. Excerpt also reports whether the sentence is in the author's own words
+// and contains a given word, if there are any.
+func (x *Index) Excerpt(row int, words []string, length int) (text string, telling bool) {
+	return x.sample().lines().excerpt(x.Codes.Texts.Text[row], slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" }), length)
+}
+
+// lineStatistics counts the lines of texts.
+type lineStatistics struct {
+	repeated passages       // lines that occur more than once, except marked ones
+	heads    map[string]int // number of texts with lines that begin with this word and symbols
+	symbols  map[rune]int   // number of texts with several words that begin with this symbol
+	least    int            // number of texts that makes a head or a symbol common
+}
+
+func newLineStatistics(texts []string) *lineStatistics {
+	const maxHeads = 1 << 16
+	lines := 0
+	for _, text := range texts {
+		lines += 1 + strings.Count(text[:min(len(text), maxTextBytes)], "\n")
+	}
+	s := &lineStatistics{newPassages(4 * lines), map[string]int{}, map[rune]int{}, max(5, len(texts)/200)}
+	seen := newPassages(4 * lines)
+	last := map[string]int{} // last text, from 1, of each head
+	for i, text := range texts {
+		marked := map[rune]int{} // number of words
+		for word := range strings.FieldsSeq(text[:min(len(text), maxTextBytes)]) {
+			if r := markOf(word); r != 0 {
+				if marked[r]++; marked[r] == 3 {
+					s.symbols[r]++
+				}
+			}
+		}
+		for line := range strings.Lines(text[:min(len(text), maxTextBytes)]) {
+			line = strings.TrimSpace(line)
+			if head := headOf(line); head != "" && last[head] != i+1 && (last[head] > 0 || len(last) < maxHeads) {
+				last[head] = i + 1
+				s.heads[head]++
+			}
+			if line == "" || markOf(line) != 0 {
+				continue
+			}
+			key := hashLine(line)
+			if seen.has(key) {
+				s.repeated.set(key)
+			}
+			seen.set(key)
+		}
+	}
+	return s
+}
+
+// hashLine returns the FNV-1a hash of a line.
+func hashLine(line string) uint64 {
+	h := fnv.New64a()
+	io.WriteString(h, line)
+	return h.Sum64()
+}
+
+// headOf returns the first word of a line if it ends with a symbol that doesn't end sentences or quotations.
+func headOf(line string) string {
+	head, _, _ := strings.Cut(line, " ")
+	r, _ := utf8.DecodeLastRuneInString(head)
+	if len(head) > 40 || !unicode.In(r, unicode.S, unicode.P) || isTerminal(r) || unicode.In(r, unicode.Pe, unicode.Pf) || strings.ContainsRune(`,"'`, r) {
+		return ""
+	}
+	return head
+}
+
+// markOf returns the symbol with which a word or line begins, or 0. Opening quotes and brackets, currencies, and symbols
+// that also end the word, as in *this*, don't count.
+func markOf(word string) rune {
+	r, n := utf8.DecodeRuneInString(word)
+	if !unicode.In(r, unicode.S, unicode.P) || isEmoji(r) || unicode.In(r, unicode.Ps, unicode.Pi, unicode.Sc) || strings.ContainsRune(`"'¿¡`, r) {
+		return 0
+	}
+	if last, _ := utf8.DecodeLastRuneInString(word); last == r && strings.ContainsFunc(word[n:], isWordRune) {
+		return 0
+	}
+	return r
+}
+
+func isTerminal(r rune) bool { return strings.ContainsRune(".!?…。！？؟।", r) }
+
+// A sentence is a sentence of a text, or a line that ends without a mark.
+type sentence struct {
+	text  string
+	own   bool // in the author's own words
+	block int  // sentences of a block follow each other
+}
+
+// lineBytes is the length of a line that mail programs wrap, with quotation marks.
+const lineBytes = 90
+
+// sentences splits a text.
+func (s *lineStatistics) sentences(text string) (all []sentence) {
+	lines := strings.Split(strings.ToValidUTF8(text[:min(len(text), maxTextBytes)], ""), "\n")
+	heads := map[string]int{} // of lines of this text
+	signature := len(lines)
+	for i, line := range lines {
+		lines[i] = strings.TrimSpace(line)
+		heads[headOf(lines[i])]++
+		if lines[i] != "" && !strings.ContainsFunc(lines[i], isWordRune) && len(lines)-i <= 10 {
+			signature = min(signature, i)
+		}
+	}
+	isOwn := func(i int) bool {
+		line, head := lines[i], headOf(lines[i])
+		return len(line) > 2*lineBytes || // the text has lost its lines
+			markOf(line) == 0 && i < signature && !s.repeated.has(hashLine(line)) && (head == "" || s.heads[head] < s.least && heads[head] < 3)
+	}
+	block := 0
+	var joined []string // lines of the block
+	own := false
+	flush := func() {
+		all = s.appendSentences(all, strings.Join(joined, " "), own, block)
+		joined = joined[:0]
+		block++
+	}
+	for i, line := range lines {
+		if now := line != "" && isOwn(i); line == "" || now != own {
+			flush()
+			own = now
+		}
+		if line = oneLine(line); line != "" {
+			joined = append(joined, line)
+		}
+		if strings.HasSuffix(line, ":") {
+			flush()
+		}
+	}
+	flush()
+	return all
+}
+
+// appendSentences appends the sentences of a line. If own is set, they are the author's own words unless they are
+// attributed or marked.
+func (s *lineStatistics) appendSentences(all []sentence, line string, own bool, block int) []sentence {
+	var marks []int // places of marked words
+	at := 0
+	for word := range strings.SplitSeq(line, " ") {
+		if r := markOf(word); r != 0 && s.symbols[r] >= s.least {
+			marks = append(marks, at)
+		}
+		at += len(word) + 1
+	}
+	start := 0
+	for _, part := range splitAttributions(splitSentences(line)) {
+		start += strings.Index(line[start:], part)
+		end := start + len(part)
+		before, _ := slices.BinarySearch(marks, start)
+		after, _ := slices.BinarySearch(marks, end)
+		quoted := before < after || before > 0 && after < len(marks) && marks[after]-marks[before-1] <= lineBytes
+		one := sentence{part, own && !quoted && !strings.HasSuffix(part, ":") && !slices.ContainsFunc(strings.Fields(part), isMailAddress), block}
+		if !one.own {
+			one.text = withoutMarks(part)
+		}
+		if start = end; one.text != "" {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// attribution matches words up to a colon after a mail address.
+var attribution = regexp.MustCompile(`^.*?[\pL\pN]\S*@\S*[\pL\pN].*?:(?: |$)`)
+
+// splitAttributions splits sentences after an attribution.
+func splitAttributions(sentences []string) (parts []string) {
+	for _, sentence := range sentences {
+		end := len(attribution.FindString(sentence))
+		for _, part := range []string{strings.TrimSpace(sentence[:end]), strings.TrimSpace(sentence[end:])} {
+			if part != "" {
+				parts = append(parts, part)
+			}
+		}
+	}
+	return parts
+}
+
+// withoutMarks removes symbols of mathematics, such as >, from the beginnings of words, and leading words without
+// letters and digits.
+func withoutMarks(line string) string {
+	words := strings.Fields(line)
+	for i, word := range words {
+		words[i] = strings.TrimLeftFunc(word, func(r rune) bool { return unicode.Is(unicode.Sm, r) })
+	}
+	for len(words) > 0 && !strings.ContainsFunc(words[0], func(r rune) bool { return isWordRune(r) || isEmoji(r) }) {
+		words = words[1:]
+	}
+	return strings.Join(strings.Fields(strings.Join(words, " ")), " ")
+}
+
+func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// isMailAddress reports whether a word has an @ between letters or digits.
+func isMailAddress(word string) bool {
+	before, after, found := strings.Cut(word, "@")
+	return found && strings.ContainsFunc(before, isWordRune) && strings.ContainsFunc(after, isWordRune)
+}
+
+// splitSentences splits a line after characters that end sentences. A full stop ends none before a small letter or after a
+// single letter.
+func splitSentences(line string) (parts []string) {
+	runes := []rune(line)
+	start := 0
+	for i := 0; i < len(runes); i++ {
+		if !isTerminal(runes[i]) {
+			continue
+		}
+		end := i + 1
+		for end < len(runes) && (isTerminal(runes[end]) || unicode.In(runes[end], unicode.Pe, unicode.Pf) || strings.ContainsRune(`"'`, runes[end])) {
+			end++
+		}
+		next := end
+		for next < len(runes) && unicode.IsSpace(runes[next]) {
+			next++
+		}
+		initial := runes[i] == '.' && i > 0 && unicode.IsUpper(runes[i-1]) && (i == 1 || !isWordRune(runes[i-2]))
+		if next < len(runes) && (next == end && runes[i] < 0x3000 || unicode.IsLower(runes[next]) || initial) {
+			continue
+		}
+		parts = append(parts, string(runes[start:end]))
+		start, i = next, next-1
+	}
+	if start < len(runes) {
+		parts = append(parts, string(runes[start:]))
+	}
+	return parts
+}
+
+func (s *lineStatistics) excerpt(text string, words []string, length int) (excerpt string, telling bool) {
+	all := s.sentences(text)
+	if len(all) == 0 {
+		return "", false
+	}
+	find := newFinder(words)
+	best, most := 0, math.Inf(-1)
+	for i, c := range all {
+		score := -0.02 * float64(min(i, 20))
+		found := map[int]bool{}
+		for _, h := range find.find(c.text) {
+			if !found[h.word] {
+				found[h.word] = true
+				score += 1 / (1 + 0.2*float64(h.word)) // the first words tell more
+			}
+		}
+		n := utf8.RuneCountInString(c.text)
+		last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(c.text, `"')]}»”’`))
+		if isTerminal(last) {
+			score += 0.5
+		}
+		if !c.own {
+			score -= 4
+		}
+		if strings.Contains(c.text, "@") && slices.ContainsFunc(strings.Fields(c.text), isMailAddress) {
+			score -= 4
+		}
+		if n < 30 {
+			score -= 1
+		}
+		if n > length {
+			score -= 0.5
+		}
+		if score > most {
+			best, most = i, score
+			telling = c.own && (len(found) > 0 || len(words) == 0)
+		}
+	}
+	shown := all[best].text
+	for _, c := range all[best+1:] {
+		if c.block != all[best].block || utf8.RuneCountInString(shown)+1+utf8.RuneCountInString(c.text) > length {
+			break
+		}
+		shown += " " + c.text
+	}
+	return find.window(shown, length), telling
+}
+
+// A finder finds words in texts. In scripts without spaces, a word counts anywhere, in others only where a word of the
+// text begins.
+type finder struct{ pattern *regexp.Regexp } // nil finds nothing
+
+func newFinder(words []string) finder {
+	var quoted []string
+	for _, word := range words {
+		q := "(" + regexp.QuoteMeta(word) + ")"
+		if !isUnspacedWord(word) {
+			q = `(?:^|[^\pL\pN])` + q
+		}
+		quoted = append(quoted, q)
+	}
+	if quoted == nil {
+		return finder{}
+	}
+	return finder{regexp.MustCompile("(?i)" + strings.Join(quoted, "|"))}
+}
+
+// A hit is a word of a finder in a text.
+type hit struct{ at, word int } // in bytes
+
+func (f finder) find(text string) (hits []hit) {
+	if f.pattern == nil {
+		return nil
+	}
+	for _, m := range f.pattern.FindAllStringSubmatchIndex(text, -1) {
+		word := slices.IndexFunc(m[2:], func(at int) bool { return at >= 0 }) // two indices for each word
+		hits = append(hits, hit{m[2+word], word / 2})
+	}
+	return hits
+}
+
+// window returns the part of a line with the most different words, of up to n characters. Ellipses replace the rest.
+func (f finder) window(line string, n int) string {
+	if utf8.RuneCountInString(line) <= n {
+		return line
+	}
+	const before = 40 // bytes before the first word
+	start, distinct := 0, 0
+	hits := f.find(line)
+	for i, first := range hits {
+		words := map[int]bool{}
+		for _, h := range hits[i:] {
+			if h.at-first.at < n-2*before {
+				words[h.word] = true
+			}
+		}
+		if len(words) > distinct {
+			start, distinct = first.at, len(words)
+		}
+	}
+	mark := ""
+	if start > before {
+		start -= before
+		if i := strings.IndexByte(line[start:start+before], ' '); i >= 0 {
+			start += i + 1
+		}
+		mark = "…"
+	} else {
+		start = 0
+	}
+	runes := []rune(strings.ToValidUTF8(line[start:], ""))
+	n -= len([]rune(mark))
+	if len(runes) <= n {
+		return mark + string(runes)
+	}
+	shown := string(runes[:n-1])
+	if i := strings.LastIndexByte(shown, ' '); i > len(shown)*3/4 {
+		shown = shown[:i]
+	}
+	return mark + shown + "…"
+}
+
+// oneLine replaces white space in a text by single spaces, and four or more equal punctuation characters, such as
+// a ruled line, by a dash.
+func oneLine(text string) string {
+	var line []rune
+	var previous rune
+	run := 0
+	for _, r := range strings.Join(strings.Fields(text), " ") {
+		if r != previous {
+			previous, run = r, 0
+		}
+		run++
+		switch {
+		case run < 4 || !unicode.IsPunct(r) && !unicode.In(r, unicode.Sm, unicode.Sk):
+			line = append(line, r)
+		case run == 4:
+			line = append(line[:len(line)-3], '—')
+		}
+	}
+	return string(line)
+}

@@ -1,0 +1,75 @@
+package interpret
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestExcerpt(t *testing.T) {
+	const length, wholeText = 240, 20000
+	filler := strings.Repeat("so it goes on ", 50)
+	for _, tt := range []struct {
+		name, text string
+		words      []string
+		want       []string // parts of the excerpt
+	}{
+		{"short", "a\nshort  text", []string{"short"}, []string{"a short text"}},
+		{"empty word", "a text", []string{"", "text"}, []string{"a text"}},
+		{"no word", filler + "goal", nil, []string{"so it goes on so it"}},
+		{"most different words", filler + "goal goal goal " + filler + filler + " the goalie and the keeper " + filler, []string{"goal", "keeper"}, []string{"…", " the goalie and the keeper so"}},
+		{"at the end", filler + "goal", []string{"goal"}, []string{"…it goes on so it goes on so it goes on goal"}},
+		{"not within words", filler + "again " + filler + "rain", []string{"rain"}, []string{"…", "on rain"}},
+		{"without spaces", strings.Repeat("東京タワー", 200) + "大学です" + strings.Repeat("東京", 200), []string{"大学"}, []string{"…", "大学です"}},
+		{"syntax of patterns", filler + "c++ (or) *a*", []string{"c++", "(", "*a"}, []string{"c++ (or) *a*"}},
+		{"ruled lines", "three ==== four\n=====\n-----\none ... two ____ 🙂🙂🙂🙂 !!!!!", []string{"two"}, []string{"three — four"}},
+		{"whole characters", strings.Repeat("é", 3*wholeText), []string{"x"}, []string{"éé", "…"}},
+	} {
+		got, _ := newLineStatistics([]string{tt.text}).excerpt(tt.text, tt.words, length)
+		if n := utf8.RuneCountInString(got); n > length || !utf8.ValidString(got) {
+			t.Errorf("%s: %d characters", tt.name, n)
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: %q, want %q", tt.name, got, want)
+			}
+		}
+	}
+}
+
+// An excerpt is a sentence in the author's own words, with the given words.
+func TestExcerptOfOwnWords(t *testing.T) {
+	quote := "> You can't be serious about the goalie.\n> He is the best goalie of all.\n"
+	texts := []string{
+		"In article <12@a.edu> joe@a.edu\n(Joe Doe) writes:\n" + quote + "\nI am serious. The goalie of St. Louis let in nine\ngoals, e.g. from the blue line! So there.\n--\nJoe | goalie of goalies",
+		"Ann Lee wrote:\n" + quote + "Never mind the goalie.",
+		quote,
+		"Subject: the goalie\nLines: 3\n\nMasks hide a goalie well enough.\nGo goalie go, the goalie club of Utah.",
+		"Subject: no goalie at all\n\nNo mask, no goalie: such is life.\nGo goalie go, the goalie club of Utah.",
+		"joe@a.edu writes: >Who needs a goalie? >I do. And I >say so. Not me, not a goalie.",
+		"我们看比赛。守门员很好！再见。",
+		"Er sagt: »Der Torwart war gut.« Dann ging er heim und trank sein Bier.",
+	}
+	for i := range 4 {
+		texts = append(texts, fmt.Sprintf("Subject: %d\nText number %[1]d is here >and >here >again.", i))
+	}
+	s := newLineStatistics(texts)
+	for i, want := range []string{
+		"The goalie of St. Louis let in nine goals, e.g. from the blue line! So there.",
+		"Never mind the goalie.",
+		"You can't be serious about the goalie. He is the best goalie of all.",
+		"Masks hide a goalie well enough.",
+		"No mask, no goalie: such is life.",
+		"Not me, not a goalie.",
+		"守门员很好！ 再见。",
+		"Er sagt: »Der Torwart war gut.« Dann ging er heim und trank sein Bier.",
+	} {
+		if got, telling := s.excerpt(texts[i], []string{"goalie", "守门员", "Torwart"}, 80); got != want || telling != (i != 2) {
+			t.Errorf("%q: %q, want %q; telling: %v", texts[i], got, want, telling)
+		}
+	}
+	if got, telling := s.excerpt(" \n", nil, 80); got != "" || telling {
+		t.Errorf("%q of an empty text", got)
+	}
+}

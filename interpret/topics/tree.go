@@ -1,0 +1,134 @@
+package topics
+
+import (
+	"math"
+	"slices"
+
+	"overcomplete/model"
+)
+
+// A branch is a node of the tree of themes: the themes lo to hi−1.
+type branch struct {
+	lo, hi int32
+	halves [2]int32 // ids of the branches into which it splits, if hi − lo > 1
+}
+
+// A tree lists the 2M−1 branches of M themes by id, see [model.Themes.Cut].
+type tree struct {
+	themes   int
+	branches []branch
+	rows     []int32 // rows with a theme, in the order of their themes
+	starts   []int32 // index in rows of each theme's first row, M+1
+}
+
+// newTree returns the tree of themes. The argument of holds the theme of each row, or None.
+func newTree(themes *model.Themes, of []ID) *tree {
+	m := int32(themes.Len())
+	t := &tree{themes: int(m), branches: make([]branch, 2*m-1), starts: make([]int32, m+1)}
+	begin, end := make([]int32, m+1), make([]int32, m+1) // id of the largest branch so far that begins or ends at a theme
+	for theme := range m {
+		t.branches[theme] = branch{lo: theme, hi: theme + 1}
+		begin[theme], end[theme+1] = theme, theme
+	}
+	for j := m - 2; j >= 0; j-- {
+		at := themes.Splits[j]
+		a, b := end[at], begin[at]
+		whole := branch{t.branches[a].lo, t.branches[b].hi, [2]int32{a, b}}
+		t.branches[m+j] = whole
+		begin[whole.lo], end[whole.hi] = m+j, m+j
+	}
+	for _, theme := range of {
+		if theme != None {
+			t.starts[theme+1]++
+		}
+	}
+	for theme := range m {
+		t.starts[theme+1] += t.starts[theme]
+	}
+	next := slices.Clone(t.starts)
+	t.rows = make([]int32, t.starts[m])
+	for i, theme := range of {
+		if theme != None {
+			t.rows[next[theme]] = int32(i)
+			next[theme]++
+		}
+	}
+	return t
+}
+
+// rowsOf returns the rows of a branch, in the order of their themes.
+func (t *tree) rowsOf(id int32) []int32 {
+	b := t.branches[id]
+	return t.rows[t.starts[b.lo]:t.starts[b.hi]]
+}
+
+// smallest returns the smallest branch with the same rows as a branch with rows.
+func (t *tree) smallest(id int32) int32 {
+	for int(id) >= t.themes {
+		a, b := t.branches[id].halves[0], t.branches[id].halves[1]
+		switch {
+		case len(t.rowsOf(a)) == 0:
+			id = b
+		case len(t.rowsOf(b)) == 0:
+			id = a
+		default:
+			return id
+		}
+	}
+	return id
+}
+
+// divide returns up to n branches with rows into which a branch splits, or none if it is a theme. The splits nearest to
+// the root come first, as in [model.Themes.Cut].
+func (t *tree) divide(id int32, n int) []int32 {
+	parts := []int32{id}
+	for len(parts) < n {
+		next := -1 // a split nearer to the root has a smaller id
+		for i, part := range parts {
+			if int(part) >= t.themes && (next < 0 || part < parts[next]) {
+				next = i
+			}
+		}
+		if next < 0 {
+			break
+		}
+		halves := t.branches[parts[next]].halves // both have rows, because parts are smallest
+		parts = slices.Replace(parts, next, next+1, t.smallest(halves[0]), t.smallest(halves[1]))
+	}
+	if len(parts) == 1 {
+		return nil
+	}
+	return parts
+}
+
+// descend returns the theme of a row, given the row's themes in increasing order and their cosines, or None without
+// themes. At each split that separates these themes, from the root down, the row follows the themes with the larger
+// Σcosine^2.5. Smaller exponents favour branches of many themes, so that small topics lose their rows; larger ones agree
+// less with classes of texts. The argument order holds for each theme except the first the index of the split that
+// begins at it.
+func descend(themes []int32, cosines []float32, order []int32) ID {
+	for len(themes) > 1 {
+		at, first := 0, int32(len(order))
+		for i := 1; i < len(themes); i++ {
+			if split := slices.Min(order[themes[i-1]+1 : themes[i]+1]); split < first {
+				at, first = i, split
+			}
+		}
+		if power(cosines[:at]) >= power(cosines[at:]) {
+			themes, cosines = themes[:at], cosines[:at]
+		} else {
+			themes, cosines = themes[at:], cosines[at:]
+		}
+	}
+	if len(themes) == 0 {
+		return None
+	}
+	return ID(themes[0])
+}
+
+func power(cosines []float32) (sum float32) {
+	for _, c := range cosines {
+		sum += c * c * float32(math.Sqrt(float64(c)))
+	}
+	return sum
+}
