@@ -75,7 +75,7 @@ var harmless = []struct {
 	{"jacobi", "sum for product", 1, "the size of u, which is scaled to the norm afterwards"},
 	{"polish|search", "copied beyond the end", 2, "atoms, and rows of residuals and codes, are copied whole"},
 	{"polish", bounds, 3, "an element of padding, which is zero, or a pass without columns"},
-	{"search", "address", 1, "a part of a sum of squares, of which only the power of two counts"},
+	{"search", "address", 1, "a part of a sum of squares: only the sum's power of two counts"},
 	{"search", bounds, 3, "a warp without columns multiplies zeros, or takes a maximum with them"},
 	{"round_atoms|search", "parameter", 1, "the pitch for the length: padding is zeros"},
 	{"polish", "selection", 7, "a count that would have ended the search for digits before the last one"},
