@@ -313,7 +313,11 @@ class TestModel(Folder):
         self.assertEqual(table["label"].tolist(), [topic["label"] for topic in printed["topics"]])
         for topic in table.itertuples():
             self.assertEqual(topic.count, rows.count(topic.id))
-            self.assertTrue(set(topic.examples) <= set(self.texts), topic.examples)
+            self.assertTrue(set(topic.examples) <= {" ".join(text.split()) for text in self.texts}, topic.examples)
+            within = m.topics(within=topic.id)
+            self.assertIn(within["count"].sum(), (0, topic.count))
+        with self.assertRaises(KeyError):
+            m.topics(within=99)
         table = m.topics(3, column="kind")
         self.assertEqual(len(table), 3)
         self.assertEqual(set(table["id"]), set(m.row_topics(3)) - {None})
