@@ -288,7 +288,9 @@ class TestModel(Folder):
         before = m.labels
         self.assertTrue(any("kind" in label for label in before), before)
         m.set_stop_words(["KIND", "lines"])
-        self.assertFalse(any("kind" in label for label in m.labels), m.labels)
+        words = [label for label in m.labels if not label.endswith("…")]  # the others quote a text
+        self.assertFalse(any("kind" in label for label in words), words)
+        self.assertTrue(words)
         m.set_stop_words([])
         self.assertEqual(m.labels, before)
         with self.assertRaisesRegex(ValueError, "rows of .*words are words"):
