@@ -65,16 +65,23 @@ class Overcomplete:
 
     def fit(self, table, count, seed):
         self.folder = tempfile.TemporaryDirectory()
-        self.count, self.places = str(count), {}
-        return self.run(table, "train", "--topics", self.count, "--seed", str(seed))
+        self.count = str(count)
+        of, self.broad, themes, labels = self.run(table, "train", "--topics", self.count, "--seed", str(seed))
+        self.topics = sorted(set(self.broad.values()))
+        scores = [sum(themes[:, k] for k, topic in self.broad.items() if topic == t) for t in self.topics]
+        return Topics(self.places(of), np.transpose(scores), [labels[t] for t in self.topics])
 
     def predict(self, table):
-        return self.run(table, "encode", os.path.join(self.folder.name, "train"))
+        of, broad, _, _ = self.run(table, "encode", os.path.join(self.folder.name, "train"))
+        # A topic whose rows are all in one of its halves has the id of this half, so themes tell which topic it is.
+        same = {topic: self.broad[k] for k, topic in broad.items() if k in self.broad} | {t: t for t in self.topics}
+        return Topics(self.places([same.get(t) for t in of]), None, None)
 
-    def place(self, topic):
-        return self.places.setdefault(topic, len(self.places))
+    def places(self, topics):
+        return np.array([self.topics.index(t) if t in self.topics else -1 for t in topics])
 
     def run(self, table, command, *arguments):
+        """Returns the topic of each row, the topic of each theme that has rows, squared cosines with themes, and labels."""
         path, out = os.path.join(self.folder.name, "table.parquet"), os.path.join(self.folder.name, command)
         pq.write_table(table, path)
         inputs = [path, *arguments] if command == "train" else [*arguments, path]
@@ -82,23 +89,19 @@ class Overcomplete:
         subprocess.run(call, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         call = [program, "topics", out, "--topics", self.count, "--json"]
         found = json.loads(subprocess.run(call, check=True, stdout=subprocess.PIPE).stdout)
-        of = np.array([-1 if t is None else self.place(t) for t in found["rows"]])
         model = os.path.join(self.folder.name, "train")  # which has the dictionary of encoded rows, too
         themes = np.load(os.path.join(model, "themes.npy"))
         rows = sparse.load_npz(os.path.join(out, "codes.npz")) @ np.load(os.path.join(model, "dictionary.npy"))
         cosines = rows @ themes.T / np.maximum(np.linalg.norm(rows, axis=1), 1e-30)[:, None]
         eighth = np.sort(cosines, axis=1)[:, -min(8, len(themes))]
         cosines[(cosines < eighth[:, None]) | (cosines < 0)] = 0
-        scores = np.zeros((len(of), int(self.count) + 1))  # with "other"
         parents = {t["id"]: t["parent"] for t in found["topics"] + found["subtopics"]}
-        for theme in range(len(themes)):
-            topic = theme
-            while parents.get(topic) is not None:
-                topic = parents[topic]
-            if topic in parents:
-                scores[:, self.place(topic)] += cosines[:, theme] ** 2
-        labels = {self.place(t["id"]): [w.lower() for w in t["words"]] for t in found["topics"]}
-        return Topics(of, scores, [labels.get(i, []) for i in range(int(self.count) + 1)])
+        broad = {}
+        for theme in filter(parents.__contains__, range(len(themes))):
+            broad[theme] = theme
+            while parents[broad[theme]] is not None:
+                broad[theme] = parents[broad[theme]]
+        return found["rows"], broad, cosines**2, {t["id"]: [w.lower() for w in t["words"]] for t in found["topics"]}
 
 
 class ClassWords:
