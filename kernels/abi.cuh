@@ -141,6 +141,7 @@ constexpr int POWER_SHARED = 256;
 
 // A block of search computes tiles of SEARCH_ROWS × SEARCH_COLUMNS of products of bytes, in steps of
 // SEARCH_DEPTH bytes, with SEARCH_STAGES steps in shared memory (see search.cu).
+constexpr int SEARCH_ATOMS = 64; // of a tile of search_LENGTH
 constexpr int SEARCH_THREADS = 256;
 constexpr int SEARCH_ROWS = 32;
 constexpr int SEARCH_COLUMNS = 256;
@@ -325,7 +326,7 @@ struct RoundAtoms {
     float* norms;        // per atom: ‖D8_k‖
     const float* atoms;
     Shape shape;
-    char padding[4];
+    int pitch; // of D8
 };
 LAYOUT(RoundAtoms, 64, 5)
 

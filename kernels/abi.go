@@ -145,6 +145,7 @@ const powerShared = 256
 
 // A block of search computes tiles of SEARCH_ROWS × SEARCH_COLUMNS of products of bytes, in steps of
 // SEARCH_DEPTH bytes, with SEARCH_STAGES steps in shared memory (see search.cu).
+const searchAtoms = 64 // of a tile of search_LENGTH
 const searchThreads = 256
 const searchRows = 32
 const searchColumns = 256
@@ -341,7 +342,7 @@ type roundAtoms struct {
 	norms  pointer[float32] // per atom: ‖D8_k‖
 	atoms  pointer[float32]
 	shape  shape
-	_      [4]byte
+	pitch  int32 // of D8
 }
 
 var _ [64]byte = [unsafe.Sizeof(roundAtoms{})]byte{}

@@ -96,7 +96,7 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 	if err != nil {
 		return nil, err
 	}
-	g, err := d.open(append(files, "search", "polish")...)
+	g, err := d.open(append(files, "search", "search_any", "polish")...)
 	if err != nil {
 		return nil, err
 	}
@@ -118,14 +118,11 @@ func (e *encoder) Options() encode.Options { return e.options }
 
 // fixedBytes returns the bytes of device memory that do not depend on the number of rows.
 func (e *encoder) fixedBytes() int64 {
-	return slack + int64(e.widths.atoms)*4*int64(e.widths.dimPitch+1) + e.widths.roundedBytes() + searchRows*e.widths.searchBytes()
+	bytes, across := e.widths.roundedBytes(e.searchKernel())
+	return slack + int64(e.widths.atoms)*4*int64(e.widths.dimPitch+3) + 8*int64(e.widths.searchPitch()) + int64(bytes+across) + searchRows*e.widths.searchBytes()
 }
 
-// roundedBytes returns the bytes of [roundedAtoms].
-func (w widths) roundedBytes() int64 {
-	return int64(w.byteRows(w.atoms))*int64(w.bytePitch(w.dim)) + int64(w.byteRows(w.dim))*int64(w.bytePitch(w.atoms)) +
-		8*int64(w.atoms+w.searchPitch())
-}
+func (e *encoder) searchKernel() searchKernel { return searchFor(e.widths.dim, e.gpu.maxShared) }
 
 // searchBytes returns the bytes of [searchState] per row.
 func (w widths) searchBytes() int64 {
@@ -176,7 +173,7 @@ func (e *encoder) prepare(minRows int, reserved int64, learns bool) error {
 	rows := e.batch
 	e.atoms = alloc[float32](g, e.widths.atoms*e.widths.dimPitch)
 	memory := func(n int, _ bool) pointer[byte] { return alloc[byte](g, n) }
-	e.rounded, e.search = newRoundedAtoms(memory, e.widths), newSearchState(memory, e.widths, rows)
+	e.rounded, e.search = newRoundedAtoms(memory, e.widths, e.searchKernel()), newSearchState(memory, e.widths, rows)
 	e.search.iterations, e.search.count = upload(g, schedule(e.options.Lambda, e.options.Steps)), e.options.Steps
 	e.work, e.polish = alloc[float32](g, rows*e.nonzeros), upload(g, schedule(0, backend.PolishSteps))
 	if learns {
@@ -339,9 +336,7 @@ func (e *encoder) encode(n int) {
 // roundAtoms queues the rounding of the current atoms to 8-bit integers, for the current step size.
 func (e *encoder) roundAtoms() {
 	r, g := &e.rounded, e.gpu
-	g.queue(roundAtoms{
-		bytes: r.bytes, across: r.across, tops: r.tops, norms: r.norms, atoms: e.atoms, shape: e.widths.shape(0),
-	}.launch(), g.compute)
+	g.queue(r.round(e.widths, e.atoms), g.compute)
 	g.queue(scaleAtoms{
 		shares: r.shares, scales: r.scales, unit: r.unit, reach: r.reach, tops: r.tops, norms: r.norms, step: e.step, atoms: int32(e.widths.atoms),
 	}.launch(), g.compute)

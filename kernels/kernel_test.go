@@ -225,7 +225,12 @@ func TestKernels(t *testing.T) {
 		{"update", products[:1], checkUpdate, shapes},
 		{"correlate", products, checkCorrelate, shapes},
 		{"remember", products[1:2], checkRemember, shapes},
-		{"search", rows[1:], checkSearch, [][3]int{{1, 1, 1}, {3, 31, 3}, {33, 300, 70}, {5, 66, 300}}},
+		{"search_any", rows[1:], checkSearch("search_any"), [][3]int{{1, 1, 1}, {3, 31, 3}, {33, 300, 70}, {5, 66, 300}}},
+		{"search_128", rows[1:], checkSearch("search_128"), [][3]int{{1, 1, 1}, {3, 31, 3}, {33, 300, 70}}},
+		{"search_320", rows[1:], checkSearch("search_320"), [][3]int{{33, 133, 300}, {5, 66, 130}}},
+		{"search_384", rows[1:], checkSearch("search_384"), [][3]int{{33, 133, 384}}},
+		{"search_768", rows[1:], checkSearch("search_768"), [][3]int{{33, 133, 767}}},
+		{"search_1024", rows[1:], checkSearch("search_1024"), [][3]int{{33, 66, 1021}}},
 		{"polish", rows[1:], checkPolish, [][3]int{{1, 1, 1}, {5, 40, 3}, {4, 259, 133}, {2, 70, 1100}, {1, 1300, 5}}},
 		{"finish_codes and pack_codes", rows, checkFinishAndPackCodes, codes},
 		{"random_codes", rows, checkRandomCodes, [][3]int{{1, 1}, {5, 7}, {9, 130}}},
@@ -471,8 +476,18 @@ func checkCorrelate(b *bench, precision Precision, words, atoms, dim int) {
 	}
 }
 
-// checkSearch compares the search with the definition, bit by bit.
-func checkSearch(b *bench, _ Precision, words, atoms, dim int) {
+// checkSearch compares a kernel of the search with the definition, bit by bit.
+func checkSearch(name string) func(b *bench, _ Precision, words, atoms, dim int) {
+	kernel := searchKernel{name: name}
+	for _, k := range searchKernels {
+		if k.name == name {
+			kernel = k
+		}
+	}
+	return func(b *bench, _ Precision, words, atoms, dim int) { checkSearchWith(b, kernel, words, atoms, dim) }
+}
+
+func checkSearchWith(b *bench, kernel searchKernel, words, atoms, dim int) {
 	const steps = 8 // atoms enter in steps 0, 3 and 6, and don't in the last one
 	d := &model.Dictionary{Dim: dim, Atoms: b.normal(atoms*dim, 0)}
 	y := b.normal(words*dim, 0)
@@ -503,10 +518,8 @@ func checkSearch(b *bench, _ Precision, words, atoms, dim int) {
 		b.t.Fatal(err)
 	}
 	w := newWidths(atoms, dim)
-	rounded, rows := newRoundedAtoms(b.memory, w), b.array(y, words, dim)
-	b.run(few(roundAtoms{
-		bytes: rounded.bytes, across: rounded.across, tops: rounded.tops, norms: rounded.norms, atoms: b.array(d.Atoms, atoms, dim).data, shape: w.shape(0),
-	}.launch()))
+	rounded, rows := newRoundedAtoms(b.memory, w, kernel), b.array(y, words, dim)
+	b.run(few(rounded.round(w, b.array(d.Atoms, atoms, dim).data)))
 	b.run(scaleAtoms{
 		shares: rounded.shares, scales: rounded.scales, unit: rounded.unit, reach: rounded.reach, tops: rounded.tops, norms: rounded.norms,
 		step: s, atoms: int32(atoms),

@@ -96,8 +96,12 @@ func (k scaleAtoms) launch() launch {
 	return launch{"scale_atoms", unsafe.Pointer(&k), grid{1, 1, scaleThreads, scaleShared}}
 }
 
-func (k search) launch() launch {
-	return launch{"search", unsafe.Pointer(&k), grid{divide(int(k.shape.words), searchRows), 1, searchThreads, searchShared}}
+func (k search) launch(with searchKernel) launch {
+	threads, shared := searchThreads, searchShared
+	if with.length > 0 {
+		threads, shared = with.warps*warp, with.shared()
+	}
+	return launch{with.name, unsafe.Pointer(&k), grid{divide(int(k.shape.words), searchRows), 1, threads, shared}}
 }
 
 // launch has the atoms gathered if they fit into the shared memory of a block.
