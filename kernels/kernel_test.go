@@ -532,7 +532,10 @@ func checkSearchWith(b *bench, kernel searchKernel, words, atoms, dim int) {
 		b.run(state.launch(&rounded, search{y: rows.data, step: s, shape: w.shape(words), nonnegative: o.Nonnegative}))
 		factors := readBack(b, state.factors, words)
 		for i := range words {
-			codes := readBack(b, state.codes.at(i*w.searchPitch()), atoms)
+			var codes []float32
+			for k := 0; k < atoms; k += searchAtoms {
+				codes = append(codes, readBack(b, state.codes.at(codePlace(w, i, k)), min(searchAtoms, atoms-k))...)
+			}
 			for k, want := range encodetest.Search(y[i*dim:][:dim], d, s, o) {
 				got := float32(float64(codes[k]) * factors[i])
 				if got != want {
@@ -547,6 +550,11 @@ func checkSearchWith(b *bench, kernel searchKernel, words, atoms, dim int) {
 	if all := 3 * words * atoms; all > 100 && (nonzeros == 0 || nonzeros == all) {
 		b.t.Errorf("%d of %d codes are not zero: a poor test", nonzeros, all)
 	}
+}
+
+// codePlace returns the place of a code of the search, as code_place does.
+func codePlace(w widths, row, atom int) int {
+	return row/searchRows*searchRows*w.searchPitch() + (atom/searchAtoms*searchRows+row%searchRows)*searchAtoms + atom%searchAtoms
 }
 
 // checkPolish compares with the formulas in float64, on codes with ties, zeros and few nonzeros.
@@ -570,7 +578,11 @@ func checkPolish(b *bench, _ Precision, words, atoms, dim int) {
 			}
 		}
 	}
-	codes := b.pitched(values, words, atoms, searchColumns)
+	laid := make([]float32, roundUp(words, searchRows)*w.searchPitch())
+	for i, v := range values {
+		laid[codePlace(w, i/atoms, i%atoms)] = v
+	}
+	codes := put(b, laid)
 	for _, most := range []int{1, min(3, atoms), max(1, atoms/3), atoms} {
 		for _, c := range []struct{ nonnegative, learns bool }{{false, true}, {true, false}} {
 			o := encode.Options{Nonzeros: most, Nonnegative: c.nonnegative}
@@ -579,7 +591,7 @@ func checkPolish(b *bench, _ Precision, words, atoms, dim int) {
 			k := polish{
 				index: zeros[int32](b, lists), value: zeros[float32](b, lists), momentumCodes: zeros[float32](b, lists),
 				residuals: b.array(nil, words, dim).data, losses: losses, nonzeros: nonzeros, l1: l1,
-				codes: codes.data, factors: put(b, factors), y: b.array(y, words, dim).data, atoms: b.array(d, atoms, dim).data,
+				codes: codes, factors: put(b, factors), y: b.array(y, words, dim).data, atoms: b.array(d, atoms, dim).data,
 				iterations: put(b, schedule(0, backend.PolishSteps)), count: backend.PolishSteps, stepSize: 2 * s,
 				maxNonzeros: int32(most), shape: w.shape(words), nonnegative: c.nonnegative,
 			}

@@ -12,7 +12,7 @@
 // Lower bounds for a row of 300 with 90 of 3000 codes: 120 KB from L2, 2,000 clocks at 64 bytes
 // per clock and SM, and 11 · 90 · 300 multiplications, which read 1.2 MB from shared memory in
 // 9,300 clocks.
-#include "device.cuh"
+#include "search.cuh"
 
 // Polishing is the state of a block for its row. The list is in global memory.
 struct Polishing {
@@ -70,7 +70,7 @@ struct Polishing {
     __device__ __forceinline__ void choose(const float* codes, double factor)
     {
         const int atoms = args.shape.atoms, most = args.max_nonzeros;
-        auto magnitude_of = [&](int k) { return __float_as_uint(codes[k]) & 0x7fffffff; };
+        auto magnitude_of = [&](int k) { return bits_of(codes[code_place(0, k, 0)]); };
         unsigned least = 0; // at least `most` magnitudes are ≥ least
         int larger = 0;     // number of magnitudes > least, once its last digit is known
         for (int shift = 30, found = atoms; shift >= 0 && found != most; shift -= 3) {
@@ -129,7 +129,7 @@ struct Polishing {
             if (keeps) {
                 const int i = to + __popc(kept & lanes_before);
                 index[i] = k;
-                value[i] = z[i] = static_cast<float>(codes[k] * factor);
+                value[i] = z[i] = static_cast<float>(codes[code_place(0, k, 0)] * factor);
             }
             equal -= __popc(ties);
             to += __popc(kept);
@@ -255,7 +255,7 @@ extern "C" __global__ void __launch_bounds__(POLISH_THREADS) polish(Polish args)
     SHARED_MEMORY(char, shared_bytes);
     Polishing p(args, shared_bytes);
     const int pitch = (args.shape.atoms + SEARCH_COLUMNS - 1) / SEARCH_COLUMNS * SEARCH_COLUMNS;
-    p.choose(args.codes + static_cast<long long>(blockIdx.x) * pitch, args.factors[blockIdx.x]);
+    p.choose(args.codes + code_place(blockIdx.x, 0, pitch), args.factors[blockIdx.x]);
     if (p.gathered)
         p.gather();
     const float size = float_once(args.step_size);

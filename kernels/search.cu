@@ -10,9 +10,8 @@
 // transposed. R8 stays in shared memory, O in registers. So there is a kernel for each length of
 // rows; the longest rows, and GPUs with less shared memory, have search_any.cu.
 //
-// x and b of an iteration are a code's b and a of the next one, where z = b + m·(b − a), with the m of
-// the iteration before. They stay in L2 or memory. Most are zero: a thread has a bit for its
-// four adjacent codes of a row, and neither reads nor writes them while all are zero.
+// z and b stay in L2 or memory. Most are zero: a thread has a bit for its four adjacent codes of a
+// row, and neither reads nor writes them while all are zero.
 //
 // Lower bounds for an iteration of 64 rows of 300 → 3000, two blocks of an SM of an H100. Tensor
 // cores: 2 · 64 · 3008 · 320 multiplications, 60,000 clocks at 2,048 a clock. Issue: 220,000
@@ -176,16 +175,14 @@ struct BlockSearch {
         return a * a + b * b + c * c + d * d;
     }
 
-    // start_copy starts copying a tile of D8 to shared memory.
-    __device__ __forceinline__ void start_copy(int tile, int stage)
+    // start_copy starts copying a tile of D8 to shared memory, of which the thread copies its part, from the given address.
+    __device__ __forceinline__ void start_copy(const signed char* from, int stage)
     {
-        const signed char* from = args.bytes + static_cast<long long>(tile) * TILE;
+        signed char* to = atoms + stage * TILE + 16 * threadIdx.x;
         UNROLL
-        for (int i = 0; i < TILE; i += 16 * THREADS) {
-            const int at = i + 16 * threadIdx.x;
-            if (i + 16 * THREADS <= TILE || at < TILE)
-                copy_async(atoms + stage * TILE + at, from + at, true);
-        }
+        for (int i = 0; i < TILE; i += 16 * THREADS)
+            if (i + 16 * THREADS <= TILE || threadIdx.x < (TILE - i) / 16)
+                copy_async(to + i, from + i, true);
         copy_commit();
     }
 
@@ -290,9 +287,13 @@ struct BlockSearch {
         }
     }
 
-    // subtract computes r = ŷ − τO and rounds it to R8. of_codes is the bits of the largest |z·v| of each row of S.
-    __device__ __forceinline__ void subtract(const int (&sums)[O_ROWS / 2][ACROSS][2][4], unsigned (&of_codes)[S_ROWS], int scaled_pitch)
+    // subtract computes r = ŷ − τO and rounds it to R8. largest is the largest |z·v| of each row of S.
+    __device__ __forceinline__ void subtract(const int (&sums)[O_ROWS / 2][ACROSS][2][4], const float (&largest)[S_ROWS], int scaled_pitch)
     {
+        unsigned of_codes[S_ROWS];
+        UNROLL
+        for (int e = 0; e < S_ROWS; e++)
+            of_codes[e] = __float_as_uint(largest[e]);
         over_rows<false>(code_parts, s_row, warp % 4, of_codes);
         const unsigned most = threadIdx.x < SEARCH_ROWS ? of_row<false>(code_parts, threadIdx.x, 4) : 0;
         float unit[O_ROWS];
@@ -319,78 +320,79 @@ struct BlockSearch {
 
     __device__ __forceinline__ void run()
     {
-        const int tiles = max(2, (args.shape.atoms + SEARCH_ATOMS - 1) / SEARCH_ATOMS), pitch = round_up(args.shape.atoms, SEARCH_COLUMNS), scaled_pitch = round_up(args.shape.dim, SEARCH_DEPTH);
-        start_copy(0, 0);
+        const int tiles = max(2, (args.shape.atoms + SEARCH_ATOMS - 1) / SEARCH_ATOMS), pitch = round_up(args.shape.atoms, SEARCH_COLUMNS);
+        const int scaled_pitch = round_up(args.shape.dim, SEARCH_DEPTH);
+        const signed char* next_atoms = args.bytes + 16 * threadIdx.x;
+        start_copy(next_atoms, 0);
         begin(scaled_pitch);
         unsigned char* flags = reinterpret_cast<unsigned char*>(args.flags) + static_cast<long long>(blockIdx.x) * tiles * THREADS + threadIdx.x;
         for (int n = 0; n < tiles; n++)
             flags[n * THREADS] = 0;
         const int s_column = warp % 4 * 16 + 4 * t;
-        const long long corner = (first + s_row) * pitch + s_column;
-        float* to = (args.count % 2 ? args.codes : args.momentum_codes) + corner;   // holds a, then x; at last, the result
-        float* from = (args.count % 2 ? args.momentum_codes : args.codes) + corner; // b
-        int side = 0, other = S_ROWS;                                               // their bits in flags
-        int marks = 0, stage = 0;                                                   // of the current tile
-        float4 a[S_ROWS], b[S_ROWS];
+        const long long corner = code_place(first + s_row, s_column, pitch);
+        constexpr int CODES = SEARCH_ROWS * SEARCH_ATOMS; // of a tile
+        float *z_at = args.momentum_codes + corner, *b_at = args.codes + corner;
+        int marks = 0, stage = 0; // of the current tile
+        float4 z[S_ROWS], b[S_ROWS];
         UNROLL
         for (int e = 0; e < S_ROWS; e++)
-            a[e] = b[e] = make_float4(0, 0, 0, 0);
-        float before = 0; // momentum
+            z[e] = b[e] = make_float4(0, 0, 0, 0);
         for (int it = 0; it < args.count; it++) {
             const Iteration now = args.iterations[it];
             const bool last = it + 1 == args.count;
             const CodeStep code = {now.momentum, now.enters != 0, args.nonnegative};
             __syncthreads(); // all threads see steps, reaches and R8
-            float step[S_ROWS], threshold[S_ROWS], scale_x[S_ROWS];
-            unsigned most[S_ROWS] = {};
+            float step[S_ROWS], threshold[S_ROWS], scale_x[S_ROWS], most[S_ROWS];
             UNROLL
             for (int e = 0; e < S_ROWS; e++) {
                 step[e] = steps[s_row + 8 * e];
                 threshold[e] = static_cast<float>(now.lambda * args.step * *args.unit * power_of_two(-exponents[s_row + 8 * e]));
                 scale_x[e] = inverse(unit_of(__float_as_uint(reaches[s_row + 8 * e])));
+                most[e] = 0;
             }
             int sums[O_ROWS / 2][ACROSS][2][4] = {};
+            const float *scales = args.scales + s_column, *shares = args.shares + s_column;
             for (int n = 0; n < tiles; n++) {
-                const int then = n + 1 == tiles ? 0 : n + 1;
+                const bool wraps = n + 1 == tiles;
                 copy_wait<0>();
                 __syncthreads(); // all threads see the tile, and have read the one before and Z8
-                start_copy(then, stage ^ 1);
-                const int marks_then = flags[then * THREADS];
+                next_atoms += wraps ? static_cast<long long>(1 - tiles) * TILE : TILE;
+                start_copy(next_atoms, stage ^ 1);
+                const int marks_then = flags[(wraps ? 0 : n + 1) * THREADS];
                 int products[S_ROWS / 2][2][4] = {};
                 multiply_s(products, atoms + stage * TILE);
-                const float4 scale = load(args.scales + n * SEARCH_ATOMS + s_column), share = load(args.shares + n * SEARCH_ATOMS + s_column);
+                const float4 scale = load(scales), share = load(shares);
+                scales += SEARCH_ATOMS, shares += SEARCH_ATOMS;
                 int nonzero = 0;
                 UNROLL
                 for (int e = 0; e < S_ROWS; e++) {
-                    auto advance = [&](int i, float scale, float share, float a, float& b) {
-                        float z = __fadd_rn(b, __fmul_rn(before, __fadd_rn(b, -a)));
+                    auto advance = [&](int i, float scale, float share, float& z, float& b) {
                         return code.advance(products[e / 2][i / 2][e % 2 * 2 + i % 2], scale, share, step[e], threshold[e], z, b);
                     };
-                    const float4 x = make_float4(advance(0, scale.x, share.x, a[e].x, b[e].x), advance(1, scale.y, share.y, a[e].y, b[e].y),
-                                                 advance(2, scale.z, share.z, a[e].z, b[e].z), advance(3, scale.w, share.w, a[e].w, b[e].w));
-                    if (b[e].x != 0 || b[e].y != 0 || b[e].z != 0 || b[e].w != 0)
+                    const float4 x = make_float4(advance(0, scale.x, share.x, z[e].x, b[e].x), advance(1, scale.y, share.y, z[e].y, b[e].y),
+                                                 advance(2, scale.z, share.z, z[e].z, b[e].z), advance(3, scale.w, share.w, z[e].w, b[e].w));
+                    if (any(z[e]) | any(b[e]))
                         nonzero |= 1 << e;
                     if (last || nonzero & 1 << e)
-                        store(to + 8 * e * pitch + n * SEARCH_ATOMS, b[e]);
-                    most[e] = max(max(most[e], max(bits_of(x.x), bits_of(x.y))), max(bits_of(x.z), bits_of(x.w)));
-                    auto rounded = [&](float x) { return nearest(fminf(fmaxf(x * scale_x[e], -127), 127)); };
+                        store(b_at + 8 * e * SEARCH_ATOMS, b[e]);
+                    if (nonzero & 1 << e)
+                        store(z_at + 8 * e * SEARCH_ATOMS, z[e]);
+                    most[e] = fmaxf(most[e], fmaxf(fmaxf(fabsf(x.x), fabsf(x.y)), fmaxf(fabsf(x.z), fabsf(x.w))));
+                    auto rounded = [&](float x) { return nearest_bits(fminf(fmaxf(x * scale_x[e], -127), 127)); };
                     *reinterpret_cast<unsigned*>(code_bytes + (s_row + 8 * e) * CODE_PITCH + s_column) = pack_bytes(rounded(x.x), rounded(x.y), rounded(x.z), rounded(x.w));
                 }
-                flags[n * THREADS] = (marks & ((1 << S_ROWS) - 1) << other) | nonzero << side;
-                if (then == 0) { // the next iteration has x as b, and b as a
-                    float* swapped = to;
-                    to = from, from = swapped;
-                    other = side, side = S_ROWS - side;
-                }
-                // The codes of the next tile arrive during two products.
+                flags[n * THREADS] = nonzero;
+                // Codes of the next tile arrive during two products.
                 marks = marks_then;
+                z_at += wraps ? static_cast<long long>(1 - tiles) * CODES : CODES;
+                b_at += wraps ? static_cast<long long>(1 - tiles) * CODES : CODES;
                 UNROLL
                 for (int e = 0; e < S_ROWS; e++) {
-                    a[e] = b[e] = make_float4(0, 0, 0, 0);
-                    if (marks & 1 << (side + e))
-                        a[e] = load(to + 8 * e * pitch + then * SEARCH_ATOMS);
-                    if (marks & 1 << (other + e))
-                        b[e] = load(from + 8 * e * pitch + then * SEARCH_ATOMS);
+                    z[e] = b[e] = make_float4(0, 0, 0, 0);
+                    if (marks & 1 << e) {
+                        z[e] = load(z_at + 8 * e * SEARCH_ATOMS);
+                        b[e] = load(b_at + 8 * e * SEARCH_ATOMS);
+                    }
                 }
                 if (!last) {
                     __syncthreads(); // all threads see Z8
@@ -398,7 +400,6 @@ struct BlockSearch {
                 }
                 stage ^= 1;
             }
-            before = now.momentum;
             if (!last)
                 subtract(sums, most, scaled_pitch);
         }

@@ -10,17 +10,25 @@ __device__ __forceinline__ int row_place(int row) { return row / 16 * 16 + row /
 
 __device__ __forceinline__ int round_up(int n, int unit) { return (n + unit - 1) / unit * unit; }
 
-// nearest rounds |x| < 2²² to the nearest integer, a half to the even one.
-__device__ __forceinline__ int nearest(float x)
+// code_place returns the place of a code in memory. Tiles of SEARCH_ROWS × SEARCH_ATOMS codes are contiguous.
+__device__ __forceinline__ long long code_place(long long row, int atom, int pitch)
 {
-    return static_cast<int>(__float_as_uint(__fadd_rn(x, 12582912)) - 0x4b400000);
+    return row / SEARCH_ROWS * SEARCH_ROWS * pitch + (atom / SEARCH_ATOMS * SEARCH_ROWS + row % SEARCH_ROWS) * SEARCH_ATOMS + atom % SEARCH_ATOMS;
 }
 
+// nearest rounds |x| < 2²² to the nearest integer, a half to the even one. nearest_bits returns
+// a number with the same low byte.
+__device__ __forceinline__ unsigned nearest_bits(float x) { return __float_as_uint(__fadd_rn(x, 12582912)); }
+__device__ __forceinline__ int nearest(float x) { return static_cast<int>(nearest_bits(x) - 0x4b400000); }
+
 // pack_bytes packs the low bytes of four integers.
-__device__ __forceinline__ unsigned pack_bytes(int a, int b, int c, int d)
+__device__ __forceinline__ unsigned pack_bytes(unsigned a, unsigned b, unsigned c, unsigned d)
 {
     return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
 }
+
+// any reports whether a bit of four numbers is set.
+__device__ __forceinline__ bool any(float4 x) { return (__float_as_uint(x.x) | __float_as_uint(x.y) | __float_as_uint(x.z) | __float_as_uint(x.w)) != 0; }
 
 // bits_of returns the bits of |x|, which have the order of magnitudes. A NaN is the largest.
 __device__ __forceinline__ unsigned bits_of(float x) { return __float_as_uint(x) & 0x7fffffff; }

@@ -250,7 +250,7 @@ extern "C" __global__ void __launch_bounds__(SEARCH_THREADS, 1) search_any(Searc
                 UNROLL
                 for (int e = 0; e < ROWS; e++) {
                     const int flag = 1 << (q * ROWS + e);
-                    const long long at = (first + p.row + 8 * e) * pitch + column + 16 * q;
+                    const long long at = code_place(first + p.row + 8 * e, column + 16 * q, pitch);
                     float4 z = make_float4(0, 0, 0, 0), b = z, x;
                     if (before & flag) {
                         z = load(args.momentum_codes + at);
@@ -270,7 +270,7 @@ extern "C" __global__ void __launch_bounds__(SEARCH_THREADS, 1) search_any(Searc
                     most[e] = max(max(most[e], max(bits_of(x.x), bits_of(x.y))), max(bits_of(x.z), bits_of(x.w)));
                     const float scale_x = inverse(unit[e]);
                     auto rounded = [&](float x) { return nearest(fminf(fmaxf(x * scale_x, -127), 127)); };
-                    *reinterpret_cast<unsigned*>(args.code_bytes + at) = pack_bytes(rounded(x.x), rounded(x.y), rounded(x.z), rounded(x.w));
+                    *reinterpret_cast<unsigned*>(args.code_bytes + (first + p.row + 8 * e) * pitch + column + 16 * q) = pack_bytes(rounded(x.x), rounded(x.y), rounded(x.z), rounded(x.w));
                 }
             }
             flags[tile * SEARCH_THREADS] = after;
