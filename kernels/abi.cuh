@@ -335,17 +335,17 @@ struct ScaleAtoms {
     float* scales; // per atom: c_k
     double* unit;  // w
     float* reach;  // max_k c_k·v_k·‖D8_k‖
+    signed char* bytes; // D8, or null
     const float* tops;
     const float* norms;
     double step; // s
     int atoms;
-    char padding[4];
+    int pitch; // of D8
 };
-LAYOUT(ScaleAtoms, 64, 6)
+LAYOUT(ScaleAtoms, 72, 7)
 
 struct Search {
-    float* codes;                // b, words × atoms
-    float* momentum_codes;       // z, words × atoms
+    float* codes;                // b, words × atoms, in tiles (code_place)
     signed char* code_bytes;     // Z8, words × atoms; zero beyond atoms
     int* flags;                  // for each block of rows and tile of atoms, a number per thread
     float* scaled;               // ŷ, words × dim
@@ -366,7 +366,7 @@ struct Search {
     bool nonnegative;
     char padding[7];
 };
-LAYOUT(Search, 168, 16)
+LAYOUT(Search, 160, 15)
 
 struct Polish {
     int* index;            // words × max_nonzeros

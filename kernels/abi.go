@@ -352,18 +352,18 @@ type scaleAtoms struct {
 	scales pointer[float32] // per atom: c_k
 	unit   pointer[float64] // w
 	reach  pointer[float32] // max_k c_k·v_k·‖D8_k‖
+	bytes  pointer[int8]    // D8, or null
 	tops   pointer[float32]
 	norms  pointer[float32]
 	step   float64 // s
 	atoms  int32
-	_      [4]byte
+	pitch  int32 // of D8
 }
 
-var _ [64]byte = [unsafe.Sizeof(scaleAtoms{})]byte{}
+var _ [72]byte = [unsafe.Sizeof(scaleAtoms{})]byte{}
 
 type search struct {
-	codes         pointer[float32] // b, words × atoms
-	momentumCodes pointer[float32] // z, words × atoms
+	codes         pointer[float32] // b, words × atoms, in tiles (code_place)
 	codeBytes     pointer[int8]    // Z8, words × atoms; zero beyond atoms
 	flags         pointer[int32]   // for each block of rows and tile of atoms, a number per thread
 	scaled        pointer[float32] // ŷ, words × dim
@@ -385,7 +385,7 @@ type search struct {
 	_             [7]byte
 }
 
-var _ [168]byte = [unsafe.Sizeof(search{})]byte{}
+var _ [160]byte = [unsafe.Sizeof(search{})]byte{}
 
 type polish struct {
 	index         pointer[int32]   // words × max_nonzeros

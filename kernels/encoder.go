@@ -335,9 +335,7 @@ func (e *encoder) encode(n int) {
 
 // roundAtoms queues the rounding of the current atoms to 8-bit integers, for the current step size.
 func (e *encoder) roundAtoms() {
-	r, g := &e.rounded, e.gpu
-	g.queue(r.round(e.widths, e.atoms), g.compute)
-	g.queue(scaleAtoms{
-		shares: r.shares, scales: r.scales, unit: r.unit, reach: r.reach, tops: r.tops, norms: r.norms, step: e.step, atoms: int32(e.widths.atoms),
-	}.launch(), g.compute)
+	for _, l := range e.rounded.round(e.widths, e.atoms, e.step) {
+		e.gpu.queue(l, e.gpu.compute)
+	}
 }

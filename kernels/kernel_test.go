@@ -519,11 +519,9 @@ func checkSearchWith(b *bench, kernel searchKernel, words, atoms, dim int) {
 	}
 	w := newWidths(atoms, dim)
 	rounded, rows := newRoundedAtoms(b.memory, w, kernel), b.array(y, words, dim)
-	b.run(few(rounded.round(w, b.array(d.Atoms, atoms, dim).data)))
-	b.run(scaleAtoms{
-		shares: rounded.shares, scales: rounded.scales, unit: rounded.unit, reach: rounded.reach, tops: rounded.tops, norms: rounded.norms,
-		step: s, atoms: int32(atoms),
-	}.launch())
+	round := rounded.round(w, b.array(d.Atoms, atoms, dim).data, s)
+	b.run(few(round[0]))
+	b.run(round[1])
 	nonzeros := 0
 	for _, o := range []encode.Options{{Lambda: 0.3, Steps: steps}, {Lambda: 0.3, Steps: steps, Nonnegative: true}, {Steps: 1}} {
 		state := newSearchState(b.memory, w, words)
@@ -554,7 +552,7 @@ func checkSearchWith(b *bench, kernel searchKernel, words, atoms, dim int) {
 
 // codePlace returns the place of a code of the search, as code_place does.
 func codePlace(w widths, row, atom int) int {
-	return row/searchRows*searchRows*w.searchPitch() + (atom/searchAtoms*searchRows+row%searchRows)*searchAtoms + atom%searchAtoms
+	return row/searchRows*searchRows*2*w.searchPitch() + (atom/searchAtoms*2*searchRows+row%searchRows)*searchAtoms + atom%searchAtoms
 }
 
 // checkPolish compares with the formulas in float64, on codes with ties, zeros and few nonzeros.
@@ -578,7 +576,7 @@ func checkPolish(b *bench, _ Precision, words, atoms, dim int) {
 			}
 		}
 	}
-	laid := make([]float32, roundUp(words, searchRows)*w.searchPitch())
+	laid := make([]float32, roundUp(words, searchRows)*2*w.searchPitch())
 	for i, v := range values {
 		laid[codePlace(w, i/atoms, i%atoms)] = v
 	}

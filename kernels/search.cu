@@ -11,7 +11,7 @@
 // rows; the longest rows, and GPUs with less shared memory, have search_any.cu.
 //
 // z and b stay in L2 or memory. Most are zero: a thread has a bit for its four adjacent codes of a
-// row, and neither reads nor writes them while all are zero.
+// row, and neither reads nor writes them, in one sector of 32 bytes, while all are zero.
 //
 // Lower bounds for an iteration of 64 rows of 300 → 3000, two blocks of an SM of an H100. Tensor
 // cores: 2 · 64 · 3008 · 320 multiplications, 60,000 clocks at 2,048 a clock. Issue: 220,000
@@ -53,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) round_atoms(RoundAtoms
     }
 }
 
-// scale_atoms computes unit = w, shares = v_k, scales = c_k, and reach = max_k c_k·v_k·‖D8_k‖ from
+// scale_atoms computes unit = w, shares = v_k, scales = c_k (both in the padding of D8, too, unless it is null), and reach = max_k c_k·v_k·‖D8_k‖ from
 // the results of round_atoms. It uses one block.
 extern "C" __global__ void __launch_bounds__(SCALE_THREADS) scale_atoms(ScaleAtoms args)
 {
@@ -70,6 +70,8 @@ extern "C" __global__ void __launch_bounds__(SCALE_THREADS) scale_atoms(ScaleAto
         const float scale = static_cast<float>(factor * share);
         args.shares[k] = share;
         args.scales[k] = scale;
+        if (args.bytes)
+            *reinterpret_cast<float2*>(args.bytes + static_cast<long long>(row_place(k) + 1) * args.pitch - 16) = make_float2(scale, share);
         reach = max(reach, bits_of(__fmul_rn(__fmul_rn(scale, share), args.norms[k])));
     }
     reach = block_max(warps + SCALE_THREADS / WARP, reach);
@@ -320,7 +322,7 @@ struct BlockSearch {
 
     __device__ __forceinline__ void run()
     {
-        const int tiles = max(2, (args.shape.atoms + SEARCH_ATOMS - 1) / SEARCH_ATOMS), pitch = round_up(args.shape.atoms, SEARCH_COLUMNS);
+        const int tiles = max(3, (args.shape.atoms + SEARCH_ATOMS - 1) / SEARCH_ATOMS), pitch = round_up(args.shape.atoms, SEARCH_COLUMNS);
         const int scaled_pitch = round_up(args.shape.dim, SEARCH_DEPTH);
         const signed char* next_atoms = args.bytes + 16 * threadIdx.x;
         start_copy(next_atoms, 0);
@@ -328,11 +330,11 @@ struct BlockSearch {
         unsigned char* flags = reinterpret_cast<unsigned char*>(args.flags) + static_cast<long long>(blockIdx.x) * tiles * THREADS + threadIdx.x;
         for (int n = 0; n < tiles; n++)
             flags[n * THREADS] = 0;
-        const int s_column = warp % 4 * 16 + 4 * t;
-        const long long corner = code_place(first + s_row, s_column, pitch);
-        constexpr int CODES = SEARCH_ROWS * SEARCH_ATOMS; // of a tile
-        float *z_at = args.momentum_codes + corner, *b_at = args.codes + corner;
-        int marks = 0, stage = 0; // of the current tile
+        constexpr int STATES = 2 * SEARCH_ROWS * SEARCH_ATOMS; // of a tile
+        const int s_column = warp % 4 * 16 + 4 * t, place = s_row * SEARCH_ATOMS + s_column;
+        float *states = args.codes + code_place(first, 0, pitch), *later = states; // of this tile, and of the one after the next
+        later += 2 * STATES;
+        int marks_then = 0, stage = 0; // flags of the next tile
         float4 z[S_ROWS], b[S_ROWS];
         UNROLL
         for (int e = 0; e < S_ROWS; e++)
@@ -341,6 +343,8 @@ struct BlockSearch {
             const Iteration now = args.iterations[it];
             const bool last = it + 1 == args.count;
             const CodeStep code = {now.momentum, now.enters != 0, args.nonnegative};
+            const bool keeps_z = !last && args.iterations[it + 1].enters; // else z is of no use without b
+            const int b_place = last ? place : 2 * place + 4, b_apart = (last ? 8 : 16) * SEARCH_ATOMS;
             __syncthreads(); // all threads see steps, reaches and R8
             float step[S_ROWS], threshold[S_ROWS], scale_x[S_ROWS], most[S_ROWS];
             UNROLL
@@ -351,52 +355,57 @@ struct BlockSearch {
                 most[e] = 0;
             }
             int sums[O_ROWS / 2][ACROSS][2][4] = {};
-            const float *scales = args.scales + s_column, *shares = args.shares + s_column;
             for (int n = 0; n < tiles; n++) {
                 const bool wraps = n + 1 == tiles;
                 copy_wait<0>();
                 __syncthreads(); // all threads see the tile, and have read the one before and Z8
                 next_atoms += wraps ? static_cast<long long>(1 - tiles) * TILE : TILE;
                 start_copy(next_atoms, stage ^ 1);
-                const int marks_then = flags[(wraps ? 0 : n + 1) * THREADS];
+                const int marks_later = flags[(n + 2 < tiles ? n + 2 : n + 2 - tiles) * THREADS];
                 int products[S_ROWS / 2][2][4] = {};
-                multiply_s(products, atoms + stage * TILE);
-                const float4 scale = load(scales), share = load(shares);
-                scales += SEARCH_ATOMS, shares += SEARCH_ATOMS;
+                const signed char* tile = atoms + stage * TILE;
+                multiply_s(products, tile);
+                float2 factors[4]; // c and v of the thread's atoms
+                UNROLL
+                for (int i = 0; i < 4; i++)
+                    factors[i] = *reinterpret_cast<const float2*>(tile + (warp % 4 * 16 + i / 2 * 8 + 2 * t + i % 2) * PITCH + LENGTH);
                 int nonzero = 0;
                 UNROLL
                 for (int e = 0; e < S_ROWS; e++) {
-                    auto advance = [&](int i, float scale, float share, float& z, float& b) {
-                        return code.advance(products[e / 2][i / 2][e % 2 * 2 + i % 2], scale, share, step[e], threshold[e], z, b);
+                    auto advance = [&](int i, float& z, float& b) {
+                        return code.advance(products[e / 2][i / 2][e % 2 * 2 + i % 2], factors[i].x, factors[i].y, step[e], threshold[e], z, b);
                     };
-                    const float4 x = make_float4(advance(0, scale.x, share.x, z[e].x, b[e].x), advance(1, scale.y, share.y, z[e].y, b[e].y),
-                                                 advance(2, scale.z, share.z, z[e].z, b[e].z), advance(3, scale.w, share.w, z[e].w, b[e].w));
-                    if (any(z[e]) | any(b[e]))
-                        nonzero |= 1 << e;
-                    if (last || nonzero & 1 << e)
-                        store(b_at + 8 * e * SEARCH_ATOMS, b[e]);
-                    if (nonzero & 1 << e)
-                        store(z_at + 8 * e * SEARCH_ATOMS, z[e]);
+                    const float4 x = make_float4(advance(0, z[e].x, b[e].x), advance(1, z[e].y, b[e].y), advance(2, z[e].z, b[e].z), advance(3, z[e].w, b[e].w));
+                    const bool kept = !last & (any(b[e]) | (keeps_z & any(z[e])));
+                    nonzero |= kept ? 1 << e : 0;
+                    if (kept)
+                        store(states + 2 * (place + 8 * e * SEARCH_ATOMS), z[e]);
+                    if (kept | last) // at last all threads have read the states of this tile
+                        store(states + b_place + e * b_apart, b[e]);
                     most[e] = fmaxf(most[e], fmaxf(fmaxf(fabsf(x.x), fabsf(x.y)), fmaxf(fabsf(x.z), fabsf(x.w))));
                     auto rounded = [&](float x) { return nearest_bits(fminf(fmaxf(x * scale_x[e], -127), 127)); };
                     *reinterpret_cast<unsigned*>(code_bytes + (s_row + 8 * e) * CODE_PITCH + s_column) = pack_bytes(rounded(x.x), rounded(x.y), rounded(x.z), rounded(x.w));
                 }
                 flags[n * THREADS] = nonzero;
-                // Codes of the next tile arrive during two products.
-                marks = marks_then;
-                z_at += wraps ? static_cast<long long>(1 - tiles) * CODES : CODES;
-                b_at += wraps ? static_cast<long long>(1 - tiles) * CODES : CODES;
+                // The next tile's states arrive during two products. Those of the tile after it reach L2 by then.
+                states += wraps ? static_cast<long long>(1 - tiles) * STATES : STATES;
+                later += n + 3 == tiles ? static_cast<long long>(1 - tiles) * STATES : STATES;
                 UNROLL
                 for (int e = 0; e < S_ROWS; e++) {
                     z[e] = b[e] = make_float4(0, 0, 0, 0);
-                    if (marks & 1 << e) {
-                        z[e] = load(z_at + 8 * e * SEARCH_ATOMS);
-                        b[e] = load(b_at + 8 * e * SEARCH_ATOMS);
+                    const float* state = states + 2 * (place + 8 * e * SEARCH_ATOMS);
+                    if (marks_then & 1 << e) {
+                        z[e] = load(state);
+                        b[e] = load(state + 4);
                     }
                 }
+                UNROLL
+                for (int e = 0; e < S_ROWS; e++)
+                    prefetch(later + 2 * (place + 8 * e * SEARCH_ATOMS), marks_later & 1 << e);
+                marks_then = marks_later;
                 if (!last) {
                     __syncthreads(); // all threads see Z8
-                    multiply_o(sums, atoms + stage * TILE);
+                    multiply_o(sums, tile);
                 }
                 stage ^= 1;
             }

@@ -10,10 +10,11 @@ __device__ __forceinline__ int row_place(int row) { return row / 16 * 16 + row /
 
 __device__ __forceinline__ int round_up(int n, int unit) { return (n + unit - 1) / unit * unit; }
 
-// code_place returns the place of a code in memory. Tiles of SEARCH_ROWS × SEARCH_ATOMS codes are contiguous.
+// code_place returns the place of a code in memory. Tiles of SEARCH_ROWS × SEARCH_ATOMS codes are contiguous. Each
+// is followed by room for as many numbers.
 __device__ __forceinline__ long long code_place(long long row, int atom, int pitch)
 {
-    return row / SEARCH_ROWS * SEARCH_ROWS * pitch + (atom / SEARCH_ATOMS * SEARCH_ROWS + row % SEARCH_ROWS) * SEARCH_ATOMS + atom % SEARCH_ATOMS;
+    return row / SEARCH_ROWS * SEARCH_ROWS * 2 * pitch + (atom / SEARCH_ATOMS * 2 * SEARCH_ROWS + row % SEARCH_ROWS) * SEARCH_ATOMS + atom % SEARCH_ATOMS;
 }
 
 // nearest rounds |x| < 2²² to the nearest integer, a half to the even one. nearest_bits returns

@@ -42,8 +42,8 @@ func (k searchKernel) shared() int {
 	return (searchRows+2*searchAtoms)*k.bytePitch() + searchRows*(searchAtoms+16) + 4*searchRows*(k.warps+4+3)
 }
 
-// tiles returns the number of tiles of atoms. The kernels need at least two.
-func (k searchKernel) tiles(atoms int) int { return max(2, divide(atoms, searchAtoms)) }
+// tiles returns the number of tiles of atoms. The kernels need at least three.
+func (k searchKernel) tiles(atoms int) int { return max(3, divide(atoms, searchAtoms)) }
 
 // roundedAtoms is a dictionary in 8-bit integers, as the kernels round_atoms and scale_atoms compute it.
 type roundedAtoms struct {
@@ -78,27 +78,31 @@ func (w widths) roundedBytes(k searchKernel) (bytes, across int) {
 	return w.byteRows(w.atoms) * w.bytePitch(w.dim), w.byteRows(w.dim) * w.bytePitch(w.atoms)
 }
 
-// round returns the launch that rounds atoms.
-func (r *roundedAtoms) round(w widths, atoms pointer[float32]) launch {
-	pitch := w.bytePitch(w.dim)
-	if r.kernel.length > 0 {
-		pitch = r.kernel.bytePitch()
+// round returns the launches that round atoms, for a step size.
+func (r *roundedAtoms) round(w widths, atoms pointer[float32], step float64) [2]launch {
+	round := roundAtoms{
+		bytes: r.bytes, across: r.across, tops: r.tops, norms: r.norms, atoms: atoms, shape: w.shape(0), pitch: int32(w.bytePitch(w.dim)),
 	}
-	return roundAtoms{
-		bytes: r.bytes, across: r.across, tops: r.tops, norms: r.norms, atoms: atoms, shape: w.shape(0), pitch: int32(pitch),
-	}.launch()
+	scale := scaleAtoms{
+		shares: r.shares, scales: r.scales, unit: r.unit, reach: r.reach, tops: r.tops, norms: r.norms, step: step, atoms: int32(w.atoms),
+	}
+	if r.kernel.length > 0 {
+		round.pitch = int32(r.kernel.bytePitch())
+		scale.bytes, scale.pitch = r.bytes, round.pitch
+	}
+	return [2]launch{round.launch(), scale.launch()}
 }
 
 // searchState is the memory of the search for a number of rows, and its schedule.
 type searchState struct {
-	codes, momentumCodes pointer[float32]
-	codeBytes            pointer[int8]
-	flags                pointer[int32]
-	scaled, residuals    pointer[float32]
-	residualBytes        pointer[int8]
-	factors              pointer[float64]
-	iterations           pointer[iteration]
-	count                int
+	codes             pointer[float32] // and z
+	codeBytes         pointer[int8]    // of search_any
+	flags             pointer[int32]
+	scaled, residuals pointer[float32]
+	residualBytes     pointer[int8]
+	factors           pointer[float64]
+	iterations        pointer[iteration]
+	count             int
 }
 
 // newSearchState allocates memory without a schedule. Padding of bytes stays zero, because no kernel writes there.
@@ -106,7 +110,7 @@ func newSearchState(a allocator, w widths, rows int) searchState {
 	rows = roundUp(rows, searchRows)
 	codes, vectors := rows*w.searchPitch(), rows*w.bytePitch(w.dim)
 	return searchState{
-		codes: allocated[float32](a, codes, false), momentumCodes: allocated[float32](a, codes, false), codeBytes: allocated[int8](a, codes, true),
+		codes: allocated[float32](a, 2*codes, false), codeBytes: allocated[int8](a, codes, true),
 		flags:  allocated[int32](a, codes/searchRows/searchColumns*searchThreads, false),
 		scaled: allocated[float32](a, vectors, false), residuals: allocated[float32](a, vectors, false),
 		residualBytes: allocated[int8](a, vectors, true), factors: allocated[float64](a, rows, false),
@@ -127,7 +131,7 @@ func schedule(lambda float64, steps int) (all []iteration) {
 
 // launch returns the launch of the search. The argument k has its rows, step size and shape.
 func (s *searchState) launch(r *roundedAtoms, k search) launch {
-	k.codes, k.momentumCodes, k.codeBytes, k.flags = s.codes, s.momentumCodes, s.codeBytes, s.flags
+	k.codes, k.codeBytes, k.flags = s.codes, s.codeBytes, s.flags
 	k.scaled, k.residuals, k.residualBytes, k.factors = s.scaled, s.residuals, s.residualBytes, s.factors
 	k.bytes, k.across, k.shares, k.scales, k.unit, k.reach = r.bytes, r.across, r.shares, r.scales, r.unit, r.reach
 	k.iterations, k.count = s.iterations, int32(s.count)

@@ -253,7 +253,7 @@ extern "C" __global__ void __launch_bounds__(SEARCH_THREADS, 1) search_any(Searc
                     const long long at = code_place(first + p.row + 8 * e, column + 16 * q, pitch);
                     float4 z = make_float4(0, 0, 0, 0), b = z, x;
                     if (before & flag) {
-                        z = load(args.momentum_codes + at);
+                        z = load(args.codes + at + SEARCH_ROWS * SEARCH_ATOMS);
                         b = load(args.codes + at);
                     }
                     x.x = code.advance(p.sum(sums, e, q, 0), scale.x, share.x, step[e], threshold[e], z.x, b.x);
@@ -266,7 +266,7 @@ extern "C" __global__ void __launch_bounds__(SEARCH_THREADS, 1) search_any(Searc
                     if (nonzero || last)
                         store(args.codes + at, b);
                     if (nonzero && !last)
-                        store(args.momentum_codes + at, z);
+                        store(args.codes + at + SEARCH_ROWS * SEARCH_ATOMS, z);
                     most[e] = max(max(most[e], max(bits_of(x.x), bits_of(x.y))), max(bits_of(x.z), bits_of(x.w)));
                     const float scale_x = inverse(unit[e]);
                     auto rounded = [&](float x) { return nearest(fminf(fmaxf(x * scale_x, -127), 127)); };
