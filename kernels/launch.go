@@ -100,11 +100,15 @@ func (k search) launch() launch {
 	return launch{"search", unsafe.Pointer(&k), grid{divide(int(k.shape.words), searchRows), 1, searchThreads, searchShared}}
 }
 
-// launch has the atoms gathered if they fit into the shared memory of a block.
+// launch assigns shared memory to the state of a row, then to as many of its atoms as fit.
 func (k polish) launch(maxShared int) launch {
-	shared := polishShared
-	if all := shared + 4*int(k.maxNonzeros)*int(k.shape.dimPitch); all <= maxShared {
-		shared, k.gathered = all, true
+	shared, most, atom := polishShared, int(k.maxNonzeros), 4*int(k.shape.dimPitch)
+	if staged := shared + 3*4*roundUp(most, polishBatch) + atom; staged <= maxShared {
+		shared, k.staged = staged, true
+		if fit := (maxShared - shared) / atom; fit < most {
+			most = fit / polishBatch * polishBatch
+		}
+		shared, k.gathered = shared+most*atom, int32(most)
 	}
 	return launch{"polish", unsafe.Pointer(&k), grid{int(k.shape.words), 1, polishThreads, shared}}
 }
