@@ -16,6 +16,47 @@
 // 5,100 clocks. 11 · 90 · 300 multiplications are 2,300 clocks.
 #include "device.cuh"
 
+// Candidates are the codes of a warp that it may keep: its nonzeros or, where they don't fit into
+// shared memory, all codes of its part of the row.
+struct Candidates {
+    static constexpr int CACHED = 4; // per lane
+
+    const int2* list;   // shared: code and index, or null
+    const float* codes; // of the row
+    int first, length;  // of the warp's part, or of the list
+    unsigned cached[CACHED];
+
+    __device__ __forceinline__ Candidates(const int2* list, const float* codes, int first, int length)
+        : list(list), codes(codes), first(first), length(length)
+    {
+        UNROLL
+        for (int i = 0; i < CACHED; i++)
+            cached[i] = at(i * WARP + threadIdx.x % WARP).x & 0x7fffffff;
+    }
+
+    // at returns the code and index of a candidate, zeros beyond the last one.
+    __device__ __forceinline__ int2 at(int i) const
+    {
+        if (i >= length)
+            return make_int2(0, 0);
+        return list ? list[i] : make_int2(__float_as_uint(codes[first + i]), first + i);
+    }
+
+    // for_each calls f with the magnitudes of a candidate per lane at a time.
+    template <typename F>
+    __device__ __forceinline__ void for_each(F f) const
+    {
+        UNROLL
+        for (int i = 0; i < CACHED; i++) {
+            if (i * WARP < length)
+                f(cached[i]);
+        }
+        UNROLL_BY(1)
+        for (int from = CACHED * WARP; from < length; from += WARP)
+            f(at(from + threadIdx.x % WARP).x & 0x7fffffff);
+    }
+};
+
 // Polishing is the state of a block for its row.
 struct Polishing {
     static constexpr int WARPS = POLISH_THREADS / WARP, BATCH = POLISH_BATCH, QUADS = POLISH_SPAN / (4 * WARP), DIGITS = 8;
@@ -90,7 +131,7 @@ struct Polishing {
     // room. It returns their number.
     __device__ __forceinline__ int compact(const float* codes, int first, int end)
     {
-        constexpr int LOADS = 4; // at once
+        constexpr int LOADS = 8; // at once
         const unsigned lanes_before = (1u << lane) - 1;
         int m = 0;
         UNROLL_BY(1)
@@ -103,6 +144,8 @@ struct Polishing {
             }
             UNROLL
             for (int i = 0; i < LOADS; i++) {
+                if (from + 4 * i * WARP >= end)
+                    break;
                 const float code[4] = {loaded[i].x, loaded[i].y, loaded[i].z, loaded[i].w};
                 int to = m;
                 UNROLL
@@ -130,14 +173,10 @@ struct Polishing {
         const int atoms = args.shape.atoms, most = args.max_nonzeros;
         const int part = (atoms + 4 * POLISH_THREADS - 1) / (4 * POLISH_THREADS) * 4 * WARP, first = min(warp * part, atoms), end = min(first + part, atoms);
         const int nonzeros = compact(codes, first, end);
-        const bool fits = nonzeros <= room;
-        const int length = fits ? nonzeros : end - first;
-        auto candidate = [&](int i) { return i >= length ? make_int2(0, 0) : fits ? candidates[i] : make_int2(__float_as_uint(codes[first + i]), first + i); };
-        auto magnitude_of = [&](int i) { return static_cast<unsigned>(candidate(i).x) & 0x7fffffff; };
-
+        const Candidates own(nonzeros <= room ? candidates : nullptr, codes, first, nonzeros <= room ? nonzeros : end - first);
         int turn = 0, total = 0;
-        const int own[] = {nonzeros};
-        const int* all = set_counts(turn, own);
+        const int here[] = {nonzeros};
+        const int* all = set_counts(turn, here);
         UNROLL
         for (int w = 0; w < WARPS; w++)
             total += all[w * DIGITS];
@@ -146,13 +185,12 @@ struct Polishing {
         UNROLL_BY(1)
         while (shift >= 0) {
             int count[DIGITS] = {}; // count[d]: at least least + (d << shift)
-            UNROLL_BY(1)
-            for (int from = 0; from < length; from += WARP) {
-                const int digit = static_cast<int>(magnitude_of(from + lane) >> shift) - static_cast<int>(least >> shift);
+            own.for_each([&](unsigned magnitude) {
+                const int digit = static_cast<int>(magnitude >> shift) - static_cast<int>(least >> shift);
                 UNROLL
                 for (int d = 1; d < DIGITS; d++)
                     count[d] += __popc(__ballot_sync(ALL_LANES, digit >= d));
-            }
+            });
             all = set_counts(turn, count);
             int sum = 0; // of digit lane % DIGITS
             UNROLL
@@ -167,12 +205,10 @@ struct Polishing {
 
         auto is_equal = [&](unsigned magnitude) { return magnitude == least && magnitude != 0; };
         int count[2] = {}; // of the warp's part: magnitudes above least, and equal ones
-        UNROLL_BY(1)
-        for (int from = 0; from < length; from += WARP) {
-            const unsigned magnitude = magnitude_of(from + lane);
+        own.for_each([&](unsigned magnitude) {
             count[0] += __popc(__ballot_sync(ALL_LANES, magnitude > least));
             count[1] += __popc(__ballot_sync(ALL_LANES, is_equal(magnitude)));
-        }
+        });
         all = set_counts(turn, count);
         int left = most, equal = 0, to = 0; // equal and to: how many equal ones the warp keeps, and the place of its first code
         UNROLL
@@ -190,9 +226,9 @@ struct Polishing {
         }
         const unsigned lanes_before = (1u << lane) - 1;
         UNROLL_BY(1)
-        for (int from = 0; from < length; from += WARP) {
-            const int2 code = candidate(from + lane);
-            const unsigned magnitude = static_cast<unsigned>(code.x) & 0x7fffffff;
+        for (int from = 0; from < own.length; from += WARP) {
+            const int2 code = own.at(from + lane);
+            const unsigned magnitude = code.x & 0x7fffffff;
             const unsigned ties = __ballot_sync(ALL_LANES, is_equal(magnitude));
             const bool keeps = magnitude > least || (is_equal(magnitude) && __popc(ties & lanes_before) < equal);
             const unsigned kept = __ballot_sync(ALL_LANES, keeps);
@@ -229,68 +265,70 @@ struct Polishing {
         return x[0];
     }
 
-    // pass reads a span of all atoms. If DOTS, it adds size·rDᵀ to z. If SUMS, this was the last span,
-    // and it updates a and z. Then, if SUMS, it sets the span of r to y − zD.
-    template <bool DOTS, bool SUMS>
-    __device__ __forceinline__ void pass(int span, float size, float momentum)
+    // load_batch loads the columns of the lane. Columns beyond the end stay as they are.
+    __device__ __forceinline__ static void load_batch(float4 (&d)[BATCH][QUADS], const float* const (&atom)[BATCH], int columns)
     {
-        float4 r[QUADS], sum[QUADS] = {}, d[BATCH][QUADS] = {};
-        auto quad = [&](int j) { return span + j * WARP + lane; };
-        if (DOTS) {
+        UNROLL
+        for (int j = 0; j < QUADS; j++) {
+            if (4 * WARP * j < columns) {
+                UNROLL
+                for (int b = 0; b < BATCH; b++)
+                    d[b][j] = load(atom[b] + 4 * WARP * j);
+            }
+        }
+    }
+
+    // pass processes a span of all atoms. If dots, it adds size·rDᵀ to z; if that was the last span, as
+    // sums says, it updates a and z. Then, if sums, it sets the span of r to y − zD. The first pass
+    // copies atoms.
+    __device__ __forceinline__ void pass(int span, bool copies, bool dots, bool sums, float size, float momentum)
+    {
+        float4 r[QUADS] = {}, sum[QUADS] = {}, d[BATCH][QUADS] = {};
+        const int column = 4 * (span + lane), columns = pitch - column; // the lane's first one, and how many there are from it on
+        if (dots) {
             UNROLL
-            for (int j = 0; j < QUADS; j++)
-                r[j] = quad(j) < quads ? load(residual + 4 * quad(j)) : make_float4(0, 0, 0, 0);
+            for (int j = 0; j < QUADS; j++) {
+                if (4 * WARP * j < columns)
+                    r[j] = load(residual + column + 4 * WARP * j);
+            }
         }
         UNROLL_BY(1)
         for (int first = BATCH * warp; first < n; first += BATCH * WARPS) {
-            const int own = first + lane / (WARP / BATCH);
-            const float before = DOTS && own < n ? z[own] : 0, old = DOTS && own < n ? value[own] : 0;
-            if (DOTS && first < args.gathered) {
-                UNROLL
-                for (int j = 0; j < QUADS; j++) {
-                    if (quad(j) < quads) {
-                        UNROLL
-                        for (int b = 0; b < BATCH; b++)
-                            d[b][j] = load(gathered + min(first + b, n - 1) * pitch + 4 * quad(j));
-                    }
-                }
-            } else {
-                const float* atom[BATCH];
+            const bool shared = first < args.gathered; // all of the batch, or none
+            const float* atom[BATCH];
+            if (shared && !copies) {
                 UNROLL
                 for (int b = 0; b < BATCH; b++)
-                    atom[b] = args.atoms + index[min(first + b, n - 1)] * static_cast<long long>(pitch);
+                    atom[b] = gathered + min(first + b, n - 1) * pitch + column;
+                load_batch(d, atom, columns);
+            } else {
                 UNROLL
-                for (int j = 0; j < QUADS; j++) {
-                    if (quad(j) < quads) {
-                        UNROLL
-                        for (int b = 0; b < BATCH; b++)
-                            d[b][j] = load(atom[b] + 4 * quad(j));
-                    }
-                }
-                if (!DOTS && first < args.gathered) {
+                for (int b = 0; b < BATCH; b++)
+                    atom[b] = args.atoms + index[min(first + b, n - 1)] * static_cast<long long>(pitch) + column;
+                load_batch(d, atom, columns);
+            }
+            if (shared && copies) {
+                UNROLL
+                for (int b = 0; b < BATCH; b++) {
                     UNROLL
                     for (int j = 0; j < QUADS; j++) {
-                        if (quad(j) < quads) {
-                            UNROLL
-                            for (int b = 0; b < BATCH; b++) {
-                                if (first + b < n)
-                                    store(gathered + (first + b) * pitch + 4 * quad(j), d[b][j]);
-                            }
-                        }
+                        if (first + b < n && 4 * WARP * j < columns)
+                            store(gathered + (first + b) * pitch + column + 4 * WARP * j, d[b][j]);
                     }
                 }
             }
-            if (DOTS) {
-                float dots[BATCH];
+            if (dots) {
+                const int own = first + lane / (WARP / BATCH); // the element of the list that the lane updates
+                const float before = own < n ? z[own] : 0, old = own < n ? value[own] : 0;
+                float products[BATCH] = {};
                 UNROLL
                 for (int b = 0; b < BATCH; b++) {
-                    dots[b] = 0;
                     UNROLL
                     for (int j = 0; j < QUADS; j++)
-                        dots[b] = fmaf(d[b][j].x, r[j].x, fmaf(d[b][j].y, r[j].y, fmaf(d[b][j].z, r[j].z, fmaf(d[b][j].w, r[j].w, dots[b]))));
+                        products[b] = fmaf(d[b][j].x, r[j].x, fmaf(d[b][j].y, r[j].y, fmaf(d[b][j].z, r[j].z, fmaf(d[b][j].w, r[j].w, products[b]))));
                 }
-                float a = fmaf(size, lane_sums(dots), before), next = a;
-                if (SUMS) {
+                float a = fmaf(size, lane_sums(products), before), next = a;
+                if (sums) {
                     if (args.nonnegative && a < 0)
                         a = 0;
                     next = fmaf(momentum, a - old, a);
@@ -298,12 +336,12 @@ struct Polishing {
                 __syncwarp(); // all lanes have read the list
                 if (lane % (WARP / BATCH) == 0 && own < n) {
                     z[own] = next;
-                    if (SUMS)
+                    if (sums)
                         value[own] = a;
                 }
                 __syncwarp();
             }
-            if (SUMS) {
+            if (sums) {
                 UNROLL
                 for (int b = 0; b < BATCH; b += 4) {
                     const float4 four = load(z + first + b);
@@ -317,7 +355,7 @@ struct Polishing {
                 }
             }
         }
-        if (SUMS)
+        if (sums)
             subtract(span, sum);
     }
 
@@ -352,18 +390,18 @@ struct Polishing {
         __syncthreads();
     }
 
-    // iterate updates the list and r.
-    __device__ __forceinline__ void iterate(float size, float momentum)
+    // iterate runs the iterations. Each is a pass over all spans for rDᵀ, and, back from the last one,
+    // a pass for zD. In the last span the two are one.
+    __device__ __forceinline__ void iterate()
     {
-        int span = 0;
+        const float size = float_once(args.step_size);
+        const int last = (quads - 1u) / SPAN;
         UNROLL_BY(1)
-        for (; span + SPAN < quads; span += SPAN)
-            pass<true, false>(span, size, momentum);
-        pass<true, true>(span, size, momentum);
-        UNROLL_BY(1)
-        while (span > 0) {
-            span -= SPAN;
-            pass<false, true>(span, size, momentum);
+        for (int t = -1; t < args.count; t++) {
+            const float momentum = t >= 0 && t + 1 < args.count ? args.iterations[t].momentum : 0; // at the end z is a
+            UNROLL_BY(1)
+            for (int i = t < 0 ? last : 0; i <= 2 * last; i++)
+                pass(min(i, 2 * last - i) * SPAN, t < 0, t >= 0 && i <= last, i >= last, size, momentum);
         }
     }
 
@@ -429,13 +467,7 @@ extern "C" __global__ void __launch_bounds__(POLISH_THREADS) polish(Polish args)
         p.clear_dense(dense);
     const int pitch = (args.shape.atoms + SEARCH_COLUMNS - 1) / SEARCH_COLUMNS * SEARCH_COLUMNS;
     p.choose(args.codes + static_cast<long long>(blockIdx.x) * pitch, args.factors[blockIdx.x]);
-    UNROLL_BY(1)
-    for (int span = 0; span < p.quads; span += Polishing::SPAN)
-        p.pass<false, true>(span, 0, 0);
-    const float size = float_once(args.step_size);
-    UNROLL_BY(1)
-    for (int t = 0; t < args.count; t++)
-        p.iterate(size, t + 1 < args.count ? args.iterations[t].momentum : 0); // at the end z is a
+    p.iterate();
     if (p.warp == 0)
         p.pack(dense);
 }
