@@ -283,14 +283,14 @@ struct Polishing {
     // copies atoms.
     __device__ __forceinline__ void pass(int span, bool copies, bool dots, bool sums, float size, float momentum)
     {
-        float4 r[QUADS] = {}, sum[QUADS] = {}, d[BATCH][QUADS] = {};
+        float4 r[QUADS] = {}, rest[QUADS] = {}, d[BATCH][QUADS] = {}; // rest: what the warp adds to the next r
         const int column = 4 * (span + lane), columns = pitch - column; // the lane's first one, and how many there are from it on
-        if (dots) {
-            UNROLL
-            for (int j = 0; j < QUADS; j++) {
-                if (4 * WARP * j < columns)
-                    r[j] = load(residual + column + 4 * WARP * j);
-            }
+        UNROLL
+        for (int j = 0; j < QUADS; j++) {
+            if (dots && 4 * WARP * j < columns)
+                r[j] = load(residual + column + 4 * WARP * j);
+            if (warp == 0 && sums && 4 * WARP * j < columns)
+                rest[j] = load(y + column + 4 * WARP * j);
         }
         UNROLL_BY(1)
         for (int first = BATCH * warp; first < n; first += BATCH * WARPS) {
@@ -350,41 +350,33 @@ struct Polishing {
                     for (int i = 0; i < 4; i++) {
                         UNROLL
                         for (int j = 0; j < QUADS; j++)
-                            sum[j] = add(code[i], d[b + i][j], sum[j]);
+                            rest[j] = add(-code[i], d[b + i][j], rest[j]);
                     }
                 }
             }
         }
         if (sums)
-            subtract(span, sum);
+            set_residual(span, rest);
     }
 
-    // subtract sets a span of r to y minus the sums of all warps, and is a barrier.
-    __device__ __forceinline__ void subtract(int span, const float4 (&sum)[QUADS])
+    // set_residual sets a span of r to the sum over all warps, and is a barrier.
+    __device__ __forceinline__ void set_residual(int span, float4 (&rest)[QUADS])
     {
-        float4 x[QUADS];
         UNROLL
         for (int j = 0; j < QUADS; j++) {
-            const int place = j * WARP + lane;
-            if (span + place < quads) {
-                if (warp > 0)
-                    partial[(warp - 1) * SPAN + place] = sum[j];
-                else
-                    x[j] = load(y + 4 * (span + place));
-            }
+            if (warp > 0)
+                partial[((warp - 1) * QUADS + j) * WARP + lane] = rest[j];
         }
         __syncthreads();
         if (warp == 0) {
             UNROLL
             for (int j = 0; j < QUADS; j++) {
-                const int place = j * WARP + lane;
-                if (span + place < quads) {
-                    x[j] = add(-1, sum[j], x[j]);
-                    UNROLL
-                    for (int w = 0; w < WARPS - 1; w++)
-                        x[j] = add(-1, partial[w * SPAN + place], x[j]);
-                    store(residual + 4 * (span + place), x[j]);
-                }
+                UNROLL
+                for (int w = 0; w < WARPS - 1; w++)
+                    rest[j] = add(1, partial[(w * QUADS + j) * WARP + lane], rest[j]);
+                const int quad = span + j * WARP + lane;
+                if (quad < quads)
+                    store(residual + 4 * quad, rest[j]);
             }
         }
         __syncthreads();
