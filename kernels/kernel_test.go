@@ -226,7 +226,7 @@ func TestKernels(t *testing.T) {
 		{"correlate", products, checkCorrelate, shapes},
 		{"remember", products[1:2], checkRemember, shapes},
 		{"search", rows[1:], checkSearch, [][3]int{{1, 1, 1}, {3, 31, 3}, {33, 300, 70}, {5, 66, 300}}},
-		{"polish", rows[1:], checkPolish, [][3]int{{1, 1, 1}, {5, 40, 3}, {4, 259, 133}, {2, 70, 1100}, {1, 1300, 5}}},
+		{"polish", rows[1:], checkPolish, [][3]int{{1, 1, 1}, {5, 40, 3}, {4, 259, 133}, {2, 70, 1100}, {1, 4500, 5}}},
 		{"finish_codes and pack_codes", rows, checkFinishAndPackCodes, codes},
 		{"random_codes", rows, checkRandomCodes, [][3]int{{1, 1}, {5, 7}, {9, 130}}},
 		{"jacobi", rows[1:], checkJacobi, [][3]int{{1, 1}, {3, 5}, {blockAtoms, 33}, {9, 300}, {19, 700}}},
@@ -559,7 +559,15 @@ func checkPolish(b *bench, _ Precision, words, atoms, dim int) {
 	}
 	codes := b.pitched(values, words, atoms, searchColumns)
 	for _, most := range []int{1, min(3, atoms), max(1, atoms/3), atoms} {
-		for _, c := range []struct{ nonnegative, learns bool }{{false, true}, {true, false}} {
+		state := 12*roundUp(most, polishBatch) + 4*w.dimPitch
+		for _, c := range []struct {
+			nonnegative, learns bool
+			maxShared           int
+		}{
+			{false, true, b.maxShared},
+			{true, false, polishShared}, // global memory has the state of a row
+			{false, false, polishShared + state + 4*w.dimPitch*min(most, 3*polishBatch/2)}, // and atoms beyond the first batch
+		} {
 			o := encode.Options{Nonzeros: most, Nonnegative: c.nonnegative}
 			lists, losses := words*most, zeros[float64](b, words)
 			nonzeros, l1 := zeros[float64](b, words), zeros[float64](b, words)
@@ -571,13 +579,11 @@ func checkPolish(b *bench, _ Precision, words, atoms, dim int) {
 				maxNonzeros: int32(most), shape: w.shape(words), nonnegative: c.nonnegative,
 			}
 			dense := b.array(nil, words, atoms)
-			maxShared := polishShared // no room for atoms
 			if c.learns {
-				k.dense, k.used, maxShared = dense.data, zeros[int32](b, atoms), b.maxShared
+				k.dense, k.used = dense.data, zeros[int32](b, atoms)
 				allowSameValue(b, k.used)
 			}
-			l := k.launch(maxShared)
-			b.run(l)
+			b.run(k.launch(c.maxShared))
 			index, value, gotNonzeros := readBack(b, k.index, lists), readBack(b, k.value, lists), readBack(b, nonzeros, words)
 			gotL1, gotLosses := readBack(b, l1, words), readBack(b, losses, words)
 			all, used := make([]float32, 0, words*atoms), make([]int32, atoms)

@@ -74,7 +74,6 @@ struct Polishing {
     float* residual;              // r
     int* index;                   // of the list
     float *value, *z;             // of the list: a and z; z is zero up to a multiple of BATCH
-    const float* y;
     int n;                        // length of the list
 
     __device__ __forceinline__ Polishing(const Polish& args, char* shared)
@@ -83,7 +82,6 @@ struct Polishing {
         const int length = (args.max_nonzeros + BATCH - 1) / BATCH * BATCH;
         counts = reinterpret_cast<int*>(shared);
         shared += COUNTS;
-        y = args.y + blockIdx.x * static_cast<long long>(pitch);
         if (args.staged) {
             z = reinterpret_cast<float*>(shared);
             value = z + length;
@@ -290,7 +288,7 @@ struct Polishing {
             if (dots && 4 * WARP * j < columns)
                 r[j] = load(residual + column + 4 * WARP * j);
             if (warp == 0 && sums && 4 * WARP * j < columns)
-                rest[j] = load(y + column + 4 * WARP * j);
+                rest[j] = load(args.y + blockIdx.x * static_cast<long long>(pitch) + column + 4 * WARP * j);
         }
         UNROLL_BY(1)
         for (int first = BATCH * warp; first < n; first += BATCH * WARPS) {
@@ -397,16 +395,18 @@ struct Polishing {
         }
     }
 
+    __device__ __forceinline__ float* dense() const { return args.dense + blockIdx.x * static_cast<long long>(args.shape.code_pitch); }
+
     // clear_dense zeroes the dense codes of the row.
-    __device__ __forceinline__ void clear_dense(float* dense)
+    __device__ __forceinline__ void clear_dense()
     {
         UNROLL_BY(1)
         for (int column = 4 * threadIdx.x; column < args.shape.code_pitch; column += 4 * POLISH_THREADS)
-            store(dense + column, make_float4(0, 0, 0, 0));
+            store(dense() + column, make_float4(0, 0, 0, 0));
     }
 
     // pack stores the nonzeros of the list, and the other results of the row. A warp does it.
-    __device__ __forceinline__ void pack(float* dense)
+    __device__ __forceinline__ void pack()
     {
         double loss = 0; // squares are float: a row whose squares overflow has an infinite loss
         UNROLL_BY(1)
@@ -432,8 +432,8 @@ struct Polishing {
                 const int to = count + __popc(kept & ((1u << lane) - 1));
                 to_index[to] = k;
                 to_value[to] = a;
-                if (dense) {
-                    dense[k] = a;
+                if (args.dense) {
+                    dense()[k] = a;
                     if (args.used[k] == 0) // most rows set the same few flags
                         args.used[k] = 1;
                 }
@@ -454,12 +454,11 @@ extern "C" __global__ void __launch_bounds__(POLISH_THREADS) polish(Polish args)
 {
     SHARED_MEMORY(char, shared_bytes);
     Polishing p(args, shared_bytes);
-    float* dense = args.dense ? args.dense + static_cast<long long>(blockIdx.x) * args.shape.code_pitch : nullptr;
-    if (dense)
-        p.clear_dense(dense);
+    if (args.dense)
+        p.clear_dense();
     const int pitch = (args.shape.atoms + SEARCH_COLUMNS - 1) / SEARCH_COLUMNS * SEARCH_COLUMNS;
     p.choose(args.codes + static_cast<long long>(blockIdx.x) * pitch, args.factors[blockIdx.x]);
     p.iterate();
     if (p.warp == 0)
-        p.pack(dense);
+        p.pack();
 }
