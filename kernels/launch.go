@@ -100,15 +100,23 @@ func (k search) launch() launch {
 	return launch{"search", unsafe.Pointer(&k), grid{divide(int(k.shape.words), searchRows), 1, searchThreads, searchShared}}
 }
 
-// launch assigns shared memory to the state of a row, then to as many of its atoms as fit.
+// launch assigns shared memory to the state of a row, then to as many of its atoms as fit; if two thirds of these fit
+// into half of it, to those, so that an SM has two blocks.
 func (k polish) launch(maxShared int) launch {
+	const reserved = 1 << 10 // by the driver, for each block
 	shared, most, atom := polishShared, int(k.maxNonzeros), 4*int(k.shape.dimPitch)
 	if staged := shared + 3*4*roundUp(most, polishBatch) + atom; staged <= maxShared {
-		shared, k.staged = staged, true
-		if fit := (maxShared - shared) / atom; fit < most {
-			most = fit / polishBatch * polishBatch
+		fit := func(shared int) int {
+			if n := max(0, shared-staged) / atom; n < most {
+				return n / polishBatch * polishBatch
+			}
+			return most
 		}
-		shared, k.gathered = shared+most*atom, int32(most)
+		n := fit(maxShared)
+		if half := fit((maxShared+reserved)/2 - reserved); 3*half >= 2*n {
+			n = half
+		}
+		shared, k.staged, k.gathered = staged+n*atom, true, int32(n)
 	}
 	return launch{"polish", unsafe.Pointer(&k), grid{int(k.shape.words), 1, polishThreads, shared}}
 }

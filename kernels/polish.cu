@@ -368,10 +368,13 @@ struct Polishing {
         __syncthreads();
         if (warp == 0) {
             UNROLL
-            for (int j = 0; j < QUADS; j++) {
+            for (int w = 0; w < WARPS - 1; w++) {
                 UNROLL
-                for (int w = 0; w < WARPS - 1; w++)
+                for (int j = 0; j < QUADS; j++)
                     rest[j] = add(1, partial[(w * QUADS + j) * WARP + lane], rest[j]);
+            }
+            UNROLL
+            for (int j = 0; j < QUADS; j++) {
                 const int quad = span + j * WARP + lane;
                 if (quad < quads)
                     store(residual + 4 * quad, rest[j]);
