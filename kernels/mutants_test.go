@@ -78,6 +78,7 @@ var harmless = []struct {
 	{"search", "address", 1, "a part of a sum of squares: only the sum's power of two counts"},
 	{"search", bounds, 3, "a warp without columns multiplies zeros, or takes a maximum with them"},
 	{"round_atoms|search", "parameter", 1, "the pitch for the length: padding is zeros"},
+	{"polish", "parameter", 1, "whether the state of a row is in shared memory, which is only faster"},
 	{"polish", "selection", 3, "a count that would have ended the search for digits before the last one"},
 }
 

@@ -118,13 +118,6 @@ struct Polishing {
         return place;
     }
 
-    // load_codes returns codes k to k + 3 of the row. k is a multiple of 4.
-    __device__ __forceinline__ float4 load_codes(const float* codes, int k) const
-    {
-        const int left = args.shape.atoms - k;
-        return left >= 4 ? load(codes + k) : make_float4(left > 0 ? codes[k] : 0, left > 1 ? codes[k + 1] : 0, left > 2 ? codes[k + 2] : 0, 0);
-    }
-
     // compact copies the nonzeros of codes first to end to the warp's candidates, as far as there is
     // room. It returns their number.
     __device__ __forceinline__ int compact(const float* codes, int first, int end)
@@ -138,24 +131,25 @@ struct Polishing {
             UNROLL
             for (int i = 0; i < LOADS; i++) {
                 const int k = from + 4 * (i * WARP + lane);
-                loaded[i] = k < end ? load_codes(codes, k) : make_float4(0, 0, 0, 0);
+                loaded[i] = k < end ? load(codes + k) : make_float4(0, 0, 0, 0);
             }
             UNROLL
             for (int i = 0; i < LOADS; i++) {
-                if (from + 4 * i * WARP >= end)
-                    break;
+                const int k = from + 4 * (i * WARP + lane);
                 const float code[4] = {loaded[i].x, loaded[i].y, loaded[i].z, loaded[i].w};
+                bool nonzero[4];
                 int to = m;
                 UNROLL
                 for (int j = 0; j < 4; j++) {
-                    const unsigned nonzero = __ballot_sync(ALL_LANES, code[j] != 0);
-                    to += __popc(nonzero & lanes_before);
-                    m += __popc(nonzero);
+                    nonzero[j] = code[j] != 0 && k + j < end;
+                    const unsigned lanes = __ballot_sync(ALL_LANES, nonzero[j]);
+                    to += __popc(lanes & lanes_before);
+                    m += __popc(lanes);
                 }
                 UNROLL
                 for (int j = 0; j < 4; j++) {
-                    if (code[j] != 0 && to++ < room)
-                        candidates[to - 1] = make_int2(__float_as_uint(code[j]), from + 4 * (i * WARP + lane) + j);
+                    if (nonzero[j] && to++ < room)
+                        candidates[to - 1] = make_int2(__float_as_uint(code[j]), k + j);
                 }
             }
         }
