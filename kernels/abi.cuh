@@ -153,9 +153,12 @@ constexpr int SEARCH_SHARED = 70144;
 constexpr int SCALE_THREADS = 1024;
 constexpr int SCALE_SHARED = 256;
 
-// Threads per row of polish, and its dynamic shared memory in bytes, without gathered atoms.
-constexpr int POLISH_THREADS = 256;
-constexpr int POLISH_SHARED = 4352;
+// Threads per row of polish, atoms that a warp processes at a time, columns that it processes at a
+// time, and the dynamic shared memory in bytes without the state of a row and without atoms.
+constexpr int POLISH_THREADS = 128;
+constexpr int POLISH_BATCH = 8;
+constexpr int POLISH_SPAN = 384;
+constexpr int POLISH_SHARED = 4864;
 
 // Shape is the size of row-major matrices: codes are words × atoms, a dictionary is
 // atoms × dim, vectors are words × dim. A word is a row of data. Rows begin every
@@ -371,7 +374,7 @@ LAYOUT(Search, 160, 15)
 struct Polish {
     int* index;            // words × max_nonzeros
     float* value;          // words × max_nonzeros
-    float* momentum_codes; // z, words × max_nonzeros
+    float* momentum_codes; // z, words × max_nonzeros rounded up to a multiple of POLISH_BATCH
     float* residuals;      // words × dim
     double* losses;        // per word
     double* nonzeros;      // per word
@@ -386,12 +389,13 @@ struct Polish {
     double step_size;
     int count; // of iterations
     int max_nonzeros;
+    int gathered; // for how many atoms shared memory has room: all or a multiple of POLISH_BATCH
     Shape shape;
     bool nonnegative;
-    bool gathered; // shared memory has room for max_nonzeros atoms
-    char padding[2];
+    bool staged; // shared memory has room for the list and residual of a row
+    char padding[6];
 };
-LAYOUT(Polish, 152, 14)
+LAYOUT(Polish, 160, 14)
 
 struct Remember {
     float* sums; // atoms × dim

@@ -157,9 +157,12 @@ const searchShared = 70144
 const scaleThreads = 1024
 const scaleShared = 256
 
-// Threads per row of polish, and its dynamic shared memory in bytes, without gathered atoms.
-const polishThreads = 256
-const polishShared = 4352
+// Threads per row of polish, atoms that a warp processes at a time, columns that it processes at a
+// time, and the dynamic shared memory in bytes without the state of a row and without atoms.
+const polishThreads = 128
+const polishBatch = 8
+const polishSpan = 384
+const polishShared = 4864
 
 // Shape is the size of row-major matrices: codes are words × atoms, a dictionary is
 // atoms × dim, vectors are words × dim. A word is a row of data. Rows begin every
@@ -390,7 +393,7 @@ var _ [160]byte = [unsafe.Sizeof(search{})]byte{}
 type polish struct {
 	index         pointer[int32]   // words × max_nonzeros
 	value         pointer[float32] // words × max_nonzeros
-	momentumCodes pointer[float32] // z, words × max_nonzeros
+	momentumCodes pointer[float32] // z, words × max_nonzeros rounded up to a multiple of POLISH_BATCH
 	residuals     pointer[float32] // words × dim
 	losses        pointer[float64] // per word
 	nonzeros      pointer[float64] // per word
@@ -405,13 +408,14 @@ type polish struct {
 	stepSize      float64
 	count         int32 // of iterations
 	maxNonzeros   int32
+	gathered      int32 // for how many atoms shared memory has room: all or a multiple of POLISH_BATCH
 	shape         shape
 	nonnegative   bool
-	gathered      bool // shared memory has room for max_nonzeros atoms
-	_             [2]byte
+	staged        bool // shared memory has room for the list and residual of a row
+	_             [6]byte
 }
 
-var _ [152]byte = [unsafe.Sizeof(polish{})]byte{}
+var _ [160]byte = [unsafe.Sizeof(polish{})]byte{}
 
 type remember struct {
 	sums      pointer[float32] // atoms × dim

@@ -31,7 +31,7 @@ type encoder struct {
 	rounded roundedAtoms
 	search  searchState
 	codes   pointer[float32]   // batch×K, of a learner; or 0
-	work    pointer[float32]   // batch×nonzeros: z of the polish
+	work    pointer[float32]   // batch×nonzeros, rounded up: z of the polish
 	polish  pointer[iteration] // its schedule
 	used    pointer[int32]     // K, of a learner; or 0
 
@@ -146,7 +146,7 @@ func (e *encoder) rowBytes(learns bool) int64 {
 	if learns {
 		dense = e.widths.codePitch
 	}
-	return e.widths.searchBytes() + 4*int64(dense+e.nonzeros) + int64(slotsOf(learns))*int64(4*e.widths.dimPitch+8*e.nonzeros+8*3)
+	return e.widths.searchBytes() + 4*int64(dense+roundUp(e.nonzeros, polishBatch)) + int64(slotsOf(learns))*int64(4*e.widths.dimPitch+8*e.nonzeros+8*3)
 }
 
 // maxPacked is the maximum number of bytes of a slot's packed codes on the host.
@@ -175,7 +175,7 @@ func (e *encoder) prepare(minRows int, reserved int64, learns bool) error {
 	memory := func(n int, _ bool) pointer[byte] { return alloc[byte](g, n) }
 	e.rounded, e.search = newRoundedAtoms(memory, e.widths, e.searchKernel()), newSearchState(memory, e.widths, rows)
 	e.search.iterations, e.search.count = upload(g, schedule(e.options.Lambda, e.options.Steps)), e.options.Steps
-	e.work, e.polish = alloc[float32](g, rows*e.nonzeros), upload(g, schedule(0, backend.PolishSteps))
+	e.work, e.polish = alloc[float32](g, rows*roundUp(e.nonzeros, polishBatch)), upload(g, schedule(0, backend.PolishSteps))
 	if learns {
 		e.codes, e.used = alloc[float32](g, rows*e.widths.codePitch), alloc[int32](g, e.widths.atoms)
 	}
