@@ -28,12 +28,6 @@ __device__ __forceinline__ void copy_async(void* shared, const void* global, boo
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(bytes) : "memory");
 }
 
-// prefetch starts copying the 32 bytes at an address to L2 if wanted isn't 0.
-__device__ __forceinline__ void prefetch(const void* global, int wanted)
-{
-    asm volatile("{.reg .pred wanted; setp.ne.s32 wanted, %1, 0; @wanted prefetch.global.L2 [%0];}" ::"l"(global), "r"(wanted));
-}
-
 // copy_commit makes a group of the copies since the last call.
 __device__ __forceinline__ void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
@@ -192,7 +186,6 @@ __device__ __forceinline__ float second_half(unsigned x)
 #define UNROLL
 #define UNROLL_BY(n)
 
-inline void prefetch(const void*, int) {}
 inline float float_once(double x) { return float(x); }
 inline float inverse_sqrt(float x) { return 1 / sqrtf(x); }
 

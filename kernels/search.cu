@@ -322,7 +322,7 @@ struct BlockSearch {
 
     __device__ __forceinline__ void run()
     {
-        const int tiles = max(3, (args.shape.atoms + SEARCH_ATOMS - 1) / SEARCH_ATOMS), pitch = round_up(args.shape.atoms, SEARCH_COLUMNS);
+        const int tiles = max(2, (args.shape.atoms + SEARCH_ATOMS - 1) / SEARCH_ATOMS), pitch = round_up(args.shape.atoms, SEARCH_COLUMNS);
         const int scaled_pitch = round_up(args.shape.dim, SEARCH_DEPTH);
         const signed char* next_atoms = args.bytes + 16 * threadIdx.x;
         start_copy(next_atoms, 0);
@@ -332,9 +332,8 @@ struct BlockSearch {
             flags[n * THREADS] = 0;
         constexpr int STATES = 2 * SEARCH_ROWS * SEARCH_ATOMS; // of a tile
         const int s_column = warp % 4 * 16 + 4 * t, place = s_row * SEARCH_ATOMS + s_column;
-        float *states = args.codes + code_place(first, 0, pitch), *later = states; // of this tile, and of the one after the next
-        later += 2 * STATES;
-        int marks_then = 0, stage = 0; // flags of the next tile
+        float* states = args.codes + code_place(first, 0, pitch); // of the tile
+        int stage = 0;
         float4 z[S_ROWS], b[S_ROWS];
         UNROLL
         for (int e = 0; e < S_ROWS; e++)
@@ -361,7 +360,7 @@ struct BlockSearch {
                 __syncthreads(); // all threads see the tile, and have read the one before and Z8
                 next_atoms += wraps ? static_cast<long long>(1 - tiles) * TILE : TILE;
                 start_copy(next_atoms, stage ^ 1);
-                const int marks_later = flags[(n + 2 < tiles ? n + 2 : n + 2 - tiles) * THREADS];
+                const int flags_then = flags[(wraps ? 0 : n + 1) * THREADS];
                 int products[S_ROWS / 2][2][4] = {};
                 const signed char* tile = atoms + stage * TILE;
                 multiply_s(products, tile);
@@ -387,22 +386,16 @@ struct BlockSearch {
                     *reinterpret_cast<unsigned*>(code_bytes + (s_row + 8 * e) * CODE_PITCH + s_column) = pack_bytes(rounded(x.x), rounded(x.y), rounded(x.z), rounded(x.w));
                 }
                 flags[n * THREADS] = nonzero;
-                // The next tile's states arrive during two products. Those of the tile after it reach L2 by then.
+                // The next tile's states arrive during two products.
                 states += wraps ? static_cast<long long>(1 - tiles) * STATES : STATES;
-                later += n + 3 == tiles ? static_cast<long long>(1 - tiles) * STATES : STATES;
                 UNROLL
                 for (int e = 0; e < S_ROWS; e++) {
                     z[e] = b[e] = make_float4(0, 0, 0, 0);
-                    const float* state = states + 2 * (place + 8 * e * SEARCH_ATOMS);
-                    if (marks_then & 1 << e) {
-                        z[e] = load(state);
-                        b[e] = load(state + 4);
+                    if (flags_then & 1 << e) {
+                        z[e] = load(states + 2 * (place + 8 * e * SEARCH_ATOMS));
+                        b[e] = load(states + 2 * (place + 8 * e * SEARCH_ATOMS) + 4);
                     }
                 }
-                UNROLL
-                for (int e = 0; e < S_ROWS; e++)
-                    prefetch(later + 2 * (place + 8 * e * SEARCH_ATOMS), marks_later & 1 << e);
-                marks_then = marks_later;
                 if (!last) {
                     __syncthreads(); // all threads see Z8
                     multiply_o(sums, tile);

@@ -42,8 +42,8 @@ func (k searchKernel) shared() int {
 	return (searchRows+2*searchAtoms)*k.bytePitch() + searchRows*(searchAtoms+16) + 4*searchRows*(k.warps+4+3)
 }
 
-// tiles returns the number of tiles of atoms. The kernels need at least three.
-func (k searchKernel) tiles(atoms int) int { return max(3, divide(atoms, searchAtoms)) }
+// tiles returns the number of tiles of atoms. The kernels need at least two.
+func (k searchKernel) tiles(atoms int) int { return max(2, divide(atoms, searchAtoms)) }
 
 // roundedAtoms is a dictionary in 8-bit integers, as the kernels round_atoms and scale_atoms compute it.
 type roundedAtoms struct {

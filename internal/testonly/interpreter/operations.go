@@ -86,9 +86,8 @@ var operations = map[string]operation{
 	"cvta.shared.u64": apply1(func(a uint64) uint64 { return a + sharedWindow }),
 
 	"selp.u32": selection, "selp.b32": selection, "selp.f32": selection, "selp.b64": selection, "selp.f64": selection,
-	"prefetch.global.L2": {operands: "A", run: func(*warp, *instruction, uint32) {}},
-	"mov.pred":           {operands: "R n", run: movePredicate},
-	"and.pred":           logic(and[uint32]), "or.pred": logic(or[uint32]), "xor.pred": logic(xor[uint32]), "not.pred": {operands: "R r", run: notPredicate},
+	"mov.pred": {operands: "R n", run: movePredicate},
+	"and.pred": logic(and[uint32]), "or.pred": logic(or[uint32]), "xor.pred": logic(xor[uint32]), "not.pred": {operands: "R r", run: notPredicate},
 
 	"bar.sync":                                 {operands: "n", together: true},
 	"bar.warp.sync":                            {operands: "r", together: true, run: meetLanes},

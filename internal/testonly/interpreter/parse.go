@@ -73,7 +73,7 @@ var (
 	labelHead      = regexp.MustCompile(`^(\$?[A-Za-z_]\w*):`)
 	directiveLine  = regexp.MustCompile(`^\.(version|target|address_size)\b`)
 	maxThreads     = regexp.MustCompile(`\.maxntid (\d+), ?(\d+), ?(\d+)`)
-	guardHead      = regexp.MustCompile(`^@(!?)(%?\w+) `)
+	guardHead      = regexp.MustCompile(`^@(!?)(%\w+) `)
 	registerNumber = regexp.MustCompile(`^(%[a-z]+)(\d+)$`)
 	addressForm    = regexp.MustCompile(`^\[([%\w]+)(?:\+(-?\d+))?\]$`)
 )
