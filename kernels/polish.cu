@@ -59,8 +59,8 @@ struct Candidates {
 
 // Polishing is the state of a block for its row.
 struct Polishing {
-    static constexpr int WARPS = POLISH_THREADS / WARP, BATCH = POLISH_BATCH, QUADS = POLISH_SPAN / (4 * WARP), DIGITS = 8;
-    static constexpr int SPAN = POLISH_SPAN / 4; // quads
+    static constexpr int WARPS = POLISH_THREADS / WARP, BATCH = POLISH_BATCH, DIGITS = 8;
+    static constexpr int QUADS = 3, SPAN = QUADS * WARP; // per lane and per warp
     static constexpr int COUNTS = 2 * WARPS * DIGITS * sizeof(int), PARTIAL = (WARPS - 1) * SPAN * sizeof(float4);
     static_assert(POLISH_SHARED == COUNTS + PARTIAL, "the host asks for this much");
 
