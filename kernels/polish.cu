@@ -298,13 +298,11 @@ struct Polishing {
                 for (int b = 0; b < BATCH; b++)
                     atom[b] = args.atoms + index[min(first + b, n - 1)] * static_cast<long long>(pitch) + column;
                 load_batch(d, atom, columns);
-            }
-            if (shared && copies) {
                 UNROLL
-                for (int b = 0; b < BATCH; b++) {
+                for (int j = 0; j < QUADS; j++) {
                     UNROLL
-                    for (int j = 0; j < QUADS; j++) {
-                        if (first + b < n && 4 * WARP * j < columns)
+                    for (int b = 0; b < BATCH; b++) {
+                        if (shared && first + b < n && 4 * WARP * j < columns)
                             store(gathered + (first + b) * pitch + column + 4 * WARP * j, d[b][j]);
                     }
                 }
@@ -447,7 +445,7 @@ struct Polishing {
     }
 };
 
-extern "C" __global__ void __launch_bounds__(POLISH_THREADS) polish(Polish args)
+extern "C" __global__ void __launch_bounds__(POLISH_THREADS, 3) polish(Polish args)
 {
     SHARED_MEMORY(char, shared_bytes);
     Polishing p(args, shared_bytes);
