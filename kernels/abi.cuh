@@ -153,11 +153,10 @@ constexpr int SEARCH_SHARED = 70144;
 constexpr int SCALE_THREADS = 1024;
 constexpr int SCALE_SHARED = 256;
 
-// Threads per row of polish, atoms that a warp processes at a time, columns that it processes at a
-// time, and the dynamic shared memory in bytes without the state of a row and without atoms.
+// Threads per row of polish, atoms that a warp processes at a time, and the dynamic shared memory in
+// bytes without the state of a row and without atoms.
 constexpr int POLISH_THREADS = 128;
 constexpr int POLISH_BATCH = 8;
-constexpr int POLISH_SPAN = 384;
 constexpr int POLISH_SHARED = 4864;
 
 // Shape is the size of row-major matrices: codes are words × atoms, a dictionary is

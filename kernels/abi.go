@@ -157,11 +157,10 @@ const searchShared = 70144
 const scaleThreads = 1024
 const scaleShared = 256
 
-// Threads per row of polish, atoms that a warp processes at a time, columns that it processes at a
-// time, and the dynamic shared memory in bytes without the state of a row and without atoms.
+// Threads per row of polish, atoms that a warp processes at a time, and the dynamic shared memory in
+// bytes without the state of a row and without atoms.
 const polishThreads = 128
 const polishBatch = 8
-const polishSpan = 384
 const polishShared = 4864
 
 // Shape is the size of row-major matrices: codes are words × atoms, a dictionary is

@@ -118,15 +118,20 @@ func (e *encoder) Options() encode.Options { return e.options }
 
 // fixedBytes returns the bytes of device memory that do not depend on the number of rows.
 func (e *encoder) fixedBytes() int64 {
-	bytes, across := e.widths.roundedBytes(e.searchKernel())
-	return slack + int64(e.widths.atoms)*4*int64(e.widths.dimPitch+3) + 8*int64(e.widths.searchPitch()) + int64(bytes+across) + searchRows*e.widths.searchBytes()
+	k := e.searchKernel()
+	bytes, across := e.widths.roundedBytes(k)
+	return slack + int64(e.widths.atoms)*4*int64(e.widths.dimPitch+3) + 8*int64(e.widths.searchPitch()) + int64(bytes+across) + searchRows*e.widths.searchBytes(k)
 }
 
 func (e *encoder) searchKernel() searchKernel { return searchFor(e.widths.dim, e.gpu.maxShared) }
 
 // searchBytes returns the bytes of [searchState] per row.
-func (w widths) searchBytes() int64 {
-	return 9*int64(w.searchPitch()+w.bytePitch(w.dim)) + 4*int64(w.searchPitch()/searchRows) + 8
+func (w widths) searchBytes(k searchKernel) int64 {
+	each := 8 // of a code, and of an element of a row
+	if k.length == 0 {
+		each = 9
+	}
+	return int64(each)*int64(w.searchPitch()+w.bytePitch(w.dim)) + 4*int64(w.searchPitch()/searchRows) + 8
 }
 
 // slack bounds the bytes that the driver adds when it rounds up allocations, and the bytes of small arrays.
@@ -146,7 +151,7 @@ func (e *encoder) rowBytes(learns bool) int64 {
 	if learns {
 		dense = e.widths.codePitch
 	}
-	return e.widths.searchBytes() + 4*int64(dense+roundUp(e.nonzeros, polishBatch)) + int64(slotsOf(learns))*int64(4*e.widths.dimPitch+8*e.nonzeros+8*3)
+	return e.widths.searchBytes(e.searchKernel()) + 4*int64(dense+roundUp(e.nonzeros, polishBatch)) + int64(slotsOf(learns))*int64(4*e.widths.dimPitch+8*e.nonzeros+8*3)
 }
 
 // maxPacked is the maximum number of bytes of a slot's packed codes on the host.
@@ -173,7 +178,7 @@ func (e *encoder) prepare(minRows int, reserved int64, learns bool) error {
 	rows := e.batch
 	e.atoms = alloc[float32](g, e.widths.atoms*e.widths.dimPitch)
 	memory := func(n int, _ bool) pointer[byte] { return alloc[byte](g, n) }
-	e.rounded, e.search = newRoundedAtoms(memory, e.widths, e.searchKernel()), newSearchState(memory, e.widths, rows)
+	e.rounded, e.search = newRoundedAtoms(memory, e.widths, e.searchKernel()), newSearchState(memory, e.widths, rows, e.searchKernel())
 	e.search.iterations, e.search.count = upload(g, schedule(e.options.Lambda, e.options.Steps)), e.options.Steps
 	e.work, e.polish = alloc[float32](g, rows*roundUp(e.nonzeros, polishBatch)), upload(g, schedule(0, backend.PolishSteps))
 	if learns {

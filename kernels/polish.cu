@@ -7,13 +7,14 @@
 //
 // A block processes a row, and a warp a batch of atoms of the list at a time. A lane has the same
 // columns of all atoms: QUADS groups of four adjacent ones, so that a batch stays in registers from
-// its products with r to its part of the next zD. The first zD copies the first `gathered` atoms to
+// its products with r to its part of the next zD. The first pass copies the first `gathered` atoms to
 // shared memory, and L2 holds the others. Wider vectors are processed in spans of columns. The
 // order of sums depends neither on the amount of shared memory nor on the GPU.
 //
-// Lower bounds for a row of 300 with 90 of 3000 codes: 120 KB from L2, 2,000 clocks at 64 bytes per
-// clock and SM, and 5 passes over the atoms in shared memory and one that writes them, 650 KB, in
-// 5,100 clocks. 11 · 90 · 300 multiplications are 2,300 clocks.
+// Lower bounds for a row of 300 with 90 of 3000 codes, in clocks of an SM: 120 KB from L2 at 64 bytes
+// per clock are 2,000; 108 KB of shared memory, written once and read 5 times at 128 bytes per clock,
+// are 5,100; 11 · 90 · 300 multiplications are 2,300. 60 batches of 345 instructions, and as many as 40
+// more for the other parts, are 8,700 at four instructions per clock.
 #include "search.cuh"
 
 // Candidates are the codes of a warp that it may keep: its nonzeros or, where they don't fit into
@@ -59,17 +60,17 @@ struct Candidates {
 
 // Polishing is the state of a block for its row.
 struct Polishing {
-    static constexpr int WARPS = POLISH_THREADS / WARP, BATCH = POLISH_BATCH, QUADS = POLISH_SPAN / (4 * WARP), DIGITS = 8;
-    static constexpr int SPAN = POLISH_SPAN / 4; // quads
+    static constexpr int WARPS = POLISH_THREADS / WARP, BATCH = POLISH_BATCH, DIGITS = 8;
+    static constexpr int QUADS = 3, SPAN = QUADS * WARP; // per lane and per warp
     static constexpr int COUNTS = 2 * WARPS * DIGITS * sizeof(int), PARTIAL = (WARPS - 1) * SPAN * sizeof(float4);
     static_assert(POLISH_SHARED == COUNTS + PARTIAL, "the host asks for this much");
 
     const Polish& args;
     int warp, lane, quads, pitch; // quads: groups of four elements of a vector
     int* counts;                  // shared: DIGITS per warp, twice
-    int2* candidates;             // shared: code and index of the warp's nonzeros; shares memory with the next three
+    int2* candidates;             // shared: code and index of the warp's nonzeros; overlaps with the next two, and with r
     int room;                     // for candidates
-    float4* partial;              // shared: a span of zD for each warp but the first
+    float4* partial;              // shared: a span of each warp's part of r, except the first warp's
     float* gathered;              // shared
     float* residual;              // r
     int* index;                   // of the list
@@ -298,13 +299,11 @@ struct Polishing {
                 for (int b = 0; b < BATCH; b++)
                     atom[b] = args.atoms + index[min(first + b, n - 1)] * static_cast<long long>(pitch) + column;
                 load_batch(d, atom, columns);
-            }
-            if (shared && copies) {
                 UNROLL
-                for (int b = 0; b < BATCH; b++) {
+                for (int j = 0; j < QUADS; j++) {
                     UNROLL
-                    for (int j = 0; j < QUADS; j++) {
-                        if (first + b < n && 4 * WARP * j < columns)
+                    for (int b = 0; b < BATCH; b++) {
+                        if (shared && first + b < n && 4 * WARP * j < columns)
                             store(gathered + (first + b) * pitch + column + 4 * WARP * j, d[b][j]);
                     }
                 }
@@ -447,7 +446,7 @@ struct Polishing {
     }
 };
 
-extern "C" __global__ void __launch_bounds__(POLISH_THREADS) polish(Polish args)
+extern "C" __global__ void __launch_bounds__(POLISH_THREADS, 3) polish(Polish args)
 {
     SHARED_MEMORY(char, shared_bytes);
     Polishing p(args, shared_bytes);

@@ -99,22 +99,26 @@ type searchState struct {
 	codeBytes         pointer[int8]    // of search_any
 	flags             pointer[int32]
 	scaled, residuals pointer[float32]
-	residualBytes     pointer[int8]
+	residualBytes     pointer[int8] // of search_any
 	factors           pointer[float64]
 	iterations        pointer[iteration]
 	count             int
 }
 
 // newSearchState allocates memory without a schedule. Padding of bytes stays zero, because no kernel writes there.
-func newSearchState(a allocator, w widths, rows int) searchState {
+func newSearchState(a allocator, w widths, rows int, k searchKernel) searchState {
 	rows = roundUp(rows, searchRows)
 	codes, vectors := rows*w.searchPitch(), rows*w.bytePitch(w.dim)
-	return searchState{
-		codes: allocated[float32](a, 2*codes, false), codeBytes: allocated[int8](a, codes, true),
+	s := searchState{
+		codes:  allocated[float32](a, 2*codes, false),
 		flags:  allocated[int32](a, codes/searchRows/searchColumns*searchThreads, false),
 		scaled: allocated[float32](a, vectors, false), residuals: allocated[float32](a, vectors, false),
-		residualBytes: allocated[int8](a, vectors, true), factors: allocated[float64](a, rows, false),
+		factors: allocated[float64](a, rows, false),
 	}
+	if k.length == 0 {
+		s.codeBytes, s.residualBytes = allocated[int8](a, codes, true), allocated[int8](a, vectors, true)
+	}
+	return s
 }
 
 // schedule returns the iterations of FISTA.
