@@ -12,7 +12,7 @@ import (
 
 // Block is the number of rows that are encoded together. Shards consist of whole blocks
 // of an input, except for its last block.
-const Block = 4096
+const Block = 8192
 
 // maxUnreachedWords bounds the number of words that an [model.Encoding] names because
 // their duality gap exceeds [Options.Gap].

@@ -141,6 +141,7 @@ constexpr int POWER_SHARED = 256;
 
 // A block of search computes tiles of SEARCH_ROWS × SEARCH_COLUMNS of products of bytes, in steps of
 // SEARCH_DEPTH bytes, with SEARCH_STAGES steps in shared memory (see search.cu).
+constexpr int SEARCH_ATOMS = 64; // of a tile of search_LENGTH
 constexpr int SEARCH_THREADS = 256;
 constexpr int SEARCH_ROWS = 32;
 constexpr int SEARCH_COLUMNS = 256;
@@ -152,9 +153,11 @@ constexpr int SEARCH_SHARED = 70144;
 constexpr int SCALE_THREADS = 1024;
 constexpr int SCALE_SHARED = 256;
 
-// Threads per row of polish, and its dynamic shared memory in bytes, without gathered atoms.
-constexpr int POLISH_THREADS = 256;
-constexpr int POLISH_SHARED = 4352;
+// Threads per row of polish, atoms that a warp processes at a time, and the dynamic shared memory in
+// bytes without the state of a row and without atoms.
+constexpr int POLISH_THREADS = 128;
+constexpr int POLISH_BATCH = 8;
+constexpr int POLISH_SHARED = 4864;
 
 // Shape is the size of row-major matrices: codes are words × atoms, a dictionary is
 // atoms × dim, vectors are words × dim. A word is a row of data. Rows begin every
@@ -325,7 +328,7 @@ struct RoundAtoms {
     float* norms;        // per atom: ‖D8_k‖
     const float* atoms;
     Shape shape;
-    char padding[4];
+    int pitch; // of D8
 };
 LAYOUT(RoundAtoms, 64, 5)
 
@@ -334,17 +337,17 @@ struct ScaleAtoms {
     float* scales; // per atom: c_k
     double* unit;  // w
     float* reach;  // max_k c_k·v_k·‖D8_k‖
+    signed char* bytes; // D8, or null
     const float* tops;
     const float* norms;
     double step; // s
     int atoms;
-    char padding[4];
+    int pitch; // of D8
 };
-LAYOUT(ScaleAtoms, 64, 6)
+LAYOUT(ScaleAtoms, 72, 7)
 
 struct Search {
-    float* codes;                // b, words × atoms
-    float* momentum_codes;       // z, words × atoms
+    float* codes;                // b, words × atoms, in tiles (code_place)
     signed char* code_bytes;     // Z8, words × atoms; zero beyond atoms
     int* flags;                  // for each block of rows and tile of atoms, a number per thread
     float* scaled;               // ŷ, words × dim
@@ -365,12 +368,12 @@ struct Search {
     bool nonnegative;
     char padding[7];
 };
-LAYOUT(Search, 168, 16)
+LAYOUT(Search, 160, 15)
 
 struct Polish {
     int* index;            // words × max_nonzeros
     float* value;          // words × max_nonzeros
-    float* momentum_codes; // z, words × max_nonzeros
+    float* momentum_codes; // z, words × max_nonzeros rounded up to a multiple of POLISH_BATCH
     float* residuals;      // words × dim
     double* losses;        // per word
     double* nonzeros;      // per word
@@ -385,12 +388,13 @@ struct Polish {
     double step_size;
     int count; // of iterations
     int max_nonzeros;
+    int gathered; // for how many atoms shared memory has room: all or a multiple of POLISH_BATCH
     Shape shape;
     bool nonnegative;
-    bool gathered; // shared memory has room for max_nonzeros atoms
-    char padding[2];
+    bool staged; // shared memory has room for the list and residual of a row
+    char padding[6];
 };
-LAYOUT(Polish, 152, 14)
+LAYOUT(Polish, 160, 14)
 
 struct Remember {
     float* sums; // atoms × dim

@@ -145,6 +145,7 @@ const powerShared = 256
 
 // A block of search computes tiles of SEARCH_ROWS × SEARCH_COLUMNS of products of bytes, in steps of
 // SEARCH_DEPTH bytes, with SEARCH_STAGES steps in shared memory (see search.cu).
+const searchAtoms = 64 // of a tile of search_LENGTH
 const searchThreads = 256
 const searchRows = 32
 const searchColumns = 256
@@ -156,9 +157,11 @@ const searchShared = 70144
 const scaleThreads = 1024
 const scaleShared = 256
 
-// Threads per row of polish, and its dynamic shared memory in bytes, without gathered atoms.
-const polishThreads = 256
-const polishShared = 4352
+// Threads per row of polish, atoms that a warp processes at a time, and the dynamic shared memory in
+// bytes without the state of a row and without atoms.
+const polishThreads = 128
+const polishBatch = 8
+const polishShared = 4864
 
 // Shape is the size of row-major matrices: codes are words × atoms, a dictionary is
 // atoms × dim, vectors are words × dim. A word is a row of data. Rows begin every
@@ -341,7 +344,7 @@ type roundAtoms struct {
 	norms  pointer[float32] // per atom: ‖D8_k‖
 	atoms  pointer[float32]
 	shape  shape
-	_      [4]byte
+	pitch  int32 // of D8
 }
 
 var _ [64]byte = [unsafe.Sizeof(roundAtoms{})]byte{}
@@ -351,18 +354,18 @@ type scaleAtoms struct {
 	scales pointer[float32] // per atom: c_k
 	unit   pointer[float64] // w
 	reach  pointer[float32] // max_k c_k·v_k·‖D8_k‖
+	bytes  pointer[int8]    // D8, or null
 	tops   pointer[float32]
 	norms  pointer[float32]
 	step   float64 // s
 	atoms  int32
-	_      [4]byte
+	pitch  int32 // of D8
 }
 
-var _ [64]byte = [unsafe.Sizeof(scaleAtoms{})]byte{}
+var _ [72]byte = [unsafe.Sizeof(scaleAtoms{})]byte{}
 
 type search struct {
-	codes         pointer[float32] // b, words × atoms
-	momentumCodes pointer[float32] // z, words × atoms
+	codes         pointer[float32] // b, words × atoms, in tiles (code_place)
 	codeBytes     pointer[int8]    // Z8, words × atoms; zero beyond atoms
 	flags         pointer[int32]   // for each block of rows and tile of atoms, a number per thread
 	scaled        pointer[float32] // ŷ, words × dim
@@ -384,12 +387,12 @@ type search struct {
 	_             [7]byte
 }
 
-var _ [168]byte = [unsafe.Sizeof(search{})]byte{}
+var _ [160]byte = [unsafe.Sizeof(search{})]byte{}
 
 type polish struct {
 	index         pointer[int32]   // words × max_nonzeros
 	value         pointer[float32] // words × max_nonzeros
-	momentumCodes pointer[float32] // z, words × max_nonzeros
+	momentumCodes pointer[float32] // z, words × max_nonzeros rounded up to a multiple of POLISH_BATCH
 	residuals     pointer[float32] // words × dim
 	losses        pointer[float64] // per word
 	nonzeros      pointer[float64] // per word
@@ -404,13 +407,14 @@ type polish struct {
 	stepSize      float64
 	count         int32 // of iterations
 	maxNonzeros   int32
+	gathered      int32 // for how many atoms shared memory has room: all or a multiple of POLISH_BATCH
 	shape         shape
 	nonnegative   bool
-	gathered      bool // shared memory has room for max_nonzeros atoms
-	_             [2]byte
+	staged        bool // shared memory has room for the list and residual of a row
+	_             [6]byte
 }
 
-var _ [152]byte = [unsafe.Sizeof(polish{})]byte{}
+var _ [160]byte = [unsafe.Sizeof(polish{})]byte{}
 
 type remember struct {
 	sums      pointer[float32] // atoms × dim

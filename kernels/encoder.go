@@ -31,7 +31,7 @@ type encoder struct {
 	rounded roundedAtoms
 	search  searchState
 	codes   pointer[float32]   // batch×K, of a learner; or 0
-	work    pointer[float32]   // batch×nonzeros: z of the polish
+	work    pointer[float32]   // batch×nonzeros, rounded up: z of the polish
 	polish  pointer[iteration] // its schedule
 	used    pointer[int32]     // K, of a learner; or 0
 
@@ -96,7 +96,7 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 	if err != nil {
 		return nil, err
 	}
-	g, err := d.open(append(files, "search", "polish")...)
+	g, err := d.open(append(files, "search", "search_any", "polish")...)
 	if err != nil {
 		return nil, err
 	}
@@ -118,18 +118,20 @@ func (e *encoder) Options() encode.Options { return e.options }
 
 // fixedBytes returns the bytes of device memory that do not depend on the number of rows.
 func (e *encoder) fixedBytes() int64 {
-	return slack + int64(e.widths.atoms)*4*int64(e.widths.dimPitch+1) + e.widths.roundedBytes() + searchRows*e.widths.searchBytes()
+	k := e.searchKernel()
+	bytes, across := e.widths.roundedBytes(k)
+	return slack + int64(e.widths.atoms)*4*int64(e.widths.dimPitch+3) + 8*int64(e.widths.searchPitch()) + int64(bytes+across) + searchRows*e.widths.searchBytes(k)
 }
 
-// roundedBytes returns the bytes of [roundedAtoms].
-func (w widths) roundedBytes() int64 {
-	return int64(w.byteRows(w.atoms))*int64(w.bytePitch(w.dim)) + int64(w.byteRows(w.dim))*int64(w.bytePitch(w.atoms)) +
-		8*int64(w.atoms+w.searchPitch())
-}
+func (e *encoder) searchKernel() searchKernel { return searchFor(e.widths.dim, e.gpu.maxShared) }
 
 // searchBytes returns the bytes of [searchState] per row.
-func (w widths) searchBytes() int64 {
-	return 9*int64(w.searchPitch()+w.bytePitch(w.dim)) + 4*int64(w.searchPitch()/searchRows) + 8
+func (w widths) searchBytes(k searchKernel) int64 {
+	each := 8 // of a code, and of an element of a row
+	if k.length == 0 {
+		each = 9
+	}
+	return int64(each)*int64(w.searchPitch()+w.bytePitch(w.dim)) + 4*int64(w.searchPitch()/searchRows) + 8
 }
 
 // slack bounds the bytes that the driver adds when it rounds up allocations, and the bytes of small arrays.
@@ -149,7 +151,7 @@ func (e *encoder) rowBytes(learns bool) int64 {
 	if learns {
 		dense = e.widths.codePitch
 	}
-	return e.widths.searchBytes() + 4*int64(dense+e.nonzeros) + int64(slotsOf(learns))*int64(4*e.widths.dimPitch+8*e.nonzeros+8*3)
+	return e.widths.searchBytes(e.searchKernel()) + 4*int64(dense+roundUp(e.nonzeros, polishBatch)) + int64(slotsOf(learns))*int64(4*e.widths.dimPitch+8*e.nonzeros+8*3)
 }
 
 // maxPacked is the maximum number of bytes of a slot's packed codes on the host.
@@ -176,9 +178,9 @@ func (e *encoder) prepare(minRows int, reserved int64, learns bool) error {
 	rows := e.batch
 	e.atoms = alloc[float32](g, e.widths.atoms*e.widths.dimPitch)
 	memory := func(n int, _ bool) pointer[byte] { return alloc[byte](g, n) }
-	e.rounded, e.search = newRoundedAtoms(memory, e.widths), newSearchState(memory, e.widths, rows)
+	e.rounded, e.search = newRoundedAtoms(memory, e.widths, e.searchKernel()), newSearchState(memory, e.widths, rows, e.searchKernel())
 	e.search.iterations, e.search.count = upload(g, schedule(e.options.Lambda, e.options.Steps)), e.options.Steps
-	e.work, e.polish = alloc[float32](g, rows*e.nonzeros), upload(g, schedule(0, backend.PolishSteps))
+	e.work, e.polish = alloc[float32](g, rows*roundUp(e.nonzeros, polishBatch)), upload(g, schedule(0, backend.PolishSteps))
 	if learns {
 		e.codes, e.used = alloc[float32](g, rows*e.widths.codePitch), alloc[int32](g, e.widths.atoms)
 	}
@@ -338,11 +340,7 @@ func (e *encoder) encode(n int) {
 
 // roundAtoms queues the rounding of the current atoms to 8-bit integers, for the current step size.
 func (e *encoder) roundAtoms() {
-	r, g := &e.rounded, e.gpu
-	g.queue(roundAtoms{
-		bytes: r.bytes, across: r.across, tops: r.tops, norms: r.norms, atoms: e.atoms, shape: e.widths.shape(0),
-	}.launch(), g.compute)
-	g.queue(scaleAtoms{
-		shares: r.shares, scales: r.scales, unit: r.unit, reach: r.reach, tops: r.tops, norms: r.norms, step: e.step, atoms: int32(e.widths.atoms),
-	}.launch(), g.compute)
+	for _, l := range e.rounded.round(e.widths, e.atoms, e.step) {
+		e.gpu.queue(l, e.gpu.compute)
+	}
 }

@@ -83,7 +83,7 @@ type gpu struct {
 func (d Device) Start() Device {
 	d.pool = new(contextPool)
 	d.pool.started.Go(func() {
-		if g, err := d.openNew("decode", "search", "polish", "learner", "body"); err == nil { // on failure the first use retries and returns the error
+		if g, err := d.openNew("decode", "search", "search_any", "polish", "learner", "body"); err == nil { // on failure the first use retries and returns the error
 			d.pool.idle = g.session
 		}
 	})

@@ -225,8 +225,13 @@ func TestKernels(t *testing.T) {
 		{"update", products[:1], checkUpdate, shapes},
 		{"correlate", products, checkCorrelate, shapes},
 		{"remember", products[1:2], checkRemember, shapes},
-		{"search", rows[1:], checkSearch, [][3]int{{1, 1, 1}, {3, 31, 3}, {33, 300, 70}, {5, 66, 300}}},
-		{"polish", rows[1:], checkPolish, [][3]int{{1, 1, 1}, {5, 40, 3}, {4, 259, 133}, {2, 70, 1100}, {1, 1300, 5}}},
+		{"search_any", rows[1:], checkSearch("search_any"), [][3]int{{1, 1, 1}, {3, 31, 3}, {33, 300, 70}, {5, 66, 300}}},
+		{"search_128", rows[1:], checkSearch("search_128"), [][3]int{{1, 1, 1}, {3, 31, 3}, {33, 300, 70}}},
+		{"search_320", rows[1:], checkSearch("search_320"), [][3]int{{33, 133, 300}, {5, 66, 130}}},
+		{"search_384", rows[1:], checkSearch("search_384"), [][3]int{{3, 133, 384}}},
+		{"search_768", rows[1:], checkSearch("search_768"), [][3]int{{5, 133, 767}}},
+		{"search_1024", rows[1:], checkSearch("search_1024"), [][3]int{{3, 66, 1021}}},
+		{"polish", rows[1:], checkPolish, [][3]int{{1, 1, 1}, {5, 40, 3}, {4, 259, 133}, {2, 70, 1100}, {3, 800, 5}, {1, 4500, 5}}},
 		{"finish_codes and pack_codes", rows, checkFinishAndPackCodes, codes},
 		{"random_codes", rows, checkRandomCodes, [][3]int{{1, 1}, {5, 7}, {9, 130}}},
 		{"jacobi", rows[1:], checkJacobi, [][3]int{{1, 1}, {3, 5}, {blockAtoms, 33}, {9, 300}, {19, 700}}},
@@ -471,8 +476,18 @@ func checkCorrelate(b *bench, precision Precision, words, atoms, dim int) {
 	}
 }
 
-// checkSearch compares the search with the definition, bit by bit.
-func checkSearch(b *bench, _ Precision, words, atoms, dim int) {
+// checkSearch compares a kernel of the search with the definition, bit by bit.
+func checkSearch(name string) func(b *bench, _ Precision, words, atoms, dim int) {
+	kernel := searchKernel{name: name}
+	for _, k := range searchKernels {
+		if k.name == name {
+			kernel = k
+		}
+	}
+	return func(b *bench, _ Precision, words, atoms, dim int) { checkSearchWith(b, kernel, words, atoms, dim) }
+}
+
+func checkSearchWith(b *bench, kernel searchKernel, words, atoms, dim int) {
 	const steps = 8 // atoms enter in steps 0, 3 and 6, and don't in the last one
 	d := &model.Dictionary{Dim: dim, Atoms: b.normal(atoms*dim, 0)}
 	y := b.normal(words*dim, 0)
@@ -503,23 +518,22 @@ func checkSearch(b *bench, _ Precision, words, atoms, dim int) {
 		b.t.Fatal(err)
 	}
 	w := newWidths(atoms, dim)
-	rounded, rows := newRoundedAtoms(b.memory, w), b.array(y, words, dim)
-	b.run(few(roundAtoms{
-		bytes: rounded.bytes, across: rounded.across, tops: rounded.tops, norms: rounded.norms, atoms: b.array(d.Atoms, atoms, dim).data, shape: w.shape(0),
-	}.launch()))
-	b.run(scaleAtoms{
-		shares: rounded.shares, scales: rounded.scales, unit: rounded.unit, reach: rounded.reach, tops: rounded.tops, norms: rounded.norms,
-		step: s, atoms: int32(atoms),
-	}.launch())
+	rounded, rows := newRoundedAtoms(b.memory, w, kernel), b.array(y, words, dim)
+	round := rounded.round(w, b.array(d.Atoms, atoms, dim).data, s)
+	b.run(few(round[0]))
+	b.run(round[1])
 	nonzeros := 0
 	for _, o := range []encode.Options{{Lambda: 0.3, Steps: steps}, {Lambda: 0.3, Steps: steps, Nonnegative: true}, {Steps: 1}} {
-		state := newSearchState(b.memory, w, words)
+		state := newSearchState(b.memory, w, words, kernel)
 		schedule := schedule(o.Lambda, o.Steps)
 		state.iterations, state.count = put(b, schedule), len(schedule)
 		b.run(state.launch(&rounded, search{y: rows.data, step: s, shape: w.shape(words), nonnegative: o.Nonnegative}))
 		factors := readBack(b, state.factors, words)
 		for i := range words {
-			codes := readBack(b, state.codes.at(i*w.searchPitch()), atoms)
+			var codes []float32
+			for k := 0; k < atoms; k += searchAtoms {
+				codes = append(codes, readBack(b, state.codes.at(codePlace(w, i, k)), min(searchAtoms, atoms-k))...)
+			}
 			for k, want := range encodetest.Search(y[i*dim:][:dim], d, s, o) {
 				got := float32(float64(codes[k]) * factors[i])
 				if got != want {
@@ -534,6 +548,11 @@ func checkSearch(b *bench, _ Precision, words, atoms, dim int) {
 	if all := 3 * words * atoms; all > 100 && (nonzeros == 0 || nonzeros == all) {
 		b.t.Errorf("%d of %d codes are not zero: a poor test", nonzeros, all)
 	}
+}
+
+// codePlace returns the place of a code of the search, as code_place does.
+func codePlace(w widths, row, atom int) int {
+	return row/searchRows*searchRows*2*w.searchPitch() + (atom/searchAtoms*2*searchRows+row%searchRows)*searchAtoms + atom%searchAtoms
 }
 
 // checkPolish compares with the formulas in float64, on codes with ties, zeros and few nonzeros.
@@ -557,30 +576,37 @@ func checkPolish(b *bench, _ Precision, words, atoms, dim int) {
 			}
 		}
 	}
-	codes := b.pitched(values, words, atoms, searchColumns)
+	laid := slices.Repeat([]float32{7}, roundUp(words, searchRows)*2*w.searchPitch()) // what a search leaves beyond the atoms doesn't count
+	for i, v := range values {
+		laid[codePlace(w, i/atoms, i%atoms)] = v
+	}
+	codes := put(b, laid)
 	for _, most := range []int{1, min(3, atoms), max(1, atoms/3), atoms} {
-		for _, c := range []struct{ nonnegative, learns bool }{{false, true}, {true, false}} {
+		state := 12*roundUp(most, polishBatch) + 4*w.dimPitch
+		for _, c := range []struct {
+			nonnegative, learns bool
+			maxShared           int
+		}{
+			{false, true, b.maxShared},
+			{true, false, polishShared}, // global memory has the state of a row
+			{false, false, polishShared + state + 4*w.dimPitch*min(most, 3*polishBatch/2)}, // and atoms beyond the first batch
+		} {
 			o := encode.Options{Nonzeros: most, Nonnegative: c.nonnegative}
 			lists, losses := words*most, zeros[float64](b, words)
 			nonzeros, l1 := zeros[float64](b, words), zeros[float64](b, words)
 			k := polish{
-				index: zeros[int32](b, lists), value: zeros[float32](b, lists), momentumCodes: zeros[float32](b, lists),
+				index: zeros[int32](b, lists), value: zeros[float32](b, lists), momentumCodes: zeros[float32](b, words*roundUp(most, polishBatch)),
 				residuals: b.array(nil, words, dim).data, losses: losses, nonzeros: nonzeros, l1: l1,
-				codes: codes.data, factors: put(b, factors), y: b.array(y, words, dim).data, atoms: b.array(d, atoms, dim).data,
+				codes: codes, factors: put(b, factors), y: b.array(y, words, dim).data, atoms: b.array(d, atoms, dim).data,
 				iterations: put(b, schedule(0, backend.PolishSteps)), count: backend.PolishSteps, stepSize: 2 * s,
 				maxNonzeros: int32(most), shape: w.shape(words), nonnegative: c.nonnegative,
 			}
 			dense := b.array(nil, words, atoms)
-			maxShared := polishShared // no room for atoms
 			if c.learns {
-				k.dense, k.used, maxShared = dense.data, zeros[int32](b, atoms), b.maxShared
+				k.dense, k.used = dense.data, zeros[int32](b, atoms)
 				allowSameValue(b, k.used)
 			}
-			l := k.launch(maxShared)
-			if gathers := l.shared > polishShared; gathers != (c.learns && polishShared+4*most*w.dimPitch <= b.maxShared) {
-				b.t.Errorf("gathers atoms is %t", gathers)
-			}
-			b.run(l)
+			b.run(k.launch(c.maxShared))
 			index, value, gotNonzeros := readBack(b, k.index, lists), readBack(b, k.value, lists), readBack(b, nonzeros, words)
 			gotL1, gotLosses := readBack(b, l1, words), readBack(b, losses, words)
 			all, used := make([]float32, 0, words*atoms), make([]int32, atoms)

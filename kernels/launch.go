@@ -96,15 +96,31 @@ func (k scaleAtoms) launch() launch {
 	return launch{"scale_atoms", unsafe.Pointer(&k), grid{1, 1, scaleThreads, scaleShared}}
 }
 
-func (k search) launch() launch {
-	return launch{"search", unsafe.Pointer(&k), grid{divide(int(k.shape.words), searchRows), 1, searchThreads, searchShared}}
+func (k search) launch(with searchKernel) launch {
+	threads, shared := searchThreads, searchShared
+	if with.length > 0 {
+		threads, shared = with.warps*warp, with.shared()
+	}
+	return launch{with.name, unsafe.Pointer(&k), grid{divide(int(k.shape.words), searchRows), 1, threads, shared}}
 }
 
-// launch has the atoms gathered if they fit into the shared memory of a block.
+// launch assigns shared memory to the state of a row, then to as many of its atoms as fit; if two thirds of these fit
+// into half of it, to those, so that an SM has two blocks.
 func (k polish) launch(maxShared int) launch {
-	shared := polishShared
-	if all := shared + 4*int(k.maxNonzeros)*int(k.shape.dimPitch); all <= maxShared {
-		shared, k.gathered = all, true
+	const reserved = 1 << 10 // by the driver, for each block
+	shared, most, atom := polishShared, int(k.maxNonzeros), 4*int(k.shape.dimPitch)
+	if staged := shared + 3*4*roundUp(most, polishBatch) + atom; staged <= maxShared {
+		fit := func(shared int) int {
+			if n := max(0, shared-staged) / atom; n < most {
+				return n / polishBatch * polishBatch
+			}
+			return most
+		}
+		n := fit(maxShared)
+		if half := fit((maxShared+reserved)/2 - reserved); 3*half >= 2*n {
+			n = half
+		}
+		shared, k.staged, k.gathered = staged+n*atom, true, int32(n)
 	}
 	return launch{"polish", unsafe.Pointer(&k), grid{int(k.shape.words), 1, polishThreads, shared}}
 }

@@ -5,63 +5,157 @@
 //     iterations   r = y − zD, a' = z + step_size·rDᵀ, z = a' + m·(a' − a)
 //     pack         r = y − aD, ‖r‖², then the nonzeros of the list
 //
-// A block processes a row. If `gathered` is set, it copies the chosen atoms to shared memory, so
-// that L2 is read once; else L1 and L2 hold them. Lists are in global memory, which L1 holds, so
-// that their length has no limit. The order of sums depends neither on this nor on the GPU.
+// A block processes a row, and a warp a batch of atoms of the list at a time. A lane has the same
+// columns of all atoms: QUADS groups of four adjacent ones, so that a batch stays in registers from
+// its products with r to its part of the next zD. The first pass copies the first `gathered` atoms to
+// shared memory, and L2 holds the others. Wider vectors are processed in spans of columns. The
+// order of sums depends neither on the amount of shared memory nor on the GPU.
 //
-// Lower bounds for a row of 300 with 90 of 3000 codes: 120 KB from L2, 2,000 clocks at 64 bytes
-// per clock and SM, and 11 · 90 · 300 multiplications, which read 1.2 MB from shared memory in
-// 9,300 clocks.
-#include "device.cuh"
+// Lower bounds for a row of 300 with 90 of 3000 codes, in clocks of an SM: 120 KB from L2 at 64 bytes
+// per clock are 2,000; 108 KB of shared memory, written once and read 5 times at 128 bytes per clock,
+// are 5,100; 11 · 90 · 300 multiplications are 2,300. 60 batches of 345 instructions, and as many as 40
+// more for the other parts, are 8,700 at four instructions per clock.
+#include "search.cuh"
 
-// Polishing is the state of a block for its row. The list is in global memory.
+// Candidates are the codes of a warp that it may keep: its nonzeros or, where they don't fit into
+// shared memory, all codes of its part of the row.
+struct Candidates {
+    static constexpr int CACHED = 4; // per lane
+
+    const int2* list;   // shared: code and index, or null
+    const float* codes; // of the row
+    int first, length;  // of the warp's part, or of the list
+    unsigned cached[CACHED];
+
+    __device__ __forceinline__ Candidates(const int2* list, const float* codes, int first, int length)
+        : list(list), codes(codes), first(first), length(length)
+    {
+        UNROLL
+        for (int i = 0; i < CACHED; i++)
+            cached[i] = at(i * WARP + threadIdx.x % WARP).x & 0x7fffffff;
+    }
+
+    // at returns the code and index of a candidate, zeros beyond the last one.
+    __device__ __forceinline__ int2 at(int i) const
+    {
+        if (i >= length)
+            return make_int2(0, 0);
+        return list ? list[i] : make_int2(__float_as_uint(codes[code_place(0, first + i, 0)]), first + i);
+    }
+
+    // for_each calls f with the magnitudes of a candidate per lane at a time.
+    template <typename F>
+    __device__ __forceinline__ void for_each(F f) const
+    {
+        UNROLL
+        for (int i = 0; i < CACHED; i++) {
+            if (i * WARP < length)
+                f(cached[i]);
+        }
+        UNROLL_BY(1)
+        for (int from = CACHED * WARP; from < length; from += WARP)
+            f(at(from + threadIdx.x % WARP).x & 0x7fffffff);
+    }
+};
+
+// Polishing is the state of a block for its row.
 struct Polishing {
-    static constexpr int WARPS = POLISH_THREADS / WARP, DIGITS = 8;
-    static_assert(POLISH_SHARED == POLISH_THREADS * sizeof(float4) + WARPS * DIGITS * sizeof(int), "the host asks for this much");
+    static constexpr int WARPS = POLISH_THREADS / WARP, BATCH = POLISH_BATCH, DIGITS = 8;
+    static constexpr int QUADS = 3, SPAN = QUADS * WARP; // per lane and per warp
+    static constexpr int COUNTS = 2 * WARPS * DIGITS * sizeof(int), PARTIAL = (WARPS - 1) * SPAN * sizeof(float4);
+    static_assert(POLISH_SHARED == COUNTS + PARTIAL, "the host asks for this much");
 
     const Polish& args;
-    int warp, lane, quads; // quads: groups of four elements of a vector
-    float4* partial;       // shared: one per thread
-    int* counts;           // shared: DIGITS per warp
-    float* gathered;       // shared: the chosen atoms, or null
-    int* index;            // of the list
-    float *value, *z;      // of the list: a and z
-    float* residual;       // r
-    const float* y;
-    int n;                 // length of the list
+    int warp, lane, quads, pitch; // quads: groups of four elements of a vector
+    int* counts;                  // shared: DIGITS per warp, twice
+    int2* candidates;             // shared: code and index of the warp's nonzeros; overlaps with the next two, and with r
+    int room;                     // for candidates
+    float4* partial;              // shared: a span of each warp's part of r, except the first warp's
+    float* gathered;              // shared
+    float* residual;              // r
+    int* index;                   // of the list
+    float *value, *z;             // of the list: a and z; z is zero up to a multiple of BATCH
+    int n;                        // length of the list
 
     __device__ __forceinline__ Polishing(const Polish& args, char* shared)
-        : args(args), warp(threadIdx.x / WARP), lane(threadIdx.x % WARP), quads(args.shape.dim_pitch / 4), n(0)
+        : args(args), warp(threadIdx.x / WARP), lane(threadIdx.x % WARP), quads(args.shape.dim_pitch / 4), pitch(args.shape.dim_pitch), n(0)
     {
+        const int length = (args.max_nonzeros + BATCH - 1) / BATCH * BATCH;
+        counts = reinterpret_cast<int*>(shared);
+        shared += COUNTS;
+        if (args.staged) {
+            z = reinterpret_cast<float*>(shared);
+            value = z + length;
+            index = reinterpret_cast<int*>(value + length);
+            shared += 3 * length * sizeof(float);
+        } else {
+            z = args.momentum_codes + blockIdx.x * static_cast<long long>(length);
+            value = args.value + blockIdx.x * static_cast<long long>(args.max_nonzeros);
+            index = args.index + blockIdx.x * static_cast<long long>(args.max_nonzeros);
+        }
         partial = reinterpret_cast<float4*>(shared);
-        counts = reinterpret_cast<int*>(partial + POLISH_THREADS);
-        gathered = args.gathered ? reinterpret_cast<float*>(shared + POLISH_SHARED) : nullptr;
-        const long long list = static_cast<long long>(blockIdx.x) * args.max_nonzeros, vector = static_cast<long long>(blockIdx.x) * args.shape.dim_pitch;
-        index = args.index + list;
-        value = args.value + list;
-        z = args.momentum_codes + list;
-        residual = args.residuals + vector;
-        y = args.y + vector;
+        gathered = reinterpret_cast<float*>(shared + PARTIAL);
+        residual = args.residuals + blockIdx.x * static_cast<long long>(pitch);
+        if (args.staged) {
+            residual = gathered;
+            gathered += pitch;
+        }
+        room = (PARTIAL + (args.staged + args.gathered) * pitch * sizeof(float)) / sizeof(int2) / WARPS;
+        candidates = reinterpret_cast<int2*>(shared) + warp * room;
     }
 
-    // atom returns the atom of element i of the list.
-    __device__ __forceinline__ const float* atom(int i) const
-    {
-        return gathered ? gathered + i * args.shape.dim_pitch : args.atoms + static_cast<long long>(index[i]) * args.shape.dim_pitch;
-    }
-
-    // set_counts stores counts of the warp, and is a barrier.
+    // set_counts stores counts of the warp, and is a barrier. Calls alternate between two places.
     template <int N>
-    __device__ __forceinline__ void set_counts(const int (&count)[N])
+    __device__ __forceinline__ const int* set_counts(int& turn, const int (&count)[N])
     {
-        __syncthreads(); // all threads have read the previous counts
+        int* place = counts + turn * WARPS * DIGITS;
+        turn ^= 1;
         UNROLL
         for (int i = 0; i < N; i++) {
-            const int sum = warp_sum(count[i]);
             if (lane == 0)
-                counts[warp * DIGITS + i] = sum;
+                place[warp * DIGITS + i] = count[i];
         }
         __syncthreads();
+        return place;
+    }
+
+    // compact copies the nonzeros of codes first to end to the warp's candidates, as far as there is
+    // room. It returns their number.
+    __device__ __forceinline__ int compact(const float* codes, int first, int end)
+    {
+        constexpr int LOADS = 8; // at once
+        const unsigned lanes_before = (1u << lane) - 1;
+        int m = 0;
+        UNROLL_BY(1)
+        for (int from = first; from < end; from += LOADS * 4 * WARP) {
+            float4 loaded[LOADS];
+            UNROLL
+            for (int i = 0; i < LOADS; i++) {
+                const int k = from + 4 * (i * WARP + lane);
+                loaded[i] = k < end ? load(codes + code_place(0, k, 0)) : make_float4(0, 0, 0, 0);
+            }
+            UNROLL
+            for (int i = 0; i < LOADS; i++) {
+                const int k = from + 4 * (i * WARP + lane);
+                const float code[4] = {loaded[i].x, loaded[i].y, loaded[i].z, loaded[i].w};
+                bool nonzero[4];
+                int to = m;
+                UNROLL
+                for (int j = 0; j < 4; j++) {
+                    nonzero[j] = code[j] != 0 && k + j < end;
+                    const unsigned lanes = __ballot_sync(ALL_LANES, nonzero[j]);
+                    to += __popc(lanes & lanes_before);
+                    m += __popc(lanes);
+                }
+                UNROLL
+                for (int j = 0; j < 4; j++) {
+                    if (nonzero[j] && to++ < room)
+                        candidates[to - 1] = make_int2(__float_as_uint(code[j]), k + j);
+                }
+            }
+        }
+        __syncwarp();
+        return m;
     }
 
     // choose fills the list from the codes of the row. A radix select finds the smallest magnitude to
@@ -70,156 +164,258 @@ struct Polishing {
     __device__ __forceinline__ void choose(const float* codes, double factor)
     {
         const int atoms = args.shape.atoms, most = args.max_nonzeros;
-        auto magnitude_of = [&](int k) { return __float_as_uint(codes[k]) & 0x7fffffff; };
-        unsigned least = 0; // at least `most` magnitudes are ≥ least
-        int larger = 0;     // number of magnitudes > least, once its last digit is known
-        for (int shift = 30, found = atoms; shift >= 0 && found != most; shift -= 3) {
+        const int part = (atoms + 4 * POLISH_THREADS - 1) / (4 * POLISH_THREADS) * 4 * WARP, first = min(warp * part, atoms), end = min(first + part, atoms);
+        const int nonzeros = compact(codes, first, end);
+        const Candidates own(nonzeros <= room ? candidates : nullptr, codes, first, nonzeros <= room ? nonzeros : end - first);
+        int turn = 0, total = 0;
+        const int here[] = {nonzeros};
+        const int* all = set_counts(turn, here);
+        UNROLL
+        for (int w = 0; w < WARPS; w++)
+            total += all[w * DIGITS];
+        unsigned least = 0; // at least `most` magnitudes are ≥ least, if there are as many nonzeros
+        int shift = total > most ? 30 : -1;
+        UNROLL_BY(1)
+        while (shift >= 0) {
             int count[DIGITS] = {}; // count[d]: at least least + (d << shift)
-            for (int k = threadIdx.x; k < atoms; k += POLISH_THREADS) {
-                const unsigned magnitude = magnitude_of(k) >> shift;
+            own.for_each([&](unsigned magnitude) {
+                const int digit = static_cast<int>(magnitude >> shift) - static_cast<int>(least >> shift);
                 UNROLL
                 for (int d = 1; d < DIGITS; d++)
-                    count[d] += magnitude >= (least >> shift) + d;
-            }
-            set_counts(count);
-            unsigned digit = 0;
+                    count[d] += __popc(__ballot_sync(ALL_LANES, digit >= d));
+            });
+            all = set_counts(turn, count);
+            int sum = 0; // of digit lane % DIGITS
             UNROLL
-            for (int d = DIGITS - 1; d > 0; d--) {
-                int sum = 0;
-                UNROLL
-                for (int w = 0; w < WARPS; w++)
-                    sum += counts[w * DIGITS + d];
-                if (digit == 0 && sum >= most) {
-                    digit = d;
-                    found = sum;
-                }
-                if (digit == 0)
-                    larger = sum;
-            }
-            least += digit << shift;
+            for (int w = 0; w < WARPS; w++)
+                sum += all[w * DIGITS + lane % DIGITS];
+            const unsigned digits = (1u << DIGITS) - 2;
+            const unsigned enough = __ballot_sync(ALL_LANES, sum >= most) & digits, exact = __ballot_sync(ALL_LANES, sum == most);
+            const int digit = __popc(enough); // the counts fall
+            least += static_cast<unsigned>(digit) << shift;
+            shift = digit > 0 && exact >> digit & 1 ? -1 : shift - 3;
         }
-        const int part = (atoms + POLISH_THREADS - 1) / POLISH_THREADS * WARP, first = warp * part, end = min(first + part, atoms);
+
         auto is_equal = [&](unsigned magnitude) { return magnitude == least && magnitude != 0; };
         int count[2] = {}; // of the warp's part: magnitudes above least, and equal ones
-        UNROLL_BY(1)
-        for (int k = first + lane; k < end; k += WARP) {
-            count[0] += magnitude_of(k) > least;
-            count[1] += is_equal(magnitude_of(k));
-        }
-        set_counts(count);
-        int left = most - larger, equal = 0, to = 0; // equal and to: how many equal ones the warp keeps, and the place of its first code
-        UNROLL_BY(1)
+        own.for_each([&](unsigned magnitude) {
+            count[0] += __popc(__ballot_sync(ALL_LANES, magnitude > least));
+            count[1] += __popc(__ballot_sync(ALL_LANES, is_equal(magnitude)));
+        });
+        all = set_counts(turn, count);
+        int left = most, equal = 0, to = 0; // equal and to: how many equal ones the warp keeps, and the place of its first code
+        UNROLL
+        for (int w = 0; w < WARPS; w++)
+            left -= all[w * DIGITS];
+        UNROLL
         for (int w = 0; w < WARPS; w++) {
-            const int keeps = min(left, counts[w * DIGITS + 1]);
+            const int keeps = min(left, all[w * DIGITS + 1]);
             if (w == warp) {
                 equal = keeps;
                 to = n;
             }
-            n += counts[w * DIGITS] + keeps;
+            n += all[w * DIGITS] + keeps;
             left -= keeps;
         }
         const unsigned lanes_before = (1u << lane) - 1;
         UNROLL_BY(1)
-        for (int from = first; from < end; from += WARP) {
-            const int k = from + lane;
-            const unsigned magnitude = k < end ? magnitude_of(k) : 0;
+        for (int from = 0; from < own.length; from += WARP) {
+            const int2 code = own.at(from + lane);
+            const unsigned magnitude = code.x & 0x7fffffff;
             const unsigned ties = __ballot_sync(ALL_LANES, is_equal(magnitude));
             const bool keeps = magnitude > least || (is_equal(magnitude) && __popc(ties & lanes_before) < equal);
             const unsigned kept = __ballot_sync(ALL_LANES, keeps);
             if (keeps) {
                 const int i = to + __popc(kept & lanes_before);
-                index[i] = k;
-                value[i] = z[i] = static_cast<float>(codes[k] * factor);
+                index[i] = code.y;
+                value[i] = z[i] = static_cast<float>(__uint_as_float(code.x) * factor);
             }
             equal -= __popc(ties);
             to += __popc(kept);
         }
+        const int end_of_batch = (n + BATCH - 1) / BATCH * BATCH;
+        if (n + static_cast<int>(threadIdx.x) < end_of_batch)
+            z[n + threadIdx.x] = 0;
         __syncthreads();
     }
 
-    // gather copies the chosen atoms to shared memory.
-    __device__ __forceinline__ void gather()
+    // lane_sums returns the sum of a number over the lanes, of number lane / (WARP / BATCH) of BATCH ones.
+    __device__ __forceinline__ float lane_sums(float (&x)[BATCH]) const
     {
-        const int pitch = args.shape.dim_pitch;
+        int apart = WARP / 2;
+        UNROLL
+        for (int half = BATCH / 2; half > 0; half /= 2, apart /= 2) {
+            const bool upper = lane & apart;
+            UNROLL
+            for (int b = 0; b < half; b++) {
+                const float mine = upper ? x[b + half] : x[b], others = upper ? x[b] : x[b + half];
+                x[b] = mine + __shfl_xor_sync(ALL_LANES, others, apart);
+            }
+        }
+        UNROLL
+        for (apart = WARP / BATCH / 2; apart > 0; apart /= 2)
+            x[0] += __shfl_xor_sync(ALL_LANES, x[0], apart);
+        return x[0];
+    }
+
+    // load_batch loads the columns of the lane. Columns beyond the end stay as they are.
+    __device__ __forceinline__ static void load_batch(float4 (&d)[BATCH][QUADS], const float* const (&atom)[BATCH], int columns)
+    {
+        UNROLL
+        for (int j = 0; j < QUADS; j++) {
+            if (4 * WARP * j < columns) {
+                UNROLL
+                for (int b = 0; b < BATCH; b++)
+                    d[b][j] = load(atom[b] + 4 * WARP * j);
+            }
+        }
+    }
+
+    // pass processes a span of all atoms. If dots, it adds size·rDᵀ to z; if that was the last span, as
+    // sums says, it updates a and z. Then, if sums, it sets the span of r to y − zD. The first pass
+    // copies atoms.
+    __device__ __forceinline__ void pass(int span, bool copies, bool dots, bool sums, float size, float momentum)
+    {
+        float4 r[QUADS] = {}, rest[QUADS] = {}, d[BATCH][QUADS] = {}; // rest: what the warp adds to the next r
+        const int column = 4 * (span + lane), columns = pitch - column; // the lane's first one, and how many there are from it on
+        UNROLL
+        for (int j = 0; j < QUADS; j++) {
+            if (dots && 4 * WARP * j < columns)
+                r[j] = load(residual + column + 4 * WARP * j);
+            if (warp == 0 && sums && 4 * WARP * j < columns)
+                rest[j] = load(args.y + blockIdx.x * static_cast<long long>(pitch) + column + 4 * WARP * j);
+        }
         UNROLL_BY(1)
-        for (int i = warp; i < n; i += WARPS) {
+        for (int first = BATCH * warp; first < n; first += BATCH * WARPS) {
+            const bool shared = first < args.gathered; // all of the batch, or none
+            const float* atom[BATCH];
+            if (shared && !copies) {
+                UNROLL
+                for (int b = 0; b < BATCH; b++)
+                    atom[b] = gathered + min(first + b, n - 1) * pitch + column;
+                load_batch(d, atom, columns);
+            } else {
+                UNROLL
+                for (int b = 0; b < BATCH; b++)
+                    atom[b] = args.atoms + index[min(first + b, n - 1)] * static_cast<long long>(pitch) + column;
+                load_batch(d, atom, columns);
+                UNROLL
+                for (int j = 0; j < QUADS; j++) {
+                    UNROLL
+                    for (int b = 0; b < BATCH; b++) {
+                        if (shared && first + b < n && 4 * WARP * j < columns)
+                            store(gathered + (first + b) * pitch + column + 4 * WARP * j, d[b][j]);
+                    }
+                }
+            }
+            if (dots) {
+                const int own = first + lane / (WARP / BATCH); // the element of the list that the lane updates
+                const float before = own < n ? z[own] : 0, old = own < n ? value[own] : 0;
+                float products[BATCH] = {};
+                UNROLL
+                for (int b = 0; b < BATCH; b++) {
+                    UNROLL
+                    for (int j = 0; j < QUADS; j++)
+                        products[b] = fmaf(d[b][j].x, r[j].x, fmaf(d[b][j].y, r[j].y, fmaf(d[b][j].z, r[j].z, fmaf(d[b][j].w, r[j].w, products[b]))));
+                }
+                float a = fmaf(size, lane_sums(products), before), next = a;
+                if (sums) {
+                    if (args.nonnegative && a < 0)
+                        a = 0;
+                    next = fmaf(momentum, a - old, a);
+                }
+                __syncwarp(); // all lanes have read the list
+                if (lane % (WARP / BATCH) == 0 && own < n) {
+                    z[own] = next;
+                    if (sums)
+                        value[own] = a;
+                }
+                __syncwarp();
+            }
+            if (sums) {
+                UNROLL
+                for (int b = 0; b < BATCH; b += 4) {
+                    const float4 four = load(z + first + b);
+                    const float code[4] = {four.x, four.y, four.z, four.w};
+                    UNROLL
+                    for (int i = 0; i < 4; i++) {
+                        UNROLL
+                        for (int j = 0; j < QUADS; j++)
+                            rest[j] = add(-code[i], d[b + i][j], rest[j]);
+                    }
+                }
+            }
+        }
+        if (sums)
+            set_residual(span, rest);
+    }
+
+    // set_residual sets a span of r to the sum over all warps, and is a barrier.
+    __device__ __forceinline__ void set_residual(int span, float4 (&rest)[QUADS])
+    {
+        UNROLL
+        for (int j = 0; j < QUADS; j++) {
+            if (warp > 0)
+                partial[((warp - 1) * QUADS + j) * WARP + lane] = rest[j];
+        }
+        __syncthreads();
+        if (warp == 0) {
+            UNROLL
+            for (int w = 0; w < WARPS - 1; w++) {
+                UNROLL
+                for (int j = 0; j < QUADS; j++)
+                    rest[j] = add(1, partial[(w * QUADS + j) * WARP + lane], rest[j]);
+            }
+            UNROLL
+            for (int j = 0; j < QUADS; j++) {
+                const int quad = span + j * WARP + lane;
+                if (quad < quads)
+                    store(residual + 4 * quad, rest[j]);
+            }
+        }
+        __syncthreads();
+    }
+
+    // iterate runs the iterations. Each is a pass over all spans for rDᵀ, and, back from the last one,
+    // a pass for zD. In the last span the two are one.
+    __device__ __forceinline__ void iterate()
+    {
+        const float size = float_once(args.step_size);
+        const int last = (quads - 1u) / SPAN;
+        UNROLL_BY(1)
+        for (int t = -1; t < args.count; t++) {
+            const float momentum = t >= 0 && t + 1 < args.count ? args.iterations[t].momentum : 0; // at the end z is a
             UNROLL_BY(1)
-            for (int column = 4 * lane; column < pitch; column += 4 * WARP)
-                copy_async(gathered + i * pitch + column, args.atoms + static_cast<long long>(index[i]) * pitch + column, true);
+            for (int i = t < 0 ? last : 0; i <= 2 * last; i++)
+                pass(min(i, 2 * last - i) * SPAN, t < 0, t >= 0 && i <= last, i >= last, size, momentum);
         }
-        copy_commit();
-        copy_wait<0>();
-        __syncthreads();
     }
 
-    // subtract computes r = y − codes·D. If vectors are short, several groups of threads share the list.
-    __device__ __forceinline__ void subtract(const float* codes)
+    __device__ __forceinline__ float* dense() const { return args.dense + blockIdx.x * static_cast<long long>(args.shape.code_pitch); }
+
+    // clear_dense zeroes the dense codes of the row.
+    __device__ __forceinline__ void clear_dense()
     {
-        const unsigned span = min(POLISH_THREADS, (quads + WARP - 1) / WARP * WARP), groups = POLISH_THREADS / span;
-        const unsigned group = threadIdx.x / span, of = threadIdx.x % span;
-        for (int first = 0; first < quads; first += span) {
-            const int quad = first + of;
-            float4 sum = make_float4(0, 0, 0, 0);
-            if (quad < quads && group < groups)
-                for (int i = group; i < n; i += groups)
-                    sum = add(codes[i], load(atom(i) + 4 * quad), sum);
-            partial[threadIdx.x] = sum;
-            __syncthreads();
-            if (quad < quads && group == 0) {
-                float4 r = load(y + 4 * quad);
-                UNROLL_BY(1)
-                for (unsigned g = 0; g < groups; g++)
-                    r = add(-1, partial[g * span + of], r);
-                store(residual + 4 * quad, r);
-            }
-            __syncthreads();
-        }
+        UNROLL_BY(1)
+        for (int column = 4 * threadIdx.x; column < args.shape.code_pitch; column += 4 * POLISH_THREADS)
+            store(dense() + column, make_float4(0, 0, 0, 0));
     }
 
-    // step updates a and z from r. A warp processes an element of the list at a time.
-    __device__ __forceinline__ void step(float size, float momentum)
-    {
-        for (int i = warp; i < n; i += WARPS) {
-            const float* d = atom(i);
-            float dot = 0;
-            for (int quad = lane; quad < quads; quad += WARP) {
-                const float4 x = load(d + 4 * quad), r = load(residual + 4 * quad);
-                dot = fmaf(x.x, r.x, fmaf(x.y, r.y, fmaf(x.z, r.z, fmaf(x.w, r.w, dot))));
-            }
-            dot = warp_sum(dot);
-            if (lane == 0) {
-                float a = fmaf(size, dot, z[i]);
-                if (args.nonnegative && a < 0)
-                    a = 0;
-                z[i] = fmaf(momentum, a - value[i], a);
-                value[i] = a;
-            }
-        }
-        __syncthreads();
-    }
-
-    // pack removes zeros from the list, and stores the results of the row.
+    // pack stores the nonzeros of the list, and the other results of the row. A warp does it.
     __device__ __forceinline__ void pack()
     {
         double loss = 0; // squares are float: a row whose squares overflow has an infinite loss
         UNROLL_BY(1)
-        for (int quad = threadIdx.x; quad < quads; quad += POLISH_THREADS) {
+        for (int quad = lane; quad < quads; quad += WARP) {
             const float4 r = load(residual + 4 * quad);
             loss += r.x * r.x;
             loss += r.y * r.y;
             loss += r.z * r.z;
             loss += r.w * r.w;
         }
-        loss = block_sum(reinterpret_cast<double*>(partial), loss);
-        float* dense = args.dense ? args.dense + static_cast<long long>(blockIdx.x) * args.shape.code_pitch : nullptr;
-        if (dense) {
-            UNROLL_BY(1)
-            for (int column = 4 * threadIdx.x; column < args.shape.code_pitch; column += 4 * POLISH_THREADS)
-                store(dense + column, make_float4(0, 0, 0, 0));
-        }
-        __syncthreads();
-        if (warp > 0)
-            return;
+        loss = warp_sum(loss);
+        int* to_index = args.index + blockIdx.x * static_cast<long long>(args.max_nonzeros);
+        float* to_value = args.value + blockIdx.x * static_cast<long long>(args.max_nonzeros);
         int count = 0;
         double sum = 0;
         UNROLL_BY(1)
@@ -230,10 +426,10 @@ struct Polishing {
             __syncwarp(); // all lanes have read the list
             if (a != 0) {
                 const int to = count + __popc(kept & ((1u << lane) - 1));
-                index[to] = k;
-                value[to] = a;
-                if (dense) {
-                    dense[k] = a;
+                to_index[to] = k;
+                to_value[to] = a;
+                if (args.dense) {
+                    dense()[k] = a;
                     if (args.used[k] == 0) // most rows set the same few flags
                         args.used[k] = 1;
                 }
@@ -250,19 +446,15 @@ struct Polishing {
     }
 };
 
-extern "C" __global__ void __launch_bounds__(POLISH_THREADS) polish(Polish args)
+extern "C" __global__ void __launch_bounds__(POLISH_THREADS, 3) polish(Polish args)
 {
     SHARED_MEMORY(char, shared_bytes);
     Polishing p(args, shared_bytes);
+    if (args.dense)
+        p.clear_dense();
     const int pitch = (args.shape.atoms + SEARCH_COLUMNS - 1) / SEARCH_COLUMNS * SEARCH_COLUMNS;
-    p.choose(args.codes + static_cast<long long>(blockIdx.x) * pitch, args.factors[blockIdx.x]);
-    if (p.gathered)
-        p.gather();
-    const float size = float_once(args.step_size);
-    for (int t = 0; t < args.count; t++) {
-        p.subtract(p.z);
-        p.step(size, args.iterations[t].momentum);
-    }
-    p.subtract(p.value);
-    p.pack();
+    p.choose(args.codes + code_place(blockIdx.x, 0, pitch), args.factors[blockIdx.x]);
+    p.iterate();
+    if (p.warp == 0)
+        p.pack();
 }

@@ -6,90 +6,30 @@
 //     S = R8·D8ᵀ    then u, x, z, Z8 of each code, and h
 //     O = Z8·D8     then r of each residual, and R8
 //
-// D8 is stored twice, as atoms × dim and as dim × atoms, so that both reductions run along
-// rows and one function computes both. Factors pass through shared memory in pieces of
-// SEARCH_DEPTH bytes. Neither shared memory nor registers depend on the number of atoms or
-// on the length of rows.
+// A tile of atoms in shared memory serves both: for S its rows are read as they are, for O they are
+// transposed. R8 stays in shared memory, O in registers. So there is a kernel for each length of
+// rows; the longest rows, and GPUs with less shared memory, have search_any.cu.
 //
-// A block's states z and b stay in L2. Most are zero: a thread has a bit for each of its four
-// adjacent codes of a row, and neither reads nor writes them while all are zero.
+// z and b stay in L2 or memory. Most are zero: a thread has a bit for its four adjacent codes of a
+// row, and neither reads nor writes them, in one sector of 32 bytes, while all are zero.
 //
-// Lower bounds for an iteration of a block of 32 rows of 300 → 3000. Tensor cores: 2 · 32 · 3072
-// · 320 multiplications, 25,000 clocks at 2,500 a clock and SM. L2: D8 twice and a third of
-// the states, 3 MB, 70 clocks a KB at 5.5 TB/s for 132 SMs. With 128 blocks, 16 iterations of
-// 4096 rows read 6 GB: 1.1 ms on an H100, 1.3 on an A100 (4.5 TB/s), 1.2 on an RTX 4090 (5 TB/s).
-// More rows a block would read less, and occupy fewer SMs.
-#include "device.cuh"
+// Lower bounds for an iteration of 64 rows of 300 → 3000, two blocks of an SM of an H100. Tensor
+// cores: 2 · 64 · 3008 · 320 multiplications, 60,000 clocks at 2,048 a clock. Issue: 220,000
+// instructions, 55,000 clocks. L2: D8 twice and 5 bytes a code, 3 MB, 120,000 clocks at 24
+// bytes a clock and SM.
+#include "search.cuh"
 
-constexpr int PIECE_PITCH = SEARCH_DEPTH + 16; // of rows in shared memory: eight rows are in different banks
-constexpr int STAGE = (SEARCH_ROWS + SEARCH_COLUMNS) * PIECE_PITCH;
-constexpr int WARPS = SEARCH_THREADS / WARP, WARP_COLUMNS = SEARCH_COLUMNS / WARPS;
-constexpr int DOWN = SEARCH_ROWS / 16, ACROSS = WARP_COLUMNS / 8; // results of mma in a warp's part of a tile
-constexpr int ROWS = 2 * DOWN, QUADS = ACROSS / 2;                // a thread's rows, and its groups of four columns
-static_assert(SEARCH_SHARED == SEARCH_STAGES * STAGE + 4 * WARPS * SEARCH_ROWS, "the host asks for this much");
-
-// row_place returns the row of D8, or of its transpose, in memory: within 16 rows the order is
-// 0 1 4 5 8 9 12 13 2 3 6 7 10 11 14 15. A thread then has four adjacent columns of a product.
-__device__ __forceinline__ int row_place(int row) { return row / 16 * 16 + row / 2 % 2 * 8 + row % 16 / 4 * 2 + row % 2; }
-
-__device__ __forceinline__ int round_up(int n, int unit) { return (n + unit - 1) / unit * unit; }
-
-// nearest rounds |x| < 2²² to the nearest integer, a half to the even one.
-__device__ __forceinline__ int nearest(float x)
-{
-    return static_cast<int>(__float_as_uint(__fadd_rn(x, 12582912)) - 0x4b400000);
-}
-
-// pack_bytes packs the low bytes of four integers.
-__device__ __forceinline__ unsigned pack_bytes(int a, int b, int c, int d)
-{
-    return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
-}
-
-// bits_of returns the bits of |x|, which have the order of magnitudes. A NaN is the largest.
-__device__ __forceinline__ unsigned bits_of(float x) { return __float_as_uint(x) & 0x7fffffff; }
-
-constexpr unsigned SMALLEST = 27 << 23;      // 2⁻¹⁰⁰
-constexpr unsigned LEAST_TOP = 7 << 23;      // 2⁻¹²⁰
-constexpr unsigned INFINITE = 0xffu << 23;
-
-// unit_of returns unit(x) for the bits of x, and inverse returns 1/x of a power of two.
-__device__ __forceinline__ float unit_of(unsigned bits) { return __uint_as_float((max(bits, SMALLEST) & INFINITE) - (5 << 23)); }
-__device__ __forceinline__ float inverse(float x) { return __uint_as_float((254u << 23) - __float_as_uint(x)); }
-
-// power_of_two returns 2ⁿ.
-__device__ __forceinline__ double power_of_two(int n) { return __longlong_as_double(static_cast<long long>(1023 + n) << 52); }
-
-__device__ __forceinline__ unsigned warp_max(unsigned x)
-{
-    UNROLL
-    for (int apart = WARP / 2; apart > 0; apart /= 2)
-        x = max(x, __shfl_xor_sync(ALL_LANES, x, apart));
-    return x;
-}
-
-// block_max returns the maximum of x over the threads of the block. `warps` is shared memory for this call
-// alone, of one element per warp.
-__device__ __forceinline__ unsigned block_max(unsigned* warps, unsigned x)
-{
-    x = warp_max(x);
-    if (threadIdx.x % WARP == 0)
-        warps[threadIdx.x / WARP] = x;
-    __syncthreads();
-    return warp_max(threadIdx.x % WARP < blockDim.x / WARP ? warps[threadIdx.x % WARP] : 0);
-}
-
-// round_atoms computes tops = t_k, norms = ‖D8_k‖, D8 and its transpose, whose padding is zero
-// in memory. A warp processes one atom at a time.
+// round_atoms computes tops = t_k, norms = ‖D8_k‖, D8 and, unless it is null, its transpose. Their padding is
+// zero in memory. A warp processes one atom at a time.
 //
 // Lower bound: 6·atoms·dim bytes.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS) round_atoms(RoundAtoms args)
 {
-    const int pitch = round_up(args.shape.dim, SEARCH_DEPTH), across_pitch = round_up(args.shape.atoms, SEARCH_DEPTH);
+    const int across_pitch = round_up(args.shape.atoms, SEARCH_DEPTH);
     const int lane = threadIdx.x % WARP;
     for (long long row = first_row(); row < args.shape.atoms; row += row_step()) {
         const float* atom = args.atoms + row * args.shape.dim_pitch;
-        signed char* bytes = args.bytes + static_cast<long long>(row_place(row)) * pitch;
+        signed char* bytes = args.bytes + static_cast<long long>(row_place(row)) * args.pitch;
         unsigned top = 0;
         UNROLL_BY(1)
         for (int i = lane; i < args.shape.dim; i += WARP)
@@ -101,7 +41,8 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) round_atoms(RoundAtoms
         for (int i = lane; i < args.shape.dim; i += WARP) {
             const int x = nearest(__fmul_rn(factor, atom[i]));
             bytes[i] = x;
-            args.across[static_cast<long long>(row_place(i)) * across_pitch + row] = x;
+            if (args.across)
+                args.across[static_cast<long long>(row_place(i)) * across_pitch + row] = x;
             squares += x * x;
         }
         squares = warp_sum(squares);
@@ -112,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) round_atoms(RoundAtoms
     }
 }
 
-// scale_atoms computes unit = w, shares = v_k, scales = c_k, and reach = max_k c_k·v_k·‖D8_k‖ from
+// scale_atoms computes unit = w, shares = v_k, scales = c_k (both in the padding of D8, too, unless it is null), and reach = max_k c_k·v_k·‖D8_k‖ from
 // the results of round_atoms. It uses one block.
 extern "C" __global__ void __launch_bounds__(SCALE_THREADS) scale_atoms(ScaleAtoms args)
 {
@@ -129,6 +70,8 @@ extern "C" __global__ void __launch_bounds__(SCALE_THREADS) scale_atoms(ScaleAto
         const float scale = static_cast<float>(factor * share);
         args.shares[k] = share;
         args.scales[k] = scale;
+        if (args.bytes)
+            *reinterpret_cast<float2*>(args.bytes + static_cast<long long>(row_place(k) + 1) * args.pitch - 16) = make_float2(scale, share);
         reach = max(reach, bits_of(__fmul_rn(__fmul_rn(scale, share), args.norms[k])));
     }
     reach = block_max(warps + SCALE_THREADS / WARP, reach);
@@ -138,294 +81,343 @@ extern "C" __global__ void __launch_bounds__(SCALE_THREADS) scale_atoms(ScaleAto
     }
 }
 
-// ByteProduct multiplies a block's rows of bytes with the rows of D8 or of its transpose.
-struct ByteProduct {
-    signed char* shared;
-    int warp, lane, row, t; // row: the thread's first one; the others follow 8 apart
+// BlockSearch searches codes of a block of SEARCH_ROWS rows, of at most LENGTH elements, with WARPS warps.
+template <int LENGTH, int WARPS>
+struct BlockSearch {
+    static constexpr int PITCH = LENGTH + (LENGTH / 16 % 2 ? 0 : 16), CODE_PITCH = SEARCH_ATOMS + 16; // eight rows are in different banks
+    static constexpr int THREADS = WARPS * WARP, TILE = SEARCH_ATOMS * PITCH;
+    // In S, four warps share SEARCH_ROWS/GROUPS rows, and each has 16 atoms. In O, each warp has
+    // LENGTH/WARPS columns of all rows. A thread has rows of S 8 apart, and four atoms of a tile; of O rows
+    // 8 apart, and four columns of every 16.
+    static constexpr int GROUPS = WARPS / 4, S_ROWS = SEARCH_ROWS / GROUPS / 8, O_ROWS = SEARCH_ROWS / 8, ACROSS = LENGTH / WARPS / 16;
+    static_assert(ACROSS * 16 * WARPS == LENGTH && S_ROWS % 2 == 0 && S_ROWS <= 4, "products of mma, and bits of flags");
 
-    __device__ __forceinline__ ByteProduct(signed char* shared)
-        : shared(shared), warp(threadIdx.x / WARP), lane(threadIdx.x % WARP), row(threadIdx.x % WARP / 4), t(threadIdx.x % 4)
+    const Search& args;
+    signed char *residual_bytes, *atoms, *code_bytes; // shared: SEARCH_ROWS rows, 2 tiles, SEARCH_ROWS rows
+    unsigned *parts, *code_parts;                     // shared: WARPS and 4 × SEARCH_ROWS
+    float *steps, *reaches;                           // shared, of each row: σ and h
+    int* exponents;                                   // shared
+    int warp, lane, t, s_row, o_row, o_column;
+    long long first; // row of the block
+
+    __device__ __forceinline__ BlockSearch(const Search& args, signed char* shared)
+        : args(args), warp(threadIdx.x / WARP), lane(threadIdx.x % WARP), t(threadIdx.x % 4)
     {
+        residual_bytes = shared;
+        atoms = residual_bytes + SEARCH_ROWS * PITCH;
+        code_bytes = atoms + 2 * TILE;
+        parts = reinterpret_cast<unsigned*>(code_bytes + SEARCH_ROWS * CODE_PITCH);
+        code_parts = parts + WARPS * SEARCH_ROWS;
+        steps = reinterpret_cast<float*>(code_parts + 4 * SEARCH_ROWS);
+        reaches = steps + SEARCH_ROWS;
+        exponents = reinterpret_cast<int*>(reaches + SEARCH_ROWS);
+        s_row = warp / 4 * (SEARCH_ROWS / GROUPS) + lane / 4;
+        o_row = lane / 4;
+        o_column = warp * (LENGTH / WARPS) + 4 * t;
+        first = static_cast<long long>(blockIdx.x) * SEARCH_ROWS;
     }
 
-    // run multiplies left, SEARCH_ROWS × depth, with the given number of rows of right, each of depth
-    // elements, a multiple of SEARCH_DEPTH. It calls done(tile, column, sums) for each tile of
-    // the result. Elements 4·q to 4·q + 3 of sums[i] are columns column + 16·q and the next three of the
-    // thread's row i. Before, all threads must meet at a barrier: after they wrote left, and after the last run.
-    template <typename F>
-    __device__ __forceinline__ void run(const signed char* left, int left_pitch, const signed char* right, int rows, int depth, F done)
+    // over_rows reduces a number of each thread and row over the rows' threads. of_row then returns the maximum of a
+    // row, or with SUM the sum. It is a barrier.
+    template <bool SUM, int N>
+    __device__ __forceinline__ void over_rows(unsigned* parts, int row, int slot, unsigned (&x)[N])
     {
-        const int pieces = depth / SEARCH_DEPTH, steps = (rows + SEARCH_COLUMNS - 1) / SEARCH_COLUMNS * pieces;
-        int loaded_tile = 0, loaded_piece = 0;
-        auto load = [&](int step) {
-            if (step < steps) {
-                signed char* stage = shared + step % SEARCH_STAGES * STAGE;
-                constexpr int COPIES = SEARCH_DEPTH / 16, APART = SEARCH_THREADS / COPIES; // rows between a thread's copies
-                const int first = threadIdx.x / COPIES, byte = threadIdx.x % COPIES * 16, from = loaded_piece * SEARCH_DEPTH + byte;
-                if (first < SEARCH_ROWS)
-                    copy_async(stage + first * PIECE_PITCH + byte, left + static_cast<long long>(first) * left_pitch + from, true);
-                stage += SEARCH_ROWS * PIECE_PITCH;
-                UNROLL
-                for (int i = 0; i < SEARCH_COLUMNS; i += APART) {
-                    const int of = loaded_tile * SEARCH_COLUMNS + first + i;
-                    copy_async(stage + (first + i) * PIECE_PITCH + byte, right + static_cast<long long>(of) * depth + from, of < rows);
-                }
-                if (++loaded_piece == pieces)
-                    loaded_piece = 0, loaded_tile++;
+        UNROLL
+        for (int e = 0; e < N; e++) {
+            UNROLL
+            for (int apart = 1; apart < 4; apart *= 2) {
+                const unsigned other = __shfl_xor_sync(ALL_LANES, x[e], apart);
+                x[e] = SUM ? x[e] + other : max(x[e], other);
             }
-            copy_commit(); // past the end, an empty group keeps the count
+            if (t == 0)
+                parts[slot * SEARCH_ROWS + row + 8 * e] = x[e];
+        }
+        __syncthreads();
+    }
+
+    template <bool SUM>
+    __device__ __forceinline__ unsigned of_row(const unsigned* parts, int row, int slots)
+    {
+        unsigned x = 0;
+        UNROLL
+        for (int slot = 0; slot < slots; slot++) {
+            const unsigned part = parts[slot * SEARCH_ROWS + row];
+            x = SUM ? x + part : max(x, part);
+        }
+        return x;
+    }
+
+    // each_vector calls f(e, c, column) for each four columns of the thread's rows e of O.
+    template <typename F>
+    __device__ __forceinline__ void each_vector(F f) const
+    {
+        UNROLL
+        for (int e = 0; e < O_ROWS; e++) {
+            UNROLL
+            for (int c = 0; c < ACROSS; c++)
+                f(e, c, o_column + 16 * c);
+        }
+    }
+
+    // set_step stores and returns σ of a row, for the bits of its largest magnitude.
+    __device__ __forceinline__ float set_step(int e, unsigned top)
+    {
+        const float step = unit_of(top);
+        if (warp == 0 && t == 0)
+            steps[o_row + 8 * e] = step;
+        return step;
+    }
+
+    // set_bytes stores R8 of four residuals and returns the sum of its squares.
+    __device__ __forceinline__ int set_bytes(int e, int column, float4 r, float step)
+    {
+        const float scale = inverse(step);
+        const int a = nearest(r.x * scale), b = nearest(r.y * scale), c = nearest(r.z * scale), d = nearest(r.w * scale);
+        *reinterpret_cast<unsigned*>(residual_bytes + (o_row + 8 * e) * PITCH + column) = pack_bytes(a, b, c, d);
+        return a * a + b * b + c * c + d * d;
+    }
+
+    // start_copy starts copying a tile of D8 to shared memory, of which the thread copies its part, from the given address.
+    __device__ __forceinline__ void start_copy(const signed char* from, int stage)
+    {
+        signed char* to = atoms + stage * TILE + 16 * threadIdx.x;
+        UNROLL
+        for (int i = 0; i < TILE; i += 16 * THREADS)
+            if (i + 16 * THREADS <= TILE || threadIdx.x < (TILE - i) / 16)
+                copy_async(to + i, from + i, true);
+        copy_commit();
+    }
+
+    // begin scales the rows and rounds them.
+    __device__ __forceinline__ void begin(int scaled_pitch)
+    {
+        unsigned top[O_ROWS] = {}, squares[O_ROWS] = {};
+        auto row_of = [&](int e, int column) {
+            const long long row = first + o_row + 8 * e;
+            return row < args.shape.words && column < args.shape.dim_pitch ? load(args.y + row * args.shape.dim_pitch + column)
+                                                                           : make_float4(0, 0, 0, 0);
         };
-        for (int step = 0; step < SEARCH_STAGES - 1; step++)
-            load(step);
-        int sums[DOWN][ACROSS][4] = {};
-        int tile = 0, piece = 0;
-        for (int step = 0; step < steps; step++) {
-            copy_wait<SEARCH_STAGES - 2>();
-            __syncthreads(); // all threads see this step's pieces, and have read those that the next copy overwrites
-            load(step + SEARCH_STAGES - 1);
-            const int column = tile * SEARCH_COLUMNS + warp * WARP_COLUMNS;
-            const bool inside = column < rows; // for the whole warp
-            if (inside)
-                multiply_add(sums, shared + step % SEARCH_STAGES * STAGE);
-            if (++piece == pieces) {
-                if (inside) {
-                    done(tile, column + 4 * t, sums);
+        each_vector([&](int e, int, int column) {
+            const float4 y = row_of(e, column);
+            top[e] = max(max(top[e], max(bits_of(y.x), bits_of(y.y))), max(bits_of(y.z), bits_of(y.w)));
+        });
+        over_rows<false>(parts, o_row, warp, top);
+        int exponent[O_ROWS];
+        float step[O_ROWS];
+        UNROLL
+        for (int e = 0; e < O_ROWS; e++) {
+            top[e] = of_row<false>(parts, o_row + 8 * e, WARPS);
+            if (top[e] >= INFINITE)
+                top[e] = 0;
+            const double y = __uint_as_float(top[e]);
+            exponent[e] = top[e] == 0 ? 0 : static_cast<int>(static_cast<unsigned long long>(__double_as_longlong(y)) >> 52) - 1023;
+            step[e] = set_step(e, __float_as_uint(float(y * power_of_two(-exponent[e]))));
+            if (warp == 0 && t == 0) {
+                exponents[o_row + 8 * e] = exponent[e];
+                if (first + o_row + 8 * e < args.shape.words)
+                    args.factors[first + o_row + 8 * e] = 1 / *args.unit * power_of_two(exponent[e]);
+            }
+        }
+        __syncthreads(); // all threads have read the maxima
+        each_vector([&](int e, int, int column) {
+            const float4 y = row_of(e, column);
+            const double scale = power_of_two(-exponent[e]);
+            const bool skipped = top[e] == 0;
+            const float4 scaled = skipped ? make_float4(0, 0, 0, 0) : make_float4(float(y.x * scale), float(y.y * scale), float(y.z * scale), float(y.w * scale));
+            if (column < scaled_pitch)
+                store(args.scaled + (first + o_row + 8 * e) * scaled_pitch + column, scaled);
+            squares[e] += set_bytes(e, column, scaled, step[e]);
+        });
+        over_rows<true>(parts, o_row, warp, squares);
+        if (threadIdx.x < SEARCH_ROWS) {
+            const unsigned sum = of_row<true>(parts, threadIdx.x, WARPS);
+            reaches[threadIdx.x] = __fmul_rn(__fmul_rn(*args.reach / 2, steps[threadIdx.x]), sqrtf(static_cast<float>(sum)));
+        }
+    }
+
+    // multiply_s computes the thread's part of S for a tile.
+    __device__ __forceinline__ void multiply_s(int (&sums)[S_ROWS / 2][2][4], const signed char* tile) const
+    {
+        const signed char* left = residual_bytes + (warp / 4 * (SEARCH_ROWS / GROUPS) + lane % 16) * PITCH + lane / 16 * 16;
+        const signed char* right = tile + (warp % 4 * 16 + lane % 8) * PITCH + lane / 8 * 16;
+        UNROLL_BY(LENGTH <= 384 ? LENGTH / 64 : 2)
+        for (int k = 0; k < LENGTH; k += 64) {
+            unsigned b[2][4];
+            UNROLL
+            for (int j = 0; j < 2; j++)
+                load_matrices<false>(b[j], reinterpret_cast<const Half*>(right + j * 8 * PITCH + k));
+            UNROLL
+            for (int h = 0; h < 2; h++) {
+                UNROLL
+                for (int i = 0; i < S_ROWS / 2; i++) {
+                    unsigned a[4];
+                    load_matrices<false>(a, reinterpret_cast<const Half*>(left + i * 16 * PITCH + k + 32 * h));
                     UNROLL
-                    for (int i = 0; i < DOWN * ACROSS * 4; i++)
-                        sums[i / 4 / ACROSS][i / 4 % ACROSS][i % 4] = 0;
-                }
-                piece = 0, tile++;
-            }
-        }
-    }
-
-    // multiply_add adds the products of a step.
-    __device__ __forceinline__ void multiply_add(int (&sums)[DOWN][ACROSS][4], const signed char* stage)
-    {
-        const signed char* left = stage + lane % 16 * PIECE_PITCH + lane / 16 * 16;
-        const signed char* right = stage + (SEARCH_ROWS + warp * WARP_COLUMNS + lane % 8) * PIECE_PITCH + lane / 8 * 16;
-        unsigned b[ACROSS][4];
-        UNROLL
-        for (int j = 0; j < ACROSS; j++)
-            load_matrices<false>(b[j], reinterpret_cast<const Half*>(right + j * 8 * PIECE_PITCH));
-        UNROLL
-        for (int k = 0; k < SEARCH_DEPTH / 32; k++) {
-            unsigned a[DOWN][4];
-            UNROLL
-            for (int i = 0; i < DOWN; i++)
-                load_matrices<false>(a[i], reinterpret_cast<const Half*>(left + i * 16 * PIECE_PITCH + k * 32));
-            UNROLL
-            for (int j = 0; j < ACROSS; j++) {
-                const unsigned pair[2] = {b[j][2 * k], b[j][2 * k + 1]};
-                UNROLL
-                for (int i = 0; i < DOWN; i++)
-                    mma_bytes(sums[i][j], a[i], pair);
-            }
-        }
-    }
-
-    // each_four calls f(e, column) for each four columns of the thread's rows e of a result of the given number
-    // of columns.
-    template <typename F>
-    __device__ __forceinline__ void each_four(int columns, F f) const
-    {
-        for (int column = warp * WARP_COLUMNS + 4 * t; column < columns; column += SEARCH_COLUMNS) {
-            UNROLL
-            for (int q = 0; q < QUADS; q++) {
-                UNROLL
-                for (int e = 0; e < ROWS; e++)
-                    f(e, column + 16 * q);
-            }
-        }
-    }
-
-    // sum returns element n of group q of the thread's row e.
-    static __device__ __forceinline__ int sum(const int (&sums)[DOWN][ACROSS][4], int e, int q, int n)
-    {
-        return sums[e / 2][2 * q + n / 2][e % 2 * 2 + n % 2];
-    }
-};
-
-// over_rows replaces x[e] by the maximum, or with SUM the sum, over the threads of the thread's row
-// e. `parts` is shared memory. It is a barrier. Between two calls, there must be another one.
-template <bool SUM>
-__device__ __forceinline__ void over_rows(const ByteProduct& p, unsigned* parts, unsigned (&x)[ROWS])
-{
-    UNROLL
-    for (int e = 0; e < ROWS; e++) {
-        UNROLL
-        for (int apart = 1; apart < 4; apart *= 2) {
-            const unsigned other = __shfl_xor_sync(ALL_LANES, x[e], apart);
-            x[e] = SUM ? x[e] + other : max(x[e], other);
-        }
-        if (p.t == 0)
-            parts[p.warp * SEARCH_ROWS + p.row + 8 * e] = x[e];
-    }
-    __syncthreads();
-    UNROLL
-    for (int e = 0; e < ROWS; e++) {
-        x[e] = 0;
-        UNROLL
-        for (int w = 0; w < WARPS; w++) {
-            const unsigned part = parts[w * SEARCH_ROWS + p.row + 8 * e];
-            x[e] = SUM ? x[e] + part : max(x[e], part);
-        }
-    }
-}
-
-// CodeStep holds the constants of an iteration.
-struct CodeStep {
-    float momentum;
-    bool enters, nonnegative;
-
-    // advance updates z and b of an atom from S, and returns z·v.
-    __device__ __forceinline__ float advance(int sum, float scale, float share, float step, float threshold, float& z, float& b) const
-    {
-        const float u = __fadd_rn(z, __fmul_rn(step, __fmul_rn(static_cast<float>(sum), scale)));
-        float x = u - fminf(nonnegative ? u : fmaxf(u, -threshold), threshold);
-        if (b == 0 && !enters)
-            x = 0;
-        z = __fadd_rn(x, __fmul_rn(momentum, __fadd_rn(x, -b)));
-        b = x;
-        return __fmul_rn(z, share);
-    }
-};
-
-extern "C" __global__ void __launch_bounds__(SEARCH_THREADS, 1) search(Search args)
-{
-    SHARED_MEMORY(signed char, shared);
-    unsigned* parts = reinterpret_cast<unsigned*>(shared + SEARCH_STAGES * STAGE);
-    ByteProduct p(shared);
-    const int dim = round_up(args.shape.dim, 16), atoms = round_up(args.shape.atoms, 16);
-    const int dim_bytes = round_up(args.shape.dim, SEARCH_DEPTH), atom_bytes = round_up(args.shape.atoms, SEARCH_DEPTH);
-    const int pitch = round_up(args.shape.atoms, SEARCH_COLUMNS);
-    const long long first = static_cast<long long>(blockIdx.x) * SEARCH_ROWS;
-
-    auto vector_at = [&](int e, int column) { return (first + p.row + 8 * e) * dim_bytes + column; };
-    // round_residuals computes σ = step and R8 from r and the bits of its largest magnitudes.
-    float step[ROWS];
-    auto round_residuals = [&](const float* r, const unsigned (&top)[ROWS], unsigned (&squares)[ROWS]) {
-        UNROLL
-        for (int e = 0; e < ROWS; e++)
-            step[e] = unit_of(top[e]);
-        p.each_four(dim, [&](int e, int column) {
-            const long long at = vector_at(e, column);
-            const float4 x = load(r + at);
-            const float scale = inverse(step[e]);
-            const int a = nearest(x.x * scale), b = nearest(x.y * scale), c = nearest(x.z * scale), d = nearest(x.w * scale);
-            squares[e] += a * a + b * b + c * c + d * d;
-            *reinterpret_cast<unsigned*>(args.residual_bytes + at) = pack_bytes(a, b, c, d);
-        });
-    };
-    // Scale the rows.
-    unsigned top[ROWS] = {}, squares[ROWS] = {};
-    auto row_of = [&](int e, int column) {
-        const long long row = first + p.row + 8 * e;
-        return row < args.shape.words && column < args.shape.dim_pitch ? load(args.y + row * args.shape.dim_pitch + column)
-                                                                       : make_float4(0, 0, 0, 0);
-    };
-    p.each_four(dim, [&](int e, int column) {
-        const float4 y = row_of(e, column);
-        top[e] = max(max(top[e], max(bits_of(y.x), bits_of(y.y))), max(bits_of(y.z), bits_of(y.w)));
-    });
-    over_rows<false>(p, parts, top);
-    int exponent[ROWS];
-    UNROLL
-    for (int e = 0; e < ROWS; e++) {
-        if (top[e] >= INFINITE)
-            top[e] = 0;
-        const double y = __uint_as_float(top[e]);
-        exponent[e] = top[e] == 0 ? 0 : static_cast<int>(static_cast<unsigned long long>(__double_as_longlong(y)) >> 52) - 1023;
-        if (p.warp == 0 && p.t == 0 && first + p.row + 8 * e < args.shape.words)
-            args.factors[first + p.row + 8 * e] = 1 / *args.unit * power_of_two(exponent[e]);
-    }
-    p.each_four(dim, [&](int e, int column) {
-        const float4 y = row_of(e, column);
-        const double scale = power_of_two(-exponent[e]);
-        const bool skipped = top[e] == 0;
-        store(args.scaled + vector_at(e, column), skipped ? make_float4(0, 0, 0, 0) : make_float4(float(y.x * scale), float(y.y * scale), float(y.z * scale), float(y.w * scale)));
-    });
-    UNROLL
-    for (int e = 0; e < ROWS; e++)
-        top[e] = __float_as_uint(float(__uint_as_float(top[e]) * power_of_two(-exponent[e])));
-    round_residuals(args.scaled, top, squares);
-    __syncthreads();
-    over_rows<true>(p, parts, squares);
-    float reach[ROWS]; // h
-    UNROLL
-    for (int e = 0; e < ROWS; e++)
-        reach[e] = __fmul_rn(__fmul_rn(*args.reach / 2, step[e]), sqrtf(static_cast<float>(squares[e])));
-
-    for (int t = 0; t < args.count; t++) {
-        const Iteration now = args.iterations[t];
-        const bool last = t + 1 == args.count;
-        const CodeStep code = {now.momentum, now.enters != 0, args.nonnegative};
-        float threshold[ROWS], unit[ROWS]; // unit: τ
-        unsigned most[ROWS] = {};
-        UNROLL
-        for (int e = 0; e < ROWS; e++) {
-            threshold[e] = static_cast<float>(now.lambda * args.step * *args.unit * power_of_two(-exponent[e]));
-            unit[e] = unit_of(__float_as_uint(reach[e]));
-        }
-        __syncthreads(); // all threads see R8
-        int* flags = args.flags + static_cast<long long>(blockIdx.x) * (pitch / SEARCH_COLUMNS * SEARCH_THREADS) + threadIdx.x;
-        p.run(args.residual_bytes + first * dim_bytes, dim_bytes, args.bytes, atoms, dim_bytes, [&](int tile, int column, const int (&sums)[DOWN][ACROSS][4]) {
-            const int before = t == 0 ? 0 : flags[tile * SEARCH_THREADS];
-            int after = 0;
-            UNROLL
-            for (int q = 0; q < QUADS; q++) {
-                const float4 scale = load(args.scales + column + 16 * q), share = load(args.shares + column + 16 * q);
-                UNROLL
-                for (int e = 0; e < ROWS; e++) {
-                    const int flag = 1 << (q * ROWS + e);
-                    const long long at = (first + p.row + 8 * e) * pitch + column + 16 * q;
-                    float4 z = make_float4(0, 0, 0, 0), b = z, x;
-                    if (before & flag) {
-                        z = load(args.momentum_codes + at);
-                        b = load(args.codes + at);
+                    for (int j = 0; j < 2; j++) {
+                        const unsigned pair[2] = {b[j][2 * h], b[j][2 * h + 1]};
+                        mma_bytes(sums[i][j], a, pair);
                     }
-                    x.x = code.advance(p.sum(sums, e, q, 0), scale.x, share.x, step[e], threshold[e], z.x, b.x);
-                    x.y = code.advance(p.sum(sums, e, q, 1), scale.y, share.y, step[e], threshold[e], z.y, b.y);
-                    x.z = code.advance(p.sum(sums, e, q, 2), scale.z, share.z, step[e], threshold[e], z.z, b.z);
-                    x.w = code.advance(p.sum(sums, e, q, 3), scale.w, share.w, step[e], threshold[e], z.w, b.w);
-                    const bool nonzero = z.x != 0 || z.y != 0 || z.z != 0 || z.w != 0 || b.x != 0 || b.y != 0 || b.z != 0 || b.w != 0;
-                    if (nonzero)
-                        after |= flag;
-                    if (nonzero || last)
-                        store(args.codes + at, b);
-                    if (nonzero && !last)
-                        store(args.momentum_codes + at, z);
-                    most[e] = max(max(most[e], max(bits_of(x.x), bits_of(x.y))), max(bits_of(x.z), bits_of(x.w)));
-                    const float scale_x = inverse(unit[e]);
-                    auto rounded = [&](float x) { return nearest(fminf(fmaxf(x * scale_x, -127), 127)); };
-                    *reinterpret_cast<unsigned*>(args.code_bytes + at) = pack_bytes(rounded(x.x), rounded(x.y), rounded(x.z), rounded(x.w));
                 }
             }
-            flags[tile * SEARCH_THREADS] = after;
-        });
-        if (last)
-            break;
-        over_rows<false>(p, parts, most);
-        unsigned tops[ROWS] = {}, unused[ROWS] = {};
-        p.run(args.code_bytes + first * pitch, pitch, args.across, dim, atom_bytes, [&](int, int column, const int (&sums)[DOWN][ACROSS][4]) {
-            UNROLL
-            for (int q = 0; q < QUADS; q++) {
-                UNROLL
-                for (int e = 0; e < ROWS; e++) {
-                    const long long at = vector_at(e, column + 16 * q);
-                    const float4 y = load(args.scaled + at);
-                    auto residual = [&](float y, int n) { return __fadd_rn(y, -__fmul_rn(unit[e], static_cast<float>(p.sum(sums, e, q, n)))); };
-                    const float4 r = make_float4(residual(y.x, 0), residual(y.y, 1), residual(y.z, 2), residual(y.w, 3));
-                    store(args.residuals + at, r);
-                    tops[e] = max(max(tops[e], max(bits_of(r.x), bits_of(r.y))), max(bits_of(r.z), bits_of(r.w)));
-                }
-            }
-        });
-        over_rows<false>(p, parts, tops);
-        round_residuals(args.residuals, tops, unused);
-        UNROLL
-        for (int e = 0; e < ROWS; e++)
-            if (most[e] >= SMALLEST)
-                reach[e] = __uint_as_float(most[e]);
+        }
     }
-}
+
+    // multiply_o adds the products of the codes of a tile to O. Of a transposed matrix, whose elements are pairs of
+    // bytes, a thread receives two columns of two atoms. Column 4t + 2e + f of 16 is sums[…][f][2h + e].
+    __device__ __forceinline__ void multiply_o(int (&sums)[O_ROWS / 2][ACROSS][2][4], const signed char* tile) const
+    {
+        const signed char* left = code_bytes + lane % 16 * CODE_PITCH + lane / 16 * 16;
+        const signed char* right = tile + lane * PITCH + warp * (LENGTH / WARPS);
+        UNROLL
+        for (int k = 0; k < SEARCH_ATOMS; k += 32) {
+            unsigned a[O_ROWS / 2][4];
+            UNROLL
+            for (int i = 0; i < O_ROWS / 2; i++)
+                load_matrices<false>(a[i], reinterpret_cast<const Half*>(left + i * 16 * CODE_PITCH + k));
+            UNROLL
+            for (int c = 0; c < ACROSS; c++) {
+                unsigned x[4];
+                load_matrices<true>(x, reinterpret_cast<const Half*>(right + k * PITCH + 16 * c));
+                UNROLL
+                for (int f = 0; f < 2; f++) {
+                    const unsigned b[2] = {__byte_perm(x[0], x[1], f ? 0x7531 : 0x6420), __byte_perm(x[2], x[3], f ? 0x7531 : 0x6420)};
+                    UNROLL
+                    for (int i = 0; i < O_ROWS / 2; i++)
+                        mma_bytes(sums[i][c][f], a[i], b);
+                }
+            }
+        }
+    }
+
+    // subtract computes r = ŷ − τO and rounds it to R8. largest is the largest |z·v| of each row of S.
+    __device__ __forceinline__ void subtract(const int (&sums)[O_ROWS / 2][ACROSS][2][4], const float (&largest)[S_ROWS], int scaled_pitch)
+    {
+        unsigned of_codes[S_ROWS];
+        UNROLL
+        for (int e = 0; e < S_ROWS; e++)
+            of_codes[e] = __float_as_uint(largest[e]);
+        over_rows<false>(code_parts, s_row, warp % 4, of_codes);
+        const unsigned most = threadIdx.x < SEARCH_ROWS ? of_row<false>(code_parts, threadIdx.x, 4) : 0;
+        float unit[O_ROWS];
+        UNROLL
+        for (int e = 0; e < O_ROWS; e++)
+            unit[e] = unit_of(__float_as_uint(reaches[o_row + 8 * e]));
+        float4 r[O_ROWS][ACROSS];
+        unsigned tops[O_ROWS] = {};
+        each_vector([&](int e, int c, int column) {
+            const float4 y = column < scaled_pitch ? load(args.scaled + (first + o_row + 8 * e) * scaled_pitch + column) : make_float4(0, 0, 0, 0);
+            auto residual = [&](float y, int i) { return __fadd_rn(y, -__fmul_rn(unit[e], static_cast<float>(sums[e / 2][c][i % 2][e % 2 * 2 + i / 2]))); };
+            r[e][c] = make_float4(residual(y.x, 0), residual(y.y, 1), residual(y.z, 2), residual(y.w, 3));
+            tops[e] = max(max(tops[e], max(bits_of(r[e][c].x), bits_of(r[e][c].y))), max(bits_of(r[e][c].z), bits_of(r[e][c].w)));
+        });
+        over_rows<false>(parts, o_row, warp, tops);
+        if (most >= SMALLEST)
+            reaches[threadIdx.x] = __uint_as_float(most);
+        float step[O_ROWS];
+        UNROLL
+        for (int e = 0; e < O_ROWS; e++)
+            step[e] = set_step(e, of_row<false>(parts, o_row + 8 * e, WARPS));
+        each_vector([&](int e, int c, int column) { set_bytes(e, column, r[e][c], step[e]); });
+    }
+
+    __device__ __forceinline__ void run()
+    {
+        const int tiles = max(2, (args.shape.atoms + SEARCH_ATOMS - 1) / SEARCH_ATOMS), pitch = round_up(args.shape.atoms, SEARCH_COLUMNS);
+        const int scaled_pitch = round_up(args.shape.dim, SEARCH_DEPTH);
+        const signed char* next_atoms = args.bytes + 16 * threadIdx.x;
+        start_copy(next_atoms, 0);
+        begin(scaled_pitch);
+        unsigned char* flags = reinterpret_cast<unsigned char*>(args.flags) + static_cast<long long>(blockIdx.x) * tiles * THREADS + threadIdx.x;
+        for (int n = 0; n < tiles; n++)
+            flags[n * THREADS] = 0;
+        constexpr int STATES = 2 * SEARCH_ROWS * SEARCH_ATOMS; // of a tile
+        const int s_column = warp % 4 * 16 + 4 * t, place = s_row * SEARCH_ATOMS + s_column;
+        float* states = args.codes + code_place(first, 0, pitch); // of the tile
+        int stage = 0;
+        float4 z[S_ROWS], b[S_ROWS];
+        UNROLL
+        for (int e = 0; e < S_ROWS; e++)
+            z[e] = b[e] = make_float4(0, 0, 0, 0);
+        for (int it = 0; it < args.count; it++) {
+            const Iteration now = args.iterations[it];
+            const bool last = it + 1 == args.count;
+            const CodeStep code = {now.momentum, now.enters != 0, args.nonnegative};
+            const bool keeps_z = !last && args.iterations[it + 1].enters; // else z is of no use without b
+            const int b_place = last ? place : 2 * place + 4, b_apart = (last ? 8 : 16) * SEARCH_ATOMS;
+            __syncthreads(); // all threads see steps, reaches and R8
+            float step[S_ROWS], threshold[S_ROWS], scale_x[S_ROWS], most[S_ROWS];
+            UNROLL
+            for (int e = 0; e < S_ROWS; e++) {
+                step[e] = steps[s_row + 8 * e];
+                threshold[e] = static_cast<float>(now.lambda * args.step * *args.unit * power_of_two(-exponents[s_row + 8 * e]));
+                scale_x[e] = inverse(unit_of(__float_as_uint(reaches[s_row + 8 * e])));
+                most[e] = 0;
+            }
+            int sums[O_ROWS / 2][ACROSS][2][4] = {};
+            for (int n = 0; n < tiles; n++) {
+                const bool wraps = n + 1 == tiles;
+                copy_wait<0>();
+                __syncthreads(); // all threads see the tile, and have read the one before and Z8
+                next_atoms += wraps ? static_cast<long long>(1 - tiles) * TILE : TILE;
+                start_copy(next_atoms, stage ^ 1);
+                const int flags_then = flags[(wraps ? 0 : n + 1) * THREADS];
+                int products[S_ROWS / 2][2][4] = {};
+                const signed char* tile = atoms + stage * TILE;
+                multiply_s(products, tile);
+                float2 factors[4]; // c and v of the thread's atoms
+                UNROLL
+                for (int i = 0; i < 4; i++)
+                    factors[i] = *reinterpret_cast<const float2*>(tile + (warp % 4 * 16 + i / 2 * 8 + 2 * t + i % 2) * PITCH + LENGTH);
+                int nonzero = 0;
+                UNROLL
+                for (int e = 0; e < S_ROWS; e++) {
+                    auto advance = [&](int i, float& z, float& b) {
+                        return code.advance(products[e / 2][i / 2][e % 2 * 2 + i % 2], factors[i].x, factors[i].y, step[e], threshold[e], z, b);
+                    };
+                    const float4 x = make_float4(advance(0, z[e].x, b[e].x), advance(1, z[e].y, b[e].y), advance(2, z[e].z, b[e].z), advance(3, z[e].w, b[e].w));
+                    const bool kept = !last & (any(b[e]) | (keeps_z & any(z[e])));
+                    nonzero |= kept ? 1 << e : 0;
+                    if (kept)
+                        store(states + 2 * (place + 8 * e * SEARCH_ATOMS), z[e]);
+                    if (kept | last) // at last all threads have read the states of this tile
+                        store(states + b_place + e * b_apart, b[e]);
+                    most[e] = fmaxf(most[e], fmaxf(fmaxf(fabsf(x.x), fabsf(x.y)), fmaxf(fabsf(x.z), fabsf(x.w))));
+                    auto rounded = [&](float x) { return nearest_bits(fminf(fmaxf(x * scale_x[e], -127), 127)); };
+                    *reinterpret_cast<unsigned*>(code_bytes + (s_row + 8 * e) * CODE_PITCH + s_column) = pack_bytes(rounded(x.x), rounded(x.y), rounded(x.z), rounded(x.w));
+                }
+                flags[n * THREADS] = nonzero;
+                // The next tile's states arrive during two products.
+                states += wraps ? static_cast<long long>(1 - tiles) * STATES : STATES;
+                UNROLL
+                for (int e = 0; e < S_ROWS; e++) {
+                    z[e] = b[e] = make_float4(0, 0, 0, 0);
+                    if (flags_then & 1 << e) {
+                        z[e] = load(states + 2 * (place + 8 * e * SEARCH_ATOMS));
+                        b[e] = load(states + 2 * (place + 8 * e * SEARCH_ATOMS) + 4);
+                    }
+                }
+                if (!last) {
+                    __syncthreads(); // all threads see Z8
+                    multiply_o(sums, tile);
+                }
+                stage ^= 1;
+            }
+            if (!last)
+                subtract(sums, most, scaled_pitch);
+        }
+        copy_wait<0>();
+    }
+};
+
+// The kernels for rows of up to so many elements. Two blocks of short rows share an SM.
+#define SEARCH(LENGTH, WARPS, BLOCKS)                                                             \
+    extern "C" __global__ void __launch_bounds__(WARPS * WARP, BLOCKS) search_##LENGTH(Search args) \
+    {                                                                                               \
+        SHARED_MEMORY(signed char, shared);                                                         \
+        BlockSearch<LENGTH, WARPS>(args, shared).run();                                             \
+    }
+SEARCH(128, 4, 2)
+SEARCH(320, 4, 2)
+SEARCH(384, 4, 2)
+SEARCH(768, 8, 1)
+SEARCH(1024, 8, 1)

@@ -36,7 +36,7 @@ func find(name string, operands []string) (op operation, ok bool) {
 var operations = map[string]operation{
 	"mov.u32": apply1(same[uint32]), "mov.b32": apply1(same[uint32]), "mov.f32": apply1(same[uint32]),
 	"mov.u64": apply1(same[uint64]), "mov.b64": apply1(same[uint64]), "mov.f64": apply1(same[uint64]),
-	"mov.b16":        apply1(same[uint16]),
+	"mov.b16": apply1(same[uint16]), "mov.u16": apply1(same[uint16]),
 	"mov.b32, apart": apart(16), "mov.b32, together": together(16),
 	"mov.b64, apart": apart(32), "mov.b64, together": together(32),
 
