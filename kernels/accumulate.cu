@@ -43,16 +43,6 @@ using ProductOfHalves = Product<Half, HALF_ACCUMULATE_ROWS, HALF_ACCUMULATE_COLU
                                 ALONG_COLUMNS, ALONG_COLUMNS, false, true>;
 static_assert(ProductOfHalves::SHARED == HALF_ACCUMULATE_SHARED, "the host asks for this much");
 
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) accumulate_fp16(AccumulateHalf args)
-{
-    SHARED_MEMORY(Half, shared_halves);
-    const Shape& s = args.shape;
-    ProductOfHalves p;
-    p.run(shared_halves, {args.codes, s.words, s.code_pitch}, {args.residuals, s.words, s.dim_pitch}, s.words);
-    p.store(args.product, s.atoms, s.dim_pitch, p.sums, float_once(1 / args.scale));
-    p.store(args.squares, s.atoms, s.dim_pitch, p.squares, float_once(1 / (args.scale * args.scale)));
-}
-
 // AdaGrad holds the constants of AdaGrad for the dictionary.
 struct AdaGrad {
     float c0, c1, c2, c3, c4, epsilon;

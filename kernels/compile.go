@@ -49,6 +49,11 @@ func compile(p *program.Program, precision Precision) *executable {
 	x := &executable{
 		Program: p, numbers: len(p.Numbers), rowNumbers: p.Stored, sums: make(map[string]int),
 	}
+	if i := slices.IndexFunc(p.Steps, isCorrelate); precision == fp16 && i >= 0 {
+		x.addCodeUpdate(p.Steps[i].(*program.Correlate), p.Steps[i+1].(*program.Decode))
+		x.addReportedSums()
+		return x
+	}
 	if precision == fp16 {
 		for _, s := range p.Steps {
 			x.addHalfFactors(s)
@@ -65,15 +70,26 @@ func compile(p *program.Program, precision Precision) *executable {
 	return x
 }
 
+func isCorrelate(s program.Step) bool { _, ok := s.(*program.Correlate); return ok }
+
+// addCodeUpdate adds the steps of [program.Code] with the squared loss, for which update_codes is one kernel. It
+// keeps residuals and decoded codes on chip, so the program has no vectors after D. Its first row number is the loss.
+func (x *executable) addCodeUpdate(s *program.Correlate, damping *program.Decode) {
+	short := *x.Program
+	short.Vectors = short.Vectors[:s.Atoms+1]
+	x.Program = &short
+	x.addHalfFactor(s.Atoms)
+	x.finish = &finish{factors: x.rowNumbers}
+	x.rowNumbers++
+	x.addBody(s, &program.Body{Rows: program.Words, Then: damping.Then})
+}
+
 // addHalfFactors adds float16 copies of the matrices that a step multiplies.
 func (x *executable) addHalfFactors(s program.Step) {
 	switch s := s.(type) {
 	case *program.Update:
 		x.addHalfFactors(s.Accumulate)
 		x.addHalfFactors(s.Search)
-	case *program.Correlate:
-		x.addHalfFactor(s.Residuals)
-		x.addHalfFactor(s.Atoms)
 	case *program.Decode:
 		x.addHalfFactor(s.Atoms)
 	case *program.Accumulate:

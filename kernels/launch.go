@@ -34,7 +34,6 @@ var (
 	halfDecodeTile     = tile{halfDecodeRows, halfDecodeColumns, halfDecodeShared}
 	aheadDecodeTile    = tile{halfDecodeRows, halfDecodeColumns, aheadHalfDecodeShared}
 	halfAccumulateTile = tile{halfAccumulateRows, halfAccumulateColumns, halfAccumulateShared}
-	halfCorrelateTile  = tile{halfCorrelateRows, halfCorrelateColumns, halfCorrelateShared}
 )
 
 func (t tile) grid(rows, columns int32) grid {
@@ -72,10 +71,6 @@ func (k accumulate) launch(p Precision) launch {
 	return launch{"accumulate_" + string(p), unsafe.Pointer(&k), accumulateTile.grid(k.shape.atoms, k.shape.dimPitch)}
 }
 
-func (k accumulateHalf) launch() launch {
-	return launch{"accumulate_fp16", unsafe.Pointer(&k), halfAccumulateTile.grid(k.shape.atoms, k.shape.dimPitch)}
-}
-
 func (k updateHalf) launch() launch {
 	return launch{"update_fp16", unsafe.Pointer(&k), halfAccumulateTile.grid(k.shape.atoms, k.shape.dimPitch)}
 }
@@ -84,8 +79,8 @@ func (k correlate) launch(p Precision) launch {
 	return launch{"correlate_" + string(p), unsafe.Pointer(&k), correlateTile.grid(k.shape.words, k.shape.codePitch)}
 }
 
-func (k correlateHalf) launch() launch {
-	return launch{"correlate_fp16", unsafe.Pointer(&k), halfCorrelateTile.grid(k.shape.words, k.shape.codePitch)}
+func (k updateCodes) launch() launch {
+	return launch{"update_codes", unsafe.Pointer(&k), grid{divide(int(k.shape.words), updateCodesRows), 1, updateCodesThreads, updateCodesShared}}
 }
 
 func (k roundAtoms) launch() launch {

@@ -182,6 +182,8 @@ func trials(kernel string) (all []func(b *bench)) {
 		forSizes(checkSearch, [][3]int{{3, 31, 3}, {2, 10, 133}, {1, 1030, 5}}...)
 	case "search":
 		forSizes(checkSearch, [][3]int{{33, 300, 70}, {3, 31, 3}, {32, 66, 300}, {32, 300, 260}, {28, 20, 28}, {9, 64, 64}}...)
+	case "update_codes":
+		forSizes(checkUpdateCodes, [][3]int{{66, 140, 300}, {3, 5, 2}, {64, 64, 320}, {25, 192, 100}, {1, 76, 20}}...)
 	case "polish":
 		forSizes(checkPolish, [][3]int{{4, 259, 133}, {5, 40, 3}, {2, 70, 1100}, {1, 20, 300}, {1, 2100, 5}, {1, 1, 1}}...)
 	case "jacobi":

@@ -96,7 +96,7 @@ func TestPrograms(t *testing.T) {
 		b := opened.(*trainer)
 		g, x := b.gpu, compile(compiled, b.precision)
 		defer g.enter()()
-		b.rowNumbers = alloc[float64](g, b.rowPitch*max(2, x.rowNumbers)) // Codes needs two
+		b.rowNumbers = alloc[float64](g, b.rowPitch()*max(2, x.rowNumbers)) // Codes needs two
 		p, err := b.newProgram(x)
 		if err != nil {
 			return nil, err
@@ -655,9 +655,9 @@ func TestTrainerErrors(t *testing.T) {
 
 func compiled(t *testing.T, build func(graph.Spec) (*program.Program, error), spec graph.Spec, precision Precision) *executable {
 	t.Helper()
-	x, err := compileStep(build, spec, precision)
+	p, err := build(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return x
+	return compile(p, precision)
 }

@@ -11,15 +11,14 @@
 #include "polish.cu"
 #include "random.cu"
 #include "search.cu"
+#include "update_codes.cu"
 
 const std::vector<emulation::Kernel>& emulation::kernels()
 {
     static const std::vector<Kernel> all = {
-        EMULATION_KERNEL(accumulate_fp16),
         EMULATION_KERNEL(accumulate_fp32),
         EMULATION_KERNEL(accumulate_tf32),
         EMULATION_KERNEL(body),
-        EMULATION_KERNEL(correlate_fp16),
         EMULATION_KERNEL(correlate_fp32),
         EMULATION_KERNEL(correlate_tf32),
         EMULATION_KERNEL(decode_ahead_fp16),
@@ -41,6 +40,7 @@ const std::vector<emulation::Kernel>& emulation::kernels()
         EMULATION_KERNEL(scale_atoms),
         EMULATION_KERNEL(search),
         EMULATION_KERNEL(totals),
+        EMULATION_KERNEL(update_codes),
         EMULATION_KERNEL(update_fp16),
     };
     return all;
