@@ -82,8 +82,7 @@ constexpr int TOTALS_SHARED = 256;
 
 // A block of decode, accumulate and correlate computes a tile of ROWS × COLUMNS of the
 // result, in steps of DEPTH, with STAGES steps in shared memory (see product.cuh). SHARED is
-// the dynamic shared memory in bytes. Except for
-// AHEAD_HALF_DECODE, it is below the 99 KB of the smaller GPUs (sm_86, sm_89), and small
+// the dynamic shared memory in bytes. Except for HALF_DECODE, it is below the 99 KB of the smaller GPUs (sm_86, sm_89), and small
 // enough for two blocks per SM of the larger ones (sm_80, sm_90).
 constexpr int PRODUCT_THREADS = 256;
 
@@ -109,10 +108,8 @@ constexpr int CORRELATE_SHARED = 73728;
 constexpr int HALF_DECODE_ROWS = 128;
 constexpr int HALF_DECODE_COLUMNS = 160;
 constexpr int HALF_DECODE_DEPTH = 64;
-constexpr int HALF_DECODE_STAGES = 2;
-constexpr int HALF_DECODE_SHARED = 79872;
-constexpr int AHEAD_HALF_DECODE_STAGES = 3; // on GPUs with 120 KB per block
-constexpr int AHEAD_HALF_DECODE_SHARED = 119808;
+constexpr int HALF_DECODE_STAGES = 3;
+constexpr int HALF_DECODE_SHARED = 119808;
 
 constexpr int HALF_ACCUMULATE_ROWS = 128;
 constexpr int HALF_ACCUMULATE_COLUMNS = 64;

@@ -86,8 +86,7 @@ const totalsShared = 256
 
 // A block of decode, accumulate and correlate computes a tile of ROWS × COLUMNS of the
 // result, in steps of DEPTH, with STAGES steps in shared memory (see product.cuh). SHARED is
-// the dynamic shared memory in bytes. Except for
-// AHEAD_HALF_DECODE, it is below the 99 KB of the smaller GPUs (sm_86, sm_89), and small
+// the dynamic shared memory in bytes. Except for HALF_DECODE, it is below the 99 KB of the smaller GPUs (sm_86, sm_89), and small
 // enough for two blocks per SM of the larger ones (sm_80, sm_90).
 const productThreads = 256
 
@@ -113,10 +112,8 @@ const correlateShared = 73728
 const halfDecodeRows = 128
 const halfDecodeColumns = 160
 const halfDecodeDepth = 64
-const halfDecodeStages = 2
-const halfDecodeShared = 79872
-const aheadHalfDecodeStages = 3 // on GPUs with 120 KB per block
-const aheadHalfDecodeShared = 119808
+const halfDecodeStages = 3
+const halfDecodeShared = 119808
 
 const halfAccumulateRows = 128
 const halfAccumulateColumns = 64

@@ -245,16 +245,8 @@ func TestKernels(t *testing.T) {
 	}
 }
 
+// checkDecode checks one product and, with halves, several that are its shares, each of some of the atoms.
 func checkDecode(b *bench, precision Precision, words, atoms, dim int) {
-	checkDecodeWithin(b, precision, halfDecodeShared, words, atoms, dim)
-	if precision == fp16 {
-		checkDecodeWithin(b, precision, b.maxShared, words, atoms, dim)
-	}
-}
-
-// checkDecodeWithin takes how much shared memory a block with halves may have. With halves it checks one product and
-// several that are its shares, each of some of the atoms.
-func checkDecodeWithin(b *bench, precision Precision, maxShared, words, atoms, dim int) {
 	const scale, atomScale = 64, 0.125
 	codes, d := b.codes(words, atoms), b.normal(atoms*dim, 0)
 	a, atomRows := b.stored(precision, codes, words, atoms, scale), b.stored(precision, d, atoms, dim, atomScale)
@@ -273,7 +265,7 @@ func checkDecodeWithin(b *bench, precision Precision, maxShared, words, atoms, d
 			b.run(decodeHalf{
 				product: result.data, codes: pointer[half](a.data), atoms: pointer[half](atomRows.data), scale: scale * atomScale,
 				shape: shape, shares: int32(shares), sharePitch: int64(words * result.pitch),
-			}.launch(maxShared))
+			}.launch())
 		} else {
 			b.run(decode{product: result.data, codes: a.data, atoms: atomRows.data, shape: shape}.launch(precision))
 		}
@@ -285,15 +277,6 @@ func checkDecodeWithin(b *bench, precision Precision, maxShared, words, atoms, d
 			first, last := min(share*each, atoms), min((share+1)*each, atoms)
 			want, _ := product(first, last)
 			b.expect(fmt.Sprintf("share %d of %d", share+1, shares), got[share*words*dim:][:words*dim], want, magnitude, tolerance[precision])
-		}
-	}
-}
-
-// decode_ahead_fp16 is chosen only if a block may use enough shared memory.
-func TestDecodeAhead(t *testing.T) {
-	for maxShared, want := range map[int]string{99 << 10: "decode_fp16", 163 << 10: "decode_ahead_fp16", 227 << 10: "decode_ahead_fp16"} {
-		if l := (decodeHalf{}).launch(maxShared); l.kernel != want || l.shared > maxShared {
-			t.Errorf("with %d bytes it is %s with %d", maxShared, l.kernel, l.shared)
 		}
 	}
 }

@@ -132,9 +132,7 @@ func trials(kernel string) (all []func(b *bench)) {
 		for _, s := range sizes {
 			switch name {
 			case "decode":
-				add(func(b *bench) { checkDecodeWithin(b, p, halfDecodeShared, s.rows, s.depth, s.columns) })
-			case "decode_ahead":
-				add(func(b *bench) { checkDecodeWithin(b, p, aheadHalfDecodeShared, s.rows, s.depth, s.columns) })
+				add(func(b *bench) { checkDecode(b, p, s.rows, s.depth, s.columns) })
 			case "accumulate":
 				add(func(b *bench) { checkAccumulate(b, p, s.depth, s.rows, s.columns) })
 			case "update":

@@ -193,7 +193,7 @@ func (b *trainer) multiplyHalves(p *deviceProgram, s program.Step, at wordState,
 		if p.share > 0 {
 			k.shares, k.sharePitch = 2, int64(b.rows(program.Words)*b.dimPitch)
 		}
-		g.queue(k.launch(g.maxShared), g.compute)
+		g.queue(k.launch(), g.compute)
 	case *program.Update:
 		residuals, scale := factor(s.Accumulate.Residuals)
 		steps, stepScale := factor(s.P)

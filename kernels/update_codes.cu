@@ -238,6 +238,7 @@ extern "C" __global__ void __launch_bounds__(UPDATE_CODES_THREADS, 1) update_cod
     __syncthreads();
     c.rewind();
     c.load_atoms(0);
+    copy_commit();
     c.load_sums(0);
     copy_commit();
 
@@ -254,12 +255,14 @@ extern "C" __global__ void __launch_bounds__(UPDATE_CODES_THREADS, 1) update_cod
     const float code_scale = float_once(args.code_scale);
     c.clear();
     for (int n = 0; n < tiles; n++) {
-        copy_wait<0>();
-        __syncthreads(); // the tiles are there; all threads have finished the previous ones, and the residuals
+        copy_wait<1>();
+        __syncthreads(); // the atoms are there; all threads have finished the previous tiles, and the residuals
         if (n + 1 < tiles)
             c.load_atoms(n + 1);
+        copy_commit();
         float p[C::DOWN][2][4] = {};
         c.correlate(p, n);
+        copy_wait<1>(); // the sums are there
         UNROLL
         for (int i = 0; i < C::QUADS; i++) {
             const float *even = p[i / 2][0] + i % 2 * 2, *odd = p[i / 2][1] + i % 2 * 2;

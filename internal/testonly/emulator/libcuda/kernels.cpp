@@ -21,7 +21,6 @@ const std::vector<emulation::Kernel>& emulation::kernels()
         EMULATION_KERNEL(body),
         EMULATION_KERNEL(correlate_fp32),
         EMULATION_KERNEL(correlate_tf32),
-        EMULATION_KERNEL(decode_ahead_fp16),
         EMULATION_KERNEL(decode_fp16),
         EMULATION_KERNEL(decode_fp32),
         EMULATION_KERNEL(decode_tf32),
