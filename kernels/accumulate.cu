@@ -16,7 +16,7 @@
 // Tile: the result is small and the reduction long. 3000 × 300 is 24 × 5 = 120
 // tiles of 128 × 64, one for most of 132 SMs, and each block reduces over all words.
 // Split-K would need a second sum, and would only help small dictionaries. A step
-// moves 24 KB from L2 for 1.05 Mflop; accumulate_fp16 moves half of that.
+// moves 24 KB from L2 for 1.05 Mflop; update_fp16 moves half of that.
 //
 // fp32 runs one block per SM, so that a thread may use more than 128 registers: it
 // holds 64 sums and the split parts of four factors.

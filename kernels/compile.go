@@ -126,6 +126,7 @@ func (x *executable) add(s program.Step) {
 			x.add(s.Accumulate)
 		}
 		x.add(s.Search)
+		x.joinTotals()
 		x.add(s.Move)
 	case *program.Correlate:
 		x.finish = &finish{factors: -1}
@@ -138,6 +139,17 @@ func (x *executable) add(s program.Step) {
 		x.addBody(s, &s.Body)
 	default:
 		panic(fmt.Sprintf("kernels: no kernels for a %T", s))
+	}
+}
+
+// joinTotals moves the totals of earlier steps over words to the last step, the Search of an Update. They are the
+// loss, which no step of the program reads.
+func (x *executable) joinTotals() {
+	search := x.steps[len(x.steps)-1]
+	for _, s := range x.steps[:len(x.steps)-1] {
+		if s.rows == program.Words {
+			search.totals, s.totals = append(s.totals, search.totals...), nil
+		}
 	}
 }
 
@@ -244,7 +256,10 @@ func (x *executable) translate(in program.Instruction, s *step) (list []instruct
 
 // addReportedSums appends instructions that add the outputs of each run to the sums that readSums returns.
 func (x *executable) addReportedSums() {
-	last := &x.steps[len(x.steps)-1].totals
+	last := &x.steps[len(x.steps)-1].totals // that are not empty
+	for i := len(x.steps) - 1; i >= 0 && len(*last) == 0 && x.finish == nil; i-- {
+		last = &x.steps[i].totals
+	}
 	number := func(o op, a int) int {
 		*last = append(*last, instruction{o, int32(x.numbers), int32(a), 0})
 		x.numbers++

@@ -1,12 +1,7 @@
 // correlate: p[words × atoms] = residuals[words × dim] · atoms[atoms × dim]ᵀ
-// and, in the epilogue, regularised dual averaging (Xiao, 2010) of the codes:
-//
-//     S += gradient·p,  Q += square·p²,  u = |S| − threshold
-//     code = 0 if u ≤ 0, else −sgn(S)·rate·u/√(Q + 1e-30); max(code, 0) if nonnegative
-//
-// With float16 factors, gradient and square are divided by the scale. p stays in
-// registers. S and Q are read and written once and codes are written once, which
-// is most of the memory traffic.
+// and, in the epilogue, dual averaging of the codes (averaging.cuh). p stays in registers.
+// S and Q are read and written once and codes are written once, which is most of the memory
+// traffic.
 //
 // Lower bounds. Bytes: 20·words·atoms + 4·(words + atoms)·dim. Flops:
 // 2·words·atoms·dim, three times as many for fp32. For 400,000 × 300 → 3000 on an

@@ -77,6 +77,7 @@ var harmless = []struct {
 	{"polish", bounds, 3, "an element of padding, which is zero, or a pass without columns"},
 	{"search", "address", 1, "a part of a sum of squares: only the sum's power of two counts"},
 	{"search", bounds, 3, "a warp without columns multiplies zeros, or takes a maximum with them"},
+	{"update_codes", bounds, 4, "elements of x beyond the end are multiplied with zeros, except for the loss"},
 	{"round_atoms|search", "parameter", 1, "the pitch for the length: padding is zeros"},
 	{"polish", "selection", 3, "a count that would have ended the search for digits before the last one"},
 }
@@ -182,6 +183,9 @@ func trials(kernel string) (all []func(b *bench)) {
 		forSizes(checkSearch, [][3]int{{33, 300, 70}, {3, 31, 3}, {32, 66, 300}, {32, 300, 260}, {28, 20, 28}, {9, 64, 64}}...)
 	case "update_codes":
 		forSizes(checkUpdateCodes, [][3]int{{66, 140, 300}, {3, 5, 2}, {64, 64, 320}, {25, 192, 100}, {1, 76, 20}}...)
+		for _, dim := range []int{29, 48, 67, 133, 156, 196, 250} { // each piece of a row can be the first one outside
+			forSizes(checkUpdateCodes, [3]int{2, 5, dim})
+		}
 	case "polish":
 		forSizes(checkPolish, [][3]int{{4, 259, 133}, {5, 40, 3}, {2, 70, 1100}, {1, 20, 300}, {1, 2100, 5}, {1, 1, 1}}...)
 	case "jacobi":

@@ -72,10 +72,7 @@ func newTrainer(d Device, p backend.Problem, codeBatch int) (*trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	precision := cmp.Or(d.Precision, tf32)
-	if precision == fp16 && !(codeStep.Squared && p.Dim <= updateCodesDim && updateCodesShared <= g.maxShared) {
-		precision = tf32
-	}
+	precision := g.trainingPrecision(cmp.Or(d.Precision, tf32), codeStep, p.Dim)
 	b := &trainer{
 		gpu: g, sizes: newSizes(p, precision, codeBatch), precision: precision, scales: newScales(p, precision),
 		seed: p.Hyperparameters.Seed, progress: p.Words,
@@ -88,6 +85,14 @@ func newTrainer(d Device, p backend.Problem, codeBatch int) (*trainer, error) {
 		return nil, err
 	}
 	return b, nil
+}
+
+// trainingPrecision returns tf32 instead of fp16 if update_codes can't run the code step.
+func (g *gpu) trainingPrecision(wanted Precision, codeStep *program.Program, dim int) Precision {
+	if wanted == fp16 && !(codeStep.Squared && dim <= updateCodesDim && updateCodesShared <= g.maxShared) {
+		return tf32
+	}
+	return wanted
 }
 
 // Close implements [backend.Trainer].

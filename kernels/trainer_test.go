@@ -220,6 +220,44 @@ func TestNaN(t *testing.T) {
 	}
 }
 
+// A training that float16 can't run uses TF32.
+func TestPrecision(t *testing.T) {
+	for _, test := range []struct {
+		dim       int
+		huber     float64
+		maxShared int
+		want      Precision
+	}{
+		{updateCodesDim, 0, 163 << 10, fp16},
+		{updateCodesDim, 0, 99 << 10, tf32},
+		{updateCodesDim + 1, 0, 163 << 10, tf32},
+		{20, 0.3, 163 << 10, tf32},
+	} {
+		p := sample(10)
+		p.Dim, p.X = test.dim, make([]float32, 10*test.dim)
+		if test.huber > 0 {
+			p.Hyperparameters.Loss, p.Hyperparameters.HuberDelta = model.Huber, test.huber
+		}
+		b := open(t, p, fp16, 0)
+		defer b.Close()
+		maxShared := b.gpu.maxShared
+		b.gpu.maxShared = test.maxShared
+		codeStep, err := program.Code(p.Spec())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := b.gpu.trainingPrecision(fp16, codeStep, p.Dim); got != test.want {
+			t.Errorf("%+v: %s", test, got)
+		}
+		if b.gpu.maxShared = maxShared; maxShared == test.maxShared && b.precision != test.want {
+			t.Errorf("%+v: a training in %s", test, b.precision)
+		}
+		if _, err := b.Epoch(t.Context(), 1, p.Batch()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A whole training agrees with the tape machine's within the bands between
 // devices: 0.5 % of the objective, 0.1 points of sparsity.
 func TestTraining(t *testing.T) {

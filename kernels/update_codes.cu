@@ -178,20 +178,24 @@ struct CodeUpdate {
     }
 
     // each_pair calls f(x, column, part) for the thread's pairs of adjacent elements of its row
-    // number i: of x, their first column, and of aD, scaled.
+    // number i: of x, their first column, and of aD, scaled. It reads all pairs of x before the
+    // first call, so that the reads overlap.
     template <typename F>
     __device__ __forceinline__ void each_pair(int i, F f)
     {
         const int column = across * 8 * ACROSS + 2 * t;
-        const float* x = args.x + (first + row + 8 * i) * args.shape.dim_pitch + column;
+        const float* row_of_x = args.x + (inside(row + 8 * i) ? first + row + 8 * i : 0) * args.shape.dim_pitch;
+        float2 x[ACROSS];
         UNROLL
         for (int j = 0; j < ACROSS; j++) {
-            float2 pair = make_float2(0, 0);
-            if (inside(row + 8 * i) && column + 8 * j < args.shape.dim_pitch)
-                pair = *reinterpret_cast<const float2*>(x + 8 * j);
-            float* part = decoded[i / 2][j] + i % 2 * 2;
-            f(pair, column + 8 * j, make_float2(part[0], part[1]));
+            const bool valid = inside(row + 8 * i) && column + 8 * j < args.shape.dim_pitch;
+            x[j] = *reinterpret_cast<const float2*>(row_of_x + (valid ? column + 8 * j : 0));
+            if (!valid)
+                x[j] = make_float2(0, 0);
         }
+        UNROLL
+        for (int j = 0; j < ACROSS; j++)
+            f(x[j], column + 8 * j, make_float2(decoded[i / 2][j][i % 2 * 2], decoded[i / 2][j][i % 2 * 2 + 1]));
     }
 
     // part_sum returns the sum of x over the four threads of a row in a warp.
