@@ -106,11 +106,12 @@ constexpr int CORRELATE_STAGES = 2; // three would need 108 KB of shared memory
 constexpr int CORRELATE_SHARED = 73728;
 
 // The same for their kernels with float16 factors.
-constexpr int HALF_DECODE_ROWS = 128;
-constexpr int HALF_DECODE_COLUMNS = 160;
-constexpr int HALF_DECODE_DEPTH = 64;
-constexpr int HALF_DECODE_STAGES = 3;
-constexpr int HALF_DECODE_SHARED = 119808;
+constexpr int HALF_DECODE_ROWS = 96;
+constexpr int HALF_DECODE_COLUMNS = 320;
+constexpr int HALF_DECODE_DEPTH = 32;
+constexpr int HALF_DECODE_STAGES = 5;
+constexpr int HALF_DECODE_SHARED = 143360;
+constexpr int HALF_DECODE_SHARES = 4; // of the reduction in a dictionary update
 
 constexpr int HALF_ACCUMULATE_ROWS = 128;
 constexpr int HALF_ACCUMULATE_COLUMNS = 64;

@@ -110,11 +110,12 @@ const correlateStages = 2 // three would need 108 KB of shared memory
 const correlateShared = 73728
 
 // The same for their kernels with float16 factors.
-const halfDecodeRows = 128
-const halfDecodeColumns = 160
-const halfDecodeDepth = 64
-const halfDecodeStages = 3
-const halfDecodeShared = 119808
+const halfDecodeRows = 96
+const halfDecodeColumns = 320
+const halfDecodeDepth = 32
+const halfDecodeStages = 5
+const halfDecodeShared = 143360
+const halfDecodeShares = 4 // of the reduction in a dictionary update
 
 const halfAccumulateRows = 128
 const halfAccumulateColumns = 64

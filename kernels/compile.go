@@ -16,7 +16,7 @@ type executable struct {
 	numbers    int // count of the numbers: the program's, scales, and sums over runs
 	steps      []*step
 	halves     []halfMatrix
-	share      int            // place of the second partial product of decode (split-K); 0 if there is none
+	share      int            // place of the second partial product of decode (split-K), which the others follow; 0 if there is none
 	sums       map[string]int // index of each number that is summed over runs: loss, error, shortened, nonzeros, l1
 	rowNumbers int            // count of row numbers: numbers that each row stores for totals and factors
 	finish     *finish        // nil if the program doesn't update the codes
@@ -58,7 +58,7 @@ func compile(p *program.Program, precision Precision) *executable {
 		for _, s := range p.Steps {
 			x.addHalfFactors(s)
 		}
-		// Programs that update the dictionary run on few words, which make few tiles. Two blocks share each tile.
+		// Programs that update the dictionary run on few words, which make few tiles. Several blocks share each tile.
 		if slices.ContainsFunc(p.Steps, func(s program.Step) bool { _, ok := s.(*program.Update); return ok }) {
 			x.share = x.places()
 		}
@@ -156,7 +156,9 @@ func (x *executable) joinTotals() {
 func (x *executable) addBody(s program.Step, b *program.Body) {
 	t := &step{Step: s, rows: b.Rows}
 	if _, ok := s.(*program.Decode); ok && x.share > 0 {
-		t.body = append(t.body, instruction{opAddVV, program.DecodeProduct, program.DecodeProduct, int32(x.share)})
+		for i := range halfDecodeShares - 1 {
+			t.body = append(t.body, instruction{opAddVV, program.DecodeProduct, program.DecodeProduct, int32(x.share + i)})
+		}
 	}
 	for i, in := range b.Each {
 		if list := x.translate(in, t); !t.fuse(in, b.Each[i+1:]) {

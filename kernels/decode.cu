@@ -17,14 +17,14 @@
 // 0.52 Mflop, 21 flops per byte, so 300 TFLOP/s would need 14 TB/s from L2. With many
 // words L2 is the bottleneck, not the tensor cores.
 //
-// decode_fp16 moves half the bytes. Its tiles have 160 columns, 32 × 80 per warp, so
-// that codes are read twice instead of five times: 71 flops per byte from L2. A
-// dictionary step has only 50 such tiles. So two blocks share a tile (split-K): each reduces
-// over some of the atoms and writes a partial product. The reader of the product adds them, at a
+// decode_fp16 moves half the bytes. Its tiles have all columns of rows up to 320, 48 × 80 per
+// warp, so that codes are read once: 148 flops per byte from L2. A dictionary step has only 33
+// such tiles. So four blocks share a tile (split-K): each reduces over some of the atoms and
+// writes a partial product. 132 blocks fill an H100. The reader of the product adds them, at a
 // cost proportional to the words.
 //
-// It runs one block of 8 warps per SM, too few to hide latency, so a third stage copies two
-// steps ahead. Only GPUs with shared memory for update_codes run it.
+// It runs one block of 8 warps per SM, too few to hide latency, so five stages copy four steps
+// ahead. Only GPUs with shared memory for update_codes run it.
 #include "product.cuh"
 
 template <bool SPLIT>
@@ -63,7 +63,7 @@ __device__ __forceinline__ Share share_of(P& p, const DecodeHalf& args)
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 1) decode_fp16(DecodeHalf args)
 {
     using P = Product<Half, HALF_DECODE_ROWS, HALF_DECODE_COLUMNS, HALF_DECODE_DEPTH, HALF_DECODE_STAGES, ALONG_ROWS, ALONG_COLUMNS,
-                      false, false, HALF_DECODE_COLUMNS / 2>;
+                      false, false, HALF_DECODE_COLUMNS / 4>;
     static_assert(P::SHARED == HALF_DECODE_SHARED, "the host asks for this much");
     SHARED_MEMORY(Half, shared_halves);
     const Shape& s = args.shape;

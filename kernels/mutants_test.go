@@ -160,7 +160,7 @@ func trials(kernel string) (all []func(b *bench)) {
 			forSizes(checkBodyHalves, [3]int{5, width})
 		}
 	case "totals":
-		forSizes(checkTotals, [][3]int{{5000}, {31}, {1024}, {2048}, {3072}, {4096}, {10000}}...)
+		forSizes(checkTotals, [][3]int{{5000}, {31}, {1024}, {2048}, {3072}, {4096}, {10000}, {40000}}...)
 	case "finish_codes", "pack_codes", "finish_codes_fp16", "pack_codes_fp16":
 		for _, atoms := range []int{515, 2, 20, 129, 148, 262, 404, 532} {
 			forSizes(checkFinishAndPackCodes, [3]int{3 + atoms%19, atoms})

@@ -78,7 +78,7 @@ func (s sizes) fixedBytes(programs ...*executable) int64 {
 			bytes += 2 * int64(s.rows(x.Vectors[h.vector].Rows)) * int64(s.dimPitch)
 		}
 		if x.share > 0 {
-			bytes += 4 * int64(s.batch) * int64(s.dimPitch)
+			bytes += 4 * int64(halfDecodeShares-1) * int64(s.rows(program.Words)) * int64(s.dimPitch)
 		}
 		rowNumbers = max(rowNumbers, x.rowNumbers)
 	}

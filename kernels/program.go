@@ -30,7 +30,7 @@ type rowLaunches struct {
 // newProgram loads an executable. Its inputs and products are the trainer's matrices.
 func (b *trainer) newProgram(x *executable) (*deviceProgram, error) {
 	g := b.gpu
-	p := &deviceProgram{executable: x, numbers: alloc[float64](g, x.numbers), places: make([]place, x.places()+1)}
+	p := &deviceProgram{executable: x, numbers: alloc[float64](g, x.numbers), places: make([]place, x.places()+halfDecodeShares-1)}
 	for i, v := range x.Vectors {
 		var data pointer[float32]
 		switch {
@@ -60,7 +60,9 @@ func (b *trainer) newProgram(x *executable) (*deviceProgram, error) {
 		p.scales = append(p.scales, scale)
 	}
 	if x.share > 0 {
-		p.places[x.share] = place{b.products[program.DecodeProduct].at(b.rows(program.Words) * b.dimPitch), int64(b.dimPitch)}
+		for i := range halfDecodeShares - 1 {
+			p.places[x.share+i] = place{b.products[program.DecodeProduct].at((1 + i) * b.rows(program.Words) * b.dimPitch), int64(b.dimPitch)}
+		}
 	}
 	for _, s := range x.steps {
 		places := slices.Clone(p.places)
@@ -191,7 +193,7 @@ func (b *trainer) multiplyHalves(p *deviceProgram, s program.Step, at wordState,
 		atoms, scale := factor(s.Atoms)
 		k := decodeHalf{product: p.places[program.DecodeProduct].data, codes: codes, atoms: atoms, scale: b.scales.codes * scale, shape: shape}
 		if p.share > 0 {
-			k.shares, k.sharePitch = 2, int64(b.rows(program.Words)*b.dimPitch)
+			k.shares, k.sharePitch = halfDecodeShares, int64(b.rows(program.Words)*b.dimPitch)
 		}
 		g.queue(k.launch(), g.compute)
 	case *program.Update:

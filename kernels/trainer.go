@@ -130,7 +130,7 @@ func (b *trainer) fill(p backend.Problem, dictionaryStep, codeStep *executable) 
 	b.dictionary, b.squares = alloc[float32](g, atoms), alloc[float32](g, atoms)
 	decoded := b.rows(program.Words)
 	if dictionaryStep.share > 0 {
-		decoded += b.batch
+		decoded *= halfDecodeShares
 	}
 	b.products[program.DecodeProduct] = alloc[float32](g, decoded*b.dimPitch)
 	b.products[program.AccumulateProduct], b.products[program.SquaresProduct] = alloc[float32](g, atoms), alloc[float32](g, atoms)
