@@ -443,7 +443,7 @@ func checkUpdateCodes(b *bench, _ Precision, words, atoms, dim int) {
 		}
 		codes := b.halves(old, words, atoms, codeScale)
 		decoded, decodedSize := decode(b.read(codes))
-		for i := 4; i < words; i += 5 { // no residual but for rounding
+		for i := 4; i < words; i += 5 { // no residual, except for rounding
 			for j := i * dim; j < (i+1)*dim; j++ {
 				x[j] = float32(decoded[j])
 			}

@@ -128,7 +128,7 @@ func trials(kernel string) (all []func(b *bench)) {
 		}
 		if p == fp16 { // larger tiles
 			sizes = append(sizes, size{70, 80, 180}, size{12, 93, 250}, size{36, 117, 165}, size{108, 144, 150}, size{60, 150, 20},
-				size{28, 160, 245}, size{20, 168, 199}, size{12, 20, 119})
+				size{28, 160, 245}, size{20, 168, 199}, size{12, 20, 119}, size{20, 250, 60}, size{97, 320, 170})
 		}
 		for _, s := range sizes {
 			switch name {
@@ -160,7 +160,7 @@ func trials(kernel string) (all []func(b *bench)) {
 			forSizes(checkBodyHalves, [3]int{5, width})
 		}
 	case "totals":
-		forSizes(checkTotals, [][3]int{{5000}, {31}, {1024}, {2048}, {3072}, {4096}, {10000}, {40000}}...)
+		forSizes(checkTotals, [][3]int{{5000}, {31}, {1024}, {2048}, {3072}, {4096}, {10000}, {15365}, {40000}}...)
 	case "finish_codes", "pack_codes", "finish_codes_fp16", "pack_codes_fp16":
 		for _, atoms := range []int{515, 2, 20, 129, 148, 262, 404, 532} {
 			forSizes(checkFinishAndPackCodes, [3]int{3 + atoms%19, atoms})

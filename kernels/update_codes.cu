@@ -12,10 +12,9 @@
 // of words × atoms or words × dim exists in memory. finish_codes multiplies the codes by β.
 //
 // aD stays in registers: a warp holds 32 rows × 80 columns. Residuals stay in shared memory
-// as float16. cp.async copies the next tile of D during the products of a tile, and a
-// thread's elements of S and Q of the next tile as soon as it has read those of this one.
-// The thread that copies them is the only one to read them, so their place in shared memory
-// extends its registers.
+// as float16. cp.async copies the next tile of D during the products of a tile. It copies a
+// thread's elements of S and Q of the next tile as soon as the thread has read the present
+// elements. No other thread reads them, so their place in shared memory extends registers.
 //
 // Lower bounds for 400,000 × 300 → 3000 on an H100: S, Q and codes 24 GB, 7.2 ms at 3.35
 // TB/s; tiles of D 24 GB, 4.4 ms from L2 at 5.5 TB/s; 2.4 Tflop of 320 columns, 3.9 ms if
@@ -178,8 +177,8 @@ struct CodeUpdate {
     }
 
     // each_pair calls f(x, column, part) for the thread's pairs of adjacent elements of its row
-    // number i: of x, their first column, and of aD, scaled. It reads all pairs of x before the
-    // first call, so that the reads overlap.
+    // number i: the pair of x, its first column, and the pair of aD, scaled. It reads all pairs of
+    // x before the first call, so that the reads overlap.
     template <typename F>
     __device__ __forceinline__ void each_pair(int i, F f)
     {
