@@ -145,7 +145,7 @@ counters() {
   }
   count train 3752 "search polish round_atoms remember power jacobi" --dictionary-steps 4
   count "paper train" 3125 "decode_tf32 accumulate_tf32 correlate_tf32 body" --dictionary-steps 1
-  count "paper train" 3125 "decode_(ahead_)?fp16 update_fp16 correlate_fp16" --precision fp16 --dictionary-steps 1
+  count "paper train" 3125 "decode_fp16 update_fp16 update_codes finish_codes_fp16 body" --precision fp16 --dictionary-steps 1
   return $failed
 }
 

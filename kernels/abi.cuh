@@ -82,9 +82,9 @@ constexpr int TOTALS_SHARED = 256;
 
 // A block of decode, accumulate and correlate computes a tile of ROWS × COLUMNS of the
 // result, in steps of DEPTH, with STAGES steps in shared memory (see product.cuh). SHARED is
-// the dynamic shared memory in bytes. Except for
-// AHEAD_HALF_DECODE, it is below the 99 KB of the smaller GPUs (sm_86, sm_89), and small
-// enough for two blocks per SM of the larger ones (sm_80, sm_90).
+// the dynamic shared memory in bytes. Except for HALF_DECODE, it is below the 99 KB of the
+// smaller GPUs (sm_86, sm_89), and small enough for two blocks per SM of the larger ones
+// (sm_80, sm_90).
 constexpr int PRODUCT_THREADS = 256;
 
 constexpr int DECODE_ROWS = 128;
@@ -106,13 +106,12 @@ constexpr int CORRELATE_STAGES = 2; // three would need 108 KB of shared memory
 constexpr int CORRELATE_SHARED = 73728;
 
 // The same for their kernels with float16 factors.
-constexpr int HALF_DECODE_ROWS = 128;
-constexpr int HALF_DECODE_COLUMNS = 160;
-constexpr int HALF_DECODE_DEPTH = 64;
-constexpr int HALF_DECODE_STAGES = 2;
-constexpr int HALF_DECODE_SHARED = 79872;
-constexpr int AHEAD_HALF_DECODE_STAGES = 3; // on GPUs with 120 KB per block
-constexpr int AHEAD_HALF_DECODE_SHARED = 119808;
+constexpr int HALF_DECODE_ROWS = 96;
+constexpr int HALF_DECODE_COLUMNS = 320;
+constexpr int HALF_DECODE_DEPTH = 32;
+constexpr int HALF_DECODE_STAGES = 5;
+constexpr int HALF_DECODE_SHARED = 143360;
+constexpr int HALF_DECODE_SHARES = 4; // of the reduction in a dictionary update
 
 constexpr int HALF_ACCUMULATE_ROWS = 128;
 constexpr int HALF_ACCUMULATE_COLUMNS = 64;
@@ -120,17 +119,19 @@ constexpr int HALF_ACCUMULATE_DEPTH = 64;
 constexpr int HALF_ACCUMULATE_STAGES = 3;
 constexpr int HALF_ACCUMULATE_SHARED = 79872;
 
-constexpr int HALF_CORRELATE_ROWS = 128;
-constexpr int HALF_CORRELATE_COLUMNS = 128;
-constexpr int HALF_CORRELATE_DEPTH = 64;
-constexpr int HALF_CORRELATE_STAGES = 2; // three would need 108 KB of shared memory
-constexpr int HALF_CORRELATE_SHARED = 73728;
-
 constexpr int REMEMBER_ROWS = 128;
 constexpr int REMEMBER_COLUMNS = 128;
 constexpr int REMEMBER_DEPTH = 32;
 constexpr int REMEMBER_STAGES = 2;
 constexpr int REMEMBER_SHARED = 69632;
+
+// A block of update_codes updates the codes of UPDATE_CODES_ROWS rows of at most UPDATE_CODES_DIM
+// elements, in tiles of UPDATE_CODES_ATOMS atoms.
+constexpr int UPDATE_CODES_THREADS = 256;
+constexpr int UPDATE_CODES_ROWS = 64;
+constexpr int UPDATE_CODES_ATOMS = 64;
+constexpr int UPDATE_CODES_DIM = 320;
+constexpr int UPDATE_CODES_SHARED = 166912; // the limit of sm_80
 
 // jacobi updates at most BLOCK_ATOMS atoms per launch, a multiple of REMEMBER_DEPTH.
 constexpr int BLOCK_ATOMS = 32;
@@ -226,17 +227,6 @@ struct DecodeHalf {
 };
 LAYOUT(DecodeHalf, 64, 3)
 
-struct AccumulateHalf {
-    float* product; // atoms × dim
-    float* squares; // atoms × dim
-    const Half* codes;
-    const Half* residuals; // words × dim
-    double scale;
-    Shape shape;
-    char padding[4];
-};
-LAYOUT(AccumulateHalf, 64, 4)
-
 struct UpdateHalf {
     float* squares;        // H, atoms × dim
     float* steps;          // P, atoms × dim
@@ -256,22 +246,26 @@ struct UpdateHalf {
 };
 LAYOUT(UpdateHalf, 128, 6)
 
-struct CorrelateHalf {
+struct UpdateCodes {
     Half* codes;
-    float* sum_g;          // S, words × atoms
-    float* sum_q;          // Q, words × atoms
-    const Half* residuals; // words × dim
+    float* sum_g;    // S, words × atoms
+    float* sum_q;    // Q, words × atoms
+    double* factors; // per word: β
+    double* losses;  // per word
+    const float* x;  // words × dim
     const Half* atoms;
-    double gradient; // over the product's scale
-    double square;   // over the product's scale, squared
+    double gradient; // over the scale of residuals · atoms
+    double square;   // over the same scale, squared
     double threshold;
     double rate;
-    double scale; // of the codes that are written
+    double code_scale;
+    double atom_scale;
+    double residual_scale;
     Shape shape;
     bool nonnegative;
     char padding[3];
 };
-LAYOUT(CorrelateHalf, 104, 5)
+LAYOUT(UpdateCodes, 136, 7)
 
 // Codes are float32 with scale 1, or scaled float16.
 

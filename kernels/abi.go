@@ -86,9 +86,9 @@ const totalsShared = 256
 
 // A block of decode, accumulate and correlate computes a tile of ROWS × COLUMNS of the
 // result, in steps of DEPTH, with STAGES steps in shared memory (see product.cuh). SHARED is
-// the dynamic shared memory in bytes. Except for
-// AHEAD_HALF_DECODE, it is below the 99 KB of the smaller GPUs (sm_86, sm_89), and small
-// enough for two blocks per SM of the larger ones (sm_80, sm_90).
+// the dynamic shared memory in bytes. Except for HALF_DECODE, it is below the 99 KB of the
+// smaller GPUs (sm_86, sm_89), and small enough for two blocks per SM of the larger ones
+// (sm_80, sm_90).
 const productThreads = 256
 
 const decodeRows = 128
@@ -110,13 +110,12 @@ const correlateStages = 2 // three would need 108 KB of shared memory
 const correlateShared = 73728
 
 // The same for their kernels with float16 factors.
-const halfDecodeRows = 128
-const halfDecodeColumns = 160
-const halfDecodeDepth = 64
-const halfDecodeStages = 2
-const halfDecodeShared = 79872
-const aheadHalfDecodeStages = 3 // on GPUs with 120 KB per block
-const aheadHalfDecodeShared = 119808
+const halfDecodeRows = 96
+const halfDecodeColumns = 320
+const halfDecodeDepth = 32
+const halfDecodeStages = 5
+const halfDecodeShared = 143360
+const halfDecodeShares = 4 // of the reduction in a dictionary update
 
 const halfAccumulateRows = 128
 const halfAccumulateColumns = 64
@@ -124,17 +123,19 @@ const halfAccumulateDepth = 64
 const halfAccumulateStages = 3
 const halfAccumulateShared = 79872
 
-const halfCorrelateRows = 128
-const halfCorrelateColumns = 128
-const halfCorrelateDepth = 64
-const halfCorrelateStages = 2 // three would need 108 KB of shared memory
-const halfCorrelateShared = 73728
-
 const rememberRows = 128
 const rememberColumns = 128
 const rememberDepth = 32
 const rememberStages = 2
 const rememberShared = 69632
+
+// A block of update_codes updates the codes of UPDATE_CODES_ROWS rows of at most UPDATE_CODES_DIM
+// elements, in tiles of UPDATE_CODES_ATOMS atoms.
+const updateCodesThreads = 256
+const updateCodesRows = 64
+const updateCodesAtoms = 64
+const updateCodesDim = 320
+const updateCodesShared = 166912 // the limit of sm_80
 
 // jacobi updates at most BLOCK_ATOMS atoms per launch, a multiple of REMEMBER_DEPTH.
 const blockAtoms = 32
@@ -235,18 +236,6 @@ type decodeHalf struct {
 
 var _ [64]byte = [unsafe.Sizeof(decodeHalf{})]byte{}
 
-type accumulateHalf struct {
-	product   pointer[float32] // atoms × dim
-	squares   pointer[float32] // atoms × dim
-	codes     pointer[half]
-	residuals pointer[half] // words × dim
-	scale     float64
-	shape     shape
-	_         [4]byte
-}
-
-var _ [64]byte = [unsafe.Sizeof(accumulateHalf{})]byte{}
-
 type updateHalf struct {
 	squares    pointer[float32] // H, atoms × dim
 	steps      pointer[float32] // P, atoms × dim
@@ -267,23 +256,27 @@ type updateHalf struct {
 
 var _ [128]byte = [unsafe.Sizeof(updateHalf{})]byte{}
 
-type correlateHalf struct {
-	codes       pointer[half]
-	sumG        pointer[float32] // S, words × atoms
-	sumQ        pointer[float32] // Q, words × atoms
-	residuals   pointer[half]    // words × dim
-	atoms       pointer[half]
-	gradient    float64 // over the product's scale
-	square      float64 // over the product's scale, squared
-	threshold   float64
-	rate        float64
-	scale       float64 // of the codes that are written
-	shape       shape
-	nonnegative bool
-	_           [3]byte
+type updateCodes struct {
+	codes         pointer[half]
+	sumG          pointer[float32] // S, words × atoms
+	sumQ          pointer[float32] // Q, words × atoms
+	factors       pointer[float64] // per word: β
+	losses        pointer[float64] // per word
+	x             pointer[float32] // words × dim
+	atoms         pointer[half]
+	gradient      float64 // over the scale of residuals · atoms
+	square        float64 // over the same scale, squared
+	threshold     float64
+	rate          float64
+	codeScale     float64
+	atomScale     float64
+	residualScale float64
+	shape         shape
+	nonnegative   bool
+	_             [3]byte
 }
 
-var _ [104]byte = [unsafe.Sizeof(correlateHalf{})]byte{}
+var _ [136]byte = [unsafe.Sizeof(updateCodes{})]byte{}
 
 // Codes are float32 with scale 1, or scaled float16.
 

@@ -16,7 +16,7 @@
 // Tile: the result is small and the reduction long. 3000 × 300 is 24 × 5 = 120
 // tiles of 128 × 64, one for most of 132 SMs, and each block reduces over all words.
 // Split-K would need a second sum, and would only help small dictionaries. A step
-// moves 24 KB from L2 for 1.05 Mflop; accumulate_fp16 moves half of that.
+// moves 24 KB from L2 for 1.05 Mflop; update_fp16 moves half of that.
 //
 // fp32 runs one block per SM, so that a thread may use more than 128 registers: it
 // holds 64 sums and the split parts of four factors.
@@ -42,16 +42,6 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 1) accumulate_fp32
 using ProductOfHalves = Product<Half, HALF_ACCUMULATE_ROWS, HALF_ACCUMULATE_COLUMNS, HALF_ACCUMULATE_DEPTH, HALF_ACCUMULATE_STAGES,
                                 ALONG_COLUMNS, ALONG_COLUMNS, false, true>;
 static_assert(ProductOfHalves::SHARED == HALF_ACCUMULATE_SHARED, "the host asks for this much");
-
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) accumulate_fp16(AccumulateHalf args)
-{
-    SHARED_MEMORY(Half, shared_halves);
-    const Shape& s = args.shape;
-    ProductOfHalves p;
-    p.run(shared_halves, {args.codes, s.words, s.code_pitch}, {args.residuals, s.words, s.dim_pitch}, s.words);
-    p.store(args.product, s.atoms, s.dim_pitch, p.sums, float_once(1 / args.scale));
-    p.store(args.squares, s.atoms, s.dim_pitch, p.squares, float_once(1 / (args.scale * args.scale)));
-}
 
 // AdaGrad holds the constants of AdaGrad for the dictionary.
 struct AdaGrad {

@@ -246,7 +246,7 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) body(Body args)
 __device__ __forceinline__ double total(double* warps, const double* row_numbers, int rows)
 {
     double sum = 0;
-    UNROLL_BY(4)
+    UNROLL_BY(16) // reads in flight: a single block reads the numbers of all rows
     for (int row = threadIdx.x; row < rows; row += TOTALS_THREADS)
         sum += row_numbers[row];
     return block_sum(warps, sum);

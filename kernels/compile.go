@@ -16,7 +16,7 @@ type executable struct {
 	numbers    int // count of the numbers: the program's, scales, and sums over runs
 	steps      []*step
 	halves     []halfMatrix
-	share      int            // place of the second partial product of decode (split-K); 0 if there is none
+	share      int            // place of the second partial product of decode (split-K), which the others follow; 0 if there is none
 	sums       map[string]int // index of each number that is summed over runs: loss, error, shortened, nonzeros, l1
 	rowNumbers int            // count of row numbers: numbers that each row stores for totals and factors
 	finish     *finish        // nil if the program doesn't update the codes
@@ -49,11 +49,16 @@ func compile(p *program.Program, precision Precision) *executable {
 	x := &executable{
 		Program: p, numbers: len(p.Numbers), rowNumbers: p.Stored, sums: make(map[string]int),
 	}
+	if i := slices.IndexFunc(p.Steps, isCorrelate); precision == fp16 && i >= 0 {
+		x.addCodeUpdate(p.Steps[i].(*program.Correlate), p.Steps[i+1].(*program.Decode))
+		x.addReportedSums()
+		return x
+	}
 	if precision == fp16 {
 		for _, s := range p.Steps {
 			x.addHalfFactors(s)
 		}
-		// Programs that update the dictionary run on few words, which make few tiles. Two blocks share each tile.
+		// Programs that update the dictionary run on few words, which make few tiles. Several blocks share each tile.
 		if slices.ContainsFunc(p.Steps, func(s program.Step) bool { _, ok := s.(*program.Update); return ok }) {
 			x.share = x.places()
 		}
@@ -65,15 +70,26 @@ func compile(p *program.Program, precision Precision) *executable {
 	return x
 }
 
+func isCorrelate(s program.Step) bool { _, ok := s.(*program.Correlate); return ok }
+
+// addCodeUpdate adds the steps of [program.Code] with the squared loss, for which update_codes is one kernel. It
+// keeps residuals and decoded codes on chip, so the program has no vectors after D. Its first row number is the loss.
+func (x *executable) addCodeUpdate(s *program.Correlate, damping *program.Decode) {
+	short := *x.Program
+	short.Vectors = short.Vectors[:s.Atoms+1]
+	x.Program = &short
+	x.addHalfFactor(s.Atoms)
+	x.finish = &finish{factors: x.rowNumbers}
+	x.rowNumbers++
+	x.addBody(s, &program.Body{Rows: program.Words, Then: damping.Then})
+}
+
 // addHalfFactors adds float16 copies of the matrices that a step multiplies.
 func (x *executable) addHalfFactors(s program.Step) {
 	switch s := s.(type) {
 	case *program.Update:
 		x.addHalfFactors(s.Accumulate)
 		x.addHalfFactors(s.Search)
-	case *program.Correlate:
-		x.addHalfFactor(s.Residuals)
-		x.addHalfFactor(s.Atoms)
 	case *program.Decode:
 		x.addHalfFactor(s.Atoms)
 	case *program.Accumulate:
@@ -110,6 +126,7 @@ func (x *executable) add(s program.Step) {
 			x.add(s.Accumulate)
 		}
 		x.add(s.Search)
+		x.joinTotals()
 		x.add(s.Move)
 	case *program.Correlate:
 		x.finish = &finish{factors: -1}
@@ -125,10 +142,23 @@ func (x *executable) add(s program.Step) {
 	}
 }
 
+// joinTotals moves the totals of earlier steps over words to the last step, the Search of an Update. They are the
+// loss, which no step of the program reads.
+func (x *executable) joinTotals() {
+	search := x.steps[len(x.steps)-1]
+	for _, s := range x.steps[:len(x.steps)-1] {
+		if s.rows == program.Words {
+			search.totals, s.totals = append(s.totals, search.totals...), nil
+		}
+	}
+}
+
 func (x *executable) addBody(s program.Step, b *program.Body) {
 	t := &step{Step: s, rows: b.Rows}
 	if _, ok := s.(*program.Decode); ok && x.share > 0 {
-		t.body = append(t.body, instruction{opAddVV, program.DecodeProduct, program.DecodeProduct, int32(x.share)})
+		for i := range halfDecodeShares - 1 {
+			t.body = append(t.body, instruction{opAddVV, program.DecodeProduct, program.DecodeProduct, int32(x.share + i)})
+		}
 	}
 	for i, in := range b.Each {
 		if list := x.translate(in, t); !t.fuse(in, b.Each[i+1:]) {
@@ -228,7 +258,10 @@ func (x *executable) translate(in program.Instruction, s *step) (list []instruct
 
 // addReportedSums appends instructions that add the outputs of each run to the sums that readSums returns.
 func (x *executable) addReportedSums() {
-	last := &x.steps[len(x.steps)-1].totals
+	last := &x.steps[len(x.steps)-1].totals // that are not empty
+	for i := len(x.steps) - 1; i >= 0 && len(*last) == 0 && x.finish == nil; i-- {
+		last = &x.steps[i].totals
+	}
 	number := func(o op, a int) int {
 		*last = append(*last, instruction{o, int32(x.numbers), int32(a), 0})
 		x.numbers++

@@ -1,12 +1,7 @@
 // correlate: p[words × atoms] = residuals[words × dim] · atoms[atoms × dim]ᵀ
-// and, in the epilogue, regularised dual averaging (Xiao, 2010) of the codes:
-//
-//     S += gradient·p,  Q += square·p²,  u = |S| − threshold
-//     code = 0 if u ≤ 0, else −sgn(S)·rate·u/√(Q + 1e-30); max(code, 0) if nonnegative
-//
-// With float16 factors, gradient and square are divided by the scale. p stays in
-// registers. S and Q are read and written once and codes are written once, which
-// is most of the memory traffic.
+// and, in the epilogue, dual averaging of the codes (averaging.cuh). p stays in registers.
+// S and Q are read and written once and codes are written once, which is most of the memory
+// traffic.
 //
 // Lower bounds. Bytes: 20·words·atoms + 4·(words + atoms)·dim. Flops:
 // 2·words·atoms·dim, three times as many for fp32. For 400,000 × 300 → 3000 on an
@@ -20,42 +15,15 @@
 // residuals and atoms are 23 GB of L2 traffic, as much as S, Q and codes. Two stages
 // of depth 32 allow two blocks per SM. The wide tile wastes little, because there are
 // many atoms. A lane holds four adjacent columns of the result, 16 bytes.
+#include "averaging.cuh"
 #include "product.cuh"
 
-// DualAveraging holds the constants of regularised dual averaging in one epoch.
-struct DualAveraging {
-    float gradient, square, threshold, rate;
-    float lowest; // codes below become 0: 0 if nonnegative, else −∞
-
-    // code adds an element of p to its sums S and Q and returns the new code. A NaN
-    // stays a NaN.
-    __device__ __forceinline__ float code(float p, float& sum_g, float& sum_q) const
-    {
-        constexpr float EPSILON = 1e-30f;
-        sum_g = fmaf(gradient, p, sum_g);
-        sum_q = fmaf(square * p, p, sum_q);
-        float inverse = inverse_sqrt(sum_q + EPSILON);
-        float u = fabsf(sum_g) - threshold;
-        float a = copysignf(rate * u * inverse, -sum_g);
-        return u <= 0 || a < lowest ? 0 : a;
-    }
-};
-
-// store_new_codes writes four adjacent codes, float16 scaled and clamped to its range.
-__device__ __forceinline__ void store_new_codes(float* to, float4 a, float) { store(to, a); }
-__device__ __forceinline__ void store_new_codes(Half* to, float4 a, float scale)
-{
-    *reinterpret_cast<uint2*>(to) = make_uint2(halves(within_halves(scale * a.x), within_halves(scale * a.y)),
-                                               halves(within_halves(scale * a.z), within_halves(scale * a.w)));
-}
-
 // dual_average updates the sums and the codes with the product p.
-template <typename P, typename Args>
-__device__ __forceinline__ void dual_average(const P& p, const Args& args, float scale)
+template <typename P>
+__device__ __forceinline__ void dual_average(const P& p, const Correlate& args)
 {
     const Shape& s = args.shape;
-    const DualAveraging averaging = {float_once(args.gradient), float_once(args.square), float_once(args.threshold),
-                                 float_once(args.rate), args.nonnegative ? 0 : __uint_as_float(0xff800000)}; // −∞
+    const DualAveraging averaging(args);
     p.each_row([&](int row, int column, int i, int half) {
         // All reads of a row precede its first write, so that they overlap.
         constexpr int QUADS = P::ACROSS / 2;
@@ -70,14 +38,9 @@ __device__ __forceinline__ void dual_average(const P& p, const Args& args, float
         UNROLL
         for (int j = 0; j < QUADS; j++)
             if (row < s.words && column + 16 * j < s.code_pitch) {
-                float4 x = p.quad(i, j, half);
-                x.x = averaging.code(x.x, g[j].x, q[j].x);
-                x.y = averaging.code(x.y, g[j].y, q[j].y);
-                x.z = averaging.code(x.z, g[j].z, q[j].z);
-                x.w = averaging.code(x.w, g[j].w, q[j].w);
+                store(args.codes + at + 16 * j, averaging.codes(p.quad(i, j, half), g[j], q[j]));
                 store(args.sum_g + at + 16 * j, g[j]);
                 store(args.sum_q + at + 16 * j, q[j]);
-                store_new_codes(args.codes + at + 16 * j, x, scale);
             }
     });
 }
@@ -92,21 +55,8 @@ __device__ __forceinline__ void correlate(const Correlate& args)
     const Shape& s = args.shape;
     P p;
     p.run(shared, {args.residuals, s.words, s.dim_pitch}, {args.atoms, s.atoms, s.dim_pitch}, s.dim_pitch);
-    dual_average(p, args, 1);
-}
-
-__device__ __forceinline__ void correlate(const CorrelateHalf& args)
-{
-    using P = Product<Half, HALF_CORRELATE_ROWS, HALF_CORRELATE_COLUMNS, HALF_CORRELATE_DEPTH, HALF_CORRELATE_STAGES,
-                      ALONG_ROWS, ALONG_ROWS, false, false, 32, true>;
-    static_assert(P::SHARED == HALF_CORRELATE_SHARED, "the host asks for this much");
-    SHARED_MEMORY(Half, shared_halves);
-    const Shape& s = args.shape;
-    P p;
-    p.run(shared_halves, {args.residuals, s.words, s.dim_pitch}, {args.atoms, s.atoms, s.dim_pitch}, s.dim_pitch);
-    dual_average(p, args, float_once(args.scale));
+    dual_average(p, args);
 }
 
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_tf32(Correlate args) { correlate<false>(args); }
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_fp32(Correlate args) { correlate<true>(args); }
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_fp16(CorrelateHalf args) { correlate(args); }

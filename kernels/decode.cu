@@ -17,16 +17,14 @@
 // 0.52 Mflop, 21 flops per byte, so 300 TFLOP/s would need 14 TB/s from L2. With many
 // words L2 is the bottleneck, not the tensor cores.
 //
-// decode_fp16 moves half the bytes. Its tiles have 160 columns, 32 × 80 per warp, so
-// that codes are read twice instead of five times: 71 flops per byte from L2. A
-// dictionary step has only 50 such tiles. So two blocks share a tile (split-K): each reduces
-// over some of the atoms and writes a partial product. The reader of the product adds them, at a
+// decode_fp16 moves half the bytes. Its tiles have all columns of rows up to 320, 48 × 80 per
+// warp, so that codes are read once: 148 flops per byte from L2. A dictionary step has only 33
+// such tiles. So four blocks share a tile (split-K): each reduces over some of the atoms and
+// writes a partial product. 132 blocks fill an H100. The reader of the product adds them, at a
 // cost proportional to the words.
 //
-// It runs one block of 8 warps per SM, too few to hide latency: with two stages, each
-// step waits for the latency of its copies and then for their bytes. decode_ahead_fp16
-// has a third stage and copies two steps ahead. It needs 120 KB of shared memory per
-// block, which sm_80, sm_90 and sm_100 have, but sm_86, sm_89 and sm_120 lack.
+// It runs one block of 8 warps per SM, too few to hide latency, so five stages copy four steps
+// ahead. Only GPUs with shared memory for update_codes run it.
 #include "product.cuh"
 
 template <bool SPLIT>
@@ -62,26 +60,15 @@ __device__ __forceinline__ Share share_of(P& p, const DecodeHalf& args)
     return {int(number * depth), min(args.shape.atoms, int((number + 1) * depth)), args.product + number * args.share_pitch};
 }
 
-template <int STAGES, int SHARED>
-__device__ __forceinline__ void decode(const DecodeHalf& args)
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 1) decode_fp16(DecodeHalf args)
 {
-    using P = Product<Half, HALF_DECODE_ROWS, HALF_DECODE_COLUMNS, HALF_DECODE_DEPTH, STAGES, ALONG_ROWS, ALONG_COLUMNS, false,
-                      false, HALF_DECODE_COLUMNS / 2>;
-    static_assert(P::SHARED == SHARED, "the host asks for this much");
+    using P = Product<Half, HALF_DECODE_ROWS, HALF_DECODE_COLUMNS, HALF_DECODE_DEPTH, HALF_DECODE_STAGES, ALONG_ROWS, ALONG_COLUMNS,
+                      false, false, HALF_DECODE_COLUMNS / 4>;
+    static_assert(P::SHARED == HALF_DECODE_SHARED, "the host asks for this much");
     SHARED_MEMORY(Half, shared_halves);
     const Shape& s = args.shape;
     P p;
     const Share share = share_of(p, args);
     p.run(shared_halves, {args.codes, s.words, s.code_pitch}, {args.atoms, s.atoms, s.dim_pitch}, share.last, share.first);
     p.store(share.product, s.words, s.dim_pitch, p.sums, float_once(1 / args.scale));
-}
-
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 1) decode_fp16(DecodeHalf args)
-{
-    decode<HALF_DECODE_STAGES, HALF_DECODE_SHARED>(args);
-}
-
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 1) decode_ahead_fp16(DecodeHalf args)
-{
-    decode<AHEAD_HALF_DECODE_STAGES, AHEAD_HALF_DECODE_SHARED>(args);
 }

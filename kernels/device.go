@@ -33,7 +33,9 @@ type Device struct {
 }
 
 // Precision is the precision of the matrix products of the paper's training: fp16, tf32 or fp32. Other computations
-// are in float32, and sums over rows in float64. Encoders and learners have no choice of it.
+// are in float32, and sums over rows in float64. Encoders and learners have no choice of it. A training that fp16 can't
+// run uses tf32: with a loss other than the squared one, with vectors of more than 320 elements, or on a GPU with less
+// than 163 KB of shared memory per block.
 type Precision string
 
 const (

@@ -23,11 +23,13 @@
 // matrix product, then elementwise work on rows, then work on sums over rows:
 //
 //	decode, accumulate   products, stored in scratch matrices
-//	update               accumulate with float16 factors; its epilogue is AdaGrad of the dictionary
 //	correlate            product; its epilogue is dual averaging of S, Q and A
 //	body                 elementwise work, as instructions of a row machine; a new loss needs new
 //	                     instructions, but no new kernel
 //	totals               sums over rows, and arithmetic on them
+//
+// With float16 factors, two kernels do more. update is accumulate with AdaGrad of the dictionary in its epilogue.
+// update_codes is the whole code step: decode, correlate, and decode of the new codes.
 //
 // compile.go translates programs to launches. A pass queues all its launches before the host waits. The
 // launches of a dictionary pass are the same in every epoch with the same batch size. They become a CUDA graph

@@ -173,14 +173,9 @@ var shapes = [][3]int{
 // Halves have as many bits as TF32 factors.
 var tolerance = map[Precision]float64{fp16: 1.02 / 1024, tf32: 1.02 / 1024, fp32: 3e-6}
 
-// squaresTolerance bounds the error of products of squares. With fp16 the squares are rounded to bfloat16, by
-// 2⁻⁸, and their float16 factors by 2⁻¹¹, which counts twice.
-func squaresTolerance(p Precision) float64 {
-	if p == fp16 {
-		return 2*(1./256+2./2048) + 1e-4
-	}
-	return tolerance[p]
-}
+// squaresTolerance bounds the error of products of squares of float16 factors. The squares are rounded to bfloat16,
+// by 2⁻⁸, and their factors by 2⁻¹¹, which counts twice.
+const squaresTolerance = 2*(1./256+2./2048) + 1e-4
 
 // expect compares sums of products.
 func (b *bench) expect(what string, got []float32, want, magnitude []float64, tolerance float64) {
@@ -221,9 +216,10 @@ func TestKernels(t *testing.T) {
 		sizes      [][3]int // as the check names them
 	}{
 		{"decode", products, checkDecode, shapes},
-		{"accumulate", products, checkAccumulate, shapes},
+		{"accumulate", products[1:], checkAccumulate, shapes},
 		{"update", products[:1], checkUpdate, shapes},
-		{"correlate", products, checkCorrelate, shapes},
+		{"correlate", products[1:], checkCorrelate, shapes},
+		{"update_codes", products[:1], checkUpdateCodes, [][3]int{{1, 1, 1}, {3, 5, 2}, {130, 70, 37}, {65, 260, 300}, {64, 128, 320}}},
 		{"remember", products[1:2], checkRemember, shapes},
 		{"search_any", rows[1:], checkSearch("search_any"), [][3]int{{1, 1, 1}, {3, 31, 3}, {33, 300, 70}, {5, 66, 300}}},
 		{"search_128", rows[1:], checkSearch("search_128"), [][3]int{{1, 1, 1}, {3, 31, 3}, {33, 300, 70}}},
@@ -254,16 +250,8 @@ func TestKernels(t *testing.T) {
 	}
 }
 
+// checkDecode checks one product and, with halves, several that are its shares, each of some of the atoms.
 func checkDecode(b *bench, precision Precision, words, atoms, dim int) {
-	checkDecodeWithin(b, precision, halfDecodeShared, words, atoms, dim)
-	if precision == fp16 {
-		checkDecodeWithin(b, precision, b.maxShared, words, atoms, dim)
-	}
-}
-
-// checkDecodeWithin takes how much shared memory a block with halves may have. With halves it checks one product and
-// several that are its shares, each of some of the atoms.
-func checkDecodeWithin(b *bench, precision Precision, maxShared, words, atoms, dim int) {
 	const scale, atomScale = 64, 0.125
 	codes, d := b.codes(words, atoms), b.normal(atoms*dim, 0)
 	a, atomRows := b.stored(precision, codes, words, atoms, scale), b.stored(precision, d, atoms, dim, atomScale)
@@ -282,7 +270,7 @@ func checkDecodeWithin(b *bench, precision Precision, maxShared, words, atoms, d
 			b.run(decodeHalf{
 				product: result.data, codes: pointer[half](a.data), atoms: pointer[half](atomRows.data), scale: scale * atomScale,
 				shape: shape, shares: int32(shares), sharePitch: int64(words * result.pitch),
-			}.launch(maxShared))
+			}.launch())
 		} else {
 			b.run(decode{product: result.data, codes: a.data, atoms: atomRows.data, shape: shape}.launch(precision))
 		}
@@ -298,37 +286,19 @@ func checkDecodeWithin(b *bench, precision Precision, maxShared, words, atoms, d
 	}
 }
 
-// decode_ahead_fp16 is chosen only if a block may use enough shared memory.
-func TestDecodeAhead(t *testing.T) {
-	for maxShared, want := range map[int]string{99 << 10: "decode_fp16", 163 << 10: "decode_ahead_fp16", 227 << 10: "decode_ahead_fp16"} {
-		if l := (decodeHalf{}).launch(maxShared); l.kernel != want || l.shared > maxShared {
-			t.Errorf("with %d bytes it is %s with %d", maxShared, l.kernel, l.shared)
-		}
-	}
-}
-
 func checkAccumulate(b *bench, precision Precision, words, atoms, dim int) {
-	const scale, residualScale = 64, 0.125
 	codes, r := b.codes(words, atoms), b.normal(words*dim, 0)
-	a, residuals := b.stored(precision, codes, words, atoms, scale), b.stored(precision, r, words, dim, residualScale)
-	result, squares := b.pitched(nil, atoms, dim, unitOf(precision)), b.pitched(nil, atoms, dim, unitOf(precision))
-	shape := widthsOf(precision, atoms, dim).shape(words)
-	if precision == fp16 {
-		b.run(accumulateHalf{
-			product: result.data, squares: squares.data, codes: pointer[half](a.data), residuals: pointer[half](residuals.data),
-			scale: scale * residualScale, shape: shape,
-		}.launch())
-	} else {
-		b.run(accumulate{
-			product: result.data, squares: squares.data, codes: a.data, residuals: residuals.data, shape: shape,
-		}.launch(precision))
-	}
+	result, squares := b.array(nil, atoms, dim), b.array(nil, atoms, dim)
+	b.run(accumulate{
+		product: result.data, squares: squares.data, codes: b.array(codes, words, atoms).data, residuals: b.array(r, words, dim).data,
+		shape: newWidths(atoms, dim).shape(words),
+	}.launch(precision))
 	want, magnitude := multiply(atoms, dim, words,
 		func(i, k int) float32 { return codes[k*atoms+i] }, func(k, j int) float32 { return r[k*dim+j] })
 	b.expect("product", b.read(result), want, magnitude, tolerance[precision])
 	want, magnitude = multiply(atoms, dim, words,
 		func(i, k int) float32 { return codes[k*atoms+i] * codes[k*atoms+i] }, func(k, j int) float32 { return r[k*dim+j] * r[k*dim+j] })
-	b.expect("product of squares", b.read(squares), want, magnitude, squaresTolerance(precision))
+	b.expect("product of squares", b.read(squares), want, magnitude, tolerance[precision])
 }
 
 // checkUpdate checks AdaGrad's sums and steps, in the product's kernel.
@@ -367,7 +337,7 @@ func checkUpdate(b *bench, precision Precision, words, atoms, dim int) {
 		sizeH[i] = float64(h[i])*1e-4 + c[0]*n[i] + math.Abs(c[1]*d)*sizeM[i] + 1e-4*c[2]*d*d
 	}
 	gotH := b.read(squares)
-	b.expect("H", gotH, wantH, sizeH, squaresTolerance(precision))
+	b.expect("H", gotH, wantH, sizeH, squaresTolerance)
 	// Steps are computed from the H that was written, and their float16 copies from the steps written.
 	got, gotHalves := b.read(steps), b.read(halves)
 	for i := range got {
@@ -390,35 +360,6 @@ type averaging struct {
 	nonnegative     bool
 }
 
-// codeScale is the scale of float16 codes.
-const codeScale = 1 << 9
-
-// average returns the new codes, S and Q.
-func (b *bench) average(precision Precision, a averaging, words, atoms, dim int) (codes, sumG, sumQ []float32) {
-	const gradient, square = -2, 4
-	put := func(x []float32) array { return b.pitched(x, words, atoms, unitOf(precision)) }
-	const residualScale, atomScale = 64, 0.125
-	residuals, atomRows := b.stored(precision, a.r, words, dim, residualScale), b.stored(precision, a.d, atoms, dim, atomScale)
-	renewed, gs, qs := b.stored(precision, nil, words, atoms, codeScale), put(a.g), put(a.q)
-	shape := widthsOf(precision, atoms, dim).shape(words)
-	if precision == fp16 {
-		const product = residualScale * atomScale
-		b.run(correlateHalf{
-			codes: pointer[half](renewed.data), sumG: gs.data, sumQ: qs.data,
-			residuals: pointer[half](residuals.data), atoms: pointer[half](atomRows.data),
-			gradient: gradient / product, square: square / product / product, threshold: a.threshold, rate: a.rate,
-			scale: codeScale, shape: shape, nonnegative: a.nonnegative,
-		}.launch())
-	} else {
-		b.run(correlate{
-			codes: renewed.data, sumG: gs.data, sumQ: qs.data, residuals: residuals.data, atoms: atomRows.data,
-			gradient: gradient, square: square, threshold: a.threshold, rate: a.rate,
-			shape: shape, nonnegative: a.nonnegative,
-		}.launch(precision))
-	}
-	return b.read(renewed), b.read(gs), b.read(qs)
-}
-
 func checkCorrelate(b *bench, precision Precision, words, atoms, dim int) {
 	a := averaging{rate: 0.05}
 	for _, a.nonnegative = range []bool{false, true} {
@@ -426,52 +367,154 @@ func checkCorrelate(b *bench, precision Precision, words, atoms, dim int) {
 		for i := 4; i < words; i += 5 { // Q stays 0 where it is
 			clear(a.r[i*dim : (i+1)*dim])
 		}
-		a.g, a.q = b.normal(words*atoms, 0), b.normal(words*atoms, 0.5)
-		for i := range a.q {
-			a.q[i] *= a.q[i]
-		}
-		a.threshold = 1.5
-		if words == 3 {
-			a.threshold = 1e6 // all codes are zero
-		}
-		codes, newG, newQ := b.average(precision, a, words, atoms, dim)
+		b.drawSums(&a, words, atoms)
+		renewed, gs, qs := b.array(nil, words, atoms), b.array(a.g, words, atoms), b.array(a.q, words, atoms)
+		b.run(correlate{
+			codes: renewed.data, sumG: gs.data, sumQ: qs.data, residuals: b.array(a.r, words, dim).data, atoms: b.array(a.d, atoms, dim).data,
+			gradient: -2, square: 4, threshold: a.threshold, rate: a.rate,
+			shape: newWidths(atoms, dim).shape(words), nonnegative: a.nonnegative,
+		}.launch(precision))
 		p, magnitude := multiply(words, atoms, dim,
 			func(i, k int) float32 { return a.r[i*dim+k] }, func(k, j int) float32 { return a.d[j*dim+k] })
-		wantG, wantQ := make([]float64, len(p)), make([]float64, len(p))
-		sizeG, sizeQ := make([]float64, len(p)), make([]float64, len(p))
-		for i := range p {
-			wantG[i], sizeG[i] = float64(a.g[i])-2*p[i], math.Abs(float64(a.g[i]))+2*magnitude[i]
-			wantQ[i], sizeQ[i] = float64(a.q[i])+4*p[i]*p[i], float64(a.q[i])+4*2*magnitude[i]*magnitude[i]
-		}
-		b.expect("S", newG, wantG, sizeG, tolerance[precision])
-		b.expect("Q", newQ, wantQ, sizeQ, tolerance[precision])
+		b.expectAverages(a, b.read(renewed), b.read(gs), b.read(qs), p, magnitude, tolerance[precision], 0)
+	}
+}
 
-		// The codes belong to the very S and Q that were written.
-		shrinkage := graph.Shrinkage{Lambda: a.threshold, Rate: a.rate}
-		zeros := 0
-		for i, got := range codes {
-			want := shrinkage.Apply(float64(newG[i]), float64(newQ[i]), 1)
-			if a.nonnegative {
-				want = max(want, 0)
-			}
-			if precision == fp16 {
-				want = max(-65504./codeScale, min(want, 65504./codeScale))
-			}
-			// |S| − threshold is rounded to float32 where it may be small.
-			most := a.rate * math.Abs(float64(newG[i])) / math.Sqrt(float64(newQ[i])+graph.Epsilon)
-			tolerance := 1e-6*math.Abs(want) + 1e-6*most
-			if precision == fp16 {
-				tolerance += math.Abs(want)/2048 + 0x1p-25/codeScale
-			}
-			if !(math.Abs(float64(got)-want) <= tolerance) || a.nonnegative && got < 0 {
-				b.t.Fatalf("code %d is %v, want %v", i, got, want)
-			}
-			if got == 0 {
-				zeros++
+// drawSums draws S and Q, and a threshold.
+func (b *bench) drawSums(a *averaging, words, atoms int) {
+	a.g, a.q = b.normal(words*atoms, 0), b.normal(words*atoms, 0.5)
+	for i := range a.q {
+		a.q[i] *= a.q[i]
+	}
+	a.threshold = 1.5
+	if words == 3 {
+		a.threshold = 1e6 // all codes are zero
+	}
+}
+
+// expectAverages checks new codes, S and Q, given the product p and the sums of the magnitudes of its terms.
+// codeScale is the scale of float16 codes, or 0.
+func (b *bench) expectAverages(a averaging, codes, newG, newQ []float32, p, magnitude []float64, tolerance, codeScale float64) {
+	b.t.Helper()
+	wantG, wantQ := make([]float64, len(p)), make([]float64, len(p))
+	sizeG, sizeQ := make([]float64, len(p)), make([]float64, len(p))
+	for i := range p {
+		wantG[i], sizeG[i] = float64(a.g[i])-2*p[i], math.Abs(float64(a.g[i]))+2*magnitude[i]
+		wantQ[i], sizeQ[i] = float64(a.q[i])+4*p[i]*p[i], float64(a.q[i])+4*2*magnitude[i]*magnitude[i]
+	}
+	b.expect("S", newG, wantG, sizeG, tolerance)
+	b.expect("Q", newQ, wantQ, sizeQ, tolerance)
+
+	// The codes belong to the very S and Q that were written.
+	shrinkage := graph.Shrinkage{Lambda: a.threshold, Rate: a.rate}
+	zeros := 0
+	for i, got := range codes {
+		want := shrinkage.Apply(float64(newG[i]), float64(newQ[i]), 1)
+		if a.nonnegative {
+			want = max(want, 0)
+		}
+		// |S| − threshold is rounded to float32 where it may be small.
+		tolerance := 1e-6*math.Abs(want) + 1e-6*a.rate*math.Abs(float64(newG[i]))/math.Sqrt(float64(newQ[i])+graph.Epsilon)
+		if codeScale > 0 {
+			want = max(-65504/codeScale, min(want, 65504/codeScale))
+			tolerance += math.Abs(want)/2048 + 0x1p-25/codeScale
+		}
+		if !(math.Abs(float64(got)-want) <= tolerance) || a.nonnegative && got < 0 {
+			b.t.Fatalf("code %d is %v, want %v", i, got, want)
+		}
+		if got == 0 {
+			zeros++
+		}
+	}
+	if len(p) > 100 && (zeros == 0 || a.threshold < 2 && zeros == len(p)) {
+		b.t.Errorf("%d of %d codes are zero: a poor test", zeros, len(p))
+	}
+}
+
+// checkUpdateCodes compares the code step with its formulas.
+func checkUpdateCodes(b *bench, _ Precision, words, atoms, dim int) {
+	const codeScale, atomScale, residualScale = 1 << 9, 0.125, 32
+	const product, sum = residualScale * atomScale, 3e-6 // the latter is the error of float32 sums of a product
+	a := averaging{rate: 0.05}
+	for _, a.nonnegative = range []bool{false, true} {
+		old, x := b.codes(words, atoms), b.normal(words*dim, 0)
+		a.d = rounded(b.normal(atoms*dim, 0), atomScale)
+		decode := func(codes []float32) (decoded, magnitude []float64) {
+			return multiply(words, dim, atoms,
+				func(i, k int) float32 { return codes[i*atoms+k] }, func(k, j int) float32 { return a.d[k*dim+j] })
+		}
+		for i := range old {
+			old[i] *= 0.1
+		}
+		codes := b.halves(old, words, atoms, codeScale)
+		decoded, decodedSize := decode(b.read(codes))
+		for i := 4; i < words; i += 5 { // no residual, except for rounding
+			for j := i * dim; j < (i+1)*dim; j++ {
+				x[j] = float32(decoded[j])
 			}
 		}
-		if len(p) > 100 && (zeros == 0 || a.threshold < 2 && zeros == len(p)) {
-			b.t.Errorf("%d of %d codes are zero: a poor test", zeros, len(p))
+		b.drawSums(&a, words, atoms)
+		for i := 3; i < words; i += 5 { // long vectors, whose new codes decode to shorter ones
+			for j := i * dim; j < (i+1)*dim; j++ {
+				x[j] *= 20
+			}
+			clear(a.g[i*atoms : (i+1)*atoms])
+			clear(a.q[i*atoms : (i+1)*atoms])
+		}
+		gs, qs := b.pitched(a.g, words, atoms, 8), b.pitched(a.q, words, atoms, 8)
+		factors, losses := zeros[float64](b, words), zeros[float64](b, words)
+		b.run(updateCodes{
+			codes: pointer[half](codes.data), sumG: gs.data, sumQ: qs.data, factors: factors, losses: losses,
+			x: b.pitched(x, words, dim, 8).data, atoms: pointer[half](b.halves(a.d, atoms, dim, atomScale).data),
+			gradient: -2. / product, square: 4. / product / product, threshold: a.threshold, rate: a.rate,
+			codeScale: codeScale, atomScale: atomScale, residualScale: residualScale,
+			shape: newHalfWidths(atoms, dim).shape(words), nonnegative: a.nonnegative,
+		}.launch())
+
+		p, magnitude := make([]float64, words*atoms), make([]float64, words*atoms)
+		for i := range words {
+			for k := range atoms {
+				for j, d := range encodetest.Widen(a.d[k*dim:][:dim]) {
+					r := float64(x[i*dim+j]) - decoded[i*dim+j]
+					p[i*atoms+k] += r * d
+					// In units of the tolerance of float16 residuals.
+					magnitude[i*atoms+k] += (math.Abs(r) + sum/tolerance[fp16]*(math.Abs(float64(x[i*dim+j]))+decodedSize[i*dim+j])) * math.Abs(d)
+				}
+			}
+		}
+		renewed := b.read(codes)
+		b.expectAverages(a, renewed, b.read(gs), b.read(qs), p, magnitude, tolerance[fp16], codeScale)
+
+		decoded, decodedSize = decode(renewed)
+		gotFactors, gotLosses := readBack(b, factors, words), readBack(b, losses, words)
+		var kinds [3]int // factors of 0, between 0 and 1, and of 1
+		for i := range words {
+			var xp, pp, xpError, ppError, loss, lossError float64
+			for j := i * dim; j < (i+1)*dim; j++ {
+				xp += float64(x[j]) * decoded[j]
+				pp += decoded[j] * decoded[j]
+				xpError += sum * math.Abs(float64(x[j])) * decodedSize[j]
+				ppError += 2 * sum * math.Abs(decoded[j]) * decodedSize[j]
+			}
+			factor, factorError := graph.ClampedRatio(xp, pp), 0.
+			if pp > 0 {
+				factorError = (xpError + factor*ppError) / pp
+			}
+			if !(math.Abs(gotFactors[i]-factor) <= factorError) {
+				b.t.Errorf("the factor of row %d is %v, want %v ± %.2g", i, gotFactors[i], factor, factorError)
+			}
+			kinds[int(math.Ceil(factor)+math.Floor(factor))]++
+			for j := i * dim; j < (i+1)*dim; j++ {
+				r := float64(x[j]) - gotFactors[i]*decoded[j]
+				loss += r * r
+				lossError += 2*math.Abs(r)*(sum*decodedSize[j]+0x1p-23*math.Abs(float64(x[j]))) + 0x1p-23*r*r
+			}
+			if !(math.Abs(gotLosses[i]-loss) <= lossError) {
+				b.t.Errorf("the loss of row %d is %v, want %v ± %.2g", i, gotLosses[i], loss, lossError)
+			}
+		}
+		if words > 60 && slices.Min(kinds[:]) == 0 {
+			b.t.Errorf("%v factors of 0, between, and of 1: a poor test", kinds)
 		}
 	}
 }

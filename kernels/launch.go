@@ -32,9 +32,7 @@ var (
 	rememberTile   = tile{rememberRows, rememberColumns, rememberShared}
 
 	halfDecodeTile     = tile{halfDecodeRows, halfDecodeColumns, halfDecodeShared}
-	aheadDecodeTile    = tile{halfDecodeRows, halfDecodeColumns, aheadHalfDecodeShared}
 	halfAccumulateTile = tile{halfAccumulateRows, halfAccumulateColumns, halfAccumulateShared}
-	halfCorrelateTile  = tile{halfCorrelateRows, halfCorrelateColumns, halfCorrelateShared}
 )
 
 func (t tile) grid(rows, columns int32) grid {
@@ -51,29 +49,16 @@ func (k decode) launch(p Precision) launch {
 	return launch{"decode_" + string(p), unsafe.Pointer(&k), decodeTile.grid(k.shape.words, k.shape.dimPitch)}
 }
 
-// times returns the grid with *shares blocks per tile, which split the reduction of the tile. It first raises
-// *shares to at least 1.
-func (g grid) times(shares *int32) grid {
-	*shares = max(1, *shares)
-	g.x *= int(*shares)
-	return g
-}
-
-// launch chooses the kernel with a third pipeline stage if a block may use enough shared memory.
-func (k decodeHalf) launch(maxShared int) launch {
-	kernel, tile := "decode_fp16", halfDecodeTile
-	if maxShared >= aheadDecodeTile.shared {
-		kernel, tile = "decode_ahead_fp16", aheadDecodeTile
-	}
-	return launch{kernel, unsafe.Pointer(&k), tile.grid(k.shape.words, k.shape.dimPitch).times(&k.shares)}
+// launch has k.shares blocks share a tile, or one.
+func (k decodeHalf) launch() launch {
+	k.shares = max(1, k.shares)
+	g := halfDecodeTile.grid(k.shape.words, k.shape.dimPitch)
+	g.x *= int(k.shares)
+	return launch{"decode_fp16", unsafe.Pointer(&k), g}
 }
 
 func (k accumulate) launch(p Precision) launch {
 	return launch{"accumulate_" + string(p), unsafe.Pointer(&k), accumulateTile.grid(k.shape.atoms, k.shape.dimPitch)}
-}
-
-func (k accumulateHalf) launch() launch {
-	return launch{"accumulate_fp16", unsafe.Pointer(&k), halfAccumulateTile.grid(k.shape.atoms, k.shape.dimPitch)}
 }
 
 func (k updateHalf) launch() launch {
@@ -84,8 +69,8 @@ func (k correlate) launch(p Precision) launch {
 	return launch{"correlate_" + string(p), unsafe.Pointer(&k), correlateTile.grid(k.shape.words, k.shape.codePitch)}
 }
 
-func (k correlateHalf) launch() launch {
-	return launch{"correlate_fp16", unsafe.Pointer(&k), halfCorrelateTile.grid(k.shape.words, k.shape.codePitch)}
+func (k updateCodes) launch() launch {
+	return launch{"update_codes", unsafe.Pointer(&k), grid{divide(int(k.shape.words), updateCodesRows), 1, updateCodesThreads, updateCodesShared}}
 }
 
 func (k roundAtoms) launch() launch {

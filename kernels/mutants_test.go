@@ -76,6 +76,7 @@ var harmless = []struct {
 	{"search", "copied beyond the end", 2, "atoms, and rows of residuals and codes, are copied whole"},
 	{"search", "address", 1, "a part of a sum of squares: only the sum's power of two counts"},
 	{"search", bounds, 3, "a warp without columns multiplies zeros, or takes a maximum with them"},
+	{"update_codes", bounds, 4, "elements of x beyond the end are multiplied with zeros, except for the loss"},
 	{"round_atoms|search", "parameter", 1, "the pitch for the length: padding is zeros"},
 	{"polish", "parameter", 1, "whether the state of a row is in shared memory, which is only faster"},
 }
@@ -126,14 +127,12 @@ func trials(kernel string) (all []func(b *bench)) {
 		}
 		if p == fp16 { // larger tiles
 			sizes = append(sizes, size{70, 80, 180}, size{12, 93, 250}, size{36, 117, 165}, size{108, 144, 150}, size{60, 150, 20},
-				size{28, 160, 245}, size{20, 168, 199}, size{12, 20, 119})
+				size{28, 160, 245}, size{20, 168, 199}, size{12, 20, 119}, size{20, 250, 60}, size{97, 320, 170})
 		}
 		for _, s := range sizes {
 			switch name {
 			case "decode":
-				add(func(b *bench) { checkDecodeWithin(b, p, halfDecodeShared, s.rows, s.depth, s.columns) })
-			case "decode_ahead":
-				add(func(b *bench) { checkDecodeWithin(b, p, aheadHalfDecodeShared, s.rows, s.depth, s.columns) })
+				add(func(b *bench) { checkDecode(b, p, s.rows, s.depth, s.columns) })
 			case "accumulate":
 				add(func(b *bench) { checkAccumulate(b, p, s.depth, s.rows, s.columns) })
 			case "update":
@@ -160,7 +159,7 @@ func trials(kernel string) (all []func(b *bench)) {
 			forSizes(checkBodyHalves, [3]int{5, width})
 		}
 	case "totals":
-		forSizes(checkTotals, [][3]int{{5000}, {31}, {1024}, {2048}, {3072}, {4096}, {10000}}...)
+		forSizes(checkTotals, [][3]int{{5000}, {31}, {1024}, {2048}, {3072}, {4096}, {10000}, {15365}, {40000}}...)
 	case "finish_codes", "pack_codes", "finish_codes_fp16", "pack_codes_fp16":
 		for _, atoms := range []int{515, 2, 20, 129, 148, 262, 404, 532} {
 			forSizes(checkFinishAndPackCodes, [3]int{3 + atoms%19, atoms})
@@ -181,6 +180,11 @@ func trials(kernel string) (all []func(b *bench)) {
 		forSizes(checkSearch, [][3]int{{3, 31, 3}, {2, 10, 133}, {1, 1030, 5}}...)
 	case "search":
 		forSizes(checkSearch, [][3]int{{33, 300, 70}, {3, 31, 3}, {32, 66, 300}, {32, 300, 260}, {28, 20, 28}, {9, 64, 64}}...)
+	case "update_codes":
+		forSizes(checkUpdateCodes, [][3]int{{66, 140, 300}, {3, 5, 2}, {64, 64, 320}, {25, 192, 100}, {1, 76, 20}}...)
+		for _, dim := range []int{29, 48, 67, 133, 156, 196, 250} { // each piece of a row can be the first one outside
+			forSizes(checkUpdateCodes, [3]int{2, 5, dim})
+		}
 	case "polish":
 		forSizes(checkPolish, [][3]int{{4, 259, 133}, {5, 40, 3}, {2, 70, 1100}, {1, 20, 300}, {3, 800, 5}, {1, 4500, 5}, {1, 1, 1}}...)
 	case "jacobi":

@@ -13,9 +13,10 @@ import (
 type sizes struct {
 	widths
 	words      int
-	batch      int // maximum words of a dictionary step
-	codeBatch  int // words of a code step
-	storePitch int // distance from one word's codes to the next word's codes, in units of 4 bytes
+	batch      int  // maximum words of a dictionary step
+	codeBatch  int  // words of a code step
+	fused      bool // the code step is one kernel, for all words at once
+	storePitch int  // distance from one word's codes to the next word's codes, in units of 4 bytes
 }
 
 // newSizes returns the sizes of a training. A codeBatch of 0 means the default.
@@ -26,7 +27,7 @@ func newSizes(p backend.Problem, precision Precision, codeBatch int) sizes {
 	s.storePitch = s.codePitch
 	if precision == fp16 {
 		s.widths = newHalfWidths(s.atoms, s.dim)
-		s.storePitch = s.codePitch / 2
+		s.storePitch, s.fused = s.codePitch/2, true
 	}
 	if s.codeBatch == 0 {
 		// A few tiles per multiprocessor. Totals are rounded after each step, so codeBatch depends on K alone.
@@ -38,11 +39,25 @@ func newSizes(p backend.Problem, precision Precision, codeBatch int) sizes {
 
 // rows returns the maximum number of rows of a step's matrices on an axis.
 func (s sizes) rows(a program.Axis) int {
-	if a == program.Words {
-		return max(s.batch, min(s.codeBatch, s.words))
+	switch {
+	case a == program.Atoms:
+		return s.atoms
+	case s.fused: // the code step stores no such matrices
+		return s.batch
 	}
-	return s.atoms
+	return max(s.batch, min(s.codeBatch, s.words))
 }
+
+// codeRows returns the number of words of a launch of the code step.
+func (s sizes) codeRows() int {
+	if s.fused {
+		return s.words
+	}
+	return s.codeBatch
+}
+
+// rowPitch returns the maximum number of rows that store row numbers.
+func (s sizes) rowPitch() int { return max(s.batch, min(s.codeRows(), s.words), s.atoms) }
 
 // wordBytes returns the bytes of device memory of a word: its vector, its code, and its rows of S and Q.
 func (s sizes) wordBytes() int64 {
@@ -63,11 +78,11 @@ func (s sizes) fixedBytes(programs ...*executable) int64 {
 			bytes += 2 * int64(s.rows(x.Vectors[h.vector].Rows)) * int64(s.dimPitch)
 		}
 		if x.share > 0 {
-			bytes += 4 * int64(s.batch) * int64(s.dimPitch)
+			bytes += 4 * int64(halfDecodeShares-1) * int64(s.rows(program.Words)) * int64(s.dimPitch)
 		}
 		rowNumbers = max(rowNumbers, x.rowNumbers)
 	}
-	bytes += 8 * int64(rowNumbers) * int64(max(s.rows(program.Words), s.atoms))
+	bytes += 8 * int64(rowNumbers) * int64(s.rowPitch())
 	bytes += 8 * int64(min(s.codeBatch, s.words)) * int64(1+s.atoms) // upper bound of packed codes for the host
 	return bytes
 }

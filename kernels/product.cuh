@@ -68,7 +68,7 @@ struct Tile {
     static constexpr int COPIED = WIDTH & -WIDTH;      // elements of a row that threads copy at a time
     static constexpr int PIECES = COPIED / PIECE;
     static constexpr int APART = PRODUCT_THREADS / PIECES; // rows between a thread's pieces
-    static_assert(PRODUCT_THREADS % PIECES == 0 && ROWS % APART == 0, "all threads copy equally much");
+    static_assert(PRODUCT_THREADS % PIECES == 0, "threads copy whole rows of pieces");
 
     Matrix<T> matrix;
     int row, column; // of the thread's first piece of the next tile
@@ -92,7 +92,8 @@ struct Tile {
         for (int y = 0; y < ROWS; y += APART) {
             UNROLL
             for (int x = 0; x < WIDTH; x += COPIED)
-                copy_async(tile + y * PITCH + x, piece + x, row + y < matrix.rows && column + x < matrix.pitch);
+                if (ROWS % APART == 0 || y + threadIdx.x / PIECES < ROWS) // the last rows may be for some threads only
+                    copy_async(tile + y * PITCH + x, piece + x, row + y < matrix.rows && column + x < matrix.pitch);
             piece += static_cast<long long>(APART) * matrix.pitch;
         }
         if (REDUCTION == ALONG_ROWS) {

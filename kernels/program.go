@@ -30,7 +30,7 @@ type rowLaunches struct {
 // newProgram loads an executable. Its inputs and products are the trainer's matrices.
 func (b *trainer) newProgram(x *executable) (*deviceProgram, error) {
 	g := b.gpu
-	p := &deviceProgram{executable: x, numbers: alloc[float64](g, x.numbers), places: make([]place, x.places()+1)}
+	p := &deviceProgram{executable: x, numbers: alloc[float64](g, x.numbers), places: make([]place, x.places()+halfDecodeShares-1)}
 	for i, v := range x.Vectors {
 		var data pointer[float32]
 		switch {
@@ -60,7 +60,9 @@ func (b *trainer) newProgram(x *executable) (*deviceProgram, error) {
 		p.scales = append(p.scales, scale)
 	}
 	if x.share > 0 {
-		p.places[x.share] = place{b.products[program.DecodeProduct].at(b.rows(program.Words) * b.dimPitch), int64(b.dimPitch)}
+		for i := range halfDecodeShares - 1 {
+			p.places[x.share+i] = place{b.products[program.DecodeProduct].at((1 + i) * b.rows(program.Words) * b.dimPitch), int64(b.dimPitch)}
+		}
 	}
 	for _, s := range x.steps {
 		places := slices.Clone(p.places)
@@ -69,11 +71,11 @@ func (b *trainer) newProgram(x *executable) (*deviceProgram, error) {
 		}
 		w := rowLaunches{
 			body: body{
-				program: upload(g, s.body), places: upload(g, places), numbers: p.numbers, rowNumbers: b.rowNumbers, rowPitch: int64(b.rowPitch),
+				program: upload(g, s.body), places: upload(g, places), numbers: p.numbers, rowNumbers: b.rowNumbers, rowPitch: int64(b.rowPitch()),
 				instructions: int32(len(s.body)), numberCount: int32(x.numbers), temps: int32(len(s.scratch)), width: int32(b.dim),
 			},
 			totals: totals{
-				program: upload(g, s.totals), numbers: p.numbers, rowNumbers: b.rowNumbers, rowPitch: int64(b.rowPitch),
+				program: upload(g, s.totals), numbers: p.numbers, rowNumbers: b.rowNumbers, rowPitch: int64(b.rowPitch()),
 				instructions: int32(len(s.totals)),
 			},
 		}
@@ -191,15 +193,9 @@ func (b *trainer) multiplyHalves(p *deviceProgram, s program.Step, at wordState,
 		atoms, scale := factor(s.Atoms)
 		k := decodeHalf{product: p.places[program.DecodeProduct].data, codes: codes, atoms: atoms, scale: b.scales.codes * scale, shape: shape}
 		if p.share > 0 {
-			k.shares, k.sharePitch = 2, int64(b.rows(program.Words)*b.dimPitch)
+			k.shares, k.sharePitch = halfDecodeShares, int64(b.rows(program.Words)*b.dimPitch)
 		}
-		g.queue(k.launch(g.maxShared), g.compute)
-	case *program.Accumulate:
-		residuals, scale := factor(s.Residuals)
-		g.queue(accumulateHalf{
-			product: p.places[program.AccumulateProduct].data, squares: p.places[program.SquaresProduct].data, codes: codes,
-			residuals: residuals, scale: b.scales.codes * scale, shape: shape,
-		}.launch(), g.compute)
+		g.queue(k.launch(), g.compute)
 	case *program.Update:
 		residuals, scale := factor(s.Accumulate.Residuals)
 		steps, stepScale := factor(s.P)
@@ -210,14 +206,13 @@ func (b *trainer) multiplyHalves(p *deviceProgram, s program.Step, at wordState,
 			c0: c(0) / scale / scale, c1: c(1) / scale, c2: c(2), c3: c(3), c4: c(4) / scale, epsilon: graph.Epsilon,
 			stepScale: stepScale, shape: shape,
 		}.launch(), g.compute)
-	case *program.Correlate:
-		residuals, scale := factor(s.Residuals)
-		atoms, scaleAtoms := factor(s.Atoms)
-		scale *= scaleAtoms
-		g.queue(correlateHalf{
-			codes: codes, sumG: at.sumG, sumQ: at.sumQ, residuals: residuals, atoms: atoms,
-			gradient: s.Gradient / scale, square: s.Square / scale / scale, threshold: float64(epoch) * s.Lambda, rate: s.Rate,
-			scale: b.scales.codes, shape: shape, nonnegative: s.Nonnegative,
+	case *program.Correlate: // and the two Decode steps around it
+		atoms, scale := factor(s.Atoms)
+		product := scale * b.scales.residuals
+		g.queue(updateCodes{
+			codes: codes, sumG: at.sumG, sumQ: at.sumQ, factors: b.rowNumber(p.finish.factors), losses: b.rowNumber(0), x: at.x, atoms: atoms,
+			gradient: s.Gradient / product, square: s.Square / product / product, threshold: float64(epoch) * s.Lambda, rate: s.Rate,
+			codeScale: b.scales.codes, atomScale: scale, residualScale: b.scales.residuals, shape: shape, nonnegative: s.Nonnegative,
 		}.launch(), g.compute)
 	}
 }
@@ -246,5 +241,5 @@ func (b *trainer) rowNumber(i int) pointer[float64] {
 	if i < 0 {
 		return 0
 	}
-	return b.rowNumbers.at(i * b.rowPitch)
+	return b.rowNumbers.at(i * b.rowPitch())
 }

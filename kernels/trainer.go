@@ -11,7 +11,6 @@ import (
 
 	"gorgonia.org/cu"
 
-	"overcomplete/graph"
 	"overcomplete/internal/backend"
 	"overcomplete/internal/program"
 	"overcomplete/vectors"
@@ -35,8 +34,7 @@ type trainer struct {
 	dictionaryHalves pointer[half]
 	products         [program.SquaresProduct + 1]pointer[float32]
 	rowNumbers       pointer[float64] // for each index of a row number, rowPitch values, one per row
-	rowPitch         int
-	used             pointer[int32] // K: 1 for atoms with a nonzero
+	used             pointer[int32]   // K: 1 for atoms with a nonzero
 
 	state    wordState // of all words
 	nonzeros int64     // of the codes, after the first code pass
@@ -62,19 +60,19 @@ func newTrainer(d Device, p backend.Problem, codeBatch int) (*trainer, error) {
 	if err := Supports(p.Hyperparameters); err != nil {
 		return nil, err
 	}
-	precision := cmp.Or(d.Precision, tf32)
-	dictionaryStep, err := compileStep(program.Dictionary, p.Spec(), precision)
+	dictionaryStep, err := program.Dictionary(p.Spec())
 	if err != nil {
 		return nil, err
 	}
-	codeStep, err := compileStep(program.Code, p.Spec(), precision)
+	codeStep, err := program.Code(p.Spec())
 	if err != nil {
 		return nil, err
 	}
-	g, err := d.open("decode", "accumulate", "correlate", "body", "codes", "random")
+	g, err := d.open("decode", "accumulate", "correlate", "update_codes", "body", "codes", "random")
 	if err != nil {
 		return nil, err
 	}
+	precision := g.trainingPrecision(cmp.Or(d.Precision, tf32), codeStep, p.Dim)
 	b := &trainer{
 		gpu: g, sizes: newSizes(p, precision, codeBatch), precision: precision, scales: newScales(p, precision),
 		seed: p.Hyperparameters.Seed, progress: p.Words,
@@ -82,19 +80,19 @@ func newTrainer(d Device, p backend.Problem, codeBatch int) (*trainer, error) {
 	if b.progress == nil {
 		b.progress = func(int) {}
 	}
-	if err := b.prepare(p, dictionaryStep, codeStep); err != nil {
+	if err := b.prepare(p, compile(dictionaryStep, precision), compile(codeStep, precision)); err != nil {
 		g.Close()
 		return nil, err
 	}
 	return b, nil
 }
 
-func compileStep(build func(graph.Spec) (*program.Program, error), spec graph.Spec, precision Precision) (*executable, error) {
-	p, err := build(spec)
-	if err != nil {
-		return nil, err
+// trainingPrecision returns tf32 instead of fp16 if update_codes can't run the code step.
+func (g *gpu) trainingPrecision(wanted Precision, codeStep *program.Program, dim int) Precision {
+	if wanted == fp16 && !(codeStep.Squared && dim <= updateCodesDim && updateCodesShared <= g.maxShared) {
+		return tf32
 	}
-	return compile(p, precision), nil
+	return wanted
 }
 
 // Close implements [backend.Trainer].
@@ -126,14 +124,13 @@ func (b *trainer) prepare(p backend.Problem, dictionaryStep, codeStep *executabl
 // fill allocates device memory, copies the problem and draws the initial codes.
 func (b *trainer) fill(p backend.Problem, dictionaryStep, codeStep *executable) (err error) {
 	g := b.gpu
-	b.rowPitch = max(b.rows(program.Words), b.atoms)
-	b.rowNumbers = alloc[float64](g, b.rowPitch*max(dictionaryStep.rowNumbers, codeStep.rowNumbers))
+	b.rowNumbers = alloc[float64](g, b.rowPitch()*max(dictionaryStep.rowNumbers, codeStep.rowNumbers))
 	b.used = alloc[int32](g, b.atoms)
 	atoms := b.atoms * b.dimPitch
 	b.dictionary, b.squares = alloc[float32](g, atoms), alloc[float32](g, atoms)
 	decoded := b.rows(program.Words)
 	if dictionaryStep.share > 0 {
-		decoded += b.batch
+		decoded *= halfDecodeShares
 	}
 	b.products[program.DecodeProduct] = alloc[float32](g, decoded*b.dimPitch)
 	b.products[program.AccumulateProduct], b.products[program.SquaresProduct] = alloc[float32](g, atoms), alloc[float32](g, atoms)
@@ -223,8 +220,8 @@ func (b *trainer) codePass(ctx context.Context, epoch int, sums *backend.Sums) e
 	b.resetSums(p)
 	zero(b.gpu, b.used, b.atoms, b.gpu.compute)
 	err := b.pass(ctx, func() {
-		for lo := 0; lo < b.words; lo += b.codeBatch {
-			b.run(p, b.stateAt(lo), min(b.codeBatch, b.words-lo), epoch)
+		for lo := 0; lo < b.words; lo += b.codeRows() {
+			b.run(p, b.stateAt(lo), min(b.codeRows(), b.words-lo), epoch)
 		}
 	})
 	if err != nil {

@@ -96,7 +96,7 @@ func TestPrograms(t *testing.T) {
 		b := opened.(*trainer)
 		g, x := b.gpu, compile(compiled, b.precision)
 		defer g.enter()()
-		b.rowNumbers = alloc[float64](g, b.rowPitch*max(2, x.rowNumbers)) // Codes needs two
+		b.rowNumbers = alloc[float64](g, b.rowPitch()*max(2, x.rowNumbers)) // Codes needs two
 		p, err := b.newProgram(x)
 		if err != nil {
 			return nil, err
@@ -216,6 +216,44 @@ func TestNaN(t *testing.T) {
 			if err := b.Close(); err != nil {
 				t.Error(err)
 			}
+		}
+	}
+}
+
+// A training that float16 can't run uses TF32.
+func TestPrecision(t *testing.T) {
+	for _, test := range []struct {
+		dim       int
+		huber     float64
+		maxShared int
+		want      Precision
+	}{
+		{updateCodesDim, 0, 163 << 10, fp16},
+		{updateCodesDim, 0, 99 << 10, tf32},
+		{updateCodesDim + 1, 0, 163 << 10, tf32},
+		{20, 0.3, 163 << 10, tf32},
+	} {
+		p := sample(10)
+		p.Dim, p.X = test.dim, make([]float32, 10*test.dim)
+		if test.huber > 0 {
+			p.Hyperparameters.Loss, p.Hyperparameters.HuberDelta = model.Huber, test.huber
+		}
+		b := open(t, p, fp16, 0)
+		defer b.Close()
+		maxShared := b.gpu.maxShared
+		b.gpu.maxShared = test.maxShared
+		codeStep, err := program.Code(p.Spec())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := b.gpu.trainingPrecision(fp16, codeStep, p.Dim); got != test.want {
+			t.Errorf("%+v: %s", test, got)
+		}
+		if b.gpu.maxShared = maxShared; maxShared == test.maxShared && b.precision != test.want {
+			t.Errorf("%+v: a training in %s", test, b.precision)
+		}
+		if _, err := b.Epoch(t.Context(), 1, p.Batch()); err != nil {
+			t.Error(err)
 		}
 	}
 }
@@ -655,9 +693,9 @@ func TestTrainerErrors(t *testing.T) {
 
 func compiled(t *testing.T, build func(graph.Spec) (*program.Program, error), spec graph.Spec, precision Precision) *executable {
 	t.Helper()
-	x, err := compileStep(build, spec, precision)
+	p, err := build(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return x
+	return compile(p, precision)
 }

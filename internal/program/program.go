@@ -26,6 +26,7 @@ type Program struct {
 	Numbers []float64      // initial values for a batch of one word: constants, and 0 for computed numbers
 	Outputs map[string]int // indices of the results in the numbers, by name, such as "loss"
 	Stored  int            // number of values that each row stores for totals
+	Squared bool           // the loss that the program differentiates is the squared residual
 
 	perWord []int // indices of numbers to multiply by the number of words
 }

@@ -9,6 +9,7 @@ func (b *builder) residual(D *value) (loss *value, c float64, E *value) {
 	R := b.define("R", b.sub(b.x(), b.product("p1", "A · D", DecodeProduct)))
 	loss, gradient := b.loss(R)
 	c, E = gradient.constantFactor()
+	b.program.Squared = loss == b.square(R)
 	return loss, c, b.keep("E", E)
 }
 

@@ -50,7 +50,7 @@ var operations = map[string]operation{
 	"max.u32":      apply2(func(a, b uint32) uint32 { return max(a, b) }),
 	"mad.lo.s32":   apply3(func(a, b, c uint32) uint32 { return a*b + c }),
 	"div.u32":      apply2(divide),
-	"and.b32":      apply2(and[uint32]), "or.b32": apply2(or[uint32]), "xor.b32": apply2(xor[uint32]), "not.b32": apply1(not[uint32]),
+	"and.b32":      apply2(and[uint32]), "or.b32": apply2(or[uint32]), "xor.b32": apply2(xor[uint32]), "xor.b64": apply2(xor[uint64]), "not.b32": apply1(not[uint32]),
 	"and.b64": apply2(and[uint64]), "or.b64": apply2(or[uint64]),
 	"shl.b32":  apply2(func(a, n uint32) uint32 { return a << n }),
 	"shl.b64":  apply2(func(a uint64, n uint32) uint64 { return a << n }),

@@ -11,18 +11,16 @@
 #include "polish.cu"
 #include "random.cu"
 #include "search.cu"
+#include "update_codes.cu"
 
 const std::vector<emulation::Kernel>& emulation::kernels()
 {
     static const std::vector<Kernel> all = {
-        EMULATION_KERNEL(accumulate_fp16),
         EMULATION_KERNEL(accumulate_fp32),
         EMULATION_KERNEL(accumulate_tf32),
         EMULATION_KERNEL(body),
-        EMULATION_KERNEL(correlate_fp16),
         EMULATION_KERNEL(correlate_fp32),
         EMULATION_KERNEL(correlate_tf32),
-        EMULATION_KERNEL(decode_ahead_fp16),
         EMULATION_KERNEL(decode_fp16),
         EMULATION_KERNEL(decode_fp32),
         EMULATION_KERNEL(decode_tf32),
@@ -41,6 +39,7 @@ const std::vector<emulation::Kernel>& emulation::kernels()
         EMULATION_KERNEL(scale_atoms),
         EMULATION_KERNEL(search),
         EMULATION_KERNEL(totals),
+        EMULATION_KERNEL(update_codes),
         EMULATION_KERNEL(update_fp16),
     };
     return all;
