@@ -132,8 +132,12 @@ constexpr int REMEMBER_DEPTH = 32;
 constexpr int REMEMBER_STAGES = 2;
 constexpr int REMEMBER_SHARED = 69632;
 
-// jacobi updates at most BLOCK_ATOMS atoms per launch, a multiple of REMEMBER_DEPTH.
+// jacobi updates at most BLOCK_ATOMS atoms per launch. Its thread blocks have JACOBI_ROWS rows, at most
+// JACOBI_THREADS threads, and JACOBI_SHARED bytes of dynamic shared memory: a float per warp and row.
 constexpr int BLOCK_ATOMS = 32;
+constexpr int JACOBI_ROWS = 4;
+constexpr int JACOBI_THREADS = 256;
+constexpr int JACOBI_SHARED = 128;
 
 // Threads of the block of power, and its dynamic shared memory in bytes: a double per warp.
 constexpr int POWER_THREADS = 1024;
@@ -404,20 +408,22 @@ struct Remember {
 LAYOUT(Remember, 56, 3)
 
 struct Jacobi {
-    float* atoms;          // D, of the block
-    float* moves;          // atoms × dim
-    const float* decoded;  // GD, atoms × dim
-    const float* products; // B, atoms × dim
-    const float* anchors;  // W, atoms × dim
-    const float* gram;     // G, from the block's first diagonal element on
+    float* atoms;            // D, from the block on, as the next four
+    float* decoded;          // GD, atoms × dim
+    const float* products;   // B, atoms × dim
+    const float* anchors;    // W, atoms × dim
+    const float* gram;       // G, from the block's first diagonal element on
+    float* moves;            // BLOCK_ATOMS × dim: of the block
+    const float* last_moves; // BLOCK_ATOMS × dim: of the previous block
     double norm;
     double min_usage;
     double inverse_relaxation;
     double anchor_weight;
-    Shape shape; // of the block, with the pitches of the whole
-    char padding[4];
+    Shape shape;  // of the block and all later atoms, with the pitches of the whole
+    bool follows; // there is a previous block
+    char padding[3];
 };
-LAYOUT(Jacobi, 104, 6)
+LAYOUT(Jacobi, 112, 7)
 
 struct Power {
     float* vector; // dim: a unit vector

@@ -136,8 +136,12 @@ const rememberDepth = 32
 const rememberStages = 2
 const rememberShared = 69632
 
-// jacobi updates at most BLOCK_ATOMS atoms per launch, a multiple of REMEMBER_DEPTH.
+// jacobi updates at most BLOCK_ATOMS atoms per launch. Its thread blocks have JACOBI_ROWS rows, at most
+// JACOBI_THREADS threads, and JACOBI_SHARED bytes of dynamic shared memory: a float per warp and row.
 const blockAtoms = 32
+const jacobiRows = 4
+const jacobiThreads = 256
+const jacobiShared = 128
 
 // Threads of the block of power, and its dynamic shared memory in bytes: a double per warp.
 const powerThreads = 1024
@@ -425,21 +429,23 @@ type remember struct {
 var _ [56]byte = [unsafe.Sizeof(remember{})]byte{}
 
 type jacobi struct {
-	atoms             pointer[float32] // D, of the block
-	moves             pointer[float32] // atoms × dim
+	atoms             pointer[float32] // D, from the block on, as the next four
 	decoded           pointer[float32] // GD, atoms × dim
 	products          pointer[float32] // B, atoms × dim
 	anchors           pointer[float32] // W, atoms × dim
 	gram              pointer[float32] // G, from the block's first diagonal element on
+	moves             pointer[float32] // BLOCK_ATOMS × dim: of the block
+	lastMoves         pointer[float32] // BLOCK_ATOMS × dim: of the previous block
 	norm              float64
 	minUsage          float64
 	inverseRelaxation float64
 	anchorWeight      float64
-	shape             shape // of the block, with the pitches of the whole
-	_                 [4]byte
+	shape             shape // of the block and all later atoms, with the pitches of the whole
+	follows           bool  // there is a previous block
+	_                 [3]byte
 }
 
-var _ [104]byte = [unsafe.Sizeof(jacobi{})]byte{}
+var _ [112]byte = [unsafe.Sizeof(jacobi{})]byte{}
 
 type power struct {
 	vector        pointer[float32] // dim: a unit vector
