@@ -133,16 +133,21 @@ constexpr int UPDATE_CODES_ATOMS = 64;
 constexpr int UPDATE_CODES_DIM = 320;
 constexpr int UPDATE_CODES_SHARED = 166912; // the limit of sm_80
 
-// jacobi updates at most BLOCK_ATOMS atoms per launch, a multiple of REMEMBER_DEPTH.
+// jacobi updates at most BLOCK_ATOMS atoms per launch. Its thread blocks have JACOBI_ROWS rows, at most
+// JACOBI_THREADS threads, and JACOBI_SHARED bytes of dynamic shared memory: a float per warp and row.
 constexpr int BLOCK_ATOMS = 32;
+constexpr int JACOBI_ROWS = 4;
+constexpr int JACOBI_THREADS = 256;
+constexpr int JACOBI_SHARED = 128;
 
 // Threads of the block of power, and its dynamic shared memory in bytes: a double per warp.
 constexpr int POWER_THREADS = 1024;
 constexpr int POWER_SHARED = 256;
 
-// A block of search computes tiles of SEARCH_ROWS × SEARCH_COLUMNS of products of bytes, in steps of
-// SEARCH_DEPTH bytes, with SEARCH_STAGES steps in shared memory (see search.cu).
-constexpr int SEARCH_ATOMS = 64; // of a tile of search_LENGTH
+// A block of a search has SEARCH_ROWS rows. That of search.cu computes tiles of SEARCH_ATOMS atoms, that of
+// search_any.cu tiles of SEARCH_COLUMNS products of bytes, in steps of SEARCH_DEPTH bytes, with
+// SEARCH_STAGES steps in shared memory.
+constexpr int SEARCH_ATOMS = 64;
 constexpr int SEARCH_THREADS = 256;
 constexpr int SEARCH_ROWS = 32;
 constexpr int SEARCH_COLUMNS = 256;
@@ -402,20 +407,22 @@ struct Remember {
 LAYOUT(Remember, 56, 3)
 
 struct Jacobi {
-    float* atoms;          // D, of the block
-    float* moves;          // atoms × dim
-    const float* decoded;  // GD, atoms × dim
-    const float* products; // B, atoms × dim
-    const float* anchors;  // W, atoms × dim
-    const float* gram;     // G, from the block's first diagonal element on
+    float* atoms;            // D, from the block on, as the next four
+    float* decoded;          // GD, atoms × dim
+    const float* products;   // B, atoms × dim
+    const float* anchors;    // W, atoms × dim
+    const float* gram;       // G, from the block's first diagonal element on
+    float* moves;            // BLOCK_ATOMS × dim: of the block
+    const float* last_moves; // BLOCK_ATOMS × dim: of the previous block
     double norm;
     double min_usage;
     double inverse_relaxation;
     double anchor_weight;
-    Shape shape; // of the block, with the pitches of the whole
-    char padding[4];
+    Shape shape;  // of the block and all later atoms, with the pitches of the whole
+    bool follows; // there is a previous block
+    char padding[3];
 };
-LAYOUT(Jacobi, 104, 6)
+LAYOUT(Jacobi, 112, 7)
 
 struct Power {
     float* vector; // dim: a unit vector

@@ -137,16 +137,21 @@ const updateCodesAtoms = 64
 const updateCodesDim = 320
 const updateCodesShared = 166912 // the limit of sm_80
 
-// jacobi updates at most BLOCK_ATOMS atoms per launch, a multiple of REMEMBER_DEPTH.
+// jacobi updates at most BLOCK_ATOMS atoms per launch. Its thread blocks have JACOBI_ROWS rows, at most
+// JACOBI_THREADS threads, and JACOBI_SHARED bytes of dynamic shared memory: a float per warp and row.
 const blockAtoms = 32
+const jacobiRows = 4
+const jacobiThreads = 256
+const jacobiShared = 128
 
 // Threads of the block of power, and its dynamic shared memory in bytes: a double per warp.
 const powerThreads = 1024
 const powerShared = 256
 
-// A block of search computes tiles of SEARCH_ROWS × SEARCH_COLUMNS of products of bytes, in steps of
-// SEARCH_DEPTH bytes, with SEARCH_STAGES steps in shared memory (see search.cu).
-const searchAtoms = 64 // of a tile of search_LENGTH
+// A block of a search has SEARCH_ROWS rows. That of search.cu computes tiles of SEARCH_ATOMS atoms, that of
+// search_any.cu tiles of SEARCH_COLUMNS products of bytes, in steps of SEARCH_DEPTH bytes, with
+// SEARCH_STAGES steps in shared memory.
+const searchAtoms = 64
 const searchThreads = 256
 const searchRows = 32
 const searchColumns = 256
@@ -422,21 +427,23 @@ type remember struct {
 var _ [56]byte = [unsafe.Sizeof(remember{})]byte{}
 
 type jacobi struct {
-	atoms             pointer[float32] // D, of the block
-	moves             pointer[float32] // atoms × dim
+	atoms             pointer[float32] // D, from the block on, as the next four
 	decoded           pointer[float32] // GD, atoms × dim
 	products          pointer[float32] // B, atoms × dim
 	anchors           pointer[float32] // W, atoms × dim
 	gram              pointer[float32] // G, from the block's first diagonal element on
+	moves             pointer[float32] // BLOCK_ATOMS × dim: of the block
+	lastMoves         pointer[float32] // BLOCK_ATOMS × dim: of the previous block
 	norm              float64
 	minUsage          float64
 	inverseRelaxation float64
 	anchorWeight      float64
-	shape             shape // of the block, with the pitches of the whole
-	_                 [4]byte
+	shape             shape // of the block and all later atoms, with the pitches of the whole
+	follows           bool  // there is a previous block
+	_                 [3]byte
 }
 
-var _ [104]byte = [unsafe.Sizeof(jacobi{})]byte{}
+var _ [112]byte = [unsafe.Sizeof(jacobi{})]byte{}
 
 type power struct {
 	vector        pointer[float32] // dim: a unit vector

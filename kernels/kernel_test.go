@@ -230,7 +230,7 @@ func TestKernels(t *testing.T) {
 		{"polish", rows[1:], checkPolish, [][3]int{{1, 1, 1}, {5, 40, 3}, {4, 259, 133}, {2, 70, 1100}, {3, 800, 5}, {1, 4500, 5}}},
 		{"finish_codes and pack_codes", rows, checkFinishAndPackCodes, codes},
 		{"random_codes", rows, checkRandomCodes, [][3]int{{1, 1}, {5, 7}, {9, 130}}},
-		{"jacobi", rows[1:], checkJacobi, [][3]int{{1, 1}, {3, 5}, {blockAtoms, 33}, {9, 300}, {19, 700}}},
+		{"jacobi", rows[1:], checkJacobi, [][3]int{{1, 1}, {3, 5}, {blockAtoms, 33}, {9, 300}, {37, 140}, {6, 1100}}},
 		{"gather", rows[1:], checkGather, [][3]int{{1, 1}, {3, 31}, {9, 128}, {17, 129}, {40, 300}, {2, 1300}}},
 		{"power", rows[1:], checkPower, [][3]int{{1}, {2}, {33}, {64}, {133}}},
 		{"body", rows[1:], checkBody, [][3]int{{1, 1}, {3, 31}, {9, 32}, {17, 33}, {40, 300}}},
@@ -687,20 +687,17 @@ func checkPolish(b *bench, _ Precision, words, atoms, dim int) {
 	}
 }
 
-// checkRemember checks sums of products, also of codes that are some columns of a wider matrix.
+// checkRemember checks sums of products.
 func checkRemember(b *bench, precision Precision, words, atoms, dim int) {
 	for _, c := range []struct {
 		keep      float64
-		before    int  // columns
 		symmetric bool // of codes with themselves: half is computed, all is written
-	}{{0, 0, false}, {0.75, 8, false}, {0.5, 0, true}} {
-		width := c.before + atoms
+	}{{0, false}, {0.75, false}, {0.5, true}} {
 		if c.symmetric {
 			dim = atoms
 		}
-		more := min(c.before, 1) // rows, as the last one begins later
-		a, r, s := b.codes(words+more, width), b.normal(words*dim, 0), b.normal(atoms*dim, 0)
-		codes, rows := b.array(a, words+more, width), b.array(r, words, dim)
+		a, r, s := b.codes(words, atoms), b.normal(words*dim, 0), b.normal(atoms*dim, 0)
+		codes, rows := b.array(a, words, atoms), b.array(r, words, dim)
 		if c.keep == 0 { // what was there before does not matter
 			s[0] = float32(math.NaN())
 		}
@@ -713,12 +710,11 @@ func checkRemember(b *bench, precision Precision, words, atoms, dim int) {
 			}
 		}
 		sums, shape := b.array(s, atoms, dim), newWidths(atoms, dim).shape(words)
-		shape.codePitch = int32(codes.pitch)
 		b.run(remember{
-			sums: sums.data, codes: codes.data.at(c.before), rows: rows.data, decay: c.keep, shape: shape, symmetric: c.symmetric,
+			sums: sums.data, codes: codes.data, rows: rows.data, decay: c.keep, shape: shape, symmetric: c.symmetric,
 		}.launch())
 		want, magnitude := multiply(atoms, dim, words,
-			func(i, k int) float32 { return a[k*width+c.before+i] }, func(k, j int) float32 { return r[k*dim+j] })
+			func(i, k int) float32 { return a[k*atoms+i] }, func(k, j int) float32 { return r[k*dim+j] })
 		for i := range want {
 			if c.keep > 0 {
 				want[i] += c.keep * float64(s[i])
@@ -730,77 +726,100 @@ func checkRemember(b *bench, precision Precision, words, atoms, dim int) {
 }
 
 // checkJacobi compares the new atoms of a block with the tape machine's, except those that are not used, or whose new
-// direction is none.
-func checkJacobi(b *bench, _ Precision, atoms, dim, _ int) {
-	const norm, pull, first, all = 2.5, 0.75, 5, 90 // the block's first atom is the sixth of all
-	d, decoded, products, anchors := b.normal(atoms*dim, 0), b.normal(atoms*dim, 0), b.normal(atoms*dim, 0), b.normal(atoms*dim, 0)
-	g := b.normal(all*all, 0.9)
-	at := func(i, j int) *float32 { return &g[(first+i)*all+first+j] }
-	stays := make([]bool, atoms)
-	for i := range atoms {
-		for j := range i {
-			*at(i, j) = *at(j, i)
-		}
-		*at(i, i) = 1 + 100*b.rng.Float32() // less than the others together, or more
-		switch stays[i] = i > 0; i % 8 {
-		case 2:
-			*at(i, i) = 0.9e-8
-		case 3:
-			decoded[i*dim] = float32(math.NaN())
-		case 7: // u is zero
-			for _, m := range [][]float32{d, decoded, products, anchors} {
-				clear(m[i*dim : (i+1)*dim])
+// direction is none. It compares the rows of P of the atoms after the block with sums. The number of rows includes both.
+func checkJacobi(b *bench, _ Precision, rows, dim, _ int) {
+	const norm, pull, first = 2.5, 0.75, blockAtoms // the first block is the previous one
+	atoms, all := min(rows, blockAtoms), first+rows
+	for _, follows := range []bool{false, true} {
+		d, decoded, products, anchors := b.normal(rows*dim, 0), b.normal(rows*dim, 0), b.normal(rows*dim, 0), b.normal(rows*dim, 0)
+		g, last := b.normal(all*all, 0.9), b.normal(blockAtoms*dim, 0)
+		at := func(i, j int) *float32 { return &g[(first+i)*all+first+j] }
+		stays := make([]bool, rows)
+		for i := range rows {
+			for j := range i {
+				*at(i, j) = *at(j, i)
 			}
-		case 4:
-			*at(i, i) = float32(math.NaN())
-		case 5:
-			decoded[i*dim] = 1e38 // u overflows, if not its square
-		case 6: // little use
-			*at(i, i), stays[i] = 1.1e-8, false
-		default:
-			stays[i] = false
+			*at(i, i) = 0.5 + 4*b.rng.Float32() // less than the others together, or more
+			switch stays[i] = i > 0; i % 9 {    // prime to the rows of a thread block
+			case 2:
+				*at(i, i) = 0.9e-8
+			case 3:
+				decoded[i*dim] = float32(math.NaN())
+			case 7: // u is zero
+				for _, m := range [][]float32{d, decoded, products, anchors} {
+					clear(m[i*dim : (i+1)*dim])
+				}
+				clear(g[(first+i)*all:][:first])
+			case 4:
+				*at(i, i) = float32(math.NaN())
+			case 5:
+				decoded[i*dim] = 1e38 // u overflows, if not its square
+			case 6: // little use
+				*at(i, i), stays[i] = 1.1e-8, false
+			default:
+				stays[i] = false
+			}
 		}
-	}
-	dictionary, moves, gram := b.array(d, atoms, dim), b.array(nil, atoms, dim), b.array(g, all, all)
-	shape := newWidths(all, dim).shape(0)
-	shape.atoms = int32(atoms)
-	b.run(few(jacobi{
-		atoms: dictionary.data, moves: moves.data, decoded: b.array(decoded, atoms, dim).data, products: b.array(products, atoms, dim).data,
-		anchors: b.array(anchors, atoms, dim).data, gram: gram.data.at(first*gram.pitch + first),
-		norm: norm, minUsage: graph.LeastUse, inverseRelaxation: 1 / graph.Relaxation, anchorWeight: pull, shape: shape,
-	}.launch()))
+		dictionary, moves, gram := b.array(d, rows, dim), b.array(nil, atoms, dim), b.array(g, all, all)
+		sums, shape := b.array(decoded, rows, dim), newWidths(all, dim).shape(0)
+		shape.atoms = int32(rows)
+		b.run(jacobi{
+			atoms: dictionary.data, decoded: sums.data, products: b.array(products, rows, dim).data, anchors: b.array(anchors, rows, dim).data,
+			gram: gram.data.at(first*gram.pitch + first), moves: moves.data, lastMoves: b.array(last, blockAtoms, dim).data,
+			norm: norm, minUsage: graph.LeastUse, inverseRelaxation: 1 / graph.Relaxation, anchorWeight: pull, shape: shape, follows: follows,
+		}.launch())
 
-	// The formula's B is the part of a row's products that the block's atoms have to give: B − (GD − G of the block · D).
-	blockG, blockB := make([]float64, 0, atoms*atoms), make([]float64, atoms*dim)
-	for i := range atoms {
-		blockG = append(blockG, encodetest.Widen(g[(first+i)*all+first:][:atoms])...)
-		for c := range dim {
-			blockB[i*dim+c] = float64(products[i*dim+c]) - float64(decoded[i*dim+c])
-			for j := range atoms {
-				if !stays[i] {
-					blockB[i*dim+c] += float64(*at(i, j)) * float64(d[j*dim+c])
+		// The rows of P after the moves of the previous block.
+		p, magnitude := encodetest.Widen(decoded), make([]float64, rows*dim)
+		if follows {
+			p, magnitude = multiply(rows, dim, first, func(i, k int) float32 { return g[(first+i)*all+k] }, func(k, j int) float32 { return last[k*dim+j] })
+			for i, v := range decoded {
+				p[i] += float64(v)
+				magnitude[i] += math.Abs(float64(v))
+			}
+		}
+		got := b.read(sums)
+		for i := atoms * dim; i < rows*dim; i++ {
+			if v := decoded[i]; !isNaN(v) && !(math.Abs(float64(got[i])-p[i]) <= tolerance[fp32]*magnitude[i]) {
+				b.t.Fatalf("follows %t: sum %d is %v, want %v, from %v", follows, i, got[i], p[i], v)
+			}
+		}
+
+		// The formula's B is the part of a row's products that the block's atoms have to give: B − (GD − G of the block · D).
+		blockG, blockB := make([]float64, 0, atoms*atoms), make([]float64, atoms*dim)
+		for i := range atoms {
+			blockG = append(blockG, encodetest.Widen(g[(first+i)*all+first:][:atoms])...)
+			for c := range dim {
+				blockB[i*dim+c] = float64(products[i*dim+c]) - p[i*dim+c]
+				for j := range atoms {
+					if !stays[i] {
+						blockB[i*dim+c] += float64(*at(i, j)) * float64(d[j*dim+c])
+					}
 				}
 			}
 		}
-	}
-	learn, err := graph.Learn(graph.Spec{Atoms: atoms, Dim: dim, Norm: norm}, 1)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	out, err := learn.Run(map[string][]float64{"D": encodetest.Widen(d), "G": blockG, "B": blockB, "W": encodetest.Widen(anchors), "c": {pull}})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	got, gotMoves := b.read(dictionary), b.read(moves)
-	for i := range atoms {
-		for c := range dim {
-			at := i*dim + c
-			want, tolerance := float64(d[at]), 0.
-			if !stays[i] {
-				want, tolerance = out["D"][at], 2e-6*norm // a few roundings of numbers up to four times as large as u
+		learn, err := graph.Learn(graph.Spec{Atoms: atoms, Dim: dim, Norm: norm}, 1)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		out, err := learn.Run(map[string][]float64{
+			"D": encodetest.Widen(d[:atoms*dim]), "G": blockG, "B": blockB, "W": encodetest.Widen(anchors[:atoms*dim]), "c": {pull},
+		})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		gotAtoms, gotMoves := b.read(dictionary), b.read(moves)
+		for i := range rows * dim {
+			want, move, tolerance := float64(d[i]), 0., 0.
+			if i < atoms*dim {
+				move = float64(gotMoves[i])
+				if !stays[i/dim] {
+					want, tolerance = out["D"][i], 2e-6*norm // a few roundings of numbers up to four times as large as u
+				}
 			}
-			if !(math.Abs(float64(got[at])-want) <= tolerance) || !(math.Abs(float64(gotMoves[at])-want+float64(d[at])) <= tolerance) {
-				b.t.Fatalf("element %d of atom %d has moved by %v to %v, want %v ± %.2g, from %v", c, i, gotMoves[at], got[at], want, tolerance, d[at])
+			if !(math.Abs(float64(gotAtoms[i])-want) <= tolerance) || !(math.Abs(move-want+float64(d[i])) <= tolerance) {
+				b.t.Fatalf("follows %t: element %d of atom %d has moved by %v to %v, want %v ± %.2g, from %v",
+					follows, i%dim, i/dim, move, gotAtoms[i], want, tolerance, d[i])
 			}
 		}
 	}

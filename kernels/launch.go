@@ -115,7 +115,8 @@ func (k remember) launch() launch {
 }
 
 func (k jacobi) launch() launch {
-	return launch{"jacobi", unsafe.Pointer(&k), rowGrid(k.shape.atoms)}
+	threads := min(jacobiThreads, roundUp(int(k.shape.dimPitch)/4, warp))
+	return launch{"jacobi", unsafe.Pointer(&k), grid{divide(int(k.shape.atoms), jacobiRows), 1, threads, jacobiShared}}
 }
 
 func (k power) launch() launch {

@@ -33,7 +33,7 @@ type learner struct {
 
 	anchors    pointer[float32] // W, K×L
 	decoded    pointer[float32] // K×L: GD
-	moves      pointer[float32] // blockAtoms×L: changes of the atoms of a block
+	moves      pointer[float32] // 2·blockAtoms×L: changes of the atoms of a block, and of the previous block
 	square     pointer[float32] // DᵀD, L×L
 	work       pointer[float64] // 2·L: scratch of the kernel power
 	eigenvalue pointer[float64]
@@ -83,7 +83,7 @@ const sumCount = 3
 // bytes returns the device memory of the learner in bytes, except its encoder's and the resident rows'.
 func (l *learner) bytes() int64 {
 	k, dim, codePitch, dimPitch := int64(l.widths.atoms), int64(l.widths.dim), int64(l.widths.codePitch), int64(l.widths.dimPitch)
-	return 4*k*(codePitch+3*dimPitch) + 4*(blockAtoms+dim)*dimPitch + 4*dim + 8*(2*dim+1) +
+	return 4*k*(codePitch+3*dimPitch) + 4*(2*blockAtoms+dim)*dimPitch + 4*dim + 8*(2*dim+1) +
 		4*int64(l.encoder.batch) + 8*(sumCount+1) + 16*2*sumCount
 }
 
@@ -98,7 +98,7 @@ func (l *learner) prepare(start []float32) error {
 	l.products = stateMatrix{alloc[float32](g, w.atoms*w.dimPitch), w.atoms, w.dim, w.dimPitch, floats}
 	l.anchors = upload(g, pitched(start, w.dim, w.dimPitch))
 	l.decoded = alloc[float32](g, w.atoms*w.dimPitch)
-	l.moves, l.square = alloc[float32](g, blockAtoms*w.dimPitch), alloc[float32](g, w.dim*w.dimPitch)
+	l.moves, l.square = alloc[float32](g, 2*blockAtoms*w.dimPitch), alloc[float32](g, w.dim*w.dimPitch)
 	l.direction = stateMatrix{upload(g, randomDirection(w.dim)), 1, w.dim, w.dim, floats}
 	l.work, l.eigenvalue = alloc[float64](g, 2*w.dim), alloc[float64](g, 1)
 	var sumProgram []instruction
@@ -228,21 +228,17 @@ func (l *learner) accumulate(m stateMatrix, rows pointer[float32], n int, forget
 func (l *learner) updateAtoms(anchorWeight float64) {
 	g, w, e := l.gpu, l.widths, l.encoder
 	g.queue(decode{product: l.decoded, codes: l.gram.device, atoms: e.atoms, shape: w.shape(w.atoms)}.launch(fp32), g.compute)
+	moves, lastMoves := l.moves, l.moves.at(blockAtoms*w.dimPitch)
 	for lo := 0; lo < w.atoms; lo += blockAtoms {
-		hi := min(lo+blockAtoms, w.atoms)
-		block, gram := lo*w.dimPitch, l.gram.device.at(lo*w.codePitch)
-		shape := w.shape(0)
-		shape.atoms = int32(hi - lo)
+		at, shape := lo*w.dimPitch, w.shape(0)
+		shape.atoms = int32(w.atoms - lo)
 		g.queue(jacobi{
-			atoms: e.atoms.at(block), moves: l.moves, decoded: l.decoded.at(block), products: l.products.device.at(block), anchors: l.anchors.at(block),
-			gram: gram.at(lo), norm: l.norm, minUsage: graph.LeastUse, inverseRelaxation: 1 / graph.Relaxation, anchorWeight: anchorWeight, shape: shape,
+			atoms: e.atoms.at(at), decoded: l.decoded.at(at), products: l.products.device.at(at), anchors: l.anchors.at(at),
+			gram: l.gram.device.at(lo*w.codePitch + lo), moves: moves, lastMoves: lastMoves,
+			norm: l.norm, minUsage: graph.LeastUse, inverseRelaxation: 1 / graph.Relaxation, anchorWeight: anchorWeight,
+			shape: shape, follows: lo > 0,
 		}.launch(), g.compute)
-		if hi < w.atoms {
-			shape.words, shape.atoms = int32(hi-lo), int32(w.atoms-hi)
-			g.queue(remember{
-				sums: l.decoded.at(hi * w.dimPitch), codes: gram.at(hi), rows: l.moves, decay: 1, shape: shape,
-			}.launch(), g.compute)
-		}
+		moves, lastMoves = lastMoves, moves
 	}
 }
 

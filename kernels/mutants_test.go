@@ -72,7 +72,7 @@ var harmless = []struct {
 	{"remember", bounds, 2, "the same, and the columns of a mirrored tile are all inside"},
 	{"correlate_", bounds, 3, "the same, and the depth is a multiple of 4, never 1, and so is positive the number of steps"},
 	{"(finish|pack)_codes$", "parameter", 1, "the scale, which codes in float32 do without"},
-	{"jacobi", "sum for product", 1, "the size of u, which is scaled to the norm afterwards"},
+	{"jacobi", "sum for product", 2, "the size of u, once per row of a block, which is scaled to the norm afterwards"},
 	{"search", "copied beyond the end", 2, "atoms, and rows of residuals and codes, are copied whole"},
 	{"search", "address", 1, "a part of a sum of squares: only the sum's power of two counts"},
 	{"search", bounds, 3, "a warp without columns multiplies zeros, or takes a maximum with them"},
@@ -188,7 +188,7 @@ func trials(kernel string) (all []func(b *bench)) {
 	case "polish":
 		forSizes(checkPolish, [][3]int{{4, 259, 133}, {5, 40, 3}, {2, 70, 1100}, {1, 20, 300}, {3, 800, 5}, {1, 4500, 5}, {1, 1, 1}}...)
 	case "jacobi":
-		forSizes(checkJacobi, [][3]int{{blockAtoms, 133}, {20, 5}, {1, 60}, {9, 300}}...)
+		forSizes(checkJacobi, [][3]int{{38, 133}, {21, 5}, {3, 60}, {9, 300}, {2, 1100}}...)
 	case "gather":
 		forSizes(checkGather, [][3]int{{17, 133}, {5, 2}, {3, 300}, {2, 1300}}...)
 	case "power":
