@@ -158,7 +158,7 @@ gpu-bundle: $(cuda_h) ## build an archive that measures on a machine with an NVI
 	$(with_cuda) go build -tags gpu $(stripped) -o $(bundle)/overcomplete .
 	$(with_cuda) go build -tags gpu $(stripped) -o $(bundle)/bench ./bench
 	$(with_cuda) go test -c -tags gpu,full $(stripped) -o $(bundle)/kernels.test ./kernels
-	cp bench/gpu.sh bench/peers/torch_rda.py $(bundle)
+	cp bench/gpu.sh bench/peers/torch_*.py $(bundle)
 	tar -C build -czf $(bundle).tar.gz gpu-bundle
 	@size=$$(($$(wc -c <$(bundle).tar.gz) / 1000000)); echo "$(bundle).tar.gz: $$size MB"; \
 	[ $$size -lt $(max_megabytes) ] || { echo "$(bundle).tar.gz: too large (got $$size MB, want less than $(max_megabytes) MB)"; exit 1; }

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Everything there is to measure on a machine with an NVIDIA GPU: the kernels' tests,
-# the benchmark in its parts, the tool, what NVIDIA's own tools see, and the same algorithm in
-# PyTorch, where these are installed.
+# Measures a machine with an NVIDIA GPU: the kernels' tests, the benchmark in its parts, the tool,
+# NVIDIA's own tools, and the same algorithms in PyTorch, where these are installed.
 #
 # usage: gpu.sh RESULTS [flags of "bench gpu"]
 #
@@ -13,12 +12,12 @@
 # the most valuable first. One that fails or hangs is reported, what it had measured is kept, and
 # the rest still runs; the exit status is 1 then.
 #
-# STAGES names those to run, such as "tests train", or "first" for those that say most in six
-# minutes: the others' results are kept. Without it, what RESULTS has of an earlier run is
+# STAGES names those to run, such as "tests train", or "first" for the most valuable, which take
+# at most eight minutes, on an H100 less than five: the others' results are kept. Without it, what RESULTS has of an earlier run is
 # removed. ARCHIVE is another path for the one file.
 # PYTHON is the Python with PyTorch and NumPy (python3). WORDS, DIM, ATOMS and EPOCHS
-# are the sizes of the benchmark (400000, 300, 3000, 20). Of the GPUs that
-# CUDA_VISIBLE_DEVICES names it takes the first.
+# are the sizes of the benchmark (400000, 300, 3000, 20), LENGTHS those of the vectors of the
+# stage "tune". Of the GPUs that CUDA_VISIBLE_DEVICES names it takes the first.
 # shellcheck disable=SC2329 # stages call functions
 set -euo pipefail
 
@@ -29,7 +28,8 @@ results=$(cd "$1" && pwd)
 shift
 archive=$(realpath "${ARCHIVE:-$results.tar.gz}")
 words=${WORDS:-400000} dim=${DIM:-300} atoms=${ATOMS:-3000} epochs=${EPOCHS:-20}
-first="device smoke sanitize train encode command ncu"
+lengths=${LENGTHS:-50 300 384 768 1024 1536}
+first="device smoke train encode torch command ncu sanitize"
 stages=${STAGES:-}
 [ "$stages" != first ] || stages=$first
 for name in $stages; do
@@ -143,7 +143,7 @@ counters() {
     done
     [ $status = 0 ] || failed=$status
   }
-  count train 3752 "search polish round_atoms remember power jacobi" --dictionary-steps 4
+  count train 3752 "search_[a-z0-9]+ polish round_atoms remember power jacobi" --dictionary-steps 4
   count "paper train" 3125 "decode_tf32 accumulate_tf32 correlate_tf32 body" --dictionary-steps 1
   count "paper train" 3125 "decode_fp16 update_fp16 update_codes finish_codes_fp16 body" --precision fp16 --dictionary-steps 1
   return $failed
@@ -152,6 +152,13 @@ counters() {
 # part PART [FLAG…]
 part() {
   "$bundle/bench" gpu --words "$words" --dim "$dim" --atoms "$atoms" --epochs "$epochs" "${@:2}" "$1" | tee "$results/bench-$1.txt"
+}
+
+# Encoding at other lengths of vectors, which other kernels search, with ten atoms per element or 3,072.
+tune() {
+  for length in $lengths; do
+    "$bundle/bench" gpu --words $((words / 4)) --dim "$length" --atoms $((10 * length < 3072 ? 10 * length : 3072)) "$@" encode
+  done | tee "$results/bench-tune.txt"
 }
 
 vectors() {
@@ -178,26 +185,30 @@ command_time() {
   wall encode encode model vectors.npy -o encoded
 }
 
-peer() {
-  "${PYTHON:-python3}" -c 'import numpy, torch' || exit 3
+peers() {
+  python=${PYTHON:-python3} failed=0
+  "$python" -c 'import numpy, torch' || exit 3
   vectors
-  "${PYTHON:-python3}" "$bundle/torch_rda.py" vectors.npy --atoms "$atoms" --epochs "$epochs" | tee "$results/bench-torch.txt"
+  "$python" "$bundle/torch_fista.py" vectors.npy --atoms "$atoms" | tee "$results/bench-torch.txt" || failed=1
+  "$python" "$bundle/torch_rda.py" vectors.npy --atoms "$atoms" --epochs "$epochs" --modes graph | tee -a "$results/bench-torch.txt" || failed=1
+  return $failed
 }
 
 # timeout runs programs, not functions: each is one for a shell of its own.
-export bundle results words dim atoms epochs
-export -f device tests smoke sanitize counters part vectors wall command_time peer
+export bundle results words dim atoms epochs lengths
+export -f device tests smoke sanitize counters part tune vectors wall command_time peers
 stage device 15 device
 stage smoke 75 smoke
-stage sanitize 60 sanitize
-stage train 150 part train "$@"
-stage encode 60 part encode "$@"
-stage command 80 command_time
-stage ncu 45 counters
+stage train 100 part train "$@"
+stage encode 40 part encode "$@"
+stage torch 90 peers
+stage command 60 command_time
+stage ncu 40 counters
+stage sanitize 45 sanitize
 stage tests 460 tests
 stage compare 90 part compare "$@"
 stage scale 150 part scale "$@"
-stage torch 120 peer
+stage tune 90 tune "$@"
 
 echo
 cat "$results/stages.txt"

@@ -73,7 +73,7 @@ func newBundle(t *testing.T) string {
 }
 
 func bundleEnvironment(bundle string) []string {
-	return append(os.Environ(), "WORDS=300", "DIM=8", "ATOMS=24", "EPOCHS=2", "OVERCOMPLETE_TEST_GPU=",
+	return append(os.Environ(), "WORDS=300", "DIM=8", "ATOMS=24", "EPOCHS=2", "LENGTHS=5 140", "OVERCOMPLETE_TEST_GPU=",
 		"PATH="+bundle+":"+os.Getenv("PATH"))
 }
 
@@ -150,13 +150,13 @@ func TestGPUScript(t *testing.T) {
 	for line := range strings.Lines(string(stages)) {
 		got = append(got, strings.Join(strings.Fields(line)[:2], " "))
 	}
-	want := "device passed, smoke failed, sanitize skipped, train passed, encode passed, command passed, ncu passed, " +
-		"tests failed, compare passed, scale passed, torch skipped"
+	want := "device passed, smoke failed, train passed, encode passed, torch skipped, command passed, ncu passed, sanitize skipped, " +
+		"tests failed, compare passed, scale passed, tune passed"
 	if strings.Join(got, ", ") != want {
 		t.Errorf("stages are %v, want %s\n%s", got, want, out)
 	}
 	measured, err := os.ReadFile(filepath.Join(results, "bench-train.txt"))
-	if lines := metrics(t, string(measured), "GPUTraining/"); err != nil || len(lines) != 8 {
+	if lines := metrics(t, string(measured), "GPUTraining/"); err != nil || len(lines) != 6 {
 		t.Errorf("error %v\n%s", err, measured)
 	}
 	commands, err := os.ReadFile(filepath.Join(results, "bench-command.txt"))
