@@ -73,7 +73,7 @@ func newBundle(t *testing.T) string {
 }
 
 func bundleEnvironment(bundle string) []string {
-	return append(os.Environ(), "WORDS=300", "DIM=8", "ATOMS=24", "EPOCHS=2", "LENGTHS=5 140", "OVERCOMPLETE_TEST_GPU=",
+	return append(os.Environ(), "WORDS=300", "DIM=8", "ATOMS=24", "EPOCHS=2", "LENGTHS=5 12", "OVERCOMPLETE_TEST_GPU=",
 		"PATH="+bundle+":"+os.Getenv("PATH"))
 }
 

@@ -10,9 +10,9 @@ host, which overlap the kernels of another block. On a GPU it measures TF32 and 
 after a warm-up, which includes compilation.
 
 A mode is graph, eager, or the name of a mode of torch.compile. The products are cuBLAS's.
-Results are lines of Go's benchmark format, like the output of "bench gpu encode"; an operation
-is a row, and error is the mean loss. Without PyTorch or a GPU, the script prints the reason and
-exits with 3.
+Results are lines of Go's benchmark format, like the output of "bench gpu encode". An operation
+is a row; error is the mean loss of all rows with copies, of one block without. Without PyTorch
+or a GPU, the script prints the reason and exits with 3.
 """
 
 import argparse
