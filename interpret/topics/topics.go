@@ -32,8 +32,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// An ID is the number of a topic, see [model.Themes.Cut], or [None]. Themes, the leaves of the tree, have the ids 0 to
-// M−1. The topic "other" has the id 2M−1.
+// An ID is the number of a topic, or [None]. Themes, the leaves of the tree, have the ids 0 to M−1, and the branch that
+// split j of [model.Themes] divides has the id M+j. Ids thus don't depend on the rows. The topic "other" has the id 2M−1.
 type ID int32
 
 // None means no topic or theme. In JSON it is null.
@@ -141,23 +141,23 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 	below = func(parent ID, ids []int32) {
 		for _, id := range tree.largestFirst(ids) {
 			add(&t.Subtopics, ID(id), tree.rowsOf(id), parent)
-			below(ID(id), tree.divide(id, maxChildren))
+			below(ID(id), tree.children(id))
 		}
 	}
 	least := min(smallShare, smallOfMean/float64(number)) * float64(codes.Rows)
 	var broad, small []int32
-	for _, id := range slices.Compact(slices.Sorted(slices.Values(themes.Cut(number)))) {
-		switch rows := tree.rowsOf(id); {
-		case len(rows) == 0:
-		case float64(len(rows)) < least:
-			small = append(small, tree.smallest(id))
+	for _, id := range tree.divide(tree.root(), number) {
+		switch rows := len(tree.rowsOf(id)); {
+		case rows == 0:
+		case float64(rows) < least:
+			small = append(small, id)
 		default:
-			broad = append(broad, tree.smallest(id))
+			broad = append(broad, id)
 		}
 	}
 	for _, id := range tree.largestFirst(broad) {
 		add(&t.Topics, ID(id), tree.rowsOf(id), None)
-		below(ID(id), tree.divide(id, maxChildren))
+		below(ID(id), tree.children(id))
 	}
 	var rest []int32
 	for _, id := range small {
@@ -194,7 +194,7 @@ func (t *tree) label(x *interpret.Index, themeOf []ID) []Topic {
 		groups[i] = int32(theme)
 	}
 	for id, b := range t.branches {
-		if rows := t.rowsOf(int32(id)); len(rows) > 0 && t.smallest(int32(id)) == int32(id) {
+		if len(t.rowsOf(int32(id))) > 0 && t.smallest(int32(id)) == int32(id) {
 			ranges[id] = [2]int32{b.lo, b.hi}
 		}
 	}
@@ -202,7 +202,10 @@ func (t *tree) label(x *interpret.Index, themeOf []ID) []Topic {
 	words = append(words[t.themes:], words[:t.themes]...) // larger topics have labels without numbers
 	topics := make([]Topic, len(words)+1)
 	for i, label := range interpret.Distinct(words) {
-		topics[(i+t.themes)%len(words)] = Topic{Words: words[i], Label: strings.Join(label, ", ")}
+		topics[(i+int(t.themes))%len(words)] = Topic{Words: words[i], Label: strings.Join(label, ", ")}
+	}
+	for id := range t.branches {
+		topics[id] = topics[t.smallest(int32(id))]
 	}
 	topics[len(words)] = Topic{Words: []string{}, Label: "other"}
 	return topics
