@@ -212,7 +212,9 @@ func (t *tree) label(x *interpret.Index, themeOf []ID) (topics []Topic, reach []
 		same := t.smallest(int32(id))
 		topics[id], reach[id] = topics[same], reach[same]
 	}
-	topics[t.root()], reach[t.root()] = Topic{Words: []string{}, Label: "all"}, 1
+	if x.Codes.Texts != nil { // no words distinguish all texts
+		topics[t.root()], reach[t.root()] = Topic{Words: []string{}, Label: "all"}, 1
+	}
 	topics[len(words)] = Topic{Words: []string{}, Label: "other"}
 	return topics, reach
 }

@@ -249,6 +249,35 @@ func TestDivide(t *testing.T) {
 	}
 }
 
+// A small topic is a part of "other" if few of its texts contain a word of its label. All texts are "all".
+func TestUntelling(t *testing.T) {
+	m := testModel()
+	for i := range 91 {
+		switch {
+		case i%3 == 2 && i < 50:
+			m.Codes.Index[m.Codes.Ptr[i]] = int32(i / 3 % 2) // 14 rows of branch 9 stay
+		case i%3 == 2:
+			m.Codes.Texts.Text[i] = fmt.Sprintf("%c%[1]cword%[1]c", 'a'+i%26)
+		}
+	}
+	m.Codes.Texts.Text[50] = "purr"
+	for i := range 2 {
+		m.Codes.Texts.Text[53+3*i] = "purr"
+		table, err := New(t.Context(), m, interpret.NewIndex(m.Codes), 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		broad := slices.ContainsFunc(table.Topics, func(topic Topic) bool { return topic.ID == 9 })
+		if broad != (i == 1) || broad == (len(table.Children(13)) == 1) {
+			t.Errorf("a word in %d of 14 texts: %+v", i+2, table.Topics)
+		}
+	}
+	table, err := New(t.Context(), m, interpret.NewIndex(m.Codes), 1)
+	if err != nil || table.Topics[0].Label != "all" {
+		t.Errorf("all texts are called %+v, error %v", table.Topics[0], err)
+	}
+}
+
 // Rows have the same topics in a part of the rows, though some branches have no rows there.
 func TestIDsOfPart(t *testing.T) {
 	m := testModel()
