@@ -291,7 +291,7 @@ func (s *lineStatistics) excerpt(text string, words []string, length int) (excer
 	}
 	shown := all[best].text
 	for _, c := range all[best+1:] {
-		if c.block != all[best].block || utf8.RuneCountInString(shown)+1+utf8.RuneCountInString(c.text) > length {
+		if c.block != all[best].block || c.own != all[best].own || utf8.RuneCountInString(shown)+1+utf8.RuneCountInString(c.text) > length {
 			break
 		}
 		shown += " " + c.text

@@ -18,14 +18,25 @@ const (
 	maxWords   = 20 // largest number of words that describe a group, including its label
 
 	// Smallest score of a word relative to the group's best, in the label and after it.
-	minLabelScore = 0.25
+	minLabelScore = 0.1
 	minScore      = 0.01
+
+	// A word that describes one range of groups best describes others, too, if its score is this share there.
+	sharedScore = 0.7
+
+	// labelWeight is the weight of the κ of a label's words in the value of the next word. With 1, words that many labels
+	// could have add most; with 0, words that are alike.
+	labelWeight = 0.7
+
+	// minReach is the share of a group's texts that contain a word of the label, if there are such words.
+	minReach = 0.15
 )
 
 // GroupLabels returns a label for each range of groups of rows: up to n words, best first. The argument groups holds
 // the group of each row, or −1 for none. Range r joins the groups ranges[r][0] to ranges[r][1]−1; without ranges, each
-// group has a label of its own. A word is in the labels of the range with its largest score, and of ranges that
-// contain that range. It is in others only if they would otherwise have no words.
+// group has a label of its own. A word is in labels of the range with its largest score, of ranges that contain that
+// range, and of others where its score is nearly as large. It is in further ones only if they would otherwise have no
+// words.
 //
 // If rows are texts, the words are common in the group, rare outside, and occur together. The first word
 // has the largest score
@@ -38,24 +49,33 @@ const (
 // word, and t_g for the group. The ratio is limited to the range from 0.02 to 1. It is small for stop words of
 // any language, headers and signatures, which all kinds of texts contain.
 //
-// The other words of the label maximise score · (1 + NPMI)⁵, with the mean normalised pointwise mutual
-// information of the word and the words before it (Bouma 2009). A phrase of words that are often adjacent,
+// The other words of the label maximise
+//
+//	(κ′ − 0.7·κ_l) · √(t_w / t_g) · (1 + NPMI)²
+//
+// κ′ is the κ of "the text contains the word or one before it in the label", κ_l the same of the words before it, and
+// NPMI the mean normalised pointwise mutual information of the word and the words before it (Bouma 2009). All words
+// together are thus found in most texts of the group, and meet each other. Both values are lowered in proportion while
+// the label's words are in less than 15 % of the group's texts. A phrase of words that are often adjacent,
 // such as "hard drive", replaces its words if its score is at least 0.9 times the lower and 0.5 times the
 // higher of their scores. The label of a group without words is the beginning of a text. If two groups would
 // have the same label, the last word of one is replaced by another word, if there is one; otherwise [Distinct]
 // can number them. GroupLabels counts words in at most 20,000 texts.
 //
 // If rows are words, the label consists of the words nearest to the sum of the range's codes.
-func (x *Index) GroupLabels(groups []int32, ranges [][2]int32, n int) [][]string {
+//
+// GroupLabels also returns the share of the range's texts that contain a word of the label, or 1 of other labels.
+func (x *Index) GroupLabels(groups []int32, ranges [][2]int32, n int) (labels [][]string, reach []float64) {
 	if ranges == nil {
 		for g := range slices.Max(append(slices.Clone(groups), -1)) + 1 {
 			ranges = append(ranges, [2]int32{g, g + 1})
 		}
 	}
-	all, labels := rowsOf(groups, ranges), make([][]string, len(ranges))
+	all := rowsOf(groups, ranges)
+	labels, reach = make([][]string, len(ranges)), slices.Repeat([]float64{1}, len(ranges))
 	if x.Codes.Texts == nil {
 		parallel.Each(context.Background(), len(all), func(r int) { labels[r] = x.centralWords(all[r], n) })
-		return labels
+		return labels, reach
 	}
 	s := x.sample()
 	sampled := make([]int32, len(s.rows))
@@ -65,9 +85,9 @@ func (x *Index) GroupLabels(groups []int32, ranges [][2]int32, n int) [][]string
 	descriptions := s.describe(rowsOf(sampled, ranges), ranges, n, x.isStop)
 	x.describeWordless(descriptions, func(r int) []int32 { return all[r] })
 	for r, d := range descriptions {
-		labels[r] = d.words[:d.label]
+		labels[r], reach[r] = d.words[:d.label], d.reach
 	}
-	return labels
+	return labels, reach
 }
 
 // rowsOf returns the rows of each range of groups, in the order of their groups.
@@ -129,21 +149,23 @@ func (x *Index) centralWords(rows []int32, n int) []string {
 // A candidate is a word that can describe a group.
 type candidate struct {
 	id       uint32
-	score    float64
+	score    float64 // κ · tight
+	tight    float64 // √(t_w / t_g)
 	cohesion float64 // sum of the NPMI with the words of the label
 }
 
 // A description lists up to maxWords words for a group. The first ones are the label.
 type description struct {
 	words []string
-	label int // number of words of the label
+	label int     // number of words of the label
+	reach float64 // share of the group's texts that contain a word of the label
 }
 
 // describeWordless describes each group without words by the beginning of a text. rows returns the rows of a group.
 func (x *Index) describeWordless(descriptions []description, rows func(group int) []int32) {
 	for g := range descriptions {
 		if group := rows(g); descriptions[g].label == 0 && len(group) > 0 {
-			descriptions[g] = description{[]string{beginning(x.Codes.Texts.Text[group[0]])}, 1}
+			descriptions[g] = description{[]string{beginning(x.Codes.Texts.Text[group[0]])}, 1, 1}
 		}
 	}
 }
@@ -176,7 +198,7 @@ func (x *Index) describe(groups [][]int32, ranges [][2]int32, n int, isStop func
 	t, p := x.terms(), x.postings()
 	counters := make([]*counter, runtime.GOMAXPROCS(0))
 	for w := range counters {
-		counters[w] = &counter{isStop: isStop, counts: make([]int32, len(t.words)), all: make([]int32, len(t.words)), marked: make([]bool, x.Codes.Rows), sums: make([]float64, x.Codes.Cols)}
+		counters[w] = &counter{isStop: isStop, counts: make([]int32, len(t.words)), all: make([]int32, len(t.words)), inGroup: make([]bool, x.Codes.Rows), labelled: make([]bool, x.Codes.Rows), marked: make([]bool, x.Codes.Rows), sums: make([]float64, x.Codes.Cols)}
 	}
 	candidates := make([][]candidate, len(groups))
 	parallel.With(counters, len(groups), func(c *counter, g int) {
@@ -201,7 +223,8 @@ func (x *Index) describe(groups [][]int32, ranges [][2]int32, n int, isStop func
 		for i := range candidates[g] {
 			c := &candidates[g][i]
 			if t := tightness[c.id]; ofGroup > 0 && t < ofGroup {
-				c.score *= math.Sqrt(max(t/ofGroup, minTightness))
+				c.tight = math.Sqrt(max(t/ofGroup, minTightness))
+				c.score *= c.tight
 			}
 		}
 		candidates[g] = keepPhrases(t, candidates[g])
@@ -220,7 +243,7 @@ func (x *Index) describe(groups [][]int32, ranges [][2]int32, n int, isStop func
 		})
 	}
 	descriptions := make([]description, len(groups))
-	parallel.With(counters, len(groups), func(c *counter, g int) { descriptions[g] = c.choose(t, p, candidates[g], n) })
+	parallel.With(counters, len(groups), func(c *counter, g int) { descriptions[g] = c.choose(t, p, groups[g], candidates[g], n) })
 	taken := map[string]bool{}
 	for _, g := range order {
 		distinguish(&descriptions[g], n, taken)
@@ -228,8 +251,8 @@ func (x *Index) describe(groups [][]int32, ranges [][2]int32, n int, isStop func
 	return descriptions
 }
 
-// divideWords removes a word from all groups except the one with its largest score and those whose ranges contain its
-// range. A group that would lose all words keeps them.
+// divideWords removes a word from all groups except the one with its largest score, those whose ranges contain its range,
+// and those where its score is nearly as large. A group that would lose all words keeps them.
 func divideWords(candidates [][]candidate, ranges [][2]int32) {
 	type claim struct {
 		group int
@@ -246,7 +269,8 @@ func divideWords(candidates [][]candidate, ranges [][2]int32) {
 	for g, list := range candidates {
 		var own []candidate
 		for _, c := range list {
-			if home := ranges[best[c.id].group]; ranges[g][0] <= home[0] && home[1] <= ranges[g][1] {
+			home := ranges[best[c.id].group]
+			if c.score >= sharedScore*best[c.id].score || ranges[g][0] <= home[0] && home[1] <= ranges[g][1] {
 				own = append(own, c)
 			}
 		}
@@ -306,11 +330,13 @@ func (x *Index) tightness(rows []int32, sums []float64) float64 {
 // A counter is the scratch space of one goroutine that describes groups.
 type counter struct {
 	isStop func(word string) bool
-	counts []int32   // by word: texts of the group in which it counts
-	all    []int32   // by word: texts of the group
-	seen   []uint32  // words with counts
-	marked []bool    // by row
-	sums   []float64 // by dimension
+	counts []int32  // by word: texts of the group in which it counts
+	all    []int32  // by word: texts of the group
+	seen   []uint32 // words with counts
+	marked []bool   // by row
+
+	inGroup, labelled []bool    // by row, for chooseLabel: whether the text is in the group, and contains a word of the label
+	sums              []float64 // by dimension
 }
 
 // maxCandidates is the number of words of a group for which tightness and NPMI are computed.
@@ -355,7 +381,7 @@ func (c *counter) candidates(t *terms, p *postings, group []int32, repeated bool
 		if all := float64(len(p.with(id))); t.counts[id] > 0 && float64(c.all[id]) > formulaShare*inside && all > formulaTexts*total {
 			both, with = float64(c.all[id]), all
 		}
-		kappa := 2 * (both*total - inside*with) / (inside*(total-with) + with*(total-inside))
+		kappa := kappaOf(both, inside, with, total)
 		isName := t.beside[id] >= t.counts[id] && t.beside[id] > 1
 		if both >= minCount && kappa > 0 && (repeated || both >= minPrecision*with && !isName) && canLabel(t.words[id]) && !c.isStop(t.words[id]) {
 			found.Add(ranking.Item{Index: int(id), Score: kappa})
@@ -364,44 +390,79 @@ func (c *counter) candidates(t *terms, p *postings, group []int32, repeated bool
 	}
 	var list []candidate
 	for _, i := range found.Items() {
-		list = append(list, candidate{id: uint32(i.Index), score: i.Score})
+		list = append(list, candidate{id: uint32(i.Index), score: i.Score, tight: 1})
 	}
 	return list
 }
 
-// choose returns a label of up to n words, followed by other words in decreasing order of score.
-func (c *counter) choose(t *terms, p *postings, candidates []candidate, n int) description {
-	var d description
-	for len(d.words) < maxWords {
-		inLabel := d.label == len(d.words) && d.label < n
-		best, bestValue := -1, 0.0
-		for i, w := range candidates {
-			value, least := w.score, minScore
-			if inLabel {
-				value *= math.Pow(1+w.cohesion/float64(max(d.label, 1)), 5)
-				least = minLabelScore
-			}
-			if value > bestValue && w.score >= least*candidates[0].score && !sharesWord(t.words[w.id], d.words) {
-				best, bestValue = i, value
-			}
-		}
-		if best >= 0 {
-			best = phraseOf(t, candidates, best)
-		}
-		switch {
-		case best >= 0:
-			d.words = append(d.words, t.words[candidates[best].id])
-			if inLabel {
-				d.label++
-				c.addCohesion(p, candidates, candidates[best].id)
-			}
-		case inLabel:
-			n = d.label // the label is complete
-		default:
-			return d
+// kappaOf returns Cohen's κ of two properties of texts, given the number of texts with both and with each.
+func kappaOf(both, a, b, total float64) float64 {
+	return 2 * (both*total - a*b) / (a*(total-b) + b*(total-a))
+}
+
+// choose returns a label of up to n words for a group, followed by other words in decreasing order of score.
+func (c *counter) choose(t *terms, p *postings, group []int32, candidates []candidate, n int) description {
+	d := c.chooseLabel(t, p, group, candidates, n)
+	for i, w := range candidates {
+		if len(d.words) < maxWords && w.score >= minScore*candidates[0].score && !sharesWord(t.words[w.id], d.words) {
+			d.words = append(d.words, t.words[candidates[phraseOf(t, candidates, i)].id])
 		}
 	}
 	return d
+}
+
+// chooseLabel returns a label of up to n words for a group.
+func (c *counter) chooseLabel(t *terms, p *postings, group []int32, candidates []candidate, n int) (d description) {
+	clear(c.labelled)
+	clear(c.inGroup)
+	for _, i := range group {
+		c.inGroup[i] = true
+	}
+	total, inside := float64(len(c.marked)), float64(len(group))
+	both, with, kappa := 0.0, 0.0, 0.0 // texts that contain a word of the label: in the group, all, and κ
+	for d.label < n {
+		best, bestValue := -1, 0.0
+		for i, w := range candidates {
+			more, all := c.countNew(p.with(w.id))
+			value := w.score
+			if d.label > 0 {
+				gain := kappaOf(both+more, inside, with+all, total) - labelWeight*kappa
+				value = gain * w.tight * math.Pow(1+w.cohesion/float64(d.label), 2)
+			}
+			value *= min(1, (both+more)/(minReach*inside))
+			if value > bestValue && w.score >= minLabelScore*candidates[0].score && !sharesWord(t.words[w.id], d.words) {
+				best, bestValue = i, value
+			}
+		}
+		if best < 0 {
+			break
+		}
+		id := candidates[phraseOf(t, candidates, best)].id
+		d.words = append(d.words, t.words[id])
+		d.label++
+		c.addCohesion(p, candidates, id)
+		more, all := c.countNew(p.with(id))
+		both, with = both+more, with+all
+		kappa = kappaOf(both, inside, with, total)
+		d.reach = both / inside
+		for _, i := range p.with(id) {
+			c.labelled[i] = true
+		}
+	}
+	return d
+}
+
+// countNew counts texts without a word of the label: those in the group, and all.
+func (c *counter) countNew(texts []int32) (inGroup, all float64) {
+	for _, i := range texts {
+		if !c.labelled[i] {
+			all++
+			if c.inGroup[i] {
+				inGroup++
+			}
+		}
+	}
+	return inGroup, all
 }
 
 // keepPhrases returns the words among the candidates, and the phrases that can replace their words. Both words

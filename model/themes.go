@@ -17,31 +17,6 @@ func (t *Themes) Len() int {
 	return len(t.Splits) + 1
 }
 
-// Cut divides the themes into the given number of topics, 1 to M, and returns the id of each theme's topic. A
-// topic of one theme has that theme's number as its id. A larger topic has the id M + j, where j is the index
-// of the split that divides it for larger numbers of topics. A topic therefore keeps its id until it is
-// divided.
-func (t *Themes) Cut(topics int) []int32 {
-	of := make([]int32, t.Len())
-	for _, first := range t.Splits[:topics-1] {
-		of[first] = 1
-	}
-	for theme := 1; theme < len(of); theme++ {
-		of[theme] += of[theme-1]
-	}
-	ids := make([]int32, topics)
-	for theme, topic := range of {
-		ids[topic] = int32(theme)
-	}
-	for j := len(t.Splits) - 1; j >= topics-1; j-- {
-		ids[of[t.Splits[j]]] = int32(t.Len() + j)
-	}
-	for theme, topic := range of {
-		of[theme] = ids[topic]
-	}
-	return of
-}
-
 func (t *Themes) validate() error {
 	if t == nil {
 		return nil

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -18,19 +17,6 @@ func themeModel() *Model {
 	m.Info.Training.Themes = &Themes{Topics: 2, Splits: []int32{2, 3, 1}}
 	m.Dictionary.Themes = []float32{1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0.6, 0.8}
 	return m
-}
-
-// A topic is a range of themes. Another topic splits one range, and the other topics keep their ids.
-func TestCut(t *testing.T) {
-	themes := &Themes{Splits: []int32{2, 3, 1}}
-	for i, want := range [][]int32{{4, 4, 4, 4}, {6, 6, 5, 5}, {6, 6, 2, 3}, {0, 1, 2, 3}} {
-		if got := themes.Cut(i + 1); !slices.Equal(got, want) {
-			t.Errorf("%d topics: %v, want %v", i+1, got, want)
-		}
-	}
-	if got := new(Themes).Cut(1); !slices.Equal(got, []int32{0}) {
-		t.Errorf("one theme: %v", got)
-	}
 }
 
 // Themes are the same in a directory, read and saved at once or by rows.

@@ -66,16 +66,13 @@ class Overcomplete:
     def fit(self, table, count, seed):
         self.folder = tempfile.TemporaryDirectory()
         self.count = str(count)
-        of, self.broad, themes, labels = self.run(table, "train", "--topics", self.count, "--seed", str(seed))
-        self.topics = sorted(set(self.broad.values()))
-        scores = [sum(themes[:, k] for k, topic in self.broad.items() if topic == t) for t in self.topics]
+        of, broad, themes, labels = self.run(table, "train", "--topics", self.count, "--seed", str(seed))
+        self.topics = sorted(set(broad.values()))
+        scores = [sum(themes[:, k] for k, topic in broad.items() if topic == t) for t in self.topics]
         return Topics(self.places(of), np.transpose(scores), [labels[t] for t in self.topics])
 
     def predict(self, table):
-        of, broad, _, _ = self.run(table, "encode", os.path.join(self.folder.name, "train"))
-        # A topic whose rows are all in one of its halves has the id of this half, so themes tell which topic it is.
-        same = {topic: self.broad[k] for k, topic in broad.items() if k in self.broad} | {t: t for t in self.topics}
-        return Topics(self.places([same.get(t) for t in of]), None, None)
+        return Topics(self.places(self.run(table, "encode", os.path.join(self.folder.name, "train"))[0]), None, None)
 
     def places(self, topics):
         return np.array([self.topics.index(t) if t in self.topics else -1 for t in topics])

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -37,7 +38,7 @@ page loads nothing from the network.
 texts, and with the chosen words and dimensions. If only words are chosen, the page has
 the strongest dimensions of each; if only dimensions are, the top words of each.`,
 		Example: `  overcomplete explore model --open
-  overcomplete explore posts --export topics.html
+  overcomplete explore posts --export topics.html --title "Posts of April"
   overcomplete explore model --export bank.html --words bank,river,money`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -92,6 +93,7 @@ the strongest dimensions of each; if only dimensions are, the top words of each.
 	flags.StringVar(&host, "host", "127.0.0.1", "`address` to serve at; 0.0.0.0 is reachable from other machines")
 	flags.StringVar(&embed, "embed", "", "also find texts by meaning: a `command` that reads a JSON string per line and writes its vector as a JSON array, by the embedding model of the texts")
 	flags.BoolVar(&frame, "frame", false, "let pages of this machine, such as notebooks, show it in a frame")
+	flags.String("title", "", "`title` of the page (default the name of the model)")
 	flags.StringVar(&output, "export", "", "write the page into this `file` instead")
 	flags.StringSliceVar(&words, "words", nil, "`words` to export; quote one that has a comma: '\",\"'")
 	flags.IntSliceVar(&dimensions, "dimensions", nil, "`dimensions` to export")
@@ -143,7 +145,8 @@ func openExplorer(cmd *cobra.Command, path string, o explore.Options) (*explore.
 	if o.Judge, o.Accuracy, err = readAccuracy(path, m.Codes.Cols); err != nil {
 		return nil, err
 	}
-	x, err := explore.New(m, filepath.Base(path), o)
+	title, _ := cmd.Flags().GetString("title")
+	x, err := explore.New(m, cmp.Or(title, filepath.Base(path)), o)
 	if err != nil {
 		return nil, usageError{err}
 	}

@@ -189,9 +189,9 @@ func TestExploreExport(t *testing.T) {
 	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
 	dir.Write(t, "labels.tsv", []byte("dimension\tlabel\n3\tkings\n"))
 	dir.MustRun(t, "labels old --import labels.tsv")
-	dir.MustRun(t, "explore old --export page.html --words word1,word2 --dimensions 3")
+	dir.MustRun(t, "explore old --export page.html --words word1,word2 --dimensions 3 --title Kings")
 	page := string(dir.Read(t, "page.html"))
-	for _, want := range []string{"<!DOCTYPE html>", `"word":{"word1":`, `"dimension":{"3":`, `"labels":[{"dimension":3,"name":"kings"}]`} {
+	for _, want := range []string{"<!DOCTYPE html>", `"name":"Kings"`, `"word":{"word1":`, `"dimension":{"3":`, `"labels":[{"dimension":3,"name":"kings"}]`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %s in the page", want)
 		}

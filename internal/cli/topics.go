@@ -29,8 +29,9 @@ share and the number of rows, the label, the largest subtopics and three typical
 Topics are the branches of a tree whose leaves are themes. Topics MODEL TOPIC prints the
 subtopics of the topic with this id in the same way, and so on down to the themes. The rows
 and the label of a topic don't depend on the number of broad topics, which --topics changes
-without another training. The topic "other" joins branches with less than half a percent of
-the rows, and rows that fit no theme. Empty texts have no topic.
+without another training; encoded rows have the topics and ids of their model. The topic
+"other" joins branches with less than half a percent of the rows, small ones whose texts
+share no words, and rows that fit no theme. Empty texts have no topic.
 
 With --column, the most frequent values of a column are printed for each topic. If they are
 dates (2024-03-05 or 2024-03-05T10:11:12Z), a bar for each period is printed instead, in

@@ -222,7 +222,8 @@ func labelRegions(index *interpret.Index, regions []region, codes []interpret.Co
 			groups[n.Row] = int32(r)
 		}
 	}
-	for r, label := range index.GroupLabels(groups, nil, regionWords) {
+	labels, _ := index.GroupLabels(groups, nil, regionWords)
+	for r, label := range labels {
 		regions[r].Words = label
 	}
 }

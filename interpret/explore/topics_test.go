@@ -294,6 +294,17 @@ func TestBrowserTopics(t *testing.T) {
 	b.wait(`document.querySelectorAll(".topics li").length === 3 && document.querySelectorAll(".map .dot").length === %d`, len(x.rowMap().Points))
 	table := x.topics()
 	b.wait(`document.querySelector("h1").textContent === "Topics of 300 texts" && document.querySelector(".aside ul").textContent.startsWith("1 near-duplicate")`)
+	// The table lists the tree.
+	lines := "id\tparent\tlabel\tshare\ttexts\n"
+	for _, topic := range slices.Concat(table.Topics, table.Subtopics) {
+		parent := ""
+		if topic.Parent != topics.None {
+			parent = fmt.Sprint(topic.Parent)
+		}
+		lines += fmt.Sprintf("%d\t%s\t%s\t%.5f\t%d\n", topic.ID, parent, topic.Label, topic.Share, topic.Count)
+	}
+	evaluate[chromedp.Void](b, `saved = ""; tableOf(document.getElementById("main")).then((text) => (saved = text)); 0`)
+	b.wait(`saved === %s`, quote(lines))
 	// A topic unfolds in place, by keyboard, and stays so.
 	b.do(chromedp.Focus(".topics summary"), chromedp.KeyEvent(kb.Enter))
 	b.wait(`document.querySelectorAll(".topics .topics li").length === 2 && document.querySelector(".topics .topics a.name").hash === "#/topic/%d"`, table.table.Children(table.Topics[0].ID)[0].ID)

@@ -32,8 +32,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// An ID is the number of a topic, see [model.Themes.Cut], or [None]. Themes, the leaves of the tree, have the ids 0 to
-// M−1. The topic "other" has the id 2M−1.
+// An ID is the number of a topic, or [None]. Themes, the leaves of the tree, have the ids 0 to M−1, and the branch that
+// split j of [model.Themes] divides has the id M+j. Ids thus don't depend on the rows. The topic "other" has the id 2M−1.
 type ID int32
 
 // None means no topic or theme. In JSON it is null.
@@ -79,8 +79,9 @@ type Value struct {
 }
 
 // A Table lists the topics that have rows. Those with the same parent are in decreasing order of the number of rows.
-// The last broad topic is "other" if some rows are in branches with less than half a percent of the rows and a sixth of
-// the mean of broad topics, or fit no theme. The small branches are its subtopics.
+// The last broad topic is "other" if some rows fit no theme, or are in branches with less than half a percent of the rows
+// and a sixth of the mean of broad topics, or less than half the mean and a label with words of less than 15 % of the
+// texts. These branches are its subtopics.
 type Table struct {
 	Topics    []Topic `json:"topics"`    // broad topics
 	Subtopics []Topic `json:"subtopics"` // all below, down to the themes; a topic precedes its subtopics
@@ -106,6 +107,7 @@ const (
 	maxChildren = 6     // subtopics of a topic
 	smallShare  = 0.005
 	smallOfMean = 1. / 6
+	minReach    = 0.15 // share of the texts that contain a word of the label, of topics below half the mean
 )
 
 // New returns the topics of the rows of m, a model with M themes. The argument x must index the codes of m;
@@ -130,7 +132,7 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 		}
 	})
 	tree := newTree(themes, t.ThemeOf)
-	labels := tree.label(x, t.ThemeOf)
+	labels, reach := tree.label(x, t.ThemeOf)
 	add := func(to *[]Topic, id ID, rows []int32, parent ID) {
 		topic := labels[id]
 		topic.ID, topic.Parent, topic.rows, topic.Count = id, parent, rows, len(rows)
@@ -141,23 +143,24 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 	below = func(parent ID, ids []int32) {
 		for _, id := range tree.largestFirst(ids) {
 			add(&t.Subtopics, ID(id), tree.rowsOf(id), parent)
-			below(ID(id), tree.divide(id, maxChildren))
+			below(ID(id), tree.children(id))
 		}
 	}
-	least := min(smallShare, smallOfMean/float64(number)) * float64(codes.Rows)
+	mean := float64(codes.Rows) / float64(number)
+	least := min(smallShare*float64(codes.Rows), smallOfMean*mean)
 	var broad, small []int32
-	for _, id := range slices.Compact(slices.Sorted(slices.Values(themes.Cut(number)))) {
-		switch rows := tree.rowsOf(id); {
-		case len(rows) == 0:
-		case float64(len(rows)) < least:
-			small = append(small, tree.smallest(id))
+	for _, id := range tree.divide(tree.root(), number) {
+		switch rows := len(tree.rowsOf(id)); {
+		case rows == 0:
+		case float64(rows) < least, float64(rows) < mean/2 && reach[id] < minReach:
+			small = append(small, id)
 		default:
-			broad = append(broad, tree.smallest(id))
+			broad = append(broad, id)
 		}
 	}
 	for _, id := range tree.largestFirst(broad) {
 		add(&t.Topics, ID(id), tree.rowsOf(id), None)
-		below(ID(id), tree.divide(id, maxChildren))
+		below(ID(id), tree.children(id))
 	}
 	var rest []int32
 	for _, id := range small {
@@ -187,25 +190,33 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 	return t, ctx.Err()
 }
 
-// label returns topics with labels for all branches, by id, and for "other".
-func (t *tree) label(x *interpret.Index, themeOf []ID) []Topic {
+// label returns topics with labels for all branches, by id, and for "other". It also returns the share of each branch's
+// texts that contain a word of the label, or 1 without such words.
+func (t *tree) label(x *interpret.Index, themeOf []ID) (topics []Topic, reach []float64) {
 	groups, ranges := make([]int32, len(themeOf)), make([][2]int32, len(t.branches))
 	for i, theme := range themeOf {
 		groups[i] = int32(theme)
 	}
 	for id, b := range t.branches {
-		if rows := t.rowsOf(int32(id)); len(rows) > 0 && t.smallest(int32(id)) == int32(id) {
+		if len(t.rowsOf(int32(id))) > 0 && t.smallest(int32(id)) == int32(id) {
 			ranges[id] = [2]int32{b.lo, b.hi}
 		}
 	}
-	words := x.GroupLabels(groups, ranges, labelWords)
+	words, reach := x.GroupLabels(groups, ranges, labelWords)
 	words = append(words[t.themes:], words[:t.themes]...) // larger topics have labels without numbers
-	topics := make([]Topic, len(words)+1)
+	topics = make([]Topic, len(words)+1)
 	for i, label := range interpret.Distinct(words) {
-		topics[(i+t.themes)%len(words)] = Topic{Words: words[i], Label: strings.Join(label, ", ")}
+		topics[(i+int(t.themes))%len(words)] = Topic{Words: words[i], Label: strings.Join(label, ", ")}
+	}
+	for id := range t.branches {
+		same := t.smallest(int32(id))
+		topics[id], reach[id] = topics[same], reach[same]
+	}
+	if x.Codes.Texts != nil { // no words distinguish all texts
+		topics[t.root()], reach[t.root()] = Topic{Words: []string{}, Label: "all"}, 1
 	}
 	topics[len(words)] = Topic{Words: []string{}, Label: "other"}
-	return topics
+	return topics, reach
 }
 
 // largestFirst sorts branches in decreasing order of the number of rows.

@@ -187,7 +187,7 @@ func TestTree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows := 0
+		rows, labels := 0, map[string]bool{}
 		for _, topic := range table.Topics {
 			rows += topic.Count
 			for _, i := range topic.rows {
@@ -205,6 +205,10 @@ func TestTree(t *testing.T) {
 				t.Errorf("%d topics: topic %d is %v, before %v", number, topic.ID, now, before)
 			}
 			all[topic.ID] = now
+			if labels[topic.Label] {
+				t.Errorf("%d topics: two are called %q", number, topic.Label)
+			}
+			labels[topic.Label] = true
 			var below []int32
 			for _, sub := range table.Children(topic.ID) {
 				below = append(below, sub.rows...)
@@ -214,13 +218,6 @@ func TestTree(t *testing.T) {
 				t.Errorf("%d topics: subtopics of %d have rows %d, want %d", number, topic.ID, below, want)
 			}
 		}
-	}
-	labels := map[string]bool{}
-	for _, topic := range all {
-		labels[topic.label] = true
-	}
-	if len(labels) != len(all) {
-		t.Errorf("%d labels of %d topics", len(labels), len(all))
 	}
 	for i := range 90 { // a row of topic 12 in 1,000
 		if i%3 == 2 && i > 2 {
@@ -235,6 +232,88 @@ func TestTree(t *testing.T) {
 	table := tableOf(t, m)
 	if other := table.Topics[len(table.Topics)-1]; len(table.Topics) != 3 || other.ID != 13 || other.Count != 2 || table.Rows[2] != 13 || len(table.Children(13)) != 1 || table.Children(13)[0].Count != 1 {
 		t.Errorf("other is %+v, with subtopics %+v", other, table.Children(13))
+	}
+}
+
+// A tree divides a branch at the splits nearest to the root. Other branches keep their ids.
+func TestDivide(t *testing.T) {
+	tree := newTree(&model.Themes{Splits: []int32{2, 3, 1}}, nil)
+	for n, want := range [][]int32{{4}, {6, 5}, {6, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}} {
+		if got := tree.divide(tree.root(), n+1); !slices.Equal(got, want) {
+			t.Errorf("%d branches: %d, want %d", n+1, got, want)
+		}
+	}
+	tree = newTree(new(model.Themes), nil)
+	if got := tree.divide(tree.root(), 2); !slices.Equal(got, []int32{0}) {
+		t.Errorf("one theme: %d", got)
+	}
+}
+
+// A small topic is a part of "other" if few of its texts contain a word of its label. All texts are "all".
+func TestUntelling(t *testing.T) {
+	m := testModel()
+	for i := range 91 {
+		switch {
+		case i%3 == 2 && i < 50:
+			m.Codes.Index[m.Codes.Ptr[i]] = int32(i / 3 % 2) // 14 rows of branch 9 stay
+		case i%3 == 2:
+			m.Codes.Texts.Text[i] = fmt.Sprintf("%c%[1]cword%[1]c", 'a'+i%26)
+		}
+	}
+	m.Codes.Texts.Text[50] = "purr"
+	for i := range 2 {
+		m.Codes.Texts.Text[53+3*i] = "purr"
+		table, err := New(t.Context(), m, interpret.NewIndex(m.Codes), 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		broad := slices.ContainsFunc(table.Topics, func(topic Topic) bool { return topic.ID == 9 })
+		if broad != (i == 1) || broad == (len(table.Children(13)) == 1) {
+			t.Errorf("a word in %d of 14 texts: %+v", i+2, table.Topics)
+		}
+	}
+	table, err := New(t.Context(), m, interpret.NewIndex(m.Codes), 1)
+	if err != nil || table.Topics[0].Label != "all" {
+		t.Errorf("all texts are called %+v, error %v", table.Topics[0], err)
+	}
+}
+
+// Rows have the same topics in a part of the rows, though some branches have no rows there.
+func TestIDsOfPart(t *testing.T) {
+	m := testModel()
+	var rows []int
+	for i := range 91 {
+		if i%6 != 3 && i%3 != 2 { // none in themes 1, 4 and 5
+			rows = append(rows, i)
+		}
+	}
+	part := *m
+	part.Codes = interpret.SelectRows(m.Codes, rows)
+	for number := 1; number <= 7; number++ {
+		var tables [2]*Table
+		for i, m := range []*model.Model{m, &part} {
+			var err error
+			if tables[i], err = New(t.Context(), m, interpret.NewIndex(m.Codes), number); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for at, i := range rows {
+			if got, want := tables[1].Rows[at], tables[0].Rows[i]; got != want {
+				t.Errorf("%d topics: row %d has topic %d, want %d", number, i, got, want)
+			}
+		}
+		listed := map[ID]bool{}
+		for _, topic := range slices.Concat(tables[1].Topics, tables[1].Subtopics) {
+			if listed[topic.ID] {
+				t.Errorf("%d topics: %d is listed twice", number, topic.ID)
+			}
+			listed[topic.ID] = true
+		}
+		for _, theme := range tables[1].ThemeOf {
+			if theme != None && !listed[theme] {
+				t.Errorf("%d topics: theme %d isn't listed", number, theme)
+			}
+		}
 	}
 }
 

@@ -13,9 +13,9 @@ type branch struct {
 	halves [2]int32 // ids of the branches into which it splits, if hi − lo > 1
 }
 
-// A tree lists the 2M−1 branches of M themes by id, see [model.Themes.Cut].
+// A tree lists the 2M−1 branches of M themes by [ID].
 type tree struct {
-	themes   int
+	themes   int32
 	branches []branch
 	rows     []int32 // rows with a theme, in the order of their themes
 	starts   []int32 // index in rows of each theme's first row, M+1
@@ -24,7 +24,7 @@ type tree struct {
 // newTree returns the tree of themes. The argument of holds the theme of each row, or None.
 func newTree(themes *model.Themes, of []ID) *tree {
 	m := int32(themes.Len())
-	t := &tree{themes: int(m), branches: make([]branch, 2*m-1), starts: make([]int32, m+1)}
+	t := &tree{themes: m, branches: make([]branch, 2*m-1), starts: make([]int32, m+1)}
 	begin, end := make([]int32, m+1), make([]int32, m+1) // id of the largest branch so far that begins or ends at a theme
 	for theme := range m {
 		t.branches[theme] = branch{lo: theme, hi: theme + 1}
@@ -62,14 +62,37 @@ func (t *tree) rowsOf(id int32) []int32 {
 	return t.rows[t.starts[b.lo]:t.starts[b.hi]]
 }
 
-// smallest returns the smallest branch with the same rows as a branch with rows.
+// root returns the branch of all themes.
+func (t *tree) root() int32 { return min(t.themes, int32(len(t.branches)-1)) }
+
+// divide returns the n branches into which a branch splits, or all its themes if it has fewer. The splits nearest to the
+// root come first.
+func (t *tree) divide(id int32, n int) []int32 {
+	parts := []int32{id}
+	for len(parts) < n {
+		next := -1 // a split nearer to the root has a smaller id
+		for i, part := range parts {
+			if part >= t.themes && (next < 0 || part < parts[next]) {
+				next = i
+			}
+		}
+		if next < 0 {
+			break
+		}
+		halves := t.branches[parts[next]].halves
+		parts = slices.Replace(parts, next, next+1, halves[:]...)
+	}
+	return parts
+}
+
+// smallest returns the smallest branch with the same rows as a branch with rows, except a theme of a larger branch.
 func (t *tree) smallest(id int32) int32 {
-	for int(id) >= t.themes {
+	for id >= t.themes {
 		a, b := t.branches[id].halves[0], t.branches[id].halves[1]
 		switch {
-		case len(t.rowsOf(a)) == 0:
+		case len(t.rowsOf(a)) == 0 && b >= t.themes:
 			id = b
-		case len(t.rowsOf(b)) == 0:
+		case len(t.rowsOf(b)) == 0 && a >= t.themes:
 			id = a
 		default:
 			return id
@@ -78,27 +101,12 @@ func (t *tree) smallest(id int32) int32 {
 	return id
 }
 
-// divide returns up to n branches with rows into which a branch splits, or none if it is a theme. The splits nearest to
-// the root come first, as in [model.Themes.Cut].
-func (t *tree) divide(id int32, n int) []int32 {
-	parts := []int32{id}
-	for len(parts) < n {
-		next := -1 // a split nearer to the root has a smaller id
-		for i, part := range parts {
-			if int(part) >= t.themes && (next < 0 || part < parts[next]) {
-				next = i
-			}
-		}
-		if next < 0 {
-			break
-		}
-		halves := t.branches[parts[next]].halves // both have rows, because parts are smallest
-		parts = slices.Replace(parts, next, next+1, t.smallest(halves[0]), t.smallest(halves[1]))
-	}
-	if len(parts) == 1 {
+// children returns the branches with rows among maxChildren parts of a branch with rows, or none of a theme.
+func (t *tree) children(id int32) []int32 {
+	if id < t.themes {
 		return nil
 	}
-	return parts
+	return slices.DeleteFunc(t.divide(t.smallest(id), maxChildren), func(part int32) bool { return len(t.rowsOf(part)) == 0 })
 }
 
 // descend returns the theme of a row, given the row's themes in increasing order and their cosines, or None without

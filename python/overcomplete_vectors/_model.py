@@ -170,19 +170,37 @@ class Model:
         best = np.argsort(-np.abs(values), kind="stable")[:n]
         return self._rows_table(rows[best], value=values[best])
 
-    def nearest(self, x: Any, n: int = 10) -> Any:
+    def nearest(self, x: Any, n: int = 10, *, more: Mapping[int, float] = {}, less: Mapping[int, float] = {}) -> Any:
         """Returns a table of the n nearest neighbours of x: rows whose codes have the largest positive cosine with its code.
 
-        x is a word, an id, a row number, or a dense vector of L numbers.
+        x is a word, an id, a row number, or a dense vector of L numbers. more and less map dimensions to positive numbers.
+        Rows are then sorted by a score, the cosine plus (or minus) each number times the row's value in the dimension, of
+        its code of norm 1. Raises ValueError and IndexError as query does.
         """
         row, code = self._code(x)
         norm = np.sqrt((code.data**2).sum()) or 1
         cosines = np.asarray((self.codes @ code.T).todense()).ravel() / (self._norms * norm)
+        scores = cosines + self._steer(more, less)
         if row is not None:
-            cosines[row] = 0
-        best = np.argsort(-cosines, kind="stable")[:n]
-        best = best[cosines[best] > 0]
-        return self._rows_table(best, cosine=cosines[best])
+            scores[row] = 0
+        best = np.argsort(-scores, kind="stable")[:n]
+        best = best[scores[best] > 0]
+        return self._rows_table(best, cosine=cosines[best], **({"score": scores[best]} if more or less else {}))
+
+    def search(self, query: str, n: int = 10) -> Any:
+        """Returns a table of the n texts that match the words of a query best (BM25), those with all words first.
+
+        Raises ValueError if no text contains one of the words.
+        """
+        found = json.loads(run("nearest", self._unchanged_path, "-n", n, "--json", "--", query))
+        return self._rows_table(np.array([self.row(text["word"]) for text in found.get("texts") or found["terms"]]))
+
+    def _steer(self, more: Mapping[int, float], less: Mapping[int, float]) -> np.ndarray:
+        """Returns the sum over steered dimensions of weight times value, of each row."""
+        scores = np.zeros(len(self.words))
+        for dimension, weight in _steering(more, less, len(self.dictionary)).items():
+            scores += weight * self._columns[:, [dimension]].toarray().ravel() / self._norms
+        return scores
 
     def explain(self, x: Any, n: int = 10) -> Any:
         """Returns a table of the n largest dimensions in the code of x, with their labels. x is as in nearest."""
@@ -220,15 +238,8 @@ class Model:
         if len(vector) != dense or not np.isfinite(vector).all():
             raise ValueError(f"x is not a dense vector of {dense} finite numbers (got {len(vector)} numbers)")
         products = self.dictionary @ (vector / (np.linalg.norm(vector.astype(float)) or 1)).astype(np.float32)
-        for sign, steered in ((1, more), (-1, less)):
-            for dimension, weight in steered.items():
-                if isinstance(dimension, bool) or not isinstance(dimension, (int, np.integer)) or not 0 <= dimension < k:
-                    raise IndexError(f"no dimension {dimension} (want 0 to {k - 1})")
-                if not 0 < weight <= 1_000_000:
-                    raise ValueError(f"the number of dimension {dimension} is {weight}, want a positive number up to 1000000")
-                if dimension in more and dimension in less:
-                    raise ValueError(f"dimension {dimension} is in both more and less")
-                products[dimension] += sign * weight
+        for dimension, weight in _steering(more, less, k).items():
+            products[dimension] += weight
         keys = np.abs(products) if signed or self.info["training"]["recipe"]["method"] == "A" else products
         best = np.sort(np.argsort(-keys, kind="stable")[:weights])
         best = best[keys[best] > 0]
@@ -331,6 +342,21 @@ def encode(model: Path, x: Any, nonzeros: int | None, n_jobs: int | None, device
         options = [*option("--nonzeros", nonzeros), *workers(n_jobs), "--device", device, "--rows", "texts", *([] if verbose else ["--quiet"])]
         run("encode", model, "X.npy", "-o", "codes", *options, verbose=verbose, cwd=folder)
         return sp.csr_array(sp.load_npz(folder / "codes" / "codes.npz"))
+
+
+def _steering(more: Mapping[int, float], less: Mapping[int, float], k: int) -> dict[int, float]:
+    """Returns the signed weights of steered dimensions, of k."""
+    weights: dict[int, float] = {}
+    for sign, steered in ((1, more), (-1, less)):
+        for dimension, weight in steered.items():
+            if isinstance(dimension, bool) or not isinstance(dimension, (int, np.integer)) or not 0 <= dimension < k:
+                raise IndexError(f"no dimension {dimension} (want 0 to {k - 1})")
+            if not 0 < weight <= 1_000_000:
+                raise ValueError(f"the number of dimension {dimension} is {weight}, want a positive number up to 1000000")
+            if dimension in weights:
+                raise ValueError(f"dimension {dimension} is in both more and less")
+            weights[dimension] = sign * weight
+    return weights
 
 
 def option(flag: str, value: Any) -> list[Any]:

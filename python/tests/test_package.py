@@ -218,6 +218,12 @@ class TestModel(Folder):
         printed = json.loads(run("nearest", m.path, "mutex", "-n", 7, "--json"))
         self.assertEqual(printed["nearest"][0]["word"], table["word"][0])
         self.assertAlmostEqual(printed["nearest"][0]["cosine"]["sum"], table["cosine"][0], 5)
+        more, less = (int(k) for k in np.argsort(-np.abs(a[row]))[:2])
+        table = m.nearest("mutex", 50, more={more: 2}, less={less: 0.25})
+        scores = dict(zip(table["word"], table["score"]))
+        printed = json.loads(run("nearest", m.path, "mutex", "-n", 7, "--more", f"{more}=2", "--less", f"{less}=0.25", "--json"))["nearest"]
+        np.testing.assert_allclose([scores[n["word"]] for n in printed], [n["score"] for n in printed], atol=1e-6)
+        self.assertTrue(table["score"].is_monotonic_decreasing)
 
     def test_query(self):
         m = Model.load(self.models / "texts")
@@ -278,6 +284,10 @@ class TestModel(Folder):
         self.assertEqual(list(m.texts.columns), ["id", "text", "kind"])
         self.assertEqual(m.row("t17"), 17)
         self.assertEqual(list(m.nearest("t17", 2).columns), ["row", "id", "cosine", "text"])
+        query = self.texts[17].split()[-1]
+        found = m.search(query, 500)
+        self.assertEqual(list(found.columns), ["row", "id", "text"])
+        self.assertEqual(sorted(found["text"]), sorted(t for t in self.texts if query in t.split()))
         with mock.patch.dict(sys.modules, pandas=None):
             table = m.top(3, 2)
         self.assertEqual((type(table), list(table)), (dict, ["row", "id", "value", "text"]))
@@ -400,6 +410,10 @@ class TestModel(Folder):
             (KeyError, "no word or id 'none'", lambda: m.nearest("none")),
             (KeyError, "no row 400", lambda: m.nearest(400)),
             (IndexError, "no dimension 24", lambda: m.top(24)),
+            (IndexError, "no dimension 24", lambda: m.nearest(3, less={24: 1})),
+            (ValueError, "dimension 2 is in both", lambda: m.nearest(3, more={2: 1}, less={2: 1})),
+            (ValueError, "no text", lambda: m.search("-qwertz")),
+            (ValueError, "", lambda: m.search(" ")),
             (ValueError, "^X.npy: .*11", lambda: m.encode(self.x[:, 1:])),
             (ValueError, "^X.npy: row 1: value 4 is not a finite number .got NaN", lambda: m.encode(np.where(np.arange(12) == 3, np.nan, self.x[:3]))),
             (ValueError, "nonzeros", lambda: m.encode(self.x, nonzeros=0)),

@@ -156,6 +156,7 @@ async function show() {
     result = missingPage(error instanceof Missing ? error : new Missing(message, []));
   }
   if (mine !== shown) return; // the address has changed
+  table = result.table;
   document.title = [result.title, model?.name, "overcomplete"].filter(Boolean).join(" · ");
   document.getElementById("brand").textContent = model?.name ?? "overcomplete";
   for (const link of document.querySelectorAll("header nav a, #brand")) {

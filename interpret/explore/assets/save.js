@@ -2,16 +2,20 @@
 
 // Files of a view: its lists as TSV, its picture as SVG and PNG.
 
-/** tableOf returns the lists and facts of a view as TSV, with their headings. */
-function tableOf(main) {
+let table; // returns the table of the view, if it has one
+
+/** tableOf returns the table of a view as TSV, or else its lists and facts, with their headings. */
+async function tableOf(main) {
   const rows = [];
+  const tsv = (rows) => rows.map((row) => row.map((cell) => String(cell).replace(/\s+/g, " ")).join("\t") + "\n").join("");
+  if (table) return tsv(await table());
   let section = "";
   const text = (element) => element.textContent.replace(/\s+/g, " ").trim();
   for (const element of main.querySelectorAll("h2, li, dl > div")) {
     if (element.matches("h2")) section = text(element);
     else if (element.offsetParent) rows.push([section, ...[...element.children].map(text).filter(Boolean)]);
   }
-  return [["section", "content"], ...rows].map((row) => row.join("\t") + "\n").join("");
+  return tsv([["section", "content"], ...rows]);
 }
 
 /** pictureOf converts the visible text, boxes and charts of a view to plain SVG. */

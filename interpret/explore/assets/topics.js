@@ -94,7 +94,13 @@ async function topicsPage() {
     list.append(h("p", { class: "lead", "data-loading": "" }, "Computing topics…"));
     loadTopics().then(draw);
   }
-  return { title: "", content: [heading(`Topics of ${plural(model.words, unit())}`), list, modelSection()] };
+  return { title: "", content: [heading(`Topics of ${plural(model.words, unit())}`), list, modelSection()], table: topicsTable };
+}
+
+/** topicsTable returns all topics as rows of a table. */
+async function topicsTable() {
+  const t = await loadTopics();
+  return [["id", "parent", "label", "share", `${unit()}s`], ...[...t.topics, ...t.subtopics].map((topic) => [topic.id, topic.above?.id ?? "", topicName(topic), topic.share.toFixed(5), topic.count])];
 }
 
 const openTopics = new Set(); // ids of the topics whose subtopics the first page shows
