@@ -7,11 +7,9 @@ from pymilvus import DataType, MilvusClient
 
 model = Model.load("model")
 dense = np.stack(pq.read_table("sentences.parquet")["embedding"].to_numpy(zero_copy_only=False))
-
 client = MilvusClient("texts.db")  # Milvus Lite, or MilvusClient("http://localhost:19530")
 schema = client.create_schema(enable_dynamic_field=True)  # for text and columns
-schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=512)
-schema.add_field("codes", DataType.SPARSE_FLOAT_VECTOR)
+schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=512).add_field("codes", DataType.SPARSE_FLOAT_VECTOR)
 indexes = client.prepare_index_params()
 indexes.add_index("codes", index_type="SPARSE_INVERTED_INDEX", metric_type="IP")
 client.drop_collection("texts")
@@ -22,21 +20,20 @@ for i in range(0, len(rows), 1000):
 
 
 def search(x, n=10, rerank="dense", where="", **steering):
-    first = dict(zip(*model.query(x, **steering)))  # Milvus refuses negative weights
-    hits = client.search("texts", [first], anns_field="codes", limit=100 if rerank else n, filter=where, output_fields=["codes"])[0]
-    weights = dict(zip(*model.query(x, len(model.dictionary), signed=True, **steering)))
+    query = [dict(zip(*model.query(x, **steering)))]  # Milvus refuses negative weights
+    hits = client.search("texts", query, anns_field="codes", limit=100 if rerank else n, filter=where, output_fields=["codes"])[0]
+    every = dict(zip(*model.query(x, len(model.dictionary), signed=True, **steering)))
     score = {
         None: lambda hit: hit["distance"],
-        "products": lambda hit: sum(v * weights[k] for k, v in hit["entity"]["codes"].items()),
+        "products": lambda hit: sum(v * every.get(k, 0) for k, v in hit["entity"]["codes"].items()),
         "dense": lambda hit: dense[model.row(hit["id"])] @ x / np.linalg.norm(dense[model.row(hit["id"])]),
     }
     return [hit["id"] for hit in sorted(hits, key=score[rerank], reverse=True)[:n]]
 
 
 def explain(x, id, n=3):
-    weights = dict(zip(*model.query(x)))
-    codes = client.get("texts", [id], output_fields=["codes"])[0]["codes"]
-    return sorted(((model.labels[k], v * weights.get(k, 0)) for k, v in codes.items()), key=lambda part: -part[1])[:n]
+    weights, (row,) = dict(zip(*model.query(x))), client.get("texts", [id], output_fields=["codes"])
+    return sorted(((model.labels[k], v * weights.get(k, 0)) for k, v in row["codes"].items()), key=lambda part: -part[1])[:n]
 
 
 def delete(id):

@@ -10,14 +10,11 @@ vectors = models.VectorParams(size=len(dense[0]), distance=models.Distance.COSIN
 client = QdrantClient(":memory:")  # or QdrantClient("http://localhost:6333")
 client.create_collection("texts", {"dense": vectors}, {"codes": models.SparseVectorParams()})
 
-
-def points():
-    for i, row in enumerate(model.rows()):
-        codes = models.SparseVector(indices=row.pop("indices"), values=row.pop("values"))
-        yield models.PointStruct(id=i, vector={"codes": codes, "dense": dense[i]}, payload=row)
-
-
-client.upload_points("texts", points())
+points = []
+for row, vector in zip(model.rows(), dense):
+    codes = models.SparseVector(indices=row.pop("indices"), values=row.pop("values"))
+    points.append(models.PointStruct(id=len(points), vector={"codes": codes, "dense": vector}, payload=row))
+client.upload_points("texts", points)
 
 
 def search(x, n=10, rerank="dense", where=None, **steering):
@@ -32,8 +29,8 @@ def search(x, n=10, rerank="dense", where=None, **steering):
 
 
 def explain(x, id, n=3):
-    codes = client.retrieve("texts", [model.row(id)], with_vectors=True)[0].vector["codes"]
-    weights = dict(zip(*model.query(x)))
+    weights, (row,) = dict(zip(*model.query(x))), client.retrieve("texts", [model.row(id)], with_vectors=["codes"])
+    codes = row.vector["codes"]
     parts = {model.labels[k]: v * weights.get(k, 0) for k, v in zip(codes.indices, codes.values)}
     return sorted(parts.items(), key=lambda part: -part[1])[:n]
 
