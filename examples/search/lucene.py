@@ -12,7 +12,7 @@ dense = np.stack(pq.read_table("sentences.parquet")["embedding"].to_numpy(zero_c
 writer = index.IndexWriter(store.ByteBuffersDirectory(), index.IndexWriterConfig())  # or store.FSDirectory.open(path)
 rows, clause = list(model.rows()), lucene.BooleanClause.Occur
 for row in rows:
-    fields = [doc.FeatureField("codes", str(k), v) for k, v in zip(row["indices"], row["values"])]  # 9 significant bits
+    fields = [doc.FeatureField("values", str(k), v) for k, v in zip(row["indices"], row["values"])]  # 9 significant bits
     columns = row.keys() - {"text", "dimensions", "indices", "values"}
     writer.addDocument(fields + [doc.StringField(name, str(row[name]), doc.Field.Store.YES) for name in columns])
 
@@ -20,7 +20,7 @@ for row in rows:
 def search(x, n=10, rerank="dense", where=None, **steering):  # where: a column and its value
     query, searcher = lucene.BooleanQuery.Builder(), lucene.IndexSearcher(index.DirectoryReader.open(writer))
     for k, weight in zip(*model.query(x, **steering)):  # FeatureField refuses negative weights
-        query.add(doc.FeatureField.newLinearQuery("codes", str(k), weight), clause.SHOULD)
+        query.add(doc.FeatureField.newLinearQuery("values", str(k), weight), clause.SHOULD)
     hits = searcher.search((query.add(lucene.TermQuery(index.Term(*where)), clause.FILTER) if where else query).build(), 100).scoreDocs
     best = np.array([model.row(str(searcher.storedFields().document(hit.doc).get("id"))) for hit in hits], int)
     if rerank == "products":  # by all weights

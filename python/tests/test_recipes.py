@@ -29,6 +29,7 @@ class Recipes(unittest.TestCase):
         x = np.stack([rng.exponential(size=4) @ directions[rng.choice(60, 4, replace=False)] for _ in range(620)]).astype(np.float32)
         cls.x, cls.queries = x[:600], x[600:]
         rows = {"id": [f"t{i}" for i in range(600)], "text": [f"text {i % 50}" for i in range(600)], "kind": [i % 3 for i in range(600)]}
+        rows |= dict.fromkeys(["codes", "dense", "features"], rows["text"])  # names that recipes use
         pq.write_table(pa.table(rows | {"embedding": list(cls.x)}), "sentences.parquet")
         run("train", "sentences.parquet", "-o", "model", "-k", 96, "--nonzeros", 12, "--topics", 0)
         cls.model = Model.load("model")
