@@ -6,7 +6,6 @@ from overcomplete_vectors import Model, run
 model = Model.load("model")
 run("export", "model", "-f", "parquet", "-o", "rows.parquet", "--normalize", "--force")
 run("export", "model", "-f", "labels", "-o", "labels.json", "--force")
-
 db = duckdb.connect()  # or duckdb.connect("texts.db")
 db.execute("""
     CREATE TABLE rows AS SELECT * FROM read_parquet('rows.parquet', file_row_number = true);

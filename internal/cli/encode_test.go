@@ -223,7 +223,7 @@ func TestEncodeSays(t *testing.T) {
 	dir, _ := clitest.Sample(t)
 	dir.MustRun(t, "paper train in.txt -o a --epochs 2 -k 20 --loss huber --huber-delta 0.3")
 	stdout, stderr := dir.MustRun(t, "encode a in.txt -o empty --shard 2/2 --quiet")
-	if want := "empty: 0 words × 20 sparse dimensions\n  shard 2/2 has no rows: the input has 60, in blocks of 4096\n"; stdout != want {
+	if want := "empty: 0 words × 20 sparse dimensions\n  shard 2/2 has no rows: the input has 60, in blocks of 8192\n"; stdout != want {
 		t.Errorf("of an empty shard is printed %q, want %q", stdout, want)
 	}
 	note := "trained with the loss huber, encoded with the squared loss\n"

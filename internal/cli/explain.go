@@ -106,8 +106,8 @@ func loadVocabulary(cmd *cobra.Command, path, vocabulary string) (*interpret.Ind
 	if err != nil {
 		return nil, nil, err
 	}
-	if a, b := &encoded.Dictionary, &m.Dictionary; a.Dim != b.Dim || !slices.Equal(a.Atoms, b.Atoms) {
-		return nil, nil, usagef("%s was not encoded with the dictionary of %s; --vocabulary must be the model that encoded it", path, vocabulary)
+	if err := checkVocabulary(path, encoded, vocabulary, m); err != nil {
+		return nil, nil, err
 	}
 	x, err := newIndex(cmd, vocabulary, m)
 	if err != nil {
@@ -115,6 +115,14 @@ func loadVocabulary(cmd *cobra.Command, path, vocabulary string) (*interpret.Ind
 	}
 	labels, err := loadLabels(vocabulary, m.Codes.Cols)
 	return x, labels, err
+}
+
+// checkVocabulary returns an error unless the codes at path have the dictionary of the model vocabulary.
+func checkVocabulary(path string, encoded *model.Model, vocabulary string, m *model.Model) error {
+	if a, b := &encoded.Dictionary, &m.Dictionary; a.Dim != b.Dim || !slices.Equal(a.Atoms, b.Atoms) {
+		return usagef("%s was not encoded with the dictionary of %s; --vocabulary must be the model that encoded it", path, vocabulary)
+	}
+	return nil
 }
 
 // An explanation lists the dimensions and neighbours of a word.

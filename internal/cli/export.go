@@ -14,6 +14,7 @@ import (
 
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/csr"
+	"overcomplete/internal/input"
 	"overcomplete/interpret"
 	"overcomplete/interpret/topics"
 	"overcomplete/model"
@@ -125,7 +126,7 @@ func writeLabels(_ context.Context, w io.Writer, m exported) error {
 }
 
 func newExport() *cobra.Command {
-	var format, output string
+	var format, output, vocabulary string
 	var normalize, escape bool
 	cmd := &cobra.Command{
 		Use:   "export MODEL --format F -o FILE",
@@ -140,9 +141,11 @@ and in word2vec's binary form, so it stops the export; with --escape, white spac
 words are written as in a URL, "New York" as "New%20York".
 
 With --normalize, the values of a search engine's index are ready for the weights of
-"overcomplete query": scores are then close to cosines.`,
+"overcomplete query": scores are then close to cosines. To add rows to an index, encode them
+with its model and export them with --vocabulary, which refuses codes of another dictionary.`,
 		Example: `  overcomplete export model --format word2vec -o vectors.txt
   overcomplete export model --format jsonl --normalize -o - | head
+  overcomplete export new.model --vocabulary model -f jsonl --normalize -o new.jsonl
   overcomplete export model --format safetensors -o model.safetensors`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -156,6 +159,15 @@ With --normalize, the values of a search engine's index are ready for the weight
 				m, err := openForExport(cmd, args[0], escape, normalize)
 				if err != nil {
 					return err
+				}
+				if vocabulary != "" {
+					v, err := input.Wait(cmd.Context(), func() (*model.Model, error) { return model.OpenDictionary(vocabulary) })
+					if err != nil {
+						return usageError{err}
+					}
+					if err := checkVocabulary(args[0], m, vocabulary, v); err != nil {
+						return err
+					}
 				}
 				f := exportFormats[slices.Index(formatNames(), format)]
 				return f.write(cmd.Context(), w, exported{m, args[0]})
@@ -180,6 +192,7 @@ With --normalize, the values of a search engine's index are ready for the weight
 	addOutput(cmd, &output, "`file` to write, or - for standard output", "a file that exists")
 	flags.BoolVar(&escape, "escape", false, "encode white space and % in words")
 	flags.BoolVar(&normalize, "normalize", false, "for search, divide each code a by the norm of its reconstruction, ‖μ + aD‖")
+	flags.StringVar(&vocabulary, "vocabulary", "", "refuse codes unless this `model`, of an index to extend, has the same dictionary")
 	cmd.MarkFlagRequired("format")
 	return cmd
 }

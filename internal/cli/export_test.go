@@ -55,11 +55,12 @@ func TestExport(t *testing.T) {
 	for _, tt := range tests {
 		tested = append(tested, tt.format)
 		dir := clitest.Save(t, exportModel())
-		escape := " --escape"
+		flags := " --escape"
 		if tt.format == "csr" || tt.format == "binary" || tt.format == "labels" { // without words or with words as they are
-			escape = ""
+			flags = ""
 		}
-		if code, _, stderr := dir.Run(t, "export model -o out.x -f "+tt.format+escape); code != 0 {
+		flags += " --vocabulary model"
+		if code, _, stderr := dir.Run(t, "export model -o out.x -f "+tt.format+flags); code != 0 {
 			t.Errorf("%s: exit code %d, %s", tt.format, code, stderr)
 			continue
 		}
@@ -70,7 +71,7 @@ func TestExport(t *testing.T) {
 		if binary := slices.Contains([]string{"csr", "binary", "safetensors", "arrow", "parquet"}, tt.format); !binary && got != tt.want || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: the file is\n%q, want\n%q", tt.format, got, tt.want)
 		}
-		if stdout, _ := dir.MustRun(t, "export model -o - -f "+tt.format+escape); stdout != got {
+		if stdout, _ := dir.MustRun(t, "export model -o - -f "+tt.format+flags); stdout != got {
 			t.Errorf("%s: standard output differs from the file: %q", tt.format, stdout)
 		}
 	}
@@ -90,6 +91,9 @@ func TestExportRefuses(t *testing.T) {
 	methodA := exportModel()
 	methodA.Info.Training.Recipe = ofMethod(methodA.Info.Training.Recipe, model.Signed)
 	dir := clitest.Save(t, methodA)
+	other := exportModel()
+	other.Dictionary.Atoms[0]++
+	another := clitest.Save(t, other).Path("model")
 	dir.Write(t, "existing", []byte("old"))
 	before := dir.Tree(t)
 	for _, tt := range []struct{ args, want string }{
@@ -98,6 +102,8 @@ func TestExportRefuses(t *testing.T) {
 		{"--format glove -o -", "--escape"},
 		{"--format binary -o out", "method B"},
 		{"--format csr -o existing", "already exists; --force"},
+		{"--format csr -o out --vocabulary " + another, "model was not encoded with the dictionary of " + another},
+		{"--format csr -o out --vocabulary existing", "existing: "},
 		{"--format csr --force -o model", "not a regular file"},
 	} {
 		checkRefused(t, dir, "export model "+tt.args, []string{tt.want}, before)

