@@ -144,9 +144,8 @@ constexpr int JACOBI_SHARED = 128;
 constexpr int POWER_THREADS = 1024;
 constexpr int POWER_SHARED = 256;
 
-// A block of a search has SEARCH_ROWS rows. That of search.cu computes tiles of SEARCH_ATOMS atoms, that of
-// search_any.cu tiles of SEARCH_COLUMNS products of bytes, in steps of SEARCH_DEPTH bytes, with
-// SEARCH_STAGES steps in shared memory.
+// A block of a search has SEARCH_ROWS rows. In search.cu a tile has SEARCH_ATOMS atoms. In search_any.cu it has
+// SEARCH_COLUMNS products of bytes, in steps of SEARCH_DEPTH bytes, with SEARCH_STAGES steps in shared memory.
 constexpr int SEARCH_ATOMS = 64;
 constexpr int SEARCH_THREADS = 256;
 constexpr int SEARCH_ROWS = 32;

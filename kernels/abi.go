@@ -148,9 +148,8 @@ const jacobiShared = 128
 const powerThreads = 1024
 const powerShared = 256
 
-// A block of a search has SEARCH_ROWS rows. That of search.cu computes tiles of SEARCH_ATOMS atoms, that of
-// search_any.cu tiles of SEARCH_COLUMNS products of bytes, in steps of SEARCH_DEPTH bytes, with
-// SEARCH_STAGES steps in shared memory.
+// A block of a search has SEARCH_ROWS rows. In search.cu a tile has SEARCH_ATOMS atoms. In search_any.cu it has
+// SEARCH_COLUMNS products of bytes, in steps of SEARCH_DEPTH bytes, with SEARCH_STAGES steps in shared memory.
 const searchAtoms = 64
 const searchThreads = 256
 const searchRows = 32

@@ -1,4 +1,4 @@
-// What the kernels of search.cu and search_any.cu share.
+// Functions of the kernels of search.cu and search_any.cu.
 
 #pragma once
 

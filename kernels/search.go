@@ -19,7 +19,7 @@ type searchKernel struct {
 // searchKernels are the kernels for rows of limited length, the shortest first.
 var searchKernels = []searchKernel{{"search_128", 128, 4}, {"search_320", 320, 4}, {"search_384", 384, 4}, {"search_768", 768, 8}, {"search_1024", 1024, 8}}
 
-// searchFor returns the kernel for rows of a length, where a block may use so many bytes of shared memory.
+// searchFor returns the kernel for rows of a length, where a block may use at most maxShared bytes of shared memory.
 func searchFor(dim, maxShared int) searchKernel {
 	for _, k := range searchKernels {
 		if k.length >= dim && k.shared() <= maxShared {

@@ -1,18 +1,9 @@
-// The search of package encode for codes of words × atoms: all iterations on a block of rows
-// in one launch, with the same bits as on a CPU. Package encode defines the symbols.
-//
-// Two products of 8-bit integers make up an iteration, both on tensor cores:
-//
-//     S = R8·D8ᵀ    then u, x, z, Z8 of each code, and h
-//     O = Z8·D8     then r of each residual, and R8
+// The search of search.cu for rows of any length, on GPUs with any shared memory.
 //
 // D8 is stored twice, as atoms × dim and as dim × atoms, so that both reductions run along
 // rows and one function computes both. Factors pass through shared memory in pieces of
 // SEARCH_DEPTH bytes. Neither shared memory nor registers depend on the number of atoms or
 // on the length of rows.
-//
-// A block's states z and b stay in L2. Most are zero: a thread has a bit for each of its four
-// adjacent codes of a row, and neither reads nor writes them while all are zero.
 //
 // Lower bounds for an iteration of a block of 32 rows of 300 → 3000. Tensor cores: 2 · 32 · 3072
 // · 320 multiplications, 25,000 clocks at 2,500 a clock and SM. L2: D8 twice and a third of

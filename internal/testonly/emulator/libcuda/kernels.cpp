@@ -11,6 +11,7 @@
 #include "polish.cu"
 #include "random.cu"
 #include "search.cu"
+#include "search_any.cu"
 #include "update_codes.cu"
 
 const std::vector<emulation::Kernel>& emulation::kernels()
@@ -42,6 +43,7 @@ const std::vector<emulation::Kernel>& emulation::kernels()
         EMULATION_KERNEL(search_320),
         EMULATION_KERNEL(search_384),
         EMULATION_KERNEL(search_768),
+        EMULATION_KERNEL(search_any),
         EMULATION_KERNEL(totals),
         EMULATION_KERNEL(update_codes),
         EMULATION_KERNEL(update_fp16),
