@@ -258,6 +258,7 @@ func (b *gpuBench) encodeWith(m *model.Model, j job) error {
 		return err
 	}
 	defer e.Close()
+	b.first(b.words)                                       // generates them
 	if err := b.encodeAll(e, b.compareWords); err != nil { // warms the GPU up
 		return err
 	}
