@@ -73,6 +73,8 @@ var harmless = []struct {
 	{"correlate_", bounds, 3, "the same, and the depth is a multiple of 4, never 1, and so is positive the number of steps"},
 	{"(finish|pack)_codes$", "parameter", 1, "the scale, which codes in float32 do without"},
 	{"jacobi", "sum for product", 2, "the size of u, once per row of a block, which is scaled to the norm afterwards"},
+	{"search_[0-9]", "copied beyond the end", 8, "tiles of atoms are copied whole"},
+	{"search_[0-9]", "shorter wait", 1, "the copy of a tile after the last one, which nobody reads"},
 	{"search", "copied beyond the end", 2, "atoms, and rows of residuals and codes, are copied whole"},
 	{"search", "address", 1, "a part of a sum of squares: only the sum's power of two counts"},
 	{"search", bounds, 3, "a warp without columns multiplies zeros, or takes a maximum with them"},
@@ -177,9 +179,16 @@ func trials(kernel string) (all []func(b *bench)) {
 			add(func(b *bench) { checkRemember(b, tf32, s[0], s[1], s[2]) })
 		}
 	case "round_atoms", "scale_atoms":
-		forSizes(checkSearch, [][3]int{{3, 31, 3}, {2, 10, 133}, {1, 1030, 5}}...)
-	case "search":
-		forSizes(checkSearch, [][3]int{{33, 300, 70}, {3, 31, 3}, {32, 66, 300}, {32, 300, 260}, {28, 20, 28}, {9, 64, 64}}...)
+		forSizes(checkSearch("search_any"), [][3]int{{3, 31, 3}, {2, 10, 133}, {1, 1030, 5}}...)
+		forSizes(checkSearch("search_320"), [][3]int{{3, 31, 3}, {2, 10, 133}}...)
+	case "search_any":
+		forSizes(checkSearch(kernel), [][3]int{{33, 300, 70}, {3, 31, 3}, {32, 66, 300}, {32, 300, 260}, {28, 20, 28}, {9, 64, 64}}...)
+	case "search_128", "search_320", "search_384", "search_768", "search_1024":
+		length, _ := strconv.Atoi(strings.TrimPrefix(kernel, "search_"))
+		forSizes(checkSearch(kernel), [][3]int{{33, 133, length}, {3, 31, 3}, {9, 256, length - 67}, {20, 64, length/2 + 1}}...)
+		for dim := 16; dim <= 128; dim += 16 { // each piece of a row can be the first one outside
+			forSizes(checkSearch(kernel), [3]int{32, 5, dim})
+		}
 	case "update_codes":
 		forSizes(checkUpdateCodes, [][3]int{{66, 140, 300}, {3, 5, 2}, {64, 64, 320}, {25, 192, 100}, {1, 76, 20}}...)
 		for _, dim := range []int{29, 48, 67, 133, 156, 196, 250} { // each piece of a row can be the first one outside

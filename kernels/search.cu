@@ -329,6 +329,7 @@ struct BlockSearch {
         start_copy(next_atoms, 0);
         begin(scaled_pitch);
         unsigned char* flags = reinterpret_cast<unsigned char*>(args.flags) + static_cast<long long>(blockIdx.x) * tiles * THREADS + threadIdx.x;
+        UNROLL_BY(1)
         for (int n = 0; n < tiles; n++)
             flags[n * THREADS] = 0;
         constexpr int STATES = 2 * SEARCH_ROWS * SEARCH_ATOMS; // of a tile
