@@ -325,7 +325,7 @@ func TestMergeUnreached(t *testing.T) {
 		}
 	}
 	want := saveStream(t, "whole", d, nil)
-	if e := want.Encoding; e.Unreached < 6 || !slices.Equal(e.UnreachedWords, []string{"7", "4095", "4100", "4105", "4110"}) {
+	if e := want.Encoding; e.Unreached < 6 || !slices.Equal(e.UnreachedWords, []string{"7", "8191", "8195", "8200", "8205"}) {
 		t.Fatalf("%d unreached, %q", e.Unreached, e.UnreachedWords)
 	}
 	for _, of := range []int{1, 2, 3} {

@@ -29,7 +29,7 @@ func TestFileStopsReading(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	const dim, rows = 64, 9000 // two blocks, but not three
+	const dim, rows = 64, 5 * encode.Block / 2 // two blocks, but not three
 	go w.WriteString(strings.Repeat("a"+strings.Repeat(" 3e38", dim)+"\n", rows))
 	h := train.Paper()
 	h.Atoms = 2
