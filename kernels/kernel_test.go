@@ -530,6 +530,21 @@ func checkSearch(name string) func(b *bench, _ Precision, words, atoms, dim int)
 	return func(b *bench, _ Precision, words, atoms, dim int) { checkSearchWith(b, kernel, words, atoms, dim) }
 }
 
+// Rows that are too long for the shared memory of a block use search_any.
+func TestSearchKernels(t *testing.T) {
+	for _, c := range []struct {
+		dim, kilobytes int
+		want           string
+	}{
+		{1, 99, "search_128"}, {129, 99, "search_320"}, {384, 99, "search_384"}, {385, 99, "search_any"},
+		{768, 163, "search_768"}, {769, 163, "search_any"}, {1024, 227, "search_1024"}, {1025, 227, "search_any"},
+	} {
+		if got := searchFor(c.dim, c.kilobytes<<10); got.name != c.want {
+			t.Errorf("%d elements, %d KB: %s, want %s", c.dim, c.kilobytes, got.name, c.want)
+		}
+	}
+}
+
 func checkSearchWith(b *bench, kernel searchKernel, words, atoms, dim int) {
 	const steps = 8 // atoms enter in steps 0, 3 and 6, and don't in the last one
 	d := &model.Dictionary{Dim: dim, Atoms: b.normal(atoms*dim, 0)}

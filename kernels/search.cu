@@ -8,7 +8,7 @@
 //
 // A tile of atoms in shared memory serves both: for S its rows are read as they are, for O they are
 // transposed. R8 stays in shared memory, O in registers. So there is a kernel for each length of
-// rows; the longest rows, and GPUs with less shared memory, have search_any.cu.
+// rows; longer rows, and GPUs with less shared memory, use search_any.cu.
 //
 // z and b stay in L2 or memory. Most are zero: a thread has a bit for its four adjacent codes of a
 // row, and neither reads nor writes them, in one sector of 32 bytes, while all are zero.
@@ -16,7 +16,7 @@
 // Lower bounds for an iteration of 64 rows of 300 → 3000, two blocks of an SM of an H100. Tensor
 // cores: 2 · 64 · 3072 · 320 multiplications, 61,000 clocks at 2,048 a clock. Issue: 260,000
 // instructions, 65,000 clocks. L2: D8 twice, and half of the states read and written, 3.7 MB, 150,000
-// clocks at 24 bytes a clock and SM. Measured on an H200: 198,000. Waits for results of
+// clocks at 24 bytes a clock and SM. Measured on an H200: 201,000. Waits for results of
 // instructions take 37 % of the samples, for L2 and memory 17 %, at barriers 9 %, and 19 % issue.
 #include "search.cuh"
 
@@ -54,8 +54,8 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) round_atoms(RoundAtoms
     }
 }
 
-// scale_atoms computes unit = w, shares = v_k, scales = c_k (both in the padding of D8, too, unless it is null), and reach = max_k c_k·v_k·‖D8_k‖ from
-// the results of round_atoms. It uses one block.
+// scale_atoms computes unit = w, shares = v_k, scales = c_k, and reach = max_k c_k·v_k·‖D8_k‖ from
+// the results of round_atoms. Unless D8 is null, its padding receives c_k and v_k. It uses one block.
 extern "C" __global__ void __launch_bounds__(SCALE_THREADS) scale_atoms(ScaleAtoms args)
 {
     SHARED_MEMORY(unsigned, warps);
@@ -85,13 +85,13 @@ extern "C" __global__ void __launch_bounds__(SCALE_THREADS) scale_atoms(ScaleAto
 // BlockSearch searches codes of a block of SEARCH_ROWS rows, of at most LENGTH elements, with WARPS warps.
 template <int LENGTH, int WARPS>
 struct BlockSearch {
-    static constexpr int PITCH = LENGTH + (LENGTH / 16 % 2 ? 0 : 16), CODE_PITCH = SEARCH_ATOMS + 16; // eight rows are in different banks
+    static constexpr int PITCH = LENGTH + 16, CODE_PITCH = SEARCH_ATOMS + 16; // eight rows are in different banks
     static constexpr int THREADS = WARPS * WARP, TILE = SEARCH_ATOMS * PITCH;
     // In S, four warps share SEARCH_ROWS/GROUPS rows, and each has 16 atoms. In O, each warp has
     // LENGTH/WARPS columns of all rows. A thread has rows of S 8 apart, and four atoms of a tile; of O rows
     // 8 apart, and four columns of every 16.
     static constexpr int GROUPS = WARPS / 4, S_ROWS = SEARCH_ROWS / GROUPS / 8, O_ROWS = SEARCH_ROWS / 8, ACROSS = LENGTH / WARPS / 16;
-    static_assert(ACROSS * 16 * WARPS == LENGTH && S_ROWS % 2 == 0 && S_ROWS <= 4, "products of mma, and bits of flags");
+    static_assert(LENGTH % 32 == 0 && ACROSS * 16 * WARPS == LENGTH && S_ROWS % 2 == 0 && S_ROWS <= 4, "products of mma, and bits of flags");
 
     const Search& args;
     signed char *residual_bytes, *atoms, *code_bytes; // shared: SEARCH_ROWS rows, 2 tiles, SEARCH_ROWS rows

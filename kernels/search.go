@@ -30,12 +30,7 @@ func searchFor(dim, maxShared int) searchKernel {
 }
 
 // bytePitch returns the pitch of rows of D8. In shared memory, eight adjacent rows are in different banks.
-func (k searchKernel) bytePitch() int {
-	if k.length/16%2 == 0 {
-		return k.length + 16
-	}
-	return k.length
-}
+func (k searchKernel) bytePitch() int { return k.length + 16 }
 
 // shared returns the bytes of shared memory of a block: R8, two tiles of D8, Z8, and numbers of each row.
 func (k searchKernel) shared() int {

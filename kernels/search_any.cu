@@ -6,7 +6,7 @@
 // on the length of rows.
 //
 // Lower bounds for an iteration of a block of 32 rows of 300 → 3000. Tensor cores: 2 · 32 · 3072
-// · 320 multiplications, 25,000 clocks at 2,500 a clock and SM. L2: D8 twice and a third of
+// · 320 multiplications, 31,000 clocks at 2,048 a clock and SM. L2: D8 twice and a third of
 // the states, 3 MB, 70 clocks a KB at 5.5 TB/s for 132 SMs. With 128 blocks, 16 iterations of
 // 4096 rows read 6 GB: 1.1 ms on an H100, 1.3 on an A100 (4.5 TB/s), 1.2 on an RTX 4090 (5 TB/s).
 // More rows a block would read less, and occupy fewer SMs.
