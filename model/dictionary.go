@@ -103,8 +103,8 @@ func (m *Model) Norms(ctx context.Context) ([]float64, error) {
 	return norms, nil
 }
 
-// QueryWeights is the default number of weights of a query. On sentences, 128 weights find as many neighbours after
-// reranking as all weights.
+// QueryWeights is the default number of weights of a query. On sentences, with a rerank by all weights, a search by
+// 128 weights finds 0.874 of the neighbours, and by all weights 0.879.
 const QueryWeights = 128
 
 // Query returns the weights of a query by the dense vector x, of length L, for an index of codes a that are divided by

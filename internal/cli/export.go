@@ -155,6 +155,9 @@ with its model and export them with --vocabulary, which refuses codes of another
 			case escape && slices.Contains([]string{"csr", "binary", "labels"}, format):
 				return usagef("--escape has no effect on format %s, whose words are never escaped; drop it", format)
 			}
+			if vocabulary != "" && format == "labels" {
+				return usagef("--vocabulary has no effect on format labels, which describes the codes of %s; export the labels of %s instead", args[0], vocabulary)
+			}
 			write := func(w io.Writer) error {
 				m, err := openForExport(cmd, args[0], escape, normalize)
 				if err != nil {

@@ -59,7 +59,9 @@ func TestExport(t *testing.T) {
 		if tt.format == "csr" || tt.format == "binary" || tt.format == "labels" { // without words or with words as they are
 			flags = ""
 		}
-		flags += " --vocabulary model"
+		if tt.format != "labels" { // which describe the codes that they are of
+			flags += " --vocabulary model"
+		}
 		if code, _, stderr := dir.Run(t, "export model -o out.x -f "+tt.format+flags); code != 0 {
 			t.Errorf("%s: exit code %d, %s", tt.format, code, stderr)
 			continue
