@@ -527,7 +527,11 @@ func checkSearch(name string) func(b *bench, _ Precision, words, atoms, dim int)
 			kernel = k
 		}
 	}
-	return func(b *bench, _ Precision, words, atoms, dim int) { checkSearchWith(b, kernel, words, atoms, dim) }
+	return func(b *bench, _ Precision, words, atoms, dim int) {
+		if kernel.shared() <= b.maxShared { // else this GPU can't launch it; the interpreter can
+			checkSearchWith(b, kernel, words, atoms, dim)
+		}
+	}
 }
 
 // Rows that are too long for the shared memory of a block use search_any.
