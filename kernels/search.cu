@@ -125,11 +125,7 @@ struct BlockSearch {
     {
         UNROLL
         for (int e = 0; e < N; e++) {
-            UNROLL
-            for (int apart = 1; apart < 4; apart *= 2) {
-                const unsigned other = __shfl_xor_sync(ALL_LANES, x[e], apart);
-                x[e] = SUM ? x[e] + other : max(x[e], other);
-            }
+            x[e] = over_quad<SUM>(x[e]);
             if (t == 0)
                 parts[slot * SEARCH_ROWS + row + 8 * e] = x[e];
         }

@@ -45,6 +45,18 @@ __device__ __forceinline__ float inverse(float x) { return __uint_as_float((254u
 // power_of_two returns 2ⁿ.
 __device__ __forceinline__ double power_of_two(int n) { return __longlong_as_double(static_cast<long long>(1023 + n) << 52); }
 
+// over_quad returns the maximum of x, or with SUM the sum, over the four threads of a row in products of mma.
+template <bool SUM>
+__device__ __forceinline__ unsigned over_quad(unsigned x)
+{
+    UNROLL
+    for (int apart = 1; apart < 4; apart *= 2) {
+        const unsigned other = __shfl_xor_sync(ALL_LANES, x, apart);
+        x = SUM ? x + other : max(x, other);
+    }
+    return x;
+}
+
 __device__ __forceinline__ unsigned warp_max(unsigned x)
 {
     UNROLL

@@ -134,11 +134,7 @@ __device__ __forceinline__ void over_rows(const ByteProduct& p, unsigned* parts,
 {
     UNROLL
     for (int e = 0; e < ROWS; e++) {
-        UNROLL
-        for (int apart = 1; apart < 4; apart *= 2) {
-            const unsigned other = __shfl_xor_sync(ALL_LANES, x[e], apart);
-            x[e] = SUM ? x[e] + other : max(x[e], other);
-        }
+        x[e] = over_quad<SUM>(x[e]);
         if (p.t == 0)
             parts[p.warp * SEARCH_ROWS + p.row + 8 * e] = x[e];
     }
