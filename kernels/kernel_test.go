@@ -528,9 +528,11 @@ func checkSearch(name string) func(b *bench, _ Precision, words, atoms, dim int)
 		}
 	}
 	return func(b *bench, _ Precision, words, atoms, dim int) {
-		if kernel.shared() <= b.maxShared { // else this GPU can't launch it; the interpreter can
-			checkSearchWith(b, kernel, words, atoms, dim)
+		with := kernel
+		if with.shared() > b.maxShared { // then this GPU runs another one; the interpreter runs all
+			with = searchFor(dim, b.maxShared)
 		}
+		checkSearchWith(b, with, words, atoms, dim)
 	}
 }
 
