@@ -14,11 +14,11 @@ import (
 // of an input, except for its last block.
 const Block = 8192
 
-// maxUnreachedWords bounds the number of words that an [model.Encoding] names because
+// maxUnreachedIDs bounds the number of rows that an [model.Encoding] names because
 // their duality gap exceeds [Options.Gap].
-const maxUnreachedWords = 5
+const maxUnreachedIDs = 5
 
-// Model encodes the vectors x, V×L, on a device. It returns a model with the words and
+// Model encodes the vectors x, V×L, on a device. It returns a model with the rows and
 // codes of x and the dictionary of m.
 //
 // It returns an error if x and the dictionary differ in L, if the device can't encode
@@ -39,7 +39,7 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 			err = closed
 		}
 	}()
-	codes := &vectors.Sparse{Words: x.Words, Texts: x.Texts, CSR: vectors.CSR{Cols: m.Dictionary.Len(), Ptr: make([]int64, 1, x.Len()+1)}}
+	codes := &vectors.Sparse{IDs: x.IDs, Texts: x.Texts, CSR: vectors.CSR{Cols: m.Dictionary.Len(), Ptr: make([]int64, 1, x.Len()+1)}}
 	var blocks []*vectors.CSR
 	nonzeros := 0
 	s := &Stream{Encoder: e, Dictionary: &m.Dictionary}
@@ -56,7 +56,7 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 		blocks[i] = nil // free its memory
 	}
 	encoding := s.Encoding()
-	encoding.Input = model.Input{Words: x.Len(), Dim: x.Dim}
+	encoding.Input = model.Input{Rows: x.Len(), Dim: x.Dim}
 	encoding.SetKind(x.Texts)
 	encoded = &model.Model{Info: m.Info, Codes: codes, Dictionary: m.Dictionary}
 	encoded.Info.Encoding = &encoding
@@ -93,7 +93,7 @@ type block struct {
 // V×L, with the same L. Another goroutine reads rows ahead of the encoder; it ends before Codes does.
 // The rows must not change until their codes are yielded or Codes ends. Codes ends after the first
 // error: an error of rows, of the encoder, or a [*vectors.InputError] that wraps [ErrOverflow] for a
-// row that can't be encoded. The caller may keep the codes, but not their words.
+// row that can't be encoded. The caller may keep the codes, but not their rows.
 func (s *Stream) Codes(ctx context.Context, rows iter.Seq2[*vectors.Dense, error]) iter.Seq2[*vectors.Sparse, error] {
 	encoders := 1
 	if multi, ok := s.Encoder.(*multiEncoder); ok {
@@ -127,7 +127,7 @@ func (s *Stream) Codes(ctx context.Context, rows iter.Seq2[*vectors.Dense, error
 				return
 			}
 			if s.Shard != nil {
-				s.Shard.Words += b.Len()
+				s.Shard.Rows += b.Len()
 				if b.number%s.Shard.Of != s.Shard.Index-1 {
 					s.recycle(b)
 					continue
@@ -197,7 +197,7 @@ func (s *Stream) recycle(b block) {
 		return
 	}
 	select {
-	case s.spare <- vectors.Dense{Words: b.Words[:0], Data: b.Data[:0]}:
+	case s.spare <- vectors.Dense{IDs: b.IDs[:0], Data: b.Data[:0]}:
 	default:
 	}
 }
@@ -252,7 +252,7 @@ func (s *Stream) finish(b block) (*vectors.Sparse, error) {
 			s.tally.worstGap = max(s.tally.worstGap, codes.Gap[i])
 			if !(codes.Gap[i] <= gap) {
 				s.tally.unreached++
-				s.tally.addUnreached(i, b.Words[i])
+				s.tally.addUnreached(i, b.IDs[i])
 			}
 		}
 	}
@@ -264,12 +264,12 @@ func (s *Stream) finish(b block) (*vectors.Sparse, error) {
 		s.Shard.Losses, s.Shard.Squares = append(s.Shard.Losses, loss), append(s.Shard.Squares, squares)
 	}
 	s.tally.addBlock(&codes.CSR, loss, squares)
-	return &vectors.Sparse{Words: b.Words, Texts: b.Texts, CSR: codes.CSR}, nil
+	return &vectors.Sparse{IDs: b.IDs, Texts: b.Texts, CSR: codes.CSR}, nil
 }
 
 // rowError returns the error for row i of the block, which can't be encoded.
 func (b *block) rowError(i int, err error) error {
-	return &vectors.InputError{Row: b.number*Block + i + 1, Word: b.Words[i], Err: err}
+	return &vectors.InputError{Row: b.number*Block + i + 1, ID: b.IDs[i], Err: err}
 }
 
 // Encoding returns the options and metrics of all codes that Codes has yielded. The caller sets
@@ -291,10 +291,10 @@ func (s *Stream) Encoding() model.Encoding {
 // A tally accumulates metrics of codes, block by block. It adds up sums per block, so that
 // merged shards have the same bits as an input that is encoded at once.
 type tally struct {
-	worstGap       float64
-	unreached      int
-	unreachedRows  []int // up to maxUnreachedWords
-	unreachedWords []string
+	worstGap      float64
+	unreached     int
+	unreachedRows []int // up to maxUnreachedIDs
+	unreachedIDs  []string
 
 	rows     int
 	nonzeros int64
@@ -304,11 +304,11 @@ type tally struct {
 	atoms    int     // number of used atoms
 }
 
-// addUnreached records a word whose gap is too large, row i of the next block, up to
-// maxUnreachedWords.
-func (t *tally) addUnreached(i int, word string) {
-	if len(t.unreachedWords) < maxUnreachedWords {
-		t.unreachedRows, t.unreachedWords = append(t.unreachedRows, t.rows+i), append(t.unreachedWords, word)
+// addUnreached records a row whose gap is too large, row i of the next block, up to
+// maxUnreachedIDs.
+func (t *tally) addUnreached(i int, id string) {
+	if len(t.unreachedIDs) < maxUnreachedIDs {
+		t.unreachedRows, t.unreachedIDs = append(t.unreachedRows, t.rows+i), append(t.unreachedIDs, id)
 	}
 }
 
@@ -334,7 +334,7 @@ func (t *tally) addBlock(codes *vectors.CSR, loss, squares float64) {
 
 // report sets the metrics of e, whose Lambda is set. Without rows they are zero.
 func (t *tally) report(e *model.Encoding) {
-	e.WorstGap, e.Unreached, e.UnreachedWords = t.worstGap, t.unreached, t.unreachedWords
+	e.WorstGap, e.Unreached, e.UnreachedIDs = t.worstGap, t.unreached, t.unreachedIDs
 	if t.rows == 0 {
 		return
 	}

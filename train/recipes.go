@@ -63,7 +63,7 @@ func WithDefaults(r model.Recipe, x *vectors.Dense) model.Recipe {
 // "best" for this number of atoms.
 func TrainingRows(x *vectors.Dense, atoms int) *vectors.Dense {
 	h := bestTraining{Common: model.Common{Atoms: atoms}, Order: defaultOrder(x)}
-	return x.Slice(0, min(x.Len(), h.defaultTrainWords(x)))
+	return x.Slice(0, min(x.Len(), h.defaultTrainRows(x)))
 }
 
 // training is a recipe that can train.

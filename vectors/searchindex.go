@@ -26,7 +26,7 @@ func Feature(dimension int, negative bool) string {
 // column are JSON numbers, and null for empty ones, if all others are numbers; otherwise they are strings.
 // WriteJSONLines returns an error if words and rows differ in number.
 func WriteJSONLines(w io.Writer, s *Sparse) error {
-	if err := checkWords(s, ""); err != nil {
+	if err := checkIDs(s, ""); err != nil {
 		return err
 	}
 	table := newDocuments(s, "id", "dimensions", "indices", "values")
@@ -58,11 +58,11 @@ var engineFields = []string{"", "_id", "_index", "_source", "_type", "_routing",
 // WriteOpenSearch returns [ErrUnindexable], wrapped, for a repeated id or an id of over 512 bytes. An engine would keep
 // only the last row of a repeated id. It also returns the error of [WriteJSONLines].
 func WriteOpenSearch(w io.Writer, s *Sparse) error {
-	if err := checkWords(s, ""); err != nil {
+	if err := checkIDs(s, ""); err != nil {
 		return err
 	}
 	first := make(map[string]int, s.Rows)
-	for i, id := range s.Words {
+	for i, id := range s.IDs {
 		if other, ok := first[id]; ok {
 			return fmt.Errorf("row %d: %w: row %d has the same id, %s; remove one of them", i+1, ErrUnindexable, other+1, quote(id))
 		}
@@ -75,7 +75,7 @@ func WriteOpenSearch(w io.Writer, s *Sparse) error {
 	return writeChunks(w, s.Rows, func(b []byte, i int) []byte {
 		index, value := s.Row(i)
 		b = append(b, `{"index":{"_id":`...)
-		b = append(appendJSON(b, s.Words[i]), "}}\n"...)
+		b = append(appendJSON(b, s.IDs[i]), "}}\n"...)
 		b = append(table.appendRow(b, i), `,"features":{`...)
 		for n, k := range index {
 			b = append(appendJSON(appendComma(b, n), Feature(int(k), value[n] < 0)), ':')

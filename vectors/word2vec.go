@@ -41,7 +41,7 @@ func readBinaryRows(r *bufio.Reader, n, dim int) (chunk, error) {
 	c := chunk{data: make([]float32, 0, n*dim)}
 	raw := make([]byte, 4*dim)
 	for c.span < n {
-		word, err := readBinaryWord(r)
+		id, err := readBinaryID(r)
 		if err != nil {
 			return c, err
 		}
@@ -57,7 +57,7 @@ func readBinaryRows(r *bufio.Reader, n, dim int) (chunk, error) {
 		if err = checkVector(vector); err == nil {
 			c.data = c.data[:len(c.data)+dim]
 		}
-		c.rows = append(c.rows, row{number: c.span, name: word, err: err})
+		c.rows = append(c.rows, row{number: c.span, name: id, err: err})
 		c.span++
 	}
 	return c, nil
@@ -67,7 +67,7 @@ var newline = []byte("\n")
 
 // readBinaryWord reads a word and the space after it. It removes a newline before the
 // word, with which word2vec, but not every other program, ends the previous row.
-func readBinaryWord(r *bufio.Reader) (string, error) {
+func readBinaryID(r *bufio.Reader) (string, error) {
 	word, err := r.ReadSlice(' ')
 	if err == bufio.ErrBufferFull {
 		return "", fmt.Errorf("damaged: a word doesn't end within %d bytes", len(word))
