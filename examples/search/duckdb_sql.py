@@ -18,7 +18,8 @@ parts = "postings JOIN (SELECT unnest($1) AS dimension, unnest($2) AS weight) US
 def search(x, n=10, rerank="dense", where="true", **steering):
     score = f"SELECT id, sum(value * weight) AS score FROM {parts}"
     rows = f"SELECT id FROM texts WHERE {where}"  # apart, as columns of texts may have the names of others
-    db.execute(f"CREATE OR REPLACE TABLE best AS {score} WHERE id IN ({rows}) GROUP BY id ORDER BY score DESC LIMIT 100", model.query(x, **steering))
+    best = f"SELECT * FROM ({score} GROUP BY id) WHERE id IN ({rows}) ORDER BY score DESC LIMIT 100"
+    db.execute(f"CREATE OR REPLACE TABLE best AS {best}", model.query(x, **steering))
     if rerank == "products":  # by all weights
         every = model.query(x, len(model.dictionary), signed=True, **steering)
         found = db.execute(f"{score} WHERE id IN (SELECT id FROM best) GROUP BY id ORDER BY score DESC", every)
