@@ -25,7 +25,7 @@ func Feature(dimension int, negative bool) string {
 // WriteJSONLines writes a line per row with a JSON object. "id" is the word or id, "dimensions" is K, and "indices" and
 // "values" are the columns and values of the nonzeros. Texts also have "text" and their columns. The values of a
 // column are JSON numbers, and null for empty ones, if all others are numbers; otherwise they are strings.
-// WriteJSONLines returns [ErrUnindexable], wrapped, for a repeated id, of which an engine would keep only the last row, and
+// WriteJSONLines returns [ErrUnindexable], wrapped, for a repeated id, because an engine would keep only its last row, and
 // an error if words and rows differ in number.
 func WriteJSONLines(w io.Writer, s *Sparse) error {
 	if err := checkIDs(s); err != nil {

@@ -60,7 +60,8 @@ share of the k rows with the largest cosines that a search finds, with its stand
   dense     the cosine of dense vectors, among the same rows
 
 An index has 8 bytes per nonzero, for its row and value. Rows of VECTORS that the model was
-trained on are found more often than new ones, by up to 0.04: give --queries.
+trained on are found more often than new ones, by up to 0.04: give --queries. Queries that
+equal a row of VECTORS aren't counted as new.
 
 A model must encode the rows of VECTORS, in their order: give --max-words and other
 flags of the input as for encoding.`,

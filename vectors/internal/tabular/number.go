@@ -9,15 +9,15 @@ import (
 // A Type is the type of the values of a column.
 type Type byte
 
-// Integers have 64 bits. Floats are numbers of which some aren't integers.
+// Integers have 64 bits. Floats are numbers, and some aren't integers.
 const (
 	String Type = iota
 	Integer
 	Float
 )
 
-// TypeOf returns the narrowest type that represents all values, of which empty ones are null. Numbers are those of JSON, without
-// leading zeros, so that codes such as 007 stay strings. Columns of empty values are strings.
+// TypeOf returns the narrowest type that represents all values. Empty values of numbers are null. Numbers have the syntax of
+// JSON, without leading zeros, so that codes such as 007 stay strings. Columns of empty values are strings.
 func TypeOf(values []string) Type {
 	t := String
 	for _, v := range values {
