@@ -34,11 +34,7 @@ func WriteParquet(w io.Writer, codes *vectors.Sparse) error {
 		for i := first; i < end; i++ {
 			row = row[:0]
 			for n, c := range table {
-				value, err := c.parquet(i, n)
-				if err != nil {
-					return err
-				}
-				row = append(row, value)
+				row = append(row, c.parquet(i, n))
 			}
 			index, value := codes.Row(i)
 			row = appendList(row, len(table), index, parquet.Int32Value)
@@ -58,20 +54,20 @@ var parquetTypes = map[tabular.Type]parquet.Node{
 	tabular.String: parquet.String(), tabular.Integer: parquet.Optional(parquet.Int(64)), tabular.Float: parquet.Optional(parquet.Leaf(parquet.DoubleType)),
 }
 
-// parquet returns value i as column n of a file.
-func (c *typedColumn) parquet(i, n int) (parquet.Value, error) {
+// parquet returns value i as column n of a file. Numbers were checked by [tabular.TypeOf].
+func (c *typedColumn) parquet(i, n int) parquet.Value {
 	v := c.Values[i]
 	switch {
 	case c.Type == tabular.String:
-		return parquet.ByteArrayValue([]byte(v)).Level(0, 0, n), nil
+		return parquet.ByteArrayValue([]byte(v)).Level(0, 0, n)
 	case v == "":
-		return parquet.NullValue().Level(0, 0, n), nil
+		return parquet.NullValue().Level(0, 0, n)
 	case c.Type == tabular.Integer:
-		number, err := strconv.ParseInt(v, 10, 64)
-		return parquet.Int64Value(number).Level(0, 1, n), err
+		number, _ := strconv.ParseInt(v, 10, 64)
+		return parquet.Int64Value(number).Level(0, 1, n)
 	}
-	number, err := strconv.ParseFloat(v, 64)
-	return parquet.DoubleValue(number).Level(0, 1, n), err
+	number, _ := strconv.ParseFloat(v, 64)
+	return parquet.DoubleValue(number).Level(0, 1, n)
 }
 
 // columns is a group whose fields are in the given order, not sorted by name.
