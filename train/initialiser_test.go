@@ -115,7 +115,7 @@ func TestCandidateOrder(t *testing.T) {
 	}
 }
 
-// The order is that of FNV-1a hashes, and equal rows keep theirs.
+// Rows are ordered by their FNV-1a hashes. Equal rows keep their order.
 func TestCandidateOrderIsByHash(t *testing.T) {
 	const dim = 7
 	for n := range 40 {
