@@ -56,6 +56,11 @@ type ReadOptions struct {
 	// been read. It isn't called if the size is unknown, as for pipes.
 	Progress func(share float64)
 
+	// Earlier, if not nil, is the source of an earlier reading of the same paths with the same options and distinct
+	// words. If the size, time and inode of all files are as they were then, they are neither hashed nor compared
+	// for repeated words again. Otherwise Earlier has no effect.
+	Earlier *Source
+
 	// Distinct makes [Stream] drop repeated words and accept rows of zeros, as Read does. It requires
 	// about 50 bytes of memory per word.
 	Distinct bool
@@ -73,6 +78,8 @@ type Source struct {
 	Rows     int      // number of valid rows, including the ones that ReadOptions.Keep excludes
 
 	WordsSHA256 string // SHA-256 of the word list, "" without one
+
+	reading reading
 }
 
 // About returns a description of the input: the number of files if there are several, the format, and the columns
