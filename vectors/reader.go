@@ -37,9 +37,11 @@ type row struct {
 
 // A chunk is a run of consecutive rows.
 type chunk struct {
-	rows []row
+	rows []row     // nil if no row has a name or an error, as in most arrays
 	data []float32 // the vectors of the rows without an error, in order
 	span int       // number of lines (text) or rows (other formats) of the chunk
+
+	valid int // number of rows if rows is nil
 }
 
 // A reader converts chunks of files to blocks of valid rows. Rows of all formats pass the same
@@ -227,11 +229,11 @@ func (r *reader) open(ctx context.Context, h heading, stored *bufio.Reader, c *c
 	case formatBinary:
 		return readBinary(stored, r.dim, r.declared), nil
 	case formatNpy:
-		return r.readNpy(c)
+		return r.readNpy(ctx, c)
 	case formatNpz:
-		return r.readNpz(c)
+		return r.readNpz(ctx, c)
 	case formatTensor:
-		return r.readSafetensors(c)
+		return r.readSafetensors(ctx, c)
 	}
 	if err != nil {
 		return nil, err
@@ -269,15 +271,21 @@ func (r *reader) ended() bool { return r.full || r.excess }
 func (r *reader) filter(c chunk) (*Dense, error) {
 	if r.comparesNames() && r.earlier == nil {
 		const perRow = 100 // bytes of seen
-		if err := memory.Check(perRow * uint64(len(c.rows))); err != nil {
+		if err := memory.Check(perRow * uint64(len(c.rows)+c.valid)); err != nil {
 			return nil, fmt.Errorf("hashes to detect repeated rows, after %d rows: %w", r.kept, err)
 		}
 	}
-	block := &Dense{Words: make([]string, 0, len(c.rows)), Dim: r.dim, Data: c.data[:0]}
+	block := &Dense{Words: make([]string, 0, len(c.rows)+c.valid), Dim: r.dim, Data: c.data[:0]}
 	if r.texts {
 		block.Texts = newTexts(r.columns)
 	}
-	for _, row := range c.rows {
+	var unnamed row
+	for i := range len(c.rows) + c.valid {
+		unnamed = row{number: i}
+		row := &unnamed
+		if c.rows != nil {
+			row = &c.rows[i]
+		}
 		if r.found-r.before == r.declared {
 			r.excess = true
 			break
@@ -286,14 +294,14 @@ func (r *reader) filter(c chunk) (*Dense, error) {
 		if row.err == nil {
 			vector, c.data = c.data[:r.dim], c.data[r.dim:]
 		}
-		word, text, err := r.name(&row)
+		word, text, err := r.name(row)
 		if err != nil {
 			return nil, err
 		}
 		r.found++
-		keep, err := r.check(&row, word, text, vector)
+		keep, err := r.check(row, word, text, vector)
 		if err != nil {
-			if err := r.reject(&row, word, err); err != nil {
+			if err := r.reject(row, word, err); err != nil {
 				return nil, err
 			}
 		}
