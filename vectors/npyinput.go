@@ -147,6 +147,9 @@ const (
 	cached = 1 << 15 // numbers that are checked while they are in the cache
 )
 
+// rowsPerBlock returns the number of rows of a block.
+func rowsPerBlock(dim int) int { return max(1, min(blockRows, blockNumbers/dim)) }
+
 // readArray yields the rows of a matrix, which was opened with err. Rows without names are named by their numbers.
 func (r *reader) readArray(ctx context.Context, array *npy.Array, err error) (iter.Seq2[chunk, error], error) {
 	if err != nil {
@@ -161,7 +164,7 @@ func (r *reader) readArray(ctx context.Context, array *npy.Array, err error) (it
 	rows, dim := array.Shape[0], array.Shape[1]
 	r.dim, r.announced = dim, rows
 	chunks := inOrder(ctx, arrayReaders, func(yield func(func() (chunk, error), error) bool) {
-		n := max(1, min(blockRows, blockNumbers/dim))
+		n := rowsPerBlock(dim)
 		for first := 0; first < rows; first += n {
 			n := min(n, rows-first)
 			job := func() (chunk, error) { return readBlock(array, first, n) }
@@ -205,16 +208,24 @@ func readBlock(array *npy.Array, first, n int) (chunk, error) {
 		}
 		finite = finite && float32s.Finite(numbers)
 	}
-	if finite {
-		return c, nil
+	if !finite {
+		c.rows, c.valid = make([]row, n), 0
+		for i := range c.rows {
+			c.rows[i].number = i
+		}
+		c.check(dim)
 	}
-	c = chunk{data: data[:0], rows: make([]row, n), span: n}
-	for i := range n {
+	return c, nil
+}
+
+// check marks rows whose numbers aren't finite, and removes their vectors.
+func (c *chunk) check(dim int) {
+	data := c.data
+	c.data = data[:0]
+	for i := range c.rows {
 		vector := data[i*dim : (i+1)*dim]
-		c.rows[i] = row{number: i, err: checkVector(vector)}
-		if c.rows[i].err == nil {
+		if c.rows[i].err = checkVector(vector); c.rows[i].err == nil {
 			c.data = appendInPlace(c.data, vector)
 		}
 	}
-	return c, nil
 }

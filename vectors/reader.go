@@ -227,7 +227,7 @@ func (r *reader) open(ctx context.Context, h heading, stored *bufio.Reader, c *c
 		r.lines, r.position = true, h.lines
 		return r.readText(ctx, stored, textChunk, h.format == formatBare), nil
 	case formatBinary:
-		return readBinary(stored, r.dim, r.declared), nil
+		return r.readBinary(ctx, stored), nil
 	case formatNpy:
 		return r.readNpy(ctx, c)
 	case formatNpz:
