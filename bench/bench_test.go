@@ -108,3 +108,41 @@ func TestGPUSmoke(t *testing.T) {
 		}
 	}
 }
+
+// TestMain runs the commands of [hostBench.spawn].
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "host" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// Both commands read, encode and write every format, and the times of the stages add up to the wall-clock time.
+func TestHost(t *testing.T) {
+	var out bytes.Buffer
+	if err := run(strings.Fields("host --rows 2500 --dim 8 --atoms 24 --nonzeros 3 --count 1 --dir "+t.TempDir()), &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range formatNames() {
+		if floors := metrics(t, out.String(), "HostFloor/format="+format); len(floors) != 1 || !(floors[0]["read-sha256-ms"] > 0) {
+			t.Errorf("floors of %s: %v", format, floors)
+		}
+		for command, stages := range map[string][]string{
+			"train": {"read", "choose", "learn", "encode", "commit"}, "encode": {"learn", "encode", "commit"},
+		} {
+			runs := metrics(t, out.String(), "Host/command="+command+"/format="+format)
+			if len(runs) == 0 {
+				t.Errorf("no run of %s on %s in %s", command, format, out.String())
+			}
+			for _, r := range runs {
+				sum := 0.0
+				for _, stage := range stages {
+					sum += r[stage+"-ms"]
+				}
+				if !(sum > 0 && sum < r["ns/op"]/1e6) || !(r["cpu-ms"] > 0) {
+					t.Errorf("%s of %s: %v", command, format, r)
+				}
+			}
+		}
+	}
+}

@@ -236,8 +236,6 @@ func (b *gpuBench) compare() {
 	}
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
 // encode measures encoding with a dictionary learned by the default recipe.
 func (b *gpuBench) encode() {
 	for _, method := range methods {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync"
 
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/input"
@@ -47,8 +48,9 @@ func File(ctx context.Context, m *model.Model, paths []string, dir string, devic
 	if err != nil {
 		return info, nil, err
 	}
+	closeDevice := sync.OnceValue(e.Close)
 	defer func() {
-		if closed := e.Close(); err == nil && closed != nil {
+		if closed := closeDevice(); err == nil && closed != nil {
 			err = &atomicfile.PlacedError{Path: dir, Err: closed} // the model is complete
 		}
 	}()
@@ -84,6 +86,7 @@ func File(ctx context.Context, m *model.Model, paths []string, dir string, devic
 		}
 	}
 	encoding.Input = model.NewInput(source)
+	go closeDevice() // a GPU takes as long as the commit
 	info, err = w.Commit(ctx, encoding)
 	return info, source, err
 }

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -194,6 +195,20 @@ func (h bestTraining) learn(ctx context.Context, x *vectors.Dense, device Device
 	}
 	f.model.Dictionary.Mean, f.model.Info.Training.Lambda = mean.Mean, h.Lambda*norm*norm
 	f.batch = h.batch(x.Len())
+	var learning sync.WaitGroup
+	var topics struct {
+		directions []float32
+		themes     *model.Themes
+		err        error
+	}
+	themesCtx, stop := context.WithCancel(ctx)
+	defer stop()
+	hasTopics := h.Topics != model.NoTopics && (h.Topics != 0 || x.Texts != nil)
+	if hasTopics { // they need only the mean, so they are learned beside the dictionary
+		learning.Go(func() {
+			topics.directions, topics.themes, topics.err = learnThemes(themesCtx, x, &mean, h.Topics)
+		})
+	}
 	m, err := f.run(ctx, func() (backend.Trainer, error) {
 		d := mean
 		d.Atoms = atoms
@@ -205,10 +220,14 @@ func (h bestTraining) learn(ctx context.Context, x *vectors.Dense, device Device
 		}
 		return &onlineTrainer{Learner: l, rows: x.Len(), recipe: h, progress: o.Progress, norm2: norm * norm, training: &f.model.Info.Training}, nil
 	})
-	if err != nil || h.Topics == model.NoTopics || h.Topics == 0 && x.Texts == nil {
+	if err != nil {
+		stop()
+	}
+	learning.Wait()
+	if err != nil || !hasTopics {
 		return m, err
 	}
-	m.Dictionary.Themes, m.Info.Training.Themes, err = learnThemes(ctx, x, &m.Dictionary, h.Topics)
+	m.Dictionary.Themes, m.Info.Training.Themes, err = topics.directions, topics.themes, topics.err
 	if err == nil && m.Dictionary.Themes == nil {
 		o.note("no topics: all texts are empty, or their vectors equal the mean")
 	}

@@ -187,7 +187,7 @@ func (f *fileTraining) inputError(err error) error {
 func (f *fileTraining) encode(ctx context.Context, m *model.Model) (Result, error) {
 	o := &f.options
 	read := o.Read
-	read.Distinct = true
+	read.Distinct, read.Earlier = true, o.Source
 	info, source, err := encode.File(ctx, m, f.paths, f.dir, f.device, encode.Defaults(m.Info), encode.FileOptions{
 		Read: read, MayReplace: o.Checkpoint.mayReplace,
 		Show: func(block *vectors.Sparse) {

@@ -3,9 +3,7 @@ package train
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"slices"
 
@@ -15,6 +13,7 @@ import (
 	"overcomplete/internal/cluster"
 	"overcomplete/internal/float32s"
 	"overcomplete/internal/memory"
+	"overcomplete/internal/parallel"
 	"overcomplete/model"
 )
 
@@ -27,15 +26,16 @@ const candidatesPerAtom = 8
 // are few, so that adding a few rows seldom changes the bound.
 var coherenceLimits = []float64{0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1 - 1e-5}
 
-// meanSquare returns mean‖x − μ‖² of the rows of x, or ErrIdenticalRows if it is zero except for
+// meanSquare returns mean‖x − μ‖² of the rows of x, whose mean d holds, or ErrIdenticalRows if it is zero except for
 // rounding.
 func meanSquare(x []float32, d *model.Dictionary) (float64, error) {
-	sum, before := d.Squares(x), (&model.Dictionary{Dim: d.Dim}).Squares(x)
-	const rounding = 1e-12 // float32 rounds by at most 1e-7, relative
-	if !(sum > rounding*before) {
+	rows := float64(len(x) / d.Dim)
+	square := d.Squares(x) / rows
+	const rounding = 1e-12                                      // float32 rounds by at most 1e-7, relative
+	if !(square > rounding*(square+float32s.Squares(d.Mean))) { // the mean of ‖x‖²
 		return 0, initialiserError{ErrIdenticalRows}
 	}
-	return sum / float64(len(x)/d.Dim), nil
+	return square, nil
 }
 
 // initialiser chooses initial atoms among rows.
@@ -46,8 +46,8 @@ type initialiser struct {
 	order model.Order
 	seed  uint64
 
-	candidates [][]float32 // rows of norm 1
-	chosen     []float32   // rows of norm 1, in order
+	candidates []float32 // rows of norm 1
+	chosen     []float32 // rows of norm 1, in order
 }
 
 // choose returns the initial atoms, K×L: rows less the mean, or the atoms of o.Like, all scaled to
@@ -93,18 +93,42 @@ func candidateOrder(x []float32, dim int, frequent bool) []int {
 		return order
 	}
 	sums := make([]uint64, len(order))
-	b := make([]byte, 0, 4*dim)
-	for i := range sums {
-		b = b[:0]
-		for _, v := range x[i*dim:][:dim] {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	parallel.Ranges(len(sums), func(lo, hi int) {
+		row := func(i int) (int, []float32) {
+			i = min(i, hi-1)
+			return i, x[i*dim:][:dim]
 		}
-		hash := fnv.New64a()
-		hash.Write(b)
-		sums[i] = hash.Sum64()
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(sums[i], sums[j]) })
+		for ; lo < hi; lo += 4 {
+			a, x := row(lo)
+			b, y := row(lo + 1)
+			c, z := row(lo + 2)
+			d, w := row(lo + 3)
+			sums[a], sums[b], sums[c], sums[d] = hashRows(x, y, z, w)
+		}
+	})
+	slices.SortFunc(order, func(i, j int) int { return cmp.Or(cmp.Compare(sums[i], sums[j]), i-j) })
 	return order
+}
+
+// hashRows returns the 64-bit FNV-1a hashes of the little-endian bytes of four rows. Together they take hardly longer
+// than one, whose multiplications each wait for the one before.
+func hashRows(x, y, z, w []float32) (a, b, c, d uint64) {
+	a = 14695981039346656037
+	b, c, d = a, a, a
+	for j, v := range x {
+		a, b, c, d = addHash(a, v), addHash(b, y[j]), addHash(c, z[j]), addHash(d, w[j])
+	}
+	return a, b, c, d
+}
+
+// addHash adds the bytes of v to an FNV-1a hash.
+func addHash(hash uint64, v float32) uint64 {
+	const prime = 1099511628211
+	bits := math.Float32bits(v)
+	hash = (hash ^ uint64(byte(bits))) * prime
+	hash = (hash ^ uint64(byte(bits>>8))) * prime
+	hash = (hash ^ uint64(byte(bits>>16))) * prime
+	return (hash ^ uint64(byte(bits>>24))) * prime
 }
 
 // rowAtoms returns K initial atoms of the given norm, K×L: the first rows in this order, less the
@@ -112,9 +136,7 @@ func candidateOrder(x []float32, dim int, frequent bool) []int {
 // The first fromRows atoms are rows. If too few rows differ in direction, the other atoms are random.
 func (s *initialiser) rowAtoms(ctx context.Context, norm float64, order []int) (atoms []float32, fromRows int, err error) {
 	dim := s.mean.Dim
-	for _, i := range order[:min(len(order), candidatesPerAtom*s.atoms)] {
-		s.addCandidate(s.x[i*dim:][:dim])
-	}
+	s.addCandidates(order[:min(len(order), candidatesPerAtom*s.atoms)])
 	s.chosen = make([]float32, 0, s.atoms*dim)
 	for _, limit := range coherenceLimits {
 		if err := s.chooseRows(ctx, limit); err != nil {
@@ -155,58 +177,92 @@ func scaledAtoms(d *model.Dictionary, norm float64) ([]float32, error) {
 	return atoms, nil
 }
 
-// addCandidate adds x, less the mean and scaled to norm 1, unless x equals the mean.
-func (s *initialiser) addCandidate(x []float32) {
-	y := make([]float32, len(x))
-	s.mean.Center(y, x)
-	length := math.Sqrt(float32s.Squares(y))
-	if !(length > 1e-6*math.Sqrt(float32s.Squares(x))) {
-		return
+// addCandidates adds rows of x, less the mean and scaled to norm 1, except those that equal the mean.
+func (s *initialiser) addCandidates(rows []int) {
+	dim := s.mean.Dim
+	s.candidates = make([]float32, len(rows)*dim)
+	differs := make([]bool, len(rows))
+	parallel.Ranges(len(rows), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			x, y := s.x[rows[i]*dim:][:dim], s.candidates[i*dim:][:dim]
+			s.mean.Center(y, x)
+			length := math.Sqrt(float32s.Squares(y))
+			differs[i] = length > 1e-6*math.Sqrt(float32s.Squares(x))
+			for j := range y {
+				y[j] = float32(float64(y[j]) / length)
+			}
+		}
+	})
+	n := 0
+	for i, differs := range differs {
+		if differs {
+			copy(s.candidates[n*dim:][:dim], s.candidates[i*dim:])
+			n++
+		}
 	}
-	for j := range y {
-		y[j] = float32(float64(y[j]) / length)
-	}
-	s.candidates = append(s.candidates, y)
+	s.candidates = s.candidates[:n*dim]
 }
 
-// A block of blockRows candidates is compared with blocks of blockAtoms chosen rows.
-const blockRows, blockAtoms = 192, 256
+// A group of groupRows candidates is compared with the rows chosen before it, in blocks of blockAtoms. The group has
+// blocks of blockRows, so that a block is compared with the rows chosen in the blocks before, and then row by row.
+const groupRows, blockRows, blockAtoms = 8 * blockRows, 192, 256
 
 // chooseRows chooses candidates in order whose cosine to every row chosen before is below limit, until
-// K rows are chosen.
-//
-// It multiplies each block of candidates with blocks of chosen rows, and drops the candidates that
-// reach the limit. Choosing 3,000 of 24,000 rows with L = 300 costs 26 Gflop over five limits, at
-// least 0.26 s of one core at 100 Gflop/s.
+// K rows are chosen. Choosing 3,000 of 24,000 rows with L = 300 costs 26 Gflop over five limits, at least
+// 0.26 s of one core at 100 Gflop/s.
 func (s *initialiser) chooseRows(ctx context.Context, limit float64) (err error) {
+	dim := s.mean.Dim
 	s.chosen = s.chosen[:0]
-	var searchers []*cluster.Searcher // each over blockAtoms chosen rows
-	for block := range slices.Chunk(s.candidates, blockRows) {
-		below := slices.Clone(block)
-		for _, searcher := range searchers {
-			if below, err = searcher.Below(ctx, below, limit); err != nil {
-				return err
-			}
+	var searchers []*cluster.Searcher // each over blockAtoms chosen rows, except the last
+	for lo, n := 0, len(s.candidates)/dim; lo < n; lo += groupRows {
+		var group []int32 // candidates below the limit
+		for i := lo; i < min(lo+groupRows, n); i++ {
+			group = append(group, int32(i))
 		}
-		before := len(s.chosen)
-		for _, row := range below {
-			if len(s.chosen) == s.atoms*s.mean.Dim {
-				return nil
-			}
-			if !reachesLimit(row, s.chosen[before:], limit) {
-				s.chosen = append(s.chosen, row...)
-			}
+		if group, err = s.below(ctx, group, searchers, limit); err != nil {
+			return err
 		}
-		searchers = searchers[:before/(blockAtoms*s.mean.Dim)] // rebuild the last if it wasn't full
-		for rows := range slices.Chunk(s.chosen[len(searchers)*blockAtoms*s.mean.Dim:], blockAtoms*s.mean.Dim) {
-			searcher, err := cluster.NewSearcher(rows, s.mean.Dim)
+		full := len(s.chosen) / (blockAtoms * dim)
+		for len(group) > 0 {
+			end := slices.IndexFunc(group, func(i int32) bool { return i/blockRows > group[0]/blockRows })
+			if end < 0 {
+				end = len(group)
+			}
+			block, err := s.below(ctx, group[:end], searchers[full:], limit)
 			if err != nil {
 				return err
 			}
-			searchers = append(searchers, searcher)
+			group = group[end:]
+			before := len(s.chosen)
+			for _, i := range block {
+				if len(s.chosen) == s.atoms*dim {
+					return nil
+				}
+				if row := s.candidates[int(i)*dim:][:dim]; !reachesLimit(row, s.chosen[before:], limit) {
+					s.chosen = append(s.chosen, row...)
+				}
+			}
+			searchers = searchers[:before/(blockAtoms*dim)] // rebuild the last if it wasn't full
+			for rows := range slices.Chunk(s.chosen[len(searchers)*blockAtoms*dim:], blockAtoms*dim) {
+				searcher, err := cluster.NewSearcher(rows, dim)
+				if err != nil {
+					return err
+				}
+				searchers = append(searchers, searcher)
+			}
 		}
 	}
 	return nil
+}
+
+// below returns the candidates whose cosines to all rows of searchers are below limit. It overwrites the argument.
+func (s *initialiser) below(ctx context.Context, candidates []int32, searchers []*cluster.Searcher, limit float64) (_ []int32, err error) {
+	for _, searcher := range searchers {
+		if candidates, err = searcher.Below(ctx, s.candidates, candidates, limit); err != nil {
+			return nil, err
+		}
+	}
+	return candidates, nil
 }
 
 // reachesLimit reports whether the cosine of row and any chosen row is at least limit.

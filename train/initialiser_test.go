@@ -1,7 +1,10 @@
 package train
 
 import (
+	"cmp"
+	"encoding/binary"
 	"errors"
+	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -29,9 +32,9 @@ func rowsOf(n, dim int, seed uint64) []float32 {
 // leaves K rows. Coordinates of unit rows are multiples of 1/4, so that cosines are exact. Some rows are
 // repeated, also with another norm, and some equal the mean.
 func TestRowAtoms(t *testing.T) {
-	const n, dim = 900, 16
+	const n, dim = 2000, 16
 	d := &model.Dictionary{Dim: dim, Mean: make([]float32, dim)}
-	for _, atoms := range []int{20, 150, 800} { // 800 exceeds the number of directions
+	for _, atoms := range []int{20, 150, 1800} { // 1,800 exceeds the number of directions; its candidates are more than a group
 		rng := rand.New(rand.NewPCG(uint64(atoms), 1))
 		rows := make([][]float64, n) // less the mean, of norm 1, or zero
 		x := make([]float32, n*dim)
@@ -77,7 +80,7 @@ func TestRowAtoms(t *testing.T) {
 				want = append(want, float32(norm*v))
 			}
 		}
-		if (len(chosen) == atoms) != (atoms < 800) {
+		if (len(chosen) == atoms) != (atoms < 1800) {
 			t.Fatalf("%d of %d atoms: a poor test", len(chosen), atoms)
 		}
 		for _, processors := range []int{1, 2, 5} {
@@ -108,6 +111,30 @@ func TestCandidateOrder(t *testing.T) {
 	for i := range fewer {
 		if order[i] != fewer[i]+10 {
 			t.Fatalf("without ten rows the order is %v, want %v less 10", fewer, order)
+		}
+	}
+}
+
+// Rows are ordered by their FNV-1a hashes. Equal rows keep their order.
+func TestCandidateOrderIsByHash(t *testing.T) {
+	const dim = 7
+	for n := range 40 {
+		x := rowsOf(n, dim, uint64(n))
+		if n > 5 {
+			copy(x[(n-2)*dim:], x[dim:2*dim])
+		}
+		sums := make([]uint64, n)
+		for i := range sums {
+			hash := fnv.New64a()
+			if err := binary.Write(hash, binary.LittleEndian, x[i*dim:][:dim]); err != nil {
+				t.Fatal(err)
+			}
+			sums[i] = hash.Sum64()
+		}
+		want := candidateOrder(x, dim, true)
+		slices.SortStableFunc(want, func(i, j int) int { return cmp.Compare(sums[i], sums[j]) })
+		if got := candidateOrder(x, dim, false); !slices.Equal(got, want) {
+			t.Errorf("%d rows: order %v, want %v", n, got, want)
 		}
 	}
 }

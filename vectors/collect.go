@@ -37,7 +37,7 @@ func (c *collector) add(block *Dense, announced int) error {
 			if err := memory.Check(4 * uint64(announced) * uint64(block.Dim)); err != nil {
 				return fmt.Errorf("%d rows of %d numbers: %w", announced, block.Dim, err)
 			}
-			c.rows.Data = make([]float32, 0, announced*block.Dim)
+			c.rows.Data = memory.Zeros[float32](announced * block.Dim)[:0]
 		}
 	} else {
 		c.rows.IDs, c.rows.Texts = append(c.rows.IDs, block.IDs...), c.rows.Texts.Join(block.Texts)
@@ -54,6 +54,7 @@ func (c *collector) add(block *Dense, announced int) error {
 		limit, sample := c.keep(&c.rows)
 		switch {
 		case sample != nil:
+			sample.grow(announced, block.Dim)
 			c.startSample(sample)
 			return nil
 		case limit > 0 && limit < c.rows.Len():
@@ -98,7 +99,7 @@ func (c *collector) join() error {
 	if err := c.checkMemory(); err != nil {
 		return err
 	}
-	c.rows.Data = make([]float32, numbers)
+	c.rows.Data = memory.Zeros[float32](numbers)
 	starts := make([]int, len(c.blocks)+1)
 	for i, b := range c.blocks {
 		starts[i+1] = starts[i] + len(b)

@@ -132,7 +132,7 @@ func writeDenseText(w io.Writer, header string, s *Sparse) error {
 	})
 }
 
-// checkWords returns an error unless each row has a word that is not empty and contains
+// checkIDs returns an error unless each row has a word that is not empty and contains
 // none of the separators.
 func checkIDs(s *Sparse, separators string) error {
 	if len(s.IDs) != s.Rows {

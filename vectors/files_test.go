@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"overcomplete/internal/npy"
 )
@@ -166,6 +167,54 @@ func TestReadFilesThatChange(t *testing.T) {
 		if failed == nil || failed.Error() != filepath.Join(dir, message) {
 			t.Errorf("%s: error %v, want %s", change, failed, message)
 		}
+	}
+}
+
+// A second reading of unchanged files uses the hashes and the repeated names of the first one. A file that has changed
+// is read like a new one, and a file that changes later is refused.
+func TestReadAgain(t *testing.T) {
+	dir := folder(t, map[string]string{"a": "x 1 2\nbad\ny 3 4\nx 5 6\n", "b": "z 7 8\ny 9 10\nw 11 12\n"})
+	b := filepath.Join(dir, "b")
+	o := ReadOptions{SkipBad: true, Distinct: true}
+	want, first, err := Read(t.Context(), []string{dir}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(first.reading.repeated, []int{4, 6}) {
+		t.Errorf("rows %v are repeated", first.reading.repeated)
+	}
+	o.Earlier = first
+	first.reading.files[b] = fileState{first.reading.files[b].info, "the first hash"}
+	again, second, err := streamed(t, dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkDense(t, again, want)
+	if second.Files[1].SHA256 != "the first hash" || second.Files[0] != first.Files[0] || !slices.Equal(second.Warnings, first.Warnings) {
+		t.Errorf("second source %+v, first %+v", second, first)
+	}
+	for range Stream(t.Context(), []string{dir}, o, second) { // a file is replaced after it was compared
+		if err = os.Rename(b, b+"2"); err == nil {
+			err = os.WriteFile(b, []byte("z 7 8\ny 9 10\nw 11 13\n"), 0o600)
+		}
+		break
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Remove(b + "2")
+	again, second, err = streamed(t, dir, o)
+	if err != nil || again.Data[len(again.Data)-1] != 13 || second.Files[1].SHA256 == "the first hash" {
+		t.Errorf("replaced file: read %v, source %+v, error %v", again, second, err)
+	}
+	o.Earlier = second
+	for d, streamErr := range Stream(t.Context(), []string{dir}, o, second) {
+		if err = streamErr; d != nil && d.IDs[0] == "x" {
+			os.Chtimes(b, time.Time{}, time.Unix(1, 0))
+		}
+	}
+	if err == nil || !strings.HasPrefix(err.Error(), b+": the file changed") {
+		t.Errorf("file that changes after it was compared: error %v", err)
 	}
 }
 

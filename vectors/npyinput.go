@@ -2,6 +2,7 @@ package vectors
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,25 +10,28 @@ import (
 	"slices"
 	"strings"
 
+	"overcomplete/internal/float32s"
+	"overcomplete/internal/memory"
 	"overcomplete/internal/npy"
 	"overcomplete/vectors/internal/tabular"
 )
 
 // readNpy yields the rows of a .npy file.
-func (r *reader) readNpy(c *content) (iter.Seq2[chunk, error], error) {
-	array, err := npy.Open(c, c.size)
-	if err == nil && array.Fortran && c.size >= 0 {
-		file, size, _ := c.RandomAccess()
-		array, err = npy.OpenAt(file, size)
+func (r *reader) readNpy(ctx context.Context, c *content) (iter.Seq2[chunk, error], error) {
+	if c.size < 0 {
+		array, err := npy.Open(c, c.size)
+		return r.readArray(ctx, array, err)
 	}
+	file, size, err := c.RandomAccess()
 	if err != nil {
 		return nil, err
 	}
-	return r.readArray(array)
+	array, err := npy.OpenAt(file, size)
+	return r.readArray(ctx, array, err)
 }
 
 // readNpz yields the rows of an array in a .npz file. A word list or the array "words" names them.
-func (r *reader) readNpz(c *content) (iter.Seq2[chunk, error], error) {
+func (r *reader) readNpz(ctx context.Context, c *content) (iter.Seq2[chunk, error], error) {
 	file, size, err := c.RandomAccess()
 	if err != nil {
 		return nil, err
@@ -63,7 +67,7 @@ func (r *reader) readNpz(c *content) (iter.Seq2[chunk, error], error) {
 	case archive.Holds("words"):
 		return nil, errors.New(`its file "words" is not an array; name it "words.npy"`)
 	}
-	return r.readArray(array)
+	return r.readArray(ctx, array, nil)
 }
 
 // nameByArray takes the names of the rows of an array of the given shape from words.
@@ -132,42 +136,96 @@ func list(names []string) string {
 	return fmt.Sprintf("%.60q", names)
 }
 
-// readArray yields the rows of a matrix. Rows without names are named by their numbers.
-func (r *reader) readArray(array *npy.Array) (iter.Seq2[chunk, error], error) {
+const (
+	// blockRows and blockNumbers limit the rows of an array that are read together; a longer row is read whole. An
+	// encoder takes 8,192 rows, which it needn't copy if they are read together.
+	blockRows, blockNumbers = 1 << 13, 1 << 22
+
+	// arrayReaders is the number of blocks that wait while the next ones are read.
+	arrayReaders = 2
+
+	cached = 1 << 15 // numbers that are checked while they are in the cache
+)
+
+// rowsPerBlock returns the number of rows of a block.
+func rowsPerBlock(dim int) int { return max(1, min(blockRows, blockNumbers/dim)) }
+
+// readArray yields the rows of a matrix, which was opened with err. Rows without names are named by their numbers.
+func (r *reader) readArray(ctx context.Context, array *npy.Array, err error) (iter.Seq2[chunk, error], error) {
+	if err != nil {
+		return nil, err
+	}
 	if err := cmp.Or(array.CheckFloats(), checkShape(array.Shape)); err != nil {
 		return nil, err
 	}
 	if r.names == nil {
 		r.numberRows()
 	}
-	r.dim, r.announced = array.Shape[1], array.Shape[0]
+	rows, dim := array.Shape[0], array.Shape[1]
+	r.dim, r.announced = dim, rows
+	chunks := inOrder(ctx, arrayReaders, func(yield func(func() (chunk, error), error) bool) {
+		n := rowsPerBlock(dim)
+		for first := 0; first < rows; first += n {
+			n := min(n, rows-first)
+			job := func() (chunk, error) { return readBlock(array, first, n) }
+			if !array.Random() {
+				c, err := readBlock(array, first, n)
+				job = func() (chunk, error) { return c, err }
+			}
+			if !yield(job, nil) {
+				return
+			}
+		}
+		if err := array.End(); err != nil {
+			yield(nil, err)
+		}
+	}, r.ended)
 	return func(yield func(chunk, error) bool) {
-		for first := true; ; first = false {
-			data, err := array.NextRows(max(1, arrayBlock/r.dim))
-			if err == io.EOF {
-				return
-			}
+		first := true
+		for c, err := range chunks {
 			if err == nil && first && strings.HasSuffix(array.Type, "1") { // int8 or uint8
-				err = r.checkBits(data)
+				err = r.checkBits(c.data)
 			}
-			if err != nil {
-				yield(chunk{}, err)
-				return
-			}
-			c := chunk{data: data[:0], rows: make([]row, len(data)/r.dim), span: len(data) / r.dim}
-			for i := range c.rows {
-				vector := data[i*r.dim : (i+1)*r.dim]
-				c.rows[i] = row{number: i, err: checkVector(vector)}
-				if c.rows[i].err == nil {
-					c.data = appendInPlace(c.data, vector)
-				}
-			}
-			if !yield(c, nil) {
+			first = false
+			if !yield(c, err) || err != nil {
 				return
 			}
 		}
 	}, nil
 }
 
-// arrayBlock is the number of values of an array that are read together; a longer row is read whole.
-const arrayBlock = 1 << 18
+// readBlock reads n rows of a matrix and checks their numbers.
+func readBlock(array *npy.Array, first, n int) (chunk, error) {
+	dim := array.Shape[1]
+	data := memory.Zeros[float32](n * dim)
+	c := chunk{data: data, span: n, valid: n}
+	part, finite := max(1, cached/dim), true
+	for lo := 0; lo < n; lo += part {
+		hi := min(lo+part, n)
+		numbers := data[lo*dim : hi*dim]
+		if err := array.ReadRows(numbers, first+lo); err != nil {
+			return chunk{}, err
+		}
+		finite = finite && float32s.Finite(numbers)
+	}
+	if !finite {
+		c.rows, c.valid = make([]row, n), 0
+		for i := range c.rows {
+			c.rows[i].number = i
+		}
+		c.check(dim)
+	}
+	return c, nil
+}
+
+// check marks rows whose numbers aren't finite, and removes their vectors.
+func (c *chunk) check(dim int) {
+	data := c.data
+	c.data = data[:0]
+	for i := range c.rows {
+		vector := data[i*dim : (i+1)*dim]
+		if c.rows[i].err = checkVector(vector); c.rows[i].err == nil {
+			c.data = appendInPlace(c.data, vector)
+		}
+	}
+}

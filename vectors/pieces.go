@@ -93,36 +93,59 @@ func (s *splitter) piece() ([]byte, error) {
 	}
 }
 
-// parsePieces yields the results of parse for the pieces of a file, in order. It parses on all CPUs, and holds a few
-// pieces per CPU in memory. If the caller stops and ended returns true, the file isn't read after parsePieces returns.
+// parsePieces yields the results of parse for the pieces of a file, in order. It parses on all CPUs; see [inOrder].
 func parsePieces[T any](ctx context.Context, s *splitter, ended func() bool, parse func(piece []byte) T) iter.Seq2[T, error] {
+	return inOrder(ctx, runtime.GOMAXPROCS(0), func(yield func(func() (T, error), error) bool) {
+		for {
+			piece, err := s.piece()
+			if err == io.EOF {
+				return
+			}
+			job := func() (T, error) {
+				defer s.buffers.Put(&piece)
+				return parse(piece), nil
+			}
+			if !yield(job, err) || err != nil {
+				return
+			}
+		}
+	}, ended)
+}
+
+// inOrder yields the results of jobs, in the order of the jobs, up to the first error. Each job runs in a goroutine.
+// Results of n jobs wait, beside the one that is yielded next. If the caller stops and ended returns true, jobs isn't
+// iterated after inOrder returns.
+func inOrder[T any](ctx context.Context, n int, jobs iter.Seq2[func() (T, error), error], ended func() bool) iter.Seq2[T, error] {
+	type result struct {
+		value T
+		err   error
+	}
 	return func(yield func(T, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		pending := make(chan chan T, runtime.GOMAXPROCS(0)) // in file order
-		var readErr error
+		pending := make(chan chan result, n)
 		go func() {
 			defer close(pending)
-			for {
-				piece, err := s.piece()
-				if err != nil {
-					readErr = err
-					return
-				}
-				parsed := make(chan T, 1)
+			for job, err := range jobs {
+				done := make(chan result, 1)
 				select {
-				case pending <- parsed:
+				case pending <- done:
 				case <-ctx.Done():
 					return
 				}
+				if err != nil {
+					done <- result{err: err}
+					return
+				}
 				go func() {
-					parsed <- parse(piece)
-					s.buffers.Put(&piece)
+					value, err := job()
+					done <- result{value, err}
 				}()
 			}
 		}()
-		for parsed := range pending {
-			if yield(<-parsed, nil) {
+		for done := range pending {
+			r := <-done
+			if yield(r.value, r.err) && r.err == nil {
 				continue
 			}
 			cancel()
@@ -131,10 +154,6 @@ func parsePieces[T any](ctx context.Context, s *splitter, ended func() bool, par
 				}
 			} // otherwise don't wait for the goroutine, which may be waiting for standard input
 			return
-		}
-		if readErr != io.EOF && readErr != nil {
-			var none T
-			yield(none, readErr)
 		}
 	}
 }

@@ -56,6 +56,11 @@ type ReadOptions struct {
 	// been read. It isn't called if the size is unknown, as for pipes.
 	Progress func(share float64)
 
+	// Earlier, if not nil, is the source of an earlier reading of the same paths with the same options and distinct
+	// words. If the size, time and inode of all files are as they were then, they are neither hashed nor compared
+	// for repeated words again. Otherwise Earlier has no effect.
+	Earlier *Source
+
 	// Distinct makes [Stream] drop repeated words and accept rows of zeros, as Read does. It requires
 	// about 50 bytes of memory per word.
 	Distinct bool
@@ -73,6 +78,8 @@ type Source struct {
 	Rows     int      // number of valid rows, including the ones that ReadOptions.Keep excludes
 
 	WordsSHA256 string // SHA-256 of the word list, "" without one
+
+	reading reading
 }
 
 // About returns a description of the input: the number of files if there are several, the format, and the columns
@@ -228,7 +235,8 @@ func Read(ctx context.Context, paths []string, o ReadOptions) (*Dense, *Source, 
 // Stream reads the files of [Read] and yields their rows in blocks, in order. Its memory doesn't grow
 // with the number of rows, with these exceptions: about 50 bytes per row if texts have ids or o.Distinct is
 // set, arrays in Fortran order that are compressed or in .npz files, and files that need random access, such as
-// .npz and .safetensors, if they are compressed as a whole or from a pipe. It holds a page per
+// .npz and .safetensors, if they are compressed as a whole or from a pipe. It reads arrays and word2vec binary in blocks
+// of 8,192 rows, or fewer if they exceed 16 MiB, and holds up to five blocks. It holds a page per
 // column of a Parquet file, and a record batch of an Arrow file. The caller may keep the rows. The
 // iteration ends after the first error. If it completes without one, Stream sets *source, which must not
 // be nil.

@@ -223,6 +223,7 @@ func TestReadFormats(t *testing.T) {
 					sum := sha256.Sum256([]byte(compress(test.wordList)))
 					want.WordsSHA256 = hex.EncodeToString(sum[:])
 				}
+				source.reading = reading{}
 				if !reflect.DeepEqual(*source, want) {
 					t.Errorf("source is %+v, want %+v", *source, want)
 				}

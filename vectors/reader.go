@@ -37,19 +37,22 @@ type row struct {
 
 // A chunk is a run of consecutive rows.
 type chunk struct {
-	rows []row
+	rows []row     // nil if no row has a name or an error, as in most arrays
 	data []float32 // the vectors of the rows without an error, in order
 	span int       // number of lines (text) or rows (other formats) of the chunk
+
+	valid int // number of rows if rows is nil
 }
 
 // A reader converts chunks of files to blocks of valid rows. Rows of all formats pass the same
 // stages: they are named, checked and compared with the previous rows.
 type reader struct {
 	options ReadOptions
-	file           // the current file
-	schema  schema // schema of the first file
-	source  Source // description of the input so far
-	dim     int    // L, or 0 before it is known
+	file             // the current file
+	schema  schema   // schema of the first file
+	source  Source   // description of the input so far
+	earlier *reading // of the same files, which haven't changed since; or nil
+	dim     int      // L, or 0 before it is known
 
 	list     *wordList // names the rows of all files, or nil
 	numbered bool      // rows are named by their numbers
@@ -107,6 +110,7 @@ func (r *reader) read(ctx context.Context, paths []string, yield func(*Dense, er
 	if r.options.Progress != nil {
 		r.size = totalSize(members)
 	}
+	r.findEarlier(members)
 	r.texts = r.options.Rows == KindTexts
 	r.decided = r.options.Rows != ""
 	defer func() {
@@ -142,7 +146,7 @@ func totalSize(members []input.Member) (size int64) {
 
 // readFile yields the rows of a file, up to the limit, and adds the file to the source.
 func (r *reader) readFile(ctx context.Context, yield func(*Dense, error) bool) error {
-	in, err := open(ctx, r.Path)
+	in, err := r.openStored(ctx, r.Path)
 	if err != nil {
 		return err
 	}
@@ -159,7 +163,7 @@ func (r *reader) readFile(ctx context.Context, yield func(*Dense, error) bool) e
 		}
 	}
 	r.done += max(0, in.size())
-	sum, err := in.sum()
+	sum, err := r.sum(in)
 	r.source.Files = append(r.source.Files, File{r.Name, sum, r.kept - kept})
 	return err
 }
@@ -223,13 +227,13 @@ func (r *reader) open(ctx context.Context, h heading, stored *bufio.Reader, c *c
 		r.lines, r.position = true, h.lines
 		return r.readText(ctx, stored, textChunk, h.format == formatBare), nil
 	case formatBinary:
-		return readBinary(stored, r.dim, r.declared), nil
+		return r.readBinary(ctx, stored), nil
 	case formatNpy:
-		return r.readNpy(c)
+		return r.readNpy(ctx, c)
 	case formatNpz:
-		return r.readNpz(c)
+		return r.readNpz(ctx, c)
 	case formatTensor:
-		return r.readSafetensors(c)
+		return r.readSafetensors(ctx, c)
 	}
 	if err != nil {
 		return nil, err
@@ -265,17 +269,23 @@ func (r *reader) ended() bool { return r.full || r.excess }
 
 // filter returns the valid rows of c. It reuses the memory of c.
 func (r *reader) filter(c chunk) (*Dense, error) {
-	if r.options.Distinct || r.hasIDs {
+	if r.comparesNames() && r.earlier == nil {
 		const perRow = 100 // bytes of seen
-		if err := memory.Check(perRow * uint64(len(c.rows))); err != nil {
+		if err := memory.Check(perRow * uint64(len(c.rows)+c.valid)); err != nil {
 			return nil, fmt.Errorf("hashes to detect repeated rows, after %d rows: %w", r.kept, err)
 		}
 	}
-	block := &Dense{IDs: make([]string, 0, len(c.rows)), Dim: r.dim, Data: c.data[:0]}
+	block := &Dense{IDs: make([]string, 0, len(c.rows)+c.valid), Dim: r.dim, Data: c.data[:0]}
 	if r.texts {
 		block.Texts = newTexts(r.columns)
 	}
-	for _, row := range c.rows {
+	var unnamed row
+	for i := range len(c.rows) + c.valid {
+		unnamed = row{number: i}
+		row := &unnamed
+		if c.rows != nil {
+			row = &c.rows[i]
+		}
 		if r.found-r.before == r.declared {
 			r.excess = true
 			break
@@ -284,14 +294,14 @@ func (r *reader) filter(c chunk) (*Dense, error) {
 		if row.err == nil {
 			vector, c.data = c.data[:r.dim], c.data[r.dim:]
 		}
-		id, text, err := r.name(&row)
+		id, text, err := r.name(row)
 		if err != nil {
 			return nil, err
 		}
 		r.found++
-		keep, err := r.check(&row, id, text, vector)
+		keep, err := r.check(row, id, text, vector)
 		if err != nil {
-			if err := r.reject(&row, id, err); err != nil {
+			if err := r.reject(row, id, err); err != nil {
 				return nil, err
 			}
 		}
@@ -400,20 +410,29 @@ func (r *reader) checkName(row *row, word, text string) error {
 	return nil
 }
 
-// wordSeeds are the seeds of two 64-bit hashes, which together identify a word.
+// idSeeds are the seeds of two 64-bit hashes, which together identify a word.
 var idSeeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
-// repeated reports whether a previous row has the same word or id. Without Distinct and ids it always
-// returns false.
+// comparesNames reports whether the words or ids of rows are compared. The numbers of rows are never repeated.
+func (r *reader) comparesNames() bool {
+	return r.hasIDs || r.options.Distinct && !r.texts && !r.numbered
+}
+
+// repeated reports whether a previous row has the same word or id. If names aren't compared, it returns false.
 func (r *reader) repeated(id string) bool {
-	if !r.options.Distinct && !r.hasIDs {
+	if !r.comparesNames() {
 		return false
+	}
+	if r.earlier != nil {
+		_, repeated := slices.BinarySearch(r.earlier.repeated, r.found)
+		return repeated
 	}
 	if r.seen == nil {
 		r.seen = make(map[[2]uint64]struct{})
 	}
 	key := [2]uint64{maphash.String(idSeeds[0], id), maphash.String(idSeeds[1], id)}
 	if _, ok := r.seen[key]; ok {
+		r.source.reading.repeated = append(r.source.reading.repeated, r.found)
 		return true
 	}
 	r.seen[key] = struct{}{}
@@ -501,7 +520,7 @@ func (r *reader) finish(paths []string, members []input.Member) error {
 		}
 	}
 	var err error
-	s.WordsSHA256, err = r.list.sum()
+	s.WordsSHA256, err = r.list.sum(r)
 	return err
 }
 

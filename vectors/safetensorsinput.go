@@ -2,6 +2,7 @@ package vectors
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -14,7 +15,7 @@ import (
 
 // readSafetensors yields the rows of a tensor in a .safetensors file. A word list or the
 // tensor "words" names them.
-func (r *reader) readSafetensors(c *content) (iter.Seq2[chunk, error], error) {
+func (r *reader) readSafetensors(ctx context.Context, c *content) (iter.Seq2[chunk, error], error) {
 	file, size, err := c.RandomAccess()
 	if err != nil {
 		return nil, err
@@ -39,10 +40,7 @@ func (r *reader) readSafetensors(c *content) (iter.Seq2[chunk, error], error) {
 		r.names, r.endNames = func(row *row) error { return words.name(row, r.texts) }, words.end
 	}
 	array, err := f.Array(name)
-	if err != nil {
-		return nil, err
-	}
-	return r.readArray(array)
+	return r.readArray(ctx, array, err)
 }
 
 // matrixName returns the name of the tensor of vectors, which is chosen unless it is "".

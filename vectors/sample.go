@@ -1,6 +1,10 @@
 package vectors
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+
+	"overcomplete/internal/memory"
+)
 
 // A Sample is a uniform random sample of the rows of a stream (Vitter's algorithm R). Its
 // memory is bounded by its size.
@@ -20,6 +24,7 @@ func NewSample(size int, seed uint64) *Sample {
 // Add adds the next rows of the stream. All rows must have the same length.
 func (s *Sample) Add(d *Dense) {
 	if room := min(s.size-s.Rows.Len(), d.Len()); room > 0 {
+		s.grow(s.Rows.Len()+room, d.Dim)
 		s.Rows.Append(d.Slice(0, room))
 		s.Seen += room
 		d = d.Slice(room, d.Len())
@@ -33,5 +38,13 @@ func (s *Sample) Add(d *Dense) {
 				s.Rows.Texts.set(at, d.Texts.Text[i], d.Texts.row(i))
 			}
 		}
+	}
+}
+
+// grow reserves memory for rows vectors of dim numbers, up to the size of the sample. It doubles the memory if the
+// number of rows is unknown: copies and page faults take longer than sampling.
+func (s *Sample) grow(rows, dim int) {
+	if data := s.Rows.Data; cap(data) < min(rows, s.size)*dim {
+		s.Rows.Data = append(memory.Zeros[float32](min(max(rows, 2*s.Rows.Len()), s.size) * dim)[:0], data...)
 	}
 }

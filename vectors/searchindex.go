@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
+
+	"overcomplete/vectors/internal/tabular"
 )
 
 // ErrUnindexable is wrapped by errors about a row that a search engine would refuse, or store in
@@ -24,9 +25,10 @@ func Feature(dimension int, negative bool) string {
 // WriteJSONLines writes a line per row with a JSON object. "id" is the word or id, "dimensions" is K, and "indices" and
 // "values" are the columns and values of the nonzeros. Texts also have "text" and their columns. The values of a
 // column are JSON numbers, and null for empty ones, if all others are numbers; otherwise they are strings.
-// WriteJSONLines returns an error if words and rows differ in number.
+// WriteJSONLines returns [ErrUnindexable], wrapped, for a repeated id, because an engine would keep only its last row, and
+// an error if words and rows differ in number.
 func WriteJSONLines(w io.Writer, s *Sparse) error {
-	if err := checkIDs(s, ""); err != nil {
+	if err := checkDistinct(s); err != nil {
 		return err
 	}
 	table := newDocuments(s, "id", "dimensions", "indices", "values")
@@ -45,6 +47,21 @@ func WriteJSONLines(w io.Writer, s *Sparse) error {
 	})
 }
 
+// checkDistinct returns an error unless each row has an id that isn't empty and differs from the others.
+func checkDistinct(s *Sparse) error {
+	if err := checkIDs(s, ""); err != nil {
+		return err
+	}
+	first := make(map[string]int, s.Rows)
+	for i, id := range s.IDs {
+		if other, ok := first[id]; ok {
+			return fmt.Errorf("row %d: %w: row %d has the same id, %s; remove one of them", i+1, ErrUnindexable, other+1, quote(id))
+		}
+		first[id] = i
+	}
+	return nil
+}
+
 // maxEngineID is the maximum length of an id in OpenSearch and Elasticsearch, in bytes.
 const maxEngineID = 512
 
@@ -55,21 +72,15 @@ var engineFields = []string{"", "_id", "_index", "_source", "_type", "_routing",
 // and a document, whose columns have the types of [WriteJSONLines]. The document's field "features" has the type
 // rank_features and stores the absolute value of each nonzero under its [Feature].
 //
-// WriteOpenSearch returns [ErrUnindexable], wrapped, for a repeated id or an id of over 512 bytes. An engine would keep
-// only the last row of a repeated id. It also returns the error of [WriteJSONLines].
+// WriteOpenSearch returns [ErrUnindexable], wrapped, for an id of over 512 bytes, and the errors of [WriteJSONLines].
 func WriteOpenSearch(w io.Writer, s *Sparse) error {
-	if err := checkIDs(s, ""); err != nil {
+	if err := checkDistinct(s); err != nil {
 		return err
 	}
-	first := make(map[string]int, s.Rows)
 	for i, id := range s.IDs {
-		if other, ok := first[id]; ok {
-			return fmt.Errorf("row %d: %w: row %d has the same id, %s; remove one of them", i+1, ErrUnindexable, other+1, quote(id))
-		}
 		if len(id) > maxEngineID {
 			return fmt.Errorf("row %d: %w: the id %s is too long (got %d bytes, want at most %d); train on texts with shorter ids", i+1, ErrUnindexable, quote(id), len(id), maxEngineID)
 		}
-		first[id] = i
 	}
 	table := newDocuments(s, "id", append(engineFields, "features")...)
 	return writeChunks(w, s.Rows, func(b []byte, i int) []byte {
@@ -102,28 +113,9 @@ func newDocuments(s *Sparse, words string, taken ...string) documents {
 	d := documents{columns: s.Table(words, taken...)}
 	d.numbers = make([]bool, len(d.columns))
 	for n := range d.columns {
-		d.numbers[n] = n > 1 && areNumbers(d.columns[n].Values) // ids and texts are strings
+		d.numbers[n] = n > 1 && tabular.TypeOf(d.columns[n].Values) != tabular.String // ids and texts are strings
 	}
 	return d
-}
-
-// areNumbers reports whether all values are JSON numbers in the range of engines, or empty, and some aren't empty.
-func areNumbers(values []string) bool {
-	numbers := false
-	for _, v := range values {
-		if v == "" {
-			continue
-		}
-		_, err := strconv.ParseFloat(v, 64)
-		if !strings.ContainsAny(v, ".eE") {
-			_, err = strconv.ParseInt(v, 10, 64)
-		}
-		if err != nil || !json.Valid([]byte(v)) { // JSON has no leading zeros, so that codes such as 007 stay strings
-			return false
-		}
-		numbers = true
-	}
-	return numbers
 }
 
 // appendRow appends the beginning of an object, with the fields of row i.

@@ -19,6 +19,11 @@ func TestWriteOpenSearchRefuses(t *testing.T) {
 	} {
 		var b bytes.Buffer
 		err := WriteOpenSearch(&b, s)
+		if s == repeated {
+			if lines := WriteJSONLines(&b, s); lines == nil || lines.Error() != err.Error() {
+				t.Errorf("JSON lines: error %v, want %v", lines, err)
+			}
+		}
 		if !errors.Is(err, ErrUnindexable) || !strings.HasPrefix(err.Error(), want) || b.Len() > 0 {
 			t.Errorf("error %v and %d bytes, want %q and none", err, b.Len(), want)
 		}

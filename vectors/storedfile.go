@@ -28,36 +28,41 @@ type storedFile struct {
 	file      *os.File
 	info      os.FileInfo // at the time of opening
 	ctx       context.Context
-	blocks    chan []byte   // read ahead
-	spare     chan []byte   // blocks to reuse
-	block     []byte        // current block of Read
-	unread    []byte        // rest of block
-	delivered atomic.Int64  // bytes that Read and ReadAt have returned
-	hash      hash.Hash     // of all blocks, once blocks is closed
-	err       error         // the reason for the end, once blocks is closed
-	rest      chan struct{} // closed by the goroutine of readRest; nil before
+	cancel    context.CancelFunc // ends the goroutine that reads ahead
+	blocks    chan []byte        // read ahead
+	spare     chan []byte        // blocks to reuse
+	block     []byte             // current block of Read
+	unread    []byte             // rest of block
+	delivered atomic.Int64       // bytes that Read and ReadAt have returned
+	hash      hash.Hash          // of all blocks, once blocks is closed; nil if known isn't ""
+	known     string             // SHA-256 of an earlier reading, or ""
+	err       error              // the reason for the end, once blocks is closed
+	rest      chan struct{}      // closed by the goroutine of readRest; nil before
 }
 
 // open opens the file at path, or standard input if path is "-". If ctx is cancelled,
-// open and Read return.
-func open(ctx context.Context, path string) (*storedFile, error) {
+// open and Read return. If an earlier reading recorded the state of the file, it isn't hashed again.
+func open(ctx context.Context, path string, earlier fileState) (*storedFile, error) {
 	file, err := openFile(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	info, err := file.Stat()
-	if err != nil {
-		file.Close()
-		return nil, err
-	}
 	const blocks = 4
+	ctx, cancel := context.WithCancel(ctx)
 	f := &storedFile{
 		file:   file,
-		info:   info,
 		ctx:    ctx,
+		cancel: cancel,
 		blocks: make(chan []byte, blocks),
 		spare:  make(chan []byte, blocks),
-		hash:   sha256.New(),
+	}
+	if f.info, f.known = earlier.info, earlier.sha256; f.known != "" {
+		// changed compares the file with its state then.
+	} else if f.info, err = file.Stat(); err != nil {
+		f.Close()
+		return nil, err
+	} else {
+		f.hash = sha256.New()
 	}
 	for range blocks {
 		f.spare <- make([]byte, f.bufferSize(1<<16))
@@ -87,7 +92,9 @@ func (f *storedFile) readAhead() {
 		}
 		var n int
 		n, f.err = f.file.Read(block[:cap(block)])
-		f.hash.Write(block[:n])
+		if f.hash != nil {
+			f.hash.Write(block[:n])
+		}
 		f.blocks <- block[:n] // never blocks: the channel has room for every block
 	}
 }
@@ -140,9 +147,9 @@ func (f *storedFile) size() int64 {
 	return f.info.Size()
 }
 
-// Close closes the file, except standard input. The reading goroutine ends when ctx is
-// cancelled.
+// Close closes the file, except standard input. The reading goroutine ends after it has read a block.
 func (f *storedFile) Close() error {
+	f.cancel()
 	if f.file == os.Stdin {
 		return nil
 	}
@@ -150,8 +157,11 @@ func (f *storedFile) Close() error {
 }
 
 // sum reads the file to its end and returns the SHA-256 of the whole file, in
-// hexadecimal. It returns an error if a regular file has changed since it was opened.
+// hexadecimal. It returns an error if a regular file has changed since it was opened, or since the earlier reading.
 func (f *storedFile) sum() (string, error) {
+	if f.known != "" {
+		return f.known, f.changed()
+	}
 	f.readRest()
 	select {
 	case <-f.rest:
@@ -166,7 +176,7 @@ func (f *storedFile) sum() (string, error) {
 
 // readRest starts to read the rest of the file for its hash. Read must not be called afterwards.
 func (f *storedFile) readRest() {
-	if f.rest != nil {
+	if f.rest != nil || f.known != "" {
 		return
 	}
 	f.rest = make(chan struct{})
@@ -185,7 +195,7 @@ func (f *storedFile) readRest() {
 func (f *storedFile) changed() error {
 	was := f.info
 	is, err := f.file.Stat()
-	if err == nil && was.Mode().IsRegular() && (is.Size() != was.Size() || is.ModTime() != was.ModTime()) {
+	if err == nil && was.Mode().IsRegular() && !sameFile(was, is) {
 		err = fmt.Errorf("the file changed during reading (from %d bytes to %d)", was.Size(), is.Size())
 	}
 	return err

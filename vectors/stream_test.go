@@ -64,6 +64,7 @@ func TestStream(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkDense(t, got, want)
+		source.reading, wantSource.reading = reading{}, reading{}
 		if fmt.Sprint(source) != fmt.Sprint(wantSource) {
 			t.Errorf("source %+v, want %+v", source, wantSource)
 		}

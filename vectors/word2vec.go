@@ -3,69 +3,69 @@ package vectors
 import (
 	"bufio"
 	"bytes"
-	"encoding/binary"
+	"context"
 	"fmt"
 	"io"
 	"iter"
-	"math"
+
+	"overcomplete/internal/float32s"
+	"overcomplete/internal/memory"
 )
 
-const binaryChunk = 1 << 16 // numbers per chunk
-
-// readBinary yields the rows of word2vec's binary format in r, which is after the header. If
+// readBinary yields the rows of word2vec's binary format in file, which is after the header. If
 // there are more than declared, it yields one empty row more.
-func readBinary(r *bufio.Reader, dim, declared int) iter.Seq2[chunk, error] {
-	return func(yield func(chunk, error) bool) {
+func (r *reader) readBinary(ctx context.Context, file *bufio.Reader) iter.Seq2[chunk, error] {
+	dim, declared := r.dim, r.declared
+	return inOrder(ctx, arrayReaders, func(yield func(func() (chunk, error), error) bool) {
 		for left := declared; left > 0; {
-			c, err := readBinaryRows(r, min(max(1, binaryChunk/dim), left), dim)
+			c, err := readBinaryRows(file, min(rowsPerBlock(dim), left), dim)
 			left -= c.span
-			if !yield(c, nil) || err == io.EOF {
+			job := func() (chunk, error) {
+				c.check(dim)
+				return c, nil
+			}
+			if !yield(job, nil) || err == io.EOF {
 				return
 			}
 			if err != nil {
-				yield(chunk{}, err)
+				yield(nil, err)
 				return
 			}
 		}
-		rest, err := r.Peek(2)
+		rest, err := file.Peek(2)
 		if err != nil && err != io.EOF {
-			yield(chunk{}, err)
+			yield(nil, err)
 		} else if len(bytes.TrimPrefix(rest, newline)) > 0 {
-			yield(chunk{rows: make([]row, 1)}, nil)
+			yield(func() (chunk, error) { return chunk{rows: make([]row, 1)}, nil }, nil)
 		}
-	}
+	}, r.ended)
 }
 
-// readBinaryRows reads n rows. If r has fewer, it returns them with io.EOF.
-func readBinaryRows(r *bufio.Reader, n, dim int) (chunk, error) {
-	c := chunk{data: make([]float32, 0, n*dim)}
-	raw := make([]byte, 4*dim)
+// readBinaryRows reads n rows. If file has fewer, it returns them with io.EOF. It doesn't check numbers.
+func readBinaryRows(file *bufio.Reader, n, dim int) (c chunk, err error) {
+	data, raw := memory.Zeros[float32](n*dim), make([]byte, 4*dim)
+	c.rows = make([]row, 0, n)
 	for c.span < n {
-		id, err := readBinaryID(r)
+		word, err := readBinaryID(file)
 		if err != nil {
 			return c, err
 		}
-		if _, err := io.ReadFull(r, raw); err == io.ErrUnexpectedEOF {
+		if _, err := io.ReadFull(file, raw); err == io.ErrUnexpectedEOF {
 			return c, io.EOF
 		} else if err != nil {
 			return c, err
 		}
-		vector := c.data[len(c.data) : len(c.data)+dim]
-		for i := range vector {
-			vector[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
-		}
-		if err = checkVector(vector); err == nil {
-			c.data = c.data[:len(c.data)+dim]
-		}
-		c.rows = append(c.rows, row{number: c.span, name: id, err: err})
+		float32s.Decode(data[c.span*dim:(c.span+1)*dim], raw)
+		c.rows = append(c.rows, row{number: c.span, name: word})
 		c.span++
+		c.data = data[:c.span*dim]
 	}
 	return c, nil
 }
 
 var newline = []byte("\n")
 
-// readBinaryWord reads a word and the space after it. It removes a newline before the
+// readBinaryID reads a word and the space after it. It removes a newline before the
 // word, with which word2vec, but not every other program, ends the previous row.
 func readBinaryID(r *bufio.Reader) (string, error) {
 	word, err := r.ReadSlice(' ')

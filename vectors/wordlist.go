@@ -31,7 +31,7 @@ type wordList struct {
 // openWordList opens the word list of the options.
 func (r *reader) openWordList(ctx context.Context) (*wordList, error) {
 	path := r.options.WordList
-	f, err := open(ctx, path)
+	f, err := r.openStored(ctx, path)
 	if err != nil {
 		return nil, inputError(path, err)
 	}
@@ -188,10 +188,10 @@ func (l *wordList) end() error {
 }
 
 // sum reads the file to its end and returns its SHA-256.
-func (l *wordList) sum() (string, error) {
+func (l *wordList) sum(r *reader) (string, error) {
 	l.done = true
 	l.stop()
-	sum, err := l.stored.sum()
+	sum, err := r.sum(l.stored)
 	if err != nil {
 		err = inputError(l.file, err)
 	}

@@ -17,17 +17,15 @@ client.create_collection("texts", schema=schema, index_params=indexes)
 rows = [row | {"values": dict(zip(row.pop("indices"), row["values"]))} for row in model.rows()]
 for i in range(0, len(rows), 1000):
     client.insert("texts", rows[i : i + 1000])
+client.flush("texts")  # builds the index: without it, a query takes seconds
 
 
 def search(x, n=10, rerank="dense", where="", **steering):
     query = [dict(zip(*model.query(x, **steering)))]  # Milvus refuses negative weights
     hits = client.search("texts", query, anns_field="values", limit=100 if rerank else n, filter=where, output_fields=["values"])[0]
     every = dict(zip(*model.query(x, len(model.dictionary), signed=True, **steering)))
-    score = {
-        None: lambda hit: hit["distance"],
-        "products": lambda hit: sum(v * every.get(k, 0) for k, v in hit["entity"]["values"].items()),
-        "dense": lambda hit: dense[model.row(hit["id"])] @ x / np.linalg.norm(dense[model.row(hit["id"])]),
-    }
+    score = {None: lambda hit: hit["distance"], "products": lambda hit: sum(v * every.get(k, 0) for k, v in hit["entity"]["values"].items())}
+    score["dense"] = lambda hit: dense[model.row(hit["id"])] @ x / np.linalg.norm(dense[model.row(hit["id"])])
     return [hit["id"] for hit in sorted(hits, key=score[rerank], reverse=True)[:n]]
 
 

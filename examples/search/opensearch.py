@@ -1,10 +1,9 @@
 """Search the texts of a model with OpenSearch, or with Elasticsearch and its client. Install opensearch-py and pyarrow, too."""
 
-from itertools import islice
-
+import json
 import numpy as np
 import pyarrow.parquet as pq
-from opensearchpy import OpenSearch
+from opensearchpy import OpenSearch, helpers
 from overcomplete_vectors import Model, run
 
 model = Model.load("model")
@@ -13,27 +12,28 @@ run("export", "model", "-f", "opensearch", "--normalize", "-o", "rows.bulk", "--
 client = OpenSearch("http://localhost:9200", timeout=60)
 client.indices.delete(index="texts", ignore_unavailable=True)
 client.indices.create(index="texts", body={"mappings": {"properties": {"features": {"type": "rank_features"}}}})
-with open("rows.bulk", encoding="utf-8", newline="\n") as lines:
-    while part := "".join(islice(lines, 2000)):  # two lines per row; engines refuse large requests
-        response = client.bulk(body=part, index="texts", refresh=True)
-        assert not response["errors"], response
+lines = open("rows.bulk", encoding="utf-8", newline="\n")
+documents = ({**json.loads(action)["index"], "_source": json.loads(row)} for action, row in zip(lines, lines))
+helpers.bulk(client, documents, index="texts", max_chunk_bytes=50_000_000, refresh=True)  # raises errors of rows
+
+
+def values(features):  # feature 7- has the negative values of dimension 7
+    return {int(k.rstrip("-")): -v if "-" in k else v for k, v in features.items()}
 
 
 def search(x, n=10, rerank="dense", where=None, **steering):
-    weighted = zip(*model.query(x, **steering))  # rank_feature refuses negative weights
-    features = [{"rank_feature": {"field": f"features.{k}", "linear": {}, "boost": w}} for k, w in weighted]
-    query = {"bool": {"should": features, "filter": where or []}}
+    feature = lambda k, w: {"field": f"features.{k}{'-' * (w < 0)}", "linear": {}, "boost": abs(w)}  # noqa: E731
+    query = {"bool": {"should": [{"rank_feature": feature(k, w)} for k, w in zip(*model.query(x, **steering))], "filter": where or []}}
     hits = client.search(index="texts", body={"query": query, "size": 100, "_source": ["features"]})["hits"]["hits"]
-    rows = [model.row(hit["_id"]) for hit in hits]
-    every = {str(k): w for k, w in zip(*model.query(x, len(model.dictionary), signed=True, **steering))}
+    rows, every = [model.row(hit["_id"]) for hit in hits], dict(zip(*model.query(x, len(model.dictionary), signed=True, **steering)))
     scores = {None: -np.arange(len(hits)), "dense": dense[rows] @ x / np.linalg.norm(dense[rows], axis=1)}
-    scores["products"] = np.array([sum(v * every[k] for k, v in hit["_source"]["features"].items()) for hit in hits])
+    scores["products"] = np.array([sum(v * every.get(k, 0) for k, v in values(hit["_source"]["features"]).items()) for hit in hits])
     return [hits[i]["_id"] for i in np.argsort(-scores[rerank])[:n]]
 
 
 def explain(x, id, n=3):
-    weights, features = dict(zip(*model.query(x))), client.get(index="texts", id=id)["_source"]["features"]
-    return sorted(((model.labels[int(k)], v * weights.get(int(k), 0)) for k, v in features.items()), key=lambda p: -p[1])[:n]
+    weights, row = dict(zip(*model.query(x))), client.get(index="texts", id=id)["_source"]
+    return sorted(((model.labels[k], v * weights.get(k, 0)) for k, v in values(row["features"]).items()), key=lambda p: -p[1])[:n]
 
 
 def delete(id):

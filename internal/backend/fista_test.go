@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -30,6 +31,14 @@ func TestStepSize(t *testing.T) {
 		s, err := backend.StepSize(d)
 		if want := 1 / (2.04 * norm * norm); err != nil || s < want*(1-1e-9) || s > want*1.001 {
 			t.Errorf("%d×%d: step %v, want %v, error %v", c.atoms, c.dim, s, want, err)
+		}
+		for _, processors := range []int{1, 3, 5} {
+			before := runtime.GOMAXPROCS(processors)
+			again, err := backend.StepSize(d)
+			runtime.GOMAXPROCS(before)
+			if err != nil || again != s {
+				t.Errorf("%d×%d, %d processors: step %v, want %v, error %v", c.atoms, c.dim, processors, again, s, err)
+			}
 		}
 	}
 	// 1/(1.02·‖D‖²) is between 2⁻¹²⁶ and 2¹²⁸ for norms between these.

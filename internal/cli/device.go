@@ -210,10 +210,10 @@ func (f *deviceFlags) describe(index int) string {
 	return name
 }
 
-// startGPU starts the GPU that will probably learn and encode, while the vectors are read.
+// startGPU starts the GPU that will probably learn and encode, while the vectors are read. It doesn't wait for the
+// driver.
 func (d chosenDevice) startGPU() {
-	index, _, _ := d.cuda()
-	if _, err := kernels.Find(index); d.device != "cpu" && err == nil {
+	if index, _, _ := d.cuda(); d.device != "cpu" {
 		started := d.gpu(index).Start()
 		d.started = &started
 	}

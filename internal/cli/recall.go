@@ -18,7 +18,7 @@ import (
 // recallReport is the output of recall.
 type recallReport struct {
 	Queries int           `json:"queries"`
-	New     bool          `json:"new"` // queries aren't rows of the index
+	New     int           `json:"new"` // queries that aren't rows of the index
 	K       int           `json:"k"`
 	Rows    int           `json:"rows"`
 	Bytes   int64         `json:"bytes"` // of dense vectors
@@ -60,7 +60,8 @@ share of the k rows with the largest cosines that a search finds, with its stand
   dense     the cosine of dense vectors, among the same rows
 
 An index has 8 bytes per nonzero, for its row and value. Rows of VECTORS that the model was
-trained on are found more often than new ones, by up to 0.04: give --queries.
+trained on are found more often than new ones, by up to 0.04: give --queries. Queries that
+equal a row of VECTORS aren't counted as new.
 
 A model must encode the rows of VECTORS, in their order: give --max-rows and other
 flags of the input as for encoding.`,
@@ -112,7 +113,7 @@ func (f *recallFlags) measure(cmd *cobra.Command, path string, models []string) 
 	if err != nil {
 		return r, about(from, err)
 	}
-	r = recallReport{Queries: len(q.Rows), New: q.New(), K: f.k, Rows: x.Len(), Bytes: 4 * int64(len(x.Data))}
+	r = recallReport{Queries: len(q.Rows), New: q.CountNew(), K: f.k, Rows: x.Len(), Bytes: 4 * int64(len(x.Data))}
 	for _, name := range models {
 		m, err := loadModel(cmd, name)
 		if err != nil {
@@ -145,8 +146,12 @@ func (f *recallFlags) measure(cmd *cobra.Command, path string, models []string) 
 
 func (r recallReport) print(b *strings.Builder) {
 	kind := "rows of the index"
-	if r.New {
+	switch r.New {
+	case 0:
+	case r.Queries:
 		kind = "new"
+	default:
+		kind = fmt.Sprintf("%d of them new", r.New)
 	}
 	fmt.Fprintf(b, "recall@%d of %d queries, %s, over %d rows; dense vectors: %s\n", r.K, r.Queries, kind, r.Rows, megabytes(r.Bytes))
 	rows := table.Table{{"model", "nonzeros", "explained", "index", "codes", "products", "largest", "reranked", "dense"}}

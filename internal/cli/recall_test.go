@@ -41,8 +41,14 @@ model       1.0     75.0 %  0.0 MB  1.000 ±0.000  1.000 ±0.000  1.000 ±0.000 
 	dir.Write(t, "q.txt", []byte("a 1 0.1\nnew 0.2 2\n"))
 	stdout, _ = dir.MustRun(t, "recall x.txt model -k 1 --json --queries q.txt")
 	if !strings.Contains(stdout, `"queries": 2,
-  "new": true,`) || strings.Count(stdout, `"recall": 1,`) != 5 {
+  "new": 1,`) || strings.Count(stdout, `"recall": 1,`) != 5 {
 		t.Errorf("JSON is %s", stdout)
+	}
+
+	for queries, want := range map[string]string{"x.txt": "4 queries, rows of the index,", "q.txt": "2 queries, 1 of them new,"} {
+		if stdout, _ := dir.MustRun(t, "recall x.txt model -k 1 --queries "+queries); !strings.Contains(stdout, want) {
+			t.Errorf("printed\n%s, want %q", stdout, want)
+		}
 	}
 
 	dir.Write(t, "wide.txt", []byte("a 1 2 3\nb 3 4 5\n"))

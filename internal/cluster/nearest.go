@@ -105,15 +105,16 @@ func (s *Searcher) Nearest(ctx context.Context, x []float32, k int, index []int3
 	})
 }
 
-// Below returns the rows of x whose dot products with all rows of s are below limit. It overwrites x.
-// If ctx is cancelled, Below returns ctx.Err().
-func (s *Searcher) Below(ctx context.Context, x [][]float32, limit float64) ([][]float32, error) {
-	reached := make([]bool, len(x))
-	err := s.products(ctx, len(x), func(i int) []float32 { return x[i] }, func(i, _ int, sums []float32) {
+// Below returns the given rows of x whose dot products with all rows of s are below limit. It overwrites the argument
+// rows. If ctx is cancelled, Below returns ctx.Err().
+func (s *Searcher) Below(ctx context.Context, x []float32, rows []int32, limit float64) ([]int32, error) {
+	reached := make([]bool, len(rows))
+	dim := s.rows.Width
+	err := s.products(ctx, len(rows), func(i int) []float32 { return x[int(rows[i])*dim:][:dim] }, func(i, _ int, sums []float32) {
 		reached[i] = reached[i] || float64(slices.Max(sums)) >= limit
 	})
-	below := x[:0]
-	for i, row := range x {
+	below := rows[:0]
+	for i, row := range rows {
 		if !reached[i] {
 			below = append(below, row)
 		}

@@ -105,15 +105,16 @@ func TypeOf[T Number]() string {
 // An Array is an array with a decoded header and unread elements.
 //
 // The methods that read the elements require their shape, so that a header alone never determines the size of an
-// allocation. They return elements in C order; only [Array.NextRows] reads matrices in Fortran order. They read to
+// allocation. They return elements in C order; only [Array.ReadRows] reads matrices in Fortran order. They read to
 // the end of the file and return an error if more data follow.
 type Array struct {
 	Header
 	io.Reader             // the elements, for [ReadElements]
 	size      int64       // bytes of the elements, or -1 if unknown
 	at        io.ReaderAt // the elements, or nil if they can only be read in order
+	loaded    bool        // at is a copy of the elements in memory
 	name      string      // prefix of errors, or ""
-	done      int         // number of elements that NextRows and NextStrings have returned
+	done      int         // number of elements that NextStrings has returned
 	buf       []byte      // bytes of elements to decode
 }
 
@@ -130,8 +131,7 @@ func Open(r io.Reader, size int64) (*Array, error) {
 	return a, nil
 }
 
-// OpenAt reads the header of r, a .npy file of size bytes. [Array.NextRows] then reads a matrix in Fortran order
-// without loading all of it.
+// OpenAt reads the header of r, a .npy file of size bytes, for random access to rows.
 func OpenAt(r io.ReaderAt, size int64) (*Array, error) {
 	a, err := Open(io.NewSectionReader(r, 0, size), size)
 	if err == nil {
@@ -140,9 +140,9 @@ func OpenAt(r io.ReaderAt, size int64) (*Array, error) {
 	return a, err
 }
 
-// NewArray returns an array whose elements are in r, of size bytes. Errors begin with name.
-func NewArray(name string, h Header, r io.Reader, size int64) *Array {
-	return &Array{Header: h, Reader: r, size: size, name: name}
+// NewArray returns an array whose elements are the content of r. Errors begin with name.
+func NewArray(name string, h Header, r *io.SectionReader) *Array {
+	return &Array{Header: h, Reader: r, size: r.Size(), at: r, name: name}
 }
 
 // wrap prefixes an error with the array's name.
@@ -160,58 +160,76 @@ func (a *Array) wrap(err error) error {
 // which no other array of numbers has.
 func (a *Array) Float32(shape ...int) ([]float32, error) { return read(a, shape, floats) }
 
-// NextRows returns the next n rows, or all that are left, of a matrix of a type of [Array.Float32], and io.EOF
-// after the last. It loads a matrix in Fortran order into memory, unless [OpenAt] opened it.
-func (a *Array) NextRows(n int) ([]float32, error) {
-	if !a.Fortran {
-		return next(a, n*a.Shape[1], floats)
+// Random reports whether [Array.ReadRows] reads rows in any order, also concurrently. It is false for arrays of
+// [Open] and [Archive.Open].
+func (a *Array) Random() bool { return a.at != nil && !a.loaded }
+
+// ReadRows sets data to consecutive rows of a matrix of a type of [Array.Float32], from row first on. Unless the
+// array is [Array.Random], each call must begin with the row after the previous call's rows, and a matrix in Fortran
+// order is loaded into memory.
+func (a *Array) ReadRows(data []float32, first int) error {
+	d, total, err := open(a, floats)
+	if err == nil && a.Fortran && a.at == nil {
+		err = a.load(total * d.size)
 	}
-	data, err := a.nextColumns(n)
-	return data, a.wrap(err)
+	done := first * a.Shape[1]
+	switch {
+	case err != nil:
+	case a.Fortran:
+		err = a.readColumns(data, first, d)
+	case a.at != nil:
+		elements := io.NewSectionReader(a.at, int64(done*d.size), int64(len(data)*d.size))
+		err = decode(&Array{Header: a.Header, Reader: elements}, data, done, d)
+	default:
+		err = decode(a, data, done, d)
+	}
+	return a.wrap(err)
 }
 
-// nextColumns implements NextRows for a matrix in Fortran order.
-func (a *Array) nextColumns(n int) ([]float32, error) {
-	d, total, err := open(a, floats)
-	if err != nil {
-		return nil, err
+// End returns an error if data follow the last row, which ReadRows has read, or if its checksum is wrong.
+func (a *Array) End() error {
+	_, _, err := open(a, floats)
+	if err == nil && a.at == nil {
+		err = expectEnd(a)
 	}
-	if a.done == total {
-		return nil, io.EOF
+	return a.wrap(err)
+}
+
+// load reads all elements, of the given number of bytes.
+func (a *Array) load(bytesTotal int) error {
+	if err := memory.Check(uint64(bytesTotal)); err != nil {
+		return fmt.Errorf("array of shape %v in Fortran order: %w", a.Shape, err)
 	}
-	if a.at == nil {
-		if err := memory.Check(uint64(total * d.size)); err != nil {
-			return nil, fmt.Errorf("array of shape %v in Fortran order: %w", a.Shape, err)
-		}
-		all, err := io.ReadAll(io.LimitReader(a, int64(total*d.size)))
-		if err == nil && len(all) < total*d.size {
-			err = truncated(a.Header, total*d.size, int64(len(all)))
-		}
-		if err := cmp.Or(err, expectEnd(a)); err != nil {
-			return nil, err
-		}
-		a.at = bytes.NewReader(all)
+	all, err := io.ReadAll(io.LimitReader(a, int64(bytesTotal)))
+	if err == nil && len(all) < bytesTotal {
+		err = truncated(a.Header, bytesTotal, int64(len(all)))
 	}
+	if err := cmp.Or(err, expectEnd(a)); err != nil {
+		return err
+	}
+	a.at, a.loaded = bytes.NewReader(all), true
+	return nil
+}
+
+// readColumns implements ReadRows for a matrix in Fortran order.
+func (a *Array) readColumns(data []float32, first int, d decoder[float32]) error {
 	rows, dim := a.Shape[0], a.Shape[1]
-	first := a.done / dim
-	n = min(n, rows-first)
-	data := make([]float32, n*dim)
+	n := len(data) / dim
 	raw, column := make([]byte, n*d.size), make([]float32, n)
 	for j := range dim {
 		if got, err := a.at.ReadAt(raw, int64(j*rows+first)*int64(d.size)); got < len(raw) && isEnd(err) {
-			return nil, errors.New("truncated while it was read")
+			return errors.New("truncated while it was read")
 		} else if got < len(raw) {
-			return nil, err
+			return err
 		}
 		if err := d.decode(column, raw); err != nil {
-			return nil, err
+			return err
 		}
 		for i, x := range column {
 			data[i*dim+j] = x
 		}
 	}
-	a.done += n * dim
-	return data, nil
+	return nil
 }
 
 // CheckFloats returns an error unless the array has a type of [Array.Float32].

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -59,14 +60,14 @@ func checkSize(f *zip.File, file uint64) error {
 	return nil
 }
 
-// A lastRead is a ReaderAt that records the offset of the last read.
+// A lastRead is a ReaderAt that records the offset of the last read. Arrays may be read concurrently.
 type lastRead struct {
 	io.ReaderAt
-	at int64
+	at atomic.Int64
 }
 
 func (r *lastRead) ReadAt(p []byte, at int64) (int, error) {
-	r.at = at
+	r.at.Store(at)
 	return r.ReaderAt.ReadAt(p, at)
 }
 
@@ -78,7 +79,7 @@ func (r *lastRead) check(f *zip.File) error {
 		return err
 	}
 	header := make([]byte, name+len(f.Name)) // the header, which DataOffset has just read
-	_, err := r.ReaderAt.ReadAt(header, r.at)
+	_, err := r.ReaderAt.ReadAt(header, r.at.Load())
 	if err != nil || int(binary.LittleEndian.Uint16(header[nameLength:])) != len(f.Name) || string(header[name:]) != f.Name {
 		return errors.New("damaged: it has another name in its own header than in the archive's directory")
 	}

@@ -237,9 +237,8 @@ func (f *File) Array(name string) (*npy.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := f.section(e)
 	title := fmt.Sprintf("tensor %s of type %s", quote(name), quote(e.Type))
-	return npy.NewArray(title, npy.Header{Type: numpyTypes[e.Type], Shape: e.Shape}, r, r.Size()), nil
+	return npy.NewArray(title, npy.Header{Type: numpyTypes[e.Type], Shape: e.Shape}, f.section(e)), nil
 }
 
 // Text returns the content of a one-dimensional tensor of type U8.

@@ -229,15 +229,17 @@ class Model:
         always are. The score of a row, the sum of weight times value, is close to its cosine with x. more and less map
         dimensions to positive numbers up to 1,000,000 that are added to their weights, or subtracted from them.
 
-        Raises ValueError if x doesn't have L finite numbers or a number is out of range, and IndexError if there is no such
-        dimension.
+        Raises ValueError if x doesn't have L finite numbers, or only zeros, or a number is out of range, and IndexError if
+        there is no such dimension.
         """
         vector, (k, dense) = np.ravel(matrix(x)).astype(np.float32), self.dictionary.shape
         if weights < 1:
             raise ValueError(f"weights is {weights}, want a positive number")
         if len(vector) != dense or not np.isfinite(vector).all():
             raise ValueError(f"x is not a dense vector of {dense} finite numbers (got {len(vector)} numbers)")
-        products = self.dictionary @ (vector / (np.linalg.norm(vector.astype(float)) or 1)).astype(np.float32)
+        if not vector.any():
+            raise ValueError("x is zero, which is near no row")
+        products = self.dictionary @ (vector / np.linalg.norm(vector.astype(float))).astype(np.float32)
         for dimension, weight in _steering(more, less, k).items():
             products[dimension] += weight
         keys = np.abs(products) if signed or self.info["training"]["recipe"]["method"] == "A" else products

@@ -19,14 +19,15 @@ JARS = ROOT / "build" / "java"
 
 class TestServers(Recipes):
     def check_lucene(self, *arguments):
-        """Compares with the values that Lucene stores: float32 without its last 15 bits."""
+        """Compares with the values that Lucene stores, float32 without its last 15 bits, by weights of their signs."""
+        self.score = lambda rows, weights: np.maximum(rows * weights, 0).sum(1)
         bits = self.index.astype(np.float32).view(np.uint32)
         self.stored = (bits >> 15 << 15).view(np.float32)
         return self.check(*arguments)
 
     def test_lucene(self):
         shutil.copy(JARS / "lucene-core-9.12.3.jar", ".")
-        self.check_lucene("lucene.py", ("kind", "2"))
+        self.check_lucene("lucene.py", lambda doc: doc.DoubleField.newRangeQuery("kind", 2, 9), "doc")
 
     def test_opensearch(self):
         command = ["java", "-Xmx1g", "-cp", f"{JARS}/*", Path(__file__).with_name("OpenSearch.java"), tempfile.mkdtemp(dir=".")]
@@ -34,7 +35,7 @@ class TestServers(Recipes):
             self.addCleanup(node.stdin.close)  # ends the node
             address = node.stdout.readline().strip()
             with mock.patch("opensearchpy.OpenSearch", lambda _, **options: client(f"http://{address}", **options)):
-                texts = self.check_lucene("opensearch.py", {"term": {"kind": 2}})["client"]
+                texts = self.check_lucene("opensearch.py", {"range": {"kind": {"gt": 1}}})["client"]
             self.assertEqual(texts.count(index="texts")["count"], 599)
             command = re.search("```sh\n(.*?)```", (ROOT / "docs/guides/search.md").read_text("utf-8"), re.S)[1]
             subprocess.run(["bash", "-ec", "set -o pipefail\n" + command.replace("localhost:9200", address)], check=True)
@@ -48,6 +49,13 @@ class TestServers(Recipes):
         host = server.get_uri().partition("host=")[2]
         with mock.patch.dict(os.environ, PGHOST=host, PGUSER="postgres"):
             self.check("pgvector.py", {"kind": 2})["db"].close()
+
+
+class TestSigned(Recipes):
+    """Negative values are features of their own."""
+
+    method = "A"
+    check_lucene, test_opensearch = TestServers.check_lucene, TestServers.test_opensearch
 
 
 client = opensearchpy.OpenSearch

@@ -18,6 +18,8 @@ RECIPES = Path(__file__).resolve().parents[2] / "examples" / "search"
 
 
 class Recipes(unittest.TestCase):
+    method = "B"
+
     @classmethod
     def setUpClass(cls):
         folder = Path(tempfile.mkdtemp())
@@ -29,28 +31,37 @@ class Recipes(unittest.TestCase):
         x = np.stack([rng.exponential(size=4) @ directions[rng.choice(60, 4, replace=False)] for _ in range(620)]).astype(np.float32)
         cls.x, cls.queries = x[:600], x[600:]
         rows = {"id": [f"t{i}" for i in range(600)], "text": [f"text {i % 50}" for i in range(600)], "kind": [i % 3 for i in range(600)]}
-        rows |= dict.fromkeys(["codes", "dense", "features"], rows["text"])  # names that recipes use
+        rows |= dict.fromkeys(["codes", "dense", "features", "values", "score", "file_row_number", "dimension", "_id"], rows["text"])  # names that recipes use
         pq.write_table(pa.table(rows | {"embedding": list(cls.x)}), "sentences.parquet")
-        run("train", "sentences.parquet", "-o", "model", "-k", 96, "--nonzeros", 12, "--topics", 0)
+        run("train", "sentences.parquet", "-o", "model", "-k", 320, "--nonzeros", 12, "--method", cls.method, "--topics", 0)
         cls.model = Model.load("model")
         norms = np.linalg.norm(cls.model.mean + cls.model.codes @ cls.model.dictionary, axis=1, keepdims=True)
         cls.index = cls.model.codes.toarray() / norms
         cls.stored = cls.index
         cls.dense = cls.x / np.linalg.norm(cls.x, axis=1, keepdims=True)
 
+    def largest(self, products):
+        """Returns the 128 largest weights, and zeros."""
+        keys = np.abs(products) if self.method == "A" else np.maximum(products, 0)
+        return np.where(keys >= np.sort(keys)[-128], products * (keys > 0), 0)
+
+    def score(self, rows, weights):
+        return rows @ weights
+
     def nearest(self, x, rerank, where=slice(None), steering=0):
         """Returns the ids that a search must find, best first."""
         rows = np.arange(len(self.x))[where]
         products = self.model.dictionary @ (x / np.linalg.norm(x)) + steering
-        scores = {None: self.stored @ np.maximum(products, 0), "products": self.index @ products, "dense": self.dense @ x}
+        scores = {None: self.score(self.stored, self.largest(products)), "products": self.index @ products, "dense": self.dense @ x}
         best = rows[np.argsort(-scores[None][rows])][:100]
         return [f"t{i}" for i in best[np.argsort(-scores[rerank][best])][:10]]
 
-    def check(self, recipe, where, ):
-        """Compares a recipe with NumPy. All positive weights are fewer than the default number. The argument where selects kind 2."""
+    def check(self, recipe, where, module=None):
+        """Compares a recipe with NumPy. The argument where selects kind 2; with the name of a module, it returns the filter."""
         self.assertLessEqual((RECIPES / recipe).read_text("utf-8").count("\n"), 40)
         names = runpy.run_path(str(RECIPES / recipe))
         search = names["search"]
+        where = where(names[module]) if module else where
         recall = dict.fromkeys((None, "products", "dense"), 0.0)
         for x in self.queries[:10]:
             for rerank in recall:
@@ -62,12 +73,12 @@ class Recipes(unittest.TestCase):
         self.assertGreater(recall["dense"], 0.95)
         x = self.queries[0]
         self.assertEqual(search(x, where=where), self.nearest(x, "dense", slice(2, None, 3)))
-        steering = np.zeros(96)
+        steering = np.zeros(320)
         steering[[7, 8]] = 0.5, -0.25
         for rerank in (None, "products"):
             self.assertEqual(search(x, rerank=rerank, more={7: 0.5}, less={8: 0.25}), self.nearest(x, rerank, steering=steering))
         best = search(x)[0]
-        parts = self.index[int(best[1:])] * np.maximum(self.model.dictionary @ (x / np.linalg.norm(x)), 0)
+        parts = self.index[int(best[1:])] * self.largest(self.model.dictionary @ (x / np.linalg.norm(x)))
         for (label, part), k in zip(names["explain"](x, best), np.argsort(-parts)[:3], strict=True):
             self.assertEqual(label, self.model.labels[k])
             self.assertAlmostEqual(part, parts[k], 5)
@@ -78,18 +89,29 @@ class Recipes(unittest.TestCase):
 
 class TestRecipes(Recipes):
     def test_scipy(self):
-        self.check("scipy_csr.py", lambda row: row["kind"] == 2)
+        self.check("scipy_csr.py", lambda row: row["kind"] > 1)
 
     def test_qdrant(self):
-        self.check("qdrant.py", models.Filter(must=[models.FieldCondition(key="kind", match=models.MatchValue(value=2))]))
+        self.check("qdrant.py", models.Filter(must=[models.FieldCondition(key="kind", range=models.Range(gt=1))]))
 
     def test_duckdb(self):
-        self.check("duckdb_sql.py", "kind = 2")
+        self.check("duckdb_sql.py", "kind > 1")
         labels = json.loads(Path("labels.json").read_text("utf-8"))
         self.assertEqual({int(k): label for k, label in labels.items()}, {k: label for k, label in enumerate(self.model.labels) if label})
 
     def test_milvus(self):
-        self.check("milvus.py", "kind == 2")["client"].close()
+        self.check("milvus.py", "kind > 1")["client"].close()
+
+
+class TestSigned(Recipes):
+    """Codes of method A have both signs, as do weights for them."""
+
+    method = "A"
+
+    test_scipy, test_qdrant = TestRecipes.test_scipy, TestRecipes.test_qdrant
+
+    def test_duckdb(self):
+        self.check("duckdb_sql.py", "kind > 1")
 
 
 if __name__ == "__main__":

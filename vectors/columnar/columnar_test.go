@@ -32,8 +32,12 @@ func sample() *vectors.Sparse {
 // Batches have all rows in order, and none exceeds the limit.
 func TestBatches(t *testing.T) {
 	codes := sample()
+	table, err := check(codes)
+	if err != nil {
+		t.Fatal(err)
+	}
 	next, count := 0, 0
-	for first, end := range batches(codes, codes.Table("word")) {
+	for first, end := range batches(codes, table) {
 		if first != next || end <= first {
 			t.Fatalf("rows %d to %d come after %d", first, end, next)
 		}
@@ -51,7 +55,7 @@ func TestBatches(t *testing.T) {
 		t.Errorf("%d rows in %d batches, want %d in several", next, count, codes.Rows)
 	}
 	none := &vectors.Sparse{CSR: vectors.CSR{Ptr: []int64{0}}}
-	for range batches(none, none.Table("word")) {
+	for range batches(none, nil) {
 		t.Error("there is a batch of no rows")
 	}
 }

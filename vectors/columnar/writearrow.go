@@ -16,7 +16,7 @@
 //
 // [WriteArrow] and [WriteParquet] write sparse vectors as a table:
 //
-//	word     string           for texts: id, text and their columns
+//	word     string           for texts: id, text, and their columns, which are strings, int64 or float64
 //	indices  list of int32    columns of the nonzeros, from 0, increasing
 //	values   list of float32  values of the nonzeros
 //
@@ -39,6 +39,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"overcomplete/vectors"
+	"overcomplete/vectors/internal/tabular"
 )
 
 // Names of the columns that are written, and of the metadata that stores K.
@@ -59,7 +60,7 @@ func WriteArrow(w io.Writer, codes *vectors.Sparse) error {
 	metadata := arrow.NewMetadata([]string{dimensions}, []string{strconv.Itoa(codes.Cols)})
 	var fields []arrow.Field
 	for _, c := range table {
-		fields = append(fields, arrow.Field{Name: c.Name, Type: arrow.BinaryTypes.String})
+		fields = append(fields, arrow.Field{Name: c.Name, Type: arrowTypes[c.Type], Nullable: c.Type != tabular.String})
 	}
 	indicesType, valuesType := arrow.ListOfNonNullable(arrow.PrimitiveTypes.Int32), arrow.ListOfNonNullable(arrow.PrimitiveTypes.Float32)
 	schema := arrow.NewSchema(append(fields, arrow.Field{Name: indicesName, Type: indicesType}, arrow.Field{Name: valuesName, Type: valuesType}), &metadata)
@@ -70,9 +71,15 @@ func WriteArrow(w io.Writer, codes *vectors.Sparse) error {
 	for first, end := range batches(codes, table) {
 		var columns []arrow.Array
 		for _, c := range table {
-			b := array.NewStringBuilder(memory.DefaultAllocator)
-			b.AppendValues(c.Values[first:end], nil)
-			columns = append(columns, b.NewStringArray())
+			b := array.NewBuilder(memory.DefaultAllocator, arrowTypes[c.Type])
+			for _, v := range c.Values[first:end] {
+				if v == "" && c.Type != tabular.String {
+					b.AppendNull()
+				} else if err := b.AppendValueFromString(v); err != nil {
+					return err
+				}
+			}
+			columns = append(columns, b.NewArray())
 		}
 		low, high := codes.Ptr[first], codes.Ptr[end]
 		offsets := make([]int32, 0, end-first+1)
@@ -101,18 +108,31 @@ func listArray(t arrow.DataType, offsets, numbers []byte) arrow.Array {
 	return array.NewListData(data(t, len(offsets)/4-1, offsets, elements))
 }
 
+var arrowTypes = map[tabular.Type]arrow.DataType{
+	tabular.String: arrow.BinaryTypes.String, tabular.Integer: arrow.PrimitiveTypes.Int64, tabular.Float: arrow.PrimitiveTypes.Float64,
+}
+
+// A typedColumn has the type of its values.
+type typedColumn struct {
+	vectors.Column
+	tabular.Type
+}
+
 // check returns the columns of words or texts, without the codes. It returns an error if a string is not
 // UTF-8, or if words and rows differ in number.
-func check(codes *vectors.Sparse) ([]vectors.Column, error) {
+func check(codes *vectors.Sparse) (table []typedColumn, err error) {
 	if len(codes.IDs) != codes.Rows {
 		return nil, fmt.Errorf("words and vectors differ in number (got %d and %d)", len(codes.IDs), codes.Rows)
 	}
-	table := codes.Table("word", indicesName, valuesName)
-	for _, c := range table {
+	for n, c := range codes.Table("word", indicesName, valuesName) {
 		for i, s := range c.Values {
 			if !utf8.ValidString(s) {
 				return nil, fmt.Errorf("%s %d is not UTF-8 (got %.60q)", c.Name, i+1, s)
 			}
+		}
+		table = append(table, typedColumn{c, tabular.String})
+		if n > 1 { // ids and texts are strings
+			table[n].Type = tabular.TypeOf(c.Values)
 		}
 	}
 	return table, nil
@@ -120,7 +140,7 @@ func check(codes *vectors.Sparse) ([]vectors.Column, error) {
 
 // batches splits the rows into batches first to end−1. A batch ends with the row that makes it 32 MiB or
 // larger.
-func batches(codes *vectors.Sparse, table []vectors.Column) iter.Seq2[int, int] {
+func batches(codes *vectors.Sparse, table []typedColumn) iter.Seq2[int, int] {
 	const limit = 32 << 20
 	return func(yield func(first, end int) bool) {
 		first, size := 0, 0

@@ -8,6 +8,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"overcomplete/vectors"
+	"overcomplete/vectors/internal/tabular"
 )
 
 // WriteParquet writes a Parquet file, compressed with zstd, in row groups of about
@@ -22,7 +23,7 @@ func WriteParquet(w io.Writer, codes *vectors.Sparse) error {
 		valuesName:  parquet.List(parquet.Leaf(parquet.FloatType)),
 	}}
 	for _, c := range table {
-		root.Group[c.Name] = parquet.String()
+		root.Group[c.Name] = parquetTypes[c.Type]
 		root.order = append(root.order, c.Name)
 	}
 	root.order = append(root.order, indicesName, valuesName)
@@ -33,7 +34,7 @@ func WriteParquet(w io.Writer, codes *vectors.Sparse) error {
 		for i := first; i < end; i++ {
 			row = row[:0]
 			for n, c := range table {
-				row = append(row, parquet.ByteArrayValue([]byte(c.Values[i])).Level(0, 0, n))
+				row = append(row, c.parquet(i, n))
 			}
 			index, value := codes.Row(i)
 			row = appendList(row, len(table), index, parquet.Int32Value)
@@ -47,6 +48,26 @@ func WriteParquet(w io.Writer, codes *vectors.Sparse) error {
 		}
 	}
 	return p.Close()
+}
+
+var parquetTypes = map[tabular.Type]parquet.Node{
+	tabular.String: parquet.String(), tabular.Integer: parquet.Optional(parquet.Int(64)), tabular.Float: parquet.Optional(parquet.Leaf(parquet.DoubleType)),
+}
+
+// parquet returns value i as column n of a file. Numbers were checked by [tabular.TypeOf].
+func (c *typedColumn) parquet(i, n int) parquet.Value {
+	v := c.Values[i]
+	switch {
+	case c.Type == tabular.String:
+		return parquet.ByteArrayValue([]byte(v)).Level(0, 0, n)
+	case v == "":
+		return parquet.NullValue().Level(0, 0, n)
+	case c.Type == tabular.Integer:
+		number, _ := strconv.ParseInt(v, 10, 64)
+		return parquet.Int64Value(number).Level(0, 1, n)
+	}
+	number, _ := strconv.ParseFloat(v, 64)
+	return parquet.DoubleValue(number).Level(0, 1, n)
 }
 
 // columns is a group whose fields are in the given order, not sorted by name.

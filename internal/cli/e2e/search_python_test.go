@@ -33,7 +33,8 @@ decoded = over(np.linalg.norm(np.load("model/mean.npy") + a @ np.load("model/dic
 rows = [json.loads(line) for line in open("model/texts.jsonl", encoding="utf-8", newline="\n")]
 for table in [feather.read_table("out.arrow"), parquet.read_table("out.parquet")]:
     assert table.column_names == [*rows[0], "indices", "values"] and list(rows[0])[:2] == ["id", "text"]
-    assert table.drop_columns(["indices", "values"]).to_pylist() == rows
+    typed = [r | {"label": int(r["label"]) if r["label"] else None} for r in rows]
+    assert table.drop_columns(["indices", "values"]).to_pylist() == typed
     for name, want in [("indices", a.indices), ("values", a.data)]:
         lists = table[name].combine_chunks()
         assert (lists.flatten().to_numpy() == want).all() and (lists.offsets.to_numpy() == a.indptr).all()

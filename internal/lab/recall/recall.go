@@ -88,6 +88,16 @@ func NewQueries(ctx context.Context, x, queries *vectors.Dense, n, k int, seed u
 // New reports whether the queries aren't rows of the index.
 func (q *Queries) New() bool { return q.queries != nil }
 
+// CountNew returns the number of queries whose vectors aren't rows of the index.
+func (q *Queries) CountNew() (n int) {
+	for i, row := range q.Rows {
+		if q.New() && !slices.Equal(q.queries.Row(row), q.x.Row(q.Neighbours[i][0])) {
+			n++
+		}
+	}
+	return n
+}
+
 // from returns the vectors that the queries are rows of.
 func (q *Queries) from() *vectors.Dense {
 	if q.New() {

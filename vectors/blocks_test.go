@@ -1,0 +1,117 @@
+package vectors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// manyBlocks returns vectors of several blocks. Those of the rows bad have an infinite number.
+func manyBlocks(bad []int) *Dense {
+	d := &Dense{Dim: 3}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range 3*blockRows + 7 {
+		d.IDs = append(d.IDs, fmt.Sprint(i))
+		d.Data = append(d.Data, rng.Float32(), rng.Float32(), rng.Float32())
+	}
+	for _, i := range bad {
+		d.Row(i)[1] = float32(math.Inf(1))
+	}
+	return d
+}
+
+// Blocks that are read in parallel have the rows, errors and warnings of any number of CPUs.
+func TestBlocks(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	bad := []int{5, blockRows - 1, blockRows, 2*blockRows + 3}
+	d := manyBlocks(bad)
+	want := &Dense{Dim: d.Dim}
+	for i, word := range d.IDs {
+		if !slices.Contains(bad, i) {
+			want.Append(&Dense{IDs: []string{word}, Dim: d.Dim, Data: d.Row(i)})
+		}
+	}
+	for name, content := range map[string]string{
+		"npy":             npyFile(d, false),
+		"npy, Fortran":    npyFile(d, true),
+		"npy, gzip":       gzipped(npyFile(d, false)),
+		"npz":             npzFile(d, "vectors", true),
+		"safetensors":     tensorFile(d, "vectors", true),
+		"word2vec binary": headerLine(d) + binaryRows(d, "\n"),
+	} {
+		path := tempFile(t, content)
+		for _, cpus := range []int{1, 16} {
+			runtime.GOMAXPROCS(cpus)
+			_, _, err := Read(t.Context(), []string{path}, ReadOptions{})
+			if prefix := path + `: row 6: word "5": value 2 is not a finite number`; err == nil || !strings.HasPrefix(err.Error(), prefix) {
+				t.Errorf("%s, %d CPUs: error %v, want %s", name, cpus, err, prefix)
+			}
+			got, source, err := Read(t.Context(), []string{path}, ReadOptions{SkipBad: true})
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			checkDense(t, got, want)
+			if warnings := strings.Join(source.Warnings, "\n"); !strings.Contains(warnings, "malformed rows dropped: 4 ("+path+": row 6: word") {
+				t.Errorf("%s, %d CPUs: warnings %s", name, cpus, warnings)
+			}
+			got, _, err = Read(t.Context(), []string{path}, ReadOptions{SkipBad: true, MaxRows: blockRows + 1})
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			checkDense(t, got, want.Slice(0, blockRows+1))
+		}
+	}
+}
+
+// All goroutines of a reading end if the caller stops, if ctx is cancelled, after an error and if the file is cut
+// short meanwhile.
+func TestReadersEnd(t *testing.T) {
+	d := manyBlocks([]int{2 * blockRows})
+	for name, content := range map[string]string{
+		"npy":             npyFile(d, false),
+		"npy, gzip":       gzipped(npyFile(d, false)),
+		"npz":             npzFile(d, "vectors", true),
+		"word2vec binary": headerLine(d) + binaryRows(d, "\n"),
+		"text":            textRows(d, "\n"),
+	} {
+		for _, end := range []string{"stop", "cancel", "error", "truncate"} {
+			path := tempFile(t, content)
+			synctest.Test(t, func(t *testing.T) { // waits for all goroutines
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				var failed error
+				for _, err := range Stream(ctx, []string{path}, ReadOptions{}, new(Source)) {
+					if failed = err; err != nil || end == "stop" {
+						break
+					}
+					switch end {
+					case "cancel":
+						cancel()
+					case "truncate":
+						os.Truncate(path, 100)
+					}
+				}
+				ok := failed != nil
+				switch end {
+				case "stop":
+					ok = failed == nil
+				case "cancel":
+					ok = errors.Is(failed, context.Canceled)
+				case "truncate":
+					ok = ok && strings.Contains(failed.Error(), "the file changed during reading")
+				}
+				if !ok {
+					t.Errorf("%s, %s: error %v", name, end, failed)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,40 @@
+package tabular
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// A Type is the type of the values of a column.
+type Type byte
+
+// Integers have 64 bits. Floats are numbers, and some aren't integers.
+const (
+	String Type = iota
+	Integer
+	Float
+)
+
+// TypeOf returns the narrowest type that represents all values. Empty values of numbers are null. Numbers have the syntax of
+// JSON, without leading zeros, so that codes such as 007 stay strings. Columns of empty values are strings.
+func TypeOf(values []string) Type {
+	t := String
+	for _, v := range values {
+		if v == "" {
+			continue
+		}
+		valueType, err := Integer, error(nil)
+		if strings.ContainsAny(v, ".eE") {
+			valueType = Float
+			_, err = strconv.ParseFloat(v, 64)
+		} else {
+			_, err = strconv.ParseInt(v, 10, 64)
+		}
+		if err != nil || !json.Valid([]byte(v)) {
+			return String
+		}
+		t = max(t, valueType)
+	}
+	return t
+}

@@ -1,0 +1,72 @@
+package vectors
+
+import (
+	"context"
+	"os"
+
+	"overcomplete/internal/input"
+)
+
+// A reading records the reading of a [Source], so that another one need not hash the files and compare their names.
+type reading struct {
+	files    map[string]fileState // files of vectors and the word list, by path
+	repeated []int                // numbers, from 1, of the rows that repeat a word or id
+}
+
+// A fileState identifies the content of a file.
+type fileState struct {
+	info   os.FileInfo
+	sha256 string
+}
+
+// unchanged reports whether the files at paths are the files of r, and still as they were then.
+func (r *reading) unchanged(paths []string) bool {
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		was, ok := r.files[path]
+		if err != nil || !ok || !info.Mode().IsRegular() || !sameFile(was.info, info) {
+			return false
+		}
+	}
+	return len(paths) == len(r.files)
+}
+
+// sameFile reports whether two descriptions of a file have the same inode, size and time.
+func sameFile(a, b os.FileInfo) bool {
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// findEarlier sets r.earlier if none of the files has changed since.
+func (r *reader) findEarlier(members []input.Member) {
+	if r.options.Earlier == nil {
+		return
+	}
+	var paths []string
+	for _, m := range members {
+		paths = append(paths, m.Path)
+	}
+	if r.options.WordList != "" {
+		paths = append(paths, r.options.WordList)
+	}
+	if e := &r.options.Earlier.reading; e.unchanged(paths) {
+		r.earlier = e
+	}
+}
+
+// openStored opens a file of the input, which sum completes.
+func (r *reader) openStored(ctx context.Context, path string) (*storedFile, error) {
+	if r.earlier == nil {
+		return open(ctx, path, fileState{})
+	}
+	return open(ctx, path, r.earlier.files[path])
+}
+
+// sum returns the SHA-256 of a file, and records the file in the source.
+func (r *reader) sum(f *storedFile) (string, error) {
+	sum, err := f.sum()
+	if r.source.reading.files == nil {
+		r.source.reading.files = map[string]fileState{}
+	}
+	r.source.reading.files[f.file.Name()] = fileState{f.info, sum}
+	return sum, err
+}
