@@ -23,7 +23,7 @@ type FileOptions struct {
 	// [model.Model.SaveWith]. If it is nil, none is replaced.
 	MayReplace func(path string) error
 
-	// Show, if not nil, is called with each block of codes, which it must not change.
+	// Show, if not nil, is called with each block of codes, which it must neither change nor keep.
 	Show func(block *vectors.Sparse)
 
 	// Accept, if not nil, is called with the metrics of all codes. If it returns an error, File

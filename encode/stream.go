@@ -61,8 +61,8 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 	return encoded, nil
 }
 
-// A Stream encodes rows that need not fit in memory, and measures their codes. Its memory is that of
-// four blocks of [Block] rows and their codes, and of one more per encoder. [File] encodes a file.
+// A Stream encodes rows that need not fit in memory, and measures their codes. It holds four blocks of
+// [Block] rows with their codes, and another per encoder. [File] encodes a file.
 type Stream struct {
 	Encoder Encoder
 

@@ -3,6 +3,8 @@ package csr
 import (
 	"bytes"
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -156,6 +158,47 @@ func TestReaderOffsets(t *testing.T) {
 		}
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%v: error %v, want %q", tt.ptr, err, tt.want)
+		}
+	}
+}
+
+// A write that fails, to either file, is an error of Add or Finish. A cancelled Finish returns the context's error.
+func TestWriterFails(t *testing.T) {
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tt := range []struct {
+		name string
+		ctx  context.Context
+		fail func(w *Writer)
+		want error
+	}{
+		{"columns", t.Context(), func(w *Writer) { w.file.Close() }, os.ErrClosed},
+		{"values", t.Context(), func(w *Writer) { w.value.Close() }, os.ErrClosed},
+		{"cancelled", cancelled, func(*Writer) {}, context.Canceled},
+	} {
+		dir := t.TempDir()
+		file, err := os.Create(filepath.Join(dir, "codes.npz"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		w, err := NewWriter(file, 9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tt.fail(w)
+		err = w.Add(small)
+		if err == nil {
+			err = w.Finish(tt.ctx)
+		}
+		if !errors.Is(err, tt.want) {
+			t.Errorf("%s: error %v, want %v", tt.name, err, tt.want)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		if names, _ := os.ReadDir(dir); len(names) != 1 {
+			t.Errorf("%s: the folder has %v", tt.name, names)
 		}
 	}
 }
