@@ -144,8 +144,8 @@ func (m *member) Write(p []byte) (int, error) {
 	h.CRC32 = crc32.Update(h.CRC32, crc32.IEEETable, p[:n])
 	h.UncompressedSize64 += uint64(n)
 	h.CompressedSize64 = h.UncompressedSize64
-	h.UncompressedSize = uint32(min(h.UncompressedSize64, math.MaxUint32))
-	h.CompressedSize = h.UncompressedSize
+	//lint:ignore SA1019 the zip package writes these fields of a raw member
+	h.CompressedSize, h.UncompressedSize = uint32(min(h.UncompressedSize64, math.MaxUint32)), uint32(min(h.UncompressedSize64, math.MaxUint32))
 	return n, err
 }
 
@@ -160,6 +160,7 @@ func (a *ArchiveWriter) Create(name string) (io.Writer, error) {
 		date        = 1<<5 | 1 // 1 January 1980, the earliest of a zip file, as in NumPy's files
 		version     = 20
 	)
+	//lint:ignore SA1019 the zip package writes ModifiedDate of a raw member, not Modified
 	h := &zip.FileHeader{Name: name + extension, Method: zip.Store, Flags: sizesFollow, ModifiedDate: date, CreatorVersion: version, ReaderVersion: version}
 	w, err := a.zip.CreateRaw(h)
 	a.member = &member{h, w}
