@@ -61,7 +61,7 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 	return encoded, nil
 }
 
-// A Stream encodes rows that need not fit in memory, and measures their codes. It holds four blocks of
+// A Stream encodes rows that need not fit in memory, and measures their codes. It holds three blocks of
 // [Block] rows with their codes, and another per encoder. [File] encodes a file.
 type Stream struct {
 	Encoder Encoder
@@ -106,9 +106,9 @@ func (s *Stream) Codes(ctx context.Context, rows iter.Seq2[*vectors.Dense, error
 			yield(nil, fmt.Errorf("encode: there is no shard %d of %d", p.Index, p.Of))
 			return
 		}
-		// A block is read, one per encoder and another are encoded, one is measured, and one is used. All fit
+		// A block is read, one per encoder and another are encoded, and one is measured and used. All fit
 		// into each channel, so that only the reader waits for room.
-		blocks := encoders + 4
+		blocks := encoders + 3
 		free, read, encoded := make(chan *block, blocks), make(chan *block, blocks), make(chan *block, blocks)
 		for range blocks {
 			free <- &block{measured: make(chan struct{}, 1)}
@@ -131,6 +131,7 @@ func (s *Stream) Codes(ctx context.Context, rows iter.Seq2[*vectors.Dense, error
 			if !yield(codes, err) || err != nil {
 				return
 			}
+			b.rows = nil // free its memory
 			free <- b
 		}
 		if err := ctx.Err(); err != nil { // the reader has stopped
