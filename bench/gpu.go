@@ -273,14 +273,14 @@ func (b *gpuBench) encodeWith(m *model.Model, j job) error {
 
 // encodeAll encodes the first n rows as encode.Stream does: it starts a block before the previous one is done.
 func (b *gpuBench) encodeAll(e encode.Encoder, n int) error {
-	wait := e.Start(context.Background(), nil)
+	var codes [2]encode.Codes
+	wait, i := e.Start(context.Background(), nil, &codes[1]), 0
 	for block := range slices.Chunk(b.first(n).Data, encode.Block*b.dim) {
-		next := e.Start(context.Background(), block)
-		if _, err := wait(); err != nil {
+		next := e.Start(context.Background(), block, &codes[i])
+		if err := wait(); err != nil {
 			return err
 		}
-		wait = next
+		wait, i = next, 1-i
 	}
-	_, err := wait()
-	return err
+	return wait()
 }

@@ -384,7 +384,8 @@ func (e *timelessEncoder) Options() encode.Options { return e.options }
 func (e *timelessEncoder) Close() error            { return nil }
 
 func (e *timelessEncoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error) {
-	return e.Start(ctx, x)()
+	codes := new(encode.Codes)
+	return codes, e.Start(ctx, x, codes)()
 }
 
 // stage copies rows less the mean to the next slot.
@@ -399,13 +400,14 @@ func (e *timelessEncoder) stage(x []float32) {
 }
 
 // Start implements [encode.Encoder] for at most [encode.Block] rows.
-func (e *timelessEncoder) Start(_ context.Context, x []float32) func() (*encode.Codes, error) {
+func (e *timelessEncoder) Start(_ context.Context, x []float32, out *encode.Codes) (wait func() error) {
 	e.stage(x)
-	return func() (*encode.Codes, error) {
+	return func() error {
 		rows, k := len(x)/e.dictionary.Dim, e.device.nonzeros
-		out := &encode.Codes{CSR: vectors.CSR{
-			Rows: rows, Cols: e.dictionary.Len(), Ptr: make([]int64, rows+1), Index: make([]int32, rows*k), Value: make([]float32, rows*k),
-		}, Loss: make([]float64, rows)}
+		out.Rows, out.Cols = rows, e.dictionary.Len()
+		out.Ptr, out.Loss = slices.Grow(out.Ptr[:0], rows+1)[:rows+1], slices.Grow(out.Loss[:0], rows)[:rows]
+		out.Index, out.Value = slices.Grow(out.Index[:0], rows*k)[:rows*k], slices.Grow(out.Value[:0], rows*k)[:rows*k]
+		out.Ptr[0] = 0
 		parallel.Ranges(rows, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
 				out.Ptr[i+1], out.Loss[i] = int64((i+1)*k), 1
@@ -414,7 +416,7 @@ func (e *timelessEncoder) Start(_ context.Context, x []float32) func() (*encode.
 			}
 		})
 		e.device.end("encode")
-		return out, nil
+		return nil
 	}
 }
 

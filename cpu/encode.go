@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
@@ -113,16 +114,19 @@ func (e *encoder) Close() error {
 
 // Encode implements [encode.Encoder].
 func (e *encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error) {
-	return e.Start(ctx, x)()
+	codes := new(encode.Codes)
+	if err := e.Start(ctx, x, codes)(); err != nil {
+		return nil, err
+	}
+	return codes, nil
 }
 
 // Start implements [encode.Encoder]. A goroutine encodes x after the rows that were started before.
-func (e *encoder) Start(ctx context.Context, x []float32) (wait func() (*encode.Codes, error)) {
-	var codes *encode.Codes
+func (e *encoder) Start(ctx context.Context, x []float32, codes *encode.Codes) (wait func() error) {
 	var err error
 	if len(x)%e.dim != 0 {
 		err = fmt.Errorf("cpu: %d numbers are not vectors of length %d", len(x), e.dim)
-		return func() (*encode.Codes, error) { return nil, err }
+		return func() error { return err }
 	}
 	before, done := e.started, make(chan struct{})
 	e.started = done
@@ -131,21 +135,21 @@ func (e *encoder) Start(ctx context.Context, x []float32) (wait func() (*encode.
 		if before != nil {
 			<-before
 		}
-		codes, err = e.encode(ctx, len(x)/e.dim, func(i int) []float32 { return x[i*e.dim:][:e.dim] })
+		err = e.encode(ctx, len(x)/e.dim, func(i int) []float32 { return x[i*e.dim:][:e.dim] }, codes)
 	}()
-	return func() (*encode.Codes, error) {
+	return func() error {
 		<-done
-		return codes, err
+		return err
 	}
 }
 
-// encode encodes n rows; see [encode.Encoder].
-func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float32) (*encode.Codes, error) {
-	out := &encode.Codes{Loss: make([]float64, rows)}
+// encode sets out to the codes of n rows; see [encode.Encoder].
+func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float32, out *encode.Codes) error {
+	out.Loss = simd.Sized(out.Loss, rows)
 	if e.options.Gap > 0 {
-		out.Gap = make([]float64, rows)
+		out.Gap = simd.Sized(out.Gap, rows)
 	}
-	out.Cols, out.Ptr = e.k, make([]int64, 1, rows+1)
+	out.Rows, out.Cols, out.Ptr = 0, e.k, append(slices.Grow(out.Ptr[:0], rows+1), 0)
 	e.y.Resize(rows, e.dim)
 	// About one tile per worker, or more.
 	share := (rows/len(e.lanes) + simd.TileRows) / simd.TileRows * simd.TileRows
@@ -173,19 +177,19 @@ func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float3
 		tiles[i].pack(&l.codes, n)
 	})
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return err
 	}
 	nonzeros := 0
 	for i := range tiles {
 		nonzeros += len(tiles[i].index)
 	}
-	out.Index, out.Value = make([]int32, 0, nonzeros), make([]float32, 0, nonzeros)
+	out.Index, out.Value = slices.Grow(out.Index[:0], nonzeros), slices.Grow(out.Value[:0], nonzeros)
 	for i := range tiles {
 		for j := range tiles[i].end {
 			out.AppendRow(tiles[i].row(j))
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // prepare sets y to n centred rows.

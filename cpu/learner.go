@@ -22,6 +22,8 @@ const panelAtoms = 8 * simd.TileRows
 
 // learner learns a dictionary online. It updates a copy of the initial dictionary. Its encoder uses this copy.
 type learner struct {
+	codes encode.Codes // of the current batch
+
 	encoder   *encoder
 	rows      []float32 // X, V×L
 	norm      float64   // ρ
@@ -68,8 +70,8 @@ func (l *learner) Learn(ctx context.Context, rows []int32, forgetting, anchorWei
 	if err := l.refresh(); err != nil {
 		return err
 	}
-	a, err := e.encode(ctx, len(rows), func(i int) []float32 { return l.rows[int(rows[i])*e.dim:][:e.dim] })
-	if err != nil {
+	a := &l.codes
+	if err := e.encode(ctx, len(rows), func(i int) []float32 { return l.rows[int(rows[i])*e.dim:][:e.dim] }, a); err != nil {
 		return err
 	}
 	l.accumulate(a, float32(forgetting))

@@ -176,10 +176,11 @@ type Encoder interface {
 	Encode(ctx context.Context, x []float32) (*Codes, error)
 
 	// Start starts Encode and returns a function that waits for its results, so that a
-	// caller can process codes while the device computes the next ones. x must not change
-	// until wait or Close returns. Wait for calls in the order of their starts. Only the
+	// caller can process codes while the device computes the next ones. The results replace
+	// codes, whose memory is reused. x must not change, and codes must not be used, until
+	// wait or Close returns. Wait for calls in the order of their starts. Only the
 	// last calls may be left without a wait: Close waits for them.
-	Start(ctx context.Context, x []float32) (wait func() (*Codes, error))
+	Start(ctx context.Context, x []float32, codes *Codes) (wait func() error)
 }
 
 // MultiEncoder returns an encoder that distributes its calls over encoders in turn, such as one
@@ -196,13 +197,13 @@ func (m *multiEncoder) Device() string   { return m.encoders[0].Device() }
 func (m *multiEncoder) Options() Options { return m.encoders[0].Options() }
 
 func (m *multiEncoder) Encode(ctx context.Context, x []float32) (*Codes, error) {
-	return m.Start(ctx, x)()
+	return m.encoders[m.next].Encode(ctx, x)
 }
 
-func (m *multiEncoder) Start(ctx context.Context, x []float32) (wait func() (*Codes, error)) {
+func (m *multiEncoder) Start(ctx context.Context, x []float32, codes *Codes) (wait func() error) {
 	e := m.encoders[m.next]
 	m.next = (m.next + 1) % len(m.encoders)
-	return e.Start(ctx, x)
+	return e.Start(ctx, x, codes)
 }
 
 func (m *multiEncoder) Close() (err error) {

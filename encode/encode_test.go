@@ -2,6 +2,7 @@ package encode_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"overcomplete/encode"
 	"overcomplete/internal/modeldir"
@@ -59,8 +61,14 @@ func (e *roundingEncoder) Device() string          { return "rounds" }
 func (e *roundingEncoder) Options() encode.Options { return e.options }
 func (e *roundingEncoder) Close() error            { e.closed++; return nil }
 
-func (e *roundingEncoder) Start(ctx context.Context, x []float32) func() (*encode.Codes, error) {
-	return func() (*encode.Codes, error) { return e.Encode(ctx, x) }
+func (e *roundingEncoder) Start(ctx context.Context, x []float32, codes *encode.Codes) func() error {
+	return func() error {
+		c, err := e.Encode(ctx, x)
+		if err == nil {
+			*codes = *c
+		}
+		return err
+	}
 }
 
 func (e *roundingEncoder) Encode(_ context.Context, x []float32) (*encode.Codes, error) {
@@ -167,15 +175,15 @@ type countingEncoder struct {
 	started, mostStarted *int // shared by several encoders
 }
 
-func (e *countingEncoder) Start(ctx context.Context, x []float32) func() (*encode.Codes, error) {
+func (e *countingEncoder) Start(ctx context.Context, x []float32, codes *encode.Codes) func() error {
 	*e.started++
 	*e.mostStarted = max(*e.mostStarted, *e.started)
-	return func() (*encode.Codes, error) {
+	return func() error {
 		*e.started--
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
-		return e.Encode(ctx, x)
+		return e.roundingEncoder.Start(ctx, x, codes)()
 	}
 }
 
@@ -233,12 +241,62 @@ func TestStreamStartsAhead(t *testing.T) {
 func TestStreamEndsEarly(t *testing.T) {
 	started, mostStarted := 0, 0
 	e := &countingEncoder{roundingEncoder{dim: 1}, &started, &mostStarted}
-	d := &vectors.Dense{IDs: make([]string, 4*encode.Block), Dim: 1, Data: make([]float32, 4*encode.Block)}
+	d := &vectors.Dense{IDs: make([]string, 40*encode.Block), Dim: 1, Data: make([]float32, 40*encode.Block)}
 	for range (&encode.Stream{Encoder: e}).Codes(t.Context(), parts(d, d.Len())) {
 		break
 	}
-	if mostStarted != 2 || started != 0 || len(e.calls) != 1 {
-		t.Errorf("%d blocks started, %d not waited for, and %d encoded, want 2, 0 and 1", mostStarted, started, len(e.calls))
+	if mostStarted != 2 || started != 0 || len(e.calls) > 10 {
+		t.Errorf("%d blocks started, %d not waited for, and %d encoded, want 2, 0 and few", mostStarted, started, len(e.calls))
+	}
+}
+
+// cancellingEncoder cancels a context in Start or in the wait for its codes.
+type cancellingEncoder struct {
+	roundingEncoder
+	start, wait func()
+}
+
+func (e *cancellingEncoder) Start(ctx context.Context, x []float32, codes *encode.Codes) func() error {
+	e.start()
+	wait := e.roundingEncoder.Start(ctx, x, codes)
+	return func() error {
+		e.wait()
+		return cmp.Or(ctx.Err(), wait())
+	}
+}
+
+// A Stream that is cancelled in any stage ends with the context's error, and its goroutines end.
+func TestStreamCancelled(t *testing.T) {
+	d := &vectors.Dense{IDs: make([]string, 20*encode.Block), Dim: 1, Data: make([]float32, 20*encode.Block)}
+	for stage := range 4 {
+		synctest.Test(t, func(t *testing.T) { // it fails if a goroutine is left
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			cancelIn := func(n int) func() {
+				return func() {
+					if n == stage {
+						cancel()
+					}
+				}
+			}
+			read, use := cancelIn(0), cancelIn(3)
+			e := &cancellingEncoder{roundingEncoder{dim: 1}, cancelIn(1), cancelIn(2)}
+			var last error
+			for _, err := range (&encode.Stream{Encoder: e}).Codes(ctx, func(yield func(*vectors.Dense, error) bool) {
+				for part := range parts(d, encode.Block) {
+					if read(); !yield(part, nil) {
+						return
+					}
+				}
+			}) {
+				if last = err; err == nil {
+					use()
+				}
+			}
+			if last != context.Canceled || len(e.calls) > 10 {
+				t.Errorf("stage %d: error %v after %d blocks", stage, last, len(e.calls))
+			}
+		})
 	}
 }
 
@@ -453,6 +511,29 @@ func TestModel(t *testing.T) {
 	d.Data[3] = float32(math.NaN())
 	if _, err := encode.Model(t.Context(), m, d, &device, o); !errors.Is(err, encode.ErrOverflow) || !strings.Contains(err.Error(), `"b"`) || device.closed != 1 {
 		t.Errorf("error %v for NaN, of an encoder closed %d times", err, device.closed)
+	}
+}
+
+// Model joins blocks whose rows have more or fewer nonzeros than the first block's.
+func TestModelBlocks(t *testing.T) {
+	const rows, dim = 3*encode.Block + 7, 4
+	for _, dense := range []int{0, 1, 2, 3} { // the block that has nonzeros in all columns
+		d := &vectors.Dense{IDs: make([]string, rows), Dim: dim, Data: make([]float32, rows*dim)}
+		for i := range d.Data {
+			if i%dim == 0 || i/dim/encode.Block == dense {
+				d.Data[i] = float32(1 + i%7)
+			}
+		}
+		h := train.Paper()
+		h.Atoms = dim
+		m := &model.Model{Info: model.Info{Training: model.Training{Recipe: h}}, Dictionary: model.Dictionary{Dim: dim, Atoms: make([]float32, dim*dim)}}
+		got, err := encode.Model(t.Context(), m, d, new(roundingDevice), encode.Options{Lambda: 1, Steps: 7, Nonzeros: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want, _ := (&roundingEncoder{dim: dim}).Encode(t.Context(), d.Data); !reflect.DeepEqual(got.Codes.CSR, want.CSR) {
+			t.Errorf("block %d is dense: the codes differ from one call's", dense)
+		}
 	}
 }
 

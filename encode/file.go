@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"runtime/debug"
 	"sync"
 
 	"overcomplete/internal/atomicfile"
@@ -23,7 +24,7 @@ type FileOptions struct {
 	// [model.Model.SaveWith]. If it is nil, none is replaced.
 	MayReplace func(path string) error
 
-	// Show, if not nil, is called with each block of codes, which it must not change.
+	// Show, if not nil, is called with each block of codes, which it must neither change nor keep.
 	Show func(block *vectors.Sparse)
 
 	// Accept, if not nil, is called with the metrics of all codes. If it returns an error, File
@@ -44,6 +45,8 @@ func File(ctx context.Context, m *model.Model, paths []string, dir string, devic
 	if err := modeldir.CheckSave(dir, f.MayReplace); err != nil { // before any work is lost
 		return info, nil, err
 	}
+	// Blocks of rows are garbage as large as the live heap, and cheap to collect, because they have no pointers.
+	defer debug.SetGCPercent(debug.SetGCPercent(50))
 	e, err := device.Encoder(&m.Dictionary, o)
 	if err != nil {
 		return info, nil, err

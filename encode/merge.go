@@ -177,6 +177,8 @@ func (s *shard) next(t *tally, n int) (*vectors.Sparse, error) {
 		}
 	}
 	s.rowsRead += rows.Rows
-	t.addBlock(&rows.CSR, s.part().Losses[n], s.part().Squares[n])
+	sums := blockSums{loss: s.part().Losses[n], squares: s.part().Squares[n]}
+	sums.addCodes(&rows.CSR)
+	t.addBlock(&rows.CSR, &sums)
 	return rows, nil
 }

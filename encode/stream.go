@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
+	"sync"
 
 	"overcomplete/model"
 	"overcomplete/vectors"
@@ -40,20 +42,16 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 		}
 	}()
 	codes := &vectors.Sparse{IDs: x.IDs, Texts: x.Texts, CSR: vectors.CSR{Cols: m.Dictionary.Len(), Ptr: make([]int64, 1, x.Len()+1)}}
-	var blocks []*vectors.CSR
-	nonzeros := 0
 	s := &Stream{Encoder: e, Dictionary: &m.Dictionary}
 	for block, err := range s.Codes(ctx, func(yield func(*vectors.Dense, error) bool) { yield(x, nil) }) {
 		if err != nil {
 			return nil, err
 		}
-		blocks = append(blocks, &block.CSR)
-		nonzeros += block.Nonzeros()
-	}
-	codes.Index, codes.Value = make([]int32, 0, nonzeros), make([]float32, 0, nonzeros)
-	for i, block := range blocks {
-		codes.Append(block)
-		blocks[i] = nil // free its memory
+		if n := block.Nonzeros(); n > cap(codes.Index)-len(codes.Index) { // assume as many in the other rows
+			all := n * ((x.Len()-codes.Rows-1)/block.Rows + 1)
+			codes.Index, codes.Value = slices.Grow(codes.Index, all), slices.Grow(codes.Value, all)
+		}
+		codes.Append(&block.CSR)
 	}
 	encoding := s.Encoding()
 	encoding.Input = model.Input{Rows: x.Len(), Dim: x.Dim}
@@ -63,9 +61,8 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 	return encoded, nil
 }
 
-// A Stream encodes rows that need not fit in memory, and measures their codes. Its memory is a few
-// times [Block] rows: one block that is read ahead and one that waits, and one per encoder. [File] encodes a
-// file.
+// A Stream encodes rows that need not fit in memory, and measures their codes. It holds three blocks of
+// [Block] rows with their codes, and another per encoder. [File] encodes a file.
 type Stream struct {
 	Encoder Encoder
 
@@ -78,198 +75,205 @@ type Stream struct {
 	Shard *model.Shard
 
 	tally tally
-	spare chan vectors.Dense // memory of encoded blocks
 }
 
-// A block is a run of rows that are encoded together.
+// A block is a run of rows that are encoded together. One goroutine owns it at a time: the reader sets its rows, the
+// encoder its codes, another goroutine its sums. The caller of [Stream.Codes] uses the codes, and returns the block to
+// the reader.
 type block struct {
-	number int // index in the input
-	*vectors.Dense
-	reusable bool // the stream allocated the rows
-	wait     func() (*Codes, error)
+	number   int            // index in the input
+	rows     *vectors.Dense // copied, or a part of the input's
+	copied   vectors.Dense
+	codes    Codes
+	wait     func() error
+	err      error
+	sums     blockSums
+	measured chan struct{} // receives a value when sums are set
 }
 
 // Codes yields the codes of rows, a block at a time, in the order of the rows. Each value of rows is
-// V×L, with the same L. Another goroutine reads rows ahead of the encoder; it ends before Codes does.
+// V×L, with the same L. Other goroutines read rows ahead, encode, and measure codes; they end before Codes does.
 // The rows must not change until their codes are yielded or Codes ends. Codes ends after the first
 // error: an error of rows, of the encoder, or a [*vectors.InputError] that wraps [ErrOverflow] for a
-// row that can't be encoded. The caller may keep the codes, but not their rows.
+// row that can't be encoded. The codes and their words are valid until the next iteration.
 func (s *Stream) Codes(ctx context.Context, rows iter.Seq2[*vectors.Dense, error]) iter.Seq2[*vectors.Sparse, error] {
 	encoders := 1
 	if multi, ok := s.Encoder.(*multiEncoder); ok {
 		encoders = len(multi.encoders)
 	}
 	return func(yield func(*vectors.Sparse, error) bool) {
-		s.spare = make(chan vectors.Dense, encoders+1)
-		var started []block // in order
-		ctx, cancel := context.WithCancel(ctx)
-		defer func() {
-			cancel()
-			for _, b := range started {
-				b.wait()
-			}
-		}()
-		finish := func(left int) bool {
-			for len(started) > left {
-				b := started[0]
-				started = started[1:]
-				codes, err := s.finish(b)
-				if !yield(codes, err) || err != nil {
-					return false
-				}
-				s.recycle(b)
-			}
-			return true
-		}
-		for b, err := range readAhead(s.blocks(rows)) {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if s.Shard != nil {
-				s.Shard.Rows += b.Len()
-				if b.number%s.Shard.Of != s.Shard.Index-1 {
-					s.recycle(b)
-					continue
-				}
-			}
-			b.wait = s.Encoder.Start(ctx, b.Data)
-			started = append(started, b)
-			if !finish(encoders) {
-				return
-			}
-		}
-		finish(0)
-	}
-}
-
-// blocks splits rows into blocks of [Block] rows. The last one may have fewer.
-func (s *Stream) blocks(rows iter.Seq2[*vectors.Dense, error]) iter.Seq2[block, error] {
-	return func(yield func(block, error) bool) {
 		if p := s.Shard; p != nil && (p.Index < 1 || p.Index > p.Of) {
-			yield(block{}, fmt.Errorf("encode: there is no shard %d of %d", p.Index, p.Of))
+			yield(nil, fmt.Errorf("encode: there is no shard %d of %d", p.Index, p.Of))
 			return
 		}
-		var rest vectors.Dense // rows of an incomplete block
-		dim, number := 0, 0
-		for d, err := range rows {
-			if err == nil && dim == 0 {
-				dim = d.Dim
-			}
-			if err == nil && (d.Dim != dim || len(d.Data) != d.Len()*d.Dim) {
-				err = fmt.Errorf("encode: rows have inconsistent sizes (got %d numbers for %d words, want %d per word)", len(d.Data), d.Len(), dim)
-			}
-			if err != nil {
-				yield(block{}, err)
+		// A block is read, one per encoder and another are encoded, and one is measured and used. All fit
+		// into each channel, so that only the reader waits for room.
+		blocks := encoders + 3
+		free, read, encoded := make(chan *block, blocks), make(chan *block, blocks), make(chan *block, blocks)
+		for range blocks {
+			free <- &block{measured: make(chan struct{}, 1)}
+		}
+		within, cancel := context.WithCancel(ctx)
+		var running sync.WaitGroup
+		defer running.Wait()
+		defer cancel()
+		running.Go(func() {
+			defer close(read)
+			s.read(within, rows, free, read)
+		})
+		running.Go(func() {
+			defer close(encoded)
+			s.encode(within, encoders, read, free, encoded)
+		})
+		for b := range encoded {
+			<-b.measured
+			codes, err := s.finish(b)
+			if !yield(codes, err) || err != nil {
 				return
 			}
-			for lo := 0; lo < d.Len(); {
-				hi := min(lo+Block-rest.Len(), d.Len())
-				part, partial := d.Slice(lo, hi), hi-lo < Block
-				lo = hi
-				if partial {
-					rest.Append(part)
-					if rest.Len() < Block {
-						break
-					}
-					part = rest.Slice(0, Block)
-					select {
-					case rest = <-s.spare:
-					default:
-						rest = vectors.Dense{}
-					}
-				}
-				if !yield(block{number: number, Dense: part, reusable: partial}, nil) {
-					return
-				}
-				number++
-			}
+			b.rows = nil // free its memory
+			free <- b
 		}
-		if rest.Len() > 0 {
-			yield(block{number: number, Dense: &rest}, nil)
+		if err := ctx.Err(); err != nil { // the reader has stopped
+			yield(nil, err)
 		}
 	}
 }
 
-// recycle stores the memory of an encoded block for a later one.
-func (s *Stream) recycle(b block) {
-	if !b.reusable {
+// read splits rows into blocks of [Block] rows, and sends them to read. The last one may have fewer.
+func (s *Stream) read(ctx context.Context, rows iter.Seq2[*vectors.Dense, error], free <-chan *block, read chan<- *block) {
+	number, dim := 0, 0
+	next := func() *block {
+		select {
+		case b := <-free:
+			b.number, b.err = number, nil
+			b.copied = vectors.Dense{IDs: b.copied.IDs[:0], Data: b.copied.Data[:0]}
+			number++
+			return b
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	b := next()
+	if b == nil {
 		return
 	}
-	select {
-	case s.spare <- vectors.Dense{IDs: b.IDs[:0], Data: b.Data[:0]}:
-	default:
-	}
-}
-
-// readAhead yields blocks. A goroutine reads the next block in the meantime.
-func readAhead(blocks iter.Seq2[block, error]) iter.Seq2[block, error] {
-	type result struct {
-		block
-		error
-	}
-	return func(yield func(block, error) bool) {
-		results, done := make(chan result), make(chan struct{})
-		go func() {
-			defer close(results)
-			for b, err := range blocks {
-				select {
-				case results <- result{b, err}:
-				case <-done:
-					return
-				}
+	for d, err := range rows {
+		if err == nil && dim == 0 {
+			dim = d.Dim
+		}
+		if err == nil && (d.Dim != dim || len(d.Data) != d.Len()*d.Dim) {
+			err = fmt.Errorf("encode: rows have inconsistent sizes (got %d numbers for %d words, want %d per word)", len(d.Data), d.Len(), dim)
+		}
+		if err != nil {
+			b.err = err
+			read <- b
+			return
+		}
+		for lo := 0; lo < d.Len(); {
+			hi := min(lo+Block-b.copied.Len(), d.Len())
+			b.rows = d.Slice(lo, hi)
+			if hi-lo < Block {
+				b.copied.Append(b.rows)
+				b.rows = &b.copied
 			}
-		}()
-		defer func() {
-			close(done)
-			for range results {
+			lo = hi
+			if b.rows.Len() < Block {
+				break
 			}
-		}()
-		for r := range results {
-			if !yield(r.block, r.error) {
+			read <- b
+			if b = next(); b == nil {
 				return
 			}
 		}
 	}
+	if b.copied.Len() > 0 {
+		read <- b
+	}
 }
 
-// finish waits for the codes of a block and measures them.
-func (s *Stream) finish(b block) (*vectors.Sparse, error) {
-	codes, err := b.wait()
-	if err != nil {
-		return nil, err
-	}
-	if codes.Rows != b.Len() {
-		return nil, fmt.Errorf("encode: the encoder's atoms differ in length from the vectors (got %d codes for %d words of %d numbers)", codes.Rows, b.Len(), b.Dim)
-	}
-	var loss float64
-	for i, l := range codes.Loss {
-		if l-l != 0 { // infinite or NaN
-			return nil, b.rowError(i, ErrOverflow)
+// encode encodes the blocks of read that belong to the shard, up to one more than encoders at a time, and sends them
+// to encoded, in order. Other goroutines measure them.
+func (s *Stream) encode(ctx context.Context, encoders int, read <-chan *block, free, encoded chan<- *block) {
+	var started []*block // in order
+	var measuring sync.WaitGroup
+	defer measuring.Wait()
+	finish := func(left int) {
+		for ; len(started) > left; started = started[1:] {
+			b := started[0]
+			b.err = b.wait()
+			measuring.Go(func() {
+				s.measure(b)
+				b.measured <- struct{}{}
+			})
+			encoded <- b
 		}
-		loss += l
-		if gap := s.Encoder.Options().Gap; gap > 0 {
-			s.tally.worstGap = max(s.tally.worstGap, codes.Gap[i])
-			if !(codes.Gap[i] <= gap) {
+	}
+	for b := range read {
+		if s.Shard != nil && b.err == nil {
+			s.Shard.Rows += b.rows.Len()
+			if b.number%s.Shard.Of != s.Shard.Index-1 {
+				free <- b
+				continue
+			}
+		}
+		if err := b.err; err != nil {
+			b.wait = func() error { return err }
+		} else {
+			b.wait = s.Encoder.Start(ctx, b.rows.Data, &b.codes)
+		}
+		started = append(started, b)
+		finish(encoders)
+	}
+	finish(0)
+}
+
+// measure sets the sums of a block.
+func (s *Stream) measure(b *block) {
+	if b.err == nil && b.codes.Rows != b.rows.Len() {
+		b.err = fmt.Errorf("encode: the encoder's atoms differ in length from the vectors (got %d codes for %d words of %d numbers)", b.codes.Rows, b.rows.Len(), b.rows.Dim)
+	}
+	if b.err != nil {
+		return
+	}
+	b.sums = blockSums{used: b.sums.used}
+	for i, l := range b.codes.Loss {
+		if l-l != 0 { // infinite or NaN
+			b.err = b.rowError(i, ErrOverflow)
+			return
+		}
+		b.sums.loss += l
+	}
+	if s.Dictionary != nil {
+		b.sums.squares = s.Dictionary.Squares(b.rows.Data)
+	}
+	b.sums.addCodes(&b.codes.CSR)
+}
+
+// finish adds up the sums of a block, and returns its codes.
+func (s *Stream) finish(b *block) (*vectors.Sparse, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	if gap := s.Encoder.Options().Gap; gap > 0 {
+		for i, g := range b.codes.Gap {
+			s.tally.worstGap = max(s.tally.worstGap, g)
+			if !(g <= gap) {
 				s.tally.unreached++
-				s.tally.addUnreached(i, b.IDs[i])
+				s.tally.addUnreached(i, b.rows.IDs[i])
 			}
 		}
 	}
-	squares := 0.0
-	if s.Dictionary != nil {
-		squares = s.Dictionary.Squares(b.Data)
-	}
 	if s.Shard != nil {
-		s.Shard.Losses, s.Shard.Squares = append(s.Shard.Losses, loss), append(s.Shard.Squares, squares)
+		s.Shard.Losses, s.Shard.Squares = append(s.Shard.Losses, b.sums.loss), append(s.Shard.Squares, b.sums.squares)
 	}
-	s.tally.addBlock(&codes.CSR, loss, squares)
-	return &vectors.Sparse{IDs: b.IDs, Texts: b.Texts, CSR: codes.CSR}, nil
+	s.tally.addBlock(&b.codes.CSR, &b.sums)
+	return &vectors.Sparse{IDs: b.rows.IDs, Texts: b.rows.Texts, CSR: b.codes.CSR}, nil
 }
 
 // rowError returns the error for row i of the block, which can't be encoded.
 func (b *block) rowError(i int, err error) error {
-	return &vectors.InputError{Row: b.number*Block + i + 1, ID: b.IDs[i], Err: err}
+	return &vectors.InputError{Row: b.number*Block + i + 1, ID: b.rows.IDs[i], Err: err}
 }
 
 // Encoding returns the options and metrics of all codes that Codes has yielded. The caller sets
@@ -312,24 +316,39 @@ func (t *tally) addUnreached(i int, id string) {
 	}
 }
 
-// addBlock adds the metrics of a block; loss is its Σ‖y − aD‖², squares its Σ‖x − μ‖².
-func (t *tally) addBlock(codes *vectors.CSR, loss, squares float64) {
+// blockSums are the sums over a block of rows.
+type blockSums struct {
+	loss, l1 float64 // Σ‖y − aD‖², Σ‖a‖₁
+	squares  float64 // Σ‖x − μ‖²
+	used     []bool  // by atom
+}
+
+// addCodes adds the codes of the block.
+func (s *blockSums) addCodes(codes *vectors.CSR) {
+	s.used = slices.Grow(s.used[:0], codes.Cols)[:codes.Cols]
+	clear(s.used)
+	for n, v := range codes.Value {
+		s.l1 += math.Abs(float64(v))
+		s.used[codes.Index[n]] = true
+	}
+}
+
+// addBlock adds the sums of the next block.
+func (t *tally) addBlock(codes *vectors.CSR, s *blockSums) {
 	if t.used == nil {
 		t.used = make([]bool, codes.Cols)
 	}
-	var l1 float64
-	for n, v := range codes.Value {
-		l1 += math.Abs(float64(v))
-		if k := codes.Index[n]; !t.used[k] {
+	for k, used := range s.used {
+		if used && !t.used[k] {
 			t.used[k] = true
 			t.atoms++
 		}
 	}
 	t.rows += codes.Rows
 	t.nonzeros += int64(codes.Nonzeros())
-	t.loss += loss
-	t.squares += squares
-	t.l1 += l1
+	t.loss += s.loss
+	t.squares += s.squares
+	t.l1 += s.l1
 }
 
 // report sets the metrics of e, whose Lambda is set. Without rows they are zero.

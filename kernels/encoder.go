@@ -222,38 +222,42 @@ func (e *encoder) newSlot(onHost bool) *encoderSlot {
 
 // Encode implements [encode.Encoder].
 func (e *encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error) {
-	return e.Start(ctx, x)()
+	codes := new(encode.Codes)
+	if err := e.Start(ctx, x, codes)(); err != nil {
+		return nil, err
+	}
+	return codes, nil
 }
 
 // Start implements [encode.Encoder].
-func (e *encoder) Start(ctx context.Context, x []float32) func() (*encode.Codes, error) {
+func (e *encoder) Start(ctx context.Context, x []float32, out *encode.Codes) (wait func() error) {
 	if len(x)%e.widths.dim != 0 {
-		return func() (*encode.Codes, error) {
-			return nil, fmt.Errorf("kernels: %d numbers are not vectors of length %d", len(x), e.widths.dim)
+		return func() error {
+			return fmt.Errorf("kernels: %d numbers are not vectors of length %d", len(x), e.widths.dim)
 		}
 	}
 	defer e.gpu.enter()()
 	rows := len(x) / e.widths.dim
-	out := &encode.Codes{Loss: make([]float64, 0, rows)}
-	out.Cols, out.Ptr = e.widths.atoms, make([]int64, 1, rows+1)
+	out.Rows, out.Cols, out.Ptr = 0, e.widths.atoms, append(slices.Grow(out.Ptr[:0], rows+1), 0)
+	out.Index, out.Value, out.Loss = out.Index[:0], out.Value[:0], slices.Grow(out.Loss[:0], rows)
 	for lo := 0; lo < rows && ctx.Err() == nil && e.gpu.err == nil; lo += e.batch {
 		if e.pending == len(e.slots) {
 			e.collect()
 		}
 		e.begin(out, min(e.batch, rows-lo), func(i int) []float32 { return x[(lo+i)*e.widths.dim:][:e.widths.dim] })
 	}
-	return func() (*encode.Codes, error) {
+	return func() error {
 		defer e.gpu.enter()()
 		for e.pending > 0 && out.Rows < rows && ctx.Err() == nil {
 			e.collect()
 		}
 		switch {
 		case e.gpu.err != nil:
-			return nil, e.gpu.err
+			return e.gpu.err
 		case out.Rows < rows:
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
-		return out, nil
+		return nil
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -14,14 +13,15 @@ import (
 	"overcomplete/vectors"
 )
 
-// A Writer saves a model with the dictionary of another and with codes that need not fit in memory. Until
-// [Writer.Commit], the codes are in temporary files, so that the disk needs twice their size.
+// A Writer saves a model with the dictionary of another and with codes that need not fit in memory. During
+// [Writer.Commit], the values of the codes are on the disk twice, so that it needs half of the codes' size more.
 type Writer struct {
 	model      Model // dictionary and Info, without codes
 	mayReplace func(path string) error
 	dir        *atomicfile.Dir // nil after Commit or Abort
 	file       *os.File        // file of words or texts; nil before the first row
 	lines      *bufio.Writer
+	codesFile  *os.File
 	codes      *csr.Writer
 	known      Encoding // kind, columns and number of the rows
 }
@@ -34,8 +34,11 @@ func (m *Model) NewWriter(path string, mayReplace func(path string) error) (*Wri
 		return nil, err
 	}
 	w := &Writer{model: Model{Info: m.Info, Dictionary: m.Dictionary, Labels: m.Labels}, mayReplace: mayReplace, dir: dir}
-	if w.codes, err = csr.NewWriter(dir.Temp, m.Dictionary.Len()); err != nil {
-		return nil, dir.Abort(modeldir.InFile(path, modeldir.InFile(modeldir.Codes, err)))
+	if w.codesFile, err = os.Create(filepath.Join(dir.Temp, modeldir.Codes)); err == nil {
+		w.codes, err = csr.NewWriter(w.codesFile, m.Dictionary.Len())
+	}
+	if err != nil {
+		return nil, w.Abort(w.failed(modeldir.Codes, err))
 	}
 	return w, nil
 }
@@ -103,11 +106,11 @@ func (w *Writer) finish(ctx context.Context) error {
 	if err := cmp.Or(w.lines.Flush(), w.file.Sync(), w.file.Close()); err != nil {
 		return modeldir.InFile(w.known.Input.rowsFile(), err)
 	}
-	err := atomicfile.WriteIn(w.dir.Temp, modeldir.Codes, func(f io.Writer) error { return w.codes.Write(atomicfile.Writer{Context: ctx, Writer: f}) })
-	if err != nil {
-		return err
+	err := w.codes.Finish(ctx)
+	if err == nil {
+		err = cmp.Or(w.codesFile.Sync(), w.codesFile.Close(), w.codes.Close())
 	}
-	if err := w.codes.Close(); err != nil {
+	if err != nil {
 		return modeldir.InFile(modeldir.Codes, err)
 	}
 	if err := w.model.validateDictionary(); err != nil {
@@ -122,10 +125,11 @@ func (w *Writer) Abort(err error) error {
 	if w.dir == nil {
 		return err
 	}
-	if w.file != nil {
-		w.file.Close()
+	w.file.Close() // closing no file is an error without effect
+	w.codesFile.Close()
+	if w.codes != nil {
+		w.codes.Close()
 	}
-	w.codes.Close()
 	dir := w.dir
 	w.dir = nil
 	return dir.Abort(err)

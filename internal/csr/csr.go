@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"overcomplete/internal/npy"
 	"overcomplete/vectors"
@@ -17,19 +18,17 @@ import (
 // Write writes s as an uncompressed .npz file, which scipy.sparse.load_npz and [Read] read. Row offsets
 // are int32 if the number of nonzeros fits, otherwise int64.
 func Write(w io.Writer, s *vectors.CSR) error {
-	pointers := func(w io.Writer) error {
-		b := make([]byte, 0, 8)
-		for _, p := range s.Ptr {
-			if _, err := w.Write(appendPointer(b, p, int64(len(s.Value)))); err != nil {
-				return err
-			}
-		}
-		return nil
+	a := npy.NewArchiveWriter(w)
+	index, err := create(a, "indices", indexHeader(len(s.Index)))
+	if err != nil {
+		return err
 	}
-	return writeArrays(w, s.Rows, s.Cols,
-		part{len(s.Index), func(w io.Writer) error { return npy.WriteElements(w, s.Index) }},
-		part{len(s.Ptr), pointers},
-		part{len(s.Value), func(w io.Writer) error { return npy.WriteElements(w, s.Value) }})
+	if err := npy.WriteElements(index, s.Index); err != nil {
+		return err
+	}
+	return writeRest(a, s.Rows, s.Cols, len(s.Value), len(s.Ptr), slices.Values(s.Ptr), func(w io.Writer) error {
+		return npy.WriteElements(w, s.Value)
+	})
 }
 
 // Read reads a rows×cols CSR matrix from r, a .npz file of size bytes that [Write] or

@@ -3,140 +3,132 @@ package csr
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"os"
+	"path/filepath"
 
+	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/npy"
 	"overcomplete/vectors"
 )
 
-// A Writer writes the same file as [Write] for a matrix that may not fit in memory, a few rows at a time.
-// Each array of the file begins with its length. A Writer therefore collects the arrays in temporary
-// files until the last row.
+// A Writer writes the same file as [Write] for a matrix that may not fit in memory, a few rows at a time. It
+// writes the array of columns, the file's first, in place, and its length at the end. The values follow the columns;
+// until their number is known, they are in a temporary file. The lengths of rows are in memory.
 type Writer struct {
-	rows, cols           int
-	nonzeros             int64
-	index, value, length tempFile // length: number of nonzeros by row, int32
+	file     *os.File
+	archive  *npy.ArchiveWriter
+	index    io.Writer // array of archive
+	value    *os.File  // temporary
+	cols     int
+	nonzeros int
+	lengths  []int32 // number of nonzeros of each row
 }
 
-// A tempFile is a temporary file with the elements of an array.
-type tempFile struct {
-	file *os.File
-	*bufio.Writer
-}
-
-// NewWriter returns a writer for a matrix of cols columns. It creates temporary files in dir, of 8 bytes
-// per nonzero, which [Writer.Close] removes.
-func NewWriter(dir string, cols int) (*Writer, error) {
-	w := &Writer{cols: cols}
-	for _, p := range w.files() {
-		f, err := os.CreateTemp(dir, "codes")
-		if err != nil {
-			w.Close()
-			return nil, err
-		}
-		p.file, p.Writer = f, bufio.NewWriterSize(f, 1<<20)
+// NewWriter returns a writer to file, which must be empty, for a matrix of cols columns. It creates a temporary file
+// of 4 bytes per nonzero in the same directory, which [Writer.Close] removes.
+func NewWriter(file *os.File, cols int) (*Writer, error) {
+	w := &Writer{file: file, archive: npy.NewArchiveWriter(file), cols: cols}
+	var err error
+	if w.index, err = create(w.archive, "indices", indexHeader(0)); err != nil {
+		return nil, err
+	}
+	if w.value, err = os.CreateTemp(filepath.Dir(file.Name()), "values"); err != nil {
+		return nil, err
 	}
 	return w, nil
 }
 
-func (w *Writer) files() []*tempFile { return []*tempFile{&w.index, &w.value, &w.length} }
-
 // Add appends the rows of s. It returns an error if s has another number of columns than the writer, or if
-// a temporary file can't be written.
+// a file can't be written.
 func (w *Writer) Add(s *vectors.CSR) error {
 	if s.Cols != w.cols {
 		return fmt.Errorf("rows of %d columns for a matrix of %d", s.Cols, w.cols)
 	}
-	length := make([]int32, s.Rows)
-	for i := range length {
-		length[i] = int32(s.Ptr[i+1] - s.Ptr[i])
+	for i := range s.Rows {
+		w.lengths = append(w.lengths, int32(s.Ptr[i+1]-s.Ptr[i]))
 	}
-	w.rows += s.Rows
-	w.nonzeros += int64(s.Nonzeros())
-	if err := npy.WriteElements(w.index, s.Index); err != nil {
+	w.nonzeros += s.Nonzeros()
+	values := make(chan error)
+	go func() { values <- npy.WriteElements(w.value, s.Value) }()
+	err := npy.WriteElements(w.index, s.Index)
+	return cmp.Or(<-values, err)
+}
+
+// Finish completes the file after the last [Writer.Add]. It doesn't close it. Writes fail with the error of ctx after
+// its cancellation.
+func (w *Writer) Finish(ctx context.Context) error {
+	if err := w.archive.SetHeader(w.file, indexHeader(0), indexHeader(w.nonzeros)); err != nil {
 		return err
 	}
-	if err := npy.WriteElements(w.value, s.Value); err != nil {
+	if _, err := w.value.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	return npy.WriteElements(w.length, length)
+	return writeRest(w.archive, len(w.lengths), w.cols, w.nonzeros, len(w.lengths)+1, w.pointers, func(out io.Writer) error {
+		_, err := io.Copy(atomicfile.Writer{Context: ctx, Writer: out}, w.value)
+		return err
+	})
 }
 
-// Write writes the .npz file of all added rows to out. Call it once, after the last [Writer.Add].
-func (w *Writer) Write(out io.Writer) error {
-	for _, p := range w.files() {
-		if err := p.Flush(); err != nil {
-			return err
+// pointers yields the row offsets.
+func (w *Writer) pointers(yield func(int64) bool) {
+	end := int64(0)
+	for _, n := range w.lengths {
+		if !yield(end) {
+			return
 		}
-		if _, err := p.file.Seek(0, io.SeekStart); err != nil {
-			return err
-		}
+		end += int64(n)
 	}
-	nonzeros := int(w.nonzeros)
-	return writeArrays(out, w.rows, w.cols, part{nonzeros, w.index.copyTo}, part{w.rows + 1, w.writePointers}, part{nonzeros, w.value.copyTo})
+	yield(end)
 }
 
-// writePointers writes the row offsets, which are the cumulative sums of the lengths.
-func (w *Writer) writePointers(out io.Writer) error {
-	lengths := bufio.NewReaderSize(w.length.file, 1<<16)
-	var length [1]int32
-	var end int64
-	b := make([]byte, 0, 8)
-	for row := 0; ; row++ {
-		if _, err := out.Write(appendPointer(b, end, w.nonzeros)); err != nil || row == w.rows {
-			return err
-		}
-		if err := npy.ReadElements(lengths, length[:]); err != nil {
-			return err
-		}
-		end += int64(length[0])
-	}
-}
-
-func (p *tempFile) copyTo(out io.Writer) error {
-	_, err := io.Copy(out, p.file)
-	return err
-}
-
-// Close removes the temporary files and returns the first error.
+// Close removes the temporary file.
 func (w *Writer) Close() error {
-	var first error
-	for _, p := range w.files() {
-		if p.file != nil {
-			p.file.Close()
-			if err := os.Remove(p.file.Name()); first == nil {
-				first = err
-			}
-		}
-	}
-	return first
+	w.value.Close()
+	return os.Remove(w.value.Name())
 }
 
-// part is one of the file's long arrays.
-type part struct {
-	elements int
-	write    func(io.Writer) error
+func indexHeader(nonzeros int) npy.Header {
+	return npy.Header{Type: "<i4", Shape: []int{nonzeros}}
 }
 
-// writeArrays writes the file's arrays. Row offsets are int32 if they fit.
-func writeArrays(w io.Writer, rows, cols int, index, pointers, value part) error {
-	pointer := "<i8"
-	if value.elements <= math.MaxInt32 {
-		pointer = "<i4"
+// create adds an array to a and returns the writer of its elements.
+func create(a *npy.ArchiveWriter, name string, h npy.Header) (io.Writer, error) {
+	w, err := a.Create(name)
+	if err == nil {
+		err = npy.WriteHeader(w, h)
 	}
-	a := npy.NewArchiveWriter(w)
+	return w, err
+}
+
+// writeRest writes the arrays that follow the columns, and completes the archive.
+func writeRest(a *npy.ArchiveWriter, rows, cols, nonzeros, pointers int, pointer iter.Seq[int64], values func(io.Writer) error) error {
+	typ := "<i8"
+	if nonzeros <= math.MaxInt32 {
+		typ = "<i4"
+	}
 	for _, array := range []struct {
 		name   string
 		header npy.Header
 		write  func(io.Writer) error
 	}{
-		{"indices", npy.Header{Type: "<i4", Shape: []int{index.elements}}, index.write},
-		{"indptr", npy.Header{Type: pointer, Shape: []int{pointers.elements}}, pointers.write},
+		{"indptr", npy.Header{Type: typ, Shape: []int{pointers}}, func(w io.Writer) error {
+			b := bufio.NewWriterSize(w, 1<<16)
+			for p := range pointer {
+				if typ == "<i4" {
+					b.Write(binary.LittleEndian.AppendUint32(b.AvailableBuffer(), uint32(p)))
+				} else {
+					b.Write(binary.LittleEndian.AppendUint64(b.AvailableBuffer(), uint64(p)))
+				}
+			}
+			return b.Flush() // the first error of Write
+		}},
 		{"format", npy.Header{Type: "|S3"}, func(w io.Writer) error {
 			_, err := io.WriteString(w, "csr")
 			return err
@@ -144,32 +136,17 @@ func writeArrays(w io.Writer, rows, cols int, index, pointers, value part) error
 		{"shape", npy.Header{Type: "<i8", Shape: []int{2}}, func(w io.Writer) error {
 			return npy.WriteElements(w, []int64{int64(rows), int64(cols)})
 		}},
-		{"data", npy.Header{Type: "<f4", Shape: []int{value.elements}}, value.write},
+		{"data", npy.Header{Type: "<f4", Shape: []int{nonzeros}}, values},
 	} {
-		out, err := a.Create(array.name)
+		w, err := create(a, array.name, array.header)
 		if err != nil {
 			return err
 		}
-		if err := npy.WriteHeader(out, array.header); err != nil {
-			return err
-		}
-		buffered := bufio.NewWriterSize(out, 1<<16)
-		if err := array.write(buffered); err != nil {
-			return err
-		}
-		if err := buffered.Flush(); err != nil {
+		if err := array.write(w); err != nil {
 			return err
 		}
 	}
 	return a.Close()
-}
-
-// appendPointer appends a row offset of a matrix with n nonzeros, as int32 if all fit.
-func appendPointer(b []byte, p, nonzeros int64) []byte {
-	if nonzeros <= math.MaxInt32 {
-		return binary.LittleEndian.AppendUint32(b, uint32(p))
-	}
-	return binary.LittleEndian.AppendUint64(b, uint64(p))
 }
 
 // A Reader reads a matrix that may not fit in memory, a few rows at a time. Call Next until Rows rows are

@@ -2,13 +2,16 @@ package csr
 
 import (
 	"bytes"
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
-	"overcomplete/internal/npy"
 	"overcomplete/vectors"
 )
 
@@ -40,28 +43,33 @@ func TestInParts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, rows := range []int{0, 1, 7, 500} {
 		all := randomRows(rng, rows, 11)
-		w, err := NewWriter(t.TempDir(), 11)
+		file, err := os.Create(filepath.Join(t.TempDir(), "codes.npz"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer w.Close()
+		defer file.Close()
+		w, err := NewWriter(file, 11)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for lo := 0; lo < rows; lo += 100 {
 			if err := w.Add(rowsFrom(all, lo, min(lo+100, rows))); err != nil {
 				t.Fatal(err)
 			}
 		}
-		var got, want bytes.Buffer
-		if err := w.Write(&got); err != nil {
+		if err := cmp.Or(w.Finish(t.Context()), w.Close()); err != nil {
 			t.Fatal(err)
 		}
+		var want bytes.Buffer
 		if err := Write(&want, all); err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(got.Bytes(), want.Bytes()) {
-			t.Errorf("%d rows make another file than Write's", rows)
+		got, err := os.ReadFile(file.Name())
+		if err != nil || !bytes.Equal(got, want.Bytes()) {
+			t.Errorf("%d rows make another file than Write's, or error %v", rows, err)
 		}
 
-		r, err := NewReader(bytes.NewReader(got.Bytes()), int64(got.Len()))
+		r, err := NewReader(bytes.NewReader(got), int64(len(got)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,18 +140,7 @@ func TestReaderOffsets(t *testing.T) {
 		{[]int64{0, 2, 2, 4, 4}, "not a matrix"},
 	} {
 		var b bytes.Buffer
-		index, value := []int32{0, 2, 1, 2}, []float32{1, 2, 3, 4}
-		err := writeArrays(&b, 3, 3, part{4, func(w io.Writer) error { return npy.WriteElements(w, index) }},
-			part{len(tt.ptr), func(w io.Writer) error {
-				for _, p := range tt.ptr {
-					if err := npy.WriteElements(w, []int32{int32(p)}); err != nil {
-						return err
-					}
-				}
-				return nil
-			}},
-			part{4, func(w io.Writer) error { return npy.WriteElements(w, value) }})
-		if err != nil {
+		if err := Write(&b, &vectors.CSR{Rows: 3, Cols: 3, Ptr: tt.ptr, Index: []int32{0, 2, 1, 2}, Value: []float32{1, 2, 3, 4}}); err != nil {
 			t.Fatal(err)
 		}
 		file := bytes.NewReader(b.Bytes())
@@ -161,6 +158,47 @@ func TestReaderOffsets(t *testing.T) {
 		}
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%v: error %v, want %q", tt.ptr, err, tt.want)
+		}
+	}
+}
+
+// A write that fails, to either file, is an error of Add or Finish. A cancelled Finish returns the context's error.
+func TestWriterFails(t *testing.T) {
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tt := range []struct {
+		name string
+		ctx  context.Context
+		fail func(w *Writer)
+		want error
+	}{
+		{"columns", t.Context(), func(w *Writer) { w.file.Close() }, os.ErrClosed},
+		{"values", t.Context(), func(w *Writer) { w.value.Close() }, os.ErrClosed},
+		{"cancelled", cancelled, func(*Writer) {}, context.Canceled},
+	} {
+		dir := t.TempDir()
+		file, err := os.Create(filepath.Join(dir, "codes.npz"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		w, err := NewWriter(file, 9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tt.fail(w)
+		err = w.Add(small)
+		if err == nil {
+			err = w.Finish(tt.ctx)
+		}
+		if !errors.Is(err, tt.want) {
+			t.Errorf("%s: error %v, want %v", tt.name, err, tt.want)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		if names, _ := os.ReadDir(dir); len(names) != 1 {
+			t.Errorf("%s: the folder has %v", tt.name, names)
 		}
 	}
 }

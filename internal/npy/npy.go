@@ -56,11 +56,13 @@ func Write[T Number](w io.Writer, shape Shape, data []T) error {
 
 // WriteElements writes consecutive elements of an array after its header, which [WriteHeader] wrote.
 func WriteElements[T Number](w io.Writer, data []T) (err error) {
-	buf := make([]byte, 0, min(chunk, len(data)*binary.Size(T(0))))
-	for part := range slices.Chunk(data, chunk/binary.Size(T(0))) {
-		buf, err = binary.Append(buf[:0], binary.LittleEndian, part)
-		if err != nil {
-			return err
+	const most = 1 << 20 // elements at a time, so that a cancelled writer ends soon
+	for part := range slices.Chunk(data, most) {
+		buf := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(part))), len(part)*int(unsafe.Sizeof(part[0])))
+		if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 { // a big-endian machine
+			if buf, err = binary.Append(nil, binary.LittleEndian, part); err != nil {
+				return err
+			}
 		}
 		if _, err := w.Write(buf); err != nil {
 			return err

@@ -566,3 +566,16 @@ func TestReadRows(t *testing.T) {
 		}
 	}
 }
+
+// The change of a checksum agrees with checksums of longer data.
+func TestShiftCRC(t *testing.T) {
+	a, b := []byte("header a"), []byte("header b")
+	change := crc32.ChecksumIEEE(a) ^ crc32.ChecksumIEEE(b)
+	for _, n := range []int{0, 1, 2, 3, 64, 1000, 1<<20 + 5} {
+		rest := bytes.Repeat([]byte{'x'}, n)
+		want := crc32.ChecksumIEEE(append(a[:len(a):len(a)], rest...)) ^ crc32.ChecksumIEEE(append(b[:len(b):len(b)], rest...))
+		if got := shiftCRC(change, uint64(n)); got != want {
+			t.Errorf("%d more bytes: change %#x, want %#x", n, got, want)
+		}
+	}
+}

@@ -2,13 +2,16 @@ package npy
 
 import (
 	"archive/zip"
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
+	"math"
 	"strings"
 	"sync/atomic"
-	"time"
 )
 
 // An Archive is the content of a .npz file. The names of its members are unique, and their declared sizes fit in
@@ -124,24 +127,79 @@ func named(name string, err error) error { return fmt.Errorf("array %.60q: %w", 
 // An ArchiveWriter writes a .npz file. It stores no time, so that equal arrays give equal files. Arrays are not
 // compressed, because floating-point numbers hardly shrink and compression is slower than most disks.
 type ArchiveWriter struct {
-	zip *zip.Writer
+	zip    *zip.Writer
+	member *member // the array that is being written
 }
 
-// modified is the time of every array: the earliest time of a zip file, as in NumPy's files.
-var modified = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
+// A member is the .npy file of an array in an archive. Its size and checksum follow its data.
+type member struct {
+	header *zip.FileHeader
+	w      io.Writer
+}
+
+// Write implements [io.Writer].
+func (m *member) Write(p []byte) (int, error) {
+	n, err := m.w.Write(p)
+	h := m.header
+	h.CRC32 = crc32.Update(h.CRC32, crc32.IEEETable, p[:n])
+	h.UncompressedSize64 += uint64(n)
+	h.CompressedSize64 = h.UncompressedSize64
+	//lint:ignore SA1019 the zip package writes these fields of a raw member
+	h.CompressedSize, h.UncompressedSize = uint32(min(h.UncompressedSize64, math.MaxUint32)), uint32(min(h.UncompressedSize64, math.MaxUint32))
+	return n, err
+}
 
 // NewArchiveWriter returns an ArchiveWriter that writes to w.
-func NewArchiveWriter(w io.Writer) *ArchiveWriter {
-	return &ArchiveWriter{zip.NewWriter(w)}
-}
+func NewArchiveWriter(w io.Writer) *ArchiveWriter { return &ArchiveWriter{zip: zip.NewWriter(w)} }
 
 // Create adds an array and returns the writer of its .npy file. The file must be written before the next call of
 // Create or Close.
 func (a *ArchiveWriter) Create(name string) (io.Writer, error) {
-	return a.zip.CreateHeader(&zip.FileHeader{Name: name + extension, Method: zip.Store, Modified: modified})
+	const (
+		sizesFollow = 8        // flag: the size and the checksum follow the data
+		date        = 1<<5 | 1 // 1 January 1980, the earliest of a zip file, as in NumPy's files
+		version     = 20
+	)
+	//lint:ignore SA1019 the zip package writes ModifiedDate of a raw member, not Modified
+	h := &zip.FileHeader{Name: name + extension, Method: zip.Store, Flags: sizesFollow, ModifiedDate: date, CreatorVersion: version, ReaderVersion: version}
+	w, err := a.zip.CreateRaw(h)
+	a.member = &member{h, w}
+	return a.member, err
+}
+
+// SetHeader replaces the header of the archive's first array after its elements are written and before the next
+// Create, in the file that a writes. Both headers must have one dimension, so that they have the same length.
+func (a *ArchiveWriter) SetHeader(file io.WriterAt, was, header Header) error {
+	const localHeader = 30 // bytes, before the name
+	var before, after bytes.Buffer
+	if err := cmp.Or(a.zip.Flush(), WriteHeader(&before, was), WriteHeader(&after, header)); err != nil {
+		return err
+	}
+	h := a.member.header
+	changed := crc32.ChecksumIEEE(before.Bytes()) ^ crc32.ChecksumIEEE(after.Bytes())
+	h.CRC32 ^= shiftCRC(changed, h.UncompressedSize64-uint64(after.Len()))
+	_, err := file.WriteAt(after.Bytes(), localHeader+int64(len(h.Name)))
+	return err
+}
+
+// shiftCRC returns the change of a CRC-32 after n more bytes, given its change before them: change·x^(8n) modulo the
+// polynomial. Bits are reflected: the highest is the coefficient of x⁰.
+func shiftCRC(change uint32, n uint64) uint32 {
+	multiply := func(a, b uint32) (product uint32) {
+		for ; a != 0; a <<= 1 {
+			product ^= b & -(a >> 31)
+			b = b>>1 ^ crc32.IEEE&-(b&1)
+		}
+		return product
+	}
+	for power := uint32(1) << 23; n != 0; n >>= 1 { // x⁸, x¹⁶, x³², …
+		if n&1 != 0 {
+			change = multiply(change, power)
+		}
+		power = multiply(power, power)
+	}
+	return change
 }
 
 // Close writes the directory at the end of the file. It doesn't close the underlying writer.
-func (a *ArchiveWriter) Close() error {
-	return a.zip.Close()
-}
+func (a *ArchiveWriter) Close() error { return a.zip.Close() }
