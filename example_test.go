@@ -50,13 +50,13 @@ func Example() {
 	info, _, err := encode.File(ctx, dictionary, []string{file}, "all.model", cpu.Device{}, encode.Defaults(m.Info), encode.FileOptions{})
 	check(err)
 	defer os.RemoveAll("all.model")
-	fmt.Println(info.Words(), "words of", info.Encoding.Input.Name)
+	fmt.Println(info.Rows(), "words of", info.Encoding.Input.Name)
 
 	// 8. List the words of the strongest dimensions of a word.
 	index := interpret.NewIndex(m.Codes)
 	word := 74
 	code := interpret.NewIndex(encoded.Codes).Code(word)
-	fmt.Println(encoded.Codes.Words[word])
+	fmt.Println(encoded.Codes.IDs[word])
 	for _, w := range code.Weights()[:2] {
 		fmt.Printf("%.2f %v\n", w.Value, index.Words(w.Pole(), 6)) // a pole is the positive or negative side of a dimension
 	}

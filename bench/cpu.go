@@ -74,14 +74,14 @@ type machineLimits struct {
 	read, update float64 // bytes of an array as large as S and Q: read; read and written
 }
 
-func measureLimits(words, atoms int) (l machineLimits, err error) {
+func measureLimits(rows, atoms int) (l machineLimits, err error) {
 	k, _, err := simd.Choose()
 	if err != nil {
 		return l, err
 	}
 	const n = 50_000
 	cores := runtime.GOMAXPROCS(0)
-	state := memory.Zeros[float32](2 * words * atoms)
+	state := memory.Zeros[float32](2 * rows * atoms)
 	part := func(i int) []float32 { return state[len(state)*i/cores : len(state)*(i+1)/cores] }
 	l.fmaCore = fastest(1, 200, func(int) float64 { return k.FMA(n) })
 	l.fma = fastest(cores, 20, func(int) float64 { return k.FMA(10 * n) })
@@ -185,11 +185,11 @@ func measureEncoding(x *vectors.Dense, atoms int, limits machineLimits) (r testi
 	c.Measure(m, 0, atoms)
 	c.Fill(k, m, 0, atoms)
 	var sums []int32
-	const words = 8 * simd.TileRows
-	bytes := make([]int8, (words+simd.TileRows)*simd.BytePitch(x.Dim))
+	const block = 8 * simd.TileRows
+	bytes := make([]int8, (block+simd.TileRows)*simd.BytePitch(x.Dim))
 	product := fastest(1, 10*tries, func(int) float64 {
-		c.Correlate(k, bytes, words, &sums, func(int, int, []int32) {})
-		return words * float64(atoms*x.Dim)
+		c.Correlate(k, bytes, block, &sums, func(int, int, []int32) {})
+		return block * float64(atoms*x.Dim)
 	})
 	return testing.BenchmarkResult{N: tries, T: time.Duration(tries * float64(len(rows)/x.Dim) / one * 1e9), Extra: map[string]float64{
 		"rows/s": all, "rows-core/s": one, "product-GMAC/s": 1e-9 * product, "product-%byte": 100 * product / limits.bytesCore,
@@ -198,8 +198,8 @@ func measureEncoding(x *vectors.Dense, atoms int, limits machineLimits) (r testi
 
 // codePassFlops returns the minimum flops of a code pass: 2KL per row for RDᵀ, and 2L for each nonzero of the codes
 // before (X − AD) and after it (aD). It ignores dual averaging.
-func codePassFlops(words, dim, atoms int, before, after int64) float64 {
-	return 2 * float64(dim) * (float64(words)*float64(atoms) + float64(before) + float64(after))
+func codePassFlops(rows, dim, atoms int, before, after int64) float64 {
+	return 2 * float64(dim) * (float64(rows)*float64(atoms) + float64(before) + float64(after))
 }
 
 // dictionaryPassFlops returns the flops of a dictionary pass's products with the codes: 9L per nonzero, 2 each for

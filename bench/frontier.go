@@ -109,7 +109,7 @@ func (f *frontier) read(ctx context.Context, input, reference, data string) (err
 	if err != nil {
 		return err
 	}
-	if f.test, err = intrusion.NewTest(f.x, judge, f.x.Words); err != nil {
+	if f.test, err = intrusion.NewTest(f.x, judge, f.x.IDs); err != nil {
 		return err
 	}
 	f.test.Seed = 1
@@ -123,7 +123,7 @@ func (f *frontier) read(ctx context.Context, input, reference, data string) (err
 func (f *frontier) series() (all []series) {
 	best, free, random, words := train.Best(), train.Best(), train.Paper(), train.Paper()
 	free.Anchor = 0
-	words.FromWords, words.Center = true, true
+	words.FromRows, words.Center = true, true
 	atoms := train.WithDefaults(best, f.x).Base().Atoms
 	lambdas, nonzeros := []float64{2, 1, 0.5, 0.2}, []float64{}
 	for _, n := range []int{5, 10, 30, 90, 150, 300} {

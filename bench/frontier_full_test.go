@@ -20,8 +20,8 @@ func TestFrontier(t *testing.T) {
 	dir := t.TempDir()
 	for name, dim := range map[string]int{"x.txt": x.Dim, "half.txt": x.Dim / 2} {
 		text := ""
-		for i, word := range x.Words {
-			text += word + " " + strings.Trim(fmt.Sprint(x.Row(i)[:dim]), "[]") + "\n"
+		for i, id := range x.IDs {
+			text += id + " " + strings.Trim(fmt.Sprint(x.Row(i)[:dim]), "[]") + "\n"
 		}
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)

@@ -31,13 +31,13 @@ func init() {
 // gpuBench holds the settings of "bench gpu". It prints each result at once, so that a fault or a time limit loses
 // only the remaining measurements.
 type gpuBench struct {
-	out                       io.Writer
-	gpu                       kernels.GPU
-	words, dim, atoms, epochs int
-	count                     int
-	compareWords              int
-	rows                      *vectors.Dense // generated so far
-	failures                  []error
+	out                      io.Writer
+	gpu                      kernels.GPU
+	rows, dim, atoms, epochs int
+	count                    int
+	compareRows              int
+	generated                *vectors.Dense // generated so far
+	failures                 []error
 }
 
 // parts are the measurements, the most important ones first.
@@ -61,12 +61,12 @@ func partNames() (names []string) {
 func benchGPU(flags *flag.FlagSet, args []string, out io.Writer) error {
 	b := gpuBench{out: out}
 	device := flags.Int("device", 0, "index of the GPU")
-	positive(flags, &b.words, "words", 400000, "rows of the main trainings and of encoding")
+	positive(flags, &b.rows, "words", 400000, "rows of the main trainings and of encoding")
 	positive(flags, &b.dim, "dim", 300, "length of vectors")
 	positive(flags, &b.atoms, "atoms", 3000, "atoms of dictionaries")
 	positive(flags, &b.epochs, "epochs", 20, "epochs of the main trainings")
 	positive(flags, &b.count, "count", 3, "repetitions, after one that warms the GPU up")
-	positive(flags, &b.compareWords, "compare-words", 8000, "rows of the comparison with the CPU, of warming up, and of the dictionary for encoding")
+	positive(flags, &b.compareRows, "compare-words", 8000, "rows of the comparison with the CPU, of warming up, and of the dictionary for encoding")
 	if err := parse(flags, args, -1); err != nil {
 		return err
 	}
@@ -103,30 +103,30 @@ func (b *gpuBench) fail(name string, err error) {
 
 // first returns the first n generated vectors.
 func (b *gpuBench) first(n int) *vectors.Dense {
-	if b.rows == nil || b.rows.Len() < n {
-		b.rows = generate(seed, n, b.dim)
+	if b.generated == nil || b.generated.Len() < n {
+		b.generated = generate(seed, n, b.dim)
 	}
-	return b.rows.Slice(0, n)
+	return b.generated.Slice(0, n)
 }
 
 // job is a training to measure.
 type job struct {
-	words     int
+	rows      int
 	recipe    model.Recipe
 	precision kernels.Precision // of the paper's recipe
 }
 
-func (b *gpuBench) paper(words, epochs int, method model.Method, precision kernels.Precision) job {
+func (b *gpuBench) paper(rows, epochs int, method model.Method, precision kernels.Precision) job {
 	h := hyperparameters(b.atoms, epochs)
 	h.Method = method
-	return job{words, h, precision}
+	return job{rows, h, precision}
 }
 
 // best returns a training by the defaults of the command line, except the method and the number of training rows.
 func (b *gpuBench) best(rows int, method model.Method) job {
 	h := train.Best()
-	h.Atoms, h.Seed, h.Order, h.Method, h.TrainWords = b.atoms, seed, model.Frequency, method, math.MaxInt32
-	return job{words: rows, recipe: h}
+	h.Atoms, h.Seed, h.Order, h.Method, h.TrainRows = b.atoms, seed, model.Frequency, method, math.MaxInt32
+	return job{rows: rows, recipe: h}
 }
 
 var (
@@ -139,7 +139,7 @@ func (b *gpuBench) name(kind string, j job) string {
 	if j.precision != "" {
 		precision = "/precision=" + string(j.precision)
 	}
-	return fmt.Sprintf("%s/recipe=%s/method=%s%s/V=%d/L=%d/K=%d", kind, j.recipe, j.recipe.Base().Method, precision, j.words, b.dim, b.atoms)
+	return fmt.Sprintf("%s/recipe=%s/method=%s%s/V=%d/L=%d/K=%d", kind, j.recipe, j.recipe.Base().Method, precision, j.rows, b.dim, b.atoms)
 }
 
 func (b *gpuBench) device(precision kernels.Precision) kernels.Device {
@@ -149,7 +149,7 @@ func (b *gpuBench) device(precision kernels.Precision) kernels.Device {
 // learn trains once. The time covers only the epochs: no copies, compilation or initialisation.
 func (b *gpuBench) learn(j job) (m *model.Model, r testing.BenchmarkResult, err error) {
 	// The part encode measures the codes of the recipe "best".
-	m, err = train.Fit(context.Background(), b.first(j.words), j.recipe, b.device(j.precision), train.Options{NoCodes: true})
+	m, err = train.Fit(context.Background(), b.first(j.rows), j.recipe, b.device(j.precision), train.Options{NoCodes: true})
 	if err != nil {
 		return nil, r, err
 	}
@@ -160,7 +160,7 @@ func (b *gpuBench) learn(j job) (m *model.Model, r testing.BenchmarkResult, err 
 	last := epochs[len(epochs)-1]
 	r.N = len(epochs)
 	r.Extra = map[string]float64{
-		"ns/row/epoch": float64(r.T.Nanoseconds()) / float64(j.words) / float64(r.N),
+		"ns/row/epoch": float64(r.T.Nanoseconds()) / float64(j.rows) / float64(r.N),
 		"error":        last.Error, "objective": last.Objective, "sparsity-%": 100 * last.Sparsity,
 	}
 	return m, r, nil
@@ -171,7 +171,7 @@ func (b *gpuBench) measure(name string, j job, count int) {
 	for i := range 1 + count {
 		one := j
 		if i == 0 {
-			one.words = min(j.words, b.compareWords)
+			one.rows = min(j.rows, b.compareRows)
 		}
 		_, r, err := b.learn(one)
 		if err != nil {
@@ -188,14 +188,14 @@ func (b *gpuBench) measure(name string, j job, count int) {
 // precision, the slowest one once.
 func (b *gpuBench) train() {
 	var jobs []job
-	for _, rows := range []int{train.TrainingRows(b.first(b.words), b.atoms).Len(), b.words} {
+	for _, rows := range []int{train.TrainingRows(b.first(b.rows), b.atoms).Len(), b.rows} {
 		jobs = append(jobs, b.best(rows, model.Signed))
 	}
 	for _, method := range methods {
-		jobs = append(jobs, b.paper(b.words, b.epochs, method, "fp16"))
+		jobs = append(jobs, b.paper(b.rows, b.epochs, method, "fp16"))
 	}
 	for _, precision := range []kernels.Precision{"tf32", "fp32"} {
-		jobs = append(jobs, b.paper(b.words, b.epochs, model.Signed, precision))
+		jobs = append(jobs, b.paper(b.rows, b.epochs, model.Signed, precision))
 	}
 	for _, j := range jobs {
 		count := b.count
@@ -209,9 +209,9 @@ func (b *gpuBench) train() {
 // scale measures the time for an eighth to five times of the rows.
 func (b *gpuBench) scale() {
 	const epochs = 3
-	b.first(5 * b.words)
+	b.first(5 * b.rows)
 	for _, eighths := range []int{1, 2, 4, 8, 16, 32, 40} {
-		j := b.paper(max(1, eighths*b.words/8), epochs, model.Signed, "tf32")
+		j := b.paper(max(1, eighths*b.rows/8), epochs, model.Signed, "tf32")
 		b.measure(b.name("GPUScaling", j), j, 1)
 	}
 }
@@ -219,7 +219,7 @@ func (b *gpuBench) scale() {
 // compare compares the GPU with the CPU.
 func (b *gpuBench) compare() {
 	for _, precision := range precisions {
-		size := selfcheck.Size{Rows: b.compareWords, Dim: b.dim, Atoms: b.atoms}
+		size := selfcheck.Size{Rows: b.compareRows, Dim: b.dim, Atoms: b.atoms}
 		suffix := fmt.Sprintf("/precision=%s/V=%d/L=%d/K=%d", precision, size.Rows, size.Dim, size.Atoms)
 		steps, err := selfcheck.Run(context.Background(), b.device(precision), cpu.Device{}, size)
 		for _, s := range steps {
@@ -239,8 +239,8 @@ func (b *gpuBench) compare() {
 // encode measures encoding with a dictionary learned by the default recipe.
 func (b *gpuBench) encode() {
 	for _, method := range methods {
-		j := b.best(b.words, method)
-		m, _, err := b.learn(b.best(b.compareWords, method))
+		j := b.best(b.rows, method)
+		m, _, err := b.learn(b.best(b.compareRows, method))
 		if err == nil {
 			err = b.encodeWith(m, j)
 		}
@@ -256,17 +256,17 @@ func (b *gpuBench) encodeWith(m *model.Model, j job) error {
 		return err
 	}
 	defer e.Close()
-	b.first(b.words)                                       // generates them
-	if err := b.encodeAll(e, b.compareWords); err != nil { // warms the GPU up
+	b.first(b.rows)                                       // generates them
+	if err := b.encodeAll(e, b.compareRows); err != nil { // warms the GPU up
 		return err
 	}
 	for range b.count {
 		start := time.Now()
-		if err := b.encodeAll(e, b.words); err != nil {
+		if err := b.encodeAll(e, b.rows); err != nil {
 			return err
 		}
 		took := time.Since(start)
-		printResult(b.out, b.name("GPUEncoding", j), testing.BenchmarkResult{N: b.words, T: took, Extra: map[string]float64{"rows/s": float64(b.words) / took.Seconds()}})
+		printResult(b.out, b.name("GPUEncoding", j), testing.BenchmarkResult{N: b.rows, T: took, Extra: map[string]float64{"rows/s": float64(b.rows) / took.Seconds()}})
 	}
 	return nil
 }

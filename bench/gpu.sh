@@ -181,7 +181,7 @@ command_time() {
   seq "$words" >words.txt
   rm -f "$results/bench-command.txt"
   wall train train vectors.npy -o model --force --progress -k "$atoms"
-  wall train-all train vectors.npy -o model --force --progress -k "$atoms" --train-words all
+  wall train-all train vectors.npy -o model --force --progress -k "$atoms" --train-rows all
   wall encode encode model vectors.npy -o encoded
 }
 

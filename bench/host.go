@@ -70,7 +70,7 @@ func writeParquet(w io.Writer, x *vectors.Dense) error {
 		Vector []float32 `parquet:"vector,list"`
 	}
 	p := parquet.NewGenericWriter[row](w, parquet.Compression(&parquet.Snappy))
-	for i, word := range x.Words {
+	for i, word := range x.IDs {
 		if _, err := p.Write([]row{{word, x.Row(i)}}); err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func writeParquet(w io.Writer, x *vectors.Dense) error {
 
 // sparseOf returns data, V×L, with the words of x, as rows without zeros.
 func sparseOf(x *vectors.Dense, data []float32) *vectors.Sparse {
-	s := &vectors.Sparse{Words: x.Words, CSR: vectors.CSR{Rows: x.Len(), Cols: x.Dim, Ptr: []int64{0}, Value: data}}
+	s := &vectors.Sparse{IDs: x.IDs, CSR: vectors.CSR{Rows: x.Len(), Cols: x.Dim, Ptr: []int64{0}, Value: data}}
 	for i := range data {
 		s.Index = append(s.Index, int32(i%x.Dim))
 		if i%x.Dim == x.Dim-1 {
@@ -163,7 +163,7 @@ func (b *hostBench) generate(formats []string) error {
 		return atomicfile.WriteFile(context.Background(), path, true, f)
 	}
 	err := write(b.wordList(), func(w io.Writer) error {
-		_, err := io.WriteString(w, strings.Join(x.Words, "\n")+"\n")
+		_, err := io.WriteString(w, strings.Join(x.IDs, "\n")+"\n")
 		return err
 	})
 	for _, f := range hostFormats {

@@ -33,7 +33,7 @@ const seed = 1
 
 // Streams of random numbers.
 const (
-	wordStream = iota
+	rowStream = iota
 	clusterStream
 )
 
@@ -42,15 +42,15 @@ func init() {
 }
 
 func benchVectors(flags *flag.FlagSet, args []string, _ io.Writer) error {
-	var words, dim int
-	positive(flags, &words, "words", 400000, "number of vectors")
+	var rows, dim int
+	positive(flags, &rows, "words", 400000, "number of vectors")
 	positive(flags, &dim, "dim", 300, "length of vectors")
 	if err := parse(flags, args, 1); err != nil {
 		return err
 	}
-	x := generate(seed, words, dim)
+	x := generate(seed, rows, dim)
 	return atomicfile.WriteFile(context.Background(), flags.Arg(0), true, func(w io.Writer) error {
-		return npy.Write(w, []int{words, dim}, x.Data)
+		return npy.Write(w, []int{rows, dim}, x.Data)
 	})
 }
 
@@ -59,13 +59,13 @@ func benchVectors(flags *flag.FlagSet, args []string, _ io.Writer) error {
 //
 // A vector is its cluster's centre plus Gaussian noise, scaled to a heavy-tailed norm, and rotated so that no axis is
 // special.
-func generate(seed uint64, words, dim int) *vectors.Dense {
+func generate(seed uint64, rows, dim int) *vectors.Dense {
 	deviation := deviations(dim)
-	x := &vectors.Dense{Words: make([]string, words), Dim: dim, Data: make([]float32, words*dim)}
-	parallel.Ranges(words, func(lo, hi int) {
+	x := &vectors.Dense{IDs: make([]string, rows), Dim: dim, Data: make([]float32, rows*dim)}
+	parallel.Ranges(rows, func(lo, hi int) {
 		g := generator{seed: seed, deviation: deviation, row: make([]float64, dim)}
 		for i := lo; i < hi; i++ {
-			x.Words[i] = "word" + strconv.Itoa(i)
+			x.IDs[i] = "word" + strconv.Itoa(i)
 			g.vector(x.Row(i), i)
 		}
 	})
@@ -102,7 +102,7 @@ func (g *generator) random(stream, row int) *rand.Rand {
 }
 
 func (g *generator) vector(x []float32, i int) {
-	own := g.random(wordStream, i)
+	own := g.random(rowStream, i)
 	cluster := clusterStart * (math.Pow(clusters/clusterStart+1, own.Float64()) - 1)
 	centre := g.random(clusterStream, int(cluster))
 	norm := math.Exp(normSpread*own.NormFloat64() - normSpread*normSpread)

@@ -22,7 +22,7 @@ func (x *executable) finish(f *frame, b *program.Body) {
 			continue
 		}
 		var all float64
-		for _, x := range f.stored[in.A][:f.rows(b.Rows)] {
+		for _, x := range f.stored[in.A][:f.length(b.Rows)] {
 			all += x
 		}
 		f.numbers[in.Dst] = all

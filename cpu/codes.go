@@ -101,7 +101,7 @@ func (c *codes) dropZeros(row int) {
 	c.index[row], c.value[row] = index[:kept], value[:kept]
 }
 
-// tile holds the codes of a few consecutive words. A word's tile is nil before its first code pass, when its
+// tile holds the codes of a few consecutive rows. A row's tile is nil before its first code pass, when its
 // code is random and dense.
 type tile struct {
 	end   []int // end of each row in index and value
@@ -136,45 +136,45 @@ func (t *tile) pack(c *codes, rows int) {
 	}
 }
 
-// view sets c to the codes of the frame's words, from word lo on. The codes alias the tiles; random codes are
+// view sets c to the codes of the frame's rows, from row lo on. The codes alias the tiles; random codes are
 // drawn into f.random.
 func (s *state) view(f *frame, c *codes, lo int, lanes []*lane) {
 	k := s.atoms
 	random := 0
-	for i := range f.words {
-		if t := s.tiles[(lo+i)/s.tileWords]; t != nil {
-			c.index[i], c.value[i] = t.row((lo + i) % s.tileWords)
+	for i := range f.rows {
+		if t := s.tiles[(lo+i)/s.tileRows]; t != nil {
+			c.index[i], c.value[i] = t.row((lo + i) % s.tileRows)
 		} else {
 			random++
 		}
 	}
 	if random == 0 {
-		c.densify(f.words, k, lanes)
+		c.densify(f.rows, k, lanes)
 		return
 	}
-	f.random.Resize(f.words, k)
-	parallel.With(lanes, f.words, func(_ *lane, i int) {
-		if s.tiles[(lo+i)/s.tileWords] == nil {
+	f.random.Resize(f.rows, k)
+	parallel.With(lanes, f.rows, func(_ *lane, i int) {
+		if s.tiles[(lo+i)/s.tileRows] == nil {
 			c.index[i], c.value[i] = s.allAtoms, f.random.Row(i)
 			backend.InitialCode(c.value[i], s.problem.Hyperparameters.Seed, lo+i)
 		}
 	})
 	c.dense = nil
-	if random == f.words {
+	if random == f.rows {
 		c.dense = &f.random
 	}
 }
 
-// columns holds the codes of a batch by atom, for consecutive atoms. The nonzeros of the i-th atom are word and
-// value from start[i] to end[i], by increasing word.
+// columns holds the codes of a batch by atom, for consecutive atoms. The nonzeros of the i-th atom are row and
+// value from start[i] to end[i], by increasing row.
 type columns struct {
 	start, end []int
-	from       []int // by word: position of the first nonzero of these atoms
+	from       []int // by row: position of the first nonzero of these atoms
 	word       []int32
 	value      []float32
 }
 
-// atom returns the words that use the i-th atom, and its values in their codes.
+// atom returns the rows that use the i-th atom, and its values in their codes.
 func (t *columns) atom(i int) ([]int32, []float32) {
 	return t.word[t.start[i]:t.end[i]], t.value[t.start[i]:t.end[i]]
 }

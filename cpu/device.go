@@ -34,7 +34,7 @@ const codeShare = 0.5
 
 // Memory estimates the bytes of a training: S and Q, the codes of the first epoch, X, matrices of the shape
 // of D, and the workers' buffers.
-func (d Device) Memory(words, dim int, h model.Paper) float64 {
+func (d Device) Memory(rows, dim int, h model.Paper) float64 {
 	perVector := 4.0 * 2 // bytes per coordinate of X: X, and a copy made when it was read
 	if h.Center {
 		perVector += 4 // the centred copy
@@ -46,20 +46,20 @@ func (d Device) Memory(words, dim int, h model.Paper) float64 {
 		perTile = 8 + 4*2   // bytes per coordinate of a tile: codes at full capacity, random or dense codes
 		program = 100 << 20 // the program and its batches
 	)
-	v, k, l := float64(words), float64(h.Atoms), float64(dim)
-	inFlight := min(float64(d.workers())*maxWords, v)
+	v, k, l := float64(rows), float64(h.Atoms), float64(dim)
+	inFlight := min(float64(d.workers())*maxRows, v)
 	return v*k*(state+codeShare*code) + k*l*perAtom + v*l*perVector + inFlight*k*perTile + program
 }
 
 // checkMemory returns an error if a training needs more memory than the machine has.
-func (d Device) checkMemory(words, dim int, h model.Paper) error {
-	what := fmt.Sprintf("%d words × %d sparse dimensions need", words, h.Atoms)
-	// The largest array has K columns and one row per word (S), per dimension (D) or per word of a tile.
-	largest := 4 * float64(h.Atoms) * float64(max(words, dim)+2*maxWords)
+func (d Device) checkMemory(rows, dim int, h model.Paper) error {
+	what := fmt.Sprintf("%d words × %d sparse dimensions need", rows, h.Atoms)
+	// The largest array has K columns and one row per vector (S), per dimension (D) or per row of a tile.
+	largest := 4 * float64(h.Atoms) * float64(max(rows, dim)+2*maxRows)
 	if h.Atoms > math.MaxInt32 { // columns of codes are int32
 		largest = math.Inf(1)
 	}
-	return d.checkNeed(what, d.Memory(words, dim, h), largest)
+	return d.checkNeed(what, d.Memory(rows, dim, h), largest)
 }
 
 // checkNeed returns an error if a task needs more bytes than [memory.Limit]: allocating or filling them would

@@ -17,8 +17,8 @@ func TestMemory(t *testing.T) {
 	}
 	h := model.Paper{Common: model.Common{Atoms: 20}}
 	fits := func(bytes float64, overcommit bool) bool {
-		words := int(bytes / (Device{}).Memory(1_000_000_000, 2, h) * 1e9) // the constant part is negligible
-		err := Device{Overcommit: overcommit}.checkMemory(words, 2, h)
+		rows := int(bytes / (Device{}).Memory(1_000_000_000, 2, h) * 1e9) // the constant part is negligible
+		err := Device{Overcommit: overcommit}.checkMemory(rows, 2, h)
 		if err != nil && !errors.Is(err, backend.ErrMemory) {
 			t.Fatal(err)
 		}

@@ -153,7 +153,7 @@ func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float3
 	e.y.Resize(rows, e.dim)
 	// About one tile per worker, or more.
 	share := (rows/len(e.lanes) + simd.TileRows) / simd.TileRows * simd.TileRows
-	words := min(share, maxWords)
+	words := min(share, maxRows)
 	tiles := make([]tile, (rows+words-1)/words)
 	parallel.With(e.lanes, len(tiles), func(l *encodeLane, i int) {
 		if ctx.Err() != nil {

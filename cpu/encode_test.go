@@ -151,7 +151,7 @@ func TestEncoderRefuses(t *testing.T) {
 
 func BenchmarkEncode(b *testing.B) {
 	const dim = 300
-	x, d := benchEncode(4 * maxWords)
+	x, d := benchEncode(4 * maxRows)
 	e := newEncoder(b, d, encode.Options{Lambda: 0.5, Steps: 20, Nonzeros: 240}, 1)
 	rows := len(x) / dim
 	for b.Loop() {
@@ -160,7 +160,7 @@ func BenchmarkEncode(b *testing.B) {
 	b.ReportMetric(float64(rows*b.N)/b.Elapsed().Seconds(), "words/s")
 }
 
-// benchEncode uses atoms of norm 4.4 and words of norm 2.8, as in a trained model.
+// benchEncode uses atoms of norm 4.4 and rows of norm 2.8, as in a trained model.
 func benchEncode(rows int) (x []float32, d *model.Dictionary) {
 	x, d = encodetest.Problem(rows, 300, 3000)
 	scale := func(m []float32, norm float64) {

@@ -14,9 +14,9 @@ const (
 	// cache beside the rows of a tile.
 	blockBytes = 256 << 10
 
-	// maxWords and maxAtoms limit a unit of work. D is read from level 3 once per maxWords words. If maxWords were
+	// maxRows and maxAtoms limit a unit of work. D is read from level 3 once per maxRows rows. If maxRows were
 	// 32, decoding would spend half of its time on these reads.
-	maxWords = 8 * simd.TileRows
+	maxRows  = 8 * simd.TileRows
 	maxAtoms = 64
 
 	// partBytes is the size of a part of D, which is updated and then multiplied while it is in level 2. There
@@ -44,24 +44,24 @@ type executable struct {
 // frame holds the values that a program keeps between steps, for one batch. Its vectors may alias a trainer's
 // memory.
 type frame struct {
-	words, atoms, dim int
-	epoch             int
-	vectors           []simd.Matrix // with a row for each word or atom; lanes hold products
-	numbers           []float64
-	stored            [][]float64   // numbers of rows, to be totalled
-	codes             codes         // A
-	sums              simd.State    // S and Q
-	random            simd.Matrix   // initial codes
-	packed            simd.Panels   // packed atoms of correlate steps
-	borrowed          bool          // packed belongs to another frame and is up to date
-	parts             []simd.Matrix // parts whose sum is the product of the next decode step; nil if not computed
-	partsBuffer       []simd.Matrix
-	next              *frame // the next batch, nil if there is none
+	rows, atoms, dim int
+	epoch            int
+	vectors          []simd.Matrix // with a row for each row or atom; lanes hold products
+	numbers          []float64
+	stored           [][]float64   // numbers of rows, to be totalled
+	codes            codes         // A
+	sums             simd.State    // S and Q
+	random           simd.Matrix   // initial codes
+	packed           simd.Panels   // packed atoms of correlate steps
+	borrowed         bool          // packed belongs to another frame and is up to date
+	parts            []simd.Matrix // parts whose sum is the product of the next decode step; nil if not computed
+	partsBuffer      []simd.Matrix
+	next             *frame // the next batch, nil if there is none
 }
 
-func (f *frame) rows(a program.Axis) int {
-	if a == program.Words {
-		return f.words
+func (f *frame) length(a program.Axis) int {
+	if a == program.Rows {
+		return f.rows
 	}
 	return f.atoms
 }
@@ -70,7 +70,7 @@ func (f *frame) rows(a program.Axis) int {
 type lane struct {
 	tile frame // for programs that a worker runs on one tile
 
-	row     int           // current word or atom
+	row     int           // current row or atom
 	first   int           // first row of the products
 	vectors []simd.Matrix // the frame's vectors, the lane's products of the rows from first on, and scratch rows
 	numbers []float64     // of the current row
@@ -122,32 +122,32 @@ func (x *executable) run(f *frame, lanes []*lane) {
 }
 
 func (x *executable) step(s program.Step, f *frame, lanes []*lane) {
-	// A lane reads D once per wordsAtOnce words.
-	wordsAtOnce := min(maxWords, (f.words+len(lanes)-1)/len(lanes))
+	// A lane reads D once per rowsAtOnce rows.
+	rowsAtOnce := min(maxRows, (f.rows+len(lanes)-1)/len(lanes))
 	sweep := func(rows, atOnce int, step func(l *lane, lo, hi int)) {
 		parallel.With(lanes, (rows+atOnce-1)/atOnce, func(l *lane, i int) { step(l, i*atOnce, min((i+1)*atOnce, rows)) })
 	}
 	switch s := s.(type) {
 	case *program.Decode:
-		sweep(f.words, wordsAtOnce, func(l *lane, lo, hi int) { x.decode(l, f, s, lo, hi) })
+		sweep(f.rows, rowsAtOnce, func(l *lane, lo, hi int) { x.decode(l, f, s, lo, hi) })
 		f.parts = nil
 		x.finish(f, &s.Body)
 	case *program.Accumulate:
 		sweep(f.atoms, max(maxAtoms, f.atoms/(4*len(lanes))), func(l *lane, lo, hi int) { x.accumulate(l, f, s, lo, hi) })
 		x.finish(f, &s.Body)
 	case *program.Correlate:
-		f.codes.reserve(f.words, f.atoms+simd.Width)
+		f.codes.reserve(f.rows, f.atoms+simd.Width)
 		if !f.borrowed {
 			pack(&f.packed, x.kernels, f.vectors[s.Atoms], f.atoms, lanes)
 		}
-		sweep(f.words, wordsAtOnce, func(l *lane, lo, hi int) { x.correlate(l, f, s, lo, hi) })
-		f.codes.densify(f.words, f.atoms, lanes)
+		sweep(f.rows, rowsAtOnce, func(l *lane, lo, hi int) { x.correlate(l, f, s, lo, hi) })
+		f.codes.densify(f.rows, f.atoms, lanes)
 	case *program.Elementwise:
 		atOnce := maxAtoms
-		if s.Rows == program.Words {
-			atOnce = wordsAtOnce
+		if s.Rows == program.Rows {
+			atOnce = rowsAtOnce
 		}
-		sweep(f.rows(s.Rows), atOnce, func(l *lane, lo, hi int) {
+		sweep(f.length(s.Rows), atOnce, func(l *lane, lo, hi int) {
 			x.prepare(l, f, lo, hi-lo)
 			x.body(l, f, &s.Body, lo, hi)
 		})
@@ -179,7 +179,7 @@ func (x *executable) decode(l *lane, f *frame, s *program.Decode, lo, hi int) {
 
 func (x *executable) accumulate(l *lane, f *frame, s *program.Accumulate, lo, hi int) {
 	if f.codes.dense == nil {
-		l.column.transpose(&f.codes, f.words, lo, hi)
+		l.column.transpose(&f.codes, f.rows, lo, hi)
 	}
 	x.accumulateProducts(l, f, s, lo, hi)
 	x.body(l, f, &s.Body, lo, hi)
@@ -199,28 +199,28 @@ func (x *executable) accumulateProducts(l *lane, f *frame, s *program.Accumulate
 		product := func(out, r simd.Matrix) {
 			for k := lo; k < hi; k++ {
 				words, values := l.column.atom(k - lo)
-				x.kernels.Decode(out.Padded(k - lo)[:r.Pitch], words, values, r.Data, r.Pitch, int32(f.words))
+				x.kernels.Decode(out.Padded(k - lo)[:r.Pitch], words, values, r.Data, r.Pitch, int32(f.rows))
 			}
 		}
 		product(sum, r)
 		if s.Squares {
-			r2.Resize(f.words, r.Width)
-			x.squareRows(*r2, r, f.words)
+			r2.Resize(f.rows, r.Width)
+			x.squareRows(*r2, r, f.rows)
 			x.kernels.Mul(l.column.value, l.column.value, l.column.value)
 			product(squares, *r2)
 		}
 		return
 	}
-	for block := 0; block < f.words; block += blockRows(r.Pitch) {
-		words := min(blockRows(r.Pitch), f.words-block)
+	for block := 0; block < f.rows; block += blockRows(r.Pitch) {
+		rows := min(blockRows(r.Pitch), f.rows-block)
 		codes := simd.Matrix{Data: f.codes.dense.From(block).Data[lo:], Width: hi - lo, Pitch: f.codes.dense.Pitch}
-		x.kernels.Multiply(sum, hi-lo, codes.View(0, 0).Transposed(), r.From(block), words)
+		x.kernels.Multiply(sum, hi-lo, codes.View(0, 0).Transposed(), r.From(block), rows)
 		if s.Squares {
-			codes2.Resize(words, hi-lo)
-			r2.Resize(words, r.Width)
-			x.squareRows(*codes2, codes, words)
-			x.squareRows(*r2, r.From(block), words)
-			x.kernels.Multiply(squares, hi-lo, codes2.View(0, 0).Transposed(), *r2, words)
+			codes2.Resize(rows, hi-lo)
+			r2.Resize(rows, r.Width)
+			x.squareRows(*codes2, codes, rows)
+			x.squareRows(*r2, r.From(block), rows)
+			x.kernels.Multiply(squares, hi-lo, codes2.View(0, 0).Transposed(), *r2, rows)
 		}
 	}
 }
@@ -231,7 +231,7 @@ func (x *executable) squareRows(dst, m simd.Matrix, rows int) {
 	}
 }
 
-// correlate computes S, Q and codes of a few words at a time, from sums in the level-1 cache.
+// correlate computes S, Q and codes of a few rows at a time, from sums in the level-1 cache.
 func (x *executable) correlate(l *lane, f *frame, s *program.Correlate, lo, hi int) {
 	c := &f.codes
 	step := simd.Averaging{
@@ -241,8 +241,8 @@ func (x *executable) correlate(l *lane, f *frame, s *program.Correlate, lo, hi i
 	if s.Nonnegative {
 		step.Floor = 0
 	}
-	x.kernels.Correlate(f.vectors[s.Residuals], lo, hi, &f.packed, &f.sums, &l.sums, func(word, atom int, sums []float32) {
-		c.index[word], c.value[word] = x.kernels.Average(&f.sums, word, atom, sums, c.index[word], c.value[word], step)
+	x.kernels.Correlate(f.vectors[s.Residuals], lo, hi, &f.packed, &f.sums, &l.sums, func(row, atom int, sums []float32) {
+		c.index[row], c.value[row] = x.kernels.Average(&f.sums, row, atom, sums, c.index[row], c.value[row], step)
 	})
 }
 

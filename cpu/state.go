@@ -41,13 +41,13 @@ func eachRow(m simd.Matrix, rows int, f func(row []float32) error) error {
 
 // Restore implements [backend.Trainer].
 func (s *state) Restore(dictionary []float32, a *vectors.CSR) error {
-	if len(dictionary) != s.atoms*s.dim || a.Rows != s.words || a.Cols != s.atoms {
-		return fmt.Errorf("cpu: a state of %d words × %d atoms, want %d × %d", a.Rows, a.Cols, s.words, s.atoms)
+	if len(dictionary) != s.atoms*s.dim || a.Rows != s.rows || a.Cols != s.atoms {
+		return fmt.Errorf("cpu: a state of %d words × %d atoms, want %d × %d", a.Rows, a.Cols, s.rows, s.atoms)
 	}
 	s.setDictionary(dictionary)
 	for i := range s.tiles {
-		lo := i * s.tileWords
-		n := min(s.tileWords, s.words-lo)
+		lo := i * s.tileRows
+		n := min(s.tileRows, s.rows-lo)
 		rows := &codes{index: make([][]int32, n), value: make([][]float32, n)}
 		for j := range n {
 			rows.index[j], rows.value[j] = a.Row(lo + j)

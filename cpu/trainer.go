@@ -16,15 +16,15 @@ import (
 
 // state holds the variables and workers of both trainers.
 type state struct {
-	problem    backend.Problem
-	words, dim int // V, L
-	atoms      int // K
+	problem   backend.Problem
+	rows, dim int // V, L
+	atoms     int // K
 
 	dictionary simd.Matrix // D, K×L
 	squares    simd.Matrix // H, K×L
 	sums       simd.State  // S and Q, V×K
 	tiles      []*tile     // A
-	tileWords  int
+	tileRows   int
 	allAtoms   []int32     // 0, 1, …, K−1: the columns of a dense code
 	packed     simd.Panels // D, for a code pass
 
@@ -39,7 +39,7 @@ type minibatch struct {
 	batches                  [2]frame // the batch of the current dictionary step, and the next
 }
 
-// authors trains in the order of the paper's program, word by word.
+// authors trains in the order of the paper's program, row by row.
 type authors struct {
 	*state
 	step, evaluate *executable
@@ -82,11 +82,11 @@ func (d Device) newState(p backend.Problem, kernels *simd.Kernels) (*state, erro
 	if err := d.checkMemory(words, p.Dim, h); err != nil {
 		return nil, err
 	}
-	if p.Words == nil {
-		p.Words = func(int) {}
+	if p.Rows == nil {
+		p.Rows = func(int) {}
 	}
 	s := &state{
-		problem: p, atoms: k, words: words, dim: p.Dim, kernels: kernels,
+		problem: p, atoms: k, rows: words, dim: p.Dim, kernels: kernels,
 		dictionary: simd.NewMatrix(k, p.Dim),
 		squares:    simd.NewMatrix(k, p.Dim),
 		sums:       simd.State{Columns: k, S: memory.Zeros[float32](words * k), Q: memory.Zeros[float32](words * k)},
@@ -99,14 +99,14 @@ func (d Device) newState(p backend.Problem, kernels *simd.Kernels) (*state, erro
 	for range min(d.workers(), max(words, k)) { // no step has more rows
 		s.lanes = append(s.lanes, new(lane))
 	}
-	// At least 32 tiles, if there are enough words. Losses are summed by tile: the size of tiles must not
+	// At least 32 tiles, if there are enough rows. Losses are summed by tile: the size of tiles must not
 	// depend on the number of lanes.
 	share := (words/32 + simd.TileRows) / simd.TileRows * simd.TileRows
-	s.tileWords = min(share, maxWords)
+	s.tileRows = min(share, maxRows)
 	if h.AuthorsOrder {
-		s.tileWords = 1
+		s.tileRows = 1
 	}
-	s.tiles = make([]*tile, (words+s.tileWords-1)/s.tileWords)
+	s.tiles = make([]*tile, (words+s.tileRows-1)/s.tileRows)
 	return s, nil
 }
 
@@ -122,10 +122,10 @@ func (s *state) Device() string { return name(s.kernels) }
 // Close implements [backend.Trainer].
 func (s *state) Close() error { return nil }
 
-// bind prepares f to run program x on the words from lo to hi in epoch t.
+// bind prepares f to run program x on the rows from lo to hi in epoch t.
 func (s *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
 	n, k, l := hi-lo, s.atoms, s.dim
-	f.words, f.atoms, f.dim, f.epoch = n, k, l, t
+	f.rows, f.atoms, f.dim, f.epoch = n, k, l, t
 	f.sums = s.sums.Rows(lo, hi)
 	f.vectors = simd.Sized(f.vectors, len(x.Vectors))
 	for i, v := range x.Vectors {
@@ -138,7 +138,7 @@ func (s *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
 		case v.Input == "H":
 			*m = s.squares
 		case i > program.SquaresProduct && v.Rows != program.One: // lanes hold the others
-			m.Resize(f.rows(v.Rows), l)
+			m.Resize(f.length(v.Rows), l)
 		}
 	}
 	f.codes.index, f.codes.value = simd.Sized(f.codes.index, n), simd.Sized(f.codes.value, n)
@@ -167,18 +167,18 @@ func (b *minibatch) Epoch(ctx context.Context, epoch, batch int) (sums backend.S
 	return sums, err
 }
 
-// dictionaryPass runs a dictionary step for each batch of words, in order.
+// dictionaryPass runs a dictionary step for each batch of rows, in order.
 func (b *minibatch) dictionaryPass(ctx context.Context, batch int, sums *backend.Sums) error {
 	x, f, next := b.dictionaryStep, &b.batches[0], &b.batches[1]
-	b.bind(f, x, 0, min(batch, b.words), 0, b.lanes)
-	for lo := 0; lo < b.words; lo += batch {
+	b.bind(f, x, 0, min(batch, b.rows), 0, b.lanes)
+	for lo := 0; lo < b.rows; lo += batch {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		hi := min(lo+batch, b.words)
+		hi := min(lo+batch, b.rows)
 		f.next = nil
-		if hi < b.words {
-			b.bind(next, x, hi, min(hi+batch, b.words), 0, b.lanes)
+		if hi < b.rows {
+			b.bind(next, x, hi, min(hi+batch, b.rows), 0, b.lanes)
 			f.next = next
 		}
 		x.run(f, b.lanes)
@@ -187,7 +187,7 @@ func (b *minibatch) dictionaryPass(ctx context.Context, batch int, sums *backend
 		if x.number(f, "alpha") < 1 {
 			sums.Shortened++
 		}
-		b.problem.Words(hi - lo)
+		b.problem.Rows(hi - lo)
 		f, next = next, f
 	}
 	if b.tiles[0] == nil { // random codes, which are the largest, are never drawn again
@@ -196,7 +196,7 @@ func (b *minibatch) dictionaryPass(ctx context.Context, batch int, sums *backend
 	return nil
 }
 
-// codePass computes new codes of all words.
+// codePass computes new codes of all rows.
 func (b *minibatch) codePass(ctx context.Context, epoch int, sums *backend.Sums) error {
 	x := b.codeStep
 	pack(&b.packed, b.kernels, b.dictionary, b.atoms, b.lanes)
@@ -209,12 +209,12 @@ func (b *minibatch) codePass(ctx context.Context, epoch int, sums *backend.Sums)
 	return ctx.Err()
 }
 
-// Epoch implements [backend.Trainer]. It updates D and the code of each word in turn, and measures all codes
+// Epoch implements [backend.Trainer]. It updates D and the code of each row in turn, and measures all codes
 // at the end.
 func (b *authors) Epoch(ctx context.Context, epoch, _ int) (sums backend.Sums, err error) {
 	start := time.Now()
 	x, f := b.step, new(frame)
-	for i := range b.words {
+	for i := range b.rows {
 		if err := ctx.Err(); err != nil {
 			return sums, err
 		}
@@ -223,10 +223,10 @@ func (b *authors) Epoch(ctx context.Context, epoch, _ int) (sums backend.Sums, e
 		sums.RunningLoss += x.number(f, "loss")
 		sums.Steps++
 		b.store(i, f)
-		b.problem.Words(1)
+		b.problem.Rows(1)
 	}
 	between := time.Now()
-	measured := make([]measures, b.words)
+	measured := make([]measures, b.rows)
 	b.eachTile(ctx, b.evaluate, epoch, func(f *frame, i int) { measured[i] = b.evaluate.measures(f) })
 	b.sum(measured, &sums)
 	sums.DictionarySeconds, sums.CodeSeconds = between.Sub(start).Seconds(), time.Since(between).Seconds()
@@ -239,14 +239,14 @@ func (s *state) eachTile(ctx context.Context, x *executable, epoch int, done fun
 		if ctx.Err() != nil {
 			return
 		}
-		f, lo := &l.tile, i*s.tileWords
-		hi := min(lo+s.tileWords, s.words)
+		f, lo := &l.tile, i*s.tileRows
+		hi := min(lo+s.tileRows, s.rows)
 		alone := []*lane{l}
 		s.bind(f, x, lo, hi, epoch, alone)
 		f.packed, f.borrowed = s.packed, true
 		x.run(f, alone)
 		done(f, i)
-		s.problem.Words(hi - lo)
+		s.problem.Rows(hi - lo)
 	})
 }
 
@@ -254,7 +254,7 @@ func (s *state) store(i int, f *frame) {
 	if s.tiles[i] == nil {
 		s.tiles[i] = new(tile)
 	}
-	s.tiles[i].pack(&f.codes, f.words)
+	s.tiles[i].pack(&f.codes, f.rows)
 }
 
 type measures struct{ loss, squared float64 } // squared is Σ‖x − aD‖²
@@ -292,18 +292,18 @@ func (s *state) Codes() (*vectors.CSR, error) {
 		if t != nil {
 			nonzeros += len(t.value)
 		} else {
-			nonzeros += (min((i+1)*s.tileWords, s.words) - i*s.tileWords) * s.atoms
+			nonzeros += (min((i+1)*s.tileRows, s.rows) - i*s.tileRows) * s.atoms
 		}
 	}
 	all := &vectors.CSR{
 		Cols:  s.atoms,
-		Ptr:   make([]int64, 1, s.words+1),
+		Ptr:   make([]int64, 1, s.rows+1),
 		Index: make([]int32, 0, nonzeros),
 		Value: make([]float32, 0, nonzeros),
 	}
-	f := frame{words: 1}
+	f := frame{rows: 1}
 	c := &codes{index: make([][]int32, 1), value: make([][]float32, 1)}
-	for i := range s.words {
+	for i := range s.rows {
 		s.view(&f, c, i, s.lanes)
 		all.AppendRow(c.index[0], c.value[0])
 	}

@@ -115,7 +115,7 @@ func TestDrawnCodesAreDropped(t *testing.T) {
 		return m.HeapAlloc
 	}
 	var before, during uint64
-	p.Words = func(int) { during = used() }
+	p.Rows = func(int) { during = used() }
 	b := minibatchOf(t, p, 1)
 	before = used()
 	if err := b.dictionaryPass(t.Context(), words, new(backend.Sums)); err != nil {
@@ -129,11 +129,11 @@ func TestDrawnCodesAreDropped(t *testing.T) {
 	runtime.KeepAlive(b)
 }
 
-// small returns a problem with the given number of words.
-func small(words int) backend.Problem {
+// small returns a problem with the given number of rows.
+func small(rows int) backend.Problem {
 	h := train.Paper()
 	h.Atoms, h.Lambda = 10, 0.1
-	return backend.Problem{X: make([]float32, 2*words), Dim: 2, Hyperparameters: h}
+	return backend.Problem{X: make([]float32, 2*rows), Dim: 2, Hyperparameters: h}
 }
 
 // A pass stops when its context is cancelled.
@@ -142,7 +142,7 @@ func TestCancelledMidway(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		authors bool
-		after   int // words
+		after   int // rows
 	}{
 		{"dictionary pass", false, 300}, {"code pass", false, words + 300},
 		{"authors' order", true, 300}, {"authors' measuring", true, words + 300},
@@ -151,7 +151,7 @@ func TestCancelledMidway(t *testing.T) {
 		done := 0
 		p := small(words)
 		p.Hyperparameters.AuthorsOrder = test.authors
-		p.Words = func(n int) {
+		p.Rows = func(n int) {
 			if done += n; done >= test.after {
 				cancel()
 			}
@@ -213,9 +213,9 @@ func TestPrograms(t *testing.T) {
 		backendtest.RunPrograms(t, newTrainer, func(b backend.Trainer, p *program.Program, epoch int) (map[string]float64, error) {
 			s := b.(*minibatch).state
 			x, f := &executable{p, s.kernels}, new(frame)
-			s.bind(f, x, 0, s.words, epoch, s.lanes)
+			s.bind(f, x, 0, s.rows, epoch, s.lanes)
 			x.run(f, s.lanes)
-			s.store(0, f) // the words are a tile
+			s.store(0, f) // the rows are a tile
 			numbers := make(map[string]float64)
 			for name := range x.Outputs {
 				numbers[name] = x.number(f, name)

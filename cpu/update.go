@@ -43,7 +43,7 @@ func (x *executable) update(s *program.Update, f *frame, lanes []*lane) {
 // of D and P is therefore multiplied while it is in cache: A·P for the line search, and A·D for the next batch.
 func (u *update) moveAtoms(f *frame, lanes []*lane) {
 	d, p := f.vectors[u.step.D], f.vectors[u.step.P]
-	size, multiplies := max(maxAtoms, f.atoms/(4*len(lanes))), 4*f.words*d.Pitch <= batchBytes
+	size, multiplies := max(maxAtoms, f.atoms/(4*len(lanes))), 4*f.rows*d.Pitch <= batchBytes
 	if multiplies {
 		parts := min(max(minParts, 4*f.atoms*d.Pitch/partBytes), maxParts)
 		size = (f.atoms + parts - 1) / parts
@@ -76,8 +76,8 @@ func (f *frame) makeParts(n int) {
 // decodePart sets f.parts[part] to the product of A and m over the atoms from lo to hi.
 func (u *update) decodePart(l *lane, f *frame, m simd.Matrix, part, lo, hi int) {
 	out := &f.parts[part]
-	out.Zero(f.words, f.dim)
-	f.codes.decode(u.kernels, *out, m, 0, f.words, lo, hi, &l.next)
+	out.Zero(f.rows, f.dim)
+	f.codes.decode(u.kernels, *out, m, 0, f.rows, lo, hi, &l.next)
 }
 
 // atoms updates the atoms from lo to hi. For sparse codes, one loop computes the products and updates the atoms, for
@@ -94,11 +94,11 @@ func (u *update) atoms(l *lane, f *frame, lo, hi int) {
 		}
 		return
 	}
-	l.column.transpose(&f.codes, f.words, lo, hi)
+	l.column.transpose(&f.codes, f.rows, lo, hi)
 	if len(l.zeros) < r.Pitch {
 		l.zeros = make([]float32, r.Pitch)
 	}
-	width := min(r.Pitch, max(simd.Width, residualBytes/(4*f.words)&^(simd.Width-1)))
+	width := min(r.Pitch, max(simd.Width, residualBytes/(4*f.rows)&^(simd.Width-1)))
 	for left := 0; left < r.Pitch; left += width {
 		right := min(left+width, r.Pitch)
 		for k := lo; k < hi; k++ {
@@ -108,7 +108,7 @@ func (u *update) atoms(l *lane, f *frame, lo, hi int) {
 	}
 }
 
-// atom updates the columns from left to right of atom k. m and n hold products; words, values and r are
+// atom updates the columns from left to right of atom k. m and n hold products; rows, values and r are
 // multiplied and added to them.
 func (u *update) atom(f *frame, k, left, right int, m, n []float32, words []int32, values, r []float32) {
 	c, d := &u.coefficients, f.vectors[u.step.D]

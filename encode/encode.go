@@ -20,7 +20,7 @@
 //	    z = b + (q−1)/q'·(b−a);  a = b;  q = q'
 //	keep the k largest |a|;  5 such iterations with λ = 0 on their support
 //
-// λ' falls from 10λ to λ; see [Shrinkage]. After about 16 iterations, similar words still have similar codes.
+// λ' falls from 10λ to λ; see [Shrinkage]. After about 16 iterations, similar rows still have similar codes.
 // More iterations lower the objective, but make these codes differ.
 //
 // The first iterations are a search: they only determine the support, and the start of the last five. They therefore

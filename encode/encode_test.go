@@ -93,23 +93,23 @@ func parts(d *vectors.Dense, part int) iter.Seq2[*vectors.Dense, error] {
 	return func(yield func(*vectors.Dense, error) bool) {
 		for lo := 0; lo < d.Len(); lo += part {
 			hi := min(lo+part, d.Len())
-			if !yield(&vectors.Dense{Words: d.Words[lo:hi], Dim: d.Dim, Data: d.Data[lo*d.Dim : hi*d.Dim]}, nil) {
+			if !yield(&vectors.Dense{IDs: d.IDs[lo:hi], Dim: d.Dim, Data: d.Data[lo*d.Dim : hi*d.Dim]}, nil) {
 				return
 			}
 		}
 	}
 }
 
-// stream encodes d, part rows at a time, and returns the words of its codes.
-func stream(t *testing.T, d *vectors.Dense, part int, s *encode.Stream) (words []string, e model.Encoding) {
+// stream encodes d, part rows at a time, and returns the rows of its codes.
+func stream(t *testing.T, d *vectors.Dense, part int, s *encode.Stream) (ids []string, e model.Encoding) {
 	t.Helper()
 	for block, err := range s.Codes(t.Context(), parts(d, part)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		words = append(words, block.Words...)
+		ids = append(ids, block.IDs...)
 	}
-	return words, s.Encoding()
+	return ids, s.Encoding()
 }
 
 func TestStream(t *testing.T) {
@@ -118,7 +118,7 @@ func TestStream(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var loss, l1, nonzeros, squares float64
 	for i := range rows {
-		d.Words = append(d.Words, fmt.Sprint(i))
+		d.IDs = append(d.IDs, fmt.Sprint(i))
 		row := []float32{rng.Float32(), float32(rng.NormFloat64()), 0.1}
 		d.Data = append(d.Data, row...)
 		loss += float64(row[0])
@@ -136,8 +136,8 @@ func TestStream(t *testing.T) {
 	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) }
 	for _, part := range []int{1000, encode.Block, rows} {
 		e := &roundingEncoder{dim: dim, options: encode.Options{Lambda: 2}}
-		words, got := stream(t, d, part, &encode.Stream{Encoder: e, Dictionary: &model.Dictionary{Dim: dim}})
-		if !slices.Equal(words, d.Words) || !slices.Equal(e.calls, []int{encode.Block, encode.Block, 10}) {
+		ids, got := stream(t, d, part, &encode.Stream{Encoder: e, Dictionary: &model.Dictionary{Dim: dim}})
+		if !slices.Equal(ids, d.IDs) || !slices.Equal(e.calls, []int{encode.Block, encode.Block, 10}) {
 			t.Errorf("parts of %d: blocks %v", part, e.calls)
 		}
 		if !near(got.Error, want.Error) || !near(got.L1, want.L1) || !near(got.Objective, want.Objective) || !near(got.Sparsity, want.Sparsity) || !near(got.Variance, squares/rows) || got.UnusedAtoms != 1 || got.Search != encode.SearchVersion {
@@ -146,26 +146,26 @@ func TestStream(t *testing.T) {
 	}
 
 	shard := &model.Shard{Index: 2, Of: 2}
-	words, _ := stream(t, d, 1000, &encode.Stream{Encoder: &roundingEncoder{dim: dim}, Shard: shard})
-	if !slices.Equal(words, d.Words[encode.Block:2*encode.Block]) || shard.Words != rows || len(shard.Losses) != 1 {
-		t.Errorf("the second shard of two has %d words and %+v", len(words), shard)
+	ids, _ := stream(t, d, 1000, &encode.Stream{Encoder: &roundingEncoder{dim: dim}, Shard: shard})
+	if !slices.Equal(ids, d.IDs[encode.Block:2*encode.Block]) || shard.Rows != rows || len(shard.Losses) != 1 {
+		t.Errorf("the second shard of two has %d words and %+v", len(ids), shard)
 	}
 	shard = &model.Shard{Index: 4, Of: 4}
-	if words, e := stream(t, d, 1000, &encode.Stream{Encoder: &roundingEncoder{dim: dim}, Shard: shard}); len(words) > 0 || shard.Words != rows || e.Error != 0 {
-		t.Errorf("the fourth shard of three blocks has %d words, %+v and %+v", len(words), shard, e)
+	if ids, e := stream(t, d, 1000, &encode.Stream{Encoder: &roundingEncoder{dim: dim}, Shard: shard}); len(ids) > 0 || shard.Rows != rows || e.Error != 0 {
+		t.Errorf("the fourth shard of three blocks has %d words, %+v and %+v", len(ids), shard, e)
 	}
 
 	s := &encode.Stream{Encoder: &roundingEncoder{dim: dim, options: encode.Options{Gap: 0.999}}}
 	_, e := stream(t, d, 1000, s)
 	var unreached []string
 	var worst float32
-	for i, w := range d.Words {
+	for i, w := range d.IDs {
 		if worst = max(worst, d.Row(i)[0]); float64(d.Row(i)[0]) > 0.999 {
 			unreached = append(unreached, w)
 		}
 	}
-	if len(unreached) <= 5 || !slices.Equal(e.UnreachedWords, unreached[:5]) || e.Unreached != len(unreached) || e.WorstGap != float64(worst) {
-		t.Errorf("named %v and counted %d up to %v, want the first of %v up to %v", e.UnreachedWords, e.Unreached, e.WorstGap, unreached, worst)
+	if len(unreached) <= 5 || !slices.Equal(e.UnreachedIDs, unreached[:5]) || e.Unreached != len(unreached) || e.WorstGap != float64(worst) {
+		t.Errorf("named %v and counted %d up to %v, want the first of %v up to %v", e.UnreachedIDs, e.Unreached, e.WorstGap, unreached, worst)
 	}
 }
 
@@ -194,7 +194,7 @@ func TestStreamStartsAhead(t *testing.T) {
 	d := &vectors.Dense{Dim: dim}
 	rng := rand.New(rand.NewPCG(3, 4))
 	for i := range rows {
-		d.Words = append(d.Words, fmt.Sprint(i))
+		d.IDs = append(d.IDs, fmt.Sprint(i))
 		d.Data = append(d.Data, rng.Float32(), 3*rng.Float32())
 	}
 	want, err := (&roundingEncoder{dim: dim}).Encode(t.Context(), d.Data)
@@ -210,16 +210,16 @@ func TestStreamStartsAhead(t *testing.T) {
 				encoders = append(encoders, &countingEncoder{roundingEncoder{dim: dim}, &started, &mostStarted})
 			}
 			multi := encode.MultiEncoder(encoders)
-			var words []string
+			var ids []string
 			got := vectors.CSR{Cols: dim, Ptr: []int64{0}}
 			for block, err := range (&encode.Stream{Encoder: multi}).Codes(t.Context(), parts(d, part)) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				words = append(words, block.Words...)
+				ids = append(ids, block.IDs...)
 				got.Append(&block.CSR)
 			}
-			if !slices.Equal(words, d.Words) || !reflect.DeepEqual(got, want.CSR) {
+			if !slices.Equal(ids, d.IDs) || !reflect.DeepEqual(got, want.CSR) {
 				t.Errorf("%s: words or codes differ from one encoder's", at)
 			}
 			if mostStarted != n+1 || started != 0 {
@@ -241,7 +241,7 @@ func TestStreamStartsAhead(t *testing.T) {
 func TestStreamEndsEarly(t *testing.T) {
 	started, mostStarted := 0, 0
 	e := &countingEncoder{roundingEncoder{dim: 1}, &started, &mostStarted}
-	d := &vectors.Dense{Words: make([]string, 40*encode.Block), Dim: 1, Data: make([]float32, 40*encode.Block)}
+	d := &vectors.Dense{IDs: make([]string, 40*encode.Block), Dim: 1, Data: make([]float32, 40*encode.Block)}
 	for range (&encode.Stream{Encoder: e}).Codes(t.Context(), parts(d, d.Len())) {
 		break
 	}
@@ -267,7 +267,7 @@ func (e *cancellingEncoder) Start(ctx context.Context, x []float32, codes *encod
 
 // A Stream that is cancelled in any stage ends with the context's error, and its goroutines end.
 func TestStreamCancelled(t *testing.T) {
-	d := &vectors.Dense{Words: make([]string, 20*encode.Block), Dim: 1, Data: make([]float32, 20*encode.Block)}
+	d := &vectors.Dense{IDs: make([]string, 20*encode.Block), Dim: 1, Data: make([]float32, 20*encode.Block)}
 	for stage := range 4 {
 		synctest.Test(t, func(t *testing.T) { // it fails if a goroutine is left
 			ctx, cancel := context.WithCancel(t.Context())
@@ -302,7 +302,7 @@ func TestStreamCancelled(t *testing.T) {
 
 func TestStreamFails(t *testing.T) {
 	mine := errors.New("input failed")
-	d := &vectors.Dense{Words: []string{"a"}, Dim: 1, Data: []float32{1}}
+	d := &vectors.Dense{IDs: []string{"a"}, Dim: 1, Data: []float32{1}}
 	run := func(s *encode.Stream, rows ...*vectors.Dense) error {
 		input := func(yield func(*vectors.Dense, error) bool) {
 			for _, d := range rows {
@@ -324,9 +324,9 @@ func TestStreamFails(t *testing.T) {
 		t.Errorf("error %v, want %v", err, mine)
 	}
 	for name, rows := range map[string][]*vectors.Dense{
-		"fewer numbers":      {{Words: []string{"a", "b"}, Dim: 1, Data: []float32{1}}},
+		"fewer numbers":      {{IDs: []string{"a", "b"}, Dim: 1, Data: []float32{1}}},
 		"fewer words":        {{Dim: 1, Data: []float32{1}}},
-		"vectors of 1 and 2": {d, {Words: []string{"b"}, Dim: 2, Data: []float32{1, 2}}},
+		"vectors of 1 and 2": {d, {IDs: []string{"b"}, Dim: 2, Data: []float32{1, 2}}},
 	} {
 		if err := run(&encode.Stream{Encoder: &roundingEncoder{dim: 1}}, rows...); err == nil || err == mine {
 			t.Errorf("%s: error %v", name, err)
@@ -367,7 +367,7 @@ func saveStream(t *testing.T, dir string, d *vectors.Dense, shard *model.Shard) 
 	return info
 }
 
-// Merged shards equal the output of a single run. It counts all words that miss their gap
+// Merged shards equal the output of a single run. It counts all rows that miss their gap
 // and names the first ones in the input's order.
 func TestMergeUnreached(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -377,14 +377,14 @@ func TestMergeUnreached(t *testing.T) {
 	for i := range rows {
 		// The first number is the gap. It is too large for many rows of the second block
 		// and for a few rows of the first and third.
-		d.Words, d.Data = append(d.Words, fmt.Sprint(i)), append(d.Data, rng.Float32()*0.98, float32(rng.NormFloat64()), 0.1)
+		d.IDs, d.Data = append(d.IDs, fmt.Sprint(i)), append(d.Data, rng.Float32()*0.98, float32(rng.NormFloat64()), 0.1)
 		if block := i / encode.Block; i == 7 || i == encode.Block-1 || block == 1 && i%5 == 0 || i == 2*encode.Block {
 			d.Data[i*d.Dim] = 0.995
 		}
 	}
 	want := saveStream(t, "whole", d, nil)
-	if e := want.Encoding; e.Unreached < 6 || !slices.Equal(e.UnreachedWords, []string{"7", "8191", "8195", "8200", "8205"}) {
-		t.Fatalf("%d unreached, %q", e.Unreached, e.UnreachedWords)
+	if e := want.Encoding; e.Unreached < 6 || !slices.Equal(e.UnreachedIDs, []string{"7", "8191", "8195", "8200", "8205"}) {
+		t.Fatalf("%d unreached, %q", e.Unreached, e.UnreachedIDs)
 	}
 	for _, of := range []int{1, 2, 3} {
 		var dirs []string
@@ -412,7 +412,7 @@ func TestMergeUnreached(t *testing.T) {
 // Merge refuses damaged shards, and shards of different models, inputs or options.
 func TestMergeRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
-	d := &vectors.Dense{Words: []string{"a", "b"}, Dim: 3, Data: []float32{1, 2, 3, 4, 5, 6}}
+	d := &vectors.Dense{IDs: []string{"a", "b"}, Dim: 3, Data: []float32{1, 2, 3, 4, 5, 6}}
 	for i := range 2 {
 		saveStream(t, fmt.Sprint(i+1), d, &model.Shard{Index: i + 1, Of: 2})
 	}
@@ -480,11 +480,11 @@ func TestModel(t *testing.T) {
 	h := train.Paper()
 	h.Atoms = 3
 	m := &model.Model{
-		Info:       model.Info{Training: model.Training{Input: model.Input{Name: "old", Words: 1, Dim: 3}, Recipe: h}},
-		Codes:      &vectors.Sparse{Words: []string{"old"}},
+		Info:       model.Info{Training: model.Training{Input: model.Input{Name: "old", Rows: 1, Dim: 3}, Recipe: h}},
+		Codes:      &vectors.Sparse{IDs: []string{"old"}},
 		Dictionary: model.Dictionary{Dim: 3, Atoms: make([]float32, 9)},
 	}
-	d := &vectors.Dense{Words: []string{"a", "b"}, Dim: 3, Data: []float32{1.4, 2, 3, 4, 5, 0}}
+	d := &vectors.Dense{IDs: []string{"a", "b"}, Dim: 3, Data: []float32{1.4, 2, 3, 4, 5, 0}}
 	o := encode.Options{Lambda: 1, Steps: 7, Nonzeros: 2}
 	var device roundingDevice
 	got, err := encode.Model(t.Context(), m, d, &device, o)
@@ -492,17 +492,17 @@ func TestModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := got.Info.Encoding
-	if !slices.Equal(got.Codes.Value, []float32{1, 2, 3, 4, 5}) || !slices.Equal(got.Codes.Words, d.Words) || !reflect.DeepEqual(got.Info.Encoding.Input, model.Input{Words: 2, Dim: 3}) ||
+	if !slices.Equal(got.Codes.Value, []float32{1, 2, 3, 4, 5}) || !slices.Equal(got.Codes.IDs, d.IDs) || !reflect.DeepEqual(got.Info.Encoding.Input, model.Input{Rows: 2, Dim: 3}) ||
 		e.Device != "rounds" || e.Steps != 7 || e.Nonzeros != 2 || got.Info.Training.Input.Name != "old" || e.L1 != 7.5 {
 		t.Errorf("encoded to %+v, %+v", got, e)
 	}
-	if m.Codes.Rows != 0 || m.Info.Encoding != nil || m.Codes.Words[0] != "old" {
+	if m.Codes.Rows != 0 || m.Info.Encoding != nil || m.Codes.IDs[0] != "old" {
 		t.Errorf("Model changed its argument to %+v", m)
 	}
 	if device.closed != 1 {
 		t.Errorf("its encoder was closed %d times", device.closed)
 	}
-	if _, err := encode.Model(t.Context(), m, &vectors.Dense{Words: []string{"a"}, Dim: 2, Data: []float32{1, 2}}, &device, o); err == nil {
+	if _, err := encode.Model(t.Context(), m, &vectors.Dense{IDs: []string{"a"}, Dim: 2, Data: []float32{1, 2}}, &device, o); err == nil {
 		t.Error("no error for vectors of another length")
 	}
 	if _, err := encode.Model(t.Context(), m, d, &device, encode.Options{}); err == nil || err.Error() != "no steps" {
@@ -518,7 +518,7 @@ func TestModel(t *testing.T) {
 func TestModelBlocks(t *testing.T) {
 	const rows, dim = 3*encode.Block + 7, 4
 	for _, dense := range []int{0, 1, 2, 3} { // the block that has nonzeros in all columns
-		d := &vectors.Dense{Words: make([]string, rows), Dim: dim, Data: make([]float32, rows*dim)}
+		d := &vectors.Dense{IDs: make([]string, rows), Dim: dim, Data: make([]float32, rows*dim)}
 		for i := range d.Data {
 			if i%dim == 0 || i/dim/encode.Block == dense {
 				d.Data[i] = float32(1 + i%7)

@@ -23,7 +23,7 @@ func Example() {
 
 	garbage, _ := index.Row("garbage")
 	collector, _ := index.Row("collector")
-	phrase := &vectors.Dense{Words: []string{"garbage collector"}, Dim: x.Dim}
+	phrase := &vectors.Dense{IDs: []string{"garbage collector"}, Dim: x.Dim}
 	for j := range x.Dim {
 		phrase.Data = append(phrase.Data, (x.Row(garbage)[j]+x.Row(collector)[j])/2)
 	}
@@ -48,7 +48,7 @@ func ExampleFile() {
 	check(err)
 	info, _, err := encode.File(context.Background(), m, []string{"testdata/godoc.50d.txt.gz"}, "all.model", cpu.Device{}, encode.Defaults(m.Info), encode.FileOptions{})
 	check(err)
-	fmt.Printf("%d words of %s, %.1f nonzeros\n", info.Words(), info.Encoding.Input.Name, (1-info.Encoding.Sparsity)*float64(m.Dictionary.Len()))
+	fmt.Printf("%d words of %s, %.1f nonzeros\n", info.Rows(), info.Encoding.Input.Name, (1-info.Encoding.Sparsity)*float64(m.Dictionary.Len()))
 	// Output:
 	// 5000 words of godoc.50d.txt.gz, 15.0 nonzeros
 }

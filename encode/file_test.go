@@ -25,7 +25,7 @@ func TestFile(t *testing.T) {
 	}
 	h := train.Paper()
 	h.Atoms, h.Epochs = 3, 1
-	learned := model.Input{Name: "learned.txt", SHA256: "1", Words: 50, Dim: 3}
+	learned := model.Input{Name: "learned.txt", SHA256: "1", Rows: 50, Dim: 3}
 	m := &model.Model{
 		Info:       model.Info{Training: model.Training{Input: learned, Recipe: h}, Format: model.FormatVersion},
 		Dictionary: model.Dictionary{Dim: 3, Atoms: []float32{1, 0, 0, 0, 1, 0, 0, 0, 1}},
@@ -51,7 +51,7 @@ func TestFile(t *testing.T) {
 	if !reflect.DeepEqual(saved.Codes, want.Codes) || shown != 3 {
 		t.Errorf("codes are %+v, want %+v; %d rows were shown, want 3", saved.Codes, want.Codes, shown)
 	}
-	of := model.Input{Name: "other.txt", SHA256: read.SHA256, Words: 3, Dim: 3}
+	of := model.Input{Name: "other.txt", SHA256: read.SHA256, Rows: 3, Dim: 3}
 	if !reflect.DeepEqual(info.Encoding.Input, of) || !reflect.DeepEqual(info.Training.Input, learned) || info.Encoding.Error != want.Info.Encoding.Error || !reflect.DeepEqual(saved.Info, info) || source.SHA256 != read.SHA256 {
 		t.Errorf("returned info\n%+v\nsaved\n%+v\nwant input\n%+v", info, saved.Info, of)
 	}

@@ -34,7 +34,7 @@ func TestFileStopsReading(t *testing.T) {
 	h := train.Paper()
 	h.Atoms = 2
 	m := &model.Model{
-		Info:       model.Info{Training: model.Training{Recipe: h, Input: model.Input{Words: 1, Dim: dim}}, Format: model.FormatVersion},
+		Info:       model.Info{Training: model.Training{Recipe: h, Input: model.Input{Rows: 1, Dim: dim}}, Format: model.FormatVersion},
 		Dictionary: model.Dictionary{Dim: dim, Atoms: slices.Repeat([]float32{1, -1}, dim)},
 	}
 	o := encode.Options{Lambda: 0.1, Steps: encode.DefaultSteps, Nonzeros: 2}

@@ -36,7 +36,7 @@ func Merge(ctx context.Context, dir string, force bool, dirs ...string) (info mo
 	}
 	defer func() { err = w.Abort(err) }()
 	t := new(tally)
-	for block := 0; block*Block < shards[0].part().Words; block++ {
+	for block := 0; block*Block < shards[0].part().Rows; block++ {
 		rows, err := shards[block%len(shards)].next(t, block/len(shards))
 		if err == nil {
 			err = cmp.Or(ctx.Err(), w.Add(rows))
@@ -84,9 +84,9 @@ func openShards(dirs []string) (shards []*shard, m *model.Model, err error) {
 		if e := s.encoding(); e == nil || e.Shard == nil {
 			return nil, nil, s.errorf("is not a shard")
 		}
-		if p := s.part(); p.Index < 1 || p.Index > p.Of || p.Words < 0 || len(p.UnreachedRows) != len(s.encoding().UnreachedWords) {
+		if p := s.part(); p.Index < 1 || p.Index > p.Of || p.Rows < 0 || len(p.UnreachedRows) != len(s.encoding().UnreachedIDs) {
 			return nil, nil, s.errorf("model.json: inconsistent shard %d of %d of %d words (%d unreached rows, %d unreached words)",
-				p.Index, p.Of, p.Words, len(p.UnreachedRows), len(s.encoding().UnreachedWords))
+				p.Index, p.Of, p.Rows, len(p.UnreachedRows), len(s.encoding().UnreachedIDs))
 		}
 		if shards = append(shards, s); len(shards) > 1 {
 			if property := difference(shards[0].model, s.model); property != "" {
@@ -109,9 +109,9 @@ func openShards(dirs []string) (shards []*shard, m *model.Model, err error) {
 			return nil, nil, s.errorf("repeats shard %d of %d in %s", s.part().Index, of, shards[i-1].dir)
 		}
 		blocks, words := shardSize(s.part())
-		if len(s.part().Losses) != blocks || len(s.part().Squares) != blocks || s.model.Info.Words() != words {
+		if len(s.part().Losses) != blocks || len(s.part().Squares) != blocks || s.model.Info.Rows() != words {
 			return nil, nil, s.errorf("model.json: shard %d of %d of %d words has the wrong size (got %d words in %d blocks, want %d in %d)",
-				i+1, of, s.part().Words, s.model.Info.Words(), len(s.part().Losses), words, blocks)
+				i+1, of, s.part().Rows, s.model.Info.Rows(), len(s.part().Losses), words, blocks)
 		}
 	}
 	if len(shards) > of {
@@ -124,10 +124,10 @@ func openShards(dirs []string) (shards []*shard, m *model.Model, err error) {
 	return shards, m, nil
 }
 
-// shardSize returns the numbers of blocks and words of a valid shard.
-func shardSize(p *model.Shard) (blocks, words int) {
-	all := p.Words / Block
-	last := p.Words % Block // words of an incomplete block
+// shardSize returns the numbers of blocks and rows of a valid shard.
+func shardSize(p *model.Shard) (blocks, rows int) {
+	all := p.Rows / Block
+	last := p.Rows % Block // rows of an incomplete block
 	if last > 0 {
 		all++
 	}
@@ -135,11 +135,11 @@ func shardSize(p *model.Shard) (blocks, words int) {
 		return 0, 0
 	}
 	blocks = (all-p.Index)/p.Of + 1
-	words = blocks * Block
+	rows = blocks * Block
 	if last > 0 && (all-p.Index)%p.Of == 0 {
-		words -= Block - last
+		rows -= Block - last
 	}
-	return blocks, words
+	return blocks, rows
 }
 
 // difference returns the name of a property in which the runs of two shards differ, or "".
@@ -149,7 +149,7 @@ func difference(a, b *model.Model) string {
 	case !slices.Equal(a.Dictionary.Atoms, b.Dictionary.Atoms) || !slices.Equal(a.Dictionary.Mean, b.Dictionary.Mean) ||
 		!slices.Equal(a.Dictionary.Themes, b.Dictionary.Themes) || !reflect.DeepEqual(a.Info.Training, b.Info.Training):
 		return "model"
-	case x.Input.SHA256 != y.Input.SHA256 || x.Input.Name != y.Input.Name || x.Shard.Words != y.Shard.Words:
+	case x.Input.SHA256 != y.Input.SHA256 || x.Input.Name != y.Input.Name || x.Shard.Rows != y.Shard.Rows:
 		return "input"
 	case x.Input.WordsSHA256 != y.Input.WordsSHA256:
 		return "word list"
@@ -173,7 +173,7 @@ func (s *shard) next(t *tally, n int) (*vectors.Sparse, error) {
 	}
 	for _, row := range s.part().UnreachedRows {
 		if i := row - s.rowsRead; i >= 0 && i < rows.Rows {
-			t.addUnreached(i, rows.Words[i])
+			t.addUnreached(i, rows.IDs[i])
 		}
 	}
 	s.rowsRead += rows.Rows

@@ -16,11 +16,11 @@ import (
 // of an input, except for its last block.
 const Block = 8192
 
-// maxUnreachedWords bounds the number of words that an [model.Encoding] names because
+// maxUnreachedIDs bounds the number of rows that an [model.Encoding] names because
 // their duality gap exceeds [Options.Gap].
-const maxUnreachedWords = 5
+const maxUnreachedIDs = 5
 
-// Model encodes the vectors x, V×L, on a device. It returns a model with the words and
+// Model encodes the vectors x, V×L, on a device. It returns a model with the rows and
 // codes of x and the dictionary of m.
 //
 // It returns an error if x and the dictionary differ in L, if the device can't encode
@@ -41,7 +41,7 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 			err = closed
 		}
 	}()
-	codes := &vectors.Sparse{Words: x.Words, Texts: x.Texts, CSR: vectors.CSR{Cols: m.Dictionary.Len(), Ptr: make([]int64, 1, x.Len()+1)}}
+	codes := &vectors.Sparse{IDs: x.IDs, Texts: x.Texts, CSR: vectors.CSR{Cols: m.Dictionary.Len(), Ptr: make([]int64, 1, x.Len()+1)}}
 	s := &Stream{Encoder: e, Dictionary: &m.Dictionary}
 	for block, err := range s.Codes(ctx, func(yield func(*vectors.Dense, error) bool) { yield(x, nil) }) {
 		if err != nil {
@@ -54,7 +54,7 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 		codes.Append(&block.CSR)
 	}
 	encoding := s.Encoding()
-	encoding.Input = model.Input{Words: x.Len(), Dim: x.Dim}
+	encoding.Input = model.Input{Rows: x.Len(), Dim: x.Dim}
 	encoding.SetKind(x.Texts)
 	encoded = &model.Model{Info: m.Info, Codes: codes, Dictionary: m.Dictionary}
 	encoded.Info.Encoding = &encoding
@@ -147,7 +147,7 @@ func (s *Stream) read(ctx context.Context, rows iter.Seq2[*vectors.Dense, error]
 		select {
 		case b := <-free:
 			b.number, b.err = number, nil
-			b.copied = vectors.Dense{Words: b.copied.Words[:0], Data: b.copied.Data[:0]}
+			b.copied = vectors.Dense{IDs: b.copied.IDs[:0], Data: b.copied.Data[:0]}
 			number++
 			return b
 		case <-ctx.Done():
@@ -211,7 +211,7 @@ func (s *Stream) encode(ctx context.Context, encoders int, read <-chan *block, f
 	}
 	for b := range read {
 		if s.Shard != nil && b.err == nil {
-			s.Shard.Words += b.rows.Len()
+			s.Shard.Rows += b.rows.Len()
 			if b.number%s.Shard.Of != s.Shard.Index-1 {
 				free <- b
 				continue
@@ -260,7 +260,7 @@ func (s *Stream) finish(b *block) (*vectors.Sparse, error) {
 			s.tally.worstGap = max(s.tally.worstGap, g)
 			if !(g <= gap) {
 				s.tally.unreached++
-				s.tally.addUnreached(i, b.rows.Words[i])
+				s.tally.addUnreached(i, b.rows.IDs[i])
 			}
 		}
 	}
@@ -268,12 +268,12 @@ func (s *Stream) finish(b *block) (*vectors.Sparse, error) {
 		s.Shard.Losses, s.Shard.Squares = append(s.Shard.Losses, b.sums.loss), append(s.Shard.Squares, b.sums.squares)
 	}
 	s.tally.addBlock(&b.codes.CSR, &b.sums)
-	return &vectors.Sparse{Words: b.rows.Words, Texts: b.rows.Texts, CSR: b.codes.CSR}, nil
+	return &vectors.Sparse{IDs: b.rows.IDs, Texts: b.rows.Texts, CSR: b.codes.CSR}, nil
 }
 
 // rowError returns the error for row i of the block, which can't be encoded.
 func (b *block) rowError(i int, err error) error {
-	return &vectors.InputError{Row: b.number*Block + i + 1, Word: b.rows.Words[i], Err: err}
+	return &vectors.InputError{Row: b.number*Block + i + 1, ID: b.rows.IDs[i], Err: err}
 }
 
 // Encoding returns the options and metrics of all codes that Codes has yielded. The caller sets
@@ -295,10 +295,10 @@ func (s *Stream) Encoding() model.Encoding {
 // A tally accumulates metrics of codes, block by block. It adds up sums per block, so that
 // merged shards have the same bits as an input that is encoded at once.
 type tally struct {
-	worstGap       float64
-	unreached      int
-	unreachedRows  []int // up to maxUnreachedWords
-	unreachedWords []string
+	worstGap      float64
+	unreached     int
+	unreachedRows []int // up to maxUnreachedIDs
+	unreachedIDs  []string
 
 	rows     int
 	nonzeros int64
@@ -308,11 +308,11 @@ type tally struct {
 	atoms    int     // number of used atoms
 }
 
-// addUnreached records a word whose gap is too large, row i of the next block, up to
-// maxUnreachedWords.
-func (t *tally) addUnreached(i int, word string) {
-	if len(t.unreachedWords) < maxUnreachedWords {
-		t.unreachedRows, t.unreachedWords = append(t.unreachedRows, t.rows+i), append(t.unreachedWords, word)
+// addUnreached records a row whose gap is too large, row i of the next block, up to
+// maxUnreachedIDs.
+func (t *tally) addUnreached(i int, id string) {
+	if len(t.unreachedIDs) < maxUnreachedIDs {
+		t.unreachedRows, t.unreachedIDs = append(t.unreachedRows, t.rows+i), append(t.unreachedIDs, id)
 	}
 }
 
@@ -353,7 +353,7 @@ func (t *tally) addBlock(codes *vectors.CSR, s *blockSums) {
 
 // report sets the metrics of e, whose Lambda is set. Without rows they are zero.
 func (t *tally) report(e *model.Encoding) {
-	e.WorstGap, e.Unreached, e.UnreachedWords = t.worstGap, t.unreached, t.unreachedWords
+	e.WorstGap, e.Unreached, e.UnreachedIDs = t.worstGap, t.unreached, t.unreachedIDs
 	if t.rows == 0 {
 		return
 	}

@@ -12,28 +12,28 @@ import (
 type builder struct {
 	graph *gorgonia.ExprGraph
 	spec  Spec
-	words int
+	rows  int
 	expr  *Expression
 	err   error
 }
 
-func newBuilder(name string, s Spec, words int) (*builder, error) {
+func newBuilder(name string, s Spec, rows int) (*builder, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	if words <= 0 {
-		return nil, fmt.Errorf("graph: batch of %d words", words)
+	if rows <= 0 {
+		return nil, fmt.Errorf("graph: batch of %d words", rows)
 	}
 	if s.Loss == nil {
 		s.Loss = Squared
 	}
 	g := gorgonia.NewGraph(gorgonia.WithGraphName(name))
-	return &builder{graph: g, spec: s, words: words, expr: &Expression{Name: name, Graph: g}}, nil
+	return &builder{graph: g, spec: s, rows: rows, expr: &Expression{Name: name, Graph: g}}, nil
 }
 
 // input adds an input, whose shape is listed in [Expression].
 func (b *builder) input(name string) *gorgonia.Node {
-	n, k, l := b.words, b.spec.Atoms, b.spec.Dim
+	n, k, l := b.rows, b.spec.Atoms, b.spec.Dim
 	shape, isMatrix := map[string]tensor.Shape{
 		"X": {n, l}, "R": {n, l},
 		"A": {n, k}, "S": {n, k}, "Q": {n, k}, "Z": {n, k},

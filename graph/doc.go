@@ -2,18 +2,18 @@
 //
 // The paper's trainer has these steps:
 //
-//   - [Dictionary]: a dictionary update on a micro-batch of words.
-//   - [Code]: a code update for a batch of words with the dictionary fixed.
-//   - [Authors]: both updates for a single word, in the order of the authors' program.
+//   - [Dictionary]: a dictionary update on a micro-batch of rows.
+//   - [Code]: a code update for a batch of rows with the dictionary fixed.
+//   - [Authors]: both updates for a single row, in the order of the authors' program.
 //   - [Evaluate]: the loss and the error alone.
 //
 // Encoding and online dictionary learning have these:
 //
-//   - [Encode]: a FISTA iteration for a batch of words with the dictionary fixed.
+//   - [Encode]: a FISTA iteration for a batch of rows with the dictionary fixed.
 //   - [Learn]: the update of a block of atoms, given the sums of products of all codes so far.
 //
 // A loss is an expression of the residual (see [Loss]), which [gorgonia.Grad] differentiates. Two formulas
-// are written by hand, because they are not the gradient of an expression. One is the sum of the words'
+// are written by hand, because they are not the gradient of an expression. One is the sum of the rows'
 // squared gradients in [Dictionary], which follows from the gradient by X. The other is the gradient of a code
 // in [Authors], which combines the residual of the old dictionary with the new dictionary.
 //

@@ -57,7 +57,7 @@ type problem struct {
 
 func (p problem) sizes() (n, k, l int) { return p.words, p.spec.Atoms, p.spec.Dim }
 
-func newProblem(seed uint64, words, atoms, dim int) problem {
+func newProblem(seed uint64, rows, atoms, dim int) problem {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	normal := func(size int, scale float64) []float64 {
 		x := make([]float64, size)
@@ -73,7 +73,7 @@ func newProblem(seed uint64, words, atoms, dim int) problem {
 		}
 		return x
 	}
-	a := normal(words*atoms, 0.5)
+	a := normal(rows*atoms, 0.5)
 	for i := range a {
 		if rng.IntN(3) == 0 {
 			a[i] = 0
@@ -81,12 +81,12 @@ func newProblem(seed uint64, words, atoms, dim int) problem {
 	}
 	p := problem{
 		spec:  Spec{Atoms: atoms, Dim: dim, Lambda: 0.3, Tau: 0.01, Rate: 0.05, Norm: 1.5},
-		words: words,
+		words: rows,
 		inputs: map[string][]float64{
-			"X": normal(words*dim, 1), "A": a, "D": normal(atoms*dim, 0.6),
-			"H": squares(atoms * dim), "S": normal(words*atoms, 2), "Q": squares(words * atoms),
-			"n": {float64(words)}, "t": {3},
-			"Z": normal(words*atoms, 0.5), "s": {0.05}, "m": {0.7}, "B": normal(atoms*dim, 3), "G": make([]float64, atoms*atoms),
+			"X": normal(rows*dim, 1), "A": a, "D": normal(atoms*dim, 0.6),
+			"H": squares(atoms * dim), "S": normal(rows*atoms, 2), "Q": squares(rows * atoms),
+			"n": {float64(rows)}, "t": {3},
+			"Z": normal(rows*atoms, 0.5), "s": {0.05}, "m": {0.7}, "B": normal(atoms*dim, 3), "G": make([]float64, atoms*atoms),
 			"W": normal(atoms*dim, 0.6), "c": {0.8},
 		},
 	}
@@ -120,8 +120,8 @@ func run(t *testing.T, build Build, p problem) map[string][]float64 {
 }
 
 // gradients builds a step of the loss, the penalty and their gradients alone.
-func gradients(s Spec, words int) (*Expression, error) {
-	b, err := newBuilder("gradients", s, words)
+func gradients(s Spec, rows int) (*Expression, error) {
+	b, err := newBuilder("gradients", s, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -356,7 +356,7 @@ func curvature(g []float64, atoms, a int) float64 {
 	return max(g[a*atoms+a], sum/1.8)
 }
 
-// statement is a step of the package with its formulas and the numbers of words to test.
+// statement is a step of the package with its formulas and the numbers of rows to test.
 type statement struct {
 	name   string
 	build  Build
@@ -395,16 +395,16 @@ func TestBoldRate(t *testing.T) {
 // The tape's results equal the handwritten formulas, except for the order of sums.
 func TestTapeMatchesFormulas(t *testing.T) {
 	for _, step := range steps {
-		for _, words := range step.words {
+		for _, rows := range step.words {
 			for _, nonneg := range []bool{false, true} {
-				p := newProblem(7, words, 9, 4)
+				p := newProblem(7, rows, 9, 4)
 				p.spec.Nonnegative, p.spec.Rate = nonneg, boldRate
 				want, got := step.byHand(p), run(t, step.build, p)
 				if len(got) != len(want) {
 					t.Errorf("%s: %d outputs, want %d", step.name, len(got), len(want))
 				}
 				for name := range want {
-					near.Equal(t, fmt.Sprintf("%s, %d words, nonnegative %v: %s", step.name, words, nonneg, name), got[name], want[name], 1e-12)
+					near.Equal(t, fmt.Sprintf("%s, %d words, nonnegative %v: %s", step.name, rows, nonneg, name), got[name], want[name], 1e-12)
 				}
 			}
 		}
@@ -457,13 +457,13 @@ func TestEncodeGradient(t *testing.T) {
 	}
 }
 
-// Before it is scaled, each new atom that shares few words with the others minimises
+// Before it is scaled, each new atom that shares few rows with the others minimises
 // tr(DᵀGD) − 2tr(DᵀB) + c‖D − W‖² given the others: the gradient is zero. The others take a part of that step.
 func TestLearnMinimises(t *testing.T) {
 	p := newProblem(5, 1, 7, 3)
 	_, k, l := p.sizes()
 	for i := range k * k {
-		if a, b := i/k, i%k; a != b && (a > 4 || b > 4) { // the last atoms share few words with others
+		if a, b := i/k, i%k; a != b && (a > 4 || b > 4) { // the last atoms share few rows with others
 			p.inputs["G"][i] /= 50
 		}
 	}
@@ -515,7 +515,7 @@ func learnObjective(p problem, D []float64) (sum float64) {
 	return sum
 }
 
-// Atoms that all words use together converge: later updates hardly move them. Without the bound on the curvature they
+// Atoms that all rows use together converge: later updates hardly move them. Without the bound on the curvature they
 // would overshoot together, and never settle.
 func TestLearnConverges(t *testing.T) {
 	p := newProblem(3, 1, 32, 5)
@@ -524,7 +524,7 @@ func TestLearnConverges(t *testing.T) {
 	p.inputs["c"] = []float64{0}
 	clear(p.inputs["G"])
 	clear(p.inputs["B"])
-	for range 200 { // words with positive codes of all atoms
+	for range 200 { // rows with positive codes of all atoms
 		a, x := make([]float64, k), make([]float64, l)
 		for i := range a {
 			a[i] = 1 + rng.Float64()

@@ -101,7 +101,7 @@ func (s Spec) check() error {
 //	B        K×L  sum of products of codes and vectors, Σ aᵀx
 //	W        K×L  anchors
 //
-// and the scalars n (words), t (epoch), s (step size), m (momentum) and c (anchor weight).
+// and the scalars n (rows), t (epoch), s (step size), m (momentum) and c (anchor weight).
 type Expression struct {
 	Name            string
 	Graph           *gorgonia.ExprGraph
@@ -114,14 +114,14 @@ type Variable struct {
 	Node *gorgonia.Node
 }
 
-// A Build function returns the expression graph of a step for batches of the given number of words. It is
+// A Build function returns the expression graph of a step for batches of the given number of rows. It is
 // Dictionary, Code, Authors, Evaluate, Encode, Learn or LossGradient.
-type Build func(s Spec, words int) (*Expression, error)
+type Build func(s Spec, rows int) (*Expression, error)
 
 // LossGradient returns the loss ℓ(R) of a residual and its derivative, element by element. Outputs: loss,
 // gradient.
-func LossGradient(s Spec, words int) (*Expression, error) {
-	b, err := newBuilder("loss", s, words)
+func LossGradient(s Spec, rows int) (*Expression, error) {
+	b, err := newBuilder("loss", s, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func LossGradient(s Spec, words int) (*Expression, error) {
 	return b.done()
 }
 
-// Dictionary returns the dictionary step on a micro-batch of n words:
+// Dictionary returns the dictionary step on a micro-batch of n rows:
 //
 //	R = X − AD                            loss = Σ ℓ(R)
 //	E = ∂loss/∂X                          the gradient of word i by D is −a_iᵀe_i
@@ -145,8 +145,8 @@ func LossGradient(s Spec, words int) (*Expression, error) {
 //
 // The step changes R to R + αW. α minimises a quadratic upper bound of the loss after the step. For the squared
 // loss, the bound equals the loss. G, M and W are local to this step. Outputs: loss, alpha, H, D.
-func Dictionary(s Spec, words int) (*Expression, error) {
-	b, err := newBuilder("dictionary", s, words)
+func Dictionary(s Spec, rows int) (*Expression, error) {
+	b, err := newBuilder("dictionary", s, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func Dictionary(s Spec, words int) (*Expression, error) {
 	return b.done()
 }
 
-// Code returns the code step for n words with D fixed (paper §2.3, with damping):
+// Code returns the code step for n rows with D fixed (paper §2.3, with damping):
 //
 //	g = ∂loss/∂A     S += g     Q += g∘g
 //	a = 0 where |S| ≤ tλ, else −sgn(S)·η(|S|−tλ)/√(Q+ε);  nonnegative: max(a, 0)
@@ -187,8 +187,8 @@ func Dictionary(s Spec, words int) (*Expression, error) {
 // Regularised dual averaging (RDA) knows only past gradients and overshoots; the damping β shortens the code. β
 // doesn't enter S and Q. Outputs: S, Q, A, and with the new codes loss = Σℓ(R) and error = ‖R‖². For the squared
 // loss, loss and error are equal.
-func Code(s Spec, words int) (*Expression, error) {
-	b, err := newBuilder("code", s, words)
+func Code(s Spec, rows int) (*Expression, error) {
+	b, err := newBuilder("code", s, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -209,11 +209,11 @@ func Code(s Spec, words int) (*Expression, error) {
 	return b.done()
 }
 
-// Authors returns the step of one word in the order of the authors' program: the residual, an AdaGrad step of
-// D, then RDA with that residual and the new D. It has neither line search nor damping. The argument words is 1
+// Authors returns the step of one row in the order of the authors' program: the residual, an AdaGrad step of
+// D, then RDA with that residual and the new D. It has neither line search nor damping. The argument rows is 1
 // in the published algorithm. Outputs: loss (before the step), H, D, S, Q, A.
-func Authors(s Spec, words int) (*Expression, error) {
-	b, err := newBuilder("authors", s, words)
+func Authors(s Spec, rows int) (*Expression, error) {
+	b, err := newBuilder("authors", s, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -241,9 +241,9 @@ func Authors(s Spec, words int) (*Expression, error) {
 	return b.done()
 }
 
-// Evaluate returns the loss and the error of the codes of n words. Outputs: loss, error, as in [Code].
-func Evaluate(s Spec, words int) (*Expression, error) {
-	b, err := newBuilder("evaluate", s, words)
+// Evaluate returns the loss and the error of the codes of n rows. Outputs: loss, error, as in [Code].
+func Evaluate(s Spec, rows int) (*Expression, error) {
+	b, err := newBuilder("evaluate", s, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -253,16 +253,16 @@ func Evaluate(s Spec, words int) (*Expression, error) {
 }
 
 // Encode returns an iteration of FISTA (Beck and Teboulle 2009) with restart (O'Donoghue and Candès 2015) for n
-// words with D fixed. Z is the codes extrapolated by momentum, s the step size and m the momentum:
+// rows with D fixed. Z is the codes extrapolated by momentum, s the step size and m the momentum:
 //
 //	R = X − ZD     g = ∂Σℓ(R)/∂Z
 //	B = soft(Z − sg), with soft(v) = sgn(v)·max(|v| − λs, 0);  nonnegative: max(v − λs, 0)
 //	Z = B + m·[⟨Z−B, A−B⟩ ≥ 0]·(B − A) for each word     A = B
 //
-// The bracket is 1 if its condition holds. It is 0 if the step opposes the word's momentum, a restart: then
+// The bracket is 1 if its condition holds. It is 0 if the step opposes the row's momentum, a restart: then
 // Z = B. Outputs: A, Z.
-func Encode(s Spec, words int) (*Expression, error) {
-	b, err := newBuilder("encode", s, words)
+func Encode(s Spec, rows int) (*Expression, error) {
+	b, err := newBuilder("encode", s, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -284,7 +284,7 @@ func Encode(s Spec, words int) (*Expression, error) {
 
 // Learn returns the update of a block of atoms in a step of online dictionary learning (Mairal et al. 2009,
 // Algorithm 2). All atoms are updated at once, from the old values of the others. G = Σ aᵀa, K×K, and B = Σ aᵀx,
-// K×L, sum over all words so far. The anchors W, K×L, are the initial atoms, and c is their weight:
+// K×L, sum over all rows so far. The anchors W, K×L, are the initial atoms, and c is their weight:
 //
 //	∇ = ∂(tr(DᵀGD) − 2tr(DᵀB) + c‖D − W‖²)/∂D
 //	h_k = max(g_kk, Σ_j|g_kj|/[Relaxation])
@@ -292,13 +292,13 @@ func Encode(s Spec, words int) (*Expression, error) {
 //	d_k = ρu_k/‖u_k‖            or ρd_k/‖d_k‖ if u_k = 0
 //
 // If h_k = g_kk, u_k minimises the objective, which is quadratic in d_k, given the other atoms. With c = σ²/s² the
-// minimum is the MAP estimate under x = aD + noise, noise ~ N(0, σ²), and d_k ~ N(w_k, s²). Atoms that many words
+// minimum is the MAP estimate under x = aD + noise, noise ~ N(0, σ²), and d_k ~ N(w_k, s²). Atoms that many rows
 // use together would overshoot; the greater h_k shortens their steps, so that U never has a greater objective than D.
 //
-// A learner updates the blocks of a dictionary in turn: x is then what the atoms of other blocks leave of a word.
-// The argument words has no effect. Output: D.
-func Learn(s Spec, words int) (*Expression, error) {
-	b, err := newBuilder("learn", s, words)
+// A learner updates the blocks of a dictionary in turn: x is then what the atoms of other blocks leave of a row.
+// The argument rows has no effect. Output: D.
+func Learn(s Spec, rows int) (*Expression, error) {
+	b, err := newBuilder("learn", s, rows)
 	if err != nil {
 		return nil, err
 	}

@@ -155,7 +155,7 @@ func TestSteer(t *testing.T) {
 	s := clitest.RandomCodes(5, 40, 12, .3)
 	s.Cols++ // a dimension of zeros
 	s.AppendRow(nil, nil)
-	s.Words = append(s.Words, "zero")
+	s.IDs = append(s.IDs, "zero")
 	x := NewIndex(s)
 	codes := clitest.Matrix(s)
 	for _, row := range []int{0, 1, 2, 40} {
@@ -183,13 +183,13 @@ func TestSteer(t *testing.T) {
 }
 
 func TestFromDense(t *testing.T) {
-	x := &vectors.Dense{Words: []string{"a", "b", "c"}, Dim: 2, Data: []float32{1, 0, 0, 0, -2, 3}}
+	x := &vectors.Dense{IDs: []string{"a", "b", "c"}, Dim: 2, Data: []float32{1, 0, 0, 0, -2, 3}}
 	got := FromDense(x)
-	want := &vectors.Sparse{Words: x.Words, CSR: vectors.CSR{Rows: 3, Cols: 2, Ptr: []int64{0, 1, 1, 3}, Index: []int32{0, 0, 1}, Value: []float32{1, -2, 3}}}
+	want := &vectors.Sparse{IDs: x.IDs, CSR: vectors.CSR{Rows: 3, Cols: 2, Ptr: []int64{0, 1, 1, 3}, Index: []int32{0, 0, 1}, Value: []float32{1, -2, 3}}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	want = &vectors.Sparse{Words: []string{"c", "a"}, CSR: vectors.CSR{Rows: 2, Cols: 2, Ptr: []int64{0, 2, 3}, Index: []int32{0, 1, 0}, Value: []float32{-2, 3, 1}}}
+	want = &vectors.Sparse{IDs: []string{"c", "a"}, CSR: vectors.CSR{Rows: 2, Cols: 2, Ptr: []int64{0, 2, 3}, Index: []int32{0, 1, 0}, Value: []float32{-2, 3, 1}}}
 	if got := SelectRows(got, []int{2, 0}); !reflect.DeepEqual(got, want) {
 		t.Errorf("rows 2 and 0: %v", got)
 	}

@@ -10,7 +10,7 @@ import (
 // sample has four words in three dimensions. Dimension 0 is about animals.
 func sample() *interpret.Index {
 	return interpret.NewIndex(&vectors.Sparse{
-		Words: []string{"cat", "dog", "hotdog", "ketchup"},
+		IDs: []string{"cat", "dog", "hotdog", "ketchup"},
 		CSR: vectors.CSR{
 			Rows: 4, Cols: 3, Ptr: []int64{0, 1, 3, 5, 7},
 			Index: []int32{0, 0, 2, 0, 1, 1, 2},
@@ -34,11 +34,11 @@ func ExampleIndex_Nearest() {
 	x := sample()
 	row, _ := x.Row("hotdog")
 	for _, n := range x.Nearest(x.Code(row), 2, row) {
-		fmt.Printf("%s %.2f\n", x.Codes.Words[n.Row], n.Cosine)
+		fmt.Printf("%s %.2f\n", x.Codes.IDs[n.Row], n.Cosine)
 	}
 	// The code of a new word, such as package encode returns.
 	for _, n := range x.Nearest(interpret.Code{Index: []int32{0, 2}, Value: []float32{2, -1}}, 1) {
-		fmt.Printf("%s %.2f\n", x.Codes.Words[n.Row], n.Cosine)
+		fmt.Printf("%s %.2f\n", x.Codes.IDs[n.Row], n.Cosine)
 	}
 	// Output:
 	// ketchup 0.83

@@ -139,7 +139,7 @@ func (x *Index) centralWords(rows []int32, n int) []string {
 	}
 	words := []string{}
 	for _, i := range found.sorted() {
-		if word := x.Codes.Words[i.Index]; len(words) < n && !sharesPrefix(word, words) {
+		if word := x.Codes.IDs[i.Index]; len(words) < n && !sharesPrefix(word, words) {
 			words = append(words, word)
 		}
 	}

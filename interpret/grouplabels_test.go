@@ -28,7 +28,7 @@ func subjects(subjects, each, own int) *vectors.Sparse {
 		if i/subjects%5 == 0 {
 			words = append(words, fmt.Sprintf("Prof Ann Other of Subject%d says bye", subject))
 		}
-		codes.Words = append(codes.Words, fmt.Sprint(i))
+		codes.IDs = append(codes.IDs, fmt.Sprint(i))
 		codes.Texts.Add(strings.Join(words, " "), nil)
 		value := float32(1 + rng.Float64())
 		if subject%2 == 1 {
@@ -150,7 +150,7 @@ func TestLabelsOfFew(t *testing.T) {
 	} {
 		x := textIndex(c.texts...)
 		for i := range c.texts {
-			x.Codes.Words[i] = fmt.Sprint("r", i)
+			x.Codes.IDs[i] = fmt.Sprint("r", i)
 		}
 		labels, _ := x.GroupLabels(c.groups, nil, 3)
 		if got := fmt.Sprint(labels); got != c.want {
@@ -257,7 +257,7 @@ func TestPhrases(t *testing.T) {
 		subject := i % 3
 		text := strings.Join(words([]string{"hard drive,disk", "human rights,law", "purr,whisker"}[subject]), " ")
 		codes.Texts.Add(text, nil)
-		codes.Words = append(codes.Words, fmt.Sprint(i))
+		codes.IDs = append(codes.IDs, fmt.Sprint(i))
 		codes.AppendRow([]int32{int32(subject)}, []float32{1})
 		groups = append(groups, int32(subject))
 	}
@@ -330,7 +330,7 @@ func TestStopWords(t *testing.T) {
 
 // The label of a group of words consists of the words nearest to its centre.
 func TestGroupLabelsOfWords(t *testing.T) {
-	codes := &vectors.Sparse{Words: []string{"far", "centre", "central", "middle", "none"}, CSR: vectors.CSR{Cols: 2, Ptr: []int64{0}}}
+	codes := &vectors.Sparse{IDs: []string{"far", "centre", "central", "middle", "none"}, CSR: vectors.CSR{Cols: 2, Ptr: []int64{0}}}
 	for _, v := range [][]float32{{1, 0}, {3, 3}, {2, 2}, {1, 2}} {
 		codes.AppendRow([]int32{0, 1}, v)
 	}

@@ -14,7 +14,7 @@
 //		fmt.Println(w.Dimension, w.Value, x.Words(w.Pole(), 8))
 //	}
 //	for _, n := range x.Nearest(code, 10, row) {
-//		fmt.Println(m.Codes.Words[n.Row], n.Cosine)
+//		fmt.Println(m.Codes.IDs[n.Row], n.Cosine)
 //	}
 //
 // [FromDense] converts dense vectors, so that an index explores them, too.
@@ -96,7 +96,7 @@ func NewIndex(codes *vectors.Sparse) *Index {
 	var lookup sync.WaitGroup
 	lookup.Go(func() {
 		x.rowOf = make(map[string]int32, codes.Rows)
-		for i, w := range codes.Words {
+		for i, w := range codes.IDs {
 			if _, ok := x.rowOf[w]; !ok {
 				x.rowOf[w] = int32(i)
 			}

@@ -157,7 +157,7 @@ func TestIndexOfNothing(t *testing.T) {
 
 func TestLookup(t *testing.T) {
 	words := []string{"the", "Paris", "paris", "The", "Zürich", "part", "Ångström", "the", "İstanbul"}
-	x := NewIndex(&vectors.Sparse{Words: words, CSR: vectors.CSR{Rows: len(words), Ptr: make([]int64, len(words)+1)}})
+	x := NewIndex(&vectors.Sparse{IDs: words, CSR: vectors.CSR{Rows: len(words), Ptr: make([]int64, len(words)+1)}})
 	for word, want := range map[string]int{"the": 0, "The": 3, "THE": 0, "Paris": 1, "PARIS": 2, "zürich": -1, "": -1} {
 		if row, ok := x.Row(word); ok != (want >= 0) || ok && row != want {
 			t.Errorf("%q: row %d, %t", word, row, ok)
@@ -167,7 +167,7 @@ func TestLookup(t *testing.T) {
 		{"pariss", "Paris paris"}, {"zuerich", "Zürich"}, {"thee", "the The the"}, {"angstrom", "Ångström"}, {"qqqqqq", ""}, {"", ""},
 		{strings.Repeat("q", 101), ""},
 	} {
-		if got := strings.Join(closest(tt.word, x.Codes.Words, 3), " "); got != tt.want {
+		if got := strings.Join(closest(tt.word, x.Codes.IDs, 3), " "); got != tt.want {
 			t.Errorf("closest to %q: %s", tt.word, got)
 		}
 	}
@@ -188,7 +188,7 @@ func TestLookup(t *testing.T) {
 // Known words precede others if their values are at least half of the largest.
 func TestKnownFirst(t *testing.T) {
 	codes := &vectors.Sparse{
-		Words: []string{"bank", "weak", "banks", "dresdner", "sanwa"},
+		IDs: []string{"bank", "weak", "banks", "dresdner", "sanwa"},
 		CSR: vectors.CSR{Rows: 5, Cols: 2, Ptr: []int64{0, 2, 4, 6, 8, 10}, Index: []int32{0, 1, 0, 1, 0, 1, 0, 1, 0, 1},
 			Value: []float32{3, -3, 1, -1, 4, -4, 5, -5, 2, -2}},
 	}

@@ -13,7 +13,7 @@ func TestMemory(t *testing.T) {
 	const rows, nonzeros = 200_000, 3
 	codes := &vectors.Sparse{Texts: &vectors.Texts{}, CSR: vectors.CSR{Cols: 16}}
 	for i := range rows {
-		codes.Words = append(codes.Words, fmt.Sprint(i))
+		codes.IDs = append(codes.IDs, fmt.Sprint(i))
 		codes.Texts.Text = append(codes.Texts.Text, fmt.Sprintf("text %d of %d", i, i%100))
 		codes.AppendRow([]int32{int32(i % 4), int32(4 + i%5), int32(9 + i%7)}, []float32{1, 2, 3})
 	}

@@ -111,7 +111,7 @@ func (x *Index) Words(p Pole, n int) []string {
 	words := []string{}
 	if x.Codes.Texts == nil {
 		for _, e := range x.Top(p, n) {
-			words = append(words, x.Codes.Words[e.Row])
+			words = append(words, x.Codes.IDs[e.Row])
 		}
 		return words
 	}
@@ -168,7 +168,7 @@ func (x *Index) Label(p Pole) []string {
 	}
 	words := []string{}
 	for _, e := range x.Distinctive(p, candidates) {
-		word := x.Codes.Words[e.Row]
+		word := x.Codes.IDs[e.Row]
 		if len(words) < labelWords && !sharesPrefix(word, words) {
 			words = append(words, word)
 		}

@@ -61,10 +61,10 @@ func TestDistinctive(t *testing.T) {
 // A label doesn't repeat a word in another form.
 func TestLabel(t *testing.T) {
 	s := &vectors.Sparse{
-		Words: []string{"approve", "Approved", "car", "cars", "to", "too", "cat", "APPROVE", "last"},
-		CSR:   vectors.CSR{Rows: 9, Cols: 2, Ptr: []int64{0}},
+		IDs: []string{"approve", "Approved", "car", "cars", "to", "too", "cat", "APPROVE", "last"},
+		CSR: vectors.CSR{Rows: 9, Cols: 2, Ptr: []int64{0}},
 	}
-	for i := range s.Words {
+	for i := range s.IDs {
 		s.Index, s.Value = append(s.Index, 0), append(s.Value, float32(20-i))
 		if i == 3 {
 			s.Index, s.Value = append(s.Index, 1), append(s.Value, -1)
@@ -134,7 +134,7 @@ func TestCoherence(t *testing.T) {
 
 func TestStrongest(t *testing.T) {
 	s := clitest.RandomCodes(1, 0, 4, 0)
-	s.Words = []string{"a", "b", "c"}
+	s.IDs = []string{"a", "b", "c"}
 	s.AppendRow([]int32{0, 1, 2}, []float32{3, 2, -9})
 	s.AppendRow([]int32{0, 1}, []float32{3, 2})
 	s.AppendRow([]int32{1}, []float32{2.5})

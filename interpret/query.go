@@ -41,34 +41,34 @@ type Term struct {
 	Weight float64 // number of times that it is added, minus the number of times that it is subtracted
 }
 
-// An UnknownWordError reports a word that the vocabulary lacks, or a query that no text matches.
-type UnknownWordError struct {
-	Word    string
+// An UnknownIDError reports a word that the vocabulary lacks, or a query that no text matches.
+type UnknownIDError struct {
+	ID      string
 	Closest []string // words with a similar spelling
 	Texts   int      // number of texts that match; if positive, Closest holds their first ids
 }
 
-func (e *UnknownWordError) Error() string {
+func (e *UnknownIDError) Error() string {
 	closest := "no word has a similar spelling"
 	if len(e.Closest) > 0 {
 		closest = "similar words: " + strings.Join(e.Closest, ", ")
 	}
 	if e.Texts > 0 {
-		return fmt.Sprintf("%d texts match %.100q; name one by its id, such as %s", e.Texts, e.Word, strings.Join(e.Closest, ", "))
+		return fmt.Sprintf("%d texts match %.100q; name one by its id, such as %s", e.Texts, e.ID, strings.Join(e.Closest, ", "))
 	}
-	return fmt.Sprintf("no word %.100q in the model; %s", e.Word, closest)
+	return fmt.Sprintf("no word %.100q in the model; %s", e.ID, closest)
 }
 
-// maxSuggestions is the number of words that an UnknownWordError suggests.
+// maxSuggestions is the number of words that an UnknownIDError suggests.
 const maxSuggestions = 10
 
 // Find returns the row of a word as [Index.Row] does. Otherwise it returns the only text that contains all
-// words of the argument. The error is an [*UnknownWordError].
+// words of the argument. The error is an [*UnknownIDError].
 func (x *Index) Find(word string) (row int, err error) {
 	if row, ok := x.Row(word); ok {
 		return row, nil
 	}
-	unknown := &UnknownWordError{Word: word}
+	unknown := &UnknownIDError{ID: word}
 	if x.Codes.Texts != nil {
 		found := x.Search(word, maxSuggestions)
 		if found.Total == 1 {
@@ -76,11 +76,11 @@ func (x *Index) Find(word string) (row int, err error) {
 		}
 		unknown.Texts = found.Total
 		for _, row := range found.Rows[:min(found.Total, len(found.Rows))] {
-			unknown.Closest = append(unknown.Closest, x.Codes.Words[row])
+			unknown.Closest = append(unknown.Closest, x.Codes.IDs[row])
 		}
 	}
 	if unknown.Texts == 0 {
-		unknown.Closest = closest(word, x.Codes.Words, maxSuggestions)
+		unknown.Closest = closest(word, x.Codes.IDs, maxSuggestions)
 	}
 	return 0, unknown
 }
@@ -90,7 +90,7 @@ func (x *Index) Find(word string) (row int, err error) {
 // Parse looks up words as [Index.Row] does, first with and then without the punctuation around them. A word
 // of the vocabulary may contain spaces or a minus. Subtracting "#" and the number of a dimension excludes the
 // dimension. If rows are texts, words are their ids, and any other query is a search ([Index.Search]). For an
-// unknown word the error is an [*UnknownWordError].
+// unknown word the error is an [*UnknownIDError].
 func (x *Index) Parse(query string, labels Labels) (Query, error) {
 	query = strings.TrimSpace(query)
 	if query == "" {
@@ -282,10 +282,10 @@ func (x *Index) parseSearch(text string) (Query, error) {
 	if len(q.Rows) > 0 {
 		return q, nil
 	}
-	unknown := &UnknownWordError{Word: text, Closest: closest(text, x.Codes.Words, maxSuggestions)}
+	unknown := &UnknownIDError{ID: text, Closest: closest(text, x.Codes.IDs, maxSuggestions)}
 	if len(unknown.Closest) == 0 && len(q.Unknown) > 0 {
-		unknown.Word = q.Unknown[0]
-		unknown.Closest = closest(unknown.Word, x.terms().words[:x.terms().single], maxSuggestions)
+		unknown.ID = q.Unknown[0]
+		unknown.Closest = closest(unknown.ID, x.terms().words[:x.terms().single], maxSuggestions)
 	}
 	return q, unknown
 }

@@ -16,8 +16,8 @@ import (
 // queries returns an index of words in 12 dimensions, and labels. The label of dimension 3 is "Royalty".
 func queries() (*Index, Labels) {
 	s := clitest.RandomCodes(1, 0, 12, 0)
-	s.Words = []string{"king", "man", "woman", "bank", "river", "New York", "x-ray", "7", "money", "the", "well-known", "known"}
-	s.Rows = len(s.Words)
+	s.IDs = []string{"king", "man", "woman", "bank", "river", "New York", "x-ray", "7", "money", "the", "well-known", "known"}
+	s.Rows = len(s.IDs)
 	s.Ptr = make([]int64, s.Rows+1)
 	return NewIndex(s), Labels{{3, "Royalty", "", false}, {4, "river", "", false}, {5, "", "a note", false}}
 }
@@ -28,7 +28,7 @@ func format(x *Index, q Query) string {
 	}
 	text := q.Kind + ":"
 	for _, t := range q.Terms {
-		text += fmt.Sprintf(" %+g %s", t.Weight, x.Codes.Words[t.Row])
+		text += fmt.Sprintf(" %+g %s", t.Weight, x.Codes.IDs[t.Row])
 	}
 	if len(q.Without) > 0 {
 		text += fmt.Sprint(" without ", q.Without)
@@ -101,7 +101,7 @@ func TestParse(t *testing.T) {
 		got := format(x, q)
 		if err != nil {
 			got = err.Error()
-			_, unknown := errors.AsType[*UnknownWordError](err)
+			_, unknown := errors.AsType[*UnknownIDError](err)
 			if unknown != strings.HasPrefix(got, `no word "`) {
 				t.Errorf("%q: the error is a %T", query, err)
 			}
@@ -139,7 +139,7 @@ func textIndex(texts ...string) *Index {
 	codes := clitest.RandomCodes(1, len(texts), 3, 1)
 	codes.Texts = &vectors.Texts{Text: texts}
 	for i := range texts {
-		codes.Words[i] = fmt.Sprintf("d%d", i)
+		codes.IDs[i] = fmt.Sprintf("d%d", i)
 	}
 	return NewIndex(codes)
 }
@@ -158,13 +158,13 @@ func TestParseTexts(t *testing.T) {
 			t.Errorf("%q: %+v, error %v, want %+v", query, got, err, want)
 		}
 	}
-	if _, err := x.Parse("zebra wombn", nil); !reflect.DeepEqual(err, &UnknownWordError{Word: "zebra"}) {
+	if _, err := x.Parse("zebra wombn", nil); !reflect.DeepEqual(err, &UnknownIDError{ID: "zebra"}) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := x.Parse("wombn", nil); !reflect.DeepEqual(err, &UnknownWordError{Word: "wombn", Closest: []string{"woman"}}) {
+	if _, err := x.Parse("wombn", nil); !reflect.DeepEqual(err, &UnknownIDError{ID: "wombn", Closest: []string{"woman"}}) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := x.Find("the king"); !reflect.DeepEqual(err, &UnknownWordError{Word: "the king", Texts: 2, Closest: []string{"d2", "d0"}}) {
+	if _, err := x.Find("the king"); !reflect.DeepEqual(err, &UnknownIDError{ID: "the king", Texts: 2, Closest: []string{"d2", "d0"}}) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -4,7 +4,7 @@ import "overcomplete/vectors"
 
 // FromDense converts dense vectors, V×L, to a sparse matrix. An [Index] of it explores dense dimensions.
 func FromDense(x *vectors.Dense) *vectors.Sparse {
-	s := &vectors.Sparse{Words: x.Words, Texts: x.Texts, CSR: vectors.CSR{
+	s := &vectors.Sparse{IDs: x.IDs, Texts: x.Texts, CSR: vectors.CSR{
 		Rows: x.Len(), Cols: x.Dim, Ptr: make([]int64, 1, x.Len()+1),
 		Index: make([]int32, 0, len(x.Data)), Value: make([]float32, 0, len(x.Data)),
 	}}
@@ -23,7 +23,7 @@ func FromDense(x *vectors.Dense) *vectors.Sparse {
 func SelectRows(s *vectors.Sparse, rows []int) *vectors.Sparse {
 	selected := &vectors.Sparse{Texts: s.Texts.Select(rows), CSR: vectors.CSR{Cols: s.Cols, Ptr: make([]int64, 1, len(rows)+1)}}
 	for _, i := range rows {
-		selected.Words = append(selected.Words, s.Words[i])
+		selected.IDs = append(selected.IDs, s.IDs[i])
 		selected.AppendRow(s.Row(i))
 	}
 	return selected

@@ -164,12 +164,12 @@ constexpr int POLISH_THREADS = 128;
 constexpr int POLISH_BATCH = 8;
 constexpr int POLISH_SHARED = 4864;
 
-// Shape is the size of row-major matrices: codes are words × atoms, a dictionary is
-// atoms × dim, vectors are words × dim. A word is a row of data. Rows begin every
+// Shape is the size of row-major matrices: codes are rows × atoms, a dictionary is
+// atoms × dim, vectors are rows × dim. Rows begin every
 // code_pitch elements in codes, and every dim_pitch elements in the others, so that they
 // are aligned to 16 bytes. The padding between rows is zero.
 struct Shape {
-    int words;
+    int rows;
     int atoms;
     int dim;
     int code_pitch;
@@ -180,7 +180,7 @@ LAYOUT(Shape, 20, 0)
 // The arguments of the kernels. The .cu files document the kernels.
 
 struct Decode {
-    float* product; // words × dim
+    float* product; // rows × dim
     const float* codes;
     const float* atoms;
     Shape shape;
@@ -192,7 +192,7 @@ struct Accumulate {
     float* product; // atoms × dim
     float* squares; // atoms × dim
     const float* codes;
-    const float* residuals; // words × dim
+    const float* residuals; // rows × dim
     Shape shape;
     char padding[4];
 };
@@ -200,9 +200,9 @@ LAYOUT(Accumulate, 56, 4)
 
 struct Correlate {
     float* codes;
-    float* sum_g;           // S, words × atoms
-    float* sum_q;           // Q, words × atoms
-    const float* residuals; // words × dim
+    float* sum_g;           // S, rows × atoms
+    float* sum_q;           // Q, rows × atoms
+    const float* residuals; // rows × dim
     const float* atoms;
     double gradient;
     double square;
@@ -218,10 +218,10 @@ LAYOUT(Correlate, 96, 5)
 // such a scale is exact. The scale of a product is the product of its factors' scales.
 
 // Several blocks may share a tile of decode, each with a part of the reduction (split-K). The
-// result is then the sum of `shares` matrices of words × dim, share_pitch floats apart.
+// result is then the sum of `shares` matrices of rows × dim, share_pitch floats apart.
 
 struct DecodeHalf {
-    float* product; // words × dim
+    float* product; // rows × dim
     const Half* codes;
     const Half* atoms;
     double scale;
@@ -237,7 +237,7 @@ struct UpdateHalf {
     Half* step_halves;     // step_scale·P
     const float* atoms;    // D
     const Half* codes;
-    const Half* residuals; // words × dim
+    const Half* residuals; // rows × dim
     double c0; // divided by the product's scale squared
     double c1; // divided by the product's scale
     double c2;
@@ -252,11 +252,11 @@ LAYOUT(UpdateHalf, 128, 6)
 
 struct UpdateCodes {
     Half* codes;
-    float* sum_g;    // S, words × atoms
-    float* sum_q;    // Q, words × atoms
-    double* factors; // per word: β
-    double* losses;  // per word
-    const float* x;  // words × dim
+    float* sum_g;    // S, rows × atoms
+    float* sum_q;    // Q, rows × atoms
+    double* factors; // per row: β
+    double* losses;  // per row
+    const float* x;  // rows × dim
     const Half* atoms;
     double gradient; // over the scale of residuals · atoms
     double square;   // over the same scale, squared
@@ -275,9 +275,9 @@ LAYOUT(UpdateCodes, 136, 7)
 
 struct FinishCodes {
     void* codes;
-    const double* factors; // per word, or null
-    double* nonzeros;      // per word
-    double* l1;            // per word
+    const double* factors; // per row, or null
+    double* nonzeros;      // per row
+    double* l1;            // per row
     int* used;             // per atom
     double scale;
     Shape shape;
@@ -287,7 +287,7 @@ LAYOUT(FinishCodes, 72, 5)
 
 struct PackCodes {
     const void* codes;
-    const long long* starts; // per word
+    const long long* starts; // per row
     int* index;
     float* value;
     double scale;
@@ -345,14 +345,14 @@ struct ScaleAtoms {
 LAYOUT(ScaleAtoms, 72, 7)
 
 struct Search {
-    float* codes;                // b, words × atoms, in tiles (code_place)
-    signed char* code_bytes;     // Z8, words × atoms; zero beyond atoms
+    float* codes;                // b, rows × atoms, in tiles (code_place)
+    signed char* code_bytes;     // Z8, rows × atoms; zero beyond atoms
     int* flags;                  // for each block of rows and tile of atoms, a number per thread
-    float* scaled;               // ŷ, words × dim
-    float* residuals;            // r, words × dim
-    signed char* residual_bytes; // R8, words × dim; zero beyond dim
-    double* factors;             // per word: e/w
-    const float* y;              // words × dim, with the pitch of the shape
+    float* scaled;               // ŷ, rows × dim
+    float* residuals;            // r, rows × dim
+    signed char* residual_bytes; // R8, rows × dim; zero beyond dim
+    double* factors;             // per row: e/w
+    const float* y;              // rows × dim, with the pitch of the shape
     const signed char* bytes;
     const signed char* across;
     const float* shares; // zero beyond atoms
@@ -369,18 +369,18 @@ struct Search {
 LAYOUT(Search, 160, 15)
 
 struct Polish {
-    int* index;            // words × max_nonzeros
-    float* value;          // words × max_nonzeros
-    float* momentum_codes; // z, words × max_nonzeros rounded up to a multiple of POLISH_BATCH
-    float* residuals;      // words × dim
-    double* losses;        // per word
-    double* nonzeros;      // per word
-    double* l1;            // per word: Σ|a|
-    float* dense;          // words × atoms, or null
+    int* index;            // rows × max_nonzeros
+    float* value;          // rows × max_nonzeros
+    float* momentum_codes; // z, rows × max_nonzeros rounded up to a multiple of POLISH_BATCH
+    float* residuals;      // rows × dim
+    double* losses;        // per row
+    double* nonzeros;      // per row
+    double* l1;            // per row: Σ|a|
+    float* dense;          // rows × atoms, or null
     int* used;             // per atom, if dense isn't null
     const float* codes;    // the search's
     const double* factors; // the search's
-    const float* y;        // words × dim
+    const float* y;        // rows × dim
     const float* atoms;
     const Iteration* iterations;
     double step_size;
@@ -397,7 +397,7 @@ LAYOUT(Polish, 160, 14)
 struct Remember {
     float* sums; // atoms × dim
     const float* codes;
-    const float* rows; // words × dim
+    const float* rows; // rows × dim
     double decay;
     Shape shape;
     bool symmetric; // rows are codes
@@ -437,9 +437,9 @@ struct Power {
 LAYOUT(Power, 56, 4)
 
 struct Gather {
-    float* batch;      // words × dim
+    float* batch;      // rows × dim
     const float* rows; // any number of rows × dim
-    const int* index;  // per word: its row
+    const int* index;  // per row: its row
     Shape shape;
     char padding[4];
 };

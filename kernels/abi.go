@@ -168,12 +168,12 @@ const polishThreads = 128
 const polishBatch = 8
 const polishShared = 4864
 
-// Shape is the size of row-major matrices: codes are words × atoms, a dictionary is
-// atoms × dim, vectors are words × dim. A word is a row of data. Rows begin every
+// Shape is the size of row-major matrices: codes are rows × atoms, a dictionary is
+// atoms × dim, vectors are rows × dim. Rows begin every
 // code_pitch elements in codes, and every dim_pitch elements in the others, so that they
 // are aligned to 16 bytes. The padding between rows is zero.
 type shape struct {
-	words     int32
+	rows      int32
 	atoms     int32
 	dim       int32
 	codePitch int32
@@ -185,7 +185,7 @@ var _ [20]byte = [unsafe.Sizeof(shape{})]byte{}
 // The arguments of the kernels. The .cu files document the kernels.
 
 type decode struct {
-	product pointer[float32] // words × dim
+	product pointer[float32] // rows × dim
 	codes   pointer[float32]
 	atoms   pointer[float32]
 	shape   shape
@@ -198,7 +198,7 @@ type accumulate struct {
 	product   pointer[float32] // atoms × dim
 	squares   pointer[float32] // atoms × dim
 	codes     pointer[float32]
-	residuals pointer[float32] // words × dim
+	residuals pointer[float32] // rows × dim
 	shape     shape
 	_         [4]byte
 }
@@ -207,9 +207,9 @@ var _ [56]byte = [unsafe.Sizeof(accumulate{})]byte{}
 
 type correlate struct {
 	codes       pointer[float32]
-	sumG        pointer[float32] // S, words × atoms
-	sumQ        pointer[float32] // Q, words × atoms
-	residuals   pointer[float32] // words × dim
+	sumG        pointer[float32] // S, rows × atoms
+	sumQ        pointer[float32] // Q, rows × atoms
+	residuals   pointer[float32] // rows × dim
 	atoms       pointer[float32]
 	gradient    float64
 	square      float64
@@ -226,10 +226,10 @@ var _ [96]byte = [unsafe.Sizeof(correlate{})]byte{}
 // such a scale is exact. The scale of a product is the product of its factors' scales.
 
 // Several blocks may share a tile of decode, each with a part of the reduction (split-K). The
-// result is then the sum of `shares` matrices of words × dim, share_pitch floats apart.
+// result is then the sum of `shares` matrices of rows × dim, share_pitch floats apart.
 
 type decodeHalf struct {
-	product    pointer[float32] // words × dim
+	product    pointer[float32] // rows × dim
 	codes      pointer[half]
 	atoms      pointer[half]
 	scale      float64
@@ -246,7 +246,7 @@ type updateHalf struct {
 	stepHalves pointer[half]    // step_scale·P
 	atoms      pointer[float32] // D
 	codes      pointer[half]
-	residuals  pointer[half] // words × dim
+	residuals  pointer[half] // rows × dim
 	c0         float64       // divided by the product's scale squared
 	c1         float64       // divided by the product's scale
 	c2         float64
@@ -262,11 +262,11 @@ var _ [128]byte = [unsafe.Sizeof(updateHalf{})]byte{}
 
 type updateCodes struct {
 	codes         pointer[half]
-	sumG          pointer[float32] // S, words × atoms
-	sumQ          pointer[float32] // Q, words × atoms
-	factors       pointer[float64] // per word: β
-	losses        pointer[float64] // per word
-	x             pointer[float32] // words × dim
+	sumG          pointer[float32] // S, rows × atoms
+	sumQ          pointer[float32] // Q, rows × atoms
+	factors       pointer[float64] // per row: β
+	losses        pointer[float64] // per row
+	x             pointer[float32] // rows × dim
 	atoms         pointer[half]
 	gradient      float64 // over the scale of residuals · atoms
 	square        float64 // over the same scale, squared
@@ -286,9 +286,9 @@ var _ [136]byte = [unsafe.Sizeof(updateCodes{})]byte{}
 
 type finishCodes struct {
 	codes    pointer[byte]
-	factors  pointer[float64] // per word, or null
-	nonzeros pointer[float64] // per word
-	l1       pointer[float64] // per word
+	factors  pointer[float64] // per row, or null
+	nonzeros pointer[float64] // per row
+	l1       pointer[float64] // per row
 	used     pointer[int32]   // per atom
 	scale    float64
 	shape    shape
@@ -299,7 +299,7 @@ var _ [72]byte = [unsafe.Sizeof(finishCodes{})]byte{}
 
 type packCodes struct {
 	codes  pointer[byte]
-	starts pointer[int64] // per word
+	starts pointer[int64] // per row
 	index  pointer[int32]
 	value  pointer[float32]
 	scale  float64
@@ -362,14 +362,14 @@ type scaleAtoms struct {
 var _ [72]byte = [unsafe.Sizeof(scaleAtoms{})]byte{}
 
 type search struct {
-	codes         pointer[float32] // b, words × atoms, in tiles (code_place)
-	codeBytes     pointer[int8]    // Z8, words × atoms; zero beyond atoms
+	codes         pointer[float32] // b, rows × atoms, in tiles (code_place)
+	codeBytes     pointer[int8]    // Z8, rows × atoms; zero beyond atoms
 	flags         pointer[int32]   // for each block of rows and tile of atoms, a number per thread
-	scaled        pointer[float32] // ŷ, words × dim
-	residuals     pointer[float32] // r, words × dim
-	residualBytes pointer[int8]    // R8, words × dim; zero beyond dim
-	factors       pointer[float64] // per word: e/w
-	y             pointer[float32] // words × dim, with the pitch of the shape
+	scaled        pointer[float32] // ŷ, rows × dim
+	residuals     pointer[float32] // r, rows × dim
+	residualBytes pointer[int8]    // R8, rows × dim; zero beyond dim
+	factors       pointer[float64] // per row: e/w
+	y             pointer[float32] // rows × dim, with the pitch of the shape
 	bytes         pointer[int8]
 	across        pointer[int8]
 	shares        pointer[float32] // zero beyond atoms
@@ -387,18 +387,18 @@ type search struct {
 var _ [160]byte = [unsafe.Sizeof(search{})]byte{}
 
 type polish struct {
-	index         pointer[int32]   // words × max_nonzeros
-	value         pointer[float32] // words × max_nonzeros
-	momentumCodes pointer[float32] // z, words × max_nonzeros rounded up to a multiple of POLISH_BATCH
-	residuals     pointer[float32] // words × dim
-	losses        pointer[float64] // per word
-	nonzeros      pointer[float64] // per word
-	l1            pointer[float64] // per word: Σ|a|
-	dense         pointer[float32] // words × atoms, or null
+	index         pointer[int32]   // rows × max_nonzeros
+	value         pointer[float32] // rows × max_nonzeros
+	momentumCodes pointer[float32] // z, rows × max_nonzeros rounded up to a multiple of POLISH_BATCH
+	residuals     pointer[float32] // rows × dim
+	losses        pointer[float64] // per row
+	nonzeros      pointer[float64] // per row
+	l1            pointer[float64] // per row: Σ|a|
+	dense         pointer[float32] // rows × atoms, or null
 	used          pointer[int32]   // per atom, if dense isn't null
 	codes         pointer[float32] // the search's
 	factors       pointer[float64] // the search's
-	y             pointer[float32] // words × dim
+	y             pointer[float32] // rows × dim
 	atoms         pointer[float32]
 	iterations    pointer[iteration]
 	stepSize      float64
@@ -416,7 +416,7 @@ var _ [160]byte = [unsafe.Sizeof(polish{})]byte{}
 type remember struct {
 	sums      pointer[float32] // atoms × dim
 	codes     pointer[float32]
-	rows      pointer[float32] // words × dim
+	rows      pointer[float32] // rows × dim
 	decay     float64
 	shape     shape
 	symmetric bool // rows are codes
@@ -459,9 +459,9 @@ type power struct {
 var _ [56]byte = [unsafe.Sizeof(power{})]byte{}
 
 type gather struct {
-	batch pointer[float32] // words × dim
+	batch pointer[float32] // rows × dim
 	rows  pointer[float32] // any number of rows × dim
-	index pointer[int32]   // per word: its row
+	index pointer[int32]   // per row: its row
 	shape shape
 	_     [4]byte
 }

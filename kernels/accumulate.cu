@@ -1,20 +1,20 @@
 // accumulate: product[atoms × dim] = codesᵀ · residuals
 //             squares[atoms × dim] = (codes∘codes)ᵀ · (residuals∘residuals)
 //
-// with codes[words × atoms] and residuals[words × dim]: the gradient of the
-// dictionary and the sum of squared gradients of the words. Both need the same
+// with codes[rows × atoms] and residuals[rows × dim]: the gradient of the
+// dictionary and the sum of squared gradients of the rows. Both need the same
 // elements, so a warp squares them in registers, in float32, and calls mma twice,
 // with two sets of sums. The squares cause no memory traffic.
 //
 // The reduction runs along the columns of both factors (see product.cuh).
 //
-// Lower bounds. Bytes: 4·(words·atoms + words·dim + 2·atoms·dim). Flops:
-// 4·words·atoms·dim, three times as many for fp32. For 400,000 × 300 → 3000 on an
+// Lower bounds. Bytes: 4·(rows·atoms + rows·dim + 2·atoms·dim). Flops:
+// 4·rows·atoms·dim, three times as many for fp32. For 400,000 × 300 → 3000 on an
 // H200, all 128 batches of an epoch: 6.2 GB, 1.4 ms at 4.3 TB/s, and 1.44 Tflop,
 // 4.8 ms if mma.sync does 300 TFLOP/s in TF32.
 //
 // Tile: the result is small and the reduction long. 3000 × 300 is 24 × 5 = 120
-// tiles of 128 × 64, one for most of 132 SMs, and each block reduces over all words.
+// tiles of 128 × 64, one for most of 132 SMs, and each block reduces over all rows.
 // Split-K would need a second sum, and would only help small dictionaries. A step
 // moves 24 KB from L2 for 1.05 Mflop; update_fp16 moves half of that.
 //
@@ -31,7 +31,7 @@ __device__ __forceinline__ void accumulate(const Accumulate& args)
     SHARED_MEMORY(float, shared);
     const Shape& s = args.shape;
     P p;
-    p.run(shared, {args.codes, s.words, s.code_pitch}, {args.residuals, s.words, s.dim_pitch}, s.words);
+    p.run(shared, {args.codes, s.rows, s.code_pitch}, {args.residuals, s.rows, s.dim_pitch}, s.rows);
     p.store(args.product, s.atoms, s.dim_pitch, p.sums);
     p.store(args.squares, s.atoms, s.dim_pitch, p.squares);
 }
@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) update_fp16(Upd
     SHARED_MEMORY(Half, shared_halves);
     const Shape& s = args.shape;
     ProductOfHalves p;
-    p.run(shared_halves, {args.codes, s.words, s.code_pitch}, {args.residuals, s.words, s.dim_pitch}, s.words);
+    p.run(shared_halves, {args.codes, s.rows, s.code_pitch}, {args.residuals, s.rows, s.dim_pitch}, s.rows);
     const AdaGrad adagrad = {float_once(args.c0), float_once(args.c1), float_once(args.c2),
                                float_once(args.c3), float_once(args.c4), float_once(args.epsilon)};
     const float scale = float_once(args.step_scale);

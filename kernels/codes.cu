@@ -1,4 +1,4 @@
-// Scaling, counting and packing of dense codes, words × atoms. Codes are float, or
+// Scaling, counting and packing of dense codes, rows × atoms. Codes are float, or
 // float16 in the kernels *_fp16.
 //
 // finish_codes scales each row and counts its nonzeros. pack_codes writes the
@@ -7,8 +7,8 @@
 // from atom_count on are padding; they are zeros, or NaN if a training diverged, and
 // are ignored.
 //
-// Lower bounds in bytes: finish_codes reads 4·words·atoms, and writes the rows that it
-// scales; pack_codes reads 4·words·atoms and writes 8 per nonzero. For 400,000 ×
+// Lower bounds in bytes: finish_codes reads 4·rows·atoms, and writes the rows that it
+// scales; pack_codes reads 4·rows·atoms and writes 8 per nonzero. For 400,000 ×
 // 3000 with 8 % nonzeros on an H200 at 4.3 TB/s: 4.8 GB, 1.1 ms (2.2 ms if all
 // rows are scaled), and 5.6 GB, 1.3 ms.
 //
@@ -50,7 +50,7 @@ __device__ __forceinline__ void finish(const FinishCodes& args)
 {
     int lane = threadIdx.x % WARP, atom_count = args.shape.atoms;
     const float scale = float_once(args.scale);
-    for (long long row = first_row(); row < args.shape.words; row += row_step()) {
+    for (long long row = first_row(); row < args.shape.rows; row += row_step()) {
         T* code = static_cast<T*>(args.codes) + row * args.shape.code_pitch;
         float factor = args.factors ? float(args.factors[row]) : 1;
         int count = 0;
@@ -91,7 +91,7 @@ __device__ __forceinline__ void pack(const PackCodes& args)
     const float scale = float_once(args.scale);
     int lane = threadIdx.x % WARP, atom_count = args.shape.atoms;
     unsigned before = (1u << lane) - 1; // mask of the lanes with earlier columns
-    for (long long row = first_row(); row < args.shape.words; row += row_step()) {
+    for (long long row = first_row(); row < args.shape.rows; row += row_step()) {
         const T* code = static_cast<const T*>(args.codes) + row * args.shape.code_pitch;
         long long to = args.starts[row];
         for (int first = 0; first < atom_count; first += 4 * WARP) {

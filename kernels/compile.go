@@ -58,7 +58,7 @@ func compile(p *program.Program, precision Precision) *executable {
 		for _, s := range p.Steps {
 			x.addHalfFactors(s)
 		}
-		// Programs that update the dictionary run on few words, which make few tiles. Several blocks share each tile.
+		// Programs that update the dictionary run on few rows, which make few tiles. Several blocks share each tile.
 		if slices.ContainsFunc(p.Steps, func(s program.Step) bool { _, ok := s.(*program.Update); return ok }) {
 			x.share = x.places()
 		}
@@ -81,7 +81,7 @@ func (x *executable) addCodeUpdate(s *program.Correlate, damping *program.Decode
 	x.addHalfFactor(s.Atoms)
 	x.finish = &finish{factors: x.rowNumbers}
 	x.rowNumbers++
-	x.addBody(s, &program.Body{Rows: program.Words, Then: damping.Then})
+	x.addBody(s, &program.Body{Rows: program.Rows, Then: damping.Then})
 }
 
 // addHalfFactors adds float16 copies of the matrices that a step multiplies.
@@ -130,7 +130,7 @@ func (x *executable) add(s program.Step) {
 		x.add(s.Move)
 	case *program.Correlate:
 		x.finish = &finish{factors: -1}
-		x.addBody(s, &program.Body{Rows: program.Words})
+		x.addBody(s, &program.Body{Rows: program.Rows})
 	case *program.Decode:
 		x.addBody(s, &s.Body)
 	case *program.Accumulate:
@@ -142,12 +142,12 @@ func (x *executable) add(s program.Step) {
 	}
 }
 
-// joinTotals moves the totals of earlier steps over words to the last step, the Search of an Update. They are the
+// joinTotals moves the totals of earlier steps over rows to the last step, the Search of an Update. They are the
 // loss, which no step of the program reads.
 func (x *executable) joinTotals() {
 	search := x.steps[len(x.steps)-1]
 	for _, s := range x.steps[:len(x.steps)-1] {
-		if s.rows == program.Words {
+		if s.rows == program.Rows {
 			search.totals, s.totals = append(s.totals, search.totals...), nil
 		}
 	}

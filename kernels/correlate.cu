@@ -1,10 +1,10 @@
-// correlate: p[words × atoms] = residuals[words × dim] · atoms[atoms × dim]ᵀ
+// correlate: p[rows × atoms] = residuals[rows × dim] · atoms[atoms × dim]ᵀ
 // and, in the epilogue, dual averaging of the codes (averaging.cuh). p stays in registers.
 // S and Q are read and written once and codes are written once, which is most of the memory
 // traffic.
 //
-// Lower bounds. Bytes: 20·words·atoms + 4·(words + atoms)·dim. Flops:
-// 2·words·atoms·dim, three times as many for fp32. For 400,000 × 300 → 3000 on an
+// Lower bounds. Bytes: 20·rows·atoms + 4·(rows + atoms)·dim. Flops:
+// 2·rows·atoms·dim, three times as many for fp32. For 400,000 × 300 → 3000 on an
 // H200: 24.5 GB, 5.7 ms at 4.3 TB/s, and 0.72 Tflop, 2.4 ms if mma.sync does 300
 // TFLOP/s in TF32. Memory is the bottleneck, so arithmetic must overlap it: with two
 // blocks per SM, one streams S and Q while the other multiplies.
@@ -31,13 +31,13 @@ __device__ __forceinline__ void dual_average(const P& p, const Correlate& args)
         size_t at = static_cast<size_t>(row) * s.code_pitch + column;
         UNROLL
         for (int j = 0; j < QUADS; j++)
-            if (row < s.words && column + 16 * j < s.code_pitch) {
+            if (row < s.rows && column + 16 * j < s.code_pitch) {
                 g[j] = load(args.sum_g + at + 16 * j);
                 q[j] = load(args.sum_q + at + 16 * j);
             }
         UNROLL
         for (int j = 0; j < QUADS; j++)
-            if (row < s.words && column + 16 * j < s.code_pitch) {
+            if (row < s.rows && column + 16 * j < s.code_pitch) {
                 store(args.codes + at + 16 * j, averaging.codes(p.quad(i, j, half), g[j], q[j]));
                 store(args.sum_g + at + 16 * j, g[j]);
                 store(args.sum_q + at + 16 * j, q[j]);
@@ -54,7 +54,7 @@ __device__ __forceinline__ void correlate(const Correlate& args)
     SHARED_MEMORY(float, shared);
     const Shape& s = args.shape;
     P p;
-    p.run(shared, {args.residuals, s.words, s.dim_pitch}, {args.atoms, s.atoms, s.dim_pitch}, s.dim_pitch);
+    p.run(shared, {args.residuals, s.rows, s.dim_pitch}, {args.atoms, s.atoms, s.dim_pitch}, s.dim_pitch);
     dual_average(p, args);
 }
 

@@ -1,10 +1,10 @@
-// decode: product[words × dim] = codes[words × atoms] · atoms[atoms × dim]
+// decode: product[rows × dim] = codes[rows × atoms] · atoms[atoms × dim]
 //
 // The reduction runs along the rows of codes and along the columns of atoms (see
 // product.cuh).
 //
-// Lower bounds. Bytes: 4·(words·atoms + atoms·dim + words·dim). Flops:
-// 2·words·atoms·dim, three times as many for fp32. For 400,000 × 3000 → 300 on an
+// Lower bounds. Bytes: 4·(rows·atoms + atoms·dim + rows·dim). Flops:
+// 2·rows·atoms·dim, three times as many for fp32. For 400,000 × 3000 → 300 on an
 // H200: 5.3 GB, 1.2 ms at 4.3 TB/s, and 0.72 Tflop, 2.4 ms if mma.sync does 300
 // TFLOP/s in TF32. (The 495 of the data sheet need wgmma, which only Hopper has.)
 //
@@ -12,16 +12,16 @@
 // nonzeros only one such block in 40,000 is all zeros.
 //
 // Tile: dim is small, and 64 columns waste little of it (300 is 4.7 tiles). The
-// 3125 words of a dictionary step make 25 × 5 = 125 blocks, which fill a GPU of 132
+// 3125 rows of a dictionary step make 25 × 5 = 125 blocks, which fill a GPU of 132
 // SMs. The cost is traffic between L2 and the SMs: a step of DEPTH moves 24 KB for
 // 0.52 Mflop, 21 flops per byte, so 300 TFLOP/s would need 14 TB/s from L2. With many
-// words L2 is the bottleneck, not the tensor cores.
+// rows L2 is the bottleneck, not the tensor cores.
 //
 // decode_fp16 moves half the bytes. Its tiles have all columns of rows up to 320, 48 × 80 per
 // warp, so that codes are read once: 148 flops per byte from L2. A dictionary step has only 33
 // such tiles. So four blocks share a tile (split-K): each reduces over some of the atoms and
 // writes a partial product. 132 blocks fill an H100. The reader of the product adds them, at a
-// cost proportional to the words.
+// cost proportional to the rows.
 //
 // It runs one block of 8 warps per SM, too few to hide latency, so five stages copy four steps
 // ahead. Only GPUs with shared memory for update_codes run it.
@@ -35,8 +35,8 @@ __device__ __forceinline__ void decode(const Decode& args)
     SHARED_MEMORY(float, shared);
     const Shape& s = args.shape;
     P p;
-    p.run(shared, {args.codes, s.words, s.code_pitch}, {args.atoms, s.atoms, s.dim_pitch}, s.atoms);
-    p.store(args.product, s.words, s.dim_pitch, p.sums);
+    p.run(shared, {args.codes, s.rows, s.code_pitch}, {args.atoms, s.atoms, s.dim_pitch}, s.atoms);
+    p.store(args.product, s.rows, s.dim_pitch, p.sums);
 }
 
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) decode_tf32(Decode args) { decode<false>(args); }
@@ -54,7 +54,7 @@ template <typename P>
 __device__ __forceinline__ Share share_of(P& p, const DecodeHalf& args)
 {
     constexpr unsigned ROWS = HALF_DECODE_ROWS, DEPTH = HALF_DECODE_DEPTH;
-    const unsigned rows = (args.shape.words + ROWS - 1) / ROWS * ROWS, shares = args.shares;
+    const unsigned rows = (args.shape.rows + ROWS - 1) / ROWS * ROWS, shares = args.shares;
     const unsigned number = p.row / rows, depth = (args.shape.atoms + shares * DEPTH - 1) / (shares * DEPTH) * DEPTH;
     p.row -= number * rows;
     return {int(number * depth), min(args.shape.atoms, int((number + 1) * depth)), args.product + number * args.share_pitch};
@@ -69,6 +69,6 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 1) decode_fp16(Dec
     const Shape& s = args.shape;
     P p;
     const Share share = share_of(p, args);
-    p.run(shared_halves, {args.codes, s.words, s.code_pitch}, {args.atoms, s.atoms, s.dim_pitch}, share.last, share.first);
-    p.store(share.product, s.words, s.dim_pitch, p.sums, float_once(1 / args.scale));
+    p.run(shared_halves, {args.codes, s.rows, s.code_pitch}, {args.atoms, s.atoms, s.dim_pitch}, share.last, share.first);
+    p.store(share.product, s.rows, s.dim_pitch, p.sums, float_once(1 / args.scale));
 }

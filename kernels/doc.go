@@ -13,9 +13,9 @@
 // # Device memory
 //
 // The paper's training holds four dense matrices in device memory: the vectors X, the codes A, their sums of
-// gradients S, and their sums of squared gradients Q. They require 4·(L+3K) bytes a word, or 4L+10K with fp16.
+// gradients S, and their sums of squared gradients Q. They require 4·(L+3K) bytes a row, or 4L+10K with fp16.
 // Codes are dense because tensor cores need dense factors. If a training doesn't fit, the error of
-// [Device.Trainer] states how many words would fit.
+// [Device.Trainer] states how many rows would fit.
 //
 // # Kernels
 //

@@ -115,7 +115,7 @@ func TestCaptureFails(t *testing.T) {
 	if !emulated {
 		t.Skip("needs the emulated driver")
 	}
-	random := randomCodes{shape: shape{words: 1}}.launch(tf32)
+	random := randomCodes{shape: shape{rows: 1}}.launch(tf32)
 	wrong := random
 	wrong.threads = 2000
 	for _, tt := range []struct {

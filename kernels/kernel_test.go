@@ -145,9 +145,9 @@ func (b *bench) normal(n int, zeros float64) []float32 {
 }
 
 // codes returns codes with rows of zeros among them.
-func (b *bench) codes(words, atoms int) []float32 {
-	x := b.normal(words*atoms, 0.6)
-	for i := 2; i < words; i += 5 {
+func (b *bench) codes(rows, atoms int) []float32 {
+	x := b.normal(rows*atoms, 0.6)
+	for i := 2; i < rows; i += 5 {
 		clear(x[i*atoms : (i+1)*atoms])
 	}
 	return x
@@ -251,13 +251,13 @@ func TestKernels(t *testing.T) {
 }
 
 // checkDecode checks one product and, with halves, several that are its shares, each of some of the atoms.
-func checkDecode(b *bench, precision Precision, words, atoms, dim int) {
+func checkDecode(b *bench, precision Precision, rows, atoms, dim int) {
 	const scale, atomScale = 64, 0.125
-	codes, d := b.codes(words, atoms), b.normal(atoms*dim, 0)
-	a, atomRows := b.stored(precision, codes, words, atoms, scale), b.stored(precision, d, atoms, dim, atomScale)
-	shape := widthsOf(precision, atoms, dim).shape(words)
+	codes, d := b.codes(rows, atoms), b.normal(atoms*dim, 0)
+	a, atomRows := b.stored(precision, codes, rows, atoms, scale), b.stored(precision, d, atoms, dim, atomScale)
+	shape := widthsOf(precision, atoms, dim).shape(rows)
 	product := func(first, last int) (want, magnitude []float64) {
-		return multiply(words, dim, last-first,
+		return multiply(rows, dim, last-first,
 			func(i, k int) float32 { return codes[i*atoms+first+k] }, func(k, j int) float32 { return d[(first+k)*dim+j] })
 	}
 	_, magnitude := product(0, atoms) // of a share alone it could be of a code that as a half has few bits
@@ -265,11 +265,11 @@ func checkDecode(b *bench, precision Precision, words, atoms, dim int) {
 		if precision != fp16 && shares > 1 {
 			break
 		}
-		result := b.pitched(nil, shares*words, dim, unitOf(precision))
+		result := b.pitched(nil, shares*rows, dim, unitOf(precision))
 		if precision == fp16 {
 			b.run(decodeHalf{
 				product: result.data, codes: pointer[half](a.data), atoms: pointer[half](atomRows.data), scale: scale * atomScale,
-				shape: shape, shares: int32(shares), sharePitch: int64(words * result.pitch),
+				shape: shape, shares: int32(shares), sharePitch: int64(rows * result.pitch),
 			}.launch())
 		} else {
 			b.run(decode{product: result.data, codes: a.data, atoms: atomRows.data, shape: shape}.launch(precision))
@@ -281,42 +281,42 @@ func checkDecode(b *bench, precision Precision, words, atoms, dim int) {
 		for share := range shares {
 			first, last := min(share*each, atoms), min((share+1)*each, atoms)
 			want, _ := product(first, last)
-			b.expect(fmt.Sprintf("share %d of %d", share+1, shares), got[share*words*dim:][:words*dim], want, magnitude, tolerance[precision])
+			b.expect(fmt.Sprintf("share %d of %d", share+1, shares), got[share*rows*dim:][:rows*dim], want, magnitude, tolerance[precision])
 		}
 	}
 }
 
-func checkAccumulate(b *bench, precision Precision, words, atoms, dim int) {
-	codes, r := b.codes(words, atoms), b.normal(words*dim, 0)
+func checkAccumulate(b *bench, precision Precision, rows, atoms, dim int) {
+	codes, r := b.codes(rows, atoms), b.normal(rows*dim, 0)
 	result, squares := b.array(nil, atoms, dim), b.array(nil, atoms, dim)
 	b.run(accumulate{
-		product: result.data, squares: squares.data, codes: b.array(codes, words, atoms).data, residuals: b.array(r, words, dim).data,
-		shape: newWidths(atoms, dim).shape(words),
+		product: result.data, squares: squares.data, codes: b.array(codes, rows, atoms).data, residuals: b.array(r, rows, dim).data,
+		shape: newWidths(atoms, dim).shape(rows),
 	}.launch(precision))
-	want, magnitude := multiply(atoms, dim, words,
+	want, magnitude := multiply(atoms, dim, rows,
 		func(i, k int) float32 { return codes[k*atoms+i] }, func(k, j int) float32 { return r[k*dim+j] })
 	b.expect("product", b.read(result), want, magnitude, tolerance[precision])
-	want, magnitude = multiply(atoms, dim, words,
+	want, magnitude = multiply(atoms, dim, rows,
 		func(i, k int) float32 { return codes[k*atoms+i] * codes[k*atoms+i] }, func(k, j int) float32 { return r[k*dim+j] * r[k*dim+j] })
 	b.expect("product of squares", b.read(squares), want, magnitude, tolerance[precision])
 }
 
 // checkUpdate checks AdaGrad's sums and steps, in the product's kernel.
-func checkUpdate(b *bench, precision Precision, words, atoms, dim int) {
+func checkUpdate(b *bench, precision Precision, rows, atoms, dim int) {
 	const scale, residualScale, stepScale, epsilon = 64, 0.125, 32, 1e-30
 	c := [5]float64{4, -0.3, 0.02, 0.4, -2}
-	codes, r, d, h := b.codes(words, atoms), b.normal(words*dim, 0), b.normal(atoms*dim, 0), b.normal(atoms*dim, 0.5)
+	codes, r, d, h := b.codes(rows, atoms), b.normal(rows*dim, 0), b.normal(atoms*dim, 0), b.normal(atoms*dim, 0.5)
 	for i := range h {
 		h[i] *= h[i]
 	}
 	for i := 1; i < atoms; i += 5 { // that nothing is added to, and H stays 0
-		for j := range words {
+		for j := range rows {
 			codes[j*atoms+i] = 0
 		}
 		clear(d[i*dim : (i+1)*dim])
 		clear(h[i*dim : (i+1)*dim])
 	}
-	a, residuals := b.halves(codes, words, atoms, scale), b.halves(r, words, dim, residualScale)
+	a, residuals := b.halves(codes, rows, atoms, scale), b.halves(r, rows, dim, residualScale)
 	dictionary, squares := b.pitched(d, atoms, dim, 8), b.pitched(h, atoms, dim, 8)
 	steps, halves := b.pitched(nil, atoms, dim, 8), b.halves(nil, atoms, dim, stepScale)
 	const product = scale * residualScale
@@ -324,11 +324,11 @@ func checkUpdate(b *bench, precision Precision, words, atoms, dim int) {
 		squares: squares.data, steps: steps.data, stepHalves: pointer[half](halves.data), atoms: dictionary.data,
 		codes: pointer[half](a.data), residuals: pointer[half](residuals.data),
 		c0: c[0] / product / product, c1: c[1] / product, c2: c[2], c3: c[3], c4: c[4] / product, epsilon: epsilon, stepScale: stepScale,
-		shape: newHalfWidths(atoms, dim).shape(words),
+		shape: newHalfWidths(atoms, dim).shape(rows),
 	}.launch())
-	m, sizeM := multiply(atoms, dim, words,
+	m, sizeM := multiply(atoms, dim, rows,
 		func(i, k int) float32 { return codes[k*atoms+i] }, func(k, j int) float32 { return r[k*dim+j] })
-	n, _ := multiply(atoms, dim, words,
+	n, _ := multiply(atoms, dim, rows,
 		func(i, k int) float32 { return codes[k*atoms+i] * codes[k*atoms+i] }, func(k, j int) float32 { return r[k*dim+j] * r[k*dim+j] })
 	wantH, sizeH := make([]float64, len(m)), make([]float64, len(m))
 	for i, d := range encodetest.Widen(d) {
@@ -360,34 +360,34 @@ type averaging struct {
 	nonnegative     bool
 }
 
-func checkCorrelate(b *bench, precision Precision, words, atoms, dim int) {
+func checkCorrelate(b *bench, precision Precision, rows, atoms, dim int) {
 	a := averaging{rate: 0.05}
 	for _, a.nonnegative = range []bool{false, true} {
-		a.r, a.d = b.normal(words*dim, 0), b.normal(atoms*dim, 0)
-		for i := 4; i < words; i += 5 { // Q stays 0 where it is
+		a.r, a.d = b.normal(rows*dim, 0), b.normal(atoms*dim, 0)
+		for i := 4; i < rows; i += 5 { // Q stays 0 where it is
 			clear(a.r[i*dim : (i+1)*dim])
 		}
-		b.drawSums(&a, words, atoms)
-		renewed, gs, qs := b.array(nil, words, atoms), b.array(a.g, words, atoms), b.array(a.q, words, atoms)
+		b.drawSums(&a, rows, atoms)
+		renewed, gs, qs := b.array(nil, rows, atoms), b.array(a.g, rows, atoms), b.array(a.q, rows, atoms)
 		b.run(correlate{
-			codes: renewed.data, sumG: gs.data, sumQ: qs.data, residuals: b.array(a.r, words, dim).data, atoms: b.array(a.d, atoms, dim).data,
+			codes: renewed.data, sumG: gs.data, sumQ: qs.data, residuals: b.array(a.r, rows, dim).data, atoms: b.array(a.d, atoms, dim).data,
 			gradient: -2, square: 4, threshold: a.threshold, rate: a.rate,
-			shape: newWidths(atoms, dim).shape(words), nonnegative: a.nonnegative,
+			shape: newWidths(atoms, dim).shape(rows), nonnegative: a.nonnegative,
 		}.launch(precision))
-		p, magnitude := multiply(words, atoms, dim,
+		p, magnitude := multiply(rows, atoms, dim,
 			func(i, k int) float32 { return a.r[i*dim+k] }, func(k, j int) float32 { return a.d[j*dim+k] })
 		b.expectAverages(a, b.read(renewed), b.read(gs), b.read(qs), p, magnitude, tolerance[precision], 0)
 	}
 }
 
 // drawSums draws S and Q, and a threshold.
-func (b *bench) drawSums(a *averaging, words, atoms int) {
-	a.g, a.q = b.normal(words*atoms, 0), b.normal(words*atoms, 0.5)
+func (b *bench) drawSums(a *averaging, rows, atoms int) {
+	a.g, a.q = b.normal(rows*atoms, 0), b.normal(rows*atoms, 0.5)
 	for i := range a.q {
 		a.q[i] *= a.q[i]
 	}
 	a.threshold = 1.5
-	if words == 3 {
+	if rows == 3 {
 		a.threshold = 1e6 // all codes are zero
 	}
 }
@@ -432,47 +432,47 @@ func (b *bench) expectAverages(a averaging, codes, newG, newQ []float32, p, magn
 }
 
 // checkUpdateCodes compares the code step with its formulas.
-func checkUpdateCodes(b *bench, _ Precision, words, atoms, dim int) {
+func checkUpdateCodes(b *bench, _ Precision, rows, atoms, dim int) {
 	const codeScale, atomScale, residualScale = 1 << 9, 0.125, 32
 	const product, sum = residualScale * atomScale, 3e-6 // the latter is the error of float32 sums of a product
 	a := averaging{rate: 0.05}
 	for _, a.nonnegative = range []bool{false, true} {
-		old, x := b.codes(words, atoms), b.normal(words*dim, 0)
+		old, x := b.codes(rows, atoms), b.normal(rows*dim, 0)
 		a.d = rounded(b.normal(atoms*dim, 0), atomScale)
 		decode := func(codes []float32) (decoded, magnitude []float64) {
-			return multiply(words, dim, atoms,
+			return multiply(rows, dim, atoms,
 				func(i, k int) float32 { return codes[i*atoms+k] }, func(k, j int) float32 { return a.d[k*dim+j] })
 		}
 		for i := range old {
 			old[i] *= 0.1
 		}
-		codes := b.halves(old, words, atoms, codeScale)
+		codes := b.halves(old, rows, atoms, codeScale)
 		decoded, decodedSize := decode(b.read(codes))
-		for i := 4; i < words; i += 5 { // no residual, except for rounding
+		for i := 4; i < rows; i += 5 { // no residual, except for rounding
 			for j := i * dim; j < (i+1)*dim; j++ {
 				x[j] = float32(decoded[j])
 			}
 		}
-		b.drawSums(&a, words, atoms)
-		for i := 3; i < words; i += 5 { // long vectors, whose new codes decode to shorter ones
+		b.drawSums(&a, rows, atoms)
+		for i := 3; i < rows; i += 5 { // long vectors, whose new codes decode to shorter ones
 			for j := i * dim; j < (i+1)*dim; j++ {
 				x[j] *= 20
 			}
 			clear(a.g[i*atoms : (i+1)*atoms])
 			clear(a.q[i*atoms : (i+1)*atoms])
 		}
-		gs, qs := b.pitched(a.g, words, atoms, 8), b.pitched(a.q, words, atoms, 8)
-		factors, losses := zeros[float64](b, words), zeros[float64](b, words)
+		gs, qs := b.pitched(a.g, rows, atoms, 8), b.pitched(a.q, rows, atoms, 8)
+		factors, losses := zeros[float64](b, rows), zeros[float64](b, rows)
 		b.run(updateCodes{
 			codes: pointer[half](codes.data), sumG: gs.data, sumQ: qs.data, factors: factors, losses: losses,
-			x: b.pitched(x, words, dim, 8).data, atoms: pointer[half](b.halves(a.d, atoms, dim, atomScale).data),
+			x: b.pitched(x, rows, dim, 8).data, atoms: pointer[half](b.halves(a.d, atoms, dim, atomScale).data),
 			gradient: -2. / product, square: 4. / product / product, threshold: a.threshold, rate: a.rate,
 			codeScale: codeScale, atomScale: atomScale, residualScale: residualScale,
-			shape: newHalfWidths(atoms, dim).shape(words), nonnegative: a.nonnegative,
+			shape: newHalfWidths(atoms, dim).shape(rows), nonnegative: a.nonnegative,
 		}.launch())
 
-		p, magnitude := make([]float64, words*atoms), make([]float64, words*atoms)
-		for i := range words {
+		p, magnitude := make([]float64, rows*atoms), make([]float64, rows*atoms)
+		for i := range rows {
 			for k := range atoms {
 				for j, d := range encodetest.Widen(a.d[k*dim:][:dim]) {
 					r := float64(x[i*dim+j]) - decoded[i*dim+j]
@@ -486,9 +486,9 @@ func checkUpdateCodes(b *bench, _ Precision, words, atoms, dim int) {
 		b.expectAverages(a, renewed, b.read(gs), b.read(qs), p, magnitude, tolerance[fp16], codeScale)
 
 		decoded, decodedSize = decode(renewed)
-		gotFactors, gotLosses := readBack(b, factors, words), readBack(b, losses, words)
+		gotFactors, gotLosses := readBack(b, factors, rows), readBack(b, losses, rows)
 		var kinds [3]int // factors of 0, between 0 and 1, and of 1
-		for i := range words {
+		for i := range rows {
 			var xp, pp, xpError, ppError, loss, lossError float64
 			for j := i * dim; j < (i+1)*dim; j++ {
 				xp += float64(x[j]) * decoded[j]
@@ -513,26 +513,26 @@ func checkUpdateCodes(b *bench, _ Precision, words, atoms, dim int) {
 				b.t.Errorf("the loss of row %d is %v, want %v ± %.2g", i, gotLosses[i], loss, lossError)
 			}
 		}
-		if words > 60 && slices.Min(kinds[:]) == 0 {
+		if rows > 60 && slices.Min(kinds[:]) == 0 {
 			b.t.Errorf("%v factors of 0, between, and of 1: a poor test", kinds)
 		}
 	}
 }
 
 // checkSearch compares a kernel of the search with the definition, bit by bit.
-func checkSearch(name string) func(b *bench, _ Precision, words, atoms, dim int) {
+func checkSearch(name string) func(b *bench, _ Precision, rows, atoms, dim int) {
 	kernel := searchKernel{name: name}
 	for _, k := range searchKernels {
 		if k.name == name {
 			kernel = k
 		}
 	}
-	return func(b *bench, _ Precision, words, atoms, dim int) {
+	return func(b *bench, _ Precision, rows, atoms, dim int) {
 		with := kernel
 		if with.shared() > b.maxShared { // then this GPU runs another one; the interpreter runs all
 			with = searchFor(dim, b.maxShared)
 		}
-		checkSearchWith(b, with, words, atoms, dim)
+		checkSearchWith(b, with, rows, atoms, dim)
 	}
 }
 
@@ -620,14 +620,14 @@ func codePlace(w widths, row, atom int) int {
 }
 
 // checkPolish compares with the formulas in float64, on codes with ties, zeros and few nonzeros.
-func checkPolish(b *bench, _ Precision, words, atoms, dim int) {
-	d, y, w := b.normal(atoms*dim, 0), b.normal(words*dim, 0), newWidths(atoms, dim)
+func checkPolish(b *bench, _ Precision, rows, atoms, dim int) {
+	d, y, w := b.normal(atoms*dim, 0), b.normal(rows*dim, 0), newWidths(atoms, dim)
 	s, err := backend.StepSize(&model.Dictionary{Dim: dim, Atoms: d})
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	values, factors := b.normal(words*atoms, 0.6), make([]float64, words)
-	for i := range words {
+	values, factors := b.normal(rows*atoms, 0.6), make([]float64, rows)
+	for i := range rows {
 		factors[i] = []float64{0.1, 1e-3}[i%2]
 		for k := range atoms {
 			switch v := &values[i*atoms+k]; i % 4 {
@@ -640,7 +640,7 @@ func checkPolish(b *bench, _ Precision, words, atoms, dim int) {
 			}
 		}
 	}
-	laid := slices.Repeat([]float32{7}, roundUp(words, searchRows)*2*w.searchPitch()) // what a search leaves beyond the atoms doesn't count
+	laid := slices.Repeat([]float32{7}, roundUp(rows, searchRows)*2*w.searchPitch()) // what a search leaves beyond the atoms doesn't count
 	for i, v := range values {
 		laid[codePlace(w, i/atoms, i%atoms)] = v
 	}
@@ -656,25 +656,25 @@ func checkPolish(b *bench, _ Precision, words, atoms, dim int) {
 			{false, false, polishShared + state + 4*w.dimPitch*min(most, 3*polishBatch/2)}, // and atoms beyond the first batch
 		} {
 			o := encode.Options{Nonzeros: most, Nonnegative: c.nonnegative}
-			lists, losses := words*most, zeros[float64](b, words)
-			nonzeros, l1 := zeros[float64](b, words), zeros[float64](b, words)
+			lists, losses := rows*most, zeros[float64](b, rows)
+			nonzeros, l1 := zeros[float64](b, rows), zeros[float64](b, rows)
 			k := polish{
-				index: zeros[int32](b, lists), value: zeros[float32](b, lists), momentumCodes: zeros[float32](b, words*roundUp(most, polishBatch)),
-				residuals: b.array(nil, words, dim).data, losses: losses, nonzeros: nonzeros, l1: l1,
-				codes: codes, factors: put(b, factors), y: b.array(y, words, dim).data, atoms: b.array(d, atoms, dim).data,
+				index: zeros[int32](b, lists), value: zeros[float32](b, lists), momentumCodes: zeros[float32](b, rows*roundUp(most, polishBatch)),
+				residuals: b.array(nil, rows, dim).data, losses: losses, nonzeros: nonzeros, l1: l1,
+				codes: codes, factors: put(b, factors), y: b.array(y, rows, dim).data, atoms: b.array(d, atoms, dim).data,
 				iterations: put(b, schedule(0, backend.PolishSteps)), count: backend.PolishSteps, stepSize: 2 * s,
-				maxNonzeros: int32(most), shape: w.shape(words), nonnegative: c.nonnegative,
+				maxNonzeros: int32(most), shape: w.shape(rows), nonnegative: c.nonnegative,
 			}
-			dense := b.array(nil, words, atoms)
+			dense := b.array(nil, rows, atoms)
 			if c.learns {
 				k.dense, k.used = dense.data, zeros[int32](b, atoms)
 				allowSameValue(b, k.used)
 			}
 			b.run(k.launch(c.maxShared))
-			index, value, gotNonzeros := readBack(b, k.index, lists), readBack(b, k.value, lists), readBack(b, nonzeros, words)
-			gotL1, gotLosses := readBack(b, l1, words), readBack(b, losses, words)
-			all, used := make([]float32, 0, words*atoms), make([]int32, atoms)
-			for i := range words {
+			index, value, gotNonzeros := readBack(b, k.index, lists), readBack(b, k.value, lists), readBack(b, nonzeros, rows)
+			gotL1, gotLosses := readBack(b, l1, rows), readBack(b, losses, rows)
+			all, used := make([]float32, 0, rows*atoms), make([]int32, atoms)
+			for i := range rows {
 				row, want := encodetest.Widen(y[i*dim:][:dim]), make([]float64, atoms)
 				for k, v := range values[i*atoms:][:atoms] {
 					want[k] = float64(v) * factors[i]
@@ -1091,11 +1091,11 @@ func checkTotals(b *bench, _ Precision, rows, _, _ int) {
 	}
 }
 
-func checkFinishAndPackCodes(b *bench, precision Precision, words, atoms, _ int) {
+func checkFinishAndPackCodes(b *bench, precision Precision, rows, atoms, _ int) {
 	const scale = 1 << 9
 	for _, scaled := range []bool{false, true} {
-		values := b.codes(words, atoms)
-		codes, shape := b.stored(precision, values, words, atoms, scale), widthsOf(precision, atoms, 1).shape(words)
+		values := b.codes(rows, atoms)
+		codes, shape := b.stored(precision, values, rows, atoms, scale), widthsOf(precision, atoms, 1).shape(rows)
 		values = b.read(codes) // rounded
 		if precision != fp16 {
 			padded := slices.Clone(pitched(values, atoms, codes.pitch))
@@ -1106,7 +1106,7 @@ func checkFinishAndPackCodes(b *bench, precision Precision, words, atoms, _ int)
 			}
 			codes.data = b.matrix(padded, codes)
 		}
-		factors := make([]float64, words)
+		factors := make([]float64, rows)
 		var onDevice pointer[float64]
 		for i := range factors {
 			factors[i] = []float64{0.3, 1, 0}[i%3]
@@ -1114,7 +1114,7 @@ func checkFinishAndPackCodes(b *bench, precision Precision, words, atoms, _ int)
 		if scaled {
 			onDevice = put(b, factors)
 		}
-		nonzeros, l1, used := zeros[float64](b, words), zeros[float64](b, words), zeros[int32](b, atoms)
+		nonzeros, l1, used := zeros[float64](b, rows), zeros[float64](b, rows), zeros[int32](b, atoms)
 		allowSameValue(b, used)
 		b.run(few(finishCodes{
 			codes: pointer[byte](codes.data), factors: onDevice, nonzeros: nonzeros, l1: l1, used: used, scale: scale, shape: shape,
@@ -1132,8 +1132,8 @@ func checkFinishAndPackCodes(b *bench, precision Precision, words, atoms, _ int)
 		var index, start []int64
 		var packed []float32
 		wantUsed := make([]int32, atoms)
-		gotNonzeros, gotL1 := readBack(b, nonzeros, words), readBack(b, l1, words)
-		for i := range words {
+		gotNonzeros, gotL1 := readBack(b, nonzeros, rows), readBack(b, l1, rows)
+		for i := range rows {
 			start = append(start, int64(len(packed)))
 			var size float64
 			for j := range atoms {
@@ -1148,7 +1148,7 @@ func checkFinishAndPackCodes(b *bench, precision Precision, words, atoms, _ int)
 				b.t.Errorf("row %d: %v nonzeros, Σ|a| %v, want %d, %v", i, gotNonzeros[i], gotL1[i], n, size)
 			}
 		}
-		got := make([]float32, words*atoms)
+		got := make([]float32, rows*atoms)
 		if precision == fp16 {
 			got = b.read(codes)
 		} else {
@@ -1178,14 +1178,14 @@ func checkFinishAndPackCodes(b *bench, precision Precision, words, atoms, _ int)
 }
 
 // checkRandomCodes compares the initial codes with the CPU's, bit by bit.
-func checkRandomCodes(b *bench, precision Precision, words, atoms, _ int) {
+func checkRandomCodes(b *bench, precision Precision, rows, atoms, _ int) {
 	const scale, seed = 1 << 9, 1<<63 + 42
-	codes, shape := b.stored(precision, nil, words, atoms, scale), widthsOf(precision, atoms, 1).shape(words)
+	codes, shape := b.stored(precision, nil, rows, atoms, scale), widthsOf(precision, atoms, 1).shape(rows)
 	b.run(few(randomCodes{
 		codes: pointer[byte](codes.data), seed: seed, maxMagnitude: backend.InitialCodeScale(atoms), scale: max(1, codes.scale), shape: shape,
 	}.launch(precision)))
 	var want []float32
-	for i := range words {
+	for i := range rows {
 		code := make([]float32, atoms)
 		backend.InitialCode(code, seed, i)
 		want = append(want, code...)

@@ -46,13 +46,13 @@ func rowGrid(rows int32) grid { return grid{divide(int(rows), rowThreads/warp), 
 func divide(n, by int) int { return (n + by - 1) / by }
 
 func (k decode) launch(p Precision) launch {
-	return launch{"decode_" + string(p), unsafe.Pointer(&k), decodeTile.grid(k.shape.words, k.shape.dimPitch)}
+	return launch{"decode_" + string(p), unsafe.Pointer(&k), decodeTile.grid(k.shape.rows, k.shape.dimPitch)}
 }
 
 // launch has k.shares blocks share a tile, or one.
 func (k decodeHalf) launch() launch {
 	k.shares = max(1, k.shares)
-	g := halfDecodeTile.grid(k.shape.words, k.shape.dimPitch)
+	g := halfDecodeTile.grid(k.shape.rows, k.shape.dimPitch)
 	g.x *= int(k.shares)
 	return launch{"decode_fp16", unsafe.Pointer(&k), g}
 }
@@ -66,11 +66,11 @@ func (k updateHalf) launch() launch {
 }
 
 func (k correlate) launch(p Precision) launch {
-	return launch{"correlate_" + string(p), unsafe.Pointer(&k), correlateTile.grid(k.shape.words, k.shape.codePitch)}
+	return launch{"correlate_" + string(p), unsafe.Pointer(&k), correlateTile.grid(k.shape.rows, k.shape.codePitch)}
 }
 
 func (k updateCodes) launch() launch {
-	return launch{"update_codes", unsafe.Pointer(&k), grid{divide(int(k.shape.words), updateCodesRows), 1, updateCodesThreads, updateCodesShared}}
+	return launch{"update_codes", unsafe.Pointer(&k), grid{divide(int(k.shape.rows), updateCodesRows), 1, updateCodesThreads, updateCodesShared}}
 }
 
 func (k roundAtoms) launch() launch {
@@ -86,7 +86,7 @@ func (k search) launch(with searchKernel) launch {
 	if with.length > 0 {
 		threads, shared = with.warps*warp, with.shared()
 	}
-	return launch{with.name, unsafe.Pointer(&k), grid{divide(int(k.shape.words), searchRows), 1, threads, shared}}
+	return launch{with.name, unsafe.Pointer(&k), grid{divide(int(k.shape.rows), searchRows), 1, threads, shared}}
 }
 
 // launch assigns shared memory to the state of a row, then to as many of its atoms as fit; if two thirds of these fit
@@ -107,7 +107,7 @@ func (k polish) launch(maxShared int) launch {
 		}
 		shared, k.staged, k.gathered = staged+n*atom, true, int32(n)
 	}
-	return launch{"polish", unsafe.Pointer(&k), grid{int(k.shape.words), 1, polishThreads, shared}}
+	return launch{"polish", unsafe.Pointer(&k), grid{int(k.shape.rows), 1, polishThreads, shared}}
 }
 
 func (k remember) launch() launch {
@@ -124,7 +124,7 @@ func (k power) launch() launch {
 }
 
 func (k gather) launch() launch {
-	return launch{"gather", unsafe.Pointer(&k), rowGrid(k.shape.words)}
+	return launch{"gather", unsafe.Pointer(&k), rowGrid(k.shape.rows)}
 }
 
 // withHalves returns the name of the kernel for float16 or for float32 matrices.
@@ -136,15 +136,15 @@ func withHalves(kernel string, halves bool) string {
 }
 
 func (k finishCodes) launch(p Precision) launch {
-	return launch{withHalves("finish_codes", p == fp16), unsafe.Pointer(&k), rowGrid(k.shape.words)}
+	return launch{withHalves("finish_codes", p == fp16), unsafe.Pointer(&k), rowGrid(k.shape.rows)}
 }
 
 func (k packCodes) launch(p Precision) launch {
-	return launch{withHalves("pack_codes", p == fp16), unsafe.Pointer(&k), rowGrid(k.shape.words)}
+	return launch{withHalves("pack_codes", p == fp16), unsafe.Pointer(&k), rowGrid(k.shape.rows)}
 }
 
 func (k randomCodes) launch(p Precision) launch {
-	return launch{withHalves("random_codes", p == fp16), unsafe.Pointer(&k), rowGrid(k.shape.words)}
+	return launch{withHalves("random_codes", p == fp16), unsafe.Pointer(&k), rowGrid(k.shape.rows)}
 }
 
 func (k body) launch() launch {

@@ -1,5 +1,5 @@
 // Online dictionary learning (Mairal et al., 2010), after polish.cu has computed the codes
-// A[words × atoms] of a mini-batch of rows Y[words × dim]:
+// A[rows × atoms] of a mini-batch of rows Y[rows × dim]:
 //
 //     remember   G = decay·G + AᵀA,  B = decay·B + AᵀY
 //     decode     P = GD (decode.cu)
@@ -15,14 +15,14 @@
 
 // remember: sums[atoms × dim] = decay·sums + codesᵀ · rows
 //
-// with codes[words × atoms] and rows[words × dim]. decay is the forgetting factor. The
+// with codes[rows × atoms] and rows[rows × dim]. decay is the forgetting factor. The
 // reduction runs along the columns of both factors (see product.cuh). With `symmetric`, rows
 // are the codes, and only the tiles on and below the diagonal are computed.
 //
 // Factors are TF32, whatever the precision of the paper's training.
 //
-// Lower bounds. Bytes: 4·(words·atoms + words·dim + 2·atoms·dim). Flops: 2·words·atoms·dim.
-// If symmetric, half of both, except for the bytes of the sums. For G of 4096 words and 3000
+// Lower bounds. Bytes: 4·(rows·atoms + rows·dim + 2·atoms·dim). Flops: 2·rows·atoms·dim.
+// If symmetric, half of both, except for the bytes of the sums. For G of 4096 rows and 3000
 // atoms on an H200: 120 MB, 28 µs at 4.3 TB/s, and 37 Gflop, 0.12 ms if mma.sync does 300
 // TFLOP/s in TF32.
 //
@@ -37,7 +37,7 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) remember(Rememb
     P p;
     if (args.symmetric && p.column > p.row)
         return; // the block of the mirrored tile writes this tile
-    p.run(shared, {args.codes, s.words, s.code_pitch}, {args.rows, s.words, s.dim_pitch}, s.words);
+    p.run(shared, {args.codes, s.rows, s.code_pitch}, {args.rows, s.rows, s.dim_pitch}, s.rows);
     const float decay = float_once(args.decay);
     const bool mirrored = args.symmetric && p.column < p.row;
     p.each_row([&](int row, int column, int i, int half) {
@@ -267,10 +267,10 @@ extern "C" __global__ void __launch_bounds__(POWER_THREADS, 1) power(Power args)
 // gather copies rows with their padding: batch[i] = rows[index[i]]. A warp processes one row
 // at a time, and a lane 16 bytes.
 //
-// Lower bound: 8·words·dim bytes.
+// Lower bound: 8·rows·dim bytes.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS) gather(Gather args)
 {
-    for (long long row = first_row(); row < args.shape.words; row += row_step()) {
+    for (long long row = first_row(); row < args.shape.rows; row += row_step()) {
         const float4* from = reinterpret_cast<const float4*>(args.rows + static_cast<long long>(args.index[row]) * args.shape.dim_pitch);
         float4* to = reinterpret_cast<float4*>(args.batch + row * args.shape.dim_pitch);
         for (int i = threadIdx.x % WARP; i < args.shape.dim_pitch / 4; i += WARP)

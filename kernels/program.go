@@ -17,7 +17,7 @@ type deviceProgram struct {
 	places    []place
 	scales    []float64 // of the float16 copies
 	steps     []rowLaunches
-	words     int       // batch size for which constants are set; 0 if they are not set
+	rows      int       // batch size for which constants are set; 0 if they are not set
 	constants []float64 // numbers that the host computes before a run
 }
 
@@ -42,7 +42,7 @@ func (b *trainer) newProgram(x *executable) (*deviceProgram, error) {
 		case v.Input == "H":
 			data = b.squares
 		default:
-			data = alloc[float32](g, b.rows(v.Rows)*b.dimPitch)
+			data = alloc[float32](g, b.length(v.Rows)*b.dimPitch)
 		}
 		p.places[i] = place{data, int64(b.dimPitch)}
 	}
@@ -51,17 +51,17 @@ func (b *trainer) newProgram(x *executable) (*deviceProgram, error) {
 		data, scale := b.dictionaryHalves, b.scales.dictionary
 		switch {
 		case v.Input == "D":
-		case v.Rows == program.Words:
-			data, scale = alloc[half](g, b.rows(v.Rows)*b.dimPitch), b.scales.residuals
+		case v.Rows == program.Rows:
+			data, scale = alloc[half](g, b.length(v.Rows)*b.dimPitch), b.scales.residuals
 		default:
-			data, scale = alloc[half](g, b.rows(v.Rows)*b.dimPitch), b.scales.steps
+			data, scale = alloc[half](g, b.length(v.Rows)*b.dimPitch), b.scales.steps
 		}
 		p.places[h.place] = place{pointer[float32](data), int64(b.dimPitch)}
 		p.scales = append(p.scales, scale)
 	}
 	if x.share > 0 {
 		for i := range halfDecodeShares - 1 {
-			p.places[x.share+i] = place{b.products[program.DecodeProduct].at((1 + i) * b.rows(program.Words) * b.dimPitch), int64(b.dimPitch)}
+			p.places[x.share+i] = place{b.products[program.DecodeProduct].at((1 + i) * b.length(program.Rows) * b.dimPitch), int64(b.dimPitch)}
 		}
 	}
 	for _, s := range x.steps {
@@ -96,7 +96,7 @@ func upload[T any](g *gpu, values []T) pointer[T] {
 
 // resetSums sets the program's sums to zero. It clears all numbers, so that the next run copies the constants again.
 func (b *trainer) resetSums(p *deviceProgram) {
-	p.words = 0
+	p.rows = 0
 	zero(b.gpu, p.numbers, p.executable.numbers, b.gpu.compute)
 }
 
@@ -112,26 +112,26 @@ func (b *trainer) readSums(p *deviceProgram) (map[string]float64, error) {
 	return sums, b.gpu.err
 }
 
-// setConstants copies the program's constants for a number of words to the device, unless they are there already.
-func (b *trainer) setConstants(p *deviceProgram, words int) {
-	if words == p.words {
+// setConstants copies the program's constants for a number of rows to the device, unless they are there already.
+func (b *trainer) setConstants(p *deviceProgram, rows int) {
+	if rows == p.rows {
 		return
 	}
 	numbers := make([]float64, len(p.Numbers), len(p.Numbers)+len(p.scales))
-	p.Start(numbers, words)
+	p.Start(numbers, rows)
 	p.constants = numbers
 	numbers = append(numbers, p.scales...)
 	toDevice(b.gpu, p.numbers, numbers, b.gpu.compute)
-	p.words = words
+	p.rows = rows
 }
 
-// run launches the program for a batch of words. The argument at is the state from the first of them on.
-func (b *trainer) run(p *deviceProgram, at wordState, words, epoch int) {
+// run launches the program for a batch of rows. The argument at is the state from the first of them on.
+func (b *trainer) run(p *deviceProgram, at rowState, words, epoch int) {
 	g := b.gpu
 	b.setConstants(p, words)
 	for i, s := range p.executable.steps {
 		rows := b.atoms
-		if s.rows == program.Words {
+		if s.rows == program.Rows {
 			rows = words
 		}
 		b.multiply(p, s.Step, at, words, epoch)
@@ -155,12 +155,12 @@ func (b *trainer) run(p *deviceProgram, at wordState, words, epoch int) {
 }
 
 // multiply launches the product of a step.
-func (b *trainer) multiply(p *deviceProgram, s program.Step, at wordState, words, epoch int) {
+func (b *trainer) multiply(p *deviceProgram, s program.Step, at rowState, rows, epoch int) {
 	if b.precision == fp16 {
-		b.multiplyHalves(p, s, at, words, epoch)
+		b.multiplyHalves(p, s, at, rows, epoch)
 		return
 	}
-	g, shape := b.gpu, b.shape(words)
+	g, shape := b.gpu, b.shape(rows)
 	vector := func(i int) pointer[float32] { return p.places[i].data }
 	switch s := s.(type) {
 	case *program.Decode:
@@ -182,7 +182,7 @@ func (b *trainer) multiply(p *deviceProgram, s program.Step, at wordState, words
 }
 
 // multiplyHalves launches the product of a step with float16 factors.
-func (b *trainer) multiplyHalves(p *deviceProgram, s program.Step, at wordState, words, epoch int) {
+func (b *trainer) multiplyHalves(p *deviceProgram, s program.Step, at rowState, words, epoch int) {
 	g, shape, codes := b.gpu, b.shape(words), pointer[half](at.codes)
 	factor := func(vector int) (pointer[half], float64) {
 		h := p.halvesOf(vector)
@@ -193,7 +193,7 @@ func (b *trainer) multiplyHalves(p *deviceProgram, s program.Step, at wordState,
 		atoms, scale := factor(s.Atoms)
 		k := decodeHalf{product: p.places[program.DecodeProduct].data, codes: codes, atoms: atoms, scale: b.scales.codes * scale, shape: shape}
 		if p.share > 0 {
-			k.shares, k.sharePitch = halfDecodeShares, int64(b.rows(program.Words)*b.dimPitch)
+			k.shares, k.sharePitch = halfDecodeShares, int64(b.length(program.Rows)*b.dimPitch)
 		}
 		g.queue(k.launch(), g.compute)
 	case *program.Update:

@@ -3,14 +3,14 @@
 //
 // Philox 4×32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3,
 // SC 2011) is a counter-based generator: it computes four numbers from the seed and
-// their position, word and column. Any warp can therefore draw any row, in any order.
+// their position, row and column. Any warp can therefore draw any row, in any order.
 // A lane stores four numbers, 16 bytes, at a time.
 //
 // Only two operations round: the product with max_magnitude, in double, and its
 // conversion to float. Everything before is exact, so it doesn't matter whether the
 // compiler fuses 2·unit − 1.
 //
-// Lower bound: 4·words·atoms bytes written; for 400,000 × 3000 on an H200 at 4.3 TB/s
+// Lower bound: 4·rows·atoms bytes written; for 400,000 × 3000 on an H200 at 4.3 TB/s
 // 4.8 GB, 1.1 ms. Philox's 20 wide multiplications per four numbers take about as long.
 // The kernel runs once per training.
 
@@ -48,13 +48,13 @@ __device__ __forceinline__ void store_random(Half* to, const float (&a)[4])
     *reinterpret_cast<uint2*>(to) = make_uint2(halves(a[0], a[1]), halves(a[2], a[3]));
 }
 
-// random_codes sets row r of codes to the numbers of word r, uniform in
+// random_codes sets row r of codes to the numbers of row r, uniform in
 // (−max_magnitude, max_magnitude), times scale. It sets padding columns to zero.
 template <typename T>
 __device__ __forceinline__ void draw(const RandomCodes& args)
 {
     int lane = threadIdx.x % WARP;
-    for (long long row = first_row(); row < args.shape.words; row += row_step()) {
+    for (long long row = first_row(); row < args.shape.rows; row += row_step()) {
         T* code = static_cast<T*>(args.codes) + row * args.shape.code_pitch;
         for (int column = 4 * lane; column < args.shape.code_pitch; column += 4 * WARP) {
             Block block = {{column / 4u, CODE_STREAM, static_cast<unsigned>(row), 0}};

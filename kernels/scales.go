@@ -15,7 +15,7 @@ import (
 type scales struct{ codes, residuals, dictionary, steps float64 }
 
 // newScales returns the scales of a training. They follow from bounds on the elements of each matrix. After t
-// epochs with the learning rate η, for V words and dictionary steps of n words:
+// epochs with the learning rate η, for V rows and dictionary steps of n rows:
 //
 //	codes:            |a| ≤ η√t, as |S| ≤ Σ|g| ≤ √(t·Σg²) = √(t·Q) for the gradients g of a code;
 //	                  |a| < 1 before the first epoch

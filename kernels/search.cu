@@ -1,4 +1,4 @@
-// The search of package encode for codes of words × atoms: all iterations on a block of rows
+// The search of package encode for codes of rows × atoms: all iterations on a block of rows
 // in one launch, with the same bits as on a CPU. Package encode defines the symbols.
 //
 // Two products of 8-bit integers make up an iteration, both on tensor cores:
@@ -191,7 +191,7 @@ struct BlockSearch {
         unsigned top[O_ROWS] = {}, squares[O_ROWS] = {};
         auto row_of = [&](int e, int column) {
             const long long row = first + o_row + 8 * e;
-            return row < args.shape.words && column < args.shape.dim_pitch ? load(args.y + row * args.shape.dim_pitch + column)
+            return row < args.shape.rows && column < args.shape.dim_pitch ? load(args.y + row * args.shape.dim_pitch + column)
                                                                            : make_float4(0, 0, 0, 0);
         };
         each_vector([&](int e, int, int column) {
@@ -211,7 +211,7 @@ struct BlockSearch {
             step[e] = set_step(e, __float_as_uint(float(y * power_of_two(-exponent[e]))));
             if (warp == 0 && t == 0) {
                 exponents[o_row + 8 * e] = exponent[e];
-                if (first + o_row + 8 * e < args.shape.words)
+                if (first + o_row + 8 * e < args.shape.rows)
                     args.factors[first + o_row + 8 * e] = 1 / *args.unit * power_of_two(exponent[e]);
             }
         }

@@ -180,7 +180,7 @@ extern "C" __global__ void __launch_bounds__(SEARCH_THREADS, 1) search_any(Searc
     unsigned top[ROWS] = {}, squares[ROWS] = {};
     auto row_of = [&](int e, int column) {
         const long long row = first + p.row + 8 * e;
-        return row < args.shape.words && column < args.shape.dim_pitch ? load(args.y + row * args.shape.dim_pitch + column)
+        return row < args.shape.rows && column < args.shape.dim_pitch ? load(args.y + row * args.shape.dim_pitch + column)
                                                                        : make_float4(0, 0, 0, 0);
     };
     p.each_four(dim, [&](int e, int column) {
@@ -195,7 +195,7 @@ extern "C" __global__ void __launch_bounds__(SEARCH_THREADS, 1) search_any(Searc
             top[e] = 0;
         const double y = __uint_as_float(top[e]);
         exponent[e] = top[e] == 0 ? 0 : static_cast<int>(static_cast<unsigned long long>(__double_as_longlong(y)) >> 52) - 1023;
-        if (p.warp == 0 && p.t == 0 && first + p.row + 8 * e < args.shape.words)
+        if (p.warp == 0 && p.t == 0 && first + p.row + 8 * e < args.shape.rows)
             args.factors[first + p.row + 8 * e] = 1 / *args.unit * power_of_two(exponent[e]);
     }
     p.each_four(dim, [&](int e, int column) {

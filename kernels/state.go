@@ -25,14 +25,14 @@ func (b *trainer) LoadState(m checkpoint.Matrix, f func(part []float32) error) e
 
 // Restore implements [backend.Trainer].
 func (b *trainer) Restore(dictionary []float32, codes *vectors.CSR) error {
-	if len(dictionary) != b.atoms*b.dim || codes.Rows != b.words || codes.Cols != b.atoms {
-		return fmt.Errorf("kernels: a state of %d words × %d atoms, want %d × %d", codes.Rows, codes.Cols, b.words, b.atoms)
+	if len(dictionary) != b.atoms*b.dim || codes.Rows != b.rows || codes.Cols != b.atoms {
+		return fmt.Errorf("kernels: a state of %d words × %d atoms, want %d × %d", codes.Rows, codes.Cols, b.rows, b.atoms)
 	}
 	g := b.gpu
 	defer g.enter()()
 	toDevice(g, b.dictionary, pitched(dictionary, b.dim, b.dimPitch), g.compute)
 	b.convertDictionary()
-	all := stateMatrix{b.state.codes, b.words, b.atoms, b.storePitch, floats}
+	all := stateMatrix{b.state.codes, b.rows, b.atoms, b.storePitch, floats}
 	if b.precision == fp16 {
 		all.scale = b.scales.codes
 	}
@@ -65,9 +65,9 @@ func (b *trainer) matrix(m checkpoint.Matrix) stateMatrix {
 	case checkpoint.SquaredGradients:
 		return stateMatrix{b.squares, b.atoms, b.dim, b.dimPitch, floats}
 	case checkpoint.GradientSums:
-		return stateMatrix{b.state.sumG, b.words, b.atoms, b.codePitch, floats}
+		return stateMatrix{b.state.sumG, b.rows, b.atoms, b.codePitch, floats}
 	default:
-		return stateMatrix{b.state.sumQ, b.words, b.atoms, b.codePitch, floats}
+		return stateMatrix{b.state.sumQ, b.rows, b.atoms, b.codePitch, floats}
 	}
 }
 

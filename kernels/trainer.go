@@ -36,12 +36,12 @@ type trainer struct {
 	rowNumbers       pointer[float64] // for each index of a row number, rowPitch values, one per row
 	used             pointer[int32]   // K: 1 for atoms with a nonzero
 
-	state    wordState // of all words
-	nonzeros int64     // of the codes, after the first code pass
+	state    rowState // of all rows
+	nonzeros int64    // of the codes, after the first code pass
 }
 
-// wordState is the state of words in device memory.
-type wordState struct{ x, codes, sumG, sumQ pointer[float32] }
+// rowState is the state of rows in device memory.
+type rowState struct{ x, codes, sumG, sumQ pointer[float32] }
 
 // Trainer implements [backend.Device]. It copies the problem's vectors to the GPU.
 func (d Device) Trainer(p backend.Problem) (backend.Trainer, error) {
@@ -52,7 +52,7 @@ func (d Device) Trainer(p backend.Problem) (backend.Trainer, error) {
 	return b, nil
 }
 
-// newTrainer returns a trainer with codeBatch words in a code step; 0 means the default. Tests choose few words.
+// newTrainer returns a trainer with codeBatch rows in a code step; 0 means the default. Tests choose few rows.
 func newTrainer(d Device, p backend.Problem, codeBatch int) (*trainer, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("kernels: %w", err)
@@ -75,7 +75,7 @@ func newTrainer(d Device, p backend.Problem, codeBatch int) (*trainer, error) {
 	precision := g.trainingPrecision(cmp.Or(d.Precision, tf32), codeStep, p.Dim)
 	b := &trainer{
 		gpu: g, sizes: newSizes(p, precision, codeBatch), precision: precision, scales: newScales(p, precision),
-		seed: p.Hyperparameters.Seed, progress: p.Words,
+		seed: p.Hyperparameters.Seed, progress: p.Rows,
 	}
 	if b.progress == nil {
 		b.progress = func(int) {}
@@ -110,15 +110,15 @@ func (b *trainer) prepare(p backend.Problem, dictionaryStep, codeStep *executabl
 		return g.err
 	}
 	if !b.fits(free, dictionaryStep, codeStep) {
-		need := (b.fixedBytes(dictionaryStep, codeStep) + int64(b.words)*b.wordBytes()) / 19 * 20
-		err := g.memoryError(fmt.Sprintf("%d words × %d sparse dimensions", b.words, b.atoms), need, free)
-		return fmt.Errorf("%w; at most %d words would fit", err, b.maxWords(free, dictionaryStep, codeStep))
+		need := (b.fixedBytes(dictionaryStep, codeStep) + int64(b.rows)*b.rowBytes()) / 19 * 20
+		err := g.memoryError(fmt.Sprintf("%d words × %d sparse dimensions", b.rows, b.atoms), need, free)
+		return fmt.Errorf("%w; at most %d words would fit", err, b.maxRows(free, dictionaryStep, codeStep))
 	}
 	if err := b.fill(p, dictionaryStep, codeStep); !errors.Is(err, cu.OutOfMemory) {
 		return err
 	}
 	return fmt.Errorf("%w on GPU %d for %d words × %d sparse dimensions: another process allocated it meanwhile; at most %d words would fit: %w",
-		backend.ErrMemory, g.device.Index, b.words, b.atoms, b.maxWords(g.allocated, dictionaryStep, codeStep), g.err)
+		backend.ErrMemory, g.device.Index, b.rows, b.atoms, b.maxRows(g.allocated, dictionaryStep, codeStep), g.err)
 }
 
 // fill allocates device memory, copies the problem and draws the initial codes.
@@ -128,7 +128,7 @@ func (b *trainer) fill(p backend.Problem, dictionaryStep, codeStep *executable) 
 	b.used = alloc[int32](g, b.atoms)
 	atoms := b.atoms * b.dimPitch
 	b.dictionary, b.squares = alloc[float32](g, atoms), alloc[float32](g, atoms)
-	decoded := b.rows(program.Words)
+	decoded := b.length(program.Rows)
 	if dictionaryStep.share > 0 {
 		decoded *= halfDecodeShares
 	}
@@ -145,23 +145,23 @@ func (b *trainer) fill(p backend.Problem, dictionaryStep, codeStep *executable) 
 	if b.codeStep, err = b.newProgram(codeStep); err != nil {
 		return err
 	}
-	sums := b.words * b.codePitch
-	b.state.codes, b.state.sumG, b.state.sumQ = alloc[float32](g, b.words*b.storePitch), alloc[float32](g, sums), alloc[float32](g, sums)
-	b.state.x = alloc[float32](g, b.words*b.dimPitch)
+	sums := b.rows * b.codePitch
+	b.state.codes, b.state.sumG, b.state.sumQ = alloc[float32](g, b.rows*b.storePitch), alloc[float32](g, sums), alloc[float32](g, sums)
+	b.state.x = alloc[float32](g, b.rows*b.dimPitch)
 	if g.err == nil {
 		toDevice(g, b.state.x, pitched(p.X, b.dim, b.dimPitch), g.compute)
 		g.queue(randomCodes{
-			codes: pointer[byte](b.state.codes), seed: b.seed, maxMagnitude: backend.InitialCodeScale(b.atoms), scale: b.scales.codes, shape: b.shape(b.words),
+			codes: pointer[byte](b.state.codes), seed: b.seed, maxMagnitude: backend.InitialCodeScale(b.atoms), scale: b.scales.codes, shape: b.shape(b.rows),
 		}.launch(b.precision), g.compute)
 	}
 	g.synchronize(g.compute)
 	return g.err
 }
 
-// stateAt returns the state from word i on.
-func (b *trainer) stateAt(i int) wordState {
+// stateAt returns the state from row i on.
+func (b *trainer) stateAt(i int) rowState {
 	sums := i * b.codePitch
-	return wordState{b.state.x.at(i * b.dimPitch), b.state.codes.at(i * b.storePitch), b.state.sumG.at(sums), b.state.sumQ.at(sums)}
+	return rowState{b.state.x.at(i * b.dimPitch), b.state.codes.at(i * b.storePitch), b.state.sumG.at(sums), b.state.sumQ.at(sums)}
 }
 
 // Epoch implements [backend.Trainer].
@@ -180,9 +180,9 @@ func (b *trainer) Epoch(ctx context.Context, epoch, batch int) (sums backend.Sum
 // maxRepeated is the maximum number of dictionary steps in a graph, whose memory grows with its launches.
 const maxRepeated = 1024
 
-// dictionaryPass runs a dictionary step for each batch of words, in order.
+// dictionaryPass runs a dictionary step for each batch of rows, in order.
 func (b *trainer) dictionaryPass(ctx context.Context, batch int, sums *backend.Sums) error {
-	batch = min(batch, b.words)
+	batch = min(batch, b.rows)
 	if batch > b.batch {
 		return fmt.Errorf("kernels: batch too large (got %d words, want at most %d)", batch, b.batch)
 	}
@@ -190,7 +190,7 @@ func (b *trainer) dictionaryPass(ctx context.Context, batch int, sums *backend.S
 	b.resetSums(p)
 	err := b.pass(ctx, func() {
 		b.setConstants(p, batch) // a copy, which the graph must not contain
-		fullBatches := b.words / batch * batch
+		fullBatches := b.rows / batch * batch
 		steps := func() {
 			for lo := 0; lo < fullBatches; lo += batch {
 				b.run(p, b.stateAt(lo), batch, 0)
@@ -201,10 +201,10 @@ func (b *trainer) dictionaryPass(ctx context.Context, batch int, sums *backend.S
 		} else {
 			b.gpu.repeat(batch, steps)
 		}
-		if fullBatches < b.words { // the last batch is smaller, so its constants differ
-			b.run(p, b.stateAt(fullBatches), b.words-fullBatches, 0)
+		if fullBatches < b.rows { // the last batch is smaller, so its constants differ
+			b.run(p, b.stateAt(fullBatches), b.rows-fullBatches, 0)
 		}
-		sums.Steps = divide(b.words, batch)
+		sums.Steps = divide(b.rows, batch)
 	})
 	if err != nil {
 		return err
@@ -220,8 +220,8 @@ func (b *trainer) codePass(ctx context.Context, epoch int, sums *backend.Sums) e
 	b.resetSums(p)
 	zero(b.gpu, b.used, b.atoms, b.gpu.compute)
 	err := b.pass(ctx, func() {
-		for lo := 0; lo < b.words; lo += b.codeRows() {
-			b.run(p, b.stateAt(lo), min(b.codeRows(), b.words-lo), epoch)
+		for lo := 0; lo < b.rows; lo += b.codeRows() {
+			b.run(p, b.stateAt(lo), min(b.codeRows(), b.rows-lo), epoch)
 		}
 	})
 	if err != nil {
@@ -237,7 +237,7 @@ func (b *trainer) codePass(ctx context.Context, epoch int, sums *backend.Sums) e
 	return err
 }
 
-// pass runs f, which queues a pass over all words, and waits for it. If ctx is already cancelled it does nothing.
+// pass runs f, which queues a pass over all rows, and waits for it. If ctx is already cancelled it does nothing.
 func (b *trainer) pass(ctx context.Context, f func()) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -245,7 +245,7 @@ func (b *trainer) pass(ctx context.Context, f func()) error {
 	f()
 	b.gpu.synchronize(b.gpu.compute)
 	if b.gpu.err == nil {
-		b.progress(b.words)
+		b.progress(b.rows)
 	}
 	return b.gpu.err
 }
@@ -261,15 +261,15 @@ func (b *trainer) Codes() (*vectors.CSR, error) {
 	defer b.gpu.enter()()
 	g := b.gpu
 	all := &vectors.CSR{
-		Rows: b.words, Cols: b.atoms,
-		Ptr: make([]int64, 1, b.words+1), Index: make([]int32, 0, b.nonzeros), Value: make([]float32, 0, b.nonzeros),
+		Rows: b.rows, Cols: b.atoms,
+		Ptr: make([]int64, 1, b.rows+1), Index: make([]int32, 0, b.nonzeros), Value: make([]float32, 0, b.nonzeros),
 	}
 	p := codePacker{
 		gpu: g, widths: b.widths, precision: b.precision, scale: b.scales.codes,
-		nonzeros: b.rowNumber(0), l1: b.rowNumber(1), used: b.used, starts: alloc[int64](g, min(b.codeBatch, b.words)),
+		nonzeros: b.rowNumber(0), l1: b.rowNumber(1), used: b.used, starts: alloc[int64](g, min(b.codeBatch, b.rows)),
 	}
-	for lo := 0; lo < b.words; lo += b.codeBatch {
-		p.append(all, b.stateAt(lo).codes, min(b.codeBatch, b.words-lo))
+	for lo := 0; lo < b.rows; lo += b.codeBatch {
+		p.append(all, b.stateAt(lo).codes, min(b.codeBatch, b.rows-lo))
 	}
 	free(g, p.index)
 	free(g, p.value)

@@ -102,7 +102,7 @@ func TestPrograms(t *testing.T) {
 			return nil, err
 		}
 		b.resetSums(p)
-		b.run(p, b.state, b.words, epoch)
+		b.run(p, b.state, b.rows, epoch)
 		all, numbers := make([]float64, x.numbers), make(map[string]float64)
 		toHost(g, all, p.numbers, g.compute)
 		g.synchronize(g.compute)
@@ -113,9 +113,9 @@ func TestPrograms(t *testing.T) {
 	})
 }
 
-// sample is a problem that TF32 can be judged by: words in clusters, sparse
+// sample is a problem that TF32 can be judged by: rows in clusters, sparse
 // codes after a few epochs of eight dictionary steps.
-func sample(words int) backend.Problem {
+func sample(rows int) backend.Problem {
 	h := train.Paper()
 	h.Atoms, h.Lambda, h.DictionarySteps = 150, 0.3, 8
 	p := backend.Problem{Dim: 21, Hyperparameters: h}
@@ -124,7 +124,7 @@ func sample(words int) backend.Problem {
 	for i := range centres {
 		centres[i] = float32(rng.NormFloat64()) / 2
 	}
-	p.X = make([]float32, words*p.Dim)
+	p.X = make([]float32, rows*p.Dim)
 	for i := range p.X {
 		p.X[i] = centres[(i/p.Dim*7%12)*p.Dim+i%p.Dim] + float32(rng.NormFloat64())/3
 	}
@@ -184,7 +184,7 @@ func trainedNew(t *testing.T, p backend.Problem, precision Precision, codeBatch,
 }
 
 // Factors have 11 bits, which shows in the third digit. With halves, squares have 8 bits: that shows in
-// the steps of one word's atoms where what they would gain is nearly what the penalty τ takes.
+// the steps of one row's atoms where what they would gain is nearly what the penalty τ takes.
 func TestSmall(t *testing.T) {
 	tolerances := map[Precision]backendtest.Tolerance{
 		tf32: {Sums: 5e-3, Dictionary: 5e-3, Codes: 2e-2}, fp16: {Sums: 5e-3, Dictionary: 5e-2, Codes: 5e-2},
@@ -410,7 +410,7 @@ func TestFaults(t *testing.T) {
 	failEachLaunch(t, "accumulate_tf32 body correlate_tf32 decode_tf32 finish_codes pack_codes random_codes totals", func() error {
 		done := 0
 		p := sample(words)
-		p.Words = func(n int) { done += n }
+		p.Rows = func(n int) { done += n }
 		b, err := newTrainer(Device{}, p, codeBatch)
 		if err != nil {
 			return err
@@ -528,7 +528,7 @@ func launches(t *testing.T, f func() error) []string {
 
 var atMost = regexp.MustCompile(`^[^\n]* at most (\d+) words would fit[^\n]*$`)
 
-// wordsThatFit returns the number of words that an error of too little memory
+// wordsThatFit returns the number of rows that an error of too little memory
 // gives, in its one line.
 func wordsThatFit(t *testing.T, err error) int {
 	t.Helper()
@@ -546,16 +546,16 @@ func wordsThatFit(t *testing.T, err error) int {
 	return n
 }
 
-// Exactly as many words fit as the error states.
+// Exactly as many rows fit as the error states.
 func TestMemory(t *testing.T) {
 	const words, codeBatch = 1000, 32
 	p := sample(words)
 	sizes := newSizes(p, tf32, codeBatch)
 	fixed := sizes.fixedBytes(compiled(t, program.Dictionary, p.Spec(), tf32), compiled(t, program.Code, p.Spec(), tf32))
 	for _, more := range []int64{16, 40, 500} {
-		setting(t, "EMULATED_MEMORY", strconv.Itoa(int((fixed+more*sizes.wordBytes())*20/19)))
-		open := func(words int) error {
-			b, err := newTrainer(Device{}, sample(words), codeBatch)
+		setting(t, "EMULATED_MEMORY", strconv.Itoa(int((fixed+more*sizes.rowBytes())*20/19)))
+		open := func(rows int) error {
+			b, err := newTrainer(Device{}, sample(rows), codeBatch)
 			if err != nil {
 				return err
 			}

@@ -9,7 +9,7 @@
 // updates the codes of each tile and multiplies them at once with the same tile of D in
 // shared memory, so that aD of the new codes is complete at its end. S and Q are read and
 // written once, codes are read and written once, and x is read three times. No other matrix
-// of words × atoms or words × dim exists in memory. finish_codes multiplies the codes by β.
+// of rows × atoms or rows × dim exists in memory. finish_codes multiplies the codes by β.
 //
 // aD stays in registers: a warp holds 32 rows × 80 columns. Residuals stay in shared memory
 // as float16. cp.async copies the next tile of D during the products of a tile. It copies a
@@ -53,7 +53,7 @@ struct CodeUpdate {
         row = threadIdx.x / WARP / WARPS_ACROSS * 16 * DOWN + g;
     }
 
-    __device__ __forceinline__ bool inside(int row) const { return first + row < args.shape.words; }
+    __device__ __forceinline__ bool inside(int row) const { return first + row < args.shape.rows; }
 
     // place returns the index of a code of a tile in shared memory. Pieces of 8 codes are in an
     // order that puts the same piece of eight rows into different banks.

@@ -62,12 +62,12 @@ func open(dir *os.File) (*Model, error) {
 	var reading sync.WaitGroup
 	reading.Go(func() {
 		failed = modeldir.ReadFile(dir, modeldir.Codes, func(f *input.File) (err error) {
-			codes, err = csr.Read(f, f.Size(), m.Info.Words(), m.Dictionary.Len())
+			codes, err = csr.Read(f, f.Size(), m.Info.Rows(), m.Dictionary.Len())
 			return err
 		})
 	})
 	err = modeldir.ReadFile(dir, m.Info.Encoding.Input.rowsFile(), func(f *input.File) error {
-		m.Codes.Words, m.Codes.Texts, err = newRowReader(f, m.Info.Encoding).all(f.Size())
+		m.Codes.IDs, m.Codes.Texts, err = newRowReader(f, m.Info.Encoding).all(f.Size())
 		return err
 	})
 	reading.Wait()
@@ -194,18 +194,18 @@ func (m *Model) validate() error {
 	if err := m.validateDictionary(); err != nil {
 		return err
 	}
-	switch words, atoms := m.Info.Words(), m.Dictionary.Len(); {
+	switch rows, atoms := m.Info.Rows(), m.Dictionary.Len(); {
 	case m.Info.Encoding == nil && m.Codes == nil:
 		return nil
 	case m.Codes == nil:
 		return fmt.Errorf("%s: missing, although %s describes the codes", modeldir.Codes, modeldir.Info)
 	case m.Info.Encoding == nil:
 		return fmt.Errorf("%s: no description of the codes", modeldir.Info)
-	case m.Codes.Rows != words || m.Codes.Cols != atoms:
-		return fmt.Errorf("%s: %d×%d matrix, %s says %d words and %d atoms", modeldir.Codes, m.Codes.Rows, m.Codes.Cols, modeldir.Info, words, atoms)
+	case m.Codes.Rows != rows || m.Codes.Cols != atoms:
+		return fmt.Errorf("%s: %d×%d matrix, %s says %d words and %d atoms", modeldir.Codes, m.Codes.Rows, m.Codes.Cols, modeldir.Info, rows, atoms)
 	}
 	e := m.Info.Encoding
-	return cmp.Or(modeldir.InFile(e.Input.rowsFile(), e.checkRows(m.Codes.Words, m.Codes.Texts)), modeldir.InFile(modeldir.Codes, m.Codes.Validate()))
+	return cmp.Or(modeldir.InFile(e.Input.rowsFile(), e.checkRows(m.Codes.IDs, m.Codes.Texts)), modeldir.InFile(modeldir.Codes, m.Codes.Validate()))
 }
 
 // validateDictionary is validate without words and codes.
@@ -286,7 +286,7 @@ func (m *Model) write(dir string) error {
 	}
 	err := atomicfile.WriteIn(dir, m.Info.Encoding.Input.rowsFile(), func(f io.Writer) error {
 		b := bufio.NewWriter(f)
-		if err := writeRows(b, m.Codes.Words, m.Codes.Texts, 0); err != nil {
+		if err := writeRows(b, m.Codes.IDs, m.Codes.Texts, 0); err != nil {
 			return err
 		}
 		return b.Flush()

@@ -20,7 +20,7 @@ import (
 )
 
 // testModel returns a model with random numbers.
-func testModel(words, dim, atoms int, center bool) *Model {
+func testModel(rows, dim, atoms int, center bool) *Model {
 	rng := rand.New(rand.NewPCG(1, 2))
 	values := func(n int) []float32 {
 		v := make([]float32, n)
@@ -30,7 +30,7 @@ func testModel(words, dim, atoms int, center bool) *Model {
 		return v
 	}
 	t := Training{
-		Input: Input{Name: "vectors.txt", SHA256: strings.Repeat("0f", 32), Words: words, Dim: dim},
+		Input: Input{Name: "vectors.txt", SHA256: strings.Repeat("0f", 32), Rows: rows, Dim: dim},
 		Recipe: Paper{
 			Common: Common{Method: Signed, Atoms: atoms, Epochs: 20, DictionarySteps: 128},
 			Loss:   Squared, Rate: 0.05, Center: center,
@@ -39,14 +39,14 @@ func testModel(words, dim, atoms int, center bool) *Model {
 	}
 	m := &Model{
 		Info:       Info{Format: FormatVersion, Training: t, Encoding: t.Made()},
-		Codes:      &vectors.Sparse{CSR: vectors.CSR{Rows: words, Cols: atoms, Ptr: []int64{0}}},
+		Codes:      &vectors.Sparse{CSR: vectors.CSR{Rows: rows, Cols: atoms, Ptr: []int64{0}}},
 		Dictionary: Dictionary{Dim: dim, Atoms: values(dim * atoms)},
 	}
 	if center {
 		m.Dictionary.Mean = values(dim)
 	}
-	for i := range words {
-		m.Codes.Words = append(m.Codes.Words, fmt.Sprintf("word %d \u00a0é", i))
+	for i := range rows {
+		m.Codes.IDs = append(m.Codes.IDs, fmt.Sprintf("word %d \u00a0é", i))
 		for k := range atoms {
 			if rng.IntN(4) == 0 {
 				m.Codes.Index = append(m.Codes.Index, int32(k))
@@ -198,8 +198,8 @@ func TestSaveRefuses(t *testing.T) {
 		spoil func(m *Model)
 		want  string
 	}{
-		{"newline", func(m *Model) { m.Codes.Words[1] = "a\nb" }, `words.txt: line 2, "a\nb": the word contains a tab, a line break`},
-		{"too few words", func(m *Model) { m.Codes.Words = m.Codes.Words[1:] }, "words.txt: 1 words"},
+		{"newline", func(m *Model) { m.Codes.IDs[1] = "a\nb" }, `words.txt: line 2, "a\nb": the word contains a tab, a line break`},
+		{"too few words", func(m *Model) { m.Codes.IDs = m.Codes.IDs[1:] }, "words.txt: 1 words"},
 		{"no codes", func(m *Model) { m.Codes = nil }, "codes.npz: missing"},
 		{"NaN in a code", func(m *Model) { m.Codes.Value[0] = float32(math.NaN()) }, "codes.npz: row 0"},
 		{"infinite dictionary", func(m *Model) { m.Dictionary.Atoms[3] = float32(math.Inf(-1)) }, "dictionary.npy: value 3 is -Inf"},
@@ -211,14 +211,14 @@ func TestSaveRefuses(t *testing.T) {
 		{"no dimensions", func(m *Model) { m.Info.Training.Input.Dim = 0 }, "model.json: a training of"},
 		{"a negative λ of codes", func(m *Model) { m.Info.Encoding.Lambda = -1 }, "model.json: an encoding with a lambda of -1"},
 		{"another length", func(m *Model) { m.Info.Encoding.Input.Dim = 1 }, "model.json: an encoding of"},
-		{"shard 9 of 2", func(m *Model) { m.Info.Encoding.Shard = &Shard{Index: 9, Of: 2, Words: 9} }, "model.json: shard 9 of 2 with 2 words of an input of 9 words"},
-		{"a shard of less", func(m *Model) { m.Info.Encoding.Shard = &Shard{Index: 1, Of: 2, Words: 1} }, "model.json: shard 1 of 2 with 2 words of an input of 1 words"},
+		{"shard 9 of 2", func(m *Model) { m.Info.Encoding.Shard = &Shard{Index: 9, Of: 2, Rows: 9} }, "model.json: shard 9 of 2 with 2 words of an input of 9 words"},
+		{"a shard of less", func(m *Model) { m.Info.Encoding.Shard = &Shard{Index: 1, Of: 2, Rows: 1} }, "model.json: shard 1 of 2 with 2 words of an input of 1 words"},
 		{"steps for ever", func(m *Model) { m.Info.Encoding.Steps = 1e12 }, "and 1000000000000 steps"},
 		{"more unused than there are", func(m *Model) { m.Info.Encoding.UnusedAtoms = 4 }, "an encoding with 4 dead atoms among 3"},
 		{"an infinite variance", func(m *Model) { m.Info.Encoding.Variance = math.Inf(1) }, "variance is +Inf"},
 		{"learned from more than there are", func(m *Model) {
-			m.Info.Training.Recipe = Best{Common: Common{Method: Signed, Atoms: 3, Epochs: 1, DictionarySteps: 1}, TrainWords: 1e9}
-		}, "train_words is 1000000000, want at most the 2 words of the training"},
+			m.Info.Training.Recipe = Best{Common: Common{Method: Signed, Atoms: 3, Epochs: 1, DictionarySteps: 1}, TrainRows: 1e9}
+		}, "train_rows is 1000000000, want at most the 2 words of the training"},
 		{"codes without a description", func(m *Model) { m.Info.Encoding = nil }, "model.json: no description of the codes"},
 		{"NaN in a metric", func(m *Model) { m.Info.Training.Epochs[0].Error = math.NaN() }, "model.json"},
 	} {
@@ -236,8 +236,8 @@ func TestSaveRefuses(t *testing.T) {
 
 // Known returns the frequent training words if the codes are of all words of the same file.
 func TestKnown(t *testing.T) {
-	best := Best{Common: Common{Atoms: 3}, TrainWords: 40, Order: Frequency}
-	in := Input{SHA256: "x", Words: 60}
+	best := Best{Common: Common{Atoms: 3}, TrainRows: 40, Order: Frequency}
+	in := Input{SHA256: "x", Rows: 60}
 	for _, tt := range []struct {
 		name   string
 		change func(b *Best, e *Encoding)
@@ -247,13 +247,13 @@ func TestKnown(t *testing.T) {
 		{"no order", func(b *Best, _ *Encoding) { b.Order = None }, 0},
 		{"another file", func(_ *Best, e *Encoding) { e.Input.SHA256 = "y" }, 0},
 		{"no file", func(_ *Best, e *Encoding) { e.Input.SHA256 = "" }, 0},
-		{"a shard", func(_ *Best, e *Encoding) { e.Shard = &Shard{Index: 1, Of: 2, Words: 60} }, 0},
-		{"all taught", func(b *Best, _ *Encoding) { b.TrainWords = 60 }, 0},
-		{"fewer words than taught", func(b *Best, _ *Encoding) { b.TrainWords = 61 }, 0},
+		{"a shard", func(_ *Best, e *Encoding) { e.Shard = &Shard{Index: 1, Of: 2, Rows: 60} }, 0},
+		{"all taught", func(b *Best, _ *Encoding) { b.TrainRows = 60 }, 0},
+		{"fewer words than taught", func(b *Best, _ *Encoding) { b.TrainRows = 61 }, 0},
 	} {
 		b, e := best, Encoding{Input: in}
 		tt.change(&b, &e)
-		i := Info{Training: Training{Input: Input{SHA256: "x", Words: b.TrainWords}, Recipe: b}, Encoding: &e}
+		i := Info{Training: Training{Input: Input{SHA256: "x", Rows: b.TrainRows}, Recipe: b}, Encoding: &e}
 		if e.Input.SHA256 == "" {
 			i.Training.Input.SHA256 = ""
 		}
@@ -416,11 +416,11 @@ func TestOpenBad(t *testing.T) {
 	}{
 		{"version", replace(modeldir.Info, `"format": 1`, `"format": 5`), modeldir.Info, "format version is 5, want 1"},
 		{"no version", replace(modeldir.Info, `"format": 1`, `"former": 1`), modeldir.Info, "format version is 0"},
-		{"type", replace(modeldir.Info, `"words": 4`, `"words": "4"`), modeldir.Info, "words"},
-		{"negative words", replace(modeldir.Info, `"words": 4`, `"words": -4`), modeldir.Info, "on -4 words of"},
-		{"negative files", replace(modeldir.Info, `"words": 4`, `"words": 4, "file_count": -1`), modeldir.Info, "input of -1 files"},
-		{"more files", replace(modeldir.Info, `"words": 4`, `"words": 4, "file_count": 1, "files": [{}, {}]`), modeldir.Info, "input of 1 files with 2"},
-		{"words", replace(modeldir.Info, `"words": 4`, `"words": 5`), modeldir.Words, "4 words, model.json says 5"},
+		{"type", replace(modeldir.Info, `"rows": 4`, `"rows": "4"`), modeldir.Info, "rows"},
+		{"negative words", replace(modeldir.Info, `"rows": 4`, `"rows": -4`), modeldir.Info, "on -4 words of"},
+		{"negative files", replace(modeldir.Info, `"rows": 4`, `"rows": 4, "file_count": -1`), modeldir.Info, "input of -1 files"},
+		{"more files", replace(modeldir.Info, `"rows": 4`, `"rows": 4, "file_count": 1, "files": [{}, {}]`), modeldir.Info, "input of 1 files with 2"},
+		{"words", replace(modeldir.Info, `"rows": 4`, `"rows": 5`), modeldir.Words, "4 words, model.json says 5"},
 		{"dimensions", replace(modeldir.Info, `"dim": 2`, `"dim": 3`), modeldir.Dictionary, "[3 3]"},
 		{"atoms", replace(modeldir.Info, `"atoms": 3`, `"atoms": 4`), modeldir.Dictionary, "[4 2]"},
 		{"not centred", replace(modeldir.Info, `"center": true`, `"center": false`), modeldir.Mean, "not centred"},
@@ -464,7 +464,7 @@ func TestOpenWhileReplaced(t *testing.T) {
 	for i := range b.Codes.Value {
 		b.Codes.Value[i] = 2
 	}
-	b.Codes.Words[7] = "other"
+	b.Codes.IDs[7] = "other"
 	save(t, dir, false, a)
 	stop, stopped := make(chan struct{}), make(chan error)
 	go func() {

@@ -62,7 +62,7 @@ func TestReadStableExchangedTwice(t *testing.T) {
 	}
 	a, b := testModel(20, 5, 10, false), testModel(20, 5, 10, false)
 	b.Dictionary.Atoms[0]++
-	b.Codes.Words[0] = "other"
+	b.Codes.IDs[0] = "other"
 	save(t, filepath.Join(dir, "a"), false, a)
 	save(t, filepath.Join(dir, "b"), false, b)
 	point("a")

@@ -22,12 +22,12 @@ func Example() {
 
 	h := train.Paper()
 	h.Atoms, h.Epochs = 3, 20
-	training := model.Training{Input: model.Input{Words: 2, Dim: 2}, Recipe: h}
+	training := model.Training{Input: model.Input{Rows: 2, Dim: 2}, Recipe: h}
 	m := &model.Model{
 		Info: model.Info{Training: training, Encoding: training.Made()}, // the codes of the training
 		Codes: &vectors.Sparse{
-			Words: []string{"cat", "dog"},
-			CSR:   vectors.CSR{Rows: 2, Cols: 3, Ptr: []int64{0, 2, 3}, Index: []int32{0, 2, 1}, Value: []float32{2, 1, 3}},
+			IDs: []string{"cat", "dog"},
+			CSR: vectors.CSR{Rows: 2, Cols: 3, Ptr: []int64{0, 2, 3}, Index: []int32{0, 2, 1}, Value: []float32{2, 1, 3}},
 		},
 		Dictionary: model.Dictionary{Dim: 2, Atoms: []float32{1, 0, 0, 1, 0.5, 0.5}},
 	}
@@ -39,7 +39,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for i, word := range m.Codes.Words {
+	for i, id := range m.Codes.IDs {
 		x := make([]float32, m.Dictionary.Dim)
 		copy(x, m.Dictionary.Mean) // if there is one
 		columns, values := m.Codes.Row(i)
@@ -48,7 +48,7 @@ func Example() {
 				x[j] += values[n] * d
 			}
 		}
-		fmt.Println(word, columns, values, "is about", x)
+		fmt.Println(id, columns, values, "is about", x)
 	}
 	// Output:
 	// cat [0 2] [2 1] is about [2.5 0.5]

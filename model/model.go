@@ -6,7 +6,7 @@
 //	mean.npy        Dictionary.Mean, an array of L float32, only if the input was centred
 //	themes.npy      Dictionary.Themes, an M×L array of float32, only if there are themes
 //	codes.npz       Codes, as scipy.sparse.save_npz writes a CSR matrix; only if the model has codes
-//	words.txt       Codes.Words, one per line, UTF-8; only with codes of words
+//	words.txt       Codes.IDs, one per line, UTF-8; only with codes of words
 //	texts.jsonl     Codes.Texts, one JSON object per line, with "id", "text" and the columns; only with codes of texts
 //	intrusion.json  the word intrusion accuracy of dimensions, only if it was measured
 //	labels.json     labels of dimensions, only if a user labelled some
@@ -15,13 +15,13 @@
 // [Open] opens it:
 //
 //	m, err := model.Open("godoc.model")
-//	for i, word := range m.Codes.Words {
+//	for i, word := range m.Codes.IDs {
 //		columns, values := m.Codes.Row(i)
 //		fmt.Println(word, columns, values) // its sparse vector
 //	}
 //
 // Package train trains models, package encode encodes new vectors with them, and package interpret
-// shows the meaning of their dimensions. In this package a word is a row, also if rows are texts.
+// shows the meaning of their dimensions.
 //
 // If a model can't be read, the error is a [*vectors.InputError], which names the file.
 package model
@@ -81,8 +81,8 @@ func (i *Info) validate() error {
 	if t.Recipe.Base().Method == "" {
 		return errors.New("training has no method")
 	}
-	if t.Input.Words < 0 || t.Input.Dim <= 0 || atoms <= 0 {
-		return fmt.Errorf("a training of %d atoms on %d words of %d dimensions is impossible", atoms, t.Input.Words, t.Input.Dim)
+	if t.Input.Rows < 0 || t.Input.Dim <= 0 || atoms <= 0 {
+		return fmt.Errorf("a training of %d atoms on %d words of %d dimensions is impossible", atoms, t.Input.Rows, t.Input.Dim)
 	}
 	if err := cmp.Or(t.Recipe.Validate(), checkName("device", t.Device), t.Themes.validate(), t.Input.checkFiles()); err != nil {
 		return err
@@ -90,8 +90,8 @@ func (i *Info) validate() error {
 	if !(t.Lambda >= 0) || math.IsInf(t.Lambda, 0) {
 		return fmt.Errorf("lambda is %v, want 0 or more", t.Lambda)
 	}
-	if n, _ := t.Recipe.trainRows(); n > t.Input.Words {
-		return fmt.Errorf("train_words is %d, want at most the %d words of the training", n, t.Input.Words)
+	if n, _ := t.Recipe.trainRows(); n > t.Input.Rows {
+		return fmt.Errorf("train_rows is %d, want at most the %d words of the training", n, t.Input.Rows)
 	}
 	for _, e := range t.Epochs {
 		if !isShare(e.Sparsity) {
@@ -102,14 +102,14 @@ func (i *Info) validate() error {
 		if err := cmp.Or(checkName("device", e.Device), e.Input.checkFiles()); err != nil {
 			return err
 		}
-		if e.Input.Words < 0 || e.Input.Dim != t.Input.Dim {
-			return fmt.Errorf("an encoding of %d words of %d dimensions with atoms of length %d is impossible", e.Input.Words, e.Input.Dim, t.Input.Dim)
+		if e.Input.Rows < 0 || e.Input.Dim != t.Input.Dim {
+			return fmt.Errorf("an encoding of %d words of %d dimensions with atoms of length %d is impossible", e.Input.Rows, e.Input.Dim, t.Input.Dim)
 		}
-		if s := e.Shard; s != nil && (s.Index < 1 || s.Index > s.Of || s.Words < e.Input.Words) {
-			return fmt.Errorf("shard %d of %d with %d words of an input of %d words is impossible", s.Index, s.Of, e.Input.Words, s.Words)
+		if s := e.Shard; s != nil && (s.Index < 1 || s.Index > s.Of || s.Rows < e.Input.Rows) {
+			return fmt.Errorf("shard %d of %d with %d words of an input of %d words is impossible", s.Index, s.Of, e.Input.Rows, s.Rows)
 		}
-		if e.UnusedAtoms > atoms || e.Unreached > e.Input.Words || e.Steps > math.MaxInt32 {
-			return fmt.Errorf("an encoding with %d dead atoms among %d, %d words among %d above the gap, and %d steps is impossible", e.UnusedAtoms, atoms, e.Unreached, e.Input.Words, e.Steps)
+		if e.UnusedAtoms > atoms || e.Unreached > e.Input.Rows || e.Steps > math.MaxInt32 {
+			return fmt.Errorf("an encoding with %d dead atoms among %d, %d words among %d above the gap, and %d steps is impossible", e.UnusedAtoms, atoms, e.Unreached, e.Input.Rows, e.Steps)
 		}
 		if e.Nonzeros < 0 || e.Nonzeros > atoms || !isShare(e.Sparsity) {
 			return fmt.Errorf("an encoding with at most %d nonzeros among %d and a sparsity of %v is impossible", e.Nonzeros, atoms, e.Sparsity)
@@ -126,11 +126,11 @@ func (i *Info) validate() error {
 }
 
 // Words returns the number of rows with a code.
-func (i *Info) Words() int {
+func (i *Info) Rows() int {
 	if i.Encoding == nil {
 		return 0
 	}
-	return i.Encoding.Input.Words
+	return i.Encoding.Input.Rows
 }
 
 // Known returns n if the training rows were the first n of more than n rows with codes, such as the frequent words of
@@ -138,7 +138,7 @@ func (i *Info) Words() int {
 func (i *Info) Known() int {
 	n, first := i.Training.Recipe.trainRows()
 	e := i.Encoding
-	if !first || e == nil || e.Shard != nil || e.Input.SHA256 == "" || i.Training.Input.SHA256 != e.Input.SHA256 || n >= e.Input.Words {
+	if !first || e == nil || e.Shard != nil || e.Input.SHA256 == "" || i.Training.Input.SHA256 != e.Input.SHA256 || n >= e.Input.Rows {
 		return 0
 	}
 	return n
@@ -158,12 +158,12 @@ func checkName(what, name string) error {
 type Input struct {
 	Name   string `json:"name"`   // as in [vectors.Source]
 	SHA256 string `json:"sha256"` // as in [vectors.Source]
-	Words  int    `json:"words"`  // V
+	Rows   int    `json:"rows"`   // V
 	Dim    int    `json:"dim"`    // L
 
 	WordsSHA256 string `json:"words_sha256,omitempty"` // SHA-256 of the word list; "" without
 
-	Texts bool `json:"texts,omitempty"` // rows are texts; Words is their number
+	Texts bool `json:"texts,omitempty"` // rows are texts
 
 	// FileCount is the number of files, or 0 for one; SHA256 then covers all. Files lists them if there are at
 	// most 100.
@@ -171,7 +171,7 @@ type Input struct {
 	Files     []vectors.File `json:"files,omitempty"`
 }
 
-// NewInput describes the files of vectors. The caller sets Words, Texts and Dim.
+// NewInput describes the files of vectors. The caller sets Rows, Texts and Dim.
 func NewInput(s *vectors.Source) Input {
 	const maxFiles = 100 // 10,000 would be 3 MB of model.json
 	in := Input{Name: s.Name, SHA256: s.SHA256, WordsSHA256: s.WordsSHA256, FileCount: len(s.Files)}
@@ -221,7 +221,7 @@ type Encoding struct {
 	WorstGap    float64 `json:"worst_gap,omitempty"` // largest relative duality gap of exact codes
 	Unreached   int     `json:"unreached,omitempty"` // number of rows whose gap exceeds Gap
 
-	UnreachedWords []string `json:"unreached_words,omitempty"` // the first five words whose gap exceeds Gap
+	UnreachedIDs []string `json:"unreached_ids,omitempty"` // the first five words whose gap exceeds Gap
 
 	Shard *Shard `json:"shard,omitempty"` // nil if the codes are of all rows of the input
 }
@@ -250,12 +250,12 @@ func (t *Training) Made() *Encoding {
 type Shard struct {
 	Index  int       `json:"index"`  // 1 to Of
 	Of     int       `json:"of"`     // number of shards
-	Words  int       `json:"words"`  // number of rows of the whole input
+	Rows   int       `json:"rows"`   // number of rows of the whole input
 	Losses []float64 `json:"losses"` // Σ‖x_i − μ − a_i D‖² by block of the shard
 
 	Squares []float64 `json:"squares"` // Σ‖x_i − μ‖² by block of the shard
 
-	UnreachedRows []int `json:"unreached_rows,omitempty"` // rows of Encoding.UnreachedWords, counted from 0 in the shard
+	UnreachedRows []int `json:"unreached_rows,omitempty"` // rows of Encoding.UnreachedIDs, counted from 0 in the shard
 }
 
 // Epoch holds the metrics of an epoch of training. Means are over training rows.

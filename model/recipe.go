@@ -61,13 +61,13 @@ func (c Common) Base() Common { return c }
 // package encode. It makes fewer updates than DictionarySteps if mini-batches would have less than 256 rows.
 type Best struct {
 	Common
-	Nonzeros   int     `json:"nonzeros,omitempty"`    // maximum number of nonzeros per row; 0 for the default; see the function [Nonzeros]
-	Lambda     float64 `json:"lambda"`                // λ, weight of Σ‖a_i‖₁, relative to mean ‖x − μ‖²
-	Anchor     float64 `json:"anchor,omitempty"`      // weight that keeps atoms near their anchors (docs/guides/train.md); 0 for none
-	TrainWords int     `json:"train_words,omitempty"` // number of training rows for D and μ; 0 for the default; see Order
-	Order      Order   `json:"order,omitempty"`       // whether the training rows are the first or a random sample; "" for the default
-	Topics     int     `json:"topics,omitempty"`      // number of topics; 0 for the default, which is none for words; [NoTopics] for none (the flag's 0)
-	Like       string  `json:"like,omitempty"`        // SHA-256 of the atoms (float32, little-endian) of another model that are the initial atoms and anchors; "" if none
+	Nonzeros  int     `json:"nonzeros,omitempty"`   // maximum number of nonzeros per row; 0 for the default; see the function [Nonzeros]
+	Lambda    float64 `json:"lambda"`               // λ, weight of Σ‖a_i‖₁, relative to mean ‖x − μ‖²
+	Anchor    float64 `json:"anchor,omitempty"`     // weight that keeps atoms near their anchors (docs/guides/train.md); 0 for none
+	TrainRows int     `json:"train_rows,omitempty"` // number of training rows for D and μ; 0 for the default; see Order
+	Order     Order   `json:"order,omitempty"`      // whether the training rows are the first or a random sample; "" for the default
+	Topics    int     `json:"topics,omitempty"`     // number of topics; 0 for the default, which is none for words; [NoTopics] for none (the flag's 0)
+	Like      string  `json:"like,omitempty"`       // SHA-256 of the atoms (float32, little-endian) of another model that are the initial atoms and anchors; "" if none
 }
 
 // NoTopics as the number of topics disables topics and themes.
@@ -92,7 +92,7 @@ type Paper struct {
 	Loss         string  `json:"loss"`   // [Squared], [Huber], or the name of a loss of the calling program
 	HuberDelta   float64 `json:"huber_delta,omitempty"`
 	Center       bool    `json:"center"`        // subtract the mean of the first rows, as many as "best" trains on by default
-	FromWords    bool    `json:"from_words"`    // initialise the dictionary from words that are far apart, not from random numbers
+	FromRows     bool    `json:"from_rows"`     // initialise the dictionary from rows that are far apart, not from random numbers
 	AuthorsOrder bool    `json:"authors_order"` // update word by word like the authors' program (DictionarySteps is ignored), not in batches
 	AuthorsStop  bool    `json:"authors_stop"`  // stop by the rule of the authors' program, at the latest after all epochs
 }
@@ -115,14 +115,14 @@ func (Paper) String() string { return "paper" }
 func (Best) centred() bool    { return true }
 func (p Paper) centred() bool { return p.Center }
 
-func (b Best) trainRows() (n int, first bool) { return b.TrainWords, b.Order == Frequency }
+func (b Best) trainRows() (n int, first bool) { return b.TrainRows, b.Order == Frequency }
 func (Paper) trainRows() (n int, first bool)  { return 0, true }
 
 // Validate implements [Recipe].
 func (b Best) Validate() error {
 	b.Method, b.Order = cmp.Or(b.Method, Signed), cmp.Or(b.Order, None)
 	return cmp.Or(b.Common.validate(0), countFrom("nonzeros", b.Nonzeros, 0, cmp.Or(b.Atoms, math.MaxInt32)), atLeast0("lambda", b.Lambda), atLeast0("anchor", b.Anchor),
-		countFrom("train-words", b.TrainWords, 0, math.MaxInt32), oneOf("order", b.Order, Frequency, None),
+		countFrom("train-rows", b.TrainRows, 0, math.MaxInt32), oneOf("order", b.Order, Frequency, None),
 		countFrom("topics", b.Topics, NoTopics, math.MaxInt32), checkName("like", b.Like))
 }
 
@@ -141,7 +141,7 @@ func (p Paper) Validate() error {
 	case p.HuberDelta != 0:
 		err = invalid("huber-delta", "is %v, but the loss is %s: it is only for the loss huber", p.HuberDelta, p.Loss)
 	}
-	if err == nil && p.AuthorsOrder && p.FromWords {
+	if err == nil && p.AuthorsOrder && p.FromRows {
 		return invalid("from-words", "has no meaning with the authors' order, which initialises with random numbers")
 	}
 	return err

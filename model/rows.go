@@ -29,7 +29,7 @@ func (m *Model) Rows(dir string, n int) iter.Seq2[*vectors.Sparse, error] {
 		if err == nil && !reflect.DeepEqual(r.info, m.Info) {
 			err = errors.New("has been replaced while it was read")
 		}
-		for left := m.Info.Words(); err == nil && left > 0; left -= n {
+		for left := m.Info.Rows(); err == nil && left > 0; left -= n {
 			var rows *vectors.Sparse
 			if rows, err = r.next(min(n, left)); err == nil && !yield(rows, nil) {
 				return
@@ -47,7 +47,7 @@ func (m *Model) Rows(dir string, n int) iter.Seq2[*vectors.Sparse, error] {
 // rowFiles holds the open files of a model's words and codes.
 type rowFiles struct {
 	info  Info
-	words *rowReader
+	rows  *rowReader
 	codes *csr.Reader
 	files []*input.File
 }
@@ -64,7 +64,7 @@ func (r *rowFiles) open(dir *os.File) (err error) {
 	if err != nil {
 		return err
 	}
-	r.words = newRowReader(words, r.info.Encoding)
+	r.rows = newRowReader(words, r.info.Encoding)
 	codes, err := r.openFile(dir, modeldir.Codes)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (r *rowFiles) open(dir *os.File) (err error) {
 	if r.codes, err = csr.NewReader(codes, codes.Size()); err != nil {
 		return modeldir.InFile(modeldir.Codes, err)
 	}
-	if rows, atoms := r.info.Words(), r.info.Training.Recipe.Base().Atoms; r.codes.Rows != rows || r.codes.Cols != atoms {
+	if rows, atoms := r.info.Rows(), r.info.Training.Recipe.Base().Atoms; r.codes.Rows != rows || r.codes.Cols != atoms {
 		return fmt.Errorf("%s: %d×%d matrix, %s says %d words and %d atoms", modeldir.Codes, r.codes.Rows, r.codes.Cols, modeldir.Info, rows, atoms)
 	}
 	return nil
@@ -89,9 +89,9 @@ func (r *rowFiles) openFile(dir *os.File, name string) (*input.File, error) {
 
 // next returns the next n rows.
 func (r *rowFiles) next(n int) (*vectors.Sparse, error) {
-	words, texts := make([]string, 0, n), r.words.newTexts()
+	ids, texts := make([]string, 0, n), r.rows.newTexts()
 	for range n {
-		err := r.words.next(&words, texts)
+		err := r.rows.next(&ids, texts)
 		if err == io.EOF {
 			err = fmt.Errorf("truncated: fewer words than %s says", modeldir.Info)
 		}
@@ -103,12 +103,12 @@ func (r *rowFiles) next(n int) (*vectors.Sparse, error) {
 	if err != nil {
 		return nil, modeldir.InFile(modeldir.Codes, err)
 	}
-	return &vectors.Sparse{Words: words, Texts: texts, CSR: *codes}, nil
+	return &vectors.Sparse{IDs: ids, Texts: texts, CSR: *codes}, nil
 }
 
 // finish returns an error if rows are left or if a checksum is wrong.
 func (r *rowFiles) finish() error {
-	if err := r.words.next(new([]string), r.words.newTexts()); err != io.EOF {
+	if err := r.rows.next(new([]string), r.rows.newTexts()); err != io.EOF {
 		return fmt.Errorf("%s: more words than %s says", r.info.Encoding.Input.rowsFile(), modeldir.Info)
 	}
 	return modeldir.InFile(modeldir.Codes, r.codes.Finish())

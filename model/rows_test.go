@@ -14,7 +14,7 @@ import (
 
 // rowsOf returns the rows of m from lo to hi.
 func rowsOf(m *Model, lo, hi int) *vectors.Sparse {
-	part := &vectors.Sparse{Words: m.Codes.Words[lo:hi], Texts: m.Codes.Texts.Slice(lo, hi), CSR: vectors.CSR{Cols: m.Codes.Cols, Ptr: []int64{0}}}
+	part := &vectors.Sparse{IDs: m.Codes.IDs[lo:hi], Texts: m.Codes.Texts.Slice(lo, hi), CSR: vectors.CSR{Cols: m.Codes.Cols, Ptr: []int64{0}}}
 	for i := lo; i < hi; i++ {
 		part.AppendRow(m.Codes.Row(i))
 	}
@@ -37,9 +37,9 @@ func saveRows(ctx context.Context, dir string, m *Model) error {
 }
 
 func TestSaveRows(t *testing.T) {
-	for _, words := range []int{0, 1, 20} {
-		m := testModel(words, 3, 11, words == 20)
-		m.Info.Encoding = &Encoding{Input: m.Info.Encoding.Input, Lambda: 0.5, Steps: 20, Nonzeros: 3, Shard: &Shard{Index: 1, Of: 2, Words: words, Losses: []float64{1.0 / 3}}}
+	for _, rows := range []int{0, 1, 20} {
+		m := testModel(rows, 3, 11, rows == 20)
+		m.Info.Encoding = &Encoding{Input: m.Info.Encoding.Input, Lambda: 0.5, Steps: 20, Nonzeros: 3, Shard: &Shard{Index: 1, Of: 2, Rows: rows, Losses: []float64{1.0 / 3}}}
 		whole, dir := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "model")
 		save(t, whole, false, m)
 		if err := saveRows(t.Context(), dir, m); err != nil {
@@ -55,7 +55,7 @@ func TestSaveRows(t *testing.T) {
 				t.Errorf("%s differs from what Save writes, or %v", name, err)
 			}
 		}
-		if words > 0 {
+		if rows > 0 {
 			expectModel(t, dir, m)
 		}
 		d, err := OpenDictionary(dir)
@@ -77,11 +77,11 @@ func TestWriterFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := rowsOf(m, 0, 1)
-	row.Words = []string{"two\nlines"}
+	row.IDs = []string{"two\nlines"}
 	if err := w.Add(row); err == nil || !strings.Contains(err.Error(), "line break") {
 		t.Errorf("error %v for a newline", err)
 	}
-	row.Words = nil
+	row.IDs = nil
 	if err := w.Add(row); err == nil {
 		t.Error("no error for a code without a word")
 	}
@@ -106,7 +106,7 @@ func readAll(dir string) (*Model, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.Codes.Words = append(m.Codes.Words, rows.Words...)
+		m.Codes.IDs = append(m.Codes.IDs, rows.IDs...)
 		if rows.Texts != nil && m.Codes.Texts == nil {
 			m.Codes.Texts = rows.Texts
 		} else {

@@ -56,7 +56,7 @@ func (m *Model) WriteSafetensors(w io.Writer) error {
 	if codes := m.Codes; codes != nil {
 		name := info.Encoding.Input.rowsTensor()
 		var lines bytes.Buffer
-		if err := writeRows(&lines, codes.Words, codes.Texts, 0); err != nil {
+		if err := writeRows(&lines, codes.IDs, codes.Texts, 0); err != nil {
 			return modeldir.InFile(name, err)
 		}
 		tensors = append(tensors,

@@ -105,7 +105,7 @@ func expectTensor[T comparable](t *testing.T, f *safetensors.File, name string, 
 
 func TestWriteSafetensorsRefuses(t *testing.T) {
 	m := testModel(4, 2, 3, true)
-	m.Codes.Words[1] = "a\nb"
+	m.Codes.IDs[1] = "a\nb"
 	var b bytes.Buffer
 	if err := m.WriteSafetensors(&b); err == nil || !strings.Contains(err.Error(), "line break") || b.Len() > 0 {
 		t.Errorf("a newline in a word: error %v, %d bytes", err, b.Len())

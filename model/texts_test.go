@@ -18,7 +18,7 @@ import (
 // textModel returns a testModel whose rows are texts with unusual characters.
 func textModel() *Model {
 	m := testModel(4, 3, 5, true)
-	m.Codes.Words = []string{"d-1", "d-2", "d-3", "d-4"}
+	m.Codes.IDs = []string{"d-1", "d-2", "d-3", "d-4"}
 	m.Codes.Texts = &vectors.Texts{
 		Text:    []string{"two\nlines, \"quoted\" \\ <b>", "", "\x00\x1b[31m שלום e\u0301\u2028", ""},
 		Columns: []vectors.Column{{Name: "label", Values: []string{"0", "", "1", "1"}}, {Name: "a\"b", Values: []string{"x", "y", "z", "\n"}}},
@@ -61,7 +61,7 @@ func TestTextsRoundTrip(t *testing.T) {
 	}
 	for i, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
 		var row map[string]string
-		if err := json.Unmarshal([]byte(line), &row); err != nil || len(row) != 4 || row["id"] != m.Codes.Words[i] || row["text"] != m.Codes.Texts.Text[i] {
+		if err := json.Unmarshal([]byte(line), &row); err != nil || len(row) != 4 || row["id"] != m.Codes.IDs[i] || row["text"] != m.Codes.Texts.Text[i] {
 			t.Errorf("line %d: %q, %v", i+1, line, err)
 		}
 	}
@@ -118,7 +118,7 @@ func TestSaveBadTexts(t *testing.T) {
 		"fewer texts":              func(m *Model) { m.Codes.Texts.Text = m.Codes.Texts.Text[:3] },
 		"another column":           func(m *Model) { m.Codes.Texts.Columns[0].Name = "other" },
 		"two columns of a name":    func(m *Model) { m.Codes.Texts.Columns[0].Name = "text"; m.Info.Encoding.Columns[0] = "text" },
-		"an id with a line's end":  func(m *Model) { m.Codes.Words[2] = "a\nb" },
+		"an id with a line's end":  func(m *Model) { m.Codes.IDs[2] = "a\nb" },
 		"fewer values of a column": func(m *Model) { m.Codes.Texts.Columns[1].Values = nil },
 	} {
 		m := textModel()
@@ -138,7 +138,7 @@ func TestSplitLines(t *testing.T) {
 	const special = "\"\\{},:u0a \x00\n\x7f\xff"
 	m := textModel()
 	var file bytes.Buffer
-	if err := writeRows(&file, m.Codes.Words, m.Codes.Texts, 0); err != nil {
+	if err := writeRows(&file, m.Codes.IDs, m.Codes.Texts, 0); err != nil {
 		t.Fatal(err)
 	}
 	r := newRowReader(&file, m.Info.Encoding)

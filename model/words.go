@@ -17,7 +17,7 @@ import (
 )
 
 // rowsFile returns the name of the file with the rows of in. Words are in words.txt, one per line, valid by
-// [vectors.CheckWord]. Texts are in texts.jsonl, one object per line, with the id, the text and the columns of a
+// [vectors.CheckID]. Texts are in texts.jsonl, one object per line, with the id, the text and the columns of a
 // row as strings.
 func (in *Input) rowsFile() string {
 	if in.Texts {
@@ -34,16 +34,16 @@ func (e *Encoding) SetKind(texts *vectors.Texts) {
 }
 
 // checkRows returns an error unless words and texts have the number, kind and columns of rows that e describes.
-func (e *Encoding) checkRows(words []string, texts *vectors.Texts) error {
+func (e *Encoding) checkRows(ids []string, texts *vectors.Texts) error {
 	switch {
-	case len(words) != e.Input.Words:
-		return fmt.Errorf("%d words, %s says %d", len(words), modeldir.Info, e.Input.Words)
+	case len(ids) != e.Input.Rows:
+		return fmt.Errorf("%d words, %s says %d", len(ids), modeldir.Info, e.Input.Rows)
 	case e.Input.Texts != (texts != nil):
 		return fmt.Errorf("the rows and %s disagree on whether rows are texts", modeldir.Info)
 	case texts != nil && !slices.Equal(texts.Names(), e.Columns):
 		return fmt.Errorf("the columns are %.60q, %s says %.60q", texts.Names(), modeldir.Info, e.Columns)
 	}
-	return texts.Validate(e.Input.Words)
+	return texts.Validate(e.Input.Rows)
 }
 
 // The keys of texts.jsonl, beside the columns.
@@ -99,7 +99,7 @@ func (r *rowReader) next(words *[]string, texts *vectors.Texts) error {
 		break
 	}
 	line = bytes.TrimSuffix(line, []byte("\n"))
-	word := string(line)
+	id := string(line)
 	if r.of.Input.Texts {
 		values, ok := r.split(line)
 		if !ok {
@@ -108,11 +108,11 @@ func (r *rowReader) next(words *[]string, texts *vectors.Texts) error {
 				return err
 			}
 		}
-		word = values[0]
+		id = values[0]
 		texts.Add(values[1], values[2:])
 	}
-	*words = append(*words, word)
-	return checkWord(r.line, word)
+	*words = append(*words, id)
+	return checkID(r.line, id)
 }
 
 // parse returns the values of a line that is a JSON object.
@@ -185,9 +185,9 @@ func (r *rowReader) newTexts() *vectors.Texts {
 	return t
 }
 
-// all reads all rows, from the given number of bytes. It returns an error unless their number is r.of.Input.Words.
-func (r *rowReader) all(size int64) (words []string, texts *vectors.Texts, err error) {
-	rows := min(r.of.Input.Words, int(size/2)) // a row has two bytes or more
+// all reads all rows, from the given number of bytes. It returns an error unless their number is r.of.Input.Rows.
+func (r *rowReader) all(size int64) (ids []string, texts *vectors.Texts, err error) {
+	rows := min(r.of.Input.Rows, int(size/2)) // a row has two bytes or more
 	strings := 1
 	if texts = r.newTexts(); texts != nil {
 		strings = len(r.names)
@@ -195,36 +195,36 @@ func (r *rowReader) all(size int64) (words []string, texts *vectors.Texts, err e
 	if err := memory.Check(uint64(size) + uint64(rows)*uint64(strings)*uint64(unsafe.Sizeof(""))); err != nil {
 		return nil, nil, fmt.Errorf("%d rows: %w", rows, err)
 	}
-	words = make([]string, 0, rows)
+	ids = make([]string, 0, rows)
 	texts.Grow(rows)
 	for {
-		err := r.next(&words, texts)
-		switch n := r.of.Input.Words; {
-		case err == io.EOF && len(words) == n:
-			return words, texts, texts.Validate(n)
+		err := r.next(&ids, texts)
+		switch n := r.of.Input.Rows; {
+		case err == io.EOF && len(ids) == n:
+			return ids, texts, texts.Validate(n)
 		case err == io.EOF:
-			return nil, nil, fmt.Errorf("%d words, %s says %d", len(words), modeldir.Info, n)
+			return nil, nil, fmt.Errorf("%d words, %s says %d", len(ids), modeldir.Info, n)
 		case err != nil:
 			return nil, nil, err
-		case len(words) > n:
+		case len(ids) > n:
 			return nil, nil, fmt.Errorf("more words than the %d that %s says", n, modeldir.Info)
 		}
 	}
 }
 
 // writeRows writes rows as lines of rowsFile; n is the number of lines before them.
-func writeRows(w io.Writer, words []string, texts *vectors.Texts, n int) error {
+func writeRows(w io.Writer, ids []string, texts *vectors.Texts, n int) error {
 	var columns []vectors.Column // of texts
 	var keys [][]byte
 	if texts != nil {
-		columns = append([]vectors.Column{{Name: idKey, Values: words}, {Name: textKey, Values: texts.Text}}, texts.Columns...)
+		columns = append([]vectors.Column{{Name: idKey, Values: ids}, {Name: textKey, Values: texts.Text}}, texts.Columns...)
 		keys = rowKeys(append([]string{idKey, textKey}, texts.Names()...))
 	}
 	var line bytes.Buffer
 	encoder := json.NewEncoder(&line)
 	encoder.SetEscapeHTML(false)
-	for i, word := range words {
-		if err := checkWord(n+i+1, word); err != nil {
+	for i, id := range ids {
+		if err := checkID(n+i+1, id); err != nil {
 			return err
 		}
 		line.Reset()
@@ -234,7 +234,7 @@ func writeRows(w io.Writer, words []string, texts *vectors.Texts, n int) error {
 			line.Truncate(line.Len() - 1) // the end of a line
 		}
 		if texts == nil {
-			line.WriteString(word)
+			line.WriteString(id)
 		} else {
 			line.WriteByte('}')
 		}
@@ -246,9 +246,9 @@ func writeRows(w io.Writer, words []string, texts *vectors.Texts, n int) error {
 	return nil
 }
 
-func checkWord(line int, word string) error {
-	if err := vectors.CheckWord(word); err != nil {
-		return fmt.Errorf("line %d, %.60q: %w", line, word, err)
+func checkID(line int, id string) error {
+	if err := vectors.CheckID(id); err != nil {
+		return fmt.Errorf("line %d, %.60q: %w", line, id, err)
 	}
 	return nil
 }

@@ -52,14 +52,14 @@ func (w *Writer) Add(rows *vectors.Sparse) error {
 		}
 	}
 	part := w.known
-	part.Input.Words = rows.Rows
-	if err := part.checkRows(rows.Words, rows.Texts); err != nil {
+	part.Input.Rows = rows.Rows
+	if err := part.checkRows(rows.IDs, rows.Texts); err != nil {
 		return err
 	}
-	if err := writeRows(w.lines, rows.Words, rows.Texts, w.known.Input.Words); err != nil {
+	if err := writeRows(w.lines, rows.IDs, rows.Texts, w.known.Input.Rows); err != nil {
 		return w.failed(w.known.Input.rowsFile(), err)
 	}
-	w.known.Input.Words += rows.Rows
+	w.known.Input.Rows += rows.Rows
 	if err := w.codes.Add(&rows.CSR); err != nil {
 		return w.failed(modeldir.Codes, err)
 	}
@@ -86,7 +86,7 @@ func (w *Writer) create() error {
 // returns the Info of model.json. If only the renaming fails, the complete model is kept under a temporary name,
 // which the error states. After any other failure nothing is left.
 func (w *Writer) Commit(ctx context.Context, e Encoding) (Info, error) {
-	e.Input.Words, e.Input.Texts, e.Input.Dim, e.Columns = w.known.Input.Words, w.known.Input.Texts, w.model.Dictionary.Dim, w.known.Columns
+	e.Input.Rows, e.Input.Texts, e.Input.Dim, e.Columns = w.known.Input.Rows, w.known.Input.Texts, w.model.Dictionary.Dim, w.known.Columns
 	w.model.Info.Encoding = &e
 	if w.file == nil { // there are no rows
 		if err := w.create(); err != nil {

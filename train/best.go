@@ -25,9 +25,9 @@ const (
 	// defaultSparsity is the sparsity that determines the default number of nonzeros.
 	defaultSparsity = 0.97
 
-	// wordsPerAtom is the number of training rows per atom for words in order of frequency. Rarer
+	// rowsPerAtom is the number of training rows per atom for words in order of frequency. Rarer
 	// words are mostly names and misspellings, which would shift the mean and the atoms.
-	wordsPerAtom = 20
+	rowsPerAtom = 20
 
 	// minSampleRows is the least number of training rows in no order of frequency: 100 rows per atom
 	// if K is 1,000. From 78 to 117 rows per atom, the error of held-out rows falls by 1 %.
@@ -79,12 +79,12 @@ func (h bestTraining) fillDefaults(x *vectors.Dense, n int) bestTraining {
 		}
 	}
 	rows := n
-	if h.TrainWords > 0 {
-		rows = min(n, h.TrainWords)
+	if h.TrainRows > 0 {
+		rows = min(n, h.TrainRows)
 	}
 	atoms, leastNonzeros := min(10*x.Dim, max(x.Dim, rows/2)), 1
 	if x.Texts != nil {
-		rows = min(n, cmp.Or(h.TrainWords, minTextRows))
+		rows = min(n, cmp.Or(h.TrainRows, minTextRows))
 		atoms, leastNonzeros = max(1, min(10*x.Dim, maxTextWeights/x.Dim, rows/2)), minTextNonzeros
 	}
 	h.Atoms = cmp.Or(h.Atoms, atoms)
@@ -95,8 +95,8 @@ func (h bestTraining) fillDefaults(x *vectors.Dense, n int) bestTraining {
 	}
 	h.Epochs = cmp.Or(h.Epochs, epochs)
 	h.Nonzeros = cmp.Or(h.Nonzeros, min(max(model.Nonzeros(defaultSparsity, h.Atoms), leastNonzeros), h.Atoms))
-	h.TrainWords = min(cmp.Or(h.TrainWords, h.defaultTrainWords(x)), n)
-	h.DictionarySteps = cmp.Or(h.DictionarySteps, min(max(minUpdates, (h.TrainWords+updateRows/2)/updateRows), maxUpdates))
+	h.TrainRows = min(cmp.Or(h.TrainRows, h.defaultTrainRows(x)), n)
+	h.DictionarySteps = cmp.Or(h.DictionarySteps, min(max(minUpdates, (h.TrainRows+updateRows/2)/updateRows), maxUpdates))
 	return h
 }
 
@@ -105,15 +105,15 @@ func (h bestTraining) batch(rows int) int {
 	return min(max(backend.Batch(rows, h.DictionarySteps), minBatch), rows)
 }
 
-// defaultTrainWords returns the default number of training rows, which may exceed the rows of x.
-func (h bestTraining) defaultTrainWords(x *vectors.Dense) int {
+// defaultTrainRows returns the default number of training rows, which may exceed the rows of x.
+func (h bestTraining) defaultTrainRows(x *vectors.Dense) int {
 	switch {
 	case x.Texts != nil:
 		return max(minTextRows, 2*h.Atoms)
 	case h.Order == model.None:
-		return max(minSampleRows, wordsPerAtom*h.Atoms)
+		return max(minSampleRows, rowsPerAtom*h.Atoms)
 	}
-	return wordsPerAtom * h.Atoms
+	return rowsPerAtom * h.Atoms
 }
 
 // defaultOrder returns None for texts, for sorted rows, and if most of the first rows have names that
@@ -123,32 +123,32 @@ func defaultOrder(x *vectors.Dense) model.Order {
 	if x.Texts != nil {
 		return model.None
 	}
-	words := x.Words
-	words = words[:min(len(words), orderSample)]
+	ids := x.IDs
+	ids = ids[:min(len(ids), orderSample)]
 	const minTextBytes, minCorrelated = 24, 50
 	textsOrIDs := 0
-	for _, w := range words {
+	for _, w := range ids {
 		if len(w) >= minTextBytes || strings.ContainsFunc(w, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsDigit(r) }) {
 			textsOrIDs++
 		}
 	}
-	sorted := len(words) > 1 && slices.IsSorted(words)
-	if len(words) >= minCorrelated { // fewer may correlate by chance
-		sorted = math.Abs(rankCorrelation(words)) > 0.5
+	sorted := len(ids) > 1 && slices.IsSorted(ids)
+	if len(ids) >= minCorrelated { // fewer may correlate by chance
+		sorted = math.Abs(rankCorrelation(ids)) > 0.5
 	}
-	if 2*textsOrIDs > len(words) || sorted {
+	if 2*textsOrIDs > len(ids) || sorted {
 		return model.None
 	}
 	return model.Frequency
 }
 
 // rankCorrelation returns Spearman's ρ between the order of words and their alphabetical order.
-func rankCorrelation(words []string) float64 {
-	ranks, rows := make([]float64, len(words)), make([]float64, len(words))
-	for i := range words {
+func rankCorrelation(ids []string) float64 {
+	ranks, rows := make([]float64, len(ids)), make([]float64, len(ids))
+	for i := range ids {
 		ranks[i], rows[i] = float64(i), float64(i)
 	}
-	slices.SortStableFunc(rows, func(a, b float64) int { return strings.Compare(words[int(a)], words[int(b)]) })
+	slices.SortStableFunc(rows, func(a, b float64) int { return strings.Compare(ids[int(a)], ids[int(b)]) })
 	return stat.Correlation(ranks, rows, nil)
 }
 
@@ -239,12 +239,12 @@ func (h bestTraining) learn(ctx context.Context, x *vectors.Dense, device Device
 
 func (h bestTraining) trainingRows(x *vectors.Dense) *vectors.Dense {
 	switch {
-	case h.TrainWords == x.Len():
+	case h.TrainRows == x.Len():
 		return x
 	case h.Order == model.Frequency:
-		return x.Slice(0, h.TrainWords)
+		return x.Slice(0, h.TrainRows)
 	}
-	s := vectors.NewSample(h.TrainWords, sampleSeed)
+	s := vectors.NewSample(h.TrainRows, sampleSeed)
 	s.Add(x)
 	return &s.Rows
 }

@@ -89,8 +89,8 @@ func TestUpdateRule(t *testing.T) {
 		{1_000_000, 2_000, 64, 15_625, 40_000},
 	} {
 		for _, texts := range []*vectors.Texts{nil, {Text: []string{"a"}}} {
-			x := &vectors.Dense{Words: []string{"a"}, Texts: texts, Dim: 50, Data: make([]float32, 50)}
-			h := bestTraining{Common: model.Common{Atoms: c.atoms}, TrainWords: c.rows}.fillDefaults(x, c.rows)
+			x := &vectors.Dense{IDs: []string{"a"}, Texts: texts, Dim: 50, Data: make([]float32, 50)}
+			h := bestTraining{Common: model.Common{Atoms: c.atoms}, TrainRows: c.rows}.fillDefaults(x, c.rows)
 			l := &recordingLearner{loss: 1}
 			o := &onlineTrainer{Learner: l, rows: c.rows, norm2: 1, training: &model.Training{Epochs: []model.Epoch{{RunningLoss: 1}}}, recipe: h}
 			for epoch := 1; epoch <= 2; epoch++ {

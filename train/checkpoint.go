@@ -147,7 +147,7 @@ func (f *fit) resume() error {
 	err = sameTraining(saved.Info.Training, f.model.Info.Training)
 	switch {
 	case err != nil:
-	case saved.Words != f.hashes().Words:
+	case saved.IDs != f.hashes().IDs:
 		err = errors.New("the words differ")
 	case saved.Vectors != f.hashes().Vectors:
 		err = errors.New("the vectors differ")
@@ -175,11 +175,11 @@ func (f *fit) resume() error {
 
 func (f *fit) hashRows() checkpoint.State {
 	words := sha256.New()
-	for _, w := range f.words {
+	for _, w := range f.ids {
 		io.WriteString(words, w)
 		words.Write([]byte{'\n'})
 	}
-	return checkpoint.State{Vectors: vectors.SHA256(f.x), Words: hex.EncodeToString(words.Sum(nil))}
+	return checkpoint.State{Vectors: vectors.SHA256(f.x), IDs: hex.EncodeToString(words.Sum(nil))}
 }
 
 // sameTraining returns an error unless two trainings have the same input and recipe. The files may

@@ -25,8 +25,8 @@ func Example() {
 		log.Fatal(err)
 	}
 	index := interpret.NewIndex(m.Codes)
-	for _, word := range index.Words(interpret.Pole{Dimension: 109}, 6) {
-		fmt.Println(word)
+	for _, id := range index.Words(interpret.Pole{Dimension: 109}, 6) {
+		fmt.Println(id)
 	}
 	// Output:
 	// image

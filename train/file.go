@@ -79,7 +79,7 @@ func File(ctx context.Context, paths []string, r model.Recipe, device Device, di
 	if o.Ready != nil {
 		t := model.Training{Input: inputOf(x, o.Source), Recipe: r}
 		if h, is := r.(model.Best); is {
-			t.Input.Words = h.TrainWords
+			t.Input.Rows = h.TrainRows
 		}
 		o.Ready(o.Source, t)
 	}
@@ -146,14 +146,14 @@ func (o *FileOptions) readSample(ctx context.Context, paths []string, h model.Be
 		endless = endless.fillDefaults(first, math.MaxInt32)
 		h.Order = endless.Order // inferred from more rows than are kept
 		switch {
-		case endless.TrainWords == math.MaxInt32: // all
+		case endless.TrainRows == math.MaxInt32: // all
 			return 0, nil
 		case h.Order == model.None:
-			return 0, vectors.NewSample(endless.TrainWords, sampleSeed)
-		case first.Len() <= endless.TrainWords:
+			return 0, vectors.NewSample(endless.TrainRows, sampleSeed)
+		case first.Len() <= endless.TrainRows:
 			return 0, nil
 		}
-		return endless.TrainWords, nil
+		return endless.TrainRows, nil
 	}
 	x, o.Source, err = vectors.Read(ctx, paths, read)
 	return x, h, err

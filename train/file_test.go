@@ -33,12 +33,12 @@ func (deviceWithoutEncoder) Encoder(*model.Dictionary, encode.Options) (encode.E
 func TestFile(t *testing.T) {
 	x := sampleOfBest(t)
 	for _, h := range []model.Recipe{
-		model.Best{Common: model.Common{DictionarySteps: 8, Seed: 1}, Lambda: 0.04, TrainWords: 300, Order: model.Frequency},
-		model.Best{Common: model.Common{DictionarySteps: 8, Seed: 1}, Lambda: 0.04, TrainWords: 300, Order: model.None},
+		model.Best{Common: model.Common{DictionarySteps: 8, Seed: 1}, Lambda: 0.04, TrainRows: 300, Order: model.Frequency},
+		model.Best{Common: model.Common{DictionarySteps: 8, Seed: 1}, Lambda: 0.04, TrainRows: 300, Order: model.None},
 		best(), samplePaper(),
 	} {
 		dir := filepath.Join(t.TempDir(), "model")
-		o := train.FileOptions{Read: vectors.ReadOptions{MaxWords: x.Len()}, Factor: 2, Sparsity: 0.9}
+		o := train.FileOptions{Read: vectors.ReadOptions{MaxRows: x.Len()}, Factor: 2, Sparsity: 0.9}
 		if h.String() == "paper" {
 			o.Factor, o.Sparsity = 0, 0
 		}
@@ -51,7 +51,7 @@ func TestFile(t *testing.T) {
 			t.Fatalf("%+v, error %v", result, err)
 		}
 		i := result.Info
-		if i.Encoding.Input.Words != x.Len() || i.Training.Recipe != ready.Recipe || !reflect.DeepEqual(i.Training.Input, ready.Input) || (rows == x.Len()) != (i.Training.Input.Words < x.Len()) {
+		if i.Encoding.Input.Rows != x.Len() || i.Training.Recipe != ready.Recipe || !reflect.DeepEqual(i.Training.Input, ready.Input) || (rows == x.Len()) != (i.Training.Input.Rows < x.Len()) {
 			t.Errorf("%+v", i)
 		}
 		if h, is := i.Training.Recipe.(model.Best); is && o.Factor > 0 && (h.Atoms != 2*x.Dim || h.Nonzeros != x.Dim/5) {
@@ -110,9 +110,9 @@ func (unclosableEncoder) Close() error { return errClose }
 
 // If closing a device fails, the model is still saved.
 func TestFileOfUnclosable(t *testing.T) {
-	for _, h := range []model.Recipe{model.Best{Common: model.Common{DictionarySteps: 8, Seed: 1}, Lambda: 0.04, TrainWords: 300, Order: model.Frequency}, samplePaper()} {
+	for _, h := range []model.Recipe{model.Best{Common: model.Common{DictionarySteps: 8, Seed: 1}, Lambda: 0.04, TrainRows: 300, Order: model.Frequency}, samplePaper()} {
 		dir := filepath.Join(t.TempDir(), "model")
-		result, err := train.File(t.Context(), []string{sampleFile}, h, unclosable{}, dir, train.FileOptions{Read: vectors.ReadOptions{MaxWords: 700}})
+		result, err := train.File(t.Context(), []string{sampleFile}, h, unclosable{}, dir, train.FileOptions{Read: vectors.ReadOptions{MaxRows: 700}})
 		if m, opened := model.Open(dir); result.Status != train.Complete || !errors.Is(err, errClose) || opened != nil || m.Codes == nil || m.Codes.Rows != 700 {
 			t.Errorf("%s: status %d, %v, %v", h, result.Status, err, opened)
 		}
@@ -127,7 +127,7 @@ func TestCheckpointsReplaceTheirOwn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	precious := fit(t, sampleOfBest(t), best(), train.Options{})
 	var warnings []string
-	o := train.FileOptions{Read: vectors.ReadOptions{MaxWords: 200}}
+	o := train.FileOptions{Read: vectors.ReadOptions{MaxRows: 200}}
 	o.Checkpoint = &train.Checkpoint{Every: time.Nanosecond}
 	o.Note = func(line string) {
 		if strings.Contains(line, "no checkpoint") {
@@ -175,7 +175,7 @@ func TestFileOrder(t *testing.T) {
 	h := train.Best()
 	h.Atoms = 2
 	result, err := train.File(t.Context(), []string{path}, h, cpu.Device{}, filepath.Join(dir, "model"), train.FileOptions{})
-	if r := result.Info.Training.Recipe; err != nil || r.(model.Best).Order != model.Frequency || r.(model.Best).TrainWords != 40 {
+	if r := result.Info.Training.Recipe; err != nil || r.(model.Best).Order != model.Frequency || r.(model.Best).TrainRows != 40 {
 		t.Errorf("%+v, error %v", result.Info.Training, err)
 	}
 }
@@ -216,7 +216,7 @@ func TestFileSample(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := m.Info.Training.Recipe.(model.Best); r.Order != model.None || r.TrainWords != 100_000 || m.Info.Training.Input.Words != 100_000 || m.Info.Words() != rows {
+		if r := m.Info.Training.Recipe.(model.Best); r.Order != model.None || r.TrainRows != 100_000 || m.Info.Training.Input.Rows != 100_000 || m.Info.Rows() != rows {
 			t.Errorf("%+v", m.Info)
 		}
 		if want == nil {

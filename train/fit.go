@@ -24,8 +24,8 @@ type fit struct {
 	variance float64   // mean squared norm of the rows of x, for the recipe "paper"
 	tau      float64   // τ, 0 for the recipe "best"
 	advice   string    // in the error of a training that diverges
-	words    []string
-	hashes   func() checkpoint.State // of x and words, computed once
+	ids      []string
+	hashes   func() checkpoint.State // of x and rows, computed once
 
 	model *model.Model // Info.Training.Epochs lists complete epochs; Codes is nil if the trainer stores none
 	batch int          // rows of the next dictionary update
@@ -124,7 +124,7 @@ func (f *fit) measure(t int, s backend.Sums) (model.Epoch, error) {
 		return model.Epoch{}, err
 	}
 	training := &f.model.Info.Training
-	words, atoms := float64(training.Input.Words), training.Recipe.Base().Atoms
+	words, atoms := float64(training.Input.Rows), training.Recipe.Base().Atoms
 	squares, norms := atomNorms(d, training.Input.Dim)
 	e := model.Epoch{
 		Epoch:       t,
@@ -161,7 +161,7 @@ func atomNorms(d []float32, dim int) (sum, norms float64) {
 
 // newFit returns the state of a new training by r, whose defaults are set.
 func newFit(x *vectors.Dense, r model.Recipe, o Options) *fit {
-	f := &fit{x: x.Data, words: x.Words, options: o, advice: "scale the vectors", model: &model.Model{
+	f := &fit{x: x.Data, ids: x.IDs, options: o, advice: "scale the vectors", model: &model.Model{
 		Info:       model.Info{Format: model.FormatVersion, Training: model.Training{Input: inputOf(x, o.Source), Recipe: r}},
 		Dictionary: model.Dictionary{Dim: x.Dim},
 	}}
@@ -175,6 +175,6 @@ func inputOf(x *vectors.Dense, source *vectors.Source) model.Input {
 	if source != nil {
 		in = model.NewInput(source)
 	}
-	in.Words, in.Dim, in.Texts = x.Len(), x.Dim, x.Texts != nil
+	in.Rows, in.Dim, in.Texts = x.Len(), x.Dim, x.Texts != nil
 	return in
 }

@@ -31,7 +31,7 @@ const smallScale = 0.02
 // sample returns the first n sample vectors, multiplied by scale.
 func sample(t *testing.T, n int, scale float32) *vectors.Dense {
 	t.Helper()
-	x, _, err := vectors.Read(t.Context(), []string{sampleFile}, vectors.ReadOptions{MaxWords: n})
+	x, _, err := vectors.Read(t.Context(), []string{sampleFile}, vectors.ReadOptions{MaxRows: n})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func sampleOfBest(t *testing.T) *vectors.Dense { return sample(t, 700, 1) }
 func best() model.Best {
 	h := train.Best()
 	h.Method = model.Signed
-	h.Atoms, h.Epochs, h.DictionarySteps, h.Nonzeros, h.TrainWords, h.Order = 60, 2, 64, 6, 700, model.Frequency
+	h.Atoms, h.Epochs, h.DictionarySteps, h.Nonzeros, h.TrainRows, h.Order = 60, 2, 64, 6, 700, model.Frequency
 	return h
 }
 
@@ -78,7 +78,7 @@ func changed[R model.Recipe](base R, changes map[string]func(h *R)) map[string]m
 }
 
 var changedPapers = changed(samplePaper(), map[string]func(h *model.Paper){
-	"FromWords":       func(h *model.Paper) { h.FromWords = true },
+	"FromRows":        func(h *model.Paper) { h.FromRows = true },
 	"Method":          func(h *model.Paper) { h.Method = model.Nonnegative },
 	"AuthorsOrder":    func(h *model.Paper) { h.AuthorsOrder, h.DictionarySteps = true, 0 },
 	"Atoms":           func(h *model.Paper) { h.Atoms = 31 },
@@ -97,7 +97,7 @@ var changedPapers = changed(samplePaper(), map[string]func(h *model.Paper){
 var changedBests = changed(best(), map[string]func(h *model.Best){
 	"Nonzeros":        func(h *model.Best) { h.Nonzeros = 8 },
 	"Anchor":          func(h *model.Best) { h.Anchor = 0.9 },
-	"TrainWords":      func(h *model.Best) { h.TrainWords = 690 },
+	"TrainRows":       func(h *model.Best) { h.TrainRows = 690 },
 	"Order":           func(h *model.Best) { h.Order = model.None },
 	"Method":          func(h *model.Best) { h.Method = model.Nonnegative },
 	"Atoms":           func(h *model.Best) { h.Atoms = 31 },
@@ -144,7 +144,7 @@ func TestBestIsScaleFree(t *testing.T) {
 	x := sampleOfBest(t)
 	base := fit(t, x, best(), train.Options{})
 	for _, scale := range []float32{1.0 / 16, 256, 300} {
-		scaled := &vectors.Dense{Words: x.Words, Dim: x.Dim, Data: slices.Clone(x.Data)}
+		scaled := &vectors.Dense{IDs: x.IDs, Dim: x.Dim, Data: slices.Clone(x.Data)}
 		for i := range scaled.Data {
 			scaled.Data[i] *= scale
 		}
@@ -165,28 +165,28 @@ func TestBestIsScaleFree(t *testing.T) {
 
 // Rows are in order of frequency unless they look like texts or ids, or are sorted.
 func TestDefaultOrder(t *testing.T) {
-	// sorted returns 300 words in alphabetical or reverse order, except for a number of strays.
-	sorted := func(direction, strays int) (words []string) {
+	// sorted returns 300 rows in alphabetical or reverse order, except for a number of strays.
+	sorted := func(direction, strays int) (ids []string) {
 		for i := range 300 {
-			words = append(words, string([]byte{'a' + byte(i/26), 'a' + byte(i%26), 'x'}))
+			ids = append(ids, string([]byte{'a' + byte(i/26), 'a' + byte(i%26), 'x'}))
 		}
 		if direction < 0 {
-			slices.Reverse(words)
+			slices.Reverse(ids)
 		}
 		for i := range strays {
-			words[10*i+5] = "m"
+			ids[10*i+5] = "m"
 		}
-		return words
+		return ids
 	}
 	for want, lists := range map[model.Order][][]string{
 		model.Frequency: {{"the", "of", "and", "New York"}, {"the"}, {"of", "and", "the", "2024"}},
 		model.None: {{"0", "1", "2"}, {"a text", "another\ntext", "word"}, {"aardvark", "abacus", "zebra"},
 			{"doc-17", "doc-3", "the"}, {"今日は雨が降っています。", "私は猫が好きです。", "犬"}, sorted(1, 0), sorted(1, 30), sorted(-1, 0), sorted(-1, 30)},
 	} {
-		for _, words := range lists {
-			x := &vectors.Dense{Words: words, Dim: 1, Data: make([]float32, len(words))}
+		for _, ids := range lists {
+			x := &vectors.Dense{IDs: ids, Dim: 1, Data: make([]float32, len(ids))}
 			if got := train.WithDefaults(train.Best(), x).(model.Best).Order; got != want {
-				t.Errorf("order of %q: got %q, want %q", words, got, want)
+				t.Errorf("order of %q: got %q, want %q", ids, got, want)
 			}
 		}
 	}
@@ -195,8 +195,8 @@ func TestDefaultOrder(t *testing.T) {
 // Negative numbers of rows and atoms are refused.
 func TestBestRefuses(t *testing.T) {
 	for _, change := range []func(h *model.Best){
-		func(h *model.Best) { h.TrainWords = -1 },
-		func(h *model.Best) { h.Atoms, h.TrainWords = -1, 0 },
+		func(h *model.Best) { h.TrainRows = -1 },
+		func(h *model.Best) { h.Atoms, h.TrainRows = -1, 0 },
 	} {
 		h := best()
 		change(&h)
@@ -211,9 +211,9 @@ func TestBestRefuses(t *testing.T) {
 func TestLike(t *testing.T) {
 	x := sampleOfBest(t)
 	first := fit(t, x, best(), train.Options{})
-	fewer := &vectors.Dense{Words: x.Words[70:], Dim: x.Dim, Data: x.Data[70*x.Dim:]}
+	fewer := &vectors.Dense{IDs: x.IDs[70:], Dim: x.Dim, Data: x.Data[70*x.Dim:]}
 	h := best()
-	h.Seed, h.Atoms, h.TrainWords = 2, 0, 0
+	h.Seed, h.Atoms, h.TrainRows = 2, 0, 0
 	meanCosine := func(m *model.Model) (mean float64) {
 		theirs := learned(m)
 		for k, atom := range learned(first) {
@@ -270,7 +270,7 @@ func TestPlantedAtoms(t *testing.T) {
 	}
 	x := &vectors.Dense{Dim: dim}
 	for i := range rows {
-		x.Words = append(x.Words, fmt.Sprint(i))
+		x.IDs = append(x.IDs, fmt.Sprint(i))
 		row := make([]float64, dim)
 		for _, k := range rng.Perm(atoms)[:active] {
 			floats.AddScaled(row, (0.3+0.7*rng.Float64())*float64(1-2*rng.IntN(2)), planted[k])
@@ -314,7 +314,7 @@ func TestTrainingRows(t *testing.T) {
 	const rows, dim, atoms = 90, 3, 2 // 40 rows are frequent
 	x := &vectors.Dense{Dim: dim}
 	for i := range rows {
-		x.Words = append(x.Words, string([]byte{'a' + byte(37*i%rows/10), 'a' + byte(37*i%10)})) // not sorted
+		x.IDs = append(x.IDs, string([]byte{'a' + byte(37*i%rows/10), 'a' + byte(37*i%10)})) // not sorted
 		for j := range dim {
 			v := float32((7*i + 5*j) % 11)
 			if i >= 40 {
@@ -323,7 +323,7 @@ func TestTrainingRows(t *testing.T) {
 			x.Data = append(x.Data, v)
 		}
 	}
-	first := &vectors.Dense{Words: x.Words[:40], Dim: dim, Data: x.Data[:40*dim]}
+	first := &vectors.Dense{IDs: x.IDs[:40], Dim: dim, Data: x.Data[:40*dim]}
 	if got := train.TrainingRows(x, atoms); !reflect.DeepEqual(got, first) {
 		t.Errorf("%d rows are frequent, want 40", got.Len())
 	}
@@ -333,7 +333,7 @@ func TestTrainingRows(t *testing.T) {
 	if m := fit(t, x, h, train.Options{}); !slices.Equal(m.Dictionary.Mean, first.Mean()) || !slices.Equal(x.Data, before) {
 		t.Errorf("centred by %v, want %v, or the caller's vectors are changed", m.Dictionary.Mean, first.Mean())
 	}
-	slices.Sort(x.Words)
+	slices.Sort(x.IDs)
 	if got := train.TrainingRows(x, atoms); got.Len() != rows {
 		t.Errorf("%d rows of sorted words are frequent, want all", got.Len())
 	}
@@ -405,7 +405,7 @@ func TestResumeRefuses(t *testing.T) {
 		refused(name, x, h, "")
 	}
 	other := sample(t, 200, smallScale)
-	other.Words[3] = "another"
+	other.IDs[3] = "another"
 	refused("words", other, base, "the words differ")
 	refused("vectors", sample(t, 200, -smallScale), base, "the vectors differ")
 }
@@ -453,7 +453,7 @@ func TestMetricsOfModel(t *testing.T) {
 		var loss, squares, l1, norms, norms2 float64
 		used := map[int32]bool{}
 		y, r := make([]float32, x.Dim), make([]float64, x.Dim)
-		for i := range x.Words {
+		for i := range x.IDs {
 			m.Dictionary.Center(y, x.Row(i))
 			for j, v := range y {
 				r[j] = float64(v)

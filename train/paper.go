@@ -31,7 +31,7 @@ func (h paperTraining) fillDefaults(x *vectors.Dense) paperTraining {
 	}
 	h.Epochs = cmp.Or(h.Epochs, epochs)
 	if h.AuthorsOrder {
-		h.DictionarySteps = 0 // one step per word
+		h.DictionarySteps = 0 // one step per row
 	}
 	return h
 }
@@ -84,13 +84,13 @@ func (h paperTraining) fit(ctx context.Context, x *vectors.Dense, device Device,
 
 func (h paperTraining) learn(ctx context.Context, x *vectors.Dense, device Device, o Options) (*model.Model, error) {
 	r := model.Paper(h)
-	p := backend.Problem{X: x.Data, Dim: x.Dim, Hyperparameters: r, Loss: o.Loss, Words: o.Progress}
+	p := backend.Problem{X: x.Data, Dim: x.Dim, Hyperparameters: r, Loss: o.Loss, Rows: o.Progress}
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	f := newFit(x, r, o)
 	f.tau, f.advice = h.Tau, "lower the rate, or scale the vectors to a mean norm near 3"
-	f.model.Info.Training.Lambda, f.model.Codes = h.Lambda, &vectors.Sparse{Words: x.Words, Texts: x.Texts}
+	f.model.Info.Training.Lambda, f.model.Codes = h.Lambda, &vectors.Sparse{IDs: x.IDs, Texts: x.Texts}
 	if h.Center {
 		f.model.Dictionary.Mean = TrainingRows(x, h.Atoms).Mean()
 		p.X = make([]float32, len(x.Data))
@@ -98,7 +98,7 @@ func (h paperTraining) learn(ctx context.Context, x *vectors.Dense, device Devic
 	}
 	f.x, f.batch = p.X, p.Batch()
 	f.variance = (&model.Dictionary{Dim: x.Dim}).Squares(p.X) / float64(x.Len())
-	if h.FromWords {
+	if h.FromRows {
 		var err error
 		chooser := initialiser{x: p.X, mean: &model.Dictionary{Dim: x.Dim}, atoms: h.Atoms, order: model.Frequency, seed: h.Seed}
 		if p.Dictionary, _, err = chooser.choose(ctx, o); err != nil {

@@ -93,9 +93,9 @@ func (s scripted) Close() error {
 	return nil
 }
 
-// words returns n vectors of length 2.
+// rows returns n vectors of length 2.
 func words(n int) *vectors.Dense {
-	x := &vectors.Dense{Words: make([]string, n), Dim: 2, Data: make([]float32, 2*n)}
+	x := &vectors.Dense{IDs: make([]string, n), Dim: 2, Data: make([]float32, 2*n)}
 	for i := range x.Data {
 		x.Data[i] = float32(i)
 	}
@@ -272,10 +272,10 @@ func TestDefaultsOfTexts(t *testing.T) {
 		{n: 100_000, dim: 384, atoms: 3_840, rows: 16_000, steps: 16, nonzeros: 115},
 		{n: 20_000, dim: 1_536, atoms: 1_536, rows: 16_000, steps: 16, nonzeros: 46},
 	} {
-		x := &vectors.Dense{Words: []string{"a"}, Texts: &vectors.Texts{Text: []string{"a"}}, Dim: c.dim, Data: make([]float32, c.dim)}
+		x := &vectors.Dense{IDs: []string{"a"}, Texts: &vectors.Texts{Text: []string{"a"}}, Dim: c.dim, Data: make([]float32, c.dim)}
 		want := Best()
 		want.Method, want.Order, want.Epochs = model.Nonnegative, model.None, 4
-		want.Atoms, want.TrainWords, want.DictionarySteps, want.Nonzeros = c.atoms, c.rows, c.steps, c.nonzeros
+		want.Atoms, want.TrainRows, want.DictionarySteps, want.Nonzeros = c.atoms, c.rows, c.steps, c.nonzeros
 		if got := bestTraining(Best()).withDefaults(x, c.n); got != want {
 			t.Errorf("%d × %d: %+v, want %+v", c.n, c.dim, got, want)
 		}

@@ -35,9 +35,9 @@ func Paper() model.Paper {
 //
 //   - Method is A for words and B for texts.
 //   - Order is Frequency unless the rows are texts, look like texts or ids, or are sorted.
-//   - Atoms is 10·L, or half of TrainWords or of the rows if that is fewer, but at least L. For texts it is the
-//     least of 10·L, 3,072·768/L and half of TrainWords or of the rows.
-//   - TrainWords is 20·Atoms. For rows in no order of frequency it is at least 100,000. For texts it is
+//   - Atoms is 10·L, or half of TrainRows or of the rows if that is fewer, but at least L. For texts it is the
+//     least of 10·L, 3,072·768/L and half of TrainRows or of the rows.
+//   - TrainRows is 20·Atoms. For rows in no order of frequency it is at least 100,000. For texts it is
 //     16,000, or 2·Atoms if Atoms is set and that is more. It never exceeds the number of rows.
 //   - Nonzeros is 3 % of Atoms. For texts it is at least 8.
 //   - Epochs is 2, or 4 for rows in no order of frequency.
@@ -63,7 +63,7 @@ func WithDefaults(r model.Recipe, x *vectors.Dense) model.Recipe {
 // "best" for this number of atoms.
 func TrainingRows(x *vectors.Dense, atoms int) *vectors.Dense {
 	h := bestTraining{Common: model.Common{Atoms: atoms}, Order: defaultOrder(x)}
-	return x.Slice(0, min(x.Len(), h.defaultTrainWords(x)))
+	return x.Slice(0, min(x.Len(), h.defaultTrainRows(x)))
 }
 
 // training is a recipe that can train.

@@ -12,11 +12,11 @@ import (
 
 // Atoms of themes have norm 1, and rows that are blank texts or equal to the mean change nothing.
 func TestLearnThemes(t *testing.T) {
-	x, _, err := vectors.Read(t.Context(), []string{"../testdata/godoc.50d.txt.gz"}, vectors.ReadOptions{MaxWords: 1000})
+	x, _, err := vectors.Read(t.Context(), []string{"../testdata/godoc.50d.txt.gz"}, vectors.ReadOptions{MaxRows: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.Texts = &vectors.Texts{Text: x.Words}
+	x.Texts = &vectors.Texts{Text: x.IDs}
 	d := &model.Dictionary{Dim: x.Dim, Mean: make([]float32, x.Dim)}
 	atoms, themes, err := learnThemes(t.Context(), x, d, 0)
 	if err != nil || themes.Len() != 75 || len(atoms) != 75*x.Dim || themes.Topics < 2 || themes.Topics > 64 { // 2.4·√1000
@@ -28,7 +28,7 @@ func TestLearnThemes(t *testing.T) {
 		}
 	}
 	more := x.Slice(0, 1000)
-	more.Append(&vectors.Dense{Words: []string{"mean", "blank"}, Texts: &vectors.Texts{Text: []string{"mean", " \n"}}, Dim: x.Dim,
+	more.Append(&vectors.Dense{IDs: []string{"mean", "blank"}, Texts: &vectors.Texts{Text: []string{"mean", " \n"}}, Dim: x.Dim,
 		Data: append(make([]float32, x.Dim), x.Row(17)...)})
 	again, splits, err := learnThemes(t.Context(), more, d, 0)
 	if err != nil || !slices.Equal(again, atoms) || !slices.Equal(splits.Splits, themes.Splits) {

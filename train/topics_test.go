@@ -35,7 +35,7 @@ func plantedTexts() *vectors.Dense {
 	}
 	x := &vectors.Dense{Dim: dim, Texts: new(vectors.Texts)}
 	for i := range 605 {
-		x.Words = append(x.Words, fmt.Sprint(i))
+		x.IDs = append(x.IDs, fmt.Sprint(i))
 		text := fmt.Sprintf("text %d", i)
 		if i >= 600 {
 			text = " \n"

@@ -16,8 +16,8 @@
 //	minimise Σ_i ‖x_i − a_i D‖² + λ Σ_i ‖a_i‖₁ + τ‖D‖²        (paper, Eq. 2)
 //
 // AdaGrad learns D, and regularised dual averaging in its AdaGrad form learns A (paper §2.3). The
-// authors' program updates both after each word. An epoch of this package makes two passes instead.
-// The dictionary pass updates D on small batches of words in order. It adds each word's squared
+// authors' program updates both after each row. An epoch of this package makes two passes instead.
+// The dictionary pass updates D on small batches of rows in order. It adds each row's squared
 // gradient to AdaGrad's sum separately, and uses a line search to shorten steps that overshoot. The code
 // pass then updates all codes with D fixed. Both passes are matrix products. The code pass gives the
 // same result in any order and for any number of workers. [overcomplete/graph.Dictionary] and
@@ -25,8 +25,6 @@
 //
 // The number of epochs is a hyperparameter like λ: after t epochs no value of a code exceeds η√t, where η is
 // the learning rate ([model.Paper.Rate]).
-//
-// In names such as TrainWords, a word is a row of any kind. In comments, words and texts are the two kinds of rows.
 package train
 
 import (

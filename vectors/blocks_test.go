@@ -19,7 +19,7 @@ func manyBlocks(bad []int) *Dense {
 	d := &Dense{Dim: 3}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 3*blockRows + 7 {
-		d.Words = append(d.Words, fmt.Sprint(i))
+		d.IDs = append(d.IDs, fmt.Sprint(i))
 		d.Data = append(d.Data, rng.Float32(), rng.Float32(), rng.Float32())
 	}
 	for _, i := range bad {
@@ -34,9 +34,9 @@ func TestBlocks(t *testing.T) {
 	bad := []int{5, blockRows - 1, blockRows, 2*blockRows + 3}
 	d := manyBlocks(bad)
 	want := &Dense{Dim: d.Dim}
-	for i, word := range d.Words {
+	for i, word := range d.IDs {
 		if !slices.Contains(bad, i) {
-			want.Append(&Dense{Words: []string{word}, Dim: d.Dim, Data: d.Row(i)})
+			want.Append(&Dense{IDs: []string{word}, Dim: d.Dim, Data: d.Row(i)})
 		}
 	}
 	for name, content := range map[string]string{
@@ -62,7 +62,7 @@ func TestBlocks(t *testing.T) {
 			if warnings := strings.Join(source.Warnings, "\n"); !strings.Contains(warnings, "malformed rows dropped: 4 ("+path+": row 6: word") {
 				t.Errorf("%s, %d CPUs: warnings %s", name, cpus, warnings)
 			}
-			got, _, err = Read(t.Context(), []string{path}, ReadOptions{SkipBad: true, MaxWords: blockRows + 1})
+			got, _, err = Read(t.Context(), []string{path}, ReadOptions{SkipBad: true, MaxRows: blockRows + 1})
 			if err != nil {
 				t.Fatal(name, err)
 			}

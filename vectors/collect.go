@@ -32,7 +32,7 @@ func (c *collector) add(block *Dense, announced int) error {
 	}
 	before := c.rows.Len()
 	if before == 0 {
-		c.rows = Dense{Dim: block.Dim, Words: block.Words, Texts: block.Texts}
+		c.rows = Dense{Dim: block.Dim, IDs: block.IDs, Texts: block.Texts}
 		if announced > block.Len() && c.keep == nil {
 			if err := memory.Check(4 * uint64(announced) * uint64(block.Dim)); err != nil {
 				return fmt.Errorf("%d rows of %d numbers: %w", announced, block.Dim, err)
@@ -40,7 +40,7 @@ func (c *collector) add(block *Dense, announced int) error {
 			c.rows.Data = memory.Zeros[float32](announced * block.Dim)[:0]
 		}
 	} else {
-		c.rows.Words, c.rows.Texts = append(c.rows.Words, block.Words...), c.rows.Texts.Join(block.Texts)
+		c.rows.IDs, c.rows.Texts = append(c.rows.IDs, block.IDs...), c.rows.Texts.Join(block.Texts)
 	}
 	if len(c.blocks) == 0 && cap(c.rows.Data)-len(c.rows.Data) >= len(block.Data) {
 		c.rows.Data = append(c.rows.Data, block.Data...)
@@ -58,12 +58,12 @@ func (c *collector) add(block *Dense, announced int) error {
 			c.startSample(sample)
 			return nil
 		case limit > 0 && limit < c.rows.Len():
-			c.rows.Words, c.rows.Texts, c.full = c.rows.Words[:limit], c.rows.Texts.Slice(0, limit), true
+			c.rows.IDs, c.rows.Texts, c.full = c.rows.IDs[:limit], c.rows.Texts.Slice(0, limit), true
 		}
 	}
 	// Because join needs the same memory again, check it at intervals, not only after the last block.
-	const interval, perWord = 1 << 26, 64 // in numbers of 4 bytes; perWord estimates a word
-	n, size := c.rows.Len(), block.Dim+perWord
+	const interval, perRow = 1 << 26, 64 // in numbers of 4 bytes; perWord estimates a word
+	n, size := c.rows.Len(), block.Dim+perRow
 	if len(c.blocks) > 1 && n*size/interval > before*size/interval {
 		return c.checkMemory()
 	}
@@ -75,7 +75,7 @@ func (c *collector) startSample(s *Sample) {
 	lo := 0
 	for _, data := range c.blocks {
 		hi := lo + len(data)/c.rows.Dim
-		s.Add(&Dense{Words: c.rows.Words[lo:hi], Texts: c.rows.Texts.Slice(lo, hi), Dim: c.rows.Dim, Data: data})
+		s.Add(&Dense{IDs: c.rows.IDs[lo:hi], Texts: c.rows.Texts.Slice(lo, hi), Dim: c.rows.Dim, Data: data})
 		lo = hi
 	}
 	c.sample, c.rows, c.blocks = s, Dense{}, nil
@@ -133,7 +133,7 @@ func normWarnings(d *Dense) []string {
 		limit := 1000 * nonzero[len(nonzero)/2]
 		for i, n := range norms {
 			if n > limit {
-				large.add(quote(d.Words[i]))
+				large.add(quote(d.IDs[i]))
 			}
 		}
 	}

@@ -16,44 +16,44 @@ import (
 	"overcomplete/internal/parallel"
 )
 
-// A WordError reports a word that a format can't represent: it is empty, or contains a
+// A IDError reports a word that a format can't represent: it is empty, or contains a
 // separator of fields or lines. Every format can represent the words that [Escape] returns, except empty ones.
-type WordError struct {
-	Row  int // from 0
-	Word string
+type IDError struct {
+	Row int // from 0
+	ID  string
 }
 
-func (e *WordError) Error() string {
-	return fmt.Sprintf("word %d, %s, is empty or contains white space, which the format reserves as a separator", e.Row+1, quote(e.Word))
+func (e *IDError) Error() string {
+	return fmt.Sprintf("word %d, %s, is empty or contains white space, which the format reserves as a separator", e.Row+1, quote(e.ID))
 }
 
 // Escape returns a copy of words in which white space and percent signs are
 // percent-encoded: "New York" becomes "New%20York". [net/url.PathUnescape] reverses it.
-func Escape(words []string) []string {
-	escaped := make([]string, len(words))
-	for i, word := range words {
-		escaped[i] = escape(word)
+func Escape(ids []string) []string {
+	escaped := make([]string, len(ids))
+	for i, id := range ids {
+		escaped[i] = escape(id)
 	}
 	return escaped
 }
 
-func escape(word string) string {
+func escape(id string) string {
 	// Python's str.split also splits at the control characters U+001C to U+001F.
 	special := func(r rune) bool { return r == '%' || unicode.IsSpace(r) || '\x1c' <= r && r <= '\x1f' }
-	if !strings.ContainsFunc(word, special) {
-		return word
+	if !strings.ContainsFunc(id, special) {
+		return id
 	}
 	var b strings.Builder
-	for len(word) > 0 {
-		r, n := utf8.DecodeRuneInString(word)
+	for len(id) > 0 {
+		r, n := utf8.DecodeRuneInString(id)
 		if special(r) {
-			for _, c := range []byte(word[:n]) {
+			for _, c := range []byte(id[:n]) {
 				fmt.Fprintf(&b, "%%%02X", c)
 			}
 		} else {
-			b.WriteString(word[:n])
+			b.WriteString(id[:n])
 		}
-		word = word[n:]
+		id = id[n:]
 	}
 	return b.String()
 }
@@ -62,7 +62,7 @@ func escape(word string) string {
 // word and the K values of its vector, separated by spaces. Values are the shortest
 // decimals that parse to the same float32.
 //
-// Before it writes anything, it returns a [*WordError] for a word that the format can't
+// Before it writes anything, it returns a [*IDError] for a word that the format can't
 // represent, and an error if words and rows differ in number or if K is 0.
 func WriteGloVe(w io.Writer, s *Sparse) error {
 	return writeDenseText(w, "", s)
@@ -82,7 +82,7 @@ func WriteWord2VecBinary(w io.Writer, s *Sparse) error {
 	if s.Cols == 0 {
 		return errNoColumns
 	}
-	if err := checkWords(s, asciiSpace); err != nil {
+	if err := checkIDs(s, asciiSpace); err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintf(w, "%d %d\n", s.Rows, s.Cols); err != nil {
@@ -90,7 +90,7 @@ func WriteWord2VecBinary(w io.Writer, s *Sparse) error {
 	}
 	zeros := make([]byte, 4*s.Cols)
 	return writeChunks(w, s.Rows, func(b []byte, i int) []byte {
-		b = append(append(b, s.Words[i]...), ' ')
+		b = append(append(b, s.IDs[i]...), ' ')
 		b = append(b, zeros...)
 		vector := b[len(b)-len(zeros):]
 		index, value := s.Row(i)
@@ -110,7 +110,7 @@ func writeDenseText(w io.Writer, header string, s *Sparse) error {
 	if s.Cols == 0 {
 		return errNoColumns
 	}
-	if err := checkWords(s, asciiSpace); err != nil {
+	if err := checkIDs(s, asciiSpace); err != nil {
 		return err
 	}
 	if _, err := io.WriteString(w, header); err != nil {
@@ -118,7 +118,7 @@ func writeDenseText(w io.Writer, header string, s *Sparse) error {
 	}
 	zeros := []byte(strings.Repeat(" 0", s.Cols))
 	return writeChunks(w, s.Rows, func(b []byte, i int) []byte {
-		b = append(b, s.Words[i]...)
+		b = append(b, s.IDs[i]...)
 		next := 0 // column
 		index, value := s.Row(i)
 		for n, k := range index {
@@ -132,15 +132,15 @@ func writeDenseText(w io.Writer, header string, s *Sparse) error {
 	})
 }
 
-// checkWords returns an error unless each row has a word that is not empty and contains
+// checkIDs returns an error unless each row has a word that is not empty and contains
 // none of the separators.
-func checkWords(s *Sparse, separators string) error {
-	if len(s.Words) != s.Rows {
-		return fmt.Errorf("words and vectors differ in number (got %d and %d)", len(s.Words), s.Rows)
+func checkIDs(s *Sparse, separators string) error {
+	if len(s.IDs) != s.Rows {
+		return fmt.Errorf("words and vectors differ in number (got %d and %d)", len(s.IDs), s.Rows)
 	}
-	for i, word := range s.Words {
-		if word == "" || strings.ContainsAny(word, separators) {
-			return &WordError{i, word}
+	for i, id := range s.IDs {
+		if id == "" || strings.ContainsAny(id, separators) {
+			return &IDError{i, id}
 		}
 	}
 	return nil

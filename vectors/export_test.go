@@ -23,7 +23,7 @@ import (
 //	0      0    0      0      0  0  0  0  0
 //	1/3    0    1e+06  0      0  0  0  0  16777216
 var small = &Sparse{
-	Words: []string{"the", "café", "x:y%20"},
+	IDs: []string{"the", "café", "x:y%20"},
 	CSR: CSR{
 		Rows: 3, Cols: 9,
 		Ptr:   []int64{0, 2, 2, 5},
@@ -37,7 +37,7 @@ func randomSparse(rows, cols int, density float64) *Sparse {
 	rng := rand.New(rand.NewPCG(3, 4))
 	s := &Sparse{CSR: CSR{Rows: rows, Cols: cols, Ptr: []int64{0}}}
 	for i := range rows {
-		s.Words = append(s.Words, fmt.Sprintf("word%d", i))
+		s.IDs = append(s.IDs, fmt.Sprintf("word%d", i))
 		for k := range cols {
 			if rng.Float64() < density {
 				s.Index = append(s.Index, int32(k))
@@ -90,7 +90,7 @@ func TestTextIsExact(t *testing.T) {
 	for i := range codes.Rows {
 		lines.Scan()
 		fields := strings.Split(lines.Text(), " ")
-		if len(fields) != 1+codes.Cols || fields[0] != codes.Words[i] {
+		if len(fields) != 1+codes.Cols || fields[0] != codes.IDs[i] {
 			t.Fatalf("line %d: %d fields, word %q", i+2, len(fields), fields[0])
 		}
 		index, value := codes.Row(i)
@@ -100,7 +100,7 @@ func TestTextIsExact(t *testing.T) {
 		}
 		for k, field := range fields[1:] {
 			if v, err := strconv.ParseFloat(field, 32); err != nil || float32(v) != want[k] {
-				t.Fatalf("%s, column %d: %q, want %v", codes.Words[i], k, field, want[k])
+				t.Fatalf("%s, column %d: %q, want %v", codes.IDs[i], k, field, want[k])
 			}
 		}
 	}
@@ -113,29 +113,29 @@ func TestWordsAreNeverAmbiguous(t *testing.T) {
 	writers := map[string]func(io.Writer, *Sparse) error{
 		"GloVe": WriteGloVe, "word2vec": WriteWord2Vec, "word2vec binary": WriteWord2VecBinary,
 	}
-	for _, word := range []string{"at name", "\t", "a\nb", "a\r", "", " ", "\u00a0", "100%", "%20"} {
-		s := &Sparse{Words: slices.Clone(small.Words), CSR: small.CSR}
-		s.Words[1] = word
-		escaped := &Sparse{Words: Escape(s.Words), CSR: s.CSR}
+	for _, id := range []string{"at name", "\t", "a\nb", "a\r", "", " ", "\u00a0", "100%", "%20"} {
+		s := &Sparse{IDs: slices.Clone(small.IDs), CSR: small.CSR}
+		s.IDs[1] = id
+		escaped := &Sparse{IDs: Escape(s.IDs), CSR: s.CSR}
 		for name, write := range writers {
-			var want error = &WordError{1, word}
-			if word == "100%" || word == "%20" || word == "\u00a0" { // only ASCII white space separates fields
+			var want error = &IDError{1, id}
+			if id == "100%" || id == "%20" || id == "\u00a0" { // only ASCII white space separates fields
 				want = nil
 			}
 			var b bytes.Buffer
 			err := write(&b, s)
 			if fmt.Sprint(err) != fmt.Sprint(want) {
-				t.Errorf("%s, %q: error %v, want %v", name, word, err, want)
+				t.Errorf("%s, %q: error %v, want %v", name, id, err, want)
 			}
 			if err != nil && b.Len() > 0 {
-				t.Errorf("%s, %q: %d bytes written before the error", name, word, b.Len())
+				t.Errorf("%s, %q: %d bytes written before the error", name, id, b.Len())
 			}
-			if err := write(io.Discard, escaped); err != nil && word != "" {
-				t.Errorf("%s, %q escaped: %v", name, word, err)
+			if err := write(io.Discard, escaped); err != nil && id != "" {
+				t.Errorf("%s, %q escaped: %v", name, id, err)
 			}
 		}
 	}
-	short := &Sparse{Words: small.Words[1:], CSR: small.CSR}
+	short := &Sparse{IDs: small.IDs[1:], CSR: small.CSR}
 	for name, write := range writers {
 		if err := write(io.Discard, short); err == nil {
 			t.Errorf("%s: no error for 2 words of 3 vectors", name)
@@ -144,15 +144,15 @@ func TestWordsAreNeverAmbiguous(t *testing.T) {
 }
 
 func TestEscape(t *testing.T) {
-	words := []string{"plain", "New York", "100%", "%20", "a\u00a0b\u2009c", "\xff é", "a\x1cb\x1dc\x1ed\x1fe"}
+	ids := []string{"plain", "New York", "100%", "%20", "a\u00a0b\u2009c", "\xff é", "a\x1cb\x1dc\x1ed\x1fe"}
 	want := []string{"plain", "New%20York", "100%25", "%2520", "a%C2%A0b%E2%80%89c", "\xff%20é", "a%1Cb%1Dc%1Ed%1Fe"}
-	got := Escape(words)
+	got := Escape(ids)
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	for i, word := range got {
-		if back, err := url.PathUnescape(word); err != nil || back != words[i] {
-			t.Errorf("%q is %q unescaped, %v; want %q", word, back, err, words[i])
+	for i, id := range got {
+		if back, err := url.PathUnescape(id); err != nil || back != ids[i] {
+			t.Errorf("%q is %q unescaped, %v; want %q", id, back, err, ids[i])
 		}
 	}
 }
@@ -168,7 +168,7 @@ func TestBinary(t *testing.T) {
 }
 
 func TestNoColumns(t *testing.T) {
-	empty := &Sparse{Words: []string{"a"}, CSR: CSR{Rows: 1, Ptr: []int64{0, 0}}}
+	empty := &Sparse{IDs: []string{"a"}, CSR: CSR{Rows: 1, Ptr: []int64{0, 0}}}
 	for name, err := range map[string]error{
 		"GloVe":  WriteGloVe(io.Discard, empty),
 		"binary": WriteWord2VecBinary(io.Discard, empty),

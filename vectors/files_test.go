@@ -38,7 +38,7 @@ func randomRows(n, dim int) *Dense {
 	d := &Dense{Dim: dim}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range n {
-		d.Words = append(d.Words, fmt.Sprint("w", i))
+		d.IDs = append(d.IDs, fmt.Sprint("w", i))
 		for range dim {
 			d.Data = append(d.Data, rng.Float32())
 		}
@@ -63,7 +63,7 @@ func TestReadFiles(t *testing.T) {
 			one := []string{tempFile(t, write(all))}
 			dir := folder(t, map[string]string{"a/1": write(parts[0]), "a/2": write(parts[1]), "b": write(parts[2]), "_SUCCESS": "", ".b.crc": "x"})
 			for _, paths := range [][]string{{dir}, {dir + "/*"}, {dir + "/a", dir + "/b"}, {dir + "/a/1", dir + "/a/2", dir + "/b"}} {
-				for _, o := range []ReadOptions{{}, {MaxWords: 450}} {
+				for _, o := range []ReadOptions{{}, {MaxRows: 450}} {
 					want, _, err := Read(t.Context(), one, o)
 					if err != nil {
 						t.Fatal(err)
@@ -93,11 +93,11 @@ func TestReadFiles(t *testing.T) {
 func TestReadFilesTogether(t *testing.T) {
 	dir := folder(t, map[string]string{"1.npy": npyFile(randomRows(2, 3), false), "2.npy": npyFile(randomRows(2, 3), false)})
 	d, source, err := Read(t.Context(), []string{dir}, ReadOptions{WordList: tempFile(t, "a\nb\nc\na\n")})
-	if err != nil || !slices.Equal(d.Words, []string{"a", "b", "c"}) || source.Rows != 3 || source.Files[1].Rows != 1 || source.Name != filepath.Base(dir) {
-		t.Errorf("%q, %+v, %v", d.Words, source, err)
+	if err != nil || !slices.Equal(d.IDs, []string{"a", "b", "c"}) || source.Rows != 3 || source.Files[1].Rows != 1 || source.Name != filepath.Base(dir) {
+		t.Errorf("%q, %+v, %v", d.IDs, source, err)
 	}
 	mixed := folder(t, map[string]string{"1.npz": npzFile(randomRows(1, 3), "vectors", true), "2.npz": npzFile(randomRows(1, 3), "vectors", false)})
-	if d, _, err := Read(t.Context(), []string{mixed}, ReadOptions{WordList: tempFile(t, "a\nb\n")}); err != nil || !slices.Equal(d.Words, []string{"a", "b"}) {
+	if d, _, err := Read(t.Context(), []string{mixed}, ReadOptions{WordList: tempFile(t, "a\nb\n")}); err != nil || !slices.Equal(d.IDs, []string{"a", "b"}) {
 		t.Errorf("%v, %v", d, err)
 	}
 	for list, message := range map[string]string{"a\nb\nc\n": "FILE/2.npy: the word list has fewer words than rows (got 3 words)", "a\nb\nc\nd\ne\n": "FILE: the word list has more words than rows (got more than 4 words)"} {
@@ -209,7 +209,7 @@ func TestReadAgain(t *testing.T) {
 	}
 	o.Earlier = second
 	for d, streamErr := range Stream(t.Context(), []string{dir}, o, second) {
-		if err = streamErr; d != nil && d.Words[0] == "x" {
+		if err = streamErr; d != nil && d.IDs[0] == "x" {
 			os.Chtimes(b, time.Time{}, time.Unix(1, 0))
 		}
 	}
@@ -276,9 +276,9 @@ func TestReadManyFiles(t *testing.T) {
 	if err != nil || d.Len() != n || len(source.Files) != n {
 		t.Fatalf("%+v, error %v", d, err)
 	}
-	for i, word := range d.Words {
-		if word != fmt.Sprint("w", i) || d.Data[2*i] != float32(i) {
-			t.Fatalf("row %d is %s, %v", i, word, d.Row(i))
+	for i, id := range d.IDs {
+		if id != fmt.Sprint("w", i) || d.Data[2*i] != float32(i) {
+			t.Fatalf("row %d is %s, %v", i, id, d.Row(i))
 		}
 	}
 }

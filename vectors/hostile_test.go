@@ -105,7 +105,7 @@ func TestReadExplainsSizes(t *testing.T) {
 func TestReadEndlessWordList(t *testing.T) {
 	w := standardInput(t)
 	go io.Copy(w, repeated("word\n")) // until the reader closes
-	checkError(t, tempFile(t, npyFile(&Dense{Words: []string{"a", "b"}, Dim: 1, Data: []float32{1, 2}}, false)), ReadOptions{WordList: "-"},
+	checkError(t, tempFile(t, npyFile(&Dense{IDs: []string{"a", "b"}, Dim: 1, Data: []float32{1, 2}}, false)), ReadOptions{WordList: "-"},
 		"FILE: the word list has more words than rows (got more than 2 words)")
 }
 

@@ -742,9 +742,9 @@ func (p *jsonParser) value(depth int) error {
 	case c == '-' || isDigit(c):
 		return p.number()
 	}
-	for _, word := range []string{"null", "true", "false", "NaN", "Infinity"} {
-		if bytes.HasPrefix(p.b[p.i:], []byte(word)) {
-			p.i += len(word)
+	for _, id := range []string{"null", "true", "false", "NaN", "Infinity"} {
+		if bytes.HasPrefix(p.b[p.i:], []byte(id)) {
+			p.i += len(id)
 			return nil
 		}
 	}

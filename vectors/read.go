@@ -21,8 +21,8 @@ import (
 // ReadOptions are the options of [Read] and [Stream]. The zero value reads every row and
 // returns an error for the first malformed one.
 type ReadOptions struct {
-	// MaxWords, if positive, limits the number of valid rows. Later rows are ignored.
-	MaxWords int
+	// MaxRows, if positive, limits the number of valid rows. Later rows are ignored.
+	MaxRows int
 
 	// SkipBad drops malformed rows and counts them in a warning.
 	SkipBad bool
@@ -111,7 +111,7 @@ type InputError struct {
 	File string // path as given, or "stdin"; "" if the input isn't from a file
 	Line int    // line of a text file, counted from 1; 0 if none applies
 	Row  int    // row of any other file, counted from 1; 0 if none applies
-	Word string // word of the malformed row, or ""
+	ID   string // word of the malformed row, or ""
 	Err  error  // the problem
 
 	// Options are the fields of [ReadOptions] that may make the input readable.
@@ -128,8 +128,8 @@ func (e *InputError) Error() string {
 	if e.Row > 0 {
 		places = append(places, "row "+strconv.Itoa(e.Row))
 	}
-	if e.Word != "" {
-		places = append(places, "word "+quote(e.Word))
+	if e.ID != "" {
+		places = append(places, "word "+quote(e.ID))
 	}
 	return strings.Join(append(places, e.Err.Error()), ": ")
 }
@@ -206,7 +206,7 @@ const (
 //
 // The result doesn't depend on the number of CPUs. Joining the rows requires twice their memory, except for one
 // file with an array, read without o.Keep; Read returns an error if the machine has less. It reads files to
-// their ends, even after o.MaxWords rows, to compute their SHA-256. A file that changes meanwhile is an error.
+// their ends, even after o.MaxRows rows, to compute their SHA-256. A file that changes meanwhile is an error.
 //
 // An invalid input returns an [*InputError]. If ctx is cancelled, Read returns ctx.Err() at once,
 // even while it waits for standard input.
@@ -292,7 +292,7 @@ func displayName(path string) string {
 // A heading is the format of a file and the content of its header line.
 type heading struct {
 	format string
-	words  int             // V as the header declares it, or -1
+	rows   int             // V as the header declares it, or -1
 	dim    int             // L, or 0 if the rows determine it later
 	lines  int             // lines before the first row
 	table  *tabular.Format // nil for other formats
@@ -300,8 +300,8 @@ type heading struct {
 }
 
 var (
-	errOwnWords = errors.New("text and word2vec files have their own words; a word list can name only rows without words, and replace those in .npz, .safetensors and tables")
-	errNoWords  = &tabular.OptionError{Option: "WordList", Err: errors.New("no line begins with a word; vectors without words need a file with a word per line")}
+	errOwnIDs   = errors.New("text and word2vec files have their own words; a word list can name only rows without words, and replace those in .npz, .safetensors and tables")
+	errNoIDs    = &tabular.OptionError{Option: "WordList", Err: errors.New("no line begins with a word; vectors without words need a file with a word per line")}
 	errTar      = errors.New("is a tar archive; extract its files first")
 	errFastText = errors.New("is a fastText model; use the .vec file beside it, or write its vectors with fasttext print-word-vectors")
 	errPickle   = errors.New("is a Python pickle, such as gensim's .kv, which only Python can read; save the vectors with gensim's save_word2vec_format or with numpy.save")
@@ -333,18 +333,18 @@ func detect(r *bufio.Reader, listed, pipe bool) (heading, error) {
 	case len(head) == 0:
 		return heading{}, errors.New("the file is empty")
 	case bytes.HasPrefix(head, []byte("\x93NUMPY")):
-		return heading{format: formatNpy, words: -1}, nil
+		return heading{format: formatNpy, rows: -1}, nil
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
-		return heading{format: formatNpz, words: -1}, nil
+		return heading{format: formatNpz, rows: -1}, nil
 	case safetensors.Detect(head):
-		return heading{format: formatTensor, words: -1}, nil
+		return heading{format: formatTensor, rows: -1}, nil
 	case len(head) > 1 && head[0] == 0x80 && head[1] <= 5: // never the beginning of text
 		return heading{}, errPickle
 	case bytes.HasPrefix(head, []byte("\xba\x16\x4f\x2f")):
 		return heading{}, errFastText
 	}
 	if f := findFormat(head); f != nil {
-		return heading{format: f.Name, words: -1, table: f}, nil
+		return heading{format: f.Name, rows: -1, table: f}, nil
 	}
 	head, whole, err := firstLines(r, pipe)
 	if err != nil {
@@ -368,14 +368,14 @@ func detect(r *bufio.Reader, listed, pipe bool) (heading, error) {
 			h.format = formatBinary
 		}
 	default:
-		h = heading{format: formatGloVe, words: -1, dim: inferDim(head[skip:], whole)}
+		h = heading{format: formatGloVe, rows: -1, dim: inferDim(head[skip:], whole)}
 		f, start, err := detectRecords(head[skip:], h.dim, whole)
 		if err != nil {
 			return heading{}, err
 		}
 		if f != nil {
 			skip += start
-			h = heading{format: f.name(), words: -1, lines: bytes.Count(head[:skip], newline), record: f}
+			h = heading{format: f.name(), rows: -1, lines: bytes.Count(head[:skip], newline), record: f}
 			break
 		}
 		if h.dim == 0 || bytes.IndexByte(head, 0) >= 0 && !beginsWithText(head[skip:], h.dim) {
@@ -385,11 +385,11 @@ func detect(r *bufio.Reader, listed, pipe bool) (heading, error) {
 		case numbers && listed:
 			h.format, h.dim = formatBare, h.dim+1
 		case numbers && !ids:
-			return heading{}, errNoWords
+			return heading{}, errNoIDs
 		}
 	}
 	if listed && h.format != formatBare && h.record == nil {
-		return heading{}, errOwnWords
+		return heading{}, errOwnIDs
 	}
 	_, err = r.Discard(skip)
 	return h, err
@@ -445,7 +445,7 @@ func parseHeader(line []byte) (h heading, isHeader bool, err error) {
 	if len(fields) != 2 || !isWhole(fields[0]) || !isWhole(fields[1]) {
 		return heading{}, false, nil
 	}
-	words, err := strconv.Atoi(string(fields[0]))
+	rows, err := strconv.Atoi(string(fields[0]))
 	if err != nil {
 		return heading{}, true, fmt.Errorf("the header declares too many words (got %s)", quote(fields[0]))
 	}
@@ -453,7 +453,7 @@ func parseHeader(line []byte) (h heading, isHeader bool, err error) {
 	if err != nil || dim < 1 || dim > MaxDim {
 		return heading{}, true, fmt.Errorf("the header declares an invalid vector length (got %s, want 1 to %d)", quote(fields[1]), MaxDim)
 	}
-	return heading{format: formatText, words: words, dim: dim, lines: 1}, true, nil
+	return heading{format: formatText, rows: rows, dim: dim, lines: 1}, true, nil
 }
 
 // isBinary reports whether the rows after a header are word2vec binary, not text. It

@@ -32,8 +32,8 @@ func ExampleRead() {
 		log.Fatal(err)
 	}
 	fmt.Printf("%s, %d words of %d dimensions\n", source.Format, dense.Len(), dense.Dim)
-	for i, word := range dense.Words {
-		fmt.Printf("%q %v\n", word, dense.Row(i))
+	for i, id := range dense.IDs {
+		fmt.Printf("%q %v\n", id, dense.Row(i))
 	}
 	fmt.Println(source.Warnings)
 	// Output:
@@ -46,18 +46,18 @@ func ExampleRead() {
 
 // Stream yields blocks of rows, so that a file may be larger than memory.
 func ExampleStream() {
-	words := 0
+	rows := 0
 	var source vectors.Source
 	for d, err := range vectors.Stream(context.Background(), []string{"../testdata/godoc.50d.txt.gz"}, vectors.ReadOptions{}, &source) {
 		if err != nil {
 			log.Fatal(err)
 		}
-		if words == 0 {
-			fmt.Printf("%s … have %d numbers each\n", d.Words[:3], d.Dim)
+		if rows == 0 {
+			fmt.Printf("%s … have %d numbers each\n", d.IDs[:3], d.Dim)
 		}
-		words += d.Len()
+		rows += d.Len()
 	}
-	fmt.Println(words, "words of", source.Name)
+	fmt.Println(rows, "words of", source.Name)
 	// Output:
 	// [the a to] … have 50 numbers each
 	// 5000 words of godoc.50d.txt.gz

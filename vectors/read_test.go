@@ -36,13 +36,13 @@ import (
 // binary words can't contain spaces.
 func sample() *Dense {
 	d := &Dense{
-		Words: []string{
+		IDs: []string{
 			"the", "2008", "1/2", "a\u00a0b", "\u2009", "c\u0085d", "naïve", "日本語", ",", "\"", "1e5", "-0.5", "nan", "\ufeff",
 		},
 		Dim: 5,
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	for range d.Words {
+	for range d.IDs {
 		for range d.Dim {
 			d.Data = append(d.Data, float32(rng.NormFloat64()))
 		}
@@ -53,7 +53,7 @@ func sample() *Dense {
 
 func textRows(d *Dense, end string) string {
 	var b strings.Builder
-	for i, w := range d.Words {
+	for i, w := range d.IDs {
 		b.WriteString(w)
 		for _, x := range d.Row(i) {
 			b.WriteString(" " + strconv.FormatFloat(float64(x), 'g', -1, 32))
@@ -66,7 +66,7 @@ func textRows(d *Dense, end string) string {
 // bareRows returns the rows without their words.
 func bareRows(d *Dense) string {
 	var b strings.Builder
-	for i := range d.Words {
+	for i := range d.IDs {
 		for k, x := range d.Row(i) {
 			fmt.Fprintf(&b, "%s%v", []string{"", "\t"}[min(k, 1)], x)
 		}
@@ -79,7 +79,7 @@ func headerLine(d *Dense) string { return fmt.Sprintf("%d %d\n", d.Len(), d.Dim)
 
 func binaryRows(d *Dense, end string) string {
 	var b bytes.Buffer
-	for i, w := range d.Words {
+	for i, w := range d.IDs {
 		b.WriteString(w + " ")
 		binary.Write(&b, binary.LittleEndian, d.Row(i))
 		b.WriteString(end)
@@ -97,7 +97,7 @@ func npyFile(d *Dense, float64s bool) string {
 	}
 	npy.WriteHeader(&b, npy.Header{Type: "<f8", Fortran: true, Shape: []int{d.Len(), d.Dim}})
 	for j := range d.Dim {
-		for i := range d.Words {
+		for i := range d.IDs {
 			binary.Write(&b, binary.LittleEndian, float64(d.Row(i)[j]))
 		}
 	}
@@ -113,9 +113,9 @@ func npzFile(d *Dense, name string, words bool) string {
 	if words {
 		w, _ = a.Create("words")
 		npy.WriteHeader(w, npy.Header{Type: "<U8", Shape: []int{d.Len()}})
-		for _, word := range d.Words {
+		for _, id := range d.IDs {
 			var u [8]rune
-			copy(u[:], []rune(word))
+			copy(u[:], []rune(id))
 			binary.Write(w, binary.LittleEndian, u)
 		}
 	}
@@ -131,7 +131,7 @@ func tensorFile(d *Dense, name string, words bool) string {
 		safetensors.New("scale", []int{1}, []float32{1}),
 	}
 	if words {
-		tensors = append(tensors, wordsTensor(d.Words...))
+		tensors = append(tensors, wordsTensor(d.IDs...))
 	}
 	var b bytes.Buffer
 	safetensors.Write(&b, nil, tensors)
@@ -178,7 +178,7 @@ func tempFile(t testing.TB, content string) string {
 
 func TestReadFormats(t *testing.T) {
 	d := sample()
-	list := strings.Join(d.Words, "\n")
+	list := strings.Join(d.IDs, "\n")
 	tests := []struct {
 		name, content, format string
 		wordList              string
@@ -235,8 +235,8 @@ func TestReadFormats(t *testing.T) {
 // checkDense compares bits, so that -0 differs from 0.
 func checkDense(t *testing.T, got, want *Dense) {
 	t.Helper()
-	if !slices.Equal(got.Words, want.Words) {
-		t.Fatalf("words are %q, want %q", got.Words, want.Words)
+	if !slices.Equal(got.IDs, want.IDs) {
+		t.Fatalf("words are %q, want %q", got.IDs, want.IDs)
 	}
 	if got.Dim != want.Dim || len(got.Data) != len(want.Data) {
 		t.Fatalf("%d numbers in rows of %d, want %d in rows of %d", len(got.Data), got.Dim, len(want.Data), want.Dim)
@@ -309,7 +309,7 @@ var oddInputs = []struct {
 		[]string{"a"}, []float32{1, 2}, "ignored the rows after the 1 that the header declares"},
 	{"more data than the header of a binary declares", "1 1\na \x00\x00\x80\x3f\nb", ReadOptions{},
 		[]string{"a"}, []float32{1}, "ignored the rows after the 1 that the header declares"},
-	{"only as many words as wanted", "9 2\na 1 2\na 3 4\nb 5 6\nthis is no row\n", ReadOptions{MaxWords: 2},
+	{"only as many words as wanted", "9 2\na 1 2\na 3 4\nb 5 6\nthis is no row\n", ReadOptions{MaxRows: 2},
 		[]string{"a", "b"}, []float32{1, 2, 5, 6}, `duplicate words, only the first row of each kept: 1 ("a")`},
 }
 
@@ -317,7 +317,7 @@ func TestReadOddInputs(t *testing.T) {
 	for _, test := range oddInputs {
 		t.Run(test.name, func(t *testing.T) {
 			path := tempFile(t, test.content)
-			source := checkRead(t, path, test.options, &Dense{Words: test.words, Dim: len(test.data) / len(test.words), Data: test.data})
+			source := checkRead(t, path, test.options, &Dense{IDs: test.words, Dim: len(test.data) / len(test.words), Data: test.data})
 			if got := strings.ReplaceAll(strings.Join(source.Warnings, "\n"), path, "FILE"); got != test.warning {
 				t.Errorf("warnings are\n%s\nwant\n%s", got, test.warning)
 			}
@@ -386,7 +386,7 @@ var badInputs = []struct {
 
 	{"npz without arrays", zipFile("glove.txt", "a 1 2\n"), "FILE: is a zip archive without NumPy arrays; unzip it first"},
 	{"safetensors cut short", half(tensorFile(sample(), "vectors", true)), "FILE: truncated: the tensors need 349 bytes, the file has 74"},
-	{"safetensors of NaN", tensorFile(&Dense{Words: []string{"a", "b"}, Dim: 1, Data: []float32{1, float32(math.NaN())}}, "x", true), `FILE: row 2: word "b": value 1 is not a finite number (got NaN)`},
+	{"safetensors of NaN", tensorFile(&Dense{IDs: []string{"a", "b"}, Dim: 1, Data: []float32{1, float32(math.NaN())}}, "x", true), `FILE: row 2: word "b": value 1 is not a finite number (got NaN)`},
 	{"safetensors without a matrix", tensorFile(&Dense{}, "scale", false), "FILE: contains no tensor of two dimensions of type F32, F64, F16 or BF16"},
 	{"npz cut short", half(npzFile(sample(), "vectors", true)), "FILE: not a .npz file: zip: not a valid zip file"},
 }
@@ -425,7 +425,7 @@ func checkError(t *testing.T, path string, o ReadOptions, message string) {
 	t.Helper()
 	d, source, err := Read(t.Context(), []string{path}, o)
 	if err == nil {
-		t.Fatalf("read %q, want an error", d.Words)
+		t.Fatalf("read %q, want an error", d.IDs)
 	}
 	if d != nil || source != nil {
 		t.Error("there is a result beside the error")
@@ -449,7 +449,7 @@ func TestReadMissingFile(t *testing.T) {
 }
 
 func TestReadWordList(t *testing.T) {
-	d := &Dense{Words: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2, 3, float32(math.Inf(1))}}
+	d := &Dense{IDs: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2, 3, float32(math.Inf(1))}}
 	tests := []struct {
 		name, content, list string
 		message             string
@@ -461,10 +461,10 @@ func TestReadWordList(t *testing.T) {
 		{"text without words, and too many in the list", "0.5 1\n2 3\n", "a\nb\nc\n", "FILE: the word list has more words than rows (got more than 2 words)"},
 		{"text without words, and a row cut short", strings.Repeat(".5 1\n", window/4) + "1\n", strings.Repeat("a\n", window/4) + "b\n", `FILE:262145: word "b": the vector has the wrong length (got 1, want 2 numbers)`},
 		{"too few words", npyFile(d, false), "a\n", "FILE: the word list has fewer words than rows (got 1 words)"},
-		{"too many words", npyFile(&Dense{Words: d.Words, Dim: 1, Data: []float32{1, 2}}, false), "a\nb\n\n", "FILE: the word list has more words than rows (got more than 2 words)"},
+		{"too many words", npyFile(&Dense{IDs: d.IDs, Dim: 1, Data: []float32{1, 2}}, false), "a\nb\n\n", "FILE: the word list has more words than rows (got more than 2 words)"},
 		{"empty word", npyFile(d, false), "\nb\n", "FILE: row 1: the word is empty"},
 		{"infinity", npyFile(d, true), "a\nb\n", `FILE: row 2: word "b": value 2 is not a finite number (got +Inf)`},
-		{"one dimension", npyFile(&Dense{Words: d.Words}, false), "a\nb\n", "FILE: the array is not a matrix of words × dimensions (got shape [2 0])"},
+		{"one dimension", npyFile(&Dense{IDs: d.IDs}, false), "a\nb\n", "FILE: the array is not a matrix of words × dimensions (got shape [2 0])"},
 		{"npy cut short, from a stream", half(gzipped(npyFile(d, false))), "a\nb\n", "FILE: the gzip data are cut short"},
 	}
 	for _, test := range tests {
@@ -481,7 +481,7 @@ func TestReadWordList(t *testing.T) {
 	})
 	t.Run("long words", func(t *testing.T) {
 		long := []string{strings.Repeat("x", window/2), "b"}
-		short := &Dense{Words: long, Dim: 1, Data: []float32{1, 2}}
+		short := &Dense{IDs: long, Dim: 1, Data: []float32{1, 2}}
 		checkRead(t, tempFile(t, npyFile(short, false)), ReadOptions{WordList: tempFile(t, strings.Join(long, "\n"))}, short)
 		list := tempFile(t, "a\n"+strings.Repeat("x", window))
 		_, _, err := Read(t.Context(), []string{tempFile(t, npyFile(d, false))}, ReadOptions{WordList: list})
@@ -491,16 +491,16 @@ func TestReadWordList(t *testing.T) {
 	})
 	t.Run("bad rows dropped", func(t *testing.T) {
 		o := ReadOptions{SkipBad: true, WordList: tempFile(t, "\ufeffa\r\nb\r\n")}
-		source := checkRead(t, tempFile(t, npyFile(d, false)), o, &Dense{Words: []string{"a"}, Dim: 2, Data: []float32{1, 2}})
+		source := checkRead(t, tempFile(t, npyFile(d, false)), o, &Dense{IDs: []string{"a"}, Dim: 2, Data: []float32{1, 2}})
 		if len(source.Warnings) != 1 {
 			t.Errorf("warnings are %q, want one", source.Warnings)
 		}
 	})
 	t.Run("bad words dropped, with their vectors", func(t *testing.T) {
-		d := &Dense{Words: make([]string, 4), Dim: 2, Data: []float32{1, 2, 3, 4, 5, 6, 7, 8}}
+		d := &Dense{IDs: make([]string, 4), Dim: 2, Data: []float32{1, 2, 3, 4, 5, 6, 7, 8}}
 		o := ReadOptions{SkipBad: true, WordList: tempFile(t, "a\n\nc\nd\n")}
 		for _, content := range []string{".1e1 2\n3 4\n5 6\n7 8\n", npyFile(d, false), "TEST\n1 2\n3 4\n5 6\n7 8\n"} {
-			checkRead(t, tempFile(t, content), o, &Dense{Words: []string{"a", "c", "d"}, Dim: 2, Data: []float32{1, 2, 5, 6, 7, 8}})
+			checkRead(t, tempFile(t, content), o, &Dense{IDs: []string{"a", "c", "d"}, Dim: 2, Data: []float32{1, 2, 5, 6, 7, 8}})
 		}
 	})
 }
@@ -512,7 +512,7 @@ func TestReadNpyTypes(t *testing.T) {
 		"<i4": []int32{1, -2, 3, 4}, "<u4": []uint32{1, 254, 3, 4}, "<i8": []int64{1, -2, 3, 4}, "<u8": []uint64{1, 254, 3, 4},
 		"<f4": []float32{1, -2, 3, 4}, "<f8": []float64{1, -2, 3, 4},
 	} {
-		want := &Dense{Words: []string{"0", "1"}, Dim: 2, Data: []float32{1, -2, 3, 4}}
+		want := &Dense{IDs: []string{"0", "1"}, Dim: 2, Data: []float32{1, -2, 3, 4}}
 		if dtype[1] == 'u' {
 			want.Data[1] = 254
 		}
@@ -532,7 +532,7 @@ func TestReadNpyTypes(t *testing.T) {
 
 // VectorColumns names the array of vectors.
 func TestReadNamedArray(t *testing.T) {
-	d := &Dense{Words: []string{"0", "1"}, Dim: 1, Data: []float32{1, 2}}
+	d := &Dense{IDs: []string{"0", "1"}, Dim: 1, Data: []float32{1, 2}}
 	var b bytes.Buffer
 	a := npy.NewArchiveWriter(&b)
 	for _, name := range []string{"vectors", "x"} {
@@ -565,8 +565,8 @@ func TestReadNpzArrays(t *testing.T) {
 	}
 }
 
-func wordsTensor(words ...string) safetensors.Tensor {
-	text := []byte(strings.Join(words, "\n") + "\n")
+func wordsTensor(ids ...string) safetensors.Tensor {
+	text := []byte(strings.Join(ids, "\n") + "\n")
 	return safetensors.New("words", []int{len(text)}, text)
 }
 
@@ -613,7 +613,7 @@ func TestReadSafetensorsTensors(t *testing.T) {
 			checkError(t, path, ReadOptions{}, test.message)
 			continue
 		}
-		checkRead(t, path, ReadOptions{}, &Dense{Words: []string{"a"}, Dim: 1, Data: []float32{test.want}})
+		checkRead(t, path, ReadOptions{}, &Dense{IDs: []string{"a"}, Dim: 1, Data: []float32{test.want}})
 	}
 }
 
@@ -638,7 +638,7 @@ func standardInput(t *testing.T) *os.File {
 func TestReadStdin(t *testing.T) {
 	many := manyRows(100000)
 	for content, want := range map[string]*Dense{
-		many:                               {Words: []string{"w0", "w1", "w2"}, Dim: 2, Data: []float32{0, 0, 1, 1, 2, 2}},
+		many:                               {IDs: []string{"w0", "w1", "w2"}, Dim: 2, Data: []float32{0, 0, 1, 1, 2, 2}},
 		npzFile(sample(), "vectors", true): sample(), // it can't be read in order alone
 	} {
 		w := standardInput(t)
@@ -648,10 +648,10 @@ func TestReadStdin(t *testing.T) {
 		}()
 		var o ReadOptions
 		if content == many {
-			o.MaxWords = 3
+			o.MaxRows = 3
 		}
 		source := checkRead(t, "-", o, want)
-		// The hash is of the whole input, although MaxWords limits the rows.
+		// The hash is of the whole input, although MaxRows limits the rows.
 		sum := sha256.Sum256([]byte(content))
 		if source.Name != "stdin" || source.SHA256 != hex.EncodeToString(sum[:]) {
 			t.Errorf("source is %+v, want stdin and %x", source, sum)
@@ -710,8 +710,8 @@ func TestReadAllocatesForContentOnly(t *testing.T) {
 // warning.
 func TestReadNumbersRows(t *testing.T) {
 	d := sample()
-	for i := range d.Words {
-		d.Words[i] = strconv.Itoa(i)
+	for i := range d.IDs {
+		d.IDs[i] = strconv.Itoa(i)
 	}
 	for name, content := range map[string]string{
 		"npy": npyFile(d, false), "npz": npzFile(d, "vectors", false), "safetensors": tensorFile(d, "vectors", false),
@@ -727,8 +727,8 @@ func TestReadNumbersRows(t *testing.T) {
 			t.Errorf("%s: source %+v, streamed %+v", name, source, streamedSource)
 		}
 	}
-	bad := &Dense{Words: d.Words[:3], Dim: 1, Data: []float32{1, float32(math.NaN()), 3}}
-	checkRead(t, tempFile(t, npyFile(bad, false)), ReadOptions{SkipBad: true}, &Dense{Words: []string{"0", "2"}, Dim: 1, Data: []float32{1, 3}})
+	bad := &Dense{IDs: d.IDs[:3], Dim: 1, Data: []float32{1, float32(math.NaN()), 3}}
+	checkRead(t, tempFile(t, npyFile(bad, false)), ReadOptions{SkipBad: true}, &Dense{IDs: []string{"0", "2"}, Dim: 1, Data: []float32{1, 3}})
 	checkError(t, tempFile(t, npyFile(bad, false)), ReadOptions{}, `FILE: row 2: word "1": value 1 is not a finite number (got NaN)`)
 }
 
@@ -809,9 +809,9 @@ func TestReadRegisteredFormat(t *testing.T) {
 		{"a list", table, list, []string{"x", "y", "z"}, false},
 		{"a list alone", bare, list, []string{"x", "y", "z"}, false},
 		{"numbers", bare, ReadOptions{}, []string{"0", "1", "2"}, true},
-		{"some", table, ReadOptions{MaxWords: 2}, []string{"a", "b"}, false},
+		{"some", table, ReadOptions{MaxRows: 2}, []string{"a", "b"}, false},
 	} {
-		source := checkRead(t, tempFile(t, tt.content), tt.o, &Dense{Words: tt.words, Dim: 2, Data: []float32{1, 2, 3, 4, 5, 6}[:2*len(tt.words)]})
+		source := checkRead(t, tempFile(t, tt.content), tt.o, &Dense{IDs: tt.words, Dim: 2, Data: []float32{1, 2, 3, 4, 5, 6}[:2*len(tt.words)]})
 		warnings := []string{"a table of tests"}
 		if tt.numbered {
 			warnings = append(warnings, numbered)
@@ -838,7 +838,7 @@ func TestReadRegisteredFormat(t *testing.T) {
 
 func FuzzText(f *testing.F) {
 	for _, test := range oddInputs {
-		f.Add([]byte(test.content), test.options.SkipBad, test.options.MaxWords)
+		f.Add([]byte(test.content), test.options.SkipBad, test.options.MaxRows)
 	}
 	for _, test := range badInputs {
 		if len(test.content) < 1<<10 {
@@ -847,7 +847,7 @@ func FuzzText(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, content []byte, skipBad bool, maxWords int) {
-		fuzzRead(t, content, ReadOptions{SkipBad: skipBad, MaxWords: maxWords})
+		fuzzRead(t, content, ReadOptions{SkipBad: skipBad, MaxRows: maxWords})
 	})
 }
 
@@ -858,7 +858,7 @@ func FuzzWord2vecBinary(f *testing.F) {
 	f.Add(uint16(3), uint8(1), []byte("a \x00\x00\x80\x3fb \x00\x00\xc0\x7f\nc\nd \x00\x00\x80\x3f"), true, 0)
 	f.Fuzz(func(t *testing.T, words uint16, dim uint8, rows []byte, skipBad bool, maxWords int) {
 		content := append([]byte(fmt.Sprintf("%d %d\n", words, dim)), rows...)
-		fuzzRead(t, content, ReadOptions{SkipBad: skipBad, MaxWords: maxWords})
+		fuzzRead(t, content, ReadOptions{SkipBad: skipBad, MaxRows: maxWords})
 	})
 }
 
@@ -873,11 +873,11 @@ func fuzzRead(t *testing.T, content []byte, o ReadOptions) {
 		}
 		return
 	}
-	if d.Len() == 0 || d.Dim == 0 || len(d.Data) != d.Len()*d.Dim || o.MaxWords > 0 && d.Len() > o.MaxWords {
+	if d.Len() == 0 || d.Dim == 0 || len(d.Data) != d.Len()*d.Dim || o.MaxRows > 0 && d.Len() > o.MaxRows {
 		t.Fatalf("%d words, %d dimensions and %d numbers with %+v", d.Len(), d.Dim, len(d.Data), o)
 	}
 	seen := map[string]bool{}
-	for _, w := range d.Words {
+	for _, w := range d.IDs {
 		if w == "" || seen[w] || !utf8.ValidString(w) || strings.ContainsAny(w, "\n\r\t\x00") {
 			t.Fatalf("word %q", w)
 		}

@@ -28,7 +28,7 @@ import (
 type row struct {
 	number   int      // index in the chunk of its line (text) or row (other formats)
 	name     string   // may be incomplete if err isn't nil
-	notWord  error    // the reason why name, though a valid text, is no valid word
+	notID    error    // the reason why name, though a valid text, is no valid word
 	id       string   // id of a text, if the input has ids
 	columns  []string // values of other columns
 	doubtful bool     // the name may contain numbers of the vector
@@ -192,7 +192,7 @@ func (r *reader) readRows(ctx context.Context, in *storedFile, yield func(*Dense
 	if o.IDColumn+o.TextColumn != "" && !named || o.VectorColumns != "" && !isTable && h.format != formatNpz && h.format != formatTensor {
 		return errColumns
 	}
-	if r.declared = h.words; h.dim > 0 {
+	if r.declared = h.rows; h.dim > 0 {
 		r.dim = h.dim
 	}
 	if r.list != nil {
@@ -275,7 +275,7 @@ func (r *reader) filter(c chunk) (*Dense, error) {
 			return nil, fmt.Errorf("hashes to detect repeated rows, after %d rows: %w", r.kept, err)
 		}
 	}
-	block := &Dense{Words: make([]string, 0, len(c.rows)+c.valid), Dim: r.dim, Data: c.data[:0]}
+	block := &Dense{IDs: make([]string, 0, len(c.rows)+c.valid), Dim: r.dim, Data: c.data[:0]}
 	if r.texts {
 		block.Texts = newTexts(r.columns)
 	}
@@ -294,26 +294,26 @@ func (r *reader) filter(c chunk) (*Dense, error) {
 		if row.err == nil {
 			vector, c.data = c.data[:r.dim], c.data[r.dim:]
 		}
-		word, text, err := r.name(row)
+		id, text, err := r.name(row)
 		if err != nil {
 			return nil, err
 		}
 		r.found++
-		keep, err := r.check(row, word, text, vector)
+		keep, err := r.check(row, id, text, vector)
 		if err != nil {
-			if err := r.reject(row, word, err); err != nil {
+			if err := r.reject(row, id, err); err != nil {
 				return nil, err
 			}
 		}
 		if !keep {
 			continue
 		}
-		block.Words = append(block.Words, word)
+		block.IDs = append(block.IDs, id)
 		if r.texts {
 			block.Texts.Add(text, slices.Concat(row.columns, r.values))
 		}
 		block.Data = appendInPlace(block.Data, vector)
-		if r.kept++; r.kept == r.options.MaxWords {
+		if r.kept++; r.kept == r.options.MaxRows {
 			r.full = true
 			break
 		}
@@ -395,7 +395,7 @@ var (
 func (r *reader) checkName(row *row, word, text string) error {
 	switch {
 	case !r.texts:
-		if err := cmp.Or(row.notWord, CheckWord(word)); err != nil {
+		if err := cmp.Or(row.notID, CheckID(word)); err != nil {
 			return &tabular.OptionError{Option: "Rows", Err: err}
 		}
 		return nil
@@ -404,14 +404,14 @@ func (r *reader) checkName(row *row, word, text string) error {
 	case len(text) > maxText:
 		return fmt.Errorf("the text is too long (want at most %d bytes)", maxText)
 	}
-	if err := CheckWord(word); err != nil {
+	if err := CheckID(word); err != nil {
 		return &tabular.OptionError{Option: "IDColumn", Err: fmt.Errorf("invalid id %s: %w", quote(word), err)}
 	}
 	return nil
 }
 
-// wordSeeds are the seeds of two 64-bit hashes, which together identify a word.
-var wordSeeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+// idSeeds are the seeds of two 64-bit hashes, which together identify a word.
+var idSeeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
 // comparesNames reports whether the words or ids of rows are compared. The numbers of rows are never repeated.
 func (r *reader) comparesNames() bool {
@@ -419,7 +419,7 @@ func (r *reader) comparesNames() bool {
 }
 
 // repeated reports whether a previous row has the same word or id. If names aren't compared, it returns false.
-func (r *reader) repeated(word string) bool {
+func (r *reader) repeated(id string) bool {
 	if !r.comparesNames() {
 		return false
 	}
@@ -430,7 +430,7 @@ func (r *reader) repeated(word string) bool {
 	if r.seen == nil {
 		r.seen = make(map[[2]uint64]struct{})
 	}
-	key := [2]uint64{maphash.String(wordSeeds[0], word), maphash.String(wordSeeds[1], word)}
+	key := [2]uint64{maphash.String(idSeeds[0], id), maphash.String(idSeeds[1], id)}
 	if _, ok := r.seen[key]; ok {
 		r.source.reading.repeated = append(r.source.reading.repeated, r.found)
 		return true
@@ -440,10 +440,10 @@ func (r *reader) repeated(word string) bool {
 }
 
 // reject counts a malformed row. Unless SkipBad is set, it returns the error, with the row's position.
-func (r *reader) reject(row *row, word string, reason error) error {
+func (r *reader) reject(row *row, id string, reason error) error {
 	err := &InputError{File: displayName(r.Path), Err: reason}
 	if !r.texts {
-		err.Word = word
+		err.ID = id
 	}
 	number := r.position + row.number + 1
 	if r.lines {
@@ -587,17 +587,17 @@ func checkVector(vector []float32) error {
 	return nil
 }
 
-// CheckWord returns an error unless word is valid: UTF-8, of 1 byte to 1 MiB, without
+// CheckID returns an error unless word is valid: UTF-8, of 1 byte to 1 MiB, without
 // tabs, line breaks and NULs.
-func CheckWord(word string) error {
+func CheckID(id string) error {
 	switch {
-	case word == "":
+	case id == "":
 		return errors.New("the word is empty")
-	case len(word) > window:
+	case len(id) > window:
 		return fmt.Errorf("the word is too long (want at most %d bytes)", window)
-	case !utf8.ValidString(word):
+	case !utf8.ValidString(id):
 		return errors.New("the word isn't UTF-8")
-	case strings.ContainsAny(word, "\x00\t\n\r"):
+	case strings.ContainsAny(id, "\x00\t\n\r"):
 		return errors.New("the word contains a tab, a line break or a NUL")
 	}
 	return nil

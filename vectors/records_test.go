@@ -60,8 +60,8 @@ var recordInputs = []struct {
 }
 
 func TestReadRecords(t *testing.T) {
-	words := &Dense{Words: []string{"one", "two"}, Dim: 2, Data: []float32{1, -0.25, 3, 4}}
-	texts := &Dense{Words: []string{"x", "y"}, Dim: 2, Data: words.Data, Texts: &Texts{
+	words := &Dense{IDs: []string{"one", "two"}, Dim: 2, Data: []float32{1, -0.25, 3, 4}}
+	texts := &Dense{IDs: []string{"x", "y"}, Dim: 2, Data: words.Data, Texts: &Texts{
 		Text: []string{"one", "two, \"three\"\n"}, Columns: []Column{{"kind", []string{"a", "b"}}},
 	}}
 	for _, tt := range recordInputs {
@@ -83,13 +83,13 @@ func TestReadResponse(t *testing.T) {
 	const response = `{"object":"list","data":[{"object":"embedding","index":0,"embedding":[1,-0.25]}, {"embedding":[3,4],"index":1}],"model":"m","usage":{"total_tokens":8}}`
 	var pretty bytes.Buffer
 	json.Indent(&pretty, []byte(response), "", "  ")
-	want := &Dense{Words: []string{"0", "1"}, Dim: 2, Data: []float32{1, -0.25, 3, 4}}
+	want := &Dense{IDs: []string{"0", "1"}, Dim: 2, Data: []float32{1, -0.25, 3, 4}}
 	for _, content := range []string{response, pretty.String()} {
 		source := checkRead(t, tempFile(t, content), ReadOptions{}, want)
 		if source.Format != jsonResponse || !slices.Equal(source.Warnings, []string{numbered}) {
 			t.Errorf("%+v", source)
 		}
-		checkRead(t, tempFile(t, content), ReadOptions{WordList: tempFile(t, "a\nb\n")}, &Dense{Words: []string{"a", "b"}, Dim: 2, Data: want.Data})
+		checkRead(t, tempFile(t, content), ReadOptions{WordList: tempFile(t, "a\nb\n")}, &Dense{IDs: []string{"a", "b"}, Dim: 2, Data: want.Data})
 	}
 	// The order is checked throughout a document of several pieces.
 	var long strings.Builder
@@ -104,7 +104,7 @@ func TestReadResponse(t *testing.T) {
 	checkError(t, tempFile(t, strings.Replace(content, "59999}", "59998}", 1)), ReadOptions{SkipBad: true}, `FILE:1: rows without words must be in the order of "index" (got 59998, want 59999)`)
 	// A batch may have several embeddings per request.
 	two := `{"custom_id":"r","response":{"body":` + response + `}}`
-	checkRead(t, tempFile(t, two), ReadOptions{}, &Dense{Words: []string{"r/0", "r/1"}, Dim: 2, Data: want.Data})
+	checkRead(t, tempFile(t, two), ReadOptions{}, &Dense{IDs: []string{"r/0", "r/1"}, Dim: 2, Data: want.Data})
 }
 
 // oddRecords are unusual tables in text that are valid, with all warnings.
@@ -115,54 +115,54 @@ var oddRecords = []struct {
 	warnings      string
 }{
 	{"a price isn't a dimension", "word,price,e0,e1\na,9,1,2\nb,8,3,4\n", ReadOptions{},
-		&Dense{Words: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2, 3, 4}}, `columns not read: "price" (number)`},
+		&Dense{IDs: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2, 3, 4}}, `columns not read: "price" (number)`},
 	{"chosen columns", "word,price,e0,e1\na,9,1,2\nb,8,3,4\n", ReadOptions{VectorColumns: "price:e0"},
-		&Dense{Words: []string{"a", "b"}, Dim: 2, Data: []float32{9, 1, 8, 3}}, `columns not read: "e1" (number)`},
+		&Dense{IDs: []string{"a", "b"}, Dim: 2, Data: []float32{9, 1, 8, 3}}, `columns not read: "e1" (number)`},
 	{"values of other types", `{"id":7,"text":null,"v":[1],"n":1.50,"b":true,"o":{"x":[1]}}` + "\n" + `{"id":8,"v":[2],"text":"","n":null}`, ReadOptions{Rows: KindTexts},
-		&Dense{Words: []string{"7", "8"}, Dim: 1, Data: []float32{1, 2}, Texts: &Texts{Text: []string{"", ""}, Columns: []Column{{"n", []string{"1.50", ""}}, {"b", []string{"true", ""}}}}},
+		&Dense{IDs: []string{"7", "8"}, Dim: 1, Data: []float32{1, 2}, Texts: &Texts{Text: []string{"", ""}, Columns: []Column{{"n", []string{"1.50", ""}}, {"b", []string{"true", ""}}}}},
 		`columns not read: "o" (object)`},
 	{"escapes", `{"id":"\u00e9\ud83d\ude00\ud800\/","text":"\t","v":[1],"k\u0031":"\\"}`, ReadOptions{},
-		&Dense{Words: []string{"é😀\ufffd/"}, Dim: 1, Data: []float32{1}, Texts: &Texts{Text: []string{"\t"}, Columns: []Column{{"k1", []string{"\\"}}}}}, ""},
+		&Dense{IDs: []string{"é😀\ufffd/"}, Dim: 1, Data: []float32{1}, Texts: &Texts{Text: []string{"\t"}, Columns: []Column{{"k1", []string{"\\"}}}}}, ""},
 	{"malformed rows of CSV", "word,e0,e1\na,1,2\nb,1\nc,1,2,3\nd,1,x\ne,nan,1\nf,,1\n\"g\"h,1,2\n\"i\n\",3,4\nj,3,4\nk,1e400,1\n", ReadOptions{SkipBad: true},
-		&Dense{Words: []string{"a", "j"}, Dim: 2, Data: []float32{1, 2, 3, 4}}, `malformed rows dropped: 8 (FILE:3: word "b": the row has the wrong number of cells (got 2, want 3), ` +
+		&Dense{IDs: []string{"a", "j"}, Dim: 2, Data: []float32{1, 2, 3, 4}}, `malformed rows dropped: 8 (FILE:3: word "b": the row has the wrong number of cells (got 2, want 3), ` +
 			`FILE:4: word "c": the row has the wrong number of cells (got 4, want 3), FILE:5: word "d": column "e1" is not a finite number (got "x"), …)`},
 	{"malformed JSON lines", `{"word":"a","v":[1,2]}` + "\n{\n" + `{"word":"b","v":[1,NaN]}` + "\n" + `{"word":"c","v":null}` + "\n[1,2]\n" + `{"word":"d","v":[3,4]}x` + "\n" + `{"word":"e","v":[3,4],"v":[3,4]}` + "\n" + `{"word":"f","v":[3,4]}`, ReadOptions{SkipBad: true},
-		&Dense{Words: []string{"a", "f"}, Dim: 2, Data: []float32{1, 2, 3, 4}}, `malformed rows dropped: 6 (FILE:2: not a JSON object: the line ends within it (want a key), ` +
+		&Dense{IDs: []string{"a", "f"}, Dim: 2, Data: []float32{1, 2, 3, 4}}, `malformed rows dropped: 6 (FILE:2: not a JSON object: the line ends within it (want a key), ` +
 			`FILE:3: word "b": column "v": value 2 is not a finite number (got "NaN"), FILE:4: word "c": column "v" is null (want a list), …)`},
 	{"invalid UTF-8", "id,text,v,kind\nx,a\xffb,[1],\xfe\n", ReadOptions{},
-		&Dense{Words: []string{"x"}, Dim: 1, Data: []float32{1}, Texts: &Texts{Text: []string{"a\ufffdb"}, Columns: []Column{{"kind", []string{"\ufffd"}}}}},
+		&Dense{IDs: []string{"x"}, Dim: 1, Data: []float32{1}, Texts: &Texts{Text: []string{"a\ufffdb"}, Columns: []Column{{"kind", []string{"\ufffd"}}}}},
 		"texts that are not UTF-8, invalid bytes replaced by U+FFFD: 1 (x)"},
 	{"quotes within cells", "id,text,v\nx,say \"a\" or b,[1]\ny,5\" wide,[2]\n", ReadOptions{},
-		&Dense{Words: []string{"x", "y"}, Dim: 1, Data: []float32{1, 2}, Texts: &Texts{Text: []string{`say "a" or b`, `5" wide`}}}, ""},
-	{"text with commas", "a,b 1 2\nc,d 3 4\n", ReadOptions{}, &Dense{Words: []string{"a,b", "c,d"}, Dim: 2, Data: []float32{1, 2, 3, 4}}, ""},
-	{"text of braces", "{ 1 2\n[ 3 4\n", ReadOptions{}, &Dense{Words: []string{"{", "["}, Dim: 2, Data: []float32{1, 2, 3, 4}}, ""},
-	{"text with tabs", "the\t1\t2\t4\nof\t3\t4\t5\n", ReadOptions{}, &Dense{Words: []string{"the", "of"}, Dim: 3, Data: []float32{1, 2, 4, 3, 4, 5}}, ""},
-	{"names that count, not a word", "word\t0\t1\t2\t3\nof\t3\t4\t5\t6\n", ReadOptions{}, &Dense{Words: []string{"of"}, Dim: 4, Data: []float32{3, 4, 5, 6}}, ""},
-	{"two names that count", "word\t0\t1\nof\t3\t4\n", ReadOptions{}, &Dense{Words: []string{"of"}, Dim: 2, Data: []float32{3, 4}}, ""},
-	{"numbers that count after a word", "one\t0\t1\nof\t3\t4\n", ReadOptions{}, &Dense{Words: []string{"one", "of"}, Dim: 2, Data: []float32{0, 1, 3, 4}}, ""},
-	{"only names that count", "0\t1\t2\t3\n3\t4\t5\t6\n", ReadOptions{}, &Dense{Words: []string{"0"}, Dim: 4, Data: []float32{3, 4, 5, 6}}, numbered},
+		&Dense{IDs: []string{"x", "y"}, Dim: 1, Data: []float32{1, 2}, Texts: &Texts{Text: []string{`say "a" or b`, `5" wide`}}}, ""},
+	{"text with commas", "a,b 1 2\nc,d 3 4\n", ReadOptions{}, &Dense{IDs: []string{"a,b", "c,d"}, Dim: 2, Data: []float32{1, 2, 3, 4}}, ""},
+	{"text of braces", "{ 1 2\n[ 3 4\n", ReadOptions{}, &Dense{IDs: []string{"{", "["}, Dim: 2, Data: []float32{1, 2, 3, 4}}, ""},
+	{"text with tabs", "the\t1\t2\t4\nof\t3\t4\t5\n", ReadOptions{}, &Dense{IDs: []string{"the", "of"}, Dim: 3, Data: []float32{1, 2, 4, 3, 4, 5}}, ""},
+	{"names that count, not a word", "word\t0\t1\t2\t3\nof\t3\t4\t5\t6\n", ReadOptions{}, &Dense{IDs: []string{"of"}, Dim: 4, Data: []float32{3, 4, 5, 6}}, ""},
+	{"two names that count", "word\t0\t1\nof\t3\t4\n", ReadOptions{}, &Dense{IDs: []string{"of"}, Dim: 2, Data: []float32{3, 4}}, ""},
+	{"numbers that count after a word", "one\t0\t1\nof\t3\t4\n", ReadOptions{}, &Dense{IDs: []string{"one", "of"}, Dim: 2, Data: []float32{0, 1, 3, 4}}, ""},
+	{"only names that count", "0\t1\t2\t3\n3\t4\t5\t6\n", ReadOptions{}, &Dense{IDs: []string{"0"}, Dim: 4, Data: []float32{3, 4, 5, 6}}, numbered},
 	{"years as names", "text,2019,2020,embedding\na,1,2,[1]\n", ReadOptions{},
-		&Dense{Words: []string{"0"}, Dim: 1, Data: []float32{1}, Texts: &Texts{Text: []string{"a"}, Columns: []Column{{"2019", []string{"1"}}, {"2020", []string{"2"}}}}}, ""},
+		&Dense{IDs: []string{"0"}, Dim: 1, Data: []float32{1}, Texts: &Texts{Text: []string{"a"}, Columns: []Column{{"2019", []string{"1"}}, {"2020", []string{"2"}}}}}, ""},
 	{"years as names in TSV", "text\t2019\t2020\tembedding\na\t1\t2\t[1]\n", ReadOptions{},
-		&Dense{Words: []string{"0"}, Dim: 1, Data: []float32{1}, Texts: &Texts{Text: []string{"a"}, Columns: []Column{{"2019", []string{"1"}}, {"2020", []string{"2"}}}}}, ""},
+		&Dense{IDs: []string{"0"}, Dim: 1, Data: []float32{1}, Texts: &Texts{Text: []string{"a"}, Columns: []Column{{"2019", []string{"1"}}, {"2020", []string{"2"}}}}}, ""},
 	{"a word among names that don't count", "the,2019,a,b,embedding\nx,1,y,z,[1]\n", ReadOptions{TextColumn: "the"},
-		&Dense{Words: []string{"0"}, Dim: 1, Data: []float32{1}, Texts: &Texts{Text: []string{"x"}, Columns: []Column{{"2019", []string{"1"}}, {"a", []string{"y"}}, {"b", []string{"z"}}}}}, ""},
+		&Dense{IDs: []string{"0"}, Dim: 1, Data: []float32{1}, Texts: &Texts{Text: []string{"x"}, Columns: []Column{{"2019", []string{"1"}}, {"a", []string{"y"}}, {"b", []string{"z"}}}}}, ""},
 	{"texts with lines, of a row and others", "text,e0,e1\n\"as in\na,1,2\nor\nb\",3,4\n", ReadOptions{},
-		&Dense{Words: []string{"0"}, Dim: 2, Data: []float32{3, 4}, Texts: &Texts{Text: []string{"as in\na,1,2\nor\nb"}}}, ""},
+		&Dense{IDs: []string{"0"}, Dim: 2, Data: []float32{3, 4}, Texts: &Texts{Text: []string{"as in\na,1,2\nor\nb"}}}, ""},
 	{"texts with separators in lines", "text\tembedding\n\"a\tb\nc\td\ne\t3\"\t[1 2]\n", ReadOptions{},
-		&Dense{Words: []string{"0"}, Dim: 2, Data: []float32{1, 2}, Texts: &Texts{Text: []string{"a\tb\nc\td\ne\t3"}}}, ""},
+		&Dense{IDs: []string{"0"}, Dim: 2, Data: []float32{1, 2}, Texts: &Texts{Text: []string{"a\tb\nc\td\ne\t3"}}}, ""},
 	{"rows within quotes", "embedding\ttext\n[1, 2]\ta\n[3, 4]\t\"b\n[5, 6]\tc\n[7, 8]\td\"\n[9, 10]\te\n", ReadOptions{SkipBad: true},
-		&Dense{Words: []string{"0", "2"}, Dim: 2, Data: []float32{1, 2, 9, 10}, Texts: &Texts{Text: []string{"a", "e"}}}, "malformed rows dropped: 1 (FILE:3: " + enclosed2 + ")"},
+		&Dense{IDs: []string{"0", "2"}, Dim: 2, Data: []float32{1, 2, 9, 10}, Texts: &Texts{Text: []string{"a", "e"}}}, "malformed rows dropped: 1 (FILE:3: " + enclosed2 + ")"},
 	{"failed batch results", `{"custom_id":"a","response":null}` + "\n" + `{"custom_id":"b","response":{"body":{"data":[{"index":0,"embedding":[1]}]}}}`, ReadOptions{SkipBad: true},
-		&Dense{Words: []string{"b"}, Dim: 1, Data: []float32{1}}, `malformed rows dropped: 1 (FILE:1: word "a": the response has no embeddings)`},
+		&Dense{IDs: []string{"b"}, Dim: 1, Data: []float32{1}}, `malformed rows dropped: 1 (FILE:1: word "a": the response has no embeddings)`},
 	{"batch results out of order", `{"custom_id":"r","response":{"body":{"data":[{"index":1,"embedding":[1]},{"embedding":[2],"index":0}]}}}`, ReadOptions{},
-		&Dense{Words: []string{"r/1", "r/0"}, Dim: 1, Data: []float32{1, 2}}, ""},
+		&Dense{IDs: []string{"r/1", "r/0"}, Dim: 1, Data: []float32{1, 2}}, ""},
 	{"a response with columns", `{"data":[{"id":"x","text":"one","label":"a","embedding":[1],"object":"embedding","index":3,"o":{}},{"id":"y","text":"two","embedding":[2],"index":1}]}`, ReadOptions{},
-		&Dense{Words: []string{"x", "y"}, Dim: 1, Data: []float32{1, 2}, Texts: &Texts{Text: []string{"one", "two"}, Columns: []Column{{"label", []string{"a", ""}}}}}, `columns not read: "o" (object)`},
+		&Dense{IDs: []string{"x", "y"}, Dim: 1, Data: []float32{1, 2}, Texts: &Texts{Text: []string{"one", "two"}, Columns: []Column{{"label", []string{"a", ""}}}}}, `columns not read: "o" (object)`},
 	{"a response with objects", `{"data":[{"object":"cup","embedding":[1]},{"object":"tea","embedding":[2]}]}`, ReadOptions{Rows: KindWords},
-		&Dense{Words: []string{"cup", "tea"}, Dim: 1, Data: []float32{1, 2}}, ""},
-	{"no words", "e0,e1\n1,2\n3,4\n", ReadOptions{}, &Dense{Words: []string{"0", "1"}, Dim: 2, Data: []float32{1, 2, 3, 4}}, numbered},
-	{"one column", "embedding\n\"[1, 2]\"\n\"[3, 4]\"\n", ReadOptions{}, &Dense{Words: []string{"0", "1"}, Dim: 2, Data: []float32{1, 2, 3, 4}}, numbered},
+		&Dense{IDs: []string{"cup", "tea"}, Dim: 1, Data: []float32{1, 2}}, ""},
+	{"no words", "e0,e1\n1,2\n3,4\n", ReadOptions{}, &Dense{IDs: []string{"0", "1"}, Dim: 2, Data: []float32{1, 2, 3, 4}}, numbered},
+	{"one column", "embedding\n\"[1, 2]\"\n\"[3, 4]\"\n", ReadOptions{}, &Dense{IDs: []string{"0", "1"}, Dim: 2, Data: []float32{1, 2, 3, 4}}, numbered},
 }
 
 func TestReadOddRecords(t *testing.T) {
@@ -174,7 +174,7 @@ func TestReadOddRecords(t *testing.T) {
 			continue
 		}
 		if warnings := strings.ReplaceAll(strings.Join(source.Warnings, "\n"), path, "FILE"); !reflect.DeepEqual(got, tt.want) || warnings != tt.warnings {
-			t.Errorf("%s: %.500q with %.500q of %.500q, warnings\n%s", tt.name, got.Words, fmt.Sprint(got.Data), fmt.Sprint(got.Texts), warnings)
+			t.Errorf("%s: %.500q with %.500q of %.500q, warnings\n%s", tt.name, got.IDs, fmt.Sprint(got.Data), fmt.Sprint(got.Texts), warnings)
 		}
 	}
 }
@@ -236,7 +236,7 @@ func TestReadLongRecords(t *testing.T) {
 	text := strings.Repeat("ab\n", 10<<20/3)
 	for _, content := range []string{"id,text,v\nx,\"" + text + "\",[1]\n", `{"id":"x","text":` + string(must(json.Marshal(text))) + `,"v":[1]}`} {
 		got, _, err := Read(t.Context(), []string{tempFile(t, content)}, ReadOptions{})
-		want := &Dense{Words: []string{"x"}, Dim: 1, Data: []float32{1}, Texts: &Texts{Text: []string{text}}}
+		want := &Dense{IDs: []string{"x"}, Dim: 1, Data: []float32{1}, Texts: &Texts{Text: []string{text}}}
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%d rows, error %v", got.Len(), err)
 		}
@@ -266,7 +266,7 @@ func manyRecords(n int) (map[string]string, *Dense) {
 	for i := range n {
 		vector := []float32{rng.Float32(), float32(rng.NormFloat64()), float32(i)}
 		text := strings.Repeat(fmt.Sprintf("line %d, \"quoted\"\n", i), i%3)
-		d.Words, d.Data = append(d.Words, fmt.Sprint("d", i)), append(d.Data, vector...)
+		d.IDs, d.Data = append(d.IDs, fmt.Sprint("d", i)), append(d.Data, vector...)
 		d.Texts.Add(text, []string{fmt.Sprint(i % 2)})
 		quoted := `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
 		fmt.Fprintf(&wide, "d%d,%s,%v,%v,%v,%d\n", i, quoted, vector[0], vector[1], vector[2], i%2)
@@ -342,7 +342,7 @@ func TestStreamRecords(t *testing.T) {
 		got, source, err := streamed(t, "-", ReadOptions{})
 		if err != nil {
 			t.Errorf("%s: %v", format, err)
-		} else if !slices.Equal(got.Words, want.Words) || !slices.Equal(got.Data, want.Data) || source.Format != format {
+		} else if !slices.Equal(got.IDs, want.IDs) || !slices.Equal(got.Data, want.Data) || source.Format != format {
 			t.Errorf("%s: %d rows of %+v", format, got.Len(), source)
 		}
 	}
@@ -451,19 +451,19 @@ func FuzzJSON(f *testing.F) {
 				}
 			}
 		}
-		if word, ok := want["word"].(string); ok && utf8.Valid(line) && row.Name != word {
-			t.Fatalf("%q: word %q, want %q", line, row.Name, word)
+		if id, ok := want["word"].(string); ok && utf8.Valid(line) && row.Name != id {
+			t.Fatalf("%q: word %q, want %q", line, row.Name, id)
 		}
 	})
 }
 
 // A table can be the word list of vectors, with ids, texts and other columns.
 func TestReadTableAsWordList(t *testing.T) {
-	array := npyFile(&Dense{Words: make([]string, 3), Dim: 1, Data: []float32{1, 2, 3}}, false)
-	texts := &Dense{Words: []string{"x", "y", "z"}, Dim: 1, Data: []float32{1, 2, 3}, Texts: &Texts{
+	array := npyFile(&Dense{IDs: make([]string, 3), Dim: 1, Data: []float32{1, 2, 3}}, false)
+	texts := &Dense{IDs: []string{"x", "y", "z"}, Dim: 1, Data: []float32{1, 2, 3}, Texts: &Texts{
 		Text: []string{"one", "two\nlines", "one"}, Columns: []Column{{"kind", []string{"a", "b", "a"}}},
 	}}
-	words := &Dense{Words: []string{"one", "two", "three"}, Dim: 1, Data: texts.Data}
+	words := &Dense{IDs: []string{"one", "two", "three"}, Dim: 1, Data: texts.Data}
 	for _, tt := range []struct {
 		name, list string
 		o          ReadOptions
@@ -474,7 +474,7 @@ func TestReadTableAsWordList(t *testing.T) {
 		{"JSON lines", `{"id":"x","text":"one","kind":"a"}` + "\n" + `{"id":"y","text":"two\nlines","kind":"b"}` + "\n" + `{"id":"z","text":"one","kind":"a"}` + "\n", ReadOptions{}, texts, `texts of column "text", ids of "id", with ["kind"]`},
 		{"other names", "key\tnote\tkind\nx\tone\ta\ny\t\"two\nlines\"\tb\nz\tone\ta\n", ReadOptions{IDColumn: "key", TextColumn: "note"}, texts, `texts of column "note", ids of "key", with ["kind"]`},
 		{"words", "word\tcount\none\t1\ntwo\t2\nthree\t3\n", ReadOptions{}, words, ""},
-		{"the first two", "word\tcount\none\t1\ntwo\t2\nthree\t3\n", ReadOptions{MaxWords: 2}, &Dense{Words: words.Words[:2], Dim: 1, Data: words.Data[:2]}, ""},
+		{"the first two", "word\tcount\none\t1\ntwo\t2\nthree\t3\n", ReadOptions{MaxRows: 2}, &Dense{IDs: words.IDs[:2], Dim: 1, Data: words.Data[:2]}, ""},
 	} {
 		for _, list := range []string{tt.list, gzipped(tt.list)} {
 			tt.o.WordList = tempFile(t, list)
@@ -501,7 +501,7 @@ func TestReadTableAsWordList(t *testing.T) {
 	}
 	// Lines with commas are a table only if the header names words or texts.
 	got, _, err := Read(t.Context(), []string{tempFile(t, array)}, ReadOptions{WordList: tempFile(t, "well, yes\nno, not yet\nif, then\n")})
-	if err != nil || got.Words[0] != "well, yes" {
+	if err != nil || got.IDs[0] != "well, yes" {
 		t.Errorf("%+v, error %v", got, err)
 	}
 	checkError(t, tempFile(t, array), ReadOptions{WordList: tempFile(t, "a\nb\nc\n"), IDColumn: "id"}, "FILE: "+errColumns.Error())
@@ -521,6 +521,6 @@ func TestReadPackedBits(t *testing.T) {
 	checkError(t, tempFile(t, string(raw)), ReadOptions{}, message)
 	for _, content := range []string{`{"word":"0","embedding":` + string(must(json.Marshal(vector))) + "}", "word,embedding\n0,\"" + fmt.Sprint(vector) + "\"\n"} {
 		checkError(t, tempFile(t, content), ReadOptions{}, message)
-		checkRead(t, tempFile(t, content), ReadOptions{VectorColumns: "embedding"}, &Dense{Words: []string{"0"}, Dim: dim, Data: vector})
+		checkRead(t, tempFile(t, content), ReadOptions{VectorColumns: "embedding"}, &Dense{IDs: []string{"0"}, Dim: dim, Data: vector})
 	}
 }

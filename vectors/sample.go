@@ -29,10 +29,10 @@ func (s *Sample) Add(d *Dense) {
 		s.Seen += room
 		d = d.Slice(room, d.Len())
 	}
-	for i, word := range d.Words {
+	for i, id := range d.IDs {
 		s.Seen++
 		if at := s.rng.IntN(s.Seen); at < s.size {
-			s.Rows.Words[at] = word
+			s.Rows.IDs[at] = id
 			copy(s.Rows.Row(at), d.Row(i))
 			if d.Texts != nil {
 				s.Rows.Texts.set(at, d.Texts.Text[i], d.Texts.row(i))

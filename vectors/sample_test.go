@@ -15,7 +15,7 @@ func TestSample(t *testing.T) {
 		for i := 0; i < rows; i += 5 { // in parts
 			d := &Dense{Dim: 2}
 			for j := i; j < i+5; j++ {
-				d.Words, d.Data = append(d.Words, strconv.Itoa(j)), append(d.Data, float32(j), float32(-j))
+				d.IDs, d.Data = append(d.IDs, strconv.Itoa(j)), append(d.Data, float32(j), float32(-j))
 			}
 			s.Add(d)
 		}
@@ -23,12 +23,12 @@ func TestSample(t *testing.T) {
 			t.Fatalf("%d rows of %d", s.Rows.Len(), s.Seen)
 		}
 		seen := map[string]bool{}
-		for i, word := range s.Rows.Words {
-			j, _ := strconv.Atoi(word)
-			if row := s.Rows.Row(i); seen[word] || row[0] != float32(j) || row[1] != float32(-j) {
-				t.Fatalf("row %q is %v", word, row)
+		for i, id := range s.Rows.IDs {
+			j, _ := strconv.Atoi(id)
+			if row := s.Rows.Row(i); seen[id] || row[0] != float32(j) || row[1] != float32(-j) {
+				t.Fatalf("row %q is %v", id, row)
 			}
-			seen[word] = true
+			seen[id] = true
 			kept[j]++
 		}
 	}
@@ -40,8 +40,8 @@ func TestSample(t *testing.T) {
 		}
 	}
 	s := NewSample(most, 1)
-	s.Add(&Dense{Words: []string{"a", "b"}, Dim: 1, Data: []float32{1, 2}})
-	if s.Rows.Len() != 2 || s.Rows.Words[0] != "a" {
-		t.Errorf("of fewer rows, %q are kept", s.Rows.Words)
+	s.Add(&Dense{IDs: []string{"a", "b"}, Dim: 1, Data: []float32{1, 2}})
+	if s.Rows.Len() != 2 || s.Rows.IDs[0] != "a" {
+		t.Errorf("of fewer rows, %q are kept", s.Rows.IDs)
 	}
 }

@@ -28,7 +28,7 @@ func Feature(dimension int, negative bool) string {
 // WriteJSONLines returns [ErrUnindexable], wrapped, for a repeated id, because an engine would keep only its last row, and
 // an error if words and rows differ in number.
 func WriteJSONLines(w io.Writer, s *Sparse) error {
-	if err := checkIDs(s); err != nil {
+	if err := checkDistinct(s); err != nil {
 		return err
 	}
 	table := newDocuments(s, "id", "dimensions", "indices", "values")
@@ -47,13 +47,13 @@ func WriteJSONLines(w io.Writer, s *Sparse) error {
 	})
 }
 
-// checkIDs returns an error unless each row has an id that isn't empty and differs from the others.
-func checkIDs(s *Sparse) error {
-	if err := checkWords(s, ""); err != nil {
+// checkDistinct returns an error unless each row has an id that isn't empty and differs from the others.
+func checkDistinct(s *Sparse) error {
+	if err := checkIDs(s, ""); err != nil {
 		return err
 	}
 	first := make(map[string]int, s.Rows)
-	for i, id := range s.Words {
+	for i, id := range s.IDs {
 		if other, ok := first[id]; ok {
 			return fmt.Errorf("row %d: %w: row %d has the same id, %s; remove one of them", i+1, ErrUnindexable, other+1, quote(id))
 		}
@@ -74,10 +74,10 @@ var engineFields = []string{"", "_id", "_index", "_source", "_type", "_routing",
 //
 // WriteOpenSearch returns [ErrUnindexable], wrapped, for an id of over 512 bytes, and the errors of [WriteJSONLines].
 func WriteOpenSearch(w io.Writer, s *Sparse) error {
-	if err := checkIDs(s); err != nil {
+	if err := checkDistinct(s); err != nil {
 		return err
 	}
-	for i, id := range s.Words {
+	for i, id := range s.IDs {
 		if len(id) > maxEngineID {
 			return fmt.Errorf("row %d: %w: the id %s is too long (got %d bytes, want at most %d); train on texts with shorter ids", i+1, ErrUnindexable, quote(id), len(id), maxEngineID)
 		}
@@ -86,7 +86,7 @@ func WriteOpenSearch(w io.Writer, s *Sparse) error {
 	return writeChunks(w, s.Rows, func(b []byte, i int) []byte {
 		index, value := s.Row(i)
 		b = append(b, `{"index":{"_id":`...)
-		b = append(appendJSON(b, s.Words[i]), "}}\n"...)
+		b = append(appendJSON(b, s.IDs[i]), "}}\n"...)
 		b = append(table.appendRow(b, i), `,"features":{`...)
 		for n, k := range index {
 			b = append(appendJSON(appendComma(b, n), Feature(int(k), value[n] < 0)), ':')

@@ -10,9 +10,9 @@ import (
 
 // Rows that a search engine would refuse or overwrite are detected before anything is written.
 func TestWriteOpenSearchRefuses(t *testing.T) {
-	repeated := &Sparse{Words: []string{"a", "b", "a"}, CSR: small.CSR}
+	repeated := &Sparse{IDs: []string{"a", "b", "a"}, CSR: small.CSR}
 	repeated.Value = []float32{1, 1, 1, 1, 1}
-	long := &Sparse{Words: []string{"a", strings.Repeat("é", 257), "b"}, CSR: repeated.CSR}
+	long := &Sparse{IDs: []string{"a", strings.Repeat("é", 257), "b"}, CSR: repeated.CSR}
 	for want, s := range map[string]*Sparse{
 		`row 3: search engines can't index the row: row 1 has the same id, "a"`:         repeated,
 		`row 2: search engines can't index the row: the id "` + strings.Repeat("é", 30): long,
@@ -28,7 +28,7 @@ func TestWriteOpenSearchRefuses(t *testing.T) {
 			t.Errorf("error %v and %d bytes, want %q and none", err, b.Len(), want)
 		}
 	}
-	repeated.Words = slices.Clone(small.Words)
+	repeated.IDs = slices.Clone(small.IDs)
 	if err := WriteOpenSearch(&bytes.Buffer{}, repeated); err != nil {
 		t.Error(err)
 	}
@@ -36,7 +36,7 @@ func TestWriteOpenSearchRefuses(t *testing.T) {
 
 // Columns are renamed if engines reserve their names or this package uses them.
 func TestWriteOpenSearchNamesColumns(t *testing.T) {
-	s := &Sparse{Words: []string{"a"}, CSR: CSR{Rows: 1, Cols: 1, Ptr: []int64{0, 1}, Index: []int32{0}, Value: []float32{1}}}
+	s := &Sparse{IDs: []string{"a"}, CSR: CSR{Rows: 1, Cols: 1, Ptr: []int64{0, 1}, Index: []int32{0}, Value: []float32{1}}}
 	s.Texts = &Texts{Text: []string{"A."}, Columns: []Column{{"_id", []string{"1"}}, {"", []string{"2"}}, {"features", []string{"3"}}, {"label", []string{"four"}}}}
 	var b strings.Builder
 	if err := WriteOpenSearch(&b, s); err != nil {
@@ -52,7 +52,7 @@ func TestWriteOpenSearchNamesColumns(t *testing.T) {
 
 // Negative values are features of their own, because engines accept positive values only.
 func TestWriteOpenSearchNamesPoles(t *testing.T) {
-	s := &Sparse{Words: []string{"a"}, CSR: CSR{Rows: 1, Cols: 9, Ptr: []int64{0, 2}, Index: []int32{1, 7}, Value: []float32{0.5, -2}}}
+	s := &Sparse{IDs: []string{"a"}, CSR: CSR{Rows: 1, Cols: 9, Ptr: []int64{0, 2}, Index: []int32{1, 7}, Value: []float32{0.5, -2}}}
 	var b strings.Builder
 	if err := WriteOpenSearch(&b, s); err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestWriteJSONLinesTypes(t *testing.T) {
 		{"1", "007"}: `"1" "007"`, {"1", "NaN"}: `"1" "NaN"`, {"1", "1e999"}: `"1" "1e999"`, {"1", "0x10"}: `"1" "0x10"`, {"1", "+1"}: `"1" "+1"`,
 		{"9223372036854775807", "1"}: `9223372036854775807 1`, {"9223372036854775808", "1"}: `"9223372036854775808" "1"`, {"1", "true"}: `"1" "true"`,
 	} {
-		s := &Sparse{Words: []string{"7", "8"}, CSR: CSR{Rows: 2, Cols: 3, Ptr: []int64{0, 1, 1}, Index: []int32{2}, Value: []float32{0.5}}}
+		s := &Sparse{IDs: []string{"7", "8"}, CSR: CSR{Rows: 2, Cols: 3, Ptr: []int64{0, 1, 1}, Index: []int32{2}, Value: []float32{0.5}}}
 		s.Texts = &Texts{Text: []string{"1", "2"}, Columns: []Column{{"dimensions", values[:]}}}
 		var b strings.Builder
 		if err := WriteJSONLines(&b, s); err != nil {

@@ -21,7 +21,7 @@ func streamed(t *testing.T, path string, o ReadOptions) (*Dense, *Source, error)
 		if err != nil {
 			return nil, nil, err
 		}
-		all.Words, all.Data, all.Dim = append(all.Words, d.Words...), append(all.Data, d.Data...), d.Dim
+		all.IDs, all.Data, all.Dim = append(all.IDs, d.IDs...), append(all.Data, d.Data...), d.Dim
 		if d.Len() == 0 || len(d.Data) != d.Len()*d.Dim {
 			t.Errorf("%d words with %d numbers", d.Len(), len(d.Data))
 		}
@@ -35,12 +35,12 @@ func TestStream(t *testing.T) {
 	many := &Dense{Dim: 60}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 3000 { // several pieces of text
-		many.Words = append(many.Words, fmt.Sprint("w", i))
+		many.IDs = append(many.IDs, fmt.Sprint("w", i))
 		for range many.Dim {
 			many.Data = append(many.Data, rng.Float32())
 		}
 	}
-	list := tempFile(t, strings.Join(d.Words, "\n"))
+	list := tempFile(t, strings.Join(d.IDs, "\n"))
 	for _, c := range []struct {
 		content string
 		o       ReadOptions
@@ -50,8 +50,8 @@ func TestStream(t *testing.T) {
 		{npyFile(d, true), ReadOptions{WordList: list}},
 		{npzFile(d, "vectors", true), ReadOptions{}},
 		{textRows(many, "\n"), ReadOptions{}},
-		{gzipped(headerLine(many) + textRows(many, "\n")), ReadOptions{MaxWords: 2900}},
-		{headerLine(many) + binaryRows(many, ""), ReadOptions{MaxWords: 1}},
+		{gzipped(headerLine(many) + textRows(many, "\n")), ReadOptions{MaxRows: 2900}},
+		{headerLine(many) + binaryRows(many, ""), ReadOptions{MaxRows: 1}},
 		{textRows(many, "\n") + "x 1\n", ReadOptions{SkipBad: true}},
 	} {
 		path := tempFile(t, c.content)
@@ -75,7 +75,7 @@ func TestStream(t *testing.T) {
 func TestStreamDiffers(t *testing.T) {
 	content := "a 1 2\nb 0 0\na 3 4\n"
 	got, source, err := streamed(t, tempFile(t, content), ReadOptions{SkipBad: true})
-	if err != nil || !slices.Equal(got.Words, []string{"a", "a"}) || !slices.Equal(got.Data, []float32{1, 2, 3, 4}) {
+	if err != nil || !slices.Equal(got.IDs, []string{"a", "a"}) || !slices.Equal(got.Data, []float32{1, 2, 3, 4}) {
 		t.Errorf("read %+v, error %v", got, err)
 	}
 	if len(source.Warnings) != 1 || !strings.Contains(source.Warnings[0], "malformed rows dropped: 1") {
@@ -148,13 +148,13 @@ func TestDetectManyLines(t *testing.T) {
 				return fmt.Sprint(i)
 			}
 			return fmt.Sprintf("%.2f", 0.37*float64(i))
-		}), 0, errNoWords},
+		}), 0, errNoIDs},
 		"repeated numbers": {lines(400, func(i int) string {
 			if i < 100 {
 				return fmt.Sprint(i)
 			}
 			return fmt.Sprint(i % 50)
-		}), 0, errNoWords},
+		}), 0, errNoIDs},
 		"numbered words first": {lines(1100, func(i int) string {
 			if i < 100 {
 				return fmt.Sprint("iphone ", i)

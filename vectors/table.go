@@ -194,7 +194,7 @@ func (r *reader) tableChunk(rows []tabular.Row, numbers []float32) (chunk, error
 		if t.Line > 0 {
 			number, c.span, r.lines = t.Line-1, 0, true
 		}
-		c.rows = append(c.rows, row{number: number, name: t.Name, notWord: t.NotWord, id: t.ID, columns: t.Columns, err: err})
+		c.rows = append(c.rows, row{number: number, name: t.Name, notID: t.NotID, id: t.ID, columns: t.Columns, err: err})
 	}
 	return c, nil
 }

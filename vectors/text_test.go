@@ -22,9 +22,9 @@ func TestReadTextIsDeterministic(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	want := &Dense{Dim: 3}
 	for i := range 300 {
-		word := fmt.Sprintf("w%d", i)
-		want.Words = append(want.Words, word)
-		good.WriteString(word)
+		id := fmt.Sprintf("w%d", i)
+		want.IDs = append(want.IDs, id)
+		good.WriteString(id)
 		for range want.Dim {
 			x := float32(rng.NormFloat64())
 			want.Data = append(want.Data, x)
@@ -32,9 +32,9 @@ func TestReadTextIsDeterministic(t *testing.T) {
 		}
 		good.WriteString("\nw0 0 0 0\n\n") // a duplicate and a blank line
 		if i == 100 || i == 101 || i == 250 {
-			bad.WriteString(word + " 1 2 x\n")
+			bad.WriteString(id + " 1 2 x\n")
 		} else {
-			bad.WriteString(word + " 1 2 3\n")
+			bad.WriteString(id + " 1 2 3\n")
 		}
 	}
 	const message = `file:101: word "w100": value 3 is not a finite number (got "x")`

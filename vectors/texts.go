@@ -38,9 +38,9 @@ const maxText = 1 << 24
 // underscores to the name of a column that is among taken.
 func (s *Sparse) Table(words string, taken ...string) []Column {
 	if s.Texts == nil {
-		return []Column{{words, s.Words}}
+		return []Column{{words, s.IDs}}
 	}
-	table := []Column{{tabular.IDName, s.Words}, {tabular.TextName, s.Texts.Text}}
+	table := []Column{{tabular.IDName, s.IDs}, {tabular.TextName, s.Texts.Text}}
 	others := s.Texts.Names()
 	for _, c := range s.Texts.Columns {
 		if slices.Contains(taken, c.Name) {
@@ -177,5 +177,5 @@ func (s *Sparse) Name(i int) string {
 			return line
 		}
 	}
-	return s.Words[i]
+	return s.IDs[i]
 }

@@ -10,7 +10,7 @@ import (
 // The kind of rows is detected from their names, unless an option sets it. Every text is kept, but
 // only the first row of each word.
 func TestReadKinds(t *testing.T) {
-	d := &Dense{Words: []string{"a", "b", "c"}, Dim: 1, Data: []float32{1, 2, 3}}
+	d := &Dense{IDs: []string{"a", "b", "c"}, Dim: 1, Data: []float32{1, 2, 3}}
 	npy := npyFile(d, false)
 	for _, tt := range []struct {
 		name, list string
@@ -34,8 +34,8 @@ func TestReadKinds(t *testing.T) {
 		if got.Texts != nil {
 			texts = got.Texts.Text
 		}
-		if !slices.Equal(got.Words, tt.words) || !slices.Equal(texts, tt.texts) || (source.Kind == KindTexts) != (tt.texts != nil) {
-			t.Errorf("%s: words %q, texts %q, %s", tt.name, got.Words, texts, source.Kind)
+		if !slices.Equal(got.IDs, tt.words) || !slices.Equal(texts, tt.texts) || (source.Kind == KindTexts) != (tt.texts != nil) {
+			t.Errorf("%s: words %q, texts %q, %s", tt.name, got.IDs, texts, source.Kind)
 		}
 		if bad := strings.Contains(tt.list, "\xff"); bad != (len(source.Warnings) > 0) && tt.texts != nil {
 			t.Errorf("%s: warnings %q", tt.name, source.Warnings)
@@ -43,7 +43,7 @@ func TestReadKinds(t *testing.T) {
 	}
 	// Rows of a text file are words, also if they have spaces.
 	got, _, err := Read(t.Context(), []string{tempFile(t, "it rains cats 1 2\nit rains cats 3 4\n")}, ReadOptions{Rows: KindTexts})
-	want := &Dense{Words: []string{"0", "1"}, Dim: 2, Data: []float32{1, 2, 3, 4}, Texts: &Texts{Text: []string{"it rains cats", "it rains cats"}}}
+	want := &Dense{IDs: []string{"0", "1"}, Dim: 2, Data: []float32{1, 2, 3, 4}, Texts: &Texts{Text: []string{"it rains cats", "it rains cats"}}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -53,7 +53,7 @@ func TestReadKinds(t *testing.T) {
 // Stream yields the same texts as Read, including rows of zeros, and a sample keeps the texts of its
 // rows.
 func TestStreamTexts(t *testing.T) {
-	d := &Dense{Words: []string{"a", "b", "c"}, Dim: 1, Data: []float32{1, 0, 3}}
+	d := &Dense{IDs: []string{"a", "b", "c"}, Dim: 1, Data: []float32{1, 0, 3}}
 	path, o := tempFile(t, npyFile(d, false)), ReadOptions{WordList: tempFile(t, "it rains cats\nit snows today\nit rains cats\n")}
 	var all Dense
 	for d, err := range Stream(t.Context(), []string{path}, o, new(Source)) {
@@ -71,8 +71,8 @@ func TestStreamTexts(t *testing.T) {
 		s.Add(want)
 	}
 	for i, text := range s.Rows.Texts.Text {
-		if at := slices.Index(want.Words, s.Rows.Words[i]); want.Texts.Text[at] != text || s.Rows.Data[i] != want.Data[at] {
-			t.Errorf("row %d is %q of %s with %v", i, text, s.Rows.Words[i], s.Rows.Data[i])
+		if at := slices.Index(want.IDs, s.Rows.IDs[i]); want.Texts.Text[at] != text || s.Rows.Data[i] != want.Data[at] {
+			t.Errorf("row %d is %q of %s with %v", i, text, s.Rows.IDs[i], s.Rows.Data[i])
 		}
 	}
 }
@@ -98,7 +98,7 @@ func TestTextsValidate(t *testing.T) {
 
 // Column names that are taken get underscores, so that all names are distinct.
 func TestTable(t *testing.T) {
-	s := &Sparse{Words: []string{"a"}}
+	s := &Sparse{IDs: []string{"a"}}
 	if got := s.Table("word", "values"); len(got) != 1 || got[0].Name != "word" || got[0].Values[0] != "a" {
 		t.Errorf("%q", got)
 	}

@@ -5,15 +5,15 @@
 // the file's content and parses text on all cores:
 //
 //	x, source, err := vectors.Read(ctx, []string{"glove.6B.300d.txt.gz"}, vectors.ReadOptions{})
-//	for i, word := range x.Words {
-//		fmt.Println(word, x.Row(i))
+//	for i, id := range x.IDs {
+//		fmt.Println(id, x.Row(i))
 //	}
 //
 // [Stream] reads files that are larger than memory. The Write functions write sparse
 // vectors in the formats of other tools. They return the errors of their io.Writer
 // unchanged.
 //
-// Rows are words or texts. In names such as MaxWords, a word is a row of either kind.
+// Rows are words or texts. The id of a row is its word, or the id of its text.
 package vectors
 
 import (
@@ -21,9 +21,9 @@ import (
 	"slices"
 )
 
-// Dense is a V×L matrix of dense vectors. Row i is the vector of Words[i].
+// Dense is a V×L matrix of dense vectors. Row i is the vector of IDs[i].
 type Dense struct {
-	Words []string  // words, or the ids of texts; [Read] returns distinct ones
+	IDs   []string  // words, or the ids of texts; [Read] returns distinct ones
 	Texts *Texts    // nil if rows are words
 	Dim   int       // L, the length of a vector
 	Data  []float32 // V×L, row-major
@@ -37,21 +37,21 @@ func (d *Dense) Validate() error {
 	}
 	for i, v := range d.Data {
 		if v-v != 0 { // infinite or NaN
-			return fmt.Errorf("%.100q: value %d of the vector is not a finite number (got %v)", d.Words[i/d.Dim], i%d.Dim+1, v)
+			return fmt.Errorf("%.100q: value %d of the vector is not a finite number (got %v)", d.IDs[i/d.Dim], i%d.Dim+1, v)
 		}
 	}
 	return nil
 }
 
 // Len returns the number of words, V.
-func (d *Dense) Len() int { return len(d.Words) }
+func (d *Dense) Len() int { return len(d.IDs) }
 
 // Row returns the vector of word i, of length Dim. It shares the memory of d.Data.
 func (d *Dense) Row(i int) []float32 { return d.Data[i*d.Dim : (i+1)*d.Dim : (i+1)*d.Dim] }
 
 // Slice returns rows lo to hi−1, which share the memory of d.
 func (d *Dense) Slice(lo, hi int) *Dense {
-	return &Dense{Words: d.Words[lo:hi:hi], Texts: d.Texts.Slice(lo, hi), Dim: d.Dim, Data: d.Data[lo*d.Dim : hi*d.Dim : hi*d.Dim]}
+	return &Dense{IDs: d.IDs[lo:hi:hi], Texts: d.Texts.Slice(lo, hi), Dim: d.Dim, Data: d.Data[lo*d.Dim : hi*d.Dim : hi*d.Dim]}
 }
 
 // Append appends the rows of other, which must have the same kind, Dim and columns.
@@ -62,12 +62,12 @@ func (d *Dense) Append(other *Dense) {
 			d.Texts = newTexts(other.Texts.Names())
 		}
 	}
-	d.Words, d.Texts, d.Data = append(d.Words, other.Words...), d.Texts.Join(other.Texts), append(d.Data, other.Data...)
+	d.IDs, d.Texts, d.Data = append(d.IDs, other.IDs...), d.Texts.Join(other.Texts), append(d.Data, other.Data...)
 }
 
-// Sparse is a V×K matrix of sparse vectors. Row i is the vector of Words[i].
+// Sparse is a V×K matrix of sparse vectors. Row i is the vector of IDs[i].
 type Sparse struct {
-	Words []string // words, or the ids of texts
+	IDs   []string // words, or the ids of texts
 	Texts *Texts   // nil if rows are words
 	CSR
 }

@@ -12,15 +12,15 @@ func TestDenseValidate(t *testing.T) {
 		d    Dense
 		want string // "" if valid
 	}{
-		{Dense{Words: []string{"a", "b"}, Dim: 2, Data: []float32{1, 0, -2, math.MaxFloat32}}, ""},
+		{Dense{IDs: []string{"a", "b"}, Dim: 2, Data: []float32{1, 0, -2, math.MaxFloat32}}, ""},
 		{Dense{}, "vectors have inconsistent sizes (got 0 numbers for 0 words of length 0)"},
 		{Dense{Dim: 2}, "for 0 words"},
-		{Dense{Words: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2}}, "vectors have inconsistent sizes (got 2 numbers for 2 words of length 2)"},
-		{Dense{Words: []string{"a"}, Dim: 2, Data: []float32{1, 2, 3}}, "got 3 numbers for 1 words"},
-		{Dense{Words: []string{"a"}, Dim: 0, Data: nil}, "of length 0"},
-		{Dense{Words: []string{"a"}, Dim: -2, Data: []float32{1, 2}}, "of length -2"},
-		{Dense{Words: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2, 3, float32(math.NaN())}}, `"b": value 2 of the vector is not a finite number (got NaN)`},
-		{Dense{Words: []string{"a", "b"}, Dim: 2, Data: []float32{float32(math.Inf(-1)), 2, 3, 4}}, `"a": value 1 of the vector is not a finite number (got -Inf)`},
+		{Dense{IDs: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2}}, "vectors have inconsistent sizes (got 2 numbers for 2 words of length 2)"},
+		{Dense{IDs: []string{"a"}, Dim: 2, Data: []float32{1, 2, 3}}, "got 3 numbers for 1 words"},
+		{Dense{IDs: []string{"a"}, Dim: 0, Data: nil}, "of length 0"},
+		{Dense{IDs: []string{"a"}, Dim: -2, Data: []float32{1, 2}}, "of length -2"},
+		{Dense{IDs: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2, 3, float32(math.NaN())}}, `"b": value 2 of the vector is not a finite number (got NaN)`},
+		{Dense{IDs: []string{"a", "b"}, Dim: 2, Data: []float32{float32(math.Inf(-1)), 2, 3, 4}}, `"a": value 1 of the vector is not a finite number (got -Inf)`},
 	} {
 		if err := tt.d.Validate(); (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: error %v, want %q", tt.d, err, tt.want)

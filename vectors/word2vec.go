@@ -46,7 +46,7 @@ func readBinaryRows(file *bufio.Reader, n, dim int) (c chunk, err error) {
 	data, raw := memory.Zeros[float32](n*dim), make([]byte, 4*dim)
 	c.rows = make([]row, 0, n)
 	for c.span < n {
-		word, err := readBinaryWord(file)
+		word, err := readBinaryID(file)
 		if err != nil {
 			return c, err
 		}
@@ -65,9 +65,9 @@ func readBinaryRows(file *bufio.Reader, n, dim int) (c chunk, err error) {
 
 var newline = []byte("\n")
 
-// readBinaryWord reads a word and the space after it. It removes a newline before the
+// readBinaryID reads a word and the space after it. It removes a newline before the
 // word, with which word2vec, but not every other program, ends the previous row.
-func readBinaryWord(r *bufio.Reader) (string, error) {
+func readBinaryID(r *bufio.Reader) (string, error) {
 	word, err := r.ReadSlice(' ')
 	if err == bufio.ErrBufferFull {
 		return "", fmt.Errorf("damaged: a word doesn't end within %d bytes", len(word))

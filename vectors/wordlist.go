@@ -153,7 +153,7 @@ func (l *wordList) next(row *row) error {
 		t := l.rows[0]
 		l.rows = l.rows[1:]
 		l.read++
-		row.name, row.notWord, row.id, row.columns = t.Name, t.NotWord, t.ID, slices.Clone(t.Columns)
+		row.name, row.notID, row.id, row.columns = t.Name, t.NotID, t.ID, slices.Clone(t.Columns)
 		if t.Err != nil && row.err == nil {
 			row.err = fmt.Errorf("row %d of %s: %w", l.read, l.file, t.Err)
 		}

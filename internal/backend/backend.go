@@ -3,7 +3,7 @@
 // computes the steps:
 //
 //	t, err := device.Trainer(backend.Problem{X: x, Dim: 50, Hyperparameters: recipe})
-//	sums, err := t.Epoch(ctx, 1, 100) // 100 words per dictionary step
+//	sums, err := t.Epoch(ctx, 1, 100) // 100 rows per dictionary step
 //	codes, err := t.Codes()
 //
 // Code that only trains or encodes needs packages train and encode instead.
@@ -44,10 +44,10 @@ type Problem struct {
 	Dictionary      []float32   // initial D, K×L; nil for random atoms
 	Hyperparameters model.Paper // all set, including Atoms
 	Loss            graph.Loss  // nil for the loss that Hyperparameters.Loss names
-	Words           func(n int) // called for progress when a pass has processed n more words, from any goroutine; may be nil
+	Rows            func(n int) // called for progress when a pass has processed n more rows, from any goroutine; may be nil
 }
 
-// Len returns the number of words, V.
+// Len returns the number of rows, V.
 func (p Problem) Len() int { return len(p.X) / p.Dim }
 
 // Validate returns an error unless X is one or more vectors of length Dim, Dictionary is nil or K×L, and the
@@ -82,7 +82,7 @@ func (p Problem) Spec() graph.Spec {
 	}
 }
 
-// Batch returns the number of words of a dictionary step in the first epoch. Later epochs have at most this number.
+// Batch returns the number of rows of a dictionary step in the first epoch. Later epochs have at most this number.
 func (p Problem) Batch() int {
 	if p.Hyperparameters.AuthorsOrder {
 		return 1
@@ -128,7 +128,7 @@ type Learned interface {
 type Trainer interface {
 	Learned
 
-	// Epoch runs an epoch, counted from 1. A dictionary step has batch words; the last may have fewer.
+	// Epoch runs an epoch, counted from 1. A dictionary step has batch rows; the last may have fewer.
 	Epoch(ctx context.Context, epoch, batch int) (Sums, error)
 
 	// Codes returns a copy of A, V×K.
@@ -138,9 +138,9 @@ type Trainer interface {
 	Restore(dictionary []float32, codes *vectors.CSR) error
 }
 
-// Sums are the metrics of an epoch, summed over words.
+// Sums are the metrics of an epoch, summed over rows.
 type Sums struct {
-	RunningLoss float64 // loss of each word before its dictionary step
+	RunningLoss float64 // loss of each row before its dictionary step
 	Steps       int     // number of dictionary steps
 	Shortened   int     // number of dictionary steps that the line search shortened, α < 1
 

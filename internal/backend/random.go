@@ -13,7 +13,7 @@ import (
 const (
 	dictionaryStream = 0
 	codeStream       = 1
-	wordStream       = 2
+	rowStream        = 2
 )
 
 // randomDictionary returns random atoms, K×L, uniform in ±0.6/√(L+K).
@@ -26,22 +26,22 @@ func randomDictionary(seed uint64, atoms, dim int) []float32 {
 	return d
 }
 
-// InitialCode sets code, of length K, to the initial code of a word: dense, uniform in ±0.6/√(K+1).
-func InitialCode(code []float32, seed uint64, word int) {
-	uniform(code, InitialCodeScale(len(code)), seed, codeStream, uint64(word))
+// InitialCode sets code, of length K, to the initial code of a row: dense, uniform in ±0.6/√(K+1).
+func InitialCode(code []float32, seed uint64, row int) {
+	uniform(code, InitialCodeScale(len(code)), seed, codeStream, uint64(row))
 }
 
 // InitialCodeScale returns the bound of the values of an [InitialCode].
 func InitialCodeScale(atoms int) float64 { return 0.6 / math.Sqrt(float64(atoms+1)) }
 
 // RandomDirection sets direction to the k-th initial atom, uniform in ±1, for a vocabulary that has too few
-// words to initialise all atoms.
+// rows to initialise all atoms.
 func RandomDirection(direction []float32, seed uint64, k int) {
-	uniform(direction, 1, seed, wordStream, uint64(k))
+	uniform(direction, 1, seed, rowStream, uint64(k))
 }
 
 // uniform fills dst, a row of a stream's matrix, with numbers in (−scale, scale). Numbers 4i to 4i+3 come from the
-// four words of the Philox block with the counter (i, stream, row, row>>32) and the key seed. Each word is mapped to
+// four words of the Philox block with the counter (i, stream, row, row>>32) and the key seed. Each row is mapped to
 // the middle of one of 2²⁴ equal intervals.
 func uniform(dst []float32, scale float64, seed uint64, stream uint32, row uint64) {
 	const intervals = 1 << 24

@@ -52,9 +52,9 @@ type matrix struct {
 
 // matrices returns the matrices of the state of a model's training.
 func matrices(i *model.Info) []matrix {
-	words, atoms, dim := i.Training.Input.Words, i.Training.Recipe.Base().Atoms, i.Training.Input.Dim
+	rows, atoms, dim := i.Training.Input.Rows, i.Training.Recipe.Base().Atoms, i.Training.Input.Dim
 	if isPaper(i) {
-		return []matrix{{SquaredGradients, []int{atoms, dim}}, {GradientSums, []int{words, atoms}}, {SquareSums, []int{words, atoms}}}
+		return []matrix{{SquaredGradients, []int{atoms, dim}}, {GradientSums, []int{rows, atoms}}, {SquareSums, []int{rows, atoms}}}
 	}
 	return []matrix{{CodeProducts, []int{atoms, atoms}}, {RowProducts, []int{atoms, dim}}, {Direction, []int{1, dim}}}
 }
@@ -71,7 +71,7 @@ func (m Matrix) file() string { return modeldir.State + "/" + string(m) + ".npy"
 type State struct {
 	Batch   int    `json:"batch"`   // number of training rows of the next dictionary step
 	Vectors string `json:"vectors"` // SHA-256 of the training vectors, in hexadecimal
-	Words   string `json:"words"`   // SHA-256 of the words of the training rows, each with a newline, in hexadecimal
+	IDs     string `json:"ids"`     // SHA-256 of the ids of the training rows, each with a newline, in hexadecimal
 }
 
 // progress is the content of [modeldir.Progress], the last file of a checkpoint to be written.
@@ -228,9 +228,9 @@ func open(dir string) (*Checkpoint, error) {
 
 // check returns an error unless p, read from data, is the progress of m.
 func (p *progress) check(m *model.Model, data []byte) error {
-	rows := m.Info.Training.Input.Words
+	rows := m.Info.Training.Input.Rows
 	switch paper := isPaper(&m.Info); {
-	case paper != (m.Codes != nil) || paper && m.Info.Words() != rows:
+	case paper != (m.Codes != nil) || paper && m.Info.Rows() != rows:
 		return errors.New("the model's codes are not the codes of this training")
 	case p.Batch < 1 || p.Batch > rows:
 		return fmt.Errorf("wrong number of words of a dictionary step (got %d, want 1 to %d)", p.Batch, rows)

@@ -15,20 +15,20 @@ func TestOpen(t *testing.T) {
 	common := model.Common{Method: model.Signed, Atoms: 3, Epochs: 1, DictionarySteps: 1}
 	for name, change := range map[string]func(m *model.Model){
 		"none":           func(m *model.Model) { m.Codes, m.Info.Encoding = nil, nil },
-		"of other words": func(m *model.Model) { m.Info.Training.Input.Words++ },
+		"of other words": func(m *model.Model) { m.Info.Training.Input.Rows++ },
 		"of best": func(m *model.Model) {
 			m.Info.Training.Recipe = model.Best{Common: common, Lambda: 1}
 			m.Dictionary.Mean = make([]float32, m.Dictionary.Dim)
 		},
 		"": func(*model.Model) {},
 	} {
-		training := model.Training{Input: model.Input{Words: 1, Dim: 2}, Recipe: model.Paper{
+		training := model.Training{Input: model.Input{Rows: 1, Dim: 2}, Recipe: model.Paper{
 			Common: common, Loss: model.Squared, Rate: 0.05,
 		}}
 		m := &model.Model{
 			Info:       model.Info{Training: training, Encoding: training.Made()},
 			Dictionary: model.Dictionary{Dim: 2, Atoms: make([]float32, 6)},
-			Codes:      &vectors.Sparse{Words: []string{"a"}, CSR: vectors.CSR{Rows: 1, Cols: 3, Ptr: []int64{0, 0}}},
+			Codes:      &vectors.Sparse{IDs: []string{"a"}, CSR: vectors.CSR{Rows: 1, Cols: 3, Ptr: []int64{0, 0}}},
 		}
 		change(m)
 		dir := filepath.Join(t.TempDir(), "model")

@@ -50,7 +50,7 @@ func advice(cmd *cobra.Command, err error) string {
 		gpu := device != nil && strings.HasPrefix(device.Value.String(), "cuda")
 		add("atoms", "lower", "")
 		if !gpu || paper { // only the paper's recipe needs all words on a GPU
-			add("max-words", "lower", "")
+			add("max-rows", "lower", "")
 		}
 		if !gpu {
 			add("overcommit", "try", "")

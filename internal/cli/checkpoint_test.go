@@ -97,7 +97,7 @@ func TestResumeRefuses(t *testing.T) {
 	for _, tt := range []struct{ line, want string }{
 		{line + " -o moved", "moved.tmp0123abcd/old to moved"},
 		{strings.Replace(line, "in.txt", "other.txt", 1) + " -o model", "the input's sha256 (got "},
-		{line + " -o model --max-words 50", "the input's words (got 50, want 60)"},
+		{line + " -o model --max-rows 50", "the input's rows (got 50, want 60)"},
 		{strings.Replace(line, "-k 20", "-k 30", 1) + " -o model", "atoms (got 30, want 20)"},
 		{line + " -o model --lambda 0.25", "lambda (got 0.25, want 0.5)"},
 		{line + " -o done", "done: is not a checkpoint: its training is finished, or stored no checkpoints"},

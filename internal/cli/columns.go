@@ -188,7 +188,7 @@ func compareFiles(cmd *cobra.Command, path, against string, dimensions int) erro
 	if err != nil {
 		return usagef("%s: %w", against, err)
 	}
-	both := &vectors.Sparse{Words: slices.Concat(m.Codes.Words, other.Codes.Words), CSR: vectors.CSR{Cols: m.Codes.Cols}}
+	both := &vectors.Sparse{IDs: slices.Concat(m.Codes.IDs, other.Codes.IDs), CSR: vectors.CSR{Cols: m.Codes.Cols}}
 	both.Append(&m.Codes.CSR)
 	both.Append(&other.Codes.CSR)
 	if m.Codes.Texts != nil && other.Codes.Texts != nil {

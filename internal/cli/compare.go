@@ -76,11 +76,11 @@ func compareWords(cmd *cobra.Command, path string, words []string, dimensions in
 	c := comparison{Pairs: []pair{}}
 	var codes []interpret.Code
 	for _, word := range words {
-		row, err := findWord(x, word)
+		row, err := findRow(x, word)
 		if err != nil {
 			return err
 		}
-		word = x.Codes.Words[row]
+		word = x.Codes.IDs[row]
 		code := x.Code(row)
 		for i, other := range codes {
 			shared, _ := interpret.Compare(other, code)

@@ -26,9 +26,9 @@ func damageDir(t *testing.T) clitest.Dir {
 	dir.Write(t, "reference.txt", clitest.Text(reference))
 	dir.Write(t, "labels.tsv", []byte("dimension\tlabel\n3\tthree\n"))
 	var table []byte
-	for i := range x.Words {
+	for i := range x.IDs {
 		row, err := json.Marshal(map[string]any{
-			"id": fmt.Sprint("d%", i), "text": fmt.Sprintf("text of %s and more%d rain%[2]d", x.Words[i], i%7), "kind": []string{"wet", "dry", "new"}[i%3], "vector": x.Row(i),
+			"id": fmt.Sprint("d%", i), "text": fmt.Sprintf("text of %s and more%d rain%[2]d", x.IDs[i], i%7), "kind": []string{"wet", "dry", "new"}[i%3], "vector": x.Row(i),
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -76,7 +76,7 @@ func (e *embedder) close() {
 func (e *embedder) embed(m *model.Model, text string) (interpret.Code, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	x := &vectors.Dense{Words: []string{"text"}, Dim: m.Dictionary.Dim}
+	x := &vectors.Dense{IDs: []string{"text"}, Dim: m.Dictionary.Dim}
 	line, err := e.ask(text)
 	if err == nil {
 		err = json.Unmarshal(line, &x.Data)

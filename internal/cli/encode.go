@@ -189,7 +189,7 @@ func reportEncoding(cmd *cobra.Command, output string, i model.Info) error {
 	e := i.Encoding
 	if e.Unreached > 0 {
 		var named []string
-		for _, word := range e.UnreachedWords {
+		for _, word := range e.UnreachedIDs {
 			named = append(named, fmt.Sprintf("%.100q", word))
 		}
 		if e.Unreached > len(named) {
@@ -202,9 +202,9 @@ func reportEncoding(cmd *cobra.Command, output string, i model.Info) error {
 		model.Info
 	}{output, i}, func(b *strings.Builder) {
 		atoms := i.Training.Recipe.Base().Atoms
-		fmt.Fprintf(b, "%s: %d %s × %d sparse dimensions\n", escape.Text(output), e.Input.Words, e.Input.Kind(), atoms)
-		if e.Input.Words == 0 { // a shard of an input with fewer blocks than shards
-			fmt.Fprintf(b, "  shard %d/%d has no rows: the input has %d, in blocks of %d\n", e.Shard.Index, e.Shard.Of, e.Shard.Words, encode.Block)
+		fmt.Fprintf(b, "%s: %d %s × %d sparse dimensions\n", escape.Text(output), e.Input.Rows, e.Input.Kind(), atoms)
+		if e.Input.Rows == 0 { // a shard of an input with fewer blocks than shards
+			fmt.Fprintf(b, "  shard %d/%d has no rows: the input has %d, in blocks of %d\n", e.Shard.Index, e.Shard.Of, e.Shard.Rows, encode.Block)
 		} else {
 			describeCodes(b, *e, atoms)
 			if e.Gap > 0 {

@@ -35,8 +35,8 @@ func checkEncoding(t *testing.T, dir clitest.Dir, name string, d *vectors.Dense,
 	if want := map[bool]int{true: encode.SearchVersion}[e.Gap == 0]; e.Search != want {
 		t.Errorf("version %d of the search, want %d", e.Search, want)
 	}
-	if !slices.Equal(m.Codes.Words, d.Words) || m.Info.Encoding.Input.Words != d.Len() {
-		t.Fatalf("%d words, want %d", len(m.Codes.Words), d.Len())
+	if !slices.Equal(m.Codes.IDs, d.IDs) || m.Info.Encoding.Input.Rows != d.Len() {
+		t.Fatalf("%d words, want %d", len(m.Codes.IDs), d.Len())
 	}
 	nonnegative := m.Info.Training.Recipe.Base().Method == "B"
 	o := encode.Options{Lambda: e.Lambda, Nonnegative: nonnegative, Steps: e.Steps, Nonzeros: e.Nonzeros}
@@ -45,7 +45,7 @@ func checkEncoding(t *testing.T, dir clitest.Dir, name string, d *vectors.Dense,
 		dictionary[i] = float64(x)
 	}
 	var loss, l1 float64
-	for i := range m.Codes.Words {
+	for i := range m.Codes.IDs {
 		y, a := make([]float64, d.Dim), make([]float64, m.Codes.Cols)
 		for j, x := range d.Row(i) {
 			if y[j] = float64(x); m.Dictionary.Mean != nil {
@@ -158,11 +158,11 @@ func TestEncodeOddRows(t *testing.T) {
 	dir, _ := clitest.Sample(t)
 	dir.MustRun(t, "paper train in.txt -o a -k 20 --epochs 3")
 	dir.Write(t, "odd.txt", []byte("x 1 2 3 4 5 6 7 8\nx 8 7 6 5 4 3 2 1\nnull 0 0 0 0 0 0 0 0\ny 1 1 1 1 1 1 1 1\n"))
-	_, stderr := dir.MustRun(t, "encode a odd.txt -o out --skip-bad --max-words 3")
-	if m := dir.Model(t, "out"); !slices.Equal(m.Codes.Words, []string{"x", "x", "y"}) || !strings.Contains(stderr, `malformed rows dropped: 1 (odd.txt:3: word "null": all numbers are zero)`) {
-		t.Errorf("words %q, on standard error %s", m.Codes.Words, stderr)
+	_, stderr := dir.MustRun(t, "encode a odd.txt -o out --skip-bad --max-rows 3")
+	if m := dir.Model(t, "out"); !slices.Equal(m.Codes.IDs, []string{"x", "x", "y"}) || !strings.Contains(stderr, `malformed rows dropped: 1 (odd.txt:3: word "null": all numbers are zero)`) {
+		t.Errorf("words %q, on standard error %s", m.Codes.IDs, stderr)
 	}
-	cmd := dir.Command(strings.Fields("encode a - -o piped --skip-bad --max-words 3")...)
+	cmd := dir.Command(strings.Fields("encode a - -o piped --skip-bad --max-rows 3")...)
 	cmd.Stdin = bytes.NewReader(dir.Read(t, "odd.txt"))
 	if code, _, stderr := clitest.Output(t, cmd); code != 0 || dir.Learned(t, "piped") != dir.Learned(t, "out") {
 		t.Errorf("standard input is encoded otherwise: exit code %d, %s", code, stderr)
@@ -175,7 +175,7 @@ func manyVectors(t *testing.T, dir clitest.Dir, words int) {
 	d := &vectors.Dense{Dim: 4}
 	rng := rand.New(rand.NewPCG(7, 8))
 	for i := range words {
-		d.Words = append(d.Words, fmt.Sprintf("w%d", i))
+		d.IDs = append(d.IDs, fmt.Sprintf("w%d", i))
 		for range d.Dim {
 			d.Data = append(d.Data, float32(rng.NormFloat64()))
 		}
@@ -189,7 +189,7 @@ func TestMerge(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)
 	manyVectors(t, dir, 3*encode.Block+100)
-	dir.MustRun(t, "paper train many.txt -o model --epochs 2 -k 9 --max-words 500 --center")
+	dir.MustRun(t, "paper train many.txt -o model --epochs 2 -k 9 --max-rows 500 --center")
 	for _, flags := range []string{"", "--exact --gap 1e-5"} {
 		stdout, _ := dir.MustRun(t, "encode model many.txt -o whole --force --workers 1 "+flags)
 		want := clitest.Dir(dir.Path("whole")).Tree(t)
@@ -234,8 +234,8 @@ func TestEncodeSays(t *testing.T) {
 	dir.MustRun(t, "encode a in.txt -o shard --shard 1/1 --exact")
 	info := string(dir.Read(t, "shard/model.json"))
 	for _, tt := range []struct{ encoding, shard, want string }{
-		{`"unreached": 6, "unreached_words": ["word0", "word3"]`, `"unreached_rows": [0, 3]`, `rows above the duality gap of 0.0001: 6 ("word0", "word3", …)`},
-		{`"unreached": 1, "unreached_words": ["word0"]`, `"unreached_rows": [0]`, `rows above the duality gap of 0.0001: 1 ("word0")`},
+		{`"unreached": 6, "unreached_ids": ["word0", "word3"]`, `"unreached_rows": [0, 3]`, `rows above the duality gap of 0.0001: 6 ("word0", "word3", …)`},
+		{`"unreached": 1, "unreached_ids": ["word0"]`, `"unreached_rows": [0]`, `rows above the duality gap of 0.0001: 1 ("word0")`},
 	} {
 		changed := strings.Replace(info, `"shard": {`, tt.encoding+`, "shard": {`+tt.shard+`,`, 1)
 		dir.Write(t, "shard/model.json", []byte(changed))

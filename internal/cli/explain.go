@@ -49,7 +49,7 @@ were made with. With --vocabulary, that model, its words and labels describe the
 			}
 			var all []explanation
 			for _, word := range args[1:] {
-				row, err := findWord(x, word)
+				row, err := findRow(x, word)
 				if err != nil {
 					return err
 				}

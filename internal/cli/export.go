@@ -72,7 +72,7 @@ func writeTopics(ctx context.Context, w io.Writer, m exported) error {
 	c := csv.NewWriter(w)
 	c.Write([]string{"id", "topic", "label", "theme"})
 	for i, id := range t.Rows {
-		row := []string{m.Codes.Words[i], "", "", ""}
+		row := []string{m.Codes.IDs[i], "", "", ""}
 		if id != topics.None {
 			row = append(row[:1], fmt.Sprint(id), label[id], fmt.Sprint(t.ThemeOf[i]))
 		}
@@ -181,7 +181,7 @@ with its model and export them with --vocabulary, which refuses codes of another
 			} else { // the output is checked before the model is read
 				err = writeFile(cmd, output, write)
 			}
-			if _, ok := errors.AsType[*vectors.WordError](err); ok {
+			if _, ok := errors.AsType[*vectors.IDError](err); ok {
 				return usageError{fmt.Errorf("%w; --escape encodes it", err)}
 			}
 			if errors.Is(err, vectors.ErrUnindexable) {
@@ -206,7 +206,7 @@ func openForExport(cmd *cobra.Command, dir string, escape, normalize bool) (*mod
 		return nil, err
 	}
 	if escape {
-		m.Codes.Words = vectors.Escape(m.Codes.Words)
+		m.Codes.IDs = vectors.Escape(m.Codes.IDs)
 	}
 	if normalize {
 		norms, err := m.Norms(cmd.Context())

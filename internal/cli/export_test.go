@@ -158,7 +158,7 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 func TestExportInterrupted(t *testing.T) {
 	t.Parallel()
 	m := exportModel()
-	m.Codes.Words[0] = strings.Repeat("long", 100_000) // more than any buffer holds
+	m.Codes.IDs[0] = strings.Repeat("long", 100_000) // more than any buffer holds
 	dir := clitest.Save(t, m)
 	ctx, cancel := context.WithCancel(context.Background())
 	writes := 0

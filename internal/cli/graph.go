@@ -60,7 +60,7 @@ fixed dictionary, "learn" one of online learning, both with the squared loss.`,
 			for _, step := range steps {
 				switch {
 				case dot == step.name:
-					expr, err := step.build(f.exampleSpec(), exampleWords)
+					expr, err := step.build(f.exampleSpec(), exampleRows)
 					if err != nil {
 						return err
 					}
@@ -91,7 +91,7 @@ fixed dictionary, "learn" one of online learning, both with the squared loss.`,
 }
 
 // The listing does not depend on the sizes, and a picture needs only small ones.
-const exampleAtoms, exampleDim, exampleWords = 5, 3, 4
+const exampleAtoms, exampleDim, exampleRows = 5, 3, 4
 
 func (f *objectiveFlags) exampleSpec() graph.Spec {
 	h := f.Paper

@@ -29,7 +29,7 @@ func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	dir, x := evalDir(t)
 	d := clitest.Vectors(60, 8)
-	copy(d.Words, evilWords)
+	copy(d.IDs, evilWords)
 	text := evil + ".txt"
 	dir.Write(t, text, clitest.Text(d))
 	dir.Write(t, evil+".broken", []byte("a 1 2\n\x1b[2J 1 x\n"))
@@ -38,7 +38,7 @@ func TestHostileNames(t *testing.T) {
 	dir.Write(t, evil+".labels", []byte(strings.Repeat("\x1b[2J\tword20 word21\n\u009b\tword22\n", 10)))
 	model, mixed := evil+".model", evil+".mixed"
 	for i, word := range evilWords {
-		x.Words, x.Data = append(x.Words, word), append(x.Data, x.Row(i)...)
+		x.IDs, x.Data = append(x.IDs, word), append(x.Data, x.Row(i)...)
 	}
 	dir.Write(t, mixed, clitest.Text(x))
 	pairs := []string{"--wordsim", evil + ".pairs"}
@@ -187,8 +187,8 @@ func TestHostileNames(t *testing.T) {
 		}
 	}
 	back, _, err := vectors.Read(t.Context(), []string{dir.Path(evil + ".out")}, vectors.ReadOptions{})
-	if err != nil || !slices.Equal(back.Words, d.Words) {
-		t.Errorf("read back %q, %v", back.Words, err)
+	if err != nil || !slices.Equal(back.IDs, d.IDs) {
+		t.Errorf("read back %q, %v", back.IDs, err)
 	}
 }
 

@@ -14,7 +14,7 @@ type inputFlags struct {
 // registerInput adds the flags of a file of vectors.
 func (f *inputFlags) registerInput(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.IntVar(&f.MaxWords, "max-words", 0, "read only the first `n` words (default all)")
+	flags.IntVar(&f.MaxRows, "max-rows", 0, "read only the first `n` rows (default all)")
 	flags.BoolVar(&f.SkipBad, "skip-bad", false, "drop malformed rows instead of stopping at the first")
 	flags.StringVar(&f.WordList, "words", "", "`file` with one word per line, or a table with words or texts, for vectors without words, or instead of words in .npz, .safetensors and tables")
 	flags.StringVar((*string)(&f.Rows), "rows", "", "kind of rows: `words`, which are distinct, or texts, such as sentences, which may repeat (default by the name of their column, or by their content)")

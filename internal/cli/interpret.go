@@ -191,7 +191,7 @@ func readVectors(cmd *cobra.Command, path string, o vectors.ReadOptions) (*vecto
 }
 
 // findWord returns the row of a word, or of the only text that contains it.
-func findWord(x *interpret.Index, word string) (int, error) {
+func findRow(x *interpret.Index, word string) (int, error) {
 	if row, ok := x.Row(word); ok {
 		return row, nil
 	}
@@ -199,24 +199,24 @@ func findWord(x *interpret.Index, word string) (int, error) {
 		return 0, err
 	}
 	row, err := x.Find(word)
-	if unknown, ok := errors.AsType[*interpret.UnknownWordError](err); ok {
-		return 0, unknownWord(x, unknown)
+	if unknown, ok := errors.AsType[*interpret.UnknownIDError](err); ok {
+		return 0, unknownRow(x, unknown)
 	}
 	return row, err
 }
 
 // unknownWord returns the error for an unknown word, with similar words.
-func unknownWord(x *interpret.Index, err *interpret.UnknownWordError) error {
+func unknownRow(x *interpret.Index, err *interpret.UnknownIDError) error {
 	closest := wordList(err.Closest[:min(5, len(err.Closest))], ", ")
 	switch {
 	case err.Texts > 0:
-		return usagef("%d texts match %.100q; name one by its id, such as %s", err.Texts, err.Word, closest)
+		return usagef("%d texts match %.100q; name one by its id, such as %s", err.Texts, err.ID, closest)
 	case x.Codes.Texts != nil:
-		return usagef("%.100q is no id, and no text has all of its words", err.Word)
+		return usagef("%.100q is no id, and no text has all of its words", err.ID)
 	case closest == "":
-		return usagef("%.100q is not among the %d words, and none is spelled like it", err.Word, x.Codes.Rows)
+		return usagef("%.100q is not among the %d words, and none is spelled like it", err.ID, x.Codes.Rows)
 	}
-	return usagef("%.100q is not among the %d words; similar ones are %s", err.Word, x.Codes.Rows, closest)
+	return usagef("%.100q is not among the %d words; similar ones are %s", err.ID, x.Codes.Rows, closest)
 }
 
 // An item is a row in a list: a word, or the id of a text and the text.
@@ -229,7 +229,7 @@ type item struct {
 
 // newItem returns the item of a row. Its excerpt prefers the given words.
 func newItem(x *interpret.Index, row int, words ...string) item {
-	i := item{Word: x.Codes.Words[row]}
+	i := item{Word: x.Codes.IDs[row]}
 	if x.Codes.Texts != nil {
 		i.Text = &x.Codes.Texts.Text[row]
 		i.excerpt = func() string {

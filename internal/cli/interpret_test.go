@@ -168,7 +168,7 @@ func TestOddWords(t *testing.T) {
 	t.Parallel()
 	const persian = "می\u200cخواهم" // a joiner is a part of such words
 	m := readable()
-	m.Codes.Words = []string{"New York", "\x1b[2Jread", " ", `"`, persian, "ça,va"}
+	m.Codes.IDs = []string{"New York", "\x1b[2Jread", " ", `"`, persian, "ça,va"}
 	m.Codes.Value[5] = 1e-5
 	dir := clitest.Save(t, m)
 	checkTable(t, dir, "top model 0 1", `dimension  variance  label                     words

@@ -108,7 +108,7 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 		if f.save {
 			files = append(files, filepath.Join(path, modeldir.Intrusion))
 		}
-		models, identities, words = append(models, m), append(identities, identity), append(words, m.Codes.Words)
+		models, identities, words = append(models, m), append(identities, identity), append(words, m.Codes.IDs)
 	}
 	t, err := intrusion.NewTest(input, reference, words...)
 	if err != nil {

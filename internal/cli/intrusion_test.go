@@ -136,7 +136,7 @@ func TestIntrusionAuto(t *testing.T) {
 		t.Errorf("standard error has %s", stderr)
 	}
 	dir.Unchanged(t, before) // without --save
-	test, err := intrusion.NewTest(x, reference, x.Words)
+	test, err := intrusion.NewTest(x, reference, x.IDs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestIntrusionAuto(t *testing.T) {
 	if all := intrusion.Controls; !reflect.DeepEqual(controls, map[string][]intrusion.Control{"a": all, "b": all}) {
 		t.Errorf("controls are %v", controls)
 	}
-	dir.Write(t, "copy.txt", append(clitest.Text(x), clitest.Text(&vectors.Dense{Words: []string{"more"}, Dim: 8, Data: make([]float32, 8)})...))
+	dir.Write(t, "copy.txt", append(clitest.Text(x), clitest.Text(&vectors.Dense{IDs: []string{"more"}, Dim: 8, Data: make([]float32, 8)})...))
 	if _, stderr := dir.MustRun(t, "intrusion auto a --input copy.txt --reference reference.txt"); !strings.Contains(stderr, "warning: a was trained on another file, in.txt, than copy.txt") {
 		t.Errorf("standard error has %s", stderr)
 	}

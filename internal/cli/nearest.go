@@ -68,8 +68,8 @@ texts that have all words, or else the best 100, are sorted by s·v + … alone;
 				}
 			}
 			q, err := x.Parse(query, nil)
-			if unknown, ok := errors.AsType[*interpret.UnknownWordError](err); ok {
-				return unknownWord(x, unknown)
+			if unknown, ok := errors.AsType[*interpret.UnknownIDError](err); ok {
+				return unknownRow(x, unknown)
 			} else if err != nil {
 				return usageError{err}
 			}

@@ -106,7 +106,7 @@ func (f *experimentFlags) open(cmd *cobra.Command, path string) error {
 	f.Show = func(r model.Recipe) (train.Options, func()) {
 		p := newProgress(log, f.lines, f.X.Len(), 2, r.Base().Epochs)
 		return train.Options{
-			Begin: func(i model.Info) { p.begin(i.Training.Epochs) }, Progress: p.words, Epoch: p.epoch,
+			Begin: func(i model.Info) { p.begin(i.Training.Epochs) }, Progress: p.rows, Epoch: p.epoch,
 			Note: func(line string) { p.say(stderr, line) },
 		}, p.bar.clear
 	}
@@ -168,7 +168,7 @@ OUT/report.md with tables (.tsv) and figures (.png, .svg) beside it, and prints 
 					if err != nil {
 						return err
 					}
-					if f.Test, err = intrusion.NewTest(f.X, judge, f.X.Words); err != nil {
+					if f.Test, err = intrusion.NewTest(f.X, judge, f.X.IDs); err != nil {
 						return intrusionError(err, args[0], args[0], reference)
 					}
 				}

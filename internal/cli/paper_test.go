@@ -88,7 +88,7 @@ func TestPaperRefuses(t *testing.T) {
 		"paper tune x.txt --data bad -o out":                                           "EN-WS-353-ALL.txt:1",
 		"paper tune strange.txt --data data -o out":                                    "strange.txt: no score in WS-353",
 		"paper tune x.txt --data data -o x.txt":                                        `-o is "x.txt", want a directory`,
-		"paper tune x.txt --max-words 80 --data data -o done --lambda 0.1 --factor 1":  "remove it or choose another directory",
+		"paper tune x.txt --max-rows 80 --data data -o done --lambda 0.1 --factor 1":   "remove it or choose another directory",
 		"paper report x.txt --data data -o out --reference x.txt":                      "x.txt has the same vectors as x.txt",
 		"paper report x.txt --data data -o out --reference strange.txt":                "no word is in all of x.txt and strange.txt",
 		"paper report x.txt --data data -o done/A-k12-lambda0.1 --lambda 1 --factor 1": "is in the directory of a model",

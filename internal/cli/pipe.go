@@ -79,18 +79,18 @@ func readBatch(r io.Reader, dim int) (*vectors.Dense, error) {
 		return nil, usagef("standard input: the batch has %d rows, want 0 to %d", rows, math.MaxInt32)
 	}
 	x := &vectors.Dense{Dim: dim}
-	for len(x.Words) < int(rows) { // memory grows with the input, not with the number of rows in the header
-		n := min(int(rows)-len(x.Words), encode.Block)
+	for len(x.IDs) < int(rows) { // memory grows with the input, not with the number of rows in the header
+		n := min(int(rows)-len(x.IDs), encode.Block)
 		part := make([]float32, n*dim)
 		if err := binary.Read(r, binary.LittleEndian, part); err != nil {
 			return nil, usagef("standard input: the batch ends before its %d rows of %d numbers: %w", rows, dim, err)
 		}
 		for i := range n {
 			if row := part[i*dim:][:dim]; !slices.ContainsFunc(row, func(v float32) bool { return v != 0 }) {
-				return nil, usagef("standard input: row %d of the batch: all numbers are zero", len(x.Words)+i+1)
+				return nil, usagef("standard input: row %d of the batch: all numbers are zero", len(x.IDs)+i+1)
 			}
 		}
-		x.Words, x.Data = append(x.Words, make([]string, n)...), append(x.Data, part...)
+		x.IDs, x.Data = append(x.IDs, make([]string, n)...), append(x.Data, part...)
 	}
 	return x, nil
 }

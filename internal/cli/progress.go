@@ -44,7 +44,7 @@ type bar struct {
 	terminal    *os.File                 // nil if w is none
 	drawn       *progressbar.ProgressBar // nil without a terminal
 	counts      bool
-	words       int          // counted so far
+	rows        int          // counted so far
 	percent     atomic.Int32 // of the input that was read, or 0 if that is unknown
 	start, last time.Time
 }
@@ -90,7 +90,7 @@ func (b *bar) add(n int) {
 	if !b.counts {
 		return
 	}
-	b.words += n
+	b.rows += n
 	share := ""
 	if percent := b.percent.Load(); percent > 0 {
 		share = fmt.Sprintf(", %d %% of the input", percent)
@@ -110,7 +110,7 @@ func (b *bar) read(share float64) { b.percent.Store(int32(100 * share)) }
 // say writes a line with the count.
 func (b *bar) say(more string) {
 	seconds := time.Since(b.start).Seconds()
-	say(b.w, "%d words in %.1f s, %.0f words/s%s", b.words, seconds, float64(b.words)/seconds, more)
+	say(b.w, "%d words in %.1f s, %.0f words/s%s", b.rows, seconds, float64(b.rows)/seconds, more)
 }
 
 func (b *bar) clear() {
@@ -160,7 +160,7 @@ func (p *progress) describe(done int, more string) {
 }
 
 // words adds n words of a pass. It may be called from any goroutine.
-func (p *progress) words(n int) {
+func (p *progress) rows(n int) {
 	if p.bar.add(n); p.bar.drawn != nil {
 		p.bar.describe(p.description, p.more) // Add redraws at whole percents only
 	}

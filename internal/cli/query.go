@@ -84,7 +84,7 @@ unless --signed is given.`,
 				for i := range index {
 					queries.AppendRow(index[i], values[i])
 				}
-				queries.Words, queries.Texts = append(queries.Words, x.Words...), queries.Texts.Join(x.Texts)
+				queries.IDs, queries.Texts = append(queries.IDs, x.IDs...), queries.Texts.Join(x.Texts)
 				if x.Texts != nil && len(x.Texts.Columns) > 0 {
 					continue // all values of a column determine its type in JSON
 				}

@@ -25,9 +25,9 @@ func TestQuery(t *testing.T) {
 		"query model q.txt --weights 1 --signed": `{"id":"first","dimensions":3,"indices":[2],"values":[-1.4]}
 {"id":"second","dimensions":3,"indices":[2],"values":[3]}
 `,
-		"query model q.txt --more 2=2.5 --less 0 --max-words 1": `{"id":"first","dimensions":3,"indices":[0,1,2],"values":[0.1,0.8,1.1]}
+		"query model q.txt --more 2=2.5 --less 0 --max-rows 1": `{"id":"first","dimensions":3,"indices":[0,1,2],"values":[0.1,0.8,1.1]}
 `,
-		"query model q.txt --less 0=2 --max-words 1": `{"id":"first","dimensions":3,"indices":[1],"values":[0.8]}
+		"query model q.txt --less 0=2 --max-rows 1": `{"id":"first","dimensions":3,"indices":[1],"values":[0.8]}
 `,
 	} {
 		if stdout, _ := dir.MustRun(t, args); stdout != want {

@@ -63,10 +63,10 @@ An index has 8 bytes per nonzero, for its row and value. Rows of VECTORS that th
 trained on are found more often than new ones, by up to 0.04: give --queries. Queries that
 equal a row of VECTORS aren't counted as new.
 
-A model must encode the rows of VECTORS, in their order: give --max-words and other
+A model must encode the rows of VECTORS, in their order: give --max-rows and other
 flags of the input as for encoding.`,
 		Example: `  overcomplete recall sentences.parquet model --queries queries.parquet
-  overcomplete recall glove.txt model wider --max-words 50000 -k 20 --json`,
+  overcomplete recall glove.txt model wider --max-rows 50000 -k 20 --json`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := f.measure(cmd, args[0], args[1:])
@@ -104,7 +104,7 @@ func (f *recallFlags) measure(cmd *cobra.Command, path string, models []string) 
 	if f.queries != "" {
 		from = f.queries
 		read := f.ReadOptions
-		read.WordList, read.MaxWords = "", 0
+		read.WordList, read.MaxRows = "", 0
 		if queries, _, err = readVectors(cmd, from, read); err != nil {
 			return r, err
 		}

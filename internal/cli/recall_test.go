@@ -65,7 +65,7 @@ model       1.0     75.0 %  0.0 MB  1.000 ±0.000  1.000 ±0.000  1.000 ±0.000 
 		"recall x.txt nothing -k 1":                      "nothing",
 		"recall wide.txt model -k 1":                     "model: wrong length of atoms (got 2, want 3",
 		"recall other.txt model -k 1":                    `model: row 2 differs (got "c", want "d"`,
-		"recall x.txt model -k 1 --max-words 3":          "model: wrong number of codes (got 4, want 3",
+		"recall x.txt model -k 1 --max-rows 3":           "model: wrong number of codes (got 4, want 3",
 		"export model -f safetensors -o new --normalize": "--normalize has no effect on format safetensors",
 		"export model -f labels -o new --normalize":      "--normalize has no effect on format labels",
 	} {

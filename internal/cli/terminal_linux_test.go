@@ -78,10 +78,10 @@ func TestProgressBarFits(t *testing.T) {
 		written := draw(t, width, func(tty *os.File) {
 			const words = 117_000
 			p := newProgress(tty, false, words, 2, 20)
-			p.words(11 * 2 * words)
+			p.rows(11 * 2 * words)
 			p.epoch(model.Epoch{Epoch: 11, Error: 0.52, Sparsity: 0.923, Seconds: 1})
 			for !strings.Contains(p.bar.drawn.String(), "epoch 12/20") { // it is not redrawn at every call
-				p.words(0)
+				p.rows(0)
 			}
 		})
 		for _, line := range strings.FieldsFunc(written, func(r rune) bool { return r == '\r' || r == '\n' }) {

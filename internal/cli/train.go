@@ -43,7 +43,7 @@ type trainFlags struct {
 
 func newTrain() *cobra.Command {
 	f := trainFlags{passes: 1}
-	var trainWords string
+	var trainRows string
 	var topics int
 	h := train.Best()
 	cmd := &cobra.Command{
@@ -71,7 +71,7 @@ codes; "overcomplete export --format binary" turns their nonzeros into 1.`,
   overcomplete train "shards/part-*.parquet" -o model`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := parseTrainWords(&h, trainWords); err != nil {
+			if err := parseTrainRows(&h, trainRows); err != nil {
 				return err
 			}
 			if h.Topics = topics; topics == 0 && cmd.Flags().Changed("topics") {
@@ -86,7 +86,7 @@ codes; "overcomplete export --format binary" turns their nonzeros into 1.`,
 	}
 	flags := cmd.Flags()
 	f.registerOutput(cmd)
-	f.registerCommon(cmd, &h.Common, "(default 10·L, or half of --train-words or of the rows if that is fewer, but at least L; for texts the least of 10·L, 2359296/L and half of --train-words or of the rows)",
+	f.registerCommon(cmd, &h.Common, "(default 10·L, or half of --train-rows or of the rows if that is fewer, but at least L; for texts the least of 10·L, 2359296/L and half of --train-rows or of the rows)",
 		"(default 2; 4 for rows that are not sorted by frequency, such as texts)")
 	flags.Lookup("dictionary-steps").Usage += " (default 1 per 8192 training rows, from 16 to 64); fewer if a mini-batch would have less than 256 rows"
 	flags.StringVar((*string)(&h.Method), "method", string(h.Method), "A, or B for nonnegative codes (default A; B for texts)")
@@ -94,7 +94,7 @@ codes; "overcomplete export --format binary" turns their nonzeros into 1.`,
 	flags.IntVar(&h.Nonzeros, "nonzeros", 0, "maximum number of nonzeros per row, instead of --sparsity")
 	flags.Float64Var(&h.Lambda, "lambda", h.Lambda, "weight λ of Σ|a| in the objective, relative to the mean squared norm of the centred vectors")
 	flags.Float64Var(&h.Anchor, "anchor", h.Anchor, "how strongly atoms are regularised towards their initial vectors, which makes dimensions stable across seeds; 0 for not at all")
-	flags.StringVar(&trainWords, "train-words", "", "training `rows`: first:n or n, random:n or all; every row is encoded (default first:20·K for words sorted by frequency; random:100000 for other words, or 20·K if that is more; random:16000 for texts, or 2·K if that is more)")
+	flags.StringVar(&trainRows, "train-rows", "", "training `rows`: first:n or n, random:n or all; every row is encoded (default first:20·K for words sorted by frequency; random:100000 for other words, or 20·K if that is more; random:16000 for texts, or 2·K if that is more)")
 	flags.IntVar(&topics, "topics", 0, "default number of topics of the model; 0 learns none (default chosen from the rows for texts, 0 for words)")
 	flags.StringVar(&f.like, "like", "", "use the atoms of this `model` as anchors: the new model has its dimensions and labels")
 	f.registerRest(cmd)
@@ -155,13 +155,13 @@ func sameFile(a, b string) bool {
 	return err == nil && failed == nil && os.SameFile(first, second)
 }
 
-// parseTrainWords reads --train-words into h.
-func parseTrainWords(h *model.Best, flag string) error {
+// parseTrainWords reads --train-rows into h.
+func parseTrainRows(h *model.Best, flag string) error {
 	switch flag {
 	case "":
 		return nil
 	case "all":
-		h.TrainWords = math.MaxInt32
+		h.TrainRows = math.MaxInt32
 		return nil
 	}
 	which, number, two := strings.Cut(flag, ":")
@@ -171,9 +171,9 @@ func parseTrainWords(h *model.Best, flag string) error {
 	n, err := strconv.Atoi(number)
 	order, ok := map[string]model.Order{"first": model.Frequency, "random": model.None}[which]
 	if err != nil || !ok || n < 1 || n > math.MaxInt32 {
-		return usagef("--train-words is %q, want first:n or n, random:n or all, with n from 1 to %d", flag, math.MaxInt32)
+		return usagef("--train-rows is %q, want first:n or n, random:n or all, with n from 1 to %d", flag, math.MaxInt32)
 	}
-	h.TrainWords, h.Order = n, order
+	h.TrainRows, h.Order = n, order
 	return nil
 }
 
@@ -187,7 +187,7 @@ func (f *trainFlags) train(cmd *cobra.Command, paths []string, recipe model.Reci
 		Options: train.Options{
 			Checkpoint: &train.Checkpoint{Every: f.checkpoint, Resume: f.resume},
 			Begin:      func(i model.Info) { view.progress.begin(i.Training.Epochs) },
-			Progress:   func(n int) { view.progress.words(n) },
+			Progress:   func(n int) { view.progress.rows(n) },
 			Epoch:      func(e model.Epoch) { view.progress.epoch(e) },
 			Note:       view.note,
 		},
@@ -281,7 +281,7 @@ func (v *trainView) ready(source *vectors.Source, t model.Training) {
 	if h, is := t.Recipe.(model.Best); is && f.unusual {
 		f.warnUnusual(stderr, h, t.Input)
 	}
-	v.progress = newProgress(v.log, f.lines, t.Input.Words, f.passes, c.Epochs)
+	v.progress = newProgress(v.log, f.lines, t.Input.Rows, f.passes, c.Epochs)
 }
 
 func (v *trainView) note(line string) {
@@ -319,8 +319,8 @@ func (f *trainFlags) warnUnusual(stderr io.Writer, h model.Best, in model.Input)
 	case h.Nonzeros > in.Dim:
 		warn(stderr, "%d nonzeros per row are more than the %d dense dimensions; --nonzeros %d keeps as many", h.Nonzeros, in.Dim, in.Dim)
 	}
-	if most := max(in.Dim, in.Words/2); f.like == "" && h.Atoms > most && h.Atoms <= in.Words { // training refuses more
-		warn(stderr, "%d dimensions for %d rows, which initialise them: most will describe a single row; -k %d has two rows per dimension", h.Atoms, in.Words, most)
+	if most := max(in.Dim, in.Rows/2); f.like == "" && h.Atoms > most && h.Atoms <= in.Rows { // training refuses more
+		warn(stderr, "%d dimensions for %d rows, which initialise them: most will describe a single row; -k %d has two rows per dimension", h.Atoms, in.Rows, most)
 	}
 }
 
@@ -395,7 +395,7 @@ func (f *trainFlags) report(cmd *cobra.Command, i model.Info) error {
 	var err error
 	if themes == nil {
 		top, topRows, err = f.firstDimensions()
-	} else if i.Words() <= topicRows {
+	} else if i.Rows() <= topicRows {
 		largest, err = f.largestTopics(cmd.Context())
 	}
 	if cmd.Context().Err() == nil && err != nil {
@@ -412,8 +412,8 @@ func (f *trainFlags) report(cmd *cobra.Command, i model.Info) error {
 		t := &i.Training
 		last := t.Epochs[len(t.Epochs)-1]
 		rows := i.Encoding.Input.Kind()
-		fmt.Fprintf(b, "%s: %d %s × %d sparse dimensions after %d epochs\n", escape.Text(f.output), i.Words(), rows, k, last.Epoch)
-		if n := t.Input.Words; n < i.Words() {
+		fmt.Fprintf(b, "%s: %d %s × %d sparse dimensions after %d epochs\n", escape.Text(f.output), i.Rows(), rows, k, last.Epoch)
+		if n := t.Input.Rows; n < i.Rows() {
 			which := "the first"
 			if i.Known() == 0 {
 				which = "a random"

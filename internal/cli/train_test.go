@@ -50,7 +50,7 @@ func TestTrain(t *testing.T) {
 		{"--authors-order --epochs 3 --factor 3 --seed 9", 60, hyper(func(h *model.Paper) {
 			h.AuthorsOrder, h.DictionarySteps, h.Epochs, h.Atoms, h.Seed = true, 0, 3, 24, 9
 		})},
-		{"--authors-stop --max-words 40", 40, hyper(func(h *model.Paper) {
+		{"--authors-stop --max-rows 40", 40, hyper(func(h *model.Paper) {
 			h.AuthorsStop, h.Epochs = true, 50
 		})},
 		{"--authors-stop --method B --authors-order", 60, hyper(func(h *model.Paper) {
@@ -75,11 +75,11 @@ func TestTrain(t *testing.T) {
 				t.Errorf("trained with\n%+v, want\n%+v", m.Info.Training.Recipe, tt.want)
 			}
 			sum := sha256.Sum256(dir.Read(t, "in.txt"))
-			if want := (model.Input{Name: "in.txt", SHA256: hex.EncodeToString(sum[:]), Words: tt.words, Dim: 8}); !reflect.DeepEqual(m.Info.Encoding.Input, want) {
+			if want := (model.Input{Name: "in.txt", SHA256: hex.EncodeToString(sum[:]), Rows: tt.words, Dim: 8}); !reflect.DeepEqual(m.Info.Encoding.Input, want) {
 				t.Errorf("input %+v, want %+v", m.Info.Encoding.Input, want)
 			}
-			if !slices.Equal(m.Codes.Words, d.Words[:tt.words]) {
-				t.Errorf("words %q", m.Codes.Words)
+			if !slices.Equal(m.Codes.IDs, d.IDs[:tt.words]) {
+				t.Errorf("words %q", m.Codes.IDs)
 			}
 			checkJSON(t, dir, stdout)
 		})
@@ -127,7 +127,7 @@ func TestTrainReport(t *testing.T) {
 func TestTrainWarns(t *testing.T) {
 	t.Parallel()
 	dir, d := clitest.Sample(t)
-	d.Words[3] = d.Words[2]
+	d.IDs[3] = d.IDs[2]
 	dir.Write(t, "in.txt", clitest.Text(d))
 	_, stderr := dir.MustRun(t, "paper train in.txt -o model --epochs 1 --quiet -k 8")
 	want := "warning: in.txt: duplicate words, only the first row of each kept: 1 (\"word2\")\n" +
@@ -246,8 +246,8 @@ func TestTrainBest(t *testing.T) {
 		"--method B --sparsity 0.8 --lambda 0.1 -k 20 --epochs 4 --dictionary-steps 3 --seed 5": func(h *model.Best) {
 			h.Method, h.Nonzeros, h.Lambda, h.Atoms, h.Epochs, h.DictionarySteps, h.Seed = "B", 4, 0.1, 20, 4, 3, 5
 		},
-		"--factor 3 --anchor 0":         func(h *model.Best) { h.Atoms, h.Anchor = 24, 0 },
-		"--train-words 40 --nonzeros 3": func(h *model.Best) { h.TrainWords, h.Order, h.Nonzeros = 40, model.Frequency, 3 },
+		"--factor 3 --anchor 0":        func(h *model.Best) { h.Atoms, h.Anchor = 24, 0 },
+		"--train-rows 40 --nonzeros 3": func(h *model.Best) { h.TrainRows, h.Order, h.Nonzeros = 40, model.Frequency, 3 },
 	} {
 		dir.MustRun(t, "train in.txt -o file --force "+flags)
 		h := train.Best()
@@ -262,17 +262,17 @@ func TestTrainBest(t *testing.T) {
 		}
 	}
 	for _, rows := range []string{"40", "all"} { // read twice, and once
-		code, _, stderr := dir.Run(t, "train in.txt -o zeros --lambda 50 --train-words "+rows)
+		code, _, stderr := dir.Run(t, "train in.txt -o zeros --lambda 50 --train-rows "+rows)
 		if code != exitFailed || !strings.Contains(stderr, "all codes are zero") || slices.Contains(dir.Names(t), "zeros") {
 			t.Errorf("%s: exit code %d, %s", rows, code, stderr)
 		}
-		if _, stderr := dir.MustRun(t, "train in.txt -o sparse --force --lambda 1 -k 20 --sparsity 0.8 --train-words "+rows); !strings.Contains(stderr, "a smaller λ") {
+		if _, stderr := dir.MustRun(t, "train in.txt -o sparse --force --lambda 1 -k 20 --sparsity 0.8 --train-rows "+rows); !strings.Contains(stderr, "a smaller λ") {
 			t.Errorf("%s: %s", rows, stderr)
 		}
 	}
 }
 
-// --train-words names the first rows, or a sample.
+// --train-rows names the first rows, or a sample.
 func TestTrainWords(t *testing.T) {
 	t.Parallel()
 	dir, d := clitest.Sample(t)
@@ -287,10 +287,10 @@ func TestTrainWords(t *testing.T) {
 		{"all", "", 60, model.None}, // as names with digits have none
 		{"1000", "", 60, model.Frequency},
 	} {
-		stdout, _ := dir.MustRun(t, "train in.txt -o model --force -k 20 --sparsity 0.8 --train-words "+tt.which)
+		stdout, _ := dir.MustRun(t, "train in.txt -o model --force -k 20 --sparsity 0.8 --train-rows "+tt.which)
 		m := dir.Model(t, "model")
 		h := m.Info.Training.Recipe.(model.Best)
-		if !strings.Contains(stdout, tt.printed) || h.TrainWords != tt.words || h.Order != tt.order || !slices.Equal(m.Codes.Words, d.Words) {
+		if !strings.Contains(stdout, tt.printed) || h.TrainRows != tt.words || h.Order != tt.order || !slices.Equal(m.Codes.IDs, d.IDs) {
 			t.Errorf("%s: %+v\n%s", tt.which, h, stdout)
 		}
 	}
@@ -304,13 +304,13 @@ func TestTrainWordsOddRows(t *testing.T) {
 	dir.Write(t, "odd.txt", []byte(odd))
 	const line = "train odd.txt --force -k 20 --sparsity 0.8 -o "
 	for _, which := range []string{"40", "random:40"} {
-		_, stderr := dir.MustRun(t, line+"model --train-words "+which)
+		_, stderr := dir.MustRun(t, line+"model --train-rows "+which)
 		for _, warning := range []string{"duplicate words, only the first row of each kept: 2", `rows of zeros: 1 ("zero")`} {
 			if n := strings.Count(stderr, "odd.txt: "+warning); n != 1 {
 				t.Errorf("%s: %d times %s in\n%s", which, n, warning, stderr)
 			}
 		}
-		if words := dir.Model(t, "model").Codes.Words; !slices.Equal(words, append(slices.Clone(d.Words), "zero")) {
+		if words := dir.Model(t, "model").Codes.IDs; !slices.Equal(words, append(slices.Clone(d.IDs), "zero")) {
 			t.Errorf("%s: words %v", which, words)
 		}
 	}
@@ -323,8 +323,8 @@ func TestTrainLike(t *testing.T) {
 	dir.MustRun(t, "train in.txt -o old -k 20 --sparsity 0.8")
 	dir.Write(t, "labels.tsv", []byte("dimension\tlabel\n7\tseven\n"))
 	dir.MustRun(t, "labels old --import labels.tsv")
-	dir.Write(t, "fewer.txt", clitest.Text(&vectors.Dense{Words: d.Words[6:], Dim: d.Dim, Data: d.Data[6*d.Dim:]}))
-	for _, flags := range []string{"", " -k 20 --train-words 30"} {
+	dir.Write(t, "fewer.txt", clitest.Text(&vectors.Dense{IDs: d.IDs[6:], Dim: d.Dim, Data: d.Data[6*d.Dim:]}))
+	for _, flags := range []string{"", " -k 20 --train-rows 30"} {
 		os.RemoveAll(dir.Path("new"))
 		dir.MustRun(t, "train fewer.txt -o new --like old --seed 2 --sparsity 0.8"+flags)
 		stdout, _ := dir.MustRun(t, "compare old new --json")
@@ -362,7 +362,7 @@ func TestTrainLike(t *testing.T) {
 func TestTrainWordsFails(t *testing.T) {
 	t.Parallel()
 	dir, d := clitest.Sample(t)
-	const line = "train bad.txt --train-words 40 -k 20 --sparsity 0.8 -o "
+	const line = "train bad.txt --train-rows 40 -k 20 --sparsity 0.8 -o "
 	const kept = "model has the dictionary; encode makes the codes\n"
 	const bad = 50
 	dir.Write(t, "bad.txt", clitest.Text(d))
@@ -380,7 +380,7 @@ func TestTrainWordsFails(t *testing.T) {
 	if !reflect.DeepEqual(dir.Model(t, "encoded").Codes, dir.Model(t, "whole").Codes) {
 		t.Error("encode makes other codes with what was kept")
 	}
-	for _, line := range []string{line, "train bad.txt --train-words all -k 20 --sparsity 0.8 -o "} {
+	for _, line := range []string{line, "train bad.txt --train-rows all -k 20 --sparsity 0.8 -o "} {
 		os.RemoveAll(dir.Path("model"))
 		encoding := func(flags string) (stderr string) {
 			code, _, stderr := clitest.Output(t, interruptedAt(dir.Command(strings.Fields(line+"model"+flags)...), 1, "encoding on the CPU"))
@@ -453,7 +453,7 @@ func TestShownDimensions(t *testing.T) {
 				index, value = append(index, int32(k)), append(value, v)
 			}
 		}
-		codes.Words = append(codes.Words, word)
+		codes.IDs = append(codes.IDs, word)
 		codes.AppendRow(index, value)
 	}
 	add("the", 1, 0, 0)

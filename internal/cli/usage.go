@@ -43,7 +43,7 @@ var otherFlags = map[string][]string{
 	"host":       {"listen", "address", "bind", "ip"},
 	"json":       {"format", "as-json", "machine"},
 	"lambda":     {"sparsity", "nonzeros"},
-	"max-words":  {"limit", "max-rows", "vocab-size", "head"},
+	"max-rows":   {"limit", "max-words", "vocab-size", "head"},
 	"neighbours": {"k", "neighbors", "top-k"},
 	"nonzeros":   {"l0", "top-k", "topk", "nnz", "n-nonzero-coefs"},
 	"open":       {"browser"},

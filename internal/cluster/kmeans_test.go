@@ -13,7 +13,7 @@ import (
 
 func sample(t *testing.T, words int) *vectors.Dense {
 	t.Helper()
-	x, _, err := vectors.Read(t.Context(), []string{"../../testdata/godoc.50d.txt.gz"}, vectors.ReadOptions{MaxWords: words})
+	x, _, err := vectors.Read(t.Context(), []string{"../../testdata/godoc.50d.txt.gz"}, vectors.ReadOptions{MaxRows: words})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func newBuilder(name string, s graph.Spec) (*builder, error) {
 		values: newValues(), lossGraph: loss, matrices: make(map[*value]int), scalars: make(map[*value]int),
 		program: &Program{
 			Name: name, Outputs: make(map[string]int),
-			Vectors: []Vector{VectorX: {"X", Words}, DecodeProduct: {"", Words}, AccumulateProduct: {"", Atoms}, SquaresProduct: {"", Atoms}},
+			Vectors: []Vector{VectorX: {"X", Rows}, DecodeProduct: {"", Rows}, AccumulateProduct: {"", Atoms}, SquaresProduct: {"", Atoms}},
 		},
 	}, err
 }
@@ -238,13 +238,13 @@ func (b *builder) newNumber(known map[*value]int, v *value) int {
 	return known[v]
 }
 
-// given returns the place of a constant, or of a constant times the number of words.
+// given returns the place of a constant, or of a constant times the number of rows.
 func (b *builder) given(v *value) (at int, ok bool) {
 	if at, ok := b.scalars[v]; ok {
 		return at, true
 	}
 	c, x := v.constantFactor()
-	if x.op != opConst && x.op != opWords {
+	if x.op != opConst && x.op != opRows {
 		return 0, false
 	}
 	at = b.newNumber(b.scalars, v)
@@ -252,7 +252,7 @@ func (b *builder) given(v *value) (at int, ok bool) {
 	if x.op == opConst {
 		b.program.Numbers[at] = x.constant
 	} else {
-		b.program.perWord = append(b.program.perWord, at)
+		b.program.perRow = append(b.program.perRow, at)
 	}
 	return at, true
 }

@@ -23,31 +23,31 @@ type Program struct {
 	Name    string
 	Steps   []Step
 	Vectors []Vector       // operands with rows of length L; the first are X and the products
-	Numbers []float64      // initial values for a batch of one word: constants, and 0 for computed numbers
+	Numbers []float64      // initial values for a batch of one row: constants, and 0 for computed numbers
 	Outputs map[string]int // indices of the results in the numbers, by name, such as "loss"
 	Stored  int            // number of values that each row stores for totals
 	Squared bool           // the loss that the program differentiates is the squared residual
 
-	perWord []int // indices of numbers to multiply by the number of words
+	perRow []int // indices of numbers to multiply by the number of rows
 }
 
-// Start sets numbers, of length len(p.Numbers), to the initial values for a batch of the given number of words.
-func (p *Program) Start(numbers []float64, words int) {
+// Start sets numbers, of length len(p.Numbers), to the initial values for a batch of the given number of rows.
+func (p *Program) Start(numbers []float64, rows int) {
 	copy(numbers, p.Numbers)
-	for _, i := range p.perWord {
-		numbers[i] *= float64(words)
+	for _, i := range p.perRow {
+		numbers[i] *= float64(rows)
 	}
 }
 
 // SameInBatches reports whether the initial value of number i is the same for batches of every size.
-func (p *Program) SameInBatches(i int) bool { return !slices.Contains(p.perWord, i) }
+func (p *Program) SameInBatches(i int) bool { return !slices.Contains(p.perRow, i) }
 
 // An Axis is a symbolic number of rows.
 type Axis byte
 
 const (
 	One   Axis = iota // 1: scratch memory for the current row
-	Words             // n, the number of words of the batch
+	Rows              // n, the number of rows of the batch
 	Atoms             // K, the number of atoms
 )
 
@@ -75,7 +75,7 @@ const (
 //	*Elementwise  K×L  elementwise work alone
 //	*Update            an Accumulate, a Decode and an Elementwise step that update the dictionary
 //
-// The rows of a step (words or atoms) are independent of each other, except for totals, which are complete
+// The rows of a step (rows or atoms) are independent of each other, except for totals, which are complete
 // at the end of the step.
 type Step interface {
 	lines() []string // of the program's listing

@@ -72,7 +72,7 @@ func TestValues(t *testing.T) {
 	s := newValues()
 	x := s.vector("X")
 	var terms []*value
-	for _, base := range []*value{x, s.node(opAbs, x), s.node(opRelu, x), s.node(opNotNegative, x), s.words(), s.constant(2.5)} {
+	for _, base := range []*value{x, s.node(opAbs, x), s.node(opRelu, x), s.node(opNotNegative, x), s.rows(), s.constant(2.5)} {
 		for _, c := range []float64{-2, -1, 0, 1, 3} {
 			terms = append(terms, s.scaled(c, base))
 		}
@@ -108,7 +108,7 @@ func is(b bool) float64 { return map[bool]float64{true: 1}[b] }
 
 func sign(x float64) float64 { return is(x > 0) - is(x < 0) }
 
-// evaluate computes a value if the vector X has the element x and the batch has 1.7 words.
+// evaluate computes a value if the vector X has the element x and the batch has 1.7 rows.
 func evaluate(v *value, x float64) float64 {
 	var args [2]float64
 	for i, a := range v.args {
@@ -120,7 +120,7 @@ func evaluate(v *value, x float64) float64 {
 		return x
 	case opConst:
 		return v.constant
-	case opWords:
+	case opRows:
 		return 1.7
 	case opAdd:
 		return a + b

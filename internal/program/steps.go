@@ -5,7 +5,7 @@ import "overcomplete/graph"
 // residual begins a program with R = X − AD. It returns the loss ℓ(R), and its derivative as c and E, with
 // ∂ℓ(R)/∂R = c∘E.
 func (b *builder) residual(D *value) (loss *value, c float64, E *value) {
-	b.begin("decode n×L", Words)
+	b.begin("decode n×L", Rows)
 	R := b.define("R", b.sub(b.x(), b.product("p1", "A · D", DecodeProduct)))
 	loss, gradient := b.loss(R)
 	c, E = gradient.constantFactor()
@@ -13,13 +13,13 @@ func (b *builder) residual(D *value) (loss *value, c float64, E *value) {
 	return loss, c, b.keep("E", E)
 }
 
-// Dictionary compiles [graph.Dictionary] for a batch of words.
+// Dictionary compiles [graph.Dictionary] for a batch of rows.
 func Dictionary(s graph.Spec) (*Program, error) {
 	b, err := newBuilder("dictionary", s)
 	if err != nil {
 		return nil, err
 	}
-	D, H, n := b.input("D"), b.input("H"), b.words()
+	D, H, n := b.input("D"), b.input("H"), b.rows()
 	u := &Update{D: b.matrices[D], H: b.matrices[H]}
 
 	loss, c, E := b.residual(D)
@@ -36,7 +36,7 @@ func Dictionary(s graph.Spec) (*Program, error) {
 	P = b.keep("P", P)
 	u.Accumulate, u.P = &Accumulate{Residuals: b.matrices[E], Squares: true, Body: b.end()}, b.matrices[P]
 
-	b.begin("decode n×L", Words)
+	b.begin("decode n×L", Rows)
 	W := b.scaled(s.Rate*factor, b.product("p4", "A · P", DecodeProduct))
 	descent := b.scaled(-1, b.total(b.mul(W, b.scaled(c, E))))
 	alpha := b.ratio(descent, b.scaled(2, b.total(b.square(W))))
@@ -57,7 +57,7 @@ func Dictionary(s graph.Spec) (*Program, error) {
 	return b.done()
 }
 
-// Code compiles [graph.Code] for a batch of words.
+// Code compiles [graph.Code] for a batch of rows.
 func Code(s graph.Spec) (*Program, error) {
 	b, err := newBuilder("code", s)
 	if err != nil {
@@ -68,7 +68,7 @@ func Code(s graph.Spec) (*Program, error) {
 	b.step(&Decode{Atoms: b.matrices[D], Body: b.end()})
 	b.correlate(s, c, E, D)
 
-	b.begin("decode n×L", Words)
+	b.begin("decode n×L", Rows)
 	X, p := b.x(), b.product("p", "a · D", DecodeProduct)
 	beta := b.define("β", b.ratio(b.rowSum(b.mul(X, p)), b.rowSum(b.square(p))))
 	b.scaleCodes(beta)
@@ -81,7 +81,7 @@ func Code(s graph.Spec) (*Program, error) {
 
 // correlate adds the dual averaging step, with the gradient −c·E·Dᵀ of the codes.
 func (b *builder) correlate(s graph.Spec, c float64, E, D *value) {
-	b.begin("correlate n×K", Words)
+	b.begin("correlate n×K", Rows)
 	product := b.vector("p of the codes")
 	product.name = "p"
 	b.list("p = %s · %sᵀ", E, D)
@@ -101,7 +101,7 @@ func (b *builder) measure(R *value) {
 	b.output("error", b.total(b.square(R)))
 }
 
-// Authors compiles [graph.Authors] for one word.
+// Authors compiles [graph.Authors] for one row.
 func Authors(s graph.Spec) (*Program, error) {
 	b, err := newBuilder("authors", s)
 	if err != nil {
@@ -123,14 +123,14 @@ func Authors(s graph.Spec) (*Program, error) {
 	return b.done()
 }
 
-// Evaluate compiles [graph.Evaluate] for a batch of words.
+// Evaluate compiles [graph.Evaluate] for a batch of rows.
 func Evaluate(s graph.Spec) (*Program, error) {
 	b, err := newBuilder("evaluate", s)
 	if err != nil {
 		return nil, err
 	}
 	D := b.input("D")
-	b.begin("decode n×L", Words)
+	b.begin("decode n×L", Rows)
 	b.measure(b.define("R", b.sub(b.x(), b.product("p1", "A · D", DecodeProduct))))
 	b.step(&Decode{Atoms: b.matrices[D], Body: b.end()})
 	return b.done()

@@ -22,7 +22,7 @@ type valueOp byte
 const (
 	opVector      valueOp = iota // a matrix of the program, identified by its name
 	opConst                      // a number
-	opWords                      // n, the number of words of the batch
+	opRows                       // n, the number of rows of the batch
 	opAdd                        // a + b
 	opSub                        // a − b
 	opMul                        // a ∘ b; a constant factor comes first
@@ -82,7 +82,7 @@ func (s values) share(v *value) *value {
 
 func (s values) vector(name string) *value { return s.share(&value{op: opVector, name: name}) }
 
-func (s values) words() *value { return s.share(&value{op: opWords, number: true, name: "n"}) }
+func (s values) rows() *value { return s.share(&value{op: opRows, number: true, name: "n"}) }
 
 func (s values) constant(c float64) *value {
 	return s.share(&value{op: opConst, number: true, constant: c})

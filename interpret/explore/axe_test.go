@@ -46,7 +46,7 @@ func TestBrowserAccessibility(t *testing.T) {
 	}
 	everywhere := []string{"#/", "#/word/bank", "#/dimension/3", "#/compare/bank/river/money", "#/query/bank%20%2B%20river", "#/map/3"}
 	if tier.Full {
-		everywhere = append(everywhere, "#/dimensions", "#/rows", "#/word/"+m.Codes.Words[50], "#/dimension/39", "#/query/the%20river%20bank%20has%20money", "#/map", "#/map/word/bank", "#/rows/bank", "#/word/bnak")
+		everywhere = append(everywhere, "#/dimensions", "#/rows", "#/word/"+m.Codes.IDs[50], "#/dimension/39", "#/query/the%20river%20bank%20has%20money", "#/map", "#/map/word/bank", "#/rows/bank", "#/word/bnak")
 	}
 	for _, site := range []struct {
 		name, url string

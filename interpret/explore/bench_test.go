@@ -22,14 +22,14 @@ var largeModel = sync.OnceValue(func() *model.Model {
 	rng := rand.New(rand.NewPCG(1, 2))
 	h := train.Paper()
 	h.Atoms = atoms
-	training := model.Training{Input: model.Input{Name: "large", Words: words, Dim: dim}, Recipe: h}
+	training := model.Training{Input: model.Input{Name: "large", Rows: words, Dim: dim}, Recipe: h}
 	m := &model.Model{
 		Info:       model.Info{Training: training, Encoding: training.Made()},
-		Codes:      &vectors.Sparse{Words: make([]string, words), CSR: vectors.CSR{Rows: words, Cols: atoms, Ptr: make([]int64, 1, words+1)}},
+		Codes:      &vectors.Sparse{IDs: make([]string, words), CSR: vectors.CSR{Rows: words, Cols: atoms, Ptr: make([]int64, 1, words+1)}},
 		Dictionary: model.Dictionary{Dim: dim, Atoms: make([]float32, atoms*dim)},
 	}
 	for i := range words {
-		m.Codes.Words[i] = fmt.Sprintf("%c%s", 'a'+i%26, fmt.Sprint(i*7919))
+		m.Codes.IDs[i] = fmt.Sprintf("%c%s", 'a'+i%26, fmt.Sprint(i*7919))
 		for k := rng.IntN(3); k < atoms; k += 1 + rng.IntN(3+k/45) {
 			m.Codes.Index = append(m.Codes.Index, int32(k))
 			m.Codes.Value = append(m.Codes.Value, rng.Float32()+1e-6)
@@ -66,16 +66,16 @@ func BenchmarkClick(b *testing.B) {
 		status int
 	}{
 		{"model", func(int) string { return "/data/model" }, http.StatusOK},
-		{"word", func(i int) string { return "/data/word?word=" + m.Codes.Words[i*7919%len(m.Codes.Words)] }, http.StatusOK},
+		{"word", func(i int) string { return "/data/word?word=" + m.Codes.IDs[i*7919%len(m.Codes.IDs)] }, http.StatusOK},
 		{"largest dimension", func(int) string { return "/data/dimension?dimension=1" }, http.StatusOK},
 		{"dimension", func(i int) string { return fmt.Sprint("/data/dimension?dimension=", i*79%3000) }, http.StatusOK},
 		{"sum", func(i int) string {
-			return "/data/query?query=" + url.QueryEscape(fmt.Sprintf("%s - %s + %s", m.Codes.Words[i*7919%len(m.Codes.Words)], m.Codes.Words[i*104729%len(m.Codes.Words)+1], m.Codes.Words[i*1299709%len(m.Codes.Words)+2]))
+			return "/data/query?query=" + url.QueryEscape(fmt.Sprintf("%s - %s + %s", m.Codes.IDs[i*7919%len(m.Codes.IDs)], m.Codes.IDs[i*104729%len(m.Codes.IDs)+1], m.Codes.IDs[i*1299709%len(m.Codes.IDs)+2]))
 		}, http.StatusOK},
 		{"text of 100 words", func(i int) string {
-			return "/data/query?query=" + url.QueryEscape(strings.Join(m.Codes.Words[i*7919%len(m.Codes.Words):][:100], " "))
+			return "/data/query?query=" + url.QueryEscape(strings.Join(m.Codes.IDs[i*7919%len(m.Codes.IDs):][:100], " "))
 		}, http.StatusOK},
-		{"complete", func(i int) string { return "/data/complete?prefix=" + m.Codes.Words[i*79%len(m.Codes.Words)][:1+i%4] }, http.StatusOK},
+		{"complete", func(i int) string { return "/data/complete?prefix=" + m.Codes.IDs[i*79%len(m.Codes.IDs)][:1+i%4] }, http.StatusOK},
 		{"unknown word", func(i int) string { return "/data/word?word=" + url.QueryEscape(fmt.Sprint("unknown", i)) }, http.StatusNotFound},
 	} {
 		b.Run(click.name, func(b *testing.B) {

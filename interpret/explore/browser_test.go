@@ -239,8 +239,8 @@ func TestBrowser(t *testing.T) {
 	b.waitHeading("bank")
 
 	// A code of zeros, and a dead atom.
-	evaluate[chromedp.Void](b, `go("word", %s)`, quote(m.Codes.Words[50]))
-	b.waitHeading(m.Codes.Words[50])
+	evaluate[chromedp.Void](b, `go("word", %s)`, quote(m.Codes.IDs[50]))
+	b.waitHeading(m.Codes.IDs[50])
 	b.wait(rows, 0)
 	evaluate[chromedp.Void](b, `go("dimension", 39)`)
 	b.waitHeading("dimension 39")
@@ -439,7 +439,7 @@ func quoteAll(texts []string) string {
 func TestBrowserIsolatesWords(t *testing.T) {
 	b := openBrowser(t)
 	m := testModel()
-	m.Codes.Words[0], m.Codes.Words[1] = "שלום", "שלומית"
+	m.Codes.IDs[0], m.Codes.IDs[1] = "שלום", "שלומית"
 	base := b.serve(newExplorer(t, m, "test"))
 	b.do(chromedp.Navigate(base))
 	b.waitHeading("test")
@@ -453,9 +453,9 @@ func TestBrowserIsolatesWords(t *testing.T) {
 	}
 	check("completion", "[role=option], [role=option] bdi")
 	for address, selector := range map[string]string{
-		"#/word/" + m.Codes.Words[0]: `h1, main a[href^="#/word/"], .words b`,
-		"#/dimension/3":              `main a[href^="#/word/"], .lead.words bdi`,
-		"#/compare/" + m.Codes.Words[0] + "/" + m.Codes.Words[1]: `h1 a, h2 bdi, .words a, .words b, .name bdi, .who bdi`,
+		"#/word/" + m.Codes.IDs[0]: `h1, main a[href^="#/word/"], .words b`,
+		"#/dimension/3":            `main a[href^="#/word/"], .lead.words bdi`,
+		"#/compare/" + m.Codes.IDs[0] + "/" + m.Codes.IDs[1]: `h1 a, h2 bdi, .words a, .words b, .name bdi, .who bdi`,
 	} {
 		before := evaluate[int](b, `shown`)
 		evaluate[chromedp.Void](b, `location.hash = %s`, quote(address))
@@ -600,11 +600,11 @@ func TestBrowserMapList(t *testing.T) {
 func TestBrowserPhone(t *testing.T) {
 	b := openBrowser(t)
 	m := testModel()
-	m.Codes.Words[1] = strings.Repeat("long", 40)
-	m.Codes.Words[slices.Index(m.Codes.Words, "\u2028")] = "no white space"
+	m.Codes.IDs[1] = strings.Repeat("long", 40)
+	m.Codes.IDs[slices.Index(m.Codes.IDs, "\u2028")] = "no white space"
 	base := b.serve(newExplorer(t, m, strings.Repeat("name", 30)))
 	b.do(chromedp.EmulateViewport(375, 812), chromedp.Navigate(base))
-	for _, address := range []string{"#/word/bank", "#/word/" + m.Codes.Words[1], "#/dimension/3", "#/compare/bank/" + m.Codes.Words[1] + "/money", "#/map", "#/word/nothing", "#/"} {
+	for _, address := range []string{"#/word/bank", "#/word/" + m.Codes.IDs[1], "#/dimension/3", "#/compare/bank/" + m.Codes.IDs[1] + "/money", "#/map", "#/word/nothing", "#/"} {
 		before := evaluate[string](b, `document.title`)
 		evaluate[chromedp.Void](b, `location.hash = %s`, quote(address))
 		b.wait(`document.title !== %s`, quote(before))

@@ -153,7 +153,7 @@ func (t *texts) set(x *Explorer, row int, text string) {
 	if t.Texts == nil {
 		t.Texts = map[string]string{}
 	}
-	t.Texts[x.model.Codes.Words[row]] = text
+	t.Texts[x.model.Codes.IDs[row]] = text
 }
 
 // truncate shortens a text to n characters. An ellipsis replaces the rest.
@@ -338,7 +338,7 @@ func (x *Explorer) describeDimension(k int) (dimension, signs) {
 func (x *Explorer) entries(from []interpret.Entry, t *texts, words []string) []entry {
 	to := make([]entry, len(from))
 	for i, e := range from {
-		to[i] = entry{x.model.Codes.Words[e.Row], e.Value}
+		to[i] = entry{x.model.Codes.IDs[e.Row], e.Value}
 		t.add(x, e.Row, words, listedText)
 	}
 	return to
@@ -346,20 +346,20 @@ func (x *Explorer) entries(from []interpret.Entry, t *texts, words []string) []e
 
 func (x *Explorer) findWord(word string) (row int, err error) {
 	row, err = x.index.Find(word)
-	if unknown, ok := errors.AsType[*interpret.UnknownWordError](err); ok {
+	if unknown, ok := errors.AsType[*interpret.UnknownIDError](err); ok {
 		return 0, x.unknownWord(unknown)
 	}
 	return row, err
 }
 
 // unknownWord converts err to a [*RequestError].
-func (x *Explorer) unknownWord(err *interpret.UnknownWordError) error {
-	e := &RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("no word %.100q in the model", err.Word), Word: err.Word, Closest: err.Closest}
+func (x *Explorer) unknownWord(err *interpret.UnknownIDError) error {
+	e := &RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("no word %.100q in the model", err.ID), Word: err.ID, Closest: err.Closest}
 	switch {
 	case err.Texts > 0:
-		e.Message = fmt.Sprintf("%d texts match %.100q", err.Texts, err.Word)
+		e.Message = fmt.Sprintf("%d texts match %.100q", err.Texts, err.ID)
 	case x.summary.Texts:
-		e.Message = fmt.Sprintf("no ID or text matches %.100q", err.Word)
+		e.Message = fmt.Sprintf("no ID or text matches %.100q", err.ID)
 	}
 	return e
 }
@@ -374,13 +374,13 @@ func (x *Explorer) checkDimension(k int) error {
 // word returns the data of the page of a row.
 func (x *Explorer) word(row int) wordAnswer {
 	code := x.index.Code(row)
-	a := wordAnswer{Word: x.model.Codes.Words[row], Row: row, Active: code.Weights(), Nearest: []neighbour{}}
+	a := wordAnswer{Word: x.model.Codes.IDs[row], Row: row, Active: code.Weights(), Nearest: []neighbour{}}
 	var words []string // of the strongest dimensions
 	for _, w := range a.Active[:min(excerptDimensions, len(a.Active))] {
 		words = append(words, x.poleWords(w.Pole())...)
 	}
 	for _, n := range x.index.Nearest(code, nearestWords, row) {
-		a.Nearest = append(a.Nearest, neighbour{x.model.Codes.Words[n.Row], n.Cosine})
+		a.Nearest = append(a.Nearest, neighbour{x.model.Codes.IDs[n.Row], n.Cosine})
 		a.add(x, n.Row, words, listedText)
 	}
 	if x.summary.Texts {

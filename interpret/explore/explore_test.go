@@ -34,19 +34,19 @@ func testModel() *model.Model {
 	h := train.Paper()
 	h.Atoms = testAtoms
 	training := model.Training{
-		Input:  model.Input{Name: "test.txt", Words: testWords, Dim: testDim},
+		Input:  model.Input{Name: "test.txt", Rows: testWords, Dim: testDim},
 		Recipe: h, Lambda: h.Lambda, Epochs: []model.Epoch{{Epoch: 1, Error: .25}},
 	}
 	m := &model.Model{
 		Info: model.Info{Format: model.FormatVersion, Training: training, Encoding: training.Made()},
 		Codes: &vectors.Sparse{
-			Words: slices.Concat([]string{"bank", "river", "money", "shore"}, oddWords),
-			CSR:   vectors.CSR{Rows: testWords, Cols: testAtoms, Ptr: []int64{0}},
+			IDs: slices.Concat([]string{"bank", "river", "money", "shore"}, oddWords),
+			CSR: vectors.CSR{Rows: testWords, Cols: testAtoms, Ptr: []int64{0}},
 		},
 		Dictionary: model.Dictionary{Dim: testDim, Atoms: make([]float32, testAtoms*testDim)},
 	}
-	for i := len(m.Codes.Words); i < testWords; i++ {
-		m.Codes.Words = append(m.Codes.Words, "w"+string(rune('a'+i%26))+string(rune('a'+i/26)))
+	for i := len(m.Codes.IDs); i < testWords; i++ {
+		m.Codes.IDs = append(m.Codes.IDs, "w"+string(rune('a'+i%26))+string(rune('a'+i/26)))
 	}
 	for i := range testWords {
 		for k := range testAtoms - 1 {
@@ -79,7 +79,7 @@ func TestDimension(t *testing.T) {
 		}
 		values := column(codes, k, func(v float64) float64 { return v })
 		checkHistogram(t, fmt.Sprint("dimension ", k), got.Histogram, slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return v == 0 }))
-		if want := at(m.Codes.Words, ranked(values, 1, listWords)); len(got.Top) != len(want) || len(want) > 0 && got.Top[0].Word != want[0] {
+		if want := at(m.Codes.IDs, ranked(values, 1, listWords)); len(got.Top) != len(want) || len(want) > 0 && got.Top[0].Word != want[0] {
 			t.Errorf("dimension %d: top %v, want %v", k, got.Top, want)
 		}
 		var want []pair
@@ -201,7 +201,7 @@ func TestAbout(t *testing.T) {
 			perDimension = append(perDimension, words)
 		}
 		want := dimension{
-			Words: int(words), Top: at(m.Codes.Words, ranked(values, 1, labelWords)), Bottom: at(m.Codes.Words, ranked(values, -1, labelWords)),
+			Words: int(words), Top: at(m.Codes.IDs, ranked(values, 1, labelWords)), Bottom: at(m.Codes.IDs, ranked(values, -1, labelWords)),
 			Label: x.index.Label(interpret.Pole{Dimension: k}), BottomLabel: x.index.Label(interpret.Pole{Dimension: k, Negative: true}), // tested by package interpret
 		}
 		if poles := x.index.Poles(k); len(poles) > 0 {
@@ -226,7 +226,7 @@ func TestAboutNothing(t *testing.T) {
 	for _, words := range [][]string{nil, {"a", "b"}} {
 		m := &model.Model{
 			Info:       model.Info{Training: model.Training{Recipe: train.Paper()}, Encoding: new(model.Encoding)},
-			Codes:      &vectors.Sparse{Words: words, CSR: vectors.CSR{Rows: len(words), Cols: 3, Ptr: make([]int64, len(words)+1)}},
+			Codes:      &vectors.Sparse{IDs: words, CSR: vectors.CSR{Rows: len(words), Cols: 3, Ptr: make([]int64, len(words)+1)}},
 			Dictionary: model.Dictionary{Dim: 2, Atoms: make([]float32, 6)},
 		}
 		x := newExplorer(t, m, "nothing")

@@ -19,7 +19,7 @@ func TestBrowserHostileModel(t *testing.T) {
 	m := testTopics()
 	texts := m.Codes.Texts
 	for i := range texts.Text {
-		m.Codes.Words[i] = fmt.Sprint(i, hostile)
+		m.Codes.IDs[i] = fmt.Sprint(i, hostile)
 		texts.Text[i] = hostile + " " + texts.Text[i]
 		for c := range texts.Columns {
 			texts.Columns[c].Values[i] = fmt.Sprint(i%3, hostile)
@@ -44,16 +44,16 @@ func TestBrowserHostileModel(t *testing.T) {
 		}
 	}
 	clean("/")
-	word := url.PathEscape(m.Codes.Words[1])
+	word := url.PathEscape(m.Codes.IDs[1])
 	pages := []string{"#/dimension/3", "#/dimension/0", "#/topic/5", "#/map", "#/rows", "#/query/common", "#/query/" + url.PathEscape(hostile), "#/word/" + word,
-		"#/word/" + url.PathEscape(m.Codes.Words[0]), "#/compare/" + word + "/" + url.PathEscape(m.Codes.Words[2]), "#/" + url.PathEscape(hostile), "#/query/x?steer=" + url.PathEscape(hostile)}
+		"#/word/" + url.PathEscape(m.Codes.IDs[0]), "#/compare/" + word + "/" + url.PathEscape(m.Codes.IDs[2]), "#/" + url.PathEscape(hostile), "#/query/x?steer=" + url.PathEscape(hostile)}
 	for _, page := range pages {
 		before := evaluate[int](b, `shown`)
 		evaluate[chromedp.Void](b, `location.hash = %s`, quote(page))
 		b.wait(`shown > %d && !document.getElementById("main").ariaBusy`, before)
 		clean(page)
 	}
-	b.do(chromedp.Navigate(b.export(x, []string{m.Codes.Words[1]}, []int{3})))
+	b.do(chromedp.Navigate(b.export(x, []string{m.Codes.IDs[1]}, []int{3})))
 	b.wait(`typeof shown === "number" && shown > 0`)
 	clean("the saved page")
 	t.Logf("cases: %d", len(pages)+2)

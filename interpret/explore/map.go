@@ -141,7 +141,7 @@ func (x *Explorer) layoutRows() rowMap {
 	c := rowMap{Points: make([]rowPoint, len(rows)), Regions: regions, Columns: x.colourings(rows)}
 	members := make([]interpret.Query, len(regions)) // the rows of each region
 	for i, row := range rows {
-		c.Points[i] = rowPoint{row, codes.Words[i], places[i]}
+		c.Points[i] = rowPoint{row, codes.IDs[i], places[i]}
 		c.add(x, row, nil, listedText)
 		m := &members[places[i].Region]
 		m.Terms = append(m.Terms, interpret.Term{Row: i, Weight: 1})
@@ -166,7 +166,7 @@ func (x *Explorer) topicMap(rows []int, at [][2]float64, t *topicTable) rowMap {
 	members := make([][2][]float32, len(t.Topics)) // coordinates
 	for i, row := range rows {
 		r := regionOf[t.table.Rows[row]]
-		c.Points[i] = rowPoint{row, x.model.Codes.Words[row], place{float32(at[i][0]), float32(at[i][1]), r}}
+		c.Points[i] = rowPoint{row, x.model.Codes.IDs[row], place{float32(at[i][0]), float32(at[i][1]), r}}
 		c.add(x, row, nil, listedText)
 		if r >= 0 {
 			members[r][0], members[r][1] = append(members[r][0], c.Points[i].X), append(members[r][1], c.Points[i].Y)
@@ -211,7 +211,7 @@ func labelRegions(index *interpret.Index, regions []region, codes []interpret.Co
 	if index.Codes.Texts == nil {
 		for r, c := range codes {
 			for _, n := range index.Nearest(c, regionWords) {
-				regions[r].Words = append(regions[r].Words, index.Codes.Words[n.Row])
+				regions[r].Words = append(regions[r].Words, index.Codes.IDs[n.Row])
 			}
 		}
 		return

@@ -45,7 +45,7 @@ func planted(groups, members, words int) *model.Model {
 	cols := groups * members
 	h := train.Paper()
 	h.Atoms = cols
-	training := model.Training{Input: model.Input{Words: words, Dim: 20}, Recipe: h}
+	training := model.Training{Input: model.Input{Rows: words, Dim: 20}, Recipe: h}
 	m := &model.Model{
 		Info:       model.Info{Training: training, Encoding: training.Made()},
 		Codes:      &vectors.Sparse{CSR: vectors.CSR{Rows: words, Cols: cols, Ptr: []int64{0}}},
@@ -55,7 +55,7 @@ func planted(groups, members, words int) *model.Model {
 		m.Dictionary.Atoms[i] = float32(rng.NormFloat64())
 	}
 	for i := range words {
-		m.Codes.Words = append(m.Codes.Words, fmt.Sprint("w", i))
+		m.Codes.IDs = append(m.Codes.IDs, fmt.Sprint("w", i))
 		mine := map[int]bool{rng.IntN(groups): true, rng.IntN(groups): true, rng.IntN(groups): true}
 		for k := range cols {
 			// A word uses half of the dimensions of its groups, and one in fifty others.
@@ -121,11 +121,11 @@ func TestRegionWords(t *testing.T) {
 			}
 		}
 		cosine := func(word string) float64 {
-			row := codes[slices.Index(m.Codes.Words, word)]
+			row := codes[slices.Index(m.Codes.IDs, word)]
 			return floats.Dot(row, sum) / floats.Norm(row, 2) / floats.Norm(sum, 2)
 		}
 		var all []float64
-		for _, w := range m.Codes.Words {
+		for _, w := range m.Codes.IDs {
 			all = append(all, cosine(w))
 		}
 		slices.Sort(all)

@@ -72,7 +72,7 @@ func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) erro
 	}
 	data := &pageData{Model: x.summary, Labels: labelsAnswer{Labels: x.allLabels().Labels, StopWords: []string{}}, Map: x.dimensionMap(),
 		Words: map[string]wordAnswer{}, Dimensions: map[string]dimensionAnswer{}}
-	addWord := func(row int) { data.Words[x.model.Codes.Words[row]] = x.word(row) }
+	addWord := func(row int) { data.Words[x.model.Codes.IDs[row]] = x.word(row) }
 	addDimension := func(k int) { data.Dimensions[strconv.Itoa(k)] = x.dimension(k) }
 	for _, word := range words {
 		row, err := x.findWord(word)

@@ -68,8 +68,8 @@ func TestBrowserPoles(t *testing.T) {
 	}
 	evaluate[chromedp.Void](b, `document.querySelectorAll(".more").forEach((more) => more.click())`)
 	link("dimensions", negative, true)
-	link("query/"+x.model.Codes.Words[x.index.Top(interpret.Pole{Dimension: k, Negative: true}, 1)[0].Row], negative, true)
-	link("query/"+x.model.Codes.Words[x.index.Top(interpret.Pole{Dimension: k}, 1)[0].Row], positive, false)
+	link("query/"+x.model.Codes.IDs[x.index.Top(interpret.Pole{Dimension: k, Negative: true}, 1)[0].Row], negative, true)
+	link("query/"+x.model.Codes.IDs[x.index.Top(interpret.Pole{Dimension: k}, 1)[0].Row], positive, false)
 	evaluate[chromedp.Void](b, `askFor(%s)`, quote(positive))
 	b.waitHeading(fmt.Sprint("dimension ", k))
 	evaluate[chromedp.Void](b, `askFor(%s)`, quote(negative))

@@ -76,7 +76,7 @@ func (x *Explorer) answerQuery(query, steer string) (any, error) {
 	if embeds {
 		err = nil
 	}
-	if unknown, ok := errors.AsType[*interpret.UnknownWordError](err); ok {
+	if unknown, ok := errors.AsType[*interpret.UnknownIDError](err); ok {
 		return nil, x.unknownWord(unknown)
 	} else if err != nil {
 		return nil, badRequest("%v", err)
@@ -85,14 +85,14 @@ func (x *Explorer) answerQuery(query, steer string) (any, error) {
 		Words: []string{}, Weights: []float64{}, Unknown: append([]string{}, q.Unknown...)}
 	var own []int
 	for _, t := range q.Terms {
-		a.Words, a.Weights = append(a.Words, x.model.Codes.Words[t.Row]), append(a.Weights, t.Weight)
+		a.Words, a.Weights = append(a.Words, x.model.Codes.IDs[t.Row]), append(a.Weights, t.Weight)
 		own = append(own, t.Row)
 		a.add(x, t.Row, nil, listedText)
 	}
 	if q.Kind == interpret.QuerySearch {
 		a.Matching = x.matching(q.Rows)
 		for _, row := range q.Rows {
-			a.Words = append(a.Words, x.model.Codes.Words[row])
+			a.Words = append(a.Words, x.model.Codes.IDs[row])
 			a.add(x, row, q.Matched, listedText)
 		}
 	}
@@ -113,7 +113,7 @@ func (x *Explorer) answerQuery(query, steer string) (any, error) {
 	for _, n := range x.index.Nearest(sum.Steer(steering...), answers, own...) {
 		code := x.index.Code(n.Row)
 		shared, _ := interpret.Compare(sum, code)
-		r := reason{neighbour: neighbour{Word: x.model.Codes.Words[n.Row]}, Parts: []part{}}
+		r := reason{neighbour: neighbour{Word: x.model.Codes.IDs[n.Row]}, Parts: []part{}}
 		for _, w := range steering {
 			value := float64(code.At(w.Dimension)) / code.Norm()
 			r.Steered = append(r.Steered, part{w.Dimension, float64(w.Value) * value, value})
@@ -195,7 +195,7 @@ type completions struct {
 func (x *Explorer) complete(prefix string) (any, error) {
 	codes := x.model.Codes
 	c := completions{Words: []string{}}
-	for _, w := range codes.Words {
+	for _, w := range codes.IDs {
 		if len(c.Words) == suggestions {
 			break
 		}
@@ -208,7 +208,7 @@ func (x *Explorer) complete(prefix string) (any, error) {
 	}
 	found := x.index.Search(prefix, suggestions)
 	for _, row := range found.Rows {
-		if word := codes.Words[row]; len(c.Words) < suggestions && !slices.Contains(c.Words, word) {
+		if word := codes.IDs[row]; len(c.Words) < suggestions && !slices.Contains(c.Words, word) {
 			c.Words = append(c.Words, word)
 		}
 	}

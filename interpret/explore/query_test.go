@@ -39,7 +39,7 @@ func TestAnswerQuery(t *testing.T) {
 			if weights[word] != got.Weights[i] {
 				t.Errorf("%s: the weight of %s is %v, want %v", query, word, got.Weights[i], weights[word])
 			}
-			for k, v := range unit(codes[slices.Index(m.Codes.Words, word)]) {
+			for k, v := range unit(codes[slices.Index(m.Codes.IDs, word)]) {
 				sum[k] += got.Weights[i] * v
 			}
 		}
@@ -63,7 +63,7 @@ func TestAnswerQuery(t *testing.T) {
 			t.Errorf("%s: %d dimensions, %d words", query, len(got.Dimensions), len(got.Nearest))
 		}
 		for _, n := range got.Nearest {
-			u := unit(codes[slices.Index(m.Codes.Words, n.Word)])
+			u := unit(codes[slices.Index(m.Codes.IDs, n.Word)])
 			parts := n.Rest
 			for _, p := range n.Parts {
 				parts += p.Part
@@ -84,7 +84,7 @@ func TestSteeredQuery(t *testing.T) {
 	handler := newExplorer(t, m, "test").Handler("")
 	codes := clitest.Matrix(m.Codes)
 	row := func(word string) []float64 {
-		u := codes[slices.Index(m.Codes.Words, word)]
+		u := codes[slices.Index(m.Codes.IDs, word)]
 		return floats.ScaleTo(make([]float64, len(u)), 1/floats.Norm(u, 2), u)
 	}
 	w := get(handler, "/data/query?query=bank&steer=3:0.5,7:-2")

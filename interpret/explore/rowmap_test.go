@@ -22,7 +22,7 @@ func grouped(rows, groups int) *model.Model {
 	c := m.Codes
 	c.Rows = rows
 	for i := range rows {
-		c.Words = append(c.Words, fmt.Sprint("w", i))
+		c.IDs = append(c.IDs, fmt.Sprint("w", i))
 		for k := range c.Cols {
 			if in := k%groups == i%groups; in && rng.IntN(2) == 0 || rng.IntN(100) == 0 {
 				c.Index, c.Value = append(c.Index, int32(k)), append(c.Value, rng.Float32()+.5)
@@ -42,7 +42,7 @@ func TestRowMap(t *testing.T) {
 	points := make([]point, len(c.Points))
 	majority := make([]map[int]int, len(c.Regions)) // by region: words per group
 	for i, p := range c.Points {
-		if p.Row != i || p.Word != m.Codes.Words[i] || !(p.X >= 0 && p.X <= 1 && p.Y >= 0 && p.Y <= 1) {
+		if p.Row != i || p.Word != m.Codes.IDs[i] || !(p.X >= 0 && p.X <= 1 && p.Y >= 0 && p.Y <= 1) {
 			t.Fatalf("point %d is %+v", i, p)
 		}
 		points[i] = point{place: p.place}
@@ -111,13 +111,13 @@ func TestRowMapChooses(t *testing.T) {
 func TestRowMapOdd(t *testing.T) {
 	m := planted(3, 2, 0)
 	c := m.Codes
-	c.Rows, c.Words, c.Ptr = 6, strings.Fields("a b c d e f"), []int64{0}
+	c.Rows, c.IDs, c.Ptr = 6, strings.Fields("a b c d e f"), []int64{0}
 	for i := range 6 {
 		c.Index, c.Value = append(c.Index, int32(i)), append(c.Value, []float32{1e-45, 1e30, 1, 1, 1, 1}[i])
 		c.Ptr = append(c.Ptr, int64(i+1))
 	}
 	for _, rows := range []int{6, 2, 1, 0} {
-		c.Rows, c.Words, c.Ptr = rows, c.Words[:rows], c.Ptr[:rows+1]
+		c.Rows, c.IDs, c.Ptr = rows, c.IDs[:rows], c.Ptr[:rows+1]
 		c.Index, c.Value = c.Index[:rows], c.Value[:rows]
 		got := newExplorer(t, m, "test").rowMap()
 		if len(got.Points) != rows {

@@ -114,7 +114,7 @@ func (x *Explorer) routes(changed func(*Explorer)) routes {
 // maxParameter returns the largest length of a parameter in bytes. Each word of the model is allowed.
 func (x *Explorer) maxParameter() int {
 	n := maxQuery
-	for _, w := range x.model.Codes.Words {
+	for _, w := range x.model.Codes.IDs {
 		n = max(n, len(w))
 	}
 	return n

@@ -101,7 +101,7 @@ func TestServesEachWord(t *testing.T) {
 	m := testModel()
 	x := newExplorer(t, m, "test")
 	handler := x.Handler("")
-	for i, word := range m.Codes.Words {
+	for i, word := range m.Codes.IDs {
 		w := get(handler, "/data/word?word="+url.QueryEscape(word))
 		var got wordAnswer
 		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK {
@@ -229,7 +229,7 @@ func TestServe(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	m := testModel()
-	m.Codes.Words[7] = strings.Repeat("é", 10_000)
+	m.Codes.IDs[7] = strings.Repeat("é", 10_000)
 	go func() { ended <- newExplorer(t, m, "test").Serve(ctx, listener, "127.0.0.1") }()
 	base := "http://" + listener.Addr().String()
 	for _, tt := range []struct {
@@ -237,8 +237,8 @@ func TestServe(t *testing.T) {
 		status int
 	}{
 		{"/data/word?word=bank", 200},
-		{"/data/word?word=" + url.QueryEscape(m.Codes.Words[7]), 200}, // longer than maxQuery
-		{"/data/word?word=" + url.QueryEscape(m.Codes.Words[7]+"é"), 400},
+		{"/data/word?word=" + url.QueryEscape(m.Codes.IDs[7]), 200}, // longer than maxQuery
+		{"/data/word?word=" + url.QueryEscape(m.Codes.IDs[7]+"é"), 400},
 		{"/data/word?word=" + strings.Repeat("a", 100_000), 431},
 		{"/" + strings.Repeat("a", 5_000), 404},
 	} {

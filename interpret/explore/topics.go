@@ -167,7 +167,7 @@ func (x *Explorer) outliers(t *topicTable) []neighbour {
 	}
 	rows := []neighbour{}
 	for _, i := range found.Items() {
-		rows = append(rows, neighbour{x.model.Codes.Words[i.Index], -i.Score})
+		rows = append(rows, neighbour{x.model.Codes.IDs[i.Index], -i.Score})
 		t.add(x, i.Index, nil, listedText)
 	}
 	return rows
@@ -212,7 +212,7 @@ func (x *Explorer) nearDuplicates() duplicatesAnswer {
 			continue
 		}
 		if a.Repeated++; a.Repeated <= unusualRows {
-			a.Pairs = append(a.Pairs, rowPair{[2]string{x.model.Codes.Words[other], x.model.Codes.Words[i]}, min(cosines[i], 1)})
+			a.Pairs = append(a.Pairs, rowPair{[2]string{x.model.Codes.IDs[other], x.model.Codes.IDs[i]}, min(cosines[i], 1)})
 			a.add(x, int(other), nil, listedText)
 			a.add(x, i, nil, listedText)
 		}

@@ -219,7 +219,7 @@ func TestTopics(t *testing.T) {
 	if c.Name != "label" || c.All[0].Value != "low" || c.All[0].Count != all || c.Topics[i][0].Count != low || math.Abs(c.Topics[i][0].Share-float64(low)/float64(counts[5])) > 1e-12 {
 		t.Errorf("column %+v, want %d of all and %d of topic 5", c, all, low)
 	}
-	words := m.Codes.Words
+	words := m.Codes.IDs
 	if got.Outliers[0].Word != words[outlier] || math.Abs(got.Outliers[0].Cosine-0.1) > 1e-6 || len(got.Outliers) != unusualRows {
 		t.Errorf("outliers %+v", got.Outliers)
 	}
@@ -279,7 +279,7 @@ func TestBrowserMeaning(t *testing.T) {
 	base := b.serve(x)
 	b.do(chromedp.Navigate(base + "/#/query/zebra"))
 	b.wait(`document.querySelector(".lead")?.textContent === " No text has zebra."`)
-	b.wait(`document.querySelector(".excerpts a").hash === %s`, quote("#/word/"+m.Codes.Words[copied]))
+	b.wait(`document.querySelector(".excerpts a").hash === %s`, quote("#/word/"+m.Codes.IDs[copied]))
 	failure = errors.New("it ended")
 	b.do(chromedp.Navigate(base + "/#/query/common"))
 	b.wait(`document.querySelector("[role=alert]")?.textContent === "it ended" && document.querySelectorAll(".excerpts li").length > 1`)
@@ -322,7 +322,7 @@ func TestBrowserTopics(t *testing.T) {
 	b.wait(`document.querySelectorAll(".topics .topics li").length === 2`)
 	evaluate[chromedp.Void](b, `go("unusual")`)
 	b.waitHeading("Unusual texts")
-	b.wait(`document.querySelector(".pair a").hash === %s`, quote(fmt.Sprint("#/word/", m.Codes.Words[copyOf])))
+	b.wait(`document.querySelector(".pair a").hash === %s`, quote(fmt.Sprint("#/word/", m.Codes.IDs[copyOf])))
 	// A label shows on the topic's page, in the list and on the map.
 	evaluate[chromedp.Void](b, `go("topic", 5)`)
 	b.wait(`document.querySelector(".edit")`)
@@ -381,7 +381,7 @@ func TestNearDuplicates(t *testing.T) {
 			}
 		}
 		m.Codes.AppendRow(index, value)
-		m.Codes.Words = append(m.Codes.Words, fmt.Sprint(i))
+		m.Codes.IDs = append(m.Codes.IDs, fmt.Sprint(i))
 		m.Codes.Texts.Add([]string{"", "a text"}[min(rng.IntN(9), 1)], nil)
 	}
 	x := &Explorer{model: m, index: interpret.NewIndex(m.Codes)}
@@ -427,8 +427,8 @@ func TestNearDuplicates(t *testing.T) {
 // The dimension of empty texts doesn't lead the list of coherent dimensions.
 func TestEmptyTextsAreNotCoherent(t *testing.T) {
 	m := testModel()
-	m.Codes.Texts = &vectors.Texts{Text: make([]string, len(m.Codes.Words))}
-	for i := range m.Codes.Words {
+	m.Codes.Texts = &vectors.Texts{Text: make([]string, len(m.Codes.IDs))}
+	for i := range m.Codes.IDs {
 		if index, _ := m.Codes.Row(i); !slices.Contains(index, 0) {
 			m.Codes.Texts.Text[i] = "river bank"
 		}

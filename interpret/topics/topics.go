@@ -265,7 +265,7 @@ func (t *Topic) Typical(x *interpret.Index, n, length int) []Example {
 			if done[item.Index] || !wanted && (try > 0 || rank >= compared) {
 				continue
 			}
-			e := Example{Row: rows[item.Index], Word: x.Codes.Words[rows[item.Index]]}
+			e := Example{Row: rows[item.Index], Word: x.Codes.IDs[rows[item.Index]]}
 			passages := passagesOf(x.Codes.Name(e.Row))
 			if at, ok := firstTaken(taken, passages); ok {
 				found[at].Alike++

@@ -30,7 +30,7 @@ func testModel() *model.Model {
 	rng := rand.New(rand.NewPCG(1, 2))
 	s := &vectors.Sparse{Texts: &vectors.Texts{Columns: []vectors.Column{{Name: "kind"}}}, CSR: vectors.CSR{Cols: 7}}
 	for i := range 93 {
-		s.Words = append(s.Words, fmt.Sprintf("d%d", i))
+		s.IDs = append(s.IDs, fmt.Sprintf("d%d", i))
 		text := fmt.Sprintf("%s and %s %s", subjects[i%3][i%2], subjects[i%3][2], strings.Repeat("x", 1+i))
 		theme := int32(2*(i%3) + i/3%2)
 		switch {
@@ -89,7 +89,7 @@ func TestTable(t *testing.T) {
 			t.Fatalf("%d examples", len(topic.Examples))
 		}
 		for _, e := range topic.Examples { // the length of texts increases with their row
-			if ID(10+e.Row%3) != topic.ID || e.Row < 20 || e.Row > 70 || e.Text != s.Texts.Text[e.Row] || e.Word != s.Words[e.Row] {
+			if ID(10+e.Row%3) != topic.ID || e.Row < 20 || e.Row > 70 || e.Text != s.Texts.Text[e.Row] || e.Word != s.IDs[e.Row] {
 				t.Errorf("the example %+v of topic %d", e, topic.ID)
 			}
 		}
@@ -225,7 +225,7 @@ func TestTree(t *testing.T) {
 		}
 	}
 	for range 1000 {
-		m.Codes.Words = append(m.Codes.Words, "")
+		m.Codes.IDs = append(m.Codes.IDs, "")
 		m.Codes.Texts.Add("rain", []string{""})
 		m.Codes.AppendRow([]int32{2}, []float32{1})
 	}
@@ -344,14 +344,14 @@ func TestExamplesOfLargeGroup(t *testing.T) {
 	s := &vectors.Sparse{CSR: vectors.CSR{Cols: 2}}
 	var rows []int32
 	for i := range 3 * maxRows {
-		s.Words = append(s.Words, fmt.Sprint(i))
+		s.IDs = append(s.IDs, fmt.Sprint(i))
 		s.AppendRow([]int32{int32(min(i/maxRows, 1))}, []float32{1})
 		rows = append(rows, int32(i))
 	}
 	var parts []int
 	for _, e := range (&Topic{rows: rows}).Typical(interpret.NewIndex(s), exampleRows, exampleText) {
 		parts = append(parts, e.Row/maxRows)
-		if e.Word != s.Words[e.Row] {
+		if e.Word != s.IDs[e.Row] {
 			t.Errorf("%+v", e)
 		}
 	}
@@ -376,7 +376,7 @@ func TestThreads(t *testing.T) {
 		case 18:
 			text = "another  text!"
 		}
-		s.Words = append(s.Words, fmt.Sprint(i))
+		s.IDs = append(s.IDs, fmt.Sprint(i))
 		s.Texts.Add(text, nil)
 		s.AppendRow([]int32{0}, []float32{1})
 		rows = append(rows, int32(i))
@@ -415,7 +415,7 @@ func TestLabels(t *testing.T) {
 		topics := tableOf(t, m).Topics[:3] // without "other"
 		for _, topic := range topics {
 			labels[topic.Label] = true
-			if slices.ContainsFunc(topic.Words, func(word string) bool { return text != nil && slices.Contains(m.Codes.Words, word) }) {
+			if slices.ContainsFunc(topic.Words, func(word string) bool { return text != nil && slices.Contains(m.Codes.IDs, word) }) {
 				t.Errorf("%s: the name of a row is in the label %q", name, topic.Label)
 			}
 			if topic.Label == "" || name == "alike" && len(topic.Examples) != 1 {
@@ -432,7 +432,7 @@ func TestLabels(t *testing.T) {
 		t.Errorf("topics of empty texts: %+v", table)
 	}
 	none := testModel()
-	none.Codes = &vectors.Sparse{Words: []string{}, Texts: new(vectors.Texts), CSR: vectors.CSR{Cols: 7, Ptr: []int64{0}}}
+	none.Codes = &vectors.Sparse{IDs: []string{}, Texts: new(vectors.Texts), CSR: vectors.CSR{Cols: 7, Ptr: []int64{0}}}
 	if table := tableOf(t, none); len(table.Topics) != 0 || len(table.Rows) != 0 {
 		t.Errorf("topics of no rows: %+v", table)
 	}

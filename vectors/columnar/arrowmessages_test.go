@@ -20,7 +20,7 @@ import (
 )
 
 // writeArrow returns a stream of a table of words with vectors of dim numbers.
-func writeArrow(t *testing.T, words []string, dim int, o ...ipc.Option) []byte {
+func writeArrow(t *testing.T, ids []string, dim int, o ...ipc.Option) []byte {
 	t.Helper()
 	metadata := arrow.NewMetadata([]string{"key"}, []string{"value"})
 	schema := arrow.NewSchema([]arrow.Field{
@@ -28,9 +28,9 @@ func writeArrow(t *testing.T, words []string, dim int, o ...ipc.Option) []byte {
 		{Name: "vector", Type: arrow.FixedSizeListOf(int32(dim), arrow.PrimitiveTypes.Float32)},
 	}, &metadata)
 	text := array.NewStringBuilder(arrowmemory.DefaultAllocator)
-	text.AppendValues(words, nil)
+	text.AppendValues(ids, nil)
 	lists := array.NewFixedSizeListBuilder(arrowmemory.DefaultAllocator, int32(dim), arrow.PrimitiveTypes.Float32)
-	for i := range words {
+	for i := range ids {
 		lists.Append(true)
 		for k := range dim {
 			lists.ValueBuilder().(*array.Float32Builder).Append(float32(math.Sin(float64(i*dim + k))))
@@ -38,7 +38,7 @@ func writeArrow(t *testing.T, words []string, dim int, o ...ipc.Option) []byte {
 	}
 	var b bytes.Buffer
 	w := ipc.NewWriter(&b, append(o, ipc.WithSchema(schema))...)
-	if err := w.Write(array.NewRecordBatch(schema, []arrow.Array{text.NewArray(), lists.NewArray()}, int64(len(words)))); err != nil {
+	if err := w.Write(array.NewRecordBatch(schema, []arrow.Array{text.NewArray(), lists.NewArray()}, int64(len(ids)))); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
@@ -62,18 +62,18 @@ func TestReadMessageBytes(t *testing.T) {
 // Compressed buffers have the same content, also if some are stored uncompressed because they
 // would not shrink.
 func TestReadCompressedArrow(t *testing.T) {
-	words := strings.Fields(strings.Repeat("enough words to shrink well ", 48))
-	for i := range words {
-		words[i] += strings.Repeat("x", i) // distinct
+	ids := strings.Fields(strings.Repeat("enough words to shrink well ", 48))
+	for i := range ids {
+		ids[i] += strings.Repeat("x", i) // distinct
 	}
-	want, err := readBytes(t, writeArrow(t, words, 5), vectors.ReadOptions{})
-	if err != nil || want.Len() != len(words) {
+	want, err := readBytes(t, writeArrow(t, ids, 5), vectors.ReadOptions{})
+	if err != nil || want.Len() != len(ids) {
 		t.Fatal(err)
 	}
 	for name, codec := range map[string]ipc.Option{"LZ4": ipc.WithLZ4(), "Zstandard": ipc.WithZstd()} {
 		for _, savings := range []float64{0, 0.5} {
-			got, err := readBytes(t, writeArrow(t, words, 5, codec, ipc.WithMinSpaceSavings(savings)), vectors.ReadOptions{})
-			if err != nil || !slices.Equal(got.Words, want.Words) || !slices.Equal(got.Data, want.Data) {
+			got, err := readBytes(t, writeArrow(t, ids, 5, codec, ipc.WithMinSpaceSavings(savings)), vectors.ReadOptions{})
+			if err != nil || !slices.Equal(got.IDs, want.IDs) || !slices.Equal(got.Data, want.Data) {
 				t.Errorf("%s, where it saves %v: other words or numbers, error %v", name, savings, err)
 			}
 		}

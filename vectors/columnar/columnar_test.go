@@ -19,13 +19,13 @@ func sample() *vectors.Sparse {
 	rng := rand.New(rand.NewPCG(1, 2))
 	codes := &vectors.Sparse{CSR: vectors.CSR{Rows: 300, Cols: 1 << 20, Ptr: []int64{0}}}
 	for i := range codes.Rows {
-		codes.Words = append(codes.Words, fmt.Sprintf("word %d", i))
+		codes.IDs = append(codes.IDs, fmt.Sprintf("word %d", i))
 		for k := range rng.IntN(40_000) * (i % 3) {
 			codes.Index, codes.Value = append(codes.Index, int32(k)), append(codes.Value, 0.5)
 		}
 		codes.Ptr = append(codes.Ptr, int64(len(codes.Index)))
 	}
-	codes.Words[7] = strings.Repeat("x", 1<<20)
+	codes.IDs[7] = strings.Repeat("x", 1<<20)
 	return codes
 }
 
@@ -44,7 +44,7 @@ func TestBatches(t *testing.T) {
 		size := 0
 		for i := first; i < end-1; i++ { // without the last row
 			index, _ := codes.Row(i)
-			size += 8*len(index) + len(codes.Words[i])
+			size += 8*len(index) + len(codes.IDs[i])
 		}
 		if size > 32<<20 {
 			t.Errorf("rows %d to %d take %d bytes", first, end, size)
@@ -66,11 +66,11 @@ var matrix = vectors.CSR{Rows: 2, Cols: 3, Ptr: []int64{0, 1, 1}, Index: []int32
 func TestRefuses(t *testing.T) {
 	for name, write := range writers {
 		var b bytes.Buffer
-		for want, words := range map[string][]string{
+		for want, ids := range map[string][]string{
 			"words and vectors differ in number (got 1 and 2)": {"a"},
 			`word 2 is not UTF-8 (got "\xff")`:                 {"a", "\xff"},
 		} {
-			if err := write(&b, &vectors.Sparse{Words: words, CSR: matrix}); err == nil || err.Error() != want || b.Len() > 0 {
+			if err := write(&b, &vectors.Sparse{IDs: ids, CSR: matrix}); err == nil || err.Error() != want || b.Len() > 0 {
 				t.Errorf("%s: error %v after %d bytes, want %s", name, err, b.Len(), want)
 			}
 		}
@@ -92,7 +92,7 @@ func (w *fullWriter) Write(p []byte) (int, error) {
 
 // The writers return an error of their io.Writer at any position.
 func TestFullDisk(t *testing.T) {
-	codes := &vectors.Sparse{Words: []string{"a", "b"}, CSR: matrix}
+	codes := &vectors.Sparse{IDs: []string{"a", "b"}, CSR: matrix}
 	for name, write := range writers {
 		var whole bytes.Buffer
 		if err := write(&whole, codes); err != nil {

@@ -50,8 +50,8 @@ func TestReadPartitions(t *testing.T) {
 			}
 		}
 	}
-	if kind := d.Texts.Columns[4].Values[13]; d.Words[13] != "13" || kind != "a" || !strings.HasSuffix(source.Columns, `, and ["lang" "kind_" "lang_" "id_"] of folders`) || len(source.Warnings) > 0 {
-		t.Errorf("row %s, kind %s, %+v", d.Words[13], kind, source)
+	if kind := d.Texts.Columns[4].Values[13]; d.IDs[13] != "13" || kind != "a" || !strings.HasSuffix(source.Columns, `, and ["lang" "kind_" "lang_" "id_"] of folders`) || len(source.Warnings) > 0 {
+		t.Errorf("row %s, kind %s, %+v", d.IDs[13], kind, source)
 	}
 }
 

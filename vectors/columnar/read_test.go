@@ -76,7 +76,7 @@ func TestRead(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 				continue
 			}
-			if !slices.Equal(d.Words, tt.words) || d.Dim != cmp.Or(tt.dim, 2) || !slices.Equal(d.Data, tt.data) {
+			if !slices.Equal(d.IDs, tt.words) || d.Dim != cmp.Or(tt.dim, 2) || !slices.Equal(d.Data, tt.data) {
 				t.Errorf("%s: %+v, want %q, %v", name, d, tt.words, tt.data)
 			}
 			for i, w := range source.Warnings {
@@ -119,7 +119,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 	for name, write := range writers {
 		var b bytes.Buffer
-		if err := write(&b, &vectors.Sparse{Words: []string{"a", "b"}, CSR: matrix}); err != nil {
+		if err := write(&b, &vectors.Sparse{IDs: []string{"a", "b"}, CSR: matrix}); err != nil {
 			t.Fatal(err)
 		}
 		want := "contains sparse vectors of a model, not dense ones; export its codes in a dense format first"
@@ -169,7 +169,7 @@ func TestReadCutShort(t *testing.T) {
 				continue
 			}
 			if d, err := readBytes(t, whole[:n], vectors.ReadOptions{}); err == nil {
-				t.Fatalf("%s cut to %d of %d bytes: read %q", name, n, len(whole), d.Words)
+				t.Fatalf("%s cut to %d of %d bytes: read %q", name, n, len(whole), d.IDs)
 			} else if strings.Contains(err.Error(), "\n") || len(err.Error()) > 500 {
 				t.Fatalf("%s cut to %d of %d bytes: %v", name, n, len(whole), err)
 			}
@@ -278,9 +278,9 @@ func checkAny(t *testing.T, path string, content []byte, o vectors.ReadOptions) 
 	if err := d.Validate(); err != nil {
 		t.Error(err)
 	}
-	for _, word := range d.Words {
-		if err := vectors.CheckWord(word); err != nil {
-			t.Errorf("word %q: %v", word, err)
+	for _, id := range d.IDs {
+		if err := vectors.CheckID(id); err != nil {
+			t.Errorf("word %q: %v", id, err)
 		}
 	}
 }
@@ -489,9 +489,9 @@ func TestReadPages(t *testing.T) {
 	level := func(levels []byte) []byte {
 		return append(binary.LittleEndian.AppendUint32(nil, uint32(len(levels))), levels...)
 	}
-	plain := func(words ...string) (b []byte) {
-		for _, word := range words {
-			b = append(binary.LittleEndian.AppendUint32(b, uint32(len(word))), word...)
+	plain := func(ids ...string) (b []byte) {
+		for _, id := range ids {
+			b = append(binary.LittleEndian.AppendUint32(b, uint32(len(id))), id...)
 		}
 		return b
 	}
@@ -564,13 +564,13 @@ func TestReadDelta(t *testing.T) {
 		var small []int32
 		var large []int64
 		var text []byte
-		var words []string
+		var ids []string
 		offsets := []uint32{0}
 		for i := range n {
 			small = append(small, int32(rng.Uint64()>>rng.IntN(64)))
 			large = append(large, int64(rng.Uint64()>>rng.IntN(64)))
-			words = append(words, strings.Repeat("ab", rng.IntN(20))+fmt.Sprint(i))
-			text = append(text, words[i]...)
+			ids = append(ids, strings.Repeat("ab", rng.IntN(20))+fmt.Sprint(i))
+			text = append(text, ids[i]...)
 			offsets = append(offsets, uint32(len(text)))
 		}
 		check := func(encoding format.Encoding, e format.SchemaElement, page []byte, want string) {
@@ -591,9 +591,9 @@ func TestReadDelta(t *testing.T) {
 		page, _ = parquet.DeltaBinaryPacked.EncodeInt64(nil, large)
 		check(format.DeltaBinaryPacked, format.SchemaElement{Type: thrift.New(format.Int64)}, page, fmt.Sprint(large))
 		page, _ = parquet.DeltaLengthByteArray.EncodeByteArray(nil, text, offsets)
-		check(format.DeltaLengthByteArray, format.SchemaElement{Type: thrift.New(format.ByteArray)}, page, fmt.Sprint(words))
+		check(format.DeltaLengthByteArray, format.SchemaElement{Type: thrift.New(format.ByteArray)}, page, fmt.Sprint(ids))
 		page, _ = parquet.DeltaByteArray.EncodeByteArray(nil, text, offsets)
-		check(format.DeltaByteArray, format.SchemaElement{Type: thrift.New(format.ByteArray)}, page, fmt.Sprint(words))
+		check(format.DeltaByteArray, format.SchemaElement{Type: thrift.New(format.ByteArray)}, page, fmt.Sprint(ids))
 	}
 }
 
@@ -701,8 +701,8 @@ func TestStreamArrow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d.Words[0] != fmt.Sprint(n) || d.Dim != 100 || d.Row(0)[99] != 100 {
-			t.Fatalf("row %d is %q, %v", n, d.Words[0], d.Row(0))
+		if d.IDs[0] != fmt.Sprint(n) || d.Dim != 100 || d.Row(0)[99] != 100 {
+			t.Fatalf("row %d is %q, %v", n, d.IDs[0], d.Row(0))
 		}
 		if n += d.Len(); n%(10*rows) < d.Len() {
 			runtime.GC()
@@ -756,11 +756,11 @@ func testReadLargeParquet(t *testing.T, options ...parquet.WriterOption) {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	for i, x := range d.Data {
-		if x != float32(i) || d.Words[i/dim] != fmt.Sprint("w", i/dim) {
-			t.Fatalf("number %d of %s is %v", i%dim, d.Words[i/dim], x)
+		if x != float32(i) || d.IDs[i/dim] != fmt.Sprint("w", i/dim) {
+			t.Fatalf("number %d of %s is %v", i%dim, d.IDs[i/dim], x)
 		}
 	}
-	if d, err := readBytes(t, b.Bytes(), vectors.ReadOptions{MaxWords: 1500}); err != nil || d.Len() != 1500 {
+	if d, err := readBytes(t, b.Bytes(), vectors.ReadOptions{MaxRows: 1500}); err != nil || d.Len() != 1500 {
 		t.Errorf("of 1500 words: %v, %v", d, err)
 	}
 }
@@ -774,7 +774,7 @@ func fuzz(f *testing.F, pattern string) {
 		f.Add(content, false, 0)
 	}
 	f.Fuzz(func(t *testing.T, content []byte, skipBad bool, maxWords int) {
-		checkAny(t, filepath.Join(t.TempDir(), "file"), content, vectors.ReadOptions{SkipBad: skipBad, MaxWords: maxWords})
+		checkAny(t, filepath.Join(t.TempDir(), "file"), content, vectors.ReadOptions{SkipBad: skipBad, MaxRows: maxWords})
 	})
 }
 
@@ -802,7 +802,7 @@ func TestReadMetadataWithoutValue(t *testing.T) {
 	}
 	stream = bytes.Replace(stream, both, key, 1)
 	for name, content := range map[string][]byte{"Parquet": without, "Arrow": stream} {
-		if d, err := readBytes(t, content, vectors.ReadOptions{}); err != nil || !slices.Equal(d.Words, []string{"a", "b", "c"}) {
+		if d, err := readBytes(t, content, vectors.ReadOptions{}); err != nil || !slices.Equal(d.IDs, []string{"a", "b", "c"}) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

@@ -71,7 +71,7 @@ func TestReadReported(t *testing.T) {
 		if !slices.Equal(d.Data, data) {
 			t.Errorf("%s: other vectors", tt.file)
 		}
-		for i, id := range d.Words {
+		for i, id := range d.IDs {
 			if want := tt.ids(i); id != want {
 				t.Errorf("%s: row %d has the id %s, want %s", tt.file, i, id, want)
 				break
@@ -110,8 +110,8 @@ func TestReadReportedLists(t *testing.T) {
 	wide := read("wide.csv", vectors.ReadOptions{})
 	projector := read("projector-vectors.tsv", vectors.ReadOptions{WordList: realdata.Path(t, "reported/metadata-with-header.tsv")})
 	texts := read("projector-vectors.tsv", vectors.ReadOptions{WordList: realdata.Path(t, "reported/reference.parquet")})
-	if !slices.Equal(wide.Data, want.Data) || wide.Words[95] != "w095" || !reflect.DeepEqual(projector, wide) || !reflect.DeepEqual(texts, want) {
-		t.Errorf("%q, %q, %q", wide.Words, projector.Words, texts.Words)
+	if !slices.Equal(wide.Data, want.Data) || wide.IDs[95] != "w095" || !reflect.DeepEqual(projector, wide) || !reflect.DeepEqual(texts, want) {
+		t.Errorf("%q, %q, %q", wide.IDs, projector.IDs, texts.IDs)
 	}
 	for name, message := range map[string]string{
 		"glove.tar": "is a tar archive", "glove.tar.gz": "is a tar archive", "fasttext-model.bin": "is a fastText model", "object-array.npy": "array holds Python objects",

@@ -43,7 +43,7 @@ func TestReadTexts(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			want := &vectors.Dense{Words: tt.ids, Dim: 2, Data: data, Texts: &vectors.Texts{Text: texts, Columns: tt.columns}}
+			want := &vectors.Dense{IDs: tt.ids, Dim: 2, Data: data, Texts: &vectors.Texts{Text: texts, Columns: tt.columns}}
 			if !reflect.DeepEqual(d, want) {
 				t.Errorf("%s: %+v\n%+v, want\n%+v\n%+v", name, d, d.Texts, want, want.Texts)
 			}
@@ -53,7 +53,7 @@ func TestReadTexts(t *testing.T) {
 		}
 	}
 	d, _, err := read(t, "delta.parquet", vectors.ReadOptions{})
-	if err != nil || !slices.Equal(d.Words, numbers[:2]) || !slices.Equal(d.Texts.Columns[0].Values, []string{"1", "2"}) {
+	if err != nil || !slices.Equal(d.IDs, numbers[:2]) || !slices.Equal(d.Texts.Columns[0].Values, []string{"1", "2"}) {
 		t.Errorf("%+v, %v", d, err)
 	}
 	// A table names the rows of other vectors.
@@ -63,7 +63,7 @@ func TestReadTexts(t *testing.T) {
 	}
 	for _, name := range append(both("texts"), "texts2.parquet") {
 		d, source, err := vectors.Read(t.Context(), []string{numbersOnly}, vectors.ReadOptions{WordList: filepath.Join("testdata", name)})
-		if err != nil || !reflect.DeepEqual(d.Texts, &vectors.Texts{Text: texts, Columns: columns}) || !slices.Equal(d.Words, ids) || source.Kind != vectors.KindTexts {
+		if err != nil || !reflect.DeepEqual(d.Texts, &vectors.Texts{Text: texts, Columns: columns}) || !slices.Equal(d.IDs, ids) || source.Kind != vectors.KindTexts {
 			t.Errorf("%s: %+v of %+v, error %v", name, d, source, err)
 		}
 	}
@@ -73,7 +73,7 @@ func TestReadTexts(t *testing.T) {
 		t.Errorf("%+v, %v", d, err)
 	}
 	d, _, err = read(t, "words.parquet", vectors.ReadOptions{TextColumn: "last", Rows: vectors.KindWords})
-	if err != nil || d.Texts != nil || d.Words[0] != "b" {
+	if err != nil || d.Texts != nil || d.IDs[0] != "b" {
 		t.Errorf("%+v, %v", d, err)
 	}
 }
@@ -99,7 +99,7 @@ func TestReadIDs(t *testing.T) {
 	} {
 		for _, name := range both(tt.name) {
 			d, _, err := read(t, name, tt.o)
-			if err != nil || !slices.Equal(d.Words, tt.words) || (d.Texts != nil) != tt.texts {
+			if err != nil || !slices.Equal(d.IDs, tt.words) || (d.Texts != nil) != tt.texts {
 				t.Errorf("%s: %+v, %v", name, d, err)
 			}
 		}
@@ -139,13 +139,13 @@ func TestReadTextsRefuses(t *testing.T) {
 	}
 	for _, name := range both("noid") { // and others keep their ids
 		d, _, err := read(t, name, vectors.ReadOptions{SkipBad: true})
-		if err != nil || !slices.Equal(d.Words, []string{"x", "z"}) {
+		if err != nil || !slices.Equal(d.IDs, []string{"x", "z"}) {
 			t.Errorf("%s: %v, %v", name, d, err)
 		}
 	}
 	for _, name := range both("novector") { // rows are named by their numbers in the file
 		d, _, err := read(t, name, vectors.ReadOptions{SkipBad: true})
-		if err != nil || !slices.Equal(d.Words, []string{"0", "2"}) || !slices.Equal(d.Texts.Text, []string{"a b c", "e f g"}) {
+		if err != nil || !slices.Equal(d.IDs, []string{"0", "2"}) || !slices.Equal(d.Texts.Text, []string{"a b c", "e f g"}) {
 			t.Errorf("%s: %v, %v", name, d, err)
 		}
 	}

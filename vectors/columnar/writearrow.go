@@ -121,8 +121,8 @@ type typedColumn struct {
 // check returns the columns of words or texts, without the codes. It returns an error if a string is not
 // UTF-8, or if words and rows differ in number.
 func check(codes *vectors.Sparse) (table []typedColumn, err error) {
-	if len(codes.Words) != codes.Rows {
-		return nil, fmt.Errorf("words and vectors differ in number (got %d and %d)", len(codes.Words), codes.Rows)
+	if len(codes.IDs) != codes.Rows {
+		return nil, fmt.Errorf("words and vectors differ in number (got %d and %d)", len(codes.IDs), codes.Rows)
 	}
 	for n, c := range codes.Table("word", indicesName, valuesName) {
 		for i, s := range c.Values {

@@ -44,8 +44,8 @@ func TestReadWriters(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(d.Words, want.IDs) {
-				t.Errorf("ids %.200q, want %.200q", d.Words, want.IDs)
+			if !slices.Equal(d.IDs, want.IDs) {
+				t.Errorf("ids %.200q, want %.200q", d.IDs, want.IDs)
 			}
 			if !slices.Equal(d.Data, want.Data) {
 				t.Errorf("vectors %v…, want %v…", d.Data[:10], want.Data[:10])

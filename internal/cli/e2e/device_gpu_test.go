@@ -86,7 +86,7 @@ func TestGPUProgram(t *testing.T) {
 				if device == "fp16" {
 					flags = "--device cuda --precision fp16"
 				}
-				code, _, stderr := p.run(t, dir, "paper train large.txt -o "+device+" --epochs 3 --max-words 200 --force --method "+method+" "+flags)
+				code, _, stderr := p.run(t, dir, "paper train large.txt -o "+device+" --epochs 3 --max-rows 200 --force --method "+method+" "+flags)
 				if code != 0 || !strings.Contains(stderr, "training "+says) {
 					t.Fatalf("exit code %d: %s", code, stderr)
 				}

@@ -41,10 +41,10 @@ func oddModel() *model.Model {
 	}
 	h := train.Paper()
 	h.Atoms, h.Center = atoms, true
-	training := model.Training{Input: model.Input{Words: len(oddWords), Dim: dim}, Recipe: h}
+	training := model.Training{Input: model.Input{Rows: len(oddWords), Dim: dim}, Recipe: h}
 	m := &model.Model{
 		Info:       model.Info{Format: model.FormatVersion, Training: training, Encoding: training.Made()},
-		Codes:      &vectors.Sparse{Words: oddWords, CSR: vectors.CSR{Rows: len(oddWords), Cols: atoms, Ptr: []int64{0}}},
+		Codes:      &vectors.Sparse{IDs: oddWords, CSR: vectors.CSR{Rows: len(oddWords), Cols: atoms, Ptr: []int64{0}}},
 		Dictionary: model.Dictionary{Dim: dim, Atoms: values(dim * atoms), Mean: values(dim)},
 	}
 	for i := range oddWords {
@@ -140,7 +140,7 @@ func TestReadsWhatGensimWrites(t *testing.T) {
 	d := &vectors.Dense{Dim: 6}
 	rng := rand.New(rand.NewPCG(9, 10))
 	for _, word := range oddWords {
-		d.Words = append(d.Words, word)
+		d.IDs = append(d.IDs, word)
 		for range d.Dim {
 			d.Data = append(d.Data, float32(rng.NormFloat64()*rng.ExpFloat64()))
 		}
@@ -179,16 +179,16 @@ save("binary.gz", lambda word: " " not in word, binary=True)
 		"binary.gz": func(word string) bool { return !strings.Contains(word, " ") },
 	} {
 		want := &vectors.Dense{Dim: d.Dim}
-		for i, word := range d.Words {
+		for i, word := range d.IDs {
 			if keep(word) {
-				want.Words, want.Data = append(want.Words, word), append(want.Data, d.Row(i)...)
+				want.IDs, want.Data = append(want.IDs, word), append(want.Data, d.Row(i)...)
 			}
 		}
 		got, _, err := vectors.Read(t.Context(), []string{dir.Path(name)}, vectors.ReadOptions{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
-		} else if !slices.Equal(got.Words, want.Words) || !slices.Equal(got.Data, want.Data) {
-			t.Errorf("%s: other words or numbers than gensim wrote: %.2000q", name, got.Words)
+		} else if !slices.Equal(got.IDs, want.IDs) || !slices.Equal(got.Data, want.Data) {
+			t.Errorf("%s: other words or numbers than gensim wrote: %.2000q", name, got.IDs)
 		}
 	}
 }
@@ -245,7 +245,7 @@ serialize_file({"embeddings": TensorSpec(dtype="bfloat16", shape=[n, 4], data_pt
 		got, _, err := vectors.Read(t.Context(), []string{dir.Path(name)}, o)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
-		} else if !slices.Equal(got.Words, want.Words) || got.Dim != want.Dim || !slices.Equal(got.Data, want.Data) {
+		} else if !slices.Equal(got.IDs, want.IDs) || got.Dim != want.Dim || !slices.Equal(got.Data, want.Data) {
 			t.Errorf("%s: other words or numbers than safetensors wrote", name)
 		}
 	}
@@ -264,9 +264,9 @@ func TestPyArrowReadsWhatWeWrite(t *testing.T) {
 			large.Index, large.Value = append(large.Index, int32(k)), append(large.Value, rng.Float32())
 		}
 		large.Ptr = append(large.Ptr, int64(len(large.Index)))
-		large.Words = append(large.Words, fmt.Sprint(i))
+		large.IDs = append(large.IDs, fmt.Sprint(i))
 	}
-	large.Words[500] = ""
+	large.IDs[500] = ""
 	none := &vectors.Sparse{CSR: vectors.CSR{Cols: 7, Ptr: []int64{0}}}
 	for name, codes := range map[string]*vectors.Sparse{"large": large, "none": none} {
 		for ending, write := range map[string]func(io.Writer) error{

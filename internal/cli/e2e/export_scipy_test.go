@@ -67,7 +67,7 @@ func TestSciPyReadsWhatWeWrite(t *testing.T) {
 	value := func() float32 { return float32(rng.ExpFloat64()) * []float32{1e-6, 1e-3, 1, 100, 1e5}[rng.IntN(5)] }
 	h := train.Paper()
 	h.Method, h.Atoms, h.Center = model.Nonnegative, atoms, true
-	training := model.Training{Input: model.Input{Words: words, Dim: dim}, Recipe: h}
+	training := model.Training{Input: model.Input{Rows: words, Dim: dim}, Recipe: h}
 	m := &model.Model{
 		Info:       model.Info{Format: model.FormatVersion, Training: training, Encoding: training.Made()},
 		Codes:      &vectors.Sparse{CSR: vectors.CSR{Rows: words, Cols: atoms, Ptr: []int64{0}}},
@@ -82,7 +82,7 @@ func TestSciPyReadsWhatWeWrite(t *testing.T) {
 	rows := make([][2]any, words)
 	for i := range words {
 		// Python's splitlines and split cut these words, which are legal.
-		m.Codes.Words = append(m.Codes.Words, fmt.Sprintf("w%d%s", i, []string{"", "\u0085", "\u2028x", "\x1cx", "\u00a0", "é"}[i%6]))
+		m.Codes.IDs = append(m.Codes.IDs, fmt.Sprintf("w%d%s", i, []string{"", "\u0085", "\u2028x", "\x1cx", "\u00a0", "é"}[i%6]))
 		for k := range atoms {
 			if rng.IntN(10) == 0 {
 				m.Codes.Index, m.Codes.Value = append(m.Codes.Index, int32(k)), append(m.Codes.Value, value())
@@ -95,7 +95,7 @@ func TestSciPyReadsWhatWeWrite(t *testing.T) {
 	for _, format := range []string{"glove", "csr", "binary"} {
 		dir.MustRun(t, "export model -o out."+format+" -f "+format)
 	}
-	want, err := json.Marshal(map[string]any{"rows": words, "cols": atoms, "words": m.Codes.Words, "codes": rows, "dictionary": m.Dictionary.Atoms, "mean": m.Dictionary.Mean})
+	want, err := json.Marshal(map[string]any{"rows": words, "cols": atoms, "words": m.Codes.IDs, "codes": rows, "dictionary": m.Dictionary.Atoms, "mean": m.Dictionary.Mean})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,8 +30,8 @@ type faultCase struct {
 var faultCases = []faultCase{
 	{args: "paper train in.txt -o new --epochs 2", outputs: "new"},
 	{args: "paper train in.txt -o checkpoint --epochs 3 -k 10 --checkpoint 1ns --resume", outputs: "checkpoint", resumes: true},
-	{args: "train long.txt -o old --force --quiet --train-words 500 -k 20 --sparsity 0.8", outputs: "old"},
-	{args: "train long.txt -o new --quiet --train-words 500 -k 20 --epochs 2 --checkpoint 1ns --resume", outputs: "new", resumes: true},
+	{args: "train long.txt -o old --force --quiet --train-rows 500 -k 20 --sparsity 0.8", outputs: "old"},
+	{args: "train long.txt -o new --quiet --train-rows 500 -k 20 --epochs 2 --checkpoint 1ns --resume", outputs: "new", resumes: true},
 	{args: "train texts.parquet -o new --quiet --epochs 1", outputs: "new"},
 	{args: "encode old in.txt -o s1 --force --shard 1/3", outputs: "s1"},
 	{args: "merge s1 s2 -o old --force", outputs: "old"},
@@ -51,8 +51,8 @@ func faultDir(t *testing.T) clitest.Dir {
 	t.Helper()
 	dir, _ := clitest.Sample(t)
 	long := clitest.Vectors(1000, 8)
-	for i := range long.Words {
-		long.Words[i] += strings.Repeat("x", 80)
+	for i := range long.IDs {
+		long.IDs[i] += strings.Repeat("x", 80)
 	}
 	dir.Write(t, "long.txt", clitest.Text(long)) // whose words fill more than the 64 KB of a buffer
 	dir.Write(t, "labels.tsv", []byte("dimension\tlabel\n3\tkings\n"))

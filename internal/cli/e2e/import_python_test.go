@@ -13,7 +13,7 @@ import (
 // imported are vectors that float16 and bfloat16 hold exactly, with awkward words. The
 // scripts make the same.
 func imported() *vectors.Dense {
-	d := &vectors.Dense{Words: slices.Clone(oddWords), Dim: 4}
+	d := &vectors.Dense{IDs: slices.Clone(oddWords), Dim: 4}
 	for i := range len(oddWords) * d.Dim {
 		d.Data = append(d.Data, float32(i%63-31)/8)
 	}
@@ -61,15 +61,15 @@ np.save("again.npy", again)
 		want, o := imported(), vectors.ReadOptions{WordList: dir.Path("words.txt")}
 		if strings.Contains(name, "numbered") {
 			o.WordList = ""
-			for i := range want.Words {
-				want.Words[i] = fmt.Sprint(i)
+			for i := range want.IDs {
+				want.IDs[i] = fmt.Sprint(i)
 			}
 		}
 		got, _, err := vectors.Read(t.Context(), []string{dir.Path(name)}, o)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
-		} else if !slices.Equal(got.Words, want.Words) || got.Dim != want.Dim || !slices.Equal(got.Data, want.Data) {
-			t.Errorf("%s: %d words × %d, others than Python wrote", name, len(got.Words), got.Dim)
+		} else if !slices.Equal(got.IDs, want.IDs) || got.Dim != want.Dim || !slices.Equal(got.Data, want.Data) {
+			t.Errorf("%s: %d words × %d, others than Python wrote", name, len(got.IDs), got.Dim)
 		}
 	}
 }

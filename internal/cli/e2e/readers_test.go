@@ -221,7 +221,7 @@ func ourContent(t *testing.T, dir clitest.Dir, theirs content) content {
 	if err != nil {
 		return content{Error: err.Error()}
 	}
-	c := content{Shape: []int{x.Len(), x.Dim}, Words: x.Words}
+	c := content{Shape: []int{x.Len(), x.Dim}, Words: x.IDs}
 	for _, v := range x.Data {
 		c.Bits = append(c.Bits, math.Float32bits(v))
 	}

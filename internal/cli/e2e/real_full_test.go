@@ -28,19 +28,19 @@ func heldOut(t *testing.T, words int, command, flags string) (dir clitest.Dir, t
 	t.Helper()
 	path := realdata.Path(t, "vectors/googlenews.300d.8000.txt.gz")
 	dir = clitest.New(t)
-	all, _, err := vectors.Read(t.Context(), []string{path}, vectors.ReadOptions{MaxWords: words})
+	all, _, err := vectors.Read(t.Context(), []string{path}, vectors.ReadOptions{MaxRows: words})
 	if err != nil {
 		t.Fatal(err)
 	}
 	trained, held = &vectors.Dense{Dim: all.Dim}, &vectors.Dense{Dim: all.Dim}
 	out := rand.New(rand.NewPCG(1, 1)).Perm(all.Len())[:all.Len()/10]
 	slices.Sort(out)
-	for i, word := range all.Words {
+	for i, word := range all.IDs {
 		d := trained
 		if _, found := slices.BinarySearch(out, i); found {
 			d = held
 		}
-		d.Words, d.Data = append(d.Words, word), append(d.Data, all.Row(i)...)
+		d.IDs, d.Data = append(d.IDs, word), append(d.Data, all.Row(i)...)
 	}
 	dir.Write(t, "train.txt", clitest.Text(trained))
 	dir.Write(t, "test.txt", clitest.Text(held))
@@ -146,7 +146,7 @@ func TestIntrusionAutoRealData(t *testing.T) {
 	t.Parallel()
 	x, glove := realdata.Path(t, "vectors/googlenews.300d.8000.txt.gz"), realdata.Path(t, "vectors/glove.6B.50d.9163.txt.gz")
 	dir := clitest.New(t)
-	dir.MustRun(t, "paper train "+x+" -o model --method B --max-words 3000 -k 600 --quiet")
+	dir.MustRun(t, "paper train "+x+" -o model --method B --max-rows 3000 -k 600 --quiet")
 	stdout, _ := dir.MustRun(t, "intrusion auto model --input "+x+" --reference "+glove+" --json")
 	var r struct {
 		Sets []struct {

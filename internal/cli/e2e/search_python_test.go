@@ -67,13 +67,13 @@ func TestRecall(t *testing.T) {
 	dir := clitest.New(t)
 	runPython(t, dir, writeTexts)
 	for method, all := range map[string]string{"A": "--weights 64", "B": "--weights 64 --signed"} {
-		dir.MustRun(t, "train texts.parquet -o model --force -k 64 --nonzeros 9 --epochs 1 --max-words 500 --method "+method)
+		dir.MustRun(t, "train texts.parquet -o model --force -k 64 --nonzeros 9 --epochs 1 --max-rows 500 --method "+method)
 		dir.MustRun(t, "export model -o rows.jsonl --force -f jsonl --normalize")
 		for name, flags := range map[string]string{"products": all, "largest": "--weights 12"} {
-			queries, _ := dir.MustRun(t, "query model texts.parquet --max-words 500 "+flags)
+			queries, _ := dir.MustRun(t, "query model texts.parquet --max-rows 500 "+flags)
 			dir.Write(t, name+".jsonl", []byte(queries))
 		}
-		found, _ := dir.MustRun(t, "recall texts.parquet model --json --max-words 500 -k 4 --number 500 --weights 12")
+		found, _ := dir.MustRun(t, "recall texts.parquet model --json --max-rows 500 -k 4 --number 500 --weights 12")
 		dir.Write(t, "recall.json", []byte(found))
 		runPython(t, dir, `
 import json, numpy as np, pyarrow.parquet as pq

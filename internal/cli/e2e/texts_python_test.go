@@ -32,7 +32,7 @@ x = np.stack(t["embedding"].to_numpy(zero_copy_only=False))
 labels = ["" if v is None else str(v) for v in t["label"].to_pylist()]
 def check(model, ids):
     info = json.load(open(model + "/model.json"))
-    assert info["encoding"]["input"]["texts"] and info["encoding"]["input"]["words"] == len(x)
+    assert info["encoding"]["input"]["texts"] and info["encoding"]["input"]["rows"] == len(x)
     rows = [json.loads(line) for line in open(model + "/texts.jsonl", encoding="utf-8", newline="\n")]
     same = pyarrow.json.read_json(model + "/texts.jsonl", read_options=pyarrow.json.ReadOptions(block_size=1 << 24))
     assert same["text"].to_pylist() == [r["text"] for r in rows]
@@ -63,7 +63,7 @@ func TestTextsKeepTheirPlace(t *testing.T) {
 	if want := `5000 texts × 16 dimensions, Parquet, texts of column "text", with ["doc" "label" "wide"]`; !strings.Contains(stderr, want) {
 		t.Errorf("%s\nwithout %s", stderr, want)
 	}
-	dir.MustRun(t, "train texts.parquet -o ids -k 64 --sparsity 0.8 --epochs 2 --id-column doc --train-words random:1000 --method A")
+	dir.MustRun(t, "train texts.parquet -o ids -k 64 --sparsity 0.8 --epochs 2 --id-column doc --train-rows random:1000 --method A")
 	for name, want := range map[string]model.Method{"best": model.Nonnegative, "ids": model.Signed} {
 		if got := dir.Model(t, name).Info.Training.Recipe.Base().Method; got != want {
 			t.Errorf("%s is of method %s, want %s", name, got, want)

@@ -91,7 +91,7 @@ func TestUnknownWords(t *testing.T) {
 	x := &vectors.Dense{Dim: 2}
 	for i := range 12 {
 		w := string(rune('a' + i))
-		x.Words = append(x.Words, w)
+		x.IDs = append(x.IDs, w)
 		x.Data = append(x.Data, float32(math.Cos(float64(i)/8)), float32(math.Sin(float64(i)/8)))
 		// Less similar in the order of the words, and so judged.
 		lines.WriteString("A " + w + " " + string(rune('9'-i/2)) + "." + string(rune('9'-i%2)) + "\r\n")
@@ -165,7 +165,7 @@ func TestMalformedData(t *testing.T) {
 func TestLabelled(t *testing.T) {
 	dir, x := evaltest.Write(t)
 	var parts [3]strings.Builder
-	for i, word := range x.Words {
+	for i, word := range x.IDs {
 		label := "first half"
 		if i >= x.Len()/2 {
 			label = "second"
@@ -197,7 +197,7 @@ func TestLabelled(t *testing.T) {
 }
 
 func TestTransforms(t *testing.T) {
-	x := &vectors.Dense{Words: []string{"a", "b"}, Dim: 3, Data: []float32{-3, 0, 1, 3, -1, 0.5}}
+	x := &vectors.Dense{IDs: []string{"a", "b"}, Dim: 3, Data: []float32{-3, 0, 1, 3, -1, 0.5}}
 	// The positive mean is 1.5, the negative one −2.
 	for name, want := range map[string][]float32{"thresh1": {0, 0, 1, 1, 0, 1}, "thresh2": {-1, 0, 0, 1, 0, 0}} {
 		s := Transforms[name](x)
@@ -216,7 +216,7 @@ func TestTransforms(t *testing.T) {
 		}
 	}
 	for _, v := range []float32{0, 1} { // no negative values, no positive ones either
-		s := Transforms["thresh2"](&vectors.Dense{Words: []string{"a"}, Dim: 1, Data: []float32{v}})
+		s := Transforms["thresh2"](&vectors.Dense{IDs: []string{"a"}, Dim: 1, Data: []float32{v}})
 		if s.Nonzeros() != int(v) {
 			t.Errorf("of %v: %v", v, s.Value)
 		}

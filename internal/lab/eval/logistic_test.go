@@ -259,7 +259,7 @@ print(json.dumps(out))
 // objective may have no curvature in its direction.
 func TestNothingToLearn(t *testing.T) {
 	for _, value := range []float32{0, 0.5, 1} {
-		x := NewDense("x", &vectors.Dense{Words: []string{"a"}, Dim: 1, Data: []float32{value}})
+		x := NewDense("x", &vectors.Dense{IDs: []string{"a"}, Dim: 1, Data: []float32{value}})
 		for n := 3; n <= 60; n += 3 {
 			task := &classification{classes: map[string]int{"0": 0, "1": 1, "2": 2}}
 			for i := range n {
@@ -354,7 +354,7 @@ func overcompleteCodes(x *vectors.Dense, k int) *Representation {
 	for i := range atoms {
 		atoms[i] = rng.NormFloat64()
 	}
-	s := &vectors.Sparse{Words: x.Words, CSR: vectors.CSR{Cols: k, Ptr: []int64{0}}}
+	s := &vectors.Sparse{IDs: x.IDs, CSR: vectors.CSR{Cols: k, Ptr: []int64{0}}}
 	for i := range x.Len() {
 		row := make([]float64, x.Dim)
 		for j, v := range x.Row(i) {

@@ -208,7 +208,7 @@ func TestTRECIsLatin1(t *testing.T) {
 	lines = lines[:len(lines)-1]
 	writeData(t, dir, "trec/raw.TREC.train", lines...)
 	writeData(t, dir, "trec/raw.TREC.test", lines...)
-	x := NewDense("x", &vectors.Dense{Words: []string{"été", "naïve"}, Dim: 1, Data: []float32{1, -1}})
+	x := NewDense("x", &vectors.Dense{IDs: []string{"été", "naïve"}, Dim: 1, Data: []float32{1, -1}})
 	if r := mustEvaluate(t, x, readTask(t, "TREC", dir))[0]; r.Covered != 40 || r.Score != 100 {
 		t.Errorf("%+v", r)
 	}
@@ -244,7 +244,7 @@ func TestPosts(t *testing.T) {
 // A score requires ten items with vectors.
 func TestFewItems(t *testing.T) {
 	dir := t.TempDir()
-	x := NewDense("x", &vectors.Dense{Words: []string{"a", "b", "c", "d", "e"}, Dim: 2, Data: []float32{1, 0, -1, 0, 1, 1, 0, 1, 1, 2}})
+	x := NewDense("x", &vectors.Dense{IDs: []string{"a", "b", "c", "d", "e"}, Dim: 2, Data: []float32{1, 0, -1, 0, 1, 1, 0, 1, 1, 2}})
 	for n := 9; n <= 10; n++ {
 		var pairs, texts []string
 		for i := range n {
@@ -273,7 +273,7 @@ func TestFewItems(t *testing.T) {
 // A classifier needs two labels in all texts that it is trained on.
 func TestFoldsOfOneLabel(t *testing.T) {
 	dir := t.TempDir()
-	x := NewDense("x", &vectors.Dense{Words: []string{"a"}, Dim: 1, Data: []float32{1}})
+	x := NewDense("x", &vectors.Dense{IDs: []string{"a"}, Dim: 1, Data: []float32{1}})
 	lines := []string{"Fold_id"}
 	for i := range 40 { // L in fold 2 only
 		lines = append(lines, fmt.Sprintf("%d\ta-n_b-n_c-n\t%c", i%4, "RRLR"[i%4]))

@@ -22,12 +22,12 @@ func NewDense(name string, d *vectors.Dense) *Representation {
 	for j := range all {
 		all[j] = int32(j)
 	}
-	return newRepresentation(name, d.Words, d.Dim, func(i int) ([]int32, []float32) { return all, d.Row(i) })
+	return newRepresentation(name, d.IDs, d.Dim, func(i int) ([]int32, []float32) { return all, d.Row(i) })
 }
 
 // NewSparse returns a representation by sparse vectors. A repeated word has the vector of its first row.
 func NewSparse(name string, s *vectors.Sparse) *Representation {
-	return newRepresentation(name, s.Words, s.Cols, s.Row)
+	return newRepresentation(name, s.IDs, s.Cols, s.Row)
 }
 
 func newRepresentation(name string, words []string, cols int, row func(int) ([]int32, []float32)) *Representation {

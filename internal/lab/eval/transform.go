@@ -33,7 +33,7 @@ var Transforms = map[string]func(*vectors.Dense) *vectors.Sparse{
 
 // threshold returns 1 where x is at least high, −1 where x is at most low, and 0 elsewhere.
 func threshold(x *vectors.Dense, high, low float64) *vectors.Sparse {
-	s := &vectors.Sparse{Words: x.Words, CSR: vectors.CSR{Rows: x.Len(), Cols: x.Dim, Ptr: []int64{0}}}
+	s := &vectors.Sparse{IDs: x.IDs, CSR: vectors.CSR{Rows: x.Len(), Cols: x.Dim, Ptr: []int64{0}}}
 	for i := range x.Len() {
 		for j, v := range x.Row(i) {
 			switch {

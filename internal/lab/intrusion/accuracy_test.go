@@ -32,8 +32,8 @@ func TestMeasure(t *testing.T) {
 	// directions, so that the mean is the shared vector.
 	const words, dimensions, shared = 4000, 200, 1000
 	s := newCodes(2*words, dimensions)
-	same := &vectors.Dense{Words: s.Words, Dim: dimensions, Data: slices.Repeat([]float32{shared}, 2*words*dimensions)}
-	other := &vectors.Dense{Words: s.Words, Dim: 10}
+	same := &vectors.Dense{IDs: s.IDs, Dim: dimensions, Data: slices.Repeat([]float32{shared}, 2*words*dimensions)}
+	other := &vectors.Dense{IDs: s.IDs, Dim: 10}
 	rng := rand.New(rand.NewPCG(1, 1))
 	for i := range words {
 		s.Index, s.Value = append(s.Index, int32(i%dimensions)), append(s.Value, 1+rng.Float32())
@@ -90,7 +90,7 @@ func TestMeasure(t *testing.T) {
 func TestMeasureMatched(t *testing.T) {
 	const bands, each = 10, 40
 	s := newCodes(bands*each, bands+bands*each/3)
-	reference := &vectors.Dense{Words: s.Words, Dim: bands + 4, Data: make([]float32, s.Rows*(bands+4))}
+	reference := &vectors.Dense{IDs: s.IDs, Dim: bands + 4, Data: make([]float32, s.Rows*(bands+4))}
 	others := 0
 	for i := range s.Rows {
 		band, place := i/each, i%each-18

@@ -62,7 +62,7 @@ func standardise(x *vectors.Dense, atoms int) (*vectors.Dense, float64, error) {
 	}
 	squares, _ := squaresAbout(x, mean)
 	norm := math.Sqrt(squares / float64(x.Len()))
-	y := &vectors.Dense{Words: x.Words, Dim: x.Dim, Data: make([]float32, len(x.Data))}
+	y := &vectors.Dense{IDs: x.IDs, Dim: x.Dim, Data: make([]float32, len(x.Data))}
 	for i := range y.Len() {
 		for j, v := range x.Row(i) {
 			y.Row(i)[j] = float32((float64(v) - float64(mean[j])) / norm)

@@ -114,8 +114,8 @@ func TestControls(t *testing.T) {
 	}
 	// Only the 20 most frequent words per atom are used.
 	many := clitest.Vectors(60, dim)
-	for i := range many.Words { // not sorted
-		many.Words[i] = string([]byte{'a' + byte(37*i%60/10), 'a' + byte(37*i%10)})
+	for i := range many.IDs { // not sorted
+		many.IDs[i] = string([]byte{'a' + byte(37*i%60/10), 'a' + byte(37*i%10)})
 	}
 	for i := 40; i < 60; i++ {
 		for j := range many.Row(i) {
@@ -126,7 +126,7 @@ func TestControls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for j, v := range (&vectors.Dense{Words: many.Words[:40], Dim: dim, Data: centred.Data[:40*dim]}).Mean() {
+	for j, v := range (&vectors.Dense{IDs: many.IDs[:40], Dim: dim, Data: centred.Data[:40*dim]}).Mean() {
 		if math.Abs(float64(v)) > 1e-6 {
 			t.Errorf("the frequent words' mean is %v in dimension %d", v, j)
 		}
@@ -153,7 +153,7 @@ func TestControls(t *testing.T) {
 		t.Error("the same words with another seed")
 	}
 	for _, n := range []int{2, 49, 98, 103} { // for some n, 1/n times the sum of n equal vectors is rounded to another vector
-		equal := &vectors.Dense{Words: make([]string, n), Dim: 2, Data: slices.Repeat([]float32{.1, 2}, n)}
+		equal := &vectors.Dense{IDs: make([]string, n), Dim: 2, Data: slices.Repeat([]float32{.1, 2}, n)}
 		if _, _, err := standardise(equal, 5); !errors.Is(err, train.ErrIdenticalRows) {
 			t.Errorf("%d equal vectors can be told apart", n)
 		}

@@ -6,7 +6,7 @@
 // The top words of any direction in good vectors are similar, which raises the accuracy without any
 // training. A [Control] measures this effect.
 //
-//	test, err := intrusion.NewTest(x, reference, m.Codes.Words)
+//	test, err := intrusion.NewTest(x, reference, m.Codes.IDs)
 //	a, err := test.Measure(ctx, test.Codes(0, m.Codes))
 //	fmt.Println(a.Matched.Mean) // 0.57; chance is 0.2
 package intrusion
@@ -44,7 +44,7 @@ type Test struct {
 // each model. A word without a reference vector is looked up in lower case, unless the lower-case word
 // is in the model, too. The error is [ErrNoWords] or [ErrSameVectors].
 func NewTest(x, reference *vectors.Dense, models ...[]string) (*Test, error) {
-	inX, inReference := rowsByWord(x.Words), rowsByWord(reference.Words)
+	inX, inReference := rowsByWord(x.IDs), rowsByWord(reference.IDs)
 	inModel := make([]map[string]int, len(models))
 	for i, words := range models {
 		inModel[i] = rowsByWord(words)
@@ -81,8 +81,8 @@ words:
 		if !ok {
 			continue
 		}
-		t.X.Words, t.X.Data = append(t.X.Words, word), append(t.X.Data, x.Row(xRow)...)
-		t.Reference.Words, t.Reference.Data = append(t.Reference.Words, reference.Words[row]), append(t.Reference.Data, reference.Row(row)...)
+		t.X.IDs, t.X.Data = append(t.X.IDs, word), append(t.X.Data, x.Row(xRow)...)
+		t.Reference.IDs, t.Reference.Data = append(t.Reference.IDs, reference.IDs[row]), append(t.Reference.Data, reference.Row(row)...)
 		for m, row := range rows {
 			t.rows[m] = append(t.rows[m], row)
 		}

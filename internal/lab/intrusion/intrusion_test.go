@@ -13,7 +13,7 @@ import (
 // isn't, because a is a word of the model.
 func TestWords(t *testing.T) {
 	dense := func(words ...string) *vectors.Dense {
-		d := &vectors.Dense{Words: words, Dim: 1}
+		d := &vectors.Dense{IDs: words, Dim: 1}
 		for i := range words {
 			d.Data = append(d.Data, float32(i))
 		}
@@ -26,8 +26,8 @@ func TestWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"B", "c", "a", "E"}
-	if !slices.Equal(s.X.Words, want) {
-		t.Errorf("words %v, want %v", s.X.Words, want)
+	if !slices.Equal(s.X.IDs, want) {
+		t.Errorf("words %v, want %v", s.X.IDs, want)
 	}
 	if want := [][]int{{1, 2, 3, 8}, {3, 2, 4, 0}}; !reflect.DeepEqual(s.rows, want) { // the first row of a repeated word
 		t.Errorf("rows %v, want %v", s.rows, want)

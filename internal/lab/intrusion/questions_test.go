@@ -16,7 +16,7 @@ import (
 func newCodes(rows, cols int) *vectors.Sparse {
 	s := &vectors.Sparse{CSR: vectors.CSR{Rows: rows, Cols: cols, Ptr: []int64{0}}}
 	for i := range rows {
-		s.Words = append(s.Words, fmt.Sprint("word", i))
+		s.IDs = append(s.IDs, fmt.Sprint("word", i))
 	}
 	return s
 }

@@ -36,7 +36,7 @@ func Draw(x *interpret.Index, n int, condition string, rng *rand.Rand) []Questio
 		it := sampler.pool(live[i]).draw(rng)
 		questions[i] = Question{Intruder: it.intruder, Condition: condition, Dimension: live[i]}
 		for j, row := range it.rows {
-			questions[i].Words[j] = escape.Text(x.Codes.Words[row])
+			questions[i].Words[j] = escape.Text(x.Codes.IDs[row])
 		}
 	}
 	return questions

@@ -20,7 +20,7 @@ func (e *Experiments) heatMap(b *strings.Builder, codes *vectors.Sparse) error {
 	for _, group := range e.Groups {
 		var rows []int
 		for word := range strings.SplitSeq(group, ",") {
-			if i := slices.Index(codes.Words, word); i >= 0 {
+			if i := slices.Index(codes.IDs, word); i >= 0 {
 				rows = append(rows, i)
 			}
 		}
@@ -61,7 +61,7 @@ func heatMapRows(codes *vectors.Sparse, groups [][]int) (rows []figure.Row, colu
 			rows = append(rows, figure.Row{})
 		}
 		for _, i := range group {
-			row := figure.Row{Name: escape.Word(codes.Words[i]), Values: make([]float64, len(order))}
+			row := figure.Row{Name: escape.Word(codes.IDs[i]), Values: make([]float64, len(order))}
 			index, value := codes.Row(i)
 			for j, k := range index {
 				row.Values[column[k]] = float64(value[j])

@@ -47,7 +47,7 @@ func TestChoose(t *testing.T) {
 }
 
 func TestHeatMapRows(t *testing.T) {
-	codes := &vectors.Sparse{Words: []string{"write", "close", "color"}, CSR: vectors.CSR{
+	codes := &vectors.Sparse{IDs: []string{"write", "close", "color"}, CSR: vectors.CSR{
 		Rows: 3, Cols: 5, Ptr: []int64{0, 2, 4, 5}, Index: []int32{0, 3, 0, 2, 2}, Value: []float32{2, .5, 1, -3, 4},
 	}}
 	// Means over the first group: 1.5 in dimension 0, .25 in 3, −1.5 in 2; 1 and 4 are not used.
@@ -84,12 +84,12 @@ func experiments(t *testing.T) *Experiments {
 func TestReport(t *testing.T) {
 	t.Parallel()
 	e := experiments(t)
-	reference := &vectors.Dense{Words: e.X.Words, Dim: 6}
-	for i := range e.X.Words {
+	reference := &vectors.Dense{IDs: e.X.IDs, Dim: 6}
+	for i := range e.X.IDs {
 		reference.Data = append(reference.Data, e.X.Row(i)[:6]...)
 	}
 	var err error
-	if e.Test, err = intrusion.NewTest(e.X, reference, e.X.Words); err != nil {
+	if e.Test, err = intrusion.NewTest(e.X, reference, e.X.IDs); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.Report(t.Context()); err != nil {

@@ -146,7 +146,7 @@ func (e *Experiments) intrusion(ctx context.Context, b *strings.Builder, a, bina
 // clusters lists the words of random dimensions of B beside random clusters of X by k-means (§2.2).
 func (e *Experiments) clusters(ctx context.Context, b *strings.Builder, binary *vectors.Sparse) error {
 	dimensions := make([][]string, binary.Cols)
-	for i, word := range binary.Words {
+	for i, word := range binary.IDs {
 		index, _ := binary.Row(i)
 		for _, k := range index {
 			dimensions[k] = append(dimensions[k], word)
@@ -158,7 +158,7 @@ func (e *Experiments) clusters(ctx context.Context, b *strings.Builder, binary *
 		return err
 	}
 	for i, c := range of {
-		clusters[c] = append(clusters[c], e.X.Words[i])
+		clusters[c] = append(clusters[c], e.X.IDs[i])
 	}
 	rows := table.Table{{"", "words", "first words"}}
 	for i, groups := range [][][]string{dimensions, clusters} {

@@ -149,9 +149,9 @@ func (q *Queries) Measure(ctx context.Context, m *model.Model, encoded *vectors.
 	case m.Codes.Rows != q.x.Len():
 		return r, fmt.Errorf("wrong number of codes (got %d, want %d of the vectors)", m.Codes.Rows, q.x.Len())
 	}
-	for i, word := range m.Codes.Words {
-		if word != q.x.Words[i] {
-			return r, fmt.Errorf("row %d differs (got %.100q, want %.100q of the vectors)", i, word, q.x.Words[i])
+	for i, word := range m.Codes.IDs {
+		if word != q.x.IDs[i] {
+			return r, fmt.Errorf("row %d differs (got %.100q, want %.100q of the vectors)", i, word, q.x.IDs[i])
 		}
 	}
 	bytes, _ := interpret.Memory(m.Codes)

@@ -34,7 +34,7 @@ func sample(t *testing.T) (*vectors.Dense, *model.Model) {
 			}
 		}
 	}
-	m := clitest.NewModel(x.Words, dense)
+	m := clitest.NewModel(x.IDs, dense)
 	m.Dictionary = model.Dictionary{Dim: dim, Atoms: make([]float32, atoms*dim), Mean: make([]float32, dim)}
 	for i := range m.Dictionary.Atoms {
 		m.Dictionary.Atoms[i] = float32(rng.NormFloat64())
@@ -76,7 +76,7 @@ func TestMeasureAgainstFullMatrices(t *testing.T) {
 		rng := rand.New(rand.NewPCG(5, 6))
 		queries, encoded := &vectors.Dense{Dim: dim}, &vectors.Sparse{CSR: vectors.CSR{Cols: atoms}}
 		for range 40 {
-			queries.Words = append(queries.Words, "same")
+			queries.IDs = append(queries.IDs, "same")
 			for range dim {
 				queries.Data = append(queries.Data, float32(rng.NormFloat64()))
 			}
@@ -221,7 +221,7 @@ func TestErrors(t *testing.T) {
 	fails("too few", err)
 	_, err = NewQueries(t.Context(), x.Slice(7, 8), nil, 10, 0, 1)
 	fails("too few", err)
-	_, err = NewQueries(t.Context(), x, &vectors.Dense{Dim: 2, Words: []string{"a"}, Data: []float32{1, 2}}, 10, k, 1)
+	_, err = NewQueries(t.Context(), x, &vectors.Dense{Dim: 2, IDs: []string{"a"}, Data: []float32{1, 2}}, 10, k, 1)
 	fails("wrong length (got 2, want 8", err)
 
 	other := *m
@@ -230,8 +230,8 @@ func TestErrors(t *testing.T) {
 	fails("wrong length of atoms (got 16, want 8", err)
 	other = *m
 	codes := *m.Codes
-	codes.Words = slices.Clone(codes.Words)
-	codes.Words[3] = "other"
+	codes.IDs = slices.Clone(codes.IDs)
+	codes.IDs[3] = "other"
 	other.Codes = &codes
 	_, err = q.Measure(t.Context(), &other, nil, 9)
 	fails(`row 3 differs (got "other"`, err)

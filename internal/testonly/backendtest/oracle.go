@@ -21,20 +21,20 @@ type Oracle struct {
 
 	spec             graph.Spec
 	authorsOrder     bool
-	words            int
+	rows             int
 	x, a, d, s, q, h []float64
 
 	shortened int // number of dictionary steps with α < 1
-	damped    int // number of words with 0 < β < 1
+	damped    int // number of rows with 0 < β < 1
 }
 
 // NewOracle returns an oracle with the same initial random numbers as every trainer.
 func NewOracle(p backend.Problem) *Oracle {
 	h := p.Hyperparameters
-	o := &Oracle{spec: p.Spec(), authorsOrder: h.AuthorsOrder, words: p.Len(), x: encodetest.Widen(p.X)}
+	o := &Oracle{spec: p.Spec(), authorsOrder: h.AuthorsOrder, rows: p.Len(), x: encodetest.Widen(p.X)}
 	o.d = encodetest.Widen(p.InitialDictionary())
 	code := make([]float32, h.Atoms)
-	for i := range o.words {
+	for i := range o.rows {
 		backend.InitialCode(code, h.Seed, i)
 		o.a = append(o.a, encodetest.Widen(code)...)
 	}
@@ -43,7 +43,7 @@ func NewOracle(p backend.Problem) *Oracle {
 	return o
 }
 
-// step runs a graph on the words from lo to hi and stores its outputs.
+// step runs a graph on the rows from lo to hi and stores its outputs.
 func (o *Oracle) step(build graph.Build, lo, hi, epoch int) (map[string][]float64, error) {
 	k, l := o.spec.Atoms, o.spec.Dim
 	expression, err := build(o.spec, hi-lo)
@@ -70,8 +70,8 @@ func (o *Oracle) Epoch(_ context.Context, epoch, batch int) (sums backend.Sums, 
 	if o.authorsOrder {
 		return o.authors(epoch)
 	}
-	for lo := 0; lo < o.words; lo += batch {
-		out, err := o.step(graph.Dictionary, lo, min(lo+batch, o.words), 0)
+	for lo := 0; lo < o.rows; lo += batch {
+		out, err := o.step(graph.Dictionary, lo, min(lo+batch, o.rows), 0)
 		if err != nil {
 			return sums, err
 		}
@@ -82,7 +82,7 @@ func (o *Oracle) Epoch(_ context.Context, epoch, batch int) (sums backend.Sums, 
 		}
 	}
 	o.shortened += sums.Shortened
-	if _, err := o.step(graph.Code, 0, o.words, epoch); err != nil {
+	if _, err := o.step(graph.Code, 0, o.rows, epoch); err != nil {
 		return sums, err
 	}
 	o.damped += o.countDamped(epoch)
@@ -91,7 +91,7 @@ func (o *Oracle) Epoch(_ context.Context, epoch, batch int) (sums backend.Sums, 
 
 // authors runs an epoch in the order of the authors' program.
 func (o *Oracle) authors(epoch int) (sums backend.Sums, err error) {
-	for i := range o.words {
+	for i := range o.rows {
 		out, err := o.step(graph.Authors, i, i+1, epoch)
 		if err != nil {
 			return sums, err
@@ -105,7 +105,7 @@ func (o *Oracle) authors(epoch int) (sums backend.Sums, err error) {
 // countDamped counts the codes that differ from the shrunk sums.
 func (o *Oracle) countDamped(epoch int) (damped int) {
 	shrinkage := graph.Shrinkage{Lambda: o.spec.Lambda, Rate: o.spec.Rate}
-	for i := range o.words {
+	for i := range o.rows {
 		for j, a := range o.a[i*o.spec.Atoms:][:o.spec.Atoms] {
 			at := i*o.spec.Atoms + j
 			if a != 0 && math.Abs(a) < 0.99*math.Abs(shrinkage.Apply(o.s[at], o.q[at], float64(epoch))) {
@@ -119,13 +119,13 @@ func (o *Oracle) countDamped(epoch int) (damped int) {
 
 // measure computes the metrics of the codes. It sums the squared error without a graph.
 func (o *Oracle) measure(sums *backend.Sums) error {
-	out, err := o.step(graph.Evaluate, 0, o.words, 0)
+	out, err := o.step(graph.Evaluate, 0, o.rows, 0)
 	if err != nil {
 		return err
 	}
 	sums.Loss = out["loss"][0]
 	k, l := o.spec.Atoms, o.spec.Dim
-	for i := range o.words {
+	for i := range o.rows {
 		for j := range l {
 			r := o.x[i*l+j]
 			for n, a := range o.a[i*k : (i+1)*k] {
@@ -156,8 +156,8 @@ func (o *Oracle) Dictionary() ([]float32, error) {
 
 // Codes implements [backend.Trainer].
 func (o *Oracle) Codes() (*vectors.CSR, error) {
-	s := &vectors.CSR{Rows: o.words, Cols: o.spec.Atoms, Ptr: []int64{0}}
-	for i := range o.words {
+	s := &vectors.CSR{Rows: o.rows, Cols: o.spec.Atoms, Ptr: []int64{0}}
+	for i := range o.rows {
 		for k, a := range o.a[i*o.spec.Atoms:][:o.spec.Atoms] {
 			if a != 0 {
 				s.Index, s.Value = append(s.Index, int32(k)), append(s.Value, float32(a))

@@ -18,7 +18,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// RunProgram runs a program once on all of a trainer's words and returns the outputs that are numbers. The other
+// RunProgram runs a program once on all of a trainer's rows and returns the outputs that are numbers. The other
 // outputs are part of the trainer's state.
 type RunProgram func(b backend.Trainer, p *program.Program, epoch int) (map[string]float64, error)
 
@@ -53,7 +53,7 @@ func RunPrograms(t *testing.T, newTrainer New, run RunProgram) {
 		for name, loss := range map[string]graph.Loss{"squared": graph.Squared, "huber": graph.Huber(0.4), "pseudo-huber": pseudoHuber, "bounded": bounded} {
 			taus := []float64{1e-3, 0}
 			if strings.HasPrefix(c.name, "dictionary") {
-				taus = append(taus, 0.5) // the coefficient 4τ² of H is 1 per word
+				taus = append(taus, 0.5) // the coefficient 4τ² of H is 1 per row
 			}
 			for _, tau := range taus {
 				t.Run(fmt.Sprintf("%s/%s/tau %v", c.name, name, tau), func(t *testing.T) {
@@ -83,7 +83,7 @@ func bounded(r *gorgonia.Node) (*gorgonia.Node, error) {
 // start opens a trainer for a small problem.
 func start(t *testing.T, newTrainer New, change func(*backend.Problem)) (backend.Trainer, backend.Problem) {
 	t.Helper()
-	p := problem{words: 20, atoms: 17, dim: 6, batch: 20, change: change}.make(false, 1)
+	p := problem{rows: 20, atoms: 17, dim: 6, batch: 20, change: change}.make(false, 1)
 	return newTrainer.open(t, p, 2), p
 }
 
@@ -91,12 +91,12 @@ func start(t *testing.T, newTrainer New, change func(*backend.Problem)) (backend
 func runProgram(t *testing.T, newTrainer New, run RunProgram, build graph.Build, compile func(graph.Spec) (*program.Program, error), change func(*backend.Problem)) {
 	const epoch = 3
 	b, p := start(t, newTrainer, change)
-	words, k := p.Len(), p.Hyperparameters.Atoms
-	in := map[string][]float64{"X": encodetest.Widen(p.X), "n": {float64(words)}, "t": {epoch}}
+	rows, k := p.Len(), p.Hyperparameters.Atoms
+	in := map[string][]float64{"X": encodetest.Widen(p.X), "n": {float64(rows)}, "t": {epoch}}
 
 	rng := rand.New(rand.NewPCG(7, 7))
-	codes := &vectors.CSR{Rows: words, Cols: k, Ptr: []int64{0}}
-	for range words {
+	codes := &vectors.CSR{Rows: rows, Cols: k, Ptr: []int64{0}}
+	for range rows {
 		for j := range k {
 			if rng.IntN(3) == 0 {
 				codes.Index, codes.Value = append(codes.Index, int32(j)), append(codes.Value, float32(rng.NormFloat64()))
@@ -121,7 +121,7 @@ func runProgram(t *testing.T, newTrainer New, run RunProgram, build graph.Build,
 	}
 	matrices := map[string]checkpoint.Matrix{"H": checkpoint.SquaredGradients, "S": checkpoint.GradientSums, "Q": checkpoint.SquareSums}
 	for name, m := range matrices {
-		rest := random(name, map[string]int{"H": k * p.Dim, "S": words * k, "Q": words * k}[name], name != "S")
+		rest := random(name, map[string]int{"H": k * p.Dim, "S": rows * k, "Q": rows * k}[name], name != "S")
 		if err := b.LoadState(m, func(part []float32) error {
 			rest = rest[copy(part, rest):]
 			return nil
@@ -130,7 +130,7 @@ func runProgram(t *testing.T, newTrainer New, run RunProgram, build graph.Build,
 		}
 	}
 
-	expression, err := build(p.Spec(), words)
+	expression, err := build(p.Spec(), rows)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ type Tolerance struct{ Sums, Dictionary, Codes float64 }
 // than float32.
 func RunSmall(t *testing.T, tolerance Tolerance, newTrainer New) {
 	for _, p := range problems {
-		if p.words <= 20 {
+		if p.rows <= 20 {
 			t.Run(p.name, func(t *testing.T) { suite{false, tolerance, newTrainer}.againstOracle(t, p) })
 		}
 	}
@@ -76,57 +76,57 @@ type suite struct {
 	start        New
 }
 
-// sized reduces the words for the authors' order, in which every word is a step.
+// sized reduces the rows for the authors' order, in which every row is a step.
 func (s suite) sized(p problem) problem {
 	if s.authorsOrder {
-		p.words = min(p.words, 40)
+		p.rows = min(p.rows, 40)
 	}
 	return p
 }
 
 // problem is a small problem whose shape may be difficult for a device.
 type problem struct {
-	name              string
-	words, atoms, dim int
-	batch             int // words per dictionary step
-	change            func(*backend.Problem)
-	zeroRows          int // every zeroRows-th word is zero; 0 for none
+	name             string
+	rows, atoms, dim int
+	batch            int // rows per dictionary step
+	change           func(*backend.Problem)
+	zeroRows         int // every zeroRows-th row is zero; 0 for none
 
 	late bool // add an epoch whose number times λ exceeds all sums, so that all codes are zero
 
 	// The oracle must meet these cases, so that the problem tests them.
 	shortens bool // steps with α < 1
-	damps    bool // words with 0 < β < 1
+	damps    bool // rows with 0 < β < 1
 }
 
 var problems = []problem{
-	{name: "plain", words: 40, atoms: 24, dim: 6, batch: 8, late: true},
-	{name: "nonnegative", words: 40, atoms: 24, dim: 6, batch: 8, change: func(p *backend.Problem) { p.Hyperparameters.Method = "B" }},
-	{name: "huber", words: 40, atoms: 24, dim: 6, batch: 8, change: func(p *backend.Problem) { p.Loss = graph.Huber(0.4) }},
-	{name: "huber nonnegative", words: 33, atoms: 17, dim: 5, batch: 7, change: func(p *backend.Problem) {
+	{name: "plain", rows: 40, atoms: 24, dim: 6, batch: 8, late: true},
+	{name: "nonnegative", rows: 40, atoms: 24, dim: 6, batch: 8, change: func(p *backend.Problem) { p.Hyperparameters.Method = "B" }},
+	{name: "huber", rows: 40, atoms: 24, dim: 6, batch: 8, change: func(p *backend.Problem) { p.Loss = graph.Huber(0.4) }},
+	{name: "huber nonnegative", rows: 33, atoms: 17, dim: 5, batch: 7, change: func(p *backend.Problem) {
 		p.Loss, p.Hyperparameters.Method = graph.Huber(0.4), "B"
 	}},
-	{name: "pseudo-huber", words: 20, atoms: 10, dim: 4, batch: 5, change: func(p *backend.Problem) { p.Loss = pseudoHuber }},
-	{name: "bold steps", words: 40, atoms: 24, dim: 6, batch: 20, change: func(p *backend.Problem) { p.Hyperparameters.Rate = 1 }, shortens: true, damps: true},
-	{name: "bold huber steps", words: 40, atoms: 24, dim: 6, batch: 8, change: func(p *backend.Problem) {
+	{name: "pseudo-huber", rows: 20, atoms: 10, dim: 4, batch: 5, change: func(p *backend.Problem) { p.Loss = pseudoHuber }},
+	{name: "bold steps", rows: 40, atoms: 24, dim: 6, batch: 20, change: func(p *backend.Problem) { p.Hyperparameters.Rate = 1 }, shortens: true, damps: true},
+	{name: "bold huber steps", rows: 40, atoms: 24, dim: 6, batch: 8, change: func(p *backend.Problem) {
 		p.Hyperparameters.Rate, p.Loss = 0.5, graph.Huber(0.4)
 	}, shortens: true, damps: true},
-	{name: "no tau", words: 20, atoms: 10, dim: 4, batch: 5, change: func(p *backend.Problem) { p.Hyperparameters.Tau = 0 }},
-	{name: "no lambda", words: 20, atoms: 10, dim: 4, batch: 5, change: func(p *backend.Problem) { p.Hyperparameters.Lambda = 0 }},
-	{name: "all codes zero", words: 20, atoms: 10, dim: 4, batch: 5, change: func(p *backend.Problem) { p.Hyperparameters.Lambda = 1e4 }},
-	{name: "one word", words: 1, atoms: 12, dim: 4, batch: 1},
-	{name: "batches of one word", words: 6, atoms: 12, dim: 4, batch: 1},
-	{name: "batch of more words than there are", words: 6, atoms: 12, dim: 4, batch: 10},
-	{name: "one atom", words: 20, atoms: 1, dim: 4, batch: 5},
-	{name: "one dimension", words: 20, atoms: 5, dim: 1, batch: 5},
-	{name: "odd sizes", words: 131, atoms: 67, dim: 13, batch: 37},
-	{name: "wide", words: 9, atoms: 150, dim: 520, batch: 4}, // D is larger than a block
-	{name: "odd sizes, sparse", words: 131, atoms: 67, dim: 13, batch: 37, change: func(p *backend.Problem) { p.Hyperparameters.Lambda = 0.6 }},
-	{name: "wide, sparse", words: 9, atoms: 150, dim: 520, batch: 4, change: func(p *backend.Problem) { p.Hyperparameters.Lambda = 25 }},
-	{name: "long, sparse", words: 600, atoms: 20, dim: 520, batch: 520, change: func(p *backend.Problem) { p.Hyperparameters.Lambda = 5 }},
-	{name: "long", words: 300, atoms: 20, dim: 520, batch: 260}, // the residuals are larger than a block
-	{name: "zero vectors", words: 20, atoms: 10, dim: 4, batch: 5, zeroRows: 3},
-	{name: "zero vectors alone", words: 20, atoms: 10, dim: 4, batch: 5, zeroRows: 1},
+	{name: "no tau", rows: 20, atoms: 10, dim: 4, batch: 5, change: func(p *backend.Problem) { p.Hyperparameters.Tau = 0 }},
+	{name: "no lambda", rows: 20, atoms: 10, dim: 4, batch: 5, change: func(p *backend.Problem) { p.Hyperparameters.Lambda = 0 }},
+	{name: "all codes zero", rows: 20, atoms: 10, dim: 4, batch: 5, change: func(p *backend.Problem) { p.Hyperparameters.Lambda = 1e4 }},
+	{name: "one word", rows: 1, atoms: 12, dim: 4, batch: 1},
+	{name: "batches of one word", rows: 6, atoms: 12, dim: 4, batch: 1},
+	{name: "batch of more words than there are", rows: 6, atoms: 12, dim: 4, batch: 10},
+	{name: "one atom", rows: 20, atoms: 1, dim: 4, batch: 5},
+	{name: "one dimension", rows: 20, atoms: 5, dim: 1, batch: 5},
+	{name: "odd sizes", rows: 131, atoms: 67, dim: 13, batch: 37},
+	{name: "wide", rows: 9, atoms: 150, dim: 520, batch: 4}, // D is larger than a block
+	{name: "odd sizes, sparse", rows: 131, atoms: 67, dim: 13, batch: 37, change: func(p *backend.Problem) { p.Hyperparameters.Lambda = 0.6 }},
+	{name: "wide, sparse", rows: 9, atoms: 150, dim: 520, batch: 4, change: func(p *backend.Problem) { p.Hyperparameters.Lambda = 25 }},
+	{name: "long, sparse", rows: 600, atoms: 20, dim: 520, batch: 520, change: func(p *backend.Problem) { p.Hyperparameters.Lambda = 5 }},
+	{name: "long", rows: 300, atoms: 20, dim: 520, batch: 260}, // the residuals are larger than a block
+	{name: "zero vectors", rows: 20, atoms: 10, dim: 4, batch: 5, zeroRows: 3},
+	{name: "zero vectors alone", rows: 20, atoms: 10, dim: 4, batch: 5, zeroRows: 1},
 }
 
 // pseudoHuber is 4(√(1+r²/4) − 1), a loss without a name: r²/2 near 0.
@@ -136,11 +136,11 @@ func pseudoHuber(r *gorgonia.Node) (*gorgonia.Node, error) {
 	return gorgonia.HadamardProd(gorgonia.NewConstant(4.0), gorgonia.Must(gorgonia.Sub(root, gorgonia.NewConstant(1.0))))
 }
 
-// make returns the problem for trainers, with steps of p.batch words.
+// make returns the problem for trainers, with steps of p.batch rows.
 func (p problem) make(authorsOrder bool, seed uint64) backend.Problem {
 	h := train.Paper()
 	h.AuthorsOrder, h.Atoms, h.Lambda, h.Tau = authorsOrder, p.atoms, 0.1, 1e-3
-	h.DictionarySteps, h.Seed = max(1, p.words/p.batch), seed
+	h.DictionarySteps, h.Seed = max(1, p.rows/p.batch), seed
 	problem := backend.Problem{Dim: p.dim, Hyperparameters: h}
 	if p.change != nil {
 		p.change(&problem)
@@ -148,8 +148,8 @@ func (p problem) make(authorsOrder bool, seed uint64) backend.Problem {
 	if problem.Loss != nil {
 		problem.Hyperparameters.Loss = "the test's own"
 	}
-	rng := rand.New(rand.NewPCG(5, uint64(p.words*p.atoms)))
-	problem.X = make([]float32, p.words*p.dim)
+	rng := rand.New(rand.NewPCG(5, uint64(p.rows*p.atoms)))
+	problem.X = make([]float32, p.rows*p.dim)
 	for i := range problem.X {
 		problem.X[i] = float32(rng.NormFloat64())
 		if p.zeroRows > 0 && i/p.dim%p.zeroRows == 0 {
@@ -258,10 +258,10 @@ func usedAtoms(s *vectors.CSR) int {
 
 // sameBits compares the results of different numbers of workers, bit by bit.
 func (s suite) sameBits(t *testing.T) {
-	// Atoms and residuals have several blocks, words several tiles. Codes are dense in the first epoch and sparse
+	// Atoms and residuals have several blocks, rows several tiles. Codes are dense in the first epoch and sparse
 	// in the others.
 	const epochs = 2
-	p := s.sized(problem{words: 300, atoms: 400, dim: 200, batch: 150})
+	p := s.sized(problem{rows: 300, atoms: 400, dim: 200, batch: 150})
 	one := trained(t, s.start.open(t, p.make(s.authorsOrder, 9), 1), p, 0, epochs)
 	for _, workers := range []int{2, 7} {
 		if !reflect.DeepEqual(trained(t, s.start.open(t, p.make(s.authorsOrder, 9), workers), p, 0, epochs), one) {
@@ -272,7 +272,7 @@ func (s suite) sameBits(t *testing.T) {
 
 // resumed compares a training, bit by bit, with one that is saved and restored after each of the epochs.
 func (s suite) resumed(t *testing.T) {
-	p := problem{words: 130, atoms: 70, dim: 9, batch: 33}
+	p := problem{rows: 130, atoms: 70, dim: 9, batch: 33}
 	const seed, epochs = 9, 4
 	open := func(seed uint64) backend.Trainer {
 		return s.start.open(t, p.make(s.authorsOrder, seed), 0)
@@ -287,7 +287,7 @@ func (s suite) resumed(t *testing.T) {
 		saved := make(map[checkpoint.Matrix][]float32)
 		failure := errors.New("disk")
 		for m, size := range map[checkpoint.Matrix]int{
-			checkpoint.SquaredGradients: p.atoms * p.dim, checkpoint.GradientSums: p.words * p.atoms, checkpoint.SquareSums: p.words * p.atoms,
+			checkpoint.SquaredGradients: p.atoms * p.dim, checkpoint.GradientSums: p.rows * p.atoms, checkpoint.SquareSums: p.rows * p.atoms,
 		} {
 			if err := from.SaveState(m, func(part []float32) error {
 				saved[m] = append(saved[m], part...)
@@ -330,7 +330,7 @@ func (s suite) cancelledLater(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p := problems[0].make(s.authorsOrder, 1)
 	var done atomic.Int64
-	p.Words = func(n int) {
+	p.Rows = func(n int) {
 		if done.Add(int64(n)) == int64(p.Len()) {
 			cancel()
 		}

@@ -13,11 +13,11 @@ import (
 )
 
 // Vectors returns random vectors with a nonzero mean, equal in each call.
-func Vectors(words, dim int) *vectors.Dense {
+func Vectors(rows, dim int) *vectors.Dense {
 	d := &vectors.Dense{Dim: dim}
 	rng := rand.New(rand.NewPCG(1, 2))
-	for i := range words {
-		d.Words = append(d.Words, fmt.Sprintf("word%d", i))
+	for i := range rows {
+		d.IDs = append(d.IDs, fmt.Sprintf("word%d", i))
 		for range dim {
 			d.Data = append(d.Data, float32(0.3+rng.NormFloat64()))
 		}
@@ -28,7 +28,7 @@ func Vectors(words, dim int) *vectors.Dense {
 // Text returns vectors as GloVe text, which decodes to the same bits.
 func Text(d *vectors.Dense) []byte {
 	var b bytes.Buffer
-	for i, w := range d.Words {
+	for i, w := range d.IDs {
 		b.WriteString(w)
 		for _, x := range d.Row(i) {
 			b.WriteString(" " + strconv.FormatFloat(float64(x), 'g', -1, 32))
@@ -47,10 +47,10 @@ func Sample(t testing.TB) (Dir, *vectors.Dense) {
 }
 
 // NewModel returns a model of method B for vectors of length 2, with zero atoms.
-func NewModel(words []string, codes [][]float32) *model.Model {
+func NewModel(ids []string, codes [][]float32) *model.Model {
 	const dim = 2
 	atoms := len(codes[0])
-	s := &vectors.Sparse{Words: words, CSR: vectors.CSR{Rows: len(words), Cols: atoms, Ptr: []int64{0}}}
+	s := &vectors.Sparse{IDs: ids, CSR: vectors.CSR{Rows: len(ids), Cols: atoms, Ptr: []int64{0}}}
 	for _, row := range codes {
 		for k, v := range row {
 			if v != 0 {
@@ -61,7 +61,7 @@ func NewModel(words []string, codes [][]float32) *model.Model {
 	}
 	h := train.Paper()
 	h.Method, h.Atoms = model.Nonnegative, atoms
-	t := model.Training{Input: model.Input{Name: "in.txt", Words: len(words), Dim: dim}, Recipe: h}
+	t := model.Training{Input: model.Input{Name: "in.txt", Rows: len(ids), Dim: dim}, Recipe: h}
 	return &model.Model{
 		Info:       model.Info{Format: model.FormatVersion, Training: t, Encoding: t.Made()},
 		Codes:      s,
@@ -74,7 +74,7 @@ func RandomCodes(seed uint64, rows, cols int, density float64) *vectors.Sparse {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	s := &vectors.Sparse{CSR: vectors.CSR{Cols: cols, Ptr: []int64{0}}}
 	for i := range rows {
-		s.Words = append(s.Words, fmt.Sprint("word", i))
+		s.IDs = append(s.IDs, fmt.Sprint("word", i))
 		var index []int32
 		var value []float32
 		for k := range cols {

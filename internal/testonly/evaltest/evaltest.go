@@ -30,7 +30,7 @@ func Write(t testing.TB) (dir string, x *vectors.Dense) {
 	x = &vectors.Dense{Dim: dim}
 	for topic := range topics {
 		for n := range wordsPerTopic {
-			x.Words = append(x.Words, word(topic, n))
+			x.IDs = append(x.IDs, word(topic, n))
 			for j := range dim {
 				v := 0.4 * rng.NormFloat64()
 				if j == topic {

@@ -476,7 +476,7 @@ func (l *Layout) Row(value func(column int) (s string, ok bool, err error)) (r R
 			return r, err
 		case i == l.Name:
 			if r.Name = s; !ok {
-				r.NotWord = ValueError(l.Columns[i], -1, "null (want a word)")
+				r.NotID = ValueError(l.Columns[i], -1, "null (want a word)")
 			}
 		case i == l.ID:
 			r.ID = s

@@ -89,7 +89,7 @@ func NamesTexts(name string) bool { return hasName(wordNames, name) || hasName(t
 // A Row is a row of a [Table].
 type Row struct {
 	Name    string   // its word or text
-	NotWord error    // the reason why Name is no valid word, such as null, or nil
+	NotID   error    // the reason why Name is no valid word, such as null, or nil
 	ID      string   // id of a text
 	Columns []string // values of the other columns
 	Len     int      // length of the vector
