@@ -109,11 +109,15 @@ func TestGPUSmoke(t *testing.T) {
 	}
 }
 
+// before runs before the tests.
+var before = func() {}
+
 // TestMain runs the commands of [hostBench.spawn].
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "host" {
 		main()
 	}
+	before()
 	os.Exit(m.Run())
 }
 

@@ -21,19 +21,20 @@ var emulated = os.Getenv("OVERCOMPLETE_TEST_GPU") == ""
 // asProgram makes the tests' program run as bench, for gpu.sh.
 const asProgram = "OVERCOMPLETE_TEST_BENCH"
 
-func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
-		main()
-	}
-	if emulated {
-		library, err := emulator.Build()
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+func init() {
+	before = func() {
+		if os.Getenv(asProgram) != "" {
+			main()
 		}
-		os.Setenv("OVERCOMPLETE_LIBCUDA", library)
+		if emulated {
+			library, err := emulator.Build()
+			if err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			os.Setenv("OVERCOMPLETE_LIBCUDA", library)
+		}
 	}
-	os.Exit(m.Run())
 }
 
 // newBundle makes a folder with all that gpu.sh needs, and stand-ins for NVIDIA's tools. A time limit is twenty times as
