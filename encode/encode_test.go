@@ -423,7 +423,7 @@ func TestMergeRefuses(t *testing.T) {
 		file, old, new string
 		want           string
 	}{
-		{"../1/codes.npz", "\x00\x00\xa0\x40", "\x00\x00\xa1\x40", "1: codes.npz: zip: checksum error"},
+		{"../1/codes.npz", "\x00\x00\xa0\x40", "\x00\x00\xa1\x40", "1: codes.npz: array \"data\": zip: checksum error"},
 		{"dictionary.npy", "\x00\x00\x80\x3f", "\x00\x00\x80\x40", "2: differs from 1 in its model"},
 		{"model.json", `"words_sha256": "2"`, `"words_sha256": "3"`, "2: differs from 1 in its word list"},
 		{"model.json", `"sha256": "1"`, `"sha256": "3"`, "2: differs from 1 in its input"},

@@ -16,6 +16,7 @@ import (
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
 	"overcomplete/internal/checkpoint"
+	"overcomplete/internal/float32s"
 	"overcomplete/model"
 )
 
@@ -114,13 +115,12 @@ func (l *learner) prepare(start []float32) error {
 // randomDirection returns a random unit vector of length dim, with a fixed seed.
 func randomDirection(dim int) []float32 {
 	v, rng := make([]float32, dim), rand.New(rand.NewPCG(1, 1))
-	var squares float64
 	for i := range v {
 		v[i] = float32(rng.NormFloat64())
-		squares += float64(v[i]) * float64(v[i])
 	}
+	norm := float32(math.Sqrt(float32s.Squares(v)))
 	for i := range v {
-		v[i] /= float32(math.Sqrt(squares))
+		v[i] /= norm
 	}
 	return v
 }

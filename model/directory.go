@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/csr"
@@ -54,43 +53,21 @@ func open(dir *os.File) (*Model, error) {
 		return nil, err
 	}
 	if m.Info.Encoding == nil {
-		return m, m.validate()
+		return m, nil
 	}
-	m.Codes = new(vectors.Sparse)
-	var codes *vectors.CSR
-	var failed error // to read codes
-	var reading sync.WaitGroup
-	reading.Go(func() {
-		failed = modeldir.ReadFile(dir, modeldir.Codes, func(f *input.File) (err error) {
-			codes, err = csr.Read(f, f.Size(), m.Info.Rows(), m.Dictionary.Len())
-			return err
-		})
-	})
-	err = modeldir.ReadFile(dir, m.Info.Encoding.Input.rowsFile(), func(f *input.File) error {
-		m.Codes.IDs, m.Codes.Texts, err = newRowReader(f, m.Info.Encoding).all(f.Size())
-		return err
-	})
-	reading.Wait()
-	if err := cmp.Or(err, failed); err != nil {
+	r := &rowFiles{info: m.Info}
+	defer r.close()
+	if err := r.open(dir); err != nil {
 		return nil, err
 	}
-	m.Codes.CSR = *codes
-	if err := m.validate(); err != nil {
-		return nil, err
-	}
-	return m, nil
+	m.Codes, err = r.all()
+	return m, err
 }
 
 // OpenDictionary opens a model, as [Open] does, without its codes: Codes is nil, although Info may describe them. The
 // result can encode. It can be saved only if the model on disk has no codes either.
 func OpenDictionary(dir string) (*Model, error) {
-	m, err := modeldir.ReadStable(dir, func(dir *os.File) (*Model, error) {
-		m, err := openDictionary(dir)
-		if err == nil {
-			err = m.validateDictionary()
-		}
-		return m, err
-	})
+	m, err := modeldir.ReadStable(dir, openDictionary)
 	if err != nil {
 		return nil, inputError(dir, err)
 	}
@@ -113,13 +90,15 @@ func openDictionary(dir *os.File) (m *Model, err error) {
 		}
 	}
 	if m.Info.Training.Recipe.centred() {
-		m.Dictionary.Mean, err = readArray(dir, modeldir.Mean, dim)
-		return m, err
+		if m.Dictionary.Mean, err = readArray(dir, modeldir.Mean, dim); err != nil {
+			return nil, err
+		}
+		return m, m.validateDictionary()
 	}
 	if err := modeldir.ReadFile(dir, modeldir.Mean, func(*input.File) error { return nil }); !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: exists, but %s says that the input was not centred", modeldir.Mean, modeldir.Info)
 	}
-	return m, nil
+	return m, m.validateDictionary()
 }
 
 func readInfo(dir *os.File) (info Info, err error) {

@@ -420,7 +420,7 @@ func TestOpenBad(t *testing.T) {
 		{"negative words", replace(modeldir.Info, `"rows": 4`, `"rows": -4`), modeldir.Info, "on -4 words of"},
 		{"negative files", replace(modeldir.Info, `"rows": 4`, `"rows": 4, "file_count": -1`), modeldir.Info, "input of -1 files"},
 		{"more files", replace(modeldir.Info, `"rows": 4`, `"rows": 4, "file_count": 1, "files": [{}, {}]`), modeldir.Info, "input of 1 files with 2"},
-		{"words", replace(modeldir.Info, `"rows": 4`, `"rows": 5`), modeldir.Words, "4 words, model.json says 5"},
+		{"words", replace(modeldir.Info, `"rows": 4`, `"rows": 5`), modeldir.Codes, "4×3 matrix, model.json says 5 words and 3 atoms"},
 		{"dimensions", replace(modeldir.Info, `"dim": 2`, `"dim": 3`), modeldir.Dictionary, "[3 3]"},
 		{"atoms", replace(modeldir.Info, `"atoms": 3`, `"atoms": 4`), modeldir.Dictionary, "[4 2]"},
 		{"not centred", replace(modeldir.Info, `"center": true`, `"center": false`), modeldir.Mean, "not centred"},
@@ -442,7 +442,7 @@ func TestOpenBad(t *testing.T) {
 		{"a NUL in a word", replace(modeldir.Words, "word 1", "word\x001"), modeldir.Words, "line 2, "},
 		{"a tab in a word", replace(modeldir.Words, "word 1", "word\t1"), modeldir.Words, "line 2, "},
 		{"a carriage return in a word", replace(modeldir.Words, "word 1", "word\r1"), modeldir.Words, "line 2, "},
-		{"two words a line", replace(modeldir.Words, "\nword 1", " word 1"), modeldir.Words, "3 words"},
+		{"two words a line", replace(modeldir.Words, "\nword 1", " word 1"), modeldir.Words, "fewer words than the 4 that model.json says"},
 	} {
 		dir := filepath.Join(t.TempDir(), "model")
 		m := testModel(4, 2, 3, true)

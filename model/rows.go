@@ -1,15 +1,19 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"os"
 	"reflect"
+	"sync"
+	"unsafe"
 
 	"overcomplete/internal/csr"
 	"overcomplete/internal/input"
+	"overcomplete/internal/memory"
 	"overcomplete/internal/modeldir"
 	"overcomplete/vectors"
 )
@@ -23,12 +27,15 @@ func (m *Model) Rows(dir string, n int) iter.Seq2[*vectors.Sparse, error] {
 			yield(nil, fmt.Errorf("model: %d rows at a time, want 1 or more", n))
 			return
 		}
-		r := new(rowFiles)
+		r := &rowFiles{info: m.Info}
 		defer r.close()
-		_, err := modeldir.ReadStable(dir, func(dir *os.File) (struct{}, error) { return struct{}{}, r.open(dir) })
-		if err == nil && !reflect.DeepEqual(r.info, m.Info) {
-			err = errors.New("has been replaced while it was read")
-		}
+		_, err := modeldir.ReadStable(dir, func(dir *os.File) (struct{}, error) {
+			info, err := readInfo(dir)
+			if err == nil && !reflect.DeepEqual(info, m.Info) {
+				err = errors.New("has been replaced while it was read")
+			}
+			return struct{}{}, cmp.Or(err, r.open(dir))
+		})
 		for left := m.Info.Rows(); err == nil && left > 0; left -= n {
 			var rows *vectors.Sparse
 			if rows, err = r.next(min(n, left)); err == nil && !yield(rows, nil) {
@@ -44,27 +51,35 @@ func (m *Model) Rows(dir string, n int) iter.Seq2[*vectors.Sparse, error] {
 	}
 }
 
-// rowFiles holds the open files of a model's words and codes.
+// rowFiles holds the open files of a model's rows and codes.
 type rowFiles struct {
 	info  Info
 	rows  *rowReader
 	codes *csr.Reader
+	bytes uint64 // memory of all rows
 	files []*input.File
 }
 
-func (r *rowFiles) open(dir *os.File) (err error) {
+// open opens the files and checks that they have the number of rows and atoms of r.info.
+func (r *rowFiles) open(dir *os.File) error {
 	r.close()
-	if r.info, err = readInfo(dir); err != nil {
-		return err
-	}
 	if r.info.Encoding == nil {
 		return errors.New("has a dictionary and no codes")
 	}
-	words, err := r.openFile(dir, r.info.Encoding.Input.rowsFile())
+	rows, atoms := r.info.Rows(), r.info.Training.Recipe.Base().Atoms
+	name := r.info.Encoding.Input.rowsFile()
+	ids, err := r.openFile(dir, name)
 	if err != nil {
 		return err
 	}
-	r.rows = newRowReader(words, r.info.Encoding)
+	r.rows = newRowReader(ids, r.info.Encoding)
+	if err := r.rows.newTexts().Validate(0); err != nil {
+		return modeldir.InFile(modeldir.Info, err)
+	}
+	const shortest = 2 // bytes of a row
+	if ids.Size()/shortest < int64(rows) {
+		return modeldir.InFile(name, r.tooFew())
+	}
 	codes, err := r.openFile(dir, modeldir.Codes)
 	if err != nil {
 		return err
@@ -72,10 +87,15 @@ func (r *rowFiles) open(dir *os.File) (err error) {
 	if r.codes, err = csr.NewReader(codes, codes.Size()); err != nil {
 		return modeldir.InFile(modeldir.Codes, err)
 	}
-	if rows, atoms := r.info.Rows(), r.info.Training.Recipe.Base().Atoms; r.codes.Rows != rows || r.codes.Cols != atoms {
+	if r.codes.Rows != rows || r.codes.Cols != atoms {
 		return fmt.Errorf("%s: %d×%d matrix, %s says %d words and %d atoms", modeldir.Codes, r.codes.Rows, r.codes.Cols, modeldir.Info, rows, atoms)
 	}
+	r.bytes = uint64(ids.Size()) + uint64(rows)*uint64(8+len(r.rows.names)*int(unsafe.Sizeof(""))) + 8*uint64(r.codes.Nonzeros)
 	return nil
+}
+
+func (r *rowFiles) tooFew() error {
+	return fmt.Errorf("truncated: fewer words than the %d that %s says", r.info.Rows(), modeldir.Info)
 }
 
 func (r *rowFiles) openFile(dir *os.File, name string) (*input.File, error) {
@@ -87,29 +107,45 @@ func (r *rowFiles) openFile(dir *os.File, name string) (*input.File, error) {
 	return f, nil
 }
 
-// next returns the next n rows.
+// next returns the next n rows. It reads the two files concurrently.
 func (r *rowFiles) next(n int) (*vectors.Sparse, error) {
+	var codes *vectors.CSR
+	var failed error // to read codes
+	var reading sync.WaitGroup
+	reading.Go(func() { codes, failed = r.codes.Next(n) })
 	ids, texts := make([]string, 0, n), r.rows.newTexts()
-	for range n {
-		err := r.rows.next(&ids, texts)
-		if err == io.EOF {
-			err = fmt.Errorf("truncated: fewer words than %s says", modeldir.Info)
-		}
-		if err != nil {
-			return nil, modeldir.InFile(r.info.Encoding.Input.rowsFile(), err)
-		}
+	texts.Grow(n)
+	var err error
+	for len(ids) < n && err == nil {
+		err = r.rows.next(&ids, texts)
 	}
-	codes, err := r.codes.Next(n)
-	if err != nil {
-		return nil, modeldir.InFile(modeldir.Codes, err)
+	if err == io.EOF {
+		err = r.tooFew()
+	}
+	reading.Wait()
+	if err := cmp.Or(modeldir.InFile(r.info.Encoding.Input.rowsFile(), err), modeldir.InFile(modeldir.Codes, failed)); err != nil {
+		return nil, err
 	}
 	return &vectors.Sparse{IDs: ids, Texts: texts, CSR: *codes}, nil
+}
+
+// all returns all rows.
+func (r *rowFiles) all() (*vectors.Sparse, error) {
+	n := r.info.Rows()
+	if err := memory.Check(r.bytes); err != nil {
+		return nil, fmt.Errorf("%s and %s: %d rows: %w", modeldir.Codes, r.info.Encoding.Input.rowsFile(), n, err)
+	}
+	rows, err := r.next(n)
+	if err == nil {
+		err = r.finish()
+	}
+	return rows, err
 }
 
 // finish returns an error if rows are left or if a checksum is wrong.
 func (r *rowFiles) finish() error {
 	if err := r.rows.next(new([]string), r.rows.newTexts()); err != io.EOF {
-		return fmt.Errorf("%s: more words than %s says", r.info.Encoding.Input.rowsFile(), modeldir.Info)
+		return fmt.Errorf("%s: more words than the %d that %s says", r.info.Encoding.Input.rowsFile(), r.info.Rows(), modeldir.Info)
 	}
 	return modeldir.InFile(modeldir.Codes, r.codes.Finish())
 }

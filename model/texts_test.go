@@ -79,9 +79,9 @@ func TestOpenBadTexts(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(string(good), "\n")
 	for content, want := range map[string]string{
-		"":                               "texts.jsonl: 0 words, model.json says 4",
+		"":                               "texts.jsonl: truncated: fewer words than the 4 that model.json says",
 		string(good)[:len(good)-1]:       "truncated: the last line has no end",
-		string(good) + "\n":              "line 5",
+		string(good) + "\n":              "more words than the 4",
 		string(good) + rest:              "more words than the 4",
 		"[]\n" + rest:                    `line 1, "[]": want an object of strings`,
 		`{"id":1}` + "\n" + rest:         `want an object of strings`,

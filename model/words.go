@@ -9,9 +9,7 @@ import (
 	"io"
 	"slices"
 	"unicode/utf8"
-	"unsafe"
 
-	"overcomplete/internal/memory"
 	"overcomplete/internal/modeldir"
 	"overcomplete/vectors"
 )
@@ -183,33 +181,6 @@ func (r *rowReader) newTexts() *vectors.Texts {
 		t.Columns = append(t.Columns, vectors.Column{Name: name})
 	}
 	return t
-}
-
-// all reads all rows, from the given number of bytes. It returns an error unless their number is r.of.Input.Rows.
-func (r *rowReader) all(size int64) (ids []string, texts *vectors.Texts, err error) {
-	rows := min(r.of.Input.Rows, int(size/2)) // a row has two bytes or more
-	strings := 1
-	if texts = r.newTexts(); texts != nil {
-		strings = len(r.names)
-	}
-	if err := memory.Check(uint64(size) + uint64(rows)*uint64(strings)*uint64(unsafe.Sizeof(""))); err != nil {
-		return nil, nil, fmt.Errorf("%d rows: %w", rows, err)
-	}
-	ids = make([]string, 0, rows)
-	texts.Grow(rows)
-	for {
-		err := r.next(&ids, texts)
-		switch n := r.of.Input.Rows; {
-		case err == io.EOF && len(ids) == n:
-			return ids, texts, texts.Validate(n)
-		case err == io.EOF:
-			return nil, nil, fmt.Errorf("%d words, %s says %d", len(ids), modeldir.Info, n)
-		case err != nil:
-			return nil, nil, err
-		case len(ids) > n:
-			return nil, nil, fmt.Errorf("more words than the %d that %s says", n, modeldir.Info)
-		}
-	}
 }
 
 // writeRows writes rows as lines of rowsFile; n is the number of lines before them.

@@ -2,7 +2,8 @@
 // time:
 //
 //	err := csr.Write(file, matrix) // scipy.sparse.load_npz reads the file
-//	matrix, err := csr.Read(file, size, 400000, 3000)
+//	r, err := csr.NewReader(file, size)
+//	matrix, err := r.Next(r.Rows)
 package csr
 
 import (
@@ -15,7 +16,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// Write writes s as an uncompressed .npz file, which scipy.sparse.load_npz and [Read] read. Row offsets
+// Write writes s as an uncompressed .npz file, which scipy.sparse.load_npz and a [Reader] read. Row offsets
 // are int32 if the number of nonzeros fits, otherwise int64.
 func Write(w io.Writer, s *vectors.CSR) error {
 	a := npy.NewArchiveWriter(w)
@@ -29,40 +30,6 @@ func Write(w io.Writer, s *vectors.CSR) error {
 	return writeRest(a, s.Rows, s.Cols, len(s.Value), len(s.Ptr), slices.Values(s.Ptr), func(w io.Writer) error {
 		return npy.WriteElements(w, s.Value)
 	})
-}
-
-// Read reads a rows×cols CSR matrix from r, a .npz file of size bytes that [Write] or
-// scipy.sparse.save_npz wrote. It returns an error if the file is damaged or holds anything else, such as
-// a matrix of another shape. The matrix is valid ([vectors.CSR.Validate]).
-func Read(r io.ReaderAt, size int64, rows, cols int) (*vectors.CSR, error) {
-	a, err := npy.NewArchive(r, size)
-	if err != nil {
-		return nil, err
-	}
-	s := new(vectors.CSR)
-	if s.Rows, s.Cols, err = readShape(a); err != nil {
-		return nil, err
-	}
-	if s.Rows != rows || s.Cols != cols {
-		return nil, fmt.Errorf("%d×%d matrix, want %d×%d", s.Rows, s.Cols, rows, cols)
-	}
-	if s.Ptr, err = npy.Read(a, "indptr", (*npy.Array).Int64, rows+1); err != nil {
-		return nil, err
-	}
-	nonzeros := s.Ptr[rows]
-	if nonzeros < 0 || nonzeros/int64(max(cols, 1)) > int64(rows) {
-		return nil, fmt.Errorf("row offsets end at %d in a %d×%d matrix", nonzeros, rows, cols)
-	}
-	if s.Index, err = npy.Read(a, "indices", (*npy.Array).Int32, int(nonzeros)); err != nil {
-		return nil, err
-	}
-	if s.Value, err = npy.Read(a, "data", (*npy.Array).Float32, int(nonzeros)); err != nil {
-		return nil, err
-	}
-	if err := s.Validate(); err != nil {
-		return nil, err
-	}
-	return s, nil
 }
 
 // readShape reads the shape of a matrix. It returns an error if the format isn't CSR.

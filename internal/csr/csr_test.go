@@ -22,10 +22,23 @@ var small = &vectors.CSR{
 	Value: []float32{-0.1, 1e-5, 1. / 3, 1e6, 1 << 24},
 }
 
+// read reads the matrix in a file.
+func read(data []byte) (*vectors.CSR, error) {
+	r, err := NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, err
+	}
+	s, err := r.Next(r.Rows)
+	if err == nil {
+		err = r.Finish()
+	}
+	return s, err
+}
+
 func TestRoundTrip(t *testing.T) {
 	for name, s := range map[string]*vectors.CSR{
 		"small":  small,
-		"random": randomRows(rand.New(rand.NewPCG(1, 2)), 300, 70),
+		"random": randomRows(rand.New(rand.NewPCG(1, 2)), 9000, 7), // several reads of row offsets
 		"zero":   {Rows: 2, Cols: 3, Ptr: []int64{0, 0, 0}, Index: []int32{}, Value: []float32{}},
 		"empty":  {Rows: 0, Cols: 3, Ptr: []int64{0}, Index: []int32{}, Value: []float32{}},
 	} {
@@ -33,7 +46,7 @@ func TestRoundTrip(t *testing.T) {
 		if err := Write(&b, s); err != nil {
 			t.Fatal(err)
 		}
-		got, err := Read(bytes.NewReader(b.Bytes()), int64(b.Len()), s.Rows, s.Cols)
+		got, err := read(b.Bytes())
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if !reflect.DeepEqual(got, s) {
@@ -42,14 +55,19 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Validate and Read must find the same mistakes.
+// Validate and a Reader must find the same mistakes.
 func TestInvalid(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	lengths := map[string]string{ // Read checks these before it reads the arrays
-		"offsets missing":   `array "indptr": array of shape [2], want [3]`,
-		"offsets end early": `array "indices": array of shape [1], want [0]`,
-		"offsets end late":  `array "indices": array of shape [1], want [2]`,
-		"more indices":      `array "indices": array of shape [2], want [1]`,
+	const order = "row offsets are out of order (got "
+	other := map[string]string{ // a Reader's message
+		"offsets missing":           `array "indptr": array of shape [2], want [3]`,
+		"more indices":              `array "indices": array of shape [2], want [1]`,
+		"offsets do not start at 0": order + "1 first, want 0)",
+		"offsets end early":         order + "a last row that ends at 0 of 1 nonzeros)",
+		"offsets end late":          order + "a row from 0 to 2 of 1 nonzeros)",
+		"offsets decrease":          order + "a row from 1 to 0 of 1 nonzeros)",
+		"offset negative":           order + "a row from 0 to -1 of 1 nonzeros)",
+		"offset out of range":       order + "a row from 0 to 9 of 1 nonzeros)",
 	}
 	for _, tt := range []struct {
 		name string
@@ -81,11 +99,11 @@ func TestInvalid(t *testing.T) {
 		if err := Write(&b, &tt.s); err != nil {
 			t.Fatal(err)
 		}
-		if want, ok := lengths[tt.name]; ok {
+		if want, ok := other[tt.name]; ok {
 			tt.want = want
 		}
-		if _, err := Read(bytes.NewReader(b.Bytes()), int64(b.Len()), tt.s.Rows, tt.s.Cols); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: Read gives %v, want %q", tt.name, err, tt.want)
+		if _, err := read(b.Bytes()); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: a Reader gives %v, want %q", tt.name, err, tt.want)
 		}
 	}
 	if err := small.Validate(); err != nil {
@@ -93,14 +111,14 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-func TestReadRefusesOtherFiles(t *testing.T) {
+func TestReaderRefusesOtherFiles(t *testing.T) {
 	var b bytes.Buffer
 	if err := Write(&b, small); err != nil {
 		t.Fatal(err)
 	}
 	for old, new := range map[string]string{"|S3": "|S2", "format.npy": "farmot.npy", "indices.npy": "indexes.npy"} {
 		data := bytes.ReplaceAll(b.Bytes(), []byte(old), []byte(new))
-		if _, err := Read(bytes.NewReader(data), int64(len(data)), small.Rows, small.Cols); err == nil {
+		if _, err := read(data); err == nil {
 			t.Errorf("%s as %s: no error", old, new)
 		}
 	}
@@ -149,14 +167,14 @@ func TestReadExplainsSizes(t *testing.T) {
 		change func()
 		want   string
 	}{
-		{"a matrix that is filled many times over", func() {}, "row offsets end at 8388608 in a 3×4 matrix"},
+		{"a matrix that is filled many times over", func() {}, "row offsets are out of order (got a row from 0 to 8388608 of 8388608 nonzeros)"},
 		{"offsets of two dimensions", func() { arrays["indptr"] = npy.Header{Type: "<i4", Shape: []int{2, 2}} }, `array "indptr": array of shape [2 2], want [4]`},
 	} {
 		tt.change()
 		file := deflated(arrays, map[string]int{"data": many, "indices": many})
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := Read(bytes.NewReader(file), int64(len(file)), 3, 4)
+		_, err := read(file)
 		runtime.ReadMemStats(&after)
 		if err == nil || err.Error() != tt.want {
 			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
@@ -174,7 +192,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add(b.Bytes())
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := Read(bytes.NewReader(data), int64(len(data)), small.Rows, small.Cols)
+		s, err := read(data)
 		if err != nil {
 			return
 		}

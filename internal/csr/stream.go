@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -152,21 +151,14 @@ func writeRest(a *npy.ArchiveWriter, rows, cols, nonzeros, pointers int, pointer
 // A Reader reads a matrix that may not fit in memory, a few rows at a time. Call Next until Rows rows are
 // read, then Finish.
 type Reader struct {
-	Rows, Cols int
+	Rows, Cols, Nonzeros int
 
-	index, pointers, value array
-	end                    int64 // offset of the first nonzero that isn't read
-	nonzeros               int64
+	indices, offsets, values *npy.Array
+	end                      int64 // offset of the first nonzero that isn't read
 }
 
-// array is a partly read array.
-type array struct {
-	npy.Header
-	*bufio.Reader
-}
-
-// NewReader returns a reader of r, a .npz file of size bytes that [Write] or a [Writer] wrote. It returns an
-// error if the file is damaged or isn't in their layout.
+// NewReader returns a reader of r, a .npz file of size bytes that [Write], a [Writer] or scipy.sparse.save_npz
+// wrote. It returns an error if the file is damaged or holds anything else.
 func NewReader(r io.ReaderAt, size int64) (*Reader, error) {
 	a, err := npy.NewArchive(r, size)
 	if err != nil {
@@ -176,62 +168,57 @@ func NewReader(r io.ReaderAt, size int64) (*Reader, error) {
 	if c.Rows, c.Cols, err = readShape(a); err != nil {
 		return nil, err
 	}
-	for _, part := range []struct {
+	for _, array := range []struct {
 		name string
-		to   *array
-	}{{"indices", &c.index}, {"indptr", &c.pointers}, {"data", &c.value}} {
-		stored, err := a.Open(part.name)
-		if err != nil {
+		to   **npy.Array
+	}{{"indices", &c.indices}, {"indptr", &c.offsets}, {"data", &c.values}} {
+		if *array.to, err = a.Open(array.name); err != nil {
 			return nil, err
 		}
-		*part.to = array{stored.Header, bufio.NewReaderSize(stored, 1<<16)}
 	}
-	is := func(a array, typ string) bool { return a.Type == typ && len(a.Shape) == 1 }
-	switch n := c.pointers; {
-	case !is(c.index, "<i4"), !is(c.value, "<f4"), !is(n, "<i4") && !is(n, "<i8"),
-		c.index.Shape[0] != c.value.Shape[0], n.Shape[0]-1 != c.Rows:
-		return nil, errors.New("not a matrix that encode wrote")
+	if len(c.values.Shape) > 0 {
+		c.Nonzeros = c.values.Shape[0]
 	}
-	c.nonzeros = int64(c.index.Shape[0])
-	if first, err := c.pointer(); err != nil || first != 0 {
-		return nil, cmp.Or(err, fmt.Errorf("the first row begins at nonzero %d, want 0", first))
+	if err := cmp.Or(c.values.Expect(c.Nonzeros), c.indices.Expect(c.Nonzeros), c.offsets.Expect(c.Rows+1)); err != nil {
+		return nil, err
+	}
+	_, badIndices := c.indices.NextInt32(0) // checks type and size
+	_, badValues := c.values.NextFloat32(0)
+	if err := cmp.Or(badIndices, badValues); err != nil {
+		return nil, err
+	}
+	first, err := c.offsets.NextInt64(1)
+	if err == nil && first[0] != 0 {
+		err = fmt.Errorf("row offsets are out of order (got %d first, want 0)", first[0])
+	}
+	if err != nil {
+		return nil, err
 	}
 	return c, nil
 }
 
-// pointer reads the next row offset.
-func (c *Reader) pointer() (int64, error) {
-	if c.pointers.Type == "<i8" {
-		var p [1]int64
-		err := npy.ReadElements(c.pointers, p[:])
-		return p[0], err
-	}
-	var p [1]int32
-	err := npy.ReadElements(c.pointers, p[:])
-	return int64(p[0]), err
-}
-
-// Next reads the next rows. It returns an error if fewer rows are left, or if they aren't valid
+// Next reads the next rows, at most those that are left. It returns an error if they aren't valid
 // ([vectors.CSR.Validate]). Only [Reader.Finish] verifies the checksums.
 func (c *Reader) Next(rows int) (*vectors.CSR, error) {
 	s := &vectors.CSR{Rows: rows, Cols: c.Cols, Ptr: make([]int64, 1, rows+1)}
-	for range rows {
-		end, err := c.pointer()
+	first := c.end
+	for len(s.Ptr) <= rows {
+		ends, err := c.offsets.NextInt64(min(1<<12, rows+1-len(s.Ptr)))
 		if err != nil {
 			return nil, err
 		}
-		if end < c.end || end-c.end > int64(c.Cols) || end > c.nonzeros {
-			return nil, fmt.Errorf("a row from %d to %d of %d nonzeros", c.end, end, c.nonzeros)
+		for _, end := range ends {
+			if end < c.end || end-c.end > int64(c.Cols) || end > int64(c.Nonzeros) {
+				return nil, fmt.Errorf("row offsets are out of order (got a row from %d to %d of %d nonzeros)", c.end, end, c.Nonzeros)
+			}
+			s.Ptr, c.end = append(s.Ptr, end-first), end
 		}
-		s.Ptr = append(s.Ptr, s.Ptr[len(s.Ptr)-1]+end-c.end)
-		c.end = end
 	}
-	n := s.Ptr[rows]
-	s.Index, s.Value = make([]int32, n), make([]float32, n)
-	if err := npy.ReadElements(c.index, s.Index); err != nil {
+	var err error
+	if s.Index, err = c.indices.NextInt32(int(c.end - first)); err != nil {
 		return nil, err
 	}
-	if err := npy.ReadElements(c.value, s.Value); err != nil {
+	if s.Value, err = c.values.NextFloat32(int(c.end - first)); err != nil {
 		return nil, err
 	}
 	return s, s.Validate()
@@ -239,16 +226,8 @@ func (c *Reader) Next(rows int) (*vectors.CSR, error) {
 
 // Finish returns an error if the file has unread rows or if a checksum is wrong.
 func (c *Reader) Finish() error {
-	if c.end != c.nonzeros {
-		return fmt.Errorf("the last row ends at nonzero %d of %d", c.end, c.nonzeros)
+	if c.end != int64(c.Nonzeros) {
+		return fmt.Errorf("row offsets are out of order (got a last row that ends at %d of %d nonzeros)", c.end, c.Nonzeros)
 	}
-	for _, a := range []array{c.index, c.pointers, c.value} {
-		switch _, err := a.ReadByte(); {
-		case err == nil:
-			return errors.New("more data follows the last row")
-		case err != io.EOF:
-			return err // a wrong checksum
-		}
-	}
-	return nil
+	return cmp.Or(c.indices.End(), c.offsets.End(), c.values.End())
 }

@@ -193,7 +193,7 @@ func (i Identity) WriteBeside(ctx context.Context, write func() error) error {
 	return write()
 }
 
-// ReadStable returns the result of read, which reads several files of the directory at path, or a single file there.
+// ReadStable returns the result of read, which reads several files of the directory at path.
 // It calls read again if another process replaced the directory meanwhile.
 func ReadStable[T any](path string, read func(dir *os.File) (T, error)) (value T, err error) {
 	const tries = 10

@@ -116,7 +116,7 @@ type Array struct {
 	at        io.ReaderAt // the elements, or nil if they can only be read in order
 	loaded    bool        // at is a copy of the elements in memory
 	name      string      // prefix of errors, or ""
-	done      int         // number of elements that NextStrings has returned
+	done      int         // number of elements that NextStrings and its siblings have returned
 	buf       []byte      // bytes of elements to decode
 }
 
@@ -188,7 +188,7 @@ func (a *Array) ReadRows(data []float32, first int) error {
 	return a.wrap(err)
 }
 
-// End returns an error if data follow the last row, which ReadRows has read, or if its checksum is wrong.
+// End returns an error if data follow the last element that was read in order, or if the checksum is wrong.
 func (a *Array) End() error {
 	_, _, err := open(a, floats)
 	if err == nil && a.at == nil {
@@ -299,23 +299,42 @@ func integers[T int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64]
 	}}
 }
 
+// Expect returns an error unless the array has the given shape.
+func (a *Array) Expect(shape ...int) error { return a.wrap(a.expect(shape)) }
+
+func (a *Array) expect(shape []int) error {
+	if slices.Equal(a.Shape, shape) {
+		return nil
+	}
+	return fmt.Errorf("array of shape %v, want %v", a.Shape, Shape(shape))
+}
+
 // Int32 reads an array of int32, or of int64 with values in the range of int32.
-func (a *Array) Int32(shape ...int) ([]int32, error) { return readIntegers[int32](a, shape) }
+func (a *Array) Int32(shape ...int) ([]int32, error) { return read(a, shape, integersOf[int32]) }
 
 // Int64 reads an array of int32 or int64.
-func (a *Array) Int64(shape ...int) ([]int64, error) { return readIntegers[int64](a, shape) }
+func (a *Array) Int64(shape ...int) ([]int64, error) { return read(a, shape, integersOf[int64]) }
 
-func readIntegers[T int32 | int64](a *Array, shape []int) ([]T, error) {
-	return read(a, shape, func(a *Array) (decoder[T], error) {
-		switch a.Type {
-		case "<i4":
-			return decoder[T]{size: 4, decode: decodeInt32[T]}, nil
-		case "<i8":
-			return decoder[T]{size: 8, decode: decodeInt64[T]}, nil
-		}
-		return decoder[T]{}, a.typeError("int32 or int64")
-	})
+// integersOf returns the decoder of a type of [Array.Int32] or [Array.Int64].
+func integersOf[T int32 | int64](a *Array) (decoder[T], error) {
+	switch a.Type {
+	case "<i4":
+		return decoder[T]{size: 4, decode: decodeInt32[T]}, nil
+	case "<i8":
+		return decoder[T]{size: 8, decode: decodeInt64[T]}, nil
+	}
+	return decoder[T]{}, a.typeError("int32 or int64")
 }
+
+// NextFloat32 returns the next n elements of an array of a type of [Array.Float32], or all that are left, and io.EOF
+// after the last.
+func (a *Array) NextFloat32(n int) ([]float32, error) { return next(a, n, floats) }
+
+// NextInt32 is [Array.NextFloat32] for a type of [Array.Int32].
+func (a *Array) NextInt32(n int) ([]int32, error) { return next(a, n, integersOf[int32]) }
+
+// NextInt64 is [Array.NextFloat32] for a type of [Array.Int64].
+func (a *Array) NextInt64(n int) ([]int64, error) { return next(a, n, integersOf[int64]) }
 
 // Strings reads an array of NumPy's type str (such as "<U12") or bytes (such as "|S12").
 func (a *Array) Strings(shape ...int) ([]string, error) { return read(a, shape, characters) }
@@ -440,8 +459,8 @@ func read[T any](a *Array, shape []int, decoderOf func(a *Array) (decoder[T], er
 }
 
 func readShape[T any](a *Array, shape []int, decoderOf func(a *Array) (decoder[T], error)) ([]T, error) {
-	if !slices.Equal(a.Shape, shape) {
-		return nil, fmt.Errorf("array of shape %v, want %v", a.Shape, Shape(shape))
+	if err := a.expect(shape); err != nil {
+		return nil, err
 	}
 	d, n, err := open(a, decoderOf)
 	if err != nil {
@@ -477,6 +496,9 @@ func next[T any](a *Array, n int, decoderOf func(a *Array) (decoder[T], error)) 
 	if err != nil {
 		return nil, a.wrap(err)
 	}
+	if n == 0 {
+		return []T{}, nil
+	}
 	if a.done == total {
 		return nil, a.wrap(cmp.Or(expectEnd(a), io.EOF))
 	}
@@ -502,8 +524,8 @@ func decode[T any](a *Array, dst []T, done int, d decoder[T]) error {
 		}
 	}
 	perChunk := (chunk + d.size - 1) / d.size
-	if a.buf == nil {
-		a.buf = make([]byte, min(perChunk, len(dst))*d.size)
+	if n := min(perChunk, len(dst)) * d.size; len(a.buf) < n {
+		a.buf = make([]byte, n)
 	}
 	for part := range slices.Chunk(dst, len(a.buf)/d.size) {
 		src := a.buf[:len(part)*d.size]

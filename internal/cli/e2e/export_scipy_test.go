@@ -1,14 +1,12 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"testing"
 
-	"overcomplete/internal/csr"
 	"overcomplete/internal/testonly/clitest"
 	"overcomplete/model"
 	"overcomplete/train"
@@ -17,7 +15,7 @@ import (
 
 // checkWithSciPy reads a model and its exports the way that people will, and
 // compares each number with what the test says they are. It writes files for
-// ReadCSR to read.
+// readCSR to read.
 const checkWithSciPy = `
 import json
 import numpy as np
@@ -104,7 +102,7 @@ func TestSciPyReadsWhatWeWrite(t *testing.T) {
 
 	for _, name := range []string{"compressed.npz", "array.npz", "int64.npz"} {
 		data := dir.Read(t, name)
-		codes, err := csr.Read(bytes.NewReader(data), int64(len(data)), m.Codes.Rows, m.Codes.Cols)
+		codes, err := readCSR(data)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if !reflect.DeepEqual(codes, &m.Codes.CSR) {

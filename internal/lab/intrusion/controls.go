@@ -56,12 +56,12 @@ func Encode(ctx context.Context, x *vectors.Dense, control Control, atoms, n int
 func standardise(x *vectors.Dense, atoms int) (*vectors.Dense, float64, error) {
 	frequent := train.TrainingRows(x, atoms)
 	mean := frequent.Mean()
+	centred := model.Dictionary{Dim: x.Dim, Mean: mean}
 	const rounding = 1e-12 // of squares of numbers with a relative error of 1e-7
-	if squares, uncentred := squaresAbout(frequent, mean); !(squares > rounding*uncentred) {
+	if squares := centred.Squares(frequent.Data); !(squares > rounding*float32s.Squares(frequent.Data)) {
 		return nil, 0, train.ErrIdenticalRows
 	}
-	squares, _ := squaresAbout(x, mean)
-	norm := math.Sqrt(squares / float64(x.Len()))
+	norm := math.Sqrt(centred.Squares(x.Data) / float64(x.Len()))
 	y := &vectors.Dense{IDs: x.IDs, Dim: x.Dim, Data: make([]float32, len(x.Data))}
 	for i := range y.Len() {
 		for j, v := range x.Row(i) {
@@ -69,18 +69,6 @@ func standardise(x *vectors.Dense, atoms int) (*vectors.Dense, float64, error) {
 		}
 	}
 	return y, norm, nil
-}
-
-// squaresAbout returns Σ‖x − mean‖² and Σ‖x‖².
-func squaresAbout(x *vectors.Dense, mean []float32) (squares, uncentred float64) {
-	for i := range x.Len() {
-		for j, v := range x.Row(i) {
-			y := float64(v) - float64(mean[j])
-			squares += y * y
-			uncentred += float64(v) * float64(v)
-		}
-	}
-	return squares, uncentred
 }
 
 // randomAtoms returns a dictionary of random directions of norm 1.
