@@ -24,8 +24,8 @@ train and encode. If no GPU can be used, it prints the reason and exits with cod
 It does not initialise GPUs, so it cannot report their free memory.
 
 With --check it runs all kernels on a GPU, in the paper's training with one precision, on generated
-data. It prints the speed of each step and its relative differences from the CPU. The exit code is 1 if
-a difference exceeds its limit.`,
+data. It prints the relative differences of each step from the CPU. The exit code is 1 if a difference
+exceeds its limit.`,
 		Example: `  overcomplete devices
   overcomplete devices --check
   overcomplete devices --check --device cuda:1 --precision fp16`,
@@ -50,7 +50,7 @@ a difference exceeds its limit.`,
 			return cmp.Or(show(cmd, found, found.print), found.Check.err())
 		},
 	}
-	cmd.Flags().BoolVar(&check, "check", false, "compare a GPU with the CPU and measure its speed (30 seconds)")
+	cmd.Flags().BoolVar(&check, "check", false, "compare the results of a GPU with the CPU (30 seconds)")
 	f.registerDevice(cmd)
 	f.registerPrecision(cmd)
 	addJSON(cmd, "print the list as JSON")

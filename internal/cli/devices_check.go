@@ -78,11 +78,10 @@ func (c *deviceCheck) err() error {
 
 func (c *deviceCheck) print(b *strings.Builder) {
 	fmt.Fprintf(b, "\nCheck of %s, %s: %d rows, %d → %d\n", c.Device, c.Precision, c.Size.Rows, c.Size.Dim, c.Size.Atoms)
-	steps := table.Table{{"step", "ms ↓", "rows/s ↑", "objective ↓", "output ↓", "repeatable", ""}}
+	steps := table.Table{{"step", "objective ↓", "output ↓", "repeatable", ""}}
 	for _, s := range c.Steps {
 		verdict := map[bool]string{true: "ok", false: "FAILED"}[s.Err() == nil]
-		steps = append(steps, []string{s.Name, fmt.Sprintf("%.2f", 1000*s.Seconds), fmt.Sprintf("%.0f", float64(c.Size.Rows)/s.Seconds),
-			fmt.Sprintf("%.1e", s.Objective), fmt.Sprintf("%.1e", s.Output), fmt.Sprint(s.Repeats), verdict})
+		steps = append(steps, []string{s.Name, fmt.Sprintf("%.1e", s.Objective), fmt.Sprintf("%.1e", s.Output), fmt.Sprint(s.Repeats), verdict})
 	}
-	b.WriteString(steps.Text("lrrrrll"))
+	b.WriteString(steps.Text("lrrll"))
 }

@@ -1,8 +1,8 @@
-// Package selfcheck compares a GPU with the CPU on generated data, and measures its speed:
+// Package selfcheck compares a GPU with the CPU on generated data:
 //
 //	steps, err := selfcheck.Run(ctx, device, cpu.Device{}, selfcheck.Size{Rows: 4096, Dim: 300, Atoms: 3000})
 //	for _, s := range steps {
-//		fmt.Println(s.Name, s.Seconds, s.Err())
+//		fmt.Println(s.Name, s.Output, s.Err())
 //	}
 package selfcheck
 
@@ -14,7 +14,6 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
-	"time"
 
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
@@ -32,7 +31,6 @@ type Size struct {
 // A Step is the result of a step of the check. Differences are relative, and at most 1.
 type Step struct {
 	Name      string  `json:"step"`       // encode, learn or paper
-	Seconds   float64 `json:"seconds"`    // of the second run, with waiting and copies
 	Objective float64 `json:"objective"`  // difference from the reference's objective
 	Output    float64 `json:"output"`     // ‖x − y‖/‖y‖ of reconstructions or atoms x, where y is the reference
 	Repeats   bool    `json:"repeatable"` // whether both runs have the same bits
@@ -66,7 +64,6 @@ type output struct {
 	objective float64
 	values    []float32
 	codes     *encode.Codes // of encode
-	seconds   float64
 }
 
 // Run encodes, learns online and trains by the paper's recipe, twice on device and once on the reference. If a step
@@ -85,7 +82,7 @@ func Run(ctx context.Context, device, reference backend.Device, s Size) (steps [
 		}
 		got, again, want := outputs[0], outputs[1], outputs[2]
 		steps = append(steps, Step{
-			Name: step.name, Seconds: again.seconds,
+			Name:      step.name,
 			Objective: atMostOne(math.Abs(got.objective/want.objective - 1)),
 			Output:    distance(got.values, want.values),
 			Repeats:   got.objective == again.objective && slices.Equal(got.values, again.values) && reflect.DeepEqual(got.codes, again.codes),
@@ -161,12 +158,11 @@ func (d *data) encode(ctx context.Context, on backend.Device) (o output, err err
 		return o, err
 	}
 	defer func() { err = cmp.Or(err, e.Close()) }()
-	start := time.Now()
 	codes, err := e.Encode(ctx, d.rows)
 	if err != nil {
 		return o, err
 	}
-	o.seconds, o.values, o.codes = time.Since(start).Seconds(), make([]float32, len(d.rows)), codes
+	o.values, o.codes = make([]float32, len(d.rows)), codes
 	for i, loss := range codes.Loss {
 		o.objective += loss
 		index, value := codes.Row(i)
@@ -189,13 +185,13 @@ func (d *data) learn(ctx context.Context, on backend.Device) (o output, err erro
 	for i := range rows {
 		rows[i] = int32(i)
 	}
-	sums, start := backend.Sums{Used: make([]bool, d.Atoms)}, time.Now()
+	sums := backend.Sums{Used: make([]bool, d.Atoms)}
 	for _, half := range [][]int32{rows[:d.Rows/2], rows[d.Rows/2:]} {
 		if err := l.Learn(ctx, half, 0.5, 1, &sums); err != nil {
 			return o, err
 		}
 	}
-	o.seconds, o.objective = time.Since(start).Seconds(), sums.RunningLoss+d.options.Lambda*sums.L1
+	o.objective = sums.RunningLoss + d.options.Lambda*sums.L1
 	o.values, err = l.Dictionary()
 	return o, err
 }
@@ -210,7 +206,6 @@ func (d *data) paper(ctx context.Context, on backend.Device) (o output, err erro
 		return o, err
 	}
 	defer func() { err = cmp.Or(err, t.Close()) }()
-	start := time.Now()
 	for epoch := range h.Epochs {
 		sums, err := t.Epoch(ctx, 1+epoch, p.Batch())
 		if err != nil {
@@ -218,7 +213,6 @@ func (d *data) paper(ctx context.Context, on backend.Device) (o output, err erro
 		}
 		o.objective = sums.Loss + h.Lambda*sums.L1
 	}
-	o.seconds = time.Since(start).Seconds()
 	o.values, err = t.Dictionary()
 	return o, err
 }

@@ -113,9 +113,6 @@ func TestRun(t *testing.T) {
 				if err := s.Err(); err != nil {
 					failed = append(failed, strings.Join(strings.Fields(err.Error())[:3], " "))
 				}
-				if !(s.Seconds > 0) {
-					t.Errorf("%s takes %v s", s.Name, s.Seconds)
-				}
 			}
 			if got := strings.Join(failed, ", "); len(steps) != 3 || got != test.want {
 				t.Errorf("%d steps, failed: %q, want %q", len(steps), got, test.want)

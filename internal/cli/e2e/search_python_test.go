@@ -12,7 +12,7 @@ func TestExportForSearch(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)
 	runPython(t, dir, writeTexts)
-	dir.MustRun(t, "train texts.parquet -o model -k 64 --nonzeros 9 --epochs 1 --id-column doc")
+	dir.MustRun(t, "train texts.parquet -o model --topics 0 -k 64 --nonzeros 9 --epochs 1 --id-column doc")
 	dir.Write(t, "labels.tsv", []byte("dimension\tlabel\n7\tseven. of 9\n"))
 	dir.MustRun(t, "labels model --import labels.tsv")
 	dir.MustRun(t, "export model -o labels.json -f labels")
@@ -21,7 +21,7 @@ func TestExportForSearch(t *testing.T) {
 		dir.MustRun(t, "export model -o out."+format+" -f "+format)
 		dir.MustRun(t, "export model -o normalized."+format+" --normalize -f "+format)
 	}
-	dir.MustRun(t, "train texts.parquet -o signed -k 64 --nonzeros 9 --epochs 1 --method A --id-column doc")
+	dir.MustRun(t, "train texts.parquet -o signed --topics 0 -k 64 --nonzeros 9 --epochs 1 --method A --id-column doc")
 	dir.MustRun(t, "export signed -o signed.opensearch -f opensearch")
 	runPython(t, dir, `
 import json, numpy as np, scipy.sparse as sp

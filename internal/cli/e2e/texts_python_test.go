@@ -59,11 +59,11 @@ func TestTextsKeepTheirPlace(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)
 	runPython(t, dir, writeTexts)
-	_, stderr := dir.MustRun(t, "train texts.parquet -o best -k 64 --sparsity 0.8 --epochs 2 --progress")
+	_, stderr := dir.MustRun(t, "train texts.parquet -o best --topics 0 -k 64 --sparsity 0.8 --epochs 2 --progress")
 	if want := `5000 texts × 16 dimensions, Parquet, texts of column "text", with ["doc" "label" "wide"]`; !strings.Contains(stderr, want) {
 		t.Errorf("%s\nwithout %s", stderr, want)
 	}
-	dir.MustRun(t, "train texts.parquet -o ids -k 64 --sparsity 0.8 --epochs 2 --id-column doc --train-rows random:1000 --method A")
+	dir.MustRun(t, "train texts.parquet -o ids --topics 0 -k 64 --sparsity 0.8 --epochs 2 --id-column doc --train-rows random:1000 --method A")
 	for name, want := range map[string]model.Method{"best": model.Nonnegative, "ids": model.Signed} {
 		if got := dir.Model(t, name).Info.Training.Recipe.Base().Method; got != want {
 			t.Errorf("%s is of method %s, want %s", name, got, want)
