@@ -111,6 +111,9 @@ func benchHost(flags *flag.FlagSet, args []string, out io.Writer) (err error) {
 	if err := parse(flags, args, -1); err != nil {
 		return err
 	}
+	if 2*b.nonzeros > b.atoms {
+		return usageError{fmt.Errorf("too many nonzeros (got %d of %d atoms)", b.nonzeros, b.atoms)}
+	}
 	if b.command != "" {
 		b.path, b.written = flags.Arg(0), flags.Arg(1)
 		return b.child()
@@ -206,7 +209,10 @@ func (b *hostBench) floors(format string) error {
 		timed("read", func() error { return read(nil) }),
 		timed("read-sha256", func() error { return read(sha256.New()) }),
 		timed("write-fsync", func() error {
-			f, err := os.Create(filepath.Join(b.dir, "floor"))
+			f, err := os.CreateTemp(b.dir, "floor")
+			if err != nil {
+				return err
+			}
 			for left := 8 * b.rows * b.nonzeros; err == nil && left > 0; left -= len(buffer) {
 				_, err = f.Write(buffer[:min(left, len(buffer))])
 			}

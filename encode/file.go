@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"runtime/debug"
 	"sync"
 
 	"overcomplete/internal/atomicfile"
@@ -45,8 +44,6 @@ func File(ctx context.Context, m *model.Model, paths []string, dir string, devic
 	if err := modeldir.CheckSave(dir, f.MayReplace); err != nil { // before any work is lost
 		return info, nil, err
 	}
-	// Blocks of rows are garbage as large as the live heap, and cheap to collect, because they have no pointers.
-	defer debug.SetGCPercent(debug.SetGCPercent(50))
 	e, err := device.Encoder(&m.Dictionary, o)
 	if err != nil {
 		return info, nil, err

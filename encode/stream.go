@@ -95,7 +95,7 @@ type block struct {
 // V×L, with the same L. Other goroutines read rows ahead, encode, and measure codes; they end before Codes does.
 // The rows must not change until their codes are yielded or Codes ends. Codes ends after the first
 // error: an error of rows, of the encoder, or a [*vectors.InputError] that wraps [ErrOverflow] for a
-// row that can't be encoded. The codes and their words are valid until the next iteration.
+// row that can't be encoded. An error of a block may wait for the next rows. The codes and their words are valid until the next iteration.
 func (s *Stream) Codes(ctx context.Context, rows iter.Seq2[*vectors.Dense, error]) iter.Seq2[*vectors.Sparse, error] {
 	encoders := 1
 	if multi, ok := s.Encoder.(*multiEncoder); ok {

@@ -34,8 +34,8 @@ func (c *collector) add(block *Dense, announced int) error {
 	if before == 0 {
 		c.rows = Dense{Dim: block.Dim, IDs: block.IDs, Texts: block.Texts}
 		if announced > block.Len() && c.keep == nil {
-			if err := memory.Check(4 * uint64(announced) * uint64(block.Dim)); err != nil {
-				return fmt.Errorf("%d rows of %d numbers: %w", announced, block.Dim, err)
+			if err := checkRoom(announced, block.Dim); err != nil {
+				return err
 			}
 			c.rows.Data = memory.Zeros[float32](announced * block.Dim)[:0]
 		}
@@ -54,6 +54,9 @@ func (c *collector) add(block *Dense, announced int) error {
 		limit, sample := c.keep(&c.rows)
 		switch {
 		case sample != nil:
+			if err := checkRoom(min(announced, sample.size), block.Dim); err != nil {
+				return err
+			}
 			sample.grow(announced, block.Dim)
 			c.startSample(sample)
 			return nil
@@ -62,10 +65,18 @@ func (c *collector) add(block *Dense, announced int) error {
 		}
 	}
 	// Because join needs the same memory again, check it at intervals, not only after the last block.
-	const interval, perRow = 1 << 26, 64 // in numbers of 4 bytes; perWord estimates a word
+	const interval, perRow = 1 << 26, 64 // in numbers of 4 bytes; perRow estimates an id
 	n, size := c.rows.Len(), block.Dim+perRow
 	if len(c.blocks) > 1 && n*size/interval > before*size/interval {
 		return c.checkMemory()
+	}
+	return nil
+}
+
+// checkRoom returns an error unless there is memory for rows vectors of dim numbers.
+func checkRoom(rows, dim int) error {
+	if err := memory.Check(4 * uint64(rows) * uint64(dim)); err != nil {
+		return fmt.Errorf("%d rows of %d numbers: %w", rows, dim, err)
 	}
 	return nil
 }

@@ -193,6 +193,11 @@ func TestReadAgain(t *testing.T) {
 	if second.Files[1].SHA256 != "the first hash" || second.Files[0] != first.Files[0] || !slices.Equal(second.Warnings, first.Warnings) {
 		t.Errorf("second source %+v, first %+v", second, first)
 	}
+	o.Earlier = second
+	if again, _, err = streamed(t, dir, o); err != nil {
+		t.Fatal(err)
+	}
+	checkDense(t, again, want)
 	for range Stream(t.Context(), []string{dir}, o, second) { // a file is replaced after it was compared
 		if err = os.Rename(b, b+"2"); err == nil {
 			err = os.WriteFile(b, []byte("z 7 8\ny 9 10\nw 11 13\n"), 0o600)

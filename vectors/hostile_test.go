@@ -3,6 +3,8 @@ package vectors
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -72,6 +74,8 @@ func TestReadExplainsSizes(t *testing.T) {
 	}{
 		{"rows of nothing", empty.String(), "a\n", "FILE: the array is not a matrix of words × dimensions (got shape [4000000000000000000 0])", 8 << 20},
 		{"compressed rows of nothing", gzipped(empty.String()), "a\n", "FILE: the array is not a matrix of words × dimensions (got shape [4000000000000000000 0])", 8 << 20},
+		{"compressed rows whose numbers take four times their bytes", gzipped(npyHeader("|u1", 1<<62, 1) + string(bytes.Repeat([]byte{1, 2, 3}, 1<<14))), "",
+			"FILE: no array can have type |u1 and shape [4611686018427387904 1]", 8 << 20},
 		{"deflated rows, and one word in a list", archive(t, zip.Deflate, both, rows(many)), "a\n", "FILE: the word list has fewer words than rows (got 1 words)", 48 << 20},
 		{"deflated rows, and one word", archive(t, zip.Deflate, both, rows(many), words(1)), "", `FILE: array "words": array of shape [1], want [8388608]`, 8 << 20},
 		{"one row, and deflated words", archive(t, zip.Deflate, both, rows(1), words(many)), "", `FILE: array "words": array of shape [8388608], want [1]`, 8 << 20},
@@ -98,6 +102,25 @@ func TestReadExplainsSizes(t *testing.T) {
 				t.Errorf("%d bytes allocated for a file of %d", n, len(tt.content))
 			}
 		})
+	}
+}
+
+// A sample of the rows that a compressed array declares must fit into memory. Rows beyond the maximum aren't counted.
+func TestReadDeclaredRows(t *testing.T) {
+	if _, ok := memory.Total(); !ok {
+		t.Skip("the memory of this machine is unknown")
+	}
+	var numbers strings.Builder
+	for i := range blockRows {
+		binary.Write(&numbers, binary.LittleEndian, float32(1+i))
+	}
+	path := tempFile(t, gzipped(npyHeader("<f4", 1e13, 1)+numbers.String()+numbers.String()))
+	_, _, err := Read(t.Context(), []string{path}, ReadOptions{Keep: func(*Dense) (int, *Sample) { return 0, NewSample(1<<42, 1) }})
+	if !errors.Is(err, memory.ErrTooLarge) {
+		t.Errorf("sample: error %v, want one of memory", err)
+	}
+	if _, _, err = Read(t.Context(), []string{path}, ReadOptions{MaxRows: 5}); errors.Is(err, memory.ErrTooLarge) {
+		t.Errorf("five rows: error %v", err)
 	}
 }
 

@@ -163,6 +163,9 @@ func (r *reader) readArray(ctx context.Context, array *npy.Array, err error) (it
 	}
 	rows, dim := array.Shape[0], array.Shape[1]
 	r.dim, r.announced = dim, rows
+	if most := r.options.MaxRows; most > 0 {
+		r.announced = min(rows, most)
+	}
 	chunks := inOrder(ctx, arrayReaders, func(yield func(func() (chunk, error), error) bool) {
 		n := rowsPerBlock(dim)
 		for first := 0; first < rows; first += n {

@@ -155,5 +155,9 @@ func inOrder[T any](ctx context.Context, n int, jobs iter.Seq2[func() (T, error)
 			} // otherwise don't wait for the goroutine, which may be waiting for standard input
 			return
 		}
+		if err := ctx.Err(); err != nil { // not all jobs have run
+			var none T
+			yield(none, err)
+		}
 	}
 }

@@ -58,7 +58,8 @@ type ReadOptions struct {
 
 	// Earlier, if not nil, is the source of an earlier reading of the same paths with the same options and distinct
 	// words. If the size, time and inode of all files are as they were then, they are neither hashed nor compared
-	// for repeated words again. Otherwise Earlier has no effect.
+	// for repeated words again. Otherwise Earlier has no effect. A program that
+	// changes a file and restores its time goes unnoticed.
 	Earlier *Source
 
 	// Distinct makes [Stream] drop repeated words and accept rows of zeros, as Read does. It requires

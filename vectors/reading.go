@@ -49,7 +49,7 @@ func (r *reader) findEarlier(members []input.Member) {
 		paths = append(paths, r.options.WordList)
 	}
 	if e := &r.options.Earlier.reading; e.unchanged(paths) {
-		r.earlier = e
+		r.earlier, r.source.reading.repeated = e, e.repeated
 	}
 }
 

@@ -30,9 +30,13 @@ func Limit() (bytes uint64, ok bool) {
 // reserve returns the part of a memory limit that is for garbage, fragments, stacks and other programs.
 func reserve(limit uint64) uint64 { return limit / 8 }
 
-// SetLimit makes Go collect garbage before it fills the reserve that [Check] keeps free. Without SetLimit, a program
-// may use twice the memory of its objects. The environment variable GOMEMLIMIT has precedence.
+// SetLimit makes Go collect garbage that is half as large as the objects in use, or would fill the reserve that [Check]
+// keeps free. Without SetLimit, a program may use twice the memory of its objects, which are mostly blocks of numbers,
+// cheap to collect. The environment variables GOGC and GOMEMLIMIT have precedence.
 func SetLimit() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50)
+	}
 	if limit, ok := Limit(); ok && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(int64(min(limit, math.MaxInt64)))
 	}

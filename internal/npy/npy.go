@@ -546,7 +546,7 @@ func open[T any](a *Array, decoderOf func(a *Array) (decoder[T], error)) (d deco
 		return d, 0, err
 	}
 	n, err = elements(a.Shape)
-	if err == nil && n > math.MaxInt/d.size {
+	if err == nil && n > math.MaxInt/max(d.size, 8) { // readers convert to at most 8 bytes
 		err = fmt.Errorf("no array can have type %s and shape %v", a.Type, a.Shape)
 	}
 	switch {
