@@ -297,7 +297,7 @@ avx512: build/linux ## test the kernels of AVX-512 on an emulated processor; req
 
 # The race detector can't observe assembly, so tests of that level are skipped.
 race: ## run the race detector on packages that start goroutines
-	env -u OVERCOMPLETE_DATA $(call of_tier,-u OVERCOMPLETE_CHROMIUM,) go test -race -short -skip 'ExplainsSizes|/avx$(call of_tier,|ScikitLearn|Browser|Authors|TestSearchO|TestSearch$$)' -count=1 -timeout=30m \
+	env -u OVERCOMPLETE_DATA $(call of_tier,-u OVERCOMPLETE_CHROMIUM,) go test -race -short -skip 'ExplainsSizes|/avx$(call of_tier,|ScikitLearn|Browser|Authors|TestSearchO|TestSearch$$|KeepsBits|LittleMemory|LongRecords)' -count=1 -timeout=30m \
 		./cpu ./train ./vectors ./interpret/... ./internal/parallel $(call of_tier,,./encode ./vectors/... ./internal/...)
 
 # The limit is a number of inputs, because go test may report a time limit as a failure. Inputs that
