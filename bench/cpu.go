@@ -168,7 +168,7 @@ func measureEncoding(x *vectors.Dense, atoms int, limits machineLimits) (r testi
 			return 0
 		}
 		return fastest(1, tries, func(int) float64 {
-			if _, err1 := e.Encode(context.Background(), rows); err1 != nil {
+			if _, err1 := encode.Rows(context.Background(), e, rows); err1 != nil {
 				err = err1
 			}
 			return float64(len(rows) / x.Dim)

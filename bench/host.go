@@ -389,11 +389,6 @@ func (e *timelessEncoder) Device() string          { return "none" }
 func (e *timelessEncoder) Options() encode.Options { return e.options }
 func (e *timelessEncoder) Close() error            { return nil }
 
-func (e *timelessEncoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error) {
-	codes := new(encode.Codes)
-	return codes, e.Start(ctx, x, codes)()
-}
-
 // stage copies rows less the mean to the next slot.
 func (e *timelessEncoder) stage(x []float32) {
 	slot, dim := e.slots[0], e.dictionary.Dim

@@ -112,15 +112,6 @@ func (e *encoder) Close() error {
 	return nil
 }
 
-// Encode implements [encode.Encoder].
-func (e *encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error) {
-	codes := new(encode.Codes)
-	if err := e.Start(ctx, x, codes)(); err != nil {
-		return nil, err
-	}
-	return codes, nil
-}
-
 // Start implements [encode.Encoder]. A goroutine encodes x after the rows that were started before.
 func (e *encoder) Start(ctx context.Context, x []float32, codes *encode.Codes) (wait func() error) {
 	var err error

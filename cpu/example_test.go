@@ -23,7 +23,7 @@ func ExampleDevice_Encoder() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	codes, err := e.Encode(context.Background(), []float32{
+	codes, err := encode.Rows(context.Background(), e, []float32{
 		2, -3, 0.2,
 		0, 0.4, 1,
 	})

@@ -221,7 +221,7 @@ func TestSearchKeepsBits(t *testing.T) {
 		x, d := p.make()
 		bits := func(e *encoder, size int) (rows [][]uint32) {
 			for x := range slices.Chunk(x, size*p.dim) {
-				codes, err := e.Encode(t.Context(), x)
+				codes, err := encode.Rows(t.Context(), e, x)
 				if err != nil {
 					t.Fatal(err)
 				}

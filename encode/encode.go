@@ -168,19 +168,26 @@ type Encoder interface {
 	// Close waits for the rows of Start and releases the encoder's memory on its device.
 	Close() error
 
-	// Encode returns the codes of x, n×L row-major, from which it subtracts the
-	// dictionary's mean. It does not change x. The bits of a row's code don't depend on
-	// the other rows. If ctx is cancelled, Encode returns ctx.Err().
-	//
-	// If a row's code overflows float32, Encode succeeds and the row's Loss is not finite.
-	Encode(ctx context.Context, x []float32) (*Codes, error)
-
-	// Start starts Encode and returns a function that waits for its results, so that a
-	// caller can process codes while the device computes the next ones. The results replace
-	// codes, whose memory is reused. x must not change, and codes must not be used, until
+	// Start starts to encode x, n×L row-major, from which it subtracts the dictionary's
+	// mean, and returns a function that waits for the codes, so that a caller can process
+	// codes while the device computes the next ones. They replace codes, whose memory is
+	// reused. It does not change x. x must not change, and codes must not be used, until
 	// wait or Close returns. Wait for calls in the order of their starts. Only the
 	// last calls may be left without a wait: Close waits for them.
+	//
+	// The bits of a row's code don't depend on the other rows. If ctx is cancelled, wait
+	// returns ctx.Err(). If a row's code overflows float32, wait returns nil and the row's
+	// Loss is not finite.
 	Start(ctx context.Context, x []float32, codes *Codes) (wait func() error)
+}
+
+// Rows starts e and waits for the codes of x; see [Encoder].
+func Rows(ctx context.Context, e Encoder, x []float32) (*Codes, error) {
+	codes := new(Codes)
+	if err := e.Start(ctx, x, codes)(); err != nil {
+		return nil, err
+	}
+	return codes, nil
 }
 
 // MultiEncoder returns an encoder that distributes its calls over encoders in turn, such as one
@@ -195,10 +202,6 @@ type multiEncoder struct {
 
 func (m *multiEncoder) Device() string   { return m.encoders[0].Device() }
 func (m *multiEncoder) Options() Options { return m.encoders[0].Options() }
-
-func (m *multiEncoder) Encode(ctx context.Context, x []float32) (*Codes, error) {
-	return m.encoders[m.next].Encode(ctx, x)
-}
 
 func (m *multiEncoder) Start(ctx context.Context, x []float32, codes *Codes) (wait func() error) {
 	e := m.encoders[m.next]

@@ -61,31 +61,24 @@ func (e *roundingEncoder) Device() string          { return "rounds" }
 func (e *roundingEncoder) Options() encode.Options { return e.options }
 func (e *roundingEncoder) Close() error            { e.closed++; return nil }
 
-func (e *roundingEncoder) Start(ctx context.Context, x []float32, codes *encode.Codes) func() error {
+func (e *roundingEncoder) Start(_ context.Context, x []float32, codes *encode.Codes) func() error {
 	return func() error {
-		c, err := e.Encode(ctx, x)
-		if err == nil {
-			*codes = *c
-		}
-		return err
-	}
-}
-
-func (e *roundingEncoder) Encode(_ context.Context, x []float32) (*encode.Codes, error) {
-	c := new(encode.Codes)
-	c.Rows, c.Cols, c.Ptr = len(x)/e.dim, e.dim, []int64{0}
-	e.calls = append(e.calls, c.Rows)
-	for i := range c.Rows {
-		row := x[i*e.dim:][:e.dim]
-		for k, v := range row {
-			if v := float32(math.Round(float64(v))); v != 0 {
-				c.Index, c.Value = append(c.Index, int32(k)), append(c.Value, v)
+		var c encode.Codes
+		c.Rows, c.Cols, c.Ptr = len(x)/e.dim, e.dim, []int64{0}
+		e.calls = append(e.calls, c.Rows)
+		for i := range c.Rows {
+			row := x[i*e.dim:][:e.dim]
+			for k, v := range row {
+				if v := float32(math.Round(float64(v))); v != 0 {
+					c.Index, c.Value = append(c.Index, int32(k)), append(c.Value, v)
+				}
 			}
+			c.Ptr = append(c.Ptr, int64(len(c.Value)))
+			c.Loss, c.Gap = append(c.Loss, float64(row[0])), append(c.Gap, float64(row[0]))
 		}
-		c.Ptr = append(c.Ptr, int64(len(c.Value)))
-		c.Loss, c.Gap = append(c.Loss, float64(row[0])), append(c.Gap, float64(row[0]))
+		*codes = c
+		return nil
 	}
-	return c, nil
 }
 
 // parts yields the rows of d, part rows at a time.
@@ -197,7 +190,7 @@ func TestStreamStartsAhead(t *testing.T) {
 		d.IDs = append(d.IDs, fmt.Sprint(i))
 		d.Data = append(d.Data, rng.Float32(), 3*rng.Float32())
 	}
-	want, err := (&roundingEncoder{dim: dim}).Encode(t.Context(), d.Data)
+	want, err := encode.Rows(t.Context(), &roundingEncoder{dim: dim}, d.Data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -531,7 +524,7 @@ func TestModelBlocks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want, _ := (&roundingEncoder{dim: dim}).Encode(t.Context(), d.Data); !reflect.DeepEqual(got.Codes.CSR, want.CSR) {
+		if want, _ := encode.Rows(t.Context(), &roundingEncoder{dim: dim}, d.Data); !reflect.DeepEqual(got.Codes.CSR, want.CSR) {
 			t.Errorf("block %d is dense: the codes differ from one call's", dense)
 		}
 	}

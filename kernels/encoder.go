@@ -220,15 +220,6 @@ func (e *encoder) newSlot(onHost bool) *encoderSlot {
 	return s
 }
 
-// Encode implements [encode.Encoder].
-func (e *encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error) {
-	codes := new(encode.Codes)
-	if err := e.Start(ctx, x, codes)(); err != nil {
-		return nil, err
-	}
-	return codes, nil
-}
-
 // Start implements [encode.Encoder].
 func (e *encoder) Start(ctx context.Context, x []float32, out *encode.Codes) (wait func() error) {
 	if len(x)%e.widths.dim != 0 {

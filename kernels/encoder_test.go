@@ -94,7 +94,7 @@ func TestEncoderFaults(t *testing.T) {
 			return err
 		}
 		defer e.Close()
-		codes, err := e.Encode(t.Context(), x)
+		codes, err := encode.Rows(t.Context(), e, x)
 		if (codes == nil) != (err != nil) {
 			t.Errorf("codes %t, error %v", codes != nil, err)
 		}

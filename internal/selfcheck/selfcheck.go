@@ -158,7 +158,7 @@ func (d *data) encode(ctx context.Context, on backend.Device) (o output, err err
 		return o, err
 	}
 	defer func() { err = cmp.Or(err, e.Close()) }()
-	codes, err := e.Encode(ctx, d.rows)
+	codes, err := encode.Rows(ctx, e, d.rows)
 	if err != nil {
 		return o, err
 	}

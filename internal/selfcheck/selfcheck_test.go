@@ -41,12 +41,15 @@ type faultyEncoder struct {
 	by faulty
 }
 
-func (f faultyEncoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error) {
-	c, err := f.Encoder.Encode(ctx, x)
-	if err == nil && f.by.codes != nil {
-		f.by.codes(*f.by.runs, c)
+func (f faultyEncoder) Start(ctx context.Context, x []float32, codes *encode.Codes) func() error {
+	wait := f.Encoder.Start(ctx, x, codes)
+	return func() error {
+		err := wait()
+		if err == nil && f.by.codes != nil {
+			f.by.codes(*f.by.runs, codes)
+		}
+		return err
 	}
-	return c, err
 }
 
 type faultyLearner struct {

@@ -104,7 +104,7 @@ func TestExactRealData(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		codes, err := e.Encode(t.Context(), held.Data[:rows*dim])
+		codes, err := encode.Rows(t.Context(), e, held.Data[:rows*dim])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,7 +47,7 @@ func Run(t *testing.T, tolerance float64, newEncoder New) {
 		x, d := Problem(10, 8, 40)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := newEncoder.open(t, d, encode.Options{Steps: 1, Nonzeros: 5}, 2).Encode(ctx, x); err != context.Canceled {
+		if _, err := encode.Rows(ctx, newEncoder.open(t, d, encode.Options{Steps: 1, Nonzeros: 5}, 2), x); err != context.Canceled {
 			t.Errorf("error %v, want %v", err, context.Canceled)
 		}
 	})
@@ -65,7 +65,7 @@ func Run(t *testing.T, tolerance float64, newEncoder New) {
 				t.Errorf("no error for %+v", o)
 			}
 		}
-		if _, err := newEncoder.open(t, d, encode.Options{Steps: 1, Nonzeros: 1}, 1).Encode(t.Context(), make([]float32, 9)); err == nil {
+		if _, err := encode.Rows(t.Context(), newEncoder.open(t, d, encode.Options{Steps: 1, Nonzeros: 1}, 1), make([]float32, 9)); err == nil {
 			t.Error("no error for a row and a bit")
 		}
 	})
@@ -191,7 +191,7 @@ func tooLarge(t *testing.T, newEncoder New) {
 		want := Encode(t, e, x)
 		spoiled := slices.Clone(x)
 		copy(spoiled[large*dim:], []float32{3e38, -3e38, 3e38, 1})
-		got, err := e.Encode(t.Context(), spoiled)
+		got, err := encode.Rows(t.Context(), e, spoiled)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +230,7 @@ func Problem(rows, dim, atoms int) (x []float32, d *model.Dictionary) {
 // Encode returns the codes of the rows of x. An error fails the test.
 func Encode(t testing.TB, e encode.Encoder, x []float32) *encode.Codes {
 	t.Helper()
-	codes, err := e.Encode(context.Background(), x)
+	codes, err := encode.Rows(context.Background(), e, x)
 	if err != nil {
 		t.Fatal(err)
 	}
