@@ -48,11 +48,11 @@ type chunk struct {
 // stages: they are named, checked and compared with the previous rows.
 type reader struct {
 	options ReadOptions
-	file             // the current file
-	schema  schema   // schema of the first file
-	source  Source   // description of the input so far
-	earlier *reading // of the same files, which haven't changed since; or nil
-	dim     int      // L, or 0 before it is known
+	file            // the current file
+	schema  schema  // schema of the first file
+	source  Source  // description of the input so far
+	earlier reading // of the same files, which haven't changed since; or empty
+	dim     int     // L, or 0 before it is known
 
 	list     *wordList // names the rows of all files, or nil
 	numbered bool      // rows are named by their numbers
@@ -146,7 +146,7 @@ func totalSize(members []input.Member) (size int64) {
 
 // readFile yields the rows of a file, up to the limit, and adds the file to the source.
 func (r *reader) readFile(ctx context.Context, yield func(*Dense, error) bool) error {
-	in, err := r.openStored(ctx, r.Path)
+	in, err := open(ctx, r.Path, r.earlier.files[r.Path])
 	if err != nil {
 		return err
 	}
@@ -269,7 +269,7 @@ func (r *reader) ended() bool { return r.full || r.excess }
 
 // filter returns the valid rows of c. It reuses the memory of c.
 func (r *reader) filter(c chunk) (*Dense, error) {
-	if r.comparesNames() && r.earlier == nil {
+	if r.comparesNames() && r.earlier.files == nil {
 		const perRow = 100 // bytes of seen
 		if err := memory.Check(perRow * uint64(len(c.rows)+c.valid)); err != nil {
 			return nil, fmt.Errorf("hashes to detect repeated rows, after %d rows: %w", r.kept, err)
@@ -410,7 +410,7 @@ func (r *reader) checkName(row *row, word, text string) error {
 	return nil
 }
 
-// idSeeds are the seeds of two 64-bit hashes, which together identify a word.
+// idSeeds are the seeds of two 64-bit hashes, which together identify a word or id.
 var idSeeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
 // comparesNames reports whether the words or ids of rows are compared. The numbers of rows are never repeated.
@@ -423,7 +423,7 @@ func (r *reader) repeated(id string) bool {
 	if !r.comparesNames() {
 		return false
 	}
-	if r.earlier != nil {
+	if r.earlier.files != nil {
 		_, repeated := slices.BinarySearch(r.earlier.repeated, r.found)
 		return repeated
 	}
@@ -587,7 +587,7 @@ func checkVector(vector []float32) error {
 	return nil
 }
 
-// CheckID returns an error unless word is valid: UTF-8, of 1 byte to 1 MiB, without
+// CheckID returns an error unless the word or id is valid: UTF-8, of 1 byte to 1 MiB, without
 // tabs, line breaks and NULs.
 func CheckID(id string) error {
 	switch {

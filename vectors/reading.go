@@ -1,7 +1,6 @@
 package vectors
 
 import (
-	"context"
 	"os"
 
 	"overcomplete/internal/input"
@@ -48,17 +47,9 @@ func (r *reader) findEarlier(members []input.Member) {
 	if r.options.WordList != "" {
 		paths = append(paths, r.options.WordList)
 	}
-	if e := &r.options.Earlier.reading; e.unchanged(paths) {
+	if e := r.options.Earlier.reading; e.unchanged(paths) {
 		r.earlier, r.source.reading.repeated = e, e.repeated
 	}
-}
-
-// openStored opens a file of the input, which sum completes.
-func (r *reader) openStored(ctx context.Context, path string) (*storedFile, error) {
-	if r.earlier == nil {
-		return open(ctx, path, fileState{})
-	}
-	return open(ctx, path, r.earlier.files[path])
 }
 
 // sum returns the SHA-256 of a file, and records the file in the source.

@@ -31,7 +31,7 @@ type wordList struct {
 // openWordList opens the word list of the options.
 func (r *reader) openWordList(ctx context.Context) (*wordList, error) {
 	path := r.options.WordList
-	f, err := r.openStored(ctx, path)
+	f, err := open(ctx, path, r.earlier.files[path])
 	if err != nil {
 		return nil, inputError(path, err)
 	}
