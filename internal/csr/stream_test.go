@@ -38,20 +38,27 @@ func rowsFrom(s *vectors.CSR, lo, hi int) *vectors.CSR {
 	return part
 }
 
+// newWriter returns a Writer of codes.npz in dir.
+func newWriter(t *testing.T, dir string, cols int) *Writer {
+	t.Helper()
+	file, err := os.Create(filepath.Join(dir, "codes.npz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	w, err := NewWriter(file, cols)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
 // A Writer writes the same file as Write, and a Reader reads its rows.
 func TestInParts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, rows := range []int{0, 1, 7, 500} {
 		all := randomRows(rng, rows, 11)
-		file, err := os.Create(filepath.Join(t.TempDir(), "codes.npz"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer file.Close()
-		w, err := NewWriter(file, 11)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := newWriter(t, t.TempDir(), 11)
 		for lo := 0; lo < rows; lo += 100 {
 			if err := w.Add(rowsFrom(all, lo, min(lo+100, rows))); err != nil {
 				t.Fatal(err)
@@ -64,7 +71,7 @@ func TestInParts(t *testing.T) {
 		if err := Write(&want, all); err != nil {
 			t.Fatal(err)
 		}
-		got, err := os.ReadFile(file.Name())
+		got, err := os.ReadFile(w.file.Name())
 		if err != nil || !bytes.Equal(got, want.Bytes()) {
 			t.Errorf("%d rows make another file than Write's, or error %v", rows, err)
 		}
@@ -163,17 +170,9 @@ func TestWriterFails(t *testing.T) {
 		{"cancelled", cancelled, func(*Writer) {}, context.Canceled},
 	} {
 		dir := t.TempDir()
-		file, err := os.Create(filepath.Join(dir, "codes.npz"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer file.Close()
-		w, err := NewWriter(file, 9)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := newWriter(t, dir, 9)
 		tt.fail(w)
-		err = w.Add(small)
+		err := w.Add(small)
 		if err == nil {
 			err = w.Finish(tt.ctx)
 		}
