@@ -142,7 +142,7 @@ func (p Paper) Validate() error {
 		err = invalid("huber-delta", "is %v, but the loss is %s: it is only for the loss huber", p.HuberDelta, p.Loss)
 	}
 	if err == nil && p.AuthorsOrder && p.FromRows {
-		return invalid("from-words", "has no meaning with the authors' order, which initialises with random numbers")
+		return invalid("from-rows", "has no meaning with the authors' order, which initialises with random numbers")
 	}
 	return err
 }

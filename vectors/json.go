@@ -742,9 +742,9 @@ func (p *jsonParser) value(depth int) error {
 	case c == '-' || isDigit(c):
 		return p.number()
 	}
-	for _, id := range []string{"null", "true", "false", "NaN", "Infinity"} {
-		if bytes.HasPrefix(p.b[p.i:], []byte(id)) {
-			p.i += len(id)
+	for _, literal := range []string{"null", "true", "false", "NaN", "Infinity"} {
+		if bytes.HasPrefix(p.b[p.i:], []byte(literal)) {
+			p.i += len(literal)
 			return nil
 		}
 	}

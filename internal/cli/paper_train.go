@@ -25,7 +25,7 @@ as "overcomplete train", whose dimensions are easier to read.`,
 	objective.registerObjective(cmd)
 	f.registerCommon(cmd, &h.Common, "(default 10·L)", "(default 20; 30 for method B)")
 	flags.StringVar((*string)(&h.Method), "method", string(h.Method), "A, or B for nonnegative codes")
-	flags.BoolVar(&h.FromRows, "from-words", false, "initialise the dictionary from words that are far apart, instead of random numbers")
+	flags.BoolVar(&h.FromRows, "from-rows", false, "initialise the dictionary from rows that are far apart, instead of random numbers")
 	flags.BoolVar(&h.Center, "center", false, "subtract the mean of the frequent words")
 	flags.BoolVar(&h.AuthorsStop, "authors-stop", false, "stop by the rule of the authors' program, instead of after --epochs")
 	flags.BoolVar(&h.AuthorsOrder, "authors-order", false, "update word by word as the authors' program, which is slow")

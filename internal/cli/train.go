@@ -155,7 +155,7 @@ func sameFile(a, b string) bool {
 	return err == nil && failed == nil && os.SameFile(first, second)
 }
 
-// parseTrainWords reads --train-rows into h.
+// parseTrainRows reads --train-rows into h.
 func parseTrainRows(h *model.Best, flag string) error {
 	switch flag {
 	case "":
