@@ -46,7 +46,7 @@ type executable struct {
 type frame struct {
 	rows, atoms, dim int
 	epoch            int
-	vectors          []simd.Matrix // with a row for each row or atom; lanes hold products
+	vectors          []simd.Matrix // with a row for each row of X or atom; lanes hold products
 	numbers          []float64
 	stored           [][]float64   // numbers of rows, to be totalled
 	codes            codes         // A
