@@ -211,12 +211,12 @@ noasm: ## test plain Go in place of assembly
 	go test -tags noasm -short -count=1 ./internal/simd $(call of_tier,,./cpu)
 
 gpu-test: $(cuda_h) ## test GPU support on the emulated driver
-	$(with_cuda) go test -tags gpu$(full) $(verbose) ./kernels ./kernels/internal/driver ./internal/testonly/emulator & kernels=$$!; \
-	status=0; $(with_cuda) go test -tags gpu$(full) $(verbose) -run 'GPU|Device' ./internal/cli/... $(call of_tier,,./bench) || status=$$?; \
+	$(with_cuda) go test -tags gpu$(full) $(verbose) ./kernels ./kernels/internal/driver ./testonly/emulator & kernels=$$!; \
+	status=0; $(with_cuda) go test -tags gpu$(full) $(verbose) -run 'GPU|Device' ./cli/... $(call of_tier,,./bench) || status=$$?; \
 	wait $$kernels && exit $$status
 
 gpu-asan: $(cuda_h) ## test GPU support with the address sanitizer, without tests that repeat code paths
-	$(with_cuda) go test -tags gpu -asan $(verbose) -skip 'Faults|TestGraphBatches|TestTraining$$|TestTrainer$$/(workers|long)|TestEncoder$$/same|TestLearner$$/^w' ./kernels ./internal/testonly/emulator
+	$(with_cuda) go test -tags gpu -asan $(verbose) -skip 'Faults|TestGraphBatches|TestTraining$$|TestTrainer$$/(workers|long)|TestEncoder$$/same|TestLearner$$/^w' ./kernels ./testonly/emulator
 
 gpu-headers: ## build GPU support with the headers of CUDA 11.8, 12.9 and 13.5
 	for version in 11.8 12.9 13.5; do $(MAKE) --no-print-directory gpu CUDA_HOME=build/cuda-$$version; done
@@ -298,7 +298,7 @@ avx512: build/linux ## test the kernels of AVX-512 on an emulated processor; req
 # The race detector can't observe assembly, so tests of that level are skipped.
 race: ## run the race detector on packages that start goroutines
 	env -u OVERCOMPLETE_DATA $(call of_tier,-u OVERCOMPLETE_CHROMIUM,) go test -race -short -skip 'ExplainsSizes|/avx$(call of_tier,|ScikitLearn|Browser|Authors|TestSearchO|TestSearch$$|KeepsBits|LittleMemory|LongRecords)' -count=1 -timeout=30m \
-		./cpu ./train ./vectors ./interpret/... ./internal/parallel $(call of_tier,,./encode ./vectors/... ./internal/...)
+		./cpu ./train ./vectors ./interpret/... ./internal/parallel $(call of_tier,,./encode ./vectors/... ./internal/... ./cli/... ./lab/... ./testonly/...)
 
 # The limit is a number of inputs, because go test may report a time limit as a failure. Inputs that
 # reached new code are kept in build/fuzz for the next run. Other packages take minutes to build for
@@ -315,7 +315,7 @@ fuzz: ## run fuzz targets of the readers with 3000 inputs each; in full all targ
 
 soak: export OVERCOMPLETE_SOAK ?= 1h
 soak: ## load an explorer with requests for an hour
-	nice go test -tags full ./internal/cli/e2e -run '^TestSoak' -v -count=1 -timeout=6h
+	nice go test -tags full ./cli/e2e -run '^TestSoak' -v -count=1 -timeout=6h
 
 cluster: ## run the examples for many machines, with GNU parallel and Slurm on this machine; requires root
 	@$(call need,parallel,parallel)

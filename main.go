@@ -9,7 +9,7 @@ package main
 import (
 	"os"
 
-	"overcomplete/internal/cli"
+	"overcomplete/cli"
 )
 
 func main() { os.Exit(cli.Main()) }

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/internal/testonly/evaltest"
 	"overcomplete/model"
+	"overcomplete/testonly/evaltest"
 )
 
 // Each series has a row for each setting and seed, with the numbers of the models that are kept.

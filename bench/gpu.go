@@ -17,8 +17,8 @@ import (
 
 	"overcomplete/cpu"
 	"overcomplete/encode"
-	"overcomplete/internal/selfcheck"
 	"overcomplete/kernels"
+	"overcomplete/lab/selfcheck"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"

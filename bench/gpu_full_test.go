@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/internal/testonly/emulator"
+	"overcomplete/testonly/emulator"
 )
 
 // emulated is whether the tests run on the emulated driver, as in package kernels.

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"overcomplete/encode"
-	"overcomplete/internal/testonly/encodetest"
 	"overcomplete/model"
+	"overcomplete/testonly/encodetest"
 )
 
 func newEncoder(t testing.TB, d *model.Dictionary, o encode.Options, workers int) *encoder {

@@ -5,8 +5,8 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
-	"overcomplete/internal/testonly/backendtest"
 	"overcomplete/model"
+	"overcomplete/testonly/backendtest"
 )
 
 func TestLearner(t *testing.T) {

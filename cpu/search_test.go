@@ -11,11 +11,9 @@ import (
 	"testing"
 
 	"overcomplete/encode"
-	"overcomplete/internal/testonly/encodetest"
-	"overcomplete/internal/testonly/near"
-	"overcomplete/internal/testonly/realdata"
-	"overcomplete/internal/testonly/tier"
 	"overcomplete/model"
+	"overcomplete/testonly"
+	"overcomplete/testonly/encodetest"
 	"overcomplete/vectors"
 	_ "overcomplete/vectors/columnar"
 )
@@ -168,12 +166,12 @@ func TestSearchObjective(t *testing.T) {
 		{"vectors/minilm.sentences.384d.15565.parquet", 20, 1000, 80, 3},
 	} {
 		sample := strings.HasPrefix(c.file, "..")
-		if !sample && !tier.Full {
+		if !sample && !testonly.Full {
 			continue
 		}
 		t.Run(path.Base(c.file), func(t *testing.T) {
 			if !sample {
-				c.file = realdata.Path(t, c.file)
+				c.file = testonly.Data(t, c.file)
 			}
 			for seed := range c.seeds {
 				x, d, square := sampleRows(t, c.file, c.rows, c.atoms, seed)
@@ -208,7 +206,7 @@ func TestSearchOrthonormal(t *testing.T) {
 		if o.Nonnegative || o.Nonzeros == 1 {
 			want[1] = 0
 		}
-		near.Equal(t, fmt.Sprint(o), codes, want, 1e-3)
+		testonly.Near(t, fmt.Sprint(o), codes, want, 1e-3)
 	}
 }
 

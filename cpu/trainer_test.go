@@ -15,9 +15,9 @@ import (
 	"overcomplete/internal/backend"
 	"overcomplete/internal/program"
 	"overcomplete/internal/simd"
-	"overcomplete/internal/testonly/backendtest"
-	"overcomplete/internal/testonly/tier"
 	"overcomplete/model"
+	"overcomplete/testonly"
+	"overcomplete/testonly/backendtest"
 	"overcomplete/train"
 )
 
@@ -42,7 +42,7 @@ func TestTrainer(t *testing.T) {
 
 func TestAuthors(t *testing.T) {
 	run := func(t *testing.T) { backendtest.Run(t, true, backendtest.Float32, newTrainer) }
-	if !tier.Full { // the kernels have tests of their own, and the race detector observes only plain Go
+	if !testonly.Full { // the kernels have tests of their own, and the race detector observes only plain Go
 		t.Setenv(simd.Variable, "generic")
 		run(t)
 		return

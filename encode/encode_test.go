@@ -18,8 +18,8 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/internal/modeldir"
-	"overcomplete/internal/testonly/encodetest"
 	"overcomplete/model"
+	"overcomplete/testonly/encodetest"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )

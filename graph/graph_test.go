@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 	"gorgonia.org/gorgonia"
 
-	"overcomplete/internal/testonly/near"
+	"overcomplete/testonly"
 )
 
 // losses lists the package's losses and custom ones, which together use every elementwise operation.
@@ -160,13 +160,13 @@ func TestGradientsMatchFiniteDifferences(t *testing.T) {
 					inputs[name] = x
 					return loss(inputs)
 				}, p.inputs[name], &fd.Settings{Formula: fd.Central})
-				near.Equal(t, l.name+" gradient of "+name, got[name], want, 1e-5)
+				testonly.Near(t, l.name+" gradient of "+name, got[name], want, 1e-5)
 			}
 			penalty := make([]float64, len(p.inputs["D"]))
 			for i, d := range p.inputs["D"] {
 				penalty[i] = 2 * p.spec.Tau * d
 			}
-			near.Equal(t, "gradient of the penalty", got["penalty"], penalty, 1e-12)
+			testonly.Near(t, "gradient of the penalty", got["penalty"], penalty, 1e-12)
 		}
 	}
 }
@@ -404,7 +404,7 @@ func TestTapeMatchesFormulas(t *testing.T) {
 					t.Errorf("%s: %d outputs, want %d", step.name, len(got), len(want))
 				}
 				for name := range want {
-					near.Equal(t, fmt.Sprintf("%s, %d words, nonnegative %v: %s", step.name, rows, nonneg, name), got[name], want[name], 1e-12)
+					testonly.Near(t, fmt.Sprintf("%s, %d words, nonnegative %v: %s", step.name, rows, nonneg, name), got[name], want[name], 1e-12)
 				}
 			}
 		}
@@ -453,7 +453,7 @@ func TestEncodeGradient(t *testing.T) {
 			}
 			return sum
 		}, p.inputs["Z"], &fd.Settings{Formula: fd.Central})
-		near.Equal(t, l.name+" gradient of Z", got, want, 1e-5)
+		testonly.Near(t, l.name+" gradient of Z", got, want, 1e-5)
 	}
 }
 
@@ -493,7 +493,7 @@ func TestLearnMinimises(t *testing.T) {
 			}
 		}
 		gonum.Scale(p.spec.Norm/gonum.Norm(direction, 2), direction)
-		near.Equal(t, fmt.Sprint("atom ", a), atom, direction, 1e-6)
+		testonly.Near(t, fmt.Sprint("atom ", a), atom, direction, 1e-6)
 	}
 	if minima == 0 || minima == k {
 		t.Errorf("%d of %d atoms minimise the objective: a poor test", minima, k)
@@ -572,5 +572,5 @@ func TestLearnKeepsAtoms(t *testing.T) {
 		"B": {7, 7, 0, 0, 0, 3, 0, 3e-6},                            // the minimum of the second is 0
 		"W": make([]float64, 8), "c": {0},
 	}}
-	near.Equal(t, "D", run(t, Learn, p)["D"], []float64{1.2, 1.6, 0, -2, 0, 2, 0, 2}, 1e-15)
+	testonly.Near(t, "D", run(t, Learn, p)["D"], []float64{1.2, 1.6, 0, -2, 0, 2, 0, 2}, 1e-15)
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"overcomplete/internal/testonly/clitest"
+	"overcomplete/testonly/clitest"
 	"overcomplete/vectors"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"overcomplete/internal/testonly/clitest"
+	"overcomplete/testonly/clitest"
 	"overcomplete/vectors"
 )
 

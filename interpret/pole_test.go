@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"overcomplete/internal/testonly/clitest"
+	"overcomplete/testonly/clitest"
 	"overcomplete/vectors"
 )
 

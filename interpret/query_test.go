@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"overcomplete/internal/testonly/clitest"
+	"overcomplete/testonly/clitest"
 	"overcomplete/vectors"
 )
 

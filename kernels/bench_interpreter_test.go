@@ -10,8 +10,8 @@ import (
 	"testing"
 	"unsafe"
 
-	"overcomplete/internal/testonly/interpreter"
-	"overcomplete/internal/testonly/tier"
+	"overcomplete/testonly"
+	"overcomplete/testonly/interpreter"
 )
 
 // bench runs single kernels in the interpreter of their PTX.
@@ -26,7 +26,7 @@ type bench struct {
 }
 
 func init() {
-	if !tier.Full {
+	if !testonly.Full {
 		shapes = shapes[:5] // others take seconds
 	}
 }

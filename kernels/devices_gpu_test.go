@@ -16,8 +16,8 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
-	"overcomplete/internal/testonly/encodetest"
 	"overcomplete/model"
+	"overcomplete/testonly/encodetest"
 )
 
 // Device.Compiling is called before the compilation of the kernels, and its result afterwards, even on failure.

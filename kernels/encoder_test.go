@@ -13,8 +13,8 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
-	"overcomplete/internal/testonly/encodetest"
 	"overcomplete/model"
+	"overcomplete/testonly/encodetest"
 )
 
 // Codes have the bits of the definition up to the polish, which is in float32.

@@ -14,10 +14,10 @@ import (
 	"overcomplete/encode"
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
-	"overcomplete/internal/float16"
-	"overcomplete/internal/testonly/encodetest"
-	"overcomplete/internal/testonly/near"
+	"overcomplete/internal/float32s"
 	"overcomplete/model"
+	"overcomplete/testonly"
+	"overcomplete/testonly/encodetest"
 )
 
 // These tests compare each kernel with plain loops in float64. bench runs the kernels: with the tag gpu on the
@@ -56,7 +56,7 @@ func (b *bench) read(a array) []float32 {
 	} else {
 		for _, two := range b.padded(a.packed()) {
 			for _, bits := range []uint32{math.Float32bits(two) & 0xffff, math.Float32bits(two) >> 16} {
-				padded = append(padded, float16.FromBits(uint16(bits))/float32(a.scale))
+				padded = append(padded, float32s.FromFloat16(uint16(bits))/float32(a.scale))
 			}
 		}
 	}
@@ -114,10 +114,10 @@ func widthsOf(p Precision, atoms, dim int) widths {
 func unitOf(p Precision) int { return widthsOf(p, 1, 1).dimPitch }
 
 // toHalf rounds to a half.
-func toHalf(x float32) half { return half{float16.Bits(x)} }
+func toHalf(x float32) half { return half{float32s.ToFloat16(x)} }
 
 // fromHalf widens a half.
-func fromHalf(h half) float32 { return float16.FromBits(h.bits) }
+func fromHalf(h half) float32 { return float32s.FromFloat16(h.bits) }
 
 // rounded are values as halves hold them, scaled.
 func rounded(values []float32, scale float64) []float32 {
@@ -691,7 +691,7 @@ func checkPolish(b *bench, _ Precision, rows, atoms, dim int) {
 					sum += math.Abs(float64(v))
 					used[k] = 1
 				}
-				near.Equal(b.t, fmt.Sprintf("%+v, %d: row %d", c, most, i), encodetest.Widen(got), want, 2e-6)
+				testonly.Near(b.t, fmt.Sprintf("%+v, %d: row %d", c, most, i), encodetest.Widen(got), want, 2e-6)
 				loss := 0.
 				for _, r := range encodetest.Residual(row, encodetest.Widen(d), encodetest.Widen(got)) {
 					loss += r * r

@@ -15,9 +15,9 @@ import (
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
 	"overcomplete/internal/checkpoint"
-	"overcomplete/internal/testonly/backendtest"
-	"overcomplete/internal/testonly/encodetest"
 	"overcomplete/model"
+	"overcomplete/testonly/backendtest"
+	"overcomplete/testonly/encodetest"
 )
 
 func TestLearner(t *testing.T) {

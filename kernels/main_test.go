@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"overcomplete/internal/testonly/emulator"
+	"overcomplete/testonly/emulator"
 )
 
 // libcuda names the library of the driver, such as an emulated one that is already built.

@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"overcomplete/internal/testonly/interpreter"
+	"overcomplete/testonly/interpreter"
 )
 
 // TestMutants breaks one instruction of the PTX at a time. The interpreter, or the comparison with plain loops,

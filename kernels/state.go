@@ -7,7 +7,7 @@ import (
 	"unsafe"
 
 	"overcomplete/internal/checkpoint"
-	"overcomplete/internal/float16"
+	"overcomplete/internal/float32s"
 	"overcomplete/vectors"
 )
 
@@ -81,7 +81,7 @@ func (m stateMatrix) pack(memory, rows []float32) {
 	halves := unsafe.Slice((*half)(unsafe.Pointer(&memory[0])), 2*len(memory))
 	for i := range len(rows) / m.width {
 		for j, x := range rows[i*m.width:][:m.width] {
-			halves[2*i*m.pitch+j] = half{float16.Bits(x * float32(m.scale))}
+			halves[2*i*m.pitch+j] = half{float32s.ToFloat16(x * float32(m.scale))}
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	gonum "gonum.org/v1/gonum/floats"
 
 	"overcomplete/internal/backend"
-	"overcomplete/internal/testonly/encodetest"
+	"overcomplete/testonly/encodetest"
 	"overcomplete/train"
 )
 

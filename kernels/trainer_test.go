@@ -27,10 +27,10 @@ import (
 	"overcomplete/internal/backend"
 	"overcomplete/internal/checkpoint"
 	"overcomplete/internal/program"
-	"overcomplete/internal/testonly/backendtest"
-	"overcomplete/internal/testonly/encodetest"
-	"overcomplete/internal/testonly/tier"
 	"overcomplete/model"
+	"overcomplete/testonly"
+	"overcomplete/testonly/backendtest"
+	"overcomplete/testonly/encodetest"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
@@ -61,7 +61,7 @@ func onSchedules(t *testing.T, test func(t *testing.T, next func() (hostRows boo
 			return hostRows
 		})
 	}
-	if !tier.Full || !emulated {
+	if !testonly.Full || !emulated {
 		run(t, 0)
 		return
 	}
@@ -72,7 +72,7 @@ func onSchedules(t *testing.T, test func(t *testing.T, next func() (hostRows boo
 
 // sampled returns the last of the precisions, and all with the tag full.
 func sampled(precisions ...Precision) []Precision {
-	if tier.Full {
+	if testonly.Full {
 		return precisions
 	}
 	return precisions[len(precisions)-1:]
@@ -458,7 +458,7 @@ func failEachLaunch(t *testing.T, kernels string, f func() error) {
 		for _, kernel := range names {
 			first, last := of[kernel][0], of[kernel][len(of[kernel])-1]
 			for _, n := range slices.Compact([]int{first, last}) {
-				if n > first && !tier.Full {
+				if n > first && !testonly.Full {
 					break
 				}
 				test := exec.Command(os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$")
@@ -475,7 +475,7 @@ func failEachLaunch(t *testing.T, kernels string, f func() error) {
 
 	for _, kernel := range names {
 		lost, says := of[kernel], kernel
-		if last := len(lost) - 1; !tier.Full && last > 1 {
+		if last := len(lost) - 1; !testonly.Full && last > 1 {
 			lost = []int{lost[0], lost[last]}
 		}
 		if strings.HasPrefix(kernel, graphed) { // without the graph its launches are tried, from the first one on

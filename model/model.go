@@ -32,7 +32,7 @@ import (
 	"fmt"
 	"math"
 
-	"overcomplete/internal/escape"
+	"overcomplete/internal/printing"
 	"overcomplete/vectors"
 )
 
@@ -148,7 +148,7 @@ func isShare(x float64) bool { return x >= 0 && x <= 1 }
 
 // checkName returns an error unless name is short and printable.
 func checkName(what, name string) error {
-	if len(name) > 100 || escape.Text(name) != name {
+	if len(name) > 100 || printing.Text(name) != name {
 		return fmt.Errorf("%s is %.60q, want a name of at most 100 bytes that can be printed", what, name)
 	}
 	return nil

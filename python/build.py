@@ -27,7 +27,7 @@ TAGS = {
     "linux/amd64/gpu": "manylinux_{glibc}_x86_64",
 }
 SUMMARY = "Sparse, overcomplete word and text vectors whose dimensions people can read"
-VERSION = re.search(r'const Version = "(.*)"', (ROOT / "internal/cli/version.go").read_text())[1]
+VERSION = re.search(r'const Version = "(.*)"', (ROOT / "cli/version.go").read_text())[1]
 
 
 def output(*command: str, **environment: str) -> bytes:

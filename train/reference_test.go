@@ -6,9 +6,8 @@ import (
 	"testing"
 
 	"overcomplete/cpu"
-	"overcomplete/internal/testonly/realdata"
-	"overcomplete/internal/testonly/tier"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
@@ -58,7 +57,7 @@ func TestReferences(t *testing.T) {
 		t.Skip("trains for minutes; skipped by -short")
 	}
 	cases := references
-	if !tier.Full {
+	if !testonly.Full {
 		cases = references[:2] // one of each method
 	}
 	for _, ref := range cases {
@@ -87,7 +86,7 @@ func within(t *testing.T, metric string, got, want, tolerance float64) {
 
 func trainReal(t *testing.T, name string, h model.Paper) result {
 	t.Helper()
-	x, source, err := vectors.Read(t.Context(), []string{realdata.Path(t, name)}, vectors.ReadOptions{})
+	x, source, err := vectors.Read(t.Context(), []string{testonly.Data(t, name)}, vectors.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
-	"overcomplete/internal/testonly/encodetest"
 	"overcomplete/model"
+	"overcomplete/testonly/encodetest"
 )
 
 // The step size follows from the largest singular value: it isn't smaller, and the excess is below 0.1 %.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"overcomplete/internal/testonly/realdata"
+	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
 
@@ -48,7 +48,7 @@ func TestAgainstScikitLearn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := realdata.Python[[]int](t, clusterWithScikitLearn, map[string]any{"x": x.Data, "dim": x.Dim, "centers": slices.Concat(centers...)})
+	want := testonly.Python[[]int](t, clusterWithScikitLearn, map[string]any{"x": x.Data, "dim": x.Dim, "centers": slices.Concat(centers...)})
 	if got := cluster(t, x.Data, x.Dim, k, 1); !slices.Equal(got, want) {
 		t.Errorf("clusters %v, want %v", got, want)
 	}

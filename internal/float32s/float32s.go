@@ -1,4 +1,4 @@
-// Package float32s decodes, checks and sums slices of float32:
+// Package float32s decodes, checks and sums slices of float32, and converts float16:
 //
 //	float32s.Decode(x, b) // b is little-endian, of 4·len(x) bytes
 //	if !float32s.Finite(x) {

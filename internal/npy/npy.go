@@ -22,7 +22,6 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
-	"overcomplete/internal/float16"
 	"overcomplete/internal/float32s"
 	"overcomplete/internal/memory"
 )
@@ -374,7 +373,7 @@ type decoder[T any] struct {
 
 func decodeFloat16(dst []float32, src []byte) error {
 	for i := range dst {
-		dst[i] = float16.FromBits(binary.LittleEndian.Uint16(src[2*i:]))
+		dst[i] = float32s.FromFloat16(binary.LittleEndian.Uint16(src[2*i:]))
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
-	"overcomplete/internal/testonly/tier"
+	"overcomplete/testonly"
 )
 
 // The pages pass the audit of axe-core (OVERCOMPLETE_AXE names axe.min.js) without issues of serious or critical
@@ -45,7 +45,7 @@ func TestBrowserAccessibility(t *testing.T) {
 		return "file://" + exported
 	}
 	everywhere := []string{"#/", "#/word/bank", "#/dimension/3", "#/compare/bank/river/money", "#/query/bank%20%2B%20river", "#/map/3"}
-	if tier.Full {
+	if testonly.Full {
 		everywhere = append(everywhere, "#/dimensions", "#/rows", "#/word/"+m.Codes.IDs[50], "#/dimension/39", "#/query/the%20river%20bank%20has%20money", "#/map", "#/map/word/bank", "#/rows/bank", "#/word/bnak")
 	}
 	for _, site := range []struct {
@@ -60,7 +60,7 @@ func TestBrowserAccessibility(t *testing.T) {
 		for _, theme := range []string{"light", "dark"} {
 			for _, width := range []int64{1280, 390} {
 				// Each theme and each width once, on the server.
-				if !tier.Full && site.name+theme+fmt.Sprint(width) != "serverlight1280" && site.name+theme+fmt.Sprint(width) != "textsdark390" {
+				if !testonly.Full && site.name+theme+fmt.Sprint(width) != "serverlight1280" && site.name+theme+fmt.Sprint(width) != "textsdark390" {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s, %s, %d pixels wide", site.name, theme, width), func(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
-	"overcomplete/internal/testonly/clitest"
 	"overcomplete/interpret"
 	"overcomplete/model"
+	"overcomplete/testonly/clitest"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )

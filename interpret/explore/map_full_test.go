@@ -9,15 +9,15 @@ import (
 	"testing"
 
 	"overcomplete/cpu"
-	"overcomplete/internal/testonly/realdata"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
 // On a model of 3,000 dimensions from GoogleNews, the recall of twelve neighbours is at least 0.3.
 func TestMapRealData(t *testing.T) {
-	path := realdata.Path(t, "vectors/googlenews.300d.8000.txt.gz")
+	path := testonly.Data(t, "vectors/googlenews.300d.8000.txt.gz")
 	x, source, err := vectors.Read(t.Context(), []string{path}, vectors.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)

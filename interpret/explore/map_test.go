@@ -12,9 +12,9 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"overcomplete/internal/parallel"
-	"overcomplete/internal/testonly/clitest"
-	"overcomplete/internal/testonly/tier"
 	"overcomplete/model"
+	"overcomplete/testonly"
+	"overcomplete/testonly/clitest"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
@@ -72,7 +72,7 @@ func planted(groups, members, words int) *model.Model {
 // Nearest neighbours on the map are of the same group.
 func TestMapKeepsGroups(t *testing.T) {
 	groups, members := 30, 15
-	if tier.Full {
+	if testonly.Full {
 		groups = 200
 	}
 	m := planted(groups, members, 10*groups)

@@ -11,9 +11,9 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"overcomplete/internal/testonly/clitest"
 	"overcomplete/interpret"
 	"overcomplete/model"
+	"overcomplete/testonly/clitest"
 )
 
 // The parts of answers to sums and texts add up, and agree with dense codes.

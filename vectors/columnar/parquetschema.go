@@ -13,7 +13,6 @@ import (
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 
-	"overcomplete/internal/float16"
 	"overcomplete/internal/float32s"
 	"overcomplete/vectors/internal/tabular"
 )
@@ -200,7 +199,7 @@ func (l *leaf) setType(e format.SchemaElement) {
 		}
 	case *format.Float16Type:
 		if l.Type = "float16"; bytes && l.size == 2 {
-			l.setFloats(32, func(b []byte) float64 { return float64(float16.FromBits(binary.LittleEndian.Uint16(b))) })
+			l.setFloats(32, func(b []byte) float64 { return float64(float32s.FromFloat16(binary.LittleEndian.Uint16(b))) })
 		}
 	case *format.DecimalType:
 		scale := int(t.Scale)

@@ -23,7 +23,7 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
-	"overcomplete/internal/testonly/tier"
+	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
 
@@ -236,7 +236,7 @@ func TestReadArrowLacksRows(t *testing.T) {
 // A file with a damaged byte is read or refused, in bounded memory.
 func TestReadDamaged(t *testing.T) {
 	step := 31 // a prime: bytes of all kinds
-	if tier.Full {
+	if testonly.Full {
 		step = 7
 	}
 	path := filepath.Join(t.TempDir(), "file")

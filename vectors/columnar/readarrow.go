@@ -13,7 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
-	"overcomplete/internal/float16"
+	"overcomplete/internal/float32s"
 	"overcomplete/vectors/internal/tabular"
 )
 
@@ -391,7 +391,7 @@ func appendNumbers(b []float32, a arrow.Array, lo, hi int) []float32 {
 		return convert(b, a.Values()[lo:hi])
 	case *array.Float16:
 		for _, x := range a.Values()[lo:hi] {
-			b = append(b, float16.FromBits(x.Uint16()))
+			b = append(b, float32s.FromFloat16(x.Uint16()))
 		}
 		return b
 	case *array.Int8:

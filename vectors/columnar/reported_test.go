@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/internal/testonly/realdata"
+	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
 
 // Tables from public reports of other tools' users have the vectors of a reference, with their ids and columns.
 func TestReadReported(t *testing.T) {
-	folder := realdata.Path(t, "reported")
+	folder := testonly.Data(t, "reported")
 	read := func(name string) (*vectors.Dense, *vectors.Source, error) {
 		return vectors.Read(t.Context(), []string{filepath.Join(folder, name)}, vectors.ReadOptions{})
 	}
@@ -100,7 +100,7 @@ func TestReadReported(t *testing.T) {
 func TestReadReportedLists(t *testing.T) {
 	read := func(name string, o vectors.ReadOptions) *vectors.Dense {
 		t.Helper()
-		d, _, err := vectors.Read(t.Context(), []string{realdata.Path(t, "reported/"+name)}, o)
+		d, _, err := vectors.Read(t.Context(), []string{testonly.Data(t, "reported/"+name)}, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,15 +108,15 @@ func TestReadReportedLists(t *testing.T) {
 	}
 	want := read("reference.parquet", vectors.ReadOptions{})
 	wide := read("wide.csv", vectors.ReadOptions{})
-	projector := read("projector-vectors.tsv", vectors.ReadOptions{WordList: realdata.Path(t, "reported/metadata-with-header.tsv")})
-	texts := read("projector-vectors.tsv", vectors.ReadOptions{WordList: realdata.Path(t, "reported/reference.parquet")})
+	projector := read("projector-vectors.tsv", vectors.ReadOptions{WordList: testonly.Data(t, "reported/metadata-with-header.tsv")})
+	texts := read("projector-vectors.tsv", vectors.ReadOptions{WordList: testonly.Data(t, "reported/reference.parquet")})
 	if !slices.Equal(wide.Data, want.Data) || wide.IDs[95] != "w095" || !reflect.DeepEqual(projector, wide) || !reflect.DeepEqual(texts, want) {
 		t.Errorf("%q, %q, %q", wide.IDs, projector.IDs, texts.IDs)
 	}
 	for name, message := range map[string]string{
 		"glove.tar": "is a tar archive", "glove.tar.gz": "is a tar archive", "fasttext-model.bin": "is a fastText model", "object-array.npy": "array holds Python objects",
 	} {
-		_, _, err := vectors.Read(t.Context(), []string{realdata.Path(t, "reported/"+name)}, vectors.ReadOptions{SkipBad: true})
+		_, _, err := vectors.Read(t.Context(), []string{testonly.Data(t, "reported/"+name)}, vectors.ReadOptions{SkipBad: true})
 		if err == nil || !strings.Contains(err.Error(), message) {
 			t.Errorf("%s: error %v", name, err)
 		}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"overcomplete/internal/testonly/realdata"
+	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
 
@@ -28,7 +28,7 @@ func TestReadWriters(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
-	tables := realdata.Python[map[string]writtenTable](t, string(script), nil)
+	tables := testonly.Python[map[string]writtenTable](t, string(script), nil)
 	if len(tables) < 100 {
 		t.Fatalf("%d tables", len(tables))
 	}

@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"overcomplete/model"
+	"overcomplete/testonly/clitest"
+)
+
+// timeless is a model without what differs from run to run.
+func timeless(t *testing.T, dir clitest.Dir, name string) *model.Model {
+	t.Helper()
+	m := dir.Model(t, name)
+	for i := range m.Info.Training.Epochs {
+		m.Info.Training.Epochs[i].Seconds = 0
+	}
+	return m
+}
+
+func TestResume(t *testing.T) {
+	t.Parallel()
+	for _, flags := range []string{"", "--method B --center", "--authors-stop --lambda 0.05", "--rate 2 --dictionary-steps 4", "--authors-order"} {
+		t.Run(flags, func(t *testing.T) {
+			dir, _ := clitest.Sample(t)
+			line := "paper train in.txt -k 20 " + flags
+			if !strings.Contains(flags, "--authors-stop") {
+				line += " --epochs 6"
+			}
+			dir.MustRun(t, line+" -o whole")
+			code, stderr := interruptedRun(t, dir, line+" -o model --checkpoint 1h", 2)
+			if want := "overcomplete: interrupted; model is a checkpoint after epoch 2; --resume continues it\n"; code != exitInterrupted || !strings.HasSuffix(stderr, want) {
+				t.Fatalf("exit code %d: %s", code, stderr)
+			}
+			if m := dir.Model(t, "model"); len(m.Info.Training.Epochs) != 2 {
+				t.Errorf("the checkpoint has %d epochs", len(m.Info.Training.Epochs))
+			}
+			// The same command again must not replace it, and names the flag that resumes it.
+			if code, _, stderr := dir.Run(t, line+" -o model --checkpoint 1h"); code != exitUsage || !strings.Contains(stderr, "model: already exists, a checkpoint; --resume continues it") {
+				t.Errorf("again: exit code %d: %s", code, stderr)
+			}
+			if code, _ := interruptedRun(t, dir, line+" -o model --checkpoint 1h --resume", 4); code != exitInterrupted {
+				t.Fatalf("exit code %d", code)
+			}
+			code, stderr = interruptedRun(t, dir, line+" -o model --resume", 5)
+			if code != exitInterrupted || !strings.Contains(stderr, "model is a checkpoint after epoch 4;") {
+				t.Errorf("without checkpoints: exit code %d: %s", code, stderr)
+			}
+			_, stderr = dir.MustRun(t, line+" -o model --resume --progress")
+			if !strings.Contains(stderr, "resuming after epoch 4\n") || strings.Contains(stderr, "epoch 4/") || !strings.Contains(stderr, "epoch 5/") {
+				t.Error(stderr)
+			}
+			if !reflect.DeepEqual(timeless(t, dir, "model"), timeless(t, dir, "whole")) || dir.Learned(t, "model") != dir.Learned(t, "whole") {
+				t.Error("an interrupted training has a different result")
+			}
+			if _, err := os.Lstat(dir.Path("model/state")); err == nil {
+				t.Error("a training that is done has a state")
+			}
+		})
+	}
+}
+
+// A checkpoint at every epoch; the finished model replaces the last one.
+func TestCheckpointInterval(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "paper train in.txt -o whole --epochs 4")
+	_, stderr := dir.MustRun(t, "paper train in.txt -o model --epochs 4 --checkpoint 1ns --resume")
+	if !strings.Contains(stderr, "no checkpoint at model: training starts from the beginning\n") {
+		t.Error(stderr)
+	}
+	if dir.Learned(t, "model") != dir.Learned(t, "whole") {
+		t.Error("checkpoints changed the result")
+	}
+	if names, _ := os.ReadDir(dir.Path(".")); len(names) != 3 {
+		t.Errorf("left behind: %v", names)
+	}
+}
+
+func TestResumeRefuses(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.Write(t, "other.txt", clitest.Text(clitest.Vectors(61, 8)))
+	const line = "in.txt -k 20 --epochs 6 --checkpoint 1h"
+	if code, _ := interruptedRun(t, dir, "paper train -o model "+line, 2); code != exitInterrupted {
+		t.Fatal(code)
+	}
+	dir.MustRun(t, "paper train in.txt -o done --epochs 1")
+	if err := os.CopyFS(dir.Path("moved.tmp0123abcd/old"), os.DirFS(dir.Path("model"))); err != nil {
+		t.Fatal(err)
+	}
+	before := dir.Tree(t)
+	for _, tt := range []struct{ line, want string }{
+		{line + " -o moved", "moved.tmp0123abcd/old to moved"},
+		{strings.Replace(line, "in.txt", "other.txt", 1) + " -o model", "the input's sha256 (got "},
+		{line + " -o model --max-rows 50", "the input's rows (got 50, want 60)"},
+		{strings.Replace(line, "-k 20", "-k 30", 1) + " -o model", "atoms (got 30, want 20)"},
+		{line + " -o model --lambda 0.25", "lambda (got 0.25, want 0.5)"},
+		{line + " -o done", "done: is not a checkpoint: its training is finished, or stored no checkpoints"},
+		{"in.txt -o x --checkpoint 0s", "--checkpoint is 0s"},
+		{"in.txt -o x --checkpoint often", `--checkpoint is "often", want a duration`},
+	} {
+		code, _, stderr := dir.Run(t, "paper train --quiet --resume "+tt.line)
+		if code != exitUsage || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tt.want) {
+			t.Errorf("%s: exit code %d, %q, want one line with %q", tt.line, code, stderr, tt.want)
+		}
+		dir.Unchanged(t, before)
+	}
+}
+
+// One byte that is another, in any file, and any file of another epoch, is seen before
+// training goes on.
+func TestResumeDamaged(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	const line = "paper train in.txt -k 20 --epochs 6 --checkpoint 1h --center "
+	for name, epoch := range map[string]int{"model": 2, "later": 3} {
+		if code, _ := interruptedRun(t, dir, line+"-o "+name, epoch); code != exitInterrupted {
+			t.Fatal(code)
+		}
+	}
+	files := []string{"model.json", "words.txt", "codes.npz", "dictionary.npy", "mean.npy", "state/S.npy", "state/Q.npy", "state/H.npy", "state/state.json"}
+	for _, file := range files {
+		whole, later := dir.Read(t, "model/"+file), dir.Read(t, "later/"+file)
+		for at := len(whole) - 1; at >= 0; at -= 1 + len(whole)/5 {
+			damaged := slices.Clone(whole)
+			if damaged[at] ^= 0x04; at < len(whole)/5 {
+				damaged = damaged[:at] // cut short
+			}
+			dir.Write(t, "model/"+file, damaged)
+			if code, _, stderr := dir.Run(t, line+"--quiet --resume -o model"); code != exitUsage || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("byte %d of %s is another: exit code %d, %q", at, file, code, stderr)
+			}
+		}
+		if !slices.Equal(whole, later) { // as words and mean are
+			dir.Write(t, "model/"+file, later)
+			if code, _, stderr := dir.Run(t, line+"--quiet --resume -o model"); code != exitUsage || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("%s is of another epoch: exit code %d, %q", file, code, stderr)
+			}
+		}
+		dir.Write(t, "model/"+file, whole)
+	}
+	// The file's own description is checked like its checksum.
+	whole := string(dir.Read(t, "model/state/state.json"))
+	batch := regexp.MustCompile(`"batch":(\d+)`)
+	changed := batch.ReplaceAllString(whole, `"batch":2`)
+	if changed == whole {
+		t.Fatal(whole)
+	}
+	dir.Write(t, "model/state/state.json", []byte(changed))
+	if code, _, stderr := dir.Run(t, line+"--quiet --resume -o model"); code != exitUsage || !strings.Contains(stderr, "state/state.json: damaged") {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+	dir.Write(t, "model/state/state.json", []byte(whole))
+	dir.MustRun(t, line+"--quiet --resume -o model")
+}

@@ -1,0 +1,403 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"overcomplete/testonly/clitest"
+	"overcomplete/train"
+	"overcomplete/vectors"
+)
+
+// badInputs adds files that training refuses.
+func badInputs(t *testing.T, dir clitest.Dir) {
+	t.Helper()
+	d := clitest.Vectors(60, 8)
+	lines := strings.SplitAfter(string(clitest.Text(d)), "\n")
+	replaced := func(i int, line string) []byte {
+		return []byte(strings.Join(slices.Concat(lines[:i], []string{line}, lines[i+1:]), ""))
+	}
+	last := strings.LastIndex(lines[6], " ")
+	dir.Write(t, "short.txt", replaced(6, lines[6][:last]+"\n"))
+	dir.Write(t, "nan.txt", replaced(6, lines[6][:last]+" NaN\n"))
+	dir.Write(t, "same.txt", []byte("one 1 2 3\ntwo 1 2 3\nthree 1 2 3\n"))
+
+	if err := os.Mkdir(dir.Path("photos"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	dir.Write(t, "photos/cat.jpg", []byte("a cat"))
+}
+
+// A bad command or input ends with a one-line error and exit code 2, and changes nothing.
+func TestRefuses(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	badInputs(t, dir)
+	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
+	before := dir.Tree(t)
+	for _, tt := range []struct {
+		args string
+		want []string // in the line
+	}{
+		{"paper train nowhere.txt -o model", []string{"nowhere.txt: no such file"}},
+		{"paper train photos -o model", []string{"photos/cat.jpg: unknown format of vectors"}},
+		{"paper train short.txt -o model", []string{"short.txt:7: ", `"word6"`, "got 7, want 8 numbers", "--skip-bad"}},
+		{"paper train in.txt -o old", []string{"old: already exists", "--force"}},
+		{"paper train nan.txt -o old --force", []string{"nan.txt:7: "}},
+		{"paper train in.txt -o photos --force", []string{"photos: ", "neither empty nor a model"}},
+		{"paper train in.txt -o in.txt --force", []string{"in.txt: not a directory"}},
+
+		{"paper train in.txt -o model -k 0", []string{"-k is 0"}},
+		{"top old --skip-bad", []string{"--skip-bad is for dense vectors, and this is a model: old"}},
+		{"compare old old --skip-bad", []string{"--skip-bad is for dense vectors"}},
+		{"explain in.txt word0 --rare", []string{"--rare is for models, and this is none: in.txt"}},
+		{"paper train in.txt -o old/model", []string{"old/model: is in the directory of a model"}},
+		{"encode old in.txt -o ./old/./words.txt", []string{"words.txt: is in the directory of a model"}},
+		{"merge old -o old/model", []string{"old/model: is in the directory of a model"}},
+
+		{"paper train in.txt -o model --epochs 0x10", []string{`--epochs is "0x10", want a`}},
+		{"paper train in.txt -o model --epochs 99999999999999999999", []string{`--epochs is "99999999999999999999", want a`}},
+		{"paper train in.txt -o model -k 2000000000", []string{"60 words", "2000000000 sparse dimensions", "memory"}},
+		{"paper train in.txt -o model --factor 0", []string{"--factor is 0"}},
+		{"paper train in.txt -o model --factor 2305843009213693953", []string{"--factor is 2305843009213693953"}}, // × 8 is 8 in 64 bits
+		{"paper train in.txt -o model --factor 3 -k 24", []string{"-k or --factor"}},
+		{"paper train in.txt -o model --lambda -1", []string{"--lambda is -1"}},
+		{"paper train in.txt -o model --lambda NaN", []string{"--lambda is NaN"}},
+		{"paper train in.txt -o model --lambda 1e39", []string{"--lambda is 1e+39, which is +Inf in the single precision of training"}},
+		{"paper train in.txt -o model --rate 0", []string{"--rate is 0"}},
+		{"paper train in.txt -o model --epochs 100001", []string{"--epochs is 100001, want 1 to 100000"}},
+		{"train in.txt -o model --anchor NaN", []string{"--anchor is NaN"}},
+		{"train in.txt -o model --workers -1", []string{"--workers is -1"}},
+		{"train in.txt -o model --sparsity 1", []string{"--sparsity is 1"}},
+		{"paper train in.txt -o model --lambda much", []string{`--lambda is "much", want a`}},
+		{"graph --lambda 1e-300", []string{"--lambda is 1e-300"}},
+		{"paper train in.txt -o model --workers 0", []string{"--workers is 0"}},
+		{"paper train in.txt -o model --max-rows -1", []string{"--max-rows is -1"}},
+		{"paper train in.txt -o model --dictionary-steps 0", []string{"--dictionary-steps is 0"}},
+		{"paper train in.txt -o model --dictionary-steps 9 --authors-order", []string{"--dictionary-steps"}},
+		{"paper train in.txt -o model --seed -1", []string{`--seed is "-1", want a`}},
+		{"train in.txt -o model -k 2000000000", []string{"2000000000 sparse dimensions", "memory"}},
+		{"train same.txt -o model --train-rows 2", []string{"same.txt: ", "all training rows are the same vector"}},
+		{"train in.txt -o model --sparsity 0", []string{"--sparsity is 0"}},
+		{"paper train in.txt -o model --sparsity 0.9", []string{"no flag --sparsity; did you mean --lambda?"}},
+		{"train in.txt -o model --nonzeros 0", []string{"--nonzeros is 0"}},
+		{"train in.txt -o model -k 30 --nonzeros 31", []string{"--nonzeros is 31, want 1 to 30"}},
+		{"train in.txt -o model --nonzeros 3 --sparsity 0.9", []string{"--sparsity or --nonzeros, not both"}},
+		{"train in.txt -o model --train-rows last:10", []string{`--train-rows is "last:10"`, "random:n"}},
+		{"train in.txt -o model --anchor -1", []string{"--anchor is -1"}},
+		{"train in.txt -o model --from-rows", []string{"no flag --from-rows", "usage: overcomplete train VECTORS... -o MODEL; see overcomplete train --help"}},
+		{"paper train in.txt -o model --from-rows --authors-order", []string{"--from-rows has no meaning"}},
+		{"paper train in.txt -o model --method C", []string{`--method is "C"`}},
+		{"paper train in.txt -o model --loss foo", []string{`--loss is "foo"`}},
+		{"paper train in.txt -o model --loss huber", []string{"--huber-delta"}},
+		{"paper train in.txt -o model --huber-delta 1", []string{"--loss huber"}},
+		{"paper train in.txt -o model --loss huber --huber-delta 0", []string{"--huber-delta is 0"}},
+		{"paper train in.txt -o model --authors-stop --epochs 5", []string{"--epochs or --authors-stop"}},
+		{"paper train in.txt -o model --device gpu", []string{`--device is "gpu"`, "cuda:i"}},
+		{"paper train in.txt -o model --device cuda:all", []string{`--device is "cuda:all"`, "cuda:i"}},
+		{"paper train in.txt -o model --device cuda --authors-order", []string{"the authors' order", "--device cuda"}},
+		{"paper train in.txt -o model --precision fp8", []string{`--precision is "fp8"`, "fp16, tf32 or fp32"}},
+		{"paper train in.txt -o model --words nowhere.txt", []string{"in.txt: ", "word list"}},
+
+		{"paper train - --words - -o model", []string{"stdin: ", "word list"}},
+
+		{"paper train in.txt", []string{"-o directory is missing", "usage: overcomplete paper train VECTORS... -o MODEL", "train --help"}},
+		{"paper train -o model", []string{"no arguments are given", "VECTORS... -o MODEL", "train --help"}},
+		{"paper train in.txt old -o model", []string{"old: is a model, not dense vectors"}},
+		{"train in.txt in.txt -o model", []string{"in.txt: is named twice"}},
+		{"train in*.npy -o model", []string{"in*.npy: the pattern matches no data files"}},
+		{"export old -o out", []string{"-f format is missing", "export --help"}},
+		{"export photos -f csr -o out", []string{"photos: not a model"}},
+		{"explore", []string{"no arguments are given", "explore --help"}},
+		{"explore photos", []string{"photos: not a model"}},
+		{`explore old --export out --words "a`, []string{`--words is "\"a", want a list separated by commas`}},
+		{"train in.txt -o old --force --like ./old", []string{"--like and -o name the same model"}},
+		{"paper tune in.txt --data photos -o in.txt", []string{`-o is "in.txt", want a directory`}},
+		{"paper report in.txt --data photos -o -", []string{`-o is "-", want a directory`}},
+		{"paper tune in.txt --data photos -o in.txt/out", []string{"not a directory"}},
+		{"paper tune in.txt --data photos -o out --lambda 1,2,1.0", []string{`--lambda "1" is given twice`}},
+		{"paper tune in.txt --data photos -o out --lambda a", []string{`--lambda is "a", want numbers separated by commas`}},
+		{"paper report in.txt --data photos -o out --length 2,2", []string{`--length "2" is given twice`}},
+		{"labels old --import in.txt --json", []string{"--json is for printing"}},
+		{"labels old --import in.txt -n 3", []string{"-n is for printing"}},
+		{"export old -f csr -o out --escape", []string{"--escape has no effect on format csr"}},
+		{"explore old --host no-where.invalid", []string{"--host", "no-where.invalid"}},
+		{"explore old --words word1", []string{"--words is for --export"}},
+		{"explore old --export out --words word1 --port 0", []string{"--port is for serving; drop it, or --export"}},
+		{"explore old --words word1 --export=", []string{"--export is empty"}},
+		{"explore old --export out", []string{"--words or --dimensions"}},
+		{"explore old --export out --dimensions one", []string{`--dimensions is "one", want whole numbers`, "explore --help"}},
+		{"explore old --export out --dimensions 80", []string{"no dimension 80 (want 0 to 79)"}},
+		{"explore old --export out --words word1,wrod2", []string{`no word "wrod2"`, "similar words: word2"}},
+		{"explore old --export photos --words word1 --force", []string{"photos: exists and is not a regular file"}},
+		{"explore old --export old/page.html --words word1", []string{"old/page.html: ", "directory of a model"}},
+		{"graph --dot foo", []string{`--dot is "foo"`, "dictionary, code, authors, encode or learn"}},
+		{"graph --dot encode --loss huber --huber-delta 1", []string{"--loss has no effect on this step"}},
+		{"graph --dot learn --lambda 1", []string{"--lambda has no effect on this step"}},
+		{"columns old --values 3", []string{"--values is for a COLUMN"}},
+		{"columns old --against in.txt --values 3", []string{"--values is for a COLUMN"}},
+		{"train in.txt -o model --quiet --progress", []string{"--quiet or --progress, not both"}},
+		{"eval in.txt --wordsim in.txt --quiet --progress", []string{"--quiet or --progress, not both"}},
+		{"graph --method C", []string{`--method is "C"`}},
+		{"graph code", []string{`"code"`, "graph --help"}},
+	} {
+		checkRefused(t, dir, tt.args, tt.want, before)
+	}
+}
+
+// An empty argument is refused, and named.
+func TestEmptyArgument(t *testing.T) {
+	t.Parallel()
+	dir := clitest.New(t)
+	for _, args := range [][]string{{"top", ""}, {"train", "", "-o", "model"}, {"nearest", "model", ""}} {
+		code, stdout, stderr := clitest.Output(t, dir.Command(args...))
+		if code != exitUsage || stdout != "" || !strings.Contains(stderr, "an argument is empty; usage: overcomplete "+args[0]) {
+			t.Errorf("%q: exit code %d, %q, %q", args, code, stdout, stderr)
+		}
+	}
+}
+
+// However long names are, the line of an error is short.
+func TestLongNames(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	long := strings.Repeat("nä", 2000)
+	for _, args := range []string{
+		long, "help " + long, "completion " + long, "train --" + long, "train " + long + " -o m", "train in.txt -o m --device " + long, "train in.txt -o m --train-rows " + long,
+		"train in.txt -o m --like " + long, "train in.txt -o m --text-column " + long, "encode in.txt in.txt -o m --shard " + long, "merge " + long + " -o m",
+		"merge in.txt -o " + long, "eval in.txt --labelled " + long, "eval in.txt --wordsim " + long, "eval in.txt --data d --tasks " + long, "eval in.txt --data " + long,
+		"paper tune in.txt -o m --data " + long, "labels in.txt --import " + long, "intrusion make A=" + long + " -o m.tsv", "intrusion make A=in.txt -o " + long,
+		"intrusion score " + long + " in.txt", "intrusion auto in.txt --input in.txt --reference " + long, "nearest in.txt " + long, "explain in.txt " + long, "graph --dot " + long,
+	} {
+		code, _, stderr := dir.Run(t, args)
+		if code != exitUsage || utf8.RuneCountInString(stderr) >= 300 || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%.60s: exit code %d, %d characters, %.400s", args, code, len(stderr), stderr)
+		}
+	}
+}
+
+// Advice names only flags that the command has.
+func TestAdvice(t *testing.T) {
+	t.Parallel()
+	bad := &vectors.InputError{Err: errors.New("bad"), Options: []string{"SkipBad", "WordList"}}
+	for _, tt := range []struct {
+		command string
+		err     error
+		want    string
+	}{
+		{"train", bad, "; --skip-bad drops such rows, --words names that file"},
+		{"eval", bad, "; --skip-bad drops such rows"},
+		{"top", bad, "; --skip-bad drops such rows"},
+		{"explore", bad, ""},
+		{"merge", bad, ""},
+		{"train", train.ErrMemory, "; lower -k, lower --max-rows, try --overcommit"},
+		{"paper train", train.ErrMemory, "; lower -k, lower --max-rows, try --overcommit"},
+		{"encode", train.ErrMemory, "; lower --max-rows"},
+		{"train --device cuda", train.ErrMemory, "; lower -k, use --device cpu"},
+		{"paper train --device cuda:1", train.ErrMemory, "; lower -k, lower --max-rows, use --device cpu"},
+		{"encode --device cuda:all", train.ErrMemory, "; use --device cpu"},
+		{"explore", train.ErrZeroCodes, ""},
+	} {
+		cmd, flags, err := newRoot().Find(strings.Fields(tt.command))
+		if err == nil {
+			err = cmd.ParseFlags(flags)
+		}
+		if got := advice(cmd, tt.err); err != nil || got != tt.want {
+			t.Errorf("%s, %v: advice %q, want %q", tt.command, tt.err, got, tt.want)
+		}
+	}
+}
+
+// A flag that the chosen device ignores is refused, as is an empty -o, before any file is read.
+func TestIgnoredFlags(t *testing.T) {
+	t.Parallel()
+	dir := clitest.New(t)
+	const cpu, gpu, empty = "has no effect on the CPU", "has no effect on a GPU", "-o is empty"
+	for args, want := range map[string]string{
+		"train a -o b --device cuda --workers 2":                     "--workers " + gpu,
+		"train a -o b --device cuda:1 --overcommit":                  "--overcommit " + gpu,
+		"paper train a -o b --device cpu --precision fp16":           "--precision " + cpu,
+		"paper train a -o b --authors-order --precision fp16":        "--precision " + cpu,
+		"paper tune a --data d -o b --device cuda --workers 2":       "--workers " + gpu,
+		"paper report a --data d -o b --device cpu --precision tf32": "--precision " + cpu,
+		"encode a b -o c --device cuda:all --workers 2":              "--workers " + gpu,
+		"train a --output=":                 empty,
+		"paper train a --output=":           empty,
+		"paper tune a --data d --output=":   empty,
+		"paper report a --data d --output=": empty,
+		"encode a b --output=":              empty,
+		"merge a --output=":                 empty,
+		"export a -f csr --output=":         empty,
+		"intrusion make A=a --output=":      empty,
+	} {
+		checkRefused(t, dir, args, []string{want}, dir.Tree(t))
+	}
+}
+
+// Numbers are decimal, whatever they begin with.
+func TestDecimalFlags(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	for _, args := range []string{"--epochs 010", "--epochs +10", "--epochs 10"} {
+		dir.MustRun(t, "paper train in.txt -o model --force -k 00010 --seed 007 --quiet "+args)
+		h := dir.Model(t, "model").Info.Training.Recipe.Base()
+		if h.Epochs != 10 || h.Atoms != 10 || h.Seed != 7 {
+			t.Errorf("%s: %d epochs, %d atoms, seed %d", args, h.Epochs, h.Atoms, h.Seed)
+		}
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
+	before := dir.Tree(t)
+	for _, args := range []string{"paper train in.txt -o model", "train in.txt -o old --force", "export old -f jsonl -o out", "export old -f csr -o -",
+		"encode old in.txt -o new --quiet", "explore old --export out --words word1"} {
+		code, stdout, stderr := clitest.Output(t, interruptedAt(dir.Command(strings.Fields(args)...), 0, ""))
+		if code != exitInterrupted || stdout != "" || stderr != "overcomplete: interrupted, no file was written\n" {
+			t.Errorf("%s: exit code %d, %q on standard output, %q on standard error", args, code, stdout, stderr)
+		}
+		dir.Unchanged(t, before)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		if !strings.Contains(cmd.Example+cmd.Long, cmd.CommandPath()) {
+			t.Errorf("the help of %q has no example of it", cmd.CommandPath())
+		}
+		for _, c := range cmd.Commands() {
+			visit(c)
+		}
+	}
+	visit(newRoot())
+	dir := clitest.New(t)
+	for _, args := range []string{"", "--help", "paper train --help", "help export"} {
+		stdout, stderr := dir.MustRun(t, args)
+		if !strings.Contains(stdout, "Examples:\n  overcomplete ") || stderr != "" {
+			t.Errorf("%q prints\n%s\nand on standard error\n%s", args, stdout, stderr)
+		}
+	}
+}
+
+// Commands and flags that don't exist are refused with those that people mean.
+func TestSuggests(t *testing.T) {
+	t.Parallel()
+	dir := clitest.New(t)
+	const train = "; usage: overcomplete train VECTORS... -o MODEL; see overcomplete train --help"
+	for args, want := range map[string]string{
+		"trian":                   `no command "trian"; did you mean train?; see overcomplete --help`,
+		"trian -o a":              `no command "trian"; did you mean train?; see overcomplete --help`,
+		"heatmap":                 `no command "heatmap"; did you mean paper report?; see overcomplete --help`,
+		"tune":                    `no command "tune"; did you mean paper tune?; see overcomplete --help`,
+		"completion foo":          `no command "foo"; see overcomplete completion --help`,
+		"intrusion":               `intrusion requires a subcommand: make, score or auto; see overcomplete intrusion --help`,
+		"themes":                  `no command "themes"; did you mean topics?; see overcomplete --help`,
+		"xyzzy":                   `no command "xyzzy"; see overcomplete --help`,
+		"intrusion atuo":          `no command "atuo"; did you mean auto?; see overcomplete intrusion --help`,
+		"help trian":              `no command "trian"; did you mean train?; see overcomplete help --help`,
+		"train a --k 3":           "no flag --k; did you mean --atoms?" + train,
+		"train a -x":              "no flag -x" + train,
+		"train a --n-components":  "no flag --n-components; did you mean --atoms?" + train,
+		"train a --epoch=3":       "no flag --epoch; did you mean --epochs?" + train,
+		"train a -o":              "-o needs a value, directory: model directory to write" + train,
+		"train a -o b --json=yes": `--json is "yes", want no value; see overcomplete train --help`,
+		"version a":               `one argument is given, "a"; usage: overcomplete version; see overcomplete version --help`,
+	} {
+		if code, stdout, stderr := dir.Run(t, args); code != exitUsage || stdout != "" || stderr != "overcomplete: "+want+"\n" {
+			t.Errorf("%s: exit code %d, %q, %q", args, code, stdout, stderr)
+		}
+	}
+	// Suggestions exist.
+	commands, flags := map[string]bool{}, map[string]bool{}
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		commands[strings.TrimPrefix(cmd.CommandPath(), "overcomplete ")] = true
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { flags[f.Name] = true })
+		for _, c := range cmd.Commands() {
+			visit(c)
+		}
+	}
+	visit(newRoot())
+	for name := range otherCommands {
+		if !commands[name] {
+			t.Errorf("there is no command %s, which is suggested", name)
+		}
+	}
+	for name := range otherFlags {
+		if !flags[name] {
+			t.Errorf("no command has the flag --%s, which is suggested", name)
+		}
+	}
+}
+
+// Shells complete the values of flags, also later values of lists.
+func TestCompletesValues(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"__complete train --method ":              "A\nB\n:4\n",
+		"__complete graph --loss ":                "huber\nsquared\n:4\n",
+		"__complete graph --dot ":                 "dictionary\ncode\nauthors\nencode\nlearn\n:4\n",
+		"__complete eval --tasks WS-353,SimLex":   "WS-353,SimLex-999\n",
+		"__complete encode --device ":             "auto\ncpu\ncuda\ncuda:all\n:4\n",
+		"__complete train --device ":              "auto\ncpu\ncuda\n:4\n",
+		"__complete export model --format word2v": "word2vec\n",
+	} {
+		if code, stdout, stderr := inProcess(t.Context(), strings.Split(args, " ")...); code != 0 || !strings.Contains(stdout, want) {
+			t.Errorf("%s: exit code %d, %s%s", args, code, stdout, stderr)
+		}
+	}
+	for name := range flagValues {
+		found := false
+		var look func(cmd *cobra.Command)
+		look = func(cmd *cobra.Command) {
+			cmd.Flags().VisitAll(func(f *pflag.Flag) {
+				found = found || name == f.Name || name == cmd.Name()+" "+f.Name
+			})
+			for _, c := range cmd.Commands() {
+				look(c)
+			}
+		}
+		if look(newRoot()); !found {
+			t.Errorf("no command has the flag %s", name)
+		}
+	}
+}
+
+// Every command has a manual page with its flags.
+func TestMan(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if code, _, stderr := inProcess(t.Context(), "man", dir); code != 0 {
+		t.Fatal(stderr)
+	}
+	var check func(cmd *cobra.Command)
+	check = func(cmd *cobra.Command) {
+		page, err := os.ReadFile(filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1"))
+		if err != nil {
+			t.Error(err)
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !strings.Contains(string(page), "--"+f.Name) {
+				t.Errorf("%s: the page lacks --%s", cmd.CommandPath(), f.Name)
+			}
+		})
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() {
+				check(c)
+			}
+		}
+	}
+	check(newRoot())
+}

@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"overcomplete/kernels"
+	"overcomplete/lab/selfcheck"
+	"overcomplete/testonly/clitest"
+	"overcomplete/train"
+)
+
+func TestPrintDevices(t *testing.T) {
+	t.Parallel()
+	old := kernels.GPU{Index: 1, Name: "Tesla T4", Major: 7, Minor: 5, Total: 15 << 30, Driver: "12.4"}
+	for _, tt := range []struct {
+		name   string
+		gpus   []kernels.GPU
+		err    error
+		memory uint64
+		want   string
+	}{
+		{"GPUs", []kernels.GPU{
+			{Index: 0, Name: "NVIDIA H200", Major: 9, Minor: 0, Total: 141 << 30, Driver: "12.4", UUID: "GPU-8932f937-d72c"}, old,
+		}, nil, 5 << 28, "CPU: 3 processors, 1.2 GiB memory, avx2 kernels: it has them\n" +
+			"GPU 0: NVIDIA H200, compute capability 9.0, 141.0 GiB memory, driver for CUDA 12.4, GPU-8932f937-d72c\n" +
+			"GPU 1: Tesla T4, compute capability 7.5, 15.0 GiB memory, driver for CUDA 12.4\n" +
+			old.Usable().Error() + "\n"},
+		{"none", nil, errors.New("GPU unavailable: none is there"), 0, "CPU: 3 processors, avx2 kernels: it has them\nGPU unavailable: none is there\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d, err := findDevices(tt.gpus, tt.err)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.CPU.Processors, d.CPU.Memory, d.CPU.Kernels, d.CPU.Why = 3, tt.memory, "avx2", "it has them"
+			var b strings.Builder
+			if d.print(&b); b.String() != tt.want {
+				t.Errorf("%v\n%swant\n%s", err, &b, tt.want)
+			}
+		})
+	}
+	if reason := old.Usable().Error(); !strings.Contains(reason, "7.5") || !strings.Contains(reason, "8.0") {
+		t.Errorf("a GPU that is too old: %s", reason)
+	}
+}
+
+// devices lists the CPU and all GPUs, or the reason why there are none.
+func TestDevices(t *testing.T) {
+	t.Parallel()
+	gpus, err := kernels.GPUs()
+	if (len(gpus) > 0) != (err == nil) || err != nil && !errors.Is(err, kernels.ErrUnavailable) {
+		t.Fatalf("%d GPUs, error %v", len(gpus), err)
+	}
+	dir, _ := clitest.Sample(t)
+	stdout, stderr := dir.MustRun(t, "devices")
+	if lines := strings.Count(stdout, "\n"); stderr != "" || !strings.HasPrefix(stdout, "CPU: ") || lines < 2 {
+		t.Errorf("%q, standard error %q", stdout, stderr)
+	}
+	if err != nil && !strings.Contains(stdout, err.Error()) {
+		t.Errorf("%q does not say %q", stdout, err)
+	}
+
+	with := func(kernels, line string) (code int, stdout, stderr string) {
+		cmd := dir.Command(strings.Fields(line)...)
+		cmd.Env = append(cmd.Env, "OVERCOMPLETE_CPU="+kernels)
+		return clitest.Output(t, cmd)
+	}
+	if _, stdout, _ := with("generic", "devices"); !strings.Contains(stdout, "generic kernels: OVERCOMPLETE_CPU asks for it\n") {
+		t.Error(stdout)
+	}
+	for _, line := range []string{"devices", "paper train in.txt -o model --device cpu --quiet"} {
+		if code, stdout, stderr := with("mmx", line); code != exitUsage || stdout != "" || !strings.HasPrefix(stderr, `overcomplete: cpu: no such kernels: OVERCOMPLETE_CPU is "mmx"`) {
+			t.Errorf("%s: exit code %d, %q, standard error %q", line, code, stdout, stderr)
+		}
+	}
+
+	stdout, stderr = dir.MustRun(t, "devices --json")
+	var listed struct {
+		CPU         struct{ Processors int }
+		GPUs        []struct{ Name string }
+		Unavailable string `json:"gpus_unavailable"`
+	}
+	if err := json.Unmarshal([]byte(stdout), &listed); err != nil || stderr != "" {
+		t.Fatalf("%v: %s, standard error %q", err, stdout, stderr)
+	}
+	if listed.CPU.Processors != runtime.GOMAXPROCS(0) || listed.GPUs == nil || len(listed.GPUs) != len(gpus) {
+		t.Errorf("%s", stdout)
+	}
+	if (listed.Unavailable == "") != (err == nil) {
+		t.Errorf("unavailable for %q, want %v", listed.Unavailable, err)
+	}
+}
+
+// A failed check asks for a report.
+func TestCheckDevice(t *testing.T) {
+	t.Parallel()
+	c := &deviceCheck{Device: "GPU 0, NVIDIA H200", Precision: "tf32", Size: checkSize, Failed: "encode: two runs have different results", Steps: []selfcheck.Step{
+		{Name: "encode", Objective: 1e-4, Output: 2e-3},
+	}}
+	const want = "GPU 0, NVIDIA H200 failed the check: encode: two runs have different results; don't use it, and report " +
+		"the output of this command with --json, of overcomplete version and of nvidia-smi -q"
+	if err := c.err(); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	for _, err := range []error{train.ErrMemory, kernels.ErrUnavailable} {
+		busy := &deviceCheck{Device: c.Device}
+		if got := busy.setFailed(fmt.Errorf("learn: %w", err)); !errors.Is(got, err) || !isUsage(got) || busy.Failed != "" {
+			t.Errorf("%v: error %v, failed %q", err, got, busy.Failed)
+		}
+	}
+	if err := c.setFailed(train.ErrMemory); err != nil || c.Failed != "encode: two runs have different results" {
+		t.Errorf("error %v, failed %q", err, c.Failed)
+	}
+	var b strings.Builder
+	if c.print(&b); !strings.Contains(b.String(), "encode      1.0e-04   2.0e-03  false       FAILED\n") {
+		t.Error(b.String())
+	}
+	dir, _ := clitest.Sample(t)
+	if code, _, stderr := dir.Run(t, "devices --check --device cpu"); code != exitUsage || !strings.Contains(stderr, "drop --device cpu") {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+	for _, line := range []string{"devices --workers 1", "devices --device cpu --json"} {
+		if code, _, stderr := dir.Run(t, line); code != exitUsage || !strings.Contains(stderr, "has no effect without --check") {
+			t.Errorf("%s: exit code %d, %s", line, code, stderr)
+		}
+	}
+}

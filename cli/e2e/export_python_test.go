@@ -1,0 +1,321 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"overcomplete/internal/csr"
+	"overcomplete/model"
+	"overcomplete/testonly/clitest"
+	"overcomplete/train"
+	"overcomplete/vectors"
+	"overcomplete/vectors/columnar"
+)
+
+// oddWords are legal, and awkward for one program or another.
+var oddWords = []string{
+	"the", "2008", "0.5", "-1e5", "nan", "</s>", "null", ",", "\"", "\"quoted\"", "'", "''", "back\\slash", "\\n", "\\", "100%", "%20", "{}", "a=b:c", "#",
+	"New York", " leading", "trailing ", ". . .", "at name@domain.com", "iphone 4",
+	"a\u00a0b", "\u00a0", "\u2009", "\u3000x", "c\u0085d", "\u2028", "x\u2029", "\x1cx", "\x1f", "\x7f", "\ufeff", "\u200b", "\ufffd",
+	"naïve", "e\u0301", "é", "日本語", "😀", "👩\u200d👩\u200d👧", "\U0010ffff", "שלום", "مرحبا", "\u202eright to left", "ﬁ",
+	strings.Repeat("long", 20_000), strings.Repeat("ж", 1000),
+}
+
+// oddModel returns a model of the odd words. Some have no nonzeros, and the last
+// dimension isn't used.
+func oddModel() *model.Model {
+	const dim, atoms = 5, 30
+	rng := rand.New(rand.NewPCG(7, 8))
+	values := func(n int) (v []float32) {
+		for range n {
+			v = append(v, float32(rng.NormFloat64()))
+		}
+		return v
+	}
+	h := train.Paper()
+	h.Atoms, h.Center = atoms, true
+	training := model.Training{Input: model.Input{Rows: len(oddWords), Dim: dim}, Recipe: h}
+	m := &model.Model{
+		Info:       model.Info{Format: model.FormatVersion, Training: training, Encoding: training.Made()},
+		Codes:      &vectors.Sparse{IDs: oddWords, CSR: vectors.CSR{Rows: len(oddWords), Cols: atoms, Ptr: []int64{0}}},
+		Dictionary: model.Dictionary{Dim: dim, Atoms: values(dim * atoms), Mean: values(dim)},
+	}
+	for i := range oddWords {
+		for k := range atoms - 1 {
+			if i%9 > 0 && rng.IntN(5) == 0 {
+				m.Codes.Index = append(m.Codes.Index, int32(k))
+			}
+		}
+		m.Codes.Ptr = append(m.Codes.Ptr, int64(len(m.Codes.Index)))
+	}
+	m.Codes.Value = values(len(m.Codes.Index))
+	return m
+}
+
+// python returns the Python of OVERCOMPLETE_PYTHON, which has the packages of .ci/requirements.txt. Without it the test
+// is skipped.
+func python(t *testing.T) string {
+	t.Helper()
+	python := os.Getenv("OVERCOMPLETE_PYTHON")
+	if python == "" {
+		t.Skip("set OVERCOMPLETE_PYTHON to a Python with the packages of .ci/requirements.txt")
+	}
+	return python
+}
+
+// runPython runs a script in dir.
+func runPython(t *testing.T, dir clitest.Dir, script string) {
+	t.Helper()
+	cmd := exec.Command(python(t), "-c", script)
+	cmd.Dir = string(dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// exportAll exports a model into the directory it is in, as out.FORMAT. Text has its
+// words escaped.
+func exportAll(t *testing.T, dir clitest.Dir, formats ...string) {
+	t.Helper()
+	for _, format := range formats {
+		line := "export model -o out." + format + " -f " + format
+		if slices.Contains([]string{"glove", "word2vec", "word2vec-binary"}, format) {
+			line += " --escape"
+		}
+		dir.MustRun(t, line)
+	}
+}
+
+// readModel is the beginning of the scripts: what a model directory holds.
+const readModel = `
+import json
+import numpy as np, scipy.sparse
+
+words = open("model/words.txt", encoding="utf8", newline="\n").read().split("\n")[:-1]
+A = scipy.sparse.load_npz("model/codes.npz")
+D = np.load("model/dictionary.npy")
+dense = A.toarray()
+
+def check(name, got, want):
+    assert got.dtype == want.dtype and got.shape == want.shape, (name, got.dtype, got.shape, want.dtype, want.shape)
+    assert (got == want).all(), name
+`
+
+func TestGensimReadsWhatWeWrite(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Save(t, oddModel())
+	exportAll(t, dir, "glove", "word2vec", "word2vec-binary")
+	runPython(t, dir, readModel+`
+from urllib.parse import unquote
+from gensim.models import KeyedVectors
+
+for format, options in ("glove", {"no_header": True}), ("word2vec", {}), ("word2vec-binary", {"binary": True}):
+    v = KeyedVectors.load_word2vec_format("out." + format, **options)
+    assert [unquote(word) for word in v.index_to_key] == words, format
+    check(format, v.vectors, dense)
+
+# Its neighbours are by cosine, without the row of zeros.
+unit = dense.astype(float) / np.maximum(np.linalg.norm(dense.astype(float), axis=1, keepdims=True), 1e-9)
+for i in 1, 40:
+    cosines = unit @ unit[i]
+    cosines[i] = -2
+    best = np.argsort(-cosines)[:5]
+    got = v.most_similar(v.index_to_key[i], topn=5)
+    assert [unquote(word) for word, _ in got] == [words[j] for j in best], got
+    assert np.allclose([s for _, s in got], cosines[best], atol=1e-6)  # gensim's are float32
+`)
+}
+
+// Files written by gensim are read to the last bit.
+func TestReadsWhatGensimWrites(t *testing.T) {
+	t.Parallel()
+	dir := clitest.New(t)
+	d := &vectors.Dense{Dim: 6}
+	rng := rand.New(rand.NewPCG(9, 10))
+	for _, word := range oddWords {
+		d.IDs = append(d.IDs, word)
+		for range d.Dim {
+			d.Data = append(d.Data, float32(rng.NormFloat64()*rng.ExpFloat64()))
+		}
+	}
+	writeWords(t, dir)
+	var numbers bytes.Buffer
+	for _, x := range d.Data {
+		fmt.Fprintln(&numbers, x)
+	}
+	dir.Write(t, "vectors.txt", numbers.Bytes())
+	runPython(t, dir, `
+import numpy as np
+from gensim.models import KeyedVectors
+
+words = open("words.txt", encoding="utf8", newline="\n").read().split("\n")[:-1]
+vectors = np.loadtxt("vectors.txt", dtype=np.float32).reshape(len(words), -1)
+
+def save(name, keep, **options):
+    v = KeyedVectors(vectors.shape[1])
+    v.add_vectors([word for word in words if keep(word)], vectors[[keep(word) for word in words]])
+    v.save_word2vec_format(name, **options)
+
+# A row of text begins with its word; spaces around it are no part of it.
+save("text", lambda word: word == word.strip(" "))
+save("headless", lambda word: word == word.strip(" "), write_header=False)
+save("text.gz", lambda word: word == word.strip(" "))
+# In the binary form a space ends the word.
+save("binary", lambda word: " " not in word, binary=True)
+save("binary.gz", lambda word: " " not in word, binary=True)
+`)
+	for name, keep := range map[string]func(string) bool{
+		"text":      func(word string) bool { return word == strings.Trim(word, " ") },
+		"headless":  func(word string) bool { return word == strings.Trim(word, " ") },
+		"text.gz":   func(word string) bool { return word == strings.Trim(word, " ") },
+		"binary":    func(word string) bool { return !strings.Contains(word, " ") },
+		"binary.gz": func(word string) bool { return !strings.Contains(word, " ") },
+	} {
+		want := &vectors.Dense{Dim: d.Dim}
+		for i, word := range d.IDs {
+			if keep(word) {
+				want.IDs, want.Data = append(want.IDs, word), append(want.Data, d.Row(i)...)
+			}
+		}
+		got, _, err := vectors.Read(t.Context(), []string{dir.Path(name)}, vectors.ReadOptions{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if !slices.Equal(got.IDs, want.IDs) || !slices.Equal(got.Data, want.Data) {
+			t.Errorf("%s: other words or numbers than gensim wrote: %.2000q", name, got.IDs)
+		}
+	}
+}
+
+func TestSafetensorsReadsWhatWeWrite(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Save(t, oddModel())
+	exportAll(t, dir, "safetensors")
+	runPython(t, dir, readModel+`
+from safetensors import safe_open
+from safetensors.numpy import load_file
+
+t = load_file("out.safetensors")
+assert sorted(t) == ["codes.data", "codes.indices", "codes.indptr", "dictionary", "mean", "words"], list(t)
+assert t["words"].tobytes().decode().split("\n")[:-1] == words
+check("dictionary", t["dictionary"], D)
+check("mean", t["mean"], np.load("model/mean.npy"))
+got = scipy.sparse.csr_array((t["codes.data"], t["codes.indices"], t["codes.indptr"]), shape=(len(words), len(D)))
+check("codes", got.toarray(), dense)
+with safe_open("out.safetensors", "np") as f:
+    info = json.loads(f.metadata()["model.json"])
+    assert info == json.load(open("model/model.json", encoding="utf8"))
+    assert list(f.get_slice("dictionary")[3:5].shape) == [2, D.shape[1]]
+`)
+}
+
+// The library's files are read, in each type. All of them hold the numbers exactly.
+func TestReadsWhatSafetensorsWrites(t *testing.T) {
+	t.Parallel()
+	dir := clitest.New(t)
+	want := imported()
+	writeWords(t, dir)
+	runPython(t, dir, `
+import numpy as np
+from safetensors import TensorSpec, serialize_file
+from safetensors.numpy import save_file
+
+text = open("words.txt", "rb").read()
+n = text.count(b"\n")
+x = ((np.arange(4 * n) % 63 - 31) / 8).reshape(n, 4)
+words = np.frombuffer(text, np.uint8)
+for type in "float16", "float32", "float64":
+    save_file({"vectors": x.astype(type), "words": words, "other": x.astype(np.int64)}, type)
+save_file({"model.embed_tokens.weight": x.astype(np.float32), "norm": x[0]}, "list", metadata={"format": "pt"})
+# NumPy has no bfloat16: it is the upper half of a float32.
+half = (x.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+serialize_file({"embeddings": TensorSpec(dtype="bfloat16", shape=[n, 4], data_ptr=half.ctypes.data, data_len=half.nbytes)}, "bfloat16")
+`)
+	for name, list := range map[string]bool{"float16": false, "float32": false, "float64": false, "list": true, "bfloat16": true} {
+		o := vectors.ReadOptions{}
+		if list {
+			o.WordList = dir.Path("words.txt")
+		}
+		got, _, err := vectors.Read(t.Context(), []string{dir.Path(name)}, o)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if !slices.Equal(got.IDs, want.IDs) || got.Dim != want.Dim || !slices.Equal(got.Data, want.Data) {
+			t.Errorf("%s: other words or numbers than safetensors wrote", name)
+		}
+	}
+}
+
+func TestPyArrowReadsWhatWeWrite(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Save(t, oddModel())
+	exportAll(t, dir, "arrow", "parquet")
+
+	// And rows of more than a batch, or of none at all.
+	rng := rand.New(rand.NewPCG(11, 12))
+	large := &vectors.Sparse{CSR: vectors.CSR{Rows: 1000, Cols: 20_000, Ptr: []int64{0}}}
+	for i := range large.Rows {
+		for k := rng.IntN(1 + i%10*4); k < large.Cols; k += 1 + rng.IntN(5*(i%4)+1) {
+			large.Index, large.Value = append(large.Index, int32(k)), append(large.Value, rng.Float32())
+		}
+		large.Ptr = append(large.Ptr, int64(len(large.Index)))
+		large.IDs = append(large.IDs, fmt.Sprint(i))
+	}
+	large.IDs[500] = ""
+	none := &vectors.Sparse{CSR: vectors.CSR{Cols: 7, Ptr: []int64{0}}}
+	for name, codes := range map[string]*vectors.Sparse{"large": large, "none": none} {
+		for ending, write := range map[string]func(io.Writer) error{
+			"npz":     func(w io.Writer) error { return csr.Write(w, &codes.CSR) },
+			"arrow":   func(w io.Writer) error { return columnar.WriteArrow(w, codes) },
+			"parquet": func(w io.Writer) error { return columnar.WriteParquet(w, codes) },
+		} {
+			var b bytes.Buffer
+			if err := write(&b); err != nil {
+				t.Fatal(err)
+			}
+			dir.Write(t, name+"."+ending, b.Bytes())
+		}
+	}
+	runPython(t, dir, readModel+`
+import pyarrow as pa, pyarrow.feather, pyarrow.ipc, pyarrow.parquet
+
+def compare(table, words, want):
+    table.validate(full=True)
+    assert table.column_names == ["word", "indices", "values"]
+    word, indices, values = (f.type for f in table.schema)
+    assert [word, indices.value_type, values.value_type] == [pa.string(), pa.int32(), pa.float32()]
+    assert table.schema.metadata[b"dimensions"] == b"%d" % want.shape[1]
+    assert table["word"].to_pylist() == words
+    indices, values = table["indices"].combine_chunks(), table["values"].combine_chunks()
+    assert indices.offsets == values.offsets
+    got = [a.to_numpy() for a in (values.flatten(), indices.flatten())]
+    check("values", got[0], want.data)
+    check("indices", got[1], want.indices)
+    if len(words):
+        check("offsets", indices.offsets.to_numpy(), want.indptr)
+
+compare(pa.feather.read_table("out.arrow"), words, A)
+compare(pa.parquet.read_table("out.parquet"), words, A)
+
+large, numbers = scipy.sparse.load_npz("large.npz"), [str(i) for i in range(1000)]
+numbers[500] = ""
+assert pa.ipc.open_file("large.arrow").num_record_batches > 1
+f = pa.parquet.ParquetFile("large.parquet")
+assert f.num_row_groups > 1 and f.metadata.num_rows == 1000
+assert sum(f.metadata.row_group(i).num_rows for i in range(f.num_row_groups)) == 1000
+compare(pa.feather.read_table("large.arrow"), numbers, large)
+compare(pa.parquet.read_table("large.parquet"), numbers, large)
+# A column, and a row group, can be read without the others.
+assert pa.parquet.read_table("large.parquet", columns=["values"])["values"].combine_chunks().flatten().to_numpy().sum() == large.data.sum()
+assert f.read_row_group(1)["word"].to_pylist() == numbers[f.metadata.row_group(0).num_rows:][:f.metadata.row_group(1).num_rows]
+
+none = scipy.sparse.load_npz("none.npz")
+compare(pa.feather.read_table("none.arrow"), [], none)
+compare(pa.parquet.read_table("none.parquet"), [], none)
+`)
+}

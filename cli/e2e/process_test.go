@@ -1,0 +1,149 @@
+//go:build unix
+
+package e2e
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"overcomplete/testonly/clitest"
+)
+
+// underShell returns a command that a shell starts after one of its own, such as a limit.
+func underShell(dir clitest.Dir, first string, args ...string) *exec.Cmd {
+	cmd := dir.Command(args...)
+	cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", first + ` && exec "$0" "$@"`}, cmd.Args...)
+	return cmd
+}
+
+// Signals, limits and closed pipes end a command as docs/reference/guarantees.md says.
+func TestProcess(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
+	dir.Write(t, "large.txt", clitest.Text(clitest.Vectors(3000, 20)))
+	before := dir.Tree(t)
+
+	for _, tt := range []struct {
+		name   string
+		signal os.Signal
+		args   string
+	}{
+		{"interrupt", os.Interrupt, "paper train large.txt -o model --epochs 100000"},
+		{"hang up", syscall.SIGHUP, "paper train large.txt -o model --epochs 100000"},
+		{"terminate", syscall.SIGTERM, "paper train large.txt -o old --force --epochs 100000"},
+		{"interrupt authors", os.Interrupt, "paper train large.txt -o model --authors-order --epochs 100000 -k 10"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ended, after := signalled(t, tt.signal, dir.Command(strings.Fields(tt.args+" --progress")...))
+			wantInterrupted(t, ended, after)
+			dir.Unchanged(t, before)
+		})
+	}
+
+	t.Run("hang up under nohup", func(t *testing.T) {
+		defer os.RemoveAll(dir.Path("model"))
+		if ended, _ := signalled(t, syscall.SIGHUP, underShell(dir, `trap "" HUP`, strings.Fields("paper train in.txt -o model --epochs 500 --progress")...)); !ended.Success() {
+			t.Error(ended)
+		}
+		dir.Model(t, "model")
+	})
+
+	// Nobody reads what the program writes.
+	for _, tt := range []struct {
+		name string
+		code int
+		pipe func(cmd *exec.Cmd, w *os.File)
+	}{
+		{"closed standard error", 0, func(cmd *exec.Cmd, w *os.File) { cmd.Stderr = w }},
+		{"closed standard output", clitest.Failed, func(cmd *exec.Cmd, w *os.File) { cmd.Stdout = w }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			defer os.RemoveAll(dir.Path("model"))
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			r.Close()
+			cmd := dir.Command(strings.Fields("paper train in.txt -o model --epochs 3")...)
+			tt.pipe(cmd, w)
+			cmd.Run()
+			if code := cmd.ProcessState.ExitCode(); code != tt.code {
+				t.Errorf("%v, want exit code %d", cmd.ProcessState, tt.code)
+			}
+			dir.Model(t, "model")
+		})
+	}
+
+	t.Run("kill", func(t *testing.T) {
+		signalled(t, os.Kill, dir.Command(strings.Fields("paper train large.txt -o old --force --epochs 100000 --progress")...))
+		dir.Unchanged(t, before)
+	})
+
+	t.Run("interrupt while input is awaited", func(t *testing.T) {
+		cmd := dir.Command("train", "-", "-o", "model")
+		stdin, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// More than a pipe holds: when it is written, some of it has been read.
+		if _, err := io.WriteString(stdin, strings.Repeat("word 1 2 3\n", 20_000)); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Process.Signal(os.Interrupt)
+		cmd.Wait()
+		wantInterrupted(t, cmd.ProcessState, strings.Split(strings.TrimSuffix(stderr.String(), "\n"), "\n"))
+		dir.Unchanged(t, before)
+	})
+}
+
+// signalled runs a training that shows its progress, sends it a signal once it has printed its first
+// epoch, and returns how it ended and the lines that came after that epoch's.
+func signalled(t *testing.T, sig os.Signal, cmd *exec.Cmd) (ended *os.ProcessState, after []string) {
+	t.Helper()
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	sent := false
+	for s := bufio.NewScanner(stderr); s.Scan(); {
+		if sent {
+			after = append(after, s.Text())
+		} else if strings.HasPrefix(s.Text(), "epoch 1/") {
+			sent = true
+			cmd.Process.Signal(sig)
+		}
+	}
+	cmd.Wait()
+	if !sent {
+		t.Fatalf("%s ended before its first epoch: %v", cmd, cmd.ProcessState)
+	}
+	return cmd.ProcessState, after
+}
+
+// wantInterrupted checks how a program ended after a signal, and the lines that
+// it wrote to standard error.
+func wantInterrupted(t *testing.T, state *os.ProcessState, lines []string) {
+	t.Helper()
+	if state.ExitCode() != clitest.Interrupted {
+		t.Errorf("%v, want exit code %d", state, clitest.Interrupted)
+	}
+	const want = "overcomplete: interrupted, no file was written"
+	if len(lines) == 0 || lines[len(lines)-1] != want || strings.Count(strings.Join(lines, "\n"), "overcomplete: ") != 1 {
+		t.Errorf("standard error after the signal: %q", lines)
+	}
+}

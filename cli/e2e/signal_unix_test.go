@@ -1,0 +1,181 @@
+//go:build unix
+
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"overcomplete/testonly/clitest"
+)
+
+// The first signal ends a command that waits for somebody else: for a pipe to be written
+// to, or its own output to be read.
+func TestSignalEndsWaiting(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
+	dir.MustRun(t, "intrusion make X=in.txt -n 4 -o test.tsv")
+	dir.Write(t, "pairs.txt", []byte("word0 word1 1\n"))
+	if err := syscall.Mkfifo(dir.Path("pipe"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	before := withoutPipe(t, dir)
+	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
+
+	// Commands that read the pipe. Once it has been opened, they do.
+	for i, args := range []string{
+		"paper train pipe -o model",
+		"encode old pipe -o new --quiet",
+		"top pipe",
+		"eval old --wordsim pipe",
+		"eval old --labelled mine=pipe,in.txt",
+		"eval pipe --wordsim pairs.txt",
+		"intrusion make X=pipe -o other.tsv",
+		"intrusion score pipe test.tsv",
+		"intrusion score test.key.json pipe",
+		"intrusion auto old --input pipe --reference in.txt",
+	} {
+		t.Run(args, func(t *testing.T) {
+			cmd := dir.Command(strings.Fields(args)...)
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			signalAtPipe(t, cmd, dir.Path("pipe"), signals[i%len(signals)])
+			checkInterrupted(t, cmd, &stderr)
+		})
+	}
+	if changed := before.Differences(withoutPipe(t, dir)); changed != nil {
+		t.Errorf("changed files: %q", changed)
+	}
+
+	// Commands that write more than a pipe holds; only the beginning is read.
+	dir.Write(t, "large.txt", clitest.Text(clitest.Vectors(3000, 20)))
+	dir.MustRun(t, "paper train large.txt -o large --epochs 1")
+	for i, args := range []string{
+		"export large -f glove -o -",
+		"export large -f csr -o -",
+		"explain large word0 word1 word2 --neighbours 3000 --dimensions 0 -n 3000",
+		"top large --dimensions 400 -n 3000 --json",
+	} {
+		t.Run(args, func(t *testing.T) {
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			cmd := dir.Command(strings.Fields(args)...)
+			cmd.Stdout = w
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			w.Close()
+			if _, err := io.ReadFull(r, make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+			cmd.Process.Signal(signals[i%len(signals)])
+			defer time.AfterFunc(time.Minute, func() { cmd.Process.Kill() }).Stop()
+			cmd.Wait()
+			checkInterrupted(t, cmd, &stderr)
+		})
+	}
+}
+
+// withoutPipe returns the tree of the current directory except the pipe, which can't be read.
+func withoutPipe(t *testing.T, dir clitest.Dir) clitest.Tree {
+	t.Helper()
+	if err := os.Rename(dir.Path("pipe"), dir.Path("../pipe")); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Rename(dir.Path("../pipe"), dir.Path("pipe"))
+	return dir.Tree(t)
+}
+
+// signalAtPipe runs a command, and sends it a signal when it has opened a pipe to read it.
+// Then, or if it ends before, it ends within a minute.
+func signalAtPipe(t *testing.T, cmd *exec.Cmd, pipe string, sig os.Signal) {
+	t.Helper()
+	link := filepath.Join(t.TempDir(), "pipe") // that is there if the command removes the pipe
+	if err := os.Link(pipe, link); err != nil {
+		t.Fatal(err)
+	}
+	pipe = link
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan *os.File)
+	go func() {
+		cmd.Wait()
+		r, _ := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0) // nobody else may have opened it
+		ended <- r
+	}()
+	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // which waits for who reads
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	cmd.Process.Signal(sig)
+	defer time.AfterFunc(time.Minute, func() { cmd.Process.Kill() }).Stop()
+	r := <-ended
+	r.Close()
+}
+
+// checkInterrupted checks how a command has ended after a signal.
+func checkInterrupted(t *testing.T, cmd *exec.Cmd, stderr *bytes.Buffer) {
+	t.Helper()
+	if code := cmd.ProcessState.ExitCode(); code != clitest.Interrupted {
+		t.Errorf("%v, want exit code %d", cmd.ProcessState, clitest.Interrupted)
+	}
+	if !strings.HasPrefix(stderr.String(), "overcomplete: interrupted") || strings.Count(stderr.String(), "\n") != 1 {
+		t.Errorf("standard error: %s", stderr)
+	}
+}
+
+// The second signal ends the program where the first one lets it go on: a training with
+// checkpoints to the end of its epoch, which takes far longer here than a signal.
+func TestSecondSignal(t *testing.T) {
+	t.Parallel()
+	dir := clitest.New(t)
+	dir.Write(t, "in.txt", clitest.Text(clitest.Vectors(1000, 20)))
+	cmd := dir.Command(strings.Fields("paper train in.txt -o model -k 1000 --epochs 100000 --dictionary-steps 1000 --checkpoint 1h --progress")...)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := bufio.NewScanner(stderr)
+	for said.Scan() && !strings.HasPrefix(said.Text(), "epoch 1/") {
+	}
+	ended := make(chan bool)
+	go func() {
+		for said.Scan() {
+		}
+		cmd.Wait()
+		close(ended)
+	}()
+	// How many come before the first one is taken note of is chance.
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	for going := true; going; {
+		cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-ended:
+			going = false
+		case <-again.C:
+		}
+	}
+	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGTERM {
+		t.Error(cmd.ProcessState)
+	}
+}

@@ -1,0 +1,326 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"overcomplete/encode"
+	"overcomplete/interpret"
+	"overcomplete/model"
+	"overcomplete/testonly/clitest"
+	"overcomplete/testonly/encodetest"
+	"overcomplete/vectors"
+)
+
+// checkEncoding compares a model's codes and metrics with the formulas in float64.
+func checkEncoding(t *testing.T, dir clitest.Dir, name string, d *vectors.Dense, want model.Encoding) {
+	t.Helper()
+	m := dir.Model(t, name)
+	e := m.Info.Encoding
+	if e == nil {
+		t.Fatal("model.json says nothing of the encoding")
+	}
+	if got := (model.Encoding{Lambda: e.Lambda, Steps: e.Steps, Nonzeros: e.Nonzeros, Gap: e.Gap}); !reflect.DeepEqual(got, want) {
+		t.Errorf("encoded by %+v, want %+v", got, want)
+	}
+	if want := map[bool]int{true: encode.SearchVersion}[e.Gap == 0]; e.Search != want {
+		t.Errorf("version %d of the search, want %d", e.Search, want)
+	}
+	if !slices.Equal(m.Codes.IDs, d.IDs) || m.Info.Encoding.Input.Rows != d.Len() {
+		t.Fatalf("%d words, want %d", len(m.Codes.IDs), d.Len())
+	}
+	nonnegative := m.Info.Training.Recipe.Base().Method == "B"
+	o := encode.Options{Lambda: e.Lambda, Nonnegative: nonnegative, Steps: e.Steps, Nonzeros: e.Nonzeros}
+	dictionary := make([]float64, len(m.Dictionary.Atoms))
+	for i, x := range m.Dictionary.Atoms {
+		dictionary[i] = float64(x)
+	}
+	var loss, l1 float64
+	for i := range m.Codes.IDs {
+		y, a := make([]float64, d.Dim), make([]float64, m.Codes.Cols)
+		for j, x := range d.Row(i) {
+			if y[j] = float64(x); m.Dictionary.Mean != nil {
+				y[j] -= float64(m.Dictionary.Mean[j])
+			}
+		}
+		index, value := m.Codes.Row(i)
+		for n, k := range index {
+			a[k] = float64(value[n])
+			l1 += math.Abs(a[k])
+		}
+		if e.Gap > 0 {
+			// The program sees gaps in float32, to parts in a million.
+			if objective, gap := encodetest.Objective(y, dictionary, a, e.Lambda, nonnegative); gap > (e.Gap+1e-6)*objective {
+				t.Errorf("word %d: gap %v of an objective of %v", i, gap, objective)
+			}
+		} else {
+			for k, want := range encodetest.Code(y, dictionary, o) {
+				// Steps in float32 add up to a part in 10⁵ of codes near 1.
+				if math.Abs(a[k]-want) > 1e-5 {
+					t.Fatalf("word %d: code %d is %v, want %v", i, k, a[k], want)
+				}
+			}
+		}
+		for _, r := range encodetest.Residual(y, dictionary, a) {
+			loss += r * r
+		}
+	}
+	words := float64(d.Len())
+	for _, v := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"error", e.Error, loss / words},
+		{"mean |a|", e.L1, l1 / words},
+		{"objective", e.Objective, loss/words + e.Lambda*l1/words},
+		{"sparsity", e.Sparsity, 1 - float64(m.Codes.Nonzeros())/words/float64(m.Codes.Cols)},
+	} {
+		// Residuals of float32 codes, subtracted in float32.
+		if math.Abs(v.got-v.want) > 1e-6*(1+v.want) {
+			t.Errorf("%s is %v, the codes have %v", v.name, v.got, v.want)
+		}
+	}
+}
+
+func TestEncode(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "paper train in.txt -o a --center --lambda 0.7 --epochs 10")
+	dir.MustRun(t, "paper train in.txt -o b --method B --epochs 10")
+	d := clitest.Vectors(200, 8) // the first 60 were trained on
+	dir.Write(t, "new.txt", clitest.Text(d))
+	density := func(name string) int {
+		m := dir.Model(t, name)
+		return int(math.Round(float64(m.Codes.Nonzeros()) / float64(m.Codes.Rows)))
+	}
+	for _, c := range []struct {
+		args string
+		want model.Encoding
+	}{
+		{"a new.txt", model.Encoding{Lambda: 0.7, Steps: 16, Nonzeros: density("a")}},
+		{"b new.txt", model.Encoding{Lambda: 0.5, Steps: 16, Nonzeros: density("b")}},
+		{"a new.txt --encode-steps 5 --nonzeros 4 --lambda 0.2", model.Encoding{Lambda: 0.2, Steps: 5, Nonzeros: 4}},
+		{"b new.txt --nonzeros 1 --lambda 0", model.Encoding{Steps: 16, Nonzeros: 1}},
+		{"a new.txt --exact", model.Encoding{Lambda: 0.7, Gap: 1e-4}},
+		{"b new.txt --exact --gap 0.01 --lambda 0.3", model.Encoding{Lambda: 0.3, Gap: 0.01}},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			stdout, stderr := dir.MustRun(t, "encode "+c.args+" -o out --force --json")
+			checkEncoding(t, dir, "out", d, c.want)
+			var printed struct {
+				Model string
+				model.Info
+			}
+			if err := json.Unmarshal([]byte(stdout), &printed); err != nil {
+				t.Fatal(err)
+			}
+			if m := dir.Model(t, "out"); printed.Model != "out" || !reflect.DeepEqual(printed.Info, m.Info) {
+				t.Errorf("printed %s, model.json has %+v", stdout, m.Info)
+			}
+			if !regexp.MustCompile(`^encoding on the CPU\n200 words in .+\n$`).MatchString(stderr) {
+				t.Errorf("on standard error %q", stderr)
+			}
+			trained := dir.Model(t, c.args[:1])
+			got := dir.Model(t, "out")
+			if !slices.Equal(got.Dictionary.Atoms, trained.Dictionary.Atoms) || !slices.Equal(got.Dictionary.Mean, trained.Dictionary.Mean) {
+				t.Error("the dictionary or the mean is not the model's")
+			}
+			if !reflect.DeepEqual(got.Info.Training, trained.Info.Training) {
+				t.Error("what model.json says of the training is not what the model's does")
+			}
+		})
+	}
+
+	// The output of encode is a model to encode with.
+	dir.MustRun(t, "encode a new.txt -o out --force --nonzeros 4")
+	dir.MustRun(t, "encode out new.txt -o again")
+	checkEncoding(t, dir, "again", d, model.Encoding{Lambda: 0.7, Steps: 16, Nonzeros: 4})
+
+	stdout, stderr := dir.MustRun(t, "encode a new.txt -o out --force --exact --quiet")
+	if !strings.HasPrefix(stdout, "out: 200 words × 80 sparse dimensions\n") || !strings.Contains(stdout, "largest duality gap") || stderr != "" {
+		t.Errorf("printed %q, and on standard error %q", stdout, stderr)
+	}
+}
+
+// Repeated words are all encoded; malformed rows, which zeros are, are dropped
+// where that is asked for.
+func TestEncodeOddRows(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "paper train in.txt -o a -k 20 --epochs 3")
+	dir.Write(t, "odd.txt", []byte("x 1 2 3 4 5 6 7 8\nx 8 7 6 5 4 3 2 1\nnull 0 0 0 0 0 0 0 0\ny 1 1 1 1 1 1 1 1\n"))
+	_, stderr := dir.MustRun(t, "encode a odd.txt -o out --skip-bad --max-rows 3")
+	if m := dir.Model(t, "out"); !slices.Equal(m.Codes.IDs, []string{"x", "x", "y"}) || !strings.Contains(stderr, `malformed rows dropped: 1 (odd.txt:3: word "null": all numbers are zero)`) {
+		t.Errorf("words %q, on standard error %s", m.Codes.IDs, stderr)
+	}
+	cmd := dir.Command(strings.Fields("encode a - -o piped --skip-bad --max-rows 3")...)
+	cmd.Stdin = bytes.NewReader(dir.Read(t, "odd.txt"))
+	if code, _, stderr := clitest.Output(t, cmd); code != 0 || dir.Learned(t, "piped") != dir.Learned(t, "out") {
+		t.Errorf("standard input is encoded otherwise: exit code %d, %s", code, stderr)
+	}
+}
+
+// manyVectors makes an input of several blocks.
+func manyVectors(t *testing.T, dir clitest.Dir, words int) {
+	t.Helper()
+	d := &vectors.Dense{Dim: 4}
+	rng := rand.New(rand.NewPCG(7, 8))
+	for i := range words {
+		d.IDs = append(d.IDs, fmt.Sprintf("w%d", i))
+		for range d.Dim {
+			d.Data = append(d.Data, float32(rng.NormFloat64()))
+		}
+	}
+	dir.Write(t, "many.txt", clitest.Text(d))
+}
+
+// Shards merge into the very files of a single run, whatever their order and
+// number, even where there are more than blocks.
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	dir := clitest.New(t)
+	manyVectors(t, dir, 3*encode.Block+100)
+	dir.MustRun(t, "paper train many.txt -o model --epochs 2 -k 9 --max-rows 500 --center")
+	for _, flags := range []string{"", "--exact --gap 1e-5"} {
+		stdout, _ := dir.MustRun(t, "encode model many.txt -o whole --force --workers 1 "+flags)
+		want := clitest.Dir(dir.Path("whole")).Tree(t)
+		for _, of := range []int{1, 2, 3, 6} {
+			var shards []string
+			for i := range of {
+				shard := fmt.Sprintf("part%dof%d", i+1, of)
+				dir.MustRun(t, fmt.Sprintf("encode model many.txt -o %s --force --shard %d/%d %s", shard, i+1, of, flags))
+				shards = append([]string{shard}, shards...)
+				dir.Model(t, shard) // is a model too
+			}
+			merged, _ := dir.MustRun(t, "merge "+strings.Join(shards, " ")+" -o all --force")
+			if got := clitest.Dir(dir.Path("all")).Tree(t); !reflect.DeepEqual(got, want) {
+				for name := range want {
+					if got[name] != want[name] {
+						t.Errorf("%d shards, %q: %s differs", of, flags, name)
+					}
+				}
+			}
+			if merged[strings.Index(merged, ":"):] != stdout[strings.Index(stdout, ":"):] {
+				t.Errorf("merge prints\n%s, encode\n%s", merged, stdout)
+			}
+		}
+	}
+}
+
+// A shard without rows says that it has none, and a model of other loss that codes
+// are of the squared one. Words that miss their gap are counted, and some named.
+func TestEncodeSays(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "paper train in.txt -o a --epochs 2 -k 20 --loss huber --huber-delta 0.3")
+	stdout, stderr := dir.MustRun(t, "encode a in.txt -o empty --shard 2/2 --quiet")
+	if want := "empty: 0 words × 20 sparse dimensions\n  shard 2/2 has no rows: the input has 60, in blocks of 8192\n"; stdout != want {
+		t.Errorf("of an empty shard is printed %q, want %q", stdout, want)
+	}
+	note := "trained with the loss huber, encoded with the squared loss\n"
+	if stderr != "a: "+note {
+		t.Errorf("on standard error %q", stderr)
+	}
+
+	dir.MustRun(t, "encode a in.txt -o shard --shard 1/1 --exact")
+	info := string(dir.Read(t, "shard/model.json"))
+	for _, tt := range []struct{ encoding, shard, want string }{
+		{`"unreached": 6, "unreached_ids": ["word0", "word3"]`, `"unreached_rows": [0, 3]`, `rows above the duality gap of 0.0001: 6 ("word0", "word3", …)`},
+		{`"unreached": 1, "unreached_ids": ["word0"]`, `"unreached_rows": [0]`, `rows above the duality gap of 0.0001: 1 ("word0")`},
+	} {
+		changed := strings.Replace(info, `"shard": {`, tt.encoding+`, "shard": {`+tt.shard+`,`, 1)
+		dir.Write(t, "shard/model.json", []byte(changed))
+		if _, stderr := dir.MustRun(t, "merge shard -o merged --force"); stderr != "warning: "+tt.want+"\n" {
+			t.Errorf("on standard error %q, want %q", stderr, tt.want)
+		}
+	}
+}
+
+func TestEncodeRefuses(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	badInputs(t, dir)
+	dir.MustRun(t, "paper train in.txt -o a --epochs 1 -k 20")
+	dir.Write(t, "short.vec", []byte("x 1 2 3\ny 1 2 4\n"))
+	dir.Write(t, "nil.txt", []byte("x 1 2 3 4 5 6 7 8\nnull 0 0 0 0 0 0 0 0\n"))
+	dir.Write(t, "huge.txt", []byte("x 1 2 3 4 5 6 7 8\nhuge 3e38 -3e38 3e38 1 1 1 1 1\n"))
+	dir.MustRun(t, "encode a in.txt -o s1 --shard 1/2")
+	dir.MustRun(t, "encode a in.txt -o s2 --shard 2/2")
+	dir.MustRun(t, "encode a in.txt -o s3 --shard 1/3")
+	spoiled := func(name, file string, change func(data []byte) []byte) {
+		t.Helper()
+		if err := os.CopyFS(dir.Path(name), os.DirFS(dir.Path("s1"))); err != nil {
+			t.Fatal(err)
+		}
+		dir.Write(t, name+"/"+file, change(dir.Read(t, name+"/"+file)))
+	}
+	spoiled("flipped", "codes.npz", func(b []byte) []byte { b[200] ^= 1; return b })
+	spoiled("future", "model.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"format": 1`, `"format": 9`, 1)) })
+	spoiled("gpu", "model.json", func(b []byte) []byte {
+		training, encoding, _ := strings.Cut(string(b), `"encoding"`)
+		return []byte(training + `"encoding"` + regexp.MustCompile(`"cpu \w+"`).ReplaceAllString(encoding, `"cuda"`))
+	})
+	spoiled("zero", "dictionary.npy", func(b []byte) []byte { clear(b[128:]); return b })
+	before := dir.Tree(t)
+	for _, tt := range []struct {
+		args string
+		want []string
+	}{
+		{"encode a short.vec -o out --quiet", []string{"short.vec: vectors differ in length from the dictionary's atoms (got 3 numbers, want 8)"}},
+		{"encode a nil.txt -o out --quiet", []string{`nil.txt:2: word "null": all numbers are zero`}},
+		{"encode a huge.txt -o out --quiet", []string{`"huge": the vector is too large`}},
+		{"encode a nan.txt -o out --quiet", []string{"nan.txt:7: ", `"word6"`, "NaN"}},
+		{"encode nowhere in.txt -o out", []string{"nowhere: no such file or directory"}},
+		{"encode future in.txt -o out", []string{"future: model.json: format version is 9, want 1"}},
+		{"encode zero in.txt -o out", []string{"zero: nothing can be encoded: the dictionary is zero"}},
+		{"encode a in.txt -o a", []string{"a: already exists", "--force"}},
+		{"encode a in.txt -o out --encode-steps 0", []string{"--encode-steps is 0"}},
+		{"encode a in.txt -o out --nonzeros 81", []string{"--nonzeros is 81, and a has 20 dimensions"}},
+		{"encode a in.txt -o out --lambda -1", []string{"--lambda is -1"}},
+		{"encode a in.txt -o out --gap 0.1", []string{"--gap requires --exact"}},
+		{"encode a in.txt -o out --exact --encode-steps 9", []string{"--encode-steps"}},
+		{"encode a in.txt -o out --exact --nonzeros 4", []string{"--nonzeros"}},
+		{"encode a in.txt -o out --exact --lambda 0", []string{"--exact needs", "--lambda"}},
+		{"encode a in.txt -o out --shard 0/2", []string{`--shard is "0/2"`}},
+		{"encode a in.txt -o out --device cuda --exact", []string{"--exact runs on the CPU only", "--device cuda"}},
+
+		{"merge s1 -o out", []string{"shard 2 of 2 is missing"}},
+		{"merge flipped s2 -o out", []string{"flipped: codes.npz: "}},
+		{"merge s1 s2 s1 -o out", []string{"s1: repeats shard 1 of 2 in s1"}},
+		{"merge s2 s3 -o out", []string{"s3: differs from s2 in its number of shards"}},
+		{"merge gpu s2 -o out", []string{"s2: differs from gpu in its kind of processor (got cpu "}},
+		{"merge a s2 -o out", []string{"a: is not a shard"}},
+		{"merge s1 s2 -o a", []string{"a: already exists"}},
+	} {
+		checkRefused(t, dir, tt.args, tt.want, before)
+	}
+}
+
+// If the model can't be saved, the labels of the model in its place remain.
+func TestLabelsOfAnotherStay(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "train in.txt -o model -k 20 --sparsity 0.8 --quiet")
+	m := dir.Model(t, "model")
+	precious := []interpret.Label{{ID: 3, Name: "precious"}}
+	file := dir.Path("model/labels.json")
+	if _, err := interpret.ChangeLabels(t.Context(), file, 20, precious, func() error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	m.Labels = []byte("[]\n")
+	if err := m.Save(dir.Path("model"), false); err == nil {
+		t.Error("saved")
+	}
+	if got, err := interpret.ReadLabels(file, 20); err != nil || got[0].Name != "precious" {
+		t.Errorf("labels are %v, error %v", got, err)
+	}
+}

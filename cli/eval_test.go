@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"overcomplete/lab/eval"
+	"overcomplete/testonly/clitest"
+	"overcomplete/testonly/evaltest"
+	"overcomplete/vectors"
+)
+
+// evalDir makes a directory with vectors in x.txt and the tasks' data in data.
+func evalDir(t *testing.T) (clitest.Dir, *vectors.Dense) {
+	t.Helper()
+	data, x := evaltest.Write(t)
+	dir := clitest.New(t)
+	if err := os.Rename(data, dir.Path("data")); err != nil {
+		t.Fatal(err)
+	}
+	dir.Write(t, "x.txt", clitest.Text(x))
+	return dir, x
+}
+
+func TestEval(t *testing.T) {
+	t.Parallel()
+	dir, _ := evalDir(t)
+	dir.MustRun(t, "paper train x.txt -o a --lambda 0.1 --epochs 5 --quiet")
+	dir.MustRun(t, "paper train x.txt -o b --lambda 0.1 --epochs 5 --method B --quiet")
+	dir.MustRun(t, "export b -f binary -o b.npz")
+	dir.Write(t, "spam.txt", []byte(strings.Repeat("yes\taa ab ac\nno\tba bb\n", 10)))
+	const specs = "x.txt a b b:binary thresh1:x.txt thresh2:x.txt"
+	stdout, stderr := dir.MustRun(t, "eval "+specs+" --data data --json --wordsim data/wordsim/EN-WS-353-ALL.txt --labelled spam=spam.txt,spam.txt")
+	var got struct {
+		Rows []struct {
+			Name  string
+			Tasks map[string]struct{ Score float64 }
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	scores := map[string]string{}
+	for i, name := range strings.Fields(specs) {
+		row := got.Rows[i]
+		if row.Name != name {
+			t.Errorf("row %d is %s, want %s", i, row.Name, name)
+		}
+		for _, task := range append(eval.PaperTasks(), "EN-WS-353-ALL", "spam") {
+			if _, ok := row.Tasks[task]; !ok {
+				t.Errorf("%s has no %s", name, task)
+			}
+		}
+		if row.Tasks["EN-WS-353-ALL"] != row.Tasks["WS-353"] || row.Tasks["spam"].Score != 100 {
+			t.Errorf("%s: %+v", name, row.Tasks)
+		}
+		scores[name] = fmt.Sprint(row.Tasks)
+		if !strings.Contains(stderr, "evaluated "+name+" in ") {
+			t.Errorf("no word of %s in\n%s", name, stderr)
+		}
+	}
+	if scores["b"] == scores["b:binary"] || scores["a"] == scores["x.txt"] {
+		t.Error("what should differ is the same")
+	}
+
+	for flag, want := range map[string]string{"": "x.txt  ", "--markdown": "| x.txt |"} {
+		stdout, stderr := dir.MustRun(t, "eval x.txt --data data --tasks SimLex-999,NP --quiet "+flag)
+		if !strings.Contains(stdout, want) || !strings.Contains(stdout, "Average over SimLex-999, NP.") || stderr != "" {
+			t.Errorf("%s prints\n%s\nand on standard error\n%s", flag, stdout, stderr)
+		}
+	}
+}
+
+func TestEvalUsage(t *testing.T) {
+	t.Parallel()
+	dir, _ := evalDir(t)
+	dir.MustRun(t, "paper train x.txt -o a --epochs 1 --quiet")
+	if err := os.Rename(dir.Path("data/trec"), dir.Path("data/elsewhere")); err != nil {
+		t.Fatal(err)
+	}
+	dir.Write(t, "bad.txt", []byte("a b 1\na b c d\n"))
+	dir.Write(t, "NP.tsv", []byte("a b 1\n"))
+	dir.Write(t, "one.txt", []byte(strings.Repeat("yes\taa ab ac\nno\tba bb\n", 10)))
+	dir.Write(t, "few.txt", []byte("yes\taa\nno\tba\n"))
+	for _, tt := range []struct {
+		args string
+		want string
+	}{
+		{"eval x.txt --data data", "data/trec/raw.TREC.train: no such file or directory: task TREC needs it; docs/results/evaluation.md lists"},
+		{"eval x.txt", "the paper's tasks need --data"},
+		{"eval x.txt --labelled SST=one.txt,one.txt", "task SST: the name is taken"},
+		{"eval x.txt --wordsim NP.tsv", "task NP: the name is taken"},
+		{"eval x.txt --labelled few=few.txt,one.txt", "few.txt: with 1 texts held out, all training texts of few have the label"},
+		{"eval x.txt a none.txt --labelled ours=one.txt,one.txt", "none.txt: "},
+		{"eval x.txt --data data --tasks WS-353,OTHER", `--tasks has "OTHER"`},
+		{"eval x.txt --data data --tasks=", "no tasks"},
+		{"eval x.txt --data data --tasks NP,NP", "NP is given twice"},
+		{"eval x.txt --data data --tasks NP --wordsim bad.txt", "bad.txt:2: 4 fields"},
+		{"eval x.txt --data data --tasks NP --labelled spam=x.txt", "--labelled is"},
+		{"eval x.txt --data data --tasks NP --json --markdown", "one of --markdown and --json"},
+		{"eval none.txt --data data --tasks NP", "none.txt: "},
+		{"eval a:binary --data data --tasks NP", "a:binary: binary vectors require a model of method B"},
+		{"eval data --data data --tasks NP", "data: not a model"},
+		{"eval thresh1:a --data data --tasks NP", "a: "},
+	} {
+		code, stdout, stderr := dir.Run(t, tt.args)
+		if code != exitUsage || stdout != "" || !strings.Contains(filepath.ToSlash(stderr), tt.want) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: exit code %d, %q on standard output, want %q in\n%s", tt.args, code, stdout, tt.want, stderr)
+		}
+	}
+}
+
+// Finished rows are printed, interrupted or not.
+func TestEvalInterrupted(t *testing.T) {
+	t.Parallel()
+	dir, _ := evalDir(t)
+	for _, flag := range []string{"", "--json"} {
+		cmd := dir.Command(strings.Fields("eval x.txt thresh1:x.txt thresh2:x.txt --data data --tasks NP " + flag)...)
+		code, stdout, stderr := clitest.Output(t, interruptedAt(cmd, 1, "evaluated x.txt"))
+		if code != exitInterrupted {
+			t.Errorf("exit code %d", code)
+		}
+		if got := stdout; !strings.Contains(got, "x.txt") || strings.Contains(got, "thresh") {
+			t.Errorf("printed\n%s", got)
+		}
+		if got := stderr; !strings.Contains(got, "interrupted; the table has the vectors that were finished") {
+			t.Errorf("standard error has\n%s", got)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"overcomplete/testonly/clitest"
+)
+
+// The command prints where the page is, serves it, and ends with exit code 0 when interrupted.
+func TestExplore(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
+	ctx, cancel := context.WithCancel(t.Context())
+	stdout, print := io.Pipe()
+	var stderr bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{"explore", dir.Path("old"), "--port", "0"}, print, &stderr)
+		print.Close()
+	}()
+	address, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.Get(strings.TrimSpace(address) + "data/model")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var about struct {
+		Name  string
+		Words int
+	}
+	err = json.NewDecoder(response.Body).Decode(&about)
+	response.Body.Close()
+	if err != nil || about.Name != "old" || about.Words != 60 {
+		t.Errorf("got %+v, %v", about, err)
+	}
+	cancel()
+	if code := <-ended; code != 0 || stderr.Len() > 0 {
+		t.Errorf("exit code %d, %q on standard error", code, &stderr)
+	}
+}
+
+// A server that listens everywhere prints an address that a browser can open.
+func TestExploreEverywhere(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
+	for _, host := range []string{"0.0.0.0", "::"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		var address string
+		stdout := writerFunc(func(p []byte) (int, error) {
+			address = string(p)
+			cancel()
+			return len(p), nil
+		})
+		var stderr bytes.Buffer
+		if code := run(ctx, []string{"explore", dir.Path("old"), "--host", host, "--port", "0"}, stdout, &stderr); code != 0 {
+			t.Errorf("%s: exit code %d, %s", host, code, &stderr)
+		}
+		if !strings.HasPrefix(stderr.String(), "warning: the page at ") || strings.Count(stderr.String(), "\n") != 1 {
+			t.Errorf("%s: %q on standard error", host, &stderr)
+		}
+		if !strings.HasPrefix(address, "http://127.0.0.1:") {
+			t.Errorf("%s: printed %q", host, address)
+		}
+	}
+}
+
+// --open gives the page's address to the desktop's opener.
+func TestExploreOpens(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs xdg-open")
+	}
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
+	dir.Write(t, "xdg-open", []byte("#!/bin/sh\necho \"$1\" > "+dir.Path("opened")+"\n"))
+	if err := os.Chmod(dir.Path("xdg-open"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir.Path("")+":"+os.Getenv("PATH"))
+	ctx, cancel := context.WithCancel(t.Context())
+	dir.Write(t, "opened", nil)
+	var address string
+	go func() {
+		defer cancel()
+		for range 10_000 {
+			if text, _ := os.ReadFile(dir.Path("opened")); len(text) > 0 {
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	stdout := writerFunc(func(p []byte) (int, error) {
+		address = string(p)
+		return len(p), nil
+	})
+	var stderr bytes.Buffer
+	if code := run(ctx, []string{"explore", dir.Path("old"), "--port", "0", "--open"}, stdout, &stderr); code != 0 {
+		t.Errorf("exit code %d, %s", code, &stderr)
+	}
+	if opened := string(dir.Read(t, "opened")); opened != address {
+		t.Errorf("opened %q, want %q", opened, address)
+	}
+}
+
+// --embed adds the texts that are nearest to the vector of a query; a command that ends is reported.
+func TestExploreEmbeds(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs a shell")
+	}
+	t.Parallel()
+	dir := textsModel(t)
+	for command, want := range map[string]string{
+		`while read text; do [ "$text" = '"money?"' ] && echo '[0, 1]'; done`: `"nearest":[{"word":"d4","cosine":1,`,
+		"read text; echo '[0]'": `"failure":"the command of --embed wrote 1 numbers, want 2"`,
+		"read text; echo no":    `"failure":"the command of --embed wrote no vector: `,
+		"exit":                  `"failure":"the command of --embed has ended`,
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		stdout, print := io.Pipe()
+		ended := make(chan int, 1)
+		go func() {
+			ended <- run(ctx, []string{"explore", dir.Path("model"), "--port", "0", "--embed", command}, print, io.Discard)
+			print.Close()
+		}()
+		address, err := bufio.NewReader(stdout).ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.Get(strings.TrimSpace(address) + "data/query?query=money%3F")
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(body), want) || !strings.Contains(string(body), `"words":["d5","d7"]`) {
+			t.Errorf("%s: %s, %v\n%s, want %s", command, response.Status, err, body, want)
+		}
+		cancel()
+		if code := <-ended; code != 0 {
+			t.Errorf("%s: exit code %d", command, code)
+		}
+	}
+}
+
+func TestExploreRefuses(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
+	for name, file := range map[string]string{"named": "labels.json", "scored": "intrusion.json"} {
+		dir.MustRun(t, "paper train in.txt --epochs 1 -o "+name)
+		dir.Write(t, name+"/"+file, []byte(`[{"dimension": 1000, "name": "a"}]`))
+	}
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"old", "--host", ""}, "--host is empty"},
+		{[]string{"old", "--port", "65536"}, "--port is 65536, want 0 to 65535"},
+		{[]string{"old", "--export", "page.html", "--words", "word1", "--frame"}, "--frame is for serving; drop it, or --export"},
+		{[]string{"old", "--export", "", "--words", "word1"}, "--export is empty"},
+		{[]string{"old", "--export", "-", "--words", "word1"}, "--export writes a file, not standard output"},
+		{[]string{"named", "--port", "0"}, "labels.json: no dimension 1000"},
+		{[]string{"scored", "--port", "0"}, "intrusion.json: "},
+		{[]string{"in.txt", "--port", "0"}, "in.txt: not a model (got a file, want a directory with model.json)"},
+	} {
+		code, stdout, stderr := clitest.Output(t, dir.Command(append([]string{"explore"}, tt.args...)...))
+		if code != exitUsage || stdout != "" || !strings.Contains(stderr, tt.want) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%q: exit code %d, %s%s", tt.args, code, stdout, stderr)
+		}
+	}
+}
+
+func TestExploreExport(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
+	dir.Write(t, "labels.tsv", []byte("dimension\tlabel\n3\tkings\n"))
+	dir.MustRun(t, "labels old --import labels.tsv")
+	dir.MustRun(t, "explore old --export page.html --words word1,word2 --dimensions 3 --title Kings")
+	page := string(dir.Read(t, "page.html"))
+	for _, want := range []string{"<!DOCTYPE html>", `"name":"Kings"`, `"word":{"word1":`, `"dimension":{"3":`, `"labels":[{"dimension":3,"name":"kings"}]`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %s in the page", want)
+		}
+	}
+	dir.MustRun(t, "explore old --export page.html --force --words word3")
+	if page := string(dir.Read(t, "page.html")); !strings.Contains(page, `"word":{"word3":`) {
+		t.Error("the page was not replaced")
+	}
+}

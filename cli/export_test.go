@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"overcomplete/model"
+	"overcomplete/testonly/clitest"
+)
+
+// exportModel returns a model of method B:
+//
+//	A = 0 0.5 0 0 0 0 0 0 0     D = 1  2
+//	    0 0   0 0 0 0 0 0 2         …
+//	                                17 18
+func exportModel() *model.Model {
+	m := clitest.NewModel([]string{"New York", "Rome"}, [][]float32{{1: 0.5, 8: 0}, {8: 2}})
+	for i := range m.Dictionary.Atoms {
+		m.Dictionary.Atoms[i] = float32(i + 1)
+	}
+	m.Info.Training.Themes = &model.Themes{Topics: 1, Splits: []int32{}}
+	m.Dictionary.Themes = append([]float32{1}, make([]float32, m.Dictionary.Dim-1)...)
+	return m
+}
+
+func TestExport(t *testing.T) {
+	t.Parallel()
+	const dense = "New%20York 0 0.5 0 0 0 0 0 0 0\nRome 0 0 0 0 0 0 0 0 2\n"
+	zeros := strings.Repeat("\x00", 9*4)
+	tests := []struct {
+		format string
+		want   string // content, or a part of it if the format is binary
+	}{
+		{"glove", dense},
+		{"word2vec", "2 9\n" + dense},
+		{"word2vec-binary", "2 9\nNew%20York " + zeros[:4] + "\x00\x00\x00\x3f" + zeros[:7*4] + "\nRome " + zeros[:8*4] + "\x00\x00\x00\x40\n"},
+		{"csr", "\x00\x00\x00\x3f\x00\x00\x00\x40"},
+		{"binary", "\x00\x00\x80\x3f\x00\x00\x80\x3f"},
+		{"jsonl", `{"id":"New%20York","dimensions":9,"indices":[1],"values":[0.5]}` + "\n" +
+			`{"id":"Rome","dimensions":9,"indices":[8],"values":[2]}` + "\n"},
+		{"opensearch", `{"index":{"_id":"New%20York"}}` + "\n" + `{"id":"New%20York","features":{"1":0.5}}` + "\n" +
+			`{"index":{"_id":"Rome"}}` + "\n" + `{"id":"Rome","features":{"8":2}}` + "\n"},
+		{"labels", "{\n\"1\": \"New York\",\n\"8\": \"Rome\"\n}\n"},
+		{"safetensors", "\x00\x00\x00\x3f\x00\x00\x00\x40"},
+		{"arrow", "ARROW1"},
+		{"parquet", "PAR1"},
+		{"topics", "id,topic,label,theme\nNew%20York,0,\"New%20York, Rome\",0\nRome,0,\"New%20York, Rome\",0\n"},
+	}
+	var tested []string
+	for _, tt := range tests {
+		tested = append(tested, tt.format)
+		dir := clitest.Save(t, exportModel())
+		flags := " --escape"
+		if tt.format == "csr" || tt.format == "binary" || tt.format == "labels" { // without words or with words as they are
+			flags = ""
+		}
+		if tt.format != "labels" { // which describe the codes that they are of
+			flags += " --vocabulary model"
+		}
+		if code, _, stderr := dir.Run(t, "export model -o out.x -f "+tt.format+flags); code != 0 {
+			t.Errorf("%s: exit code %d, %s", tt.format, code, stderr)
+			continue
+		}
+		if got := dir.Names(t); len(got) != 2 {
+			t.Errorf("%s: there are %q", tt.format, got)
+		}
+		got := string(dir.Read(t, "out.x"))
+		if binary := slices.Contains([]string{"csr", "binary", "safetensors", "arrow", "parquet"}, tt.format); !binary && got != tt.want || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: the file is\n%q, want\n%q", tt.format, got, tt.want)
+		}
+		if stdout, _ := dir.MustRun(t, "export model -o - -f "+tt.format+flags); stdout != got {
+			t.Errorf("%s: standard output differs from the file: %q", tt.format, stdout)
+		}
+	}
+	if !slices.Equal(tested, formatNames()) {
+		t.Errorf("formats %q are not all that there are, %q", tested, formatNames())
+	}
+}
+
+func ofMethod(r model.Recipe, method model.Method) model.Recipe {
+	c := r.Base()
+	c.Method = method
+	return r.With(c)
+}
+
+func TestExportRefuses(t *testing.T) {
+	t.Parallel()
+	methodA := exportModel()
+	methodA.Info.Training.Recipe = ofMethod(methodA.Info.Training.Recipe, model.Signed)
+	dir := clitest.Save(t, methodA)
+	other := exportModel()
+	other.Dictionary.Atoms[0]++
+	another := clitest.Save(t, other).Path("model")
+	dir.Write(t, "existing", []byte("old"))
+	before := dir.Tree(t)
+	for _, tt := range []struct{ args, want string }{
+		{"--format csv -o out", `"csv", want glove, `},
+		{"--format glove -o out", `word 1, "New York"`},
+		{"--format glove -o -", "--escape"},
+		{"--format binary -o out", "method B"},
+		{"--format csr -o existing", "already exists; --force"},
+		{"--format csr -o out --vocabulary " + another, "model was not encoded with the dictionary of " + another},
+		{"--format csr -o out --vocabulary existing", "existing: "},
+		{"--format csr --force -o model", "not a regular file"},
+	} {
+		checkRefused(t, dir, "export model "+tt.args, []string{tt.want}, before)
+	}
+
+	dir = clitest.Save(t, exportModel())
+	if err := os.Truncate(dir.Path("model/codes.npz"), 100); err != nil {
+		t.Fatal(err)
+	}
+	checkRefused(t, dir, "export model --format csr -o out", []string{"model: codes.npz: "}, dir.Tree(t))
+}
+
+// An exported model is neither a model nor dense vectors.
+func TestSafetensorsIsNoInput(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "paper train in.txt -o dir --epochs 1 -k 60")
+	dir.MustRun(t, "export dir -f safetensors -o file")
+	dir.Write(t, "labels.txt", []byte("yes\tword1 word2\nno\tword3\n"))
+	before := dir.Tree(t)
+	for _, line := range []string{
+		"top file", "explain file word1", "nearest file word1", "eval file --labelled mine=labels.txt,labels.txt", "recall file dir", "pipe file", "export file -f csr -o out",
+		"encode file in.txt -o out", "query file in.txt", "intrusion make X=file -n 2 -o out.tsv", "intrusion auto file --input in.txt --reference in.txt",
+		"labels file", "labels file --import in.txt", "topics file", "columns file", "explore file --export out", "compare file word1 word2", "compare file dir",
+		"paper train file -o out", "train file -o out", "encode dir file -o out --quiet", "train in.txt --like file -o out", "merge file -o out",
+	} {
+		checkRefused(t, dir, line, []string{"file: ", "use the directory that it was exported from"}, before)
+	}
+}
+
+// Exports don't write into a model's directory.
+func TestExportKeepsOutOfModels(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Save(t, exportModel())
+	if err := os.Symlink(filepath.Join("model", "codes.npz"), dir.Path("link")); err != nil {
+		t.Skip(err)
+	}
+	before := dir.Tree(t)
+	for _, name := range []string{"model/codes.npz", "model/out", "link"} {
+		checkRefused(t, dir, "export model --format csr --force -o "+name, []string{name + ": is in the directory of a model"}, before)
+	}
+}
+
+// A writerFunc is called for each Write.
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// An export can be interrupted between any two writes.
+func TestExportInterrupted(t *testing.T) {
+	t.Parallel()
+	m := exportModel()
+	m.Codes.IDs[0] = strings.Repeat("long", 100_000) // more than any buffer holds
+	dir := clitest.Save(t, m)
+	ctx, cancel := context.WithCancel(context.Background())
+	writes := 0
+	stdout := writerFunc(func(p []byte) (int, error) {
+		writes++
+		cancel()
+		return len(p), nil
+	})
+	var stderr bytes.Buffer
+	code := run(ctx, []string{"export", dir.Path("model"), "-f", "glove", "-o", "-"}, stdout, &stderr)
+	if code != exitInterrupted || writes != 1 {
+		t.Errorf("exit code %d after %d writes, %s", code, writes, &stderr)
+	}
+}

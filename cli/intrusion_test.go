@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/stat"
+
+	"overcomplete/interpret"
+	"overcomplete/lab/intrusion"
+	"overcomplete/testonly/clitest"
+	"overcomplete/vectors"
+)
+
+// A test for people is made of two conditions, answered by two judges, and scored.
+func TestIntrusion(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "paper train in.txt -o model --epochs 5 --quiet")
+	make := "intrusion make X=in.txt A=model A=model -n 3 -o test.tsv"
+	dir.MustRun(t, make)
+	test, key := dir.Read(t, "test.tsv"), dir.Read(t, "test.key.json")
+	dir.MustRun(t, make+" --force")
+	if !bytes.Equal(dir.Read(t, "test.tsv"), test) || !bytes.Equal(dir.Read(t, "test.key.json"), key) {
+		t.Error("the same command made another test")
+	}
+	var sheet intrusion.Sheet
+	if err := json.Unmarshal(key, &sheet); err != nil {
+		t.Fatal(err)
+	}
+	// Three dimensions of the highest variance of each, and the conditions mixed: two of 84 orders
+	// have all questions of X at one end, and the order of this seed doesn't.
+	variance := func(k int) float64 {
+		var values []float64
+		for i, x := 0, clitest.Vectors(60, 8); i < x.Len(); i++ {
+			values = append(values, float64(x.Row(i)[k]))
+		}
+		return stat.Variance(values, nil)
+	}
+	highest := []int{0, 1, 2, 3, 4, 5, 6, 7}
+	slices.SortFunc(highest, func(a, b int) int { return cmp.Compare(variance(b), variance(a)) })
+	highest = highest[:3]
+	slices.Sort(highest)
+	order := ""
+	var dimensions []int
+	ann, ben := sheet.ID+"\tanswer\n", sheet.ID+"\n"
+	for i, q := range sheet.Questions {
+		order += q.Condition
+		if q.Condition == "X" {
+			dimensions = append(dimensions, q.Dimension)
+			ben += fmt.Sprintf("%d\t%d\n", i+1, q.Intruder+1)
+		}
+		ann += fmt.Sprintf("%d\t%d\n", i+1, q.Intruder+1)
+	}
+	if strings.Count(order, "X") != 3 || len(order) != 9 || order == "XXXAAAAAA" || order == "AAAAAAXXX" {
+		t.Errorf("conditions are %s", order)
+	}
+	if slices.Sort(dimensions); !slices.Equal(dimensions, highest) {
+		t.Errorf("dimensions %v of the vectors, want %v", dimensions, highest)
+	}
+	dir.Write(t, "ann.tsv", []byte(ann))
+	dir.Write(t, "ben.tsv", []byte(ben))
+	checkTable(t, dir, "intrusion score test.key.json ann.tsv ben.tsv test.tsv", `condition  questions  accuracy  agreement  kappa
+A                  6     100.0          –      –
+X                  3     100.0      100.0      –
+`)
+	if stdout, _ := dir.MustRun(t, "intrusion score test.key.json test.tsv --json"); strings.Count(stdout, `"accuracy": null`) != 2 {
+		t.Errorf("without answers:\n%s", stdout)
+	}
+}
+
+func TestIntrusionUsage(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.Write(t, "same.txt", []byte("read 1 2\nwrite 2 1\n"))
+	dir.Write(t, "same2.txt", []byte("read 1 2\nwrite 2 1\n"))
+	dir.Write(t, "other.txt", []byte("zzz 1 2\nyyy 1 3\n"))
+	dir.Write(t, "equal.txt", []byte("read 1 2\nwrite 1 2\n"))
+	dir.MustRun(t, "paper train same.txt -o model -k 3 --epochs 1 --quiet")
+	dir.MustRun(t, "intrusion make X=in.txt -n 2 -o test.tsv")
+	before := dir.Tree(t)
+	for _, tt := range []struct {
+		args string
+		want []string
+	}{
+		{"intrusion", []string{"make, score or auto"}},
+		{"intrusion mark", []string{`"mark"`}},
+		{"intrusion make model -o t.tsv", []string{`"model"`, "CONDITION=MODEL", "A=model"}},
+		{"intrusion make =model -o t.tsv", []string{"CONDITION=MODEL", "such as A=model\n"}},
+		{"intrusion make A=nowhere -o t.tsv", []string{"nowhere: no such file"}},
+		{"intrusion make X=in.txt -o t.tsv", []string{"in.txt: too few dimensions", "got 8, want --dimensions 25"}},
+		{"intrusion make X=in.txt -n 0 -o t.tsv", []string{"-n is 0"}},
+		{"intrusion make X=in.txt -n 2 -o t.txt", []string{"t.txt", ".tsv"}},
+		{"intrusion make X=in.txt -n 2 -o test.tsv", []string{"test.tsv: already exists", "--force"}},
+		{"intrusion make X=in.txt -n 2 -o model/t.tsv", []string{"in the directory of a model"}},
+		{"intrusion score test.tsv in.txt", []string{"test.tsv: not the key"}},
+		{"intrusion score test.key.json in.txt", []string{"in.txt: no answers to this test"}},
+		{"intrusion score test.key.json test.tsv test.tsv", []string{`file "test.tsv" is given twice`}},
+		{"intrusion auto model --input in.txt --reference other.txt", []string{"in.txt: wrong length of vectors for model (got 8, want 2)"}},
+		{"intrusion auto model --input other.txt --reference in.txt", []string{"no word is in all of"}},
+		{"intrusion auto model --input same.txt --reference same2.txt", []string{"same2.txt has the same vectors as same.txt"}},
+		{"intrusion auto in.txt --input in.txt --reference in.txt", []string{"in.txt: "}},
+		{"intrusion auto model --input equal.txt --reference same.txt", []string{"equal.txt: the first 2 words that all files have share one vector"}},
+	} {
+		checkRefused(t, dir, tt.args, tt.want, before)
+	}
+}
+
+// Models of both methods have the accuracies of the definition at both poles, beside controls from
+// the same input and the input itself.
+func TestIntrusionAuto(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	x, reference := clitest.Vectors(60, 8), clitest.Vectors(60, 5)
+	dir.Write(t, "reference.txt", clitest.Text(reference))
+	dir.MustRun(t, "paper train in.txt -o a --epochs 5 --quiet --center")
+	dir.MustRun(t, "paper train in.txt -o b --epochs 5 --quiet --center --method B")
+	line := "intrusion auto a b --input in.txt --reference reference.txt"
+	before := dir.Tree(t)
+	text, stderr := dir.MustRun(t, line)
+	for _, want := range []string{"over 60 words", "\na  ", "\n  negative poles  ", "\n  random dictionary  ", "\n  word rows  ", "\nin.txt ", "\nchance "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if stderr != "" {
+		t.Errorf("standard error has %s", stderr)
+	}
+	dir.Unchanged(t, before) // without --save
+	test, err := intrusion.NewTest(x, reference, x.IDs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	test.Name, test.Seed = "reference.txt", 2
+	measure := func(codes *vectors.Sparse) *intrusion.Accuracy {
+		a, err := test.Measure(t.Context(), codes)
+		if err != nil || a.Dimensions == 0 || len(a.Scores) != a.Dimensions {
+			t.Fatal(a, err)
+		}
+		return a
+	}
+	stdout, _ := dir.MustRun(t, line+" --save --json --seed 2")
+	var r autoResult
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || len(r.Sets) != 7 {
+		t.Fatalf("%s: %v", stdout, err)
+	}
+	want := map[string]*intrusion.Accuracy{"in.txt": measure(interpret.FromDense(x))}
+	want["in.txt"].Scores = nil
+	for _, name := range []string{"a", "b"} {
+		codes := dir.Model(t, name).Codes
+		want[name] = measure(codes)
+		if name == "a" { // signed
+			for i := range codes.Value {
+				codes.Value[i] *= -1
+			}
+			want[name].Negative = measure(codes)
+		}
+		_, accuracy, err := intrusion.Matched(dir.Path(name+"/intrusion.json"), 80)
+		if err != nil || accuracy[interpret.Pole{Dimension: want[name].Scores[0].Dimension}] != want[name].Scores[0].Matched {
+			t.Errorf("%s: saved %v, %v", name, accuracy, err)
+		}
+	}
+	controls := map[string][]intrusion.Control{}
+	for i, s := range r.Sets {
+		if s.Control != "" {
+			controls[s.Name] = append(controls[s.Name], s.Control)
+		} else if !reflect.DeepEqual(s.Accuracy, want[s.Name]) {
+			t.Errorf("%s: %+v\nwant %+v", s.Name, s.Accuracy, want[s.Name])
+		}
+		for _, other := range r.Sets[:i] {
+			if s.Any == other.Any && s.Matched == other.Matched {
+				t.Errorf("%s, %s and %s, %s can't be told apart", s.Name, s.Control, other.Name, other.Control)
+			}
+		}
+	}
+	if all := intrusion.Controls; !reflect.DeepEqual(controls, map[string][]intrusion.Control{"a": all, "b": all}) {
+		t.Errorf("controls are %v", controls)
+	}
+	dir.Write(t, "copy.txt", append(clitest.Text(x), clitest.Text(&vectors.Dense{IDs: []string{"more"}, Dim: 8, Data: make([]float32, 8)})...))
+	if _, stderr := dir.MustRun(t, "intrusion auto a --input copy.txt --reference reference.txt"); !strings.Contains(stderr, "warning: a was trained on another file, in.txt, than copy.txt") {
+		t.Errorf("standard error has %s", stderr)
+	}
+	// A model that is replaced takes its accuracy along.
+	dir.MustRun(t, "paper train in.txt -o a --epochs 5 --quiet --force")
+	if _, err := os.Stat(dir.Path("a/intrusion.json")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the new model has the accuracy of the old one: %v", err)
+	}
+}

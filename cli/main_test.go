@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"overcomplete/testonly/clitest"
+)
+
+func TestMain(m *testing.M) { clitest.Main(m, program) }
+
+// interruption is set in the environment of a program that is to be interrupted: when it
+// has written a text for the nth time, or before it begins, if n is 0.
+const interruption = "OVERCOMPLETE_TEST_INTERRUPTION"
+
+// program is Main, interrupted where a test says so.
+func program() int {
+	at, ok := os.LookupEnv(interruption)
+	if !ok {
+		return Main()
+	}
+	times, text, _ := strings.Cut(at, " ")
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &interrupting{text: text, cancel: cancel}
+	if fmt.Sscan(times, &w.times); w.times == 0 {
+		cancel()
+	}
+	return run(ctx, os.Args[1:], os.Stdout, w)
+}
+
+// interrupting is standard error, and cancels when a text has been written to it some times.
+type interrupting struct {
+	text   string
+	times  int
+	cancel func()
+}
+
+func (w *interrupting) Write(p []byte) (int, error) {
+	n, err := os.Stderr.Write(p)
+	if found := strings.Count(string(p), w.text); found > 0 && w.times > 0 {
+		if w.times -= found; w.times <= 0 {
+			w.cancel()
+		}
+	}
+	return n, err
+}
+
+// interruptedAt has a command interrupted when it has written a text to standard error for
+// the nth time, or before it begins, if n is 0.
+func interruptedAt(cmd *exec.Cmd, n int, text string) *exec.Cmd {
+	cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d %s", interruption, n, text))
+	return cmd
+}
+
+// interruptedRun runs a training until an epoch is over.
+func interruptedRun(t testing.TB, dir clitest.Dir, line string, epoch int) (code int, stderr string) {
+	t.Helper()
+	cmd := dir.Command(strings.Fields(line + " --progress")...)
+	code, _, stderr = clitest.Output(t, interruptedAt(cmd, 1, fmt.Sprintf("epoch %d/", epoch)))
+	return code, stderr
+}
+
+// inProcess runs a command in the process of the test, whose directory is another.
+func inProcess(ctx context.Context, args ...string) (code int, stdout, stderr string) {
+	var out, err bytes.Buffer
+	code = run(ctx, args, &out, &err)
+	return code, out.String(), err.String()
+}
+
+// checkRefused runs a command that is to be refused in one line, with these words
+// in it, and to leave the files of its directory as they were before.
+func checkRefused(t *testing.T, dir clitest.Dir, args string, want []string, before clitest.Tree) {
+	t.Helper()
+	code, stdout, stderr := dir.Run(t, args)
+	var complaints []string
+	for line := range strings.Lines(stderr) {
+		if !strings.HasPrefix(line, "warning: ") && !strings.HasPrefix(line, "read ") {
+			complaints = append(complaints, line)
+		}
+	}
+	if code != exitUsage || stdout != "" || len(complaints) != 1 || !strings.HasPrefix(complaints[0], "overcomplete: ") {
+		t.Errorf("%s: exit code %d, %q on standard output, on standard error\n%s", args, code, stdout, stderr)
+	}
+	for _, w := range want {
+		if !strings.Contains(stderr, w) {
+			t.Errorf("%s: no %q in\n%s", args, w, stderr)
+		}
+	}
+	dir.Unchanged(t, before)
+}
+
+// checkOutput runs a command that is to print this, to the last space.
+func checkOutput(t *testing.T, dir clitest.Dir, line, want string) {
+	t.Helper()
+	if stdout, _ := dir.MustRun(t, line); stdout != want {
+		t.Errorf("%s prints\n%swant\n%s", line, stdout, want)
+	}
+}
+
+// checkTable runs a command that is to print this table, however wide its columns are.
+func checkTable(t *testing.T, dir clitest.Dir, line, want string) {
+	t.Helper()
+	if stdout, _ := dir.MustRun(t, line); !reflect.DeepEqual(rows(stdout), rows(want)) {
+		t.Errorf("%s prints\n%swant\n%s", line, stdout, want)
+	}
+}
+
+// rows returns the fields of a table's lines, which two or more spaces separate.
+func rows(table string) (rows [][]string) {
+	for line := range strings.Lines(table) {
+		rows = append(rows, between.Split(strings.TrimSpace(line), -1))
+	}
+	return rows
+}
+
+var between = regexp.MustCompile(` {2,}`)

@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"overcomplete/testonly/clitest"
+)
+
+// A command fails if it can't print, and then writes no file.
+func TestFullStandardOutput(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "paper train in.txt -o old --epochs 1 --method B")
+	dir.MustRun(t, "intrusion make X=in.txt -n 2 -o test.tsv")
+	dir.Write(t, "pairs.txt", []byte("word0 word1 1\nword2 word3 3\nword0 word3 2\n"))
+	before := dir.Tree(t)
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	for _, args := range []string{
+		"", "help", "help train", "paper train --help", "version", "--version", "graph", "graph --dot code", "devices", "devices --json", "completion bash",
+		"top old", "top old --json", "explain old word1 word2",
+		"eval old --wordsim pairs.txt", "eval old --wordsim pairs.txt --json", "eval old --wordsim pairs.txt --markdown",
+		"intrusion score test.key.json test.tsv", "export old -f jsonl -o -", "export old -f csr -o -",
+	} {
+		cmd := dir.Command(strings.Fields(args)...)
+		cmd.Stdout = full
+		if code, _, stderr := clitest.Output(t, cmd); code != exitFailed || !strings.HasSuffix(stderr, ": no space left on device\n") || strings.Count(stderr, "overcomplete: ") != 1 {
+			t.Errorf("%q: exit code %d, %q", args, code, stderr)
+		}
+		dir.Unchanged(t, before)
+	}
+}

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"strings"
+	"testing"
+
+	"overcomplete/lab/paper"
+	"overcomplete/testonly/clitest"
+)
+
+// paperDir makes a directory with vectors, x.txt, and the data of the tasks that take little time.
+func paperDir(t *testing.T) clitest.Dir {
+	t.Helper()
+	dir, _ := evalDir(t)
+	for _, folder := range []string{"20news-bydate", "trec", "sst2", "np-bracketing"} {
+		if err := os.RemoveAll(dir.Path("data/" + folder)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// Tune tries the paper's grid with the models and scores of "paper train" and eval.
+func TestPaperTune(t *testing.T) {
+	t.Parallel()
+	dir := paperDir(t)
+	stdout, stderr := dir.MustRun(t, "paper tune x.txt --data data -o out --json")
+	var got paper.Tuning
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range got.Settings {
+		if s.Lambda != []float64{.1, .5, 1}[i%3] || s.Atoms != 12*[]int{10, 20}[i/3] {
+			t.Errorf("setting %d is %+v", i, s)
+		}
+	}
+	if len(got.Settings) != 6 || !got.Sparse || !strings.Contains(stderr, "warning: data has no data for SST, TREC, Sports, Comp, Relig, NP, which are skipped\n") {
+		t.Errorf("%+v\n%s", got, stderr)
+	}
+	dir.MustRun(t, "paper train x.txt -o m --lambda 0.5 --factor 10 --quiet")
+	if dir.Learned(t, "m") != dir.Learned(t, "out/A-k120-lambda0.5") {
+		t.Error("paper train learns another model")
+	}
+	stdout, _ = dir.MustRun(t, "eval m --data data --tasks WS-353")
+	if want := got.Settings[1].Score.String(); !strings.Contains(stdout, want) {
+		t.Errorf("WS-353 is %s, and eval says\n%s", want, stdout)
+	}
+}
+
+// A report that is interrupted and continued ends with the files of one that is not.
+func TestPaperReportResumes(t *testing.T) {
+	t.Parallel()
+	dir := paperDir(t)
+	const line = "paper report x.txt --data data --lambda 0.1,1 --factor 2 --length 1,2,3 -o "
+	code, _, stderr := clitest.Output(t, interruptedAt(dir.Command(strings.Fields(line+"parts")...), 3, "model "))
+	if code != exitInterrupted || !strings.HasSuffix(stderr, "overcomplete: interrupted; the same command continues with the models in parts\n") {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
+	if stdout, _ := dir.MustRun(t, line+"parts"); stdout != "parts/report.md\n" {
+		t.Errorf("prints %q", stdout)
+	}
+	dir.MustRun(t, line+"whole")
+	whole, parts := clitest.Dir(dir.Path("whole")).Tree(t), clitest.Dir(dir.Path("parts")).Tree(t)
+	for _, tree := range []clitest.Tree{whole, parts} {
+		maps.DeleteFunc(tree, func(path, _ string) bool { return strings.HasSuffix(path, "model.json") }) // which has seconds
+	}
+	if changed := whole.Differences(parts); changed != nil {
+		t.Errorf("these differ: %q", changed)
+	}
+}
+
+func TestPaperRefuses(t *testing.T) {
+	t.Parallel()
+	dir := paperDir(t)
+	dir.Write(t, "strange.txt", []byte("nobody 1 2\nnowhere 2 1\n"))
+	dir.Write(t, "bad/wordsim/EN-WS-353-ALL.txt", []byte("a b\n"))
+	dir.MustRun(t, "paper tune x.txt --data data -o done --lambda 0.1 --factor 1 --quiet")
+	before := dir.Tree(t)
+	for args, want := range map[string]string{
+		"paper": "paper requires a subcommand",
+		"paper tune x.txt --data data -o out --lambda 0":                               "--lambda is [0]",
+		"paper tune x.txt --data data -o out --factor 0":                               "--factor is [0]",
+		"paper report x.txt --data data -o out --length 1,100000":                      "--length is [1 100000]",
+		"paper tune x.txt --data nowhere -o out":                                       "nowhere",
+		"paper tune x.txt --data bad -o out":                                           "EN-WS-353-ALL.txt:1",
+		"paper tune strange.txt --data data -o out":                                    "strange.txt: no score in WS-353",
+		"paper tune x.txt --data data -o x.txt":                                        `-o is "x.txt", want a directory`,
+		"paper tune x.txt --max-rows 80 --data data -o done --lambda 0.1 --factor 1":   "remove it or choose another directory",
+		"paper report x.txt --data data -o out --reference x.txt":                      "x.txt has the same vectors as x.txt",
+		"paper report x.txt --data data -o out --reference strange.txt":                "no word is in all of x.txt and strange.txt",
+		"paper report x.txt --data data -o done/A-k12-lambda0.1 --lambda 1 --factor 1": "is in the directory of a model",
+	} {
+		code, stdout, stderr := dir.Run(t, args)
+		lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
+		if last := lines[len(lines)-1]; code != exitUsage || stdout != "" || !strings.Contains(last, want) || len(last) > 200 {
+			t.Errorf("%s: exit code %d, %q, want %q in\n%s", args, code, stdout, want, stderr)
+		}
+		dir.Unchanged(t, before)
+	}
+}

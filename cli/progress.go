@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"overcomplete/internal/printing"
+	"overcomplete/lab/eval"
+	"overcomplete/model"
+)
+
+// progressFlags are the flags for progress output.
+type progressFlags struct {
+	lines bool // also where standard error is no terminal
+	quiet bool
+}
+
+func (f *progressFlags) registerProgress(flags *pflag.FlagSet, what string) {
+	flags.BoolVar(&f.lines, "progress", false, "without a terminal, print one line "+what+"; a terminal shows a bar")
+	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")
+}
+
+// log returns the writer for progress.
+func (f *progressFlags) log(stderr io.Writer) io.Writer {
+	if f.quiet {
+		return io.Discard
+	}
+	return stderr
+}
+
+// A bar shows progress. On a terminal it is a bar, or a count if the total is unknown. Elsewhere a count is
+// printed every ten seconds.
+type bar struct {
+	w           io.Writer
+	terminal    *os.File                 // nil if w is none
+	drawn       *progressbar.ProgressBar // nil without a terminal
+	counts      bool
+	rows        int          // counted so far
+	percent     atomic.Int32 // of the input that was read, or 0 if that is unknown
+	start, last time.Time
+}
+
+const unknown = -1 // total of a bar that only counts
+
+func newBar(w io.Writer, total int) *bar {
+	b := &bar{w: w, counts: total == unknown, start: time.Now(), last: time.Now()}
+	terminal, ok := terminalOf(w)
+	if !ok {
+		return b
+	}
+	options := []progressbar.Option{
+		progressbar.OptionSetWriter(terminal), progressbar.OptionThrottle(100 * time.Millisecond), progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetWidth(20), progressbar.OptionUseANSICodes(true), progressbar.OptionShowDescriptionAtLineEnd(),
+	}
+	if b.counts {
+		options = append(options, progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("words"))
+	}
+	b.terminal, b.drawn = terminal, progressbar.NewOptions(total, options...)
+	return b
+}
+
+// describe shows a description after the bar, and more if the line is wide enough; a wrapped line can't be
+// redrawn.
+func (b *bar) describe(description, more string) {
+	const rest = len("  99% ||  [9h59m59s:9h59m59s]  ")
+	width, _, err := term.GetSize(int(b.terminal.Fd()))
+	if err != nil {
+		width = 80
+	}
+	if len(description)+len(more)+rest+20 <= width {
+		description += more
+	}
+	b.drawn.Describe(description + " ") // terminals lose the last column when the rest of a full line is cleared
+}
+
+// add adds n steps. A bar, but not a count, may be shared by goroutines.
+func (b *bar) add(n int) {
+	if b.drawn != nil {
+		b.drawn.Add(n)
+	}
+	if !b.counts {
+		return
+	}
+	b.rows += n
+	share := ""
+	if percent := b.percent.Load(); percent > 0 {
+		share = fmt.Sprintf(", %d %% of the input", percent)
+	}
+	if b.drawn != nil {
+		b.describe(strings.TrimPrefix(share, ", "), "")
+	}
+	if b.drawn == nil && time.Since(b.last) > 10*time.Second {
+		b.last = time.Now()
+		b.say(share)
+	}
+}
+
+// read notes the share of the input that was read, from any goroutine.
+func (b *bar) read(share float64) { b.percent.Store(int32(100 * share)) }
+
+// say writes a line with the count.
+func (b *bar) say(more string) {
+	seconds := time.Since(b.start).Seconds()
+	say(b.w, "%d words in %.1f s, %.0f words/s%s", b.rows, seconds, float64(b.rows)/seconds, more)
+}
+
+func (b *bar) clear() {
+	if b.drawn != nil {
+		b.drawn.Clear()
+	}
+}
+
+// done removes the bar, and prints the total if err is nil.
+func (b *bar) done(err error) {
+	if b.clear(); err == nil {
+		b.say("")
+	}
+}
+
+// A progress shows a training: a bar on a terminal or, if lines is set, a line per epoch elsewhere.
+type progress struct {
+	mu          sync.Mutex // for writing lines
+	w           io.Writer
+	lines       bool
+	bar         *bar
+	steps       int // of an epoch
+	epochs      int
+	before      int // epochs of a checkpoint
+	start       time.Time
+	description string
+	more        string
+}
+
+// newProgress returns the progress of a training with the given number of passes over rows per epoch.
+func newProgress(w io.Writer, lines bool, rows, passes, epochs int) *progress {
+	p := &progress{w: w, lines: lines, bar: newBar(w, rows*passes*epochs), steps: rows * passes, epochs: epochs}
+	p.begin(nil)
+	return p
+}
+
+// begin continues after the epochs of a checkpoint.
+func (p *progress) begin(done []model.Epoch) {
+	p.before, p.start = len(done), time.Now()
+	p.describe(p.before, "")
+	p.bar.add(p.steps * p.before)
+}
+
+// describe describes the epoch after a number of epochs.
+func (p *progress) describe(done int, more string) {
+	p.description, p.more = fmt.Sprintf("epoch %d/%d", min(done+1, p.epochs), p.epochs), more
+}
+
+// words adds n words of a pass. It may be called from any goroutine.
+func (p *progress) rows(n int) {
+	if p.bar.add(n); p.bar.drawn != nil {
+		p.bar.describe(p.description, p.more) // Add redraws at whole percents only
+	}
+}
+
+// say writes a line to w, the log or another writer, from any goroutine.
+func (p *progress) say(w io.Writer, line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bar.clear()
+	say(w, "%s", line)
+}
+
+// epoch shows an epoch's metrics. No pass may be under way.
+func (p *progress) epoch(e model.Epoch) {
+	p.describe(e.Epoch, fmt.Sprintf(", error %#.3g", e.Error))
+	if p.bar.drawn != nil || !p.lines {
+		return
+	}
+	left := time.Since(p.start) / time.Duration(e.Epoch-p.before) * time.Duration(p.epochs-e.Epoch)
+	p.say(p.w, fmt.Sprintf("epoch %d/%d  error %.4f  %.2f %% zeros  %v left", e.Epoch, p.epochs, e.Error, 100*e.Sparsity, left.Round(time.Second)))
+}
+
+// showTasks shows the progress of an evaluation: a bar on a terminal or, if lines is set, a line per task
+// elsewhere. Call finished after each task, from any goroutine, and end after the last.
+func showTasks(w io.Writer, lines bool, name string, tasks []eval.Task) (finished func(task string), end func()) {
+	b := newBar(w, len(tasks))
+	if b.drawn != nil {
+		b.describe("tasks of "+printing.Text(name), "")
+		b.drawn.RenderBlank()
+	}
+	return func(task string) {
+		if b.add(1); b.drawn == nil && lines {
+			say(w, "  %s by %s after %.0f s", name, task, time.Since(b.start).Seconds())
+		}
+	}, b.clear
+}

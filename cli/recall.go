@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"overcomplete/cpu"
+	"overcomplete/encode"
+	"overcomplete/internal/printing"
+	"overcomplete/lab/recall"
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// recallReport is the output of recall.
+type recallReport struct {
+	Queries int           `json:"queries"`
+	New     int           `json:"new"` // queries that aren't rows of the index
+	K       int           `json:"k"`
+	Rows    int           `json:"rows"`
+	Bytes   int64         `json:"bytes"` // of dense vectors
+	Models  []recallModel `json:"models"`
+}
+
+type recallModel struct {
+	Model     string   `json:"model"`
+	Nonzeros  float64  `json:"nonzeros"`            // per row, on average
+	Explained *float64 `json:"explained,omitempty"` // explained variance, a share
+	Bytes     int64    `json:"bytes"`               // of the index
+	recall.Recalls
+}
+
+// recallFlags are the flags of recall.
+type recallFlags struct {
+	inputFlags
+	queries            string
+	number, k, weights int
+	seed               uint64
+}
+
+func newRecall() *cobra.Command {
+	var f recallFlags
+	cmd := &cobra.Command{
+		Use:   "recall VECTORS MODEL...",
+		Short: "Measure recall of nearest neighbours by codes",
+		Long: `Recall searches an index of the codes of VECTORS, the dense vectors that the models
+encode, for the dense vectors of --queries, or for rows of VECTORS. It prints recall@k, the
+share of the k rows with the largest cosines that a search finds, with its standard error:
+
+  codes     by the cosine of codes
+  products  by w·a / ‖μ + aD‖, where w = Dx are the products of the dense query with all
+            atoms. That is close to the cosine of x and μ + aD. Half of the weights are
+            negative, which some search engines refuse
+  largest   the same with the largest positive weights alone, as "overcomplete query"
+            prints them; with --method A, with the largest of both signs
+  reranked  products, among the 100 rows (or k, if more) that largest finds
+  dense     the cosine of dense vectors, among the same rows
+
+An index has 8 bytes per nonzero, for its row and value. Rows of VECTORS that the model was
+trained on are found more often than new ones, by up to 0.04: give --queries. Queries that
+equal a row of VECTORS aren't counted as new.
+
+A model must encode the rows of VECTORS, in their order: give --max-rows and other
+flags of the input as for encoding.`,
+		Example: `  overcomplete recall sentences.parquet model --queries queries.parquet
+  overcomplete recall glove.txt model wider --max-rows 50000 -k 20 --json`,
+		Args: cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := f.measure(cmd, args[0], args[1:])
+			if err != nil {
+				return err
+			}
+			return show(cmd, r, r.print)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.queries, "queries", "", "`file` of dense vectors to search for (default rows of VECTORS)")
+	flags.IntVar(&f.number, "number", 1000, "most queries to draw")
+	flags.IntVarP(&f.k, "neighbours", "k", 10, "nearest rows to find")
+	flags.IntVar(&f.weights, "weights", model.QueryWeights, "most weights of a query for largest")
+	flags.Uint64Var(&f.seed, "seed", 1, "seed of the choice of queries")
+	f.registerInput(cmd)
+	addJSON(cmd, "print the same as JSON")
+	return cmd
+}
+
+func (f *recallFlags) measure(cmd *cobra.Command, path string, models []string) (r recallReport, err error) {
+	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
+	x, source, err := readVectors(cmd, path, f.ReadOptions)
+	if err != nil {
+		return r, err
+	}
+	about := func(path string, err error) error {
+		if ctx.Err() != nil {
+			return err
+		}
+		return usagef("%s: %w", path, err)
+	}
+	var queries *vectors.Dense
+	from := path
+	if f.queries != "" {
+		from = f.queries
+		read := f.ReadOptions
+		read.WordList, read.MaxRows = "", 0
+		if queries, _, err = readVectors(cmd, from, read); err != nil {
+			return r, err
+		}
+	}
+	q, err := recall.NewQueries(ctx, x, queries, f.number, f.k, f.seed)
+	if err != nil {
+		return r, about(from, err)
+	}
+	r = recallReport{Queries: len(q.Rows), New: q.CountNew(), K: f.k, Rows: x.Len(), Bytes: 4 * int64(len(x.Data))}
+	for _, name := range models {
+		m, err := loadModel(cmd, name)
+		if err != nil {
+			return r, err
+		}
+		var encoded *vectors.Sparse
+		if q.New() && m.Dictionary.Dim == x.Dim {
+			e, err := encode.Model(ctx, m, queries, cpu.Device{}, encode.Defaults(m.Info))
+			if err != nil {
+				return r, about(name, err)
+			}
+			encoded = e.Codes
+		}
+		found, err := q.Measure(ctx, m, encoded, f.weights)
+		if err != nil {
+			return r, about(name, err)
+		}
+		if e := m.Info.Encoding; e != nil && e.Input.SHA256 != source.SHA256 {
+			warn(stderr, "%s encodes another file, %s, not %s", name, e.Input.Name, path)
+		}
+		n := m.Codes.Nonzeros()
+		row := recallModel{Model: name, Nonzeros: float64(n) / float64(m.Codes.Rows), Bytes: 8 * int64(n), Recalls: found}
+		if share, known := m.Info.Encoding.Explained(); known && !math.IsInf(share, 0) {
+			row.Explained = &share
+		}
+		r.Models = append(r.Models, row)
+	}
+	return r, nil
+}
+
+func (r recallReport) print(b *strings.Builder) {
+	kind := "rows of the index"
+	switch r.New {
+	case 0:
+	case r.Queries:
+		kind = "new"
+	default:
+		kind = fmt.Sprintf("%d of them new", r.New)
+	}
+	fmt.Fprintf(b, "recall@%d of %d queries, %s, over %d rows; dense vectors: %s\n", r.K, r.Queries, kind, r.Rows, megabytes(r.Bytes))
+	rows := printing.Table{{"model", "nonzeros", "explained", "index", "codes", "products", "largest", "reranked", "dense"}}
+	for _, m := range r.Models {
+		explained := ""
+		if m.Explained != nil {
+			explained = fmt.Sprintf("%.1f %%", 100**m.Explained)
+		}
+		row := []string{m.Model, fmt.Sprintf("%.1f", m.Nonzeros), explained, megabytes(m.Bytes)}
+		for _, s := range []recall.Recall{m.Codes, m.Products, m.Largest, m.Reranked, m.Dense} {
+			row = append(row, fmt.Sprintf("%.3f ±%.3f", s.Recall, s.Stderr))
+		}
+		rows = append(rows, row)
+	}
+	b.WriteString(rows.Text("lr"))
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }

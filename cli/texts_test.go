@@ -1,0 +1,488 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"overcomplete/interpret/topics"
+	"overcomplete/lab/classes"
+	"overcomplete/model"
+	"overcomplete/testonly/clitest"
+	"overcomplete/vectors"
+)
+
+// textsModel is a model of texts, on their subjects' dimensions: rain (0), banks (1), and cats at
+// the negative end of 1.
+func textsModel(t *testing.T) clitest.Dir {
+	texts := []string{"heavy rain today", "rain and\nmore rain", "the rain stopped today", "rain today", "a bank", "the bank of money", "", "money in a bank", "a \x1b[31mcat", "the cat sleeps"}
+	codes := [][]float32{{3, 0}, {2, 0}, {2.5, 0}, {4, 0}, {0, 2}, {0, 3}, {0, 1}, {1, 2.5}, {0, -1}, {0, -2}}
+	var ids []string
+	for i := range texts {
+		ids = append(ids, "d"+string(rune('0'+i)))
+	}
+	m := clitest.NewModel(ids, codes)
+	m.Dictionary.Atoms = []float32{1, 0, 0, 1}
+	m.Codes.Texts = &vectors.Texts{Text: texts}
+	m.Info.Encoding.SetKind(m.Codes.Texts)
+	return clitest.Save(t, m)
+}
+
+// If rows are texts, dimensions are labelled by keywords, and texts are printed on one line without control
+// characters, with the ids that commands accept.
+func TestTexts(t *testing.T) {
+	t.Parallel()
+	dir := textsModel(t)
+	for line, want := range map[string][]string{
+		"nearest model rain":         {"4 texts contain all words; the best:\n  d1  rain and more rain\n"},
+		"nearest model RAIN -n 1":    {"the best:\n  d1  rain and more rain\n"},
+		"nearest model rain --json":  {`"kind": "search"`, `"total": 4`},
+		"top model 0 -n 2":           {"label        texts\n", "rain, today", "    4  d3  rain today\n                   3  d0  heavy rain today\n"},
+		"top model 1 --json":         {`"word": "d5"`, `"text": "the bank of money"`, `"label": "bank, money"`},
+		"explain model d1":           {"d1: 1 of 2 dimensions\nrain and more rain\nnearest:\n  1.00  d0  heavy rain today\n", "rain, today  rain today"},
+		"explain model d6 --json":    {"\"word\": \"d6\",\n    \"text\": \"\",\n"}, // empty, and no word
+		"explain model d6":           {"d6: 1 of 2 dimensions\nnearest:\n"},
+		"explain model sleeps":       {"d9: 1 of 2 dimensions\nthe cat sleeps\n", "  1.00  d8  a \\x1b[31mcat\n", "cat"},
+		"nearest model d7 - d3":      {"d7  money in a bank − d3  rain today\n", "d5  the bank of money"},
+		"nearest model heavy rain":   {"d0  heavy rain today\n", "1.000  d1  rain and more rain"},
+		"compare model d0 d7 --json": {`"texts": [`, `"d0",`},
+		"compare model d0 d7":        {"d0  heavy rain today\nd7  money in a bank\nd0, d7: cosine 0.371\n"},
+		"labels model":               {"0\t\t\train today", "1\t\t\tbank money"},
+	} {
+		code, stdout, stderr := dir.Run(t, line)
+		if code != 0 {
+			t.Errorf("%s: exit code %d, %s", line, code, stderr)
+		}
+		for _, part := range want {
+			if !strings.Contains(stdout, part) {
+				t.Errorf("%s:\n%s\nwithout %q", line, stdout, part)
+			}
+		}
+	}
+	for line, want := range map[string]string{
+		"explain model rain": `4 texts match "rain"; name one by its id, such as d1, d3`,
+		"explain model snow": `"snow" is no id, and no text has all of its words`,
+		"nearest model snow": `"snow" is no id`,
+	} {
+		if code, _, stderr := dir.Run(t, line); code != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, %s\nwithout %s", line, code, stderr, want)
+		}
+	}
+}
+
+// Columns are listed, and the dimensions of a column's values.
+func TestColumns(t *testing.T) {
+	t.Parallel()
+	var ids []string
+	var codes [][]float32
+	texts := vectors.Texts{Columns: []vectors.Column{{Name: "kind"}, {Name: "nr"}, {Name: "three"}, {Name: "one"}}}
+	for i := range 40 {
+		three := []string{"a", "a", "b", "c"}[i/10]
+		if i >= 38 {
+			three = ""
+		}
+		ids, codes = append(ids, fmt.Sprintf("d%d", i)), append(codes, []float32{float32(i%2) * float32(i+1), 1, 0})
+		texts.Add(fmt.Sprintf("%s number %d", []string{"rain", "bank"}[i%2], i), []string{[]string{"wet", "\x1bdry"}[i%2], fmt.Sprint(i), three, "same"})
+	}
+	m := clitest.NewModel(ids, codes)
+	m.Codes.Texts = &texts
+	m.Info.Encoding.SetKind(m.Codes.Texts)
+	dir := clitest.Save(t, m)
+	stdout, _ := dir.MustRun(t, "columns model")
+	if want := "kind: 2 values, most often wet, \\x1bdry\nnr: 40 values, most often 0, 1, 2, 3, 4\nthree: 4 values, most often a, b, c, \"\"\none: 1 values, most often same\n"; stdout != want {
+		t.Errorf("%q, want %q", stdout, want)
+	}
+	checkTable(t, dir, "columns model kind", `wet: 20 rows; \x1bdry: 20; 1 of 3 dimensions with p < 0.05
+dimension  share  others  AUC  p  label  example
+0  0.0 %  100.0 %  0.000  2e-08  bank  d39  bank number 39
+`)
+	checkTable(t, dir, "columns model three --values 1", `a: 20 rows; others: 18; 0 of 3 dimensions with p < 0.05
+dimension  share  others  AUC  p  label  example
+0  50.0 %  50.0 %  0.375  0.5  bank  d19  bank number 19
+`)
+	for line, want := range map[string]string{
+		"columns model nix":             `model has no column "nix"; it has kind, nr`,
+		"columns model nr":              `column "nr": too few rows to compare (got 40 values in 40 rows, want a value with at least 10 rows`,
+		"columns model one":             `column "one": too few rows to compare (got 1 values in 40 rows`,
+		"columns model kind --values 0": "--values is 0",
+	} {
+		if code, _, stderr := dir.Run(t, line); code != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, %s\nwithout %s", line, code, stderr, want)
+		}
+	}
+	if code, _, stderr := textsModel(t).Run(t, "columns model"); code != 2 || !strings.Contains(stderr, "model has no columns") {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+}
+
+// Stop words leave the labels of all commands until they are removed.
+func TestStopWords(t *testing.T) {
+	t.Parallel()
+	dir := datedModel(t)
+	dir.Write(t, "stop.txt", []byte("\ufeffRain\r\n\r\nbank\r\n"))
+	before, _ := dir.MustRun(t, "topics model")
+	if _, stderr := dir.MustRun(t, "labels model --stop-words stop.txt"); !strings.Contains(stderr, "2 stop words") {
+		t.Error(stderr)
+	}
+	for _, line := range []string{"topics model", "top model", "labels model", "labels model --topics 2", "explain model d3 --json", "export model -f topics -o -"} {
+		stdout, _ := dir.MustRun(t, line)
+		for _, label := range []string{"rain\n", "\train", `"label": "rain`, ",rain,", "bank  "} {
+			if strings.Contains(stdout, label) {
+				t.Errorf("%s:\n%s\nhas %q", line, stdout, label)
+			}
+		}
+	}
+	if code, _, stderr := dir.Run(t, "train stop.txt -o model --force"); code != 2 || !strings.Contains(stderr, "because it has stop words") {
+		t.Error(stderr)
+	}
+	dir.Write(t, "empty.txt", nil)
+	dir.MustRun(t, "labels model --stop-words empty.txt")
+	if after, _ := dir.MustRun(t, "topics model"); after != before {
+		t.Error(after)
+	}
+	if _, err := os.Stat(dir.Path("model/stop_words.txt")); err == nil {
+		t.Error("an empty file leaves stop words")
+	}
+	dir.Write(t, "bad.txt", []byte("a\n\xff\n"))
+	for line, want := range map[string]string{
+		"labels model --stop-words bad.txt":         "bad.txt: line 2: the stop word isn't one line of UTF-8 text",
+		"labels model --stop-words none.txt":        "none.txt: no such file",
+		"labels model --stop-words stop.txt --json": "--json is for printing",
+
+		"labels model --stop-words stop.txt --import bad.txt": "bad.txt: the first line lacks the columns",
+	} {
+		if code, _, stderr := dir.Run(t, line); code != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, %s\nwithout %s", line, code, stderr, want)
+		}
+	}
+	if _, err := os.Stat(dir.Path("model/stop_words.txt")); err == nil {
+		t.Error("stored the stop words in spite of an error in the labels")
+	}
+	dir.Write(t, "model/stop_words.txt", []byte("a\n\xff\n"))
+	if code, _, stderr := dir.Run(t, "topics model"); code != 2 || !strings.Contains(stderr, "stop_words.txt: line 2") {
+		t.Error(stderr)
+	}
+}
+
+// datedModel is a model of 40 texts with two topics. Texts of the first are from January to May 2024, except one
+// of the year 9999; texts of the second are from May, and the last has no date.
+func datedModel(t *testing.T) clitest.Dir {
+	var ids []string
+	var codes [][]float32
+	texts := vectors.Texts{Columns: []vectors.Column{{Name: "day"}, {Name: "almost"}, {Name: "far"}}}
+	for i := range 40 {
+		ids, codes = append(ids, fmt.Sprintf("d%d", i)), append(codes, []float32{float32(1 - i%2), float32(i % 2)})
+		day := fmt.Sprintf("2024-%02d-%02d", 1+i/2%5, 1+i/2)
+		if i%2 == 1 {
+			day = fmt.Sprintf("2024-05-%02dT23:30:00-05:00", 1+i/2)
+		}
+		if i == 0 {
+			day = "9999-12-31"
+		}
+		if i == 39 {
+			day = ""
+		}
+		texts.Add(fmt.Sprintf("%s number %d", []string{"rain", "bank"}[i%2], i), []string{day, []string{day, "soon"}[i/39], []string{"2025-03-01", "1960-12-31", "3000-01-01"}[max(0, i-2)/13]})
+	}
+	m := clitest.NewModel(ids, codes)
+	m.Dictionary.Atoms, m.Dictionary.Themes = []float32{1, 0, 0, 1}, []float32{1, 0, 0, 1}
+	m.Info.Training.Themes = &model.Themes{Topics: 2, Splits: []int32{1}}
+	m.Codes.Texts = &texts
+	m.Info.Encoding.SetKind(m.Codes.Texts)
+	return clitest.Save(t, m)
+}
+
+// Columns of dates are ordered: topics show their course, and columns compares periods.
+func TestDates(t *testing.T) {
+	t.Parallel()
+	dir := datedModel(t)
+	stdout, _ := dir.MustRun(t, "topics model --column day --by month")
+	for _, want := range []string{
+		"day by month, all rows: 2024-01 ▂▂▂▂█…▁ 9999-12, most in 2024-05: 57 %\n",
+		"bank\n         day by month: 2024-01 ····█…· 9999-12, most in 2024-05: 95 %\n",
+		"rain\n         day by month: 2024-01 ▆████…▂ 9999-12, most in 2024-02: 20 %\n",
+	} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("%s\nwithout %s", stdout, want)
+		}
+	}
+	var got struct {
+		By      string
+		Periods []topics.Value
+		Topics  []topics.Topic
+	}
+	stdout, _ = dir.MustRun(t, "topics model --column day --by month --json")
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || got.By != "month" || len(got.Periods) != 6 || !got.Periods[5].AfterGap || len(got.Topics[1].Values) != 6 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if stdout, _ = dir.MustRun(t, "topics model --column day"); !strings.Contains(stdout, "day by week, all rows: 2024-01-01 ") {
+		t.Error(stdout)
+	}
+	if stdout, _ = dir.MustRun(t, "topics model --column almost"); !strings.Contains(stdout, "almost: 2024-01-06 5 %, 2024-01-11 5 %, ") {
+		t.Error(stdout)
+	}
+	sets := func(line string) (values []string) {
+		t.Helper()
+		stdout, _ := dir.MustRun(t, line+" --json")
+		var found []classes.Class
+		if err := json.Unmarshal([]byte(stdout), &found); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range found {
+			values = append(values, fmt.Sprintf("%s=%d", c.Value, c.Rows))
+		}
+		return values
+	}
+	for line, want := range map[string]string{
+		"columns model day --by month":          "2024-05=23",
+		"columns model far":                     "1900–1999=13 2000–2099=15 3000–3099=12",
+		"columns model far --by decade":         "1960s=13 2020s=15 3000s=12",
+		"columns model far --by day":            "1960-12-31=13 2025-03-01=15 3000-01-01=12",
+		"columns model far --values 2 --by day": "1960-12-31=13 2025-03-01=15",
+	} {
+		if got := strings.Join(sets(line), " "); got != want {
+			t.Errorf("%s: %s, want %s", line, got, want)
+		}
+	}
+	if stdout, _ = dir.MustRun(t, "columns model"); !strings.HasPrefix(stdout, "day: dates from 2024-01-06 to 9999-12-31, 40 values\nalmost: 40 values, ") {
+		t.Error(stdout)
+	}
+	for line, want := range map[string]string{
+		"topics model --by month":                   "--by is for a --column of dates",
+		"topics model --column almost --by month":   `--by month, column "almost": row 40: not a date (got "soon", want such as 2024-03-05`,
+		"topics model --column day --by hour":       `--by hour, column "day": no period "hour" (want one of day, week,`,
+		"columns model almost --by month":           `--by month, column "almost": row 40: not a date`,
+		"columns model --by month":                  "--by is for a COLUMN",
+		"columns model --against in.txt --by month": "--by is for a COLUMN; drop it, or --against",
+	} {
+		if code, _, stderr := dir.Run(t, line); code != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, %s\nwithout %s", line, code, stderr, want)
+		}
+	}
+}
+
+// Periods are left out with a warning only, and a value that isn't a date is named. One of two decades is printed.
+func TestColumnsPeriods(t *testing.T) {
+	t.Parallel()
+	var ids []string
+	var codes [][]float32
+	texts := vectors.Texts{Columns: []vectors.Column{{Name: "day"}, {Name: "NaT"}}}
+	for i := range 480 { // 10 in each of the first and last three years, 60 in the others; 9 of 13 years have 90 % of the rows
+		ids, codes = append(ids, fmt.Sprintf("d%d", i)), append(codes, []float32{float32(i % 2), 1})
+		year := 2010 + (i-30)/60
+		if i < 30 {
+			year = 2007 + i/10
+		} else if i >= 450 {
+			year = 2017 + (i-450)/10
+		}
+		day := fmt.Sprintf("%d-05-%02d", year, 1+i%10)
+		texts.Add("text", []string{day, []string{fmt.Sprintf("%d-%02d-%02d", 2000+i/20, 1+i%12, 1+i%10), "NaT"}[i/479]})
+	}
+	m := clitest.NewModel(ids, codes)
+	m.Dictionary.Themes, m.Info.Training.Themes = []float32{1, 0, 0, 1}, &model.Themes{Topics: 2, Splits: []int32{1}}
+	m.Codes.Texts = &texts
+	m.Info.Encoding.SetKind(m.Codes.Texts)
+	dir := clitest.Save(t, m)
+	for line, want := range map[string]struct {
+		values  string
+		warning string
+	}{
+		"columns model day":                       {"2010s", ""},
+		"columns model day --values 13":           {"2007 2008 2009 2010 2011 2012 2013 2014 2015 2016 2017 2018 2019", ""},
+		"columns model day --by year":             {"2007 2008 2009 2010 2011 2012 2013 2014 2015 2016 2017 2018 2019", ""},
+		"columns model day --by year --values 2":  {"2010 2011", "warning: column \"day\": the 2 most frequent of 13 periods are shown, 11 are left out\n"},
+		"columns model day --by decade":           {"2010s", ""},
+		"columns model day --values 1 --by month": {"2010-05", "warning: column \"day\": the 1 most frequent of 13 periods are shown, 12 are left out\n"},
+	} {
+		stdout, stderr := dir.MustRun(t, line+" --json")
+		var found []classes.Class
+		if err := json.Unmarshal([]byte(stdout), &found); err != nil {
+			t.Fatal(err)
+		}
+		var values []string
+		for _, c := range found {
+			values = append(values, c.Value)
+		}
+		if got := strings.Join(values, " "); got != want.values || stderr != want.warning {
+			t.Errorf("%s: %s, %q, want %s, %q", line, got, stderr, want.values, want.warning)
+		}
+	}
+	const reason = `row 480: not a date (got "NaT", want such as `
+	if _, stderr := dir.MustRun(t, "topics model --column NaT"); !strings.Contains(stderr, `warning: column "NaT" isn't shown over time: `+reason) {
+		t.Error(stderr)
+	}
+	if _, _, stderr := dir.Run(t, "columns model NaT"); !strings.Contains(stderr, `warning: column "NaT" isn't grouped by time: `+reason) {
+		t.Error(stderr)
+	}
+}
+
+// The rows of a file are compared with the rows of a model, by codes of the same settings.
+func TestColumnsAgainst(t *testing.T) {
+	t.Parallel()
+	dir, x := clitest.Sample(t)
+	dir.MustRun(t, "train in.txt -o trained -k 20 --nonzeros 4 --method B")
+	dir.MustRun(t, "encode trained in.txt -o model --encode-steps 30")
+	for i := range x.Data {
+		x.Data[i] += float32(i%x.Dim) / 3
+	}
+	x = x.Slice(0, 40)
+	dir.Write(t, "other.txt", clitest.Text(x))
+	dir.MustRun(t, "encode model other.txt -o other --encode-steps 30")
+	stdout, _ := dir.MustRun(t, "columns model --against other.txt --dimensions 20 --json")
+	var sets []struct {
+		Value, Against string
+		Rows, Others   int
+		Dimensions     []struct {
+			Dimension  int
+			Label      string
+			Share      float64
+			OtherShare float64 `json:"other_share"`
+			Examples   []struct{ Word string }
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &sets); err != nil || len(sets) != 1 {
+		t.Fatalf("%v: %s", err, stdout)
+	}
+	s := sets[0]
+	if s.Value != "model" || s.Against != "other.txt" || s.Rows != 60 || s.Others != 40 || len(s.Dimensions) < 10 {
+		t.Errorf("%+v", s)
+	}
+	share := func(name string, k int) (share float64) {
+		codes := dir.Model(t, name).Codes
+		for _, row := range clitest.Matrix(codes) {
+			if row[k] != 0 {
+				share += 1 / float64(codes.Rows)
+			}
+		}
+		return share
+	}
+	for _, d := range s.Dimensions {
+		a, b := share("model", d.Dimension), share("other", d.Dimension)
+		if math.Abs(a-d.Share) > 1e-9 || math.Abs(b-d.OtherShare) > 1e-9 || d.Label == "" || len(d.Examples) == 0 {
+			t.Errorf("%+v, want shares %v and %v", d, a, b)
+		}
+	}
+	for name, rows := range map[string]*vectors.Dense{"folder/1": x.Slice(0, 20), "folder/2": x.Slice(20, 40)} {
+		dir.Write(t, name, clitest.Text(rows))
+	}
+	if folder, _ := dir.MustRun(t, "columns model --against folder --dimensions 20 --json"); folder != strings.ReplaceAll(stdout, "other.txt", "folder") {
+		t.Errorf("other result of a folder: %s", folder)
+	}
+	dir.MustRun(t, "nearest folder word1")
+	dir.Write(t, "long.txt", clitest.Text(clitest.Vectors(20, 9)))
+	dir.Write(t, "few.txt", clitest.Text(x.Slice(0, 9)))
+	dir.MustRun(t, "paper train in.txt -o paper -k 20 --epochs 1")
+	for line, want := range map[string]string{
+		"columns model --against long.txt":     "long.txt: encode: vectors differ in length from the atoms (got 9 numbers, want 8)",
+		"columns model --against few.txt":      "model has 60 rows and few.txt 9, want at least 10 of each",
+		"columns model --against none.txt":     "none.txt: no such file",
+		"columns model --against other":        "compares a model with a file of dense vectors",
+		"columns in.txt --against other.txt":   "compares a model with a file of dense vectors",
+		"columns model label --against in.txt": `--against compares all rows; drop it, or column "label"`,
+		"columns paper --against in.txt":       "the codes of paper are from its training",
+	} {
+		if code, stdout, stderr := dir.Run(t, line); code != 2 || stdout != "" || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, %s\nwithout %s", line, code, stderr, want)
+		}
+	}
+}
+
+// A model of texts has topics unless none are asked for; one of words has them if they are. Their number can be
+// another one than in the training.
+func TestTopics(t *testing.T) {
+	t.Parallel()
+	dir, x := clitest.Sample(t)
+	dir.MustRun(t, "train in.txt -o words -k 20")
+	dir.MustRun(t, "train in.txt -o topics -k 20 --topics 3")
+	dir.MustRun(t, "train in.txt -o texts -k 20 --rows texts")
+	dir.MustRun(t, "train in.txt -o none -k 20 --rows texts --topics 0")
+	for _, line := range []string{"topics topics --json", "topics topics --topics 5 --json"} {
+		stdout, _ := dir.MustRun(t, line)
+		var got struct {
+			Topics, Subtopics []struct {
+				ID, Count int
+				Parent    *int
+			}
+			Rows, Dimensions []*int
+		}
+		if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+			t.Fatal(err)
+		}
+		counts, ofSubtopics, none := map[int]int{}, map[int]int{}, 0
+		for _, id := range got.Rows {
+			if id == nil {
+				none++
+			} else {
+				counts[*id]++
+			}
+		}
+		for _, sub := range got.Subtopics {
+			ofSubtopics[*sub.Parent] += sub.Count
+		}
+		for _, topic := range got.Topics {
+			if n := topic.Count; n != counts[topic.ID] || ofSubtopics[topic.ID] != n && ofSubtopics[topic.ID] > 0 || topic.Parent != nil {
+				t.Errorf("%s: %+v, and %d rows, %d of subtopics", line, topic, counts[topic.ID], ofSubtopics[topic.ID])
+			}
+		}
+		if len(ofSubtopics) == 0 {
+			t.Errorf("%s: no subtopics", line)
+		}
+		if len(got.Dimensions) != 20 || !slices.ContainsFunc(got.Dimensions, func(theme *int) bool { return theme != nil }) {
+			t.Errorf("%s: themes of dimensions: %v", line, got.Dimensions)
+		}
+		if len(got.Topics) != len(counts) || len(got.Topics) < 2 || len(got.Rows) != x.Len() || none != 0 {
+			t.Errorf("%s: %d topics, %d rows, %d without", line, len(got.Topics), len(got.Rows), none)
+		}
+	}
+	stdout, _ := dir.MustRun(t, "topics topics")
+	dir.MustRun(t, "encode topics in.txt -o again")
+	if again, _ := dir.MustRun(t, "topics again"); again != stdout {
+		t.Error("other topics of the same rows, encoded again")
+	}
+	stdout, _ = dir.MustRun(t, "export topics -f topics -o -")
+	if lines := strings.Split(stdout, "\n"); lines[0] != "id,topic,label,theme" || len(lines) != x.Len()+2 || strings.Count(lines[1], ",") < 3 {
+		t.Errorf("%d lines, the first are %q", len(lines), lines[:2])
+	}
+	// A label stays with its topic, whatever the number of topics.
+	table, _ := dir.MustRun(t, "labels topics --topics 3")
+	rows := strings.Split(table, "\n")
+	id, _, _ := strings.Cut(rows[2], "\t")
+	if rows[0] != "topic\tlabel\tnote\twords" || len(rows) != 22 || strings.Contains(table, "\t\n") { // 3 topics and their subtopics
+		t.Errorf("%q", table)
+	}
+	dir.Write(t, "labels.tsv", []byte("topic\tlabel\n"+id+"\tMine\n"))
+	dir.MustRun(t, "labels topics --import labels.tsv")
+	for _, line := range []string{"topics topics", "topics topics --topics 4", "export topics -f topics -o -", "labels topics --topics 3"} {
+		stdout, _ := dir.MustRun(t, line)
+		other, _ := dir.MustRun(t, "topics topics --topics 4 --json")
+		if want := line != "topics topics --topics 4" || strings.Contains(other, `"id": `+id+","); strings.Contains(stdout, "Mine") != want {
+			t.Errorf("%s, after topic %s got a label:\n%s", line, id, stdout)
+		}
+	}
+	if stdout, _ := dir.MustRun(t, "topics texts"); !strings.HasPrefix(stdout, "topic") {
+		t.Errorf("%q", stdout)
+	}
+	for line, want := range map[string]string{
+		"topics words":                       "words has no topics: if its texts aren't empty, train it with --topics 20",
+		"topics none":                        "none has no topics",
+		"export none -f topics -o x":         "none has no topics",
+		"topics topics --topics 1000":        "--topics is 1000",
+		"topics topics --topics 0":           "--topics is 0",
+		"labels topics --topics 1000":        "--topics is 1000",
+		"labels words --topics 3":            "words has no topics",
+		"labels topics --topics 3 -n 8":      "-n is for dimensions; drop it, or --topics",
+		"explore words --embed cat --port 0": "--embed finds texts, and the rows of words are words",
+		"topics in.txt":                      "in.txt: not a model",
+		"topics topics --column x":           `topics has no column "x"; it has none`,
+		"train in.txt -o x --topics -1":      "--topics is -1",
+		"train in.txt -o x --topics many":    "--topics",
+	} {
+		if code, _, stderr := dir.Run(t, line); code != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, %s\nwithout %s", line, code, stderr, want)
+		}
+	}
+}

@@ -1,0 +1,469 @@
+package cli
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+
+	"overcomplete/interpret"
+	"overcomplete/model"
+	"overcomplete/testonly/clitest"
+	"overcomplete/train"
+	"overcomplete/vectors"
+)
+
+// hyper returns the defaults after changes.
+func hyper(change func(h *model.Paper)) model.Paper {
+	h := train.Paper()
+	h.Atoms, h.Epochs = 80, 20
+	change(&h)
+	return h
+}
+
+func TestTrain(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		flags string
+		words int
+		want  model.Paper
+	}{
+		{"", 60, hyper(func(h *model.Paper) {})},
+		{"--method B --tau 0.01 --lambda 0.2", 60, hyper(func(h *model.Paper) {
+			h.Method, h.Tau, h.Lambda, h.Epochs = "B", 0.01, 0.2, 30
+		})},
+		{"--center --rate 0.1 --dictionary-steps 10", 60, hyper(func(h *model.Paper) {
+			h.Center, h.Rate, h.DictionarySteps = true, 0.1, 10
+		})},
+		{"--loss huber --huber-delta 0.4 -k 30 --epochs 7 --lambda 0.1", 60, hyper(func(h *model.Paper) {
+			h.Loss, h.HuberDelta, h.Atoms, h.Epochs, h.Lambda = "huber", 0.4, 30, 7, 0.1
+		})},
+		{"--authors-order --epochs 3 --factor 3 --seed 9", 60, hyper(func(h *model.Paper) {
+			h.AuthorsOrder, h.DictionarySteps, h.Epochs, h.Atoms, h.Seed = true, 0, 3, 24, 9
+		})},
+		{"--authors-stop --max-rows 40", 40, hyper(func(h *model.Paper) {
+			h.AuthorsStop, h.Epochs = true, 50
+		})},
+		{"--authors-stop --method B --authors-order", 60, hyper(func(h *model.Paper) {
+			h.AuthorsStop, h.Method, h.AuthorsOrder, h.DictionarySteps, h.Epochs = true, "B", true, 0, 75
+		})},
+	} {
+		t.Run(tt.flags, func(t *testing.T) {
+			dir, d := clitest.Sample(t)
+			stdout, stderr := dir.MustRun(t, "paper train in.txt -o model --json --progress "+tt.flags)
+			m := dir.Model(t, "model")
+
+			if got := dir.Names(t); !slices.Equal(got, []string{"in.txt", "model"}) {
+				t.Errorf("left %q", got)
+			}
+			if n := len(m.Info.Training.Epochs); n > tt.want.Epochs || n < tt.want.Epochs && !tt.want.AuthorsStop {
+				t.Errorf("%d epochs", n)
+			}
+			if n := strings.Count(stderr, "\nepoch "); n != len(m.Info.Training.Epochs) {
+				t.Errorf("%d lines for %d epochs:\n%s", n, len(m.Info.Training.Epochs), stderr)
+			}
+			if m.Info.Training.Recipe != model.Recipe(tt.want) {
+				t.Errorf("trained with\n%+v, want\n%+v", m.Info.Training.Recipe, tt.want)
+			}
+			sum := sha256.Sum256(dir.Read(t, "in.txt"))
+			if want := (model.Input{Name: "in.txt", SHA256: hex.EncodeToString(sum[:]), Rows: tt.words, Dim: 8}); !reflect.DeepEqual(m.Info.Encoding.Input, want) {
+				t.Errorf("input %+v, want %+v", m.Info.Encoding.Input, want)
+			}
+			if !slices.Equal(m.Codes.IDs, d.IDs[:tt.words]) {
+				t.Errorf("words %q", m.Codes.IDs)
+			}
+			checkJSON(t, dir, stdout)
+		})
+	}
+}
+
+// checkJSON compares what was printed with the model's own record.
+func checkJSON(t *testing.T, dir clitest.Dir, stdout string) {
+	t.Helper()
+	var got, want map[string]any
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatalf("%v in\n%s", err, stdout)
+	}
+	if err := json.Unmarshal(dir.Read(t, "model/model.json"), &want); err != nil {
+		t.Fatal(err)
+	}
+	if got["model"] != "model" {
+		t.Errorf("model is %v", got["model"])
+	}
+	for key := range want {
+		if !reflect.DeepEqual(got[key], want[key]) {
+			t.Errorf("%s is\n%v, in model.json\n%v", key, got[key], want[key])
+		}
+	}
+}
+
+func TestTrainReport(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	stdout, stderr := dir.MustRun(t, "paper train in.txt -o model --epochs 2 --quiet")
+	if stderr != "" {
+		t.Errorf("--quiet: standard error has %q", stderr)
+	}
+	last := dir.Model(t, "model").Info.Training.Epochs[1]
+	for _, want := range []string{
+		"model: 60 words × 80 sparse dimensions after 2 epochs\n",
+		fmt.Sprintf(" %.4f\n", last.Error), fmt.Sprintf(" %.4f\n", last.Objective), fmt.Sprintf(" %.2f %%, ", 100*last.Sparsity),
+	} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %q in\n%s", want, stdout)
+		}
+	}
+}
+
+func TestTrainWarns(t *testing.T) {
+	t.Parallel()
+	dir, d := clitest.Sample(t)
+	d.IDs[3] = d.IDs[2]
+	dir.Write(t, "in.txt", clitest.Text(d))
+	_, stderr := dir.MustRun(t, "paper train in.txt -o model --epochs 1 --quiet -k 8")
+	want := "warning: in.txt: duplicate words, only the first row of each kept: 1 (\"word2\")\n" +
+		"warning: 8 sparse dimensions for 8 dense ones are not overcomplete\n"
+	if stderr != want {
+		t.Errorf("standard error is\n%s, want\n%s", stderr, want)
+	}
+
+	// Settings that say little of 60 words of 8 dimensions, by the recipe best.
+	dir.Write(t, "in.txt", clitest.Text(clitest.Vectors(60, 8)))
+	for _, tt := range []struct{ flags, want string }{
+		{"", ""},
+		{"-k 30 --sparsity 0.8", ""},
+		{"-k 30", "1 nonzeros per row describe a word poorly; --nonzeros 5 keeps more"},
+		{"-k 30 --sparsity 0.5 --lambda 0.005", "15 nonzeros per row are more than the 8 dense dimensions; --nonzeros 8 keeps as many"},
+		{"--factor 5 --sparsity 0.85", "40 dimensions for 60 rows, which initialise them: most will describe a single row; -k 30 has two rows per dimension"},
+	} {
+		_, stderr := dir.MustRun(t, "train in.txt -o model --force --quiet "+tt.flags)
+		want := tt.want
+		if want != "" {
+			want = "warning: " + want + "\n"
+		}
+		if stderr != want {
+			t.Errorf("%s: standard error is\n%s, want\n%s", tt.flags, stderr, want)
+		}
+	}
+}
+
+// The result depends on the numbers and the seed, and on nothing else.
+func TestTrainIsDeterministic(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	text := clitest.Text(clitest.Vectors(500, 8)) // enough to be shared among workers
+	dir.Write(t, "in.txt", text)
+	var gz bytes.Buffer
+	g := gzip.NewWriter(&gz)
+	g.Write(text)
+	g.Close()
+	dir.Write(t, "in.txt.gz", gz.Bytes())
+	dir.MustRun(t, "paper train in.txt -o first --epochs 3")
+	for args, same := range map[string]bool{"in.txt --workers 1": true, "in.txt.gz --workers 7": true, "-": true, "in.txt --seed 2": false} {
+		cmd := dir.Command(strings.Fields("paper train -o again --force --epochs 3 " + args)...)
+		cmd.Stdin = bytes.NewReader(text)
+		if code, _, stderr := clitest.Output(t, cmd); code != 0 {
+			t.Fatalf("%s: exit code %d, %s", args, code, stderr)
+		}
+		if got := dir.Learned(t, "again") == dir.Learned(t, "first"); got != same {
+			t.Errorf("%s: same result is %v, want %v", args, got, same)
+		}
+		if name := dir.Model(t, "again").Info.Encoding.Input.Name; args == "-" && name != "stdin" {
+			t.Errorf("the name of standard input is %q", name)
+		}
+	}
+}
+
+// A training whose model is saved succeeds, even if the model can't be read for the summary.
+func TestReportWithoutModel(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "train in.txt -o model -k 20 --nonzeros 5")
+	dir.MustRun(t, "train in.txt -o topics -k 20 --nonzeros 5 --topics 3")
+	for _, name := range []string{"model", "topics"} {
+		info := dir.Model(t, name).Info
+		cmd := newTrain()
+		cmd.SetContext(t.Context())
+		var stdout, stderr bytes.Buffer
+		cmd.SetOut(&stdout)
+		cmd.SetErr(&stderr)
+		f := &trainFlags{output: dir.Path("replaced")}
+		if err := f.report(cmd, info); err != nil || !strings.Contains(stdout.String(), "sparsity") || strings.Count(stderr.String(), "\n") != 1 ||
+			!strings.Contains(stderr.String(), "replaced is written, but can't be read for this summary: ") {
+			t.Errorf("%s: %v\n%s%s", name, err, &stdout, &stderr)
+		}
+	}
+}
+
+// Too many open files is a failure of the system, not of the input.
+func TestTooManyFilesIsNoUsage(t *testing.T) {
+	for errno, want := range map[syscall.Errno]bool{syscall.EMFILE: false, syscall.ENFILE: false, syscall.ENOENT: true} {
+		if err := usageError(usageError{&vectors.InputError{File: "a", Err: errno}}); isUsage(err) != want {
+			t.Errorf("%v: usage %v, want %v", errno, !want, want)
+		}
+	}
+}
+
+// Any number of workers starts no more threads than there are processors.
+func TestManyWorkers(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	for _, line := range []string{"paper train in.txt -o model --epochs 1", "train in.txt -o best -k 20 --nonzeros 4", "encode best in.txt -o codes", "pipe best"} {
+		dir.MustRun(t, line+" --workers 2147483647")
+	}
+}
+
+// A training that diverges says what to change.
+func TestTrainDiverges(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	large := clitest.Vectors(60, 8)
+	for i := range large.Data {
+		large.Data[i] *= 1e25 // squared gradients overflow float32, in every order of summation
+	}
+	dir.Write(t, "large.txt", clitest.Text(large))
+	code, _, stderr := dir.Run(t, "paper train large.txt -o model --quiet")
+	if code != exitFailed || !strings.Contains(stderr, "diverged") || !strings.Contains(stderr, "norm near 3") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// Flags are hyperparameters, and a pipe gives the model of a file.
+func TestTrainBest(t *testing.T) {
+	t.Parallel()
+	dir, d := clitest.Sample(t)
+	for flags, change := range map[string]func(h *model.Best){
+		"": func(*model.Best) {},
+		"--method B --sparsity 0.8 --lambda 0.1 -k 20 --epochs 4 --dictionary-steps 3 --seed 5": func(h *model.Best) {
+			h.Method, h.Nonzeros, h.Lambda, h.Atoms, h.Epochs, h.DictionarySteps, h.Seed = "B", 4, 0.1, 20, 4, 3, 5
+		},
+		"--factor 3 --anchor 0":        func(h *model.Best) { h.Atoms, h.Anchor = 24, 0 },
+		"--train-rows 40 --nonzeros 3": func(h *model.Best) { h.TrainRows, h.Order, h.Nonzeros = 40, model.Frequency, 3 },
+	} {
+		dir.MustRun(t, "train in.txt -o file --force "+flags)
+		h := train.Best()
+		change(&h)
+		if got, want := dir.Model(t, "file").Info.Training.Recipe, train.WithDefaults(h, d); got != want {
+			t.Errorf("%q: %+v, want %+v", flags, got, want)
+		}
+		cmd := dir.Command(strings.Fields("train - -o pipe --force " + flags)...)
+		cmd.Stdin = bytes.NewReader(clitest.Text(d))
+		if code, _, stderr := clitest.Output(t, cmd); code != 0 || dir.Learned(t, "pipe") != dir.Learned(t, "file") {
+			t.Errorf("%q: exit code %d, or another model from a pipe: %s", flags, code, stderr)
+		}
+	}
+	for _, rows := range []string{"40", "all"} { // read twice, and once
+		code, _, stderr := dir.Run(t, "train in.txt -o zeros --lambda 50 --train-rows "+rows)
+		if code != exitFailed || !strings.Contains(stderr, "all codes are zero") || slices.Contains(dir.Names(t), "zeros") {
+			t.Errorf("%s: exit code %d, %s", rows, code, stderr)
+		}
+		if _, stderr := dir.MustRun(t, "train in.txt -o sparse --force --lambda 1 -k 20 --sparsity 0.8 --train-rows "+rows); !strings.Contains(stderr, "a smaller λ") {
+			t.Errorf("%s: %s", rows, stderr)
+		}
+	}
+}
+
+// --train-rows names the first rows, or a sample.
+func TestTrainWords(t *testing.T) {
+	t.Parallel()
+	dir, d := clitest.Sample(t)
+	for _, tt := range []struct {
+		which, printed string
+		words          int
+		order          model.Order
+	}{
+		{"40", "training rows         the first 40 words\n", 40, model.Frequency},
+		{"first:40", "training rows         the first 40 words\n", 40, model.Frequency},
+		{"random:40", "training rows         a random 40 words\n", 40, model.None},
+		{"all", "", 60, model.None}, // as names with digits have none
+		{"1000", "", 60, model.Frequency},
+	} {
+		stdout, _ := dir.MustRun(t, "train in.txt -o model --force -k 20 --sparsity 0.8 --train-rows "+tt.which)
+		m := dir.Model(t, "model")
+		h := m.Info.Training.Recipe.(model.Best)
+		if !strings.Contains(stdout, tt.printed) || h.TrainRows != tt.words || h.Order != tt.order || !slices.Equal(m.Codes.IDs, d.IDs) {
+			t.Errorf("%s: %+v\n%s", tt.which, h, stdout)
+		}
+	}
+}
+
+// Repeated words and rows of zeros are the same in both readings, wherever they are.
+func TestTrainWordsOddRows(t *testing.T) {
+	t.Parallel()
+	dir, d := clitest.Sample(t)
+	odd := string(clitest.Text(d)) + "word3 1 2 3 4 5 6 7 8\nzero 0 0 0 0 0 0 0 0\nword55 8 7 6 5 4 3 2 1\n"
+	dir.Write(t, "odd.txt", []byte(odd))
+	const line = "train odd.txt --force -k 20 --sparsity 0.8 -o "
+	for _, which := range []string{"40", "random:40"} {
+		_, stderr := dir.MustRun(t, line+"model --train-rows "+which)
+		for _, warning := range []string{"duplicate words, only the first row of each kept: 2", `rows of zeros: 1 ("zero")`} {
+			if n := strings.Count(stderr, "odd.txt: "+warning); n != 1 {
+				t.Errorf("%s: %d times %s in\n%s", which, n, warning, stderr)
+			}
+		}
+		if words := dir.Model(t, "model").Codes.IDs; !slices.Equal(words, append(slices.Clone(d.IDs), "zero")) {
+			t.Errorf("%s: words %v", which, words)
+		}
+	}
+}
+
+// With --like a model has the dimensions of another, and their labels.
+func TestTrainLike(t *testing.T) {
+	t.Parallel()
+	dir, d := clitest.Sample(t)
+	dir.MustRun(t, "train in.txt -o old -k 20 --sparsity 0.8")
+	dir.Write(t, "labels.tsv", []byte("dimension\tlabel\n7\tseven\n"))
+	dir.MustRun(t, "labels old --import labels.tsv")
+	dir.Write(t, "fewer.txt", clitest.Text(&vectors.Dense{IDs: d.IDs[6:], Dim: d.Dim, Data: d.Data[6*d.Dim:]}))
+	for _, flags := range []string{"", " -k 20 --train-rows 30"} {
+		os.RemoveAll(dir.Path("new"))
+		dir.MustRun(t, "train fewer.txt -o new --like old --seed 2 --sparsity 0.8"+flags)
+		stdout, _ := dir.MustRun(t, "compare old new --json")
+		var got struct {
+			Matches []interpret.Match
+			Mean    float64 `json:"mean_cosine"`
+		}
+		if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+			t.Fatal(err)
+		}
+		for k, m := range got.Matches {
+			if m.Dimension != k {
+				t.Errorf("%q: dimension %d is %d in the new model", flags, k, m.Dimension)
+			}
+		}
+		if stdout, _ := dir.MustRun(t, "labels new"); got.Mean < 0.8 || !strings.Contains(stdout, "7\tseven\t") {
+			t.Errorf("%q: mean cosine %v; labels\n%s", flags, got.Mean, stdout)
+		}
+	}
+	dir.MustRun(t, "train in.txt -o plain -k 20 --sparsity 0.8")
+	dir.Write(t, "wide.txt", clitest.Text(clitest.Vectors(60, 9)))
+	before := dir.Tree(t)
+	for args, want := range map[string]string{
+		"train in.txt -o model --like old -k 21":      "old has 20 dimensions",
+		"train in.txt -o model --like old --factor 2": "old has 20 dimensions",
+		"train wide.txt -o model --like old":          "wide.txt: the vectors differ in length from the atoms of the earlier model (got 9, want 8)",
+		"train in.txt -o model --like nothing":        "nothing: no such file",
+		"train in.txt -o model --like in.txt":         "in.txt: ",
+	} {
+		checkRefused(t, dir, args, []string{want}, before)
+	}
+}
+
+// If the second reading fails or is interrupted, the dictionary is kept.
+func TestTrainWordsFails(t *testing.T) {
+	t.Parallel()
+	dir, d := clitest.Sample(t)
+	const line = "train bad.txt --train-rows 40 -k 20 --sparsity 0.8 -o "
+	const kept = "model has the dictionary; encode makes the codes\n"
+	const bad = 50
+	dir.Write(t, "bad.txt", clitest.Text(d))
+	dir.MustRun(t, line+"whole")
+	good := slices.Clone(d.Row(bad))
+	d.Row(bad)[0] = 1e38 // whose square single precision can't hold
+	dir.Write(t, "bad.txt", clitest.Text(d))
+	code, stdout, stderr := dir.Run(t, line+"model")
+	if row := fmt.Sprintf("bad.txt: row %d: ", bad+1); code != exitUsage || stdout != "" || !strings.Contains(stderr, row) || !strings.HasSuffix(stderr, kept) {
+		t.Fatalf("exit code %d, %s", code, stderr)
+	}
+	copy(d.Row(bad), good)
+	dir.Write(t, "bad.txt", clitest.Text(d))
+	dir.MustRun(t, "encode model bad.txt -o encoded")
+	if !reflect.DeepEqual(dir.Model(t, "encoded").Codes, dir.Model(t, "whole").Codes) {
+		t.Error("encode makes other codes with what was kept")
+	}
+	for _, line := range []string{line, "train bad.txt --train-rows all -k 20 --sparsity 0.8 -o "} {
+		os.RemoveAll(dir.Path("model"))
+		encoding := func(flags string) (stderr string) {
+			code, _, stderr := clitest.Output(t, interruptedAt(dir.Command(strings.Fields(line+"model"+flags)...), 1, "encoding on the CPU"))
+			if code != exitInterrupted {
+				t.Errorf("%s: exit code %d", line, code)
+			}
+			return stderr
+		}
+		if stderr := encoding(""); !strings.HasSuffix(stderr, "interrupted; "+kept) {
+			t.Error(stderr)
+		}
+		dir.MustRun(t, line+"model --force")
+		before := dir.Tree(t)
+		if stderr := encoding(" --force --seed 2"); !strings.Contains(stderr, "model is unchanged") {
+			t.Error(stderr)
+		}
+		dir.Unchanged(t, before)
+	}
+}
+
+// Codes have the requested number of nonzeros, for any K.
+func TestTrainNonzeros(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	for _, k := range []string{"30", "23"} {
+		dir.MustRun(t, "train in.txt -o model --force --nonzeros 7 -k "+k)
+		m := dir.Model(t, "model")
+		for i := range m.Codes.Rows {
+			if index, _ := m.Codes.Row(i); len(index) > 7 {
+				t.Fatalf("-k %s: row %d has %d nonzeros", k, i, len(index))
+			}
+		}
+		if mean := float64(m.Codes.Nonzeros()) / float64(m.Codes.Rows); mean < 6 {
+			t.Errorf("-k %s: %.2f nonzeros a row", k, mean)
+		}
+	}
+	dir.MustRun(t, "encode model in.txt -o codes --nonzeros 2")
+	if m := dir.Model(t, "codes"); m.Codes.Nonzeros() > 2*m.Codes.Rows {
+		t.Errorf("%d nonzeros of %d rows", m.Codes.Nonzeros(), m.Codes.Rows)
+	}
+}
+
+// A training without a result fails, and writes nothing.
+func TestTrainNothingActive(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	code, stdout, stderr := dir.Run(t, "paper train in.txt -o model --lambda 1000")
+	if code != exitFailed || stdout != "" || !strings.Contains(stderr, "overcomplete: all codes are zero; lower --lambda") {
+		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
+	}
+	if got := dir.Names(t); !slices.Equal(got, []string{"in.txt"}) {
+		t.Errorf("left %q", got)
+	}
+	// But for its checkpoints, which it names.
+	code, _, stderr = dir.Run(t, "paper train in.txt -o model --lambda 1000 --epochs 4 --checkpoint 1ns --quiet")
+	if code != exitFailed || !strings.HasSuffix(stderr, "overcomplete: all codes are zero; model is a checkpoint after epoch 3; lower --lambda\n") {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+}
+
+// Dimensions are shown by their top words among the first, except those much like one before.
+func TestShownDimensions(t *testing.T) {
+	t.Parallel()
+	codes := &vectors.Sparse{CSR: vectors.CSR{Cols: 3}}
+	add := func(word string, values ...float32) {
+		var index []int32
+		var value []float32
+		for k, v := range values {
+			if v != 0 {
+				index, value = append(index, int32(k)), append(value, v)
+			}
+		}
+		codes.IDs = append(codes.IDs, word)
+		codes.AppendRow(index, value)
+	}
+	add("the", 1, 0, 0)
+	add("bank", 0, 5, 4)
+	add("money", 0, 4, 3)
+	add("of", 2, 0, 0)
+	add("and", 1, 0, 0)
+	add("river", 0, 0, 0)
+	want := []dimension{{1, []string{"bank", "money"}}, {0, []string{"of", "the", "and"}}}
+	if got := topDimensions(codes); !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}

@@ -1,5 +1,0 @@
-//go:build full
-
-package tier
-
-const Full = true

@@ -1,0 +1,140 @@
+// Package paper repeats the experiments of the paper (Faruqui et al., ACL 2015, §3 and §4) with one
+// file of dense vectors. It chooses λ and K, scores the sparse vectors beside the dense ones and
+// simpler transformations, varies their length, and measures interpretability.
+//
+//	e := &paper.Experiments{Dir: "results", X: x, Recipe: recipe, Lambdas: paper.Lambdas, …}
+//	err := e.Report(ctx) // writes results/report.md
+package paper
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+
+	"overcomplete/internal/atomicfile"
+	"overcomplete/internal/modeldir"
+	"overcomplete/lab/eval"
+	"overcomplete/lab/intrusion"
+	"overcomplete/model"
+	"overcomplete/train"
+	"overcomplete/vectors"
+)
+
+// Experiments describes the paper's experiments with one file of vectors.
+type Experiments struct {
+	Dir    string // folder for models, tables and figures; created if missing
+	X      *vectors.Dense
+	Source *vectors.Source
+	Test   *intrusion.Test // with the words of X; nil omits word intrusion
+
+	Recipe  model.Paper // settings of all models; the experiments set method, λ and K
+	Lambdas []float64   // λ of the grid
+	Factors []int       // K/L of the grid
+	Lengths []int       // K/L of the length sweep
+	Groups  []string    // comma-separated words of the heat map; words without a vector are left out
+
+	Tasks []eval.Task // see [ReadTasks]
+
+	Device train.Device
+	Log    func(format string, args ...any)
+	// Show returns options that display the progress of a training, and a function that ends the display.
+	Show func(r model.Recipe) (o train.Options, done func())
+}
+
+// The paper's grid (§3, "Hyperparameter Tuning"), the lengths of its figure (§3, "Effect of Vector
+// Length") and words of its heat map (§4.2).
+var (
+	Lambdas = []float64{0.1, 0.5, 1}
+	Factors = []int{10, 20}
+	Lengths = []int{1, 2, 3, 5, 10, 15, 20}
+	Groups  = []string{"fish,horse,dog", "chicago,seattle,boston"}
+)
+
+// Seed is the seed of evaluation.
+const Seed = 1
+
+// ReadTasks reads the paper's tasks from a directory, as [eval.ReadTask] does. WS-353, which chooses
+// λ and K, is the first and must exist. missing names the other tasks without data.
+func ReadTasks(dir string) (tasks []eval.Task, missing []string, err error) {
+	for _, name := range eval.PaperTasks() {
+		task, err := eval.ReadTask(name, dir)
+		if errors.Is(err, fs.ErrNotExist) && name != eval.TuningTask {
+			missing = append(missing, name)
+		} else if err != nil {
+			return nil, nil, err
+		} else {
+			tasks = append(tasks, task)
+		}
+	}
+	return tasks, missing, nil
+}
+
+// Model opens the model in dir. If dir doesn't exist, Model trains it with r and saves it, so that an
+// interrupted experiment continues with the models that are saved. It returns an error if the model in
+// dir was trained with another recipe or other vectors.
+func Model(ctx context.Context, dir string, x *vectors.Dense, r model.Recipe, device train.Device, o train.Options) (*model.Model, error) {
+	r = train.WithDefaults(r, x)
+	m, err := model.Open(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := modeldir.CheckSave(dir, modeldir.MayReplace(false)); err != nil {
+			return nil, err
+		}
+		m, err := train.Fit(ctx, x, r, device, o)
+		if err != nil && !errors.Is(err, train.ErrZeroCodes) { // all-zero codes are a valid result
+			return nil, err
+		}
+		return m, m.Save(dir, false)
+	case err == nil && m.Codes == nil:
+		err = errors.New("model without codes; remove it to train it again")
+	case err == nil && (m.Info.Training.Recipe != r || m.Info.Training.Input.SHA256 != o.Source.SHA256 || m.Info.Rows() != x.Len()):
+		err = errors.New("model of other vectors or settings; remove it or choose another directory")
+	}
+	if err != nil {
+		return nil, &atomicfile.OutputError{Path: dir, Err: err}
+	}
+	return m, nil
+}
+
+// model trains or opens the model of a method with λ and K.
+func (e *Experiments) model(ctx context.Context, method model.Method, lambda float64, atoms int) (*model.Model, error) {
+	r := e.Recipe
+	r.Method, r.Lambda, r.Atoms = method, lambda, atoms
+	name := fmt.Sprintf("%s-k%d-lambda%s", method, atoms, number(lambda))
+	e.Log("model %s", name)
+	o, done := e.Show(train.WithDefaults(r, e.X))
+	defer done()
+	o.Source = e.Source
+	return Model(ctx, filepath.Join(e.Dir, name), e.X, r, e.Device, o)
+}
+
+// score runs tasks with one representation.
+func (e *Experiments) score(ctx context.Context, r *eval.Representation, tasks []eval.Task) (eval.Row, error) {
+	e.Log("evaluating %s", r.Name)
+	results, err := eval.Run(ctx, r, tasks, Seed, nil)
+	return eval.Row{Name: r.Name, Results: results}, err
+}
+
+// representation returns the codes of a model to evaluate: binary codes for method B.
+func representation(name string, m *model.Model) *eval.Representation {
+	if m.Info.Training.Recipe.Base().Method == model.Nonnegative {
+		return eval.NewSparse(name, m.Codes.Binary())
+	}
+	return eval.NewSparse(name, m.Codes)
+}
+
+// WriteTSV writes rows of cells, the header first, to path.
+func WriteTSV(path string, rows [][]string) error {
+	return atomicfile.WriteFile(context.Background(), path, true, func(w io.Writer) error {
+		out := csv.NewWriter(w)
+		out.Comma = '\t'
+		return out.WriteAll(rows)
+	})
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

@@ -1,0 +1,5 @@
+//go:build full
+
+package testonly
+
+const Full = true
