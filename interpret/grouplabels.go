@@ -11,6 +11,7 @@ import (
 
 	"overcomplete/internal/parallel"
 	"overcomplete/internal/ranking"
+	"overcomplete/internal/text"
 )
 
 const (
@@ -198,7 +199,7 @@ func (x *Index) describe(groups [][]int32, ranges [][2]int32, n int, isStop func
 	t, p := x.terms(), x.postings()
 	counters := make([]*counter, runtime.GOMAXPROCS(0))
 	for w := range counters {
-		counters[w] = &counter{isStop: isStop, counts: make([]int32, len(t.words)), all: make([]int32, len(t.words)), inGroup: make([]bool, x.Codes.Rows), labelled: make([]bool, x.Codes.Rows), marked: make([]bool, x.Codes.Rows), sums: make([]float64, x.Codes.Cols)}
+		counters[w] = &counter{isStop: isStop, counts: make([]int32, len(t.Words)), all: make([]int32, len(t.Words)), inGroup: make([]bool, x.Codes.Rows), labelled: make([]bool, x.Codes.Rows), marked: make([]bool, x.Codes.Rows), sums: make([]float64, x.Codes.Cols)}
 	}
 	candidates := make([][]candidate, len(groups))
 	parallel.With(counters, len(groups), func(c *counter, g int) {
@@ -207,7 +208,7 @@ func (x *Index) describe(groups [][]int32, ranges [][2]int32, n int, isStop func
 		}
 	})
 
-	tightness := make([]float64, len(t.words))
+	tightness := make([]float64, len(t.Words))
 	var ids []uint32
 	for _, list := range candidates {
 		for _, c := range list {
@@ -217,7 +218,7 @@ func (x *Index) describe(groups [][]int32, ranges [][2]int32, n int, isStop func
 			}
 		}
 	}
-	parallel.With(counters, len(ids), func(c *counter, i int) { tightness[ids[i]] = x.tightness(p.with(ids[i]), c.sums) })
+	parallel.With(counters, len(ids), func(c *counter, i int) { tightness[ids[i]] = x.tightness(p.With(ids[i]), c.sums) })
 	parallel.With(counters, len(groups), func(c *counter, g int) {
 		ofGroup := x.tightness(groups[g], c.sums)
 		for i := range candidates[g] {
@@ -292,10 +293,10 @@ func distinguish(d *description, n int, taken map[string]bool) {
 	taken[label()] = true
 }
 
-// beginning returns the first 20 characters of a text on one line, or "(empty)".
-func beginning(text string) string {
+// beginning returns the first 20 characters of s on one line, or "(empty)".
+func beginning(s string) string {
 	const most = 20
-	runes := []rune(strings.Join(strings.Fields(text[:min(len(text), maxTextBytes)]), " "))
+	runes := []rune(strings.Join(strings.Fields(s[:min(len(s), text.MaxBytes)]), " "))
 	switch {
 	case len(runes) == 0:
 		return "(empty)"
@@ -354,15 +355,15 @@ const (
 // candidates returns the words with the largest κ for a group of texts, without names, which stand beside addresses in
 // most of their texts. In a group of four texts or more, they occur in at least two. If repeated, words of repeated
 // passages, names and words of addresses count, too.
-func (c *counter) candidates(t *terms, p *postings, group []int32, repeated bool) []candidate {
+func (c *counter) candidates(t *text.Terms, p *text.Postings, group []int32, repeated bool) []candidate {
 	c.seen = c.seen[:0]
 	for _, i := range group {
-		for at := t.starts[i]; at < t.starts[i+1]; at++ {
-			id := t.ids[at]
+		for at := t.Starts[i]; at < t.Starts[i+1]; at++ {
+			id := t.IDs[at]
 			if c.all[id]++; c.all[id] == 1 {
 				c.seen = append(c.seen, id)
 			}
-			if repeated || t.counted[at] {
+			if repeated || t.Counted[at] {
 				c.counts[id]++
 			}
 		}
@@ -374,16 +375,16 @@ func (c *counter) candidates(t *terms, p *postings, group []int32, repeated bool
 	found := ranking.Ranking{N: maxCandidates}
 	total, inside := float64(len(c.marked)), float64(len(group))
 	for _, id := range c.seen {
-		both, with := float64(c.counts[id]), float64(t.counts[id])
+		both, with := float64(c.counts[id]), float64(t.Counts[id])
 		if repeated {
-			with = float64(len(p.with(id)))
+			with = float64(len(p.With(id)))
 		}
-		if all := float64(len(p.with(id))); t.counts[id] > 0 && float64(c.all[id]) > formulaShare*inside && all > formulaTexts*total {
+		if all := float64(len(p.With(id))); t.Counts[id] > 0 && float64(c.all[id]) > formulaShare*inside && all > formulaTexts*total {
 			both, with = float64(c.all[id]), all
 		}
 		kappa := kappaOf(both, inside, with, total)
-		isName := t.beside[id] >= t.counts[id] && t.beside[id] > 1
-		if both >= minCount && kappa > 0 && (repeated || both >= minPrecision*with && !isName) && canLabel(t.words[id]) && !c.isStop(t.words[id]) {
+		isName := t.Beside[id] >= t.Counts[id] && t.Beside[id] > 1
+		if both >= minCount && kappa > 0 && (repeated || both >= minPrecision*with && !isName) && text.CanLabel(t.Words[id]) && !c.isStop(t.Words[id]) {
 			found.Add(ranking.Item{Index: int(id), Score: kappa})
 		}
 		c.counts[id], c.all[id] = 0, 0
@@ -401,18 +402,18 @@ func kappaOf(both, a, b, total float64) float64 {
 }
 
 // choose returns a label of up to n words for a group, followed by other words in decreasing order of score.
-func (c *counter) choose(t *terms, p *postings, group []int32, candidates []candidate, n int) description {
+func (c *counter) choose(t *text.Terms, p *text.Postings, group []int32, candidates []candidate, n int) description {
 	d := c.chooseLabel(t, p, group, candidates, n)
 	for i, w := range candidates {
-		if len(d.words) < maxWords && w.score >= minScore*candidates[0].score && !sharesWord(t.words[w.id], d.words) {
-			d.words = append(d.words, t.words[candidates[phraseOf(t, candidates, i)].id])
+		if len(d.words) < maxWords && w.score >= minScore*candidates[0].score && !sharesWord(t.Words[w.id], d.words) {
+			d.words = append(d.words, t.Words[candidates[phraseOf(t, candidates, i)].id])
 		}
 	}
 	return d
 }
 
 // chooseLabel returns a label of up to n words for a group.
-func (c *counter) chooseLabel(t *terms, p *postings, group []int32, candidates []candidate, n int) (d description) {
+func (c *counter) chooseLabel(t *text.Terms, p *text.Postings, group []int32, candidates []candidate, n int) (d description) {
 	clear(c.labelled)
 	clear(c.inGroup)
 	for _, i := range group {
@@ -423,14 +424,14 @@ func (c *counter) chooseLabel(t *terms, p *postings, group []int32, candidates [
 	for d.label < n {
 		best, bestValue := -1, 0.0
 		for i, w := range candidates {
-			more, all := c.countNew(p.with(w.id))
+			more, all := c.countNew(p.With(w.id))
 			value := w.score
 			if d.label > 0 {
 				gain := kappaOf(both+more, inside, with+all, total) - labelWeight*kappa
 				value = gain * w.tight * math.Pow(1+w.cohesion/float64(d.label), 2)
 			}
 			value *= min(1, (both+more)/(minReach*inside))
-			if value > bestValue && w.score >= minLabelScore*candidates[0].score && !sharesWord(t.words[w.id], d.words) {
+			if value > bestValue && w.score >= minLabelScore*candidates[0].score && !sharesWord(t.Words[w.id], d.words) {
 				best, bestValue = i, value
 			}
 		}
@@ -438,14 +439,14 @@ func (c *counter) chooseLabel(t *terms, p *postings, group []int32, candidates [
 			break
 		}
 		id := candidates[phraseOf(t, candidates, best)].id
-		d.words = append(d.words, t.words[id])
+		d.words = append(d.words, t.Words[id])
 		d.label++
 		c.addCohesion(p, candidates, id)
-		more, all := c.countNew(p.with(id))
+		more, all := c.countNew(p.With(id))
 		both, with = both+more, with+all
 		kappa = kappaOf(both, inside, with, total)
 		d.reach = both / inside
-		for _, i := range p.with(id) {
+		for _, i := range p.With(id) {
 			c.labelled[i] = true
 		}
 	}
@@ -467,23 +468,23 @@ func (c *counter) countNew(texts []int32) (inGroup, all float64) {
 
 // keepPhrases returns the words among the candidates, and the phrases that can replace their words. Both words
 // of such a phrase are candidates. Its score is at least 0.9 times their lower and 0.5 times their higher score.
-func keepPhrases(t *terms, candidates []candidate) []candidate {
+func keepPhrases(t *text.Terms, candidates []candidate) []candidate {
 	scores := make(map[string]float64, len(candidates))
 	for _, c := range candidates {
-		scores[t.words[c.id]] = c.score
+		scores[t.Words[c.id]] = c.score
 	}
 	return slices.DeleteFunc(candidates, func(c candidate) bool {
-		first, second, isPhrase := strings.Cut(t.words[c.id], " ")
+		first, second, isPhrase := strings.Cut(t.Words[c.id], " ")
 		a, b := scores[first], scores[second]
 		return isPhrase && (a == 0 || b == 0 || c.score < max(0.9*min(a, b), 0.5*max(a, b)))
 	})
 }
 
 // phraseOf returns the first candidate that is a phrase with the word of candidate i, or i.
-func phraseOf(t *terms, candidates []candidate, i int) int {
-	word := t.words[candidates[i].id]
+func phraseOf(t *text.Terms, candidates []candidate, i int) int {
+	word := t.Words[candidates[i].id]
 	for j, c := range candidates {
-		if a, b, isPhrase := strings.Cut(t.words[c.id], " "); isPhrase && (a == word || b == word) {
+		if a, b, isPhrase := strings.Cut(t.Words[c.id], " "); isPhrase && (a == word || b == word) {
 			return j
 		}
 	}
@@ -494,7 +495,7 @@ func phraseOf(t *terms, candidates []candidate, i int) int {
 // spaces it reports whether one contains the other.
 func sharesWord(phrase string, others []string) bool {
 	for _, other := range others {
-		if isUnspacedWord(phrase) && (strings.Contains(phrase, other) || strings.Contains(other, phrase)) {
+		if text.IsUnspaced(phrase) && (strings.Contains(phrase, other) || strings.Contains(other, phrase)) {
 			return true
 		}
 		for part := range strings.FieldsSeq(phrase) {
@@ -507,35 +508,23 @@ func sharesWord(phrase string, others []string) bool {
 }
 
 // addCohesion adds to each candidate its NPMI with a word.
-func (c *counter) addCohesion(p *postings, candidates []candidate, word uint32) {
-	texts := p.with(word)
+func (c *counter) addCohesion(p *text.Postings, candidates []candidate, word uint32) {
+	texts := p.With(word)
 	for _, i := range texts {
 		c.marked[i] = true
 	}
 	total := float64(len(c.marked))
 	for i := range candidates {
 		both := 0
-		with := p.with(candidates[i].id)
+		with := p.With(candidates[i].id)
 		for _, text := range with {
 			if c.marked[text] {
 				both++
 			}
 		}
-		candidates[i].cohesion += npmi(float64(both)/total, float64(len(texts))/total, float64(len(with))/total)
+		candidates[i].cohesion += text.NPMI(float64(both)/total, float64(len(texts))/total, float64(len(with))/total)
 	}
 	for _, i := range texts {
 		c.marked[i] = false
 	}
-}
-
-// npmi returns the normalised pointwise mutual information of two events with probabilities a and b: −1 if
-// they never occur together, 0 if they are independent, 1 if neither occurs alone.
-func npmi(both, a, b float64) float64 {
-	switch both {
-	case 0:
-		return -1
-	case 1:
-		return 1
-	}
-	return math.Log(both/(a*b)) / -math.Log(both)
 }

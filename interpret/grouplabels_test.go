@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"overcomplete/internal/text"
 	"overcomplete/vectors"
 )
 
@@ -229,7 +230,7 @@ func TestFunctionCharacters(t *testing.T) {
 		}
 		texts = append(texts, text+rare+words[i%len(words)])
 	}
-	found := newTerms(texts, true).words
+	found := text.NewTerms(texts, true).Words
 	for _, word := range append(words, "悬崖") {
 		if !slices.Contains(found, word) {
 			t.Errorf("no word %s", word)
@@ -272,7 +273,7 @@ func TestPhrases(t *testing.T) {
 	if q := x.Search("drive hard", 9); q.Total != 40 || len(q.Unknown) != 0 {
 		t.Errorf("found %d, unknown %q", q.Total, q.Unknown)
 	}
-	if ids := x.postings().lookup(x.terms(), "hard d"); len(ids) != 0 {
+	if ids := x.postings().Lookup(x.terms(), "hard d"); len(ids) != 0 {
 		t.Errorf("a search finds the phrases %d", ids)
 	}
 }

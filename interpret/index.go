@@ -24,10 +24,12 @@ import (
 	"context"
 	"iter"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 
 	"overcomplete/internal/parallel"
+	"overcomplete/internal/text"
 	"overcomplete/vectors"
 )
 
@@ -48,10 +50,10 @@ type Index struct {
 	maxSample int
 
 	// Computed at the first use.
-	terms      func() *terms // of texts
-	postings   func() *postings
+	terms      func() *text.Terms // of texts
+	postings   func() *text.Postings
 	sample     func() *sample                    // of maxSample rows
-	lines      func() *lineStatistics            // of texts
+	lines      func() *text.Lines                // of texts
 	meanCosine func() float64                    // of all pairs of maxSample rows
 	poleWords  func() (words, labels [][]string) // of each pole, if rows are texts
 
@@ -80,9 +82,9 @@ func NewIndex(codes *vectors.Sparse) *Index {
 		low:   make([]uint16, codes.Nonzeros()),
 		value: make([]float32, codes.Nonzeros()),
 	}
-	x.terms = sync.OnceValue(func() *terms { return newTerms(codes.Texts.Text, codes.Rows <= x.maxSample) })
-	x.postings = sync.OnceValue(func() *postings { return newPostings(x.terms()) })
-	x.lines = sync.OnceValue(func() *lineStatistics { return newLineStatistics(codes.Texts.Text) })
+	x.terms = sync.OnceValue(func() *text.Terms { return text.NewTerms(codes.Texts.Text, codes.Rows <= x.maxSample) })
+	x.postings = sync.OnceValue(func() *text.Postings { return text.NewPostings(x.terms()) })
+	x.lines = sync.OnceValue(func() *text.Lines { return text.NewLines(codes.Texts.Text) })
 	x.maxSample = maxSample
 	x.sample = sync.OnceValue(x.drawSample)
 	x.meanCosine = sync.OnceValue(func() float64 {
@@ -257,4 +259,13 @@ func (x *Index) Variances() []float64 {
 		}
 	})
 	return variances
+}
+
+// Excerpt returns the most telling sentence of a row's text, on one line, with following sentences if they fit into
+// length characters. It prefers whole sentences in the author's own words, and the given words. Ellipses mark the ends
+// of a longer sentence. Lines that other texts repeat, headers, quotations, attributions and signatures aren't the
+// author's own words. Excerpt also reports whether the sentence is in the author's own words and contains a given word,
+// if there are any.
+func (x *Index) Excerpt(row int, words []string, length int) (excerpt string, telling bool) {
+	return x.sample().lines().Excerpt(x.Codes.Texts.Text[row], slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" }), length)
 }

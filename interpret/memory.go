@@ -1,6 +1,9 @@
 package interpret
 
-import "overcomplete/vectors"
+import (
+	"overcomplete/internal/text"
+	"overcomplete/vectors"
+)
 
 // Memory estimates, in bytes, the memory of an index of codes, and the additional memory of its first search for
 // the words of texts. Both are upper limits for usual texts, measured as peaks per row, nonzero and byte of text.
@@ -15,8 +18,8 @@ func Memory(codes *vectors.Sparse) (index, search uint64) {
 	if codes.Texts == nil {
 		return index, 0
 	}
-	for _, text := range codes.Texts.Text {
-		bytes += min(len(text), maxTextBytes)
+	for _, s := range codes.Texts.Text {
+		bytes += min(len(s), text.MaxBytes)
 	}
 	return index, perText*rows + uint64(perByte*float64(bytes))
 }

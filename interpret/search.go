@@ -9,63 +9,8 @@ import (
 
 	"overcomplete/internal/parallel"
 	"overcomplete/internal/ranking"
+	"overcomplete/internal/text"
 )
-
-// postings lists the texts of each word, in row order. It uses 4 bytes per distinct word of a text, and 4 per text.
-type postings struct {
-	sorted []uint32 // ids of words, without phrases, in alphabetical order
-	starts []int64  // start of each word's rows in texts
-	texts  []int32  // rows
-
-	lengths []int32 // number of distinct words of each text, without phrases
-	average float64 // of lengths
-}
-
-func newPostings(t *terms) *postings {
-	p := &postings{
-		sorted: make([]uint32, t.single), starts: make([]int64, len(t.words)+1),
-		texts: make([]int32, len(t.ids)), lengths: make([]int32, len(t.starts)-1),
-	}
-	for i := range p.sorted {
-		p.sorted[i] = uint32(i)
-	}
-	slices.SortFunc(p.sorted, func(a, b uint32) int { return cmp.Compare(t.words[a], t.words[b]) })
-	for _, id := range t.ids {
-		p.starts[id+1]++
-	}
-	for id := range t.words {
-		p.starts[id+1] += p.starts[id]
-	}
-	next := slices.Clone(p.starts)
-	for i := range len(t.starts) - 1 {
-		for _, id := range t.ids[t.starts[i]:t.starts[i+1]] {
-			p.texts[next[id]] = int32(i)
-			next[id]++
-			if int(id) < t.single {
-				p.lengths[i]++
-			}
-		}
-		p.average += float64(p.lengths[i]) / float64(len(p.lengths))
-	}
-	return p
-}
-
-// with returns the rows of the texts that contain a word.
-func (p *postings) with(id uint32) []int32 { return p.texts[p.starts[id]:p.starts[id+1]] }
-
-// lookup returns the id of a word or, if no text has it, the ids of the first words that begin with it.
-func (p *postings) lookup(t *terms, word string) []uint32 {
-	const most = 200
-	i, found := slices.BinarySearchFunc(p.sorted, word, func(id uint32, word string) int { return cmp.Compare(t.words[id], word) })
-	if found {
-		return p.sorted[i : i+1]
-	}
-	n := 0
-	for n < most && i+n < len(p.sorted) && strings.HasPrefix(t.words[p.sorted[i+n]], word) {
-		n++
-	}
-	return p.sorted[i : i+n]
-}
 
 // Parameters of BM25 (Robertson and Zaragoza 2009). The length of a text is its number of distinct words.
 const (
@@ -102,7 +47,7 @@ func (x *Index) Search(query string, n int) Query {
 	}
 	p := x.postings()
 	score := func(row int, idf, count float64) float64 {
-		length := float64(p.lengths[row]) / p.average
+		length := float64(p.Lengths[row]) / p.MeanLength
 		return idf * count * (saturation + 1) / (count + saturation*(1-lengthWeight+lengthWeight*length))
 	}
 	required := 0
@@ -133,7 +78,7 @@ func (x *Index) Search(query string, n int) Query {
 	items := found.Items()
 	scanned := 0
 	rescored := slices.IndexFunc(items, func(i ranking.Item) bool {
-		scanned += min(len(x.Codes.Texts.Text[i.Index]), maxTextBytes)
+		scanned += min(len(x.Codes.Texts.Text[i.Index]), text.MaxBytes)
 		return scanned > maxScanned
 	})
 	if rescored < 0 {
@@ -164,13 +109,13 @@ func (x *Index) queryWords(query string, q *Query) []queryWord {
 	t, p := x.terms(), x.postings()
 	var words []queryWord
 	onlyCommon := true
-	for _, word := range tokenize(query) {
+	for _, word := range text.Tokenize(query) {
 		if slices.ContainsFunc(words, func(w queryWord) bool { return w.word == word }) || slices.Contains(q.Unknown, word) {
 			continue
 		}
-		w := queryWord{word: word, ids: p.lookup(t, word)}
+		w := queryWord{word: word, ids: p.Lookup(t, word)}
 		for _, id := range w.ids {
-			w.texts = append(w.texts, p.with(id)...)
+			w.texts = append(w.texts, p.With(id)...)
 		}
 		if len(w.texts) == 0 {
 			q.Unknown = append(q.Unknown, word)
@@ -196,11 +141,11 @@ func (x *Index) queryWords(query string, q *Query) []queryWord {
 
 // countWords returns the number of occurrences of each word of a query in a text, and the share of the query's
 // adjacent pairs of words that are adjacent in the text, too.
-func countWords(text string, words []queryWord) (counts []float64, adjacent float64) {
+func countWords(s string, words []queryWord) (counts []float64, adjacent float64) {
 	counts = make([]float64, len(words))
 	pairs := make([]bool, len(words))
 	last := -1
-	for _, token := range tokenize(text[:min(len(text), maxTextBytes)]) {
+	for _, token := range text.Tokenize(s[:min(len(s), text.MaxBytes)]) {
 		i := slices.IndexFunc(words, func(w queryWord) bool { return token == w.word || len(w.ids) > 1 && strings.HasPrefix(token, w.word) })
 		if i >= 0 {
 			counts[i]++

@@ -44,7 +44,7 @@ func TestSearch(t *testing.T) {
 func TestSearchWithPhrases(t *testing.T) {
 	texts := []string{"apple hard drive", "apple one two", "my hard drive", "hard drive fails", "new hard drive", "hard drive cable", "three", "four", "five"}
 	x := textIndex(texts...)
-	if x.terms().single == len(x.terms().words) {
+	if x.terms().Single == len(x.terms().Words) {
 		t.Fatal("no phrases")
 	}
 	if got := x.Search("apple", 9).Rows; !slices.Equal(got, []int{0, 1}) {

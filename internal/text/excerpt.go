@@ -1,4 +1,4 @@
-package interpret
+package text
 
 import (
 	"hash/fnv"
@@ -11,49 +11,33 @@ import (
 	"unicode/utf8"
 )
 
-// Excerpt returns the most telling sentence of a row, on one line, with following sentences if they fit into
-// length characters. It prefers whole sentences in the author's own words, and the given words. Ellipses mark the ends
-// of a longer sentence. A sentence isn't in the author's own words if
-//
-//   - its line is in other texts, too, follows a last ruled line, or begins with a symbol, such as a quotation of mail, or
-//     with a word and a colon that many texts have at the beginning of lines, such as a header
-//   - it contains an address or ends with a colon, such as an attribution
-//   - it contains words that begin with a symbol that often begins several words of a text, or stands between two such
-//     words in the distance of a line: a quotation in a text that has lost its lines.
-//
-// Without other sentences, such ones are quoted. Excerpt also reports whether the sentence is in the author's own words
-// and contains a given word, if there are any.
-func (x *Index) Excerpt(row int, words []string, length int) (text string, telling bool) {
-	return x.sample().lines().excerpt(x.Codes.Texts.Text[row], slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" }), length)
-}
-
-// lineStatistics counts the lines of texts.
-type lineStatistics struct {
+// Lines holds statistics of the lines of texts, which tell an author's own words from quotations and headers.
+type Lines struct {
 	repeated passages       // lines that occur more than once, except marked ones
 	heads    map[string]int // number of texts with lines that begin with this word and symbols
 	symbols  map[rune]int   // number of texts with several words that begin with this symbol
 	least    int            // number of texts that makes a head or a symbol common
 }
 
-func newLineStatistics(texts []string) *lineStatistics {
+func NewLines(texts []string) *Lines {
 	const maxHeads = 1 << 16
 	lines := 0
 	for _, text := range texts {
-		lines += 1 + strings.Count(text[:min(len(text), maxTextBytes)], "\n")
+		lines += 1 + strings.Count(text[:min(len(text), MaxBytes)], "\n")
 	}
-	s := &lineStatistics{newPassages(4 * lines), map[string]int{}, map[rune]int{}, max(5, len(texts)/200)}
+	s := &Lines{newPassages(4 * lines), map[string]int{}, map[rune]int{}, max(5, len(texts)/200)}
 	seen := newPassages(4 * lines)
 	last := map[string]int{} // last text, from 1, of each head
 	for i, text := range texts {
 		marked := map[rune]int{} // number of words
-		for word := range strings.FieldsSeq(text[:min(len(text), maxTextBytes)]) {
+		for word := range strings.FieldsSeq(text[:min(len(text), MaxBytes)]) {
 			if r := markOf(word); r != 0 {
 				if marked[r]++; marked[r] == 3 {
 					s.symbols[r]++
 				}
 			}
 		}
-		for line := range strings.Lines(text[:min(len(text), maxTextBytes)]) {
+		for line := range strings.Lines(text[:min(len(text), MaxBytes)]) {
 			line = strings.TrimSpace(line)
 			if head := headOf(line); head != "" && last[head] != i+1 && (last[head] > 0 || len(last) < maxHeads) {
 				last[head] = i + 1
@@ -115,8 +99,8 @@ type sentence struct {
 const lineBytes = 90
 
 // sentences splits a text.
-func (s *lineStatistics) sentences(text string) (all []sentence) {
-	lines := strings.Split(strings.ToValidUTF8(text[:min(len(text), maxTextBytes)], ""), "\n")
+func (s *Lines) sentences(text string) (all []sentence) {
+	lines := strings.Split(strings.ToValidUTF8(text[:min(len(text), MaxBytes)], ""), "\n")
 	heads := map[string]int{} // of lines of this text
 	signature := len(lines)
 	for i, line := range lines {
@@ -157,7 +141,7 @@ func (s *lineStatistics) sentences(text string) (all []sentence) {
 
 // appendSentences appends the sentences of a line. If own is set, they are the author's own words unless they are
 // attributed or marked.
-func (s *lineStatistics) appendSentences(all []sentence, line string, own bool, block int) []sentence {
+func (s *Lines) appendSentences(all []sentence, line string, own bool, block int) []sentence {
 	var marks []int // places of marked words
 	at := 0
 	for word := range strings.SplitSeq(line, " ") {
@@ -251,7 +235,19 @@ func splitSentences(line string) (parts []string) {
 	return parts
 }
 
-func (s *lineStatistics) excerpt(text string, words []string, length int) (excerpt string, telling bool) {
+// Excerpt returns the most telling sentence of a text, on one line, with following sentences if they fit into
+// length characters. It prefers whole sentences in the author's own words, and the given words. Ellipses mark the ends
+// of a longer sentence. A sentence isn't in the author's own words if
+//
+//   - its line is in other texts, too, follows a last ruled line, or begins with a symbol, such as a quotation of mail, or
+//     with a word and a colon that many texts have at the beginning of lines, such as a header
+//   - it contains an address or ends with a colon, such as an attribution
+//   - it contains words that begin with a symbol that often begins several words of a text, or stands between two such
+//     words in the distance of a line: a quotation in a text that has lost its lines.
+//
+// Without other sentences, such ones are quoted. Excerpt also reports whether the sentence is in the author's own words
+// and contains a given word, if there are any.
+func (s *Lines) Excerpt(text string, words []string, length int) (excerpt string, telling bool) {
 	all := s.sentences(text)
 	if len(all) == 0 {
 		return "", false
@@ -307,7 +303,7 @@ func newFinder(words []string) finder {
 	var quoted []string
 	for _, word := range words {
 		q := "(" + regexp.QuoteMeta(word) + ")"
-		if !isUnspacedWord(word) {
+		if !IsUnspaced(word) {
 			q = `(?:^|[^\pL\pN])` + q
 		}
 		quoted = append(quoted, q)

@@ -1,4 +1,4 @@
-package interpret
+package text
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ func TestExcerpt(t *testing.T) {
 		{"ruled lines", "three ==== four\n=====\n-----\none ... two ____ 🙂🙂🙂🙂 !!!!!", []string{"two"}, []string{"three — four"}},
 		{"whole characters", strings.Repeat("é", 3*wholeText), []string{"x"}, []string{"éé", "…"}},
 	} {
-		got, _ := newLineStatistics([]string{tt.text}).excerpt(tt.text, tt.words, length)
+		got, _ := NewLines([]string{tt.text}).Excerpt(tt.text, tt.words, length)
 		if n := utf8.RuneCountInString(got); n > length || !utf8.ValidString(got) {
 			t.Errorf("%s: %d characters", tt.name, n)
 		}
@@ -54,7 +54,7 @@ func TestExcerptOfOwnWords(t *testing.T) {
 	for i := range 4 {
 		texts = append(texts, fmt.Sprintf("Subject: %d\nText number %[1]d is here >and >here >again.", i))
 	}
-	s := newLineStatistics(texts)
+	s := NewLines(texts)
 	for i, want := range []string{
 		"The goalie of St. Louis let in nine goals, e.g. from the blue line! So there.",
 		"Never mind the goalie.",
@@ -65,11 +65,11 @@ func TestExcerptOfOwnWords(t *testing.T) {
 		"守门员很好！ 再见。",
 		"Er sagt: »Der Torwart war gut.« Dann ging er heim und trank sein Bier.",
 	} {
-		if got, telling := s.excerpt(texts[i], []string{"goalie", "守门员", "Torwart"}, 80); got != want || telling != (i != 2) {
+		if got, telling := s.Excerpt(texts[i], []string{"goalie", "守门员", "Torwart"}, 80); got != want || telling != (i != 2) {
 			t.Errorf("%q: %q, want %q; telling: %v", texts[i], got, want, telling)
 		}
 	}
-	if got, telling := s.excerpt(" \n", nil, 80); got != "" || telling {
+	if got, telling := s.Excerpt(" \n", nil, 80); got != "" || telling {
 		t.Errorf("%q of an empty text", got)
 	}
 }

@@ -1,4 +1,4 @@
-package interpret
+package text
 
 import (
 	"math"
@@ -37,20 +37,20 @@ const (
 const character = 1 << 31
 
 // addPhrases finds the phrases among the parts of all texts, and adds them to the terms of each text.
-func (t *terms) addPhrases(parts []uint32, characters map[string]uint32) {
+func (t *Terms) addPhrases(parts []uint32, characters map[string]uint32) {
 	idOf := make(map[string]uint32)
 	for c, n := range characters {
-		idOf[c] = uint32(t.single) + n
+		idOf[c] = uint32(t.Single) + n
 	}
-	t.words = append(t.words, make([]string, len(characters))...)
-	t.counts = append(t.counts, make([]int32, len(characters))...)
-	t.beside = append(t.beside, make([]int32, len(characters))...)
+	t.Words = append(t.Words, make([]string, len(characters))...)
+	t.Counts = append(t.Counts, make([]int32, len(characters))...)
+	t.Beside = append(t.Beside, make([]int32, len(characters))...)
 	for c, id := range idOf {
-		t.words[id] = c
+		t.Words[id] = c
 	}
 	for i, part := range parts {
 		if part < gap && part&character != 0 {
-			parts[i] = uint32(t.single) + part&^character
+			parts[i] = uint32(t.Single) + part&^character
 		}
 	}
 	for round := range joinRounds {
@@ -59,21 +59,21 @@ func (t *terms) addPhrases(parts []uint32, characters map[string]uint32) {
 		}
 	}
 	old := *t
-	t.starts, t.ids, t.counted = []int64{0}, make([]uint32, 0, len(old.ids)), make([]bool, 0, len(old.ids))
-	last := make([]int, len(t.words)) // last text, from 1, that contains the term
+	t.Starts, t.IDs, t.Counted = []int64{0}, make([]uint32, 0, len(old.IDs)), make([]bool, 0, len(old.IDs))
+	last := make([]int, len(t.Words)) // last text, from 1, that contains the term
 	i := 0
-	for text := 1; text < len(old.starts); text++ {
-		lo, hi := old.starts[text-1], old.starts[text]
-		t.ids, t.counted = append(t.ids, old.ids[lo:hi]...), append(t.counted, old.counted[lo:hi]...)
+	for text := 1; text < len(old.Starts); text++ {
+		lo, hi := old.Starts[text-1], old.Starts[text]
+		t.IDs, t.Counted = append(t.IDs, old.IDs[lo:hi]...), append(t.Counted, old.Counted[lo:hi]...)
 		for ; parts[i] != endOfText; i++ {
-			if id := parts[i]; id != gap && int(id) >= t.single && last[id] < text {
+			if id := parts[i]; id != gap && int(id) >= t.Single && last[id] < text {
 				last[id] = text
-				t.ids, t.counted = append(t.ids, id), append(t.counted, true)
-				t.counts[id]++
+				t.IDs, t.Counted = append(t.IDs, id), append(t.Counted, true)
+				t.Counts[id]++
 			}
 		}
 		i++
-		t.starts = append(t.starts, int64(len(t.ids)))
+		t.Starts = append(t.Starts, int64(len(t.IDs)))
 	}
 }
 
@@ -88,7 +88,7 @@ func pairOf(a, b uint32) uint64 { return uint64(a)<<32 | uint64(b) }
 
 // joinParts replaces joined parts by phrases, in place, and adds the phrases to the words. It joins words in
 // the first round only.
-func (t *terms) joinParts(parts []uint32, round int, idOf map[string]uint32) []uint32 {
+func (t *Terms) joinParts(parts []uint32, round int, idOf map[string]uint32) []uint32 {
 	pairs := t.countPairs(parts, round == 0)
 	none := new(pair)
 	find := func(i int) *pair {
@@ -109,7 +109,7 @@ func (t *terms) joinParts(parts []uint32, round int, idOf map[string]uint32) []u
 			continue
 		}
 		if p.joined == 0 {
-			p.joined = t.phraseID(t.words[parts[i]], t.words[parts[i+1]], idOf)
+			p.joined = t.phraseID(t.Words[parts[i]], t.Words[parts[i+1]], idOf)
 		}
 		joined = append(joined, p.joined)
 		i++
@@ -119,26 +119,26 @@ func (t *terms) joinParts(parts []uint32, round int, idOf map[string]uint32) []u
 }
 
 // phraseID returns the id of the phrase of two parts. It adds a new phrase to the words.
-func (t *terms) phraseID(a, b string, idOf map[string]uint32) uint32 {
+func (t *Terms) phraseID(a, b string, idOf map[string]uint32) uint32 {
 	phrase := a + " " + b
-	if isUnspacedWord(a) {
+	if IsUnspaced(a) {
 		phrase = a + b
 	}
 	id, ok := idOf[phrase]
 	if !ok {
-		id = uint32(len(t.words))
+		id = uint32(len(t.Words))
 		idOf[phrase] = id
-		t.words, t.counts, t.beside = append(t.words, phrase), append(t.counts, 0), append(t.beside, 0)
+		t.Words, t.Counts, t.Beside = append(t.Words, phrase), append(t.Counts, 0), append(t.Beside, 0)
 	}
 	return id
 }
 
 // countPairs counts pairs of adjacent parts of scripts without spaces and, if words is set, of other words. It
 // skips pairs with a rare hash, which removes most of the rare pairs at little cost.
-func (t *terms) countPairs(parts []uint32, words bool) map[uint64]*pair {
-	unspaced, katakana := make([]bool, len(t.words)), make([]bool, len(t.words))
-	for id, word := range t.words {
-		unspaced[id] = isUnspacedWord(word)
+func (t *Terms) countPairs(parts []uint32, words bool) map[uint64]*pair {
+	unspaced, katakana := make([]bool, len(t.Words)), make([]bool, len(t.Words))
+	for id, word := range t.Words {
+		unspaced[id] = IsUnspaced(word)
 		katakana[id] = unspaced[id] && !strings.ContainsFunc(word, func(r rune) bool { return !isKatakana(r) })
 	}
 	least := func(key uint64) uint8 {
@@ -171,14 +171,14 @@ func (t *terms) countPairs(parts []uint32, words bool) map[uint64]*pair {
 			pairs[key].count++
 		}
 	})
-	counts, n := make([]float64, len(t.words)), 0.0
+	counts, n := make([]float64, len(t.Words)), 0.0
 	for _, a := range parts {
 		if a < gap {
 			counts[a]++
 			n++
 		}
 	}
-	frequent := functionShare * float64(len(t.starts)-1)
+	frequent := functionShare * float64(len(t.Starts)-1)
 	for key, p := range pairs {
 		a, b := uint32(key>>32), uint32(key)
 		common := a
@@ -188,9 +188,9 @@ func (t *terms) countPairs(parts []uint32, words bool) map[uint64]*pair {
 		switch least := least(key); {
 		case least == 1:
 			p.affinity = 1
-		case isHan(t.words[common]) && counts[common] > frequent && float64(p.count) < functionShare*counts[common]:
+		case isHan(t.Words[common]) && counts[common] > frequent && float64(p.count) < functionShare*counts[common]:
 		case p.count >= int(least):
-			p.affinity = npmi(float64(p.count)/n, counts[a]/n, counts[b]/n)
+			p.affinity = NPMI(float64(p.count)/n, counts[a]/n, counts[b]/n)
 		}
 	}
 	return pairs
@@ -234,4 +234,16 @@ func splitCharacters(text string) (characters []string) {
 		}
 	}
 	return append(characters, text[start:])
+}
+
+// NPMI returns the normalised pointwise mutual information of two events with probabilities a and b: −1 if
+// they never occur together, 0 if they are independent, 1 if neither occurs alone.
+func NPMI(both, a, b float64) float64 {
+	switch both {
+	case 0:
+		return -1
+	case 1:
+		return 1
+	}
+	return math.Log(both/(a*b)) / -math.Log(both)
 }

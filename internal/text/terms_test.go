@@ -1,4 +1,4 @@
-package interpret
+package text
 
 import (
 	"fmt"
@@ -25,7 +25,7 @@ func TestTokenize(t *testing.T) {
 		"👩‍👧ok می\u200cخواهم":              "👩‍👧 ok می\u200cخواهم",
 		"":                                 "",
 	} {
-		got := tokenize(text)
+		got := Tokenize(text)
 		if !slices.Equal(got, strings.Fields(want)) {
 			t.Errorf("%q: %q, want %q", text, got, strings.Fields(want))
 		}
@@ -35,19 +35,19 @@ func TestTokenize(t *testing.T) {
 // Addresses and the words beside them, numbers, single letters and very long words don't count for labels, nor do words
 // in passages that repeat an earlier text.
 func TestTerms(t *testing.T) {
-	x := newTerms([]string{
+	x := NewTerms([]string{
 		"Ann@site.org (v. 3.5 of 1st b2 x11 file_name and/or mp3) end. " + strings.Repeat("W", 41),
 		"He wrote: the lazy dog sleeps all day long. Ann",
 		"> the lazy dog sleeps all day long. No, the dog barks",
 		"",
 	}, true)
-	counts := make([]int32, len(x.words))
+	counts := make([]int32, len(x.Words))
 	for i, want := range []string{"and or mp3 end", "he wrote the lazy dog sleeps all day long ann", "long no the dog barks", ""} {
 		var got []string
-		for at := x.starts[i]; at < x.starts[i+1]; at++ {
-			if x.counted[at] {
-				got = append(got, x.words[x.ids[at]])
-				counts[x.ids[at]]++
+		for at := x.Starts[i]; at < x.Starts[i+1]; at++ {
+			if x.Counted[at] {
+				got = append(got, x.Words[x.IDs[at]])
+				counts[x.IDs[at]]++
 			}
 		}
 		slices.Sort(got)
@@ -55,8 +55,8 @@ func TestTerms(t *testing.T) {
 			t.Errorf("text %d: %q, want %q", i, got, words)
 		}
 	}
-	if !slices.Equal(counts, x.counts) {
-		t.Errorf("texts of each word: %d, want %d", x.counts, counts)
+	if !slices.Equal(counts, x.Counts) {
+		t.Errorf("texts of each word: %d, want %d", x.Counts, counts)
 	}
 }
 
@@ -85,25 +85,25 @@ func TestTermsOfMany(t *testing.T) {
 		want = append(want, distinct)
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	one := newTerms(texts, true)
-	if !slices.Equal(one.words, words) {
-		t.Fatalf("%d words, want %d", len(one.words), len(words))
+	one := NewTerms(texts, true)
+	if !slices.Equal(one.Words, words) {
+		t.Fatalf("%d words, want %d", len(one.Words), len(words))
 	}
 	for i := range texts {
 		var got []string
-		for _, id := range one.ids[one.starts[i]:one.starts[i+1]] {
-			got = append(got, one.words[id])
+		for _, id := range one.IDs[one.Starts[i]:one.Starts[i+1]] {
+			got = append(got, one.Words[id])
 		}
 		if !slices.Equal(got, want[i]) {
 			t.Fatalf("text %d: %q, want %q", i, got, want[i])
 		}
 	}
 	runtime.GOMAXPROCS(3)
-	if three := newTerms(texts, true); !reflect.DeepEqual(three, one) {
+	if three := NewTerms(texts, true); !reflect.DeepEqual(three, one) {
 		t.Error("terms differ between one and three workers")
 	}
-	search := newTerms(texts, false)
-	if !slices.Equal(search.words, one.words) || !slices.Equal(search.ids, one.ids) || !slices.Equal(search.starts, one.starts) {
+	search := NewTerms(texts, false)
+	if !slices.Equal(search.Words, one.Words) || !slices.Equal(search.IDs, one.IDs) || !slices.Equal(search.Starts, one.Starts) {
 		t.Error("other terms without labels")
 	}
 }
