@@ -162,6 +162,15 @@ func TestStream(t *testing.T) {
 	}
 }
 
+// Many blocks, whose memory is used again, add up.
+func TestStreamOfManyBlocks(t *testing.T) {
+	d := &vectors.Dense{IDs: make([]string, 9*encode.Block), Dim: 1, Data: slices.Repeat([]float32{1}, 9*encode.Block)}
+	_, got := stream(t, d, 1000, &encode.Stream{Encoder: &roundingEncoder{dim: 1}})
+	if got.Error != 1 || got.L1 != 1 || got.Sparsity != 0 {
+		t.Errorf("%+v, want error and L1 of 1", got)
+	}
+}
+
 // countingEncoder counts the calls of Start that nobody has waited for.
 type countingEncoder struct {
 	roundingEncoder

@@ -341,3 +341,17 @@ func TestGroupLabelsOfWords(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// A phrase replaces its words if its score is at least 0.9 times their lower and 0.5 times their higher score.
+func TestKeepPhrases(t *testing.T) {
+	terms := &text.Terms{Words: []string{"hard", "drive", "hard drive"}}
+	for _, tt := range []struct {
+		hard, drive, phrase float64
+		want                bool
+	}{{1, 0.5, 0.51, true}, {1, 0.5, 0.49, false}, {0.5, 1, 0.49, false}, {0.6, 0.6, 0.55, true}, {0.6, 0.6, 0.53, false}, {0, 1, 0.9, false}} {
+		candidates := []candidate{{id: 0, score: tt.hard}, {id: 1, score: tt.drive}, {id: 2, score: tt.phrase}}
+		if got := len(keepPhrases(terms, candidates)) == 3; got != tt.want {
+			t.Errorf("%+v: kept %t", tt, got)
+		}
+	}
+}

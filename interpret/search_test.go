@@ -40,6 +40,13 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// Words of more than a quarter of the texts are optional.
+func TestSearchCommonWords(t *testing.T) {
+	if q := textIndex("a", "a", "b", "b", "b", "c", "d", "e").Search("a b", 9); !slices.Equal(q.Matched, []string{"a"}) || q.Total != 2 {
+		t.Errorf("%+v", q)
+	}
+}
+
 // Phrases for labels, which only up to maxSample texts have, don't change scores.
 func TestSearchWithPhrases(t *testing.T) {
 	texts := []string{"apple hard drive", "apple one two", "my hard drive", "hard drive fails", "new hard drive", "hard drive cable", "three", "four", "five"}

@@ -197,3 +197,15 @@ func TestChooseTooManyAtoms(t *testing.T) {
 		}
 	}
 }
+
+// Rows are identical if they differ from their mean by its rounding only.
+func TestMeanSquareOfEqualRows(t *testing.T) {
+	mean := []float32{0.1, 10}
+	rounded := &model.Dictionary{Dim: 2, Mean: []float32{math.Nextafter32(0.1, 1), 10}}
+	if square, err := meanSquare(slices.Concat(mean, mean, mean), rounded); !errors.Is(err, ErrIdenticalRows) {
+		t.Errorf("%g, %v", square, err)
+	}
+	if square, err := meanSquare([]float32{0.1, 10, 0.1, 10.01}, rounded); err != nil || math.Abs(square-5e-5) > 1e-7 {
+		t.Errorf("%g, %v", square, err)
+	}
+}

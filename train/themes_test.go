@@ -2,6 +2,7 @@ package train
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -10,7 +11,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// Atoms of themes have norm 1, and rows that are blank texts or equal to the mean change nothing.
+// Atoms of themes have norm 1. Rows that are blank texts or equal to the mean change nothing, nor does the order of rows.
 func TestLearnThemes(t *testing.T) {
 	x, _, err := vectors.Read(t.Context(), []string{"../testdata/godoc.50d.txt.gz"}, vectors.ReadOptions{MaxRows: 1000})
 	if err != nil {
@@ -33,6 +34,14 @@ func TestLearnThemes(t *testing.T) {
 	again, splits, err := learnThemes(t.Context(), more, d, 0)
 	if err != nil || !slices.Equal(again, atoms) || !slices.Equal(splits.Splits, themes.Splits) {
 		t.Errorf("with a row of zeros and an empty text: %d atoms, %v", len(again)/x.Dim, err)
+	}
+	shuffled := &vectors.Dense{Dim: x.Dim, Texts: new(vectors.Texts)}
+	for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(x.Len()) {
+		shuffled.Append(x.Slice(i, i+1))
+	}
+	again, splits, err = learnThemes(t.Context(), shuffled, d, 0)
+	if err != nil || !slices.Equal(again, atoms) || !slices.Equal(splits.Splits, themes.Splits) {
+		t.Errorf("of rows in another order: other themes, %v", err)
 	}
 	for name, x := range map[string]*vectors.Dense{"none": more.Slice(0, 0), "the mean": more.Slice(1000, 1001), "empty": more.Slice(1001, 1002)} {
 		if atoms, themes, err := learnThemes(t.Context(), x, d, 3); err != nil || atoms != nil || themes != nil {

@@ -14,13 +14,15 @@ import (
 	"testing/synctest"
 )
 
-// manyBlocks returns vectors of several blocks. Those of the rows bad have an infinite number.
+// manyBlocks returns vectors of several blocks, which are checked in parts. Those of the rows bad have an infinite number.
 func manyBlocks(bad []int) *Dense {
-	d := &Dense{Dim: 3}
+	d := &Dense{Dim: 5}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 3*blockRows + 7 {
 		d.IDs = append(d.IDs, fmt.Sprint(i))
-		d.Data = append(d.Data, rng.Float32(), rng.Float32(), rng.Float32())
+		for range d.Dim {
+			d.Data = append(d.Data, rng.Float32())
+		}
 	}
 	for _, i := range bad {
 		d.Row(i)[1] = float32(math.Inf(1))

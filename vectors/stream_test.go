@@ -81,10 +81,12 @@ func TestStreamDiffers(t *testing.T) {
 	if len(source.Warnings) != 1 || !strings.Contains(source.Warnings[0], "malformed rows dropped: 1") {
 		t.Errorf("warnings %q", source.Warnings)
 	}
-	path := tempFile(t, content)
-	_, _, err = streamed(t, path, ReadOptions{})
-	if want := path + `:2: word "b": all numbers are zero`; err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
+	for i, content := range []string{"b 0 0\na 1 2\n", content} { // the first row, and another
+		path := tempFile(t, content)
+		_, _, err = streamed(t, path, ReadOptions{})
+		if want := fmt.Sprintf(`%s:%d: word "b": all numbers are zero`, path, i+1); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
 	}
 }
 

@@ -198,6 +198,19 @@ func TestSmooth(t *testing.T) {
 	}
 }
 
+// A row moves halfway to its neighbour, and is not a neighbour of itself.
+func TestSmoothPair(t *testing.T) {
+	x := []float32{1, 0, 0, 1}
+	if err := Smooth(t.Context(), x, 2, 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range x {
+		if math.Abs(float64(v)-math.Sqrt(0.5)) > 1e-7 {
+			t.Fatalf("%v, want all √½", x)
+		}
+	}
+}
+
 // The tree of a cut is the upper part of the tree of all rows: both have the same clusters for fewer topics.
 func TestCut(t *testing.T) {
 	x := sample(t, 300)

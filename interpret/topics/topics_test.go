@@ -219,8 +219,8 @@ func TestTree(t *testing.T) {
 			}
 		}
 	}
-	for i := range 90 { // a row of topic 12 in 1,000
-		if i%3 == 2 && i > 2 {
+	for i := range 90 { // five rows of topic 12 in 1,091
+		if i%3 == 2 && i > 14 {
 			m.Codes.Index[m.Codes.Ptr[i]] = 0
 		}
 	}
@@ -230,7 +230,7 @@ func TestTree(t *testing.T) {
 		m.Codes.AppendRow([]int32{2}, []float32{1})
 	}
 	table := tableOf(t, m)
-	if other := table.Topics[len(table.Topics)-1]; len(table.Topics) != 3 || other.ID != 13 || other.Count != 2 || table.Rows[2] != 13 || len(table.Children(13)) != 1 || table.Children(13)[0].Count != 1 {
+	if other := table.Topics[len(table.Topics)-1]; len(table.Topics) != 3 || other.ID != 13 || other.Count != 6 || table.Rows[2] != 13 || len(table.Children(13)) != 1 || table.Children(13)[0].Count != 5 {
 		t.Errorf("other is %+v, with subtopics %+v", other, table.Children(13))
 	}
 }
