@@ -162,8 +162,8 @@ func (d chosenDevice) everyGPU(dictionary *model.Dictionary, o encode.Options) (
 	return encode.MultiEncoder(encoders), nil
 }
 
-// start opens a trainer, learner or encoder on the chosen device, and logs the device. takes is its memory on
-// the CPU in bytes. unsupported is the reason why no GPU can run it, or nil.
+// start opens a trainer, learner or encoder on the chosen device, and logs the device. takes is a phrase for the log,
+// such as ", which takes about 3 GB". unsupported is the reason why no GPU can run it, or nil.
 func start[T any](d chosenDevice, doing, takes string, unsupported error, open func(train.Device) (T, error)) (opened T, err error) {
 	first, asked, _ := d.cuda()
 	reason := unsupported // for not using a GPU

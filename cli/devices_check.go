@@ -24,7 +24,7 @@ type deviceCheck struct {
 	Failed    string           `json:"failed,omitempty"`
 }
 
-// checkSize is a block of the default recipe.
+// checkSize has 4,096 rows and the lengths of GoogleNews, 300 → 3,000.
 var checkSize = selfcheck.Size{Rows: 4096, Dim: 300, Atoms: 3000}
 
 // runCheck checks the GPU of --device, by default the first. A fault of the GPU is no error, but is reported in

@@ -185,7 +185,7 @@ func (p *progress) epoch(e model.Epoch) {
 }
 
 // showTasks shows the progress of an evaluation: a bar on a terminal or, if lines is set, a line per task
-// elsewhere. Call finished after each task, from any goroutine, and end after the last.
+// elsewhere. It returns finished, to call after each task from any goroutine, and end.
 func showTasks(w io.Writer, lines bool, name string, tasks []eval.Task) (finished func(task string), end func()) {
 	b := newBar(w, len(tasks))
 	if b.drawn != nil {

@@ -110,8 +110,8 @@ func parseDimensions(args []string, path string, n int) (dimensions []int, err e
 	return dimensions, nil
 }
 
-// poleScores returns the scores that sort dimensions, by pole; poles may lack one. It returns nil for the
-// variance.
+// poleScores maps poles to the score by which --sort orders them. Poles without a score are absent. The map is nil for
+// the variance.
 func poleScores(path string, x *interpret.Index, order string) (map[interpret.Pole]float64, error) {
 	switch order {
 	case byIntrusion:

@@ -114,7 +114,7 @@ type gapTerms struct {
 }
 
 // relativeGap returns the duality gap divided by the objective. The dual objective is ‖y‖² − ‖y − u‖² for any u
-// with 2uDᵀ ≤ λ; relativeGap uses the best such multiple of r.
+// with 2uDᵀ ≤ λ. The dual point u is r, scaled to be feasible.
 func (p gapTerms) relativeGap() float64 {
 	objective := p.squares + p.lambda*p.l1
 	if objective == 0 {

@@ -543,7 +543,7 @@ func TestDefaults(t *testing.T) {
 	h := train.Paper()
 	h.Atoms, h.Method = 200, model.Nonnegative
 	learned := model.Training{Recipe: h, Lambda: 0.7, Epochs: []model.Epoch{{Sparsity: 0.1}, {Sparsity: 0.902}}}
-	i := model.Info{Training: learned, Encoding: learned.Made()}
+	i := model.Info{Training: learned, Encoding: learned.PaperEncoding()}
 	want := encode.Options{Lambda: 0.7, Nonnegative: true, Steps: 16, Nonzeros: 20}
 	if got := encode.Defaults(i); got != want {
 		t.Errorf("after training %+v, want %+v", got, want)

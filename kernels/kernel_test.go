@@ -31,8 +31,8 @@ type array struct {
 	scale              float64 // of halves, 0 for floats
 }
 
-// array puts rows into the device's memory, or, if they are nil, others that must be
-// overwritten. Padding is zero, as kernels find it.
+// array puts rows into the device's memory; nil stands for numbers that the kernel must overwrite. Padding is zero, as
+// kernels find it.
 func (b *bench) array(values []float32, rows, width int) array {
 	return b.pitched(values, rows, width, 4)
 }

@@ -70,7 +70,7 @@ var harmless = []struct {
 }{
 	{"accumulate_|decode_", bounds, 1, "a step too many is loaded, of zeros, and not used"},
 	{"remember", bounds, 2, "the same, and the columns of a mirrored tile are all inside"},
-	{"correlate_", bounds, 3, "the same, and the depth is a multiple of 4, never 1, and so is positive the number of steps"},
+	{"correlate_", bounds, 3, "the same, and the depth is a multiple of 4, so there is at least one step"},
 	{"(finish|pack)_codes$", "parameter", 1, "the scale, which codes in float32 do without"},
 	{"jacobi", "sum for product", 2, "the size of u, once per row of a block, which is scaled to the norm afterwards"},
 	{"search_[0-9]", "copied beyond the end", 8, "tiles of atoms are copied whole"},

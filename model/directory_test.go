@@ -38,7 +38,7 @@ func testModel(rows, dim, atoms int, center bool) *Model {
 		Epochs: []Epoch{{Epoch: 1, Error: 0.1, Objective: 1.0 / 3, Seconds: 1e-9}, {Epoch: 2, UnusedAtoms: 1}},
 	}
 	m := &Model{
-		Info:       Info{Format: FormatVersion, Training: t, Encoding: t.Made()},
+		Info:       Info{Format: FormatVersion, Training: t, Encoding: t.PaperEncoding()},
 		Codes:      &vectors.Sparse{CSR: vectors.CSR{Rows: rows, Cols: atoms, Ptr: []int64{0}}},
 		Dictionary: Dictionary{Dim: dim, Atoms: values(dim * atoms)},
 	}

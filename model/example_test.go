@@ -24,7 +24,7 @@ func Example() {
 	h.Atoms, h.Epochs = 3, 20
 	training := model.Training{Input: model.Input{Rows: 2, Dim: 2}, Recipe: h}
 	m := &model.Model{
-		Info: model.Info{Training: training, Encoding: training.Made()}, // the codes of the training
+		Info: model.Info{Training: training, Encoding: training.PaperEncoding()}, // the codes of the training
 		Codes: &vectors.Sparse{
 			IDs: []string{"cat", "dog"},
 			CSR: vectors.CSR{Rows: 2, Cols: 3, Ptr: []int64{0, 2, 3}, Index: []int32{0, 2, 1}, Value: []float32{2, 1, 3}},

@@ -232,9 +232,9 @@ func (e *Encoding) Explained() (share float64, known bool) {
 	return 1 - e.Error/e.Variance, e.Variance > 0
 }
 
-// Made describes the codes that a training by the recipe "paper" computed, with the metrics of its last epoch, or
+// PaperEncoding describes the codes that a training by the recipe "paper" computed, with the metrics of its last epoch, or
 // zeros without epochs.
-func (t *Training) Made() *Encoding {
+func (t *Training) PaperEncoding() *Encoding {
 	var last Epoch
 	if n := len(t.Epochs); n > 0 {
 		last = t.Epochs[n-1]

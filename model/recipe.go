@@ -67,7 +67,7 @@ type Best struct {
 	TrainRows int     `json:"train_rows,omitempty"` // number of training rows for D and μ; 0 for the default; see Order
 	Order     Order   `json:"order,omitempty"`      // whether the training rows are the first or a random sample; "" for the default
 	Topics    int     `json:"topics,omitempty"`     // number of topics; 0 for the default, which is none for words; [NoTopics] for none (the flag's 0)
-	Like      string  `json:"like,omitempty"`       // SHA-256 of the atoms (float32, little-endian) of another model that are the initial atoms and anchors; "" if none
+	Like      string  `json:"like,omitempty"`       // SHA-256 of an earlier model's atoms (float32, little-endian), which initialise and anchor these; "" if none
 }
 
 // NoTopics as the number of topics disables topics and themes.
@@ -91,7 +91,7 @@ type Paper struct {
 	Rate         float64 `json:"rate"`   // η, AdaGrad's learning rate
 	Loss         string  `json:"loss"`   // [Squared], [Huber], or the name of a loss of the calling program
 	HuberDelta   float64 `json:"huber_delta,omitempty"`
-	Center       bool    `json:"center"`        // subtract the mean of the first rows, as many as "best" trains on by default
+	Center       bool    `json:"center"`        // subtract the mean of the first n rows, with the default n of Best
 	FromRows     bool    `json:"from_rows"`     // initialise the dictionary from rows that are far apart, not from random numbers
 	AuthorsOrder bool    `json:"authors_order"` // update word by word like the authors' program (DictionarySteps is ignored), not in batches
 	AuthorsStop  bool    `json:"authors_stop"`  // stop by the rule of the authors' program, at the latest after all epochs

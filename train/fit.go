@@ -30,7 +30,7 @@ type fit struct {
 	model *model.Model // Info.Training.Epochs lists complete epochs; Codes is nil if the trainer stores none
 	batch int          // rows of the next dictionary update
 
-	caller context.Context // the caller's context; with checkpoints, an epoch finishes although it is cancelled: see epochContext
+	caller context.Context // the caller's context; with checkpoints, epochs run without its cancellation: see epochContext
 	saved  time.Time       // time of the last checkpoint, or of the start
 }
 
@@ -84,7 +84,7 @@ func (f *fit) fetch() (err error) {
 		if err != nil {
 			return err
 		}
-		f.model.Codes.CSR, f.model.Info.Encoding = *codes, f.model.Info.Training.Made()
+		f.model.Codes.CSR, f.model.Info.Encoding = *codes, f.model.Info.Training.PaperEncoding()
 		f.model.Info.Encoding.SetKind(f.model.Codes.Texts)
 		f.model.Info.Encoding.Variance = f.variance
 	}

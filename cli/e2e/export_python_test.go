@@ -43,7 +43,7 @@ func oddModel() *model.Model {
 	h.Atoms, h.Center = atoms, true
 	training := model.Training{Input: model.Input{Rows: len(oddWords), Dim: dim}, Recipe: h}
 	m := &model.Model{
-		Info:       model.Info{Format: model.FormatVersion, Training: training, Encoding: training.Made()},
+		Info:       model.Info{Format: model.FormatVersion, Training: training, Encoding: training.PaperEncoding()},
 		Codes:      &vectors.Sparse{IDs: oddWords, CSR: vectors.CSR{Rows: len(oddWords), Cols: atoms, Ptr: []int64{0}}},
 		Dictionary: model.Dictionary{Dim: dim, Atoms: values(dim * atoms), Mean: values(dim)},
 	}

@@ -67,7 +67,7 @@ func TestSciPyReadsWhatWeWrite(t *testing.T) {
 	h.Method, h.Atoms, h.Center = model.Nonnegative, atoms, true
 	training := model.Training{Input: model.Input{Rows: words, Dim: dim}, Recipe: h}
 	m := &model.Model{
-		Info:       model.Info{Format: model.FormatVersion, Training: training, Encoding: training.Made()},
+		Info:       model.Info{Format: model.FormatVersion, Training: training, Encoding: training.PaperEncoding()},
 		Codes:      &vectors.Sparse{CSR: vectors.CSR{Rows: words, Cols: atoms, Ptr: []int64{0}}},
 		Dictionary: model.Dictionary{Dim: dim, Atoms: make([]float32, dim*atoms), Mean: make([]float32, dim)},
 	}

@@ -26,7 +26,7 @@ func TestOpen(t *testing.T) {
 			Common: common, Loss: model.Squared, Rate: 0.05,
 		}}
 		m := &model.Model{
-			Info:       model.Info{Training: training, Encoding: training.Made()},
+			Info:       model.Info{Training: training, Encoding: training.PaperEncoding()},
 			Dictionary: model.Dictionary{Dim: 2, Atoms: make([]float32, 6)},
 			Codes:      &vectors.Sparse{IDs: []string{"a"}, CSR: vectors.CSR{Rows: 1, Cols: 3, Ptr: []int64{0, 0}}},
 		}

@@ -32,7 +32,7 @@ const (
 	endOfText = math.MaxUint32
 )
 
-// character is a bit of the parts that are indices of characters and not ids of words. addPhrases replaces these
+// character is the bit that marks parts that index characters. Other parts are ids of words. addPhrases replaces the
 // indices by ids.
 const character = 1 << 31
 
@@ -204,8 +204,8 @@ func isHan(word string) bool {
 
 func isKatakana(r rune) bool { return r == 'ー' || unicode.Is(unicode.Katakana, r) }
 
-// appendCharacters appends the characters of a pair. Two pairs of one run share a character, which it appends
-// once. A gap separates runs.
+// appendCharacters appends the characters of a pair. If the pair continues the one before, it skips the character that
+// both have. A gap separates runs.
 func appendCharacters(parts []uint32, pair, before string, numbers map[string]uint32) []uint32 {
 	characters := splitCharacters(pair)
 	if len(characters) == 2 && before != "" && strings.HasSuffix(before, characters[0]) {

@@ -24,7 +24,7 @@ var largeModel = sync.OnceValue(func() *model.Model {
 	h.Atoms = atoms
 	training := model.Training{Input: model.Input{Name: "large", Rows: words, Dim: dim}, Recipe: h}
 	m := &model.Model{
-		Info:       model.Info{Training: training, Encoding: training.Made()},
+		Info:       model.Info{Training: training, Encoding: training.PaperEncoding()},
 		Codes:      &vectors.Sparse{IDs: make([]string, words), CSR: vectors.CSR{Rows: words, Cols: atoms, Ptr: make([]int64, 1, words+1)}},
 		Dictionary: model.Dictionary{Dim: dim, Atoms: make([]float32, atoms*dim)},
 	}

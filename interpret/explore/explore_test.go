@@ -38,7 +38,7 @@ func testModel() *model.Model {
 		Recipe: h, Lambda: h.Lambda, Epochs: []model.Epoch{{Epoch: 1, Error: .25}},
 	}
 	m := &model.Model{
-		Info: model.Info{Format: model.FormatVersion, Training: training, Encoding: training.Made()},
+		Info: model.Info{Format: model.FormatVersion, Training: training, Encoding: training.PaperEncoding()},
 		Codes: &vectors.Sparse{
 			IDs: slices.Concat([]string{"bank", "river", "money", "shore"}, oddWords),
 			CSR: vectors.CSR{Rows: testWords, Cols: testAtoms, Ptr: []int64{0}},

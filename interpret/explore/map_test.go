@@ -47,7 +47,7 @@ func planted(groups, members, words int) *model.Model {
 	h.Atoms = cols
 	training := model.Training{Input: model.Input{Rows: words, Dim: 20}, Recipe: h}
 	m := &model.Model{
-		Info:       model.Info{Training: training, Encoding: training.Made()},
+		Info:       model.Info{Training: training, Encoding: training.PaperEncoding()},
 		Codes:      &vectors.Sparse{CSR: vectors.CSR{Rows: words, Cols: cols, Ptr: []int64{0}}},
 		Dictionary: model.Dictionary{Dim: 20, Atoms: make([]float32, cols*20)},
 	}

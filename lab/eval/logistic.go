@@ -146,7 +146,7 @@ type fit struct {
 
 	p           parameters
 	scores      []float64 // the rows' scores at p
-	probability []float64 // the rows' probabilities at p, of class 1 only with one output
+	probability []float64 // class probabilities by row at p; with one output, only class 1
 	spread      []float64 // by output: the mean of p(1−p)
 	gradient    []float64 // of the objective at p
 

@@ -17,7 +17,7 @@ import (
 // Oracle trains on the tape machine, densely, in float64, one node at a time. It implements [backend.Trainer]
 // without saving and restoring, for small problems.
 type Oracle struct {
-	backend.Trainer // nil; for the methods that tests of an oracle do not call
+	backend.Trainer // nil; supplies the methods that no test of an oracle calls
 
 	spec             graph.Spec
 	authorsOrder     bool

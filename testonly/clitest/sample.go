@@ -63,7 +63,7 @@ func NewModel(ids []string, codes [][]float32) *model.Model {
 	h.Method, h.Atoms = model.Nonnegative, atoms
 	t := model.Training{Input: model.Input{Name: "in.txt", Rows: len(ids), Dim: dim}, Recipe: h}
 	return &model.Model{
-		Info:       model.Info{Format: model.FormatVersion, Training: t, Encoding: t.Made()},
+		Info:       model.Info{Format: model.FormatVersion, Training: t, Encoding: t.PaperEncoding()},
 		Codes:      s,
 		Dictionary: model.Dictionary{Dim: dim, Atoms: make([]float32, dim*atoms)},
 	}
