@@ -36,7 +36,7 @@ func advice(cmd *cobra.Command, err error) string {
 			add(optionAdvice[option][0], "", optionAdvice[option][1])
 		}
 	}
-	if errors.Is(err, modeldir.ErrCheckpoint) {
+	if left, ok := errors.AsType[*train.LeftError](err); errors.Is(err, modeldir.ErrCheckpoint) || ok && left.Resumable {
 		add("resume", "", "continues it")
 	}
 	if errors.Is(err, atomicfile.ErrExists) {

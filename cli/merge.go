@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"overcomplete/encode"
-	"overcomplete/internal/modeldir"
 )
 
 func newMerge() *cobra.Command {
@@ -19,9 +18,6 @@ processor; what they hold is streamed, however much it is.`,
 		Example: `  overcomplete merge part*.model -o all.model`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := modeldir.CheckSave(output, modeldir.MayReplace(forced(cmd))); err != nil {
-				return err
-			}
 			info, err := encode.Merge(cmd.Context(), output, forced(cmd), args...)
 			if err != nil {
 				return err

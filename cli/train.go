@@ -184,15 +184,11 @@ func (f *trainFlags) train(cmd *cobra.Command, paths []string, recipe model.Reci
 	view := &trainView{cmd: cmd, flags: f, log: log, start: time.Now()}
 	f.Progress = func(share float64) { view.percent.Store(int32(100 * share)) }
 	o := train.FileOptions{
-		Options: train.Options{
-			Checkpoint: &train.Checkpoint{Every: f.checkpoint, Resume: f.resume},
-			Begin:      func(i model.Info) { view.progress.begin(i.Training.Epochs) },
-			Progress:   func(n int) { view.progress.rows(n) },
-			Epoch:      func(e model.Epoch) { view.progress.epoch(e) },
-			Note:       view.note,
-		},
-		Read: f.ReadOptions, Replace: forced(cmd), Factor: f.factor, Sparsity: f.sparsity,
-		Ready: view.ready, Encoded: view.encoded,
+		Read: f.ReadOptions, Replace: forced(cmd), Checkpoint: f.checkpoint, Resume: f.resume, Factor: f.factor, Sparsity: f.sparsity,
+		Ready: view.ready, Encoded: view.encoded, Note: view.note,
+		Begin:    func(i model.Info) { view.progress.begin(i.Training.Epochs) },
+		Progress: func(n int) { view.progress.rows(n) },
+		Epoch:    func(e model.Epoch) { view.progress.epoch(e) },
 	}
 	var err error
 	if o.Like, o.Labels, err = f.openLike(stderr, recipe.Base().Atoms); err != nil {
@@ -202,34 +198,15 @@ func (f *trainFlags) train(cmd *cobra.Command, paths []string, recipe model.Reci
 	if _, best := recipe.(model.Best); best {
 		device.startGPU()
 	}
-	result, err := train.File(cmd.Context(), paths, recipe, device, f.output, o)
+	info, err := train.File(cmd.Context(), paths, recipe, device, f.output, o)
 	view.done(err)
+	if left, ok := errors.AsType[*train.LeftError](err); ok && errors.Is(err, context.Canceled) {
+		return interrupted{left.Left + advice(cmd, left)}
+	}
 	if err != nil {
-		return f.left(result, withFlag(err))
+		return withFlag(err)
 	}
-	return f.report(cmd, result.Info)
-}
-
-// left returns err with a description of the output that a failed training left at f.output.
-func (f *trainFlags) left(result train.Result, err error) error {
-	var left string
-	switch result.Status {
-	case train.Checkpointed:
-		left = fmt.Sprintf("%s is a checkpoint after epoch %d", f.output, result.Epoch)
-		if !errors.Is(err, train.ErrZeroCodes) && !errors.Is(err, train.ErrDiverged) {
-			left += "; --resume continues it"
-		}
-	case train.DictionaryOnly:
-		left = f.output + " has the dictionary; encode makes the codes"
-	case train.DictionaryLost:
-		left = f.output + " is unchanged: a dictionary without codes does not replace it, and is lost"
-	default:
-		return err
-	}
-	if errors.Is(err, context.Canceled) {
-		return interrupted{left}
-	}
-	return fmt.Errorf("%w; %s", err, left)
+	return f.report(cmd, info)
 }
 
 // openLike returns the dictionary and labels of the model in --like, or nil.

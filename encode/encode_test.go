@@ -17,7 +17,6 @@ import (
 	"testing/synctest"
 
 	"overcomplete/encode"
-	"overcomplete/internal/modeldir"
 	"overcomplete/model"
 	"overcomplete/testonly/encodetest"
 	"overcomplete/train"
@@ -348,7 +347,7 @@ func saveStream(t *testing.T, dir string, d *vectors.Dense, shard *model.Shard) 
 	h.Atoms, h.Epochs = d.Dim, 1
 	m := &model.Model{Info: model.Info{Training: model.Training{Input: model.Input{Dim: d.Dim}, Recipe: h}}, Dictionary: model.Dictionary{Dim: 3, Atoms: []float32{1, 0, 0, 0, 1, 0, 0, 0, 1}}}
 	s := &encode.Stream{Encoder: &roundingEncoder{dim: d.Dim, options: encode.Options{Lambda: 1, Gap: 0.99}}, Shard: shard}
-	w, err := m.NewWriter(dir, modeldir.MayReplace(true))
+	w, err := m.NewWriter(dir, true)
 	if err != nil {
 		t.Fatal(err)
 	}

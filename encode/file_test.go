@@ -10,7 +10,6 @@ import (
 
 	"overcomplete/cpu"
 	"overcomplete/encode"
-	"overcomplete/internal/modeldir"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -67,9 +66,9 @@ func TestFile(t *testing.T) {
 		want string
 	}{
 		{"a 1 0.5 0\n", encode.FileOptions{}, "already exists"},
-		{"a 1 0.5\n", encode.FileOptions{MayReplace: modeldir.MayReplace(true)}, "other.txt: vectors differ in length from the dictionary's atoms (got 2 numbers, want 3)"},
-		{"a 1 0.5 0\nb 1 2 x\n", encode.FileOptions{MayReplace: modeldir.MayReplace(true)}, "other.txt:2"},
-		{"a 1 0.5 0\n", encode.FileOptions{MayReplace: modeldir.MayReplace(true), Accept: func(*model.Encoding) error { return rejected }}, rejected.Error()},
+		{"a 1 0.5\n", encode.FileOptions{Replace: true}, "other.txt: vectors differ in length from the dictionary's atoms (got 2 numbers, want 3)"},
+		{"a 1 0.5 0\nb 1 2 x\n", encode.FileOptions{Replace: true}, "other.txt:2"},
+		{"a 1 0.5 0\n", encode.FileOptions{Replace: true, Accept: func(*model.Encoding) error { return rejected }}, rejected.Error()},
 	} {
 		if err := os.WriteFile(path, []byte(tt.text), 0o666); err != nil {
 			t.Fatal(err)

@@ -240,19 +240,24 @@ type OutputError = atomicfile.OutputError
 // If writing fails, the previous content of dir remains. Save checks dir when it renames: if dir may not be replaced,
 // the temporary directory is kept, and the error names it.
 func (m *Model) Save(dir string, force bool) error {
-	return m.SaveWith(dir, modeldir.MayReplace(force), nil)
+	return m.SaveTo(modeldir.NewTarget(dir, force), nil)
 }
 
-// SaveWith is [Model.Save] with a function that returns an error unless dir may be replaced. If extra isn't nil, it
-// adds files to the temporary directory. With extra, the temporary directory is removed if the renaming fails.
-func (m *Model) SaveWith(dir string, mayReplace func(path string) error, extra func(dir string) error) error {
-	return atomicfile.WriteDir(dir, extra == nil, mayReplace, func(dir string) error {
-		err := m.write(dir)
-		if err == nil && extra != nil {
-			err = extra(dir)
-		}
+// SaveTo is [Model.Save] for a target. The function extra, if not nil, makes the model a checkpoint by adding files to
+// the temporary directory.
+func (m *Model) SaveTo(to *modeldir.Target, extra func(dir string) (modeldir.Checkpoint, error)) error {
+	dir, err := to.Begin()
+	if err != nil {
 		return err
-	})
+	}
+	var c modeldir.Checkpoint
+	if err = m.write(dir); err == nil && extra != nil {
+		c, err = extra(dir)
+	}
+	if err != nil {
+		return to.Abort(to.InFile(err))
+	}
+	return to.Commit(c)
 }
 
 // write writes the files of m into dir.

@@ -67,7 +67,7 @@ func changePaper(m *Model, change func(p *Paper)) {
 
 func save(t *testing.T, dir string, force bool, m *Model) {
 	t.Helper()
-	if err := modeldir.CheckSave(dir, modeldir.MayReplace(force)); err != nil {
+	if err := modeldir.NewTarget(dir, force).Check(); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Save(dir, force); err != nil {
@@ -183,7 +183,7 @@ func TestCheckSaveRefuses(t *testing.T) {
 		{"file/model", true, "not a directory"},
 		{"missing/model", false, "no such file or directory"},
 	} {
-		err := modeldir.CheckSave(path(tt.name), modeldir.MayReplace(tt.force))
+		err := modeldir.NewTarget(path(tt.name), tt.force).Check()
 		if _, ok := errors.AsType[*atomicfile.OutputError](err); !ok || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s, force %v: error %v, want an OutputError with %q", tt.name, tt.force, err, tt.want)
 		}
@@ -321,7 +321,7 @@ func TestIdentity(t *testing.T) {
 func TestSaveKeepsTheModel(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	other, m := testModel(3, 2, 3, false), testModel(4, 2, 3, true)
-	if err := modeldir.CheckSave(dir, modeldir.MayReplace(false)); err != nil {
+	if err := modeldir.NewTarget(dir, false).Check(); err != nil {
 		t.Fatal(err)
 	}
 	save(t, dir, false, other)

@@ -23,7 +23,7 @@ func rowsOf(m *Model, lo, hi int) *vectors.Sparse {
 
 // saveRows saves m a few rows at a time.
 func saveRows(ctx context.Context, dir string, m *Model) error {
-	w, err := (&Model{Info: m.Info, Dictionary: m.Dictionary}).NewWriter(dir, modeldir.MayReplace(false))
+	w, err := (&Model{Info: m.Info, Dictionary: m.Dictionary}).NewWriter(dir, false)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func TestWriterFails(t *testing.T) {
 	m := testModel(20, 3, 11, false)
 	mine := errors.New("enough")
 	dir := filepath.Join(t.TempDir(), "model")
-	w, err := m.NewWriter(dir, modeldir.MayReplace(false))
+	w, err := m.NewWriter(dir, false)
 	if err != nil {
 		t.Fatal(err)
 	}

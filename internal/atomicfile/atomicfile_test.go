@@ -170,7 +170,7 @@ func TestFileBehindDanglingSymlink(t *testing.T) {
 		t.Skip(err)
 	}
 	wantOutputError(t, writeText(link, true, ""), "not a regular file")
-	wantOutputError(t, CheckDir(link, allow), "symbolic link to nothing")
+	wantOutputError(t, NewDir(link, allow).Check(), "symbolic link to nothing")
 	if target, err := os.Readlink(link); target != "missing" {
 		t.Errorf("the link is to %q, %v", target, err)
 	}
@@ -179,17 +179,30 @@ func TestFileBehindDanglingSymlink(t *testing.T) {
 func allow(string) error  { return nil }
 func forbid(string) error { return errors.New("is precious") }
 
+// writeDir writes a directory by a function.
+func writeDir(path string, keep bool, mayReplace func(string) error, write func(dir string) error) error {
+	d := NewDir(path, mayReplace)
+	if err := d.Begin(); err != nil {
+		return err
+	}
+	if err := write(d.Temp); err != nil {
+		return d.Abort(d.name(err))
+	}
+	_, err := d.Commit(keep)
+	return err
+}
+
 // writeF writes a file f, the content of the tests' directories.
 func writeF(dir string) error { return os.WriteFile(filepath.Join(dir, "f"), []byte("new"), 0o666) }
 
 func TestDir(t *testing.T) {
 	parent := t.TempDir()
 	path := filepath.Join(parent, "model")
-	if err := CheckDir(path, forbid); err != nil {
+	if err := NewDir(path, forbid).Check(); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, parent)
-	err := WriteDir(path, true, forbid, func(dir string) error {
+	err := writeDir(path, true, forbid, func(dir string) error {
 		if _, err := os.Stat(path); err == nil {
 			t.Error("there before all is written")
 		}
@@ -201,15 +214,15 @@ func TestDir(t *testing.T) {
 	expect(t, path, "f=new")
 	expect(t, parent, "model=directory")
 
-	wantOutputError(t, CheckDir(path, forbid), "is precious")
+	wantOutputError(t, NewDir(path, forbid).Check(), "is precious")
 
 	// Nothing of a replaced directory remains.
 	write(t, filepath.Join(path, "g"), "old")
-	if err := CheckDir(path, allow); err != nil {
+	if err := NewDir(path, allow).Check(); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, path, "f=new", "g=old")
-	if err := WriteDir(path, true, allow, writeF); err != nil {
+	if err := writeDir(path, true, allow, writeF); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, path, "f=new")
@@ -219,8 +232,8 @@ func TestDir(t *testing.T) {
 func TestDirRefuses(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "file"), "kept")
-	wantOutputError(t, CheckDir(filepath.Join(dir, "missing", "model"), allow), "no such file")
-	wantOutputError(t, CheckDir(filepath.Join(dir, "file", "model"), allow), "not a directory")
+	wantOutputError(t, NewDir(filepath.Join(dir, "missing", "model"), allow).Check(), "no such file")
+	wantOutputError(t, NewDir(filepath.Join(dir, "file", "model"), allow).Check(), "not a directory")
 	expect(t, dir, "file=kept")
 }
 
@@ -231,18 +244,18 @@ func TestDirCannotBeMoved(t *testing.T) {
 	if err := os.Mkdir(path, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	wantOutputError(t, CheckDir(path, os.Remove), "cannot be replaced: no such file")
+	wantOutputError(t, NewDir(path, os.Remove).Check(), "cannot be replaced: no such file")
 	expect(t, parent)
 }
 
 func TestDirFailsToWrite(t *testing.T) {
 	parent := t.TempDir()
 	path := filepath.Join(parent, "model")
-	if err := WriteDir(path, true, forbid, writeF); err != nil {
+	if err := writeDir(path, true, forbid, writeF); err != nil {
 		t.Fatal(err)
 	}
 	full := errors.New("disk full")
-	err := WriteDir(path, true, allow, func(dir string) error {
+	err := writeDir(path, true, allow, func(dir string) error {
 		write(t, filepath.Join(dir, "half"), "")
 		return full
 	})
@@ -270,7 +283,7 @@ func expectKept(t *testing.T, err error, reason string) {
 func TestDirAppearsMeanwhile(t *testing.T) {
 	parent := t.TempDir()
 	path := filepath.Join(parent, "model")
-	err := WriteDir(path, true, forbid, func(dir string) error {
+	err := writeDir(path, true, forbid, func(dir string) error {
 		if err := os.Mkdir(path, 0o777); err != nil {
 			t.Fatal(err)
 		}
@@ -289,7 +302,7 @@ func TestDirRestoresTheOld(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(path, "f"), "old")
-	if err := WriteDir(path, true, allow, os.Remove); err == nil {
+	if err := writeDir(path, true, allow, os.Remove); err == nil {
 		t.Error("no error")
 	}
 	expect(t, path, "f=old")
@@ -310,7 +323,7 @@ func TestPermissionsAreKept(t *testing.T) {
 		if err := errors.Join(os.Chmod(file, mode), os.Chmod(model, mode|0o100)); err != nil {
 			t.Fatal(err)
 		}
-		err := errors.Join(writeText(file, true, "new"), WriteDir(model, false, func(string) error { return nil }, func(dir string) error {
+		err := errors.Join(writeText(file, true, "new"), writeDir(model, false, allow, func(dir string) error {
 			info, err := os.Stat(dir)
 			if err == nil && info.Mode().Perm()&^(mode|0o700) != 0 {
 				t.Errorf("what becomes %v was %v while it was written", mode, info.Mode())
@@ -340,7 +353,7 @@ func TestPermissionsAreKept(t *testing.T) {
 	}
 	shared := filepath.Join(dir, "shared")
 	for range 2 {
-		if err := WriteDir(shared, false, func(string) error { return nil }, func(string) error { return nil }); err != nil {
+		if err := writeDir(shared, false, allow, allow); err != nil {
 			t.Fatal(err)
 		}
 		if info, err := os.Stat(shared); err != nil || info.Mode()&fs.ModeSetgid == 0 {
@@ -362,7 +375,7 @@ func TestDirIsHeldWhileReplaced(t *testing.T) {
 	now, cancel := context.WithCancel(t.Context())
 	cancel()
 	var held []bool
-	err := WriteDir(model, false, func(path string) error {
+	err := writeDir(model, false, func(path string) error {
 		unlock, err := Lock(now, path)
 		if held = append(held, err == context.Canceled); err == nil {
 			unlock()
@@ -420,14 +433,8 @@ func TestDirIsHeldTooLong(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unlock()
-	err = WriteDir(model, true, func(string) error { return nil }, func(string) error { return nil })
-	kept, ok := errors.AsType[*KeptError](err)
-	if !ok || !strings.Contains(err.Error(), "another process has locked it") {
-		t.Fatalf("error %v", err)
-	}
-	if _, err := os.Stat(kept.Kept); err != nil {
-		t.Error(err)
-	}
+	err = writeDir(model, true, allow, writeF)
+	expectKept(t, err, "another process has locked it")
 }
 
 func TestLongNames(t *testing.T) {
