@@ -18,8 +18,9 @@ import (
 func newCompare() *cobra.Command {
 	var dimensions int
 	cmd := &cobra.Command{
-		Use:   "compare MODEL WORD WORD... | MODEL OTHER",
-		Short: "Compare rows, or match dimensions between two models",
+		Use:        "compare MODEL WORD WORD... | MODEL OTHER",
+		SuggestFor: []string{"match", "diff", "align"},
+		Short:      "Compare rows, or match dimensions between two models",
 		Long: `Compare MODEL WORD WORD prints the cosine of the codes of words and the part of each
 dimension in it. With a and b for two codes, divided by their norms, dimension k has the
 part a_k·b_k in the cosine, and (a_k − b_k)²/2 in the rest to 1. For more than two words,
@@ -44,7 +45,7 @@ across seeds or vocabularies, and the dimensions with the lowest cosines.
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&dimensions, "dimensions", 10, "most dimensions of each list, 0 for all")
+	flags.Var(countFrom0(&dimensions, 10), "dimensions", "most dimensions of each list, 0 for all")
 	addRare(cmd)
 	addSkipBad(cmd)
 	addJSON(cmd, "print the same as JSON, with the matches of all dimensions of two models")

@@ -125,7 +125,7 @@ func TestCheckDevice(t *testing.T) {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 	for _, line := range []string{"devices --workers 1", "devices --device cpu --json"} {
-		if code, _, stderr := dir.Run(t, line); code != exitUsage || !strings.Contains(stderr, "has no effect without --check") {
+		if code, _, stderr := dir.Run(t, line); code != exitUsage || !strings.Contains(stderr, " requires --check") {
 			t.Errorf("%s: exit code %d, %s", line, code, stderr)
 		}
 	}

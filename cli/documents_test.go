@@ -63,8 +63,11 @@ func TestDocumentedCommands(t *testing.T) {
 				continue
 			}
 			for i, arg := range rest {
-				if number.MatchString(arg) && i > 0 && strings.HasPrefix(rest[i-1], "-") && rest[i-1] != "-o" {
+				if number.MatchString(arg) && i > 0 && strings.HasPrefix(rest[i-1], "-") && rest[i-1] != "-o" && rest[i-1] != "--method" {
 					rest[i] = "1"
+				}
+				if arg == "FORMAT" {
+					rest[i] = "csr"
 				}
 			}
 			if err := cmd.ParseFlags(rest); err != nil && !errors.Is(err, pflag.ErrHelp) {

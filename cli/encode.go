@@ -36,8 +36,9 @@ const leastGap = 1e-5 // the resolution of single precision
 func newEncode() *cobra.Command {
 	var f encodeFlags
 	cmd := &cobra.Command{
-		Use:   "encode MODEL VECTORS... -o OUT",
-		Short: "Encode vectors with the dictionary of a model",
+		Use:        "encode MODEL VECTORS... -o OUT",
+		SuggestFor: []string{"transform", "predict", "embed", "infer"},
+		Short:      "Encode vectors with the dictionary of a model",
 		Long: `Encode computes a sparse code for every row of VECTORS with the dictionary of MODEL. OUT
 is a model directory with these codes and MODEL's dictionary and mean. VECTORS are files,
 folders or patterns as train takes them. Memory does not grow with the number of rows. Repeated words are encoded each time. A row of zeros is malformed,
@@ -63,11 +64,13 @@ kind; all GPUs are of one kind.`,
 	}
 	flags := cmd.Flags()
 	addOutput(cmd, &f.output, "model `directory` to write", "a model that exists")
-	flags.IntVar(&f.steps, "encode-steps", 0, "steps of FISTA (default MODEL's); 10 favours similarity, 40 a low reconstruction error")
-	flags.IntVar(&f.nonzeros, "nonzeros", 0, "maximum number of nonzeros per row (default MODEL's)")
+	flags.Var(count(&f.steps, 0), "encode-steps", "steps of FISTA (default MODEL's); 10 favours similarity, 40 a low reconstruction error")
+	flags.Var(count(&f.nonzeros, 0), "nonzeros", "maximum number of nonzeros per row (default MODEL's)")
 	flags.Float64Var(&f.lambda, "lambda", 0, "weight λ of the codes' Σ|a| (default MODEL's)")
 	flags.BoolVar(&f.exact, "exact", false, "minimise the objective instead of stopping early")
 	flags.Float64Var(&f.gap, "gap", 1e-4, "with --exact, the duality gap of a row as a share of its objective")
+	needs(cmd, "exact", "gap")
+	excludes(cmd, "exact", "encode-steps", "nonzeros")
 	flags.StringVar(&f.shard, "shard", "", "encode only part `i/n` of the rows, i from 1 to n")
 	f.registerInput(cmd)
 	f.several = true
@@ -82,14 +85,8 @@ func (f *encodeFlags) check(changed func(flag string) bool) (shard *model.Shard,
 	switch {
 	case changed("lambda") && (!(f.lambda >= 0) || math.IsInf(float64(float32(f.lambda)), 0)):
 		return nil, usagef("--lambda is %v, want 0 or more, in the range of single precision", f.lambda)
-	case changed("gap") && !f.exact:
-		return nil, usagef("--gap requires --exact")
 	case !(f.gap >= leastGap && f.gap < 1):
 		return nil, usagef("--gap is %v, want at least %v, the resolution of single precision, and less than 1", f.gap, leastGap)
-	case f.exact && changed("encode-steps"):
-		return nil, usagef("--exact minimises the objective; drop --encode-steps")
-	case f.exact && changed("nonzeros"):
-		return nil, usagef("with --exact, λ decides the nonzeros; drop --nonzeros")
 	}
 	if err := f.deviceFlags.check(changed, f.onlyOnCPU()); err != nil || !changed("shard") {
 		return nil, err

@@ -101,7 +101,7 @@ func TestEvalUsage(t *testing.T) {
 		{"eval x.txt --data data --tasks NP,NP", "NP is given twice"},
 		{"eval x.txt --data data --tasks NP --wordsim bad.txt", "bad.txt:2: 4 fields"},
 		{"eval x.txt --data data --tasks NP --labelled spam=x.txt", "--labelled is"},
-		{"eval x.txt --data data --tasks NP --json --markdown", "one of --markdown and --json"},
+		{"eval x.txt --data data --tasks NP --json --markdown", "give --markdown or --json, not both"},
 		{"eval none.txt --data data --tasks NP", "none.txt: "},
 		{"eval a:binary --data data --tasks NP", "a:binary: binary vectors require a model of method B"},
 		{"eval data --data data --tasks NP", "data: not a model"},

@@ -81,9 +81,9 @@ were made with. With --vocabulary, that model, its words and labels describe the
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVarP(&words, "words", "n", 8, "words of each dimension")
-	flags.IntVar(&dimensions, "dimensions", 20, "most dimensions to print, 0 for all")
-	flags.IntVar(&neighbours, "neighbours", 10, "nearest words to print")
+	flags.VarP(countFrom0(&words, 8), "words", "n", "words of each dimension")
+	flags.Var(countFrom0(&dimensions, 20), "dimensions", "most dimensions to print, 0 for all")
+	flags.Var(countFrom0(&neighbours, 10), "neighbours", "nearest words to print")
 	flags.StringVar(&vocabulary, "vocabulary", "", "describe dimensions by the words of this `model`")
 	addRare(cmd)
 	addSkipBad(cmd)

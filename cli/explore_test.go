@@ -169,7 +169,7 @@ func TestExploreRefuses(t *testing.T) {
 	}{
 		{[]string{"old", "--host", ""}, "--host is empty"},
 		{[]string{"old", "--port", "65536"}, "--port is 65536, want 0 to 65535"},
-		{[]string{"old", "--export", "page.html", "--words", "word1", "--frame"}, "--frame is for serving; drop it, or --export"},
+		{[]string{"old", "--export", "page.html", "--words", "word1", "--frame"}, "give --frame or --export, not both"},
 		{[]string{"old", "--export", "", "--words", "word1"}, "--export is empty"},
 		{[]string{"old", "--export", "-", "--words", "word1"}, "--export writes a file, not standard output"},
 		{[]string{"named", "--port", "0"}, "labels.json: no dimension 1000"},

@@ -33,6 +33,7 @@ the largest value.`
 
 func addSkipBad(cmd *cobra.Command) {
 	cmd.Flags().Bool("skip-bad", false, "drop malformed rows of dense vectors instead of stopping at the first")
+	remedies(cmd, "skip-bad", "SkipBad", "drops such rows")
 }
 
 // addRare adds --rare, which clears [interpret.Index.Known].

@@ -9,8 +9,9 @@ import (
 func newMerge() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:   "merge SHARD... -o OUT",
-		Short: "Merge the outputs of encode --shard",
+		Use:        "merge SHARD... -o OUT",
+		SuggestFor: []string{"join", "concat", "combine"},
+		Short:      "Merge the outputs of encode --shard",
 		Long: `Merge puts the models that "overcomplete encode --shard 1/n" to "n/n" wrote
 together. OUT is, to the byte, what encode writes without --shard. All shards have
 to be there, in any order, and of the same model, input, flags and kind of

@@ -50,7 +50,7 @@ func (f *experimentFlags) register(cmd *cobra.Command) {
 	f.registerInput(cmd)
 	f.registerDevice(cmd)
 	f.registerPrecision(cmd)
-	f.registerProgress(flags, "an epoch")
+	f.registerProgress(cmd, "an epoch")
 }
 
 // run runs experiments with the vectors at path.

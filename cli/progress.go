@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"overcomplete/internal/printing"
@@ -24,9 +24,11 @@ type progressFlags struct {
 	quiet bool
 }
 
-func (f *progressFlags) registerProgress(flags *pflag.FlagSet, what string) {
+func (f *progressFlags) registerProgress(cmd *cobra.Command, what string) {
+	flags := cmd.Flags()
 	flags.BoolVar(&f.lines, "progress", false, "without a terminal, print one line "+what+"; a terminal shows a bar")
 	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")
+	excludes(cmd, "progress", "quiet")
 }
 
 // log returns the writer for progress.

@@ -100,7 +100,7 @@ unless --signed is given.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&weights, "weights", model.QueryWeights, "most weights of a query")
+	flags.Var(count(&weights, model.QueryWeights), "weights", "most weights of a query")
 	flags.BoolVar(&signed, "signed", false, "print the weights with the largest absolute values, of both signs")
 	addSteering(cmd, &more, &less)
 	f.registerInput(cmd)

@@ -151,7 +151,7 @@ func TestStopWords(t *testing.T) {
 	for line, want := range map[string]string{
 		"labels model --stop-words bad.txt":         "bad.txt: line 2: the stop word isn't one line of UTF-8 text",
 		"labels model --stop-words none.txt":        "none.txt: no such file",
-		"labels model --stop-words stop.txt --json": "--json is for printing",
+		"labels model --stop-words stop.txt --json": "give --json or --stop-words, not both",
 
 		"labels model --stop-words stop.txt --import bad.txt": "bad.txt: the first line lacks the columns",
 	} {
@@ -252,12 +252,12 @@ func TestDates(t *testing.T) {
 		t.Error(stdout)
 	}
 	for line, want := range map[string]string{
-		"topics model --by month":                   "--by is for a --column of dates",
+		"topics model --by month":                   "--by requires --column",
 		"topics model --column almost --by month":   `--by month, column "almost": row 40: not a date (got "soon", want such as 2024-03-05`,
 		"topics model --column day --by hour":       `--by hour, column "day": no period "hour" (want one of day, week,`,
 		"columns model almost --by month":           `--by month, column "almost": row 40: not a date`,
 		"columns model --by month":                  "--by is for a COLUMN",
-		"columns model --against in.txt --by month": "--by is for a COLUMN; drop it, or --against",
+		"columns model --against in.txt --by month": "give --by or --against, not both",
 	} {
 		if code, _, stderr := dir.Run(t, line); code != 2 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d, %s\nwithout %s", line, code, stderr, want)
@@ -474,7 +474,7 @@ func TestTopics(t *testing.T) {
 		"topics topics --topics 0":           "--topics is 0",
 		"labels topics --topics 1000":        "--topics is 1000",
 		"labels words --topics 3":            "words has no topics",
-		"labels topics --topics 3 -n 8":      "-n is for dimensions; drop it, or --topics",
+		"labels topics --topics 3 -n 8":      "give -n or --topics, not both",
 		"explore words --embed cat --port 0": "--embed finds texts, and the rows of words are words",
 		"topics in.txt":                      "in.txt: not a model",
 		"topics topics --column x":           `topics has no column "x"; it has none`,

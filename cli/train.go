@@ -47,8 +47,9 @@ func newTrain() *cobra.Command {
 	var topics int
 	h := train.Best()
 	cmd := &cobra.Command{
-		Use:   "train VECTORS... -o MODEL",
-		Short: "Learn a dictionary and encode every row",
+		Use:        "train VECTORS... -o MODEL",
+		SuggestFor: []string{"fit", "learn", "factorize", "build"},
+		Short:      "Learn a dictionary and encode every row",
 		Long: `Train learns a dictionary from dense vectors of words or texts, in mini-batches, and
 encodes every row at the sparsity of --sparsity. It writes a model directory atomically,
 and prints metrics and some dimensions by their top words.
@@ -89,13 +90,14 @@ codes; "overcomplete export --format binary" turns their nonzeros into 1.`,
 	f.registerCommon(cmd, &h.Common, "(default 10·L, or half of --train-rows or of the rows if that is fewer, but at least L; for texts the least of 10·L, 2359296/L and half of --train-rows or of the rows)",
 		"(default 2; 4 for rows that are not sorted by frequency, such as texts)")
 	flags.Lookup("dictionary-steps").Usage += " (default 1 per 8192 training rows, from 16 to 64); fewer if a mini-batch would have less than 256 rows"
-	flags.StringVar((*string)(&h.Method), "method", string(h.Method), "A, or B for nonnegative codes (default A; B for texts)")
+	flags.Var(methodFlag(&h.Method, ""), "method", "A, or B for nonnegative codes (default A; B for texts)")
 	flags.Float64Var(&f.sparsity, "sparsity", 0, "`fraction` of zeros in the codes (default 0.97; lower if texts would have fewer than 8 nonzeros)")
-	flags.IntVar(&h.Nonzeros, "nonzeros", 0, "maximum number of nonzeros per row, instead of --sparsity")
+	flags.Var(count(&h.Nonzeros, 0), "nonzeros", "maximum number of nonzeros per row, instead of --sparsity")
+	excludes(cmd, "nonzeros", "sparsity")
 	flags.Float64Var(&h.Lambda, "lambda", h.Lambda, "weight λ of Σ|a| in the objective, relative to the mean squared norm of the centred vectors")
 	flags.Float64Var(&h.Anchor, "anchor", h.Anchor, "how strongly atoms are regularised towards their initial vectors, which makes dimensions stable across seeds; 0 for not at all")
 	flags.StringVar(&trainRows, "train-rows", "", "training `rows`: first:n or n, random:n or all; every row is encoded (default first:20·K for words sorted by frequency; random:100000 for other words, or 20·K if that is more; random:16000 for texts, or 2·K if that is more)")
-	flags.IntVar(&topics, "topics", 0, "default number of topics of the model; 0 learns none (default chosen from the rows for texts, 0 for words)")
+	flags.Var(countFrom0(&topics, 0), "topics", "default number of topics of the model; 0 learns none (default chosen from the rows for texts, 0 for words)")
 	flags.StringVar(&f.like, "like", "", "use the atoms of this `model` as anchors: the new model has its dimensions and labels")
 	f.registerRest(cmd)
 	return cmd
@@ -109,11 +111,12 @@ func (f *trainFlags) registerOutput(cmd *cobra.Command) {
 // and --epochs end with their defaults.
 func (f *trainFlags) registerCommon(cmd *cobra.Command, c *model.Common, atoms, epochs string) {
 	flags := cmd.Flags()
-	flags.IntVarP(&c.Atoms, "atoms", "k", 0, "number of sparse dimensions, K, for vectors of L numbers "+atoms)
-	flags.IntVar(&f.factor, "factor", 0, "K as a multiple of L, instead of -k")
-	flags.IntVar(&c.Epochs, "epochs", 0, "maximum number of epochs "+epochs)
-	flags.IntVar(&c.DictionarySteps, "dictionary-steps", c.DictionarySteps, "dictionary updates per epoch")
-	flags.Uint64Var(&c.Seed, "seed", c.Seed, "random seed")
+	flags.VarP(count(&c.Atoms, 0), "atoms", "k", "number of sparse dimensions, K, for vectors of L numbers "+atoms)
+	flags.Var(within(&f.factor, 0, 1, math.MaxInt32/vectors.MaxDim), "factor", "K as a multiple of L, instead of -k")
+	excludes(cmd, "factor", "atoms")
+	flags.Var(count(&c.Epochs, 0), "epochs", "maximum number of epochs "+epochs)
+	flags.Var(count(&c.DictionarySteps, c.DictionarySteps), "dictionary-steps", "dictionary updates per epoch")
+	flags.Var(seedOf(&c.Seed, c.Seed), "seed", "random seed")
 }
 
 // registerRest adds the flags that are not hyperparameters.
@@ -125,21 +128,15 @@ func (f *trainFlags) registerRest(cmd *cobra.Command) {
 	flags.DurationVar(&f.checkpoint, "checkpoint", 0, "save a checkpoint after an epoch if this time, such as 5m, has passed, and when interrupted")
 	flags.BoolVar(&f.resume, "resume", false, "resume from the checkpoint in MODEL, if there is one")
 	addJSON(cmd, "print the results as JSON")
-	f.registerProgress(flags, "an epoch")
+	f.registerProgress(cmd, "an epoch")
 }
 
 // check refuses flags outside their domain. unsupported is the reason why no GPU supports the training, or nil.
 func (f *trainFlags) check(cmd *cobra.Command, r model.Recipe, unsupported error) error {
 	changed := cmd.Flags().Changed
-	switch most := math.MaxInt32 / vectors.MaxDim; {
-	case f.factor > most:
-		return usagef("--factor is %d, want 1 to %d", f.factor, most)
+	switch {
 	case changed("sparsity") && !(f.sparsity > 0 && f.sparsity < 1):
 		return usagef("--sparsity is %v, want a number between 0 and 1, such as 0.95", f.sparsity)
-	case changed("nonzeros") && changed("sparsity"):
-		return usagef("give --sparsity or --nonzeros, not both")
-	case changed("atoms") && changed("factor"):
-		return usagef("give -k or --factor, not both")
 	case f.like != "" && sameFile(f.like, f.output):
 		return usagef("--like and -o name the same model; write to another directory")
 	case changed("checkpoint") && f.checkpoint <= 0:
