@@ -121,12 +121,7 @@ func TestCheckDevice(t *testing.T) {
 		t.Error(b.String())
 	}
 	dir, _ := clitest.Sample(t)
-	if code, _, stderr := dir.Run(t, "devices --check --device cpu"); code != exitUsage || !strings.Contains(stderr, "drop --device cpu") {
-		t.Errorf("exit code %d, %s", code, stderr)
-	}
-	for _, line := range []string{"devices --workers 1", "devices --device cpu --json"} {
-		if code, _, stderr := dir.Run(t, line); code != exitUsage || !strings.Contains(stderr, " requires --check") {
-			t.Errorf("%s: exit code %d, %s", line, code, stderr)
-		}
-	}
+	checkRefusals(t, dir, "devices ", map[string]string{
+		"--check --device cpu": "drop --device cpu", "--workers 1": "--workers requires --check", "--device cpu --json": "--device requires --check",
+	})
 }

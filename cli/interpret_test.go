@@ -100,7 +100,7 @@ cosine  word  dimensions, % of the cosine
   ]
 }
 `)
-	for flags, want := range map[string]string{
+	checkRefusals(t, dir, "nearest model write ", map[string]string{
 		"--more=":             `--more is empty, want a dimension from 0 to 2`,
 		"--more 3":            `--more is "3", want a dimension from 0 to 2`,
 		"--less 1,x":          `--less is "x", want a dimension`,
@@ -110,11 +110,7 @@ cosine  word  dimensions, % of the cosine
 		"--more 1=-2":         `--more is "1=-2", want a positive number`,
 		"--more 1=nan":        `want a positive number`,
 		"--more 1=inf":        `want a positive number`,
-	} {
-		if code, _, stderr := dir.Run(t, "nearest model write "+flags); code != 2 || !strings.Contains(stderr, want) {
-			t.Errorf("%s: exit code %d, %s", flags, code, stderr)
-		}
-	}
+	})
 }
 
 // Dimensions are sorted by the better pole, and those without a score are left out.
@@ -207,11 +203,7 @@ dimension   weight  label        words
         0        1  write, read  write read
 and 1 weaker ones
 `)
-	stdout, _ := dir.MustRun(t, "explain dense.txt read --json --dimensions 0")
-	var got []explanation
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
-		t.Fatal(err)
-	}
+	got := runJSON[[]explanation](t, dir, "explain dense.txt read --json --dimensions 0")
 	want := labelledWeight{"−read, write", 1, -1, []string{"read", "write"}}
 	if len(got) != 1 || len(got[0].Dimensions) != 2 || !reflect.DeepEqual(got[0].Dimensions[1], want) {
 		t.Errorf("%+v", got)

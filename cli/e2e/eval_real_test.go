@@ -52,7 +52,7 @@ func scores(t *testing.T, markdown string) map[string]map[string]float64 {
 // those than thresholded ones.
 func TestRealDataTable(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "results", "evaluation.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "results", "evaluation.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
