@@ -353,38 +353,6 @@ func wantOpenError(t *testing.T, what, dir, file, want string) {
 	}
 }
 
-func TestOpenTruncated(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "model")
-	save(t, dir, false, testModel(4, 2, 3, true))
-	for _, name := range []string{modeldir.Info, modeldir.Words, modeldir.Codes, modeldir.Dictionary, modeldir.Mean} {
-		path := filepath.Join(dir, name)
-		whole, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		// Without its last byte, a newline, model.json is still complete.
-		for n := 0; n < len(whole)-1; n += 5 {
-			if err := os.WriteFile(path, whole[:n], 0o666); err != nil {
-				t.Fatal(err)
-			}
-			wantOpenError(t, fmt.Sprintf("%s cut to %d bytes", name, n), dir, name, "")
-			if _, err := readAll(dir); err == nil || !strings.Contains(err.Error(), name) {
-				t.Fatalf("%s cut to %d bytes, read by rows: error %v", name, n, err)
-			}
-		}
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
-		wantOpenError(t, name+" missing", dir, name, "")
-		if err := os.WriteFile(path, whole, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := Open(dir); err != nil {
-		t.Errorf("restored: %v", err)
-	}
-}
-
 func TestOpenBad(t *testing.T) {
 	mix := func(name string, from *Model) func(t *testing.T, dir string) {
 		return func(t *testing.T, dir string) {

@@ -95,26 +95,6 @@ func TestRowAtoms(t *testing.T) {
 	}
 }
 
-// The order of candidates among rows without an order doesn't change with other rows.
-func TestCandidateOrder(t *testing.T) {
-	const n, dim = 50, 3
-	x := rowsOf(n, dim, 1)
-	if order := candidateOrder(x, dim, true); !slices.IsSorted(order) || len(order) != n {
-		t.Errorf("order of frequent words: %v", order)
-	}
-	order := candidateOrder(x, dim, false)
-	if sorted := slices.Sorted(slices.Values(order)); slices.IsSorted(order) || !slices.Equal(sorted, candidateOrder(x, dim, true)) {
-		t.Errorf("order of other rows: %v", order)
-	}
-	fewer := candidateOrder(x[10*dim:], dim, false)
-	order = slices.DeleteFunc(order, func(i int) bool { return i < 10 })
-	for i := range fewer {
-		if order[i] != fewer[i]+10 {
-			t.Fatalf("without ten rows the order is %v, want %v less 10", fewer, order)
-		}
-	}
-}
-
 // Rows are ordered by their FNV-1a hashes. Equal rows keep their order.
 func TestCandidateOrderIsByHash(t *testing.T) {
 	const dim = 7
