@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 )
 
@@ -73,9 +74,7 @@ func TestResumeRefuses(t *testing.T) {
 		t.Fatal(code)
 	}
 	dir.MustRun(t, "paper train in.txt -o done --epochs 1")
-	if err := os.CopyFS(dir.Path("moved.tmp0123abcd/old"), os.DirFS(dir.Path("model"))); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.CopyFS(dir.Path("moved.tmp0123abcd/old"), os.DirFS(dir.Path("model"))))
 	checkRefusals(t, dir, "paper train --quiet --resume ", map[string]string{
 		line + " -o moved": "moved.tmp0123abcd/old to moved",
 		strings.Replace(line, "in.txt", "other.txt", 1) + " -o model": "the input's sha256 (got ",

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -30,9 +31,7 @@ func badInputs(t *testing.T, dir clitest.Dir) {
 	dir.Write(t, "nan.txt", replaced(6, lines[6][:last]+" NaN\n"))
 	dir.Write(t, "same.txt", []byte("one 1 2 3\ntwo 1 2 3\nthree 1 2 3\n"))
 
-	if err := os.Mkdir(dir.Path("photos"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.Mkdir(dir.Path("photos"), 0o777))
 	dir.Write(t, "photos/cat.jpg", []byte("a cat"))
 }
 

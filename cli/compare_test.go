@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 )
 
@@ -97,9 +98,7 @@ func TestCompareModels(t *testing.T) {
 	// The same dimensions in another order, except one, at cosines of 1, 1 and 0.8.
 	other := *m
 	other.Dictionary.Atoms = []float32{0, 1, 24, 7, 2, 0}
-	if err := other.Save(dir.Path("other"), false); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, other.Save(dir.Path("other"), false))
 	checkOutput(t, dir, "compare model other --dimensions 2", `3 dimensions of model, 3 of other
   mean cosine  0.933
   above 0.9    66.7 %
@@ -123,13 +122,9 @@ dimension  label               other  cosine  its label
 	// If atoms are opposite, the stronger pole of one is the weaker pole of the other.
 	signed := clitest.NewModel(readableWords, [][]float32{{1}, {-3}, {0}, {0}, {0}, {0}})
 	signed.Dictionary = model.Dictionary{Dim: 2, Atoms: []float32{1, 0}}
-	if err := signed.Save(dir.Path("signed"), false); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, signed.Save(dir.Path("signed"), false))
 	signed.Dictionary.Atoms[0], signed.Codes.Value[0], signed.Codes.Value[1] = -1, -1, 3
-	if err := signed.Save(dir.Path("opposite"), false); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, signed.Save(dir.Path("opposite"), false))
 	checkOutput(t, dir, "compare signed opposite", `1 dimensions of signed, 1 of opposite
   mean cosine  -1.000
   above 0.9    0.0 %
@@ -141,9 +136,7 @@ dimension  label   other  cosine  its label
 	wide := *m
 	wide.Info.Training.Input.Dim, wide.Info.Encoding.Input.Dim = 3, 3
 	wide.Dictionary = model.Dictionary{Dim: 3, Atoms: make([]float32, 9)}
-	if err := wide.Save(dir.Path("wide"), false); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, wide.Save(dir.Path("wide"), false))
 	dir.Write(t, "x.txt", []byte("a 1 2\nb 3 4\n"))
 	checkRefusals(t, dir, "", map[string]string{
 		"compare model wide":                  "atoms of model have 2 numbers and atoms of wide 3; the models are of different spaces",

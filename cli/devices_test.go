@@ -10,6 +10,7 @@ import (
 
 	"overcomplete/kernels"
 	"overcomplete/lab/selfcheck"
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 	"overcomplete/train"
 )
@@ -34,9 +35,7 @@ func TestPrintDevices(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d, err := findDevices(tt.gpus, tt.err)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, err)
 			d.CPU.Processors, d.CPU.Memory, d.CPU.Kernels, d.CPU.Why = 3, tt.memory, "avx2", "it has them"
 			var b strings.Builder
 			if d.print(&b); b.String() != tt.want {

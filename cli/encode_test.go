@@ -16,6 +16,7 @@ import (
 	"overcomplete/cpu"
 	"overcomplete/encode"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 	"overcomplete/vectors"
 )
@@ -29,9 +30,7 @@ func checkEncoding(t *testing.T, dir clitest.Dir, name string, d *vectors.Dense,
 		Lambda: want.Lambda, Steps: want.Steps, Nonzeros: want.Nonzeros, Gap: want.Gap, Nonnegative: m.Info.Training.Recipe.Base().Method == model.Nonnegative,
 	}
 	encoded, err := encode.Model(t.Context(), m, d, cpu.Device{}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	encoded.Info.Encoding.Input = e.Input // has the file
 	if !reflect.DeepEqual(m.Codes, encoded.Codes) || !reflect.DeepEqual(e, encoded.Info.Encoding) {
 		t.Errorf("encoded by %+v, want %+v", e, encoded.Info.Encoding)
@@ -67,9 +66,7 @@ func TestEncode(t *testing.T) {
 				Model string
 				model.Info
 			}
-			if err := json.Unmarshal([]byte(stdout), &printed); err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, json.Unmarshal([]byte(stdout), &printed))
 			if m := dir.Model(t, "out"); printed.Model != "out" || !reflect.DeepEqual(printed.Info, m.Info) {
 				t.Errorf("printed %s, model.json has %+v", stdout, m.Info)
 			}
@@ -205,9 +202,7 @@ func TestEncodeRefuses(t *testing.T) {
 	dir.MustRun(t, "encode a in.txt -o s3 --shard 1/3")
 	spoiled := func(name, file string, change func(data []byte) []byte) {
 		t.Helper()
-		if err := os.CopyFS(dir.Path(name), os.DirFS(dir.Path("s1"))); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, os.CopyFS(dir.Path(name), os.DirFS(dir.Path("s1"))))
 		dir.Write(t, name+"/"+file, change(dir.Read(t, name+"/"+file)))
 	}
 	spoiled("future", "model.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"format": 1`, `"format": 9`, 1)) })

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"overcomplete/lab/eval"
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 	"overcomplete/testonly/evaltest"
 	"overcomplete/vectors"
@@ -18,9 +19,7 @@ func evalDir(t *testing.T) (clitest.Dir, *vectors.Dense) {
 	t.Helper()
 	data, x := evaltest.Write(t)
 	dir := clitest.New(t)
-	if err := os.Rename(data, dir.Path("data")); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.Rename(data, dir.Path("data")))
 	dir.Write(t, "x.txt", clitest.Text(x))
 	return dir, x
 }
@@ -40,9 +39,7 @@ func TestEval(t *testing.T) {
 			Tasks map[string]struct{ Score float64 }
 		}
 	}
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, json.Unmarshal([]byte(stdout), &got))
 	scores := map[string]string{}
 	for i, name := range strings.Fields(specs) {
 		row := got.Rows[i]
@@ -78,9 +75,7 @@ func TestEvalUsage(t *testing.T) {
 	t.Parallel()
 	dir, _ := evalDir(t)
 	dir.MustRun(t, "paper train x.txt -o a --epochs 1 --quiet")
-	if err := os.Rename(dir.Path("data/trec"), dir.Path("data/elsewhere")); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.Rename(dir.Path("data/trec"), dir.Path("data/elsewhere")))
 	dir.Write(t, "bad.txt", []byte("a b 1\na b c d\n"))
 	dir.Write(t, "NP.tsv", []byte("a b 1\n"))
 	dir.Write(t, "one.txt", []byte(strings.Repeat("yes\taa ab ac\nno\tba bb\n", 10)))

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 )
 
@@ -30,13 +31,9 @@ func TestExplore(t *testing.T) {
 		print.Close()
 	}()
 	address, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	response, err := http.Get(strings.TrimSpace(address) + "data/model")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	var about struct {
 		Name  string
 		Words int
@@ -86,9 +83,7 @@ func TestExploreOpens(t *testing.T) {
 	dir, _ := clitest.Sample(t)
 	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
 	dir.Write(t, "xdg-open", []byte("#!/bin/sh\necho \"$1\" > "+dir.Path("opened")+"\n"))
-	if err := os.Chmod(dir.Path("xdg-open"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.Chmod(dir.Path("xdg-open"), 0o777))
 	t.Setenv("PATH", dir.Path("")+":"+os.Getenv("PATH"))
 	ctx, cancel := context.WithCancel(t.Context())
 	dir.Write(t, "opened", nil)
@@ -136,13 +131,9 @@ func TestExploreEmbeds(t *testing.T) {
 			print.Close()
 		}()
 		address, err := bufio.NewReader(stdout).ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		response, err := http.Get(strings.TrimSpace(address) + "data/query?query=money%3F")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		body, err := io.ReadAll(response.Body)
 		response.Body.Close()
 		if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(body), want) || !strings.Contains(string(body), `"words":["d5","d7"]`) {

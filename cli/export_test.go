@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 )
 
@@ -112,9 +113,7 @@ func TestExportRefuses(t *testing.T) {
 	}
 
 	dir = clitest.Save(t, exportModel())
-	if err := os.Truncate(dir.Path("model/codes.npz"), 100); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.Truncate(dir.Path("model/codes.npz"), 100))
 	checkRefused(t, dir, "export model --format csr -o out", []string{"model: codes.npz: "}, dir.Tree(t))
 }
 

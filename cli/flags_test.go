@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"overcomplete/testonly"
 )
 
 // noImports replaces imports by empty packages, because only variables of this package are looked up.
@@ -25,17 +27,13 @@ func (noImports) Import(path string) (*types.Package, error) {
 func TestFlagsAreRead(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	fset := token.NewFileSet()
 	var files []*ast.File
 	for _, path := range paths {
 		if !strings.HasSuffix(path, "_test.go") {
 			file, err := parser.ParseFile(fset, path, nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, err)
 			files = append(files, file)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"overcomplete/lab/intrusion"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 )
 
@@ -121,9 +122,7 @@ func TestTopBySort(t *testing.T) {
 		Scores:   []*intrusion.PoleAccuracy{{Dimension: 0, Matched: .8}, {Dimension: 1, Matched: .1}},
 		Negative: &intrusion.Accuracy{Scores: []*intrusion.PoleAccuracy{{Dimension: 1, Matched: .9}}},
 	}
-	if err := c.Save(t.Context(), dir.Path("model/intrusion.json")); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, c.Save(t.Context(), dir.Path("model/intrusion.json")))
 	checkTable(t, dir, "top model --sort intrusion -n 2", `dimension  variance  intrusion  label                 words
         1  4.25e+00       90 %  −month, write, read   month write
                           10 %  close, week, day      close week
@@ -148,13 +147,9 @@ func TestTopBySort(t *testing.T) {
         2  2.22e-01       0.98  read, write   read write
         1  5.83e-01      -0.02  month, close  month close
 `)
-	if err := readable().Save(dir.Path("smaller"), false); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, readable().Save(dir.Path("smaller"), false))
 	c.Scores[1].Dimension = 3
-	if err := c.Save(t.Context(), dir.Path("smaller/intrusion.json")); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, c.Save(t.Context(), dir.Path("smaller/intrusion.json")))
 	checkRefused(t, dir, "top smaller --sort intrusion", []string{"smaller/intrusion.json: ", "no word intrusion accuracy of 3 dimensions"}, dir.Tree(t))
 }
 

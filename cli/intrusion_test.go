@@ -17,6 +17,7 @@ import (
 
 	"overcomplete/interpret"
 	"overcomplete/lab/intrusion"
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 	"overcomplete/vectors"
 )
@@ -34,9 +35,7 @@ func TestIntrusion(t *testing.T) {
 		t.Error("the same command made another test")
 	}
 	var sheet intrusion.Sheet
-	if err := json.Unmarshal(key, &sheet); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, json.Unmarshal(key, &sheet))
 	// Three dimensions of the highest variance of each, and the conditions mixed: two of 84 orders
 	// have all questions of X at one end, and the order of this seed doesn't.
 	variance := func(k int) float64 {
@@ -137,9 +136,7 @@ func TestIntrusionAuto(t *testing.T) {
 	}
 	dir.Unchanged(t, before) // without --save
 	test, err := intrusion.NewTest(x, reference, x.IDs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	test.Name, test.Seed = "reference.txt", 2
 	r := runJSON[autoResult](t, dir, line+" --save --json --seed 2")
 	controls := map[string][]intrusion.Control{}

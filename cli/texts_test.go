@@ -12,6 +12,7 @@ import (
 	"overcomplete/interpret/topics"
 	"overcomplete/lab/classes"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 	"overcomplete/vectors"
 )
@@ -274,9 +275,7 @@ func TestColumnsPeriods(t *testing.T) {
 	} {
 		stdout, stderr := dir.MustRun(t, line+" --json")
 		var found []classes.Class
-		if err := json.Unmarshal([]byte(stdout), &found); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, json.Unmarshal([]byte(stdout), &found))
 		var values []string
 		for _, c := range found {
 			values = append(values, c.Value)

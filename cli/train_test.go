@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -92,9 +93,7 @@ func checkJSON(t *testing.T, dir clitest.Dir, stdout string) {
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatalf("%v in\n%s", err, stdout)
 	}
-	if err := json.Unmarshal(dir.Read(t, "model/model.json"), &want); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, json.Unmarshal(dir.Read(t, "model/model.json"), &want))
 	if got["model"] != "model" {
 		t.Errorf("model is %v", got["model"])
 	}

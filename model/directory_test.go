@@ -16,6 +16,7 @@ import (
 
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/modeldir"
+	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
 
@@ -67,21 +68,15 @@ func changePaper(m *Model, change func(p *Paper)) {
 
 func save(t *testing.T, dir string, force bool, m *Model) {
 	t.Helper()
-	if err := modeldir.NewTarget(dir, force).Check(); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Save(dir, force); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, modeldir.NewTarget(dir, force).Check())
+	testonly.Must(t, m.Save(dir, force))
 }
 
 // expectModel checks that dir holds m, and that dir's parent holds nothing else.
 func expectModel(t *testing.T, dir string, m *Model) {
 	t.Helper()
 	got, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	if !reflect.DeepEqual(got, m) {
 		t.Errorf("opened %+v, want %+v", got.Info, m.Info)
 	}
@@ -91,9 +86,7 @@ func expectModel(t *testing.T, dir string, m *Model) {
 func expectNames(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())
@@ -132,9 +125,7 @@ func TestForceReplaces(t *testing.T) {
 	}
 	save(t, dir, true, testModel(20, 3, 11, true))
 	// The scores of a replaced model are removed with it.
-	if err := os.WriteFile(filepath.Join(dir, modeldir.Intrusion), []byte("{}"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.WriteFile(filepath.Join(dir, modeldir.Intrusion), []byte("{}"), 0o666))
 	other := testModel(5, 2, 4, false) // without mean.npy
 	save(t, dir, true, other)
 	expectModel(t, dir, other)
@@ -146,12 +137,8 @@ func TestCheckSaveRefuses(t *testing.T) {
 	path := func(name string) string { return filepath.Join(dir, name) }
 	write := func(name, content string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(path(name)), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path(name), []byte(content), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, os.MkdirAll(filepath.Dir(path(name)), 0o777))
+		testonly.Must(t, os.WriteFile(path(name), []byte(content), 0o666))
 	}
 	write("file", "x")
 	write("other/model.json", `{"format": "layers-model"}`)
@@ -285,12 +272,8 @@ func TestIdentity(t *testing.T) {
 	}
 	path := filepath.Join(dir, modeldir.Info)
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(path, info.ModTime(), info.ModTime().Add(time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
+	testonly.Must(t, os.Chtimes(path, info.ModTime(), info.ModTime().Add(time.Second)))
 	if err := identity.Check(); err == nil {
 		t.Error("another time is not noticed")
 	}
@@ -321,9 +304,7 @@ func TestIdentity(t *testing.T) {
 func TestSaveKeepsTheModel(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	other, m := testModel(3, 2, 3, false), testModel(4, 2, 3, true)
-	if err := modeldir.NewTarget(dir, false).Check(); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, modeldir.NewTarget(dir, false).Check())
 	save(t, dir, false, other)
 	expectModel(t, dir, other)
 	err := m.Save(dir, false)
@@ -358,9 +339,7 @@ func TestOpenBad(t *testing.T) {
 		return func(t *testing.T, dir string) {
 			other := filepath.Join(t.TempDir(), "other")
 			save(t, other, false, from)
-			if err := os.Rename(filepath.Join(other, name), filepath.Join(dir, name)); err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, os.Rename(filepath.Join(other, name), filepath.Join(dir, name)))
 		}
 	}
 	replace := func(name, old, new string) func(t *testing.T, dir string) {
@@ -370,9 +349,7 @@ func TestOpenBad(t *testing.T) {
 			if err != nil || !strings.Contains(string(data), old) {
 				t.Fatalf("no %q in %s: %v", old, name, err)
 			}
-			if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(data), old, new)), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(data), old, new)), 0o666))
 		}
 	}
 	const bits = "\x00\x00\x80\x3f" // 1.0
@@ -484,9 +461,7 @@ func TestLabelsPath(t *testing.T) {
 	if err != nil || path != filepath.Join(dir, "labels.json") {
 		t.Errorf("%s, %v", path, err)
 	}
-	if err := os.WriteFile(path, []byte("[]"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.WriteFile(path, []byte("[]"), 0o666))
 	expectModel(t, dir, m)
 	// Labels are not replaced, even with force.
 	if err := m.Save(dir, true); err == nil || !strings.Contains(err.Error(), `because it has labels: move its labels.json away`) {
@@ -505,9 +480,7 @@ func TestLabelsPath(t *testing.T) {
 			t.Errorf("model.json can't be looked up: %v", err)
 		}
 	}
-	if err := os.Mkdir(filepath.Join(dir, "state"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.Mkdir(filepath.Join(dir, "state"), 0o777))
 	if path, err := modeldir.LabelsPath(dir); err == nil || !strings.Contains(err.Error(), "is a checkpoint") {
 		t.Errorf("a checkpoint's: %q, %v", path, err)
 	}

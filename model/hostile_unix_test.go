@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"overcomplete/internal/modeldir"
+	"overcomplete/testonly"
 )
 
 // openings lists all functions that read a model.
@@ -26,9 +27,7 @@ func TestOpenFilesOfHoles(t *testing.T) {
 	for _, name := range []string{modeldir.Info, modeldir.Words, modeldir.Codes, modeldir.Dictionary, modeldir.Mean} {
 		path := filepath.Join(dir, name)
 		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		if err := os.Truncate(path, size); err != nil {
 			t.Skip(err) // the file system has no sparse files
 		}
@@ -37,8 +36,6 @@ func TestOpenFilesOfHoles(t *testing.T) {
 				t.Errorf("%s of %d bytes, %s: error %v", name, size, how, err)
 			}
 		}
-		if err := os.Truncate(path, info.Size()); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, os.Truncate(path, info.Size()))
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"overcomplete/internal/backend"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
 
@@ -38,9 +39,7 @@ func TestAnchorWeight(t *testing.T) {
 		recipe: bestTraining{Common: model.Common{Atoms: 3}, Anchor: anchor}}
 	for epoch := 1; epoch <= 2; epoch++ {
 		sums, err := o.epoch(t.Context(), epoch, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		training.Epochs = append(training.Epochs, model.Epoch{RunningLoss: sums.RunningLoss / rows})
 	}
 	first, second := l.order[:rows], l.order[rows:]

@@ -17,6 +17,7 @@ import (
 	"overcomplete/internal/backend"
 	"overcomplete/internal/npy"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
@@ -47,9 +48,7 @@ func TestFile(t *testing.T) {
 		var ready model.Training
 		o.Ready = func(_ *vectors.Source, t model.Training) { ready = t }
 		i, err := train.File(t.Context(), []string{sampleFile}, h, cpu.Device{}, dir, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		if i.Encoding.Input.Rows != x.Len() || i.Training.Recipe != ready.Recipe || !reflect.DeepEqual(i.Training.Input, ready.Input) || (rows == x.Len()) != (i.Training.Input.Rows < x.Len()) {
 			t.Errorf("%+v", i)
 		}
@@ -57,9 +56,7 @@ func TestFile(t *testing.T) {
 			t.Errorf("%d nonzeros of %d atoms", h.Nonzeros, h.Atoms)
 		}
 		m, err := model.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		want, err := train.Fit(t.Context(), x, i.Training.Recipe, cpu.Device{}, train.Options{})
 		if err != nil || !reflect.DeepEqual(m.Codes, want.Codes) || !reflect.DeepEqual(m.Dictionary, want.Dictionary) {
 			t.Errorf("%+v: the bits differ from training in memory, error %v", h, err)
@@ -146,9 +143,7 @@ func TestCheckpointsReplaceTheirOwn(t *testing.T) {
 	}
 	o.Epoch = func(e model.Epoch) {
 		if e.Epoch == 3 {
-			if err := errors.Join(os.RemoveAll(dir), precious.Save(dir, false)); err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, errors.Join(os.RemoveAll(dir), precious.Save(dir, false)))
 		}
 	}
 	_, err := train.File(t.Context(), []string{sampleFile}, h, cpu.Device{}, dir, o)
@@ -179,9 +174,7 @@ func TestFileOrder(t *testing.T) {
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.txt")
-	if err := os.WriteFile(path, []byte(text.String()), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.WriteFile(path, []byte(text.String()), 0o666))
 	h := train.Best()
 	h.Atoms = 2
 	info, err := train.File(t.Context(), []string{path}, h, cpu.Device{}, filepath.Join(dir, "model"), train.FileOptions{})
@@ -210,22 +203,16 @@ func TestFileSample(t *testing.T) {
 			if err == nil {
 				err = os.WriteFile(path, file.Bytes(), 0o666)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, err)
 			paths, lo = append(paths, path), hi
 		}
 		h := train.Best()
 		h.Atoms, h.Epochs = 4, 1
 		out := filepath.Join(dir, fmt.Sprint(len(ends)))
 		_, err := train.File(t.Context(), paths, h, cpu.Device{}, out, train.FileOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		m, err := model.Open(out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		if r := m.Info.Training.Recipe.(model.Best); r.Order != model.None || r.TrainRows != 100_000 || m.Info.Training.Input.Rows != 100_000 || m.Info.Rows() != rows {
 			t.Errorf("%+v", m.Info)
 		}

@@ -19,6 +19,7 @@ import (
 	"overcomplete/cpu"
 	"overcomplete/graph"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
@@ -32,9 +33,7 @@ const smallScale = 0.02
 func sample(t *testing.T, n int, scale float32) *vectors.Dense {
 	t.Helper()
 	x, _, err := vectors.Read(t.Context(), []string{sampleFile}, vectors.ReadOptions{MaxRows: n})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	for i := range x.Data {
 		x.Data[i] *= scale
 	}
@@ -60,9 +59,7 @@ func best() model.Best {
 func fit(t *testing.T, x *vectors.Dense, h model.Recipe, o train.Options) *model.Model {
 	t.Helper()
 	m, err := train.Fit(t.Context(), x, h, cpu.Device{}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return m
 }
 
@@ -372,9 +369,7 @@ func TestResume(t *testing.T) {
 		var models []*model.Model
 		for _, o := range []train.Options{{}, {Checkpoint: checkpoint, Begin: func(i model.Info) { begun = len(i.Training.Epochs) }}} {
 			m, err := train.Fit(t.Context(), c.x, c.h, cpu.Device{}, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, err)
 			for i := range m.Info.Training.Epochs {
 				m.Info.Training.Epochs[i].Seconds = 0
 			}
@@ -444,9 +439,7 @@ func TestMetricsOfModel(t *testing.T) {
 		h.Lambda = 0.1
 		c.change(&h)
 		m, err := train.Fit(t.Context(), x, h, cpu.Device{}, train.Options{Loss: c.loss})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		if m.Info.Training.Recipe.(model.Paper).Loss != h.Loss || h.Center != (m.Dictionary.Mean != nil) {
 			t.Errorf("%+v", m.Info)
 		}

@@ -16,6 +16,7 @@ import (
 	"overcomplete/internal/float32s"
 	"overcomplete/internal/memory"
 	"overcomplete/model"
+	"overcomplete/testonly"
 )
 
 func rowsOf(n, dim int, seed uint64) []float32 {
@@ -106,9 +107,7 @@ func TestCandidateOrderIsByHash(t *testing.T) {
 		sums := make([]uint64, n)
 		for i := range sums {
 			hash := fnv.New64a()
-			if err := binary.Write(hash, binary.LittleEndian, x[i*dim:][:dim]); err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, binary.Write(hash, binary.LittleEndian, x[i*dim:][:dim]))
 			sums[i] = hash.Sum64()
 		}
 		want := candidateOrder(x, dim, true)

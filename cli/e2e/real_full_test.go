@@ -21,9 +21,7 @@ func heldOut(t *testing.T, words int, command, flags string) (dir clitest.Dir, t
 	path := testonly.Data(t, "vectors/googlenews.300d.8000.txt.gz")
 	dir = clitest.New(t)
 	all, _, err := vectors.Read(t.Context(), []string{path}, vectors.ReadOptions{MaxRows: words})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	trained, held = &vectors.Dense{Dim: all.Dim}, &vectors.Dense{Dim: all.Dim}
 	out := rand.New(rand.NewPCG(1, 1)).Perm(all.Len())[:all.Len()/10]
 	slices.Sort(out)
@@ -67,9 +65,7 @@ func TestIntrusionAutoRealData(t *testing.T) {
 			Any, Matched struct{ Low, High float64 }
 		}
 	}
-	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, json.Unmarshal([]byte(stdout), &r))
 	model, random := r.Sets[0], r.Sets[1]
 	if model.Words < 2000 || random.Any.Low <= .2 || model.Any.Low <= random.Any.High || model.Matched.Low <= random.Matched.High {
 		t.Errorf("%+v", r)
