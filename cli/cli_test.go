@@ -9,7 +9,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"overcomplete/testonly"
@@ -271,16 +270,11 @@ func TestCancelled(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	t.Parallel()
-	var visit func(cmd *cobra.Command)
-	visit = func(cmd *cobra.Command) {
+	for _, cmd := range commands(newRoot()) {
 		if !strings.Contains(cmd.Example+cmd.Long, cmd.CommandPath()) {
 			t.Errorf("the help of %q has no example of it", cmd.CommandPath())
 		}
-		for _, c := range cmd.Commands() {
-			visit(c)
-		}
 	}
-	visit(newRoot())
 	dir := clitest.New(t)
 	for _, args := range []string{"", "--help", "paper train --help", "help export"} {
 		stdout, stderr := dir.MustRun(t, args)
@@ -342,8 +336,10 @@ func TestMan(t *testing.T) {
 	if code, _, stderr := inProcess(t.Context(), "man", dir); code != 0 {
 		t.Fatal(stderr)
 	}
-	var check func(cmd *cobra.Command)
-	check = func(cmd *cobra.Command) {
+	for _, cmd := range commands(newRoot()) {
+		if !cmd.IsAvailableCommand() {
+			continue
+		}
 		page, err := os.ReadFile(filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1"))
 		if err != nil {
 			t.Error(err)
@@ -353,11 +349,5 @@ func TestMan(t *testing.T) {
 				t.Errorf("%s: the page lacks --%s", cmd.CommandPath(), f.Name)
 			}
 		})
-		for _, c := range cmd.Commands() {
-			if c.IsAvailableCommand() {
-				check(c)
-			}
-		}
 	}
-	check(newRoot())
 }

@@ -160,11 +160,7 @@ func compareFiles(cmd *cobra.Command, path, against string, dimensions int) erro
 	if !model.Is(path) || model.Is(against) {
 		return usagef("--against compares a model with a file of dense vectors (got %s and %s)", path, against)
 	}
-	m, err := loadModel(cmd, path)
-	if err != nil {
-		return err
-	}
-	labels, err := loadLabels(path, m.Codes.Cols)
+	m, own, labels, err := loadNamed(cmd, path)
 	if err != nil {
 		return err
 	}
@@ -200,10 +196,6 @@ func compareFiles(cmd *cobra.Command, path, against string, dimensions int) erro
 		return err
 	}
 	found, err := classes.Separate(cmd.Context(), x, column, []string{path}, dimensions)
-	if err != nil {
-		return err
-	}
-	own, err := newIndex(cmd, path, m) // has the model's labels
 	if err != nil {
 		return err
 	}

@@ -65,8 +65,8 @@ func TestDocumentedCommands(t *testing.T) {
 				if number.MatchString(arg) && i > 0 && strings.HasPrefix(rest[i-1], "-") && rest[i-1] != "-o" && rest[i-1] != "--method" {
 					rest[i] = "1"
 				}
-				if arg == "FORMAT" {
-					rest[i] = "csr"
+				if value := map[string]string{"FORMAT": "csr", "random:N": "random:1"}[arg]; value != "" {
+					rest[i] = value
 				}
 			}
 			if err := cmd.ParseFlags(rest); err != nil && !errors.Is(err, pflag.ErrHelp) {

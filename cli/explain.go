@@ -101,18 +101,10 @@ func loadVocabulary(cmd *cobra.Command, path, vocabulary string) (*interpret.Ind
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
-	m, err := loadModel(cmd, vocabulary)
-	if err != nil {
-		return nil, nil, err
+	m, x, labels, err := loadNamed(cmd, vocabulary)
+	if err == nil {
+		err = checkVocabulary(path, encoded, vocabulary, m)
 	}
-	if err := checkVocabulary(path, encoded, vocabulary, m); err != nil {
-		return nil, nil, err
-	}
-	x, err := newIndex(cmd, vocabulary, m)
-	if err != nil {
-		return nil, nil, err
-	}
-	labels, err := loadLabels(vocabulary, m.Codes.Cols)
 	return x, labels, err
 }
 

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -134,23 +132,3 @@ func TestExportKeepsOutOfModels(t *testing.T) {
 type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
-
-// An export can be interrupted between any two writes.
-func TestExportInterrupted(t *testing.T) {
-	t.Parallel()
-	m := exportModel()
-	m.Codes.IDs[0] = strings.Repeat("long", 100_000) // more than any buffer holds
-	dir := clitest.Save(t, m)
-	ctx, cancel := context.WithCancel(context.Background())
-	writes := 0
-	stdout := writerFunc(func(p []byte) (int, error) {
-		writes++
-		cancel()
-		return len(p), nil
-	})
-	var stderr bytes.Buffer
-	code := run(ctx, []string{"export", dir.Path("model"), "-f", "glove", "-o", "-"}, stdout, &stderr)
-	if code != exitInterrupted || writes != 1 {
-		t.Errorf("exit code %d after %d writes, %s", code, writes, &stderr)
-	}
-}

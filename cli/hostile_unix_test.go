@@ -9,7 +9,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/spf13/cobra"
 
 	"overcomplete/testonly/clitest"
 	"overcomplete/vectors"
@@ -167,16 +166,11 @@ func TestHostileNames(t *testing.T) {
 // checkCovered checks that a test tries all commands, which have their paths in covered.
 func checkCovered(t *testing.T, covered map[string]bool) {
 	t.Helper()
-	var visit func(cmd *cobra.Command)
-	visit = func(cmd *cobra.Command) {
+	for _, cmd := range commands(newRoot()) {
 		if !cmd.HasSubCommands() && !strings.Contains(cmd.CommandPath(), "completion") && !covered[cmd.CommandPath()] {
 			t.Errorf("%q is not tried", cmd.CommandPath())
 		}
-		for _, c := range cmd.Commands() {
-			visit(c)
-		}
 	}
-	visit(newRoot())
 }
 
 // checkPlain checks that what a command printed is text, and no line of it made by a

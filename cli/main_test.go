@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"overcomplete/testonly/clitest"
 )
 
@@ -114,6 +116,15 @@ func runJSON[T any](t *testing.T, dir clitest.Dir, line string) (printed T) {
 		t.Fatalf("%v in %s", err, stdout)
 	}
 	return printed
+}
+
+// commands returns a command and all below it.
+func commands(cmd *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{cmd}
+	for _, c := range cmd.Commands() {
+		all = append(all, commands(c)...)
+	}
+	return all
 }
 
 // checkOutput runs a command that is to print this, to the last space.

@@ -93,9 +93,7 @@ unless --signed is given.`,
 				}
 				queries = newQueries()
 			}
-			for _, warning := range source.Warnings {
-				warn(cmd.ErrOrStderr(), "%s: %s", source.Name, warning)
-			}
+			warnOf(cmd.ErrOrStderr(), &source)
 			return writeQueries(cmd, queries)
 		},
 	}

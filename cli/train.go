@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,7 +42,6 @@ type trainFlags struct {
 
 func newTrain() *cobra.Command {
 	f := trainFlags{passes: 1}
-	var trainRows string
 	var topics int
 	h := train.Best()
 	cmd := &cobra.Command{
@@ -72,9 +70,6 @@ codes; "overcomplete export --format binary" turns their nonzeros into 1.`,
   overcomplete train "shards/part-*.parquet" -o model`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := parseTrainRows(&h, trainRows); err != nil {
-				return err
-			}
 			if h.Topics = topics; topics == 0 && cmd.Flags().Changed("topics") {
 				h.Topics = model.NoTopics
 			}
@@ -96,7 +91,8 @@ codes; "overcomplete export --format binary" turns their nonzeros into 1.`,
 	excludes(cmd, "nonzeros", "sparsity")
 	flags.Float64Var(&h.Lambda, "lambda", h.Lambda, "weight λ of Σ|a| in the objective, relative to the mean squared norm of the centred vectors")
 	flags.Float64Var(&h.Anchor, "anchor", h.Anchor, "how strongly atoms are regularised towards their initial vectors, which makes dimensions stable across seeds; 0 for not at all")
-	flags.StringVar(&trainRows, "train-rows", "", "training `rows`: first:n or n, random:n or all; every row is encoded (default first:20·K for words sorted by frequency; random:100000 for other words, or 20·K if that is more; random:16000 for texts, or 2·K if that is more)")
+	flags.Func("train-rows", "training `rows`: first:n or n, random:n or all; every row is encoded (default first:20·K for words sorted by frequency; random:100000 for other words, or 20·K if that is more; random:16000 for texts, or 2·K if that is more)",
+		func(s string) error { return parseTrainRows(&h, s) })
 	flags.Var(countFrom0(&topics, 0), "topics", "default number of topics of the model; 0 learns none (default chosen from the rows for texts, 0 for words)")
 	flags.StringVar(&f.like, "like", "", "use the atoms of this `model` as anchors: the new model has its dimensions and labels")
 	f.registerRest(cmd)
@@ -154,10 +150,7 @@ func sameFile(a, b string) bool {
 
 // parseTrainRows reads --train-rows into h.
 func parseTrainRows(h *model.Best, flag string) error {
-	switch flag {
-	case "":
-		return nil
-	case "all":
+	if flag == "all" {
 		h.TrainRows = math.MaxInt32
 		return nil
 	}
@@ -168,7 +161,7 @@ func parseTrainRows(h *model.Best, flag string) error {
 	n, err := strconv.Atoi(number)
 	order, ok := map[string]model.Order{"first": model.Frequency, "random": model.None}[which]
 	if err != nil || !ok || n < 1 || n > math.MaxInt32 {
-		return usagef("--train-rows is %q, want first:n or n, random:n or all, with n from 1 to %d", flag, math.MaxInt32)
+		return fmt.Errorf("want first:n or n, random:n or all, with n from 1 to %d", math.MaxInt32)
 	}
 	h.TrainRows, h.Order = n, order
 	return nil
@@ -177,15 +170,13 @@ func parseTrainRows(h *model.Best, flag string) error {
 // train runs a recipe on the vectors at paths, and prints the result.
 func (f *trainFlags) train(cmd *cobra.Command, paths []string, recipe model.Recipe) error {
 	stderr := cmd.ErrOrStderr()
-	log := f.log(stderr)
-	view := &trainView{cmd: cmd, flags: f, log: log, start: time.Now()}
-	f.Progress = func(share float64) { view.percent.Store(int32(100 * share)) }
+	log, started := f.log(stderr), time.Now()
+	p := &progress{stderr: stderr, log: log, lines: f.lines}
+	f.Progress = p.read
 	o := train.FileOptions{
 		Read: f.ReadOptions, Replace: forced(cmd), Checkpoint: f.checkpoint, Resume: f.resume, Factor: f.factor, Sparsity: f.sparsity,
-		Ready: view.ready, Encoded: view.encoded, Note: view.note,
-		Begin:    func(i model.Info) { view.progress.begin(i.Training.Epochs) },
-		Progress: func(n int) { view.progress.rows(n) },
-		Epoch:    func(e model.Epoch) { view.progress.epoch(e) },
+		Ready: func(source *vectors.Source, t model.Training) { f.ready(p, started, source, t) },
+		Begin: p.begin, Progress: p.rows, Epoch: p.epoch, Encoded: p.encoded, Note: p.note,
 	}
 	var err error
 	if o.Like, o.Labels, err = f.openLike(stderr, recipe.Base().Atoms); err != nil {
@@ -196,7 +187,7 @@ func (f *trainFlags) train(cmd *cobra.Command, paths []string, recipe model.Reci
 		device.startGPU()
 	}
 	info, err := train.File(cmd.Context(), paths, recipe, device, f.output, o)
-	view.done(err)
+	p.done(err)
 	if left, ok := errors.AsType[*train.LeftError](err); ok && errors.Is(err, context.Canceled) {
 		return interrupted{left.Left + advice(cmd, left)}
 	}
@@ -231,57 +222,18 @@ func (f *trainFlags) openLike(stderr io.Writer, atoms int) (like *model.Dictiona
 	return &m.Dictionary, labels, err
 }
 
-// A trainView shows the progress of a training.
-type trainView struct {
-	cmd      *cobra.Command
-	flags    *trainFlags
-	log      io.Writer
-	start    time.Time
-	progress *progress    // of the training, nil before it is ready
-	counter  *bar         // of rows encoded in a second reading, nil before it
-	percent  atomic.Int32 // of the input that was read
-}
-
-func (v *trainView) ready(source *vectors.Source, t model.Training) {
-	stderr, f := v.cmd.ErrOrStderr(), v.flags
-	for _, warning := range source.Warnings {
-		warn(stderr, "%s: %s", source.Name, warning)
-	}
-	say(v.log, "read %s: %d %s × %d dimensions, %s, in %.1f s", source.Name, source.Rows, source.Kind, t.Input.Dim, source.About(), time.Since(v.start).Seconds())
+// ready prints what was read, and warns of unusual settings.
+func (f *trainFlags) ready(p *progress, started time.Time, source *vectors.Source, t model.Training) {
+	warnOf(p.stderr, source)
+	say(p.log, "read %s: %d %s × %d dimensions, %s, in %.1f s", source.Name, source.Rows, source.Kind, t.Input.Dim, source.About(), time.Since(started).Seconds())
 	c := t.Recipe.Base()
 	if c.Atoms <= t.Input.Dim && source.Kind == vectors.KindWords { // few dimensions of texts are topics
-		warn(stderr, "%d sparse dimensions for %d dense ones are not overcomplete", c.Atoms, t.Input.Dim)
+		warn(p.stderr, "%d sparse dimensions for %d dense ones are not overcomplete", c.Atoms, t.Input.Dim)
 	}
 	if h, is := t.Recipe.(model.Best); is && f.unusual {
-		f.warnUnusual(stderr, h, t.Input)
+		f.warnUnusual(p.stderr, h, t.Input)
 	}
-	v.progress = newProgress(v.log, f.lines, t.Input.Rows, f.passes, c.Epochs)
-}
-
-func (v *trainView) note(line string) {
-	if v.progress == nil {
-		say(v.cmd.ErrOrStderr(), "%s", line)
-		return
-	}
-	v.progress.say(v.cmd.ErrOrStderr(), line)
-}
-
-// encoded counts the rows of a second reading.
-func (v *trainView) encoded(n int) {
-	if v.counter == nil {
-		v.counter = newBar(v.log, unknown)
-	}
-	v.counter.percent.Store(v.percent.Load())
-	v.counter.add(n)
-}
-
-func (v *trainView) done(err error) {
-	if v.progress != nil {
-		v.progress.bar.clear()
-	}
-	if v.counter != nil {
-		v.counter.done(err)
-	}
+	p.start(t.Input.Rows, f.passes, c.Epochs)
 }
 
 // warnUnusual warns of hyperparameters that make uninformative codes.

@@ -265,24 +265,17 @@ func (m *Model) write(dir string) error {
 	if err := m.validate(); err != nil {
 		return err
 	}
-	if m.Codes == nil {
-		return m.writeDictionary(dir)
-	}
-	err := atomicfile.WriteIn(dir, m.Info.Encoding.Input.rowsFile(), func(f io.Writer) error {
-		b := bufio.NewWriter(f)
-		if err := writeRows(b, m.Codes.IDs, m.Codes.Texts, 0); err != nil {
+	if m.Codes != nil {
+		err := atomicfile.WriteIn(dir, m.Info.Encoding.Input.rowsFile(), func(f io.Writer) error {
+			b := bufio.NewWriter(f)
+			return cmp.Or(writeRows(b, m.Codes.IDs, m.Codes.Texts, 0), b.Flush())
+		})
+		if err == nil {
+			err = atomicfile.WriteIn(dir, modeldir.Codes, func(f io.Writer) error { return csr.Write(f, &m.Codes.CSR) })
+		}
+		if err != nil {
 			return err
 		}
-		return b.Flush()
-	})
-	if err != nil {
-		return err
-	}
-	err = atomicfile.WriteIn(dir, modeldir.Codes, func(f io.Writer) error {
-		return csr.Write(f, &m.Codes.CSR)
-	})
-	if err != nil {
-		return err
 	}
 	return m.writeDictionary(dir)
 }
@@ -295,30 +288,29 @@ func (m *Model) writeDictionary(dir string) error {
 	if err != nil {
 		return modeldir.InFile(modeldir.Info, err)
 	}
-	err = atomicfile.WriteIn(dir, modeldir.Info, func(f io.Writer) error {
-		_, err := fmt.Fprintf(f, "%s\n", text)
-		return err
-	})
-	if err != nil {
-		return err
+	content := func(data []byte) func(io.Writer) error {
+		return func(f io.Writer) error { _, err := f.Write(data); return err }
+	}
+	array := func(data []float32, shape ...int) func(io.Writer) error {
+		return func(f io.Writer) error { return npy.Write(f, shape, data) }
 	}
 	d := &m.Dictionary
-	err = writeArray(dir, modeldir.Dictionary, d.Atoms, d.Len(), d.Dim)
-	if err == nil && d.Themes != nil {
-		err = writeArray(dir, modeldir.Themes, d.Themes, len(d.Themes)/d.Dim, d.Dim)
+	for _, file := range []struct {
+		name  string
+		has   bool
+		write func(io.Writer) error
+	}{
+		{modeldir.Info, true, content(append(text, '\n'))},
+		{modeldir.Dictionary, true, array(d.Atoms, d.Len(), d.Dim)},
+		{modeldir.Themes, d.Themes != nil, array(d.Themes, len(d.Themes)/d.Dim, d.Dim)},
+		{modeldir.Labels, m.Labels != nil, content(m.Labels)},
+		{modeldir.Mean, d.Mean != nil, array(d.Mean, d.Dim)},
+	} {
+		if file.has {
+			if err := atomicfile.WriteIn(dir, file.name, file.write); err != nil {
+				return err
+			}
+		}
 	}
-	if err == nil && m.Labels != nil {
-		err = atomicfile.WriteIn(dir, modeldir.Labels, func(f io.Writer) error {
-			_, err := f.Write(m.Labels)
-			return err
-		})
-	}
-	if err != nil || d.Mean == nil {
-		return err
-	}
-	return writeArray(dir, modeldir.Mean, d.Mean, d.Dim)
-}
-
-func writeArray(dir, name string, data []float32, shape ...int) error {
-	return atomicfile.WriteIn(dir, name, func(f io.Writer) error { return npy.Write(f, shape, data) })
+	return nil
 }
