@@ -128,7 +128,7 @@ func TestFileOfUnclosable(t *testing.T) {
 }
 
 // Neither a checkpoint nor the trained model replaces a model that another program puts in the place of
-// the checkpoint.
+// the checkpoint, nor, with Resume, in the place of a checkpoint that was missing.
 func TestCheckpointsReplaceTheirOwn(t *testing.T) {
 	h := train.Paper()
 	h.Atoms, h.Epochs, h.Lambda = 20, 6, 0.01
@@ -141,8 +141,9 @@ func TestCheckpointsReplaceTheirOwn(t *testing.T) {
 			warnings = append(warnings, line)
 		}
 	}
+	at := 3
 	o.Epoch = func(e model.Epoch) {
-		if e.Epoch == 3 {
+		if e.Epoch == at {
 			testonly.Must(t, errors.Join(os.RemoveAll(dir), precious.Save(dir, false)))
 		}
 	}
@@ -153,10 +154,16 @@ func TestCheckpointsReplaceTheirOwn(t *testing.T) {
 	if n := len(warnings); n != 3 || !strings.Contains(warnings[0], "checkpoint after epoch 3: ") || !strings.Contains(warnings[0], "is not the checkpoint of this training") {
 		t.Errorf("%d warnings: %q", n, warnings)
 	}
+	testonly.Must(t, os.RemoveAll(dir))
+	at, o.Resume = 1, true
+	_, err = train.File(t.Context(), []string{sampleFile}, h, cpu.Device{}, dir, o)
+	if err == nil || !strings.Contains(err.Error(), "already exists") {
+		t.Errorf("saved in its place: error %v", err)
+	}
 	if is, err := model.Open(dir); err != nil || !reflect.DeepEqual(is.Dictionary, precious.Dictionary) {
 		t.Errorf("the precious model is gone: %v", err)
 	}
-	o.Epoch, o.Replace = nil, true
+	o.Epoch, o.Replace, o.Resume = nil, true, false
 	if _, err := train.File(t.Context(), []string{sampleFile}, h, cpu.Device{}, dir, o); err != nil {
 		t.Error(err)
 	}
