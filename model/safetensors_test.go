@@ -15,14 +15,13 @@ import (
 	"overcomplete/internal/modeldir"
 	"overcomplete/internal/npy"
 	"overcomplete/internal/safetensors"
+	"overcomplete/testonly"
 )
 
 func writeSafetensors(t *testing.T, m *Model) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := m.WriteSafetensors(&b); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, m.WriteSafetensors(&b))
 	return b.Bytes()
 }
 
@@ -47,9 +46,7 @@ func TestWriteSafetensors(t *testing.T) {
 			t.Error("equal models give different files")
 		}
 		f, err := safetensors.Open(bytes.NewReader(content), int64(len(content)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		if got := f.Names(); !slices.Equal(got, tt.names) {
 			t.Errorf("tensors %q, want %q", got, tt.names)
 		}
@@ -68,9 +65,7 @@ func TestWriteSafetensors(t *testing.T) {
 				continue
 			}
 			r, err := f.Text(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, err)
 			got, err := io.ReadAll(r)
 			if want, _ := os.ReadFile(filepath.Join(dir, file)); err != nil || !bytes.Equal(got, want) {
 				t.Errorf("%s are %q, %v, want %q", name, got, err, want)
@@ -82,9 +77,7 @@ func TestWriteSafetensors(t *testing.T) {
 			expectTensor(t, f, "codes.data", c.Value, len(c.Value))
 		}
 		info, err := os.ReadFile(filepath.Join(dir, modeldir.Info))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		var got, want any
 		if err := cmp.Or(json.Unmarshal([]byte(f.Metadata["model.json"]), &got), json.Unmarshal(info, &want)); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("model.json is %v, %v, want %v", got, err, want)
@@ -95,9 +88,7 @@ func TestWriteSafetensors(t *testing.T) {
 func expectTensor[T npy.Element](t *testing.T, f *safetensors.File, name string, want []T, shape ...int) {
 	t.Helper()
 	a, err := f.Array(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	if got, err := npy.Read[T](a, shape...); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%s is %v, %v, want %v", name, got, err, want)
 	}
@@ -115,9 +106,7 @@ func TestWriteSafetensorsRefuses(t *testing.T) {
 // An exported model isn't a model to open.
 func TestOpenFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.safetensors")
-	if err := os.WriteFile(path, writeSafetensors(t, testModel(4, 2, 3, true)), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.WriteFile(path, writeSafetensors(t, testModel(4, 2, 3, true)), 0o666))
 	if Is(path) {
 		t.Error("the file is a model")
 	}
