@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// metrics returns the metrics of the lines of a benchmark, by unit.
+// metrics returns the metrics of each line of a benchmark, by unit.
 func metrics(t *testing.T, out, name string) (all []map[string]float64) {
 	t.Helper()
 	for line := range strings.Lines(out) {

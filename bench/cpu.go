@@ -152,8 +152,8 @@ func measureTraining(x *vectors.Dense, atoms, epochs int, limits machineLimits) 
 	}}, nil
 }
 
-// measureEncoding encodes rows of x with a dictionary of others, on one worker and on all, and measures the product of
-// their bytes with all atoms.
+// measureEncoding encodes rows of x with a dictionary of other rows, on one worker and on all. It also measures the
+// product of rows of bytes with all atoms.
 func measureEncoding(x *vectors.Dense, atoms int, limits machineLimits) (r testing.BenchmarkResult, err error) {
 	const tries = 5
 	atoms = min(atoms, x.Len())
@@ -175,7 +175,7 @@ func measureEncoding(x *vectors.Dense, atoms int, limits machineLimits) (r testi
 		})
 	}
 	one, all := rate(1), rate(0)
-	k, _, _ := simd.Choose() // measureLimits returned its error
+	k, _, _ := simd.Choose() // its error has ended measureLimits
 	m := simd.NewMatrix(atoms, x.Dim)
 	for i := range atoms {
 		copy(m.Row(i), d.Atom(i))

@@ -61,7 +61,7 @@ var (
 
 // frontier measures several series with the same vectors, tasks and intrusion test.
 type frontier struct {
-	dir     string // of models, figure and table
+	dir     string // for models, figure and table
 	x       *vectors.Dense
 	source  *vectors.Source
 	tasks   []eval.Task

@@ -14,7 +14,7 @@ import (
 	"overcomplete/testonly/evaltest"
 )
 
-// Each series has a row for each setting and seed, with the numbers of the models that are kept.
+// Each series has a row for each setting and seed. Its numbers agree with the saved models.
 func TestFrontier(t *testing.T) {
 	data, x := evaltest.Write(t)
 	dir := t.TempDir()

@@ -36,7 +36,7 @@ type gpuBench struct {
 	rows, dim, atoms, epochs int
 	count                    int
 	compareRows              int
-	generated                *vectors.Dense // generated so far
+	generated                *vectors.Dense // the vectors generated so far
 	failures                 []error
 }
 
@@ -93,7 +93,7 @@ func benchGPU(flags *flag.FlagSet, args []string, out io.Writer) error {
 	return errors.Join(b.failures...)
 }
 
-// fail reports a failure at once and lets the rest run. Too little memory is a result.
+// fail reports a failure at once; the other measurements still run. Too little memory is a result, not a failure.
 func (b *gpuBench) fail(name string, err error) {
 	fmt.Fprintf(os.Stderr, "bench: %s: %v\n", name, err)
 	if !errors.Is(err, train.ErrMemory) {
@@ -166,7 +166,7 @@ func (b *gpuBench) learn(j job) (m *model.Model, r testing.BenchmarkResult, err 
 	return m, r, nil
 }
 
-// measure trains on fewer rows to warm up the GPU, and then count times.
+// measure trains once on fewer rows to warm up the GPU, and then count times.
 func (b *gpuBench) measure(name string, j job, count int) {
 	for i := range 1 + count {
 		one := j
@@ -184,8 +184,8 @@ func (b *gpuBench) measure(name string, j job, count int) {
 	}
 }
 
-// train trains by the default recipe from the default training rows and from all, and by the paper's recipe in each
-// precision, the slowest one once.
+// train measures the default recipe with the default training rows and with all rows, and the paper's recipe in each
+// precision. It runs the slowest precision only once.
 func (b *gpuBench) train() {
 	var jobs []job
 	for _, rows := range []int{train.TrainingRows(b.first(b.rows), b.atoms).Len(), b.rows} {
@@ -206,7 +206,7 @@ func (b *gpuBench) train() {
 	}
 }
 
-// scale measures the time for an eighth to five times of the rows.
+// scale measures the time for an eighth of the rows up to five times as many.
 func (b *gpuBench) scale() {
 	const epochs = 3
 	b.first(5 * b.rows)
@@ -256,7 +256,7 @@ func (b *gpuBench) encodeWith(m *model.Model, j job) error {
 		return err
 	}
 	defer e.Close()
-	b.first(b.rows)                                       // generates them
+	b.first(b.rows)                                       // generates the rows
 	if err := b.encodeAll(e, b.compareRows); err != nil { // warms the GPU up
 		return err
 	}

@@ -1,23 +1,25 @@
 #!/usr/bin/env bash
-# Measures a machine with an NVIDIA GPU: the kernels' tests, the benchmark in its parts, the tool,
-# NVIDIA's own tools, and the same algorithms in PyTorch, where these are installed.
+# Measures a machine with an NVIDIA GPU. It runs the kernels' tests, the parts of the benchmark, the
+# tool and, where they are installed, NVIDIA's own tools and the same algorithms in PyTorch.
 #
 # usage: gpu.sh RESULTS [flags of "bench gpu"]
 #
-# It is part of what "make gpu-bundle" makes, and runs beside it: the machine needs an
-# NVIDIA driver, neither Go nor a CUDA toolkit. Results go to the directory RESULTS: bench-STAGE.txt for
-# benchstat, and logs. All of that is in one file as well, RESULTS.tar.gz, which is made
-# after each stage, and when the script ends or is told to. Each stage is a process of its own
-# with a time limit; after a few of the kernels' tests, which tell what the rest is worth, comes
-# the most valuable first. One that fails or hangs is reported, what it had measured is kept, and
-# the rest still runs; the exit status is 1 then.
+# It is part of the bundle of "make gpu-bundle" and runs in the bundle's folder. The machine needs an
+# NVIDIA driver, but neither Go nor a CUDA toolkit. The directory RESULTS receives bench-STAGE.txt for
+# benchstat, and logs. RESULTS.tar.gz contains all of them; it is written after each stage, and when
+# the script ends or is stopped. Each stage runs in its own process with a time limit. A few of the
+# kernels' tests come first, and then the most valuable stages. If a stage fails or hangs, gpu.sh
+# reports it, keeps its measurements, runs the other stages, and exits with status 1.
 #
-# STAGES names those to run, such as "tests train", or "first" for the most valuable, which take
-# at most eight minutes, on an H100 less than five: the others' results are kept. Without it, what RESULTS has of an earlier run is
-# removed. ARCHIVE is another path for the one file.
-# PYTHON is the Python with PyTorch and NumPy (python3). WORDS, DIM, ATOMS and EPOCHS
-# are the sizes of the benchmark (400000, 300, 3000, 20), LENGTHS those of the vectors of the
-# stage "tune". Of the GPUs that CUDA_VISIBLE_DEVICES names it takes the first.
+# Environment variables:
+# STAGES   stages to run, such as "tests train", or "first" for the most valuable ones, which take at
+#          most eight minutes, and less than five on an H100. The results of other stages are kept.
+#          Without STAGES, all stages run, and the results of earlier runs are removed.
+# ARCHIVE  another path for RESULTS.tar.gz
+# PYTHON   a Python with PyTorch and NumPy (default python3)
+# WORDS, DIM, ATOMS, EPOCHS  sizes of the benchmark (default 400000, 300, 3000, 20)
+# LENGTHS  lengths of vectors in the stage "tune"
+# CUDA_VISIBLE_DEVICES  gpu.sh uses the first of these GPUs
 # shellcheck disable=SC2329 # stages call functions
 set -euo pipefail
 
@@ -37,17 +39,17 @@ for name in $stages; do
 done
 export OVERCOMPLETE_TEST_GPU=${OVERCOMPLETE_TEST_GPU-1} # the kernels' tests use the GPU
 gpus=${CUDA_VISIBLE_DEVICES:-0}
-export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=${gpus%%,*} # nvidia-smi counts in that order
+export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=${gpus%%,*} # the order of nvidia-smi
 export CUDA_CACHE_PATH=$results/jit-cache CUDA_CACHE_DISABLE=0 # the driver compiles the kernels once
 data=$(mktemp -d)
 cd "$data"
 
-# pack leaves the results in the one file, whole or as it was. Kernels are compiled again in seconds.
+# pack writes the archive of the results atomically, without compiled kernels: compilation takes seconds.
 pack() {
   tar -C "$results" --exclude=./jit-cache -czf "$archive.new" . && mv "$archive.new" "$archive"
 }
 
-jobs=() # processes to end with the script
+jobs=() # processes that end with the script
 finish() {
   kill "${jobs[@]}" 2>/dev/null || true
   pack || true
@@ -66,8 +68,8 @@ fi
 failed=0
 
 # stage NAME SECONDS COMMAND… runs a command, or a function, in a shell of its own with a
-# time limit. Its output goes to NAME.log. Exit status 3 means that something it can do
-# without is missing.
+# time limit. Its output goes to NAME.log. Exit status 3 means that an optional program is
+# missing.
 stage() {
   local name=$1 limit=$2 start=$SECONDS status=0 word
   local log=$results/$name.log
@@ -106,15 +108,15 @@ smoke() {
   "$bundle/kernels.test" -test.v -test.timeout=70s -test.run='^Test(Kernels|Learner|Encoder|Graph)$'
 }
 
-# What no emulator proves: accesses out of bounds, races and barriers of the machine code that runs. All kernels run at
-# sizes that no tile divides.
+# sanitize checks accesses out of bounds, races and barriers of the machine code, which no emulator runs. All kernels run
+# at sizes that no tile divides.
 sanitize() {
   command -v compute-sanitizer || exit 3
   sanitizer() { # TOOL TEST; the program itself checks the driver's calls
     echo "--- $1"
     compute-sanitizer --tool "$1" --report-api-errors no --error-exitcode 9 "$bundle/kernels.test" -test.v -test.run="$2"
   }
-  # Some machines refuse the sanitizer any GPU: then one small kernel fails, and no error is counted.
+  # On some machines the sanitizer can't use the GPU: a small kernel fails, and the summary counts no error.
   sanitizer memcheck '^TestKernels$/^totals$/31_' | tee probe.log || grep -q 'ERROR SUMMARY: [1-9]' probe.log || exit 3
   status=0
   for tool in memcheck racecheck synccheck; do
@@ -123,8 +125,8 @@ sanitize() {
   return $status
 }
 
-# The main kernels of one batch, of as many words as a batch has of 400,000 words and of 60,000: what they wait for,
-# and how much of L2 and the tensor cores they use.
+# counters profiles the main kernels on one batch of usual size: their waits, and their use of L2 and of the tensor
+# cores.
 counters() {
   command -v ncu || exit 3
   failed=0
@@ -136,7 +138,7 @@ counters() {
     ncu --clock-control none --set detailed --kernel-id "::regex:^(${3// /|})$:2" \
       "$bundle/overcomplete" $1 counted.npy --words counted.txt -o counted --device cuda -k "$atoms" --epochs 2 "${@:4}" 2>&1 | tee counted.log || status=$?
     rm -rf counted
-    ! grep -q -e ERR_NVGPUCTRPERM -e 'not supported on' counted.log || exit 3 # only root may count on some machines
+    ! grep -q -e ERR_NVGPUCTRPERM -e 'not supported on' counted.log || exit 3 # some machines permit counters only to root
     for kernel in $3; do
       # ncu prints CONTEXT:STREAM:KERNEL:INVOCATION if --kernel-id selects kernels.
       grep -q -E "Profiling \"([0-9]+:[0-9]+:)?$kernel(:[0-9]+)?\"" counted.log || { echo "gpu.sh: no counters of $kernel"; status=1; }
@@ -154,7 +156,8 @@ part() {
   "$bundle/bench" gpu --words "$words" --dim "$dim" --atoms "$atoms" --epochs "$epochs" "${@:2}" "$1" | tee "$results/bench-$1.txt"
 }
 
-# Encoding at other lengths of vectors, which other kernels search, with ten atoms per element or 3,072.
+# tune measures encoding at other lengths of vectors, which use other search kernels, with ten atoms per element, at
+# most 3,072.
 tune() {
   for length in $lengths; do
     "$bundle/bench" gpu --words $((words / 4)) --dim "$length" --atoms $((10 * length < 3072 ? 10 * length : 3072)) "$@" encode
@@ -165,8 +168,8 @@ vectors() {
   [ -e vectors.npy ] || "$bundle/bench" vectors --words "$words" --dim "$dim" vectors.npy
 }
 
-# wall runs a command of the tool with files, with the seconds since its start before each line: reading, learning, and
-# encoding with writing are apart.
+# wall runs a command of the tool with files. It prefixes each line of output with the milliseconds since the start,
+# which separates reading, learning, and encoding with writing.
 wall() { # NAME COMMAND…
   local start=${EPOCHREALTIME/[.,]/} line
   printf '\n%s\n' "overcomplete ${*:2}"
@@ -194,7 +197,7 @@ peers() {
   return $failed
 }
 
-# timeout runs programs, not functions: each is one for a shell of its own.
+# timeout can't run functions, so each stage runs them in a shell of its own.
 export bundle results words dim atoms epochs lengths
 export -f device tests smoke sanitize counters part tune vectors wall command_time peers
 stage device 15 device

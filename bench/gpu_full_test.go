@@ -15,7 +15,7 @@ import (
 	"overcomplete/testonly/emulator"
 )
 
-// emulated is whether the tests run on the emulated driver, as in package kernels.
+// emulated is true if the tests run on the emulated driver, as in package kernels.
 var emulated = os.Getenv("OVERCOMPLETE_TEST_GPU") == ""
 
 // asProgram makes the tests' program run as bench, for gpu.sh.
@@ -37,8 +37,8 @@ func init() {
 	}
 }
 
-// newBundle makes a folder with all that gpu.sh needs, and stand-ins for NVIDIA's tools. A time limit is twenty times as
-// long: a GPU is faster.
+// newBundle makes a folder with all files that gpu.sh needs, and stand-ins for NVIDIA's tools. Time limits are twenty
+// times as long, because a GPU is faster than the emulator.
 func newBundle(t *testing.T) string {
 	t.Helper()
 	bundle := t.TempDir()
@@ -93,7 +93,7 @@ func TestGPUTools(t *testing.T) {
 	}
 	log, err := os.ReadFile(filepath.Join(results, "sanitize.log"))
 	runs := regexp.MustCompile(`(?m)^--- \w+check$`).Split(string(log), -1)[1:]
-	if err != nil || len(runs) != 4 { // the first one probes
+	if err != nil || len(runs) != 4 { // the first run only tests whether the sanitizer works
 		t.Fatalf("error %v, %d runs, want 4\n%s", err, len(runs), log)
 	}
 	for _, run := range runs[1:] {
@@ -119,8 +119,8 @@ func sanitized(t *testing.T, log string) {
 	}
 }
 
-// All of gpu.sh, small, without PyTorch. The kernels' tests are a program that fails as Go's do when they panic; its
-// output is shown, and the rest runs.
+// gpu.sh runs all stages, at small sizes and without PyTorch. The stand-in for the kernels' tests fails like a Go test
+// that panics: gpu.sh shows its output and runs the other stages.
 func TestGPUScript(t *testing.T) {
 	if !emulated {
 		t.Skip("needs the emulated driver")
@@ -170,7 +170,7 @@ func TestGPUScript(t *testing.T) {
 		t.Errorf("error %v, packed are\n%s", err, names)
 	}
 
-	// A stage that runs again leaves the others' results as they are.
+	// If a stage runs again, the results of the other stages stay.
 	again := exec.Command(cmd.Path, cmd.Args[1:]...)
 	again.Env = append(cmd.Env, "STAGES=scale device")
 	if out, err := again.CombinedOutput(); err != nil {
@@ -183,14 +183,14 @@ func TestGPUScript(t *testing.T) {
 	if again, err := os.ReadFile(filepath.Join(results, "bench-train.txt")); err != nil || string(again) != string(measured) {
 		t.Errorf("error %v, %s", err, again)
 	}
-	// The parts that the instructions name have all stages, and end in less than 9 minutes, even
-	// if each stage must be killed.
+	// The parts in the instructions include all stages. Each part ends in less than 9 minutes, even if each of its
+	// stages must be killed.
 	instructions, err := os.ReadFile(filepath.Join("results", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	kill := regexp.MustCompile(`timeout --kill-after=(\d+) `).FindStringSubmatch(string(script))
-	left := map[string]int{} // seconds, of stages that no part has
+	left := map[string]int{} // seconds of the stages that no part includes
 	for _, m := range regexp.MustCompile(`(?m)^stage (\w+) (\d+) `).FindAllStringSubmatch(string(script), -1) {
 		for _, number := range []string{m[2], kill[1]} {
 			n, _ := strconv.Atoi(number)

@@ -40,7 +40,7 @@ func init() {
 	commands["host"] = command{"train and encode with a device that takes no time, from each format of files, or from some: " + strings.Join(formatNames(), ", "), benchHost}
 }
 
-// hostFormats are the formats of the files that "bench host" reads. The rows of .npy are named by a list.
+// hostFormats are the formats of the files that "bench host" reads. A list names the rows of .npy.
 var hostFormats = []struct {
 	name  string
 	write func(w io.Writer, x *vectors.Dense) error
@@ -94,7 +94,7 @@ func sparseOf(x *vectors.Dense, data []float32) *vectors.Sparse {
 type hostBench struct {
 	out                         io.Writer
 	rows, dim, atoms, nonzeros  int
-	dir, command, path, written string // the command and its files in a process that runs one
+	dir, command, path, written string // in a process that runs one command: the command and its files
 }
 
 // benchHost measures commands, each in a process of its own.
@@ -228,8 +228,8 @@ type hostResult struct {
 	Peak   float64            // resident memory in MB; 0 if unknown
 }
 
-// measure prints the times of both commands on 1, 2 and all cores, and the serial part: the time s of the model
-// s + p/n on one and on all n cores.
+// measure prints the times of both commands on 1, 2 and all cores, and the serial part s. The time on n cores is
+// modelled as s + p/n, and s follows from the times on one and on all cores.
 func (b *hostBench) measure(format string, repeats int) error {
 	wall := make(map[string][]float64) // seconds
 	name := func(command string, cores int) string {
@@ -261,7 +261,7 @@ func (b *hostBench) measure(format string, repeats int) error {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// spawn runs a command in a process with the given number of cores. The model that train writes is the one of encode.
+// spawn runs a command in a process with the given number of cores. The command encode uses the model that train writes.
 func (b *hostBench) spawn(command, format string, cores int) (r testing.BenchmarkResult, err error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -273,7 +273,7 @@ func (b *hostBench) spawn(command, format string, cores int) (r testing.Benchmar
 	}
 	argv := []string{program, "host", "-run", command, "-dir", b.dir, "-rows", strconv.Itoa(b.rows), "-dim", strconv.Itoa(b.dim),
 		"-atoms", strconv.Itoa(b.atoms), "-nonzeros", strconv.Itoa(b.nonzeros), b.file(format), written}
-	if taskset, err := exec.LookPath("taskset"); err == nil { // system calls use no other cores either
+	if taskset, err := exec.LookPath("taskset"); err == nil { // restricts system calls to these cores, too
 		argv = append([]string{taskset, "-c", fmt.Sprintf("0-%d", cores-1)}, argv...)
 	}
 	var stdout bytes.Buffer
@@ -327,11 +327,11 @@ func (b *hostBench) child() error {
 // copies centred rows to slots, and copies packed codes from them. It records the times of stages.
 type timeless struct {
 	nonzeros int
-	last     time.Time // end of the stage before
+	last     time.Time // end of the previous stage
 	stages   map[string]float64
 }
 
-// end ends a stage, or extends it to now.
+// end records that a stage ends now.
 func (t *timeless) end(stage string) {
 	now := time.Now()
 	t.stages[stage] += 1e3 * now.Sub(t.last).Seconds()
@@ -380,8 +380,8 @@ type timelessEncoder struct {
 	device     *timeless
 	dictionary *model.Dictionary
 	options    encode.Options
-	slots      [][]float32 // the next one first
-	index      []int32     // of encode.Block rows
+	slots      [][]float32 // the next slot is first
+	index      []int32     // for encode.Block rows
 	value      []float32
 }
 
@@ -389,7 +389,7 @@ func (e *timelessEncoder) Device() string          { return "none" }
 func (e *timelessEncoder) Options() encode.Options { return e.options }
 func (e *timelessEncoder) Close() error            { return nil }
 
-// stage copies rows less the mean to the next slot.
+// stage copies rows minus the mean to the next slot.
 func (e *timelessEncoder) stage(x []float32) {
 	slot, dim := e.slots[0], e.dictionary.Dim
 	parallel.Ranges(len(x)/dim, func(lo, hi int) {
@@ -423,7 +423,7 @@ func (e *timelessEncoder) Start(_ context.Context, x []float32, out *encode.Code
 
 // timelessLearner leaves the dictionary as it is.
 type timelessLearner struct {
-	backend.Learner // nil: for state, which is not saved
+	backend.Learner // nil; supplies the methods for state, which nothing calls
 	*timelessEncoder
 }
 

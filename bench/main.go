@@ -29,7 +29,7 @@ type command struct {
 	run     func(flags *flag.FlagSet, args []string, out io.Writer) error
 }
 
-// commands are the subcommands of this build: gpu with -tags gpu, otherwise frontier, which draws figures.
+// commands are the subcommands of this build. Builds with -tags gpu include gpu, others frontier, which draws figures.
 var commands = make(map[string]command)
 
 func main() {
@@ -48,7 +48,7 @@ func status(err error, stderr io.Writer) int {
 	return 1
 }
 
-// usageError is the error of a wrong flag, or of the file that it names.
+// usageError reports a wrong flag, or a fault of the file that a flag names.
 type usageError struct{ error }
 
 func run(args []string, stdout io.Writer) error {

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-TURN = 3  # words
+TURN = 3  # words of a text before the other text continues
 NOISE = 0.25
 
 

@@ -18,14 +18,14 @@ import (
 // Generated vectors imitate word2vec's 300-dimensional vectors of GoogleNews. These statistics were measured on its
 // 8,000 most frequent words.
 const (
-	meanNorm     = 2.93  // of a vector
-	meanOffset   = 0.25  // of the mean vector, relative to meanNorm
-	normSpread   = 0.15  // standard deviation of the logarithm of norms
-	decay        = 0.54  // covariance's j-th eigenvalue ∝ (j + decayOffset)^−decay, j = 1, 2, …
-	decayOffset  = 2     //
+	meanNorm     = 2.93 // mean norm of a vector
+	meanOffset   = 0.25 // norm of the mean vector, relative to meanNorm
+	normSpread   = 0.15 // standard deviation of the logarithm of norms
+	decay        = 0.54 // covariance's j-th eigenvalue ∝ (j + decayOffset)^−decay, j = 1, 2, …
+	decayOffset  = 2
 	clusterShare = 0.85  // fraction of the variance due to cluster centres
-	clusters     = 50000 // the fraction of words in cluster c is ∝ 1/(c + clusterOffset)
-	clusterStart = 200   //
+	clusters     = 50000 // the fraction of words in cluster c is ∝ 1/(c + clusterStart)
+	clusterStart = 200
 )
 
 // seed is the seed of all vectors and trainings.

@@ -32,7 +32,7 @@ func TestGenerateIsAFunctionOfTheRow(t *testing.T) {
 }
 
 // The vectors have the statistics of the first 8,000 vectors of word2vec's GoogleNews. The bounds are above
-// the largest differences of four seeds: in this order, 1.4 %, 10 %, 0.9 % and 22 %.
+// the largest differences of four seeds: 1.4 %, 10 %, 0.9 % and 22 %, in the order of the checks.
 func TestGenerateIsLikeRealVectors(t *testing.T) {
 	const words, dim = 8000, 300
 	rows := make([]float64, 0, words*dim)

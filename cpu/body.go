@@ -14,7 +14,7 @@ func (x *executable) body(l *lane, f *frame, b *program.Body, lo, hi int) {
 	}
 }
 
-// finish runs a step's instructions that follow all rows.
+// finish runs the instructions that a step executes once, after all rows.
 func (x *executable) finish(f *frame, b *program.Body) {
 	for _, in := range b.Then {
 		if in.Op != program.Total {

@@ -8,8 +8,8 @@ import (
 	"overcomplete/internal/simd"
 )
 
-// codes holds rows of A: the increasing columns and the values of the nonzeros. Rows of a batch may alias
-// tiles.
+// codes holds rows of A. A row consists of the columns of its nonzeros, increasing, and of their values. Rows of a
+// batch may alias tiles.
 type codes struct {
 	index [][]int32
 	value [][]float32
@@ -17,7 +17,7 @@ type codes struct {
 	indexBuffer []int32
 	valueBuffer []float32
 
-	dense       *simd.Matrix // the same codes as a dense matrix if its products are faster, otherwise nil
+	dense       *simd.Matrix // the codes as a dense matrix; nil if sparse products are faster
 	denseBuffer simd.Matrix
 }
 
@@ -101,8 +101,8 @@ func (c *codes) dropZeros(row int) {
 	c.index[row], c.value[row] = index[:kept], value[:kept]
 }
 
-// tile holds the codes of a few consecutive rows. A row's tile is nil before its first code pass, when its
-// code is random and dense.
+// tile holds the codes of a few consecutive rows. Before the first code pass the tiles are nil: the codes are random
+// and dense.
 type tile struct {
 	end   []int // end of each row in index and value
 	index []int32
@@ -136,8 +136,8 @@ func (t *tile) pack(c *codes, rows int) {
 	}
 }
 
-// view sets c to the codes of the frame's rows, from row lo on. The codes alias the tiles; random codes are
-// drawn into f.random.
+// view sets c to the codes of the frame's rows, which start at row lo of X. The codes alias the tiles; random codes
+// are drawn into f.random.
 func (s *state) view(f *frame, c *codes, lo int, lanes []*lane) {
 	k := s.atoms
 	random := 0
@@ -165,8 +165,8 @@ func (s *state) view(f *frame, c *codes, lo int, lanes []*lane) {
 	}
 }
 
-// columns holds the codes of a batch by atom, for consecutive atoms. The nonzeros of the i-th atom are row and
-// value from start[i] to end[i], by increasing row.
+// columns holds the codes of a batch by atom, for consecutive atoms. The nonzeros of the i-th atom are the elements
+// start[i] to end[i] of word and value, by increasing row.
 type columns struct {
 	start, end []int
 	from       []int // by row: position of the first nonzero of these atoms
@@ -174,7 +174,7 @@ type columns struct {
 	value      []float32
 }
 
-// atom returns the rows that use the i-th atom, and its values in their codes.
+// atom returns the rows whose codes use the i-th atom, and its value in each.
 func (t *columns) atom(i int) ([]int32, []float32) {
 	return t.word[t.start[i]:t.end[i]], t.value[t.start[i]:t.end[i]]
 }

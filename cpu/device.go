@@ -15,7 +15,7 @@ import (
 // uses all cores. Results don't depend on their number.
 type Device struct {
 	Workers    int  // number of goroutines; 0 means one per processor
-	Overcommit bool // don't compare the memory needed with the machine's
+	Overcommit bool // skip the check that the machine has enough memory
 }
 
 func (d Device) workers() int {

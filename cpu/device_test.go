@@ -45,7 +45,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// The check of a learner counts the bytes of a row's search that lists all atoms, and a little more for padding.
+// searchRowBytes is the size per atom of a row that lists all atoms, within 1 % for padding.
 func TestSearchRowBytes(t *testing.T) {
 	const atoms = 10_000
 	row := searchRow{members: make([]byte, simd.Pitch(atoms)/8)}

@@ -13,7 +13,7 @@
 // # Encoding
 //
 // The search of package encode keeps a list of atoms for each row of a worker's tile. One product of all rows with all
-// atoms finds the atoms that enter. Steps in which none enters go row by row, on the atoms of the list, and so does the polish.
+// atoms finds the atoms that enter. The steps without such a product, and the polish, run row by row on the listed atoms.
 //
 // # The paper's training
 //
@@ -36,7 +36,7 @@
 //
 // # Results independent of the number of workers
 //
-// One worker sums a row or an atom, in a fixed order. The size of partial sums doesn't depend on the number of
-// workers. Totals over rows are added in the order of rows, in float64. Results therefore have the same bits
-// for any number of workers. Different instruction sets round differently, except in the search.
+// Each sum over a row or an atom is computed by one worker, in a fixed order. The size of partial sums doesn't depend
+// on the number of workers. Totals over rows are added in the order of rows, in float64. Results therefore have the
+// same bits for any number of workers. Different instruction sets round differently, except in the search.
 package cpu

@@ -22,26 +22,26 @@ type encoder struct {
 	lanes      []*encodeLane
 
 	atoms  simd.Matrix // D, K×L with padded rows
-	coarse simd.Coarse // D
-	packed simd.Panels // D, of the exact lasso
-	gram   simd.Matrix // DDᵀ, of the exact lasso
+	coarse simd.Coarse // D in 8-bit integers
+	packed simd.Panels // D, for the exact lasso
+	gram   simd.Matrix // DDᵀ, for the exact lasso
 	step   float64     // s, the step size
 	y      simd.Matrix // centred rows of the latest call
 
-	started chan struct{} // closed when the latest rows of Start are encoded, or nil
+	started chan struct{} // closed when the rows of the latest Start are encoded; nil before the first Start
 }
 
 // encodeLane is the memory of a worker, which encodes n rows together.
 type encodeLane struct {
-	y        simd.Matrix // n×L: centred rows, part of the encoder's
+	y        simd.Matrix // n×L: centred rows, a view of encoder.y
 	search   searchLane
 	codes    codes       // codes of the rows, which alias the search's lists
-	decoded  simd.Matrix // of one row
-	residual simd.Matrix // of one row
-	r, a     simd.Matrix // of the exact lasso: n×L and n×K
-	sums     []float32   // scratch of Correlate
+	decoded  simd.Matrix // aD of one row
+	residual simd.Matrix // y − aD of one row
+	r, a     simd.Matrix // for the exact lasso: n×L residuals and their n×K products with atoms
+	sums     []float32   // scratch memory for Correlate
 	lasso    lassoLane
-	columns  columns // of a learner's batch
+	columns  columns // a learner's batch by atom
 }
 
 // Encoder implements [encode.Device].
@@ -85,7 +85,7 @@ func (d Device) encoder(dictionary *model.Dictionary, o encode.Options) (*encode
 	return e, nil
 }
 
-// quantise rounds the atoms to 8-bit integers, for a step size.
+// quantise rounds the atoms to 8-bit integers and sets the step size.
 func (e *encoder) quantise(step float64) {
 	e.step = step
 	units := (e.k + maxAtoms - 1) / maxAtoms
@@ -112,7 +112,7 @@ func (e *encoder) Close() error {
 	return nil
 }
 
-// Start implements [encode.Encoder]. A goroutine encodes x after the rows that were started before.
+// Start implements [encode.Encoder]. A goroutine encodes x after the rows of earlier calls.
 func (e *encoder) Start(ctx context.Context, x []float32, codes *encode.Codes) (wait func() error) {
 	var err error
 	if len(x)%e.dim != 0 {
@@ -134,7 +134,7 @@ func (e *encoder) Start(ctx context.Context, x []float32, codes *encode.Codes) (
 	}
 }
 
-// encode sets out to the codes of n rows; see [encode.Encoder].
+// encode sets out to the codes of the rows; see [encode.Encoder].
 func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float32, out *encode.Codes) error {
 	out.Loss = simd.Sized(out.Loss, rows)
 	if e.options.Gap > 0 {
@@ -142,7 +142,7 @@ func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float3
 	}
 	out.Rows, out.Cols, out.Ptr = 0, e.k, append(slices.Grow(out.Ptr[:0], rows+1), 0)
 	e.y.Resize(rows, e.dim)
-	// About one tile per worker, or more.
+	// About one tile per worker, or more tiles of maxRows.
 	share := (rows/len(e.lanes) + simd.TileRows) / simd.TileRows * simd.TileRows
 	words := min(share, maxRows)
 	tiles := make([]tile, (rows+words-1)/words)
@@ -183,7 +183,7 @@ func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float3
 	return nil
 }
 
-// prepare sets y to n centred rows.
+// prepare sets y to the centred rows.
 func (l *encodeLane) prepare(e *encoder, rows int, row func(i int) []float32) {
 	for i := range rows {
 		e.dictionary.Center(l.y.Row(i), row(i))
@@ -192,7 +192,7 @@ func (l *encodeLane) prepare(e *encoder, rows int, row func(i int) []float32) {
 	l.residual.Resize(1, e.dim)
 }
 
-// setCodes sets the codes to the largest of the search, at most limit per row.
+// setCodes sets the codes to the largest values that the search found, at most limit per row.
 func (l *encodeLane) setCodes(e *encoder, rows, limit int) {
 	l.codes.index, l.codes.value = simd.Sized(l.codes.index, rows), simd.Sized(l.codes.value, rows)
 	for i := range rows {

@@ -116,7 +116,7 @@ func (c *cancelledAt) Err() error {
 	return nil
 }
 
-// Cancellation stops exact codes within a tile, which can take minutes.
+// Cancellation stops exact encoding within a tile: a whole tile can take minutes.
 func TestEncodeExactCancelledAmidTile(t *testing.T) {
 	x, d := encodetest.Problem(20, 50, 301)
 	e := newEncoder(t, d, encode.Options{Lambda: 1, Gap: 1e-12}, 1)
@@ -159,7 +159,7 @@ func BenchmarkEncode(b *testing.B) {
 	b.ReportMetric(float64(rows*b.N)/b.Elapsed().Seconds(), "words/s")
 }
 
-// benchEncode uses atoms of norm 4.4 and rows of norm 2.8, as in a trained model.
+// benchEncode returns rows of norm 2.8 and atoms of norm 4.4, as in a trained model.
 func benchEncode(rows int) (x []float32, d *model.Dictionary) {
 	x, d = encodetest.Problem(rows, 300, 3000)
 	scale := func(m []float32, norm float64) {

@@ -10,8 +10,7 @@ import (
 	"overcomplete/model"
 )
 
-// With atoms that are orthogonal and of length 1, the lasso shrinks products with
-// them by λ/2.
+// If the atoms are orthonormal, the lasso's code is the products with the atoms, shrunk by λ/2.
 func ExampleDevice_Encoder() {
 	dictionary := &model.Dictionary{Dim: 3, Atoms: []float32{
 		1, 0, 0,

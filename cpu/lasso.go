@@ -18,18 +18,18 @@ import (
 // a code changes the products by up to ‖D‖₂² times the rounding error, and the gap depends on the largest
 // product, which is float32, too. A gap below 10⁻⁶ can't be measured.
 const (
-	lassoSteps   = 40   // of the search, for the initial codes
-	lassoRounds  = 50   // few rows need more than five
-	lassoPasses  = 1000 // over the working set, in a round
-	gapPasses    = 10   // between measurements of the working set's gap
-	gapReduction = 20   // factor by which a round lowers the gap; the next round has better atoms
+	lassoSteps   = 40   // steps of the search that finds the initial codes
+	lassoRounds  = 50   // limit; few rows need more than five
+	lassoPasses  = 1000 // limit of passes over the working set in a round
+	gapPasses    = 10   // passes between measurements of the working set's gap
+	gapReduction = 20   // a round lowers the gap only by this factor, because the next round has better atoms
 
-	minViolations = 64 // limit for added atoms, or the size of the code if that is larger
+	minViolations = 64 // limit of the atoms added in a round, or the size of the code if that is larger
 )
 
 // lassoLane is a worker's working set.
 type lassoLane struct {
-	residual     []float64   // of a row; padded
+	residual     []float64   // residual of one row; padded
 	atoms        []int32     // the working set, increasing
 	gram         simd.Matrix // products of the atoms with each other
 	code         []float64   // coefficients of the atoms
@@ -52,10 +52,10 @@ func (e *encoder) correlateAll(l *encodeLane, x simd.Matrix, lo, hi int, out sim
 	})
 }
 
-// lasso sets the lane's codes to the minimum, and computes each row's loss and relative gap. It stops when ctx
-// is cancelled.
+// lasso sets the lane's codes to the minimum of the objective, and computes each row's loss and relative gap. It stops
+// when ctx is cancelled.
 func (e *encoder) lasso(ctx context.Context, l *encodeLane, losses, gaps []float64) {
-	open := make([]int, len(losses)) // rows above the gap; the n-th of them uses row n of l.r and l.a
+	open := make([]int, len(losses)) // rows whose gap is too large; the n-th of them uses row n of l.r and l.a
 	for i := range open {
 		open[i] = i
 	}

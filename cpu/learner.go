@@ -31,7 +31,7 @@ type learner struct {
 	spectrum  backend.Spectrum
 	gram      simd.Matrix // G, K×K
 	products  simd.Matrix // B, K×L
-	gradients simd.Matrix // GD − B of a panel of atoms, half the gradient without anchors
+	gradients simd.Matrix // GD − B of a panel of atoms: half the gradient, without the anchors' term
 	moves     simd.Matrix // changes of the atoms of a block
 	batch     codes
 }
@@ -83,7 +83,7 @@ func (l *learner) Learn(ctx context.Context, rows []int32, forgetting, anchorWei
 	return nil
 }
 
-// refresh updates the encoder's step size and integers.
+// refresh updates the encoder's step size and integer atoms.
 func (l *learner) refresh() error {
 	step, err := l.spectrum.StepSize(l.encoder.dictionary)
 	if err == nil {
@@ -120,7 +120,7 @@ func (l *learner) accumulate(a *encode.Codes, f float32) {
 	})
 }
 
-// updateAtoms updates the atoms in blocks by [graph.Learn], given the new atoms of the blocks before.
+// updateAtoms updates the atoms by [graph.Learn], in blocks. A block uses the new atoms of the blocks before it.
 func (l *learner) updateAtoms(anchorWeight float32) {
 	e := l.encoder
 	for panel := 0; panel < e.k; panel += panelAtoms {
@@ -141,8 +141,8 @@ func (l *learner) updateAtoms(anchorWeight float32) {
 	}
 }
 
-// addProducts adds GM to rows lo to hi of the panel's gradients. The rows of M belong to n atoms from first on. A block of
-// M's rows stays in cache for all rows of the gradients.
+// addProducts adds GM to rows lo to hi of the panel's gradients. The rows of M belong to the n atoms from first on. A
+// block of M's rows stays in cache for all rows of the gradients.
 func (l *learner) addProducts(panel, lo, hi, first int, m simd.Matrix, n int) {
 	size := blockRows(m.Pitch)
 	for block := 0; block < n; block += size {

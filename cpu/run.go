@@ -14,13 +14,13 @@ const (
 	// cache beside the rows of a tile.
 	blockBytes = 256 << 10
 
-	// maxRows and maxAtoms limit a unit of work. D is read from level 3 once per maxRows rows. If maxRows were
-	// 32, decoding would spend half of its time on these reads.
+	// maxRows and maxAtoms limit a unit of work. D is read from the level-3 cache once per maxRows rows. If maxRows
+	// were 32, decoding would spend half of its time on these reads.
 	maxRows  = 8 * simd.TileRows
 	maxAtoms = 64
 
-	// partBytes is the size of a part of D, which is updated and then multiplied while it is in level 2. There
-	// are at least minParts parts, enough for eight workers, and at most maxParts, because each has its own
+	// partBytes is the size of a part of D, which is updated and then multiplied while it is in the level-2 cache.
+	// There are at least minParts parts, enough for eight workers, and at most maxParts, because each has its own
 	// product in memory.
 	partBytes = 512 << 10
 	minParts  = 8
@@ -31,7 +31,7 @@ const (
 	batchBytes = 256 << 10
 
 	// residualBytes is the size of the columns of the residuals that an update reads at a time. They must fit in
-	// cache, because sparse codes use rows in no order.
+	// cache, because sparse codes read the rows in no particular order.
 	residualBytes = 1 << 20
 )
 
@@ -46,13 +46,13 @@ type executable struct {
 type frame struct {
 	rows, atoms, dim int
 	epoch            int
-	vectors          []simd.Matrix // with a row for each row of X or atom; lanes hold products
+	vectors          []simd.Matrix // one row per row of X or per atom; products are in the lanes
 	numbers          []float64
-	stored           [][]float64   // numbers of rows, to be totalled
+	stored           [][]float64   // a number per row or per atom, to be totalled
 	codes            codes         // A
 	sums             simd.State    // S and Q
 	random           simd.Matrix   // initial codes
-	packed           simd.Panels   // packed atoms of correlate steps
+	packed           simd.Panels   // atoms packed for correlate steps
 	borrowed         bool          // packed belongs to another frame and is up to date
 	parts            []simd.Matrix // parts whose sum is the product of the next decode step; nil if not computed
 	partsBuffer      []simd.Matrix
@@ -73,15 +73,15 @@ type lane struct {
 	row     int           // current row or atom
 	first   int           // first row of the products
 	vectors []simd.Matrix // the frame's vectors, the lane's products of the rows from first on, and scratch rows
-	numbers []float64     // of the current row
+	numbers []float64     // numbers of the current row
 
-	products [program.SquaresProduct + 1]simd.Matrix // room for them
+	products [program.SquaresProduct + 1]simd.Matrix // memory of the products in vectors
 	scratch  simd.Matrix
 	next     []int
 	column   columns
-	sums     []float32      // of correlate
-	zeros    []float32      // no product yet
-	squares  [2]simd.Matrix // of codes and of residuals
+	sums     []float32      // scratch memory for correlate
+	zeros    []float32      // initial products of sparse codes
+	squares  [2]simd.Matrix // squared codes and squared residuals
 }
 
 // vector returns the current row of one of the program's vectors.
@@ -92,7 +92,7 @@ func (l *lane) vector(i int) []float32 {
 	return l.vectors[i].Row(l.row)
 }
 
-// prepare prepares the lane for rows of a step and clears the given products.
+// prepare sets the lane's vectors for rows of a step, from first on, and clears the given products.
 func (x *executable) prepare(l *lane, f *frame, first, rows int, products ...int) {
 	l.first = first
 	l.vectors, l.numbers = append(l.vectors[:0], f.vectors...), append(l.numbers[:0], f.numbers...)

@@ -9,26 +9,26 @@ import (
 	"overcomplete/internal/simd"
 )
 
-// searchRow is the search of one row: a list of the atoms whose code, or extrapolated code, is not zero. Lists are
-// padded to a multiple of [simd.Width] with zeros, and have memory for as many more.
+// searchRow is the search of one row: a list of the atoms whose code, or extrapolated code, is not zero. Its slices
+// are padded with zeros to a multiple of [simd.Width], and have room for another [simd.Width] elements.
 type searchRow struct {
-	n           int     // atoms of the list
-	index       []int32 // increasing
-	z, b        []float32
-	share, dots []float32
-	members     []byte // by atom: a bit that is 1 for atoms of the list
+	n           int       // number of atoms in the list
+	index       []int32   // the atoms, increasing
+	z, b        []float32 // extrapolated codes and codes
+	share, dots []float32 // values of Coarse.Share, and products with the residual
+	members     []byte    // by atom: a bit that is 1 if the atom is in the list
 
 	exponent int     // of the largest |y_j|: the row's scale is 2^exponent
 	step     float32 // scale of the residual's bytes
 	reach    float32 // about the largest coefficient of an atom's bytes
-	skipped  bool    // a row of zeros, or with numbers that are not finite
+	skipped  bool    // the row is zero, or has numbers that are not finite
 
-	entered int // atoms that enter, at the end of index and dots
-	next    int // the next atom of the list whose product is read
+	entered int // number of atoms that enter; they follow the list in index and dots
+	next    int // position in the list of the next product to store
 }
 
-// searchRowBytes is the size of a searchRow per atom, if all atoms are in the list: five numbers, with the half more
-// that reserve allocates, and a bit.
+// searchRowBytes is the size of a searchRow per atom, if all atoms are in the list: five numbers, times 1.5 because
+// reserve allocates half as much again, and a bit.
 const searchRowBytes = 5*4*1.5 + 1./8
 
 // searchLane is a worker's memory for the search.
@@ -38,16 +38,16 @@ type searchLane struct {
 	r        simd.Matrix // one residual
 	bytes    []int8      // bytes of all rows' residuals
 	decoded  []int32
-	active   []int32 // atoms whose bytes are not zero, and these bytes
+	active   []int32 // atoms whose coefficient in bytes is not zero, and these coefficients
 	values   []int8
-	sums     []int32 // scratch of Correlate
-	newIndex []int32 // copies of atoms that enter
+	sums     []int32 // scratch memory for Correlate
+	newIndex []int32 // copies of the atoms that enter, and of their products
 	newDots  []float32
 
 	magnitudes []uint32
 }
 
-// schedule holds the thresholds, for rows of scale 1, and the momenta of some steps of a search.
+// schedule holds the thresholds and momenta of consecutive steps. The thresholds are for rows of scale 1.
 type schedule struct {
 	thresholds []float64
 	momenta    []float32
@@ -56,7 +56,7 @@ type schedule struct {
 // search runs the search of package encode and leaves the codes in the lists of the lane's rows. It stops earlier
 // if ctx is cancelled.
 func (e *encoder) search(ctx context.Context, l *encodeLane, rows, steps int) {
-	var plan schedule // of the steps since atoms entered
+	var plan schedule // the steps to run next; atoms enter only in the first
 	s := &l.search
 	s.prepare(e, l.y, rows)
 	t := 0
@@ -111,7 +111,7 @@ func (s *searchLane) prepare(e *encoder, y simd.Matrix, rows int) {
 	}
 }
 
-// quantise rounds the residual r of a row, whose largest magnitude is given, to bytes.
+// quantise rounds the residual r of a row to bytes. largest is the largest magnitude of r.
 func (s *searchLane) quantise(e *encoder, row int, r []float32, largest float32) []int8 {
 	step := unitOf(largest)
 	s.rows[row].step = step
@@ -121,7 +121,7 @@ func (s *searchLane) quantise(e *encoder, row int, r []float32, largest float32)
 	return bytes
 }
 
-// unitOf returns the power of two u with 32 ≤ x/u < 64, where x is at least 2⁻¹⁰⁰.
+// unitOf returns the power of two u with 32 ≤ x/u < 64. It treats x below 2⁻¹⁰⁰ as 2⁻¹⁰⁰.
 func unitOf(x float32) float32 {
 	const exponent = 0xff << 23
 	return math.Float32frombits(math.Float32bits(max(x, 0x1p-100))&exponent) / 32
@@ -169,8 +169,8 @@ func (row *searchRow) reserve(n int) {
 	}
 }
 
-// merge inserts the atoms that entered. The list keeps its products. Atoms whose codes became zero stay in the list:
-// they are few.
+// merge inserts the atoms that entered into the list, with their products. Atoms whose codes became zero stay in the
+// list: they are few.
 func (row *searchRow) merge(s *searchLane, shares []float32) {
 	from, to := row.n-1, row.n+row.entered-1
 	s.newIndex = append(s.newIndex[:0], row.index[row.n:to+1]...)
@@ -197,8 +197,8 @@ func (row *searchRow) pad() {
 	}
 }
 
-// advance runs the steps of a plan on row i; last reports whether they are the last of the search. Atoms enter in the
-// first of them, for which the list has the products with the residual.
+// advance runs the steps of a plan on row i; last reports whether they are the last of the search. Atoms enter only in
+// the first step, whose products with the residual are already in the list.
 func (e *encoder) advance(s *searchLane, i int, plan *schedule, last bool) {
 	row := &s.rows[i]
 	padded, pitch := simd.Pitch(row.n), simd.BytePitch(e.dim)
@@ -228,7 +228,8 @@ func (e *encoder) advance(s *searchLane, i int, plan *schedule, last bool) {
 	}
 }
 
-// choose keeps the largest magnitudes of the list, the first of equal ones, at most limit, and scales them to codes.
+// choose keeps at most limit atoms of the list, those with the largest magnitudes (the first if several are equal), and
+// scales their values to codes.
 func (s *searchLane) choose(row *searchRow, unit float64, limit int) {
 	least, equal := s.kthLargest(row.b[:row.n], limit)
 	unit = math.Ldexp(unit, row.exponent)
@@ -248,7 +249,7 @@ func (s *searchLane) choose(row *searchRow, unit float64, limit int) {
 }
 
 // kthLargest returns the k-th largest magnitude of x, or 0 if x has fewer elements, and how many of the k largest
-// have this magnitude. It determines the bits of the magnitude eight at a time, the first ones first.
+// have this magnitude. It determines the bits of the magnitude eight at a time, from the highest.
 func (s *searchLane) kthLargest(x []float32, k int) (least float32, equal int) {
 	if len(x) <= k {
 		return 0, k

@@ -18,7 +18,7 @@ import (
 	_ "overcomplete/vectors/columnar"
 )
 
-// searchProblem is rows and a dictionary that are difficult for integers.
+// searchProblem describes rows and a dictionary that are difficult to search in integers.
 type searchProblem struct {
 	name       string
 	dim, atoms int
@@ -88,7 +88,7 @@ func (p searchProblem) make() (x []float32, d *model.Dictionary) {
 	return x, d
 }
 
-// The codes before the polish have the bits of the definition, on all levels.
+// Before the polish, the codes have the bits of the definition with each instruction set.
 func TestSearch(t *testing.T) {
 	for _, p := range searchProblems {
 		x, d := p.make()
@@ -123,8 +123,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// sampleRows returns the first n rows of a file without their mean, and a dictionary of its rows, of their
-// root-mean-square norm.
+// sampleRows returns n random rows of a file, a dictionary of random rows, centred and scaled to the root-mean-square
+// norm, and the mean squared norm.
 func sampleRows(t *testing.T, file string, n, atoms int, seed uint64) (x []float32, d *model.Dictionary, square float64) {
 	t.Helper()
 	all, _, err := vectors.Read(t.Context(), []string{file}, vectors.ReadOptions{})
@@ -194,8 +194,8 @@ func TestSearchObjective(t *testing.T) {
 	}
 }
 
-// An orthonormal dictionary has codes in closed form: products of at least λ/2, rounded to the float32 that the polish
-// reaches in five steps, whose first leaves 2 % of the distance.
+// The codes of an orthonormal dictionary are the products of at least λ/2. The first of the polish's five steps leaves
+// 2 % of the distance to them.
 func TestSearchOrthonormal(t *testing.T) {
 	d := &model.Dictionary{Dim: 2, Atoms: []float32{0.6, 0.8, -0.8, 0.6}}
 	for _, o := range []encode.Options{{Lambda: 1, Steps: 16, Nonzeros: 2}, {Lambda: 1, Steps: 16, Nonzeros: 2, Nonnegative: true}, {Lambda: 1, Steps: 16, Nonzeros: 1}} {
@@ -208,7 +208,7 @@ func TestSearchOrthonormal(t *testing.T) {
 	}
 }
 
-// The codes don't depend on the number of workers or on the other rows of a call, not even of rows that are difficult.
+// Codes don't depend on the number of workers or on the other rows of a call, even the codes of difficult rows.
 func TestSearchKeepsBits(t *testing.T) {
 	for _, p := range searchProblems {
 		if p.dim > 1000 {

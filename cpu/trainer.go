@@ -99,7 +99,7 @@ func (d Device) newState(p backend.Problem, kernels *simd.Kernels) (*state, erro
 	for range min(d.workers(), max(words, k)) { // no step has more rows
 		s.lanes = append(s.lanes, new(lane))
 	}
-	// At least 32 tiles, if there are enough rows. Losses are summed by tile: the size of tiles must not
+	// There are at least 32 tiles, if there are enough rows. Losses are summed by tile, so the size of tiles must not
 	// depend on the number of lanes.
 	share := (words/32 + simd.TileRows) / simd.TileRows * simd.TileRows
 	s.tileRows = min(share, maxRows)
@@ -137,7 +137,7 @@ func (s *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
 			*m = s.dictionary
 		case v.Input == "H":
 			*m = s.squares
-		case i > program.SquaresProduct && v.Rows != program.One: // lanes hold the others
+		case i > program.SquaresProduct && v.Rows != program.One: // the others are in the lanes
 			m.Resize(f.length(v.Rows), l)
 		}
 	}
@@ -190,7 +190,7 @@ func (b *minibatch) dictionaryPass(ctx context.Context, batch int, sums *backend
 		b.problem.Rows(hi - lo)
 		f, next = next, f
 	}
-	if b.tiles[0] == nil { // random codes, which are the largest, are never drawn again
+	if b.tiles[0] == nil { // the random codes are large and never drawn again
 		b.batches = [2]frame{}
 	}
 	return nil

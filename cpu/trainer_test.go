@@ -203,7 +203,7 @@ func TestPrograms(t *testing.T) {
 			x, f := &executable{p, s.kernels}, new(frame)
 			s.bind(f, x, 0, s.rows, epoch, s.lanes)
 			x.run(f, s.lanes)
-			s.store(0, f) // the rows are a tile
+			s.store(0, f) // one tile holds all rows
 			numbers := make(map[string]float64)
 			for name := range x.Outputs {
 				numbers[name] = x.number(f, name)

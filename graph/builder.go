@@ -120,7 +120,7 @@ func (b *builder) scaleRows(m, factors *gorgonia.Node) *gorgonia.Node {
 	return b.apply(scaleRowsOp, m, factors)
 }
 
-// positive returns a constant that must be positive.
+// positive returns x as a constant, and records an error unless x is positive.
 func (b *builder) positive(name string, x float64) *gorgonia.Node {
 	if b.err == nil && !(x > 0) {
 		b.err = fmt.Errorf("%s is %v", name, x)

@@ -90,7 +90,7 @@ func newProblem(seed uint64, rows, atoms, dim int) problem {
 			"W": normal(atoms*dim, 0.6), "c": {0.8},
 		},
 	}
-	// G and B belong to codes without one of the atoms.
+	// G and B are sums over codes that use all atoms except one.
 	codes, unused := normal(2*atoms*atoms, 1), 1
 	for i := range codes {
 		if i%atoms == unused {
@@ -115,7 +115,7 @@ func run(t *testing.T, build Build, p problem) map[string][]float64 {
 	return out
 }
 
-// gradients builds a step of the loss, the penalty and their gradients alone.
+// gradients builds an expression of only the loss, the penalty and their gradients.
 func gradients(s Spec, rows int) (*Expression, error) {
 	b, err := newBuilder("gradients", s, rows)
 	if err != nil {
@@ -343,7 +343,7 @@ func learnByHand(p problem) map[string][]float64 {
 	return map[string][]float64{"D": newD}
 }
 
-// curvature returns h of atom a.
+// curvature returns h_a; see [Learn].
 func curvature(g []float64, atoms, a int) float64 {
 	var sum float64
 	for _, v := range g[a*atoms:][:atoms] {
@@ -453,8 +453,8 @@ func TestEncodeGradient(t *testing.T) {
 	}
 }
 
-// Before it is scaled, each new atom that shares few rows with the others minimises
-// tr(DᵀGD) − 2tr(DᵀB) + c‖D − W‖² given the others: the gradient is zero. The others take a part of that step.
+// An atom that shares few rows with the others moves to the minimum of tr(DᵀGD) − 2tr(DᵀB) + c‖D − W‖² given the
+// others, and is then scaled. The gradient is zero at the minimum. Other atoms take a part of that step.
 func TestLearnMinimises(t *testing.T) {
 	p := newProblem(5, 1, 7, 3)
 	_, k, l := p.sizes()

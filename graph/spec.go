@@ -259,8 +259,8 @@ func Evaluate(s Spec, rows int) (*Expression, error) {
 //	B = soft(Z − sg), with soft(v) = sgn(v)·max(|v| − λs, 0);  nonnegative: max(v − λs, 0)
 //	Z = B + m·[⟨Z−B, A−B⟩ ≥ 0]·(B − A) for each word     A = B
 //
-// The bracket is 1 if its condition holds. It is 0 if the step opposes the row's momentum, a restart: then
-// Z = B. Outputs: A, Z.
+// The bracket is 1 if its condition holds. Otherwise it is 0: the step opposes the row's momentum, and the row
+// restarts with Z = B. Outputs: A, Z.
 func Encode(s Spec, rows int) (*Expression, error) {
 	b, err := newBuilder("encode", s, rows)
 	if err != nil {
@@ -295,7 +295,7 @@ func Encode(s Spec, rows int) (*Expression, error) {
 // minimum is the MAP estimate under x = aD + noise, noise ~ N(0, σ²), and d_k ~ N(w_k, s²). Atoms that many rows
 // use together would overshoot; the greater h_k shortens their steps, so that U never has a greater objective than D.
 //
-// A learner updates the blocks of a dictionary in turn: x is then what the atoms of other blocks leave of a row.
+// A learner updates the blocks of a dictionary in turn: x is then a row minus the parts that other blocks decode.
 // The argument rows has no effect. Output: D.
 func Learn(s Spec, rows int) (*Expression, error) {
 	b, err := newBuilder("learn", s, rows)

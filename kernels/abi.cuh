@@ -8,8 +8,8 @@
 
 #pragma once
 
-// Instructions of the row machine (body.cu). Operands dst, a and b are indices: of
-// places for vectors, of numbers for numbers.
+// Instructions of the row machine (body.cu). The operands dst, a and b are indices: a
+// vector is the index of its place, a number its index among the numbers.
 enum Op : int {
     OP_ADD_VV, // vector dst[i] = a[i] + b[i]; the next three likewise
     OP_SUB_VV,
@@ -105,13 +105,13 @@ constexpr int CORRELATE_DEPTH = 32;
 constexpr int CORRELATE_STAGES = 2; // three would need 108 KB of shared memory
 constexpr int CORRELATE_SHARED = 73728;
 
-// The same for their kernels with float16 factors.
+// The same constants for the kernels with float16 factors.
 constexpr int HALF_DECODE_ROWS = 96;
 constexpr int HALF_DECODE_COLUMNS = 320;
 constexpr int HALF_DECODE_DEPTH = 32;
 constexpr int HALF_DECODE_STAGES = 5;
 constexpr int HALF_DECODE_SHARED = 143360;
-constexpr int HALF_DECODE_SHARES = 4; // of the reduction in a dictionary update
+constexpr int HALF_DECODE_SHARES = 4; // blocks that share a tile in a dictionary update
 
 constexpr int HALF_ACCUMULATE_ROWS = 128;
 constexpr int HALF_ACCUMULATE_COLUMNS = 64;
@@ -258,8 +258,8 @@ struct UpdateCodes {
     double* losses;  // per row
     const float* x;  // rows × dim
     const Half* atoms;
-    double gradient; // over the scale of residuals · atoms
-    double square;   // over the same scale, squared
+    double gradient; // divided by the scale of residuals · atoms
+    double square;   // divided by the square of this scale
     double threshold;
     double rate;
     double code_scale;
@@ -271,7 +271,7 @@ struct UpdateCodes {
 };
 LAYOUT(UpdateCodes, 136, 7)
 
-// Codes are float32 with scale 1, or scaled float16.
+// The codes of these kernels are float32 with scale 1, or scaled float16.
 
 struct FinishCodes {
     void* codes;
@@ -314,10 +314,10 @@ struct Iteration {
 };
 LAYOUT(Iteration, 16, 0)
 
-// The arguments of the search have the symbols of package encode. Rows of dim bytes, and of as many
-// floats, begin every ⌈dim/SEARCH_DEPTH⌉·SEARCH_DEPTH elements, rows of atoms bytes of the
-// transposed D8 likewise. Its codes begin every ⌈atoms/SEARCH_COLUMNS⌉·SEARCH_COLUMNS elements, and
-// their number is a multiple of SEARCH_ROWS. The rows of D8 and of its transpose are in groups of 16.
+// The arguments of the search have the symbols of package encode. Rows of dim bytes or floats begin
+// every ⌈dim/SEARCH_DEPTH⌉·SEARCH_DEPTH elements, and rows of the transposed D8 every
+// ⌈atoms/SEARCH_DEPTH⌉·SEARCH_DEPTH bytes. Rows of codes begin every ⌈atoms/SEARCH_COLUMNS⌉·SEARCH_COLUMNS
+// elements. There are a multiple of SEARCH_ROWS rows of codes, and of 16 rows of D8 and of its transpose.
 
 struct RoundAtoms {
     signed char* bytes;  // D8, atoms × dim
@@ -378,15 +378,15 @@ struct Polish {
     double* l1;            // per row: Σ|a|
     float* dense;          // rows × atoms, or null
     int* used;             // per atom, if dense isn't null
-    const float* codes;    // the search's
-    const double* factors; // the search's
+    const float* codes;    // codes of the search
+    const double* factors; // factors of the search
     const float* y;        // rows × dim
     const float* atoms;
     const Iteration* iterations;
     double step_size;
     int count; // of iterations
     int max_nonzeros;
-    int gathered; // for how many atoms shared memory has room: all or a multiple of POLISH_BATCH
+    int gathered; // number of atoms that fit into shared memory: all, or a multiple of POLISH_BATCH
     Shape shape;
     bool nonnegative;
     bool staged; // shared memory has room for the list and residual of a row
@@ -406,18 +406,18 @@ struct Remember {
 LAYOUT(Remember, 56, 3)
 
 struct Jacobi {
-    float* atoms;            // D, from the block on, as the next four
+    float* atoms;            // D, from the block's first atom on, like decoded, products and anchors
     float* decoded;          // GD, atoms × dim
     const float* products;   // B, atoms × dim
     const float* anchors;    // W, atoms × dim
     const float* gram;       // G, from the block's first diagonal element on
-    float* moves;            // BLOCK_ATOMS × dim: of the block
-    const float* last_moves; // BLOCK_ATOMS × dim: of the previous block
+    float* moves;            // BLOCK_ATOMS × dim: moves of the block
+    const float* last_moves; // BLOCK_ATOMS × dim: moves of the previous block
     double norm;
     double min_usage;
     double inverse_relaxation;
     double anchor_weight;
-    Shape shape;  // of the block and all later atoms, with the pitches of the whole
+    Shape shape;  // sizes of the block and all later atoms, with the pitches of the whole matrices
     bool follows; // there is a previous block
     char padding[3];
 };

@@ -7,8 +7,8 @@ import "unsafe"
 // pointer is the address of an array in device memory; 0 is the null pointer.
 type pointer[T any] uintptr
 
-// Instructions of the row machine (body.cu). Operands dst, a and b are indices: of
-// places for vectors, of numbers for numbers.
+// Instructions of the row machine (body.cu). The operands dst, a and b are indices: a
+// vector is the index of its place, a number its index among the numbers.
 type op int32
 
 const (
@@ -109,13 +109,13 @@ const correlateDepth = 32
 const correlateStages = 2 // three would need 108 KB of shared memory
 const correlateShared = 73728
 
-// The same for their kernels with float16 factors.
+// The same constants for the kernels with float16 factors.
 const halfDecodeRows = 96
 const halfDecodeColumns = 320
 const halfDecodeDepth = 32
 const halfDecodeStages = 5
 const halfDecodeShared = 143360
-const halfDecodeShares = 4 // of the reduction in a dictionary update
+const halfDecodeShares = 4 // blocks that share a tile in a dictionary update
 
 const halfAccumulateRows = 128
 const halfAccumulateColumns = 64
@@ -268,8 +268,8 @@ type updateCodes struct {
 	losses        pointer[float64] // per row
 	x             pointer[float32] // rows × dim
 	atoms         pointer[half]
-	gradient      float64 // over the scale of residuals · atoms
-	square        float64 // over the same scale, squared
+	gradient      float64 // divided by the scale of residuals · atoms
+	square        float64 // divided by the square of this scale
 	threshold     float64
 	rate          float64
 	codeScale     float64
@@ -282,7 +282,7 @@ type updateCodes struct {
 
 var _ [136]byte = [unsafe.Sizeof(updateCodes{})]byte{}
 
-// Codes are float32 with scale 1, or scaled float16.
+// The codes of these kernels are float32 with scale 1, or scaled float16.
 
 type finishCodes struct {
 	codes    pointer[byte]
@@ -329,10 +329,10 @@ type iteration struct {
 
 var _ [16]byte = [unsafe.Sizeof(iteration{})]byte{}
 
-// The arguments of the search have the symbols of package encode. Rows of dim bytes, and of as many
-// floats, begin every ⌈dim/SEARCH_DEPTH⌉·SEARCH_DEPTH elements, rows of atoms bytes of the
-// transposed D8 likewise. Its codes begin every ⌈atoms/SEARCH_COLUMNS⌉·SEARCH_COLUMNS elements, and
-// their number is a multiple of SEARCH_ROWS. The rows of D8 and of its transpose are in groups of 16.
+// The arguments of the search have the symbols of package encode. Rows of dim bytes or floats begin
+// every ⌈dim/SEARCH_DEPTH⌉·SEARCH_DEPTH elements, and rows of the transposed D8 every
+// ⌈atoms/SEARCH_DEPTH⌉·SEARCH_DEPTH bytes. Rows of codes begin every ⌈atoms/SEARCH_COLUMNS⌉·SEARCH_COLUMNS
+// elements. There are a multiple of SEARCH_ROWS rows of codes, and of 16 rows of D8 and of its transpose.
 
 type roundAtoms struct {
 	bytes  pointer[int8]    // D8, atoms × dim
@@ -396,15 +396,15 @@ type polish struct {
 	l1            pointer[float64] // per row: Σ|a|
 	dense         pointer[float32] // rows × atoms, or null
 	used          pointer[int32]   // per atom, if dense isn't null
-	codes         pointer[float32] // the search's
-	factors       pointer[float64] // the search's
+	codes         pointer[float32] // codes of the search
+	factors       pointer[float64] // factors of the search
 	y             pointer[float32] // rows × dim
 	atoms         pointer[float32]
 	iterations    pointer[iteration]
 	stepSize      float64
 	count         int32 // of iterations
 	maxNonzeros   int32
-	gathered      int32 // for how many atoms shared memory has room: all or a multiple of POLISH_BATCH
+	gathered      int32 // number of atoms that fit into shared memory: all, or a multiple of POLISH_BATCH
 	shape         shape
 	nonnegative   bool
 	staged        bool // shared memory has room for the list and residual of a row
@@ -426,18 +426,18 @@ type remember struct {
 var _ [56]byte = [unsafe.Sizeof(remember{})]byte{}
 
 type jacobi struct {
-	atoms             pointer[float32] // D, from the block on, as the next four
+	atoms             pointer[float32] // D, from the block's first atom on, like decoded, products and anchors
 	decoded           pointer[float32] // GD, atoms × dim
 	products          pointer[float32] // B, atoms × dim
 	anchors           pointer[float32] // W, atoms × dim
 	gram              pointer[float32] // G, from the block's first diagonal element on
-	moves             pointer[float32] // BLOCK_ATOMS × dim: of the block
-	lastMoves         pointer[float32] // BLOCK_ATOMS × dim: of the previous block
+	moves             pointer[float32] // BLOCK_ATOMS × dim: moves of the block
+	lastMoves         pointer[float32] // BLOCK_ATOMS × dim: moves of the previous block
 	norm              float64
 	minUsage          float64
 	inverseRelaxation float64
 	anchorWeight      float64
-	shape             shape // of the block and all later atoms, with the pitches of the whole
+	shape             shape // sizes of the block and all later atoms, with the pitches of the whole matrices
 	follows           bool  // there is a previous block
 	_                 [3]byte
 }

@@ -38,7 +38,7 @@ func newBench(t testing.TB) *bench {
 	return &bench{gpu: g, t: t, rng: rand.New(rand.NewPCG(1, 2))}
 }
 
-// begin has the bench work for a test, on its goroutine's thread, until end.
+// begin makes the bench work for a test, on its goroutine's thread, until end.
 func (b *bench) begin(t testing.TB) (end func()) {
 	b.t = t
 	return b.enter()
@@ -47,7 +47,7 @@ func (b *bench) begin(t testing.TB) (end func()) {
 // put returns the address of values in the device's memory.
 func put[T any](b *bench, values []T) pointer[T] { return upload(b.gpu, values) }
 
-// memory returns the address of n bytes: zeros, or NaNs.
+// memory returns the address of n bytes, zeros or NaNs.
 func (b *bench) memory(n int, zeroed bool) pointer[byte] {
 	if zeroed {
 		return put(b, make([]byte, n))
@@ -70,7 +70,7 @@ func readBack[T any](b *bench, p pointer[T], n int) []T {
 // Guards before and after a matrix detect writes outside.
 const guard, guardValue = 64, 12345
 
-// matrix returns the address of padded rows, or of NaNs with padding.
+// matrix returns the address of padded rows. Without values, the rows are NaNs.
 func (b *bench) matrix(values []float32, a array) pointer[float32] {
 	if values == nil {
 		values = pitched(slices.Repeat([]float32{float32(math.NaN())}, a.rows*a.width), a.width, a.pitch)

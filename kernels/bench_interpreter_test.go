@@ -20,14 +20,14 @@ type bench struct {
 	t       testing.TB
 	rng     *rand.Rand
 	kernels map[string]*interpreter.Kernel
-	orders  int // in which each launch runs, each with the same result
+	orders  int // number of orders of threads in which each launch runs; their results must be equal
 
 	maxShared int // dynamic shared memory that a block may have, in bytes
 }
 
 func init() {
 	if !testonly.Full {
-		shapes = shapes[:5] // others take seconds
+		shapes = shapes[:5] // the others take seconds
 	}
 }
 
@@ -59,7 +59,7 @@ var parsed = sync.OnceValues(func() (map[string]*interpreter.Kernel, error) {
 	return all, nil
 })
 
-// begin has the bench work for a test, with an empty memory, until end.
+// begin makes the bench work for a test, with an empty memory, until end.
 func (b *bench) begin(t testing.TB) (end func()) {
 	b.Machine, b.t = interpreter.New(1), t
 	return func() {}
@@ -73,7 +73,7 @@ func put[T any](b *bench, values []T) pointer[T] {
 	return pointer[T](p)
 }
 
-// memory returns the address of n bytes: zeros, or unwritten ones.
+// memory returns the address of n bytes, zeros or unwritten.
 func (b *bench) memory(n int, zeroed bool) pointer[byte] {
 	if zeroed {
 		return put(b, make([]byte, n))

@@ -258,7 +258,7 @@ func (x *executable) translate(in program.Instruction, s *step) (list []instruct
 
 // addReportedSums appends instructions that add the outputs of each run to the sums that readSums returns.
 func (x *executable) addReportedSums() {
-	last := &x.steps[len(x.steps)-1].totals // that are not empty
+	last := &x.steps[len(x.steps)-1].totals // the last totals that are not empty
 	for i := len(x.steps) - 1; i >= 0 && len(*last) == 0 && x.finish == nil; i-- {
 		last = &x.steps[i].totals
 	}

@@ -17,11 +17,11 @@
 // 0.52 Mflop, 21 flops per byte, so 300 TFLOP/s would need 14 TB/s from L2. With many
 // rows L2 is the bottleneck, not the tensor cores.
 //
-// decode_fp16 moves half the bytes. Its tiles have all columns of rows up to 320, 48 × 80 per
+// decode_fp16 moves half the bytes. Its tiles contain all columns of rows up to 320, 48 × 80 per
 // warp, so that codes are read once: 148 flops per byte from L2. A dictionary step has only 33
 // such tiles. So four blocks share a tile (split-K): each reduces over some of the atoms and
-// writes a partial product. 132 blocks fill an H100. The reader of the product adds them, at a
-// cost proportional to the rows.
+// writes a partial product. 132 blocks fill an H100. The kernel that reads the product adds the
+// parts, at a cost proportional to the rows.
 //
 // It runs one block of 8 warps per SM, too few to hide latency, so five stages copy four steps
 // ahead. Only GPUs with shared memory for update_codes run it.

@@ -21,8 +21,8 @@ type GPU struct {
 // first GPU, with TF32. If the GPU can't be used, Trainer, Learner and Encoder return an error that wraps
 // [ErrUnavailable].
 type Device struct {
-	Index     int       // of the GPU, see [GPU]
-	Precision Precision // of the paper's training; "" means tf32
+	Index     int       // index of the GPU; see [GPU]
+	Precision Precision // precision of the paper's training; "" means tf32
 	Memory    int64     // limit of device memory in bytes; 0 means the free memory
 
 	// Compiling, if not nil, is called for each new CUDA context before the driver compiles kernels.
@@ -33,9 +33,9 @@ type Device struct {
 }
 
 // Precision is the precision of the matrix products of the paper's training: fp16, tf32 or fp32. Other computations
-// are in float32, and sums over rows in float64. Encoders and learners have no choice of it. A training that fp16 can't
-// run uses tf32: with a loss other than the squared one, with vectors of more than 320 elements, or on a GPU with less
-// than 163 KB of shared memory per block.
+// are in float32, and sums over rows in float64. Encoders and learners ignore it. Instead of fp16, a training uses tf32
+// if its loss isn't the squared one, if vectors have more than 320 elements, or on a GPU with less than 163 KB of
+// shared memory per block.
 type Precision string
 
 const (

@@ -43,8 +43,8 @@ func TestCompiling(t *testing.T) {
 	}
 }
 
-// listed is a driver with two devices, which nobody may start: the first does not tell its UUID,
-// the second is a slice of a GPU.
+// listed is a driver with two devices on which contexts can't be created. The first device has no UUID, the second
+// is a slice of a GPU.
 const listed = `
 #include <stddef.h>
 #include <string.h>
@@ -63,7 +63,7 @@ int cuCtxCreate_v2(void **context, unsigned flags, int device) { __builtin_trap(
 `
 
 func TestGPUs(t *testing.T) {
-	if os.Getenv("LIST_DEVICES") != "" { // in a process of its own: one loads one driver
+	if os.Getenv("LIST_DEVICES") != "" { // a process of its own, because a process loads only one driver
 		fmt.Println(GPUs())
 		return
 	}

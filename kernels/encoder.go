@@ -30,13 +30,13 @@ type encoder struct {
 	atoms   pointer[float32] // D, K×L
 	rounded roundedAtoms
 	search  searchState
-	codes   pointer[float32]   // batch×K, of a learner; or 0
+	codes   pointer[float32]   // batch×K for a learner, otherwise 0
 	work    pointer[float32]   // batch×nonzeros, rounded up: z of the polish
-	polish  pointer[iteration] // its schedule
-	used    pointer[int32]     // K, of a learner; or 0
+	polish  pointer[iteration] // the iterations of the polish
+	used    pointer[int32]     // K for a learner, otherwise 0
 
-	slot    *encoderSlot   // of the current rows
-	slots   []*encoderSlot // the pending slots first, the oldest of them at index 0
+	slot    *encoderSlot   // slot of the current rows
+	slots   []*encoderSlot // pending slots from the oldest to the latest, then free slots
 	pending int
 }
 
@@ -130,7 +130,7 @@ func (e *encoder) searchKernel() searchKernel { return searchFor(e.widths.dim, e
 
 // searchBytes returns the bytes of [searchState] per row.
 func (w widths) searchBytes(k searchKernel) int64 {
-	each := 8 // of a code, and of an element of a row
+	each := 8 // bytes per code, and per element of a row
 	if k.length == 0 {
 		each = 9
 	}
@@ -161,8 +161,8 @@ func (e *encoder) rowBytes(learns bool) int64 {
 const maxPacked = 256 << 20
 
 // prepare copies the dictionary and allocates device memory for e.batch rows. It reduces e.batch to the number
-// of rows that fit beside the reserved bytes, and returns an error if fewer than minRows fit. If the encoder
-// learns, it stores dense codes on the device, and returns none.
+// of rows that fit beside the reserved bytes, and returns an error if fewer than minRows fit. If learns is set, the
+// encoder stores dense codes on the device and returns no codes.
 func (e *encoder) prepare(minRows int, reserved int64, learns bool) error {
 	g := e.gpu
 	defer g.enter()()

@@ -18,12 +18,12 @@ import (
 	"overcomplete/testonly/encodetest"
 )
 
-// Codes have the bits of the definition up to the polish, which is in float32.
+// Codes have the bits of the definition before the polish, which is in float32.
 func TestEncoder(t *testing.T) {
 	onSchedules(t, func(t *testing.T, next func() bool) {
 		encodetest.Run(t, 1e-5, func(d *model.Dictionary, o encode.Options, workers int) (encode.Encoder, error) {
 			next()
-			return newEncoder(Device{}, d, o, 200/workers) // batches of other sizes instead of workers
+			return newEncoder(Device{}, d, o, 200/workers) // the number of workers determines the batch size
 		})
 	})
 }
@@ -101,7 +101,7 @@ func TestEncoderFaults(t *testing.T) {
 	})
 }
 
-// Every failing allocation is an error, as if another process had allocated the memory meanwhile.
+// A failing allocation is an error, even if the memory was free before: another process may allocate it.
 func TestEncoderAllocations(t *testing.T) {
 	_, d := encodetest.Problem(1, encoderSample.dim, encoderSample.atoms)
 	failed := failEachAllocation(t, func() error {
@@ -119,7 +119,7 @@ func TestEncoderAllocations(t *testing.T) {
 	}
 }
 
-// The numbers of allocations of an encoder without slots, and of a slot.
+// Numbers of allocations: of an encoder without its slots, and of a slot.
 const encoderAllocations, slotAllocations = 16, 9
 
 func TestEncoderRefuses(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"overcomplete/testonly"
 )
 
-// From the second epoch on, dictionary steps are one graph, except for the last step, which has fewer
-// words. The results have the same bits, and the launches are the same, for every schedule.
+// From the second epoch on, one graph runs all dictionary steps except the last step, which has fewer words. The bits
+// of the results and the launches are the same for every schedule.
 func TestGraph(t *testing.T) {
 	const words, epochs = 100, 4
 	for i, schedule := range schedules {
@@ -108,8 +108,8 @@ func TestGraphBatches(t *testing.T) {
 	}
 }
 
-// If a capture fails, launches continue without a graph. If a launch itself fails, it is an error. In both cases
-// the stream remains usable.
+// If a capture fails, launches continue without a graph. If a launch itself fails, repeat reports an error. In both
+// cases the stream remains usable.
 func TestCaptureFails(t *testing.T) {
 	if !emulated {
 		t.Skip("needs the emulated driver")
@@ -152,7 +152,7 @@ func TestCaptureFails(t *testing.T) {
 				if b.gpu.err == nil || !regexp.MustCompile(`^kernels: `+tt.want+`$`).MatchString(b.gpu.err.Error()) || calls != 3 {
 					t.Errorf("%d calls, error %v, want %s", calls, b.gpu.err, tt.want)
 				}
-			case b.gpu.err != nil || calls != 5 || b.gpu.cache.graph != nil: // one of them is the capture
+			case b.gpu.err != nil || calls != 5 || b.gpu.cache.graph != nil: // one of the calls is the capture
 				t.Errorf("%d calls, error %v, graph %v", calls, b.gpu.err, b.gpu.cache.graph)
 			}
 			b.gpu.err = nil

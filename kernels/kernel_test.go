@@ -28,7 +28,7 @@ import (
 type array struct {
 	data               pointer[float32]
 	rows, width, pitch int
-	scale              float64 // of halves, 0 for floats
+	scale              float64 // scale of halves; 0 for floats
 }
 
 // array puts rows into the device's memory; nil stands for numbers that the kernel must overwrite. Padding is zero, as
@@ -37,7 +37,7 @@ func (b *bench) array(values []float32, rows, width int) array {
 	return b.pitched(values, rows, width, 4)
 }
 
-// pitched is array with rows that begin a multiple of some elements apart.
+// pitched is like array, but the pitch is a multiple of unit elements.
 func (b *bench) pitched(values []float32, rows, width, unit int) array {
 	a := array{rows: rows, width: width, pitch: roundUp(width, unit)}
 	if values != nil {
@@ -68,13 +68,12 @@ func (b *bench) read(a array) []float32 {
 	return rows
 }
 
-// packed is the matrix of floats that holds two halves each.
+// packed returns a matrix of halves as a matrix of floats: each float holds two halves.
 func (a array) packed() array {
 	return array{data: a.data, rows: a.rows, width: a.pitch / 2, pitch: a.pitch / 2}
 }
 
-// halves puts rows, scaled, into the device's memory as halves. If they are nil, what is there
-// must be overwritten.
+// halves puts rows into the device's memory as scaled halves; nil stands for numbers that the kernel must overwrite.
 func (b *bench) halves(values []float32, rows, width int, scale float64) array {
 	a := array{rows: rows, width: width, pitch: roundUp(width, 8), scale: scale}
 	packed := make([]float32, rows*a.pitch/2)
@@ -94,7 +93,7 @@ func (b *bench) halves(values []float32, rows, width int, scale float64) array {
 	return a
 }
 
-// stored puts rows into the device's memory as a precision has them: halves, scaled, or floats.
+// stored puts rows into the device's memory in the format of a precision: scaled halves, or floats.
 func (b *bench) stored(p Precision, values []float32, rows, width int, scale float64) array {
 	if p == fp16 {
 		return b.halves(values, rows, width, scale)
@@ -110,7 +109,7 @@ func widthsOf(p Precision, atoms, dim int) widths {
 	return newWidths(atoms, dim)
 }
 
-// unitOf returns the alignment of the pitches of these matrices in elements.
+// unitOf returns the divisor of the pitches of these matrices, in elements.
 func unitOf(p Precision) int { return widthsOf(p, 1, 1).dimPitch }
 
 // toHalf rounds to a half.
@@ -119,7 +118,7 @@ func toHalf(x float32) half { return half{float32s.ToFloat16(x)} }
 // fromHalf widens a half.
 func fromHalf(h half) float32 { return float32s.FromFloat16(h.bits) }
 
-// rounded are values as halves hold them, scaled.
+// rounded returns the values after conversion to scaled halves and back.
 func rounded(values []float32, scale float64) []float32 {
 	all := make([]float32, len(values))
 	for i, v := range values {
@@ -159,25 +158,23 @@ func few(l launch) launch {
 	return l
 }
 
-// shapes of products: below, at and beyond the tiles' sizes, and nothing that
-// divides them.
+// shapes are shapes of products: smaller and larger than a tile, exactly a tile, and sizes that no tile
+// divides.
 var shapes = [][3]int{
 	{1, 1, 1}, {1, 12, 4}, {3, 5, 2}, {129, 130, 33}, {33, 7, 300}, {128, 64, 64}, {128, 128, 32}, {5, 300, 70}, {200, 37, 131},
 }
 
 // tolerance bounds the error of a sum of products, relative to the sum of their
-// magnitudes. TF32 rounds each factor by 2⁻¹¹ of it at most, and adding up loses
-// a little more; with factors in two parts about 2⁻²² is left, and float32 sums
-// of a few hundred terms.
-//
-// Halves have as many bits as TF32 factors.
+// magnitudes. TF32 and float16 round each factor by up to 2⁻¹¹ of it, and the sum
+// loses a little more. Factors of two TF32 parts lose about 2⁻²², and float32 sums
+// of a few hundred terms lose more.
 var tolerance = map[Precision]float64{fp16: 1.02 / 1024, tf32: 1.02 / 1024, fp32: 3e-6}
 
-// squaresTolerance bounds the error of products of squares of float16 factors. The squares are rounded to bfloat16,
-// by 2⁻⁸, and their factors by 2⁻¹¹, which counts twice.
+// squaresTolerance bounds the error of products of squares of float16 factors. Rounding to bfloat16 changes a square by
+// up to 2⁻⁸. Rounding to float16 changes a factor by up to 2⁻¹¹, and its square by twice as much.
 const squaresTolerance = 2*(1./256+2./2048) + 1e-4
 
-// expect compares sums of products.
+// expect compares sums of products with the expected sums.
 func (b *bench) expect(what string, got []float32, want, magnitude []float64, tolerance float64) {
 	b.t.Helper()
 	for i := range want {
@@ -187,7 +184,7 @@ func (b *bench) expect(what string, got []float32, want, magnitude []float64, to
 	}
 }
 
-// multiply is Σ_k left(i, k)·right(k, j) and the same of magnitudes, in float64.
+// multiply returns Σ_k left(i, k)·right(k, j) and Σ_k |left(i, k)·right(k, j)|, in float64.
 func multiply(rows, columns, depth int, left, right func(i, k int) float32) (sum, magnitude []float64) {
 	sum, magnitude = make([]float64, rows*columns), make([]float64, rows*columns)
 	for i := range rows {
@@ -208,12 +205,12 @@ func multiply(rows, columns, depth int, left, right func(i, k int) float32) (sum
 func TestKernels(t *testing.T) {
 	products, rows := []Precision{fp16, tf32, fp32}, []Precision{fp16, fp32}
 	codes := [][3]int{{1, 1}, {3, 5}, {10, 128}, {33, 129}, {20, 515}}
-	b := newBench(t) // one for all: a GPU takes a good part of a second to start
+	b := newBench(t) // one for all kernels, because a GPU takes most of a second to start
 	for _, k := range []struct {
 		name       string
-		precisions []Precision // of the kernel's factors or codes
+		precisions []Precision // precisions of the kernel's factors or codes
 		check      func(b *bench, p Precision, words, atoms, dim int)
-		sizes      [][3]int // as the check names them
+		sizes      [][3]int // arguments of check
 	}{
 		{"decode", products, checkDecode, shapes},
 		{"accumulate", products[1:], checkAccumulate, shapes},
@@ -242,7 +239,7 @@ func TestKernels(t *testing.T) {
 			for _, s := range k.sizes {
 				t.Run(fmt.Sprintf("%s/%s %d", k.name, p, s), func(t *testing.T) {
 					defer b.begin(t)()
-					b.rng = rand.New(rand.NewPCG(1, 2)) // for the same numbers in any sample of the cases
+					b.rng = rand.New(rand.NewPCG(1, 2)) // the numbers don't depend on the cases that run
 					k.check(b, p, s[0], s[1], s[2])
 				})
 			}
@@ -250,7 +247,7 @@ func TestKernels(t *testing.T) {
 	}
 }
 
-// checkDecode checks one product and, with halves, several that are its shares, each of some of the atoms.
+// checkDecode checks a product and, with halves, also its shares: products with some of the atoms each.
 func checkDecode(b *bench, precision Precision, rows, atoms, dim int) {
 	const scale, atomScale = 64, 0.125
 	codes, d := b.codes(rows, atoms), b.normal(atoms*dim, 0)
@@ -260,7 +257,7 @@ func checkDecode(b *bench, precision Precision, rows, atoms, dim int) {
 		return multiply(rows, dim, last-first,
 			func(i, k int) float32 { return codes[i*atoms+first+k] }, func(k, j int) float32 { return d[(first+k)*dim+j] })
 	}
-	_, magnitude := product(0, atoms) // of a share alone it could be of a code that as a half has few bits
+	_, magnitude := product(0, atoms) // of all atoms, because a share may have only codes of few bits as halves
 	for _, shares := range []int{1, 3, 8} {
 		if precision != fp16 && shares > 1 {
 			break
@@ -301,7 +298,7 @@ func checkAccumulate(b *bench, precision Precision, rows, atoms, dim int) {
 	b.expect("product of squares", b.read(squares), want, magnitude, tolerance[precision])
 }
 
-// checkUpdate checks AdaGrad's sums and steps, in the product's kernel.
+// checkUpdate checks the sums and steps of AdaGrad, which the kernel of the product computes.
 func checkUpdate(b *bench, precision Precision, rows, atoms, dim int) {
 	const scale, residualScale, stepScale, epsilon = 64, 0.125, 32, 1e-30
 	c := [5]float64{4, -0.3, 0.02, 0.4, -2}
@@ -309,7 +306,7 @@ func checkUpdate(b *bench, precision Precision, rows, atoms, dim int) {
 	for i := range h {
 		h[i] *= h[i]
 	}
-	for i := 1; i < atoms; i += 5 { // that nothing is added to, and H stays 0
+	for i := 1; i < atoms; i += 5 { // H of these atoms stays 0
 		for j := range rows {
 			codes[j*atoms+i] = 0
 		}
@@ -338,7 +335,7 @@ func checkUpdate(b *bench, precision Precision, rows, atoms, dim int) {
 	}
 	gotH := b.read(squares)
 	b.expect("H", gotH, wantH, sizeH, squaresTolerance)
-	// Steps are computed from the H that was written, and their float16 copies from the steps written.
+	// The expected steps follow from the H that the kernel wrote, and their float16 copies from the written steps.
 	got, gotHalves := b.read(steps), b.read(halves)
 	for i := range got {
 		root := math.Sqrt(float64(gotH[i]) + epsilon)
@@ -353,7 +350,7 @@ func checkUpdate(b *bench, precision Precision, rows, atoms, dim int) {
 	}
 }
 
-// averaging holds the arguments of correlate, for a loss of −2 and 4 per product of 1.
+// averaging holds the arguments of correlate. The gradient is −2 and the square 4 per product of 1.
 type averaging struct {
 	r, d, g, q      []float32
 	threshold, rate float64
@@ -364,7 +361,7 @@ func checkCorrelate(b *bench, precision Precision, rows, atoms, dim int) {
 	a := averaging{rate: 0.05}
 	for _, a.nonnegative = range []bool{false, true} {
 		a.r, a.d = b.normal(rows*dim, 0), b.normal(atoms*dim, 0)
-		for i := 4; i < rows; i += 5 { // Q stays 0 where it is
+		for i := 4; i < rows; i += 5 { // products are 0, and Q stays 0 where it is 0
 			clear(a.r[i*dim : (i+1)*dim])
 		}
 		b.drawSums(&a, rows, atoms)
@@ -392,8 +389,8 @@ func (b *bench) drawSums(a *averaging, rows, atoms int) {
 	}
 }
 
-// expectAverages checks new codes, S and Q, given the product p and the sums of the magnitudes of its terms.
-// codeScale is the scale of float16 codes, or 0.
+// expectAverages checks new codes, S and Q, given the products p and the sums of the magnitudes of their terms.
+// codeScale is the scale of float16 codes; 0 for float32.
 func (b *bench) expectAverages(a averaging, codes, newG, newQ []float32, p, magnitude []float64, tolerance, codeScale float64) {
 	b.t.Helper()
 	wantG, wantQ := make([]float64, len(p)), make([]float64, len(p))
@@ -405,7 +402,7 @@ func (b *bench) expectAverages(a averaging, codes, newG, newQ []float32, p, magn
 	b.expect("S", newG, wantG, sizeG, tolerance)
 	b.expect("Q", newQ, wantQ, sizeQ, tolerance)
 
-	// The codes belong to the very S and Q that were written.
+	// The expected codes follow from the S and Q that the kernel wrote.
 	shrinkage := graph.Shrinkage{Lambda: a.threshold, Rate: a.rate}
 	zeros := 0
 	for i, got := range codes {
@@ -413,7 +410,7 @@ func (b *bench) expectAverages(a averaging, codes, newG, newQ []float32, p, magn
 		if a.nonnegative {
 			want = max(want, 0)
 		}
-		// |S| − threshold is rounded to float32 where it may be small.
+		// The second term is for the rounding of |S| − threshold, which may be small.
 		tolerance := 1e-6*math.Abs(want) + 1e-6*a.rate*math.Abs(float64(newG[i]))/math.Sqrt(float64(newQ[i])+graph.Epsilon)
 		if codeScale > 0 {
 			want = max(-65504/codeScale, min(want, 65504/codeScale))
@@ -434,7 +431,7 @@ func (b *bench) expectAverages(a averaging, codes, newG, newQ []float32, p, magn
 // checkUpdateCodes compares the code step with its formulas.
 func checkUpdateCodes(b *bench, _ Precision, rows, atoms, dim int) {
 	const codeScale, atomScale, residualScale = 1 << 9, 0.125, 32
-	const product, sum = residualScale * atomScale, 3e-6 // the latter is the error of float32 sums of a product
+	const product, sum = residualScale * atomScale, 3e-6 // sum is the error of a product's float32 sum
 	a := averaging{rate: 0.05}
 	for _, a.nonnegative = range []bool{false, true} {
 		old, x := b.codes(rows, atoms), b.normal(rows*dim, 0)
@@ -448,13 +445,13 @@ func checkUpdateCodes(b *bench, _ Precision, rows, atoms, dim int) {
 		}
 		codes := b.halves(old, rows, atoms, codeScale)
 		decoded, decodedSize := decode(b.read(codes))
-		for i := 4; i < rows; i += 5 { // no residual, except for rounding
+		for i := 4; i < rows; i += 5 { // the residual is 0, except for rounding
 			for j := i * dim; j < (i+1)*dim; j++ {
 				x[j] = float32(decoded[j])
 			}
 		}
 		b.drawSums(&a, rows, atoms)
-		for i := 3; i < rows; i += 5 { // long vectors, whose new codes decode to shorter ones
+		for i := 3; i < rows; i += 5 { // long vectors; their new codes decode to shorter vectors
 			for j := i * dim; j < (i+1)*dim; j++ {
 				x[j] *= 20
 			}
@@ -529,7 +526,7 @@ func checkSearch(name string) func(b *bench, _ Precision, rows, atoms, dim int) 
 	}
 	return func(b *bench, _ Precision, rows, atoms, dim int) {
 		with := kernel
-		if with.shared() > b.maxShared { // then this GPU runs another one; the interpreter runs all
+		if with.shared() > b.maxShared { // this GPU runs another kernel; the interpreter runs all of them
 			with = searchFor(dim, b.maxShared)
 		}
 		checkSearchWith(b, with, rows, atoms, dim)
@@ -552,7 +549,7 @@ func TestSearchKernels(t *testing.T) {
 }
 
 func checkSearchWith(b *bench, kernel searchKernel, words, atoms, dim int) {
-	const steps = 8 // atoms enter in steps 0, 3 and 6, and don't in the last one
+	const steps = 8 // atoms enter in steps 0, 3 and 6, but not in the last step
 	d := &model.Dictionary{Dim: dim, Atoms: b.normal(atoms*dim, 0)}
 	y := b.normal(words*dim, 0)
 	scale := func(x []float32, factor float64) {
@@ -565,7 +562,7 @@ func checkSearchWith(b *bench, kernel searchKernel, words, atoms, dim int) {
 	}
 	for i := range words {
 		row := y[i*dim:][:dim]
-		if scale(row, []float64{1, 0, 1e-20, 1e20, 1e-40, 5, 1e36}[i%7]); i%3 == 2 { // with few numbers, which has other units
+		if scale(row, []float64{1, 0, 1e-20, 1e20, 1e-40, 5, 1e36}[i%7]); i%3 == 2 { // few numbers that aren't 0: the units of such a row differ
 			for j := range row {
 				if j%97 != 5*i%97 {
 					row[j] = 0
@@ -619,7 +616,7 @@ func codePlace(w widths, row, atom int) int {
 	return row/searchRows*searchRows*2*w.searchPitch() + (atom/searchAtoms*2*searchRows+row%searchRows)*searchAtoms + atom%searchAtoms
 }
 
-// checkPolish compares with the formulas in float64, on codes with ties, zeros and few nonzeros.
+// checkPolish compares the polish with the formulas in float64, for codes with ties, zeros and few nonzeros.
 func checkPolish(b *bench, _ Precision, rows, atoms, dim int) {
 	d, y, w := b.normal(atoms*dim, 0), b.normal(rows*dim, 0), newWidths(atoms, dim)
 	s, err := backend.StepSize(&model.Dictionary{Dim: dim, Atoms: d})
@@ -640,7 +637,7 @@ func checkPolish(b *bench, _ Precision, rows, atoms, dim int) {
 			}
 		}
 	}
-	laid := slices.Repeat([]float32{7}, roundUp(rows, searchRows)*2*w.searchPitch()) // what a search leaves beyond the atoms doesn't count
+	laid := slices.Repeat([]float32{7}, roundUp(rows, searchRows)*2*w.searchPitch()) // the polish must ignore numbers beyond the atoms
 	for i, v := range values {
 		laid[codePlace(w, i/atoms, i%atoms)] = v
 	}
@@ -652,8 +649,8 @@ func checkPolish(b *bench, _ Precision, rows, atoms, dim int) {
 			maxShared           int
 		}{
 			{false, true, b.maxShared},
-			{true, false, polishShared}, // global memory has the state of a row
-			{false, false, polishShared + state + 4*w.dimPitch*min(most, 3*polishBatch/2)}, // and atoms beyond the first batch
+			{true, false, polishShared}, // the state of a row is in global memory
+			{false, false, polishShared + state + 4*w.dimPitch*min(most, 3*polishBatch/2)}, // only the state and the first batch of atoms fit into shared memory
 		} {
 			o := encode.Options{Nonzeros: most, Nonnegative: c.nonnegative}
 			lists, losses := rows*most, zeros[float64](b, rows)
@@ -712,14 +709,14 @@ func checkPolish(b *bench, _ Precision, rows, atoms, dim int) {
 func checkRemember(b *bench, precision Precision, words, atoms, dim int) {
 	for _, c := range []struct {
 		keep      float64
-		symmetric bool // of codes with themselves: half is computed, all is written
+		symmetric bool // product of codes with themselves: the kernel computes half of it and writes all
 	}{{0, false}, {0.75, false}, {0.5, true}} {
 		if c.symmetric {
 			dim = atoms
 		}
 		a, r, s := b.codes(words, atoms), b.normal(words*dim, 0), b.normal(atoms*dim, 0)
 		codes, rows := b.array(a, words, atoms), b.array(r, words, dim)
-		if c.keep == 0 { // what was there before does not matter
+		if c.keep == 0 { // the kernel must ignore the old sums
 			s[0] = float32(math.NaN())
 		}
 		if c.symmetric {
@@ -746,8 +743,8 @@ func checkRemember(b *bench, precision Precision, words, atoms, dim int) {
 	}
 }
 
-// checkJacobi compares the new atoms of a block with the tape machine's, except those that are not used, or whose new
-// direction is none. It compares the rows of P of the atoms after the block with sums. The number of rows includes both.
+// checkJacobi compares the new atoms of a block with the tape machine's. Atoms that are not used, or that have no new
+// direction, must stay. It compares the rows of P of later atoms with sums. rows counts the block and later atoms.
 func checkJacobi(b *bench, _ Precision, rows, dim, _ int) {
 	const norm, pull, first = 2.5, 0.75, blockAtoms // the first block is the previous one
 	atoms, all := min(rows, blockAtoms), first+rows
@@ -760,8 +757,8 @@ func checkJacobi(b *bench, _ Precision, rows, dim, _ int) {
 			for j := range i {
 				*at(i, j) = *at(j, i)
 			}
-			*at(i, i) = 0.5 + 4*b.rng.Float32() // less than the others together, or more
-			switch stays[i] = i > 0; i % 9 {    // prime to the rows of a thread block
+			*at(i, i) = 0.5 + 4*b.rng.Float32() // less or more than the sum of the others
+			switch stays[i] = i > 0; i % 9 {    // 9 is coprime to the rows of a thread block
 			case 2:
 				*at(i, i) = 0.9e-8
 			case 3:
@@ -774,7 +771,7 @@ func checkJacobi(b *bench, _ Precision, rows, dim, _ int) {
 			case 4:
 				*at(i, i) = float32(math.NaN())
 			case 5:
-				decoded[i*dim] = 1e38 // u overflows, if not its square
+				decoded[i*dim] = 1e38 // the square of u overflows, or u itself
 			case 6: // little use
 				*at(i, i), stays[i] = 1.1e-8, false
 			default:
@@ -790,7 +787,7 @@ func checkJacobi(b *bench, _ Precision, rows, dim, _ int) {
 			norm: norm, minUsage: graph.LeastUse, inverseRelaxation: 1 / graph.Relaxation, anchorWeight: pull, shape: shape, follows: follows,
 		}.launch())
 
-		// The rows of P after the moves of the previous block.
+		// p is P after the moves of the previous block.
 		p, magnitude := encodetest.Widen(decoded), make([]float64, rows*dim)
 		if follows {
 			p, magnitude = multiply(rows, dim, first, func(i, k int) float32 { return g[(first+i)*all+k] }, func(k, j int) float32 { return last[k*dim+j] })
@@ -806,7 +803,7 @@ func checkJacobi(b *bench, _ Precision, rows, dim, _ int) {
 			}
 		}
 
-		// The formula's B is the part of a row's products that the block's atoms have to give: B − (GD − G of the block · D).
+		// The formula needs B without the parts of other atoms: B − GD, plus the block's G times its D.
 		blockG, blockB := make([]float64, 0, atoms*atoms), make([]float64, atoms*dim)
 		for i := range atoms {
 			blockG = append(blockG, encodetest.Widen(g[(first+i)*all+first:][:atoms])...)
@@ -835,7 +832,7 @@ func checkJacobi(b *bench, _ Precision, rows, dim, _ int) {
 			if i < atoms*dim {
 				move = float64(gotMoves[i])
 				if !stays[i/dim] {
-					want, tolerance = out["D"][i], 2e-6*norm // a few roundings of numbers up to four times as large as u
+					want, tolerance = out["D"][i], 2e-6*norm // a few roundings of numbers up to four times the size of u
 				}
 			}
 			if !(math.Abs(float64(gotAtoms[i])-want) <= tolerance) || !(math.Abs(move-want+float64(d[i])) <= tolerance) {
@@ -851,7 +848,7 @@ func checkGather(b *bench, _ Precision, words, dim, _ int) {
 	rows := b.normal(all*dim, 0)
 	index, want := make([]int32, words), make([]float32, 0, words*dim)
 	for i := range index {
-		index[i] = int32(b.rng.IntN(all)) // some twice
+		index[i] = int32(b.rng.IntN(all)) // some indices repeat
 		want = append(want, rows[int(index[i])*dim:][:dim]...)
 	}
 	batch, of := b.array(nil, words, dim), b.array(rows, all, dim)
@@ -861,7 +858,7 @@ func checkGather(b *bench, _ Precision, words, dim, _ int) {
 	}
 }
 
-// checkPower compares with iterations of v ← Mv/‖Mv‖ in float64, with a matrix M = AᵀA.
+// checkPower compares power with iterations of v ← Mv/‖Mv‖ in float64, for a matrix M = AᵀA.
 func checkPower(b *bench, _ Precision, dim, _, _ int) {
 	a, start := b.normal(dim*dim, 0), b.normal(dim, 0)
 	products, _ := multiply(dim, dim, dim, func(i, k int) float32 { return a[k*dim+i] }, func(k, j int) float32 { return a[k*dim+j] })
@@ -974,7 +971,7 @@ func checkBody(b *bench, _ Precision, rows, width, _ int) {
 	}
 }
 
-// checkBodyHalves checks halves of a scaled row. Numbers beyond their range become its end.
+// checkBodyHalves checks the halves of a scaled row. Numbers outside the range of halves are clamped.
 func checkBodyHalves(b *bench, _ Precision, rows, width, _ int) {
 	const scale = 0.25
 	x := b.normal(rows*width, 0.2)
@@ -993,8 +990,8 @@ func checkBodyHalves(b *bench, _ Precision, rows, width, _ int) {
 	}
 }
 
-// body launches the row machine with a program, and returns what rows store under
-// numbers below stored, row after row for each number.
+// body launches the row machine with a program. It returns the row numbers 0 to stored − 1, each with one value per
+// row.
 func (b *bench) body(program []instruction, places []place, numbers []float64, stored int, k body) []float64 {
 	k.program, k.places, k.numbers = put(b, program), put(b, places), put(b, numbers)
 	k.instructions, k.numberCount = int32(len(program)), int32(len(numbers))
@@ -1006,19 +1003,18 @@ func (b *bench) body(program []instruction, places []place, numbers []float64, s
 func checkBodyNumbers(b *bench, _ Precision, rows, width, count int) {
 	x, y := b.normal(rows*width, 0), b.normal(rows*width, 0)
 	a, other := b.array(x, rows, width), b.array(y, rows, width)
-	// Number 1 is a constant, 2 the sum of the row, 3 the result, the others are as they
-	// were.
+	// Number 1 is a constant, number 2 the sum of the row, and number 3 the result. The others stay as they were.
 	for o := opAdd; o <= opRatio; o++ {
 		f := numberOps[o]
 		for _, constant := range []float64{0, 2, -2, 100} {
 			numbers := []float64{0, constant, 1, -1}
 			program := []instruction{
 				{op: opRowSum, dst: 3, a: 0}, {op: opStore, dst: 0, a: 3},
-				{op: opMulVN, dst: 1, a: 0, b: 2}, // a copy in scratch; its number is replaced at once
+				{op: opMulVN, dst: 1, a: 0, b: 2}, // a copy in scratch; the next instruction replaces number 2
 				{op: opRowSum, dst: 2, a: 1}, {o, 3, 2, 1}, {op: opStore, dst: 2, a: 2}, {op: opStore, dst: 3, a: 3},
-				{op: opMulVN, dst: 1, a: 0, b: 3}, // it is replaced at once, and then read by all
+				{op: opMulVN, dst: 1, a: 0, b: 3}, // a dot product replaces number 3 at once, and then all threads read it
 				{op: opRowDot, dst: 3, a: 0, b: 2}, {op: opAddVN, dst: 1, a: 0, b: 3}, {op: opStore, dst: 1, a: 3},
-				{op: opAdd, dst: 1, a: 1, b: 2}, // a row's own copy: the next row must not see it
+				{op: opAdd, dst: 1, a: 1, b: 2}, // changes only the row's copy of number 1: the next row must not see it
 				{op: opAddVN, dst: 1, a: 0, b: 1},
 			}
 			for i := 4; i < count; i++ {
@@ -1160,7 +1156,7 @@ func checkFinishAndPackCodes(b *bench, precision Precision, rows, atoms, _ int) 
 		if got := readBack(b, used, atoms); !slices.Equal(got, wantUsed) {
 			b.t.Errorf("used dimensions %v, want %v", got, wantUsed)
 		}
-		// One number more than there are, as a guard.
+		// The last element is a guard.
 		packedIndex, packedValue := zeros[int32](b, len(packed)+1), zeros[float32](b, len(packed)+1)
 		b.run(few(packCodes{
 			codes: pointer[byte](codes.data), starts: put(b, start), index: packedIndex, value: packedValue, scale: scale, shape: shape,

@@ -49,7 +49,7 @@ func (k decode) launch(p Precision) launch {
 	return launch{"decode_" + string(p), unsafe.Pointer(&k), decodeTile.grid(k.shape.rows, k.shape.dimPitch)}
 }
 
-// launch has k.shares blocks share a tile, or one.
+// launch lets k.shares blocks share a tile; 0 means one block.
 func (k decodeHalf) launch() launch {
 	k.shares = max(1, k.shares)
 	g := halfDecodeTile.grid(k.shape.rows, k.shape.dimPitch)
@@ -89,10 +89,10 @@ func (k search) launch(with searchKernel) launch {
 	return launch{with.name, unsafe.Pointer(&k), grid{divide(int(k.shape.rows), searchRows), 1, threads, shared}}
 }
 
-// launch assigns shared memory to the state of a row, then to as many of its atoms as fit; if two thirds of these fit
-// into half of it, to those, so that an SM has two blocks.
+// launch assigns shared memory to the state of a row, and then to as many of the row's atoms as fit. If half of the
+// memory holds at least two thirds of these atoms, the block uses only this half, so that an SM runs two blocks.
 func (k polish) launch(maxShared int) launch {
-	const reserved = 1 << 10 // by the driver, for each block
+	const reserved = 1 << 10 // bytes that the driver reserves per block
 	shared, most, atom := polishShared, int(k.maxNonzeros), 4*int(k.shape.dimPitch)
 	if staged := shared + 3*4*roundUp(most, polishBatch) + atom; staged <= maxShared {
 		fit := func(shared int) int {

@@ -9,8 +9,8 @@
 // Before the next mini-batch, FISTA's step size needs ‖D‖₂²: remember computes DᵀD, and
 // power its largest eigenvalue.
 //
-// The update of a block depends on the updates of the blocks before it, and the atoms of a
-// block only on those. G is symmetric, so its rows serve as columns.
+// The update of a block depends on the updates of the blocks before it, but the updates of a
+// block's atoms don't depend on each other. G is symmetric, so its rows serve as columns.
 #include "product.cuh"
 
 // remember: sums[atoms × dim] = decay·sums + codesᵀ · rows
@@ -45,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) remember(Rememb
         for (int j = 0; j < P::ACROSS; j++)
             if (row < s.atoms && column + 8 * j < s.dim_pitch) {
                 float2* at = reinterpret_cast<float2*>(args.sums + static_cast<size_t>(row) * s.dim_pitch + column + 8 * j);
-                float2 sum = decay == 0 ? make_float2(0, 0) : *at; // ignores a NaN
+                float2 sum = decay == 0 ? make_float2(0, 0) : *at; // 0 even if the old sum is NaN
                 sum.x = fmaf(decay, sum.x, p.sums[i][j][2 * half]);
                 sum.y = fmaf(decay, sum.y, p.sums[i][j][2 * half + 1]);
                 *at = sum;
@@ -58,9 +58,9 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) remember(Rememb
     });
 }
 
-// jacobi updates a block of atoms by graph.Learn, all from the same P = GD. Its rows belong to
-// the atoms of the block and to all later atoms. First it adds the moves of the previous block, if
-// there is one, to each row p of P, with the row g of G:
+// jacobi updates a block of atoms by graph.Learn, all from the same P = GD. It processes the rows of
+// the block's atoms and of all later atoms. First it adds the moves of the previous block, if there
+// is one, to each row p of P, with the row g of G:
 //
 //     p += Σ_j g_j·move_j, over the atoms j of the previous block
 //
@@ -94,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(JACOBI_THREADS, 2) jacobi(Jacobi ar
     const float inverse_relaxation = float_once(args.inverse_relaxation);
     const float4 zero = make_float4(0, 0, 0, 0);
     // Loops over rows load before they compute, so that their loads overlap.
-    long long at[ROWS]; // past the end, the last row again
+    long long at[ROWS]; // rows past the end repeat the last row
     const float* gram[ROWS];
     float g[ROWS], h[ROWS], size[ROWS], scale[ROWS], squares[ROWS] = {};
     UNROLL
@@ -117,7 +117,7 @@ extern "C" __global__ void __launch_bounds__(JACOBI_THREADS, 2) jacobi(Jacobi ar
     }
     UNROLL_BY(1)
     for (int i = 4 * threadIdx.x; i < s.dim_pitch; i += step) {
-        float4 p[ROWS], others[ROWS]; // the sum p, or p − b; and u's other summands
+        float4 p[ROWS], others[ROWS]; // p, then p − b; the other summands of u
         UNROLL
         for (int r = 0; r < ROWS; r++) {
             p[r] = load(args.decoded + at[r] + i);
@@ -193,7 +193,7 @@ extern "C" __global__ void __launch_bounds__(JACOBI_THREADS, 2) jacobi(Jacobi ar
 
 // power computes the largest eigenvalue of a positive semidefinite matrix[dim × dim] by power
 // iteration. It starts from the unit vector in vector and stores the last iterate, rounded,
-// there. It stops when the eigenvalue grows by at most tolerance, relative, or after
+// there. It stops when the relative growth of the eigenvalue is at most tolerance, or after
 // max_iterations. It uses one block.
 //
 // Lower bound: 4·dim² bytes. Each iteration reads the matrix: 300 × 300 are 360 KB, 3 µs at the
@@ -215,7 +215,7 @@ extern "C" __global__ void __launch_bounds__(POWER_THREADS, 1) power(Power args)
             double parts[TOGETHER] = {}, dots[TOGETHER], own[TOGETHER]; // parts: the lane's partial sums
             const float* rows[TOGETHER];
             UNROLL
-            for (int r = 0; r < TOGETHER; r++) // past the end, the last row again
+            for (int r = 0; r < TOGETHER; r++) // rows past the end repeat the last row
                 rows[r] = args.matrix + static_cast<size_t>(min(first + r * WARPS, args.dim - 1)) * args.dim_pitch;
             UNROLL_BY(2)
             for (int i = lane; i < args.dim; i += WARP) {

@@ -27,7 +27,7 @@ type learner struct {
 	gpu     *gpu      // the encoder's
 	widths  widths    // the encoder's
 	rows    []float32 // X, V×L
-	norm    float64   // of an updated atom
+	norm    float64   // norm of updated atoms
 
 	gram, products stateMatrix // G, K×K, and B, K×L, of [backend.Learner]
 	direction      stateMatrix // 1×L: the leading eigenvector of DᵀD, approximately
@@ -81,7 +81,7 @@ func (l *learner) Close() error { return l.gpu.Close() }
 // sumCount is the number of sums over rows: losses, nonzeros and Σ|a|.
 const sumCount = 3
 
-// bytes returns the device memory of the learner in bytes, except its encoder's and the resident rows'.
+// bytes returns the bytes of the learner's device memory, without its encoder and the resident rows.
 func (l *learner) bytes() int64 {
 	k, dim, codePitch, dimPitch := int64(l.widths.atoms), int64(l.widths.dim), int64(l.widths.codePitch), int64(l.widths.dimPitch)
 	return 4*k*(codePitch+3*dimPitch) + 4*(2*blockAtoms+dim)*dimPitch + 4*dim + 8*(2*dim+1) +

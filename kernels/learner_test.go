@@ -41,8 +41,7 @@ func testLearner(t *testing.T, next func() (hostRows bool)) {
 	})
 }
 
-// learnerSample is a problem of three blocks of atoms and two batches, each of more rows than
-// go at a time.
+// learnerSample is a problem of five blocks of atoms and two batches. The encoder splits each batch.
 var learnerSample = struct{ rows, dim, atoms, batch int }{60, 21, 150, 16}
 
 // learnedSample holds all results of learning.
@@ -53,8 +52,8 @@ type learnedSample struct {
 	resident    bool
 }
 
-// learnSample learns from the sample, whose last row is repeated to n rows. With hostRows the learner reads
-// its rows from the host, even if they fit on the device.
+// learnSample learns from the sample, with its last row repeated until there are n rows. With hostRows the learner
+// reads its rows from the host, even if they fit on the device.
 func learnSample(n int, hostRows bool) (r learnedSample, err error) {
 	s := learnerSample
 	x, d := encodetest.Problem(s.rows, s.dim, s.atoms)
@@ -96,9 +95,9 @@ func sampleRows() (rows []int32) {
 	return rows
 }
 
-// The learner learns the same bits on every schedule of the emulated driver and in any memory, from rows on
-// the device and on the host. If all rows don't fit on the device, they come from the host; if a batch
-// doesn't, there is no learning.
+// The results have the same bits for every schedule of the emulated driver, for every amount of memory, and for rows on
+// the device or on the host. If not all rows fit on the device, the learner reads them from the host. If a batch
+// doesn't fit, learning fails.
 func TestLearnerKeepsBits(t *testing.T) {
 	want, err := learnSample(learnerSample.rows, false)
 	testonly.Must(t, err)
@@ -126,7 +125,7 @@ func TestLearnerKeepsBits(t *testing.T) {
 	for _, seed := range []string{"2", "3"} {
 		learned("EMULATED_SEED", seed, learnerSample.rows, seed == "3", seed != "3")
 	}
-	const many = 50_000 // 4.8 MB, more than what is left of the least memory
+	const many = 50_000 // 4.8 MB, more than remains of the least memory
 	least := learnerMemory(t)
 	learned("EMULATED_MEMORY", strconv.Itoa(least), many, false, false)
 	setting(t, "EMULATED_MEMORY", strconv.Itoa(least-100))
@@ -135,7 +134,7 @@ func TestLearnerKeepsBits(t *testing.T) {
 	}
 }
 
-// learnerMemory is the memory of a device on which the sample just fits.
+// learnerMemory returns the bytes of a device's memory in which the sample just fits.
 func learnerMemory(t *testing.T) int {
 	t.Helper()
 	s := learnerSample
@@ -186,7 +185,7 @@ func TestLearnerAfterFault(t *testing.T) {
 	regain(t)
 }
 
-// Every failing allocation is an error, except the allocation of the resident rows: then rows come from the host.
+// A failing allocation is an error, except for the resident rows: the learner then reads its rows from the host.
 func TestLearnerAllocations(t *testing.T) {
 	x, d := encodetest.Problem(1, learnerSample.dim, learnerSample.atoms)
 	resident := true
@@ -199,7 +198,7 @@ func TestLearnerAllocations(t *testing.T) {
 		resident = l.(*learner).resident != 0
 		return l.Learn(t.Context(), []int32{0}, 0, 0, &backend.Sums{Used: make([]bool, d.Len())})
 	})
-	// The encoder has dense codes and used atoms too, and its slot has no memory for results on the host.
+	// The encoder also allocates dense codes and used atoms, and its slot has no memory for results on the host.
 	if want := encoderAllocations + 2 + slotAllocations - 4 + 12; failed != want || resident {
 		t.Errorf("%d allocations failed, of %d; all rows on the device is %t", failed, want, resident)
 	}

@@ -22,7 +22,7 @@ import (
 // TestMutants breaks one instruction of the PTX at a time. The interpreter, or the comparison with plain loops,
 // must detect it. A kernel without trials fails.
 func TestMutants(t *testing.T) {
-	const most = 8 // of a mutation in a kernel, drawn at random
+	const most = 8 // mutants per mutation and kernel, drawn at random
 	total := 0
 	texts := entries(t)
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
@@ -42,7 +42,7 @@ func TestMutants(t *testing.T) {
 				mutants = mutants[:min(most, len(mutants))]
 				unseen := make([]bool, len(mutants))
 				inParallel(len(mutants), func(i int) {
-					verdict, _ := try(t, name, mutants[i].text, 5*steps) // those that never end, too
+					verdict, _ := try(t, name, mutants[i].text, 5*steps) // the limit ends mutants that never end
 					unseen[i] = verdict == ""
 				})
 				left := allowance(name, m.name)
@@ -111,14 +111,14 @@ func entries(t *testing.T) map[string]string {
 	return all
 }
 
-// trials are checks of a kernel that are quick, and together see all of it: tiles that
-// are full and tiles that are not, bounds that lie at each element that a thread has,
-// more steps of a reduction than stages, all remainders of loops that are unrolled.
+// trials returns quick checks of a kernel that together cover it: full and partial tiles,
+// bounds at each element of a thread, reductions with more steps than stages, and all
+// remainders of unrolled loops.
 func trials(kernel string) (all []func(b *bench)) {
 	add := func(check func(b *bench)) { all = append(all, check) }
 	name, precision := kernel[:max(0, strings.LastIndex(kernel, "_"))], kernel[strings.LastIndex(kernel, "_")+1:]
 	if p := Precision(precision); p == fp16 || p == tf32 || p == fp32 {
-		type size struct{ rows, columns, depth int } // of the product
+		type size struct{ rows, columns, depth int } // size of the product
 		sizes := []size{
 			{128, 128, 131}, {133, 133, 37},
 			{20, 4, 76}, {44, 44, 84}, {84, 84, 92}, {124, 124, 99}, {124, 20, 1}, {20, 52, 33}, {116, 108, 52},
@@ -171,7 +171,7 @@ func trials(kernel string) (all []func(b *bench)) {
 		for _, s := range [][3]int{
 			{131, 128, 128}, {37, 133, 133}, {76, 20, 4}, {84, 44, 44}, {92, 84, 84}, {99, 124, 124}, {1, 124, 20}, {33, 20, 52}, {52, 116, 108},
 			{20, 100, 12}, {44, 76, 28}, {60, 92, 36}, {12, 4, 68}, {28, 52, 100}, {93, 52, 60},
-			{20, 256, 4}, {20, 148, 4}, // symmetric tiles that are written twice: a full one, and one that is not
+			{20, 256, 4}, {20, 148, 4}, // symmetric tiles that are written twice, a full and a partial one
 		} {
 			add(func(b *bench) { checkRemember(b, tf32, s[0], s[1], s[2]) })
 		}
@@ -183,12 +183,12 @@ func trials(kernel string) (all []func(b *bench)) {
 	case "search_128", "search_320", "search_384", "search_768", "search_1024":
 		length, _ := strconv.Atoi(strings.TrimPrefix(kernel, "search_"))
 		forSizes(checkSearch(kernel), [][3]int{{33, 133, length}, {3, 31, 3}, {9, 256, length - 67}, {20, 64, length/2 + 1}}...)
-		for dim := 16; dim <= 128; dim += 16 { // each piece of a row can be the first one outside
+		for dim := 16; dim <= 128; dim += 16 { // each piece of a row is the first outside the row in some case
 			forSizes(checkSearch(kernel), [3]int{32, 5, dim})
 		}
 	case "update_codes":
 		forSizes(checkUpdateCodes, [][3]int{{66, 140, 300}, {3, 5, 2}, {64, 64, 320}, {25, 192, 100}, {1, 76, 20}}...)
-		for _, dim := range []int{29, 48, 67, 133, 156, 196, 250} { // each piece of a row can be the first one outside
+		for _, dim := range []int{29, 48, 67, 133, 156, 196, 250} { // each piece of a row is the first outside the row in some case
 			forSizes(checkUpdateCodes, [3]int{2, 5, dim})
 		}
 	case "polish":
@@ -203,15 +203,15 @@ func trials(kernel string) (all []func(b *bench)) {
 	return all
 }
 
-// mutation is a way to break an instruction: groups of the pattern become others.
+// mutation is a way to break an instruction: to returns its replacement, from the groups of the pattern.
 type mutation struct {
 	name    string
 	pattern *regexp.Regexp
 	to      func(groups []string) string
 }
 
-// bounds may be off by one in kernels with tiles only: in others the compiler writes a
-// bound several times over.
+// bounds is the mutation of comparisons, only for kernels with tiles: in other kernels the compiler repeats each bound
+// several times.
 const bounds = "bound"
 
 var mutations = []mutation{
@@ -230,7 +230,7 @@ var mutations = []mutation{
 	{"place", regexp.MustCompile(`((?:add|shl|mul\.lo)\.[bs]64.*, *)(-?\d+)(;|,.*;)`), func(g []string) string { return g[1] + plus(g[2], 1) + g[3] }},
 	{"predicate inverted", regexp.MustCompile(`@(!?)%p`), func(g []string) string { return map[string]string{"": "@!%p", "!": "@%p"}[g[1]] }},
 	{"selection", regexp.MustCompile(`(selp.*?, )(\S+), (\S+)(, %p\d+;)`), swapped},
-	{"difference for sum", regexp.MustCompile(`add(\.f\d+.*, (?:%fd?\d+|0[fd]\w*[1-9A-F]\w*);)`), func(g []string) string { return "sub" + g[1] }}, // but of 0
+	{"difference for sum", regexp.MustCompile(`add(\.f\d+.*, (?:%fd?\d+|0[fd]\w*[1-9A-F]\w*);)`), func(g []string) string { return "sub" + g[1] }}, // except sums with 0
 	{"sum for difference", regexp.MustCompile(`sub(\.f\d+)`), func(g []string) string { return "add" + g[1] }},
 	{bounds, regexp.MustCompile(`setp\.(lt|le|gt|ge)\.s32`), func(g []string) string {
 		return "setp." + map[string]string{"lt": "le", "le": "lt", "gt": "ge", "ge": "gt"}[g[1]] + ".s32"
@@ -241,7 +241,7 @@ var mutations = []mutation{
 func nothing([]string) string        { return "" }
 func swapped(groups []string) string { return groups[1] + groups[3] + ", " + groups[2] + groups[4] }
 
-// plus returns a number in decimal, increased by n; "" means 0.
+// plus returns the decimal number s + n; an empty s means 0.
 func plus(s string, n int) string {
 	i, _ := strconv.Atoi(s)
 	return strconv.Itoa(i + n)
@@ -254,13 +254,13 @@ func nextElement(groups []string) string {
 	return groups[1] + "+" + plus(groups[4], max(1, count)*bits/8) + groups[5]
 }
 
-// mutant is a kernel's text with a line that is broken.
+// mutant is a kernel's text with one broken line.
 type mutant struct {
 	line           int
 	from, to, text string
 }
 
-// of returns all mutants of a kernel.
+// of returns all mutants of a kernel's text by the mutation.
 func (m mutation) of(text string) (all []mutant) {
 	if m.name == bounds && !strings.Contains(text, "cp.async") {
 		return nil
@@ -302,13 +302,13 @@ func try(t testing.TB, kernel, text string, mostSteps int) (verdict string, step
 	return "", steps
 }
 
-// judge is a test that fails for itself alone.
+// judge records a failure without failing the real test.
 type judge struct {
 	testing.TB
 	verdict string
 }
 
-// failed ends what is judged.
+// failed is the panic that ends the judged function.
 type failed struct{}
 
 func (j *judge) judge(f func()) {

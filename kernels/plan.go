@@ -37,7 +37,7 @@ func newSizes(p backend.Problem, precision Precision, codeBatch int) sizes {
 	return s
 }
 
-// rows returns the maximum number of rows of a step's matrices on an axis.
+// length returns the maximum number of rows of a step's matrices on an axis.
 func (s sizes) length(a program.Axis) int {
 	switch {
 	case a == program.Atoms:
@@ -89,7 +89,7 @@ func (s sizes) fixedBytes(programs ...*executable) int64 {
 
 // fits reports whether all rows fit into free bytes of device memory.
 func (s sizes) fits(free int64, programs ...*executable) bool {
-	// 5 % are left to other programs and the driver.
+	// Other programs and the driver need the remaining 5 %.
 	return int64(s.rows) <= (free/20*19-s.fixedBytes(programs...))/s.rowBytes()
 }
 

@@ -5,26 +5,26 @@
 //     iterations   r = y − zD, a' = z + step_size·rDᵀ, z = a' + m·(a' − a)
 //     pack         r = y − aD, ‖r‖², then the nonzeros of the list
 //
-// A block processes a row, and a warp a batch of atoms of the list at a time. A lane has the same
-// columns of all atoms: QUADS groups of four adjacent ones, so that a batch stays in registers from
-// its products with r to its part of the next zD. The first pass copies the first `gathered` atoms to
-// shared memory, and L2 holds the others. Wider vectors are processed in spans of columns. The
-// order of sums depends neither on the amount of shared memory nor on the GPU.
+// A block processes a row, and a warp a batch of atoms of the list at a time. A lane processes the
+// same columns of all atoms: QUADS groups of four adjacent columns. A batch therefore stays in registers
+// from its products with r to its part of the next zD. The first pass copies the first `gathered` atoms
+// to shared memory, and L2 holds the others. Wider vectors are processed in spans of columns. The order
+// of sums depends neither on the amount of shared memory nor on the GPU.
 //
 // Lower bounds for a row of 300 with 90 of 3000 codes, in clocks of an SM: 120 KB from L2 at 64 bytes
 // per clock are 2,000; 108 KB of shared memory, written once and read 5 times at 128 bytes per clock,
-// are 5,100; 11 · 90 · 300 multiplications are 2,300. 60 batches of 345 instructions, and as many as 40
-// more for the other parts, are 8,700 at four instructions per clock.
+// are 5,100; 11 · 90 · 300 multiplications are 2,300. 60 batches of 345 instructions, and the other parts,
+// which cost as much as 40 batches, are 8,700 at four instructions per clock.
 #include "search.cuh"
 
-// Candidates are the codes of a warp that it may keep: its nonzeros or, where they don't fit into
-// shared memory, all codes of its part of the row.
+// Candidates are the codes that a warp may keep: the nonzeros of its part of the row, or all codes of
+// this part if the nonzeros don't fit into shared memory.
 struct Candidates {
-    static constexpr int CACHED = 4; // per lane
+    static constexpr int CACHED = 4; // candidates per lane
 
     const int2* list;   // shared: code and index, or null
     const float* codes; // of the row
-    int first, length;  // of the warp's part, or of the list
+    int first, length;  // of the warp's part of the row, or of the list
     unsigned cached[CACHED];
 
     __device__ __forceinline__ Candidates(const int2* list, const float* codes, int first, int length)
@@ -35,7 +35,7 @@ struct Candidates {
             cached[i] = at(i * WARP + threadIdx.x % WARP).x & 0x7fffffff;
     }
 
-    // at returns the code and index of a candidate, zeros beyond the last one.
+    // at returns the code and index of a candidate, or zeros beyond the last candidate.
     __device__ __forceinline__ int2 at(int i) const
     {
         if (i >= length)
@@ -43,7 +43,7 @@ struct Candidates {
         return list ? list[i] : make_int2(__float_as_uint(codes[code_place(0, first + i, 0)]), first + i);
     }
 
-    // for_each calls f with the magnitudes of a candidate per lane at a time.
+    // for_each calls f with the magnitudes of all candidates, one per lane at a time.
     template <typename F>
     __device__ __forceinline__ void for_each(F f) const
     {
@@ -61,20 +61,20 @@ struct Candidates {
 // Polishing is the state of a block for its row.
 struct Polishing {
     static constexpr int WARPS = POLISH_THREADS / WARP, BATCH = POLISH_BATCH, DIGITS = 8;
-    static constexpr int QUADS = 3, SPAN = QUADS * WARP; // per lane and per warp
+    static constexpr int QUADS = 3, SPAN = QUADS * WARP; // groups of four columns, per lane and per warp
     static constexpr int COUNTS = 2 * WARPS * DIGITS * sizeof(int), PARTIAL = (WARPS - 1) * SPAN * sizeof(float4);
     static_assert(POLISH_SHARED == COUNTS + PARTIAL, "the host asks for this much");
 
     const Polish& args;
     int warp, lane, quads, pitch; // quads: groups of four elements of a vector
     int* counts;                  // shared: DIGITS per warp, twice
-    int2* candidates;             // shared: code and index of the warp's nonzeros; overlaps with the next two, and with r
+    int2* candidates;             // shared: code and index of the warp's nonzeros; in the memory of the next two, and of r
     int room;                     // for candidates
     float4* partial;              // shared: a span of each warp's part of r, except the first warp's
-    float* gathered;              // shared
+    float* gathered;              // shared: atoms
     float* residual;              // r
     int* index;                   // of the list
-    float *value, *z;             // of the list: a and z; z is zero up to a multiple of BATCH
+    float *value, *z;             // a and z of the list; z is padded with zeros to a multiple of BATCH
     int n;                        // length of the list
 
     __device__ __forceinline__ Polishing(const Polish& args, char* shared)
@@ -119,11 +119,11 @@ struct Polishing {
         return place;
     }
 
-    // compact copies the nonzeros of codes first to end to the warp's candidates, as far as there is
-    // room. It returns their number.
+    // compact copies the nonzeros of codes first to end to the warp's candidates, while there is room. It
+    // returns the number of nonzeros, which may be larger.
     __device__ __forceinline__ int compact(const float* codes, int first, int end)
     {
-        constexpr int LOADS = 8; // at once
+        constexpr int LOADS = 8; // loads at once
         const unsigned lanes_before = (1u << lane) - 1;
         int m = 0;
         UNROLL_BY(1)
@@ -177,7 +177,7 @@ struct Polishing {
         int shift = total > most ? 30 : -1;
         UNROLL_BY(1)
         while (shift >= 0) {
-            int count[DIGITS] = {}; // count[d]: at least least + (d << shift)
+            int count[DIGITS] = {}; // count[d]: magnitudes ≥ least + (d << shift)
             own.for_each([&](unsigned magnitude) {
                 const int digit = static_cast<int>(magnitude >> shift) - static_cast<int>(least >> shift);
                 UNROLL
@@ -185,25 +185,25 @@ struct Polishing {
                     count[d] += __popc(__ballot_sync(ALL_LANES, digit >= d));
             });
             all = set_counts(turn, count);
-            int sum = 0; // of digit lane % DIGITS
+            int sum = 0; // the count of digit lane % DIGITS, over all warps
             UNROLL
             for (int w = 0; w < WARPS; w++)
                 sum += all[w * DIGITS + lane % DIGITS];
             const unsigned digits = (1u << DIGITS) - 2;
             const unsigned enough = __ballot_sync(ALL_LANES, sum >= most) & digits, exact = __ballot_sync(ALL_LANES, sum == most);
-            const int digit = __popc(enough); // the counts fall
+            const int digit = __popc(enough); // counts decrease with the digit
             least += static_cast<unsigned>(digit) << shift;
             shift = digit > 0 && exact >> digit & 1 ? -1 : shift - 3;
         }
 
         auto is_equal = [&](unsigned magnitude) { return magnitude == least && magnitude != 0; };
-        int count[2] = {}; // of the warp's part: magnitudes above least, and equal ones
+        int count[2] = {}; // magnitudes of the warp's part that are above least, and equal to it
         own.for_each([&](unsigned magnitude) {
             count[0] += __popc(__ballot_sync(ALL_LANES, magnitude > least));
             count[1] += __popc(__ballot_sync(ALL_LANES, is_equal(magnitude)));
         });
         all = set_counts(turn, count);
-        int left = most, equal = 0, to = 0; // equal and to: how many equal ones the warp keeps, and the place of its first code
+        int left = most, equal = 0, to = 0; // equal: number of codes equal to least that the warp keeps; to: place of its first code
         UNROLL
         for (int w = 0; w < WARPS; w++)
             left -= all[w * DIGITS];
@@ -239,7 +239,7 @@ struct Polishing {
         __syncthreads();
     }
 
-    // lane_sums returns the sum of a number over the lanes, of number lane / (WARP / BATCH) of BATCH ones.
+    // lane_sums sums each of BATCH numbers over the lanes. A lane receives the sum of number lane / (WARP / BATCH).
     __device__ __forceinline__ float lane_sums(float (&x)[BATCH]) const
     {
         int apart = WARP / 2;
@@ -271,13 +271,13 @@ struct Polishing {
         }
     }
 
-    // pass processes a span of all atoms. If dots, it adds size·rDᵀ to z; if that was the last span, as
-    // sums says, it updates a and z. Then, if sums, it sets the span of r to y − zD. The first pass
-    // copies atoms.
+    // pass processes a span of all atoms. With dots, it adds size·rDᵀ to z. With dots and sums, rDᵀ is
+    // then complete, and it updates a and z. With sums, it sets the span of r to y − zD. With copies, it
+    // copies atoms to shared memory.
     __device__ __forceinline__ void pass(int span, bool copies, bool dots, bool sums, float size, float momentum)
     {
-        float4 r[QUADS] = {}, rest[QUADS] = {}, d[BATCH][QUADS] = {}; // rest: what the warp adds to the next r
-        const int column = 4 * (span + lane), columns = pitch - column; // the lane's first one, and how many there are from it on
+        float4 r[QUADS] = {}, rest[QUADS] = {}, d[BATCH][QUADS] = {}; // rest: the warp's part of the next r
+        const int column = 4 * (span + lane), columns = pitch - column; // the lane's first column, and the number of columns from it on
         UNROLL
         for (int j = 0; j < QUADS; j++) {
             if (dots && 4 * WARP * j < columns)
@@ -287,7 +287,7 @@ struct Polishing {
         }
         UNROLL_BY(1)
         for (int first = BATCH * warp; first < n; first += BATCH * WARPS) {
-            const bool shared = first < args.gathered; // all of the batch, or none
+            const bool shared = first < args.gathered; // the whole batch, or none of it
             const float* atom[BATCH];
             if (shared && !copies) {
                 UNROLL
@@ -376,15 +376,15 @@ struct Polishing {
         __syncthreads();
     }
 
-    // iterate runs the iterations. Each is a pass over all spans for rDᵀ, and, back from the last one,
-    // a pass for zD. In the last span the two are one.
+    // iterate runs the iterations. Each passes over all spans for rDᵀ, and then back over them for zD.
+    // One pass does both for the last span.
     __device__ __forceinline__ void iterate()
     {
         const float size = float_once(args.step_size);
         const int last = (quads - 1u) / SPAN;
         UNROLL_BY(1)
         for (int t = -1; t < args.count; t++) {
-            const float momentum = t >= 0 && t + 1 < args.count ? args.iterations[t].momentum : 0; // at the end z is a
+            const float momentum = t >= 0 && t + 1 < args.count ? args.iterations[t].momentum : 0; // 0 at the end: z = a
             UNROLL_BY(1)
             for (int i = t < 0 ? last : 0; i <= 2 * last; i++)
                 pass(min(i, 2 * last - i) * SPAN, t < 0, t >= 0 && i <= last, i >= last, size, momentum);
@@ -401,7 +401,7 @@ struct Polishing {
             store(dense() + column, make_float4(0, 0, 0, 0));
     }
 
-    // pack stores the nonzeros of the list, and the other results of the row. A warp does it.
+    // pack stores the nonzeros of the list, and the other results of the row. One warp calls it.
     __device__ __forceinline__ void pack()
     {
         double loss = 0; // squares are float: a row whose squares overflow has an infinite loss

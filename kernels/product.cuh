@@ -13,8 +13,8 @@
 // order that doesn't depend on the grid: equal inputs give equal bits.
 //
 // A tile has the same layout in shared as in global memory, so that it is copied
-// 16 bytes at a time and never transposed. Only the reads of a warp differ. Lane
-// (g, t) of 8 × 4 reads the element with outer index g at depth t:
+// 16 bytes at a time and never transposed. Only the reads depend on the direction of
+// the reduction. Lane (g, t) of 8 × 4 reads the element with outer index g at depth t:
 //
 //     reduction along rows:    element g·pitch + t    no bank conflicts if pitch ≡ 4 mod 32
 //     reduction along columns: element t·pitch + g    no bank conflicts if pitch ≡ 8 mod 32
@@ -92,7 +92,7 @@ struct Tile {
         for (int y = 0; y < ROWS; y += APART) {
             UNROLL
             for (int x = 0; x < WIDTH; x += COPIED)
-                if (ROWS % APART == 0 || y + threadIdx.x / PIECES < ROWS) // the last rows may be for some threads only
+                if (ROWS % APART == 0 || y + threadIdx.x / PIECES < ROWS) // only some threads copy the last rows
                     copy_async(tile + y * PITCH + x, piece + x, row + y < matrix.rows && column + x < matrix.pitch);
             piece += static_cast<long long>(APART) * matrix.pitch;
         }
@@ -181,8 +181,8 @@ struct Product {
     float sums[DOWN][ACROSS][4] = {};
     float squares[SQUARES ? DOWN : 1][SQUARES ? ACROSS : 1][4] = {};
     int row, column;           // first row and column of the block's tile
-    int warp_row, warp_column; // of the warp's part, within the tile
-    int g, t;                  // of the lane, as in mma
+    int warp_row, warp_column; // first row and column of the warp's part, within the tile
+    int g, t;                  // position of the lane, as in mma
 
     // Product assigns tiles to blocks along rows of the result. Blocks start in the
     // order of x, then y; concurrent blocks then share a few rows of the left factor
@@ -240,8 +240,8 @@ struct Product {
 
     __device__ __forceinline__ void multiply_add(const Half* left, const Half* right)
     {
-        // load_matrices reads four 8×8 matrices. The left factor's are two down, then two along
-        // the depth; the right factor's are two along the depth, then two across.
+        // load_matrices reads four 8×8 matrices. In the left factor they are two down, then two
+        // along the depth; in the right factor two along the depth, then two across.
         const int lane = threadIdx.x % WARP, matrix = lane / 8, of = lane % 8;
         const Half* left_lane = left + Left::offset(warp_row + matrix % 2 * 8 + (LEFT == ALONG_ROWS ? of : 0),
                                                     matrix / 2 * 8 + (LEFT == ALONG_ROWS ? 0 : of));

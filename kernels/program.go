@@ -15,7 +15,7 @@ type deviceProgram struct {
 	*executable
 	numbers   pointer[float64]
 	places    []place
-	scales    []float64 // of the float16 copies
+	scales    []float64 // scales of the float16 copies
 	steps     []rowLaunches
 	rows      int       // batch size for which constants are set; 0 if they are not set
 	constants []float64 // numbers that the host computes before a run
@@ -125,7 +125,7 @@ func (b *trainer) setConstants(p *deviceProgram, rows int) {
 	p.rows = rows
 }
 
-// run launches the program for a batch of rows. The argument at is the state from the first of them on.
+// run launches the program for a batch of rows. The argument at is the state from the batch's first row on.
 func (b *trainer) run(p *deviceProgram, at rowState, words, epoch int) {
 	g := b.gpu
 	b.setConstants(p, words)
@@ -206,7 +206,7 @@ func (b *trainer) multiplyHalves(p *deviceProgram, s program.Step, at rowState, 
 			c0: c(0) / scale / scale, c1: c(1) / scale, c2: c(2), c3: c(3), c4: c(4) / scale, epsilon: graph.Epsilon,
 			stepScale: stepScale, shape: shape,
 		}.launch(), g.compute)
-	case *program.Correlate: // and the two Decode steps around it
+	case *program.Correlate: // the kernel also computes the two Decode steps around it
 		atoms, scale := factor(s.Atoms)
 		product := scale * b.scales.residuals
 		g.queue(updateCodes{

@@ -1,5 +1,5 @@
 // random_codes draws the initial codes of a training, with the same bits as the CPU
-// (train.InitialCode).
+// (backend.InitialCode).
 //
 // Philox 4×32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3,
 // SC 2011) is a counter-based generator: it computes four numbers from the seed and
@@ -16,7 +16,7 @@
 
 #include "device.cuh"
 
-// CODE_STREAM is the random stream of the codes, as in package train.
+// CODE_STREAM is the random stream of the codes, as in package backend.
 constexpr unsigned CODE_STREAM = 1;
 
 struct Block {

@@ -42,7 +42,7 @@ func (k searchKernel) tiles(atoms int) int { return max(2, divide(atoms, searchA
 
 // roundedAtoms is a dictionary in 8-bit integers, as the kernels round_atoms and scale_atoms compute it.
 type roundedAtoms struct {
-	kernel                      searchKernel // that reads it
+	kernel                      searchKernel // kernel that reads the dictionary
 	bytes, across               pointer[int8]
 	tops, norms, shares, scales pointer[float32]
 	unit                        pointer[float64]
@@ -90,11 +90,11 @@ func (r *roundedAtoms) round(w widths, atoms pointer[float32], step float64) [2]
 
 // searchState is the memory of the search for a number of rows, and its schedule.
 type searchState struct {
-	codes             pointer[float32] // and z
-	codeBytes         pointer[int8]    // of search_any
+	codes             pointer[float32] // codes and z
+	codeBytes         pointer[int8]    // only for search_any
 	flags             pointer[int32]
 	scaled, residuals pointer[float32]
-	residualBytes     pointer[int8] // of search_any
+	residualBytes     pointer[int8] // only for search_any
 	factors           pointer[float64]
 	iterations        pointer[iteration]
 	count             int

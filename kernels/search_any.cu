@@ -22,17 +22,17 @@ static_assert(SEARCH_SHARED == SEARCH_STAGES * STAGE + 4 * WARPS * SEARCH_ROWS, 
 // ByteProduct multiplies a block's rows of bytes with the rows of D8 or of its transpose.
 struct ByteProduct {
     signed char* shared;
-    int warp, lane, row, t; // row: the thread's first one; the others follow 8 apart
+    int warp, lane, row, t; // row: the thread's first row; the others follow 8 apart
 
     __device__ __forceinline__ ByteProduct(signed char* shared)
         : shared(shared), warp(threadIdx.x / WARP), lane(threadIdx.x % WARP), row(threadIdx.x % WARP / 4), t(threadIdx.x % 4)
     {
     }
 
-    // run multiplies left, SEARCH_ROWS × depth, with the given number of rows of right, each of depth
-    // elements, a multiple of SEARCH_DEPTH. It calls done(tile, column, sums) for each tile of
-    // the result. Elements 4·q to 4·q + 3 of sums[i] are columns column + 16·q and the next three of the
-    // thread's row i. Before, all threads must meet at a barrier: after they wrote left, and after the last run.
+    // run multiplies left, SEARCH_ROWS × depth, with right, rows × depth. depth is a multiple of
+    // SEARCH_DEPTH. It calls done(tile, column, sums) for each tile of the result. Elements 4·q to 4·q + 3 of
+    // sums[i] are columns column + 16·q and the next three of the thread's row i. A barrier must precede run,
+    // after all threads have written left and have finished the last run.
     template <typename F>
     __device__ __forceinline__ void run(const signed char* left, int left_pitch, const signed char* right, int rows, int depth, F done)
     {
@@ -128,7 +128,7 @@ struct ByteProduct {
 };
 
 // over_rows replaces x[e] by the maximum, or with SUM the sum, over the threads of the thread's row
-// e. `parts` is shared memory. It is a barrier. Between two calls, there must be another one.
+// e. `parts` is shared memory. over_rows is a barrier, and another barrier must separate two calls.
 template <bool SUM>
 __device__ __forceinline__ void over_rows(const ByteProduct& p, unsigned* parts, unsigned (&x)[ROWS])
 {

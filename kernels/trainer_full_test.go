@@ -40,7 +40,7 @@ func TestNorms(t *testing.T) {
 	}
 }
 
-// resize gives vectors a norm in the root mean square.
+// resize scales vectors to a root-mean-square norm.
 func resize(x []float32, norm float64) {
 	wide := encodetest.Widen(x)
 	factor := norm / math.Sqrt(gonum.Dot(wide, wide)/float64(len(x)/21))
@@ -49,7 +49,7 @@ func resize(x []float32, norm float64) {
 	}
 }
 
-// More dictionary steps than a graph should have are launched one by one.
+// If an epoch has more dictionary steps than maxRepeated, they are launched without a graph.
 func TestManySteps(t *testing.T) {
 	const words = maxRepeated + 1
 	h := train.Paper()

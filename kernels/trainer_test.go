@@ -47,9 +47,9 @@ func setting(t *testing.T, name, value string) {
 // schedules are the orders in which the emulated driver does the work of streams.
 var schedules = []string{"lazy", "eager", "copies", "kernels"}
 
-// onSchedules runs a test of encoders or learners. The test calls next before it opens one: that selects
-// the next schedule, and reports whether a learner should read its rows from the host. With the tag full
-// the test runs once from each combination on.
+// onSchedules runs a test of encoders or learners. The test calls next before it opens an encoder or learner. next
+// selects the next schedule, and reports whether a learner should read its rows from the host. With the tag full,
+// the test runs once for each combination to begin with.
 func onSchedules(t *testing.T, test func(t *testing.T, next func() (hostRows bool))) {
 	run := func(t *testing.T, n int) {
 		test(t, func() bool {
@@ -70,7 +70,7 @@ func onSchedules(t *testing.T, test func(t *testing.T, next func() (hostRows boo
 	}
 }
 
-// sampled returns the last of the precisions, and all with the tag full.
+// sampled returns the last of the precisions, or all with the tag full.
 func sampled(precisions ...Precision) []Precision {
 	if testonly.Full {
 		return precisions
@@ -82,7 +82,7 @@ func TestTrainer(t *testing.T) { backendtest.Run(t, false, backendtest.Float32, 
 
 func newFP32(p backend.Problem, workers int) (backend.Trainer, error) {
 	codeBatch := 0
-	if workers > 0 { // so that there are several
+	if workers > 0 { // several code steps per epoch
 		codeBatch = 64
 	}
 	return newTrainer(Device{Precision: fp32}, p, codeBatch)
@@ -96,7 +96,7 @@ func TestPrograms(t *testing.T) {
 		b := opened.(*trainer)
 		g, x := b.gpu, compile(compiled, b.precision)
 		defer g.enter()()
-		b.rowNumbers = alloc[float64](g, b.rowPitch()*max(2, x.rowNumbers)) // Codes needs two
+		b.rowNumbers = alloc[float64](g, b.rowPitch()*max(2, x.rowNumbers)) // Codes needs two row numbers
 		p, err := b.newProgram(x)
 		if err != nil {
 			return nil, err
@@ -113,8 +113,8 @@ func TestPrograms(t *testing.T) {
 	})
 }
 
-// sample is a problem that TF32 can be judged by: rows in clusters, sparse
-// codes after a few epochs of eight dictionary steps.
+// sample returns a problem that shows the precision of TF32: the rows are in clusters, and codes are sparse after a few
+// epochs of eight dictionary steps.
 func sample(rows int) backend.Problem {
 	h := train.Paper()
 	h.Atoms, h.Lambda, h.DictionarySteps = 150, 0.3, 8
@@ -139,7 +139,7 @@ func open(t *testing.T, p backend.Problem, precision Precision, codeBatch int) *
 	return b
 }
 
-// result is all that a training computes.
+// result holds all results of a training.
 type result struct {
 	sums       backend.Sums // of the last epoch, without times
 	dictionary []float32
@@ -181,8 +181,8 @@ func trainedNew(t *testing.T, p backend.Problem, precision Precision, codeBatch,
 	return trained(t, b, p, epochs)
 }
 
-// Factors have 11 bits, which shows in the third digit. With halves, squares have 8 bits: that shows in
-// the steps of one row's atoms where what they would gain is nearly what the penalty τ takes.
+// Factors have 11 bits, so results differ in the third digit. With halves, squares have 8 bits. This changes the steps
+// of atoms where the gradient of a row's loss and the gradient of the penalty τ nearly cancel.
 func TestSmall(t *testing.T) {
 	tolerances := map[Precision]backendtest.Tolerance{
 		tf32: {Sums: 5e-3, Dictionary: 5e-3, Codes: 2e-2}, fp16: {Sums: 5e-3, Dictionary: 5e-2, Codes: 5e-2},
@@ -254,8 +254,8 @@ func TestPrecision(t *testing.T) {
 	}
 }
 
-// A whole training agrees with the tape machine's within the bands between
-// devices: 0.5 % of the objective, 0.1 points of sparsity.
+// A whole training agrees with the tape machine within the tolerance between devices: 0.5 % of the objective and 0.1
+// points of sparsity.
 func TestTraining(t *testing.T) {
 	const words, epochs = 200, 8
 	for _, method := range []model.Method{model.Signed, model.Nonnegative} {
@@ -322,7 +322,7 @@ func resumed(t *testing.T, precision Precision) {
 	b.Close()
 }
 
-// saved returns what gives a trainer the state that b has now.
+// saved returns a function that restores the current state of b in a trainer.
 func saved(t *testing.T, b *trainer) (restore func(b *trainer)) {
 	t.Helper()
 	saved, state := learned(t, b), make(map[checkpoint.Matrix][]float32)
@@ -350,7 +350,7 @@ func saved(t *testing.T, b *trainer) (restore func(b *trainer)) {
 	}
 }
 
-// Sums go from the CPU to a GPU and back as they are.
+// The sums S and Q are the same after copies from the CPU to a GPU and back.
 func TestStateExchanged(t *testing.T) {
 	p := sample(40)
 	for _, precision := range []Precision{fp16, tf32} {
@@ -384,15 +384,14 @@ func TestStateExchanged(t *testing.T) {
 	}
 }
 
-// lostLaunch and latentFailure match the errors of a failing launch, and of a call that waits
-// for a failed launch, after which the process can't use GPUs.
+// lostLaunch matches the error of a failing launch. latentFailure matches the error of a call that waits for a failed
+// launch, after which the process can't use GPUs.
 var (
 	lostLaunch    = regexp.MustCompile(`^kernels: launch of (\w+): Unknown: [^\n]+$`)
 	latentFailure = regexp.MustCompile(`^kernels: cu(Stream|Event)Synchronize \(a kernel or copy before it failed\): \w+: no GPU works in this process [^\n]+ a new one$`)
 )
 
-// Launches of an epoch are made to fail in turn, at once or while they run: the pass ends with one line
-// that says where.
+// If a launch of an epoch fails, at once or while it runs, the pass ends with a one-line error that names the launch.
 func TestFaults(t *testing.T) {
 	const words, codeBatch = 60, 16
 	failEachLaunch(t, "accumulate_tf32 body correlate_tf32 decode_tf32 finish_codes pack_codes random_codes totals", func() error {
@@ -466,7 +465,7 @@ func failEachLaunch(t *testing.T, kernels string, f func() error) {
 		if last := len(lost) - 1; !testonly.Full && last > 1 {
 			lost = []int{lost[0], lost[last]}
 		}
-		if strings.HasPrefix(kernel, graphed) { // without the graph its launches are tried, from the first one on
+		if strings.HasPrefix(kernel, graphed) { // if the graph fails, its launches are tried one by one, from the first on
 			first := slices.IndexFunc(launched, func(kernel string) bool { return strings.HasPrefix(kernel, graphed) })
 			says = strings.TrimPrefix(launched[first], graphed)
 		}
@@ -483,7 +482,7 @@ func failEachLaunch(t *testing.T, kernels string, f func() error) {
 	}
 }
 
-// regain makes a lost device usable again, by a new context.
+// regain makes a lost device usable again with a new context.
 func regain(t *testing.T) {
 	t.Helper()
 	g, err := Device{}.open()
@@ -510,8 +509,7 @@ func launches(t *testing.T, f func() error) []string {
 
 var atMost = regexp.MustCompile(`^[^\n]* at most (\d+) words would fit[^\n]*$`)
 
-// wordsThatFit returns the number of rows that an error of too little memory
-// gives, in its one line.
+// wordsThatFit returns the number of rows that fit according to a one-line error of too little memory.
 func wordsThatFit(t *testing.T, err error) int {
 	t.Helper()
 	if !errors.Is(err, backend.ErrMemory) {
@@ -551,8 +549,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// failEachAllocation makes the allocations of f fail in turn until none fails. f must return an error of too
-// little memory then. It returns the number of allocations.
+// failEachAllocation runs f again and again with its first, second, … allocation failing, until none fails. f must
+// return an error of too little memory each time. It returns the number of allocations.
 func failEachAllocation(t *testing.T, f func() error) int {
 	t.Helper()
 	for n := 1; ; n++ {
@@ -568,7 +566,7 @@ func failEachAllocation(t *testing.T, f func() error) int {
 	}
 }
 
-// Every failing allocation is an error, as if another process had allocated the memory meanwhile.
+// A failing allocation is an error, even if the memory was free before: another process may allocate it.
 func TestAllocations(t *testing.T) {
 	const words, codeBatch = 100, 32
 	p := sample(words)
@@ -592,7 +590,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// A GPU that can't be initialised is an error with the reason.
+// If a GPU can't be initialised, the error gives the reason.
 func TestContextFails(t *testing.T) {
 	for code, want := range map[string]error{"2": backend.ErrMemory, "46": ErrUnavailable} {
 		setting(t, "EMULATED_FAIL_CONTEXT", code)
@@ -625,7 +623,7 @@ func TestCompilerFails(t *testing.T) {
 	}
 }
 
-// A limit of the memory that even fixed parts exceed is an error.
+// A memory limit below the size of the fixed parts is an error.
 func TestMemoryLimit(t *testing.T) {
 	p := sample(300)
 	for _, limit := range []int64{1, -1} {

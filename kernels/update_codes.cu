@@ -14,7 +14,7 @@
 // aD stays in registers: a warp holds 32 rows × 80 columns. Residuals stay in shared memory
 // as float16. cp.async copies the next tile of D during the products of a tile. It copies a
 // thread's elements of S and Q of the next tile as soon as the thread has read the present
-// elements. No other thread reads them, so their place in shared memory extends registers.
+// elements. No other thread reads them: here shared memory extends the thread's registers.
 //
 // Lower bounds for 400,000 × 300 → 3000 on an H100: S, Q and codes 24 GB, 7.2 ms at 3.35
 // TB/s; tiles of D 24 GB, 4.4 ms from L2 at 5.5 TB/s; 2.4 Tflop of 320 columns, 3.9 ms if
@@ -79,7 +79,7 @@ struct CodeUpdate {
         }
     }
 
-    // old_codes returns the shared memory of tile n of the old codes. Sums need theirs later.
+    // old_codes returns the shared memory of tile n of the old codes. The sums use their memory later.
     __device__ __forceinline__ Half* old_codes(int n) const { return n % 2 ? reinterpret_cast<Half*>(sums) : codes; }
 
     // load_codes starts copying tile n of the old codes.
@@ -153,8 +153,8 @@ struct CodeUpdate {
     }
 
     // correlate computes the products of residuals and tile n of atoms. A thread with t < 2 has
-    // columns 4t and 4t+1 of its 16 in p[i][0] and the next two in p[i][1], others the other way
-    // round, which avoids bank conflicts.
+    // columns 4t and 4t+1 of its 16 in p[i][0] and the next two in p[i][1]. For t ≥ 2 it is the
+    // other way round, which avoids bank conflicts.
     __device__ __forceinline__ void correlate(float (&p)[DOWN][2][4], int n)
     {
         const int second = lane / 16, of = lane % 8;

@@ -21,7 +21,7 @@ func (w widths) shape(words int) shape {
 
 // The search has pitches and numbers of rows of its own; see [search].
 
-// searchPitch returns the pitch of its codes.
+// searchPitch returns the pitch of the search's codes.
 func (w widths) searchPitch() int { return roundUp(w.atoms, searchColumns) }
 
 // bytePitch returns the pitch of rows of n bytes, and of the search's rows of n floats.
@@ -40,7 +40,7 @@ func copyRows(dst []float32, dstPitch int, src []float32, srcPitch int) {
 	}
 }
 
-// pitched returns rows of the given length padded to the pitch; rows itself if no padding is needed.
+// pitched returns rows of the given length, padded to the pitch. If they need no padding, it returns rows itself.
 func pitched(rows []float32, length, pitch int) []float32 {
 	if length == pitch {
 		return rows

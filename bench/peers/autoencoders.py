@@ -59,7 +59,7 @@ questions = rng.choice(len(x), min(500, len(x)), replace=False)
 
 
 def unit(a):
-    """The rows of a, which is sparse, over their norms."""
+    """Returns the sparse matrix a with its rows scaled to norm 1."""
     norms = np.sqrt(np.asarray(a.multiply(a).sum(1)).ravel())
     return sp.diags_array(1 / np.maximum(norms, 1e-30)) @ a
 

@@ -21,5 +21,5 @@ for i in range(1 + repeats):
     start = time.perf_counter()
     np.matmul(r, d.T, out=product)
     seconds = time.perf_counter() - start
-    if i > 0:  # the first is to warm up
+    if i > 0:  # the first run warms up
         print(f"BenchmarkNumPyProduct/V={words}/L={dim}/K={atoms} 1 {2e-9 * words * dim * atoms / seconds:.4g} GFLOP/s")

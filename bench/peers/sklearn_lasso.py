@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scikit-learn's exact lasso on what "overcomplete encode --exact" solves.
+"""Runs scikit-learn's exact lasso on the problems that "overcomplete encode --exact" solves.
 
 usage: sklearn_lasso.py MODEL VECTORS.txt WORDS
 
@@ -29,7 +29,7 @@ with open(vectors, encoding="utf8", newline="\n") as f:
 if training["center"]:
     x -= np.load(model + "/mean.npy")
 start = time.process_time()
-# Its objective is ½‖x − aD‖² + α‖a‖₁.
+# scikit-learn minimises ½‖x − aD‖² + α‖a‖₁.
 a = sparse_encode(
     x, d, algorithm="lasso_cd", alpha=training["lambda"] / 2, max_iter=1_000_000, positive=training["method"] == "B"
 )

@@ -53,7 +53,7 @@ from sklearn.metrics import normalized_mutual_info_score, roc_auc_score
 warnings.filterwarnings("ignore")
 LABEL_WORDS = 3
 
-Topics = collections.namedtuple("Topics", "of scores labels")  # −1 for no topic; scores V×T; words of each topic
+Topics = collections.namedtuple("Topics", "of scores labels")  # of: topic of each row, −1 for none; scores: V×T; labels: words of each topic
 
 
 def words_of(text):
@@ -86,7 +86,7 @@ class Overcomplete:
         subprocess.run(call, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         call = [program, "topics", out, "--topics", self.count, "--json"]
         found = json.loads(subprocess.run(call, check=True, stdout=subprocess.PIPE).stdout)
-        model = os.path.join(self.folder.name, "train")  # which has the dictionary of encoded rows, too
+        model = os.path.join(self.folder.name, "train")  # its dictionary also encodes other rows
         themes = np.load(os.path.join(model, "themes.npy"))
         rows = sparse.load_npz(os.path.join(out, "codes.npz")) @ np.load(os.path.join(model, "dictionary.npy"))
         cosines = rows @ themes.T / np.maximum(np.linalg.norm(rows, axis=1), 1e-30)[:, None]
@@ -102,7 +102,7 @@ class Overcomplete:
 
 
 class ClassWords:
-    """c-TF-IDF of BERTopic over the texts of each topic."""
+    """Returns BERTopic's c-TF-IDF over the texts of each topic."""
 
     def label(self, texts, of, count):
         from bertopic.vectorizers import ClassTfidfTransformer
@@ -137,7 +137,7 @@ class BERTopicTopics:
 
         reduction = UMAP(n_neighbors=15, n_components=5, min_dist=0.0, metric="cosine", low_memory=False, random_state=seed)
         counter = CountVectorizer(stop_words="english")
-        self.model = BERTopic(umap_model=reduction, vectorizer_model=counter, nr_topics=count + 1)  # one of outliers
+        self.model = BERTopic(umap_model=reduction, vectorizer_model=counter, nr_topics=count + 1)  # one more for outliers
         of, _ = self.model.fit_transform(table["text"].to_pylist(), vectors(table))
         self.count = max(of) + 1
         labels = [[w for w, _ in self.model.get_topic(k)[:LABEL_WORDS]] for k in range(self.count)]

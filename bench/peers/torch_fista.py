@@ -77,7 +77,7 @@ class Slot:
         self.encode, self.rows, self.graph = encode, rows.clone(), None
         self.stream = torch.cuda.Stream() if rows.is_cuda else None
         synchronize(rows)
-        for _ in range(2):  # the first compiles
+        for _ in range(2):  # the first run compiles
             self.run()
         synchronize(rows)
         if mode == "graph":
@@ -112,7 +112,7 @@ def measure(X, D, mean, lam, o, mode):
     slots = [Slot(encode, X[: o.block].to(D.device), mode) for _ in range(2)]
     results = [torch.empty(len(X), *r.shape[1:], dtype=r.dtype, pin_memory=D.is_cuda) for r in slots[0].results]
     for copies in (False, True):
-        for repeat in range(1 + o.repeats):  # the first warms up
+        for repeat in range(1 + o.repeats):  # the first repeat warms up
             synchronize(D)
             start = time.perf_counter()
             for i in range(0, len(X), o.block):

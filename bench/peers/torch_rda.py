@@ -32,7 +32,7 @@ EPSILON = 1e-30
 
 
 def dictionary_step(X, A, D, H, sums, tau, rate):
-    """One step on a batch. D, H and sums (of loss, of shortened steps) change in place."""
+    """Runs a dictionary step on a batch. D, H and sums (loss, shortened steps) change in place."""
     words = X.shape[0]
     R = X - A @ D
     M = A.T @ R
@@ -47,7 +47,7 @@ def dictionary_step(X, A, D, H, sums, tau, rate):
 
 
 def code_step(X, A, S, Q, D, threshold, rate, nonnegative: bool):
-    """New codes for some words. A, S and Q change in place; threshold is tλ, a tensor."""
+    """Computes new codes of some words. A, S and Q change in place; threshold is tλ, a tensor."""
     G = -2 * (X - A @ D) @ D.T
     S += G
     Q += G * G
@@ -62,13 +62,13 @@ def code_step(X, A, S, Q, D, threshold, rate, nonnegative: bool):
 
 
 def batches(words, o):
-    """Words of a step of the dictionary, and of the codes."""
-    # Those of the codes in parts of equal size: another size would be compiled anew.
+    """Returns the number of words of a dictionary step and of a code step."""
+    # Code steps have equal sizes, because each size is compiled.
     return max(1, math.ceil(words / o.dictionary_steps)), math.ceil(words / math.ceil(words / o.code_batch))
 
 
 def steps(mode):
-    """The two steps as a mode has them."""
+    """Returns the dictionary step and the code step of a mode."""
     if mode == "eager":
         return dictionary_step, code_step
     options = {} if mode in ("default", "graph") else {"mode": mode}
@@ -77,7 +77,7 @@ def steps(mode):
 
 class Training:
     def __init__(self, X, o, steps, compiled=None):
-        """With compiled, a set, epochs are graphs: of batches whose steps it says are compiled."""
+        """If compiled is a set, an epoch becomes a CUDA graph once the set contains its batch size."""
         self.X, self.o = X, o
         self.dictionary_step, self.code_step = steps
         self.compiled, self.graph = compiled, None
@@ -108,7 +108,7 @@ class Training:
         """Trains one epoch and returns its seconds, without the capture of a graph."""
         if self.compiled and self.batch in self.compiled and self.graph is None:
             self.graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self.graph):  # computes nothing yet
+            with torch.cuda.graph(self.graph):  # records, but computes nothing yet
                 self.passes()
         self.threshold.fill_(t * self.o.lam)
         synchronize(self.X)
@@ -124,11 +124,11 @@ class Training:
         seconds = time.perf_counter() - start
         if 10 * shortened > math.ceil(len(self.X) / self.batch):
             self.batch = max(1, self.batch // 2)
-            self.graph = None  # it is of the old size
+            self.graph = None  # it is for the old size
         return seconds
 
     def metrics(self):
-        """Error, objective and sparsity, with products in full precision."""
+        """Returns error, objective and sparsity, with products in full precision."""
         o, words = self.o, len(self.X)
         precision = torch.get_float32_matmul_precision()
         torch.set_float32_matmul_precision("highest")
@@ -182,7 +182,7 @@ def products(X, o):
                     left @ right
                 synchronize(X)
                 seconds = time.perf_counter() - start
-                if i > 0:  # the first is to warm up
+                if i > 0:  # the first run warms up
                     print(f"BenchmarkTorchProduct/{name}/precision={precision}/{left.shape[0]}x{left.shape[1]}x{right.shape[1]} 20 {5e7 * seconds:.0f} ns/op")
 
 

@@ -44,7 +44,7 @@ type Problem struct {
 	Dictionary      []float32   // initial D, K×L; nil for random atoms
 	Hyperparameters model.Paper // all set, including Atoms
 	Loss            graph.Loss  // nil for the loss that Hyperparameters.Loss names
-	Rows            func(n int) // called for progress when a pass has processed n more rows, from any goroutine; may be nil
+	Rows            func(n int) // if not nil, called from any goroutine when a pass has processed n more rows
 }
 
 // Len returns the number of rows, V.
@@ -82,7 +82,7 @@ func (p Problem) Spec() graph.Spec {
 	}
 }
 
-// Batch returns the number of rows of a dictionary step in the first epoch. Later epochs have at most this number.
+// Batch returns the number of rows of a dictionary step in the first epoch. Steps of later epochs have at most this number.
 func (p Problem) Batch() int {
 	if p.Hyperparameters.AuthorsOrder {
 		return 1
@@ -90,7 +90,7 @@ func (p Problem) Batch() int {
 	return Batch(p.Len(), p.Hyperparameters.DictionarySteps)
 }
 
-// Batch returns the number of rows of a dictionary step if an epoch has at most the given number of steps.
+// Batch returns the number of rows per dictionary step that limits an epoch to the given number of steps.
 func Batch(rows, steps int) int {
 	steps = max(1, steps)
 	return max(1, (rows+steps-1)/steps)
@@ -184,8 +184,8 @@ type Learner interface {
 
 	// Learn runs a step of learning on the rows with the given indices. It encodes Y, the rows minus the
 	// dictionary's mean, to A. It updates G = forgetting·G + AᵀA and B = forgetting·B + AᵀY. It then updates
-	// the atoms by [graph.Learn] with the weight anchorWeight, in blocks of [BlockAtoms], each given the new
-	// atoms of the blocks before. The anchors W are the initial atoms. Learn adds to RunningLoss, L1,
+	// the atoms by [graph.Learn] with the weight anchorWeight, in blocks of [BlockAtoms]. A block uses the new
+	// atoms of the blocks before it. The anchors W are the initial atoms. Learn adds to RunningLoss, L1,
 	// Nonzeros and Used of sums.
 	Learn(ctx context.Context, rows []int32, forgetting, anchorWeight float64, sums *Sums) error
 

@@ -41,7 +41,7 @@ func RandomDirection(direction []float32, seed uint64, k int) {
 }
 
 // uniform fills dst, a row of a stream's matrix, with numbers in (−scale, scale). Numbers 4i to 4i+3 come from the
-// four words of the Philox block with the counter (i, stream, row, row>>32) and the key seed. Each row is mapped to
+// four words of the Philox block with the counter (i, stream, row, row>>32) and the key seed. Each word is mapped to
 // the middle of one of 2²⁴ equal intervals.
 func uniform(dst []float32, scale float64, seed uint64, stream uint32, row uint64) {
 	const intervals = 1 << 24

@@ -25,7 +25,7 @@ func cluster(t *testing.T, x []float32, dim, k int, seed uint64) []int {
 	return clusters
 }
 
-// scikit-learn's Lloyd iteration from the same centres.
+// clusterWithScikitLearn runs scikit-learn's Lloyd iteration from the same centres.
 const clusterWithScikitLearn = `
 import json, sys
 import numpy as np
@@ -71,7 +71,7 @@ func TestConverges(t *testing.T) {
 	}
 	for i, c := range clusters {
 		for other := range k {
-			if sizes[other] > 0 && squaredDistance(x.Row(i), means[other]) < squaredDistance(x.Row(i), means[c])-1e-9 { // rounding around 1e4
+			if sizes[other] > 0 && squaredDistance(x.Row(i), means[other]) < squaredDistance(x.Row(i), means[c])-1e-9 { // 1e-9 for the rounding of values around 1e4
 				t.Fatalf("row %d of cluster %d is nearer to the mean of cluster %d", i, c, other)
 			}
 		}

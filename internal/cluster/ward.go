@@ -52,7 +52,7 @@ type forest struct {
 	dim      int
 	active   []int // clusters not yet merged into another, in increasing order
 	clusters []group
-	mean     []float32 // of the clusters, n×dim
+	mean     []float32 // means of the clusters, n×dim
 	next     []candidate
 	packed   []float32 // means of the active clusters
 	merges   []Merge
@@ -112,7 +112,7 @@ func (w *forest) merge() (stale []int) {
 			least = a
 		}
 	}
-	w.next[w.next[least].cluster] = candidate{least, w.next[least].height} // so that one pair merges despite rounding
+	w.next[w.next[least].cluster] = candidate{least, w.next[least].height} // one pair must merge despite rounding
 	for _, a := range w.active {
 		b := w.next[a].cluster
 		if w.next[b].cluster != a || b < a || changed[a] || changed[b] {

@@ -97,7 +97,7 @@ func TestWardSameForAnyNumberOfProcessors(t *testing.T) {
 	}
 }
 
-// Copies merge in pairs. One after the other, 2,000 would take minutes.
+// Copies merge in pairs. Merging 2,000 one after the other would take minutes.
 func TestWardOfCopies(t *testing.T) {
 	const dim = 3
 	for name, x := range map[string][]float32{

@@ -54,10 +54,10 @@ func TestDecode(t *testing.T) {
 }
 
 func TestSquares(t *testing.T) {
-	if got := Squares([]float32{3, -4, 1e20, 2e20}); math.Abs(got/5e40-1) > 1e-7 { // beyond float32; the rounding of 1e20
+	if got := Squares([]float32{3, -4, 1e20, 2e20}); math.Abs(got/5e40-1) > 1e-7 { // 5e40 overflows float32, and 1e20 is rounded
 		t.Errorf("Squares = %v, want 5e40", got)
 	}
-	if got := Squares([]float32{1 << 13, 1}); got != 1<<26+1 { // 27 bits
+	if got := Squares([]float32{1 << 13, 1}); got != 1<<26+1 { // the sum needs 27 bits
 		t.Errorf("Squares = %v, want %v", got, 1<<26+1)
 	}
 	if got := Squares(nil); got != 0 {

@@ -21,7 +21,7 @@ import (
 // systems.
 func Total() (bytes uint64, ok bool) { return total() }
 
-// Limit returns the bytes of [Total] that [Check] lets a program use, seven eighths. ok is false if they are unknown.
+// Limit returns seven eighths of [Total], the bytes that [Check] lets a program use. ok is false if they are unknown.
 func Limit() (bytes uint64, ok bool) {
 	limit, ok := total()
 	return limit - reserve(limit), ok
@@ -30,9 +30,9 @@ func Limit() (bytes uint64, ok bool) {
 // reserve returns the part of a memory limit that is for garbage, fragments, stacks and other programs.
 func reserve(limit uint64) uint64 { return limit / 8 }
 
-// SetLimit makes Go collect garbage that is half as large as the objects in use, or would fill the reserve that [Check]
-// keeps free. Without SetLimit, a program may use twice the memory of its objects, which are mostly blocks of numbers,
-// cheap to collect. The environment variables GOGC and GOMEMLIMIT have precedence.
+// SetLimit makes Go collect garbage when it reaches half the size of the objects in use, or would fill the reserve that
+// [Check] keeps free. Go's default is their full size. Most objects are blocks of numbers, which are cheap to collect.
+// The environment variables GOGC and GOMEMLIMIT have precedence.
 func SetLimit() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50)

@@ -24,7 +24,7 @@ func total() (uint64, bool) {
 // 64 MiB for its malloc and 8 MiB for its stack.
 const threads = 256 << 20
 
-// ownLimit returns the bytes that the limit of the address space leaves to the heap, or MaxUint64.
+// ownLimit returns the bytes that the limit of the address space leaves to the heap, or MaxUint64 if there is no limit.
 func ownLimit() uint64 {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_AS, &limit) != nil || limit.Cur == unix.RLIM_INFINITY {
@@ -39,8 +39,8 @@ func ownLimit() uint64 {
 	return limit.Cur - min(limit.Cur, others+threads)
 }
 
-// groupLimit returns the least limit of the program's control groups (see cgroups(7)), or MaxUint64. Above memory.high,
-// the system slows a program down until it seems to hang.
+// groupLimit returns the least limit of the program's control groups (see cgroups(7)), or MaxUint64 if there is none.
+// memory.high is a limit, too: above it, the system slows a program down until it seems to hang.
 func groupLimit(root string) uint64 {
 	limit := uint64(math.MaxUint64)
 	// Lines are hierarchy:controllers:group. Version 2 has no controllers.

@@ -26,8 +26,8 @@ func plain(r rune) bool { return unicode.IsPrint(r) || r == '\u200c' || r == '\u
 // not UTF-8, are escaped as in a Go string.
 func Text(s string) string { return replace(s, "", escaped) }
 
-// replace replaces each character that is neither plain nor in kept, and each byte that is not UTF-8. The
-// character of such a byte is RuneError.
+// replace replaces each character that is neither plain nor in kept, and each byte that is not UTF-8. It calls by with
+// RuneError for such a byte.
 func replace(s, kept string, by func(r rune, bytes string) string) string {
 	var b strings.Builder
 	start := 0 // start of the text that isn't copied yet
@@ -61,7 +61,7 @@ func Word(s string) string {
 	return s
 }
 
-// A Writer escapes like [Text], except line ends and tabs.
+// A Writer escapes like [Text], but keeps line ends and tabs.
 type Writer struct{ io.Writer }
 
 func (w Writer) Write(p []byte) (int, error) {

@@ -9,8 +9,8 @@ import (
 // numbers. Cells are escaped.
 type Table [][]string
 
-// Text returns the table as aligned text. sides has an l or an r for the alignment of each column; the last letter
-// applies to the remaining columns. The last cell of a row that is shorter than the header is a remark, which may
+// Text returns the table as aligned text. sides has a letter per column, l or r, for its alignment; the last letter
+// applies to the remaining columns. In a row that is shorter than the header, the last cell is a remark, which may
 // extend beyond its column.
 func (t Table) Text(sides string) string {
 	t = t.escaped(Text)

@@ -19,12 +19,12 @@ type builder struct {
 
 	// State of the current step:
 	body  Body
-	local map[*value]int // places of temporaries and of numbers of rows
+	local map[*value]int // places of temporaries and of numbers per row
 }
 
 func newBuilder(name string, s graph.Spec) (*builder, error) {
 	if s.Dim > 0 {
-		s.Dim = 3 // not 1, because Gorgonia would treat the residuals as a vector
+		s.Dim = 3 // any length except 1, for which Gorgonia would treat the residuals as a vector
 	}
 	loss, err := graph.LossGradient(s, 4)
 	return &builder{
@@ -137,7 +137,7 @@ func (b *builder) scaleCodes(factor *value) {
 	b.emit(Instruction{Op: ScaleCodes, A: b.rowNumber(factor)})
 }
 
-// require records an error unless an instruction computes v.
+// require records an error unless ok: no instruction computes v.
 func (b *builder) require(ok bool, v *value) {
 	if !ok && b.err == nil {
 		b.err = fmt.Errorf("program: no instruction computes %s", v.formula())
@@ -316,7 +316,7 @@ func (b *builder) shareTemporaries(each []Instruction) {
 			if temporary := *v; temporary < 0 {
 				*v = places[temporary]
 				if last[temporary] == i {
-					free, last[temporary] = append(free, *v), -1 // once, even if the instruction reads it twice
+					free, last[temporary] = append(free, *v), -1 // free it once, even if the instruction reads it twice
 				}
 			}
 		}

@@ -54,7 +54,7 @@ func (l *lowering) lower(n *gorgonia.Node) (v *value, err error) {
 	for children := l.graph.From(n.ID()); children.Next(); {
 		child := children.Node().(*gorgonia.Node)
 		if child.Op() != nil && strings.HasPrefix(child.Op().String(), "SizeOf") {
-			continue // the number of repetitions of a Repeat
+			continue // skip the number of repetitions of a Repeat
 		}
 		a, err := l.lower(child)
 		if err != nil {

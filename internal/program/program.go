@@ -78,7 +78,7 @@ const (
 // The rows of a step (rows or atoms) are independent of each other, except for totals, which are complete
 // at the end of the step.
 type Step interface {
-	lines() []string // of the program's listing
+	lines() []string // for the program's listing
 }
 
 // Decode multiplies the codes with atoms, A·atoms.
@@ -135,9 +135,9 @@ type Update struct {
 
 // Body is the elementwise work of a step.
 type Body struct {
-	Rows Axis          // Words or Atoms
-	Each []Instruction // for each row, after the step's product
-	Then []Instruction // once, after all rows: totals and arithmetic with them
+	Rows Axis          // Rows or Atoms
+	Each []Instruction // run for each row, after the step's product
+	Then []Instruction // run once, after all rows: totals and arithmetic with them
 
 	listing []string
 }

@@ -34,7 +34,7 @@ func TestLoss(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		loss graph.Loss
-		each func(r float64) float64 // stated independently
+		each func(r float64) float64 // an independent definition
 	}{
 		{"squared", graph.Squared, func(r float64) float64 { return r * r }},
 		{"huber", graph.Huber(0.7), func(r float64) float64 {
@@ -65,8 +65,8 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-// Every constructor has the value of its operation, for all pairs of some vectors, numbers and multiples of them,
-// except for rounding.
+// The value of every constructor equals its operation up to rounding, for all pairs from a set of vectors, numbers
+// and their multiples.
 func TestValues(t *testing.T) {
 	s := newValues()
 	x := s.vector("X")

@@ -73,7 +73,7 @@ func Code(s graph.Spec) (*Program, error) {
 	beta := b.define("β", b.ratio(b.rowSum(b.mul(X, p)), b.rowSum(b.square(p))))
 	b.scaleCodes(beta)
 	damped := b.mul(beta, p)
-	b.row(damped) // rounded to float32 before the subtraction
+	b.row(damped) // store it, rounded to float32, before the subtraction
 	b.measure(b.define("R′", b.sub(X, damped)))
 	b.step(&Decode{Atoms: b.matrices[D], Body: b.end()})
 	return b.done()

@@ -63,7 +63,7 @@ func (s values) node(op valueOp, args ...*value) *value {
 	return s.share(&value{op: op, args: args, number: op == opRowSum || op == opTotal || !slices.ContainsFunc(args, isVector)})
 }
 
-// share returns the value that equals v, or v itself if it is new.
+// share returns the existing value that equals v, or v if there is none.
 func (s values) share(v *value) *value {
 	key := fmt.Sprint(v.op, v.constant)
 	if v.op == opVector {
@@ -186,7 +186,7 @@ func (s values) ratio(num, den *value) *value {
 func (s values) square(a *value) *value { return s.unary(opSquare, a) }
 func (s values) rowSum(a *value) *value { return s.unary(opRowSum, a) }
 
-// folded maps operations to their values for constants.
+// folded maps operations to functions that apply them to a constant.
 var folded = map[valueOp]func(c float64) float64{
 	opSquare: func(c float64) float64 { return c * c },
 	opSqrt:   math.Sqrt,

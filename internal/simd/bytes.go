@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// ByteWidth is the number of bytes in the widest register. Rows of 8-bit integers have a
-// multiple of it.
+// ByteWidth is the number of bytes in the widest register. The length of a padded row of
+// bytes is a multiple of it.
 const ByteWidth = 64
 
 // BytePitch returns the length of a padded row of bytes.
 func BytePitch(width int) int { return (width + ByteWidth - 1) &^ (ByteWidth - 1) }
 
-// byteLevels is the largest magnitude of an element of [Coarse]. Two pairs of products with
-// unsigned 8-bit integers up to 128 fit in 16 bits.
+// byteLevels is the largest magnitude of an element of [Coarse]. The sum of four products
+// with unsigned 8-bit integers up to 128 then fits in 16 bits.
 const byteLevels = 63
 
-// leastTop is the smallest largest magnitude of an atom whose scale is a float32. It is far
-// below the atoms that matter in a dictionary with a step size: their norms exceed 2⁻⁶⁴.
+// leastTop is the least top_k for which 63/top_k is a float32; see [Coarse]. It is far below
+// the atoms that matter: in a dictionary with a step size, their norms exceed 2⁻⁶⁴.
 const leastTop = 0x1p-120
 
 // Coarse is a dictionary in 8-bit integers, for the search of package encode. With
@@ -27,8 +27,8 @@ const leastTop = 0x1p-120
 //	Share[k] = top_k/top, Unit = top/63
 //	bytes[k][j] = round(D_kj·(63/top_k)), or 0 if top_k < 2⁻¹²⁰, and Share[k] = 0
 //
-// The kernels of one level use it. Call Resize, Measure for all atoms, Fill for all atoms, and
-// then SetStep.
+// All calls require the Kernels of one level. Call Resize, Measure for all atoms, Fill for all
+// atoms, and then SetStep.
 type Coarse struct {
 	Unit  float64
 	Share []float32 // by atom; 0 in the padding
@@ -38,7 +38,7 @@ type Coarse struct {
 	atoms, width, columns int
 	pitch                 int
 	bytes                 []int8    // K×pitch
-	panels                []int8    // the same bytes, as b of productBytesGeneric
+	panels                []int8    // the same bytes, in the order of b in productBytesGeneric
 	start                 []int32   // by atom: −offset·Σ_j bytes[k][j]
 	tops, norms           []float32 // by atom: top_k, and the norm of bytes[k]
 }
@@ -55,7 +55,7 @@ func (c *Coarse) Resize(k *Kernels, atoms, width int) {
 	c.tops, c.norms = Sized(c.tops, atoms), Sized(c.norms, atoms)
 }
 
-// terms returns the number of terms of products with panels: the width, padded to 8.
+// terms returns the number of terms of products with panels: the width, padded to a multiple of 8.
 func (c *Coarse) terms() int { return (c.width + 7) &^ 7 }
 
 // zeroed returns n zeros, in the memory of s if that is large enough.
@@ -73,7 +73,7 @@ func (c *Coarse) Measure(m Matrix, lo, hi int) {
 	}
 }
 
-// Largest returns the largest magnitude, or NaN if there is one.
+// Largest returns the largest magnitude of x, or NaN if x has one.
 func Largest(x []float32) float32 {
 	var largest uint32 // its bits, without the sign
 	for _, v := range x {
@@ -109,7 +109,7 @@ func (c *Coarse) Fill(k *Kernels, m Matrix, lo, hi int) {
 	}
 }
 
-// SetStep sets Unit, Scale for FISTA's step size s, and Reach, the largest effect of a residual:
+// SetStep sets Unit, Scale for FISTA's step size s, and Reach, the largest effect of a residual of norm 1:
 //
 //	Scale[k] = 2·s·Unit²·Share[k]
 //	Reach = max_k Scale[k]·Share[k]·‖bytes[k]‖
@@ -145,17 +145,17 @@ func (k *Kernels) QuantiseRow(dst []int8, x []float32, scale float32) {
 // SquaresOfBytes returns Σ round(scale·x)² of a result of QuantiseRow.
 func (k *Kernels) SquaresOfBytes(row []int8) (sum int) {
 	for _, x := range row {
-		y := int(x - k.offset) // without the offset, in 8 bits
+		y := int(x - k.offset) // the difference wraps around in 8 bits
 		sum += y * y
 	}
 	return sum
 }
 
-// Correlate multiplies rows of bytes, pitch apart, with all atoms. It calls the function each
-// with consecutive sums of a row, from a column on. The sums have padding to a multiple of
-// [Width], for which Scale is zero. The columns of a row come in increasing order. A block of
-// columns stays in level 2 while all rows use it. x has memory for [TileRows] more rows. The
-// argument scratch is memory of the caller, which Correlate grows if necessary.
+// Correlate multiplies rows of bytes, of length [BytePitch] of the width, with all atoms. It
+// calls the function each with consecutive sums of a row, from a column on. The sums are padded
+// to a multiple of [Width]; Scale is zero there. The columns of a row come in increasing order.
+// A block of columns stays in level 2 while all rows use it. x has memory for [TileRows] more
+// rows. The argument scratch is memory of the caller, which Correlate grows if necessary.
 func (c *Coarse) Correlate(k *Kernels, x []int8, rows int, scratch *[]int32, each func(i, column int, sums []int32)) {
 	*scratch = Sized(*scratch, k.byteRows*correlateColumns)
 	sums := *scratch
@@ -173,9 +173,9 @@ func (c *Coarse) Correlate(k *Kernels, x []int8, rows int, scratch *[]int32, eac
 	}
 }
 
-// PeakBytes runs multiplications with additions of 8-bit integers in each register of a tile,
-// n groups of 4 terms without loads, and returns their number. n is even. Their speed bounds
-// the speed of Correlate.
+// PeakBytes multiplies and adds n groups of four 8-bit integers in each register of a tile,
+// without loads, and returns the number of operations. n is even. Its speed bounds the speed
+// of Correlate.
 func (k *Kernels) PeakBytes(n int) (operations float64) {
 	k.peakBytes(n)
 	return 4 * float64(n) * float64(k.byteRows*k.byteColumns)

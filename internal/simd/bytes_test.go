@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// integers returns n integers from −most to most between guards. Every seventh slice has extreme ones only.
+// integers returns n integers from −most to most between guards. One slice in seven contains only −most and most.
 func integers[T int8 | int32](g *guarded, n, most int) []T {
 	x := between(g, n, T(99), func(x T) bool { return x == 99 })
 	extreme := g.rng.IntN(7) == 0
@@ -39,7 +39,7 @@ func coarse(g *guarded, k *Kernels, atoms, width int) *Coarse {
 	return c
 }
 
-// residuals returns rows of random bytes without and with the level's offset. The padding has any values.
+// residuals returns rows of random bytes, without padding and offset, and with random padding and the level's offset.
 func residuals(g *guarded, k *Kernels, rows, width int) (plain, bytes []int8) {
 	pitch := BytePitch(width)
 	bytes = make([]int8, (rows+TileRows)*pitch)
@@ -131,7 +131,7 @@ func TestByteProducts(t *testing.T) {
 	})
 }
 
-// Long codes with extreme values overflow 16 bits often.
+// The sums of long codes with extreme values would often overflow 16 bits.
 func TestDecodeManyBytes(t *testing.T) {
 	eachLevel(t, func(t *testing.T, k *Kernels) {
 		g := newGuarded(t)
@@ -152,8 +152,8 @@ func TestDecodeManyBytes(t *testing.T) {
 	})
 }
 
-// An atom's bytes are its elements in units of a 63rd of its largest magnitude. The atoms have scales that differ,
-// one is zero, and one too small.
+// An atom's bytes are its elements in units of a 63rd of its largest magnitude. The atoms differ in scale; one is
+// zero, and one is below leastTop.
 func TestCoarse(t *testing.T) {
 	const atoms, width, s = 30, 21, 0.25
 	eachLevel(t, func(t *testing.T, k *Kernels) {
@@ -210,7 +210,7 @@ func TestQuantise(t *testing.T) {
 			x := g.floats(n)
 			for i := range x {
 				if x[i] = float32(g.rng.Float64()*128 - 64); i%3 == 0 {
-					x[i] = float32(g.rng.IntN(129)-64) + 0.5*float32(g.rng.IntN(2)) // halves
+					x[i] = float32(g.rng.IntN(129)-64) + 0.5*float32(g.rng.IntN(2)) // halves: ties of rounding
 				}
 				x[i] = min(x[i], 64) / 4
 			}
@@ -312,7 +312,7 @@ func TestAdvance(t *testing.T) {
 								}
 								active, bytes := integers[int32](g, n+Width, 9), integers[int8](g, n+Width, 9)
 								found, largest := k.Advance(active, bytes, index, lists[0], lists[1], lists[2], lists[3], 0.5, threshold, floor, 0.625, scale, enter)
-								for i := range n { // without the signs of zeros
+								for i := range n { // −0 becomes 0, because the sign of a zero is undefined
 									lists[1][i] += 0
 									lists[2][i] += 0
 								}

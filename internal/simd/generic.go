@@ -7,13 +7,13 @@ import (
 )
 
 // The kernels in plain Go define the results. Assembly rounds differently, because it
-// fuses multiplications with additions and adds in another order; except for the search's
-// kernels, at the end, whose bits are the same.
+// fuses multiplications with additions and adds in another order. Only the search's
+// kernels, at the end of this file, compute the same bits in assembly.
 //
-// The doc comment of a kernel is its loop, its preconditions, and its floor: the work
-// that no implementation can avoid. Declarations of assembly copy all of it except the
-// floor. If a loop runs over the elements of one slice, all other slices must be at
-// least as long. Assembly doesn't check preconditions.
+// The doc comment of a kernel states its loop, its preconditions, and its floor: the
+// work that no implementation can avoid. Declarations of assembly copy the comment
+// without the floor. If a loop runs over the elements of one slice, all other slices
+// must be at least as long. Assembly doesn't check preconditions.
 
 // epsilon prevents 0/0 in dual averaging: see graph.Epsilon.
 const epsilon = 1e-30
@@ -23,11 +23,10 @@ const epsilon = 1e-30
 //
 //	dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for k < n
 //
-// n > 0. The loop also prefetches sRows rows of s and of q into level 2. A row has the
-// tile's number of columns, float32, and rows start sRow bytes apart. The argument every
-// is the number of terms k from the prefetch of a row to the next prefetch, because
-// prefetching all rows at once would delay the loads of b. If sRows is 0, s and q may be
-// nil; otherwise every > 0.
+// n > 0. The loop also prefetches sRows rows of s and of q into level 2. A row is as wide
+// as the tile, in float32, and rows start sRow bytes apart. The argument every is the
+// number of terms between two prefetches, because prefetching all rows at once would delay
+// the loads of b. If sRows is 0, s and q may be nil; otherwise every > 0.
 //
 // Floor: 2·n flops per sum. All sums stay in registers.
 func productGeneric(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *byte, sRow, sRows, every int) {
@@ -143,9 +142,9 @@ func decodeGeneric(dst []float32, index []int32, value, d []float32, dim int, en
 }
 
 // moveAtomGeneric updates an atom d by a step of AdaGrad. h is the atom's row of H, the
-// sums of squared gradients, and p its row of P, the steps. m and n are the products of
-// the atom's codes with residuals, and of the squares of both, over some words. The loop
-// adds the words in index, whose codes are value and whose residuals are rows of r. For
+// sums of squared gradients, and p its row of P, the steps. m is the product of the
+// atom's codes with the residuals of some words, and n the product of their squares. The
+// loop adds the words in index, with codes in value and residuals in rows of r. For
 // j < len(h):
 //
 //	x = value[i] · r[index[i]·dim+j]        for i < len(index)
@@ -303,8 +302,8 @@ func sumGeneric(a []float32) (total float64) {
 //	dst[i·dstRow+j] = start[j] + Σ_k a[i·aRow+k]·b[(k/4·columns+j)·4+k%4]        for k < 4n
 //
 // n is even and positive. The bytes of b are signed, −63 to 63. The bytes of a are signed, −64
-// to 64, or at levels with an offset of 64 unsigned, 0 to 128. Sums of two pairs of products
-// therefore fit in 16 bits.
+// to 64; at levels with an offset of 64 they are unsigned, 0 to 128. The sum of four products
+// therefore fits in 16 bits.
 //
 // Floor: 4·n multiplications with additions per sum. All sums stay in registers.
 func productBytesGeneric(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int) {
@@ -335,7 +334,7 @@ func productBytesGeneric(dst *int32, dstRow int, a *int8, aRow int, b *int8, sta
 // from registers, to measure its peak. n is even and positive.
 func peakBytesGeneric(n int) {
 	y := int64(peakResult.Load())
-	x0, x1, x2, x3 := y, y, y, y // each of two sums
+	x0, x1, x2, x3 := y, y, y, y // each holds two sums
 	for range 4 * n {
 		x0 += y * y
 		x1 += y * y
@@ -407,8 +406,8 @@ func residualGeneric(r, y []float32, o []int32, unit float32) (largest float32) 
 //
 //	dst[j] = round(scale·x[j]) + offset        for j < len(x), a multiple of [Width]
 //
-// The products, rounded to float32, are within −64 and 64. A half is rounded to even. An
-// offset of 64 makes the bytes unsigned.
+// The products, rounded to float32, are between −64 and 64. Ties round to even. An offset of
+// 64 makes the bytes unsigned.
 func quantiseGeneric(dst []int8, x []float32, scale float32, offset int8) {
 	dst = dst[:len(x)]
 	for j, v := range x {
@@ -416,9 +415,9 @@ func quantiseGeneric(dst []int8, x []float32, scale float32, offset int8) {
 	}
 }
 
-// roundToEven rounds x, whose magnitude is at most 2²², to an integer, and a half to even.
+// roundToEven rounds x to an integer, and ties to even. The magnitude of x is at most 2²².
 func roundToEven(x float32) float32 {
-	const unit = 3 << 22 // numbers from 2²³ to 2²⁴ are integers
+	const unit = 3 << 22 // float32 numbers from 2²³ to 2²⁴ are integers
 	return float32(x+unit) - unit
 }
 

@@ -8,14 +8,14 @@ import (
 )
 
 // guarded is memory with NaNs, or large integers, around every slice. Reads beyond a slice give wrong results; check
-// finds writes beyond it. Slices start at odd places.
+// finds writes beyond it. Slices aren't aligned.
 type guarded struct {
 	t       *testing.T
 	rng     *rand.Rand
-	written []func() (at int, yes bool) // by slice: whether something was written beyond it, and where
+	written []func() (at int, yes bool) // by slice: reports whether something was written beyond it, and where
 }
 
-const guards = 80 // more than one of the widest registers, of bytes
+const guards = 80 // more than the widest register has bytes
 
 func newGuarded(t *testing.T) *guarded {
 	return &guarded{t: t, rng: rand.New(rand.NewPCG(1, 2))}
@@ -87,7 +87,7 @@ func (s sum) near(x float32, roundings int) bool {
 	return near(x, s.value, float64(roundings)*unit*s.size)
 }
 
-// near reports whether x equals want within an error, or within the spacing of denormal numbers.
+// near reports whether x equals want within err plus the spacing of denormal numbers.
 func near(x float32, want, err float64) bool {
 	return math.Abs(float64(x)-want) <= err+math.SmallestNonzeroFloat32
 }

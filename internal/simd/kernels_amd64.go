@@ -9,11 +9,10 @@ package simd
 //
 //	dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for k < n
 //
-// n > 0. The loop also prefetches sRows rows of s and of q into level 2. A row has the
-// tile's number of columns, float32, and rows start sRow bytes apart. The argument every
-// is the number of terms k from the prefetch of a row to the next prefetch, because
-// prefetching all rows at once would delay the loads of b. If sRows is 0, s and q may be
-// nil; otherwise every > 0.
+// n > 0. The loop also prefetches sRows rows of s and of q into level 2. A row is as wide
+// as the tile, in float32, and rows start sRow bytes apart. The argument every is the
+// number of terms between two prefetches, because prefetching all rows at once would delay
+// the loads of b. If sRows is 0, s and q may be nil; otherwise every > 0.
 //
 //go:noescape
 func productAVX2(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, s *byte, q *byte, sRow int, sRows int, every int)
@@ -44,9 +43,9 @@ func averageAVX2(index []int32, value []float32, p []float32, s []float32, q []f
 func decodeAVX2(dst []float32, index []int32, value []float32, d []float32, dim int, end int32) (n int)
 
 // moveAtomAVX2 updates an atom d by a step of AdaGrad. h is the atom's row of H, the
-// sums of squared gradients, and p its row of P, the steps. m and n are the products of
-// the atom's codes with residuals, and of the squares of both, over some words. The loop
-// adds the words in index, whose codes are value and whose residuals are rows of r. For
+// sums of squared gradients, and p its row of P, the steps. m is the product of the
+// atom's codes with the residuals of some words, and n the product of their squares. The
+// loop adds the words in index, with codes in value and residuals in rows of r. For
 // j < len(h):
 //
 //	x = value[i] · r[index[i]·dim+j]        for i < len(index)
@@ -158,8 +157,8 @@ func residualAVX2(r []float32, y []float32, o []int32, unit float32) (largest fl
 //
 //	dst[j] = round(scale·x[j]) + offset        for j < len(x), a multiple of [Width]
 //
-// The products, rounded to float32, are within −64 and 64. A half is rounded to even. An
-// offset of 64 makes the bytes unsigned.
+// The products, rounded to float32, are between −64 and 64. Ties round to even. An offset of
+// 64 makes the bytes unsigned.
 //
 //go:noescape
 func quantiseAVX2(dst []int8, x []float32, scale float32, offset int8)
@@ -210,8 +209,8 @@ func decodeBytesAVX2(out []int32, index []int32, z []int8, d []int8)
 //	dst[i·dstRow+j] = start[j] + Σ_k a[i·aRow+k]·b[(k/4·columns+j)·4+k%4]        for k < 4n
 //
 // n is even and positive. The bytes of b are signed, −63 to 63. The bytes of a are signed, −64
-// to 64, or at levels with an offset of 64 unsigned, 0 to 128. Sums of two pairs of products
-// therefore fit in 16 bits.
+// to 64; at levels with an offset of 64 they are unsigned, 0 to 128. The sum of four products
+// therefore fits in 16 bits.
 //
 //go:noescape
 func productBytesAVX2(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int)
@@ -238,11 +237,10 @@ func dotsBytesAVX2(p []float32, index []int32, r []int8, d []int8, start []int32
 //
 //	dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for k < n
 //
-// n > 0. The loop also prefetches sRows rows of s and of q into level 2. A row has the
-// tile's number of columns, float32, and rows start sRow bytes apart. The argument every
-// is the number of terms k from the prefetch of a row to the next prefetch, because
-// prefetching all rows at once would delay the loads of b. If sRows is 0, s and q may be
-// nil; otherwise every > 0.
+// n > 0. The loop also prefetches sRows rows of s and of q into level 2. A row is as wide
+// as the tile, in float32, and rows start sRow bytes apart. The argument every is the
+// number of terms between two prefetches, because prefetching all rows at once would delay
+// the loads of b. If sRows is 0, s and q may be nil; otherwise every > 0.
 //
 //go:noescape
 func productAVX512(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, s *byte, q *byte, sRow int, sRows int, every int)
@@ -273,9 +271,9 @@ func averageAVX512(index []int32, value []float32, p []float32, s []float32, q [
 func decodeAVX512(dst []float32, index []int32, value []float32, d []float32, dim int, end int32) (n int)
 
 // moveAtomAVX512 updates an atom d by a step of AdaGrad. h is the atom's row of H, the
-// sums of squared gradients, and p its row of P, the steps. m and n are the products of
-// the atom's codes with residuals, and of the squares of both, over some words. The loop
-// adds the words in index, whose codes are value and whose residuals are rows of r. For
+// sums of squared gradients, and p its row of P, the steps. m is the product of the
+// atom's codes with the residuals of some words, and n the product of their squares. The
+// loop adds the words in index, with codes in value and residuals in rows of r. For
 // j < len(h):
 //
 //	x = value[i] · r[index[i]·dim+j]        for i < len(index)
@@ -387,8 +385,8 @@ func residualAVX512(r []float32, y []float32, o []int32, unit float32) (largest 
 //
 //	dst[j] = round(scale·x[j]) + offset        for j < len(x), a multiple of [Width]
 //
-// The products, rounded to float32, are within −64 and 64. A half is rounded to even. An
-// offset of 64 makes the bytes unsigned.
+// The products, rounded to float32, are between −64 and 64. Ties round to even. An offset of
+// 64 makes the bytes unsigned.
 //
 //go:noescape
 func quantiseAVX512(dst []int8, x []float32, scale float32, offset int8)
@@ -439,8 +437,8 @@ func decodeBytesVNNI(out []int32, index []int32, z []int8, d []int8)
 //	dst[i·dstRow+j] = start[j] + Σ_k a[i·aRow+k]·b[(k/4·columns+j)·4+k%4]        for k < 4n
 //
 // n is even and positive. The bytes of b are signed, −63 to 63. The bytes of a are signed, −64
-// to 64, or at levels with an offset of 64 unsigned, 0 to 128. Sums of two pairs of products
-// therefore fit in 16 bits.
+// to 64; at levels with an offset of 64 they are unsigned, 0 to 128. The sum of four products
+// therefore fits in 16 bits.
 //
 //go:noescape
 func productBytesVNNI(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int)

@@ -9,11 +9,10 @@ package simd
 //
 //	dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for k < n
 //
-// n > 0. The loop also prefetches sRows rows of s and of q into level 2. A row has the
-// tile's number of columns, float32, and rows start sRow bytes apart. The argument every
-// is the number of terms k from the prefetch of a row to the next prefetch, because
-// prefetching all rows at once would delay the loads of b. If sRows is 0, s and q may be
-// nil; otherwise every > 0.
+// n > 0. The loop also prefetches sRows rows of s and of q into level 2. A row is as wide
+// as the tile, in float32, and rows start sRow bytes apart. The argument every is the
+// number of terms between two prefetches, because prefetching all rows at once would delay
+// the loads of b. If sRows is 0, s and q may be nil; otherwise every > 0.
 //
 //go:noescape
 func productNEON(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *byte, sRow, sRows, every int)
@@ -46,9 +45,9 @@ func averageNEON(index []int32, value, p, s, q []float32, column int32, gradient
 func decodeNEON(dst []float32, index []int32, value, d []float32, dim int, end int32) (n int)
 
 // moveAtomNEON updates an atom d by a step of AdaGrad. h is the atom's row of H, the
-// sums of squared gradients, and p its row of P, the steps. m and n are the products of
-// the atom's codes with residuals, and of the squares of both, over some words. The loop
-// adds the words in index, whose codes are value and whose residuals are rows of r. For
+// sums of squared gradients, and p its row of P, the steps. m is the product of the
+// atom's codes with the residuals of some words, and n the product of their squares. The
+// loop adds the words in index, with codes in value and residuals in rows of r. For
 // j < len(h):
 //
 //	x = value[i] · r[index[i]·dim+j]        for i < len(index)
@@ -105,8 +104,8 @@ func residualNEON(r, y []float32, o []int32, unit float32) (largest float32)
 //
 //	dst[j] = round(scale·x[j]) + offset        for j < len(x), a multiple of [Width]
 //
-// The products, rounded to float32, are within −64 and 64. A half is rounded to even. An
-// offset of 64 makes the bytes unsigned.
+// The products, rounded to float32, are between −64 and 64. Ties round to even. An offset of
+// 64 makes the bytes unsigned.
 //
 //go:noescape
 func quantiseNEON(dst []int8, x []float32, scale float32, offset int8)
@@ -147,8 +146,8 @@ func advanceNEON(active []int32, bytes []int8, index []int32, p, z, b, v []float
 //	dst[i·dstRow+j] = start[j] + Σ_k a[i·aRow+k]·b[(k/4·columns+j)·4+k%4]        for k < 4n
 //
 // n is even and positive. The bytes of b are signed, −63 to 63. The bytes of a are signed, −64
-// to 64, or at levels with an offset of 64 unsigned, 0 to 128. Sums of two pairs of products
-// therefore fit in 16 bits.
+// to 64; at levels with an offset of 64 they are unsigned, 0 to 128. The sum of four products
+// therefore fits in 16 bits.
 //
 //go:noescape
 func productBytesNEON(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int)
@@ -176,8 +175,8 @@ func dotsBytesNEON(p []float32, index []int32, r, d []int8, start []int32, scale
 //	dst[i·dstRow+j] = start[j] + Σ_k a[i·aRow+k]·b[(k/4·columns+j)·4+k%4]        for k < 4n
 //
 // n is even and positive. The bytes of b are signed, −63 to 63. The bytes of a are signed, −64
-// to 64, or at levels with an offset of 64 unsigned, 0 to 128. Sums of two pairs of products
-// therefore fit in 16 bits.
+// to 64; at levels with an offset of 64 they are unsigned, 0 to 128. The sum of four products
+// therefore fits in 16 bits.
 //
 //go:noescape
 func productBytesSDOT(dst *int32, dstRow int, a *int8, aRow int, b *int8, start *int32, n int)

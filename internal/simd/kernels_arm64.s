@@ -21,7 +21,7 @@
 #define SCVTF4(n, d) WORD $(0x4E21D800 | (n)<<5 | (d))
 #define FCVTNS4(n, d) WORD $(0x4E21A800 | (n)<<5 | (d))
 
-// Products of bytes, in 16 bits, of the low or high halves of n and m; and sums of 16 bits in 32.
+// Products in 16 bits of the bytes in the low or high halves of n and m, and sums of 16-bit numbers in 32 bits.
 #define SMULL(m, n, d) WORD $(0x0E20C000 | (m)<<16 | (n)<<5 | (d))
 #define SMULL2(m, n, d) WORD $(0x4E20C000 | (m)<<16 | (n)<<5 | (d))
 #define SMLAL(m, n, d) WORD $(0x0E208000 | (m)<<16 | (n)<<5 | (d))
@@ -200,7 +200,7 @@ loop:
 	FSUB4(18, 3, 3)          // u
 	FMAXV4(3, 4)
 	FCMPS  $(0.0), F4
-	BLS    next              // not if it is a NaN: others may be positive
+	BLS    next              // a NaN doesn't branch: other elements may be positive
 	FADD4(21, 2, 2)
 	FSQRT4(2, 2)
 	FMUL4(19, 3, 5)
@@ -377,7 +377,7 @@ TEXT ·moveAtomNEON(SB), NOSPLIT, $0-228
 	MOVWU step+224(FP), R7
 	VDUP  R7, V30.S4
 	VEOR  V31.B16, V31.B16, V31.B16
-	MOVD  $0x7fffffff, R7                             // only the list ends the loop
+	MOVD  $0x7fffffff, R7                             // no limit of columns: the loop ends with the list
 
 row:
 	CBZ    R4, end
@@ -667,7 +667,7 @@ TEXT ·dotsBytesNEON(SB), NOSPLIT, $0-144
 	DOTS_BYTES(DOT_SMULL)
 	RET
 
-// Multiplies 64 columns of the next atom, with MUL the first of four, which fit in 16 bits: 4·127·63 < 2¹⁵.
+// Multiplies 64 columns of the next atom, or adds the products. Sums of four fit in 16 bits: 4·127·63 < 2¹⁵.
 #define DECODE(MUL, MUL2) \
 	MOVW.P  4(R8), R9                                \
 	MADD    R5, R3, R9, R9                           \
@@ -811,7 +811,7 @@ loop:
 done:
 	RET
 
-// Replaces sums in n, whose scales are in d, by ones in d where the limit in V16 is exceeded.
+// Sets d to ones where the sums in n times the scales in d exceed the limit in V16.
 #define EXCEEDS(n, d) \
 	SCVTF4(n, n)   \
 	FMUL4(d, n, n) \

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Five roundings: one more than the operations of any loop, and two for AVX-512's reciprocal square root.
+// The tolerance is five roundings: two operations, two for AVX-512's reciprocal square root, and one to spare.
 func TestElementwise(t *testing.T) {
 	eachLevel(t, func(t *testing.T, k *Kernels) {
 		g := newGuarded(t)
@@ -35,7 +35,7 @@ func TestElementwise(t *testing.T) {
 					}
 				}
 				c.kernel(dst, a, b)
-				c.kernel(a, a, b) // dst may be an argument
+				c.kernel(a, a, b) // dst may be a
 				for i, want := range want {
 					if !want.near(dst[i], 5) || !want.near(a[i], 5) {
 						t.Errorf("%s: element %d is %v, and %v in place, want %v", what, i, dst[i], a[i], want.value)
@@ -58,7 +58,7 @@ func TestElementwise(t *testing.T) {
 	})
 }
 
-// These widths cover all code for parts of rows.
+// The kernels process a row in parts. These widths reach the code for every size of a part.
 func TestMoveAtom(t *testing.T) {
 	const rows, c0, c1, c2, c3, c4, step = 40, 4, -0.01, 0.02, 0.3, -2, 0.7
 	eachLevel(t, func(t *testing.T, k *Kernels) {
@@ -73,7 +73,7 @@ func TestMoveAtom(t *testing.T) {
 				for i := range h {
 					h[i], n[i] = 1+h[i]*h[i], n[i]*n[i]
 					if i%5 == 0 && len(index) == 0 {
-						h[i], n[i] = 0, -1-n[i] // 0 + 0: the root is √ε
+						h[i], n[i] = 0, -1-n[i] // H stays 0, so the root is √ε
 					}
 					if i%10 == 0 && len(index) == 0 {
 						d[i], m[i] = 0, 0
@@ -103,8 +103,7 @@ func TestMoveAtom(t *testing.T) {
 					}
 					wantH := wide(oldH[j]) + max(added.value, 0)
 					errH := addedErr + unit*wantH
-					// The root halves H's relative error. The root and the division have up to five roundings of
-					// their own.
+					// The root halves H's relative error. The root and the division add up to five roundings.
 					root := math.Sqrt(wantH + 1e-30)
 					wantP := gradient.value / root
 					errP := (terms+5)*unit*gradient.size/root + math.Abs(wantP)*(errH/(wantH+1e-30)/2+5*unit)
@@ -121,7 +120,7 @@ func TestMoveAtom(t *testing.T) {
 	})
 }
 
-// dualAveraging is a case of the kernel: inputs and expected outputs.
+// dualAveraging is a test case of the kernel: inputs and expected outputs.
 type dualAveraging struct {
 	floor   float64
 	p, s, q []float32
@@ -214,7 +213,7 @@ func TestAverage(t *testing.T) {
 	})
 }
 
-// Average appends the codes of the kernel to a row, for the row's part of the state.
+// Average calls the kernel for the row's part of the state, and appends the codes to the row.
 func TestAverageOfState(t *testing.T) {
 	const rows, columns, row, column = 3, 50, 1, 16
 	eachLevel(t, func(t *testing.T, k *Kernels) {
@@ -236,8 +235,7 @@ func TestAverageOfState(t *testing.T) {
 	})
 }
 
-// The test covers products of codes at all widths with code of their own, for codes that end before, at and after
-// a block's end.
+// The test covers all widths that have code of their own, and codes that end before, at and after the end of a block.
 func TestSparseProducts(t *testing.T) {
 	const rows, end = 40, 30
 	eachLevel(t, func(t *testing.T, k *Kernels) {
@@ -247,7 +245,7 @@ func TestSparseProducts(t *testing.T) {
 				what := fmt.Sprintf("codes %v × %d", index, dim)
 				before, _ := slices.BinarySearch(index, end)
 				value, d := g.floats(len(index)), g.floats(rows*dim)
-				decoded, left := g.floats(dim), dim/Width/3*Width // it is for parts of rows
+				decoded, left := g.floats(dim), dim/Width/3*Width // a product may start within a row
 				old := slices.Clone(decoded)
 				if got := k.Decode(decoded[left:], index, value, d[left:], dim, end); got != before {
 					t.Errorf("%s: decode stops at %d, want %d", what, got, before)

@@ -13,7 +13,7 @@ import (
 // the preconditions of the exported fields. Preconditions aren't checked.
 type Kernels struct {
 	Name string // generic, avx2, avx512, avx512vnni, neon or dotprod
-	why  string // the reason for this level
+	why  string // the reason to choose this level
 
 	// Decode adds the product of a sparse code and D to dst, for the atoms that precede
 	// atom end.

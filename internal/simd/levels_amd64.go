@@ -33,7 +33,7 @@ var avx512 = Kernels{
 	dotsBytes: dotsBytesAVX2, decodeBytes: decodeBytesAVX2, offset: 64,
 }
 
-// avx512VNNI differs from avx512 in the products of bytes.
+// avx512VNNI differs from avx512 only in the products of bytes.
 var avx512VNNI = func() Kernels {
 	k := avx512
 	k.Name, k.why = "avx512vnni", "the processor has AVX-512 with VNNI"

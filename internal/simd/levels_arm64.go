@@ -18,7 +18,7 @@ var neon = Kernels{
 	dotsBytes: dotsBytesNEON, decodeBytes: decodeBytesNEON,
 }
 
-// dotprod differs from neon in the products of bytes.
+// dotprod differs from neon only in the products of bytes.
 var dotprod = func() Kernels {
 	k := neon
 	k.Name, k.why = "dotprod", "the processor has NEON with dot products"

@@ -1,6 +1,6 @@
 package simd
 
-// Width is the number of floats in the widest register. Padded rows have a multiple of it.
+// Width is the number of floats in the widest register. The length of a padded row is a multiple of it.
 const Width = 16
 
 // Pitch returns the length of a padded row of the given width, in floats.

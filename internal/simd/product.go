@@ -7,7 +7,7 @@ import "unsafe"
 
 const (
 	// edge is the largest number of rows or columns of a tile. A tile reaches beyond a
-	// product by less.
+	// product by fewer.
 	edge = 32
 
 	// TileRows is a multiple of the rows of every level's tiles. Workers should share

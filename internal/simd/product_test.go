@@ -56,12 +56,12 @@ func TestProduct(t *testing.T) {
 func random(g *guarded, rows, width int) Matrix {
 	m := NewMatrix(rows, width)
 	for i := range m.Data {
-		m.Data[i] = float32(g.rng.NormFloat64()) // the padding, too, which must not affect results
+		m.Data[i] = float32(g.rng.NormFloat64()) // also in the padding, which must not affect results
 	}
 	return m
 }
 
-// The test covers products of all shapes around a tile's, of parts of matrices and of their transposes.
+// The test covers shapes smaller and larger than a tile, parts of matrices, and their transposes.
 func TestMultiply(t *testing.T) {
 	eachLevel(t, func(t *testing.T, k *Kernels) {
 		g := newGuarded(t)

@@ -24,7 +24,7 @@ import "unsafe"
 type pointer[T any] uintptr
 `
 
-// kind is a type, by its name in Go and its size in bytes.
+// kind is a type with its name in Go and its size in bytes.
 type kind struct {
 	name string
 	size int

@@ -39,9 +39,9 @@ func (n NewLearner) open(t *testing.T, p learningProblem, workers int) backend.L
 	return l
 }
 
-// LearnerTolerance bounds the errors of a learner after each batch. The metrics, G and B are compared with the
-// formulas for the learner's previous dictionary, relative to them. The dictionary is then compared with the
-// formula for the learner's G and B, relative to the norm of atoms.
+// LearnerTolerance bounds the errors of a learner after each batch. The expected metrics, G and B follow from the
+// learner's previous dictionary; errors are relative to them. The expected dictionary follows from the learner's G
+// and B; its error is relative to the norm of atoms.
 type LearnerTolerance struct {
 	Codes, Products, Atoms float64 // of the metrics, of G and B, and of atoms
 
@@ -118,14 +118,14 @@ type learningProblem struct {
 	name         string
 	atoms, dim   int
 	batches      []int // number of rows by batch
-	most         int   // nonzeros per row; 0 for a sixth of the atoms
+	most         int   // limit of nonzeros per row; 0 for a sixth of the atoms
 	nonnegative  bool
 	centred      bool // the dictionary has a mean
 	zeroRows     bool
-	twice        bool    // a batch has each row twice, one after the other
-	anchorWeight float64 // anchor weight
+	twice        bool // a batch has each row twice, one after the other
+	anchorWeight float64
 
-	x          []float32 // number of rows of all batches
+	x          []float32 // rows of all batches
 	order      []int32   // row numbers of all batches
 	norm       float64
 	dictionary *model.Dictionary
@@ -159,7 +159,7 @@ func (p learningProblem) make(scale float32) learningProblem {
 	for _, n := range p.batches {
 		rows += n
 	}
-	// A dictionary that doesn't generate the rows.
+	// Reversed, the dictionary doesn't generate the rows.
 	p.x, p.dictionary = encodetest.Problem(rows, p.dim, p.atoms)
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, n := range p.batches {
@@ -194,7 +194,7 @@ func (p learningProblem) make(scale float32) learningProblem {
 	return p
 }
 
-// forgetting is the forgetting factor.
+// forgetting returns the forgetting factor of a batch.
 func (p learningProblem) forgetting(batch int) float64 {
 	if batch == 0 {
 		return 0
@@ -266,7 +266,7 @@ func learnerResumed(t *testing.T, newLearner NewLearner) {
 	}
 	from := newLearner.open(t, p, 0)
 	learn(from, first, 0)
-	to := newLearner.open(t, p, 0) // from the same anchors
+	to := newLearner.open(t, p, 0) // with the same anchors
 	if err := to.Restore(atomsOf(t, from)); err != nil {
 		t.Fatal(err)
 	}
@@ -424,14 +424,14 @@ func (s *statistics) add(a, y []float64) {
 // update updates the atoms of d in blocks by [graph.Learn].
 func (s *statistics) update(t *testing.T, d []float64, norm float64) {
 	t.Helper()
-	const block = 32 // a copy, so that a change of the program's constant fails
+	const block = 32 // a copy of backend.BlockAtoms, so that a change of it fails
 	for lo := 0; lo < s.atoms; lo += block {
 		hi := min(lo+block, s.atoms)
 		learn, err := graph.Learn(graph.Spec{Atoms: hi - lo, Dim: s.dim, Norm: norm}, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var g, b []float64 // of the block: b without the parts of other atoms
+		var g, b []float64 // G and B of the block; B without the parts of other atoms
 		for k := lo; k < hi; k++ {
 			row, rest := s.g[k*s.atoms:][:s.atoms], slices.Clone(s.b[k*s.dim:][:s.dim])
 			for other, product := range row {
@@ -450,8 +450,8 @@ func (s *statistics) update(t *testing.T, d []float64, norm float64) {
 	}
 }
 
-// leastUse tests that an atom is updated if and only if the Σa² of its codes exceeds 1e-8, and that an atom without a
-// direction stays.
+// leastUse tests that an atom is updated if and only if the sum of its squared codes exceeds 1e-8, and that an atom
+// without a direction stays.
 func leastUse(t *testing.T, newLearner NewLearner) {
 	p := learningProblem{atoms: 5, dim: 3, batches: []int{5}}.make(1)
 	clear(p.x) // all codes are zero

@@ -41,7 +41,7 @@ func (n New) open(t *testing.T, p backend.Problem, workers int) backend.Trainer 
 
 // Float32 is the tolerance of a trainer in float32 after three epochs, relative to the largest number. Sums of up
 // to a few hundred terms are rounded by 6e-8 each, and epochs accumulate the errors. Near the threshold, a code
-// may be zero in one training and just not in the other, which changes values by no more than the rounding does.
+// may be zero in one training and tiny in the other, which changes values by no more than rounding does.
 const Float32 = 2e-4
 
 // Run tests a device's training, in the authors' order or not. It compares the training with the tape machine,
@@ -94,7 +94,7 @@ type problem struct {
 
 	late bool // add an epoch whose number times λ exceeds all sums, so that all codes are zero
 
-	// The oracle must meet these cases, so that the problem tests them.
+	// The oracle checks that the problem has these cases:
 	shortens bool // steps with α < 1
 	damps    bool // rows with 0 < β < 1
 }
@@ -220,7 +220,7 @@ type result struct {
 	codes      *vectors.CSR
 }
 
-// trained trains from one epoch to another.
+// trained runs the epochs after+1 to last.
 func trained(t *testing.T, b backend.Trainer, p problem, after, last int) (r result) {
 	t.Helper()
 	for e := after + 1; e <= last; e++ {

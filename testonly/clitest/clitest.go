@@ -236,7 +236,7 @@ func (d Dir) Unchanged(t testing.TB, before Tree) {
 	}
 }
 
-// Differences lists the files of b that are missing (-), new (+) or changed (≠), compared with a.
+// Differences lists the files that b lacks (-), adds (+) or changes (≠), compared with a.
 func (a Tree) Differences(b Tree) (names []string) {
 	for path := range a {
 		if is, ok := b[path]; !ok {

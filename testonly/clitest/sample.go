@@ -12,7 +12,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// Vectors returns random vectors with a nonzero mean, equal in each call.
+// Vectors returns random vectors with a nonzero mean, the same in each call.
 func Vectors(rows, dim int) *vectors.Dense {
 	d := &vectors.Dense{Dim: dim}
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -69,7 +69,7 @@ func NewModel(ids []string, codes [][]float32) *model.Model {
 	}
 }
 
-// RandomCodes returns codes of word0, word1, … with about density·cols nonzeros per row, with some equal values.
+// RandomCodes returns codes of word0, word1, … with about density·cols nonzeros per row. Some values are equal.
 func RandomCodes(seed uint64, rows, cols int, density float64) *vectors.Sparse {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	s := &vectors.Sparse{CSR: vectors.CSR{Cols: cols, Ptr: []int64{0}}}

@@ -11,13 +11,13 @@
 //
 // The driver's functions behave as NVIDIA documents. If the documentation leaves a choice, they choose the behaviour
 // that exposes mistakes. Streams are queues whose work runs when a synchronisation requires it, or in other permitted
-// orders. Asynchronous copies access host memory then, page-locked or not. Device memory starts as NaNs and ends at a
-// protected page. After a fault of a kernel every call in every context returns its error. The driver reads only the
-// names and parameters of kernels from PTX.
+// orders. Asynchronous copies access host memory only when they run, page-locked or not. Device memory starts as NaNs
+// and ends at a protected page. After a fault of a kernel every call in every context returns its error. The driver
+// reads only the names and parameters of kernels from PTX.
 //
 // A captured stream runs nothing; a launch of the graph runs the captured work. The emulator rejects some uses that
-// CUDA permits: capture of the first launch of a kernel, because newer drivers load the kernel then; copies of host
-// memory that isn't page-locked in a graph; and graphs of several streams.
+// CUDA permits: capture of the first launch of a kernel, because newer drivers load the kernel then; in a graph, copies
+// of host memory that isn't page-locked; and graphs of several streams.
 //
 // Environment variables configure the driver. cuCtxCreate reads these and resets its counters. (EMULATED_FAIL_MODULE
 // is read when a module is loaded.)
@@ -79,7 +79,7 @@ func Build() (library string, err error) {
 	if err := compile(built, "libcuda/kernels.cpp", "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,-soname,libcuda.so.1,-z,defs"); err != nil {
 		return "", err
 	}
-	return library, os.Rename(built, library) // another process may build it, too
+	return library, os.Rename(built, library) // atomic, because another process may build it, too
 }
 
 // directory returns the directory of this package.
@@ -120,8 +120,8 @@ func compile(output, kernels string, flags ...string) error {
 	if err != nil {
 		return err
 	}
-	// -ffp-contract=off makes results independent of the machine. -fno-strict-aliasing, because kernels read floats
-	// as float4.
+	// -ffp-contract=off makes results independent of the machine. Kernels require -fno-strict-aliasing, because they
+	// read floats as float4.
 	arguments := []string{"-std=c++17", "-O2", "-march=native", "-ffp-contract=off", "-fno-strict-aliasing", "-pthread",
 		"-Wall", "-Wextra", "-Wno-unknown-pragmas", "-I" + filepath.Join(here, "libcuda"), "-I" + filepath.Join(here, "../../kernels")}
 	arguments = append(append(arguments, sanitizers...), flags...)

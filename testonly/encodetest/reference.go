@@ -13,8 +13,8 @@ import (
 	"overcomplete/model"
 )
 
-// Code returns the early-stopped code of y, of length K. y has length L, and the dictionary d is K×L; both have numbers
-// of float32. The search has the bits of package encode, the polish is in float64. Code panics if d can't encode.
+// Code returns the early-stopped code of y, of length K. y has length L, and the dictionary d is K×L; both contain
+// float32 numbers. The search has the bits of package encode, the polish is in float64. Code panics if d can't encode.
 func Code(y, d []float64, o encode.Options) []float64 { return CodeOf(y, d, stepSize(d, len(y)), o) }
 
 // CodeOf is Code for a given step size.
@@ -38,7 +38,7 @@ func Polish(a, y, d []float64, s float64, o encode.Options) {
 	}
 }
 
-// FloatCode is Code with the search of [overcomplete/graph.Encode] in float64, in which atoms enter in every iteration
+// FloatCode is like [Code], but searches with [overcomplete/graph.Encode] in float64: atoms enter in every iteration,
 // and rows restart.
 func FloatCode(y, d []float64, o encode.Options) []float64 {
 	s := stepSize(d, len(y))
@@ -170,7 +170,8 @@ func Objective(y, d, a []float64, lambda float64, nonnegative bool) (objective, 
 	return objective, objective - (2*t*product - t*t*squares)
 }
 
-// Largest reports which elements of a are the k largest magnitudes, the first of equal ones. Zeros never are.
+// Largest reports which elements of a have the k largest magnitudes, and prefers the first of equal ones. It never
+// reports zeros.
 func Largest(a []float64, k int) []bool {
 	order := make([]int, len(a))
 	for i := range order {

@@ -76,7 +76,7 @@ func againstReference(t *testing.T, tolerance float64, newEncoder New) {
 	const rows = 30
 	for _, c := range []struct {
 		dim, atoms int
-		twice      bool // all atoms: the first of two equal values is kept
+		twice      bool // each atom occurs twice; the first of two equal values is kept
 		o          encode.Options
 	}{
 		{8, 40, false, encode.Options{Lambda: 0.5, Steps: 20, Nonzeros: 8}},
@@ -146,13 +146,13 @@ func SameBits(t *testing.T, o encode.Options, newEncoder New) {
 	}
 }
 
-// started tests rows that are started before the wait for earlier ones. Their codes must equal the codes of
-// separate calls, even if other calls are cancelled. After the wait, the encoder must not read the rows.
+// started tests calls of Start before the wait for earlier calls. Their codes must equal the codes of separate
+// calls, even if other calls are cancelled. After the wait, the encoder must not read the rows.
 func started(t *testing.T, newEncoder New) {
 	const dim, atoms = 8, 40
 	x, d := Problem(60, dim, atoms)
 	o := encode.Options{Lambda: 0.5, Steps: 10, Nonzeros: 8}
-	for _, workers := range []int{1, 20} { // some calls have few rows
+	for _, workers := range []int{1, 20} { // most calls have fewer than 20 rows
 		e := newEncoder.open(t, d, o, workers)
 		var waits []func() error
 		var got []*encode.Codes

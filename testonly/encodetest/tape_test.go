@@ -11,7 +11,7 @@ import (
 	"overcomplete/testonly"
 )
 
-// The float formulas' codes equal the results of an iteration's graph on the tape machine.
+// FloatCode returns the codes that the graph of an iteration computes on the tape machine.
 func TestFloatCode(t *testing.T) {
 	const rows, dim, atoms = 30, 8, 40
 	for _, o := range []encode.Options{{Lambda: 0.5, Steps: 20, Nonzeros: 8}, {Lambda: 0.5, Steps: 20, Nonzeros: 8, Nonnegative: true}} {
@@ -47,7 +47,7 @@ func TestFloatCode(t *testing.T) {
 	}
 }
 
-// polish refines a code on its support, by steps without shrinkage and with a dictionary of its atoms alone.
+// polish refines a code on the tape machine. Steps without shrinkage use a dictionary of only the support's atoms.
 func polish(t *testing.T, o encode.Options, y, d, code []float64, support []int, s float64) {
 	dim := len(y)
 	var atoms, values []float64
@@ -61,7 +61,7 @@ func polish(t *testing.T, o encode.Options, y, d, code []float64, support []int,
 	}
 }
 
-// onTape runs steps of size s, one for each spec, from the codes a and returns the final codes.
+// onTape runs steps of size s on the tape machine, from the codes a, and returns the final codes.
 func onTape(t *testing.T, spec func(lambda float64) graph.Spec, y, d, a []float64, s, lambda float64, steps int) []float64 {
 	t.Helper()
 	in := map[string][]float64{"X": y, "D": d, "A": a, "Z": slices.Clone(a), "s": {s}}

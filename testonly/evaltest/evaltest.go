@@ -49,7 +49,7 @@ func Write(t testing.TB) (dir string, x *vectors.Dense) {
 			t.Fatal(err)
 		}
 	}
-	// text returns a text of a random topic below most.
+	// text returns a text of length words: one in three has the given topic, and the others have random topics below most.
 	text := func(topic, most, length int) string {
 		var tokens []string
 		for range length {
@@ -57,7 +57,7 @@ func Write(t testing.TB) (dir string, x *vectors.Dense) {
 			if rng.IntN(3) == 0 {
 				of = topic
 			}
-			token := word(of, rng.IntN(wordsPerTopic+2)) // two of them without a vector
+			token := word(of, rng.IntN(wordsPerTopic+2)) // the last two have no vector
 			if rng.IntN(4) == 0 {
 				token = strings.ToUpper(token)
 			}

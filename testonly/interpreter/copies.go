@@ -3,14 +3,14 @@ package interpreter
 // copying is a pending asynchronous copy to shared memory.
 type copying struct {
 	group, lane int
-	to          int // offset of 16 bytes
+	to          int // offset of the 16 bytes in shared memory
 	from        *memory
-	at, size    int // there; other bytes are zeros
+	at, size    int // offset there and number of bytes to copy; the rest of the 16 become zeros
 	done        bool
 }
 
 // copyAsync starts a copy of 16 bytes for each lane, from global to shared memory. The last operand is the number
-// of bytes to read; the others are zeros.
+// of bytes to read; the rest of the 16 become zeros.
 func copyAsync(w *warp, in *instruction, active uint32) {
 	early := w.block.rng.IntN(2) == 0
 	for i := range lanes {

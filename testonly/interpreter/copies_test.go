@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Each thread makes two groups of copies of 16 bytes to shared memory of zeros. The second group copies 4 bytes of
-// in, and zeros.
+// Each thread makes two groups of copies of 16 bytes to shared memory, which is zero. The second group copies 4 bytes
+// of in, and zeros.
 const twoCopies = `
 	mul.wide.u32 %rd6, %r1, 16; add.s64 %rd7, %rd2, %rd6; mov.u64 %rd8, shared; add.s64 %rd8, %rd8, %rd6;
 	mov.u32 %r3, 0; st.shared.v4.u32 [%rd8], {%r3, %r3, %r3, %r3}; st.shared.v4.u32 [%rd8+1024], {%r3, %r3, %r3, %r3};

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// program returns a kernel of some instructions. They find the pointers out and in in %rd1 and %rd2, the thread in
-// %r1, the block in %r2, 4 · the thread in %rd3, and the addresses of the thread's 4 bytes of shared memory and of
-// out in %rd4 and %rd5.
+// program returns a kernel that runs the instructions in body. %rd1 and %rd2 contain the pointers out and in, %r1 the
+// thread, %r2 the block, and %rd3 4 · the thread. %rd4 and %rd5 contain the addresses of the thread's 4 bytes of
+// shared memory and of out.
 func program(t *testing.T, body string) *Kernel {
 	t.Helper()
 	kernels, err := Parse(`
@@ -291,7 +291,7 @@ func TestArithmetic(t *testing.T) {
 	nan := f(float32(math.NaN()))
 	inf := f(float32(math.Inf(1)))
 	for _, test := range []struct {
-		code        string // of %r4, from %r5, %r6 and %r7, also as %f4 to %f7
+		code        string // computes %r4 from %r5, %r6 and %r7; %f4 to %f7 have the same bits
 		a, b, c     uint32
 		want, want2 uint32 // want2 is also correct
 	}{
@@ -359,11 +359,11 @@ func TestArithmetic(t *testing.T) {
 
 func isNaN(at uint32) bool { x := math.Float32frombits(at); return x != x }
 
-// fma agrees with sums of many more bits.
+// fma agrees with the exact sum, rounded once.
 func TestFMA(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 100000 {
-		// Numbers of few bits that are far apart, so that ties are frequent.
+		// few returns a number of few bits, some of them far apart, so that ties are frequent.
 		few := func() float32 {
 			return float32(rng.IntN(7)-3)*float32(math.Ldexp(1, -rng.IntN(40))) + float32(rng.IntN(3)-1)
 		}

@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// First addresses. cvta adds a constant to addresses of the shared space to make them generic. Buffers of global
-// memory are so far apart that a wrong offset doesn't reach another one.
+// The first addresses of the spaces. cvta adds a constant to addresses of the shared space to make them generic.
+// Buffers of global memory are so far apart that a wrong offset doesn't reach another buffer.
 const (
 	sharedBase   = 1 << 10
 	sharedWindow = 1 << 40
@@ -18,7 +18,7 @@ const (
 // Pointer is an address of global memory.
 type Pointer uint64
 
-// Alloc returns the address of a new, unwritten buffer of some bytes. Errors contain its name.
+// Alloc returns the address of a new, unwritten buffer of size bytes. Errors contain its name.
 func (m *Machine) Alloc(name string, size int) Pointer {
 	b := &memory{name: name}
 	b.clear(size)
@@ -76,8 +76,8 @@ type memory struct {
 	sameValue bool
 }
 
-// word is the access history of 4 bytes. It has the last write, the last read, and whether other threads have read
-// since the last barrier.
+// word is the access history of 4 bytes: the last write, the last read, and whether other threads have read since the
+// last barrier.
 type word struct {
 	writer, reader          uint32 // threads of the last write and the last read
 	written, read           uint32 // clock at the last write and the last read
@@ -90,7 +90,7 @@ type readers uint8
 
 const (
 	readersOne    readers = iota
-	readersLanes          // several of a warp
+	readersLanes          // several lanes of a warp
 	readersWarps          // several warps
 	readersBlocks         // several blocks
 )
@@ -109,7 +109,7 @@ func (m *memory) clear(size int) {
 
 func (m *memory) knows(at int) bool { return m.known[at/4]>>(at%4)&1 != 0 }
 
-// Threads are numbered within a launch.
+// mostThreads is the limit of threads per block. Threads are numbered within a launch, mostThreads per block.
 const mostThreads = 1024
 
 func (w *warp) thread(lane int) uint32 {
@@ -131,7 +131,7 @@ func (w *warp) since(other, thread uint32) uint32 {
 	return w.synced
 }
 
-// sinceReaders returns the same for the readers of a word.
+// sinceReaders is like since, for the threads that have read a word.
 func (w *warp) sinceReaders(c *word, thread uint32) uint32 {
 	switch {
 	case c.readers == readersBlocks:
@@ -144,7 +144,7 @@ func (w *warp) sinceReaders(c *word, thread uint32) uint32 {
 	return w.since(c.reader, thread)
 }
 
-// place returns the memory and the offset of an address, and checks an access of some bytes.
+// place returns the memory and the offset of an address, and checks an access of size bytes.
 func (w *warp) place(lane int, s space, address uint64, size int) (*memory, int) {
 	var m *memory
 	var at int

@@ -267,7 +267,7 @@ func meetLanes(w *warp, in *instruction, _ uint32) {
 	w.synced = w.block.clock
 }
 
-// shuffle gives each lane the value of the lane whose number differs in some bits.
+// shuffle gives each lane the value of the lane whose number differs in the bits of an operand.
 func shuffle(w *warp, in *instruction, _ uint32) {
 	w.wholeWarp(in.args[5])
 	values := w.registers[in.args[2]]
@@ -305,7 +305,7 @@ func insertBits(w *warp, in *instruction, active uint32) {
 	}
 }
 
-// permute selects four bytes of two registers, by their numbers in the selector. Its sign mode has no use here.
+// permute selects four bytes of two registers, by their numbers in the selector. It ignores the bits for sign extension.
 func permute(a, b, selector uint32) (r uint32) {
 	bytes := uint64(b)<<32 | uint64(a)
 	for i := range 4 {

@@ -50,7 +50,7 @@ type instruction struct {
 	inverted uint32 // all bits set for a negated predicate
 	together bool   // all lanes of the warp must execute it
 	args     []int  // registers or values of the operands
-	offsets  []int  // of the addresses, in order
+	offsets  []int  // offsets of the operands that are addresses, in order
 	sources  []int  // registers read
 	results  []int  // registers written
 }
@@ -78,7 +78,7 @@ var (
 	addressForm    = regexp.MustCompile(`^\[([%\w]+)(?:\+(-?\d+))?\]$`)
 )
 
-// Parse returns the kernels of a PTX text of NVRTC.
+// Parse returns the kernels of a PTX text that NVRTC compiled.
 func Parse(text string) (kernels map[string]*Kernel, err error) {
 	defer recoverFault(&err)
 	p := parser{kernels: make(map[string]*Kernel), shared: make(map[string]int)}
@@ -380,7 +380,7 @@ func (p *parser) operand(in *instruction, form, s string) {
 	}
 }
 
-// value returns the register of a register or constant.
+// value returns the number of a register, or of the register that holds a constant.
 func (p *parser) value(s string) int {
 	k := p.kernel
 	for _, scope := range slices.Backward(p.scopes) {

@@ -8,12 +8,12 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// The kernels of the search on 8-bit integers, with AVX2 or AVX-512. On AVX-512 those that multiply bytes require VNNI:
-// VPDPBUSD multiplies unsigned with signed bytes and adds four products to 32 bits. On AVX2, VPMADDUBSW adds two in 16.
+// The kernels of the search on 8-bit integers, with AVX2 or AVX-512. With AVX-512, kernels that multiply bytes require
+// VNNI: VPDPBUSD multiplies unsigned by signed bytes and adds four products in 32 bits. AVX2's VPMADDUBSW adds two in 16.
 
-// productBytes has two vectors of columns per row in registers. AVX2 adds two groups of 4 terms in 16 bits before it
-// widens them to 32: five instructions for 64 multiplications; three of them use the two multipliers. VPDPBUSD
-// bounds the loop with VNNI: 48 of 83 instructions, with 28 loads.
+// productBytes keeps two vectors of columns per row in registers. With AVX2, it adds two groups of 4 terms in 16 bits
+// and then widens them to 32. This takes five instructions for 64 multiplications; three of them use the two
+// multipliers. With VNNI, VPDPBUSD bounds the loop: it is 48 of the 83 instructions, and 28 are loads.
 func (l level) productBytes() {
 	l.text("productBytes")
 	ones, start, size := l.onesOfPairs(), pointer("start"), 4*l.floats
@@ -30,7 +30,7 @@ func (l level) productBytes() {
 	Label("loop")
 	for part := range 2 {
 		d0, d1, x, y := l.vector(), l.vector(), l.vector(), l.vector()
-		if l.wide { // a group of terms, both vectors of columns
+		if l.wide { // one group of terms for both vectors of columns
 			VMOVUPS(at(b, 2*size*part), d0)
 			VMOVUPS(at(b, 2*size*part+size), d1)
 			for i, row := range rows {
@@ -40,7 +40,7 @@ func (l level) productBytes() {
 			}
 			continue
 		}
-		VMOVUPS(at(b, size*part), d0) // both groups, one vector
+		VMOVUPS(at(b, size*part), d0) // both groups of terms for one vector
 		VMOVUPS(at(b, size*part+2*size), d1)
 		for i, row := range rows {
 			VPBROADCASTD(row, x)
@@ -64,7 +64,7 @@ func (l level) productBytes() {
 	RET()
 }
 
-// onesOfPairs returns the factors that add pairs of 16 bits with AVX2.
+// onesOfPairs returns a vector of ones. With AVX2, a multiplication by it adds pairs of 16 bits.
 func (l level) onesOfPairs() (ones VecVirtual) {
 	if !l.wide {
 		ones = l.constantBits(0x00010001)
@@ -195,8 +195,8 @@ func (l level) dotsBytes() {
 	RET()
 }
 
-// decodeBytes adds pairs of atoms in 16 bits, for up to 6 vectors of columns in registers, and widens the sums to 32
-// bits before Σ|z| exceeds 520: 63·520 < 2¹⁵.
+// decodeBytes adds pairs of atoms in 16 bits, with up to 6 vectors of columns in registers. It widens the sums to 32
+// bits before Σ|z| exceeds 520, because 63·520 < 2¹⁵.
 func (l level) decodeBytes() {
 	l.text("decodeBytes")
 	out, left, d := base("out"), length("out"), base("d")
@@ -229,7 +229,7 @@ func (l level) decodeBytes() {
 		widen := func() {
 			for i := range v {
 				for j, sum := range []VecVirtual{sums[2*i], sums[2*i+1]} {
-					for half := range 2 { // the unpacked bytes of a half of 16 are 8 and 8
+					for half := range 2 { // unpacking splits the 16 bytes of a half into 8 and 8
 						wide, m := l.vector(), at(out, 4*(32*i+8*j+16*half))
 						if half == 0 {
 							VPMOVSXWD(sum.AsX(), wide)
@@ -298,8 +298,8 @@ func (l level) decodeBytes() {
 	}
 }
 
-// each emits body for each vector of n elements, whole vectors, with the offset in elements. The rate of instructions
-// bounds the loops, 10 (residual), 15 (candidates) and 34 (advance) per vector of AVX-512, more than loads.
+// each emits body for each vector of n elements, with the offset in elements. n is a multiple of a vector's length.
+// Instructions bound the loops more than loads: 10 (residual), 15 (candidates) and 34 (advance) per vector of AVX-512.
 func (l level) each(n Register, body func(offset Register)) {
 	offset := GP64()
 	XORQ(offset, offset)
@@ -313,7 +313,7 @@ func (l level) each(n Register, body func(offset Register)) {
 	Label("done")
 }
 
-// storeLargest returns the largest element of a vector.
+// storeLargest emits a return with the largest element of a vector as a result.
 func (l level) storeLargest(v VecVirtual, result string) {
 	if l.wide {
 		high := YMM()
@@ -382,7 +382,7 @@ func (l level) quantise() {
 	RET()
 }
 
-// candidates skips a vector of atoms if none enters, which is the rule.
+// candidates skips a vector of atoms if none enters, as in most cases.
 func (l level) candidates() {
 	l.text("candidates")
 	index, p, sums, n := base("index"), base("p"), base("sums"), length("sums")

@@ -10,7 +10,7 @@ import (
 
 // decodeBytesVNNI interleaves the bytes of four atoms, because VPDPBUSD adds the products of four adjacent bytes. It
 // multiplies unsigned bytes d + 128 with z, and subtracts 128·Σz. A vector of four atoms takes four loads, eight
-// shuffles, which bound the loop on processors with one shuffle per cycle, and four multiplications.
+// shuffles and four multiplications. On processors with one shuffle per cycle, the shuffles bound the loop.
 func (l level) decodeBytesVNNI() {
 	l.text("decodeBytes")
 	out, left, d := base("out"), length("out"), base("d")

@@ -106,5 +106,5 @@ func (l level) axpy() {
 	RET()
 }
 
-// vectorFloats is a divisor of the lengths of padded rows.
+// vectorFloats divides the lengths of padded rows.
 const vectorFloats = 16

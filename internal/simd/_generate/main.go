@@ -1,5 +1,6 @@
 // Command _generate writes the kernels of package simd for amd64, with AVX2 and FMA or with AVX-512 (F), and the
-// declarations of the handwritten kernels for arm64. The doc comment of a kernel in generic.go describes its twins.
+// declarations of the handwritten kernels for arm64. The doc comment of a kernel in generic.go also describes the
+// assembly.
 package main
 
 import (
@@ -22,12 +23,12 @@ import (
 // level is a set of instructions.
 type level struct {
 	name     string
-	wide     bool // AVX-512: 32 registers of 16 floats, masks; otherwise 16 registers of 8
+	wide     bool // AVX-512, with 32 registers of 16 floats and masks; otherwise AVX2, with 16 registers of 8 floats
 	vector   func() VecVirtual
-	floats   int // floats of a vector
+	floats   int // number of floats in a vector
 	rows     int // rows of a product's tile, which has two vectors per row
-	decode   int // vectors of a row in registers, in decode
-	sums     int // vectors of m and of n in registers, in moveAtom
+	decode   int // number of vectors of a row that decode keeps in registers
+	sums     int // number of vectors of m and of n that moveAtom keeps in registers
 	multiple int // padded rows have a multiple of this number of vectors
 	byteRows int // rows of productBytes's tile, which has two vectors per row
 }
@@ -87,7 +88,7 @@ func main() {
 	Generate()
 }
 
-// declaration returns the name, the signature and the doc comment of a kernel. The comment lacks the floor, and
+// declaration returns the name, the signature and the doc comment of a kernel. The comment omits the floor, and
 // ends with the lines in the argument also.
 func (l level) declaration(name string, also ...string) (kernel, signature string, doc []string) {
 	generic := name + "Generic"
@@ -115,7 +116,7 @@ func (l level) text(name string, also ...string) {
 	Doc(doc...)
 }
 
-// whole returns the precondition of kernels without code for parts of vectors.
+// whole returns the precondition of kernels that process only whole vectors.
 func (l level) whole(slice string) string {
 	return fmt.Sprintf("len(%s) is a multiple of %d.", slice, l.floats)
 }
@@ -205,8 +206,8 @@ func (l level) and(x, y, z VecVirtual) {
 	}
 }
 
-// estimatedRoot returns y, 1/√x to 14 bits, and 1 − x·y·y. A Newton step gives y·(1 + (1−x·y·y)/2), accurate to
-// one or two units in the last place. VSQRTPS and VDIVPS aren't pipelined for 16 floats.
+// estimatedRoot returns y = 1/√x, accurate to 14 bits, and 1 − x·y·y. A Newton step gives y·(1 + (1−x·y·y)/2), accurate
+// to one or two units in the last place. VSQRTPS and VDIVPS aren't pipelined for 16 floats.
 func (l level) estimatedRoot(x VecVirtual) (y, error VecVirtual) {
 	y, error = l.vector(), l.vector()
 	VRSQRT14PS(x, y)
@@ -342,8 +343,8 @@ func tileRows(a, pitch Register, n int) (rows []Mem, registers []Register) {
 type part struct {
 	level
 	offset Register   // in elements
-	mask   VecVirtual // AVX2: mask of the remaining elements, or nil
-	k      Register   // AVX-512
+	mask   VecVirtual // AVX2: mask of the remaining elements; nil for a whole vector
+	k      Register   // AVX-512: mask of the vector's elements
 }
 
 func (p part) load(slice Register) VecVirtual {
@@ -514,7 +515,7 @@ func (l level) average() {
 	VPADDD(global("iota", 16, func(i int) Constant { return U32(i) }), columns, columns)
 	magnitude := l.constantBits(0x7fffffff)
 	var rate, halfRate, floor, step, epsilon, signs VecVirtual
-	if l.wide { // AVX2 has no registers for these
+	if l.wide { // AVX2 has no registers left for these
 		rate, floor, step, epsilon = l.broadcast("rate"), l.broadcast("floor"), l.constantBits(16), l.constant(1e-30)
 		halfRate, signs = l.vector(), l.constantBits(0x80000000)
 		VMULPS(l.constant(0.5), rate, halfRate)
@@ -642,7 +643,7 @@ func (l level) rowInRegisters(left Register, most int, body func(vectors int)) {
 	Label("end")
 }
 
-// eachNonzero emits body for each nonzero, or if end isn't nil for the nonzeros before column end. It passes the
+// eachNonzero emits body for each nonzero, or for the nonzeros before column end if end isn't nil. It passes the
 // matrix row, and a vector that is filled with the value.
 func (l level) eachNonzero(vectors int, i, n, index, value, matrix, width, end Register, body func(row Register, x VecVirtual)) {
 	loop, done := fmt.Sprint("nonzero", vectors), fmt.Sprint("done", vectors)

@@ -66,7 +66,7 @@ var load = sync.OnceValue(func() error {
 // the dynamic linker, containers, WSL and NixOS.
 func Err() error { return load() }
 
-// open loads the first library that can be loaded. If none can, it returns the error of the first library.
+// open loads the first library that can be loaded. If all fail, it returns the error of the first.
 func open(libraries []string) (err error) {
 	for _, library := range libraries {
 		name := C.CString(library)
@@ -144,8 +144,8 @@ func (g *Graph) Launch(stream cu.Stream) error {
 // Destroy releases the graph. Pending launches still run.
 func (g *Graph) Destroy() error { return asError(C.cuGraphExecDestroy(g.executable)) }
 
-// Describe adds advice to an error of the driver, if it has advice. It names an error that cu doesn't know as the
-// driver does. It returns other errors unchanged.
+// Describe adds advice to an error of the driver, if there is any. If cu doesn't know the error, Describe uses the
+// driver's name for it. It returns other errors unchanged.
 func Describe(err error) error {
 	code := reflect.ValueOf(err)
 	if code.Kind() != reflect.Int {

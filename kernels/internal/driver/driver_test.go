@@ -79,7 +79,7 @@ int cuMemFreeHost(void *p) { free(p); return 0; }
 // 8 is CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
 int cuFuncSetAttribute(void *f, int attribute, int value) { return f == NULL && attribute == 8 && value == 100000 ? 0 : 1; }
 #ifdef CAPTURE
-static int captures, graph, executable; // how many there are
+static int captures, graph, executable; // numbers of objects
 // 1 is CU_STREAM_CAPTURE_MODE_THREAD_LOCAL.
 int cuStreamBeginCapture_v2(void *stream, int mode) { return stream == NULL && mode == 1 && ++captures == 1 ? 0 : 1; }
 int cuStreamEndCapture(void *stream, void **out) {
@@ -170,14 +170,14 @@ func TestWhereItIs(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	var got []string // what the linker was asked to load, in order
+	var got []string // libraries that the linker was asked to load, in order
 	for _, m := range regexp.MustCompile(`file=(\S*libcuda\.\S*) \[0\];  (?:dynamically loaded by|generating)`).FindAllStringSubmatch(string(out), -1) {
 		if !slices.Contains(got, m[1]) {
 			got = append(got, m[1])
 		}
 	}
 	want := []string{"libcuda.so.1", "libcuda.so", "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1", "/run/opengl-driver/lib/libcuda.so.1"}
-	if bytes.Contains(out, []byte("driver: <nil>")) { // a machine with a driver, which is not looked for any further
+	if bytes.Contains(out, []byte("driver: <nil>")) { // a machine with a driver: the search ends there
 		want = want[:len(got)]
 	}
 	if len(got) == 0 || !slices.Equal(got, want) {
@@ -197,7 +197,7 @@ func TestNotLinked(t *testing.T) {
 			t.Errorf("the program is linked to %s", library)
 		}
 	}
-	// The library would find ours in place of its own.
+	// The library would call our symbols instead of its own.
 	symbols, err := f.DynamicSymbols()
 	testonly.Must(t, err)
 	for _, s := range symbols {

@@ -1,11 +1,11 @@
-// The driver's functions, over host memory. Names and types are those that cuda.h 11.8
-// to 12 gives them; only the binary interface is shared with it.
+// The driver's functions, over host memory. They have the names, types and binary interface of
+// cuda.h 11.8 to 12, but don't include it.
 //
-// Every stream is a queue. An operation is done when a synchronisation requires it, no
-// sooner (unless EMULATED_SCHEDULE says so), after what it must follow and nothing else.
-// So a program that forgot to wait sees memory in which the work has not been done.
+// Every stream is a queue. An operation runs only when a synchronisation requires it (unless
+// EMULATED_SCHEDULE differs), after the operations that it must follow and no others. A program
+// that doesn't wait therefore sees memory before the work.
 //
-// One lock is held during every call, work included.
+// Every call holds one lock, also while it runs operations.
 #include <ctype.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -27,14 +27,14 @@ namespace {
 
 using namespace emulation;
 
-constexpr size_t default_shared = 48 << 10; // bytes a block may have without opting in
+constexpr size_t default_shared = 48 << 10; // bytes per block for kernels that don't opt in
 constexpr int driver_version = 11080, ptx_version = 708; // 11.8 knows PTX 7.8
 constexpr int multiprocessors = 4;
 constexpr size_t threads_a_multiprocessor = 1536, blocks_a_multiprocessor = 16, registers_a_multiprocessor = 65536;
-constexpr size_t reserved_shared = 1024; // bytes a block
-constexpr int registers = 64; // that a thread is said to have
+constexpr size_t reserved_shared = 1024; // bytes per block
+constexpr int registers = 64; // reported per thread
 constexpr unsigned char poison = 0xFF;
-constexpr size_t guard_size = 1 << 20; // bytes before and after an allocation that must not be touched
+constexpr size_t guard_size = 1 << 20; // protected bytes before and after an allocation
 
 std::mutex driver;
 
@@ -44,7 +44,8 @@ std::string text(const char* name)
     return value ? value : "";
 }
 
-// Stops the process: a test that sets nonsense must not pass.
+// The number in an environment variable. An invalid number ends the process, so that a test
+// with a wrong setting doesn't pass.
 unsigned long long setting(const char* name, unsigned long long otherwise)
 {
     const char* text = getenv(name);
@@ -58,9 +59,9 @@ unsigned long long setting(const char* name, unsigned long long otherwise)
     return value;
 }
 
-// Memory that ends, but for alignment to 16 bytes, where pages begin that must not be
-// touched; more of them come before it. It is filled with poison, and so is what is left
-// of its own pages, where a write is found when the memory is freed.
+// Memory that ends at protected pages, except for alignment to 16 bytes; other protected pages
+// precede it. Its pages are filled with poison. The destructor detects writes to the parts of
+// these pages outside the memory.
 class Allocation {
 public:
     // Throws std::bad_alloc.
@@ -77,7 +78,7 @@ public:
         memset(first, poison, inside);
         data = first + inside - (size + 15) / 16 * 16;
     }
-    // The addresses are not given out again, so that a use after this is found.
+    // The addresses stay reserved and protected, so that a later use is a fault.
     ~Allocation()
     {
         for (const unsigned char* p = first; p < first + inside; p++) {
@@ -99,7 +100,7 @@ private:
     size_t inside, mapped;
 };
 
-// By address.
+// Allocations by address.
 class Memory {
 public:
     void* add(size_t size)
@@ -121,7 +122,7 @@ public:
         for (auto& [_, allocation] : allocations) sum += allocation->size;
         return sum;
     }
-    // Whether one allocation has all of these bytes.
+    // Whether one allocation contains all of these bytes.
     bool has(uintptr_t address, size_t size) const
     {
         auto after = allocations.upper_bound(address);
@@ -137,7 +138,7 @@ private:
 
 struct Stream;
 
-// A stream up to and including an operation.
+// A point in a stream, directly after an operation.
 struct Point {
     std::shared_ptr<Stream> stream;
     unsigned long long operation = 0;
@@ -151,42 +152,42 @@ struct Operation {
 
 struct Stream {
     bool blocking; // ordered with the null stream
-    bool destroyed = false; // what it was given is still done
+    bool destroyed = false; // its pending operations still run
     std::deque<Operation> queue{};
-    unsigned long long issued = 0, done = 0; // operations
+    unsigned long long issued = 0, done = 0; // numbers of operations
 };
 
-// What a call issues to a stream: when it is called or, if the stream is being captured,
-// each time that the graph is launched.
+// Issues the operations of a call to a stream. It runs in the call or, if the stream is being
+// captured, in each launch of the graph.
 using Work = std::function<CUresult(const std::shared_ptr<Stream>&)>;
 
 struct Graph {
-    std::vector<Work> work; // of one stream, in order
+    std::vector<Work> work; // captured from one stream, in order
 };
 
 // A graph that can be launched.
 struct Executable {
     Graph graph;
-    Point launched{}; // the end of the last launch, which the next one follows in whatever stream
+    Point launched{}; // the end of the last launch, which the next launch follows even in another stream
 };
 
 struct Event {
     bool timed;
-    Point point{}; // of the last record; no stream: never recorded
+    Point point{}; // of the last record; without a stream if there is none
     std::chrono::steady_clock::time_point time{};
 };
 
 struct Function {
     const Kernel* kernel;
-    unsigned max_threads; // of a block
+    unsigned max_threads; // per block
     size_t max_shared = default_shared;
-    bool loaded = false; // lazily, by its first launch
+    bool loaded = false; // its first launch loads it
 };
 
 // An entry of a PTX text.
 struct Entry {
     std::vector<size_t> parameters; // bytes
-    unsigned max_threads = emulation::max_threads; // of a block
+    unsigned max_threads = emulation::max_threads; // per block
 };
 
 struct Module {
@@ -209,11 +210,11 @@ struct Device {
     }
 };
 
-// When operations are done.
+// When operations run.
 enum class Schedule {
-    lazy, // when a synchronisation, or what must follow them, requires it
+    lazy, // when a synchronisation, or an operation that must follow them, requires it
     eager, // at once
-    copies, // all but kernels as soon as what they must follow is done, kernels lazily
+    copies, // kernels lazily, others as soon as the operations before them are done
     kernels, // kernels at once, others lazily
 };
 
@@ -228,11 +229,10 @@ Schedule schedule()
     abort();
 }
 
-// What a kernel's fault gave. The process is of no use from then on: every call in every
-// context gives the same.
+// The result of a kernel's fault. All later calls in the process return it, in every context.
 CUresult broken = CUDA_SUCCESS;
 
-// Contexts are kept when they are destroyed: other OS threads may have them current.
+// Destroyed contexts stay in memory, because they may be current in other OS threads.
 struct Context {
     Device& device;
     const size_t memory_size = setting("EMULATED_MEMORY", 1 << 30);
@@ -247,28 +247,28 @@ struct Context {
     unsigned long long launches = 0, allocations = 0;
     Memory memory{}, host{};
     std::shared_ptr<Stream> null_stream = std::make_shared<Stream>(Stream{true});
-    std::map<Stream*, std::shared_ptr<Stream>> streams{}; // others
+    std::map<Stream*, std::shared_ptr<Stream>> streams{}; // other streams
     std::map<Event*, std::shared_ptr<Event>> events{};
     std::map<Module*, std::unique_ptr<Module>> modules{};
     std::map<Graph*, std::unique_ptr<Graph>> graphs{};
     std::map<Executable*, std::shared_ptr<Executable>> executables{};
 
-    // Does the next operation of a stream.
+    // Runs the next operation of a stream.
     void perform(Stream& stream)
     {
         Operation operation = std::move(stream.queue.front());
         stream.queue.pop_front();
-        // After an error nothing more is done; only the queues are emptied.
+        // After an error no operation runs, but the queues are still emptied.
         if (operation.run && state() == CUDA_SUCCESS) broken = operation.run();
         stream.done++;
     }
 
-    // The same, and first what it must follow.
+    // Runs the operations that the next operation of a stream must follow, and then this operation.
     void step(Stream& stream)
     {
         const auto done = stream.done;
         for (const Point& point : std::vector<Point>(stream.queue.front().after)) reach(point);
-        if (stream.done == done) perform(stream); // not a copy that hurried
+        if (stream.done == done) perform(stream); // false if hurry_copies has run it
         if (schedule == Schedule::copies) hurry_copies();
     }
 
@@ -281,7 +281,7 @@ struct Context {
         return true;
     }
 
-    // Does all but kernels, as far as it need not wait for them.
+    // Runs all operations that are not kernels and need not wait for kernels.
     void hurry_copies()
     {
         for (bool some = true; some;) {
@@ -294,7 +294,7 @@ struct Context {
         }
     }
 
-    // An operation follows only what was issued before it, so this ends.
+    // Runs a stream up to a point. This ends, because an operation follows only earlier operations.
     void reach(const Point& point)
     {
         while (point.stream && point.stream->done < point.operation) step(*point.stream);
@@ -327,7 +327,7 @@ struct Context {
         return point;
     }
 
-    // Counts an allocation of device or page-locked memory; false if it is to fail.
+    // Counts an allocation of device or page-locked memory. Returns false if it must fail.
     bool may_allocate() { return ++allocations != fail_allocation; }
 
     void log(const Kernel& kernel) const
@@ -346,7 +346,7 @@ struct Context {
 bool initialised;
 std::vector<Device> devices;
 std::vector<std::unique_ptr<Context>> contexts;
-thread_local std::vector<Context*> stack; // the last one is current
+thread_local std::vector<Context*> stack; // the last context is current
 
 enum CaptureMode { global, thread_local_mode, relaxed };
 
@@ -356,7 +356,7 @@ struct Capture {
     std::shared_ptr<Stream> stream;
     CaptureMode mode;
     std::thread::id thread = std::this_thread::get_id();
-    bool invalid = false; // it gives no graph
+    bool invalid = false; // it won't return a graph
     Graph graph{};
 };
 
@@ -371,8 +371,8 @@ Capture* capture_of(const std::shared_ptr<Stream>& stream)
     return nullptr;
 }
 
-// The result of a call that must not be made during captures that are so. If there are any,
-// they are invalid from then on.
+// The result of a call that is invalid during captures that meet a condition. It makes these
+// captures invalid.
 template <typename Condition>
 CUresult conflict(CUresult error, Condition condition)
 {
@@ -393,7 +393,7 @@ Context* to_context(void* handle)
     return nullptr;
 }
 
-// The beginning of most functions: the lock, and the context that is current.
+// The beginning of most functions: takes the lock and finds the current context.
 struct Call {
     std::lock_guard<std::mutex> lock{driver};
     Context* context = nullptr;
@@ -441,28 +441,28 @@ struct Call {
         return context->state();
     }
 
-    // For calls that are not for a stream, so that a graph would lack them. Only who captures
-    // in relaxed mode may make them meanwhile.
+    // The result of a call without a stream, which a graph can't contain. During captures only the
+    // relaxed mode permits it.
     CUresult unsafe() const
     {
         return conflict(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, [](const Capture& c) {
             return c.mode == global || (c.mode == thread_local_mode && c.thread == std::this_thread::get_id());
         });
     }
-    // For what the null stream does: it would follow blocking streams.
+    // The result of work in the null stream, which would follow blocking streams that are captured.
     CUresult implicit(const std::shared_ptr<Stream>& stream) const
     {
         return conflict(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, [&](const Capture& c) {
             return stream == context->null_stream && c.context == context && c.stream->blocking;
         });
     }
-    // For calls that a stream which is being captured has not.
+    // The result of a call that is invalid for a stream that is being captured.
     CUresult unsupported(const std::shared_ptr<Stream>& stream, CUresult error = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) const
     {
         const CUresult result = implicit(stream);
         return result != CUDA_SUCCESS ? result : conflict(error, [&](const Capture& c) { return c.stream == stream; });
     }
-    // Does the work, or captures it.
+    // Runs the work, or captures it.
     CUresult give(const std::shared_ptr<Stream>& stream, const Work& work) const
     {
         Capture* capture = capture_of(stream);
@@ -474,7 +474,7 @@ struct Call {
         capture->graph.work.push_back(work);
         return CUDA_SUCCESS;
     }
-    // The same for an operation.
+    // Issues the operation, or captures it.
     CUresult give(const std::shared_ptr<Stream>& stream, const std::function<void()>& operation) const
     {
         Context& context = *this->context;
@@ -483,8 +483,8 @@ struct Call {
             return CUDA_SUCCESS;
         });
     }
-    // Whether a graph would have a copy of memory that nothing keeps in its place until the graph is
-    // launched. CUDA lets it pass.
+    // Whether a graph would contain a copy of host memory that isn't page-locked and may move before the
+    // launch. CUDA permits it.
     bool loose_copy(const std::shared_ptr<Stream>& stream, const void* host, size_t size) const
     {
         const bool loose = capture_of(stream) && !context->host.has(reinterpret_cast<uintptr_t>(host), size);
@@ -496,11 +496,11 @@ struct Call {
 CUresult query(const Call& call, const Point& point)
 {
     if (!point.stream || point.stream->done >= point.operation) return CUDA_SUCCESS;
-    call.context->step(*point.stream); // so that who polls comes to an end
+    call.context->step(*point.stream); // so that polling ends
     return call.context->state() != CUDA_SUCCESS ? call.context->state() : CUDA_ERROR_NOT_READY;
 }
 
-// The integer that the text has from *at on, which is moved behind it; 0 if there is none.
+// Reads an integer at *at, or 0 if there is none, and moves *at behind it.
 unsigned long integer(const std::string& text, size_t* at)
 {
     unsigned long value = 0;
@@ -509,7 +509,7 @@ unsigned long integer(const std::string& text, size_t* at)
     return value;
 }
 
-// Whatever integers follow the directive; none if the text lacks it.
+// The integers that follow a directive; none if the text lacks it.
 std::vector<unsigned long> directive(const std::string& text, const char* name, const char* separators)
 {
     std::vector<unsigned long> values;
@@ -570,7 +570,7 @@ CUresult parse(const std::string& text, int capability, Module* module)
     return CUDA_SUCCESS;
 }
 
-// Finds the kernel of the entry, and whether it was made from the same source.
+// Finds the kernel of an entry, and checks that both have the same parameters.
 CUresult match(const std::string& name, const Entry& entry, const Kernel** kernel)
 {
     *kernel = nullptr;
@@ -838,7 +838,7 @@ API cuCtxCreate_v2(void** out, unsigned, int number)
     if (result == CUDA_SUCCESS) result = broken;
     if (result != CUDA_SUCCESS) return result;
     auto context = std::unique_ptr<Context>(new Context{devices[number]});
-    // A device that fell off the bus stays away as long as the test has it do so.
+    // A lost device stays lost while EMULATED_LOSE_DEVICE is set.
     if (context->device.lost && context->lose_device) return CUDA_ERROR_DEVICE_UNAVAILABLE;
     context->device.lost = false;
     stack.push_back(context.get());
@@ -950,7 +950,7 @@ API cuMemAlloc_v2(uintptr_t* out, size_t size)
     return CUDA_SUCCESS;
 }
 
-// Waits for all work, as the real one does.
+// Waits for all work, as the real driver does.
 API cuMemFree_v2(uintptr_t address)
 {
     Call call;
@@ -983,8 +983,8 @@ API cuMemFreeHost(void* pointer)
     return call.context->state();
 }
 
-// From page-locked memory it waits for the copy; other memory is read into a buffer, and
-// nothing is waited for.
+// For page-locked memory, it waits for the copy. Other memory it copies to a buffer, and doesn't
+// wait.
 API cuMemcpyHtoD_v2(uintptr_t to, const void* from, size_t size)
 {
     Call call;
@@ -1000,8 +1000,8 @@ API cuMemcpyHtoD_v2(uintptr_t to, const void* from, size_t size)
     return result == CUDA_SUCCESS && size ? call.wait({context.null_stream, context.null_stream->issued}) : result;
 }
 
-// Whether other than page-locked memory is read, or written, before the call returns is
-// not promised, and here it isn't.
+// CUDA doesn't specify whether memory that isn't page-locked is read or written before the call
+// returns. Here it isn't.
 API cuMemcpyHtoDAsync_v2(uintptr_t to, const void* from, size_t size, void* stream_handle)
 {
     Call call;
@@ -1038,7 +1038,7 @@ API cuMemcpyDtoDAsync_v2(uintptr_t to, uintptr_t from, size_t size, void* stream
     return call.give(stream, [=] { memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), size); });
 }
 
-// Not waited for either, as in the real driver.
+// These functions don't wait either, as in the real driver.
 API cuMemsetD8_v2(uintptr_t to, unsigned char value, size_t count) { return fill(to, value, count, nullptr); }
 API cuMemsetD8Async(uintptr_t to, unsigned char value, size_t count, void* stream) { return fill(to, value, count, stream); }
 API cuMemsetD32_v2(uintptr_t to, unsigned value, size_t count) { return fill(to, value, count, nullptr); }
@@ -1046,8 +1046,7 @@ API cuMemsetD32Async(uintptr_t to, unsigned value, size_t count, void* stream) {
 
 API cuModuleLoadData(void** module, const void* image) { return load_module(module, image); }
 
-// Of the options two are read: where to write what the compiler has to say of errors, and
-// how many bytes at most.
+// Reads two options: the buffer for the compiler's errors, and its size in bytes.
 API cuModuleLoadDataEx(void** module, const void* image, unsigned count, int* options, void** values)
 {
     const CUresult result = load_module(module, image);
@@ -1072,7 +1071,7 @@ API cuModuleUnload(void* handle)
     if (unsafe != CUDA_SUCCESS) return unsafe;
     auto at = call.context->modules.find(static_cast<Module*>(handle));
     if (at == call.context->modules.end()) return CUDA_ERROR_INVALID_HANDLE;
-    call.context->reach_all(); // launches of its functions
+    call.context->reach_all(); // launches of its functions may be pending
     call.context->modules.erase(at);
     return call.context->state();
 }
@@ -1166,12 +1165,12 @@ API cuLaunchKernel(void* handle, unsigned grid_x, unsigned grid_y, unsigned grid
     if (!grid_fits || !block_fits || shared > function->max_shared || extra || (!parameters.empty() && !arguments)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    std::vector<std::string> values; // of bytes
+    std::vector<std::string> values; // the bytes of each parameter
     for (size_t i = 0; i < parameters.size(); i++) {
         values.emplace_back(static_cast<const char*>(arguments[i]), parameters[i].size);
     }
 
-    // Loading a kernel is no work for a stream either.
+    // A graph can't contain the loading of a kernel either.
     const Capture* capture = capture_of(stream);
     if (capture && capture->mode != relaxed && !function->loaded) return call.unsupported(stream);
     function->loaded = true;
@@ -1220,7 +1219,7 @@ API cuStreamSynchronize(void* handle)
     if (!stream) return CUDA_ERROR_INVALID_HANDLE;
     const CUresult result = call.unsupported(stream);
     if (result != CUDA_SUCCESS) return result;
-    // The null stream's end comes after those of the streams that it is ordered with.
+    // The null stream ends after the streams that it is ordered with.
     if (stream == call.context->null_stream) call.context->issue(stream, {});
     return call.wait({stream, stream->issued});
 }
@@ -1312,7 +1311,7 @@ API cuEventElapsedTime(float* milliseconds, void* start_handle, void* end_handle
     return CUDA_SUCCESS;
 }
 
-// A graph has what one stream was given.
+// A graph contains the work of one stream.
 
 API cuStreamBeginCapture_v2(void* handle, int mode)
 {
@@ -1369,7 +1368,7 @@ API cuGraphLaunch(void* handle, void* stream_handle)
     const auto at = context.executables.find(static_cast<Executable*>(handle));
     if (at == context.executables.end()) return CUDA_ERROR_INVALID_VALUE;
     const auto executable = at->second;
-    // One that is captured in turn becomes part of the other graph.
+    // If this launch is captured, it becomes part of the other graph.
     return call.give(stream, [=, &context](const std::shared_ptr<Stream>& stream) {
         if (executable->launched.stream) context.issue(stream, {}, executable->launched);
         CUresult result = CUDA_SUCCESS;
@@ -1390,7 +1389,7 @@ API cuGraphDestroy(void* handle)
     return call.context->graphs.erase(static_cast<Graph*>(handle)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-// What was launched is still done.
+// Pending launches still run.
 API cuGraphExecDestroy(void* handle)
 {
     Call call;

@@ -1,6 +1,6 @@
-// What a kernel sees when it is compiled as host C++: the part of CUDA's language and
-// library that our .cu files use. Every thread of a block is a fiber; the threads of a
-// warp, and the warps of a block, run in turn from one meeting point to the next.
+// The environment of a kernel that is compiled as host C++: the part of CUDA's language and
+// library that our .cu files use. Every thread of a block is a fiber. The threads of a warp
+// run in turn from one meeting point to the next, and so do the warps of a block.
 #pragma once
 
 #include <math.h>
@@ -60,7 +60,7 @@ inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 
 namespace emulation {
 
-// How many pointers a kernel's parameter begins with.
+// The number of pointers at the beginning of a kernel's parameter.
 template <typename T>
 constexpr size_t pointers = std::is_pointer<T>::value;
 
@@ -72,9 +72,9 @@ struct Site {
     const char* file = "";
 };
 
-// Those who must come to the same place before any goes on: the lanes of a warp, the
-// warps of a block. They come in the order of a ring, that is drawn for each block, and
-// the last to come goes on first.
+// A barrier of the lanes of a warp, or of the warps of a block: none continues before all
+// have arrived at the same site. They arrive in the order of a ring, which is drawn for each
+// block, and the last to arrive continues first.
 struct Meeting {
     unsigned size = 0;
     unsigned arrived = 0;
@@ -85,23 +85,23 @@ struct Block {
     uint3 index;
     dim3 size, grid;
     void* shared;
-    bool eager; // copies are done when they are issued
+    bool eager; // asynchronous copies run at once
     Meeting warps;
 };
 
 struct alignas(64) Warp {
     Meeting lanes;
-    struct Thread* next; // the lane to go on with
+    struct Thread* next; // the lane that continues
     Warp* following; // in the ring of the block
-    unsigned round = 0; // of exchanges
-    // Values brought to an exchange. The lane that goes on first may bring its value to
-    // the next one before the others have read this one's: two rounds.
+    unsigned round = 0; // number of exchanges
+        // The lanes' values in an exchange. There are two rounds, because the lane that continues
+        // first may store its value for the next exchange before the others have read this one's.
     uint64_t values[2][32];
-    // Factors and sum of a matrix product, of up to 32 in depth; a and the sum are transposed.
+    // Factors and sum of a matrix product of depth up to 32; a and the sum are transposed.
     alignas(64) float a[32][16], b[32][8], sum[8][16];
 };
 
-// An asynchronous copy of 16 bytes that was issued, not done.
+// A pending asynchronous copy of 16 bytes.
 struct Copy {
     void* to;
     const void* from; // null: zeros
@@ -116,8 +116,8 @@ struct alignas(64) Thread {
     unsigned lane;
     uint3 index;
     std::vector<Copy> copies;
-    size_t copied; // of copies
-    int groups; // committed
+    size_t copied; // number of copies that are done
+        int groups; // number of committed groups
 };
 
 extern __thread Thread* current __attribute__((tls_model("initial-exec")));
@@ -126,12 +126,12 @@ extern __thread Thread* current __attribute__((tls_model("initial-exec")));
 void meet_threads(const char* file, int line);
 // Ends the launch with a message on stderr.
 [[noreturn]] void fault(CUresult result, const char* format, ...) __attribute__((format(printf, 2, 3)));
-// Reports that some are at the meeting's site and others at this one.
+// Reports that lanes or warps wait at different sites.
 [[noreturn]] void diverged(const Site& some, const Site& others, const char* those);
 // sum += a · b.
 void multiply(Warp& warp, int depth);
 
-// Comes to the meeting; true for the last one to come.
+// Arrives at the meeting. Returns true if all have arrived.
 inline bool arrive(Meeting& meeting, const Site& site, const char* those)
 {
     if (meeting.arrived == 0) {
@@ -151,7 +151,7 @@ inline __attribute__((always_inline)) void go_on(Thread& thread)
     switch_fiber(self.fiber, thread.fiber);
 }
 
-// Waits for the lanes of the warp; true in the one that came last, which goes on first.
+// Waits for the lanes of the warp. Returns true in the last lane to arrive, which continues first.
 inline __attribute__((always_inline)) bool meet_lanes(Wait wait, const char* file, int line)
 {
     Warp& warp = *current->warp;
@@ -266,9 +266,9 @@ inline unsigned __ballot_sync(unsigned mask, int predicate, EMULATION_HERE)
     return ballot;
 }
 
-// Copies are as late as they may be: they read and write only in the copy_wait that
-// covers their group, so that what is read without waiting is still poison. (As soon as
-// they may be, when the schedule is eager: what is overwritten too early shows.)
+// Copies run as late as possible, in the copy_wait that covers their group. A kernel that reads
+// without waiting therefore reads poison. With the schedule eager, they run as early as possible,
+// which reveals memory that is overwritten too early.
 inline void copy_async(void* shared, const void* global, bool valid)
 {
     emulation::Thread& self = *emulation::current;
@@ -298,7 +298,7 @@ void copy_wait()
     }
 }
 
-// To nearest, ties away from zero.
+// Rounds to nearest, ties away from zero.
 inline unsigned tf32(float x)
 {
     return x != x ? 0x7fffffffu : (emulation::bits(x) + 0x1000u) & ~0x1fffu;
@@ -315,7 +315,7 @@ inline float from_half(unsigned x)
     return x & 0x8000 ? -size : size;
 }
 
-// To nearest, ties to even.
+// Rounds to nearest, ties to even.
 inline unsigned to_half(float x)
 {
     const unsigned sign = bits(x) >> 16 & 0x8000;
@@ -330,7 +330,8 @@ inline unsigned to_half(float x)
 
 inline unsigned to_bfloat(float x) { return x != x ? 0x7fff : (bits(x) + 0x7fff + (bits(x) >> 16 & 1)) >> 16; }
 
-// The lane's part of sums: rows group, then group + 8, of columns 2·place and 2·place + 1.
+// Adds a product to c, the lane's part of the sums: columns 2·place and 2·place + 1 of row group,
+// then of row group + 8.
 template <typename Factors>
 __forceinline__ void add_product(float (&c)[4], int depth, Factors factors, const char* file, int line)
 {
@@ -350,8 +351,9 @@ __forceinline__ void add_product(float (&c)[4], int depth, Factors factors, cons
     c[3] = sum[1][group + 8];
 }
 
-// Two factors of 16 bits in a register: a holds rows group and group + 8 of columns 2·place
-// and the next, then of the columns 8 after these; b the same rows of column group.
+// Adds a product of 16-bit factors, two in a register. a holds rows group and group + 8 of columns
+// 2·place and 2·place + 1, then of columns 2·place + 8 and 2·place + 9. b holds these rows of column
+// group.
 template <typename Number>
 __forceinline__ void add_product_16(
     float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2], Number number, const char* file, int line)
@@ -374,12 +376,12 @@ __forceinline__ void add_product_16(
 
 } // namespace emulation
 
-// The fragments' layout is that of PTX's mma.m16n8k8 for .tf32: with group = lane / 4 and
-// place = lane % 4, a holds rows group and group + 8 of columns place, then of columns
-// place + 4; b rows place and place + 4 of column group.
+// The fragments have the layout of PTX's mma.m16n8k8 for .tf32. With group = lane / 4 and
+// place = lane % 4, a holds rows group and group + 8 of column place, then of column
+// place + 4. b holds rows place and place + 4 of column group.
 __forceinline__ void mma(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2], EMULATION_HERE)
 {
-    // The hardware does not look at the low 13 bits.
+    // The hardware ignores the low 13 bits.
     auto number = [](unsigned x) { return emulation::from_bits(x & ~0x1fffu); };
     emulation::add_product(
         c, 8,
@@ -404,7 +406,7 @@ __forceinline__ void mma_bfloats(float (&c)[4], const unsigned (&a)[4], const un
     emulation::add_product_16(c, a, b, [](unsigned x) { return emulation::from_bits(x << 16); }, file, line);
 }
 
-// Integers of 8 bits, four in a register. In float the product's sums are exact.
+// Multiplies 8-bit integers, four in a register. The sums of a product are exact in float.
 __forceinline__ void mma_bytes(int (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2], EMULATION_HERE)
 {
     float product[4] = {};

@@ -17,25 +17,25 @@ __thread Fiber* previous_fiber;
 
 namespace {
 
-constexpr size_t max_stacks = 1024; // threads of a block
-constexpr size_t guard_size = 64 << 10; // a page, of any machine
+constexpr size_t max_stacks = 1024; // the maximum number of threads per block
+constexpr size_t guard_size = 64 << 10; // at least a page on any machine
 constexpr size_t stack_size = 128 << 10;
 constexpr size_t pitch = guard_size + stack_size;
 
-// What switch_fiber takes from the stack of a fiber that starts.
+// The data that switch_fiber pops from the stack of a new fiber.
 struct Frame {
 #if defined(__x86_64__)
     void (*entry)();
     void* frame_pointer;
-    void* return_address; // where the entry expects its caller's; makes for its alignment
+    void* return_address; // in place of a caller's; aligns the stack as the entry expects
 #else
     void* frame_pointer;
     void (*entry)();
 #endif
 };
 
-// Neighbouring fibers run in turn and look alike, so the same variables would meet in
-// the same sets of the cache if all stacks began at the same offset in their page.
+// Neighbouring fibers run in turn with similar frames. If all stacks began at the same
+// offset in their page, the same variables would compete for the same sets of the cache.
 size_t colour(size_t index) { return index % 32 * 128; }
 
 void check(bool ok)
@@ -64,7 +64,7 @@ void Stacks::prepare(Fiber& fiber, size_t index, void (*entry)())
         usable++;
     }
 #ifdef __SANITIZE_ADDRESS__
-    // The last run left its frames' red zones.
+    // The previous fiber's frames have left red zones.
     __asan_unpoison_memory_region(bottom, stack_size);
 #endif
     Frame* frame = reinterpret_cast<Frame*>(bottom + stack_size - colour(index)) - 1;

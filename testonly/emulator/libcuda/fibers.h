@@ -1,5 +1,5 @@
-// Fibers: many stacks on one OS thread, switched by hand. (swapcontext makes two
-// system calls a switch; a product kernel switches some hundred million times.)
+// Fibers: many stacks on one OS thread, switched without system calls. (swapcontext makes
+// two system calls per switch; a product kernel switches some hundred million times.)
 #pragma once
 
 #include <stddef.h>
@@ -10,11 +10,11 @@
 
 namespace emulation {
 
-// A suspended computation. A default-made Fiber stands for the stack that the OS
-// thread came with; it is filled in by the first switch away from it.
+// A suspended computation. A default-constructed Fiber stands for the OS thread's own
+// stack; the first switch away from it sets the fields.
 struct Fiber {
     void* stack_pointer = nullptr;
-    // Bounds of the stack, wanted by AddressSanitizer only.
+    // Bounds of the stack, which only AddressSanitizer needs.
     const void* bottom = nullptr;
     size_t size = 0;
     void* fake_stack = nullptr;
@@ -24,18 +24,18 @@ struct Fiber {
 class Stacks {
 public:
     ~Stacks();
-    // Makes a fiber of the index-th stack, the first ones first, that will start
-    // in entry, which must call fiber_started first and never return. What ran on that
-    // stack before is forgotten.
+    // Makes a fiber on the index-th stack, which starts in entry and replaces the stack's
+    // previous fiber. entry must first call fiber_started, and must never return. The
+    // first calls must use the stacks in order.
     void prepare(Fiber& fiber, size_t index, void (*entry)());
 
 private:
-    void* memory = nullptr; // all the stacks, reserved at the first use
-    size_t usable = 0; // stacks that may be touched
+    void* memory = nullptr; // all stacks, reserved at the first use
+    size_t usable = 0; // number of accessible stacks
 };
 
 #ifdef __SANITIZE_ADDRESS__
-extern __thread Fiber* previous_fiber; // the one switched from
+extern __thread Fiber* previous_fiber; // the fiber before the last switch
 
 inline void fiber_started(Fiber& self)
 {
@@ -45,12 +45,12 @@ inline void fiber_started(Fiber& self)
 inline void fiber_started(Fiber&) {}
 #endif
 
-// Continues `to` where it was left; returns when something switches back to `from`.
+// Continues `to` where it stopped; returns when another fiber switches back to `from`.
 //
-// Where to go on and the frame pointer are left on the stack, and the stack pointer in
-// `from`; the compiler is told that all other registers are lost. It is part of its
-// caller, and jumps instead of returning, for the sake of the processor's prediction of
-// returns: the lanes of a warp stop one after the other at one place, and go on at another.
+// It stores the return address and the frame pointer on the stack, and the stack pointer in
+// `from`. All other registers are declared as clobbered. It is inlined, and it jumps: a return
+// would defeat the processor's prediction of returns, because the lanes of a warp stop one
+// after the other at one place and continue at another.
 inline __attribute__((always_inline)) void switch_fiber(Fiber& from, Fiber& to)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -61,7 +61,7 @@ inline __attribute__((always_inline)) void switch_fiber(Fiber& from, Fiber& to)
     void* load = to.stack_pointer;
 #if defined(__x86_64__)
     asm volatile(
-        "leaq -128(%%rsp), %%rsp\n\t" // the caller may have something there
+        "leaq -128(%%rsp), %%rsp\n\t" // skips the caller's red zone
         "pushq %%rbp\n\t"
         "leaq 1f(%%rip), %%rax\n\t"
         "pushq %%rax\n\t"

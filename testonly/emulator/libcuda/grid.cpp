@@ -19,21 +19,21 @@ __thread Thread* current;
 
 namespace {
 
-// The launch that runs now.
+// The current launch.
 struct Running {
     const Launch* launch;
     unsigned long long blocks;
     std::atomic<unsigned long long> next_block;
-    std::mutex mutex; // of result
+    std::mutex mutex; // protects result
     CUresult result;
 };
 Running running;
 
 constexpr unsigned warp_size = 32;
 constexpr unsigned char poison = 0xFF; // as a float, NaN
-constexpr size_t zone = 1024; // poison on either side of shared memory, not to be written
+constexpr size_t zone = 1024; // bytes of poison on either side of shared memory, which kernels must not write
 
-// What one OS thread needs to run blocks, one at a time.
+// The state of an OS thread that runs blocks, one at a time.
 class Executor {
 public:
     void run_blocks();
@@ -52,7 +52,7 @@ private:
     alignas(64) unsigned char memory[zone + max_shared + zone];
 };
 
-__thread Executor* executor; // that this OS thread is
+__thread Executor* executor; // of this OS thread
 
 [[noreturn]] void leave_block()
 {
@@ -75,7 +75,7 @@ const char* describe(Wait wait)
     return "?";
 }
 
-// Waits for the warps of the block, when all lanes of one's own wait.
+// Waits for the other warps of the block. All lanes of the thread's own warp are waiting.
 void meet_warps(const Site& site)
 {
     Warp& warp = *current->warp;
@@ -95,7 +95,7 @@ void thread_main()
     abort(); // nothing switches back
 }
 
-// Prepares for the blocks of a launch.
+// Prepares the state for the blocks of a launch.
 void Executor::lay_out()
 {
     const Launch& launch = *running.launch;
@@ -121,7 +121,7 @@ void Executor::lay_out()
     }
 }
 
-// Makes a ring of them, in a random order. Returns where it begins.
+// Links all elements to a ring in a random order. Returns the first element.
 template <typename T>
 T* ring(std::vector<T*> all, std::minstd_rand& random)
 {
@@ -130,8 +130,8 @@ T* ring(std::vector<T*> all, std::minstd_rand& random)
     return all[0];
 }
 
-// Draws the order in which the warps of a block, and the lanes of each, run. Returns the
-// first thread.
+// Draws the order in which the warps of a block run, and the order of the lanes in each warp.
+// Returns the first thread.
 Thread* Executor::shuffle(unsigned long long number)
 {
     std::seed_seq seed{running.launch->seed, running.launch->seed >> 32, uint64_t(number)};
@@ -168,7 +168,7 @@ void Executor::run_block(unsigned long long number)
 void report(CUresult result, const char* what)
 {
     std::lock_guard<std::mutex> lock(running.mutex);
-    if (running.result != CUDA_SUCCESS) return; // the first one tells
+    if (running.result != CUDA_SUCCESS) return; // only the first fault is reported
     running.result = result;
     running.next_block = running.blocks;
     const Thread& self = *current;
@@ -203,25 +203,25 @@ void Executor::run_blocks()
     }
 }
 
-// The calling thread and some more. Made once and never taken apart: its threads live
-// as long as the process.
+// The calling thread and further threads, which live as long as the process. There is one
+// pool, which is never destroyed.
 class Pool {
 public:
     Pool()
     {
-        // Signals are the business of the program's own threads.
+        // Only the program's own threads handle signals.
         sigset_t all, before;
         sigfillset(&all);
         sigdelset(&all, SIGSEGV);
         pthread_sigmask(SIG_BLOCK, &all, &before);
-        // A block has up to 1024 stacks, and a process up to 65530 mappings.
+        // At most 16 threads: each has up to 1024 stacks, and a process may have 65530 mappings.
         const unsigned n = std::min(std::max(std::thread::hardware_concurrency(), 1u), 16u);
         for (unsigned i = 0; i < n; i++) executors.push_back(std::make_unique<Executor>());
         for (unsigned i = 1; i < n; i++) std::thread([this, i] { work(*executors[i]); }).detach();
         pthread_sigmask(SIG_SETMASK, &before, nullptr);
     }
 
-    // Runs what `running` says.
+    // Runs the launch in `running`.
     void run()
     {
         if (running.blocks > 1) {
@@ -266,14 +266,14 @@ __thread void* bad_address;
 
 struct sigaction before;
 
-// Has the thread that made the access go on in report_bad_address.
+// Makes the thread of the access continue in report_bad_address.
 void on_bad_address(int signal, siginfo_t* info, void* context)
 {
-    if (!current) { // not a kernel's
+    if (!current) { // no kernel made the access
         if (before.sa_flags & SA_SIGINFO) {
             before.sa_sigaction(signal, info, context);
         } else if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) {
-            sigaction(SIGSEGV, &before, nullptr); // and again, to die of it
+            sigaction(SIGSEGV, &before, nullptr); // the repeated access ends the process
         } else {
             before.sa_handler(signal);
         }
@@ -281,7 +281,7 @@ void on_bad_address(int signal, siginfo_t* info, void* context)
     }
     bad_address = info->si_addr;
     auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
-    // Below what the interrupted function may have on its stack, aligned as for a call.
+    // Below the stack of the interrupted function and its red zone, aligned as for a call.
 #if defined(__x86_64__)
     registers.gregs[REG_RSP] = ((registers.gregs[REG_RSP] - 256) & ~15LL) - 8;
     registers.gregs[REG_RIP] = reinterpret_cast<greg_t>(report_bad_address);

@@ -1,4 +1,4 @@
-// Launches: a grid of blocks run over the machine's cores.
+// Launches: the blocks of a grid run on the machine's cores.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@ namespace emulation {
 
 struct Parameter {
     size_t size; // bytes
-    size_t pointers; // that it begins with
+    size_t pointers; // number of pointers at its beginning
 };
 
-// A kernel that was compiled into the emulator.
+// A kernel that is compiled into the emulator.
 struct Kernel {
     std::string name;
     std::vector<Parameter> parameters;
@@ -30,7 +30,7 @@ struct Describe<function> {
     template <size_t... i>
     static void unpack(void* const* arguments, std::index_sequence<i...>)
     {
-        (void)arguments; // of a kernel without parameters
+        (void)arguments; // not used if the kernel has no parameters
         function(*static_cast<T*>(arguments[i])...);
     }
     static void call(void* const* arguments) { unpack(arguments, std::index_sequence_for<T...>()); }
@@ -39,7 +39,7 @@ struct Describe<function> {
 
 #define EMULATION_KERNEL(function) emulation::Describe<function>::as(#function)
 
-// All there are: kernels.cpp, or a test, defines it.
+// Returns all kernels. kernels.cpp, or a test, defines it.
 const std::vector<Kernel>& kernels();
 
 struct Launch {
@@ -48,17 +48,17 @@ struct Launch {
     dim3 grid, block;
     size_t shared; // bytes of dynamic shared memory
     bool eager;
-    uint64_t seed; // of the order in which threads run
+    uint64_t seed; // determines the order in which threads run
 };
 
-constexpr size_t max_threads = 1024; // of a block
-constexpr size_t max_shared = 227 << 10; // bytes of a block, for kernels that opt in, on any device
+constexpr size_t max_threads = 1024; // per block
+constexpr size_t max_shared = 227 << 10; // bytes per block, for kernels that opt in, on any device
 
-// Runs a launch to its end. A fault is described on stderr. Not to be called by several
-// OS threads at a time.
+// Runs a launch to its end. A message on stderr describes a fault. Only one OS thread may
+// call it at a time.
 CUresult run(const Launch& launch);
 
-// Makes accesses to memory that is not there, by kernels, faults of the launch.
+// Turns a kernel's accesses to unmapped memory into faults of the launch.
 void catch_bad_addresses();
 
 } // namespace emulation

@@ -1,5 +1,5 @@
-// The project's kernels. Every .cu file is compiled here, as host C++, and every kernel
-// named once.
+// The project's kernels. This file compiles every .cu file as host C++ and lists every
+// kernel.
 #include "grid.h"
 
 #include "accumulate.cu"

@@ -1,4 +1,4 @@
-// The driver's results that the emulator gives, with their numbers in cuda.h.
+// The driver's results that the emulator returns, with their numbers in cuda.h.
 #pragma once
 
 #define EMULATION_RESULTS(X) \

@@ -1,5 +1,5 @@
 // Checks of the faults of the emulated driver, with kernels of their own. `selftest NAME` runs one
-// check and exits with 1, and says where, if it fails. `selftest` lists the names.
+// check. If it fails, selftest prints the line and exits with 1. `selftest` lists the names.
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -80,7 +80,7 @@ const std::vector<emulation::Kernel>& emulation::kernels()
     return all;
 }
 
-// The PTX of an entry, as far as the driver reads it. Its parameter, if any, has the type.
+// The PTX of an entry, as far as the driver reads it. If type isn't empty, it has a parameter of this type.
 static std::string entry(const std::string& name, const std::string& type)
 {
     const std::string parameter = type.empty() ? "" : "\n\t.param " + type + " " + name + "_param_0";
@@ -224,7 +224,7 @@ static void check_faults()
 {
     set("EMULATED_FAIL_LAUNCH", "2");
     apart([] {
-        Program other, p; // which count their own launches
+        Program other, p; // each counts its own launches
         CUdeviceptr a;
         float x;
         OK(cuMemAlloc_v2(&a, 4));
@@ -236,7 +236,7 @@ static void check_faults()
         OK(p.launch("nothing", {1, 1, 1}, {32, 1, 1}, 0, nullptr));
         OK(cuMemsetD32Async(a, 0, 1, nullptr));
         EXPECT(ERROR_LAUNCH_FAILED, cuMemcpyDtoH_v2(&x, a, 4));
-        // From then on nothing works in the process.
+        // All later calls in the process fail.
         size_t free, total;
         EXPECT(ERROR_LAUNCH_FAILED, cuCtxSynchronize());
         EXPECT(ERROR_LAUNCH_FAILED, cuMemGetInfo_v2(&free, &total));
@@ -274,7 +274,7 @@ static void check_faults()
     void* host;
     OK(cuMemAlloc_v2(&device, 4));
     OK(cuMemAllocHost_v2(&host, 4));
-    EXPECT(ERROR_OUT_OF_MEMORY, cuMemAlloc_v2(&device, 4)); // which does the context no harm
+    EXPECT(ERROR_OUT_OF_MEMORY, cuMemAlloc_v2(&device, 4)); // the context stays usable
     OK(cuMemAlloc_v2(&device, 4));
     set("EMULATED_FAIL_ALLOCATION", "1");
     Program t;
@@ -293,7 +293,7 @@ static void check_faults()
     }
     unsetenv("EMULATED_FAIL_CONTEXT");
 
-    std::string log = P_tmpdir "/selftest-XXXXXX"; // of launches
+    std::string log = P_tmpdir "/selftest-XXXXXX"; // log of launches
     close(mkstemp(&log[0]));
     set("EMULATED_LOG", log.c_str());
     Program u;
