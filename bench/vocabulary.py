@@ -8,5 +8,5 @@ import sys
 embeddings = json.load(sys.stdin.buffer)
 sys.stdout.reconfigure(encoding="utf-8")
 for word in embeddings["words"]:
-    numbers = embeddings["vectors"][word][: embeddings["dimensions"]]  # and then their norm and the rank
+    numbers = embeddings["vectors"][word][: embeddings["dimensions"]]  # the norm and the rank follow
     print(word, *numbers)

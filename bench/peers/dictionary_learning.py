@@ -30,7 +30,7 @@ import scipy.sparse
 import sklearn
 from sklearn.decomposition import MiniBatchDictionaryLearning, sparse_encode
 
-warnings.simplefilter("ignore")  # that coding did not converge
+warnings.simplefilter("ignore")  # warnings that coding did not converge
 folder, vectors, limit = sys.argv[1], sys.argv[2], float(sys.argv[3])
 recipe = json.load(open(folder + "/model.json", encoding="utf8"))["training"]["recipe"]
 lam, tau = recipe["lambda"], recipe["tau"]
@@ -59,7 +59,7 @@ class Stop(Exception):
 
 
 def after_batch(state):
-    """Is called by fit with its variables after each mini-batch, not timed."""
+    """Measures the objective. fit calls it with its variables after each mini-batch. Its time doesn't count."""
     global start
     result["seconds"] += time.perf_counter() - start
     result["words"] += len(state["X_batch"])
