@@ -144,6 +144,7 @@ func TestRefuses(t *testing.T) {
 		{"columns old --against in.txt --values 3", []string{"give --values or --against, not both"}},
 		{"train in.txt -o model --quiet --progress", []string{"--quiet or --progress, not both"}},
 		{"eval in.txt --wordsim in.txt --quiet --progress", []string{"--quiet or --progress, not both"}},
+		{"devices --check=false --workers 2", []string{"--workers requires --check"}},
 		{"graph --method C", []string{`--method is "C"`}},
 		{"graph code", []string{`"code"`, "graph --help"}},
 	} {

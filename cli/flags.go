@@ -122,14 +122,18 @@ func checkFlags(cmd *cobra.Command) (err error) {
 			err = usagef("%s is empty", flagName(f))
 		}
 	})
+	given := func(name string) bool {
+		f := cmd.Flags().Lookup(name)
+		return f.Changed && f.Value.String() != "false"
+	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		for _, other := range f.Annotations[needed] {
-			if err == nil && !cmd.Flags().Changed(other) {
+			if err == nil && !given(other) {
 				err = usagef("%s requires --%s", flagName(f), other)
 			}
 		}
 		for _, other := range f.Annotations[excluded] {
-			if err == nil && cmd.Flags().Changed(other) {
+			if err == nil && given(other) {
 				err = usagef("give %s or --%s, not both", flagName(f), other)
 			}
 		}
