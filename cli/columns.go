@@ -260,19 +260,6 @@ func (s set) print(b *strings.Builder, dimensions int) {
 	b.WriteString(rows.Text("rrrrrl"))
 }
 
-// byFrequency returns the values of a column, most frequent first, and the number of rows of each.
-func byFrequency(column []string) (order []string, counts map[string]int) {
-	counts = map[string]int{}
-	for _, v := range column {
-		if counts[v] == 0 {
-			order = append(order, v)
-		}
-		counts[v]++
-	}
-	slices.SortStableFunc(order, func(a, b string) int { return counts[b] - counts[a] })
-	return order, counts
-}
-
 // listColumns prints the columns, with their numbers of values and the most frequent ones.
 func listColumns(cmd *cobra.Command, x *interpret.Index) error {
 	const few = 5

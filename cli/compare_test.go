@@ -53,7 +53,7 @@ apart: 0.520
 	checkRefusals(t, dir, "", map[string]string{
 		"compare model read":                       `"read" is not a model; compare accepts two models, or a model and at least two words`,
 		"compare model read wriet":                 `"wriet" is not among the 6 words; similar ones are write`,
-		"compare model read write --dimensions -1": "--dimensions is -1, want 0 to",
+		"compare model read write --dimensions -1": "--dimensions is -1, want a whole number from 0 to",
 	})
 }
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -78,17 +77,9 @@ func TestDevices(t *testing.T) {
 		}
 	}
 
-	stdout, stderr = dir.MustRun(t, "devices --json")
-	var listed struct {
-		CPU         struct{ Processors int }
-		GPUs        []struct{ Name string }
-		Unavailable string `json:"gpus_unavailable"`
-	}
-	if err := json.Unmarshal([]byte(stdout), &listed); err != nil || stderr != "" {
-		t.Fatalf("%v: %s, standard error %q", err, stdout, stderr)
-	}
+	listed := runJSON[devices](t, dir, "devices --json")
 	if listed.CPU.Processors != runtime.GOMAXPROCS(0) || listed.GPUs == nil || len(listed.GPUs) != len(gpus) {
-		t.Errorf("%s", stdout)
+		t.Errorf("%+v", listed)
 	}
 	if (listed.Unavailable == "") != (err == nil) {
 		t.Errorf("unavailable for %q, want %v", listed.Unavailable, err)

@@ -21,7 +21,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// checkEncoding compares a model's codes and metrics with those of package encode.
+// checkEncoding compares a model's codes and metrics with [encode.Model].
 func checkEncoding(t *testing.T, dir clitest.Dir, name string, d *vectors.Dense, want model.Encoding) {
 	t.Helper()
 	m := dir.Model(t, name)

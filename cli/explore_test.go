@@ -141,7 +141,7 @@ func TestExploreRefuses(t *testing.T) {
 		want string
 	}{
 		{[]string{"old", "--host", ""}, "--host is empty"},
-		{[]string{"old", "--port", "65536"}, "--port is 65536, want 0 to 65535"},
+		{[]string{"old", "--port", "65536"}, "--port is 65536, want a whole number from 0 to 65535"},
 		{[]string{"old", "--export", "page.html", "--words", "word1", "--frame"}, "give --frame or --export, not both"},
 		{[]string{"old", "--export", "", "--words", "word1"}, "--export is empty"},
 		{[]string{"old", "--export", "-", "--words", "word1"}, "--export writes a file, not standard output"},

@@ -13,9 +13,14 @@ import (
 )
 
 // whole is the value of a flag with a whole number, which is decimal: pflag alone would read 010 as octal.
-type whole struct {
-	p           *int
-	least, most int
+type whole[T int | uint64] struct {
+	p           *T
+	least, most T
+}
+
+func within[T int | uint64](p *T, value, least, most T) pflag.Value {
+	*p = value
+	return whole[T]{p, least, most}
 }
 
 // count returns the value of a flag with a number from 1.
@@ -24,45 +29,19 @@ func count(p *int, value int) pflag.Value { return within(p, value, 1, math.MaxI
 // countFrom0 returns the value of a flag with a number from 0.
 func countFrom0(p *int, value int) pflag.Value { return within(p, value, 0, math.MaxInt32) }
 
-func within(p *int, value, least, most int) pflag.Value {
-	*p = value
-	return whole{p, least, most}
-}
+// seedOf returns the value of a flag with the seed of random numbers.
+func seedOf(p *uint64, value uint64) pflag.Value { return within(p, value, 0, math.MaxUint64) }
 
-func (w whole) String() string { return strconv.Itoa(*w.p) }
-func (w whole) Type() string   { return "int" }
+func (w whole[T]) String() string { return fmt.Sprint(*w.p) }
+func (w whole[T]) Type() string   { return "int" }
 
 // Set implements [pflag.Value].
-func (w whole) Set(s string) (err error) {
-	n, err := strconv.ParseInt(s, 10, 64)
-	if errors.Is(err, strconv.ErrSyntax) {
-		return errors.New("want a whole number")
+func (w whole[T]) Set(s string) error {
+	n, err := strconv.ParseUint(strings.TrimPrefix(s, "+"), 10, 64)
+	if err != nil || n < uint64(w.least) || n > uint64(w.most) {
+		return fmt.Errorf("want a whole number from %d to %d", w.least, w.most)
 	}
-	if err != nil || n < int64(w.least) || n > int64(w.most) {
-		return fmt.Errorf("want %d to %d", w.least, w.most)
-	}
-	*w.p = int(n)
-	return nil
-}
-
-// seed is the value of a flag with the seed of random numbers.
-type seed uint64
-
-func seedOf(p *uint64, value uint64) pflag.Value {
-	*p = value
-	return (*seed)(p)
-}
-
-func (s *seed) String() string { return strconv.FormatUint(uint64(*s), 10) }
-func (s *seed) Type() string   { return "uint" }
-
-// Set implements [pflag.Value].
-func (s *seed) Set(text string) error {
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return fmt.Errorf("want a whole number from 0 to %d", uint64(math.MaxUint64))
-	}
-	*s = seed(n)
+	*w.p = T(n)
 	return nil
 }
 
@@ -143,14 +122,18 @@ func checkFlags(cmd *cobra.Command) (err error) {
 			err = usagef("%s is empty", flagName(f))
 		}
 	})
+	given := func(name string) bool {
+		f := cmd.Flags().Lookup(name)
+		return f.Changed && f.Value.String() != "false"
+	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		for _, other := range f.Annotations[needed] {
-			if err == nil && !cmd.Flags().Changed(other) {
+			if err == nil && !given(other) {
 				err = usagef("%s requires --%s", flagName(f), other)
 			}
 		}
 		for _, other := range f.Annotations[excluded] {
-			if err == nil && cmd.Flags().Changed(other) {
+			if err == nil && given(other) {
 				err = usagef("give %s or --%s, not both", flagName(f), other)
 			}
 		}
