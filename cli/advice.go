@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/modeldir"
@@ -12,31 +13,24 @@ import (
 	"overcomplete/vectors"
 )
 
-// optionAdvice maps a field of [vectors.ReadOptions] to the flag that sets it and the effect of the flag.
-var optionAdvice = map[string][2]string{
-	"SkipBad":       {"skip-bad", "drops such rows"},
-	"Rows":          {"rows", "texts keeps such rows, if they are texts"},
-	"WordList":      {"words", "names that file"},
-	"IDColumn":      {"id-column", "names another column of ids, or none to name rows by their numbers"},
-	"TextColumn":    {"text-column", "names one"},
-	"VectorColumns": {"vector-columns", "names one, or columns of numbers by a pattern or as first:last"},
-}
-
 // advice returns a suffix for the message of err that names flags of the command that help.
 func advice(cmd *cobra.Command, err error) string {
 	var all []string
 	add := func(flag, before, after string) {
-		f := cmd.Flags().Lookup(flag)
-		if f != nil && (flag != "words" || f.Value.Type() == "string") { // elsewhere it is a number or a list
+		if f := cmd.Flags().Lookup(flag); f != nil {
 			all = append(all, strings.TrimSpace(before+" "+flagName(f)+" "+after))
 		}
 	}
 	if input, ok := errors.AsType[*vectors.InputError](err); ok {
 		for _, option := range input.Options {
-			add(optionAdvice[option][0], "", optionAdvice[option][1])
+			cmd.Flags().VisitAll(func(f *pflag.Flag) {
+				if remedy := f.Annotations[remedied]; remedy != nil && remedy[0] == option {
+					add(f.Name, "", remedy[1])
+				}
+			})
 		}
 	}
-	if errors.Is(err, modeldir.ErrCheckpoint) {
+	if left, ok := errors.AsType[*train.LeftError](err); errors.Is(err, modeldir.ErrCheckpoint) || ok && left.Resumable {
 		add("resume", "", "continues it")
 	}
 	if errors.Is(err, atomicfile.ErrExists) {

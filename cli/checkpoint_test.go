@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 )
 
@@ -64,23 +65,6 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// A checkpoint at every epoch; the finished model replaces the last one.
-func TestCheckpointInterval(t *testing.T) {
-	t.Parallel()
-	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "paper train in.txt -o whole --epochs 4")
-	_, stderr := dir.MustRun(t, "paper train in.txt -o model --epochs 4 --checkpoint 1ns --resume")
-	if !strings.Contains(stderr, "no checkpoint at model: training starts from the beginning\n") {
-		t.Error(stderr)
-	}
-	if dir.Learned(t, "model") != dir.Learned(t, "whole") {
-		t.Error("checkpoints changed the result")
-	}
-	if names, _ := os.ReadDir(dir.Path(".")); len(names) != 3 {
-		t.Errorf("left behind: %v", names)
-	}
-}
-
 func TestResumeRefuses(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
@@ -90,26 +74,17 @@ func TestResumeRefuses(t *testing.T) {
 		t.Fatal(code)
 	}
 	dir.MustRun(t, "paper train in.txt -o done --epochs 1")
-	if err := os.CopyFS(dir.Path("moved.tmp0123abcd/old"), os.DirFS(dir.Path("model"))); err != nil {
-		t.Fatal(err)
-	}
-	before := dir.Tree(t)
-	for _, tt := range []struct{ line, want string }{
-		{line + " -o moved", "moved.tmp0123abcd/old to moved"},
-		{strings.Replace(line, "in.txt", "other.txt", 1) + " -o model", "the input's sha256 (got "},
-		{line + " -o model --max-rows 50", "the input's rows (got 50, want 60)"},
-		{strings.Replace(line, "-k 20", "-k 30", 1) + " -o model", "atoms (got 30, want 20)"},
-		{line + " -o model --lambda 0.25", "lambda (got 0.25, want 0.5)"},
-		{line + " -o done", "done: is not a checkpoint: its training is finished, or stored no checkpoints"},
-		{"in.txt -o x --checkpoint 0s", "--checkpoint is 0s"},
-		{"in.txt -o x --checkpoint often", `--checkpoint is "often", want a duration`},
-	} {
-		code, _, stderr := dir.Run(t, "paper train --quiet --resume "+tt.line)
-		if code != exitUsage || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tt.want) {
-			t.Errorf("%s: exit code %d, %q, want one line with %q", tt.line, code, stderr, tt.want)
-		}
-		dir.Unchanged(t, before)
-	}
+	testonly.Must(t, os.CopyFS(dir.Path("moved.tmp0123abcd/old"), os.DirFS(dir.Path("model"))))
+	checkRefusals(t, dir, "paper train --quiet --resume ", map[string]string{
+		line + " -o moved": "moved.tmp0123abcd/old to moved",
+		strings.Replace(line, "in.txt", "other.txt", 1) + " -o model": "the input's sha256 (got ",
+		line + " -o model --max-rows 50":                              "the input's rows (got 50, want 60)",
+		strings.Replace(line, "-k 20", "-k 30", 1) + " -o model":      "atoms (got 30, want 20)",
+		line + " -o model --lambda 0.25":                              "lambda (got 0.25, want 0.5)",
+		line + " -o done":                                             "done: is not a checkpoint: its training is finished, or stored no checkpoints",
+		"in.txt -o x --checkpoint 0s":                                 "--checkpoint is 0s",
+		"in.txt -o x --checkpoint often":                              `--checkpoint is "often", want a duration`,
+	})
 }
 
 // One byte that is another, in any file, and any file of another epoch, is seen before

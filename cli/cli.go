@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"os"
 	"os/signal"
 	"regexp"
@@ -79,7 +78,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetErr(errs)
 	started := false
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		err := cmp.Or(checkRequired(cmd), checkValues(cmd))
+		err := checkFlags(cmd)
 		started = err == nil
 		return err
 	}
@@ -209,11 +208,10 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 func prepare(cmd *cobra.Command) {
 	cmd.Flags().SortFlags = false // help lists them in the order of their use
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if t := f.Value.Type(); t == "int" || t == "uint64" {
-			f.Value = decimal{f.Value}
+		if names, ok := f.Value.(interface{ all() []string }); ok {
+			complete(cmd, f, names.all())
 		}
 	})
-	completeValues(cmd)
 	if !cmd.Runnable() {
 		cmd.Args, cmd.RunE = noCommand, needCommand
 	}
@@ -221,16 +219,4 @@ func prepare(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		prepare(c)
 	}
-}
-
-// A decimal is the value of an integer flag. pflag alone would read 010 as octal.
-type decimal struct{ pflag.Value }
-
-// Set implements [pflag.Value].
-func (d decimal) Set(s string) error {
-	n, ok := new(big.Int).SetString(s, 10)
-	if !ok {
-		return errors.New("not a whole number")
-	}
-	return d.Value.Set(n.String())
 }

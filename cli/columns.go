@@ -22,8 +22,9 @@ func newColumns() *cobra.Command {
 	var values, dimensions int
 	var against, by string
 	cmd := &cobra.Command{
-		Use:   "columns MODEL [COLUMN] [--against FILE]",
-		Short: "Compare sets of rows by their dimensions: values of a column, or files",
+		Use:        "columns MODEL [COLUMN] [--against FILE]",
+		SuggestFor: []string{"contrast", "drift", "classes"},
+		Short:      "Compare sets of rows by their dimensions: values of a column, or files",
 		Long: `Columns MODEL prints the columns of a model of texts, such as label or split, and their
 numbers of values. Columns MODEL COLUMN compares the rows of each of the most frequent
 values with all other rows. Rows without a value are left out. Dates (2024-03-05) are
@@ -55,8 +56,6 @@ The p-value assumes independent rows: near-duplicates make it too small.
 			switch {
 			case against == "" && len(args) == 1:
 				err = refuseFlags(cmd, "is for a COLUMN", "values", "dimensions", "by")
-			case against != "":
-				err = refuseFlags(cmd, "is for a COLUMN; drop it, or --against", "values", "by")
 			}
 			switch {
 			case err != nil:
@@ -72,8 +71,9 @@ The p-value assumes independent rows: near-duplicates make it too small.
 	flags := cmd.Flags()
 	flags.StringVar(&against, "against", "", "compare with the rows of this `file` of dense vectors")
 	flags.StringVar(&by, "by", "", "`period` of a column of dates: day, week, month, quarter, year, decade or century")
-	flags.IntVar(&values, "values", 10, "most values of the column to print; with --by, all by default")
-	flags.IntVar(&dimensions, "dimensions", 5, "most dimensions of each set")
+	flags.Var(count(&values, 10), "values", "most values of the column to print; with --by, all by default")
+	flags.Var(count(&dimensions, 5), "dimensions", "most dimensions of each set")
+	excludes(cmd, "against", "values", "by")
 	addSkipBad(cmd)
 	addJSON(cmd, "print the same as JSON, with three examples of each dimension and whole texts")
 	return cmd
@@ -160,11 +160,7 @@ func compareFiles(cmd *cobra.Command, path, against string, dimensions int) erro
 	if !model.Is(path) || model.Is(against) {
 		return usagef("--against compares a model with a file of dense vectors (got %s and %s)", path, against)
 	}
-	m, err := loadModel(cmd, path)
-	if err != nil {
-		return err
-	}
-	labels, err := loadLabels(path, m.Codes.Cols)
+	m, own, labels, err := loadNamed(cmd, path)
 	if err != nil {
 		return err
 	}
@@ -200,10 +196,6 @@ func compareFiles(cmd *cobra.Command, path, against string, dimensions int) erro
 		return err
 	}
 	found, err := classes.Separate(cmd.Context(), x, column, []string{path}, dimensions)
-	if err != nil {
-		return err
-	}
-	own, err := newIndex(cmd, path, m) // has the model's labels
 	if err != nil {
 		return err
 	}

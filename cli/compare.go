@@ -18,8 +18,9 @@ import (
 func newCompare() *cobra.Command {
 	var dimensions int
 	cmd := &cobra.Command{
-		Use:   "compare MODEL WORD WORD... | MODEL OTHER",
-		Short: "Compare rows, or match dimensions between two models",
+		Use:        "compare MODEL WORD WORD... | MODEL OTHER",
+		SuggestFor: []string{"match", "diff", "align"},
+		Short:      "Compare rows, or match dimensions between two models",
 		Long: `Compare MODEL WORD WORD prints the cosine of the codes of words and the part of each
 dimension in it. With a and b for two codes, divided by their norms, dimension k has the
 part a_k·b_k in the cosine, and (a_k − b_k)²/2 in the rest to 1. For more than two words,
@@ -44,7 +45,7 @@ across seeds or vocabularies, and the dimensions with the lowest cosines.
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&dimensions, "dimensions", 10, "most dimensions of each list, 0 for all")
+	flags.Var(countFrom0(&dimensions, 10), "dimensions", "most dimensions of each list, 0 for all")
 	addRare(cmd)
 	addSkipBad(cmd)
 	addJSON(cmd, "print the same as JSON, with the matches of all dimensions of two models")
@@ -204,29 +205,21 @@ type labelledMatch struct {
 }
 
 func compareModels(cmd *cobra.Command, path, otherPath string, dimensions int) error {
-	var dictionaries [2]model.Dictionary
-	var indices [2]*interpret.Index
-	var labels [2]interpret.Labels
 	if !model.Is(otherPath) {
 		return usagef("%q is not a model; compare accepts two models, or a model and at least two words", otherPath)
 	}
 	if err := refuseFlags(cmd, "is for dense vectors, and these are models", "skip-bad"); err != nil {
 		return err
 	}
-	for i, path := range []string{path, otherPath} {
-		m, err := loadModel(cmd, path)
-		if err != nil {
-			return err
-		}
-		dictionaries[i] = m.Dictionary
-		if indices[i], err = newIndex(cmd, path, m); err != nil {
-			return err
-		}
-		if labels[i], err = loadLabels(path, m.Codes.Cols); err != nil {
-			return err
-		}
+	first, x, labels, err := loadNamed(cmd, path)
+	if err != nil {
+		return err
 	}
-	a, b := dictionaries[0], dictionaries[1]
+	second, otherX, otherLabels, err := loadNamed(cmd, otherPath)
+	if err != nil {
+		return err
+	}
+	a, b := first.Dictionary, second.Dictionary
 	if a.Dim != b.Dim {
 		return usagef("atoms of %s have %d numbers and atoms of %s %d; the models are of different spaces", path, a.Dim, otherPath, b.Dim)
 	}
@@ -256,11 +249,11 @@ func compareModels(cmd *cobra.Command, path, otherPath string, dimensions int) e
 	for _, k := range order {
 		m := matches[k]
 		pole := interpret.Pole{Dimension: k}
-		if poles := indices[0].Poles(k); len(poles) > 0 {
+		if poles := x.Poles(k); len(poles) > 0 {
 			pole = poles[0]
 		}
 		other := interpret.Pole{Dimension: m.Dimension, Negative: pole.Negative != (m.Cosine < 0)}
-		r.Lowest = append(r.Lowest, labelledMatch{k, m, labels[0].Name(indices[0], pole), labels[1].Name(indices[1], other)})
+		r.Lowest = append(r.Lowest, labelledMatch{k, m, labels.Name(x, pole), otherLabels.Name(otherX, other)})
 	}
 	return show(cmd, r, func(b *strings.Builder) {
 		fmt.Fprintf(b, "%d dimensions of %s, %d of %s\n", r.Dimensions, printing.Text(path), r.Other, printing.Text(otherPath))

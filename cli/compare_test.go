@@ -1,13 +1,12 @@
 package cli
 
 import (
-	"encoding/json"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 )
 
@@ -34,8 +33,7 @@ apart: 0.520
  0.1800  34.6          2  write, day          0.000  0.600
  0.0200   3.8          0  write, read, close  0.600  0.800
 `)
-	stdout, _ := dir.MustRun(t, "compare model read write close --json --dimensions 1")
-	var got struct {
+	got := runJSON[struct {
 		Words         []string
 		Pairs         []struct{ Cosine float64 }
 		Shared, Apart struct {
@@ -46,24 +44,17 @@ apart: 0.520
 				Values []float64
 			}
 		}
-	}
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
-		t.Fatal(err)
-	}
+	}](t, dir, "compare model read write close --json --dimensions 1")
 	mean := (0.48 + 0.6 + 0.8) / 3
 	if len(got.Pairs) != 3 || math.Abs(got.Shared.Sum-mean) > 1e-7 || math.Abs(got.Apart.Sum-(1-mean)) > 1e-7 || got.Apart.Others != 2 || len(got.Apart.Dimensions) != 1 ||
 		math.Abs(got.Apart.Dimensions[0].Part+got.Apart.Rest-got.Apart.Sum) > 1e-7 || len(got.Shared.Dimensions[0].Values) != 3 {
 		t.Errorf("%+v", got)
 	}
-	for line, want := range map[string]string{
+	checkRefusals(t, dir, "", map[string]string{
 		"compare model read":                       `"read" is not a model; compare accepts two models, or a model and at least two words`,
 		"compare model read wriet":                 `"wriet" is not among the 6 words; similar ones are write`,
 		"compare model read write --dimensions -1": "--dimensions is -1, want 0 to",
-	} {
-		if code, stdout, stderr := dir.Run(t, line); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) {
-			t.Errorf("%s: exit code %d, %s", line, code, stderr)
-		}
-	}
+	})
 }
 
 func TestNearest(t *testing.T) {
@@ -85,26 +76,18 @@ not in the model: the, months:, and
 cosine  word  dimensions, % of the cosine
  0.968  week  read, month, week (1) 100 · 0 others 0
 `)
-	stdout, _ := dir.MustRun(t, "nearest model day - #1 --json")
-	var got neighbourhood
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
-		t.Fatal(err)
-	}
+	got := runJSON[neighbourhood](t, dir, "nearest model day - #1 --json")
 	if !slices.Equal(got.Without, []int{1}) || len(got.Nearest) != 1 || got.Nearest[0].Word != "write" {
-		t.Errorf("JSON is %s", stdout)
+		t.Errorf("%+v", got)
 	}
 	checkOutput(t, dir, "nearest model month - month", "0·month\nno word is near\n")
-	for line, want := range map[string]string{
+	checkRefusals(t, dir, "", map[string]string{
 		"nearest model":             "one argument is given",
 		"nearest model mnoth":       `"mnoth" is not among the 6 words; similar ones are month`,
 		"nearest model month -":     "no word after the last -",
 		"nearest model 2":           `"2" is a dimension, not a word: see overcomplete top`,
 		"nearest model a b c d e f": "no word of this text is in the model",
-	} {
-		if code, stdout, stderr := dir.Run(t, line); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
-			t.Errorf("%s: exit code %d, %s", line, code, stderr)
-		}
-	}
+	})
 }
 
 func TestCompareModels(t *testing.T) {
@@ -115,9 +98,7 @@ func TestCompareModels(t *testing.T) {
 	// The same dimensions in another order, except one, at cosines of 1, 1 and 0.8.
 	other := *m
 	other.Dictionary.Atoms = []float32{0, 1, 24, 7, 2, 0}
-	if err := other.Save(dir.Path("other"), false); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, other.Save(dir.Path("other"), false))
 	checkOutput(t, dir, "compare model other --dimensions 2", `3 dimensions of model, 3 of other
   mean cosine  0.933
   above 0.9    66.7 %
@@ -126,14 +107,10 @@ dimension  label               other  cosine  its label
         2  day, write              1   0.800  month, week, day
         0  close, write, read      2   1.000  day, write
 `)
-	stdout, _ := dir.MustRun(t, "compare model other --json --dimensions 1")
-	var got struct {
+	got := runJSON[struct {
 		Matches []struct{ Dimension int }
 		Lowest  []any
-	}
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
-		t.Fatal(err)
-	}
+	}](t, dir, "compare model other --json --dimensions 1")
 	matched := []int{}
 	for _, m := range got.Matches {
 		matched = append(matched, m.Dimension)
@@ -145,13 +122,9 @@ dimension  label               other  cosine  its label
 	// If atoms are opposite, the stronger pole of one is the weaker pole of the other.
 	signed := clitest.NewModel(readableWords, [][]float32{{1}, {-3}, {0}, {0}, {0}, {0}})
 	signed.Dictionary = model.Dictionary{Dim: 2, Atoms: []float32{1, 0}}
-	if err := signed.Save(dir.Path("signed"), false); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, signed.Save(dir.Path("signed"), false))
 	signed.Dictionary.Atoms[0], signed.Codes.Value[0], signed.Codes.Value[1] = -1, -1, 3
-	if err := signed.Save(dir.Path("opposite"), false); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, signed.Save(dir.Path("opposite"), false))
 	checkOutput(t, dir, "compare signed opposite", `1 dimensions of signed, 1 of opposite
   mean cosine  -1.000
   above 0.9    0.0 %
@@ -163,16 +136,11 @@ dimension  label   other  cosine  its label
 	wide := *m
 	wide.Info.Training.Input.Dim, wide.Info.Encoding.Input.Dim = 3, 3
 	wide.Dictionary = model.Dictionary{Dim: 3, Atoms: make([]float32, 9)}
-	if err := wide.Save(dir.Path("wide"), false); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, wide.Save(dir.Path("wide"), false))
 	dir.Write(t, "x.txt", []byte("a 1 2\nb 3 4\n"))
-	before := dir.Tree(t)
-	for args, want := range map[string]string{
+	checkRefusals(t, dir, "", map[string]string{
 		"compare model wide":                  "atoms of model have 2 numbers and atoms of wide 3; the models are of different spaces",
 		"compare model x.txt":                 `"x.txt" is not a model`,
 		"compare model other --dimensions=-1": "--dimensions is -1",
-	} {
-		checkRefused(t, dir, args, []string{want}, before)
-	}
+	})
 }

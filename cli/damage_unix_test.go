@@ -30,9 +30,7 @@ func damageDir(t *testing.T) clitest.Dir {
 		row, err := json.Marshal(map[string]any{
 			"id": fmt.Sprint("d%", i), "text": fmt.Sprintf("text of %s and more%d rain%[2]d", x.IDs[i], i%7), "kind": []string{"wet", "dry", "new"}[i%3], "vector": x.Row(i),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		table = append(append(table, row...), '\n')
 	}
 	dir.Write(t, "table.jsonl", table)

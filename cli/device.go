@@ -34,17 +34,19 @@ type deviceFlags struct {
 
 // registerDevice adds the flags to a command.
 func (f *deviceFlags) registerDevice(cmd *cobra.Command) {
-	flags, all := cmd.Flags(), ""
+	device, all := oneOf(&f.device, "auto", "auto", "cpu", "cuda"), ""
+	device.open = true // the GPU has a number
 	if f.several {
-		all = "cuda:all (all GPUs), "
+		device.names, all = append(device.names, allGPUs), "cuda:all (all GPUs), "
 	}
-	flags.StringVar(&f.device, "device", "auto", "cpu, cuda (an NVIDIA GPU), cuda:i (GPU i, from 0), "+all+"or auto (a GPU if there is one)")
-	flags.IntVar(&f.workers, "workers", 0, "most processors to use on the CPU (default all); the result does not depend on it")
+	flags := cmd.Flags()
+	flags.Var(device, "device", "cpu, cuda (an NVIDIA GPU), cuda:i (GPU i, from 0), "+all+"or auto (a GPU if there is one)")
+	flags.Var(count(&f.workers, 0), "workers", "most processors to use on the CPU (default all); the result does not depend on it")
 }
 
 // registerPrecision adds the flag of the paper's training.
 func (f *deviceFlags) registerPrecision(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.precision, "precision", "tf32", "precision of the paper's training on a GPU: tf32 (11-bit factors), fp16 (11-bit factors in half the memory) or fp32 (as on the CPU)")
+	cmd.Flags().Var(oneOf(&f.precision, "tf32", "fp16", "tf32", "fp32"), "precision", "precision of the paper's training on a GPU: tf32 (11-bit factors), fp16 (11-bit factors in half the memory) or fp32 (as on the CPU)")
 }
 
 // check refuses flags without effect on the device, and unusable GPUs. unsupported is the reason why no GPU

@@ -17,8 +17,9 @@ func newDevices() *cobra.Command {
 	var check bool
 	f := deviceFlags{}
 	cmd := &cobra.Command{
-		Use:   "devices",
-		Short: "List the devices for training and encoding",
+		Use:        "devices",
+		SuggestFor: []string{"gpu", "gpus", "cuda"},
+		Short:      "List the devices for training and encoding",
 		Long: `Devices lists the CPU and all NVIDIA GPUs. The number of a GPU is the i of --device cuda:i in
 train and encode. If no GPU can be used, it prints the reason and exits with code 0.
 It does not initialise GPUs, so it cannot report their free memory.
@@ -36,9 +37,6 @@ exceeds its limit.`,
 				return err
 			}
 			if !check {
-				if err := refuseFlags(cmd, "has no effect without --check", "device", "precision", "workers"); err != nil {
-					return err
-				}
 				return show(cmd, found, found.print)
 			}
 			if err := f.check(cmd.Flags().Changed, nil); err != nil {
@@ -53,6 +51,7 @@ exceeds its limit.`,
 	cmd.Flags().BoolVar(&check, "check", false, "compare the results of a GPU with the CPU (30 seconds)")
 	f.registerDevice(cmd)
 	f.registerPrecision(cmd)
+	needs(cmd, "check", "device", "precision", "workers")
 	addJSON(cmd, "print the list as JSON")
 	return cmd
 }

@@ -18,9 +18,7 @@ func TestCheckGPU(t *testing.T) {
 	const child = "CHECK_GPU"
 	if os.Getenv(child) == "" { // in its own process, because a process loads only one driver
 		library, err := emulator.Build()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		cmd := exec.Command(os.Args[0], "-test.v", "-test.run=^TestCheckGPU$")
 		cmd.Env = append(os.Environ(), "OVERCOMPLETE_LIBCUDA="+library, child+"=1")
 		if output, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(output), "Check of GPU 0") {
@@ -35,9 +33,7 @@ func TestCheckGPU(t *testing.T) {
 	}
 	for _, precision := range precisions {
 		c, err := runCheck(t.Context(), &deviceFlags{device: "auto", precision: precision}, size, t.Output())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		var b strings.Builder
 		c.print(&b)
 		t.Log(b.String())

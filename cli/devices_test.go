@@ -10,6 +10,7 @@ import (
 
 	"overcomplete/kernels"
 	"overcomplete/lab/selfcheck"
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 	"overcomplete/train"
 )
@@ -34,9 +35,7 @@ func TestPrintDevices(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d, err := findDevices(tt.gpus, tt.err)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, err)
 			d.CPU.Processors, d.CPU.Memory, d.CPU.Kernels, d.CPU.Why = 3, tt.memory, "avx2", "it has them"
 			var b strings.Builder
 			if d.print(&b); b.String() != tt.want {
@@ -121,12 +120,7 @@ func TestCheckDevice(t *testing.T) {
 		t.Error(b.String())
 	}
 	dir, _ := clitest.Sample(t)
-	if code, _, stderr := dir.Run(t, "devices --check --device cpu"); code != exitUsage || !strings.Contains(stderr, "drop --device cpu") {
-		t.Errorf("exit code %d, %s", code, stderr)
-	}
-	for _, line := range []string{"devices --workers 1", "devices --device cpu --json"} {
-		if code, _, stderr := dir.Run(t, line); code != exitUsage || !strings.Contains(stderr, "has no effect without --check") {
-			t.Errorf("%s: exit code %d, %s", line, code, stderr)
-		}
-	}
+	checkRefusals(t, dir, "devices ", map[string]string{
+		"--check --device cpu": "drop --device cpu", "--workers 1": "--workers requires --check", "--device cpu --json": "--device requires --check",
+	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 )
 
@@ -24,9 +25,7 @@ func documents(t *testing.T) map[string]string {
 	}
 	for _, path := range append(paths, "README.md") {
 		text, err := fs.ReadFile(root, path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		pages[path] = string(text)
 	}
 	return pages
@@ -63,8 +62,11 @@ func TestDocumentedCommands(t *testing.T) {
 				continue
 			}
 			for i, arg := range rest {
-				if number.MatchString(arg) && i > 0 && strings.HasPrefix(rest[i-1], "-") && rest[i-1] != "-o" {
+				if number.MatchString(arg) && i > 0 && strings.HasPrefix(rest[i-1], "-") && rest[i-1] != "-o" && rest[i-1] != "--method" {
 					rest[i] = "1"
+				}
+				if value := map[string]string{"FORMAT": "csr", "random:N": "random:1"}[arg]; value != "" {
+					rest[i] = value
 				}
 			}
 			if err := cmd.ParseFlags(rest); err != nil && !errors.Is(err, pflag.ErrHelp) {
@@ -90,12 +92,8 @@ func TestDocumentedOutput(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)
 	data, err := filepath.Abs("../testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(data, filepath.Join(string(dir), "testdata")); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
+	testonly.Must(t, os.Symlink(data, filepath.Join(string(dir), "testdata")))
 	dir.MustRun(t, "train testdata/godoc.50d.txt.gz -o godoc.model --method B --quiet --force")
 	shown := 0
 	for path, text := range documents(t) {
@@ -111,9 +109,7 @@ func TestDocumentedOutput(t *testing.T) {
 			}
 			stdout, _ := dir.MustRun(t, strings.Replace(command, "train ", "train --force ", 1))
 			if to := redirection.FindStringSubmatch(text[at[2]:at[3]]); to != nil {
-				if err := os.WriteFile(filepath.Join(string(dir), to[1]), []byte(stdout), 0o666); err != nil {
-					t.Fatal(err)
-				}
+				testonly.Must(t, os.WriteFile(filepath.Join(string(dir), to[1]), []byte(stdout), 0o666))
 			}
 			_, block, found := strings.Cut(text[at[1]:until], "\n```\n")
 			if output, _, ended := strings.Cut(block, "```\n"); found && ended {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"overcomplete/testonly"
 )
 
 // An answer is never taken for the answer to another text, and an answer that isn't JSON doesn't affect later ones.
@@ -20,9 +22,7 @@ func TestEmbedderAnswers(t *testing.T) {
 	cmd := new(cobra.Command)
 	cmd.SetContext(t.Context())
 	e, err := startEmbedder(cmd, `n=0; while read text; do n=$((n+1)); [ $n = 2 ] && printf '[NaN]\n' || { [ $n = 3 ] && printf '[3]\n[0]\n' || echo "[$n]"; }; done`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	defer e.close()
 	for i, want := range []string{"[1]", "[NaN]", "[3]", "", "[4]", "[5]"} {
 		line, err := e.ask("text")
@@ -38,13 +38,9 @@ func TestEmbedderEnds(t *testing.T) {
 	cmd := new(cobra.Command)
 	cmd.SetContext(t.Context())
 	e, err := startEmbedder(cmd, "sleep 1000 & echo $!; wait")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	pid, err := strconv.Atoi(string(<-e.lines))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	e.close()
 	for range 1000 { // the process that adopts sleep reaps it
 		if syscall.Kill(pid, 0) != nil {

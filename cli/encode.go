@@ -27,7 +27,7 @@ type encodeFlags struct {
 	lambda   float64
 	exact    bool
 	gap      float64
-	shard    string
+	shard    *model.Shard
 	quiet    bool
 }
 
@@ -36,8 +36,9 @@ const leastGap = 1e-5 // the resolution of single precision
 func newEncode() *cobra.Command {
 	var f encodeFlags
 	cmd := &cobra.Command{
-		Use:   "encode MODEL VECTORS... -o OUT",
-		Short: "Encode vectors with the dictionary of a model",
+		Use:        "encode MODEL VECTORS... -o OUT",
+		SuggestFor: []string{"transform", "predict", "embed", "infer"},
+		Short:      "Encode vectors with the dictionary of a model",
 		Long: `Encode computes a sparse code for every row of VECTORS with the dictionary of MODEL. OUT
 is a model directory with these codes and MODEL's dictionary and mean. VECTORS are files,
 folders or patterns as train takes them. Memory does not grow with the number of rows. Repeated words are encoded each time. A row of zeros is malformed,
@@ -63,12 +64,14 @@ kind; all GPUs are of one kind.`,
 	}
 	flags := cmd.Flags()
 	addOutput(cmd, &f.output, "model `directory` to write", "a model that exists")
-	flags.IntVar(&f.steps, "encode-steps", 0, "steps of FISTA (default MODEL's); 10 favours similarity, 40 a low reconstruction error")
-	flags.IntVar(&f.nonzeros, "nonzeros", 0, "maximum number of nonzeros per row (default MODEL's)")
+	flags.Var(count(&f.steps, 0), "encode-steps", "steps of FISTA (default MODEL's); 10 favours similarity, 40 a low reconstruction error")
+	flags.Var(count(&f.nonzeros, 0), "nonzeros", "maximum number of nonzeros per row (default MODEL's)")
 	flags.Float64Var(&f.lambda, "lambda", 0, "weight λ of the codes' Σ|a| (default MODEL's)")
 	flags.BoolVar(&f.exact, "exact", false, "minimise the objective instead of stopping early")
 	flags.Float64Var(&f.gap, "gap", 1e-4, "with --exact, the duality gap of a row as a share of its objective")
-	flags.StringVar(&f.shard, "shard", "", "encode only part `i/n` of the rows, i from 1 to n")
+	needs(cmd, "exact", "gap")
+	excludes(cmd, "exact", "encode-steps", "nonzeros")
+	flags.Func("shard", "encode only part `i/n` of the rows, i from 1 to n", f.parseShard)
 	f.registerInput(cmd)
 	f.several = true
 	f.registerDevice(cmd)
@@ -78,39 +81,29 @@ kind; all GPUs are of one kind.`,
 }
 
 // check refuses flags outside their domain.
-func (f *encodeFlags) check(changed func(flag string) bool) (shard *model.Shard, err error) {
+func (f *encodeFlags) check(changed func(flag string) bool) error {
 	switch {
 	case changed("lambda") && (!(f.lambda >= 0) || math.IsInf(float64(float32(f.lambda)), 0)):
-		return nil, usagef("--lambda is %v, want 0 or more, in the range of single precision", f.lambda)
-	case changed("gap") && !f.exact:
-		return nil, usagef("--gap requires --exact")
+		return usagef("--lambda is %v, want 0 or more, in the range of single precision", f.lambda)
 	case !(f.gap >= leastGap && f.gap < 1):
-		return nil, usagef("--gap is %v, want at least %v, the resolution of single precision, and less than 1", f.gap, leastGap)
-	case f.exact && changed("encode-steps"):
-		return nil, usagef("--exact minimises the objective; drop --encode-steps")
-	case f.exact && changed("nonzeros"):
-		return nil, usagef("with --exact, λ decides the nonzeros; drop --nonzeros")
+		return usagef("--gap is %v, want at least %v, the resolution of single precision, and less than 1", f.gap, leastGap)
 	}
-	if err := f.deviceFlags.check(changed, f.onlyOnCPU()); err != nil || !changed("shard") {
-		return nil, err
+	var onCPU error
+	if f.exact {
+		onCPU = errors.New("--exact runs on the CPU only")
 	}
-	i, n, _ := strings.Cut(f.shard, "/")
-	shard = new(model.Shard)
-	shard.Index, err = strconv.Atoi(i)
-	if err == nil {
-		shard.Of, err = strconv.Atoi(n)
-	}
-	if err != nil || shard.Index < 1 || shard.Index > shard.Of || shard.Of > math.MaxInt32 {
-		return nil, usagef("--shard is %q, want i/n with i from 1 to n, and n at most %d", f.shard, math.MaxInt32)
-	}
-	return shard, nil
+	return f.deviceFlags.check(changed, onCPU)
 }
 
-// onlyOnCPU returns the reason why the encoding requires the CPU, or nil.
-func (f *encodeFlags) onlyOnCPU() error {
-	if f.exact {
-		return errors.New("--exact runs on the CPU only")
+// parseShard reads --shard.
+func (f *encodeFlags) parseShard(s string) error {
+	first, second, _ := strings.Cut(s, "/")
+	i, err := strconv.Atoi(first)
+	n, failed := strconv.Atoi(second)
+	if err != nil || failed != nil || i < 1 || i > n || n > math.MaxInt32 {
+		return fmt.Errorf("want i/n with i from 1 to n, and n at most %d", math.MaxInt32)
 	}
+	f.shard = &model.Shard{Index: i, Of: n}
 	return nil
 }
 
@@ -134,8 +127,7 @@ func (f *encodeFlags) openDictionary(cmd *cobra.Command, dir string) (*model.Mod
 
 func (f *encodeFlags) encode(cmd *cobra.Command, dir string, paths []string) error {
 	changed := cmd.Flags().Changed
-	shard, err := f.check(changed)
-	if err != nil {
+	if err := f.check(changed); err != nil {
 		return err
 	}
 	m, o, err := f.openDictionary(cmd, dir)
@@ -162,7 +154,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir string, paths []string) err
 	p := newBar(log, unknown)
 	f.Progress = p.read
 	info, source, err := encode.File(cmd.Context(), m, paths, f.output, chosenDevice{&f.deviceFlags, log}, o, encode.FileOptions{
-		Read: f.ReadOptions, Shard: shard, MayReplace: modeldir.MayReplace(forced(cmd)), Show: func(block *vectors.Sparse) { p.add(block.Rows) },
+		Read: f.ReadOptions, Shard: f.shard, Replace: forced(cmd), Show: func(block *vectors.Sparse) { p.add(block.Rows) },
 	})
 	p.done(err)
 	if errors.Is(err, encode.ErrDictionary) {
@@ -171,9 +163,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir string, paths []string) err
 	if err != nil {
 		return err
 	}
-	for _, warning := range source.Warnings {
-		warn(stderr, "%s: %s", source.Name, warning)
-	}
+	warnOf(stderr, source)
 	return reportEncoding(cmd, f.output, info)
 }
 

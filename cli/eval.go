@@ -80,8 +80,9 @@ func newEval() *cobra.Command {
 	var seed uint64
 	var markdown bool
 	cmd := &cobra.Command{
-		Use:   "eval VECTORS… [--data DIR]",
-		Short: "Score vectors by the paper's benchmark tasks",
+		Use:        "eval VECTORS… [--data DIR]",
+		SuggestFor: []string{"evaluate", "benchmark", "score"},
+		Short:      "Score vectors by the paper's benchmark tasks",
 		Long: `Eval scores vectors by the tasks of the paper: word similarity (WS-353, SimLex-999),
 sentiment (SST), questions (TREC), three pairs of newsgroups, and the bracketing of noun
 phrases. It prints a table with a row for each of VECTORS, which are
@@ -100,9 +101,6 @@ finished rows.`,
   overcomplete eval model --labelled spam=train.tsv,test.tsv --wordsim men.txt`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if asJSON, _ := cmd.Flags().GetBool("json"); asJSON && markdown {
-				return usagef("give one of --markdown and --json")
-			}
 			if own := len(f.wordsim)+len(f.labelled) > 0; own && f.data == "" && !cmd.Flags().Changed("tasks") {
 				f.tasks = nil
 			}
@@ -151,13 +149,15 @@ finished rows.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.data, "data", "", "`directory` with the folders wordsim, sst2, trec, 20news-bydate and np-bracketing")
 	flags.StringSliceVar(&f.tasks, "tasks", eval.PaperTasks(), "tasks of the paper")
+	complete(cmd, flags.Lookup("tasks"), eval.TaskNames())
 	flags.StringArrayVar(&f.wordsim, "wordsim", nil, "another word similarity task: a `file` with lines \"word word score\"")
 	flags.StringArrayVar(&f.labelled, "labelled", nil, "your own classification task: `NAME=TRAIN,TEST`, files with lines \"label<TAB>text\"; NAME=TRAIN,DEV,TEST chooses C on DEV")
-	flags.Uint64Var(&seed, "seed", 1, "seed of random splits and of the bootstrap")
+	flags.Var(seedOf(&seed, 1), "seed", "seed of random splits and of the bootstrap")
 	addSkipBad(cmd)
 	flags.BoolVar(&markdown, "markdown", false, "print the table in Markdown")
 	addJSON(cmd, "print the results as JSON")
-	progress.registerProgress(flags, "a task")
+	excludes(cmd, "json", "markdown")
+	progress.registerProgress(cmd, "a task")
 	return cmd
 }
 

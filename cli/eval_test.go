@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"overcomplete/lab/eval"
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 	"overcomplete/testonly/evaltest"
 	"overcomplete/vectors"
@@ -19,9 +19,7 @@ func evalDir(t *testing.T) (clitest.Dir, *vectors.Dense) {
 	t.Helper()
 	data, x := evaltest.Write(t)
 	dir := clitest.New(t)
-	if err := os.Rename(data, dir.Path("data")); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.Rename(data, dir.Path("data")))
 	dir.Write(t, "x.txt", clitest.Text(x))
 	return dir, x
 }
@@ -41,9 +39,7 @@ func TestEval(t *testing.T) {
 			Tasks map[string]struct{ Score float64 }
 		}
 	}
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, json.Unmarshal([]byte(stdout), &got))
 	scores := map[string]string{}
 	for i, name := range strings.Fields(specs) {
 		row := got.Rows[i]
@@ -79,39 +75,29 @@ func TestEvalUsage(t *testing.T) {
 	t.Parallel()
 	dir, _ := evalDir(t)
 	dir.MustRun(t, "paper train x.txt -o a --epochs 1 --quiet")
-	if err := os.Rename(dir.Path("data/trec"), dir.Path("data/elsewhere")); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.Rename(dir.Path("data/trec"), dir.Path("data/elsewhere")))
 	dir.Write(t, "bad.txt", []byte("a b 1\na b c d\n"))
 	dir.Write(t, "NP.tsv", []byte("a b 1\n"))
 	dir.Write(t, "one.txt", []byte(strings.Repeat("yes\taa ab ac\nno\tba bb\n", 10)))
 	dir.Write(t, "few.txt", []byte("yes\taa\nno\tba\n"))
-	for _, tt := range []struct {
-		args string
-		want string
-	}{
-		{"eval x.txt --data data", "data/trec/raw.TREC.train: no such file or directory: task TREC needs it; docs/results/evaluation.md lists"},
-		{"eval x.txt", "the paper's tasks need --data"},
-		{"eval x.txt --labelled SST=one.txt,one.txt", "task SST: the name is taken"},
-		{"eval x.txt --wordsim NP.tsv", "task NP: the name is taken"},
-		{"eval x.txt --labelled few=few.txt,one.txt", "few.txt: with 1 texts held out, all training texts of few have the label"},
-		{"eval x.txt a none.txt --labelled ours=one.txt,one.txt", "none.txt: "},
-		{"eval x.txt --data data --tasks WS-353,OTHER", `--tasks has "OTHER"`},
-		{"eval x.txt --data data --tasks=", "no tasks"},
-		{"eval x.txt --data data --tasks NP,NP", "NP is given twice"},
-		{"eval x.txt --data data --tasks NP --wordsim bad.txt", "bad.txt:2: 4 fields"},
-		{"eval x.txt --data data --tasks NP --labelled spam=x.txt", "--labelled is"},
-		{"eval x.txt --data data --tasks NP --json --markdown", "one of --markdown and --json"},
-		{"eval none.txt --data data --tasks NP", "none.txt: "},
-		{"eval a:binary --data data --tasks NP", "a:binary: binary vectors require a model of method B"},
-		{"eval data --data data --tasks NP", "data: not a model"},
-		{"eval thresh1:a --data data --tasks NP", "a: "},
-	} {
-		code, stdout, stderr := dir.Run(t, tt.args)
-		if code != exitUsage || stdout != "" || !strings.Contains(filepath.ToSlash(stderr), tt.want) || strings.Count(stderr, "\n") != 1 {
-			t.Errorf("%s: exit code %d, %q on standard output, want %q in\n%s", tt.args, code, stdout, tt.want, stderr)
-		}
-	}
+	checkRefusals(t, dir, "", map[string]string{
+		"eval x.txt --data data": "data/trec/raw.TREC.train: no such file or directory: task TREC needs it; docs/results/evaluation.md lists",
+		"eval x.txt":             "the paper's tasks need --data",
+		"eval x.txt --labelled SST=one.txt,one.txt":               "task SST: the name is taken",
+		"eval x.txt --wordsim NP.tsv":                             "task NP: the name is taken",
+		"eval x.txt --labelled few=few.txt,one.txt":               "few.txt: with 1 texts held out, all training texts of few have the label",
+		"eval x.txt a none.txt --labelled ours=one.txt,one.txt":   "none.txt: ",
+		"eval x.txt --data data --tasks WS-353,OTHER":             `--tasks has "OTHER"`,
+		"eval x.txt --data data --tasks=":                         "no tasks",
+		"eval x.txt --data data --tasks NP,NP":                    "NP is given twice",
+		"eval x.txt --data data --tasks NP --wordsim bad.txt":     "bad.txt:2: 4 fields",
+		"eval x.txt --data data --tasks NP --labelled spam=x.txt": "--labelled is",
+		"eval x.txt --data data --tasks NP --json --markdown":     "give --markdown or --json, not both",
+		"eval none.txt --data data --tasks NP":                    "none.txt: ",
+		"eval a:binary --data data --tasks NP":                    "a:binary: binary vectors require a model of method B",
+		"eval data --data data --tasks NP":                        "data: not a model",
+		"eval thresh1:a --data data --tasks NP":                   "a: ",
+	})
 }
 
 // Finished rows are printed, interrupted or not.

@@ -81,9 +81,9 @@ were made with. With --vocabulary, that model, its words and labels describe the
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVarP(&words, "words", "n", 8, "words of each dimension")
-	flags.IntVar(&dimensions, "dimensions", 20, "most dimensions to print, 0 for all")
-	flags.IntVar(&neighbours, "neighbours", 10, "nearest words to print")
+	flags.VarP(countFrom0(&words, 8), "words", "n", "words of each dimension")
+	flags.Var(countFrom0(&dimensions, 20), "dimensions", "most dimensions to print, 0 for all")
+	flags.Var(countFrom0(&neighbours, 10), "neighbours", "nearest words to print")
 	flags.StringVar(&vocabulary, "vocabulary", "", "describe dimensions by the words of this `model`")
 	addRare(cmd)
 	addSkipBad(cmd)
@@ -101,18 +101,10 @@ func loadVocabulary(cmd *cobra.Command, path, vocabulary string) (*interpret.Ind
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
-	m, err := loadModel(cmd, vocabulary)
-	if err != nil {
-		return nil, nil, err
+	m, x, labels, err := loadNamed(cmd, vocabulary)
+	if err == nil {
+		err = checkVocabulary(path, encoded, vocabulary, m)
 	}
-	if err := checkVocabulary(path, encoded, vocabulary, m); err != nil {
-		return nil, nil, err
-	}
-	x, err := newIndex(cmd, vocabulary, m)
-	if err != nil {
-		return nil, nil, err
-	}
-	labels, err := loadLabels(vocabulary, m.Codes.Cols)
 	return x, labels, err
 }
 

@@ -26,8 +26,9 @@ func newExplore() *cobra.Command {
 	var dimensions []int
 	var frame, open bool
 	cmd := &cobra.Command{
-		Use:   "explore MODEL",
-		Short: "Explore a model in the browser",
+		Use:        "explore MODEL",
+		SuggestFor: []string{"view", "serve", "browse", "gui", "visualize"},
+		Short:      "Explore a model in the browser",
 		Long: `Explore serves a web page and prints its address, until it is interrupted. The page
 answers queries for a word, for several (bank river: their similarity and differences),
 for a sum of words (king - man + woman), for a text, or for a dimension. It begins
@@ -42,17 +43,8 @@ the strongest dimensions of each; if only dimensions are, the top words of each.
   overcomplete explore model --export bank.html --words bank,river,money`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("export") {
-				if err := refuseFlags(cmd, "is for serving; drop it, or --export", "host", "port", "open", "embed", "frame"); err != nil {
-					return err
-				}
+			if output != "" {
 				return exportPage(cmd, args[0], output, words, dimensions)
-			}
-			if err := refuseFlags(cmd, "is for --export", "words", "dimensions", "force"); err != nil {
-				return err
-			}
-			if port > math.MaxUint16 {
-				return usagef("--port is %d, want 0 to %d", port, math.MaxUint16)
 			}
 			listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 			if errors.Is(err, syscall.EADDRINUSE) {
@@ -89,7 +81,7 @@ the strongest dimensions of each; if only dimensions are, the top words of each.
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&open, "open", false, "open the page in the browser")
-	flags.IntVar(&port, "port", 8420, "`port` to serve at; 0 is any that is free")
+	flags.Var(within(&port, 8420, 0, math.MaxUint16), "port", "`port` to serve at; 0 is any that is free")
 	flags.StringVar(&host, "host", "127.0.0.1", "`address` to serve at; 0.0.0.0 is reachable from other machines")
 	flags.StringVar(&embed, "embed", "", "also find texts by meaning: a `command` that reads a JSON string per line and writes its vector as a JSON array, by the embedding model of the texts")
 	flags.BoolVar(&frame, "frame", false, "let pages of this machine, such as notebooks, show it in a frame")
@@ -98,6 +90,8 @@ the strongest dimensions of each; if only dimensions are, the top words of each.
 	flags.StringSliceVar(&words, "words", nil, "`words` to export; quote one that has a comma: '\",\"'")
 	flags.IntSliceVar(&dimensions, "dimensions", nil, "`dimensions` to export")
 	addForce(cmd, "a file that exists")
+	excludes(cmd, "export", "host", "port", "open", "embed", "frame")
+	needs(cmd, "export", "words", "dimensions", "force")
 	return cmd
 }
 

@@ -13,30 +13,38 @@ import (
 	"testing"
 	"time"
 
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 )
+
+// serve runs explore, and returns the address that it prints. stop interrupts it, and returns its exit code and what it
+// wrote to standard error.
+func serve(t *testing.T, args ...string) (address string, stop func() (code int, stderr string)) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	stdout, print := io.Pipe()
+	var stderr bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, append([]string{"explore", "--port", "0"}, args...), print, &stderr)
+		print.Close()
+	}()
+	address, err := bufio.NewReader(stdout).ReadString('\n')
+	testonly.Must(t, err)
+	return strings.TrimSpace(address), func() (int, string) {
+		cancel()
+		return <-ended, stderr.String()
+	}
+}
 
 // The command prints where the page is, serves it, and ends with exit code 0 when interrupted.
 func TestExplore(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
 	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
-	ctx, cancel := context.WithCancel(t.Context())
-	stdout, print := io.Pipe()
-	var stderr bytes.Buffer
-	ended := make(chan int, 1)
-	go func() {
-		ended <- run(ctx, []string{"explore", dir.Path("old"), "--port", "0"}, print, &stderr)
-		print.Close()
-	}()
-	address, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.Get(strings.TrimSpace(address) + "data/model")
-	if err != nil {
-		t.Fatal(err)
-	}
+	address, stop := serve(t, dir.Path("old"))
+	response, err := http.Get(address + "data/model")
+	testonly.Must(t, err)
 	var about struct {
 		Name  string
 		Words int
@@ -46,9 +54,8 @@ func TestExplore(t *testing.T) {
 	if err != nil || about.Name != "old" || about.Words != 60 {
 		t.Errorf("got %+v, %v", about, err)
 	}
-	cancel()
-	if code := <-ended; code != 0 || stderr.Len() > 0 {
-		t.Errorf("exit code %d, %q on standard error", code, &stderr)
+	if code, stderr := stop(); code != 0 || stderr != "" {
+		t.Errorf("exit code %d, %q on standard error", code, stderr)
 	}
 }
 
@@ -58,19 +65,9 @@ func TestExploreEverywhere(t *testing.T) {
 	dir, _ := clitest.Sample(t)
 	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
 	for _, host := range []string{"0.0.0.0", "::"} {
-		ctx, cancel := context.WithCancel(t.Context())
-		var address string
-		stdout := writerFunc(func(p []byte) (int, error) {
-			address = string(p)
-			cancel()
-			return len(p), nil
-		})
-		var stderr bytes.Buffer
-		if code := run(ctx, []string{"explore", dir.Path("old"), "--host", host, "--port", "0"}, stdout, &stderr); code != 0 {
-			t.Errorf("%s: exit code %d, %s", host, code, &stderr)
-		}
-		if !strings.HasPrefix(stderr.String(), "warning: the page at ") || strings.Count(stderr.String(), "\n") != 1 {
-			t.Errorf("%s: %q on standard error", host, &stderr)
+		address, stop := serve(t, dir.Path("old"), "--host", host)
+		if code, stderr := stop(); code != 0 || !strings.HasPrefix(stderr, "warning: the page at ") || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: exit code %d, %q on standard error", host, code, stderr)
 		}
 		if !strings.HasPrefix(address, "http://127.0.0.1:") {
 			t.Errorf("%s: printed %q", host, address)
@@ -86,31 +83,20 @@ func TestExploreOpens(t *testing.T) {
 	dir, _ := clitest.Sample(t)
 	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
 	dir.Write(t, "xdg-open", []byte("#!/bin/sh\necho \"$1\" > "+dir.Path("opened")+"\n"))
-	if err := os.Chmod(dir.Path("xdg-open"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.Chmod(dir.Path("xdg-open"), 0o777))
 	t.Setenv("PATH", dir.Path("")+":"+os.Getenv("PATH"))
-	ctx, cancel := context.WithCancel(t.Context())
 	dir.Write(t, "opened", nil)
-	var address string
-	go func() {
-		defer cancel()
-		for range 10_000 {
-			if text, _ := os.ReadFile(dir.Path("opened")); len(text) > 0 {
-				return
-			}
-			time.Sleep(time.Millisecond)
+	address, stop := serve(t, dir.Path("old"), "--open")
+	for range 10_000 {
+		if text, _ := os.ReadFile(dir.Path("opened")); len(text) > 0 {
+			break
 		}
-	}()
-	stdout := writerFunc(func(p []byte) (int, error) {
-		address = string(p)
-		return len(p), nil
-	})
-	var stderr bytes.Buffer
-	if code := run(ctx, []string{"explore", dir.Path("old"), "--port", "0", "--open"}, stdout, &stderr); code != 0 {
-		t.Errorf("exit code %d, %s", code, &stderr)
+		time.Sleep(time.Millisecond)
 	}
-	if opened := string(dir.Read(t, "opened")); opened != address {
+	if code, stderr := stop(); code != 0 {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+	if opened := string(dir.Read(t, "opened")); opened != address+"\n" {
 		t.Errorf("opened %q, want %q", opened, address)
 	}
 }
@@ -128,29 +114,16 @@ func TestExploreEmbeds(t *testing.T) {
 		"read text; echo no":    `"failure":"the command of --embed wrote no vector: `,
 		"exit":                  `"failure":"the command of --embed has ended`,
 	} {
-		ctx, cancel := context.WithCancel(t.Context())
-		stdout, print := io.Pipe()
-		ended := make(chan int, 1)
-		go func() {
-			ended <- run(ctx, []string{"explore", dir.Path("model"), "--port", "0", "--embed", command}, print, io.Discard)
-			print.Close()
-		}()
-		address, err := bufio.NewReader(stdout).ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := http.Get(strings.TrimSpace(address) + "data/query?query=money%3F")
-		if err != nil {
-			t.Fatal(err)
-		}
+		address, stop := serve(t, dir.Path("model"), "--embed", command)
+		response, err := http.Get(address + "data/query?query=money%3F")
+		testonly.Must(t, err)
 		body, err := io.ReadAll(response.Body)
 		response.Body.Close()
 		if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(body), want) || !strings.Contains(string(body), `"words":["d5","d7"]`) {
 			t.Errorf("%s: %s, %v\n%s, want %s", command, response.Status, err, body, want)
 		}
-		cancel()
-		if code := <-ended; code != 0 {
-			t.Errorf("%s: exit code %d", command, code)
+		if code, stderr := stop(); code != 0 {
+			t.Errorf("%s: exit code %d, %s", command, code, stderr)
 		}
 	}
 }
@@ -169,7 +142,7 @@ func TestExploreRefuses(t *testing.T) {
 	}{
 		{[]string{"old", "--host", ""}, "--host is empty"},
 		{[]string{"old", "--port", "65536"}, "--port is 65536, want 0 to 65535"},
-		{[]string{"old", "--export", "page.html", "--words", "word1", "--frame"}, "--frame is for serving; drop it, or --export"},
+		{[]string{"old", "--export", "page.html", "--words", "word1", "--frame"}, "give --frame or --export, not both"},
 		{[]string{"old", "--export", "", "--words", "word1"}, "--export is empty"},
 		{[]string{"old", "--export", "-", "--words", "word1"}, "--export writes a file, not standard output"},
 		{[]string{"named", "--port", "0"}, "labels.json: no dimension 1000"},

@@ -129,8 +129,9 @@ func newExport() *cobra.Command {
 	var format, output, vocabulary string
 	var normalize, escape bool
 	cmd := &cobra.Command{
-		Use:   "export MODEL --format F -o FILE",
-		Short: "Export codes, dictionary or topics to other formats",
+		Use:        "export MODEL --format F -o FILE",
+		SuggestFor: []string{"convert", "dump", "save"},
+		Short:      "Export codes, dictionary or topics to other formats",
 		Long: `Export writes the sparse vectors of a model in a format that other tools read:
 
 ` + describeFormats() + `
@@ -191,7 +192,7 @@ with its model and export them with --vocabulary, which refuses codes of another
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&format, "format", "f", "", "`format`, one of "+strings.Join(formatNames(), ", "))
+	flags.VarP(oneOf(&format, "", formatNames()...), "format", "f", "`format`, one of "+strings.Join(formatNames(), ", "))
 	addOutput(cmd, &output, "`file` to write, or - for standard output", "a file that exists")
 	flags.BoolVar(&escape, "escape", false, "encode white space and % in words")
 	flags.BoolVar(&normalize, "normalize", false, "for search, divide each code a by the norm of its reconstruction, ‖μ + aD‖")

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +8,7 @@ import (
 	"testing"
 
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 )
 
@@ -112,28 +111,8 @@ func TestExportRefuses(t *testing.T) {
 	}
 
 	dir = clitest.Save(t, exportModel())
-	if err := os.Truncate(dir.Path("model/codes.npz"), 100); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.Truncate(dir.Path("model/codes.npz"), 100))
 	checkRefused(t, dir, "export model --format csr -o out", []string{"model: codes.npz: "}, dir.Tree(t))
-}
-
-// An exported model is neither a model nor dense vectors.
-func TestSafetensorsIsNoInput(t *testing.T) {
-	t.Parallel()
-	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "paper train in.txt -o dir --epochs 1 -k 60")
-	dir.MustRun(t, "export dir -f safetensors -o file")
-	dir.Write(t, "labels.txt", []byte("yes\tword1 word2\nno\tword3\n"))
-	before := dir.Tree(t)
-	for _, line := range []string{
-		"top file", "explain file word1", "nearest file word1", "eval file --labelled mine=labels.txt,labels.txt", "recall file dir", "pipe file", "export file -f csr -o out",
-		"encode file in.txt -o out", "query file in.txt", "intrusion make X=file -n 2 -o out.tsv", "intrusion auto file --input in.txt --reference in.txt",
-		"labels file", "labels file --import in.txt", "topics file", "columns file", "explore file --export out", "compare file word1 word2", "compare file dir",
-		"paper train file -o out", "train file -o out", "encode dir file -o out --quiet", "train in.txt --like file -o out", "merge file -o out",
-	} {
-		checkRefused(t, dir, line, []string{"file: ", "use the directory that it was exported from"}, before)
-	}
 }
 
 // Exports don't write into a model's directory.
@@ -153,23 +132,3 @@ func TestExportKeepsOutOfModels(t *testing.T) {
 type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
-
-// An export can be interrupted between any two writes.
-func TestExportInterrupted(t *testing.T) {
-	t.Parallel()
-	m := exportModel()
-	m.Codes.IDs[0] = strings.Repeat("long", 100_000) // more than any buffer holds
-	dir := clitest.Save(t, m)
-	ctx, cancel := context.WithCancel(context.Background())
-	writes := 0
-	stdout := writerFunc(func(p []byte) (int, error) {
-		writes++
-		cancel()
-		return len(p), nil
-	})
-	var stderr bytes.Buffer
-	code := run(ctx, []string{"export", dir.Path("model"), "-f", "glove", "-o", "-"}, stdout, &stderr)
-	if code != exitInterrupted || writes != 1 {
-		t.Errorf("exit code %d after %d writes, %s", code, writes, &stderr)
-	}
-}

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"overcomplete/testonly"
 )
 
 // noImports replaces imports by empty packages, because only variables of this package are looked up.
@@ -25,17 +27,13 @@ func (noImports) Import(path string) (*types.Package, error) {
 func TestFlagsAreRead(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	fset := token.NewFileSet()
 	var files []*ast.File
 	for _, path := range paths {
 		if !strings.HasSuffix(path, "_test.go") {
 			file, err := parser.ParseFile(fset, path, nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, err)
 			files = append(files, file)
 		}
 	}
@@ -47,17 +45,20 @@ func TestFlagsAreRead(t *testing.T) {
 	for _, object := range info.Uses {
 		uses[object]++
 	}
-	register := regexp.MustCompile(`^[A-Z]\w*VarP?$`) // methods of pflag.FlagSet
+	register := regexp.MustCompile(`^([A-Z]\w*VarP?|count|countFrom0|within|seedOf|oneOf|methodFlag)$`) // the first are methods of pflag.FlagSet
 	flags := map[types.Object]token.Pos{}
 	for _, file := range files {
 		ast.Inspect(file, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
-			if !ok || len(call.Args) < 4 {
+			if !ok || len(call.Args) == 0 {
 				return true
 			}
-			method, ok := call.Fun.(*ast.SelectorExpr)
+			function, _ := call.Fun.(*ast.Ident)
+			if method, ok := call.Fun.(*ast.SelectorExpr); ok {
+				function = method.Sel
+			}
 			address, isAddress := call.Args[0].(*ast.UnaryExpr)
-			if !ok || !isAddress || !register.MatchString(method.Sel.Name) {
+			if function == nil || !isAddress || !register.MatchString(function.Name) {
 				return true
 			}
 			name, ok := address.X.(*ast.Ident)

@@ -83,9 +83,9 @@ fixed dictionary, "learn" one of online learning, both with the squared loss.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar((*string)(&f.Method), "method", string(model.Signed), "A, or B for nonnegative codes")
+	cmd.Flags().Var(methodFlag(&f.Method, model.Signed), "method", "A, or B for nonnegative codes")
 	f.registerObjective(cmd)
-	cmd.Flags().StringVar(&dot, "dot", "", "print the expression graph of a `step` ("+orNames(stepNames())+") for Graphviz instead")
+	cmd.Flags().Var(oneOf(&dot, "", stepNames()...), "dot", "print the expression graph of a `step` ("+orNames(stepNames())+") for Graphviz instead")
 	addJSON(cmd, "print the same as JSON")
 	return cmd
 }

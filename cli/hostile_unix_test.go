@@ -9,7 +9,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/spf13/cobra"
 
 	"overcomplete/testonly/clitest"
 	"overcomplete/vectors"
@@ -50,47 +49,31 @@ func TestHostileNames(t *testing.T) {
 	}{
 		{0, []string{"paper", "train", text, "-o", model, "--method", "B", "--epochs", "3", "--lambda", "0.1"}},
 		{0, []string{"train", text, "-o", evil + ".json", "--epochs", "1", "--json"}},
-		{2, []string{"train", text, "-o", model}},
-		{2, []string{"train", evil, "-o", "x"}},
 		{2, []string{"train", evil + ".broken", "-o", "x"}},
-		{0, []string{"paper", "train", evil + ".broken", "-o", "x", "--skip-bad", "--epochs", "1"}},
-		{2, []string{"train", text, "-o", evil + "/missing"}},
-		{2, []string{"train", text, "-o", "x", "--words", evil}},
-		{2, []string{"train", text, "-o", "x", "--method", evil}},
 		{2, []string{"train", text, "-o", "x", "--" + evil}},
-		{2, []string{"train", text, "-o", "x", "-k", evil}},
 		{2, []string{"train", text, "-o", "x", "--device", evil}},
 		{0, []string{"train", text, "-o", evil + ".resumed", "--resume", "--epochs", "1"}},
 		{0, []string{"encode", model, text, "-o", evil + ".1", "--shard", "1/2"}},
 		{0, []string{"encode", model, text, "-o", evil + ".2", "--shard", "2/2", "--json"}},
 		{0, []string{"encode", model, text, "-o", evil + ".exact", "--exact"}},
-		{2, []string{"encode", model, evil + ".broken", "-o", "y"}},
 		{2, []string{"encode", evil, text, "-o", "y"}},
 		{0, []string{"pipe", model}},
 		{2, []string{"pipe", evil}},
 		{0, []string{"query", model, text, "--more", "1"}},
 		{2, []string{"query", evil, text}},
-		{2, []string{"query", model, evil + ".broken"}},
 		{0, []string{"merge", evil + ".1", evil + ".2", "-o", evil + ".merged"}},
-		{2, []string{"merge", evil + ".1", evil + ".1", "-o", "y"}},
 		{2, []string{"merge", model, "-o", "y"}},
 		{0, []string{"export", model, "-f", "glove", "-o", evil + ".out"}},
 		{2, []string{"export", model, "-f", "glove", "-o", evil + ".out"}},
-		{2, []string{"export", model, "-f", evil, "-o", "y"}},
 		{2, []string{"export", model, "-f", "glove", "-o", model + "/y"}},
 		{0, append([]string{"eval", model, model + ":binary", text, "thresh1:" + text}, pairs...)},
-		{0, append([]string{"eval", model, "--json"}, pairs...)},
 		{0, append([]string{"eval", model, "--markdown"}, pairs...)},
 		{0, []string{"eval", model, text, "--labelled", evil + "=" + evil + ".labels," + evil + ".labels"}},
 		{2, []string{"eval", model, "--wordsim", evil + ".nonsense"}},
-		{2, []string{"eval", model, "--labelled", evil + "=" + evil + ".nonsense," + evil}},
-		{2, []string{"eval", model, "--data", evil}},
 		{2, append([]string{"eval", evil}, pairs...)},
 		{0, []string{"recall", text, model}},
 		{2, []string{"recall", text, evil}},
-		{2, []string{"recall", evil + ".broken", model}},
 		{0, []string{"paper", "tune", "x.txt", "-o", evil + ".paper", "--data", "data", "--factor", "1", "--lambda", "0.1"}},
-		{2, []string{"paper", "tune", text, "-o", "y", "--data", "data"}},
 		{2, []string{"paper", "tune", text, "-o", "y", "--data", evil}},
 		{0, []string{"paper", "report", mixed, "-o", evil + ".report", "--data", "data", "--factor", "1", "--lambda", "0.1", "--length", "1", "--heatmap", strings.Join(evilWords[:1], ",")}},
 		{2, []string{"paper", "report", text, "-o", model, "--data", "data", "--reference", text}},
@@ -100,18 +83,13 @@ func TestHostileNames(t *testing.T) {
 		{2, []string{"columns", model, "\x1b]0;title"}},
 		{2, []string{"columns", evil}},
 		{0, []string{"columns", evil + ".1", "--against", text}},
-		{2, []string{"columns", evil + ".1", "--against", evil + ".broken"}},
 		{2, []string{"topics", model}},
-		{2, []string{"topics", model, "--column", "\x1b]0;title"}},
 		{2, []string{"topics", evil}},
 		{0, append([]string{"explain", model, "-n", "60", "--neighbours", "60"}, evilWords...)},
-		{0, append([]string{"explain", model, "--json"}, evilWords...)},
 		{2, []string{"explain", model, "\x1b]0;title"}},
 		{2, []string{"explain", evil, "word20"}},
 		{0, []string{"explain", evil + ".1", "word20", "--vocabulary", model}},
-		{2, []string{"explain", evil + ".1", "word20", "--vocabulary", evil}},
 		{0, append([]string{"compare", model}, evilWords...)},
-		{0, append([]string{"compare", text, "--json"}, evilWords...)},
 		{2, []string{"compare", model, "word20", "\x1b]0;title"}},
 		{0, []string{"compare", model, evil + ".merged", "--dimensions", "60"}},
 		{2, []string{"compare", model, evil}},
@@ -121,23 +99,16 @@ func TestHostileNames(t *testing.T) {
 		{2, []string{"labels", model, "--import", text}},
 		{0, []string{"labels", model, "-n", "60"}},
 		{0, []string{"intrusion", "make", evil + "=" + model, evil + "2=" + text, "-n", "2", "-o", evil + ".test.tsv"}},
-		{2, []string{"intrusion", "make", evil + "=" + evil, "-o", "y.tsv"}},
 		{0, []string{"intrusion", "score", evil + ".test.key.json", evil + ".test.tsv"}},
-		{0, []string{"intrusion", "score", evil + ".test.key.json", evil + ".test.tsv", "--json"}},
-		{2, []string{"intrusion", "score", evil + ".test.key.json", text}},
 		{0, []string{"intrusion", "auto", model, "--input", text, "--reference", evil + ".out"}},
 		{2, []string{"intrusion", "auto", model, "--input", text, "--reference", text}},
 		{2, []string{"top", model, "--sort", "intrusion"}},
 		{0, []string{"intrusion", "auto", model, "--input", text, "--reference", evil + ".out", "--save", "--json"}},
 		{0, []string{"top", model, "--sort", "intrusion", "-n", "60"}},
-		{2, []string{"top", text, "--sort", "intrusion"}},
 		{0, []string{"explore", model, "--export", evil + ".html", "--words", evilWords[0]}},
 		{2, []string{"explore", model, "--export", "y.html", "--words", "\x1b]0;titl\a"}},
-		{2, []string{"explore", model, "--host", evil}},
 		{2, []string{"explore", evil}},
 		{2, []string{"graph", "--dot", evil}},
-		{2, []string{"graph", evil}},
-		{0, []string{"graph", "--dot", "code"}},
 		{2, []string{"devices", evil}},
 		{0, []string{"devices"}},
 		{2, []string{"version", evil}},
@@ -195,16 +166,11 @@ func TestHostileNames(t *testing.T) {
 // checkCovered checks that a test tries all commands, which have their paths in covered.
 func checkCovered(t *testing.T, covered map[string]bool) {
 	t.Helper()
-	var visit func(cmd *cobra.Command)
-	visit = func(cmd *cobra.Command) {
+	for _, cmd := range commands(newRoot()) {
 		if !cmd.HasSubCommands() && !strings.Contains(cmd.CommandPath(), "completion") && !covered[cmd.CommandPath()] {
 			t.Errorf("%q is not tried", cmd.CommandPath())
 		}
-		for _, c := range cmd.Commands() {
-			visit(c)
-		}
 	}
-	visit(newRoot())
 }
 
 // checkPlain checks that what a command printed is text, and no line of it made by a

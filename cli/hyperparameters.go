@@ -5,9 +5,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"overcomplete/graph"
 	"overcomplete/model"
 	"overcomplete/train"
 )
+
+// methodFlag returns the value of --method.
+func methodFlag(p *model.Method, value model.Method) *choice[model.Method] {
+	return oneOf(p, value, string(model.Signed), string(model.Nonnegative))
+}
 
 // objectiveFlags are the flags of the paper's objective, which "paper train" and "graph" share.
 type objectiveFlags struct {
@@ -20,7 +26,7 @@ func (f *objectiveFlags) registerObjective(cmd *cobra.Command) {
 	flags.Float64Var(&f.Lambda, "lambda", f.Lambda, "weight λ of Σ|a|: larger is sparser")
 	flags.Float64Var(&f.Tau, "tau", f.Tau, "weight τ of ‖D‖²")
 	flags.Float64Var(&f.Rate, "rate", f.Rate, "learning rate η of AdaGrad")
-	flags.StringVar(&f.Loss, "loss", f.Loss, "loss of a residual r: squared, or huber (r² up to --huber-delta, linear beyond)")
+	flags.Var(oneOf(&f.Loss, f.Loss, graph.LossNames()...), "loss", "loss of a residual r: squared, or huber (r² up to --huber-delta, linear beyond)")
 	flags.Float64Var(&f.HuberDelta, "huber-delta", f.HuberDelta, "|r| where --loss huber turns linear")
 }
 

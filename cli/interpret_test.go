@@ -9,6 +9,7 @@ import (
 
 	"overcomplete/lab/intrusion"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 )
 
@@ -100,7 +101,7 @@ cosine  word  dimensions, % of the cosine
   ]
 }
 `)
-	for flags, want := range map[string]string{
+	checkRefusals(t, dir, "nearest model write ", map[string]string{
 		"--more=":             `--more is empty, want a dimension from 0 to 2`,
 		"--more 3":            `--more is "3", want a dimension from 0 to 2`,
 		"--less 1,x":          `--less is "x", want a dimension`,
@@ -110,11 +111,7 @@ cosine  word  dimensions, % of the cosine
 		"--more 1=-2":         `--more is "1=-2", want a positive number`,
 		"--more 1=nan":        `want a positive number`,
 		"--more 1=inf":        `want a positive number`,
-	} {
-		if code, _, stderr := dir.Run(t, "nearest model write "+flags); code != 2 || !strings.Contains(stderr, want) {
-			t.Errorf("%s: exit code %d, %s", flags, code, stderr)
-		}
-	}
+	})
 }
 
 // Dimensions are sorted by the better pole, and those without a score are left out.
@@ -125,9 +122,7 @@ func TestTopBySort(t *testing.T) {
 		Scores:   []*intrusion.PoleAccuracy{{Dimension: 0, Matched: .8}, {Dimension: 1, Matched: .1}},
 		Negative: &intrusion.Accuracy{Scores: []*intrusion.PoleAccuracy{{Dimension: 1, Matched: .9}}},
 	}
-	if err := c.Save(t.Context(), dir.Path("model/intrusion.json")); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, c.Save(t.Context(), dir.Path("model/intrusion.json")))
 	checkTable(t, dir, "top model --sort intrusion -n 2", `dimension  variance  intrusion  label                 words
         1  4.25e+00       90 %  −month, write, read   month write
                           10 %  close, week, day      close week
@@ -152,13 +147,9 @@ func TestTopBySort(t *testing.T) {
         2  2.22e-01       0.98  read, write   read write
         1  5.83e-01      -0.02  month, close  month close
 `)
-	if err := readable().Save(dir.Path("smaller"), false); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, readable().Save(dir.Path("smaller"), false))
 	c.Scores[1].Dimension = 3
-	if err := c.Save(t.Context(), dir.Path("smaller/intrusion.json")); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, c.Save(t.Context(), dir.Path("smaller/intrusion.json")))
 	checkRefused(t, dir, "top smaller --sort intrusion", []string{"smaller/intrusion.json: ", "no word intrusion accuracy of 3 dimensions"}, dir.Tree(t))
 }
 
@@ -207,11 +198,7 @@ dimension   weight  label        words
         0        1  write, read  write read
 and 1 weaker ones
 `)
-	stdout, _ := dir.MustRun(t, "explain dense.txt read --json --dimensions 0")
-	var got []explanation
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
-		t.Fatal(err)
-	}
+	got := runJSON[[]explanation](t, dir, "explain dense.txt read --json --dimensions 0")
 	want := labelledWeight{"−read, write", 1, -1, []string{"read", "write"}}
 	if len(got) != 1 || len(got[0].Dimensions) != 2 || !reflect.DeepEqual(got[0].Dimensions[1], want) {
 		t.Errorf("%+v", got)

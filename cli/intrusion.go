@@ -69,7 +69,7 @@ they are looked up in lower case if the reference does not have them as they sta
 	flags := cmd.Flags()
 	flags.StringVar(&f.input, "input", "", "`file` of the dense vectors that the models were trained on")
 	flags.StringVar(&f.reference, "reference", "", "`file` of other vectors of the same words, which replace the judges")
-	flags.Uint64Var(&f.seed, "seed", 1, "seed of questions and controls")
+	flags.Var(seedOf(&f.seed, 1), "seed", "seed of questions and controls")
 	flags.BoolVar(&f.save, "save", false, "write the accuracy of each dimension into the models' directories")
 	addSkipBad(cmd)
 	addJSON(cmd, "print the same, and the accuracy of each dimension, as JSON")

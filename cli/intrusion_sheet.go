@@ -59,7 +59,7 @@ of all conditions are mixed. A condition can have several models. It writes
 		},
 	}
 	addOutput(cmd, &output, "`file` to write the questions to, a name that ends in .tsv", "files that exist")
-	cmd.Flags().IntVarP(&dimensions, "dimensions", "n", 25, "dimensions of each model")
+	cmd.Flags().VarP(count(&dimensions, 25), "dimensions", "n", "dimensions of each model")
 	addSkipBad(cmd)
 	return cmd
 }

@@ -17,6 +17,7 @@ import (
 
 	"overcomplete/interpret"
 	"overcomplete/lab/intrusion"
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 	"overcomplete/vectors"
 )
@@ -34,9 +35,7 @@ func TestIntrusion(t *testing.T) {
 		t.Error("the same command made another test")
 	}
 	var sheet intrusion.Sheet
-	if err := json.Unmarshal(key, &sheet); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, json.Unmarshal(key, &sheet))
 	// Three dimensions of the highest variance of each, and the conditions mixed: two of 84 orders
 	// have all questions of X at one end, and the order of this seed doesn't.
 	variance := func(k int) float64 {
@@ -137,53 +136,29 @@ func TestIntrusionAuto(t *testing.T) {
 	}
 	dir.Unchanged(t, before) // without --save
 	test, err := intrusion.NewTest(x, reference, x.IDs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	test.Name, test.Seed = "reference.txt", 2
-	measure := func(codes *vectors.Sparse) *intrusion.Accuracy {
-		a, err := test.Measure(t.Context(), codes)
-		if err != nil || a.Dimensions == 0 || len(a.Scores) != a.Dimensions {
-			t.Fatal(a, err)
-		}
-		return a
-	}
-	stdout, _ := dir.MustRun(t, line+" --save --json --seed 2")
-	var r autoResult
-	if err := json.Unmarshal([]byte(stdout), &r); err != nil || len(r.Sets) != 7 {
-		t.Fatalf("%s: %v", stdout, err)
-	}
-	want := map[string]*intrusion.Accuracy{"in.txt": measure(interpret.FromDense(x))}
-	want["in.txt"].Scores = nil
-	for _, name := range []string{"a", "b"} {
-		codes := dir.Model(t, name).Codes
-		want[name] = measure(codes)
-		if name == "a" { // signed
-			for i := range codes.Value {
-				codes.Value[i] *= -1
-			}
-			want[name].Negative = measure(codes)
-		}
-		_, accuracy, err := intrusion.Matched(dir.Path(name+"/intrusion.json"), 80)
-		if err != nil || accuracy[interpret.Pole{Dimension: want[name].Scores[0].Dimension}] != want[name].Scores[0].Matched {
-			t.Errorf("%s: saved %v, %v", name, accuracy, err)
-		}
-	}
+	r := runJSON[autoResult](t, dir, line+" --save --json --seed 2")
 	controls := map[string][]intrusion.Control{}
-	for i, s := range r.Sets {
+	for _, s := range r.Sets {
 		if s.Control != "" {
 			controls[s.Name] = append(controls[s.Name], s.Control)
-		} else if !reflect.DeepEqual(s.Accuracy, want[s.Name]) {
-			t.Errorf("%s: %+v\nwant %+v", s.Name, s.Accuracy, want[s.Name])
+			continue
 		}
-		for _, other := range r.Sets[:i] {
-			if s.Any == other.Any && s.Matched == other.Matched {
-				t.Errorf("%s, %s and %s, %s can't be told apart", s.Name, s.Control, other.Name, other.Control)
+		codes := interpret.FromDense(x)
+		if s.Name != "in.txt" {
+			codes = dir.Model(t, s.Name).Codes
+			_, accuracy, err := intrusion.Matched(dir.Path(s.Name+"/intrusion.json"), 80)
+			if err != nil || accuracy[interpret.Pole{Dimension: s.Scores[0].Dimension}] != s.Scores[0].Matched {
+				t.Errorf("%s: saved %v, %v", s.Name, accuracy, err)
 			}
 		}
+		if want, err := test.Measure(t.Context(), codes); err != nil || s.Any != want.Any || s.Matched != want.Matched || (s.Negative != nil) != (s.Name == "a") { // signed
+			t.Errorf("%s: %+v\nwant %+v, %v", s.Name, s.Accuracy, want, err)
+		}
 	}
-	if all := intrusion.Controls; !reflect.DeepEqual(controls, map[string][]intrusion.Control{"a": all, "b": all}) {
-		t.Errorf("controls are %v", controls)
+	if all := intrusion.Controls; len(r.Sets) != 7 || !reflect.DeepEqual(controls, map[string][]intrusion.Control{"a": all, "b": all}) {
+		t.Errorf("%d sets, controls are %v", len(r.Sets), controls)
 	}
 	dir.Write(t, "copy.txt", append(clitest.Text(x), clitest.Text(&vectors.Dense{IDs: []string{"more"}, Dim: 8, Data: make([]float32, 8)})...))
 	if _, stderr := dir.MustRun(t, "intrusion auto a --input copy.txt --reference reference.txt"); !strings.Contains(stderr, "warning: a was trained on another file, in.txt, than copy.txt") {

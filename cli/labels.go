@@ -43,21 +43,6 @@ the page leave out of these words if rows are texts.`,
   overcomplete labels model --stop-words words.txt`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if from != "" || stopWords != "" {
-				if err := refuseFlags(cmd, "is for printing; drop it, or --import and --stop-words", "words", "rare", "json", "topics"); err != nil {
-					return err
-				}
-			}
-			if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-				if err := refuseFlags(cmd, "is for tables; drop it, or --json", "words", "rare", "topics"); err != nil {
-					return err
-				}
-			}
-			if cmd.Flags().Changed("topics") {
-				if err := refuseFlags(cmd, "is for dimensions; drop it, or --topics", "words"); err != nil {
-					return err
-				}
-			}
 			mark, _ := modeldir.Identify(args[0])
 			m, err := loadModel(cmd, args[0])
 			if err != nil {
@@ -90,10 +75,15 @@ the page leave out of these words if rows are texts.`,
 	flags := cmd.Flags()
 	flags.StringVar(&from, "import", "", "import labels from this `file`, or - for standard input")
 	flags.StringVar(&stopWords, "stop-words", "", "leave the words of this `file` out of labels of texts, one on each line, or - for standard input; an empty file ends that")
-	flags.IntVarP(&words, "words", "n", 8, "words of each dimension, without --topics")
-	flags.IntVar(&number, "topics", 0, "print the topics instead, given the `number` of broad ones")
+	flags.VarP(countFrom0(&words, 8), "words", "n", "words of each dimension, without --topics")
+	flags.Var(count(&number, 0), "topics", "print the topics instead, given the `number` of broad ones")
 	addRare(cmd)
 	addJSON(cmd, "print the labels as JSON, without words")
+	for _, other := range []string{"import", "stop-words"} {
+		excludes(cmd, other, "words", "rare", "json", "topics")
+	}
+	excludes(cmd, "json", "words", "rare", "topics")
+	excludes(cmd, "topics", "words")
 	return cmd
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 )
 
@@ -132,18 +133,12 @@ func TestExplainVocabulary(t *testing.T) {
 	}
 	other := readable()
 	other.Dictionary.Atoms = []float32{1, 0, 0, 1, .6, .9}
-	if err := other.Save(dir.Path("other"), false); err != nil {
-		t.Fatal(err)
-	}
-	for line, want := range map[string]string{
+	testonly.Must(t, other.Save(dir.Path("other"), false))
+	checkRefusals(t, dir, "", map[string]string{
 		"explain enc season --vocabulary other":     "enc was not encoded with the dictionary of other; --vocabulary must be the model that encoded it",
 		"explain enc season --vocabulary nothing":   "nothing: no such file",
 		"explain new.txt season --vocabulary model": "new.txt is not a model; --vocabulary describes the codes that encode wrote",
-	} {
-		if code, stdout, stderr := dir.Run(t, line); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) {
-			t.Errorf("%s: exit code %d, %s", line, code, stderr)
-		}
-	}
+	})
 }
 
 // Commands that show dimensions warn if the training isn't finished, and use no labels
@@ -152,9 +147,7 @@ func TestCheckpointsAreNotNamed(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
 	dir.MustRun(t, "paper train in.txt -o model --method B --epochs 1")
-	if err := os.Mkdir(dir.Path("model/state"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.Mkdir(dir.Path("model/state"), 0o777))
 	for _, line := range []string{"top model", "explain model word1", "nearest model word1", "compare model word1 word2",
 		"export model -f jsonl -o -", "explore model --export page.html --words word1"} {
 		if code, _, stderr := dir.Run(t, line); code != 0 || stderr != "warning: model is a checkpoint: its training isn't finished; paper train --resume resumes it\n" {
@@ -167,15 +160,11 @@ func TestCheckpointsAreNotNamed(t *testing.T) {
 	// A dictionary alone has nothing to show, and can be encoded with.
 	m := dir.Model(t, "encoded")
 	m.Codes, m.Info.Encoding = nil, nil
-	if err := m.Save(dir.Path("learned"), false); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, m.Save(dir.Path("learned"), false))
 	if code, stdout, stderr := dir.Run(t, "top learned"); code != exitUsage || stdout != "" || stderr != "overcomplete: learned has a dictionary and no codes: encode makes them\n" {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
 	dir.MustRun(t, "encode learned in.txt -o again --nonzeros 4")
 	dir.Write(t, "labels.tsv", []byte("dimension\tlabel\n0\ta\n"))
-	if code, _, stderr := dir.Run(t, "labels model --import labels.tsv"); code != exitUsage || !strings.Contains(stderr, "is a checkpoint, whose dimensions change until training ends") {
-		t.Errorf("exit code %d, %s", code, stderr)
-	}
+	checkRefusals(t, dir, "", map[string]string{"labels model --import labels.tsv": "is a checkpoint, whose dimensions change until training ends"})
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"overcomplete/testonly/clitest"
 )
@@ -94,6 +97,34 @@ func checkRefused(t *testing.T, dir clitest.Dir, args string, want []string, bef
 		}
 	}
 	dir.Unchanged(t, before)
+}
+
+// checkRefusals runs commands that begin alike, and are to be refused with a text.
+func checkRefusals(t *testing.T, dir clitest.Dir, begin string, want map[string]string) {
+	t.Helper()
+	before := dir.Tree(t)
+	for args, text := range want {
+		checkRefused(t, dir, begin+args, []string{text}, before)
+	}
+}
+
+// runJSON runs a command and parses the JSON that it prints.
+func runJSON[T any](t *testing.T, dir clitest.Dir, line string) (printed T) {
+	t.Helper()
+	stdout, _ := dir.MustRun(t, line)
+	if err := json.Unmarshal([]byte(stdout), &printed); err != nil {
+		t.Fatalf("%v in %s", err, stdout)
+	}
+	return printed
+}
+
+// commands returns a command and all below it.
+func commands(cmd *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{cmd}
+	for _, c := range cmd.Commands() {
+		all = append(all, commands(c)...)
+	}
+	return all
 }
 
 // checkOutput runs a command that is to print this, to the last space.

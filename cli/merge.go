@@ -4,14 +4,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"overcomplete/encode"
-	"overcomplete/internal/modeldir"
 )
 
 func newMerge() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:   "merge SHARD... -o OUT",
-		Short: "Merge the outputs of encode --shard",
+		Use:        "merge SHARD... -o OUT",
+		SuggestFor: []string{"join", "concat", "combine"},
+		Short:      "Merge the outputs of encode --shard",
 		Long: `Merge puts the models that "overcomplete encode --shard 1/n" to "n/n" wrote
 together. OUT is, to the byte, what encode writes without --shard. All shards have
 to be there, in any order, and of the same model, input, flags and kind of
@@ -19,9 +19,6 @@ processor; what they hold is streamed, however much it is.`,
 		Example: `  overcomplete merge part*.model -o all.model`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := modeldir.CheckSave(output, modeldir.MayReplace(forced(cmd))); err != nil {
-				return err
-			}
 			info, err := encode.Merge(cmd.Context(), output, forced(cmd), args...)
 			if err != nil {
 				return err

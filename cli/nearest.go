@@ -19,8 +19,9 @@ func newNearest() *cobra.Command {
 	var words, dimensions int
 	var more, less []string
 	cmd := &cobra.Command{
-		Use:   "nearest MODEL WORD [± WORD]... | TEXT",
-		Short: "Find nearest neighbours and why they are near; search texts",
+		Use:        "nearest MODEL WORD [± WORD]... | TEXT",
+		SuggestFor: []string{"search", "find", "similar", "neighbours", "analogy"},
+		Short:      "Find nearest neighbours and why they are near; search texts",
 		Long: `Nearest prints the words with the largest cosines to a word, to a sum and difference of
 words, or to the mean of the words of a text, and the labels of the dimensions that
 have the largest parts in each cosine, in percent of it. Each word of the query counts
@@ -90,8 +91,8 @@ texts that have all words, or else the best 100, are sorted by s·v + … alone;
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVarP(&words, "words", "n", 10, "most words or texts to print")
-	flags.IntVar(&dimensions, "dimensions", 3, "most dimensions per neighbour, 0 for all")
+	flags.VarP(count(&words, 10), "words", "n", "most words or texts to print")
+	flags.Var(countFrom0(&dimensions, 3), "dimensions", "most dimensions per neighbour, 0 for all")
 	addSteering(cmd, &more, &less)
 	addRare(cmd)
 	addSkipBad(cmd)

@@ -15,6 +15,7 @@ import (
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/modeldir"
 	"overcomplete/internal/printing"
+	"overcomplete/vectors"
 )
 
 // A stream is standard output or standard error. A blocked write returns soon after the command is
@@ -86,6 +87,13 @@ func say(w io.Writer, format string, args ...any) {
 }
 
 func warn(w io.Writer, format string, args ...any) { say(w, "warning: "+format, args...) }
+
+// warnOf prints the warnings about a source of vectors.
+func warnOf(w io.Writer, source *vectors.Source) {
+	for _, warning := range source.Warnings {
+		warn(w, "%s: %s", source.Name, warning)
+	}
+}
 
 // printJSON prints a command's result for --json.
 func printJSON(w io.Writer, v any) error { return printing.JSON(raw(w), v) }

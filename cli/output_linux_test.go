@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 )
 
@@ -17,9 +18,7 @@ func TestFullStandardOutput(t *testing.T) {
 	dir.Write(t, "pairs.txt", []byte("word0 word1 1\nword2 word3 3\nword0 word3 2\n"))
 	before := dir.Tree(t)
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	defer full.Close()
 	for _, args := range []string{
 		"", "help", "help train", "paper train --help", "version", "--version", "graph", "graph --dot code", "devices", "devices --json", "completion bash",

@@ -50,7 +50,7 @@ func (f *experimentFlags) register(cmd *cobra.Command) {
 	f.registerInput(cmd)
 	f.registerDevice(cmd)
 	f.registerPrecision(cmd)
-	f.registerProgress(flags, "an epoch")
+	f.registerProgress(cmd, "an epoch")
 }
 
 // run runs experiments with the vectors at path.
@@ -104,11 +104,9 @@ func (f *experimentFlags) open(cmd *cobra.Command, path string) error {
 	f.Tasks, f.Device = tasks, chosenDevice{&f.deviceFlags, log}
 	f.Log = func(format string, args ...any) { say(log, format, args...) }
 	f.Show = func(r model.Recipe) (train.Options, func()) {
-		p := newProgress(log, f.lines, f.X.Len(), 2, r.Base().Epochs)
-		return train.Options{
-			Begin: func(i model.Info) { p.begin(i.Training.Epochs) }, Progress: p.rows, Epoch: p.epoch,
-			Note: func(line string) { p.say(stderr, line) },
-		}, p.bar.clear
+		p := &progress{stderr: stderr, log: log, lines: f.lines}
+		p.start(f.X.Len(), 2, r.Base().Epochs)
+		return train.Options{Begin: p.begin, Progress: p.rows, Epoch: p.epoch, Note: p.note}, p.bar.clear
 	}
 	f.X, f.Source, err = readVectors(cmd, path, f.ReadOptions)
 	return err

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"overcomplete/lab/paper"
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 )
 
@@ -16,9 +17,7 @@ func paperDir(t *testing.T) clitest.Dir {
 	t.Helper()
 	dir, _ := evalDir(t)
 	for _, folder := range []string{"20news-bydate", "trec", "sst2", "np-bracketing"} {
-		if err := os.RemoveAll(dir.Path("data/" + folder)); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, os.RemoveAll(dir.Path("data/"+folder)))
 	}
 	return dir
 }
@@ -29,9 +28,7 @@ func TestPaperTune(t *testing.T) {
 	dir := paperDir(t)
 	stdout, stderr := dir.MustRun(t, "paper tune x.txt --data data -o out --json")
 	var got paper.Tuning
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, json.Unmarshal([]byte(stdout), &got))
 	for i, s := range got.Settings {
 		if s.Lambda != []float64{.1, .5, 1}[i%3] || s.Atoms != 12*[]int{10, 20}[i/3] {
 			t.Errorf("setting %d is %+v", i, s)

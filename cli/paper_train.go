@@ -24,23 +24,18 @@ as "overcomplete train", whose dimensions are easier to read.`,
 	f.registerOutput(cmd)
 	objective.registerObjective(cmd)
 	f.registerCommon(cmd, &h.Common, "(default 10·L)", "(default 20; 30 for method B)")
-	flags.StringVar((*string)(&h.Method), "method", string(h.Method), "A, or B for nonnegative codes")
+	flags.Var(methodFlag(&h.Method, h.Method), "method", "A, or B for nonnegative codes")
 	flags.BoolVar(&h.FromRows, "from-rows", false, "initialise the dictionary from rows that are far apart, instead of random numbers")
 	flags.BoolVar(&h.Center, "center", false, "subtract the mean of the frequent words")
 	flags.BoolVar(&h.AuthorsStop, "authors-stop", false, "stop by the rule of the authors' program, instead of after --epochs")
 	flags.BoolVar(&h.AuthorsOrder, "authors-order", false, "update word by word as the authors' program, which is slow")
+	excludes(cmd, "authors-stop", "epochs")
+	excludes(cmd, "authors-order", "dictionary-steps")
 	f.registerRest(cmd)
 	f.registerPrecision(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		changed := flags.Changed
 		if err := objective.check(cmd); err != nil {
 			return err
-		}
-		switch {
-		case h.AuthorsStop && changed("epochs"):
-			return usagef("give --epochs or --authors-stop, not both")
-		case h.AuthorsOrder && changed("dictionary-steps"):
-			return usagef("--dictionary-steps has no effect with --authors-order, which updates after each word; drop it")
 		}
 		if err := f.check(cmd, *h, kernels.Supports(*h)); err != nil {
 			return err

@@ -34,7 +34,7 @@ input. All numbers are little-endian:
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&f.nonzeros, "nonzeros", 0, "maximum number of nonzeros per row (default MODEL's)")
+	flags.Var(count(&f.nonzeros, 0), "nonzeros", "maximum number of nonzeros per row (default MODEL's)")
 	f.registerDevice(cmd)
 	return cmd
 }

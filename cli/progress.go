@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"overcomplete/internal/printing"
@@ -24,9 +24,11 @@ type progressFlags struct {
 	quiet bool
 }
 
-func (f *progressFlags) registerProgress(flags *pflag.FlagSet, what string) {
+func (f *progressFlags) registerProgress(cmd *cobra.Command, what string) {
+	flags := cmd.Flags()
 	flags.BoolVar(&f.lines, "progress", false, "without a terminal, print one line "+what+"; a terminal shows a bar")
 	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")
+	excludes(cmd, "progress", "quiet")
 }
 
 // log returns the writer for progress.
@@ -126,30 +128,32 @@ func (b *bar) done(err error) {
 	}
 }
 
-// A progress shows a training: a bar on a terminal or, if lines is set, a line per epoch elsewhere.
+// A progress shows a training: a bar on a terminal or, if lines is set, a line per epoch elsewhere. It counts the rows
+// of a second reading.
 type progress struct {
-	mu          sync.Mutex // for writing lines
-	w           io.Writer
+	stderr, log io.Writer
 	lines       bool
-	bar         *bar
-	steps       int // of an epoch
-	epochs      int
-	before      int // epochs of a checkpoint
-	start       time.Time
-	description string
-	more        string
+
+	mu                sync.Mutex // for writing lines
+	bar               *bar       // of the epochs, nil before start
+	steps             int        // of an epoch
+	epochs, before    int        // before are the epochs of a checkpoint
+	began             time.Time
+	description, more string
+
+	counter *bar         // of the second reading, nil before it
+	percent atomic.Int32 // of the input that was read
 }
 
-// newProgress returns the progress of a training with the given number of passes over rows per epoch.
-func newProgress(w io.Writer, lines bool, rows, passes, epochs int) *progress {
-	p := &progress{w: w, lines: lines, bar: newBar(w, rows*passes*epochs), steps: rows * passes, epochs: epochs}
-	p.begin(nil)
-	return p
+// start shows a training with the given number of passes over rows per epoch.
+func (p *progress) start(rows, passes, epochs int) {
+	p.bar, p.steps, p.epochs = newBar(p.log, rows*passes*epochs), rows*passes, epochs
+	p.begin(model.Info{})
 }
 
 // begin continues after the epochs of a checkpoint.
-func (p *progress) begin(done []model.Epoch) {
-	p.before, p.start = len(done), time.Now()
+func (p *progress) begin(i model.Info) {
+	p.before, p.began = len(i.Training.Epochs), time.Now()
 	p.describe(p.before, "")
 	p.bar.add(p.steps * p.before)
 }
@@ -159,18 +163,22 @@ func (p *progress) describe(done int, more string) {
 	p.description, p.more = fmt.Sprintf("epoch %d/%d", min(done+1, p.epochs), p.epochs), more
 }
 
-// words adds n words of a pass. It may be called from any goroutine.
+// rows adds n rows of a pass. It may be called from any goroutine.
 func (p *progress) rows(n int) {
 	if p.bar.add(n); p.bar.drawn != nil {
 		p.bar.describe(p.description, p.more) // Add redraws at whole percents only
 	}
 }
 
-// say writes a line to w, the log or another writer, from any goroutine.
+// note writes a line to standard error, from any goroutine.
+func (p *progress) note(line string) { p.say(p.stderr, line) }
+
 func (p *progress) say(w io.Writer, line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.bar.clear()
+	if p.bar != nil {
+		p.bar.clear()
+	}
 	say(w, "%s", line)
 }
 
@@ -180,8 +188,30 @@ func (p *progress) epoch(e model.Epoch) {
 	if p.bar.drawn != nil || !p.lines {
 		return
 	}
-	left := time.Since(p.start) / time.Duration(e.Epoch-p.before) * time.Duration(p.epochs-e.Epoch)
-	p.say(p.w, fmt.Sprintf("epoch %d/%d  error %.4f  %.2f %% zeros  %v left", e.Epoch, p.epochs, e.Error, 100*e.Sparsity, left.Round(time.Second)))
+	left := time.Since(p.began) / time.Duration(e.Epoch-p.before) * time.Duration(p.epochs-e.Epoch)
+	p.say(p.log, fmt.Sprintf("epoch %d/%d  error %.4f  %.2f %% zeros  %v left", e.Epoch, p.epochs, e.Error, 100*e.Sparsity, left.Round(time.Second)))
+}
+
+// read notes the share of the input that was read, from any goroutine.
+func (p *progress) read(share float64) { p.percent.Store(int32(100 * share)) }
+
+// encoded counts n rows of the second reading.
+func (p *progress) encoded(n int) {
+	if p.counter == nil {
+		p.counter = newBar(p.log, unknown)
+	}
+	p.counter.percent.Store(p.percent.Load())
+	p.counter.add(n)
+}
+
+// done removes the bar, and prints the number of encoded rows if err is nil.
+func (p *progress) done(err error) {
+	if p.bar != nil {
+		p.bar.clear()
+	}
+	if p.counter != nil {
+		p.counter.done(err)
+	}
 }
 
 // showTasks shows the progress of an evaluation: a bar on a terminal or, if lines is set, a line per task

@@ -93,14 +93,12 @@ unless --signed is given.`,
 				}
 				queries = newQueries()
 			}
-			for _, warning := range source.Warnings {
-				warn(cmd.ErrOrStderr(), "%s: %s", source.Name, warning)
-			}
+			warnOf(cmd.ErrOrStderr(), &source)
 			return writeQueries(cmd, queries)
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&weights, "weights", model.QueryWeights, "most weights of a query")
+	flags.Var(count(&weights, model.QueryWeights), "weights", "most weights of a query")
 	flags.BoolVar(&signed, "signed", false, "print the weights with the largest absolute values, of both signs")
 	addSteering(cmd, &more, &less)
 	f.registerInput(cmd)

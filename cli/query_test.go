@@ -35,17 +35,14 @@ func TestQuery(t *testing.T) {
 		}
 	}
 	dir.Write(t, "wide.txt", []byte("a 1 2 3\n"))
-	before := dir.Tree(t)
-	for args, want := range map[string]string{
+	checkRefusals(t, dir, "", map[string]string{
 		"query model wide.txt":                "wide.txt: wrong length of vectors (got 3, want 2, the length of the atoms of model)",
 		"query model q.txt --more 3":          `--more is "3", want a dimension from 0 to 2`,
 		"query model q.txt --weights 0":       "--weights is 0",
 		"query model model":                   "is a model, not dense vectors",
 		"query q.txt q.txt":                   "q.txt",
 		"query model q.txt --less 1 --more 1": "dimension 1 already has a weight",
-	} {
-		checkRefused(t, dir, args, []string{want}, before)
-	}
+	})
 }
 
 // Queries of all blocks are printed, in order, and the first lines before the end, when an interrupt still ends the

@@ -78,10 +78,10 @@ flags of the input as for encoding.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.queries, "queries", "", "`file` of dense vectors to search for (default rows of VECTORS)")
-	flags.IntVar(&f.number, "number", 1000, "most queries to draw")
-	flags.IntVarP(&f.k, "neighbours", "k", 10, "nearest rows to find")
-	flags.IntVar(&f.weights, "weights", model.QueryWeights, "most weights of a query for largest")
-	flags.Uint64Var(&f.seed, "seed", 1, "seed of the choice of queries")
+	flags.Var(count(&f.number, 1000), "number", "most queries to draw")
+	flags.VarP(count(&f.k, 10), "neighbours", "k", "nearest rows to find")
+	flags.Var(count(&f.weights, model.QueryWeights), "weights", "most weights of a query for largest")
+	flags.Var(seedOf(&f.seed, 1), "seed", "seed of the choice of queries")
 	f.registerInput(cmd)
 	addJSON(cmd, "print the same as JSON")
 	return cmd

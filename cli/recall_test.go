@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -28,11 +27,7 @@ model       1.0     75.0 %  0.0 MB  1.000 ±0.000  1.000 ±0.000  1.000 ±0.000 
 	if !strings.Contains(stderr, "model encodes another file, in.txt, not x.txt") {
 		t.Errorf("standard error is %s", stderr)
 	}
-	stdout, _ = dir.MustRun(t, "recall x.txt model -k 2 --json --number 3 --seed 2")
-	var got recallReport
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
-		t.Fatal(err)
-	}
+	got := runJSON[recallReport](t, dir, "recall x.txt model -k 2 --json --number 3 --seed 2")
 	// The code of the second nearest neighbour is orthogonal to the query's.
 	if found := got.Models[0]; got.Queries != 3 || got.Bytes != 32 || found.Bytes != 32 || found.Codes.Recall != 0.5 || found.Products.Recall < 0.5 {
 		t.Errorf("JSON is %s", stdout)
@@ -53,8 +48,7 @@ model       1.0     75.0 %  0.0 MB  1.000 ±0.000  1.000 ±0.000  1.000 ±0.000 
 
 	dir.Write(t, "wide.txt", []byte("a 1 2 3\nb 3 4 5\n"))
 	dir.Write(t, "other.txt", []byte("a 1 2\nb 3 4\nd 1 2\nc 3 3\n"))
-	before := dir.Tree(t)
-	for args, want := range map[string]string{
+	checkRefusals(t, dir, "", map[string]string{
 		"recall x.txt":                                   "one argument is given",
 		"recall x.txt model -k 4":                        "x.txt: too few rows for the nearest 4 (got 4 rows, and 4 queries that are not zero)",
 		"recall x.txt model -k 0":                        "-k is 0",
@@ -68,7 +62,5 @@ model       1.0     75.0 %  0.0 MB  1.000 ±0.000  1.000 ±0.000  1.000 ±0.000 
 		"recall x.txt model -k 1 --max-rows 3":           "model: wrong number of codes (got 4, want 3",
 		"export model -f safetensors -o new --normalize": "--normalize has no effect on format safetensors",
 		"export model -f labels -o new --normalize":      "--normalize has no effect on format labels",
-	} {
-		checkRefused(t, dir, args, []string{want}, before)
-	}
+	})
 }

@@ -77,7 +77,8 @@ func TestProgressBarFits(t *testing.T) {
 	for width, want := range map[int]string{44: "s] epoch 12/20 ", 76: "s] epoch 12/20, error 0.520 ", 200: "s] epoch 12/20, error 0.520 "} {
 		written := draw(t, width, func(tty *os.File) {
 			const words = 117_000
-			p := newProgress(tty, false, words, 2, 20)
+			p := &progress{log: tty}
+			p.start(words, 2, 20)
 			p.rows(11 * 2 * words)
 			p.epoch(model.Epoch{Epoch: 11, Error: 0.52, Sparsity: 0.923, Seconds: 1})
 			for !strings.Contains(p.bar.drawn.String(), "epoch 12/20") { // it is not redrawn at every call

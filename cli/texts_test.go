@@ -12,6 +12,7 @@ import (
 	"overcomplete/interpret/topics"
 	"overcomplete/lab/classes"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 	"overcomplete/vectors"
 )
@@ -63,15 +64,11 @@ func TestTexts(t *testing.T) {
 			}
 		}
 	}
-	for line, want := range map[string]string{
+	checkRefusals(t, dir, "", map[string]string{
 		"explain model rain": `4 texts match "rain"; name one by its id, such as d1, d3`,
 		"explain model snow": `"snow" is no id, and no text has all of its words`,
 		"nearest model snow": `"snow" is no id`,
-	} {
-		if code, _, stderr := dir.Run(t, line); code != 2 || !strings.Contains(stderr, want) {
-			t.Errorf("%s: exit code %d, %s\nwithout %s", line, code, stderr, want)
-		}
-	}
+	})
 }
 
 // Columns are listed, and the dimensions of a column's values.
@@ -104,19 +101,13 @@ dimension  share  others  AUC  p  label  example
 dimension  share  others  AUC  p  label  example
 0  50.0 %  50.0 %  0.375  0.5  bank  d19  bank number 19
 `)
-	for line, want := range map[string]string{
+	checkRefusals(t, dir, "", map[string]string{
 		"columns model nix":             `model has no column "nix"; it has kind, nr`,
 		"columns model nr":              `column "nr": too few rows to compare (got 40 values in 40 rows, want a value with at least 10 rows`,
 		"columns model one":             `column "one": too few rows to compare (got 1 values in 40 rows`,
 		"columns model kind --values 0": "--values is 0",
-	} {
-		if code, _, stderr := dir.Run(t, line); code != 2 || !strings.Contains(stderr, want) {
-			t.Errorf("%s: exit code %d, %s\nwithout %s", line, code, stderr, want)
-		}
-	}
-	if code, _, stderr := textsModel(t).Run(t, "columns model"); code != 2 || !strings.Contains(stderr, "model has no columns") {
-		t.Errorf("exit code %d, %s", code, stderr)
-	}
+	})
+	checkRefusals(t, textsModel(t), "", map[string]string{"columns model": "model has no columns"})
 }
 
 // Stop words leave the labels of all commands until they are removed.
@@ -136,9 +127,7 @@ func TestStopWords(t *testing.T) {
 			}
 		}
 	}
-	if code, _, stderr := dir.Run(t, "train stop.txt -o model --force"); code != 2 || !strings.Contains(stderr, "because it has stop words") {
-		t.Error(stderr)
-	}
+	checkRefusals(t, dir, "", map[string]string{"train stop.txt -o model --force": "because it has stop words"})
 	dir.Write(t, "empty.txt", nil)
 	dir.MustRun(t, "labels model --stop-words empty.txt")
 	if after, _ := dir.MustRun(t, "topics model"); after != before {
@@ -148,24 +137,18 @@ func TestStopWords(t *testing.T) {
 		t.Error("an empty file leaves stop words")
 	}
 	dir.Write(t, "bad.txt", []byte("a\n\xff\n"))
-	for line, want := range map[string]string{
+	checkRefusals(t, dir, "", map[string]string{
 		"labels model --stop-words bad.txt":         "bad.txt: line 2: the stop word isn't one line of UTF-8 text",
 		"labels model --stop-words none.txt":        "none.txt: no such file",
-		"labels model --stop-words stop.txt --json": "--json is for printing",
+		"labels model --stop-words stop.txt --json": "give --json or --stop-words, not both",
 
 		"labels model --stop-words stop.txt --import bad.txt": "bad.txt: the first line lacks the columns",
-	} {
-		if code, _, stderr := dir.Run(t, line); code != 2 || !strings.Contains(stderr, want) {
-			t.Errorf("%s: exit code %d, %s\nwithout %s", line, code, stderr, want)
-		}
-	}
+	})
 	if _, err := os.Stat(dir.Path("model/stop_words.txt")); err == nil {
 		t.Error("stored the stop words in spite of an error in the labels")
 	}
 	dir.Write(t, "model/stop_words.txt", []byte("a\n\xff\n"))
-	if code, _, stderr := dir.Run(t, "topics model"); code != 2 || !strings.Contains(stderr, "stop_words.txt: line 2") {
-		t.Error(stderr)
-	}
+	checkRefusals(t, dir, "", map[string]string{"topics model": "stop_words.txt: line 2"})
 }
 
 // datedModel is a model of 40 texts with two topics. Texts of the first are from January to May 2024, except one
@@ -227,11 +210,7 @@ func TestDates(t *testing.T) {
 	}
 	sets := func(line string) (values []string) {
 		t.Helper()
-		stdout, _ := dir.MustRun(t, line+" --json")
-		var found []classes.Class
-		if err := json.Unmarshal([]byte(stdout), &found); err != nil {
-			t.Fatal(err)
-		}
+		found := runJSON[[]classes.Class](t, dir, line+" --json")
 		for _, c := range found {
 			values = append(values, fmt.Sprintf("%s=%d", c.Value, c.Rows))
 		}
@@ -251,18 +230,14 @@ func TestDates(t *testing.T) {
 	if stdout, _ = dir.MustRun(t, "columns model"); !strings.HasPrefix(stdout, "day: dates from 2024-01-06 to 9999-12-31, 40 values\nalmost: 40 values, ") {
 		t.Error(stdout)
 	}
-	for line, want := range map[string]string{
-		"topics model --by month":                   "--by is for a --column of dates",
+	checkRefusals(t, dir, "", map[string]string{
+		"topics model --by month":                   "--by requires --column",
 		"topics model --column almost --by month":   `--by month, column "almost": row 40: not a date (got "soon", want such as 2024-03-05`,
 		"topics model --column day --by hour":       `--by hour, column "day": no period "hour" (want one of day, week,`,
 		"columns model almost --by month":           `--by month, column "almost": row 40: not a date`,
 		"columns model --by month":                  "--by is for a COLUMN",
-		"columns model --against in.txt --by month": "--by is for a COLUMN; drop it, or --against",
-	} {
-		if code, _, stderr := dir.Run(t, line); code != 2 || !strings.Contains(stderr, want) {
-			t.Errorf("%s: exit code %d, %s\nwithout %s", line, code, stderr, want)
-		}
-	}
+		"columns model --against in.txt --by month": "give --by or --against, not both",
+	})
 }
 
 // Periods are left out with a warning only, and a value that isn't a date is named. One of two decades is printed.
@@ -300,9 +275,7 @@ func TestColumnsPeriods(t *testing.T) {
 	} {
 		stdout, stderr := dir.MustRun(t, line+" --json")
 		var found []classes.Class
-		if err := json.Unmarshal([]byte(stdout), &found); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, json.Unmarshal([]byte(stdout), &found))
 		var values []string
 		for _, c := range found {
 			values = append(values, c.Value)
@@ -376,7 +349,7 @@ func TestColumnsAgainst(t *testing.T) {
 	dir.Write(t, "long.txt", clitest.Text(clitest.Vectors(20, 9)))
 	dir.Write(t, "few.txt", clitest.Text(x.Slice(0, 9)))
 	dir.MustRun(t, "paper train in.txt -o paper -k 20 --epochs 1")
-	for line, want := range map[string]string{
+	checkRefusals(t, dir, "", map[string]string{
 		"columns model --against long.txt":     "long.txt: encode: vectors differ in length from the atoms (got 9 numbers, want 8)",
 		"columns model --against few.txt":      "model has 60 rows and few.txt 9, want at least 10 of each",
 		"columns model --against none.txt":     "none.txt: no such file",
@@ -384,11 +357,7 @@ func TestColumnsAgainst(t *testing.T) {
 		"columns in.txt --against other.txt":   "compares a model with a file of dense vectors",
 		"columns model label --against in.txt": `--against compares all rows; drop it, or column "label"`,
 		"columns paper --against in.txt":       "the codes of paper are from its training",
-	} {
-		if code, stdout, stderr := dir.Run(t, line); code != 2 || stdout != "" || !strings.Contains(stderr, want) {
-			t.Errorf("%s: exit code %d, %s\nwithout %s", line, code, stderr, want)
-		}
-	}
+	})
 }
 
 // A model of texts has topics unless none are asked for; one of words has them if they are. Their number can be
@@ -401,17 +370,13 @@ func TestTopics(t *testing.T) {
 	dir.MustRun(t, "train in.txt -o texts -k 20 --rows texts")
 	dir.MustRun(t, "train in.txt -o none -k 20 --rows texts --topics 0")
 	for _, line := range []string{"topics topics --json", "topics topics --topics 5 --json"} {
-		stdout, _ := dir.MustRun(t, line)
-		var got struct {
+		got := runJSON[struct {
 			Topics, Subtopics []struct {
 				ID, Count int
 				Parent    *int
 			}
 			Rows, Dimensions []*int
-		}
-		if err := json.Unmarshal([]byte(stdout), &got); err != nil {
-			t.Fatal(err)
-		}
+		}](t, dir, line)
 		counts, ofSubtopics, none := map[int]int{}, map[int]int{}, 0
 		for _, id := range got.Rows {
 			if id == nil {
@@ -466,7 +431,7 @@ func TestTopics(t *testing.T) {
 	if stdout, _ := dir.MustRun(t, "topics texts"); !strings.HasPrefix(stdout, "topic") {
 		t.Errorf("%q", stdout)
 	}
-	for line, want := range map[string]string{
+	checkRefusals(t, dir, "", map[string]string{
 		"topics words":                       "words has no topics: if its texts aren't empty, train it with --topics 20",
 		"topics none":                        "none has no topics",
 		"export none -f topics -o x":         "none has no topics",
@@ -474,15 +439,11 @@ func TestTopics(t *testing.T) {
 		"topics topics --topics 0":           "--topics is 0",
 		"labels topics --topics 1000":        "--topics is 1000",
 		"labels words --topics 3":            "words has no topics",
-		"labels topics --topics 3 -n 8":      "-n is for dimensions; drop it, or --topics",
+		"labels topics --topics 3 -n 8":      "give -n or --topics, not both",
 		"explore words --embed cat --port 0": "--embed finds texts, and the rows of words are words",
 		"topics in.txt":                      "in.txt: not a model",
 		"topics topics --column x":           `topics has no column "x"; it has none`,
 		"train in.txt -o x --topics -1":      "--topics is -1",
 		"train in.txt -o x --topics many":    "--topics",
-	} {
-		if code, _, stderr := dir.Run(t, line); code != 2 || !strings.Contains(stderr, want) {
-			t.Errorf("%s: exit code %d, %s\nwithout %s", line, code, stderr, want)
-		}
-	}
+	})
 }

@@ -19,8 +19,9 @@ func newTop() *cobra.Command {
 	var words, dimensions int
 	var order string
 	cmd := &cobra.Command{
-		Use:   "top MODEL [DIMENSION...]",
-		Short: "Show dimensions by their top words",
+		Use:        "top MODEL [DIMENSION...]",
+		SuggestFor: []string{"show", "inspect", "describe", "dimensions"},
+		Short:      "Show dimensions by their top words",
 		Long: `Top prints the words with the largest values in each of these dimensions, numbered
 from 0, or in the dimensions of the highest variance over all words. If values are negative, the
 most negative words have a line of their own, whose label has a minus. The pole with the
@@ -83,9 +84,9 @@ minus the mean cosine of any two words. 0 is chance. The better pole of a dimens
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVarP(&words, "words", "n", 8, "words of each dimension")
-	flags.IntVar(&dimensions, "dimensions", 5, "number of dimensions, if none are named")
-	flags.StringVar(&order, "sort", byVariance, "`order` of dimensions: variance, intrusion or coherence, largest first")
+	flags.VarP(countFrom0(&words, 8), "words", "n", "words of each dimension")
+	flags.Var(count(&dimensions, 5), "dimensions", "number of dimensions, if none are named")
+	flags.Var(oneOf(&order, byVariance, byVariance, byIntrusion, byCoherence), "sort", "`order` of dimensions: variance, intrusion or coherence, largest first")
 	addRare(cmd)
 	addSkipBad(cmd)
 	addJSON(cmd, "print the words with their values as JSON")

@@ -21,8 +21,9 @@ func newTopics() *cobra.Command {
 	var number int
 	var column, by string
 	cmd := &cobra.Command{
-		Use:   "topics MODEL [TOPIC]",
-		Short: "Show the topics of texts, their shares and typical texts",
+		Use:        "topics MODEL [TOPIC]",
+		SuggestFor: []string{"themes"},
+		Short:      "Show the topics of texts, their shares and typical texts",
 		Long: `Topics prints the broad topics of the rows of a model, the largest first: the id, the
 share and the number of rows, the label, the largest subtopics and three typical texts.
 Topics are the branches of a tree whose leaves are themes. Topics MODEL TOPIC prints the
@@ -59,13 +60,10 @@ in the same order.`,
 				return usagef("--json prints the whole tree; drop it, or topic %.20q", args[1])
 			}
 			var values []string
-			if column == "" {
-				err = refuseFlags(cmd, "is for a --column of dates", "by")
-			} else {
-				values, err = columnOf(args[0], m.Codes, column)
-			}
-			if err != nil {
-				return err
+			if column != "" {
+				if values, err = columnOf(args[0], m.Codes, column); err != nil {
+					return err
+				}
 			}
 			x, err := newIndex(cmd, args[0], m)
 			if err != nil {
@@ -90,9 +88,10 @@ in the same order.`,
 			return show(cmd, t, func(b *strings.Builder) { printTopics(b, t, list, column) })
 		},
 	}
-	cmd.Flags().IntVar(&number, "topics", 0, "number of topics (default the model's)")
+	cmd.Flags().Var(count(&number, 0), "topics", "number of topics (default the model's)")
 	cmd.Flags().StringVar(&column, "column", "", "print the most frequent values of this `column` of the texts")
 	cmd.Flags().StringVar(&by, "by", "", "`period` of a column of dates: day, week, month, quarter, year, decade or century (default by the span of the dates)")
+	needs(cmd, "column", "by")
 	addJSON(cmd, "print the same as JSON, with the topic of each row")
 	return cmd
 }

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,12 +42,12 @@ type trainFlags struct {
 
 func newTrain() *cobra.Command {
 	f := trainFlags{passes: 1}
-	var trainRows string
 	var topics int
 	h := train.Best()
 	cmd := &cobra.Command{
-		Use:   "train VECTORS... -o MODEL",
-		Short: "Learn a dictionary and encode every row",
+		Use:        "train VECTORS... -o MODEL",
+		SuggestFor: []string{"fit", "learn", "factorize", "build"},
+		Short:      "Learn a dictionary and encode every row",
 		Long: `Train learns a dictionary from dense vectors of words or texts, in mini-batches, and
 encodes every row at the sparsity of --sparsity. It writes a model directory atomically,
 and prints metrics and some dimensions by their top words.
@@ -71,9 +70,6 @@ codes; "overcomplete export --format binary" turns their nonzeros into 1.`,
   overcomplete train "shards/part-*.parquet" -o model`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := parseTrainRows(&h, trainRows); err != nil {
-				return err
-			}
 			if h.Topics = topics; topics == 0 && cmd.Flags().Changed("topics") {
 				h.Topics = model.NoTopics
 			}
@@ -89,13 +85,15 @@ codes; "overcomplete export --format binary" turns their nonzeros into 1.`,
 	f.registerCommon(cmd, &h.Common, "(default 10·L, or half of --train-rows or of the rows if that is fewer, but at least L; for texts the least of 10·L, 2359296/L and half of --train-rows or of the rows)",
 		"(default 2; 4 for rows that are not sorted by frequency, such as texts)")
 	flags.Lookup("dictionary-steps").Usage += " (default 1 per 8192 training rows, from 16 to 64); fewer if a mini-batch would have less than 256 rows"
-	flags.StringVar((*string)(&h.Method), "method", string(h.Method), "A, or B for nonnegative codes (default A; B for texts)")
+	flags.Var(methodFlag(&h.Method, ""), "method", "A, or B for nonnegative codes (default A; B for texts)")
 	flags.Float64Var(&f.sparsity, "sparsity", 0, "`fraction` of zeros in the codes (default 0.97; lower if texts would have fewer than 8 nonzeros)")
-	flags.IntVar(&h.Nonzeros, "nonzeros", 0, "maximum number of nonzeros per row, instead of --sparsity")
+	flags.Var(count(&h.Nonzeros, 0), "nonzeros", "maximum number of nonzeros per row, instead of --sparsity")
+	excludes(cmd, "nonzeros", "sparsity")
 	flags.Float64Var(&h.Lambda, "lambda", h.Lambda, "weight λ of Σ|a| in the objective, relative to the mean squared norm of the centred vectors")
 	flags.Float64Var(&h.Anchor, "anchor", h.Anchor, "how strongly atoms are regularised towards their initial vectors, which makes dimensions stable across seeds; 0 for not at all")
-	flags.StringVar(&trainRows, "train-rows", "", "training `rows`: first:n or n, random:n or all; every row is encoded (default first:20·K for words sorted by frequency; random:100000 for other words, or 20·K if that is more; random:16000 for texts, or 2·K if that is more)")
-	flags.IntVar(&topics, "topics", 0, "default number of topics of the model; 0 learns none (default chosen from the rows for texts, 0 for words)")
+	flags.Func("train-rows", "training `rows`: first:n or n, random:n or all; every row is encoded (default first:20·K for words sorted by frequency; random:100000 for other words, or 20·K if that is more; random:16000 for texts, or 2·K if that is more)",
+		func(s string) error { return parseTrainRows(&h, s) })
+	flags.Var(countFrom0(&topics, 0), "topics", "default number of topics of the model; 0 learns none (default chosen from the rows for texts, 0 for words)")
 	flags.StringVar(&f.like, "like", "", "use the atoms of this `model` as anchors: the new model has its dimensions and labels")
 	f.registerRest(cmd)
 	return cmd
@@ -109,11 +107,12 @@ func (f *trainFlags) registerOutput(cmd *cobra.Command) {
 // and --epochs end with their defaults.
 func (f *trainFlags) registerCommon(cmd *cobra.Command, c *model.Common, atoms, epochs string) {
 	flags := cmd.Flags()
-	flags.IntVarP(&c.Atoms, "atoms", "k", 0, "number of sparse dimensions, K, for vectors of L numbers "+atoms)
-	flags.IntVar(&f.factor, "factor", 0, "K as a multiple of L, instead of -k")
-	flags.IntVar(&c.Epochs, "epochs", 0, "maximum number of epochs "+epochs)
-	flags.IntVar(&c.DictionarySteps, "dictionary-steps", c.DictionarySteps, "dictionary updates per epoch")
-	flags.Uint64Var(&c.Seed, "seed", c.Seed, "random seed")
+	flags.VarP(count(&c.Atoms, 0), "atoms", "k", "number of sparse dimensions, K, for vectors of L numbers "+atoms)
+	flags.Var(within(&f.factor, 0, 1, math.MaxInt32/vectors.MaxDim), "factor", "K as a multiple of L, instead of -k")
+	excludes(cmd, "factor", "atoms")
+	flags.Var(count(&c.Epochs, 0), "epochs", "maximum number of epochs "+epochs)
+	flags.Var(count(&c.DictionarySteps, c.DictionarySteps), "dictionary-steps", "dictionary updates per epoch")
+	flags.Var(seedOf(&c.Seed, c.Seed), "seed", "random seed")
 }
 
 // registerRest adds the flags that are not hyperparameters.
@@ -125,21 +124,15 @@ func (f *trainFlags) registerRest(cmd *cobra.Command) {
 	flags.DurationVar(&f.checkpoint, "checkpoint", 0, "save a checkpoint after an epoch if this time, such as 5m, has passed, and when interrupted")
 	flags.BoolVar(&f.resume, "resume", false, "resume from the checkpoint in MODEL, if there is one")
 	addJSON(cmd, "print the results as JSON")
-	f.registerProgress(flags, "an epoch")
+	f.registerProgress(cmd, "an epoch")
 }
 
 // check refuses flags outside their domain. unsupported is the reason why no GPU supports the training, or nil.
 func (f *trainFlags) check(cmd *cobra.Command, r model.Recipe, unsupported error) error {
 	changed := cmd.Flags().Changed
-	switch most := math.MaxInt32 / vectors.MaxDim; {
-	case f.factor > most:
-		return usagef("--factor is %d, want 1 to %d", f.factor, most)
+	switch {
 	case changed("sparsity") && !(f.sparsity > 0 && f.sparsity < 1):
 		return usagef("--sparsity is %v, want a number between 0 and 1, such as 0.95", f.sparsity)
-	case changed("nonzeros") && changed("sparsity"):
-		return usagef("give --sparsity or --nonzeros, not both")
-	case changed("atoms") && changed("factor"):
-		return usagef("give -k or --factor, not both")
 	case f.like != "" && sameFile(f.like, f.output):
 		return usagef("--like and -o name the same model; write to another directory")
 	case changed("checkpoint") && f.checkpoint <= 0:
@@ -157,10 +150,7 @@ func sameFile(a, b string) bool {
 
 // parseTrainRows reads --train-rows into h.
 func parseTrainRows(h *model.Best, flag string) error {
-	switch flag {
-	case "":
-		return nil
-	case "all":
+	if flag == "all" {
 		h.TrainRows = math.MaxInt32
 		return nil
 	}
@@ -171,7 +161,7 @@ func parseTrainRows(h *model.Best, flag string) error {
 	n, err := strconv.Atoi(number)
 	order, ok := map[string]model.Order{"first": model.Frequency, "random": model.None}[which]
 	if err != nil || !ok || n < 1 || n > math.MaxInt32 {
-		return usagef("--train-rows is %q, want first:n or n, random:n or all, with n from 1 to %d", flag, math.MaxInt32)
+		return fmt.Errorf("want first:n or n, random:n or all, with n from 1 to %d", math.MaxInt32)
 	}
 	h.TrainRows, h.Order = n, order
 	return nil
@@ -180,19 +170,13 @@ func parseTrainRows(h *model.Best, flag string) error {
 // train runs a recipe on the vectors at paths, and prints the result.
 func (f *trainFlags) train(cmd *cobra.Command, paths []string, recipe model.Recipe) error {
 	stderr := cmd.ErrOrStderr()
-	log := f.log(stderr)
-	view := &trainView{cmd: cmd, flags: f, log: log, start: time.Now()}
-	f.Progress = func(share float64) { view.percent.Store(int32(100 * share)) }
+	log, started := f.log(stderr), time.Now()
+	p := &progress{stderr: stderr, log: log, lines: f.lines}
+	f.Progress = p.read
 	o := train.FileOptions{
-		Options: train.Options{
-			Checkpoint: &train.Checkpoint{Every: f.checkpoint, Resume: f.resume},
-			Begin:      func(i model.Info) { view.progress.begin(i.Training.Epochs) },
-			Progress:   func(n int) { view.progress.rows(n) },
-			Epoch:      func(e model.Epoch) { view.progress.epoch(e) },
-			Note:       view.note,
-		},
-		Read: f.ReadOptions, Replace: forced(cmd), Factor: f.factor, Sparsity: f.sparsity,
-		Ready: view.ready, Encoded: view.encoded,
+		Read: f.ReadOptions, Replace: forced(cmd), Checkpoint: f.checkpoint, Resume: f.resume, Factor: f.factor, Sparsity: f.sparsity,
+		Ready: func(source *vectors.Source, t model.Training) { f.ready(p, started, source, t) },
+		Begin: p.begin, Progress: p.rows, Epoch: p.epoch, Encoded: p.encoded, Note: p.note,
 	}
 	var err error
 	if o.Like, o.Labels, err = f.openLike(stderr, recipe.Base().Atoms); err != nil {
@@ -202,34 +186,15 @@ func (f *trainFlags) train(cmd *cobra.Command, paths []string, recipe model.Reci
 	if _, best := recipe.(model.Best); best {
 		device.startGPU()
 	}
-	result, err := train.File(cmd.Context(), paths, recipe, device, f.output, o)
-	view.done(err)
+	info, err := train.File(cmd.Context(), paths, recipe, device, f.output, o)
+	p.done(err)
+	if left, ok := errors.AsType[*train.LeftError](err); ok && errors.Is(err, context.Canceled) {
+		return interrupted{left.Left + advice(cmd, left)}
+	}
 	if err != nil {
-		return f.left(result, withFlag(err))
+		return withFlag(err)
 	}
-	return f.report(cmd, result.Info)
-}
-
-// left returns err with a description of the output that a failed training left at f.output.
-func (f *trainFlags) left(result train.Result, err error) error {
-	var left string
-	switch result.Status {
-	case train.Checkpointed:
-		left = fmt.Sprintf("%s is a checkpoint after epoch %d", f.output, result.Epoch)
-		if !errors.Is(err, train.ErrZeroCodes) && !errors.Is(err, train.ErrDiverged) {
-			left += "; --resume continues it"
-		}
-	case train.DictionaryOnly:
-		left = f.output + " has the dictionary; encode makes the codes"
-	case train.DictionaryLost:
-		left = f.output + " is unchanged: a dictionary without codes does not replace it, and is lost"
-	default:
-		return err
-	}
-	if errors.Is(err, context.Canceled) {
-		return interrupted{left}
-	}
-	return fmt.Errorf("%w; %s", err, left)
+	return f.report(cmd, info)
 }
 
 // openLike returns the dictionary and labels of the model in --like, or nil.
@@ -257,57 +222,18 @@ func (f *trainFlags) openLike(stderr io.Writer, atoms int) (like *model.Dictiona
 	return &m.Dictionary, labels, err
 }
 
-// A trainView shows the progress of a training.
-type trainView struct {
-	cmd      *cobra.Command
-	flags    *trainFlags
-	log      io.Writer
-	start    time.Time
-	progress *progress    // of the training, nil before it is ready
-	counter  *bar         // of rows encoded in a second reading, nil before it
-	percent  atomic.Int32 // of the input that was read
-}
-
-func (v *trainView) ready(source *vectors.Source, t model.Training) {
-	stderr, f := v.cmd.ErrOrStderr(), v.flags
-	for _, warning := range source.Warnings {
-		warn(stderr, "%s: %s", source.Name, warning)
-	}
-	say(v.log, "read %s: %d %s × %d dimensions, %s, in %.1f s", source.Name, source.Rows, source.Kind, t.Input.Dim, source.About(), time.Since(v.start).Seconds())
+// ready prints what was read, and warns of unusual settings.
+func (f *trainFlags) ready(p *progress, started time.Time, source *vectors.Source, t model.Training) {
+	warnOf(p.stderr, source)
+	say(p.log, "read %s: %d %s × %d dimensions, %s, in %.1f s", source.Name, source.Rows, source.Kind, t.Input.Dim, source.About(), time.Since(started).Seconds())
 	c := t.Recipe.Base()
 	if c.Atoms <= t.Input.Dim && source.Kind == vectors.KindWords { // few dimensions of texts are topics
-		warn(stderr, "%d sparse dimensions for %d dense ones are not overcomplete", c.Atoms, t.Input.Dim)
+		warn(p.stderr, "%d sparse dimensions for %d dense ones are not overcomplete", c.Atoms, t.Input.Dim)
 	}
 	if h, is := t.Recipe.(model.Best); is && f.unusual {
-		f.warnUnusual(stderr, h, t.Input)
+		f.warnUnusual(p.stderr, h, t.Input)
 	}
-	v.progress = newProgress(v.log, f.lines, t.Input.Rows, f.passes, c.Epochs)
-}
-
-func (v *trainView) note(line string) {
-	if v.progress == nil {
-		say(v.cmd.ErrOrStderr(), "%s", line)
-		return
-	}
-	v.progress.say(v.cmd.ErrOrStderr(), line)
-}
-
-// encoded counts the rows of a second reading.
-func (v *trainView) encoded(n int) {
-	if v.counter == nil {
-		v.counter = newBar(v.log, unknown)
-	}
-	v.counter.percent.Store(v.percent.Load())
-	v.counter.add(n)
-}
-
-func (v *trainView) done(err error) {
-	if v.progress != nil {
-		v.progress.bar.clear()
-	}
-	if v.counter != nil {
-		v.counter.done(err)
-	}
+	p.start(t.Input.Rows, f.passes, c.Epochs)
 }
 
 // warnUnusual warns of hyperparameters that make uninformative codes.

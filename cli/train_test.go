@@ -15,8 +15,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"overcomplete/interpret"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -93,33 +93,13 @@ func checkJSON(t *testing.T, dir clitest.Dir, stdout string) {
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatalf("%v in\n%s", err, stdout)
 	}
-	if err := json.Unmarshal(dir.Read(t, "model/model.json"), &want); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, json.Unmarshal(dir.Read(t, "model/model.json"), &want))
 	if got["model"] != "model" {
 		t.Errorf("model is %v", got["model"])
 	}
 	for key := range want {
 		if !reflect.DeepEqual(got[key], want[key]) {
 			t.Errorf("%s is\n%v, in model.json\n%v", key, got[key], want[key])
-		}
-	}
-}
-
-func TestTrainReport(t *testing.T) {
-	t.Parallel()
-	dir, _ := clitest.Sample(t)
-	stdout, stderr := dir.MustRun(t, "paper train in.txt -o model --epochs 2 --quiet")
-	if stderr != "" {
-		t.Errorf("--quiet: standard error has %q", stderr)
-	}
-	last := dir.Model(t, "model").Info.Training.Epochs[1]
-	for _, want := range []string{
-		"model: 60 words × 80 sparse dimensions after 2 epochs\n",
-		fmt.Sprintf(" %.4f\n", last.Error), fmt.Sprintf(" %.4f\n", last.Objective), fmt.Sprintf(" %.2f %%, ", 100*last.Sparsity),
-	} {
-		if !strings.Contains(stdout, want) {
-			t.Errorf("no %q in\n%s", want, stdout)
 		}
 	}
 }
@@ -222,21 +202,6 @@ func TestManyWorkers(t *testing.T) {
 	}
 }
 
-// A training that diverges says what to change.
-func TestTrainDiverges(t *testing.T) {
-	t.Parallel()
-	dir, _ := clitest.Sample(t)
-	large := clitest.Vectors(60, 8)
-	for i := range large.Data {
-		large.Data[i] *= 1e25 // squared gradients overflow float32, in every order of summation
-	}
-	dir.Write(t, "large.txt", clitest.Text(large))
-	code, _, stderr := dir.Run(t, "paper train large.txt -o model --quiet")
-	if code != exitFailed || !strings.Contains(stderr, "diverged") || !strings.Contains(stderr, "norm near 3") {
-		t.Errorf("exit code %d: %s", code, stderr)
-	}
-}
-
 // Flags are hyperparameters, and a pipe gives the model of a file.
 func TestTrainBest(t *testing.T) {
 	t.Parallel()
@@ -324,38 +289,19 @@ func TestTrainLike(t *testing.T) {
 	dir.Write(t, "labels.tsv", []byte("dimension\tlabel\n7\tseven\n"))
 	dir.MustRun(t, "labels old --import labels.tsv")
 	dir.Write(t, "fewer.txt", clitest.Text(&vectors.Dense{IDs: d.IDs[6:], Dim: d.Dim, Data: d.Data[6*d.Dim:]}))
-	for _, flags := range []string{"", " -k 20 --train-rows 30"} {
-		os.RemoveAll(dir.Path("new"))
-		dir.MustRun(t, "train fewer.txt -o new --like old --seed 2 --sparsity 0.8"+flags)
-		stdout, _ := dir.MustRun(t, "compare old new --json")
-		var got struct {
-			Matches []interpret.Match
-			Mean    float64 `json:"mean_cosine"`
-		}
-		if err := json.Unmarshal([]byte(stdout), &got); err != nil {
-			t.Fatal(err)
-		}
-		for k, m := range got.Matches {
-			if m.Dimension != k {
-				t.Errorf("%q: dimension %d is %d in the new model", flags, k, m.Dimension)
-			}
-		}
-		if stdout, _ := dir.MustRun(t, "labels new"); got.Mean < 0.8 || !strings.Contains(stdout, "7\tseven\t") {
-			t.Errorf("%q: mean cosine %v; labels\n%s", flags, got.Mean, stdout)
-		}
+	dir.MustRun(t, "train fewer.txt -o new --like old --seed 2 --sparsity 0.8 -k 20 --train-rows 30")
+	got := runJSON[modelMatch](t, dir, "compare old new --json")
+	if stdout, _ := dir.MustRun(t, "labels new"); got.Mean < 0.8 || !strings.Contains(stdout, "7\tseven\t") {
+		t.Errorf("mean cosine %v; labels\n%s", got.Mean, stdout)
 	}
-	dir.MustRun(t, "train in.txt -o plain -k 20 --sparsity 0.8")
 	dir.Write(t, "wide.txt", clitest.Text(clitest.Vectors(60, 9)))
-	before := dir.Tree(t)
-	for args, want := range map[string]string{
+	checkRefusals(t, dir, "", map[string]string{
 		"train in.txt -o model --like old -k 21":      "old has 20 dimensions",
 		"train in.txt -o model --like old --factor 2": "old has 20 dimensions",
 		"train wide.txt -o model --like old":          "wide.txt: the vectors differ in length from the atoms of the earlier model (got 9, want 8)",
 		"train in.txt -o model --like nothing":        "nothing: no such file",
 		"train in.txt -o model --like in.txt":         "in.txt: ",
-	} {
-		checkRefused(t, dir, args, []string{want}, before)
-	}
+	})
 }
 
 // If the second reading fails or is interrupted, the dictionary is kept.
@@ -398,28 +344,6 @@ func TestTrainWordsFails(t *testing.T) {
 			t.Error(stderr)
 		}
 		dir.Unchanged(t, before)
-	}
-}
-
-// Codes have the requested number of nonzeros, for any K.
-func TestTrainNonzeros(t *testing.T) {
-	t.Parallel()
-	dir, _ := clitest.Sample(t)
-	for _, k := range []string{"30", "23"} {
-		dir.MustRun(t, "train in.txt -o model --force --nonzeros 7 -k "+k)
-		m := dir.Model(t, "model")
-		for i := range m.Codes.Rows {
-			if index, _ := m.Codes.Row(i); len(index) > 7 {
-				t.Fatalf("-k %s: row %d has %d nonzeros", k, i, len(index))
-			}
-		}
-		if mean := float64(m.Codes.Nonzeros()) / float64(m.Codes.Rows); mean < 6 {
-			t.Errorf("-k %s: %.2f nonzeros a row", k, mean)
-		}
-	}
-	dir.MustRun(t, "encode model in.txt -o codes --nonzeros 2")
-	if m := dir.Model(t, "codes"); m.Codes.Nonzeros() > 2*m.Codes.Rows {
-		t.Errorf("%d nonzeros of %d rows", m.Codes.Nonzeros(), m.Codes.Rows)
 	}
 }
 

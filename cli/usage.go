@@ -4,98 +4,30 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// otherCommands maps commands to names that people may type instead.
-var otherCommands = map[string][]string{
-	"train":   {"fit", "learn", "factorize", "build"},
-	"encode":  {"transform", "predict", "embed", "infer", "code"},
-	"merge":   {"join", "concat", "combine"},
-	"export":  {"convert", "dump", "save", "write"},
-	"explore": {"view", "serve", "ui", "web", "browse", "open", "gui", "visualize"},
-	"top":     {"info", "show", "dimensions", "inspect", "describe", "list", "print"},
-	"nearest": {"search", "find", "query", "similar", "neighbours", "neighbors", "analogy"},
-	"compare": {"match", "diff", "align"},
-	"topics":  {"themes"},
-	"columns": {"diff", "contrast", "drift", "classes"},
-	"labels":  {"label", "names", "annotate"},
-	"eval":    {"evaluate", "benchmark", "score", "test"},
-	"devices": {"gpu", "gpus", "cuda", "device"},
-	"help":    {"man", "usage"},
-
-	"paper train":  {"reproduce"},
-	"paper tune":   {"tune", "grid"},
-	"paper report": {"report", "sweep", "heatmap", "clusters"},
-}
-
-// otherFlags maps flags to names that people may type instead.
-var otherFlags = map[string][]string{
-	"atoms":      {"k", "n-components", "components", "n-atoms", "num-atoms", "dim", "dims", "dimensions", "size", "latents"},
-	"device":     {"gpu", "cuda", "cpu", "gpus"},
-	"dimensions": {"k", "n-dimensions"},
-	"epochs":     {"iterations", "iters", "n-iter", "max-iter", "passes"},
-	"force":      {"overwrite", "replace", "yes", "y"},
-	"format":     {"f", "to", "type"},
-	"host":       {"listen", "address", "bind", "ip"},
-	"json":       {"format", "as-json", "machine"},
-	"lambda":     {"sparsity", "nonzeros"},
-	"max-rows":   {"limit", "max-words", "vocab-size", "head"},
-	"neighbours": {"k", "neighbors", "top-k"},
-	"nonzeros":   {"l0", "top-k", "topk", "nnz", "n-nonzero-coefs"},
-	"open":       {"browser"},
-	"output":     {"out", "save", "output-dir", "dest", "out-dir", "to"},
-	"port":       {"p"},
-	"progress":   {"verbose", "v"},
-	"quiet":      {"silent", "q", "no-progress"},
-	"seed":       {"random-state", "random-seed", "rng"},
-	"sparsity":   {"alpha", "l1", "density", "sparse"},
-	"words":      {"n", "top", "topn", "count", "limit", "vocab", "vocabulary"},
-	"workers":    {"threads", "jobs", "n-jobs", "j", "procs", "parallel"},
-}
-
-// suggest returns the intended name for a known alternative, or else similarly spelled names, as
-// "; did you mean A or B?".
-func suggest(name, prefix string, names []string, others map[string][]string) string {
-	var meant []string
-	for _, n := range names {
-		if slices.Contains(others[n], strings.ToLower(name)) {
-			meant = append(meant, prefix+n)
-		}
-	}
-	if meant == nil {
-		c := &cobra.Command{SuggestionsMinimumDistance: min(2, len(name)/2)}
-		for _, n := range slices.DeleteFunc(names, func(n string) bool { return strings.Contains(n, " ") }) {
-			c.AddCommand(&cobra.Command{Use: n, Run: func(*cobra.Command, []string) {}})
-		}
-		for _, n := range c.SuggestionsFor(name) {
-			meant = append(meant, prefix+n)
-		}
-	}
-	if meant == nil {
-		return ""
-	}
-	return "; did you mean " + strings.Join(meant, " or ") + "?"
-}
-
 // noCommand refuses arguments that aren't commands of cmd.
 func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	var names []string
-	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() || c.Name() == "help" {
-			names = append(names, c.Name())
-			for _, sub := range c.Commands() {
-				names = append(names, c.Name()+" "+sub.Name())
-			}
-		}
+	return usagef("no command %q%s", args[0], suggest(cmd, args[0], ""))
+}
+
+// suggest returns the names of commands below cmd that are spelled similarly, or that the name suggests, as
+// "; did you mean A or B?".
+func suggest(cmd *cobra.Command, name, prefix string) string {
+	cmd.SuggestionsMinimumDistance = min(2, len(name)/2)
+	meant := cmd.SuggestionsFor(name)
+	if len(meant) == 0 {
+		return ""
 	}
-	return usagef("no command %q%s", args[0], suggest(args[0], "", names, otherCommands))
+	return "; did you mean " + prefix + strings.Join(meant, " or "+prefix) + "?"
 }
 
 // needCommand refuses a command without its subcommand.
@@ -136,16 +68,6 @@ func refuseArguments(cmd *cobra.Command) {
 	}
 }
 
-// refuseFlags refuses flags that are given and would have no effect.
-func refuseFlags(cmd *cobra.Command, why string, names ...string) error {
-	for _, name := range names {
-		if cmd.Flags().Changed(name) {
-			return usagef("%s %s", flagName(cmd.Flags().Lookup(name)), why)
-		}
-	}
-	return nil
-}
-
 // refuseRepeated refuses a value that is given twice.
 func refuseRepeated[T comparable](what string, values []T) error {
 	for i, v := range values {
@@ -156,28 +78,9 @@ func refuseRepeated[T comparable](what string, values []T) error {
 	return nil
 }
 
-// checkRequired returns an error that names the first required flag that is missing.
-func checkRequired(cmd *cobra.Command) (err error) {
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if err == nil && f.Annotations[cobra.BashCompOneRequiredFlag] != nil && !f.Changed {
-			argument, meaning := pflag.UnquoteUsage(f)
-			err = withUsage(cmd, "%s %s is missing: %s", flagName(f), argument, meaning)
-		}
-	})
-	return err
-}
-
-// flagName returns a flag as typed, such as -o.
-func flagName(f *pflag.Flag) string {
-	if f.Shorthand != "" {
-		return "-" + f.Shorthand
-	}
-	return "--" + f.Name
-}
-
 // valueForms describes the values of a type of flag.
 var valueForms = map[string]string{
-	"bool": "no value", "int": "a whole number", "uint64": "a whole number from 0", "float64": "a number",
+	"bool": "no value", "float64": "a number",
 	"duration": "a duration, such as 10m", "intSlice": "whole numbers separated by commas", "float64Slice": "numbers separated by commas",
 	"stringSlice": "a list separated by commas, with \"double quotes\" around what has a comma or a quote",
 }
@@ -195,9 +98,11 @@ func flagError(cmd *cobra.Command, err error) error {
 		if e.GetSpecifiedShortnames() != "" {
 			typed = typed[1:]
 		}
-		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		return withUsage(cmd, "no flag %.60s%s", typed, suggest(e.GetSpecifiedName(), "--", names, otherFlags))
+		flags := &cobra.Command{} // a command for each flag, to suggest one
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			flags.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
+		})
+		return withUsage(cmd, "no flag %.60s%s", typed, suggest(flags, e.GetSpecifiedName(), "--"))
 	}
 	if e, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
 		argument, meaning := pflag.UnquoteUsage(e.GetFlag())
@@ -208,7 +113,10 @@ func flagError(cmd *cobra.Command, err error) error {
 		if form := valueForms[f.Value.Type()]; form != "" {
 			return usagef("%s is %.60q, want %s", flagName(f), e.GetValue(), form)
 		}
-		return usagef("%s is %.60q: %w", flagName(f), e.GetValue(), e.Unwrap())
+		if n, err := strconv.ParseInt(e.GetValue(), 10, 64); err == nil {
+			return usagef("%s is %d, %w", flagName(f), n, e.Unwrap())
+		}
+		return usagef("%s is %.60q, %w", flagName(f), e.GetValue(), e.Unwrap())
 	}
 	return withUsage(cmd, "%v", err)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 )
 
@@ -40,9 +41,7 @@ func TestVersion(t *testing.T) {
 		t.Errorf("version --json prints %s", asJSON)
 	}
 	citation, err := os.ReadFile("../CITATION.cff")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	if line := "\nversion: " + Version + "\n"; !strings.Contains(string(citation), line) {
 		t.Errorf("CITATION.cff has no line %q", strings.TrimSpace(line))
 	}

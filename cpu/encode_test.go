@@ -9,15 +9,14 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/testonly/encodetest"
 )
 
 func newEncoder(t testing.TB, d *model.Dictionary, o encode.Options, workers int) *encoder {
 	t.Helper()
 	e, err := anyEncoder(d, o, workers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return e.(*encoder)
 }
 

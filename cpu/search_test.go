@@ -128,9 +128,7 @@ func TestSearch(t *testing.T) {
 func sampleRows(t *testing.T, file string, n, atoms int, seed uint64) (x []float32, d *model.Dictionary, square float64) {
 	t.Helper()
 	all, _, err := vectors.Read(t.Context(), []string{file}, vectors.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	d = &model.Dictionary{Dim: all.Dim, Atoms: make([]float32, atoms*all.Dim), Mean: make([]float32, all.Dim)}
 	for j := range all.Dim {
 		var sum float64
@@ -220,9 +218,7 @@ func TestSearchKeepsBits(t *testing.T) {
 		bits := func(e *encoder, size int) (rows [][]uint32) {
 			for x := range slices.Chunk(x, size*p.dim) {
 				codes, err := encode.Rows(t.Context(), e, x)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testonly.Must(t, err)
 				rows = append(rows, bitsOf(codes)...)
 			}
 			return rows

@@ -54,9 +54,7 @@ func TestAuthors(t *testing.T) {
 func minibatchOf(t testing.TB, p backend.Problem, workers int) *minibatch {
 	t.Helper()
 	b, err := newTrainer(p, workers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return b.(*minibatch)
 }
 
@@ -78,16 +76,10 @@ func TestUpdateKeepsBits(t *testing.T) {
 				for _, workers := range []int{1, 5} {
 					b := minibatchOf(t, p, workers)
 					sums, err := b.Epoch(t.Context(), 1, batch)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if err := b.dictionaryPass(t.Context(), batch, new(backend.Sums)); err != nil {
-						t.Fatal(err)
-					}
+					testonly.Must(t, err)
+					testonly.Must(t, b.dictionaryPass(t.Context(), batch, new(backend.Sums)))
 					got, err := b.Dictionary()
-					if err != nil {
-						t.Fatal(err)
-					}
+					testonly.Must(t, err)
 					if want == nil {
 						want = got
 					} else if !slices.Equal(got, want) {
@@ -118,9 +110,7 @@ func TestDrawnCodesAreDropped(t *testing.T) {
 	p.Rows = func(int) { during = used() }
 	b := minibatchOf(t, p, 1)
 	before = used()
-	if err := b.dictionaryPass(t.Context(), words, new(backend.Sums)); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, b.dictionaryPass(t.Context(), words, new(backend.Sums)))
 	after := used()
 	// Random codes are float32. The rest of a pass's memory is small beside them.
 	if drawn := uint64(4 * words * b.atoms); during < before+drawn || after > before+drawn/2 {
@@ -157,9 +147,7 @@ func TestCancelledMidway(t *testing.T) {
 			}
 		}
 		b, err := newTrainer(p, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		_, err = b.Epoch(ctx, 1, 100)
 		cancel()
 		if !errors.Is(err, context.Canceled) || done < test.after || done >= test.after+100 {

@@ -17,8 +17,8 @@ import (
 	"testing/synctest"
 
 	"overcomplete/encode"
-	"overcomplete/internal/modeldir"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/testonly/encodetest"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -97,9 +97,7 @@ func parts(d *vectors.Dense, part int) iter.Seq2[*vectors.Dense, error] {
 func stream(t *testing.T, d *vectors.Dense, part int, s *encode.Stream) (ids []string, e model.Encoding) {
 	t.Helper()
 	for block, err := range s.Codes(t.Context(), parts(d, part)) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		ids = append(ids, block.IDs...)
 	}
 	return ids, s.Encoding()
@@ -200,9 +198,7 @@ func TestStreamStartsAhead(t *testing.T) {
 		d.Data = append(d.Data, rng.Float32(), 3*rng.Float32())
 	}
 	want, err := encode.Rows(t.Context(), &roundingEncoder{dim: dim}, d.Data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	for n := 1; n <= 2; n++ { // encoders
 		for _, part := range []int{rows, encode.Block, 1000} {
 			at := fmt.Sprintf("%d encoders, %d rows at a time", n, part)
@@ -215,9 +211,7 @@ func TestStreamStartsAhead(t *testing.T) {
 			var ids []string
 			got := vectors.CSR{Cols: dim, Ptr: []int64{0}}
 			for block, err := range (&encode.Stream{Encoder: multi}).Codes(t.Context(), parts(d, part)) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				testonly.Must(t, err)
 				ids = append(ids, block.IDs...)
 				got.Append(&block.CSR)
 			}
@@ -348,24 +342,18 @@ func saveStream(t *testing.T, dir string, d *vectors.Dense, shard *model.Shard) 
 	h.Atoms, h.Epochs = d.Dim, 1
 	m := &model.Model{Info: model.Info{Training: model.Training{Input: model.Input{Dim: d.Dim}, Recipe: h}}, Dictionary: model.Dictionary{Dim: 3, Atoms: []float32{1, 0, 0, 0, 1, 0, 0, 0, 1}}}
 	s := &encode.Stream{Encoder: &roundingEncoder{dim: d.Dim, options: encode.Options{Lambda: 1, Gap: 0.99}}, Shard: shard}
-	w, err := m.NewWriter(dir, modeldir.MayReplace(true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, err := m.NewWriter(dir, true)
+	testonly.Must(t, err)
 	for block, err := range s.Codes(t.Context(), parts(d, d.Len())) {
 		if err == nil {
 			err = w.Add(block)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 	}
 	e := s.Encoding()
 	e.Input = model.Input{Name: "in.npy", SHA256: "1", WordsSHA256: "2"}
 	info, err := w.Commit(t.Context(), e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return info
 }
 
@@ -395,9 +383,7 @@ func TestMergeUnreached(t *testing.T) {
 			saveStream(t, dirs[i], d, &model.Shard{Index: i + 1, Of: of})
 		}
 		got, err := encode.Merge(t.Context(), "merged", true, dirs...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		for _, name := range []string{"model.json", "words.txt", "codes.npz", "dictionary.npy"} {
 			a, err := os.ReadFile("whole/" + name)
 			b, err2 := os.ReadFile("merged/" + name)
@@ -435,16 +421,12 @@ func TestMergeRefuses(t *testing.T) {
 	} {
 		path := "2/" + tt.file
 		whole, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		changed := bytes.Replace(whole, []byte(tt.old), []byte(tt.new), 1)
 		if bytes.Equal(changed, whole) {
 			t.Fatalf("no %q in %s", tt.old, path)
 		}
-		if err := os.WriteFile(path, changed, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, os.WriteFile(path, changed, 0o666))
 		_, err = encode.Merge(t.Context(), "new", false, "1", "2")
 		if _, ok := errors.AsType[*vectors.InputError](err); !ok || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %q", tt.new, err, tt.want)
@@ -452,9 +434,7 @@ func TestMergeRefuses(t *testing.T) {
 		if _, err := os.Lstat("new"); err == nil {
 			t.Errorf("%s: something was written", tt.new)
 		}
-		if err := os.WriteFile(path, whole, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, os.WriteFile(path, whole, 0o666))
 	}
 	if _, err := encode.Merge(t.Context(), "new", false); err == nil {
 		t.Error("no error for no shards")
@@ -490,9 +470,7 @@ func TestModel(t *testing.T) {
 	o := encode.Options{Lambda: 1, Steps: 7, Nonzeros: 2}
 	var device roundingDevice
 	got, err := encode.Model(t.Context(), m, d, &device, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	e := got.Info.Encoding
 	if !slices.Equal(got.Codes.Value, []float32{1, 2, 3, 4, 5}) || !slices.Equal(got.Codes.IDs, d.IDs) || !reflect.DeepEqual(got.Info.Encoding.Input, model.Input{Rows: 2, Dim: 3}) ||
 		e.Device != "rounds" || e.Steps != 7 || e.Nonzeros != 2 || got.Info.Training.Input.Name != "old" || e.L1 != 7.5 {
@@ -530,9 +508,7 @@ func TestModelBlocks(t *testing.T) {
 		h.Atoms = dim
 		m := &model.Model{Info: model.Info{Training: model.Training{Recipe: h}}, Dictionary: model.Dictionary{Dim: dim, Atoms: make([]float32, dim*dim)}}
 		got, err := encode.Model(t.Context(), m, d, new(roundingDevice), encode.Options{Lambda: 1, Steps: 7, Nonzeros: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		if want, _ := encode.Rows(t.Context(), &roundingEncoder{dim: dim}, d.Data); !reflect.DeepEqual(got.Codes.CSR, want.CSR) {
 			t.Errorf("block %d is dense: the codes differ from one call's", dense)
 		}

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"sync"
 
-	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/input"
 	"overcomplete/internal/modeldir"
 	"overcomplete/model"
@@ -19,9 +18,7 @@ type FileOptions struct {
 	Read  vectors.ReadOptions
 	Shard *model.Shard // selects the blocks to encode, as in [Stream]; nil selects all
 
-	// MayReplace returns an error if an existing directory must not be replaced, as in
-	// [model.Model.SaveWith]. If it is nil, none is replaced.
-	MayReplace func(path string) error
+	Replace bool // replace a model at the directory
 
 	// Show, if not nil, is called with each block of codes, which it must neither change nor keep.
 	Show func(block *vectors.Sparse)
@@ -38,12 +35,15 @@ type FileOptions struct {
 // The error is a [*vectors.InputError] if the input can't be read or encoded. Other errors come
 // from the device and from [model.Writer].
 func File(ctx context.Context, m *model.Model, paths []string, dir string, device Device, o Options, f FileOptions) (info model.Info, source *vectors.Source, err error) {
-	if f.MayReplace == nil {
-		f.MayReplace = modeldir.MayReplace(false)
-	}
-	if err := modeldir.CheckSave(dir, f.MayReplace); err != nil { // before any work is lost
+	to := modeldir.NewTarget(dir, f.Replace)
+	if err := to.Check(); err != nil { // before any work is lost
 		return info, nil, err
 	}
+	return FileTo(ctx, m, paths, to, device, o, f)
+}
+
+// FileTo is [File] for a target, which it does not check.
+func FileTo(ctx context.Context, m *model.Model, paths []string, to *modeldir.Target, device Device, o Options, f FileOptions) (info model.Info, source *vectors.Source, err error) {
 	e, err := device.Encoder(&m.Dictionary, o)
 	if err != nil {
 		return info, nil, err
@@ -51,10 +51,10 @@ func File(ctx context.Context, m *model.Model, paths []string, dir string, devic
 	closeDevice := sync.OnceValue(e.Close)
 	defer func() {
 		if closed := closeDevice(); err == nil && closed != nil {
-			err = &atomicfile.PlacedError{Path: dir, Err: closed} // the model is complete
+			err = fmt.Errorf("%s is written, but %w", to.Name, closed)
 		}
 	}()
-	w, err := m.NewWriter(dir, f.MayReplace)
+	w, err := m.NewWriterTo(to)
 	if err != nil {
 		return info, nil, err
 	}

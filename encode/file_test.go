@@ -10,8 +10,8 @@ import (
 
 	"overcomplete/cpu"
 	"overcomplete/encode"
-	"overcomplete/internal/modeldir"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
@@ -20,9 +20,7 @@ import (
 func TestFile(t *testing.T) {
 	dir := t.TempDir()
 	path, out := filepath.Join(dir, "other.txt"), filepath.Join(dir, "out")
-	if err := os.WriteFile(path, []byte("a 1 0.5 0\nb 0 2 0\nc 0.1 0 3\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.WriteFile(path, []byte("a 1 0.5 0\nb 0 2 0\nc 0.1 0 3\n"), 0o666))
 	h := train.Paper()
 	h.Atoms, h.Epochs = 3, 1
 	learned := model.Input{Name: "learned.txt", SHA256: "1", Rows: 50, Dim: 3}
@@ -33,21 +31,13 @@ func TestFile(t *testing.T) {
 	o := encode.Options{Lambda: 0.1, Steps: encode.DefaultSteps, Nonzeros: 2}
 	shown := 0
 	info, source, err := encode.File(t.Context(), m, []string{path}, out, cpu.Device{}, o, encode.FileOptions{Show: func(b *vectors.Sparse) { shown += b.Rows }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	saved, err := model.Open(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	x, read, err := vectors.Read(t.Context(), []string{path}, vectors.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	want, err := encode.Model(t.Context(), m, x, cpu.Device{}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	if !reflect.DeepEqual(saved.Codes, want.Codes) || shown != 3 {
 		t.Errorf("codes are %+v, want %+v; %d rows were shown, want 3", saved.Codes, want.Codes, shown)
 	}
@@ -67,13 +57,11 @@ func TestFile(t *testing.T) {
 		want string
 	}{
 		{"a 1 0.5 0\n", encode.FileOptions{}, "already exists"},
-		{"a 1 0.5\n", encode.FileOptions{MayReplace: modeldir.MayReplace(true)}, "other.txt: vectors differ in length from the dictionary's atoms (got 2 numbers, want 3)"},
-		{"a 1 0.5 0\nb 1 2 x\n", encode.FileOptions{MayReplace: modeldir.MayReplace(true)}, "other.txt:2"},
-		{"a 1 0.5 0\n", encode.FileOptions{MayReplace: modeldir.MayReplace(true), Accept: func(*model.Encoding) error { return rejected }}, rejected.Error()},
+		{"a 1 0.5\n", encode.FileOptions{Replace: true}, "other.txt: vectors differ in length from the dictionary's atoms (got 2 numbers, want 3)"},
+		{"a 1 0.5 0\nb 1 2 x\n", encode.FileOptions{Replace: true}, "other.txt:2"},
+		{"a 1 0.5 0\n", encode.FileOptions{Replace: true, Accept: func(*model.Encoding) error { return rejected }}, rejected.Error()},
 	} {
-		if err := os.WriteFile(path, []byte(tt.text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, os.WriteFile(path, []byte(tt.text), 0o666))
 		if _, _, err := encode.File(t.Context(), m, []string{path}, out, cpu.Device{}, o, tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: error %v, want %q", tt.text, err, tt.want)
 		}

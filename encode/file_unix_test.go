@@ -14,6 +14,7 @@ import (
 	"overcomplete/cpu"
 	"overcomplete/encode"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/train"
 )
 
@@ -21,13 +22,9 @@ import (
 func TestFileStopsReading(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "pipe")
-	if err := syscall.Mkfifo(path, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, syscall.Mkfifo(path, 0o666))
 	w, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	defer w.Close()
 	const dim, rows = 64, 5 * encode.Block / 2 // two blocks, but not three
 	go w.WriteString(strings.Repeat("a"+strings.Repeat(" 3e38", dim)+"\n", rows))

@@ -21,6 +21,10 @@ import (
 // The error is a [*vectors.InputError] if a shard is missing, repeated or damaged, or if shards
 // differ in model, input, word list, options or kind of processor.
 func Merge(ctx context.Context, dir string, force bool, dirs ...string) (info model.Info, err error) {
+	to := modeldir.NewTarget(dir, force)
+	if err := to.Check(); err != nil {
+		return info, err
+	}
 	shards, m, err := openShards(dirs)
 	if err != nil {
 		return info, err
@@ -30,7 +34,7 @@ func Merge(ctx context.Context, dir string, force bool, dirs ...string) (info mo
 		s.rows, stop = iter.Pull2(s.model.Rows(s.dir, Block))
 		defer stop()
 	}
-	w, err := m.NewWriter(dir, modeldir.MayReplace(force))
+	w, err := m.NewWriterTo(to)
 	if err != nil {
 		return info, err
 	}

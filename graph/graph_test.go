@@ -109,13 +109,9 @@ func newProblem(seed uint64, rows, atoms, dim int) problem {
 func run(t *testing.T, build Build, p problem) map[string][]float64 {
 	t.Helper()
 	e, err := build(p.spec, p.words)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	out, err := e.Run(p.inputs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return out
 }
 

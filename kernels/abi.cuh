@@ -144,7 +144,7 @@ constexpr int JACOBI_SHARED = 128;
 constexpr int POWER_THREADS = 1024;
 constexpr int POWER_SHARED = 256;
 
-// A block of a search has SEARCH_ROWS rows. In search.cu a tile has SEARCH_ATOMS atoms. In search_any.cu it has
+// A block of a search has SEARCH_ROWS rows. In search_block.cuh a tile has SEARCH_ATOMS atoms. In search_any.cu it has
 // SEARCH_COLUMNS products of bytes, in steps of SEARCH_DEPTH bytes, with SEARCH_STAGES steps in shared memory.
 constexpr int SEARCH_ATOMS = 64;
 constexpr int SEARCH_THREADS = 256;

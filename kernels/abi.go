@@ -148,7 +148,7 @@ const jacobiShared = 128
 const powerThreads = 1024
 const powerShared = 256
 
-// A block of a search has SEARCH_ROWS rows. In search.cu a tile has SEARCH_ATOMS atoms. In search_any.cu it has
+// A block of a search has SEARCH_ROWS rows. In search_block.cuh a tile has SEARCH_ATOMS atoms. In search_any.cu it has
 // SEARCH_COLUMNS products of bytes, in steps of SEARCH_DEPTH bytes, with SEARCH_STAGES steps in shared memory.
 const searchAtoms = 64
 const searchThreads = 256

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"overcomplete/testonly"
 )
 
 // bench runs single kernels on a GPU or the emulated driver.
@@ -22,16 +24,12 @@ type bench struct {
 func newBench(t testing.TB) *bench {
 	t.Helper()
 	files, err := fs.Glob(ptx, "ptx/*.ptx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	for i, file := range files {
 		files[i] = strings.TrimSuffix(path.Base(file), ".ptx")
 	}
 	g, err := Device{}.open(files...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	t.Cleanup(func() {
 		if err := g.Close(); err != nil {
 			t.Error(err)

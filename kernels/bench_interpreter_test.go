@@ -34,9 +34,7 @@ func init() {
 func newBench(t testing.TB) *bench {
 	t.Helper()
 	kernels, err := parsed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return &bench{Machine: interpreter.New(1), t: t, rng: rand.New(rand.NewPCG(1, 2)), kernels: kernels, orders: 2, maxShared: 227 << 10}
 }
 

@@ -17,6 +17,7 @@ import (
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/testonly/encodetest"
 )
 
@@ -71,9 +72,7 @@ func TestGPUs(t *testing.T) {
 	}
 	dir := t.TempDir()
 	source, library := filepath.Join(dir, "listed.c"), filepath.Join(dir, "libcuda.so.1")
-	if err := os.WriteFile(source, []byte(listed), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.WriteFile(source, []byte(listed), 0o666))
 	if out, err := exec.Command("gcc", "-shared", "-fPIC", "-o", library, source).CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
@@ -92,9 +91,7 @@ func TestGPUs(t *testing.T) {
 // Freed memory is available again.
 func TestRoom(t *testing.T) {
 	g, err := Device{Memory: 1 << 20}.open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	defer g.Close()
 	defer g.enter()()
 	for range 2 {
@@ -119,21 +116,13 @@ func TestStart(t *testing.T) {
 	}
 	run := func(device Device) (codes *encode.Codes, rooms [2]int64) {
 		l, err := open(device)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		before := l.gpu.availableMemory() + l.gpu.allocated
-		if err := l.Learn(t.Context(), sampleRows(), 0, 1, &backend.Sums{Used: make([]bool, d.Len())}); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, l.Learn(t.Context(), sampleRows(), 0, 1, &backend.Sums{Used: make([]bool, d.Len())}))
 		atoms, err := l.Dictionary()
-		if err := cmp.Or(err, l.Close()); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, cmp.Or(err, l.Close()))
 		e, err := newEncoder(device, &model.Dictionary{Dim: d.Dim, Atoms: atoms}, o, encoderSample.batch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		defer e.Close()
 		return encodetest.Encode(t, e, x), [2]int64{before, e.gpu.availableMemory() + e.gpu.allocated}
 	}
@@ -150,17 +139,13 @@ func TestStart(t *testing.T) {
 	}
 
 	l, err := open(device)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	if _, err := open(device); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("error %v for a second learner, want the error of a new context", err)
 	}
 	setting(t, "EMULATED_FAIL_CONTEXT", "")
 	second, err := open(device)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	failure := errors.New("as if a call had failed")
 	l.gpu.err = failure
 	if err := cmp.Or(second.Close(), l.Close()); err != failure || device.pool.idle != second.gpu.session {

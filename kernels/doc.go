@@ -34,7 +34,7 @@
 // compile.go translates programs to launches. A pass queues all its launches before the host waits. The
 // launches of a dictionary pass are the same in every epoch with the same batch size. They become a CUDA graph
 // if there are at most some thousands. Encoders and learners run without programs, and have kernels of their
-// own (search.cu, polish.cu, learner.cu), on blocks of some thousands of rows.
+// own (search_*.cu, polish.cu, learner.cu), on blocks of some thousands of rows.
 //
 // Read product.cuh first: it explains the tiled matrix product that most kernels share. abi.cuh declares the
 // arguments of the kernels, for C++ and, through "go generate", for Go. launch.go computes the grids.

@@ -96,8 +96,11 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 	if err != nil {
 		return nil, err
 	}
-	g, err := d.open(append(files, "search", "search_any", "polish")...)
+	g, err := d.open(append(files, "search_atoms", "polish")...)
 	if err != nil {
+		return nil, err
+	}
+	if g, err = g.with(searchFor(dictionary.Dim, g.maxShared).name); err != nil {
 		return nil, err
 	}
 	atoms := dictionary.Len()

@@ -14,6 +14,7 @@ import (
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/testonly/encodetest"
 )
 
@@ -35,9 +36,7 @@ func sampleEncoder(t *testing.T, o encode.Options, batch int) (e *encoder, x []f
 	s := encoderSample
 	x, d = encodetest.Problem(s.rows, s.dim, s.atoms)
 	e, err := newEncoder(Device{}, d, o, batch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)

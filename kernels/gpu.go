@@ -77,13 +77,14 @@ type gpu struct {
 	err       error
 }
 
-// Start initialises the GPU in the background and compiles the kernels for online learning and encoding.
+// Start initialises the GPU in the background and compiles the kernels for online learning and encoding, except the
+// search, whose kernel depends on the length of rows.
 // Learners, encoders and trainers of the returned device use this CUDA context one after the other, so that
 // the GPU is initialised once. The context is released when the process ends.
 func (d Device) Start() Device {
 	d.pool = new(contextPool)
 	d.pool.started.Go(func() {
-		if g, err := d.openNew("decode", "search", "search_any", "polish", "learner", "body"); err == nil { // on failure the first use retries and returns the error
+		if g, err := d.openNew("decode", "search_atoms", "polish", "learner", "body"); err == nil { // on failure the first use retries and returns the error
 			d.pool.idle = g.session
 		}
 	})
@@ -96,7 +97,11 @@ func (d Device) open(files ...string) (*gpu, error) {
 	if s == nil {
 		return d.openNew(files...)
 	}
-	g := d.newGPU(s)
+	return d.newGPU(s).with(files...)
+}
+
+// with compiles the kernels of further files. On failure it destroys the context.
+func (g *gpu) with(files ...string) (*gpu, error) {
 	defer g.enter()()
 	g.compile(files)
 	return g.opened()

@@ -12,6 +12,7 @@ import (
 
 	"overcomplete/internal/backend"
 	"overcomplete/model"
+	"overcomplete/testonly"
 )
 
 // From the second epoch on, one graph runs all dictionary steps except the last step, which has fewer words. The bits
@@ -90,9 +91,7 @@ func TestGraphBatches(t *testing.T) {
 		for i, batch := range []int{13, 13, 13, 10, 10, 13, 10, 12, 13, 13} {
 			epoch := func(b *trainer) (backend.Sums, result) {
 				sums, err := b.Epoch(t.Context(), i+1, batch)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testonly.Must(t, err)
 				sums.DictionarySeconds, sums.CodeSeconds = 0, 0
 				return sums, learned(t, b)
 			}

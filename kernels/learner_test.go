@@ -16,6 +16,7 @@ import (
 	"overcomplete/internal/backend"
 	"overcomplete/internal/checkpoint"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/testonly/backendtest"
 	"overcomplete/testonly/encodetest"
 )
@@ -99,9 +100,7 @@ func sampleRows() (rows []int32) {
 // doesn't fit, learning fails.
 func TestLearnerKeepsBits(t *testing.T) {
 	want, err := learnSample(learnerSample.rows, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	if !want.resident {
 		t.Error("rows are not on the device")
 	}
@@ -109,9 +108,7 @@ func TestLearnerKeepsBits(t *testing.T) {
 		t.Run(fmt.Sprintf("%s=%s,host=%t", variable, value, hostRows), func(t *testing.T) {
 			setting(t, variable, value)
 			got, err := learnSample(rows, hostRows)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, err)
 			if got.resident != resident {
 				t.Errorf("all rows on the device is %t", got.resident)
 			}
@@ -143,9 +140,7 @@ func learnerMemory(t *testing.T) int {
 	s := learnerSample
 	x, d := encodetest.Problem(1, s.dim, s.atoms)
 	l, err := newLearner(Device{}, x, d, 1, encode.Options{Steps: 1, Nonzeros: 20}, s.batch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	defer l.Close()
 	taken := l.encoder.fixedBytes() + l.bytes() + int64(s.batch)*l.encoder.rowBytes(true)
 	return int((taken + 18) / 19 * 20)
@@ -166,9 +161,7 @@ func TestLearnerAfterFault(t *testing.T) {
 	x, d := encodetest.Problem(s.rows, s.dim, s.atoms)
 	setting(t, "EMULATED_LOSE_DEVICE", "9")
 	l, err := newLearner(Device{}, x, d, 1, encode.Options{Steps: 1, Nonzeros: 20}, s.batch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	learn := func() error {
 		return l.Learn(t.Context(), sampleRows(), 0, 0, &backend.Sums{Used: make([]bool, s.atoms)})
 	}

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"overcomplete/testonly"
 	"overcomplete/testonly/interpreter"
 )
 
@@ -94,15 +95,11 @@ func allowance(kernel, mutation string) int {
 // entries returns the text of each kernel of the embedded PTX, by name.
 func entries(t *testing.T) map[string]string {
 	files, err := ptx.ReadDir("ptx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	all := make(map[string]string)
 	for _, file := range files {
 		text, err := ptx.ReadFile("ptx/" + file.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		const begins = ".visible .entry "
 		parts := strings.Split(string(text), begins)
 		for _, entry := range parts[1:] {

@@ -1,4 +1,4 @@
-// polish: the last part of encoding (package encode), after search.cu. It keeps the largest codes
+// polish: the last part of encoding (package encode), after the search. It keeps the largest codes
 // of a row, runs iterations without shrinkage on their support in float, and packs the result:
 //
 //     choose       the max_nonzeros largest |b|, the first of equal ones, as a list

@@ -1,4 +1,4 @@
-// Functions of the kernels of search.cu and search_any.cu.
+// Functions of the kernels of the kernels of the search.
 
 #pragma once
 

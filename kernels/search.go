@@ -10,7 +10,7 @@ func allocated[T any](a allocator, n int, zeroed bool) pointer[T] {
 	return pointer[T](a(int(bytesOf[T](n)), zeroed))
 }
 
-// searchKernel is one of the kernels of the search.
+// searchKernel is one of the kernels of the search, and its file.
 type searchKernel struct {
 	name          string
 	length, warps int // maximum length of rows, and warps of a block; 0 for search_any

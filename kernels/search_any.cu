@@ -1,4 +1,4 @@
-// The search of search.cu for rows of any length, on GPUs with any shared memory.
+// The search of search_block.cuh for rows of any length, on GPUs with any shared memory.
 //
 // D8 is stored twice, as atoms × dim and as dim × atoms, so that both reductions run along
 // rows and one function computes both. Factors pass through shared memory in pieces of

@@ -135,9 +135,7 @@ func sample(rows int) backend.Problem {
 func open(t *testing.T, p backend.Problem, precision Precision, codeBatch int) *trainer {
 	t.Helper()
 	b, err := newTrainer(Device{Precision: precision}, p, codeBatch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return b
 }
 
@@ -243,9 +241,7 @@ func TestPrecision(t *testing.T) {
 		maxShared := b.gpu.maxShared
 		b.gpu.maxShared = test.maxShared
 		codeStep, err := program.Code(p.Spec())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		if got := b.gpu.trainingPrecision(fp16, codeStep, p.Dim); got != test.want {
 			t.Errorf("%+v: %s", test, got)
 		}
@@ -341,9 +337,7 @@ func saved(t *testing.T, b *trainer) (restore func(b *trainer)) {
 	}
 	return func(b *trainer) {
 		t.Helper()
-		if err := b.Restore(saved.dictionary, saved.codes); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, b.Restore(saved.dictionary, saved.codes))
 		for _, m := range matrices {
 			left := state[m]
 			if err := b.LoadState(m, func(part []float32) error {
@@ -367,9 +361,7 @@ func TestStateExchanged(t *testing.T) {
 				device = Device{Precision: precision}
 			}
 			b, err := device.Trainer(p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, err)
 			defer b.Close()
 			trainers[i] = b
 		}
@@ -381,13 +373,9 @@ func TestStateExchanged(t *testing.T) {
 			for i, b := range trainers {
 				if i > 0 {
 					rest := all[i-1]
-					if err := b.LoadState(m, func(part []float32) error { rest = rest[copy(part, rest):]; return nil }); err != nil {
-						t.Fatal(err)
-					}
+					testonly.Must(t, b.LoadState(m, func(part []float32) error { rest = rest[copy(part, rest):]; return nil }))
 				}
-				if err := b.SaveState(m, func(part []float32) error { all[i] = append(all[i], part...); return nil }); err != nil {
-					t.Fatal(err)
-				}
+				testonly.Must(t, b.SaveState(m, func(part []float32) error { all[i] = append(all[i], part...); return nil }))
 			}
 			if !slices.Equal(all[0], all[1]) || !slices.Equal(all[1], all[2]) || slices.Max(all[0]) == 0 {
 				t.Errorf("%s: %s changes on its way to the GPU or back", precision, m)
@@ -501,9 +489,7 @@ func regain(t *testing.T) {
 	if err == nil {
 		err = g.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 }
 
 // graphed precedes the name of a kernel that a graph has launched.
@@ -514,14 +500,10 @@ func launches(t *testing.T, f func() error) []string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "launches")
 	setting(t, "EMULATED_LOG", file)
-	if err := f(); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, f())
 	setting(t, "EMULATED_LOG", "")
 	names, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return strings.Fields(string(names))
 }
 
@@ -538,9 +520,7 @@ func wordsThatFit(t *testing.T, err error) int {
 		t.Fatalf("error %q does not say how many words would fit", err)
 	}
 	n, err := strconv.Atoi(m[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return n
 }
 
@@ -692,8 +672,6 @@ func TestTrainerErrors(t *testing.T) {
 func compiled(t *testing.T, build func(graph.Spec) (*program.Program, error), spec graph.Spec, precision Precision) *executable {
 	t.Helper()
 	p, err := build(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return compile(p, precision)
 }

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -82,25 +81,6 @@ func (d *Dictionary) Decode(dst []float64, index []int32, value []float32) {
 			dst[j] += a * float64(v)
 		}
 	}
-}
-
-// Norms returns ‖μ + aD‖ for each code a, the norms of the reconstructions. The error is ctx's.
-func (m *Model) Norms(ctx context.Context) ([]float64, error) {
-	norms := make([]float64, m.Codes.Rows)
-	x := make([]float64, m.Dictionary.Dim)
-	for i := range norms {
-		if i%1024 == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		index, value := m.Codes.Row(i)
-		m.Dictionary.Decode(x, index, value)
-		squares := 0.0
-		for _, v := range x {
-			squares += v * v
-		}
-		norms[i] = math.Sqrt(squares)
-	}
-	return norms, nil
 }
 
 // QueryWeights is the default number of weights of a query. On sentences, with a rerank by all weights, a search by

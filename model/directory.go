@@ -160,7 +160,7 @@ func readArray(dir *os.File, name string, shape ...int) (data []float32, err err
 	err = modeldir.ReadFile(dir, name, func(f *input.File) error {
 		array, err := npy.Open(f, f.Size())
 		if err == nil {
-			data, err = array.Float32(shape...)
+			data, err = npy.Read[float32](array, shape...)
 		}
 		return err
 	})
@@ -240,19 +240,24 @@ type OutputError = atomicfile.OutputError
 // If writing fails, the previous content of dir remains. Save checks dir when it renames: if dir may not be replaced,
 // the temporary directory is kept, and the error names it.
 func (m *Model) Save(dir string, force bool) error {
-	return m.SaveWith(dir, modeldir.MayReplace(force), nil)
+	return m.SaveTo(modeldir.NewTarget(dir, force), nil)
 }
 
-// SaveWith is [Model.Save] with a function that returns an error unless dir may be replaced. If extra isn't nil, it
-// adds files to the temporary directory. With extra, the temporary directory is removed if the renaming fails.
-func (m *Model) SaveWith(dir string, mayReplace func(path string) error, extra func(dir string) error) error {
-	return atomicfile.WriteDir(dir, extra == nil, mayReplace, func(dir string) error {
-		err := m.write(dir)
-		if err == nil && extra != nil {
-			err = extra(dir)
-		}
+// SaveTo is [Model.Save] for a target. The function extra, if not nil, makes the model a checkpoint by adding files to
+// the temporary directory.
+func (m *Model) SaveTo(to *modeldir.Target, extra func(dir string) (modeldir.Checkpoint, error)) error {
+	dir, err := to.Begin()
+	if err != nil {
 		return err
-	})
+	}
+	var c modeldir.Checkpoint
+	if err = m.write(dir); err == nil && extra != nil {
+		c, err = extra(dir)
+	}
+	if err != nil {
+		return to.Abort(to.InFile(err))
+	}
+	return to.Commit(c)
 }
 
 // write writes the files of m into dir.
@@ -260,24 +265,17 @@ func (m *Model) write(dir string) error {
 	if err := m.validate(); err != nil {
 		return err
 	}
-	if m.Codes == nil {
-		return m.writeDictionary(dir)
-	}
-	err := atomicfile.WriteIn(dir, m.Info.Encoding.Input.rowsFile(), func(f io.Writer) error {
-		b := bufio.NewWriter(f)
-		if err := writeRows(b, m.Codes.IDs, m.Codes.Texts, 0); err != nil {
+	if m.Codes != nil {
+		err := atomicfile.WriteIn(dir, m.Info.Encoding.Input.rowsFile(), func(f io.Writer) error {
+			b := bufio.NewWriter(f)
+			return cmp.Or(writeRows(b, m.Codes.IDs, m.Codes.Texts, 0), b.Flush())
+		})
+		if err == nil {
+			err = atomicfile.WriteIn(dir, modeldir.Codes, func(f io.Writer) error { return csr.Write(f, &m.Codes.CSR) })
+		}
+		if err != nil {
 			return err
 		}
-		return b.Flush()
-	})
-	if err != nil {
-		return err
-	}
-	err = atomicfile.WriteIn(dir, modeldir.Codes, func(f io.Writer) error {
-		return csr.Write(f, &m.Codes.CSR)
-	})
-	if err != nil {
-		return err
 	}
 	return m.writeDictionary(dir)
 }
@@ -290,30 +288,29 @@ func (m *Model) writeDictionary(dir string) error {
 	if err != nil {
 		return modeldir.InFile(modeldir.Info, err)
 	}
-	err = atomicfile.WriteIn(dir, modeldir.Info, func(f io.Writer) error {
-		_, err := fmt.Fprintf(f, "%s\n", text)
-		return err
-	})
-	if err != nil {
-		return err
+	content := func(data []byte) func(io.Writer) error {
+		return func(f io.Writer) error { _, err := f.Write(data); return err }
+	}
+	array := func(data []float32, shape ...int) func(io.Writer) error {
+		return func(f io.Writer) error { return npy.Write(f, shape, data) }
 	}
 	d := &m.Dictionary
-	err = writeArray(dir, modeldir.Dictionary, d.Atoms, d.Len(), d.Dim)
-	if err == nil && d.Themes != nil {
-		err = writeArray(dir, modeldir.Themes, d.Themes, len(d.Themes)/d.Dim, d.Dim)
+	for _, file := range []struct {
+		name  string
+		has   bool
+		write func(io.Writer) error
+	}{
+		{modeldir.Info, true, content(append(text, '\n'))},
+		{modeldir.Dictionary, true, array(d.Atoms, d.Len(), d.Dim)},
+		{modeldir.Themes, d.Themes != nil, array(d.Themes, len(d.Themes)/d.Dim, d.Dim)},
+		{modeldir.Labels, m.Labels != nil, content(m.Labels)},
+		{modeldir.Mean, d.Mean != nil, array(d.Mean, d.Dim)},
+	} {
+		if file.has {
+			if err := atomicfile.WriteIn(dir, file.name, file.write); err != nil {
+				return err
+			}
+		}
 	}
-	if err == nil && m.Labels != nil {
-		err = atomicfile.WriteIn(dir, modeldir.Labels, func(f io.Writer) error {
-			_, err := f.Write(m.Labels)
-			return err
-		})
-	}
-	if err != nil || d.Mean == nil {
-		return err
-	}
-	return writeArray(dir, modeldir.Mean, d.Mean, d.Dim)
-}
-
-func writeArray(dir, name string, data []float32, shape ...int) error {
-	return atomicfile.WriteIn(dir, name, func(f io.Writer) error { return npy.Write(f, shape, data) })
+	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/modeldir"
+	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
 
@@ -67,21 +68,15 @@ func changePaper(m *Model, change func(p *Paper)) {
 
 func save(t *testing.T, dir string, force bool, m *Model) {
 	t.Helper()
-	if err := modeldir.CheckSave(dir, modeldir.MayReplace(force)); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Save(dir, force); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, modeldir.NewTarget(dir, force).Check())
+	testonly.Must(t, m.Save(dir, force))
 }
 
 // expectModel checks that dir holds m, and that dir's parent holds nothing else.
 func expectModel(t *testing.T, dir string, m *Model) {
 	t.Helper()
 	got, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	if !reflect.DeepEqual(got, m) {
 		t.Errorf("opened %+v, want %+v", got.Info, m.Info)
 	}
@@ -91,9 +86,7 @@ func expectModel(t *testing.T, dir string, m *Model) {
 func expectNames(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())
@@ -132,9 +125,7 @@ func TestForceReplaces(t *testing.T) {
 	}
 	save(t, dir, true, testModel(20, 3, 11, true))
 	// The scores of a replaced model are removed with it.
-	if err := os.WriteFile(filepath.Join(dir, modeldir.Intrusion), []byte("{}"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.WriteFile(filepath.Join(dir, modeldir.Intrusion), []byte("{}"), 0o666))
 	other := testModel(5, 2, 4, false) // without mean.npy
 	save(t, dir, true, other)
 	expectModel(t, dir, other)
@@ -146,12 +137,8 @@ func TestCheckSaveRefuses(t *testing.T) {
 	path := func(name string) string { return filepath.Join(dir, name) }
 	write := func(name, content string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(path(name)), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path(name), []byte(content), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, os.MkdirAll(filepath.Dir(path(name)), 0o777))
+		testonly.Must(t, os.WriteFile(path(name), []byte(content), 0o666))
 	}
 	write("file", "x")
 	write("other/model.json", `{"format": "layers-model"}`)
@@ -183,7 +170,7 @@ func TestCheckSaveRefuses(t *testing.T) {
 		{"file/model", true, "not a directory"},
 		{"missing/model", false, "no such file or directory"},
 	} {
-		err := modeldir.CheckSave(path(tt.name), modeldir.MayReplace(tt.force))
+		err := modeldir.NewTarget(path(tt.name), tt.force).Check()
 		if _, ok := errors.AsType[*atomicfile.OutputError](err); !ok || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s, force %v: error %v, want an OutputError with %q", tt.name, tt.force, err, tt.want)
 		}
@@ -285,12 +272,8 @@ func TestIdentity(t *testing.T) {
 	}
 	path := filepath.Join(dir, modeldir.Info)
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(path, info.ModTime(), info.ModTime().Add(time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
+	testonly.Must(t, os.Chtimes(path, info.ModTime(), info.ModTime().Add(time.Second)))
 	if err := identity.Check(); err == nil {
 		t.Error("another time is not noticed")
 	}
@@ -321,9 +304,7 @@ func TestIdentity(t *testing.T) {
 func TestSaveKeepsTheModel(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	other, m := testModel(3, 2, 3, false), testModel(4, 2, 3, true)
-	if err := modeldir.CheckSave(dir, modeldir.MayReplace(false)); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, modeldir.NewTarget(dir, false).Check())
 	save(t, dir, false, other)
 	expectModel(t, dir, other)
 	err := m.Save(dir, false)
@@ -353,46 +334,12 @@ func wantOpenError(t *testing.T, what, dir, file, want string) {
 	}
 }
 
-func TestOpenTruncated(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "model")
-	save(t, dir, false, testModel(4, 2, 3, true))
-	for _, name := range []string{modeldir.Info, modeldir.Words, modeldir.Codes, modeldir.Dictionary, modeldir.Mean} {
-		path := filepath.Join(dir, name)
-		whole, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		// Without its last byte, a newline, model.json is still complete.
-		for n := 0; n < len(whole)-1; n += 5 {
-			if err := os.WriteFile(path, whole[:n], 0o666); err != nil {
-				t.Fatal(err)
-			}
-			wantOpenError(t, fmt.Sprintf("%s cut to %d bytes", name, n), dir, name, "")
-			if _, err := readAll(dir); err == nil || !strings.Contains(err.Error(), name) {
-				t.Fatalf("%s cut to %d bytes, read by rows: error %v", name, n, err)
-			}
-		}
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
-		wantOpenError(t, name+" missing", dir, name, "")
-		if err := os.WriteFile(path, whole, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := Open(dir); err != nil {
-		t.Errorf("restored: %v", err)
-	}
-}
-
 func TestOpenBad(t *testing.T) {
 	mix := func(name string, from *Model) func(t *testing.T, dir string) {
 		return func(t *testing.T, dir string) {
 			other := filepath.Join(t.TempDir(), "other")
 			save(t, other, false, from)
-			if err := os.Rename(filepath.Join(other, name), filepath.Join(dir, name)); err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, os.Rename(filepath.Join(other, name), filepath.Join(dir, name)))
 		}
 	}
 	replace := func(name, old, new string) func(t *testing.T, dir string) {
@@ -402,9 +349,7 @@ func TestOpenBad(t *testing.T) {
 			if err != nil || !strings.Contains(string(data), old) {
 				t.Fatalf("no %q in %s: %v", old, name, err)
 			}
-			if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(data), old, new)), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(data), old, new)), 0o666))
 		}
 	}
 	const bits = "\x00\x00\x80\x3f" // 1.0
@@ -516,9 +461,7 @@ func TestLabelsPath(t *testing.T) {
 	if err != nil || path != filepath.Join(dir, "labels.json") {
 		t.Errorf("%s, %v", path, err)
 	}
-	if err := os.WriteFile(path, []byte("[]"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.WriteFile(path, []byte("[]"), 0o666))
 	expectModel(t, dir, m)
 	// Labels are not replaced, even with force.
 	if err := m.Save(dir, true); err == nil || !strings.Contains(err.Error(), `because it has labels: move its labels.json away`) {
@@ -537,9 +480,7 @@ func TestLabelsPath(t *testing.T) {
 			t.Errorf("model.json can't be looked up: %v", err)
 		}
 	}
-	if err := os.Mkdir(filepath.Join(dir, "state"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.Mkdir(filepath.Join(dir, "state"), 0o777))
 	if path, err := modeldir.LabelsPath(dir); err == nil || !strings.Contains(err.Error(), "is a checkpoint") {
 		t.Errorf("a checkpoint's: %q, %v", path, err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/modeldir"
+	"overcomplete/testonly"
 )
 
 // A limit on the size of files, which is set in a process of its own, simulates a full disk.
@@ -21,9 +22,7 @@ func TestSaveFailsToWrite(t *testing.T) {
 	m := testModel(100, 10, 300, true) // codes.npz has 61 kB, the other files 3 kB
 	if dir := os.Getenv(variable); dir != "" {
 		limit := syscall.Rlimit{Cur: 20_000, Max: 20_000}
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
 		err := m.Save(dir, true)
 		if _, ok := errors.AsType[*atomicfile.OutputError](err); ok || !errors.Is(err, syscall.EFBIG) {
 			t.Errorf("error %v, want %v", err, syscall.EFBIG)
@@ -32,9 +31,7 @@ func TestSaveFailsToWrite(t *testing.T) {
 	}
 
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	dir := filepath.Join(t.TempDir(), "model")
 	old := testModel(3, 2, 3, false)
 	save(t, dir, false, old)
@@ -56,9 +53,7 @@ func TestReadStableExchangedTwice(t *testing.T) {
 	link := filepath.Join(dir, "link")
 	point := func(name string) {
 		t.Helper()
-		if err := errors.Join(os.Symlink(filepath.Join(dir, name), link+".new"), os.Rename(link+".new", link)); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, errors.Join(os.Symlink(filepath.Join(dir, name), link+".new"), os.Rename(link+".new", link)))
 	}
 	a, b := testModel(20, 5, 10, false), testModel(20, 5, 10, false)
 	b.Dictionary.Atoms[0]++

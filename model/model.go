@@ -28,6 +28,7 @@ package model
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -48,6 +49,25 @@ type Model struct {
 	// Labels is the content of labels.json for [Model.Save]; nil for no file. [Open] leaves it nil,
 	// because labels may change while a model is open. To save an opened model with its labels, set Labels.
 	Labels []byte
+}
+
+// Norms returns ‖μ + aD‖ for each code a, the norms of the reconstructions. The error is ctx's.
+func (m *Model) Norms(ctx context.Context) ([]float64, error) {
+	norms := make([]float64, m.Codes.Rows)
+	x := make([]float64, m.Dictionary.Dim)
+	for i := range norms {
+		if i%1024 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		index, value := m.Codes.Row(i)
+		m.Dictionary.Decode(x, index, value)
+		squares := 0.0
+		for _, v := range x {
+			squares += v * v
+		}
+		norms[i] = math.Sqrt(squares)
+	}
+	return norms, nil
 }
 
 // FormatVersion is the version of the model directory that this package reads and writes.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"overcomplete/internal/modeldir"
+	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
 
@@ -23,7 +24,7 @@ func rowsOf(m *Model, lo, hi int) *vectors.Sparse {
 
 // saveRows saves m a few rows at a time.
 func saveRows(ctx context.Context, dir string, m *Model) error {
-	w, err := (&Model{Info: m.Info, Dictionary: m.Dictionary}).NewWriter(dir, modeldir.MayReplace(false))
+	w, err := (&Model{Info: m.Info, Dictionary: m.Dictionary}).NewWriter(dir, false)
 	if err != nil {
 		return err
 	}
@@ -42,14 +43,10 @@ func TestSaveRows(t *testing.T) {
 		m.Info.Encoding = &Encoding{Input: m.Info.Encoding.Input, Lambda: 0.5, Steps: 20, Nonzeros: 3, Shard: &Shard{Index: 1, Of: 2, Rows: rows, Losses: []float64{1.0 / 3}}}
 		whole, dir := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "model")
 		save(t, whole, false, m)
-		if err := saveRows(t.Context(), dir, m); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, saveRows(t.Context(), dir, m))
 		for _, name := range []string{modeldir.Info, modeldir.Words, modeldir.Codes, modeldir.Dictionary} {
 			want, err := os.ReadFile(filepath.Join(whole, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, err)
 			got, err := os.ReadFile(filepath.Join(dir, name))
 			if err != nil || string(got) != string(want) {
 				t.Errorf("%s differs from what Save writes, or %v", name, err)
@@ -59,9 +56,7 @@ func TestSaveRows(t *testing.T) {
 			expectModel(t, dir, m)
 		}
 		d, err := OpenDictionary(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		if len(d.Dictionary.Atoms) != 33 || d.Codes != nil {
 			t.Errorf("opened %+v", d)
 		}
@@ -72,10 +67,8 @@ func TestWriterFails(t *testing.T) {
 	m := testModel(20, 3, 11, false)
 	mine := errors.New("enough")
 	dir := filepath.Join(t.TempDir(), "model")
-	w, err := m.NewWriter(dir, modeldir.MayReplace(false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, err := m.NewWriter(dir, false)
+	testonly.Must(t, err)
 	row := rowsOf(m, 0, 1)
 	row.IDs = []string{"two\nlines"}
 	if err := w.Add(row); err == nil || !strings.Contains(err.Error(), "line break") {
@@ -122,9 +115,7 @@ func TestRows(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	save(t, dir, false, m)
 	got, err := readAll(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	copied := filepath.Join(t.TempDir(), "model")
 	save(t, copied, false, got)
 	expectModel(t, copied, m)
@@ -135,9 +126,7 @@ func TestRowsReplaced(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	save(t, dir, false, testModel(4, 2, 3, false))
 	m, err := OpenDictionary(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	save(t, dir, true, testModel(5, 2, 3, false))
 	for _, err := range m.Rows(dir, 2) {
 		if err == nil || !strings.Contains(err.Error(), "has been replaced") {

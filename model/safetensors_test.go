@@ -15,14 +15,13 @@ import (
 	"overcomplete/internal/modeldir"
 	"overcomplete/internal/npy"
 	"overcomplete/internal/safetensors"
+	"overcomplete/testonly"
 )
 
 func writeSafetensors(t *testing.T, m *Model) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := m.WriteSafetensors(&b); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, m.WriteSafetensors(&b))
 	return b.Bytes()
 }
 
@@ -47,19 +46,17 @@ func TestWriteSafetensors(t *testing.T) {
 			t.Error("equal models give different files")
 		}
 		f, err := safetensors.Open(bytes.NewReader(content), int64(len(content)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		if got := f.Names(); !slices.Equal(got, tt.names) {
 			t.Errorf("tensors %q, want %q", got, tt.names)
 		}
 		dim := m.Dictionary.Dim
-		expectTensor(t, f, "dictionary", (*npy.Array).Float32, m.Dictionary.Atoms, m.Dictionary.Len(), dim)
+		expectTensor(t, f, "dictionary", m.Dictionary.Atoms, m.Dictionary.Len(), dim)
 		if m.Dictionary.Mean != nil {
-			expectTensor(t, f, "mean", (*npy.Array).Float32, m.Dictionary.Mean, dim)
+			expectTensor(t, f, "mean", m.Dictionary.Mean, dim)
 		}
 		if m.Dictionary.Themes != nil {
-			expectTensor(t, f, "themes", (*npy.Array).Float32, m.Dictionary.Themes, len(m.Dictionary.Themes)/dim, dim)
+			expectTensor(t, f, "themes", m.Dictionary.Themes, len(m.Dictionary.Themes)/dim, dim)
 		}
 		dir := filepath.Join(t.TempDir(), "model")
 		save(t, dir, false, m)
@@ -68,23 +65,19 @@ func TestWriteSafetensors(t *testing.T) {
 				continue
 			}
 			r, err := f.Text(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, err)
 			got, err := io.ReadAll(r)
 			if want, _ := os.ReadFile(filepath.Join(dir, file)); err != nil || !bytes.Equal(got, want) {
 				t.Errorf("%s are %q, %v, want %q", name, got, err, want)
 			}
 		}
 		if c := m.Codes; c != nil {
-			expectTensor(t, f, "codes.indptr", (*npy.Array).Int64, c.Ptr, len(c.Ptr))
-			expectTensor(t, f, "codes.indices", (*npy.Array).Int32, c.Index, len(c.Index))
-			expectTensor(t, f, "codes.data", (*npy.Array).Float32, c.Value, len(c.Value))
+			expectTensor(t, f, "codes.indptr", c.Ptr, len(c.Ptr))
+			expectTensor(t, f, "codes.indices", c.Index, len(c.Index))
+			expectTensor(t, f, "codes.data", c.Value, len(c.Value))
 		}
 		info, err := os.ReadFile(filepath.Join(dir, modeldir.Info))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		var got, want any
 		if err := cmp.Or(json.Unmarshal([]byte(f.Metadata["model.json"]), &got), json.Unmarshal(info, &want)); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("model.json is %v, %v, want %v", got, err, want)
@@ -92,13 +85,11 @@ func TestWriteSafetensors(t *testing.T) {
 	}
 }
 
-func expectTensor[T comparable](t *testing.T, f *safetensors.File, name string, read func(a *npy.Array, shape ...int) ([]T, error), want []T, shape ...int) {
+func expectTensor[T npy.Element](t *testing.T, f *safetensors.File, name string, want []T, shape ...int) {
 	t.Helper()
 	a, err := f.Array(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := read(a, shape...); err != nil || !slices.Equal(got, want) {
+	testonly.Must(t, err)
+	if got, err := npy.Read[T](a, shape...); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%s is %v, %v, want %v", name, got, err, want)
 	}
 }
@@ -115,9 +106,7 @@ func TestWriteSafetensorsRefuses(t *testing.T) {
 // An exported model isn't a model to open.
 func TestOpenFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.safetensors")
-	if err := os.WriteFile(path, writeSafetensors(t, testModel(4, 2, 3, true)), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.WriteFile(path, writeSafetensors(t, testModel(4, 2, 3, true)), 0o666))
 	if Is(path) {
 		t.Error("the file is a model")
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"overcomplete/internal/modeldir"
+	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
 
@@ -31,9 +32,7 @@ func textModel() *Model {
 func TestTextsRoundTrip(t *testing.T) {
 	m := textModel()
 	dir := filepath.Join(t.TempDir(), "model")
-	if err := m.Save(dir, false); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, m.Save(dir, false))
 	if _, err := os.Stat(filepath.Join(dir, modeldir.Words)); err == nil {
 		t.Errorf("%s beside %s", modeldir.Words, modeldir.Texts)
 	}
@@ -48,17 +47,13 @@ func TestTextsRoundTrip(t *testing.T) {
 	got, err = readAll(dir)
 	check("rows", got, err)
 	byRows := filepath.Join(t.TempDir(), "rows")
-	if err := saveRows(t.Context(), byRows, m); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, saveRows(t.Context(), byRows, m))
 	got, err = Open(byRows)
 	check("a directory saved by rows", got, err)
 
 	// Each line is a JSON object for any parser.
 	text, err := os.ReadFile(filepath.Join(dir, modeldir.Texts))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	for i, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
 		var row map[string]string
 		if err := json.Unmarshal([]byte(line), &row); err != nil || len(row) != 4 || row["id"] != m.Codes.IDs[i] || row["text"] != m.Codes.Texts.Text[i] {
@@ -69,14 +64,10 @@ func TestTextsRoundTrip(t *testing.T) {
 
 func TestOpenBadTexts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
-	if err := textModel().Save(dir, false); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, textModel().Save(dir, false))
 	path := filepath.Join(dir, modeldir.Texts)
 	good, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	_, rest, _ := strings.Cut(string(good), "\n")
 	for content, want := range map[string]string{
 		"":                               "texts.jsonl: truncated: fewer words than the 4 that model.json says",
@@ -92,9 +83,7 @@ func TestOpenBadTexts(t *testing.T) {
 		`{"id":"t0","id":"tX","text":"","label":"","a\"b":""}` + "\n" + rest: "line 1: a key is repeated",
 		strings.Repeat("\x00", 1<<18):                                        "line 1",
 	} {
-		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, os.WriteFile(path, []byte(content), 0o666))
 		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: error %v, want %s", content, err, want)
 		}
@@ -102,9 +91,7 @@ func TestOpenBadTexts(t *testing.T) {
 			t.Errorf("%.60q: read by rows", content)
 		}
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.Remove(path))
 	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), modeldir.Texts) {
 		t.Errorf("error %v without %s", err, modeldir.Texts)
 	}
@@ -138,9 +125,7 @@ func TestSplitLines(t *testing.T) {
 	const special = "\"\\{},:u0a \x00\n\x7f\xff"
 	m := textModel()
 	var file bytes.Buffer
-	if err := writeRows(&file, m.Codes.IDs, m.Codes.Texts, 0); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, writeRows(&file, m.Codes.IDs, m.Codes.Texts, 0))
 	r := newRowReader(&file, m.Info.Encoding)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for line := range bytes.Lines(bytes.Clone(file.Bytes())) {

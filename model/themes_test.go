@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"overcomplete/internal/modeldir"
+	"overcomplete/testonly"
 )
 
 // themeModel returns a model of 20 rows with 4 themes.
@@ -29,9 +30,7 @@ func TestThemesRoundTrip(t *testing.T) {
 		t.Errorf("rows: %v\n%+v, want\n%+v", err, got, m)
 	}
 	byRows := filepath.Join(t.TempDir(), "model")
-	if err := saveRows(t.Context(), byRows, m); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, saveRows(t.Context(), byRows, m))
 	expectModel(t, byRows, m)
 	save(t, byRows, true, testModel(5, 3, 11, true)) // replaces all files
 	expectNames(t, byRows, modeldir.Codes, modeldir.Dictionary, modeldir.Mean, modeldir.Info, modeldir.Words)
@@ -60,17 +59,11 @@ func TestBadThemes(t *testing.T) {
 	save(t, dir, false, themeModel())
 	path := filepath.Join(dir, modeldir.Themes)
 	good, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	other, err := os.ReadFile(filepath.Join(dir, modeldir.Dictionary))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	for _, content := range [][]byte{other, good[:len(good)-1], nil} {
-		if err := os.WriteFile(path, content, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, os.WriteFile(path, content, 0o666))
 		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), modeldir.Themes+": ") {
 			t.Errorf("%d bytes: error %v", len(content), err)
 		}

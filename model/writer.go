@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/csr"
 	"overcomplete/internal/modeldir"
 	"overcomplete/vectors"
@@ -16,25 +15,29 @@ import (
 // A Writer saves a model with the dictionary of another and with codes that need not fit in memory. During
 // [Writer.Commit], the values of the codes are on the disk twice, so that it needs half of the codes' size more.
 type Writer struct {
-	model      Model // dictionary and Info, without codes
-	mayReplace func(path string) error
-	dir        *atomicfile.Dir // nil after Commit or Abort
-	file       *os.File        // file of words or texts; nil before the first row
-	lines      *bufio.Writer
-	codesFile  *os.File
-	codes      *csr.Writer
-	known      Encoding // kind, columns and number of the rows
+	model     Model // dictionary and Info, without codes
+	to        *modeldir.Target
+	dir       string   // temporary directory; "" after Commit or Abort
+	file      *os.File // file of words or texts; nil before the first row
+	lines     *bufio.Writer
+	codesFile *os.File
+	codes     *csr.Writer
+	known     Encoding // kind, columns and number of the rows
 }
 
-// NewWriter begins a model in the directory at path. If path exists, Commit calls mayReplace, which returns an error
-// unless the directory may be replaced. The caller must call Commit or Abort.
-func (m *Model) NewWriter(path string, mayReplace func(path string) error) (*Writer, error) {
-	dir, err := atomicfile.NewDir(path)
+// NewWriter begins a model in the directory dir; force is as in [Model.Save]. The caller must call Commit or Abort.
+func (m *Model) NewWriter(dir string, force bool) (*Writer, error) {
+	return m.NewWriterTo(modeldir.NewTarget(dir, force))
+}
+
+// NewWriterTo is [Model.NewWriter] for a target.
+func (m *Model) NewWriterTo(to *modeldir.Target) (*Writer, error) {
+	dir, err := to.Begin()
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{model: Model{Info: m.Info, Dictionary: m.Dictionary, Labels: m.Labels}, mayReplace: mayReplace, dir: dir}
-	if w.codesFile, err = os.Create(filepath.Join(dir.Temp, modeldir.Codes)); err == nil {
+	w := &Writer{model: Model{Info: m.Info, Dictionary: m.Dictionary, Labels: m.Labels}, to: to, dir: dir}
+	if w.codesFile, err = os.Create(filepath.Join(dir, modeldir.Codes)); err == nil {
 		w.codes, err = csr.NewWriter(w.codesFile, m.Dictionary.Len())
 	}
 	if err != nil {
@@ -68,13 +71,13 @@ func (w *Writer) Add(rows *vectors.Sparse) error {
 
 // failed prefixes an error of writing with the path of the file.
 func (w *Writer) failed(file string, err error) error {
-	return modeldir.InFile(w.dir.Path, modeldir.InFile(file, err))
+	return w.to.InFile(modeldir.InFile(file, err))
 }
 
 // create creates the file of words or texts.
 func (w *Writer) create() error {
 	name := w.known.Input.rowsFile()
-	file, err := os.Create(filepath.Join(w.dir.Temp, name))
+	file, err := os.Create(filepath.Join(w.dir, name))
 	if err != nil {
 		return w.failed(name, err)
 	}
@@ -94,11 +97,10 @@ func (w *Writer) Commit(ctx context.Context, e Encoding) (Info, error) {
 		}
 	}
 	if err := w.finish(ctx); err != nil {
-		return Info{}, w.Abort(modeldir.InFile(w.dir.Path, err))
+		return Info{}, w.Abort(w.to.InFile(err))
 	}
-	dir := w.dir
-	w.dir = nil
-	return w.model.Info, dir.Commit(true, w.mayReplace)
+	w.dir = ""
+	return w.model.Info, w.to.Commit(modeldir.Checkpoint{})
 }
 
 // finish writes the files of the model.
@@ -116,13 +118,13 @@ func (w *Writer) finish(ctx context.Context) error {
 	if err := w.model.validateDictionary(); err != nil {
 		return err
 	}
-	return w.model.writeDictionary(w.dir.Temp)
+	return w.model.writeDictionary(w.dir)
 }
 
 // Abort removes the temporary files, unless Commit was called. It returns err, combined with the error of the
 // removal.
 func (w *Writer) Abort(err error) error {
-	if w.dir == nil {
+	if w.dir == "" {
 		return err
 	}
 	w.file.Close() // closing no file is an error without effect
@@ -130,7 +132,6 @@ func (w *Writer) Abort(err error) error {
 	if w.codes != nil {
 		w.codes.Close()
 	}
-	dir := w.dir
-	w.dir = nil
-	return dir.Abort(err)
+	w.dir = ""
+	return w.to.Abort(err)
 }

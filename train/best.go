@@ -209,16 +209,17 @@ func (h bestTraining) learn(ctx context.Context, x *vectors.Dense, device Device
 			topics.directions, topics.themes, topics.err = learnThemes(themesCtx, x, &mean, h.Topics)
 		})
 	}
-	m, err := f.run(ctx, func() (backend.Trainer, error) {
+	m, err := f.run(ctx, func() (trainer, error) {
 		d := mean
 		d.Atoms = atoms
 		l, err := device.Learner(x.Data, &d, norm, encode.Options{
 			Lambda: f.model.Info.Training.Lambda, Nonnegative: h.Method == model.Nonnegative, Steps: encode.DefaultSteps, Nonzeros: h.Nonzeros,
 		})
 		if err != nil {
-			return nil, err
+			return trainer{}, err
 		}
-		return &onlineTrainer{Learner: l, rows: x.Len(), recipe: h, progress: o.Progress, norm2: norm * norm, training: &f.model.Info.Training}, nil
+		online := &onlineLearner{learner: l, rows: x.Len(), recipe: h, progress: o.Progress, norm2: norm * norm, training: &f.model.Info.Training}
+		return trainer{l, online.epoch, func(saved *model.Model) error { return l.Restore(saved.Dictionary.Atoms) }, nil}, nil
 	})
 	if err != nil {
 		stop()
@@ -261,9 +262,7 @@ func checkCodes(i model.Info, o Options) error {
 	if e.L1 == 0 {
 		return ErrZeroCodes
 	}
-	if dead := float64(e.UnusedAtoms) / float64(h.Atoms); dead > maxDeadShare {
-		o.note("warning: %.0f %% of the atoms are dead: use fewer atoms", 100*dead)
-	}
+	o.warnDead(e.UnusedAtoms, h.Atoms, "use fewer atoms")
 	const tolerance = 0.005
 	if want := 1 - float64(h.Nonzeros)/float64(h.Atoms); e.Sparsity > want+tolerance {
 		o.note("warning: codes are sparser than requested (got %.4g %%, want %.4g %%): use a smaller λ", 100*e.Sparsity, 100*want)
@@ -271,9 +270,9 @@ func checkCodes(i model.Info, o Options) error {
 	return nil
 }
 
-// onlineTrainer is a [backend.Trainer] that runs a learner. Each epoch visits all rows in random order.
-type onlineTrainer struct {
-	backend.Learner
+// onlineLearner runs the epochs of a learner. Each visits all rows in random order.
+type onlineLearner struct {
+	learner  backend.Learner
 	rows     int // V
 	recipe   bestTraining
 	progress func(n int)     // [Options.Progress]
@@ -281,13 +280,13 @@ type onlineTrainer struct {
 	training *model.Training // Epochs lists the completed epochs
 }
 
-// Epoch implements [backend.Trainer].
+// epoch runs an epoch.
 //
 // The anchor weight, of the penalty ‖D − W‖², is the MAP weight, noise variance / prior variance, under y = aD + noise
 // and d_k ~ N(w_k, ρ²/Anchor); variances are sums over coordinates. The noise variance is the mean loss per row of the
 // previous mini-batch. The first mini-batch of an epoch uses the mean of the previous epoch, and the first of all ρ².
 // Atoms that many rows use follow the data. Others stay near their anchors, for any seed.
-func (o *onlineTrainer) Epoch(ctx context.Context, epoch, batch int) (sums backend.Sums, err error) {
+func (o *onlineLearner) epoch(ctx context.Context, epoch, batch int) (sums backend.Sums, err error) {
 	start := time.Now()
 	order := make([]int32, o.rows)
 	for i, row := range rand.New(rand.NewPCG(o.recipe.Seed, uint64(epoch))).Perm(o.rows) {
@@ -303,7 +302,7 @@ func (o *onlineTrainer) Epoch(ctx context.Context, epoch, batch int) (sums backe
 		memory := min(o.rows, max(memoryPerAtom*o.recipe.Atoms, 2*batch), visited) // rows that G and B remember
 		forgetting := 1 - float64(len(rows))/float64(memory)
 		before := sums.RunningLoss
-		if err := o.Learn(ctx, rows, forgetting, o.recipe.Anchor*noise/o.norm2, &sums); err != nil {
+		if err := o.learner.Learn(ctx, rows, forgetting, o.recipe.Anchor*noise/o.norm2, &sums); err != nil {
 			return sums, err
 		}
 		noise = (sums.RunningLoss - before) / float64(len(rows))
@@ -316,14 +315,4 @@ func (o *onlineTrainer) Epoch(ctx context.Context, epoch, batch int) (sums backe
 	sums.Loss, sums.Error = sums.RunningLoss, sums.RunningLoss
 	sums.DictionarySeconds = time.Since(start).Seconds()
 	return sums, nil
-}
-
-// Codes implements [backend.Trainer]. A learner keeps none.
-func (o *onlineTrainer) Codes() (*vectors.CSR, error) {
-	return nil, errors.New("a learner has no codes")
-}
-
-// Restore implements [backend.Trainer].
-func (o *onlineTrainer) Restore(dictionary []float32, _ *vectors.CSR) error {
-	return o.Learner.Restore(dictionary)
 }

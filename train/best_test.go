@@ -8,6 +8,7 @@ import (
 
 	"overcomplete/internal/backend"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
 
@@ -34,13 +35,11 @@ func TestAnchorWeight(t *testing.T) {
 	const rows, square, anchor = 10, 8, 2
 	l := &recordingLearner{loss: 4}
 	training := &model.Training{}
-	o := &onlineTrainer{Learner: l, rows: rows, norm2: square, training: training,
+	o := &onlineLearner{learner: l, rows: rows, norm2: square, training: training,
 		recipe: bestTraining{Common: model.Common{Atoms: 3}, Anchor: anchor}}
 	for epoch := 1; epoch <= 2; epoch++ {
-		sums, err := o.Epoch(t.Context(), epoch, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sums, err := o.epoch(t.Context(), epoch, 4)
+		testonly.Must(t, err)
 		training.Epochs = append(training.Epochs, model.Epoch{RunningLoss: sums.RunningLoss / rows})
 	}
 	first, second := l.order[:rows], l.order[rows:]
@@ -92,9 +91,9 @@ func TestUpdateRule(t *testing.T) {
 			x := &vectors.Dense{IDs: []string{"a"}, Texts: texts, Dim: 50, Data: make([]float32, 50)}
 			h := bestTraining{Common: model.Common{Atoms: c.atoms}, TrainRows: c.rows}.fillDefaults(x, c.rows)
 			l := &recordingLearner{loss: 1}
-			o := &onlineTrainer{Learner: l, rows: c.rows, norm2: 1, training: &model.Training{Epochs: []model.Epoch{{RunningLoss: 1}}}, recipe: h}
+			o := &onlineLearner{learner: l, rows: c.rows, norm2: 1, training: &model.Training{Epochs: []model.Epoch{{RunningLoss: 1}}}, recipe: h}
 			for epoch := 1; epoch <= 2; epoch++ {
-				if _, err := o.Epoch(t.Context(), epoch, h.batch(c.rows)); err != nil {
+				if _, err := o.epoch(t.Context(), epoch, h.batch(c.rows)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -8,13 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"reflect"
 	"strings"
 	"time"
 
-	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/checkpoint"
 	"overcomplete/internal/modeldir"
 	"overcomplete/model"
@@ -28,24 +25,6 @@ type Checkpoint struct {
 	Every   time.Duration // minimum time between checkpoints; 0 to write none
 	Resume  bool          // resume from the checkpoint in Dir, if there is one
 	Replace bool          // replace a model at Dir
-
-	// Epoch is the epoch of the checkpoint in Dir, or 0 without one. [Fit] sets it.
-	Epoch int
-
-	hash string // of the checkpoint in Dir
-}
-
-// mayReplace returns an error unless the next checkpoint or the model may replace path, which is Dir.
-// With Replace it may replace any model without labels, otherwise only the checkpoint that this training wrote or
-// resumed from.
-func (c *Checkpoint) mayReplace(path string) error {
-	if c.Replace || c.hash == "" {
-		return modeldir.MayReplace(c.Replace)(path)
-	}
-	if hash, err := checkpoint.Hash(path); err != nil || hash != c.hash {
-		return errors.New("is not the checkpoint of this training, so it is not replaced")
-	}
-	return modeldir.MayReplace(true)(path)
 }
 
 // checkpointError wraps an error so that it matches [ErrCheckpoint].
@@ -58,7 +37,7 @@ func (e checkpointError) Is(target error) bool { return target == ErrCheckpoint 
 // an epoch continues when ctx is cancelled, because only complete epochs can be saved.
 func (f *fit) epochContext(ctx context.Context) (epochs context.Context, stop func()) {
 	f.caller, f.saved = ctx, time.Now()
-	if f.options.Checkpoint == nil || f.options.Checkpoint.Every <= 0 {
+	if f.options.every <= 0 {
 		return ctx, func() {}
 	}
 	noted := make(chan struct{})
@@ -73,27 +52,20 @@ func (f *fit) epochContext(ctx context.Context) (epochs context.Context, stop fu
 	}
 }
 
-func (o *Options) note(format string, args ...any) {
-	if o.Note != nil {
-		o.Note(fmt.Sprintf(format, args...))
-	}
-}
-
 // saveIfDue saves a checkpoint after an epoch, if the time has come or the caller cancels.
 func (f *fit) saveIfDue() error {
-	c := f.options.Checkpoint
 	last := f.finished()
-	if c == nil || c.Every <= 0 || last && f.model.Codes != nil { // the model itself is saved next
+	if f.options.every <= 0 || last && f.model.Codes != nil { // the model itself is saved next
 		return nil
 	}
 	cancelled := f.caller.Err()
-	if cancelled == nil && !last && time.Since(f.saved) < c.Every {
+	if cancelled == nil && !last && time.Since(f.saved) < f.options.every {
 		return nil
 	}
 	err := f.save()
 	f.saved = time.Now() // also after a failure, so that the next attempt is not immediate
 	if err != nil && cancelled == nil {
-		f.options.note("warning: no checkpoint after epoch %d: %v", len(f.model.Info.Training.Epochs), err)
+		f.options.note("warning: checkpoint after epoch %d: %v", len(f.model.Info.Training.Epochs), err)
 		return nil
 	}
 	return errors.Join(err, cancelled)
@@ -109,38 +81,27 @@ func (f *fit) save() error {
 			f.model.Codes.CSR = vectors.CSR{}
 		}
 	}()
-	c := f.options.Checkpoint
 	state := f.hashes()
 	state.Batch = f.batch
-	hash, err := checkpoint.Save(f.model, c.Dir, c.mayReplace, state, f.trainer.SaveState)
-	if atomicfile.InPlace(err) {
-		f.options.note("warning: %v", err)
-	} else if err != nil {
-		return err
-	}
-	c.Epoch, c.hash = len(f.model.Info.Training.Epochs), hash
-	return nil
+	return checkpoint.Save(f.model, f.options.to, state, f.trainer.SaveState)
 }
 
 // resume restores the training from its checkpoint, if one exists. It returns an error if the
 // checkpoint belongs to another training.
 func (f *fit) resume() error {
-	c := f.options.Checkpoint
-	if c == nil {
+	to := f.options.to
+	if to == nil || !to.Resume {
 		return nil
 	}
-	c.Epoch, c.hash = 0, ""
-	if !c.Resume {
-		return nil
-	}
-	if _, err := os.Lstat(c.Dir); errors.Is(err, fs.ErrNotExist) {
-		if old := atomicfile.Displaced(c.Dir); old != "" {
-			return checkpointError{fmt.Errorf("%s: the checkpoint is missing, because a process was killed while replacing it; rename %s to %[1]s", c.Dir, old)}
+	to.Resume = false // from now on, only this checkpoint may be replaced
+	if !to.Exists() {
+		if old := to.Displaced(); old != "" {
+			return checkpointError{fmt.Errorf("%s: the checkpoint is missing, because a process was killed while replacing it; rename %s to %[1]s", to.Name, old)}
 		}
-		f.options.note("no checkpoint at %s: training starts from the beginning", c.Dir)
+		f.options.note("no checkpoint at %s: training starts from the beginning", to.Name)
 		return nil
 	}
-	saved, err := checkpoint.Open(c.Dir)
+	saved, err := checkpoint.Open(to.Name)
 	if err != nil {
 		return checkpointError{err}
 	}
@@ -153,20 +114,17 @@ func (f *fit) resume() error {
 		err = errors.New("the vectors differ")
 	}
 	if err != nil {
-		return checkpointError{fmt.Errorf("%s: the checkpoint belongs to another training: %w", c.Dir, err)}
+		return checkpointError{fmt.Errorf("%s: the checkpoint belongs to another training: %w", to.Name, err)}
 	}
-	var codes *vectors.CSR
-	if saved.Codes != nil {
-		codes = &saved.Codes.CSR
-	}
-	if err := f.trainer.Restore(saved.Dictionary.Atoms, codes); err != nil {
+	if err := f.trainer.restore(saved.Model); err != nil {
 		return err
 	}
 	if err := saved.Restore(f.trainer.LoadState); err != nil {
 		return checkpointError{err}
 	}
-	f.model.Info.Training.Epochs, f.batch, c.Epoch, c.hash = saved.Info.Training.Epochs, saved.Batch, len(saved.Info.Training.Epochs), saved.Hash
-	f.options.note("resuming after epoch %d", c.Epoch)
+	f.model.Info.Training.Epochs, f.batch = saved.Info.Training.Epochs, saved.Batch
+	to.Checkpoint = modeldir.Checkpoint{Hash: saved.Hash, Epoch: len(saved.Info.Training.Epochs)}
+	f.options.note("resuming after epoch %d", to.Checkpoint.Epoch)
 	if was, is := saved.Info.Training.Device, f.trainer.Device(); was != is {
 		f.options.note("warning: the device differs from the checkpoint's, so the last bits will differ (got %s, want %s)", is, was)
 	}

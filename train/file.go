@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
+	"time"
 
 	"overcomplete/encode"
-	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/input"
 	"overcomplete/internal/modeldir"
 	"overcomplete/model"
@@ -17,14 +16,16 @@ import (
 
 // FileOptions are the options of [File]. The zero value is useful.
 type FileOptions struct {
-	Options // File sets Source and NoCodes. It copies Checkpoint and sets the copy's Dir and Replace.
-
 	Read    vectors.ReadOptions
 	Replace bool // replace a model at the directory
 
-	Factor   int     // K as a multiple of L; 0 for the recipe's Atoms
-	Sparsity float64 // sparsity of the recipe "best", between 0 and 1; 0 for the recipe's Nonzeros
-	Labels   []byte  // labels.json of the model; nil for none
+	Checkpoint time.Duration // minimum time between checkpoints, as in [Checkpoint]; 0 to write none
+	Resume     bool          // resume from the checkpoint in the directory, if there is one
+
+	Factor   int               // K as a multiple of L; 0 for the recipe's Atoms
+	Sparsity float64           // sparsity of the recipe "best", between 0 and 1; 0 for the recipe's Nonzeros
+	Like     *model.Dictionary // dictionary of an earlier model, as in [Options]
+	Labels   []byte            // labels.json of the model; nil for none
 
 	// Ready, if not nil, is called before training with the source of the vectors, and with the Input
 	// and the complete Recipe of the training.
@@ -32,24 +33,12 @@ type FileOptions struct {
 
 	// Encoded, if not nil, is called after the second reading has encoded n more rows.
 	Encoded func(n int)
-}
 
-// A Status is the state in which [File] leaves the model's directory.
-type Status int
-
-const (
-	Unchanged      Status = iota // File did not write to the directory
-	Checkpointed                 // a checkpoint, from which training can be resumed
-	DictionaryOnly               // the dictionary without codes, because encoding failed
-	DictionaryLost               // the earlier model, unchanged; encoding failed, and a dictionary without codes doesn't replace a model
-	Complete                     // the model, with the codes of all rows
-)
-
-// A Result reports what [File] wrote. It is also valid beside an error.
-type Result struct {
-	Status Status
-	Epoch  int        // epoch of the checkpoint, if Status is Checkpointed
-	Info   model.Info // of the model, if Status is Complete
+	// These callbacks report progress, as in [Options], and may be nil.
+	Begin    func(i model.Info)
+	Progress func(n int)
+	Epoch    func(e model.Epoch)
+	Note     func(line string)
 }
 
 // File learns a dictionary from the vectors at paths, as [vectors.Read] reads them, encodes all rows,
@@ -58,82 +47,78 @@ type Result struct {
 //
 // File returns the errors of [Fit], [vectors.Read], [encode.File] and [model.Model.Save]. It returns a
 // [*vectors.InputError] if no dictionary can be learned from the vectors. If encoding fails after
-// training, File saves the dictionary, unless there is an earlier model at dir.
-func File(ctx context.Context, paths []string, r model.Recipe, device Device, dir string, o FileOptions) (Result, error) {
+// training, File saves the dictionary, unless there is an earlier model or a checkpoint at dir. The error is a
+// [*LeftError] if there is a checkpoint or a dictionary.
+func File(ctx context.Context, paths []string, r model.Recipe, device Device, dir string, o FileOptions) (info model.Info, err error) {
 	if err := checkRecipe(r); err != nil {
-		return Result{}, err
+		return info, err
 	}
-	var c Checkpoint
-	if o.Checkpoint != nil {
-		c = *o.Checkpoint
+	to := modeldir.NewTarget(dir, o.Replace)
+	to.Resume = o.Resume
+	if err := to.Check(); err != nil { // before hours of training
+		return info, err
 	}
-	c.Dir, c.Replace, c.Epoch = dir, o.Replace, 0
-	o.Checkpoint = &c
-	if err := modeldir.CheckSave(dir, modeldir.MayReplace(o.Replace || c.Resume)); err != nil { // before hours of training
-		return Result{}, err
-	}
-	x, r, err := o.read(ctx, paths, r)
+	x, source, r, err := o.read(ctx, paths, r)
 	if err != nil {
-		return Result{}, err
+		return info, err
+	}
+	fit := Options{
+		Source: source, Like: o.Like, NoCodes: x.Len() < source.Rows, // a second reading encodes
+		Begin: o.Begin, Progress: o.Progress, Epoch: o.Epoch, Note: o.Note, to: to, every: o.Checkpoint,
 	}
 	if o.Ready != nil {
-		t := model.Training{Input: inputOf(x, o.Source), Recipe: r}
+		t := model.Training{Input: inputOf(x, source), Recipe: r}
 		if h, is := r.(model.Best); is {
 			t.Input.Rows = h.TrainRows
 		}
-		o.Ready(o.Source, t)
+		o.Ready(source, t)
 	}
-	f := fileTraining{paths: paths, dir: dir, device: device, options: o}
-	o.NoCodes = x.Len() < o.Source.Rows // a second reading encodes
-	m, err := Fit(ctx, x, r, device, o.Options)
+	m, err := trainingOf(r).fit(ctx, x, device, fit)
 	if m != nil {
 		m.Labels = o.Labels
 	}
+	if e, ok := errors.AsType[initialiserError](err); ok {
+		err = &vectors.InputError{File: input.Name(paths...), Err: e.error}
+	}
 	switch {
 	case err != nil:
-		return f.salvage(ctx, m, f.inputError(err))
-	case o.NoCodes:
-		return f.encode(ctx, m)
+	case fit.NoCodes:
+		info, err = o.encode(ctx, m, paths, device, fit)
+	default:
+		info, err = m.Info, m.SaveTo(to, nil)
+		m = nil // saving it again would fail again
 	}
-	return saveResult(m.Info, m.SaveWith(dir, c.mayReplace, nil))
+	return info, fit.left(m, err)
 }
 
-// saveResult returns the Result for a save that returned err.
-func saveResult(i model.Info, err error) (Result, error) {
-	if err == nil || atomicfile.InPlace(err) {
-		return Result{Status: Complete, Info: i}, err
-	}
-	return Result{}, err
-}
-
-// read reads the training rows. It sets o.Source, and returns r with its defaults.
-func (o *FileOptions) read(ctx context.Context, paths []string, r model.Recipe) (x *vectors.Dense, _ model.Recipe, err error) {
+// read reads the training rows, and returns r with its defaults.
+func (o *FileOptions) read(ctx context.Context, paths []string, r model.Recipe) (x *vectors.Dense, source *vectors.Source, _ model.Recipe, err error) {
 	if o.Like != nil {
 		c := r.Base()
 		c.Atoms = o.Like.Len()
 		r = r.With(c)
 	}
 	if h, is := r.(model.Best); is && input.Repeatable(paths) {
-		x, r, err = o.readSample(ctx, paths, h)
+		x, source, r, err = o.readSample(ctx, paths, h)
 	} else { // a pipe can't be read again
-		x, o.Source, err = vectors.Read(ctx, paths, o.Read)
+		x, source, err = vectors.Read(ctx, paths, o.Read)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if o.Like != nil && o.Like.Dim != x.Dim {
-		return nil, nil, &vectors.InputError{File: input.Name(paths...), Err: fmt.Errorf("the vectors differ in length from the atoms of the earlier model (got %d, want %d): the spaces differ", x.Dim, o.Like.Dim)}
+		return nil, nil, nil, &vectors.InputError{File: input.Name(paths...), Err: fmt.Errorf("the vectors differ in length from the atoms of the earlier model (got %d, want %d): the spaces differ", x.Dim, o.Like.Dim)}
 	}
-	r = trainingOf(r.With(o.withFactor(r.Base(), x.Dim))).withDefaults(x, o.Source.Rows)
+	r = trainingOf(r.With(o.withFactor(r.Base(), x.Dim))).withDefaults(x, source.Rows)
 	if h, is := r.(model.Best); is && o.Sparsity > 0 {
 		h.Nonzeros = model.Nonzeros(o.Sparsity, h.Atoms)
 		r = h
 	}
-	return x, r, r.Validate()
+	return x, source, r, r.Validate()
 }
 
 // readSample reads the training rows of h from files that can be read a second time.
-func (o *FileOptions) readSample(ctx context.Context, paths []string, h model.Best) (x *vectors.Dense, r model.Recipe, err error) {
+func (o *FileOptions) readSample(ctx context.Context, paths []string, h model.Best) (x *vectors.Dense, source *vectors.Source, r model.Recipe, err error) {
 	read := o.Read
 	read.Keep = func(first *vectors.Dense) (n int, sample *vectors.Sample) {
 		if h.Order == "" && first.Texts == nil && first.Len() < orderSample {
@@ -155,8 +140,8 @@ func (o *FileOptions) readSample(ctx context.Context, paths []string, h model.Be
 		}
 		return endless.TrainRows, nil
 	}
-	x, o.Source, err = vectors.Read(ctx, paths, read)
-	return x, h, err
+	x, source, err = vectors.Read(ctx, paths, read)
+	return x, source, h, err
 }
 
 // withFactor returns c with K = o.Factor·L, if o.Factor is set.
@@ -167,29 +152,12 @@ func (o *FileOptions) withFactor(c model.Common, dim int) model.Common {
 	return c
 }
 
-// fileTraining encodes and saves after the training of [File].
-type fileTraining struct {
-	paths   []string
-	dir     string
-	device  Device
-	options FileOptions
-}
-
-// inputError returns err, or a [*vectors.InputError] if the vectors are the cause.
-func (f *fileTraining) inputError(err error) error {
-	if e, ok := errors.AsType[initialiserError](err); ok {
-		return &vectors.InputError{File: input.Name(f.paths...), Err: e.error}
-	}
-	return err
-}
-
-// encode reads the file again and saves the codes of all its rows with the dictionary of m.
-func (f *fileTraining) encode(ctx context.Context, m *model.Model) (Result, error) {
-	o := &f.options
+// encode reads the files again and saves the codes of all their rows with the dictionary of m.
+func (o *FileOptions) encode(ctx context.Context, m *model.Model, paths []string, device Device, fit Options) (model.Info, error) {
 	read := o.Read
-	read.Distinct, read.Earlier = true, o.Source
-	info, source, err := encode.File(ctx, m, f.paths, f.dir, f.device, encode.Defaults(m.Info), encode.FileOptions{
-		Read: read, MayReplace: o.Checkpoint.mayReplace,
+	read.Distinct, read.Earlier = true, fit.Source
+	info, source, err := encode.FileTo(ctx, m, paths, fit.to, device, encode.Defaults(m.Info), encode.FileOptions{
+		Read: read,
 		Show: func(block *vectors.Sparse) {
 			if o.Encoded != nil {
 				o.Encoded(block.Rows)
@@ -202,36 +170,11 @@ func (f *fileTraining) encode(ctx context.Context, m *model.Model) (Result, erro
 			return nil
 		},
 	})
-	if _, kept := errors.AsType[*atomicfile.KeptError](err); err != nil && !kept && !atomicfile.InPlace(err) {
-		return f.salvage(ctx, m, err)
-	}
 	if err != nil {
-		return saveResult(info, err)
+		return info, err
 	}
-	if source.SHA256 != o.Source.SHA256 {
-		o.note("warning: %s changed between its two readings: the dictionary was learned from the earlier contents", input.Name(f.paths...))
+	if source.SHA256 != fit.Source.SHA256 {
+		fit.note("warning: %s changed between its two readings: the dictionary was learned from the earlier contents", input.Name(paths...))
 	}
-	return saveResult(info, checkCodes(info, o.Options))
-}
-
-// salvage saves the model or dictionary that was learned before err. m is nil if training failed.
-func (f *fileTraining) salvage(ctx context.Context, m *model.Model, err error) (Result, error) {
-	c := f.options.Checkpoint
-	noModel := m == nil || errors.Is(err, ErrZeroCodes)
-	if c.Epoch > 0 && (noModel || ctx.Err() != nil) {
-		return Result{Status: Checkpointed, Epoch: c.Epoch}, err
-	}
-	if noModel {
-		return Result{}, err
-	}
-	if _, missing := os.Lstat(f.dir); m.Codes == nil && c.Epoch == 0 && missing == nil {
-		return Result{Status: DictionaryLost}, err
-	}
-	if failed := m.SaveWith(f.dir, c.mayReplace, nil); failed != nil {
-		return Result{}, fmt.Errorf("%w; saving the model failed too: %w", err, failed)
-	}
-	if m.Codes == nil {
-		return Result{Status: DictionaryOnly}, err
-	}
-	return Result{Status: Complete, Info: m.Info}, fmt.Errorf("%w; %s is complete", err, f.dir)
+	return info, checkCodes(info, fit)
 }

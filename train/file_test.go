@@ -17,6 +17,7 @@ import (
 	"overcomplete/internal/backend"
 	"overcomplete/internal/npy"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
@@ -46,11 +47,8 @@ func TestFile(t *testing.T) {
 		o.Encoded = func(n int) { rows += n }
 		var ready model.Training
 		o.Ready = func(_ *vectors.Source, t model.Training) { ready = t }
-		result, err := train.File(t.Context(), []string{sampleFile}, h, cpu.Device{}, dir, o)
-		if err != nil || result.Status != train.Complete {
-			t.Fatalf("%+v, error %v", result, err)
-		}
-		i := result.Info
+		i, err := train.File(t.Context(), []string{sampleFile}, h, cpu.Device{}, dir, o)
+		testonly.Must(t, err)
 		if i.Encoding.Input.Rows != x.Len() || i.Training.Recipe != ready.Recipe || !reflect.DeepEqual(i.Training.Input, ready.Input) || (rows == x.Len()) != (i.Training.Input.Rows < x.Len()) {
 			t.Errorf("%+v", i)
 		}
@@ -58,9 +56,7 @@ func TestFile(t *testing.T) {
 			t.Errorf("%d nonzeros of %d atoms", h.Nonzeros, h.Atoms)
 		}
 		m, err := model.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		want, err := train.Fit(t.Context(), x, i.Training.Recipe, cpu.Device{}, train.Options{})
 		if err != nil || !reflect.DeepEqual(m.Codes, want.Codes) || !reflect.DeepEqual(m.Dictionary, want.Dictionary) {
 			t.Errorf("%+v: the bits differ from training in memory, error %v", h, err)
@@ -70,20 +66,28 @@ func TestFile(t *testing.T) {
 		}
 
 		o.Replace = true
-		result, err = train.File(t.Context(), []string{sampleFile}, h, deviceWithoutEncoder{}, dir, o)
-		if is, opened := model.Open(dir); result.Status != train.DictionaryLost || err == nil || opened != nil || !reflect.DeepEqual(is.Codes, m.Codes) {
-			t.Errorf("%+v, error %v", result, err)
+		if is, err := withoutEncoder(t, h, dir, o, dir+" is unchanged"); err != nil || !reflect.DeepEqual(is.Codes, m.Codes) {
+			t.Errorf("the earlier model has changed; error %v", err)
 		}
 		os.RemoveAll(dir)
-		result, err = train.File(t.Context(), []string{sampleFile}, h, deviceWithoutEncoder{}, dir, o)
-		is, opened := model.Open(dir)
-		if result.Status != train.DictionaryOnly || err == nil || opened != nil || is.Codes != nil {
-			t.Fatalf("%+v, error %v", result, err)
+		is, err := withoutEncoder(t, h, dir, o, dir+" has the dictionary")
+		if err != nil || is.Codes != nil {
+			t.Fatalf("%+v, error %v", is, err)
 		}
 		if again, err := encode.Model(t.Context(), is, x, cpu.Device{}, encode.Defaults(is.Info)); err != nil || !reflect.DeepEqual(again.Codes, m.Codes) {
 			t.Errorf("other codes of the saved dictionary, error %v", err)
 		}
 	}
+}
+
+// withoutEncoder trains, fails to encode, and opens what is left.
+func withoutEncoder(t *testing.T, h model.Recipe, dir string, o train.FileOptions, left string) (*model.Model, error) {
+	t.Helper()
+	_, err := train.File(t.Context(), []string{sampleFile}, h, deviceWithoutEncoder{}, dir, o)
+	if e, ok := errors.AsType[*train.LeftError](err); !ok || e.Resumable || !strings.HasPrefix(e.Left, left) || e.Err.Error() != "no encoder" {
+		t.Errorf("error %v", err)
+	}
+	return model.Open(dir)
 }
 
 // unclosable is a device whose trainers and encoders fail to close.
@@ -108,52 +112,60 @@ func (d unclosable) Encoder(dictionary *model.Dictionary, o encode.Options) (enc
 func (unclosableTrainer) Close() error { return errClose }
 func (unclosableEncoder) Close() error { return errClose }
 
-// If closing a device fails, the model is still saved.
+// If closing a device fails, the model is still saved: a warning or an error says so.
 func TestFileOfUnclosable(t *testing.T) {
 	for _, h := range []model.Recipe{model.Best{Common: model.Common{DictionarySteps: 8, Seed: 1}, Lambda: 0.04, TrainRows: 300, Order: model.Frequency}, samplePaper()} {
 		dir := filepath.Join(t.TempDir(), "model")
-		result, err := train.File(t.Context(), []string{sampleFile}, h, unclosable{}, dir, train.FileOptions{Read: vectors.ReadOptions{MaxRows: 700}})
-		if m, opened := model.Open(dir); result.Status != train.Complete || !errors.Is(err, errClose) || opened != nil || m.Codes == nil || m.Codes.Rows != 700 {
-			t.Errorf("%s: status %d, %v, %v", h, result.Status, err, opened)
+		said := ""
+		o := train.FileOptions{Read: vectors.ReadOptions{MaxRows: 700}, Note: func(line string) { said += line }}
+		if _, err := train.File(t.Context(), []string{sampleFile}, h, unclosable{}, dir, o); err != nil {
+			said += err.Error()
+		}
+		if m, err := model.Open(dir); err != nil || m.Codes == nil || m.Codes.Rows != 700 || !strings.HasSuffix(said, errClose.Error()) {
+			t.Errorf("%s: %s, error %v", h, said, err)
 		}
 	}
 }
 
 // Neither a checkpoint nor the trained model replaces a model that another program puts in the place of
-// the checkpoint.
+// the checkpoint, nor, with Resume, in the place of a checkpoint that was missing.
 func TestCheckpointsReplaceTheirOwn(t *testing.T) {
 	h := train.Paper()
 	h.Atoms, h.Epochs, h.Lambda = 20, 6, 0.01
 	dir := filepath.Join(t.TempDir(), "model")
 	precious := fit(t, sampleOfBest(t), best(), train.Options{})
 	var warnings []string
-	o := train.FileOptions{Read: vectors.ReadOptions{MaxRows: 200}}
-	o.Checkpoint = &train.Checkpoint{Every: time.Nanosecond}
+	o := train.FileOptions{Read: vectors.ReadOptions{MaxRows: 200}, Checkpoint: time.Nanosecond}
 	o.Note = func(line string) {
-		if strings.Contains(line, "no checkpoint") {
+		if strings.Contains(line, "warning: checkpoint") {
 			warnings = append(warnings, line)
 		}
 	}
+	at := 3
 	o.Epoch = func(e model.Epoch) {
-		if e.Epoch == 3 {
-			if err := errors.Join(os.RemoveAll(dir), precious.Save(dir, false)); err != nil {
-				t.Fatal(err)
-			}
+		if e.Epoch == at {
+			testonly.Must(t, errors.Join(os.RemoveAll(dir), precious.Save(dir, false)))
 		}
 	}
-	result, err := train.File(t.Context(), []string{sampleFile}, h, cpu.Device{}, dir, o)
-	if err == nil || !strings.Contains(err.Error(), "is not the checkpoint") || result.Status != train.Unchanged {
-		t.Errorf("saved in its place: %+v, error %v", result, err)
+	_, err := train.File(t.Context(), []string{sampleFile}, h, cpu.Device{}, dir, o)
+	if err == nil || !strings.Contains(err.Error(), "is not the checkpoint") {
+		t.Errorf("saved in its place: error %v", err)
 	}
-	if n := len(warnings); n != 3 || !strings.Contains(warnings[0], "no checkpoint after epoch 3: ") || !strings.Contains(warnings[0], "is not the checkpoint of this training") {
+	if n := len(warnings); n != 3 || !strings.Contains(warnings[0], "checkpoint after epoch 3: ") || !strings.Contains(warnings[0], "is not the checkpoint of this training") {
 		t.Errorf("%d warnings: %q", n, warnings)
+	}
+	testonly.Must(t, os.RemoveAll(dir))
+	at, o.Resume = 1, true
+	_, err = train.File(t.Context(), []string{sampleFile}, h, cpu.Device{}, dir, o)
+	if err == nil || !strings.Contains(err.Error(), "already exists") {
+		t.Errorf("saved in its place: error %v", err)
 	}
 	if is, err := model.Open(dir); err != nil || !reflect.DeepEqual(is.Dictionary, precious.Dictionary) {
 		t.Errorf("the precious model is gone: %v", err)
 	}
-	o.Epoch, o.Replace = nil, true
-	if result, err := train.File(t.Context(), []string{sampleFile}, h, cpu.Device{}, dir, o); err != nil || result.Status != train.Complete {
-		t.Errorf("%+v, error %v", result, err)
+	o.Epoch, o.Replace, o.Resume = nil, true, false
+	if _, err := train.File(t.Context(), []string{sampleFile}, h, cpu.Device{}, dir, o); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -169,14 +181,12 @@ func TestFileOrder(t *testing.T) {
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.txt")
-	if err := os.WriteFile(path, []byte(text.String()), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.WriteFile(path, []byte(text.String()), 0o666))
 	h := train.Best()
 	h.Atoms = 2
-	result, err := train.File(t.Context(), []string{path}, h, cpu.Device{}, filepath.Join(dir, "model"), train.FileOptions{})
-	if r := result.Info.Training.Recipe; err != nil || r.(model.Best).Order != model.Frequency || r.(model.Best).TrainRows != 40 {
-		t.Errorf("%+v, error %v", result.Info.Training, err)
+	info, err := train.File(t.Context(), []string{path}, h, cpu.Device{}, filepath.Join(dir, "model"), train.FileOptions{})
+	if r := info.Training.Recipe; err != nil || r.(model.Best).Order != model.Frequency || r.(model.Best).TrainRows != 40 {
+		t.Errorf("%+v, error %v", info.Training, err)
 	}
 }
 
@@ -200,22 +210,16 @@ func TestFileSample(t *testing.T) {
 			if err == nil {
 				err = os.WriteFile(path, file.Bytes(), 0o666)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, err)
 			paths, lo = append(paths, path), hi
 		}
 		h := train.Best()
 		h.Atoms, h.Epochs = 4, 1
 		out := filepath.Join(dir, fmt.Sprint(len(ends)))
 		_, err := train.File(t.Context(), paths, h, cpu.Device{}, out, train.FileOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		m, err := model.Open(out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		if r := m.Info.Training.Recipe.(model.Best); r.Order != model.None || r.TrainRows != 100_000 || m.Info.Training.Input.Rows != 100_000 || m.Info.Rows() != rows {
 			t.Errorf("%+v", m.Info)
 		}

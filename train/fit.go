@@ -16,9 +16,17 @@ import (
 	"overcomplete/vectors"
 )
 
+// A trainer runs the epochs of a training on a device.
+type trainer struct {
+	backend.Learned
+	epoch   func(ctx context.Context, epoch, batch int) (backend.Sums, error) // as in [backend.Trainer]
+	restore func(saved *model.Model) error                                    // sets the state before the first epoch
+	codes   func() (*vectors.CSR, error)                                      // nil if the trainer stores none
+}
+
 // fit is the state of a training.
 type fit struct {
-	trainer  backend.Trainer
+	trainer  trainer
 	options  Options
 	x        []float32 // training rows, V×L
 	variance float64   // mean squared norm of the rows of x, for the recipe "paper"
@@ -34,9 +42,8 @@ type fit struct {
 	saved  time.Time       // time of the last checkpoint, or of the start
 }
 
-// run trains with the trainer that start returns, and completes the model. If closing the trainer
-// fails, run returns the model beside the error.
-func (f *fit) run(ctx context.Context, start func() (backend.Trainer, error)) (m *model.Model, err error) {
+// run trains with the trainer that start returns, and completes the model.
+func (f *fit) run(ctx context.Context, start func() (trainer, error)) (m *model.Model, err error) {
 	if f.trainer, err = start(); err != nil {
 		return nil, err
 	}
@@ -45,10 +52,10 @@ func (f *fit) run(ctx context.Context, start func() (backend.Trainer, error)) (m
 	percent := debug.SetGCPercent(20)
 	defer func() {
 		debug.SetGCPercent(percent)
-		if closed := f.trainer.Close(); err == nil {
-			err = closed
+		if closed := f.trainer.Close(); closed != nil && err == nil { // the model is complete
+			f.options.note("warning: %v", closed)
 		}
-		f.trainer = nil
+		f.trainer = trainer{}
 		runtime.GC() // encoding needs the memory
 	}()
 	t := &f.model.Info.Training
@@ -80,7 +87,7 @@ func (f *fit) finished() bool {
 // fetch copies dictionary and codes from the device into the model.
 func (f *fit) fetch() (err error) {
 	if f.model.Codes != nil {
-		codes, err := f.trainer.Codes()
+		codes, err := f.trainer.codes()
 		if err != nil {
 			return err
 		}
@@ -97,7 +104,7 @@ func (f *fit) epoch(ctx context.Context) error {
 	start := time.Now()
 	training := &f.model.Info.Training
 	t := len(training.Epochs) + 1
-	sums, err := f.trainer.Epoch(ctx, t, f.batch)
+	sums, err := f.trainer.epoch(ctx, t, f.batch)
 	if err != nil {
 		return err
 	}
@@ -147,6 +154,16 @@ func (f *fit) measure(t int, s backend.Sums) (model.Epoch, error) {
 		}
 	}
 	return e, nil
+}
+
+// maxDeadShare is the largest share of dead atoms without a warning.
+const maxDeadShare = 0.2
+
+// warnDead warns of many dead atoms.
+func (o *Options) warnDead(dead, atoms int, advice string) {
+	if share := float64(dead) / float64(atoms); share > maxDeadShare {
+		o.note("warning: %.0f %% of the atoms are dead: %s", 100*share, advice)
+	}
 }
 
 // atomNorms returns ‖D‖² and the sum of the atoms' norms.

@@ -16,6 +16,7 @@ import (
 	"overcomplete/internal/float32s"
 	"overcomplete/internal/memory"
 	"overcomplete/model"
+	"overcomplete/testonly"
 )
 
 func rowsOf(n, dim int, seed uint64) []float32 {
@@ -95,26 +96,6 @@ func TestRowAtoms(t *testing.T) {
 	}
 }
 
-// The order of candidates among rows without an order doesn't change with other rows.
-func TestCandidateOrder(t *testing.T) {
-	const n, dim = 50, 3
-	x := rowsOf(n, dim, 1)
-	if order := candidateOrder(x, dim, true); !slices.IsSorted(order) || len(order) != n {
-		t.Errorf("order of frequent words: %v", order)
-	}
-	order := candidateOrder(x, dim, false)
-	if sorted := slices.Sorted(slices.Values(order)); slices.IsSorted(order) || !slices.Equal(sorted, candidateOrder(x, dim, true)) {
-		t.Errorf("order of other rows: %v", order)
-	}
-	fewer := candidateOrder(x[10*dim:], dim, false)
-	order = slices.DeleteFunc(order, func(i int) bool { return i < 10 })
-	for i := range fewer {
-		if order[i] != fewer[i]+10 {
-			t.Fatalf("without ten rows the order is %v, want %v less 10", fewer, order)
-		}
-	}
-}
-
 // Rows are ordered by their FNV-1a hashes. Equal rows keep their order.
 func TestCandidateOrderIsByHash(t *testing.T) {
 	const dim = 7
@@ -126,9 +107,7 @@ func TestCandidateOrderIsByHash(t *testing.T) {
 		sums := make([]uint64, n)
 		for i := range sums {
 			hash := fnv.New64a()
-			if err := binary.Write(hash, binary.LittleEndian, x[i*dim:][:dim]); err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, binary.Write(hash, binary.LittleEndian, x[i*dim:][:dim]))
 			sums[i] = hash.Sum64()
 		}
 		want := candidateOrder(x, dim, true)

@@ -105,7 +105,13 @@ func (h paperTraining) learn(ctx context.Context, x *vectors.Dense, device Devic
 			return nil, err
 		}
 	}
-	return f.run(ctx, func() (backend.Trainer, error) { return device.Trainer(p) })
+	return f.run(ctx, func() (trainer, error) {
+		t, err := device.Trainer(p)
+		if err != nil {
+			return trainer{}, err
+		}
+		return trainer{t, t.Epoch, func(saved *model.Model) error { return t.Restore(saved.Dictionary.Atoms, &saved.Codes.CSR) }, t.Codes}, nil
+	})
 }
 
 // The paper's λ and η suit vectors of a mean norm of about 3. After t epochs no value of a code exceeds η√t, and
@@ -123,18 +129,13 @@ func warnAboutScale(x *vectors.Dense, o Options) {
 	}
 }
 
-// maxDeadShare is the largest share of dead atoms without a warning.
-const maxDeadShare = 0.2
-
 // warnAboutResult warns if many atoms are dead, or if the error rose during training.
 func warnAboutResult(i model.Info, o Options) {
 	epochs := i.Training.Epochs
 	last := epochs[len(epochs)-1]
 	lowest := slices.MinFunc(epochs, func(a, b model.Epoch) int { return cmp.Compare(a.Error, b.Error) })
 	const rise = 1.25
-	if dead := float64(last.UnusedAtoms) / float64(i.Training.Recipe.Base().Atoms); dead > maxDeadShare {
-		o.note("warning: %.0f %% of the atoms are dead: use a smaller λ or fewer atoms, or the recipe best", 100*dead)
-	}
+	o.warnDead(last.UnusedAtoms, i.Training.Recipe.Base().Atoms, "use a smaller λ or fewer atoms, or the recipe best")
 	// Sparser codes have a higher error, so a rise together with sparsity gives no warning.
 	if last.Error > rise*lowest.Error && last.Sparsity <= lowest.Sparsity {
 		o.note("warning: the error has risen from %.4g to %.4g: use fewer epochs, a lower rate or the recipe best", lowest.Error, last.Error)

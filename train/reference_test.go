@@ -87,13 +87,9 @@ func within(t *testing.T, metric string, got, want, tolerance float64) {
 func trainReal(t *testing.T, name string, h model.Paper) result {
 	t.Helper()
 	x, source, err := vectors.Read(t.Context(), []string{testonly.Data(t, name)}, vectors.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	m, err := train.Fit(t.Context(), x, h, cpu.Device{}, train.Options{Source: source})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	e := m.Info.Training.Epochs[len(m.Info.Training.Epochs)-1]
 	got := result{e.Error, e.Objective, 100 * e.Sparsity, e.L1, e.AtomNorm, 100 * float64(e.UnusedAtoms) / float64(h.Atoms)}
 	t.Logf("error %.4f, objective %.4f, sparsity %.2f %%, mean |a| %.4f, mean atom norm %.4f, dead atoms %.2f %%",

@@ -8,15 +8,14 @@ import (
 
 	"overcomplete/internal/float32s"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
 
 // Atoms of themes have norm 1. Rows that are blank texts or equal to the mean change nothing, nor does the order of rows.
 func TestLearnThemes(t *testing.T) {
 	x, _, err := vectors.Read(t.Context(), []string{"../testdata/godoc.50d.txt.gz"}, vectors.ReadOptions{MaxRows: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	x.Texts = &vectors.Texts{Text: x.IDs}
 	d := &model.Dictionary{Dim: x.Dim, Mean: make([]float32, x.Dim)}
 	atoms, themes, err := learnThemes(t.Context(), x, d, 0)

@@ -10,6 +10,7 @@ import (
 
 	"overcomplete/cpu"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
@@ -69,9 +70,7 @@ func TestTopics(t *testing.T) {
 	h := train.Best()
 	h.Topics, h.Atoms = 4, 36
 	m, err := train.Fit(t.Context(), x, h, cpu.Device{}, train.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	themes := m.Info.Training.Themes
 	themeOf := make([]int32, x.Len())
 	d := &m.Dictionary

@@ -3,7 +3,7 @@
 //
 //	recipe := train.Best()
 //	recipe.Atoms = 1000
-//	result, err := train.File(ctx, []string{"glove.6B.300d.txt.gz"}, recipe, cpu.Device{}, "glove.model", train.FileOptions{})
+//	info, err := train.File(ctx, []string{"glove.6B.300d.txt.gz"}, recipe, cpu.Device{}, "glove.model", train.FileOptions{})
 //
 // There are two recipes. [Best] is online dictionary learning (Mairal et al., ICML 2009) with atoms
 // that are initialised from rows and regularised towards them (docs/guides/train.md). [Paper] is the
@@ -30,9 +30,12 @@ package train
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/modeldir"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -77,6 +80,9 @@ type Options struct {
 	Checkpoint *Checkpoint // nil for none
 	NoCodes    bool        // learn only the dictionary, by the recipe "best"
 
+	to    *modeldir.Target // of checkpoints; nil for none
+	every time.Duration    // minimum time between checkpoints; 0 to write none
+
 	// These callbacks report progress, and may be nil.
 	Begin    func(i model.Info)  // before the first epoch; i has the Device and, if resumed, the Epochs of the checkpoint
 	Progress func(n int)         // after a pass over n more rows, from any goroutine; an epoch of "paper" has two passes
@@ -96,11 +102,54 @@ type Options struct {
 //   - if the checkpoint belongs to another training (ErrCheckpoint),
 //   - if ctx is cancelled: the error of ctx. The checkpoint is saved first, if o asks for one.
 //
-// If training succeeds but closing the device or encoding fails, or if all codes are zero
-// (ErrZeroCodes), Fit returns the model beside the error. Its codes are nil if encoding failed.
+// The error is a [*LeftError] if there is a checkpoint. If training succeeds but encoding fails, or if all codes are
+// zero (ErrZeroCodes), Fit returns the model beside the error. Its codes are nil if encoding failed.
 func Fit(ctx context.Context, x *vectors.Dense, r model.Recipe, device Device, o Options) (*model.Model, error) {
 	if err := checkRecipe(r); err != nil {
 		return nil, err
 	}
-	return trainingOf(r).fit(ctx, x, device, o)
+	if c := o.Checkpoint; c != nil {
+		o.to, o.every = modeldir.NewTarget(c.Dir, c.Replace), c.Every
+		o.to.Resume = c.Resume
+	}
+	m, err := trainingOf(r).fit(ctx, x, device, o)
+	return m, o.left(nil, err)
+}
+
+// A LeftError reports a failed training that left output.
+type LeftError struct {
+	Err       error
+	Left      string // what the output is, such as "model is a checkpoint after epoch 2"
+	Resumable bool   // the output is a checkpoint, and the training may succeed if it is resumed
+}
+
+func (e *LeftError) Error() string { return e.Err.Error() + "; " + e.Left }
+func (e *LeftError) Unwrap() error { return e.Err }
+
+// left returns err with what the training left. If it left no checkpoint, left saves the dictionary of m, unless m is
+// nil or there is an earlier model.
+func (o *Options) left(m *model.Model, err error) error {
+	if err == nil || o.to == nil || o.to.Committed() {
+		return err
+	}
+	zeros := errors.Is(err, ErrZeroCodes)
+	switch epoch := o.to.Checkpoint.Epoch; {
+	case epoch > 0:
+		left := fmt.Sprintf("%s is a checkpoint after epoch %d", o.to.Name, epoch)
+		return &LeftError{err, left, !zeros && !errors.Is(err, ErrDiverged)}
+	case m == nil || zeros:
+		return err
+	case o.to.Exists():
+		return &LeftError{err, o.to.Name + " is unchanged: a dictionary without codes does not replace it, and is lost", false}
+	}
+	if failed := m.SaveTo(o.to, nil); failed != nil {
+		return fmt.Errorf("%w; saving the dictionary failed too: %w", err, failed)
+	}
+	return &LeftError{err, o.to.Name + " has the dictionary; encode makes the codes", false}
+}
+
+func (o *Options) note(format string, args ...any) {
+	if o.Note != nil {
+		o.Note(fmt.Sprintf(format, args...))
+	}
 }

@@ -50,21 +50,21 @@ type schema struct {
 // folders named key=value become columns. If the file, another folder, ids or texts have that name, the column gets
 // underscores.
 func (r *reader) checkSchema(h heading) error {
-	s := schema{displayName(r.Path), []string{"format " + h.format}}
+	s := schema{input.Name(r.Path), []string{"format " + h.format}}
 	var columns []string
 	if r.table == nil {
 		s.parts = append(s.parts, vectorsOf(r.dim))
-		if r.endNames != nil { // of .npz and .safetensors
+		if r.words != nil && r.words != r.list { // of .npz and .safetensors
 			s.parts = append(s.parts, `names in "words"`)
 		}
 	} else {
-		s.parts = append(s.parts, r.table.Schema...)
-		columns = slices.Clone(r.table.Columns)
+		s.parts = append(s.parts, r.table.Schema()...)
+		columns = r.table.Others()
 	}
 	if r.list != nil {
 		columns = nil
 		if r.list.table != nil {
-			columns = slices.Clone(r.list.table.Columns)
+			columns = r.list.table.Others()
 		}
 	}
 	for _, p := range r.Partitions {
@@ -86,7 +86,7 @@ func (r *reader) checkSchema(h heading) error {
 
 // checkLength returns an error unless n is the vector length of the previous files.
 func (r *reader) checkLength(n int) error {
-	s := schema{displayName(r.Path), []string{vectorsOf(n)}}
+	s := schema{input.Name(r.Path), []string{vectorsOf(n)}}
 	return s.compare(schema{r.schema.file, []string{vectorsOf(r.dim)}})
 }
 

@@ -6,10 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"overcomplete/vectors/internal/tabular"
 )
@@ -280,24 +279,24 @@ func (f *jsonFormat) parse(piece []byte, l *recordLayout) records {
 	if i, ok := f.index[keyIndex]; ok && l.Columns[i].Name == tabular.UnnamedIndex {
 		p.index = i
 	}
-	p.out.numbers = make([]float32, 0, len(piece)/8)
+	p.out.Numbers = make([]float32, 0, len(piece)/8)
 	rest := f.records(piece, func(record []byte, lines int) bool {
 		p.json = jsonParser{b: record}
-		first := len(p.out.rows)
+		first := len(p.out.Rows)
 		if f.form == jsonBatch {
 			p.parseBatch()
-		} else {
-			p.parseRow()
+		} else if err := p.object(); err == nil && p.json.skipSpace() < len(record) {
+			p.reject(first, p.json.fail("the end of the line"))
 		}
-		for i := first; i < len(p.out.rows); i++ {
-			p.out.rows[i].Line = lines + 1
+		for i := first; i < len(p.out.Rows); i++ {
+			p.out.Rows[i].Number = lines
 		}
 		return true
 	})
 	if len(rest) > 0 {
 		p.out.closed, p.out.err = f.checkRest(rest)
 	}
-	p.out.numbers, p.out.lines = clipNumbers(p.out.numbers), bytes.Count(piece, newline)
+	p.out.Numbers, p.out.lines = clipNumbers(p.out.Numbers), bytes.Count(piece, newline)
 	return p.out
 }
 
@@ -327,39 +326,22 @@ type recordParser struct {
 	index  int                    // column of the row's number, or -1
 	record int                    // number of the record, from 1
 	next   int                    // column of the next key, if keys are in the usual order
-	start  int                    // offset of the row's vector in out.numbers
+	start  int                    // offset of the row's vector in out.Numbers
 	err    error                  // the reason why the row is malformed
 	out    records
 }
 
-// begin begins a row.
-func (p *recordParser) begin() {
+// object adds the row of an object. It returns errors of syntax.
+func (p *recordParser) object() error {
 	p.record++
-	p.next, p.start, p.err = 0, len(p.out.numbers), nil
+	p.next, p.start, p.err = 0, len(p.out.Numbers), nil
 	if p.layout.list < 0 {
-		p.out.numbers = append(p.out.numbers, make([]float32, len(p.layout.Vectors))...)
+		p.out.Numbers = append(p.out.Numbers, make([]float32, len(p.layout.Vectors))...)
 	}
-}
-
-// end adds a row.
-func (p *recordParser) end(row tabular.Row, err error) {
-	if row.Err = cmp.Or(err, p.err); row.Err != nil {
-		p.out.numbers = p.out.numbers[:p.start]
-	}
-	row.Len = len(p.out.numbers) - p.start
-	p.out.rows = append(p.out.rows, row)
-}
-
-// parseRow adds the row of the record.
-func (p *recordParser) parseRow() {
-	p.begin()
-	err := p.json.members(p.visit)
-	if err == nil && p.json.skipSpace() < len(p.json.b) {
-		err = p.json.fail("the end of the line")
-	}
+	syntax := p.json.members(p.visit)
 	for _, i := range p.layout.Vectors {
-		if p.last[i] != p.record && p.err == nil {
-			p.err = tabular.ValueError(p.layout.Columns[i], -1, "missing")
+		if p.last[i] != p.record {
+			p.malformed(i, -1, "missing")
 		}
 	}
 	row, _ := p.layout.Row(func(column int) (string, bool, error) {
@@ -372,10 +354,27 @@ func (p *recordParser) parseRow() {
 		}
 		return string(value), true, nil
 	})
-	if p.index >= 0 && p.layout.Name < 0 {
+	if p.index >= 0 && (p.layout.Name < 0 || p.format.form == jsonBatch) {
 		p.out.order = append(p.out.order, p.rowNumber())
 	}
-	p.end(row, err)
+	row.Len = len(p.out.Numbers) - p.start
+	p.out.Rows = append(p.out.Rows, row)
+	if err := cmp.Or(syntax, p.err); err != nil {
+		p.reject(len(p.out.Rows)-1, err)
+	}
+	return syntax
+}
+
+// reject makes rows from the given one on a malformed one.
+func (p *recordParser) reject(first int, err error) {
+	row := tabular.Row{Err: err}
+	for i, r := range p.out.Rows[first:] {
+		if p.out.Numbers = p.out.Numbers[:len(p.out.Numbers)-r.Len]; i == 0 {
+			row = r
+		}
+	}
+	row.Len, row.Err = 0, err
+	p.out.Rows = append(p.out.Rows[:first], row)
 }
 
 // rowNumber returns OpenAI's index of the row, or -1 if it is missing or malformed.
@@ -424,8 +423,8 @@ func (p *recordParser) member(key []byte) error {
 	}
 }
 
-// reject records the reason why a row is malformed, unless there is another.
-func (p *recordParser) reject(column, number int, problem string) {
+// malformed records the reason why a row is malformed, unless there is another.
+func (p *recordParser) malformed(column, number int, problem string) {
 	if p.err == nil {
 		p.err = tabular.ValueError(p.layout.Columns[column], number, problem)
 	}
@@ -436,7 +435,7 @@ func (p *recordParser) number(column int) error {
 	b, start := p.json.b, p.json.i
 	x, end, err := parseDecimal(b, start)
 	if err == nil && end < len(b) && (b[end] == ',' || b[end] == '}') && isStrict(b[start:end]) {
-		p.out.numbers[p.start+p.layout.position[column]] = x
+		p.out.Numbers[p.start+p.layout.position[column]] = x
 		p.json.i = end
 		return nil
 	}
@@ -444,9 +443,9 @@ func (p *recordParser) number(column int) error {
 		return syntax
 	}
 	if value := b[start:p.json.i]; err != nil || len(value) != end-start {
-		p.reject(column, -1, describeJSON(value, err)+" (want a number)")
+		p.malformed(column, -1, describeJSON(value, err)+" (want a number)")
 	}
-	p.out.numbers[p.start+p.layout.position[column]] = x
+	p.out.Numbers[p.start+p.layout.position[column]] = x
 	return nil
 }
 
@@ -460,8 +459,8 @@ func (p *recordParser) vector(column int) error {
 		}
 		value := b[start:p.json.i]
 		if value[0] != '"' {
-			p.reject(column, -1, describeJSON(value, nil)+" (want a list)")
-		} else if p.out.numbers, err = appendVector(p.out.numbers, unquoteJSON(value)); err != nil && p.err == nil {
+			p.malformed(column, -1, describeJSON(value, nil)+" (want a list)")
+		} else if p.out.Numbers, err = appendVector(p.out.Numbers, unquoteJSON(value)); err != nil && p.err == nil {
 			p.err = fmt.Errorf("column %.60q: %w", p.layout.Columns[column].Name, err)
 		}
 		return nil
@@ -471,7 +470,7 @@ func (p *recordParser) vector(column int) error {
 		p.json.i = i + 1
 		return nil
 	}
-	numbers := p.out.numbers
+	numbers := p.out.Numbers
 	for n := 0; ; n++ {
 		x, end, err := parseDecimal(b, i)
 		if err != nil || !isStrict(b[i:end]) {
@@ -481,7 +480,7 @@ func (p *recordParser) vector(column int) error {
 			}
 			end = p.json.i
 			if err != nil {
-				p.reject(column, n, describeJSON(b[i:end], err))
+				p.malformed(column, n, describeJSON(b[i:end], err))
 			}
 		}
 		numbers = append(numbers, x)
@@ -498,7 +497,7 @@ func (p *recordParser) vector(column int) error {
 			i = skipSpace(b, i)
 		}
 	}
-	p.out.numbers, p.json.i = numbers, i
+	p.out.Numbers, p.json.i = numbers, i
 	if !p.json.skip(']') {
 		return p.json.fail("a comma or ]")
 	}
@@ -517,8 +516,7 @@ func isStrict(number []byte) bool {
 func (p *recordParser) parseBatch() {
 	const idColumn = 0
 	var id []byte
-	var numbers []int // OpenAI's index of each row
-	first, start := len(p.out.rows), len(p.out.numbers)
+	first, order := len(p.out.Rows), len(p.out.order)
 	j := &p.json
 	err := j.members(func(key []byte) error {
 		value := j.i
@@ -530,41 +528,28 @@ func (p *recordParser) parseBatch() {
 			}
 			return err
 		case keyResponse:
-			return j.find([]string{"body", keyData}, func() error {
-				return j.elements(func() error {
-					p.begin()
-					err := j.members(p.visit)
-					numbers = append(numbers, p.rowNumber())
-					p.end(tabular.Row{}, nil)
-					return err
-				})
-			})
+			return j.find([]string{"body", keyData}, func() error { return j.elements(p.object) })
 		}
 		return j.value(0)
 	})
-	rows := p.out.rows[first:]
-	if err == nil && len(rows) == 0 {
+	numbers := p.out.order[order:] // OpenAI's index of each row
+	p.out.order = p.out.order[:order]
+	if err == nil && len(numbers) == 0 {
 		err = errors.New("the response has no embeddings")
 	}
-	if err == nil {
-		err = p.checkOrder(numbers)
+	if err = cmp.Or(err, p.checkOrder(numbers)); err != nil {
+		p.reject(first, err)
 	}
-	if err != nil {
-		p.out.rows, p.out.numbers = p.out.rows[:first], p.out.numbers[:start]
-		rows = append(rows[:0], tabular.Row{Err: err})
-		p.out.rows = append(p.out.rows, rows...)
-	}
-	for i := range rows {
-		row := p.out.rows[first+i]
-		named, _ := p.layout.Row(func(column int) (string, bool, error) {
+	rows := p.out.Rows[first:]
+	for i, row := range rows {
+		rows[i], _ = p.layout.Row(func(column int) (string, bool, error) {
 			name := string(unquoteJSON(id))
 			if column == idColumn && len(rows) > 1 {
 				name += "/" + strconv.Itoa(numbers[i])
 			}
 			return name, id != nil, nil
 		})
-		named.Len, named.Err = row.Len, row.Err
-		p.out.rows[first+i] = named
+		rows[i].Len, rows[i].Err = row.Len, row.Err
 	}
 }
 
@@ -732,104 +717,46 @@ func (p *jsonParser) value(depth int) error {
 	if p.i == len(p.b) {
 		return p.fail("a value")
 	}
-	switch c := p.b[p.i]; {
-	case c == '"':
+	switch p.b[p.i] {
+	case '"':
 		return p.string()
-	case c == '{':
+	case '{':
 		return p.members(func([]byte) error { return p.value(depth + 1) })
-	case c == '[':
+	case '[':
 		return p.elements(func() error { return p.value(depth + 1) })
-	case c == '-' || isDigit(c):
-		return p.number()
 	}
-	for _, literal := range []string{"null", "true", "false", "NaN", "Infinity"} {
-		if bytes.HasPrefix(p.b[p.i:], []byte(literal)) {
-			p.i += len(literal)
-			return nil
-		}
-	}
-	return p.fail("a value")
-}
-
-// number parses a number.
-func (p *jsonParser) number() error {
-	digits := func() bool {
-		start := p.i
-		for p.i < len(p.b) && isDigit(p.b[p.i]) {
-			p.i++
-		}
-		return p.i > start
-	}
-	at := func(set string) bool { return p.i < len(p.b) && bytes.IndexByte([]byte(set), p.b[p.i]) >= 0 }
-	if at("-") {
-		p.i++
-	}
-	switch {
-	case bytes.HasPrefix(p.b[p.i:], []byte("Infinity")):
-		p.i += len("Infinity")
+	if _, end, err := parseDecimal(p.b, p.i); err == nil && isStrict(p.b[p.i:end]) {
+		p.i = end
 		return nil
-	case at("0"):
-		p.i++
-	case !digits():
-		return p.fail("a digit")
 	}
-	if at(".") {
-		if p.i++; !digits() {
-			return p.fail("a digit")
-		}
+	end := len(p.b)
+	if n := bytes.IndexAny(p.b[p.i:], ",]} \t\r\n"); n >= 0 {
+		end = p.i + n
 	}
-	if at("eE") {
-		if p.i++; at("+-") {
-			p.i++
-		}
-		if !digits() {
-			return p.fail("a digit")
-		}
-	}
-	return nil
-}
-
-// string parses a string.
-func (p *jsonParser) string() error {
-	start := p.i + 1
-	end := stringEnd(p.b, start)
-	if end < 0 {
-		p.i = len(p.b)
-		return p.fail("a closing quote")
-	}
-	for i := start; i < end-1; i++ {
-		switch c := p.b[i]; {
-		case c < ' ':
-			p.i = i
-			return p.fail("no control character")
-		case c == '\\':
-			i++
-			if n := len(escapes[p.b[i]]); n == 0 || p.b[i] == 'u' && !isHex(p.b[i+1:end-1]) {
-				p.i = i - 1
-				return p.fail("another escape")
-			}
-		}
+	if value := p.b[p.i:end]; !json.Valid(value) && !slices.Contains([]string{"NaN", "Infinity", "-Infinity"}, string(value)) {
+		return p.fail("a value")
 	}
 	p.i = end
 	return nil
 }
 
-// escapes are the values of escapes in strings. The value of \u depends on the four digits after it.
-var escapes = [256]string{'"': "\"", '\\': "\\", '/': "/", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t", 'u': "u"}
-
-// isHex reports whether b begins with four hexadecimal digits.
-func isHex(b []byte) bool {
-	_, err := parseHex(b)
-	return err == nil
-}
-
-func parseHex(b []byte) (rune, error) {
-	n, err := strconv.ParseUint(string(b[:min(4, len(b))]), 16, 16)
-	if len(b) < 4 {
-		err = strconv.ErrSyntax
+// string parses a string.
+func (p *jsonParser) string() error {
+	end := stringEnd(p.b, p.i+1)
+	if end < 0 {
+		p.i = len(p.b)
+		return p.fail("a closing quote")
 	}
-	return rune(n), err
+	special := func(c byte) bool { return c < ' ' || c == '\\' }
+	if value := p.b[p.i:end]; slices.ContainsFunc(value, special) && !json.Valid(value) {
+		return p.fail("a string without control characters and other escapes")
+	}
+	p.i = end
+	return nil
 }
+
+// escapes matches the escapes in a valid string. Successive ones may be a surrogate pair.
+var escapes = regexp.MustCompile(`(\\(u[0-9A-Fa-f]{4}|.))+`)
 
 // unquoteJSON returns the content of a valid string with its quotes. It shares the memory of value if it can. Half of a
 // surrogate pair becomes U+FFFD.
@@ -837,31 +764,12 @@ func unquoteJSON(value []byte) []byte {
 	if len(value) < 2 {
 		return nil
 	}
-	value = value[1 : len(value)-1]
-	at := bytes.IndexByte(value, '\\')
-	if at < 0 {
+	if value = value[1 : len(value)-1]; bytes.IndexByte(value, '\\') < 0 {
 		return value
 	}
-	s := make([]byte, 0, len(value))
-	for ; at >= 0; at = bytes.IndexByte(value, '\\') {
-		s = append(s, value[:at]...)
-		c := value[at+1]
-		value = value[at+2:]
-		if c != 'u' {
-			s = append(s, escapes[c]...)
-			continue
-		}
-		r, _ := parseHex(value)
-		value = value[4:]
-		if utf16.IsSurrogate(r) {
-			low, err := parseHex(bytes.TrimPrefix(value, []byte(`\u`)))
-			if pair := utf16.DecodeRune(r, low); err == nil && bytes.HasPrefix(value, []byte(`\u`)) && pair != utf8.RuneError {
-				r, value = pair, value[6:]
-			} else {
-				r = utf8.RuneError
-			}
-		}
-		s = utf8.AppendRune(s, r)
-	}
-	return append(s, value...)
+	return escapes.ReplaceAllFunc(value, func(escape []byte) []byte {
+		var s string
+		json.Unmarshal(slices.Concat([]byte{'"'}, escape, []byte{'"'}), &s) // value is valid
+		return []byte(s)
+	})
 }

@@ -43,13 +43,16 @@ func (r *reader) readNpz(ctx context.Context, c *content) (iter.Seq2[chunk, erro
 	if len(archive.Names()) == 0 {
 		return nil, errors.New("is a zip archive without NumPy arrays; unzip it first")
 	}
-	name, err := vectorsName(archive.Names(), r.options.VectorColumns)
+	if slices.Contains(archive.Names(), "indptr") && r.options.VectorColumns == "" && !slices.Contains(archive.Names(), "vectors") {
+		return nil, errors.New("contains a sparse matrix, not dense vectors")
+	}
+	name, err := vectorsName(archive.Names(), r.options.VectorColumns, []string{"vectors"}, "array", "")
 	if err != nil {
 		return nil, err
 	}
 	array, err := archive.Open(name)
 	if err == nil {
-		err = cmp.Or(array.CheckFloats(), checkShape(array.Shape))
+		err = cmp.Or(npy.Expect[float32](array, array.Shape...), checkShape(array.Shape))
 	}
 	if err != nil {
 		return nil, err
@@ -59,7 +62,7 @@ func (r *reader) readNpz(ctx context.Context, c *content) (iter.Seq2[chunk, erro
 	case slices.Contains(archive.Names(), "words"):
 		words, err := archive.Open("words")
 		if err == nil {
-			err = r.nameByArray(words, array.Shape)
+			err = r.nameByArray(words, array.Shape[0])
 		}
 		if err != nil {
 			return nil, err
@@ -70,32 +73,27 @@ func (r *reader) readNpz(ctx context.Context, c *content) (iter.Seq2[chunk, erro
 	return r.readArray(ctx, array, nil)
 }
 
-// nameByArray takes the names of the rows of an array of the given shape from words.
-func (r *reader) nameByArray(words *npy.Array, shape npy.Shape) error {
+// nameByArray takes the names of n rows from words.
+func (r *reader) nameByArray(words *npy.Array, n int) error {
 	const part = 1 << 10
-	if want := shape[:1]; !slices.Equal(words.Shape, want) {
-		return fmt.Errorf(`array "words": array of shape %v, want %v`, words.Shape, want)
-	}
-	block, err := words.NextStrings(part)
-	if err != nil && err != io.EOF {
+	if err := npy.Expect[string](words, n); err != nil {
 		return err
 	}
-	r.setKind(block)
-	r.names = func(row *row) (err error) {
-		if len(block) == 0 {
-			if block, err = words.NextStrings(part); err != nil {
-				return err
-			}
+	r.words = &wordList{next: func() (rows []tabular.Row, err error) { // at the end it verifies the checksum of the words
+		names, err := npy.Next[string](words, part)
+		for _, name := range names {
+			rows = append(rows, tabular.Row{Name: name})
 		}
-		row.name, block = block[0], block[1:]
-		return nil
+		return rows, err
+	}}
+	if err := r.words.fill(); err != nil && err != io.EOF {
+		return err
 	}
-	r.endNames = func() error { // also verifies the checksum of the words
-		if _, err := words.NextStrings(part); err != io.EOF {
-			return err
-		}
-		return nil
+	var names []string
+	for _, row := range r.words.rows {
+		names = append(names, row.Name)
 	}
+	r.setKind(names)
 	return nil
 }
 
@@ -107,33 +105,26 @@ func checkShape(shape npy.Shape) error {
 	return nil
 }
 
-// vectorsName returns the name of the array of vectors, which is chosen unless it is "".
-func vectorsName(names []string, chosen string) (string, error) {
-	if chosen != "" && slices.Contains(names, chosen) {
-		return chosen, nil
-	} else if chosen != "" {
-		return "", &tabular.OptionError{Option: "VectorColumns", Err: fmt.Errorf("has no array %.60q (arrays: %s)", chosen, list(names))}
-	}
-	if slices.Contains(names, "vectors") {
-		return "vectors", nil
-	}
-	if slices.Contains(names, "indptr") {
-		return "", errors.New("contains a sparse matrix, not dense vectors")
-	}
+// vectorsName returns the name of the array of vectors: the chosen one unless that is "", or a usual one, or the only one
+// but the words. For messages, array and shape say what has these names.
+func vectorsName(names []string, chosen string, usual []string, array, shape string) (string, error) {
 	others := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "words" })
-	if len(others) != 1 {
-		return "", &tabular.OptionError{Option: "VectorColumns", Err: fmt.Errorf("contains several arrays, %s; name the one to read", list(names))}
+	if chosen != "" {
+		usual, others = []string{chosen}, nil
 	}
-	return others[0], nil
-}
-
-// list formats names for a message. It shortens long lists and long names.
-func list(names []string) string {
-	const limit = 5
-	if len(names) > limit {
-		return fmt.Sprintf("%d, such as %.60q", len(names), names[:limit])
+	for _, name := range usual {
+		if slices.Contains(names, name) {
+			return name, nil
+		}
 	}
-	return fmt.Sprintf("%.60q", names)
+	if len(others) == 1 {
+		return others[0], nil
+	}
+	err := fmt.Errorf("contains several %ss%s, %s; name the one to read", array, shape, tabular.Shorten(names))
+	if chosen != "" {
+		err = fmt.Errorf("has no %s %.60q%s (%ss: %s)", array, chosen, shape, array, tabular.Shorten(names))
+	}
+	return "", &tabular.OptionError{Option: "VectorColumns", Err: err}
 }
 
 const (
@@ -155,12 +146,10 @@ func (r *reader) readArray(ctx context.Context, array *npy.Array, err error) (it
 	if err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(array.CheckFloats(), checkShape(array.Shape)); err != nil {
+	if err := cmp.Or(npy.Expect[float32](array, array.Shape...), checkShape(array.Shape)); err != nil {
 		return nil, err
 	}
-	if r.names == nil {
-		r.numberRows()
-	}
+	r.numbered = r.words == nil
 	rows, dim := array.Shape[0], array.Shape[1]
 	r.dim, r.announced = dim, rows
 	if most := r.options.MaxRows; most > 0 {
@@ -212,9 +201,9 @@ func readBlock(array *npy.Array, first, n int) (chunk, error) {
 		finite = finite && float32s.Finite(numbers)
 	}
 	if !finite {
-		c.rows, c.valid = make([]row, n), 0
+		c.rows, c.valid = make([]tabular.Row, n), 0
 		for i := range c.rows {
-			c.rows[i].number = i
+			c.rows[i].Number = i
 		}
 		c.check(dim)
 	}
@@ -227,7 +216,7 @@ func (c *chunk) check(dim int) {
 	c.data = data[:0]
 	for i := range c.rows {
 		vector := data[i*dim : (i+1)*dim]
-		if c.rows[i].err = checkVector(vector); c.rows[i].err == nil {
+		if c.rows[i].Err = checkVector(vector); c.rows[i].Err == nil {
 			c.data = appendInPlace(c.data, vector)
 		}
 	}

@@ -218,9 +218,7 @@ func encodesOnGPU(t *testing.T, p gpuProgram) {
 		}
 	}
 
-	if err := os.CopyFS(dir.Path("zero"), os.DirFS(dir.Path("m"))); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.CopyFS(dir.Path("zero"), os.DirFS(dir.Path("m"))))
 	dictionary := dir.Read(t, "zero/dictionary.npy")
 	clear(dictionary[128:])
 	dir.Write(t, "zero/dictionary.npy", dictionary)

@@ -36,9 +36,7 @@ func scores(t *testing.T, markdown string) map[string]map[string]float64 {
 		for i, cell := range cells[1:] {
 			if score, _, ok := strings.Cut(cell, " ±"); ok {
 				v, err := strconv.ParseFloat(score, 64)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testonly.Must(t, err)
 				row[columns[i+1]] = v
 			}
 		}
@@ -52,10 +50,8 @@ func scores(t *testing.T, markdown string) map[string]map[string]float64 {
 // those than thresholded ones.
 func TestRealDataTable(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "results", "evaluation.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "results", "evaluation.md"))
+	testonly.Must(t, err)
 	_, table, _ := strings.Cut(string(page), "\n|  | WS-353 |")
 	table, _, _ = strings.Cut(table, "\n\n")
 	want := scores(t, "|  | WS-353 |"+table)
@@ -66,9 +62,7 @@ func TestRealDataTable(t *testing.T) {
 	data := testonly.Data(t, "eval")
 	dir := clitest.New(t)
 	for name, file := range map[string]string{"glove.txt.gz": "glove.6B.50d.9163.txt.gz", "googlenews.txt.gz": "googlenews.300d.8000.txt.gz"} {
-		if err := os.Symlink(testonly.Data(t, "vectors/"+file), dir.Path(name)); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, os.Symlink(testonly.Data(t, "vectors/"+file), dir.Path(name)))
 	}
 	lines := []string{
 		"eval glove.txt.gz thresh1:glove.txt.gz thresh2:glove.txt.gz --tasks WS-353,SimLex-999,NP",

@@ -13,6 +13,7 @@ import (
 
 	"overcomplete/internal/csr"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -275,9 +276,7 @@ func TestPyArrowReadsWhatWeWrite(t *testing.T) {
 			"parquet": func(w io.Writer) error { return columnar.WriteParquet(w, codes) },
 		} {
 			var b bytes.Buffer
-			if err := write(&b); err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, write(&b))
 			dir.Write(t, name+"."+ending, b.Bytes())
 		}
 	}

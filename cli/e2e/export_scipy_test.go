@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -94,9 +95,7 @@ func TestSciPyReadsWhatWeWrite(t *testing.T) {
 		dir.MustRun(t, "export model -o out."+format+" -f "+format)
 	}
 	want, err := json.Marshal(map[string]any{"rows": words, "cols": atoms, "words": m.Codes.IDs, "codes": rows, "dictionary": m.Dictionary.Atoms, "mean": m.Dictionary.Mean})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	dir.Write(t, "want.json", want)
 	runPython(t, dir, checkWithSciPy)
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 )
 
@@ -23,9 +24,7 @@ func TestMostMemory(t *testing.T) {
 	dir.Write(t, "x.txt", clitest.Text(x))
 	dir.Write(t, "pairs.txt", []byte("word1 word2 1\nword3 word4 2\nword5 word6 3\nword7 word8 2\n"))
 	text, err := os.ReadFile("../../docs/reference/guarantees.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	_, table, _ := strings.Cut(string(text), "\n| command | MB |\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	rows := regexp.MustCompile("(?m)^\\| `(.*)`.* \\| (\\d+) \\|$").FindAllStringSubmatch(table, -1)

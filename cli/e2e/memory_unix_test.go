@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"overcomplete/internal/npy"
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 )
 
@@ -25,9 +26,7 @@ func TestLittleMemory(t *testing.T) {
 	dir.Write(t, "words.txt", []byte(strings.Repeat("a\n", 14_000)))
 	header := func(h npy.Header) []byte {
 		var b bytes.Buffer
-		if err := npy.WriteHeader(&b, h); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, npy.WriteHeader(&b, h))
 		return b.Bytes()
 	}
 	large := func(name string, begin []byte, size int64) {
@@ -43,9 +42,7 @@ func TestLittleMemory(t *testing.T) {
 	large("large.safetensors", append([]byte{byte(len(tensor)), 0, 0, 0, 0, 0, 0, 0}, tensor...), int64(8+len(tensor))+14_000<<22)
 	// The dictionary of a model.
 	info := strings.ReplaceAll(string(dir.Read(t, "old/model.json")), `"dim": 8`, `"dim": 100000000`)
-	if err := os.CopyFS(dir.Path("huge"), os.DirFS(dir.Path("old"))); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.CopyFS(dir.Path("huge"), os.DirFS(dir.Path("old"))))
 	dir.Write(t, "huge/model.json", []byte(info))
 	array = header(npy.Header{Type: "<f4", Shape: []int{80, 100_000_000}})
 	large("huge/dictionary.npy", array, int64(len(array))+80*400_000_000)
@@ -105,9 +102,7 @@ func TestEveryLimit(t *testing.T) {
 	dir := clitest.New(t)
 	const rows, dim = 200_000, 4
 	var array bytes.Buffer
-	if err := npy.Write(&array, []int{rows, dim}, clitest.Vectors(rows, dim).Data); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, npy.Write(&array, []int{rows, dim}, clitest.Vectors(rows, dim).Data))
 	dir.Write(t, "x.npy", array.Bytes())
 	dir.MustRun(t, "train x.npy -o model -k 16 --nonzeros 3 --rows texts --quiet")
 	for command, missing := range map[string][]string{

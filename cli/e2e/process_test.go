@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 )
 
@@ -66,9 +67,7 @@ func TestProcess(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			defer os.RemoveAll(dir.Path("model"))
 			r, w, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, err)
 			defer w.Close()
 			r.Close()
 			cmd := dir.Command(strings.Fields("paper train in.txt -o model --epochs 3")...)
@@ -89,14 +88,10 @@ func TestProcess(t *testing.T) {
 	t.Run("interrupt while input is awaited", func(t *testing.T) {
 		cmd := dir.Command("train", "-", "-o", "model")
 		stdin, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		var stderr strings.Builder
 		cmd.Stderr = &stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, cmd.Start())
 		// More than a pipe holds: when it is written, some of it has been read.
 		if _, err := io.WriteString(stdin, strings.Repeat("word 1 2 3\n", 20_000)); err != nil {
 			t.Fatal(err)
@@ -113,12 +108,8 @@ func TestProcess(t *testing.T) {
 func signalled(t *testing.T, sig os.Signal, cmd *exec.Cmd) (ended *os.ProcessState, after []string) {
 	t.Helper()
 	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
+	testonly.Must(t, cmd.Start())
 	sent := false
 	for s := bufio.NewScanner(stderr); s.Scan(); {
 		if sent {

@@ -98,9 +98,7 @@ func TestReadersAgree(t *testing.T) {
 	t.Parallel()
 	interpreter := python(t)
 	doc, err := os.ReadFile("../../docs/reference/formats.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	// Parts of the messages of who refuses, and who that is.
 	used := map[string]int{}
 	reasons := map[string][]string{}
@@ -136,16 +134,12 @@ func TestReadersAgree(t *testing.T) {
 	cmd := exec.Command(interpreter, "-c", readers)
 	cmd.Dir = string(dir)
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	// Files that both read, both refuse, one alone refuses, and in which the other crashes.
 	accepted, refused, alone, crashed := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	for line := range bytes.Lines(out) {
 		var theirs content
-		if err := json.Unmarshal(line, &theirs); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, json.Unmarshal(line, &theirs))
 		ours := ourContent(t, dir, theirs)
 		format := strings.TrimLeft(filepath.Ext(theirs.File), ".")
 		switch {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 )
 
@@ -25,9 +26,7 @@ func TestSignalEndsWaiting(t *testing.T) {
 	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
 	dir.MustRun(t, "intrusion make X=in.txt -n 4 -o test.tsv")
 	dir.Write(t, "pairs.txt", []byte("word0 word1 1\n"))
-	if err := syscall.Mkfifo(dir.Path("pipe"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, syscall.Mkfifo(dir.Path("pipe"), 0o666))
 	before := withoutPipe(t, dir)
 	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
 
@@ -67,17 +66,13 @@ func TestSignalEndsWaiting(t *testing.T) {
 	} {
 		t.Run(args, func(t *testing.T) {
 			r, w, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, err)
 			defer r.Close()
 			cmd := dir.Command(strings.Fields(args)...)
 			cmd.Stdout = w
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, cmd.Start())
 			w.Close()
 			if _, err := io.ReadFull(r, make([]byte, 1)); err != nil {
 				t.Fatal(err)
@@ -93,9 +88,7 @@ func TestSignalEndsWaiting(t *testing.T) {
 // withoutPipe returns the tree of the current directory except the pipe, which can't be read.
 func withoutPipe(t *testing.T, dir clitest.Dir) clitest.Tree {
 	t.Helper()
-	if err := os.Rename(dir.Path("pipe"), dir.Path("../pipe")); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.Rename(dir.Path("pipe"), dir.Path("../pipe")))
 	defer os.Rename(dir.Path("../pipe"), dir.Path("pipe"))
 	return dir.Tree(t)
 }
@@ -105,13 +98,9 @@ func withoutPipe(t *testing.T, dir clitest.Dir) clitest.Tree {
 func signalAtPipe(t *testing.T, cmd *exec.Cmd, pipe string, sig os.Signal) {
 	t.Helper()
 	link := filepath.Join(t.TempDir(), "pipe") // that is there if the command removes the pipe
-	if err := os.Link(pipe, link); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.Link(pipe, link))
 	pipe = link
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, cmd.Start())
 	ended := make(chan *os.File)
 	go func() {
 		cmd.Wait()
@@ -119,9 +108,7 @@ func signalAtPipe(t *testing.T, cmd *exec.Cmd, pipe string, sig os.Signal) {
 		ended <- r
 	}()
 	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // which waits for who reads
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	defer writer.Close()
 	cmd.Process.Signal(sig)
 	defer time.AfterFunc(time.Minute, func() { cmd.Process.Kill() }).Stop()
@@ -148,12 +135,8 @@ func TestSecondSignal(t *testing.T) {
 	dir.Write(t, "in.txt", clitest.Text(clitest.Vectors(1000, 20)))
 	cmd := dir.Command(strings.Fields("paper train in.txt -o model -k 1000 --epochs 100000 --dictionary-steps 1000 --checkpoint 1h --progress")...)
 	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
+	testonly.Must(t, cmd.Start())
 	said := bufio.NewScanner(stderr)
 	for said.Scan() && !strings.HasPrefix(said.Text(), "epoch 1/") {
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 )
 
@@ -27,9 +28,7 @@ func soakTime(t *testing.T) time.Duration {
 		return 30 * time.Second
 	}
 	d, err := time.ParseDuration(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return d
 }
 
@@ -44,12 +43,8 @@ func TestSoakExplorer(t *testing.T) {
 	dir.MustRun(t, "train in.txt -o model --quiet -k 30")
 	cmd := dir.Command("explore", "model", "--port", "0")
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
+	testonly.Must(t, cmd.Start())
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
 	out := bufio.NewScanner(stdout)
@@ -70,9 +65,7 @@ func TestSoakExplorer(t *testing.T) {
 				path = fmt.Sprintf(path, rng.IntN(30))
 			}
 			answer, err := http.Get(address + path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, err)
 			body, err := io.ReadAll(answer.Body)
 			answer.Body.Close()
 			if got := fmt.Sprint(answer.StatusCode, err, string(body)); answers[path] != "" && got != answers[path] {
@@ -85,13 +78,9 @@ func TestSoakExplorer(t *testing.T) {
 			}
 		}
 		status, err := os.ReadFile(process + "/status")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		open, err := os.ReadDir(process + "/fd")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		resident, threads = append(resident, field(string(status), "VmRSS:")), append(threads, field(string(status), "Threads:"))
 		descriptors = append(descriptors, len(open))
 	}

@@ -1,7 +1,7 @@
 // Package atomicfile writes files and directories atomically: under a temporary name in the same directory, which
 // is renamed after all data are on disk. Until then, and after any failure before the renaming, the previous content
 // remains. On file systems that can't exchange names, a directory that is replaced is missing for a moment; see
-// [Displaced].
+// [Dir.Displaced].
 //
 //	err := atomicfile.WriteFile(ctx, "report.md", true, func(w io.Writer) error {
 //		_, err := io.WriteString(w, "# Report\n")
@@ -49,8 +49,8 @@ func (w Writer) Write(p []byte) (int, error) {
 
 // WriteFile calls write. If it succeeds and all data are on disk, WriteFile gives the file its name. With force it
 // replaces a regular file. A problem before the call of write is an [*OutputError], which wraps [ErrExists] if the
-// file exists and force is false. After a [*PlacedError] the file is in place. After the cancellation of ctx, writes
-// fail and nothing is replaced.
+// file exists and force is false. If the file is in place despite an error, the error says so. After the cancellation
+// of ctx, writes fail and nothing is replaced.
 func WriteFile(ctx context.Context, path string, force bool, write func(w io.Writer) error) (err error) {
 	f, err := create(path, force)
 	if err != nil {
@@ -161,7 +161,7 @@ func remove(err error, path, temp string) error {
 	case failed == nil || errors.Is(missing, fs.ErrNotExist):
 		return err
 	case err == nil:
-		return &PlacedError{path, fmt.Errorf("%s is left over: %w", temp, reason(failed))}
+		return fmt.Errorf("%s is written, but %s is left over: %w", path, temp, reason(failed))
 	}
 	return fmt.Errorf("%w; %s is left over: %w", err, temp, reason(failed))
 }
@@ -184,22 +184,34 @@ func checkFile(path string, force bool) error {
 	return nil
 }
 
-// CheckDir returns an [*OutputError] unless [WriteDir] can write a directory at path. If something exists at path,
+// A Dir is a directory that is written under a temporary name and renamed when it is complete.
+type Dir struct {
+	Path string // the final path, absolute
+	Temp string // after Begin: the directory "new" in the temporary directory beside Path, for [WriteIn]
+
+	mayReplace func(path string) error
+}
+
+// NewDir returns the directory for path. If something exists at path when the directory is checked or committed,
 // mayReplace must return nil to allow its replacement.
-func CheckDir(path string, mayReplace func(path string) error) error {
-	path = Resolve(path)
-	if err := tryDir(path, mayReplace); err != nil {
-		return &OutputError{path, err}
+func NewDir(path string, mayReplace func(path string) error) *Dir {
+	return &Dir{Path: Resolve(path), mayReplace: mayReplace}
+}
+
+// Check returns an [*OutputError] unless the directory can be written.
+func (d *Dir) Check() error {
+	if err := d.try(); err != nil {
+		return &OutputError{d.Path, err}
 	}
 	return nil
 }
 
-func tryDir(path string, mayReplace func(path string) error) error {
-	exists, err := checkDir(path, mayReplace)
+func (d *Dir) try() error {
+	exists, err := d.check()
 	if err != nil {
 		return err
 	}
-	temp, err := makeTemp(path)
+	temp, err := makeTemp(d.Path)
 	if err != nil {
 		return err
 	}
@@ -207,31 +219,24 @@ func tryDir(path string, mayReplace func(path string) error) error {
 		return fmt.Errorf("cannot be written: a temporary directory cannot be removed: %w", err)
 	}
 	if exists {
-		if err := checkMove(path); err != nil {
+		if err := checkMove(d.Path); err != nil {
 			return fmt.Errorf("cannot be replaced: %w", err)
 		}
 	}
 	return nil
 }
 
-// A Dir is a directory that is written under a temporary name and renamed when it is complete.
-type Dir struct {
-	Path string // the final path, absolute
-	Temp string // the directory "new" in the temporary directory beside Path, for [WriteIn]
-}
-
-// NewDir creates the temporary directory for path.
-func NewDir(path string) (*Dir, error) {
-	path = Resolve(path)
-	temp, err := makeTemp(path)
+// Begin creates Temp. The caller must call Commit or Abort.
+func (d *Dir) Begin() error {
+	temp, err := makeTemp(d.Path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: %w", d.Path, err)
 	}
-	d := &Dir{path, filepath.Join(temp, newName)}
-	if err := os.Mkdir(d.Temp, permissions(path)|0o700); err != nil {
-		return nil, d.Abort(d.name(err))
+	d.Temp = filepath.Join(temp, newName)
+	if err := os.Mkdir(d.Temp, permissions(d.Path)|0o700); err != nil {
+		return d.Abort(d.name(err))
 	}
-	return d, nil
+	return nil
 }
 
 // Abort removes the temporary directory, with Temp. It returns err, combined with the error of the removal.
@@ -240,38 +245,25 @@ func (d *Dir) Abort(err error) error { return remove(err, d.Path, filepath.Dir(d
 // name prefixes an error with the directory's final path.
 func (d *Dir) name(err error) error { return fmt.Errorf("%s: %w", d.Path, reason(err)) }
 
-// Commit renames the directory to its path. It replaces an existing file or directory if mayReplace allows it, as
-// in [CheckDir]. If the renaming fails, Commit removes the temporary directory or, with keep, returns a [*KeptError]
-// with its path.
-func (d *Dir) Commit(keep bool, mayReplace func(path string) error) error {
+// Commit renames Temp to Path. If the renaming fails, Commit removes the temporary directory or, with keep, keeps it
+// and names it in the error. It reports whether the directory is in place, which it may be despite an error: a loss of
+// power may undo it, or a temporary file remains.
+func (d *Dir) Commit(keep bool) (placed bool, err error) {
 	permit(d.Temp, d.Path)
 	if err := SyncDir(d.Temp); err != nil {
-		return d.Abort(d.name(err))
+		return false, d.Abort(d.name(err))
 	}
-	old, err := d.place(mayReplace)
+	old, err := d.place()
 	if err != nil {
 		if !keep && old == "" {
-			return d.Abort(d.name(err))
+			return false, d.Abort(d.name(err))
 		}
-		return &KeptError{d.Path, d.Temp, err}
+		return false, fmt.Errorf("%s: %w; the new one is kept as %s", d.Path, err, d.Temp)
 	}
 	if err = syncPlace(d.Path); err != nil && old != "" {
-		return fmt.Errorf("%w; the previous directory is kept as %s", err, old)
+		return true, fmt.Errorf("%w; the previous directory is kept as %s", err, old)
 	}
-	return d.Abort(err)
-}
-
-// WriteDir writes a directory atomically. write creates its files in dir, which is [Dir.Temp]; keep and
-// mayReplace are the arguments of [Dir.Commit].
-func WriteDir(path string, keep bool, mayReplace func(path string) error, write func(dir string) error) error {
-	d, err := NewDir(path)
-	if err != nil {
-		return err
-	}
-	if err := write(d.Temp); err != nil {
-		return d.Abort(d.name(err))
-	}
-	return d.Commit(keep, mayReplace)
+	return true, d.Abort(err)
 }
 
 // WriteIn creates a file in dir, a [Dir.Temp], calls write, and flushes the file to disk. Errors name
@@ -305,8 +297,8 @@ const patience = 3 * time.Second
 // place renames the directory to its path. If the path exists, its content moves to the returned path old;
 // otherwise old is "". The replacement is atomic if the file system can exchange names. Otherwise nothing
 // exists at path for a moment.
-func (d *Dir) place(mayReplace func(path string) error) (old string, err error) {
-	exists, err := checkDir(d.Path, mayReplace)
+func (d *Dir) place() (old string, err error) {
+	exists, err := d.check()
 	if err != nil {
 		return "", err
 	}
@@ -326,7 +318,7 @@ func (d *Dir) place(mayReplace func(path string) error) (old string, err error) 
 			return "", fmt.Errorf("cannot be replaced: %w", reason(err))
 		}
 		defer unlock()
-		if _, err := checkDir(d.Path, mayReplace); err != nil { // it may have changed before the lock
+		if _, err := d.check(); err != nil { // it may have changed before the lock
 			return "", err
 		}
 		if exchange(d.Temp, d.Path) == nil {
@@ -346,14 +338,13 @@ func (d *Dir) place(mayReplace func(path string) error) (old string, err error) 
 	return old, nil
 }
 
-// Displaced returns the path of the directory that [WriteDir] had moved away from path when the process was
+// Displaced returns the path of the directory that [Dir.Commit] had moved away from Path when the process was
 // killed, before it moved the new directory there. It returns "" if there is none.
-func Displaced(path string) string {
-	path = Resolve(path)
-	entries, _ := os.ReadDir(filepath.Dir(path))
+func (d *Dir) Displaced() string {
+	entries, _ := os.ReadDir(filepath.Dir(d.Path))
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), filepath.Base(tempPrefix(path))) {
-			old := filepath.Join(filepath.Dir(path), e.Name(), oldName)
+		if strings.HasPrefix(e.Name(), filepath.Base(tempPrefix(d.Path))) {
+			old := filepath.Join(filepath.Dir(d.Path), e.Name(), oldName)
 			if _, err := os.Lstat(old); err == nil {
 				return old
 			}
@@ -362,9 +353,9 @@ func Displaced(path string) string {
 	return ""
 }
 
-// checkDir reports whether something exists at path, and returns an error if it may not be replaced.
-func checkDir(path string, mayReplace func(path string) error) (exists bool, err error) {
-	info, err := os.Lstat(path)
+// check reports whether something exists at Path, and returns an error if it may not be replaced.
+func (d *Dir) check() (exists bool, err error) {
+	info, err := os.Lstat(d.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
@@ -373,7 +364,7 @@ func checkDir(path string, mayReplace func(path string) error) (exists bool, err
 	case info.Mode()&fs.ModeSymlink != 0: // Resolve follows all other links
 		return true, errors.New("is a symbolic link to nothing")
 	}
-	return true, reason(mayReplace(path))
+	return true, reason(d.mayReplace(d.Path))
 }
 
 // makeTemp creates an empty directory beside path.
@@ -423,38 +414,10 @@ func reason(err error) error {
 	return err
 }
 
-// A PlacedError reports a problem after an output was placed: a loss of power may undo it, or a temporary file
-// remains.
-type PlacedError struct {
-	Path string
-	Err  error
-}
-
-func (e *PlacedError) Error() string { return fmt.Sprintf("%s is written, but %v", e.Path, e.Err) }
-func (e *PlacedError) Unwrap() error { return e.Err }
-
-// InPlace reports whether err is a [PlacedError]: the output is complete at its path despite err. It is false for nil.
-func InPlace(err error) bool {
-	_, ok := errors.AsType[*PlacedError](err)
-	return ok
-}
-
-// A KeptError reports that a complete directory could not be renamed to its path.
-type KeptError struct {
-	Path string // the path
-	Kept string // the path of the complete directory
-	Err  error  // the reason
-}
-
-func (e *KeptError) Error() string {
-	return fmt.Sprintf("%s: %v; the new one is kept as %s", e.Path, e.Err, e.Kept)
-}
-func (e *KeptError) Unwrap() error { return e.Err }
-
 // syncPlace flushes the new name of an output to disk.
 func syncPlace(path string) error {
 	if err := SyncDir(filepath.Dir(path)); err != nil {
-		return &PlacedError{path, fmt.Errorf("a loss of power may undo that: %w", err)}
+		return fmt.Errorf("%s is written, but a loss of power may undo that: %w", path, err)
 	}
 	return nil
 }

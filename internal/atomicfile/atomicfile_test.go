@@ -12,22 +12,20 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"overcomplete/testonly"
 )
 
 func write(t *testing.T, path, content string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.WriteFile(path, []byte(content), 0o666))
 }
 
 // expect checks the files of a directory, given as "name=content".
 func expect(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	var got []string
 	for _, e := range entries {
 		content, err := os.ReadFile(filepath.Join(dir, e.Name()))
@@ -71,9 +69,7 @@ func TestFile(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	expect(t, dir, "a=new")
 
 	wantOutputError(t, writeText(path, false, "newer"), "already exists")
@@ -87,9 +83,7 @@ func TestFile(t *testing.T) {
 		t.Errorf("error %v, want %v", err, failed)
 	}
 	expect(t, dir, "a=new")
-	if err := writeText(path, true, "newer"); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, writeText(path, true, "newer"))
 	expect(t, dir, "a=newer")
 }
 
@@ -155,9 +149,7 @@ func TestFileBehindSymlink(t *testing.T) {
 	if err := os.Symlink(filepath.Join(elsewhere, "real"), link); err != nil {
 		t.Skip(err)
 	}
-	if err := writeText(link, true, "new"); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, writeText(link, true, "new"))
 	expect(t, elsewhere, "real=new")
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link is gone: %v, %v", info, err)
@@ -170,7 +162,7 @@ func TestFileBehindDanglingSymlink(t *testing.T) {
 		t.Skip(err)
 	}
 	wantOutputError(t, writeText(link, true, ""), "not a regular file")
-	wantOutputError(t, CheckDir(link, allow), "symbolic link to nothing")
+	wantOutputError(t, NewDir(link, allow).Check(), "symbolic link to nothing")
 	if target, err := os.Readlink(link); target != "missing" {
 		t.Errorf("the link is to %q, %v", target, err)
 	}
@@ -179,39 +171,44 @@ func TestFileBehindDanglingSymlink(t *testing.T) {
 func allow(string) error  { return nil }
 func forbid(string) error { return errors.New("is precious") }
 
+// writeDir writes a directory by a function.
+func writeDir(path string, keep bool, mayReplace func(string) error, write func(dir string) error) error {
+	d := NewDir(path, mayReplace)
+	if err := d.Begin(); err != nil {
+		return err
+	}
+	if err := write(d.Temp); err != nil {
+		return d.Abort(d.name(err))
+	}
+	_, err := d.Commit(keep)
+	return err
+}
+
 // writeF writes a file f, the content of the tests' directories.
 func writeF(dir string) error { return os.WriteFile(filepath.Join(dir, "f"), []byte("new"), 0o666) }
 
 func TestDir(t *testing.T) {
 	parent := t.TempDir()
 	path := filepath.Join(parent, "model")
-	if err := CheckDir(path, forbid); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, NewDir(path, forbid).Check())
 	expect(t, parent)
-	err := WriteDir(path, true, forbid, func(dir string) error {
+	err := writeDir(path, true, forbid, func(dir string) error {
 		if _, err := os.Stat(path); err == nil {
 			t.Error("there before all is written")
 		}
 		return writeF(dir)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	expect(t, path, "f=new")
 	expect(t, parent, "model=directory")
 
-	wantOutputError(t, CheckDir(path, forbid), "is precious")
+	wantOutputError(t, NewDir(path, forbid).Check(), "is precious")
 
 	// Nothing of a replaced directory remains.
 	write(t, filepath.Join(path, "g"), "old")
-	if err := CheckDir(path, allow); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, NewDir(path, allow).Check())
 	expect(t, path, "f=new", "g=old")
-	if err := WriteDir(path, true, allow, writeF); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, writeDir(path, true, allow, writeF))
 	expect(t, path, "f=new")
 	expect(t, parent, "model=directory")
 }
@@ -219,8 +216,8 @@ func TestDir(t *testing.T) {
 func TestDirRefuses(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "file"), "kept")
-	wantOutputError(t, CheckDir(filepath.Join(dir, "missing", "model"), allow), "no such file")
-	wantOutputError(t, CheckDir(filepath.Join(dir, "file", "model"), allow), "not a directory")
+	wantOutputError(t, NewDir(filepath.Join(dir, "missing", "model"), allow).Check(), "no such file")
+	wantOutputError(t, NewDir(filepath.Join(dir, "file", "model"), allow).Check(), "not a directory")
 	expect(t, dir, "file=kept")
 }
 
@@ -228,21 +225,17 @@ func TestDirRefuses(t *testing.T) {
 func TestDirCannotBeMoved(t *testing.T) {
 	parent := t.TempDir()
 	path := filepath.Join(parent, "model")
-	if err := os.Mkdir(path, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	wantOutputError(t, CheckDir(path, os.Remove), "cannot be replaced: no such file")
+	testonly.Must(t, os.Mkdir(path, 0o777))
+	wantOutputError(t, NewDir(path, os.Remove).Check(), "cannot be replaced: no such file")
 	expect(t, parent)
 }
 
 func TestDirFailsToWrite(t *testing.T) {
 	parent := t.TempDir()
 	path := filepath.Join(parent, "model")
-	if err := WriteDir(path, true, forbid, writeF); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, writeDir(path, true, forbid, writeF))
 	full := errors.New("disk full")
-	err := WriteDir(path, true, allow, func(dir string) error {
+	err := writeDir(path, true, allow, func(dir string) error {
 		write(t, filepath.Join(dir, "half"), "")
 		return full
 	})
@@ -270,10 +263,8 @@ func expectKept(t *testing.T, err error, reason string) {
 func TestDirAppearsMeanwhile(t *testing.T) {
 	parent := t.TempDir()
 	path := filepath.Join(parent, "model")
-	err := WriteDir(path, true, forbid, func(dir string) error {
-		if err := os.Mkdir(path, 0o777); err != nil {
-			t.Fatal(err)
-		}
+	err := writeDir(path, true, forbid, func(dir string) error {
+		testonly.Must(t, os.Mkdir(path, 0o777))
 		write(t, filepath.Join(path, "f"), "somebody else's")
 		return writeF(dir)
 	})
@@ -285,11 +276,9 @@ func TestDirAppearsMeanwhile(t *testing.T) {
 func TestDirRestoresTheOld(t *testing.T) {
 	parent := t.TempDir()
 	path := filepath.Join(parent, "model")
-	if err := os.Mkdir(path, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.Mkdir(path, 0o777))
 	write(t, filepath.Join(path, "f"), "old")
-	if err := WriteDir(path, true, allow, os.Remove); err == nil {
+	if err := writeDir(path, true, allow, os.Remove); err == nil {
 		t.Error("no error")
 	}
 	expect(t, path, "f=old")
@@ -303,28 +292,20 @@ func TestPermissionsAreKept(t *testing.T) {
 	dir := t.TempDir()
 	file, model := filepath.Join(dir, "file"), filepath.Join(dir, "model")
 	write(t, file, "old")
-	if err := os.Mkdir(model, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.Mkdir(model, 0o777))
 	for _, mode := range []fs.FileMode{0o600, 0o666, 0o640, 0o750} {
-		if err := errors.Join(os.Chmod(file, mode), os.Chmod(model, mode|0o100)); err != nil {
-			t.Fatal(err)
-		}
-		err := errors.Join(writeText(file, true, "new"), WriteDir(model, false, func(string) error { return nil }, func(dir string) error {
+		testonly.Must(t, errors.Join(os.Chmod(file, mode), os.Chmod(model, mode|0o100)))
+		err := errors.Join(writeText(file, true, "new"), writeDir(model, false, allow, func(dir string) error {
 			info, err := os.Stat(dir)
 			if err == nil && info.Mode().Perm()&^(mode|0o700) != 0 {
 				t.Errorf("what becomes %v was %v while it was written", mode, info.Mode())
 			}
 			return err
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		for path, want := range map[string]fs.FileMode{file: mode, model: mode | 0o700} {
 			info, err := os.Stat(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, err)
 			if info.Mode().Perm() != want {
 				t.Errorf("%s has %v, want %v", path, info.Mode(), want)
 			}
@@ -335,14 +316,10 @@ func TestPermissionsAreKept(t *testing.T) {
 		return
 	}
 	// New directories in a shared directory inherit its group, also after replacements.
-	if err := os.Chmod(dir, 0o770|fs.ModeSetgid); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.Chmod(dir, 0o770|fs.ModeSetgid))
 	shared := filepath.Join(dir, "shared")
 	for range 2 {
-		if err := WriteDir(shared, false, func(string) error { return nil }, func(string) error { return nil }); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, writeDir(shared, false, allow, allow))
 		if info, err := os.Stat(shared); err != nil || info.Mode()&fs.ModeSetgid == 0 {
 			t.Fatalf("%v, error %v: it does not give the group on", info.Mode(), err)
 		}
@@ -356,13 +333,11 @@ func TestDirIsHeldWhileReplaced(t *testing.T) {
 		t.Skip("directories have no locks")
 	}
 	model := filepath.Join(t.TempDir(), "model")
-	if err := os.Mkdir(model, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.Mkdir(model, 0o777))
 	now, cancel := context.WithCancel(t.Context())
 	cancel()
 	var held []bool
-	err := WriteDir(model, false, func(path string) error {
+	err := writeDir(model, false, func(path string) error {
 		unlock, err := Lock(now, path)
 		if held = append(held, err == context.Canceled); err == nil {
 			unlock()
@@ -379,14 +354,10 @@ func TestLockOfReplaced(t *testing.T) {
 	dir := t.TempDir()
 	model, other := filepath.Join(dir, "model"), filepath.Join(dir, "other")
 	for _, d := range []string{model, other} {
-		if err := os.Mkdir(d, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, os.Mkdir(d, 0o777))
 	}
 	unlockFirst, err := Lock(t.Context(), model)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	var unlock func()
 	var all sync.WaitGroup
 	all.Go(func() { unlock, err = Lock(t.Context(), model) })
@@ -395,9 +366,7 @@ func TestLockOfReplaced(t *testing.T) {
 	}
 	unlockFirst()
 	all.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	now, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Lock(now, model); err != context.Canceled {
@@ -412,31 +381,19 @@ func TestDirIsHeldTooLong(t *testing.T) {
 		t.Skip("directories have no locks")
 	}
 	model := filepath.Join(t.TempDir(), "model")
-	if err := os.Mkdir(model, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.Mkdir(model, 0o777))
 	unlock, err := Lock(t.Context(), model)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	defer unlock()
-	err = WriteDir(model, true, func(string) error { return nil }, func(string) error { return nil })
-	kept, ok := errors.AsType[*KeptError](err)
-	if !ok || !strings.Contains(err.Error(), "another process has locked it") {
-		t.Fatalf("error %v", err)
-	}
-	if _, err := os.Stat(kept.Kept); err != nil {
-		t.Error(err)
-	}
+	err = writeDir(model, true, allow, writeF)
+	expectKept(t, err, "another process has locked it")
 }
 
 func TestLongNames(t *testing.T) {
 	for _, name := range []string{strings.Repeat("n", 255), strings.Repeat("n", 242) + "äöüäöü", strings.Repeat("n", 243)} {
 		dir := t.TempDir()
 		for _, text := range []string{"old", "new"} {
-			if err := writeText(filepath.Join(dir, name), true, text); err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, writeText(filepath.Join(dir, name), true, text))
 			expect(t, dir, name+"="+text)
 		}
 	}

@@ -93,35 +93,21 @@ func (p *progress) seal() ([]byte, error) {
 	return json.Marshal(p)
 }
 
-func readProgress(dir string) (data []byte, p progress, err error) {
-	if data, err = input.ReadRegular(filepath.Join(dir, modeldir.Progress), modeldir.MaxInfo); err == nil {
-		err = json.Unmarshal(data, &p)
-	}
-	return data, p, err
-}
-
-// Hash returns the content hash that the checkpoint in dir stores. It verifies no file.
-func Hash(dir string) (string, error) {
-	_, p, err := readProgress(dir)
-	return p.Own, err
-}
-
-// Save saves m and the state of its training as the directory dir, atomically, and returns the content
-// hash. It calls the function each once per matrix of the state; each must call f with all elements of the
-// matrix, in order and in parts of any length. For mayReplace, see [model.Model.SaveWith].
-func Save(m *model.Model, dir string, mayReplace func(path string) error, s State, each func(m Matrix, f func(part []float32) error) error) (hash string, err error) {
+// Save saves m and the state of its training, atomically. It calls the function each once per matrix of the state;
+// each must call f with all elements of the matrix, in order and in parts of any length.
+func Save(m *model.Model, to *modeldir.Target, s State, each func(m Matrix, f func(part []float32) error) error) error {
 	p := progress{State: s, SHA256: make(map[string]string)}
-	err = m.SaveWith(dir, mayReplace, func(dir string) error {
+	return m.SaveTo(to, func(dir string) (saved modeldir.Checkpoint, err error) {
 		entries, err := os.ReadDir(dir)
 		if err == nil {
 			err = os.Mkdir(filepath.Join(dir, modeldir.State), 0o777)
 		}
 		if err != nil {
-			return modeldir.InFile(modeldir.State, err)
+			return saved, modeldir.InFile(modeldir.State, err)
 		}
 		for _, e := range entries {
 			if p.SHA256[e.Name()], err = hashFile(dir, e.Name()); err != nil {
-				return err
+				return saved, err
 			}
 		}
 		for _, matrix := range matrices(&m.Info) {
@@ -134,24 +120,23 @@ func Save(m *model.Model, dir string, mayReplace func(path string) error, s Stat
 				return each(matrix.Matrix, func(part []float32) error { return npy.WriteElements(f, part) })
 			})
 			if err != nil {
-				return err
+				return saved, err
 			}
 			p.SHA256[matrix.file()] = hex.EncodeToString(sum.Sum(nil))
 		}
 		data, err := p.seal()
 		if err != nil {
-			return modeldir.InFile(modeldir.Progress, err)
+			return saved, modeldir.InFile(modeldir.Progress, err)
 		}
 		err = atomicfile.WriteIn(dir, modeldir.Progress, func(f io.Writer) error {
 			_, err := f.Write(data)
 			return err
 		})
-		if err != nil {
-			return err
+		if err == nil {
+			err = modeldir.InFile(modeldir.State, atomicfile.SyncDir(filepath.Join(dir, modeldir.State)))
 		}
-		return modeldir.InFile(modeldir.State, atomicfile.SyncDir(filepath.Join(dir, modeldir.State)))
+		return modeldir.Checkpoint{Hash: p.Own, Epoch: len(m.Info.Training.Epochs)}, err
 	})
-	return p.Own, err
 }
 
 // readFile is [modeldir.ReadFile] for the path of a directory.
@@ -201,7 +186,11 @@ func open(dir string) (*Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, p, err := readProgress(dir)
+	var p progress
+	data, err := input.ReadRegular(filepath.Join(dir, modeldir.Progress), modeldir.MaxInfo)
+	if err == nil {
+		err = json.Unmarshal(data, &p)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.New("is not a checkpoint: its training is finished, or stored no checkpoints")
 	}

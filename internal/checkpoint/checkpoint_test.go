@@ -32,7 +32,8 @@ func TestOpen(t *testing.T) {
 		}
 		change(m)
 		dir := filepath.Join(t.TempDir(), "model")
-		hash, err := Save(m, dir, modeldir.MayReplace(false), State{Batch: 1}, func(name Matrix, f func([]float32) error) error {
+		to := modeldir.NewTarget(dir, false)
+		err := Save(m, to, State{Batch: 1}, func(name Matrix, f func([]float32) error) error {
 			all := matrices(&m.Info)
 			shape := all[slices.IndexFunc(all, func(x matrix) bool { return x.Matrix == name })].shape
 			return f(make([]float32, shape[0]*shape[1]))
@@ -44,8 +45,8 @@ func TestOpen(t *testing.T) {
 		if (err == nil) != (name == "") {
 			t.Errorf("codes %s: error %v", name, err)
 		}
-		if err == nil && c.Hash != hash {
-			t.Errorf("hash %s, want %s", c.Hash, hash)
+		if err == nil && c.Hash != to.Checkpoint.Hash {
+			t.Errorf("hash %s, want %s", c.Hash, to.Checkpoint.Hash)
 		}
 	}
 }

@@ -14,18 +14,14 @@ import (
 func sample(t *testing.T, words int) *vectors.Dense {
 	t.Helper()
 	x, _, err := vectors.Read(t.Context(), []string{"../../testdata/godoc.50d.txt.gz"}, vectors.ReadOptions{MaxRows: words})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return x
 }
 
 func cluster(t *testing.T, x []float32, dim, k int, seed uint64) []int {
 	t.Helper()
 	clusters, err := KMeans(t.Context(), x, dim, k, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return clusters
 }
 
@@ -45,9 +41,7 @@ func TestAgainstScikitLearn(t *testing.T) {
 	x := sample(t, 2000)
 	const k = 30
 	centers, err := initialCenters(t.Context(), x.Len(), k, x.Row, rand.New(rand.NewPCG(1, 0)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	want := testonly.Python[[]int](t, clusterWithScikitLearn, map[string]any{"x": x.Data, "dim": x.Dim, "centers": slices.Concat(centers...)})
 	if got := cluster(t, x.Data, x.Dim, k, 1); !slices.Equal(got, want) {
 		t.Errorf("clusters %v, want %v", got, want)

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"overcomplete/testonly"
 )
 
 // wardByDefinition merges, in each step, the two clusters that increase the sum of squared distances
@@ -64,9 +66,7 @@ func clustersAfter(merges []Merge, n int) (clusters [][]int) {
 func TestWardAgainstDefinition(t *testing.T) {
 	x := sample(t, 60)
 	merges, err := Ward(t.Context(), x.Data, x.Dim)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	clusterings, heights := wardByDefinition(x.Data, x.Dim)
 	for j, want := range clusterings {
 		if got := clustersAfter(merges[:j], x.Len()); !slices.EqualFunc(got, want, slices.Equal) {
@@ -86,13 +86,9 @@ func TestWardSameForAnyNumberOfProcessors(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		runtime.GOMAXPROCS(workers)
 		y := slices.Clone(x.Data)
-		if err := Smooth(t.Context(), y, x.Dim, 5, 3); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, Smooth(t.Context(), y, x.Dim, 5, 3))
 		got, err := Ward(t.Context(), y, x.Dim)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		if want == nil {
 			want = got
 		} else if !slices.Equal(got, want) {
@@ -127,12 +123,8 @@ func TestNearest(t *testing.T) {
 	n := len(queries) / x.Dim
 	index, product := make([]int32, n*k), make([]float32, n*k)
 	s, err := NewSearcher(x.Data, x.Dim)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Nearest(t.Context(), queries, k, index, product); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
+	testonly.Must(t, s.Nearest(t.Context(), queries, k, index, product))
 	for i := range n {
 		var all []float64
 		for j := range x.Len() {
@@ -154,9 +146,7 @@ func TestNearest(t *testing.T) {
 		}
 	}
 	few, err := NewSearcher(x.Data[:2*x.Dim], x.Dim)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	if err := few.Nearest(t.Context(), queries[:x.Dim], 3, index[:3], product[:3]); err != nil || index[0] < 0 || index[1] < 0 || index[2] != -1 {
 		t.Errorf("of two rows: %v, %v", index[:3], err)
 	}
@@ -190,9 +180,7 @@ func TestSmooth(t *testing.T) {
 		return within / n, between / n
 	}
 	within, between := noise()
-	if err := Smooth(t.Context(), x, dim, 10, 10); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, Smooth(t.Context(), x, dim, 10, 10))
 	if w, b := noise(); w > within/10 || b < between/2 {
 		t.Errorf("distances within regions %g → %g, between %g → %g", within, w, between, b)
 	}
@@ -201,9 +189,7 @@ func TestSmooth(t *testing.T) {
 // A row moves halfway to its neighbour, and is not a neighbour of itself.
 func TestSmoothPair(t *testing.T) {
 	x := []float32{1, 0, 0, 1}
-	if err := Smooth(t.Context(), x, 2, 1, 1); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, Smooth(t.Context(), x, 2, 1, 1))
 	for _, v := range x {
 		if math.Abs(float64(v)-math.Sqrt(0.5)) > 1e-7 {
 			t.Fatalf("%v, want all √½", x)
@@ -215,9 +201,7 @@ func TestSmoothPair(t *testing.T) {
 func TestCut(t *testing.T) {
 	x := sample(t, 300)
 	merges, err := Ward(t.Context(), x.Data, x.Dim)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	for _, k := range []int{1, 5, 60, 300} {
 		clusterOf, tree := Cut(merges, x.Len(), k)
 		if len(tree) != k-1 {

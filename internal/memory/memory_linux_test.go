@@ -6,14 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"overcomplete/testonly"
 )
 
 // The machine's memory agrees with /proc/meminfo, which counts in units of 1024 bytes.
 func TestTotal(t *testing.T) {
 	info, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	var machine uint64
 	if _, err := fmt.Sscanf(string(info), "MemTotal: %d kB", &machine); err != nil {
 		t.Fatal(err)
@@ -68,12 +68,8 @@ func TestGroupLimit(t *testing.T) {
 		root := t.TempDir()
 		for name, text := range tt.files {
 			path := filepath.Join(root, name)
-			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, os.MkdirAll(filepath.Dir(path), 0o777))
+			testonly.Must(t, os.WriteFile(path, []byte(text), 0o666))
 		}
 		if got := groupLimit(root); got != tt.want {
 			t.Errorf("%s: %d bytes, want %d", tt.name, got, tt.want)

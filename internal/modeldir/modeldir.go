@@ -1,5 +1,5 @@
-// Package modeldir defines the directory of a model: its files, which directories a new model may replace,
-// and how to write labels and scores beside a model.
+// Package modeldir defines the directory of a model: its files, the [Target] that a new model is written to, and how to
+// write labels and scores beside a model.
 //
 //	id, err := modeldir.Identify("model")
 //	err = id.WriteBeside(ctx, func() error { return labels.Save("model/labels.json") })
@@ -7,13 +7,11 @@ package modeldir
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 
 	"overcomplete/internal/atomicfile"
@@ -78,84 +76,6 @@ func LabelsPath(path string) (string, error) {
 		return "", fmt.Errorf("%s: is a checkpoint, whose dimensions change until training ends: label the trained model", path)
 	}
 	return filepath.Join(path, Labels), nil
-}
-
-// CheckSave returns an [*atomicfile.OutputError] unless a model can be written to the directory dir. If dir
-// exists, CheckSave renames it and renames it back, to test whether the file system can replace it.
-func CheckSave(dir string, mayReplace func(path string) error) error {
-	if Contains(dir) {
-		return &atomicfile.OutputError{Path: dir, Err: ErrContained}
-	}
-	if dir == "-" {
-		return &atomicfile.OutputError{Path: dir, Err: errors.New("a model is a directory and can't be written to a stream")}
-	}
-	return atomicfile.CheckDir(dir, mayReplace)
-}
-
-// ErrCheckpoint reports an existing checkpoint that may not be replaced. It wraps [atomicfile.ErrExists].
-var ErrCheckpoint = fmt.Errorf("%w, a checkpoint", atomicfile.ErrExists)
-
-// MayReplace returns a function that returns an error unless the directory at path may be replaced. With
-// force, models without labels and stop words and empty directories may be; without force, nothing.
-func MayReplace(force bool) func(path string) error {
-	if force {
-		return checkReplaceable
-	}
-	return func(path string) error {
-		if IsCheckpoint(path) {
-			return ErrCheckpoint
-		}
-		return atomicfile.ErrExists
-	}
-}
-
-// checkReplaceable returns an error unless dir is an empty directory, or a model without other
-// files.
-func checkReplaceable(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) == 0 {
-		return err
-	}
-	var info struct{ Format int }
-	data, _ := input.ReadRegular(filepath.Join(dir, Info), MaxInfo)
-	if json.Unmarshal(data, &info) != nil || info.Format < 1 {
-		return errors.New("is neither empty nor a model, so it is not replaced")
-	}
-	known := []string{Info, Words, Texts, Codes, Dictionary, Mean, Themes, Intrusion}
-	for _, e := range entries {
-		switch {
-		case e.Name() == Labels:
-			return fmt.Errorf("is not replaced, because it has labels: move its %s away, or write to another directory", Labels)
-		case e.Name() == StopWords:
-			return fmt.Errorf("is not replaced, because it has stop words: move its %s away, or write to another directory", StopWords)
-		case e.Name() == State && e.IsDir():
-			err = checkState(filepath.Join(dir, State))
-		case !slices.Contains(known, e.Name()) || !e.Type().IsRegular():
-			err = errOther(e)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// stateFiles lists the files of a checkpoint's state: [Progress] and the matrices of package checkpoint.
-var stateFiles = []string{filepath.Base(Progress), "H.npy", "S.npy", "Q.npy", "G.npy", "B.npy", "v.npy"}
-
-// checkState returns an error if dir has other files than a checkpoint's state.
-func checkState(dir string) error {
-	entries, err := os.ReadDir(dir)
-	for _, e := range entries {
-		if !slices.Contains(stateFiles, e.Name()) || !e.Type().IsRegular() {
-			return errOther(e)
-		}
-	}
-	return err
-}
-
-func errOther(e os.DirEntry) error {
-	return fmt.Errorf("is not replaced, because it has %q, which is not a file of a model: move it away", e.Name())
 }
 
 // An Identity identifies the model in a directory, to detect its replacement by another process.

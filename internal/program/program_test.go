@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/gorgonia"
 
 	"overcomplete/graph"
+	"overcomplete/testonly"
 )
 
 type node = *gorgonia.Node
@@ -46,9 +47,7 @@ func TestLoss(t *testing.T) {
 		{"leaky", leaky, func(r float64) float64 { return (r*r - max(r, 0)) / (math.Abs(r) + 2) }},
 	} {
 		b, err := newBuilder("test", graph.Spec{Atoms: 5, Dim: 3, Loss: test.loss})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		loss, gradient := b.loss(b.x())
 		if b.err != nil {
 			t.Fatal(b.err)
@@ -152,9 +151,7 @@ func evaluate(v *value, x float64) float64 {
 func TestTemporariesShareMemory(t *testing.T) {
 	for name, build := range map[string]func(graph.Spec) (*Program, error){"dictionary": Dictionary, "code": Code, "authors": Authors, "evaluate": Evaluate} {
 		p, err := build(graph.Spec{Atoms: 4, Dim: 2, Tau: 1e-5, Rate: 0.05, Loss: graph.Huber(0.3)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		rows := 0
 		for _, v := range p.Vectors {
 			if v.Rows == One {

@@ -17,6 +17,7 @@ import (
 	"overcomplete/internal/float32s"
 	"overcomplete/interpret"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
 
@@ -57,9 +58,7 @@ func testModel() *model.Model {
 func tableOf(t *testing.T, m *model.Model) *Table {
 	t.Helper()
 	table, err := New(t.Context(), m, interpret.NewIndex(m.Codes), 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return table
 }
 
@@ -184,9 +183,7 @@ func TestTree(t *testing.T) {
 	all := map[ID]shown{}
 	for number := 1; number <= 7; number++ {
 		table, err := New(t.Context(), m, x, number)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		rows, labels := 0, map[string]bool{}
 		for _, topic := range table.Topics {
 			rows += topic.Count
@@ -264,9 +261,7 @@ func TestUntelling(t *testing.T) {
 	for i := range 2 {
 		m.Codes.Texts.Text[53+3*i] = "purr"
 		table, err := New(t.Context(), m, interpret.NewIndex(m.Codes), 3)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		broad := slices.ContainsFunc(table.Topics, func(topic Topic) bool { return topic.ID == 9 })
 		if broad != (i == 1) || broad == (len(table.Children(13)) == 1) {
 			t.Errorf("a word in %d of 14 texts: %+v", i+2, table.Topics)

@@ -63,9 +63,7 @@ func TestSeparateLikeSciPy(t *testing.T) {
 	names := []string{"b", "a"}
 	values := clitest.Matrix(codes)
 	found, err := Separate(t.Context(), x, column, names, codes.Cols)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	want := testonly.Python[[][][5]float64](t, separateWithSciPy, map[string]any{"values": values, "column": column, "classes": names})
 	for c, class := range found {
 		significant, listed := 0, make([]Separation, codes.Cols)
@@ -102,9 +100,7 @@ func TestExamples(t *testing.T) {
 		column[i] = []string{"a", "b", "", "b", "a"}[i%5]
 	}
 	found, err := Separate(t.Context(), interpret.NewIndex(codes), column, []string{"a"}, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	values := clitest.Matrix(codes)
 	for _, d := range found[0].Dimensions {
 		side := "b"
@@ -146,9 +142,7 @@ func TestSeparateByChance(t *testing.T) {
 	for range tries {
 		rng.Shuffle(len(column), func(i, j int) { column[i], column[j] = column[j], column[i] })
 		classes, err := Separate(t.Context(), x, column, []string{"a"}, 6)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		for _, d := range classes[0].Dimensions {
 			squares += d.Z * d.Z
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"overcomplete/internal/printing"
+	"overcomplete/testonly"
 	"overcomplete/testonly/evaltest"
 	"overcomplete/vectors"
 )
@@ -20,9 +21,7 @@ func readTasks(t *testing.T, dir string) (tasks []Task) {
 	t.Helper()
 	for _, name := range PaperTasks() {
 		task, err := ReadTask(name, dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		tasks = append(tasks, task)
 	}
 	return tasks
@@ -31,9 +30,7 @@ func readTasks(t *testing.T, dir string) (tasks []Task) {
 func mustEvaluate(t *testing.T, r *Representation, tasks ...Task) []Result {
 	t.Helper()
 	results, err := Run(t.Context(), r, tasks, 1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return results
 }
 
@@ -99,9 +96,7 @@ func TestUnknownWords(t *testing.T) {
 	dir := t.TempDir()
 	writeData(t, dir, "pairs", lines.String()+"\na unknown 9.99\nunknown unheard-of 9.98")
 	task, err := ReadWordSimilarity("pairs", filepath.Join(dir, "pairs"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	if r := mustEvaluate(t, NewDense("x", x), task)[0]; r.Covered != 12 || r.Total != 14 || math.Abs(float64(r.Score)-100) > 1e-9 {
 		t.Errorf("%+v, want ρ = 1 over 12 of 14 pairs", r)
 	}
@@ -133,12 +128,8 @@ func TestMalformedData(t *testing.T) {
 	} {
 		path := filepath.Join(dir, filepath.FromSlash(tt.file))
 		original, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(tt.content), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
+		testonly.Must(t, os.WriteFile(path, []byte(tt.content), 0o666))
 		_, err = ReadTask(tt.task, dir)
 		if err == nil {
 			t.Fatalf("%s with %q in %s is read", tt.task, tt.content, tt.file)
@@ -150,15 +141,11 @@ func TestMalformedData(t *testing.T) {
 		if got := err.Error(); !strings.HasPrefix(got, want) {
 			t.Errorf("%s with %q: %q, want %q", tt.file, tt.content, got, want)
 		}
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, os.Remove(path))
 		if _, err := ReadTask(tt.task, dir); !strings.HasPrefix(tt.file, "20news") && (err == nil || !strings.HasPrefix(err.Error(), path+": ")) {
 			t.Errorf("without %s: %v", tt.file, err)
 		}
-		if err := os.WriteFile(path, original, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, os.WriteFile(path, original, 0o666))
 	}
 }
 
@@ -175,22 +162,16 @@ func TestLabelled(t *testing.T) {
 	var paths []string
 	for i := range parts {
 		paths = append(paths, filepath.Join(dir, string(rune('a'+i))))
-		if err := os.WriteFile(paths[i], []byte(parts[i].String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, os.WriteFile(paths[i], []byte(parts[i].String()), 0o666))
 	}
 	for _, paths := range [][]string{paths[:2], paths} {
 		task, err := ReadLabelled("halves", paths)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		if r := mustEvaluate(t, NewDense("x", x), task)[0]; r.Score < 75 || r.Total != 80*len(paths) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if err := os.WriteFile(paths[0], []byte("first half\ta\nsecond b\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.WriteFile(paths[0], []byte("first half\ta\nsecond b\n"), 0o666))
 	if _, err := ReadLabelled("halves", paths); err == nil || !strings.HasPrefix(err.Error(), paths[0]+":2: ") {
 		t.Errorf("a line without a tab: %v", err)
 	}
@@ -239,9 +220,7 @@ func TestTable(t *testing.T) {
 		t.Errorf("averaged over %q, want %q", got, want)
 	}
 	asJSON, err := json.Marshal(table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	for got, wanted := range map[string][]string{
 		table.Text(): {
 			"model  60.0 ±4.0  72.0 ±3.0  81.0 ±4.0          –  98.0 ±1.0  76.5 ±2.5\n",

@@ -20,8 +20,6 @@ func TestRealDataAgainstScikitLearn(t *testing.T) {
 func realVectors(t *testing.T, name string) *vectors.Dense {
 	t.Helper()
 	x, _, err := vectors.Read(context.Background(), []string{testonly.Data(t, "vectors/"+name)}, vectors.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return x
 }

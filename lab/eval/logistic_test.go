@@ -85,18 +85,14 @@ func (x *features) dense() [][]float64 {
 func readTask(t *testing.T, name, dir string) *classification {
 	t.Helper()
 	task, err := ReadTask(name, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return task.(*classification)
 }
 
 func mustFeatures(t *testing.T, r *Representation, task *classification) *features {
 	t.Helper()
 	x, err := newFeatures(r, task)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return x
 }
 
@@ -321,9 +317,7 @@ func compareWithScikitLearn(t *testing.T, r *Representation, dir string, names [
 			ours[len(ours)-1] = append(ours[len(ours)-1], right)
 		}
 		c, err := tune(e, x, s.tune)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		best = append(best, c)
 	}
 	type result struct {

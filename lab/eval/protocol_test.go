@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"overcomplete/testonly"
 	"overcomplete/testonly/evaltest"
 	"overcomplete/vectors"
 )
@@ -19,12 +20,8 @@ import (
 func writeData(t *testing.T, dir, name string, lines ...string) {
 	t.Helper()
 	path := filepath.Join(dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.MkdirAll(filepath.Dir(path), 0o777))
+	testonly.Must(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o666))
 }
 
 // numbered returns n lines whose last token is mark and a number.
@@ -168,9 +165,7 @@ func TestChoiceOfC(t *testing.T) {
 			for _, f := range folds {
 				r := newRegression(x, f.train)
 				p, err := r.fit(t.Context(), c, nil, fine)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testonly.Must(t, err)
 				right += count(r.classify(p, f.test))
 				all += len(f.test)
 			}
@@ -255,13 +250,9 @@ func TestFewItems(t *testing.T) {
 		writeData(t, dir, "train", texts...)
 		writeData(t, dir, "test", append(texts[:n:n], strings.Repeat("l\tunknown\n", 30)+"r\tunknown")...)
 		similarity, err := ReadWordSimilarity("pairs", filepath.Join(dir, "pairs"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		classification, err := ReadLabelled("texts", []string{filepath.Join(dir, "train"), filepath.Join(dir, "test")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		for i, r := range mustEvaluate(t, x, similarity, classification) {
 			if few := n < 10; math.IsNaN(float64(r.Score)) != few || (r.Note != "") != few {
 				t.Errorf("task %d with %d covered items: %+v", i, n, r)
@@ -282,9 +273,7 @@ func TestFoldsOfOneLabel(t *testing.T) {
 	writeData(t, dir, "train", "yes\ta", "no\ta", "yes\tb")
 	writeData(t, dir, "test", strings.Split(strings.Repeat("yes\ta\nno\tb\n", 10), "\n")...)
 	spam, err := ReadLabelled("spam", []string{filepath.Join(dir, "train"), filepath.Join(dir, "test")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	for _, tt := range []struct {
 		task Task
 		want string

@@ -11,23 +11,21 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"overcomplete/testonly"
 )
 
 // check checks that a figure was written as PNG and SVG, and returns the text of the SVG.
 func check(t *testing.T, name string) string {
 	t.Helper()
 	file, err := os.Open(name + ".png")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	defer file.Close()
 	if _, err := png.Decode(file); err != nil {
 		t.Error(err)
 	}
 	svg, err := os.ReadFile(name + ".svg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	for d := xml.NewDecoder(strings.NewReader(string(svg))); ; {
 		if _, err := d.Token(); err == io.EOF {
 			return string(svg)
@@ -44,9 +42,7 @@ func TestSave(t *testing.T) {
 	err := Save(name, 2, Panel{}, Panel{Lines: []Line{{Name: "none", Points: []Point{{X: 1, Y: nan}}}}},
 		Panel{Title: "title", LogX: true, LogY: true, Lines: []Line{line, line}}, Panel{Level: 3, Lines: []Line{{Color: color.Black, Points: line.Points[:1]}}},
 		Panel{LogY: true, Lines: []Line{{Points: []Point{{X: 1}}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	svg := check(t, name)
 	for text, want := range map[string]int{">a&lt;b<": 1, ">last<": 2, ">title<": 1} {
 		if got := strings.Count(svg, text); got < want {
@@ -59,9 +55,7 @@ func TestSave(t *testing.T) {
 func TestSaveHeatMap(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "h")
 	rows := []Row{{"close", []float64{1, 0, -3}}, {"write", []float64{2, .5, 0}}, {}, {"co<lor", []float64{0, 0, 4}}}
-	if err := SaveHeatMap(name, "dimensions", 3, rows); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, SaveHeatMap(name, "dimensions", 3, rows))
 	svg := check(t, name)
 	var fills []string
 	for _, fill := range regexp.MustCompile(`<path d=[^>]*fill:(#\w{6})`).FindAllStringSubmatch(svg, -1) {

@@ -14,15 +14,14 @@ import (
 	"testing"
 
 	"overcomplete/interpret"
+	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
 
 func mustMeasure(t *testing.T, codes *vectors.Sparse, reference *vectors.Dense) *Accuracy {
 	t.Helper()
 	a, err := measure(t.Context(), codes, reference, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	return a
 }
 
@@ -142,9 +141,7 @@ func TestMatched(t *testing.T) {
 		Reference: "r.txt", Scores: []*PoleAccuracy{{Dimension: 0, Any: .1, Matched: .5}, {Dimension: 2, Matched: 1}},
 		Negative: &Accuracy{Scores: []*PoleAccuracy{{Dimension: 2, Matched: .25}}},
 	}
-	if err := a.Save(t.Context(), path); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, a.Save(t.Context(), path))
 	want := map[interpret.Pole]float64{{Dimension: 0}: .5, {Dimension: 2}: 1, {Dimension: 2, Negative: true}: .25}
 	if reference, got, err := Matched(path, 3); reference != "r.txt" || !maps.Equal(got, want) || err != nil {
 		t.Errorf("%s: %v, %v", reference, got, err)

@@ -9,6 +9,7 @@ import (
 	"overcomplete/cpu"
 	"overcomplete/encode"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 	"overcomplete/testonly/encodetest"
 	"overcomplete/train"
@@ -45,9 +46,7 @@ func TestControls(t *testing.T) {
 		}
 	}
 	spread, _, err := standardise(few, atoms)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	if d := rowAtoms(spread, atoms, 1); d.Len() != 18 {
 		t.Errorf("%d atoms of 18 words", d.Len())
 	}
@@ -59,9 +58,7 @@ func TestControls(t *testing.T) {
 	for _, method := range []model.Method{model.Signed, model.Nonnegative} {
 		for name, d := range map[Control]model.Dictionary{WordRows: rowAtoms(unit, atoms, 1), RandomDictionary: randomAtoms(atoms, dim, 1)} {
 			got, err := Encode(t.Context(), x, name, atoms, most, method, 1, cpu.Device{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, err)
 			drawn := map[int]bool{}
 			scaled := make([]float64, atoms*dim)
 			for k := range atoms {
@@ -123,9 +120,7 @@ func TestControls(t *testing.T) {
 		}
 	}
 	centred, _, err := standardise(many, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	for j, v := range (&vectors.Dense{IDs: many.IDs[:40], Dim: dim, Data: centred.Data[:40*dim]}).Mean() {
 		if math.Abs(float64(v)) > 1e-6 {
 			t.Errorf("the frequent words' mean is %v in dimension %d", v, j)

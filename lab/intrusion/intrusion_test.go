@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
 
@@ -22,9 +23,7 @@ func TestWords(t *testing.T) {
 	first := strings.Fields("A B c a B b! C d E e!")
 	second := strings.Fields("E d c B a A b!")
 	s, err := NewTest(dense("a", "b!", "A", "c", "d", "B", "E"), dense("e", "a", "b", "c", "x"), first, second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	want := []string{"B", "c", "a", "E"}
 	if !slices.Equal(s.X.IDs, want) {
 		t.Errorf("words %v, want %v", s.X.IDs, want)

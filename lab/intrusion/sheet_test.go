@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"overcomplete/testonly"
 )
 
 // sampleSheet returns a sheet with n questions in each of two conditions.
@@ -26,9 +28,7 @@ func sampleSheet(n int) *Sheet {
 func write(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, os.WriteFile(path, []byte(content), 0o666))
 	return path
 }
 
@@ -36,9 +36,7 @@ func write(t *testing.T, content string) string {
 func files(t *testing.T, s *Sheet) (tsv, key string) {
 	t.Helper()
 	var b [2]bytes.Buffer
-	if err := s.Write(&b[0], &b[1]); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, s.Write(&b[0], &b[1]))
 	return b[0].String(), b[1].String()
 }
 

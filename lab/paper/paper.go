@@ -82,7 +82,7 @@ func Model(ctx context.Context, dir string, x *vectors.Dense, r model.Recipe, de
 	m, err := model.Open(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if err := modeldir.CheckSave(dir, modeldir.MayReplace(false)); err != nil {
+		if err := modeldir.NewTarget(dir, false).Check(); err != nil {
 			return nil, err
 		}
 		m, err := train.Fit(ctx, x, r, device, o)

@@ -17,6 +17,7 @@ import (
 	"overcomplete/lab/figure"
 	"overcomplete/lab/intrusion"
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/testonly/evaltest"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -63,9 +64,7 @@ func experiments(t *testing.T) *Experiments {
 	t.Helper()
 	data, x := evaltest.Write(t)
 	for _, folder := range []string{"20news-bydate", "trec", "sst2"} { // the rest is quick
-		if err := os.RemoveAll(filepath.Join(data, folder)); err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, os.RemoveAll(filepath.Join(data, folder)))
 	}
 	tasks, missing, err := ReadTasks(data)
 	if err != nil || len(tasks) != 3 || len(missing) != 5 {
@@ -92,25 +91,17 @@ func TestReport(t *testing.T) {
 	if e.Test, err = intrusion.NewTest(e.X, reference, e.X.IDs); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Report(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, e.Report(t.Context()))
 	files := read(t, e.Dir)
 	tuning, err := e.Tune(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	chosen := tuning.Settings[tuning.Chosen]
 	h := train.Paper()
 	h.Method, h.Lambda, h.Atoms = model.Nonnegative, chosen.Lambda, chosen.Atoms
 	m, err := train.Fit(t.Context(), e.X, h, cpu.Device{}, train.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	results, err := eval.Run(t.Context(), eval.NewSparse("B", m.Codes.Binary()), e.Tasks, Seed, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	for i, r := range results {
 		line := strings.Join([]string{"B", e.Tasks[i].Name(), number(float64(r.Score)), number(float64(r.Stderr))}, "\t")
 		if !strings.Contains(files["scores.tsv"], line) {
@@ -130,12 +121,8 @@ func TestReport(t *testing.T) {
 	}
 
 	before, err := os.Stat(filepath.Join(e.Dir, "A-k24-lambda0.5", "codes.npz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Report(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
+	testonly.Must(t, e.Report(t.Context()))
 	after, err := os.Stat(filepath.Join(e.Dir, "A-k24-lambda0.5", "codes.npz"))
 	if err != nil || !os.SameFile(before, after) || !maps.Equal(files, read(t, e.Dir)) {
 		t.Error("the same report again trains again or differs")
@@ -149,9 +136,7 @@ func read(t *testing.T, dir string) map[string]string {
 	paths, _ := filepath.Glob(filepath.Join(dir, "*.[a-z]*"))
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testonly.Must(t, err)
 		files[filepath.Base(path)] = string(text)
 	}
 	return files
@@ -170,9 +155,7 @@ func TestRefusesModels(t *testing.T) {
 	codes := filepath.Join(e.Dir, "A-k24-lambda0.1", "codes.npz")
 	for i, other := range []*Experiments{&settings, &vectors, e} {
 		if other == e {
-			if err := os.Truncate(codes, 100); err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, os.Truncate(codes, 100))
 		}
 		_, err := other.Tune(t.Context())
 		if _, refused := errors.AsType[*atomicfile.OutputError](err); !refused || len(err.Error()) > 200+len(e.Dir) {

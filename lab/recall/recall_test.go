@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"overcomplete/model"
+	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 	"overcomplete/vectors"
 )
@@ -94,16 +95,12 @@ func testMeasure(t *testing.T, queries *vectors.Dense, encoded *vectors.Sparse) 
 		from, codes = queries, encoded
 	}
 	q, err := NewQueries(t.Context(), x, queries, rows, k, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	if !isNew && (len(q.Rows) != rows-1 || slices.Contains(q.Rows, 7)) || isNew && len(q.Rows) != queries.Len() {
 		t.Fatalf("%d queries, the row of zeros among them: %v", len(q.Rows), slices.Contains(q.Rows, 7))
 	}
 	got, err := q.Measure(t.Context(), m, encoded, weights)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	denseCode := func(codes *vectors.Sparse, i int) []float64 {
 		a := make([]float64, atoms)
 		index, value := codes.Row(i)
@@ -208,9 +205,7 @@ func TestRecall(t *testing.T) {
 func TestErrors(t *testing.T) {
 	x, m := sample(t)
 	q, err := NewQueries(t.Context(), x, nil, 10, k, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	fails := func(want string, err error) {
 		t.Helper()
 		if err == nil || !strings.Contains(err.Error(), want) {

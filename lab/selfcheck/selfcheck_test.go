@@ -12,6 +12,7 @@ import (
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
 	"overcomplete/model"
+	"overcomplete/testonly"
 )
 
 var small = Size{Rows: 120, Dim: 20, Atoms: 60}
@@ -108,9 +109,7 @@ func TestRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			device := faulty{codes: test.codes, atoms: test.atoms, runs: new(int)}
 			steps, err := Run(t.Context(), device, cpu.Device{}, small)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testonly.Must(t, err)
 			var failed []string
 			for _, s := range steps {
 				if err := s.Err(); err != nil {

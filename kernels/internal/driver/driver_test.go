@@ -17,6 +17,8 @@ import (
 	"unsafe"
 
 	"gorgonia.org/cu"
+
+	"overcomplete/testonly"
 )
 
 // A process loads only one driver. Each driver is therefore tested in its own process, which reports its
@@ -138,9 +140,7 @@ func TestDriver(t *testing.T) {
 			library := filepath.Join(dir, "libcuda.so.1")
 			if tt.defines != nil {
 				source := filepath.Join(dir, "fake.c")
-				if err := os.WriteFile(source, []byte(fake), 0o666); err != nil {
-					t.Fatal(err)
-				}
+				testonly.Must(t, os.WriteFile(source, []byte(fake), 0o666))
 				args := append([]string{"-shared", "-fPIC", "-o", library, source}, tt.defines...)
 				if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 					t.Fatalf("gcc: %v\n%s", err, out)
@@ -188,14 +188,10 @@ func TestWhereItIs(t *testing.T) {
 // A program with GPU support must start on machines without a driver.
 func TestNotLinked(t *testing.T) {
 	f, err := elf.Open(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	defer f.Close()
 	libraries, err := f.ImportedLibraries()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	for _, library := range libraries {
 		if strings.Contains(library, "cuda") {
 			t.Errorf("the program is linked to %s", library)
@@ -203,9 +199,7 @@ func TestNotLinked(t *testing.T) {
 	}
 	// The library would call our symbols instead of its own.
 	symbols, err := f.DynamicSymbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testonly.Must(t, err)
 	for _, s := range symbols {
 		if s.Name == "cuInit" || s.Name == "cuMemAlloc_v2" {
 			t.Errorf("the program exports or imports %s", s.Name)

@@ -10,8 +10,13 @@
 #include "learner.cu"
 #include "polish.cu"
 #include "random.cu"
-#include "search.cu"
+#include "search_1024.cu"
+#include "search_128.cu"
+#include "search_320.cu"
+#include "search_384.cu"
+#include "search_768.cu"
 #include "search_any.cu"
+#include "search_atoms.cu"
 #include "update_codes.cu"
 
 const std::vector<emulation::Kernel>& emulation::kernels()

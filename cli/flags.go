@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// whole is the value of a flag with a whole number, which is decimal: pflag alone would read 010 as octal.
+type whole struct {
+	p           *int
+	least, most int
+}
+
+// count returns the value of a flag with a number from 1.
+func count(p *int, value int) pflag.Value { return within(p, value, 1, math.MaxInt32) }
+
+// countFrom0 returns the value of a flag with a number from 0.
+func countFrom0(p *int, value int) pflag.Value { return within(p, value, 0, math.MaxInt32) }
+
+func within(p *int, value, least, most int) pflag.Value {
+	*p = value
+	return whole{p, least, most}
+}
+
+func (w whole) String() string { return strconv.Itoa(*w.p) }
+func (w whole) Type() string   { return "int" }
+
+// Set implements [pflag.Value].
+func (w whole) Set(s string) (err error) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if errors.Is(err, strconv.ErrSyntax) {
+		return errors.New("want a whole number")
+	}
+	if err != nil || n < int64(w.least) || n > int64(w.most) {
+		return fmt.Errorf("want %d to %d", w.least, w.most)
+	}
+	*w.p = int(n)
+	return nil
+}
+
+// seed is the value of a flag with the seed of random numbers.
+type seed uint64
+
+func seedOf(p *uint64, value uint64) pflag.Value {
+	*p = value
+	return (*seed)(p)
+}
+
+func (s *seed) String() string { return strconv.FormatUint(uint64(*s), 10) }
+func (s *seed) Type() string   { return "uint" }
+
+// Set implements [pflag.Value].
+func (s *seed) Set(text string) error {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return fmt.Errorf("want a whole number from 0 to %d", uint64(math.MaxUint64))
+	}
+	*s = seed(n)
+	return nil
+}
+
+// choice is the value of a flag with one of some names.
+type choice[T ~string] struct {
+	p     *T
+	names []string
+	open  bool // other values are accepted, and checked elsewhere
+}
+
+func oneOf[T ~string](p *T, value T, names ...string) *choice[T] {
+	*p = value
+	return &choice[T]{p: p, names: names}
+}
+
+func (c *choice[T]) String() string { return string(*c.p) }
+func (c *choice[T]) Type() string   { return "string" }
+func (c *choice[T]) all() []string  { return c.names }
+
+// Set implements [pflag.Value].
+func (c *choice[T]) Set(s string) error {
+	if !c.open && !slices.Contains(c.names, s) {
+		return errors.New("want " + orNames(c.names))
+	}
+	*c.p = T(s)
+	return nil
+}
+
+// complete makes shells complete the values of a flag. In lists, the value after the last comma is completed.
+func complete(cmd *cobra.Command, f *pflag.Flag, names []string) {
+	cmd.RegisterFlagCompletionFunc(f.Name, func(_ *cobra.Command, _ []string, typed string) (all []string, _ cobra.ShellCompDirective) {
+		before := ""
+		if f.Value.Type() == "stringSlice" {
+			before = typed[:strings.LastIndex(typed, ",")+1]
+		}
+		for _, name := range names {
+			all = append(all, before+name)
+		}
+		return all, cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// Annotations of flags.
+const (
+	needed   = "needed"   // flags without which the flag has no effect
+	excluded = "excluded" // flags with which the flag can't be given
+	remedied = "remedied" // a field of [vectors.ReadOptions], and the effect of the flag that sets it
+)
+
+// needs refuses flags that are given without another.
+func needs(cmd *cobra.Command, other string, names ...string) { annotate(cmd, needed, other, names) }
+
+// excludes refuses flags that are given with another.
+func excludes(cmd *cobra.Command, other string, names ...string) {
+	annotate(cmd, excluded, other, names)
+}
+
+func annotate(cmd *cobra.Command, key, other string, names []string) {
+	for _, name := range names {
+		cmd.Flags().SetAnnotation(name, key, append(cmd.Flags().Lookup(name).Annotations[key], other))
+	}
+}
+
+// remedies records that a flag sets a field of [vectors.ReadOptions], for the advice in errors about the input.
+func remedies(cmd *cobra.Command, name, option, effect string) {
+	cmd.Flags().SetAnnotation(name, remedied, []string{option, effect})
+}
+
+// checkFlags returns an error for the first flag that is required and missing, or given and without effect.
+func checkFlags(cmd *cobra.Command) (err error) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		switch {
+		case err != nil:
+		case f.Annotations[cobra.BashCompOneRequiredFlag] != nil && !f.Changed:
+			argument, meaning := pflag.UnquoteUsage(f)
+			err = withUsage(cmd, "%s %s is missing: %s", flagName(f), argument, meaning)
+		case f.Changed && f.Value.Type() == "string" && f.Value.String() == "":
+			err = usagef("%s is empty", flagName(f))
+		}
+	})
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		for _, other := range f.Annotations[needed] {
+			if err == nil && !cmd.Flags().Changed(other) {
+				err = usagef("%s requires --%s", flagName(f), other)
+			}
+		}
+		for _, other := range f.Annotations[excluded] {
+			if err == nil && cmd.Flags().Changed(other) {
+				err = usagef("give %s or --%s, not both", flagName(f), other)
+			}
+		}
+	})
+	return err
+}
+
+// refuseFlags refuses flags that are given and would have no effect.
+func refuseFlags(cmd *cobra.Command, why string, names ...string) error {
+	for _, name := range names {
+		if cmd.Flags().Changed(name) {
+			return usagef("%s %s", flagName(cmd.Flags().Lookup(name)), why)
+		}
+	}
+	return nil
+}
+
+// flagName returns a flag as typed, such as -o.
+func flagName(f *pflag.Flag) string {
+	if f.Shorthand != "" {
+		return "-" + f.Shorthand
+	}
+	return "--" + f.Name
+}

@@ -1,0 +1,3 @@
+#include "search_block.cuh"
+
+SEARCH(320, 4, 2)

@@ -1,0 +1,3 @@
+#include "search_block.cuh"
+
+SEARCH(384, 4, 2)

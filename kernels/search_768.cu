@@ -1,0 +1,3 @@
+#include "search_block.cuh"
+
+SEARCH(768, 8, 1)
