@@ -82,14 +82,14 @@ build/wheelhouse: | $(python)
 	$(python) -m pip download -q --disable-pip-version-check --only-binary :all: -d $@.new numpy==2.4.6 scipy==1.17.1
 	mv $@.new $@
 
-# Spark and Ray, which encode with the Python package. Spark requires Java 17.
+# Tests encode with the Python package in Spark and Ray. Spark requires Java 17.
 build/engines: .ci/engines.txt
 	rm -rf $@.new
 	python3 -m venv $@.new
 	$@.new/bin/python -m pip install -q --disable-pip-version-check -r $<
 	mv $@.new $@
 
-# Lucene and OpenSearch, which recipes of examples/search run on.
+# Tests run recipes of examples/search on Lucene and OpenSearch.
 build/java: .ci/engines.xml
 	@$(call need,mvn,maven)
 	mvn -q -f $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$@.new
@@ -115,7 +115,7 @@ export OVERCOMPLETE_CHROMIUM ?= $(shell command -v chromium || command -v google
 
 # --- Programs
 
-# GPU support requires cuda.h: from CGO_CFLAGS, CUDA_HOME or the usual folders, otherwise downloaded.
+# GPU support requires cuda.h, from CGO_CFLAGS, CUDA_HOME or the usual folders. Otherwise it is downloaded.
 CGO_CFLAGS ?= -O2 -g
 ifeq ($(findstring -I,$(CGO_CFLAGS)),)
 CUDA_HOME ?= $(firstword $(patsubst %/include/cuda.h,%,$(wildcard $(addsuffix /include/cuda.h, \
@@ -147,7 +147,7 @@ wheel: ## build the Python wheel for this machine in dist
 wheels: $(cuda_h) ## build Python wheels for Linux (also with GPU support), macOS and Windows in dist
 	$(with_cuda) python3 python/build.py
 
-# For measurements on a machine without Go or a CUDA toolkit: see bench/results/README.md.
+# The bundle measures on a machine without Go or a CUDA toolkit; see bench/results/README.md.
 bundle = build/gpu-bundle
 stripped = -trimpath -ldflags='-s -w'
 max_megabytes = 60
@@ -295,14 +295,14 @@ avx512: build/linux ## test the kernels of AVX-512 on an emulated processor; req
 	@$(call need,lz4,lz4)
 	.ci/avx512
 
-# The race detector can't observe assembly, so tests of that level are skipped.
+# The race detector can't observe assembly, so tests of assembly are skipped.
 race: ## run the race detector on packages that start goroutines
 	env -u OVERCOMPLETE_DATA $(call of_tier,-u OVERCOMPLETE_CHROMIUM,) go test -race -short -skip 'ExplainsSizes|/avx$(call of_tier,|ScikitLearn|Browser|Authors|TestSearchO|TestSearch$$|KeepsBits|LittleMemory|LongRecords)' -count=1 -timeout=30m \
 		./cpu ./train ./vectors ./interpret/... ./internal/parallel $(call of_tier,,./encode ./vectors/... ./internal/... ./cli/... ./lab/... ./testonly/...)
 
 # The limit is a number of inputs, because go test may report a time limit as a failure. Inputs that
-# reached new code are kept in build/fuzz for the next run. Other packages take minutes to build for
-# fuzzing; their seeds run with the tests.
+# reached new code are kept in build/fuzz for the next run. tier=commit leaves out packages that take
+# minutes to build for fuzzing; their seeds run with the tests.
 fuzz: inputs = $(call of_tier,3000,30000)
 fuzz: export OVERCOMPLETE_FUZZ_CACHE ?= $(CURDIR)/build/fuzz
 fuzz: ## run fuzz targets of the readers with 3000 inputs each; in full all targets with 30000

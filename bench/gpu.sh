@@ -1,25 +1,23 @@
 #!/usr/bin/env bash
-# Measures a machine with an NVIDIA GPU. It runs the kernels' tests, the parts of the benchmark, the
-# tool and, where they are installed, NVIDIA's own tools and the same algorithms in PyTorch.
+# Measures a machine with an NVIDIA GPU. It runs the kernels' tests, the parts of the benchmark, the program, and, if
+# they are installed, NVIDIA's tools and the same algorithms in PyTorch.
 #
 # usage: gpu.sh RESULTS [flags of "bench gpu"]
 #
-# It is part of the bundle of "make gpu-bundle" and runs in the bundle's folder. The machine needs an
-# NVIDIA driver, but neither Go nor a CUDA toolkit. The directory RESULTS receives bench-STAGE.txt for
-# benchstat, and logs. RESULTS.tar.gz contains all of them; it is written after each stage, and when
-# the script ends or is stopped. Each stage runs in its own process with a time limit. A few of the
-# kernels' tests come first, and then the most valuable stages. If a stage fails or hangs, gpu.sh
-# reports it, keeps its measurements, runs the other stages, and exits with status 1.
+# The bundle of "make gpu-bundle" contains this script and the programs that it runs. The machine needs an NVIDIA
+# driver, but neither Go nor a CUDA toolkit. The directory RESULTS receives bench-STAGE.txt for benchstat, and logs.
+# The archive RESULTS.tar.gz contains all of them. It is written after each stage, and when the script ends or gets a
+# signal.
 #
-# Environment variables:
-# STAGES   stages to run, such as "tests train", or "first" for the most valuable ones, which take at
-#          most eight minutes, and less than five on an H100. The results of other stages are kept.
-#          Without STAGES, all stages run, and the results of earlier runs are removed.
-# ARCHIVE  another path for RESULTS.tar.gz
-# PYTHON   a Python with PyTorch and NumPy (default python3)
-# WORDS, DIM, ATOMS, EPOCHS  sizes of the benchmark (default 400000, 300, 3000, 20)
-# LENGTHS  lengths of vectors in the stage "tune"
-# CUDA_VISIBLE_DEVICES  gpu.sh uses the first of these GPUs
+# Each stage is a process with a time limit. A few of the kernels' tests come first, because other results are worth
+# little if they fail. The most valuable stages follow. If a stage fails or times out, the script reports it, keeps its
+# results so far, runs the other stages, and exits with 1.
+#
+# STAGES names the stages to run, such as "tests train"; the results of the others are kept. "first" means the most
+# valuable stages, which take at most eight minutes, and less than five on an H100. Without STAGES, the results of an
+# earlier run are removed. ARCHIVE is another path for the archive. PYTHON is a Python with PyTorch and NumPy (python3).
+# WORDS, DIM, ATOMS and EPOCHS are the sizes of the benchmark (400000, 300, 3000, 20). LENGTHS lists the vector lengths
+# of the stage "tune". The script uses the first GPU of CUDA_VISIBLE_DEVICES.
 # shellcheck disable=SC2329 # stages call functions
 set -euo pipefail
 
@@ -44,7 +42,7 @@ export CUDA_CACHE_PATH=$results/jit-cache CUDA_CACHE_DISABLE=0 # the driver comp
 data=$(mktemp -d)
 cd "$data"
 
-# pack writes the archive of the results atomically, without compiled kernels: compilation takes seconds.
+# pack writes the archive atomically. It leaves out compiled kernels, which can be compiled again in seconds.
 pack() {
   tar -C "$results" --exclude=./jit-cache -czf "$archive.new" . && mv "$archive.new" "$archive"
 }
@@ -56,7 +54,7 @@ finish() {
   rm -rf "$data"
 }
 trap finish EXIT
-trap 'exit 143' TERM INT HUP # a wait ends at once
+trap 'exit 143' TERM INT HUP # so that a wait ends at once
 
 [ -n "$stages" ] || rm -f "$results"/bench-*.txt "$results"/{stages.txt,clocks.csv}
 touch "$results/stages.txt"
@@ -67,9 +65,8 @@ if command -v nvidia-smi >/dev/null; then
 fi
 failed=0
 
-# stage NAME SECONDS COMMAND… runs a command, or a function, in a shell of its own with a
-# time limit. Its output goes to NAME.log. Exit status 3 means that an optional program is
-# missing.
+# stage NAME SECONDS COMMAND… runs a command or a function in a shell of its own with a time limit. Its output goes to
+# NAME.log. Its exit status 3 means that an optional tool is missing.
 stage() {
   local name=$1 limit=$2 start=$SECONDS status=0 word
   local log=$results/$name.log
@@ -96,7 +93,7 @@ stage() {
 
 device() {
   "$bundle/overcomplete" devices
-  ! command -v nvidia-smi || nvidia-smi -q || true # some containers lack what it needs alone
+  ! command -v nvidia-smi || nvidia-smi -q || true # it fails in some containers
   ldconfig -p 2>/dev/null | grep -i -e cuda -e nvidia || true
 }
 
@@ -108,15 +105,15 @@ smoke() {
   "$bundle/kernels.test" -test.v -test.timeout=70s -test.run='^Test(Kernels|Learner|Encoder|Graph)$'
 }
 
-# sanitize checks accesses out of bounds, races and barriers of the machine code, which no emulator runs. All kernels run
-# at sizes that no tile divides.
+# sanitize checks accesses out of bounds, races and barriers in the machine code of the device, which no emulator can
+# check. All kernels run at sizes that no tile divides.
 sanitize() {
   command -v compute-sanitizer || exit 3
   sanitizer() { # TOOL TEST; the program itself checks the driver's calls
     echo "--- $1"
     compute-sanitizer --tool "$1" --report-api-errors no --error-exitcode 9 "$bundle/kernels.test" -test.v -test.run="$2"
   }
-  # On some machines the sanitizer can't use the GPU: a small kernel fails, and the summary counts no error.
+  # On some machines the sanitizer can't use a GPU. A small kernel then fails, and no error is counted.
   sanitizer memcheck '^TestKernels$/^totals$/31_' | tee probe.log || grep -q 'ERROR SUMMARY: [1-9]' probe.log || exit 3
   status=0
   for tool in memcheck racecheck synccheck; do
@@ -125,8 +122,8 @@ sanitize() {
   return $status
 }
 
-# counters profiles the main kernels on one batch of usual size: their waits, and their use of L2 and of the tensor
-# cores.
+# counters measures for the main kernels of a batch what they wait for, and how much of L2 and of the tensor cores they
+# use. The batches are as large as the batches of 60,000 words (train) and of 400,000 words (paper train).
 counters() {
   command -v ncu || exit 3
   failed=0
@@ -151,13 +148,13 @@ counters() {
   return $failed
 }
 
-# part PART [FLAG…]
+# part PART [FLAG…] runs a part of the benchmark.
 part() {
   "$bundle/bench" gpu --words "$words" --dim "$dim" --atoms "$atoms" --epochs "$epochs" "${@:2}" "$1" | tee "$results/bench-$1.txt"
 }
 
-# tune measures encoding at other lengths of vectors, which use other search kernels, with ten atoms per element, at
-# most 3,072.
+# tune measures encoding at other vector lengths, for which other kernels search. The number of atoms is ten times the
+# length, but at most 3,072.
 tune() {
   for length in $lengths; do
     "$bundle/bench" gpu --words $((words / 4)) --dim "$length" --atoms $((10 * length < 3072 ? 10 * length : 3072)) "$@" encode
@@ -168,9 +165,9 @@ vectors() {
   [ -e vectors.npy ] || "$bundle/bench" vectors --words "$words" --dim "$dim" vectors.npy
 }
 
-# wall runs a command of the tool with files. It prefixes each line of output with the milliseconds since the start,
-# which separates reading, learning, and encoding with writing.
-wall() { # NAME COMMAND…
+# wall NAME COMMAND… runs a command of the program with files. It prints the time since the start before each line, so
+# that reading, learning, and encoding with writing can be told apart.
+wall() {
   local start=${EPOCHREALTIME/[.,]/} line
   printf '\n%s\n' "overcomplete ${*:2}"
   "$bundle/overcomplete" "${@:2}" --words words.txt --device cuda 2>&1 | while IFS= read -r line; do
@@ -197,7 +194,7 @@ peers() {
   return $failed
 }
 
-# timeout can't run functions, so each stage runs them in a shell of its own.
+# timeout can't run functions, so that each runs in a shell of its own.
 export bundle results words dim atoms epochs lengths
 export -f device tests smoke sanitize counters part tune vectors wall command_time peers
 stage device 15 device

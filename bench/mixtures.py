@@ -5,8 +5,9 @@ usage: mixtures.py ROWS FOLDER TABLE.parquet... [--shards 20] [--format parquet|
 
 The tables have columns text, label and embedding. Row i is w·x + (1 − w)·y + noise at norm 1, where x and
 y are random rows of one table, w is uniform from 0.6 to 1, and the noise is Gaussian with an expected norm
-of 0.25. Its text alternates three words of each text, in proportion to w, so that few passages recur. It has
-the label of x, and the letter r with the row number as its id. Only Parquet has texts and labels.
+of 0.25. Its text takes a share w of x's words and 1 − w of y's. It alternates three words of each, so that few
+passages recur. It has the label of x, and the letter r with the row number as its id. Only Parquet has texts
+and labels.
 """
 
 import argparse
@@ -16,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-TURN = 3  # words of a text before the other text continues
+TURN = 3  # words of a text before the other continues
 NOISE = 0.25
 
 

@@ -9,7 +9,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-
 	"overcomplete/testonly/clitest"
 	"overcomplete/vectors"
 )

@@ -43,7 +43,7 @@ type Weight struct {
 	Value     float32 `json:"value"`
 }
 
-// Pole returns the pole of the value's sign.
+// Pole returns the pole of the dimension that has the sign of the value.
 func (w Weight) Pole() Pole { return Pole{w.Dimension, w.Value < 0} }
 
 // Weights returns the nonzeros of a code in decreasing order of absolute value.
@@ -80,8 +80,8 @@ func (x *Index) Sum(q Query) Code {
 	return c
 }
 
-// Steer returns c/‖c‖ + Σ_k s_k e_k, where the weight s_k of dimension k may be negative. The score of a
-// row with the code v, of norm 1, is then the cosine plus a part for each steered dimension:
+// Steer returns c/‖c‖ + Σ_k s_k e_k, where the weight s_k of dimension k may be negative. Its dot product with the code v
+// of a row, of norm 1, is the score of the row: the cosine plus a part for each steered dimension:
 //
 //	c·v/‖c‖ + Σ_k s_k v_k
 //
@@ -102,14 +102,14 @@ func (c Code) Steer(weights ...Weight) Code {
 	return steered
 }
 
-// A Neighbour is a row and the cosine of its code with the query's.
+// A Neighbour is a row and the cosine of its code with the query.
 type Neighbour struct {
 	Row    int
 	Cosine float64
 }
 
-// Nearest returns up to n rows whose codes have the largest positive cosines with c. The frequent words of
-// [Index.Known] come first, and within each part the largest cosines. Nearest leaves out the excluded rows.
+// Nearest returns up to n rows whose codes have the largest positive cosines with c, largest first. The frequent words
+// of [Index.Known] precede the others. Nearest leaves out the excluded rows.
 func (x *Index) Nearest(c Code, n int, excluded ...int) []Neighbour {
 	norm := c.Norm()
 	blocks := make([]*knownRanking, x.blocks)
@@ -144,14 +144,14 @@ func (x *Index) Nearest(c Code, n int, excluded ...int) []Neighbour {
 type Contribution struct {
 	Dimension int       `json:"dimension"`
 	Part      float64   `json:"part"`
-	Values    []float64 `json:"values"` // of each code, divided by its norm
+	Values    []float64 `json:"values"` // value of each code in the dimension, divided by the norm of the code
 }
 
 // Compare splits the cosine of codes u and v, of norm 1, into a part per dimension:
 //
 //	cosine = Σ_k u_k v_k    and    1 − cosine = Σ_k (u_k − v_k)²/2
 //
-// Shared holds the nonzero terms of the first sum, apart the terms of the second, which are positive. Both
+// shared holds the nonzero terms of the first sum, and apart the nonzero terms of the second, which are positive. Both
 // are in decreasing order of absolute parts. Compare first scales codes to norm 1. For more than two codes,
 // parts are means over all pairs. A code of zeros has the cosine 0 with every other; the parts in apart then add
 // up to ½, although 1 − cosine is 1.

@@ -25,7 +25,7 @@ func unit(row []float64) []float64 {
 	return u
 }
 
-// checkParts checks that contributions are in decreasing order, and contain each nonzero once.
+// checkParts checks that contributions are in decreasing order, and that they are the nonzeros of want, each once.
 func checkParts(t *testing.T, what string, got []Contribution, want []float64) {
 	t.Helper()
 	found := make([]float64, len(want))

@@ -36,7 +36,7 @@ func ExampleIndex_Nearest() {
 	for _, n := range x.Nearest(x.Code(row), 2, row) {
 		fmt.Printf("%s %.2f\n", x.Codes.IDs[n.Row], n.Cosine)
 	}
-	// The code of a new word, such as package encode returns.
+	// Find the neighbour of a new word, whose code package encode computes.
 	for _, n := range x.Nearest(interpret.Code{Index: []int32{0, 2}, Value: []float32{2, -1}}, 1) {
 		fmt.Printf("%s %.2f\n", x.Codes.IDs[n.Row], n.Cosine)
 	}

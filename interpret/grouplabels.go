@@ -18,26 +18,26 @@ const (
 	labelWords = 3  // largest number of words of a label
 	maxWords   = 20 // largest number of words that describe a group, including its label
 
-	// Smallest score of a word relative to the group's best, in the label and after it.
-	minLabelScore = 0.1
-	minScore      = 0.01
+	// Smallest score of a word, as a share of the group's largest score.
+	minLabelScore = 0.1  // in the label
+	minScore      = 0.01 // after the label
 
-	// A word that describes one range of groups best describes others, too, if its score is this share there.
+	// A word describes the range where its score is largest, and ranges where it is at least this share of the largest.
 	sharedScore = 0.7
 
-	// labelWeight is the weight of the κ of a label's words in the value of the next word. With 1, words that many labels
-	// could have add most; with 0, words that are alike.
+	// labelWeight is the weight of κ_l in the value of a label's next word; see GroupLabels. With 1, words that many
+	// labels could have add most; with 0, words that resemble the label's.
 	labelWeight = 0.7
 
-	// minReach is the share of a group's texts that contain a word of the label, if there are such words.
+	// If less than minReach of a group's texts contain a word of the label, values of words are lowered in proportion.
 	minReach = 0.15
 )
 
 // GroupLabels returns a label for each range of groups of rows: up to n words, best first. The argument groups holds
-// the group of each row, or −1 for none. Range r joins the groups ranges[r][0] to ranges[r][1]−1; without ranges, each
-// group has a label of its own. A word is in labels of the range with its largest score, of ranges that contain that
-// range, and of others where its score is nearly as large. It is in further ones only if they would otherwise have no
-// words.
+// the group of each row, or −1 for a row without a group. Range r joins the groups ranges[r][0] to ranges[r][1]−1. If
+// ranges is nil, each group is a range. A word can label the range where its score is largest, the ranges that contain
+// that range, and ranges where its score is at least 0.7 times the largest. It can label another range only if that range
+// would otherwise have no words.
 //
 // If rows are texts, the words are common in the group, rare outside, and occur together. The first word
 // has the largest score
@@ -54,18 +54,20 @@ const (
 //
 //	(κ′ − 0.7·κ_l) · √(t_w / t_g) · (1 + NPMI)²
 //
-// κ′ is the κ of "the text contains the word or one before it in the label", κ_l the same of the words before it, and
-// NPMI the mean normalised pointwise mutual information of the word and the words before it (Bouma 2009). All words
-// together are thus found in most texts of the group, and meet each other. Both values are lowered in proportion while
-// the label's words are in less than 15 % of the group's texts. A phrase of words that are often adjacent,
-// such as "hard drive", replaces its words if its score is at least 0.9 times the lower and 0.5 times the
-// higher of their scores. The label of a group without words is the beginning of a text. If two groups would
-// have the same label, the last word of one is replaced by another word, if there is one; otherwise [Distinct]
-// can number them. GroupLabels counts words in at most 20,000 texts.
+// κ′ is the κ of "the text contains the word or an earlier word of the label", and κ_l the κ of "the text contains an
+// earlier word of the label". NPMI is the mean normalised pointwise mutual information of the word and each earlier word
+// (Bouma 2009). The words of a label thus cover most texts of the group, and occur together. The values of both formulas
+// are lowered in proportion while less than 15 % of the group's texts contain a word of the label.
+//
+// A phrase of words that are often adjacent, such as "hard drive", replaces its words if its score is at least 0.9 times
+// the lower of their scores and at least 0.5 times the higher. The label of a group without words is the beginning of a
+// text. If two labels would be the same, another word replaces the last word of one. Without another word they stay the
+// same, and [Distinct] can number them. GroupLabels counts words in at most 20,000 texts.
 //
 // If rows are words, the label consists of the words nearest to the sum of the range's codes.
 //
-// GroupLabels also returns the share of the range's texts that contain a word of the label, or 1 of other labels.
+// GroupLabels also returns the share of each range's texts that contain a word of the label. It is 1 if rows are words or
+// the label is the beginning of a text.
 func (x *Index) GroupLabels(groups []int32, ranges [][2]int32, n int) (labels [][]string, reach []float64) {
 	if ranges == nil {
 		for g := range slices.Max(append(slices.Clone(groups), -1)) + 1 {
@@ -93,7 +95,7 @@ func (x *Index) GroupLabels(groups []int32, ranges [][2]int32, n int) (labels []
 
 // rowsOf returns the rows of each range of groups, in the order of their groups.
 func rowsOf(groups []int32, ranges [][2]int32) [][]int32 {
-	var starts []int32 // of each group, in all
+	var starts []int32 // start of each group in all
 	for _, r := range ranges {
 		starts = append(starts, make([]int32, max(0, int(r[1])+1-len(starts)))...)
 	}
@@ -151,8 +153,8 @@ func (x *Index) centralWords(rows []int32, n int) []string {
 type candidate struct {
 	id       uint32
 	score    float64 // κ · tight
-	tight    float64 // √(t_w / t_g)
-	cohesion float64 // sum of the NPMI with the words of the label
+	tight    float64 // √(t_w / t_g), see GroupLabels
+	cohesion float64 // sum of the NPMI with each word of the label
 }
 
 // A description lists up to maxWords words for a group. The first ones are the label.
@@ -192,9 +194,9 @@ func Distinct(labels [][]string) [][]string {
 	return distinct
 }
 
-// describe returns a description of each group of texts, with a label of up to n words. Labels differ as far as
-// there are words. If groups are ranges, a word describes only the group with its largest score, and groups whose
-// ranges contain that range, unless another group would have no words. Words for which isStop is true describe no group.
+// describe returns a description of each group of texts, with a label of up to n words. Labels differ if the groups have
+// enough words. If ranges isn't nil, it holds the range of each group, and divideWords divides the words among the groups.
+// Words for which isStop is true describe no group.
 func (x *Index) describe(groups [][]int32, ranges [][2]int32, n int, isStop func(word string) bool) []description {
 	t, p := x.terms(), x.postings()
 	counters := make([]*counter, runtime.GOMAXPROCS(0))
@@ -252,8 +254,8 @@ func (x *Index) describe(groups [][]int32, ranges [][2]int32, n int, isStop func
 	return descriptions
 }
 
-// divideWords removes a word from all groups except the one with its largest score, those whose ranges contain its range,
-// and those where its score is nearly as large. A group that would lose all words keeps them.
+// divideWords removes a word from all groups except the one where its score is largest, those whose ranges contain the
+// range of that group, and those where its score is nearly as large. A group that would lose all words keeps them.
 func divideWords(candidates [][]candidate, ranges [][2]int32) {
 	type claim struct {
 		group int
@@ -281,8 +283,8 @@ func divideWords(candidates [][]candidate, ranges [][2]int32) {
 	}
 }
 
-// distinguish replaces the last word of a label by another word until no label in taken has the same words,
-// and adds it.
+// distinguish replaces the last word of a label by another word until no label in taken has the same words. It adds the
+// label to taken.
 func distinguish(d *description, n int, taken map[string]bool) {
 	label := func() string { return strings.Join(slices.Sorted(slices.Values(d.words[:d.label])), " ") }
 	last := min(d.label, n-1) // index of the last word
@@ -306,14 +308,14 @@ func beginning(s string) string {
 	return string(runes)
 }
 
-// maxTightTexts is the number of texts that tightness compares.
+// maxTightTexts is the largest number of texts that tightness compares.
 const maxTightTexts = 200
 
 // minTightness is the smallest ratio of a word's tightness to the group's in a score.
 const minTightness = 0.02
 
-// tightness returns the mean cosine of all pairs of the rows' codes, minus the mean of all rows. It returns 0
-// for fewer than two rows. The K sums are scratch space.
+// tightness returns the mean cosine of all pairs of the given rows' codes, minus the mean cosine of all pairs of the
+// index. It returns 0 for fewer than two rows. The K sums are scratch space.
 func (x *Index) tightness(rows []int32, sums []float64) float64 {
 	if len(rows) < 2 {
 		return 0
@@ -331,30 +333,30 @@ func (x *Index) tightness(rows []int32, sums []float64) float64 {
 // A counter is the scratch space of one goroutine that describes groups.
 type counter struct {
 	isStop func(word string) bool
-	counts []int32  // by word: texts of the group in which it counts
-	all    []int32  // by word: texts of the group
-	seen   []uint32 // words with counts
-	marked []bool   // by row
+	counts []int32  // by word: number of the group's texts in which it counts for labels
+	all    []int32  // by word: number of the group's texts that contain it
+	seen   []uint32 // words of the group
+	marked []bool   // by row, for addCohesion
 
 	inGroup, labelled []bool    // by row, for chooseLabel: whether the text is in the group, and contains a word of the label
 	sums              []float64 // by dimension
 }
 
-// maxCandidates is the number of words of a group for which tightness and NPMI are computed.
+// maxCandidates is the largest number of words of a group for which tightness and NPMI are computed.
 const maxCandidates = 60
 
-// Repeated passages count for words that more than formulaShare of a group's texts and formulaTexts of all texts contain:
-// they are its formula, such as of financial news, and no quotation or signature. A word is left out if less than
-// minPrecision of its texts are in the group.
+// A word counts in repeated passages, too, if more than formulaShare of a group's texts and more than formulaTexts of all
+// texts contain it. Such passages are a formula, as in financial news, rather than quotations or signatures. A word is
+// left out if less than minPrecision of its texts are in the group.
 const (
 	formulaShare = 0.3
 	formulaTexts = 0.01
 	minPrecision = 0.15
 )
 
-// candidates returns the words with the largest κ for a group of texts, without names, which stand beside addresses in
-// most of their texts. In a group of four texts or more, they occur in at least two. If repeated, words of repeated
-// passages, names and words of addresses count, too.
+// candidates returns the words with the largest κ for a group of texts. In a group of four texts or more, a word must
+// occur in at least two. Names are left out: words that stand beside addresses in most of their texts. If repeated is
+// true, names, words of repeated passages and words of addresses count, too.
 func (c *counter) candidates(t *text.Terms, p *text.Postings, group []int32, repeated bool) []candidate {
 	c.seen = c.seen[:0]
 	for _, i := range group {
@@ -420,7 +422,7 @@ func (c *counter) chooseLabel(t *text.Terms, p *text.Postings, group []int32, ca
 		c.inGroup[i] = true
 	}
 	total, inside := float64(len(c.marked)), float64(len(group))
-	both, with, kappa := 0.0, 0.0, 0.0 // texts that contain a word of the label: in the group, all, and κ
+	both, with, kappa := 0.0, 0.0, 0.0 // number of texts with a word of the label in the group and in all, and their κ
 	for d.label < n {
 		best, bestValue := -1, 0.0
 		for i, w := range candidates {
@@ -466,8 +468,8 @@ func (c *counter) countNew(texts []int32) (inGroup, all float64) {
 	return inGroup, all
 }
 
-// keepPhrases returns the words among the candidates, and the phrases that can replace their words. Both words
-// of such a phrase are candidates. Its score is at least 0.9 times their lower and 0.5 times their higher score.
+// keepPhrases returns the words among the candidates, and the phrases that can replace their words. Both words of such a
+// phrase are candidates. Its score is at least 0.9 times the lower of their scores and at least 0.5 times the higher.
 func keepPhrases(t *text.Terms, candidates []candidate) []candidate {
 	scores := make(map[string]float64, len(candidates))
 	for _, c := range candidates {
@@ -480,7 +482,8 @@ func keepPhrases(t *text.Terms, candidates []candidate) []candidate {
 	})
 }
 
-// phraseOf returns the first candidate that is a phrase with the word of candidate i, or i.
+// phraseOf returns the index of the first candidate that is a phrase with the word of candidate i. Without such a phrase,
+// it returns i.
 func phraseOf(t *text.Terms, candidates []candidate, i int) int {
 	word := t.Words[candidates[i].id]
 	for j, c := range candidates {
@@ -491,8 +494,8 @@ func phraseOf(t *text.Terms, candidates []candidate, i int) int {
 	return i
 }
 
-// sharesWord reports whether a word of a phrase shares a prefix with one of the others. In a script without
-// spaces it reports whether one contains the other.
+// sharesWord reports whether a word of a phrase shares a prefix with a word of the others. In a script without spaces, it
+// also reports whether the phrase contains one of the others, or the reverse.
 func sharesWord(phrase string, others []string) bool {
 	for _, other := range others {
 		if text.IsUnspaced(phrase) && (strings.Contains(phrase, other) || strings.Contains(other, phrase)) {

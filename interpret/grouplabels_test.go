@@ -241,7 +241,7 @@ func TestFunctionCharacters(t *testing.T) {
 	}
 }
 
-// Words that are mostly adjacent are a phrase in labels, but not in a search. Other words aren't.
+// Words that are mostly adjacent are a phrase in labels, but not in a search. Other pairs of words aren't phrases.
 func TestPhrases(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	words := func(text string) []string {
@@ -278,7 +278,7 @@ func TestPhrases(t *testing.T) {
 	}
 }
 
-// Labels contain no names of writers, which stand beside addresses, but the formula of a group's texts.
+// Labels contain the formula of a group's texts, but no names of writers, which stand beside addresses.
 func TestFormulasAndNames(t *testing.T) {
 	var texts []string
 	var groups []int32
@@ -342,7 +342,7 @@ func TestGroupLabelsOfWords(t *testing.T) {
 	}
 }
 
-// A phrase replaces its words if its score is at least 0.9 times their lower and 0.5 times their higher score.
+// A phrase replaces its words if its score is at least 0.9 times the lower of their scores and 0.5 times the higher.
 func TestKeepPhrases(t *testing.T) {
 	terms := &text.Terms{Words: []string{"hard", "drive", "hard drive"}}
 	for _, tt := range []struct {

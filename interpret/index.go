@@ -49,13 +49,13 @@ type Index struct {
 	scale     []float64 // relevanceScale of each row
 	maxSample int
 
-	// Computed at the first use.
-	terms      func() *text.Terms // of texts
+	// Each of these functions computes its result at the first call, and stores it.
+	terms      func() *text.Terms
 	postings   func() *text.Postings
-	sample     func() *sample                    // of maxSample rows
-	lines      func() *text.Lines                // of texts
-	meanCosine func() float64                    // of all pairs of maxSample rows
-	poleWords  func() (words, labels [][]string) // of each pole, if rows are texts
+	sample     func() *sample // up to maxSample rows
+	lines      func() *text.Lines
+	meanCosine func() float64                    // mean over all pairs of up to maxSample rows
+	poleWords  func() (words, labels [][]string) // by Pole.index, if rows are texts
 
 	stop map[string]bool // see WithStopWords
 
@@ -109,8 +109,8 @@ func NewIndex(codes *vectors.Sparse) *Index {
 	return x
 }
 
-// WithStopWords returns an index of the same codes, which it shares with x, whose labels and descriptions of texts
-// leave out the given words, and phrases with such a word. The case of words doesn't matter.
+// WithStopWords returns an index that shares the codes of x. Its labels and descriptions of texts leave out the given
+// words, and phrases that contain one of them. Case doesn't matter.
 func (x *Index) WithStopWords(words []string) *Index {
 	y := *x
 	y.stop = make(map[string]bool, len(words))
@@ -149,7 +149,7 @@ func (x *Index) transpose() {
 	parallel.Each(context.Background(), x.blocks, x.scatter)
 }
 
-// block returns the range of rows of block b, without hi.
+// block returns the range of block b: the rows lo to hi−1.
 func (x *Index) block(b int) (lo, hi int) {
 	return b * blockRows, min((b+1)*blockRows, x.Codes.Rows)
 }
@@ -213,7 +213,7 @@ func (x *Index) Dimension(k int) (rows []int32, values []float32) {
 	return rows, values
 }
 
-// nonzeros iterates over the rows and values of Dimension.
+// nonzeros iterates over the rows and values that Dimension returns.
 func (x *Index) nonzeros(k int) iter.Seq2[int, float32] {
 	return func(yield func(row int, value float32) bool) {
 		for b := range x.blocks {
@@ -261,11 +261,11 @@ func (x *Index) Variances() []float64 {
 	return variances
 }
 
-// Excerpt returns the most telling sentence of a row's text, on one line, with following sentences if they fit into
-// length characters. It prefers whole sentences in the author's own words, and the given words. Ellipses mark the ends
-// of a longer sentence. Lines that other texts repeat, headers, quotations, attributions and signatures aren't the
-// author's own words. Excerpt also reports whether the sentence is in the author's own words and contains a given word,
-// if there are any.
+// Excerpt returns the most informative sentence of a row's text on one line, and the sentences after it that fit into
+// length characters. Ellipses mark where a longer sentence is cut. Excerpt prefers whole sentences that contain the given
+// words and are in the author's own words. Repeated lines, headers, quotations, attributions and signatures aren't the
+// author's own words. Excerpt also reports whether the sentence is in the author's own words and contains a given word.
+// If no words are given, any sentence in the author's own words counts.
 func (x *Index) Excerpt(row int, words []string, length int) (excerpt string, telling bool) {
 	return x.sample().lines().Excerpt(x.Codes.Texts.Text[row], slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" }), length)
 }

@@ -81,12 +81,11 @@ const (
 	maxNote = 2000
 )
 
-// maxThemes stands for the number of themes when labels are read: a file may label topics that the model
-// lacks.
+// maxThemes replaces the number of themes when labels are read, because a file may label topics that the model lacks.
 const maxThemes = 1 << 30
 
-// Check returns an error if a model with K dimensions and M themes lacks the dimension or topic, or if name or
-// note are not one line of at most 100 or 2,000 bytes.
+// Check returns an error if a model with K dimensions and M themes lacks the dimension or topic. The name must be one
+// line of at most 100 bytes, and the note one line of at most 2,000 bytes.
 func (l Label) Check(dimensions, themes int) error {
 	end := dimensions
 	if l.Topic {
@@ -121,7 +120,8 @@ func (ls *Labels) set(l Label, dimensions int) error {
 	return nil
 }
 
-// find returns the index of the label of l's dimension or topic, or of where to insert it.
+// find returns the index of the label of l's dimension or topic. Without such a label, it returns the index at which to
+// insert l.
 func (ls Labels) find(l Label) (i int, found bool) {
 	return slices.BinarySearchFunc(ls, l, func(a, b Label) int {
 		return cmp.Or(cmp.Compare(a.kind(), b.kind()), cmp.Compare(a.ID, b.ID))
@@ -214,8 +214,8 @@ func ReadStopWords(labels string) ([]string, error) {
 	return words, nil
 }
 
-// ParseStopWords returns the words of a text with one on each line. It skips empty lines. It returns an error that names
-// the first line that isn't UTF-8 or is longer than 100 bytes.
+// ParseStopWords returns the words of a text that has one word on each line. It skips empty lines. The error names the
+// first line that isn't UTF-8 or is longer than 100 bytes.
 func ParseStopWords(text string) ([]string, error) {
 	words := []string{}
 	line := 0
@@ -232,8 +232,8 @@ func ParseStopWords(text string) ([]string, error) {
 	return words, nil
 }
 
-// ChangeStopWords replaces the stop words of a model by words without line breaks, or removes the file if there are none.
-// See [ReadStopWords] and, for the lock and check, [ChangeLabels].
+// ChangeStopWords replaces the stop words of a model, which must not contain line breaks. Without words, it removes the
+// file. [ReadStopWords] describes the file, and [ChangeLabels] the lock and check.
 func ChangeStopWords(ctx context.Context, labels string, words []string, check func() error) error {
 	unlock, err := atomicfile.Lock(ctx, filepath.Dir(labels))
 	if err != nil {

@@ -10,15 +10,15 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// A Match is the dimension of another model that a dimension is matched with.
+// A Match is the dimension of another model that MatchAtoms assigns to a dimension.
 type Match struct {
 	Dimension int     `json:"dimension"` // −1 without a match
-	Cosine    float64 `json:"cosine"`    // of the two; negative for opposite signs
+	Cosine    float64 `json:"cosine"`    // of the two atoms; negative for opposite signs
 }
 
-// MatchAtoms matches the atoms of two dictionaries, K×L row-major, one to one, with the largest sum of
-// cosines. The cosines measure stability across seeds. It returns the match of each atom of the
-// dictionary a. Atoms of zeros have the cosine 0. If ctx is cancelled, it returns ctx's error.
+// MatchAtoms matches the atoms of two dictionaries, K×L row-major, one to one, so that the sum of cosines is largest.
+// The cosines measure stability across seeds. It returns the match of each atom of the dictionary a. Atoms of zeros have
+// the cosine 0. If ctx is cancelled, it returns ctx's error.
 //
 // It uses the Hungarian method by shortest augmenting paths (Jonker and Volgenant, A Shortest Augmenting
 // Path Algorithm for Dense and Sparse Linear Assignment Problems, 1987).
@@ -66,11 +66,11 @@ func normalized(atoms []float32, dim int) blas32.General {
 	return u
 }
 
-// assignColumns assigns to each of n rows a different one of m ≥ n columns, with the largest sum of cosines.
+// assignColumns assigns a different one of m ≥ n columns to each of n rows, so that the sum of cosines is largest.
 // It returns the row of each column, or −1.
 func assignColumns(ctx context.Context, cosines blas32.General) (rowOf []int, err error) {
 	n, m := cosines.Rows, cosines.Cols
-	rowOf = make([]int, m+1)     // column m is the start of a path
+	rowOf = make([]int, m+1)     // column m is the start of each path
 	previous := make([]int, m+1) // column before each column on its path
 	u, v := make([]float64, n), make([]float64, m+1)
 	distance, done := make([]float64, m), make([]bool, m+1)

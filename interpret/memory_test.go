@@ -8,7 +8,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// The estimates are upper limits of the memory that remains in use, and not more than four times as much.
+// The estimates are upper limits of the memory that remains in use, and at most four times as large.
 func TestMemory(t *testing.T) {
 	const rows, nonzeros = 200_000, 3
 	codes := &vectors.Sparse{Texts: &vectors.Texts{}, CSR: vectors.CSR{Cols: 16}}

@@ -54,7 +54,7 @@ func (x *Index) Top(p Pole, n int) []Entry {
 //
 //	λ log|a_ik| + (1−λ) log(|a_ik| / Σ_j|a_ij|),  λ = 0.8
 //
-// It favours words with few other dimensions.
+// It favours words with few other nonzero dimensions.
 func (x *Index) Distinctive(p Pole, n int) []Entry {
 	return x.rank(p, n, func(row int, value float32) float64 { return math.Abs(float64(value)) * x.scale[row] })
 }
@@ -74,9 +74,9 @@ func (x *Index) rank(p Pole, n int, score func(row int, value float32) float64) 
 	return entries
 }
 
-// valueWeight is λ of LDAvis's relevance (Sievert and Shirley 2014, §3.1): 1 ranks by value, 0 by the share
-// of the row. LDAvis recommends 0.6 for counts. For codes, 0.6 prefers words with only small values, such as
-// "usually" and "addi", to words with large ones, such as "rate" and "mutex".
+// valueWeight is λ of LDAvis's relevance (Sievert and Shirley 2014, §3.1). With 1, rows are ranked by value; with 0, by
+// the value's share of its row. LDAvis recommends 0.6 for counts. For codes, 0.6 prefers words with only small values,
+// such as "usually" and "addi", to words with large values, such as "rate" and "mutex".
 const valueWeight = 0.8
 
 // relevanceScale returns the factor that turns a value into exp(relevance), given Σ|a| of its row.
@@ -99,14 +99,14 @@ func (x *Index) Strongest(n int) []int {
 	return dimensions
 }
 
-// topTexts is the number of strongest texts at a pole that its words always describe.
+// topTexts is the smallest number of texts that the words of a pole describe, if it has as many.
 const topTexts = 20
 
 // Words returns up to n words for a pole. If rows are words, they are the words with the largest values. If rows
 // are texts, they are the label and up to 17 other words, in decreasing order of the score of
-// [Index.GroupLabels]. The words describe the texts with at least half of the largest value, and at least the
-// twenty strongest. The function counts them in a sample of 20,000 texts. If these texts have no words, the
-// beginning of the strongest text describes the pole.
+// [Index.GroupLabels]. They describe the texts with at least half of the largest value, and at least the twenty
+// strongest texts. Words counts them in a sample of up to 20,000 texts. If these texts have no words, the beginning of
+// the strongest text describes the pole.
 func (x *Index) Words(p Pole, n int) []string {
 	words := []string{}
 	if x.Codes.Texts == nil {
@@ -220,9 +220,9 @@ func (x *Index) Coherence(p Pole) float64 {
 	return x.meanCosineOf(rows, p.Dimension, make([]float64, x.Codes.Cols)) - x.meanCosine()
 }
 
-// meanCosineOf returns the mean cosine of the codes of all pairs of n rows. It leaves out a dimension, or none
-// for −1. For codes u of norm 1 the mean is (‖Σu‖² − n)/(n² − n). Cosines with zeros are 0. The K sums are
-// scratch space.
+// meanCosineOf returns the mean cosine of the codes of all pairs of n rows. It leaves out the dimension without, unless
+// that is −1. For codes u of norm 1 the mean is (‖Σu‖² − n)/(n² − n). A code of zeros has the cosine 0 with others. The
+// K sums are scratch space.
 func (x *Index) meanCosineOf(rows []int32, without int, sums []float64) float64 {
 	n := float64(len(rows))
 	if n < 2 {
@@ -242,7 +242,7 @@ func (x *Index) meanCosineOf(rows []int32, without int, sums []float64) float64 
 			if int(k) != without && squares > 0 {
 				u := float64(code.Value[j]) / math.Sqrt(squares)
 				sums[k] += u
-				pairs -= u * u // the cosine with itself
+				pairs -= u * u // in total, the cosine of the row with itself
 			}
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// Distinctive agrees with LDAvis's formula, with probabilities from counts: of a word in a dimension, and
-// of a word.
+// Distinctive agrees with LDAvis's formula. Its probabilities, of a word in a dimension and of a word in general, are
+// computed from absolute values instead of counts.
 func TestDistinctive(t *testing.T) {
 	s := clitest.RandomCodes(5, 60, 12, .4)
 	x := NewIndex(s)
@@ -145,8 +145,8 @@ func TestStrongest(t *testing.T) {
 	}
 }
 
-// Words share a prefix if they are equal, if they begin with the same five letters, or if one of three or four
-// letters begins the other.
+// Words share a prefix if they are equal or begin with the same five letters. They also do if one has three or four
+// letters and begins the other.
 func TestSharesPrefix(t *testing.T) {
 	for _, tt := range []struct {
 		a, b string

@@ -26,13 +26,13 @@ const maxCompared = 4
 // A Query is a parsed query.
 type Query struct {
 	Kind      string
-	Dimension int      // of QueryDimension
+	Dimension int      // QueryDimension: its number
 	Terms     []Term   // distinct words
 	Without   []int    // dimensions that a sum excludes: bank - #13
-	Unknown   []string // words of a text that the vocabulary lacks, or of QuerySearch that no text contains
-	Rows      []int    // best texts of QuerySearch, see [Index.Search]
-	Total     int      // number of texts with all words of QuerySearch
-	Matched   []string // words of QuerySearch that texts contain, except common ones
+	Unknown   []string // QueryText: words that the vocabulary lacks; QuerySearch: words that no text contains
+	Rows      []int    // QuerySearch: the best texts, see [Index.Search]
+	Total     int      // QuerySearch: number of texts with all words
+	Matched   []string // QuerySearch: words that texts contain, except common ones
 }
 
 // A Term is a word of a query.
@@ -59,11 +59,11 @@ func (e *UnknownIDError) Error() string {
 	return fmt.Sprintf("no word %.100q in the model; %s", e.ID, closest)
 }
 
-// maxSuggestions is the number of words that an UnknownIDError suggests.
+// maxSuggestions is the largest number of words that an UnknownIDError suggests.
 const maxSuggestions = 10
 
-// Find returns the row of a word as [Index.Row] does. Otherwise it returns the only text that contains all
-// words of the argument. The error is an [*UnknownIDError].
+// Find returns the row of a word as [Index.Row] does. If there is none, and only one text contains all words of the
+// argument, Find returns the row of that text. The error is an [*UnknownIDError].
 func (x *Index) Find(word string) (row int, err error) {
 	if row, ok := x.Row(word); ok {
 		return row, nil
@@ -127,7 +127,7 @@ func (x *Index) Parse(query string, labels Labels) (Query, error) {
 	return q, nil
 }
 
-// parseDimension returns the dimension with a number or label.
+// parseDimension returns the dimension that a number or label names.
 func (x *Index) parseDimension(name string, labels Labels) (k int, ok bool) {
 	number := strings.TrimPrefix(name, "#")
 	if first, rest, found := strings.Cut(name, " "); found && strings.EqualFold(first, "dimension") {
@@ -272,7 +272,7 @@ func (x *Index) parseText(tokens []string) (Query, error) {
 	return q, nil
 }
 
-// maxFound is the number of texts that a search query lists.
+// maxFound is the largest number of texts that a search query lists.
 const maxFound = 50
 
 // parseSearch returns the search for a text's words. If no text contains any of them, the error suggests

@@ -2,7 +2,8 @@ package interpret
 
 import "overcomplete/internal/ranking"
 
-// A knownRanking ranks rows by score, but known rows with high scores before others, see [Index.Known].
+// A knownRanking ranks rows by score. Known rows with at least half of the largest score precede the others; see
+// [Index.Known].
 type knownRanking struct {
 	known      int
 	all, first ranking.Ranking

@@ -2,14 +2,13 @@ package interpret
 
 import "math/rand/v2"
 
-// maxSample is the number of texts whose words are counted for labels, which bounds the time for any number
-// of rows.
+// maxSample is the largest number of texts whose words are counted for labels. It bounds the time of labelling.
 const maxSample = 20_000
 
 // A sample is an index of some rows of another index.
 type sample struct {
 	*Index
-	rows []int // of the other index
+	rows []int // numbers of the rows in the other index
 }
 
 // drawSample draws one row at random from each of maxSample ranges of rows. It returns all rows if there are

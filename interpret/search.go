@@ -21,7 +21,7 @@ const (
 // A queryWord is a word of a query, with the texts that contain it.
 type queryWord struct {
 	word   string
-	ids    []uint32 // of the word, or of the words that begin with it
+	ids    []uint32 // id of the word, or ids of the words that begin with it
 	texts  []int32  // rows
 	idf    float64
 	common bool // too frequent to be required
@@ -31,9 +31,10 @@ type queryWord struct {
 // n Rows, the Total number of texts with all words, and the Matched and Unknown words. The rows of the index
 // must be texts.
 //
-// Texts with all words come first, then the others, each in decreasing order of BM25. Words that are adjacent
-// as in the query raise the score of a text up to twofold. Words of more than a quarter of the texts are
-// optional, unless the query has no others. A word that no text contains matches the words that begin with it.
+// Texts with all words come first, then the others, both in decreasing order of BM25. A text's score is up to twice as
+// large if words that are adjacent in the query are adjacent in the text. A word that more than a quarter of the texts
+// contain is optional, unless the query has only such words. A word that no text contains matches the words that begin
+// with it.
 func (x *Index) Search(query string, n int) Query {
 	const maxWords, maxCandidates, maxScanned = 32, 1000, 2 << 20
 	q := Query{Kind: QuerySearch}
@@ -139,8 +140,8 @@ func (x *Index) queryWords(query string, q *Query) []queryWord {
 	return words
 }
 
-// countWords returns the number of occurrences of each word of a query in a text, and the share of the query's
-// adjacent pairs of words that are adjacent in the text, too.
+// countWords returns the number of occurrences of each word of a query in a text. It also returns the share of the
+// query's adjacent pairs of words that are adjacent in the text.
 func countWords(s string, words []queryWord) (counts []float64, adjacent float64) {
 	counts = make([]float64, len(words))
 	pairs := make([]bool, len(words))

@@ -47,7 +47,7 @@ func TestSearchCommonWords(t *testing.T) {
 	}
 }
 
-// Phrases for labels, which only up to maxSample texts have, don't change scores.
+// Phrases don't change scores. They are found for labels, if there are at most maxSample texts.
 func TestSearchWithPhrases(t *testing.T) {
 	texts := []string{"apple hard drive", "apple one two", "my hard drive", "hard drive fails", "new hard drive", "hard drive cable", "three", "four", "five"}
 	x := textIndex(texts...)

@@ -2,7 +2,7 @@ package interpret
 
 import "overcomplete/vectors"
 
-// FromDense converts dense vectors, V×L, to a sparse matrix. An [Index] of it explores dense dimensions.
+// FromDense converts dense vectors, V×L, to a sparse matrix. An [Index] of the result explores the dense dimensions.
 func FromDense(x *vectors.Dense) *vectors.Sparse {
 	s := &vectors.Sparse{IDs: x.IDs, Texts: x.Texts, CSR: vectors.CSR{
 		Rows: x.Len(), Cols: x.Dim, Ptr: make([]int64, 1, x.Len()+1),

@@ -14,12 +14,12 @@ NumPy and scikit-learn measure all of them in the same way. The output is a Mark
   nonzeros    of a row, on average
   error       Σ‖x − μ − aD‖² / Σ‖x − μ‖², with the mean μ of x
   codes       recall of the ten nearest rows, by cosines of codes, of 500 rows
-  products    the same by (Dx)·a / ‖μ + aD‖
-  of a task   accuracy of a logistic regression on codes of norm 1; C of 1, 10, 100 and 1000 is
-              that which does best on a tenth of the training rows
-  seconds     of a processor, of learning
+  products    the same, by the scores (Dx)·a / ‖μ + aD‖
+  a task      accuracy of a logistic regression on codes of norm 1; C is the value of 1, 10, 100 and
+              1000 that is best on a tenth of the training rows
+  seconds     processor time of learning
 
-Without one of the modules the script says so and exits with 3.
+If a module is missing, the script names it and exits with 3.
 """
 
 import argparse
@@ -59,7 +59,7 @@ questions = rng.choice(len(x), min(500, len(x)), replace=False)
 
 
 def unit(a):
-    """Returns the sparse matrix a with its rows scaled to norm 1."""
+    """Returns the rows of a sparse matrix, divided by their norms."""
     norms = np.sqrt(np.asarray(a.multiply(a).sum(1)).ravel())
     return sp.diags_array(1 / np.maximum(norms, 1e-30)) @ a
 

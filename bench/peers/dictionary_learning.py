@@ -59,7 +59,7 @@ class Stop(Exception):
 
 
 def after_batch(state):
-    """Fit calls this function with its variables after each mini-batch. Its time doesn't count."""
+    """Measures the objective. fit calls it with its variables after each mini-batch. Its time doesn't count."""
     global start
     result["seconds"] += time.perf_counter() - start
     result["words"] += len(state["X_batch"])

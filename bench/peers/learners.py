@@ -37,15 +37,15 @@ program, path = sys.argv[1:3]
 atoms, sparsity = int(sys.argv[3]), float(sys.argv[4])
 limit = float(sys.argv[5])
 folder = sys.argv[6] if len(sys.argv) > 6 else None
-most = round((1 - sparsity) * atoms)  # nonzeros
+most = round((1 - sparsity) * atoms)  # nonzeros of a row
 passes, batch = 2, 256
-lam = 0.04  # fraction of the mean squared norm, as in our recipe
+lam = 0.04  # relative to the mean squared norm, as in our recipe
 cores = len(os.sched_getaffinity(0))
 
 
 def read():
-    """Returns words, their rows minus the mean, scaled to a mean squared norm of 1, and the mean
-    squared norm before."""
+    """Returns the words, their centred rows, scaled to a mean squared norm of 1, and the mean
+    squared norm before the scaling."""
     with (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8") as f:
         lines = [line.rstrip("\n").split(" ") for line in f]
     if len(lines[0]) == 2:  # word2vec's header
@@ -96,7 +96,7 @@ def spams_learner(mode):
 
     words, y, _ = read()
     x = np.asfortranarray(y.T)
-    spams_lambda = lam / 2  # for ½‖x − Da‖² + λ|a|
+    spams_lambda = lam / 2  # SPAMS minimises ½‖x − Da‖² + λ|a|
     clock = Clock()
     d = spams.trainDL(
         x, D=np.asfortranarray(start(y).T), batchsize=batch, iter=passes * len(y) // batch, mode=mode,
@@ -118,7 +118,7 @@ def scikit_learner():
     warnings.simplefilter("ignore")  # warnings that coding did not converge
     words, y, _ = read()
     clock = Clock()
-    with joblib.parallel_config(backend="threading"):  # time and memory of threads count for this process
+    with joblib.parallel_config(backend="threading"):  # so that its time and memory count for this process
         learner = MiniBatchDictionaryLearning(
             atoms, alpha=lam / 2, batch_size=batch, max_iter=passes, tol=0, max_no_improvement=None, dict_init=start(y),
             fit_algorithm="cd", random_state=1, n_jobs=cores,
@@ -145,7 +145,7 @@ def ours():
 
 
 def run(result, learner, *args):
-    os.setsid()  # its own process group, so that its children end with it
+    os.setsid()  # so that processes that the learner starts end with it
     try:
         result.send(learner(*args))
     except ImportError as error:

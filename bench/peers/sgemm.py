@@ -2,7 +2,7 @@
 
 usage: sgemm.py V L K REPEATS
 
-The code pass of "bench cpu" computes the same product, RDᵀ, and all the rest.
+The code pass of "bench cpu" computes the same product, RDᵀ, and more.
 """
 
 import sys

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs scikit-learn's exact lasso on the problems that "overcomplete encode --exact" solves.
+"""Times scikit-learn's exact lasso on the problem that "overcomplete encode --exact" solves.
 
 usage: sklearn_lasso.py MODEL VECTORS.txt WORDS
 
-It encodes the first WORDS rows of GloVe text with MODEL's dictionary, mean and λ on
-one core, and prints the processor's time a word, which other work on the machine
-stretches less than the clock's, and the mean objective. Beside it:
+It encodes the first WORDS rows of GloVe text with MODEL's dictionary, mean and λ on one
+core. It prints the mean objective and the processor time per word, which other work on
+the machine affects less than wall-clock time. Compare with:
 
     time overcomplete encode MODEL VECTORS.txt -o OUT --exact --workers 1
 """
@@ -29,7 +29,7 @@ with open(vectors, encoding="utf8", newline="\n") as f:
 if training["center"]:
     x -= np.load(model + "/mean.npy")
 start = time.process_time()
-# scikit-learn minimises ½‖x − aD‖² + α‖a‖₁.
+# scikit-learn's objective is ½‖x − aD‖² + α‖a‖₁.
 a = sparse_encode(
     x, d, algorithm="lasso_cd", alpha=training["lambda"] / 2, max_iter=1_000_000, positive=training["method"] == "B"
 )

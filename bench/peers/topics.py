@@ -4,25 +4,26 @@
 usage: topics.py OVERCOMPLETE TABLE.parquet [--topics 8,16,32] [--seeds 1,2,3] [--labels] [--json]
 
 TABLE has columns text, label (a class, such as a newsgroup) and embedding. Every method gets all rows
-and their texts. Printed are means over the seeds; more is better except for time:
+and their texts. The script prints means over the seeds. Larger is better, except for time:
 
   NMI         normalised mutual information of topic and label over all rows that have text. Rows
               without a topic are one topic.
-  seeds       the same between two seeds, mean over the pairs
-  AUC         mean over labels of the best topic's AUC: by the squared cosines with its themes, of the
-              eight nearest (overcomplete), minus the distance to its centre (k-means), or membership (BERTopic)
-  coverage    share of the rows that have text with a topic
-  time        seconds of wall-clock time for topics and labels, with starting the program (overcomplete)
-              but without loading libraries (BERTopic's first run compiles)
+  seeds       NMI of the topics of two seeds over all rows, mean over the pairs of seeds
+  AUC         AUC of the best topic of a label, mean over labels. The score of a row for a topic is the sum
+              of squared cosines with the topic's themes, if they are among the row's eight nearest
+              (overcomplete), minus the distance to its centre (k-means), or membership (BERTopic)
+  coverage    share of rows with a topic, among the rows that have text
+  time        seconds of wall-clock time for topics and labels. It includes starting the program
+              (overcomplete), but not loading libraries (BERTopic's first run compiles)
 
 A second training gets four of five rows (by a permutation of seed 0) and describes topics by labels. The
-other rows are encoded (overcomplete) or assigned (k-means, BERTopic) afterwards.
+other rows are then encoded (overcomplete) or assigned (k-means, BERTopic).
 
   NPMI        normalised pointwise mutual information of two words of a label, by the posts of the
               table that contain them (−1 if they never meet), mean over pairs and topics
   diversity   share of distinct words among the words of all labels
-  F1          "contains a word of the label" against "has the topic", over the held-out rows, mean over
-              topics
+  F1          F1 of "the row contains a word of the label" as a prediction of "the row has the topic", over
+              the held-out rows, mean over topics
 
 A phrase counts as a word, except in diversity. Labels have three words or fewer. Those of k-means and
 BERTopic are the words with the largest c-TF-IDF, without scikit-learn's English stop words, as BERTopic's
@@ -53,7 +54,7 @@ from sklearn.metrics import normalized_mutual_info_score, roc_auc_score
 warnings.filterwarnings("ignore")
 LABEL_WORDS = 3
 
-Topics = collections.namedtuple("Topics", "of scores labels")  # of: topic of each row, −1 for none; scores: V×T; labels: words of each topic
+Topics = collections.namedtuple("Topics", "of scores labels")  # topic of each row, or −1; scores, V×T; words of each topic
 
 
 def words_of(text):
@@ -86,7 +87,7 @@ class Overcomplete:
         subprocess.run(call, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         call = [program, "topics", out, "--topics", self.count, "--json"]
         found = json.loads(subprocess.run(call, check=True, stdout=subprocess.PIPE).stdout)
-        model = os.path.join(self.folder.name, "train")  # its dictionary also encodes other rows
+        model = os.path.join(self.folder.name, "train")  # its dictionary also encodes the held-out rows
         themes = np.load(os.path.join(model, "themes.npy"))
         rows = sparse.load_npz(os.path.join(out, "codes.npz")) @ np.load(os.path.join(model, "dictionary.npy"))
         cosines = rows @ themes.T / np.maximum(np.linalg.norm(rows, axis=1), 1e-30)[:, None]
@@ -102,7 +103,7 @@ class Overcomplete:
 
 
 class ClassWords:
-    """Returns BERTopic's c-TF-IDF over the texts of each topic."""
+    """Labels topics by BERTopic's c-TF-IDF over the texts of each topic."""
 
     def label(self, texts, of, count):
         from bertopic.vectorizers import ClassTfidfTransformer
@@ -137,7 +138,7 @@ class BERTopicTopics:
 
         reduction = UMAP(n_neighbors=15, n_components=5, min_dist=0.0, metric="cosine", low_memory=False, random_state=seed)
         counter = CountVectorizer(stop_words="english")
-        self.model = BERTopic(umap_model=reduction, vectorizer_model=counter, nr_topics=count + 1)  # one more for outliers
+        self.model = BERTopic(umap_model=reduction, vectorizer_model=counter, nr_topics=count + 1)  # one for outliers
         of, _ = self.model.fit_transform(table["text"].to_pylist(), vectors(table))
         self.count = max(of) + 1
         labels = [[w for w, _ in self.model.get_topic(k)[:LABEL_WORDS]] for k in range(self.count)]
@@ -166,7 +167,7 @@ def best_auc(scores, classes):
 
 
 def npmi(texts_of, total):
-    """Returns the mean NPMI of any two words, given the texts of each, or None for fewer than two."""
+    """Returns the mean NPMI over pairs of words, given the texts that contain each word. Returns None without a pair."""
     values = []
     for a, b in itertools.combinations(texts_of, 2):
         both, alone = len(a & b) / total, len(a) * len(b) / total**2

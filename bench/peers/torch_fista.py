@@ -3,16 +3,16 @@
 
 usage: torch_fista.py VECTORS.npy [flags]
 
-It encodes blocks of rows with a dictionary of random unit rows: FISTA with the falling λ, in
-floats instead of 8-bit integers, then the largest values, polished on their support, with their
-losses. It measures the kernels alone, and with copies from and to page-locked memory of the
-host, which overlap the kernels of another block. On a GPU it measures TF32 and float16, each
-after a warm-up, which includes compilation.
+It encodes blocks of rows with a dictionary of random unit rows. It runs FISTA with the falling
+λ, in floats instead of 8-bit integers, keeps the largest values, polishes them on their support,
+and computes the losses. It measures the kernels alone, and with copies from and to page-locked
+memory of the host, which overlap the kernels of another block. On a GPU it measures TF32 and
+float16, each after a warm-up, which includes compilation.
 
 A mode is graph, eager, or the name of a mode of torch.compile. The products are cuBLAS's.
 Results are lines of Go's benchmark format, like the output of "bench gpu encode". An operation
-is a row; error is the mean loss of all rows with copies, of one block without. Without PyTorch
-or a GPU, the script prints the reason and exits with 3.
+is a row. error is the mean loss of all rows with copies, and of one block without copies.
+Without PyTorch or a GPU, the script prints the reason and exits with 3.
 """
 
 import argparse

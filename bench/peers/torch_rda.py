@@ -32,7 +32,7 @@ EPSILON = 1e-30
 
 
 def dictionary_step(X, A, D, H, sums, tau, rate):
-    """Runs a dictionary step on a batch. D, H and sums (loss, shortened steps) change in place."""
+    """Runs a step on a batch. D, H and sums change in place. sums holds the loss and the number of shortened steps."""
     words = X.shape[0]
     R = X - A @ D
     M = A.T @ R
@@ -47,7 +47,7 @@ def dictionary_step(X, A, D, H, sums, tau, rate):
 
 
 def code_step(X, A, S, Q, D, threshold, rate, nonnegative: bool):
-    """Computes new codes of some words. A, S and Q change in place; threshold is tλ, a tensor."""
+    """Computes new codes of some words. A, S and Q change in place. threshold is tλ, a tensor."""
     G = -2 * (X - A @ D) @ D.T
     S += G
     Q += G * G
@@ -62,13 +62,13 @@ def code_step(X, A, S, Q, D, threshold, rate, nonnegative: bool):
 
 
 def batches(words, o):
-    """Returns the number of words of a dictionary step and of a code step."""
-    # Code steps have equal sizes, because each size is compiled.
+    """Returns the number of words in a dictionary step and in a code step."""
+    # Code steps have equal sizes, because another size would be compiled anew.
     return max(1, math.ceil(words / o.dictionary_steps)), math.ceil(words / math.ceil(words / o.code_batch))
 
 
 def steps(mode):
-    """Returns the dictionary step and the code step of a mode."""
+    """Returns the two steps, compiled if the mode requires it."""
     if mode == "eager":
         return dictionary_step, code_step
     options = {} if mode in ("default", "graph") else {"mode": mode}
@@ -77,7 +77,7 @@ def steps(mode):
 
 class Training:
     def __init__(self, X, o, steps, compiled=None):
-        """If compiled is a set, an epoch becomes a CUDA graph once the set contains its batch size."""
+        """compiled is None, or the set of batch sizes whose steps are compiled. An epoch of such a size runs as a graph."""
         self.X, self.o = X, o
         self.dictionary_step, self.code_step = steps
         self.compiled, self.graph = compiled, None
@@ -105,7 +105,7 @@ class Training:
             self.code_step(self.X[b], self.A[b], self.S[b], self.Q[b], self.D, self.threshold, o.rate, o.method == "B")
 
     def epoch(self, t):
-        """Trains one epoch and returns its seconds, without the capture of a graph."""
+        """Trains one epoch and returns its seconds, except for the capture of a graph."""
         if self.compiled and self.batch in self.compiled and self.graph is None:
             self.graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(self.graph):  # records, but computes nothing yet
@@ -124,11 +124,11 @@ class Training:
         seconds = time.perf_counter() - start
         if 10 * shortened > math.ceil(len(self.X) / self.batch):
             self.batch = max(1, self.batch // 2)
-            self.graph = None  # it is for the old size
+            self.graph = None  # it has the old batch size
         return seconds
 
     def metrics(self):
-        """Returns error, objective and sparsity, with products in full precision."""
+        """Returns error, objective and sparsity, computed with products in full precision."""
         o, words = self.o, len(self.X)
         precision = torch.get_float32_matmul_precision()
         torch.set_float32_matmul_precision("highest")
@@ -165,7 +165,7 @@ def measure(X, o, mode):
 
 
 def products(X, o):
-    """Times the products of a step of each pass, five times 20 in a row."""
+    """Times the products of a step of each pass: 20 repetitions, five times."""
     words, dim = X.shape
     batch, code_batch = batches(words, o)
     for precision, dtype in (("tf32", torch.float32), ("fp16", torch.float16)) if X.is_cuda else (("fp32", torch.float32),):

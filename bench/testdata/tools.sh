@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A stand-in for compute-sanitizer, ncu or nvidia-smi, whichever its name is. It refuses options that the
+# A stand-in for compute-sanitizer, ncu or nvidia-smi, depending on its name. It refuses options that the
 # real tool lacks, and runs the program that follows them on the emulated driver.
 set -euo pipefail
 tool=${0##*/}

@@ -20,7 +20,7 @@ import (
 	"overcomplete/testonly/emulator"
 )
 
-// gpuProgram is the program with GPU support, and a driver for it to find.
+// gpuProgram holds the paths of the program with GPU support and of an emulated driver.
 type gpuProgram struct{ exe, library string }
 
 func newGPUProgram(t *testing.T) gpuProgram {
@@ -97,7 +97,7 @@ func TestGPUProgram(t *testing.T) {
 				last[device] = m.Info.Training.Epochs[2]
 				defer os.RemoveAll(dir.Path(device))
 			}
-			// The devices' products round differently: factors have 11 bits.
+			// GPUs round products differently, because they round factors to 11 bits.
 			for _, device := range []string{"cuda", "fp16"} {
 				if d := last[device].Objective/last["cpu"].Objective - 1; math.Abs(d) > 0.005 {
 					t.Errorf("%s: objectives %v and %v", device, last[device].Objective, last["cpu"].Objective)
@@ -166,7 +166,7 @@ func TestGPUProgram(t *testing.T) {
 	}
 }
 
-// encodesOnGPU encodes 600 words in in.txt's dictionary on each device.
+// encodesOnGPU encodes 600 words with a dictionary trained on in.txt, on each device.
 func encodesOnGPU(t *testing.T, p gpuProgram) {
 	dir, _ := clitest.Sample(t)
 	dir.Write(t, "large.txt", clitest.Text(clitest.Vectors(600, 8)))
@@ -191,7 +191,7 @@ func encodesOnGPU(t *testing.T, p gpuProgram) {
 				t.Errorf("%s: encoded on %q, saying %q", c.name, m.Info.Encoding.Device, stderr)
 			}
 		}
-		// The search has the same bits, and the polish differs by roundings of float32.
+		// The search yields the same bits. The polish differs by roundings of float32.
 		cpu, gpu := encoded["cpu"], encoded["auto"]
 		if !slices.Equal(gpu.Codes.Ptr, cpu.Codes.Ptr) || !slices.Equal(gpu.Codes.Index, cpu.Codes.Index) {
 			t.Errorf("method %s: nonzeros of the GPU differ from the CPU's", method)

@@ -45,9 +45,8 @@ func scores(t *testing.T, markdown string) map[string]map[string]float64 {
 	return rows
 }
 
-// The program reproduces the table of docs/results/evaluation.md, which shows the paper's pattern:
-// sparse overcomplete vectors are better than the dense ones they are made of, and
-// those than thresholded ones.
+// The program reproduces the table of docs/results/evaluation.md. The table shows the paper's pattern: sparse
+// overcomplete vectors are better than the dense vectors that they encode, which are better than thresholded vectors.
 func TestRealDataTable(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "results", "evaluation.md"))
@@ -81,13 +80,13 @@ func TestRealDataTable(t *testing.T) {
 		for row, got := range scores(t, stdout) {
 			for task, score := range got {
 				if strings.Contains(line, "--tasks") && task == eval.Average {
-					continue // of fewer tasks
+					continue // the average is over fewer tasks
 				}
 				if _, there := want[row][task]; !there {
 					t.Errorf("docs/results/evaluation.md lacks %s of %s", task, row)
 				}
-				// Other instructions train to other last bits, which has moved a score by up
-				// to 1.5, where another C was chosen, and their average by 0.3.
+				// Processors with other instructions train to other last bits. This has moved a score by up to
+				// 1.5, because another C was chosen, and the average by 0.3.
 				tolerance := 0.05
 				if row == "glove.A" || row == "glove.B:binary" {
 					tolerance = 2
@@ -102,8 +101,8 @@ func TestRealDataTable(t *testing.T) {
 		}
 	}
 
-	// Standard errors of averages are 0.7 points; the same test items make errors of
-	// differences smaller.
+	// Averages have a standard error of 0.7 points. The errors of differences are smaller, because the test items are the
+	// same.
 	for _, tt := range []struct {
 		better, worse string
 		least         float64

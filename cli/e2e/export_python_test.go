@@ -20,7 +20,7 @@ import (
 	"overcomplete/vectors/columnar"
 )
 
-// oddWords are legal, and awkward for one program or another.
+// oddWords are legal words that some programs treat specially.
 var oddWords = []string{
 	"the", "2008", "0.5", "-1e5", "nan", "</s>", "null", ",", "\"", "\"quoted\"", "'", "''", "back\\slash", "\\n", "\\", "100%", "%20", "{}", "a=b:c", "#",
 	"New York", " leading", "trailing ", ". . .", "at name@domain.com", "iphone 4",
@@ -29,8 +29,7 @@ var oddWords = []string{
 	strings.Repeat("long", 20_000), strings.Repeat("ж", 1000),
 }
 
-// oddModel returns a model of the odd words. Some have no nonzeros, and the last
-// dimension isn't used.
+// oddModel returns a model of the odd words. Some codes have no nonzeros, and no code uses the last dimension.
 func oddModel() *model.Model {
 	const dim, atoms = 5, 30
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -81,8 +80,7 @@ func runPython(t *testing.T, dir clitest.Dir, script string) {
 	}
 }
 
-// exportAll exports a model into the directory it is in, as out.FORMAT. Text has its
-// words escaped.
+// exportAll exports the model in dir as out.FORMAT in dir. It escapes the words of text formats.
 func exportAll(t *testing.T, dir clitest.Dir, formats ...string) {
 	t.Helper()
 	for _, format := range formats {
@@ -94,7 +92,7 @@ func exportAll(t *testing.T, dir clitest.Dir, formats ...string) {
 	}
 }
 
-// readModel is the beginning of the scripts: what a model directory holds.
+// readModel is the beginning of the scripts. It reads the files of a model.
 const readModel = `
 import json
 import numpy as np, scipy.sparse
@@ -216,7 +214,7 @@ with safe_open("out.safetensors", "np") as f:
 `)
 }
 
-// The library's files are read, in each type. All of them hold the numbers exactly.
+// Files that the library safetensors writes are read, in each type. All types hold the numbers exactly.
 func TestReadsWhatSafetensorsWrites(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)
@@ -257,7 +255,7 @@ func TestPyArrowReadsWhatWeWrite(t *testing.T) {
 	dir := clitest.Save(t, oddModel())
 	exportAll(t, dir, "arrow", "parquet")
 
-	// And rows of more than a batch, or of none at all.
+	// One table has more rows than a batch, and another has none.
 	rng := rand.New(rand.NewPCG(11, 12))
 	large := &vectors.Sparse{CSR: vectors.CSR{Rows: 1000, Cols: 20_000, Ptr: []int64{0}}}
 	for i := range large.Rows {

@@ -14,9 +14,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// checkWithSciPy reads a model and its exports the way that people will, and
-// compares each number with what the test says they are. It writes files for
-// readCSR to read.
+// checkWithSciPy reads a model and its exports as users do, and compares each number with the test's. It writes files
+// that readCSR reads.
 const checkWithSciPy = `
 import json
 import numpy as np
@@ -80,7 +79,7 @@ func TestSciPyReadsWhatWeWrite(t *testing.T) {
 	}
 	rows := make([][2]any, words)
 	for i := range words {
-		// Python's splitlines and split cut these words, which are legal.
+		// These words are legal, but Python's splitlines and split cut them.
 		m.Codes.IDs = append(m.Codes.IDs, fmt.Sprintf("w%d%s", i, []string{"", "\u0085", "\u2028x", "\x1cx", "\u00a0", "é"}[i%6]))
 		for k := range atoms {
 			if rng.IntN(10) == 0 {

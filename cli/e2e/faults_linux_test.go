@@ -12,7 +12,7 @@ import (
 	"overcomplete/testonly/clitest"
 )
 
-// underStrace returns a command that runs under strace. GOMAXPROCS=1 saves calls to trace.
+// underStrace returns a command that runs under strace. With GOMAXPROCS=1 there are fewer calls to trace.
 func underStrace(t *testing.T, dir clitest.Dir, options, line string) *exec.Cmd {
 	t.Helper()
 	strace, err := exec.LookPath("strace")
@@ -37,7 +37,7 @@ func TestFaults(t *testing.T) {
 	}
 	whole.Write(t, "out", []byte("old"))
 	whole.Write(t, "labels.tsv", []byte("dimension\tlabel\n3\tkings\n"))
-	for line, input := range map[string]string{ // each kind of output
+	for line, input := range map[string]string{ // a command for each kind of output, and a file that it reads
 		"paper train in.txt -o new --epochs 1": "in.txt",
 		"merge s1 s2 -o old --force":           "s2/codes.npz",
 		"export old -f csr -o new":             "old/codes.npz",
@@ -88,7 +88,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A training with checkpoints that is killed, here at each kind of call that changes a directory, resumes to the same bits.
+// A training with checkpoints that is killed resumes to the same bits. The test kills it at each kind of call that changes
+// a directory.
 func TestKilledTraining(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
@@ -114,7 +115,7 @@ func TestKilledTraining(t *testing.T) {
 	}
 }
 
-// File systems that flush no names are tolerated; other failures to flush them are errors.
+// File systems that can't flush names are tolerated. Other failures to flush names are errors.
 func TestUnflushedNames(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{"EINVAL": "", "EOPNOTSUPP": "", "EIO": "input/output error", "ENOSPC": "no space left on device"} {
@@ -142,7 +143,7 @@ func temporaryNames(text string) []string {
 	return slices.Compact(names)
 }
 
-// split returns the files without the times of trainings, and the names of temporary files, which they lack.
+// split returns the files that aren't temporary, without the times of trainings, and the names of the temporary files.
 func split(all clitest.Tree) (files clitest.Tree, names []string) {
 	files = clitest.Tree{}
 	for path, content := range all {

@@ -10,8 +10,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// imported are vectors that float16 and bfloat16 hold exactly, with awkward words. The
-// scripts make the same.
+// imported returns vectors of the odd words, with numbers that float16 and bfloat16 hold exactly. The scripts make the
+// same vectors.
 func imported() *vectors.Dense {
 	d := &vectors.Dense{IDs: slices.Clone(oddWords), Dim: 4}
 	for i := range len(oddWords) * d.Dim {
@@ -20,7 +20,7 @@ func imported() *vectors.Dense {
 	return d
 }
 
-// makeImported is the beginning of the scripts.
+// makeImported is the beginning of the scripts. It makes the vectors of imported.
 const makeImported = `
 import numpy as np
 words = open("words.txt", encoding="utf8", newline="\n").read().split("\n")[:-1]

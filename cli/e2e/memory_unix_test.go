@@ -17,8 +17,9 @@ import (
 	"overcomplete/testonly/clitest"
 )
 
-// A command that needs more memory than the process may have says so in one line and changes nothing: Go would
-// end the program in many lines. The shell's limit stands for a small machine, sparse files for large ones.
+// A command that needs more memory than the process may use prints an error of one line and changes nothing. Without a
+// check, Go would end the program with many lines. The shell's limit simulates a small machine, and sparse files simulate
+// large files.
 func TestLittleMemory(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
@@ -33,21 +34,21 @@ func TestLittleMemory(t *testing.T) {
 		t.Helper()
 		dir.Write(t, name, begin)
 		if err := os.Truncate(dir.Path(name), size); err != nil {
-			t.Skip(err) // this file system has no such files
+			t.Skip(err) // the file system has no sparse files
 		}
 	}
 	array := header(npy.Header{Type: "<f4", Shape: []int{14_000, 1 << 20}})
 	large("large.npy", array, int64(len(array))+14_000<<22)
 	tensor := `{"vectors":{"dtype":"F32","shape":[14000,1048576],"data_offsets":[0,58720256000]}}`
 	large("large.safetensors", append([]byte{byte(len(tensor)), 0, 0, 0, 0, 0, 0, 0}, tensor...), int64(8+len(tensor))+14_000<<22)
-	// The dictionary of a model.
+	// A model with a huge dictionary.
 	info := strings.ReplaceAll(string(dir.Read(t, "old/model.json")), `"dim": 8`, `"dim": 100000000`)
 	testonly.Must(t, os.CopyFS(dir.Path("huge"), os.DirFS(dir.Path("old"))))
 	dir.Write(t, "huge/model.json", []byte(info))
 	array = header(npy.Header{Type: "<f4", Shape: []int{80, 100_000_000}})
 	large("huge/dictionary.npy", array, int64(len(array))+80*400_000_000)
-	// Vectors need more memory than their text. Streams of gzip may follow each other, so that repeated text is
-	// compressed once.
+	// Vectors that need more memory than their text. A file may contain several streams of gzip, so that repeated text is
+	// compressed only once.
 	g := gzip.NewWriter(nil)
 	packed := func(content string) []byte {
 		var b bytes.Buffer
@@ -95,8 +96,8 @@ func TestLittleMemory(t *testing.T) {
 	}
 }
 
-// At any limit, commands succeed or end with one line: the memory of rows, their index, their topics and their
-// words is checked before it is used. The step is half of the smallest of the memories that must be refused.
+// At any limit, commands succeed or end with one line, because they check the memory of rows, their index, their topics
+// and their words before they use it. The step between limits is half of the smallest memory that must be refused.
 func TestEveryLimit(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)

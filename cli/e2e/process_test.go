@@ -15,7 +15,7 @@ import (
 	"overcomplete/testonly/clitest"
 )
 
-// underShell returns a command that a shell starts after one of its own, such as a limit.
+// underShell returns a command that a shell starts after the shell command first, such as a limit.
 func underShell(dir clitest.Dir, first string, args ...string) *exec.Cmd {
 	cmd := dir.Command(args...)
 	cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", first + ` && exec "$0" "$@"`}, cmd.Args...)
@@ -55,7 +55,7 @@ func TestProcess(t *testing.T) {
 		dir.Model(t, "model")
 	})
 
-	// Nobody reads what the program writes.
+	// The reader of the program's output has closed the pipe.
 	for _, tt := range []struct {
 		name string
 		code int
@@ -103,8 +103,8 @@ func TestProcess(t *testing.T) {
 	})
 }
 
-// signalled runs a training that shows its progress, sends it a signal once it has printed its first
-// epoch, and returns how it ended and the lines that came after that epoch's.
+// signalled runs a training that shows its progress, and sends it a signal once it has printed its first epoch. It returns
+// the state of the ended process, and the lines after the epoch's.
 func signalled(t *testing.T, sig os.Signal, cmd *exec.Cmd) (ended *os.ProcessState, after []string) {
 	t.Helper()
 	stderr, err := cmd.StderrPipe()
@@ -126,8 +126,7 @@ func signalled(t *testing.T, sig os.Signal, cmd *exec.Cmd) (ended *os.ProcessSta
 	return cmd.ProcessState, after
 }
 
-// wantInterrupted checks how a program ended after a signal, and the lines that
-// it wrote to standard error.
+// wantInterrupted checks the exit code of a program after a signal, and its lines on standard error.
 func wantInterrupted(t *testing.T, state *os.ProcessState, lines []string) {
 	t.Helper()
 	if state.ExitCode() != clitest.Interrupted {

@@ -23,8 +23,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// readers reads each file of the current directory with the program that its format is
-// from, and prints what is in it as JSON: words, and the bits of float32 numbers.
+// readers reads each file of the current directory with the library that defines its format. It prints the words, and the
+// bits of the float32 numbers, as JSON.
 const readers = `
 import json, os, sys, warnings
 import numpy as np, scipy.sparse, safetensors
@@ -54,7 +54,7 @@ def tensors(path):
 
 def gensim(path):
     k = KeyedVectors.load_word2vec_format(path, binary=path.endswith(".bin"))
-    return k.vectors[:len(k.key_to_index)], k.index_to_key[:len(k.key_to_index)] # without what words that are there twice leave
+    return k.vectors[:len(k.key_to_index)], k.index_to_key[:len(k.key_to_index)] # repeated words leave unused rows at the end
 
 def csr(path):
     m = scipy.sparse.load_npz(path)
@@ -130,7 +130,7 @@ func TestReadersAgree(t *testing.T) {
 			dir.Write(t, fmt.Sprintf("%s%03d.%s", format, i, format), write(rng))
 		}
 	}
-	dir.Write(t, "the.crash", []byte("the 1 2\n")) // without a verdict
+	dir.Write(t, "the.crash", []byte("the 1 2\n")) // crashes the script
 	cmd := exec.Command(interpreter, "-c", readers)
 	cmd.Dir = string(dir)
 	out, err := cmd.Output()
@@ -193,8 +193,7 @@ func readCSR(data []byte) (*vectors.CSR, error) {
 	return m, err
 }
 
-// ourContent reads a file with this program. Arrays without words get as many as they
-// have rows.
+// ourContent reads a file with this program. For an array without words, it writes a list of row numbers as words.
 func ourContent(t *testing.T, dir clitest.Dir, theirs content) content {
 	t.Helper()
 	if strings.HasSuffix(theirs.File, ".csr") {
@@ -237,7 +236,7 @@ func ourContent(t *testing.T, dir clitest.Dir, theirs content) content {
 	return c
 }
 
-// pick returns the first of some choices, or now and then another.
+// pick returns the first choice or, with a probability of 1/12, a random one.
 func pick[T any](rng *rand.Rand, choices ...T) T {
 	if rng.IntN(12) > 0 {
 		return choices[0]
@@ -245,7 +244,7 @@ func pick[T any](rng *rand.Rand, choices ...T) T {
 	return choices[rng.IntN(len(choices))]
 }
 
-// cut removes or adds a few bytes at the end, now and then.
+// cut sometimes removes or adds a few bytes at the end.
 func cut(rng *rand.Rand, b []byte) []byte {
 	n := pick(rng, 0, -1, -4, 1, 8)
 	if n < 0 {
@@ -330,7 +329,7 @@ func oddNumbers(rng *rand.Rand, typ string, n int) (b []byte) {
 	return b
 }
 
-// oddMembers returns a .npz file of these members, in their order, with a few defects.
+// oddMembers returns a .npz file of members in the order of names, with a few defects.
 func oddMembers(rng *rand.Rand, names []string, members map[string][]byte) []byte {
 	if pick(rng, false, true) {
 		names[0], names[1] = names[1], names[0]
@@ -342,7 +341,7 @@ func oddMembers(rng *rand.Rand, names []string, members map[string][]byte) []byt
 		content := members[name]
 		method := pick(rng, zip.Store, zip.Deflate)
 		h := &zip.FileHeader{Name: name + pick(rng, ".npy", "", ".NPY"), Method: method}
-		if method == zip.Store && pick(rng, false, true) { // which can be damaged
+		if method == zip.Store && pick(rng, false, true) { // a raw member can have a wrong checksum
 			h.CRC32 = crc32.ChecksumIEEE(content) + pick[uint32](rng, 1, 0)
 			h.CompressedSize64, h.UncompressedSize64 = uint64(len(content)), uint64(len(content))
 			w, _ := z.CreateRaw(h)
@@ -364,7 +363,7 @@ func oddArchive(rng *rand.Rand) []byte {
 	})
 }
 
-// npyOf returns a .npy file as it should be.
+// npyOf returns a .npy file without defects.
 func npyOf(typ string, shape string, data []byte) []byte {
 	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }\n", typ, shape)
 	b := append([]byte("\x93NUMPY\x01\x00"), byte(len(dict)), 0)

@@ -13,9 +13,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// heldOut trains a model named model, by a command, on nine words in ten of
-// the first GoogleNews vectors, in train.txt, and returns the others, too, which are in
-// test.txt.
+// heldOut trains the model "model" by a command, on nine tenths of the first GoogleNews vectors. It writes these to
+// train.txt and the others to test.txt, and returns both.
 func heldOut(t *testing.T, words int, command, flags string) (dir clitest.Dir, trained, held *vectors.Dense) {
 	t.Helper()
 	path := testonly.Data(t, "vectors/googlenews.300d.8000.txt.gz")
@@ -51,8 +50,7 @@ func TestHeldOutRealData(t *testing.T) {
 	}
 }
 
-// Method B's dimensions are more coherent than random directions, in the eyes of
-// vectors learned from other text.
+// Method B's dimensions are more coherent than random directions, as judged by vectors learned from other text.
 func TestIntrusionAutoRealData(t *testing.T) {
 	t.Parallel()
 	x, glove := testonly.Data(t, "vectors/googlenews.300d.8000.txt.gz"), testonly.Data(t, "vectors/glove.6B.50d.9163.txt.gz")

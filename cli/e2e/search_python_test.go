@@ -6,8 +6,8 @@ import (
 	"overcomplete/testonly/clitest"
 )
 
-// Exports for search engines have the codes, ids, texts and names, as other programs read them, with values divided
-// by the norm; codes that engines don't accept are refused.
+// Exports for search engines hold the codes, ids, texts and labels, as other programs read them. With --normalize, values
+// are divided by the norm of the reconstruction. Negative values become positive values of features of their own.
 func TestExportForSearch(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)
@@ -61,7 +61,8 @@ for i, line in enumerate(open("signed.opensearch", encoding="utf-8", newline="\n
 `)
 }
 
-// Exported rows and query weights have the recall of the command, in NumPy and, by weights of both signs, in a search engine.
+// In NumPy, exported rows and query weights have the recall that the command reports. A search engine gives the same scores
+// for weights of both signs.
 func TestRecall(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)

@@ -18,8 +18,7 @@ import (
 	"overcomplete/testonly/clitest"
 )
 
-// The first signal ends a command that waits for somebody else: for a pipe to be written
-// to, or its own output to be read.
+// The first signal ends a command that waits for another process to write to a pipe or to read the command's output.
 func TestSignalEndsWaiting(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
@@ -30,7 +29,7 @@ func TestSignalEndsWaiting(t *testing.T) {
 	before := withoutPipe(t, dir)
 	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
 
-	// Commands that read the pipe. Once it has been opened, they do.
+	// These commands read the pipe. They wait for input once they have opened it.
 	for i, args := range []string{
 		"paper train pipe -o model",
 		"encode old pipe -o new --quiet",
@@ -55,7 +54,7 @@ func TestSignalEndsWaiting(t *testing.T) {
 		t.Errorf("changed files: %q", changed)
 	}
 
-	// Commands that write more than a pipe holds; only the beginning is read.
+	// These commands write more than a pipe holds. The test reads only the first byte.
 	dir.Write(t, "large.txt", clitest.Text(clitest.Vectors(3000, 20)))
 	dir.MustRun(t, "paper train large.txt -o large --epochs 1")
 	for i, args := range []string{
@@ -93,8 +92,8 @@ func withoutPipe(t *testing.T, dir clitest.Dir) clitest.Tree {
 	return dir.Tree(t)
 }
 
-// signalAtPipe runs a command, and sends it a signal when it has opened a pipe to read it.
-// Then, or if it ends before, it ends within a minute.
+// signalAtPipe runs a command, and sends it a signal when it has opened a pipe for reading. It kills a command that hasn't
+// ended a minute later.
 func signalAtPipe(t *testing.T, cmd *exec.Cmd, pipe string, sig os.Signal) {
 	t.Helper()
 	link := filepath.Join(t.TempDir(), "pipe") // that is there if the command removes the pipe
@@ -104,7 +103,7 @@ func signalAtPipe(t *testing.T, cmd *exec.Cmd, pipe string, sig os.Signal) {
 	ended := make(chan *os.File)
 	go func() {
 		cmd.Wait()
-		r, _ := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0) // nobody else may have opened it
+		r, _ := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0) // in case the command hasn't opened it
 		ended <- r
 	}()
 	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // which waits for who reads
@@ -127,8 +126,8 @@ func checkInterrupted(t *testing.T, cmd *exec.Cmd, stderr *bytes.Buffer) {
 	}
 }
 
-// The second signal ends the program where the first one lets it go on: a training with
-// checkpoints to the end of its epoch, which takes far longer here than a signal.
+// After the first signal, a training with checkpoints continues to the end of its epoch, which takes long here. The second
+// signal ends it at once.
 func TestSecondSignal(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)
@@ -147,7 +146,7 @@ func TestSecondSignal(t *testing.T) {
 		cmd.Wait()
 		close(ended)
 	}()
-	// How many come before the first one is taken note of is chance.
+	// The number of signals that arrive before the program handles the first one is random.
 	again := time.NewTicker(time.Millisecond)
 	defer again.Stop()
 	for going := true; going; {

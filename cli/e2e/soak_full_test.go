@@ -20,7 +20,7 @@ import (
 	"overcomplete/testonly/clitest"
 )
 
-// soakTime returns the time that each part of a soak takes, OVERCOMPLETE_SOAK or half a minute.
+// soakTime returns the duration of a soak: OVERCOMPLETE_SOAK, or half a minute.
 func soakTime(t *testing.T) time.Duration {
 	t.Helper()
 	text, ok := os.LookupEnv("OVERCOMPLETE_SOAK")
@@ -32,9 +32,9 @@ func soakTime(t *testing.T) time.Duration {
 	return d
 }
 
-// An explorer that answers many requests gives the same answers throughout, and needs no more
-// memory, descriptors and threads in the last quarter than in the second: the median of each
-// may exceed a tenth by what Go has not given back yet.
+// An explorer that answers many requests always gives the same answers. It uses no more memory, descriptors and threads in
+// the last quarter of the time than in the second. The medians may grow by a tenth, and by slack for memory that Go hasn't
+// returned yet.
 func TestSoakExplorer(t *testing.T) {
 	t.Parallel()
 	end := time.Now().Add(soakTime(t))

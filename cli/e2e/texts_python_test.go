@@ -8,8 +8,8 @@ import (
 	"overcomplete/testonly/clitest"
 )
 
-// writeTexts writes texts.parquet, of more rows than a block: among them repeated, empty, null and
-// long ones, and ones of many lines, scripts and control characters.
+// writeTexts writes texts.parquet, which has more rows than a block. Some texts are repeated, empty, null or long. Others
+// contain line breaks, control characters and various scripts.
 const writeTexts = `
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
 rng = np.random.default_rng(1)
@@ -24,7 +24,7 @@ pq.write_table(pa.table({
 `
 
 // checkTexts checks that the rows of models equal the rows of texts.parquet, in order, as another program reads them.
-// The value of a model is the column of its ids, or "" for row numbers.
+// MODELS maps a model to its column of ids, or to "" if row numbers are the ids.
 const checkTexts = `
 import json, numpy as np, pyarrow.json, pyarrow.parquet as pq, scipy.sparse as sp
 t = pq.read_table("texts.parquet")
@@ -53,8 +53,8 @@ for model, ids in MODELS.items():
     check(model, ids)
 `
 
-// Every row of a table of texts has a code at the same place, trained and encoded, whole and in
-// shards, and with a checkpoint in between.
+// Every row of a table of texts has its code at the same place after train and encode, whole or in shards, and with
+// checkpoints.
 func TestTextsKeepTheirPlace(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)

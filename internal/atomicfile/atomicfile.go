@@ -95,7 +95,8 @@ func create(path string, force bool) (*file, error) {
 	return &file{temp, path}, nil
 }
 
-// permissions returns the permissions of the file or directory at path, or 0o777, which the umask restricts.
+// permissions returns the permissions of the file or directory at path. If there is none, it returns 0o777, which the
+// umask restricts.
 func permissions(path string) fs.FileMode {
 	if info, err := os.Lstat(path); err == nil {
 		return info.Mode().Perm()
@@ -288,7 +289,7 @@ func WriteIn(dir, name string, write func(w io.Writer) error) error {
 // Names in the temporary directory beside a path.
 const (
 	newName = "new"
-	oldName = "old" // during the replacement
+	oldName = "old" // the previous directory, during its replacement
 )
 
 // patience is the time to wait for another process that has locked a directory.

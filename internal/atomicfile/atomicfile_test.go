@@ -49,7 +49,7 @@ func wantOutputError(t *testing.T, err error, text string) {
 	}
 }
 
-// writeText returns a function that writes a text.
+// writeText writes a text with WriteFile.
 func writeText(path string, force bool, text string) error {
 	return WriteFile(context.Background(), path, force, func(w io.Writer) error {
 		_, err := io.WriteString(w, text)
@@ -221,7 +221,7 @@ func TestDirRefuses(t *testing.T) {
 	expect(t, dir, "file=kept")
 }
 
-// An existing path that can't be moved stands for a mount point.
+// A path that can't be moved is refused. Here mayReplace removes it; in practice it is a mount point.
 func TestDirCannotBeMoved(t *testing.T) {
 	parent := t.TempDir()
 	path := filepath.Join(parent, "model")
@@ -272,7 +272,7 @@ func TestDirAppearsMeanwhile(t *testing.T) {
 	expect(t, path, "f=somebody else's")
 }
 
-// The second rename fails: the first must be undone.
+// If the second rename fails, the first is undone.
 func TestDirRestoresTheOld(t *testing.T) {
 	parent := t.TempDir()
 	path := filepath.Join(parent, "model")

@@ -1,8 +1,8 @@
 // Package dates parses columns of dates, and groups dates into periods:
 //
 //	days, err := dates.Parse([]string{"2024-03-05", "", "2024-04-01T10:11:12+02:00"})
-//	s := dates.Divide(days, 60, 80)                // s.Unit is dates.Day
-//	s, err = dates.DivideBy(days, "month")         // s.Periods[1].Label is "2024-04"
+//	s := dates.Divide(days, 60, 80)        // s.Unit is "day"
+//	s, err = dates.DivideBy(days, "month") // s.Periods[1].Label is "2024-04"
 package dates
 
 import (
@@ -90,25 +90,26 @@ func Units() string { return strings.Join(units, ", ") }
 type Series struct {
 	Unit    string   // length of a period, such as "month"
 	Periods []Period // in order of time
-	Of      []int32  // for each row, the index of its period, or −1
+	Of      []int32  // for each row, the index of its period, or −1 without a date
 }
 
 // A Period is a day, week, month and so on.
 type Period struct {
-	Label    string // such as 2024-03-05, 2024-03, 2024-Q1, 2024, 2020s or 1900–1999; of a week its Monday
+	Label    string // such as 2024-03-05, 2024-03, 2024-Q1, 2024, 2020s or 1900–1999; a week has the date of its Monday
 	Count    int    // number of rows
-	AfterGap bool   // empty periods before this one are left out
+	AfterGap bool   // whether empty periods before this one are left out
 }
 
 const (
 	maxPeriods = 1000 // limit of DivideBy
-	longGap    = 12   // empty periods in succession that a long series leaves out
+	longGap    = 12   // a long series leaves out more than this number of empty periods in succession
 	tail       = 0.05 // share of the dates on either side that don't determine the unit
 )
 
-// Divide groups days by the shortest unit with at most max periods between the 5 % and the 95 % quantile, so that a
-// few wrong dates don't determine it, and at most limit periods in all. Empty periods are included, except more than
-// twelve in succession in a series that would exceed max. Only a series of centuries can exceed limit, with at most 100.
+// Divide groups days by the shortest unit with at most max periods between the 5 % and the 95 % quantile of the days, and
+// at most limit periods in all. The quantiles keep a few wrong dates from determining the unit. The series includes empty
+// periods. If it would exceed max, it leaves out more than twelve empty periods in succession. Only a series of centuries
+// can exceed limit; it has at most 100 periods.
 func Divide(days []int32, max, limit int) Series {
 	sorted := slices.DeleteFunc(slices.Sorted(slices.Values(days)), func(day int32) bool { return day == None })
 	cut := int(tail * float64(len(sorted)))
@@ -140,8 +141,8 @@ func DivideBy(days []int32, unit string) (Series, error) {
 
 // divide groups days by a unit. It leaves out long gaps if there would be more than limit periods.
 func divide(days []int32, unit, limit int) Series {
-	counts := map[int]int{} // by ordinal
-	of := make(map[int32]int)
+	counts := map[int]int{}   // number of rows by ordinal
+	of := make(map[int32]int) // ordinal of each day
 	for _, day := range days {
 		n, known := of[day]
 		if !known && day != None {

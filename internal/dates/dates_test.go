@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Dates of ISO 8601 are days as they are written; other texts are not dates.
+// A date of ISO 8601 is the day that it names, with any time and offset. Other texts aren't dates.
 func TestParse(t *testing.T) {
 	for value, want := range map[string]int32{
 		"1970-01-01": 0, "1969-12-31": -1, "2000-03-01": 11017, "2024-02-29": 19782, "0000-01-01": -719528, "9999-12-31": 2932896, "2262-04-12": 106752,
@@ -37,8 +37,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Each day from year 0 to 2799 is parsed, and its periods agree with the calendar of package time: a period changes
-// with its label, and its number increases by one.
+// Each day from year 0 to 2799 is parsed. The number of its period increases by one on the first day of a period, by the
+// calendar of package time, and on no other day.
 func TestCalendar(t *testing.T) {
 	at := time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)
 	last := make([]int, len(units))
@@ -76,7 +76,7 @@ func describe(s Series) string {
 	return text
 }
 
-// The span of the dates determines the unit. Empty periods are listed, long gaps left out only if there are too many
+// The span of the dates determines the unit. Empty periods are listed. Long gaps are left out only if there are too many
 // periods.
 func TestDivide(t *testing.T) {
 	for _, c := range []struct {

@@ -11,12 +11,12 @@ import (
 	"unicode/utf8"
 )
 
-// Lines holds statistics of the lines of texts, which tell an author's own words from quotations and headers.
+// Lines holds statistics of the lines of texts. They distinguish an author's own words from quotations and headers.
 type Lines struct {
-	repeated passages       // lines that occur more than once, except marked ones
-	heads    map[string]int // number of texts with lines that begin with this word and symbols
-	symbols  map[rune]int   // number of texts with several words that begin with this symbol
-	least    int            // number of texts that makes a head or a symbol common
+	repeated passages       // lines that occur more than once and don't begin with a symbol
+	heads    map[string]int // number of texts with a line that has this head; see headOf
+	symbols  map[rune]int   // number of texts with at least three words that begin with this symbol
+	least    int            // a head or symbol is common if at least this number of texts has it
 }
 
 func NewLines(texts []string) *Lines {
@@ -27,9 +27,9 @@ func NewLines(texts []string) *Lines {
 	}
 	s := &Lines{newPassages(4 * lines), map[string]int{}, map[rune]int{}, max(5, len(texts)/200)}
 	seen := newPassages(4 * lines)
-	last := map[string]int{} // last text, from 1, of each head
+	last := map[string]int{} // number, from 1, of the last text with each head
 	for i, text := range texts {
-		marked := map[rune]int{} // number of words
+		marked := map[rune]int{} // number of words of this text that begin with each symbol
 		for word := range strings.FieldsSeq(text[:min(len(text), MaxBytes)]) {
 			if r := markOf(word); r != 0 {
 				if marked[r]++; marked[r] == 3 {
@@ -73,8 +73,8 @@ func headOf(line string) string {
 	return head
 }
 
-// markOf returns the symbol with which a word or line begins, or 0. Opening quotes and brackets, currencies, and symbols
-// that also end the word, as in *this*, don't count.
+// markOf returns the symbol with which a word or line begins, or 0. It ignores opening quotes and brackets, currencies,
+// and symbols that also end the word, as in *this*.
 func markOf(word string) rune {
 	r, n := utf8.DecodeRuneInString(word)
 	if !unicode.In(r, unicode.S, unicode.P) || isEmoji(r) || unicode.In(r, unicode.Ps, unicode.Pi, unicode.Sc) || strings.ContainsRune(`"'¿¡`, r) {
@@ -88,20 +88,21 @@ func markOf(word string) rune {
 
 func isTerminal(r rune) bool { return strings.ContainsRune(".!?…。！？؟।", r) }
 
-// A sentence is a sentence of a text, or a line that ends without a mark.
+// A sentence is a part of a text that ends with a mark, such as a full stop, or at the end of a block of lines.
 type sentence struct {
 	text  string
 	own   bool // in the author's own words
-	block int  // sentences of a block follow each other
+	block int  // number of the block
 }
 
-// lineBytes is the length of a line that mail programs wrap, with quotation marks.
+// lineBytes is the largest length of a line that a mail program has wrapped, including marks of quotation such as >.
 const lineBytes = 90
 
-// sentences splits a text.
+// sentences splits the first MaxBytes bytes of a text. Blocks of lines end at empty lines, after lines that end with a
+// colon, and where the author's own words begin or end.
 func (s *Lines) sentences(text string) (all []sentence) {
 	lines := strings.Split(strings.ToValidUTF8(text[:min(len(text), MaxBytes)], ""), "\n")
-	heads := map[string]int{} // of lines of this text
+	heads := map[string]int{} // number of lines of this text with each head
 	signature := len(lines)
 	for i, line := range lines {
 		lines[i] = strings.TrimSpace(line)
@@ -112,7 +113,7 @@ func (s *Lines) sentences(text string) (all []sentence) {
 	}
 	isOwn := func(i int) bool {
 		line, head := lines[i], headOf(lines[i])
-		return len(line) > 2*lineBytes || // the text has lost its lines
+		return len(line) > 2*lineBytes || // the text has lost its line breaks
 			markOf(line) == 0 && i < signature && !s.repeated.has(hashLine(line)) && (head == "" || s.heads[head] < s.least && heads[head] < 3)
 	}
 	block := 0
@@ -139,10 +140,10 @@ func (s *Lines) sentences(text string) (all []sentence) {
 	return all
 }
 
-// appendSentences appends the sentences of a line. If own is set, they are the author's own words unless they are
-// attributed or marked.
+// appendSentences appends the sentences of a line. If own is set, they are the author's own words, except quotations,
+// attributions and sentences with a mail address.
 func (s *Lines) appendSentences(all []sentence, line string, own bool, block int) []sentence {
-	var marks []int // places of marked words
+	var marks []int // offsets of the words that begin with a common symbol
 	at := 0
 	for word := range strings.SplitSeq(line, " ") {
 		if r := markOf(word); r != 0 && s.symbols[r] >= s.least {
@@ -168,10 +169,10 @@ func (s *Lines) appendSentences(all []sentence, line string, own bool, block int
 	return all
 }
 
-// attribution matches words up to a colon after a mail address.
+// attribution matches the part of a sentence up to the first colon after a mail address.
 var attribution = regexp.MustCompile(`^.*?[\pL\pN]\S*@\S*[\pL\pN].*?:(?: |$)`)
 
-// splitAttributions splits sentences after an attribution.
+// splitAttributions splits each sentence after its attribution, if it has one.
 func splitAttributions(sentences []string) (parts []string) {
 	for _, sentence := range sentences {
 		end := len(attribution.FindString(sentence))
@@ -184,8 +185,8 @@ func splitAttributions(sentences []string) (parts []string) {
 	return parts
 }
 
-// withoutMarks removes symbols of mathematics, such as >, from the beginnings of words, and leading words without
-// letters and digits.
+// withoutMarks removes mathematical symbols, such as >, from the beginnings of words. It then removes leading words
+// without letters, digits and emoji.
 func withoutMarks(line string) string {
 	words := strings.Fields(line)
 	for i, word := range words {
@@ -205,8 +206,8 @@ func isMailAddress(word string) bool {
 	return found && strings.ContainsFunc(before, isWordRune) && strings.ContainsFunc(after, isWordRune)
 }
 
-// splitSentences splits a line after characters that end sentences. A full stop ends none before a small letter or after a
-// single letter.
+// splitSentences splits a line after characters that end sentences. It doesn't split before a lower-case letter or after
+// an initial, such as "J.". A space must follow, except after East Asian characters.
 func splitSentences(line string) (parts []string) {
 	runes := []rune(line)
 	start := 0
@@ -235,18 +236,22 @@ func splitSentences(line string) (parts []string) {
 	return parts
 }
 
-// Excerpt returns the most telling sentence of a text, on one line, with following sentences if they fit into
-// length characters. It prefers whole sentences in the author's own words, and the given words. Ellipses mark the ends
-// of a longer sentence. A sentence isn't in the author's own words if
+// Excerpt returns the most informative sentence of a text on one line, and the sentences after it that fit into length
+// characters. Ellipses mark where a longer sentence is cut. Excerpt prefers whole sentences that contain the given words
+// and are in the author's own words. A sentence isn't in the author's own words in these cases:
 //
-//   - its line is in other texts, too, follows a last ruled line, or begins with a symbol, such as a quotation of mail, or
-//     with a word and a colon that many texts have at the beginning of lines, such as a header
-//   - it contains an address or ends with a colon, such as an attribution
-//   - it contains words that begin with a symbol that often begins several words of a text, or stands between two such
-//     words in the distance of a line: a quotation in a text that has lost its lines.
+//   - Its line begins with a symbol, as quotations in mail do.
+//   - Its line occurs more than once in the texts.
+//   - Its line begins like a header, with a word and a symbol that begin lines of many texts or three lines of this one.
+//   - It is in a signature, which follows a line without letters and digits near the end of the text.
+//   - It contains a mail address.
+//   - It ends with a colon, as attributions do.
+//   - It contains a word that begins with a symbol, and many texts have several words with this symbol. This finds
+//     quotations in texts that have lost their line breaks.
+//   - It stands between two such words that are at most a line apart.
 //
-// Without other sentences, such ones are quoted. Excerpt also reports whether the sentence is in the author's own words
-// and contains a given word, if there are any.
+// If every sentence is such a case, Excerpt returns one of them. It also reports whether the sentence is in the author's
+// own words and contains a given word. If no words are given, any sentence in the author's own words counts.
 func (s *Lines) Excerpt(text string, words []string, length int) (excerpt string, telling bool) {
 	all := s.sentences(text)
 	if len(all) == 0 {
@@ -260,7 +265,7 @@ func (s *Lines) Excerpt(text string, words []string, length int) (excerpt string
 		for _, h := range find.find(c.text) {
 			if !found[h.word] {
 				found[h.word] = true
-				score += 1 / (1 + 0.2*float64(h.word)) // the first words tell more
+				score += 1 / (1 + 0.2*float64(h.word)) // the most important words come first
 			}
 		}
 		n := utf8.RuneCountInString(c.text)
@@ -295,8 +300,8 @@ func (s *Lines) Excerpt(text string, words []string, length int) (excerpt string
 	return find.window(shown, length), telling
 }
 
-// A finder finds words in texts. In scripts without spaces, a word counts anywhere, in others only where a word of the
-// text begins.
+// A finder finds words in texts. It finds a word of a script without spaces anywhere, and other words only where a word
+// of the text begins.
 type finder struct{ pattern *regexp.Regexp } // nil finds nothing
 
 func newFinder(words []string) finder {
@@ -314,21 +319,22 @@ func newFinder(words []string) finder {
 	return finder{regexp.MustCompile("(?i)" + strings.Join(quoted, "|"))}
 }
 
-// A hit is a word of a finder in a text.
-type hit struct{ at, word int } // in bytes
+// A hit is an occurrence of a finder's word in a text: its offset in bytes, and the index of the word.
+type hit struct{ at, word int }
 
 func (f finder) find(text string) (hits []hit) {
 	if f.pattern == nil {
 		return nil
 	}
 	for _, m := range f.pattern.FindAllStringSubmatchIndex(text, -1) {
-		word := slices.IndexFunc(m[2:], func(at int) bool { return at >= 0 }) // two indices for each word
+		word := slices.IndexFunc(m[2:], func(at int) bool { return at >= 0 }) // m has two indices for each word
 		hits = append(hits, hit{m[2+word], word / 2})
 	}
 	return hits
 }
 
-// window returns the part of a line with the most different words, of up to n characters. Ellipses replace the rest.
+// window returns the part of a line, of up to n characters, that contains the most distinct words. Ellipses replace the
+// rest.
 func (f finder) window(line string, n int) string {
 	if utf8.RuneCountInString(line) <= n {
 		return line
@@ -369,8 +375,8 @@ func (f finder) window(line string, n int) string {
 	return mark + shown + "…"
 }
 
-// oneLine replaces white space in a text by single spaces, and four or more equal punctuation characters, such as
-// a ruled line, by a dash.
+// oneLine replaces white space by single spaces. It replaces four or more equal punctuation characters, such as a ruled
+// line, by a dash.
 func oneLine(text string) string {
 	var line []rune
 	var previous rune

@@ -38,7 +38,7 @@ func TestExcerpt(t *testing.T) {
 	}
 }
 
-// An excerpt is a sentence in the author's own words, with the given words.
+// An excerpt is a sentence in the author's own words that contains a given word.
 func TestExcerptOfOwnWords(t *testing.T) {
 	quote := "> You can't be serious about the goalie.\n> He is the best goalie of all.\n"
 	texts := []string{

@@ -8,32 +8,32 @@ import (
 	"unicode/utf8"
 )
 
-// A phrase is a pair of words that are often adjacent, such as "hard drive". In scripts without spaces it is a
-// word, joined from adjacent characters. The parts of a text are its words and characters. The affinity of two
-// adjacent parts a and b, which occur n_a and n_b times among n parts and n_ab times together, is their NPMI,
-// ln(n·n_ab/(n_a·n_b)) / ln(n/n_ab). A round joins a and b if their affinity is large, and not less than the
-// affinity of b and the next part. Characters joined in one round are parts in the next. Runs of Katakana are
-// always joined, because most are one loanword.
+// A phrase is a pair of words that are often adjacent, such as "hard drive". In scripts without spaces, a phrase is a
+// word that is joined from adjacent characters. The parts of a text are its words, or its characters in such scripts.
+// The affinity of two adjacent parts a and b is their NPMI, ln(n·n_ab/(n_a·n_b)) / ln(n/n_ab). Here n_a and n_b are their
+// numbers of occurrences among n parts, and n_ab is the number of times that b follows a. A round joins a and b if their
+// affinity is at least minAffinity and at least the affinity of b and the next part. Characters joined in one round are
+// one part in the next. Runs of Katakana are always joined, because most are one loanword.
 const (
 	minAffinity = 0.4
 	minJoined   = 2 // smallest number of occurrences of two adjacent characters
 	minPhrase   = 3 // smallest number of occurrences of two adjacent words
 	joinRounds  = 4 // yields words of up to 2⁴ characters
 
-	// A Chinese part with more occurrences than this share of the number of texts joins a neighbour only if they are
-	// adjacent in at least this share of its occurrences. Function characters, such as 在, therefore stay apart from
-	// rare words, which may stand only beside them by chance.
+	// A Chinese part is frequent if it occurs more than functionShare times the number of texts. It joins a neighbour
+	// only if they are adjacent in at least functionShare of its occurrences. Function characters, such as 在, therefore
+	// stay apart from rare words that stand beside them by chance.
 	functionShare = 0.02
 )
 
-// Marks among the parts of texts.
+// Special values among the parts of texts.
 const (
 	gap       = math.MaxUint32 - 1 // replaces words that don't count for labels
 	endOfText = math.MaxUint32
 )
 
-// character is the bit that marks parts that index characters. Other parts are ids of words. addPhrases replaces the
-// indices by ids.
+// character is the bit that marks a part as the index of a character. A part without the bit is the id of a word.
+// addPhrases replaces the indices by ids.
 const character = 1 << 31
 
 // addPhrases finds the phrases among the parts of all texts, and adds them to the terms of each text.
@@ -60,7 +60,7 @@ func (t *Terms) addPhrases(parts []uint32, characters map[string]uint32) {
 	}
 	old := *t
 	t.Starts, t.IDs, t.Counted = []int64{0}, make([]uint32, 0, len(old.IDs)), make([]bool, 0, len(old.IDs))
-	last := make([]int, len(t.Words)) // last text, from 1, that contains the term
+	last := make([]int, len(t.Words)) // number, from 1, of the last text that contains each term
 	i := 0
 	for text := 1; text < len(old.Starts); text++ {
 		lo, hi := old.Starts[text-1], old.Starts[text]
@@ -80,14 +80,14 @@ func (t *Terms) addPhrases(parts []uint32, characters map[string]uint32) {
 // A pair counts the occurrences of two adjacent parts.
 type pair struct {
 	count    int
-	affinity float64 // NPMI, or 0 for rare pairs
+	affinity float64 // NPMI; 1 for two parts in Katakana; 0 for rare pairs
 	joined   uint32  // id of the phrase, 0 before its first use
 }
 
 func pairOf(a, b uint32) uint64 { return uint64(a)<<32 | uint64(b) }
 
-// joinParts replaces joined parts by phrases, in place, and adds the phrases to the words. It joins words in
-// the first round only.
+// joinParts replaces pairs of parts by phrases, in place, and adds new phrases to the words. It joins characters in each
+// round, and words in round 0 only.
 func (t *Terms) joinParts(parts []uint32, round int, idOf map[string]uint32) []uint32 {
 	pairs := t.countPairs(parts, round == 0)
 	none := new(pair)
@@ -133,8 +133,8 @@ func (t *Terms) phraseID(a, b string, idOf map[string]uint32) uint32 {
 	return id
 }
 
-// countPairs counts pairs of adjacent parts of scripts without spaces and, if words is set, of other words. It
-// skips pairs with a rare hash, which removes most of the rare pairs at little cost.
+// countPairs counts the pairs of adjacent characters in scripts without spaces. If words is set, it also counts the pairs
+// of adjacent words. It skips pairs with a rare hash, which removes most of the rare pairs at little cost.
 func (t *Terms) countPairs(parts []uint32, words bool) map[uint64]*pair {
 	unspaced, katakana := make([]bool, len(t.Words)), make([]bool, len(t.Words))
 	for id, word := range t.Words {
@@ -152,7 +152,7 @@ func (t *Terms) countPairs(parts []uint32, words bool) map[uint64]*pair {
 		return minPhrase
 	}
 	width := max(10, bits.Len(uint(len(parts))))
-	hashed := make([]uint8, 1<<width) // occurrences of pairs by their hash, at most minPhrase
+	hashed := make([]uint8, 1<<width) // number of pairs with each hash, at most minPhrase
 	each := func(found func(key uint64, hashed *uint8)) {
 		for i, a := range parts {
 			if a < gap && parts[i+1] < gap && unspaced[a] == unspaced[parts[i+1]] && (words || unspaced[a]) {
@@ -204,8 +204,8 @@ func isHan(word string) bool {
 
 func isKatakana(r rune) bool { return r == 'ー' || unicode.Is(unicode.Katakana, r) }
 
-// appendCharacters appends the characters of a pair. If the pair continues the one before, it skips the character that
-// both have. A gap separates runs.
+// appendCharacters appends the characters of a pair. If the pair before overlaps it, appendCharacters appends only the
+// second character. Otherwise a gap comes first.
 func appendCharacters(parts []uint32, pair, before string, numbers map[string]uint32) []uint32 {
 	characters := splitCharacters(pair)
 	if len(characters) == 2 && before != "" && strings.HasSuffix(before, characters[0]) {

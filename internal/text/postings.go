@@ -48,7 +48,8 @@ func NewPostings(t *Terms) *Postings {
 // With returns the rows of the texts that contain a word.
 func (p *Postings) With(id uint32) []int32 { return p.texts[p.starts[id]:p.starts[id+1]] }
 
-// Lookup returns the id of a word or, if no text has it, the ids of the first words that begin with it.
+// Lookup returns the id of a word. If no text contains it, Lookup returns the ids of up to 200 words that begin with it,
+// in alphabetical order.
 func (p *Postings) Lookup(t *Terms, word string) []uint32 {
 	const most = 200
 	i, found := slices.BinarySearchFunc(p.sorted, word, func(id uint32, word string) int { return cmp.Compare(t.Words[id], word) })

@@ -6,10 +6,10 @@ import (
 	"overcomplete/internal/ranking"
 )
 
-// Closest returns up to n words among others with the smallest edit distances to a word, closest first. It
-// ignores case, and words at a distance of more than a third of the word's length.
+// Closest returns up to n of the words in among that have the smallest edit distances to a word, closest first. The
+// distance is at most a third of the word's length, rounded up. Case doesn't matter.
 func Closest(word string, among []string, n int) []string {
-	const longest = 100 // the time grows with the square
+	const longest = 100 // the time grows with the square of the length
 	from := appendLower(nil, word)
 	if len(from) > longest {
 		return nil
@@ -45,7 +45,7 @@ func appendLower(runes []rune, s string) []rune {
 // (Levenshtein). If that number exceeds limit, the result is any number above limit. It overwrites
 // row[:len(b)+1].
 func editDistance(a, b []rune, limit int, row []int) int {
-	for j := range len(b) + 1 { // row holds the distances of the current prefix of a to each prefix of b
+	for j := range len(b) + 1 { // row holds the distances between the current prefix of a and each prefix of b
 		row[j] = j
 	}
 	for i, r := range a {

@@ -22,21 +22,22 @@ import (
 // Terms lists the distinct words of each text, and its phrases for labels. It uses 5 bytes per distinct word of
 // a text and about 80 bytes per word of the vocabulary.
 type Terms struct {
-	Words   []string // in the order of their first text, then phrases
+	Words   []string // words in the order of their first occurrence, then phrases
 	Single  int      // number of words that aren't phrases
 	Starts  []int64  // start of each text in IDs
-	IDs     []uint32 // words of each text, then its phrases
-	Counted []bool   // if forLabels: whether the word counts for labels in the text
+	IDs     []uint32 // distinct words of each text, then its phrases
+	Counted []bool   // if forLabels: whether each of IDs counts for labels in its text
 	Counts  []int32  // number of texts in which each word counts for labels
 	Beside  []int32  // if forLabels: number of texts in which each word stands beside a mail address
 }
 
-// MaxBytes is the number of bytes that are read of a text.
+// MaxBytes is the number of bytes of a text that this package reads. It ignores the rest.
 const MaxBytes = 20000
 
-// NewTerms lists the words of texts. If forLabels, it finds the words that count for labels, and phrases.
-// Numbers, single ASCII letters, parts of addresses and words beside mail addresses don't count, nor do words in a
-// passage of four words that an earlier text contains. Pairs of characters don't count, but phrases joined from them do.
+// NewTerms lists the words of texts. If forLabels, it also finds phrases, and the words that count for labels.
+// Numbers, single ASCII letters, parts of addresses and words beside mail addresses don't count. Words in a passage of
+// four words that an earlier text contains don't count either. Pairs of characters don't count, but phrases joined from
+// them do.
 func NewTerms(texts []string, forLabels bool) *Terms {
 	b := builder{Terms: &Terms{Starts: make([]int64, 1, len(texts)+1)}, idOf: make(map[string]uint32), characters: make(map[string]uint32)}
 	if forLabels {
@@ -44,7 +45,7 @@ func NewTerms(texts []string, forLabels bool) *Terms {
 		for _, text := range texts {
 			size += min(len(text), MaxBytes)
 		}
-		b.seen = newPassages(size / 6) // bytes per word
+		b.seen = newPassages(size / 6) // about 6 bytes per word
 	}
 	tokenizers := make([]*tokenizer, runtime.GOMAXPROCS(0))
 	for w := range tokenizers {
@@ -72,15 +73,15 @@ type builder struct {
 	*Terms
 	idOf       map[string]uint32
 	last       []int    // index in IDs of each word's last occurrence
-	lastBeside []int    // index in Starts of each word's last text beside an address
+	lastBeside []int    // number, from 2, of the last text in which each word stands beside a mail address
 	canCount   []bool   // whether a label can contain the word
-	words      []uint32 // of the last text
+	words      []uint32 // all words of the last text
 	seen       passages
 	parts      []uint32 // see addPhrases
 	characters map[string]uint32
 }
 
-// add lists the words of a text, and its distinct words.
+// add stores all words of a text in words, and appends its distinct words to IDs.
 func (b *builder) add(text tokens) {
 	b.words = b.words[:0]
 	first := len(b.IDs)
@@ -111,7 +112,7 @@ func (b *builder) id(word string) uint32 {
 	return id
 }
 
-// count counts the words of the text that add has added, and appends its parts.
+// count counts the words of the text that add added last, and appends its parts.
 func (b *builder) count(text tokens) {
 	b.Counted = append(b.Counted, make([]bool, len(b.IDs)-len(b.Counted))...)
 	pair := "" // the previous word, if it is a pair of characters
@@ -141,7 +142,7 @@ func (b *builder) count(text tokens) {
 	b.seen.add(b.words)
 }
 
-// batchTexts is the number of texts that all processors together split into words in one step.
+// batchTexts is the number of texts that the tokenizers split into words before the builder adds them.
 const batchTexts = 1 << 12
 
 // unknownWord is the id of a word that no earlier batch contains.
@@ -160,8 +161,8 @@ type tokenizer struct {
 type tokens struct {
 	by        *tokenizer
 	ids       []uint32
-	inAddress []bool // if forLabels
-	beside    []bool // if forLabels: up to three words before a mail address, or four after it
+	inAddress []bool // if forLabels: whether the word is part of an address
+	beside    []bool // if forLabels: whether the word is up to three fields before a mail address, or up to four after it
 }
 
 // tokenize splits the first MaxBytes of a text.
@@ -169,7 +170,7 @@ func (t *tokenizer) tokenize(text string, to *tokens) {
 	*to = tokens{t, to.ids[:0], to.inAddress[:0], to.beside[:0]}
 	fields := strings.Fields(text[:min(len(text), MaxBytes)])
 	const before, after = 3, 4
-	until, next := -1, 0 // last field beside a mail address, first field not yet looked at
+	until, next := -1, 0 // last field beside a mail address, first field that hasn't been checked
 	for i, field := range fields {
 		address := t.forLabels && isAddress(field)
 		for ; t.forLabels && next < len(fields) && next <= i+before; next++ {
@@ -189,8 +190,8 @@ func (t *tokenizer) tokenize(text string, to *tokens) {
 	}
 }
 
-// passages is a set of sequences of passageWords words in earlier texts, such as quotes and signatures. It sets
-// a bit at the hash of each sequence. At most one in 16 new sequences has the hash of an earlier one.
+// passages is a set of sequences of passageWords words in earlier texts, such as quotes and signatures. It sets a bit at
+// the hash of each sequence. At most one in 16 new sequences is mistaken for an earlier one.
 type passages []uint64
 
 const passageWords = 4
@@ -211,7 +212,7 @@ func hashWords(words []uint32) uint64 {
 	return h
 }
 
-// contains reports whether the passage around word j of a text is in an earlier text, too.
+// contains reports whether an earlier text contains the passage around word j of a text.
 func (p passages) contains(words []uint32, j int) bool {
 	if len(words) < passageWords {
 		return false

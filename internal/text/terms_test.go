@@ -32,8 +32,8 @@ func TestTokenize(t *testing.T) {
 	}
 }
 
-// Addresses and the words beside them, numbers, single letters and very long words don't count for labels, nor do words
-// in passages that repeat an earlier text.
+// Addresses and the words beside them, numbers, single letters and very long words don't count for labels. Words in
+// passages that repeat an earlier text don't count either.
 func TestTerms(t *testing.T) {
 	x := NewTerms([]string{
 		"Ann@site.org (v. 3.5 of 1st b2 x11 file_name and/or mp3) end. " + strings.Repeat("W", 41),
@@ -60,12 +60,12 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// The words of many texts are in the order of their first text, and each text lists its distinct words, for any
-// number of workers, with and without labels.
+// The words of many texts are in the order of their first occurrence, and each text lists its distinct words. This holds
+// for any number of workers, with and without labels.
 func TestTermsOfMany(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var texts []string
-	var words []string // in the order of their first text
+	var words []string // in the order of their first occurrence
 	var want [][]string
 	for range 2*batchTexts + 7 {
 		var own []string

@@ -21,8 +21,8 @@ func isAddress(field string) bool {
 	return false
 }
 
-// CanLabel reports whether a label can contain a word. The word must contain letters or emoji, at least two per
-// digit, must not begin with a digit, and has at most 40 characters. It isn't a single ASCII letter.
+// CanLabel reports whether a label can contain a word. The word must contain a letter or emoji, and at least two of them
+// per digit. It must not begin with a digit, be a single ASCII letter or exceed 40 characters.
 func CanLabel(word string) bool {
 	const longest = 40
 	letters, digits := 0, 0
@@ -71,7 +71,7 @@ func Tokenize(text string) []string {
 		}
 		word := ""
 		afterEmoji := false
-		var characters []string // of a script without spaces
+		var characters []string // the current run in a script without spaces
 		for _, r := range run {
 			switch {
 			case isMark(r) && len(characters) > 0:
@@ -108,7 +108,7 @@ func IsUnspaced(word string) bool {
 
 func isEmoji(r rune) bool { return r >= 0x2600 && unicode.Is(unicode.So, r) }
 
-// isMark reports whether a character modifies the previous one: marks, joiners and skin tones.
+// isMark reports whether a character is a mark, joiner or skin tone, which modify the previous character.
 func isMark(r rune) bool {
 	return unicode.IsMark(r) || r == 0x200c || r == 0x200d || 0x1f3fb <= r && r <= 0x1f3ff
 }

@@ -21,11 +21,10 @@ const (
 // Memory estimates the memory of the topics of n rows in bytes, measured as the peak per row beside an index.
 func Memory(n int) uint64 { return 200 * uint64(n) }
 
-// Encode returns the cosines of the rows of m with its M themes, V×M. They are computed between a theme's
-// direction and the row's centred reconstruction aD. Each row holds its eight largest cosines, without the ones
-// that are not positive. It holds none if its text is empty, or if its largest cosine is at most a threshold:
-// the smaller of 0.5 and √(2·ln M/L), about the largest cosine with M random directions. If ctx is cancelled,
-// Encode returns ctx.Err().
+// Encode returns the cosines of the rows of m with its M themes, V×M. Each is the cosine between the direction of a theme
+// and the centred reconstruction aD of a row. A row holds up to eight cosines, the largest positive ones. It holds none if
+// its text is empty, or if its largest cosine is at most a threshold. The threshold is √(2·ln M/L), about the largest
+// cosine with M random directions, but at most 0.5. If ctx is cancelled, Encode returns ctx.Err().
 func Encode(ctx context.Context, m *model.Model) (*vectors.CSR, error) {
 	d, themes := &m.Dictionary, m.Info.Training.Themes.Len()
 	k, _, err := simd.Choose()
@@ -38,11 +37,11 @@ func Encode(ctx context.Context, m *model.Model) (*vectors.CSR, error) {
 	if err != nil {
 		return nil, err
 	}
-	const maxChance = 0.5 // for short vectors
+	const maxChance = 0.5 // limits the threshold of short vectors
 	chance := float32(min(maxChance, math.Sqrt(2*math.Log(float64(themes))/float64(d.Dim))))
 	most := m.Codes.Rows * min(rowThemes, themes)
 	codes := &vectors.CSR{Cols: themes, Ptr: make([]int64, 1, m.Codes.Rows+1)}
-	codes.Index, codes.Value = make([]int32, 0, most), make([]float32, 0, most) // without copies, the peak is lower
+	codes.Index, codes.Value = make([]int32, 0, most), make([]float32, 0, most) // growing them by copies would raise the peak
 	rows := make([]float32, blockRows*dim)
 	index, cosines := make([]int32, blockRows*rowThemes), make([]float32, blockRows*rowThemes)
 	for lo := 0; lo < m.Codes.Rows; lo += blockRows {
@@ -69,11 +68,11 @@ func matrix(x []float32, dim int) simd.Matrix {
 	return m
 }
 
-// decode adds aD to rows for the code a of each row from first on, unless its text is empty. The outer loop is
-// over blocks of atoms, so that a block stays in the level 2 cache while all rows use it.
+// decode adds the reconstruction aD of row first+i to row i of rows, unless the text is empty. The outer loop is over
+// blocks of atoms, so that a block stays in the level 2 cache while all rows use it.
 func decode(k *simd.Kernels, rows []float32, codes *vectors.Sparse, first int, atoms simd.Matrix) {
 	const blockAtoms = 256
-	next := make([]int, len(rows)/atoms.Pitch) // nonzero of each code
+	next := make([]int, len(rows)/atoms.Pitch) // index of the next nonzero of each code
 	for end := blockAtoms; end < codes.Cols+blockAtoms; end += blockAtoms {
 		for i := range next {
 			if codes.Texts.Blank(first + i) {
@@ -85,8 +84,8 @@ func decode(k *simd.Kernels, rows []float32, codes *vectors.Sparse, first int, a
 	}
 }
 
-// appendThemes appends a row of the positive cosines with themes, which are in decreasing order. The row is empty
-// unless the largest cosine exceeds chance.
+// appendThemes appends a row with the positive ones of cosines, which are in decreasing order. The row is empty unless
+// the largest cosine exceeds chance.
 func appendThemes(codes *vectors.CSR, themes []int32, cosines []float32, chance float32) {
 	n := 0
 	for n < len(themes) && themes[n] >= 0 && cosines[n] > 0 {
@@ -113,7 +112,7 @@ func (b byTheme) Swap(i, j int) {
 	b.cosines[i], b.cosines[j] = b.cosines[j], b.cosines[i]
 }
 
-// AssignDimensions sets Dimensions by the codes of the rows, V×K. The theme of dimension k is the one with the largest
+// AssignDimensions sets Dimensions from the codes of the rows, V×K. The theme of dimension k is the one with the largest
 // Σ_i |a_ik|·cosine², or None if the rows of the dimension have no theme.
 func (t *Table) AssignDimensions(codes *vectors.CSR) {
 	themes := t.Codes

@@ -32,8 +32,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// An ID is the number of a topic, or [None]. Themes, the leaves of the tree, have the ids 0 to M−1, and the branch that
-// split j of [model.Themes] divides has the id M+j. Ids thus don't depend on the rows. The topic "other" has the id 2M−1.
+// An ID is the number of a topic, or [None]. Themes, the leaves of the tree, have the ids 0 to M−1. The branch that split
+// j of [model.Themes] divides has the id M+j. Ids thus don't depend on the rows. The topic "other" has the id 2M−1.
 type ID int32
 
 // None means no topic or theme. In JSON it is null.
@@ -66,48 +66,52 @@ type Example struct {
 	Row   int    `json:"row"`
 	Word  string `json:"word"`            // word, or id of a text
 	Text  string `json:"text,omitempty"`  // excerpt, see [interpret.Index.Excerpt]
-	Alike int    `json:"alike,omitempty"` // other typical texts that share a passage of eight words with the text
+	Alike int    `json:"alike,omitempty"` // number of other typical texts that share a passage of eight words with the text
 }
 
 // A Value is a value of a column, or a period, and the number of rows of a topic that have it.
 type Value struct {
-	Value string  `json:"value"` // a period of time is such as 2024-03-05, 2024-03, 2024-Q1 or 2024; a week is its Monday
+	Value string  `json:"value"` // a period looks like 2024-03-05, 2024-03, 2024-Q1 or 2024; a week is the date of its Monday
 	Count int     `json:"count"`
-	Share float64 `json:"share"` // of the topic's rows
+	Share float64 `json:"share"` // share of the topic's rows
 
-	AfterGap bool `json:"after_gap,omitempty"` // periods without rows before this one are left out; set in Table.Periods
+	AfterGap bool `json:"after_gap,omitempty"` // in Table.Periods: periods without rows are left out before this one
 }
 
-// A Table lists the topics that have rows. Those with the same parent are in decreasing order of the number of rows.
-// The last broad topic is "other" if some rows fit no theme, or are in branches with less than half a percent of the rows
-// and a sixth of the mean of broad topics, or less than half the mean and a label with words of less than 15 % of the
-// texts. These branches are its subtopics.
+// A Table lists the topics that have rows. Topics with the same parent are in decreasing order of the number of rows.
+//
+// The last broad topic is "other", if there are rows for it: rows that fit no theme, and rows of small branches. A branch
+// is small if its number of rows is below 0.5 % of all rows and below a sixth of the mean of the broad topics. It is also
+// small if the number is below half the mean, and less than 15 % of its texts contain a word of its label. Small branches
+// are subtopics of "other".
 type Table struct {
 	Topics    []Topic `json:"topics"`    // broad topics
-	Subtopics []Topic `json:"subtopics"` // all below, down to the themes; a topic precedes its subtopics
+	Subtopics []Topic `json:"subtopics"` // topics below the broad ones, down to the themes; a topic precedes its subtopics
 	Rows      []ID    `json:"rows"`      // broad topic of each row
 	Blank     int     `json:"blank"`     // number of rows with empty texts, which have no topic
 
 	Dimensions []ID `json:"dimensions"` // theme of each dimension, see [Table.AssignDimensions]
 
 	By      string  `json:"by,omitempty"`      // length of a period, such as "month", see [Table.OverTime]
-	Periods []Value `json:"periods,omitempty"` // of all rows, in order of time
+	Periods []Value `json:"periods,omitempty"` // counts of all rows, in order of time
 
 	Codes   *vectors.CSR `json:"-"` // cosines of rows with themes, see [Encode]
 	ThemeOf []ID         `json:"-"` // theme of each row
 }
 
 const (
-	exampleRows = 3     // examples of a topic
+	exampleRows = 3     // largest number of examples of a topic
 	exampleText = 160   // characters of an example
-	compared    = 60    // rows that are compared with examples
+	compared    = 60    // number of rows that are compared with the examples, to count those that are alike
 	maxText     = 20000 // bytes of a text that are compared
-	labelWords  = 3     // words of a label
-	maxRows     = 1000  // rows among which examples are chosen
-	maxChildren = 6     // subtopics of a topic
+	labelWords  = 3     // largest number of words of a label
+	maxRows     = 1000  // largest number of rows among which examples are chosen
+	maxChildren = 6     // largest number of subtopics of a topic
+
+	// Limits of small branches; see Table.
 	smallShare  = 0.005
 	smallOfMean = 1. / 6
-	minReach    = 0.15 // share of the texts that contain a word of the label, of topics below half the mean
+	minReach    = 0.15
 )
 
 // New returns the topics of the rows of m, a model with M themes. The argument x must index the codes of m;
@@ -190,8 +194,8 @@ func New(ctx context.Context, m *model.Model, x *interpret.Index, number int) (*
 	return t, ctx.Err()
 }
 
-// label returns topics with labels for all branches, by id, and for "other". It also returns the share of each branch's
-// texts that contain a word of the label, or 1 without such words.
+// label returns a labelled topic for each branch, by id, and one for "other". It also returns the share of each branch's
+// texts that contain a word of the label; see [interpret.Index.GroupLabels].
 func (t *tree) label(x *interpret.Index, themeOf []ID) (topics []Topic, reach []float64) {
 	groups, ranges := make([]int32, len(themeOf)), make([][2]int32, len(t.branches))
 	for i, theme := range themeOf {
@@ -203,7 +207,7 @@ func (t *tree) label(x *interpret.Index, themeOf []ID) (topics []Topic, reach []
 		}
 	}
 	words, reach := x.GroupLabels(groups, ranges, labelWords)
-	words = append(words[t.themes:], words[:t.themes]...) // larger topics have labels without numbers
+	words = append(words[t.themes:], words[:t.themes]...) // larger topics first, so that their labels need no numbers
 	topics = make([]Topic, len(words)+1)
 	for i, label := range interpret.Distinct(words) {
 		topics[(i+int(t.themes))%len(words)] = Topic{Words: words[i], Label: strings.Join(label, ", ")}
@@ -256,9 +260,9 @@ func (t *Topic) Typical(x *interpret.Index, n, length int) []Example {
 	}
 	found := []Example{}
 	taken := map[uint64]int{}                     // index in found, by passage
-	parts, done := map[int]bool{}, map[int]bool{} // parts with an example; rows that are examples or like one
+	parts, done := map[int]bool{}, map[int]bool{} // parts with an example; rows that are an example or resemble one
 	items := ranked.Items()
-	for try := range 3 { // telling texts of different parts, then of any part, then any text
+	for try := range 3 { // try telling texts of different parts, then telling texts of any part, then any text
 		for rank, item := range items {
 			part := item.Index * n / len(rows)
 			wanted := len(found) < n && (try > 0 || !parts[part])
@@ -298,8 +302,8 @@ func firstTaken(taken map[uint64]int, passages []uint64) (index int, ok bool) {
 	return 0, false
 }
 
-// passagesOf returns the hashes of all passages of eight words of a text, or of its words if it has fewer. Quotes of a
-// text thus have passages of the text, wherever their lines break.
+// passagesOf returns the hashes of all passages of eight words of a text. If the text has fewer words, they are the only
+// passage. A quote of a text thus shares passages with it, wherever its lines break.
 func passagesOf(text string) (passages []uint64) {
 	const passageWords = 8
 	var words []uint64
@@ -356,13 +360,13 @@ func (t *Table) BreakDown(column []string, n int) {
 	}
 }
 
-// maxPeriods is the number of periods within which most dates are, unless the user chooses their length.
+// maxPeriods is the largest number of periods that contain most dates, unless the caller chooses the length of a period.
 const maxPeriods = 60
 
-// OverTime sets By, Periods, and the Values of topics to the periods of a column of dates of ISO 8601, which
-// holds a value for each row. It ignores empty values. The argument by is day, week, month, quarter, year, decade or
-// century, or "" for the shortest of them such that at most 60 periods contain 90 % of the dates. Periods are in order of
-// time. Each Values lists all periods, including those without rows, except long gaps in which no row has a date.
+// OverTime sets By, Periods, and the Values of topics to the periods of a column of ISO 8601 dates, which holds a value
+// for each row. It ignores empty values. The argument by is day, week, month, quarter, year, decade or century. If it is
+// empty, OverTime chooses the shortest of them such that at most 60 periods contain 90 % of the dates. Periods are in
+// order of time. Each Values lists all periods, also those without rows, except long gaps in which no row has a date.
 // OverTime returns an error, and changes nothing, if a value is no date or if there would be more than 1,000 periods.
 func (t *Table) OverTime(column []string, by string) error {
 	days, err := dates.Parse(column)

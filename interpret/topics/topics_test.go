@@ -40,7 +40,7 @@ func testModel() *model.Model {
 			s.AppendRow([]int32{1}, []float32{1})
 		case i == 90:
 			s.AppendRow(nil, nil)
-		case i == 0: // nearer to themes 0 and 1 together than to theme 5, the nearest
+		case i == 0: // theme 5 has the largest cosine, but a smaller Σcosine^2.5 than themes 0 and 1 together
 			s.AppendRow([]int32{0, 1, 5}, []float32{0.6, 0.5, 0.62})
 		default:
 			s.AppendRow([]int32{theme}, []float32{1 + rng.Float32()})
@@ -129,7 +129,7 @@ func TestOverTime(t *testing.T) {
 	m := testModel()
 	table := tableOf(t, m)
 	column := make([]string, len(table.Rows))
-	for i := range column { // topic 10 in March, topic 11 from March to May, topic 12 without dates
+	for i := range column { // topic 10 in March, topic 11 in March and May, topic 12 without dates
 		switch i % 3 {
 		case 0:
 			column[i] = fmt.Sprintf("2024-03-%02dT23:30:00-05:00", 1+i/3)
@@ -216,7 +216,7 @@ func TestTree(t *testing.T) {
 			}
 		}
 	}
-	for i := range 90 { // five rows of topic 12 in 1,091
+	for i := range 90 { // topic 12 keeps five rows, of 1,091 in all topics
 		if i%3 == 2 && i > 14 {
 			m.Codes.Index[m.Codes.Ptr[i]] = 0
 		}
@@ -246,7 +246,8 @@ func TestDivide(t *testing.T) {
 	}
 }
 
-// A small topic is a part of "other" if few of its texts contain a word of its label. All texts are "all".
+// A small topic is a part of "other" if few of its texts contain a word of its label. The topic of all texts is called
+// "all".
 func TestUntelling(t *testing.T) {
 	m := testModel()
 	for i := range 91 {
@@ -273,7 +274,7 @@ func TestUntelling(t *testing.T) {
 	}
 }
 
-// Rows have the same topics in a part of the rows, though some branches have no rows there.
+// A model of some of the rows has the same topics for them, although some branches have no rows.
 func TestIDsOfPart(t *testing.T) {
 	m := testModel()
 	var rows []int
@@ -314,7 +315,7 @@ func TestIDsOfPart(t *testing.T) {
 
 // A row follows the larger Σcosine^2.5 at each split.
 func TestDescend(t *testing.T) {
-	order := []int32{0, 2, 0, 3, 1} // splits into 0, 1 and 2, 3, 4; then 2, 3 and 4; then 0 and 1; then 2 and 3
+	order := []int32{0, 2, 0, 3, 1} // splits from the root: 0, 1 | 2, 3, 4; then 2, 3 | 4; then 0 | 1; then 2 | 3
 	for _, c := range []struct {
 		themes  []int32
 		cosines []float32
@@ -325,7 +326,7 @@ func TestDescend(t *testing.T) {
 		{[]int32{0, 1, 2}, []float32{0.5, 0.6, 0.61}, 1},      // 0.456 > 0.291
 		{[]int32{0, 1, 2}, []float32{0.5, 0.4, 0.61}, 2},      // 0.278 < 0.291, though 0.41 > 0.37
 		{[]int32{2, 3, 4}, []float32{0.4, 0.5, 0.53}, 3},      // 0.278 > 0.204
-		{[]int32{1, 3, 4}, []float32{0.5, 0.5, 0.5}, 3},       // 0.177 < 0.354; then the first
+		{[]int32{1, 3, 4}, []float32{0.5, 0.5, 0.5}, 3},       // 0.177 < 0.354; then equal, so the first
 		{[]int32{0, 1, 2, 3, 4}, []float32{1, 1, 1, 1, 1}, 2}, // 2 < 3; 2 > 1
 	} {
 		if got := descend(c.themes, c.cosines, order); got != c.want {

@@ -21,11 +21,11 @@ type tree struct {
 	starts   []int32 // index in rows of each theme's first row, M+1
 }
 
-// newTree returns the tree of themes. The argument of holds the theme of each row, or None.
+// newTree returns the tree of themes. Row i has the theme of[i], or None.
 func newTree(themes *model.Themes, of []ID) *tree {
 	m := int32(themes.Len())
 	t := &tree{themes: m, branches: make([]branch, 2*m-1), starts: make([]int32, m+1)}
-	begin, end := make([]int32, m+1), make([]int32, m+1) // id of the largest branch so far that begins or ends at a theme
+	begin, end := make([]int32, m+1), make([]int32, m+1) // ids of the largest branches so far, by lo and by hi
 	for theme := range m {
 		t.branches[theme] = branch{lo: theme, hi: theme + 1}
 		begin[theme], end[theme+1] = theme, theme
@@ -85,7 +85,8 @@ func (t *tree) divide(id int32, n int) []int32 {
 	return parts
 }
 
-// smallest returns the smallest branch with the same rows as a branch with rows, except a theme of a larger branch.
+// smallest returns the smallest branch with the same rows as the branch id, which has rows. It returns a theme only if id
+// is one.
 func (t *tree) smallest(id int32) int32 {
 	for id >= t.themes {
 		a, b := t.branches[id].halves[0], t.branches[id].halves[1]
@@ -101,7 +102,8 @@ func (t *tree) smallest(id int32) int32 {
 	return id
 }
 
-// children returns the branches with rows among maxChildren parts of a branch with rows, or none of a theme.
+// children divides a branch with rows into up to maxChildren branches, and returns those that have rows. A theme has no
+// children.
 func (t *tree) children(id int32) []int32 {
 	if id < t.themes {
 		return nil
@@ -109,11 +111,11 @@ func (t *tree) children(id int32) []int32 {
 	return slices.DeleteFunc(t.divide(t.smallest(id), maxChildren), func(part int32) bool { return len(t.rowsOf(part)) == 0 })
 }
 
-// descend returns the theme of a row, given the row's themes in increasing order and their cosines, or None without
-// themes. At each split that separates these themes, from the root down, the row follows the themes with the larger
-// Σcosine^2.5. Smaller exponents favour branches of many themes, so that small topics lose their rows; larger ones agree
-// less with classes of texts. The argument order holds for each theme except the first the index of the split that
-// begins at it.
+// descend returns the theme of a row, given the row's themes in increasing order and their cosines. Without themes it
+// returns None. At each split that separates these themes, from the root down, the row follows the side with the larger
+// Σcosine^2.5. Smaller exponents favour branches of many themes, so that small topics lose their rows. Larger exponents
+// agree less with classes of texts. For each theme except the first, order[theme] is the index of the split that begins
+// at that theme.
 func descend(themes []int32, cosines []float32, order []int32) ID {
 	for len(themes) > 1 {
 		at, first := 0, int32(len(order))

@@ -15,7 +15,7 @@ import os
 import pathlib
 import sys
 
-VERSION = (11, 8)  # of NVRTC; others generate different PTX
+VERSION = (11, 8)  # of NVRTC; other versions generate different PTX
 OPTIONS = ["--gpu-architecture=compute_80", "--std=c++17"]
 
 here = pathlib.Path(__file__).resolve().parent
@@ -50,7 +50,7 @@ class NVRTC:
         return text.value
 
     def compile(self, source, headers):
-        """Returns the PTX of a file. Names, not paths, reach the compiler."""
+        """Returns the PTX of a file. The compiler gets the names of files without their folders."""
         strings = lambda items: (ctypes.c_char_p * len(items))(*items)
         program = ctypes.c_void_p()
         self.call("nvrtcCreateProgram", ctypes.byref(program), source.read_bytes(), source.name.encode(), len(headers),

@@ -18,7 +18,7 @@ import re
 import subprocess
 import sys
 
-VERSION = "V12.9.86"  # of ptxas; others allocate different registers
+VERSION = "V12.9.86"  # of ptxas; other versions allocate different registers
 ARCHITECTURES = ["sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"]
 COLUMNS = ["registers", "stack", "spill stores", "spill loads", "shared memory"]
 

@@ -38,18 +38,18 @@ type Separation struct {
 	AUC        float64 `json:"auc"`                // probability that a row of the class has a larger value than another row; 0.5 is chance
 	Z          float64 `json:"z"`                  // deviation from 0.5 in standard deviations (Mann and Whitney, with ties)
 	P          float64 `json:"p"`                  // two-sided p of Z, adjusted for K dimensions (Benjamini and Hochberg 1995)
-	Examples   []int   `json:"-"`                  // rows with the largest values at the pole, among the class or the others, whose share is larger
+	Examples   []int   `json:"-"`                  // rows with the largest values at the pole: of the class if its share is larger, else of the others
 }
 
-// Pole returns the pole that Share counts: the pole whose shares differ more.
+// Pole returns the pole whose nonzeros Share and OtherShare count: the pole where the two shares differ more.
 func (s Separation) Pole() interpret.Pole {
 	return interpret.Pole{Dimension: s.Dimension, Negative: s.Negative}
 }
 
-// maxExamples is the number of examples of a separation.
+// maxExamples is the largest number of examples of a separation.
 const maxExamples = 3
 
-// Classes of rows outside the compared ones.
+// Classes of rows that are in none of the compared classes.
 const (
 	otherClass = -1
 	noClass    = -2 // the row has no value
@@ -120,9 +120,9 @@ func adjust(found []Separation) (significant int) {
 	return significant
 }
 
-// separate returns the separation of each class by dimension k, among all rows with a class. The rank
-// sum of a class minus its smallest possible value is Mann and Whitney's U. Rows with equal values,
-// such as zero, share the mean of their ranks.
+// separate returns the separation of each class by dimension k; all is the number of rows with a value. The rank sum of a
+// class minus its smallest possible value is Mann and Whitney's U. Rows with equal values, such as zero, share the mean
+// of their ranks.
 func separate(x *interpret.Index, k int, classOf []int, classes []Class, all int) []Separation {
 	rows, values := x.Dimension(k)
 	order := make([]int, 0, len(rows))

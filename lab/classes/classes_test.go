@@ -35,7 +35,7 @@ for value in given["classes"]:
 json.dump(found, sys.stdout)
 `
 
-// signedCodes returns random codes with values of both signs, except a dead last dimension.
+// signedCodes returns random codes with values of both signs. The last dimension is dead.
 func signedCodes(rows, dimensions int) *vectors.Sparse {
 	codes := clitest.RandomCodes(1, rows, dimensions, 0.4)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -56,7 +56,7 @@ func TestSeparateLikeSciPy(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range column {
 		column[i] = []string{"a", "b", "c", ""}[rng.IntN(4)]
-		if x.Code(i).At(2) > 0 && rng.IntN(2) == 0 { // so that a dimension separates
+		if x.Code(i).At(2) > 0 && rng.IntN(2) == 0 { // so that dimension 2 separates the class
 			column[i] = "a"
 		}
 	}
@@ -75,7 +75,7 @@ func TestSeparateLikeSciPy(t *testing.T) {
 			if w[4] < Level {
 				significant++
 			}
-			if w[1] == 0 { // isn't listed
+			if w[1] == 0 { // dimensions with z = 0 aren't listed
 				continue
 			}
 			testonly.Near(t, class.Value, []float64{got.AUC, got.Z, got.Share, got.OtherShare, got.P}, w[:], 1e-9)
@@ -89,8 +89,7 @@ func TestSeparateLikeSciPy(t *testing.T) {
 	}
 }
 
-// Examples are the strongest rows of the class or of the others, whose share is larger, without empty
-// texts.
+// Examples are the strongest rows of the class if its share is larger, else of the others. Empty texts are left out.
 func TestExamples(t *testing.T) {
 	codes := signedCodes(60, 5)
 	codes.Texts = new(vectors.Texts)
@@ -153,7 +152,7 @@ func TestSeparateByChance(t *testing.T) {
 	if mean := squares / (6 * tries); math.Abs(mean-1) > 0.3 { // four standard deviations
 		t.Errorf("mean square of z %v, want 1", mean)
 	}
-	if discoveries > 38 { // 20 are expected, four standard deviations
+	if discoveries > 38 { // 20 are expected; four standard deviations more
 		t.Errorf("%d of %d random columns have significant dimensions", discoveries, tries)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -24,8 +24,8 @@ type classification struct {
 	split       func(seed uint64) split
 }
 
-// A split assigns the texts of a task to folds. The value of C with the highest accuracy on the tune
-// folds is chosen, the smallest of equals; the score is the accuracy on the test folds.
+// A split assigns the texts of a task to folds. C is the value with the highest accuracy on the tune folds, and the
+// smallest such value. The score is the accuracy on the test folds.
 type split struct{ tune, test []fold }
 
 // A fold holds the indices of its training texts and of the texts that it classifies.
@@ -132,8 +132,8 @@ func tune(e *evaluation, x *features, folds []fold) (c float64, err error) {
 			}
 		}
 		most := slices.Max(correct[:])
-		// With GoogleNews A, coarse fits classify at most 0.9 % fewer of the paper's texts correctly,
-		// and up to 5 fewer of a few texts. (Far too large values of C classify up to 2.7 % more.)
+		// With GoogleNews A, coarse fits classify at most 0.9 % fewer of the paper's texts correctly than fine fits, or up
+		// to 5 fewer if there are few texts. (With far too large values of C they classify up to 2.7 % more.)
 		var near []int
 		for n := range grid {
 			if !refined[n] && correct[n] >= most-texts/100-5 {
@@ -192,8 +192,8 @@ func span(first, end int) []int {
 	return s
 }
 
-// withDevelopment splits texts in the order training, development, test. C is chosen on the
-// development texts; neither fold trains on them.
+// withDevelopment splits texts that are in the order training, development, test. C is chosen on the development texts.
+// Neither fold trains on them.
 func withDevelopment(train, dev, test int) func(seed uint64) split {
 	return func(uint64) split {
 		return split{

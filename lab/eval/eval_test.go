@@ -53,7 +53,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: %+v", name, r)
 		}
 		if r.Unit == "tokens" {
-			// The standard deviation of a share of n, by the binomial.
+			// want is the standard deviation of a share of n texts by the binomial distribution.
 			n := map[string]float64{"SST": 80, "TREC": 90, "NP": 180}[name]
 			if n == 0 {
 				n = 80
@@ -90,7 +90,7 @@ func TestUnknownWords(t *testing.T) {
 		w := string(rune('a' + i))
 		x.IDs = append(x.IDs, w)
 		x.Data = append(x.Data, float32(math.Cos(float64(i)/8)), float32(math.Sin(float64(i)/8)))
-		// Less similar in the order of the words, and so judged.
+		// Both the cosine of the pair and its judged score decrease with i.
 		lines.WriteString("A " + w + " " + string(rune('9'-i/2)) + "." + string(rune('9'-i%2)) + "\r\n")
 	}
 	dir := t.TempDir()
@@ -179,7 +179,7 @@ func TestLabelled(t *testing.T) {
 
 func TestTransforms(t *testing.T) {
 	x := &vectors.Dense{IDs: []string{"a", "b"}, Dim: 3, Data: []float32{-3, 0, 1, 3, -1, 0.5}}
-	// The positive mean is 1.5, the negative one −2.
+	// The mean of the positive values is 1.5, of the negative values −2.
 	for name, want := range map[string][]float32{"thresh1": {0, 0, 1, 1, 0, 1}, "thresh2": {-1, 0, 0, 1, 0, 0}} {
 		s := Transforms[name](x)
 		if err := s.Validate(); err != nil {
@@ -196,7 +196,7 @@ func TestTransforms(t *testing.T) {
 			t.Errorf("%s gives %v, want %v", name, got, want)
 		}
 	}
-	for _, v := range []float32{0, 1} { // no negative values, no positive ones either
+	for _, v := range []float32{0, 1} { // no nonzero values; no negative values
 		s := Transforms["thresh2"](&vectors.Dense{IDs: []string{"a"}, Dim: 1, Data: []float32{v}})
 		if s.Nonzeros() != int(v) {
 			t.Errorf("of %v: %v", v, s.Value)

@@ -19,14 +19,14 @@ type features struct {
 	index  []int32
 	weight []float64
 
-	class   []int // by row of X
+	class   []int // class of each row of X
 	classes int
 
-	known          []bool // by text: a token has a vector
+	known          []bool // by text: whether a token has a vector
 	covered, total int    // number of tokens with a vector, and of all tokens
 }
 
-// A term is a word vector in a row of X, which it enters at an offset.
+// A term is a word vector that is added to rows of X at an offset.
 type term struct {
 	vector
 	offset int
@@ -35,7 +35,7 @@ type term struct {
 // A termKey identifies a term: the row of its vector and its position in concatenated features.
 type termKey struct{ row, position int }
 
-// newFeatures returns the features of a task's texts, or an error if one isn't finite.
+// newFeatures returns the features of a task's texts. It returns an error if a feature isn't finite.
 func newFeatures(r *Representation, t *classification) (*features, error) {
 	x := &features{cols: r.cols, ptr: []int{0}, classes: len(t.classes)}
 	if t.concatenate {
@@ -91,7 +91,7 @@ func newFeatures(r *Representation, t *classification) (*features, error) {
 // addTo adds s times the term to a row of X.
 func (t term) addTo(row []float64, s float64) { t.vector.addTo(row[t.offset:], s) }
 
-// times sets z to the product of the term and W, which has a row of len(z) values per column of X.
+// times sets z to the product of the term and a matrix w, which has a row of len(z) values per column of X.
 func (t term) times(w, z []float64) {
 	n := len(z)
 	w = w[t.offset*n:]
@@ -110,7 +110,7 @@ func (t term) times(w, z []float64) {
 	}
 }
 
-// addOuter adds the outer product of the term and z to a matrix with the shape of W.
+// addOuter adds the outer product of the term and z to w, which has the same shape as in times.
 func (t term) addOuter(w, z []float64) {
 	n := len(z)
 	w = w[t.offset*n:]

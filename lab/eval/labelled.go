@@ -23,7 +23,7 @@ func (p *part) add(label string, tokens []string, line int) {
 	p.texts = append(p.texts, text{label, tokens})
 }
 
-// newTask returns a task whose parts, from training to test, must have the same labels.
+// newTask returns a task of parts in the order training, development, test. All parts must have the same labels.
 func newTask(name string, split func(seed uint64) split, parts ...*part) (*classification, error) {
 	t := &classification{name: name, path: parts[0].path, classes: map[string]int{}, split: split}
 	for _, p := range parts {

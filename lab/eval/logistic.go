@@ -28,10 +28,10 @@ type regression struct {
 	outputs  int     // number of vectors w: 1 for two classes
 	mean     []float64
 	axes     *mat.Dense // columns are the principal axes of the rows; nil for the columns of X
-	variance []float64  // on each axis
+	variance []float64  // variance of the rows on each axis
 
 	base []float64 // by output: the score of a zero row
-	z    []float64 // by term and output: ⟨term, w⟩, or the sum of the residuals of its rows
+	z    []float64 // by term and output: ⟨term, w⟩ or, in scoreGradient, the sum of the residuals of its rows
 }
 
 // A fit ends when the root mean square change of the rows' scores, weighted by p(1−p), is at most
@@ -41,8 +41,8 @@ const (
 	fine   = 1e-3
 )
 
-// maxProducts limits the products with the Hessian in a fit. No fit takes a thousand in the paper's
-// tasks with GoogleNews A.
+// maxProducts limits the products with the Hessian in a fit. In the paper's tasks with GoogleNews A, each fit needs fewer
+// than a thousand.
 const maxProducts = 20000
 
 func newRegression(x *features, rows []int) *regression {
@@ -81,8 +81,8 @@ func newRegression(x *features, rows []int) *regression {
 	return r
 }
 
-// maxAxes is the largest number of columns that are expressed in principal axes. Dense vectors need
-// many more iterations without them; the time for the axes grows with the cube of the columns.
+// maxAxes is the largest number of columns that are expressed in principal axes. Without these axes, dense vectors need
+// many more iterations. The time to compute the axes grows with the cube of the number of columns.
 const maxAxes = 300
 
 // findAxes sets axes and variance to the eigenvectors and eigenvalues of the covariance of rows.
@@ -108,14 +108,14 @@ func (r *regression) findAxes() {
 	}
 }
 
-// parameters are the weights W, column by column of X with all outputs of a column together, followed
-// by the scores of the mean row.
+// parameters holds the weights W and then, by output, the scores of the mean row. For each column of X, W has a row with
+// a weight for each output.
 type parameters []float64
 
-// weights returns the number of weights, the index of the first intercept.
+// weights returns the number of weights, which is the index of the first intercept.
 func (r *regression) weights() int { return r.outputs * r.cols }
 
-// fit minimises the objective for C = c from start, or from zero if that is nil.
+// fit minimises the objective for C = c. It begins at start, or at zero if start is nil.
 func (r *regression) fit(ctx context.Context, c float64, start parameters, precision float64) (parameters, error) {
 	p := make(parameters, r.outputs*(r.cols+1))
 	copy(p, start)
@@ -141,14 +141,14 @@ func (r *regression) fit(ctx context.Context, c float64, start parameters, preci
 // A fit is the state of [regression.fit]. Values for each row and output are stored row by row.
 type fit struct {
 	*regression
-	penalty  float64 // weight of ½‖w‖² beside the mean loss
+	penalty  float64 // weight of ½‖w‖², where the mean loss has the weight 1
 	products int     // number of products with the Hessian
 
 	p           parameters
 	scores      []float64 // the rows' scores at p
 	probability []float64 // class probabilities by row at p; with one output, only class 1
 	spread      []float64 // by output: the mean of p(1−p)
-	gradient    []float64 // of the objective at p
+	gradient    []float64 // gradient of the objective at p
 
 	step       parameters // the Newton step
 	stepScores []float64  // the change of scores by step
@@ -175,8 +175,8 @@ func (f *fit) linearise() {
 	floats.AddScaled(f.gradient[:f.weights()], f.penalty, f.p[:f.weights()])
 }
 
-// precondition sets z to H̃⁻¹v. H̃ is the Hessian's diagonal block of each output, or the diagonal of
-// the block without axes, as if all rows had the same probabilities.
+// precondition sets z to H̃⁻¹v. H̃ holds the Hessian's diagonal block of each output, as if all rows had the same
+// probabilities. Without axes, H̃ is the diagonal of these blocks.
 func (f *fit) precondition(z, v []float64) {
 	n := f.weights()
 	weights := mat.NewDense(f.cols, f.outputs, z[:n])
@@ -244,8 +244,8 @@ func (f *fit) newtonStep(ctx context.Context, truncation float64) (change float6
 	return change, nil
 }
 
-// searchLine moves p along the step until the slope of the objective is at most a tenth of the slope
-// at p, −change. Scores are linear in the parameters, so that it needs no product with X.
+// searchLine moves p along the step until the slope of the objective is at most a tenth of its first value, −change. It
+// needs no product with X, because scores are linear in the parameters.
 func (f *fit) searchLine(change float64) {
 	w, step := f.p[:f.weights()], f.step[:f.weights()]
 	linear, quadratic := f.penalty*floats.Dot(w, step), f.penalty*floats.Dot(step, step)
@@ -274,7 +274,7 @@ func (f *fit) searchLine(change float64) {
 	floats.AddScaled(f.scores, t, f.stepScores)
 }
 
-// projectTerms prepares [regression.scoreRow] for rows with the given terms only.
+// projectTerms prepares [regression.scoreRow] for rows that contain only the given terms.
 func (r *regression) projectTerms(p parameters, terms []int32) {
 	copy(r.base, p[r.weights():])
 	for j, mean := range r.mean {

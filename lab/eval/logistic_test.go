@@ -69,7 +69,7 @@ func denseFeatures(r *Representation, task *classification) [][]float64 {
 	return all
 }
 
-// dense returns X, multiplied out.
+// dense returns X as a dense matrix.
 func (x *features) dense() [][]float64 {
 	var rows [][]float64
 	for i := range x.class {
@@ -195,7 +195,7 @@ func TestRegressionAgainstItsDefinition(t *testing.T) {
 			t.Errorf("%s: product with the Hessian is off by %v", name, floats.Distance(product, want, math.Inf(1)))
 		}
 
-		// The objective is convex: where its gradient is zero is the optimum.
+		// The objective is convex, so that it is smallest where its gradient is zero.
 		var start parameters
 		for _, c := range []float64{0.1, 10, 1000, 1e6} {
 			p, err := r.fit(t.Context(), c, start, 1e-6)
@@ -213,10 +213,9 @@ func TestRegressionAgainstItsDefinition(t *testing.T) {
 	}
 }
 
-// regressScikitLearn fits the training rows of each test fold to the optimum, for each C, and counts
-// the other rows that it classifies correctly. Then it chooses C on the tune folds. If there are more
-// columns than rows, the rows are expressed in an orthonormal basis of their span, which has the same
-// optimum.
+// regressScikitLearn fits the training rows of each test fold to the optimum, for each C, and counts the test rows that
+// are classified correctly. Then it chooses C on the tune folds. If there are more columns than rows, it expresses the
+// rows in an orthonormal basis of their span, which doesn't change the optimum.
 const regressScikitLearn = `
 import base64, json, sys, warnings
 import numpy as np
@@ -271,9 +270,9 @@ func TestNothingToLearn(t *testing.T) {
 	}
 }
 
-// compareWithScikitLearn compares the accuracies of tasks at fixed C, and the chosen C, with
-// scikit-learn on the same features. Both stop near the same optimum, not at it: up to 0.2 % of the
-// texts, near the decision boundary, may get another label.
+// compareWithScikitLearn compares the accuracies of tasks at fixed C, and the chosen C, with scikit-learn on the same
+// features. Both stop near the same optimum, but not at it. Up to 0.2 % of the texts may therefore get another label,
+// because they are near the decision boundary.
 func compareWithScikitLearn(t *testing.T, r *Representation, dir string, names []string, cs []float64) {
 	type givenFold struct {
 		Train []int `json:"train"`
@@ -286,7 +285,7 @@ func compareWithScikitLearn(t *testing.T, r *Representation, dir string, names [
 		Test []givenFold `json:"test"`
 	}
 	var given []givenTask
-	var ours [][][]bool // of each task and C
+	var ours [][][]bool // by task, C and text: whether the text is classified correctly
 	var best []float64
 	e := newEvaluation(r)
 	for _, name := range names {
@@ -339,8 +338,8 @@ func compareWithScikitLearn(t *testing.T, r *Representation, dir string, names [
 	}
 }
 
-// overcompleteCodes returns sparse vectors of k columns without training: the products of a word's
-// direction and k random vectors, if they exceed 1.75, as 8 % do.
+// overcompleteCodes returns sparse vectors of k columns without training. The values of a word are the dot products of
+// its direction and k random vectors that exceed 1.75 in absolute value, about 8 %.
 func overcompleteCodes(x *vectors.Dense, k int) *Representation {
 	rng := rand.New(rand.NewPCG(3, 4))
 	atoms := make([]float64, k*x.Dim)

@@ -13,7 +13,7 @@ import (
 // newsgroups is a task that classifies posts of two groups of 20 Newsgroups.
 type newsgroups struct {
 	groups  [2]string // folder names
-	heldOut int       // number of training posts that choose C
+	heldOut int       // number of training posts on which C is chosen
 }
 
 // The paper's pairs of groups, with its numbers of held-out posts.

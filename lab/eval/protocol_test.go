@@ -32,7 +32,7 @@ func numbered(n int, mark string, line func(i int) string) (lines []string) {
 	return lines
 }
 
-// marks returns the last tokens of a task's texts without their digits, including repetitions.
+// marks counts the last tokens of texts, without their digits.
 func marks(c *classification, texts []int) map[string]int {
 	all := map[string]int{}
 	for _, i := range texts {
@@ -59,7 +59,7 @@ func wantFold(t *testing.T, what string, c *classification, f fold, train, test 
 	}
 }
 
-// Texts that choose C are drawn at random, by the seed.
+// The texts on which C is chosen are drawn at random from the seed.
 func TestSplitsAreShuffled(t *testing.T) {
 	for name, split := range map[string]func(uint64) split{
 		"held out": withHeldOut(1000, 300, 1), "cross-validation": withCrossValidation(1000, 1),
@@ -171,7 +171,7 @@ func TestChoiceOfC(t *testing.T) {
 			}
 			return 100 * float64(right) / float64(all)
 		}
-		// The smallest of equals.
+		// choice returns the smallest C with the largest share.
 		choice := func(folds []fold) float64 {
 			best, highest := 0.0, -1.0
 			for _, c := range grid {
@@ -191,7 +191,7 @@ func TestChoiceOfC(t *testing.T) {
 			other++
 		}
 	}
-	// Otherwise the test could not distinguish the two.
+	// Otherwise the test could not distinguish a choice on the tune folds from one on the test folds.
 	if other < 2 {
 		t.Errorf("the test texts would choose another C in %d tasks only", other)
 	}

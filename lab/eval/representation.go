@@ -12,7 +12,7 @@ type Representation struct {
 	Name string
 	cols int // K
 	rows map[string]int
-	// row returns the columns of a row that may be nonzero, increasing, and their values.
+	// row returns the columns of a row that may be nonzero, in increasing order, and their values.
 	row func(i int) (index []int32, value []float32)
 }
 

@@ -15,7 +15,7 @@ func TestSpearman(t *testing.T) {
 	}{
 		{[]float64{3, 1, 2}, []float64{30, 10, 20}, 1},
 		{[]float64{1, 2, 3}, []float64{9, 1, 0}, -1},
-		// Ranks 1, 2½, 2½, 4 and 1, 3, 2, 4: 4.5/√(4.5·5).
+		// The ranks are 1, 2½, 2½, 4 and 1, 3, 2, 4. Their correlation is 4.5/√(4.5·5).
 		{[]float64{1, 2, 2, 3}, []float64{1, 3, 2, 4}, 4.5 / math.Sqrt(4.5*5)},
 	} {
 		if got := Spearman(tt.x, tt.y); math.Abs(got-tt.want) > 1e-14 { // rounding of float64
@@ -36,7 +36,7 @@ print(json.dumps([spearmanr(x, y).statistic for x, y in json.load(sys.stdin)]))
 	rng := rand.New(rand.NewPCG(3, 4))
 	var given [][2][]float64
 	for range 200 {
-		// Few values for many numbers: ties.
+		// With few distinct values there are ties.
 		n, values := 20+rng.IntN(400), 2+rng.IntN(50)
 		var x, y []float64
 		for range n {

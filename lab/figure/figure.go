@@ -27,7 +27,7 @@ type Panel struct {
 	Title, XLabel string
 	LogX, LogY    bool
 	Lines         []Line
-	Level         float64 // a horizontal line, such as the score of the dense vectors; 0 for none
+	Level         float64 // Y of a horizontal line, such as the score of the dense vectors; 0 for no line
 }
 
 // A Line is a series of points, joined in their order. Lines with the same name share an entry of
@@ -39,8 +39,8 @@ type Line struct {
 	Points []Point
 }
 
-// A Point is a measurement with its standard deviation, 0 if unknown, and a label. A point is left
-// out if its Y is NaN or if a logarithmic axis can't show it.
+// A Point is a measurement with a label and its standard deviation, which is 0 if unknown. A point is left out if its Y
+// is NaN or if a logarithmic axis can't show it.
 type Point struct {
 	X, Y, Deviation float64
 	Label           string

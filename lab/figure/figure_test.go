@@ -61,8 +61,8 @@ func TestSaveHeatMap(t *testing.T) {
 	for _, fill := range regexp.MustCompile(`<path d=[^>]*fill:(#\w{6})`).FindAllStringSubmatch(svg, -1) {
 		fills = append(fills, fill[1])
 	}
-	// The page, the plot, then columns from left to right and rows from below: blue for 2 and 1 (the
-	// maximum is 4), blue for .5, blue for 4, red for −3.
+	// The colours of the page and the plot come first. The values follow by column, from left to right, and within a column
+	// from below: blue for 2 and 1 (the maximum is 4), blue for .5, blue for 4, red for −3.
 	if got, want := strings.Join(fills, " "), "#FFFFFF #FFFFFF #7F7FFF #BFBFFF #DFDFFF #0000FF #FF4040"; got != want {
 		t.Errorf("colours are %s, want %s", got, want)
 	}

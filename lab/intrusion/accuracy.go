@@ -48,13 +48,13 @@ type Estimate struct {
 }
 
 const (
-	questionsPerKind = 10   // about a dimension, for any and for matched intruders
-	resamples        = 2000 // of the bootstrap
+	questionsPerKind = 10   // number of questions about a dimension, both with any and with matched intruders
+	resamples        = 2000 // number of samples of the bootstrap
 )
 
 // measure returns the accuracy of codes, V×K, judged by the reference vectors of the same words. The
 // answer to a question is the word with the smallest mean cosine with the other four. The mean of the
-// reference vectors is subtracted before, because it separates words mostly by their frequency.
+// reference vectors is subtracted first, because it separates words mostly by their frequency.
 //
 // Each live dimension has ten questions with any intruder and ten with a matched intruder. Matching
 // assumes that rows are in decreasing order of frequency. Intervals are bootstrapped over dimensions.
@@ -65,7 +65,7 @@ func measure(ctx context.Context, codes *vectors.Sparse, reference *vectors.Dens
 	}
 	sampler, judge := newSampler(interpret.NewIndex(codes)), newJudge(reference)
 	scores := make([]*PoleAccuracy, codes.Cols)
-	random := make([]*rand.Rand, len(scores)) // one per dimension: results don't depend on their order
+	random := make([]*rand.Rand, len(scores)) // one per dimension, so that results don't depend on the processors
 	seeds := rand.NewPCG(seed, 0)
 	for k := range random {
 		random[k] = rand.New(rand.NewPCG(seeds.Uint64(), seeds.Uint64()))
@@ -100,7 +100,7 @@ func measure(ctx context.Context, codes *vectors.Sparse, reference *vectors.Dens
 	return a, nil
 }
 
-// A judge answers questions by centred vectors.
+// A judge answers questions by the cosines of centred vectors.
 type judge struct {
 	*vectors.Dense
 	mean, norms []float64
@@ -178,7 +178,7 @@ func (a *Accuracy) Save(ctx context.Context, path string) error {
 // the word intrusion accuracy with matched intruders. It returns an error if the file has scores of
 // dimensions that the model lacks, or scores outside [0, 1].
 func Matched(path string, dimensions int) (reference string, accuracy map[interpret.Pole]float64, err error) {
-	const maxBytes = 1 << 26 // the scores of 100,000 dimensions take less
+	const maxBytes = 1 << 26 // the scores of 100,000 dimensions are smaller
 	data, err := input.ReadRegular(path, maxBytes)
 	if err != nil {
 		return "", nil, err

@@ -26,9 +26,9 @@ func mustMeasure(t *testing.T, codes *vectors.Sparse, reference *vectors.Dense) 
 }
 
 func TestMeasure(t *testing.T) {
-	// The words k, k+200, … have dimension k. Their reference vectors are the sum of a direction of
-	// their own and a shared vector, at random lengths. Words without a dimension have the opposite
-	// directions, so that the mean is the shared vector.
+	// The words k, k+200, … have dimension k. Their reference vectors are the sum of a vector that all words share and of
+	// the direction of dimension k with a random length. Words without a dimension have the opposite directions, so that
+	// the mean is the shared vector.
 	const words, dimensions, shared = 4000, 200, 1000
 	s := newCodes(2*words, dimensions)
 	same := &vectors.Dense{IDs: s.IDs, Dim: dimensions, Data: slices.Repeat([]float32{shared}, 2*words*dimensions)}
@@ -57,7 +57,7 @@ func TestMeasure(t *testing.T) {
 	if got.Words != s.Rows || got.Seed != 1 || len(got.Scores) != dimensions {
 		t.Errorf("%d words, seed %d, %d scores", got.Words, got.Seed, len(got.Scores))
 	}
-	any, matched := 0.0, 0.0 // the estimates are means over dimensions
+	any, matched := 0.0, 0.0 // means over dimensions
 	for k, score := range got.Scores {
 		if score.Dimension != k {
 			t.Errorf("score %d is of dimension %d", k, score.Dimension)
@@ -82,10 +82,9 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// There are ten bands of frequency, and the reference vector of a word is its band's direction. The top
-// words of a dimension, from the middle of a band, have directions of their own in addition. An
-// intruder of the same band is closer to them than they are to each other and is never found. An
-// intruder of another band always is.
+// There are ten bands of frequency, and the reference vector of a word is its band's direction. The top words of a
+// dimension are in the middle of a band. Half of a direction of its own is added to the vector of each. An intruder of the
+// same band is closer to them than they are to each other, and is never found. An intruder of another band is always found.
 func TestMeasureMatched(t *testing.T) {
 	const bands, each = 10, 40
 	s := newCodes(bands*each, bands+bands*each/3)
@@ -97,14 +96,14 @@ func TestMeasureMatched(t *testing.T) {
 		reference.Row(i)[band] = 1
 		if 0 <= place && place < 4 {
 			reference.Row(i)[bands+place] = .5
-		} else { // dimensions of three words, which make them intruders
+		} else { // three words share a dimension, which makes them intruders but has no questions
 			k = int32(bands + others/3)
 			others++
 		}
 		s.Index, s.Value, s.Ptr = append(s.Index, k), append(s.Value, 1), append(s.Ptr, int64(i+1))
 	}
 	got := mustMeasure(t, s, reference)
-	// A dimension has 396 intruders, 360 from another band. The standard deviation of 100 draws is
+	// A dimension has 396 intruders, 360 of them from another band. The mean of 100 draws has a standard deviation of
 	// √(.09·.91/100) = .03.
 	if got.Dimensions != bands || math.Abs(got.Any.Mean-360./396) > .12 || got.Matched != (Estimate{}) {
 		t.Errorf("%+v", got)

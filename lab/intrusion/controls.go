@@ -57,7 +57,7 @@ func standardise(x *vectors.Dense, atoms int) (*vectors.Dense, float64, error) {
 	frequent := train.TrainingRows(x, atoms)
 	mean := frequent.Mean()
 	centred := model.Dictionary{Dim: x.Dim, Mean: mean}
-	const rounding = 1e-12 // of squares of numbers with a relative error of 1e-7
+	const rounding = 1e-12 // a smaller share of the squares is rounding error, since float32 has a relative error of 1e-7
 	if squares := centred.Squares(frequent.Data); !(squares > rounding*float32s.Squares(frequent.Data)) {
 		return nil, 0, train.ErrIdenticalRows
 	}

@@ -16,7 +16,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// The codes of controls equal the definition's in float64, on the scale of the input: with atoms of
+// The codes of controls equal the codes by the definition in float64. These are on the scale of the input, with atoms of
 // norm ρ = √(mean ‖y‖²) and λ = 0.04ρ².
 func TestControls(t *testing.T) {
 	const dim, atoms, most = 8, 30, 4
@@ -99,7 +99,7 @@ func TestControls(t *testing.T) {
 					squaredError += r * r
 				}
 				for k, off := range code {
-					if math.Abs(off) > 1e-4 { // of numbers of about 1, in float32
+					if math.Abs(off) > 1e-4 { // values are about 1, in float32
 						t.Errorf("%s, %s: row %d, atom %d is off by %v", method, name, i, k, off)
 					}
 				}
@@ -111,7 +111,7 @@ func TestControls(t *testing.T) {
 	}
 	// Only the 20 most frequent words per atom are used.
 	many := clitest.Vectors(60, dim)
-	for i := range many.IDs { // not sorted
+	for i := range many.IDs { // names that aren't in alphabetical order
 		many.IDs[i] = string([]byte{'a' + byte(37*i%60/10), 'a' + byte(37*i%10)})
 	}
 	for i := 40; i < 60; i++ {

@@ -20,7 +20,7 @@ type instance struct {
 
 const (
 	topWords   = len(instance{}.rows) - 1
-	candidates = 20 // for a matched intruder: ten more frequent and ten less frequent words
+	candidates = 20 // number of candidates for a matched intruder: ten more frequent and ten less frequent words
 )
 
 // A sampler draws questions about the positive poles of dimensions as the paper does (§4.1). An

@@ -60,7 +60,7 @@ func newRecipe(a [][]float64) *recipe {
 }
 
 func TestQuestionsFollowRecipe(t *testing.T) {
-	ties := clitest.RandomCodes(4, 60, 6, .7) // for the median and for the top
+	ties := clitest.RandomCodes(4, 60, 6, .7) // ties at the median and at the top
 	for j, k := range ties.Index {
 		if k%2 == 0 {
 			ties.Value[j] = 1
@@ -136,7 +136,7 @@ func TestQuestionsFollowRecipe(t *testing.T) {
 	}
 }
 
-// The oracle sorts all values.
+// ranked finds the value that sorting all values gives.
 func TestRanked(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 200 {

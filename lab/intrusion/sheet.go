@@ -56,8 +56,8 @@ func NewSheet(questions []Question) *Sheet {
 	return &Sheet{fmt.Sprintf("test-%x", hash.Sum(nil)[:4]), questions}
 }
 
-// Write writes two files. Judges fill in the table tsv: the last column takes the number of a word,
-// 1 to 5; its header begins with the ID. key is the sheet with the intruders as JSON.
+// Write writes two files. tsv is a table whose header begins with the ID. Judges fill in its last column with the number
+// of a word, 1 to 5. key is the sheet with the intruders as JSON.
 func (s *Sheet) Write(tsv, key io.Writer) error {
 	table := s.ID + "\tword 1\tword 2\tword 3\tword 4\tword 5\tanswer\n"
 	for i, q := range s.Questions {
@@ -147,9 +147,8 @@ func (s *Sheet) count(counts [][]int, path string) error {
 	return nil
 }
 
-// FleissKappa returns the agreement of judges who assign items to categories and Fleiss' κ, NaN if
-// undefined. counts[i][c] is the number of judges who assigned item i to category c. Items may have
-// different numbers of judges.
+// FleissKappa returns the agreement of judges who assign items to categories, and Fleiss' κ. Each is NaN if undefined.
+// counts[i][c] is the number of judges who assigned item i to category c. Items may have different numbers of judges.
 //
 // Fleiss, Measuring nominal scale agreement among many raters, Psychological Bulletin 76 (1971); Gwet,
 // Handbook of Inter-Rater Reliability, 4th edition (2014), chapter 2.

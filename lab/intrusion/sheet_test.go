@@ -53,7 +53,7 @@ func TestSheetFiles(t *testing.T) {
 		}
 	}
 	path := write(t, key)
-	// A table without answers, a table of a spreadsheet, and one with two columns.
+	// A table without answers, a table saved by a spreadsheet, and one with two columns.
 	for table, want := range map[string]string{
 		sheet: "[{A 2 NaN NaN NaN} {X 2 NaN NaN NaN}]",
 		"\ufeff" + strings.ReplaceAll(strings.Replace(sheet, "word0-4\t", "word0-4\t 1", 1), "\n", "\r\n"): "[{A 2 NaN NaN NaN} {X 2 1 NaN NaN}]",
@@ -83,7 +83,8 @@ func TestScore(t *testing.T) {
 		paths = append(paths, write(t, s.ID+"\n"+answers))
 	}
 	got, err := ScoreFiles(paths[0], paths[1:]...)
-	// κ by hand. P is (1 + 0)/2 for A, and 0 for X, of one question. P_e is (3/4)² + (1/4)² for both.
+	// κ is computed by hand. P is (1 + 0)/2 for A. It is 0 for X, where only one question has two answers. P_e is
+	// (3/4)² + (1/4)² for both.
 	const want = `[{A 2 0.75 0.5 -0.3333333333333333} {X 2 0.6666666666666666 0 -1.6666666666666667}]`
 	if err != nil || fmt.Sprint(got) != want {
 		t.Errorf("got %v, %v\nwant %s", got, err, want)

@@ -142,7 +142,7 @@ func (e *Experiments) intrusion(ctx context.Context, b *strings.Builder, a, bina
 	return WriteTSV(filepath.Join(e.Dir, "intrusion.tsv"), rows)
 }
 
-// clusters lists the words of random dimensions of B beside random clusters of X by k-means (§2.2).
+// clusters lists the words of random dimensions of B beside the words of random k-means clusters of X (§2.2).
 func (e *Experiments) clusters(ctx context.Context, b *strings.Builder, binary *vectors.Sparse) error {
 	dimensions := make([][]string, binary.Cols)
 	for i, word := range binary.IDs {

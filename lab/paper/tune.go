@@ -16,7 +16,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// minSparsity is the least sparsity of a setting that the paper chooses.
+// minSparsity is the smallest sparsity of a setting that the paper chooses.
 const minSparsity = 0.9
 
 // A Setting is a point of the grid with measurements of its model.
@@ -33,7 +33,7 @@ type Tuning struct {
 	Dense    eval.Result `json:"dense"` // WS-353 with the dense vectors
 	Settings []Setting   `json:"settings"`
 	Chosen   int         `json:"chosen"` // index in Settings
-	Sparse   bool        `json:"sparse"` // the chosen setting has a sparsity of 90 % or more
+	Sparse   bool        `json:"sparse"` // whether the chosen setting has a sparsity of 90 % or more
 }
 
 // Tune trains method A with each λ and K of the grid and chooses the setting with the highest

@@ -28,7 +28,7 @@ type Queries struct {
 	Rows       []int   // row numbers of the queries
 	Neighbours [][]int // rows of the index by query, nearest first, without the query itself
 
-	x, queries *vectors.Dense // of the index; of the queries, or nil if they are rows of the index
+	x, queries *vectors.Dense // vectors of the index and of new queries; queries is nil if they are rows of the index
 }
 
 // Candidates is the number of rows that are reranked.
@@ -56,9 +56,9 @@ type Recall struct {
 	Stderr float64 `json:"stderr"` // standard error of Recall
 }
 
-// NewQueries draws n nonzero rows of queries or, if queries is nil, of x, or all if there are fewer, and finds the k
-// nearest neighbours of each among the rows of x. Ties are resolved in favour of lower row numbers. The error says that
-// there is no nonzero query, that x has at most k rows, or that the lengths of vectors differ.
+// NewQueries draws up to n nonzero rows of queries, or of x if queries is nil. It finds the k nearest neighbours of each
+// among the rows of x. Ties are resolved in favour of lower row numbers. NewQueries returns an error if there is no
+// nonzero query, if x has at most k rows, or if the lengths of vectors differ.
 func NewQueries(ctx context.Context, x, queries *vectors.Dense, n, k int, seed uint64) (*Queries, error) {
 	q := &Queries{x: x, queries: queries}
 	from := q.from()
@@ -106,7 +106,7 @@ func (q *Queries) from() *vectors.Dense {
 	return q.x
 }
 
-// cosines returns a function that returns the cosine of a query and row i of the index, multiplied by the query's norm.
+// cosines returns a function that computes the cosine of a query and row i of the index, times the norm of the query.
 func (q *Queries) cosines() func(row, i int) float64 {
 	scale, from := make([]float64, q.x.Len()), q.from()
 	for i := range scale {
@@ -124,7 +124,7 @@ func (q *Queries) all() []int {
 	return all
 }
 
-// best returns the n rows of the index with the largest scores among some, without the query itself.
+// best returns the n rows with the largest scores in among, without the query itself.
 func (q *Queries) best(row, n int, among []int, score func(i int) float64) []int {
 	found := ranking.Ranking{N: n}
 	for _, i := range among {
@@ -139,9 +139,9 @@ func (q *Queries) best(row, n int, among []int, score func(i int) float64) []int
 	return rows
 }
 
-// Measure searches by the codes of a model for the rows of the index, with at most n weights for [Recalls.Largest].
-// encoded holds the codes of new queries; it isn't used for others. Measure returns an error if the model's words or
-// vector length differ from the dense vectors'.
+// Measure searches the rows of the index by the codes of a model. [Recalls.Largest] uses at most n weights. encoded holds
+// the codes of new queries; it isn't used if the queries are rows of the index. Measure returns an error if the words or
+// the vector length of the model and of the dense vectors differ.
 func (q *Queries) Measure(ctx context.Context, m *model.Model, encoded *vectors.Sparse, n int) (r Recalls, err error) {
 	switch {
 	case m.Dictionary.Dim != q.x.Dim:

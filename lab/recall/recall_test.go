@@ -20,8 +20,7 @@ import (
 
 const rows, dim, atoms, k = 300, 8, 20, 5
 
-// sample returns unrelated vectors and codes, with a row of zeros in both, so that each search finds
-// other rows.
+// sample returns vectors and codes with a row of zeros in both. They are unrelated, so that each search finds other rows.
 func sample(t *testing.T) (*vectors.Dense, *model.Model) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	x := clitest.Vectors(rows, dim)
@@ -46,7 +45,7 @@ func sample(t *testing.T) (*vectors.Dense, *model.Model) {
 	return x, m
 }
 
-// first returns the n rows with the largest scores, except one.
+// first returns the n rows with the largest scores in among, except the row without.
 func first(scores []float64, n, without int, among []int) []int {
 	order := slices.Clone(among)
 	order = slices.DeleteFunc(order, func(i int) bool { return i == without })
@@ -69,8 +68,8 @@ func widen(v []float32) []float64 {
 	return w
 }
 
-// The oracle multiplies the query by aD, not its weights by a. New queries have the vectors and codes of another sample's
-// rows.
+// The oracle multiplies the query by aD, whereas Measure multiplies the query's weights by a. New queries have random
+// vectors and codes.
 func TestMeasureAgainstFullMatrices(t *testing.T) {
 	t.Run("rows of the index", func(t *testing.T) { testMeasure(t, nil, nil) })
 	t.Run("new queries", func(t *testing.T) {
@@ -196,7 +195,7 @@ func TestRecall(t *testing.T) {
 	q := Queries{Rows: []int{0, 1, 2, 3}, Neighbours: [][]int{{1, 2}, {3, 4}, {5, 6}, {7, 8}}}
 	found := [][]int{{2, 1}, {3, 9}, nil, {8, 7}}
 	got, err := q.recall(t.Context(), func(row int) []int { return found[row] })
-	// Shares 1, ½, 0, 1: their mean, and s/√n with s² = Σ(x − mean)²/3.
+	// The shares are 1, ½, 0 and 1. Recall is their mean, and Stderr is s/√n with s² = Σ(x − mean)²/3.
 	if want := math.Sqrt((2*0.375*0.375 + 0.125*0.125 + 0.625*0.625) / 3 / 4); got.Recall != 0.625 || math.Abs(got.Stderr-want) > 1e-15 || err != nil {
 		t.Errorf("%+v, %v, want 0.625 and %v", got, err, want)
 	}

@@ -36,8 +36,8 @@ type Step struct {
 	Repeats   bool    `json:"repeatable"` // whether both runs have the same bits
 }
 
-// The largest differences. Rounding of learned atoms to 11 bits changes which of two nearly equal codes is kept, and
-// other atoms follow. Tests of the devices have smaller tolerances, on data without such codes.
+// Limits of the differences. Learned atoms are rounded to 11 bits. This can change which of two nearly equal codes is
+// kept, and then the atoms. Tests of the devices have smaller tolerances, on data without such codes.
 const (
 	MaxObjective = 0.005
 	MaxOutput    = 0.03
@@ -63,7 +63,7 @@ func (s Step) Err() error {
 type output struct {
 	objective float64
 	values    []float32
-	codes     *encode.Codes // of encode
+	codes     *encode.Codes // set by encode only
 }
 
 // Run encodes, learns online and trains by the paper's recipe, twice on device and once on the reference. If a step
@@ -110,7 +110,7 @@ func distance(x, y []float32) float64 {
 	return atMostOne(math.Sqrt(difference / square))
 }
 
-// data is rows, and the dictionary whose atoms they are sums of.
+// data holds a dictionary, and rows that are sums of its atoms and noise.
 type data struct {
 	Size
 	rows       []float32

@@ -17,7 +17,7 @@ import (
 
 var small = Size{Rows: 120, Dim: 20, Atoms: 60}
 
-// faulty is a CPU device whose codes and dictionaries are changed by functions of the number of the run.
+// faulty is a CPU device whose results the functions codes and atoms change. Their argument run counts the runs from 1.
 type faulty struct {
 	cpu.Device
 	codes func(run int, c *encode.Codes)
@@ -71,7 +71,7 @@ func TestRun(t *testing.T) {
 	for name, test := range map[string]struct {
 		codes func(run int, c *encode.Codes)
 		atoms func(run int, atoms []float32)
-		want  string // the steps that fail, and how
+		want  string // the beginnings of the errors of the steps that fail
 	}{
 		"correct": {},
 		"wrong losses": {codes: func(_ int, c *encode.Codes) {

@@ -23,8 +23,9 @@ class BatchEncoder:
         dataset.map_batches(encoder, batch_format="pyarrow")                                     # Ray Data
 
     An output batch has the columns named in keep and two columns of lists: indices, which are the dimensions of a row's
-    nonzeros, and their values. They are bit-identical to the codes of `overcomplete encode`. Pickling stores the path of the model, which must exist on
-    every machine. Each Python process starts the program at its first batch; the program ends with that process.
+    nonzeros, and their values. They are bit-identical to the codes of `overcomplete encode`. Pickling stores the path of
+    the model, which must exist on every machine. Each Python process starts the program at its first batch. The program
+    ends with that process.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class Model:
 
     @property
     def _unchanged_path(self) -> Path:
-        """The directory. Raises RuntimeError if its model has changed since it was loaded."""
+        """The directory of the model. Raises RuntimeError if the model has changed since it was loaded."""
         try:
             same = (self.path / "model.json").read_text("utf-8") == self._text
         except OSError:
@@ -102,20 +102,21 @@ class Model:
 
     @cached_property
     def mean(self) -> np.ndarray:
-        """μ, the L numbers that were subtracted from each row, or zeros."""
+        """The mean μ, L numbers, that was subtracted from each row. It is zero if none was subtracted."""
         path = self._unchanged_path / "mean.npy"
         return np.load(path) if path.exists() else np.zeros(self.dictionary.shape[1], np.float32)
 
     @property
     def labels(self) -> list[str]:
-        """The names of the K dimensions, or "" if no row uses the dimension.
+        """The names of the K dimensions. The name of a dimension that no row uses is "".
 
-        A name is the label, or else the keywords, of the dimension's stronger pole: its positive or its negative values.
+        A name belongs to the stronger pole of the dimension: its positive or its negative values. It is the pole's label or,
+        without a label, its keywords.
         """
         return [next(iter(poles.values()), "") for poles in self._poles]
 
     def set_stop_words(self, words: Sequence[str]) -> None:
-        """Stores words in the model that labels of texts leave out, in place of earlier ones. [] removes them.
+        """Stores stop words in the model, which labels of texts leave out. They replace earlier ones; [] removes them.
 
         Raises ValueError if the rows are words.
         """
@@ -128,7 +129,7 @@ class Model:
     def _poles(self) -> list[dict[bool, str]]:
         """The names of each dimension's poles, the stronger pole first. The key of a negative pole is True."""
         given = [self._unchanged_path / name for name in ("labels.json", "stop_words.txt")]
-        modified = [path.stat().st_mtime_ns if path.exists() else 0 for path in given]  # users edit them
+        modified = [path.stat().st_mtime_ns if path.exists() else 0 for path in given]  # users may edit these files
         if self._named and self._named[0] == modified:
             return self._named[1]
         poles: list[dict[bool, str]] = [{} for _ in range(len(self.dictionary))]
@@ -174,8 +175,9 @@ class Model:
         """Returns a table of the n nearest neighbours of x: rows whose codes have the largest positive cosine with its code.
 
         x is a word, an id, a row number, or a dense vector of L numbers. more and less map dimensions to positive numbers.
-        Rows are then sorted by a score, the cosine plus (or minus) each number times the row's value in the dimension, of
-        its code of norm 1. Raises ValueError and IndexError as query does.
+        Rows are then sorted by a score. For each dimension in more it adds to the cosine the number times the row's value in
+        the dimension, with the row's code scaled to norm 1. For each dimension in less it subtracts this product. Raises
+        ValueError and IndexError as query does.
         """
         row, code = self._code(x)
         norm = np.sqrt((code.data**2).sum()) or 1
@@ -188,7 +190,7 @@ class Model:
         return self._rows_table(best, cosine=cosines[best], **({"score": scores[best]} if more or less else {}))
 
     def search(self, query: str, n: int = 10) -> Any:
-        """Returns a table of the n texts that match the words of a query best (BM25), those with all words first.
+        """Returns a table of the n texts that match the words of a query best (BM25). Texts with all words come first.
 
         Raises ValueError if no text contains one of the words.
         """
@@ -196,7 +198,7 @@ class Model:
         return self._rows_table(np.array([self.row(text["word"]) for text in found.get("texts") or found["terms"]]))
 
     def _steer(self, more: Mapping[int, float], less: Mapping[int, float]) -> np.ndarray:
-        """Returns the sum over steered dimensions of weight times value, of each row."""
+        """Returns for each row the sum of weight times value over the steered dimensions, with its code scaled to norm 1."""
         scores = np.zeros(len(self.words))
         for dimension, weight in _steering(more, less, len(self.dictionary)).items():
             scores += weight * self._columns[:, [dimension]].toarray().ravel() / self._norms
@@ -225,11 +227,11 @@ class Model:
     ) -> tuple[list[int], list[float]]:
         """Returns the dimensions and weights of a query by the dense vector x, for an index of rows().
 
-        The weights are the largest positive entries of Dx/‖x‖ or, if signed, the largest absolute ones; with method A they
-        always are. The score of a row, the sum of weight times value, is close to its cosine with x. more and less map
-        dimensions to positive numbers up to 1,000,000 that are added to their weights, or subtracted from them.
+        The weights are the largest positive entries of Dx/‖x‖. If signed, or with method A, they are the entries with the
+        largest absolute values. The score of a row, the sum of weight times value, is close to its cosine with x. more and
+        less map dimensions to positive numbers up to 1,000,000. more adds them to the weights, and less subtracts them.
 
-        Raises ValueError if x doesn't have L finite numbers, or only zeros, or a number is out of range, and IndexError if
+        Raises ValueError if x doesn't have L finite numbers or is zero, or if a number is out of range. Raises IndexError if
         there is no such dimension.
         """
         vector, (k, dense) = np.ravel(matrix(x)).astype(np.float32), self.dictionary.shape
@@ -248,9 +250,9 @@ class Model:
         return best.tolist(), products[best].tolist()
 
     def rows(self, normalize: bool = True) -> Iterator[dict[str, Any]]:
-        """Yields the V rows as dictionaries with id, dimensions (K), indices and values, and with the text and the columns of texts.
+        """Yields the V rows as dictionaries with id, dimensions (K), indices and values. Texts also have text and columns.
 
-        If normalize, each code a is divided by ‖μ + aD‖, for queries by query(). Columns of numbers are numbers.
+        If normalize, each code a is divided by ‖μ + aD‖, for queries by query(). The values of numeric columns are numbers.
         """
         with tempfile.TemporaryDirectory(prefix="overcomplete-") as name:
             path = Path(name) / "rows.jsonl"
@@ -264,9 +266,10 @@ class Model:
         number is the number of broad topics; the default was chosen by the training. within is the id of a topic, whose
         subtopics the table lists instead. Subtopics have subtopics, too. If column names a column of the texts, the
         table also has a column "values": the shares of the column's most frequent values in the topic. If the values are
-        dates (2024-03-05), they are the shares of all periods in order of time: of each "day", "week", "month", "quarter",
-        "year", "decade" or "century", as by says; the default is chosen by the span of the dates. Raises ValueError if the
-        model has no topics, or if by is given and a value is no date, and KeyError if it has no topic within.
+        dates, such as 2024-03-05, it holds the shares of all periods in order of time. by is the length of a period: "day",
+        "week", "month", "quarter", "year", "decade" or "century". The default depends on the span of the dates. Raises
+        ValueError if the model has no topics, or if by is given and a value is no date. Raises KeyError if there is no topic
+        within.
         """
         tree = self._topics(number, *option("--column", column), *option("--by", by))
         topics = tree["topics"] + tree["subtopics"]
@@ -347,7 +350,7 @@ def encode(model: Path, x: Any, nonzeros: int | None, n_jobs: int | None, device
 
 
 def _steering(more: Mapping[int, float], less: Mapping[int, float], k: int) -> dict[int, float]:
-    """Returns the signed weights of steered dimensions, of k."""
+    """Returns the signed weight of each steered dimension. There are k dimensions."""
     weights: dict[int, float] = {}
     for sign, steered in ((1, more), (-1, less)):
         for dimension, weight in steered.items():

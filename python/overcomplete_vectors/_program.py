@@ -81,8 +81,8 @@ def start(*args: Any, stdout: Any, stderr: Any, cwd: Path | None = None) -> subp
 def run(*args: Any, verbose: bool = False, cwd: Path | None = None) -> str:
     """Runs a command, such as run("train", "vectors.txt", "-o", "model"), and returns its standard output.
 
-    Arguments are strings, paths and numbers, and tables in place of an input file: data frames of pandas or Polars, Arrow
-    tables, and data sets of Hugging Face. Each table is written to a temporary Parquet file, frame.parquet. The program's
+    Arguments are strings, paths and numbers. A table can replace an input file: a data frame of pandas or Polars, an Arrow
+    table, or a data set of Hugging Face. Each table is written to a temporary Parquet file, frame.parquet. The program's
     warnings become Python warnings. With verbose, its progress is shown on standard error. An interrupt ends the program,
     which then leaves no partial output. Paths are relative to cwd.
 
@@ -125,7 +125,7 @@ def write_table(table: Any, folder: Path) -> Path:
     folder.mkdir()
     path = folder / "frame.parquet"
     if hasattr(table, "to_parquet"):
-        index = getattr(table, "index", None)  # of pandas; without a name, it numbers the rows
+        index = getattr(table, "index", None)  # of pandas; an index without a name numbers the rows
         table.to_parquet(path, **({} if index is None or index.names != [None] else {"index": False}))
     elif hasattr(table, "write_parquet"):
         table.write_parquet(path)
@@ -153,7 +153,7 @@ def _show(message: str) -> None:
 
 
 def matrix(x: Any) -> Any:
-    """Returns x, or a matrix if x is a column of lists of a data frame or of Arrow, or a frame of one such column.
+    """Returns x. If x is a column of lists, or a data frame with one such column, returns it as a matrix.
 
     Raises TypeError for masks and dates, and ValueError for the first row without a vector of the same length as the others.
     """

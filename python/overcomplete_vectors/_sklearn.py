@@ -37,8 +37,8 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     epochs : int, optional
         Maximum number of epochs. The default is 4.
     random_state : int or numpy.random.RandomState
-        Seed, or the generator of one. None means 1. The training rows, and the row from which an atom is initialised and towards which it is
-        regularised, are the same for any seed. Most dimensions therefore are, too.
+        Seed, or a generator that draws it. None means 1. The training rows are the same for any seed, and so is the row
+        from which an atom is initialised and towards which it is regularised. Most dimensions therefore don't depend on it.
     n_jobs : int, optional
         Number of processors. The default and −1 mean all. Results don't depend on it.
     device : str
@@ -157,7 +157,7 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return pd.DataFrame.sparse.from_spmatrix(codes, index=X.index if hasattr(X, "iloc") else None)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Returns the names of the K dimensions: labels, which are distinct, or names such as sparseembedding7 without texts."""
+        """Returns the names of the K dimensions: distinct labels or, without texts, names such as sparseembedding7."""
         # The name of a column of lists isn't the name of a feature.
         names = super().get_feature_names_out(None if self._of_column else input_features)
         return np.asarray([label or name for label, name in zip(self._labels, names)], dtype=object)

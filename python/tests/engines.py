@@ -44,7 +44,7 @@ class TestEngines(unittest.TestCase):
         (self.folder / "started").write_text("")
 
     def check(self, name):
-        """Compares a folder of Parquet files, read by three libraries, with the codes of the command: each row once, bit by bit."""
+        """Checks that Parquet files hold each row once with the codes of the command, bit by bit, as read by three libraries."""
         folder = self.folder / name
         table = pq.read_table(folder).to_pydict()
         self.assertEqual(pl.read_parquet(folder / "*.parquet").to_dict(as_series=False), table)
@@ -60,7 +60,7 @@ class TestEngines(unittest.TestCase):
         return (self.folder / "started").read_text().split()
 
     def killed_once(self, name, encode, row):
-        """Returns encode, but kills its process once, before a batch with the given row."""
+        """Returns a function that calls encode. Once, before a batch with the given row, it kills its process."""
         killed = self.folder / name
 
         def encode_or_die(batch):
@@ -79,7 +79,7 @@ class TestEngines(unittest.TestCase):
         frame = spark.read.parquet(str(self.folder / "shards"))
         frame.mapInArrow(encoder.batches, SCHEMA).write.parquet(str(self.folder / "spark"))
         self.check("spark")
-        self.assertLessEqual(len(self.started()), 2)  # for 15 batches
+        self.assertLessEqual(len(self.started()), 2)  # processes for 15 batches
         encode = self.killed_once("spark-killed", encoder, "t1234")
         frame.mapInArrow(lambda batches: map(encode, batches), SCHEMA).write.parquet(str(self.folder / "spark-again"))
         self.assertTrue((self.folder / "spark-killed").exists())

@@ -19,7 +19,7 @@ JARS = ROOT / "build" / "java"
 
 class TestServers(Recipes):
     def check_lucene(self, *arguments):
-        """Compares with the values that Lucene stores, float32 without its last 15 bits, by weights of their signs."""
+        """Calls check for Lucene, which stores float32 without its last 15 bits, and scores only weights of a value's sign."""
         self.score = lambda rows, weights: np.maximum(rows * weights, 0).sum(1)
         bits = self.index.astype(np.float32).view(np.uint32)
         self.stored = (bits >> 15 << 15).view(np.float32)

@@ -40,7 +40,7 @@ SAMPLE = Path(__file__).resolve().parents[2] / "testdata" / "godoc.50d.txt.gz"
 
 
 def planted(n=400, dense=12, atoms=24, seed=3):
-    """Returns n rows, each a sum of three of the directions, and the index of its strongest direction."""
+    """Returns n rows, each a sum of three directions and noise, and the index of each row's strongest direction."""
     rng = np.random.default_rng(seed)
     directions = rng.normal(size=(atoms, dense))
     chosen = np.array([rng.choice(atoms, 3, replace=False) for _ in range(n)])
@@ -186,7 +186,7 @@ class TestModel(Folder):
         want = sp.load_npz(self.models / "words/codes.npz")
         self.assertEqual((m.codes != want).nnz, 0)
         self.assertEqual(m.codes.shape, (5000, 200))
-        for array in (m.codes.data, m.codes.indices, m.dictionary):  # they are mapped from disk
+        for array in (m.codes.data, m.codes.indices, m.dictionary):  # arrays that are mapped from disk
             while not isinstance(array, np.memmap) and array.base is not None:
                 array = array.base
             self.assertIsInstance(array, np.memmap)
@@ -239,7 +239,7 @@ class TestModel(Folder):
             m.query([np.nan] * 12)
         with self.assertRaisesRegex(IndexError, r"no dimension 24 \(want 0 to 23\)"):
             m.query(self.x[0], more={24: 1})
-        for scale in (1e-30, 1e30):  # their squares are no float32
+        for scale in (1e-30, 1e30):  # float32 can't hold their squares
             np.testing.assert_allclose(m.query(self.x[0] * scale)[1], m.query(self.x[0])[1], rtol=1e-5)
         for options, flags in [({"weights": -1}, ["--weights", -1]), ({"weights": 0}, ["--weights", 0]), ({"more": {3: np.nan}}, ["--more", "3=nan"]),
                                ({"less": {3: -1}}, ["--less", "3=-1"]), ({"more": {3: 1e7}}, ["--more", "3=1e7"]), ({"more": {True: 1}}, ["--more", "True=1"]),
@@ -248,7 +248,7 @@ class TestModel(Folder):
                 m.query(self.x[0], **options)
             with self.assertRaises(ValueError, msg=flags):
                 run("query", m.path, self.models / "x.parquet", *flags)
-        signed = Model.load(self.models / "words")  # of method A
+        signed = Model.load(self.models / "words")  # has method A
         self.assertLess(min(signed.query(np.ones(50))[1]), 0)
 
     def test_rows(self):
@@ -272,7 +272,7 @@ class TestModel(Folder):
         printed = json.loads(run("top", m.path, int(table["dimension"][0]), "--json"))
         self.assertEqual(table["label"][0], printed[0]["poles"][0]["label"])
         self.assertEqual(len(m.labels), 200)
-        table = m.explain("mutex", 200)  # of method A: a negative value has the label of the negative pole
+        table = m.explain("mutex", 200)  # has method A: a negative value has the label of the negative pole
         negative = table[table["value"] < 0]
         self.assertGreater(len(negative), 0)
         self.assertTrue(negative["label"].str.startswith("−").all())
@@ -360,7 +360,7 @@ class TestModel(Folder):
             m.topics(column="kind", by="month")
 
     def test_batches(self):
-        """Codes of any kind of batch are bit-identical to encode's, from one process of the program."""
+        """The codes of any kind of batch are bit-identical to encode's. One process of the program encodes all batches."""
         table = pq.read_table(self.models / "x.parquet")
         want = Model.load(self.models / "texts").codes
 
@@ -437,7 +437,7 @@ class TestModel(Folder):
             m.explore()
             m.explore()
         first, second = (call.args[0] for call in printed.call_args_list)
-        self.assertEqual(first, second)  # the running one
+        self.assertEqual(first, second)  # both calls show the same explorer
         shutil.copytree(self.models / "texts", self.folder / "without", ignore=shutil.ignore_patterns("codes.npz"))
         with self.assertRaisesRegex(ValueError, "codes.npz"):
             Model.load(self.folder / "without").explore()
@@ -536,7 +536,7 @@ class TestSparseEmbedding(Folder):
         self.assertRaisesRegex(ValueError, "", SparseEmbedding(24).fit, pd.Series([None, None]))
 
     def test_random_state(self):
-        """A RandomState draws seeds: the first fit is the fit with that seed, the second differs, and a copy repeats both."""
+        """A RandomState draws a seed for each fit. The second fit differs from the first, and a copy repeats both."""
         x = np.random.default_rng(5).normal(size=(400, 12)).astype("f4")
         first, second = (np.random.RandomState(3) for _ in range(2))
         a = SparseEmbedding(24, nonzeros=3, random_state=first)
@@ -648,7 +648,7 @@ class TestSparseEmbedding(Folder):
 
 class TestNotebook(unittest.TestCase):
     def test_example(self):
-        """Its cells run and show the explorer in a frame."""
+        """The notebook's cells run and show the explorer in a frame."""
         folder = SAMPLE.parents[1] / "examples" / "python"
         self.addCleanup(shutil.rmtree, folder / "godoc.model", ignore_errors=True)
         notebook = nbformat.read(folder / "words.ipynb", as_version=4)
@@ -666,7 +666,7 @@ class TestNotebook(unittest.TestCase):
         self.assertGreater(min(scores), 0.7)
 
     def test_texts(self):
-        """Its results recover the groups of the posts, and show no significant change in later posts of the same groups."""
+        """The notebook recovers the groups of the posts, and shows no significant change in later posts of the same groups."""
         notebook = nbformat.read(SAMPLE.parents[1] / "examples" / "python" / "texts.ipynb", as_version=4)
         self.assertTrue(all(not cell.get("outputs") for cell in notebook.cells))
         with tempfile.TemporaryDirectory() as folder:

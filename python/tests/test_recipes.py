@@ -41,7 +41,7 @@ class Recipes(unittest.TestCase):
         cls.dense = cls.x / np.linalg.norm(cls.x, axis=1, keepdims=True)
 
     def largest(self, products):
-        """Returns the 128 largest weights, and zeros."""
+        """Returns the products with zeros in place of all but the 128 largest weights."""
         keys = np.abs(products) if self.method == "A" else np.maximum(products, 0)
         return np.where(keys >= np.sort(keys)[-128], products * (keys > 0), 0)
 
