@@ -109,7 +109,7 @@ func TestGPUSmoke(t *testing.T) {
 	}
 }
 
-// before runs before the tests.
+// before is called before the tests. gpu_full_test.go replaces it.
 var before = func() {}
 
 // TestMain runs the commands of [hostBench.spawn].

@@ -175,7 +175,7 @@ func measureEncoding(x *vectors.Dense, atoms int, limits machineLimits) (r testi
 		})
 	}
 	one, all := rate(1), rate(0)
-	k, _, _ := simd.Choose() // its error has ended measureLimits
+	k, _, _ := simd.Choose() // measureLimits has already returned the error
 	m := simd.NewMatrix(atoms, x.Dim)
 	for i := range atoms {
 		copy(m.Row(i), d.Atom(i))

@@ -113,7 +113,7 @@ func (b *gpuBench) first(n int) *vectors.Dense {
 type job struct {
 	rows      int
 	recipe    model.Recipe
-	precision kernels.Precision // of the paper's recipe
+	precision kernels.Precision // used only by the paper's recipe
 }
 
 func (b *gpuBench) paper(rows, epochs int, method model.Method, precision kernels.Precision) job {
@@ -166,7 +166,7 @@ func (b *gpuBench) learn(j job) (m *model.Model, r testing.BenchmarkResult, err 
 	return m, r, nil
 }
 
-// measure trains once on fewer rows to warm up the GPU, and then count times.
+// measure trains once on fewer rows, to warm up the GPU, and then measures count trainings.
 func (b *gpuBench) measure(name string, j job, count int) {
 	for i := range 1 + count {
 		one := j

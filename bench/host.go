@@ -357,7 +357,7 @@ func (t *timeless) Learner(x []float32, d *model.Dictionary, _ float64, o encode
 
 // Encoder implements [train.Device].
 func (t *timeless) Encoder(d *model.Dictionary, o encode.Options) (encode.Encoder, error) {
-	t.end("learn") // or the start of encode
+	t.end("learn") // the end of learning; in encode, the time before
 	return t.open(d, o, 2)
 }
 

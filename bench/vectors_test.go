@@ -51,7 +51,7 @@ func TestGenerateIsLikeRealVectors(t *testing.T) {
 	near(t, "standard deviation of norms", stat.StdDev(norms, nil), 0.479, 0.15)
 	near(t, "norm of the mean vector", floats.Norm(mean, 2), 0.733, 0.03)
 
-	// Cosine of a word with its nearest neighbour.
+	// nearest is the mean cosine between a word and its nearest neighbour.
 	var nearest float64
 	const sample = 100
 	for i := range sample {

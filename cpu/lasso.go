@@ -24,7 +24,7 @@ const (
 	gapPasses    = 10   // passes between measurements of the working set's gap
 	gapReduction = 20   // a round lowers the gap only by this factor, because the next round has better atoms
 
-	minViolations = 64 // limit of the atoms added in a round, or the size of the code if that is larger
+	minViolations = 64 // a round adds at most this number of atoms, or the size of the code if that is larger
 )
 
 // lassoLane is a worker's working set.

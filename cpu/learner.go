@@ -22,7 +22,7 @@ const panelAtoms = 8 * simd.TileRows
 
 // learner learns a dictionary online. It updates a copy of the initial dictionary. Its encoder uses this copy.
 type learner struct {
-	codes encode.Codes // of the current batch
+	codes encode.Codes // codes of the current batch
 
 	encoder   *encoder
 	rows      []float32 // X, V×L

@@ -18,7 +18,7 @@ type searchRow struct {
 	share, dots []float32 // values of Coarse.Share, and products with the residual
 	members     []byte    // by atom: a bit that is 1 if the atom is in the list
 
-	exponent int     // of the largest |y_j|: the row's scale is 2^exponent
+	exponent int     // exponent of the largest |y_j|; the row's scale is 2^exponent
 	step     float32 // scale of the residual's bytes
 	reach    float32 // about the largest coefficient of an atom's bytes
 	skipped  bool    // the row is zero, or has numbers that are not finite

@@ -208,7 +208,7 @@ func TestSearchOrthonormal(t *testing.T) {
 	}
 }
 
-// Codes don't depend on the number of workers or on the other rows of a call, even the codes of difficult rows.
+// Codes don't depend on the number of workers or on the other rows of a call, not even if rows are difficult.
 func TestSearchKeepsBits(t *testing.T) {
 	for _, p := range searchProblems {
 		if p.dim > 1000 {

@@ -96,7 +96,7 @@ func (d Device) newState(p backend.Problem, kernels *simd.Kernels) (*state, erro
 	for i := range s.allAtoms {
 		s.allAtoms[i] = int32(i)
 	}
-	for range min(d.workers(), max(words, k)) { // no step has more rows
+	for range min(d.workers(), max(words, k)) { // no step has more units of work
 		s.lanes = append(s.lanes, new(lane))
 	}
 	// There are at least 32 tiles, if there are enough rows. Losses are summed by tile, so the size of tiles must not

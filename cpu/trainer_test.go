@@ -62,7 +62,7 @@ func minibatchOf(t testing.TB, p backend.Problem, workers int) *minibatch {
 // all of them, results have the same bits for any number of workers.
 func TestUpdateKeepsBits(t *testing.T) {
 	const words, dim, seed = 700, 200, 3
-	x := backend.Problem{Dim: dim, Hyperparameters: model.Paper{Common: model.Common{Seed: seed, Atoms: words}}}.InitialDictionary() // any numbers
+	x := backend.Problem{Dim: dim, Hyperparameters: model.Paper{Common: model.Common{Seed: seed, Atoms: words}}}.InitialDictionary() // random numbers
 	for i := range x {
 		x[i] *= 40
 	}

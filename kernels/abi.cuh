@@ -361,7 +361,7 @@ struct Search {
     const float* reach;
     const Iteration* iterations;
     double step; // s
-    int count;   // of iterations
+    int count;   // number of iterations
     Shape shape;
     bool nonnegative;
     char padding[7];
@@ -384,7 +384,7 @@ struct Polish {
     const float* atoms;
     const Iteration* iterations;
     double step_size;
-    int count; // of iterations
+    int count; // number of iterations
     int max_nonzeros;
     int gathered; // number of atoms that fit into shared memory: all, or a multiple of POLISH_BATCH
     Shape shape;
@@ -400,7 +400,7 @@ struct Remember {
     const float* rows; // rows × dim
     double decay;
     Shape shape;
-    bool symmetric; // rows are codes
+    bool symmetric; // rows and codes are the same matrix
     char padding[3];
 };
 LAYOUT(Remember, 56, 3)
@@ -451,12 +451,12 @@ struct Body {
     float* input; // location of vector 0, instead of its place
     const double* numbers;
     double* row_numbers;
-    long long row_pitch; // elements between the row numbers dst and dst + 1
+    long long row_pitch; // distance of the row numbers dst and dst + 1, in elements
     int instructions;
     int number_count;
     int temps; // temporary rows
     int rows;
-    int width; // of vectors
+    int width; // width of vectors
     char padding[4];
 };
 LAYOUT(Body, 72, 5)

@@ -378,7 +378,7 @@ type search struct {
 	reach         pointer[float32]
 	iterations    pointer[iteration]
 	step          float64 // s
-	count         int32   // of iterations
+	count         int32   // number of iterations
 	shape         shape
 	nonnegative   bool
 	_             [7]byte
@@ -402,7 +402,7 @@ type polish struct {
 	atoms         pointer[float32]
 	iterations    pointer[iteration]
 	stepSize      float64
-	count         int32 // of iterations
+	count         int32 // number of iterations
 	maxNonzeros   int32
 	gathered      int32 // number of atoms that fit into shared memory: all, or a multiple of POLISH_BATCH
 	shape         shape
@@ -419,7 +419,7 @@ type remember struct {
 	rows      pointer[float32] // rows × dim
 	decay     float64
 	shape     shape
-	symmetric bool // rows are codes
+	symmetric bool // rows and codes are the same matrix
 	_         [3]byte
 }
 
@@ -474,12 +474,12 @@ type body struct {
 	input        pointer[float32] // location of vector 0, instead of its place
 	numbers      pointer[float64]
 	rowNumbers   pointer[float64]
-	rowPitch     int64 // elements between the row numbers dst and dst + 1
+	rowPitch     int64 // distance of the row numbers dst and dst + 1, in elements
 	instructions int32
 	numberCount  int32
 	temps        int32 // temporary rows
 	rows         int32
-	width        int32 // of vectors
+	width        int32 // width of vectors
 	_            [4]byte
 }
 

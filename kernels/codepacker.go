@@ -9,7 +9,7 @@ type codePacker struct {
 	gpu *gpu
 	widths
 	precision    Precision        // fp16 if the codes are float16
-	scale        float64          // of float16 codes
+	scale        float64          // scale of float16 codes
 	nonzeros, l1 pointer[float64] // per row, written by finishCodes
 	used         pointer[int32]   // per atom, written by finishCodes
 	starts       pointer[int64]   // per row: index of its first nonzero

@@ -9,7 +9,7 @@ import (
 
 // GPU is an NVIDIA GPU.
 type GPU struct {
-	Index        int    // from 0, among the GPUs that CUDA_VISIBLE_DEVICES allows
+	Index        int    // from 0, among the GPUs that CUDA_VISIBLE_DEVICES permits
 	Name         string // for a MIG instance it ends like "MIG 1g.5gb"
 	UUID         string // a value for CUDA_VISIBLE_DEVICES; "" if the driver has no UUIDs
 	Major, Minor int    // compute capability

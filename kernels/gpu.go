@@ -22,7 +22,7 @@ type session struct {
 	device    GPU
 	context   cu.CUContext
 	modules   map[string]cu.Module // by kernel
-	functions map[string]*function // of kernels launched so far
+	functions map[string]*function // kernels that were launched
 	maxShared int                  // limit of dynamic shared memory per block, in bytes
 
 	compute, load, store cu.Stream // kernels; copies to the device; copies to the host

@@ -257,7 +257,7 @@ func checkDecode(b *bench, precision Precision, rows, atoms, dim int) {
 		return multiply(rows, dim, last-first,
 			func(i, k int) float32 { return codes[i*atoms+first+k] }, func(k, j int) float32 { return d[(first+k)*dim+j] })
 	}
-	_, magnitude := product(0, atoms) // of all atoms, because a share may have only codes of few bits as halves
+	_, magnitude := product(0, atoms) // magnitude of all atoms, because a share may have only codes of few bits as halves
 	for _, shares := range []int{1, 3, 8} {
 		if precision != fp16 && shares > 1 {
 			break
@@ -330,7 +330,7 @@ func checkUpdate(b *bench, precision Precision, rows, atoms, dim int) {
 	wantH, sizeH := make([]float64, len(m)), make([]float64, len(m))
 	for i, d := range encodetest.Widen(d) {
 		wantH[i] = float64(h[i]) + max(c[0]*n[i]+d*(c[1]*m[i]+c[2]*d), 0)
-		// In units of the tolerance of squares, which is larger than the product's.
+		// sizeH is in units of the tolerance of squares, which is larger than the product's.
 		sizeH[i] = float64(h[i])*1e-4 + c[0]*n[i] + math.Abs(c[1]*d)*sizeM[i] + 1e-4*c[2]*d*d
 	}
 	gotH := b.read(squares)
@@ -474,7 +474,7 @@ func checkUpdateCodes(b *bench, _ Precision, rows, atoms, dim int) {
 				for j, d := range encodetest.Widen(a.d[k*dim:][:dim]) {
 					r := float64(x[i*dim+j]) - decoded[i*dim+j]
 					p[i*atoms+k] += r * d
-					// In units of the tolerance of float16 residuals.
+					// magnitude is in units of the tolerance of float16 residuals.
 					magnitude[i*atoms+k] += (math.Abs(r) + sum/tolerance[fp16]*(math.Abs(float64(x[i*dim+j]))+decodedSize[i*dim+j])) * math.Abs(d)
 				}
 			}

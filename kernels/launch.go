@@ -11,7 +11,7 @@ var ptx embed.FS
 // launch is a kernel launch: the kernel, its arguments and its grid.
 type launch struct {
 	kernel    string
-	arguments unsafe.Pointer // to a struct of abi.go
+	arguments unsafe.Pointer // points to a struct of abi.go
 	grid
 }
 

@@ -62,8 +62,7 @@ func TestMutants(t *testing.T) {
 	t.Logf("%d mutants", total)
 }
 
-// harmless are mutations that change at most the time of a kernel, and the number of mutants that may stay
-// undetected.
+// harmless lists mutations that at most slow a kernel down, with the number of mutants that may stay undetected.
 var harmless = []struct {
 	kernels, mutation string
 	most              int

@@ -23,8 +23,8 @@ struct Candidates {
     static constexpr int CACHED = 4; // candidates per lane
 
     const int2* list;   // shared: code and index, or null
-    const float* codes; // of the row
-    int first, length;  // of the warp's part of the row, or of the list
+    const float* codes; // codes of the row
+        int first, length;  // range of the warp's part of the row, or of the list
     unsigned cached[CACHED];
 
     __device__ __forceinline__ Candidates(const int2* list, const float* codes, int first, int length)
@@ -73,7 +73,7 @@ struct Polishing {
     float4* partial;              // shared: a span of each warp's part of r, except the first warp's
     float* gathered;              // shared: atoms
     float* residual;              // r
-    int* index;                   // of the list
+    int* index;                   // indices of the list
     float *value, *z;             // a and z of the list; z is padded with zeros to a multiple of BATCH
     int n;                        // length of the list
 

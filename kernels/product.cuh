@@ -71,7 +71,7 @@ struct Tile {
     static_assert(PRODUCT_THREADS % PIECES == 0, "threads copy whole rows of pieces");
 
     Matrix<T> matrix;
-    int row, column; // of the thread's first piece of the next tile
+    int row, column; // place of the thread's first piece of the next tile
     const T* from;
 
     // Tile begins with the tile at the given outer index and depth.

@@ -1,24 +1,24 @@
-// Functions of the kernels of the kernels of the search.
+// Functions that the kernels of the search share.
 
 #pragma once
 
 #include "device.cuh"
 
-// row_place returns the row of D8, or of its transpose, in memory: within 16 rows the order is
-// 0 1 4 5 8 9 12 13 2 3 6 7 10 11 14 15. A thread then has four adjacent columns of a product.
+// row_place returns the place in memory of a row of D8 or of its transpose. The order within 16 rows is
+// 0 1 4 5 8 9 12 13 2 3 6 7 10 11 14 15. With it, a thread has four adjacent columns of a product.
 __device__ __forceinline__ int row_place(int row) { return row / 16 * 16 + row / 2 % 2 * 8 + row % 16 / 4 * 2 + row % 2; }
 
 __device__ __forceinline__ int round_up(int n, int unit) { return (n + unit - 1) / unit * unit; }
 
-// code_place returns the place of a code in memory. Tiles of SEARCH_ROWS × SEARCH_ATOMS codes are contiguous. Each
-// is followed by room for as many numbers.
+// code_place returns the place of a code in memory. Tiles of SEARCH_ROWS × SEARCH_ATOMS codes are contiguous. Room
+// for as many numbers follows each tile.
 __device__ __forceinline__ long long code_place(long long row, int atom, int pitch)
 {
     return row / SEARCH_ROWS * SEARCH_ROWS * 2 * pitch + (atom / SEARCH_ATOMS * 2 * SEARCH_ROWS + row % SEARCH_ROWS) * SEARCH_ATOMS + atom % SEARCH_ATOMS;
 }
 
-// nearest rounds |x| < 2²² to the nearest integer, a half to the even one. nearest_bits returns
-// a number with the same low byte.
+// nearest rounds x to the nearest integer, ties to even, for |x| < 2²². nearest_bits returns a number with the same
+// low byte.
 __device__ __forceinline__ unsigned nearest_bits(float x) { return __float_as_uint(__fadd_rn(x, 12582912)); }
 __device__ __forceinline__ int nearest(float x) { return static_cast<int>(nearest_bits(x) - 0x4b400000); }
 
@@ -31,7 +31,7 @@ __device__ __forceinline__ unsigned pack_bytes(unsigned a, unsigned b, unsigned 
 // any reports whether a bit of four numbers is set.
 __device__ __forceinline__ bool any(float4 x) { return (__float_as_uint(x.x) | __float_as_uint(x.y) | __float_as_uint(x.z) | __float_as_uint(x.w)) != 0; }
 
-// bits_of returns the bits of |x|, which have the order of magnitudes. A NaN is the largest.
+// bits_of returns the bits of |x|, which compare like the magnitudes. A NaN is the largest.
 __device__ __forceinline__ unsigned bits_of(float x) { return __float_as_uint(x) & 0x7fffffff; }
 
 constexpr unsigned SMALLEST = 27 << 23;      // 2⁻¹⁰⁰
@@ -65,8 +65,8 @@ __device__ __forceinline__ unsigned warp_max(unsigned x)
     return x;
 }
 
-// block_max returns the maximum of x over the threads of the block. `warps` is shared memory for this call
-// alone, of one element per warp.
+// block_max returns the maximum of x over the threads of the block. `warps` is shared memory of one element per
+// warp, which only this call uses.
 __device__ __forceinline__ unsigned block_max(unsigned* warps, unsigned x)
 {
     x = warp_max(x);

@@ -128,7 +128,7 @@ func schedule(lambda float64, steps int) (all []iteration) {
 	return all
 }
 
-// launch returns the launch of the search. The argument k has its rows, step size and shape.
+// launch returns the launch of the search. The argument k contains the rows, the step size and the shape.
 func (s *searchState) launch(r *roundedAtoms, k search) launch {
 	k.codes, k.codeBytes, k.flags = s.codes, s.codeBytes, s.flags
 	k.scaled, k.residuals, k.residualBytes, k.factors = s.scaled, s.residuals, s.residualBytes, s.factors

@@ -12,7 +12,7 @@
 // More rows a block would read less, and occupy fewer SMs.
 #include "search.cuh"
 
-constexpr int PIECE_PITCH = SEARCH_DEPTH + 16; // of rows in shared memory: eight rows are in different banks
+constexpr int PIECE_PITCH = SEARCH_DEPTH + 16; // pitch of rows in shared memory: eight rows are in different banks
 constexpr int STAGE = (SEARCH_ROWS + SEARCH_COLUMNS) * PIECE_PITCH;
 constexpr int WARPS = SEARCH_THREADS / WARP, WARP_COLUMNS = SEARCH_COLUMNS / WARPS;
 constexpr int DOWN = SEARCH_ROWS / 16, ACROSS = WARP_COLUMNS / 8; // results of mma in a warp's part of a tile

@@ -1,8 +1,8 @@
-// Prepares atoms for the search: D8 and its scales. Package encode defines the symbols.
+// Kernels that compute D8 and its scales for the search. Package encode defines the symbols.
 #include "search.cuh"
 
-// round_atoms computes tops = t_k, norms = ‖D8_k‖, D8 and, unless it is null, its transpose. Their padding is
-// zero in memory. A warp processes one atom at a time.
+// round_atoms computes tops = t_k, norms = ‖D8_k‖, D8 and, unless it is null, its transpose. It doesn't write their
+// padding, which is zero in memory. A warp processes one atom at a time.
 //
 // Lower bound: 6·atoms·dim bytes.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS) round_atoms(RoundAtoms args)

@@ -1,46 +1,47 @@
-// The search of package encode for codes of rows × atoms: all iterations on a block of rows
-// in one launch, with the same bits as on a CPU. Package encode defines the symbols.
+// The search of package encode for codes of rows × atoms. One launch runs all iterations and
+// computes the same bits as a CPU. Package encode defines the symbols.
 //
-// Two products of 8-bit integers make up an iteration, both on tensor cores:
+// An iteration consists of two products of 8-bit integers, both on tensor cores:
 //
 //     S = R8·D8ᵀ    then u, x, z, Z8 of each code, and h
 //     O = Z8·D8     then r of each residual, and R8
 //
-// A tile of atoms in shared memory serves both: for S its rows are read as they are, for O they are
-// transposed. R8 stays in shared memory, O in registers. So there is a kernel for each length of
-// rows; longer rows, and GPUs with less shared memory, use search_any.cu.
+// Both use the same tile of atoms in shared memory, and O transposes its rows while it reads them.
+// R8 stays in shared memory, O in registers. Each kernel is therefore for rows up to a certain
+// length. Longer rows, and GPUs with less shared memory, use search_any.cu.
 //
-// z and b stay in L2 or memory. Most are zero: a thread has a bit for its four adjacent codes of a
-// row, and neither reads nor writes them, in one sector of 32 bytes, while all are zero.
+// z and b stay in L2 or memory. Most are zero. A thread has a bit for its four adjacent codes of a
+// row, which are a sector of 32 bytes. It neither reads nor writes them while all are zero.
 //
 // Lower bounds for an iteration of 64 rows of 300 → 3000, two blocks of an SM of an H100. Tensor
-// cores: 2 · 64 · 3072 · 320 multiplications, 61,000 clocks at 2,048 a clock. Issue: 260,000
+// cores: 2 · 64 · 3072 · 320 multiplications, 61,000 clocks at 2,048 per clock. Issue: 260,000
 // instructions, 65,000 clocks. L2: D8 twice, and half of the states read and written, 3.7 MB, 150,000
-// clocks at 24 bytes a clock and SM. Measured on an H200: 201,000. Waits for results of
-// instructions take 37 % of the samples, for L2 and memory 17 %, at barriers 9 %, and 19 % issue.
+// clocks at 24 bytes per clock and SM. Measured on an H200: 201,000 clocks. In 37 % of the samples a
+// warp waits for results of instructions, in 17 % for L2 and memory, in 9 % at a barrier; in 19 % it
+// issues.
 
 #pragma once
 
 #include "search.cuh"
 
-// BlockSearch searches codes of a block of SEARCH_ROWS rows, of at most LENGTH elements, with WARPS warps.
+// BlockSearch searches the codes of SEARCH_ROWS rows of at most LENGTH elements, in a block of WARPS warps.
 template <int LENGTH, int WARPS>
 struct BlockSearch {
-    static constexpr int PITCH = LENGTH + 16, CODE_PITCH = SEARCH_ATOMS + 16; // eight rows are in different banks
+    static constexpr int PITCH = LENGTH + 16, CODE_PITCH = SEARCH_ATOMS + 16; // in shared memory: eight rows are in different banks
     static constexpr int THREADS = WARPS * WARP, TILE = SEARCH_ATOMS * PITCH;
-    // In S, four warps share SEARCH_ROWS/GROUPS rows, and each has 16 atoms. In O, each warp has
-    // LENGTH/WARPS columns of all rows. A thread has rows of S 8 apart, and four atoms of a tile; of O rows
-    // 8 apart, and four columns of every 16.
+    // In S, four warps share SEARCH_ROWS/GROUPS rows, and each computes 16 atoms of a tile. In O, each warp
+    // computes LENGTH/WARPS columns of all rows. The rows of a thread are 8 apart. In S it has four atoms of a
+    // tile, in O four of every 16 columns.
     static constexpr int GROUPS = WARPS / 4, S_ROWS = SEARCH_ROWS / GROUPS / 8, O_ROWS = SEARCH_ROWS / 8, ACROSS = LENGTH / WARPS / 16;
     static_assert(LENGTH % 32 == 0 && ACROSS * 16 * WARPS == LENGTH && S_ROWS % 2 == 0 && S_ROWS <= 4, "products of mma, and bits of flags");
 
     const Search& args;
-    signed char *residual_bytes, *atoms, *code_bytes; // shared: SEARCH_ROWS rows, 2 tiles, SEARCH_ROWS rows
-    unsigned *parts, *code_parts;                     // shared: WARPS and 4 × SEARCH_ROWS
-    float *steps, *reaches;                           // shared, of each row: σ and h
-    int* exponents;                                   // shared
+    signed char *residual_bytes, *atoms, *code_bytes; // shared: R8 of all rows, 2 tiles, Z8 of all rows
+    unsigned *parts, *code_parts;                     // shared: WARPS × SEARCH_ROWS, and 4 × SEARCH_ROWS
+    float *steps, *reaches;                           // shared, per row: σ and h
+    int* exponents;                                   // shared, per row
     int warp, lane, t, s_row, o_row, o_column;
-    long long first; // row of the block
+    long long first; // first row of the block
 
     __device__ __forceinline__ BlockSearch(const Search& args, signed char* shared)
         : args(args), warp(threadIdx.x / WARP), lane(threadIdx.x % WARP), t(threadIdx.x % 4)
@@ -59,8 +60,8 @@ struct BlockSearch {
         first = static_cast<long long>(blockIdx.x) * SEARCH_ROWS;
     }
 
-    // over_rows reduces a number of each thread and row over the rows' threads. of_row then returns the maximum of a
-    // row, or with SUM the sum. It is a barrier.
+    // over_rows reduces x[e] over the threads of the thread's row e in a warp, and is a barrier. of_row then returns
+    // the maximum of a row over its warps, or with SUM the sum.
     template <bool SUM, int N>
     __device__ __forceinline__ void over_rows(unsigned* parts, int row, int slot, unsigned (&x)[N])
     {
@@ -85,7 +86,7 @@ struct BlockSearch {
         return x;
     }
 
-    // each_vector calls f(e, c, column) for each four columns of the thread's rows e of O.
+    // each_vector calls f(e, c, column) for each group of four columns of the thread's rows e of O.
     template <typename F>
     __device__ __forceinline__ void each_vector(F f) const
     {
@@ -97,7 +98,7 @@ struct BlockSearch {
         }
     }
 
-    // set_step stores and returns σ of a row, for the bits of its largest magnitude.
+    // set_step stores and returns σ of a row. top contains the bits of the row's largest magnitude.
     __device__ __forceinline__ float set_step(int e, unsigned top)
     {
         const float step = unit_of(top);
@@ -200,8 +201,8 @@ struct BlockSearch {
         }
     }
 
-    // multiply_o adds the products of the codes of a tile to O. The transposed matrices have pairs of
-    // bytes as elements: a thread receives two columns of two atoms. Column 4t + 2e + f of 16 is sums[…][f][2h + e].
+    // multiply_o adds the products of the codes of a tile to O. load_matrices transposes matrices of pairs of
+    // bytes, so a thread receives two columns of two atoms. sums[…][f][2h + e] is column 4t + 2e + f of 16.
     __device__ __forceinline__ void multiply_o(int (&sums)[O_ROWS / 2][ACROSS][2][4], const signed char* tile) const
     {
         const signed char* left = code_bytes + lane % 16 * CODE_PITCH + lane / 16 * 16;
@@ -269,9 +270,9 @@ struct BlockSearch {
         UNROLL_BY(1)
         for (int n = 0; n < tiles; n++)
             flags[n * THREADS] = 0;
-        constexpr int STATES = 2 * SEARCH_ROWS * SEARCH_ATOMS; // of a tile
+        constexpr int STATES = 2 * SEARCH_ROWS * SEARCH_ATOMS; // numbers of z and b per tile
         const int s_column = warp % 4 * 16 + 4 * t, place = s_row * SEARCH_ATOMS + s_column;
-        float* states = args.codes + code_place(first, 0, pitch); // of the tile
+        float* states = args.codes + code_place(first, 0, pitch); // z and b of the tile
         int stage = 0;
         float4 z[S_ROWS], b[S_ROWS];
         UNROLL
@@ -281,7 +282,7 @@ struct BlockSearch {
             const Iteration now = args.iterations[it];
             const bool last = it + 1 == args.count;
             const CodeStep code = {now.momentum, now.enters != 0, args.nonnegative};
-            const bool keeps_z = !last && args.iterations[it + 1].enters; // else z is of no use without b
+            const bool keeps_z = !last && args.iterations[it + 1].enters; // otherwise a code with b = 0 becomes 0, whatever its z
             const int b_place = last ? place : 2 * place + 4, b_apart = (last ? 8 : 16) * SEARCH_ATOMS;
             __syncthreads(); // all threads see steps, reaches and R8
             float step[S_ROWS], threshold[S_ROWS], scale_x[S_ROWS], most[S_ROWS];
@@ -296,7 +297,7 @@ struct BlockSearch {
             for (int n = 0; n < tiles; n++) {
                 const bool wraps = n + 1 == tiles;
                 copy_wait<0>();
-                __syncthreads(); // all threads see the tile, and have read the one before and Z8
+                __syncthreads(); // all threads see the tile, and have read the previous tile and Z8
                 next_atoms += wraps ? static_cast<long long>(1 - tiles) * TILE : TILE;
                 start_copy(next_atoms, stage ^ 1);
                 const int flags_then = flags[(wraps ? 0 : n + 1) * THREADS];
@@ -318,7 +319,7 @@ struct BlockSearch {
                     nonzero |= kept ? 1 << e : 0;
                     if (kept)
                         store(states + 2 * (place + 8 * e * SEARCH_ATOMS), z[e]);
-                    if (kept | last) // at last all threads have read the states of this tile
+                    if (kept | last) // in the last iteration, all threads have read the states of this tile
                         store(states + b_place + e * b_apart, b[e]);
                     most[e] = fmaxf(most[e], fmaxf(fmaxf(fabsf(x.x), fabsf(x.y)), fmaxf(fabsf(x.z), fabsf(x.w))));
                     auto rounded = [&](float x) { return nearest_bits(fminf(fmaxf(x * scale_x[e], -127), 127)); };
@@ -348,8 +349,8 @@ struct BlockSearch {
     }
 };
 
-// SEARCH defines the kernel for rows of at most LENGTH elements, of which BLOCKS blocks share an SM. Each has a file
-// of its own, because the driver compiles whole files.
+// SEARCH defines the kernel for rows of at most LENGTH elements. BLOCKS blocks share an SM. Each kernel has a file of
+// its own, because the driver compiles whole files.
 #define SEARCH(LENGTH, WARPS, BLOCKS)                                                             \
     extern "C" __global__ void __launch_bounds__(WARPS * WARP, BLOCKS) search_##LENGTH(Search args) \
     {                                                                                               \

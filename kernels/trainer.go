@@ -36,8 +36,8 @@ type trainer struct {
 	rowNumbers       pointer[float64] // for each index of a row number, rowPitch values, one per row
 	used             pointer[int32]   // K: 1 for atoms with a nonzero
 
-	state    rowState // of all rows
-	nonzeros int64    // of the codes, after the first code pass
+	state    rowState // state of all rows
+	nonzeros int64    // number of nonzeros, after the first code pass
 }
 
 // rowState is the state of rows in device memory.

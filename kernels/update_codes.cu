@@ -25,7 +25,7 @@
 struct CodeUpdate {
     static constexpr int ROWS = UPDATE_CODES_ROWS, ATOMS = UPDATE_CODES_ATOMS, DIM = UPDATE_CODES_DIM;
     static constexpr int THREADS = UPDATE_CODES_THREADS;
-    static constexpr int PITCH = DIM + 8; // of residuals and atoms in shared memory: eight rows are in different banks
+    static constexpr int PITCH = DIM + 8; // pitch of residuals and atoms in shared memory: eight rows are in different banks
     static constexpr int TILE = ATOMS * PITCH;
     static constexpr int WARPS_ACROSS = 4;
     static constexpr int DOWN = ROWS * WARPS_ACROSS / (THREADS / WARP) / 16; // results of mma in a warp's part of aD
@@ -79,7 +79,7 @@ struct CodeUpdate {
         }
     }
 
-    // old_codes returns the shared memory of tile n of the old codes. The sums use their memory later.
+    // old_codes returns the shared memory of tile n of the old codes. The sums later use the memory of odd tiles.
     __device__ __forceinline__ Half* old_codes(int n) const { return n % 2 ? reinterpret_cast<Half*>(sums) : codes; }
 
     // load_codes starts copying tile n of the old codes.

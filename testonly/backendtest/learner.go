@@ -43,7 +43,7 @@ func (n NewLearner) open(t *testing.T, p learningProblem, workers int) backend.L
 // learner's previous dictionary; errors are relative to them. The expected dictionary follows from the learner's G
 // and B; its error is relative to the norm of atoms.
 type LearnerTolerance struct {
-	Codes, Products, Atoms float64 // of the metrics, of G and B, and of atoms
+	Codes, Products, Atoms float64 // for the metrics, for G and B, and for atoms
 
 	// Step, if not nil, returns the step size of the latest batch, which may differ from [backend.Spectrum]'s.
 	Step func() float64

@@ -43,7 +43,7 @@ func accessOperation(name string) (op operation, ok bool) {
 type access struct {
 	space  space
 	count  int
-	size   int // of an element, in bytes
+	size   int // bytes per element
 	signed bool
 }
 

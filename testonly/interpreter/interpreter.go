@@ -47,7 +47,7 @@ type Machine struct {
 	Steps int
 
 	rng     *rand.Rand
-	buffers []*memory // of global memory
+	buffers []*memory // buffers of global memory
 	clock   uint32    // incremented by every synchronisation
 }
 

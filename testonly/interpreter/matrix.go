@@ -10,7 +10,7 @@ import (
 // mma.m16n8k8", "mma.m16n8k16" and "mma.m16n8k32"). The layout of bfloat16 is float16's.
 //
 //	C, D            columns 2t and 2t+1 of row g, then of row g+8
-//	A of TF32       columns t of rows g and g+8, then t+4
+//	A of TF32       column t of rows g and g+8, then column t+4
 //	B of TF32       rows t and t+4 of column g
 //	A of float16    columns 2t and 2t+1 of rows g and g+8, then 2t+8 and 2t+9
 //	B of float16    rows 2t and 2t+1 of column g, then 2t+8 and 2t+9

@@ -16,7 +16,7 @@ type Kernel struct {
 
 	code           []instruction
 	mostThreads    int // per block
-	sharedBytes    int // of static shared memory
+	sharedBytes    int // bytes of static shared memory
 	parameterBytes int
 	registers      int // including constants
 	names          map[string]int
@@ -43,7 +43,7 @@ type instruction struct {
 	line     int
 	run      func(w *warp, in *instruction, active uint32)
 	flow     flow
-	target   int // of a branch
+	target   int // target of a branch
 	meet     int // reconvergence point of a branch
 	guarded  bool
 	guard    int    // predicate register
@@ -125,7 +125,7 @@ const dynamic = -1
 // parser parses a text statement by statement.
 type parser struct {
 	kernels     map[string]*Kernel
-	line        int            // of the statement
+	line        int            // line of the statement
 	shared      map[string]int // offsets of arrays in shared memory, or dynamic
 	sharedBytes int
 	*entry
@@ -360,7 +360,7 @@ func (p *parser) operand(in *instruction, form, s string) {
 		return
 	}
 	names := []string{s}
-	if len(form) > 1 { // in braces
+	if len(form) > 1 { // a list in braces
 		names = split(strings.Trim(s, "{}"))
 		if form[1:] != strconv.Itoa(len(names)) {
 			p.fail("%d registers of %s", len(names), form[1:])

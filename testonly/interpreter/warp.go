@@ -21,7 +21,7 @@ func wide[T any](value T) (x uint64) {
 // warp is the state of a warp, 32 threads that execute together.
 type warp struct {
 	block     *block
-	number    int // in its block
+	number    int // number in its block
 	registers []register
 	set       []uint32     // for each register, the lanes with a value
 	paths     []path       // the last one is running
@@ -29,7 +29,7 @@ type warp struct {
 	waiting   *instruction // barrier at which it waits
 	synced    uint32       // clock when its lanes last synchronised
 	copies    []copying
-	group     int // of the next asynchronous copy
+	group     int // group of the next asynchronous copy
 }
 
 // path is a set of lanes at the same instruction, and their reconvergence point.

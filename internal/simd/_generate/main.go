@@ -342,7 +342,7 @@ func tileRows(a, pitch Register, n int) (rows []Mem, registers []Register) {
 // part is the place of a vector in slices, or of the remaining elements at their end.
 type part struct {
 	level
-	offset Register   // in elements
+	offset Register   // number of elements before it
 	mask   VecVirtual // AVX2: mask of the remaining elements; nil for a whole vector
 	k      Register   // AVX-512: mask of the vector's elements
 }

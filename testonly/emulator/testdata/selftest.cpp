@@ -27,7 +27,7 @@ static void expect(CUresult want, CUresult got, const char* call, int line)
     exit(1);
 }
 
-// As in cuda.h, with handles void*.
+// The declarations of cuda.h, with void* for all handles.
 typedef uintptr_t CUdeviceptr;
 extern "C" {
 CUresult cuInit(unsigned);
