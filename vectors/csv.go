@@ -315,13 +315,13 @@ func (f *csvFormat) parse(piece []byte, l *recordLayout) (out records) {
 	dim := len(l.Vectors)
 	cells := make([][]byte, len(f.names))
 	value := func(column int) (string, bool, error) { return string(cells[column]), true, nil }
-	out.numbers = make([]float32, 0, len(piece)/8+dim)
+	out.Numbers = make([]float32, 0, len(piece)/8+dim)
 	for p.nextRow() {
-		line, start := p.line+1, len(out.numbers)
+		line, start := p.line, len(out.Numbers)
 		var vector []float32
 		if l.list < 0 {
-			out.numbers = append(out.numbers, make([]float32, dim)...)
-			vector = out.numbers[start:]
+			out.Numbers = append(out.Numbers, make([]float32, dim)...)
+			vector = out.Numbers[start:]
 		}
 		var problem error
 		column := 0
@@ -349,23 +349,23 @@ func (f *csvFormat) parse(piece []byte, l *recordLayout) (out records) {
 			clear(cells[min(column, len(cells)):])
 		}
 		if l.list >= 0 && problem == nil {
-			out.numbers, problem = appendVector(out.numbers, cells[l.list])
+			out.Numbers, problem = appendVector(out.Numbers, cells[l.list])
 			if problem != nil {
 				problem = fmt.Errorf("column %.60q: %w", l.Columns[l.list].Name, problem)
 			}
 		}
-		if problem == nil && p.line > line {
-			problem = f.checkQuotes(cells, l, len(out.numbers)-start)
+		if problem == nil && p.line > line+1 {
+			problem = f.checkQuotes(cells, l, len(out.Numbers)-start)
 		}
 		row, _ := l.Row(value) // value returns no errors
-		row.Line, row.Err = line, problem
+		row.Number, row.Err = line, problem
 		if problem != nil {
-			out.numbers = out.numbers[:start]
+			out.Numbers = out.Numbers[:start]
 		}
-		row.Len = len(out.numbers) - start
-		out.rows = append(out.rows, row)
+		row.Len = len(out.Numbers) - start
+		out.Rows = append(out.Rows, row)
 	}
-	out.numbers = clipNumbers(out.numbers)
+	out.Numbers = clipNumbers(out.Numbers)
 	out.lines = bytes.Count(piece, newline)
 	return out
 }

@@ -58,13 +58,13 @@ func (r *reader) checkSchema(h heading) error {
 			s.parts = append(s.parts, `names in "words"`)
 		}
 	} else {
-		s.parts = append(s.parts, r.table.Schema...)
-		columns = slices.Clone(r.table.Columns)
+		s.parts = append(s.parts, r.table.Schema()...)
+		columns = r.table.Others()
 	}
 	if r.list != nil {
 		columns = nil
 		if r.list.table != nil {
-			columns = slices.Clone(r.list.table.Columns)
+			columns = r.list.table.Others()
 		}
 	}
 	for _, p := range r.Partitions {

@@ -280,24 +280,24 @@ func (f *jsonFormat) parse(piece []byte, l *recordLayout) records {
 	if i, ok := f.index[keyIndex]; ok && l.Columns[i].Name == tabular.UnnamedIndex {
 		p.index = i
 	}
-	p.out.numbers = make([]float32, 0, len(piece)/8)
+	p.out.Numbers = make([]float32, 0, len(piece)/8)
 	rest := f.records(piece, func(record []byte, lines int) bool {
 		p.json = jsonParser{b: record}
-		first := len(p.out.rows)
+		first := len(p.out.Rows)
 		if f.form == jsonBatch {
 			p.parseBatch()
 		} else {
 			p.parseRow()
 		}
-		for i := first; i < len(p.out.rows); i++ {
-			p.out.rows[i].Line = lines + 1
+		for i := first; i < len(p.out.Rows); i++ {
+			p.out.Rows[i].Number = lines
 		}
 		return true
 	})
 	if len(rest) > 0 {
 		p.out.closed, p.out.err = f.checkRest(rest)
 	}
-	p.out.numbers, p.out.lines = clipNumbers(p.out.numbers), bytes.Count(piece, newline)
+	p.out.Numbers, p.out.lines = clipNumbers(p.out.Numbers), bytes.Count(piece, newline)
 	return p.out
 }
 
@@ -327,7 +327,7 @@ type recordParser struct {
 	index  int                    // column of the row's number, or -1
 	record int                    // number of the record, from 1
 	next   int                    // column of the next key, if keys are in the usual order
-	start  int                    // offset of the row's vector in out.numbers
+	start  int                    // offset of the row's vector in out.Numbers
 	err    error                  // the reason why the row is malformed
 	out    records
 }
@@ -335,19 +335,19 @@ type recordParser struct {
 // begin begins a row.
 func (p *recordParser) begin() {
 	p.record++
-	p.next, p.start, p.err = 0, len(p.out.numbers), nil
+	p.next, p.start, p.err = 0, len(p.out.Numbers), nil
 	if p.layout.list < 0 {
-		p.out.numbers = append(p.out.numbers, make([]float32, len(p.layout.Vectors))...)
+		p.out.Numbers = append(p.out.Numbers, make([]float32, len(p.layout.Vectors))...)
 	}
 }
 
 // end adds a row.
 func (p *recordParser) end(row tabular.Row, err error) {
 	if row.Err = cmp.Or(err, p.err); row.Err != nil {
-		p.out.numbers = p.out.numbers[:p.start]
+		p.out.Numbers = p.out.Numbers[:p.start]
 	}
-	row.Len = len(p.out.numbers) - p.start
-	p.out.rows = append(p.out.rows, row)
+	row.Len = len(p.out.Numbers) - p.start
+	p.out.Rows = append(p.out.Rows, row)
 }
 
 // parseRow adds the row of the record.
@@ -436,7 +436,7 @@ func (p *recordParser) number(column int) error {
 	b, start := p.json.b, p.json.i
 	x, end, err := parseDecimal(b, start)
 	if err == nil && end < len(b) && (b[end] == ',' || b[end] == '}') && isStrict(b[start:end]) {
-		p.out.numbers[p.start+p.layout.position[column]] = x
+		p.out.Numbers[p.start+p.layout.position[column]] = x
 		p.json.i = end
 		return nil
 	}
@@ -446,7 +446,7 @@ func (p *recordParser) number(column int) error {
 	if value := b[start:p.json.i]; err != nil || len(value) != end-start {
 		p.reject(column, -1, describeJSON(value, err)+" (want a number)")
 	}
-	p.out.numbers[p.start+p.layout.position[column]] = x
+	p.out.Numbers[p.start+p.layout.position[column]] = x
 	return nil
 }
 
@@ -461,7 +461,7 @@ func (p *recordParser) vector(column int) error {
 		value := b[start:p.json.i]
 		if value[0] != '"' {
 			p.reject(column, -1, describeJSON(value, nil)+" (want a list)")
-		} else if p.out.numbers, err = appendVector(p.out.numbers, unquoteJSON(value)); err != nil && p.err == nil {
+		} else if p.out.Numbers, err = appendVector(p.out.Numbers, unquoteJSON(value)); err != nil && p.err == nil {
 			p.err = fmt.Errorf("column %.60q: %w", p.layout.Columns[column].Name, err)
 		}
 		return nil
@@ -471,7 +471,7 @@ func (p *recordParser) vector(column int) error {
 		p.json.i = i + 1
 		return nil
 	}
-	numbers := p.out.numbers
+	numbers := p.out.Numbers
 	for n := 0; ; n++ {
 		x, end, err := parseDecimal(b, i)
 		if err != nil || !isStrict(b[i:end]) {
@@ -498,7 +498,7 @@ func (p *recordParser) vector(column int) error {
 			i = skipSpace(b, i)
 		}
 	}
-	p.out.numbers, p.json.i = numbers, i
+	p.out.Numbers, p.json.i = numbers, i
 	if !p.json.skip(']') {
 		return p.json.fail("a comma or ]")
 	}
@@ -518,7 +518,7 @@ func (p *recordParser) parseBatch() {
 	const idColumn = 0
 	var id []byte
 	var numbers []int // OpenAI's index of each row
-	first, start := len(p.out.rows), len(p.out.numbers)
+	first, start := len(p.out.Rows), len(p.out.Numbers)
 	j := &p.json
 	err := j.members(func(key []byte) error {
 		value := j.i
@@ -542,7 +542,7 @@ func (p *recordParser) parseBatch() {
 		}
 		return j.value(0)
 	})
-	rows := p.out.rows[first:]
+	rows := p.out.Rows[first:]
 	if err == nil && len(rows) == 0 {
 		err = errors.New("the response has no embeddings")
 	}
@@ -550,12 +550,12 @@ func (p *recordParser) parseBatch() {
 		err = p.checkOrder(numbers)
 	}
 	if err != nil {
-		p.out.rows, p.out.numbers = p.out.rows[:first], p.out.numbers[:start]
+		p.out.Rows, p.out.Numbers = p.out.Rows[:first], p.out.Numbers[:start]
 		rows = append(rows[:0], tabular.Row{Err: err})
-		p.out.rows = append(p.out.rows, rows...)
+		p.out.Rows = append(p.out.Rows, rows...)
 	}
 	for i := range rows {
-		row := p.out.rows[first+i]
+		row := p.out.Rows[first+i]
 		named, _ := p.layout.Row(func(column int) (string, bool, error) {
 			name := string(unquoteJSON(id))
 			if column == idColumn && len(rows) > 1 {
@@ -564,7 +564,7 @@ func (p *recordParser) parseBatch() {
 			return name, id != nil, nil
 		})
 		named.Len, named.Err = row.Len, row.Err
-		p.out.rows[first+i] = named
+		p.out.Rows[first+i] = named
 	}
 }
 

@@ -81,13 +81,13 @@ func (r *reader) nameByArray(words *npy.Array, shape npy.Shape) error {
 		return err
 	}
 	r.setKind(block)
-	r.names = func(row *row) (err error) {
+	r.names = func(row *tabular.Row) (err error) {
 		if len(block) == 0 {
 			if block, err = words.NextStrings(part); err != nil {
 				return err
 			}
 		}
-		row.name, block = block[0], block[1:]
+		row.Name, block = block[0], block[1:]
 		return nil
 	}
 	r.endNames = func() error { // also verifies the checksum of the words
@@ -212,9 +212,9 @@ func readBlock(array *npy.Array, first, n int) (chunk, error) {
 		finite = finite && float32s.Finite(numbers)
 	}
 	if !finite {
-		c.rows, c.valid = make([]row, n), 0
+		c.rows, c.valid = make([]tabular.Row, n), 0
 		for i := range c.rows {
-			c.rows[i].number = i
+			c.rows[i].Number = i
 		}
 		c.check(dim)
 	}
@@ -227,7 +227,7 @@ func (c *chunk) check(dim int) {
 	c.data = data[:0]
 	for i := range c.rows {
 		vector := data[i*dim : (i+1)*dim]
-		if c.rows[i].err = checkVector(vector); c.rows[i].err == nil {
+		if c.rows[i].Err = checkVector(vector); c.rows[i].Err == nil {
 			c.data = appendInPlace(c.data, vector)
 		}
 	}

@@ -737,21 +737,19 @@ func TestReadTableCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	blocks := 0
-	table := &tabular.Table{Next: func() ([]tabular.Row, []float32, error) {
-		switch blocks++; blocks {
-		case 3:
-			cancel()
-		case 100:
-			return nil, nil, io.EOF
+	table := func(yield func(tabular.Block, error) bool) {
+		for blocks < 100 {
+			if blocks++; blocks == 3 {
+				cancel()
+			}
+			if !yield(tabular.Block{Rows: []tabular.Row{{Len: 1}}, Numbers: []float32{1}}, nil) {
+				return
+			}
 		}
-		return []tabular.Row{{Len: 1}}, []float32{1}, nil
-	}}
-	r := &reader{file: file{declared: -1}}
-	format := &tabular.Format{Open: func(tabular.Content, tabular.Options) (*tabular.Table, error) { return table, nil }}
-	_, all, err := openTable(ctx, format, nil, tabular.Options{})
-	if err == nil {
-		_, err = r.collect(r.readTable(table, all))
 	}
+	r := &reader{file: file{declared: -1}}
+	layout := &tabular.Layout{Columns: []tabular.Column{{Kind: tabular.List}}, Name: -1, Vectors: []int{0}}
+	_, err := r.collect(r.readTable(ctx, layout, table))
 	if !errors.Is(err, context.Canceled) || blocks != 3 || r.kept != 2 {
 		t.Errorf("error %v after %d blocks, %d words", err, blocks, r.kept)
 	}
@@ -759,32 +757,37 @@ func TestReadTableCancelled(t *testing.T) {
 
 // testTable is a format for tests: rows of a word and numbers of one digit.
 func init() {
-	tabular.Formats = append(tabular.Formats, tabular.Format{Name: "test table", Magic: "TEST", Open: func(c tabular.Content, _ tabular.Options) (*tabular.Table, error) {
+	tabular.Formats = append(tabular.Formats, tabular.Format{Name: "test table", Magic: "TEST", Open: func(c tabular.Content, o tabular.Options) (*tabular.Layout, tabular.Blocks, error) {
 		r, size, err := c.RandomAccess()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		lines := strings.Split(string(must(io.ReadAll(io.NewSectionReader(r, 0, size)))), "\n")
-		table := &tabular.Table{Named: lines[0] == "TEST words", Describe: func(bool) (string, []string) { return "", []string{"a table of tests"} }}
-		lines = lines[1:]
-		table.Next = func() ([]tabular.Row, []float32, error) {
-			if lines[0] == "" {
-				return nil, nil, io.EOF
-			}
-			var row tabular.Row
-			var numbers []float32
-			for i, field := range strings.Fields(lines[0]) {
-				if x, err := strconv.ParseFloat(field, 32); i > 0 || !table.Named {
-					numbers, row.Err = append(numbers, float32(x)), err
-				} else {
-					row.Name = field
+		columns := []tabular.Column{{Name: "v", Kind: tabular.List}, {Name: "other", Type: "object"}}
+		if lines[0] == "TEST words" {
+			columns = append(columns, tabular.Column{Name: "name", Kind: tabular.Text, Type: "string"})
+		}
+		layout := must(tabular.Choose(columns, tabular.Options{}))
+		return layout, func(yield func(tabular.Block, error) bool) {
+			for _, line := range lines[1:] {
+				if line == "" {
+					return
+				}
+				var row tabular.Row
+				var numbers []float32
+				for i, field := range strings.Fields(line) {
+					if x, err := strconv.ParseFloat(field, 32); i > 0 || layout.Name < 0 {
+						numbers, row.Err = append(numbers, float32(x)), err
+					} else {
+						row.Name = field
+					}
+				}
+				row.Len = len(numbers)
+				if !yield(tabular.Block{Rows: []tabular.Row{row}, Numbers: numbers}, nil) {
+					return
 				}
 			}
-			lines = lines[1:]
-			row.Len = len(numbers)
-			return []tabular.Row{row}, numbers, nil
-		}
-		return table, nil
+		}, nil
 	}})
 }
 
@@ -812,7 +815,7 @@ func TestReadRegisteredFormat(t *testing.T) {
 		{"some", table, ReadOptions{MaxRows: 2}, []string{"a", "b"}, false},
 	} {
 		source := checkRead(t, tempFile(t, tt.content), tt.o, &Dense{IDs: tt.words, Dim: 2, Data: []float32{1, 2, 3, 4, 5, 6}[:2*len(tt.words)]})
-		warnings := []string{"a table of tests"}
+		warnings := []string{`columns not read: "other" (object)`}
 		if tt.numbered {
 			warnings = append(warnings, numbered)
 		}
@@ -823,7 +826,7 @@ func TestReadRegisteredFormat(t *testing.T) {
 	for content, message := range map[string]string{
 		"TEST words\na 1 2\nb 1 2 3\n": `FILE: row 2: word "b": the vector has the wrong length (got 3, want 2 numbers)`,
 		"TEST words\na\n":              `FILE: row 1: word "a": the vector has no numbers`,
-		"TEST words\na 1\nb inf\n":     `FILE: row 2: word "b": value 1 is not a finite number (got +Inf)`,
+		"TEST words\na 1\nb inf\n":     `FILE: row 2: word "b": column "v": value 1 is infinite or beyond the range of float32 (want a finite number)`,
 		"TEST words\na 1\nb x\n":       `FILE: row 2: word "b": strconv.ParseFloat: parsing "x": invalid syntax`,
 		"TEST words\na 1\n" + strings.Repeat("x", window+1) + " 1\n": fmt.Sprintf(`FILE: row 2: word "%s"…: the word is too long (want at most 1048576 bytes)`, strings.Repeat("x", 60)),
 		"TEST words\na 1\n\xff 1\n":                                  `FILE: row 2: word "\xff": the word isn't UTF-8`,

@@ -23,23 +23,11 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// A row is a parsed row of a file, before checks: its name, which is a word or a text, and other values. Its
-// vector is in the chunk.
-type row struct {
-	number   int      // index in the chunk of its line (text) or row (other formats)
-	name     string   // may be incomplete if err isn't nil
-	notID    error    // the reason why name, though a valid text, is no valid word
-	id       string   // id of a text, if the input has ids
-	columns  []string // values of other columns
-	doubtful bool     // the name may contain numbers of the vector
-	err      error    // the reason why the row is malformed
-}
-
 // A chunk is a run of consecutive rows.
 type chunk struct {
-	rows []row     // nil if no row has a name or an error, as in most arrays
-	data []float32 // the vectors of the rows without an error, in order
-	span int       // number of lines (text) or rows (other formats) of the chunk
+	rows []tabular.Row // nil if no row has a name or an error, as in most arrays
+	data []float32     // the vectors of the rows without an error, in order
+	span int           // number of lines (text) or rows (other formats) of the chunk
 
 	valid int // number of rows if rows is nil
 }
@@ -81,11 +69,11 @@ type file struct {
 	declared  int // rows that the file's header declares, or -1
 	announced int // rows by the shape of an array, or 0; only to allocate
 
-	names    func(*row) error // sets the name of the next row; nil if rows have their own
-	endNames func() error     // returns an error if there are more names; or nil
-	table    *tabular.Table   // nil for other formats
-	measured bool             // the length of the table's vectors is known
-	hasIDs   bool             // texts have ids in the input
+	names    func(*tabular.Row) error // sets the name of the next row; nil if rows have their own
+	endNames func() error             // returns an error if there are more names; or nil
+	table    *tabular.Layout          // nil for other formats
+	measured bool                     // the length of the table's vectors is known
+	hasIDs   bool                     // texts have ids in the input
 
 	values []string // values of the columns of partition folders
 
@@ -196,7 +184,7 @@ func (r *reader) readRows(ctx context.Context, in *storedFile, yield func(*Dense
 		r.dim = h.dim
 	}
 	if r.list != nil {
-		r.names, r.hasIDs = r.nameByList, listed && r.list.table.IDs && r.texts
+		r.names, r.hasIDs = r.nameByList, listed && r.list.table.ID >= 0 && r.texts
 	}
 	chunks, err := r.open(ctx, h, stored, &content{stored, size, in})
 	if err != nil {
@@ -213,14 +201,15 @@ func (r *reader) readRows(ctx context.Context, in *storedFile, yield func(*Dense
 
 // open yields the chunks of a file with heading h.
 func (r *reader) open(ctx context.Context, h heading, stored *bufio.Reader, c *content) (iter.Seq2[chunk, error], error) {
-	var t *tabular.Table
-	var blocks iter.Seq2[block, error]
+	var l *tabular.Layout
+	var blocks tabular.Blocks
 	var err error
 	switch {
 	case h.record != nil:
-		t, blocks, err = r.openRecords(ctx, h, r.Path, stored, r.tableOptions(), window, textChunk, r.ended)
+		l, blocks, err = r.openRecords(ctx, h, r.Path, stored, r.tableOptions(), window, textChunk, r.ended)
+		r.lines = true
 	case h.table != nil:
-		t, blocks, err = openTable(ctx, h.table, c, r.tableOptions())
+		l, blocks, err = h.table.Open(c, r.tableOptions())
 	}
 	switch h.format {
 	case formatGloVe, formatText, formatBare:
@@ -238,7 +227,7 @@ func (r *reader) open(ctx context.Context, h heading, stored *bufio.Reader, c *c
 	if err != nil {
 		return nil, err
 	}
-	return r.readTable(t, blocks), nil
+	return r.readTable(ctx, l, blocks), nil
 }
 
 // filterAll yields the valid rows, in one block per chunk, up to the limit.
@@ -279,9 +268,9 @@ func (r *reader) filter(c chunk) (*Dense, error) {
 	if r.texts {
 		block.Texts = newTexts(r.columns)
 	}
-	var unnamed row
+	var unnamed tabular.Row
 	for i := range len(c.rows) + c.valid {
-		unnamed = row{number: i}
+		unnamed = tabular.Row{Number: i}
 		row := &unnamed
 		if c.rows != nil {
 			row = &c.rows[i]
@@ -291,7 +280,7 @@ func (r *reader) filter(c chunk) (*Dense, error) {
 			break
 		}
 		var vector []float32
-		if row.err == nil {
+		if row.Err == nil {
 			vector, c.data = c.data[:r.dim], c.data[r.dim:]
 		}
 		id, text, err := r.name(row)
@@ -310,7 +299,7 @@ func (r *reader) filter(c chunk) (*Dense, error) {
 		}
 		block.IDs = append(block.IDs, id)
 		if r.texts {
-			block.Texts.Add(text, slices.Concat(row.columns, r.values))
+			block.Texts.Add(text, slices.Concat(row.Columns, r.values))
 		}
 		block.Data = appendInPlace(block.Data, vector)
 		if r.kept++; r.kept == r.options.MaxRows {
@@ -333,25 +322,25 @@ func appendInPlace(data, vector []float32) []float32 {
 }
 
 // name returns the word of a row, or the id and the text.
-func (r *reader) name(row *row) (word, text string, err error) {
+func (r *reader) name(row *tabular.Row) (word, text string, err error) {
 	if r.names != nil {
 		if err := r.names(row); err != nil {
 			return "", "", err
 		}
 	}
-	name := row.name
+	name := row.Name
 	switch {
 	case !r.texts:
 		return name, "", nil
 	case r.hasIDs:
-		word = row.id
+		word = row.ID
 	default:
 		word = strconv.Itoa(r.found)
 	}
 	invalid := !utf8.ValidString(name)
-	for i, s := range row.columns {
+	for i, s := range row.Columns {
 		if !utf8.ValidString(s) {
-			invalid, row.columns[i] = true, strings.ToValidUTF8(s, "\uFFFD")
+			invalid, row.Columns[i] = true, strings.ToValidUTF8(s, "\uFFFD")
 		}
 	}
 	if invalid {
@@ -362,8 +351,8 @@ func (r *reader) name(row *row) (word, text string, err error) {
 }
 
 // check reports whether a row is kept, or returns the reason why it is malformed.
-func (r *reader) check(row *row, word, text string, vector []float32) (keep bool, err error) {
-	if err := cmp.Or(row.err, r.checkName(row, word, text)); err != nil {
+func (r *reader) check(row *tabular.Row, word, text string, vector []float32) (keep bool, err error) {
+	if err := cmp.Or(row.Err, r.checkName(row, word, text)); err != nil {
 		return false, err
 	}
 	if r.repeated(word) {
@@ -379,7 +368,7 @@ func (r *reader) check(row *row, word, text string, vector []float32) (keep bool
 		}
 		r.zero.add(quote(word))
 	}
-	if row.doubtful {
+	if row.Doubtful {
 		r.doubtful.add(quote(word))
 	}
 	return true, nil
@@ -392,10 +381,10 @@ var (
 )
 
 // checkName returns the reason why the word or text of a row is invalid, or nil.
-func (r *reader) checkName(row *row, word, text string) error {
+func (r *reader) checkName(row *tabular.Row, word, text string) error {
 	switch {
 	case !r.texts:
-		if err := cmp.Or(row.notID, CheckID(word)); err != nil {
+		if err := cmp.Or(row.NotID, CheckID(word)); err != nil {
 			return &tabular.OptionError{Option: "Rows", Err: err}
 		}
 		return nil
@@ -440,12 +429,12 @@ func (r *reader) repeated(id string) bool {
 }
 
 // reject counts a malformed row. Unless SkipBad is set, it returns the error, with the row's position.
-func (r *reader) reject(row *row, id string, reason error) error {
+func (r *reader) reject(row *tabular.Row, id string, reason error) error {
 	err := &InputError{File: displayName(r.Path), Err: reason}
 	if !r.texts {
 		err.ID = id
 	}
-	number := r.position + row.number + 1
+	number := r.position + row.Number + 1
 	if r.lines {
 		err.Line = number
 	} else {
@@ -538,13 +527,13 @@ func (r *reader) warnings() []string {
 }
 
 // nameByList names a row by the word list.
-func (r *reader) nameByList(row *row) error { return r.list.name(row, r.texts) }
+func (r *reader) nameByList(row *tabular.Row) error { return r.list.name(row, r.texts) }
 
 // numberRows names rows by their numbers, from 0.
 func (r *reader) numberRows() {
 	r.numbered = true
-	r.names = func(row *row) error {
-		row.name = strconv.Itoa(r.found)
+	r.names = func(row *tabular.Row) error {
+		row.Name = strconv.Itoa(r.found)
 		return nil
 	}
 }

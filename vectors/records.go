@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"slices"
 
 	"overcomplete/internal/float32s"
@@ -29,9 +28,9 @@ type recordFormat interface {
 	parse(piece []byte, l *recordLayout) records
 }
 
-// records are the parsed rows of a piece. Their lines count from 1 at the beginning of the piece.
+// records are the parsed rows of a piece. Their numbers count lines from the beginning of the piece.
 type records struct {
-	block
+	tabular.Block
 	lines   int      // line breaks in the piece
 	unknown []string // keys that aren't columns
 	order   []int    // the numbers that a response gives to its rows, -1 if missing, or nil
@@ -74,7 +73,7 @@ func detectRecords(head []byte, dim int, whole bool) (f recordFormat, start int,
 
 // openRecords opens a table in text with the heading h. Columns are determined by a first piece of about first bytes, and the
 // other pieces have about size bytes. The function ended is as in [parsePieces]. Keys that aren't columns are counted by r.
-func (r *reader) openRecords(ctx context.Context, h heading, name string, file io.Reader, o tabular.Options, first, size int, ended func() bool) (*tabular.Table, iter.Seq2[block, error], error) {
+func (r *reader) openRecords(ctx context.Context, h heading, name string, file io.Reader, o tabular.Options, first, size int, ended func() bool) (*tabular.Layout, tabular.Blocks, error) {
 	line := h.lines // lines before the next piece
 	locate := func(err error) error {
 		if at, ok := errors.AsType[*lineError](err); ok {
@@ -101,28 +100,28 @@ func (r *reader) openRecords(ctx context.Context, h heading, name string, file i
 	}
 	layout := newRecordLayout(chosen)
 	parsed := parsePieces(ctx, s, ended, func(piece []byte) records { return h.record.parse(piece, layout) })
-	return layout.Table(nil), func(yield func(block, error) bool) {
+	return chosen, func(yield func(tabular.Block, error) bool) {
 		f, _ := h.record.(*jsonFormat)
 		open, first := f != nil && f.isDocument(), true
 		rows := 0 // before the piece
 		for p, err := range parsed {
 			if first && err == nil {
-				first, err = false, r.checkBits(p.numbers)
+				first, err = false, r.checkBits(p.Numbers)
 			}
 			for i, n := range p.order {
 				if n >= 0 && n != rows+i && err == nil {
-					err = &lineError{p.rows[i].Line - 1, orderError(n, rows+i)}
+					err = &lineError{p.Rows[i].Number, orderError(n, rows+i)}
 				}
 			}
-			rows += len(p.rows)
-			for i := range p.rows {
-				p.rows[i].Line += line
+			rows += len(p.Rows)
+			for i := range p.Rows {
+				p.Rows[i].Number += line
 			}
-			if err == nil && len(p.rows) > 0 && !yield(p.block, nil) {
+			if err == nil && len(p.Rows) > 0 && !yield(p.Block, nil) {
 				return
 			}
 			if err = locate(cmp.Or(err, p.err)); err != nil {
-				yield(block{}, err)
+				yield(tabular.Block{}, err)
 				return
 			}
 			r.addUnknown(p.unknown)
@@ -130,7 +129,7 @@ func (r *reader) openRecords(ctx context.Context, h heading, name string, file i
 			open = open && !p.closed
 		}
 		if open {
-			yield(block{}, errors.New("the JSON document is cut short"))
+			yield(tabular.Block{}, errors.New("the JSON document is cut short"))
 		}
 	}, nil
 }

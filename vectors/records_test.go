@@ -322,12 +322,12 @@ func TestReadRecordsIsDeterministic(t *testing.T) {
 
 // collectRecords returns the rows of a table in text, which is split into pieces of about size bytes.
 func (r *reader) collectRecords(t *testing.T, h heading, file io.Reader, size int) (*Dense, error) {
-	table, blocks, err := r.openRecords(t.Context(), h, "file", file, tabular.Options{}, window, size, r.ended)
+	layout, blocks, err := r.openRecords(t.Context(), h, "file", file, tabular.Options{}, window, size, r.ended)
 	if err != nil {
 		return nil, err
 	}
-	r.columns = table.Columns
-	return r.collect(r.readTable(table, blocks))
+	r.columns, r.lines = layout.Others(), true
+	return r.collect(r.readTable(t.Context(), layout, blocks))
 }
 
 // Stream yields the rows of Read, also from standard input.
@@ -423,14 +423,14 @@ func FuzzJSON(f *testing.F) {
 		if err == nil && want == nil {
 			err = errors.New("null")
 		}
-		if len(out.rows) != 1 || err != nil && out.rows[0].Err == nil {
-			t.Fatalf("%q: rows %+v, want the error %v", line, out.rows, err)
+		if len(out.Rows) != 1 || err != nil && out.Rows[0].Err == nil {
+			t.Fatalf("%q: rows %+v, want the error %v", line, out.Rows, err)
 		}
 		// Its end is where the standard library finds it.
 		if end := objectEnd(line, skipSpace(line, 0)); err == nil && end != len(bytes.TrimRight(line, " \t\r\n")) {
 			t.Fatalf("%q ends at %d", line, end)
 		}
-		row := out.rows[0]
+		row := out.Rows[0]
 		if err != nil || row.Err != nil && strings.Contains(row.Err.Error(), "is repeated") {
 			return
 		}
@@ -445,9 +445,9 @@ func FuzzJSON(f *testing.F) {
 			t.Fatalf("%q: error %v", line, row.Err)
 		}
 		if isList && row.Err == nil {
-			for i, x := range out.numbers { // rounded once here, twice above
+			for i, x := range out.Numbers { // rounded once here, twice above
 				if y := numbers[i]; x != y && math.Nextafter32(x, y) != y {
-					t.Fatalf("%q: numbers %v, want %v", line, out.numbers, numbers)
+					t.Fatalf("%q: numbers %v, want %v", line, out.Numbers, numbers)
 				}
 			}
 		}

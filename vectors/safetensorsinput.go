@@ -37,7 +37,7 @@ func (r *reader) readSafetensors(ctx context.Context, c *content) (iter.Seq2[chu
 			return nil, err
 		}
 		words := r.newWordList(bufio.NewReaderSize(text, window), displayName(r.Path))
-		r.names, r.endNames = func(row *row) error { return words.name(row, r.texts) }, words.end
+		r.names, r.endNames = func(row *tabular.Row) error { return words.name(row, r.texts) }, words.end
 	}
 	array, err := f.Array(name)
 	return r.readArray(ctx, array, err)

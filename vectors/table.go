@@ -63,12 +63,6 @@ func findFormat(head []byte) *tabular.Format {
 	return &tabular.Formats[i]
 }
 
-// A block is a run of rows of a table, and the numbers of their vectors, concatenated.
-type block struct {
-	rows    []tabular.Row
-	numbers []float32
-}
-
 // tableOptions returns the options that concern a table of vectors. If there is a word list, the others concern that list.
 func (r *reader) tableOptions() tabular.Options {
 	o := &r.options
@@ -78,46 +72,25 @@ func (r *reader) tableOptions() tabular.Options {
 	return tabular.Options{Rows: string(o.Rows), IDColumn: o.IDColumn, TextColumn: o.TextColumn, VectorColumns: o.VectorColumns}
 }
 
-// openTable opens a file of a registered format.
-func openTable(ctx context.Context, f *tabular.Format, c *content, o tabular.Options) (*tabular.Table, iter.Seq2[block, error], error) {
-	t, err := f.Open(c, o)
-	return t, func(yield func(block, error) bool) {
-		for {
-			rows, numbers, err := t.Next()
-			switch {
-			case err == io.EOF:
-				return
-			case err == nil:
-				err = ctx.Err() // a small file can expand to many rows
-			}
-			if !yield(block{rows, numbers}, err) || err != nil {
-				return
-			}
-		}
-	}, err
-}
-
 // readTable yields the blocks of a table as chunks.
-func (r *reader) readTable(t *tabular.Table, blocks iter.Seq2[block, error]) iter.Seq2[chunk, error] {
-	r.table = t
-	named := t.Named && r.names == nil
+func (r *reader) readTable(ctx context.Context, l *tabular.Layout, blocks tabular.Blocks) iter.Seq2[chunk, error] {
+	r.table = l
+	named := l.Name >= 0 && r.names == nil
 	if !named && r.names == nil {
 		r.numberRows()
 	}
 	return func(yield func(chunk, error) bool) {
 		first := true
 		for b, err := range blocks {
-			if err != nil {
-				yield(chunk{}, err)
-				return
-			}
-			if first && len(b.rows) > 0 {
+			if first && named && len(b.Rows) > 0 {
 				first = false
-				if named {
-					r.setTableKind(t, b.rows)
-				}
+				r.setTableKind(l, b.Rows)
 			}
-			if c, err := r.tableChunk(b.rows, b.numbers); !yield(c, err) || err != nil {
+			var c chunk
+			if err = cmp.Or(err, ctx.Err()); err == nil { // a small file can expand to many rows
+				c, err = r.tableChunk(b)
+			}
+			if !yield(c, err) || err != nil {
 				return
 			}
 		}
@@ -136,7 +109,7 @@ func (r *reader) checkBits(numbers []float32) error {
 
 // setTableKind sets the kind of rows that a table names, from its first rows. If more than one name in ten is
 // repeated, rows are texts.
-func (r *reader) setTableKind(t *tabular.Table, rows []tabular.Row) {
+func (r *reader) setTableKind(l *tabular.Layout, rows []tabular.Row) {
 	var names []string
 	distinct := map[string]bool{}
 	for _, row := range rows {
@@ -145,19 +118,19 @@ func (r *reader) setTableKind(t *tabular.Table, rows []tabular.Row) {
 	}
 	switch {
 	case r.decided:
-	case t.Kind != "":
-		r.texts, r.decided = t.Kind == tabular.Texts, true
+	case l.Kind() != "":
+		r.texts, r.decided = l.Kind() == tabular.Texts, true
 	case 10*(len(names)-len(distinct)) > len(names):
 		r.texts, r.decided = true, true
 	default:
 		r.setKind(names)
 	}
-	r.hasIDs = t.IDs && r.texts
+	r.hasIDs = l.ID >= 0 && r.texts
 }
 
-// tableChunk converts rows and the numbers of their vectors to a chunk. The chunk reuses the memory of numbers.
-// The first valid row determines L, which all files must share.
-func (r *reader) tableChunk(rows []tabular.Row, numbers []float32) (chunk, error) {
+// tableChunk checks the vectors of a block. The first valid row determines L, which all files must share.
+func (r *reader) tableChunk(b tabular.Block) (chunk, error) {
+	rows, numbers := b.Rows, b.Numbers
 	for i := range rows {
 		if t := &rows[i]; t.Vector != "" && t.Err == nil {
 			n := len(numbers)
@@ -165,36 +138,37 @@ func (r *reader) tableChunk(rows []tabular.Row, numbers []float32) (chunk, error
 			t.Len = len(numbers) - n
 		}
 	}
-	c := chunk{rows: make([]row, 0, len(rows)), data: numbers[:0], span: len(rows)}
-	for i, t := range rows {
+	c := chunk{rows: rows, data: numbers[:0]}
+	if !r.lines {
+		c.span = len(rows)
+	}
+	for i := range rows {
+		t := &rows[i]
 		n, vector := t.Len, numbers[:t.Len]
-		numbers = numbers[t.Len:]
+		numbers = numbers[n:]
 		if !r.measured && t.Err == nil && n > 0 && n <= MaxDim {
 			r.measured, r.dim = true, cmp.Or(r.dim, n)
 			if err := r.checkLength(n); err != nil {
 				return chunk{}, err
 			}
 		}
-		err := t.Err
 		switch {
-		case err != nil:
+		case t.Err != nil:
 		case n == 0:
-			err = errors.New("the vector has no numbers")
+			t.Err = errors.New("the vector has no numbers")
 		case n > MaxDim:
-			err = fmt.Errorf("the vector is too long (want at most %d numbers)", MaxDim)
+			t.Err = fmt.Errorf("the vector is too long (want at most %d numbers)", MaxDim)
 		case n != r.dim:
-			err = countError(n, r.dim)
+			t.Err = countError(n, r.dim)
 		default:
-			err = checkVector(vector)
+			t.Err = r.table.CheckFinite(vector)
 		}
-		if err == nil {
+		if t.Err == nil {
 			c.data = appendInPlace(c.data, vector)
 		}
-		number := i
-		if t.Line > 0 {
-			number, c.span, r.lines = t.Line-1, 0, true
+		if !r.lines {
+			t.Number = i
 		}
-		c.rows = append(c.rows, row{number: number, name: t.Name, notID: t.NotID, id: t.ID, columns: t.Columns, err: err})
 	}
 	return c, nil
 }

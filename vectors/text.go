@@ -7,6 +7,8 @@ import (
 	"io"
 	"iter"
 	"slices"
+
+	"overcomplete/vectors/internal/tabular"
 )
 
 // readText yields the rows of text in file. It parses pieces of about size bytes on all CPUs. Bare rows have no words.
@@ -24,7 +26,7 @@ func parseRows(lines []byte, dim int, bare, skipBad bool) chunk {
 	// A number takes at least two bytes of text, which bounds the allocation.
 	maxRows := min(bytes.Count(lines, []byte("\n"))+1, len(lines)/(2*dim)+1)
 	c.data = make([]float32, 0, maxRows*dim)
-	c.rows = make([]row, 0, maxRows)
+	c.rows = make([]tabular.Row, 0, maxRows)
 	for line := range bytes.Lines(lines) {
 		number := c.span
 		c.span++
@@ -34,15 +36,15 @@ func parseRows(lines []byte, dim int, bare, skipBad bool) chunk {
 		}
 		n := len(c.data)
 		c.data = slices.Grow(c.data, dim)[:n+dim]
-		var r row
+		var r tabular.Row
 		if bare {
-			r.err = parseVector(line, c.data[n:])
+			r.Err = parseVector(line, c.data[n:])
 		} else {
 			r = parseRow(line, c.data[n:])
 		}
-		r.number = number
+		r.Number = number
 		c.rows = append(c.rows, r)
-		if r.err != nil {
+		if r.Err != nil {
 			c.data = c.data[:n]
 			if !skipBad {
 				break
@@ -53,26 +55,26 @@ func parseRows(lines []byte, dim int, bare, skipBad bool) chunk {
 }
 
 // parseRow parses a trimmed line into a word and vector.
-func parseRow(line []byte, vector []float32) row {
+func parseRow(line []byte, vector []float32) tabular.Row {
 	word, numbers := cutField(line)
 	err := parseVector(numbers, vector)
 	if err == nil {
-		return row{name: string(word)}
+		return tabular.Row{Name: string(word)}
 	}
 	spaced, numbers := cutVector(line, len(vector))
 	if len(spaced) <= len(word) {
-		return row{name: string(word), err: err}
+		return tabular.Row{Name: string(word), Err: err}
 	}
-	r := row{name: string(spaced)}
-	if r.err = parseVector(numbers, vector); r.err != nil {
+	r := tabular.Row{Name: string(spaced)}
+	if r.Err = parseVector(numbers, vector); r.Err != nil {
 		return r
 	}
 	if n, word := trailingNumbers(line); n > len(vector) {
 		// "iphone 4" may be a word. "bank 0.25" is no word: the row has too many numbers.
 		if !isWhole(spaced[lastField(spaced):]) {
-			return row{name: string(word), err: countError(n, len(vector))}
+			return tabular.Row{Name: string(word), Err: countError(n, len(vector))}
 		}
-		r.doubtful = true
+		r.Doubtful = true
 	}
 	return r
 }

@@ -10,6 +10,7 @@ import (
 
 	"overcomplete/internal/float32s"
 	"overcomplete/internal/memory"
+	"overcomplete/vectors/internal/tabular"
 )
 
 // readBinary yields the rows of word2vec's binary format in file, which is after the header. If
@@ -36,7 +37,7 @@ func (r *reader) readBinary(ctx context.Context, file *bufio.Reader) iter.Seq2[c
 		if err != nil && err != io.EOF {
 			yield(nil, err)
 		} else if len(bytes.TrimPrefix(rest, newline)) > 0 {
-			yield(func() (chunk, error) { return chunk{rows: make([]row, 1)}, nil }, nil)
+			yield(func() (chunk, error) { return chunk{rows: make([]tabular.Row, 1)}, nil }, nil)
 		}
 	}, r.ended)
 }
@@ -44,7 +45,7 @@ func (r *reader) readBinary(ctx context.Context, file *bufio.Reader) iter.Seq2[c
 // readBinaryRows reads n rows. If file has fewer, it returns them with io.EOF. It doesn't check numbers.
 func readBinaryRows(file *bufio.Reader, n, dim int) (c chunk, err error) {
 	data, raw := memory.Zeros[float32](n*dim), make([]byte, 4*dim)
-	c.rows = make([]row, 0, n)
+	c.rows = make([]tabular.Row, 0, n)
 	for c.span < n {
 		word, err := readBinaryID(file)
 		if err != nil {
@@ -56,7 +57,7 @@ func readBinaryRows(file *bufio.Reader, n, dim int) (c chunk, err error) {
 			return c, err
 		}
 		float32s.Decode(data[c.span*dim:(c.span+1)*dim], raw)
-		c.rows = append(c.rows, row{number: c.span, name: word})
+		c.rows = append(c.rows, tabular.Row{Number: c.span, Name: word})
 		c.span++
 		c.data = data[:c.span*dim]
 	}

@@ -21,8 +21,8 @@ type wordList struct {
 	read   int         // rows so far
 	stored *storedFile // nil if the list is part of another file
 
-	table *tabular.Table // nil for lines
-	block func() (block, error, bool)
+	table *tabular.Layout // nil for lines
+	block func() (tabular.Block, error, bool)
 	stop  func() // ends block
 	rows  []tabular.Row
 	done  bool // the rest of the table isn't read as a table
@@ -59,9 +59,9 @@ func (r *reader) newList(ctx context.Context, path string, f *storedFile) (*word
 	o := &r.options
 	columns := tabular.Options{Rows: string(o.Rows), IDColumn: o.IDColumn, TextColumn: o.TextColumn, NamesOnly: true}
 	l := &wordList{file: displayName(path), stored: f, stop: func() {}}
-	var blocks iter.Seq2[block, error]
+	var blocks tabular.Blocks
 	if format := findFormat(head); format != nil {
-		l.table, blocks, err = openTable(ctx, format, &content{stored, size, f}, columns)
+		l.table, blocks, err = format.Open(&content{stored, size, f}, columns)
 	} else if format, start, _ := detectRecords(head, 0, whole); format != nil && namesTexts(format, o.TextColumn) {
 		stored.Discard(start)
 		h := heading{lines: bytes.Count(head[:start], newline), record: format}
@@ -103,9 +103,9 @@ func (l *wordList) setLines(r *reader, content *bufio.Reader) {
 }
 
 // name names a row by the next row of the list, or returns an error if there is none. Words contain no tabs.
-func (l *wordList) name(row *row, texts bool) error {
+func (l *wordList) name(row *tabular.Row, texts bool) error {
 	err := l.next(row)
-	if err == nil && l.table == nil && !texts && strings.Contains(row.name, "\t") {
+	if err == nil && l.table == nil && !texts && strings.Contains(row.Name, "\t") {
 		err = &InputError{File: l.file, Line: l.read, Err: errTab}
 	}
 	if err == io.EOF && l.table != nil {
@@ -139,13 +139,13 @@ func (l *wordList) fill() error {
 		if err != nil {
 			return inputError(l.file, err)
 		}
-		l.rows = b.rows
+		l.rows = b.Rows
 	}
 	return nil
 }
 
 // next sets the name of a row or, from a table, also its id and columns. It returns io.EOF after the last row of the list.
-func (l *wordList) next(row *row) error {
+func (l *wordList) next(row *tabular.Row) error {
 	if l.table != nil {
 		if err := l.fill(); err != nil {
 			return err
@@ -153,16 +153,16 @@ func (l *wordList) next(row *row) error {
 		t := l.rows[0]
 		l.rows = l.rows[1:]
 		l.read++
-		row.name, row.notID, row.id, row.columns = t.Name, t.NotID, t.ID, slices.Clone(t.Columns)
-		if t.Err != nil && row.err == nil {
-			row.err = fmt.Errorf("row %d of %s: %w", l.read, l.file, t.Err)
+		row.Name, row.NotID, row.ID, row.Columns = t.Name, t.NotID, t.ID, slices.Clone(t.Columns)
+		if t.Err != nil && row.Err == nil {
+			row.Err = fmt.Errorf("row %d of %s: %w", l.read, l.file, t.Err)
 		}
 		return nil
 	}
 	switch {
 	case l.lines.Scan():
 		l.read++
-		row.name = l.lines.Text()
+		row.Name = l.lines.Text()
 		return nil
 	case l.lines.Err() == nil:
 		return io.EOF
@@ -175,7 +175,7 @@ func (l *wordList) next(row *row) error {
 // end returns an error if there is another row. It reads only that one, since the list may
 // be endless.
 func (l *wordList) end() error {
-	err := l.next(new(row))
+	err := l.next(new(tabular.Row))
 	switch {
 	case err == io.EOF:
 		return nil

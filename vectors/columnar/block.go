@@ -5,48 +5,72 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
+	"iter"
 	"slices"
 	"strings"
 
-	"overcomplete/internal/float32s"
 	"overcomplete/vectors/internal/tabular"
 )
 
-// chooseColumns is [tabular.Choose]. It returns an error for tables of sparse vectors; metadata reports whether
-// the table has the metadata of [WriteArrow].
-func chooseColumns(columns []tabular.Column, metadata bool, o tabular.Options) (*tabular.Layout, error) {
-	if metadata && slices.ContainsFunc(columns, func(c tabular.Column) bool { return c.Name == indicesName }) {
-		return nil, errors.New("contains sparse vectors of a model, not dense ones; export its codes in a dense format first")
-	}
-	return tabular.Choose(columns, o)
+// A table reads the rows of a file in groups of rows: the record batches of Arrow, or the row groups of Parquet.
+type table interface {
+	// open returns the columns, and whether the table has the metadata of [WriteArrow].
+	open() (columns []tabular.Column, codes bool, err error)
+
+	// nextGroup begins the next group, of which the columns of a layout are read. It returns the number of its rows, or
+	// io.EOF.
+	nextGroup(l *tabular.Layout) (rows int64, err error)
+
+	// text returns the current row of a column as a string. ok is false for null.
+	text(column int) (s string, ok bool, err error)
+
+	// vector appends the numbers of the current row, or returns the reason if they are malformed. It moves to the next row.
+	vector(l *tabular.Layout, to []float32) (numbers []float32, malformed, err error)
 }
 
-// table returns a table with the layout, whose rows next returns. Unless an option names the vectors, packed bits are
-// an error.
-func table(l *tabular.Layout, o tabular.Options, next func() (block, error)) *tabular.Table {
-	var c tabular.Column
-	if l.IsList() {
-		c = l.Columns[l.Vectors[0]]
+// openTable opens a table of a format. Unless an option names the vectors, packed bits are an error.
+func openTable(format string, t table, o tabular.Options) (*tabular.Layout, iter.Seq2[tabular.Block, error], error) {
+	var columns []tabular.Column
+	var codes bool
+	if err := guard(format, func() (err error) { columns, codes, err = t.open(); return err }); err != nil {
+		return nil, nil, err
 	}
-	unchecked := o.VectorColumns == "" && strings.HasSuffix(c.Type, "int8") // or uint8
-	return l.Table(func() ([]tabular.Row, []float32, error) {
-		b, err := next()
-		if unchecked && err == nil {
-			unchecked = false
-			if err := tabular.CheckBits(b.data); err != nil {
-				err = fmt.Errorf("column %.60q (%s) %w; or name the column to read its numbers", c.Name, c.Type, err)
-				return nil, nil, &tabular.OptionError{Option: "VectorColumns", Err: err}
+	if codes && slices.ContainsFunc(columns, func(c tabular.Column) bool { return c.Name == indicesName }) {
+		return nil, nil, errors.New("contains sparse vectors of a model, not dense ones; export its codes in a dense format first")
+	}
+	l, err := tabular.Choose(columns, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return l, func(yield func(tabular.Block, error) bool) {
+		r := rows{Layout: l, table: t}
+		unchecked := o.VectorColumns == "" && l.IsList() && strings.HasSuffix(columns[l.Vectors[0]].Type, "int8") // or uint8
+		for {
+			err := guard(format, r.next)
+			if err == io.EOF {
+				return
+			}
+			if unchecked && err == nil {
+				unchecked = false
+				if err = tabular.CheckBits(r.Numbers); err != nil {
+					c := columns[l.Vectors[0]]
+					err = fmt.Errorf("column %.60q (%s) %w; or name the column to read its numbers", c.Name, c.Type, err)
+					err = &tabular.OptionError{Option: "VectorColumns", Err: err}
+				}
+			}
+			if !yield(r.Block, err) || err != nil {
+				return
 			}
 		}
-		return b.rows, b.data, err
-	})
+	}, nil
 }
 
-// A block is a run of rows that are read together. The next block reuses the memory of rows.
-type block struct {
-	rows []tabular.Row
-	data []float32
+// rows reads the rows of a table in blocks. The next block reuses the memory of rows.
+type rows struct {
+	*tabular.Layout
+	table
+	tabular.Block
+	left int64 // of the group
 }
 
 // A block ends after this many numbers or bytes of strings.
@@ -55,77 +79,55 @@ const (
 	blockText    = 16 << 20
 )
 
-// reset starts the next block, with room for its numbers if its rows are as long as the latest one.
-func (b *block) reset() {
-	room := 0
-	if n := len(b.rows); n > 0 {
-		room = min(len(b.data), blockNumbers+b.rows[n-1].Len)
-	}
-	b.rows, b.data = b.rows[:0], make([]float32, 0, room)
-}
-
-// add adds a row, whose vector is data[start:].
-func (b *block) add(r tabular.Row, start int, err error) {
-	r.Len, r.Err = len(b.data)-start, cmp.Or(r.Err, err)
-	b.rows = append(b.rows, r)
-}
-
-// textSize returns the length of the strings of a row in bytes.
-func textSize(r tabular.Row) int {
-	n := len(r.Name) + len(r.ID) + len(r.Vector)
-	for _, s := range r.Columns {
-		n += len(s)
-	}
-	return n
-}
-
-// indexNotFinite returns the index of the first number that is infinite or NaN, or −1.
-func indexNotFinite(numbers []float32) int {
-	if float32s.Finite(numbers) {
-		return -1
-	}
-	return slices.IndexFunc(numbers, func(x float32) bool { return x-x != 0 })
-}
-
-// checkNumber returns an error unless x is finite.
-func checkNumber(c tabular.Column, number int, x float32) error {
-	if x-x == 0 {
-		return nil
-	}
-	return notFinite(c, number, x)
-}
-
-func notFinite(c tabular.Column, number int, x float32) error {
-	value := "infinite or beyond the range of float32"
-	if math.IsNaN(float64(x)) {
-		value = "NaN"
-	}
-	return tabular.ValueError(c, number, value+" (want a finite number)")
-}
-
-// guard returns the result of f. It converts panics of libraries, which damaged files cause, to errors.
-func guard[T any](format string, f func() (T, error)) (result T, err error) {
-	damaged := func(err error) error {
-		if errors.Is(err, errEncrypted) || errors.Is(err, errUnsupported) {
+// next reads the next block.
+func (r *rows) next() (err error) {
+	for r.left == 0 {
+		if r.left, err = r.nextGroup(r.Layout); err != nil {
 			return err
 		}
-		if strings.Contains(err.Error(), "runtime error") { // a panic of a library, of no use to people
-			err = errors.New("the file is inconsistent")
-		}
-		return fmt.Errorf("damaged %s file: %w", format, err)
 	}
+	room := 0 // for as many numbers as before
+	if n := len(r.Rows); n > 0 {
+		room = min(len(r.Numbers), blockNumbers+r.Rows[n-1].Len)
+	}
+	r.Rows, r.Numbers = r.Rows[:0], make([]float32, 0, room)
+	text := 0
+	for ; r.left > 0 && len(r.Numbers) < blockNumbers && len(r.Rows) < blockNumbers && text < blockText; r.left-- {
+		row, err := r.Row(r.text)
+		if err != nil {
+			return err
+		}
+		start := len(r.Numbers)
+		var malformed error
+		if r.Numbers, malformed, err = r.vector(r.Layout, r.Numbers); err != nil {
+			return err
+		}
+		row.Len, row.Err = len(r.Numbers)-start, cmp.Or(row.Err, malformed)
+		r.Rows = append(r.Rows, row)
+		text += len(row.Name) + len(row.ID) + len(row.Vector)
+		for _, s := range row.Columns {
+			text += len(s)
+		}
+	}
+	return nil
+}
+
+// guard calls f. It converts panics of libraries, which damaged files cause, to errors.
+func guard(format string, f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			var ok bool
 			if err, ok = r.(error); !ok {
 				err = fmt.Errorf("%.200v", r)
 			}
-			err = damaged(err)
 		}
+		if err == nil || err == io.EOF || errors.Is(err, errEncrypted) || errors.Is(err, errUnsupported) {
+			return
+		}
+		if strings.Contains(err.Error(), "runtime error") { // a panic of a library, of no use to people
+			err = errors.New("the file is inconsistent")
+		}
+		err = fmt.Errorf("damaged %s file: %w", format, err)
 	}()
-	result, err = f()
-	if err != nil && err != io.EOF {
-		err = damaged(err)
-	}
-	return result, err
+	return f()
 }

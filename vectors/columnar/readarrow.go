@@ -1,11 +1,9 @@
 package columnar
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"math/big"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +11,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
-	"overcomplete/internal/float32s"
 	"overcomplete/vectors/internal/tabular"
 )
 
@@ -25,60 +22,32 @@ const (
 )
 
 func init() {
+	file := func(name, magic string, open func(file io.ReaderAt, size int64) table) tabular.Format {
+		return tabular.Format{Name: name, Magic: magic, Open: func(c tabular.Content, o tabular.Options) (*tabular.Layout, tabular.Blocks, error) {
+			r, size, err := c.RandomAccess()
+			if err != nil {
+				return nil, nil, err
+			}
+			return openTable(name, open(r, size), o)
+		}}
+	}
+	parquet := func(file io.ReaderAt, size int64) table { return &parquetRows{file: file, size: size} }
 	tabular.Formats = append(tabular.Formats,
-		tabular.Format{Name: "Arrow", Magic: arrowFile, Open: func(c tabular.Content, o tabular.Options) (*tabular.Table, error) {
-			file, size, err := c.RandomAccess()
-			if err != nil {
-				return nil, err
-			}
-			m, err := guard("Arrow", func() (*fileMessages, error) { return openFileMessages(file, size) })
-			if err != nil {
-				return nil, err
-			}
-			return openArrow(m, o)
+		file("Arrow", arrowFile, func(file io.ReaderAt, size int64) table {
+			return &arrowRows{messages: func() (ipc.MessageReader, error) { return openFileMessages(file, size) }}
+		}),
+		tabular.Format{Name: "Arrow", Magic: arrowStream, Open: func(c tabular.Content, o tabular.Options) (*tabular.Layout, tabular.Blocks, error) {
+			m := &messages{r: c, left: c.Size()}
+			return openTable("Arrow", &arrowRows{messages: func() (ipc.MessageReader, error) { return m, nil }}, o)
 		}},
-		tabular.Format{Name: "Arrow", Magic: arrowStream, Open: func(c tabular.Content, o tabular.Options) (*tabular.Table, error) {
-			return openArrow(&messages{r: c, left: c.Size()}, o)
-		}},
-		tabular.Format{Name: "Parquet", Magic: parquetMagic, Open: openParquet},
-		tabular.Format{Name: "Parquet", Magic: parquetEncrypted, Open: openParquet})
+		file("Parquet", parquetMagic, parquet),
+		file("Parquet", parquetEncrypted, parquet))
 }
 
-// openArrow opens a stream or file. The table holds a record batch in memory.
-func openArrow(m ipc.MessageReader, o tabular.Options) (*tabular.Table, error) {
-	a, err := guard("Arrow", func() (*arrowRows, error) {
-		r, err := ipc.NewReaderFromMessageReader(m)
-		if err != nil {
-			return nil, err
-		}
-		a := &arrowRows{r: r, columns: arrowColumns(r.Schema())}
-		if err := a.nextBatch(); err != io.EOF && err != nil {
-			return nil, err
-		}
-		for i := range a.columns {
-			if c := &a.columns[i]; c.Kind == tabular.Bytes && a.isText(i) {
-				c.Kind = tabular.Text
-			}
-		}
-		return a, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	var columns []tabular.Column
-	for _, c := range a.columns {
-		columns = append(columns, c.Column)
-	}
-	if a.Layout, err = chooseColumns(columns, a.r.Schema().Metadata().FindKey(dimensions) >= 0, o); err != nil {
-		return nil, err
-	}
-	return table(a.Layout, o, func() (block, error) { return guard("Arrow", a.next) }), nil
-}
-
-// An arrowColumn is a column of the table.
+// An arrowColumn is a column of the table, with the type of its values, or of the elements of its lists.
 type arrowColumn struct {
-	tabular.Column
-	classes []string // names of the classes, if it has numbers of classes
+	values
+	elements []values // of lists, or the fields of Spark's vectors
 }
 
 // arrowColumns returns the columns of a schema.
@@ -86,14 +55,12 @@ func arrowColumns(s *arrow.Schema) (columns []arrowColumn) {
 	value, _ := s.Metadata().GetValue(huggingFace)
 	classes := classNames(value)
 	for _, f := range s.Fields() {
-		c := arrowColumn{Column: tabular.Column{Name: f.Name}}
-		c.Type, c.Kind = arrowType(f.Type)
+		c := arrowType(f.Type)
 		if extension, _ := f.Metadata.GetValue(ipc.ExtensionTypeKeyName); extension == "arrow.uuid" && c.Kind == tabular.Bytes {
-			c.Type, c.Kind = uuid, tabular.Scalar
+			c.values = scalars(uuid, c.size, formatUUID)
 		}
-		if names := classes[f.Name]; names != nil && c.Kind == tabular.Number {
-			c.Type, c.Kind, c.classes = "class", tabular.Scalar, names
-		}
+		c.classify(classes[f.Name])
+		c.Name = f.Name
 		columns = append(columns, c)
 	}
 	return columns
@@ -102,84 +69,129 @@ func arrowColumns(s *arrow.Schema) (columns []arrowColumn) {
 // uuid is the type of 16 bytes that are formatted as a UUID.
 const uuid = "uuid"
 
-// arrowType returns the name and kind of a type.
-func arrowType(t arrow.DataType) (name string, k tabular.Kind) {
+// arrowType returns a type as that of a column without a name.
+func arrowType(t arrow.DataType) arrowColumn {
+	column := func(name string, k tabular.Kind, elements ...values) arrowColumn {
+		return arrowColumn{values{Column: tabular.Column{Type: name, Kind: k}}, elements}
+	}
+	size := 0
+	if t, ok := t.(arrow.FixedWidthDataType); ok {
+		size = t.Bytes()
+	}
 	switch t := t.(type) {
 	case *arrow.DictionaryType:
-		if name, k = arrowType(t.ValueType); k == tabular.Number {
-			k = tabular.Scalar
+		c := arrowType(t.ValueType)
+		if c.Kind == tabular.Number {
+			c.Kind = tabular.Scalar
 		}
-		return name, k
+		return c
 	case arrow.ExtensionType:
 		return arrowType(t.StorageType())
 	case *arrow.StructType:
-		if isArrowSpark(t) {
-			return "vector of Spark", tabular.List
+		if fields := sparkElements(t); fields != nil {
+			return column("vector of Spark", tabular.List, fields...)
 		}
-		return "struct", tabular.Other
+		return column("struct", tabular.Other)
 	case *arrow.MapType:
-		return "map", tabular.Other
+		return column("map", tabular.Other)
 	case arrow.ListLikeType:
-		if name, k = arrowType(t.Elem()); k == tabular.Number {
-			return "list of " + name, tabular.List
+		e := arrowType(t.Elem())
+		if e.Kind == tabular.Number {
+			return column("list of "+e.Type, tabular.List, e.values)
 		}
-		return "list of " + name, tabular.Other
+		return column("list of "+e.Type, tabular.Other)
 	case arrow.DecimalType:
-		return "decimal", tabular.Number
+		scale := int(min(maxScale, max(-maxScale, t.GetScale())))
+		return arrowColumn{values: decimals(size, scale, littleEndian)}
+	case *arrow.Date32Type:
+		return arrowColumn{values: dateValues(size)}
+	case *arrow.Date64Type:
+		return arrowColumn{values: scalars("date", size, func(b []byte) string { return instant(integerOf(b), time.Millisecond).Format(time.DateOnly) })}
+	case *arrow.Time32Type:
+		return arrowColumn{values: times(size, t.Unit.Multiplier())}
+	case *arrow.Time64Type:
+		return arrowColumn{values: times(size, t.Unit.Multiplier())}
+	case *arrow.TimestampType:
+		return arrowColumn{values: timestamps(size, t.Unit.Multiplier(), t.TimeZone != "")}
+	case *arrow.BooleanType:
+		return column("bool", tabular.Scalar)
 	}
-	switch t.ID() {
-	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW:
-		return "string", tabular.Text
-	case arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW, arrow.FIXED_SIZE_BINARY:
-		return "binary", tabular.Bytes
-	case arrow.BOOL:
-		return "bool", tabular.Scalar
-	case arrow.DATE32, arrow.DATE64:
-		return "date", tabular.Scalar
-	case arrow.TIME32, arrow.TIME64:
-		return "time", tabular.Scalar
-	case arrow.TIMESTAMP:
-		return "timestamp", tabular.Scalar
+	switch id := t.ID(); {
+	case id == arrow.STRING, id == arrow.LARGE_STRING, id == arrow.STRING_VIEW:
+		return column("string", tabular.Text)
+	case id == arrow.BINARY, id == arrow.LARGE_BINARY, id == arrow.BINARY_VIEW, id == arrow.FIXED_SIZE_BINARY:
+		c := column("binary", tabular.Bytes)
+		c.size = size
+		return c
+	case arrow.IsInteger(id):
+		return arrowColumn{values: integers(t.Name(), size, arrow.IsSignedInteger(id))}
+	case arrow.IsFloating(id):
+		return arrowColumn{values: floats(size)}
 	}
-	if arrow.IsInteger(t.ID()) || arrow.IsFloating(t.ID()) {
-		return t.Name(), tabular.Number
-	}
-	return t.Name(), tabular.Other
+	return column(t.Name(), tabular.Other)
 }
 
-// isArrowSpark reports whether a column of the type has vectors of Spark.
-func isArrowSpark(t *arrow.StructType) bool {
+// sparkElements returns the types of the fields of Spark's vectors, or nil for other structs.
+func sparkElements(t *arrow.StructType) (elements []values) {
 	if t.NumFields() != len(sparkFields) {
-		return false
+		return nil
 	}
 	for i, f := range t.Fields() {
+		e := arrowType(f.Type)
 		want := tabular.Number
 		if i >= 2 {
 			want = tabular.List
 		}
-		if _, k := arrowType(f.Type); f.Name != sparkFields[i] || k != want {
-			return false
+		if f.Name != sparkFields[i] || e.Kind != want {
+			return nil
 		}
+		if i >= 2 {
+			e.values = e.elements[0]
+		}
+		elements = append(elements, e.values)
 	}
-	return true
+	return elements
 }
 
-// arrowRows reads the rows of record batches in blocks, each within a batch.
+// arrowRows is a [table] of Arrow. It stores a record batch.
 type arrowRows struct {
-	*tabular.Layout
-	columns []arrowColumn
-	r       *ipc.Reader
-	batch   arrow.RecordBatch
-	at      int // next row of the batch
-	block
+	messages func() (ipc.MessageReader, error)
+	r        *ipc.Reader
+	columns  []arrowColumn
+	batch    arrow.RecordBatch // nil after the last one
+	first    bool              // batch is the first one, which open has read
+	at       int               // row of the batch
 }
 
-// nextBatch reads the next record batch. It returns io.EOF after the last one.
-func (a *arrowRows) nextBatch() error {
-	if !a.r.Next() {
-		return cmp.Or(a.r.Err(), io.EOF)
+func (a *arrowRows) open() (columns []tabular.Column, codes bool, err error) {
+	m, err := a.messages()
+	if err != nil {
+		return nil, false, err
 	}
-	a.batch, a.at = a.r.RecordBatch(), 0
+	if a.r, err = ipc.NewReaderFromMessageReader(m); err != nil {
+		return nil, false, err
+	}
+	a.columns = arrowColumns(a.r.Schema())
+	if err := a.nextBatch(); err != nil {
+		return nil, false, err
+	}
+	a.first = true
+	for i, c := range a.columns {
+		if c.Kind == tabular.Bytes && a.isText(i) {
+			c.Kind = tabular.Text
+		}
+		columns = append(columns, c.Column)
+	}
+	return columns, a.r.Schema().Metadata().FindKey(dimensions) >= 0, nil
+}
+
+// nextBatch reads the next record batch.
+func (a *arrowRows) nextBatch() error {
+	a.batch, a.at = nil, 0
+	if !a.r.Next() {
+		return a.r.Err()
+	}
+	a.batch = a.r.RecordBatch()
 	for i, c := range a.batch.Columns() {
 		if int64(c.Len()) != a.batch.NumRows() {
 			return fmt.Errorf("column %.60q has the wrong number of rows (got %d, want %d)", a.columns[i].Name, c.Len(), a.batch.NumRows())
@@ -188,11 +200,24 @@ func (a *arrowRows) nextBatch() error {
 	return nil
 }
 
+func (a *arrowRows) nextGroup(*tabular.Layout) (rows int64, err error) {
+	if !a.first {
+		if err := a.nextBatch(); err != nil {
+			return 0, err
+		}
+	}
+	a.first = false
+	if a.batch == nil {
+		return 0, io.EOF
+	}
+	return a.batch.NumRows(), nil
+}
+
 // isText reports whether the first values of a column of bytes are texts in UTF-8.
 func (a *arrowRows) isText(column int) bool {
 	const sample = 256
 	for i, found := 0, 0; a.batch != nil && i < int(a.batch.NumRows()) && found < sample; i++ {
-		s, ok := a.text(column, i)
+		s, ok := a.textAt(column, i)
 		if !isText(s) {
 			return false
 		}
@@ -203,33 +228,13 @@ func (a *arrowRows) isText(column int) bool {
 	return true
 }
 
-// next implements Next of a [tabular.Table].
-func (a *arrowRows) next() (block, error) {
-	for a.batch == nil || a.at >= int(a.batch.NumRows()) {
-		if err := a.nextBatch(); err != nil {
-			return block{}, err
-		}
-	}
-	a.reset()
-	if len(a.Vectors) > 0 && a.Columns[a.Vectors[0]].Kind == tabular.Number {
-		a.wide()
-	} else {
-		a.narrow()
-	}
-	return a.block, nil
+func (a *arrowRows) text(column int) (s string, ok bool, err error) {
+	s, ok = a.textAt(column, a.at)
+	return s, ok, nil
 }
 
-// rowAt returns row i of the batch, without its vector.
-func (a *arrowRows) rowAt(i int) tabular.Row {
-	r, _ := a.Row(func(column int) (string, bool, error) {
-		s, ok := a.text(column, i)
-		return s, ok, nil
-	})
-	return r
-}
-
-// text returns row i of a column as a string. ok is false for null.
-func (a *arrowRows) text(column, i int) (s string, ok bool) {
+// textAt returns row i of a column as a string. ok is false for null.
+func (a *arrowRows) textAt(column, i int) (s string, ok bool) {
 	values := storage(a.batch.Column(column))
 	if d, ok := values.(*array.Dictionary); ok && !d.IsNull(i) {
 		values, i = storage(d.Dictionary()), d.GetValueIndex(i)
@@ -237,141 +242,89 @@ func (a *arrowRows) text(column, i int) (s string, ok bool) {
 	if values.IsNull(i) {
 		return "", false
 	}
-	c := a.columns[column]
-	s = arrowText(values, i)
-	switch {
-	case c.Type == uuid:
-		s = formatUUID([]byte(s))
-	case c.classes != nil:
-		s = className(c.classes, s)
+	if c := a.columns[column]; c.print != nil {
+		return c.print(raw(values, i, i+1, c.size)), true
 	}
-	return s, true
-}
-
-// arrowText returns value i as a string that doesn't share the memory of the batch.
-func arrowText(values arrow.Array, i int) string {
-	switch values := values.(type) {
-	case *array.Float16:
-		return formatNumber(float64(values.Value(i).Float32()), 32)
-	case *array.Float32:
-		return formatNumber(float64(values.Value(i)), 32)
-	case *array.Float64:
-		return formatNumber(values.Value(i), 64)
-	case *array.Date32:
-		return formatDate(int64(values.Value(i)))
-	case *array.Date64:
-		return instant(int64(values.Value(i)), time.Millisecond).Format(time.DateOnly)
-	case *array.Time32:
-		return formatTime(int64(values.Value(i)), values.DataType().(*arrow.Time32Type).Unit.Multiplier())
-	case *array.Time64:
-		return formatTime(int64(values.Value(i)), values.DataType().(*arrow.Time64Type).Unit.Multiplier())
-	case *array.Timestamp:
-		t := values.DataType().(*arrow.TimestampType)
-		return formatTimestamp(int64(values.Value(i)), t.Unit.Multiplier(), t.TimeZone != "")
-	case *array.Decimal32:
-		return formatDecimal(big.NewInt(int64(values.Value(i))), scaleOf(values))
-	case *array.Decimal64:
-		return formatDecimal(big.NewInt(int64(values.Value(i))), scaleOf(values))
-	case *array.Decimal128:
-		return formatDecimal(values.Value(i).BigInt(), scaleOf(values))
-	case *array.Decimal256:
-		return formatDecimal(values.Value(i).BigInt(), scaleOf(values))
-	case interface{ Value(int) []byte }: // bytes
-		return string(values.Value(i))
+	if bytes, ok := values.(interface{ Value(int) []byte }); ok {
+		return string(bytes.Value(i)), true
 	}
-	return strings.Clone(values.ValueStr(i))
+	return strings.Clone(values.ValueStr(i)), true // not in the memory of the batch
 }
 
-// scaleOf returns the scale of an array of decimals.
-func scaleOf(values arrow.Array) int {
-	scale := values.DataType().(arrow.DecimalType).GetScale()
-	return int(min(maxScale, max(-maxScale, scale)))
+// raw returns values lo to hi−1 of an array of numbers, of size bytes each.
+func raw(a arrow.Array, lo, hi, size int) []byte {
+	if lo == hi {
+		return nil
+	}
+	data := a.Data()
+	return data.Buffers()[1].Bytes()[(data.Offset()+lo)*size : (data.Offset()+hi)*size]
 }
 
-// narrow reads the next block of rows whose vectors are in one column.
-func (a *arrowRows) narrow() {
-	text := 0
-	for end := int(a.batch.NumRows()); a.at < end && len(a.data) < blockNumbers && len(a.rows) < blockNumbers && text < blockText; a.at++ {
-		var err error
-		start := len(a.data)
-		row := a.rowAt(a.at)
-		if a.IsList() {
-			a.data, err = appendVector(a.data, a.Columns[a.Vectors[0]], storage(a.batch.Column(a.Vectors[0])), a.at)
+// appendNumbers appends numbers lo to hi−1 of an array.
+func (v *values) appendNumbers(to []float32, a arrow.Array, lo, hi int) []float32 {
+	n, b := len(to), raw(a, lo, hi, v.size) // panics if the array is shorter
+	to = slices.Grow(to, hi-lo)[:n+hi-lo]
+	v.floats(to[n:], b)
+	return to
+}
+
+func (a *arrowRows) vector(l *tabular.Layout, to []float32) (numbers []float32, malformed, err error) {
+	i := a.at
+	a.at++
+	for _, column := range l.Vectors {
+		c, data := &a.columns[column], storage(a.batch.Column(column))
+		switch c.Kind {
+		case tabular.List:
+			to, malformed = c.appendVector(to, data, i)
+		case tabular.Number:
+			if to = c.appendNumbers(to, data, i, i+1); malformed == nil && data.IsNull(i) {
+				malformed = tabular.ValueError(c.Column, -1, "null (want a number)")
+			}
 		}
-		a.add(row, start, err)
-		text += textSize(row)
 	}
+	return to, malformed, nil
 }
 
 // appendVector appends row i of a column of lists or of Spark's vectors. It returns the reason if the vector is malformed.
-func appendVector(to []float32, c tabular.Column, column arrow.Array, i int) ([]float32, error) {
-	if column.IsNull(i) {
-		return to, tabular.ValueError(c, -1, "null (want a list)")
+func (c *arrowColumn) appendVector(to []float32, data arrow.Array, i int) ([]float32, error) {
+	if data.IsNull(i) {
+		return to, tabular.ValueError(c.Column, -1, "null (want a list)")
 	}
-	switch column := column.(type) {
+	switch data := data.(type) {
 	case array.ListLike:
-		start, end := column.ValueOffsets(i)
-		return appendRange(to, c, storage(column.ListValues()), int(start), int(end))
+		return c.appendList(to, &c.elements[0], data, i)
 	case *array.Struct:
-		values, err := appendVector(nil, c, column.Field(3), i)
+		values, err := c.appendList(nil, &c.elements[3], data.Field(3), i)
 		if err != nil {
 			return to, err
 		}
 		var indices []float32
-		if !column.Field(2).IsNull(i) {
-			if indices, err = appendVector(nil, c, column.Field(2), i); err != nil {
+		if !data.Field(2).IsNull(i) {
+			if indices, err = c.appendList(nil, &c.elements[2], data.Field(2), i); err != nil {
 				return to, err
 			}
 		}
-		kind, size := appendNumbers(nil, column.Field(0), i, i+1), appendNumbers(nil, column.Field(1), i, i+1)
-		return appendSpark(to, c, kind[0], size[0], indices, values)
+		kind, size := c.elements[0].appendNumbers(nil, data.Field(0), i, i+1), c.elements[1].appendNumbers(nil, data.Field(1), i, i+1)
+		return appendSpark(to, c.Column, kind[0], size[0], indices, values)
 	}
-	panic(fmt.Sprintf("vectors of type %v", column.DataType()))
+	panic(fmt.Sprintf("vectors of type %v", data.DataType()))
 }
 
-// appendRange appends numbers lo to hi−1 of a, which are a list. It returns an error if one is null or not finite.
-func appendRange(to []float32, c tabular.Column, a arrow.Array, lo, hi int) ([]float32, error) {
-	start := len(to)
-	to = appendNumbers(to, a, lo, hi)
-	if a.NullN() != 0 {
-		for i := lo; i < hi; i++ {
-			if a.IsNull(i) {
-				return to, tabular.ValueError(c, i-lo, "null (want a number)")
-			}
-		}
+// appendList appends row i of a column of lists. It returns an error if a number is null.
+func (c *arrowColumn) appendList(to []float32, element *values, column arrow.Array, i int) ([]float32, error) {
+	if column.IsNull(i) {
+		return to, tabular.ValueError(c.Column, -1, "null (want a list)")
 	}
-	if i := indexNotFinite(to[start:]); i >= 0 {
-		return to, notFinite(c, i, to[start+i])
+	lists := column.(array.ListLike)
+	start, end := lists.ValueOffsets(i)
+	lo, hi, numbers := int(start), int(end), storage(lists.ListValues())
+	to = element.appendNumbers(to, numbers, lo, hi)
+	for i := lo; i < hi && numbers.NullN() != 0; i++ {
+		if numbers.IsNull(i) {
+			return to, tabular.ValueError(c.Column, i-lo, "null (want a number)")
+		}
 	}
 	return to, nil
-}
-
-// wide reads the next block of rows whose vectors have a column per dimension.
-func (a *arrowRows) wide() {
-	dim := len(a.Vectors)
-	first, rows := a.at, min(max(1, blockNumbers/dim), int(a.batch.NumRows())-a.at)
-	a.at += rows
-	a.data = append(a.data, make([]float32, rows*dim)...)
-	errs := make([]error, rows)
-	var numbers []float32
-	for k, i := range a.Vectors {
-		values := storage(a.batch.Column(i))
-		nulls := values.NullN() != 0
-		numbers = appendNumbers(numbers[:0], values, first, first+rows)
-		for row, x := range numbers {
-			a.data[row*dim+k] = x
-			if errs[row] == nil && nulls && values.IsNull(first+row) {
-				errs[row] = tabular.ValueError(a.Columns[i], -1, "null (want a number)")
-			} else if errs[row] == nil {
-				errs[row] = checkNumber(a.Columns[i], -1, x)
-			}
-		}
-	}
-	for i, err := range errs {
-		r := a.rowAt(first + i)
-		r.Len, r.Err = dim, err
-		a.rows = append(a.rows, r)
-	}
 }
 
 // storage returns the storage array of an array of an extension type, or the array itself.
@@ -380,50 +333,4 @@ func storage(a arrow.Array) arrow.Array {
 		return e.Storage()
 	}
 	return a
-}
-
-// appendNumbers appends numbers lo to hi−1 of a.
-func appendNumbers(b []float32, a arrow.Array, lo, hi int) []float32 {
-	switch a := a.(type) {
-	case *array.Float32:
-		return append(b, a.Values()[lo:hi]...)
-	case *array.Float64:
-		return convert(b, a.Values()[lo:hi])
-	case *array.Float16:
-		for _, x := range a.Values()[lo:hi] {
-			b = append(b, float32s.FromFloat16(x.Uint16()))
-		}
-		return b
-	case *array.Int8:
-		return convert(b, a.Values()[lo:hi])
-	case *array.Int16:
-		return convert(b, a.Values()[lo:hi])
-	case *array.Int32:
-		return convert(b, a.Values()[lo:hi])
-	case *array.Int64:
-		return convert(b, a.Values()[lo:hi])
-	case *array.Uint8:
-		return convert(b, a.Values()[lo:hi])
-	case *array.Uint16:
-		return convert(b, a.Values()[lo:hi])
-	case *array.Uint32:
-		return convert(b, a.Values()[lo:hi])
-	case *array.Uint64:
-		return convert(b, a.Values()[lo:hi])
-	case *array.Decimal32, *array.Decimal64, *array.Decimal128, *array.Decimal256:
-		for i := lo; i < hi; i++ {
-			x, _ := strconv.ParseFloat(arrowText(a, i), 32) // ±∞ if it is out of range
-			b = append(b, float32(x))
-		}
-		return b
-	}
-	panic(fmt.Sprintf("numbers of type %v", a.DataType()))
-}
-
-// convert appends numbers as float32.
-func convert[T arrow.IntType | arrow.UintType | float64](b []float32, numbers []T) []float32 {
-	for _, x := range numbers {
-		b = append(b, float32(x))
-	}
-	return b
 }

@@ -8,44 +8,31 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// openParquet opens a file. The table holds a page per column in memory.
-func openParquet(c tabular.Content, o tabular.Options) (*tabular.Table, error) {
-	r, size, err := c.RandomAccess()
-	if err != nil {
-		return nil, err
-	}
-	p := &parquetRows{file: r, size: size}
-	if _, err := guard("Parquet", func() (struct{}, error) { return struct{}{}, p.open() }); err != nil {
-		return nil, err
-	}
-	var columns []tabular.Column
-	for _, c := range p.columns {
-		columns = append(columns, c.Column)
-	}
-	_, codes := p.footer.metadata(dimensions)
-	if p.Layout, err = chooseColumns(columns, codes, o); err != nil {
-		return nil, err
-	}
-	return table(p.Layout, o, func() (block, error) { return guard("Parquet", p.next) }), nil
-}
-
-// parquetRows reads the rows of a file.
+// parquetRows is a [table] of Parquet. It stores a page per column.
 type parquetRows struct {
-	*tabular.Layout
 	file    io.ReaderAt
 	size    int64 // size of the file in bytes
 	opened  int64 // bytes of the chunks opened so far
 	footer  *fileMetaData
 	columns []column
 	group   int                    // number of opened row groups
-	left    int64                  // rows left in the row group
 	texts   map[int]*chunk[string] // by column
 	numbers []*chunk[float32]      // columns of the vectors
-	block
 }
 
-// open reads the footer.
-func (p *parquetRows) open() (err error) {
+func (p *parquetRows) open() (columns []tabular.Column, codes bool, err error) {
+	if err := p.readColumns(); err != nil {
+		return nil, false, err
+	}
+	for _, c := range p.columns {
+		columns = append(columns, c.Column)
+	}
+	_, codes = p.footer.metadata(dimensions)
+	return columns, codes, nil
+}
+
+// readColumns reads the footer.
+func (p *parquetRows) readColumns() (err error) {
 	if p.footer, err = readFooter(p.file, p.size); err != nil {
 		return err
 	}
@@ -110,121 +97,91 @@ func (p *parquetRows) isText(l leaf, left *int64) bool {
 	return true
 }
 
-// next implements Next of a [tabular.Table].
-func (p *parquetRows) next() (block, error) {
-	for p.left == 0 {
-		if err := p.nextGroup(); err != nil {
-			return block{}, err
-		}
-	}
-	p.reset()
-	text := 0
-	for ; p.left > 0 && len(p.data) < blockNumbers && len(p.rows) < blockNumbers && text < blockText; p.left-- {
-		if err := p.nextRow(); err != nil {
-			return block{}, err
-		}
-		text += textSize(p.rows[len(p.rows)-1])
-	}
-	return p.block, nil
-}
-
-// nextGroup opens the next row group.
-func (p *parquetRows) nextGroup() error {
+func (p *parquetRows) nextGroup(l *tabular.Layout) (rows int64, err error) {
 	for _, c := range p.texts {
 		if err := c.finish(); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	for _, c := range p.numbers {
 		if err := c.finish(); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	if p.group == len(p.footer.RowGroups) {
-		return io.EOF
+		return 0, io.EOF
 	}
 	group := p.footer.RowGroups[p.group]
 	p.group++
-	if p.left = group.NumRows; p.left == 0 {
-		return nil // an empty group may have no pages
+	if group.NumRows == 0 {
+		return 0, nil // it may have no pages
 	}
 	p.numbers, p.texts = p.numbers[:0], make(map[int]*chunk[string])
-	for _, i := range p.Used() {
-		for _, l := range p.columns[i].leaves {
-			n := group.Columns[l.index].MetaData.TotalCompressedSize
+	for _, i := range l.Used() {
+		for _, leaf := range p.columns[i].leaves {
+			n := group.Columns[leaf.index].MetaData.TotalCompressedSize
 			if n < 0 || n > p.size-p.opened {
-				return fmt.Errorf("column %.60q is larger than the rest of the file (got %d bytes, want at most %d)", l.Name, n, p.size-p.opened)
+				return 0, fmt.Errorf("column %.60q is larger than the rest of the file (got %d bytes, want at most %d)", leaf.Name, n, p.size-p.opened)
 			}
 			p.opened += n
 		}
 	}
-	var err error
-	for _, i := range p.Strings {
+	for _, i := range l.Strings {
 		if p.texts[i], err = openChunk(p.file, p.size, group.Columns, p.columns[i].leaves[0], decodeText); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	for _, i := range p.Vectors {
-		for _, l := range p.columns[i].leaves {
+	for _, i := range l.Vectors {
+		for _, leaf := range p.columns[i].leaves {
 			if p.columns[i].Kind == tabular.Text { // opened above
 				continue
 			}
-			c, err := openChunk(p.file, p.size, group.Columns, l, decodeNumbers)
+			c, err := openChunk(p.file, p.size, group.Columns, leaf, decodeNumbers)
 			if err != nil {
-				return err
+				return 0, err
 			}
 			p.numbers = append(p.numbers, c)
 		}
 	}
-	return nil
+	return group.NumRows, nil
 }
 
-// nextRow reads a row.
-func (p *parquetRows) nextRow() error {
-	row, err := p.Row(func(column int) (s string, ok bool, err error) {
-		c := p.texts[column]
-		if err := c.begin(); err != nil {
-			return "", false, err
-		}
-		if ok = c.definitions[c.i] == c.defined; ok {
-			s = c.values[c.i]
-		}
-		return s, ok, c.advance(1)
-	})
-	if err != nil {
-		return err
+func (p *parquetRows) text(column int) (s string, ok bool, err error) {
+	c := p.texts[column]
+	if err := c.begin(); err != nil {
+		return "", false, err
 	}
-	start := len(p.data)
-	var malformed error
-	if p.IsList() && p.columns[p.Vectors[0]].isSpark() {
-		malformed, err = p.appendSpark()
-	} else {
-		for _, c := range p.numbers {
-			if p.data, err = appendRow(p.data, c, &malformed); err != nil {
-				break
-			}
-		}
+	if ok = c.definitions[c.i] == c.defined; ok {
+		s = c.values[c.i]
 	}
-	if err != nil {
-		return err
-	}
-	p.add(row, start, malformed)
-	return nil
+	return s, ok, c.advance(1)
 }
 
-// appendSpark appends the vector of Spark in the current row. It returns the reason if the vector is malformed.
-func (p *parquetRows) appendSpark() (malformed, err error) {
+func (p *parquetRows) vector(l *tabular.Layout, to []float32) (numbers []float32, malformed, err error) {
+	if l.IsList() && p.columns[l.Vectors[0]].isSpark() {
+		return p.appendSpark(to)
+	}
+	for _, c := range p.numbers {
+		if to, err = appendRow(to, c, &malformed); err != nil {
+			break
+		}
+	}
+	return to, malformed, err
+}
+
+// appendSpark appends the vector of Spark in the current row, or returns the reason if it is malformed.
+func (p *parquetRows) appendSpark(to []float32) (numbers []float32, malformed, err error) {
 	var parts [4][]float32
 	var reasons [4]error
 	for i, c := range p.numbers {
 		if parts[i], err = appendRow(nil, c, &reasons[i]); err != nil {
-			return nil, err
+			return to, nil, err
 		}
 	}
 	if malformed = cmp.Or(reasons[3], reasons[0]); malformed == nil {
-		p.data, malformed = appendSpark(p.data, p.numbers[0].Column, parts[0][0], parts[1][0], parts[2], parts[3])
+		to, malformed = appendSpark(to, p.numbers[0].Column, parts[0][0], parts[1][0], parts[2], parts[3])
 	}
-	return malformed, nil
+	return to, malformed, nil
 }
 
 // appendRow appends the numbers of a chunk in the current row: one number, or a list. If a number is invalid and
@@ -242,9 +199,6 @@ func appendRow(to []float32, c *chunk[float32], malformed *error) ([]float32, er
 		var reason error
 		switch d := c.definitions[c.i]; {
 		case len(run) > 0:
-			if i := indexNotFinite(run); i >= 0 {
-				reason = notFinite(c.Column, index+i, run[i])
-			}
 			to = append(to, run...)
 		case c.inList == 0, d >= c.inList:
 			reason = tabular.ValueError(c.Column, index, "null (want a number)")

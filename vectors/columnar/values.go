@@ -1,17 +1,147 @@
 package columnar
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"overcomplete/internal/float32s"
 	"overcomplete/vectors/internal/tabular"
 )
+
+// Values is a column with the type and kind of its values, or of the elements of its lists. Plain values are numbers of
+// size bytes, little-endian, or bytes.
+type values struct {
+	tabular.Column
+	size   int                             // of a plain value in bytes, or 0 for strings
+	floats func(to []float32, from []byte) // converts plain numbers; nil for other values
+	print  func(b []byte) string           // formats a plain value as a string; nil for strings
+}
+
+// scalars returns the type of values that are only formatted.
+func scalars(name string, size int, print func(b []byte) string) values {
+	return values{Column: tabular.Column{Type: name, Kind: tabular.Scalar}, size: size, print: print}
+}
+
+// numbers returns a type of numbers. get returns a number, whose shortest decimal must distinguish numbers of the given
+// bits.
+func numbers(name string, size, bits int, get func(b []byte) float64) values {
+	v := scalars(name, size, func(b []byte) string { return formatNumber(get(b), bits) })
+	v.Kind = tabular.Number
+	v.floats = func(to []float32, from []byte) {
+		for i := range to {
+			to[i] = float32(get(from[i*size:][:size]))
+		}
+	}
+	return v
+}
+
+func integers(name string, size int, signed bool) values {
+	v := numbers(name, size, 64, func(b []byte) float64 { return float64(integerOf(b)) })
+	v.print = func(b []byte) string { return strconv.FormatInt(integerOf(b), 10) }
+	if !signed {
+		v = numbers(name, size, 64, func(b []byte) float64 { return float64(unsignedOf(b)) })
+		v.print = func(b []byte) string { return strconv.FormatUint(unsignedOf(b), 10) }
+	}
+	return v
+}
+
+// floats returns the type of numbers of IEEE 754 of 2, 4 or 8 bytes.
+func floats(size int) values {
+	name := fmt.Sprint("float", 8*size)
+	switch size {
+	case 2:
+		return numbers(name, size, 32, func(b []byte) float64 { return float64(float32s.FromFloat16(binary.LittleEndian.Uint16(b))) })
+	case 8:
+		return numbers(name, size, 64, func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) })
+	}
+	v := numbers(name, size, 32, func(b []byte) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(b))) })
+	v.floats = float32s.Decode
+	return v
+}
+
+// Limits of decimals, which their types of 256 bits satisfy.
+const (
+	maxScale   = 76
+	maxDecimal = 32 // bytes
+)
+
+// decimals returns the type of the numbers unscaled / 10^scale.
+func decimals(size, scale int, unscaled func(b []byte) *big.Int) values {
+	print := func(b []byte) string { return formatDecimal(unscaled(b), scale) }
+	v := numbers("decimal", size, 64, func(b []byte) float64 {
+		x, _ := strconv.ParseFloat(print(b), 32) // ±∞ if it is out of range
+		return x
+	})
+	v.print = print
+	return v
+}
+
+func dateValues(size int) values {
+	return scalars("date", size, func(b []byte) string { return instant(integerOf(b), 24*time.Hour).Format(time.DateOnly) })
+}
+
+// times returns the type of times of day in units since midnight, such as 10:11:12.5.
+func times(size int, unit time.Duration) values {
+	return scalars("time", size, func(b []byte) string { return instant(integerOf(b), unit).Format("15:04:05.999999999") })
+}
+
+// timestamps returns the type of times in units since 1970, such as 2024-03-05T10:11:12.5, with a Z if they are in UTC.
+func timestamps(size int, unit time.Duration, utc bool) values {
+	layout := timestampFormat
+	if utc {
+		layout += "Z"
+	}
+	return scalars("timestamp", size, func(b []byte) string { return instant(integerOf(b), unit).Format(layout) })
+}
+
+// classify makes numbers classes, if they have names.
+func (v *values) classify(names []string) {
+	if number := v.print; names != nil && v.Kind == tabular.Number {
+		*v = scalars("class", v.size, func(b []byte) string { return className(names, number(b)) })
+	}
+}
+
+// integerOf returns a whole number of at most 8 bytes.
+func integerOf(b []byte) int64 {
+	shift := 64 - 8*len(b)
+	return int64(unsignedOf(b)<<shift) >> shift
+}
+
+func unsignedOf(b []byte) (x uint64) {
+	for k, c := range b {
+		x |= uint64(c) << (8 * k)
+	}
+	return x
+}
+
+func bigInteger(b []byte) *big.Int { return big.NewInt(integerOf(b)) }
+
+// bigEndian returns the whole number of a decimal.
+func bigEndian(b []byte) *big.Int {
+	if len(b) > maxDecimal {
+		panic(fmt.Errorf("a decimal is too long (got %d bytes, want at most %d)", len(b), maxDecimal))
+	}
+	x := new(big.Int).SetBytes(b)
+	if len(b) > 0 && b[0] >= 0x80 { // negative, in two's complement
+		x.Sub(x, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
+	}
+	return x
+}
+
+func littleEndian(b []byte) *big.Int {
+	b = slices.Clone(b)
+	slices.Reverse(b)
+	return bigEndian(b)
+}
 
 // Values are formatted as in JSON, and dates and times as in ISO 8601.
 
@@ -41,23 +171,6 @@ func formatDecimal(unscaled *big.Int, scale int) string {
 }
 
 const timestampFormat = "2006-01-02T15:04:05.999999999"
-
-// formatDate formats a number of days since 1970, such as 2024-03-05.
-func formatDate(days int64) string { return instant(days, 24*time.Hour).Format(time.DateOnly) }
-
-// formatTime formats a time of day in units since midnight, such as 10:11:12.5.
-func formatTime(t int64, unit time.Duration) string {
-	return instant(t, unit).Format("15:04:05.999999999")
-}
-
-// formatTimestamp formats a time in units since 1970, such as 2024-03-05T10:11:12.5, with a Z if it is in UTC.
-func formatTimestamp(t int64, unit time.Duration, utc bool) string {
-	s := instant(t, unit).Format(timestampFormat)
-	if utc {
-		s += "Z"
-	}
-	return s
-}
 
 // instant returns the time t units after 1970. The units divide a second or are seconds or days; t in nanoseconds
 // would end in 2262.

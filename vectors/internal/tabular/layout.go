@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"overcomplete/internal/float32s"
 )
 
 // A Kind says what the values of a column can be.
@@ -395,12 +397,16 @@ func (l *Layout) Used() []int {
 	return slices.Concat(l.Strings, l.Vectors)
 }
 
-// Table returns a table with the layout, whose rows next returns.
-func (l *Layout) Table(next func() ([]Row, []float32, error)) *Table {
-	t := &Table{Named: l.Name >= 0, Kind: l.kind(), IDs: l.ID >= 0, Describe: l.describe, Next: next}
+// Others returns the names of the other columns of texts.
+func (l *Layout) Others() (names []string) {
 	for _, i := range l.Rest {
-		t.Columns = append(t.Columns, FreeName(l.Columns[i].Name, t.Columns))
+		names = append(names, FreeName(l.Columns[i].Name, names))
 	}
+	return names
+}
+
+// Schema describes the columns that are read, for messages.
+func (l *Layout) Schema() (schema []string) {
 	for _, i := range l.Used() {
 		role := "column"
 		switch {
@@ -411,13 +417,14 @@ func (l *Layout) Table(next func() ([]Row, []float32, error)) *Table {
 		case slices.Contains(l.Vectors, i):
 			role = "vectors in column"
 		}
-		t.Schema = append(t.Schema, fmt.Sprintf("%s %.60q", role, l.Columns[i].Name))
+		schema = append(schema, fmt.Sprintf("%s %.60q", role, l.Columns[i].Name))
 	}
-	return t
+	return schema
 }
 
-// kind returns the kind of rows by the options or the name of their column, or "".
-func (l *Layout) kind() string {
+// Kind returns the kind of rows by the options or the name of their column: [Words], [Texts], or "" to detect the kind from
+// the rows.
+func (l *Layout) Kind() string {
 	switch {
 	case l.options.Rows != "":
 		return l.options.Rows
@@ -431,8 +438,8 @@ func (l *Layout) kind() string {
 	return ""
 }
 
-// describe implements Describe of a [Table].
-func (l *Layout) describe(texts bool) (columns string, warnings []string) {
+// Describe returns a description of the columns that are read, for display, and warnings.
+func (l *Layout) Describe(texts bool) (columns string, warnings []string) {
 	read := slices.Concat([]int{l.Name}, l.Vectors)
 	if texts && l.Name >= 0 {
 		read = append(append(read, l.Rest...), l.ID)
@@ -489,6 +496,27 @@ func (l *Layout) Row(value func(column int) (s string, ok bool, err error)) (r R
 		}
 	}
 	return r, nil
+}
+
+// CheckFinite returns an error unless the numbers of a vector are finite.
+func (l *Layout) CheckFinite(vector []float32) error {
+	if float32s.Finite(vector) {
+		return nil
+	}
+	for i, x := range vector {
+		if x-x != 0 {
+			value := "infinite or beyond the range of float32"
+			if x != x {
+				value = "NaN"
+			}
+			column, number := l.Vectors[0], i
+			if len(l.Vectors) > 1 || l.Columns[column].Kind == Number {
+				column, number = l.Vectors[i], -1
+			}
+			return ValueError(l.Columns[column], number, value+" (want a finite number)")
+		}
+	}
+	return nil
 }
 
 // ValueError returns the reason why a row is malformed: the value of a column or, if number isn't

@@ -110,7 +110,7 @@ func TestDescribe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	columns, warnings := l.describe(true)
+	columns, warnings := l.Describe(true)
 	if columns != `texts of column "text", ids of "id", with ["day"]` || !slices.Equal(warnings, []string{`columns not read: "image" (type o), "tags" (type l)`}) {
 		t.Errorf("%s, %q", columns, warnings)
 	}
@@ -118,13 +118,13 @@ func TestDescribe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, _ := wide.describe(true); text != `texts of column "text", vectors of "q1" to "q3"` {
+	if text, _ := wide.Describe(true); text != `texts of column "text", vectors of "q1" to "q3"` {
 		t.Error(text)
 	}
-	if word, _ := wide.describe(false); word != `vectors of "q1" to "q3"` {
+	if word, _ := wide.Describe(false); word != `vectors of "q1" to "q3"` {
 		t.Error(word)
 	}
-	columns, warnings = l.describe(false)
+	columns, warnings = l.Describe(false)
 	if columns != "" || !slices.Equal(warnings, []string{`columns not read: "id" (type n), "image" (type o), "tags" (type l), "day" (type s)`}) {
 		t.Errorf("%s, %q", columns, warnings)
 	}

@@ -9,6 +9,7 @@ package tabular
 
 import (
 	"io"
+	"iter"
 	"slices"
 )
 
@@ -56,22 +57,6 @@ type Content interface {
 	RandomAccess() (io.ReaderAt, int64, error)
 }
 
-// A Table is an open file of a registered format.
-type Table struct {
-	Named   bool     // rows have words or texts
-	Kind    string   // [Words], [Texts], or "" to detect the kind from the rows
-	IDs     bool     // texts have ids
-	Columns []string // names of the other columns of texts
-	Schema  []string // descriptions of the columns that are read, for messages
-
-	// Describe returns a description of the columns that are read, for display, and warnings.
-	Describe func(texts bool) (columns string, warnings []string)
-
-	// Next returns the next rows in order and the numbers of their vectors, concatenated; or io.EOF
-	// after the last row. The next call overwrites rows, but not numbers.
-	Next func() (rows []Row, numbers []float32, err error)
-}
-
 // FreeName returns name with underscores appended until it is neither in columns nor the name of the ids or texts.
 func FreeName(name string, columns []string) string {
 	for name == IDName || name == TextName || slices.Contains(columns, name) {
@@ -86,23 +71,34 @@ func NamesVectors(name string) bool { return hasName(vectorNames, name) }
 // NamesTexts reports whether a column of this name usually contains words or texts.
 func NamesTexts(name string) bool { return hasName(wordNames, name) || hasName(textNames, name) }
 
-// A Row is a row of a [Table].
+// A Row is a row of a file before checks.
 type Row struct {
-	Name    string   // its word or text
-	NotID   error    // the reason why Name is no valid word, such as null, or nil
-	ID      string   // id of a text
-	Columns []string // values of the other columns
-	Len     int      // length of the vector
-	Vector  string   // the vector as a string, such as "[1, 2]", if its column has strings; Len is then 0
-	Err     error    // the reason why the row is malformed, or nil
-	Line    int      // line of the file where the row begins, from 1; 0 if rows aren't lines
+	Name     string   // its word or text; may be incomplete if Err isn't nil
+	NotID    error    // the reason why Name, though a valid text, is no valid word, such as null
+	ID       string   // id of a text, if the input has ids
+	Columns  []string // values of the other columns
+	Len      int      // length of the vector
+	Vector   string   // the vector as a string, such as "[1, 2]", if its column has strings; Len is then 0
+	Err      error    // the reason why the row is malformed, or nil
+	Number   int      // index of its line in the file or block, or of the row in its block
+	Doubtful bool     // Name may contain numbers of the vector
 }
+
+// A Block is a run of rows, and the numbers of their vectors, concatenated.
+type Block struct {
+	Rows    []Row
+	Numbers []float32
+}
+
+// Blocks iterates over the blocks of a table, up to the first error. The next block may overwrite the rows, but not the
+// numbers.
+type Blocks = iter.Seq2[Block, error]
 
 // A Format is a format of tables.
 type Format struct {
 	Name  string // for display, such as "Parquet"
 	Magic string // the first bytes of its files
-	Open  func(Content, Options) (*Table, error)
+	Open  func(Content, Options) (*Layout, Blocks, error)
 }
 
 // Formats are the registered formats.
