@@ -87,7 +87,7 @@ func TestWriteVectors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := a.Float32(5, 3)
+	x, err := npy.Read[float32](a, 5, 3)
 	if err != nil || !slices.Equal(x, generate(seed, 5, 3).Data) {
 		t.Errorf("read %v, error %v", x, err)
 	}

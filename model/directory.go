@@ -160,7 +160,7 @@ func readArray(dir *os.File, name string, shape ...int) (data []float32, err err
 	err = modeldir.ReadFile(dir, name, func(f *input.File) error {
 		array, err := npy.Open(f, f.Size())
 		if err == nil {
-			data, err = array.Float32(shape...)
+			data, err = npy.Read[float32](array, shape...)
 		}
 		return err
 	})

@@ -54,12 +54,12 @@ func TestWriteSafetensors(t *testing.T) {
 			t.Errorf("tensors %q, want %q", got, tt.names)
 		}
 		dim := m.Dictionary.Dim
-		expectTensor(t, f, "dictionary", (*npy.Array).Float32, m.Dictionary.Atoms, m.Dictionary.Len(), dim)
+		expectTensor(t, f, "dictionary", m.Dictionary.Atoms, m.Dictionary.Len(), dim)
 		if m.Dictionary.Mean != nil {
-			expectTensor(t, f, "mean", (*npy.Array).Float32, m.Dictionary.Mean, dim)
+			expectTensor(t, f, "mean", m.Dictionary.Mean, dim)
 		}
 		if m.Dictionary.Themes != nil {
-			expectTensor(t, f, "themes", (*npy.Array).Float32, m.Dictionary.Themes, len(m.Dictionary.Themes)/dim, dim)
+			expectTensor(t, f, "themes", m.Dictionary.Themes, len(m.Dictionary.Themes)/dim, dim)
 		}
 		dir := filepath.Join(t.TempDir(), "model")
 		save(t, dir, false, m)
@@ -77,9 +77,9 @@ func TestWriteSafetensors(t *testing.T) {
 			}
 		}
 		if c := m.Codes; c != nil {
-			expectTensor(t, f, "codes.indptr", (*npy.Array).Int64, c.Ptr, len(c.Ptr))
-			expectTensor(t, f, "codes.indices", (*npy.Array).Int32, c.Index, len(c.Index))
-			expectTensor(t, f, "codes.data", (*npy.Array).Float32, c.Value, len(c.Value))
+			expectTensor(t, f, "codes.indptr", c.Ptr, len(c.Ptr))
+			expectTensor(t, f, "codes.indices", c.Index, len(c.Index))
+			expectTensor(t, f, "codes.data", c.Value, len(c.Value))
 		}
 		info, err := os.ReadFile(filepath.Join(dir, modeldir.Info))
 		if err != nil {
@@ -92,13 +92,13 @@ func TestWriteSafetensors(t *testing.T) {
 	}
 }
 
-func expectTensor[T comparable](t *testing.T, f *safetensors.File, name string, read func(a *npy.Array, shape ...int) ([]T, error), want []T, shape ...int) {
+func expectTensor[T npy.Element](t *testing.T, f *safetensors.File, name string, want []T, shape ...int) {
 	t.Helper()
 	a, err := f.Array(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := read(a, shape...); err != nil || !slices.Equal(got, want) {
+	if got, err := npy.Read[T](a, shape...); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%s is %v, %v, want %v", name, got, err, want)
 	}
 }

@@ -49,7 +49,7 @@ func (r *reader) readNpz(ctx context.Context, c *content) (iter.Seq2[chunk, erro
 	}
 	array, err := archive.Open(name)
 	if err == nil {
-		err = cmp.Or(array.CheckFloats(), checkShape(array.Shape))
+		err = cmp.Or(npy.Expect[float32](array, array.Shape...), checkShape(array.Shape))
 	}
 	if err != nil {
 		return nil, err
@@ -73,17 +73,17 @@ func (r *reader) readNpz(ctx context.Context, c *content) (iter.Seq2[chunk, erro
 // nameByArray takes the names of the rows of an array of the given shape from words.
 func (r *reader) nameByArray(words *npy.Array, shape npy.Shape) error {
 	const part = 1 << 10
-	if want := shape[:1]; !slices.Equal(words.Shape, want) {
-		return fmt.Errorf(`array "words": array of shape %v, want %v`, words.Shape, want)
+	if err := npy.Expect[string](words, shape[0]); err != nil {
+		return err
 	}
-	block, err := words.NextStrings(part)
+	block, err := npy.Next[string](words, part)
 	if err != nil && err != io.EOF {
 		return err
 	}
 	r.setKind(block)
 	r.names = func(row *tabular.Row) (err error) {
 		if len(block) == 0 {
-			if block, err = words.NextStrings(part); err != nil {
+			if block, err = npy.Next[string](words, part); err != nil {
 				return err
 			}
 		}
@@ -91,7 +91,7 @@ func (r *reader) nameByArray(words *npy.Array, shape npy.Shape) error {
 		return nil
 	}
 	r.endNames = func() error { // also verifies the checksum of the words
-		if _, err := words.NextStrings(part); err != io.EOF {
+		if _, err := npy.Next[string](words, part); err != io.EOF {
 			return err
 		}
 		return nil
@@ -155,7 +155,7 @@ func (r *reader) readArray(ctx context.Context, array *npy.Array, err error) (it
 	if err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(array.CheckFloats(), checkShape(array.Shape)); err != nil {
+	if err := cmp.Or(npy.Expect[float32](array, array.Shape...), checkShape(array.Shape)); err != nil {
 		return nil, err
 	}
 	if r.names == nil {

@@ -96,7 +96,7 @@ func TestExactRealData(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := a.Float32(a.Shape...)
+		want, err := npy.Read[float32](a, a.Shape...)
 		if err != nil {
 			t.Fatal(err)
 		}

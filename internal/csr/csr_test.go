@@ -23,7 +23,7 @@ var small = &vectors.CSR{
 }
 
 // read reads the matrix in a file.
-func read(data []byte) (*vectors.CSR, error) {
+func readAll(data []byte) (*vectors.CSR, error) {
 	r, err := NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func TestRoundTrip(t *testing.T) {
 		if err := Write(&b, s); err != nil {
 			t.Fatal(err)
 		}
-		got, err := read(b.Bytes())
+		got, err := readAll(b.Bytes())
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if !reflect.DeepEqual(got, s) {
@@ -102,7 +102,7 @@ func TestInvalid(t *testing.T) {
 		if want, ok := other[tt.name]; ok {
 			tt.want = want
 		}
-		if _, err := read(b.Bytes()); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := readAll(b.Bytes()); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: a Reader gives %v, want %q", tt.name, err, tt.want)
 		}
 	}
@@ -118,7 +118,7 @@ func TestReaderRefusesOtherFiles(t *testing.T) {
 	}
 	for old, new := range map[string]string{"|S3": "|S2", "format.npy": "farmot.npy", "indices.npy": "indexes.npy"} {
 		data := bytes.ReplaceAll(b.Bytes(), []byte(old), []byte(new))
-		if _, err := read(data); err == nil {
+		if _, err := readAll(data); err == nil {
 			t.Errorf("%s as %s: no error", old, new)
 		}
 	}
@@ -174,7 +174,7 @@ func TestReadExplainsSizes(t *testing.T) {
 		file := deflated(arrays, map[string]int{"data": many, "indices": many})
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := read(file)
+		_, err := readAll(file)
 		runtime.ReadMemStats(&after)
 		if err == nil || err.Error() != tt.want {
 			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
@@ -192,7 +192,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add(b.Bytes())
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := read(data)
+		s, err := readAll(data)
 		if err != nil {
 			return
 		}

@@ -179,15 +179,10 @@ func NewReader(r io.ReaderAt, size int64) (*Reader, error) {
 	if len(c.values.Shape) > 0 {
 		c.Nonzeros = c.values.Shape[0]
 	}
-	if err := cmp.Or(c.values.Expect(c.Nonzeros), c.indices.Expect(c.Nonzeros), c.offsets.Expect(c.Rows+1)); err != nil {
+	if err := cmp.Or(npy.Expect[float32](c.values, c.Nonzeros), npy.Expect[int32](c.indices, c.Nonzeros), npy.Expect[int64](c.offsets, c.Rows+1)); err != nil {
 		return nil, err
 	}
-	_, badIndices := c.indices.NextInt32(0) // checks type and size
-	_, badValues := c.values.NextFloat32(0)
-	if err := cmp.Or(badIndices, badValues); err != nil {
-		return nil, err
-	}
-	first, err := c.offsets.NextInt64(1)
+	first, err := npy.Next[int64](c.offsets, 1)
 	if err == nil && first[0] != 0 {
 		err = fmt.Errorf("row offsets are out of order (got %d first, want 0)", first[0])
 	}
@@ -203,7 +198,7 @@ func (c *Reader) Next(rows int) (*vectors.CSR, error) {
 	s := &vectors.CSR{Rows: rows, Cols: c.Cols, Ptr: make([]int64, 1, rows+1)}
 	first := c.end
 	for len(s.Ptr) <= rows {
-		ends, err := c.offsets.NextInt64(min(1<<12, rows+1-len(s.Ptr)))
+		ends, err := npy.Next[int64](c.offsets, min(1<<12, rows+1-len(s.Ptr)))
 		if err != nil {
 			return nil, err
 		}
@@ -215,10 +210,10 @@ func (c *Reader) Next(rows int) (*vectors.CSR, error) {
 		}
 	}
 	var err error
-	if s.Index, err = c.indices.NextInt32(int(c.end - first)); err != nil {
+	if s.Index, err = npy.Next[int32](c.indices, int(c.end-first)); err != nil {
 		return nil, err
 	}
-	if s.Value, err = c.values.NextFloat32(int(c.end - first)); err != nil {
+	if s.Value, err = npy.Next[float32](c.values, int(c.end-first)); err != nil {
 		return nil, err
 	}
 	return s, s.Validate()

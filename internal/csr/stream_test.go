@@ -108,12 +108,12 @@ func TestReaderDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range b.Len() {
-		if _, err := read(b.Bytes()[:n]); err == nil {
+		if _, err := readAll(b.Bytes()[:n]); err == nil {
 			t.Fatalf("no error for %d of %d bytes", n, b.Len())
 		}
 		changed := bytes.Clone(b.Bytes())
 		changed[n] ^= 0x41
-		if rows, err := read(changed); err == nil && fmt.Sprint(rows) != fmt.Sprint(all) {
+		if rows, err := readAll(changed); err == nil && fmt.Sprint(rows) != fmt.Sprint(all) {
 			t.Fatalf("byte %d changed makes other rows, without an error", n)
 		}
 	}

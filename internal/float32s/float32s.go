@@ -14,14 +14,6 @@ import (
 
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// Bytes returns x as little-endian bytes that share its memory, or nil on a big-endian machine.
-func Bytes(x []float32) []byte {
-	if !littleEndian {
-		return nil
-	}
-	return memory(x)
-}
-
 func memory(x []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 4*len(x))
 }

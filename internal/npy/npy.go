@@ -3,7 +3,7 @@
 // read only as vectors.
 //
 //	a, err := npy.Open(file, size)
-//	x, err := a.Float32(400000, 50) // an error if the shape is another
+//	x, err := npy.Read[float32](a, 400000, 50) // an error if the shape is another
 //
 // Files are not trusted: allocations are bounded by the file's size and the free memory.
 package npy
@@ -57,8 +57,8 @@ func Write[T Number](w io.Writer, shape Shape, data []T) error {
 func WriteElements[T Number](w io.Writer, data []T) (err error) {
 	const most = 1 << 20 // elements at a time, so that a cancelled writer ends soon
 	for part := range slices.Chunk(data, most) {
-		buf := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(part))), len(part)*int(unsafe.Sizeof(part[0])))
-		if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 { // a big-endian machine
+		buf := memoryOf(part)
+		if buf == nil {
 			if buf, err = binary.Append(nil, binary.LittleEndian, part); err != nil {
 				return err
 			}
@@ -70,19 +70,21 @@ func WriteElements[T Number](w io.Writer, data []T) (err error) {
 	return nil
 }
 
+// memoryOf returns the memory of numbers, or nil on a big-endian machine.
+func memoryOf[T any](data []T) []byte {
+	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(data))), len(data)*int(unsafe.Sizeof(data[0])))
+}
+
 // ReadElements sets data to the next elements of an array of type T in C order, after its header, which
 // [ReadHeader] read. It returns an error if fewer elements are left.
 func ReadElements[T Number](r io.Reader, data []T) error {
-	size := binary.Size(T(0))
-	buf := make([]byte, min(chunk, size*len(data)))
-	for part := range slices.Chunk(data, chunk/size) {
-		src := buf[:size*len(part)]
-		if _, err := io.ReadFull(r, src); isEnd(err) {
+	for part := range slices.Chunk(data, chunk) {
+		if err := binary.Read(r, binary.LittleEndian, part); isEnd(err) {
 			return errors.New("truncated")
 		} else if err != nil {
-			return err
-		}
-		if _, err := binary.Decode(src, binary.LittleEndian, part); err != nil {
 			return err
 		}
 	}
@@ -105,18 +107,28 @@ func TypeOf[T Number]() string {
 
 // An Array is an array with a decoded header and unread elements.
 //
-// The methods that read the elements require their shape, so that a header alone never determines the size of an
+// The functions that read the elements require their shape, so that a header alone never determines the size of an
 // allocation. They return elements in C order; only [Array.ReadRows] reads matrices in Fortran order. They read to
 // the end of the file and return an error if more data follow.
 type Array struct {
 	Header
-	io.Reader             // the elements, for [ReadElements]
-	size      int64       // bytes of the elements, or -1 if unknown
-	at        io.ReaderAt // the elements, or nil if they can only be read in order
-	loaded    bool        // at is a copy of the elements in memory
-	name      string      // prefix of errors, or ""
-	done      int         // number of elements that NextStrings and its siblings have returned
-	buf       []byte      // bytes of elements to decode
+	r      io.Reader   // the elements
+	size   int64       // bytes of the elements, or -1 if unknown
+	at     io.ReaderAt // the elements, or nil if they can only be read in order
+	loaded bool        // at is a copy of the elements in memory
+	name   string      // prefix of errors, or ""
+	done   int         // number of elements that Next has returned
+	buf    []byte      // bytes of elements to decode
+}
+
+// An Element is a type as which elements can be read:
+//   - float32: float16, bfloat16, float32, float64 or integers, in any byte order. A float64 outside the range of
+//     float32 becomes infinite, and integers are rounded. NumPy itself has no bfloat16. It saves the bfloat16 of the
+//     package ml_dtypes as an opaque type of two bytes, which no other array of numbers has.
+//   - int32, int64: int32 or int64, if the values are in the range
+//   - string: NumPy's str (such as "<U12") or bytes (such as "|S12")
+type Element interface {
+	float32 | int32 | int64 | string
 }
 
 // Open reads the header of a .npy file of size bytes. A negative size is unknown.
@@ -125,7 +137,7 @@ func Open(r io.Reader, size int64) (*Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Array{Header: h, Reader: r, size: -1}
+	a := &Array{Header: h, r: r, size: -1}
 	if size >= 0 {
 		a.size = max(0, size-int64(read))
 	}
@@ -143,7 +155,7 @@ func OpenAt(r io.ReaderAt, size int64) (*Array, error) {
 
 // NewArray returns an array whose elements are the content of r. Errors begin with name.
 func NewArray(name string, h Header, r *io.SectionReader) *Array {
-	return &Array{Header: h, Reader: r, size: r.Size(), at: r, name: name}
+	return &Array{Header: h, r: r, size: r.Size(), at: r, name: name}
 }
 
 // wrap prefixes an error with the array's name.
@@ -154,22 +166,15 @@ func (a *Array) wrap(err error) error {
 	return fmt.Errorf("%s: %w", a.name, err)
 }
 
-// Float32 reads an array of float16, bfloat16, float32, float64 or integers, in any byte order. A float64 outside the
-// range of float32 becomes infinite, and integers are rounded.
-//
-// NumPy itself has no bfloat16. It saves the bfloat16 of the package ml_dtypes as an opaque type of two bytes,
-// which no other array of numbers has.
-func (a *Array) Float32(shape ...int) ([]float32, error) { return read(a, shape, floats) }
-
 // Random reports whether [Array.ReadRows] reads rows in any order, also concurrently. It is false for arrays of
 // [Open] and [Archive.Open].
 func (a *Array) Random() bool { return a.at != nil && !a.loaded }
 
-// ReadRows sets data to consecutive rows of a matrix of a type of [Array.Float32], from row first on. Unless the
-// array is [Array.Random], each call must begin with the row after the previous call's rows, and a matrix in Fortran
-// order is loaded into memory.
+// ReadRows sets data to consecutive rows of a matrix of numbers, from row first on. Unless the array is
+// [Array.Random], each call must begin with the row after the previous call's rows, and a matrix in Fortran order is
+// loaded into memory.
 func (a *Array) ReadRows(data []float32, first int) error {
-	d, total, err := open(a, floats)
+	d, total, err := open[float32](a)
 	if err == nil && a.Fortran && a.at == nil {
 		err = a.load(total * d.size)
 	}
@@ -180,7 +185,7 @@ func (a *Array) ReadRows(data []float32, first int) error {
 		err = a.readColumns(data, first, d)
 	case a.at != nil:
 		elements := io.NewSectionReader(a.at, int64(done*d.size), int64(len(data)*d.size))
-		err = decode(&Array{Header: a.Header, Reader: elements}, data, done, d)
+		err = decode(&Array{Header: a.Header, r: elements}, data, done, d)
 	default:
 		err = decode(a, data, done, d)
 	}
@@ -189,9 +194,9 @@ func (a *Array) ReadRows(data []float32, first int) error {
 
 // End returns an error if data follow the last element that was read in order, or if the checksum is wrong.
 func (a *Array) End() error {
-	_, _, err := open(a, floats)
+	_, _, err := open[float32](a)
 	if err == nil && a.at == nil {
-		err = expectEnd(a)
+		err = expectEnd(a.r)
 	}
 	return a.wrap(err)
 }
@@ -201,11 +206,11 @@ func (a *Array) load(bytesTotal int) error {
 	if err := memory.Check(uint64(bytesTotal)); err != nil {
 		return fmt.Errorf("array of shape %v in Fortran order: %w", a.Shape, err)
 	}
-	all, err := io.ReadAll(io.LimitReader(a, int64(bytesTotal)))
+	all, err := io.ReadAll(io.LimitReader(a.r, int64(bytesTotal)))
 	if err == nil && len(all) < bytesTotal {
 		err = truncated(a.Header, bytesTotal, int64(len(all)))
 	}
-	if err := cmp.Or(err, expectEnd(a)); err != nil {
+	if err := cmp.Or(err, expectEnd(a.r)); err != nil {
 		return err
 	}
 	a.at, a.loaded = bytes.NewReader(all), true
@@ -233,39 +238,159 @@ func (a *Array) readColumns(data []float32, first int, d decoder[float32]) error
 	return nil
 }
 
-// CheckFloats returns an error unless the array has a type of [Array.Float32].
-func (a *Array) CheckFloats() error {
-	_, err := floats(a)
+// Expect returns an error unless the array has the given shape, and elements that can be read as T.
+func Expect[T Element](a *Array, shape ...int) error {
+	if !slices.Equal(a.Shape, shape) {
+		return a.wrap(fmt.Errorf("array of shape %v, want %v", a.Shape, Shape(shape)))
+	}
+	_, _, err := open[T](a)
 	return a.wrap(err)
 }
 
-// floats returns the decoder of a type of [Array.Float32].
+// Read reads all elements of an array of the given shape.
+func Read[T Element](a *Array, shape ...int) (data []T, err error) {
+	if err := Expect[T](a, shape...); err != nil {
+		return nil, err
+	}
+	d, n, _ := open[T](a)
+	if a.Fortran && len(shape) > 1 {
+		return nil, a.wrap(fmt.Errorf("array of %d dimensions is in Fortran order; save it in C order", len(shape)))
+	}
+	var element T
+	if err := memory.Check(uint64(n) * uint64(unsafe.Sizeof(element))); err != nil {
+		return nil, a.wrap(fmt.Errorf("array of shape %v: %w", a.Shape, err))
+	}
+	data = make([]T, 0, min(n, chunk/d.size+1))
+	if a.size >= 0 {
+		data = make([]T, 0, n)
+	}
+	for len(data) < n {
+		m := min(chunk/d.size+1, n-len(data))
+		data = slices.Grow(data, m)[:len(data)+m]
+		if err := decode(a, data[len(data)-m:], len(data)-m, d); err != nil {
+			return nil, a.wrap(err)
+		}
+	}
+	return data, a.wrap(expectEnd(a.r))
+}
+
+// Next returns the next n elements of an array, or all that are left, and io.EOF after the last.
+func Next[T Element](a *Array, n int) ([]T, error) {
+	d, total, err := open[T](a)
+	if err == nil && n > 0 && a.done == total {
+		err = cmp.Or(expectEnd(a.r), io.EOF)
+	}
+	if err != nil {
+		return nil, a.wrap(err)
+	}
+	data := make([]T, min(n, total-a.done))
+	err = decode(a, data, a.done, d)
+	a.done += len(data)
+	return data, a.wrap(err)
+}
+
+// A decoder converts elements of a NumPy type, of size bytes each, to values of T.
+type decoder[T any] struct {
+	size   int
+	decode func(dst []T, src []byte) error
+	same   bool // T has the file's representation on a little-endian machine
+}
+
+// decoderOf returns the decoder of an array's elements.
+func decoderOf[T Element](a *Array) (d decoder[T], err error) {
+	switch d := any(&d).(type) {
+	case *decoder[float32]:
+		*d, err = floats(a)
+	case *decoder[int32]:
+		switch *d = integers[int64, int32](true); a.Type {
+		case "<i4":
+			*d = numbers[int32]()
+		case "<i8":
+		default:
+			err = a.typeError("int32 or int64")
+		}
+	case *decoder[int64]:
+		switch *d = integers[int32, int64](true); a.Type {
+		case "<i8":
+			*d = numbers[int64]()
+		case "<i4":
+		default:
+			err = a.typeError("int32 or int64")
+		}
+	case *decoder[string]:
+		*d, err = characters(a)
+	}
+	return d, err
+}
+
+// numbers returns the decoder of little-endian numbers of type T.
+func numbers[T float32 | int32 | int64]() decoder[T] {
+	return decoder[T]{binary.Size(T(0)), func(dst []T, src []byte) error {
+		_, err := binary.Decode(src, binary.LittleEndian, dst)
+		return err
+	}, true}
+}
+
+// integers returns the decoder of little-endian integers of type I. If exact is set, numbers that T can't represent are
+// an error.
+func integers[I int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64, T float32 | int32 | int64](exact bool) decoder[T] {
+	size := binary.Size(I(0))
+	return decoder[T]{size: size, decode: func(dst []T, src []byte) error {
+		for i := range dst {
+			var x uint64
+			for k := range size {
+				x |= uint64(src[size*i+k]) << (8 * k)
+			}
+			if dst[i] = T(I(x)); exact && I(dst[i]) != I(x) {
+				return fmt.Errorf("%d is out of range", I(x))
+			}
+		}
+		return nil
+	}}
+}
+
+// floats returns the decoder of any numbers to float32.
 func floats(a *Array) (decoder[float32], error) {
 	switch a.Type {
 	case "<f2":
-		return decoder[float32]{size: 2, decode: decodeFloat16}, nil
-	case "<V2", "|V2", "bfloat16":
-		return decoder[float32]{size: 2, decode: decodeBFloat16}, nil
+		return decoder[float32]{size: 2, decode: func(dst []float32, src []byte) error {
+			for i := range dst {
+				dst[i] = float32s.FromFloat16(binary.LittleEndian.Uint16(src[2*i:]))
+			}
+			return nil
+		}}, nil
+	case "<V2", "|V2", "bfloat16": // the upper half of a float32
+		return decoder[float32]{size: 2, decode: func(dst []float32, src []byte) error {
+			for i := range dst {
+				dst[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(src[2*i:])) << 16)
+			}
+			return nil
+		}}, nil
 	case "<f4":
-		return decoder[float32]{4, decodeFloat32, float32s.Bytes}, nil
+		return numbers[float32](), nil
 	case "<f8":
-		return decoder[float32]{size: 8, decode: decodeFloat64}, nil
+		return decoder[float32]{size: 8, decode: func(dst []float32, src []byte) error {
+			for i := range dst {
+				dst[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:])))
+			}
+			return nil
+		}}, nil
 	case "|i1":
-		return integers[int8](), nil
+		return integers[int8, float32](false), nil
 	case "|u1":
-		return integers[uint8](), nil
+		return integers[uint8, float32](false), nil
 	case "<i2":
-		return integers[int16](), nil
+		return integers[int16, float32](false), nil
 	case "<u2":
-		return integers[uint16](), nil
+		return integers[uint16, float32](false), nil
 	case "<i4":
-		return integers[int32](), nil
+		return integers[int32, float32](false), nil
 	case "<u4":
-		return integers[uint32](), nil
+		return integers[uint32, float32](false), nil
 	case "<i8":
-		return integers[int64](), nil
+		return integers[int64, float32](false), nil
 	case "<u8":
-		return integers[uint64](), nil
+		return integers[uint64, float32](false), nil
 	case "|O":
 		return decoder[float32]{}, a.typeError("numbers, numpy.stack(rows)")
 	}
@@ -283,66 +408,7 @@ func floats(a *Array) (decoder[float32], error) {
 	return decoder[float32]{}, a.typeError("float16, bfloat16, float32, float64 or integers")
 }
 
-// integers returns the decoder of little-endian integers.
-func integers[T int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64]() decoder[float32] {
-	size := binary.Size(T(0))
-	return decoder[float32]{size: size, decode: func(dst []float32, src []byte) error {
-		for i := range dst {
-			var x uint64
-			for k := range size {
-				x |= uint64(src[size*i+k]) << (8 * k)
-			}
-			dst[i] = float32(T(x))
-		}
-		return nil
-	}}
-}
-
-// Expect returns an error unless the array has the given shape.
-func (a *Array) Expect(shape ...int) error { return a.wrap(a.expect(shape)) }
-
-func (a *Array) expect(shape []int) error {
-	if slices.Equal(a.Shape, shape) {
-		return nil
-	}
-	return fmt.Errorf("array of shape %v, want %v", a.Shape, Shape(shape))
-}
-
-// Int32 reads an array of int32, or of int64 with values in the range of int32.
-func (a *Array) Int32(shape ...int) ([]int32, error) { return read(a, shape, integersOf[int32]) }
-
-// Int64 reads an array of int32 or int64.
-func (a *Array) Int64(shape ...int) ([]int64, error) { return read(a, shape, integersOf[int64]) }
-
-// integersOf returns the decoder of a type of [Array.Int32] or [Array.Int64].
-func integersOf[T int32 | int64](a *Array) (decoder[T], error) {
-	switch a.Type {
-	case "<i4":
-		return decoder[T]{size: 4, decode: decodeInt32[T]}, nil
-	case "<i8":
-		return decoder[T]{size: 8, decode: decodeInt64[T]}, nil
-	}
-	return decoder[T]{}, a.typeError("int32 or int64")
-}
-
-// NextFloat32 returns the next n elements of an array of a type of [Array.Float32], or all that are left, and io.EOF
-// after the last.
-func (a *Array) NextFloat32(n int) ([]float32, error) { return next(a, n, floats) }
-
-// NextInt32 is [Array.NextFloat32] for a type of [Array.Int32].
-func (a *Array) NextInt32(n int) ([]int32, error) { return next(a, n, integersOf[int32]) }
-
-// NextInt64 is [Array.NextFloat32] for a type of [Array.Int64].
-func (a *Array) NextInt64(n int) ([]int64, error) { return next(a, n, integersOf[int64]) }
-
-// Strings reads an array of NumPy's type str (such as "<U12") or bytes (such as "|S12").
-func (a *Array) Strings(shape ...int) ([]string, error) { return read(a, shape, characters) }
-
-// NextStrings returns the next n elements, or all that are left, of an array of a type of [Array.Strings], and
-// io.EOF after the last.
-func (a *Array) NextStrings(n int) ([]string, error) { return next(a, n, characters) }
-
-// characters returns the decoder of a type of [Array.Strings].
+// characters returns the decoder of strings.
 func characters(a *Array) (decoder[string], error) {
 	prefix, digits := a.Type[:min(2, len(a.Type))], a.Type[min(2, len(a.Type)):]
 	n, err := strconv.ParseUint(digits, 10, 64)
@@ -350,8 +416,13 @@ func characters(a *Array) (decoder[string], error) {
 	case err != nil || n == 0 || n > maxString:
 	case prefix == "<U":
 		return decoder[string]{size: 4 * int(n), decode: decodeUnicode}, nil
-	case prefix == "|S":
-		return decoder[string]{size: int(n), decode: decodeBytes}, nil
+	case prefix == "|S": // padded with zeros
+		return decoder[string]{size: int(n), decode: func(dst []string, src []byte) error {
+			for i := range dst {
+				dst[i] = string(bytes.TrimRight(src[i*int(n):(i+1)*int(n)], "\x00"))
+			}
+			return nil
+		}}, nil
 	}
 	return decoder[string]{}, a.typeError("str or bytes")
 }
@@ -364,161 +435,39 @@ func (a *Array) typeError(want string) error {
 	return fmt.Errorf("array has type %.40q, not %s", a.Type, want)
 }
 
-// A decoder converts elements of a NumPy type, of size bytes each, to values of T.
-type decoder[T any] struct {
-	size   int
-	decode func(dst []T, src []byte) error
-	memory func(dst []T) []byte // returns dst's memory if it has the file's representation; may be nil
-}
-
-func decodeFloat16(dst []float32, src []byte) error {
-	for i := range dst {
-		dst[i] = float32s.FromFloat16(binary.LittleEndian.Uint16(src[2*i:]))
-	}
-	return nil
-}
-
-func decodeBFloat16(dst []float32, src []byte) error {
-	for i := range dst {
-		dst[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(src[2*i:])) << 16) // the upper half of a float32
-	}
-	return nil
-}
-
-func decodeFloat32(dst []float32, src []byte) error {
-	float32s.Decode(dst, src)
-	return nil
-}
-
-func decodeFloat64(dst []float32, src []byte) error {
-	for i := range dst {
-		dst[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:])))
-	}
-	return nil
-}
-
-func decodeInt32[T int32 | int64](dst []T, src []byte) error {
-	for i := range dst {
-		dst[i] = T(int32(binary.LittleEndian.Uint32(src[4*i:])))
-	}
-	return nil
-}
-
-func decodeInt64[T int32 | int64](dst []T, src []byte) error {
-	for i := range dst {
-		v := int64(binary.LittleEndian.Uint64(src[8*i:]))
-		dst[i] = T(v)
-		if int64(dst[i]) != v {
-			return fmt.Errorf("%d is out of range", v)
-		}
-	}
-	return nil
-}
-
-// decodeUnicode decodes UCS-4, padded with zeros.
+// decodeUnicode decodes UCS-4, padded with zeros, which are part of the string only if more characters follow.
 func decodeUnicode(dst []string, src []byte) error {
 	size := len(src) / len(dst)
 	var buf []byte
 	for i := range dst {
-		s := src[i*size : (i+1)*size]
 		buf = buf[:0]
-		pad := 0 // number of zeros, which are part of the string only if more characters follow
-		for ; len(s) > 0; s = s[4:] {
-			c := binary.LittleEndian.Uint32(s)
-			if c == 0 {
-				pad++
-				continue
-			}
+		for k := i * size; k < (i+1)*size; k += 4 {
+			c := binary.LittleEndian.Uint32(src[k:])
 			if c > utf8.MaxRune || !utf8.ValidRune(rune(c)) {
 				return fmt.Errorf("%#x is not a Unicode character", c)
 			}
-			for ; pad > 0; pad-- {
-				buf = append(buf, 0)
-			}
 			buf = utf8.AppendRune(buf, rune(c))
 		}
-		dst[i] = string(buf)
+		dst[i] = string(bytes.TrimRight(buf, "\x00"))
 	}
 	return nil
-}
-
-// decodeBytes decodes bytes, padded with zeros.
-func decodeBytes(dst []string, src []byte) error {
-	size := len(src) / len(dst)
-	for i := range dst {
-		dst[i] = string(bytes.TrimRight(src[i*size:(i+1)*size], "\x00"))
-	}
-	return nil
-}
-
-// read reads all elements of an array.
-func read[T any](a *Array, shape []int, decoderOf func(a *Array) (decoder[T], error)) ([]T, error) {
-	data, err := readShape(a, shape, decoderOf)
-	return data, a.wrap(err)
-}
-
-func readShape[T any](a *Array, shape []int, decoderOf func(a *Array) (decoder[T], error)) ([]T, error) {
-	if err := a.expect(shape); err != nil {
-		return nil, err
-	}
-	d, n, err := open(a, decoderOf)
-	if err != nil {
-		return nil, err
-	}
-	if a.Fortran && len(shape) > 1 {
-		return nil, fmt.Errorf("array of %d dimensions is in Fortran order; save it in C order", len(shape))
-	}
-	var element T
-	if err := memory.Check(uint64(n) * uint64(unsafe.Sizeof(element))); err != nil {
-		return nil, fmt.Errorf("array of shape %v: %w", a.Shape, err)
-	}
-	data := make([]T, 0, min(n, chunk/d.size+1))
-	if a.size >= 0 {
-		data = make([]T, 0, n)
-	}
-	for len(data) < n {
-		m := min(chunk/d.size+1, n-len(data))
-		data = slices.Grow(data, m)[:len(data)+m]
-		if err := decode(a, data[len(data)-m:], len(data)-m, d); err != nil {
-			return nil, err
-		}
-	}
-	if err := expectEnd(a); err != nil {
-		return nil, err
-	}
-	return data, nil
-}
-
-// next returns the next n elements, or all that are left, and io.EOF after the last.
-func next[T any](a *Array, n int, decoderOf func(a *Array) (decoder[T], error)) ([]T, error) {
-	d, total, err := open(a, decoderOf)
-	if err != nil {
-		return nil, a.wrap(err)
-	}
-	if n == 0 {
-		return []T{}, nil
-	}
-	if a.done == total {
-		return nil, a.wrap(cmp.Or(expectEnd(a), io.EOF))
-	}
-	data := make([]T, min(n, total-a.done))
-	err = decode(a, data, a.done, d)
-	a.done += len(data)
-	return data, a.wrap(err)
 }
 
 // decode reads elements into dst; done is the number of elements before.
 func decode[T any](a *Array, dst []T, done int, d decoder[T]) error {
 	fill := func(src []byte) error {
-		got, err := io.ReadFull(a, src)
+		got, err := io.ReadFull(a.r, src)
 		if isEnd(err) {
 			n, _ := elements(a.Shape)
 			err = truncated(a.Header, n*d.size, int64(done*d.size+got))
 		}
 		return err
 	}
-	if d.memory != nil {
-		if memory := d.memory(dst); memory != nil {
+	if len(dst) == 0 {
+		return nil
+	}
+	if d.same {
+		if memory := memoryOf(dst); memory != nil {
 			return fill(memory)
 		}
 	}
@@ -540,8 +489,8 @@ func decode[T any](a *Array, dst []T, done int, d decoder[T]) error {
 }
 
 // open returns the decoder and the number of elements. It returns an error if the file has fewer or more.
-func open[T any](a *Array, decoderOf func(a *Array) (decoder[T], error)) (d decoder[T], n int, err error) {
-	if d, err = decoderOf(a); err != nil {
+func open[T Element](a *Array) (d decoder[T], n int, err error) {
+	if d, err = decoderOf[T](a); err != nil {
 		return d, 0, err
 	}
 	n, err = elements(a.Shape)

@@ -67,28 +67,34 @@ func TestRoundTrip(t *testing.T) {
 	for i := range long {
 		long[i] = float32(i) * 0.37
 	}
-	roundTrip(t, []int{len(long)}, long, (*Array).Float32)
-	roundTrip(t, []int{2, 2}, []float32{0, float32(math.Copysign(0, -1)), math.MaxFloat32, math.SmallestNonzeroFloat32}, (*Array).Float32)
-	roundTrip(t, []int{0, 7}, []float32{}, (*Array).Float32)
-	roundTrip(t, nil, []int32{-5}, (*Array).Int32)
-	roundTrip(t, []int{3}, []int32{math.MinInt32, 0, math.MaxInt32}, (*Array).Int32)
-	roundTrip(t, []int{1, 3, 1}, []int64{math.MinInt64, 0, math.MaxInt64}, (*Array).Int64)
+	roundTrip(t, []int{len(long)}, long)
+	roundTrip(t, []int{2, 2}, []float32{0, float32(math.Copysign(0, -1)), math.MaxFloat32, math.SmallestNonzeroFloat32})
+	roundTrip(t, []int{0, 7}, []float32{})
+	roundTrip(t, nil, []int32{-5})
+	roundTrip(t, []int{3}, []int32{math.MinInt32, 0, math.MaxInt32})
+	roundTrip(t, []int{1, 3, 1}, []int64{math.MinInt64, 0, math.MaxInt64})
 }
 
-// A reader is a method that reads an array's elements.
-type reader[T any] func(a *Array, shape ...int) ([]T, error)
-
 // readFile reads a file of size bytes, or of unknown size, with the shape in its header.
-func readFile[T any](read reader[T], file []byte, size int64) ([]int, []T, error) {
+func readFile[T Element](file []byte, size int64) ([]int, []T, error) {
 	a, err := Open(bytes.NewReader(file), size)
 	if err != nil {
 		return nil, nil, err
 	}
-	data, err := read(a, a.Shape...)
+	data, err := Read[T](a, a.Shape...)
 	return a.Shape, data, err
 }
 
-func roundTrip[T Number](t *testing.T, shape []int, data []T, read reader[T]) {
+// readMember reads an array of an archive.
+func readMember[T Element](a *Archive, name string, shape ...int) ([]T, error) {
+	array, err := a.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return Read[T](array, shape...)
+}
+
+func roundTrip[T float32 | int32 | int64](t *testing.T, shape []int, data []T) {
 	t.Helper()
 	var file bytes.Buffer
 	if err := Write(&file, shape, data); err != nil {
@@ -98,7 +104,7 @@ func roundTrip[T Number](t *testing.T, shape []int, data []T, read reader[T]) {
 		t.Errorf("shape %v: elements start at byte %d, not a multiple of 64", shape, offset)
 	}
 	for _, size := range []int64{-1, int64(file.Len())} {
-		gotShape, got, err := readFile(read, file.Bytes(), size)
+		gotShape, got, err := readFile[T](file.Bytes(), size)
 		if err != nil {
 			t.Fatalf("shape %v, size %d: %v", shape, size, err)
 		}
@@ -159,7 +165,7 @@ func TestReadFloat32(t *testing.T) {
 		{"other spelling", file(`{"descr":"<f4","fortran_order":False,"shape":( 1 , 1 )}  `, float32(7)), []int{1, 1}, []float32{7}},
 	}
 	for _, tt := range tests {
-		shape, got, err := readFile((*Array).Float32, tt.file, int64(len(tt.file)))
+		shape, got, err := readFile[float32](tt.file, int64(len(tt.file)))
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		} else if !slices.Equal(shape, tt.shape) || !slices.Equal(got, tt.want) {
@@ -170,14 +176,14 @@ func TestReadFloat32(t *testing.T) {
 
 func TestReadIntegers(t *testing.T) {
 	wide := file(dict("<i8", "(2,)"), []int64{-1, 1 << 31})
-	if _, got, err := readFile((*Array).Int64, wide, -1); err != nil || !slices.Equal(got, []int64{-1, 1 << 31}) {
+	if _, got, err := readFile[int64](wide, -1); err != nil || !slices.Equal(got, []int64{-1, 1 << 31}) {
 		t.Errorf("int64: %v, %v", got, err)
 	}
-	if _, _, err := readFile((*Array).Int32, wide, -1); err == nil || err.Error() != "2147483648 is out of range" {
+	if _, _, err := readFile[int32](wide, -1); err == nil || err.Error() != "2147483648 is out of range" {
 		t.Errorf("int64 as int32: error %v", err)
 	}
 	narrow := file(dict("<i4", "(2,)"), []int32{-1, 5})
-	if _, got, err := readFile((*Array).Int64, narrow, -1); err != nil || !slices.Equal(got, []int64{-1, 5}) {
+	if _, got, err := readFile[int64](narrow, -1); err != nil || !slices.Equal(got, []int64{-1, 5}) {
 		t.Errorf("int32 as int64: %v, %v", got, err)
 	}
 }
@@ -196,7 +202,7 @@ func TestReadStrings(t *testing.T) {
 			[]string{strings.Repeat("x", 40000), strings.Repeat("y", 40000)}},
 	}
 	for _, tt := range tests {
-		shape, got, err := readFile((*Array).Strings, tt.file, -1)
+		shape, got, err := readFile[string](tt.file, -1)
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		} else if !slices.Equal(shape, []int{len(tt.want)}) || !slices.Equal(got, tt.want) {
@@ -242,7 +248,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		for _, size := range []int64{-1, int64(len(tt.file))} {
-			_, _, err := readFile((*Array).Float32, tt.file, size)
+			_, _, err := readFile[float32](tt.file, size)
 			if err == nil {
 				t.Errorf("%s: no error", tt.name)
 			} else if !strings.Contains(err.Error(), tt.want) {
@@ -263,7 +269,7 @@ func TestReadRefuses(t *testing.T) {
 		{"signed size", file(dict("<U+1", "(1,)"), 'a'), "type"},
 		{"no type", file(dict("", "(1,)")), `type ""`},
 	} {
-		if _, _, err := readFile((*Array).Strings, tt.file, -1); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, _, err := readFile[string](tt.file, -1); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("strings, %s: error %v, want %q", tt.name, err, tt.want)
 		}
 	}
@@ -275,7 +281,7 @@ func TestReadTrustsNoSize(t *testing.T) {
 	for _, size := range []int64{-1, int64(len(claims))} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, _, err := readFile((*Array).Float32, claims, size)
+		_, _, err := readFile[float32](claims, size)
 		runtime.ReadMemStats(&after)
 		if err == nil {
 			t.Errorf("size %d: no error", size)
@@ -294,7 +300,7 @@ func TestReadBeyondMemory(t *testing.T) {
 	const rows = 1 << 48 // a petabyte
 	header := file(dict("<f4", fmt.Sprintf("(%d,)", rows)))
 	for _, size := range []int64{-1, int64(len(header)) + 4*rows} {
-		_, _, err := readFile((*Array).Float32, header, size)
+		_, _, err := readFile[float32](header, size)
 		if !errors.Is(err, memory.ErrTooLarge) || !strings.Contains(err.Error(), "array of shape [281474976710656]: 1125899.9 GB ") {
 			t.Errorf("size %d: error %v", size, err)
 		}
@@ -309,7 +315,7 @@ func TestReadOfAnotherShape(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.Float32(shape...); err == nil || !strings.Contains(err.Error(), "array of shape [2 3], want ") {
+		if _, err := Read[float32](a, shape...); err == nil || !strings.Contains(err.Error(), "array of shape [2 3], want ") {
 			t.Errorf("shape %v: error %v", shape, err)
 		}
 	}
@@ -324,7 +330,7 @@ func TestReadErrorsAreShort(t *testing.T) {
 		strings.Repeat("x", 60_000),
 	} {
 		for _, size := range []int64{-1, int64(len(header))} {
-			_, _, err := readFile((*Array).Int32, fileVersion(2, header), size)
+			_, _, err := readFile[int32](fileVersion(2, header), size)
 			if err == nil || len(err.Error()) > 300 {
 				t.Errorf("%.40q: error %.400v", header, err)
 			}
@@ -366,20 +372,20 @@ func TestArchive(t *testing.T) {
 	if got := a.Names(); !slices.Equal(got, []string{"values", "format"}) {
 		t.Errorf("names %q", got)
 	}
-	if got, err := Read(a, "values", (*Array).Float32, 3); err != nil || !slices.Equal(got, []float32{1, 2, 3}) {
+	if got, err := readMember[float32](a, "values", 3); err != nil || !slices.Equal(got, []float32{1, 2, 3}) {
 		t.Errorf("values: %v, %v", got, err)
 	}
-	if got, err := Read(a, "format", (*Array).Strings); err != nil || !slices.Equal(got, []string{"csr"}) {
+	if got, err := readMember[string](a, "format"); err != nil || !slices.Equal(got, []string{"csr"}) {
 		t.Errorf("format: %q, %v", got, err)
 	}
-	if _, err := Read(a, "value", (*Array).Float32, 3); err == nil || !strings.Contains(err.Error(), `no array "value"`) {
+	if _, err := readMember[float32](a, "value", 3); err == nil || !strings.Contains(err.Error(), `no array "value"`) {
 		t.Errorf("missing array: error %v", err)
 	}
 
 	// The checksum detects a changed element.
 	i := bytes.Index(data, []byte("\x00\x00\x80\x3f")) // 1.0
 	data[i]++
-	if _, err := Read(openArchive(t, data), "values", (*Array).Float32, 3); !errors.Is(err, zip.ErrChecksum) {
+	if _, err := readMember[float32](openArchive(t, data), "values", 3); !errors.Is(err, zip.ErrChecksum) {
 		t.Errorf("changed element: error %v", err)
 	}
 	if _, err := NewArchive(bytes.NewReader(data[:len(data)/2]), int64(len(data)/2)); err == nil {
@@ -414,7 +420,7 @@ func TestArchiveDeflated(t *testing.T) { // as numpy.savez_compressed writes it
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Read(openArchive(t, b.Bytes()), "values", (*Array).Float32, len(want)); err != nil || !slices.Equal(got, want) {
+	if got, err := readMember[float32](openArchive(t, b.Bytes()), "values", len(want)); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%d values, %v", len(got), err)
 	}
 }
@@ -422,12 +428,12 @@ func TestArchiveDeflated(t *testing.T) { // as numpy.savez_compressed writes it
 // A member must be one array, of a size that fits in the file, with a valid checksum, even if that is zero.
 func TestArchiveRefuses(t *testing.T) {
 	array := file(dict("<f4", "(2,)"), []float32{1, 2})
-	type member struct {
+	type entry struct {
 		zip.FileHeader
 		content []byte
 	}
-	stored := func(name string, content []byte, change func(h *zip.FileHeader)) member {
-		m := member{zip.FileHeader{Name: name, CRC32: crc32.ChecksumIEEE(content),
+	stored := func(name string, content []byte, change func(h *zip.FileHeader)) entry {
+		m := entry{zip.FileHeader{Name: name, CRC32: crc32.ChecksumIEEE(content),
 			CompressedSize64: uint64(len(content)), UncompressedSize64: uint64(len(content))}, content}
 		change(&m.FileHeader)
 		return m
@@ -435,21 +441,21 @@ func TestArchiveRefuses(t *testing.T) {
 	as := func(*zip.FileHeader) {}
 	for _, tt := range []struct {
 		name    string
-		members []member
+		members []entry
 		want    string // "" if the array can be read
 	}{
-		{"as it should be", []member{stored("x.npy", array, as), stored("y.npy", array, as)}, ""},
-		{"one name twice", []member{stored("x.npy", array, as), stored("x.npy", array, as)}, `"x.npy" is there twice`},
-		{"larger than its header says", []member{stored("x.npy", append(slices.Clone(array), 0), as)}, "more data"},
-		{"smaller than its header says", []member{stored("x.npy", array[:len(array)-1], as)}, "needs 8 bytes, has 7"},
-		{"larger than the file", []member{stored("x.npy", array, func(h *zip.FileHeader) {
+		{"as it should be", []entry{stored("x.npy", array, as), stored("y.npy", array, as)}, ""},
+		{"one name twice", []entry{stored("x.npy", array, as), stored("x.npy", array, as)}, `"x.npy" is there twice`},
+		{"larger than its header says", []entry{stored("x.npy", append(slices.Clone(array), 0), as)}, "more data"},
+		{"smaller than its header says", []entry{stored("x.npy", array[:len(array)-1], as)}, "needs 8 bytes, has 7"},
+		{"larger than the file", []entry{stored("x.npy", array, func(h *zip.FileHeader) {
 			h.CompressedSize64, h.UncompressedSize64 = 1<<40, 1<<40
 		})}, `"x.npy": truncated: 1099511627776 bytes in a file of `},
-		{"stored in less", []member{stored("x.npy", array, func(h *zip.FileHeader) { h.UncompressedSize64 = 1 << 40 })}, "damaged"},
-		{"deflated to nothing", []member{stored("x.npy", array, func(h *zip.FileHeader) {
+		{"stored in less", []entry{stored("x.npy", array, func(h *zip.FileHeader) { h.UncompressedSize64 = 1 << 40 })}, "damaged"},
+		{"deflated to nothing", []entry{stored("x.npy", array, func(h *zip.FileHeader) {
 			h.Method, h.UncompressedSize64 = zip.Deflate, 1<<40
 		})}, "damaged"},
-		{"an unknown method", []member{stored("x.npy", array, func(h *zip.FileHeader) { h.Method = 99 })}, "unsupported compression"},
+		{"an unknown method", []entry{stored("x.npy", array, func(h *zip.FileHeader) { h.Method = 99 })}, "unsupported compression"},
 	} {
 		var b bytes.Buffer
 		z := zip.NewWriter(&b)
@@ -467,7 +473,7 @@ func TestArchiveRefuses(t *testing.T) {
 		}
 		a, err := NewArchive(bytes.NewReader(b.Bytes()), int64(b.Len()))
 		if err == nil {
-			_, err = Read(a, "x", (*Array).Float32, 2)
+			_, err = readMember[float32](a, "x", 2)
 		}
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
@@ -508,7 +514,7 @@ func FuzzArchive(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			values, err := Read(a, name, (*Array).Float32, array.Shape...)
+			values, err := readMember[float32](a, name, array.Shape...)
 			if n, _ := elements(array.Shape); err == nil && n != len(values) {
 				t.Errorf("%q: shape %v, %d elements", name, array.Shape, len(values))
 			}

@@ -113,15 +113,6 @@ func (a *Archive) Open(name string) (*Array, error) {
 	return array, nil
 }
 
-// Read reads the named array of a with read, such as (*Array).Float32, and the expected shape.
-func Read[T any](a *Archive, name string, read func(a *Array, shape ...int) ([]T, error), shape ...int) ([]T, error) {
-	array, err := a.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	return read(array, shape...)
-}
-
 func named(name string, err error) error { return fmt.Errorf("array %.60q: %w", name, err) }
 
 // An ArchiveWriter writes a .npz file. It stores no time, so that equal arrays give equal files. Arrays are not

@@ -2,7 +2,7 @@
 //
 //	f, err := safetensors.Open(file, size)
 //	a, err := f.Array("weight")
-//	x, err := a.Float32(400000, 50)
+//	x, err := npy.Read[float32](a, 400000, 50)
 //
 // The format is
 //
