@@ -6,10 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"overcomplete/vectors/internal/tabular"
 )
@@ -732,104 +731,46 @@ func (p *jsonParser) value(depth int) error {
 	if p.i == len(p.b) {
 		return p.fail("a value")
 	}
-	switch c := p.b[p.i]; {
-	case c == '"':
+	switch p.b[p.i] {
+	case '"':
 		return p.string()
-	case c == '{':
+	case '{':
 		return p.members(func([]byte) error { return p.value(depth + 1) })
-	case c == '[':
+	case '[':
 		return p.elements(func() error { return p.value(depth + 1) })
-	case c == '-' || isDigit(c):
-		return p.number()
 	}
-	for _, literal := range []string{"null", "true", "false", "NaN", "Infinity"} {
-		if bytes.HasPrefix(p.b[p.i:], []byte(literal)) {
-			p.i += len(literal)
-			return nil
-		}
-	}
-	return p.fail("a value")
-}
-
-// number parses a number.
-func (p *jsonParser) number() error {
-	digits := func() bool {
-		start := p.i
-		for p.i < len(p.b) && isDigit(p.b[p.i]) {
-			p.i++
-		}
-		return p.i > start
-	}
-	at := func(set string) bool { return p.i < len(p.b) && bytes.IndexByte([]byte(set), p.b[p.i]) >= 0 }
-	if at("-") {
-		p.i++
-	}
-	switch {
-	case bytes.HasPrefix(p.b[p.i:], []byte("Infinity")):
-		p.i += len("Infinity")
+	if _, end, err := parseDecimal(p.b, p.i); err == nil && isStrict(p.b[p.i:end]) {
+		p.i = end
 		return nil
-	case at("0"):
-		p.i++
-	case !digits():
-		return p.fail("a digit")
 	}
-	if at(".") {
-		if p.i++; !digits() {
-			return p.fail("a digit")
-		}
+	end := len(p.b)
+	if n := bytes.IndexAny(p.b[p.i:], ",]} \t\r\n"); n >= 0 {
+		end = p.i + n
 	}
-	if at("eE") {
-		if p.i++; at("+-") {
-			p.i++
-		}
-		if !digits() {
-			return p.fail("a digit")
-		}
-	}
-	return nil
-}
-
-// string parses a string.
-func (p *jsonParser) string() error {
-	start := p.i + 1
-	end := stringEnd(p.b, start)
-	if end < 0 {
-		p.i = len(p.b)
-		return p.fail("a closing quote")
-	}
-	for i := start; i < end-1; i++ {
-		switch c := p.b[i]; {
-		case c < ' ':
-			p.i = i
-			return p.fail("no control character")
-		case c == '\\':
-			i++
-			if n := len(escapes[p.b[i]]); n == 0 || p.b[i] == 'u' && !isHex(p.b[i+1:end-1]) {
-				p.i = i - 1
-				return p.fail("another escape")
-			}
-		}
+	if value := p.b[p.i:end]; !json.Valid(value) && !slices.Contains([]string{"NaN", "Infinity", "-Infinity"}, string(value)) {
+		return p.fail("a value")
 	}
 	p.i = end
 	return nil
 }
 
-// escapes are the values of escapes in strings. The value of \u depends on the four digits after it.
-var escapes = [256]string{'"': "\"", '\\': "\\", '/': "/", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t", 'u': "u"}
-
-// isHex reports whether b begins with four hexadecimal digits.
-func isHex(b []byte) bool {
-	_, err := parseHex(b)
-	return err == nil
-}
-
-func parseHex(b []byte) (rune, error) {
-	n, err := strconv.ParseUint(string(b[:min(4, len(b))]), 16, 16)
-	if len(b) < 4 {
-		err = strconv.ErrSyntax
+// string parses a string.
+func (p *jsonParser) string() error {
+	end := stringEnd(p.b, p.i+1)
+	if end < 0 {
+		p.i = len(p.b)
+		return p.fail("a closing quote")
 	}
-	return rune(n), err
+	special := func(c byte) bool { return c < ' ' || c == '\\' }
+	if value := p.b[p.i:end]; slices.ContainsFunc(value, special) && !json.Valid(value) {
+		return p.fail("a string without control characters and other escapes")
+	}
+	p.i = end
+	return nil
 }
+
+// escapes matches the escapes in a valid string. Successive ones may be a surrogate pair.
+var escapes = regexp.MustCompile(`(\\(u[0-9A-Fa-f]{4}|.))+`)
 
 // unquoteJSON returns the content of a valid string with its quotes. It shares the memory of value if it can. Half of a
 // surrogate pair becomes U+FFFD.
@@ -837,31 +778,12 @@ func unquoteJSON(value []byte) []byte {
 	if len(value) < 2 {
 		return nil
 	}
-	value = value[1 : len(value)-1]
-	at := bytes.IndexByte(value, '\\')
-	if at < 0 {
+	if value = value[1 : len(value)-1]; bytes.IndexByte(value, '\\') < 0 {
 		return value
 	}
-	s := make([]byte, 0, len(value))
-	for ; at >= 0; at = bytes.IndexByte(value, '\\') {
-		s = append(s, value[:at]...)
-		c := value[at+1]
-		value = value[at+2:]
-		if c != 'u' {
-			s = append(s, escapes[c]...)
-			continue
-		}
-		r, _ := parseHex(value)
-		value = value[4:]
-		if utf16.IsSurrogate(r) {
-			low, err := parseHex(bytes.TrimPrefix(value, []byte(`\u`)))
-			if pair := utf16.DecodeRune(r, low); err == nil && bytes.HasPrefix(value, []byte(`\u`)) && pair != utf8.RuneError {
-				r, value = pair, value[6:]
-			} else {
-				r = utf8.RuneError
-			}
-		}
-		s = utf8.AppendRune(s, r)
-	}
-	return append(s, value...)
+	return escapes.ReplaceAllFunc(value, func(escape []byte) []byte {
+		var s string
+		json.Unmarshal(slices.Concat([]byte{'"'}, escape, []byte{'"'}), &s) // value is valid
+		return []byte(s)
+	})
 }
