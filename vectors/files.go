@@ -54,7 +54,7 @@ func (r *reader) checkSchema(h heading) error {
 	var columns []string
 	if r.table == nil {
 		s.parts = append(s.parts, vectorsOf(r.dim))
-		if r.endNames != nil { // of .npz and .safetensors
+		if r.words != nil && r.words != r.list { // of .npz and .safetensors
 			s.parts = append(s.parts, `names in "words"`)
 		}
 	} else {

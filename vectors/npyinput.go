@@ -59,7 +59,7 @@ func (r *reader) readNpz(ctx context.Context, c *content) (iter.Seq2[chunk, erro
 	case slices.Contains(archive.Names(), "words"):
 		words, err := archive.Open("words")
 		if err == nil {
-			err = r.nameByArray(words, array.Shape)
+			err = r.nameByArray(words, array.Shape[0])
 		}
 		if err != nil {
 			return nil, err
@@ -70,32 +70,27 @@ func (r *reader) readNpz(ctx context.Context, c *content) (iter.Seq2[chunk, erro
 	return r.readArray(ctx, array, nil)
 }
 
-// nameByArray takes the names of the rows of an array of the given shape from words.
-func (r *reader) nameByArray(words *npy.Array, shape npy.Shape) error {
+// nameByArray takes the names of n rows from words.
+func (r *reader) nameByArray(words *npy.Array, n int) error {
 	const part = 1 << 10
-	if err := npy.Expect[string](words, shape[0]); err != nil {
+	if err := npy.Expect[string](words, n); err != nil {
 		return err
 	}
-	block, err := npy.Next[string](words, part)
-	if err != nil && err != io.EOF {
+	r.words = &wordList{next: func() (rows []tabular.Row, err error) { // at the end it verifies the checksum of the words
+		names, err := npy.Next[string](words, part)
+		for _, name := range names {
+			rows = append(rows, tabular.Row{Name: name})
+		}
+		return rows, err
+	}}
+	if err := r.words.fill(); err != nil && err != io.EOF {
 		return err
 	}
-	r.setKind(block)
-	r.names = func(row *tabular.Row) (err error) {
-		if len(block) == 0 {
-			if block, err = npy.Next[string](words, part); err != nil {
-				return err
-			}
-		}
-		row.Name, block = block[0], block[1:]
-		return nil
+	var names []string
+	for _, row := range r.words.rows {
+		names = append(names, row.Name)
 	}
-	r.endNames = func() error { // also verifies the checksum of the words
-		if _, err := npy.Next[string](words, part); err != io.EOF {
-			return err
-		}
-		return nil
-	}
+	r.setKind(names)
 	return nil
 }
 
@@ -158,9 +153,7 @@ func (r *reader) readArray(ctx context.Context, array *npy.Array, err error) (it
 	if err := cmp.Or(npy.Expect[float32](array, array.Shape...), checkShape(array.Shape)); err != nil {
 		return nil, err
 	}
-	if r.names == nil {
-		r.numberRows()
-	}
+	r.numbered = r.words == nil
 	rows, dim := array.Shape[0], array.Shape[1]
 	r.dim, r.announced = dim, rows
 	if most := r.options.MaxRows; most > 0 {

@@ -69,11 +69,10 @@ type file struct {
 	declared  int // rows that the file's header declares, or -1
 	announced int // rows by the shape of an array, or 0; only to allocate
 
-	names    func(*tabular.Row) error // sets the name of the next row; nil if rows have their own
-	endNames func() error             // returns an error if there are more names; or nil
-	table    *tabular.Layout          // nil for other formats
-	measured bool                     // the length of the table's vectors is known
-	hasIDs   bool                     // texts have ids in the input
+	words    *wordList       // names the rows of this file; nil if they have names or numbers
+	table    *tabular.Layout // nil for other formats
+	measured bool            // the length of the table's vectors is known
+	hasIDs   bool            // texts have ids in the input
 
 	values []string // values of the columns of partition folders
 
@@ -183,8 +182,8 @@ func (r *reader) readRows(ctx context.Context, in *storedFile, yield func(*Dense
 	if r.declared = h.rows; h.dim > 0 {
 		r.dim = h.dim
 	}
-	if r.list != nil {
-		r.names, r.hasIDs = r.nameByList, listed && r.list.table.ID >= 0 && r.texts
+	if r.words = r.list; r.list != nil {
+		r.hasIDs = listed && r.list.table.ID >= 0 && r.texts
 	}
 	chunks, err := r.open(ctx, h, stored, &content{stored, size, in})
 	if err != nil {
@@ -323,10 +322,12 @@ func appendInPlace(data, vector []float32) []float32 {
 
 // name returns the word of a row, or the id and the text.
 func (r *reader) name(row *tabular.Row) (word, text string, err error) {
-	if r.names != nil {
-		if err := r.names(row); err != nil {
+	if r.words != nil {
+		if err := r.words.name(row, r.texts); err != nil {
 			return "", "", err
 		}
+	} else if r.numbered {
+		row.Name = strconv.Itoa(r.found)
 	}
 	name := row.Name
 	switch {
@@ -463,8 +464,8 @@ func (r *reader) endFile() error {
 	if n := r.found - r.before; n < r.declared {
 		return fmt.Errorf("the file is cut short: its header declares more words (got %d, want %d)", n, r.declared)
 	}
-	if r.endNames != nil {
-		return r.endNames()
+	if r.words != nil && r.words != r.list {
+		return r.words.end()
 	}
 	return nil
 }
@@ -524,18 +525,6 @@ func (r *reader) warnings() []string {
 	w = r.dropped.warn(w, "malformed rows dropped")
 	w = r.doubtful.warn(w, "words that end in a number, which may be an excess value of the vector")
 	return r.zero.warn(w, "rows of zeros")
-}
-
-// nameByList names a row by the word list.
-func (r *reader) nameByList(row *tabular.Row) error { return r.list.name(row, r.texts) }
-
-// numberRows names rows by their numbers, from 0.
-func (r *reader) numberRows() {
-	r.numbered = true
-	r.names = func(row *tabular.Row) error {
-		row.Name = strconv.Itoa(r.found)
-		return nil
-	}
 }
 
 // setKind uses the first names to decide whether rows are texts, unless that is decided.

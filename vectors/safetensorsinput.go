@@ -36,8 +36,8 @@ func (r *reader) readSafetensors(ctx context.Context, c *content) (iter.Seq2[chu
 		if err != nil {
 			return nil, err
 		}
-		words := r.newWordList(bufio.NewReaderSize(text, window), displayName(r.Path))
-		r.names, r.endNames = func(row *tabular.Row) error { return words.name(row, r.texts) }, words.end
+		r.words = &wordList{file: displayName(r.Path)}
+		r.readLines(r.words, bufio.NewReaderSize(text, window))
 	}
 	array, err := f.Array(name)
 	return r.readArray(ctx, array, err)

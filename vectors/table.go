@@ -75,10 +75,8 @@ func (r *reader) tableOptions() tabular.Options {
 // readTable yields the blocks of a table as chunks.
 func (r *reader) readTable(ctx context.Context, l *tabular.Layout, blocks tabular.Blocks) iter.Seq2[chunk, error] {
 	r.table = l
-	named := l.Name >= 0 && r.names == nil
-	if !named && r.names == nil {
-		r.numberRows()
-	}
+	named := l.Name >= 0 && r.words == nil
+	r.numbered = !named && r.words == nil
 	return func(yield func(chunk, error) bool) {
 		first := true
 		for b, err := range blocks {

@@ -14,18 +14,17 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// A wordList names rows by a list of words, one per line in the order of the rows, or by the rows of a table.
+// A wordList names rows in their order, by the lines of a file, the rows of a table or the strings of an array.
 type wordList struct {
-	file   string
-	lines  *bufio.Scanner
-	read   int         // rows so far
-	stored *storedFile // nil if the list is part of another file
-
-	table *tabular.Layout // nil for lines
-	block func() (tabular.Block, error, bool)
-	stop  func() // ends block
-	rows  []tabular.Row
-	done  bool // the rest of the table isn't read as a table
+	file   string                        // for messages
+	next   func() ([]tabular.Row, error) // returns io.EOF after the last row
+	rows   []tabular.Row                 // the next ones
+	read   int                           // rows so far
+	lines  bool                          // rows are lines
+	table  *tabular.Layout               // nil unless rows are in a table
+	done   bool                          // the rest of the table isn't read as a table
+	stored *storedFile                   // nil if the list is part of the file of vectors
+	stop   func()                        // ends next
 }
 
 // openWordList opens the word list of the options.
@@ -67,13 +66,24 @@ func (r *reader) newList(ctx context.Context, path string, f *storedFile) (*word
 		h := heading{lines: bytes.Count(head[:start], newline), record: format}
 		l.table, blocks, err = r.openRecords(ctx, h, path, stored, columns, window, textChunk, func() bool { return l.done })
 	} else {
-		l.setLines(r, stored)
+		r.readLines(l, stored)
 		return l, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	l.block, l.stop = iter.Pull2(blocks)
+	next, stop := iter.Pull2(blocks)
+	l.stop = stop
+	l.next = func() ([]tabular.Row, error) {
+		b, err, ok := next()
+		if !ok {
+			return nil, io.EOF
+		}
+		if err != nil {
+			return nil, inputError(l.file, err)
+		}
+		return b.Rows, nil
+	}
 	if err := l.fill(); err != nil && err != io.EOF {
 		return nil, err
 	}
@@ -87,33 +97,71 @@ func namesTexts(f recordFormat, column string) bool {
 	return !ok || len(c.names) > 1 && slices.ContainsFunc(c.names, func(name string) bool { return name == column || tabular.NamesTexts(name) })
 }
 
-// newWordList returns the list of words in the content of a file.
-func (r *reader) newWordList(content *bufio.Reader, file string) *wordList {
-	l := &wordList{file: file, stop: func() {}}
-	l.setLines(r, content)
-	return l
-}
-
-// setLines makes the list return the lines of content.
-func (l *wordList) setLines(r *reader, content *bufio.Reader) {
+// readLines makes a list read the lines of content.
+func (r *reader) readLines(l *wordList, content *bufio.Reader) {
 	head, _ := content.Peek(window)
 	r.setListKind(head)
-	l.lines = bufio.NewScanner(content)
-	l.lines.Buffer(nil, window)
+	lines := bufio.NewScanner(content)
+	lines.Buffer(nil, window)
+	l.lines = true
+	row := make([]tabular.Row, 1)
+	l.next = func() ([]tabular.Row, error) {
+		switch {
+		case lines.Scan():
+			row[0] = tabular.Row{Name: lines.Text()}
+			return row, nil
+		case lines.Err() == nil:
+			return nil, io.EOF
+		case lines.Err() == bufio.ErrTooLong:
+			return nil, &InputError{File: l.file, Line: l.read + 1, Err: fmt.Errorf("the word is too long (want at most %d bytes)", window)}
+		}
+		return nil, inputError(l.file, lines.Err())
+	}
 }
 
 // name names a row by the next row of the list, or returns an error if there is none. Words contain no tabs.
 func (l *wordList) name(row *tabular.Row, texts bool) error {
-	err := l.next(row)
-	if err == nil && l.table == nil && !texts && strings.Contains(row.Name, "\t") {
-		err = &InputError{File: l.file, Line: l.read, Err: errTab}
+	switch err := l.fill(); {
+	case err == io.EOF && l.table != nil:
+		return fmt.Errorf("%s has fewer rows than the vectors (got %d rows)", l.file, l.read)
+	case err == io.EOF:
+		return fmt.Errorf("the word list has fewer words than rows (got %d words)", l.read)
+	case err != nil:
+		return err
 	}
-	if err == io.EOF && l.table != nil {
-		err = fmt.Errorf("%s has fewer rows than the vectors (got %d rows)", l.file, l.read)
-	} else if err == io.EOF {
-		err = fmt.Errorf("the word list has fewer words than rows (got %d words)", l.read)
+	t := &l.rows[0]
+	l.rows = l.rows[1:]
+	l.read++
+	if l.lines && !texts && strings.Contains(t.Name, "\t") {
+		return &InputError{File: l.file, Line: l.read, Err: errTab}
+	}
+	row.Name, row.NotID, row.ID, row.Columns = t.Name, t.NotID, t.ID, t.Columns
+	if t.Err != nil && row.Err == nil {
+		row.Err = fmt.Errorf("row %d of %s: %w", l.read, l.file, t.Err)
+	}
+	return nil
+}
+
+// fill reads the next rows if there are none left. It returns io.EOF after the last row.
+func (l *wordList) fill() (err error) {
+	for len(l.rows) == 0 && err == nil {
+		l.rows, err = l.next()
 	}
 	return err
+}
+
+// end returns an error if there is another row. It reads only that one, since the list may
+// be endless.
+func (l *wordList) end() error {
+	switch err := l.fill(); {
+	case err == io.EOF:
+		return nil
+	case err != nil:
+		return err
+	case l.table != nil:
+		return fmt.Errorf("%s has more rows than the vectors (got more than %d rows)", l.file, l.read)
+	}
+	return fmt.Errorf("the word list has more words than rows (got more than %d words)", l.read)
 }
 
 // setListKind sets the kind of rows from the beginning of a word list. It ignores the last
@@ -127,64 +175,6 @@ func (r *reader) setListKind(head []byte) {
 		lines = lines[:len(lines)-1]
 	}
 	r.setKind(lines)
-}
-
-// fill reads the next rows of a table, if there are none left. It returns io.EOF after the last row.
-func (l *wordList) fill() error {
-	for len(l.rows) == 0 {
-		b, err, ok := l.block()
-		if !ok {
-			return io.EOF
-		}
-		if err != nil {
-			return inputError(l.file, err)
-		}
-		l.rows = b.Rows
-	}
-	return nil
-}
-
-// next sets the name of a row or, from a table, also its id and columns. It returns io.EOF after the last row of the list.
-func (l *wordList) next(row *tabular.Row) error {
-	if l.table != nil {
-		if err := l.fill(); err != nil {
-			return err
-		}
-		t := l.rows[0]
-		l.rows = l.rows[1:]
-		l.read++
-		row.Name, row.NotID, row.ID, row.Columns = t.Name, t.NotID, t.ID, slices.Clone(t.Columns)
-		if t.Err != nil && row.Err == nil {
-			row.Err = fmt.Errorf("row %d of %s: %w", l.read, l.file, t.Err)
-		}
-		return nil
-	}
-	switch {
-	case l.lines.Scan():
-		l.read++
-		row.Name = l.lines.Text()
-		return nil
-	case l.lines.Err() == nil:
-		return io.EOF
-	case l.lines.Err() == bufio.ErrTooLong:
-		return &InputError{File: l.file, Line: l.read + 1, Err: fmt.Errorf("the word is too long (want at most %d bytes)", window)}
-	}
-	return inputError(l.file, l.lines.Err())
-}
-
-// end returns an error if there is another row. It reads only that one, since the list may
-// be endless.
-func (l *wordList) end() error {
-	err := l.next(new(tabular.Row))
-	switch {
-	case err == io.EOF:
-		return nil
-	case err != nil:
-		return err
-	case l.table != nil:
-		return fmt.Errorf("%s has more rows than the vectors (got more than %d rows)", l.file, l.read-1)
-	}
-	return fmt.Errorf("the word list has more words than rows (got more than %d words)", l.read-1)
 }
 
 // sum reads the file to its end and returns its SHA-256.

@@ -7,6 +7,7 @@ package dates
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -66,67 +67,17 @@ func Span(column []string) []string {
 	return []string{label(int(slices.Min(days)), 0), label(int(slices.Max(days)), 0)}
 }
 
+// timeOfDay matches a time after a date, with an optional offset from UTC. Second 60 is a leap second.
+var timeOfDay = regexp.MustCompile(`^[Tt ]([01]\d|2[0-4]):[0-5]\d(:([0-5]\d|60)([.,]\d+)?)? ?(UTC)?([Zz]|[+-]([01]\d|2[0-3])(:?[0-5]\d)?)?$`)
+
 // parse returns the day of a date.
 func parse(value string) (day int32, ok bool) {
-	s := scanner{rest: value}
-	year, _ := s.number(4, 9999), s.want("-")
-	month, _ := s.number(2, 12), s.want("-")
-	ofMonth := s.number(2, 31)
-	if s.skip("Tt ") {
-		s.number(2, 24)
-		s.want(":")
-		s.number(2, 59)
-		if s.skip(":") {
-			s.number(2, 60) // 60 is a leap second
-			if s.skip(".,") {
-				s.number(1, 9)
-				s.rest = strings.TrimLeft(s.rest, "0123456789")
-			}
-		}
-		s.rest = strings.TrimPrefix(strings.TrimPrefix(s.rest, " "), "UTC")
-		if !s.skip("Zz") && s.skip("+-") {
-			s.number(2, 23)
-			if s.skip(":") || s.rest != "" {
-				s.number(2, 59)
-			}
-		}
+	const n = len(time.DateOnly)
+	if len(value) < n || value[4] != '-' {
+		return 0, false
 	}
-	at := time.Date(year, time.Month(month), ofMonth, 0, 0, 0, 0, time.UTC)
-	return int32(at.Unix() / daySeconds), !s.bad && s.rest == "" && at.Day() == ofMonth && month > 0
-}
-
-// A scanner reads a date from its beginning.
-type scanner struct {
-	rest string
-	bad  bool // something was missing
-}
-
-// number reads a number of n digits, at most max.
-func (s *scanner) number(n, max int) (v int) {
-	for i := range n {
-		if i >= len(s.rest) || s.rest[i] < '0' || s.rest[i] > '9' {
-			s.bad = true
-			return 0
-		}
-		v = 10*v + int(s.rest[i]-'0')
-	}
-	s.rest = s.rest[n:]
-	s.bad = s.bad || v > max
-	return v
-}
-
-// skip reads one of some characters, if it comes next.
-func (s *scanner) skip(characters string) bool {
-	if s.rest == "" || strings.IndexByte(characters, s.rest[0]) < 0 {
-		return false
-	}
-	s.rest = s.rest[1:]
-	return true
-}
-
-func (s *scanner) want(character string) bool {
-	s.bad = !s.skip(character) || s.bad
-	return s.bad
+	at, err := time.Parse(time.DateOnly, value[:n])
+	return int32(at.Unix() / daySeconds), err == nil && (value[n:] == "" || timeOfDay.MatchString(value[n:]))
 }
 
 // units lists the lengths of periods, shortest first.

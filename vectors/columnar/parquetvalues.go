@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/parquet-go/parquet-go/format"
+
+	"overcomplete/internal/memory"
 )
 
 // Values are decoded in small batches, so that no memory is allocated for a size that a header merely declares. The
@@ -97,65 +99,43 @@ func decodeBits(encoding format.Encoding, b []byte) (source, error) {
 
 // decodeDelta returns the source of whole numbers of size bytes in DELTA_BINARY_PACKED encoding.
 func decodeDelta(size, limit int, b []byte) (source, error) {
-	d, err := newDelta(b, limit)
-	var numbers []byte
-	return func(n int) ([]byte, error) {
-		numbers = numbers[:0]
-		for i := range n {
-			x, err := d.next()
-			if err != nil {
-				return nil, err
-			}
-			numbers = binary.LittleEndian.AppendUint64(numbers, uint64(x))[:(i+1)*size]
-		}
-		return numbers, nil
-	}, err
+	numbers, _, err := deltas(b, limit)
+	plain := make([]byte, 0, 8*len(numbers))
+	for _, x := range numbers {
+		plain = binary.LittleEndian.AppendUint64(plain, uint64(x))[:len(plain)+size]
+	}
+	return func(n int) ([]byte, error) { return cut(&plain, n*size) }, err
 }
 
 // decodeStrings returns the source of strings in DELTA_LENGTH_BYTE_ARRAY encoding: lengths, then bytes. If each shares a
 // prefix with the previous string (DELTA_BYTE_ARRAY), the lengths of the prefixes come first.
 func decodeStrings(l leaf, limit int, b []byte, shared bool) (source, error) {
-	var prefixes, lengths *delta
+	var prefixes, lengths []int64
 	var err error
 	if shared {
-		if prefixes, err = newDelta(b, limit); err == nil {
-			b, err = prefixes.end()
+		if prefixes, b, err = deltas(b, limit); err != nil {
+			return nil, err
 		}
 	}
-	if err == nil {
-		if lengths, err = newDelta(b, limit); err == nil {
-			b, err = lengths.end()
-		}
-	}
-	if err != nil {
+	if lengths, b, err = deltas(b, limit); err != nil {
 		return nil, err
 	}
+	prefixes = append(prefixes, make([]int64, max(0, len(lengths)-len(prefixes)))...)
 	var value, all []byte
-	next := func() error {
-		prefix := int64(0)
-		if shared {
-			if prefix, err = prefixes.next(); err != nil {
-				return err
-			}
-		}
-		n, err := lengths.next()
-		if err != nil {
-			return err
-		}
-		rest, err := cut(&b, int(n))
-		if err != nil || prefix < 0 || prefix > int64(len(value)) {
-			return errShort
-		}
-		if value = append(value[:prefix], rest...); l.size > 0 && len(value) != l.size {
-			return errShort
-		}
-		return nil
-	}
 	return func(n int) ([]byte, error) {
+		if n > len(lengths) {
+			return nil, errShort
+		}
 		all = all[:0]
 		for range n {
-			if err := next(); err != nil {
-				return nil, err
+			rest, err := cut(&b, int(lengths[0]))
+			prefix := prefixes[0]
+			prefixes, lengths = prefixes[1:], lengths[1:]
+			if err != nil || prefix < 0 || prefix > int64(len(value)) {
+				return nil, errShort
+			}
+			if value = append(value[:prefix], rest...); l.size > 0 && len(value) != l.size {
+				return nil, errShort
 			}
 			all = append(all, value...)
 		}
@@ -163,96 +143,63 @@ func decodeStrings(l leaf, limit int, b []byte, shared bool) (source, error) {
 	}, nil
 }
 
-// A delta decodes whole numbers in DELTA_BINARY_PACKED encoding: the first number, then blocks of differences between
-// successive numbers. A block has a minimum and bit-packed differences from it, in parts of different widths.
-type delta struct {
-	b        []byte // the next blocks
-	left     int    // numbers left
-	parts    int    // of a block
-	partSize int    // differences in a part
-	first    bool   // last is the next number
-	last     int64
-	minimum  int64
-	widths   []byte // of the next parts of the block
-	unpacked int    // differences left in the part
-	packed   packed
-}
-
-// newDelta returns the decoder of at most limit numbers.
-func newDelta(b []byte, limit int) (*delta, error) {
+// deltas decodes at most limit whole numbers in DELTA_BINARY_PACKED encoding: the first number, then blocks of differences
+// between successive numbers. A block has a minimum and bit-packed differences from it, in parts of different widths. It
+// returns the bytes after the last block.
+func deltas(b []byte, limit int) (numbers []int64, rest []byte, err error) {
 	var header [3]uint64 // size of a block, number of its parts, numbers
 	for i := range header {
 		x, n := binary.Uvarint(b)
 		if n <= 0 {
-			return nil, errShort
+			return nil, nil, errShort
 		}
 		header[i], b = x, b[n:]
 	}
-	first, n := binary.Varint(b)
+	x, n := binary.Varint(b)
 	const maxBlock = 1 << 16 // differences, which a few bytes can declare; writers have at most a few thousand
-	switch size, parts := header[0], header[1]; {
+	size, parts := header[0], header[1]
+	switch {
 	case n <= 0:
-		return nil, errShort
+		return nil, nil, errShort
 	case size > maxBlock || parts == 0 || size/parts == 0 || size%(8*parts) != 0:
-		return nil, errHeader
+		return nil, nil, errHeader
 	case header[2] > uint64(limit):
-		return nil, errLong
+		return nil, nil, errLong
 	}
-	return &delta{b: b[n:], left: int(header[2]), parts: int(header[1]), partSize: int(header[0] / header[1]), first: true, last: first}, nil
-}
-
-// next returns the next number.
-func (d *delta) next() (int64, error) {
-	if d.left == 0 {
-		return 0, errShort
-	}
-	d.left--
-	if d.first {
-		d.first = false
-		return d.last, nil
-	}
-	if d.unpacked == 0 {
-		if err := d.nextPart(); err != nil {
-			return 0, err
+	b = b[n:]
+	numbers = append(numbers, x)[:min(1, header[2])]
+	left := int(header[2]) - 1
+	differences := make([]uint64, size/parts)
+	for left > 0 {
+		minimum, n := binary.Varint(b)
+		if n <= 0 || int(parts) > len(b)-n {
+			return nil, nil, errShort
+		}
+		widths := b[n:][:parts]
+		b = b[n+int(parts):]
+		for ; len(widths) > 0 && left > 0; widths = widths[1:] {
+			width, part := int(widths[0]), differences[:min(left, len(differences))]
+			if width > 64 {
+				return nil, nil, errHeader
+			}
+			if n := len(numbers) + len(part); n > cap(numbers) {
+				if err := memory.Check(3 * 8 * uint64(n)); err != nil { // its old and doubled memory
+					return nil, nil, err
+				}
+			}
+			length := min(len(differences)*width/8, len(b)) // some programs truncate the last part
+			if err := unpack(&packed{b: b[:length], width: width}, part); err != nil {
+				return nil, nil, err
+			}
+			b = b[length:]
+			left -= len(part)
+			for _, difference := range part {
+				x += minimum + int64(difference)
+				numbers = append(numbers, x)
+			}
 		}
 	}
-	d.unpacked--
-	var x [1]uint64
-	if err := unpack(&d.packed, x[:]); err != nil {
-		return 0, err
-	}
-	d.last += d.minimum + int64(x[0])
-	return d.last, nil
-}
-
-// nextPart starts the next part, and the next block after the last part.
-func (d *delta) nextPart() error {
-	if len(d.widths) == 0 {
-		minimum, n := binary.Varint(d.b)
-		if n <= 0 || d.parts > len(d.b)-n {
-			return errShort
-		}
-		d.minimum, d.widths, d.b = minimum, d.b[n:n+d.parts], d.b[n+d.parts:]
-	}
-	width := int(d.widths[0])
-	if width > 64 {
-		return errHeader
-	}
-	length := min(d.partSize*width/8, len(d.b)) // some programs truncate the last part
-	d.packed = packed{b: d.b[:length], width: width}
-	d.unpacked, d.widths, d.b = d.partSize, d.widths[1:], d.b[length:]
-	return nil
-}
-
-// end returns the bytes after the last block. It doesn't change d.
-func (d *delta) end() ([]byte, error) {
-	skip := *d
-	for skip.left > 0 {
-		if _, err := skip.next(); err != nil {
-			return nil, err
-		}
-	}
-	return skip.b, nil
+	return numbers, b, nil
 }
 
 // packed decodes bit-packed integers of width bits, at most 64, from the lowest bit of each byte.
