@@ -43,7 +43,10 @@ func (r *reader) readNpz(ctx context.Context, c *content) (iter.Seq2[chunk, erro
 	if len(archive.Names()) == 0 {
 		return nil, errors.New("is a zip archive without NumPy arrays; unzip it first")
 	}
-	name, err := vectorsName(archive.Names(), r.options.VectorColumns)
+	if slices.Contains(archive.Names(), "indptr") && r.options.VectorColumns == "" && !slices.Contains(archive.Names(), "vectors") {
+		return nil, errors.New("contains a sparse matrix, not dense vectors")
+	}
+	name, err := vectorsName(archive.Names(), r.options.VectorColumns, []string{"vectors"}, "array", "")
 	if err != nil {
 		return nil, err
 	}
@@ -102,33 +105,26 @@ func checkShape(shape npy.Shape) error {
 	return nil
 }
 
-// vectorsName returns the name of the array of vectors, which is chosen unless it is "".
-func vectorsName(names []string, chosen string) (string, error) {
-	if chosen != "" && slices.Contains(names, chosen) {
-		return chosen, nil
-	} else if chosen != "" {
-		return "", &tabular.OptionError{Option: "VectorColumns", Err: fmt.Errorf("has no array %.60q (arrays: %s)", chosen, list(names))}
-	}
-	if slices.Contains(names, "vectors") {
-		return "vectors", nil
-	}
-	if slices.Contains(names, "indptr") {
-		return "", errors.New("contains a sparse matrix, not dense vectors")
-	}
+// vectorsName returns the name of the array of vectors: the chosen one unless that is "", or a usual one, or the only one
+// but the words. For messages, array and shape say what has these names.
+func vectorsName(names []string, chosen string, usual []string, array, shape string) (string, error) {
 	others := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "words" })
-	if len(others) != 1 {
-		return "", &tabular.OptionError{Option: "VectorColumns", Err: fmt.Errorf("contains several arrays, %s; name the one to read", list(names))}
+	if chosen != "" {
+		usual, others = []string{chosen}, nil
 	}
-	return others[0], nil
-}
-
-// list formats names for a message. It shortens long lists and long names.
-func list(names []string) string {
-	const limit = 5
-	if len(names) > limit {
-		return fmt.Sprintf("%d, such as %.60q", len(names), names[:limit])
+	for _, name := range usual {
+		if slices.Contains(names, name) {
+			return name, nil
+		}
 	}
-	return fmt.Sprintf("%.60q", names)
+	if len(others) == 1 {
+		return others[0], nil
+	}
+	err := fmt.Errorf("contains several %ss%s, %s; name the one to read", array, shape, tabular.Shorten(names))
+	if chosen != "" {
+		err = fmt.Errorf("has no %s %.60q%s (%ss: %s)", array, chosen, shape, array, tabular.Shorten(names))
+	}
+	return "", &tabular.OptionError{Option: "VectorColumns", Err: err}
 }
 
 const (

@@ -1,6 +1,7 @@
 package tabular
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -82,10 +83,9 @@ func Choose(columns []Column, o Options) (*Layout, error) {
 		}
 		taken = append(taken, l.ID)
 	}
-	switch {
-	case o.WordList:
+	if o.WordList {
 		l.Name = -1
-	case l.Name < 0:
+	} else if l.Name < 0 {
 		if l.Name, err = names.findOrOnly(taken); err != nil {
 			return nil, err
 		}
@@ -94,10 +94,10 @@ func Choose(columns []Column, o Options) (*Layout, error) {
 		l.Name, l.ID, l.IDIsName = l.ID, -1, true
 	}
 	if o.Rows == Words && o.IDColumn != "" && l.ID >= 0 {
-		return nil, &OptionError{Option: "IDColumn", Err: fmt.Errorf("column %.60q can't have the ids, because rows are words", o.IDColumn)}
+		return nil, optionError("IDColumn", "column %.60q can't have the ids, because rows are words", o.IDColumn)
 	}
 	if l.Name < 0 && o.NamesOnly {
-		return nil, &OptionError{Option: "TextColumn", Err: fmt.Errorf("no column has words or texts (columns: %s)", listNames(columns))}
+		return nil, optionError("TextColumn", "no column has words or texts (columns: %s)", listNames(columns))
 	}
 	if l.Name < 0 {
 		return l, nil
@@ -115,51 +115,48 @@ func Choose(columns []Column, o Options) (*Layout, error) {
 	return l, nil
 }
 
+func optionError(option, format string, a ...any) error {
+	return &OptionError{Option: option, Err: fmt.Errorf(format, a...)}
+}
+
 // chooseVectors returns the columns of the vectors; see [Choose].
-func chooseVectors(columns []Column, o Options) ([]int, error) {
-	fail := func(format string, a ...any) ([]int, error) {
-		return nil, &OptionError{Option: "VectorColumns", Err: fmt.Errorf(format, a...)}
-	}
+func chooseVectors(columns []Column, o Options) (found []int, err error) {
+	const option = "VectorColumns"
 	if o.VectorColumns != "" {
-		return selectColumns(columns, o.VectorColumns)
-	}
-	var lists, named, others []int
-	for i, c := range columns {
-		usual := hasName(vectorNames, c.Name)
+		found, err = selectColumns(columns, o.VectorColumns)
+	} else {
+		var all, lists, named, others []int
+		for i, c := range columns {
+			all = append(all, i)
+			usual := NamesVectors(c.Name)
+			switch {
+			case c.Kind == List && usual:
+				named = append(named, i)
+			case c.Kind == List:
+				lists = append(lists, i)
+			case usual:
+				others = append(others, i)
+			}
+		}
+		if len(named) == 0 && len(others) == 0 {
+			named = lists
+		}
 		switch {
-		case c.Kind == List && usual:
-			named = append(named, i)
-		case c.Kind == List:
-			lists = append(lists, i)
-		case usual:
-			others = append(others, i)
+		case len(named) > 1:
+			return nil, optionError(option, "several columns can be the vectors, %s; name the one to read", describe(columns, named))
+		case len(named) == 1:
+			return named, nil
+		case len(others) > 0:
+			return readableVector(columns, others[0])
+		}
+		if found, err = countingColumns(columns); err == nil && found == nil {
+			err = optionError(option, "no column has vectors (want lists of numbers, or numbers in columns such as e0, e1, …; got %s); name the columns to read", describe(columns, all))
 		}
 	}
-	if len(named) == 0 && len(others) == 0 {
-		named = lists
+	if len(found) > MaxDim {
+		err = optionError(option, "the vectors are too long (want at most %d numbers)", MaxDim)
 	}
-	switch {
-	case len(named) > 1:
-		return fail("several columns can be the vectors, %s; name the one to read", describe(columns, named))
-	case len(named) == 1:
-		return named, nil
-	case len(others) > 0:
-		return readableVector(columns, others[0])
-	}
-	counting, err := countingColumns(columns)
-	switch {
-	case err != nil:
-		return fail("%w", err)
-	case counting == nil:
-		all := make([]int, len(columns))
-		for i := range all {
-			all[i] = i
-		}
-		return fail("no column has vectors (want lists of numbers, or numbers in columns such as e0, e1, …; got %s); name the columns to read", describe(columns, all))
-	case len(counting) > MaxDim:
-		return fail("the vectors are too long (want at most %d numbers)", MaxDim)
-	}
-	return counting, nil
+	return found, err
 }
 
 // readableVector returns column i, which has been named as the vectors, or an error if its values can't be vectors.
@@ -172,97 +169,75 @@ func readableVector(columns []Column, i int) ([]int, error) {
 	case Bytes:
 		advice = "unpack it first: numpy.unpackbits for binary embeddings, numpy.frombuffer for others"
 	}
-	return nil, &OptionError{Option: "VectorColumns",
-		Err: fmt.Errorf("column %.60q can't be the vectors: its type is %s (want lists of numbers); %s, or name the columns to read", c.Name, c.Type, advice)}
+	return nil, optionError("VectorColumns", "column %.60q can't be the vectors: its type is %s (want lists of numbers); %s, or name the columns to read", c.Name, c.Type, advice)
 }
 
 // selectColumns returns the columns that the option VectorColumns selects: a column, the columns of numbers from first to last
 // in the form first:last, or the columns of numbers that match a pattern of [path.Match].
-func selectColumns(columns []Column, selection string) ([]int, error) {
-	fail := func(format string, a ...any) ([]int, error) {
-		return nil, &OptionError{Option: "VectorColumns", Err: fmt.Errorf(format, a...)}
-	}
+func selectColumns(columns []Column, selection string) (found []int, err error) {
+	const option = "VectorColumns"
 	index := func(name string) int { return slices.IndexFunc(columns, func(c Column) bool { return c.Name == name }) }
-	var found []int
-	if i := index(selection); i >= 0 {
-		if columns[i].Kind != Number {
-			return readableVector(columns, i)
+	first, last := index(selection), index(selection)
+	if first >= 0 && columns[first].Kind != Number {
+		return readableVector(columns, first)
+	}
+	if a, b, isRange := strings.Cut(selection, ":"); isRange && first < 0 {
+		first, last = index(a), index(b)
+	}
+	for i, c := range columns {
+		if first < 0 || last < first { // a pattern
+			if matches, err := path.Match(selection, c.Name); err != nil {
+				return nil, optionError(option, "invalid pattern %.60q", selection)
+			} else if !matches || c.Kind != Number {
+				continue
+			}
+		} else if i < first || i > last {
+			continue
+		} else if c.Kind != Number {
+			return nil, optionError(option, "column %.60q, within %.60q, has the type %s (want numbers)", c.Name, selection, c.Type)
 		}
 		found = append(found, i)
-	} else if a, b, isRange := strings.Cut(selection, ":"); isRange && index(a) >= 0 && index(b) >= index(a) {
-		for i := index(a); i <= index(b); i++ {
-			if columns[i].Kind != Number {
-				return fail("column %.60q, within %.60q, has the type %s (want numbers)", columns[i].Name, selection, columns[i].Type)
-			}
-			found = append(found, i)
-		}
-	} else {
-		for i, c := range columns {
-			matches, err := path.Match(selection, c.Name)
-			if err != nil {
-				return fail("invalid pattern %.60q", selection)
-			}
-			if matches && c.Kind == Number {
-				found = append(found, i)
-			}
-		}
 	}
-	switch {
-	case found == nil:
-		return fail("no columns of numbers %.60q (want a name, a pattern or first:last; columns: %s)", selection, listNames(columns))
-	case len(found) > MaxDim:
-		return fail("the vectors are too long (want at most %d numbers)", MaxDim)
+	if found == nil {
+		err = optionError(option, "no columns of numbers %.60q (want a name, a pattern or first:last; columns: %s)", selection, listNames(columns))
 	}
-	return found, nil
+	return found, err
 }
 
 // countingColumns returns the two or more columns of numbers whose names are a common prefix and the numbers from 0 or
 // 1 upwards, in the order of these numbers, or nil. It returns an error if several prefixes have such columns.
-func countingColumns(columns []Column) ([]int, error) {
-	byPrefix := map[string]map[int]int{} // column by number
-	repeated := map[string]bool{}        // prefixes with a number in two columns, such as e1 and e01
-	var prefixes []string
+func countingColumns(columns []Column) (found []int, err error) {
+	groups := map[string][][2]int{} // numbers and columns by prefix
+	var prefixes, names []string
 	for i, c := range columns {
 		prefix := strings.TrimRight(c.Name, "0123456789")
 		n, err := strconv.Atoi(c.Name[len(prefix):])
 		if c.Kind != Number || err != nil {
 			continue
 		}
-		if byPrefix[prefix] == nil {
-			byPrefix[prefix] = map[int]int{}
+		if groups[prefix] == nil {
 			prefixes = append(prefixes, prefix)
 		}
-		if _, ok := byPrefix[prefix][n]; ok {
-			repeated[prefix] = true
-		}
-		byPrefix[prefix][n] = i
+		groups[prefix] = append(groups[prefix], [2]int{n, i})
 	}
-	var found []int
-	var names []string
 	for _, prefix := range prefixes {
-		numbers := byPrefix[prefix]
-		_, first := numbers[0]
-		start := 1
-		if first {
-			start = 0
-		}
-		run := make([]int, 0, len(numbers))
-		for n := start; n < start+len(numbers); n++ {
-			i, ok := numbers[n]
-			if !ok {
-				break
+		group := groups[prefix]
+		slices.SortFunc(group, func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) })
+		var run []int
+		for i, column := range group {
+			if start := group[0][0]; start <= 1 && column[0] == start+i { // not e1 and e01
+				run = append(run, column[1])
 			}
-			run = append(run, i)
 		}
-		if len(run) == len(numbers) && len(run) > 1 && !repeated[prefix] {
+		if len(run) == len(group) && len(run) > 1 {
 			found = run
 			names = append(names, fmt.Sprintf("%.60q to %.60q", columns[run[0]].Name, columns[run[len(run)-1]].Name))
 		}
 	}
 	if len(names) > 1 {
-		return nil, fmt.Errorf("several groups of columns can be the vectors, %s; name the ones to read", strings.Join(names, " and "))
+		err = optionError("VectorColumns", "several groups of columns can be the vectors, %s; name the ones to read", strings.Join(names, " and "))
 	}
-	return found, nil
+	return found, err
 }
 
 // UnnamedIndex is the name that pandas gives to an index without a name.
@@ -286,23 +261,25 @@ type search struct {
 	kinds   []Kind   // valid kinds of the column
 }
 
-func (s search) fail(format string, a ...any) (int, error) {
-	return -1, &OptionError{Option: s.option, Err: fmt.Errorf(format, a...)}
-}
-
 // find returns the index of the column that the option names, or the first readable one with a usual name, or −1. It
 // returns an error if the option names a taken column or one that can't have the role, or if the columns with usual
 // names have bytes or nothing that is readable. Numbers are no such error: a column "words" may count them.
 func (s search) find(taken []int) (int, error) {
+	check := func(i int) (int, error) {
+		if c := s.columns[i]; !slices.Contains(s.kinds, c.Kind) {
+			return -1, optionError(s.option, "column %.60q can't have the %s: its type is %s; name another column", c.Name, s.content, c.Type)
+		}
+		return i, nil
+	}
 	if s.named != "" {
 		i := slices.IndexFunc(s.columns, func(c Column) bool { return c.Name == s.named })
 		switch {
 		case i < 0:
-			return s.fail("has no column %.60q (columns: %s)", s.named, listNames(s.columns))
+			return -1, optionError(s.option, "has no column %.60q (columns: %s)", s.named, listNames(s.columns))
 		case slices.Contains(taken, i) && slices.Contains(s.kinds, s.columns[i].Kind):
-			return s.fail("column %.60q can't have two roles, such as ids and texts", s.named)
+			return -1, optionError(s.option, "column %.60q can't have two roles, such as ids and texts", s.named)
 		}
-		return s.check(i)
+		return check(i)
 	}
 	unreadable := -1
 	for _, name := range s.usual {
@@ -310,24 +287,16 @@ func (s search) find(taken []int) (int, error) {
 			switch {
 			case !strings.EqualFold(c.Name, name) || slices.Contains(taken, i):
 			case c.Kind == Bytes || slices.Contains(s.kinds, c.Kind):
-				return s.check(i)
+				return check(i)
 			case unreadable < 0 && (c.Kind == List || c.Kind == Other):
 				unreadable = i
 			}
 		}
 	}
 	if unreadable >= 0 {
-		return s.check(unreadable)
+		return check(unreadable)
 	}
 	return -1, nil
-}
-
-// check returns i, or an error if column i has values of a wrong kind.
-func (s search) check(i int) (int, error) {
-	if c := s.columns[i]; !slices.Contains(s.kinds, c.Kind) {
-		return s.fail("column %.60q can't have the %s: its type is %s; name another column", c.Name, s.content, c.Type)
-	}
-	return i, nil
 }
 
 // findOrOnly is like find, but without a usual name it returns the only column of kind s.kinds[0], or −1. Several
@@ -349,7 +318,7 @@ func (s search) findOrOnly(taken []int) (int, error) {
 	case 1:
 		return all[0], nil
 	}
-	return s.fail("several columns have %s, %s; name the one to read", s.content, describe(s.columns, all))
+	return -1, optionError(s.option, "several columns have %s, %s; name the one to read", s.content, describe(s.columns, all))
 }
 
 // listNames formats the names of columns for a message.
@@ -358,10 +327,11 @@ func listNames(columns []Column) string {
 	for _, c := range columns {
 		all = append(all, c.Name)
 	}
-	return shorten(all)
+	return Shorten(all)
 }
 
-func shorten(names []string) string {
+// Shorten formats names for a message: the first few of a long list, and the beginnings of long names.
+func Shorten(names []string) string {
 	const limit = 5
 	if len(names) > limit {
 		return fmt.Sprintf("%d, such as %.60q", len(names), names[:limit])
@@ -452,7 +422,7 @@ func (l *Layout) Describe(texts bool) (columns string, warnings []string) {
 			for _, i := range l.Rest {
 				names = append(names, l.Columns[i].Name)
 			}
-			columns += ", with " + shorten(names)
+			columns += ", with " + Shorten(names)
 		}
 	}
 	if n := len(l.Vectors); n > 1 {
