@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -105,7 +106,7 @@ func expand(path string) ([]Member, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
-		members, err := walk(path, "", info, nil)
+		members, err := find(path, "", nil, nil)
 		if err == nil && len(members) == 0 {
 			err = errors.New("no data files in this folder (names that begin with . or _ are skipped)")
 		}
@@ -130,31 +131,46 @@ func glob(pattern string) ([]Member, error) {
 			return nil, fmt.Errorf("is not a valid pattern: %w", err)
 		}
 	}
-	all, err := match(cmp.Or(fixed, "."), "", elements)
+	all, err := find(cmp.Or(fixed, "."), "", elements, nil)
 	if err == nil && len(all) == 0 {
 		err = errors.New("the pattern matches no data files")
 	}
 	return all, err
 }
 
-// match returns the data files whose paths below a folder match elements of a pattern.
-func match(path, name string, elements []string) (all []Member, err error) {
-	if len(elements) == 0 {
-		return visit(path, name, nil)
-	}
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+// find returns the data files at or below a path, with a name for the path itself. If there are elements of a pattern, the
+// paths below match them. The parent folders of all data files are in above.
+func find(path, name string, elements []string, above []fs.FileInfo) (all []Member, err error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil, !info.IsDir() && len(elements) > 0:
 		return nil, err
+	case info.IsDir():
+	case !info.Mode().IsRegular():
+		return nil, pathError(path, errNotRegular)
+	default:
+		return []Member{{Path: path, Name: name}}, nil
+	}
+	if len(elements) == 0 {
+		if slices.ContainsFunc(above, func(f fs.FileInfo) bool { return os.SameFile(f, info) }) {
+			return nil, pathError(path, errors.New("is a link to one of its parent folders"))
+		}
+		above = append(above, info)
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range entries {
-		matches, _ := filepath.Match(elements[0], e.Name()) // glob has checked the pattern
-		if !matches || isSkipped(e.Name()) && !isSkipped(elements[0]) {
+		skipped, rest := isSkipped(e.Name()), elements
+		if len(elements) > 0 {
+			matches, _ := filepath.Match(elements[0], e.Name()) // glob has checked the pattern
+			skipped, rest = !matches || skipped && !isSkipped(elements[0]), elements[1:]
+		}
+		if skipped {
 			continue
 		}
-		members, err := match(join(path, e.Name()), below(name, e.Name()), elements[1:])
+		members, err := find(join(path, e.Name()), strings.TrimPrefix(name+"/"+e.Name(), "/"), rest, above)
 		if err != nil {
 			return nil, err
 		}
@@ -170,48 +186,6 @@ func join(folder, name string) string {
 		return strings.TrimSuffix(folder, string(filepath.Separator)) + string(filepath.Separator) + name
 	}
 	return filepath.Join(folder, name)
-}
-
-// below returns the name of a member in a folder with the given name, or "" for the uppermost folder.
-func below(folder, name string) string { return strings.TrimPrefix(folder+"/"+name, "/") }
-
-// walk returns the data files below a folder. Its parent folders are in above.
-func walk(path, name string, folder fs.FileInfo, above []fs.FileInfo) (all []Member, err error) {
-	for _, f := range above {
-		if os.SameFile(f, folder) {
-			return nil, pathError(path, errors.New("is a link to one of its parent folders"))
-		}
-	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return nil, err
-	}
-	above = append(above, folder)
-	for _, e := range entries {
-		if isSkipped(e.Name()) {
-			continue
-		}
-		members, err := visit(join(path, e.Name()), below(name, e.Name()), above)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, members...)
-	}
-	return all, nil
-}
-
-// visit returns a file, or the data files below a folder.
-func visit(path, name string, above []fs.FileInfo) ([]Member, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case info.IsDir():
-		return walk(path, name, info, above)
-	case !info.Mode().IsRegular():
-		return nil, pathError(path, errNotRegular)
-	}
-	return []Member{{Path: path, Name: name}}, nil
 }
 
 // isSkipped reports whether a folder's file or folder has no data, such as those in which Hugging Face datasets describes
