@@ -1,7 +1,6 @@
 package vectors
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -49,27 +47,23 @@ func randomSparse(rows, cols int, density float64) *Sparse {
 	return s
 }
 
+var writers = map[string]func(io.Writer, *Sparse) error{"GloVe": WriteGloVe, "word2vec": WriteWord2Vec, "word2vec binary": WriteWord2VecBinary}
+
 func TestWriteText(t *testing.T) {
 	const dense = "the 0 -0.1 0 1e-05 0 0 0 0 0\n" +
 		"café 0 0 0 0 0 0 0 0 0\n" +
 		"x:y%20 0.33333334 0 1e+06 0 0 0 0 0 1.6777216e+07\n"
-	for _, tt := range []struct {
-		name  string
-		write func(io.Writer, *Sparse) error
-		want  string
-	}{
-		{"GloVe", WriteGloVe, dense},
-		{"word2vec", WriteWord2Vec, "3 9\n" + dense},
-		{"word2vec binary", WriteWord2VecBinary, "3 9\n" +
+	for name, want := range map[string]string{
+		"GloVe":    dense,
+		"word2vec": "3 9\n" + dense,
+		"word2vec binary": "3 9\n" +
 			"the " + strings.Repeat("\x00", 4) + "\xcd\xcc\xcc\xbd" + strings.Repeat("\x00", 4) + "\xac\xc5\x27\x37" + strings.Repeat("\x00", 4*5) + "\n" +
 			"café " + strings.Repeat("\x00", 4*9) + "\n" +
-			"x:y%20 \xab\xaa\xaa\x3e" + strings.Repeat("\x00", 4) + "\x00\x24\x74\x49" + strings.Repeat("\x00", 4*5) + "\x00\x00\x80\x4b\n"},
+			"x:y%20 \xab\xaa\xaa\x3e" + strings.Repeat("\x00", 4) + "\x00\x24\x74\x49" + strings.Repeat("\x00", 4*5) + "\x00\x00\x80\x4b\n",
 	} {
 		var got bytes.Buffer
-		if err := tt.write(&got, small); err != nil {
-			t.Errorf("%s: %v", tt.name, err)
-		} else if got.String() != tt.want {
-			t.Errorf("%s:\ngot\n%q\nwant\n%q", tt.name, got.String(), tt.want)
+		if err := writers[name](&got, small); err != nil || got.String() != want {
+			t.Errorf("%s: error %v, got\n%q\nwant\n%q", name, err, got.String(), want)
 		}
 	}
 }
@@ -78,41 +72,23 @@ func TestWriteText(t *testing.T) {
 func TestTextIsExact(t *testing.T) {
 	codes := randomSparse(200, 300, 0.3)
 	codes.Value[0], codes.Value[1] = math.SmallestNonzeroFloat32, -math.MaxFloat32
-	var text bytes.Buffer
-	if err := WriteWord2Vec(&text, codes); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(&text)
-	lines.Scan()
-	if lines.Text() != "200 300" {
-		t.Errorf("header %q", lines.Text())
-	}
+	want := &Dense{IDs: codes.IDs, Dim: codes.Cols, Data: make([]float32, codes.Rows*codes.Cols)}
 	for i := range codes.Rows {
-		lines.Scan()
-		fields := strings.Split(lines.Text(), " ")
-		if len(fields) != 1+codes.Cols || fields[0] != codes.IDs[i] {
-			t.Fatalf("line %d: %d fields, word %q", i+2, len(fields), fields[0])
-		}
 		index, value := codes.Row(i)
-		want := make([]float32, codes.Cols)
 		for n, k := range index {
-			want[k] = value[n]
-		}
-		for k, field := range fields[1:] {
-			if v, err := strconv.ParseFloat(field, 32); err != nil || float32(v) != want[k] {
-				t.Fatalf("%s, column %d: %q, want %v", codes.IDs[i], k, field, want[k])
-			}
+			want.Row(i)[k] = value[n]
 		}
 	}
-	if lines.Scan() {
-		t.Errorf("one line too many: %.40q", lines.Text())
+	for _, write := range writers {
+		var b bytes.Buffer
+		if err := write(&b, codes); err != nil {
+			t.Fatal(err)
+		}
+		checkRead(t, tempFile(t, b.String()), ReadOptions{}, want)
 	}
 }
 
 func TestWordsAreNeverAmbiguous(t *testing.T) {
-	writers := map[string]func(io.Writer, *Sparse) error{
-		"GloVe": WriteGloVe, "word2vec": WriteWord2Vec, "word2vec binary": WriteWord2VecBinary,
-	}
 	for _, id := range []string{"at name", "\t", "a\nb", "a\r", "", " ", "\u00a0", "100%", "%20"} {
 		s := &Sparse{IDs: slices.Clone(small.IDs), CSR: small.CSR}
 		s.IDs[1] = id
@@ -169,11 +145,8 @@ func TestBinary(t *testing.T) {
 
 func TestNoColumns(t *testing.T) {
 	empty := &Sparse{IDs: []string{"a"}, CSR: CSR{Rows: 1, Ptr: []int64{0, 0}}}
-	for name, err := range map[string]error{
-		"GloVe":  WriteGloVe(io.Discard, empty),
-		"binary": WriteWord2VecBinary(io.Discard, empty),
-	} {
-		if err != errNoColumns {
+	for name, write := range writers {
+		if err := write(io.Discard, empty); err != errNoColumns {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -185,13 +158,8 @@ func TestFullDisk(t *testing.T) {
 		t.Skip("needs the device /dev/full: ", err)
 	}
 	defer full.Close()
-	for name, err := range map[string]error{
-		"GloVe":    WriteGloVe(full, small),
-		"word2vec": WriteWord2Vec(full, small),
-		"binary":   WriteWord2VecBinary(full, small),
-		"jsonl":    WriteJSONLines(full, small),
-	} {
-		if !errors.Is(err, syscall.ENOSPC) {
+	for name, write := range map[string]func(io.Writer, *Sparse) error{"GloVe": WriteGloVe, "binary": WriteWord2VecBinary, "jsonl": WriteJSONLines} {
+		if err := write(full, small); !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("%s: error %v, want %v", name, err, syscall.ENOSPC)
 		}
 	}

@@ -22,13 +22,22 @@ var small = &vectors.CSR{
 	Value: []float32{-0.1, 1e-5, 1. / 3, 1e6, 1 << 24},
 }
 
-// read reads the matrix in a file.
-func readAll(data []byte) (*vectors.CSR, error) {
+// readAll reads the matrix in a file.
+func readAll(data []byte) (*vectors.CSR, error) { return readRows(data, math.MaxInt) }
+
+// readRows reads the matrix in a file, at most n rows at a time.
+func readRows(data []byte, n int) (*vectors.CSR, error) {
 	r, err := NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return nil, err
 	}
-	s, err := r.Next(r.Rows)
+	s := &vectors.CSR{Cols: r.Cols, Ptr: []int64{0}, Index: []int32{}, Value: []float32{}}
+	for err == nil && s.Rows < r.Rows {
+		var part *vectors.CSR
+		if part, err = r.Next(min(n, r.Rows-s.Rows)); err == nil {
+			s.Append(part)
+		}
+	}
 	if err == nil {
 		err = r.Finish()
 	}
@@ -60,14 +69,15 @@ func TestInvalid(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	const order = "row offsets are out of order (got "
 	other := map[string]string{ // a Reader's message
-		"offsets missing":           `array "indptr": array of shape [2], want [3]`,
-		"more indices":              `array "indices": array of shape [2], want [1]`,
-		"offsets do not start at 0": order + "1 first, want 0)",
-		"offsets end early":         order + "a last row that ends at 0 of 1 nonzeros)",
-		"offsets end late":          order + "a row from 0 to 2 of 1 nonzeros)",
-		"offsets decrease":          order + "a row from 1 to 0 of 1 nonzeros)",
-		"offset negative":           order + "a row from 0 to -1 of 1 nonzeros)",
-		"offset out of range":       order + "a row from 0 to 9 of 1 nonzeros)",
+		"offsets missing":            `array "indptr": array of shape [2], want [3]`,
+		"more indices":               `array "indices": array of shape [2], want [1]`,
+		"offsets do not start at 0":  order + "1 first, want 0)",
+		"offsets end early":          order + "a last row that ends at 0 of 1 nonzeros)",
+		"offsets end late":           order + "a row from 0 to 2 of 1 nonzeros)",
+		"offsets decrease":           order + "a row from 1 to 0 of 1 nonzeros)",
+		"offset negative":            order + "a row from 0 to -1 of 1 nonzeros)",
+		"offset out of range":        order + "a row from 0 to 9 of 1 nonzeros)",
+		"more nonzeros than columns": order + "a row from 0 to 3 of 3 nonzeros)",
 	}
 	for _, tt := range []struct {
 		name string
@@ -83,6 +93,7 @@ func TestInvalid(t *testing.T) {
 		{"offsets decrease", vectors.CSR{Rows: 3, Cols: 2, Ptr: []int64{0, 1, 0, 1}, Index: []int32{0}, Value: []float32{1}}, "row 1: row offsets are out of order (got end 0)"},
 		{"offset negative", vectors.CSR{Rows: 2, Cols: 2, Ptr: []int64{0, -1, 1}, Index: []int32{0}, Value: []float32{1}}, "row 0: row offsets are out of order (got end -1)"},
 		{"offset out of range", vectors.CSR{Rows: 2, Cols: 2, Ptr: []int64{0, 9, 1}, Index: []int32{0}, Value: []float32{1}}, "row 0: row offsets are out of order (got end 9)"},
+		{"more nonzeros than columns", vectors.CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 3}, Index: []int32{0, 1, 2}, Value: []float32{1, 1, 1}}, "columns must increase and be less than 2"},
 		{"more indices", vectors.CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 1}, Index: []int32{0, 1}, Value: []float32{1}}, "column indices and values differ in number (got 2 and 1)"},
 		{"column twice", vectors.CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 2}, Index: []int32{1, 1}, Value: []float32{1, 1}}, "got 1 after 1"},
 		{"columns decrease", vectors.CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 2}, Index: []int32{1, 0}, Value: []float32{1, 1}}, "got 0 after 1"},
@@ -102,8 +113,10 @@ func TestInvalid(t *testing.T) {
 		if want, ok := other[tt.name]; ok {
 			tt.want = want
 		}
-		if _, err := readAll(b.Bytes()); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: a Reader gives %v, want %q", tt.name, err, tt.want)
+		for _, n := range []int{1, math.MaxInt} {
+			if _, err := readRows(b.Bytes(), n); err == nil || !strings.Contains(err.Error(), strings.TrimPrefix(tt.want, "row 1: ")) {
+				t.Errorf("%s: a Reader gives %v, want %q", tt.name, err, tt.want)
+			}
 		}
 	}
 	if err := small.Validate(); err != nil {

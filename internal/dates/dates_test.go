@@ -190,16 +190,3 @@ func TestDivideBy(t *testing.T) {
 		t.Error(describe(s), err)
 	}
 }
-
-func FuzzParse(f *testing.F) {
-	f.Add("2024-03-05T10:11:12.5+01:00")
-	f.Fuzz(func(t *testing.T, value string) {
-		days, err := Parse([]string{value})
-		if err != nil {
-			return
-		}
-		if got := label(int(days[0]), 0); !strings.HasPrefix(value, got) {
-			t.Errorf("%q is %s", value, got)
-		}
-	})
-}

@@ -123,26 +123,6 @@ func TestWriteRefusesWrongShape(t *testing.T) {
 	}
 }
 
-type failingWriter struct{ left int }
-
-var errFull = errors.New("full")
-
-func (w *failingWriter) Write(b []byte) (int, error) {
-	if w.left -= len(b); w.left < 0 {
-		return 0, errFull
-	}
-	return len(b), nil
-}
-
-func TestWriteReportsErrors(t *testing.T) {
-	data := make([]float32, chunk)
-	for _, left := range []int{0, 128, chunk} {
-		if err := Write(&failingWriter{left}, []int{len(data)}, data); err != errFull {
-			t.Errorf("full after %d bytes: error %v", left, err)
-		}
-	}
-}
-
 func TestReadFloat32(t *testing.T) {
 	tests := []struct {
 		name  string

@@ -108,17 +108,3 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkWrite(b *testing.B) {
-	codes := sample()
-	for name, write := range writers {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(8 * codes.Nonzeros()))
-			for b.Loop() {
-				if err := write(io.Discard, codes); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
