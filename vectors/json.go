@@ -285,8 +285,8 @@ func (f *jsonFormat) parse(piece []byte, l *recordLayout) records {
 		first := len(p.out.Rows)
 		if f.form == jsonBatch {
 			p.parseBatch()
-		} else {
-			p.parseRow()
+		} else if err := p.object(); err == nil && p.json.skipSpace() < len(record) {
+			p.reject(first, p.json.fail("the end of the line"))
 		}
 		for i := first; i < len(p.out.Rows); i++ {
 			p.out.Rows[i].Number = lines
@@ -331,34 +331,17 @@ type recordParser struct {
 	out    records
 }
 
-// begin begins a row.
-func (p *recordParser) begin() {
+// object adds the row of an object. It returns errors of syntax.
+func (p *recordParser) object() error {
 	p.record++
 	p.next, p.start, p.err = 0, len(p.out.Numbers), nil
 	if p.layout.list < 0 {
 		p.out.Numbers = append(p.out.Numbers, make([]float32, len(p.layout.Vectors))...)
 	}
-}
-
-// end adds a row.
-func (p *recordParser) end(row tabular.Row, err error) {
-	if row.Err = cmp.Or(err, p.err); row.Err != nil {
-		p.out.Numbers = p.out.Numbers[:p.start]
-	}
-	row.Len = len(p.out.Numbers) - p.start
-	p.out.Rows = append(p.out.Rows, row)
-}
-
-// parseRow adds the row of the record.
-func (p *recordParser) parseRow() {
-	p.begin()
-	err := p.json.members(p.visit)
-	if err == nil && p.json.skipSpace() < len(p.json.b) {
-		err = p.json.fail("the end of the line")
-	}
+	syntax := p.json.members(p.visit)
 	for _, i := range p.layout.Vectors {
-		if p.last[i] != p.record && p.err == nil {
-			p.err = tabular.ValueError(p.layout.Columns[i], -1, "missing")
+		if p.last[i] != p.record {
+			p.malformed(i, -1, "missing")
 		}
 	}
 	row, _ := p.layout.Row(func(column int) (string, bool, error) {
@@ -371,10 +354,27 @@ func (p *recordParser) parseRow() {
 		}
 		return string(value), true, nil
 	})
-	if p.index >= 0 && p.layout.Name < 0 {
+	if p.index >= 0 && (p.layout.Name < 0 || p.format.form == jsonBatch) {
 		p.out.order = append(p.out.order, p.rowNumber())
 	}
-	p.end(row, err)
+	row.Len = len(p.out.Numbers) - p.start
+	p.out.Rows = append(p.out.Rows, row)
+	if err := cmp.Or(syntax, p.err); err != nil {
+		p.reject(len(p.out.Rows)-1, err)
+	}
+	return syntax
+}
+
+// reject makes rows from the given one on a malformed one.
+func (p *recordParser) reject(first int, err error) {
+	row := tabular.Row{Err: err}
+	for i, r := range p.out.Rows[first:] {
+		if p.out.Numbers = p.out.Numbers[:len(p.out.Numbers)-r.Len]; i == 0 {
+			row = r
+		}
+	}
+	row.Len, row.Err = 0, err
+	p.out.Rows = append(p.out.Rows[:first], row)
 }
 
 // rowNumber returns OpenAI's index of the row, or -1 if it is missing or malformed.
@@ -423,8 +423,8 @@ func (p *recordParser) member(key []byte) error {
 	}
 }
 
-// reject records the reason why a row is malformed, unless there is another.
-func (p *recordParser) reject(column, number int, problem string) {
+// malformed records the reason why a row is malformed, unless there is another.
+func (p *recordParser) malformed(column, number int, problem string) {
 	if p.err == nil {
 		p.err = tabular.ValueError(p.layout.Columns[column], number, problem)
 	}
@@ -443,7 +443,7 @@ func (p *recordParser) number(column int) error {
 		return syntax
 	}
 	if value := b[start:p.json.i]; err != nil || len(value) != end-start {
-		p.reject(column, -1, describeJSON(value, err)+" (want a number)")
+		p.malformed(column, -1, describeJSON(value, err)+" (want a number)")
 	}
 	p.out.Numbers[p.start+p.layout.position[column]] = x
 	return nil
@@ -459,7 +459,7 @@ func (p *recordParser) vector(column int) error {
 		}
 		value := b[start:p.json.i]
 		if value[0] != '"' {
-			p.reject(column, -1, describeJSON(value, nil)+" (want a list)")
+			p.malformed(column, -1, describeJSON(value, nil)+" (want a list)")
 		} else if p.out.Numbers, err = appendVector(p.out.Numbers, unquoteJSON(value)); err != nil && p.err == nil {
 			p.err = fmt.Errorf("column %.60q: %w", p.layout.Columns[column].Name, err)
 		}
@@ -480,7 +480,7 @@ func (p *recordParser) vector(column int) error {
 			}
 			end = p.json.i
 			if err != nil {
-				p.reject(column, n, describeJSON(b[i:end], err))
+				p.malformed(column, n, describeJSON(b[i:end], err))
 			}
 		}
 		numbers = append(numbers, x)
@@ -516,8 +516,7 @@ func isStrict(number []byte) bool {
 func (p *recordParser) parseBatch() {
 	const idColumn = 0
 	var id []byte
-	var numbers []int // OpenAI's index of each row
-	first, start := len(p.out.Rows), len(p.out.Numbers)
+	first, order := len(p.out.Rows), len(p.out.order)
 	j := &p.json
 	err := j.members(func(key []byte) error {
 		value := j.i
@@ -529,41 +528,28 @@ func (p *recordParser) parseBatch() {
 			}
 			return err
 		case keyResponse:
-			return j.find([]string{"body", keyData}, func() error {
-				return j.elements(func() error {
-					p.begin()
-					err := j.members(p.visit)
-					numbers = append(numbers, p.rowNumber())
-					p.end(tabular.Row{}, nil)
-					return err
-				})
-			})
+			return j.find([]string{"body", keyData}, func() error { return j.elements(p.object) })
 		}
 		return j.value(0)
 	})
-	rows := p.out.Rows[first:]
-	if err == nil && len(rows) == 0 {
+	numbers := p.out.order[order:] // OpenAI's index of each row
+	p.out.order = p.out.order[:order]
+	if err == nil && len(numbers) == 0 {
 		err = errors.New("the response has no embeddings")
 	}
-	if err == nil {
-		err = p.checkOrder(numbers)
+	if err = cmp.Or(err, p.checkOrder(numbers)); err != nil {
+		p.reject(first, err)
 	}
-	if err != nil {
-		p.out.Rows, p.out.Numbers = p.out.Rows[:first], p.out.Numbers[:start]
-		rows = append(rows[:0], tabular.Row{Err: err})
-		p.out.Rows = append(p.out.Rows, rows...)
-	}
-	for i := range rows {
-		row := p.out.Rows[first+i]
-		named, _ := p.layout.Row(func(column int) (string, bool, error) {
+	rows := p.out.Rows[first:]
+	for i, row := range rows {
+		rows[i], _ = p.layout.Row(func(column int) (string, bool, error) {
 			name := string(unquoteJSON(id))
 			if column == idColumn && len(rows) > 1 {
 				name += "/" + strconv.Itoa(numbers[i])
 			}
 			return name, id != nil, nil
 		})
-		named.Len, named.Err = row.Len, row.Err
-		p.out.Rows[first+i] = named
+		rows[i].Len, rows[i].Err = row.Len, row.Err
 	}
 }
 
