@@ -64,49 +64,49 @@ func escape(id string) string {
 //
 // Before it writes anything, it returns a [*IDError] for a word that the format can't
 // represent, and an error if words and rows differ in number or if K is 0.
-func WriteGloVe(w io.Writer, s *Sparse) error {
-	return writeDenseText(w, "", s)
-}
+func WriteGloVe(w io.Writer, s *Sparse) error { return writeDense(w, "", s, appendText(s.Cols)) }
 
 // WriteWord2Vec writes word2vec's dense text: a line with V and K, then the lines of
 // [WriteGloVe]. It returns the same errors.
 func WriteWord2Vec(w io.Writer, s *Sparse) error {
-	header := fmt.Sprintf("%d %d\n", s.Rows, s.Cols)
-	return writeDenseText(w, header, s)
+	return writeDense(w, fmt.Sprintf("%d %d\n", s.Rows, s.Cols), s, appendText(s.Cols))
 }
 
 // WriteWord2VecBinary writes the format of word2vec -binary: a line with V and K, then
 // for each row the word, a space, K little-endian float32 and a newline. It returns the
 // same errors as [WriteGloVe].
 func WriteWord2VecBinary(w io.Writer, s *Sparse) error {
-	if s.Cols == 0 {
-		return errNoColumns
-	}
-	if err := checkIDs(s, asciiSpace); err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintf(w, "%d %d\n", s.Rows, s.Cols); err != nil {
-		return err
-	}
 	zeros := make([]byte, 4*s.Cols)
-	return writeChunks(w, s.Rows, func(b []byte, i int) []byte {
-		b = append(append(b, s.IDs[i]...), ' ')
-		b = append(b, zeros...)
+	return writeDense(w, fmt.Sprintf("%d %d\n", s.Rows, s.Cols), s, func(b []byte, index []int32, value []float32) []byte {
+		b = append(append(b, ' '), zeros...)
 		vector := b[len(b)-len(zeros):]
-		index, value := s.Row(i)
 		for n, k := range index {
 			binary.LittleEndian.PutUint32(vector[4*k:], math.Float32bits(value[n]))
 		}
-		return append(b, '\n')
+		return b
 	})
 }
 
-// asciiSpace has the separators of words and values. Words may contain other white space.
-const asciiSpace = " \t\n\v\f\r"
-
 var errNoColumns = errors.New("the format can't represent vectors of length 0")
 
-func writeDenseText(w io.Writer, header string, s *Sparse) error {
+// appendText returns a function that appends a row of text without its word.
+func appendText(cols int) func(b []byte, index []int32, value []float32) []byte {
+	zeros := []byte(strings.Repeat(" 0", cols))
+	return func(b []byte, index []int32, value []float32) []byte {
+		next := 0 // column
+		for n, k := range index {
+			b = append(b, zeros[:2*(int(k)-next)]...)
+			b = append(b, ' ')
+			b = appendExact(b, value[n])
+			next = int(k) + 1
+		}
+		return append(b, zeros[2*next:]...)
+	}
+}
+
+// writeDense writes a header and the rows, each with its word, its vector and a newline.
+func writeDense(w io.Writer, header string, s *Sparse, appendVector func(b []byte, index []int32, value []float32) []byte) error {
+	const asciiSpace = " \t\n\v\f\r" // separators; words may contain other white space
 	if s.Cols == 0 {
 		return errNoColumns
 	}
@@ -116,19 +116,9 @@ func writeDenseText(w io.Writer, header string, s *Sparse) error {
 	if _, err := io.WriteString(w, header); err != nil {
 		return err
 	}
-	zeros := []byte(strings.Repeat(" 0", s.Cols))
 	return writeChunks(w, s.Rows, func(b []byte, i int) []byte {
-		b = append(b, s.IDs[i]...)
-		next := 0 // column
 		index, value := s.Row(i)
-		for n, k := range index {
-			b = append(b, zeros[:2*(int(k)-next)]...)
-			b = append(b, ' ')
-			b = appendExact(b, value[n])
-			next = int(k) + 1
-		}
-		b = append(b, zeros[2*next:]...)
-		return append(b, '\n')
+		return append(appendVector(append(b, s.IDs[i]...), index, value), '\n')
 	})
 }
 

@@ -50,7 +50,7 @@ type schema struct {
 // folders named key=value become columns. If the file, another folder, ids or texts have that name, the column gets
 // underscores.
 func (r *reader) checkSchema(h heading) error {
-	s := schema{displayName(r.Path), []string{"format " + h.format}}
+	s := schema{input.Name(r.Path), []string{"format " + h.format}}
 	var columns []string
 	if r.table == nil {
 		s.parts = append(s.parts, vectorsOf(r.dim))
@@ -86,7 +86,7 @@ func (r *reader) checkSchema(h heading) error {
 
 // checkLength returns an error unless n is the vector length of the previous files.
 func (r *reader) checkLength(n int) error {
-	s := schema{displayName(r.Path), []string{vectorsOf(n)}}
+	s := schema{input.Name(r.Path), []string{vectorsOf(n)}}
 	return s.compare(schema{r.schema.file, []string{vectorsOf(r.dim)}})
 }
 

@@ -268,26 +268,19 @@ func (r *reader) stream(ctx context.Context, paths []string, source *Source) ite
 
 // inputError returns err as an InputError for the file at path, unless err already is an InputError.
 func inputError(path string, err error) error {
-	input, ok := errors.AsType[*InputError](err)
+	placed, ok := errors.AsType[*InputError](err)
 	if !ok {
 		if fromOS, ok := errors.AsType[*fs.PathError](err); ok {
 			err = fromOS.Err // without the path
 		}
-		input = &InputError{File: displayName(path), Err: err}
+		placed = &InputError{File: input.Name(path), Err: err}
 	}
-	if input.Options != nil {
-		return input
-	}
-	for err := input.Err; err != nil; err = errors.Unwrap(err) {
+	for err := placed.Err; err != nil && placed.Options == nil; err = errors.Unwrap(err) {
 		if o, ok := err.(*tabular.OptionError); ok {
-			input.Options = append(input.Options, o.Option)
+			placed.Options = append(placed.Options, o.Option)
 		}
 	}
-	return input
-}
-
-func displayName(path string) string {
-	return input.Name(path)
+	return placed
 }
 
 // A heading is the format of a file and the content of its header line.

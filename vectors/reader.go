@@ -88,7 +88,7 @@ var errStopped = errors.New("stopped")
 // read yields the rows of the files that paths name, in one block per chunk.
 func (r *reader) read(ctx context.Context, paths []string, yield func(*Dense, error) bool) error {
 	if slices.Contains(paths, "-") && r.options.WordList == "-" {
-		return &InputError{File: displayName("-"), Err: errors.New("can't be both the vectors and the word list")}
+		return &InputError{File: input.Name("-"), Err: errors.New("can't be both the vectors and the word list")}
 	}
 	members, err := findFiles(paths)
 	if err != nil {
@@ -431,7 +431,7 @@ func (r *reader) repeated(id string) bool {
 
 // reject counts a malformed row. Unless SkipBad is set, it returns the error, with the row's position.
 func (r *reader) reject(row *tabular.Row, id string, reason error) error {
-	err := &InputError{File: displayName(r.Path), Err: reason}
+	err := &InputError{File: input.Name(r.Path), Err: reason}
 	if !r.texts {
 		err.ID = id
 	}

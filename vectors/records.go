@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"overcomplete/internal/float32s"
+	"overcomplete/internal/input"
 	"overcomplete/vectors/internal/tabular"
 )
 
@@ -77,7 +78,7 @@ func (r *reader) openRecords(ctx context.Context, h heading, name string, file i
 	line := h.lines // lines before the next piece
 	locate := func(err error) error {
 		if at, ok := errors.AsType[*lineError](err); ok {
-			return &InputError{File: displayName(name), Line: line + at.lines + 1, Err: at.err}
+			return &InputError{File: input.Name(name), Line: line + at.lines + 1, Err: at.err}
 		}
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 
+	"overcomplete/internal/input"
 	"overcomplete/internal/modeldir"
 	"overcomplete/internal/safetensors"
 )
@@ -38,7 +39,7 @@ func (r *reader) readSafetensors(ctx context.Context, c *content) (iter.Seq2[chu
 		if err != nil {
 			return nil, err
 		}
-		r.words = &wordList{file: displayName(r.Path)}
+		r.words = &wordList{file: input.Name(r.Path)}
 		r.readLines(r.words, bufio.NewReaderSize(text, window))
 	}
 	array, err := f.Array(name)

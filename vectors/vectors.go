@@ -17,8 +17,12 @@
 package vectors
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
+
+	"overcomplete/internal/npy"
 )
 
 // Dense is a V×L matrix of dense vectors. Row i is the vector of IDs[i].
@@ -63,6 +67,28 @@ func (d *Dense) Append(other *Dense) {
 		}
 	}
 	d.IDs, d.Texts, d.Data = append(d.IDs, other.IDs...), d.Texts.Join(other.Texts), append(d.Data, other.Data...)
+}
+
+// Mean returns the mean of all V vectors, of length L. It sums in float64.
+func (d *Dense) Mean() []float32 {
+	sum := make([]float64, d.Dim)
+	for i := range d.IDs {
+		for j, x := range d.Row(i) {
+			sum[j] += float64(x)
+		}
+	}
+	mean := make([]float32, d.Dim)
+	for j := range mean {
+		mean[j] = float32(sum[j] / float64(d.Len()))
+	}
+	return mean
+}
+
+// SHA256 returns the SHA-256 of x as little-endian float32, in hexadecimal.
+func SHA256(x []float32) string {
+	hash := sha256.New()
+	npy.WriteElements(hash, x) // a hash returns no errors
+	return hex.EncodeToString(hash.Sum(nil))
 }
 
 // Sparse is a V×K matrix of sparse vectors. Row i is the vector of IDs[i].

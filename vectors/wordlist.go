@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"overcomplete/internal/input"
 	"overcomplete/vectors/internal/tabular"
 )
 
@@ -57,7 +58,7 @@ func (r *reader) newList(ctx context.Context, path string, f *storedFile) (*word
 	}
 	o := &r.options
 	columns := tabular.Options{Rows: string(o.Rows), IDColumn: o.IDColumn, TextColumn: o.TextColumn, NamesOnly: true}
-	l := &wordList{file: displayName(path), stored: f, stop: func() {}}
+	l := &wordList{file: input.Name(path), stored: f, stop: func() {}}
 	var blocks tabular.Blocks
 	if format := findFormat(head); format != nil {
 		l.table, blocks, err = format.Open(&content{stored, size, f}, columns)
@@ -97,10 +98,17 @@ func namesTexts(f recordFormat, column string) bool {
 	return !ok || len(c.names) > 1 && slices.ContainsFunc(c.names, func(name string) bool { return name == column || tabular.NamesTexts(name) })
 }
 
-// readLines makes a list read the lines of content.
+// readLines makes a list read the lines of content, of which the first ones determine the kind of rows.
 func (r *reader) readLines(l *wordList, content *bufio.Reader) {
 	head, _ := content.Peek(window)
-	r.setListKind(head)
+	var names []string
+	for line := range bytes.Lines(head) {
+		names = append(names, string(bytes.TrimRight(line, "\r\n")))
+	}
+	if len(names) > 1 && len(head) >= window { // the last one may be incomplete
+		names = names[:len(names)-1]
+	}
+	r.setKind(names)
 	lines := bufio.NewScanner(content)
 	lines.Buffer(nil, window)
 	l.lines = true
@@ -162,19 +170,6 @@ func (l *wordList) end() error {
 		return fmt.Errorf("%s has more rows than the vectors (got more than %d rows)", l.file, l.read)
 	}
 	return fmt.Errorf("the word list has more words than rows (got more than %d words)", l.read)
-}
-
-// setListKind sets the kind of rows from the beginning of a word list. It ignores the last
-// line if that may be incomplete.
-func (r *reader) setListKind(head []byte) {
-	var lines []string
-	for line := range bytes.Lines(head) {
-		lines = append(lines, string(bytes.TrimRight(line, "\r\n")))
-	}
-	if len(lines) > 1 && len(head) >= window {
-		lines = lines[:len(lines)-1]
-	}
-	r.setKind(lines)
 }
 
 // sum reads the file to its end and returns its SHA-256.

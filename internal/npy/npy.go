@@ -40,7 +40,7 @@ type Number interface {
 
 // Write writes a .npy file of data in C order. It returns an error if the product of shape isn't len(data).
 func Write[T Number](w io.Writer, shape Shape, data []T) error {
-	n, err := elements(shape)
+	n, err := shape.Elements()
 	if err != nil {
 		return err
 	}
@@ -458,7 +458,7 @@ func decode[T any](a *Array, dst []T, done int, d decoder[T]) error {
 	fill := func(src []byte) error {
 		got, err := io.ReadFull(a.r, src)
 		if isEnd(err) {
-			n, _ := elements(a.Shape)
+			n, _ := a.Shape.Elements()
 			err = truncated(a.Header, n*d.size, int64(done*d.size+got))
 		}
 		return err
@@ -493,7 +493,7 @@ func open[T Element](a *Array) (d decoder[T], n int, err error) {
 	if d, err = decoderOf[T](a); err != nil {
 		return d, 0, err
 	}
-	n, err = elements(a.Shape)
+	n, err = a.Shape.Elements()
 	if err == nil && n > math.MaxInt/max(d.size, 8) { // readers convert to at most 8 bytes
 		err = fmt.Errorf("no array can have type %s and shape %v", a.Type, a.Shape)
 	}
@@ -513,18 +513,6 @@ func truncated(h Header, want int, got int64) error {
 }
 
 var errMore = errors.New("more data follows the array")
-
-// elements returns the number of elements of an array.
-func elements(shape Shape) (int, error) {
-	n := 1
-	for _, d := range shape {
-		if d < 0 || d > 0 && n > math.MaxInt/d {
-			return 0, fmt.Errorf("no array can have shape %v", shape)
-		}
-		n *= d
-	}
-	return n, nil
-}
 
 // expectEnd returns an error unless r is at its end.
 func expectEnd(r io.Reader) error {
@@ -560,6 +548,18 @@ func (s Shape) String() string {
 		return strings.Replace(fmt.Sprint([]int(s[:most])), "]", " …]", 1)
 	}
 	return fmt.Sprint([]int(s))
+}
+
+// Elements returns the number of elements of an array. It returns an error if no array can have the shape.
+func (s Shape) Elements() (int, error) {
+	n := 1
+	for _, d := range s {
+		if d < 0 || d > 0 && n > math.MaxInt/d {
+			return 0, fmt.Errorf("no array can have shape %v", s)
+		}
+		n *= d
+	}
+	return n, nil
 }
 
 // WriteHeader writes the header of a .npy file, which the elements must follow.

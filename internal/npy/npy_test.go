@@ -495,7 +495,7 @@ func FuzzArchive(f *testing.F) {
 				continue
 			}
 			values, err := readMember[float32](a, name, array.Shape...)
-			if n, _ := elements(array.Shape); err == nil && n != len(values) {
+			if n, _ := array.Shape.Elements(); err == nil && n != len(values) {
 				t.Errorf("%q: shape %v, %d elements", name, array.Shape, len(values))
 			}
 		}

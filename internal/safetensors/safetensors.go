@@ -50,18 +50,6 @@ type entry struct {
 	Offsets []int64   `json:"data_offsets"` // begin and end
 }
 
-// elements returns the product of the shape.
-func (e entry) elements() (int64, error) {
-	n := int64(1)
-	for _, d := range e.Shape {
-		if d < 0 || d > 0 && n > math.MaxInt64/int64(d) {
-			return 0, fmt.Errorf("no tensor can have shape %v", e.Shape)
-		}
-		n *= int64(d)
-	}
-	return n, nil
-}
-
 // A Tensor is a tensor to write.
 type Tensor struct {
 	entry entry
@@ -88,7 +76,7 @@ func Write(w io.Writer, info map[string]string, tensors []Tensor) error {
 	}
 	end := int64(0)
 	for _, t := range tensors {
-		if n, err := t.entry.elements(); err != nil || n*sizes[t.entry.Type] != t.size {
+		if n, err := t.entry.Shape.Elements(); err != nil || int64(n)*sizes[t.entry.Type] != t.size {
 			return fmt.Errorf("tensor %q: %d values do not have shape %v", t.entry.name, t.size/sizes[t.entry.Type], t.entry.Shape)
 		}
 		t.entry.Offsets = []int64{end, end + t.size}
@@ -199,11 +187,11 @@ func (f *File) check() error {
 		if len(e.Shape) > maxRank {
 			return fmt.Errorf("tensor %s has %d dimensions, want at most %d", name, len(e.Shape), maxRank)
 		}
-		n, err := e.elements()
+		n, err := e.Shape.Elements()
 		if err != nil {
 			return fmt.Errorf("tensor %s: %w", name, err)
 		}
-		if size := sizes[e.Type]; size > 0 && (n > math.MaxInt64/size || n*size != e.Offsets[1]-e.Offsets[0]) {
+		if size := sizes[e.Type]; size > 0 && (int64(n) > math.MaxInt64/size || int64(n)*size != e.Offsets[1]-e.Offsets[0]) {
 			return fmt.Errorf("tensor %s: %s of shape %v does not fit its data_offsets %v", name, e.Type, e.Shape, e.Offsets)
 		}
 		if e.Offsets[0] != end {
