@@ -45,7 +45,7 @@ func Wait[T any](ctx context.Context, f func() (T, error)) (T, error) {
 // more than limit bytes, or more than fit into memory.
 func Read(path string, limit int) ([]byte, error) {
 	if path == "-" {
-		data, err := readAll(os.Stdin, limit)
+		data, err := ReadAll(os.Stdin, limit)
 		return data, pathError("standard input", err)
 	}
 	f, err := os.Open(path)
@@ -53,11 +53,12 @@ func Read(path string, limit int) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := readAll(f, limit)
+	data, err := ReadAll(f, limit)
 	return data, pathError(path, err)
 }
 
-func readAll(r io.Reader, limit int) ([]byte, error) {
+// ReadAll reads all bytes of r. It returns an error if there are more than limit bytes, or more than fit into memory.
+func ReadAll(r io.Reader, limit int) ([]byte, error) {
 	data := make([]byte, 0, 1<<16)
 	for len(data) <= limit {
 		if len(data) == cap(data) {
@@ -149,6 +150,6 @@ func (f *File) ReadAll(limit int) ([]byte, error) {
 	if f.Size() > int64(limit) {
 		return nil, pathError(f.file.Name(), tooLarge(limit))
 	}
-	data, err := readAll(f, limit)
+	data, err := ReadAll(f, limit)
 	return data, pathError(f.file.Name(), err)
 }

@@ -70,7 +70,7 @@ func TestRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer zero.Close()
-	if _, err := readAll(zero, 1<<20); err == nil || !strings.Contains(err.Error(), "want at most 1048576 bytes") {
+	if _, err := ReadAll(zero, 1<<20); err == nil || !strings.Contains(err.Error(), "want at most 1048576 bytes") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -9,8 +9,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	arrowmemory "github.com/apache/arrow-go/v18/arrow/memory"
 	flatbuffers "github.com/google/flatbuffers/go"
-
-	"overcomplete/internal/memory"
 )
 
 // fileMessages is an [ipc.MessageReader] of an Arrow file. It takes the schema and the positions of the messages from the
@@ -48,31 +46,13 @@ func (f *fileMessages) Message() (*ipc.Message, error) {
 
 // openFileMessages reads the footer of a file, whose length is size bytes.
 func openFileMessages(file io.ReaderAt, size int64) (*fileMessages, error) {
-	const head, tail = int64(len(arrowFile)), int64(4 + len(arrowMagic)) // the tail has the length of the footer
-	if size < head+tail {
-		return nil, errCutShort
-	}
-	var last [tail]byte
-	if _, err := file.ReadAt(last[:], size-tail); err != nil {
+	b, err := readTail(file, size, arrowMagic, len(arrowFile), messageHead)
+	if err != nil {
 		return nil, err
 	}
-	if string(last[4:]) != arrowMagic {
-		return nil, fmt.Errorf("cut short: it does not end with %s", arrowMagic)
-	}
-	length := int64(binary.LittleEndian.Uint32(last[:]))
-	if length > size-tail-head {
-		return nil, fmt.Errorf("the footer is larger than the file (got %d bytes of %d)", length, size)
-	}
-	if err := memory.Check(2 * uint64(length)); err != nil {
-		return nil, err
-	}
-	b := make([]byte, messageHead+length)
-	end := size - tail - length
-	if _, err := file.ReadAt(b[messageHead:], end); err != nil {
-		return nil, err
-	}
+	end := size - int64(len(b)-messageHead+4+len(arrowMagic))
 	f := &fileMessages{file: file}
-	_, err := guardMetadata(func() int64 {
+	_, err = guardMetadata(func() int64 {
 		footer := flatbuffers.Table{Bytes: b, Pos: messageHead + flatbuffers.GetUOffsetT(b[messageHead:])}
 		schema := flatbuffers.Table{Bytes: b, Pos: footer.Indirect(footer.Pos + flatbuffers.UOffsetT(footer.Offset(slot1)))}
 		c := &elements{left: len(b) / 4}

@@ -16,6 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 	"github.com/pierrec/lz4/v4"
 
+	"overcomplete/internal/input"
 	"overcomplete/internal/memory"
 )
 
@@ -63,35 +64,24 @@ func (m *messages) Message() (*ipc.Message, error) {
 var errCutShort = errors.New("cut short")
 
 // read returns the next n bytes.
-func (m *messages) read(n int64) ([]byte, error) {
-	known := m.left >= 0
-	if known && n > m.left {
+func (m *messages) read(n int64) (b []byte, err error) {
+	switch known := m.left >= 0; {
+	case known && n > m.left:
 		return nil, errCutShort
-	}
-	// From a pipe, grow the buffer as bytes arrive.
-	b := make([]byte, 0, min(n, 1<<20))
-	for int64(len(b)) < n {
-		if len(b) == cap(b) {
-			more := int64(len(b))
-			if known {
-				more = n
-			}
-			more = min(more, n-int64(len(b)))
-			if err := memory.Check(uint64(len(b)) + uint64(more)); err != nil {
-				return nil, err
-			}
-			b = slices.Grow(b, int(more))
-		}
-		got, err := io.ReadFull(m.r, b[len(b):min(int64(cap(b)), n)])
-		b = b[:len(b)+got]
-		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			return nil, errCutShort
-		} else if err != nil {
+	case known:
+		if err := memory.Check(uint64(n)); err != nil {
 			return nil, err
 		}
+		b = make([]byte, n)
+		_, err = io.ReadFull(m.r, b)
+	default: // from a pipe, grow the buffer as bytes arrive
+		b, err = input.ReadAll(io.LimitReader(m.r, n), int(n))
+	}
+	if err == io.EOF || err == io.ErrUnexpectedEOF || err == nil && int64(len(b)) < n {
+		err = errCutShort
 	}
 	m.left -= n
-	return slices.Clip(b), nil
+	return slices.Clip(b), err
 }
 
 var errMetadata = errors.New("the metadata of a message is invalid")

@@ -49,29 +49,8 @@ func (m *fileMetaData) metadata(key string) (value string, ok bool) {
 // readFooter returns the footer of a file, whose length is size bytes: the columns, and the
 // positions of their values.
 func readFooter(r io.ReaderAt, size int64) (*fileMetaData, error) {
-	const magic, tail = int64(len(parquetMagic)), int64(len(parquetMagic) + 4)
-	if size < magic+tail {
-		return nil, errors.New("cut short: the file is smaller than any Parquet file")
-	}
-	var last [tail]byte
-	if _, err := r.ReadAt(last[:], size-tail); err != nil {
-		return nil, err
-	}
-	if string(last[4:]) == parquetEncrypted {
-		return nil, errEncrypted
-	}
-	if string(last[4:]) != parquetMagic {
-		return nil, fmt.Errorf("cut short: it does not end with %s", parquetMagic)
-	}
-	length := int64(binary.LittleEndian.Uint32(last[:]))
-	if length > size-tail-magic {
-		return nil, fmt.Errorf("the footer is larger than the file (got %d bytes of %d)", length, size)
-	}
-	if err := memory.Check(2 * uint64(length)); err != nil {
-		return nil, err
-	}
-	b := make([]byte, length)
-	if _, err := r.ReadAt(b, size-tail-length); err != nil {
+	b, err := readTail(r, size, parquetMagic, len(parquetMagic), 0)
+	if err != nil {
 		return nil, err
 	}
 	structs := uint64(0)
@@ -91,6 +70,36 @@ func readFooter(r io.ReaderAt, size int64) (*fileMetaData, error) {
 		return nil, fmt.Errorf("footer: %w", errHeader)
 	}
 	return footer, nil
+}
+
+// readTail reads the footer at the end of a file, after room for more bytes. A file of size bytes begins with head bytes, and
+// ends with the length of the footer and a magic number.
+func readTail(r io.ReaderAt, size int64, magic string, head, room int) ([]byte, error) {
+	last := make([]byte, 4+len(magic))
+	end := size - int64(len(last))
+	if end < int64(head) {
+		return nil, errCutShort
+	}
+	if _, err := r.ReadAt(last, end); err != nil {
+		return nil, err
+	}
+	switch string(last[4:]) {
+	case magic:
+	case parquetEncrypted:
+		return nil, errEncrypted
+	default:
+		return nil, fmt.Errorf("cut short: it does not end with %s", magic)
+	}
+	length := int64(binary.LittleEndian.Uint32(last))
+	if length > end-int64(head) {
+		return nil, fmt.Errorf("the footer is larger than the file (got %d bytes of %d)", length, size)
+	}
+	if err := memory.Check(2 * uint64(length)); err != nil {
+		return nil, err
+	}
+	b := make([]byte, int64(room)+length)
+	_, err := r.ReadAt(b[room:], end-length)
+	return b, err
 }
 
 // scan checks a value of type t in a header of size bytes. It returns an error if the value is
