@@ -37,7 +37,7 @@ func init() {
 			return &arrowRows{messages: func() (ipc.MessageReader, error) { return openFileMessages(file, size) }}
 		}),
 		tabular.Format{Name: "Arrow", Magic: arrowStream, Open: func(c tabular.Content, o tabular.Options) (*tabular.Layout, tabular.Blocks, error) {
-			m := &messages{r: c, left: c.Size()}
+			m := &messages{r: c, left: c.Length()}
 			return openTable("Arrow", &arrowRows{messages: func() (ipc.MessageReader, error) { return m, nil }}, o)
 		}},
 		file("Parquet", parquetMagic, parquet),
