@@ -180,7 +180,7 @@ const (
 //     objects, and OpenAI's responses and batch results. Vectors in text are lists of numbers, base64 of little-endian
 //     float32, or a column per dimension.
 //
-// Words in o.WordList replace those of arrays and tables. Rows without words are named by their numbers from 0, with a
+// Words in o.WordList replace the words of arrays and tables. Rows without words are named by their numbers from 0, with a
 // warning.
 //
 // An .npz or .safetensors file that is compressed as a whole, or read from a pipe, is held in

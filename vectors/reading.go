@@ -23,7 +23,7 @@ func sameFile(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// findEarlier sets r.earlier if the files are those of the earlier reading, and none has changed since.
+// findEarlier sets r.earlier if the earlier reading read the same files, and none has changed since.
 func (r *reader) findEarlier(members []input.Member) {
 	if r.options.Earlier == nil {
 		return

@@ -69,7 +69,7 @@ func arrowColumns(s *arrow.Schema) (columns []arrowColumn) {
 // uuid is the type of 16 bytes that are formatted as a UUID.
 const uuid = "uuid"
 
-// arrowType returns a type as that of a column without a name.
+// arrowType returns a column of a type, without a name.
 func arrowType(t arrow.DataType) arrowColumn {
 	column := func(name string, k tabular.Kind, elements ...values) arrowColumn {
 		return arrowColumn{values{Column: tabular.Column{Type: name, Kind: k}}, elements}
