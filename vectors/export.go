@@ -8,10 +8,9 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"runtime"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"overcomplete/internal/parallel"
 )
@@ -32,31 +31,15 @@ func (e *IDError) Error() string {
 func Escape(ids []string) []string {
 	escaped := make([]string, len(ids))
 	for i, id := range ids {
-		escaped[i] = escape(id)
+		escaped[i] = special.ReplaceAllStringFunc(id, func(s string) string {
+			return "%" + strings.ReplaceAll(fmt.Sprintf("% X", s), " ", "%")
+		})
 	}
 	return escaped
 }
 
-func escape(id string) string {
-	// Python's str.split also splits at the control characters U+001C to U+001F.
-	special := func(r rune) bool { return r == '%' || unicode.IsSpace(r) || '\x1c' <= r && r <= '\x1f' }
-	if !strings.ContainsFunc(id, special) {
-		return id
-	}
-	var b strings.Builder
-	for len(id) > 0 {
-		r, n := utf8.DecodeRuneInString(id)
-		if special(r) {
-			for _, c := range []byte(id[:n]) {
-				fmt.Fprintf(&b, "%%%02X", c)
-			}
-		} else {
-			b.WriteString(id[:n])
-		}
-		id = id[n:]
-	}
-	return b.String()
-}
+// special matches percent signs and white space. Python's str.split also splits at the control characters U+001C to U+001F.
+var special = regexp.MustCompile(`[%\s\v\x{1c}-\x{1f}\x{85}\pZ]+`)
 
 // WriteGloVe writes GloVe's dense text, which has no header: a line per row, with the
 // word and the K values of its vector, separated by spaces. Values are the shortest

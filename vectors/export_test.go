@@ -2,16 +2,13 @@ package vectors
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -148,19 +145,6 @@ func TestNoColumns(t *testing.T) {
 	for name, write := range writers {
 		if err := write(io.Discard, empty); err != errNoColumns {
 			t.Errorf("%s: error %v", name, err)
-		}
-	}
-}
-
-func TestFullDisk(t *testing.T) {
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Skip("needs the device /dev/full: ", err)
-	}
-	defer full.Close()
-	for name, write := range map[string]func(io.Writer, *Sparse) error{"GloVe": WriteGloVe, "binary": WriteWord2VecBinary, "jsonl": WriteJSONLines} {
-		if err := write(full, small); !errors.Is(err, syscall.ENOSPC) {
-			t.Errorf("%s: error %v, want %v", name, err, syscall.ENOSPC)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // readNpy yields the rows of a .npy file.
-func (r *reader) readNpy(ctx context.Context, c *content) (iter.Seq2[chunk, error], error) {
+func (r *reader) readNpy(ctx context.Context, _ heading, c *content) (iter.Seq2[chunk, error], error) {
 	if c.size < 0 {
 		array, err := npy.Open(c, c.size)
 		return r.readArray(ctx, array, err)
@@ -31,7 +31,7 @@ func (r *reader) readNpy(ctx context.Context, c *content) (iter.Seq2[chunk, erro
 }
 
 // readNpz yields the rows of an array in a .npz file. A word list or the array "words" names them.
-func (r *reader) readNpz(ctx context.Context, c *content) (iter.Seq2[chunk, error], error) {
+func (r *reader) readNpz(ctx context.Context, _ heading, c *content) (iter.Seq2[chunk, error], error) {
 	file, size, err := c.RandomAccess()
 	if err != nil {
 		return nil, err

@@ -164,42 +164,32 @@ const (
 //
 // Read detects the format, and a compression with gzip or zstd, from the content:
 //
-//   - GloVe text: each line is a word and L numbers. L is the number that most of
-//     the first lines agree on.
+//   - GloVe text: each line is a word and L numbers, separated by spaces or tabs; the word may contain spaces. L is the
+//     number that most of the first lines agree on.
 //   - word2vec text and fastText's .vec: the same after a first line "V L". A first
 //     line of two whole numbers is always such a header.
 //   - word2vec binary: a first line "V L", then for each row a word, a space, L
 //     little-endian float32 and, in some files, a newline.
-//   - text without words: L numbers per line. The words are in o.WordList. Without it, the
-//     first number of each line is the word and the others are the vector, if the first
-//     numbers are whole and distinct; otherwise the file is refused.
-//   - NumPy's .npy: a V×L array of float16, bfloat16 of the package ml_dtypes, float32, float64 or
-//     integers. The words are in o.WordList.
-//   - NumPy's .npz: such an array, named "vectors" or the only one. The words are in
-//     o.WordList or, without it, in an array of strings named "words".
-//   - .safetensors: a V×L tensor of F32, F64, F16 or BF16, named "vectors",
-//     "embeddings" or "weight" (in this order of preference), or the only one of two
-//     dimensions. The words are in o.WordList or, without it, in a U8 tensor named
-//     "words", as UTF-8 with a newline after each word.
-//   - Tables: Arrow and Parquet, if the program imports package columnar; CSV (RFC 4180, also with tabs or
-//     semicolons) with a header; JSON lines, arrays of JSON objects, and OpenAI's responses and batch results. Vectors
-//     in text are lists of numbers, base64 of little-endian float32, or a column per dimension. The words are in
-//     o.WordList or, without it, in the file.
+//   - text without words: L numbers per line. Without o.WordList, the first number of each line is the word, if the
+//     first numbers are whole and distinct; otherwise the file is refused.
+//   - NumPy's .npy: a V×L array of floating-point numbers, bfloat16 of the package ml_dtypes, or integers
+//   - NumPy's .npz: such an array, named "vectors" or the only one; the words are an array of strings named "words".
+//   - .safetensors: a V×L tensor of F32, F64, F16 or BF16, named "vectors", "embeddings" or "weight", or the only one of
+//     two dimensions; the words are a U8 tensor named "words", as UTF-8 with a newline after each word.
+//   - Tables: Arrow and Parquet, if the program imports package columnar; CSV with a header, JSON lines, arrays of JSON
+//     objects, and OpenAI's responses and batch results. Vectors in text are lists of numbers, base64 of little-endian
+//     float32, or a column per dimension.
 //
-// Rows of .npy, .npz and .safetensors files and of tables without words are named by their numbers from 0, with a
+// Words in o.WordList replace the words of arrays and tables. Rows without words are named by their numbers from 0, with a
 // warning.
 //
 // An .npz or .safetensors file that is compressed as a whole, or read from a pipe, is held in
 // memory. It is an error if such a file expands to more than a hundred times its size.
 //
-// In text, spaces and tabs separate fields. Read ignores a carriage return at the end of a line, a
-// byte order mark and blank lines. The last L fields of a line are the vector; the rest is the word,
-// which may contain spaces. A file with fewer rows than its first line declares is an error; rows beyond
-// the declared number are ignored, with a warning.
-//
 // A row is malformed if it has the wrong number of fields, if a field is not a finite decimal number
 // in the range of float32, or if the word is empty, is not UTF-8 or contains a tab, a line break or a
-// NUL. Read keeps only the first row of a repeated word, with a warning. It keeps rows of zeros, and
+// NUL. A file with fewer rows than its first line declares is an error; rows beyond the declared number are ignored,
+// with a warning. Read keeps only the first row of a repeated word, rows of zeros, and
 // rows whose norm exceeds 1000 times the median, with a warning.
 //
 // Rows can be texts (see [ReadOptions]), such as sentences. Read keeps every text, under the input's
@@ -291,6 +281,9 @@ type heading struct {
 	lines  int             // lines before the first row
 	table  *tabular.Format // nil for other formats
 	record recordFormat    // CSV or JSON; nil for other formats
+
+	// open yields the chunks of a file with the heading.
+	open func(r *reader, ctx context.Context, h heading, c *content) (iter.Seq2[chunk, error], error)
 }
 
 var (
@@ -327,18 +320,18 @@ func detect(r *bufio.Reader, listed, pipe bool) (heading, error) {
 	case len(head) == 0:
 		return heading{}, errors.New("the file is empty")
 	case bytes.HasPrefix(head, []byte("\x93NUMPY")):
-		return heading{format: formatNpy, rows: -1}, nil
+		return heading{format: formatNpy, rows: -1, open: (*reader).readNpy}, nil
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
-		return heading{format: formatNpz, rows: -1}, nil
+		return heading{format: formatNpz, rows: -1, open: (*reader).readNpz}, nil
 	case safetensors.Detect(head):
-		return heading{format: formatTensor, rows: -1}, nil
+		return heading{format: formatTensor, rows: -1, open: (*reader).readSafetensors}, nil
 	case len(head) > 1 && head[0] == 0x80 && head[1] <= 5: // never the beginning of text
 		return heading{}, errPickle
 	case bytes.HasPrefix(head, []byte("\xba\x16\x4f\x2f")):
 		return heading{}, errFastText
 	}
 	if f := findFormat(head); f != nil {
-		return heading{format: f.Name, rows: -1, table: f}, nil
+		return heading{format: f.Name, rows: -1, table: f, open: (*reader).openTable}, nil
 	}
 	head, whole, err := firstLines(r, pipe)
 	if err != nil {
@@ -359,17 +352,17 @@ func detect(r *bufio.Reader, listed, pipe bool) (heading, error) {
 	case isHeader:
 		skip = len(head) - len(rows)
 		if isBinary(rows, h.dim) {
-			h.format = formatBinary
+			h.format, h.open = formatBinary, (*reader).readBinary
 		}
 	default:
-		h = heading{format: formatGloVe, rows: -1, dim: inferDim(head[skip:], whole)}
+		h = heading{format: formatGloVe, rows: -1, dim: inferDim(head[skip:], whole), open: (*reader).readText}
 		f, start, err := detectRecords(head[skip:], h.dim, whole)
 		if err != nil {
 			return heading{}, err
 		}
 		if f != nil {
 			skip += start
-			h = heading{format: f.name(), rows: -1, lines: bytes.Count(head[:skip], newline), record: f}
+			h = heading{format: f.name(), rows: -1, lines: bytes.Count(head[:skip], newline), record: f, open: (*reader).openTable}
 			break
 		}
 		if h.dim == 0 || bytes.IndexByte(head, 0) >= 0 && !beginsWithText(head[skip:], h.dim) {
@@ -447,7 +440,7 @@ func parseHeader(line []byte) (h heading, isHeader bool, err error) {
 	if err != nil || dim < 1 || dim > MaxDim {
 		return heading{}, true, fmt.Errorf("the header declares an invalid vector length (got %s, want 1 to %d)", quote(fields[1]), MaxDim)
 	}
-	return heading{format: formatText, rows: rows, dim: dim, lines: 1}, true, nil
+	return heading{format: formatText, rows: rows, dim: dim, lines: 1, open: (*reader).readText}, true, nil
 }
 
 // isBinary reports whether the rows after a header are word2vec binary, not text. It

@@ -17,7 +17,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -332,7 +331,7 @@ const (
 	ownWords       = "FILE: text and word2vec files have their own words; a word list can name only rows without words, and replace those in .npz, .safetensors and tables"
 )
 
-const formatMessage = "FILE: unknown format of vectors (want text of GloVe, word2vec or fastText, word2vec binary, CSV, JSON lines, test table, .npy, .npz or .safetensors, plain or compressed with gzip or zstd)"
+const formatMessage = "FILE: unknown format of vectors (want text of GloVe, word2vec or fastText, word2vec binary, CSV, JSON lines, .npy, .npz or .safetensors, plain or compressed with gzip or zstd)"
 
 // Invalid inputs and their errors.
 var badInputs = []struct {
@@ -499,7 +498,7 @@ func TestReadWordList(t *testing.T) {
 	t.Run("bad words dropped, with their vectors", func(t *testing.T) {
 		d := &Dense{IDs: make([]string, 4), Dim: 2, Data: []float32{1, 2, 3, 4, 5, 6, 7, 8}}
 		o := ReadOptions{SkipBad: true, WordList: tempFile(t, "a\n\nc\nd\n")}
-		for _, content := range []string{".1e1 2\n3 4\n5 6\n7 8\n", npyFile(d, false), "TEST\n1 2\n3 4\n5 6\n7 8\n"} {
+		for _, content := range []string{".1e1 2\n3 4\n5 6\n7 8\n", npyFile(d, false), "e0,e1\n1,2\n3,4\n5,6\n7,8\n"} {
 			checkRead(t, tempFile(t, content), o, &Dense{IDs: []string{"a", "c", "d"}, Dim: 2, Data: []float32{1, 2, 5, 6, 7, 8}})
 		}
 	})
@@ -530,39 +529,31 @@ func TestReadNpyTypes(t *testing.T) {
 	}
 }
 
-// VectorColumns names the array of vectors.
+// The array of vectors has a usual name, or is the one that VectorColumns names.
 func TestReadNamedArray(t *testing.T) {
-	d := &Dense{IDs: []string{"0", "1"}, Dim: 1, Data: []float32{1, 2}}
-	var b bytes.Buffer
-	a := npy.NewArchiveWriter(&b)
-	for _, name := range []string{"vectors", "x"} {
-		w, _ := a.Create(name)
-		npy.Write(w, []int{2, 1}, []float32{1, float32(len(name))})
-	}
-	a.Close()
-	d.Data[1] = 1
-	checkRead(t, tempFile(t, b.String()), ReadOptions{VectorColumns: "x"}, d)
-	checkError(t, tempFile(t, b.String()), ReadOptions{VectorColumns: "y"}, `FILE: has no array "y" (arrays: ["vectors" "x"])`)
-	b.Reset()
-	safetensors.Write(&b, nil, []safetensors.Tensor{safetensors.New("vectors", []int{2, 1}, []float32{1, 2}), safetensors.New("x", []int{2, 1}, []float32{1, 1})})
-	checkRead(t, tempFile(t, b.String()), ReadOptions{VectorColumns: "x"}, d)
-	checkError(t, tempFile(t, b.String()), ReadOptions{VectorColumns: "y"}, `FILE: has no tensor "y" of two dimensions (tensors: ["vectors" "x"])`)
-}
-
-func TestReadNpzArrays(t *testing.T) {
-	for message, names := range map[string][]string{
-		`FILE: contains several arrays, ["x" "y"]; name the one to read`: {"x", "y"},
-		"FILE: contains a sparse matrix, not dense vectors":              {"data", "indices", "indptr"},
+	for _, tt := range []struct{ arrays, chosen, message string }{
+		{"vectors x", "x", ""},
+		{"vectors x", "y", `FILE: has no array "y" (arrays: ["vectors" "x"])`},
+		{"x y", "", `FILE: contains several arrays, ["x" "y"]; name the one to read`},
+		{"data indices indptr", "", "FILE: contains a sparse matrix, not dense vectors"},
 	} {
 		var b bytes.Buffer
 		a := npy.NewArchiveWriter(&b)
-		for _, name := range names {
+		for name := range strings.FieldsSeq(tt.arrays) {
 			w, _ := a.Create(name)
-			npy.Write(w, []int{1, 1}, []float32{1})
+			npy.Write(w, []int{1, 1}, []float32{float32(len(name))})
 		}
 		a.Close()
-		checkError(t, tempFile(t, b.String()), ReadOptions{}, message)
+		if tt.message != "" {
+			checkError(t, tempFile(t, b.String()), ReadOptions{VectorColumns: tt.chosen}, tt.message)
+			continue
+		}
+		checkRead(t, tempFile(t, b.String()), ReadOptions{VectorColumns: tt.chosen}, &Dense{IDs: []string{"0"}, Dim: 1, Data: []float32{1}})
 	}
+	var b bytes.Buffer
+	safetensors.Write(&b, nil, []safetensors.Tensor{safetensors.New("vectors", []int{2, 1}, []float32{1, 2}), safetensors.New("x", []int{2, 1}, []float32{1, 1})})
+	checkRead(t, tempFile(t, b.String()), ReadOptions{VectorColumns: "x"}, &Dense{IDs: []string{"0", "1"}, Dim: 1, Data: []float32{1, 1}})
+	checkError(t, tempFile(t, b.String()), ReadOptions{VectorColumns: "y"}, `FILE: has no tensor "y" of two dimensions (tensors: ["vectors" "x"])`)
 }
 
 func wordsTensor(ids ...string) safetensors.Tensor {
@@ -679,33 +670,6 @@ func TestReadCancel(t *testing.T) {
 	}
 }
 
-// The sizes that a header declares aren't allocated unchecked.
-func TestReadAllocatesForContentOnly(t *testing.T) {
-	for _, content := range []string{
-		"9223372036854775807 1048576\na \x00\x00\x80\x3f",
-		"9223372036854775807 1048576\na 1 2 3\n",
-		"\x93NUMPY\x01\x00\x60\x00{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000, 1000), }\n",
-		"\x50\x00\x00\x00\x00\x00\x00\x00" + fmt.Sprintf("%-80s", `{"x":{"dtype":"F32","shape":[1000000000,1000],"data_offsets":[0,4000000000000]}}`),
-		"\x00\xe1\xf5\x05\x00\x00\x00\x00{",
-	} {
-		path, list := tempFile(t, content), ""
-		if strings.HasPrefix(content, "\x93") {
-			list = tempFile(t, "a\n")
-		}
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		_, _, err := Read(t.Context(), []string{path}, ReadOptions{WordList: list})
-		runtime.ReadMemStats(&after)
-		if err == nil {
-			t.Errorf("%q was read", content)
-		}
-		// The buffers, and a few vectors of the largest size, 4 MiB each.
-		if n := after.TotalAlloc - before.TotalAlloc; n > 32<<20 {
-			t.Errorf("%d bytes were allocated for %q", n, content)
-		}
-	}
-}
-
 // Rows without words are named by their numbers in the file, even if rows are dropped, with a
 // warning.
 func TestReadNumbersRows(t *testing.T) {
@@ -755,88 +719,11 @@ func TestReadTableCancelled(t *testing.T) {
 	}
 }
 
-// testTable is a format for tests: rows of a word and numbers of one digit.
-func init() {
-	tabular.Formats = append(tabular.Formats, tabular.Format{Name: "test table", Magic: "TEST", Open: func(c tabular.Content, o tabular.Options) (*tabular.Layout, tabular.Blocks, error) {
-		r, size, err := c.RandomAccess()
-		if err != nil {
-			return nil, nil, err
-		}
-		lines := strings.Split(string(must(io.ReadAll(io.NewSectionReader(r, 0, size)))), "\n")
-		columns := []tabular.Column{{Name: "v", Kind: tabular.List}, {Name: "other", Type: "object"}}
-		if lines[0] == "TEST words" {
-			columns = append(columns, tabular.Column{Name: "name", Kind: tabular.Text, Type: "string"})
-		}
-		layout := must(tabular.Choose(columns, tabular.Options{}))
-		return layout, func(yield func(tabular.Block, error) bool) {
-			for _, line := range lines[1:] {
-				if line == "" {
-					return
-				}
-				var row tabular.Row
-				var numbers []float32
-				for i, field := range strings.Fields(line) {
-					if x, err := strconv.ParseFloat(field, 32); i > 0 || layout.Name < 0 {
-						numbers, row.Err = append(numbers, float32(x)), err
-					} else {
-						row.Name = field
-					}
-				}
-				row.Len = len(numbers)
-				if !yield(tabular.Block{Rows: []tabular.Row{row}, Numbers: numbers}, nil) {
-					return
-				}
-			}
-		}, nil
-	}})
-}
-
 func must[T any](x T, err error) T {
 	if err != nil {
 		panic(err)
 	}
 	return x
-}
-
-func TestReadRegisteredFormat(t *testing.T) {
-	const table, bare = "TEST words\na 1 2\nb 3 4\nc 5 6\n", "TEST\n1 2\n3 4\n5 6\n"
-	list := ReadOptions{WordList: tempFile(t, "x\ny\nz\n")}
-	for _, tt := range []struct {
-		name, content string
-		o             ReadOptions
-		words         []string
-		numbered      bool
-	}{
-		{"its words", table, ReadOptions{}, []string{"a", "b", "c"}, false},
-		{"gzip", gzipped(table), ReadOptions{}, []string{"a", "b", "c"}, false},
-		{"a list", table, list, []string{"x", "y", "z"}, false},
-		{"a list alone", bare, list, []string{"x", "y", "z"}, false},
-		{"numbers", bare, ReadOptions{}, []string{"0", "1", "2"}, true},
-		{"some", table, ReadOptions{MaxRows: 2}, []string{"a", "b"}, false},
-	} {
-		source := checkRead(t, tempFile(t, tt.content), tt.o, &Dense{IDs: tt.words, Dim: 2, Data: []float32{1, 2, 3, 4, 5, 6}[:2*len(tt.words)]})
-		warnings := []string{`columns not read: "other" (object)`}
-		if tt.numbered {
-			warnings = append(warnings, numbered)
-		}
-		if source.Format != "test table" || !slices.Equal(source.Warnings, warnings) || (source.WordsSHA256 != "") != (tt.o.WordList != "") {
-			t.Errorf("%s: source %+v", tt.name, source)
-		}
-	}
-	for content, message := range map[string]string{
-		"TEST words\na 1 2\nb 1 2 3\n": `FILE: row 2: word "b": the vector has the wrong length (got 3, want 2 numbers)`,
-		"TEST words\na\n":              `FILE: row 1: word "a": the vector has no numbers`,
-		"TEST words\na 1\nb inf\n":     `FILE: row 2: word "b": column "v": value 1 is infinite or beyond the range of float32 (want a finite number)`,
-		"TEST words\na 1\nb x\n":       `FILE: row 2: word "b": strconv.ParseFloat: parsing "x": invalid syntax`,
-		"TEST words\na 1\n" + strings.Repeat("x", window+1) + " 1\n": fmt.Sprintf(`FILE: row 2: word "%s"…: the word is too long (want at most 1048576 bytes)`, strings.Repeat("x", 60)),
-		"TEST words\na 1\n\xff 1\n":                                  `FILE: row 2: word "\xff": the word isn't UTF-8`,
-		"TEST words\n":                                               "FILE: contains no vectors",
-		"TEST words\n" + "a" + strings.Repeat(" 1", MaxDim+1) + "\n": `FILE: row 1: word "a": the vector is too long (want at most 1048576 numbers)`,
-	} {
-		checkError(t, tempFile(t, content), ReadOptions{}, message)
-	}
-	checkError(t, tempFile(t, table), ReadOptions{WordList: tempFile(t, "x\ny\n")}, "FILE: the word list has fewer words than rows (got 2 words)")
-	checkError(t, tempFile(t, table), ReadOptions{WordList: tempFile(t, "x\ny\nz\n\n")}, "FILE: the word list has more words than rows (got more than 3 words)")
 }
 
 func FuzzText(f *testing.F) {
@@ -850,17 +737,6 @@ func FuzzText(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, content []byte, skipBad bool, maxWords int) {
-		fuzzRead(t, content, ReadOptions{SkipBad: skipBad, MaxRows: maxWords})
-	})
-}
-
-func FuzzWord2vecBinary(f *testing.F) {
-	d := sample()
-	f.Add(uint16(d.Len()), uint8(d.Dim), []byte(binaryRows(d, "\n")), false, 0)
-	f.Add(uint16(d.Len()), uint8(d.Dim), []byte(binaryRows(d, "")), true, 2)
-	f.Add(uint16(3), uint8(1), []byte("a \x00\x00\x80\x3fb \x00\x00\xc0\x7f\nc\nd \x00\x00\x80\x3f"), true, 0)
-	f.Fuzz(func(t *testing.T, words uint16, dim uint8, rows []byte, skipBad bool, maxWords int) {
-		content := append([]byte(fmt.Sprintf("%d %d\n", words, dim)), rows...)
 		fuzzRead(t, content, ReadOptions{SkipBad: skipBad, MaxRows: maxWords})
 	})
 }

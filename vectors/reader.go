@@ -1,7 +1,6 @@
 package vectors
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -185,7 +184,7 @@ func (r *reader) readRows(ctx context.Context, in *storedFile, yield func(*Dense
 	if r.words = r.list; r.list != nil {
 		r.hasIDs = listed && r.list.table.ID >= 0 && r.texts
 	}
-	chunks, err := r.open(ctx, h, stored, &content{stored, size, in})
+	chunks, err := h.open(r, ctx, h, &content{stored, size, in})
 	if err != nil {
 		return err
 	}
@@ -196,37 +195,6 @@ func (r *reader) readRows(ctx context.Context, in *storedFile, yield func(*Dense
 		return err
 	}
 	return r.endFile()
-}
-
-// open yields the chunks of a file with heading h.
-func (r *reader) open(ctx context.Context, h heading, stored *bufio.Reader, c *content) (iter.Seq2[chunk, error], error) {
-	var l *tabular.Layout
-	var blocks tabular.Blocks
-	var err error
-	switch {
-	case h.record != nil:
-		l, blocks, err = r.openRecords(ctx, h, r.Path, stored, r.tableOptions(), window, textChunk, r.ended)
-		r.lines = true
-	case h.table != nil:
-		l, blocks, err = h.table.Open(c, r.tableOptions())
-	}
-	switch h.format {
-	case formatGloVe, formatText, formatBare:
-		r.lines, r.position = true, h.lines
-		return r.readText(ctx, stored, textChunk, h.format == formatBare), nil
-	case formatBinary:
-		return r.readBinary(ctx, stored), nil
-	case formatNpy:
-		return r.readNpy(ctx, c)
-	case formatNpz:
-		return r.readNpz(ctx, c)
-	case formatTensor:
-		return r.readSafetensors(ctx, c)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return r.readTable(ctx, l, blocks), nil
 }
 
 // filterAll yields the valid rows, in one block per chunk, up to the limit.

@@ -18,36 +18,32 @@ type fileState struct {
 	sha256 string
 }
 
-// unchanged reports whether the files at paths are the files of r, and still as they were then.
-func (r *reading) unchanged(paths []string) bool {
-	for _, path := range paths {
-		info, err := os.Stat(path)
-		was, ok := r.files[path]
-		if err != nil || !ok || !info.Mode().IsRegular() || !sameFile(was.info, info) {
-			return false
-		}
-	}
-	return len(paths) == len(r.files)
-}
-
 // sameFile reports whether two descriptions of a file have the same inode, size and time.
 func sameFile(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// findEarlier sets r.earlier if none of the files has changed since.
+// findEarlier sets r.earlier if the earlier reading read the same files, and none has changed since.
 func (r *reader) findEarlier(members []input.Member) {
 	if r.options.Earlier == nil {
 		return
 	}
-	var paths []string
+	paths := []string{r.options.WordList}
 	for _, m := range members {
 		paths = append(paths, m.Path)
 	}
-	if r.options.WordList != "" {
-		paths = append(paths, r.options.WordList)
+	if paths[0] == "" {
+		paths = paths[1:]
 	}
-	if e := r.options.Earlier.reading; e.unchanged(paths) {
+	e := r.options.Earlier.reading
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		was, ok := e.files[path]
+		if err != nil || !ok || !info.Mode().IsRegular() || !sameFile(was.info, info) {
+			return
+		}
+	}
+	if len(paths) == len(e.files) {
 		r.earlier, r.source.reading.repeated = e, e.repeated
 	}
 }

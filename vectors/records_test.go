@@ -200,6 +200,9 @@ var badRecords = []struct{ name, content, message string }{
 	{"other lengths", "word,embedding\na,\"[1,2]\"\nb,[1]\n", `FILE:3: word "b": the vector has the wrong length (got 1, want 2 numbers)`},
 	{"a gap in a list", "word,embedding\na,\"[1,2]\"\nb,\"[1,,2]\"\n", `FILE:3: word "b": column "embedding": value 2 of the list is not a finite number (got "")`},
 
+	{"a long word", "word,e0,e1\n" + strings.Repeat("x", window+1) + ",1,2\n", fmt.Sprintf(`FILE:2: word "%s"…: the word is too long (want at most 1048576 bytes)`, strings.Repeat("x", 60))},
+	{"a long list", "word,embedding\na,\"" + strings.Repeat("1 ", MaxDim+1) + "\"\n", `FILE:2: word "a": the vector is too long (want at most 1048576 numbers)`},
+
 	{"JSON cut short", `{"word":"a","v":[1,2]}` + "\n" + `{"word":"b","v":[1,`, `FILE:2: word "b": not a JSON object: the line ends within it (want a value)`},
 	{"JSON cut short in a word", `{"v":[1,2],"word":`, `FILE:1: word "0": not a JSON object: the line ends within it (want a value)`},
 	{"JSON in many lines", "{\n\"word\":\"a\",\"v\":[1,2]}", `FILE:1: not a JSON object: the line ends within it (want a key)`},
@@ -328,24 +331,6 @@ func (r *reader) collectRecords(t *testing.T, h heading, file io.Reader, size in
 	}
 	r.columns, r.lines = layout.Others(), true
 	return r.collect(r.readTable(t.Context(), layout, blocks))
-}
-
-// Stream yields the rows of Read, also from standard input.
-func TestStreamRecords(t *testing.T) {
-	files, want := manyRecords(3000)
-	for format, content := range files {
-		w := standardInput(t)
-		go func() {
-			io.WriteString(w, content)
-			w.Close()
-		}()
-		got, source, err := streamed(t, "-", ReadOptions{})
-		if err != nil {
-			t.Errorf("%s: %v", format, err)
-		} else if !slices.Equal(got.IDs, want.IDs) || !slices.Equal(got.Data, want.Data) || source.Format != format {
-			t.Errorf("%s: %d rows of %+v", format, got.Len(), source)
-		}
-	}
 }
 
 // FuzzCSV compares the cells of each row, and the cuts between rows, with encoding/csv.

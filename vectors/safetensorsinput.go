@@ -14,7 +14,7 @@ import (
 
 // readSafetensors yields the rows of a tensor in a .safetensors file. A word list or the
 // tensor "words" names them.
-func (r *reader) readSafetensors(ctx context.Context, c *content) (iter.Seq2[chunk, error], error) {
+func (r *reader) readSafetensors(ctx context.Context, _ heading, c *content) (iter.Seq2[chunk, error], error) {
 	file, size, err := c.RandomAccess()
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package vectors
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -16,13 +17,13 @@ import (
 
 // content is the decompressed content of a file.
 type content struct {
-	io.Reader
+	*bufio.Reader
 	size   int64 // in bytes, or -1 if unknown
 	stored *storedFile
 }
 
-// Size implements [tabular.Content].
-func (c *content) Size() int64 { return c.size }
+// Length implements [tabular.Content].
+func (c *content) Length() int64 { return c.size }
 
 // RandomAccess implements [tabular.Content]. It reads compressed content and pipes into memory. It
 // returns an error if there is too little memory, or if content expands to more than a hundred times its size.
@@ -70,6 +71,22 @@ func (r *reader) tableOptions() tabular.Options {
 		return tabular.Options{Rows: string(o.Rows), VectorColumns: o.VectorColumns, WordList: true}
 	}
 	return tabular.Options{Rows: string(o.Rows), IDColumn: o.IDColumn, TextColumn: o.TextColumn, VectorColumns: o.VectorColumns}
+}
+
+// openTable yields the chunks of a table.
+func (r *reader) openTable(ctx context.Context, h heading, c *content) (iter.Seq2[chunk, error], error) {
+	var l *tabular.Layout
+	var blocks tabular.Blocks
+	var err error
+	if r.lines = h.record != nil; r.lines {
+		l, blocks, err = r.openRecords(ctx, h, r.Path, c, r.tableOptions(), window, textChunk, r.ended)
+	} else {
+		l, blocks, err = h.table.Open(c, r.tableOptions())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.readTable(ctx, l, blocks), nil
 }
 
 // readTable yields the blocks of a table as chunks.

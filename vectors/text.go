@@ -11,8 +11,14 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// readText yields the rows of text in file. It parses pieces of about size bytes on all CPUs. Bare rows have no words.
-func (r *reader) readText(ctx context.Context, file io.Reader, size int, bare bool) iter.Seq2[chunk, error] {
+// readText yields the rows of text.
+func (r *reader) readText(ctx context.Context, h heading, c *content) (iter.Seq2[chunk, error], error) {
+	r.lines, r.position = true, h.lines
+	return r.readPieces(ctx, c, textChunk, h.format == formatBare), nil
+}
+
+// readPieces yields the rows of text in file. It parses pieces of about size bytes on all CPUs. Bare rows have no words.
+func (r *reader) readPieces(ctx context.Context, file io.Reader, size int, bare bool) iter.Seq2[chunk, error] {
 	dim, skipBad := r.dim, r.options.SkipBad
 	return parsePieces(ctx, &splitter{file: file, size: size, cut: cutLines}, r.ended, func(lines []byte) chunk {
 		return parseRows(lines, dim, bare, skipBad)

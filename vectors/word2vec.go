@@ -13,13 +13,13 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// readBinary yields the rows of word2vec's binary format in file, which is after the header. If
-// there are more than declared, it yields one empty row more.
-func (r *reader) readBinary(ctx context.Context, file *bufio.Reader) iter.Seq2[chunk, error] {
-	dim, declared := r.dim, r.declared
+// readBinary yields the rows of word2vec's binary format after the header. If there are more than declared, it yields
+// one empty row more.
+func (r *reader) readBinary(ctx context.Context, h heading, file *content) (iter.Seq2[chunk, error], error) {
+	dim, declared := h.dim, h.rows
 	return inOrder(ctx, arrayReaders, func(yield func(func() (chunk, error), error) bool) {
 		for left := declared; left > 0; {
-			c, err := readBinaryRows(file, min(rowsPerBlock(dim), left), dim)
+			c, err := readBinaryRows(file.Reader, min(rowsPerBlock(dim), left), dim)
 			left -= c.span
 			job := func() (chunk, error) {
 				c.check(dim)
@@ -39,7 +39,7 @@ func (r *reader) readBinary(ctx context.Context, file *bufio.Reader) iter.Seq2[c
 		} else if len(bytes.TrimPrefix(rest, newline)) > 0 {
 			yield(func() (chunk, error) { return chunk{rows: make([]tabular.Row, 1)}, nil }, nil)
 		}
-	}, r.ended)
+	}, r.ended), nil
 }
 
 // readBinaryRows reads n rows. If file has fewer, it returns them with io.EOF. It doesn't check numbers.

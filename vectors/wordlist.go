@@ -98,7 +98,7 @@ func namesTexts(f recordFormat, column string) bool {
 	return !ok || len(c.names) > 1 && slices.ContainsFunc(c.names, func(name string) bool { return name == column || tabular.NamesTexts(name) })
 }
 
-// readLines makes a list read the lines of content, of which the first ones determine the kind of rows.
+// readLines makes a list read the lines of content. The first ones determine the kind of rows.
 func (r *reader) readLines(l *wordList, content *bufio.Reader) {
 	head, _ := content.Peek(window)
 	var names []string

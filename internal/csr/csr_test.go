@@ -1,17 +1,13 @@
 package csr
 
 import (
-	"archive/zip"
 	"bytes"
-	"io"
 	"math"
 	"math/rand/v2"
 	"reflect"
-	"runtime"
 	"strings"
 	"testing"
 
-	"overcomplete/internal/npy"
 	"overcomplete/vectors"
 )
 
@@ -133,67 +129,6 @@ func TestReaderRefusesOtherFiles(t *testing.T) {
 		data := bytes.ReplaceAll(b.Bytes(), []byte(old), []byte(new))
 		if _, err := readAll(data); err == nil {
 			t.Errorf("%s as %s: no error", old, new)
-		}
-	}
-}
-
-// An array that is too long for the shape isn't read, however small its compressed file is. A
-// two-dimensional array is an error.
-func TestReadExplainsSizes(t *testing.T) {
-	deflated := func(arrays map[string]npy.Header, elements map[string]int) []byte {
-		var b bytes.Buffer
-		z := zip.NewWriter(&b)
-		for name, h := range arrays {
-			w, err := z.Create(name + ".npy")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := npy.WriteHeader(w, h); err != nil {
-				t.Fatal(err)
-			}
-			switch name {
-			case "format":
-				io.WriteString(w, "csr")
-			case "shape":
-				npy.WriteElements(w, []int64{3, 4})
-			case "indptr":
-				npy.WriteElements(w, []int32{0, 0, 0, int32(elements["data"])})
-			default:
-				for range elements[name] >> 10 {
-					npy.WriteElements(w, make([]int32, 1<<10))
-				}
-			}
-		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return b.Bytes()
-	}
-	const many = 8 << 20 // in 64 kB
-	one := func(n int) npy.Header { return npy.Header{Type: "<i4", Shape: []int{n}} }
-	arrays := map[string]npy.Header{
-		"format": {Type: "|S3"}, "shape": {Type: "<i8", Shape: []int{2}}, "indptr": one(4),
-		"indices": one(many), "data": {Type: "<f4", Shape: []int{many}},
-	}
-	for _, tt := range []struct {
-		name   string
-		change func()
-		want   string
-	}{
-		{"a matrix that is filled many times over", func() {}, "row offsets are out of order (got a row from 0 to 8388608 of 8388608 nonzeros)"},
-		{"offsets of two dimensions", func() { arrays["indptr"] = npy.Header{Type: "<i4", Shape: []int{2, 2}} }, `array "indptr": array of shape [2 2], want [4]`},
-	} {
-		tt.change()
-		file := deflated(arrays, map[string]int{"data": many, "indices": many})
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		_, err := readAll(file)
-		runtime.ReadMemStats(&after)
-		if err == nil || err.Error() != tt.want {
-			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
-		}
-		if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
-			t.Errorf("%s: %d bytes allocated for a file of %d", tt.name, n, len(file))
 		}
 	}
 }

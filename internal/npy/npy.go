@@ -349,8 +349,17 @@ func integers[I int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64,
 	}}
 }
 
+// roundedIntegers has the decoders of integers to float32.
+var roundedIntegers = map[string]decoder[float32]{
+	"|i1": integers[int8, float32](false), "<i2": integers[int16, float32](false), "<i4": integers[int32, float32](false), "<i8": integers[int64, float32](false),
+	"|u1": integers[uint8, float32](false), "<u2": integers[uint16, float32](false), "<u4": integers[uint32, float32](false), "<u8": integers[uint64, float32](false),
+}
+
 // floats returns the decoder of any numbers to float32.
 func floats(a *Array) (decoder[float32], error) {
+	if d, ok := roundedIntegers[a.Type]; ok {
+		return d, nil
+	}
 	switch a.Type {
 	case "<f2":
 		return decoder[float32]{size: 2, decode: func(dst []float32, src []byte) error {
@@ -375,22 +384,6 @@ func floats(a *Array) (decoder[float32], error) {
 			}
 			return nil
 		}}, nil
-	case "|i1":
-		return integers[int8, float32](false), nil
-	case "|u1":
-		return integers[uint8, float32](false), nil
-	case "<i2":
-		return integers[int16, float32](false), nil
-	case "<u2":
-		return integers[uint16, float32](false), nil
-	case "<i4":
-		return integers[int32, float32](false), nil
-	case "<u4":
-		return integers[uint32, float32](false), nil
-	case "<i8":
-		return integers[int64, float32](false), nil
-	case "<u8":
-		return integers[uint64, float32](false), nil
 	case "|O":
 		return decoder[float32]{}, a.typeError("numbers, numpy.stack(rows)")
 	}

@@ -10,12 +10,9 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
-
-	"overcomplete/internal/memory"
 )
 
 // file returns a version 1.0 file with the given header and elements, independently of WriteHeader.
@@ -251,52 +248,6 @@ func TestReadRefuses(t *testing.T) {
 	} {
 		if _, _, err := readFile[string](tt.file, -1); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("strings, %s: error %v, want %q", tt.name, err, tt.want)
-		}
-	}
-}
-
-// A header may have any size, for which no memory must be allocated.
-func TestReadTrustsNoSize(t *testing.T) {
-	claims := file(dict("<f4", "(1000000000, 1000)"), []float32{1, 2, 3})
-	for _, size := range []int64{-1, int64(len(claims))} {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		_, _, err := readFile[float32](claims, size)
-		runtime.ReadMemStats(&after)
-		if err == nil {
-			t.Errorf("size %d: no error", size)
-		}
-		if n := after.TotalAlloc - before.TotalAlloc; n > 16*chunk {
-			t.Errorf("size %d: %d bytes allocated for a file of %d", size, n, len(claims))
-		}
-	}
-}
-
-// An array that doesn't fit into memory is an error with the bytes needed. The test file is sparse.
-func TestReadBeyondMemory(t *testing.T) {
-	if _, ok := memory.Total(); !ok {
-		t.Skip("how much memory this machine has is not known")
-	}
-	const rows = 1 << 48 // a petabyte
-	header := file(dict("<f4", fmt.Sprintf("(%d,)", rows)))
-	for _, size := range []int64{-1, int64(len(header)) + 4*rows} {
-		_, _, err := readFile[float32](header, size)
-		if !errors.Is(err, memory.ErrTooLarge) || !strings.Contains(err.Error(), "array of shape [281474976710656]: 1125899.9 GB ") {
-			t.Errorf("size %d: error %v", size, err)
-		}
-	}
-}
-
-// An array of another shape than the requested one is refused before it is read.
-func TestReadOfAnotherShape(t *testing.T) {
-	data := file(dict("<f4", "(2, 3)"), make([]float32, 6))
-	for _, shape := range [][]int{nil, {6}, {3, 2}, {2, 3, 1}} {
-		a, err := Open(bytes.NewReader(data), int64(len(data)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Read[float32](a, shape...); err == nil || !strings.Contains(err.Error(), "array of shape [2 3], want ") {
-			t.Errorf("shape %v: error %v", shape, err)
 		}
 	}
 }

@@ -115,7 +115,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// The floating-point types are those of NumPy's arrays.
+// Floating-point numbers of all types are read as float32.
 func TestFloatTypes(t *testing.T) {
 	f, err := open(file(`{"f":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},"b":{"dtype":"BF16","shape":[2],"data_offsets":[4,8]},"d":{"dtype":"F64","shape":[1],"data_offsets":[8,16]}}`, 0) +
 		"\x00\x3c\x00\xc1" + "\x80\x3f\x20\xc0" + "\x9a\x99\x99\x99\x99\x99\xb9\x3f")

@@ -17,8 +17,7 @@ type table interface {
 	// open returns the columns, and whether the table has the metadata of [WriteArrow].
 	open() (columns []tabular.Column, codes bool, err error)
 
-	// nextGroup begins the next group, of which the columns of a layout are read. It returns the number of its rows, or
-	// io.EOF.
+	// nextGroup begins to read the columns of a layout in the next group. It returns the number of its rows, or io.EOF.
 	nextGroup(l *tabular.Layout) (rows int64, err error)
 
 	// text returns the current row of a column as a string. ok is false for null.

@@ -37,7 +37,7 @@ func init() {
 			return &arrowRows{messages: func() (ipc.MessageReader, error) { return openFileMessages(file, size) }}
 		}),
 		tabular.Format{Name: "Arrow", Magic: arrowStream, Open: func(c tabular.Content, o tabular.Options) (*tabular.Layout, tabular.Blocks, error) {
-			m := &messages{r: c, left: c.Size()}
+			m := &messages{r: c, left: c.Length()}
 			return openTable("Arrow", &arrowRows{messages: func() (ipc.MessageReader, error) { return m, nil }}, o)
 		}},
 		file("Parquet", parquetMagic, parquet),
@@ -69,7 +69,7 @@ func arrowColumns(s *arrow.Schema) (columns []arrowColumn) {
 // uuid is the type of 16 bytes that are formatted as a UUID.
 const uuid = "uuid"
 
-// arrowType returns a type as that of a column without a name.
+// arrowType returns a column of a type, without a name.
 func arrowType(t arrow.DataType) arrowColumn {
 	column := func(name string, k tabular.Kind, elements ...values) arrowColumn {
 		return arrowColumn{values{Column: tabular.Column{Type: name, Kind: k}}, elements}

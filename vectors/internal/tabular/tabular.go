@@ -49,8 +49,8 @@ func (e *OptionError) Unwrap() error { return e.Err }
 type Content interface {
 	io.Reader
 
-	// Size returns the number of bytes, or -1 if it is unknown.
-	Size() int64
+	// Length returns the number of bytes, or -1 if it is unknown.
+	Length() int64
 
 	// RandomAccess returns the content for reads at any offset, and its size in bytes. It
 	// must be called before the first Read.
