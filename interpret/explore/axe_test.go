@@ -29,10 +29,10 @@ func TestBrowserAccessibility(t *testing.T) {
 	m := testModel()
 	x := newExplorer(t, m, "test")
 	server := httptest.NewServer(x.Handler(""))
-	defer server.Close()
+	t.Cleanup(server.Close)
 	texts := newWith(t, testTopics(), "texts", Options{Labels: filepath.Join(t.TempDir(), "labels.json")})
 	ofTexts := httptest.NewServer(texts.Handler(""))
-	defer ofTexts.Close()
+	t.Cleanup(ofTexts.Close)
 	export := func(x *Explorer, words ...string) string {
 		var page bytes.Buffer
 		if err := x.WritePage(&page, words, nil); err != nil {
@@ -73,9 +73,7 @@ func TestBrowserAccessibility(t *testing.T) {
 					b.wait(`document.querySelector("h1")`)
 					evaluate[chromedp.Void](b, "%s; 0", axe)
 					for _, address := range site.addresses {
-						before := evaluate[int](b, `shown`)
-						evaluate[chromedp.Void](b, `location.hash = %s`, quote(address))
-						b.wait(`shown > %d && !document.getElementById("main").ariaBusy`, before)
+						b.visit(address)
 						for _, violation := range evaluate[[]string](b, `axe.run(document, {rules: {"target-size": {enabled: true}}}).then((results) => results.violations
 							.filter((v) => ["serious", "critical"].includes(v.impact))
 							.map((v) => v.id + " (" + v.nodes.length + "): " + v.help + "\n" + v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200) + " " + n.failureSummary).join("\n")))`) {

@@ -305,7 +305,7 @@ func TestDataIsDocumented(t *testing.T) {
 			continue
 		}
 		targets := map[string][]string{
-			"/data/word": {"?word=bank"}, "/data/dimension": {"?dimension=3"}, "/data/topic": {"?topic=5"}, "/data/complete": {"?prefix=b"},
+			"/data/word": {"?word=bank"}, "/data/dimension": {"?dimension=3"}, "/data/topic": {"?topic=5"}, "/data/texts": {"?rows=0,7"}, "/data/complete": {"?prefix=b"},
 			"/data/query": {"?query=bank", "?query=bank+-+river", "?query=common", "?query=first+line"},
 		}[path]
 		if targets == nil {
