@@ -32,7 +32,9 @@ func listed(key string) string {
 	return fmt.Sprintf(`[...document.querySelectorAll(".beside [data-%s]")].map((e) => e.dataset.%[1]s).join()`, key)
 }
 
-func joined(numbers []int) string { return strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ","), "[]") }
+func joined(numbers []int) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ","), "[]")
+}
 
 // The map of dimensions works by mouse and by keyboard. Its address stores the view and the slider. A legend dims
 // regions, and a word highlights its dimensions.

@@ -122,7 +122,7 @@ function topicsList(t) {
     const [example] = topic.examples.map((e) => marked(e.text ?? "", topic.words)).sort((a, b) => b.length - a.length); // with most marks
     const broad = !topic.above;
     return h("li", { class: broad && `region${colours.get(topic.id)}`, "data-topic": topic.id },
-      h(broad ? "h3" : "h4", {}, broad && h("span", { class: "swatch" }), topicLink(topic)),
+      h(broad ? "h3" : "h4", {}, broad && h("span", { class: "swatch" }), topicLink(topic), proposal(topic)),
       h("div", { class: "about" }, bar(topic.share, 0, most), h("span", { class: "count" }, `${percent(topic.share)}, ${plural(topic.count, unit())}`)),
       course && courseBar(course, ofTopic(course, topic), topic.count),
       column && valuesBar(ofTopic(column, topic)),
@@ -210,6 +210,7 @@ async function topicPage(id) {
       h("nav", { class: "steps", "aria-label": "topics" }, h("a", { href: step(at - 1), rel: "prev" }, "← larger"), above && h("span", {}, "in: ", pathLinks(pathOf(above))), h("a", { href: step(at + 1), rel: "next" }, "smaller →")),
       h("h1", { tabindex: -1, class: "eyebrow" }, above ? "subtopic" : "topic"),
       h("p", { class: "title" }, h("bdi", {}, topicName(topic))),
+      proposal(topic) && h("p", { class: "note" }, "A program proposed this label. To keep it, save it or change it."),
       h("p", { class: "lead" }, `${plural(topic.count, unit())}, ${percent(topic.share)} of all`, above && `, ${percent(topic.count / above.count)} of the topic above`, "."),
       topic.words.length > 0 && labelEditor("topic", topic.id, topic.label, show),
       h("div", { class: "reading" },
