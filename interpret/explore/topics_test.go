@@ -231,6 +231,32 @@ func TestTopics(t *testing.T) {
 		t.Errorf("near-duplicates: %+v", duplicates)
 	}
 
+	// A search counts the texts with all words by topic.
+	var query queryAnswer
+	if err := json.Unmarshal(get(handler, "/data/query?query=subjecta").Body.Bytes(), &query); err != nil {
+		t.Fatal(err)
+	}
+	found := map[topics.ID]int{}
+	for i, text := range m.Codes.Texts.Text {
+		if slices.Contains(strings.Fields(text), "subjecta") {
+			found[x.topics().table.Rows[i]]++
+		}
+	}
+	if len(query.Topics) != len(found) || query.Total <= 50 || len(query.Of) != len(query.Words) {
+		t.Errorf("%d texts in %v, want %v", query.Total, query.Topics, found)
+	}
+	for i, f := range query.Topics {
+		if f.Texts != found[f.Topic] || i > 0 && f.Texts > query.Topics[i-1].Texts {
+			t.Errorf("found %+v, want %v", query.Topics, found)
+		}
+	}
+	for i, id := range query.Words {
+		row, _ := x.index.Row(id)
+		if want := topics.ID(row % 4); query.Of[i] != want && row != topiclessOf {
+			t.Errorf("row %d is of %d, want %d", row, query.Of[i], want)
+		}
+	}
+
 	// The typical rows of a theme.
 	var theme typicalAnswer
 	if err := json.Unmarshal(get(handler, "/data/topic?topic=3").Body.Bytes(), &theme); err != nil {
@@ -348,6 +374,27 @@ func TestBrowserTopics(t *testing.T) {
 	b.wait(`document.querySelector('.aside a[href="#/word/bank"]')`)
 	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(b.export(x, nil, nil)))
 	b.wait(`document.querySelectorAll(".topics li").length === 3 && !document.getElementById("search").hidden`)
+	// It searches in the beginnings of its texts, and shows each.
+	counts := map[topics.ID]int{}
+	total, first := 0, ""
+	for i, text := range m.Codes.Texts.Text {
+		if words := strings.Fields(text); slices.Contains(words, "subjecta") && slices.Contains(words, "common") && i != emptyRow {
+			total++
+			counts[x.topics().table.Rows[i]]++
+		}
+	}
+	b.visit("#/query/common%20SUBJECTA%20zebra")
+	b.wait(`document.querySelector(".lead").textContent.startsWith("%d texts have all of common, subjecta") && document.querySelector(".lead").textContent.endsWith(" No text has zebra.")`, total)
+	for id, n := range counts {
+		b.wait(`document.querySelector(".aside a[href='#/topic/%d']").closest("li").querySelector(".value").textContent === "%d"`, id, n)
+	}
+	b.wait(`[...document.querySelectorAll(".excerpts li")].every((li) => li.querySelectorAll("mark").length >= 2 && li.querySelector(".about a.name"))`)
+	first = evaluate[string](b, `decodeURIComponent(document.querySelector(".excerpts a").hash.split("/")[2])`)
+	b.do(chromedp.Click(".excerpts a"))
+	b.wait(`document.querySelector(".body")?.textContent === %s && document.querySelector(".aside a.name")`, quote(m.Codes.Texts.Text[slices.Index(m.Codes.IDs, first)]))
+	b.visit("#/query/zebra")
+	b.waitHeading("Not found")
+	b.visit("#/")
 	evaluate[chromedp.Void](b, `document.querySelector(".topics summary").click()`)
 	b.wait(`document.querySelector(".topics .topics a.name")`)
 	evaluate[chromedp.Void](b, `document.querySelector(".topics .topics a.name").click()`)

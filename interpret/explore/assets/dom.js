@@ -137,6 +137,9 @@ function askEmbedded(kind, parameter, value) {
   throw new Missing(`The ${kind} ${value} is not part of this page.`, kind === "word" ? embeddedWords().slice(0, 10) : []);
 }
 
+/** hasDimensions reports whether dimensions have pages. */
+const hasDimensions = () => !embedded || Object.keys(embedded.dimension).length > 0;
+
 /** isSearchable reports whether the page can answer queries. */
 const isSearchable = () => !embedded || bodies.size + embeddedWords().length > 0;
 

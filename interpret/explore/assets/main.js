@@ -151,9 +151,9 @@ async function show() {
       for (const answer of Object.values(embedded?.word ?? {})) for (const [id, text] of Object.entries(answer.texts ?? {})) if (text.length > (texts.get(id) ?? "").length) texts.set(id, text);
       useLabels(known);
       document.getElementById("search").hidden = !isSearchable();
-      if (embedded && Object.keys(embedded.dimension).length === 0) document.querySelector("header nav a[href='#/dimensions']").remove();
+      if (!hasDimensions()) document.querySelector("header nav a[href='#/dimensions']").remove();
       if (!embedded ? model.texts : embedded.rows) document.querySelector("header nav a[href='#/map']").href = "#/rows";
-      if (model.texts) document.querySelector("header input").placeholder = "words of texts · an id · a dimension   /";
+      if (model.texts) document.querySelector("header input").placeholder = hasDimensions() ? "words of texts · an id · a dimension   /" : "search the texts   /";
     }
     result = await route()();
   } catch (error) {

@@ -384,7 +384,7 @@ function onlyOf(state) {
 }
 
 /** mapTabs links the two maps. */
-const mapTabs = (rows) => (!embedded || embedded.rows) && h("nav", { class: "tabs", "aria-label": "Maps" },
+const mapTabs = (rows) => (!embedded || (embedded.rows && hasDimensions())) && h("nav", { class: "tabs", "aria-label": "Maps" },
   [["rows", `${unit()}s`, rows], ["map", "dimensions", !rows]].map(([page, text, here]) => h("a", { href: address(page), "aria-current": here ? "page" : null }, text)));
 
 /**

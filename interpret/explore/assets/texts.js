@@ -60,7 +60,8 @@ function searchBodies(query) {
   }
   const best = found.slice(0, 50);
   const around = (text) => {
-    const from = Math.max(text.search(patternOf(matched)) - 80, 0);
+    const before = text.search(patternOf(matched)) - 80;
+    const from = before > 0 ? text.indexOf(" ", before) + 1 : 0;
     return (from > 0 ? "…" : "") + text.slice(from, from + 240).toWellFormed() + (from + 240 < text.length ? "…" : "");
   };
   return { kind: "search", words: best.map((hit) => ids[hit.i]), total: all.length, matched, unknown, of: best.map(of),

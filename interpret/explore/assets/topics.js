@@ -227,7 +227,7 @@ async function topicPage(id) {
               h("li", {}, h("bdi", {}, valueName(v.value)), bar(v.share, 0, 1, { mark: shareOf(column, v.value) }), h("span", { class: "value" }, percent(v.share)))))];
           }),
           t.columns.length > 0 && h("p", { class: "note" }, `The line marks the share among all ${unit()}s.`),
-          answer.matching.length > 0 && [h("h2", {}, "Dimensions"), matchingList(answer.matching, answer.rows)]))],
+          answer.matching.length > 0 && hasDimensions() && [h("h2", {}, "Dimensions"), matchingList(answer.matching, answer.rows)]))],
   };
 }
 
