@@ -490,41 +490,16 @@ func TestBrowserShowsWordsAsText(t *testing.T) {
 	for i, word := range oddWords {
 		evaluate[chromedp.Void](b, `go("word", %s)`, quote(word))
 		b.waitHeading(word)
-		evaluate[chromedp.Void](b, `go("compare", %s, "bank")`, quote(word))
-		b.waitHeading(strings.ReplaceAll(word, "\u2028", "U+2028") + " and bank") // an invisible link has a visible name
-		if i < 3 {                                                                // can be typed
+		if i == 0 { // can be typed
 			b.do(chromedp.SendKeys(chromedp.CSS(search), word))
 			b.wait(`[...document.querySelectorAll("[role=option]")].some((o) => o.textContent === %s)`, quote(word))
 			b.do(chromedp.KeyEvent(kb.Enter))
 			b.waitHeading(word)
 		}
 	}
+	b.visit("#/compare/%E2%80%A8/%3Cimg%20src=x%20onerror=hacked=1%3E") // an invisible link has a visible name
+	b.waitHeading("U+2028 and " + oddWords[0])
 	b.wait(`typeof hacked === "undefined" && document.querySelectorAll("main img, main script, main b b").length === 0`)
-}
-
-// At the width of a phone the pages don't scroll sideways, and all controls have names.
-func TestBrowserPhone(t *testing.T) {
-	b := openBrowser(t)
-	m := testModel()
-	m.Codes.IDs[1] = strings.Repeat("long", 40)
-	m.Codes.IDs[slices.Index(m.Codes.IDs, "\u2028")] = "no white space"
-	base := b.serve(newExplorer(t, m, strings.Repeat("name", 30)))
-	b.do(chromedp.EmulateViewport(375, 812), chromedp.Navigate(base))
-	for _, address := range []string{"#/word/bank", "#/word/" + m.Codes.IDs[1], "#/dimension/3", "#/compare/bank/" + m.Codes.IDs[1] + "/money", "#/map", "#/word/nothing", "#/"} {
-		before := evaluate[string](b, `document.title`)
-		evaluate[chromedp.Void](b, `location.hash = %s`, quote(address))
-		b.wait(`document.title !== %s`, quote(before))
-		if height := evaluate[int](b, `document.documentElement.scrollHeight`); strings.HasPrefix(address, "#/dimension") && height > 3*812 {
-			t.Errorf("%.20s is %d pixels high", address, height)
-		}
-		if width := evaluate[int](b, `document.documentElement.scrollWidth`); width > 375 {
-			t.Errorf("%.20s is %d pixels wide", address, width)
-		}
-		nameless := evaluate[string](b, `[...document.querySelectorAll("a[href], button, input, [role=img], [role=application], [role=listbox]")].filter((e) => !(e.ariaLabel ?? e.labels?.[0]?.textContent ?? e.textContent).trim()).map((e) => e.outerHTML).join("\n")`)
-		if nameless != "" {
-			t.Errorf("%.20s: without a name: %s", address, nameless)
-		}
-	}
 }
 
 // The exported page works without a server.
@@ -548,7 +523,7 @@ func TestBrowserExport(t *testing.T) {
 	b.waitHeading("dimension 3")
 	b.do(chromedp.NavigateBack())
 	b.waitHeading("river")
-	for _, word := range oddWords {
+	for _, word := range oddWords[:3] {
 		evaluate[chromedp.Void](b, `go("word", %s)`, quote(word))
 		b.waitHeading(word)
 	}

@@ -142,7 +142,11 @@ func TestRowMapOdd(t *testing.T) {
 		if len(got.Rows) != rows || len(got.X) != rows || len(got.Y) != rows || len(got.Region) != rows {
 			t.Errorf("%d rows: %+v", rows, got)
 		}
-		for _, p := range x.placeRows(got.Rows) {
+		places := x.placeRows(got.Rows)
+		for _, p := range x.dimensionMap().Points {
+			places = append(places, [2]float64{float64(p.X), float64(p.Y)})
+		}
+		for _, p := range places {
 			if !(p[0] >= 0 && p[0] <= 1 && p[1] >= 0 && p[1] <= 1) {
 				t.Errorf("%d rows: %v", rows, p)
 			}
