@@ -122,7 +122,7 @@ function mapView({ points, regions, kind, key, shows = () => true, isLit = () =>
     context.scale(ratio, ratio);
     const images = new Map(); // copied for each dot, because to draw 100,000 circles is slow
     const image = (colour, radius) => {
-      const id = `${colour} ${radius}`;
+      const id = 1000 * colour + radius;
       if (!images.has(id)) {
         const copy = h("canvas", { width: Math.ceil(2 * radius * ratio), height: Math.ceil(2 * radius * ratio) });
         const dot = copy.getContext("2d");
@@ -134,15 +134,19 @@ function mapView({ points, regions, kind, key, shows = () => true, isLit = () =>
       return images.get(id);
     };
     const grown = clamp(view.zoom ** 0.3, 1, 2.5);
-    for (const lit of [false, true]) {
-      context.globalAlpha = lit ? 0.6 : 0.25;
-      for (let i = points.length - 1; i >= 0; i--) {
-        const p = points[i];
-        if (p.left < -9 || p.left > width + 9 || p.top < -9 || p.top > height + 9 || !shows(p) || isLit(p) !== lit) continue;
-        const radius = Math.round(2 * p.radius * grown) / 2;
-        context.drawImage(image(lit ? p.colour : grey + 1, radius), p.left - radius, p.top - radius, 2 * radius, 2 * radius);
-      }
+    const lit = [];
+    const dot = (p, colour) => {
+      const radius = Math.round(2 * p.radius * grown) / 2;
+      context.drawImage(image(colour, radius), p.left - radius, p.top - radius, 2 * radius, 2 * radius);
+    };
+    context.globalAlpha = 0.25;
+    for (const p of points) {
+      if (p.left < -9 || p.left > width + 9 || p.top < -9 || p.top > height + 9 || !shows(p)) continue;
+      if (isLit(p)) lit.push(p);
+      else dot(p, grey + 1);
     }
+    context.globalAlpha = 0.6;
+    for (const p of lit.reverse()) dot(p, p.colour); // the first ones above the others
     above.setAttribute("viewBox", `0 0 ${width} ${height}`);
     outline.setAttribute("points", (lasso ?? []).map(([x, y]) => place({ x, y }).map((n) => n.toFixed(1))).join(" "));
   }
@@ -171,7 +175,7 @@ function mapView({ points, regions, kind, key, shows = () => true, isLit = () =>
     let few = view.zoom < 1.5 ? many : 120;
     for (const p of points) {
       if (few === 0) break;
-      if (p === current || !within(p) || !shows(p) || !hasName(p)) continue;
+      if (!hasName(p) || p === current || !within(p) || !shows(p)) continue;
       named(p);
       few--;
     }

@@ -98,7 +98,7 @@ async function topicsPage() {
     list.append(h("p", { class: "lead", "data-loading": "" }, "Computing topics…"));
     loadTopics().then(draw);
   }
-  return { title: "", content: [heading(`Topics of ${plural(model.words, unit())}`), list, h("details", { class: "stop" }, h("summary", {}, "About the model"), modelSection())], table: topicsTable };
+  return { title: "", content: [heading(`Topics of ${plural(model.words, unit())}`), list, !embedded && h("details", { class: "stop" }, h("summary", {}, "About the model"), modelSection())], table: topicsTable };
 }
 
 /** topicsTable returns all topics as rows of a table. */
@@ -132,7 +132,7 @@ function topicsList(t) {
   function unfolding(topic) {
     const within = h("ol", { class: "topics" });
     const details = h("details", { open: openTopics.has(topic.id), ontoggle: unfold },
-      h("summary", {}, `${topic.children.length} subtopics: `, topic.children.map((sub, i) => [i > 0 && " · ", h("bdi", {}, topicName(sub))])), within);
+      h("summary", {}, `${plural(topic.children.length, "subtopic")}: `, topic.children.map((sub, i) => [i > 0 && " · ", h("bdi", {}, topicName(sub))])), within);
     function unfold() {
       openTopics[details.open ? "add" : "delete"](topic.id);
       if (details.open && within.children.length === 0) within.append(...topic.children.map(item));
