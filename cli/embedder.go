@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,12 +35,18 @@ type embedder struct {
 // asked for.
 const maxVectorLine, waitingLines = 1 << 24, 16
 
+// shell returns a command that the shell parses. It ends with the processes that it started when ctx is cancelled.
+func shell(ctx context.Context, cmd *cobra.Command, command string) *exec.Cmd {
+	process := exec.CommandContext(ctx, "sh", "-c", command)
+	process.Stderr = cmd.ErrOrStderr()
+	process.WaitDelay = time.Second // for a process that has left the group
+	inGroup(process)
+	return process
+}
+
 // startEmbedder starts a command, which the shell parses. The caller must call close.
 func startEmbedder(cmd *cobra.Command, command string) (*embedder, error) {
-	e := &embedder{cmd: cmd, process: exec.CommandContext(cmd.Context(), "sh", "-c", command), lines: make(chan []byte, waitingLines)}
-	e.process.Stderr = cmd.ErrOrStderr()
-	e.process.WaitDelay = time.Second // for a process that has left the group
-	inGroup(e.process)
+	e := &embedder{cmd: cmd, process: shell(cmd.Context(), cmd, command), lines: make(chan []byte, waitingLines)}
 	var err error
 	if e.texts, err = e.process.StdinPipe(); err != nil {
 		return nil, err

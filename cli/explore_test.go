@@ -3,7 +3,9 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -163,14 +165,28 @@ func TestExploreExport(t *testing.T) {
 	dir.Write(t, "labels.tsv", []byte("dimension\tlabel\n3\tkings\n"))
 	dir.MustRun(t, "labels old --import labels.tsv")
 	dir.MustRun(t, "explore old --export page.html --words word1,word2 --dimensions 3 --title Kings")
-	page := string(dir.Read(t, "page.html"))
-	for _, want := range []string{"<!DOCTYPE html>", `"name":"Kings"`, `"word":{"word1":`, `"dimension":{"3":`, `"labels":[{"dimension":3,"name":"kings"}]`} {
+	data := func() string {
+		t.Helper()
+		_, packed, _ := strings.Cut(string(dir.Read(t, "page.html")), `id="data">`)
+		packed, _, _ = strings.Cut(packed, "<")
+		r, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(packed)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	page := data()
+	for _, want := range []string{`"name":"Kings"`, `"word":{"word1":`, `"dimension":{"3":`, `"labels":[{"dimension":3,"name":"kings"}]`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %s in the page", want)
 		}
 	}
 	dir.MustRun(t, "explore old --export page.html --force --words word3")
-	if page := string(dir.Read(t, "page.html")); !strings.Contains(page, `"word":{"word3":`) {
+	if !strings.Contains(data(), `"word":{"word3":`) {
 		t.Error("the page was not replaced")
 	}
 }

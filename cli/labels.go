@@ -19,7 +19,7 @@ import (
 )
 
 func newLabels() *cobra.Command {
-	var from, stopWords string
+	var from, stopWords, propose string
 	var words, number int
 	cmd := &cobra.Command{
 		Use:   "labels MODEL",
@@ -33,6 +33,12 @@ empty label and note delete them.
 With --topics the table is of that number of broad topics and all their subtopics, with a
 column topic in place of dimension. A topic keeps its label for any number of broad topics.
 
+--propose runs a command, such as a script that asks a language model, to label these
+topics. The command reads a line of JSON for each topic without a label,
+{"topic": 136, "keywords": ["card", …], "examples": ["…", …]}, and writes a line such as
+{"topic": 136, "label": "Graphics cards"}. Its labels are marked as proposed, until
+somebody edits them, and another run replaces them. Nothing is sent anywhere by itself.
+
 Labels are stored in the model's directory, in labels.json. The commands that show
 dimensions and topics name them by their labels or, without one, by their most
 distinctive words. --stop-words stores words, in stop_words.txt, that all commands and
@@ -40,6 +46,7 @@ the page leave out of these words if rows are texts.`,
 		Example: `  overcomplete labels model > labels.tsv
   overcomplete labels model --import labels.tsv
   overcomplete labels model --topics 16 > topics.tsv
+  overcomplete labels model --propose "python3 propose.py"
   overcomplete labels model --stop-words words.txt`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,10 +66,13 @@ the page leave out of these words if rows are texts.`,
 			if err != nil {
 				return err
 			}
-			if cmd.Flags().Changed("topics") {
+			if cmd.Flags().Changed("topics") || propose != "" {
 				t, err := newTopicTable(cmd.Context(), args[0], m, x, number)
 				if err != nil {
 					return err
+				}
+				if propose != "" {
+					return proposeLabels(cmd, args[0], propose, m, t, mark)
 				}
 				return showOn(tableWriter(cmd), func(b *strings.Builder) { printTopicLabels(b, labels, t) })
 			}
@@ -75,6 +85,7 @@ the page leave out of these words if rows are texts.`,
 	flags := cmd.Flags()
 	flags.StringVar(&from, "import", "", "import labels from this `file`, or - for standard input")
 	flags.StringVar(&stopWords, "stop-words", "", "leave the words of this `file` out of labels of texts, one on each line, or - for standard input; an empty file ends that")
+	flags.StringVar(&propose, "propose", "", "label topics by this `command`, which reads topics and writes labels as JSON lines")
 	flags.VarP(countFrom0(&words, 8), "words", "n", "words of each dimension, without --topics")
 	flags.Var(count(&number, 0), "topics", "print the topics instead, given the `number` of broad ones")
 	addRare(cmd)
@@ -82,6 +93,7 @@ the page leave out of these words if rows are texts.`,
 	for _, other := range []string{"import", "stop-words"} {
 		excludes(cmd, other, "words", "rare", "json", "topics")
 	}
+	excludes(cmd, "propose", "import", "stop-words", "words", "rare", "json")
 	excludes(cmd, "json", "words", "rare", "topics")
 	excludes(cmd, "topics", "words")
 	return cmd
@@ -135,23 +147,33 @@ func printLabels(b *strings.Builder, labels interpret.Labels, x *interpret.Index
 
 // printTopicLabels prints a line for each topic of a table.
 func printTopicLabels(b *strings.Builder, labels interpret.Labels, t *topics.Table) {
-	given := map[int]interpret.Label{}
-	for _, l := range labels {
-		if l.Topic {
-			given[l.ID] = l
-		}
-	}
+	given := topicLabels(labels)
 	table := csv.NewWriter(b)
 	table.Comma = '\t'
-	table.Write([]string{"topic", "label", "note", "words"})
+	table.Write([]string{"topic", "label", "note", "proposed", "words"})
 	for _, topic := range slices.Concat(t.Topics, t.Subtopics) {
 		if len(topic.Words) == 0 { // "other"
 			continue
 		}
-		l := given[int(topic.ID)]
-		table.Write([]string{strconv.Itoa(int(topic.ID)), l.Name, l.Note, wordList(topic.Words, " ")})
+		l := given[topic.ID]
+		proposed := ""
+		if l.Proposed {
+			proposed = "yes"
+		}
+		table.Write([]string{strconv.Itoa(int(topic.ID)), l.Name, l.Note, proposed, wordList(topic.Words, " ")})
 	}
 	table.Flush()
+}
+
+// topicLabels returns the labels of topics, by topic.
+func topicLabels(labels interpret.Labels) map[topics.ID]interpret.Label {
+	given := map[topics.ID]interpret.Label{}
+	for _, l := range labels {
+		if l.Topic {
+			given[topics.ID(l.ID)] = l
+		}
+	}
+	return given
 }
 
 // importLabels stores labels and stop words from files; "" means no file. It reads both files before it
@@ -206,12 +228,12 @@ func readAndParse[T any](cmd *cobra.Command, path string, parse func(text string
 	return parsed, nil
 }
 
-// parseLabels parses a table with the columns dimension or topic, label and, optionally, note.
+// parseLabels parses a table with the columns dimension or topic, label and, optionally, note and proposed.
 func parseLabels(text string, dimensions, themes int) ([]interpret.Label, error) {
 	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff"))) // the byte order mark of spreadsheets
 	r.Comma = '\t'
 	header, err := r.Read()
-	id, name, note := slices.Index(header, "dimension"), slices.Index(header, "label"), slices.Index(header, "note")
+	id, name, note, proposed := slices.Index(header, "dimension"), slices.Index(header, "label"), slices.Index(header, "note"), slices.Index(header, "proposed")
 	kind := "dimension"
 	if id < 0 {
 		kind, id = "topic", slices.Index(header, "topic")
@@ -231,6 +253,7 @@ func parseLabels(text string, dimensions, themes int) ([]interpret.Label, error)
 		if note >= 0 {
 			l.Note = row[note]
 		}
+		l.Proposed = proposed >= 0 && row[proposed] != ""
 		if l.ID, err = strconv.Atoi(row[id]); err != nil {
 			return nil, fmt.Errorf("row %d: %.50q is no number of a %s", i+1, row[id], kind)
 		}

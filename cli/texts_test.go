@@ -416,7 +416,7 @@ func TestTopics(t *testing.T) {
 	table, _ := dir.MustRun(t, "labels topics --topics 3")
 	rows := strings.Split(table, "\n")
 	id, _, _ := strings.Cut(rows[2], "\t")
-	if rows[0] != "topic\tlabel\tnote\twords" || len(rows) != 22 || strings.Contains(table, "\t\n") { // 3 topics and their subtopics
+	if rows[0] != "topic\tlabel\tnote\tproposed\twords" || len(rows) != 22 || strings.Contains(table, "\t\n") { // 3 topics and their subtopics
 		t.Errorf("%q", table)
 	}
 	dir.Write(t, "labels.tsv", []byte("topic\tlabel\n"+id+"\tMine\n"))

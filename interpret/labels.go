@@ -27,6 +27,8 @@ type Label struct {
 	Name  string // short; "" if there is only a note
 	Note  string // one line
 	Topic bool   // ID is a topic
+
+	Proposed bool // by a program, and not edited by a person
 }
 
 // labelFields is the JSON of a label.
@@ -35,11 +37,12 @@ type labelFields struct {
 	Topic     *int   `json:"topic,omitempty"`
 	Name      string `json:"name"`
 	Note      string `json:"note,omitempty"`
+	Proposed  bool   `json:"proposed,omitempty"`
 }
 
-// MarshalJSON returns an object with dimension or topic, name and, unless it is empty, note.
+// MarshalJSON returns an object with dimension or topic, name and, unless they are empty, note and proposed.
 func (l Label) MarshalJSON() ([]byte, error) {
-	f := labelFields{&l.ID, nil, l.Name, l.Note}
+	f := labelFields{&l.ID, nil, l.Name, l.Note, l.Proposed}
 	if l.Topic {
 		f.Dimension, f.Topic = nil, &l.ID
 	}
@@ -60,7 +63,7 @@ func (l *Label) UnmarshalJSON(data []byte) error {
 	if id == nil || f.Dimension != nil && f.Topic != nil {
 		return fmt.Errorf("label %.50q: want either a dimension or a topic", f.Name)
 	}
-	*l = Label{*id, f.Name, f.Note, f.Topic != nil}
+	*l = Label{*id, f.Name, f.Note, f.Topic != nil, f.Proposed}
 	return nil
 }
 

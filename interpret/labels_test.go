@@ -20,21 +20,21 @@ func TestChangeLabels(t *testing.T) {
 		t.Fatalf("without a file: %v, %v", ls, err)
 	}
 	for _, changes := range [][]Label{
-		{{10, " <b>kings</b> & queens ", "", false}, {2, "", "not clear", false}, {3, "gone", "soon", false}},
-		{{29, "日本", "where\u00a0it is", false}, {3, "", " ", false}},
-		{{2, "topic 2", "", true}, {400, "", "a note", true}, {29, "gone", "", true}},
-		{{29, "", "", true}},
+		{{10, " <b>kings</b> & queens ", "", false, false}, {2, "", "not clear", false, false}, {3, "gone", "soon", false, false}},
+		{{29, "日本", "where\u00a0it is", false, true}, {3, "", " ", false, false}},
+		{{2, "topic 2", "", true, false}, {400, "", "a note", true, false}, {29, "gone", "", true, false}},
+		{{29, "", "", true, false}},
 	} {
 		if _, err := ChangeLabels(t.Context(), path, 30, changes, allow); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := Labels{{2, "", "not clear", false}, {10, "<b>kings</b> & queens", "", false}, {29, "日本", "where\u00a0it is", false}, {2, "topic 2", "", true}, {400, "", "a note", true}}
+	want := Labels{{2, "", "not clear", false, false}, {10, "<b>kings</b> & queens", "", false, false}, {29, "日本", "where\u00a0it is", false, true}, {2, "topic 2", "", true, false}, {400, "", "a note", true, false}}
 	if got, err := ReadLabels(path, 30); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, error %v, want %v", got, err, want)
 	}
 	refusal := errors.New("another model")
-	if _, err := ChangeLabels(t.Context(), path, 30, []Label{{1, "a", "", false}}, func() error { return refusal }); err != refusal {
+	if _, err := ChangeLabels(t.Context(), path, 30, []Label{{1, "a", "", false, false}}, func() error { return refusal }); err != refusal {
 		t.Errorf("error %v", err)
 	}
 	if got, _ := ReadLabels(path, 30); !slices.Equal(got, want) {
@@ -48,13 +48,13 @@ func TestLabelsRefuse(t *testing.T) {
 		l    Label
 		want string
 	}{
-		{Label{30, "a", "", false}, "no dimension 30 (want 0 to 29)"},
-		{Label{-1, "a", "", false}, "no dimension -1"},
-		{Label{1, "a\nb", "", false}, `dimension 1: the name isn't one line of UTF-8 text (got "a\nb")`},
-		{Label{1, "", "\x1b[2J", false}, `dimension 1: the note isn't one line of UTF-8 text (got "\x1b[2J")`},
-		{Label{1, "\xff", "", false}, `dimension 1: the name isn't one line of UTF-8 text (got "\xff")`},
-		{Label{1, strings.Repeat("a", 101), "", false}, "the name is too long (got 101 bytes, want at most 100)"},
-		{Label{1, "", strings.Repeat("a", 2001), false}, "the note is too long (got 2001 bytes, want at most 2000)"},
+		{Label{30, "a", "", false, false}, "no dimension 30 (want 0 to 29)"},
+		{Label{-1, "a", "", false, false}, "no dimension -1"},
+		{Label{1, "a\nb", "", false, false}, `dimension 1: the name isn't one line of UTF-8 text (got "a\nb")`},
+		{Label{1, "", "\x1b[2J", false, false}, `dimension 1: the note isn't one line of UTF-8 text (got "\x1b[2J")`},
+		{Label{1, "\xff", "", false, false}, `dimension 1: the name isn't one line of UTF-8 text (got "\xff")`},
+		{Label{1, strings.Repeat("a", 101), "", false, false}, "the name is too long (got 101 bytes, want at most 100)"},
+		{Label{1, "", strings.Repeat("a", 2001), false, false}, "the note is too long (got 2001 bytes, want at most 2000)"},
 	} {
 		_, err := ChangeLabels(t.Context(), path, 30, []Label{tt.l}, allow)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {

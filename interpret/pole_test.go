@@ -78,7 +78,7 @@ func TestLabel(t *testing.T) {
 	if got := x.Label(Pole{Dimension: 1}); len(got) != 0 {
 		t.Errorf("a pole without words: %q", got)
 	}
-	labels := Labels{{0, "verbs", "", false}, {1, "", "only a note", false}}
+	labels := Labels{{0, "verbs", "", false, false}, {1, "", "only a note", false, false}}
 	for p, want := range map[Pole]string{{0, false}: "verbs", {0, true}: "−verbs", {1, true}: "−cars", {1, false}: ""} {
 		if got := labels.Name(x, p); got != want {
 			t.Errorf("%+v: %q, want %q", p, got, want)

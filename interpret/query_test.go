@@ -19,7 +19,7 @@ func queries() (*Index, Labels) {
 	s.IDs = []string{"king", "man", "woman", "bank", "river", "New York", "x-ray", "7", "money", "the", "well-known", "known"}
 	s.Rows = len(s.IDs)
 	s.Ptr = make([]int64, s.Rows+1)
-	return NewIndex(s), Labels{{3, "Royalty", "", false}, {4, "river", "", false}, {5, "", "a note", false}}
+	return NewIndex(s), Labels{{3, "Royalty", "", false, false}, {4, "river", "", false, false}, {5, "", "a note", false, false}}
 }
 
 func format(x *Index, q Query) string {

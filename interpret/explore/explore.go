@@ -104,6 +104,7 @@ type summary struct {
 	Error      float64      `json:"error,omitempty"`     // reconstruction error, mean ‖x − μ − aD‖²; 0 if not measured
 	Explained  float64      `json:"explained,omitempty"` // explained variance, 0 to 1; 0 if not measured
 	Judge      string       `json:"judge,omitempty"`     // vectors of the word intrusion test
+	Analogy    string       `json:"analogy,omitempty"`   // an example of a sum of words
 	Nonzeros   int          `json:"nonzeros"`            // of all codes
 	PerWord    histogram    `json:"per_word"`            // nonzeros of rows
 	PerDim     histogram    `json:"per_dimension"`       // nonzeros of live dimensions
@@ -273,6 +274,12 @@ func (x *Explorer) describe(name string) {
 	if share, known := m.Info.Encoding.Explained(); known {
 		a.Explained = share
 	}
+	for _, words := range [][3]string{{"king", "man", "woman"}, {"writer", "write", "read"}} {
+		known := func(word string) bool { _, ok := x.index.Row(word); return ok }
+		if a.Analogy == "" && !slices.ContainsFunc(words[:], func(word string) bool { return !known(word) }) {
+			a.Analogy = fmt.Sprintf("%s − %s + %s", words[0], words[1], words[2])
+		}
+	}
 	if a.Themes > 0 {
 		a.Topics = m.Info.Training.Themes.Topics
 	}
@@ -392,9 +399,7 @@ func (x *Explorer) word(row int) wordAnswer {
 	a.Topic = topics.None
 	if x.summary.Themes > 0 {
 		table := x.topics().table
-		if a.Topic = table.ThemeOf[row]; a.Topic == topics.None {
-			a.Topic = table.Rows[row]
-		}
+		a.Topic = narrowest(table, row)
 		themes, cosines := table.Codes.Row(row)
 		a.Themes = interpret.Code{Index: themes, Value: cosines}.Weights()
 	}

@@ -189,6 +189,10 @@ func TestAbout(t *testing.T) {
 	if a.Name != "test" || a.Words != testWords || a.Live != testAtoms-1 || len(a.Dimensions) != testAtoms || a.Nonzeros != len(m.Codes.Value) || a.Error != .25 {
 		t.Errorf("got %+v", a)
 	}
+	m.Info.Encoding = &model.Encoding{Error: .125}
+	if got := newExplorer(t, m, "").summary.Error; got != .125 {
+		t.Errorf("error %v of the current codes", got)
+	}
 	codes := clitest.Matrix(m.Codes)
 	var perWord, perDimension []float64
 	for _, row := range codes {

@@ -48,9 +48,7 @@ func TestBrowserHostileModel(t *testing.T) {
 	pages := []string{"#/dimension/3", "#/dimension/0", "#/topic/5", "#/map", "#/rows", "#/query/common", "#/query/" + url.PathEscape(hostile), "#/word/" + word,
 		"#/word/" + url.PathEscape(m.Codes.IDs[0]), "#/compare/" + word + "/" + url.PathEscape(m.Codes.IDs[2]), "#/" + url.PathEscape(hostile), "#/query/x?steer=" + url.PathEscape(hostile)}
 	for _, page := range pages {
-		before := evaluate[int](b, `shown`)
-		evaluate[chromedp.Void](b, `location.hash = %s`, quote(page))
-		b.wait(`shown > %d && !document.getElementById("main").ariaBusy`, before)
+		b.visit(page)
 		clean(page)
 	}
 	b.do(chromedp.Navigate(b.export(x, []string{m.Codes.IDs[1]}, []int{3})))

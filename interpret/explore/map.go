@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
 	"overcomplete/internal/cluster"
+	"overcomplete/internal/dates"
 	"overcomplete/internal/parallel"
 	"overcomplete/internal/ranking"
 	"overcomplete/interpret"
@@ -19,12 +21,15 @@ import (
 
 const (
 	links         = 24 // nearest neighbours that determine the position of a point
-	regionColours = 8
+	regionColours = 12
+	grey          = regionColours - 1 // shared by all other values of a column, and colour of the topic "other"
 	regionWords   = 3
 	regionTexts   = 20 // nearest texts of a region, which its keywords describe
 
-	maxRows   = 4000              // rows on the map of rows
-	maxValues = regionColours - 1 // values of a column that have their own colour; all others share the last one
+	maxRows    = 100_000 // rows on the map of rows
+	maxAnchors = 4000    // rows that t-SNE places; the others are placed beside them
+	near       = 4       // anchors beside which a row is placed
+	side       = math.MaxUint16
 )
 
 // A place is the position of a point on a map.
@@ -41,7 +46,10 @@ type region struct {
 	Words  []string `json:"words"`  // keywords
 	Colour int      `json:"colour"` // 0 to regionColours−1; neighbours have different colours
 
-	Topic *topics.ID `json:"topic,omitempty"` // topic of the region
+	// If the model has topics, a region is a topic, and has the colour of its broad topic.
+	Topic  *topics.ID `json:"topic,omitempty"`
+	Parent int        `json:"parent"` // index of the topic above, or −1
+	Radius float32    `json:"radius"` // median distance of its rows from the centre, along the axis of the larger one
 }
 
 // A dimensionMap is the map of live dimensions.
@@ -55,18 +63,22 @@ type point struct {
 	place
 }
 
-// A rowMap is the map of words or texts.
+// A rowMap is the map of words or texts. Its first five lists have an element for each point, in row order.
 type rowMap struct {
-	Points  []rowPoint  `json:"points"` // in row order
+	Rows    []int       `json:"rows"`
+	Words   []string    `json:"words"` // words, or ids of texts
+	X       []uint16    `json:"x"`     // 0 to side
+	Y       []uint16    `json:"y"`
+	Region  []int       `json:"region"` // index of the narrowest region, or −1
 	Regions []region    `json:"regions"`
 	Columns []colouring `json:"columns"`
-	texts
+	Dates   []datesOf   `json:"dates"`
 }
 
-type rowPoint struct {
-	Row  int    `json:"row"`
-	Word string `json:"word"`
-	place
+// A datesOf is a column of dates.
+type datesOf struct {
+	Name string   `json:"name"`
+	Days []*int32 `json:"days"` // for each point, the number of days since 1970-01-01, or null
 }
 
 // A colouring is a column whose values colour the texts.
@@ -105,90 +117,169 @@ func (x *Explorer) layoutDimensions() dimensionMap {
 	return c
 }
 
-// layoutRows returns the map of words or texts. Rows with the same dimensions are close. The place of a row is
-// initialised from the places of its dimensions on the map of dimensions.
+// layoutRows returns the map of words or texts. Rows with the same dimensions are close.
 func (x *Explorer) layoutRows() rowMap {
-	rows := x.chooseRows()
-	codes := interpret.SelectRows(x.model.Codes, rows)
-	index := interpret.NewIndex(codes).WithStopWords(x.stopWords)
-	near := make([][]link, len(rows))
-	for i := range near {
-		for _, n := range index.Nearest(index.Code(i), links, i) {
-			near[i] = append(near[i], link{n.Row, max(2-2*n.Cosine, 0)})
+	rows := x.chooseRows(maxRows)
+	at := x.placeRows(rows)
+	c := rowMap{Rows: rows, Words: make([]string, len(rows)), X: make([]uint16, len(rows)), Y: make([]uint16, len(rows)), Columns: x.colourings(rows), Dates: []datesOf{}}
+	for i, row := range rows {
+		c.Words[i] = x.model.Codes.IDs[row]
+		c.X[i], c.Y[i] = uint16(math.Round(side*at[i][0])), uint16(math.Round(side*at[i][1]))
+	}
+	for _, column := range x.textColumns() {
+		if days, err := dates.Parse(column.Values); err == nil {
+			d := datesOf{column.Name, make([]*int32, len(rows))}
+			for i, row := range rows {
+				if days[row] != dates.None {
+					d.Days[i] = &days[row]
+				}
+			}
+			c.Dates = append(c.Dates, d)
 		}
 	}
+	if x.summary.Themes > 0 {
+		c.Region, c.Regions = topicRegions(rows, at, x.topics().table)
+		return c
+	}
+	var places []place
+	places, c.Regions = divide(at)
+	c.Region = make([]int, len(rows))
+	members := make([]interpret.Query, len(c.Regions)) // the rows of each region
+	for i, p := range places {
+		c.Region[i] = p.Region
+		members[p.Region].Terms = append(members[p.Region].Terms, interpret.Term{Row: rows[i], Weight: 1})
+	}
+	sums := make([]interpret.Code, len(c.Regions))
+	for r, m := range members {
+		sums[r] = x.index.Sum(m)
+	}
+	labelRegions(x.index, c.Regions, sums)
+	return c
+}
+
+// placeRows returns the places of rows in the unit square. t-SNE places up to maxAnchors rows, which it initialises from
+// the places of their dimensions on the map of dimensions. Each other row is placed at the mean of its nearest anchors,
+// weighted by cosine⁴, plus a random distance so that equal rows are apart.
+func (x *Explorer) placeRows(rows []int) [][2]float64 {
+	n := min(maxAnchors, len(rows))
+	anchors, anchorOf := slices.Clone(rows[:n]), make(map[int]int, n) // of words, the most frequent
+	for a := range n {
+		if x.summary.Texts {
+			anchors[a] = rows[a*len(rows)/n]
+		}
+		anchorOf[anchors[a]] = a
+	}
+	index := interpret.NewIndex(interpret.SelectRows(x.model.Codes, anchors))
+	linked := make([][]link, n)
+	parallel.Each(context.Background(), n, func(a int) {
+		for _, other := range index.Nearest(index.Code(a), links, a) {
+			linked[a] = append(linked[a], link{other.Row, max(2-2*other.Cosine, 0)})
+		}
+	})
 	placeOf := make(map[int32]place, len(x.strongest))
 	for _, p := range x.dimensionMap().Points {
 		placeOf[int32(p.Dimension)] = p.place
 	}
-	start := make([][2]float64, len(rows))
-	for i := range start {
+	meanOf := func(code interpret.Code) (mean [2]float64) {
 		sum := 0.0
-		code := index.Code(i)
 		for j, k := range code.Index {
 			w := float64(code.Value[j]) * float64(code.Value[j])
-			start[i][0] += w * float64(placeOf[k].X)
-			start[i][1] += w * float64(placeOf[k].Y)
+			mean[0] += w * float64(placeOf[k].X)
+			mean[1] += w * float64(placeOf[k].Y)
 			sum += w
 		}
-		start[i][0], start[i][1] = start[i][0]/sum, start[i][1]/sum
+		return [2]float64{mean[0] / sum, mean[1] / sum}
 	}
-	at := embedPoints(near, start)
-	if x.summary.Themes > 0 {
-		return x.topicMap(rows, at, x.topics())
+	start := make([][2]float64, n)
+	for a := range start {
+		start[a] = meanOf(index.Code(a))
 	}
-	places, regions := divide(at)
-	c := rowMap{Points: make([]rowPoint, len(rows)), Regions: regions, Columns: x.colourings(rows)}
-	members := make([]interpret.Query, len(regions)) // the rows of each region
-	for i, row := range rows {
-		c.Points[i] = rowPoint{row, codes.IDs[i], places[i]}
-		c.add(x, row, nil, listedText)
-		m := &members[places[i].Region]
-		m.Terms = append(m.Terms, interpret.Term{Row: i, Weight: 1})
+	placed := embedPoints(linked, start)
+	if n == len(rows) {
+		return placed
 	}
-	sums := make([]interpret.Code, len(regions))
-	for r, m := range members {
-		sums[r] = index.Sum(m)
-	}
-	labelRegions(index, regions, sums)
-	return c
+	at := make([][2]float64, len(rows))
+	spread := 0.25 / math.Sqrt(float64(n)) // about a quarter of the distance between anchors
+	parallel.Each(context.Background(), len(rows), func(i int) {
+		if a, ok := anchorOf[rows[i]]; ok {
+			at[i] = placed[a]
+			return
+		}
+		rng := rand.New(rand.NewPCG(1, uint64(i)))
+		sum, mean := 0.0, [2]float64{}
+		for _, a := range index.Nearest(x.index.Code(rows[i]), near) {
+			w := math.Pow(a.Cosine, 4)
+			mean[0], mean[1], sum = mean[0]+w*placed[a.Row][0], mean[1]+w*placed[a.Row][1], sum+w
+		}
+		if sum == 0 { // no anchor has its dimensions
+			mean, sum = meanOf(x.index.Code(rows[i])), 1
+		}
+		for c := range mean {
+			at[i][c] = min(max(mean[c]/sum+spread*rng.NormFloat64(), 0), 1)
+		}
+	})
+	return at
 }
 
-// topicMap returns a map of rows with a region for each topic. The centre of a region is the median of the places
-// of its rows.
-func (x *Explorer) topicMap(rows []int, at [][2]float64, t *topicTable) rowMap {
-	c := rowMap{Points: make([]rowPoint, len(rows)), Regions: make([]region, len(t.Topics)), Columns: x.colourings(rows)}
-	regionOf := map[topics.ID]int{topics.None: -1}
-	for r, topic := range t.Topics {
-		regionOf[topic.ID] = r
-		c.Regions[r].Words, c.Regions[r].Topic = []string{}, &t.Topics[r].ID
+// narrowest returns the narrowest topic of a row.
+func narrowest(t *topics.Table, row int) topics.ID {
+	if theme := t.ThemeOf[row]; theme != topics.None {
+		return theme
 	}
-	members := make([][2][]float32, len(t.Topics)) // coordinates
-	for i, row := range rows {
-		r := regionOf[t.table.Rows[row]]
-		c.Points[i] = rowPoint{row, x.model.Codes.IDs[row], place{float32(at[i][0]), float32(at[i][1]), r}}
-		c.add(x, row, nil, listedText)
-		if r >= 0 {
-			members[r][0], members[r][1] = append(members[r][0], c.Points[i].X), append(members[r][1], c.Points[i].Y)
+	return t.Rows[row]
+}
+
+// topicRegions returns a region for each topic of the table, and the index of the narrowest region of each row, or −1.
+// The centre of a region is the median of the places of its rows.
+func topicRegions(rows []int, at [][2]float64, t *topics.Table) (regionOf []int, regions []region) {
+	all := slices.Concat(t.Topics, t.Subtopics)
+	indexOf := map[topics.ID]int{topics.None: -1}
+	regions = make([]region, len(all))
+	for r, topic := range all {
+		indexOf[topic.ID] = r
+		regions[r] = region{Words: topic.Words, Topic: &topic.ID, Parent: indexOf[topic.Parent], Colour: r % grey}
+		if len(topic.Words) == 0 { // "other"
+			regions[r].Words, regions[r].Colour = []string{topic.Label}, grey
+		}
+		if p := regions[r].Parent; p >= 0 { // a topic precedes its subtopics
+			regions[r].Colour = regions[p].Colour
 		}
 	}
-	for r := range c.Regions {
-		if n := len(members[r][0]); n > 0 {
-			slices.Sort(members[r][0])
-			slices.Sort(members[r][1])
-			c.Regions[r] = region{X: members[r][0][n/2], Y: members[r][1][n/2], Words: t.Topics[r].Words, Topic: c.Regions[r].Topic}
-			if len(c.Regions[r].Words) == 0 { // "other"
-				c.Regions[r].Words = []string{t.Topics[r].Label}
+	members := make([][2][]float64, len(all)) // coordinates
+	regionOf = make([]int, len(rows))
+	for i, row := range rows {
+		regionOf[i] = indexOf[narrowest(t, row)]
+		for r := regionOf[i]; r >= 0; r = regions[r].Parent {
+			for c := range at[i] {
+				members[r][c] = append(members[r][c], at[i][c])
 			}
-			c.Regions[r].Colour = chooseColour(c.Regions[:r], c.Regions[r])
 		}
 	}
-	return c
+	median := func(list []float64) float64 {
+		slices.Sort(list)
+		return list[len(list)/2]
+	}
+	for r := range regions {
+		if n := len(members[r][0]); n > 0 {
+			centre, radius := [2]float64{}, 0.0
+			for c, list := range members[r] {
+				centre[c] = median(list)
+				for i := range list {
+					list[i] = math.Abs(list[i] - centre[c])
+				}
+				radius = max(radius, median(list))
+			}
+			regions[r].X, regions[r].Y, regions[r].Radius = float32(centre[0]), float32(centre[1]), float32(radius)
+		} else {
+			regions[r].Words = []string{}
+		}
+	}
+	return regionOf, regions
 }
 
-// chooseRows returns up to maxRows rows with nonzeros: the first words, which are the most frequent in most files,
-// or evenly spaced texts.
-func (x *Explorer) chooseRows() []int {
+// chooseRows returns up to n rows with nonzeros: the first words, which are the most frequent in most files, or evenly
+// spaced texts.
+func (x *Explorer) chooseRows(n int) []int {
 	codes := x.model.Codes
 	var rows []int
 	for i := range codes.Rows {
@@ -196,7 +287,7 @@ func (x *Explorer) chooseRows() []int {
 			rows = append(rows, i)
 		}
 	}
-	n := min(maxRows, len(rows))
+	n = min(n, len(rows))
 	if x.summary.Texts {
 		for i := range n {
 			rows[i] = rows[i*len(rows)/n]
@@ -228,7 +319,7 @@ func labelRegions(index *interpret.Index, regions []region, codes []interpret.Co
 	}
 }
 
-// colourings returns the columns that have at least two values, and whose maxValues most frequent values cover at
+// colourings returns the columns that have at least two values, and whose most frequent values, one for each colour but grey, cover at
 // least half of the rows.
 func (x *Explorer) colourings(rows []int) []colouring {
 	all := []colouring{}
@@ -244,7 +335,7 @@ func (x *Explorer) colourings(rows []int) []colouring {
 		slices.SortFunc(c.Values, func(a, b string) int {
 			return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 		})
-		c.Values = c.Values[:min(maxValues, len(c.Values))]
+		c.Values = c.Values[:min(grey, len(c.Values))]
 		covered := 0
 		for _, value := range c.Values {
 			c.counts = append(c.counts, counts[value])
@@ -358,7 +449,7 @@ func divide(at [][2]float64) ([]place, []region) {
 		places[i] = place{X: float32(p[0]), Y: float32(p[1])}
 		coordinates = append(coordinates, places[i].X, places[i].Y)
 	}
-	regions := make([]region, int(math.Ceil(math.Sqrt(float64(n))/2.5)))
+	regions := make([]region, int(math.Ceil(math.Sqrt(float64(min(n, maxAnchors)))/2.5)))
 	regionOf, _ := cluster.KMeans(context.Background(), coordinates, 2, len(regions), 1) // never cancelled
 	sizes := make([]float32, len(regions))
 	for i := range places {
@@ -369,7 +460,7 @@ func divide(at [][2]float64) ([]place, []region) {
 		r.Y += (p.Y - r.Y) / sizes[p.Region]
 	}
 	for i := range regions {
-		regions[i].Colour = chooseColour(regions[:i], regions[i])
+		regions[i].Parent, regions[i].Colour = -1, chooseColour(regions[:i], regions[i])
 	}
 	return places, regions
 }

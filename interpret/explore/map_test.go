@@ -171,29 +171,6 @@ func TestEmbedOddPoints(t *testing.T) {
 	}
 }
 
-// Degenerate codes have a map.
-func TestMapOddModels(t *testing.T) {
-	for _, scale := range []float32{1e-45, 1e-30, 1e30} {
-		m := planted(3, 10, 60)
-		for i := range m.Codes.Value {
-			m.Codes.Value[i] *= scale
-			if m.Codes.Value[i] == 0 {
-				m.Codes.Value[i] = scale
-			}
-		}
-		for _, p := range newExplorer(t, m, "test").dimensionMap().Points {
-			if !(p.X >= 0 && p.X <= 1 && p.Y >= 0 && p.Y <= 1) {
-				t.Errorf("%v: %+v", scale, p)
-			}
-		}
-	}
-	m := planted(1, 1, 5)
-	m.Codes.Ptr, m.Codes.Index, m.Codes.Value = make([]int64, 6), nil, nil
-	if c := newExplorer(t, m, "test").dimensionMap(); len(c.Points) != 0 || len(c.Regions) != 0 {
-		t.Errorf("the map of nothing is %+v", c)
-	}
-}
-
 // The affinities are symmetric, sum to 1, and have the given perplexity.
 func TestAffinities(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))

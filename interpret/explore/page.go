@@ -2,6 +2,8 @@ package explore
 
 import (
 	"bytes"
+	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -10,10 +12,11 @@ import (
 	"strconv"
 	"text/template"
 
+	"overcomplete/internal/parallel"
 	"overcomplete/interpret"
 )
 
-// pageTemplate needs no escaping: it inserts only files of this package, and JSON without <, > and &.
+// pageTemplate needs no escaping: it inserts only files of this package, and base64.
 var pageTemplate = template.Must(template.New("").Parse(string(mustAsset("index.html"))))
 
 // pageData is the data of an exported page, by kind and parameter.
@@ -28,16 +31,22 @@ type pageData struct {
 	Topics     *topicTable              `json:"topics,omitempty"`
 	Duplicates *duplicatesAnswer        `json:"duplicates,omitempty"`
 	Rows       *rowMap                  `json:"rows,omitempty"`
+	Bodies     [][]string               `json:"bodies,omitempty"` // of the rows of the map: an excerpt, the beginning of the text, and columns
+	Columns    []string                 `json:"columns,omitempty"`
 	Topic      map[string]typicalAnswer `json:"topic,omitempty"`
 }
 
-// page returns a page that contains data. If data is nil, the page requests its data.
+// page returns a page that contains data, compressed. If data is nil, the page requests its data.
 func page(data *pageData) []byte {
 	var fields struct{ Script, Style, Icon, Data, Policy string }
 	if data != nil {
 		fields.Script, fields.Style = string(mustAsset(scripts...)), string(mustAsset("explore.css"))
 		fields.Icon = base64.StdEncoding.EncodeToString(mustAsset("icon.svg"))
-		fields.Data = string(mustJSON(data))
+		var packed bytes.Buffer
+		w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+		w.Write(mustJSON(data))
+		w.Close()
+		fields.Data = base64.StdEncoding.EncodeToString(packed.Bytes())
 		// The policy allows only this script, this style, and images in the page itself.
 		fields.Policy = fmt.Sprintf("default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; script-src %s; style-src %s",
 			hashSource(fields.Script), hashSource(fields.Style))
@@ -57,9 +66,10 @@ func hashSource(text string) string {
 
 // Contents of an exported page.
 const (
-	neighbourhood     = 10 // words per dimension, or dimensions per word, by default
-	exportedTypical   = 8  // rows of a topic
-	exportedBeginning = 80 // characters of a text on the map
+	neighbourhood   = 10      // words per dimension, or dimensions per word, by default
+	exportedTypical = 8       // rows of a topic
+	exportedText    = 1000    // characters of the beginning of a text, in which the page searches
+	exportedTexts   = 5000000 // characters of all beginnings; of many texts, shorter ones of at least listedText characters
 )
 
 // WritePage writes one HTML file that shows the summary, the maps, the topics, and the given words and
@@ -116,12 +126,13 @@ func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) erro
 func (x *Explorer) embedTopics(data *pageData) {
 	t, duplicates, rows := x.topics(), x.duplicates(), x.rowMap()
 	data.Topics, data.Duplicates, data.Rows = t, &duplicates, &rows
-	if rows.Texts != nil {
-		begin := map[string]string{}
-		for id, text := range rows.Texts {
-			begin[id] = truncate(text, exportedBeginning)
-		}
-		rows.Texts = begin
+	if x.summary.Texts {
+		length := max(min(exportedText, exportedTexts/max(len(rows.Rows), 1)), listedText)
+		data.Bodies, data.Columns = make([][]string, len(rows.Rows)), x.columnNames()
+		parallel.Each(context.Background(), len(rows.Rows), func(i int) {
+			excerpt, _ := x.index.Excerpt(rows.Rows[i], nil, listedText)
+			data.Bodies[i] = append([]string{excerpt, truncate(x.model.Codes.Texts.Text[rows.Rows[i]], length)}, x.columnValues(rows.Rows[i])...)
+		})
 	}
 	data.Topic = map[string]typicalAnswer{}
 	for _, topic := range slices.Concat(t.Topics, t.Subtopics) {

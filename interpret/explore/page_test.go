@@ -2,6 +2,8 @@ package explore
 
 import (
 	"bytes"
+	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -12,23 +14,26 @@ import (
 )
 
 // exported returns the exported page of words and dimensions, and its data.
-func exported(t *testing.T, words []string, dimensions []int) (page string, data pageData) {
+func exported(t *testing.T, x *Explorer, words []string, dimensions []int) (page string, data pageData) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := newExplorer(t, testModel(), "test").WritePage(&b, words, dimensions); err != nil {
+	if err := x.WritePage(&b, words, dimensions); err != nil {
 		t.Fatal(err)
 	}
-	const begin = `<script type="application/json" id="data">`
-	_, rest, _ := strings.Cut(b.String(), begin)
+	_, rest, _ := strings.Cut(b.String(), `<script type="application/gzip" id="data">`)
 	text, _, _ := strings.Cut(rest, "</script>")
-	if err := json.Unmarshal([]byte(text), &data); err != nil {
+	packed, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(text)))
+	if err == nil {
+		err = json.NewDecoder(packed).Decode(&data)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return b.String(), data
 }
 
 func TestWritePage(t *testing.T) {
-	page, data := exported(t, append([]string{"bank", "River"}, oddWords...), []int{3, 7})
+	page, data := exported(t, newExplorer(t, testModel(), "test"), append([]string{"bank", "River"}, oddWords...), []int{3, 7})
 	words := slices.Sorted(slices.Values(append([]string{"bank", "river"}, oddWords...)))
 	if got := slices.Sorted(maps.Keys(data.Words)); !slices.Equal(got, words) {
 		t.Errorf("words %q, want %q", got, words)
@@ -49,12 +54,12 @@ func TestWritePage(t *testing.T) {
 }
 
 func TestWritePageChoosesTheRest(t *testing.T) {
-	_, data := exported(t, []string{"bank"}, nil)
 	x := newExplorer(t, testModel(), "test")
+	_, data := exported(t, x, []string{"bank"}, nil)
 	if n := min(len(x.word(0).Active), neighbourhood); len(data.Dimensions) != n {
 		t.Errorf("%d dimensions with a word, want %d", len(data.Dimensions), n)
 	}
-	_, data = exported(t, nil, []int{3})
+	_, data = exported(t, x, nil, []int{3})
 	if len(data.Words) != neighbourhood {
 		t.Errorf("%d words with a dimension, want %d", len(data.Words), neighbourhood)
 	}

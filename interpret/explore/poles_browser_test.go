@@ -44,6 +44,22 @@ func TestBrowserPoles(t *testing.T) {
 	if !x.summary.Dimensions[k].Negative || positive == "" || negative == "−"+positive {
 		t.Fatalf("%q and %q, the first is the stronger: %v", negative, positive, x.summary.Dimensions[k].Negative)
 	}
+	// Without accuracies, dimensions are in decreasing order of the coherence of their stronger poles.
+	coherence := func(k int) float64 {
+		return x.index.Coherence(interpret.Pole{Dimension: k, Negative: x.summary.Dimensions[k].Negative})
+	}
+	first := 1
+	for k := range testAtoms {
+		if coherence(k) > coherence(first) {
+			first = k
+		}
+	}
+	b.do(chromedp.Navigate(b.serve(x) + "/#/dimensions"))
+	b.waitHeading("Dimensions")
+	b.do(chromedp.Click(chromedp.CSS(".dims a.name")))
+	b.waitHeading(fmt.Sprint("dimension ", first))
+	b.wait(`document.querySelector(".note").textContent.startsWith(%s)`, quote(fmt.Sprintf("coherence %.2f: ", coherence(first))))
+
 	x = newWith(t, turned(), "test", Options{Judge: "other.txt",
 		Accuracy: map[interpret.Pole]float64{{Dimension: k}: .9, {Dimension: k, Negative: true}: .3, {Dimension: 6, Negative: true}: .8}})
 	base := b.serve(x)
@@ -74,25 +90,4 @@ func TestBrowserPoles(t *testing.T) {
 	b.waitHeading(fmt.Sprint("dimension ", k))
 	evaluate[chromedp.Void](b, `askFor(%s)`, quote(negative))
 	b.waitHeading(fmt.Sprint("dimension ", k))
-}
-
-// Without accuracies, dimensions are in decreasing order of the coherence of their stronger poles.
-func TestBrowserCoherence(t *testing.T) {
-	b := openBrowser(t)
-	x := newExplorer(t, turned(), "test")
-	coherence := func(k int) float64 {
-		return x.index.Coherence(interpret.Pole{Dimension: k, Negative: x.summary.Dimensions[k].Negative})
-	}
-	first := 1
-	for k := range testAtoms {
-		if coherence(k) > coherence(first) {
-			first = k
-		}
-	}
-	base := b.serve(x)
-	b.do(chromedp.Navigate(base + "/#/dimensions"))
-	b.waitHeading("Dimensions")
-	b.do(chromedp.Click(chromedp.CSS(".dims a.name")))
-	b.waitHeading(fmt.Sprint("dimension ", first))
-	b.wait(`document.querySelector(".note").textContent.startsWith(%s)`, quote(fmt.Sprintf("coherence %.2f: ", coherence(first))))
 }

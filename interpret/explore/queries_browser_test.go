@@ -157,8 +157,8 @@ func TestBrowserLabels(t *testing.T) {
 
 // Sliders sort the nearest words by steered scores, and the page shows the terms of each score.
 func TestBrowserSteering(t *testing.T) {
+	b := openBrowser(t)
 	for name, m := range map[string]*model.Model{"words": testModel(), "texts": testTexts()} {
-		b := openBrowser(t)
 		x := newExplorer(t, m, "test")
 		b.do(chromedp.Navigate(b.serve(x) + "/#/word/bank"))
 		b.wait(`document.querySelector(".steering summary") !== null`)
@@ -184,13 +184,18 @@ func TestBrowserSteering(t *testing.T) {
 		}
 		n := answer.(queryAnswer).Nearest[0]
 		score := n.Cosine + n.Steered[0].Part + n.Steered[1].Part
-		b.wait(`document.querySelector(".steering .excerpts .value")?.textContent === %q && document.querySelector(".steering .excerpts .about").textContent.includes(" = %s ")`,
+		b.wait(`document.querySelector(".steering + div .excerpts .value")?.textContent === %q && document.querySelector(".steering + div .excerpts .about").textContent.includes(" = %s ")`,
 			strings.ReplaceAll(fmt.Sprintf("%.2f", score), "-", "−"), strings.ReplaceAll(fmt.Sprintf("%.2f", n.Cosine), "-", "−"))
-		if got := evaluate[int](b, `document.querySelectorAll(".steering .excerpts li").length`); got != len(answer.(queryAnswer).Nearest) {
+		if got := evaluate[int](b, `document.querySelectorAll(".steering + div .excerpts li").length`); got != len(answer.(queryAnswer).Nearest) {
 			t.Errorf("%s: %d rows", name, got)
 		}
+		// The address has the sliders. At zero, the list is as before.
+		b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(evaluate[string](b, `location.href`)))
+		b.wait(`document.querySelector(".steering + div .excerpts .value")?.textContent === %q`, strings.ReplaceAll(fmt.Sprintf("%.2f", score), "-", "−"))
 		slide(0, 0)
-		slide(last, 0)
-		b.wait(`document.querySelectorAll(".steering .excerpts li").length === 0`)
+		slide(1, 0)
+		b.wait(`!location.hash.includes("?") && !document.querySelector(".steering + div").textContent.includes(" = ")`)
+		evaluate[bool](b, `(() => { const o = document.querySelector(".steering input[list]"); o.value = "no such label"; return o.dispatchEvent(new Event("change")); })()`)
+		b.wait(`document.querySelector(".steering [role=alert]").textContent === "No dimension’s label contains “no such label”."`)
 	}
 }

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"overcomplete/interpret"
+	"overcomplete/interpret/topics"
 )
 
 // Lengths of the lists of an answer.
@@ -33,11 +35,19 @@ type queryAnswer struct {
 	Dimensions []sumPart `json:"dimensions,omitempty"` // of the sum of the words
 	Nearest    []reason  `json:"nearest,omitempty"`
 
-	Total    int      `json:"total,omitempty"`    // number of texts with all words of a search; Words has the ids of the best
-	Matched  []string `json:"matched,omitempty"`  // words of a search that texts have, without common ones
-	Matching []pair   `json:"matching,omitempty"` // dimensions of the texts found
-	Failure  string   `json:"failure,omitempty"`  // error of [Options.Embed]
+	Total    int         `json:"total,omitempty"`    // number of texts with all words of a search; Words has the ids of the best
+	Matched  []string    `json:"matched,omitempty"`  // words of a search that texts have, without common ones
+	Matching []pair      `json:"matching,omitempty"` // dimensions of the texts found
+	Topics   []found     `json:"topics,omitempty"`   // broad topics of the texts with all words, in decreasing order of their number
+	Of       []topics.ID `json:"of,omitempty"`       // narrowest topic of each of Words
+	Failure  string      `json:"failure,omitempty"`  // error of [Options.Embed]
 	texts
+}
+
+// A found counts the texts of a topic that a search found.
+type found struct {
+	Topic topics.ID `json:"topic"`
+	Texts int       `json:"texts"`
 }
 
 // A sumPart is the value of a dimension in the sum of several words, divided by the norm of the sum. Parts holds
@@ -95,6 +105,9 @@ func (x *Explorer) answerQuery(query, steer string) (any, error) {
 			a.Words = append(a.Words, x.model.Codes.IDs[row])
 			a.add(x, row, q.Matched, listedText)
 		}
+		if x.summary.Themes > 0 {
+			a.Topics, a.Of = x.topicsOf(query, q)
+		}
 	}
 	var sum interpret.Code
 	switch {
@@ -131,6 +144,34 @@ func (x *Explorer) answerQuery(query, steer string) (any, error) {
 		a.add(x, n.Row, q.Matched, listedText)
 	}
 	return a, nil
+}
+
+// topicsOf counts the texts with all words of a search by topic, or the best texts if none has all. It also returns the
+// narrowest topic of each of the best texts.
+func (x *Explorer) topicsOf(query string, q interpret.Query) (counts []found, of []topics.ID) {
+	table := x.topics().table
+	for _, row := range q.Rows {
+		of = append(of, narrowest(table, row))
+	}
+	rows := q.Rows
+	if q.Total > len(rows) {
+		rows = x.index.Search(query, q.Total).Rows
+	} else if q.Total > 0 {
+		rows = rows[:q.Total]
+	}
+	for _, row := range rows {
+		id := table.Rows[row]
+		if id == topics.None {
+			continue
+		}
+		i := slices.IndexFunc(counts, func(f found) bool { return f.Topic == id })
+		if i < 0 {
+			i, counts = len(counts), append(counts, found{Topic: id})
+		}
+		counts[i].Texts++
+	}
+	slices.SortStableFunc(counts, func(a, b found) int { return cmp.Compare(b.Texts, a.Texts) })
+	return counts, of
 }
 
 const (

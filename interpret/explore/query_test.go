@@ -12,7 +12,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"overcomplete/interpret"
-	"overcomplete/model"
 	"overcomplete/testonly/clitest"
 )
 
@@ -137,31 +136,5 @@ func TestQueriesOfPages(t *testing.T) {
 		if w := get(handler, "/data/query?query="+url.QueryEscape(query)); w.Code != 400 {
 			t.Errorf("%.10q: %d", query, w.Code)
 		}
-	}
-}
-
-// The summary shows the error of the current codes, and the accuracies of poles.
-func TestSummaryShowsMeasurements(t *testing.T) {
-	m := testModel()
-	if got := newExplorer(t, m, "").summary.Error; got != .25 {
-		t.Errorf("trained: error %v", got)
-	}
-	m.Info.Encoding = &model.Encoding{Error: .125}
-	x := newExplorer(t, m, "")
-	if got := x.summary.Error; got != .125 {
-		t.Errorf("encoded: error %v", got)
-	}
-	x = newWith(t, m, "", Options{Judge: "other.txt", Accuracy: map[interpret.Pole]float64{{Dimension: 3}: .7, {Dimension: 5}: 0, {Dimension: 3, Negative: true}: .2}})
-	for k, d := range x.summary.Dimensions {
-		if (k == 3) != (d.BottomAccuracy != nil) || k == 3 && *d.BottomAccuracy != .2 {
-			t.Errorf("dimension %d: accuracy %v of the negative pole", k, d.BottomAccuracy)
-		}
-		switch {
-		case k == 3 && (d.Accuracy == nil || *d.Accuracy != .7), k == 5 && (d.Accuracy == nil || *d.Accuracy != 0), k != 3 && k != 5 && d.Accuracy != nil:
-			t.Errorf("dimension %d: accuracy %v", k, d.Accuracy)
-		}
-	}
-	if x.summary.Judge != "other.txt" {
-		t.Errorf("judge %q", x.summary.Judge)
 	}
 }

@@ -33,23 +33,41 @@ func grouped(rows, groups int) *model.Model {
 	return m
 }
 
+func pointsOf(c rowMap) []point {
+	points := make([]point, len(c.Rows))
+	for i := range points {
+		points[i].X, points[i].Y = float32(c.X[i])/side, float32(c.Y[i])/side
+	}
+	return points
+}
+
+// Rows that t-SNE doesn't place are beside rows of the same group, too.
+func TestRowMapOfMany(t *testing.T) {
+	const groups = 12
+	m := grouped(maxAnchors+2000, groups)
+	x := newExplorer(t, m, "test")
+	points := pointsOf(x.rowMap())
+	if share := recall(points[maxAnchors-500:maxAnchors+500], func(i, j int) bool { return i%groups == j%groups }); share < .9 { // chance: 0.08
+		t.Errorf("%.3f of the twelve nearest words are of the same group, want 0.9", share)
+	}
+}
+
 // Nearest neighbours on the map of words are of the same group, for any number of processors. Words of its groups
 // name a region.
 func TestRowMap(t *testing.T) {
 	const groups = 12
 	m := grouped(600, groups)
 	c := newExplorer(t, m, "test").rowMap()
-	points := make([]point, len(c.Points))
+	points := pointsOf(c)
 	majority := make([]map[int]int, len(c.Regions)) // by region: words per group
-	for i, p := range c.Points {
-		if p.Row != i || p.Word != m.Codes.IDs[i] || !(p.X >= 0 && p.X <= 1 && p.Y >= 0 && p.Y <= 1) {
-			t.Fatalf("point %d is %+v", i, p)
+	for i, r := range c.Region {
+		if c.Rows[i] != i || c.Words[i] != m.Codes.IDs[i] {
+			t.Fatalf("point %d is row %d, %s", i, c.Rows[i], c.Words[i])
 		}
-		points[i] = point{place: p.place}
-		if majority[p.Region] == nil {
-			majority[p.Region] = map[int]int{}
+		if majority[r] == nil {
+			majority[r] = map[int]int{}
 		}
-		majority[p.Region][i%groups]++
+		majority[r][i%groups]++
 	}
 	if share := recall(points, func(i, j int) bool { return i%groups == j%groups }); share < .95 {
 		t.Errorf("%.3f of the twelve nearest words are of the same group, want 0.95", share)
@@ -61,7 +79,7 @@ func TestRowMap(t *testing.T) {
 		for _, w := range region.Words {
 			var row int
 			fmt.Sscanf(w, "w%d", &row)
-			if 10*majority[r][row%groups] < len(c.Points)/groups {
+			if 10*majority[r][row%groups] < len(c.Rows)/groups {
 				t.Errorf("region %d is called %q, of whose group it has %d", r, w, majority[r][row%groups])
 			}
 		}
@@ -75,10 +93,10 @@ func TestRowMap(t *testing.T) {
 // The map shows the first words, or texts at equal distances. It offers colours by columns whose most frequent
 // values cover half of the texts.
 func TestRowMapChooses(t *testing.T) {
-	m := grouped(maxRows+500, 10)
+	m := grouped(5000, 10)
 	m.Codes.Ptr[1] = 0 // row 0 has a code of zeros
 	x := newExplorer(t, m, "test")
-	if rows := x.chooseRows(); len(rows) != maxRows || rows[0] != 1 || rows[maxRows-1] != maxRows || len(x.colourings(rows)) != 0 {
+	if rows := x.chooseRows(4000); len(rows) != 4000 || rows[0] != 1 || rows[3999] != 4000 || len(x.colourings(rows)) != 0 {
 		t.Errorf("%d rows, from %d", len(rows), rows[0])
 	}
 	texts := &vectors.Texts{Columns: []vectors.Column{{Name: "kind"}, {Name: "date"}, {Name: "constant"}}}
@@ -88,8 +106,8 @@ func TestRowMapChooses(t *testing.T) {
 	m.Codes.Texts = texts
 	m.Info.Encoding.SetKind(texts)
 	x = newExplorer(t, m, "test")
-	rows := x.chooseRows()
-	if last := rows[len(rows)-1]; len(rows) != maxRows || last < maxRows+490 {
+	rows := x.chooseRows(4000)
+	if last := rows[len(rows)-1]; len(rows) != 4000 || last < 4990 {
 		t.Errorf("%d rows, the last is %d", len(rows), last)
 	}
 	columns := x.colourings(rows)
@@ -97,7 +115,7 @@ func TestRowMapChooses(t *testing.T) {
 		t.Fatalf("columns %+v", columns)
 	}
 	// 19 of 100 texts have the value k9, 17 have k8, …, 1 has k0.
-	if got, want := columns[0].Values, strings.Fields("k9 k8 k7 k6 k5 k4 k3"); !slices.Equal(got, want) {
+	if got, want := columns[0].Values, strings.Fields("k9 k8 k7 k6 k5 k4 k3 k2 k1 k0"); !slices.Equal(got, want) {
 		t.Errorf("values %q, want %q", got, want)
 	}
 	for i, row := range rows {
@@ -119,13 +137,18 @@ func TestRowMapOdd(t *testing.T) {
 	for _, rows := range []int{6, 2, 1, 0} {
 		c.Rows, c.IDs, c.Ptr = rows, c.IDs[:rows], c.Ptr[:rows+1]
 		c.Index, c.Value = c.Index[:rows], c.Value[:rows]
-		got := newExplorer(t, m, "test").rowMap()
-		if len(got.Points) != rows {
+		x := newExplorer(t, m, "test")
+		got := x.rowMap()
+		if len(got.Rows) != rows || len(got.X) != rows || len(got.Y) != rows || len(got.Region) != rows {
 			t.Errorf("%d rows: %+v", rows, got)
 		}
-		for _, p := range got.Points {
-			if !(p.X >= 0 && p.X <= 1 && p.Y >= 0 && p.Y <= 1) {
-				t.Errorf("%d rows: %+v", rows, p)
+		places := x.placeRows(got.Rows)
+		for _, p := range x.dimensionMap().Points {
+			places = append(places, [2]float64{float64(p.X), float64(p.Y)})
+		}
+		for _, p := range places {
+			if !(p[0] >= 0 && p[0] <= 1 && p[1] >= 0 && p[1] <= 1) {
+				t.Errorf("%d rows: %v", rows, p)
 			}
 		}
 	}

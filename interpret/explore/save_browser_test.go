@@ -3,6 +3,7 @@ package explore
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/csv"
 	"encoding/xml"
 	"fmt"
 	"image/png"
@@ -12,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Saved files contain the view: the TSV its lists, the SVG its words and charts, the PNG the same picture.
+// Saved files contain the view: the table its lists, the SVG its words and charts, the PNG the same picture.
 func TestBrowserSaves(t *testing.T) {
 	b := openBrowser(t)
 	x := newExplorer(t, testModel(), "test")
@@ -38,24 +39,30 @@ func TestBrowserSaves(t *testing.T) {
 		return data
 	}
 
-	table := string(offered("TSV", "bank-test.tsv"))
-	bank := x.word(0)
-	for _, n := range bank.Nearest {
-		if n.Word != "\u2028" && !strings.Contains(table, fmt.Sprintf("Nearest words\t%s\t%.2f\t", n.Word, n.Cosine)) {
-			t.Errorf("%q with %.2f is not in the table:\n%s", n.Word, n.Cosine, table)
-		}
+	lists := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(offered("Table", "bank-test.csv"), []byte("\ufeff"))))
+	lists.FieldsPerRecord = -1
+	table, err := lists.ReadAll()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got := strings.Count(table, "\nDimensions\t"); got != min(20, len(bank.Active)) {
-		t.Errorf("%d dimensions in the table, want %d", got, min(20, len(bank.Active)))
+	cells := map[string]string{} // third cells, by the first and second
+	for _, record := range table[1:] {
+		record = append(record, "", "")
+		cells[record[0]+" "+record[1]] = record[2]
+	}
+	for _, n := range x.word(0).Nearest {
+		if got := cells["Nearest words "+n.Word]; got != fmt.Sprintf("%.2f", n.Cosine) && n.Word != "\u2028" {
+			t.Errorf("%q has %q in the table, want %.2f:\n%s", n.Word, got, n.Cosine, table)
+		}
 	}
 
 	for _, view := range []struct{ address, file, shape, word string }{
 		{"#/word/bank", "bank", "rect", "Nearest"},
-		{"#/map", "map", "circle", x.dimensionMap().Regions[0].Words[0]},
+		{"#/map", "map", "text", x.dimensionMap().Regions[0].Words[0]},
 	} {
 		evaluate[chromedp.Void](b, `location.hash = %s`, quote(view.address))
 		b.wait(`document.title.startsWith(%s) && !document.getElementById("main").ariaBusy`, quote(view.file))
-		if view.shape == "circle" {
+		if view.shape == "text" {
 			b.wait(`document.querySelector(".names text")`)
 		}
 		picture := offered("SVG", view.file+"-test.svg")
@@ -66,7 +73,7 @@ func TestBrowserSaves(t *testing.T) {
 		if strings.Contains(svg, "<foreignObject") || strings.Count(svg, "<"+view.shape+" ") < 20 || !strings.Contains(svg, view.word) {
 			t.Errorf("%s: the picture lacks shapes, or %q", view.address, view.word)
 		}
-		pixels, err := png.Decode(bytes.NewReader(offered("PNG", view.file+"-test.png")))
+		pixels, err := png.Decode(bytes.NewReader(offered("Picture", view.file+"-test.png")))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -102,6 +102,7 @@ func (x *Explorer) routes(changed func(*Explorer)) routes {
 		"/data/query":     http.HandlerFunc(x.serveQuery),
 		"/data/labels":    x.serveLabels(changed),
 		"/data/complete":  x.answer("prefix", x.complete),
+		"/data/texts":     x.answer("rows", x.answerTexts),
 	}
 	if x.summary.Themes > 0 {
 		mux["/data/topics"] = x.answer("", func(string) (any, error) { return x.topics(), nil })
@@ -137,6 +138,47 @@ func (x *Explorer) answerDimension(text string) (any, error) {
 		return nil, err
 	}
 	return x.dimension(k), nil
+}
+
+// A textsAnswer holds excerpts and columns of rows.
+type textsAnswer struct {
+	Columns []string            `json:"columns"` // names
+	Values  map[string][]string `json:"values"`  // by id
+	texts
+}
+
+// maxListed is the number of rows of a request for texts.
+const maxListed = 200
+
+// answerTexts returns the texts of rows, given their numbers with commas between.
+func (x *Explorer) answerTexts(list string) (any, error) {
+	a := textsAnswer{Columns: x.columnNames(), Values: map[string][]string{}}
+	for i, number := range strings.Split(list, ",") {
+		row, err := strconv.Atoi(number)
+		if err != nil || row < 0 || row >= x.model.Codes.Rows || i == maxListed {
+			return nil, badRequest("malformed rows (got %.60q, want up to %d numbers from 0 to %d, with commas between)", list, maxListed, x.model.Codes.Rows-1)
+		}
+		a.add(x, row, nil, listedText)
+		a.Values[x.model.Codes.IDs[row]] = x.columnValues(row)
+	}
+	return a, nil
+}
+
+func (x *Explorer) columnNames() []string {
+	names := []string{}
+	for _, c := range x.textColumns() {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// columnValues returns the values of a row in the columns of columnNames.
+func (x *Explorer) columnValues(row int) []string {
+	values := []string{}
+	for _, c := range x.textColumns() {
+		values = append(values, truncate(c.Values[row], listedText))
+	}
+	return values
 }
 
 // routes maps exact paths to handlers. Unlike [http.ServeMux], it redirects nothing to a cleaner path.

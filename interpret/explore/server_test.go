@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -92,26 +91,6 @@ func TestHeader(t *testing.T) {
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: header\n%v, want\n%v", request, got, want)
-		}
-	}
-}
-
-// Requests find all words, including oddWords, and no answer contains HTML.
-func TestServesEachWord(t *testing.T) {
-	m := testModel()
-	x := newExplorer(t, m, "test")
-	handler := x.Handler("")
-	for i, word := range m.Codes.IDs {
-		w := get(handler, "/data/word?word="+url.QueryEscape(word))
-		var got wordAnswer
-		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK {
-			t.Fatalf("%q: %d, %v", word, w.Code, err)
-		}
-		if got.Word != word || got.Row != i || !slices.Equal(got.Active, x.index.Code(i).Weights()) {
-			t.Errorf("%q: got %q, row %d, %v", word, got.Word, got.Row, got.Active)
-		}
-		if strings.ContainsAny(w.Body.String(), "<>&") {
-			t.Errorf("%q: the answer has <, > or &", word)
 		}
 	}
 }
@@ -305,7 +284,7 @@ func TestDataIsDocumented(t *testing.T) {
 			continue
 		}
 		targets := map[string][]string{
-			"/data/word": {"?word=bank"}, "/data/dimension": {"?dimension=3"}, "/data/topic": {"?topic=5"}, "/data/complete": {"?prefix=b"},
+			"/data/word": {"?word=bank"}, "/data/dimension": {"?dimension=3"}, "/data/topic": {"?topic=5"}, "/data/texts": {"?rows=0,7"}, "/data/complete": {"?prefix=b"},
 			"/data/query": {"?query=bank", "?query=bank+-+river", "?query=common", "?query=first+line"},
 		}[path]
 		if targets == nil {

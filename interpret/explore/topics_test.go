@@ -231,6 +231,32 @@ func TestTopics(t *testing.T) {
 		t.Errorf("near-duplicates: %+v", duplicates)
 	}
 
+	// A search counts the texts with all words by topic.
+	var query queryAnswer
+	if err := json.Unmarshal(get(handler, "/data/query?query=subjecta").Body.Bytes(), &query); err != nil {
+		t.Fatal(err)
+	}
+	found := map[topics.ID]int{}
+	for i, text := range m.Codes.Texts.Text {
+		if slices.Contains(strings.Fields(text), "subjecta") {
+			found[x.topics().table.Rows[i]]++
+		}
+	}
+	if len(query.Topics) != len(found) || query.Total <= 50 || len(query.Of) != len(query.Words) {
+		t.Errorf("%d texts in %v, want %v", query.Total, query.Topics, found)
+	}
+	for i, f := range query.Topics {
+		if f.Texts != found[f.Topic] || i > 0 && f.Texts > query.Topics[i-1].Texts {
+			t.Errorf("found %+v, want %v", query.Topics, found)
+		}
+	}
+	for i, id := range query.Words {
+		row, _ := x.index.Row(id)
+		if want := topics.ID(row % 4); query.Of[i] != want && row != topiclessOf {
+			t.Errorf("row %d is of %d, want %d", row, query.Of[i], want)
+		}
+	}
+
 	// The typical rows of a theme.
 	var theme typicalAnswer
 	if err := json.Unmarshal(get(handler, "/data/topic?topic=3").Body.Bytes(), &theme); err != nil {
@@ -253,16 +279,19 @@ func TestTopics(t *testing.T) {
 	}
 
 	// On the map, regions are topics.
-	dimensionMap := x.rowMap()
-	for _, p := range dimensionMap.Points {
-		want := place(5 + p.Row%4/2)
-		if p.Row == topiclessOf {
-			want = place(7)
-		} else if p.Row == emptyRow {
-			want = -1
+	rows := x.rowMap()
+	for i, row := range rows.Rows {
+		want := topics.ID(row % 4)
+		if row == topiclessOf {
+			want = 7
 		}
-		if p.Region != want {
-			t.Errorf("row %d is in region %d, want %d", p.Row, p.Region, want)
+		r := rows.Region[i]
+		if row == emptyRow {
+			if r != -1 {
+				t.Errorf("the empty row is in region %d", r)
+			}
+		} else if *rows.Regions[r].Topic != want || row != topiclessOf && *rows.Regions[rows.Regions[r].Parent].Topic != 5+want/2 {
+			t.Errorf("row %d is in region %+v, want topic %d", row, rows.Regions[r], want)
 		}
 	}
 }
@@ -291,17 +320,22 @@ func TestBrowserTopics(t *testing.T) {
 	m := testTopics()
 	x := newWith(t, m, "test", Options{Labels: filepath.Join(t.TempDir(), "labels.json"), CheckModel: func() error { return nil }})
 	b.do(chromedp.Navigate(b.serve(x)))
-	b.wait(`document.querySelectorAll(".topics li").length === 3 && document.querySelectorAll(".map .dot").length === %d`, len(x.rowMap().Points))
+	b.wait(`document.querySelectorAll(".topics li").length === 3`)
+	b.waitMap(len(x.rowMap().Rows))
 	table := x.topics()
-	b.wait(`document.querySelector("h1").textContent === "Topics of 300 texts" && document.querySelector(".aside ul").textContent.startsWith("1 near-duplicate")`)
+	b.wait(`document.querySelector("h1").textContent === "Topics of 300 texts" && document.querySelector(".aside ul").textContent.startsWith("1 text almost equal to another")`)
 	// The table lists the tree.
-	lines := "id\tparent\tlabel\tshare\ttexts\n"
+	lines := "\ufeffid,parent,label,share,texts\r\n"
 	for _, topic := range slices.Concat(table.Topics, table.Subtopics) {
 		parent := ""
 		if topic.Parent != topics.None {
 			parent = fmt.Sprint(topic.Parent)
 		}
-		lines += fmt.Sprintf("%d\t%s\t%s\t%.5f\t%d\n", topic.ID, parent, topic.Label, topic.Share, topic.Count)
+		label := topic.Label
+		if strings.Contains(label, ",") {
+			label = `"` + label + `"`
+		}
+		lines += fmt.Sprintf("%d,%s,%s,%.5f,%d\r\n", topic.ID, parent, label, topic.Share, topic.Count)
 	}
 	evaluate[chromedp.Void](b, `saved = ""; tableOf(document.getElementById("main")).then((text) => (saved = text)); 0`)
 	b.wait(`saved === %s`, quote(lines))
@@ -335,10 +369,32 @@ func TestBrowserTopics(t *testing.T) {
 	b.wait(`document.title.startsWith("map of") && document.querySelectorAll(".beside li button").length === 2`)
 	// An exported page contains the tree and the map.
 	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(b.export(x, []string{"bank"}, nil)))
-	b.wait(`document.querySelectorAll(".topics li").length === 3 && document.querySelectorAll(".map .dot").length === %d`, len(x.rowMap().Points))
+	b.wait(`document.querySelectorAll(".topics li").length === 3`)
+	b.waitMap(len(x.rowMap().Rows))
 	b.wait(`document.querySelector('.aside a[href="#/word/bank"]')`)
 	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(b.export(x, nil, nil)))
-	b.wait(`document.querySelectorAll(".topics li").length === 3 && document.getElementById("search").hidden`)
+	b.wait(`document.querySelectorAll(".topics li").length === 3 && !document.getElementById("search").hidden`)
+	// It searches in the beginnings of its texts, and shows each.
+	counts := map[topics.ID]int{}
+	total, first := 0, ""
+	for i, text := range m.Codes.Texts.Text {
+		if words := strings.Fields(text); slices.Contains(words, "subjecta") && slices.Contains(words, "common") && i != emptyRow {
+			total++
+			counts[x.topics().table.Rows[i]]++
+		}
+	}
+	b.visit("#/query/common%20SUBJECTA%20zebra")
+	b.wait(`document.querySelector(".lead").textContent.startsWith("%d texts have all of common, subjecta") && document.querySelector(".lead").textContent.endsWith(" No text has zebra.")`, total)
+	for id, n := range counts {
+		b.wait(`document.querySelector(".aside a[href='#/topic/%d']").closest("li").querySelector(".value").textContent === "%d"`, id, n)
+	}
+	b.wait(`[...document.querySelectorAll(".excerpts li")].every((li) => li.querySelectorAll("mark").length >= 2 && li.querySelector(".about a.name"))`)
+	first = evaluate[string](b, `decodeURIComponent(document.querySelector(".excerpts a").hash.split("/")[2])`)
+	b.do(chromedp.Click(".excerpts a"))
+	b.wait(`document.querySelector(".body")?.textContent === %s && document.querySelector(".aside a.name")`, quote(m.Codes.Texts.Text[slices.Index(m.Codes.IDs, first)]))
+	b.visit("#/query/zebra")
+	b.waitHeading("Not found")
+	b.visit("#/")
 	evaluate[chromedp.Void](b, `document.querySelector(".topics summary").click()`)
 	b.wait(`document.querySelector(".topics .topics a.name")`)
 	evaluate[chromedp.Void](b, `document.querySelector(".topics .topics a.name").click()`)
@@ -361,8 +417,8 @@ func TestBrowserStopWords(t *testing.T) {
 	word := x.topics().Topics[0].Words[0]
 	b.do(chromedp.Navigate(b.serve(x)))
 	b.wait(`document.querySelector(".topics a.name")?.textContent.split(", ")[0] === %s`, quote(word))
-	b.do(chromedp.Focus(".stop summary"), chromedp.KeyEvent(kb.Enter), chromedp.SendKeys(".stop textarea", strings.ToUpper(word)+"\n"), chromedp.Click(".stop button"))
-	b.wait(`document.querySelector(".stop summary")?.textContent === "Words that labels leave out (1)"`)
+	b.do(chromedp.Click("details.stop:last-of-type > summary"), chromedp.Focus(".stop .stop summary"), chromedp.KeyEvent(kb.Enter), chromedp.SendKeys(".stop textarea", strings.ToUpper(word)+"\n"), chromedp.Click(".stop button"))
+	b.wait(`document.querySelector(".stop .stop summary")?.textContent === "Words that labels leave out (1)"`)
 	b.wait(`document.querySelector(".topics a.name") && !document.querySelector(".topics").textContent.split(/[\s,·]+/).includes(%s)`, quote(word))
 	evaluate[chromedp.Void](b, `document.querySelector(".stop textarea").value = "a".repeat(101); document.querySelector(".stop button").click()`)
 	b.wait(`document.querySelector(".stop [role=alert]").textContent.startsWith("line 1: the stop word is too long")`)

@@ -40,11 +40,30 @@ const address = (...parts) => "#/" + parts.map((part) => encodeURIComponent(Stri
 /** given returns the parameters of the address after its question mark: the view and the settings of a map. */
 const given = () => new URLSearchParams(location.hash.split("?")[1] ?? "");
 
-// The data of an exported page, for some words and dimensions.
-const embedded = JSON.parse(document.getElementById("data")?.textContent ?? "null");
+let embedded = null; // the data of an exported page
+
+/** bodies maps the ids of an exported page to the beginnings of their texts, in which it searches. */
+const bodies = new Map();
+
+/** unpack reads the data of an exported page. */
+async function unpack() {
+  const data = document.getElementById("data");
+  if (!data || embedded) return;
+  const packed = new Blob([Uint8Array.from(atob(data.textContent), (c) => c.charCodeAt(0))]);
+  embedded = await new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).json();
+  embedded.bodies?.forEach(([excerpt, text, ...values], i) => {
+    const id = embedded.rows.words[i];
+    texts.set(id, excerpt);
+    bodies.set(id, text);
+    columnsOf.set(id, values.map((value, c) => [embedded.columns[c], value]));
+  });
+}
 
 /** has reports whether a word or a dimension has a page. */
-const has = (kind, key) => !embedded || Object.hasOwn(embedded[kind], key);
+const has = (kind, key) => hasCode(kind, key) || (kind === "word" && bodies.has(key));
+
+/** hasCode reports whether the page of a word or dimension has numbers. */
+const hasCode = (kind, key) => !embedded || Object.hasOwn(embedded[kind], key);
 
 /** A Missing reports a word or dimension without a page. */
 class Missing extends Error {
@@ -64,6 +83,18 @@ async function ask(kind, parameter, value) {
 
 /** texts maps ids to the longest known texts of rows. */
 const texts = new Map();
+
+/** columnsOf maps ids to the names and values of their columns. */
+const columnsOf = new Map();
+
+/** loadTexts requests excerpts and columns of points of the map of rows. */
+async function loadTexts(points) {
+  const missing = model.texts && !embedded ? points.filter((p) => !columnsOf.has(p.word)) : [];
+  for (let i = 0; i < missing.length; i += 200) {
+    const { columns, values } = await ask("texts", "rows", missing.slice(i, i + 200).map((p) => p.row).join());
+    for (const [id, own] of Object.entries(values)) columnsOf.set(id, own.map((value, c) => [columns[c], value]));
+  }
+}
 
 /** textOf returns the text of an id on one line, or the word itself. */
 const textOf = (word) => (texts.get(word) ?? "").replace(/\s+/g, " ").trim() || word;
@@ -91,18 +122,26 @@ function askEmbedded(kind, parameter, value) {
     return { words: embeddedWords().filter((word) => word.toLowerCase().startsWith(prefix) || (model.texts && textOf(word).toLowerCase().includes(prefix))).slice(0, 10) };
   }
   if (kind === "query") {
-    const known = (word) => [word, word.toLowerCase()].find((key) => has("word", key));
+    const known = (word) => [word, word.toLowerCase()].find((key) => hasCode("word", key));
     const words = (known(value) ? [value] : value.split(/\s+/)).map(known);
     if (words.every(Boolean) && words.length <= 4) return { kind: "words", words };
-    if (has("dimension", value)) return { kind: "dimension", dimension: Number(value), words };
+    if (hasCode("dimension", value)) return { kind: "dimension", dimension: Number(value), words };
+    if (bodies.size > 0) return searchBodies(value);
     throw new Missing("An exported page answers only queries for its own words and dimensions.", embeddedWords().slice(0, 10));
   }
-  for (const key of [value, value.toLowerCase()]) if (has(kind, key)) return embedded[kind][key];
+  for (const key of [value, value.toLowerCase()]) if (hasCode(kind, key)) return embedded[kind][key];
+  if (kind === "word" && bodies.has(value)) {
+    const at = embedded.rows.words.indexOf(value);
+    return { word: value, row: embedded.rows.rows[at], active: [], nearest: [], columns: columnsOf.get(value), topic: embedded.rows.regions[embedded.rows.region[at]]?.topic, texts: { [value]: bodies.get(value) } };
+  }
   throw new Missing(`The ${kind} ${value} is not part of this page.`, kind === "word" ? embeddedWords().slice(0, 10) : []);
 }
 
+/** hasDimensions reports whether dimensions have pages. */
+const hasDimensions = () => !embedded || Object.keys(embedded.dimension).length > 0;
+
 /** isSearchable reports whether the page can answer queries. */
-const isSearchable = () => !embedded || embeddedWords().length > 0;
+const isSearchable = () => !embedded || bodies.size + embeddedWords().length > 0;
 
 const embeddedWords = () => Object.values(embedded.word).sort((a, b) => a.row - b.row).map((answer) => answer.word);
 

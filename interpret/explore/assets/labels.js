@@ -72,6 +72,9 @@ function weakNote(rows) {
 /** topicName returns the name of a topic. */
 const topicName = (topic) => namedTopics.get(topic.id)?.name || topic.label;
 
+/** proposal marks a topic whose label a program proposed. */
+const proposal = (topic) => namedTopics.get(topic.id)?.proposed && h("span", { class: "note" }, " proposed label");
+
 /** labelEditor shows the note of a dimension or topic and, if labels are writable, a form to change the label. */
 function labelEditor(kind, id, placeholder, changed) {
   const { name: given = "", note = "" } = (kind === "topic" ? namedTopics : named).get(id) ?? {};

@@ -51,12 +51,15 @@ function wordSearch({ label, placeholder, choose, queries = false }) {
     const text = input.value.trim();
     const mine = ++asked;
     const { words } = text ? await ask("complete", "prefix", text.slice(0, 200)) : { words: [] };
+    const topics = queries && text.length > 1 && model.themes ? [...(await loadTopics()).topic.values()].filter((topic) => topicName(topic).toLowerCase().includes(text.toLowerCase())).slice(0, 4) : [];
     const [, before, last] = input.value.match(/^(.*\s)?(\S*)$/s);
     const more = queries && !model.texts && before?.trim() && last && words.length === 0 ? (await ask("complete", "prefix", last.slice(0, 200))).words : [];
     if (mine !== asked) return; // the input has changed
     const chosen = options[active]?.text; // chosen during the request
-    options = words.map((word) => ({ text: word, more: model.texts && textOf(word) !== word ? textOf(word).slice(0, 80) : "", act: () => choose(word) }));
+    options = words.slice(0, queries && model.texts ? 5 : 10).map((word) => ({ text: word, more: model.texts && textOf(word) !== word ? textOf(word).slice(0, 80) : "", act: () => choose(word) }));
     if (queries) {
+      options.unshift(...topics.map((topic) => ({ text: topicName(topic), more: `topic, ${plural(topic.count, unit())}`, act: () => go("topic", topic.id) })));
+      if (model.texts && text) options.unshift({ text: `search for ${text}`, act: () => go("query", text) });
       const dimension = (k) => ({ text: `dimension ${k}`, more: matchingName(k, text), act: () => go("dimension", k) });
       if (/^\d{1,9}$/.test(text) && Number(text) < model.dimensions.length && has("dimension", Number(text))) options.push({ ...dimension(Number(text)), more: "" });
       if (text.length > 1) options.push(...matchingDimensions(text).slice(0, Math.max(10 - options.length, 3)).map(dimension));
@@ -113,7 +116,7 @@ function go(...parts) {
 function route() {
   let parts;
   try {
-    const path = location.hash.replace(/^#?\/?/, "").replace(/^((map|rows)\b[^?]*)\?.*/, "$1"); // the view of a map
+    const path = location.hash.replace(/^#?\/?/, "").replace(/\?.*/, ""); // without settings
     parts = path.split("/").filter(Boolean).map(decodeURIComponent);
   } catch {
     parts = ["malformed"];
@@ -141,14 +144,16 @@ async function show() {
   main.setAttribute("aria-busy", "true");
   let result;
   try {
+    await unpack();
     if (!model) {
       const [about, known] = await Promise.all([ask("model"), ask("labels")]);
       model = about;
       for (const answer of Object.values(embedded?.word ?? {})) for (const [id, text] of Object.entries(answer.texts ?? {})) if (text.length > (texts.get(id) ?? "").length) texts.set(id, text);
       useLabels(known);
       document.getElementById("search").hidden = !isSearchable();
-      if (embedded && Object.keys(embedded.dimension).length === 0) document.querySelector("header nav a[href='#/dimensions']").remove();
-      if (model.texts) document.querySelector("header input").placeholder = "words of texts · an id · a dimension   /";
+      if (!hasDimensions()) document.querySelector("header nav a[href='#/dimensions']").remove();
+      if (!embedded ? model.texts : embedded.rows) document.querySelector("header nav a[href='#/map']").href = "#/rows";
+      if (model.texts) document.querySelector("header input").placeholder = hasDimensions() ? "words of texts · an id · a dimension   /" : "search the texts   /";
     }
     result = await route()();
   } catch (error) {
@@ -160,7 +165,7 @@ async function show() {
   document.title = [result.title, model?.name, "overcomplete"].filter(Boolean).join(" · ");
   document.getElementById("brand").textContent = model?.name ?? "overcomplete";
   for (const link of document.querySelectorAll("header nav a, #brand")) {
-    if (link.getAttribute("href") === (location.hash.split("?")[0].replace(/^#\/(map|rows)\b.*/, "#/map") || "#/")) link.setAttribute("aria-current", "page");
+    if (link.getAttribute("href").replace("rows", "map") === (location.hash.split("?")[0].replace(/^#\/(map|rows)\b.*/, "#/map") || "#/")) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   const focused = main.contains(document.activeElement) && document.activeElement.id;
@@ -177,6 +182,7 @@ const themes = { system: "◐", light: "☀", dark: "☾" };
 /** useTheme sets the theme, and saves it for the next visit if the browser allows that. */
 function useTheme(theme) {
   document.documentElement.dataset.theme = theme;
+  redrawMaps();
   const button = document.getElementById("theme");
   button.textContent = themes[theme];
   button.ariaLabel = button.title = `Theme: ${theme}`;

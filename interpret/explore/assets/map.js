@@ -1,6 +1,6 @@
 "use strict";
 
-// Maps of live dimensions and of rows, each with a list beside it. Dimensions that the same rows use are close, and
+// Maps of rows and of live dimensions, each with a list beside it. Dimensions that the same rows use are close, and
 // rows that use the same dimensions are close.
 
 /** slider returns a labelled range from min to 1. Say formats its value, and change receives it. */
@@ -18,42 +18,77 @@ function slider(label, { value = 0, min = 0, say, change }) {
 const clamp = (n, low, high) => Math.min(Math.max(n, low), high);
 
 /** zooms holds the smallest and the largest zoom, relative to the frame. */
-const zooms = [0.5, 40];
+const zooms = [0.5, 100];
+
+/** grey is the colour without a meaning of its own: other values of a column, and the topic "other". */
+const grey = 11;
 
 /** short returns a name of at most 24 characters. */
 const short = (text) => (text.length > 24 ? text.slice(0, 23) + "…" : text);
 
+/** maps holds the maps of the page: points, and draw. */
+let maps = [];
+
+function redrawMaps() {
+  maps = maps.filter(({ frame }) => frame.isConnected);
+  for (const { draw } of maps) draw();
+}
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawMaps);
+for (const when of ["beforeprint", "afterprint"])
+  addEventListener(when, () => {
+    document.documentElement.classList.toggle("printed", when === "beforeprint"); // light
+    redrawMaps();
+  });
+
+/** isInside reports whether a point is inside a polygon. */
+function isInside({ x, y }, polygon) {
+  let inside = false;
+  polygon.forEach(([x1, y1], i) => {
+    const [x2, y2] = polygon.at(i - 1);
+    if (y1 > y !== y2 > y && x < x1 + ((y - y1) * (x2 - x1)) / (y2 - y1)) inside = !inside;
+  });
+  return inside;
+}
+
 /**
- * mapView draws points, with a list beside them, and returns { draw, content }. Its options are:
+ * mapView draws points on a canvas, with a list beside them, and returns { draw, listed, content }: listed returns the
+ * points in the lasso or, without one, in view. Its options are:
  *
- *   points   points in the order in which they are named: x, y from 0 to 1, name, region, colour, and radius and classes of the dot
- *   regions  regions: x, y, words and colour, or shade, a CSS class; their names are drawn if namedRegions is true
+ *   points   points in the order in which they are named: x, y from 0 to 1, name, region, colour, and radius of the dot
+ *   regions  regions whose names are drawn: x, y, words and colour, or shade, a CSS class; narrower ones at larger zooms
  *   kind     kind of points: dimension, word or text
  *   key      field that identifies a point
- *   shows    whether a point is drawn; names: whether it has a name at a zoom; lists: whether it is in the list
+ *   shows    whether a point is drawn; isLit: whether it has its colour and is in the list; names: whether it has a name
  *   many     number of names when all points are in view
- *   card     text about a point; row: its line in the list; open: opens its page
+ *   card     text about a point; row: its line in the list; open: opens its page; load: requests texts of points
  *   wanted   point in the centre at first
- *   beside   function that returns the content above the list; its argument is a function that zooms to a region
+ *   beside   content above the list
  *   state    settings in the address
  *   still    whether the map is small: no list, no address, no zoom by the wheel, no drag before it is zoomed
  *
  * The view is in the address after a question mark: #/map?at=0.52+0.4+3.
  */
-function mapView({ points, regions, kind, key, shows, names: hasName = shows, lists = shows, many, namedRegions, card: say, row, open, wanted, beside, state, still }) {
-  for (const p of points) p.circle = svg("circle", { class: "dot", r: p.radius.toFixed(1), [`data-${key}`]: p[key] });
+function mapView({ points, regions, kind, key, shows = () => true, isLit = () => true, names: hasName = isLit, many, card: say, row, open, load = async () => {}, wanted, beside, state, still }) {
+  const dots = h("canvas", { role: "application", tabindex: 0, "aria-roledescription": "map", "aria-label": `Map of ${plural(points.length, kind)}. Arrow keys move to the next ${kind}, Enter opens it, plus and minus zoom. The list after the map has the same items.` });
   const names = svg("g", { class: "names" });
-  const drawing = svg("svg", { role: "application", tabindex: 0, "aria-roledescription": "map", "aria-label": `Map of ${plural(points.length, kind)}. Arrow keys move to the next ${kind}, Enter opens it, plus and minus zoom. The list after the map has the same items.` }, points.toReversed().map((p) => p.circle), names);
+  const outline = svg("polygon", { class: "lasso" });
+  const ring = svg("circle", { class: "ring" });
+  const above = svg("svg", { class: "above", "aria-hidden": "true" }, outline, ring, names);
   const card = h("div", { class: "card", "aria-live": "polite", hidden: true });
-  const frame = h("div", { class: still ? "map still" : "map" }, drawing, card,
+  const lassoButton = h("button", { type: "button", "aria-label": "lasso", title: "lasso: draw around points to list and save them", "aria-pressed": "false", onclick: () => surround(lasso ? undefined : []) }, "◌");
+  // One dot for each colour, to read its colour in the current theme.
+  const probes = h("span", { hidden: true }, Array.from({ length: grey + 1 }, (_, i) => h("i", { class: `swatch region${i}` })), h("i", { class: "swatch faint" }));
+  const frame = h("div", { class: still ? "map still" : "map" }, dots, above, card, probes,
     h("div", { class: "zoom" },
+      !still && lassoButton,
       h("button", { type: "button", "aria-label": "zoom in", onclick: () => zoom(1.6) }, "+"),
       h("button", { type: "button", "aria-label": "zoom out", onclick: () => zoom(1 / 1.6) }, "−"),
       h("button", { type: "button", "aria-label": "show all", onclick: () => { view = { x: 0.5, y: 0.5, zoom: 1 }; moved = false; draw(); } }, "⤢")));
 
   // The view: the point of the map in the middle of the frame, and the scale of the map.
   const margin = 30;
-  let width = 0, height = 0, current;
+  let width = 0, height = 0, current, drawing;
+  let lasso, chosen; // corners of the lasso, and the points inside; undefined without one
   const [page] = location.hash.split("?");
   const at = given().get("at");
   const [x = 0.5, y = 0.5, magnified = 1] = (at ?? "").split(" ").filter(Boolean).map(Number).map((n) => (isFinite(n) ? n : undefined));
@@ -61,19 +96,64 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
   let moved = at !== null; // the view differs from the initial one
   const scale = () => view.zoom * Math.max(Math.min(width, height) - 2 * margin, 50);
   const place = (p) => [width / 2 + (p.x - view.x) * scale(), height / 2 + (p.y - view.y) * scale()];
+  const unplace = ([left, top]) => [view.x + (left - width / 2) / scale(), view.y + (top - height / 2) / scale()];
 
   const within = (p) => p.left >= 0 && p.left <= width && p.top >= 0 && p.top <= height;
 
-  function draw() {
+  const draw = () => (drawing ??= requestAnimationFrame(drawNow));
+
+  function drawNow() {
+    drawing = undefined;
+    if (width === 0) return; // not visible
+    for (const p of points) [p.left, p.top] = place(p);
+    drawDots();
+    drawNames();
+    if (current) select(current, card.classList.contains("touch"), true);
+    list();
+    clearTimeout(resting);
+    resting = setTimeout(remember, 200); // browsers limit the rate of address changes
+  }
+
+  function drawDots() {
+    const ratio = devicePixelRatio || 1;
+    dots.width = width * ratio;
+    dots.height = height * ratio;
+    const context = dots.getContext("2d");
+    context.scale(ratio, ratio);
+    const images = new Map(); // copied for each dot, because to draw 100,000 circles is slow
+    const image = (colour, radius) => {
+      const id = 1000 * colour + radius;
+      if (!images.has(id)) {
+        const copy = h("canvas", { width: Math.ceil(2 * radius * ratio), height: Math.ceil(2 * radius * ratio) });
+        const dot = copy.getContext("2d");
+        dot.fillStyle = getComputedStyle(probes.children[colour]).backgroundColor;
+        dot.arc(copy.width / 2, copy.width / 2, radius * ratio, 0, 7);
+        dot.fill();
+        images.set(id, copy);
+      }
+      return images.get(id);
+    };
+    const grown = clamp(view.zoom ** 0.3, 1, 2.5);
+    const lit = [];
+    const dot = (p, colour) => {
+      const radius = Math.round(2 * p.radius * grown) / 2;
+      context.drawImage(image(colour, radius), p.left - radius, p.top - radius, 2 * radius, 2 * radius);
+    };
+    context.globalAlpha = 0.25;
     for (const p of points) {
-      [p.left, p.top] = place(p);
-      p.circle.setAttribute("cx", p.left.toFixed(1));
-      p.circle.setAttribute("cy", p.top.toFixed(1));
-      p.circle.setAttribute("class", ["dot", `region${p.colour}`, p.classes, p === current ? "current" : "", shows(p) ? "" : "out"].join(" "));
+      if (p.left < -9 || p.left > width + 9 || p.top < -9 || p.top > height + 9 || !shows(p)) continue;
+      if (isLit(p)) lit.push(p);
+      else dot(p, grey + 1);
     }
-    // Draw names without overlaps: first of regions, then of points.
-    const taken = [];
-    const shown = [];
+    context.globalAlpha = 0.6;
+    for (const p of lit.reverse()) dot(p, p.colour); // the first ones above the others
+    above.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    outline.setAttribute("points", (lasso ?? []).map(([x, y]) => place({ x, y }).map((n) => n.toFixed(1))).join(" "));
+  }
+
+  /** drawNames draws names without overlaps: first of regions, the broadest first, then of points. */
+  function drawNames() {
+    const taken = [], shown = [];
     const name = (text, left, top, size, attributes) => {
       const half = 0.28 * size * text.length + 4;
       const box = { left: left - half, right: left + half, top: top - size, bottom: top + 4 };
@@ -81,28 +161,25 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
       taken.push(box);
       shown.push(svg("text", { x: left.toFixed(1), y: top.toFixed(1), ...attributes }, text));
     };
-    const above = (p, attributes) => name(short(p.name), p.left, p.top - 9, 13, attributes);
-    if (current) above(current);
-    if (namedRegions && view.zoom < 6)
-      for (const r of regions)
-        if (r.words.length > 0) {
-          const [left, top] = place(r);
-          if (left < 0 || left > width) continue;
-          const text = r.words.slice(0, width < 500 ? 1 : 2).map(short).join(" · ");
-          const half = 0.28 * 16 * text.length + 4;
-          name(text, Math.min(Math.max(left, half), width - half), top + 5, 16, { class: `region ${r.shade ?? `region${r.colour}`}` });
-        }
-    const few = view.zoom < 1.5 ? many : 120;
-    const before = shown.length;
+    const named = (p) => name(short(p.name), p.left, p.top - 9, 13, {});
+    if (current?.name) named(current);
+    for (const r of regions) {
+      const [left, top] = place(r), radius = r.radius * scale(), broad = r.parent < 0;
+      // Names of narrower regions appear when there is room; names of broad ones disappear when they fill the frame.
+      if (r.words.length === 0 || left < 0 || left > width || (r.radius ? (broad ? radius > width / 2 : still || view.zoom < 1.5 || radius < 30 || radius > width / 3) : view.zoom > 6)) continue;
+      const size = broad ? 16 : 13;
+      const text = r.words.slice(0, width < 500 ? 1 : 2).map(short).join(" · ");
+      const half = 0.28 * size * text.length + 4;
+      name(text, clamp(left, half, width - half), top + 5, size, { class: `${broad ? "region" : "part"} ${r.shade ?? `region${r.colour}`}` });
+    }
+    let few = view.zoom < 1.5 ? many : 120;
     for (const p of points) {
-      if (shown.length - before >= few) break;
-      if (p !== current && within(p) && shows(p) && hasName(p, view.zoom)) above(p);
+      if (few === 0) break;
+      if (!hasName(p) || p === current || !within(p) || !shows(p)) continue;
+      named(p);
+      few--;
     }
     names.replaceChildren(...shown);
-    if (current) placeCard();
-    list();
-    clearTimeout(resting);
-    resting = setTimeout(remember, 200); // browsers limit the rate of address changes
   }
 
   /** remember saves the view in the address, for links and the browser's history. */
@@ -116,19 +193,22 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
     if (now.toString() !== before) history.replaceState(history.state, "", page + (now.size ? `?${now}` : ""));
   }
 
-  function select(p, touch = false) {
-    if (current === p) return;
-    current?.circle.classList.remove("current");
+  function select(p, touch = false, moved = false) {
+    if (current === p && !moved) return;
+    const changed = current !== p;
     current = p;
     card.hidden = !p;
     card.classList.toggle("touch", touch);
+    ring.setAttribute("r", p ? p.radius + 3 : 0);
     if (!p) return;
-    p.circle.classList.add("current");
-    drawing.insertBefore(p.circle, names); // above the others
-    card.replaceChildren();
-    fill(card, {}, say(p));
+    ring.setAttribute("cx", p.left);
+    ring.setAttribute("cy", p.top);
+    if (changed) fillCard(p);
     placeCard();
+    if (changed) load([p]).then(() => current === p && (fillCard(p), placeCard()));
   }
+
+  const fillCard = (p) => (card.replaceChildren(), fill(card, {}, [say(p)]));
 
   function placeCard() {
     const { offsetWidth: w, offsetHeight: high } = card;
@@ -154,6 +234,15 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
     draw();
   }
 
+  /** surround sets the corners of the lasso, or undefined to end it. */
+  function surround(corners) {
+    lasso = corners;
+    chosen = corners?.length > 2 ? points.filter((p) => isInside(p, corners)) : undefined;
+    lassoButton.setAttribute("aria-pressed", String(Boolean(lasso)));
+    frame.classList.toggle("surrounding", Boolean(lasso));
+    draw();
+  }
+
   /** closest returns the visible point nearest to a pixel, within a distance. */
   function closest(left, top, near) {
     let found, least = near * near;
@@ -167,15 +256,16 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
   const pointers = new Map(); // positions of pressed pointers, by id
   let dragged = 0;
   const local = (event) => {
-    const box = drawing.getBoundingClientRect();
+    const box = dots.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
   };
-  drawing.addEventListener("pointerdown", (event) => {
+  dots.addEventListener("pointerdown", (event) => {
     pointers.set(event.pointerId, local(event));
     if (pointers.size === 1) dragged = 0;
-    drawing.setPointerCapture(event.pointerId);
+    if (lasso) surround([unplace(local(event))]);
+    dots.setPointerCapture(event.pointerId);
   });
-  drawing.addEventListener("pointermove", (event) => {
+  dots.addEventListener("pointermove", (event) => {
     const [left, top] = local(event);
     const before = pointers.get(event.pointerId);
     if (!before) return select(closest(left, top, 24));
@@ -185,28 +275,32 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
     if (other) {
       const distance = (x, y) => Math.max(Math.hypot(x - other[0], y - other[1]), 1);
       zoom(distance(left, top) / distance(...before), ...other);
+    } else if (lasso) {
+      lasso.push(unplace([left, top]));
+      draw();
     } else pan(left - before[0], top - before[1]);
     pointers.set(event.pointerId, [left, top]);
   });
-  drawing.addEventListener("pointerup", (event) => {
+  dots.addEventListener("pointerup", (event) => {
     const down = pointers.delete(event.pointerId);
+    if (down && lasso && dragged > 5) return surround(lasso);
     if (!down || dragged > 5 || pointers.size > 0) return;
     const touch = event.pointerType === "touch";
     const p = closest(...local(event), touch ? 32 : 24);
     if (touch) select(p, true);
     else if (p) open(p);
   });
-  drawing.addEventListener("pointercancel", (event) => pointers.delete(event.pointerId));
-  drawing.addEventListener("pointerleave", () => pointers.size === 0 && !card.classList.contains("touch") && select(undefined));
-  if (!still) drawing.addEventListener("wheel", (event) => {
+  dots.addEventListener("pointercancel", (event) => pointers.delete(event.pointerId));
+  dots.addEventListener("pointerleave", () => pointers.size === 0 && !card.classList.contains("touch") && select(undefined));
+  if (!still) dots.addEventListener("wheel", (event) => {
     event.preventDefault();
     zoom(Math.exp(-event.deltaY / 400), ...local(event));
   }, { passive: false });
-  drawing.addEventListener("keydown", (event) => {
+  dots.addEventListener("keydown", (event) => {
     const direction = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
     if (direction) step(...direction);
     else if (event.key === "Enter") current && open(current);
-    else if (event.key === "Escape") select(undefined);
+    else if (event.key === "Escape") lasso ? surround(undefined) : select(undefined);
     else if (event.key === "+" || event.key === "=") zoom(1.6);
     else if (event.key === "-") zoom(1 / 1.6);
     else return;
@@ -229,31 +323,29 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
     pan(Math.max(margin - found.left, 0) + Math.min(width - margin - found.left, 0), Math.max(margin - found.top, 0) + Math.min(height - margin - found.top, 0));
   }
 
-  // The list of visible points beside the map.
+  // The list of the points in view or in the lasso.
   const rows = h("ul", { class: "plain" });
-  const status = h("h2", { role: "status" });
+  const status = h("span", { role: "status" });
+  const listed = () => (chosen ?? points.filter(within)).filter((p) => shows(p) && isLit(p));
+  let asked = 0;
   function list() {
     if (still) return;
-    const all = points.filter((p) => shows(p) && within(p) && lists(p));
-    const text = `${plural(all.length, kind)} in view`;
+    const all = listed();
+    const text = `${plural(all.length, kind)} ${chosen ? "in the lasso" : "in view"}`;
     if (status.textContent !== text) status.textContent = text;
     const those = all.slice(0, 40);
-    if (those.length === rows.children.length && those.every((p, i) => rows.children[i].dataset[key] === String(p[key]) && rows.children[i].classList.contains(`region${p.colour}`))) return;
-    rows.replaceChildren(
-      ...those.map((p) =>
-        h("li", { [`data-${key}`]: p[key], class: `region${p.colour}`, onpointerenter: () => select(p), onpointerleave: () => select(undefined), onfocusin: () => select(p) },
-          h("span", { class: "swatch" }),
-          row(p))));
-    if (those.length === 0) rows.append(h("li", { class: "note" }, "None: zoom out, or lower the limits."));
-  }
-
-  /** enter zooms to a region, so that 90 % of its points are visible. */
-  function enter(r) {
-    const own = points.filter((p) => regions[p.region] === r).map((p) => Math.max(Math.abs(p.x - r.x), Math.abs(p.y - r.y))).sort((a, b) => a - b);
-    moved = true;
-    view = { x: r.x, y: r.y, zoom: Math.min(Math.max(0.45 / (own[Math.floor(0.9 * own.length)] || 1), 1), 12) };
-    draw();
-    frame.scrollIntoView({ block: "nearest" });
+    const same = those.length === rows.children.length && those.every((p, i) => rows.children[i].dataset[key] === String(p[key]) && rows.children[i].classList.contains(`region${p.colour}`));
+    if (same) return;
+    const mine = ++asked;
+    load(those).then(() => {
+      if (mine !== asked) return; // the view has changed
+      rows.replaceChildren(
+        ...those.map((p) =>
+          h("li", { [`data-${key}`]: p[key], class: `region${p.colour}`, onpointerenter: () => select(p), onpointerleave: () => select(undefined), onfocusin: () => select(p) },
+            h("span", { class: "swatch" }),
+            row(p))));
+      if (those.length === 0) rows.append(h("li", { class: "note" }, chosen ? "None: draw around some, or press Escape." : "None: zoom out, or relax the filters."));
+    });
   }
 
   if (wanted && !moved) view = { x: wanted.x, y: wanted.y, zoom: 3 };
@@ -261,27 +353,43 @@ function mapView({ points, regions, kind, key, shows, names: hasName = shows, li
     if (frame.clientWidth === 0) return; // not visible
     width = frame.clientWidth;
     height = frame.clientHeight;
-    drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    draw();
+    drawNow();
     if (wanted && !current) select(wanted, true);
   }).observe(frame);
+  maps.push({ frame, points, draw });
 
   return {
     draw,
+    listed,
     content: still ? frame : h("div", { class: "map-page" },
       frame,
-      h("div", { class: "beside" }, beside(enter), h("section", { tabindex: embedded ? 0 : null }, status, rows))),
+      h("div", { class: "beside" }, beside, h("section", { tabindex: embedded ? 0 : null }, h("h2", {}, status), rows))),
   };
 }
 
-/** regionsList lists the names of regions. A click zooms to a region. */
-const regionsList = (regions, enter, title = "Regions") => regions.length > 1 && h("section", {},
+/**
+ * legendOf lists the meanings of colours: [key, name, colour, count]. A click on some dims the other ones; their keys
+ * are in only, a Set. It calls changed after a click.
+ */
+const legendOf = (title, entries, only, changed) => entries.length > 1 && h("section", {},
   h("h2", {}, title),
-  h("ul", { class: "plain" }, regions.filter((r) => r.words.length > 0).map((r) => h("li", {}, h("button", { type: "button", class: "link", onclick: () => enter(r) }, h("span", { class: `swatch region${r.colour}` }), h("span", {}, listText(r.words)))))));
+  h("ul", { class: "plain" }, entries.map(([key, name, colour, count]) => h("li", {}, h("button", { type: "button", class: "link", "aria-pressed": String(only.has(key)), onclick: (event) => {
+    if (!only.delete(key)) only.add(key);
+    event.currentTarget.setAttribute("aria-pressed", String(only.has(key)));
+    changed();
+  } }, h("span", { class: `swatch region${colour}` }), h("span", {}, name), count !== undefined && h("span", { class: "number" }, whole(count)))))));
+
+/** onlyOf returns the Set of keys in the address that a legend shows, and a function that saves it in the state of a map. */
+function onlyOf(state) {
+  const only = new Set((given().get("only") ?? "").split(" ").filter((key) => /^-?\d{1,9}$/.test(key)).map(Number));
+  const save = () => (state.only = [...only].join(" "));
+  save();
+  return [only, save];
+}
 
 /** mapTabs links the two maps. */
-const mapTabs = (rows) => (!embedded || embedded.rows) && h("nav", { class: "tabs", "aria-label": "Maps" },
-  [["map", "dimensions", !rows], ["rows", `${unit()}s`, rows]].map(([page, text, here]) => h("a", { href: address(page), "aria-current": here ? "page" : null }, text)));
+const mapTabs = (rows) => (!embedded || (embedded.rows && hasDimensions())) && h("nav", { class: "tabs", "aria-label": "Maps" },
+  [["rows", `${unit()}s`, rows], ["map", "dimensions", !rows]].map(([page, text, here]) => h("a", { href: address(page), "aria-current": here ? "page" : null }, text)));
 
 /**
  * mapPage shows the map of dimensions, centred at a dimension (mapPage("7")), or with the dimensions of a word
@@ -308,17 +416,16 @@ async function mapPage(number, word) {
     p.colour = regions[p.region].colour;
     const share = p.value === undefined ? 0 : Math.abs(p.value) / strongest;
     p.radius = lit ? (share ? 2.5 + 7 * share : 1.5) : small * (2 + 5 * Math.sqrt(p.label.words / most));
-    p.classes = [has("dimension", p.dimension) ? "" : "faint", lit ? (share ? "lit" : "unlit") : ""].join(" ");
   }
   // Highlighted points are above the others, and are named first.
   if (lit) points.sort((p, q) => Math.abs(q.value ?? 0) - Math.abs(p.value ?? 0));
   const words = (t) => Math.max(Math.round(most ** t), 1);
   const part = (name) => clamp(Number(given().get(name)) || 0, 0, 1);
   const state = { words: part("words"), accuracy: part("accuracy") };
-  const isLit = (p) => !lit || p.value !== undefined;
+  const [only, save] = onlyOf(state);
+  const isLit = (p) => (lit ? p.value !== undefined : only.size === 0 || only.has(p.region));
   const { draw, content } = mapView({
-    points, regions, wanted, state, kind: "dimension", key: "dimension",
-    many: lit ? 40 : 24, namedRegions: !lit, names: isLit, lists: isLit,
+    points, regions: lit ? [] : regions, wanted, state, kind: "dimension", key: "dimension", many: lit ? 40 : 24, isLit,
     shows: (p) => (!state.words || p.label.words >= words(state.words)) && (accuracyOf(p.dimension, p.pole) ?? 0) >= state.accuracy,
     card: (p) => [
       h("strong", {}, dimensionLink(p.dimension, `dimension ${p.dimension}`)), ` ${plural(p.label.words, unit())}`,
@@ -326,12 +433,12 @@ async function mapPage(number, word) {
       h("br"), p.words.join(" ")],
     row: (p) => nameLink(p.dimension, p.pole),
     open: (p) => has("dimension", p.dimension) && go("dimension", p.dimension),
-    beside: (enter) => !lit && regionsList(regions, enter),
+    beside: !lit && legendOf("Regions", regions.map((r, i) => [i, listText(r.words), r.colour]).filter((_, i) => regions[i].words.length > 0), only, () => { save(); draw(); }),
   });
   return {
     title: lit ? `${textOf(lit.word).slice(0, 80)} on the map` : "map",
     content: [
-      heading(lit ? [wordLink(lit.word), h("small", {}, " on the map")] : "Map"),
+      heading(lit ? [wordLink(lit.word), h("small", {}, " on the map")] : "Map of dimensions"),
       h("p", { class: "lead" },
         lit ? [`The size of a dot shows the absolute value of ${model.texts ? "the text" : lit.word} in that dimension. `, h("a", { href: address("map") }, "Show all dimensions")]
           : `Each dot is a dimension. Dimensions that the same ${unit()}s use are close; dimensions that many ${unit()}s use are large. Keywords name the coloured regions.`),
@@ -345,62 +452,93 @@ async function mapPage(number, word) {
   };
 }
 
-/** grey is the colour of the values of a column that have no colour of their own. */
-const grey = 7;
+/** dayOf returns the number of days from 1970 to a date such as 2024-03-05, or NaN. */
+const dayOf = (date) => Date.parse(date) / 864e5;
 
-/** rowsPage shows the map of rows, centred at a row, with colours by region or by a column: #/rows?colour=label. */
+/**
+ * rowsPage shows the map of rows, centred at a row, with colours by topic, region or column. The address has the settings:
+ * #/rows?colour=label&only=3+5&is.label=0&from.day=2024-03-05.
+ */
 async function rowsPage(word) {
-  const [{ points, regions, columns }, found] = await Promise.all([loadRows(), word === undefined ? undefined : ask("word", "word", word)]);
+  const [{ points, regions, columns, dates }, found] = await Promise.all([loadRows(), word === undefined ? undefined : ask("word", "word", word)]);
   const wanted = points.find((p) => p.word === found?.word);
   if (found && !wanted) throw new Missing(`The map shows ${whole(points.length)} ${unit()}s, without this one. This is its page:`, [found.word]);
-  const small = Math.max(Math.min(Math.sqrt(800 / points.length), 1), 0.5);
   for (const p of points) {
-    p.name = visible(textOf(p.word));
-    p.radius = 4 * small;
-    p.classes = "";
+    p.name = model.texts ? "" : visible(p.word);
+    p.radius = clamp(110 / Math.sqrt(points.length), 1.2, 4);
   }
+  const state = Object.fromEntries([...given()].filter(([name]) => /^(colour|is\.|from\.|to\.)/.test(name)));
+  const [only, save] = onlyOf(state);
   const legend = h("div", {});
-  const state = { colour: given().get("colour") };
+  const shows = (p) => columns.every((c) => !state[`is.${c.name}`] || c.of[p.at] === Number(state[`is.${c.name}`]))
+    && dates.every((d) => !(d.days[p.at] < dayOf(state[`from.${d.name}`])) && !(d.days[p.at] > dayOf(state[`to.${d.name}`]))
+      && (d.days[p.at] !== null || !(state[`from.${d.name}`] || state[`to.${d.name}`])));
   function paint() {
     const column = columns.find((c) => c.name === state.colour);
-    state.colour = column?.name;
     for (const r of regions) r.shade = column ? "" : undefined;
-    points.forEach((p, i) => {
-      const value = column?.of[i];
-      p.colour = column ? (value < 0 ? grey : value) : (regions[p.region]?.colour ?? grey);
-      p.value = column && (value < 0 ? "another" : column.values[value] === "" ? "–" : visible(column.values[value]));
-    });
-    const values = column && [...column.values.map((value, i) => [value === "" ? "–" : visible(value), i, i]), ["others", -1, grey]];
-    const count = (i) => column.of.filter((of) => of === i).length;
+    for (const p of points) {
+      p.value = column ? column.of[p.at] : p.broad;
+      p.colour = p.value < 0 ? grey : column ? p.value : regions[p.value].colour;
+    }
+    const counts = new Map();
+    for (const p of points) counts.set(p.value, (counts.get(p.value) ?? 0) + 1);
+    const entries = column
+      ? [...column.values.map((value, i) => [i, h("bdi", {}, valueName(value)), i]), [-1, "others", grey]]
+      : regions.map((r, i) => [i, listText(r.words), r.colour]).filter(([i]) => regions[i].parent < 0);
     legend.replaceChildren();
-    fill(legend, {}, [column
-      ? h("section", {}, h("h2", {}, h("bdi", {}, visible(column.name))), h("ul", { class: "plain" }, values.filter(([, i]) => count(i) > 0).map(([value, i, colour]) =>
-        h("li", {}, h("span", { class: `swatch region${colour}` }), h("bdi", {}, value), h("span", { class: "number" }, whole(count(i)))))))
-      : regionsList(regions, (r) => show(r), model.themes ? "Topics" : "Regions")]);
+    fill(legend, {}, [legendOf(column ? h("bdi", {}, visible(column.name)) : model.themes ? "Topics" : "Regions",
+      entries.filter(([key]) => counts.has(key)).map((entry) => [...entry, counts.get(entry[0])]), only, () => { save(); draw(); })]);
   }
-  let show;
   paint();
-  const { draw, content } = mapView({
-    points, regions, wanted, state, kind: unit(), key: "row", many: 24, namedRegions: true,
-    shows: () => true, names: (p, zoom) => !model.texts || zoom > 3,
-    card: (p) => [h("strong", {}, wordLink(p.word)), p.value && [h("br"), h("bdi", {}, state.colour), ": ", h("bdi", {}, p.value)]],
+  const { draw, listed, content } = mapView({
+    points, regions, wanted, state, kind: unit(), key: "row", many: 24, names: () => !model.texts,
+    shows, isLit: (p) => only.size === 0 || only.has(p.value),
+    card: (p) => [h("strong", {}, wordLink(p.word)), rowFacts(p, regions)],
     row: (p) => wordLink(p.word, { class: "excerpt" }),
     open: (p) => openRow(p, regions),
-    beside: (enter) => { show = enter; return legend; },
+    load: loadTexts,
+    beside: legend,
   });
-  const colours = h("select", { onchange: (event) => { state.colour = event.currentTarget.value; paint(); draw(); } },
-    h("option", { value: "" }, model.themes ? "topic" : "region"), columns.map((c) => h("option", { value: c.name, selected: c.name === state.colour }, visible(c.name))));
+  const select = (name, label, options) => h("label", {}, label, " ", h("select", { onchange: (event) => {
+    state[name] = event.currentTarget.value;
+    if (name === "colour") {
+      only.clear();
+      save();
+      paint();
+    }
+    draw();
+  } }, options.map(([value, text]) => h("option", { value, selected: value === (state[name] ?? "") }, text))));
+  const filters = [
+    columns.map((c) => select(`is.${c.name}`, h("bdi", {}, visible(c.name)), [["", "any"], ...c.values.map((value, i) => [String(i), valueName(value)]), ["-1", "others"]])),
+    dates.map((d) => ["from", "to"].map((end) => h("label", {}, h("bdi", {}, visible(d.name)), ` ${end} `, h("input", { type: "date", value: state[`${end}.${d.name}`] ?? "", onchange: (event) => { state[`${end}.${d.name}`] = event.currentTarget.value; draw(); } })))),
+  ].flat(2);
   return {
     title: `map of ${unit()}s`,
     content: [
       heading(`Map of ${unit()}s`),
-      h("p", { class: "lead" }, `Each dot is a ${unit()}. ${model.texts ? "Texts" : "Words"} with similar codes are close.`,
-        points.length < model.words && ` The map shows ${model.texts ? "a sample of " : "the first "}${whole(points.length)} of ${whole(model.words)}.`),
+      h("p", { class: "lead" }, `Each dot is a ${unit()}. Similar ${unit()}s are close.`,
+        points.length < model.words && ` The map shows ${model.texts ? "" : "the first "}${whole(points.length)} of ${whole(model.words)}.`),
       h("div", { class: "tools map-tools" },
         mapTabs(true),
         isSearchable() && wordSearch({ label: `Show a ${unit()} on the map`, placeholder: `show a ${unit()}`, choose: (chosen) => go("rows", chosen) }),
-        columns.length > 0 && h("label", {}, "Colours by ", colours)),
+        columns.length > 0 && select("colour", "Colours by", [["", model.themes ? "topic" : "region"], ...columns.map((c) => [c.name, visible(c.name)])]),
+        filters.length > 0 && h("details", { class: "only", open: Object.keys(state).some((name) => name.includes(".") && state[name]) }, h("summary", {}, "Filter"), h("div", { class: "tools" }, filters))),
       content,
     ],
+    table: async () => {
+      const chosen = listed();
+      await loadTexts(chosen);
+      const names = (columnsOf.get(chosen[0]?.word) ?? []).map(([name]) => name);
+      return [[model.texts ? "id" : "word", "topic", ...names, model.texts && "text"].filter(Boolean), ...chosen.map((p) =>
+        [p.word, topicsOf(p, regions).map((r) => r.words.join(", ")).join(" › "), ...(columnsOf.get(p.word) ?? []).map(([, value]) => value), ...(model.texts ? [textOf(p.word)] : [])])];
+    },
   };
 }
+
+/** topicsOf returns the topics or regions of a point, the broadest first. */
+const topicsOf = (p, regions, r = regions[p.region]) => (r ? [...topicsOf(p, regions, regions[r.parent] ?? null), r] : []);
+
+/** rowFacts shows the topics and columns of a point. */
+const rowFacts = (p, regions) => [
+  topicsOf(p, regions).slice(0, 2).map((r, i) => [i > 0 ? " › " : h("br"), listText(r.words)]),
+  (columnsOf.get(p.word) ?? []).slice(0, 4).map(([name, value]) => value && [h("br"), h("bdi", {}, visible(name)), ": ", h("bdi", {}, visible(value.slice(0, 80)))])];

@@ -53,11 +53,11 @@ async function summaryPage() {
 
 /** queryExamples shows queries with words of the model. */
 function queryExamples() {
-  const [a, b, c] = model.strongest.slice(0, 3).map((k) => ends(k, strongPole(k))[0]);
-  if (model.texts || !c) return null;
+  const [a, b] = model.strongest.slice(0, 2).map((k) => ends(k, strongPole(k))[0]);
+  if (model.texts || !b) return null;
   const example = (query, note) => h("li", {}, h("a", { href: address("query", query) }, h("bdi", {}, query)), h("span", { class: "note" }, note));
   return [h("h2", {}, "Example queries"), h("ul", { class: "plain" },
-    example(a, "a word"), example(`${a} ${b}`, "a comparison of two words"), example(`${a} − ${b} + ${c}`, "the words nearest to a sum"))];
+    example(a, "a word"), example(`${a} ${b}`, "a comparison of two words"), model.analogy && example(model.analogy, "the words nearest to a sum"))];
 }
 
 /** modelSection shows settings and metrics of the model. */
@@ -92,6 +92,11 @@ async function wordPage(word) {
   const values = answer.active.map((w) => w.value);
   const [low, high] = [Math.min(0, ...values), Math.max(0, ...values)];
   const format = column(values);
+  const dimensions = (all) => folded(all, 20, (rows) => h("ul", { class: "bars dims" }, rows.map(({ dimension, value }) =>
+    h("li", {}, bar(value, low, high), h("span", { class: "value" }, format(value)), h("span", {}, dimensionText(dimension, value, [answer.word]), !/\s/.test(answer.word) && withoutLink(answer.word, dimension))))));
+  // Words of the weaker pole of a dimension have less in common.
+  const isStrong = ({ dimension, value }) => value < 0 === strongPole(dimension) < 0;
+  const strong = answer.active.filter(isStrong), weaker = answer.active.filter((w) => !isStrong(w));
   return {
     title: answer.word,
     content: [
@@ -104,15 +109,8 @@ async function wordPage(word) {
           "section",
           {},
           h("h2", {}, "Dimensions"),
-          folded(answer.active, 20, (rows) =>
-            h(
-              "ul",
-              { class: "bars dims" },
-              rows.map(({ dimension, value }) =>
-                h("li", {}, bar(value, low, high), h("span", { class: "value" }, format(value)), h("span", {}, dimensionText(dimension, value, [answer.word]), !/\s/.test(answer.word) && withoutLink(answer.word, dimension))),
-              ),
-            ),
-          ),
+          dimensions(strong),
+          weaker.length > 0 && h("details", { class: "stop" }, h("summary", {}, `${plural(weaker.length, "dimension")} at the weaker pole`), dimensions(weaker)),
           weakNote(answer.active),
         ),
         h(
@@ -121,8 +119,7 @@ async function wordPage(word) {
           h("h2", {}, "Compare with"),
           wordSearch({ label: `Compare ${answer.word} with`, placeholder: "another word", choose: (other) => go("compare", answer.word, other) }),
           h("h2", {}, "Nearest words"),
-          steering(answer.word, answer.active),
-          h(
+          steering(answer.word, answer.active, h(
             "ol",
             { class: "bars nearest" },
             answer.nearest.map((n) =>
@@ -132,10 +129,10 @@ async function wordPage(word) {
                 wordLink(n.word),
                 bar(n.cosine, 0, 1),
                 h("span", { class: "value" }, n.cosine.toFixed(2)),
-                has("word", n.word) && h("a", { class: "compare", href: address("compare", answer.word, n.word), "aria-label": `compare with ${n.word}`, title: "compare" }, "⇄"),
+                hasCode("word", n.word) && h("a", { class: "compare", href: address("compare", answer.word, n.word), "aria-label": `compare with ${n.word}`, title: "compare" }, "⇄"),
               ),
             ),
-          ),
+          )),
           answer.nearest.length === 0 && h("p", {}, "No other word uses these dimensions."),
         ),
       ),
@@ -151,10 +148,10 @@ async function dimensionPage(number) {
   const others = [at - 1, at + 1].map((i) => (at >= 0 && i in model.strongest ? address("dimension", model.strongest[i]) : null));
   const share = answer.words / model.words;
   const widest = Math.max(...answer.together.map((other) => Math.max(other.words, other.expected)));
+  const most = Math.max(...[...answer.top, ...answer.bottom].map((e) => Math.abs(e.value)));
   /** list shows the rows of a pole, in one of several orders. */
   const list = (title, pole, orders) => {
     const [[, strongest]] = orders;
-    const most = Math.max(...strongest.map((e) => Math.abs(e.value)));
     const format = column([most]);
     const shown = h("div", {});
     const same = (entries) => entries.length === strongest.length && entries.every((e, i) => e.word === strongest[i].word);
@@ -168,7 +165,9 @@ async function dimensionPage(number) {
         : folded(entries, 12, (rows) => h("ol", { class: "bars values" }, rows.map((e) => h("li", {}, wordLink(e.word), value(e)))))).childNodes);
     }
     draw(buttons[0], strongest);
-    return [h("h2", {}, title), buttons.length > 1 && h("div", { class: "toggle", role: "group", "aria-label": `Order of ${title.toLowerCase()}` }, buttons), shown];
+    const order = buttons.length > 1 && h("div", { class: "toggle", role: "group", "aria-label": `Order of ${title.toLowerCase()}` }, buttons);
+    if (pole === strongPole(k)) return [h("h2", {}, title), order, shown];
+    return h("details", { class: "stop" }, h("summary", {}, title, ", at the weaker pole"), order, shown);
   };
   const { coherence } = model.dimensions[k];
   const poles = [strongPole(k), -strongPole(k)].filter((pole) => ends(k, pole).length > 0);
@@ -194,9 +193,12 @@ async function dimensionPage(number) {
       : [folded(answer.together, 8, together),
         h("p", { class: "note" }, `The bar shows the share of this dimension's ${unit()}s that are at the same pole of the other dimension. The line marks chance. The largest correlation comes first.`, answer.together.some((other) => other.opposite) && ` Orange: the share at opposite poles.`)]);
   const distinctive = `${unit()}s with few other dimensions come first`;
-  const lists = () => h("section", {},
-    answer.top.length > 0 && list(`Top ${unit()}s`, 1, [["largest values", answer.top], ["most distinctive", answer.distinctive, distinctive], ["middle values", answer.middle], ["smallest values", answer.weak]]),
-    answer.bottom.length > 0 && list(`Most negative ${unit()}s`, -1, [["largest values", answer.bottom], ["most distinctive", answer.distinctive_bottom, distinctive]]));
+  const lists = () => {
+    const both = [
+      answer.top.length > 0 && list(`Top ${unit()}s`, 1, [["largest values", answer.top], ["most distinctive", answer.distinctive, distinctive], ["middle values", answer.middle], ["smallest values", answer.weak]]),
+      answer.bottom.length > 0 && list(`Most negative ${unit()}s`, -1, [["largest values", answer.bottom], ["most distinctive", answer.distinctive_bottom, distinctive]])];
+    return h("section", {}, strongPole(k) < 0 ? both.reverse() : both); // the stronger pole first
+  };
   return {
     title: answer.words > 0 ? `${nameText(k, poles[0])}, dimension ${k}` : `dimension ${k}`,
     content: [

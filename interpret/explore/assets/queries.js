@@ -155,7 +155,7 @@ async function queryPage(query) {
         answer.unknown.length > 0 && [" Not in the model: ", answer.unknown.map((word, i) => [i > 0 && ", ", h("bdi", {}, word)]), "."]),
       answer.nearest.length === 0
         ? h("p", {}, `No nearest ${unit()}s: the sum is zero.`)
-        : h("div", { class: "halves" }, h("section", {}, h("h2", {}, `Nearest ${unit()}s`), steering(query, answer.dimensions), list), why),
+        : h("div", { class: "halves" }, h("section", {}, h("h2", {}, `Nearest ${unit()}s`), steering(query, answer.dimensions, list)), why),
       answer.dimensions.length > 0 && h("section", {},
         h("h2", {}, sum ? "Dimensions of the sum" : "Dimensions of the text", h("small", {}, ` value, and the parts of the ${unit()}s`)),
         folded(answer.dimensions, 12, (some) => h("ul", { class: "bars dims" }, some.map((d) =>

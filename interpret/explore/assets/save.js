@@ -1,21 +1,27 @@
 "use strict";
 
-// Files of a view: its lists as TSV, its picture as SVG and PNG.
+// Files of a view: its lists as CSV, its picture as SVG and PNG.
 
 let table; // returns the table of the view, if it has one
 
-/** tableOf returns the table of a view as TSV, or else its lists and facts, with their headings. */
+/** csv returns rows as CSV for spreadsheets, with a byte order mark. No text becomes a formula. */
+const csv = (rows) => "\ufeff" + rows.map((row) => row.map((cell) => {
+  const text = String(cell).replace(/\s+/g, " ");
+  const safe = typeof cell === "string" && /^[=+\-@]/.test(text) && isNaN(text) ? "'" + text : text;
+  return /[",]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}).join(",") + "\r\n").join("");
+
+/** tableOf returns the table of a view as CSV, or else its lists and facts, with their headings. */
 async function tableOf(main) {
   const rows = [];
-  const tsv = (rows) => rows.map((row) => row.map((cell) => String(cell).replace(/\s+/g, " ")).join("\t") + "\n").join("");
-  if (table) return tsv(await table());
+  if (table) return csv(await table());
   let section = "";
   const text = (element) => element.textContent.replace(/\s+/g, " ").trim();
   for (const element of main.querySelectorAll("h2, li, dl > div")) {
     if (element.matches("h2")) section = text(element);
     else if (element.offsetParent) rows.push([section, ...[...element.children].map(text).filter(Boolean)]);
   }
-  return tsv([["section", "content"], ...rows]);
+  return csv([["section", "content"], ...rows]);
 }
 
 /** pictureOf converts the visible text, boxes and charts of a view to plain SVG. */
@@ -56,6 +62,7 @@ function pictureOf(main) {
     if (node.nodeType !== Node.ELEMENT_NODE || node.matches(".sr, input, select, button, .combobox, .slider, .zoom, [hidden]")) return;
     const box = node.getBoundingClientRect();
     if (node.matches("svg")) return within(box, clip) && copy(node, box);
+    if (node.matches("canvas")) return within(box, clip) && shapes.push(svg("image", { ...place(box), href: node.toDataURL() }));
     const style = getComputedStyle(node);
     const inner = style.overflowY === "visible" ? clip : box;
     if (within(box, clip) && (style.backgroundColor !== "rgba(0, 0, 0, 0)" || parseFloat(style.borderTopWidth) > 0)) shapes.push(svg("rect", { ...place(box), rx: parseFloat(style.borderTopLeftRadius) || 0, fill: style.backgroundColor, stroke: parseFloat(style.borderTopWidth) > 0 ? style.borderTopColor : "none" }));
@@ -88,8 +95,8 @@ function saveBar() {
   };
   const button = (text, onclick) => h("button", { type: "button", onclick }, text);
   return h("footer", { class: "save", "aria-label": "Save this view" }, "Save this view:",
-    button("TSV", save(".tsv", "text/tab-separated-values", () => tableOf(main))),
+    button("Table", save(".csv", "text/csv", () => tableOf(main))),
+    button("Picture", save(".png", "image/png", () => painted(pictureOf(main)))),
     button("SVG", save(".svg", "image/svg+xml", () => pictureOf(main))),
-    button("PNG", save(".png", "image/png", () => painted(pictureOf(main)))),
     button("Print", () => print()));
 }

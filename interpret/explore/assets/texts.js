@@ -2,23 +2,71 @@
 
 // Texts in lists, on their own pages, and in results of a search.
 
-/** marked highlights words in a text. */
-function marked(text, words) {
+/** patternOf returns a regular expression for words, also for longer words that begin with one, unless it is short. */
+function patternOf(words) {
   const unspaced = /^[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
   const patterns = words.map((word) => {
     const literal = word.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
     if (unspaced.test(word)) return literal;
-    // Also highlight longer words that begin with a word, unless it is short.
     return "(?<![\\p{L}\\p{N}])" + literal + (word.length < 3 ? "(?![\\p{L}\\p{N}])" : "[\\p{L}\\p{N}]*");
   });
+  return new RegExp(patterns.join("|"), "giu");
+}
+
+/** marked highlights words in a text. */
+function marked(text, words) {
   const content = [];
   let end = 0;
-  if (patterns.length > 0)
-    for (const { 0: word, index } of text.matchAll(new RegExp(patterns.join("|"), "giu"))) {
+  if (words.length > 0)
+    for (const { 0: word, index } of text.matchAll(patternOf(words))) {
       content.push(text.slice(end, index), h("mark", {}, word));
       end = index + word.length;
     }
   return [...content, text.slice(end)];
+}
+
+/**
+ * searchBodies ranks the texts of an exported page that contain words of a query: first the texts with all words, then the
+ * others, each by BM25.
+ */
+function searchBodies(query) {
+  const tokens = [...new Set(query.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [])].slice(0, 32);
+  const lengths = [...bodies.values()].map((text) => text.length), mean = total(lengths, (n) => n) / lengths.length;
+  const hits = new Map(); // by place
+  const matched = [], unknown = [];
+  for (const token of tokens) {
+    const pattern = patternOf([token]);
+    const counts = [...bodies.values()].map((text) => text.match(pattern)?.length ?? 0);
+    const n = counts.filter(Boolean).length;
+    (n > 0 ? matched : unknown).push(token);
+    counts.forEach((count, i) => {
+      if (count === 0) return;
+      const hit = hits.get(i) ?? { i, score: 0, words: 0 };
+      hit.words++;
+      hit.score += (Math.log1p(bodies.size / n) * count) / (count + 1.2 * (0.25 + (0.75 * lengths[i]) / mean));
+      hits.set(i, hit);
+    });
+  }
+  if (hits.size === 0) throw new Missing(`No text of this page contains ${matched.length + unknown.length > 0 ? tokens.join(", ") : query}.`, []);
+  const found = [...hits.values()].sort((a, b) => b.words - a.words || b.score - a.score || a.i - b.i);
+  const all = found.filter((hit) => hit.words === matched.length);
+  const { words: ids, regions, region } = embedded.rows;
+  const of = (hit) => regions[region[hit.i]]?.topic;
+  const counts = new Map();
+  for (const hit of all.length > 0 ? all : found) {
+    let r = region[hit.i];
+    while (regions[r]?.parent >= 0) r = regions[r].parent;
+    if (r >= 0) counts.set(regions[r].topic, (counts.get(regions[r].topic) ?? 0) + 1);
+  }
+  const best = found.slice(0, 50);
+  const around = (text) => {
+    const before = text.search(patternOf(matched)) - 80;
+    const from = before > 0 ? text.indexOf(" ", before) + 1 : 0;
+    return (from > 0 ? "…" : "") + text.slice(from, from + 240).toWellFormed() + (from + 240 < text.length ? "…" : "");
+  };
+  return { kind: "search", words: best.map((hit) => ids[hit.i]), total: all.length, matched, unknown, of: best.map(of),
+    topics: [...counts].map(([topic, texts]) => ({ topic, texts })).sort((a, b) => b.texts - a.texts),
+    texts: Object.fromEntries(best.map((hit) => [ids[hit.i], around(bodies.get(ids[hit.i]).replace(/\s+/g, " "))])) };
 }
 
 /** textItem shows a text in a list: an excerpt with highlighted words, as a link to the page of the text, and more content. */
@@ -68,30 +116,33 @@ async function textPage(answer) {
         h("section", { class: "aside" },
           path.length > 0 && [h("h2", {}, "Topic"), h("p", {}, pathLinks(path))],
           themes.length > 0 && [h("h2", {}, "Nearest topics", h("small", {}, " cosine")), folded(themes, 4, (some) => h("ul", { class: "bars parts" }, some.map(({ theme, value }) => h("li", {}, topicLink(theme), bar(value, 0, 1), h("span", { class: "value" }, value.toFixed(2))))))],
-          h("h2", {}, "Dimensions", h("small", {}, " share of the code's squared norm")),
-          parts.length === 0 ? h("p", {}, "The code is zero.") : partsList(parts, ({ dimension }) => !/\s/.test(id) && withoutLink(id, dimension)),
-          weakNote(answer.active)),
-        h("section", {},
+          hasCode("word", id) && [h("h2", {}, "Dimensions", h("small", {}, " share of the code's squared norm")),
+            parts.length === 0 ? h("p", {}, "The code is zero.") : partsList(parts, ({ dimension }) => !/\s/.test(id) && withoutLink(id, dimension)),
+            weakNote(answer.active)]),
+        hasCode("word", id) && h("section", {},
           h("h2", {}, "Nearest texts", h("small", {}, " cosine of codes")),
-          steering(id, answer.active),
           answer.nearest.length === 0 && h("p", {}, "No other text uses these dimensions."),
-          folded(answer.nearest, 8, (some) => h("ol", { class: "excerpts" }, some.map((n) =>
+          steering(id, answer.active, folded(answer.nearest, 8, (some) => h("ol", { class: "excerpts" }, some.map((n) =>
             textItem(n.word, answer.texts?.[n.word], words, bar(n.cosine, 0, 1), h("span", { class: "value" }, n.cosine.toFixed(2)),
-              has("word", n.word) && h("a", { class: "compare", href: address("compare", id, n.word), "aria-label": `compare with ${n.word}` }, "compare"))))),
+              hasCode("word", n.word) && h("a", { class: "compare", href: address("compare", id, n.word), "aria-label": `compare with ${n.word}` }, "compare")))))),
           wordSearch({ label: `Compare ${id} with`, placeholder: "compare with another text", choose: (other) => go("compare", id, other) })))],
   };
 }
 
-/** searchPage lists the texts that match a query, and their dimensions. */
-async function searchPage(query, { words, total, matched = [], matching = [], unknown, nearest = [], failure, texts: excerpts }) {
+/** searchPage lists the texts that match a query, their topics and dimensions. */
+async function searchPage(query, { words, total, matched = [], matching = [], unknown, nearest = [], failure, topics = [], of = [], texts: excerpts = {} }) {
   const isMatched = (words) => words.some((word) => matched.includes(word));
-  const found = new Map(matching.map((m) => [m.dimension, m]));
-  const rows = (k) => found.get(k)?.words ?? 0;
+  const matches = new Map(matching.map((m) => [m.dimension, m]));
+  const rows = (k) => matches.get(k)?.words ?? 0;
   const named = model.strongest.filter((k) => isMatched(labelWords(k, strongPole(k)))).sort((a, b) => rows(b) - rows(a)).slice(0, 3);
   const dimensions = [...named, ...matching.map((m) => m.dimension).filter((k) => !named.includes(k))].slice(0, 8);
   const t = model.themes ? await loadTopics() : undefined;
-  const topics = t ? [...t.topic.values()].filter((topic) => isMatched([...topic.words, ...topicName(topic).toLowerCase().split(/[^\p{L}\p{N}]+/u)])).slice(0, 6) : [];
+  const counted = total || words.length;
+  const inTopics = topics.map((found) => ({ ...found, topic: t.topic.get(found.topic) })).filter(({ texts }) => 20 * texts >= counted);
   const terms = matched.map((word, i) => [i > 0 && ", ", h("bdi", {}, word)]);
+  // Texts with the same excerpt, such as copies, are one item.
+  const copies = Map.groupBy(words.map((id, i) => ({ id, topic: t?.topic.get(of[i]) })), ({ id }) => excerpts[id] ?? id);
+  const items = [...copies.values()].map(([first, ...others]) => ({ ...first, copies: others.length }));
   return {
     title: query,
     content: [
@@ -103,14 +154,15 @@ async function searchPage(query, { words, total, matched = [], matching = [], un
         h("section", {},
           failure && h("p", { class: "note", role: "alert" }, failure),
           nearest.length > 0 && [h("h2", {}, "Nearest in meaning"), folded(nearest, 5, (some) => h("ol", { class: "excerpts" }, some.map((n) =>
-            textItem(n.word, excerpts?.[n.word], matched, bar(n.cosine, 0, 1), h("span", { class: "value" }, signed(n.cosine, 2)), h("span", {}, n.parts.slice(0, 2).map((part, i) => [i > 0 && " · ", name(part.dimension, part.value)]))))))],
-          words.length > 0 && [nearest.length > 0 && h("h2", {}, "Texts with these words"), folded(words, 12, (some) => h("ol", { class: "excerpts" }, some.map((id) => textItem(id, excerpts?.[id], matched))))]),
+            textItem(n.word, excerpts[n.word], matched, bar(n.cosine, 0, 1), h("span", { class: "value" }, signed(n.cosine, 2)), h("span", {}, n.parts.slice(0, 2).map((part, i) => [i > 0 && " · ", name(part.dimension, part.value)]))))))],
+          words.length > 0 && [nearest.length > 0 && h("h2", {}, "Texts with these words"), folded(items, 12, (some) => h("ol", { class: "excerpts" }, some.map(({ id, topic, copies }) =>
+            textItem(id, excerpts[id], matched, topic && pathLinks(pathOf(topic).slice(0, 2)), copies > 0 && h("span", { class: "note" }, `and ${whole(copies)} like it`)))))]),
         h("section", { class: "aside" },
-          topics.length > 0 && [h("h2", {}, "Topics"), h("ul", { class: "bars parts" }, topics.map((topic) =>
-            h("li", {}, topicLink(topic), bar(topic.share, 0, t.topics[0].share), h("span", { class: "value" }, percent(topic.share)))))],
+          inTopics.length > 0 && [h("h2", {}, "Topics of the texts found"), h("ul", { class: "bars parts" }, inTopics.map(({ topic, texts }) =>
+            h("li", {}, topicLink(topic), bar(texts, 0, inTopics[0].texts), h("span", { class: "value" }, whole(texts)))))],
           dimensions.length > 0 && h("h2", {}, "Matching dimensions"),
           h("ul", { class: "bars parts" }, dimensions.map((k) => h("li", {}, nameLink(k, strongPole(k)),
-            found.has(k) ? [bar(found.get(k).words, 0, words.length, { mark: found.get(k).expected }), h("span", { class: "value" }, percent(found.get(k).words / words.length))] : h("span", { class: "note" }, "by label")))),
+            matches.has(k) ? [bar(matches.get(k).words, 0, words.length, { mark: matches.get(k).expected }), h("span", { class: "value" }, percent(matches.get(k).words / words.length))] : h("span", { class: "note" }, "by label")))),
           matching.length > 0 && h("p", { class: "note" }, "The bar shows the share of the texts found that use the dimension. The line marks chance.")))],
   };
 }

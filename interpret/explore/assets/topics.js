@@ -23,11 +23,15 @@ const pathOf = (topic) => (topic ? [...pathOf(topic.above), topic] : []);
 /** ofTopic returns the values or counts of a topic in a column. */
 const ofTopic = (column, topic) => column[topic.kind][topic.place];
 
-/** loadRows returns the map of rows. Labels of topics name its regions. */
+/** loadRows returns the map of rows. Labels of topics name its regions. The field broad of a point is its broadest region. */
 async function loadRows() {
   const rows = await ask("rows");
   const named = (region) => namedTopics.get(region.topic)?.name;
-  return { ...rows, regions: rows.regions.map((region) => (named(region) && region.words.length > 0 ? { ...region, words: [named(region)] } : region)) };
+  const regions = rows.regions.map((region) => (named(region) && region.words.length > 0 ? { ...region, words: [named(region)] } : region));
+  const broad = [];
+  regions.forEach(({ parent }, r) => broad.push(parent < 0 ? r : broad[parent])); // a topic precedes its subtopics
+  const points = rows.words.map((word, at) => ({ word, at, row: rows.rows[at], x: rows.x[at] / 65535, y: rows.y[at] / 65535, region: rows.region[at], broad: broad[rows.region[at]] ?? -1 }));
+  return { ...rows, points, regions };
 }
 
 /** openRow opens the page of a row or, if it has none, the page of its topic. */
@@ -94,7 +98,7 @@ async function topicsPage() {
     list.append(h("p", { class: "lead", "data-loading": "" }, "Computing topics…"));
     loadTopics().then(draw);
   }
-  return { title: "", content: [heading(`Topics of ${plural(model.words, unit())}`), list, modelSection()], table: topicsTable };
+  return { title: "", content: [heading(`Topics of ${plural(model.words, unit())}`), list, !embedded && h("details", { class: "stop" }, h("summary", {}, "About the model"), modelSection())], table: topicsTable };
 }
 
 /** topicsTable returns all topics as rows of a table. */
@@ -118,7 +122,7 @@ function topicsList(t) {
     const [example] = topic.examples.map((e) => marked(e.text ?? "", topic.words)).sort((a, b) => b.length - a.length); // with most marks
     const broad = !topic.above;
     return h("li", { class: broad && `region${colours.get(topic.id)}`, "data-topic": topic.id },
-      h(broad ? "h3" : "h4", {}, broad && h("span", { class: "swatch" }), topicLink(topic)),
+      h(broad ? "h3" : "h4", {}, broad && h("span", { class: "swatch" }), topicLink(topic), proposal(topic)),
       h("div", { class: "about" }, bar(topic.share, 0, most), h("span", { class: "count" }, `${percent(topic.share)}, ${plural(topic.count, unit())}`)),
       course && courseBar(course, ofTopic(course, topic), topic.count),
       column && valuesBar(ofTopic(column, topic)),
@@ -128,7 +132,7 @@ function topicsList(t) {
   function unfolding(topic) {
     const within = h("ol", { class: "topics" });
     const details = h("details", { open: openTopics.has(topic.id), ontoggle: unfold },
-      h("summary", {}, `${topic.children.length} subtopics: `, topic.children.map((sub, i) => [i > 0 && " · ", h("bdi", {}, topicName(sub))])), within);
+      h("summary", {}, `${plural(topic.children.length, "subtopic")}: `, topic.children.map((sub, i) => [i > 0 && " · ", h("bdi", {}, topicName(sub))])), within);
     function unfold() {
       openTopics[details.open ? "add" : "delete"](topic.id);
       if (details.open && within.children.length === 0) within.append(...topic.children.map(item));
@@ -145,18 +149,18 @@ function topicsList(t) {
   const select = (all, chosen, choose) => h("select", { onchange: (event) => { choose(event.currentTarget.value); draw(); } }, all.map((c) => h("option", { value: c.name, selected: c.name === chosen }, visible(c.name), c.by && ` by ${c.by}`)));
   const notes = [
     t.blank > 0 && `${plural(t.blank, "empty text")}`,
-    t.outliers.length > 0 && plural(t.outliers.length, "outlier"),
+    t.outliers.length > 0 && `${plural(t.outliers.length, unit())} unlike all others`,
   ].filter(Boolean);
   const noted = h("ul", { class: "plain" }, notes.map((note) => h("li", {}, note)));
   ask("duplicates").then(({ repeated }) => {
-    if (repeated > 0) noted.prepend(h("li", {}, plural(repeated, "near-duplicate")));
+    if (repeated > 0) noted.prepend(h("li", {}, `${plural(repeated, unit())} almost equal to another`));
   });
   return [
     h("p", { class: "lead" }, `${plural(t.topics.length, "topic")}, the largest first. Each opens to narrower ones.`),
     h("div", { class: "reading" },
       h("section", {}, h("h2", { class: "sr" }, "Topics"), h("div", { class: "tools" },
-        t.columns.length > 0 && h("label", { class: "note" }, "Most frequent values of ", select(t.columns, chosenColumn, (name) => (chosenColumn = name))),
-        t.courses.length > 0 && h("label", { class: "note" }, "Course over ", select(t.courses, chosenCourse, (name) => (chosenCourse = name)))), list),
+        t.columns.length > 0 && h("label", { class: "note" }, "By column ", select(t.columns, chosenColumn, (name) => (chosenColumn = name))),
+        t.courses.length > 0 && h("label", { class: "note" }, "Over time ", select(t.courses, chosenCourse, (name) => (chosenCourse = name)))), list),
       h("section", { class: "aside" },
         map,
         notes.length > 0 && [h("h2", {}, `Unusual ${unit()}s`), noted, h("p", {}, h("a", { href: address("unusual") }, "Show them"))],
@@ -171,18 +175,18 @@ function rowsMap(loaded = () => {}) {
   loadRows().then((rows) => {
     const { points, regions } = rows;
     loaded(rows);
+    const counts = regions.map(() => 0);
     for (const p of points) {
-      p.name = visible(textOf(p.word));
-      p.radius = clamp(40 / Math.sqrt(points.length), 1.2, 4);
-      p.colour = regions[p.region]?.colour;
-      p.classes = p.region < 0 ? "faint" : "";
+      p.radius = clamp(40 / Math.sqrt(points.length), 1, 4);
+      p.colour = regions[p.region]?.colour ?? grey;
+      counts[p.broad]++;
     }
-    const isLarge = (i) => 100 * points.filter((p) => p.region === i).length >= points.length;
     map.removeAttribute("data-loading");
     map.replaceChildren(mapView({
-      points, regions: regions.map((r, i) => (isLarge(i) ? r : { ...r, words: [] })), still: true, kind: unit(), key: "row", many: 0, namedRegions: true, shows: () => true, state: {},
-      card: (p) => [h("strong", {}, p.name.slice(0, 200)), p.region >= 0 && [h("br"), listText(regions[p.region].words)]],
+      points, regions: regions.filter((r, i) => r.parent < 0 && 100 * counts[i] >= points.length), still: true, kind: unit(), key: "row", many: 0, state: {},
+      card: (p) => [h("strong", {}, visible(textOf(p.word).slice(0, 200))), rowFacts(p, regions)],
       open: (p) => openRow(p, regions),
+      load: loadTexts,
     }).content);
   });
   return [
@@ -206,6 +210,7 @@ async function topicPage(id) {
       h("nav", { class: "steps", "aria-label": "topics" }, h("a", { href: step(at - 1), rel: "prev" }, "← larger"), above && h("span", {}, "in: ", pathLinks(pathOf(above))), h("a", { href: step(at + 1), rel: "next" }, "smaller →")),
       h("h1", { tabindex: -1, class: "eyebrow" }, above ? "subtopic" : "topic"),
       h("p", { class: "title" }, h("bdi", {}, topicName(topic))),
+      proposal(topic) && h("p", { class: "note" }, "A program proposed this label. To keep it, save it or change it."),
       h("p", { class: "lead" }, `${plural(topic.count, unit())}, ${percent(topic.share)} of all`, above && `, ${percent(topic.count / above.count)} of the topic above`, "."),
       topic.words.length > 0 && labelEditor("topic", topic.id, topic.label, show),
       h("div", { class: "reading" },
@@ -222,7 +227,7 @@ async function topicPage(id) {
               h("li", {}, h("bdi", {}, valueName(v.value)), bar(v.share, 0, 1, { mark: shareOf(column, v.value) }), h("span", { class: "value" }, percent(v.share)))))];
           }),
           t.columns.length > 0 && h("p", { class: "note" }, `The line marks the share among all ${unit()}s.`),
-          answer.matching.length > 0 && [h("h2", {}, "Dimensions"), matchingList(answer.matching, answer.rows)]))],
+          answer.matching.length > 0 && hasDimensions() && [h("h2", {}, "Dimensions"), matchingList(answer.matching, answer.rows)]))],
   };
 }
 
@@ -241,7 +246,7 @@ async function unusualPage() {
       h("div", { class: pairs.length > 0 && "halves" },
         pairs.length > 0 && h("section", {}, h("h2", {}, "Near-duplicates", h("small", {}, " cosine of codes, at least 0.95")),
           h("ol", { class: "excerpts" }, pairs.map((pair) =>
-            h("li", {}, h("ol", { class: "pair" }, pair.words.map((word) => rowItem(word, excerpts, []))), h("div", { class: "about" }, h("span", { class: "value" }, pair.cosine.toFixed(2)), pair.words.every((word) => has("word", word)) && h("a", { class: "compare", href: address("compare", ...pair.words) }, "compare")))))),
+            h("li", {}, h("ol", { class: "pair" }, pair.words.map((word) => rowItem(word, excerpts, []))), h("div", { class: "about" }, h("span", { class: "value" }, pair.cosine.toFixed(2)), pair.words.every((word) => hasCode("word", word)) && h("a", { class: "compare", href: address("compare", ...pair.words) }, "compare")))))),
         h("section", {}, h("h2", {}, "Outliers", h("small", {}, " cosine with the nearest topic")),
           h("ol", { class: "excerpts" }, t.outliers.map((o) => rowItem(o.word, t.texts, [], h("span", { class: "value" }, o.cosine.toFixed(2))))))),
     ],
