@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Topics and their labels beside k-means and BERTopic, at equal numbers of topics.
+"""Topics and their labels beside k-means, EVoC and BERTopic, at equal numbers of topics.
 
 usage: topics.py OVERCOMPLETE TABLE.parquet [--topics 8,16,32] [--seeds 1,2,3] [--labels] [--json]
+       topics.py OVERCOMPLETE TABLE.parquet --halves 6 [--topics 8,16,32]
 
 TABLE has columns text, label (a class, such as a newsgroup) and embedding. Every method gets all rows
 and their texts. Printed are means over the seeds; more is better except for time:
@@ -27,7 +28,13 @@ other rows are encoded (overcomplete) or assigned (k-means, BERTopic) afterwards
 A phrase counts as a word, except in diversity. Labels have three words or fewer. Those of k-means and
 BERTopic are the words with the largest c-TF-IDF, without scikit-learn's English stop words, as BERTopic's
 documentation recommends. --labels prints the labels of the first seed, --json these and the largest
-difference between seeds (spread), too. Requires bertopic 0.17.4.
+difference between seeds (spread), too.
+
+--halves prints the NMI of random halves of the rows: mean and standard deviation, for each method, and its
+difference from overcomplete in the same halves. EVoC finds the number of topics that is nearest to the one
+asked for; it is only part of this comparison.
+
+Requires bertopic 0.17.4 and evoc 0.3.1.
 """
 
 import argparse
@@ -152,6 +159,16 @@ class BERTopicTopics:
         return Topics(of, one_hot(of, self.count), labels)
 
 
+class EVoCTopics:
+    name = "EVoC"
+
+    def fit(self, table, count, seed):
+        from evoc import EVoC
+
+        of = EVoC(approx_n_clusters=count, random_state=seed).fit_predict(vectors(table))
+        return Topics(of, one_hot(of, max(of) + 1), None)
+
+
 def one_hot(of, count):
     return (of[:, None] == np.arange(count)).astype(float)
 
@@ -194,10 +211,30 @@ def label_scores(labels, of, held_out, texts):
     }
 
 
+def agreement(table, of):
+    """Returns the NMI of topics and labels over the rows that have text, and these rows."""
+    nonempty = np.array([bool(t and t.strip()) for t in table["text"].to_pylist()])
+    return normalized_mutual_info_score(np.array(table["label"].to_pylist())[nonempty], of[nonempty]), nonempty
+
+
+def compare_halves(table, count, halves):
+    """Prints the NMI of each method in random halves of the rows, and the paired differences from the first method."""
+    found = collections.defaultdict(list)
+    for half in range(halves):
+        rows = table.take(np.sort(np.random.default_rng(half).permutation(len(table))[: len(table) // 2]))
+        for method in methods:
+            topics = method.fit(rows, count, half + 1)
+            found[method.name].append([agreement(rows, topics.of)[0], topics.scores.shape[1], (topics.of >= 0).mean()])
+    ours = np.array(found[methods[0].name])
+    for name, values in found.items():
+        (nmi, topics, coverage), (ahead, _, _) = np.mean(values, axis=0), np.mean(ours - values, axis=0)
+        spread, difference = np.std(values, axis=0, ddof=1)[0], np.std(ours - values, axis=0, ddof=1)[0]
+        print(f"{count:3} {name:14}{topics:6.1f}{nmi:8.3f} ± {spread:.3f}{ahead:+9.3f} ± {difference:.3f}{coverage:7.2f}", flush=True)
+
+
 def measure(method, table, count):
     classes = np.array(table["label"].to_pylist())
     texts = [t or "" for t in table["text"].to_pylist()]
-    nonempty = np.array([bool(t.strip()) for t in texts])
     shuffled = np.random.default_rng(0).permutation(len(texts))
     held_out, used = np.sort(shuffled[: len(texts) // 5]), np.sort(shuffled[len(texts) // 5 :])
     rows, all_topics, first = collections.defaultdict(list), [], None
@@ -207,7 +244,8 @@ def measure(method, table, count):
         rows["time"].append(time.perf_counter() - start)
         all_topics.append(topics.of)
         rows["topics"].append(topics.scores.shape[1])
-        rows["NMI"].append(normalized_mutual_info_score(classes[nonempty], topics.of[nonempty]))
+        nmi, nonempty = agreement(table, topics.of)
+        rows["NMI"].append(nmi)
         rows["AUC"].append(best_auc(topics.scores[nonempty], classes[nonempty]))
         rows["coverage"].append((topics.of[nonempty] >= 0).mean())
         first = first or topics.labels
@@ -229,20 +267,27 @@ parser.add_argument("program")
 parser.add_argument("table")
 parser.add_argument("--topics", type=numbers, default=[8, 16, 32])
 parser.add_argument("--seeds", type=numbers, default=[1, 2, 3])
-parser.add_argument("--methods", default="overcomplete,k-means,BERTopic")
+parser.add_argument("--methods", default="overcomplete,k-means,EVoC,BERTopic")
+parser.add_argument("--halves", type=int, default=0)
 parser.add_argument("--labels", action="store_true")
 parser.add_argument("--json", action="store_true")
 options = parser.parse_args()
 program, seeds = options.program, options.seeds
+methods = [m for m in (Overcomplete(), KMeansTopics(), EVoCTopics(), BERTopicTopics()) if m.name in options.methods.split(",")]
+table = pq.read_table(options.table)
+if options.halves:
+    for count in options.topics:
+        compare_halves(table, count, options.halves)
+    sys.exit()
 columns = ["topics", "NMI", "seeds", "AUC", "coverage", "NPMI", "diversity", "F1", "time"]
 results = []
 if not options.json:
     print(f"{'method':14}" + "".join(f"{c:>10}" for c in columns))
 for count in options.topics:
-    for method in (Overcomplete(), KMeansTopics(), BERTopicTopics()):
-        if method.name not in options.methods.split(","):
+    for method in methods:
+        if not hasattr(method, "predict"):
             continue
-        scores, spread, labels = measure(method, pq.read_table(options.table), count)
+        scores, spread, labels = measure(method, table, count)
         labels = [", ".join(label) for label in labels]
         results.append({"method": method.name, "asked": count, **scores, "spread": spread, "labels": labels})
         if not options.json:
