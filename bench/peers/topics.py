@@ -69,11 +69,13 @@ def words_of(text):
 
 class Overcomplete:
     name = "overcomplete"
+    table = None  # of the last training
 
     def fit(self, table, count, seed):
-        self.folder = tempfile.TemporaryDirectory()
+        if self.table is not table or self.seed != seed:  # else only the number of topics is new
+            self.folder, self.table, self.seed = tempfile.TemporaryDirectory(), table, seed
         self.count = str(count)
-        of, broad, themes, labels = self.run(table, "train", "--topics", self.count, "--seed", str(seed))
+        of, broad, themes, labels = self.run(table, "train", "--seed", str(seed))
         self.topics = sorted(set(broad.values()))
         scores = [sum(themes[:, k] for k, topic in broad.items() if topic == t) for t in self.topics]
         return Topics(self.places(of), np.transpose(scores), [labels[t] for t in self.topics])
@@ -87,10 +89,10 @@ class Overcomplete:
     def run(self, table, command, *arguments):
         """Returns the topic of each row, the topic of each theme that has rows, squared cosines with themes, and labels."""
         path, out = os.path.join(self.folder.name, "table.parquet"), os.path.join(self.folder.name, command)
-        pq.write_table(table, path)
-        inputs = [path, *arguments] if command == "train" else [*arguments, path]
-        call = [program, command, *inputs, "-o", out, "--force"]
-        subprocess.run(call, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if not os.path.exists(out):
+            pq.write_table(table, path)
+            inputs = [path, *arguments] if command == "train" else [*arguments, path]
+            subprocess.run([program, command, *inputs, "-o", out], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         call = [program, "topics", out, "--topics", self.count, "--json"]
         found = json.loads(subprocess.run(call, check=True, stdout=subprocess.PIPE).stdout)
         model = os.path.join(self.folder.name, "train")  # which has the dictionary of encoded rows, too
@@ -217,19 +219,18 @@ def agreement(table, of):
     return normalized_mutual_info_score(np.array(table["label"].to_pylist())[nonempty], of[nonempty]), nonempty
 
 
-def compare_halves(table, count, halves):
+def compare_halves(table, counts, halves):
     """Prints the NMI of each method in random halves of the rows, and the paired differences from the first method."""
     found = collections.defaultdict(list)
     for half in range(halves):
         rows = table.take(np.sort(np.random.default_rng(half).permutation(len(table))[: len(table) // 2]))
-        for method in methods:
+        for count, method in itertools.product(counts, methods):
             topics = method.fit(rows, count, half + 1)
-            found[method.name].append([agreement(rows, topics.of)[0], topics.scores.shape[1], (topics.of >= 0).mean()])
-    ours = np.array(found[methods[0].name])
-    for name, values in found.items():
-        (nmi, topics, coverage), (ahead, _, _) = np.mean(values, axis=0), np.mean(ours - values, axis=0)
-        spread, difference = np.std(values, axis=0, ddof=1)[0], np.std(ours - values, axis=0, ddof=1)[0]
-        print(f"{count:3} {name:14}{topics:6.1f}{nmi:8.3f} ± {spread:.3f}{ahead:+9.3f} ± {difference:.3f}{coverage:7.2f}", flush=True)
+            found[count, method.name].append([agreement(rows, topics.of)[0], topics.scores.shape[1], (topics.of >= 0).mean()])
+    for (count, name), values in found.items():
+        ahead = np.array(found[count, methods[0].name])[:, 0] - np.array(values)[:, 0]
+        nmi, topics, coverage = np.mean(values, axis=0)
+        print(f"{count:3} {name:14}{topics:6.1f}{nmi:8.3f} ± {np.std(values, axis=0, ddof=1)[0]:.3f}{ahead.mean():+9.3f} ± {ahead.std(ddof=1):.3f}{coverage:7.2f}")
 
 
 def measure(method, table, count):
@@ -276,8 +277,7 @@ program, seeds = options.program, options.seeds
 methods = [m for m in (Overcomplete(), KMeansTopics(), EVoCTopics(), BERTopicTopics()) if m.name in options.methods.split(",")]
 table = pq.read_table(options.table)
 if options.halves:
-    for count in options.topics:
-        compare_halves(table, count, options.halves)
+    compare_halves(table, options.topics, options.halves)
     sys.exit()
 columns = ["topics", "NMI", "seeds", "AUC", "coverage", "NPMI", "diversity", "F1", "time"]
 results = []
