@@ -81,15 +81,15 @@ in the same order.`,
 					return err
 				}
 			}
-			list := t.Topics
-			if len(args) == 2 {
-				if list, err = subtopics(t, args[1]); err != nil {
-					return err
-				}
-			}
 			t.AssignDimensions(&m.Codes.CSR)
 			if column != "" {
 				if err := breakDown(cmd, t, column, values, by); err != nil {
+					return err
+				}
+			}
+			list := t.Topics
+			if len(args) == 2 {
+				if list, err = subtopics(t, args[1]); err != nil {
 					return err
 				}
 			}
