@@ -34,7 +34,7 @@ difference between seeds (spread), too.
 difference from overcomplete in the same halves. EVoC finds the number of topics that is nearest to the one
 asked for; it is only part of this comparison.
 
-Requires bertopic 0.17.4 and evoc 0.3.1.
+Requires bertopic 0.17.4 and evoc 0.3.2.
 """
 
 import argparse
