@@ -35,6 +35,7 @@ var (
 	inlineCommand = regexp.MustCompile("`overcomplete ([^`]+)`")
 	blockCommand  = regexp.MustCompile(`(?m)^    (?:overcomplete|go run \.) (.*)$`)
 	shellRest     = regexp.MustCompile(` *( #|[;&|<>]).*`) // what follows the command
+	usesModel     = regexp.MustCompile(`(godoc|messages)\.model`)
 	redirection   = regexp.MustCompile(` > (\S+)`)
 	number        = regexp.MustCompile(`^[A-Z]+$`) // a placeholder, as in -k K
 	quoted        = regexp.MustCompile(`"[^"]*"|\S+`)
@@ -87,7 +88,7 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// Commands in the documents on the model of README's first command print the blocks that follow them.
+// Commands in the documents on the models of README print the blocks that follow them.
 func TestDocumentedOutput(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)
@@ -95,12 +96,13 @@ func TestDocumentedOutput(t *testing.T) {
 	testonly.Must(t, err)
 	testonly.Must(t, os.Symlink(data, filepath.Join(string(dir), "testdata")))
 	dir.MustRun(t, "train testdata/godoc.50d.txt.gz -o godoc.model --method B --quiet --force")
+	dir.MustRun(t, "train testdata/messages.384d.500.parquet -o messages.model --quiet --force")
 	shown := 0
 	for path, text := range documents(t) {
 		locations := blockCommand.FindAllStringSubmatchIndex(text, -1)
 		for i, at := range locations {
 			command := shellRest.ReplaceAllString(text[at[2]:at[3]], "")
-			if !strings.Contains(command, "godoc.model") || strings.HasPrefix(command, "explore") && !strings.Contains(command, "--export") {
+			if !usesModel.MatchString(command) || strings.HasPrefix(command, "explore") && !strings.Contains(command, "--export") {
 				continue
 			}
 			until := len(text)
@@ -120,7 +122,7 @@ func TestDocumentedOutput(t *testing.T) {
 			}
 		}
 	}
-	if shown < 3 {
+	if shown < 6 {
 		t.Errorf("the documents have %d outputs", shown)
 	}
 }

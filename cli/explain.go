@@ -42,7 +42,7 @@ were made with. With --vocabulary, that model, its words and labels describe the
 			}
 			by := x
 			if vocabulary != "" {
-				if by, labels, err = loadVocabulary(cmd, args[0], vocabulary); err != nil {
+				if _, by, labels, err = loadVocabulary(cmd, args[0], vocabulary); err != nil {
 					return err
 				}
 			}
@@ -91,21 +91,21 @@ were made with. With --vocabulary, that model, its words and labels describe the
 	return cmd
 }
 
-// loadVocabulary reads the model whose words describe the dimensions of the codes at path. Both must have the
-// same dictionary.
-func loadVocabulary(cmd *cobra.Command, path, vocabulary string) (*interpret.Index, interpret.Labels, error) {
+// loadVocabulary reads the model whose words describe the dimensions and topics of the codes at path. Both must have
+// the same dictionary.
+func loadVocabulary(cmd *cobra.Command, path, vocabulary string) (*model.Model, *interpret.Index, interpret.Labels, error) {
 	if !model.Is(path) {
-		return nil, nil, usagef("%s is not a model; --vocabulary describes the codes that encode wrote", path)
+		return nil, nil, nil, usagef("%s is not a model; --vocabulary describes the codes that encode wrote", path)
 	}
 	encoded, err := input.Wait(cmd.Context(), func() (*model.Model, error) { return model.OpenDictionary(path) })
 	if err != nil {
-		return nil, nil, usageError{err}
+		return nil, nil, nil, usageError{err}
 	}
 	m, x, labels, err := loadNamed(cmd, vocabulary)
 	if err == nil {
 		err = checkVocabulary(path, encoded, vocabulary, m)
 	}
-	return x, labels, err
+	return m, x, labels, err
 }
 
 // checkVocabulary returns an error unless the codes at path have the dictionary of the model vocabulary.

@@ -428,10 +428,16 @@ func TestTopics(t *testing.T) {
 			t.Errorf("%s, after topic %s got a label:\n%s", line, id, stdout)
 		}
 	}
+	// Encoded rows have their model's labels with --vocabulary, its names by hand among them.
+	stdout, _ = dir.MustRun(t, "topics topics")
+	if again, _ := dir.MustRun(t, "topics again --vocabulary topics"); again != stdout || !strings.Contains(again, "Mine") {
+		t.Errorf("encoded rows:\n%s, not\n%s", again, stdout)
+	}
 	if stdout, _ := dir.MustRun(t, "topics texts"); !strings.HasPrefix(stdout, "topic") {
 		t.Errorf("%q", stdout)
 	}
 	checkRefusals(t, dir, "", map[string]string{
+		"topics again --vocabulary texts":    "again was not encoded with the dictionary of texts",
 		"topics words":                       "words has no topics: if its texts aren't empty, train it with --topics 20",
 		"topics none":                        "none has no topics",
 		"export none -f topics -o x":         "none has no topics",

@@ -19,7 +19,7 @@ import (
 
 func newTopics() *cobra.Command {
 	var number int
-	var column, by string
+	var column, by, vocabulary string
 	cmd := &cobra.Command{
 		Use:        "topics MODEL [TOPIC]",
 		SuggestFor: []string{"themes"},
@@ -29,7 +29,8 @@ share and the number of rows, the label, the largest subtopics and three typical
 Topics are the branches of a tree whose leaves are themes. Topics MODEL TOPIC prints the
 subtopics of the topic with this id in the same way, and so on down to the themes. The rows
 and the label of a topic don't depend on the number of broad topics, which --topics changes
-without another training; encoded rows have the topics and ids of their model. The topic
+without another training; encoded rows have the topics and ids of their model, and with
+--vocabulary MODEL its labels. The topic
 "other" joins branches with less than half a percent of the rows, small ones whose texts
 share no words, and rows that fit no theme. Empty texts have no topic.
 
@@ -73,15 +74,20 @@ in the same order.`,
 			if err != nil {
 				return err
 			}
-			list := t.Topics
-			if len(args) == 2 {
-				if list, err = subtopics(t, args[1]); err != nil {
+			if vocabulary != "" {
+				if err := renameTopics(cmd, t, args[0], vocabulary, number); err != nil {
 					return err
 				}
 			}
 			t.AssignDimensions(&m.Codes.CSR)
 			if column != "" {
 				if err := breakDown(cmd, t, column, values, by); err != nil {
+					return err
+				}
+			}
+			list := t.Topics
+			if len(args) == 2 {
+				if list, err = subtopics(t, args[1]); err != nil {
 					return err
 				}
 			}
@@ -92,8 +98,28 @@ in the same order.`,
 	cmd.Flags().StringVar(&column, "column", "", "print the most frequent values of this `column` of the texts")
 	cmd.Flags().StringVar(&by, "by", "", "`period` of a column of dates: day, week, month, quarter, year, decade or century (default by the span of the dates)")
 	needs(cmd, "column", "by")
+	cmd.Flags().StringVar(&vocabulary, "vocabulary", "", "label topics of encoded rows as this `model` does")
 	addJSON(cmd, "print the same as JSON, with the topic of each row")
 	return cmd
+}
+
+// renameTopics gives the topics of the codes at path their labels in the model that encoded them.
+func renameTopics(cmd *cobra.Command, t *topics.Table, path, vocabulary string, number int) error {
+	m, x, _, err := loadVocabulary(cmd, path, vocabulary)
+	if err != nil {
+		return err
+	}
+	by, err := newTopicTable(cmd.Context(), vocabulary, m, x, number)
+	if err != nil {
+		return err
+	}
+	var labels interpret.Labels
+	for _, topic := range slices.Concat(by.Topics, by.Subtopics) {
+		labels = append(labels, interpret.Label{ID: int(topic.ID), Name: topic.Label, Topic: true})
+	}
+	slices.SortFunc(labels, func(a, b interpret.Label) int { return cmp.Compare(a.ID, b.ID) })
+	t.Rename(labels)
+	return nil
 }
 
 // subtopics returns the subtopics of a topic by its id.

@@ -251,7 +251,7 @@ func (f *trainFlags) warnUnusual(stderr io.Writer, h model.Best, in model.Input)
 }
 
 // A report shows dimensions by their top words among the first shownRows·K rows, the frequent words.
-const shownDimensions, shownWords, shownRows = 6, 8, 2
+const shownDimensions, shownWords, shownRows, shownTopics = 6, 8, 2, 12
 
 // A dimension has a number and top words.
 type dimension struct {
@@ -308,7 +308,7 @@ func (f *trainFlags) largestTopics(ctx context.Context) ([]topics.Topic, error) 
 	if err != nil {
 		return nil, err
 	}
-	return t.Topics[:min(len(t.Topics), shownWords)], nil
+	return t.Topics[:min(len(t.Topics), shownTopics)], nil
 }
 
 // report prints the metrics of a training, and topics or else the strongest dimensions of the first rows. If these
@@ -352,6 +352,9 @@ func (f *trainFlags) report(cmd *cobra.Command, i model.Info) error {
 			fmt.Fprintf(b, "%d topics (overcomplete topics %s):\n", themes.Topics, printing.Text(f.output))
 			for _, topic := range largest {
 				fmt.Fprintf(b, "  %4.1f %%  %s\n", 100*topic.Share, printing.Text(topic.Label))
+			}
+			if n := len(largest); n == shownTopics && n < themes.Topics {
+				fmt.Fprintf(b, "  and smaller ones\n")
 			}
 			return
 		}

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Topics and their labels beside k-means and BERTopic, at equal numbers of topics.
+"""Topics and their labels beside k-means, EVoC and BERTopic, at equal numbers of topics.
 
 usage: topics.py OVERCOMPLETE TABLE.parquet [--topics 8,16,32] [--seeds 1,2,3] [--labels] [--json]
+       topics.py OVERCOMPLETE TABLE.parquet --halves 6 [--topics 8,16,32]
 
 TABLE has columns text, label (a class, such as a newsgroup) and embedding. Every method gets all rows
 and their texts. The script prints means over the seeds. Larger is better, except for time:
@@ -28,7 +29,13 @@ other rows are then encoded (overcomplete) or assigned (k-means, BERTopic).
 A phrase counts as a word, except in diversity. Labels have three words or fewer. Those of k-means and
 BERTopic are the words with the largest c-TF-IDF, without scikit-learn's English stop words, as BERTopic's
 documentation recommends. --labels prints the labels of the first seed, --json these and the largest
-difference between seeds (spread), too. Requires bertopic 0.17.4.
+difference between seeds (spread), too.
+
+--halves prints the NMI of random halves of the rows: mean and standard deviation, for each method, and its
+difference from overcomplete in the same halves. EVoC finds the number of topics that is nearest to the one
+asked for; it is only part of this comparison.
+
+Requires bertopic 0.17.4 and evoc 0.3.2.
 """
 
 import argparse
@@ -63,11 +70,13 @@ def words_of(text):
 
 class Overcomplete:
     name = "overcomplete"
+    table = None  # of the last training
 
     def fit(self, table, count, seed):
-        self.folder = tempfile.TemporaryDirectory()
+        if self.table is not table or self.seed != seed:  # else only the number of topics is new
+            self.folder, self.table, self.seed = tempfile.TemporaryDirectory(), table, seed
         self.count = str(count)
-        of, broad, themes, labels = self.run(table, "train", "--topics", self.count, "--seed", str(seed))
+        of, broad, themes, labels = self.run(table, "train", "--seed", str(seed))
         self.topics = sorted(set(broad.values()))
         scores = [sum(themes[:, k] for k, topic in broad.items() if topic == t) for t in self.topics]
         return Topics(self.places(of), np.transpose(scores), [labels[t] for t in self.topics])
@@ -81,10 +90,10 @@ class Overcomplete:
     def run(self, table, command, *arguments):
         """Returns the topic of each row, the topic of each theme that has rows, squared cosines with themes, and labels."""
         path, out = os.path.join(self.folder.name, "table.parquet"), os.path.join(self.folder.name, command)
-        pq.write_table(table, path)
-        inputs = [path, *arguments] if command == "train" else [*arguments, path]
-        call = [program, command, *inputs, "-o", out, "--force"]
-        subprocess.run(call, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if not os.path.exists(out):
+            pq.write_table(table, path)
+            inputs = [path, *arguments] if command == "train" else [*arguments, path]
+            subprocess.run([program, command, *inputs, "-o", out], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         call = [program, "topics", out, "--topics", self.count, "--json"]
         found = json.loads(subprocess.run(call, check=True, stdout=subprocess.PIPE).stdout)
         model = os.path.join(self.folder.name, "train")  # its dictionary also encodes the held-out rows
@@ -153,6 +162,16 @@ class BERTopicTopics:
         return Topics(of, one_hot(of, self.count), labels)
 
 
+class EVoCTopics:
+    name = "EVoC"
+
+    def fit(self, table, count, seed):
+        from evoc import EVoC
+
+        of = EVoC(approx_n_clusters=count, random_state=seed).fit_predict(vectors(table))
+        return Topics(of, one_hot(of, max(of) + 1), None)
+
+
 def one_hot(of, count):
     return (of[:, None] == np.arange(count)).astype(float)
 
@@ -195,10 +214,29 @@ def label_scores(labels, of, held_out, texts):
     }
 
 
+def agreement(table, of):
+    """Returns the NMI of topics and labels over the rows that have text, and these rows."""
+    nonempty = np.array([bool(t and t.strip()) for t in table["text"].to_pylist()])
+    return normalized_mutual_info_score(np.array(table["label"].to_pylist())[nonempty], of[nonempty]), nonempty
+
+
+def compare_halves(table, counts, halves):
+    """Prints the NMI of each method in random halves of the rows, and the paired differences from the first method."""
+    found = collections.defaultdict(list)
+    for half in range(halves):
+        rows = table.take(np.sort(np.random.default_rng(half).permutation(len(table))[: len(table) // 2]))
+        for count, method in itertools.product(counts, methods):
+            topics = method.fit(rows, count, half + 1)
+            found[count, method.name].append([agreement(rows, topics.of)[0], topics.scores.shape[1], (topics.of >= 0).mean()])
+    for (count, name), values in found.items():
+        ahead = np.array(found[count, methods[0].name])[:, 0] - np.array(values)[:, 0]
+        nmi, topics, coverage = np.mean(values, axis=0)
+        print(f"{count:3} {name:14}{topics:6.1f}{nmi:8.3f} ± {np.std(values, axis=0, ddof=1)[0]:.3f}{ahead.mean():+9.3f} ± {ahead.std(ddof=1):.3f}{coverage:7.2f}")
+
+
 def measure(method, table, count):
     classes = np.array(table["label"].to_pylist())
     texts = [t or "" for t in table["text"].to_pylist()]
-    nonempty = np.array([bool(t.strip()) for t in texts])
     shuffled = np.random.default_rng(0).permutation(len(texts))
     held_out, used = np.sort(shuffled[: len(texts) // 5]), np.sort(shuffled[len(texts) // 5 :])
     rows, all_topics, first = collections.defaultdict(list), [], None
@@ -208,7 +246,8 @@ def measure(method, table, count):
         rows["time"].append(time.perf_counter() - start)
         all_topics.append(topics.of)
         rows["topics"].append(topics.scores.shape[1])
-        rows["NMI"].append(normalized_mutual_info_score(classes[nonempty], topics.of[nonempty]))
+        nmi, nonempty = agreement(table, topics.of)
+        rows["NMI"].append(nmi)
         rows["AUC"].append(best_auc(topics.scores[nonempty], classes[nonempty]))
         rows["coverage"].append((topics.of[nonempty] >= 0).mean())
         first = first or topics.labels
@@ -230,20 +269,26 @@ parser.add_argument("program")
 parser.add_argument("table")
 parser.add_argument("--topics", type=numbers, default=[8, 16, 32])
 parser.add_argument("--seeds", type=numbers, default=[1, 2, 3])
-parser.add_argument("--methods", default="overcomplete,k-means,BERTopic")
+parser.add_argument("--methods", default="overcomplete,k-means,EVoC,BERTopic")
+parser.add_argument("--halves", type=int, default=0)
 parser.add_argument("--labels", action="store_true")
 parser.add_argument("--json", action="store_true")
 options = parser.parse_args()
 program, seeds = options.program, options.seeds
+methods = [m for m in (Overcomplete(), KMeansTopics(), EVoCTopics(), BERTopicTopics()) if m.name in options.methods.split(",")]
+table = pq.read_table(options.table)
+if options.halves:
+    compare_halves(table, options.topics, options.halves)
+    sys.exit()
 columns = ["topics", "NMI", "seeds", "AUC", "coverage", "NPMI", "diversity", "F1", "time"]
 results = []
 if not options.json:
     print(f"{'method':14}" + "".join(f"{c:>10}" for c in columns))
 for count in options.topics:
-    for method in (Overcomplete(), KMeansTopics(), BERTopicTopics()):
-        if method.name not in options.methods.split(","):
+    for method in methods:
+        if not hasattr(method, "predict"):
             continue
-        scores, spread, labels = measure(method, pq.read_table(options.table), count)
+        scores, spread, labels = measure(method, table, count)
         labels = [", ".join(label) for label in labels]
         results.append({"method": method.name, "asked": count, **scores, "spread": spread, "labels": labels})
         if not options.json:

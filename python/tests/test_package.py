@@ -652,7 +652,6 @@ class TestNotebook(unittest.TestCase):
         folder = SAMPLE.parents[1] / "examples" / "python"
         self.addCleanup(shutil.rmtree, folder / "godoc.model", ignore_errors=True)
         notebook = nbformat.read(folder / "words.ipynb", as_version=4)
-        self.assertTrue(all(not cell.get("outputs") for cell in notebook.cells))  # committed without outputs
         client = NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}})
         with client.setup_kernel():
             for i, cell in enumerate(notebook.cells):
@@ -666,22 +665,14 @@ class TestNotebook(unittest.TestCase):
         self.assertGreater(min(scores), 0.7)
 
     def test_texts(self):
-        """The notebook recovers the groups of the posts, and shows no significant change in later posts of the same groups."""
-        notebook = nbformat.read(SAMPLE.parents[1] / "examples" / "python" / "texts.ipynb", as_version=4)
-        self.assertTrue(all(not cell.get("outputs") for cell in notebook.cells))
-        with tempfile.TemporaryDirectory() as folder:
-            NotebookClient(notebook, timeout=300, resources={"metadata": {"path": folder}}).execute()
-            self.assertEqual(os.listdir(folder), [])
-        outputs = ["\n".join(o.get("text") or o.get("data", {}).get("text/plain", "") for o in cell.get("outputs", [])) for cell in notebook.cells]
-        sets, later = (next(s for s, cell in zip(outputs, notebook.cells) if text in cell.source) for text in ('model.path, "label"', "--against"))
-        topics = next(s for s, cell in zip(outputs, notebook.cells) if "model.topics(" in cell.source)
-        shares = [float(share) for share in re.findall(r"\{'[a-z]+\.[a-z]+': ([\d.]+)", topics)]
-        self.assertEqual(len(shares), 6)
-        self.assertGreater(min(shares), 0.8, topics)  # each topic is a group
-        self.assertRegex(sets, r"0 +[a-z]+, [a-z]+, [a-z]+ +0\.[89]")
-        self.assertIn("(0,", later)
-        self.assertRegex(next(s for s, cell in zip(outputs, notebook.cells) if "--more" in cell.source), r" = 0\.\d+ \+ 0\.[1-9]\d* ")
-        self.assertGreater(float(next(s for s, cell in zip(outputs, notebook.cells) if "steps.score" in cell.source).split()[-1]), 0.9)
+        """Its cells print what is saved, except the explorer's."""
+        path = SAMPLE.parents[1] / "examples" / "python" / "texts.ipynb"
+        saved, notebook = (nbformat.read(path, as_version=4) for _ in range(2))
+        NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}}).execute()
+        for cell, run in zip(saved.cells[:-1], notebook.cells):
+            if cell.cell_type == "code":
+                self.assertEqual(*([o.get("data", {}).get("text/plain") for o in c.outputs] for c in (run, cell)), cell.source)
+        self.assertIn("<iframe", str(notebook.cells[-1].outputs))
 
 
 if __name__ == "__main__":
