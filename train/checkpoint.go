@@ -42,7 +42,11 @@ func (c *Checkpoint) mayReplace(path string) error {
 	if c.Replace || c.hash == "" {
 		return modeldir.MayReplace(c.Replace)(path)
 	}
-	if hash, err := checkpoint.Hash(path); err != nil || hash != c.hash {
+	hash, err := checkpoint.Hash(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return modeldir.InFile(modeldir.Progress, err)
+	}
+	if hash != c.hash {
 		return errors.New("is not the checkpoint of this training, so it is not replaced")
 	}
 	return modeldir.MayReplace(true)(path)

@@ -9,6 +9,7 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/internal/atomicfile"
+	"overcomplete/internal/checkpoint"
 	"overcomplete/internal/input"
 	"overcomplete/internal/modeldir"
 	"overcomplete/model"
@@ -95,15 +96,23 @@ func File(ctx context.Context, paths []string, r model.Recipe, device Device, di
 	case o.NoCodes:
 		return f.encode(ctx, m)
 	}
-	return saveResult(m.Info, m.SaveWith(dir, c.mayReplace, nil))
+	return c.saved(m.Info, m.SaveWith(dir, c.mayReplace, nil))
 }
 
-// saveResult returns the Result for a save that returned err.
-func saveResult(i model.Info, err error) (Result, error) {
+// saved returns the Result for a save that returned err.
+func (c *Checkpoint) saved(i model.Info, err error) (Result, error) {
 	if err == nil || atomicfile.InPlace(err) {
 		return Result{Status: Complete, Info: i}, err
 	}
-	return Result{}, err
+	return c.left(), err
+}
+
+// left returns the Result without a model: the checkpoint of this training, if it is still in Dir.
+func (c *Checkpoint) left() Result {
+	if hash, err := checkpoint.Hash(c.Dir); c.Epoch == 0 || err != nil || hash != c.hash {
+		return Result{}
+	}
+	return Result{Status: Checkpointed, Epoch: c.Epoch}
 }
 
 // read reads the training rows. It sets o.Source, and returns r with its defaults.
@@ -206,29 +215,26 @@ func (f *fileTraining) encode(ctx context.Context, m *model.Model) (Result, erro
 		return f.salvage(ctx, m, err)
 	}
 	if err != nil {
-		return saveResult(info, err)
+		return o.Checkpoint.saved(info, err)
 	}
 	if source.SHA256 != o.Source.SHA256 {
 		o.note("warning: %s changed between its two readings: the dictionary was learned from the earlier contents", input.Name(f.paths...))
 	}
-	return saveResult(info, checkCodes(info, o.Options))
+	return o.Checkpoint.saved(info, checkCodes(info, o.Options))
 }
 
 // salvage saves the model or dictionary that was learned before err. m is nil if training failed.
 func (f *fileTraining) salvage(ctx context.Context, m *model.Model, err error) (Result, error) {
 	c := f.options.Checkpoint
 	noModel := m == nil || errors.Is(err, ErrZeroCodes)
-	if c.Epoch > 0 && (noModel || ctx.Err() != nil) {
-		return Result{Status: Checkpointed, Epoch: c.Epoch}, err
-	}
-	if noModel {
-		return Result{}, err
+	if left := c.left(); noModel || left.Status == Checkpointed && ctx.Err() != nil {
+		return left, err
 	}
 	if _, missing := os.Lstat(f.dir); m.Codes == nil && c.Epoch == 0 && missing == nil {
 		return Result{Status: DictionaryLost}, err
 	}
 	if failed := m.SaveWith(f.dir, c.mayReplace, nil); failed != nil {
-		return Result{}, fmt.Errorf("%w; saving the model failed too: %w", err, failed)
+		return c.left(), fmt.Errorf("%w; saving the model failed too: %w", err, failed)
 	}
 	if m.Codes == nil {
 		return Result{Status: DictionaryOnly}, err

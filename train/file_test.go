@@ -15,6 +15,7 @@ import (
 	"overcomplete/cpu"
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/modeldir"
 	"overcomplete/internal/npy"
 	"overcomplete/model"
 	"overcomplete/train"
@@ -154,6 +155,38 @@ func TestCheckpointsReplaceTheirOwn(t *testing.T) {
 	o.Epoch, o.Replace = nil, true
 	if result, err := train.File(t.Context(), []string{sampleFile}, h, cpu.Device{}, dir, o); err != nil || result.Status != train.Complete {
 		t.Errorf("%+v, error %v", result, err)
+	}
+}
+
+// If the model can't be saved, its checkpoint remains, and the result says so. Checkpoints and models that can't be read
+// are not replaced, for the reason of the failure.
+func TestCheckpointRemains(t *testing.T) {
+	for _, h := range []model.Recipe{samplePaper(), model.Best{Common: model.Common{DictionarySteps: 8, Seed: 1}, Lambda: 0.04, TrainRows: 300, Order: model.Frequency}} {
+		for name, want := range map[string]string{
+			"notes.txt":       `it has "notes.txt"`,
+			modeldir.Info:     modeldir.Info + ": is a directory",
+			modeldir.Progress: modeldir.Progress + ": is a directory",
+		} {
+			dir := filepath.Join(t.TempDir(), "model")
+			o := train.FileOptions{Read: vectors.ReadOptions{MaxRows: 700}}
+			o.Checkpoint = &train.Checkpoint{Every: time.Nanosecond}
+			path := filepath.Join(dir, name)
+			o.Epoch = func(e model.Epoch) {
+				if e.Epoch == 2 {
+					if err := errors.Join(os.RemoveAll(path), os.Mkdir(path, 0o777)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			result, err := train.File(t.Context(), []string{sampleFile}, h, cpu.Device{}, dir, o)
+			left := train.Result{Status: train.Checkpointed, Epoch: 1}
+			if name == modeldir.Progress { // the checkpoint is damaged
+				left = train.Result{}
+			}
+			if err == nil || !strings.Contains(err.Error(), want) || !reflect.DeepEqual(result, left) {
+				t.Errorf("%s, %s: %+v, error %v, want %q", h, name, result, err, want)
+			}
+		}
 	}
 }
 

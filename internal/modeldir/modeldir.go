@@ -117,7 +117,10 @@ func checkReplaceable(dir string) error {
 		return err
 	}
 	var info struct{ Format int }
-	data, _ := input.ReadRegular(filepath.Join(dir, Info), MaxInfo)
+	data, err := input.ReadRegular(filepath.Join(dir, Info), MaxInfo)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return InFile(Info, err)
+	}
 	if json.Unmarshal(data, &info) != nil || info.Format < 1 {
 		return errors.New("is neither empty nor a model, so it is not replaced")
 	}
