@@ -130,7 +130,9 @@ var refusals = []error{
 }
 
 // systemFailures are errors of the system that neither the command nor its files cause.
-var systemFailures = []error{syscall.EMFILE, syscall.ENFILE}
+var systemFailures = []error{
+	syscall.EMFILE, syscall.ENFILE, syscall.EIO, syscall.ENOSPC, syscall.EDQUOT, syscall.ESTALE, syscall.ETIMEDOUT,
+}
 
 // isUsage reports whether err was caused by the user's command or files.
 func isUsage(err error) bool {

@@ -85,8 +85,13 @@ unless --signed is given.`,
 					queries.AppendRow(index[i], values[i])
 				}
 				queries.IDs, queries.Texts = append(queries.IDs, x.IDs...), queries.Texts.Join(x.Texts)
-				if x.Texts != nil && len(x.Texts.Columns) > 0 {
-					continue // all values of a column determine its type in JSON
+				if x.Texts != nil && len(x.Texts.Columns) > 0 { // all values of a column determine its type in JSON
+					const perRow, perColumn, perWeight = 150, 16, 10 // bytes to append to queries or to print them
+					bytes := (perRow+perColumn*len(x.Texts.Columns))*len(queries.IDs) + perWeight*len(queries.Index)
+					if err := checkMemory(uint64(bytes), "the weights of %d texts with columns", len(queries.IDs)); err != nil {
+						return err
+					}
+					continue
 				}
 				if err := writeQueries(cmd, queries); err != nil {
 					return err
@@ -107,10 +112,19 @@ unless --signed is given.`,
 
 // writeQueries prints a line for each query.
 func writeQueries(cmd *cobra.Command, queries *vectors.Sparse) error {
-	var lines bytes.Buffer
-	if err := vectors.WriteJSONLines(&lines, queries); err != nil {
-		return err
-	}
-	_, err := io.WriteString(raw(cmd.OutOrStdout()), printing.InJSON(lines.String()))
-	return err
+	return vectors.WriteJSONLines(&linesWriter{w: raw(cmd.OutOrStdout())}, queries)
+}
+
+// A linesWriter writes lines of JSON with escapes for characters that can't be printed.
+type linesWriter struct {
+	w    io.Writer
+	rest []byte // the beginning of a line
+}
+
+func (l *linesWriter) Write(p []byte) (int, error) {
+	l.rest = append(l.rest, p...)
+	end := bytes.LastIndexByte(l.rest, '\n') + 1
+	_, err := io.WriteString(l.w, printing.InJSON(string(l.rest[:end])))
+	l.rest = append(l.rest[:0], l.rest[end:]...)
+	return len(p), err
 }

@@ -184,9 +184,12 @@ func TestReportWithoutModel(t *testing.T) {
 	}
 }
 
-// Too many open files is a failure of the system, not of the input.
-func TestTooManyFilesIsNoUsage(t *testing.T) {
-	for errno, want := range map[syscall.Errno]bool{syscall.EMFILE: false, syscall.ENFILE: false, syscall.ENOENT: true} {
+// Too many open files, full disks and file systems that fail are failures of the system, not of the input.
+func TestSystemFailureIsNoUsage(t *testing.T) {
+	for errno, want := range map[syscall.Errno]bool{
+		syscall.EMFILE: false, syscall.ENFILE: false, syscall.EIO: false, syscall.ENOSPC: false, syscall.EDQUOT: false, syscall.ESTALE: false,
+		syscall.ETIMEDOUT: false, syscall.ENOENT: true, syscall.EACCES: true,
+	} {
 		if err := usageError(usageError{&vectors.InputError{File: "a", Err: errno}}); isUsage(err) != want {
 			t.Errorf("%v: usage %v, want %v", errno, !want, want)
 		}

@@ -15,6 +15,7 @@ import (
 	"overcomplete/cpu"
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/modeldir"
 	"overcomplete/internal/npy"
 	"overcomplete/model"
 	"overcomplete/testonly"
@@ -166,6 +167,32 @@ func TestCheckpointsReplaceTheirOwn(t *testing.T) {
 	o.Epoch, o.Replace, o.Resume = nil, true, false
 	if _, err := train.File(t.Context(), []string{sampleFile}, h, cpu.Device{}, dir, o); err != nil {
 		t.Error(err)
+	}
+}
+
+// Checkpoints and models that can't be read, or have other files, are not replaced, and the new model is kept beside them.
+func TestCheckpointRemains(t *testing.T) {
+	for _, h := range []model.Recipe{samplePaper(), model.Best{Common: model.Common{DictionarySteps: 8, Seed: 1}, Lambda: 0.04, TrainRows: 300, Order: model.Frequency}} {
+		for name, want := range map[string]string{
+			"notes.txt":       `because it has "notes.txt"`,
+			modeldir.Info:     modeldir.Info + ": is a directory",
+			modeldir.Progress: modeldir.Progress + ": is a directory",
+		} {
+			dir := filepath.Join(t.TempDir(), "model")
+			o := train.FileOptions{Read: vectors.ReadOptions{MaxRows: 700}, Checkpoint: time.Nanosecond}
+			path := filepath.Join(dir, name)
+			o.Epoch = func(e model.Epoch) {
+				if e.Epoch == 2 {
+					if err := errors.Join(os.RemoveAll(path), os.Mkdir(path, 0o777)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			_, err := train.File(t.Context(), []string{sampleFile}, h, cpu.Device{}, dir, o)
+			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "the new one is kept as") {
+				t.Errorf("%s, %s: error %v, want %q", h, name, err, want)
+			}
+		}
 	}
 }
 

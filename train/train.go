@@ -133,7 +133,7 @@ func (o *Options) left(m *model.Model, err error) error {
 		return err
 	}
 	zeros := errors.Is(err, ErrZeroCodes)
-	switch epoch := o.to.Checkpoint.Epoch; {
+	switch epoch := o.to.Left(); {
 	case epoch > 0:
 		left := fmt.Sprintf("%s is a checkpoint after epoch %d", o.to.Name, epoch)
 		return &LeftError{err, left, !zeros && !errors.Is(err, ErrDiverged)}

@@ -56,7 +56,7 @@ func TestFaults(t *testing.T) {
 				code int
 				cmd  *exec.Cmd
 			}{
-				{"read", clitest.Usage, underStrace(t, dir, "-P "+dir.Path(input)+" -e inject=read,pread64:error=EIO", line)},
+				{"read", clitest.Failed, underStrace(t, dir, "-P "+dir.Path(input)+" -e inject=read,pread64:error=EIO", line)},
 				{"write", clitest.Failed, underShell(dir, "ulimit -f 0", strings.Fields(line)...)},
 				{"fsync", clitest.Failed, underStrace(t, dir, "-e inject=fsync:error=EIO", line)},
 				{"rename", clitest.Failed, underStrace(t, dir, "-e inject=renameat,renameat2,linkat:error=EIO", line)},
@@ -75,9 +75,8 @@ func TestFaults(t *testing.T) {
 				if d := want.Differences(after); d != nil && !(code == killed && maps.Equal(after, done)) {
 					t.Errorf("%s: changed files %q", tt.name, d)
 				}
-				refused := tt.name == "remove" && code == clitest.Usage // because the command tries to remove a directory first
 				lines := strings.Count("\n"+stderr, "\novercomplete: ")
-				if code != tt.code && !refused || code > 0 != (lines == 1) || lines > 1 {
+				if code != tt.code || code > 0 != (lines == 1) || lines > 1 {
 					t.Errorf("%s: exit code %d, want %d; standard error %q", tt.name, code, tt.code, stderr)
 				}
 				if code != killed && !slices.Equal(temporary, temporaryNames(stderr)) {

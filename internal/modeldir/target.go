@@ -86,6 +86,14 @@ func (t *Target) Commit(c Checkpoint) error {
 // Committed reports whether a model was committed: it is in place, or kept under its temporary name.
 func (t *Target) Committed() bool { return t.committed }
 
+// Left returns the epoch of the checkpoint of this training, if it is still in the directory, or 0.
+func (t *Target) Left() (epoch int) {
+	if hash, err := CheckpointHash(t.dir.Path); err != nil || hash != t.Checkpoint.Hash {
+		return 0
+	}
+	return t.Checkpoint.Epoch
+}
+
 // ErrCheckpoint reports an existing checkpoint that may not be replaced. It wraps [atomicfile.ErrExists].
 var ErrCheckpoint = fmt.Errorf("%w, a checkpoint", atomicfile.ErrExists)
 
@@ -94,7 +102,11 @@ func (t *Target) mayReplace(path string) error {
 	switch {
 	case t.Replace:
 	case t.Checkpoint.Epoch > 0:
-		if hash, err := CheckpointHash(path); err != nil || hash != t.Checkpoint.Hash {
+		hash, err := CheckpointHash(path)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return InFile(Progress, err)
+		}
+		if hash != t.Checkpoint.Hash {
 			return errors.New("is not the checkpoint of this training, so it is not replaced")
 		}
 	case IsCheckpoint(path) && !t.Resume:
@@ -123,7 +135,10 @@ func checkReplaceable(dir string) error {
 		return err
 	}
 	var info struct{ Format int }
-	data, _ := input.ReadRegular(filepath.Join(dir, Info), MaxInfo)
+	data, err := input.ReadRegular(filepath.Join(dir, Info), MaxInfo)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return InFile(Info, err)
+	}
 	if json.Unmarshal(data, &info) != nil || info.Format < 1 {
 		return errors.New("is neither empty nor a model, so it is not replaced")
 	}
