@@ -10,7 +10,7 @@ db = duckdb.connect()  # or duckdb.connect("texts.db")
 db.execute("""
     CREATE TABLE texts AS SELECT * EXCLUDE (indices, values) FROM 'rows.parquet' POSITIONAL JOIN (SELECT embedding FROM 'sentences.parquet');
     CREATE TABLE postings AS SELECT id, unnest(indices) AS dimension, unnest(values) AS value FROM 'rows.parquet' ORDER BY dimension;
-    CREATE TABLE labels AS SELECT unnest(map_entries(from_json(content, '"MAP(VARCHAR, VARCHAR)"')), recursive := true) FROM read_text('labels.json');
+    CREATE VIEW labels AS SELECT unnest(map_entries(from_json(content, '"MAP(VARCHAR, VARCHAR)"')), recursive := true) FROM read_text('labels.json');
 """)
 parts = "postings JOIN (SELECT unnest($1) AS dimension, unnest($2) AS weight) USING (dimension)"
 

@@ -17,10 +17,10 @@ searchers = lucene.SearcherManager(writer, None)
 
 
 def search(x, n=10, rerank="dense", where=None, **steering):  # where: a query of Lucene
-    query, searcher, clause = lucene.BooleanQuery.Builder(), searchers.acquire(), lucene.BooleanClause.Occur
+    query, searcher, clause = lucene.BooleanQuery.Builder(), searchers.acquire(), lucene.BooleanClause.Occur  # to score all rows, below, is faster than to skip some
     for k, weight in zip(*model.query(x, **steering)):  # FeatureField refuses negative weights
         query.add(doc.FeatureField.newLinearQuery("values", str(k), weight), clause.SHOULD)
-    hits = searcher.search((query.add(where, clause.FILTER) if where else query).build(), 100).scoreDocs
+    hits = searcher.search((query.add(where, clause.FILTER) if where else query).build(), lucene.TopScoreDocCollectorManager(100, 2**31 - 1)).scoreDocs
     best = np.array([model.row(str(searcher.storedFields().document(hit.doc).get("id"))) for hit in hits], int)
     searchers.release(searcher)
     if rerank == "products":  # by all weights

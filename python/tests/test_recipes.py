@@ -30,8 +30,9 @@ class Recipes(unittest.TestCase):
         directions = rng.normal(size=(60, 24))
         x = np.stack([rng.exponential(size=4) @ directions[rng.choice(60, 4, replace=False)] for _ in range(620)]).astype(np.float32)
         cls.x, cls.queries = x[:600], x[600:]
-        rows = {"id": [f"t{i}" for i in range(600)], "text": [f"text {i % 50}" for i in range(600)], "kind": [i % 3 for i in range(600)]}
-        rows |= dict.fromkeys(["codes", "dense", "features", "values", "score", "file_row_number", "dimension", "_id"], rows["text"])  # names that recipes use
+        rows = {"id": [f"t{i}" for i in range(600)], "text": [f"text {i % 50}" for i in range(600)]}
+        rows |= dict.fromkeys(["codes", "dense", "score", "file_row_number", "dimension", "_id"], rows["text"])  # names that recipes use
+        rows |= dict.fromkeys(["features", "values"], [i % 3 for i in range(600)])  # reserved names, exported as features_ and values_
         pq.write_table(pa.table(rows | {"embedding": list(cls.x)}), "sentences.parquet")
         run("train", "sentences.parquet", "-o", "model", "-k", 320, "--nonzeros", 12, "--method", cls.method, "--topics", 0)
         cls.model = Model.load("model")
@@ -57,7 +58,7 @@ class Recipes(unittest.TestCase):
         return [f"t{i}" for i in best[np.argsort(-scores[rerank][best])][:10]]
 
     def check(self, recipe, where, module=None):
-        """Compares a recipe with NumPy. The argument where selects kind 2; with the name of a module, it returns the filter."""
+        """Compares a recipe with NumPy. The argument where selects rows with values_ 2; with the name of a module, it returns the filter."""
         self.assertLessEqual((RECIPES / recipe).read_text("utf-8").count("\n"), 40)
         names = runpy.run_path(str(RECIPES / recipe))
         search = names["search"]
@@ -89,18 +90,18 @@ class Recipes(unittest.TestCase):
 
 class TestRecipes(Recipes):
     def test_scipy(self):
-        self.check("scipy_csr.py", lambda row: row["kind"] > 1)
+        self.check("scipy_csr.py", lambda row: row["values_"] > 1)
 
     def test_qdrant(self):
-        self.check("qdrant.py", models.Filter(must=[models.FieldCondition(key="kind", range=models.Range(gt=1))]))
+        self.check("qdrant.py", models.Filter(must=[models.FieldCondition(key="values_", range=models.Range(gt=1))]))
 
     def test_duckdb(self):
-        self.check("duckdb_sql.py", "kind > 1")
+        self.check("duckdb_sql.py", "values_ > 1")
         labels = json.loads(Path("labels.json").read_text("utf-8"))
         self.assertEqual({int(k): label for k, label in labels.items()}, {k: label for k, label in enumerate(self.model.labels) if label})
 
     def test_milvus(self):
-        self.check("milvus.py", "kind > 1")["client"].close()
+        self.check("milvus.py", "values_ > 1")["client"].close()
 
 
 class TestSigned(Recipes):
@@ -111,7 +112,7 @@ class TestSigned(Recipes):
     test_scipy, test_qdrant = TestRecipes.test_scipy, TestRecipes.test_qdrant
 
     def test_duckdb(self):
-        self.check("duckdb_sql.py", "kind > 1")
+        self.check("duckdb_sql.py", "values_ > 1")
 
 
 if __name__ == "__main__":
