@@ -7,7 +7,7 @@ from qdrant_client import QdrantClient, models
 model = Model.load("model")
 dense = pq.read_table("sentences.parquet")["embedding"].to_pylist()
 vectors = models.VectorParams(size=len(dense[0]), distance=models.Distance.COSINE)
-eight_bits = models.SparseIndexParams(datatype=models.Datatype.UINT8)  # twice as fast as floats, with the same recall
+eight_bits = models.SparseIndexParams(datatype=models.Datatype.UINT8)  # three quarters of the size, with the same recall
 client = QdrantClient(":memory:")  # or QdrantClient("http://localhost:6333")
 client.create_collection("texts", {"dense": vectors}, {"codes": models.SparseVectorParams(index=eight_bits)})
 
