@@ -68,7 +68,7 @@ func (c *collector) add(block *Dense, announced int) error {
 	const interval, perRow = 1 << 26, 64 // in numbers of 4 bytes; perRow estimates an id
 	n, size := c.rows.Len(), block.Dim+perRow
 	if len(c.blocks) > 1 && n*size/interval > before*size/interval {
-		return checkRoom(n, block.Dim)
+		return c.checkMemory()
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func (c *collector) join() error {
 		c.rows.Data = slices.Clip(c.blocks[0][:numbers])
 		return nil
 	}
-	if err := checkRoom(c.rows.Len(), c.rows.Dim); err != nil {
+	if err := c.checkMemory(); err != nil {
 		return err
 	}
 	c.rows.Data = memory.Zeros[float32](numbers)
@@ -119,6 +119,14 @@ func (c *collector) join() error {
 		copy(c.rows.Data[min(starts[i], numbers):], c.blocks[i])
 		c.blocks[i] = nil // free its memory
 	})
+	return nil
+}
+
+// checkMemory returns an error unless there is memory for a copy of the vectors.
+func (c *collector) checkMemory() error {
+	if err := checkRoom(c.rows.Len(), c.rows.Dim); err != nil {
+		return fmt.Errorf("after %w", err)
+	}
 	return nil
 }
 
