@@ -31,7 +31,7 @@ def search(x, n=10, rerank="dense", where="true", **steering):
 
 
 def explain(x, id, n=3):
-    named = f"SELECT labels.value, postings.value * weight FROM {parts} JOIN labels ON key = dimension::VARCHAR"
+    named = f"SELECT labels.value, postings.value * weight FROM {parts} JOIN labels ON key = dimension || if(postings.value < 0, '-', '')"
     return db.execute(f"{named} WHERE id = $3 ORDER BY 2 DESC LIMIT {n}", [*model.query(x), id]).fetchall()
 
 

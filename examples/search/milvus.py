@@ -31,7 +31,7 @@ def search(x, n=10, rerank="dense", where="", **steering):
 
 def explain(x, id, n=3):
     weights, (row,) = dict(zip(*model.query(x))), client.get("texts", [id], output_fields=["values"])
-    return sorted(((model.labels[k], v * weights.get(k, 0)) for k, v in row["values"].items()), key=lambda part: -part[1])[:n]
+    return sorted(((model.label(k, v), v * weights.get(k, 0)) for k, v in row["values"].items()), key=lambda part: -part[1])[:n]
 
 
 def delete(id):

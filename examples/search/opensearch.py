@@ -33,7 +33,7 @@ def search(x, n=10, rerank="dense", where=None, **steering):
 
 def explain(x, id, n=3):
     weights, row = dict(zip(*model.query(x))), client.get(index="texts", id=id)["_source"]
-    return sorted(((model.labels[k], v * weights.get(k, 0)) for k, v in values(row["features"]).items()), key=lambda p: -p[1])[:n]
+    return sorted(((model.label(k, v), v * weights.get(k, 0)) for k, v in values(row["features"]).items()), key=lambda p: -p[1])[:n]
 
 
 def delete(id):

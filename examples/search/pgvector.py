@@ -33,7 +33,7 @@ def search(x, n=10, rerank="dense", where={}, **steering):
 def explain(x, id, n=3):
     weights, (codes,) = dict(zip(*model.query(x))), db.execute("SELECT codes::text FROM texts WHERE id = %s", [id]).fetchone()
     parts = (part.split(":") for part in codes[1 : codes.index("}")].split(","))
-    return sorted(((model.labels[int(k) - 1], float(v) * weights.get(int(k) - 1, 0)) for k, v in parts), key=lambda p: -p[1])[:n]
+    return sorted(((model.label(int(k) - 1, float(v)), float(v) * weights.get(int(k) - 1, 0)) for k, v in parts), key=lambda p: -p[1])[:n]
 
 
 def delete(id):

@@ -33,7 +33,7 @@ def search(x, n=10, rerank="dense", where=None, **steering):
 def explain(x, id, n=3):
     weights = dict(zip(*model.query(x)))
     codes = client.retrieve("texts", [model.row(id)], with_vectors=["codes"])[0].vector["codes"]
-    return sorted(((model.labels[k], v * weights.get(k, 0)) for k, v in zip(codes.indices, codes.values)), key=lambda p: -p[1])[:n]
+    return sorted(((model.label(k, v), v * weights.get(k, 0)) for k, v in zip(codes.indices, codes.values)), key=lambda p: -p[1])[:n]
 
 
 def delete(id):

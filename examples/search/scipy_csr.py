@@ -32,8 +32,8 @@ def search(x, n=10, rerank="dense", where=lambda row: True, **steering):
 
 def explain(x, id, n=3):
     row, weights = rows[model.row(id)], dict(zip(*model.query(x)))
-    parts = {model.labels[k]: v * weights.get(k, 0) for k, v in zip(row["indices"], row["values"])}
-    return sorted(parts.items(), key=lambda part: -part[1])[:n]
+    parts = [(model.label(k, v), v * weights.get(k, 0)) for k, v in zip(row["indices"], row["values"])]
+    return sorted(parts, key=lambda part: -part[1])[:n]
 
 
 def delete(id):

@@ -115,6 +115,10 @@ class Model:
         """
         return [next(iter(poles.values()), "") for poles in self._poles]
 
+    def label(self, dimension: int, value: float) -> str:
+        """Returns the name of the pole of a dimension that a value belongs to: its positive or its negative values."""
+        return self._poles[dimension].get(value < 0, "")
+
     def set_stop_words(self, words: Sequence[str]) -> None:
         """Stores stop words in the model, which labels of texts leave out. They replace earlier ones; [] removes them.
 
@@ -209,8 +213,7 @@ class Model:
         _, code = self._code(x)
         best = np.argsort(-np.abs(code.data), kind="stable")[:n]
         dimensions, values = code.indices[best].tolist(), code.data[best].tolist()
-        poles = self._poles
-        labels = [poles[k].get(value < 0, "") for k, value in zip(dimensions, values)]
+        labels = [self.label(k, value) for k, value in zip(dimensions, values)]
         return _table({"dimension": dimensions, "value": values, "label": labels})
 
     def _code(self, x: Any) -> tuple[int | None, sp.csr_array]:

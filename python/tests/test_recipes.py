@@ -81,7 +81,7 @@ class Recipes(unittest.TestCase):
         best = search(x)[0]
         parts = self.index[int(best[1:])] * self.largest(self.model.dictionary @ (x / np.linalg.norm(x)))
         for (label, part), k in zip(names["explain"](x, best), np.argsort(-parts)[:3], strict=True):
-            self.assertEqual(label, self.model.labels[k])
+            self.assertEqual(label, self.model.label(k, self.index[int(best[1:]), k]))
             self.assertAlmostEqual(part, parts[k], 5)
         names["delete"](best)
         self.assertEqual(search(x, 9), self.nearest(x, "dense")[1:])
