@@ -60,8 +60,9 @@ share of the k rows with the largest cosines that a search finds, with its stand
   dense     the cosine of dense vectors, among the same rows
 
 An index has 8 bytes per nonzero, for its row and value. Rows of VECTORS that the model was
-trained on are found more often than new ones, by up to 0.04: give --queries. Queries that
-equal a row of VECTORS aren't counted as new.
+trained on are found more often than new ones, by up to 0.04: give --queries. A warning says
+if the model was trained on the file of the queries. Queries that equal a row of VECTORS
+aren't counted as new.
 
 A model must encode the rows of VECTORS, in their order: give --max-rows and other
 flags of the input as for encoding.`,
@@ -100,12 +101,12 @@ func (f *recallFlags) measure(cmd *cobra.Command, path string, models []string) 
 		return usagef("%s: %w", path, err)
 	}
 	var queries *vectors.Dense
-	from := path
+	from, searched := path, source
 	if f.queries != "" {
 		from = f.queries
 		read := f.ReadOptions
 		read.WordList, read.MaxRows = "", 0
-		if queries, _, err = readVectors(cmd, from, read); err != nil {
+		if queries, searched, err = readVectors(cmd, from, read); err != nil {
 			return r, err
 		}
 	}
@@ -133,6 +134,9 @@ func (f *recallFlags) measure(cmd *cobra.Command, path string, models []string) 
 		}
 		if e := m.Info.Encoding; e != nil && e.Input.SHA256 != source.SHA256 {
 			warn(stderr, "%s encodes another file, %s, not %s", name, e.Input.Name, path)
+		}
+		if m.Info.Training.Input.SHA256 == searched.SHA256 {
+			warn(stderr, "%s was trained on queries of %s, which are found more often than new ones", name, from)
 		}
 		n := m.Codes.Nonzeros()
 		row := recallModel{Model: name, Nonzeros: float64(n) / float64(m.Codes.Rows), Bytes: 8 * int64(n), Recalls: found}

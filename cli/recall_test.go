@@ -46,6 +46,11 @@ model       1.0     75.0 %  0.0 MB  1.000 ±0.000  1.000 ±0.000  1.000 ±0.000 
 		}
 	}
 
+	dir.MustRun(t, "train x.txt -o own -k 4 --quiet")
+	if _, stderr := dir.MustRun(t, "recall x.txt own -k 1"); !strings.Contains(stderr, "own was trained on queries of x.txt") {
+		t.Errorf("standard error is %s", stderr)
+	}
+
 	dir.Write(t, "wide.txt", []byte("a 1 2 3\nb 3 4 5\n"))
 	dir.Write(t, "other.txt", []byte("a 1 2\nb 3 4\nd 1 2\nc 3 3\n"))
 	checkRefusals(t, dir, "", map[string]string{
