@@ -127,6 +127,9 @@ func checkFlags(cmd *cobra.Command) (err error) {
 		return f.Changed && f.Value.String() != "false"
 	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if !given(f.Name) {
+			return
+		}
 		for _, other := range f.Annotations[needed] {
 			if err == nil && !given(other) {
 				err = usagef("%s requires --%s", flagName(f), other)

@@ -259,7 +259,8 @@ func ChangeStopWords(ctx context.Context, labels string, words []string, check f
 }
 
 // ChangeLabels sets labels in the labels.json at path, of a model with K dimensions, and returns all
-// labels. It trims spaces around names and notes, and deletes labels that have neither. A lock makes other
+// labels. It trims spaces around names and notes, and deletes labels that have neither. A proposal replaces no label of a
+// person. A lock makes other
 // processes that change labels wait. ChangeLabels calls check before it writes the file, and writes nothing
 // if check returns an error. It also fails if [Label.Check] or [ReadLabels] does.
 func ChangeLabels(ctx context.Context, path string, dimensions int, changes []Label, check func() error) (Labels, error) {
@@ -274,6 +275,9 @@ func ChangeLabels(ctx context.Context, path string, dimensions int, changes []La
 	}
 	labels := slices.Clone(old)
 	for _, l := range changes {
+		if i, found := old.find(l); l.Proposed && found && old[i].Name != "" && !old[i].Proposed {
+			continue
+		}
 		if err := labels.set(l, dimensions); err != nil {
 			return nil, err
 		}

@@ -104,3 +104,17 @@ func TestChangeLabelsAtOnce(t *testing.T) {
 		t.Errorf("%d labels, error %v", len(ls), err)
 	}
 }
+
+// A proposal replaces a proposal, but no label of a person, who may have saved it meanwhile.
+func TestProposals(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "labels.json")
+	for _, change := range []Label{{ID: 1, Name: "own", Topic: true}, {ID: 2, Name: "old", Topic: true, Proposed: true}} {
+		if _, err := ChangeLabels(t.Context(), path, 5, []Label{change}, func() error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	labels, err := ChangeLabels(t.Context(), path, 5, []Label{{ID: 1, Name: "new", Topic: true, Proposed: true}, {ID: 2, Name: "new", Topic: true, Proposed: true}}, func() error { return nil })
+	if err != nil || len(labels) != 2 || labels[0].Name != "own" || labels[1].Name != "new" {
+		t.Errorf("%+v, %v", labels, err)
+	}
+}

@@ -64,11 +64,10 @@ func (f *fit) saveIfDue() error {
 	}
 	err := f.save()
 	f.saved = time.Now() // also after a failure, so that the next attempt is not immediate
-	if err != nil && cancelled == nil {
+	if err != nil {
 		f.options.note("warning: checkpoint after epoch %d: %v", len(f.model.Info.Training.Epochs), err)
-		return nil
 	}
-	return errors.Join(err, cancelled)
+	return cancelled
 }
 
 func (f *fit) save() error {

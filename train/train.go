@@ -129,7 +129,7 @@ func (e *LeftError) Unwrap() error { return e.Err }
 // left returns err with what the training left. If it left no checkpoint, left saves the dictionary of m, unless m is
 // nil or there is an earlier model.
 func (o *Options) left(m *model.Model, err error) error {
-	if err == nil || o.to == nil || o.to.Committed() {
+	if err == nil || o.to == nil {
 		return err
 	}
 	zeros := errors.Is(err, ErrZeroCodes)
@@ -137,7 +137,7 @@ func (o *Options) left(m *model.Model, err error) error {
 	case epoch > 0:
 		left := fmt.Sprintf("%s is a checkpoint after epoch %d", o.to.Name, epoch)
 		return &LeftError{err, left, !zeros && !errors.Is(err, ErrDiverged)}
-	case m == nil || zeros:
+	case m == nil || zeros || o.to.Committed():
 		return err
 	case o.to.Exists():
 		return &LeftError{err, o.to.Name + " is unchanged: a dictionary without codes does not replace it, and is lost", false}

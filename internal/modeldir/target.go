@@ -79,7 +79,8 @@ func (t *Target) Commit(c Checkpoint) error {
 	if placed {
 		t.Checkpoint = c
 	}
-	t.committed = c.Epoch == 0
+	_, gone := os.Lstat(t.dir.Temp)
+	t.committed = c.Epoch == 0 && (placed || gone == nil)
 	return err
 }
 

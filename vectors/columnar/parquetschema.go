@@ -182,6 +182,9 @@ func (l *leaf) setType(e format.SchemaElement) {
 		}
 		scale := int(t.Scale)
 		valid, v = (integer || bytes) && scale <= maxScale && scale >= -maxScale, decimals(size, scale, unscaled)
+		if l.physical == format.ByteArray { // of any length, so that no vector can consist of them
+			v.Kind, v.floats = tabular.Scalar, nil
+		}
 	case *format.DateType:
 		v = dateValues(size)
 	case *format.TimeType:

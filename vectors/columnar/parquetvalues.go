@@ -12,8 +12,8 @@ import (
 	"overcomplete/internal/memory"
 )
 
-// Values are decoded in small batches, so that no memory is allocated for a size that a header merely declares. The
-// decoders of parquet-go decode a whole page at once: seven bytes can declare 2³¹ values.
+// Values are decoded in small batches or, in delta encodings, at once, but at most 512 per byte, so that no memory is
+// allocated for a size that a header merely declares. In parquet-go, seven bytes can declare 2³¹ values.
 
 var (
 	errShort       = errors.New("it has fewer values than it declares, or is damaged")
@@ -156,7 +156,9 @@ func deltas(b []byte, limit int) (numbers []int64, rest []byte, err error) {
 		header[i], b = x, b[n:]
 	}
 	x, n := binary.Varint(b)
-	const maxBlock = 1 << 16 // differences, which a few bytes can declare; writers have at most a few thousand
+	// A few bytes can declare many differences of zero. Blocks of writers have at most a few thousand differences, and at
+	// least a byte for the minimum and for each of their parts, four or more.
+	const maxBlock, maxPerByte = 1 << 16, 512
 	size, parts := header[0], header[1]
 	switch {
 	case n <= 0:
@@ -165,6 +167,8 @@ func deltas(b []byte, limit int) (numbers []int64, rest []byte, err error) {
 		return nil, nil, errHeader
 	case header[2] > uint64(limit):
 		return nil, nil, errLong
+	case header[2] > 1+maxPerByte*uint64(len(b)):
+		return nil, nil, errShort
 	}
 	b = b[n:]
 	numbers = append(numbers, x)[:min(1, header[2])]

@@ -251,10 +251,13 @@ func (a *arrowRows) textAt(column, i int) (s string, ok bool) {
 	return strings.Clone(values.ValueStr(i)), true // not in the memory of the batch
 }
 
-// raw returns values lo to hi−1 of an array of numbers, of size bytes each.
+// raw returns values lo to hi−1 of an array of numbers, of size bytes each. It panics if the array is shorter.
 func raw(a arrow.Array, lo, hi, size int) []byte {
 	if lo == hi {
 		return nil
+	}
+	if lo < 0 || hi < lo || hi > a.Len() {
+		panic(errMetadata)
 	}
 	data := a.Data()
 	return data.Buffers()[1].Bytes()[(data.Offset()+lo)*size : (data.Offset()+hi)*size]
@@ -262,7 +265,7 @@ func raw(a arrow.Array, lo, hi, size int) []byte {
 
 // appendNumbers appends numbers lo to hi−1 of an array.
 func (v *values) appendNumbers(to []float32, a arrow.Array, lo, hi int) []float32 {
-	n, b := len(to), raw(a, lo, hi, v.size) // panics if the array is shorter
+	n, b := len(to), raw(a, lo, hi, v.size)
 	to = slices.Grow(to, hi-lo)[:n+hi-lo]
 	v.floats(to[n:], b)
 	return to
