@@ -63,7 +63,7 @@ func TestEval(t *testing.T) {
 		t.Error("what should differ is the same")
 	}
 
-	for flag, want := range map[string]string{"": "x.txt  ", "--markdown": "| x.txt |"} {
+	for flag, want := range map[string]string{"": "x.txt  ", "--markdown --json=false": "| x.txt |"} {
 		stdout, stderr := dir.MustRun(t, "eval x.txt --data data --tasks SimLex-999,NP --quiet "+flag)
 		if !strings.Contains(stdout, want) || !strings.Contains(stdout, "Average over SimLex-999, NP.") || stderr != "" {
 			t.Errorf("%s prints\n%s\nand on standard error\n%s", flag, stdout, stderr)
