@@ -35,16 +35,19 @@ const maxText = 1 << 24
 
 // Table returns the names of the rows as columns, without codes. If rows are words, it returns one column, named
 // by the argument words. If rows are texts, it returns their ids, their texts and their columns; it appends
-// underscores to the name of a column that is among taken.
+// underscores to the name of a column that is among taken, in any case: names in SQL have no case.
 func (s *Sparse) Table(words string, taken ...string) []Column {
 	if s.Texts == nil {
 		return []Column{{words, s.IDs}}
 	}
 	table := []Column{{tabular.IDName, s.IDs}, {tabular.TextName, s.Texts.Text}}
 	others := s.Texts.Names()
+	has := func(names []string, name string) bool {
+		return slices.ContainsFunc(names, func(other string) bool { return strings.EqualFold(other, name) })
+	}
 	for _, c := range s.Texts.Columns {
-		if slices.Contains(taken, c.Name) {
-			for slices.Contains(taken, c.Name) || slices.Contains(others, c.Name) {
+		if has(taken, c.Name) {
+			for has(taken, c.Name) || has(others, c.Name) {
 				c.Name += "_"
 			}
 			others = append(others, c.Name)

@@ -103,14 +103,14 @@ func TestTable(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	s.Texts = &Texts{Text: []string{"A b."}}
-	for _, name := range []string{"values", "values_", "label", "names", "values__"} {
+	for _, name := range []string{"values", "values_", "label", "names", "values__", "Names"} {
 		s.Texts.Columns = append(s.Texts.Columns, Column{name, []string{"of " + name}})
 	}
 	var got []string
 	for _, c := range s.Table("word", "values", "names") {
 		got = append(got, c.Name+"="+c.Values[0])
 	}
-	want := []string{"id=a", "text=A b.", "values___=of values", "values_=of values_", "label=of label", "names_=of names", "values__=of values__"}
+	want := []string{"id=a", "text=A b.", "values___=of values", "values_=of values_", "label=of label", "names_=of names", "values__=of values__", "Names__=of Names"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
