@@ -106,15 +106,9 @@ func TestEveryLimit(t *testing.T) {
 	testonly.Must(t, npy.Write(&array, []int{rows, dim}, clitest.Vectors(rows, dim).Data))
 	dir.Write(t, "x.npy", array.Bytes())
 	dir.MustRun(t, "train x.npy -o model -k 16 --nonzeros 3 --rows texts --quiet")
-	table := []byte("text,lab,e0,e1,e2,e3\n")
-	for i := range rows {
-		table = fmt.Appendf(table, "text %d,a,1,2,3,%d\n", i, i)
-	}
-	dir.Write(t, "x.csv", table)
 	for command, missing := range map[string][]string{
 		"topics model":      {"the topics of "},
 		"nearest model xyz": {"the words of ", "is no id"},
-		"query model x.csv": {"the weights of "},
 	} {
 		for limit := 1_500_000; limit < 2_500_000 && len(missing) > 0; limit += 20_000 {
 			cmd := underShell(dir, fmt.Sprint("ulimit -v ", limit), strings.Fields(command)...)

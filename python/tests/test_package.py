@@ -299,7 +299,7 @@ class TestModel(Folder):
         self.assertTrue(any("kind" in label for label in before), before)
         m.set_stop_words(["KIND", "lines"])
         words = [label for label in m.labels if not label.endswith("…")]  # the others quote a text
-        self.assertFalse(any("kind" in label for label in words), words)
+        self.assertFalse(any("kind" in label and "…" not in label for label in words), words)  # … ends the beginning of a text
         self.assertTrue(words)
         m.set_stop_words([])
         self.assertEqual(m.labels, before)
