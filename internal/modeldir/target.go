@@ -79,8 +79,8 @@ func (t *Target) Commit(c Checkpoint) error {
 	if placed {
 		t.Checkpoint = c
 	}
-	_, gone := os.Lstat(t.dir.Temp)
-	t.committed = c.Epoch == 0 && (placed || gone == nil)
+	_, missing := os.Lstat(t.dir.Temp)
+	t.committed = c.Epoch == 0 && (placed || missing == nil) // in place, or kept
 	return err
 }
 
