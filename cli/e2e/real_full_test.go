@@ -3,11 +3,19 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"math"
 	"math/rand/v2"
+	"os"
+	"os/exec"
 	"slices"
 	"testing"
 
+	"overcomplete/cpu"
+	"overcomplete/encode"
+	"overcomplete/internal/npy"
 	"overcomplete/testonly"
 	"overcomplete/testonly/clitest"
 	"overcomplete/vectors"
@@ -35,6 +43,85 @@ func heldOut(t *testing.T, words int, command, flags string) (dir clitest.Dir, t
 	dir.Write(t, "test.txt", clitest.Text(held))
 	dir.MustRun(t, command+" train.txt -o model --device cpu "+flags)
 	return dir, trained, held
+}
+
+// byScikitLearn solves the lasso with scikit-learn, whose objective has a half:
+// ½‖y − aD‖² + α‖a‖₁ with α = λ/2.
+const byScikitLearn = `
+import sys, warnings
+import numpy as np
+from sklearn.decomposition import sparse_encode
+
+warnings.simplefilter("error")  # of rows that do not converge
+y, d = np.load("y.npy").astype(np.float64), np.load("d.npy").astype(np.float64)
+penalty = float(sys.argv[1])
+a = sparse_encode(y, d, algorithm="lasso_cd", alpha=penalty / 2, max_iter=1000000, positive=sys.argv[2] == "true")
+np.save("objective.npy", (((y - a @ d) ** 2).sum(axis=1) + penalty * abs(a).sum(axis=1)).astype(np.float32))
+`
+
+// The objective of the exact lasso on held-out words is scikit-learn's.
+func TestExactRealData(t *testing.T) {
+	t.Parallel()
+	interpreter := python(t)
+	const rows, penalty = 50, 0.5
+	dir, _, held := heldOut(t, 2000, "paper train", "--center --epochs 3 -k 1200 --quiet")
+	m := dir.Model(t, "model")
+	dim := held.Dim
+	y := make([]float32, rows*dim)
+	m.Dictionary.Center(y, held.Data[:rows*dim])
+	save := func(name string, shape []int, data []float32) {
+		var b bytes.Buffer
+		if err := npy.Write(&b, shape, data); err != nil {
+			t.Fatal(err)
+		}
+		dir.Write(t, name, b.Bytes())
+	}
+	save("y.npy", []int{rows, dim}, y)
+	save("d.npy", []int{m.Info.Training.Recipe.Base().Atoms, dim}, m.Dictionary.Atoms)
+	for _, nonnegative := range []bool{false, true} {
+		cmd := exec.Command(interpreter, "-c", byScikitLearn, fmt.Sprint(penalty), fmt.Sprint(nonnegative))
+		cmd.Dir = string(dir)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		f, err := os.Open(dir.Path("objective.npy"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		a, err := npy.Open(f, -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := npy.Read[float32](a, a.Shape...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := cpu.Device{}.Encoder(&m.Dictionary, encode.Options{Lambda: penalty, Nonnegative: nonnegative, Gap: 1e-4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		codes, err := encode.Rows(t.Context(), e, held.Data[:rows*dim])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ours, theirs, most float64
+		for i := range rows {
+			objective := codes.Loss[i]
+			_, value := codes.Row(i)
+			for _, v := range value {
+				objective += penalty * math.Abs(float64(v))
+			}
+			ours, theirs = ours+objective/rows, theirs+float64(want[i])/rows
+			most = max(most, math.Abs(objective/float64(want[i])-1))
+		}
+		t.Logf("nonnegative %v: objective %.6f, scikit-learn's %.6f; words differ by up to %.1e; largest gap %.1e",
+			nonnegative, ours, theirs, most, slices.Max(codes.Gap))
+		// Ours may be above the minimum by the gap that was asked for.
+		if most > 1e-4 || slices.Max(codes.Gap) > 1e-4 {
+			t.Errorf("nonnegative %v: objectives differ by up to %v", nonnegative, most)
+		}
+	}
 }
 
 // Held-out words get codes about as good as training words: 0.13 and 0.30 of a mean
