@@ -39,11 +39,11 @@ type ReadOptions struct {
 	// Rows of text files and of word2vec binary are words, unless a WordList contains texts.
 	Rows Kind
 
-	// IDColumn, TextColumn and VectorColumns name columns of a table. TextColumn contains texts or
-	// words. VectorColumns is the name of a column of lists, or of an array in a .npz or .safetensors file; or columns of numbers, as a pattern of
-	// [path.Match] or in the form first:last. If an option is "", Read takes the column with a usual name, or
-	// else the only one of its type. Columns of numbers are read as vectors only if the names count
-	// upwards, such as e0, e1, e2. IDColumn "none" ignores ids.
+	// IDColumn, TextColumn and VectorColumns name columns of a table. TextColumn contains texts or words. VectorColumns
+	// names a column of lists, an array in a .npz or .safetensors file, or columns of numbers: by a pattern of
+	// [path.Match] or in the form first:last. If an option is "", Read chooses the column with a usual name, or else
+	// the only column of its type. Columns of numbers are read as vectors only if the names count upwards, such as e0,
+	// e1, e2. IDColumn "none" ignores ids.
 	IDColumn, TextColumn, VectorColumns string
 
 	// Keep, if not nil, limits the rows that [Read] stores. Read calls it after each block with all rows
@@ -57,9 +57,8 @@ type ReadOptions struct {
 	Progress func(share float64)
 
 	// Earlier, if not nil, is the source of an earlier reading of the same paths with the same options and distinct
-	// words. If the size, time and inode of all files are as they were then, they are neither hashed nor compared
-	// for repeated words again. Otherwise Earlier has no effect. A program that
-	// changes a file and restores its time goes unnoticed.
+	// words. If no file has changed its size, time or inode since, Read reuses its hashes and repeated words. Otherwise
+	// Earlier has no effect. Read doesn't notice a program that changes a file and restores its time.
 	Earlier *Source
 
 	// Distinct makes [Stream] drop repeated words and accept rows of zeros, as Read does. It requires
@@ -149,8 +148,8 @@ func quote[T string | []byte](s T) string {
 // MaxDim is the maximum of L. It bounds the memory that a header alone can claim.
 const MaxDim = tabular.MaxDim
 
-// window limits the bytes of a file that determine its format. If a pipe delivers fewer bytes, pipeLines lines
-// are enough.
+// window limits the bytes of a file that determine its format. A pipe may deliver fewer bytes; pipeLines lines are then
+// enough.
 const (
 	window    = 1 << 20
 	pipeLines = 100
@@ -311,7 +310,7 @@ const byteOrderMark = "\uFEFF"
 // word2vec binary, and leaves it at the beginning of other formats. If listed is set, the
 // words are in a word list. If pipe is set, r may wait for its writer.
 func detect(r *bufio.Reader, listed, pipe bool) (heading, error) {
-	const magic = 9 // bytes of the longest magic number, that is, safetensors
+	const magic = 9 // bytes of the longest magic number, safetensors
 	head, err := r.Peek(magic)
 	if err != nil && err != io.EOF {
 		return heading{}, err
