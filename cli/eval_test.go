@@ -14,7 +14,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// evalDir makes a directory with vectors in x.txt and the tasks' data in data.
+// evalDir returns a directory with vectors in x.txt and the data of the tasks in data.
 func evalDir(t *testing.T) (clitest.Dir, *vectors.Dense) {
 	t.Helper()
 	data, x := evaltest.Write(t)
@@ -100,7 +100,7 @@ func TestEvalUsage(t *testing.T) {
 	})
 }
 
-// Finished rows are printed, interrupted or not.
+// Completed rows are printed, even if the evaluation is interrupted.
 func TestEvalInterrupted(t *testing.T) {
 	t.Parallel()
 	dir, _ := evalDir(t)
