@@ -17,7 +17,7 @@ import (
 	"overcomplete/testonly/clitest"
 )
 
-// damageDir returns a directory with the models words, of in.txt, texts and other.
+// damageDir returns a directory with a model of in.txt, named words, and the models texts and other.
 func damageDir(t *testing.T) clitest.Dir {
 	t.Helper()
 	dir, x := clitest.Sample(t)
