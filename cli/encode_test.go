@@ -135,7 +135,7 @@ func TestMerge(t *testing.T) {
 	for _, flags := range []string{"", "--exact --gap 1e-5"} {
 		stdout, _ := dir.MustRun(t, "encode model many.txt -o whole --force --workers 1 "+flags)
 		want := clitest.Dir(dir.Path("whole")).Tree(t)
-		for _, of := range []int{1, 2, 3, 6} {
+		for _, of := range []int{1, 3, 6} {
 			var shards []string
 			for i := range of {
 				shard := fmt.Sprintf("part%dof%d", i+1, of)
