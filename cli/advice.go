@@ -13,7 +13,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// advice returns a suffix for the message of err that names flags of the command that help.
+// advice returns a suffix for the message of err: the flags of the command that would help.
 func advice(cmd *cobra.Command, err error) string {
 	var all []string
 	add := func(flag, before, after string) {

@@ -13,7 +13,7 @@ import (
 	"overcomplete/testonly/clitest"
 )
 
-// timeless is a model without what differs from run to run.
+// timeless returns a model without the times, which differ between runs.
 func timeless(t *testing.T, dir clitest.Dir, name string) *model.Model {
 	t.Helper()
 	m := dir.Model(t, name)
@@ -87,8 +87,7 @@ func TestResumeRefuses(t *testing.T) {
 	})
 }
 
-// One byte that is another, in any file, and any file of another epoch, is seen before
-// training goes on.
+// A damaged byte in any file, or a file of another epoch, is detected before training resumes.
 func TestResumeDamaged(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
@@ -111,7 +110,7 @@ func TestResumeDamaged(t *testing.T) {
 				t.Errorf("byte %d of %s is another: exit code %d, %q", at, file, code, stderr)
 			}
 		}
-		if !slices.Equal(whole, later) { // as words and mean are
+		if !slices.Equal(whole, later) { // words and the mean are the same in each epoch
 			dir.Write(t, "model/"+file, later)
 			if code, _, stderr := dir.Run(t, line+"--quiet --resume -o model"); code != exitUsage || strings.Count(stderr, "\n") != 1 {
 				t.Errorf("%s is of another epoch: exit code %d, %q", file, code, stderr)

@@ -1,4 +1,4 @@
-// Package cli is the command line: one file a command.
+// Package cli is the command line, with one file per command.
 package cli
 
 import (
@@ -112,7 +112,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 var longWord = regexp.MustCompile(`\S{81,}`)
 
-// shortened returns message, without the middle of names of more than 80 characters if message is long.
+// shortened returns message. If message is long, it removes the middle of names of more than 80 characters.
 func shortened(message string) string {
 	const most = 200
 	if utf8.RuneCountInString(message) <= most {

@@ -43,7 +43,7 @@ func TestRefuses(t *testing.T) {
 	before := dir.Tree(t)
 	for _, tt := range []struct {
 		args string
-		want []string // in the line
+		want []string // words in the line of the error
 	}{
 		{"paper train nowhere.txt -o model", []string{"nowhere.txt: no such file"}},
 		{"paper train photos -o model", []string{"photos/cat.jpg: unknown format of vectors"}},
@@ -152,7 +152,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// An empty argument is refused, and named.
+// An empty argument is refused with an error that names it.
 func TestEmptyArgument(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)
@@ -164,7 +164,7 @@ func TestEmptyArgument(t *testing.T) {
 	}
 }
 
-// However long names are, the line of an error is short.
+// The line of an error is short, even if names are long.
 func TestLongNames(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
@@ -241,7 +241,7 @@ func TestIgnoredFlags(t *testing.T) {
 	}
 }
 
-// Numbers are decimal, whatever they begin with.
+// Numbers are decimal, even with a prefix such as 0.
 func TestDecimalFlags(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
@@ -285,7 +285,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// Commands and flags that don't exist are refused with those that people mean.
+// Unknown commands and flags are refused with a suggestion.
 func TestSuggests(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)
@@ -312,7 +312,7 @@ func TestSuggests(t *testing.T) {
 	}
 }
 
-// Shells complete the values of flags, also later values of lists.
+// Shells complete the values of flags, including later values of lists.
 func TestCompletesValues(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{

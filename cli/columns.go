@@ -79,7 +79,7 @@ The p-value assumes independent rows: near-duplicates make it too small.
 	return cmd
 }
 
-// minSet is the minimum number of rows of a set; the normal approximation of U is accurate from there on.
+// minSet is the minimum number of rows of a set. Below it, the normal approximation of U is inaccurate.
 const minSet = 10
 
 // compareValues compares the values of the given column, or lists the columns if none is given.
@@ -114,7 +114,7 @@ func compareValues(cmd *cobra.Command, path string, name []string, by string, va
 		return usagef("column %.60q: too few rows to compare (got %d values in %d rows, want a value with at least %d rows, and as many other rows)", name[0], len(counts), rows, minSet)
 	}
 	others := ""
-	if len(counts) == 2 { // the second value is the same comparison
+	if len(counts) == 2 { // the comparison of the second value is the same
 		others, order = order[1], order[:1]
 	}
 	if by == "" || cmd.Flags().Changed("values") {

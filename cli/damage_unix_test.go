@@ -17,7 +17,7 @@ import (
 	"overcomplete/testonly/clitest"
 )
 
-// damageDir returns a directory with the models words, of in.txt, texts and other.
+// damageDir returns a directory with a model of in.txt, named words, and the models texts and other.
 func damageDir(t *testing.T) clitest.Dir {
 	t.Helper()
 	dir, x := clitest.Sample(t)
@@ -47,8 +47,9 @@ func damageDir(t *testing.T) clitest.Dir {
 	return dir
 }
 
-// A model with a damaged file, truncated, changed in a byte, with a number that is too large or in place of another file,
-// is refused in one line without output, or read as what is left. Damaged codes are never read as other codes.
+// A model with a damaged file is refused in one line without output, or its undamaged part is read. Damaged codes are
+// never read as other codes. Files are truncated, changed in a byte, given a number that is too large, or replaced by
+// another file.
 func TestDamagedModels(t *testing.T) {
 	damages := 2 // of each kind for each file
 	if testonly.Full {
@@ -122,7 +123,7 @@ func TestDamagedModels(t *testing.T) {
 			}
 			for range damages {
 				at := rng.IntN(len(content))
-				if rng.IntN(2) == 0 { // headers are at the beginning
+				if rng.IntN(2) == 0 { // half of the damage is in headers, at the beginning
 					at = rng.IntN(min(128, len(content)))
 				}
 				flipped := []byte(content)

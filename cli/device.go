@@ -49,8 +49,8 @@ func (f *deviceFlags) registerPrecision(cmd *cobra.Command) {
 	cmd.Flags().Var(oneOf(&f.precision, "tf32", "fp16", "tf32", "fp32"), "precision", "precision of the paper's training on a GPU: tf32 (11-bit factors), fp16 (11-bit factors in half the memory) or fp32 (as on the CPU)")
 }
 
-// check refuses flags without effect on the device, and unusable GPUs. unsupported is the reason why no GPU
-// supports the work, or nil.
+// check refuses flags without effect on the device, and unusable GPUs. The argument unsupported is the reason why no
+// GPU supports the work, or nil.
 func (f *deviceFlags) check(changed func(flag string) bool, unsupported error) error {
 	index, cuda, err := f.cuda()
 	if err != nil {
@@ -70,8 +70,8 @@ func (f *deviceFlags) check(changed func(flag string) bool, unsupported error) e
 		}
 	}
 	if f.workers > 0 {
-		f.workers = min(f.workers, runtime.NumCPU()) // memory and threads grow with their number
-		runtime.GOMAXPROCS(f.workers)                // also for work outside the device
+		f.workers = min(f.workers, runtime.NumCPU()) // memory and threads grow with the number of workers
+		runtime.GOMAXPROCS(f.workers)                // limits work outside the device, too
 	}
 	if !cuda {
 		return nil
@@ -104,8 +104,8 @@ func (f *deviceFlags) cuda() (index int, cuda bool, err error) {
 	return 0, false, usagef("--device is %q, want auto, cpu, cuda%s or cuda:i with i from 0", f.device, all)
 }
 
-// A chosenDevice is a [train.Device]: the GPU in --device or, with auto, the first GPU with enough free
-// memory, else the CPU. It logs the choice and its reason.
+// A chosenDevice is a [train.Device]: the GPU of --device or, with auto, the first GPU with enough free memory, or else
+// the CPU. It logs the choice and its reason.
 type chosenDevice struct {
 	*deviceFlags
 	log io.Writer
@@ -164,11 +164,12 @@ func (d chosenDevice) everyGPU(dictionary *model.Dictionary, o encode.Options) (
 	return encode.MultiEncoder(encoders), nil
 }
 
-// start opens a trainer, learner or encoder on the chosen device, and logs the device. takes is a phrase for the log,
-// such as ", which takes about 3 GB". unsupported is the reason why no GPU can run it, or nil.
+// start opens a trainer, learner or encoder on the chosen device, and logs the device. The argument takes is a phrase
+// for the log, such as ", which takes about 3 GB". The argument unsupported is the reason why no GPU can run the work,
+// or nil.
 func start[T any](d chosenDevice, doing, takes string, unsupported error, open func(train.Device) (T, error)) (opened T, err error) {
 	first, asked, _ := d.cuda()
-	reason := unsupported // for not using a GPU
+	reason := unsupported // why no GPU is used
 	if d.device != "cpu" && unsupported == nil {
 		count := 1
 		if !asked {
@@ -202,7 +203,7 @@ func start[T any](d chosenDevice, doing, takes string, unsupported error, open f
 	return opened, err
 }
 
-// describe returns the name of a GPU, as messages have it.
+// describe returns the name of a GPU as it appears in messages.
 func (f *deviceFlags) describe(index int) string {
 	gpu, _ := kernels.Find(index)
 	name := fmt.Sprintf("GPU %d, %s", index, gpu.Name)
@@ -212,7 +213,7 @@ func (f *deviceFlags) describe(index int) string {
 	return name
 }
 
-// startGPU starts the GPU that will probably learn and encode, while the vectors are read. It doesn't wait for the
+// startGPU starts the GPU that will probably train and encode, while the vectors are read. It doesn't wait for the
 // driver.
 func (d chosenDevice) startGPU() {
 	if index, _, _ := d.cuda(); d.device != "cpu" {

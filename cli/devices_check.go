@@ -49,14 +49,14 @@ func runCheck(ctx context.Context, f *deviceFlags, size selfcheck.Size, log io.W
 	return c, nil
 }
 
-// setFailed sets Failed by the steps and the error of the check. It returns an error if the check was cancelled, or
+// setFailed sets Failed from the steps and the error of the check. It returns an error if the check was cancelled, or
 // if the GPU is busy or lacks memory.
 func (c *deviceCheck) setFailed(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
 	for _, s := range slices.Backward(c.Steps) {
-		err = cmp.Or(s.Err(), err) // the first difference comes before a failure
+		err = cmp.Or(s.Err(), err) // a difference in a step precedes a failure
 	}
 	if unable(err) {
 		return usagef("--check of %s: %w", c.Device, err)

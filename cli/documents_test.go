@@ -41,7 +41,7 @@ var (
 	quoted        = regexp.MustCompile(`"[^"]*"|\S+`)
 )
 
-// arguments splits a command line as a shell does, without what follows the command.
+// arguments splits a command line as a shell does. It drops what follows the command.
 func arguments(line string) []string {
 	var args []string
 	for _, arg := range quoted.FindAllString(shellRest.ReplaceAllString(line, ""), -1) {
@@ -88,8 +88,9 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// Commands in the documents on the models of README print the blocks that follow them. Kinds of processor differ in the
-// last bits, which decide about single texts and words of small topics: up to a third of the lines on texts may differ.
+// Commands in the documents on the models of README print the blocks that follow them. Processors differ in the last
+// bits of models, which decide about single texts and words of small topics. Up to a third of the lines on texts may
+// therefore differ.
 func TestDocumentedOutput(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)

@@ -20,22 +20,23 @@ import (
 	"overcomplete/vectors"
 )
 
-// An embedder is a running command of the user's that computes vectors of texts: of a JSON string in each
-// line of its input it writes a JSON array of numbers as a line.
+// An embedder is a running command of the user's that computes vectors of texts. For each line of its input, a JSON
+// string, it writes a line with a JSON array of numbers.
 type embedder struct {
 	cmd     *cobra.Command
 	process *exec.Cmd
 
-	mu    sync.Mutex // one text at a time
+	mu    sync.Mutex // held for one text at a time
 	texts io.WriteCloser
 	lines chan []byte // closed when the output ends
 }
 
-// maxVectorLine is the number of bytes of a line, and waitingLines the number of lines in memory that no text has
-// asked for.
+// maxVectorLine is the largest number of bytes of a line. waitingLines is the largest number of unrequested lines in
+// memory.
 const maxVectorLine, waitingLines = 1 << 24, 16
 
-// shell returns a command that the shell parses. It ends with the processes that it started when ctx is cancelled.
+// shell returns a command that the shell parses. When ctx is cancelled, the command and the processes that it started
+// end.
 func shell(ctx context.Context, cmd *cobra.Command, command string) *exec.Cmd {
 	process := exec.CommandContext(ctx, "sh", "-c", command)
 	process.Stderr = cmd.ErrOrStderr()
@@ -109,8 +110,8 @@ func (e *embedder) embed(m *model.Model, text string) (interpret.Code, error) {
 	return interpret.Code{Index: index, Value: value}, nil
 }
 
-// ask returns the line that the command writes for a text. Lines that it wrote before are dropped and reported: an
-// answer must not be taken for the answer to another text.
+// ask returns the line that the command writes for a text. It drops and reports lines that the command wrote before, so
+// that no answer is assigned to another text.
 func (e *embedder) ask(text string) ([]byte, error) {
 	var unasked []byte
 	for range len(e.lines) {

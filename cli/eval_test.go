@@ -14,7 +14,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// evalDir makes a directory with vectors in x.txt and the tasks' data in data.
+// evalDir returns a directory with vectors in x.txt and the data of the tasks in data.
 func evalDir(t *testing.T) (clitest.Dir, *vectors.Dense) {
 	t.Helper()
 	data, x := evaltest.Write(t)
@@ -32,7 +32,7 @@ func TestEval(t *testing.T) {
 	dir.MustRun(t, "export b -f binary -o b.npz")
 	dir.Write(t, "spam.txt", []byte(strings.Repeat("yes\taa ab ac\nno\tba bb\n", 10)))
 	const specs = "x.txt a b b:binary thresh1:x.txt thresh2:x.txt"
-	stdout, stderr := dir.MustRun(t, "eval "+specs+" --data data --json --wordsim data/wordsim/EN-WS-353-ALL.txt --labelled spam=spam.txt,spam.txt")
+	stdout, stderr := dir.MustRun(t, "eval "+specs+" --data data --tasks WS-353,NP --json --wordsim data/wordsim/EN-WS-353-ALL.txt --labelled spam=spam.txt,spam.txt")
 	var got struct {
 		Rows []struct {
 			Name  string
@@ -46,7 +46,7 @@ func TestEval(t *testing.T) {
 		if row.Name != name {
 			t.Errorf("row %d is %s, want %s", i, row.Name, name)
 		}
-		for _, task := range append(eval.PaperTasks(), "EN-WS-353-ALL", "spam") {
+		for _, task := range []string{"WS-353", "NP", "EN-WS-353-ALL", "spam"} {
 			if _, ok := row.Tasks[task]; !ok {
 				t.Errorf("%s has no %s", name, task)
 			}
@@ -61,6 +61,16 @@ func TestEval(t *testing.T) {
 	}
 	if scores["b"] == scores["b:binary"] || scores["a"] == scores["x.txt"] {
 		t.Error("what should differ is the same")
+	}
+
+	// Without --tasks, all tasks of the paper are evaluated.
+	stdout, _ = dir.MustRun(t, "eval x.txt --data data --json")
+	got.Rows = nil
+	testonly.Must(t, json.Unmarshal([]byte(stdout), &got))
+	for _, task := range eval.PaperTasks() {
+		if _, ok := got.Rows[0].Tasks[task]; !ok {
+			t.Errorf("x.txt has no %s", task)
+		}
 	}
 
 	for flag, want := range map[string]string{"": "x.txt  ", "--markdown --json=false": "| x.txt |"} {
@@ -100,7 +110,7 @@ func TestEvalUsage(t *testing.T) {
 	})
 }
 
-// Finished rows are printed, interrupted or not.
+// Completed rows are printed, even if the evaluation is interrupted.
 func TestEvalInterrupted(t *testing.T) {
 	t.Parallel()
 	dir, _ := evalDir(t)

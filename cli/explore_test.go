@@ -39,7 +39,7 @@ func serve(t *testing.T, args ...string) (address string, stop func() (code int,
 	}
 }
 
-// The command prints where the page is, serves it, and ends with exit code 0 when interrupted.
+// The command prints the address of the page, serves it, and ends with exit code 0 when interrupted.
 func TestExplore(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
@@ -103,7 +103,7 @@ func TestExploreOpens(t *testing.T) {
 	}
 }
 
-// --embed adds the texts that are nearest to the vector of a query; a command that ends is reported.
+// --embed adds the texts nearest to the vector of a query. If the command ends, an error reports it.
 func TestExploreEmbeds(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs a shell")

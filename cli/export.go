@@ -55,7 +55,7 @@ func codes(write func(io.Writer, *vectors.Sparse) error) func(context.Context, i
 
 func writeCSR(w io.Writer, s *vectors.Sparse) error { return csr.Write(w, &s.CSR) }
 
-// writeTopics writes the topic of each row, its label, and the theme; empty if it has none.
+// writeTopics writes the topic of each row, its label and its theme. The fields of rows without a topic are empty.
 func writeTopics(ctx context.Context, w io.Writer, m exported) error {
 	x, err := indexOf(m.path, m.Model)
 	if err != nil {

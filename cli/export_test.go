@@ -55,10 +55,10 @@ func TestExport(t *testing.T) {
 		tested = append(tested, tt.format)
 		dir := clitest.Save(t, exportModel())
 		flags := " --escape"
-		if tt.format == "csr" || tt.format == "binary" || tt.format == "labels" { // without words or with words as they are
+		if tt.format == "csr" || tt.format == "binary" || tt.format == "labels" { // these formats contain no words, or contain them unchanged
 			flags = ""
 		}
-		if tt.format != "labels" { // which describe the codes that they are of
+		if tt.format != "labels" { // labels always belong to the exported codes
 			flags += " --vocabulary model"
 		}
 		if code, _, stderr := dir.Run(t, "export model -o out.x -f "+tt.format+flags); code != 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// whole is the value of a flag with a whole number, which is decimal: pflag alone would read 010 as octal.
+// whole is the value of a flag with a decimal whole number. Without it, pflag would read 010 as octal.
 type whole[T int | uint64] struct {
 	p           *T
 	least, most T
@@ -49,7 +49,7 @@ func (w whole[T]) Set(s string) error {
 type choice[T ~string] struct {
 	p     *T
 	names []string
-	open  bool // other values are accepted, and checked elsewhere
+	open  bool // other values are accepted here and checked elsewhere
 }
 
 func oneOf[T ~string](p *T, value T, names ...string) *choice[T] {
@@ -91,10 +91,10 @@ const (
 	remedied = "remedied" // a field of [vectors.ReadOptions], and the effect of the flag that sets it
 )
 
-// needs refuses flags that are given without another.
+// needs refuses the named flags without the flag other.
 func needs(cmd *cobra.Command, other string, names ...string) { annotate(cmd, needed, other, names) }
 
-// excludes refuses flags that are given with another.
+// excludes refuses the named flags together with the flag other.
 func excludes(cmd *cobra.Command, other string, names ...string) {
 	annotate(cmd, excluded, other, names)
 }
@@ -110,7 +110,7 @@ func remedies(cmd *cobra.Command, name, option, effect string) {
 	cmd.Flags().SetAnnotation(name, remedied, []string{option, effect})
 }
 
-// checkFlags returns an error for the first flag that is required and missing, or given and without effect.
+// checkFlags returns an error for the first flag that is required but missing, or given without effect.
 func checkFlags(cmd *cobra.Command) (err error) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		switch {

@@ -13,11 +13,10 @@ import (
 	"overcomplete/vectors"
 )
 
-// evil is a name that a terminal would take for commands, a table for its own marks, and
-// a reader of lines for another line.
+// evil is a name with control sequences of terminals, markup of tables, and a line break.
 const evil = "e\x1b[2J\u009b1m\u202e|`<b>&_*$%\nEVIL"
 
-// evilWords are as bad as words of vectors can be.
+// evilWords are words with control characters, as hostile as vectors can contain.
 var evilWords = []string{"\x1b]0;title\a", "\u009b2J", "\u202etxt.exe", "\ufffe", "\u2028", "a\x1fb", "\u200bnothing",
 	"<script>alert(1)</script>", "|", "`x`", "&amp;", `\`, `"`, "'", "%s", "\U000e0041"}
 
@@ -162,7 +161,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// checkCovered checks that a test tries all commands, which have their paths in covered.
+// checkCovered checks that a test runs all commands. The argument covered contains their paths.
 func checkCovered(t *testing.T, covered map[string]bool) {
 	t.Helper()
 	for _, cmd := range commands(newRoot()) {
@@ -172,8 +171,7 @@ func checkCovered(t *testing.T, covered map[string]bool) {
 	}
 }
 
-// checkPlain checks that what a command printed is text, and no line of it made by a
-// name.
+// checkPlain checks that the output of a command is text, and that no name makes a line of its own.
 func checkPlain(t *testing.T, args []string, printed string) {
 	t.Helper()
 	if !utf8.ValidString(printed) || strings.ContainsFunc(printed, func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsPrint(r) }) {

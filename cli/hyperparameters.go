@@ -38,7 +38,7 @@ func (f *objectiveFlags) check(cmd *cobra.Command) error {
 	return withFlag(f.Paper.Validate())
 }
 
-// withFlag returns err; if a hyperparameter is outside its domain, as a [usageError] that names its flag.
+// withFlag returns err. If a hyperparameter is outside its domain, the error is a [usageError] that names its flag.
 func withFlag(err error) error {
 	if e, ok := errors.AsType[*model.InvalidError](err); ok {
 		return usagef("--%w", e)

@@ -13,7 +13,7 @@ import (
 	"overcomplete/testonly/clitest"
 )
 
-// readable is a model of method B whose dimensions can be read off:
+// readable is a model of method B with readable dimensions:
 //
 //	read  1 0 0      month 0 3 0
 //	write 2 0 .5     week  0 2 0
@@ -114,7 +114,7 @@ cosine  word  dimensions, % of the cosine
 	})
 }
 
-// Dimensions are sorted by the better pole, and those without a score are left out.
+// Dimensions are sorted by their better pole. Dimensions without a score are omitted.
 func TestTopBySort(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Save(t, clitest.NewModel(readableWords, [][]float32{{1, -1, 0}, {2, -2, 1}, {-1, 2, 0}, {-.5, -4, 0}, {0, 1, 0}, {0, 1, 0}}))
@@ -153,11 +153,10 @@ func TestTopBySort(t *testing.T) {
 	checkRefused(t, dir, "top smaller --sort intrusion", []string{"smaller/intrusion.json: ", "no word intrusion accuracy of 3 dimensions"}, dir.Tree(t))
 }
 
-// Words are shown so that they can be told apart, and never as commands to the
-// terminal.
+// Words are printed so that they can be told apart, and never as commands to the terminal.
 func TestOddWords(t *testing.T) {
 	t.Parallel()
-	const persian = "می\u200cخواهم" // a joiner is a part of such words
+	const persian = "می\u200cخواهم" // such words contain a joiner
 	m := readable()
 	m.Codes.IDs = []string{"New York", "\x1b[2Jread", " ", `"`, persian, "ça,va"}
 	m.Codes.Value[5] = 1e-5

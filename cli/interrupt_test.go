@@ -16,7 +16,7 @@ func (w blockedWriter) Write([]byte) (int, error) {
 	select {}
 }
 
-// A command ends even if nobody reads its standard error, which has to be told that.
+// An interrupted command ends even if nobody reads its standard error.
 func TestInterruptedWithoutReaders(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)

@@ -22,7 +22,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// A test for people is made of two conditions, answered by two judges, and scored.
+// A test for people with two conditions is written, answered by two judges, and scored.
 func TestIntrusion(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
@@ -36,8 +36,8 @@ func TestIntrusion(t *testing.T) {
 	}
 	var sheet intrusion.Sheet
 	testonly.Must(t, json.Unmarshal(key, &sheet))
-	// Three dimensions of the highest variance of each, and the conditions mixed: two of 84 orders
-	// have all questions of X at one end, and the order of this seed doesn't.
+	// The test has the three dimensions of the highest variance of each condition, in mixed order. In two of 84 orders,
+	// all questions of X are at one end. The order of this seed is neither.
 	variance := func(k int) float64 {
 		var values []float64
 		for i, x := 0, clitest.Vectors(60, 8); i < x.Len(); i++ {
@@ -114,8 +114,8 @@ func TestIntrusionUsage(t *testing.T) {
 	}
 }
 
-// Models of both methods have the accuracies of the definition at both poles, beside controls from
-// the same input and the input itself.
+// Models of both methods have the accuracies of the definition at both poles. The output also lists controls from the
+// same input, and the input itself.
 func TestIntrusionAuto(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
@@ -164,7 +164,7 @@ func TestIntrusionAuto(t *testing.T) {
 	if _, stderr := dir.MustRun(t, "intrusion auto a --input copy.txt --reference reference.txt"); !strings.Contains(stderr, "warning: a was trained on another file, in.txt, than copy.txt") {
 		t.Errorf("standard error has %s", stderr)
 	}
-	// A model that is replaced takes its accuracy along.
+	// Replacing a model removes its accuracy.
 	dir.MustRun(t, "paper train in.txt -o a --epochs 5 --quiet --force")
 	if _, err := os.Stat(dir.Path("a/intrusion.json")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the new model has the accuracy of the old one: %v", err)

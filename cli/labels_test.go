@@ -11,8 +11,7 @@ import (
 	"overcomplete/testonly/clitest"
 )
 
-// A table goes out, is edited as spreadsheets do, and comes back; then all commands call
-// dimensions so.
+// A printed table, edited in a spreadsheet and imported, sets the labels that all commands print.
 func TestLabels(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Save(t, readable())
@@ -58,7 +57,7 @@ func TestLabels(t *testing.T) {
 `)
 }
 
-// The printed table has every label and note as it is, for import.
+// The printed table contains every label and note unchanged, for import.
 func TestLabelsRoundTrip(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Save(t, readable())
@@ -114,8 +113,7 @@ func TestLabelsImportRefuses(t *testing.T) {
 	}
 }
 
-// Encoded words are described by the words, labels and neighbours of the model that they
-// were encoded with.
+// Encoded words are described by the words, labels and neighbours of the model that encoded them.
 func TestExplainVocabulary(t *testing.T) {
 	t.Parallel()
 	m := readable()
@@ -141,8 +139,7 @@ func TestExplainVocabulary(t *testing.T) {
 	})
 }
 
-// Commands that show dimensions warn if the training isn't finished, and use no labels
-// for them.
+// Commands that show dimensions warn if the training isn't complete, and don't use labels.
 func TestCheckpointsAreNotNamed(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
@@ -157,7 +154,7 @@ func TestCheckpointsAreNotNamed(t *testing.T) {
 	if _, stderr := dir.MustRun(t, "encode model in.txt -o encoded --quiet"); !strings.Contains(stderr, "warning: model is a checkpoint: its training isn't finished, and its dictionary will change\n") {
 		t.Errorf("encode: %q", stderr)
 	}
-	// A dictionary alone has nothing to show, and can be encoded with.
+	// A dictionary without codes has nothing to show, but can encode.
 	m := dir.Model(t, "encoded")
 	m.Codes, m.Info.Encoding = nil, nil
 	testonly.Must(t, m.Save(dir.Path("learned"), false))

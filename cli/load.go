@@ -57,7 +57,7 @@ func loadIndex(cmd *cobra.Command, path string) (*interpret.Index, error) {
 	return indexCodes(interpret.FromDense(x))
 }
 
-// newIndex returns indexOf. Commands with --rare list known words first unless it is set.
+// newIndex is indexOf for commands with --rare, which list known words first unless it is set.
 func newIndex(cmd *cobra.Command, path string, m *model.Model) (*interpret.Index, error) {
 	x, err := indexOf(path, m)
 	if rare, notFlag := cmd.Flags().GetBool("rare"); err == nil && notFlag == nil && !rare {
@@ -99,7 +99,7 @@ func checkSearch(x *interpret.Index) error {
 	return checkMemory(search, "the words of %d texts", x.Codes.Rows)
 }
 
-// checkMemory is [memory.Check] with the purpose of the bytes.
+// checkMemory is [memory.Check] with an error that states the purpose of the bytes.
 func checkMemory(bytes uint64, format string, args ...any) error {
 	if err := memory.Check(bytes); err != nil {
 		return fmt.Errorf(format+": %w", append(args, err)...)
@@ -143,7 +143,7 @@ func loadNamed(cmd *cobra.Command, path string) (m *model.Model, x *interpret.In
 	return m, x, labels, err
 }
 
-// loadLabelled is loadIndex and loadLabels. It refuses flags that are not for the kind of the file.
+// loadLabelled combines loadIndex and loadLabels. It refuses flags that don't apply to the kind of the file.
 func loadLabelled(cmd *cobra.Command, path string) (*interpret.Index, interpret.Labels, error) {
 	flag, why := "rare", "is for models, and this is none: "
 	if model.Is(path) {
@@ -173,13 +173,13 @@ func readAccuracy(path string, dimensions int) (judge string, accuracy map[inter
 	return judge, accuracy, nil
 }
 
-// readDense reads vectors, without malformed rows if the command has --skip-bad.
+// readDense reads vectors. With --skip-bad it drops malformed rows.
 func readDense(cmd *cobra.Command, path string) (*vectors.Dense, *vectors.Source, error) {
 	skip, _ := cmd.Flags().GetBool("skip-bad")
 	return readVectors(cmd, path, vectors.ReadOptions{SkipBad: skip})
 }
 
-// readNonmodel is readDense for a path that isn't a model; for a folder, its errors mention this.
+// readNonmodel is readDense for a path that isn't a model. Its errors about a folder say so.
 func readNonmodel(cmd *cobra.Command, path string) (*vectors.Dense, error) {
 	x, _, err := readDense(cmd, path)
 	if stat, e := os.Stat(path); err != nil && e == nil && stat.IsDir() {

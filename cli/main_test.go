@@ -19,11 +19,11 @@ import (
 
 func TestMain(m *testing.M) { clitest.Main(m, program) }
 
-// interruption is set in the environment of a program that is to be interrupted: when it
-// has written a text for the nth time, or before it begins, if n is 0.
+// interruption is an environment variable that makes a program interrupt itself: when it writes a text for the nth
+// time, or before it begins if n is 0.
 const interruption = "OVERCOMPLETE_TEST_INTERRUPTION"
 
-// program is Main, interrupted where a test says so.
+// program is Main with the interruption that a test requests.
 func program() int {
 	at, ok := os.LookupEnv(interruption)
 	if !ok {
@@ -38,7 +38,7 @@ func program() int {
 	return run(ctx, os.Args[1:], os.Stdout, w)
 }
 
-// interrupting is standard error, and cancels when a text has been written to it some times.
+// interrupting is a standard error that cancels when a text has been written to it n times.
 type interrupting struct {
 	text   string
 	times  int
@@ -55,14 +55,14 @@ func (w *interrupting) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// interruptedAt has a command interrupted when it has written a text to standard error for
-// the nth time, or before it begins, if n is 0.
+// interruptedAt makes a command interrupt itself when it writes a text to standard error for the nth time, or before it
+// begins if n is 0.
 func interruptedAt(cmd *exec.Cmd, n int, text string) *exec.Cmd {
 	cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d %s", interruption, n, text))
 	return cmd
 }
 
-// interruptedRun runs a training until an epoch is over.
+// interruptedRun runs a training and interrupts it after an epoch.
 func interruptedRun(t testing.TB, dir clitest.Dir, line string, epoch int) (code int, stderr string) {
 	t.Helper()
 	cmd := dir.Command(strings.Fields(line + " --progress")...)
@@ -70,15 +70,15 @@ func interruptedRun(t testing.TB, dir clitest.Dir, line string, epoch int) (code
 	return code, stderr
 }
 
-// inProcess runs a command in the process of the test, whose directory is another.
+// inProcess runs a command in the process of the test, whose working directory differs.
 func inProcess(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	var out, err bytes.Buffer
 	code = run(ctx, args, &out, &err)
 	return code, out.String(), err.String()
 }
 
-// checkRefused runs a command that is to be refused in one line, with these words
-// in it, and to leave the files of its directory as they were before.
+// checkRefused checks that a command fails with a one-line error that contains the given words, and that it leaves the
+// files of its directory unchanged.
 func checkRefused(t *testing.T, dir clitest.Dir, args string, want []string, before clitest.Tree) {
 	t.Helper()
 	code, stdout, stderr := dir.Run(t, args)
@@ -99,7 +99,7 @@ func checkRefused(t *testing.T, dir clitest.Dir, args string, want []string, bef
 	dir.Unchanged(t, before)
 }
 
-// checkRefusals runs commands that begin alike, and are to be refused with a text.
+// checkRefusals checks that commands with the same beginning are refused with the given texts.
 func checkRefusals(t *testing.T, dir clitest.Dir, begin string, want map[string]string) {
 	t.Helper()
 	before := dir.Tree(t)
@@ -127,7 +127,7 @@ func commands(cmd *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// checkOutput runs a command that is to print this, to the last space.
+// checkOutput checks the exact output of a command.
 func checkOutput(t *testing.T, dir clitest.Dir, line, want string) {
 	t.Helper()
 	if stdout, _ := dir.MustRun(t, line); stdout != want {
@@ -135,7 +135,7 @@ func checkOutput(t *testing.T, dir clitest.Dir, line, want string) {
 	}
 }
 
-// checkTable runs a command that is to print this table, however wide its columns are.
+// checkTable checks the table that a command prints, for any width of its columns.
 func checkTable(t *testing.T, dir clitest.Dir, line, want string) {
 	t.Helper()
 	if stdout, _ := dir.MustRun(t, line); !reflect.DeepEqual(rows(stdout), rows(want)) {
@@ -143,7 +143,7 @@ func checkTable(t *testing.T, dir clitest.Dir, line, want string) {
 	}
 }
 
-// rows returns the fields of a table's lines, which two or more spaces separate.
+// rows returns the fields of a table's lines. Fields are separated by two or more spaces.
 func rows(table string) (rows [][]string) {
 	for line := range strings.Lines(table) {
 		rows = append(rows, between.Split(strings.TrimSpace(line), -1))

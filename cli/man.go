@@ -13,7 +13,7 @@ func newMan() *cobra.Command {
 		Hidden:  true, // releases contain the pages
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cmd.Root().DisableAutoGenTag = true // it has the date
+			cmd.Root().DisableAutoGenTag = true // the generated line contains the date
 			return doc.GenManTree(cmd.Root(), &doc.GenManHeader{Source: "overcomplete"}, args[0])
 		},
 	}

@@ -160,7 +160,7 @@ func (s steering) label(x *interpret.Index, labels interpret.Labels) {
 	}
 }
 
-// of returns the steering with its parts in the score of a row, and their sum.
+// of returns the steering with its parts in the score of a row, and the sum of these parts.
 func (s steering) of(x *interpret.Index, row int) (parts steering, sum float64) {
 	code := x.Code(row)
 	norm := cmp.Or(code.Norm(), 1)

@@ -25,7 +25,7 @@ type stream struct {
 	w   io.Writer
 
 	mu      sync.Mutex
-	pending []byte // copy of the bytes being written; the write may continue after Write has returned
+	pending []byte // copy of the bytes being written, because the write may continue after Write has returned
 	err     error  // of the first failed write; later writes are dropped
 }
 
@@ -54,7 +54,7 @@ func (s *stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// raw returns the writer below an [printing.Writer], for output that is binary or already escaped.
+// raw returns the writer below a [printing.Writer], for output that is binary or already escaped.
 func raw(w io.Writer) io.Writer {
 	if e, ok := w.(printing.Writer); ok {
 		return e.Writer
@@ -72,7 +72,8 @@ func terminalOf(w io.Writer) (*os.File, bool) {
 	return file, ok && term.IsTerminal(int(file.Fd()))
 }
 
-// tableWriter returns the writer of a table that a command reads back. Only a terminal gets it escaped.
+// tableWriter returns the writer of a table that a command can read back. Control characters are escaped only for a
+// terminal.
 func tableWriter(cmd *cobra.Command) io.Writer {
 	w := cmd.OutOrStdout()
 	if _, terminal := terminalOf(w); terminal {

@@ -9,7 +9,7 @@ import (
 	"overcomplete/testonly/clitest"
 )
 
-// A command fails if it can't print, and then writes no file.
+// A command that can't print fails, and then writes no file.
 func TestFullStandardOutput(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)

@@ -12,7 +12,7 @@ import (
 	"overcomplete/testonly/clitest"
 )
 
-// paperDir makes a directory with vectors, x.txt, and the data of the tasks that take little time.
+// paperDir returns a directory with the vectors x.txt and the data of the fast tasks.
 func paperDir(t *testing.T) clitest.Dir {
 	t.Helper()
 	dir, _ := evalDir(t)
@@ -22,7 +22,7 @@ func paperDir(t *testing.T) clitest.Dir {
 	return dir
 }
 
-// Tune tries the paper's grid with the models and scores of "paper train" and eval.
+// paper tune tries the paper's grid, with the models and scores of "paper train" and eval.
 func TestPaperTune(t *testing.T) {
 	t.Parallel()
 	dir := paperDir(t)
@@ -47,7 +47,7 @@ func TestPaperTune(t *testing.T) {
 	}
 }
 
-// A report that is interrupted and continued ends with the files of one that is not.
+// A report that is interrupted and resumed has the same files as an uninterrupted one.
 func TestPaperReportResumes(t *testing.T) {
 	t.Parallel()
 	dir := paperDir(t)
@@ -62,7 +62,7 @@ func TestPaperReportResumes(t *testing.T) {
 	dir.MustRun(t, line+"whole")
 	whole, parts := clitest.Dir(dir.Path("whole")).Tree(t), clitest.Dir(dir.Path("parts")).Tree(t)
 	for _, tree := range []clitest.Tree{whole, parts} {
-		maps.DeleteFunc(tree, func(path, _ string) bool { return strings.HasSuffix(path, "model.json") }) // which has seconds
+		maps.DeleteFunc(tree, func(path, _ string) bool { return strings.HasSuffix(path, "model.json") }) // model.json contains times
 	}
 	if changed := whole.Differences(parts); changed != nil {
 		t.Errorf("these differ: %q", changed)

@@ -18,7 +18,7 @@ func batch(rows int64, data []float32) []byte {
 	return b.Bytes()
 }
 
-// Codes of batches equal the output of encode, however rows are divided.
+// Codes of batches equal the output of encode, for any size of the batches.
 func TestPipe(t *testing.T) {
 	t.Parallel()
 	dir, x := clitest.Sample(t)

@@ -20,7 +20,7 @@ import (
 
 // progressFlags are the flags for progress output.
 type progressFlags struct {
-	lines bool // also where standard error is no terminal
+	lines bool // print lines even if standard error is no terminal
 	quiet bool
 }
 
@@ -43,7 +43,7 @@ func (f *progressFlags) log(stderr io.Writer) io.Writer {
 // printed every ten seconds.
 type bar struct {
 	w           io.Writer
-	terminal    *os.File                 // nil if w is none
+	terminal    *os.File                 // nil if w is no terminal
 	drawn       *progressbar.ProgressBar // nil without a terminal
 	counts      bool
 	rows        int          // counted so far

@@ -25,8 +25,8 @@ type namelessTopic struct {
 	Examples []string  `json:"examples"`
 }
 
-// proposeLabels stores the labels that a command proposes for the topics of a table, except those that have a label of a
-// person. It changes nothing unless the command succeeds and answers once for each topic.
+// proposeLabels stores the labels that a command proposes for the topics of a table, except topics that a person has
+// labelled. It changes nothing unless the command succeeds and answers once for each topic.
 func proposeLabels(cmd *cobra.Command, path, command string, m *model.Model, t *topics.Table, mark modeldir.Identity) error {
 	file, err := modeldir.LabelsPath(path)
 	if err != nil {
@@ -68,7 +68,7 @@ func proposeLabels(cmd *cobra.Command, path, command string, m *model.Model, t *
 	if err != nil {
 		return usagef("--propose: %w", err)
 	}
-	if labels, err = own(); err != nil { // a person may have named some meanwhile
+	if labels, err = own(); err != nil { // a person may have labelled some meanwhile
 		return err
 	}
 	var changes []interpret.Label
@@ -130,7 +130,7 @@ func runCommand(cmd *cobra.Command, command string, in *bytes.Buffer) (string, e
 }
 
 // parseProposals returns the labels in the lines of a command's output, by topic. It returns an error unless each topic
-// that it was asked for has one.
+// in asked has exactly one.
 func parseProposals(text string, asked []topics.ID) (map[topics.ID]string, error) {
 	const want = `want {"topic": %d, "label": "…"}`
 	names := map[topics.ID]string{}

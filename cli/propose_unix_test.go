@@ -65,7 +65,7 @@ func TestPropose(t *testing.T) {
 
 	dir.Write(t, "labels.tsv", []byte("topic\tlabel\tnote\n"+id+"\tMine\ta note\n"))
 	dir.MustRun(t, "labels topics --import labels.tsv")
-	for range 2 { // proposals replace proposals
+	for range 2 { // new proposals replace earlier ones
 		if code, stderr := propose(namer); code != 0 || !strings.HasSuffix(stderr, " labels proposed\n") {
 			t.Fatalf("exit code %d, %s", code, stderr)
 		}

@@ -45,8 +45,8 @@ func TestQuery(t *testing.T) {
 	})
 }
 
-// Queries of all blocks are printed, in order, and the first lines before the end, when an interrupt still ends the
-// command.
+// Queries of all blocks are printed in order. The first lines are printed before the end, and an interrupt then still
+// ends the command.
 func TestQueryBlocks(t *testing.T) {
 	t.Parallel()
 	m := clitest.NewModel([]string{"a", "b"}, [][]float32{{1, 0}, {0, 1}})

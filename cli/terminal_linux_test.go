@@ -14,8 +14,8 @@ import (
 	"overcomplete/testonly/clitest"
 )
 
-// openTerminal returns both ends of a terminal of the given width: what the
-// program writes to tty is read from screen.
+// openTerminal returns both ends of a terminal of the given width. A test reads from screen what the program writes to
+// tty.
 func openTerminal(t *testing.T, width int) (screen, tty *os.File) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -54,7 +54,7 @@ func draw(t *testing.T, width int, program func(tty *os.File)) string {
 	return <-written
 }
 
-// The report follows on a clean line, even if the bar never got to its end.
+// The report follows on a clean line, even if the bar wasn't full.
 func TestProgressBarIsRemoved(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
@@ -71,7 +71,7 @@ func TestProgressBarIsRemoved(t *testing.T) {
 	}
 }
 
-// The bar stays on its line, however long its description is: what wraps can't be redrawn.
+// The bar stays on one line for a description of any length, because a wrapped line can't be redrawn.
 func TestProgressBarFits(t *testing.T) {
 	t.Parallel()
 	for width, want := range map[int]string{44: "s] epoch 12/20 ", 76: "s] epoch 12/20, error 0.520 ", 200: "s] epoch 12/20, error 0.520 "} {
@@ -81,7 +81,7 @@ func TestProgressBarFits(t *testing.T) {
 			p.start(words, 2, 20)
 			p.rows(11 * 2 * words)
 			p.epoch(model.Epoch{Epoch: 11, Error: 0.52, Sparsity: 0.923, Seconds: 1})
-			for !strings.Contains(p.bar.drawn.String(), "epoch 12/20") { // it is not redrawn at every call
+			for !strings.Contains(p.bar.drawn.String(), "epoch 12/20") { // the bar isn't redrawn at every call
 				p.rows(0)
 			}
 		})

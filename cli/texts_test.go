@@ -17,8 +17,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// textsModel is a model of texts, on their subjects' dimensions: rain (0), banks (1), and cats at
-// the negative end of 1.
+// textsModel returns a model of texts with a dimension for each subject: 0 is rain, the positive pole of 1 is banks,
+// and its negative pole is cats.
 func textsModel(t *testing.T) clitest.Dir {
 	texts := []string{"heavy rain today", "rain and\nmore rain", "the rain stopped today", "rain today", "a bank", "the bank of money", "", "money in a bank", "a \x1b[31mcat", "the cat sleeps"}
 	codes := [][]float32{{3, 0}, {2, 0}, {2.5, 0}, {4, 0}, {0, 2}, {0, 3}, {0, 1}, {1, 2.5}, {0, -1}, {0, -2}}
@@ -45,7 +45,7 @@ func TestTexts(t *testing.T) {
 		"top model 0 -n 2":           {"label        texts\n", "rain, today", "    4  d3  rain today\n                   3  d0  heavy rain today\n"},
 		"top model 1 --json":         {`"word": "d5"`, `"text": "the bank of money"`, `"label": "bank, money"`},
 		"explain model d1":           {"d1: 1 of 2 dimensions\nrain and more rain\nnearest:\n  1.00  d0  heavy rain today\n", "rain, today  rain today"},
-		"explain model d6 --json":    {"\"word\": \"d6\",\n    \"text\": \"\",\n"}, // empty, and no word
+		"explain model d6 --json":    {"\"word\": \"d6\",\n    \"text\": \"\",\n"}, // an empty text
 		"explain model d6":           {"d6: 1 of 2 dimensions\nnearest:\n"},
 		"explain model sleeps":       {"d9: 1 of 2 dimensions\nthe cat sleeps\n", "  1.00  d8  a \\x1b[31mcat\n", "cat"},
 		"nearest model d7 - d3":      {"d7  money in a bank − d3  rain today\n", "d5  the bank of money"},
@@ -71,7 +71,7 @@ func TestTexts(t *testing.T) {
 	})
 }
 
-// Columns are listed, and the dimensions of a column's values.
+// columns lists the columns, and the dimensions of a column's values.
 func TestColumns(t *testing.T) {
 	t.Parallel()
 	var ids []string
@@ -151,8 +151,8 @@ func TestStopWords(t *testing.T) {
 	checkRefusals(t, dir, "", map[string]string{"topics model": "stop_words.txt: line 2"})
 }
 
-// datedModel is a model of 40 texts with two topics. Texts of the first are from January to May 2024, except one
-// of the year 9999; texts of the second are from May, and the last has no date.
+// datedModel returns a model of 40 texts with two topics. Dates of the first topic are from January to May 2024, except
+// one of the year 9999. Dates of the second topic are from May. The last text has no date.
 func datedModel(t *testing.T) clitest.Dir {
 	var ids []string
 	var codes [][]float32
@@ -240,7 +240,8 @@ func TestDates(t *testing.T) {
 	})
 }
 
-// Periods are left out with a warning only, and a value that isn't a date is named. One of two decades is printed.
+// A warning reports omitted periods, and an error names a value that isn't a date. One comparison is printed for two
+// decades.
 func TestColumnsPeriods(t *testing.T) {
 	t.Parallel()
 	var ids []string
@@ -360,8 +361,8 @@ func TestColumnsAgainst(t *testing.T) {
 	})
 }
 
-// A model of texts has topics unless none are asked for; one of words has them if they are. Their number can be
-// another one than in the training.
+// A model of texts has topics unless --topics is 0. A model of words has topics only if --topics is given. Commands can
+// show another number of topics than the training's.
 func TestTopics(t *testing.T) {
 	t.Parallel()
 	dir, x := clitest.Sample(t)
@@ -412,7 +413,7 @@ func TestTopics(t *testing.T) {
 	if lines := strings.Split(stdout, "\n"); lines[0] != "id,topic,label,theme" || len(lines) != x.Len()+2 || strings.Count(lines[1], ",") < 3 {
 		t.Errorf("%d lines, the first are %q", len(lines), lines[:2])
 	}
-	// A label stays with its topic, whatever the number of topics.
+	// A label stays with its topic for any number of topics.
 	table, _ := dir.MustRun(t, "labels topics --topics 3")
 	rows := strings.Split(table, "\n")
 	id, _, _ := strings.Cut(rows[2], "\t")
@@ -428,7 +429,7 @@ func TestTopics(t *testing.T) {
 			t.Errorf("%s, after topic %s got a label:\n%s", line, id, stdout)
 		}
 	}
-	// Encoded rows have their model's labels with --vocabulary, its names by hand among them.
+	// With --vocabulary, encoded rows get the topic labels of their model, including labels that a person set.
 	stdout, _ = dir.MustRun(t, "topics topics")
 	if again, _ := dir.MustRun(t, "topics again --vocabulary topics"); again != stdout || !strings.Contains(again, "Mine") {
 		t.Errorf("encoded rows:\n%s, not\n%s", again, stdout)

@@ -207,7 +207,7 @@ func printTop(b *strings.Builder, top []topDimension, order string, texts bool) 
 			}
 			words, items := p.list(texts)
 			rows = append(append(rows, append(row, p.Label, words)), items...)
-			row = []string{"", ""} // the second pole of the same dimension
+			row = []string{"", ""} // the line of the second pole repeats no columns of the dimension
 		}
 	}
 	b.WriteString(rows.Text(align + "l"))

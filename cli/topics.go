@@ -103,7 +103,7 @@ in the same order.`,
 	return cmd
 }
 
-// renameTopics gives the topics of the codes at path their labels in the model that encoded them.
+// renameTopics gives the topics of the codes at path the labels of the model that encoded them.
 func renameTopics(cmd *cobra.Command, t *topics.Table, path, vocabulary string, number int) error {
 	m, x, _, err := loadVocabulary(cmd, path, vocabulary)
 	if err != nil {
@@ -136,7 +136,7 @@ func subtopics(t *topics.Table, id string) ([]topics.Topic, error) {
 	return nil, usagef("no topic %.20q among %d broad topics and %d subtopics", id, len(t.Topics), len(t.Subtopics))
 }
 
-// breakDown sets the values of topics to the values of a column or, of dates, to periods.
+// breakDown sets the values of topics to the values of a column or, for a column of dates, to periods.
 func breakDown(cmd *cobra.Command, t *topics.Table, column string, values []string, by string) error {
 	err := t.OverTime(values, by)
 	if err == nil {

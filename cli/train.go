@@ -30,12 +30,12 @@ type trainFlags struct {
 	inputFlags
 	deviceFlags
 	factor     int           // K as a multiple of L
-	sparsity   float64       // instead of nonzeros
+	sparsity   float64       // sets nonzeros
 	checkpoint time.Duration // between checkpoints; 0 for none
 	resume     bool
 	output     string
-	like       string // a model
-	passes     int    // over the words per epoch
+	like       string // path of a model
+	passes     int    // passes over the rows per epoch
 	unusual    bool   // whether to warn of unusual hyperparameters
 	progressFlags
 }
@@ -214,7 +214,7 @@ func (f *trainFlags) openLike(stderr io.Writer, atoms int) (like *model.Dictiona
 		warn(stderr, "%s is a checkpoint: its training isn't finished, and its dimensions will change", f.like)
 	}
 	all, err := loadLabels(f.like, k)
-	all = slices.DeleteFunc(all, func(l interpret.Label) bool { return l.Topic }) // there will be other topics
+	all = slices.DeleteFunc(all, func(l interpret.Label) bool { return l.Topic }) // the new model has other topics
 	if err != nil || len(all) == 0 {
 		return &m.Dictionary, nil, err
 	}
@@ -227,7 +227,7 @@ func (f *trainFlags) ready(p *progress, started time.Time, source *vectors.Sourc
 	warnOf(p.stderr, source)
 	say(p.log, "read %s: %d %s × %d dimensions, %s, in %.1f s", source.Name, source.Rows, source.Kind, t.Input.Dim, source.About(), time.Since(started).Seconds())
 	c := t.Recipe.Base()
-	if c.Atoms <= t.Input.Dim && source.Kind == vectors.KindWords { // few dimensions of texts are topics
+	if c.Atoms <= t.Input.Dim && source.Kind == vectors.KindWords { // few dimensions make sense for texts, as topics
 		warn(p.stderr, "%d sparse dimensions for %d dense ones are not overcomplete", c.Atoms, t.Input.Dim)
 	}
 	if h, is := t.Recipe.(model.Best); is && f.unusual {
@@ -245,7 +245,7 @@ func (f *trainFlags) warnUnusual(stderr io.Writer, h model.Best, in model.Input)
 	case h.Nonzeros > in.Dim:
 		warn(stderr, "%d nonzeros per row are more than the %d dense dimensions; --nonzeros %d keeps as many", h.Nonzeros, in.Dim, in.Dim)
 	}
-	if most := max(in.Dim, in.Rows/2); f.like == "" && h.Atoms > most && h.Atoms <= in.Rows { // training refuses more
+	if most := max(in.Dim, in.Rows/2); f.like == "" && h.Atoms > most && h.Atoms <= in.Rows { // training refuses more atoms than rows
 		warn(stderr, "%d dimensions for %d rows, which initialise them: most will describe a single row; -k %d has two rows per dimension", h.Atoms, in.Rows, most)
 	}
 }
@@ -311,8 +311,8 @@ func (f *trainFlags) largestTopics(ctx context.Context) ([]topics.Topic, error) 
 	return t.Topics[:min(len(t.Topics), shownTopics)], nil
 }
 
-// report prints the metrics of a training, and topics or else the strongest dimensions of the first rows. If these
-// can't be read, it warns: the model is complete.
+// report prints the metrics of a training, and the topics or else the strongest dimensions of the first rows. If these
+// can't be read, it only warns, because the model is complete.
 func (f *trainFlags) report(cmd *cobra.Command, i model.Info) error {
 	k, themes := i.Training.Recipe.Base().Atoms, i.Training.Themes
 	var top []dimension

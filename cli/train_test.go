@@ -86,7 +86,7 @@ func TestTrain(t *testing.T) {
 	}
 }
 
-// checkJSON compares what was printed with the model's own record.
+// checkJSON compares printed JSON with the model's own metrics.
 func checkJSON(t *testing.T, dir clitest.Dir, stdout string) {
 	t.Helper()
 	var got, want map[string]any
@@ -116,7 +116,7 @@ func TestTrainWarns(t *testing.T) {
 		t.Errorf("standard error is\n%s, want\n%s", stderr, want)
 	}
 
-	// Settings that say little of 60 words of 8 dimensions, by the recipe best.
+	// These settings make uninformative codes of 60 words of length 8 by the recipe best.
 	dir.Write(t, "in.txt", clitest.Text(clitest.Vectors(60, 8)))
 	for _, tt := range []struct{ flags, want string }{
 		{"", ""},
@@ -136,11 +136,11 @@ func TestTrainWarns(t *testing.T) {
 	}
 }
 
-// The result depends on the numbers and the seed, and on nothing else.
+// The result depends only on the numbers and the seed.
 func TestTrainIsDeterministic(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	text := clitest.Text(clitest.Vectors(500, 8)) // enough to be shared among workers
+	text := clitest.Text(clitest.Vectors(500, 8)) // long enough for several workers
 	dir.Write(t, "in.txt", text)
 	var gz bytes.Buffer
 	g := gzip.NewWriter(&gz)
@@ -184,7 +184,7 @@ func TestReportWithoutModel(t *testing.T) {
 	}
 }
 
-// Too many open files, full disks and file systems that fail are failures of the system, not of the input.
+// Too many open files, full disks and failing file systems are failures of the system, not of the input.
 func TestSystemFailureIsNoUsage(t *testing.T) {
 	for errno, want := range map[syscall.Errno]bool{
 		syscall.EMFILE: false, syscall.ENFILE: false, syscall.EIO: false, syscall.ENOSPC: false, syscall.EDQUOT: false, syscall.ESTALE: false,
@@ -205,7 +205,7 @@ func TestManyWorkers(t *testing.T) {
 	}
 }
 
-// Flags are hyperparameters, and a pipe gives the model of a file.
+// Flags set hyperparameters, and a pipe gives the same model as a file.
 func TestTrainBest(t *testing.T) {
 	t.Parallel()
 	dir, d := clitest.Sample(t)
@@ -229,7 +229,7 @@ func TestTrainBest(t *testing.T) {
 			t.Errorf("%q: exit code %d, or another model from a pipe: %s", flags, code, stderr)
 		}
 	}
-	for _, rows := range []string{"40", "all"} { // read twice, and once
+	for _, rows := range []string{"40", "all"} { // read twice, then once
 		code, _, stderr := dir.Run(t, "train in.txt -o zeros --lambda 50 --train-rows "+rows)
 		if code != exitFailed || !strings.Contains(stderr, "all codes are zero") || slices.Contains(dir.Names(t), "zeros") {
 			t.Errorf("%s: exit code %d, %s", rows, code, stderr)
@@ -240,7 +240,7 @@ func TestTrainBest(t *testing.T) {
 	}
 }
 
-// --train-rows names the first rows, or a sample.
+// --train-rows selects the first rows, or a sample.
 func TestTrainWords(t *testing.T) {
 	t.Parallel()
 	dir, d := clitest.Sample(t)
@@ -264,7 +264,7 @@ func TestTrainWords(t *testing.T) {
 	}
 }
 
-// Repeated words and rows of zeros are the same in both readings, wherever they are.
+// Both readings treat repeated words and rows of zeros alike, at any position.
 func TestTrainWordsOddRows(t *testing.T) {
 	t.Parallel()
 	dir, d := clitest.Sample(t)
@@ -284,7 +284,7 @@ func TestTrainWordsOddRows(t *testing.T) {
 	}
 }
 
-// With --like a model has the dimensions of another, and their labels.
+// With --like, a model has the dimensions and labels of an earlier one.
 func TestTrainLike(t *testing.T) {
 	t.Parallel()
 	dir, d := clitest.Sample(t)
@@ -317,7 +317,7 @@ func TestTrainWordsFails(t *testing.T) {
 	dir.Write(t, "bad.txt", clitest.Text(d))
 	dir.MustRun(t, line+"whole")
 	good := slices.Clone(d.Row(bad))
-	d.Row(bad)[0] = 1e38 // whose square single precision can't hold
+	d.Row(bad)[0] = 1e38 // its square overflows single precision
 	dir.Write(t, "bad.txt", clitest.Text(d))
 	code, stdout, stderr := dir.Run(t, line+"model")
 	if row := fmt.Sprintf("bad.txt: row %d: ", bad+1); code != exitUsage || stdout != "" || !strings.Contains(stderr, row) || !strings.HasSuffix(stderr, kept) {
@@ -350,7 +350,7 @@ func TestTrainWordsFails(t *testing.T) {
 	}
 }
 
-// A training without a result fails, and writes nothing.
+// A training whose codes are all zero fails, and writes nothing.
 func TestTrainNothingActive(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
@@ -361,14 +361,14 @@ func TestTrainNothingActive(t *testing.T) {
 	if got := dir.Names(t); !slices.Equal(got, []string{"in.txt"}) {
 		t.Errorf("left %q", got)
 	}
-	// But for its checkpoints, which it names.
+	// Checkpoints remain, and the error names them.
 	code, _, stderr = dir.Run(t, "paper train in.txt -o model --lambda 1000 --epochs 4 --checkpoint 1ns --quiet")
 	if code != exitFailed || !strings.HasSuffix(stderr, "overcomplete: all codes are zero; model is a checkpoint after epoch 3; lower --lambda\n") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
 }
 
-// Dimensions are shown by their top words among the first, except those much like one before.
+// Dimensions are shown by their top words among the first rows. A dimension similar to an earlier one is omitted.
 func TestShownDimensions(t *testing.T) {
 	t.Parallel()
 	codes := &vectors.Sparse{CSR: vectors.CSR{Cols: 3}}

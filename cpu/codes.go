@@ -166,17 +166,17 @@ func (s *state) view(f *frame, c *codes, lo int, lanes []*lane) {
 }
 
 // columns holds the codes of a batch by atom, for consecutive atoms. The nonzeros of the i-th atom are the elements
-// start[i] to end[i] of word and value, by increasing row.
+// start[i] to end[i] of row and value, by increasing row.
 type columns struct {
 	start, end []int
 	from       []int // by row: position of the first nonzero of these atoms
-	word       []int32
+	row        []int32
 	value      []float32
 }
 
 // atom returns the rows whose codes use the i-th atom, and its value in each.
 func (t *columns) atom(i int) ([]int32, []float32) {
-	return t.word[t.start[i]:t.end[i]], t.value[t.start[i]:t.end[i]]
+	return t.row[t.start[i]:t.end[i]], t.value[t.start[i]:t.end[i]]
 }
 
 // transpose sets t to the columns from lo to hi of the first rows of c.
@@ -197,12 +197,12 @@ func (t *columns) transpose(c *codes, rows, lo, hi int) {
 		t.start[k], t.end[k] = nonzeros, nonzeros
 		nonzeros += n
 	}
-	t.word, t.value = simd.Sized(t.word, nonzeros), simd.Sized(t.value, nonzeros)
+	t.row, t.value = simd.Sized(t.row, nonzeros), simd.Sized(t.value, nonzeros)
 	for i, index := range c.index[:rows] {
 		value := c.value[i]
 		for j := t.from[i]; j < len(index) && int(index[j]) < hi; j++ {
 			at := &t.end[int(index[j])-lo]
-			t.word[*at], t.value[*at] = int32(i), value[j]
+			t.row[*at], t.value[*at] = int32(i), value[j]
 			*at++
 		}
 	}

@@ -144,13 +144,13 @@ func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float3
 	e.y.Resize(rows, e.dim)
 	// About one tile per worker, or more tiles of maxRows.
 	share := (rows/len(e.lanes) + simd.TileRows) / simd.TileRows * simd.TileRows
-	words := min(share, maxRows)
-	tiles := make([]tile, (rows+words-1)/words)
+	perTile := min(share, maxRows)
+	tiles := make([]tile, (rows+perTile-1)/perTile)
 	parallel.With(e.lanes, len(tiles), func(l *encodeLane, i int) {
 		if ctx.Err() != nil {
 			return
 		}
-		lo, hi := i*words, min((i+1)*words, rows)
+		lo, hi := i*perTile, min((i+1)*perTile, rows)
 		n := hi - lo
 		l.y = e.y.From(lo)
 		l.prepare(e, n, func(i int) []float32 { return row(lo + i) })

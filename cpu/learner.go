@@ -105,17 +105,17 @@ func (l *learner) accumulate(a *encode.Codes, f float32) {
 		c := &lane.columns
 		c.transpose(&l.batch, a.Rows, lo, hi)
 		for k := lo; k < hi; k++ {
-			words, values := c.atom(k - lo)
+			rows, values := c.atom(k - lo)
 			g, b := l.gram.Row(k), l.products.Row(k)
 			e.kernels.Scale(g, g, f)
 			e.kernels.Scale(b, b, f)
-			for n, word := range words {
-				v, others := values[n], l.batch.value[word]
-				for j, other := range l.batch.index[word] {
+			for n, row := range rows {
+				v, others := values[n], l.batch.value[row]
+				for j, other := range l.batch.index[row] {
 					g[other] += v * others[j]
 				}
 			}
-			e.kernels.Decode(l.products.Padded(k), words, values, e.y.Data, e.y.Pitch, int32(a.Rows))
+			e.kernels.Decode(l.products.Padded(k), rows, values, e.y.Data, e.y.Pitch, int32(a.Rows))
 		}
 	})
 }

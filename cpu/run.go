@@ -198,8 +198,8 @@ func (x *executable) accumulateProducts(l *lane, f *frame, s *program.Accumulate
 	if f.codes.dense == nil {
 		product := func(out, r simd.Matrix) {
 			for k := lo; k < hi; k++ {
-				words, values := l.column.atom(k - lo)
-				x.kernels.Decode(out.Padded(k - lo)[:r.Pitch], words, values, r.Data, r.Pitch, int32(f.rows))
+				rows, values := l.column.atom(k - lo)
+				x.kernels.Decode(out.Padded(k - lo)[:r.Pitch], rows, values, r.Data, r.Pitch, int32(f.rows))
 			}
 		}
 		product(sum, r)

@@ -78,35 +78,35 @@ func (d Device) Trainer(p backend.Problem) (backend.Trainer, error) {
 
 func (d Device) newState(p backend.Problem, kernels *simd.Kernels) (*state, error) {
 	h := p.Hyperparameters
-	words, k := p.Len(), h.Atoms
-	if err := d.checkMemory(words, p.Dim, h); err != nil {
+	rows, k := p.Len(), h.Atoms
+	if err := d.checkMemory(rows, p.Dim, h); err != nil {
 		return nil, err
 	}
 	if p.Rows == nil {
 		p.Rows = func(int) {}
 	}
 	s := &state{
-		problem: p, atoms: k, rows: words, dim: p.Dim, kernels: kernels,
+		problem: p, atoms: k, rows: rows, dim: p.Dim, kernels: kernels,
 		dictionary: simd.NewMatrix(k, p.Dim),
 		squares:    simd.NewMatrix(k, p.Dim),
-		sums:       simd.State{Columns: k, S: memory.Zeros[float32](words * k), Q: memory.Zeros[float32](words * k)},
+		sums:       simd.State{Columns: k, S: memory.Zeros[float32](rows * k), Q: memory.Zeros[float32](rows * k)},
 		allAtoms:   make([]int32, k),
 	}
 	s.setDictionary(p.InitialDictionary())
 	for i := range s.allAtoms {
 		s.allAtoms[i] = int32(i)
 	}
-	for range min(d.workers(), max(words, k)) { // no step has more units of work
+	for range min(d.workers(), max(rows, k)) { // no step has more units of work
 		s.lanes = append(s.lanes, new(lane))
 	}
 	// There are at least 32 tiles, if there are enough rows. Losses are summed by tile, so the size of tiles must not
 	// depend on the number of lanes.
-	share := (words/32 + simd.TileRows) / simd.TileRows * simd.TileRows
+	share := (rows/32 + simd.TileRows) / simd.TileRows * simd.TileRows
 	s.tileRows = min(share, maxRows)
 	if h.AuthorsOrder {
 		s.tileRows = 1
 	}
-	s.tiles = make([]*tile, (words+s.tileRows-1)/s.tileRows)
+	s.tiles = make([]*tile, (rows+s.tileRows-1)/s.tileRows)
 	return s, nil
 }
 

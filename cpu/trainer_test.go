@@ -61,8 +61,8 @@ func minibatchOf(t testing.TB, p backend.Problem, workers int) *minibatch {
 // The dictionary update has different loops for small and large batches and for dense and sparse codes. In
 // all of them, results have the same bits for any number of workers.
 func TestUpdateKeepsBits(t *testing.T) {
-	const words, dim, seed = 700, 200, 3
-	x := backend.Problem{Dim: dim, Hyperparameters: model.Paper{Common: model.Common{Seed: seed, Atoms: words}}}.InitialDictionary() // random numbers
+	const rows, dim, seed = 700, 200, 3
+	x := backend.Problem{Dim: dim, Hyperparameters: model.Paper{Common: model.Common{Seed: seed, Atoms: rows}}}.InitialDictionary() // random numbers
 	for i := range x {
 		x[i] *= 40
 	}
@@ -85,7 +85,7 @@ func TestUpdateKeepsBits(t *testing.T) {
 					} else if !slices.Equal(got, want) {
 						t.Errorf("batches of %d, λ = %v: %d workers do not compute what one does", batch, lambda, workers)
 					}
-					share := float64(sums.Nonzeros) / float64(words*b.atoms)
+					share := float64(sums.Nonzeros) / float64(rows*b.atoms)
 					if large, sparse := 4*batch*b.dictionary.Pitch > batchBytes, share < denseShare; large != (batch == 350) || sparse != (lambda == 3) || share == 0 {
 						t.Fatalf("batches of %d are large: %v; %.2f of the codes at λ = %v are not zero", batch, large, share, lambda)
 					}
@@ -97,8 +97,8 @@ func TestUpdateKeepsBits(t *testing.T) {
 
 // The dense random codes of the first epoch need memory that later epochs don't.
 func TestDrawnCodesAreDropped(t *testing.T) {
-	const words = 10_000
-	p := small(words)
+	const rows = 10_000
+	p := small(rows)
 	p.Hyperparameters.Atoms = 200
 	used := func() uint64 {
 		var m runtime.MemStats
@@ -111,10 +111,10 @@ func TestDrawnCodesAreDropped(t *testing.T) {
 	p.Rows = func(int) { during = used() }
 	b := minibatchOf(t, p, 1)
 	before = used()
-	testonly.Must(t, b.dictionaryPass(t.Context(), words, new(backend.Sums)))
+	testonly.Must(t, b.dictionaryPass(t.Context(), rows, new(backend.Sums)))
 	after := used()
 	// Random codes are float32. The rest of a pass's memory is small beside them.
-	if drawn := uint64(4 * words * b.atoms); during < before+drawn || after > before+drawn/2 {
+	if drawn := uint64(4 * rows * b.atoms); during < before+drawn || after > before+drawn/2 {
 		t.Errorf("%d bytes before the pass, %d when codes are drawn, %d after it", before, during, after)
 	}
 	runtime.KeepAlive(b)
@@ -129,18 +129,18 @@ func small(rows int) backend.Problem {
 
 // A pass stops when its context is cancelled.
 func TestCancelledMidway(t *testing.T) {
-	const words = 1000
+	const rows = 1000
 	for _, test := range []struct {
 		name    string
 		authors bool
 		after   int // rows
 	}{
-		{"dictionary pass", false, 300}, {"code pass", false, words + 300},
-		{"authors' order", true, 300}, {"authors' measuring", true, words + 300},
+		{"dictionary pass", false, 300}, {"code pass", false, rows + 300},
+		{"authors' order", true, 300}, {"authors' measuring", true, rows + 300},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := 0
-		p := small(words)
+		p := small(rows)
 		p.Hyperparameters.AuthorsOrder = test.authors
 		p.Rows = func(n int) {
 			if done += n; done >= test.after {

@@ -102,16 +102,16 @@ func (u *update) atoms(l *lane, f *frame, lo, hi int) {
 	for left := 0; left < r.Pitch; left += width {
 		right := min(left+width, r.Pitch)
 		for k := lo; k < hi; k++ {
-			words, values := l.column.atom(k - lo)
-			u.atom(f, k, left, right, l.zeros, l.zeros, words, values, r.Data[left:])
+			rows, values := l.column.atom(k - lo)
+			u.atom(f, k, left, right, l.zeros, l.zeros, rows, values, r.Data[left:])
 		}
 	}
 }
 
 // atom updates the columns from left to right of atom k. m and n hold products; it adds the products of values with
-// the rows of r that words index.
-func (u *update) atom(f *frame, k, left, right int, m, n []float32, words []int32, values, r []float32) {
+// the given rows of r.
+func (u *update) atom(f *frame, k, left, right int, m, n []float32, rows []int32, values, r []float32) {
 	c, d := &u.coefficients, f.vectors[u.step.D]
 	u.kernels.MoveAtom(f.vectors[u.step.H].Padded(k)[left:right], f.vectors[u.step.P].Padded(k)[left:right], d.Padded(k)[left:right], m, n,
-		words, values, r, d.Pitch, c[0], c[1], c[2], c[3], c[4], graph.Epsilon, c[5])
+		rows, values, r, d.Pitch, c[0], c[1], c[2], c[3], c[4], graph.Epsilon, c[5])
 }

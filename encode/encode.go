@@ -103,10 +103,10 @@ type Options struct {
 	Gap float64
 }
 
-// Defaults returns the options for the dictionary of a model: the sign and λ of the model's
-// codes, and their steps or, for codes without steps, [DefaultSteps]. Nonzeros is the maximum that the codes were encoded with or, if
-// there was none, their mean number of nonzeros per row. A model without codes supplies its recipe's Nonzeros.
-// For exact codes set Gap, for instance to 1e-4.
+// Defaults returns the options for the dictionary of a model: the sign and λ of the model's codes, and their steps or,
+// for codes without steps, [DefaultSteps]. Nonzeros is the maximum with which the codes were encoded. If there was
+// none, it is their mean number of nonzeros per row. For a model without codes it is the recipe's Nonzeros. For exact
+// codes set Gap, for instance to 1e-4.
 func Defaults(i model.Info) Options {
 	t, e := &i.Training, i.Encoding
 	if t.Recipe == nil { // not a model: [Options.Validate] returns the error
@@ -168,12 +168,11 @@ type Encoder interface {
 	// Close waits for the rows of Start and releases the encoder's memory on its device.
 	Close() error
 
-	// Start starts to encode x, n×L row-major, from which it subtracts the dictionary's
-	// mean, and returns a function that waits for the codes, so that a caller can process
-	// codes while the device computes the next ones. They replace codes, whose memory is
-	// reused. It does not change x. x must not change, and codes must not be used, until
-	// wait or Close returns. Wait for calls in the order of their starts. Only the
-	// last calls may be left without a wait: Close waits for them.
+	// Start starts to encode x, n×L row-major, from which it subtracts the dictionary's mean. It returns a function
+	// that waits for the codes, so that a caller can process codes while the device computes the next ones. The new
+	// codes replace the argument codes, whose memory is reused. Start doesn't change x. Until wait or Close returns, x
+	// must not change and codes must not be used. Wait for calls in the order of their starts. Only the last calls may
+	// be left without a wait: Close waits for them.
 	//
 	// The bits of a row's code don't depend on the other rows. If ctx is cancelled, wait
 	// returns ctx.Err(). If a row's code overflows float32, wait returns nil and the row's

@@ -160,7 +160,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// Many blocks, whose memory is used again, add up.
+// Many blocks are encoded, and their sums are correct, although they share memory.
 func TestStreamOfManyBlocks(t *testing.T) {
 	d := &vectors.Dense{IDs: make([]string, 9*encode.Block), Dim: 1, Data: slices.Repeat([]float32{1}, 9*encode.Block)}
 	_, got := stream(t, d, 1000, &encode.Stream{Encoder: &roundingEncoder{dim: 1}})
@@ -169,7 +169,7 @@ func TestStreamOfManyBlocks(t *testing.T) {
 	}
 }
 
-// countingEncoder counts the calls of Start that nobody has waited for.
+// countingEncoder counts calls of Start without a wait.
 type countingEncoder struct {
 	roundingEncoder
 	started, mostStarted *int // shared by several encoders
@@ -187,8 +187,8 @@ func (e *countingEncoder) Start(ctx context.Context, x []float32, codes *encode.
 	}
 }
 
-// A Stream starts a block per encoder before it waits for the oldest one, for any number of rows per
-// part. The codes equal one encoder's, in order.
+// A Stream starts a block per encoder before it waits for the oldest one, for any number of rows per part. The codes
+// equal the codes of a single encoder, in the same order.
 func TestStreamStartsAhead(t *testing.T) {
 	const rows, dim = 4*encode.Block + 10, 2
 	d := &vectors.Dense{Dim: dim}
@@ -199,7 +199,7 @@ func TestStreamStartsAhead(t *testing.T) {
 	}
 	want, err := encode.Rows(t.Context(), &roundingEncoder{dim: dim}, d.Data)
 	testonly.Must(t, err)
-	for n := 1; n <= 2; n++ { // encoders
+	for n := 1; n <= 2; n++ { // number of encoders
 		for _, part := range []int{rows, encode.Block, 1000} {
 			at := fmt.Sprintf("%d encoders, %d rows at a time", n, part)
 			started, mostStarted := 0, 0
@@ -357,8 +357,8 @@ func saveStream(t *testing.T, dir string, d *vectors.Dense, shard *model.Shard) 
 	return info
 }
 
-// Merged shards equal the output of a single run. It counts all rows that miss their gap
-// and names the first ones in the input's order.
+// Merged shards equal the output of a single run. Merge counts all rows that miss their gap, and names the first ones
+// in the input's order.
 func TestMergeUnreached(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const rows = 3*encode.Block + 10

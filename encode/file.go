@@ -75,7 +75,7 @@ func FileTo(ctx context.Context, m *model.Model, paths []string, to *modeldir.Ta
 			row.File = input.Name(paths...)
 		}
 		if err != nil {
-			stopReading() // it may be waiting for standard input
+			stopReading() // the reader may be waiting for standard input
 			return info, source, err
 		}
 	}
@@ -86,7 +86,7 @@ func FileTo(ctx context.Context, m *model.Model, paths []string, to *modeldir.Ta
 		}
 	}
 	encoding.Input = model.NewInput(source)
-	go closeDevice() // a GPU takes as long as the commit
+	go closeDevice() // closing a GPU takes as long as the commit
 	info, err = w.Commit(ctx, encoding)
 	return info, source, err
 }

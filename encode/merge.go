@@ -14,12 +14,12 @@ import (
 	"overcomplete/vectors"
 )
 
-// Merge joins the shards of one input, in the directories dirs in any order, and saves the model of
-// the whole input in the directory dir; force is as in [model.Model.Save]. Its files are
-// byte-identical to an encoding without shards. Merge returns the content of its model.json.
+// Merge joins the shards of one input and saves the model of the whole input in the directory dir; force is as in
+// [model.Model.Save]. The directories dirs of the shards may be in any order. The files are byte-identical to the files
+// of an encoding without shards. Merge returns the content of model.json.
 //
-// The error is a [*vectors.InputError] if a shard is missing, repeated or damaged, or if shards
-// differ in model, input, word list, options or kind of processor.
+// The error is a [*vectors.InputError] if a shard is missing, repeated or damaged, or if shards differ in model, input,
+// word list, options or kind of processor.
 func Merge(ctx context.Context, dir string, force bool, dirs ...string) (info model.Info, err error) {
 	to := modeldir.NewTarget(dir, force)
 	if err := to.Check(); err != nil {

@@ -16,8 +16,8 @@ import (
 // of an input, except for its last block.
 const Block = 8192
 
-// maxUnreachedIDs bounds the number of rows that an [model.Encoding] names because
-// their duality gap exceeds [Options.Gap].
+// maxUnreachedIDs is the maximum number of rows that a [model.Encoding] names because their duality gap exceeds
+// [Options.Gap].
 const maxUnreachedIDs = 5
 
 // Model encodes the vectors x, V×L, on a device. It returns a model with the rows and
@@ -47,7 +47,7 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 		if err != nil {
 			return nil, err
 		}
-		if n := block.Nonzeros(); n > cap(codes.Index)-len(codes.Index) { // assume as many in the other rows
+		if n := block.Nonzeros(); n > cap(codes.Index)-len(codes.Index) { // assume as many nonzeros in the other blocks
 			all := n * ((x.Len()-codes.Rows-1)/block.Rows + 1)
 			codes.Index, codes.Value = slices.Grow(codes.Index, all), slices.Grow(codes.Value, all)
 		}
@@ -61,8 +61,8 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 	return encoded, nil
 }
 
-// A Stream encodes rows that need not fit in memory, and measures their codes. It holds three blocks of
-// [Block] rows with their codes, and another per encoder. [File] encodes a file.
+// A Stream encodes rows that need not fit in memory, and measures their codes. Its memory holds three blocks of [Block]
+// rows with their codes, and one more per encoder. [File] encodes a file.
 type Stream struct {
 	Encoder Encoder
 
@@ -82,7 +82,7 @@ type Stream struct {
 // the reader.
 type block struct {
 	number   int            // index in the input
-	rows     *vectors.Dense // copied, or a part of the input's
+	rows     *vectors.Dense // a copy, or a part of the input's rows
 	copied   vectors.Dense
 	codes    Codes
 	wait     func() error
@@ -91,11 +91,12 @@ type block struct {
 	measured chan struct{} // receives a value when sums are set
 }
 
-// Codes yields the codes of rows, a block at a time, in the order of the rows. Each value of rows is
-// V×L, with the same L. Other goroutines read rows ahead, encode, and measure codes; they end before Codes does.
-// The rows must not change until their codes are yielded or Codes ends. Codes ends after the first
-// error: an error of rows, of the encoder, or a [*vectors.InputError] that wraps [ErrOverflow] for a
-// row that can't be encoded. An error of a block may wait for the next rows. The codes and their words are valid until the next iteration.
+// Codes yields the codes of rows, a block at a time, in the order of the rows. Each value of rows is V×L, with the same
+// L. Other goroutines read rows ahead, encode, and measure codes; they end before Codes does. The rows must not change
+// until their codes are yielded or Codes ends. The codes and their words are valid until the next iteration.
+//
+// Codes ends after the first error: an error of rows, of the encoder, or a [*vectors.InputError] that wraps
+// [ErrOverflow] for a row that can't be encoded. An error of a block may wait for the next rows.
 func (s *Stream) Codes(ctx context.Context, rows iter.Seq2[*vectors.Dense, error]) iter.Seq2[*vectors.Sparse, error] {
 	encoders := 1
 	if multi, ok := s.Encoder.(*multiEncoder); ok {
@@ -106,8 +107,8 @@ func (s *Stream) Codes(ctx context.Context, rows iter.Seq2[*vectors.Dense, error
 			yield(nil, fmt.Errorf("encode: there is no shard %d of %d", p.Index, p.Of))
 			return
 		}
-		// A block is read, one per encoder and another are encoded, and one is measured and used. All fit
-		// into each channel, so that only the reader waits for room.
+		// One block is being read, one per encoder and another are being encoded, and one is being measured and used.
+		// Each channel has room for all blocks, so that only the reader waits.
 		blocks := encoders + 3
 		free, read, encoded := make(chan *block, blocks), make(chan *block, blocks), make(chan *block, blocks)
 		for range blocks {
@@ -192,8 +193,8 @@ func (s *Stream) read(ctx context.Context, rows iter.Seq2[*vectors.Dense, error]
 	}
 }
 
-// encode encodes the blocks of read that belong to the shard, up to one more than encoders at a time, and sends them
-// to encoded, in order. Other goroutines measure them.
+// encode encodes the blocks of read that belong to the shard and sends them to encoded, in order. It starts one block
+// more than there are encoders. Other goroutines measure the blocks.
 func (s *Stream) encode(ctx context.Context, encoders int, read <-chan *block, free, encoded chan<- *block) {
 	var started []*block // in order
 	var measuring sync.WaitGroup
@@ -292,8 +293,8 @@ func (s *Stream) Encoding() model.Encoding {
 	return e
 }
 
-// A tally accumulates metrics of codes, block by block. It adds up sums per block, so that
-// merged shards have the same bits as an input that is encoded at once.
+// A tally accumulates metrics of codes, block by block. It adds sums per block, so that merged shards have the same
+// bits as a single encoding.
 type tally struct {
 	worstGap      float64
 	unreached     int

@@ -26,16 +26,16 @@ func markUsed(used []bool, found []int32) {
 }
 
 // append packs the codes of the given number of rows and appends them to the argument all. It waits for the copies.
-func (p *codePacker) append(all *vectors.CSR, codes pointer[float32], words int) {
+func (p *codePacker) append(all *vectors.CSR, codes pointer[float32], rows int) {
 	g := p.gpu
-	nonzeros := make([]float64, words)
-	g.queue(finishCodes{codes: pointer[byte](codes), nonzeros: p.nonzeros, l1: p.l1, used: p.used, scale: p.scale, shape: p.shape(words)}.launch(p.precision), g.compute)
+	nonzeros := make([]float64, rows)
+	g.queue(finishCodes{codes: pointer[byte](codes), nonzeros: p.nonzeros, l1: p.l1, used: p.used, scale: p.scale, shape: p.shape(rows)}.launch(p.precision), g.compute)
 	toHost(g, nonzeros, p.nonzeros, g.compute)
 	g.synchronize(g.compute)
 	if g.err != nil {
 		return
 	}
-	start, count := make([]int64, words), 0
+	start, count := make([]int64, rows), 0
 	for i, n := range nonzeros {
 		start[i] = int64(count)
 		count += int(n)
@@ -44,7 +44,7 @@ func (p *codePacker) append(all *vectors.CSR, codes pointer[float32], words int)
 	p.reserve(count)
 	toDevice(g, p.starts, start, g.compute)
 	g.queue(packCodes{
-		codes: pointer[byte](codes), starts: p.starts, index: p.index, value: p.value, scale: p.scale, shape: p.shape(words),
+		codes: pointer[byte](codes), starts: p.starts, index: p.index, value: p.value, scale: p.scale, shape: p.shape(rows),
 	}.launch(p.precision), g.compute)
 	n := len(all.Index)
 	all.Index = append(all.Index, make([]int32, count)...)

@@ -18,14 +18,14 @@ import (
 // From the second epoch on, one graph runs all dictionary steps except the last step, which has fewer words. The bits
 // of the results and the launches are the same for every schedule.
 func TestGraph(t *testing.T) {
-	const words, epochs = 100, 4
+	const rows, epochs = 100, 4
 	for i, schedule := range schedules {
 		precision, method := []Precision{tf32, fp16}[i/2], []model.Method{model.Signed, model.Nonnegative}[i%2]
 		t.Run(string(precision)+string(method), func(t *testing.T) {
-			p := sample(words)
+			p := sample(rows)
 			p.Hyperparameters.Method = method
-			wholeSteps := words / p.Batch()
-			if words%p.Batch() == 0 || wholeSteps < 2 {
+			wholeSteps := rows / p.Batch()
+			if rows%p.Batch() == 0 || wholeSteps < 2 {
 				t.Fatalf("batches of %d words make a poor test", p.Batch())
 			}
 			if emulated {

@@ -209,7 +209,7 @@ func TestKernels(t *testing.T) {
 	for _, k := range []struct {
 		name       string
 		precisions []Precision // precisions of the kernel's factors or codes
-		check      func(b *bench, p Precision, words, atoms, dim int)
+		check      func(b *bench, p Precision, rows, atoms, dim int)
 		sizes      [][3]int // arguments of check
 	}{
 		{"decode", products, checkDecode, shapes},
@@ -548,10 +548,10 @@ func TestSearchKernels(t *testing.T) {
 	}
 }
 
-func checkSearchWith(b *bench, kernel searchKernel, words, atoms, dim int) {
+func checkSearchWith(b *bench, kernel searchKernel, n, atoms, dim int) {
 	const steps = 8 // atoms enter in steps 0, 3 and 6, but not in the last step
 	d := &model.Dictionary{Dim: dim, Atoms: b.normal(atoms*dim, 0)}
-	y := b.normal(words*dim, 0)
+	y := b.normal(n*dim, 0)
 	scale := func(x []float32, factor float64) {
 		for i := range x {
 			x[i] = float32(float64(x[i]) * factor)
@@ -560,7 +560,7 @@ func checkSearchWith(b *bench, kernel searchKernel, words, atoms, dim int) {
 	for k := range atoms {
 		scale(d.Atom(k), []float64{1, 3, 0.01, 1e-37, 0}[k%5])
 	}
-	for i := range words {
+	for i := range n {
 		row := y[i*dim:][:dim]
 		if scale(row, []float64{1, 0, 1e-20, 1e20, 1e-40, 5, 1e36}[i%7]); i%3 == 2 { // few numbers that aren't 0: the units of such a row differ
 			for j := range row {
@@ -570,7 +570,7 @@ func checkSearchWith(b *bench, kernel searchKernel, words, atoms, dim int) {
 			}
 		}
 	}
-	if words > 9 {
+	if n > 9 {
 		y[8*dim] = float32(math.NaN())
 		y[9*dim] = float32(math.Inf(-1))
 	}
@@ -579,18 +579,18 @@ func checkSearchWith(b *bench, kernel searchKernel, words, atoms, dim int) {
 		b.t.Fatal(err)
 	}
 	w := newWidths(atoms, dim)
-	rounded, rows := newRoundedAtoms(b.memory, w, kernel), b.array(y, words, dim)
+	rounded, rows := newRoundedAtoms(b.memory, w, kernel), b.array(y, n, dim)
 	round := rounded.round(w, b.array(d.Atoms, atoms, dim).data, s)
 	b.run(few(round[0]))
 	b.run(round[1])
 	nonzeros := 0
 	for _, o := range []encode.Options{{Lambda: 0.3, Steps: steps}, {Lambda: 0.3, Steps: steps, Nonnegative: true}, {Steps: 1}} {
-		state := newSearchState(b.memory, w, words, kernel)
+		state := newSearchState(b.memory, w, n, kernel)
 		schedule := schedule(o.Lambda, o.Steps)
 		state.iterations, state.count = put(b, schedule), len(schedule)
-		b.run(state.launch(&rounded, search{y: rows.data, step: s, shape: w.shape(words), nonnegative: o.Nonnegative}))
-		factors := readBack(b, state.factors, words)
-		for i := range words {
+		b.run(state.launch(&rounded, search{y: rows.data, step: s, shape: w.shape(n), nonnegative: o.Nonnegative}))
+		factors := readBack(b, state.factors, n)
+		for i := range n {
 			var codes []float32
 			for k := 0; k < atoms; k += searchAtoms {
 				codes = append(codes, readBack(b, state.codes.at(codePlace(w, i, k)), min(searchAtoms, atoms-k))...)
@@ -606,7 +606,7 @@ func checkSearchWith(b *bench, kernel searchKernel, words, atoms, dim int) {
 			}
 		}
 	}
-	if all := 3 * words * atoms; all > 100 && (nonzeros == 0 || nonzeros == all) {
+	if all := 3 * n * atoms; all > 100 && (nonzeros == 0 || nonzeros == all) {
 		b.t.Errorf("%d of %d codes are not zero: a poor test", nonzeros, all)
 	}
 }
@@ -706,7 +706,7 @@ func checkPolish(b *bench, _ Precision, rows, atoms, dim int) {
 }
 
 // checkRemember checks sums of products.
-func checkRemember(b *bench, precision Precision, words, atoms, dim int) {
+func checkRemember(b *bench, precision Precision, n, atoms, dim int) {
 	for _, c := range []struct {
 		keep      float64
 		symmetric bool // product of codes with themselves: the kernel computes half of it and writes all
@@ -714,8 +714,8 @@ func checkRemember(b *bench, precision Precision, words, atoms, dim int) {
 		if c.symmetric {
 			dim = atoms
 		}
-		a, r, s := b.codes(words, atoms), b.normal(words*dim, 0), b.normal(atoms*dim, 0)
-		codes, rows := b.array(a, words, atoms), b.array(r, words, dim)
+		a, r, s := b.codes(n, atoms), b.normal(n*dim, 0), b.normal(atoms*dim, 0)
+		codes, rows := b.array(a, n, atoms), b.array(r, n, dim)
 		if c.keep == 0 { // the kernel must ignore the old sums
 			s[0] = float32(math.NaN())
 		}
@@ -727,11 +727,11 @@ func checkRemember(b *bench, precision Precision, words, atoms, dim int) {
 				}
 			}
 		}
-		sums, shape := b.array(s, atoms, dim), newWidths(atoms, dim).shape(words)
+		sums, shape := b.array(s, atoms, dim), newWidths(atoms, dim).shape(n)
 		b.run(remember{
 			sums: sums.data, codes: codes.data, rows: rows.data, decay: c.keep, shape: shape, symmetric: c.symmetric,
 		}.launch())
-		want, magnitude := multiply(atoms, dim, words,
+		want, magnitude := multiply(atoms, dim, n,
 			func(i, k int) float32 { return a[k*atoms+i] }, func(k, j int) float32 { return r[k*dim+j] })
 		for i := range want {
 			if c.keep > 0 {
@@ -843,16 +843,16 @@ func checkJacobi(b *bench, _ Precision, rows, dim, _ int) {
 	}
 }
 
-func checkGather(b *bench, _ Precision, words, dim, _ int) {
+func checkGather(b *bench, _ Precision, n, dim, _ int) {
 	const all = 23
 	rows := b.normal(all*dim, 0)
-	index, want := make([]int32, words), make([]float32, 0, words*dim)
+	index, want := make([]int32, n), make([]float32, 0, n*dim)
 	for i := range index {
 		index[i] = int32(b.rng.IntN(all)) // some indices repeat
 		want = append(want, rows[int(index[i])*dim:][:dim]...)
 	}
-	batch, of := b.array(nil, words, dim), b.array(rows, all, dim)
-	b.run(few(gather{batch: batch.data, rows: of.data, index: put(b, index), shape: newWidths(1, dim).shape(words)}.launch()))
+	batch, of := b.array(nil, n, dim), b.array(rows, all, dim)
+	b.run(few(gather{batch: batch.data, rows: of.data, index: put(b, index), shape: newWidths(1, dim).shape(n)}.launch()))
 	if !slices.Equal(b.read(batch), want) {
 		b.t.Error("other rows")
 	}

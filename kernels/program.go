@@ -126,15 +126,15 @@ func (b *trainer) setConstants(p *deviceProgram, rows int) {
 }
 
 // run launches the program for a batch of rows. The argument at is the state from the batch's first row on.
-func (b *trainer) run(p *deviceProgram, at rowState, words, epoch int) {
+func (b *trainer) run(p *deviceProgram, at rowState, batch, epoch int) {
 	g := b.gpu
-	b.setConstants(p, words)
+	b.setConstants(p, batch)
 	for i, s := range p.executable.steps {
 		rows := b.atoms
 		if s.rows == program.Rows {
-			rows = words
+			rows = batch
 		}
-		b.multiply(p, s.Step, at, words, epoch)
+		b.multiply(p, s.Step, at, batch, epoch)
 		if len(s.body) > 0 {
 			k := p.steps[i].body
 			k.input, k.rows = at.x, int32(rows)
@@ -143,7 +143,7 @@ func (b *trainer) run(p *deviceProgram, at rowState, words, epoch int) {
 		if f := p.finish; f != nil && i == len(p.steps)-1 {
 			g.queue(finishCodes{
 				codes: pointer[byte](at.codes), factors: b.rowNumber(f.factors), nonzeros: b.rowNumber(f.nonzeros), l1: b.rowNumber(f.l1),
-				used: b.used, scale: b.scales.codes, shape: b.shape(words),
+				used: b.used, scale: b.scales.codes, shape: b.shape(batch),
 			}.launch(b.precision), g.compute)
 		}
 		if len(s.totals) > 0 {
@@ -182,8 +182,8 @@ func (b *trainer) multiply(p *deviceProgram, s program.Step, at rowState, rows, 
 }
 
 // multiplyHalves launches the product of a step with float16 factors.
-func (b *trainer) multiplyHalves(p *deviceProgram, s program.Step, at rowState, words, epoch int) {
-	g, shape, codes := b.gpu, b.shape(words), pointer[half](at.codes)
+func (b *trainer) multiplyHalves(p *deviceProgram, s program.Step, at rowState, batch, epoch int) {
+	g, shape, codes := b.gpu, b.shape(batch), pointer[half](at.codes)
 	factor := func(vector int) (pointer[half], float64) {
 		h := p.halvesOf(vector)
 		return pointer[half](p.places[h.place].data), p.scales[h.number-len(p.Numbers)]

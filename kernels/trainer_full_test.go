@@ -16,17 +16,17 @@ import (
 // Training with float16 factors, all of one scale, agrees with fp32 for vectors of any norm, even if one is much
 // longer than the others.
 func TestNorms(t *testing.T) {
-	const words, epochs = 200, 4
+	const rows, epochs = 200, 4
 	for name, change := range map[string]func(x []float32){
 		"0.001": func(x []float32) { resize(x, .001) }, "1": func(x []float32) { resize(x, 1) }, "3": func(x []float32) { resize(x, 3) },
 		"300": func(x []float32) { resize(x, 300) }, "1e5": func(x []float32) { resize(x, 1e5) },
 		"1, and one of 1000": func(x []float32) { resize(x, 1); resize(x[:21], 1000) },
 	} {
-		p := sample(words)
+		p := sample(rows)
 		change(p.X)
-		p.Hyperparameters.Lambda *= math.Sqrt(gonum.Dot(encodetest.Widen(p.X), encodetest.Widen(p.X))/words) / 3
+		p.Hyperparameters.Lambda *= math.Sqrt(gonum.Dot(encodetest.Widen(p.X), encodetest.Widen(p.X))/rows) / 3
 		measured := func(s backend.Sums) (objective, sparsity float64) {
-			return s.Loss + p.Hyperparameters.Lambda*s.L1, 1 - float64(s.Nonzeros)/float64(words*p.Hyperparameters.Atoms)
+			return s.Loss + p.Hyperparameters.Lambda*s.L1, 1 - float64(s.Nonzeros)/float64(rows*p.Hyperparameters.Atoms)
 		}
 		want, wantSparsity := measured(trainedNew(t, p, fp32, 0, epochs).sums)
 		got, sparsity := measured(trainedNew(t, p, fp16, 0, epochs).sums)
@@ -51,14 +51,14 @@ func resize(x []float32, norm float64) {
 
 // If an epoch has more dictionary steps than maxRepeated, they are launched without a graph.
 func TestManySteps(t *testing.T) {
-	const words = maxRepeated + 1
+	const rows = maxRepeated + 1
 	h := train.Paper()
-	h.Atoms, h.DictionarySteps = 1, words
-	p := backend.Problem{X: make([]float32, words), Dim: 1, Hyperparameters: h}
+	h.Atoms, h.DictionarySteps = 1, rows
+	p := backend.Problem{X: make([]float32, rows), Dim: 1, Hyperparameters: h}
 	b := open(t, p, tf32, 0)
 	defer b.Close()
 	b.gpu.cache = launchCache{key: 1, times: 1} // as if it were the second epoch
-	if sums := trained(t, b, p, 1).sums; sums.Steps != words || b.gpu.cache.graph != nil {
+	if sums := trained(t, b, p, 1).sums; sums.Steps != rows || b.gpu.cache.graph != nil {
 		t.Errorf("%d steps, in a graph", sums.Steps)
 	}
 }

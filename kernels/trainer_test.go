@@ -198,17 +198,17 @@ func TestSmall(t *testing.T) {
 
 // A NaN in the data reaches the sums, and nothing crashes.
 func TestNaN(t *testing.T) {
-	const words = 40
+	const rows = 40
 	for _, precision := range []Precision{fp16, tf32, fp32} {
 		for _, method := range []model.Method{model.Signed, model.Nonnegative} {
-			p := sample(words)
+			p := sample(rows)
 			p.Hyperparameters.Method = method
 			p.X[3*p.Dim+1] = float32(math.NaN())
 			b := open(t, p, precision, 0)
 			if sums, err := b.Epoch(t.Context(), 1, p.Batch()); err != nil || !math.IsNaN(sums.RunningLoss) || !math.IsNaN(sums.Loss) {
 				t.Errorf("%s %s: %+v, error %v", precision, method, sums, err)
 			}
-			if codes, err := b.Codes(); err != nil || codes.Rows != words {
+			if codes, err := b.Codes(); err != nil || codes.Rows != rows {
 				t.Errorf("%s %s: %d codes, error %v", precision, method, codes.Rows, err)
 			}
 			if err := b.Close(); err != nil {
@@ -257,13 +257,13 @@ func TestPrecision(t *testing.T) {
 // A whole training agrees with the tape machine within the tolerance between devices: 0.5 % of the objective and 0.1
 // points of sparsity.
 func TestTraining(t *testing.T) {
-	const words, epochs = 200, 8
+	const rows, epochs = 200, 8
 	for _, method := range []model.Method{model.Signed, model.Nonnegative} {
-		p := sample(words)
+		p := sample(rows)
 		p.Hyperparameters.Method = method
 		// The objective and the sparsity.
 		measured := func(s backend.Sums) (objective, sparsity float64) {
-			return s.Loss + p.Hyperparameters.Lambda*s.L1, 1 - float64(s.Nonzeros)/float64(words*p.Hyperparameters.Atoms)
+			return s.Loss + p.Hyperparameters.Lambda*s.L1, 1 - float64(s.Nonzeros)/float64(rows*p.Hyperparameters.Atoms)
 		}
 		want, wantSparsity := measured(trained(t, backendtest.NewOracle(p), p, epochs).sums)
 		for _, precision := range sampled(tf32, fp32, fp16) {
@@ -290,8 +290,8 @@ func TestResumed(t *testing.T) {
 }
 
 func resumed(t *testing.T, precision Precision) {
-	const words, codeBatch = 300, 32
-	p := sample(words)
+	const rows, codeBatch = 300, 32
+	p := sample(rows)
 	two := func(b *trainer, first int) {
 		t.Helper()
 		for epoch := range 2 {
@@ -393,10 +393,10 @@ var (
 
 // If a launch of an epoch fails, at once or while it runs, the pass ends with a one-line error that names the launch.
 func TestFaults(t *testing.T) {
-	const words, codeBatch = 60, 16
+	const rows, codeBatch = 60, 16
 	failEachLaunch(t, "accumulate_tf32 body correlate_tf32 decode_tf32 finish_codes pack_codes random_codes totals", func() error {
 		done := 0
-		p := sample(words)
+		p := sample(rows)
 		p.Rows = func(n int) { done += n }
 		b, err := newTrainer(Device{}, p, codeBatch)
 		if err != nil {
@@ -405,7 +405,7 @@ func TestFaults(t *testing.T) {
 		defer b.Close()
 		_, err = b.Epoch(t.Context(), 1, p.Batch())
 		// A failing pass reports no progress.
-		if (err == nil) != (done == 2*words) {
+		if (err == nil) != (done == 2*rows) {
 			t.Errorf("an epoch told of %d words, error %v", done, err)
 		}
 		if err != nil {
@@ -509,8 +509,8 @@ func launches(t *testing.T, f func() error) []string {
 
 var atMost = regexp.MustCompile(`^[^\n]* at most (\d+) words would fit[^\n]*$`)
 
-// wordsThatFit returns the number of rows that fit according to a one-line error of too little memory.
-func wordsThatFit(t *testing.T, err error) int {
+// rowsThatFit returns the number of rows that fit according to a one-line error of too little memory.
+func rowsThatFit(t *testing.T, err error) int {
 	t.Helper()
 	if !errors.Is(err, backend.ErrMemory) {
 		t.Fatalf("error %v, want %v", err, backend.ErrMemory)
@@ -526,8 +526,8 @@ func wordsThatFit(t *testing.T, err error) int {
 
 // Exactly as many rows fit as the error states.
 func TestMemory(t *testing.T) {
-	const words, codeBatch = 1000, 32
-	p := sample(words)
+	const rows, codeBatch = 1000, 32
+	p := sample(rows)
 	sizes := newSizes(p, tf32, codeBatch)
 	fixed := sizes.fixedBytes(compiled(t, program.Dictionary, p.Spec(), tf32), compiled(t, program.Code, p.Spec(), tf32))
 	for _, more := range []int64{16, 40, 500} {
@@ -539,7 +539,7 @@ func TestMemory(t *testing.T) {
 			}
 			return b.Close()
 		}
-		fit := wordsThatFit(t, open(words))
+		fit := rowsThatFit(t, open(rows))
 		if err := open(fit); err != nil {
 			t.Errorf("%d words should fit: %v", fit, err)
 		}
@@ -568,13 +568,13 @@ func failEachAllocation(t *testing.T, f func() error) int {
 
 // A failing allocation is an error, even if the memory was free before: another process may allocate it.
 func TestAllocations(t *testing.T) {
-	const words, codeBatch = 100, 32
-	p := sample(words)
+	const rows, codeBatch = 100, 32
+	p := sample(rows)
 	codes := 0
 	n := failEachAllocation(t, func() error {
 		b, err := newTrainer(Device{}, p, codeBatch)
 		if err != nil {
-			if fit := wordsThatFit(t, err); fit >= words {
+			if fit := rowsThatFit(t, err); fit >= rows {
 				t.Errorf("error %v", err)
 			}
 			return err

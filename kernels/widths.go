@@ -15,8 +15,8 @@ func newHalfWidths(atoms, dim int) widths {
 	return widths{atoms, dim, roundUp(atoms, 8), roundUp(dim, 8)}
 }
 
-func (w widths) shape(words int) shape {
-	return shape{int32(words), int32(w.atoms), int32(w.dim), int32(w.codePitch), int32(w.dimPitch)}
+func (w widths) shape(rows int) shape {
+	return shape{int32(rows), int32(w.atoms), int32(w.dim), int32(w.codePitch), int32(w.dimPitch)}
 }
 
 // The search has pitches and numbers of rows of its own; see [search].

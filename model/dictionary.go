@@ -83,15 +83,16 @@ func (d *Dictionary) Decode(dst []float64, index []int32, value []float32) {
 	}
 }
 
-// QueryWeights is the default number of weights of a query. On sentences, with a rerank by all weights, a search by
-// 128 weights finds 0.874 of the neighbours, and by all weights 0.879.
+// QueryWeights is the default number of weights of a query. On sentences, a search by 128 weights with a rerank by all
+// weights finds 0.874 of the nearest neighbours. A search by all weights finds 0.879.
 const QueryWeights = 128
 
-// Query returns the weights of a query by the dense vector x, of length L, for an index of codes a that are divided by
-// the norms of their reconstructions, ‖μ + aD‖ (see [Model.Norms]): the n largest entries of Dx/‖x‖ + steering, or of
-// their absolute values if signed, in the order of dimensions. Steering may be nil. Without signed, weights are positive,
-// as some search engines require, and there may be fewer than n. The score of a row, the sum of weight times value, is
-// then close to its cosine with x, since x·(aD) = (Dx)·a.
+// Query returns the weights of a query by the dense vector x, of length L: the n largest entries of Dx/‖x‖ + steering,
+// or the n of largest absolute value if signed, in the order of dimensions. Steering may be nil. Without signed,
+// weights are positive, as some search engines require, and there may be fewer than n.
+//
+// The index must hold the codes a divided by the norms of their reconstructions, ‖μ + aD‖ (see [Model.Norms]). The
+// score of a row, the sum of weight times value, is then close to its cosine with x, since x·(aD) = (Dx)·a.
 func (d *Dictionary) Query(x []float32, n int, signed bool, steering map[int]float64) (index []int32, weights []float32) {
 	squares := float32s.Squares(x)
 	scale := 1 / math.Sqrt(squares)

@@ -56,7 +56,7 @@ func TestCenter(t *testing.T) {
 	}
 }
 
-// Sums equal the sums of one row after the other, bit for bit, for any number of processors.
+// Squares returns the same bits as a sequential sum over rows, for any number of processors.
 func TestSquares(t *testing.T) {
 	const rows, dim = 1000, 3
 	x, rng := make([]float32, rows*dim), rand.New(rand.NewPCG(1, 2))

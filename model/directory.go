@@ -146,7 +146,7 @@ func formatVersion(data []byte) (int, error) {
 func parseJSON(data []byte, v any) error {
 	err := json.Unmarshal(data, v)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		path := strings.Split(wrong.Field, ".") // the message of json names types of this program
+		path := strings.Split(wrong.Field, ".") // json's message names Go types
 		return fmt.Errorf("%.100q has the wrong type, %.60s", path[len(path)-1], wrong.Value)
 	}
 	if err != nil {
@@ -167,8 +167,8 @@ func readArray(dir *os.File, name string, shape ...int) (data []float32, err err
 	return data, err
 }
 
-// validate returns an error unless the parts of m agree and their numbers are finite. The error names the file of
-// the part.
+// validate returns an error unless the parts of m agree and their numbers are finite. The error names the file with the
+// problem.
 func (m *Model) validate() error {
 	if err := m.validateDictionary(); err != nil {
 		return err

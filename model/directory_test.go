@@ -221,7 +221,7 @@ func TestSaveRefuses(t *testing.T) {
 	}
 }
 
-// Known returns the frequent training words if the codes are of all words of the same file.
+// Known returns the number of training words if the codes are of all words of the same file.
 func TestKnown(t *testing.T) {
 	best := Best{Common: Common{Atoms: 3}, TrainRows: 40, Order: Frequency}
 	in := Input{SHA256: "x", Rows: 60}

@@ -47,7 +47,7 @@ func TestSaveFailsToWrite(t *testing.T) {
 	expectModel(t, dir, m)
 }
 
-// All files of a directory are read in the directory that was opened, even if its path leads elsewhere for a moment.
+// All files are read from the directory that was opened, even if its path briefly leads to another one.
 func TestReadStableExchangedTwice(t *testing.T) {
 	dir := t.TempDir()
 	link := filepath.Join(dir, "link")

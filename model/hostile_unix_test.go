@@ -19,7 +19,7 @@ var openings = map[string]func(dir string) error{
 	"OpenRows":       func(dir string) error { _, err := readAll(dir); return err },
 }
 
-// A sparse file has any size but no blocks on the disk.
+// A sparse file can have any size without occupying the disk.
 func TestOpenFilesOfHoles(t *testing.T) {
 	const size = 1 << 42
 	dir := filepath.Join(t.TempDir(), "model")

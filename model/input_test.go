@@ -6,7 +6,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// model.json lists some input files, and has the number of many.
+// model.json lists the input files if they are few. Otherwise it has only their number.
 func TestNewInput(t *testing.T) {
 	for _, n := range []int{0, 2, 100, 101} {
 		want := n

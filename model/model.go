@@ -145,7 +145,7 @@ func (i *Info) validate() error {
 	return nil
 }
 
-// Words returns the number of rows with a code.
+// Rows returns the number of rows with a code.
 func (i *Info) Rows() int {
 	if i.Encoding == nil {
 		return 0
@@ -229,7 +229,7 @@ type Encoding struct {
 	FirstLambda float64 `json:"first_lambda,omitempty"` // λ of the first step; 0 for exact codes
 	Steps       int     `json:"steps,omitempty"`        // number of FISTA steps; 0 for exact codes
 	Nonzeros    int     `json:"nonzeros,omitempty"`     // maximum of nonzeros per row; 0 for exact codes
-	Search      int     `json:"search,omitempty"`       // [encode.SearchVersion]; 0 for exact codes and codes of before version 2
+	Search      int     `json:"search,omitempty"`       // [encode.SearchVersion]; 0 for exact codes and for codes of earlier searches
 	Gap         float64 `json:"gap,omitempty"`          // requested bound of the relative duality gap of exact codes; 0 for others
 
 	Variance    float64 `json:"variance,omitempty"`  // mean ‖x_i − μ‖²; 0 for the codes of a training by "paper"
@@ -241,7 +241,7 @@ type Encoding struct {
 	WorstGap    float64 `json:"worst_gap,omitempty"` // largest relative duality gap of exact codes
 	Unreached   int     `json:"unreached,omitempty"` // number of rows whose gap exceeds Gap
 
-	UnreachedIDs []string `json:"unreached_ids,omitempty"` // the first five words whose gap exceeds Gap
+	UnreachedIDs []string `json:"unreached_ids,omitempty"` // IDs of the first five rows whose gap exceeds Gap
 
 	Shard *Shard `json:"shard,omitempty"` // nil if the codes are of all rows of the input
 }

@@ -93,8 +93,8 @@ type Paper struct {
 	HuberDelta   float64 `json:"huber_delta,omitempty"`
 	Center       bool    `json:"center"`        // subtract the mean of the first n rows, with the default n of Best
 	FromRows     bool    `json:"from_rows"`     // initialise the dictionary from rows that are far apart, not from random numbers
-	AuthorsOrder bool    `json:"authors_order"` // update word by word like the authors' program (DictionarySteps is ignored), not in batches
-	AuthorsStop  bool    `json:"authors_stop"`  // stop by the rule of the authors' program, at the latest after all epochs
+	AuthorsOrder bool    `json:"authors_order"` // update row by row like the authors' program (DictionarySteps is ignored), not in batches
+	AuthorsStop  bool    `json:"authors_stop"`  // stop by the rule of the authors' program, and after Epochs at the latest
 }
 
 // The names of losses of a residual r.
@@ -129,7 +129,7 @@ func (b Best) Validate() error {
 // Validate implements [Recipe]. Loss may have any name, because programs can define losses.
 func (p Paper) Validate() error {
 	minSteps := 1
-	if p.AuthorsOrder { // one step per word: DictionarySteps is ignored
+	if p.AuthorsOrder { // one step per row: DictionarySteps is ignored
 		minSteps = 0
 	}
 	err := cmp.Or(p.Common.validate(minSteps), atLeast0("lambda", p.Lambda), atLeast0("tau", p.Tau), positive("rate", p.Rate), checkName("loss", p.Loss))

@@ -76,7 +76,7 @@ func (r *rowFiles) open(dir *os.File) error {
 	if err := r.rows.newTexts().Validate(0); err != nil {
 		return modeldir.InFile(modeldir.Info, err)
 	}
-	const shortest = 2 // bytes of a row
+	const shortest = 2 // bytes of the shortest row
 	if ids.Size()/shortest < int64(rows) {
 		return modeldir.InFile(name, r.tooFew())
 	}
@@ -110,7 +110,7 @@ func (r *rowFiles) openFile(dir *os.File, name string) (*input.File, error) {
 // next returns the next n rows. It reads the two files concurrently.
 func (r *rowFiles) next(n int) (*vectors.Sparse, error) {
 	var codes *vectors.CSR
-	var failed error // to read codes
+	var failed error // error of reading codes
 	var reading sync.WaitGroup
 	reading.Go(func() { codes, failed = r.codes.Next(n) })
 	ids, texts := make([]string, 0, n), r.rows.newTexts()

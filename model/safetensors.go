@@ -22,9 +22,8 @@ const (
 	infoMetadata     = modeldir.Info
 )
 
-// WriteSafetensors exports m as one .safetensors file, for programs that read safetensors. [Open] doesn't read it.
-// Before anything is written it returns an error if the parts of m do not fit each other or if a word contains a
-// newline.
+// WriteSafetensors exports m as one .safetensors file, for programs that read safetensors. [Open] doesn't read it. If
+// the parts of m don't agree, or if a word contains a newline, it returns an error and writes nothing.
 //
 //	dictionary      F32, K×L
 //	mean            F32, L       only if the input was centred

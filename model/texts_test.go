@@ -28,7 +28,7 @@ func textModel() *Model {
 	return m
 }
 
-// Texts are the same in a directory, read and saved at once or by rows.
+// Saving and opening preserves texts, all rows at once or a few at a time.
 func TestTextsRoundTrip(t *testing.T) {
 	m := textModel()
 	dir := filepath.Join(t.TempDir(), "model")
@@ -120,7 +120,7 @@ func TestSaveBadTexts(t *testing.T) {
 	}
 }
 
-// split and parse agree on every line, whatever is changed in it.
+// If split accepts a changed line, it returns the values of parse.
 func TestSplitLines(t *testing.T) {
 	const special = "\"\\{},:u0a \x00\n\x7f\xff"
 	m := textModel()

@@ -20,7 +20,7 @@ func themeModel() *Model {
 	return m
 }
 
-// Themes are the same in a directory, read and saved at once or by rows.
+// Saving and opening preserves themes, all rows at once or a few at a time.
 func TestThemesRoundTrip(t *testing.T) {
 	m := themeModel()
 	dir := filepath.Join(t.TempDir(), "model")

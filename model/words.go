@@ -86,7 +86,7 @@ func (r *rowReader) next(words *[]string, texts *vectors.Texts) error {
 		line = append(line, part...)
 		switch {
 		case err == bufio.ErrBufferFull && bytes.IndexByte(part, 0) < 0:
-			continue // no row has a NUL, but a file with holes reads as endless NULs
+			continue // a valid row contains no NUL; a sparse file would read as endless NULs
 		case err == io.EOF && len(line) == 0:
 			return io.EOF
 		case err == io.EOF:
@@ -185,7 +185,7 @@ func (r *rowReader) newTexts() *vectors.Texts {
 
 // writeRows writes rows as lines of rowsFile; n is the number of lines before them.
 func writeRows(w io.Writer, ids []string, texts *vectors.Texts, n int) error {
-	var columns []vectors.Column // of texts
+	var columns []vectors.Column // of texts; nil for words
 	var keys [][]byte
 	if texts != nil {
 		columns = append([]vectors.Column{{Name: idKey, Values: ids}, {Name: textKey, Values: texts.Text}}, texts.Columns...)
@@ -202,7 +202,7 @@ func writeRows(w io.Writer, ids []string, texts *vectors.Texts, n int) error {
 		for k, c := range columns {
 			line.Write(keys[k])
 			encoder.Encode(c.Values[i])   // a buffer returns no error
-			line.Truncate(line.Len() - 1) // the end of a line
+			line.Truncate(line.Len() - 1) // remove the newline
 		}
 		if texts == nil {
 			line.WriteString(id)

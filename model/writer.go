@@ -13,7 +13,7 @@ import (
 )
 
 // A Writer saves a model with the dictionary of another and with codes that need not fit in memory. During
-// [Writer.Commit], the values of the codes are on the disk twice, so that it needs half of the codes' size more.
+// [Writer.Commit], the values of the codes are on disk twice, which takes half of the codes' size in addition.
 type Writer struct {
 	model     Model // dictionary and Info, without codes
 	to        *modeldir.Target
@@ -22,7 +22,7 @@ type Writer struct {
 	lines     *bufio.Writer
 	codesFile *os.File
 	codes     *csr.Writer
-	known     Encoding // kind, columns and number of the rows
+	known     Encoding // kind, columns and number of the rows added
 }
 
 // NewWriter begins a model in the directory dir; force is as in [Model.Save]. The caller must call Commit or Abort.

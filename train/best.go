@@ -29,26 +29,26 @@ const (
 	// words are mostly names and misspellings, which would shift the mean and the atoms.
 	rowsPerAtom = 20
 
-	// minSampleRows is the least number of training rows in no order of frequency: 100 rows per atom
-	// if K is 1,000. From 78 to 117 rows per atom, the error of held-out rows falls by 1 %.
+	// minSampleRows is the least default number of training rows in no order of frequency. It makes 100 rows per atom
+	// at K = 1,000; more help little: from 78 to 117 rows per atom, the error of held-out rows falls by 1 %.
 	minSampleRows = 100_000
 
 	// sampleSeed seeds the training sample. It doesn't follow the recipe's seed, so that dimensions
 	// depend less on that seed.
 	sampleSeed = 1
 
-	// minTextRows is the least number of training rows of texts. maxTextWeights limits K·L, the size of
-	// their default dictionary, to 3,072 × 768. With these limits a training on 100,000 texts of L = 384, or on
-	// 20,000 of L = 1,536, takes a minute on two cores, with the codes of all texts. Search by codes and
-	// classifiers are about as good as after training on all rows (docs/results/measurements.md).
+	// minTextRows is the least number of training rows of texts. maxTextWeights limits K·L, the size of their default
+	// dictionary, to 3,072 × 768. With these limits, training on 100,000 texts of L = 384, or on 20,000 of L = 1,536,
+	// takes a minute on two cores, including the encoding of all texts. Search by codes and classifiers are about as
+	// good as after training on all rows (docs/results/measurements.md).
 	minTextRows, maxTextWeights = 16_000, 3072 * 768
 
 	// The default number of dictionary updates per epoch is one per updateRows training rows, within these
 	// limits. Fewer, larger updates cost less and make dimensions more stable across seeds.
 	updateRows, minUpdates, maxUpdates = 8192, 16, 64
 
-	// memoryPerAtom is the maximum number of rows per atom that the sums G and B remember. Codes of earlier atoms hold
-	// back the present ones, but fewer rows than this determine the atoms poorly.
+	// memoryPerAtom is the maximum number of rows per atom in the sums G and B. With more rows, codes of outdated atoms
+	// slow down learning. With fewer rows, the sums determine the atoms poorly.
 	memoryPerAtom = 20
 
 	// minTextNonzeros is the least default number of nonzeros per text.
@@ -204,7 +204,7 @@ func (h bestTraining) learn(ctx context.Context, x *vectors.Dense, device Device
 	themesCtx, stop := context.WithCancel(ctx)
 	defer stop()
 	hasTopics := h.Topics != model.NoTopics && (h.Topics != 0 || x.Texts != nil)
-	if hasTopics { // they need only the mean, so they are learned beside the dictionary
+	if hasTopics { // topics need only the mean, so they are learned beside the dictionary
 		learning.Go(func() {
 			topics.directions, topics.themes, topics.err = learnThemes(themesCtx, x, &mean, h.Topics)
 		})
@@ -280,12 +280,12 @@ type onlineLearner struct {
 	training *model.Training // Epochs lists the completed epochs
 }
 
-// epoch runs an epoch.
+// epoch runs one epoch.
 //
-// The anchor weight, of the penalty ‖D − W‖², is the MAP weight, noise variance / prior variance, under y = aD + noise
-// and d_k ~ N(w_k, ρ²/Anchor); variances are sums over coordinates. The noise variance is the mean loss per row of the
-// previous mini-batch. The first mini-batch of an epoch uses the mean of the previous epoch, and the first of all ρ².
-// Atoms that many rows use follow the data. Others stay near their anchors, for any seed.
+// The weight of the anchor penalty ‖D − W‖² is the MAP weight, noise variance / prior variance, under y = aD + noise
+// and d_k ~ N(w_k, ρ²/Anchor). Variances are sums over coordinates. The noise variance is the mean loss per row of the
+// previous mini-batch. The first mini-batch of an epoch uses the mean loss of the previous epoch. The first mini-batch
+// of the training uses ρ². Atoms that many rows use follow the data. Others stay near their anchors, for any seed.
 func (o *onlineLearner) epoch(ctx context.Context, epoch, batch int) (sums backend.Sums, err error) {
 	start := time.Now()
 	order := make([]int32, o.rows)

@@ -17,7 +17,7 @@ type recordingLearner struct {
 	backend.Learner
 	loss                       float64
 	rows                       []int   // number of rows of each batch
-	order                      []int32 // of all rows
+	order                      []int32 // rows of all batches
 	forgettings, anchorWeights []float64
 }
 
@@ -29,8 +29,8 @@ func (l *recordingLearner) Learn(_ context.Context, rows []int32, forgetting, an
 	return nil
 }
 
-// The anchor weight is Anchor times the mean loss of the mini-batch before, as a share of ρ². The first mini-batch of
-// an epoch has the mean loss of the epoch before, and the first of all the share 1.
+// The anchor weight is Anchor times the mean loss of the previous mini-batch, divided by ρ². The first mini-batch of an
+// epoch uses the mean loss of the previous epoch. The first mini-batch of the training uses ρ².
 func TestAnchorWeight(t *testing.T) {
 	const rows, square, anchor = 10, 8, 2
 	l := &recordingLearner{loss: 4}
@@ -72,8 +72,8 @@ func TestAnchorWeight(t *testing.T) {
 func TestUpdateRule(t *testing.T) {
 	for _, c := range []struct {
 		rows, atoms    int
-		updates, batch int // number of updates and rows of each but the last
-		memory         int // of the second epoch
+		updates, batch int // number of updates, and rows of each except the last
+		memory         int // remembered rows in the second epoch
 	}{
 		{200, 60, 1, 200, 200},
 		{3_000, 60, 12, 256, 1_200},

@@ -52,7 +52,7 @@ func (f *fit) epochContext(ctx context.Context) (epochs context.Context, stop fu
 	}
 }
 
-// saveIfDue saves a checkpoint after an epoch, if the time has come or the caller cancels.
+// saveIfDue saves a checkpoint after an epoch if one is due or the caller's context is cancelled.
 func (f *fit) saveIfDue() error {
 	last := f.finished()
 	if f.options.every <= 0 || last && f.model.Codes != nil { // the model itself is saved next

@@ -30,8 +30,7 @@ func (deviceWithoutEncoder) Encoder(*model.Dictionary, encode.Options) (encode.E
 	return nil, errors.New("no encoder")
 }
 
-// A model of a file is trained on some rows and has the codes of all. If encoding fails, the
-// dictionary is saved, unless an earlier model exists.
+// File trains on some rows and encodes all. If encoding fails, it saves the dictionary, unless an earlier model exists.
 func TestFile(t *testing.T) {
 	x := sampleOfBest(t)
 	for _, h := range []model.Recipe{
@@ -44,7 +43,7 @@ func TestFile(t *testing.T) {
 		if h.String() == "paper" {
 			o.Factor, o.Sparsity = 0, 0
 		}
-		rows := 0 // in blocks
+		rows := 0 // encoded rows
 		o.Encoded = func(n int) { rows += n }
 		var ready model.Training
 		o.Ready = func(_ *vectors.Source, t model.Training) { ready = t }
@@ -128,8 +127,8 @@ func TestFileOfUnclosable(t *testing.T) {
 	}
 }
 
-// Neither a checkpoint nor the trained model replaces a model that another program puts in the place of
-// the checkpoint, nor, with Resume, in the place of a checkpoint that was missing.
+// Checkpoints and the trained model don't replace a model that another program has written in place of the checkpoint.
+// With Resume and without a first checkpoint, they don't replace a model that appears later.
 func TestCheckpointsReplaceTheirOwn(t *testing.T) {
 	h := train.Paper()
 	h.Atoms, h.Epochs, h.Lambda = 20, 6, 0.01
@@ -170,7 +169,7 @@ func TestCheckpointsReplaceTheirOwn(t *testing.T) {
 	}
 }
 
-// Checkpoints and models that can't be read, or have other files, are not replaced, and the error says that the
+// Checkpoints and models that can't be read or contain other files are not replaced, and the error says that the
 // checkpoint remains.
 func TestCheckpointRemains(t *testing.T) {
 	for _, h := range []model.Recipe{samplePaper(), model.Best{Common: model.Common{DictionarySteps: 8, Seed: 1}, Lambda: 0.04, TrainRows: 300, Order: model.Frequency}} {

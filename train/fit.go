@@ -31,7 +31,7 @@ type fit struct {
 	x        []float32 // training rows, V×L
 	variance float64   // mean squared norm of the rows of x, for the recipe "paper"
 	tau      float64   // τ, 0 for the recipe "best"
-	advice   string    // in the error of a training that diverges
+	advice   string    // for the error of a diverging training
 	ids      []string
 	hashes   func() checkpoint.State // of x and rows, computed once
 

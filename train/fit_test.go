@@ -63,7 +63,7 @@ func fit(t *testing.T, x *vectors.Dense, h model.Recipe, o train.Options) *model
 	return m
 }
 
-// changed returns recipes with one hyperparameter changed, by its name.
+// changed returns copies of base that differ in one hyperparameter each, keyed by its name.
 func changed[R model.Recipe](base R, changes map[string]func(h *R)) map[string]model.Recipe {
 	all := map[string]model.Recipe{}
 	for name, change := range changes {
@@ -153,7 +153,7 @@ func TestBestIsScaleFree(t *testing.T) {
 			continue
 		}
 		e, want := m.Info.Encoding, base.Info.Encoding
-		// The last digit decides between candidate atoms or values that are nearly equal.
+		// Rounding decides between candidates for atoms, or between values, that are nearly equal.
 		if got := e.Error / float64(scale) / float64(scale); math.Abs(got-want.Error) > 0.05*want.Error || e.Sparsity != want.Sparsity {
 			t.Errorf("scaled by %v: error %v and sparsity %v, want %v and %v", scale, got, e.Sparsity, want.Error, want.Sparsity)
 		}
@@ -218,7 +218,7 @@ func TestLike(t *testing.T) {
 		}
 		return mean
 	}
-	like := first.Dictionary // scaled, which doesn't matter
+	like := first.Dictionary // scaling it makes no difference
 	like.Atoms = slices.Clone(like.Atoms)
 	for i := range like.Atoms {
 		like.Atoms[i] *= 7
@@ -306,12 +306,12 @@ func learned(m *model.Model) (atoms [][]float64) {
 	return atoms
 }
 
-// Training rows of words are the frequent ones, and the mean to subtract is theirs.
+// The training rows of words are the most frequent words, and the mean to subtract is their mean.
 func TestTrainingRows(t *testing.T) {
 	const rows, dim, atoms = 90, 3, 2 // 40 rows are frequent
 	x := &vectors.Dense{Dim: dim}
 	for i := range rows {
-		x.IDs = append(x.IDs, string([]byte{'a' + byte(37*i%rows/10), 'a' + byte(37*i%10)})) // not sorted
+		x.IDs = append(x.IDs, string([]byte{'a' + byte(37*i%rows/10), 'a' + byte(37*i%10)})) // in no alphabetical order
 		for j := range dim {
 			v := float32((7*i + 5*j) % 11)
 			if i >= 40 {

@@ -26,13 +26,13 @@ const candidatesPerAtom = 8
 // are few, so that adding a few rows seldom changes the bound.
 var coherenceLimits = []float64{0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1 - 1e-5}
 
-// meanSquare returns mean‖x − μ‖² of the rows of x, whose mean d holds, or ErrIdenticalRows if it is zero except for
-// rounding.
+// meanSquare returns the mean of ‖x − μ‖² over the rows of x, where μ is d.Mean. It returns ErrIdenticalRows if the
+// mean is zero up to rounding.
 func meanSquare(x []float32, d *model.Dictionary) (float64, error) {
 	rows := float64(len(x) / d.Dim)
 	square := d.Squares(x) / rows
-	const rounding = 1e-12                                      // float32 rounds by at most 1e-7, relative
-	if !(square > rounding*(square+float32s.Squares(d.Mean))) { // the mean of ‖x‖²
+	const rounding = 1e-12                                      // float32 has a relative rounding error of at most 1e-7
+	if !(square > rounding*(square+float32s.Squares(d.Mean))) { // the parentheses contain the mean of ‖x‖²
 		return 0, initialiserError{ErrIdenticalRows}
 	}
 	return square, nil
@@ -110,8 +110,8 @@ func candidateOrder(x []float32, dim int, frequent bool) []int {
 	return order
 }
 
-// hashRows returns the 64-bit FNV-1a hashes of the little-endian bytes of four rows. Together they take hardly longer
-// than one, whose multiplications each wait for the one before.
+// hashRows returns the 64-bit FNV-1a hashes of the little-endian bytes of four rows. It takes hardly longer than
+// hashing one row, because each multiplication of a hash waits for the previous one.
 func hashRows(x, y, z, w []float32) (a, b, c, d uint64) {
 	a = 14695981039346656037
 	b, c, d = a, a, a
@@ -203,8 +203,9 @@ func (s *initialiser) addCandidates(rows []int) {
 	s.candidates = s.candidates[:n*dim]
 }
 
-// A group of groupRows candidates is compared with the rows chosen before it, in blocks of blockAtoms. The group has
-// blocks of blockRows, so that a block is compared with the rows chosen in the blocks before, and then row by row.
+// A group of groupRows candidates is first compared with the rows chosen before the group, blockAtoms at a time. It is
+// then split into blocks of blockRows. A block is compared with the rows chosen from earlier blocks, and then row by
+// row with the rows chosen from the same block.
 const groupRows, blockRows, blockAtoms = 8 * blockRows, 192, 256
 
 // chooseRows chooses candidates in order whose cosine to every row chosen before is below limit, until

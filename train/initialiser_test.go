@@ -28,16 +28,16 @@ func rowsOf(n, dim int, seed uint64) []float32 {
 	return x
 }
 
-// For any number of processors, the result equals a direct comparison of all pairs: the first rows, in
-// order, whose cosine to all rows chosen before is below a limit, which is the lowest that
-// leaves K rows. Coordinates of unit rows are multiples of 1/4, so that cosines are exact. Some rows are
-// repeated, also with another norm, and some equal the mean.
+// For any number of processors, rowAtoms chooses the rows that a direct comparison of all pairs chooses: the first
+// rows, in order, whose cosine to all rows chosen before is below the lowest limit that leaves K rows. Coordinates of
+// unit rows are multiples of 1/4, so that cosines are exact. Some rows are repeated, also with another norm, and some
+// equal the mean.
 func TestRowAtoms(t *testing.T) {
 	const n, dim = 2000, 16
 	d := &model.Dictionary{Dim: dim, Mean: make([]float32, dim)}
 	for _, atoms := range []int{20, 150, 1800} { // 1,800 exceeds the number of directions; its candidates are more than a group
 		rng := rand.New(rand.NewPCG(uint64(atoms), 1))
-		rows := make([][]float64, n) // less the mean, of norm 1, or zero
+		rows := make([][]float64, n) // of norm 1 after the mean is subtracted, or zero
 		x := make([]float32, n*dim)
 		for j := range d.Mean {
 			d.Mean[j] = float32(rng.IntN(9))
@@ -157,7 +157,8 @@ func TestRowAtomsOfFewRows(t *testing.T) {
 	}
 }
 
-// K is refused first if memory can't hold the atoms, a copy for the device and two in the searchers.
+// If memory can't hold the atoms, a copy for the device and two in the searchers, choose returns ErrMemory before other
+// errors.
 func TestChooseTooManyAtoms(t *testing.T) {
 	const dim = 5
 	limit, ok := memory.Limit()

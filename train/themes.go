@@ -15,9 +15,9 @@ const (
 	themeNeighbours = 10   // nearest neighbours that smooth a row
 	themeSmoothings = 10   // iterations of smoothing
 	topicShare      = 0.9  // share of the variance explained by maxTopics topics that the default topics explain
-	minTopics       = 6    // by default
-	maxTopics       = 12   // by default
-	maxThemes       = 512  // by default
+	minTopics       = 6    // least default number of topics
+	maxTopics       = 12   // largest default number of topics
+	maxThemes       = 512  // largest default number of themes
 )
 
 // learnThemes learns themes, which are clusters of rows, from the rows of x, V×L, except blank texts. It

@@ -119,15 +119,15 @@ func Fit(ctx context.Context, x *vectors.Dense, r model.Recipe, device Device, o
 // A LeftError reports a failed training that left output.
 type LeftError struct {
 	Err       error
-	Left      string // what the output is, such as "model is a checkpoint after epoch 2"
+	Left      string // description of the output, such as "model is a checkpoint after epoch 2"
 	Resumable bool   // the output is a checkpoint, and the training may succeed if it is resumed
 }
 
 func (e *LeftError) Error() string { return e.Err.Error() + "; " + e.Left }
 func (e *LeftError) Unwrap() error { return e.Err }
 
-// left returns err with what the training left. If it left no checkpoint, left saves the dictionary of m, unless m is
-// nil or there is an earlier model.
+// left adds to err what output the training left. If there is no checkpoint, left saves the dictionary of m first,
+// unless m is nil or there is an earlier model.
 func (o *Options) left(m *model.Model, err error) error {
 	if err == nil || o.to == nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 )
 
-// manyBlocks returns vectors of several blocks, which are checked in parts. Those of the rows bad have an infinite number.
+// manyBlocks returns vectors that fill several blocks. The rows in bad contain an infinite number.
 func manyBlocks(bad []int) *Dense {
 	d := &Dense{Dim: 5}
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -30,7 +30,7 @@ func manyBlocks(bad []int) *Dense {
 	return d
 }
 
-// Blocks that are read in parallel have the rows, errors and warnings of any number of CPUs.
+// The rows, errors and warnings of blocks don't depend on the number of CPUs that read them.
 func TestBlocks(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	bad := []int{5, blockRows - 1, blockRows, 2*blockRows + 3}

@@ -65,7 +65,7 @@ func (c *collector) add(block *Dense, announced int) error {
 		}
 	}
 	// Because join needs the same memory again, check it at intervals, not only after the last block.
-	const interval, perRow = 1 << 26, 64 // in numbers of 4 bytes; perRow estimates an id
+	const interval, perRow = 1 << 26, 64 // in units of 4 bytes; perRow estimates the memory of an id
 	n, size := c.rows.Len(), block.Dim+perRow
 	if len(c.blocks) > 1 && n*size/interval > before*size/interval {
 		return c.checkMemory()

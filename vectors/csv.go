@@ -29,9 +29,10 @@ func (f *csvFormat) name() string {
 	return "CSV"
 }
 
-// detectCSV returns the format of a CSV file that begins with head, or nil, and the end of its header. A header has the
-// number of cells of most of the next rows, or a usual name for vectors or texts. The first line of text ends with dim numbers. No
-// header does, unless they count: from 0 or 1 after a usual name or an empty one, or at least four of them.
+// detectCSV returns the format of a CSV file that begins with head, and the end of its header. It returns nil for other
+// files. A header has as many cells as most of the next rows, or contains a usual name for vectors or texts. A first
+// line that ends with dim numbers is a row of text, unless its numbers count upwards: from 0 or 1 after a usual or an
+// empty name, or at least four of them.
 func detectCSV(head []byte, dim int, whole bool) (f *csvFormat, start int, err error) {
 	for _, comma := range []byte(",\t;") {
 		if c, end := parseHeaderRow(head, comma, whole); c != nil && (f == nil || len(c.names) > len(f.names)) {
@@ -232,9 +233,9 @@ func (f *csvFormat) columns(piece []byte) ([]tabular.Column, error) {
 		switch {
 		case rows == 0 && !tabular.NamesVectors(s.column.Name) && !tabular.NamesTexts(s.column.Name):
 			s.numbers = 1
-		case s.numbers > s.strings && !tabular.NamesTexts(s.column.Name): // others are malformed
+		case s.numbers > s.strings && !tabular.NamesTexts(s.column.Name): // other values are malformed
 			s.strings, s.opened, s.inner = 0, 0, 0
-		default: // strings may be numbers
+		default: // a column of strings may contain numbers
 			s.strings += s.numbers
 		}
 		columns[i] = s.choose()
@@ -292,7 +293,7 @@ func (p *csvParser) nextCell() ([]byte, error) {
 	return cell, err
 }
 
-// endCell moves behind the end of a cell.
+// endCell moves past the end of a cell.
 func (p *csvParser) endCell(end int) {
 	p.i = end + 1
 	if end == len(p.b) || p.b[end] == '\n' {
@@ -301,7 +302,7 @@ func (p *csvParser) endCell(end int) {
 	}
 }
 
-// endRow moves behind the row and returns the number of its cells beyond those that were read.
+// endRow moves past the row and returns the number of its unread cells.
 func (p *csvParser) endRow() (more int) {
 	for !p.ended {
 		p.nextCell()
@@ -370,8 +371,8 @@ func (f *csvFormat) parse(piece []byte, l *recordLayout) (out records) {
 	return out
 }
 
-// checkQuotes returns an error if at least half of the lines in a quoted cell look like rows, whose vectors have dim numbers. Then
-// the quotes are probably characters of two texts in a file without quoted cells.
+// checkQuotes returns an error if at least half of the lines in a quoted cell look like rows, whose vectors have dim
+// numbers. The quotes are then probably characters of two texts in a file that doesn't quote cells.
 func (f *csvFormat) checkQuotes(cells [][]byte, l *recordLayout, dim int) error {
 	for column, cell := range cells {
 		lines := bytes.Count(cell, newline)

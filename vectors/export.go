@@ -15,8 +15,8 @@ import (
 	"overcomplete/internal/parallel"
 )
 
-// A IDError reports a word that a format can't represent: it is empty, or contains a
-// separator of fields or lines. Every format can represent the words that [Escape] returns, except empty ones.
+// An IDError reports a word that a format can't represent: it is empty, or contains a separator of fields or lines.
+// Every format can represent the words that [Escape] returns, except empty ones.
 type IDError struct {
 	Row int // from 0
 	ID  string

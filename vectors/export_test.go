@@ -65,7 +65,7 @@ func TestWriteText(t *testing.T) {
 	}
 }
 
-// Values are the same after they are written and read, also if rows exceed a buffer.
+// Writing and reading preserves values, also if rows exceed a buffer.
 func TestTextIsExact(t *testing.T) {
 	codes := randomSparse(200, 300, 0.3)
 	codes.Value[0], codes.Value[1] = math.SmallestNonzeroFloat32, -math.MaxFloat32

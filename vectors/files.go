@@ -15,7 +15,7 @@ import (
 
 // A File is one of several files of an input.
 type File struct {
-	Name   string `json:"name"`   // path, with slashes, from the named folder, or from the last folder of a pattern before its first wildcard; else the base name
+	Name   string `json:"name"`   // base name; or the path, with slashes, below the named folder or below the last folder before a pattern's first wildcard
 	SHA256 string `json:"sha256"` // of the file's bytes as stored, in hexadecimal
 	Rows   int    `json:"rows"`   // number of valid rows
 }
@@ -39,22 +39,21 @@ func findFiles(paths []string) ([]input.Member, error) {
 
 var errModel = errors.New("is a model, not dense vectors; export its codes in a dense format first")
 
-// A schema is the format, vector length and columns of a file, described for messages. All files of an input must
-// have the same parts.
+// A schema is the format, vector length and columns of a file, described for messages. All files of an input must have
+// the same schema.
 type schema struct {
 	file  string
 	parts []string
 }
 
-// checkSchema returns an error unless the file with heading h has the schema of the first file. The keys of its
-// folders named key=value become columns. If the file, another folder, ids or texts have that name, the column gets
-// underscores.
+// checkSchema returns an error unless the file with heading h has the schema of the first file. The keys of its folders
+// named key=value become columns. If another column, the ids or the texts have that name, the column gets underscores.
 func (r *reader) checkSchema(h heading) error {
 	s := schema{input.Name(r.Path), []string{"format " + h.format}}
 	var columns []string
 	if r.table == nil {
 		s.parts = append(s.parts, vectorsOf(r.dim))
-		if r.words != nil && r.words != r.list { // of .npz and .safetensors
+		if r.words != nil && r.words != r.list { // an array or a tensor of the file names its rows
 			s.parts = append(s.parts, `names in "words"`)
 		}
 	} else {

@@ -46,7 +46,7 @@ func randomRows(n, dim int) *Dense {
 	return d
 }
 
-// The files of a folder, a pattern or a list have the same rows as one file with all rows.
+// Reading the files of a folder, a pattern or a list gives the rows of one file with all rows.
 func TestReadFiles(t *testing.T) {
 	all := randomRows(1000, 20)
 	parts := []*Dense{all.Slice(0, 400), all.Slice(400, 401), all.Slice(401, 1000)}

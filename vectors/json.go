@@ -165,7 +165,7 @@ func stringEnd(b []byte, i int) int {
 func (f *jsonFormat) columns(piece []byte) ([]tabular.Column, error) {
 	f.index = map[string]int{}
 	var samplers []*sampler
-	var first *lineError // of a malformed record
+	var first *lineError // error of the first malformed record
 	add := func(key []byte) *sampler {
 		i, ok := f.index[string(key)]
 		if !ok {
@@ -184,7 +184,7 @@ func (f *jsonFormat) columns(piece []byte) ([]tabular.Column, error) {
 		rows := 0
 		f.records(piece, func(record []byte, lines int) bool {
 			p := jsonParser{b: record}
-			problem := p.members(func(key []byte) error { // without the rest of a malformed record
+			problem := p.members(func(key []byte) error { // stops at the first error of a record
 				start := p.i
 				if err := p.value(0); err != nil {
 					add(key)
@@ -365,7 +365,7 @@ func (p *recordParser) object() error {
 	return syntax
 }
 
-// reject makes rows from the given one on a malformed one.
+// reject replaces the rows from number first on by a malformed one.
 func (p *recordParser) reject(first int, err error) {
 	row := tabular.Row{Err: err}
 	for i, r := range p.out.Rows[first:] {
@@ -578,7 +578,8 @@ func orderError(got, want int) error {
 	return fmt.Errorf("rows without words must be in the order of %q (got %d, want %d)", keyIndex, got, want)
 }
 
-// describeJSON describes a value that isn't a number of a vector; err is the error of a number.
+// describeJSON describes a value that isn't a number of a vector. The argument err is the error of parsing it as a
+// number.
 func describeJSON(value []byte, err error) string {
 	switch value[0] {
 	case 'n':
@@ -605,7 +606,7 @@ type jsonParser struct {
 	i int
 }
 
-// fail returns the error that something else is wanted at offset i.
+// fail returns the error that the value at offset i isn't the wanted one.
 func (p *jsonParser) fail(want string) error {
 	if p.i >= len(p.b) {
 		return fmt.Errorf("not a JSON object: the line ends within it (want %s)", want)

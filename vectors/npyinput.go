@@ -105,8 +105,8 @@ func checkShape(shape npy.Shape) error {
 	return nil
 }
 
-// vectorsName returns the name of the array of vectors: the chosen one unless that is "", or a usual one, or the only one
-// but the words. For messages, array and shape say what has these names.
+// vectorsName returns the name of the array of vectors: chosen, unless it is "", or else a usual name, or else the only
+// name apart from the array of words. Array and shape describe arrays in messages.
 func vectorsName(names []string, chosen string, usual []string, array, shape string) (string, error) {
 	others := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "words" })
 	if chosen != "" {
@@ -141,7 +141,8 @@ const (
 // rowsPerBlock returns the number of rows of a block.
 func rowsPerBlock(dim int) int { return max(1, min(blockRows, blockNumbers/dim)) }
 
-// readArray yields the rows of a matrix, which was opened with err. Rows without names are named by their numbers.
+// readArray yields the rows of a matrix. The argument err is the error of opening it. Rows without names are named by
+// their numbers.
 func (r *reader) readArray(ctx context.Context, array *npy.Array, err error) (iter.Seq2[chunk, error], error) {
 	if err != nil {
 		return nil, err

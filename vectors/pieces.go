@@ -21,8 +21,8 @@ type splitter struct {
 	file io.Reader
 	size int
 
-	// cut returns the end of the last complete record in b, or 0, and the offset of a quote behind it that
-	// isn't closed, or -1. If last is set, b is the end of the file.
+	// cut returns the end of the last complete record in b, or 0, and the offset of an unclosed quote after it, or -1.
+	// If last is set, b is the end of the file.
 	cut func(b []byte, last bool) (end, quote int)
 
 	first   []byte // returned again by piece, unless nil
@@ -112,8 +112,8 @@ func parsePieces[T any](ctx context.Context, s *splitter, ended func() bool, par
 	}, ended)
 }
 
-// inOrder yields the results of jobs, in the order of the jobs, up to the first error. Each job runs in a goroutine.
-// Results of n jobs wait, beside the one that is yielded next. If the caller stops and ended returns true, jobs isn't
+// inOrder yields the results of jobs, in the order of the jobs, up to the first error. Each job runs in a goroutine. Up
+// to n results wait in addition to the next one to yield. If the caller stops and ended returns true, jobs isn't
 // iterated after inOrder returns.
 func inOrder[T any](ctx context.Context, n int, jobs iter.Seq2[func() (T, error), error], ended func() bool) iter.Seq2[T, error] {
 	type result struct {

@@ -267,7 +267,7 @@ func manyRows(n int) string {
 	return b.String()
 }
 
-// Unusual inputs that are valid.
+// oddInputs are unusual but valid inputs.
 var oddInputs = []struct {
 	name, content string
 	options       ReadOptions
@@ -333,7 +333,7 @@ const (
 
 const formatMessage = "FILE: unknown format of vectors (want text of GloVe, word2vec or fastText, word2vec binary, CSV, JSON lines, .npy, .npz or .safetensors, plain or compressed with gzip or zstd)"
 
-// Invalid inputs and their errors.
+// badInputs are invalid inputs and their errors.
 var badInputs = []struct {
 	name, content, message string
 }{
@@ -504,7 +504,7 @@ func TestReadWordList(t *testing.T) {
 	})
 }
 
-// Integers and big-endian numbers are numbers, too.
+// Integers and big-endian numbers are read, too.
 func TestReadNpyTypes(t *testing.T) {
 	for dtype, values := range map[string]any{
 		"|i1": []int8{1, -2, 3, 4}, "|u1": []uint8{1, 254, 3, 4}, "<i2": []int16{1, -2, 3, 4}, "<u2": []uint16{1, 254, 3, 4},
@@ -567,7 +567,7 @@ func TestReadSafetensorsTensors(t *testing.T) {
 	}
 	words := wordsTensor("a")
 	var many []safetensors.Tensor
-	var names []string // of five, as far as they are shown
+	var names []string // as the message shows the first five
 	for i := range 200 {
 		name := fmt.Sprintf("%03d%s", i, strings.Repeat("x", 1000))
 		many = append(many, matrix(name, 1))
@@ -630,7 +630,7 @@ func TestReadStdin(t *testing.T) {
 	many := manyRows(100000)
 	for content, want := range map[string]*Dense{
 		many:                               {IDs: []string{"w0", "w1", "w2"}, Dim: 2, Data: []float32{0, 0, 1, 1, 2, 2}},
-		npzFile(sample(), "vectors", true): sample(), // it can't be read in order alone
+		npzFile(sample(), "vectors", true): sample(), // it requires random access
 	} {
 		w := standardInput(t)
 		go func() {

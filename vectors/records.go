@@ -29,17 +29,17 @@ type recordFormat interface {
 	parse(piece []byte, l *recordLayout) records
 }
 
-// records are the parsed rows of a piece. Their numbers count lines from the beginning of the piece.
+// records are the parsed rows of a piece. Line numbers count from the beginning of the piece.
 type records struct {
 	tabular.Block
 	lines   int      // line breaks in the piece
 	unknown []string // keys that aren't columns
 	order   []int    // the numbers that a response gives to its rows, -1 if missing, or nil
 	closed  bool     // the piece includes the end of the document
-	err     error    // an error that isn't of a row
+	err     error    // an error outside rows
 }
 
-// A recordLayout is a layout, with the roles of columns by their index.
+// A recordLayout is a layout that also stores the role of each column by index.
 type recordLayout struct {
 	*tabular.Layout
 	position []int // index in the vector, or -1
@@ -72,8 +72,9 @@ func detectRecords(head []byte, dim int, whole bool) (f recordFormat, start int,
 	return nil, 0, nil
 }
 
-// openRecords opens a table in text with the heading h. Columns are determined by a first piece of about first bytes, and the
-// other pieces have about size bytes. The function ended is as in [parsePieces]. Keys that aren't columns are counted by r.
+// openRecords opens a table in text with the heading h. The first piece, of about first bytes, determines the columns.
+// The other pieces have about size bytes. The function ended is as in [parsePieces]. The reader r counts keys that
+// aren't columns.
 func (r *reader) openRecords(ctx context.Context, h heading, name string, file io.Reader, o tabular.Options, first, size int, ended func() bool) (*tabular.Layout, tabular.Blocks, error) {
 	line := h.lines // lines before the next piece
 	locate := func(err error) error {

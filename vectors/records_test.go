@@ -411,7 +411,7 @@ func FuzzJSON(f *testing.F) {
 		if len(out.Rows) != 1 || err != nil && out.Rows[0].Err == nil {
 			t.Fatalf("%q: rows %+v, want the error %v", line, out.Rows, err)
 		}
-		// Its end is where the standard library finds it.
+		// objectEnd returns the end that the standard library finds.
 		if end := objectEnd(line, skipSpace(line, 0)); err == nil && end != len(bytes.TrimRight(line, " \t\r\n")) {
 			t.Fatalf("%q ends at %d", line, end)
 		}

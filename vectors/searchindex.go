@@ -103,7 +103,7 @@ func appendComma(b []byte, n int) []byte {
 	return b
 }
 
-// documents is a table of ids, texts and columns, and which of them are numbers.
+// documents stores columns of ids, texts and other values, and records which are numeric.
 type documents struct {
 	columns []Column
 	numbers []bool

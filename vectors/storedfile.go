@@ -57,7 +57,7 @@ func open(ctx context.Context, path string, earlier fileState) (*storedFile, err
 		spare:  make(chan []byte, blocks),
 	}
 	if f.info, f.known = earlier.info, earlier.sha256; f.known != "" {
-		// changed compares the file with its state then.
+		// The method changed compares the file with f.info.
 	} else if f.info, err = file.Stat(); err != nil {
 		f.Close()
 		return nil, err

@@ -26,7 +26,7 @@ func TestReadCancelOpening(t *testing.T) {
 	if err := <-done; err != context.Canceled {
 		t.Errorf("error is %v, want %v", err, context.Canceled)
 	}
-	// Release the abandoned open. O_RDWR doesn't block even if there is none.
+	// Release the abandoned open. O_RDWR doesn't block, even without such an open.
 	w, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)

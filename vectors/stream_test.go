@@ -131,7 +131,7 @@ func TestDetectOpenPipe(t *testing.T) {
 	}
 }
 
-// All of the first mebibyte of a file determines its format, and as much of a pipe as has arrived.
+// The first mebibyte of a file determines its format. A pipe's format is determined by the bytes that have arrived.
 func TestDetectManyLines(t *testing.T) {
 	lines := func(n int, first func(i int) string) string {
 		var b strings.Builder

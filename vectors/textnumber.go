@@ -13,14 +13,14 @@ var (
 	errTooLarge  = errors.New("too large for a float32")
 )
 
-// scale has the powers of ten from 10⁻²², rounded to float64.
+// scale contains the powers of ten from 10⁻²², rounded to float64.
 var scale = [...]float64{
 	1e-22, 1e-21, 1e-20, 1e-19, 1e-18, 1e-17, 1e-16, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11,
 	1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9,
 	1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
 }
 
-// pow10 has the powers of ten for the numbers of digits of [parseDigits].
+// pow10 contains the powers of ten for the numbers of digits of [parseDigits].
 var pow10 = [16]uint64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8}
 
 // parseNumber parses the field from b[i] to the next space, tab or end of b, which must be a number of
@@ -65,7 +65,7 @@ func parseDecimal(b []byte, i int) (value float32, end int, err error) {
 			fraction, n = parseDigits(binary.LittleEndian.Uint64(b[i:]))
 			mantissa = mantissa*pow10[n&15] + fraction
 		}
-		for i < len(b) && isDigit(b[i]) { // the end of b
+		for i < len(b) && isDigit(b[i]) { // fewer than eight bytes are left
 			mantissa = mantissa*10 + uint64(b[i]-'0')
 			i++
 		}

@@ -17,8 +17,7 @@ const (
 	KindTexts Kind = tabular.Texts
 )
 
-// Texts stores the texts of V rows. The Words of such rows are ids: a column of the input, or the row
-// numbers, from 0.
+// Texts stores the texts of V rows. The IDs of these rows are a column of the input, or the row numbers, from 0.
 type Texts struct {
 	Text    []string // UTF-8, at most 16 MiB each; may be empty, repeated, and contain line breaks
 	Columns []Column // other columns of the input
@@ -33,9 +32,9 @@ type Column struct {
 // maxText is the maximum length of a text, in bytes.
 const maxText = 1 << 24
 
-// Table returns the names of the rows as columns, without codes. If rows are words, it returns one column, named
-// by the argument words. If rows are texts, it returns their ids, their texts and their columns; it appends
-// underscores to the name of a column that is among taken, in any case: names in SQL have no case.
+// Table returns the names of the rows as columns, without codes. If rows are words, it returns one column, named by the
+// argument words. If rows are texts, it returns their ids, their texts and their columns. It appends underscores to the
+// name of a column that is among taken, ignoring case, because names in SQL have no case.
 func (s *Sparse) Table(words string, taken ...string) []Column {
 	if s.Texts == nil {
 		return []Column{{words, s.IDs}}

@@ -33,8 +33,8 @@ type Dense struct {
 	Data  []float32 // V×L, row-major
 }
 
-// Validate returns an error unless d has at least one word and Dim finite numbers per
-// word. The results of [Read] are valid.
+// Validate returns an error unless d has at least one row and Dim finite numbers per row. The results of [Read] are
+// valid.
 func (d *Dense) Validate() error {
 	if d.Dim < 1 || d.Len() < 1 || len(d.Data)%d.Dim != 0 || len(d.Data)/d.Dim != d.Len() {
 		return fmt.Errorf("vectors have inconsistent sizes (got %d numbers for %d words of length %d)", len(d.Data), d.Len(), d.Dim)
@@ -47,10 +47,10 @@ func (d *Dense) Validate() error {
 	return nil
 }
 
-// Len returns the number of words, V.
+// Len returns the number of rows, V.
 func (d *Dense) Len() int { return len(d.IDs) }
 
-// Row returns the vector of word i, of length Dim. It shares the memory of d.Data.
+// Row returns the vector of row i, of length Dim. It shares the memory of d.Data.
 func (d *Dense) Row(i int) []float32 { return d.Data[i*d.Dim : (i+1)*d.Dim : (i+1)*d.Dim] }
 
 // Slice returns rows lo to hi−1, which share the memory of d.

@@ -13,8 +13,8 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// readBinary yields the rows of word2vec's binary format after the header. If there are more than declared, it yields
-// one empty row more.
+// readBinary yields the rows of word2vec's binary format after the header. If the file has more rows than it declares,
+// an empty row follows.
 func (r *reader) readBinary(ctx context.Context, h heading, file *content) (iter.Seq2[chunk, error], error) {
 	dim, declared := h.dim, h.rows
 	return inOrder(ctx, arrayReaders, func(yield func(func() (chunk, error), error) bool) {

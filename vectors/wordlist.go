@@ -23,7 +23,7 @@ type wordList struct {
 	read   int                           // rows so far
 	lines  bool                          // rows are lines
 	table  *tabular.Layout               // nil unless rows are in a table
-	done   bool                          // the rest of the table isn't read as a table
+	done   bool                          // the rest of the table is only hashed
 	stored *storedFile                   // nil if the list is part of the file of vectors
 	stop   func()                        // ends next
 }

@@ -132,7 +132,7 @@ for i in 1, 40:
 `)
 }
 
-// Files written by gensim are read to the last bit.
+// Vectors written by gensim are read bit for bit.
 func TestReadsWhatGensimWrites(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)
@@ -214,7 +214,7 @@ with safe_open("out.safetensors", "np") as f:
 `)
 }
 
-// Files that the library safetensors writes are read, in each type. All types hold the numbers exactly.
+// Files of the library safetensors are read, in each type. All types represent the numbers exactly.
 func TestReadsWhatSafetensorsWrites(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)

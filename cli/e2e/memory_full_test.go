@@ -14,8 +14,8 @@ import (
 	"overcomplete/testonly/clitest"
 )
 
-// The commands in the table of docs/reference/guarantees.md use at most a third more resident memory than the table says.
-// The tolerance is large because the memory that Go hasn't collected yet differs from run to run.
+// The commands in the table of docs/reference/guarantees.md use at most a third more resident memory than it states.
+// The tolerance is large because the amount of uncollected memory differs between runs.
 func TestMostMemory(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)

@@ -92,7 +92,7 @@ func TestProcess(t *testing.T) {
 		var stderr strings.Builder
 		cmd.Stderr = &stderr
 		testonly.Must(t, cmd.Start())
-		// More than a pipe holds: when it is written, some of it has been read.
+		// This is more than a pipe holds, so some of it has been read when the write ends
 		if _, err := io.WriteString(stdin, strings.Repeat("word 1 2 3\n", 20_000)); err != nil {
 			t.Fatal(err)
 		}

@@ -99,7 +99,7 @@ func TestReadersAgree(t *testing.T) {
 	interpreter := python(t)
 	doc, err := os.ReadFile("../../docs/reference/formats.md")
 	testonly.Must(t, err)
-	// Parts of the messages of who refuses, and who that is.
+	// A reason is a part of an error message. used counts how often each is needed; reasons lists them by program.
 	used := map[string]int{}
 	reasons := map[string][]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| (`.*`) \\| (here|there) \\|").FindAllStringSubmatch(string(doc), -1) {
@@ -135,7 +135,7 @@ func TestReadersAgree(t *testing.T) {
 	cmd.Dir = string(dir)
 	out, err := cmd.Output()
 	testonly.Must(t, err)
-	// Files that both read, both refuse, one alone refuses, and in which the other crashes.
+	// Numbers of files that both accept, that both refuse, that only one refuses, and that crash the other program.
 	accepted, refused, alone, crashed := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	for line := range bytes.Lines(out) {
 		var theirs content

@@ -68,15 +68,16 @@ func TestRecall(t *testing.T) {
 	dir := clitest.New(t)
 	runPython(t, dir, writeTexts)
 	for method, all := range map[string]string{"A": "--weights 64", "B": "--weights 64 --signed"} {
-		dir.MustRun(t, "train texts.parquet -o model --force -k 64 --nonzeros 9 --epochs 1 --max-rows 500 --method "+method)
-		dir.MustRun(t, "export model -o rows.jsonl --force -f jsonl --normalize")
+		dir.MustRun(t, "train texts.parquet -o "+method+" -k 64 --nonzeros 9 --epochs 1 --max-rows 500 --method "+method)
+		dir.MustRun(t, "export "+method+" -o rows"+method+".jsonl -f jsonl --normalize")
 		for name, flags := range map[string]string{"products": all, "largest": "--weights 12"} {
-			queries, _ := dir.MustRun(t, "query model texts.parquet --max-rows 500 "+flags)
-			dir.Write(t, name+".jsonl", []byte(queries))
+			queries, _ := dir.MustRun(t, "query "+method+" texts.parquet --max-rows 500 "+flags)
+			dir.Write(t, name+method+".jsonl", []byte(queries))
 		}
-		found, _ := dir.MustRun(t, "recall texts.parquet model --json --max-rows 500 -k 4 --number 500 --weights 12")
-		dir.Write(t, "recall.json", []byte(found))
-		runPython(t, dir, `
+		found, _ := dir.MustRun(t, "recall texts.parquet "+method+" --json --max-rows 500 -k 4 --number 500 --weights 12")
+		dir.Write(t, "recall"+method+".json", []byte(found))
+	}
+	runPython(t, dir, `
 import json, numpy as np, pyarrow.parquet as pq
 from qdrant_client import QdrantClient, models
 x = np.stack(pq.read_table("texts.parquet")["embedding"].to_numpy(zero_copy_only=False))[:500].astype("f8")
@@ -92,26 +93,26 @@ def nearest(scores):
     return np.argsort(-scores, axis=1, kind="stable")[:, :4]
 unit = x / np.linalg.norm(x, axis=1, keepdims=True)
 want = nearest(unit @ unit.T)
-said = json.load(open("recall.json"))
-assert (said["queries"], said["rows"], said["k"], said["bytes"]) == (500, 500, 4, x.size * 4)
-codes = rows("rows.jsonl")
-assert said["models"][0]["bytes"] == 8 * np.count_nonzero(codes)
-for name in ("products", "largest"):
-    found = nearest(rows(name + ".jsonl") @ codes.T)
-    recall = np.mean([len(set(f) & set(w)) / 4 for f, w in zip(found, want)])
-    assert abs(recall - said["models"][0][name]["recall"]) < 1e-3, (name, recall, said) # some are nearly as near
-    assert 0.2 < recall < 0.95
-weights = rows("products.jsonl")
-assert np.allclose(weights, unit @ np.load("model/dictionary.npy").T, atol=1e-5)
-sparse = lambda v: models.SparseVector(indices=np.flatnonzero(v).tolist(), values=v[v != 0].tolist())
-client = QdrantClient(":memory:")
-client.create_collection("texts", vectors_config={}, sparse_vectors_config={"codes": models.SparseVectorParams()})
-client.upsert("texts", [models.PointStruct(id=i, vector={"codes": sparse(a)}, payload={}) for i, a in enumerate(codes[:300])])
-for i in range(0, 300, 30):
-    found = client.query_points("texts", using="codes", limit=10, query=sparse(weights[i])).points
-    scores = codes[:300] @ weights[i]
-    assert np.allclose([p.score for p in found], np.sort(scores)[::-1][:10], rtol=1e-5), i # rows can be equal
-    assert np.allclose([scores[p.id] for p in found], [p.score for p in found], rtol=1e-5), i
+for method in ("A", "B"):
+    said = json.load(open(f"recall{method}.json"))
+    assert (said["queries"], said["rows"], said["k"], said["bytes"]) == (500, 500, 4, x.size * 4)
+    codes = rows(f"rows{method}.jsonl")
+    assert said["models"][0]["bytes"] == 8 * np.count_nonzero(codes)
+    for name in ("products", "largest"):
+        found = nearest(rows(name + method + ".jsonl") @ codes.T)
+        recall = np.mean([len(set(f) & set(w)) / 4 for f, w in zip(found, want)])
+        assert abs(recall - said["models"][0][name]["recall"]) < 1e-3, (name, recall, said) # some are nearly as near
+        assert 0.2 < recall < 0.95
+    weights = rows(f"products{method}.jsonl")
+    assert np.allclose(weights, unit @ np.load(method + "/dictionary.npy").T, atol=1e-5)
+    sparse = lambda v: models.SparseVector(indices=np.flatnonzero(v).tolist(), values=v[v != 0].tolist())
+    client = QdrantClient(":memory:")
+    client.create_collection("texts", vectors_config={}, sparse_vectors_config={"codes": models.SparseVectorParams()})
+    client.upsert("texts", [models.PointStruct(id=i, vector={"codes": sparse(a)}, payload={}) for i, a in enumerate(codes[:300])])
+    for i in range(0, 300, 30):
+        found = client.query_points("texts", using="codes", limit=10, query=sparse(weights[i])).points
+        scores = codes[:300] @ weights[i]
+        assert np.allclose([p.score for p in found], np.sort(scores)[::-1][:10], rtol=1e-5), i # rows can be equal
+        assert np.allclose([scores[p.id] for p in found], [p.score for p in found], rtol=1e-5), i
 `)
-	}
 }

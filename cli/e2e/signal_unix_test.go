@@ -96,7 +96,7 @@ func withoutPipe(t *testing.T, dir clitest.Dir) clitest.Tree {
 // ended a minute later.
 func signalAtPipe(t *testing.T, cmd *exec.Cmd, pipe string, sig os.Signal) {
 	t.Helper()
-	link := filepath.Join(t.TempDir(), "pipe") // that is there if the command removes the pipe
+	link := filepath.Join(t.TempDir(), "pipe") // remains if the command removes the pipe
 	testonly.Must(t, os.Link(pipe, link))
 	pipe = link
 	testonly.Must(t, cmd.Start())
@@ -106,7 +106,7 @@ func signalAtPipe(t *testing.T, cmd *exec.Cmd, pipe string, sig os.Signal) {
 		r, _ := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0) // in case the command hasn't opened it
 		ended <- r
 	}()
-	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // which waits for who reads
+	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // waits for a reader
 	testonly.Must(t, err)
 	defer writer.Close()
 	cmd.Process.Signal(sig)

@@ -14,7 +14,7 @@ const writeTexts = `
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
 rng = np.random.default_rng(1)
 n = 5000
-odd = ["", None, "two\nlines\r\n\tand a tab", "<script>alert(1)</script>", "\x1b[31mred\x00", "שלום עולם", "e\u0301 ก็ 日本語", "m" * 1000000, "same", "same"]
+odd = ["", None, "two\nlines\r\n\tand a tab", "<script>alert(1)</script>", "\x1b[31mred\x00", "שלום עולם", "e\u0301 ก็ 日本語", "m" * 300000, "same", "same"]
 texts = [odd[i % len(odd)] if i % 500 < len(odd) else f"text number {i % 700}" for i in range(n)]
 x = rng.standard_normal((n, 8)).astype("f4") @ rng.standard_normal((8, 16)).astype("f4")
 x[7::1000] = x[6::1000]

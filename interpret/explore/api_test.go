@@ -44,8 +44,8 @@ var hostileValues = []string{"", "0", "1", "-1", "3", "39", "40", "9999999999999
 	"<script>", "../../etc/passwd", "bank", "bank - river", "#3", "-#3", "+", "- -", "\"", "\"bank", "17:0.5", "3:1e308,4:-1e308", "3:NaN", "3:0.5,3:0.5", ":", ",", "null",
 	"\ufeff", "a\nb", "%", "%zz", "İ", "ß", "é", strings.Repeat("é ", 1000), strings.Repeat("a", 100_000), strings.Repeat("#1 - ", 800), strings.Repeat("9", 400)}
 
-// Every path of the documents answers any request with what the page promises: an answer, or a refusal that says why,
-// and no request that is refused changes a label.
+// Every documented path answers any request with an answer or with a refusal that states its reason. A refused request
+// changes no label.
 func TestAPI(t *testing.T) {
 	file := t.TempDir() + "/labels.json"
 	x := newWith(t, testTopics(), "test", Options{Labels: file, CheckModel: func() error { return nil }})
@@ -58,7 +58,7 @@ func TestAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	cases := 0
-	// try sends a request and checks its status, one of these; 0 is any but an error of the server.
+	// try sends a request and checks its status. If want is 0, any status except a server error is valid.
 	try := func(want int, target string, fields ...string) {
 		t.Helper()
 		cases++
@@ -118,7 +118,7 @@ func TestAPI(t *testing.T) {
 	t.Logf("cases: %d", cases)
 }
 
-// checkRefusal checks that an answer is no refusal, or one that says why.
+// checkRefusal checks that a refusal states its reason.
 func checkRefusal(t *testing.T, target string, w *httptest.ResponseRecorder) {
 	t.Helper()
 	var e RequestError
@@ -127,7 +127,7 @@ func checkRefusal(t *testing.T, target string, w *httptest.ResponseRecorder) {
 	}
 }
 
-// tryLabels posts JSON that is no label, and labels from elsewhere.
+// tryLabels posts invalid labels, and labels from other sites.
 func tryLabels(try func(want int, target string, fields ...string)) {
 	const good = `{"dimension":3,"name":"x"}`
 	own := []string{"Method: POST", "Content-Type: application/json", "Origin: http://127.0.0.1:8420"}
@@ -167,7 +167,7 @@ func tryLabels(try func(want int, target string, fields ...string)) {
 		refuse(good, "Content-Type: "+kind)
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
-	for range 5000 { // labels and other texts, from bytes that JSON has
+	for range 5000 { // labels, and texts of bytes that JSON contains
 		const bytes = `{}[]":,0123456789.eE+-` + "\\ \tnulltruefalsedimensiontopicnamenote\x00\xff"
 		body := []byte(good)
 		for range 1 + rng.IntN(3) {

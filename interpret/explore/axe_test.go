@@ -61,7 +61,7 @@ func TestBrowserAccessibility(t *testing.T) {
 	} {
 		for _, theme := range []string{"light", "dark"} {
 			for _, width := range []int64{1280, 390} {
-				// Each theme and each width once, on the server.
+				// Without the build tag full, audit each theme and each width once.
 				if !testonly.Full && site.name+theme+fmt.Sprint(width) != "serverlight1280" && site.name+theme+fmt.Sprint(width) != "textsdark390" {
 					continue
 				}

@@ -246,7 +246,7 @@ func (x *Explorer) prepare() {
 	}
 	go x.rowMap() // and dimensionMap
 	if x.summary.Texts {
-		x.index.Search("", 0) // lists the words of the texts
+		x.index.Search("", 0) // indexes the words of the texts
 	}
 	if x.summary.Themes > 0 {
 		x.duplicates()

@@ -173,7 +173,7 @@ func sum(counts []int) (n int) {
 	return n
 }
 
-// at returns the words at rows.
+// at returns the words of the given rows.
 func at(words []string, rows []int) []string {
 	picked := []string{}
 	for _, i := range rows {

@@ -11,8 +11,8 @@ import (
 	"overcomplete/interpret"
 )
 
-// No page runs or shows as HTML what is in the texts, ids, columns, labels or the name of a model: not from the server,
-// whose policy a violation would show, and not in a page that is saved. A text of 10 MB is shown, too.
+// Texts, ids, columns, labels and the name of a model never run or show as HTML. This holds for pages of the server,
+// whose policy would report a violation, and for saved pages. A text of 10 MB is shown, too.
 func TestBrowserHostileModel(t *testing.T) {
 	b := openBrowser(t)
 	const hostile = "\x1b[2J\u202e\u2067<img src=x onerror=hacked=1>\"'><script>hacked=1</script>&lt;svg onload=hacked=1&gt;javascript:hacked=1 </style>{{hacked=1}}"

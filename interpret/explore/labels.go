@@ -15,7 +15,7 @@ import (
 	"overcomplete/interpret"
 )
 
-// currentLabels returns the labels in the file. If the file can't be read, or is of another model, it returns the
+// currentLabels returns the labels in the file. If the file can't be read or belongs to another model, it returns the
 // labels that were read last.
 func (x *Explorer) currentLabels() interpret.Labels {
 	x.labelsLock.Lock()
@@ -105,8 +105,8 @@ func (x *Explorer) serveModel(changed func(*Explorer)) http.Handler {
 	})
 }
 
-// stopWordsChanged reports whether the file has other stop words. It reports false if the file can't be read, or is of
-// another model.
+// stopWordsChanged reports whether the stop words in the file have changed. It returns false if the file can't be read
+// or belongs to another model.
 func (x *Explorer) stopWordsChanged() bool {
 	if x.options.Labels == "" || x.options.CheckModel != nil && x.options.CheckModel() != nil {
 		return false
@@ -144,7 +144,8 @@ func (x *Explorer) serveLabels(changed func(*Explorer)) http.Handler {
 	})
 }
 
-// postLabel saves the label or the stop words of a request, and returns an explorer that shows them. It requires JSON, which no form of another site's page can send.
+// postLabel saves the label or the stop words of a request, and returns an explorer that shows them. It requires JSON,
+// which no form of another site's page can send.
 func (x *Explorer) postLabel(w http.ResponseWriter, r *http.Request) (*Explorer, error) {
 	if from, err := netip.ParseAddrPort(r.RemoteAddr); err != nil || !from.Addr().Unmap().IsLoopback() {
 		return nil, forbidden("change labels: only browsers on the machine of the model can")

@@ -116,7 +116,7 @@ func TestStopWords(t *testing.T) {
 	}
 }
 
-// The page shows stop words that another process stored, and doesn't overwrite those that it hasn't shown.
+// The page shows stop words that another process stored, and never overwrites stop words that it hasn't shown.
 func TestStopWordsOfOthers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "labels.json")
 	o := Options{Labels: file, CheckModel: func() error { return nil }}

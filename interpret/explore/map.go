@@ -49,7 +49,7 @@ type region struct {
 	// If the model has topics, a region is a topic, and has the colour of its broad topic.
 	Topic  *topics.ID `json:"topic,omitempty"`
 	Parent int        `json:"parent"` // index of the topic above, or −1
-	Radius float32    `json:"radius"` // median distance of its rows from the centre, along the axis of the larger one
+	Radius float32    `json:"radius"` // median distance of its rows from the centre, along the axis on which it is larger
 }
 
 // A dimensionMap is the map of live dimensions.
@@ -162,7 +162,7 @@ func (x *Explorer) layoutRows() rowMap {
 // weighted by cosine⁴, plus a random distance so that equal rows are apart.
 func (x *Explorer) placeRows(rows []int) [][2]float64 {
 	n := min(maxAnchors, len(rows))
-	anchors, anchorOf := slices.Clone(rows[:n]), make(map[int]int, n) // of words, the most frequent
+	anchors, anchorOf := slices.Clone(rows[:n]), make(map[int]int, n) // the most frequent words, or evenly spaced texts
 	for a := range n {
 		if x.summary.Texts {
 			anchors[a] = rows[a*len(rows)/n]
@@ -211,7 +211,7 @@ func (x *Explorer) placeRows(rows []int) [][2]float64 {
 			w := math.Pow(a.Cosine, 4)
 			mean[0], mean[1], sum = mean[0]+w*placed[a.Row][0], mean[1]+w*placed[a.Row][1], sum+w
 		}
-		if sum == 0 { // no anchor has its dimensions
+		if sum == 0 { // no anchor shares a dimension with the row
 			mean, sum = meanOf(x.index.Code(rows[i])), 1
 		}
 		for c := range mean {
@@ -319,8 +319,8 @@ func labelRegions(index *interpret.Index, regions []region, codes []interpret.Co
 	}
 }
 
-// colourings returns the columns that have at least two values, and whose most frequent values, one for each colour but grey, cover at
-// least half of the rows.
+// colourings returns the columns that can colour the rows. Such a column has at least two values. Its most frequent
+// values, one for each colour except grey, cover at least half of the rows.
 func (x *Explorer) colourings(rows []int) []colouring {
 	all := []colouring{}
 	for _, column := range x.textColumns() {

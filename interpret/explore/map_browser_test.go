@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// shownMap is the map of the page, for tests.
+// shownMap is a JavaScript expression for the map of the page.
 const shownMap = `maps.find((m) => m.frame.isConnected)`
 
 // waitMap waits until the map has n points at their places.

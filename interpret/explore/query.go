@@ -44,7 +44,7 @@ type queryAnswer struct {
 	texts
 }
 
-// A found counts the texts of a topic that a search found.
+// A found is the number of texts of a topic that a search found.
 type found struct {
 	Topic topics.ID `json:"topic"`
 	Texts int       `json:"texts"`

@@ -13,7 +13,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Saved files contain the view: the table its lists, the SVG its words and charts, the PNG the same picture.
+// Saved files contain the view: a table contains its lists, an SVG its words and charts, and a PNG shows the same
+// picture.
 func TestBrowserSaves(t *testing.T) {
 	b := openBrowser(t)
 	x := newExplorer(t, testModel(), "test")

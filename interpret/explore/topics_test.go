@@ -94,8 +94,8 @@ func testTopics() *model.Model {
 	return m
 }
 
-// testDay returns the date of row i of testTopics: topic 5 is from 2024, except row 0, topic 6 from the first half. Row 8
-// has none.
+// testDay returns the date of row i of testTopics. Dates of topic 5 are from all of 2024, dates of topic 6 from its
+// first half. Row 0 has an old date and row 8 has none.
 func testDay(i int) string {
 	switch {
 	case i == 0:

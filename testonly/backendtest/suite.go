@@ -114,9 +114,9 @@ var problems = []problem{
 	{name: "no tau", rows: 20, atoms: 10, dim: 4, batch: 5, change: func(p *backend.Problem) { p.Hyperparameters.Tau = 0 }},
 	{name: "no lambda", rows: 20, atoms: 10, dim: 4, batch: 5, change: func(p *backend.Problem) { p.Hyperparameters.Lambda = 0 }},
 	{name: "all codes zero", rows: 20, atoms: 10, dim: 4, batch: 5, change: func(p *backend.Problem) { p.Hyperparameters.Lambda = 1e4 }},
-	{name: "one word", rows: 1, atoms: 12, dim: 4, batch: 1},
-	{name: "batches of one word", rows: 6, atoms: 12, dim: 4, batch: 1},
-	{name: "batch of more words than there are", rows: 6, atoms: 12, dim: 4, batch: 10},
+	{name: "one row", rows: 1, atoms: 12, dim: 4, batch: 1},
+	{name: "batches of one row", rows: 6, atoms: 12, dim: 4, batch: 1},
+	{name: "batch larger than the input", rows: 6, atoms: 12, dim: 4, batch: 10},
 	{name: "one atom", rows: 20, atoms: 1, dim: 4, batch: 5},
 	{name: "one dimension", rows: 20, atoms: 5, dim: 1, batch: 5},
 	{name: "odd sizes", rows: 131, atoms: 67, dim: 13, batch: 37},
@@ -196,7 +196,7 @@ func (s suite) againstOracle(t *testing.T, p problem) {
 		}
 	}
 	if !s.authorsOrder && (p.shortens && oracle.shortened == 0 || p.damps && oracle.damped == 0) {
-		t.Errorf("the oracle met %d shortened steps and %d damped words: the problem does not test what it is for", oracle.shortened, oracle.damped)
+		t.Errorf("the oracle met %d shortened steps and %d damped rows: the problem does not test what it is for", oracle.shortened, oracle.damped)
 	}
 }
 
@@ -340,6 +340,6 @@ func (s suite) cancelledLater(t *testing.T) {
 		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
 	if n := int(done.Load()); n >= 2*p.Len() {
-		t.Errorf("%d words were done with", n)
+		t.Errorf("%d rows were reported as done", n)
 	}
 }

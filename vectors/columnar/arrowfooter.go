@@ -100,7 +100,7 @@ func putMessage(b []byte, version int16, schema flatbuffers.UOffsetT) {
 	const vtable, table, header = 4, 16, 20
 	put := binary.LittleEndian
 	put.PutUint32(b, table)
-	for i, x := range []uint16{table - vtable, 12, 8, 10, header - table} { // the lengths of vtable and table, and the fields' offsets
+	for i, x := range []uint16{table - vtable, 12, 8, 10, header - table} { // the lengths of vtable and table, then the fields' offsets
 		put.PutUint16(b[vtable+2*i:], x)
 	}
 	put.PutUint32(b[table:], table-vtable)

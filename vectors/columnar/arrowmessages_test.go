@@ -47,7 +47,7 @@ func writeArrow(t *testing.T, ids []string, dim int, o ...ipc.Option) []byte {
 	return b.Bytes()
 }
 
-// The bytes of a message have no spare capacity, also if they arrive from a pipe.
+// The bytes of a message have no spare capacity, even if they arrive from a pipe.
 func TestReadMessageBytes(t *testing.T) {
 	content := make([]byte, 1<<20+100)
 	for _, left := range []int64{-1, int64(len(content))} {
@@ -59,8 +59,8 @@ func TestReadMessageBytes(t *testing.T) {
 	}
 }
 
-// Compressed buffers have the same content, also if some are stored uncompressed because they
-// would not shrink.
+// Compressed buffers have the content of uncompressed ones, even if some are stored uncompressed because they would not
+// shrink.
 func TestReadCompressedArrow(t *testing.T) {
 	ids := strings.Fields(strings.Repeat("enough words to shrink well ", 48))
 	for i := range ids {

@@ -27,7 +27,7 @@ type table interface {
 	vector(l *tabular.Layout, to []float32) (numbers []float32, malformed, err error)
 }
 
-// openTable opens a table of a format. Unless an option names the vectors, packed bits are an error.
+// openTable opens a table of a format. Packed bits are an error unless an option names the vectors.
 func openTable(format string, t table, o tabular.Options) (*tabular.Layout, iter.Seq2[tabular.Block, error], error) {
 	var columns []tabular.Column
 	var codes bool
@@ -64,7 +64,7 @@ func openTable(format string, t table, o tabular.Options) (*tabular.Layout, iter
 	}, nil
 }
 
-// rows reads the rows of a table in blocks. The next block reuses the memory of rows.
+// rows reads the rows of a table in blocks. Each block reuses the memory of rows.
 type rows struct {
 	*tabular.Layout
 	table
@@ -85,7 +85,7 @@ func (r *rows) next() (err error) {
 			return err
 		}
 	}
-	room := 0 // for as many numbers as before
+	room := 0 // memory for as many numbers as in the previous block
 	if n := len(r.Rows); n > 0 {
 		room = min(len(r.Numbers), blockNumbers+r.Rows[n-1].Len)
 	}
@@ -123,7 +123,7 @@ func guard(format string, f func() error) (err error) {
 		if err == nil || err == io.EOF || errors.Is(err, errEncrypted) || errors.Is(err, errUnsupported) {
 			return
 		}
-		if strings.Contains(err.Error(), "runtime error") { // a panic of a library, of no use to people
+		if strings.Contains(err.Error(), "runtime error") { // a panic of a library; the text would not help users
 			err = errors.New("the file is inconsistent")
 		}
 		err = fmt.Errorf("damaged %s file: %w", format, err)

@@ -14,7 +14,7 @@ import (
 
 var writers = map[string]func(io.Writer, *vectors.Sparse) error{"Arrow": WriteArrow, "Parquet": WriteParquet}
 
-// sample returns 300 rows of nearly 100 MiB. Some are empty.
+// sample returns 300 rows of nearly 100 MiB in total. Some rows are empty.
 func sample() *vectors.Sparse {
 	rng := rand.New(rand.NewPCG(1, 2))
 	codes := &vectors.Sparse{CSR: vectors.CSR{Rows: 300, Cols: 1 << 20, Ptr: []int64{0}}}

@@ -72,8 +72,8 @@ func readFooter(r io.ReaderAt, size int64) (*fileMetaData, error) {
 	return footer, nil
 }
 
-// readTail reads the footer at the end of a file, after room for more bytes. A file of size bytes begins with head bytes, and
-// ends with the length of the footer and a magic number.
+// readTail reads the footer at the end of a file and prepends room for more bytes. A file of size bytes begins with
+// head bytes, and ends with the length of the footer and a magic number.
 func readTail(r io.ReaderAt, size int64, magic string, head, room int) ([]byte, error) {
 	last := make([]byte, 4+len(magic))
 	end := size - int64(len(last))
@@ -164,7 +164,7 @@ func scan(r thrift.Reader, size int, t thrift.Type, depth int, structs *uint64) 
 
 // readPageHeader returns the header of a page at an offset, and its length in bytes.
 func readPageHeader(r io.ReaderAt, at, end int64) (header *format.PageHeader, length int64, err error) {
-	// A header has a few dozen bytes, and statistics of any length: two values of the column.
+	// A header has a few dozen bytes and statistics, which contain two values of the column, of any length.
 	const limit = 8 << 20
 	for n := int64(256); n <= limit; n *= 8 {
 		b := make([]byte, min(n, end-at))

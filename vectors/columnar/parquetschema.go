@@ -61,7 +61,7 @@ func (s *schema) column(classes map[string][]string) (column, error) {
 	case c.isSpark():
 		c.Kind, c.Type = tabular.List, "vector of Spark"
 	case len(c.leaves) > 1:
-	case first.lists > 0 && first.depth <= 2*first.lists: // column.list.element for each list at most
+	case first.lists > 0 && first.depth <= 2*first.lists: // at most column.list.element for each list
 		c.Type = strings.Repeat("list of ", first.lists) + first.Type
 		if first.Kind == tabular.Number && first.lists == 1 {
 			c.Kind = tabular.List
@@ -155,7 +155,7 @@ func annotation(e format.SchemaElement) any {
 	case deprecated.Int8, deprecated.Int16, deprecated.Int32, deprecated.Int64:
 		return &format.IntType{BitWidth: 8 << (c - deprecated.Int8), IsSigned: true}
 	}
-	return nil // such as intervals, which are bytes
+	return nil // such as intervals, which are read as bytes
 }
 
 // setType sets the type of a leaf's values and how they are read. Other values stay unreadable.
@@ -182,7 +182,7 @@ func (l *leaf) setType(e format.SchemaElement) {
 		}
 		scale := int(t.Scale)
 		valid, v = (integer || bytes) && scale <= maxScale && scale >= -maxScale, decimals(size, scale, unscaled)
-		if l.physical == format.ByteArray { // of any length, so that no vector can consist of them
+		if l.physical == format.ByteArray { // strings of any length, so vectors can't consist of them
 			v.Kind, v.floats = tabular.Scalar, nil
 		}
 	case *format.DateType:

@@ -12,8 +12,8 @@ import (
 	"overcomplete/internal/memory"
 )
 
-// Values are decoded in small batches or, in delta encodings, at once, but at most 512 per byte, so that no memory is
-// allocated for a size that a header merely declares. In parquet-go, seven bytes can declare 2³¹ values.
+// Values are decoded in small batches. Delta encodings are decoded at once, at most 512 values per byte, so that no
+// memory is allocated for a size that a header merely declares. In parquet-go, seven bytes can declare 2³¹ values.
 
 var (
 	errShort       = errors.New("it has fewer values than it declares, or is damaged")
@@ -187,7 +187,7 @@ func deltas(b []byte, limit int) (numbers []int64, rest []byte, err error) {
 				return nil, nil, errHeader
 			}
 			if n := len(numbers) + len(part); n > cap(numbers) {
-				if err := memory.Check(3 * 8 * uint64(n)); err != nil { // its old and doubled memory
+				if err := memory.Check(3 * 8 * uint64(n)); err != nil { // the old memory and the doubled one
 					return nil, nil, err
 				}
 			}

@@ -350,7 +350,7 @@ func TestReadChecksSizes(t *testing.T) {
 		binary.LittleEndian.PutUint64(changed[entry+at:], uint64(x))
 		return changed
 	}
-	list := func(size uint64) []byte { // of structs, as field 4 of a struct
+	list := func(size uint64) []byte { // a list of structs, as field 4 of a struct
 		return withFooter([]byte(parquetMagic), append([]byte{0x49}, append([]byte{0xfc}, binary.AppendUvarint(nil, size)...)...))
 	}
 	for _, tt := range []struct {
@@ -459,7 +459,7 @@ func TestReadChecksPages(t *testing.T) {
 // readPages returns the values of a chunk of pages, with "null" for each null.
 func readPages[T float32 | string](l leaf, places int64, codec format.CompressionCodec, decode decoder[T], pages []byte) (values []string, err error) {
 	group := []format.ColumnChunk{{MetaData: format.ColumnMetaData{TotalCompressedSize: int64(len(pages)), NumValues: places, Codec: codec}}}
-	pages = append(pages, parquetMagic...) // as pages are not the end of a file
+	pages = append(pages, parquetMagic...) // so that pages are not the end of the file
 	c, err := openChunk(bytes.NewReader(pages), int64(len(pages)), group, l, decode)
 	for ; err == nil && !c.ended; err = c.advance(1) {
 		if c.definitions[c.i] < c.defined {
@@ -557,7 +557,7 @@ func TestReadPages(t *testing.T) {
 	}
 }
 
-// Values in delta encodings are those that parquet-go has encoded, in pages of any length.
+// Values in delta encodings are those that parquet-go encoded, in pages of any length.
 func TestReadDelta(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{1, 2, 33, 128, 129, 1000} {

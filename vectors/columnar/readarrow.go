@@ -159,8 +159,8 @@ type arrowRows struct {
 	r        *ipc.Reader
 	columns  []arrowColumn
 	batch    arrow.RecordBatch // nil after the last one
-	first    bool              // batch is the first one, which open has read
-	at       int               // row of the batch
+	first    bool              // batch is the first one, which open reads
+	at       int               // current row in the batch
 }
 
 func (a *arrowRows) open() (columns []tabular.Column, codes bool, err error) {
@@ -248,7 +248,7 @@ func (a *arrowRows) textAt(column, i int) (s string, ok bool) {
 	if bytes, ok := values.(interface{ Value(int) []byte }); ok {
 		return string(bytes.Value(i)), true
 	}
-	return strings.Clone(values.ValueStr(i)), true // not in the memory of the batch
+	return strings.Clone(values.ValueStr(i)), true // a copy outside the memory of the batch
 }
 
 // raw returns values lo to hi−1 of an array of numbers, of size bytes each. It panics if the array is shorter.

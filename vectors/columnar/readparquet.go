@@ -49,7 +49,7 @@ func (p *parquetRows) readColumns() (err error) {
 		}
 		p.columns = append(p.columns, c)
 	}
-	const maxRows = 1024 // rows per byte, more than distinct words and vectors can have
+	const maxRows = 1024 // rows per byte, more than distinct words and vectors can reach
 	rows := int64(0)
 	for i, g := range p.footer.RowGroups {
 		if g.NumRows < 0 || len(g.Columns) != s.leaves {
@@ -114,7 +114,7 @@ func (p *parquetRows) nextGroup(l *tabular.Layout) (rows int64, err error) {
 	group := p.footer.RowGroups[p.group]
 	p.group++
 	if group.NumRows == 0 {
-		return 0, nil // it may have no pages
+		return 0, nil // the row group may have no pages
 	}
 	p.numbers, p.texts = p.numbers[:0], make(map[int]*chunk[string])
 	for _, i := range l.Used() {
@@ -191,7 +191,7 @@ func appendRow(to []float32, c *chunk[float32], malformed *error) ([]float32, er
 		return to, err
 	}
 	for n := 0; ; {
-		index := n // in the list
+		index := n // index in the list
 		if c.inList == 0 {
 			index = -1
 		}

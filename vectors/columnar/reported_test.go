@@ -10,8 +10,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// Files from public reports of other tools' users, whose writers TestReadWriters lacks, have the vectors of a reference.
-// Words and texts of vectors without them are in tables, and other files are named.
+// Files from public reports of other tools' users contain the vectors of a reference. TestReadWriters lacks the writers
+// of these files. Words and texts without vectors are in tables, and other files are named.
 func TestReadReported(t *testing.T) {
 	read := func(name string, o vectors.ReadOptions) *vectors.Dense {
 		t.Helper()

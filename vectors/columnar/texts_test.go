@@ -78,7 +78,7 @@ func TestReadTexts(t *testing.T) {
 	}
 }
 
-// If rows have only ids, these are their words. Numbers can be ids.
+// If rows have only ids, the ids are the words. Numbers can be ids.
 func TestReadIDs(t *testing.T) {
 	uuids := []string{"00000000-0000-1eef-0000-000000000000", "00000000-0000-1eef-0000-000000000001", "00000000-0000-1eef-0000-000000000002"}
 	for _, tt := range []struct {
@@ -137,7 +137,7 @@ func TestReadTextsRefuses(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range both("noid") { // and others keep their ids
+	for _, name := range both("noid") { // files with other columns keep their ids
 		d, _, err := read(t, name, vectors.ReadOptions{SkipBad: true})
 		if err != nil || !slices.Equal(d.IDs, []string{"x", "z"}) {
 			t.Errorf("%s: %v, %v", name, d, err)

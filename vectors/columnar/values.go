@@ -17,8 +17,8 @@ import (
 	"overcomplete/vectors/internal/tabular"
 )
 
-// Values is a column with the type and kind of its values, or of the elements of its lists. Plain values are numbers of
-// size bytes, little-endian, or bytes.
+// Values are the type and kind of a column's values, or of the elements of its lists. Plain values are little-endian
+// numbers of size bytes, or bytes.
 type values struct {
 	tabular.Column
 	size   int                             // of a plain value in bytes, or 0 for strings
@@ -68,7 +68,7 @@ func floats(size int) values {
 	return v
 }
 
-// Limits of decimals, which their types of 256 bits satisfy.
+// Limits of decimals. The decimals of 256 bits of both formats satisfy them.
 const (
 	maxScale   = 76
 	maxDecimal = 32 // bytes

@@ -159,7 +159,7 @@ func chooseVectors(columns []Column, o Options) (found []int, err error) {
 	return found, err
 }
 
-// readableVector returns column i, which has been named as the vectors, or an error if its values can't be vectors.
+// readableVector returns column i, which is named as the vectors, or an error if its values can't be vectors.
 func readableVector(columns []Column, i int) ([]int, error) {
 	c := columns[i]
 	advice := "store lists of numbers"

@@ -9,7 +9,7 @@ import (
 func TestCheckBits(t *testing.T) {
 	const rows, dim = 20, 96 // bytes
 	rng := rand.New(rand.NewPCG(1, 2))
-	mean := make([]float64, 8*dim) // of each dimension: most embeddings have dimensions with the same sign in most rows
+	mean := make([]float64, 8*dim) // mean of each dimension: in most embeddings, some dimensions have the same sign in most rows
 	for k := range mean {
 		mean[k] = 0.5 * rng.NormFloat64()
 	}

@@ -74,7 +74,7 @@ func NamesTexts(name string) bool { return hasName(wordNames, name) || hasName(t
 // A Row is a row of a file before checks.
 type Row struct {
 	Name     string   // its word or text; may be incomplete if Err isn't nil
-	NotID    error    // the reason why Name, though a valid text, is no valid word, such as null
+	NotID    error    // the reason why Name is no valid word although it is a valid text, such as null
 	ID       string   // id of a text, if the input has ids
 	Columns  []string // values of the other columns
 	Len      int      // length of the vector

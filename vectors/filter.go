@@ -38,7 +38,7 @@ type reader struct {
 	file            // the current file
 	schema  schema  // schema of the first file
 	source  Source  // description of the input so far
-	earlier reading // of the same files, which haven't changed since; or empty
+	earlier reading // earlier reading of the same, unchanged files; or empty
 	dim     int     // L, or 0 before it is known
 
 	list     *wordList // names the rows of all files, or nil
@@ -49,7 +49,7 @@ type reader struct {
 	seen     map[[2]uint64]struct{}
 	keys     map[string]bool // keys of JSON that aren't columns
 
-	describe func(texts bool) (columns string, warnings []string) // of a table, or nil
+	describe func(texts bool) (columns string, warnings []string) // describes a table; nil for other formats
 
 	size int64 // bytes of all files, or 0 if unknown
 	done int64 // bytes of the previous files
@@ -66,7 +66,7 @@ type file struct {
 	input.Member
 	stored    *storedFile
 	declared  int // rows that the file's header declares, or -1
-	announced int // rows by the shape of an array, or 0; only to allocate
+	announced int // rows in the shape of an array, or 0; only for allocation
 
 	words    *wordList       // names the rows of this file; nil if they have names or numbers
 	table    *tabular.Layout // nil for other formats
@@ -226,7 +226,7 @@ func (r *reader) ended() bool { return r.full || r.excess }
 // filter returns the valid rows of c. It reuses the memory of c.
 func (r *reader) filter(c chunk) (*Dense, error) {
 	if r.comparesNames() && r.earlier.files == nil {
-		const perRow = 100 // bytes of seen
+		const perRow = 100 // bytes of an entry of seen
 		if err := memory.Check(perRow * uint64(len(c.rows)+c.valid)); err != nil {
 			return nil, fmt.Errorf("hashes to detect repeated rows, after %d rows: %w", r.kept, err)
 		}

@@ -6,7 +6,8 @@ import (
 	"overcomplete/internal/input"
 )
 
-// A reading records the reading of a [Source], so that another one need not hash the files and compare their names.
+// A reading records the files and the repeated names of a [Source], so that a second reading need not hash the files
+// and compare their names.
 type reading struct {
 	files    map[string]fileState // files of vectors and the word list, by path
 	repeated []int                // numbers, from 1, of the rows that repeat a word or id
