@@ -26,7 +26,7 @@ def search(x, n=10, rerank="dense", where=None, **steering):  # where: a query o
     hits = searcher.search((query.add(where, clause.FILTER) if where else query).build(), lucene.TopScoreDocCollectorManager(100, 2**31 - 1)).scoreDocs
     best = [str(searcher.storedFields().document(hit.doc).get("id")) for hit in hits]
     searchers.release(searcher)
-    every = dict(zip(*model.query(x, len(model.dictionary), signed=True, **steering)))
+    every = dict(zip(*model.query(x, len(model.dictionary), signed=True, **steering))) if rerank == "products" else {}
     score = {None: lambda id: 0, "dense": lambda id: dense[id] @ x, "products": lambda id: sum(v * every.get(k, 0) for k, v in zip(rows[id]["indices"], rows[id]["values"]))}
     return sorted(best, key=score[rerank], reverse=True)[:n]
 
