@@ -237,6 +237,8 @@ class Model:
         Raises ValueError if x doesn't have L finite numbers or is zero, or if a number is out of range. Raises IndexError if
         there is no such dimension.
         """
+        if isinstance(x, str):
+            raise ValueError("x is a string, want a dense vector by the embedding model of the rows")
         vector, (k, dense) = np.ravel(matrix(x)).astype(np.float32), self.dictionary.shape
         if isinstance(weights, bool) or not isinstance(weights, (int, np.integer)) or weights < 1:
             raise ValueError(f"weights is {weights!r}, want a positive whole number")

@@ -237,6 +237,8 @@ class TestModel(Folder):
             m.query([1, 2, 3])
         with self.assertRaisesRegex(ValueError, "finite"):
             m.query([np.nan] * 12)
+        with self.assertRaisesRegex(ValueError, "^x is a string"):
+            m.query("seven")
         with self.assertRaisesRegex(IndexError, r"no dimension 24 \(want 0 to 23\)"):
             m.query(self.x[0], more={24: 1})
         for scale in (1e-30, 1e30):  # float32 can't hold their squares
