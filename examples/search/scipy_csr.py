@@ -9,10 +9,10 @@ from overcomplete_vectors import Model
 model, rows, dense = Model.load("model"), {}, {}
 
 def add(encoded, file):  # rows of the model, or of a directory that was encoded with it
-    global ids, index, columns
+    global row_ids, index, columns
     for row, x in zip(model.rows(encoded), pq.read_table(file)["embedding"].to_numpy()):
         rows[row["id"]], dense[row["id"]] = row, x / np.linalg.norm(x)
-    ids, starts = list(rows), np.cumsum([0] + [len(row["indices"]) for row in rows.values()])
+    row_ids, starts = list(rows), np.cumsum([0] + [len(row["indices"]) for row in rows.values()])
     values, indices = (np.concatenate([row[name] for row in rows.values()]) for name in ("values", "indices"))
     index = sp.csr_array((values, indices, starts), shape=(len(rows), len(model.dictionary)))
     columns = index.tocsc()
@@ -20,13 +20,13 @@ def add(encoded, file):  # rows of the model, or of a directory that was encoded
 def search(x, n=10, rerank="dense", where=lambda row: True, **steering):
     dimensions, weights = model.query(x, **steering)
     scores = columns[:, dimensions] @ weights
-    best = list(islice((i for i in np.argsort(-scores) if ids[i] in rows and where(rows[ids[i]])), 100))
+    best = list(islice((i for i in np.argsort(-scores) if row_ids[i] in rows and where(rows[row_ids[i]])), 100))
     if rerank == "products":  # by all weights
         dimensions, weights = model.query(x, index.shape[1], signed=True, **steering)
         scores[best] = index[best][:, dimensions] @ weights
     elif rerank == "dense":
-        scores[best] = [dense[ids[i]] @ x for i in best]
-    return [ids[i] for i in sorted(best, key=lambda i: -scores[i])[:n]]
+        scores[best] = [dense[row_ids[i]] @ x for i in best]
+    return [row_ids[i] for i in sorted(best, key=lambda i: -scores[i])[:n]]
 
 def explain(x, id, n=3):
     row, weights = rows[id], dict(zip(*model.query(x)))
