@@ -16,7 +16,7 @@ client.create_collection("texts", schema=schema, index_params=indexes)
 
 def add(encoded, file):  # rows of the model, or of a directory that was encoded with it
     rows = [row | {"values": dict(zip(row.pop("indices"), row["values"]))} for row in model.rows(encoded)]
-    dense.update(zip((row["id"] for row in rows), pq.read_table(file)["embedding"].to_numpy()))
+    dense.update(zip((row["id"] for row in rows), pq.read_table(file)["embedding"].to_numpy(), strict=True))
     for i in range(0, len(rows), 1000):
         client.upsert("texts", rows[i : i + 1000])
     client.flush("texts")  # builds the index: without it, a query takes seconds

@@ -15,7 +15,7 @@ def add(encoded, file):  # rows of the model, or of a directory that was encoded
     run("export", encoded, "--vocabulary", "model", "-f", "opensearch", "--normalize", "-o", "rows.bulk", "--force")
     lines, vectors = open("rows.bulk", encoding="utf-8", newline="\n"), pq.read_table(file)["embedding"].to_numpy()
     documents = [{**json.loads(action)["index"], "_source": row} for action, row in zip(lines, lines)]
-    dense.update(zip((document["_id"] for document in documents), vectors))
+    dense.update(zip((document["_id"] for document in documents), vectors, strict=True))
     helpers.bulk(client, documents, index="texts", max_chunk_bytes=50_000_000, refresh=True)  # raises errors of rows
 
 def values(features):  # feature 7- has the negative values of dimension 7

@@ -19,7 +19,7 @@ def add(encoded, file):  # rows of the model, or of a directory that was encoded
     with db.transaction(), db.cursor() as cursor:
         cursor.execute("DELETE FROM texts WHERE id = ANY(%s)", [[row["id"] for row in rows]])
         with cursor.copy("COPY texts FROM STDIN") as copy:
-            for row, vector in zip(rows, vectors):
+            for row, vector in zip(rows, vectors, strict=True):
                 codes = sparse(row.pop("indices"), row.pop("values"))
                 copy.write_row([row["id"], json.dumps(row), codes, str(vector)])
 

@@ -10,7 +10,7 @@ model, rows, dense = Model.load("model"), {}, {}
 
 def add(encoded, file):  # rows of the model, or of a directory that was encoded with it
     global row_ids, index, columns
-    for row, x in zip(model.rows(encoded), pq.read_table(file)["embedding"].to_numpy()):
+    for row, x in zip(model.rows(encoded), pq.read_table(file)["embedding"].to_numpy(), strict=True):
         rows[row["id"]], dense[row["id"]] = row, x / np.linalg.norm(x)
     row_ids, starts = list(rows), np.cumsum([0] + [len(row["indices"]) for row in rows.values()])
     values, indices = (np.concatenate([row[name] for row in rows.values()]) for name in ("values", "indices"))
