@@ -26,7 +26,7 @@ dimensions (K), indices and values, and the text with its columns if rows are te
 Indices and values are the query weights for an index of "overcomplete export --normalize".
 The score of a row is the sum of weight times value over dimensions. It is close to the
 cosine of the query and the row, because the weights are products of the dense query with
-the atoms, Dx/‖x‖. Queries need no codes.
+the atoms, Dx/‖x‖. Queries need no codes. A query of zeros is near no row and malformed.
 
 Only the largest weights are printed, and only positive ones, which every search engine
 accepts. Rerank 100 results by all weights (--signed --weights K) or by dense vectors;
@@ -61,7 +61,7 @@ unless --signed is given.`,
 				signed = true
 			}
 			ctx, dictionary := cmd.Context(), &m.Dictionary
-			f.Distinct = true
+			f.Distinct, f.Nonzero = true, true
 			var source vectors.Source
 			newQueries := func() *vectors.Sparse {
 				return &vectors.Sparse{CSR: vectors.CSR{Cols: dictionary.Len(), Ptr: []int64{0}}}

@@ -35,8 +35,15 @@ func TestQuery(t *testing.T) {
 		}
 	}
 	dir.Write(t, "wide.txt", []byte("a 1 2 3\n"))
+	dir.Write(t, "zero.txt", []byte("zero 0 0\none 1 0\n"))
+	dir.Write(t, "zero.tsv", []byte("id\ttext\te0\te1\none\ta text\t1\t0\nzero\t\t0\t0\n"))
+	if stdout, stderr := dir.MustRun(t, "query model zero.txt --skip-bad"); stdout != `{"id":"one","dimensions":3,"indices":[0,2],"values":[1,3]}`+"\n" || !strings.Contains(stderr, `"zero"`) {
+		t.Errorf("printed %s%s", stdout, stderr)
+	}
 	checkRefusals(t, dir, "", map[string]string{
 		"query model wide.txt":                "wide.txt: wrong length of vectors (got 3, want 2, the length of the atoms of model)",
+		"query model zero.txt":                `zero.txt:1: word "zero": all numbers are zero; --skip-bad drops such rows`,
+		"query model zero.tsv":                `zero.tsv:3: all numbers are zero`,
 		"query model q.txt --more 3":          `--more is "3", want a dimension from 0 to 2`,
 		"query model q.txt --weights 0":       "--weights is 0",
 		"query model model":                   "is a model, not dense vectors",

@@ -332,7 +332,7 @@ func (r *reader) check(row *tabular.Row, word, text string, vector []float32) (k
 		return false, nil
 	}
 	if !slices.ContainsFunc(vector, func(x float32) bool { return x != 0 }) {
-		if !r.options.Distinct && !r.texts {
+		if r.options.Nonzero || !r.options.Distinct && !r.texts {
 			return false, errZero
 		}
 		r.zero.add(quote(word))

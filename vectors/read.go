@@ -59,6 +59,9 @@ type ReadOptions struct {
 	// Distinct makes [Stream] drop repeated words and accept rows of zeros, as Read does. It requires
 	// about 50 bytes of memory per word.
 	Distinct bool
+
+	// Nonzero makes every row of zeros malformed.
+	Nonzero bool
 }
 
 // Source describes an input of [Read] or [Stream].

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"overcomplete/vectors/internal/tabular"
 )
@@ -24,7 +25,8 @@ func Feature(dimension int, negative bool) string {
 
 // WriteJSONLines writes a line per row with a JSON object. "id" is the word or id, "dimensions" is K, and "indices" and
 // "values" are the columns and values of the nonzeros. Texts also have "text" and their columns. The values of a
-// column are JSON numbers, and null for empty ones, if all others are numbers; otherwise they are strings.
+// column are JSON numbers, and null for empty ones, if all others are numbers; otherwise they are strings. If a number of a
+// column has a decimal point or an exponent, all have.
 // WriteJSONLines returns [ErrUnindexable], wrapped, for a repeated id, because an engine would keep only its last row, and
 // an error if words and rows differ in number.
 func WriteJSONLines(w io.Writer, s *Sparse) error {
@@ -103,17 +105,17 @@ func appendComma(b []byte, n int) []byte {
 	return b
 }
 
-// documents stores columns of ids, texts and other values, and records which are numeric.
+// documents is a table of ids, texts and columns, with the type of each.
 type documents struct {
 	columns []Column
-	numbers []bool
+	types   []tabular.Type
 }
 
 func newDocuments(s *Sparse, words string, taken ...string) documents {
 	d := documents{columns: s.Table(words, taken...)}
-	d.numbers = make([]bool, len(d.columns))
-	for n := range d.columns {
-		d.numbers[n] = n > 1 && tabular.TypeOf(d.columns[n].Values) != tabular.String // ids and texts are strings
+	d.types = make([]tabular.Type, len(d.columns)) // ids and texts are strings
+	for n := 2; n < len(d.columns); n++ {
+		d.types[n] = tabular.TypeOf(d.columns[n].Values)
 	}
 	return d
 }
@@ -124,10 +126,12 @@ func (d documents) appendRow(b []byte, i int) []byte {
 	for n, c := range d.columns {
 		b = append(appendJSON(appendComma(b, n), c.Name), ':')
 		switch v := c.Values[i]; {
-		case !d.numbers[n]:
+		case d.types[n] == tabular.String:
 			b = appendJSON(b, v)
 		case v == "":
 			b = append(b, "null"...)
+		case d.types[n] == tabular.Float && !strings.ContainsAny(v, ".eE"):
+			b = append(append(b, v...), ".0"...) // some engines type a column by its first number
 		default:
 			b = append(b, v...)
 		}

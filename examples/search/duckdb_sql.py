@@ -4,36 +4,37 @@ import duckdb
 from overcomplete_vectors import Model, run
 
 model = Model.load("model")
-run("export", "model", "-f", "parquet", "-o", "rows.parquet", "--normalize", "--force")
 run("export", "model", "-f", "labels", "-o", "labels.json", "--force")
 db = duckdb.connect()  # or duckdb.connect("texts.db")
-db.execute("""
-    CREATE TABLE texts AS SELECT * EXCLUDE (indices, values) FROM 'rows.parquet' POSITIONAL JOIN (SELECT embedding FROM 'sentences.parquet');
-    CREATE TABLE postings AS SELECT id, unnest(indices) AS dimension, unnest(values) AS value FROM 'rows.parquet' ORDER BY dimension;
-    CREATE VIEW labels AS SELECT unnest(map_entries(from_json(content, '"MAP(VARCHAR, VARCHAR)"')), recursive := true) FROM read_text('labels.json');
-""")
+labels = """(SELECT unnest(map_entries(from_json(content, '"MAP(VARCHAR, VARCHAR)"')), recursive := true) FROM read_text('labels.json'))"""
 parts = "postings JOIN (SELECT unnest($1) AS dimension, unnest($2) AS weight) USING (dimension)"
 
+def add(encoded, file):  # rows of the model, or of a directory that was encoded with it
+    run("export", encoded, "--vocabulary", "model", "-f", "parquet", "-o", "rows.parquet", "--normalize", "--force")
+    texts = f"SELECT * EXCLUDE (indices, values) FROM 'rows.parquet' POSITIONAL JOIN (SELECT embedding FROM '{file}')"
+    postings = "SELECT id, unnest(indices) AS dimension, unnest(values) AS value FROM 'rows.parquet' ORDER BY dimension"
+    for table, rows in ("texts", texts), ("postings", postings):
+        db.execute(f"CREATE TABLE IF NOT EXISTS {table} AS {rows} LIMIT 0; DELETE FROM {table} WHERE id IN (SELECT id FROM 'rows.parquet')")
+        db.execute(f"INSERT INTO {table} BY NAME {rows}")
 
 def search(x, n=10, rerank="dense", where="true", **steering):
     score = f"SELECT id, sum(value * weight) AS score FROM {parts}"
     rows = f"SELECT id FROM texts WHERE {where}"  # apart, as columns of texts may have the names of others
     best = f"SELECT * FROM ({score} GROUP BY id) WHERE id IN ({rows}) ORDER BY score DESC LIMIT 100"
     db.execute(f"CREATE OR REPLACE TABLE best AS {best}", model.query(x, **steering))
+    found = "SELECT id FROM best ORDER BY score DESC", []
     if rerank == "products":  # by all weights
         every = model.query(x, len(model.dictionary), signed=True, **steering)
-        found = db.execute(f"{score} WHERE id IN (SELECT id FROM best) GROUP BY id ORDER BY score DESC", every)
+        found = f"{score} WHERE id IN (SELECT id FROM best) GROUP BY id ORDER BY score DESC", every
     elif rerank == "dense":
-        found = db.execute("SELECT id FROM texts SEMI JOIN best USING (id) ORDER BY list_cosine_similarity(embedding, $1) DESC", [x.tolist()])
-    else:
-        found = db.execute("SELECT id FROM best ORDER BY score DESC")
-    return [row[0] for row in found.fetchmany(n)]
-
+        found = "SELECT id FROM texts SEMI JOIN best USING (id) ORDER BY list_cosine_similarity(embedding, $1) DESC", [x.tolist()]
+    return [row[0] for row in db.execute(*found).fetchmany(n)]
 
 def explain(x, id, n=3):
-    named = f"SELECT labels.value, postings.value * weight FROM {parts} JOIN labels ON key = dimension || if(postings.value < 0, '-', '')"
+    named = f"SELECT labels.value, postings.value * weight FROM {parts} JOIN {labels} AS labels ON key = dimension || if(postings.value < 0, '-', '')"
     return db.execute(f"{named} WHERE id = $3 ORDER BY 2 DESC LIMIT {n}", [*model.query(x), id]).fetchall()
-
 
 def delete(id):
     db.execute("DELETE FROM texts WHERE id = $1", [id])
+
+add("model", "sentences.parquet")

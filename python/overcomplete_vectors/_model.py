@@ -237,9 +237,11 @@ class Model:
         Raises ValueError if x doesn't have L finite numbers or is zero, or if a number is out of range. Raises IndexError if
         there is no such dimension.
         """
+        if isinstance(x, str):
+            raise ValueError("x is a string, want a dense vector by the embedding model of the rows")
         vector, (k, dense) = np.ravel(matrix(x)).astype(np.float32), self.dictionary.shape
-        if weights < 1:
-            raise ValueError(f"weights is {weights}, want a positive number")
+        if isinstance(weights, bool) or not isinstance(weights, (int, np.integer)) or weights < 1:
+            raise ValueError(f"weights is {weights!r}, want a positive whole number")
         if len(vector) != dense or not np.isfinite(vector).all():
             raise ValueError(f"x is not a dense vector of {dense} finite numbers (got {len(vector)} numbers)")
         if not vector.any():
@@ -252,14 +254,17 @@ class Model:
         best = best[keys[best] > 0]
         return best.tolist(), products[best].tolist()
 
-    def rows(self, normalize: bool = True) -> Iterator[dict[str, Any]]:
+    def rows(self, encoded: str | os.PathLike[str] | None = None, *, normalize: bool = True) -> Iterator[dict[str, Any]]:
         """Yields the V rows as dictionaries with id, dimensions (K), indices and values. Texts also have text and columns.
 
-        If normalize, each code a is divided by ‖μ + aD‖, for queries by query(). The values of numeric columns are numbers.
+        encoded is a directory of codes with the dictionary of this model. rows then yields the rows of encoded, to add to an
+        index. If normalize, each code a is divided by ‖μ + aD‖, for queries by query(). The values of numeric columns are
+        numbers. Raises ValueError if encoded has another dictionary.
         """
         with tempfile.TemporaryDirectory(prefix="overcomplete-") as name:
             path = Path(name) / "rows.jsonl"
-            run("export", self._unchanged_path, "--format", "jsonl", "-o", path, *(["--normalize"] if normalize else []))
+            source, options = self.path if encoded is None else encoded, ["--normalize"] if normalize else []
+            run("export", source, "--vocabulary", self._unchanged_path, "--format", "jsonl", "-o", path, *options)
             with open(path, encoding="utf-8", newline="\n") as lines:
                 yield from map(json.loads, lines)
 

@@ -28,7 +28,7 @@ class TestServers(Recipes):
 
     def test_lucene(self):
         shutil.copy(JARS / "lucene-core-9.12.3.jar", ".")
-        self.check_lucene("lucene.py", lambda doc: doc.DoubleField.newRangeQuery("values_", 2, 9), "doc")
+        self.check_lucene("lucene.py", lambda doc: doc.LongField.newExactQuery("values_", 2**53 + 2), "doc")
 
     def test_opensearch(self):
         command = ["java", "-Xmx1g", "-cp", f"{JARS}/*", Path(__file__).with_name("OpenSearch.java"), tempfile.mkdtemp(dir=".")]
@@ -36,7 +36,8 @@ class TestServers(Recipes):
             self.addCleanup(node.stdin.close)  # ends the node
             address = node.stdout.readline().strip()
             with mock.patch("opensearchpy.OpenSearch", lambda _, **options: client(f"http://{address}", **options)):
-                texts = self.check_lucene("opensearch.py", {"range": {"features_": {"gt": 1}}})["client"]
+                texts = self.check_lucene("opensearch.py", {"range": {"features_": {"gt": 2**53 + 1}}})["client"]
+            texts.delete(index="texts", id="t3", refresh=True)
             self.assertEqual(texts.count(index="texts")["count"], 599)
             command = re.search("```sh\n(.*?)```", (ROOT / "docs/guides/search.md").read_text("utf-8"), re.S)[1]
             path = f"{Path(program()).parent}:{os.environ['PATH']}"
@@ -50,7 +51,7 @@ class TestServers(Recipes):
         self.addCleanup(server.cleanup)
         host = server.get_uri().partition("host=")[2]
         with mock.patch.dict(os.environ, PGHOST=host, PGUSER="postgres"):
-            self.check("pgvector.py", {"values_": 2})["db"].close()
+            self.check("pgvector.py", {"values_": 2**53 + 2})["db"].close()
 
 
 class TestSigned(Recipes):

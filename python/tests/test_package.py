@@ -237,11 +237,13 @@ class TestModel(Folder):
             m.query([1, 2, 3])
         with self.assertRaisesRegex(ValueError, "finite"):
             m.query([np.nan] * 12)
+        with self.assertRaisesRegex(ValueError, "^x is a string"):
+            m.query("seven")
         with self.assertRaisesRegex(IndexError, r"no dimension 24 \(want 0 to 23\)"):
             m.query(self.x[0], more={24: 1})
         for scale in (1e-30, 1e30):  # float32 can't hold their squares
             np.testing.assert_allclose(m.query(self.x[0] * scale)[1], m.query(self.x[0])[1], rtol=1e-5)
-        for options, flags in [({"weights": -1}, ["--weights", -1]), ({"weights": 0}, ["--weights", 0]), ({"more": {3: np.nan}}, ["--more", "3=nan"]),
+        for options, flags in [({"weights": -1}, ["--weights", -1]), ({"weights": 0}, ["--weights", 0]), ({"weights": 1.5}, ["--weights", 1.5]), ({"weights": True}, ["--weights", True]), ({"more": {3: np.nan}}, ["--more", "3=nan"]),
                                ({"less": {3: -1}}, ["--less", "3=-1"]), ({"more": {3: 1e7}}, ["--more", "3=1e7"]), ({"more": {True: 1}}, ["--more", "True=1"]),
                                ({"more": {3: 1}, "less": {3: 1}}, ["--more", "3=1", "--less", "3=1"])]:
             with self.assertRaises((ValueError, IndexError), msg=options):
@@ -263,6 +265,11 @@ class TestModel(Folder):
                 want = codes[i] / norms[i] if normalize else codes[i]
                 self.assertEqual(row["indices"], np.flatnonzero(codes[i]).tolist())
                 np.testing.assert_allclose(row["values"], want[row["indices"]], rtol=1e-5)
+        new = self.folder / "new"
+        run("encode", m.path, self.models / "x.parquet", "-o", new, "--max-rows", 2)
+        self.assertEqual(list(m.rows(new)), list(Model.load(new).rows()))
+        with self.assertRaisesRegex(ValueError, "words was not encoded with the dictionary of"):
+            list(m.rows(self.models / "words"))
 
     def test_explain_and_labels(self):
         m = Model.load(self.models / "words")

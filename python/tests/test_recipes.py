@@ -29,15 +29,20 @@ class Recipes(unittest.TestCase):
         rng = np.random.default_rng(5)
         directions = rng.normal(size=(60, 24))
         x = np.stack([rng.exponential(size=4) @ directions[rng.choice(60, 4, replace=False)] for _ in range(620)]).astype(np.float32)
-        cls.x, cls.queries = x[:600], x[600:]
+        cls.x, cls.queries = x[:600], x[600:]  # the last 100 rows are added to the index later
         rows = {"id": [f"t{i}" for i in range(600)], "text": [f"text {i % 50}" for i in range(600)]}
         rows |= dict.fromkeys(["codes", "dense", "score", "file_row_number", "dimension", "_id"], rows["text"])  # names that recipes use
-        rows |= dict.fromkeys(["features", "values"], [i % 3 for i in range(600)])  # reserved names, exported as features_ and values_
-        pq.write_table(pa.table(rows | {"embedding": list(cls.x)}), "sentences.parquet")
+        rows |= dict.fromkeys(["features", "values"], [2**53 + i % 3 for i in range(600)])  # reserved names, exported as features_ and values_
+        rows |= {"long": ["é" * 20_000] * 600, "half": [i / 2 for i in range(600)]}
+        table = pa.table(rows | {"embedding": list(cls.x)})
+        pq.write_table(table.slice(0, 500), "sentences.parquet")
+        pq.write_table(table.slice(500), "new.parquet")
         run("train", "sentences.parquet", "-o", "model", "-k", 320, "--nonzeros", 12, "--method", cls.method, "--topics", 0)
+        run("train", "sentences.parquet", "-o", "other", "-k", 320, "--nonzeros", 12, "--method", cls.method, "--topics", 0, "--seed", 2)
+        run("encode", "model", "new.parquet", "-o", "new")
         cls.model = Model.load("model")
-        norms = np.linalg.norm(cls.model.mean + cls.model.codes @ cls.model.dictionary, axis=1, keepdims=True)
-        cls.index = cls.model.codes.toarray() / norms
+        codes = np.vstack([Model.load(name).codes.toarray() for name in ("model", "new")])
+        cls.index = codes / np.linalg.norm(cls.model.mean + codes @ cls.model.dictionary, axis=1, keepdims=True)
         cls.stored = cls.index
         cls.dense = cls.x / np.linalg.norm(cls.x, axis=1, keepdims=True)
 
@@ -58,11 +63,14 @@ class Recipes(unittest.TestCase):
         return [f"t{i}" for i in best[np.argsort(-scores[rerank][best])][:10]]
 
     def check(self, recipe, where, module=None):
-        """Compares a recipe with NumPy. The argument where selects rows with values_ 2; with the name of a module, it returns the filter."""
+        """Compares a recipe with NumPy. The argument where selects rows with values_ 2⁵³ + 2; with the name of a module, it returns the filter."""
         self.assertLessEqual((RECIPES / recipe).read_text("utf-8").count("\n"), 40)
         names = runpy.run_path(str(RECIPES / recipe))
         search = names["search"]
         where = where(names[module]) if module else where
+        with self.assertRaisesRegex(ValueError, "other was not encoded with the dictionary of"):
+            names["add"]("other", "sentences.parquet")
+        names["add"]("new", "new.parquet")
         recall = dict.fromkeys((None, "products", "dense"), 0.0)
         for x in self.queries[:10]:
             for rerank in recall:
@@ -78,30 +86,35 @@ class Recipes(unittest.TestCase):
         steering[[7, 8]] = 0.5, -0.25
         for rerank in (None, "products"):
             self.assertEqual(search(x, rerank=rerank, more={7: 0.5}, less={8: 0.25}), self.nearest(x, rerank, steering=steering))
-        best = search(x)[0]
-        parts = self.index[int(best[1:])] * self.largest(self.model.dictionary @ (x / np.linalg.norm(x)))
-        for (label, part), k in zip(names["explain"](x, best), np.argsort(-parts)[:3], strict=True):
-            self.assertEqual(label, self.model.label(k, self.index[int(best[1:]), k]))
-            self.assertAlmostEqual(part, parts[k], 5)
-        names["delete"](best)
+        for i in (3, 599):
+            x, row = self.x[i], self.index[i]
+            parts = row * self.largest(self.model.dictionary @ (x / np.linalg.norm(x)))
+            for (label, part), k in zip(names["explain"](x, f"t{i}"), np.argsort(-parts)[:3], strict=True):
+                self.assertEqual(label, self.model.label(k, row[k]))
+                self.assertAlmostEqual(part, parts[k], 5)
+        names["delete"]("t599")
         self.assertEqual(search(x, 9), self.nearest(x, "dense")[1:])
+        for _ in range(2):  # replaces rows
+            names["add"]("new", "new.parquet")
+        for rerank in recall:
+            self.assertEqual(search(x, rerank=rerank), self.nearest(x, rerank))
         return names
 
 
 class TestRecipes(Recipes):
     def test_scipy(self):
-        self.check("scipy_csr.py", lambda row: row["values_"] > 1)
+        self.check("scipy_csr.py", lambda row: row["values_"] > 2**53 + 1)
 
     def test_qdrant(self):
-        self.check("qdrant.py", models.Filter(must=[models.FieldCondition(key="values_", range=models.Range(gt=1))]))
+        self.check("qdrant.py", models.Filter(must=[models.FieldCondition(key="values_", match=models.MatchValue(value=2**53 + 2))]))
 
     def test_duckdb(self):
-        self.check("duckdb_sql.py", "values_ > 1")
+        self.check("duckdb_sql.py", "values_ > 9007199254740993")
         labels = json.loads(Path("labels.json").read_text("utf-8"))
         self.assertEqual({int(k): label for k, label in labels.items()}, {k: label for k, label in enumerate(self.model.labels) if label})
 
     def test_milvus(self):
-        self.check("milvus.py", "values_ > 1")["client"].close()
+        self.check("milvus.py", "values_ > 9007199254740993")["client"].close()
 
 
 class TestSigned(Recipes):
@@ -112,7 +125,7 @@ class TestSigned(Recipes):
     test_scipy, test_qdrant = TestRecipes.test_scipy, TestRecipes.test_qdrant
 
     def test_duckdb(self):
-        self.check("duckdb_sql.py", "values_ > 1")
+        self.check("duckdb_sql.py", "values_ > 9007199254740993")
 
 
 if __name__ == "__main__":
