@@ -212,7 +212,8 @@ func search(cmd *cobra.Command, x *interpret.Index, s steering, query string, n 
 	}
 	found := make([]text, 0, len(q.Rows))
 	for _, row := range q.Rows {
-		t := text{item: newItem(x, row, q.Matched...)}
+		t := text{item: newItem(x, row)}
+		t.excerpt = func() string { return x.Snippet(row, q.Matched, shownText) }
 		if s != nil {
 			parts, score := s.of(x, row)
 			t.Score, t.Steered = &score, parts

@@ -349,7 +349,11 @@ func (f *trainFlags) report(cmd *cobra.Command, i model.Info) error {
 		describeCodes(b, *i.Encoding, k)
 		fmt.Fprintf(b, "  mean atom norm        %.4f\n", last.AtomNorm)
 		if themes != nil {
-			fmt.Fprintf(b, "%d topics (overcomplete topics %s):\n", themes.Topics, printing.Text(f.output))
+			end := ":"
+			if len(largest) == 0 {
+				end = ""
+			}
+			fmt.Fprintf(b, "%d topics (overcomplete topics %s)%s\n", themes.Topics, printing.Text(f.output), end)
 			for _, topic := range largest {
 				fmt.Fprintf(b, "  %4.1f %%  %s\n", 100*topic.Share, printing.Text(topic.Label))
 			}

@@ -269,3 +269,9 @@ func (x *Index) Variances() []float64 {
 func (x *Index) Excerpt(row int, words []string, length int) (excerpt string, telling bool) {
 	return x.sample().lines().Excerpt(x.Codes.Texts.Text[row], slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" }), length)
 }
+
+// Snippet returns the sentences of a row's text that contain the most words of a query, on one line of up to length
+// characters. Unlike [Index.Excerpt], it also returns quotations and headers.
+func (x *Index) Snippet(row int, words []string, length int) string {
+	return x.sample().lines().Snippet(x.Codes.Texts.Text[row], words, length)
+}

@@ -74,10 +74,10 @@ func headOf(line string) string {
 }
 
 // markOf returns the symbol with which a word or line begins, or 0. It ignores opening quotes and brackets, currencies,
-// and symbols that also end the word, as in *this*.
+// angle brackets, and symbols that also end the word, as in *this*.
 func markOf(word string) rune {
 	r, n := utf8.DecodeRuneInString(word)
-	if !unicode.In(r, unicode.S, unicode.P) || isEmoji(r) || unicode.In(r, unicode.Ps, unicode.Pi, unicode.Sc) || strings.ContainsRune(`"'¿¡`, r) {
+	if !unicode.In(r, unicode.S, unicode.P) || isEmoji(r) || unicode.In(r, unicode.Ps, unicode.Pi, unicode.Sc) || strings.ContainsRune(`"'¿¡<`, r) {
 		return 0
 	}
 	if last, _ := utf8.DecodeLastRuneInString(word); last == r && strings.ContainsFunc(word[n:], isWordRune) {
@@ -185,12 +185,12 @@ func splitAttributions(sentences []string) (parts []string) {
 	return parts
 }
 
-// withoutMarks removes mathematical symbols, such as >, from the beginnings of words. It then removes leading words
+// withoutMarks removes mathematical symbols, such as > but not <, from the beginnings of words. It then removes leading words
 // without letters, digits and emoji.
 func withoutMarks(line string) string {
 	words := strings.Fields(line)
 	for i, word := range words {
-		words[i] = strings.TrimLeftFunc(word, func(r rune) bool { return unicode.Is(unicode.Sm, r) })
+		words[i] = strings.TrimLeftFunc(word, func(r rune) bool { return r != '<' && unicode.Is(unicode.Sm, r) })
 	}
 	for len(words) > 0 && !strings.ContainsFunc(words[0], func(r rune) bool { return isWordRune(r) || isEmoji(r) }) {
 		words = words[1:]
@@ -253,6 +253,20 @@ func splitSentences(line string) (parts []string) {
 // If every sentence is such a case, Excerpt returns one of them. It also reports whether the sentence is in the author's
 // own words and contains a given word. If no words are given, any sentence in the author's own words counts.
 func (s *Lines) Excerpt(text string, words []string, length int) (excerpt string, telling bool) {
+	return s.excerpt(text, words, length, func(word int) float64 { return 1 / (1 + 0.2*float64(word)) }) // the most important words come first
+}
+
+// Snippet returns the sentences of a text that contain the most words of a query, like [Lines.Excerpt]. The words matter
+// more than whole sentences in the author's own words.
+func (s *Lines) Snippet(text string, words []string, length int) string {
+	const weight = 20 // exceeds the sum of all other scores
+	snippet, _ := s.excerpt(text, words, length, func(int) float64 { return weight })
+	return snippet
+}
+
+// excerpt returns the sentence with the largest score, and the sentences after it; see [Lines.Excerpt]. The weight of a
+// word is added to the scores of sentences that contain it.
+func (s *Lines) excerpt(text string, words []string, length int, weight func(word int) float64) (excerpt string, telling bool) {
 	all := s.sentences(text)
 	if len(all) == 0 {
 		return "", false
@@ -265,7 +279,7 @@ func (s *Lines) Excerpt(text string, words []string, length int) (excerpt string
 		for _, h := range find.find(c.text) {
 			if !found[h.word] {
 				found[h.word] = true
-				score += 1 / (1 + 0.2*float64(h.word)) // the most important words come first
+				score += weight(h.word)
 			}
 		}
 		n := utf8.RuneCountInString(c.text)
@@ -307,7 +321,7 @@ type finder struct{ pattern *regexp.Regexp } // nil finds nothing
 func newFinder(words []string) finder {
 	var quoted []string
 	for _, word := range words {
-		q := "(" + regexp.QuoteMeta(word) + ")"
+		q := "(" + strings.ReplaceAll(regexp.QuoteMeta(word), "'", "['’]") + ")"
 		if !IsUnspaced(word) {
 			q = `(?:^|[^\pL\pN])` + q
 		}
@@ -345,7 +359,7 @@ func (f finder) window(line string, n int) string {
 	for i, first := range hits {
 		words := map[int]bool{}
 		for _, h := range hits[i:] {
-			if h.at-first.at < n-2*before {
+			if h.at-first.at < max(1, n-2*before) {
 				words[h.word] = true
 			}
 		}

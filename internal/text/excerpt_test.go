@@ -24,6 +24,9 @@ func TestExcerpt(t *testing.T) {
 		{"without spaces", strings.Repeat("東京タワー", 200) + "大学です" + strings.Repeat("東京", 200), []string{"大学"}, []string{"…", "大学です"}},
 		{"syntax of patterns", filler + "c++ (or) *a*", []string{"c++", "(", "*a"}, []string{"c++ (or) *a*"}},
 		{"ruled lines", "three ==== four\n=====\n-----\none ... two ____ 🙂🙂🙂🙂 !!!!!", []string{"two"}, []string{"three — four"}},
+		{"apostrophes", "They say so. They don’t " + filler, []string{"don't"}, []string{"They don’t so"}},
+		{"HTML", "<h1>News</h1>\n<b>Goals</b> of the week.\n", []string{"goals"}, []string{"<b>Goals</b> of the week."}},
+		{"quoted HTML", "> <b>Goals</b> of the week.", []string{"goals"}, []string{"<b>Goals</b> of the week."}},
 		{"whole characters", strings.Repeat("é", 3*wholeText), []string{"x"}, []string{"éé", "…"}},
 	} {
 		got, _ := NewLines([]string{tt.text}).Excerpt(tt.text, tt.words, length)
@@ -71,5 +74,19 @@ func TestExcerptOfOwnWords(t *testing.T) {
 	}
 	if got, telling := s.Excerpt(" \n", nil, 80); got != "" || telling {
 		t.Errorf("%q of an empty text", got)
+	}
+}
+
+// A snippet contains the words of the query, wherever they stand.
+func TestSnippet(t *testing.T) {
+	texts := []string{
+		"Joe wrote:\n> The mask hides the goalie well.\nI am sure that this is wrong. He is the best of all, and so is his friend.",
+		"One\n\nThis is the longer sentence of the two. " + strings.Repeat("so it goes on ", 50) + "mask",
+	}
+	s := NewLines(texts)
+	for i, want := range []string{"The mask hides the goalie well.", "…it goes on so it goes on so it goes on mask"} {
+		if got := s.Snippet(texts[i], []string{"mask", "goalie"}, 80); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

@@ -150,6 +150,13 @@ func (t *texts) add(x *Explorer, row int, words []string, length int) {
 	}
 }
 
+// addHit adds a snippet of the text of a row with the words of a query, if rows are texts.
+func (t *texts) addHit(x *Explorer, row int, words []string, length int) {
+	if x.summary.Texts {
+		t.set(x, row, x.index.Snippet(row, words, length))
+	}
+}
+
 func (t *texts) set(x *Explorer, row int, text string) {
 	if t.Texts == nil {
 		t.Texts = map[string]string{}

@@ -103,7 +103,7 @@ func (x *Explorer) answerQuery(query, steer string) (any, error) {
 		a.Matching = x.matching(q.Rows)
 		for _, row := range q.Rows {
 			a.Words = append(a.Words, x.model.Codes.IDs[row])
-			a.add(x, row, q.Matched, listedText)
+			a.addHit(x, row, q.Matched, listedText)
 		}
 		if x.summary.Themes > 0 {
 			a.Topics, a.Of = x.topicsOf(query, q)
@@ -141,7 +141,7 @@ func (x *Explorer) answerQuery(query, steer string) (any, error) {
 			}
 		}
 		a.Nearest = append(a.Nearest, r)
-		a.add(x, n.Row, q.Matched, listedText)
+		a.addHit(x, n.Row, q.Matched, listedText)
 	}
 	return a, nil
 }
@@ -255,7 +255,7 @@ func (x *Explorer) complete(prefix string) (any, error) {
 	}
 	for _, word := range c.Words {
 		row, _ := x.index.Row(word)
-		c.add(x, row, found.Matched, completionText)
+		c.addHit(x, row, found.Matched, completionText)
 	}
 	return c, nil
 }

@@ -56,7 +56,8 @@ function wordSearch({ label, placeholder, choose, queries = false }) {
     const more = queries && !model.texts && before?.trim() && last && words.length === 0 ? (await ask("complete", "prefix", last.slice(0, 200))).words : [];
     if (mine !== asked) return; // the input has changed
     const chosen = options[active]?.text; // chosen during the request
-    options = words.slice(0, queries && model.texts ? 5 : 10).map((word) => ({ text: word, more: model.texts && textOf(word) !== word ? textOf(word).slice(0, 80) : "", act: () => choose(word) }));
+    const clip = (text) => (text.length > 100 ? text.slice(0, 99).toWellFormed() + "…" : text); // as long as the server's
+    options = words.slice(0, queries && model.texts ? 5 : 10).map((word) => ({ text: word, more: model.texts && textOf(word) !== word ? clip(textOf(word)) : "", act: () => choose(word) }));
     if (queries) {
       options.unshift(...topics.map((topic) => ({ text: topicName(topic), more: `topic, ${plural(topic.count, unit())}`, act: () => go("topic", topic.id) })));
       if (model.texts && text) options.unshift({ text: `search for ${text}`, act: () => go("query", text) });

@@ -262,7 +262,10 @@ function mapView({ points, regions, kind, key, shows = () => true, isLit = () =>
   dots.addEventListener("pointerdown", (event) => {
     pointers.set(event.pointerId, local(event));
     if (pointers.size === 1) dragged = 0;
-    if (lasso) surround([unplace(local(event))]);
+    if (lasso) {
+      select(undefined); // the card would cover the lasso
+      surround([unplace(local(event))]);
+    }
     dots.setPointerCapture(event.pointerId);
   });
   dots.addEventListener("pointermove", (event) => {
