@@ -85,7 +85,10 @@ func read(names ...string) (sum uint64) {
 }
 
 func gigabytes(bytes uint64) string {
-	if bytes < 1e9 {
+	switch {
+	case bytes < 1e6:
+		return fmt.Sprintf("%.0f kB", float64(bytes)/1e3)
+	case bytes < 1e9:
 		return fmt.Sprintf("%.0f MB", float64(bytes)/1e6)
 	}
 	return fmt.Sprintf("%.1f GB", float64(bytes)/1e9)

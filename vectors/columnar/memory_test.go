@@ -2,12 +2,15 @@ package columnar
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"testing"
 
+	"overcomplete/internal/memory"
 	"overcomplete/testonly"
 	"overcomplete/vectors"
 )
@@ -34,6 +37,14 @@ func TestWritersMemory(t *testing.T) {
 		}
 	}
 	runtime.KeepAlive(codes)
+}
+
+// Little memory isn't damage of the file.
+func TestGuardLittleMemory(t *testing.T) {
+	err := guard("Parquet", func() error { return memory.Check(1 << 62) })
+	if !errors.Is(err, memory.ErrTooLarge) || strings.Contains(err.Error(), "damaged") {
+		t.Error(err)
+	}
 }
 
 // A peak stores the most memory in use at one of the first writes, which follow a batch.
