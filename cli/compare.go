@@ -215,6 +215,7 @@ func compareModels(cmd *cobra.Command, path, otherPath string, dimensions int) e
 	if err != nil {
 		return err
 	}
+	x.Label(interpret.Pole{}) // the words of its labels are in use before the memory of the other model is checked
 	second, otherX, otherLabels, err := loadNamed(cmd, otherPath)
 	if err != nil {
 		return err

@@ -343,10 +343,25 @@ func TestTrainWordsFails(t *testing.T) {
 		}
 		dir.MustRun(t, line+"model --force")
 		before := dir.Tree(t)
-		if stderr := encoding(" --force --seed 2"); !strings.Contains(stderr, "model is unchanged") {
+		if stderr := encoding(" --force --seed 2"); !strings.HasSuffix(stderr, "interrupted; model is unchanged, model.dictionary has the dictionary; encode makes the codes\n") {
 			t.Error(stderr)
 		}
+		if m := dir.Model(t, "model.dictionary"); m.Info.Training.Recipe.Base().Seed != 2 {
+			t.Errorf("kept %+v", m.Info.Training)
+		}
+		os.RemoveAll(dir.Path("model.dictionary"))
 		dir.Unchanged(t, before)
+
+		// The dictionary replaces a checkpoint of fewer epochs.
+		if code, stderr := interruptedRun(t, dir, line+"model --force --epochs 3 --checkpoint 1h", 1); code != exitInterrupted {
+			t.Errorf("exit code %d, %s", code, stderr)
+		}
+		if stderr := encoding(" --epochs 3 --resume"); !strings.HasSuffix(stderr, "interrupted; "+kept) {
+			t.Error(stderr)
+		}
+		if m := dir.Model(t, "model"); len(m.Info.Training.Epochs) != 3 {
+			t.Errorf("kept %+v", m.Info.Training)
+		}
 	}
 }
 

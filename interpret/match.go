@@ -8,6 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"overcomplete/internal/memory"
 )
 
 // A Match is the dimension of another model that MatchAtoms assigns to a dimension.
@@ -18,7 +20,8 @@ type Match struct {
 
 // MatchAtoms matches the atoms of two dictionaries, K×L row-major, one to one, so that the sum of cosines is largest.
 // The cosines measure stability across seeds. It returns the match of each atom of the dictionary a. Atoms of zeros have
-// the cosine 0. If ctx is cancelled, it returns ctx's error.
+// the cosine 0. If ctx is cancelled, it returns ctx's error. It returns an error if the cosines of all pairs don't fit into
+// memory.
 //
 // It uses the Hungarian method by shortest augmenting paths (Jonker and Volgenant, A Shortest Augmenting
 // Path Algorithm for Dense and Sparse Linear Assignment Problems, 1987).
@@ -32,6 +35,9 @@ func MatchAtoms(ctx context.Context, a, b []float32, dim int) ([]Match, error) {
 		a, b = b, a
 	}
 	n, m := len(a)/dim, len(b)/dim
+	if err := memory.Check(4 * uint64(n) * uint64(m)); err != nil {
+		return nil, fmt.Errorf("the cosines of %d and %d atoms: %w", n, m, err)
+	}
 	cosines := blas32.General{Rows: n, Cols: m, Stride: m, Data: make([]float32, n*m)}
 	if n > 0 {
 		blas32.Gemm(blas.NoTrans, blas.Trans, 1, normalized(a, dim), normalized(b, dim), 0, cosines)

@@ -2,10 +2,13 @@ package interpret
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"overcomplete/internal/memory"
 )
 
 // MatchAtoms finds the best permutation of few atoms, also if the dictionaries differ in size.
@@ -77,5 +80,13 @@ func TestMatchAtoms(t *testing.T) {
 	}
 	if matches, err := MatchAtoms(t.Context(), make([]float32, 3), []float32{1, 2, 3}, 3); err != nil || matches[0] != (Match{0, 0}) {
 		t.Errorf("an atom of zeros is matched with %v, error %v", matches, err)
+	}
+}
+
+// A model of many atoms of one number is a small file.
+func TestMatchAtomsChecksMemory(t *testing.T) {
+	many := make([]float32, 1<<22)
+	if _, err := MatchAtoms(t.Context(), many, many, 1); !errors.Is(err, memory.ErrTooLarge) {
+		t.Error(err)
 	}
 }

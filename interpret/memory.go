@@ -5,8 +5,9 @@ import (
 	"overcomplete/vectors"
 )
 
-// Memory estimates, in bytes, the memory of an index of codes, and the additional memory of its first search for
-// the words of texts. Both are upper limits for usual texts, measured as peaks per row, nonzero and byte of text.
+// Memory estimates, in bytes, the memory of an index of codes with its labels, and the additional memory of its first
+// search for the words of texts. Both are upper limits for usual texts, measured as peaks per row, nonzero and byte of
+// text.
 func Memory(codes *vectors.Sparse) (index, search uint64) {
 	const (
 		perRow, perNonzero, perBlock = 80, 6, 8
@@ -21,5 +22,9 @@ func Memory(codes *vectors.Sparse) (index, search uint64) {
 	for _, s := range codes.Texts.Text {
 		bytes += min(len(s), text.MaxBytes)
 	}
-	return index, perText*rows + uint64(perByte*float64(bytes))
+	search = perText*rows + uint64(perByte*float64(bytes))
+	if rows <= maxSample { // labels use the words of all texts
+		return index + search, 0
+	}
+	return index + (index+search)*maxSample/rows, search
 }

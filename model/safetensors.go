@@ -1,7 +1,8 @@
 package model
 
 import (
-	"bytes"
+	"bufio"
+	"cmp"
 	"encoding/json"
 	"io"
 
@@ -54,18 +55,27 @@ func (m *Model) WriteSafetensors(w io.Writer) error {
 	}
 	if codes := m.Codes; codes != nil {
 		name := info.Encoding.Input.rowsTensor()
-		var lines bytes.Buffer
-		if err := writeRows(&lines, codes.IDs, codes.Texts, 0); err != nil {
+		var size counter
+		lines := func(w io.Writer) error {
+			b := bufio.NewWriter(w)
+			return cmp.Or(writeRows(b, codes.IDs, codes.Texts, 0), b.Flush())
+		}
+		if err := lines(&size); err != nil {
 			return modeldir.InFile(name, err)
 		}
 		tensors = append(tensors,
 			safetensors.New(indptrTensor, []int{len(codes.Ptr)}, codes.Ptr),
 			safetensors.New(indicesTensor, []int{len(codes.Index)}, codes.Index),
 			safetensors.New(dataTensor, []int{len(codes.Value)}, codes.Value),
-			safetensors.New(name, []int{lines.Len()}, lines.Bytes()))
+			safetensors.NewText(name, int64(size), lines))
 	}
 	return safetensors.Write(w, map[string]string{infoMetadata: string(text)}, tensors)
 }
+
+// A counter counts the bytes that are written to it.
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) { *c += counter(len(p)); return len(p), nil }
 
 // rowsTensor returns the name of the tensor with the content of rowsFile.
 func (in *Input) rowsTensor() string {

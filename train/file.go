@@ -47,7 +47,8 @@ type FileOptions struct {
 //
 // File returns the errors of [Fit], [vectors.Read], [encode.File] and [model.Model.Save]. It returns a
 // [*vectors.InputError] if no dictionary can be learned from the vectors. If encoding fails after
-// training, File saves the dictionary, unless there is an earlier model or a checkpoint at dir. The error is a
+// training, File saves the dictionary, unless a checkpoint has all epochs. If there is an earlier model at dir, it
+// saves the dictionary at dir with the suffix ".dictionary". The error is a
 // [*LeftError] if there is a checkpoint or a dictionary.
 func File(ctx context.Context, paths []string, r model.Recipe, device Device, dir string, o FileOptions) (info model.Info, err error) {
 	if err := checkRecipe(r); err != nil {

@@ -31,6 +31,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"overcomplete/graph"
@@ -126,26 +127,31 @@ type LeftError struct {
 func (e *LeftError) Error() string { return e.Err.Error() + "; " + e.Left }
 func (e *LeftError) Unwrap() error { return e.Err }
 
-// left adds to err what output the training left. If there is no checkpoint, left saves the dictionary of m first,
-// unless m is nil or there is an earlier model.
+// left returns err with what the training left. Unless m is nil or a checkpoint has all its epochs, left saves the
+// dictionary of m: in place of the checkpoint, or beside an earlier model.
 func (o *Options) left(m *model.Model, err error) error {
 	if err == nil || o.to == nil {
 		return err
 	}
 	zeros := errors.Is(err, ErrZeroCodes)
-	switch epoch := o.to.Left(); {
-	case epoch > 0:
+	epoch := o.to.Left()
+	if m != nil && !zeros && !o.to.Committed() && epoch < len(m.Info.Training.Epochs) {
+		to, unchanged := o.to, ""
+		if epoch == 0 && to.Exists() { // an earlier model has codes, too
+			to = modeldir.NewTarget(filepath.Clean(to.Name)+".dictionary", false)
+			unchanged = o.to.Name + " is unchanged, "
+		}
+		failed := m.SaveTo(to, nil)
+		if failed == nil {
+			return &LeftError{err, unchanged + to.Name + " has the dictionary; encode makes the codes", false}
+		}
+		err = fmt.Errorf("%w; saving the dictionary failed too: %w", err, failed)
+	}
+	if epoch > 0 {
 		left := fmt.Sprintf("%s is a checkpoint after epoch %d", o.to.Name, epoch)
 		return &LeftError{err, left, !zeros && !errors.Is(err, ErrDiverged)}
-	case m == nil || zeros || o.to.Committed():
-		return err
-	case o.to.Exists():
-		return &LeftError{err, o.to.Name + " is unchanged: a dictionary without codes does not replace it, and is lost", false}
 	}
-	if failed := m.SaveTo(o.to, nil); failed != nil {
-		return fmt.Errorf("%w; saving the dictionary failed too: %w", err, failed)
-	}
-	return &LeftError{err, o.to.Name + " has the dictionary; encode makes the codes", false}
+	return err
 }
 
 func (o *Options) note(format string, args ...any) {

@@ -106,10 +106,16 @@ func TestEveryLimit(t *testing.T) {
 	var array bytes.Buffer
 	testonly.Must(t, npy.Write(&array, []int{rows, dim}, clitest.Vectors(rows, dim).Data))
 	dir.Write(t, "x.npy", array.Bytes())
-	dir.MustRun(t, "train x.npy -o model -k 16 --nonzeros 3 --rows texts --quiet")
+	var texts bytes.Buffer
+	for i := range rows {
+		fmt.Fprintf(&texts, "{\"text\": \"%d %s\"}\n", i, strings.Repeat("text ", 20))
+	}
+	dir.Write(t, "texts.jsonl", texts.Bytes())
+	dir.MustRun(t, "train x.npy --words texts.jsonl -o model -k 16 --nonzeros 3 --rows texts --quiet")
 	for command, missing := range map[string][]string{
-		"topics model":      {"the topics of "},
-		"nearest model xyz": {"the words of ", "is no id"},
+		"topics model":                 {"the topics of "},
+		"nearest model xyz":            {"the words of ", "is no id"},
+		"export model -f parquet -o -": {"a batch of rows: "},
 	} {
 		for limit := 1_500_000; limit < 2_500_000 && len(missing) > 0; limit += 10_000 {
 			cmd := underShell(dir, fmt.Sprint("ulimit -v ", limit), strings.Fields(command)...)

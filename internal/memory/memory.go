@@ -21,14 +21,15 @@ import (
 // systems.
 func Total() (bytes uint64, ok bool) { return total() }
 
-// Limit returns seven eighths of [Total], the bytes that [Check] lets a program use. ok is false if they are unknown.
+// Limit returns [Total] without the reserve, the bytes that [Check] lets a program use. ok is false if they are unknown.
 func Limit() (bytes uint64, ok bool) {
 	limit, ok := total()
 	return limit - reserve(limit), ok
 }
 
-// reserve returns the part of a memory limit that is for garbage, fragments, stacks and other programs.
-func reserve(limit uint64) uint64 { return limit / 8 }
+// reserve returns the part of a memory limit that is for garbage, fragments, stacks and other programs: an eighth, but
+// at least the memory of a program that does nothing, and of its garbage.
+func reserve(limit uint64) uint64 { return max(limit/8, min(limit, 16<<20)) }
 
 // SetLimit makes Go collect garbage when it reaches half the size of the objects in use, or would fill the reserve that
 // [Check] keeps free. Go's default is their full size. Most objects are blocks of numbers, which are cheap to collect.
@@ -46,7 +47,7 @@ func SetLimit() {
 var ErrTooLarge = errors.New("doesn't fit into memory")
 
 // Check returns an error that wraps [ErrTooLarge] if the given number of bytes doesn't fit into memory beside
-// the bytes in use and a reserve of an eighth of [Total]: allocating or filling them could end the program. It
+// the bytes in use and a reserve of an eighth of [Total], at least 16 MiB: allocating or filling them could end the program. It
 // returns nil if the limit is unknown.
 // Up to 64 KiB are not checked, because the check takes longer than filling them.
 func Check(bytes uint64) error {
@@ -84,7 +85,10 @@ func read(names ...string) (sum uint64) {
 }
 
 func gigabytes(bytes uint64) string {
-	if bytes < 1e9 {
+	switch {
+	case bytes < 1e6:
+		return fmt.Sprintf("%.0f kB", float64(bytes)/1e3)
+	case bytes < 1e9:
 		return fmt.Sprintf("%.0f MB", float64(bytes)/1e6)
 	}
 	return fmt.Sprintf("%.1f GB", float64(bytes)/1e9)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"overcomplete/internal/memory"
 	"overcomplete/vectors/internal/tabular"
 )
 
@@ -120,7 +121,7 @@ func guard(format string, f func() error) (err error) {
 				err = fmt.Errorf("%.200v", r)
 			}
 		}
-		if err == nil || err == io.EOF || errors.Is(err, errEncrypted) || errors.Is(err, errUnsupported) {
+		if err == nil || err == io.EOF || errors.Is(err, errEncrypted) || errors.Is(err, errUnsupported) || errors.Is(err, memory.ErrTooLarge) {
 			return
 		}
 		if strings.Contains(err.Error(), "runtime error") { // a panic of a library; the text would not help users

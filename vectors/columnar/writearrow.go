@@ -27,11 +27,8 @@
 package columnar
 
 import (
-	"fmt"
 	"io"
-	"iter"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -51,7 +48,7 @@ const (
 
 // WriteArrow writes an Arrow IPC file (Feather, version 2), in record batches of about
 // 32 MiB. It returns an error if words and rows differ in number, if a string is not
-// UTF-8, or if w fails.
+// UTF-8, if a batch doesn't fit into memory, or if w fails.
 func WriteArrow(w io.Writer, codes *vectors.Sparse) error {
 	table, err := check(codes)
 	if err != nil {
@@ -72,6 +69,10 @@ func WriteArrow(w io.Writer, codes *vectors.Sparse) error {
 		var columns []arrow.Array
 		for _, c := range table {
 			b := array.NewBuilder(memory.DefaultAllocator, arrowTypes[c.Type])
+			b.Reserve(end - first) // a builder that grows needs three times the memory
+			if b, is := b.(*array.StringBuilder); is {
+				b.ReserveData(textSize(c.Values[first:end]))
+			}
 			for _, v := range c.Values[first:end] {
 				if v == "" && c.Type != tabular.String {
 					b.AppendNull()
@@ -110,55 +111,4 @@ func listArray(t arrow.DataType, offsets, numbers []byte) arrow.Array {
 
 var arrowTypes = map[tabular.Type]arrow.DataType{
 	tabular.String: arrow.BinaryTypes.String, tabular.Integer: arrow.PrimitiveTypes.Int64, tabular.Float: arrow.PrimitiveTypes.Float64,
-}
-
-// A typedColumn has the type of its values.
-type typedColumn struct {
-	vectors.Column
-	tabular.Type
-}
-
-// check returns the columns of words or texts, without the codes. It returns an error if a string is not
-// UTF-8, or if words and rows differ in number.
-func check(codes *vectors.Sparse) (table []typedColumn, err error) {
-	if len(codes.IDs) != codes.Rows {
-		return nil, fmt.Errorf("words and vectors differ in number (got %d and %d)", len(codes.IDs), codes.Rows)
-	}
-	for n, c := range codes.Table("word", indicesName, valuesName) {
-		for i, s := range c.Values {
-			if !utf8.ValidString(s) {
-				return nil, fmt.Errorf("%s %d is not UTF-8 (got %.60q)", c.Name, i+1, s)
-			}
-		}
-		table = append(table, typedColumn{c, tabular.String})
-		if n > 1 { // ids and texts are strings
-			table[n].Type = tabular.TypeOf(c.Values)
-		}
-	}
-	return table, nil
-}
-
-// batches splits the rows into batches first to end−1. A batch ends with the row that makes it 32 MiB or
-// larger.
-func batches(codes *vectors.Sparse, table []typedColumn) iter.Seq2[int, int] {
-	const limit = 32 << 20
-	return func(yield func(first, end int) bool) {
-		first, size := 0, 0
-		for i := range codes.Rows {
-			index, _ := codes.Row(i)
-			size += 8 * (1 + len(index))
-			for _, c := range table {
-				size += len(c.Values[i])
-			}
-			if size >= limit {
-				if !yield(first, i+1) {
-					return
-				}
-				first, size = i+1, 0
-			}
-		}
-		if first < codes.Rows {
-			yield(first, codes.Rows)
-		}
-	}
 }

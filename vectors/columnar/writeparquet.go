@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
 
 	"overcomplete/vectors"
 	"overcomplete/vectors/internal/tabular"
@@ -27,7 +29,7 @@ func WriteParquet(w io.Writer, codes *vectors.Sparse) error {
 		root.order = append(root.order, c.Name)
 	}
 	root.order = append(root.order, indicesName, valuesName)
-	p := parquet.NewWriter(w, parquet.NewSchema("codes", root), parquet.Compression(&parquet.Zstd),
+	p := parquet.NewWriter(w, parquet.NewSchema("codes", root), parquet.Compression(newCodec()),
 		parquet.KeyValueMetadata(dimensions, strconv.Itoa(codes.Cols)))
 	var row parquet.Row
 	for first, end := range batches(codes, table) {
@@ -49,6 +51,20 @@ func WriteParquet(w io.Writer, codes *vectors.Sparse) error {
 	}
 	return p.Close()
 }
+
+// A codec compresses pages by zstd with a window of 1 MiB. The library's own codec allocates 32 MB for its window of
+// 8 MiB, which no page fills.
+type codec struct {
+	compress.Codec
+	encoder *zstd.Encoder
+}
+
+func newCodec() codec {
+	e, _ := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithZeroFrames(true), zstd.WithEncoderCRC(false)) // valid options
+	return codec{&parquet.Zstd, e}
+}
+
+func (c codec) Encode(to, from []byte) ([]byte, error) { return c.encoder.EncodeAll(from, to[:0]), nil }
 
 var parquetTypes = map[tabular.Type]parquet.Node{
 	tabular.String: parquet.String(), tabular.Integer: parquet.Optional(parquet.Int(64)), tabular.Float: parquet.Optional(parquet.Leaf(parquet.DoubleType)),
