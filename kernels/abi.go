@@ -354,7 +354,7 @@ type scaleAtoms struct {
 	bytes  pointer[int8]    // D8, or null
 	tops   pointer[float32]
 	norms  pointer[float32]
-	step   float64 // s
+	step   pointer[float64] // s
 	atoms  int32
 	pitch  int32 // of D8
 }
@@ -377,8 +377,8 @@ type search struct {
 	unit          pointer[float64]
 	reach         pointer[float32]
 	iterations    pointer[iteration]
-	step          float64 // s
-	count         int32   // number of iterations
+	step          pointer[float64] // s
+	count         int32            // number of iterations
 	shape         shape
 	nonnegative   bool
 	_             [7]byte
@@ -401,8 +401,8 @@ type polish struct {
 	y             pointer[float32] // rows × dim
 	atoms         pointer[float32]
 	iterations    pointer[iteration]
-	stepSize      float64
-	count         int32 // number of iterations
+	step          pointer[float64] // s
+	count         int32            // number of iterations
 	maxNonzeros   int32
 	gathered      int32 // number of atoms that fit into shared memory: all, or a multiple of POLISH_BATCH
 	shape         shape
@@ -433,22 +433,25 @@ type jacobi struct {
 	gram              pointer[float32] // G, from the block's first diagonal element on
 	moves             pointer[float32] // BLOCK_ATOMS × dim: moves of the block
 	lastMoves         pointer[float32] // BLOCK_ATOMS × dim: moves of the previous block
+	loss              pointer[float64] // loss of the previous mini-batch
 	norm              float64
 	minUsage          float64
 	inverseRelaxation float64
-	anchorWeight      float64
-	shape             shape // sizes of the block and all later atoms, with the pitches of the whole matrices
-	follows           bool  // there is a previous block
+	anchorWeight      float64 // divided by loss
+	shape             shape   // sizes of the block and all later atoms, with the pitches of the whole matrices
+	follows           bool    // there is a previous block
 	_                 [3]byte
 }
 
-var _ [112]byte = [unsafe.Sizeof(jacobi{})]byte{}
+var _ [120]byte = [unsafe.Sizeof(jacobi{})]byte{}
 
 type power struct {
 	vector        pointer[float32] // dim: a unit vector
 	work          pointer[float64] // 2·dim: scratch
 	value         pointer[float64] // the eigenvalue
+	step          pointer[float64] // 1 / (margin · value)
 	matrix        pointer[float32] // dim × dim
+	margin        float64
 	tolerance     float64
 	maxIterations int32
 	dim           int32
@@ -456,7 +459,7 @@ type power struct {
 	_             [4]byte
 }
 
-var _ [56]byte = [unsafe.Sizeof(power{})]byte{}
+var _ [72]byte = [unsafe.Sizeof(power{})]byte{}
 
 type gather struct {
 	batch pointer[float32] // rows × dim

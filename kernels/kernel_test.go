@@ -580,7 +580,8 @@ func checkSearchWith(b *bench, kernel searchKernel, words, atoms, dim int) {
 	}
 	w := newWidths(atoms, dim)
 	rounded, rows := newRoundedAtoms(b.memory, w, kernel), b.array(y, words, dim)
-	round := rounded.round(w, b.array(d.Atoms, atoms, dim).data, s)
+	step := put(b, []float64{s})
+	round := rounded.round(w, b.array(d.Atoms, atoms, dim).data, step)
 	b.run(few(round[0]))
 	b.run(round[1])
 	nonzeros := 0
@@ -588,7 +589,7 @@ func checkSearchWith(b *bench, kernel searchKernel, words, atoms, dim int) {
 		state := newSearchState(b.memory, w, words, kernel)
 		schedule := schedule(o.Lambda, o.Steps)
 		state.iterations, state.count = put(b, schedule), len(schedule)
-		b.run(state.launch(&rounded, search{y: rows.data, step: s, shape: w.shape(words), nonnegative: o.Nonnegative}))
+		b.run(state.launch(&rounded, search{y: rows.data, step: step, shape: w.shape(words), nonnegative: o.Nonnegative}))
 		factors := readBack(b, state.factors, words)
 		for i := range words {
 			var codes []float32
@@ -659,7 +660,7 @@ func checkPolish(b *bench, _ Precision, rows, atoms, dim int) {
 				index: zeros[int32](b, lists), value: zeros[float32](b, lists), momentumCodes: zeros[float32](b, rows*roundUp(most, polishBatch)),
 				residuals: b.array(nil, rows, dim).data, losses: losses, nonzeros: nonzeros, l1: l1,
 				codes: codes, factors: put(b, factors), y: b.array(y, rows, dim).data, atoms: b.array(d, atoms, dim).data,
-				iterations: put(b, schedule(0, backend.PolishSteps)), count: backend.PolishSteps, stepSize: 2 * s,
+				iterations: put(b, schedule(0, backend.PolishSteps)), count: backend.PolishSteps, step: put(b, []float64{s}),
 				maxNonzeros: int32(most), shape: w.shape(rows), nonnegative: c.nonnegative,
 			}
 			dense := b.array(nil, rows, atoms)
@@ -783,8 +784,8 @@ func checkJacobi(b *bench, _ Precision, rows, dim, _ int) {
 		shape.atoms = int32(rows)
 		b.run(jacobi{
 			atoms: dictionary.data, decoded: sums.data, products: b.array(products, rows, dim).data, anchors: b.array(anchors, rows, dim).data,
-			gram: gram.data.at(first*gram.pitch + first), moves: moves.data, lastMoves: b.array(last, blockAtoms, dim).data,
-			norm: norm, minUsage: graph.LeastUse, inverseRelaxation: 1 / graph.Relaxation, anchorWeight: pull, shape: shape, follows: follows,
+			gram: gram.data.at(first*gram.pitch + first), moves: moves.data, lastMoves: b.array(last, blockAtoms, dim).data, loss: put(b, []float64{2}),
+			norm: norm, minUsage: graph.LeastUse, inverseRelaxation: 1 / graph.Relaxation, anchorWeight: pull / 2, shape: shape, follows: follows,
 		}.launch())
 
 		// p is P after the moves of the previous block.
@@ -874,9 +875,9 @@ func checkPower(b *bench, _ Precision, dim, _, _ int) {
 		most      int
 		tolerance float64
 	}{{1, 0}, {2, 0}, {5, 0}, {1000, 0.1}, {1000, 1e-6}} {
-		vector, value := put(b, start), zeros[float64](b, 1)
+		vector, value, step := put(b, start), zeros[float64](b, 1), zeros[float64](b, 1)
 		b.run(power{
-			vector: vector, work: zeros[float64](b, 2*dim), value: value, matrix: matrix.data,
+			vector: vector, work: zeros[float64](b, 2*dim), value: value, step: step, matrix: matrix.data, margin: backend.StepMargin,
 			tolerance: c.tolerance, maxIterations: int32(c.most), dim: int32(dim), dimPitch: int32(matrix.pitch),
 		}.launch())
 		v, size := encodetest.Widen(start), 0.
@@ -894,6 +895,8 @@ func checkPower(b *bench, _ Precision, dim, _, _ int) {
 		// Elements round to float32.
 		if got := readBack(b, value, 1)[0]; !(math.Abs(got-size) <= 1e-6*size) {
 			b.t.Errorf("%+v: the eigenvalue is %v, want %v", c, got, size)
+		} else if want, err := backend.StepOf(got); err != nil || readBack(b, step, 1)[0] != want {
+			b.t.Errorf("%+v: the step size is %v, want %v, error %v", c, readBack(b, step, 1), want, err)
 		}
 		got := readBack(b, vector, dim)
 		for j := range v {
