@@ -289,9 +289,10 @@ type onlineLearner struct {
 func (o *onlineLearner) epoch(ctx context.Context, epoch, batch int) (sums backend.Sums, err error) {
 	start := time.Now()
 	order := make([]int32, o.rows)
-	for i, row := range rand.New(rand.NewPCG(o.recipe.Seed, uint64(epoch))).Perm(o.rows) {
-		order[i] = int32(row)
+	for i := range order {
+		order[i] = int32(i)
 	}
+	rand.New(rand.NewPCG(o.recipe.Seed, uint64(epoch))).Shuffle(o.rows, func(i, j int) { order[i], order[j] = order[j], order[i] })
 	visited, noise := (epoch-1)*o.rows, o.norm2
 	if epoch > 1 {
 		noise = o.training.Epochs[epoch-2].RunningLoss
