@@ -395,15 +395,15 @@ struct Polish {
 LAYOUT(Polish, 160, 15)
 
 struct Remember {
-    float* sums; // atoms × dim
+    float* gram;     // G, atoms × atoms, with the pitch of codes
+    float* products; // B, atoms × dim, or null
     const float* codes;
-    const float* rows; // rows × dim
+    const float* rows; // rows × dim, or null
     double decay;
     Shape shape;
-    bool symmetric; // rows and codes are the same matrix
-    char padding[3];
+    char padding[4];
 };
-LAYOUT(Remember, 56, 3)
+LAYOUT(Remember, 64, 4)
 
 struct Jacobi {
     float* atoms;            // D, from the block's first atom on, like decoded, products and anchors

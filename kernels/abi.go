@@ -414,16 +414,16 @@ type polish struct {
 var _ [160]byte = [unsafe.Sizeof(polish{})]byte{}
 
 type remember struct {
-	sums      pointer[float32] // atoms × dim
-	codes     pointer[float32]
-	rows      pointer[float32] // rows × dim
-	decay     float64
-	shape     shape
-	symmetric bool // rows and codes are the same matrix
-	_         [3]byte
+	gram     pointer[float32] // G, atoms × atoms, with the pitch of codes
+	products pointer[float32] // B, atoms × dim, or null
+	codes    pointer[float32]
+	rows     pointer[float32] // rows × dim, or null
+	decay    float64
+	shape    shape
+	_        [4]byte
 }
 
-var _ [56]byte = [unsafe.Sizeof(remember{})]byte{}
+var _ [64]byte = [unsafe.Sizeof(remember{})]byte{}
 
 type jacobi struct {
 	atoms             pointer[float32] // D, from the block's first atom on, like decoded, products and anchors

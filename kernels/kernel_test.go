@@ -709,38 +709,40 @@ func checkPolish(b *bench, _ Precision, rows, atoms, dim int) {
 // checkRemember checks sums of products.
 func checkRemember(b *bench, precision Precision, words, atoms, dim int) {
 	for _, c := range []struct {
-		keep      float64
-		symmetric bool // product of codes with themselves: the kernel computes half of it and writes all
-	}{{0, false}, {0.75, false}, {0.5, true}} {
-		if c.symmetric {
-			dim = atoms
-		}
-		a, r, s := b.codes(words, atoms), b.normal(words*dim, 0), b.normal(atoms*dim, 0)
+		keep float64
+		both bool // B, too
+	}{{0, true}, {0.75, true}, {0.5, false}} {
+		a, r, g, s := b.codes(words, atoms), b.normal(words*dim, 0), b.normal(atoms*atoms, 0), b.normal(atoms*dim, 0)
 		codes, rows := b.array(a, words, atoms), b.array(r, words, dim)
 		if c.keep == 0 { // the kernel must ignore the old sums
-			s[0] = float32(math.NaN())
+			g[0], s[0] = float32(math.NaN()), float32(math.NaN())
 		}
-		if c.symmetric {
-			r, rows = a, codes
-			for i := range atoms {
-				for j := range i {
-					s[j*atoms+i] = s[i*atoms+j]
+		for i := range atoms {
+			for j := range i {
+				g[j*atoms+i] = g[i*atoms+j]
+			}
+		}
+		gram, products := b.array(g, atoms, atoms), b.array(s, atoms, dim)
+		k := remember{gram: gram.data, codes: codes.data, decay: c.keep, shape: newWidths(atoms, dim).shape(words)}
+		if c.both {
+			k.products, k.rows = products.data, rows.data
+		}
+		b.run(k.launch())
+		expect := func(sums array, old, rows []float32, width int) {
+			want, magnitude := multiply(atoms, width, words,
+				func(i, k int) float32 { return a[k*atoms+i] }, func(k, j int) float32 { return rows[k*width+j] })
+			for i := range want {
+				if c.keep > 0 {
+					want[i] += c.keep * float64(old[i])
+					magnitude[i] += c.keep * math.Abs(float64(old[i]))
 				}
 			}
+			b.expect(fmt.Sprintf("%+v: sums", c), b.read(sums), want, magnitude, tolerance[precision])
 		}
-		sums, shape := b.array(s, atoms, dim), newWidths(atoms, dim).shape(words)
-		b.run(remember{
-			sums: sums.data, codes: codes.data, rows: rows.data, decay: c.keep, shape: shape, symmetric: c.symmetric,
-		}.launch())
-		want, magnitude := multiply(atoms, dim, words,
-			func(i, k int) float32 { return a[k*atoms+i] }, func(k, j int) float32 { return r[k*dim+j] })
-		for i := range want {
-			if c.keep > 0 {
-				want[i] += c.keep * float64(s[i])
-				magnitude[i] += c.keep * math.Abs(float64(s[i]))
-			}
+		expect(gram, g, a, atoms)
+		if c.both {
+			expect(products, s, r, dim)
 		}
-		b.expect(fmt.Sprintf("%+v: sums", c), b.read(sums), want, magnitude, tolerance[precision])
 	}
 }
 

@@ -201,8 +201,9 @@ func (l *learner) queue(ctx context.Context, batches []backend.Minibatch, anchor
 			g.queue(totals{
 				program: l.sumProgram, numbers: numbers, rowNumbers: s.losses, rowPitch: int64(e.batch), instructions: 2 * sumCount, rows: int32(n),
 			}.launch(), g.compute)
-			l.accumulate(l.gram, e.codes, n, forgetting)
-			l.accumulate(l.products, s.y, n, forgetting)
+			g.queue(remember{
+				gram: l.gram.device, products: l.products.device, codes: e.codes, rows: s.y, decay: forgetting, shape: l.widths.shape(n),
+			}.launch(), g.compute)
 			forgetting = 1
 			g.record(s.computed, g.compute)
 		}
@@ -243,22 +244,13 @@ func (l *learner) finish(n int, sums *backend.Sums) (loss float64, err error) {
 // iteration starts from the last direction. TF32 factors change ‖D‖₂² by far less than [backend.StepMargin].
 func (l *learner) refresh(eigenvalue pointer[float64]) {
 	g, w, e := l.gpu, l.widths, l.encoder
-	shape := shape{int32(w.atoms), int32(w.dim), int32(w.dim), int32(w.dimPitch), int32(w.dimPitch)}
-	g.queue(remember{sums: l.square, codes: e.atoms, rows: e.atoms, shape: shape, symmetric: true}.launch(), g.compute)
+	shape := shape{rows: int32(w.atoms), atoms: int32(w.dim), codePitch: int32(w.dimPitch)}
+	g.queue(remember{gram: l.square, codes: e.atoms, shape: shape}.launch(), g.compute)
 	g.queue(power{
 		vector: l.direction.device, work: l.work, value: eigenvalue, step: e.step, matrix: l.square, margin: backend.StepMargin,
 		tolerance: backend.SpectrumTolerance, maxIterations: backend.SpectrumSteps, dim: int32(w.dim), dimPitch: int32(w.dimPitch),
 	}.launch(), g.compute)
 	e.roundAtoms()
-}
-
-// accumulate launches m = forgetting·m + Aᵀ·rows, where A holds the codes of the n rows of the current batch.
-func (l *learner) accumulate(m stateMatrix, rows pointer[float32], n int, forgetting float64) {
-	e, w := l.encoder, l.widths
-	shape := shape{int32(n), int32(w.atoms), int32(m.width), int32(w.codePitch), int32(m.pitch)}
-	l.gpu.queue(remember{
-		sums: m.device, codes: e.codes, rows: rows, decay: forgetting, shape: shape, symmetric: rows == e.codes,
-	}.launch(), l.gpu.compute)
 }
 
 // updateAtoms launches the update of [graph.Learn] for each block of atoms in turn. GD is
