@@ -17,9 +17,9 @@
 //           products[atoms × dim] = decay·products + codesᵀ · rows, unless products is null
 //
 // with codes[rows × atoms] and rows[rows × dim]. decay is the forgetting factor. The
-// reduction runs along the columns of both factors (see product.cuh). Of gram, only the tiles on and
-// below the diagonal are computed. The grid has the tiles of a row of gram, then those of products, so
-// that products fills the multiprocessors that gram leaves idle at the end.
+// reduction runs along the columns of both factors (see product.cuh). Only the tiles of gram on and below
+// the diagonal are computed. The grid has the tiles of a row of gram, then the tiles of products, so
+// that products fill the multiprocessors that gram leaves idle at the end.
 //
 // Factors are TF32, whatever the precision of the paper's training.
 //

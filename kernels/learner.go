@@ -42,7 +42,7 @@ type learner struct {
 	resident   pointer[float32]     // V×L: all rows minus the mean; 0 if they don't fit
 	order      pointer[int32]       // V: the resident rows of the queued mini-batches
 	sumProgram pointer[instruction] // adds the losses, nonzeros and Σ|a| of a batch's codes a to numbers
-	numbers    pointer[float64]     // numberCount for each queued mini-batch, after those of the mini-batch before
+	numbers    pointer[float64]     // numberCount for the mini-batch before, then for each queued mini-batch
 }
 
 // Learner implements [backend.Device]. For exact codes, o.Gap > 0, it returns an error that wraps [ErrUnsupported].
