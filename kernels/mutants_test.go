@@ -170,7 +170,8 @@ func trials(kernel string) (all []func(b *bench)) {
 		for _, s := range [][3]int{
 			{131, 128, 128}, {37, 133, 133}, {76, 20, 4}, {84, 44, 44}, {92, 84, 84}, {99, 124, 124}, {1, 124, 20}, {33, 20, 52}, {52, 116, 108},
 			{20, 100, 12}, {44, 76, 28}, {60, 92, 36}, {12, 4, 68}, {28, 52, 100}, {93, 52, 60},
-			{20, 256, 4}, {20, 148, 4}, // symmetric tiles that are written twice, a full and a partial one
+			{20, 256, 4}, // a full mirrored tile, then partial ones: each row of a thread is the first outside in some tile
+			{4, 132, 4}, {4, 140, 4}, {20, 148, 4}, {4, 156, 4}, {4, 164, 4}, {4, 172, 4}, {4, 180, 4}, {4, 188, 4},
 		} {
 			add(func(b *bench) { checkRemember(b, tf32, s[0], s[1], s[2]) })
 		}
@@ -197,7 +198,7 @@ func trials(kernel string) (all []func(b *bench)) {
 	case "gather":
 		forSizes(checkGather, [][3]int{{17, 133}, {5, 2}, {3, 300}, {2, 1300}}...)
 	case "power":
-		forSizes(checkPower, [][3]int{{36}, {68}, {100}, {2}, {270}}...)
+		forSizes(checkPower, [][3]int{{36}, {68}, {100}, {2}, {270}, {1030}}...) // for 1030, some threads have two elements
 	}
 	return all
 }
