@@ -80,6 +80,7 @@ var harmless = []struct {
 	{"search", bounds, 3, "a warp without columns multiplies zeros, or takes a maximum with them"},
 	{"update_codes", bounds, 4, "elements of x beyond the end are multiplied with zeros, except for the loss"},
 	{"round_atoms|search", "parameter", 1, "the pitch for the length: padding is zeros"},
+	{"scale_atoms", "address", 2, "search kernels that read c_k and v_k from the padding of D8 ignore the arrays of them"},
 	{"polish", "parameter", 1, "whether the state of a row is in shared memory, which is only faster"},
 }
 
@@ -177,7 +178,7 @@ func trials(kernel string) (all []func(b *bench)) {
 		}
 	case "round_atoms", "scale_atoms":
 		forSizes(checkSearch("search_any"), [][3]int{{3, 31, 3}, {2, 10, 133}, {1, 1030, 5}}...)
-		forSizes(checkSearch("search_320"), [][3]int{{3, 31, 3}, {2, 10, 133}}...)
+		forSizes(checkSearch("search_320"), [][3]int{{3, 31, 3}, {2, 10, 133}, {1, 1030, 5}}...)
 	case "search_any":
 		forSizes(checkSearch(kernel), [][3]int{{33, 300, 70}, {3, 31, 3}, {32, 66, 300}, {32, 300, 260}, {28, 20, 28}, {9, 64, 64}}...)
 	case "search_128", "search_320", "search_384", "search_768", "search_1024":
