@@ -433,13 +433,14 @@ func (l timelessLearner) Dictionary() ([]float32, error) {
 	return slices.Clone(l.dictionary.Atoms), nil
 }
 
-func (l timelessLearner) Learn(_ context.Context, rows []int32, _, _ float64, sums *backend.Sums) error {
-	n := len(rows)
-	sums.RunningLoss += float64(n)
-	sums.L1 += float64(n)
-	sums.Nonzeros += int64(n * l.device.nonzeros)
-	for k := range sums.Used {
-		sums.Used[k] = true
+func (l timelessLearner) Learn(_ context.Context, batches []backend.Minibatch, _, _ float64, _ func(int)) (sums backend.Sums, err error) {
+	for _, b := range batches {
+		n := len(b.Rows)
+		sums.RunningLoss += float64(n)
+		sums.L1 += float64(n)
+		sums.Nonzeros += int64(n * l.device.nonzeros)
+		sums.Steps++
 	}
-	return nil
+	sums.Used = slices.Repeat([]bool{true}, l.dictionary.Len())
+	return sums, nil
 }

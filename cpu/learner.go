@@ -65,22 +65,30 @@ func (l *learner) Device() string { return l.encoder.Device() }
 func (l *learner) Close() error { return nil }
 
 // Learn implements [backend.Learner].
-func (l *learner) Learn(ctx context.Context, rows []int32, forgetting, anchorWeight float64, sums *backend.Sums) error {
-	e := l.encoder
-	if err := l.refresh(); err != nil {
-		return err
-	}
-	a := &l.codes
-	if err := e.encode(ctx, len(rows), func(i int) []float32 { return l.rows[int(rows[i])*e.dim:][:e.dim] }, a); err != nil {
-		return err
-	}
-	l.accumulate(a, float32(forgetting))
-	l.updateAtoms(float32(anchorWeight))
-	for _, loss := range a.Loss {
+func (l *learner) Learn(ctx context.Context, batches []backend.Minibatch, anchor, noise float64, learned func(n int)) (backend.Sums, error) {
+	e, a, sums := l.encoder, &l.codes, backend.Sums{Used: make([]bool, l.encoder.k)}
+	for _, b := range batches {
+		if err := l.refresh(); err != nil {
+			return sums, err
+		}
+		if err := e.encode(ctx, len(b.Rows), func(i int) []float32 { return l.rows[int(b.Rows[i])*e.dim:][:e.dim] }, a); err != nil {
+			return sums, err
+		}
+		l.accumulate(a, float32(b.Forgetting))
+		l.updateAtoms(float32(anchor * noise))
+		var loss float64
+		for _, l := range a.Loss {
+			loss += l
+		}
+		noise = loss / float64(len(b.Rows))
 		sums.RunningLoss += loss
+		sums.Count(a.Index, a.Value)
+		sums.Steps++
+		if learned != nil {
+			learned(len(b.Rows))
+		}
 	}
-	sums.Count(a.Index, a.Value)
-	return nil
+	return sums, nil
 }
 
 // refresh updates the encoder's step size and integer atoms.

@@ -338,11 +338,11 @@ struct ScaleAtoms {
     signed char* bytes; // D8, or null
     const float* tops;
     const float* norms;
-    double step; // s
+    const double* step; // s
     int atoms;
     int pitch; // of D8
 };
-LAYOUT(ScaleAtoms, 72, 7)
+LAYOUT(ScaleAtoms, 72, 8)
 
 struct Search {
     float* codes;                // b, rows × atoms, in tiles (code_place)
@@ -360,13 +360,13 @@ struct Search {
     const double* unit;
     const float* reach;
     const Iteration* iterations;
-    double step; // s
-    int count;   // number of iterations
+    const double* step; // s
+    int count;          // number of iterations
     Shape shape;
     bool nonnegative;
     char padding[7];
 };
-LAYOUT(Search, 160, 15)
+LAYOUT(Search, 160, 16)
 
 struct Polish {
     int* index;            // rows × max_nonzeros
@@ -383,7 +383,7 @@ struct Polish {
     const float* y;        // rows × dim
     const float* atoms;
     const Iteration* iterations;
-    double step_size;
+    const double* step; // s
     int count; // number of iterations
     int max_nonzeros;
     int gathered; // number of atoms that fit into shared memory: all, or a multiple of POLISH_BATCH
@@ -392,18 +392,18 @@ struct Polish {
     bool staged; // shared memory has room for the list and residual of a row
     char padding[6];
 };
-LAYOUT(Polish, 160, 14)
+LAYOUT(Polish, 160, 15)
 
 struct Remember {
-    float* sums; // atoms × dim
+    float* gram;     // G, atoms × atoms, with the pitch of codes
+    float* products; // B, atoms × dim, or null
     const float* codes;
-    const float* rows; // rows × dim
+    const float* rows; // rows × dim, or null
     double decay;
     Shape shape;
-    bool symmetric; // rows and codes are the same matrix
-    char padding[3];
+    char padding[4];
 };
-LAYOUT(Remember, 56, 3)
+LAYOUT(Remember, 64, 4)
 
 struct Jacobi {
     float* atoms;            // D, from the block's first atom on, like decoded, products and anchors
@@ -413,28 +413,31 @@ struct Jacobi {
     const float* gram;       // G, from the block's first diagonal element on
     float* moves;            // BLOCK_ATOMS × dim: moves of the block
     const float* last_moves; // BLOCK_ATOMS × dim: moves of the previous block
+    const double* loss;      // loss of the previous mini-batch
     double norm;
     double min_usage;
     double inverse_relaxation;
-    double anchor_weight;
+    double anchor_weight; // divided by loss
     Shape shape;  // sizes of the block and all later atoms, with the pitches of the whole matrices
     bool follows; // there is a previous block
     char padding[3];
 };
-LAYOUT(Jacobi, 112, 7)
+LAYOUT(Jacobi, 120, 8)
 
 struct Power {
     float* vector; // dim: a unit vector
     double* work;  // 2·dim: scratch
     double* value; // the eigenvalue
+    double* step;  // 1 / (margin · value)
     const float* matrix; // dim × dim
+    double margin;
     double tolerance;
     int max_iterations;
     int dim;
     int dim_pitch;
     char padding[4];
 };
-LAYOUT(Power, 56, 4)
+LAYOUT(Power, 72, 5)
 
 struct Gather {
     float* batch;      // rows × dim

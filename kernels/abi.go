@@ -354,7 +354,7 @@ type scaleAtoms struct {
 	bytes  pointer[int8]    // D8, or null
 	tops   pointer[float32]
 	norms  pointer[float32]
-	step   float64 // s
+	step   pointer[float64] // s
 	atoms  int32
 	pitch  int32 // of D8
 }
@@ -377,8 +377,8 @@ type search struct {
 	unit          pointer[float64]
 	reach         pointer[float32]
 	iterations    pointer[iteration]
-	step          float64 // s
-	count         int32   // number of iterations
+	step          pointer[float64] // s
+	count         int32            // number of iterations
 	shape         shape
 	nonnegative   bool
 	_             [7]byte
@@ -401,8 +401,8 @@ type polish struct {
 	y             pointer[float32] // rows × dim
 	atoms         pointer[float32]
 	iterations    pointer[iteration]
-	stepSize      float64
-	count         int32 // number of iterations
+	step          pointer[float64] // s
+	count         int32            // number of iterations
 	maxNonzeros   int32
 	gathered      int32 // number of atoms that fit into shared memory: all, or a multiple of POLISH_BATCH
 	shape         shape
@@ -414,16 +414,16 @@ type polish struct {
 var _ [160]byte = [unsafe.Sizeof(polish{})]byte{}
 
 type remember struct {
-	sums      pointer[float32] // atoms × dim
-	codes     pointer[float32]
-	rows      pointer[float32] // rows × dim
-	decay     float64
-	shape     shape
-	symmetric bool // rows and codes are the same matrix
-	_         [3]byte
+	gram     pointer[float32] // G, atoms × atoms, with the pitch of codes
+	products pointer[float32] // B, atoms × dim, or null
+	codes    pointer[float32]
+	rows     pointer[float32] // rows × dim, or null
+	decay    float64
+	shape    shape
+	_        [4]byte
 }
 
-var _ [56]byte = [unsafe.Sizeof(remember{})]byte{}
+var _ [64]byte = [unsafe.Sizeof(remember{})]byte{}
 
 type jacobi struct {
 	atoms             pointer[float32] // D, from the block's first atom on, like decoded, products and anchors
@@ -433,22 +433,25 @@ type jacobi struct {
 	gram              pointer[float32] // G, from the block's first diagonal element on
 	moves             pointer[float32] // BLOCK_ATOMS × dim: moves of the block
 	lastMoves         pointer[float32] // BLOCK_ATOMS × dim: moves of the previous block
+	loss              pointer[float64] // loss of the previous mini-batch
 	norm              float64
 	minUsage          float64
 	inverseRelaxation float64
-	anchorWeight      float64
-	shape             shape // sizes of the block and all later atoms, with the pitches of the whole matrices
-	follows           bool  // there is a previous block
+	anchorWeight      float64 // divided by loss
+	shape             shape   // sizes of the block and all later atoms, with the pitches of the whole matrices
+	follows           bool    // there is a previous block
 	_                 [3]byte
 }
 
-var _ [112]byte = [unsafe.Sizeof(jacobi{})]byte{}
+var _ [120]byte = [unsafe.Sizeof(jacobi{})]byte{}
 
 type power struct {
 	vector        pointer[float32] // dim: a unit vector
 	work          pointer[float64] // 2·dim: scratch
 	value         pointer[float64] // the eigenvalue
+	step          pointer[float64] // 1 / (margin · value)
 	matrix        pointer[float32] // dim × dim
+	margin        float64
 	tolerance     float64
 	maxIterations int32
 	dim           int32
@@ -456,7 +459,7 @@ type power struct {
 	_             [4]byte
 }
 
-var _ [56]byte = [unsafe.Sizeof(power{})]byte{}
+var _ [72]byte = [unsafe.Sizeof(power{})]byte{}
 
 type gather struct {
 	batch pointer[float32] // rows × dim

@@ -118,7 +118,8 @@ func TestStart(t *testing.T) {
 		l, err := open(device)
 		testonly.Must(t, err)
 		before := l.gpu.availableMemory() + l.gpu.allocated
-		testonly.Must(t, l.Learn(t.Context(), sampleRows(), 0, 1, &backend.Sums{Used: make([]bool, d.Len())}))
+		_, err = l.Learn(t.Context(), []backend.Minibatch{{Rows: sampleRows()}}, 1, 1, nil)
+		testonly.Must(t, err)
 		atoms, err := l.Dictionary()
 		testonly.Must(t, cmp.Or(err, l.Close()))
 		e, err := newEncoder(device, &model.Dictionary{Dim: d.Dim, Atoms: atoms}, o, encoderSample.batch)

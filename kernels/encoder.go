@@ -23,11 +23,12 @@ type encoder struct {
 	gpu        *gpu
 	widths     widths
 	options    encode.Options
-	step       float64 // FISTA's step size
+	stepSize   float64 // FISTA's step size for the initial atoms
 	nonzeros   int     // maximum per row, at most K
 	batch      int     // maximum number of rows at a time
 
 	atoms   pointer[float32] // D, K×L
+	step    pointer[float64] // FISTA's step size
 	rounded roundedAtoms
 	search  searchState
 	codes   pointer[float32]   // batch×K for a learner, otherwise 0
@@ -106,7 +107,7 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 	atoms := dictionary.Len()
 	return &encoder{
 		dictionary: dictionary, gpu: g, widths: newWidths(atoms, dictionary.Dim),
-		options: o, step: step, nonzeros: min(o.Nonzeros, atoms), batch: batch,
+		options: o, stepSize: step, nonzeros: min(o.Nonzeros, atoms), batch: batch,
 	}, nil
 }
 
@@ -179,7 +180,7 @@ func (e *encoder) prepare(minRows int, reserved int64, learns bool) error {
 		return g.memoryError(fmt.Sprintf("%d sparse dimensions", e.widths.atoms), need, free)
 	}
 	rows := e.batch
-	e.atoms = alloc[float32](g, e.widths.atoms*e.widths.dimPitch)
+	e.atoms, e.step = alloc[float32](g, e.widths.atoms*e.widths.dimPitch), upload(g, []float64{e.stepSize})
 	memory := func(n int, _ bool) pointer[byte] { return alloc[byte](g, n) }
 	e.rounded, e.search = newRoundedAtoms(memory, e.widths, e.searchKernel()), newSearchState(memory, e.widths, rows, e.searchKernel())
 	e.search.iterations, e.search.count = upload(g, schedule(e.options.Lambda, e.options.Steps)), e.options.Steps
@@ -331,7 +332,7 @@ func (e *encoder) encode(n int) {
 		index: s.index, value: s.value, momentumCodes: e.work, residuals: e.search.residuals,
 		losses: s.losses, nonzeros: s.nonzeros, l1: s.nonzeros.at(e.batch), dense: e.codes, used: e.used,
 		codes: e.search.codes, factors: e.search.factors, y: s.y, atoms: e.atoms,
-		iterations: e.polish, stepSize: 2 * e.step, count: backend.PolishSteps, // the gradient of ‖r‖² by the code is −2rDᵀ
+		iterations: e.polish, step: e.step, count: backend.PolishSteps,
 		maxNonzeros: int32(e.nonzeros), shape: e.widths.shape(n), nonnegative: e.options.Nonnegative,
 	}.launch(g.maxShared), g.compute)
 }

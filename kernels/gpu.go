@@ -369,9 +369,13 @@ func toHost[T any](g *gpu, dst []T, src pointer[T], s cu.Stream) {
 
 // unpadded copies a matrix to the host and returns its rows without padding.
 func (g *gpu) unpadded(p pointer[float32], rows, width, pitch int) ([]float32, error) {
-	padded, out := make([]float32, rows*pitch), make([]float32, rows*width)
+	padded := make([]float32, rows*pitch)
 	toHost(g, padded, p, g.compute)
 	g.synchronize(g.compute)
+	if pitch == width {
+		return padded, g.err
+	}
+	out := make([]float32, rows*width)
 	copyRows(out, width, padded, pitch)
 	return out, g.err
 }

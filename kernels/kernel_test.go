@@ -580,7 +580,8 @@ func checkSearchWith(b *bench, kernel searchKernel, n, atoms, dim int) {
 	}
 	w := newWidths(atoms, dim)
 	rounded, rows := newRoundedAtoms(b.memory, w, kernel), b.array(y, n, dim)
-	round := rounded.round(w, b.array(d.Atoms, atoms, dim).data, s)
+	step := put(b, []float64{s})
+	round := rounded.round(w, b.array(d.Atoms, atoms, dim).data, step)
 	b.run(few(round[0]))
 	b.run(round[1])
 	nonzeros := 0
@@ -588,7 +589,7 @@ func checkSearchWith(b *bench, kernel searchKernel, n, atoms, dim int) {
 		state := newSearchState(b.memory, w, n, kernel)
 		schedule := schedule(o.Lambda, o.Steps)
 		state.iterations, state.count = put(b, schedule), len(schedule)
-		b.run(state.launch(&rounded, search{y: rows.data, step: s, shape: w.shape(n), nonnegative: o.Nonnegative}))
+		b.run(state.launch(&rounded, search{y: rows.data, step: step, shape: w.shape(n), nonnegative: o.Nonnegative}))
 		factors := readBack(b, state.factors, n)
 		for i := range n {
 			var codes []float32
@@ -659,7 +660,7 @@ func checkPolish(b *bench, _ Precision, rows, atoms, dim int) {
 				index: zeros[int32](b, lists), value: zeros[float32](b, lists), momentumCodes: zeros[float32](b, rows*roundUp(most, polishBatch)),
 				residuals: b.array(nil, rows, dim).data, losses: losses, nonzeros: nonzeros, l1: l1,
 				codes: codes, factors: put(b, factors), y: b.array(y, rows, dim).data, atoms: b.array(d, atoms, dim).data,
-				iterations: put(b, schedule(0, backend.PolishSteps)), count: backend.PolishSteps, stepSize: 2 * s,
+				iterations: put(b, schedule(0, backend.PolishSteps)), count: backend.PolishSteps, step: put(b, []float64{s}),
 				maxNonzeros: int32(most), shape: w.shape(rows), nonnegative: c.nonnegative,
 			}
 			dense := b.array(nil, rows, atoms)
@@ -708,38 +709,40 @@ func checkPolish(b *bench, _ Precision, rows, atoms, dim int) {
 // checkRemember checks sums of products.
 func checkRemember(b *bench, precision Precision, n, atoms, dim int) {
 	for _, c := range []struct {
-		keep      float64
-		symmetric bool // product of codes with themselves: the kernel computes half of it and writes all
-	}{{0, false}, {0.75, false}, {0.5, true}} {
-		if c.symmetric {
-			dim = atoms
-		}
-		a, r, s := b.codes(n, atoms), b.normal(n*dim, 0), b.normal(atoms*dim, 0)
+		keep float64
+		both bool // B, too
+	}{{0, true}, {0.75, true}, {0.5, false}} {
+		a, r, g, s := b.codes(n, atoms), b.normal(n*dim, 0), b.normal(atoms*atoms, 0), b.normal(atoms*dim, 0)
 		codes, rows := b.array(a, n, atoms), b.array(r, n, dim)
 		if c.keep == 0 { // the kernel must ignore the old sums
-			s[0] = float32(math.NaN())
+			g[0], s[0] = float32(math.NaN()), float32(math.NaN())
 		}
-		if c.symmetric {
-			r, rows = a, codes
-			for i := range atoms {
-				for j := range i {
-					s[j*atoms+i] = s[i*atoms+j]
+		for i := range atoms {
+			for j := range i {
+				g[j*atoms+i] = g[i*atoms+j]
+			}
+		}
+		gram, products := b.array(g, atoms, atoms), b.array(s, atoms, dim)
+		k := remember{gram: gram.data, codes: codes.data, decay: c.keep, shape: newWidths(atoms, dim).shape(n)}
+		if c.both {
+			k.products, k.rows = products.data, rows.data
+		}
+		b.run(k.launch())
+		expect := func(sums array, old, rows []float32, width int) {
+			want, magnitude := multiply(atoms, width, n,
+				func(i, k int) float32 { return a[k*atoms+i] }, func(k, j int) float32 { return rows[k*width+j] })
+			for i := range want {
+				if c.keep > 0 {
+					want[i] += c.keep * float64(old[i])
+					magnitude[i] += c.keep * math.Abs(float64(old[i]))
 				}
 			}
+			b.expect(fmt.Sprintf("%+v: sums", c), b.read(sums), want, magnitude, tolerance[precision])
 		}
-		sums, shape := b.array(s, atoms, dim), newWidths(atoms, dim).shape(n)
-		b.run(remember{
-			sums: sums.data, codes: codes.data, rows: rows.data, decay: c.keep, shape: shape, symmetric: c.symmetric,
-		}.launch())
-		want, magnitude := multiply(atoms, dim, n,
-			func(i, k int) float32 { return a[k*atoms+i] }, func(k, j int) float32 { return r[k*dim+j] })
-		for i := range want {
-			if c.keep > 0 {
-				want[i] += c.keep * float64(s[i])
-				magnitude[i] += c.keep * math.Abs(float64(s[i]))
-			}
+		expect(gram, g, a, atoms)
+		if c.both {
+			expect(products, s, r, dim)
 		}
-		b.expect(fmt.Sprintf("%+v: sums", c), b.read(sums), want, magnitude, tolerance[precision])
 	}
 }
 
@@ -783,8 +786,8 @@ func checkJacobi(b *bench, _ Precision, rows, dim, _ int) {
 		shape.atoms = int32(rows)
 		b.run(jacobi{
 			atoms: dictionary.data, decoded: sums.data, products: b.array(products, rows, dim).data, anchors: b.array(anchors, rows, dim).data,
-			gram: gram.data.at(first*gram.pitch + first), moves: moves.data, lastMoves: b.array(last, blockAtoms, dim).data,
-			norm: norm, minUsage: graph.LeastUse, inverseRelaxation: 1 / graph.Relaxation, anchorWeight: pull, shape: shape, follows: follows,
+			gram: gram.data.at(first*gram.pitch + first), moves: moves.data, lastMoves: b.array(last, blockAtoms, dim).data, loss: put(b, []float64{2}),
+			norm: norm, minUsage: graph.LeastUse, inverseRelaxation: 1 / graph.Relaxation, anchorWeight: pull / 2, shape: shape, follows: follows,
 		}.launch())
 
 		// p is P after the moves of the previous block.
@@ -860,8 +863,9 @@ func checkGather(b *bench, _ Precision, n, dim, _ int) {
 
 // checkPower compares power with iterations of v ← Mv/‖Mv‖ in float64, for a matrix M = AᵀA.
 func checkPower(b *bench, _ Precision, dim, _, _ int) {
-	a, start := b.normal(dim*dim, 0), b.normal(dim, 0)
-	products, _ := multiply(dim, dim, dim, func(i, k int) float32 { return a[k*dim+i] }, func(k, j int) float32 { return a[k*dim+j] })
+	depth := min(dim, 300)
+	a, start := b.normal(depth*dim, 0), b.normal(dim, 0)
+	products, _ := multiply(dim, dim, depth, func(i, k int) float32 { return a[k*dim+i] }, func(k, j int) float32 { return a[k*dim+j] })
 	elements, norm := make([]float32, dim*dim), gonum.Norm(encodetest.Widen(start), 2)
 	for i, p := range products {
 		elements[i] = float32(p)
@@ -870,13 +874,17 @@ func checkPower(b *bench, _ Precision, dim, _, _ int) {
 		start[j] /= float32(norm)
 	}
 	matrix, m := b.array(elements, dim, dim), encodetest.Widen(elements)
-	for _, c := range []struct {
+	cases := []struct {
 		most      int
 		tolerance float64
-	}{{1, 0}, {2, 0}, {5, 0}, {1000, 0.1}, {1000, 1e-6}} {
-		vector, value := put(b, start), zeros[float64](b, 1)
+	}{{1, 0}, {2, 0}, {5, 0}, {1000, 0.1}, {1000, 1e-6}}
+	if dim > 1000 {
+		cases = cases[:1] // the interpreter takes too long for more
+	}
+	for _, c := range cases {
+		vector, value, step := put(b, start), zeros[float64](b, 1), zeros[float64](b, 1)
 		b.run(power{
-			vector: vector, work: zeros[float64](b, 2*dim), value: value, matrix: matrix.data,
+			vector: vector, work: zeros[float64](b, 2*dim), value: value, step: step, matrix: matrix.data, margin: backend.StepMargin,
 			tolerance: c.tolerance, maxIterations: int32(c.most), dim: int32(dim), dimPitch: int32(matrix.pitch),
 		}.launch())
 		v, size := encodetest.Widen(start), 0.
@@ -894,6 +902,8 @@ func checkPower(b *bench, _ Precision, dim, _, _ int) {
 		// Elements round to float32.
 		if got := readBack(b, value, 1)[0]; !(math.Abs(got-size) <= 1e-6*size) {
 			b.t.Errorf("%+v: the eigenvalue is %v, want %v", c, got, size)
+		} else if want, err := backend.StepOf(got); err != nil || readBack(b, step, 1)[0] != want {
+			b.t.Errorf("%+v: the step size is %v, want %v, error %v", c, readBack(b, step, 1), want, err)
 		}
 		got := readBack(b, vector, dim)
 		for j := range v {

@@ -115,7 +115,11 @@ func (k polish) launch(maxShared int) launch {
 }
 
 func (k remember) launch() launch {
-	return launch{"remember", unsafe.Pointer(&k), rememberTile.grid(k.shape.atoms, k.shape.dimPitch)}
+	g := rememberTile.grid(k.shape.atoms, k.shape.codePitch)
+	if k.products != 0 {
+		g.y += rememberTile.grid(k.shape.atoms, k.shape.dimPitch).y
+	}
+	return launch{"remember", unsafe.Pointer(&k), g}
 }
 
 func (k jacobi) launch() launch {

@@ -13,18 +13,19 @@
 // block's atoms don't depend on each other. G is symmetric, so its rows serve as columns.
 #include "product.cuh"
 
-// remember: sums[atoms × dim] = decay·sums + codesᵀ · rows
+// remember: gram[atoms × atoms] = decay·gram + codesᵀ · codes
+//           products[atoms × dim] = decay·products + codesᵀ · rows, unless products is null
 //
 // with codes[rows × atoms] and rows[rows × dim]. decay is the forgetting factor. The
-// reduction runs along the columns of both factors (see product.cuh). With `symmetric`, rows
-// are the codes, and only the tiles on and below the diagonal are computed.
+// reduction runs along the columns of both factors (see product.cuh). Only the tiles of gram on and below
+// the diagonal are computed. The grid has the tiles of a row of gram, then the tiles of products, so
+// that products fill the multiprocessors that gram leaves idle at the end.
 //
 // Factors are TF32, whatever the precision of the paper's training.
 //
-// Lower bounds. Bytes: 4·(rows·atoms + rows·dim + 2·atoms·dim). Flops: 2·rows·atoms·dim.
-// If symmetric, half of both, except for the bytes of the sums. For G of 4096 rows and 3000
-// atoms on an H200: 120 MB, 28 µs at 4.3 TB/s, and 37 Gflop, 0.12 ms if mma.sync does 300
-// TFLOP/s in TF32.
+// Lower bounds. Bytes: 4·(rows·(atoms + dim) + 2·atoms·(atoms + dim)). Flops: rows·atoms·(atoms + 2·dim).
+// For 4096 rows of 300 and 3000 atoms on an H200: 133 MB, 31 µs at 4.3 TB/s, and 44 Gflop, 0.15 ms if
+// mma.sync does 300 TFLOP/s in TF32.
 //
 // Tile: 128 × 128 as in correlate, because there are many atoms and the whole result is read
 // and written.
@@ -35,24 +36,30 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) remember(Rememb
     SHARED_MEMORY(float, shared);
     const Shape& s = args.shape;
     P p;
-    if (args.symmetric && p.column > p.row)
+    const int gram_columns = (s.code_pitch + REMEMBER_COLUMNS - 1) / REMEMBER_COLUMNS * REMEMBER_COLUMNS;
+    const bool symmetric = p.column < gram_columns;
+    if (symmetric && p.column > p.row)
         return; // the block of the mirrored tile writes this tile
-    p.run(shared, {args.codes, s.rows, s.code_pitch}, {args.rows, s.rows, s.dim_pitch}, s.rows);
+    if (!symmetric)
+        p.column -= gram_columns;
+    float* const sums = symmetric ? args.gram : args.products;
+    const int pitch = symmetric ? s.code_pitch : s.dim_pitch;
+    p.run(shared, {args.codes, s.rows, s.code_pitch}, {symmetric ? args.codes : args.rows, s.rows, pitch}, s.rows);
     const float decay = float_once(args.decay);
-    const bool mirrored = args.symmetric && p.column < p.row;
+    const bool mirrored = symmetric && p.column < p.row;
     p.each_row([&](int row, int column, int i, int half) {
         UNROLL
         for (int j = 0; j < P::ACROSS; j++)
-            if (row < s.atoms && column + 8 * j < s.dim_pitch) {
-                float2* at = reinterpret_cast<float2*>(args.sums + static_cast<size_t>(row) * s.dim_pitch + column + 8 * j);
+            if (row < s.atoms && column + 8 * j < pitch) {
+                float2* at = reinterpret_cast<float2*>(sums + static_cast<size_t>(row) * pitch + column + 8 * j);
                 float2 sum = decay == 0 ? make_float2(0, 0) : *at; // 0 even if the old sum is NaN
                 sum.x = fmaf(decay, sum.x, p.sums[i][j][2 * half]);
                 sum.y = fmaf(decay, sum.y, p.sums[i][j][2 * half + 1]);
                 *at = sum;
                 if (mirrored) { // eight lanes write 32 bytes, a sector
-                    float* across = args.sums + static_cast<size_t>(column + 8 * j) * s.dim_pitch + row;
+                    float* across = sums + static_cast<size_t>(column + 8 * j) * pitch + row;
                     across[0] = sum.x;
-                    across[s.dim_pitch] = sum.y;
+                    across[pitch] = sum.y;
                 }
             }
     });
@@ -90,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(JACOBI_THREADS, 2) jacobi(Jacobi ar
     const int first = blockIdx.x * ROWS, rows = min(ROWS, s.atoms - first);
     const int lane = threadIdx.x % WARP, step = 4 * blockDim.x;
     const bool updates = first < BLOCK_ATOMS;
-    const float anchor_weight = float_once(args.anchor_weight), norm = float_once(args.norm);
+    const float anchor_weight = float_once(args.anchor_weight * *args.loss), norm = float_once(args.norm);
     const float inverse_relaxation = float_once(args.inverse_relaxation);
     const float4 zero = make_float4(0, 0, 0, 0);
     // Loops over rows load before they compute, so that their loads overlap.
@@ -194,7 +201,8 @@ extern "C" __global__ void __launch_bounds__(JACOBI_THREADS, 2) jacobi(Jacobi ar
 // power computes the largest eigenvalue of a positive semidefinite matrix[dim × dim] by power
 // iteration. It starts from the unit vector in vector and stores the last iterate, rounded,
 // there. It stops when the relative growth of the eigenvalue is at most tolerance, or after
-// max_iterations. It uses one block.
+// max_iterations. It also stores the step size, or 0 if the step size is outside the normal
+// range of float, as backend.StepOf defines it. It uses one block.
 //
 // Lower bound: 4·dim² bytes. Each iteration reads the matrix: 300 × 300 are 360 KB, 3 µs at the
 // 64 bytes per clock that an SM reads from L2.
@@ -260,8 +268,11 @@ extern "C" __global__ void __launch_bounds__(POWER_THREADS, 1) power(Power args)
     UNROLL_BY(1)
     for (int i = threadIdx.x; i < args.dim; i += POWER_THREADS)
         args.vector[i] = float(scale * vector[i]);
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
+        const double step = 1 / (args.margin * value);
         *args.value = value;
+        *args.step = 2 * step >= 0x1p-126 && 2 * step <= 0x1.fffffep127 ? step : 0;
+    }
 }
 
 // gather copies rows with their padding: batch[i] = rows[index[i]]. A warp processes one row

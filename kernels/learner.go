@@ -3,6 +3,7 @@
 package kernels
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,17 +33,16 @@ type learner struct {
 	gram, products stateMatrix // G, K×K, and B, K×L, of [backend.Learner]
 	direction      stateMatrix // 1×L: the leading eigenvector of DᵀD, approximately
 
-	anchors    pointer[float32] // W, K×L
-	decoded    pointer[float32] // K×L: GD
-	moves      pointer[float32] // 2·blockAtoms×L: changes of the atoms of a block, and of the previous block
-	square     pointer[float32] // DᵀD, L×L
-	work       pointer[float64] // 2·L: scratch of the kernel power
-	eigenvalue pointer[float64]
+	anchors pointer[float32] // W, K×L
+	decoded pointer[float32] // K×L: GD
+	moves   pointer[float32] // 2·blockAtoms×L: changes of the atoms of a block, and of the previous block
+	square  pointer[float32] // DᵀD, L×L
+	work    pointer[float64] // 2·L: scratch of the kernel power
 
 	resident   pointer[float32]     // V×L: all rows minus the mean; 0 if they don't fit
-	batchIndex pointer[int32]       // batch: indices of the rows to encode
-	sumProgram pointer[instruction] // adds the losses, nonzeros and Σ|a| of a batch's codes a to sums
-	sums       pointer[float64]     // losses, nonzeros, Σ|a|, and a scratch number
+	order      pointer[int32]       // V: the resident rows of the queued mini-batches
+	sumProgram pointer[instruction] // adds the losses, nonzeros and Σ|a| of a batch's codes a to numbers
+	numbers    pointer[float64]     // numberCount for the mini-batch before, then for each queued mini-batch
 }
 
 // Learner implements [backend.Device]. For exact codes, o.Gap > 0, it returns an error that wraps [ErrUnsupported].
@@ -78,14 +78,22 @@ func (l *learner) Device() string { return l.gpu.name() }
 // Close implements [backend.Learner].
 func (l *learner) Close() error { return l.gpu.Close() }
 
-// sumCount is the number of sums over rows: losses, nonzeros and Σ|a|.
-const sumCount = 3
+// maxQueued is the maximum number of mini-batches that the host queues before it waits. It bounds the pending work.
+const maxQueued = 64
+
+// Numbers of a mini-batch in device memory: sumCount sums over its rows, the loss first, then nonzeros and Σ|a|; a
+// scratch number; and the largest eigenvalue of DᵀD before the step.
+const (
+	sumCount         = 3
+	eigenvalueNumber = sumCount + 1
+	numberCount      = sumCount + 2
+)
 
 // bytes returns the bytes of the learner's device memory, without its encoder and the resident rows.
 func (l *learner) bytes() int64 {
 	k, dim, codePitch, dimPitch := int64(l.widths.atoms), int64(l.widths.dim), int64(l.widths.codePitch), int64(l.widths.dimPitch)
-	return 4*k*(codePitch+3*dimPitch) + 4*(2*blockAtoms+dim)*dimPitch + 4*dim + 8*(2*dim+1) +
-		4*int64(l.encoder.batch) + 8*(sumCount+1) + 16*2*sumCount
+	return 4*k*(codePitch+3*dimPitch) + 4*(2*blockAtoms+dim)*dimPitch + 4*dim + 8*2*dim +
+		8*(1+maxQueued)*numberCount + 16*2*sumCount
 }
 
 // prepare allocates device memory.
@@ -101,13 +109,12 @@ func (l *learner) prepare(start []float32) error {
 	l.decoded = alloc[float32](g, w.atoms*w.dimPitch)
 	l.moves, l.square = alloc[float32](g, 2*blockAtoms*w.dimPitch), alloc[float32](g, w.dim*w.dimPitch)
 	l.direction = stateMatrix{upload(g, randomDirection(w.dim)), 1, w.dim, w.dim, floats}
-	l.work, l.eigenvalue = alloc[float64](g, 2*w.dim), alloc[float64](g, 1)
+	l.work = alloc[float64](g, 2*w.dim)
 	var sumProgram []instruction
 	for i := range int32(sumCount) {
 		sumProgram = append(sumProgram, instruction{op: opTotal, dst: sumCount, a: i}, instruction{op: opAccumulate, dst: i, a: sumCount})
 	}
-	l.batchIndex = alloc[int32](g, l.encoder.batch)
-	l.sumProgram, l.sums = upload(g, sumProgram), alloc[float64](g, sumCount+1)
+	l.sumProgram, l.numbers = upload(g, sumProgram), alloc[float64](g, (1+maxQueued)*numberCount)
 	l.copyRowsToDevice()
 	return l.encoder.prepared()
 }
@@ -128,10 +135,10 @@ func randomDirection(dim int) []float32 {
 // copyRowsToDevice makes all rows resident if they fit into the free memory.
 func (l *learner) copyRowsToDevice() {
 	g, pitch, rows := l.gpu, l.widths.dimPitch, len(l.rows)/l.widths.dim
-	if g.err != nil || 4*int64(rows)*int64(pitch) > g.availableMemory()/20*19-slack {
+	if g.err != nil || 4*int64(rows)*int64(pitch+1) > g.availableMemory()/20*19-slack {
 		return
 	}
-	l.resident = alloc[float32](g, rows*pitch)
+	l.order, l.resident = alloc[int32](g, rows), alloc[float32](g, rows*pitch)
 	if errors.Is(g.err, cu.OutOfMemory) { // another process has taken what was free
 		l.resident, g.err = 0, nil
 		return
@@ -144,88 +151,112 @@ func (l *learner) copyRowsToDevice() {
 
 func (l *learner) row(i int) []float32 { return l.rows[i*l.widths.dim:][:l.widths.dim] }
 
-// Learn implements [backend.Learner]. It learns from all rows, or from none if ctx is already cancelled. With
-// resident rows it waits for the device twice: for the step size, and for the sums at the end.
-func (l *learner) Learn(ctx context.Context, rows []int32, forgetting, anchorWeight float64, sums *backend.Sums) error {
-	if err := ctx.Err(); err != nil {
-		return err
+// Learn implements [backend.Learner]. It queues the steps of up to [maxQueued] mini-batches before it waits for them.
+func (l *learner) Learn(ctx context.Context, batches []backend.Minibatch, anchor, noise float64, learned func(n int)) (backend.Sums, error) {
+	defer l.gpu.enter()()
+	sums := backend.Sums{Used: make([]bool, l.widths.atoms)}
+	for queued := range slices.Chunk(batches, maxQueued) {
+		if err := l.queue(ctx, queued, anchor, noise, learned); err != nil {
+			return sums, err
+		}
+		loss, err := l.finish(len(queued), &sums)
+		if err != nil {
+			return sums, err
+		}
+		noise = loss / float64(len(queued[len(queued)-1].Rows))
 	}
+	return sums, nil
+}
+
+// queue queues steps of learning. Kernels compute the step sizes and anchor weights of all steps.
+func (l *learner) queue(ctx context.Context, batches []backend.Minibatch, anchor, noise float64, learned func(n int)) error {
 	g, e := l.gpu, l.encoder
-	defer g.enter()()
-	if err := l.refresh(); err != nil {
-		return err
+	if l.resident != 0 {
+		var order []int32
+		for _, b := range batches {
+			order = append(order, b.Rows...)
+		}
+		toDevice(g, l.order, order, g.compute)
 	}
 	zero(g, e.used, l.widths.atoms, g.compute)
-	zero(g, l.sums, sumCount+1, g.compute)
-	for part := range slices.Chunk(rows, e.batch) {
-		n, s := len(part), e.slot
-		if l.resident != 0 {
-			toDevice(g, l.batchIndex, part, g.compute)
-			g.queue(gather{batch: s.y, rows: l.resident, index: l.batchIndex, shape: l.widths.shape(n)}.launch(), g.compute)
-		} else {
-			e.load(s.y, n, func(i int) []float32 { return l.row(int(part[i])) })
+	zero(g, l.numbers, (1+len(batches))*numberCount, g.compute)
+	toDevice(g, l.numbers, []float64{noise}, g.compute)
+	order, before, lossRows := l.order, l.numbers, 1
+	for _, b := range batches {
+		if err := cmp.Or(ctx.Err(), g.err); err != nil {
+			return err
 		}
-		e.encode(n)
-		g.queue(totals{
-			program: l.sumProgram, numbers: l.sums, rowNumbers: s.losses, rowPitch: int64(e.batch), instructions: 2 * sumCount, rows: int32(n),
-		}.launch(), g.compute)
-		l.accumulate(l.gram, e.codes, n, forgetting)
-		l.accumulate(l.products, s.y, n, forgetting)
-		forgetting = 1
-		g.record(s.computed, g.compute)
+		numbers := before.at(numberCount)
+		l.refresh(numbers.at(eigenvalueNumber))
+		forgetting := b.Forgetting
+		for part := range slices.Chunk(b.Rows, e.batch) {
+			n, s := len(part), e.slot
+			if l.resident != 0 {
+				g.queue(gather{batch: s.y, rows: l.resident, index: order, shape: l.widths.shape(n)}.launch(), g.compute)
+			} else {
+				e.load(s.y, n, func(i int) []float32 { return l.row(int(part[i])) })
+			}
+			order = order.at(n)
+			e.encode(n)
+			g.queue(totals{
+				program: l.sumProgram, numbers: numbers, rowNumbers: s.losses, rowPitch: int64(e.batch), instructions: 2 * sumCount, rows: int32(n),
+			}.launch(), g.compute)
+			g.queue(remember{
+				gram: l.gram.device, products: l.products.device, codes: e.codes, rows: s.y, decay: forgetting, shape: l.widths.shape(n),
+			}.launch(), g.compute)
+			forgetting = 1
+			g.record(s.computed, g.compute)
+		}
+		l.updateAtoms(before, anchor/float64(lossRows))
+		before, lossRows = numbers, len(b.Rows)
+		if learned != nil {
+			learned(lossRows)
+		}
 	}
-	l.updateAtoms(anchorWeight)
-	var measured [sumCount]float64
-	used := make([]int32, l.widths.atoms)
-	toHost(g, measured[:], l.sums, g.compute)
-	toHost(g, used, e.used, g.compute)
-	g.synchronize(g.compute)
-	if g.err != nil {
-		return g.err
-	}
-	sums.RunningLoss += measured[0]
-	sums.Nonzeros += int64(measured[1])
-	sums.L1 += measured[2]
-	markUsed(sums.Used, used)
-	return nil
+	return g.err
 }
 
-// refresh computes FISTA's step size for the current atoms, as [backend.Spectrum] does. Power iteration starts
-// from the last direction. TF32 factors change ‖D‖₂² by far less than the margin of [backend.StepSize].
-func (l *learner) refresh() error {
+// finish waits for n queued steps, adds their sums, and returns the loss of the last one.
+func (l *learner) finish(n int, sums *backend.Sums) (loss float64, err error) {
+	g := l.gpu
+	numbers, used := make([]float64, n*numberCount), make([]int32, l.widths.atoms)
+	toHost(g, numbers, l.numbers.at(numberCount), g.compute)
+	toHost(g, used, l.encoder.used, g.compute)
+	g.synchronize(g.compute)
+	if g.err != nil {
+		return 0, g.err
+	}
+	for step := range slices.Chunk(numbers, numberCount) {
+		if _, err := backend.StepOf(step[eigenvalueNumber]); err != nil {
+			return 0, err
+		}
+		loss = step[0]
+		sums.RunningLoss += loss
+		sums.Nonzeros += int64(step[1])
+		sums.L1 += step[2]
+		sums.Steps++
+	}
+	markUsed(sums.Used, used)
+	return loss, nil
+}
+
+// refresh queues the computation of FISTA's step size for the current atoms, as [backend.Spectrum] does. Power
+// iteration starts from the last direction. TF32 factors change ‖D‖₂² by far less than [backend.StepMargin].
+func (l *learner) refresh(eigenvalue pointer[float64]) {
 	g, w, e := l.gpu, l.widths, l.encoder
-	shape := shape{int32(w.atoms), int32(w.dim), int32(w.dim), int32(w.dimPitch), int32(w.dimPitch)}
-	g.queue(remember{sums: l.square, codes: e.atoms, rows: e.atoms, shape: shape, symmetric: true}.launch(), g.compute)
+	shape := shape{rows: int32(w.atoms), atoms: int32(w.dim), codePitch: int32(w.dimPitch)}
+	g.queue(remember{gram: l.square, codes: e.atoms, shape: shape}.launch(), g.compute)
 	g.queue(power{
-		vector: l.direction.device, work: l.work, value: l.eigenvalue, matrix: l.square,
+		vector: l.direction.device, work: l.work, value: eigenvalue, step: e.step, matrix: l.square, margin: backend.StepMargin,
 		tolerance: backend.SpectrumTolerance, maxIterations: backend.SpectrumSteps, dim: int32(w.dim), dimPitch: int32(w.dimPitch),
 	}.launch(), g.compute)
-	var value [1]float64
-	toHost(g, value[:], l.eigenvalue, g.compute)
-	g.synchronize(g.compute)
-	if g.err != nil {
-		return g.err
-	}
-	var err error
-	if e.step, err = backend.StepOf(value[0]); err == nil {
-		e.roundAtoms()
-	}
-	return err
-}
-
-// accumulate launches m = forgetting·m + Aᵀ·rows, where A holds the codes of the n rows of the current batch.
-func (l *learner) accumulate(m stateMatrix, rows pointer[float32], n int, forgetting float64) {
-	e, w := l.encoder, l.widths
-	shape := shape{int32(n), int32(w.atoms), int32(m.width), int32(w.codePitch), int32(m.pitch)}
-	l.gpu.queue(remember{
-		sums: m.device, codes: e.codes, rows: rows, decay: forgetting, shape: shape, symmetric: rows == e.codes,
-	}.launch(), l.gpu.compute)
+	e.roundAtoms()
 }
 
 // updateAtoms launches the update of [graph.Learn] for each block of atoms in turn. GD is
 // computed with the precision fp32, although G and B are sums of products of TF32 factors, because the
-// subtraction GD − B cancels most digits.
-func (l *learner) updateAtoms(anchorWeight float64) {
+// subtraction GD − B cancels most digits. The anchor weight is anchor·loss.
+func (l *learner) updateAtoms(loss pointer[float64], anchor float64) {
 	g, w, e := l.gpu, l.widths, l.encoder
 	g.queue(decode{product: l.decoded, codes: l.gram.device, atoms: e.atoms, shape: w.shape(w.atoms)}.launch(fp32), g.compute)
 	moves, lastMoves := l.moves, l.moves.at(blockAtoms*w.dimPitch)
@@ -234,8 +265,8 @@ func (l *learner) updateAtoms(anchorWeight float64) {
 		shape.atoms = int32(w.atoms - lo)
 		g.queue(jacobi{
 			atoms: e.atoms.at(at), decoded: l.decoded.at(at), products: l.products.device.at(at), anchors: l.anchors.at(at),
-			gram: l.gram.device.at(lo*w.codePitch + lo), moves: moves, lastMoves: lastMoves,
-			norm: l.norm, minUsage: graph.LeastUse, inverseRelaxation: 1 / graph.Relaxation, anchorWeight: anchorWeight,
+			gram: l.gram.device.at(lo*w.codePitch + lo), moves: moves, lastMoves: lastMoves, loss: loss,
+			norm: l.norm, minUsage: graph.LeastUse, inverseRelaxation: 1 / graph.Relaxation, anchorWeight: anchor,
 			shape: shape, follows: lo > 0,
 		}.launch(), g.compute)
 		moves, lastMoves = lastMoves, moves

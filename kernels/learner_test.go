@@ -29,7 +29,13 @@ func testLearner(t *testing.T, next func() (hostRows bool)) {
 	var last *learner
 	// Products have TF32 factors, which round by up to 2⁻¹². The errors of the sums affect the dictionary updates, which
 	// are small differences.
-	tolerance := backendtest.LearnerTolerance{Codes: 3e-5, Products: 5e-4, Atoms: 0.003, Step: func() float64 { return last.encoder.step }}
+	tolerance := backendtest.LearnerTolerance{Codes: 3e-5, Products: 5e-4, Atoms: 0.003, Step: func() float64 {
+		defer last.gpu.enter()()
+		step := make([]float64, 1)
+		toHost(last.gpu, step, last.encoder.step, last.gpu.compute)
+		last.gpu.synchronize(last.gpu.compute)
+		return step[0]
+	}}
 	backendtest.RunLearner(t, tolerance, func(x []float32, d *model.Dictionary, norm float64, o encode.Options, _ int) (backend.Learner, error) {
 		hostRows := next()
 		l, err := newLearner(Device{}, x, d, norm, o, 100)
@@ -68,11 +74,12 @@ func learnSample(n int, hostRows bool) (r learnedSample, err error) {
 	if hostRows {
 		l.resident = 0
 	}
-	r.sums.Used = make([]bool, s.atoms)
+	var batches []backend.Minibatch
 	for half := range slices.Chunk(sampleRows(), s.rows/2) {
-		if err := l.Learn(context.Background(), half, 0.5, 0.5, &r.sums); err != nil {
-			return r, err
-		}
+		batches = append(batches, backend.Minibatch{Rows: half, Forgetting: 0.5})
+	}
+	if r.sums, err = l.Learn(context.Background(), batches, 0.5, 1, nil); err != nil {
+		return r, err
 	}
 	for m, to := range map[checkpoint.Matrix]*[]float32{checkpoint.CodeProducts: &r.codes, checkpoint.RowProducts: &r.rows} {
 		if err := l.SaveState(m, func(part []float32) error {
@@ -163,7 +170,8 @@ func TestLearnerAfterFault(t *testing.T) {
 	l, err := newLearner(Device{}, x, d, 1, encode.Options{Steps: 1, Nonzeros: 20}, s.batch)
 	testonly.Must(t, err)
 	learn := func() error {
-		return l.Learn(t.Context(), sampleRows(), 0, 0, &backend.Sums{Used: make([]bool, s.atoms)})
+		_, err := l.Learn(t.Context(), []backend.Minibatch{{Rows: sampleRows()}}, 0, 0, nil)
+		return err
 	}
 	fault := learn()
 	if fault == nil {
@@ -196,10 +204,11 @@ func TestLearnerAllocations(t *testing.T) {
 		}
 		defer l.Close()
 		resident = l.(*learner).resident != 0
-		return l.Learn(t.Context(), []int32{0}, 0, 0, &backend.Sums{Used: make([]bool, d.Len())})
+		_, err = l.Learn(t.Context(), []backend.Minibatch{{Rows: []int32{0}}}, 0, 0, nil)
+		return err
 	})
 	// The encoder also allocates dense codes and used atoms, and its slot has no memory for results on the host.
-	if want := encoderAllocations + 2 + slotAllocations - 4 + 12; failed != want || resident {
+	if want := encoderAllocations + 2 + slotAllocations - 4 + 10; failed != want || resident {
 		t.Errorf("%d allocations failed, of %d; all rows on the device is %t", failed, want, resident)
 	}
 }

@@ -380,7 +380,7 @@ struct Polishing {
     // One pass does both for the last span.
     __device__ __forceinline__ void iterate()
     {
-        const float size = float_once(args.step_size);
+        const float size = float_once(2 * *args.step); // the gradient of ‖r‖² by the code is −2rDᵀ
         const int last = (quads - 1u) / SPAN;
         UNROLL_BY(1)
         for (int t = -1; t < args.count; t++) {

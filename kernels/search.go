@@ -74,7 +74,7 @@ func (w widths) roundedBytes(k searchKernel) (bytes, across int) {
 }
 
 // round returns the launches that round atoms, for a step size.
-func (r *roundedAtoms) round(w widths, atoms pointer[float32], step float64) [2]launch {
+func (r *roundedAtoms) round(w widths, atoms pointer[float32], step pointer[float64]) [2]launch {
 	round := roundAtoms{
 		bytes: r.bytes, across: r.across, tops: r.tops, norms: r.norms, atoms: atoms, shape: w.shape(0), pitch: int32(w.bytePitch(w.dim)),
 	}

@@ -223,7 +223,7 @@ extern "C" __global__ void __launch_bounds__(SEARCH_THREADS, 1) search_any(Searc
         unsigned most[ROWS] = {};
         UNROLL
         for (int e = 0; e < ROWS; e++) {
-            threshold[e] = static_cast<float>(now.lambda * args.step * *args.unit * power_of_two(-exponent[e]));
+            threshold[e] = static_cast<float>(now.lambda * *args.step * *args.unit * power_of_two(-exponent[e]));
             unit[e] = unit_of(__float_as_uint(reach[e]));
         }
         __syncthreads(); // all threads see R8

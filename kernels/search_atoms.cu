@@ -45,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(SCALE_THREADS) scale_atoms(ScaleAto
     for (int k = threadIdx.x; k < args.atoms; k += SCALE_THREADS)
         top = max(top, bits_of(args.tops[k]));
     top = block_max(warps, top);
-    const double unit = static_cast<double>(__uint_as_float(top)) / 63, factor = 2 * args.step * unit * unit;
+    const double unit = static_cast<double>(__uint_as_float(top)) / 63, factor = 2 * *args.step * unit * unit;
     UNROLL_BY(1)
     for (int k = threadIdx.x; k < args.atoms; k += SCALE_THREADS) {
         const float share = bits_of(args.tops[k]) >= LEAST_TOP ? args.tops[k] / __uint_as_float(top) : 0;

@@ -289,7 +289,7 @@ struct BlockSearch {
             UNROLL
             for (int e = 0; e < S_ROWS; e++) {
                 step[e] = steps[s_row + 8 * e];
-                threshold[e] = static_cast<float>(now.lambda * args.step * *args.unit * power_of_two(-exponents[s_row + 8 * e]));
+                threshold[e] = static_cast<float>(now.lambda * *args.step * *args.unit * power_of_two(-exponents[s_row + 8 * e]));
                 scale_x[e] = inverse(unit_of(__float_as_uint(reaches[s_row + 8 * e])));
                 most[e] = 0;
             }

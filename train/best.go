@@ -289,30 +289,23 @@ type onlineLearner struct {
 func (o *onlineLearner) epoch(ctx context.Context, epoch, batch int) (sums backend.Sums, err error) {
 	start := time.Now()
 	order := make([]int32, o.rows)
-	for i, row := range rand.New(rand.NewPCG(o.recipe.Seed, uint64(epoch))).Perm(o.rows) {
-		order[i] = int32(row)
+	for i := range order {
+		order[i] = int32(i)
 	}
-	sums.Used = make([]bool, o.recipe.Atoms)
+	rand.New(rand.NewPCG(o.recipe.Seed, uint64(epoch))).Shuffle(o.rows, func(i, j int) { order[i], order[j] = order[j], order[i] })
 	visited, noise := (epoch-1)*o.rows, o.norm2
 	if epoch > 1 {
 		noise = o.training.Epochs[epoch-2].RunningLoss
 	}
+	var batches []backend.Minibatch
 	for rows := range slices.Chunk(order, batch) {
 		visited += len(rows)
 		memory := min(o.rows, max(memoryPerAtom*o.recipe.Atoms, 2*batch), visited) // rows that G and B remember
-		forgetting := 1 - float64(len(rows))/float64(memory)
-		before := sums.RunningLoss
-		if err := o.learner.Learn(ctx, rows, forgetting, o.recipe.Anchor*noise/o.norm2, &sums); err != nil {
-			return sums, err
-		}
-		noise = (sums.RunningLoss - before) / float64(len(rows))
-		sums.Steps++
-		if o.progress != nil {
-			o.progress(len(rows))
-		}
+		batches = append(batches, backend.Minibatch{Rows: rows, Forgetting: 1 - float64(len(rows))/float64(memory)})
 	}
+	sums, err = o.learner.Learn(ctx, batches, o.recipe.Anchor/o.norm2, noise, o.progress)
 	// The error with the final dictionary is measured by the encoding that follows.
 	sums.Loss, sums.Error = sums.RunningLoss, sums.RunningLoss
 	sums.DictionarySeconds = time.Since(start).Seconds()
-	return sums, nil
+	return sums, err
 }

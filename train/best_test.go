@@ -12,25 +12,27 @@ import (
 	"overcomplete/vectors"
 )
 
-// recordingLearner returns the same loss for each row of a mini-batch, one more than before, and records its arguments.
+// recordingLearner returns the same loss for each row of an epoch, one more than before, and records its arguments.
 type recordingLearner struct {
 	backend.Learner
-	loss                       float64
-	rows                       []int   // number of rows of each batch
-	order                      []int32 // rows of all batches
-	forgettings, anchorWeights []float64
+	loss                 float64
+	rows                 []int   // number of rows of each batch
+	order                []int32 // rows of all batches
+	forgettings, weights []float64
 }
 
-func (l *recordingLearner) Learn(_ context.Context, rows []int32, forgetting, anchorWeight float64, sums *backend.Sums) error {
-	l.rows, l.forgettings, l.anchorWeights = append(l.rows, len(rows)), append(l.forgettings, forgetting), append(l.anchorWeights, anchorWeight)
-	l.order = append(l.order, rows...)
-	sums.RunningLoss += l.loss * float64(len(rows))
+func (l *recordingLearner) Learn(_ context.Context, batches []backend.Minibatch, anchor, noise float64, _ func(int)) (sums backend.Sums, err error) {
+	for _, b := range batches {
+		l.rows, l.forgettings, l.order = append(l.rows, len(b.Rows)), append(l.forgettings, b.Forgetting), append(l.order, b.Rows...)
+		sums.RunningLoss += l.loss * float64(len(b.Rows))
+	}
+	l.weights = append(l.weights, anchor*noise)
 	l.loss++
-	return nil
+	return sums, nil
 }
 
-// The anchor weight is Anchor times the mean loss of the previous mini-batch, divided by ρ². The first mini-batch of an
-// epoch uses the mean loss of the previous epoch. The first mini-batch of the training uses ρ².
+// The first anchor weight of an epoch is Anchor times the mean loss of the epoch before, as a share of ρ². The first
+// epoch has the share 1.
 func TestAnchorWeight(t *testing.T) {
 	const rows, square, anchor = 10, 8, 2
 	l := &recordingLearner{loss: 4}
@@ -58,8 +60,8 @@ func TestAnchorWeight(t *testing.T) {
 	if want := []float64{0, 0.5, 0.8, 0.6, 0.6, 0.8}; !slices.Equal(l.forgettings, want) {
 		t.Errorf("forgetting factors %v, want %v", l.forgettings, want)
 	}
-	want := []float64{anchor, anchor * 4. / square, anchor * 5. / square, anchor * (4*4 + 4*5 + 2*6) / 10. / square, anchor * 7. / square, anchor * 8. / square}
-	for i, weight := range l.anchorWeights {
+	want := []float64{anchor, anchor * 4. / square}
+	for i, weight := range l.weights {
 		if math.Abs(weight-want[i]) > 1e-15 {
 			t.Errorf("anchor weight %d is %v, want %v", i, weight, want[i])
 		}

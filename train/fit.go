@@ -12,6 +12,7 @@ import (
 	"overcomplete/internal/backend"
 	"overcomplete/internal/checkpoint"
 	"overcomplete/internal/float32s"
+	"overcomplete/internal/parallel"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -168,8 +169,13 @@ func (o *Options) warnDead(dead, atoms int, advice string) {
 
 // atomNorms returns ‖D‖² and the sum of the atoms' norms.
 func atomNorms(d []float32, dim int) (sum, norms float64) {
-	for ; len(d) > 0; d = d[dim:] {
-		square := float32s.Squares(d[:dim])
+	squares := make([]float64, len(d)/dim)
+	parallel.Ranges(len(squares), func(lo, hi int) { // a GPU waits meanwhile
+		for i := lo; i < hi; i++ {
+			squares[i] = float32s.Squares(d[i*dim:][:dim])
+		}
+	})
+	for _, square := range squares {
 		sum += square
 		norms += math.Sqrt(square)
 	}

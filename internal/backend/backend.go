@@ -182,15 +182,23 @@ const BlockAtoms = 32
 type Learner interface {
 	Learned
 
-	// Learn runs a step of learning on the rows with the given indices. It encodes Y, the rows minus the
+	// Learn runs a step of learning for each mini-batch, in order. A step encodes Y, the rows minus the
 	// dictionary's mean, to A. It updates G = forgetting·G + AᵀA and B = forgetting·B + AᵀY. It then updates
-	// the atoms by [graph.Learn] with the weight anchorWeight, in blocks of [BlockAtoms]. A block uses the new
-	// atoms of the blocks before it. The anchors W are the initial atoms. Learn adds to RunningLoss, L1,
-	// Nonzeros and Used of sums.
-	Learn(ctx context.Context, rows []int32, forgetting, anchorWeight float64, sums *Sums) error
+	// the atoms by [graph.Learn] with the weight anchor·noise, in blocks of [BlockAtoms]. A block uses the new
+	// atoms of the blocks before it. The anchors W are the initial atoms. After the first step, noise is the
+	// mean loss of the rows of the previous mini-batch. Learn calls learned, if it isn't nil, after it has
+	// run or queued the step of n rows. It returns RunningLoss, L1, Nonzeros, Used and Steps. All mini-batches
+	// together have at most V rows.
+	Learn(ctx context.Context, batches []Minibatch, anchor, noise float64, learned func(n int)) (Sums, error)
 
 	// Restore replaces the atoms, but not their anchors. It must be called before the first step.
 	Restore(atoms []float32) error
+}
+
+// A Minibatch is the input of a step of a [Learner].
+type Minibatch struct {
+	Rows       []int32 // indices of rows, at least one
+	Forgetting float64 // weight of G and B before the step
 }
 
 // CheckLearner returns an error unless x holds vectors of d's length and norm is positive.

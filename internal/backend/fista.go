@@ -37,8 +37,11 @@ func Enters(t, steps int) bool { return t == 0 || t%3 == 0 && t+1 < steps }
 // [encode.ErrDictionary].
 //
 // FISTA converges with steps of up to 1/(2‖D‖₂²). Power iteration underestimates the spectral norm ‖D‖₂. The factor
-// 2.04 leaves a margin of 2 %, more than this error.
+// [StepMargin] leaves a margin of 2 %, more than this error.
 func StepSize(d *model.Dictionary) (float64, error) { return new(Spectrum).StepSize(d) }
+
+// StepMargin is the inverse of the step size for a dictionary whose spectral norm is 1.
+const StepMargin = 2.04
 
 // The power iteration of a [Spectrum] ends when the relative change of ‖D‖₂² is at most SpectrumTolerance, or
 // after SpectrumSteps iterations.
@@ -103,7 +106,7 @@ func StepOf(square float64) (float64, error) {
 	if square == 0 {
 		return 0, fmt.Errorf("%w: the dictionary is zero", encode.ErrDictionary)
 	}
-	step := 1 / (2.04 * square)
+	step := 1 / (StepMargin * square)
 	const leastNormal = 0x1p-126
 	if !(2*step >= leastNormal && 2*step <= math.MaxFloat32) {
 		return 0, fmt.Errorf("%w: the inverse of the squared norm of the dictionary is out of the range of float32 (norm %.1e)",

@@ -185,11 +185,10 @@ func (d *data) learn(ctx context.Context, on backend.Device) (o output, err erro
 	for i := range rows {
 		rows[i] = int32(i)
 	}
-	sums := backend.Sums{Used: make([]bool, d.Atoms)}
-	for _, half := range [][]int32{rows[:d.Rows/2], rows[d.Rows/2:]} {
-		if err := l.Learn(ctx, half, 0.5, 1, &sums); err != nil {
-			return o, err
-		}
+	const noise = rowNorm * rowNorm
+	sums, err := l.Learn(ctx, []backend.Minibatch{{Rows: rows[:d.Rows/2], Forgetting: 0.5}, {Rows: rows[d.Rows/2:], Forgetting: 0.5}}, 1/noise, noise, nil)
+	if err != nil {
+		return o, err
 	}
 	o.objective = sums.RunningLoss + d.options.Lambda*sums.L1
 	o.values, err = l.Dictionary()

@@ -87,11 +87,30 @@ func RunLearner(t *testing.T, tolerance LearnerTolerance, newLearner NewLearner)
 	})
 	t.Run("resumed", func(t *testing.T) { learnerResumed(t, newLearner) })
 	t.Run("least use", func(t *testing.T) { leastUse(t, newLearner) })
+	t.Run("noise", func(t *testing.T) {
+		p := learningProblem{atoms: 40, dim: 8, batches: []int{64, 30}}.make(1) // 64, so that the mean is exact
+		once, twice, batches := newLearner.open(t, p, 0), newLearner.open(t, p, 0), p.minibatches()
+		sums := learn(t, once, batches, 2, 0.25)
+		first := learn(t, twice, batches[:1], 2, 0.25)
+		second := learn(t, twice, batches[1:], 2, first.RunningLoss/64)
+		if !slices.Equal(atomsOf(t, once), atomsOf(t, twice)) || sums.RunningLoss != first.RunningLoss+second.RunningLoss {
+			t.Error("the noise of a step isn't the mean loss of the step before")
+		}
+	})
+	t.Run("no step size", func(t *testing.T) {
+		for _, atom := range []float32{0, 1e25} {
+			l := newLearner.open(t, plain, 0)
+			testonly.Must(t, l.Restore(slices.Repeat([]float32{atom}, plain.atoms*plain.dim)))
+			if _, err := l.Learn(t.Context(), plain.minibatches(), 0, 0, nil); !errors.Is(err, encode.ErrDictionary) {
+				t.Errorf("atoms of %v: error %v, want %v", atom, err, encode.ErrDictionary)
+			}
+		}
+	})
 	t.Run("cancelled", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		l := newLearner.open(t, plain, 0)
-		if err := l.Learn(ctx, plain.order, 0, 0, &backend.Sums{Used: make([]bool, plain.atoms)}); err != context.Canceled {
+		if _, err := l.Learn(ctx, []backend.Minibatch{{Rows: plain.order}}, 0, 0, nil); err != context.Canceled {
 			t.Errorf("error %v, want %v", err, context.Canceled)
 		}
 		if got := atomsOf(t, l); !slices.Equal(got, plain.dictionary.Atoms) {
@@ -202,6 +221,15 @@ func (p learningProblem) forgetting(batch int) float64 {
 	return 0.7
 }
 
+func (p learningProblem) minibatches() (all []backend.Minibatch) {
+	rest := p.order
+	for i, n := range p.batches {
+		all = append(all, backend.Minibatch{Rows: rest[:n], Forgetting: p.forgetting(i)})
+		rest = rest[n:]
+	}
+	return all
+}
+
 func squares(x []float64) (sum float64) {
 	for _, v := range x {
 		sum += v * v
@@ -227,16 +255,26 @@ type results struct {
 
 func learnedBy(t *testing.T, l backend.Learner, p learningProblem) (r results) {
 	t.Helper()
-	r.sums.Used = make([]bool, p.atoms)
-	rest := p.order
-	for i, n := range p.batches {
-		if err := l.Learn(t.Context(), rest[:n], p.forgetting(i), p.anchorWeight, &r.sums); err != nil {
-			t.Fatal(err)
-		}
-		rest = rest[n:]
-	}
+	r.sums = learn(t, l, p.minibatches(), p.anchorWeight, 1)
 	r.codes, r.rows, r.atoms = saved(t, l, checkpoint.CodeProducts), saved(t, l, checkpoint.RowProducts), atomsOf(t, l)
 	return r
+}
+
+// learn returns the sums of steps of learning. It fails if the learner doesn't report each step.
+func learn(t *testing.T, l backend.Learner, batches []backend.Minibatch, anchor, noise float64) backend.Sums {
+	t.Helper()
+	var got, want []int
+	sums, err := l.Learn(t.Context(), batches, anchor, noise, func(n int) { got = append(got, n) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range batches {
+		want = append(want, len(b.Rows))
+	}
+	if !slices.Equal(got, want) || sums.Steps != len(want) {
+		t.Errorf("%d steps of %d rows, want %d", sums.Steps, got, want)
+	}
+	return sums
 }
 
 // saved returns a matrix of a learner's state.
@@ -257,10 +295,7 @@ func learnerResumed(t *testing.T, newLearner NewLearner) {
 	first, rest := p.order[:60], p.order[60:]
 	learn := func(l backend.Learner, rows []int32, forgetting float64) (r results) {
 		t.Helper()
-		r.sums.Used = make([]bool, p.atoms)
-		if err := l.Learn(t.Context(), rows, forgetting, 0.5, &r.sums); err != nil {
-			t.Fatal(err)
-		}
+		r.sums = learn(t, l, []backend.Minibatch{{Rows: rows, Forgetting: forgetting}}, 0.5, 1)
 		r.atoms = atomsOf(t, l)
 		return r
 	}
@@ -314,15 +349,12 @@ func againstTape(t *testing.T, p learningProblem, tolerance LearnerTolerance, ne
 		if err != nil {
 			t.Fatal(err)
 		}
-		sums := backend.Sums{RunningLoss: 1, L1: 2, Nonzeros: 3, Used: make([]bool, p.atoms)} // Learn adds to these
-		if err := l.Learn(t.Context(), rest[:n], p.forgetting(batch), p.anchorWeight, &sums); err != nil {
-			t.Fatal(err)
-		}
+		sums := learn(t, l, p.minibatches()[batch:batch+1], p.anchorWeight, 1)
 		if tolerance.Step != nil {
 			size = tolerance.Step()
 		}
 		s.forget(p.forgetting(batch))
-		wantSums, wantUsed := []float64{1, 2, 3}, make([]bool, p.atoms)
+		wantSums, wantUsed := make([]float64, 3), make([]bool, p.atoms)
 		var square float64
 		for _, row := range rest[:n] {
 			y := encodetest.Widen(p.x[int(row)*p.dim:][:p.dim])
@@ -473,9 +505,7 @@ func leastUse(t *testing.T, newLearner NewLearner) {
 			t.Fatal(err)
 		}
 	}
-	if err := l.Learn(t.Context(), p.order, 1, 0, &backend.Sums{Used: make([]bool, p.atoms)}); err != nil {
-		t.Fatal(err)
-	}
+	learn(t, l, []backend.Minibatch{{Rows: p.order, Forgetting: 1}}, 0, 0)
 	moved := slices.Clone(want.anchors)
 	want.update(t, moved, p.norm)
 	got := encodetest.Widen(atomsOf(t, l))
