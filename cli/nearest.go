@@ -84,7 +84,7 @@ texts that have all words, or else the best 100, are sorted by s·v + … alone;
 					}
 					return search(cmd, x, steering, query, words)
 				}
-				q = interpret.Query{Kind: interpret.QueryWords, Terms: []interpret.Term{{Row: q.Rows[0], Weight: 1}}}
+				q = interpret.Query{Kind: interpret.QueryWords, Terms: []interpret.Term{{Row: q.Rows[0], Weight: 1}}, Matched: q.Matched}
 			}
 			n := newNeighbourhood(x, labels, q, steering, words, dimensions)
 			return show(cmd, n, n.print)
@@ -264,7 +264,11 @@ func newNeighbourhood(x *interpret.Index, labels interpret.Labels, q interpret.Q
 	h := neighbourhood{Kind: q.Kind, Without: q.Without, Unknown: append([]string{}, q.Unknown...), Nearest: []explained{}}
 	var own []int
 	for _, t := range q.Terms {
-		h.Terms = append(h.Terms, weighted{newItem(x, t.Row), t.Weight})
+		i := newItem(x, t.Row)
+		if q.Matched != nil { // the only text that a search found
+			i.excerpt = func() string { return x.Snippet(t.Row, q.Matched, shownText) }
+		}
+		h.Terms = append(h.Terms, weighted{i, t.Weight})
 		own = append(own, t.Row)
 	}
 	sum := x.Sum(q)

@@ -71,6 +71,17 @@ func TestTexts(t *testing.T) {
 	})
 }
 
+// A search that finds one text shows the words that it found, even if another sentence is the text's excerpt.
+func TestNearestShowsWords(t *testing.T) {
+	t.Parallel()
+	m := clitest.NewModel([]string{"a", "b"}, [][]float32{{1}, {2}})
+	m.Codes.Texts = &vectors.Texts{Text: []string{"Joe wrote:\n> The goalie's mask hides well.\nI am sure.", "a bank"}}
+	m.Info.Encoding.SetKind(m.Codes.Texts)
+	if stdout, _ := clitest.Save(t, m).MustRun(t, "nearest model goalie mask"); !strings.HasPrefix(stdout, "a  The goalie's mask hides well.\n") {
+		t.Error(stdout)
+	}
+}
+
 // columns lists the columns, and the dimensions of a column's values.
 func TestColumns(t *testing.T) {
 	t.Parallel()

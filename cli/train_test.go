@@ -343,11 +343,13 @@ func TestTrainWordsFails(t *testing.T) {
 		}
 		dir.MustRun(t, line+"model --force")
 		before := dir.Tree(t)
-		if stderr := encoding(" --force --seed 2"); !strings.HasSuffix(stderr, "interrupted; model is unchanged, model.dictionary has the dictionary; encode makes the codes\n") {
-			t.Error(stderr)
-		}
-		if m := dir.Model(t, "model.dictionary"); m.Info.Training.Recipe.Base().Seed != 2 {
-			t.Errorf("kept %+v", m.Info.Training)
+		for _, seed := range []uint64{1, 2} { // the second dictionary replaces the first one
+			if stderr := encoding(fmt.Sprint(" --force --seed ", seed)); !strings.HasSuffix(stderr, "interrupted; model is unchanged, model.dictionary has the dictionary; encode makes the codes\n") {
+				t.Error(stderr)
+			}
+			if m := dir.Model(t, "model.dictionary"); m.Info.Training.Recipe.Base().Seed != seed {
+				t.Errorf("kept %+v", m.Info.Training)
+			}
 		}
 		os.RemoveAll(dir.Path("model.dictionary"))
 		dir.Unchanged(t, before)

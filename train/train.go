@@ -32,6 +32,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"overcomplete/graph"
@@ -138,7 +139,11 @@ func (o *Options) left(m *model.Model, err error) error {
 	if m != nil && !zeros && !o.to.Committed() && epoch < len(m.Info.Training.Epochs) {
 		to, unchanged := o.to, ""
 		if epoch == 0 && to.Exists() { // an earlier model has codes, too
-			to = modeldir.NewTarget(filepath.Clean(to.Name)+".dictionary", false)
+			name := filepath.Clean(to.Name)
+			if strings.HasPrefix(filepath.Base(name), ".") { // "." and "..", whose names the suffix would hide in a model
+				name, _ = filepath.Abs(name)
+			}
+			to = modeldir.NewTarget(name+".dictionary", to.Replace)
 			unchanged = o.to.Name + " is unchanged, "
 		}
 		failed := m.SaveTo(to, nil)

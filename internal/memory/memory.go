@@ -38,7 +38,7 @@ func SetLimit() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50)
 	}
-	if limit, ok := Limit(); ok && os.Getenv("GOMEMLIMIT") == "" {
+	if limit, ok := Limit(); ok && limit > 0 && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(int64(min(limit, math.MaxInt64)))
 	}
 }
@@ -65,6 +65,9 @@ func Check(bytes uint64) error {
 	used := reserved + read(inUse)
 	if fits(bytes, used, limit) {
 		return nil
+	}
+	if limit < used {
+		return fmt.Errorf("%s %w: all that the limit of the machine, a container or ulimit -v allows is in use or reserved", gigabytes(bytes), ErrTooLarge)
 	}
 	return fmt.Errorf("%s %w: the limit is %s, and %s is in use or reserved", gigabytes(bytes), ErrTooLarge, gigabytes(limit), gigabytes(used))
 }

@@ -33,12 +33,12 @@ func check(codes *vectors.Sparse) (table []typedColumn, err error) {
 			table[n].Type = tabular.TypeOf(c.Values)
 		}
 	}
-	size := textSize(codes.IDs) + 8*(len(codes.Ptr)+len(codes.Index))
+	size := 8 * (len(codes.Ptr) + len(codes.Index))
 	for _, c := range table {
 		size += textSize(c.Values)
 	}
 	if err := memory.Check(uint64(min(size, batchSize))); err != nil {
-		return nil, fmt.Errorf("a batch of rows: %w", err)
+		return nil, fmt.Errorf("a batch of rows: %w; JSON lines (jsonl) need less", err)
 	}
 	return table, nil
 }

@@ -41,6 +41,9 @@ func TestWritersMemory(t *testing.T) {
 
 // Little memory isn't damage of the file.
 func TestGuardLittleMemory(t *testing.T) {
+	if _, ok := memory.Total(); !ok {
+		t.Skip("the memory of this machine is unknown")
+	}
 	err := guard("Parquet", func() error { return memory.Check(1 << 62) })
 	if !errors.Is(err, memory.ErrTooLarge) || strings.Contains(err.Error(), "damaged") {
 		t.Error(err)
