@@ -11,8 +11,8 @@ writer = index.IndexWriter(store.ByteBuffersDirectory(), index.IndexWriterConfig
 model, rows, dense, searchers = Model.load("model"), {}, {}, lucene.SearcherManager(writer, None)
 
 def add(encoded, file):  # rows of the model, or of a directory that was encoded with it
-    for row, x in zip(model.rows(encoded), pq.read_table(file)["embedding"].to_numpy(), strict=True):
-        rows[row["id"]], dense[row["id"]] = row, x / (x @ x) ** 0.5
+    for row, x in list(zip(model.rows(encoded), pq.read_table(file)["embedding"].to_numpy(), strict=True)):  # a list: lengths are checked before anything changes
+        rows[row["id"]], dense[row["id"]] = row, x / ((x @ x) ** 0.5 or 1)
         columns = {k: v for k, v in row.items() if k not in ("text", "dimensions", "indices", "values") and v is not None}
         fields = [types[type(v)](k, v, doc.Field.Store.YES) for k, v in columns.items()]
         fields += [doc.FeatureField("values", str(k), v) for k, v in zip(row["indices"], row["values"])]  # 9 significant bits

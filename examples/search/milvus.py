@@ -16,7 +16,7 @@ client.create_collection("texts", schema=schema, index_params=indexes)
 
 def add(encoded, file):  # rows of the model, or of a directory that was encoded with it
     rows = [row | {"values": dict(zip(row.pop("indices"), row["values"]))} for row in model.rows(encoded)]
-    dense.update(zip((row["id"] for row in rows), pq.read_table(file)["embedding"].to_numpy(), strict=True))
+    dense.update(list(zip((row["id"] for row in rows), pq.read_table(file)["embedding"].to_numpy(), strict=True)))  # a list: lengths are checked before anything changes
     for i in range(0, len(rows), 1000):
         client.upsert("texts", rows[i : i + 1000])
     client.flush("texts")  # builds the index: without it, a query takes seconds
@@ -26,7 +26,7 @@ def search(x, n=10, rerank="dense", where="", **steering):
     hits = client.search("texts", query, anns_field="values", limit=100 if rerank else n, filter=where, output_fields=["values"])[0]
     every = dict(zip(*model.query(x, len(model.dictionary), signed=True, **steering)))
     score = {None: lambda hit: hit["distance"], "products": lambda hit: sum(v * every.get(k, 0) for k, v in hit["entity"]["values"].items())}
-    score["dense"] = lambda hit: dense[hit["id"]] @ x / np.linalg.norm(dense[hit["id"]])
+    score["dense"] = lambda hit: dense[hit["id"]] @ x / (np.linalg.norm(dense[hit["id"]]) or 1)
     return [hit["id"] for hit in sorted(hits, key=score[rerank], reverse=True)[:n]]
 
 def explain(x, id, n=3):

@@ -15,7 +15,7 @@ def add(encoded, file):  # rows of the model, or of a directory that was encoded
     run("export", encoded, "--vocabulary", "model", "-f", "opensearch", "--normalize", "-o", "rows.bulk", "--force")
     lines, vectors = open("rows.bulk", encoding="utf-8", newline="\n"), pq.read_table(file)["embedding"].to_numpy()
     documents = [{**json.loads(action)["index"], "_source": row} for action, row in zip(lines, lines)]
-    dense.update(zip((document["_id"] for document in documents), vectors, strict=True))
+    dense.update(list(zip((document["_id"] for document in documents), vectors, strict=True)))  # a list: lengths are checked before anything changes
     helpers.bulk(client, documents, index="texts", max_chunk_bytes=50_000_000, refresh=True)  # raises errors of rows
 
 def values(features):  # feature 7- has the negative values of dimension 7
@@ -26,7 +26,7 @@ def search(x, n=10, rerank="dense", where=None, **steering):
     query = {"bool": {"should": [{"rank_feature": feature(k, w)} for k, w in zip(*model.query(x, **steering))], "filter": where or []}}
     hits = client.search(index="texts", body={"query": query, "size": 100, "_source": ["features"], "track_total_hits": True})["hits"]["hits"]
     every = dict(zip(*model.query(x, len(model.dictionary), signed=True, **steering)))
-    score = {None: lambda hit: 0, "dense": lambda hit: dense[hit["_id"]] @ x / np.linalg.norm(dense[hit["_id"]])}
+    score = {None: lambda hit: 0, "dense": lambda hit: dense[hit["_id"]] @ x / (np.linalg.norm(dense[hit["_id"]]) or 1)}
     score["products"] = lambda hit: sum(v * every.get(k, 0) for k, v in values(hit["_source"]["features"]).items())
     return [hit["_id"] for hit in sorted(hits, key=score[rerank], reverse=True)[:n]]
 

@@ -18,7 +18,7 @@ def sparse(indices, values):
     return models.SparseVector(indices=indices, values=values)
 
 def add(encoded, file):  # rows of the model, or of a directory that was encoded with it
-    rows = zip(model.rows(encoded), pq.read_table(file)["embedding"].to_pylist(), strict=True)
+    rows = list(zip(model.rows(encoded), pq.read_table(file)["embedding"].to_pylist(), strict=True))  # a list: lengths are checked before anything changes
     vectors = (({"codes": sparse(row.pop("indices"), row.pop("values")), "dense": x}, row) for row, x in rows)
     client.upload_points("texts", (models.PointStruct(id=point(row["id"]), vector=v, payload=row) for v, row in vectors), wait=True)
 

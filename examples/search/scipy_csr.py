@@ -10,8 +10,8 @@ model, rows, dense = Model.load("model"), {}, {}
 
 def add(encoded, file):  # rows of the model, or of a directory that was encoded with it
     global row_ids, index, columns
-    for row, x in zip(model.rows(encoded), pq.read_table(file)["embedding"].to_numpy(), strict=True):
-        rows[row["id"]], dense[row["id"]] = row, x / np.linalg.norm(x)
+    for row, x in list(zip(model.rows(encoded), pq.read_table(file)["embedding"].to_numpy(), strict=True)):  # a list: lengths are checked before anything changes
+        rows[row["id"]], dense[row["id"]] = row, x / (np.linalg.norm(x) or 1)
     row_ids, starts = list(rows), np.cumsum([0] + [len(row["indices"]) for row in rows.values()])
     values, indices = (np.concatenate([row[name] for row in rows.values()]) for name in ("values", "indices"))
     index = sp.csr_array((values, indices, starts), shape=(len(rows), len(model.dictionary)))

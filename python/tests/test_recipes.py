@@ -8,6 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -37,6 +38,7 @@ class Recipes(unittest.TestCase):
         table = pa.table(rows | {"embedding": list(cls.x)})
         pq.write_table(table.slice(0, 500), "sentences.parquet")
         pq.write_table(table.slice(500), "new.parquet")
+        pq.write_table(pa.table({"embedding": [*cls.x[500:599], np.zeros(24, np.float32)]}), "blank.parquet")
         run("train", "sentences.parquet", "-o", "model", "-k", 320, "--nonzeros", 12, "--method", cls.method, "--topics", 0)
         run("train", "sentences.parquet", "-o", "other", "-k", 320, "--nonzeros", 12, "--method", cls.method, "--topics", 0, "--seed", 2)
         run("encode", "model", "new.parquet", "-o", "new")
@@ -92,6 +94,14 @@ class Recipes(unittest.TestCase):
             for (label, part), k in zip(names["explain"](x, f"t{i}"), np.argsort(-parts)[:3], strict=True):
                 self.assertEqual(label, self.model.label(k, row[k]))
                 self.assertAlmostEqual(part, parts[k], 5)
+        for encoded, file in ("new", "sentences.parquet"), ("model", "new.parquet"):  # more and fewer vectors than rows
+            with self.assertRaisesRegex(Exception, "is longer than|is shorter than|a vector for each row"):
+                names["add"](encoded, file)
+            for rerank in recall:
+                self.assertEqual(search(x, rerank=rerank), self.nearest(x, rerank))
+        names["add"]("new", "blank.parquet")  # without the vector of t599
+        self.assertIn("t599", search(x, rerank=None))
+        self.assertEqual(search(x, 9), self.nearest(x, "dense")[1:])
         names["delete"]("t599")
         self.assertEqual(search(x, 9), self.nearest(x, "dense")[1:])
         for _ in range(2):  # replaces rows
@@ -109,7 +119,11 @@ class TestRecipes(Recipes):
         self.check("qdrant.py", models.Filter(must=[models.FieldCondition(key="values_", match=models.MatchValue(value=2**53 + 2))]))
 
     def test_duckdb(self):
-        self.check("duckdb_sql.py", "values_ > 9007199254740993")
+        names = self.check("duckdb_sql.py", "values_ > 9007199254740993")
+        pq.write_table(pa.table({"embedding": ["no vector"] * 100}), "strings.parquet")
+        with self.assertRaises(duckdb.ConversionException):
+            names["add"]("new", "strings.parquet")
+        self.assertEqual(names["search"](self.x[599]), self.nearest(self.x[599], "dense"))
         labels = json.loads(Path("labels.json").read_text("utf-8"))
         self.assertEqual({int(k): label for k, label in labels.items()}, {k: label for k, label in enumerate(self.model.labels) if label})
 
