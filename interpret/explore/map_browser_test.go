@@ -201,6 +201,13 @@ func TestBrowserRowMap(t *testing.T) {
 	set(".only select", "0")
 	b.wait(`document.querySelector(".beside [role=status]").textContent === "0 texts in view" && document.querySelector(".beside li.note")`)
 
+	// A change that is saved late doesn't replace an address that is opened meanwhile.
+	evaluate[chromedp.Void](b, `window.atOnce = fetch; window.fetch = async (...what) => { await new Promise((r) => setTimeout(r, 600)); return atOnce(...what); }; 0`)
+	set(".only select", "2")
+	b.visit("#/rows")
+	b.wait(`location.hash === "#/rows"`)
+	evaluate[chromedp.Void](b, `window.fetch = atOnce; 0`)
+
 	// The lasso lists texts, and the table has them with topic and columns.
 	b.visit("#/rows")
 	shows("all again", func(int) bool { return true })

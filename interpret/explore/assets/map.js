@@ -182,15 +182,16 @@ function mapView({ points, regions, kind, key, shows = () => true, isLit = () =>
     names.replaceChildren(...shown);
   }
 
-  /** remember saves the view in the address, for links and the browser's history. */
-  let resting;
+  /** remember saves the view in the address, for links and the browser's history, unless another address is opened. */
+  let resting, own = location.hash;
   function remember() {
-    const [path, before = ""] = location.hash.split("?");
-    if (still || !frame.isConnected || path !== page) return; // another page is open
+    if (still || !frame.isConnected || location.hash !== own) return;
     const now = new URLSearchParams();
     if (moved) now.set("at", [view.x.toFixed(4), view.y.toFixed(4), view.zoom.toFixed(3)].join(" "));
     for (const [name, value] of Object.entries(state)) if (value) now.set(name, value);
-    if (now.toString() !== before) history.replaceState(history.state, "", page + (now.size ? `?${now}` : ""));
+    const to = page + (now.size ? `?${now}` : "");
+    if (to !== own) history.replaceState(history.state, "", to);
+    own = location.hash;
   }
 
   function select(p, touch = false, moved = false) {
