@@ -60,6 +60,13 @@ func newItem(x *interpret.Index, row int, words ...string) item {
 	return i
 }
 
+// newHit returns the item of a text that a search found. Its excerpt shows the words that were found.
+func newHit(x *interpret.Index, row int, words []string) item {
+	i := newItem(x, row)
+	i.excerpt = func() string { return x.Snippet(row, words, shownText) }
+	return i
+}
+
 // String returns the printed form of the item.
 func (i item) String() string {
 	word := wordList([]string{i.Word}, "")

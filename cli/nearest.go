@@ -212,8 +212,7 @@ func search(cmd *cobra.Command, x *interpret.Index, s steering, query string, n 
 	}
 	found := make([]text, 0, len(q.Rows))
 	for _, row := range q.Rows {
-		t := text{item: newItem(x, row)}
-		t.excerpt = func() string { return x.Snippet(row, q.Matched, shownText) }
+		t := text{item: newHit(x, row, q.Matched)}
 		if s != nil {
 			parts, score := s.of(x, row)
 			t.Score, t.Steered = &score, parts
@@ -266,7 +265,7 @@ func newNeighbourhood(x *interpret.Index, labels interpret.Labels, q interpret.Q
 	for _, t := range q.Terms {
 		i := newItem(x, t.Row)
 		if q.Matched != nil { // the only text that a search found
-			i.excerpt = func() string { return x.Snippet(t.Row, q.Matched, shownText) }
+			i = newHit(x, t.Row, q.Matched)
 		}
 		h.Terms = append(h.Terms, weighted{i, t.Weight})
 		own = append(own, t.Row)
