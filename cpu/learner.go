@@ -77,8 +77,8 @@ func (l *learner) Learn(ctx context.Context, batches []backend.Minibatch, anchor
 		l.accumulate(a, float32(b.Forgetting))
 		l.updateAtoms(float32(anchor * noise))
 		var loss float64
-		for _, l := range a.Loss {
-			loss += l
+		for _, row := range a.Loss {
+			loss += row
 		}
 		noise = loss / float64(len(b.Rows))
 		sums.RunningLoss += loss
