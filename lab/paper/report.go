@@ -96,14 +96,14 @@ func (e *Experiments) lengths(ctx context.Context, b *strings.Builder, lambda fl
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	line := figure.Line{Color: figure.Colors[0]}
+	var line figure.Line
 	p := figure.Panel{Title: fmt.Sprintf("average of %d tasks (dotted: X)", len(t.Averaged())), XLabel: "K/L", Level: float64(t.Average(x).Score)}
 	for i, factor := range e.Lengths {
 		average := t.Average(t.Rows[i+1])
 		line.Points = append(line.Points, figure.Point{X: float64(factor), Y: float64(average.Score), Deviation: float64(average.Stderr)})
 	}
 	p.Lines = append(p.Lines, line)
-	if err := figure.Save(filepath.Join(e.Dir, "lengths"), 1, p); err != nil {
+	if err := p.Save(filepath.Join(e.Dir, "lengths.svg")); err != nil {
 		return err
 	}
 	fmt.Fprintf(b, "## Length\n\nMethod A with λ = %s. The standard errors hold for single averages; all lengths share their test items.\n\n"+
