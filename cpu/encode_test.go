@@ -156,7 +156,7 @@ func BenchmarkEncode(b *testing.B) {
 	for b.Loop() {
 		encodetest.Encode(b, e, x)
 	}
-	b.ReportMetric(float64(rows*b.N)/b.Elapsed().Seconds(), "words/s")
+	b.ReportMetric(float64(rows*b.N)/b.Elapsed().Seconds(), "rows/s")
 }
 
 // benchEncode returns rows of norm 2.8 and atoms of norm 4.4, as in a trained model.
