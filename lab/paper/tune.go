@@ -70,7 +70,7 @@ func (e *Experiments) Tune(ctx context.Context) (*Tuning, error) {
 	for _, s := range t.Settings {
 		rows = append(rows, []string{number(s.Lambda), strconv.Itoa(s.Atoms), number(s.Sparsity), number(s.Error), number(float64(s.Score.Score)), number(float64(s.Score.Stderr))})
 	}
-	if err := WriteTSV(filepath.Join(e.Dir, "tune.tsv"), rows); err != nil {
+	if err := writeTSV(filepath.Join(e.Dir, "tune.tsv"), rows); err != nil {
 		return nil, err
 	}
 	return t, t.panel().Save(filepath.Join(e.Dir, "tune.svg"))
