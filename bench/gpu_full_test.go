@@ -65,58 +65,10 @@ func newBundle(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	for _, arguments := range [][]string{{"build", "-o", bundle, "-tags", "gpu", "overcomplete"}, {"test", "-c", "-o", filepath.Join(bundle, "kernels.test"), "-tags", "gpu", "overcomplete/kernels"}} {
-		if out, err := exec.Command("go", arguments...).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-	}
-	return bundle
-}
-
-func bundleEnvironment(bundle string) []string {
-	return append(os.Environ(), "WORDS=300", "DIM=8", "ATOMS=24", "EPOCHS=2", "LENGTHS=5 12", "OVERCOMPLETE_TEST_GPU=",
-		"PATH="+bundle+":"+os.Getenv("PATH"))
-}
-
-// The stages with NVIDIA's tools pass. The sanitizer runs every kernel in each of its tools, and ncu profiles each kernel
-// that gpu.sh names.
-func TestGPUTools(t *testing.T) {
-	if !emulated {
-		t.Skip("needs the emulated driver")
-	}
-	bundle, results := newBundle(t), filepath.Join(t.TempDir(), "results")
-	cmd := exec.Command(filepath.Join(bundle, "gpu.sh"), results)
-	cmd.Env = append(bundleEnvironment(bundle), "STAGES=device sanitize ncu")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
+	if out, err := exec.Command("go", "build", "-o", bundle, "-tags", "gpu", "overcomplete").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	log, err := os.ReadFile(filepath.Join(results, "sanitize.log"))
-	runs := regexp.MustCompile(`(?m)^--- \w+check$`).Split(string(log), -1)[1:]
-	if err != nil || len(runs) != 4 { // the first run only tests whether the sanitizer works
-		t.Fatalf("error %v, %d runs, want 4\n%s", err, len(runs), log)
-	}
-	for _, run := range runs[1:] {
-		sanitized(t, run)
-	}
-}
-
-// sanitized checks that a tool has run every kernel of TestKernels.
-func sanitized(t *testing.T, log string) {
-	t.Helper()
-	source, err := os.ReadFile("../kernels/kernel_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	kernels := regexp.MustCompile(`(?m)^\t\t\{"([^"]+)", (products|rows)`).FindAllStringSubmatch(string(source), -1)
-	if len(kernels) < 15 {
-		t.Fatalf("TestKernels has %d kernels", len(kernels))
-	}
-	for _, kernel := range kernels {
-		if !strings.Contains(log, fmt.Sprintf("--- PASS: TestKernels/%s/", strings.ReplaceAll(kernel[1], " ", "_"))) {
-			t.Errorf("%s has not run", kernel[1])
-		}
-	}
+	return bundle
 }
 
 // gpu.sh runs all stages, at small sizes and without PyTorch. The stand-in for the kernels' tests fails like a Go test
@@ -135,7 +87,8 @@ func TestGPUScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(filepath.Join(bundle, "gpu.sh"), append([]string{results}, strings.Fields("--count 1 --compare-words 200")...)...)
-	cmd.Env = append(bundleEnvironment(bundle), "PYTHON=false", "CUDA_VISIBLE_DEVICES=3,1")
+	cmd.Env = append(os.Environ(), "WORDS=300", "DIM=8", "ATOMS=24", "EPOCHS=2", "LENGTHS=5 12", "OVERCOMPLETE_TEST_GPU=",
+		"PATH="+bundle+":"+os.Getenv("PATH"), "PYTHON=false", "CUDA_VISIBLE_DEVICES=3,1")
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState.ExitCode() != 1 {
 		t.Fatalf("%v, want exit status 1\n%s", err, out)
@@ -165,24 +118,6 @@ func TestGPUScript(t *testing.T) {
 		t.Errorf("error %v\n%s", err, commands)
 	}
 
-	packed, err := exec.Command("tar", "-tzf", results+".tar.gz").Output()
-	if names := string(packed); err != nil || !strings.Contains(names, "./bench-train.txt\n") || !strings.Contains(names, "./bench-scale.txt\n") || strings.Contains(names, "jit-cache") {
-		t.Errorf("error %v, packed are\n%s", err, names)
-	}
-
-	// If a stage runs again, the results of the other stages stay.
-	again := exec.Command(cmd.Path, cmd.Args[1:]...)
-	again.Env = append(cmd.Env, "STAGES=scale device")
-	if out, err := again.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-	stages, err = os.ReadFile(filepath.Join(results, "stages.txt"))
-	if lines := strings.Split(strings.TrimSpace(string(stages)), "\n"); err != nil || len(lines) != len(got) || !strings.HasPrefix(lines[len(lines)-2], "device ") {
-		t.Errorf("error %v\n%s", err, stages)
-	}
-	if again, err := os.ReadFile(filepath.Join(results, "bench-train.txt")); err != nil || string(again) != string(measured) {
-		t.Errorf("error %v, %s", err, again)
-	}
 	// The parts in the instructions include all stages. Each part ends in less than 9 minutes, even if each of its
 	// stages must be killed.
 	instructions, err := os.ReadFile(filepath.Join("results", "README.md"))

@@ -63,7 +63,7 @@ func TestRefuses(t *testing.T) {
 
 		{"paper train in.txt -o model --epochs 0x10", []string{`--epochs is "0x10", want a`}},
 		{"paper train in.txt -o model --epochs 99999999999999999999", []string{`--epochs is "99999999999999999999", want a`}},
-		{"paper train in.txt -o model -k 2000000000", []string{"60 words", "2000000000 sparse dimensions", "memory"}},
+		{"paper train in.txt -o model -k 2000000000", []string{"60 rows", "2000000000 sparse dimensions", "memory"}},
 		{"paper train in.txt -o model --factor 0", []string{"--factor is 0"}},
 		{"paper train in.txt -o model --factor 2305843009213693953", []string{"--factor is 2305843009213693953"}}, // × 8 is 8 in 64 bits
 		{"paper train in.txt -o model --factor 3 -k 24", []string{"give -k or --factor, not both"}},

@@ -52,7 +52,7 @@ apart: 0.520
 	}
 	checkRefusals(t, dir, "", map[string]string{
 		"compare model read":                       `"read" is not a model; compare accepts two models, or a model and at least two words`,
-		"compare model read wriet":                 `"wriet" is not among the 6 words; similar ones are write`,
+		"compare model read wriet":                 `"wriet" is not among the 6 rows; similar ones are write`,
 		"compare model read write --dimensions -1": "--dimensions is -1, want a whole number from 0 to",
 	})
 }
@@ -83,7 +83,7 @@ cosine  word  dimensions, % of the cosine
 	checkOutput(t, dir, "nearest model month - month", "0·month\nno word is near\n")
 	checkRefusals(t, dir, "", map[string]string{
 		"nearest model":             "one argument is given",
-		"nearest model mnoth":       `"mnoth" is not among the 6 words; similar ones are month`,
+		"nearest model mnoth":       `"mnoth" is not among the 6 rows; similar ones are month`,
 		"nearest model month -":     "no word after the last -",
 		"nearest model 2":           `"2" is a dimension, not a word: see overcomplete top`,
 		"nearest model a b c d e f": "no word of this text is in the model",

@@ -70,7 +70,7 @@ func TestEncode(t *testing.T) {
 			if m := dir.Model(t, "out"); printed.Model != "out" || !reflect.DeepEqual(printed.Info, m.Info) {
 				t.Errorf("printed %s, model.json has %+v", stdout, m.Info)
 			}
-			if !regexp.MustCompile(`^encoding on the CPU\n200 words in .+\n$`).MatchString(stderr) {
+			if !regexp.MustCompile(`^encoding on the CPU\n200 rows in .+\n$`).MatchString(stderr) {
 				t.Errorf("on standard error %q", stderr)
 			}
 			trained := dir.Model(t, c.args[:1])

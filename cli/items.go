@@ -34,9 +34,9 @@ func unknownRow(x *interpret.Index, err *interpret.UnknownIDError) error {
 	case x.Codes.Texts != nil:
 		return usagef("%.100q is no id, and no text has all of its words", err.ID)
 	case closest == "":
-		return usagef("%.100q is not among the %d words, and none is spelled like it", err.ID, x.Codes.Rows)
+		return usagef("%.100q is not among the %d rows, and none is spelled like it", err.ID, x.Codes.Rows)
 	}
-	return usagef("%.100q is not among the %d words; similar ones are %s", err.ID, x.Codes.Rows, closest)
+	return usagef("%.100q is not among the %d rows; similar ones are %s", err.ID, x.Codes.Rows, closest)
 }
 
 // An item is a row in a list: a word, or the id of a text and the text.

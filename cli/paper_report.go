@@ -120,7 +120,7 @@ func newPaperTune() *cobra.Command {
 		Long: `Tune trains method A with each --lambda and each --factor, the paper's grid (§3). It
 chooses the setting with the highest score in WS-353 among those with a sparsity of
 90 % or more, or the sparsest if there is none. It prints a table and writes it to
-OUT/tune.tsv, with a figure, OUT/tune.png and .svg.
+OUT/tune.tsv, with a figure, OUT/tune.svg.
 ` + aboutExperiment,
 		Example: `  overcomplete paper tune glove.txt --data eval -o tuned
   overcomplete paper tune glove.txt --data eval -o tuned --lambda 1,2 --factor 5,10`,
@@ -154,7 +154,7 @@ thresh2: 1 or -1 beyond the mean of the positive or negative values), A and B by
 tasks. It scores vectors of each --length, the dimensions of X, A and B by word
 intrusion, which --reference judges, and shows dimensions of B beside clusters of X by
 k-means, and the codes of the words of each --heatmap as a heat map. It writes
-OUT/report.md with tables (.tsv) and figures (.png, .svg) beside it, and prints its name.
+OUT/report.md with tables (.tsv) and figures (.svg) beside it, and prints its name.
 ` + aboutExperiment,
 		Example: `  overcomplete paper report glove.txt --data eval -o glove.paper
   overcomplete paper report sg.bin --data eval --reference glove.6B.50d.txt -o sg.paper --lambda 0.5 --factor 10`,

@@ -64,7 +64,7 @@ func newBar(w io.Writer, total int) *bar {
 		progressbar.OptionSetWidth(20), progressbar.OptionUseANSICodes(true), progressbar.OptionShowDescriptionAtLineEnd(),
 	}
 	if b.counts {
-		options = append(options, progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("words"))
+		options = append(options, progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("rows"))
 	}
 	b.terminal, b.drawn = terminal, progressbar.NewOptions(total, options...)
 	return b
@@ -112,7 +112,7 @@ func (b *bar) read(share float64) { b.percent.Store(int32(100 * share)) }
 // say writes a line with the count.
 func (b *bar) say(more string) {
 	seconds := time.Since(b.start).Seconds()
-	say(b.w, "%d words in %.1f s, %.0f words/s%s", b.rows, seconds, float64(b.rows)/seconds, more)
+	say(b.w, "%d rows in %.1f s, %.0f rows/s%s", b.rows, seconds, float64(b.rows)/seconds, more)
 }
 
 func (b *bar) clear() {

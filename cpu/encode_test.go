@@ -147,30 +147,3 @@ func TestEncoderRefuses(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkEncode(b *testing.B) {
-	const dim = 300
-	x, d := benchEncode(4 * maxRows)
-	e := newEncoder(b, d, encode.Options{Lambda: 0.5, Steps: 20, Nonzeros: 240}, 1)
-	rows := len(x) / dim
-	for b.Loop() {
-		encodetest.Encode(b, e, x)
-	}
-	b.ReportMetric(float64(rows*b.N)/b.Elapsed().Seconds(), "words/s")
-}
-
-// benchEncode returns rows of norm 2.8 and atoms of norm 4.4, as in a trained model.
-func benchEncode(rows int) (x []float32, d *model.Dictionary) {
-	x, d = encodetest.Problem(rows, 300, 3000)
-	scale := func(m []float32, norm float64) {
-		for i := 0; i < len(m); i += 300 {
-			s := float32(norm / math.Sqrt(dot(encodetest.Widen(m[i:i+300]), encodetest.Widen(m[i:i+300]))))
-			for j := range 300 {
-				m[i+j] *= s
-			}
-		}
-	}
-	scale(x, 2.8)
-	scale(d.Atoms, 4.4)
-	return x, d
-}

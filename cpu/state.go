@@ -42,7 +42,7 @@ func eachRow(m simd.Matrix, rows int, f func(row []float32) error) error {
 // Restore implements [backend.Trainer].
 func (s *state) Restore(dictionary []float32, a *vectors.CSR) error {
 	if len(dictionary) != s.atoms*s.dim || a.Rows != s.rows || a.Cols != s.atoms {
-		return fmt.Errorf("cpu: a state of %d words × %d atoms, want %d × %d", a.Rows, a.Cols, s.rows, s.atoms)
+		return fmt.Errorf("cpu: a state of %d rows × %d atoms, want %d × %d", a.Rows, a.Cols, s.rows, s.atoms)
 	}
 	s.setDictionary(dictionary)
 	for i := range s.tiles {

@@ -167,7 +167,7 @@ func TestTrainerErrors(t *testing.T) {
 			{func(p *backend.Problem) { p.X = p.X[1:] }, "3 numbers are not vectors of length 2"},
 			{func(p *backend.Problem) { p.Dim = 0 }, "4 numbers are not vectors of length 0"},
 			{func(p *backend.Problem) { p.Hyperparameters.Atoms = 0 }, "number of atoms is 0"},
-			{func(p *backend.Problem) { p.Hyperparameters.Atoms = math.MaxInt32 }, "not enough memory: 2 words × "},
+			{func(p *backend.Problem) { p.Hyperparameters.Atoms = math.MaxInt32 }, "not enough memory: 2 rows × "},
 			{func(p *backend.Problem) { p.Loss, p.Hyperparameters.Loss = gorgonia.Softplus, "softplus" }, `operation "softplus" has no lowering`},
 		} {
 			p := small(2)

@@ -89,7 +89,7 @@ func openShards(dirs []string) (shards []*shard, m *model.Model, err error) {
 			return nil, nil, s.errorf("is not a shard")
 		}
 		if p := s.part(); p.Index < 1 || p.Index > p.Of || p.Rows < 0 || len(p.UnreachedRows) != len(s.encoding().UnreachedIDs) {
-			return nil, nil, s.errorf("model.json: inconsistent shard %d of %d of %d words (%d unreached rows, %d unreached words)",
+			return nil, nil, s.errorf("model.json: inconsistent shard %d of %d of %d rows (%d unreached rows, %d ids of them)",
 				p.Index, p.Of, p.Rows, len(p.UnreachedRows), len(s.encoding().UnreachedIDs))
 		}
 		if shards = append(shards, s); len(shards) > 1 {
@@ -114,7 +114,7 @@ func openShards(dirs []string) (shards []*shard, m *model.Model, err error) {
 		}
 		blocks, words := shardSize(s.part())
 		if len(s.part().Losses) != blocks || len(s.part().Squares) != blocks || s.model.Info.Rows() != words {
-			return nil, nil, s.errorf("model.json: shard %d of %d of %d words has the wrong size (got %d words in %d blocks, want %d in %d)",
+			return nil, nil, s.errorf("model.json: shard %d of %d of %d rows has the wrong size (got %d rows in %d blocks, want %d in %d)",
 				i+1, of, s.part().Rows, s.model.Info.Rows(), len(s.part().Losses), words, blocks)
 		}
 	}

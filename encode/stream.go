@@ -164,7 +164,7 @@ func (s *Stream) read(ctx context.Context, rows iter.Seq2[*vectors.Dense, error]
 			dim = d.Dim
 		}
 		if err == nil && (d.Dim != dim || len(d.Data) != d.Len()*d.Dim) {
-			err = fmt.Errorf("encode: rows have inconsistent sizes (got %d numbers for %d words, want %d per word)", len(d.Data), d.Len(), dim)
+			err = fmt.Errorf("encode: rows have inconsistent sizes (got %d numbers for %d rows, want %d per row)", len(d.Data), d.Len(), dim)
 		}
 		if err != nil {
 			b.err = err
@@ -232,7 +232,7 @@ func (s *Stream) encode(ctx context.Context, encoders int, read <-chan *block, f
 // measure sets the sums of a block.
 func (s *Stream) measure(b *block) {
 	if b.err == nil && b.codes.Rows != b.rows.Len() {
-		b.err = fmt.Errorf("encode: the encoder's atoms differ in length from the vectors (got %d codes for %d words of %d numbers)", b.codes.Rows, b.rows.Len(), b.rows.Dim)
+		b.err = fmt.Errorf("encode: the encoder's atoms differ in length from the vectors (got %d codes for %d rows of %d numbers)", b.codes.Rows, b.rows.Len(), b.rows.Dim)
 	}
 	if b.err != nil {
 		return

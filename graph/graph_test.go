@@ -435,24 +435,6 @@ func TestSpecErrors(t *testing.T) {
 	}
 }
 
-// With λ = 0 and a step of size 1, the codes are Z minus the gradient of the loss.
-func TestEncodeGradient(t *testing.T) {
-	for _, l := range losses {
-		p := newProblem(5, 4, 7, 3)
-		p.spec.Loss, p.spec.Lambda = l.loss, 0
-		p.inputs["s"] = []float64{1}
-		got := slices.Clone(p.inputs["Z"])
-		gonum.Sub(got, run(t, Encode, p)["A"])
-		want := fd.Gradient(nil, func(z []float64) (sum float64) {
-			for _, r := range residual(p, map[string][]float64{"X": p.inputs["X"], "A": z, "D": p.inputs["D"]}) {
-				sum += l.each(r)
-			}
-			return sum
-		}, p.inputs["Z"], &fd.Settings{Formula: fd.Central})
-		testonly.Near(t, l.name+" gradient of Z", got, want, 1e-5)
-	}
-}
-
 // An atom that shares few rows with the others moves to the minimum of tr(DᵀGD) − 2tr(DᵀB) + c‖D − W‖² given the
 // others, and is then scaled. The gradient is zero at the minimum. Other atoms take a part of that step.
 func TestLearnMinimises(t *testing.T) {

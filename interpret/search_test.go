@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestSearch(t *testing.T) {
@@ -102,29 +101,5 @@ func TestSearchScores(t *testing.T) {
 		}) {
 			t.Errorf("%s: %v isn't in order of scores", word, q.Rows)
 		}
-	}
-}
-
-// A search of 100,000 texts takes less than 200 ms.
-func BenchmarkSearch(b *testing.B) {
-	rng := rand.New(rand.NewPCG(7, 8))
-	texts := make([]string, 100_000)
-	for i := range texts {
-		var words strings.Builder
-		for range 120 {
-			fmt.Fprint(&words, "w", int(5e4*math.Pow(rng.Float64(), 4)), " ")
-		}
-		texts[i] = words.String()
-	}
-	x := textIndex(texts...)
-	start := time.Now()
-	x.Search("w0", 1)
-	b.ReportMetric(time.Since(start).Seconds(), "s/first")
-	for _, query := range []string{"w40000", "w10", "w0 w1 w2 w3 w4 w5 w10 w100 w1000 w10000"} {
-		b.Run(query, func(b *testing.B) {
-			for b.Loop() {
-				x.Search(query, 50)
-			}
-		})
 	}
 }

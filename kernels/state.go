@@ -26,7 +26,7 @@ func (b *trainer) LoadState(m checkpoint.Matrix, f func(part []float32) error) e
 // Restore implements [backend.Trainer].
 func (b *trainer) Restore(dictionary []float32, codes *vectors.CSR) error {
 	if len(dictionary) != b.atoms*b.dim || codes.Rows != b.rows || codes.Cols != b.atoms {
-		return fmt.Errorf("kernels: a state of %d words × %d atoms, want %d × %d", codes.Rows, codes.Cols, b.rows, b.atoms)
+		return fmt.Errorf("kernels: a state of %d rows × %d atoms, want %d × %d", codes.Rows, codes.Cols, b.rows, b.atoms)
 	}
 	g := b.gpu
 	defer g.enter()()

@@ -111,13 +111,13 @@ func (b *trainer) prepare(p backend.Problem, dictionaryStep, codeStep *executabl
 	}
 	if !b.fits(free, dictionaryStep, codeStep) {
 		need := (b.fixedBytes(dictionaryStep, codeStep) + int64(b.rows)*b.rowBytes()) / 19 * 20
-		err := g.memoryError(fmt.Sprintf("%d words × %d sparse dimensions", b.rows, b.atoms), need, free)
-		return fmt.Errorf("%w; at most %d words would fit", err, b.maxRows(free, dictionaryStep, codeStep))
+		err := g.memoryError(fmt.Sprintf("%d rows × %d sparse dimensions", b.rows, b.atoms), need, free)
+		return fmt.Errorf("%w; at most %d rows would fit", err, b.maxRows(free, dictionaryStep, codeStep))
 	}
 	if err := b.fill(p, dictionaryStep, codeStep); !errors.Is(err, cu.OutOfMemory) {
 		return err
 	}
-	return fmt.Errorf("%w on GPU %d for %d words × %d sparse dimensions: another process allocated it meanwhile; at most %d words would fit: %w",
+	return fmt.Errorf("%w on GPU %d for %d rows × %d sparse dimensions: another process allocated it meanwhile; at most %d rows would fit: %w",
 		backend.ErrMemory, g.device.Index, b.rows, b.atoms, b.maxRows(g.allocated, dictionaryStep, codeStep), g.err)
 }
 
@@ -184,7 +184,7 @@ const maxRepeated = 1024
 func (b *trainer) dictionaryPass(ctx context.Context, batch int, sums *backend.Sums) error {
 	batch = min(batch, b.rows)
 	if batch > b.batch {
-		return fmt.Errorf("kernels: batch too large (got %d words, want at most %d)", batch, b.batch)
+		return fmt.Errorf("kernels: batch too large (got %d rows, want at most %d)", batch, b.batch)
 	}
 	p := b.dictionaryStep
 	b.resetSums(p)

@@ -507,7 +507,7 @@ func launches(t *testing.T, f func() error) []string {
 	return strings.Fields(string(names))
 }
 
-var atMost = regexp.MustCompile(`^[^\n]* at most (\d+) words would fit[^\n]*$`)
+var atMost = regexp.MustCompile(`^[^\n]* at most (\d+) rows would fit[^\n]*$`)
 
 // rowsThatFit returns the number of rows that fit according to a one-line error of too little memory.
 func rowsThatFit(t *testing.T, err error) int {
@@ -517,7 +517,7 @@ func rowsThatFit(t *testing.T, err error) int {
 	}
 	m := atMost.FindStringSubmatch(err.Error())
 	if m == nil {
-		t.Fatalf("error %q does not say how many words would fit", err)
+		t.Fatalf("error %q does not say how many rows would fit", err)
 	}
 	n, err := strconv.Atoi(m[1])
 	testonly.Must(t, err)
@@ -665,7 +665,7 @@ func TestTrainerErrors(t *testing.T) {
 	b := open(t, sample(10), tf32, 0)
 	defer b.Close()
 	if _, err := b.Epoch(t.Context(), 1, 3); err == nil {
-		t.Error("no error for a dictionary step of more words than prepared")
+		t.Error("no error for a dictionary step of more rows than prepared")
 	}
 }
 

@@ -181,7 +181,7 @@ func (m *Model) validate() error {
 	case m.Info.Encoding == nil:
 		return fmt.Errorf("%s: no description of the codes", modeldir.Info)
 	case m.Codes.Rows != rows || m.Codes.Cols != atoms:
-		return fmt.Errorf("%s: %d×%d matrix, %s says %d words and %d atoms", modeldir.Codes, m.Codes.Rows, m.Codes.Cols, modeldir.Info, rows, atoms)
+		return fmt.Errorf("%s: %d×%d matrix, %s says %d rows and %d atoms", modeldir.Codes, m.Codes.Rows, m.Codes.Cols, modeldir.Info, rows, atoms)
 	}
 	e := m.Info.Encoding
 	return cmp.Or(modeldir.InFile(e.Input.rowsFile(), e.checkRows(m.Codes.IDs, m.Codes.Texts)), modeldir.InFile(modeldir.Codes, m.Codes.Validate()))

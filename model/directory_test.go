@@ -186,7 +186,7 @@ func TestSaveRefuses(t *testing.T) {
 		want  string
 	}{
 		{"newline", func(m *Model) { m.Codes.IDs[1] = "a\nb" }, `words.txt: line 2, "a\nb": the word contains a tab, a line break`},
-		{"too few words", func(m *Model) { m.Codes.IDs = m.Codes.IDs[1:] }, "words.txt: 1 words"},
+		{"too few words", func(m *Model) { m.Codes.IDs = m.Codes.IDs[1:] }, "words.txt: 1 rows"},
 		{"no codes", func(m *Model) { m.Codes = nil }, "codes.npz: missing"},
 		{"NaN in a code", func(m *Model) { m.Codes.Value[0] = float32(math.NaN()) }, "codes.npz: row 0"},
 		{"infinite dictionary", func(m *Model) { m.Dictionary.Atoms[3] = float32(math.Inf(-1)) }, "dictionary.npy: value 3 is -Inf"},
@@ -198,14 +198,14 @@ func TestSaveRefuses(t *testing.T) {
 		{"no dimensions", func(m *Model) { m.Info.Training.Input.Dim = 0 }, "model.json: a training of"},
 		{"a negative λ of codes", func(m *Model) { m.Info.Encoding.Lambda = -1 }, "model.json: an encoding with a lambda of -1"},
 		{"another length", func(m *Model) { m.Info.Encoding.Input.Dim = 1 }, "model.json: an encoding of"},
-		{"shard 9 of 2", func(m *Model) { m.Info.Encoding.Shard = &Shard{Index: 9, Of: 2, Rows: 9} }, "model.json: shard 9 of 2 with 2 words of an input of 9 words"},
-		{"a shard of less", func(m *Model) { m.Info.Encoding.Shard = &Shard{Index: 1, Of: 2, Rows: 1} }, "model.json: shard 1 of 2 with 2 words of an input of 1 words"},
+		{"shard 9 of 2", func(m *Model) { m.Info.Encoding.Shard = &Shard{Index: 9, Of: 2, Rows: 9} }, "model.json: shard 9 of 2 with 2 rows of an input of 9 rows"},
+		{"a shard of less", func(m *Model) { m.Info.Encoding.Shard = &Shard{Index: 1, Of: 2, Rows: 1} }, "model.json: shard 1 of 2 with 2 rows of an input of 1 rows"},
 		{"steps for ever", func(m *Model) { m.Info.Encoding.Steps = 1e12 }, "and 1000000000000 steps"},
 		{"more unused than there are", func(m *Model) { m.Info.Encoding.UnusedAtoms = 4 }, "an encoding with 4 dead atoms among 3"},
 		{"an infinite variance", func(m *Model) { m.Info.Encoding.Variance = math.Inf(1) }, "variance is +Inf"},
 		{"learned from more than there are", func(m *Model) {
 			m.Info.Training.Recipe = Best{Common: Common{Method: Signed, Atoms: 3, Epochs: 1, DictionarySteps: 1}, TrainRows: 1e9}
-		}, "train_rows is 1000000000, want at most the 2 words of the training"},
+		}, "train_rows is 1000000000, want at most the 2 rows of the training"},
 		{"codes without a description", func(m *Model) { m.Info.Encoding = nil }, "model.json: no description of the codes"},
 		{"NaN in a metric", func(m *Model) { m.Info.Training.Epochs[0].Error = math.NaN() }, "model.json"},
 	} {
@@ -362,10 +362,10 @@ func TestOpenBad(t *testing.T) {
 		{"version", replace(modeldir.Info, `"format": 1`, `"format": 5`), modeldir.Info, "format version is 5, want 1"},
 		{"no version", replace(modeldir.Info, `"format": 1`, `"former": 1`), modeldir.Info, "format version is 0"},
 		{"type", replace(modeldir.Info, `"rows": 4`, `"rows": "4"`), modeldir.Info, "rows"},
-		{"negative words", replace(modeldir.Info, `"rows": 4`, `"rows": -4`), modeldir.Info, "on -4 words of"},
+		{"negative words", replace(modeldir.Info, `"rows": 4`, `"rows": -4`), modeldir.Info, "on -4 rows of"},
 		{"negative files", replace(modeldir.Info, `"rows": 4`, `"rows": 4, "file_count": -1`), modeldir.Info, "input of -1 files"},
 		{"more files", replace(modeldir.Info, `"rows": 4`, `"rows": 4, "file_count": 1, "files": [{}, {}]`), modeldir.Info, "input of 1 files with 2"},
-		{"words", replace(modeldir.Info, `"rows": 4`, `"rows": 5`), modeldir.Codes, "4×3 matrix, model.json says 5 words and 3 atoms"},
+		{"words", replace(modeldir.Info, `"rows": 4`, `"rows": 5`), modeldir.Codes, "4×3 matrix, model.json says 5 rows and 3 atoms"},
 		{"dimensions", replace(modeldir.Info, `"dim": 2`, `"dim": 3`), modeldir.Dictionary, "[3 3]"},
 		{"atoms", replace(modeldir.Info, `"atoms": 3`, `"atoms": 4`), modeldir.Dictionary, "[4 2]"},
 		{"not centred", replace(modeldir.Info, `"center": true`, `"center": false`), modeldir.Mean, "not centred"},
@@ -387,7 +387,7 @@ func TestOpenBad(t *testing.T) {
 		{"a NUL in a word", replace(modeldir.Words, "word 1", "word\x001"), modeldir.Words, "line 2, "},
 		{"a tab in a word", replace(modeldir.Words, "word 1", "word\t1"), modeldir.Words, "line 2, "},
 		{"a carriage return in a word", replace(modeldir.Words, "word 1", "word\r1"), modeldir.Words, "line 2, "},
-		{"two words a line", replace(modeldir.Words, "\nword 1", " word 1"), modeldir.Words, "fewer words than the 4 that model.json says"},
+		{"two words a line", replace(modeldir.Words, "\nword 1", " word 1"), modeldir.Words, "fewer rows than the 4 that model.json says"},
 	} {
 		dir := filepath.Join(t.TempDir(), "model")
 		m := testModel(4, 2, 3, true)

@@ -102,7 +102,7 @@ func (i *Info) validate() error {
 		return errors.New("training has no method")
 	}
 	if t.Input.Rows < 0 || t.Input.Dim <= 0 || atoms <= 0 {
-		return fmt.Errorf("a training of %d atoms on %d words of %d dimensions is impossible", atoms, t.Input.Rows, t.Input.Dim)
+		return fmt.Errorf("a training of %d atoms on %d rows of %d dimensions is impossible", atoms, t.Input.Rows, t.Input.Dim)
 	}
 	if err := cmp.Or(t.Recipe.Validate(), checkName("device", t.Device), t.Themes.validate(), t.Input.checkFiles()); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (i *Info) validate() error {
 		return fmt.Errorf("lambda is %v, want 0 or more", t.Lambda)
 	}
 	if n, _ := t.Recipe.trainRows(); n > t.Input.Rows {
-		return fmt.Errorf("train_rows is %d, want at most the %d words of the training", n, t.Input.Rows)
+		return fmt.Errorf("train_rows is %d, want at most the %d rows of the training", n, t.Input.Rows)
 	}
 	for _, e := range t.Epochs {
 		if !isShare(e.Sparsity) {
@@ -123,13 +123,13 @@ func (i *Info) validate() error {
 			return err
 		}
 		if e.Input.Rows < 0 || e.Input.Dim != t.Input.Dim {
-			return fmt.Errorf("an encoding of %d words of %d dimensions with atoms of length %d is impossible", e.Input.Rows, e.Input.Dim, t.Input.Dim)
+			return fmt.Errorf("an encoding of %d rows of %d dimensions with atoms of length %d is impossible", e.Input.Rows, e.Input.Dim, t.Input.Dim)
 		}
 		if s := e.Shard; s != nil && (s.Index < 1 || s.Index > s.Of || s.Rows < e.Input.Rows) {
-			return fmt.Errorf("shard %d of %d with %d words of an input of %d words is impossible", s.Index, s.Of, e.Input.Rows, s.Rows)
+			return fmt.Errorf("shard %d of %d with %d rows of an input of %d rows is impossible", s.Index, s.Of, e.Input.Rows, s.Rows)
 		}
 		if e.UnusedAtoms > atoms || e.Unreached > e.Input.Rows || e.Steps > math.MaxInt32 {
-			return fmt.Errorf("an encoding with %d dead atoms among %d, %d words among %d above the gap, and %d steps is impossible", e.UnusedAtoms, atoms, e.Unreached, e.Input.Rows, e.Steps)
+			return fmt.Errorf("an encoding with %d dead atoms among %d, %d rows among %d above the gap, and %d steps is impossible", e.UnusedAtoms, atoms, e.Unreached, e.Input.Rows, e.Steps)
 		}
 		if e.Nonzeros < 0 || e.Nonzeros > atoms || !isShare(e.Sparsity) {
 			return fmt.Errorf("an encoding with at most %d nonzeros among %d and a sparsity of %v is impossible", e.Nonzeros, atoms, e.Sparsity)
@@ -138,7 +138,7 @@ func (i *Info) validate() error {
 			return fmt.Errorf("variance is %v, want 0 or more", e.Variance)
 		}
 		if !(min(e.Lambda, e.FirstLambda, e.Gap) >= 0) || math.IsInf(max(e.Lambda, e.FirstLambda, e.Gap), 0) || min(e.Steps, e.UnusedAtoms, e.Unreached) < 0 {
-			return fmt.Errorf("an encoding with a lambda of %v, %v in the first step, a gap of %v, %d steps, %d dead atoms and %d words above the gap is impossible",
+			return fmt.Errorf("an encoding with a lambda of %v, %v in the first step, a gap of %v, %d steps, %d dead atoms and %d rows above the gap is impossible",
 				e.Lambda, e.FirstLambda, e.Gap, e.Steps, e.UnusedAtoms, e.Unreached)
 		}
 	}

@@ -88,14 +88,14 @@ func (r *rowFiles) open(dir *os.File) error {
 		return modeldir.InFile(modeldir.Codes, err)
 	}
 	if r.codes.Rows != rows || r.codes.Cols != atoms {
-		return fmt.Errorf("%s: %d×%d matrix, %s says %d words and %d atoms", modeldir.Codes, r.codes.Rows, r.codes.Cols, modeldir.Info, rows, atoms)
+		return fmt.Errorf("%s: %d×%d matrix, %s says %d rows and %d atoms", modeldir.Codes, r.codes.Rows, r.codes.Cols, modeldir.Info, rows, atoms)
 	}
 	r.bytes = uint64(ids.Size()) + uint64(rows)*uint64(8+len(r.rows.names)*int(unsafe.Sizeof(""))) + 8*uint64(r.codes.Nonzeros)
 	return nil
 }
 
 func (r *rowFiles) tooFew() error {
-	return fmt.Errorf("truncated: fewer words than the %d that %s says", r.info.Rows(), modeldir.Info)
+	return fmt.Errorf("truncated: fewer rows than the %d that %s says", r.info.Rows(), modeldir.Info)
 }
 
 func (r *rowFiles) openFile(dir *os.File, name string) (*input.File, error) {
@@ -145,7 +145,7 @@ func (r *rowFiles) all() (*vectors.Sparse, error) {
 // finish returns an error if rows are left or if a checksum is wrong.
 func (r *rowFiles) finish() error {
 	if err := r.rows.next(new([]string), r.rows.newTexts()); err != io.EOF {
-		return fmt.Errorf("%s: more words than the %d that %s says", r.info.Encoding.Input.rowsFile(), r.info.Rows(), modeldir.Info)
+		return fmt.Errorf("%s: more rows than the %d that %s says", r.info.Encoding.Input.rowsFile(), r.info.Rows(), modeldir.Info)
 	}
 	return modeldir.InFile(modeldir.Codes, r.codes.Finish())
 }

@@ -70,10 +70,10 @@ func TestOpenBadTexts(t *testing.T) {
 	testonly.Must(t, err)
 	_, rest, _ := strings.Cut(string(good), "\n")
 	for content, want := range map[string]string{
-		"":                               "texts.jsonl: truncated: fewer words than the 4 that model.json says",
+		"":                               "texts.jsonl: truncated: fewer rows than the 4 that model.json says",
 		string(good)[:len(good)-1]:       "truncated: the last line has no end",
-		string(good) + "\n":              "more words than the 4",
-		string(good) + rest:              "more words than the 4",
+		string(good) + "\n":              "more rows than the 4",
+		string(good) + rest:              "more rows than the 4",
 		"[]\n" + rest:                    `line 1, "[]": want an object of strings`,
 		`{"id":1}` + "\n" + rest:         `want an object of strings`,
 		`{"id":"x","label":""}` + "\n":   `line 1: there is no "text"`,

@@ -35,7 +35,7 @@ func (e *Encoding) SetKind(texts *vectors.Texts) {
 func (e *Encoding) checkRows(ids []string, texts *vectors.Texts) error {
 	switch {
 	case len(ids) != e.Input.Rows:
-		return fmt.Errorf("%d words, %s says %d", len(ids), modeldir.Info, e.Input.Rows)
+		return fmt.Errorf("%d rows, %s says %d", len(ids), modeldir.Info, e.Input.Rows)
 	case e.Input.Texts != (texts != nil):
 		return fmt.Errorf("the rows and %s disagree on whether rows are texts", modeldir.Info)
 	case texts != nil && !slices.Equal(texts.Names(), e.Columns):

@@ -14,12 +14,12 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/floats"
-	"gorgonia.org/gorgonia"
 
 	"overcomplete/cpu"
 	"overcomplete/graph"
 	"overcomplete/model"
 	"overcomplete/testonly"
+	"overcomplete/testonly/backendtest"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
@@ -405,19 +405,6 @@ func TestResumeRefuses(t *testing.T) {
 	refused("vectors", sample(t, 200, -smallScale), base, "the vectors differ")
 }
 
-// pseudoHuber is 4(√(1+r²/4) − 1), a caller's own loss.
-func pseudoHuber(r *gorgonia.Node) (*gorgonia.Node, error) {
-	constant := func(x float64) *gorgonia.Node {
-		if r.Dtype() == gorgonia.Float32 {
-			return gorgonia.NewConstant(float32(x))
-		}
-		return gorgonia.NewConstant(x)
-	}
-	quarter := gorgonia.Must(gorgonia.HadamardProd(constant(0.25), gorgonia.Must(gorgonia.Square(r))))
-	root := gorgonia.Must(gorgonia.Sqrt(gorgonia.Must(gorgonia.Add(quarter, constant(1)))))
-	return gorgonia.HadamardProd(constant(4), gorgonia.Must(gorgonia.Sub(root, constant(1))))
-}
-
 // The metrics of the last epoch equal those computed from dictionary and codes in float64 by the
 // paper's formulas, for built-in losses and the caller's.
 func TestMetricsOfModel(t *testing.T) {
@@ -433,7 +420,7 @@ func TestMetricsOfModel(t *testing.T) {
 			}
 			return r * r
 		}},
-		{func(h *model.Paper) { h.Loss = "pseudo-Huber" }, pseudoHuber, func(r float64) float64 { return 4 * (math.Sqrt(1+r*r/4) - 1) }},
+		{func(h *model.Paper) { h.Loss = "pseudo-Huber" }, backendtest.PseudoHuber, func(r float64) float64 { return 4 * (math.Sqrt(1+r*r/4) - 1) }},
 	} {
 		x, h := sample(t, 200, 1), samplePaper()
 		h.Lambda = 0.1

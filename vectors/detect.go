@@ -195,7 +195,7 @@ func parseHeader(line []byte) (h heading, isHeader bool, err error) {
 	}
 	rows, err := strconv.Atoi(string(fields[0]))
 	if err != nil {
-		return heading{}, true, fmt.Errorf("the header declares too many words (got %s)", quote(fields[0]))
+		return heading{}, true, fmt.Errorf("the header declares too many rows (got %s)", quote(fields[0]))
 	}
 	dim, err := strconv.Atoi(string(fields[1]))
 	if err != nil || dim < 1 || dim > MaxDim {

@@ -109,7 +109,7 @@ func writeDense(w io.Writer, header string, s *Sparse, appendVector func(b []byt
 // none of the separators.
 func checkIDs(s *Sparse, separators string) error {
 	if len(s.IDs) != s.Rows {
-		return fmt.Errorf("words and vectors differ in number (got %d and %d)", len(s.IDs), s.Rows)
+		return fmt.Errorf("ids and vectors differ in number (got %d and %d)", len(s.IDs), s.Rows)
 	}
 	for i, id := range s.IDs {
 		if id == "" || strings.ContainsAny(id, separators) {

@@ -118,7 +118,7 @@ func TestReadFilesRefuses(t *testing.T) {
 		{map[string]string{"k=1/a": a, "k=2/a": a, "l=3/a": a}, `FILE/l=3/a: has folder "l=…", but FILE/k=1/a has folder "k=…": all files of an input must have the same schema`},
 		{map[string]string{"a": a, "k=2/a": a}, `FILE/k=2/a: has folder "k=…", which FILE/a lacks: all files of an input must have the same schema`},
 		{map[string]string{"a": a, "b": "c 5 6\nd x 6\n"}, `FILE/b:2: word "d": value 1 is not a finite number (got "x")`},
-		{map[string]string{"a": "2 2\n" + a, "b": "2 2\nc 5 6\n"}, "FILE/b: the file is cut short: its header declares more words (got 1, want 2)"},
+		{map[string]string{"a": "2 2\n" + a, "b": "2 2\nc 5 6\n"}, "FILE/b: the file is cut short: its header declares more rows (got 1, want 2)"},
 		{map[string]string{"a": npzFile(x, "vectors", true), "b": npzFile(x, "vectors", false)}, `FILE/b: lacks names in "words", which FILE/a has: all files of an input must have the same schema`},
 		{map[string]string{"a": tensorFile(x, "vectors", false), "b": tensorFile(x, "vectors", true)}, `FILE/b: has names in "words", which FILE/a lacks: all files of an input must have the same schema`},
 		{map[string]string{"model.json": "{}", "codes.npz": ""}, "FILE: is a model, not dense vectors; export its codes in a dense format first"},

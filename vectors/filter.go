@@ -430,7 +430,7 @@ func (r *reader) endFile() error {
 		return nil
 	}
 	if n := r.found - r.before; n < r.declared {
-		return fmt.Errorf("the file is cut short: its header declares more words (got %d, want %d)", n, r.declared)
+		return fmt.Errorf("the file is cut short: its header declares more rows (got %d, want %d)", n, r.declared)
 	}
 	if r.words != nil && r.words != r.list {
 		return r.words.end()

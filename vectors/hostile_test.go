@@ -72,13 +72,13 @@ func TestReadExplainsSizes(t *testing.T) {
 		message       string
 		most          uint64 // bytes to allocate
 	}{
-		{"rows of nothing", empty.String(), "a\n", "FILE: the array is not a matrix of words × dimensions (got shape [4000000000000000000 0])", 8 << 20},
-		{"word2vec binary of many rows", "9223372036854775807 1048576\na \x00\x00\x80\x3f", "", "FILE: the file is cut short: its header declares more words (got 0, want 9223372036854775807)", 32 << 20},
+		{"rows of nothing", empty.String(), "a\n", "FILE: the array is not a matrix of rows × dimensions (got shape [4000000000000000000 0])", 8 << 20},
+		{"word2vec binary of many rows", "9223372036854775807 1048576\na \x00\x00\x80\x3f", "", "FILE: the file is cut short: its header declares more rows (got 0, want 9223372036854775807)", 32 << 20},
 		{"text of many rows", "9223372036854775807 1048576\na 1 2 3\n", "", `FILE:2: word "a": the vector has the wrong length (got 3, want 1048576 numbers)`, 32 << 20},
 		{"an array without its rows", npyHeader("<f4", 1e9, 1000), "", "FILE: truncated: an array of type <f4 and shape [1000000000 1000] needs 4000000000000 bytes, has 0", 8 << 20},
 		{"a tensor without its rows", "\x50\x00\x00\x00\x00\x00\x00\x00" + fmt.Sprintf("%-80s", `{"x":{"dtype":"F32","shape":[1000000000,1000],"data_offsets":[0,4000000000000]}}`), "",
 			"FILE: truncated: the tensors need 4000000000000 bytes, the file has 0", 8 << 20},
-		{"compressed rows of nothing", gzipped(empty.String()), "a\n", "FILE: the array is not a matrix of words × dimensions (got shape [4000000000000000000 0])", 8 << 20},
+		{"compressed rows of nothing", gzipped(empty.String()), "a\n", "FILE: the array is not a matrix of rows × dimensions (got shape [4000000000000000000 0])", 8 << 20},
 		{"compressed rows whose numbers take four times their bytes", gzipped(npyHeader("|u1", 1<<62, 1) + string(bytes.Repeat([]byte{1, 2, 3}, 1<<14))), "",
 			"FILE: no array can have type |u1 and shape [4611686018427387904 1]", 8 << 20},
 		{"deflated rows, and one word in a list", archive(t, zip.Deflate, both, rows(many)), "a\n", "FILE: the word list has fewer words than rows (got 1 words)", 48 << 20},

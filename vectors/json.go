@@ -6,145 +6,38 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"regexp"
 	"slices"
-	"strconv"
 
 	"overcomplete/vectors/internal/tabular"
 )
 
-// jsonFormat parses JSON objects, one per record.
+// jsonFormat parses JSON lines, an object per record.
 type jsonFormat struct {
-	form  string
 	index map[string]int // columns by key
 	keys  []string       // keys of columns
 }
 
-// The values of jsonFormat.form.
-const (
-	jsonLines    = "JSON lines"              // an object per line
-	jsonArray    = "JSON"                    // a document, an array of objects
-	jsonResponse = "JSON response"           // a document, with objects in the array "data"
-	jsonBatch    = "batch results of OpenAI" // a response per line
-)
+const jsonLines = "JSON lines"
 
-// Keys of OpenAI's formats.
-const (
-	keyEmbedding = "embedding"
-	keyData      = "data"
-	keyIndex     = "index"
-	keyObject    = "object"
-	keyCustomID  = "custom_id"
-	keyResponse  = "response"
-)
+var errJSONArray = errors.New("is a JSON array; write each of its objects in a line of its own, as jq -c '.[]' does")
 
-func (f *jsonFormat) name() string { return f.form }
+func (f *jsonFormat) name() string { return jsonLines }
 
-// isOpenAI reports whether a form may have the keys index and object of OpenAI.
-func (f *jsonFormat) isOpenAI() bool { return f.form == jsonResponse || f.form == jsonBatch }
+func (f *jsonFormat) cut(b []byte, last bool) (end, quote int) { return cutLines(b, last) }
 
-func (f *jsonFormat) isDocument() bool { return f.form == jsonArray || f.form == jsonResponse }
-
-// detectJSON returns the format of JSON that begins with head, or nil, and the offset of its first record. It detects an object
-// by its first key, because "{" can also be a word.
-func detectJSON(head []byte) (f *jsonFormat, start int) {
+// detectJSON returns the format of JSON lines that begin with head, or nil. It detects an object by its first key, because "{"
+// can also be a word.
+func detectJSON(head []byte) (*jsonFormat, error) {
 	p := jsonParser{b: head}
-	switch {
-	case p.skip('['):
-		if start = p.i; p.beginsObject() {
-			return &jsonFormat{form: jsonArray}, start
-		}
-	case p.beginsObject():
-		f = &jsonFormat{form: jsonLines}
-		custom := false
-		p.members(func(key []byte) error {
-			inner := jsonParser{b: head, i: p.i}
-			switch string(key) {
-			case keyCustomID:
-				custom = true
-			case keyResponse:
-				if custom && (inner.skip('{') || bytes.HasPrefix(head[inner.i:], []byte("null"))) { // null if the request failed
-					f.form = jsonBatch
-				}
-			case keyData:
-				if !inner.skip('[') || !inner.beginsObject() {
-					break
-				}
-				first := inner.i
-				inner.members(func(key []byte) error {
-					if string(key) == keyEmbedding {
-						f.form, start = jsonResponse, first
-						return errFound
-					}
-					return inner.value(0)
-				})
-			}
-			if f.form != jsonLines {
-				return errFound
-			}
-			return p.value(0)
-		})
-		return f, start
+	if p.beginsObject() {
+		return &jsonFormat{}, nil
 	}
-	return nil, 0
-}
-
-var errFound = errors.New("found")
-
-// cut cuts b after its last line or, in a document, after its last object; see [splitter].
-func (f *jsonFormat) cut(b []byte, last bool) (end, quote int) {
-	if !f.isDocument() {
-		return cutLines(b, last)
+	if p.skip('[') && p.beginsObject() {
+		return nil, errJSONArray
 	}
-	for {
-		next := objectEnd(b, skipCommas(b, end))
-		if next < 0 {
-			return end, -1
-		}
-		end = next
-	}
-}
-
-func skipCommas(b []byte, i int) int {
-	for i < len(b) && (isSpace(b[i]) || b[i] == ',') {
-		i++
-	}
-	return i
-}
-
-// objectEnd returns the end of the object that begins at b[i], by its braces outside strings, or -1 if there is no such object or
-// if it doesn't end.
-func objectEnd(b []byte, i int) int {
-	if i == len(b) || b[i] != '{' {
-		return -1
-	}
-	for depth := 0; ; {
-		end := bytes.IndexByte(b[i:], '"')
-		part := b[i:]
-		if end >= 0 {
-			part = part[:end]
-		}
-		if n := bytes.Count(part, []byte("}")); n >= depth {
-			for j, c := range part {
-				switch c {
-				case '{':
-					depth++
-				case '}':
-					if depth--; depth == 0 {
-						return i + j + 1
-					}
-				}
-			}
-		} else {
-			depth += bytes.Count(part, []byte("{")) - n
-		}
-		if end < 0 {
-			return -1
-		}
-		if i = stringEnd(b, i+end+1); i < 0 {
-			return -1
-		}
-	}
+	return nil, nil
 }
 
 // stringEnd returns the end of the string whose content begins at b[i], or -1 if it doesn't end.
@@ -176,43 +69,30 @@ func (f *jsonFormat) columns(piece []byte) ([]tabular.Column, error) {
 		}
 		return samplers[i]
 	}
-	if f.form == jsonBatch {
-		add([]byte(tabular.IDName)).strings++
-		add([]byte(keyEmbedding)).lists++
-		add([]byte(keyIndex)).numbers++
-	} else {
-		rows := 0
-		f.records(piece, func(record []byte, lines int) bool {
-			p := jsonParser{b: record}
-			problem := p.members(func(key []byte) error { // stops at the first error of a record
-				start := p.i
-				if err := p.value(0); err != nil {
-					add(key)
-					return err
-				}
-				value := p.b[start:p.i]
-				if f.form != jsonResponse || string(key) != keyObject || string(value) != `"embedding"` {
-					add(key).addJSON(value)
-				}
-				return nil
-			})
-			if problem != nil && first == nil {
-				first = &lineError{lines, problem}
+	rows := 0
+	for number, record := range jsonRecords(piece) {
+		p := jsonParser{b: record}
+		problem := p.members(func(key []byte) error { // stops at the first error of a record
+			start := p.i
+			err := p.value(0)
+			if s := add(key); err == nil {
+				s.addJSON(p.b[start:p.i])
 			}
-			rows++
-			return rows < maxSampled
+			return err
 		})
-		if samplers == nil && first != nil {
-			return nil, first
+		if problem != nil && first == nil {
+			first = &lineError{number, problem}
+		}
+		if rows++; rows == maxSampled {
+			break
 		}
 	}
+	if samplers == nil && first != nil {
+		return nil, first
+	}
 	var columns []tabular.Column
-	for i, s := range samplers {
-		c := s.choose()
-		if f.isOpenAI() && f.keys[i] == keyIndex && c.Kind == tabular.Number {
-			c.Name = tabular.UnnamedIndex
-		}
-		columns = append(columns, c)
+	for _, s := range samplers {
+		columns = append(columns, s.choose())
 	}
 	return columns, nil
 }
@@ -244,75 +124,29 @@ func (s *sampler) addJSON(value []byte) {
 	}
 }
 
-// records calls yield with each record of a piece and the line breaks before it, until yield returns false. It returns the rest of a
-// document.
-func (f *jsonFormat) records(piece []byte, yield func(record []byte, lines int) bool) (rest []byte) {
-	lines := 0
-	if !f.isDocument() {
+// jsonRecords yields the lines of a piece that aren't blank, and the line breaks before each.
+func jsonRecords(piece []byte) iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		number := 0
 		for line := range bytes.Lines(piece) {
-			if len(bytes.TrimSpace(line)) > 0 && !yield(line, lines) {
-				return nil
+			if len(bytes.TrimSpace(line)) > 0 && !yield(number, line) {
+				return
 			}
-			lines++
+			number++
 		}
-		return nil
-	}
-	for i := 0; ; {
-		start := skipCommas(piece, i)
-		end := objectEnd(piece, start)
-		if end < 0 {
-			return piece[start:]
-		}
-		lines += bytes.Count(piece[i:start], newline)
-		if !yield(piece[start:end], lines) {
-			return nil
-		}
-		lines += bytes.Count(piece[start:end], newline)
-		i = end
 	}
 }
 
 func (f *jsonFormat) parse(piece []byte, l *recordLayout) records {
 	p := recordParser{format: f, layout: l, values: make([][]byte, len(l.Columns)), last: make([]int, len(l.Columns))}
 	p.visit = p.member
-	p.index = -1
-	if i, ok := f.index[keyIndex]; ok && l.Columns[i].Name == tabular.UnnamedIndex {
-		p.index = i
-	}
 	p.out.Numbers = make([]float32, 0, len(piece)/8)
-	rest := f.records(piece, func(record []byte, lines int) bool {
+	for number, record := range jsonRecords(piece) {
 		p.json = jsonParser{b: record}
-		first := len(p.out.Rows)
-		if f.form == jsonBatch {
-			p.parseBatch()
-		} else if err := p.object(); err == nil && p.json.skipSpace() < len(record) {
-			p.reject(first, p.json.fail("the end of the line"))
-		}
-		for i := first; i < len(p.out.Rows); i++ {
-			p.out.Rows[i].Number = lines
-		}
-		return true
-	})
-	if len(rest) > 0 {
-		p.out.closed, p.out.err = f.checkRest(rest)
+		p.object(number)
 	}
 	p.out.Numbers, p.out.lines = clipNumbers(p.out.Numbers), bytes.Count(piece, newline)
 	return p.out
-}
-
-// checkRest returns an error unless rest is the end of a document, after its objects.
-func (f *jsonFormat) checkRest(rest []byte) (closed bool, err error) {
-	begin := "["
-	if f.form == jsonResponse {
-		begin = `{"data":[`
-	}
-	if rest[0] != ']' {
-		return false, fmt.Errorf("damaged JSON document: a row doesn't end, or isn't an object (got %s)", quote(rest))
-	}
-	if !json.Valid(slices.Concat([]byte(begin), rest)) {
-		return false, fmt.Errorf("damaged JSON document after its rows (got %s)", quote(rest))
-	}
-	return true, nil
 }
 
 // A recordParser parses the records of a piece.
@@ -323,7 +157,6 @@ type recordParser struct {
 	visit  func(key []byte) error // member
 	values [][]byte               // values of columns in the record
 	last   []int                  // number of the last record with a value, by column
-	index  int                    // column of the row's number, or -1
 	record int                    // number of the record, from 1
 	next   int                    // column of the next key, if keys are in the usual order
 	start  int                    // offset of the row's vector in out.Numbers
@@ -331,14 +164,17 @@ type recordParser struct {
 	out    records
 }
 
-// object adds the row of an object. It returns errors of syntax.
-func (p *recordParser) object() error {
+// object adds the row of an object, or a malformed row, after number line breaks.
+func (p *recordParser) object(number int) {
 	p.record++
 	p.next, p.start, p.err = 0, len(p.out.Numbers), nil
 	if p.layout.list < 0 {
 		p.out.Numbers = append(p.out.Numbers, make([]float32, len(p.layout.Vectors))...)
 	}
 	syntax := p.json.members(p.visit)
+	if syntax == nil && p.json.skipSpace() < len(p.json.b) {
+		syntax = p.json.fail("the end of the line")
+	}
 	for _, i := range p.layout.Vectors {
 		if p.last[i] != p.record {
 			p.malformed(i, -1, "missing")
@@ -354,40 +190,11 @@ func (p *recordParser) object() error {
 		}
 		return string(value), true, nil
 	})
-	if p.index >= 0 && (p.layout.Name < 0 || p.format.form == jsonBatch) {
-		p.out.order = append(p.out.order, p.rowNumber())
+	if row.Err = cmp.Or(syntax, p.err); row.Err != nil {
+		p.out.Numbers = p.out.Numbers[:p.start]
 	}
-	row.Len = len(p.out.Numbers) - p.start
+	row.Number, row.Len = number, len(p.out.Numbers)-p.start
 	p.out.Rows = append(p.out.Rows, row)
-	if err := cmp.Or(syntax, p.err); err != nil {
-		p.reject(len(p.out.Rows)-1, err)
-	}
-	return syntax
-}
-
-// reject replaces the rows from number first on by a malformed one.
-func (p *recordParser) reject(first int, err error) {
-	row := tabular.Row{Err: err}
-	for i, r := range p.out.Rows[first:] {
-		if p.out.Numbers = p.out.Numbers[:len(p.out.Numbers)-r.Len]; i == 0 {
-			row = r
-		}
-	}
-	row.Len, row.Err = 0, err
-	p.out.Rows = append(p.out.Rows[:first], row)
-}
-
-// rowNumber returns OpenAI's index of the row, or -1 if it is missing or malformed.
-func (p *recordParser) rowNumber() int {
-	if p.last[p.index] != p.record || p.values[p.index][0] == 'n' {
-		return -1
-	}
-	n, err := strconv.Atoi(string(p.values[p.index]))
-	if err != nil || n < 0 {
-		p.err = cmp.Or(p.err, fmt.Errorf("the %q isn't the number of a row (got %s)", keyIndex, quote(p.values[p.index])))
-		return -1
-	}
-	return n
 }
 
 // member parses the value of a key of a row.
@@ -397,7 +204,7 @@ func (p *recordParser) member(key []byte) error {
 	if column == len(f.keys) || string(key) != f.keys[column] {
 		var ok bool
 		if column, ok = f.index[string(key)]; !ok {
-			if !(f.isOpenAI() && string(key) == keyObject) && !slices.Contains(p.out.unknown, string(key)) && len(p.out.unknown) < 10 {
+			if !slices.Contains(p.out.unknown, string(key)) && len(p.out.unknown) < 10 {
 				p.out.unknown = append(p.out.unknown, string(key))
 			}
 			return p.json.value(0)
@@ -510,72 +317,6 @@ func isStrict(number []byte) bool {
 		number = number[1:]
 	}
 	return isDigit(number[0]) && (number[0] != '0' || len(number) == 1 || !isDigit(number[1])) && number[len(number)-1] != '.'
-}
-
-// parseBatch adds the rows of a line of OpenAI's batch results.
-func (p *recordParser) parseBatch() {
-	const idColumn = 0
-	var id []byte
-	first, order := len(p.out.Rows), len(p.out.order)
-	j := &p.json
-	err := j.members(func(key []byte) error {
-		value := j.i
-		switch string(key) {
-		case keyCustomID:
-			err := j.value(0)
-			if id = j.b[value:j.i]; err == nil && id[0] != '"' {
-				err = j.fail("a string for " + keyCustomID)
-			}
-			return err
-		case keyResponse:
-			return j.find([]string{"body", keyData}, func() error { return j.elements(p.object) })
-		}
-		return j.value(0)
-	})
-	numbers := p.out.order[order:] // OpenAI's index of each row
-	p.out.order = p.out.order[:order]
-	if err == nil && len(numbers) == 0 {
-		err = errors.New("the response has no embeddings")
-	}
-	if err = cmp.Or(err, p.checkOrder(numbers)); err != nil {
-		p.reject(first, err)
-	}
-	rows := p.out.Rows[first:]
-	for i, row := range rows {
-		rows[i], _ = p.layout.Row(func(column int) (string, bool, error) {
-			name := string(unquoteJSON(id))
-			if column == idColumn && len(rows) > 1 {
-				name += "/" + strconv.Itoa(numbers[i])
-			}
-			return name, id != nil, nil
-		})
-		rows[i].Len, rows[i].Err = row.Len, row.Err
-	}
-}
-
-// checkOrder returns an error unless OpenAI's indexes of the rows of a response are a permutation, or in order if rows have no
-// names. The index of a single row may be missing.
-func (p *recordParser) checkOrder(numbers []int) error {
-	seen := make([]bool, len(numbers))
-	for i, n := range numbers {
-		switch {
-		case n < 0 && len(numbers) == 1:
-		case n < 0:
-			return fmt.Errorf("embedding %d of the response has no %q", i+1, keyIndex)
-		case n >= len(numbers) || seen[n]:
-			return fmt.Errorf("the %q of embedding %d is repeated, or another one is missing (got %d)", keyIndex, i+1, n)
-		case p.layout.Name < 0 && n != i:
-			return orderError(n, i)
-		default:
-			seen[n] = true
-		}
-	}
-	return nil
-}
-
-// orderError reports that OpenAI's index isn't the number of a row without a name.
-func orderError(got, want int) error {
-	return fmt.Errorf("rows without words must be in the order of %q (got %d, want %d)", keyIndex, got, want)
 }
 
 // describeJSON describes a value that isn't a number of a vector. The argument err is the error of parsing it as a
@@ -691,22 +432,6 @@ func (p *jsonParser) elements(visit func() error) error {
 			return p.fail("a comma or ]")
 		}
 	}
-}
-
-// find calls visit for the value at a path of keys, if there is one.
-func (p *jsonParser) find(path []string, visit func() error) error {
-	if len(path) == 0 {
-		return visit()
-	}
-	if p.skipSpace(); p.i == len(p.b) || p.b[p.i] != '{' {
-		return p.value(0)
-	}
-	return p.members(func(key []byte) error {
-		if string(key) == path[0] {
-			return p.find(path[1:], visit)
-		}
-		return p.value(0)
-	})
 }
 
 // value parses any value, at a depth of nested lists and objects.

@@ -100,7 +100,7 @@ func (r *reader) nameByArray(words *npy.Array, n int) error {
 // checkShape returns an error unless an array of this shape is V×L with a valid L.
 func checkShape(shape npy.Shape) error {
 	if len(shape) != 2 || shape[1] < 1 || shape[1] > MaxDim {
-		return fmt.Errorf("the array is not a matrix of words × dimensions (got shape %v)", shape)
+		return fmt.Errorf("the array is not a matrix of rows × dimensions (got shape %v)", shape)
 	}
 	return nil
 }

@@ -155,9 +155,8 @@ const MaxDim = tabular.MaxDim
 //   - NumPy's .npz: such an array, named "vectors" or the only one; the words are an array of strings named "words".
 //   - .safetensors: a V×L tensor of F32, F64, F16 or BF16, named "vectors", "embeddings" or "weight", or the only one of
 //     two dimensions; the words are a U8 tensor named "words", as UTF-8 with a newline after each word.
-//   - Tables: Arrow and Parquet, if the program imports package columnar; CSV with a header, JSON lines, arrays of JSON
-//     objects, and OpenAI's responses and batch results. Vectors in text are lists of numbers, base64 of little-endian
-//     float32, or a column per dimension.
+//   - Tables: Arrow and Parquet, if the program imports package columnar; CSV with a header, and JSON lines.
+//     Vectors in text are lists of numbers, base64 of little-endian float32, or a column per dimension.
 //
 // Words in o.WordList replace the words of arrays and tables. Rows without words are named by their numbers from 0, with a
 // warning.

@@ -358,7 +358,7 @@ var badInputs = []struct {
 	{"a NUL in a word", "a 1 2\nb\x00c 1 2\n", `FILE:2: word "b\x00c": the word contains a tab, a line break or a NUL`},
 	{"the first of two bad rows", manyRows(90000) + "b 1\nc 1 2 3 x\n" + manyRows(9), `FILE:90001: word "b": the vector has the wrong length (got 1, want 2 numbers)`},
 
-	{"text cut short", "3 2\na 1 2\nb 3 4\n", "FILE: the file is cut short: its header declares more words (got 2, want 3)"},
+	{"text cut short", "3 2\na 1 2\nb 3 4\n", "FILE: the file is cut short: its header declares more rows (got 2, want 3)"},
 	{"a tar archive", tarFile("vectors.txt", "a 1 2\nb 3 4\n"), tarMessage},
 	{"a compressed tar archive", gzipped(tarFile("vectors.txt", "a 1 2\nb 3 4\n")), tarMessage},
 	{"a fastText model", "\xba\x16\x4f\x2f\x0c\x00\x00\x00", "FILE: is a fastText model; use the .vec file beside it, or write its vectors with fasttext print-word-vectors"},
@@ -367,11 +367,11 @@ var badInputs = []struct {
 	{"no words", "0 2\n", "FILE: contains no vectors"},
 	{"no numbers in the header", "2 0\na\nb\n", `FILE: the header declares an invalid vector length (got "0", want 1 to 1048576)`},
 	{"too many numbers in the header", "2 1048577\na 1\n", `FILE: the header declares an invalid vector length (got "1048577", want 1 to 1048576)`},
-	{"too many words in the header", "99999999999999999999 2\na 1\n", `FILE: the header declares too many words (got "99999999999999999999")`},
+	{"too many words in the header", "99999999999999999999 2\na 1\n", `FILE: the header declares too many rows (got "99999999999999999999")`},
 
-	{"a binary cut in a word", "2 1\na \x00\x00\x80\x3f\nb", "FILE: the file is cut short: its header declares more words (got 1, want 2)"},
-	{"a binary cut in a vector", "2 1\na \x00\x00\x80\x3f\nb \x00\x00", "FILE: the file is cut short: its header declares more words (got 1, want 2)"},
-	{"a binary far shorter than its header", "9223372036854775807 1048576\na \x00\x00\x80\x3f", "FILE: the file is cut short: its header declares more words (got 0, want 9223372036854775807)"},
+	{"a binary cut in a word", "2 1\na \x00\x00\x80\x3f\nb", "FILE: the file is cut short: its header declares more rows (got 1, want 2)"},
+	{"a binary cut in a vector", "2 1\na \x00\x00\x80\x3f\nb \x00\x00", "FILE: the file is cut short: its header declares more rows (got 1, want 2)"},
+	{"a binary far shorter than its header", "9223372036854775807 1048576\na \x00\x00\x80\x3f", "FILE: the file is cut short: its header declares more rows (got 0, want 9223372036854775807)"},
 	{"infinity in a binary", "1 1\na \x00\x00\x80\xff", `FILE: row 1: word "a": value 1 is not a finite number (got -Inf)`},
 	{"an empty word in a binary", "1 1\n \x00\x00\x80\x3f", `FILE: row 1: the word is empty`},
 	{"a newline in a word of a binary", "1 1\n\n\na \x00\x00\x80\x3f", `FILE: row 1: word "\na": the word contains a tab, a line break or a NUL`},
@@ -463,7 +463,7 @@ func TestReadWordList(t *testing.T) {
 		{"too many words", npyFile(&Dense{IDs: d.IDs, Dim: 1, Data: []float32{1, 2}}, false), "a\nb\n\n", "FILE: the word list has more words than rows (got more than 2 words)"},
 		{"empty word", npyFile(d, false), "\nb\n", "FILE: row 1: the word is empty"},
 		{"infinity", npyFile(d, true), "a\nb\n", `FILE: row 2: word "b": value 2 is not a finite number (got +Inf)`},
-		{"one dimension", npyFile(&Dense{IDs: d.IDs}, false), "a\nb\n", "FILE: the array is not a matrix of words × dimensions (got shape [2 0])"},
+		{"one dimension", npyFile(&Dense{IDs: d.IDs}, false), "a\nb\n", "FILE: the array is not a matrix of rows × dimensions (got shape [2 0])"},
 		{"npy cut short, from a stream", half(gzipped(npyFile(d, false))), "a\nb\n", "FILE: the gzip data are cut short"},
 	}
 	for _, test := range tests {

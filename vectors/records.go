@@ -2,7 +2,6 @@ package vectors
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -34,9 +33,6 @@ type records struct {
 	tabular.Block
 	lines   int      // line breaks in the piece
 	unknown []string // keys that aren't columns
-	order   []int    // the numbers that a response gives to its rows, -1 if missing, or nil
-	closed  bool     // the piece includes the end of the document
-	err     error    // an error outside rows
 }
 
 // A recordLayout is a layout that also stores the role of each column by index.
@@ -63,8 +59,8 @@ func newRecordLayout(l *tabular.Layout) *recordLayout {
 // detectRecords returns the format of a table in text that begins with head, or nil, and the offset of its first
 // record. The rows of text would have dim numbers; 0 means that they can't be text.
 func detectRecords(head []byte, dim int, whole bool) (f recordFormat, start int, err error) {
-	if f, start := detectJSON(head); f != nil {
-		return f, start, nil
+	if f, err := detectJSON(head); f != nil || err != nil {
+		return f, 0, err
 	}
 	if f, start, err := detectCSV(head, dim, whole); f != nil || err != nil {
 		return f, start, err
@@ -103,35 +99,23 @@ func (r *reader) openRecords(ctx context.Context, h heading, name string, file i
 	layout := newRecordLayout(chosen)
 	parsed := parsePieces(ctx, s, ended, func(piece []byte) records { return h.record.parse(piece, layout) })
 	return chosen, func(yield func(tabular.Block, error) bool) {
-		f, _ := h.record.(*jsonFormat)
-		open, first := f != nil && f.isDocument(), true
-		rows := 0 // before the piece
+		first := true
 		for p, err := range parsed {
 			if first && err == nil {
 				first, err = false, r.checkBits(p.Numbers)
 			}
-			for i, n := range p.order {
-				if n >= 0 && n != rows+i && err == nil {
-					err = &lineError{p.Rows[i].Number, orderError(n, rows+i)}
-				}
-			}
-			rows += len(p.Rows)
 			for i := range p.Rows {
 				p.Rows[i].Number += line
 			}
 			if err == nil && len(p.Rows) > 0 && !yield(p.Block, nil) {
 				return
 			}
-			if err = locate(cmp.Or(err, p.err)); err != nil {
+			if err = locate(err); err != nil {
 				yield(tabular.Block{}, err)
 				return
 			}
 			r.addUnknown(p.unknown)
 			line += p.lines
-			open = open && !p.closed
-		}
-		if open {
-			yield(tabular.Block{}, errors.New("the JSON document is cut short"))
 		}
 	}, nil
 }

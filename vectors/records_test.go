@@ -52,11 +52,7 @@ var recordInputs = []struct {
 	{"JSON lines of base64", `{"id":"x","text":"one","embedding":"` + base64Of(1, -0.25) + `","kind":"a"}` + "\r\n\r\n" + `{"id":"y","text":"two, \"three\"\u000a","embedding":"` + base64Of(3, 4) + `","kind":"b"}` + "\r\n", jsonLines, true},
 	{"JSON lines of strings", `{"id":"x","text":"one","v":"[1,\n-0.25]","kind":"a"}` + "\n" + `{"id":"y","text":"two, \"three\"\n","v":"[3 4]","kind":"b"}`, jsonLines, true},
 	{"JSON lines in columns", `{"id":"x","text":"one","e0":1,"e1":-0.25,"kind":"a"}` + "\n" + `{"id":"y","text":"two, \"three\"\n","e1":4,"kind":"b","e0":3}` + "\n", jsonLines, true},
-	{"a JSON array", `[{"id":"x","text":"one","embedding":[1,-2.5e-1],"kind":"a"},` + `{"id":"y","text":"two, \"three\"\n","embedding":[3,4],"kind":"b"}]` + "\n", jsonArray, true},
-	{"a JSON array in many lines", "[\n {\"id\":\"x\",\"text\":\"one\",\n\"embedding\":[\n1,\n-2.5e-1\n],\"kind\":\"a\"}\n,\n" + `{"id":"y","text":"two, \"three\"\n","embedding":[3,4],"kind":"b"} ] `, jsonArray, true},
 	{"JSON lines of words", `{"word":"one","vector":[1,-0.25]}` + "\n" + `{"word":"two","vector":[3,4]}`, jsonLines, false},
-	{"batch results", `{"id":"batch_req_1","custom_id":"one","response":{"status_code":200,"body":{"object":"list","data":[{"object":"embedding","index":0,"embedding":[1,-0.25]}],"model":"m"}},"error":null}` + "\n" +
-		`{"id":"batch_req_2","response":{"body":{"data":[{"embedding":"` + base64Of(3, 4) + `"}]}},"custom_id":"two"}` + "\n", jsonBatch, false},
 }
 
 func TestReadRecords(t *testing.T) {
@@ -76,35 +72,6 @@ func TestReadRecords(t *testing.T) {
 			}
 		}
 	}
-}
-
-// Rows of OpenAI's response have no words.
-func TestReadResponse(t *testing.T) {
-	const response = `{"object":"list","data":[{"object":"embedding","index":0,"embedding":[1,-0.25]}, {"embedding":[3,4],"index":1}],"model":"m","usage":{"total_tokens":8}}`
-	var pretty bytes.Buffer
-	json.Indent(&pretty, []byte(response), "", "  ")
-	want := &Dense{IDs: []string{"0", "1"}, Dim: 2, Data: []float32{1, -0.25, 3, 4}}
-	for _, content := range []string{response, pretty.String()} {
-		source := checkRead(t, tempFile(t, content), ReadOptions{}, want)
-		if source.Format != jsonResponse || !slices.Equal(source.Warnings, []string{numbered}) {
-			t.Errorf("%+v", source)
-		}
-		checkRead(t, tempFile(t, content), ReadOptions{WordList: tempFile(t, "a\nb\n")}, &Dense{IDs: []string{"a", "b"}, Dim: 2, Data: want.Data})
-	}
-	// The order is checked throughout a document of several pieces.
-	var long strings.Builder
-	const rows = 60000
-	for i := range rows {
-		fmt.Fprintf(&long, `{"embedding":[1],"index":%d},`, i)
-	}
-	content := `{"data":[` + strings.TrimSuffix(long.String(), ",") + "]}"
-	if got, _, err := Read(t.Context(), []string{tempFile(t, content)}, ReadOptions{}); err != nil || got.Len() != rows {
-		t.Errorf("%d rows, error %v", got.Len(), err)
-	}
-	checkError(t, tempFile(t, strings.Replace(content, "59999}", "59998}", 1)), ReadOptions{SkipBad: true}, `FILE:1: rows without words must be in the order of "index" (got 59998, want 59999)`)
-	// A batch may have several embeddings per request.
-	two := `{"custom_id":"r","response":{"body":` + response + `}}`
-	checkRead(t, tempFile(t, two), ReadOptions{}, &Dense{IDs: []string{"r/0", "r/1"}, Dim: 2, Data: want.Data})
 }
 
 // oddRecords are unusual tables in text that are valid, with all warnings.
@@ -153,14 +120,6 @@ var oddRecords = []struct {
 		&Dense{IDs: []string{"0"}, Dim: 2, Data: []float32{1, 2}, Texts: &Texts{Text: []string{"a\tb\nc\td\ne\t3"}}}, ""},
 	{"rows within quotes", "embedding\ttext\n[1, 2]\ta\n[3, 4]\t\"b\n[5, 6]\tc\n[7, 8]\td\"\n[9, 10]\te\n", ReadOptions{SkipBad: true},
 		&Dense{IDs: []string{"0", "2"}, Dim: 2, Data: []float32{1, 2, 9, 10}, Texts: &Texts{Text: []string{"a", "e"}}}, "malformed rows dropped: 1 (FILE:3: " + enclosed2 + ")"},
-	{"failed batch results", `{"custom_id":"a","response":null}` + "\n" + `{"custom_id":"b","response":{"body":{"data":[{"index":0,"embedding":[1]}]}}}`, ReadOptions{SkipBad: true},
-		&Dense{IDs: []string{"b"}, Dim: 1, Data: []float32{1}}, `malformed rows dropped: 1 (FILE:1: word "a": the response has no embeddings)`},
-	{"batch results out of order", `{"custom_id":"r","response":{"body":{"data":[{"index":1,"embedding":[1]},{"embedding":[2],"index":0}]}}}`, ReadOptions{},
-		&Dense{IDs: []string{"r/1", "r/0"}, Dim: 1, Data: []float32{1, 2}}, ""},
-	{"a response with columns", `{"data":[{"id":"x","text":"one","label":"a","embedding":[1],"object":"embedding","index":3,"o":{}},{"id":"y","text":"two","embedding":[2],"index":1}]}`, ReadOptions{},
-		&Dense{IDs: []string{"x", "y"}, Dim: 1, Data: []float32{1, 2}, Texts: &Texts{Text: []string{"one", "two"}, Columns: []Column{{"label", []string{"a", ""}}}}}, `columns not read: "o" (object)`},
-	{"a response with objects", `{"data":[{"object":"cup","embedding":[1]},{"object":"tea","embedding":[2]}]}`, ReadOptions{Rows: KindWords},
-		&Dense{IDs: []string{"cup", "tea"}, Dim: 1, Data: []float32{1, 2}}, ""},
 	{"no words", "e0,e1\n1,2\n3,4\n", ReadOptions{}, &Dense{IDs: []string{"0", "1"}, Dim: 2, Data: []float32{1, 2, 3, 4}}, numbered},
 	{"one column", "embedding\n\"[1, 2]\"\n\"[3, 4]\"\n", ReadOptions{}, &Dense{IDs: []string{"0", "1"}, Dim: 2, Data: []float32{1, 2, 3, 4}}, numbered},
 }
@@ -215,17 +174,8 @@ var badRecords = []struct{ name, content, message string }{
 	{"an empty list", `{"word":"a","v":[1,2]}` + "\n" + `{"word":"b","v":[]}`, `FILE:2: word "b": the vector has no numbers`},
 	{"a repeated key", `{"word":"a","word":"b","v":[1,2]}`, `FILE:1: word "b": the key "word" is repeated`},
 	{"no string", `{"word":"a","v":[1,2]}` + "\n" + `{"word":"b","v":"x"}`, `FILE:2: word "b": column "v": value 1 of the list is not a finite number (got "x")`},
-	{"an array cut short", `[{"word":"a","v":[1,2]},` + "\n" + `{"word":"b","v":[1,2]}`, `FILE: the JSON document is cut short`},
-	{"an array cut short in an object", `[{"word":"a","v":[1,2]},` + "\n" + `{"word":"b","v":[1,2`, `FILE: damaged JSON document: a row doesn't end, or isn't an object (got "{\"word\":\"b\",\"v\":[1,2")`},
-	{"more data", `[{"word":"a","v":[1,2]}] 1`, `FILE: damaged JSON document after its rows (got "] 1")`},
-	{"a response out of order", "{\"data\":[{\"embedding\":[1],\"index\":0},\n{\"embedding\":[1],\"index\":2}]}", `FILE:2: rows without words must be in the order of "index" (got 2, want 1)`},
-	{"a response with other indexes", `{"data":[{"embedding":[1],"index":0.5}]}`, `FILE:1: word "0": the "index" isn't the number of a row (got "0.5")`},
-	{"repeated indexes", `{"custom_id":"r","response":{"body":{"data":[{"index":1,"embedding":[1]},{"index":1,"embedding":[2]}]}}}`,
-		`FILE:1: word "r": the "index" of embedding 2 is repeated, or another one is missing (got 1)`},
-	{"a missing index", `{"custom_id":"r","response":{"body":{"data":[{"index":1,"embedding":[1]},{"embedding":[2]}]}}}`, `FILE:1: word "r": embedding 2 of the response has no "index"`},
-	{"a missing embedding", `{"custom_id":"r","response":{"body":{"data":[{"index":1,"embedding":[1]}]}}}`,
-		`FILE:1: word "r": the "index" of embedding 1 is repeated, or another one is missing (got 1)`},
-	{"a failed request", `{"custom_id":"r","response":{"body":{"error":{"message":"x"}}}}`, `FILE:1: word "r": the response has no embeddings`},
+	{"an array", "[\n " + `{"word":"a","v":[1,2]}]`, "FILE: " + errJSONArray.Error()},
+	{"a response", `{"object":"list","data":[{"index":0,"embedding":[1]}]}`, `FILE: no column has vectors (want lists of numbers, or numbers in columns such as e0, e1, …; got "object" (string), "data" (list of objects)); name the columns to read`},
 }
 
 func TestReadBadRecords(t *testing.T) {
@@ -262,10 +212,9 @@ func TestReadLateKeys(t *testing.T) {
 func manyRecords(n int) (map[string]string, *Dense) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	d := &Dense{Dim: 3, Texts: &Texts{Columns: []Column{{Name: "kind"}}}}
-	var wide, list, lines, array strings.Builder
+	var wide, list, lines strings.Builder
 	wide.WriteString("id,text,x0,x1,x2,kind\n")
 	list.WriteString("id\ttext\tembedding\tkind\n")
-	array.WriteString("[")
 	for i := range n {
 		vector := []float32{rng.Float32(), float32(rng.NormFloat64()), float32(i)}
 		text := strings.Repeat(fmt.Sprintf("line %d, \"quoted\"\n", i), i%3)
@@ -274,15 +223,9 @@ func manyRecords(n int) (map[string]string, *Dense) {
 		quoted := `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
 		fmt.Fprintf(&wide, "d%d,%s,%v,%v,%v,%d\n", i, quoted, vector[0], vector[1], vector[2], i%2)
 		fmt.Fprintf(&list, "d%d\t%s\t\"%v\"\t%d\r\n", i, quoted, vector, i%2)
-		object := fmt.Sprintf(`{"id":"d%d","text":%s,"embedding":%s,"kind":%d}`, i, must(json.Marshal(text)), must(json.Marshal(vector)), i%2)
-		lines.WriteString(object + "\n")
-		array.WriteString(strings.ReplaceAll(object, `,"`, "\n,\""))
-		if i < n-1 {
-			array.WriteString(",\n")
-		}
+		fmt.Fprintf(&lines, `{"id":"d%d","text":%s,"embedding":%s,"kind":%d}`+"\n", i, must(json.Marshal(text)), must(json.Marshal(vector)), i%2)
 	}
-	array.WriteString("]\n")
-	return map[string]string{"CSV": wide.String(), "TSV": list.String(), jsonLines: lines.String(), jsonArray: array.String()}, d
+	return map[string]string{"CSV": wide.String(), "TSV": list.String(), jsonLines: lines.String()}, d
 }
 
 // The result and the error don't depend on the number of workers, on the boundaries of pieces, or on the sizes of reads.
@@ -294,7 +237,7 @@ func TestReadRecordsIsDeterministic(t *testing.T) {
 		if err != nil || h.format != format {
 			t.Fatalf("%s is %s, error %v", format, h.format, err)
 		}
-		start := map[string]int{jsonArray: 1}[format]
+		start := 0
 		if h.lines == 1 {
 			start = strings.Index(content, "\n") + 1
 		}
@@ -303,9 +246,6 @@ func TestReadRecordsIsDeterministic(t *testing.T) {
 			bad = strings.Replace(content, " 101]", " null]", 1)
 		}
 		line := 1 + strings.Count(bad[:strings.Index(bad, "d101")], "\n")
-		if format == jsonArray {
-			line = 1 + strings.Count(bad[:strings.Index(bad, `{"id":"d101`)], "\n")
-		}
 		for _, workers := range []int{1, 2, 7} {
 			runtime.GOMAXPROCS(workers)
 			for _, size := range []int{1, 16, 100, 1000, textChunk} {
@@ -398,7 +338,7 @@ func FuzzJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		fuzzRead(t, content, ReadOptions{})
 		line, _, _ := bytes.Cut(content, newline)
-		format := &jsonFormat{form: jsonLines, index: map[string]int{"word": 0, "v": 1}, keys: []string{"word", "v"}}
+		format := &jsonFormat{index: map[string]int{"word": 0, "v": 1}, keys: []string{"word", "v"}}
 		if len(bytes.TrimSpace(line)) == 0 || exotic.Match(line) {
 			return
 		}
@@ -410,10 +350,6 @@ func FuzzJSON(f *testing.F) {
 		}
 		if len(out.Rows) != 1 || err != nil && out.Rows[0].Err == nil {
 			t.Fatalf("%q: rows %+v, want the error %v", line, out.Rows, err)
-		}
-		// objectEnd returns the end that the standard library finds.
-		if end := objectEnd(line, skipSpace(line, 0)); err == nil && end != len(bytes.TrimRight(line, " \t\r\n")) {
-			t.Fatalf("%q ends at %d", line, end)
 		}
 		row := out.Rows[0]
 		if err != nil || row.Err != nil && strings.Contains(row.Err.Error(), "is repeated") {

@@ -37,7 +37,7 @@ type Dense struct {
 // valid.
 func (d *Dense) Validate() error {
 	if d.Dim < 1 || d.Len() < 1 || len(d.Data)%d.Dim != 0 || len(d.Data)/d.Dim != d.Len() {
-		return fmt.Errorf("vectors have inconsistent sizes (got %d numbers for %d words of length %d)", len(d.Data), d.Len(), d.Dim)
+		return fmt.Errorf("vectors have inconsistent sizes (got %d numbers for %d rows of length %d)", len(d.Data), d.Len(), d.Dim)
 	}
 	for i, v := range d.Data {
 		if v-v != 0 { // infinite or NaN

@@ -14,10 +14,10 @@ func TestDenseValidate(t *testing.T) {
 		want string // "" if valid
 	}{
 		{Dense{IDs: []string{"a", "b"}, Dim: 2, Data: []float32{1, 0, -2, math.MaxFloat32}}, ""},
-		{Dense{}, "vectors have inconsistent sizes (got 0 numbers for 0 words of length 0)"},
-		{Dense{Dim: 2}, "for 0 words"},
-		{Dense{IDs: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2}}, "vectors have inconsistent sizes (got 2 numbers for 2 words of length 2)"},
-		{Dense{IDs: []string{"a"}, Dim: 2, Data: []float32{1, 2, 3}}, "got 3 numbers for 1 words"},
+		{Dense{}, "vectors have inconsistent sizes (got 0 numbers for 0 rows of length 0)"},
+		{Dense{Dim: 2}, "for 0 rows"},
+		{Dense{IDs: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2}}, "vectors have inconsistent sizes (got 2 numbers for 2 rows of length 2)"},
+		{Dense{IDs: []string{"a"}, Dim: 2, Data: []float32{1, 2, 3}}, "got 3 numbers for 1 rows"},
 		{Dense{IDs: []string{"a"}, Dim: 0, Data: nil}, "of length 0"},
 		{Dense{IDs: []string{"a"}, Dim: -2, Data: []float32{1, 2}}, "of length -2"},
 		{Dense{IDs: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2, 3, float32(math.NaN())}}, `"b": value 2 of the vector is not a finite number (got NaN)`},

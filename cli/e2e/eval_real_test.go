@@ -45,8 +45,7 @@ func scores(t *testing.T, markdown string) map[string]map[string]float64 {
 	return rows
 }
 
-// The program reproduces the table of docs/results/evaluation.md. The table shows the paper's pattern: sparse
-// overcomplete vectors are better than the dense vectors that they encode, which are better than thresholded vectors.
+// The program reproduces the table of docs/results/evaluation.md.
 func TestRealDataTable(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "results", "evaluation.md"))
@@ -101,19 +100,4 @@ func TestRealDataTable(t *testing.T) {
 		}
 	}
 
-	// Averages have a standard error of 0.7 points. The errors of differences are smaller, because the test items are the
-	// same.
-	for _, tt := range []struct {
-		better, worse string
-		least         float64
-	}{
-		{"glove.A", "glove.txt.gz", 4}, {"glove.B:binary", "glove.txt.gz", 2},
-		{"glove.txt.gz", "thresh1:glove.txt.gz", 2}, {"glove.txt.gz", "thresh2:glove.txt.gz", 0.3},
-		{"googlenews.A", "googlenews.txt.gz", 1}, {"googlenews.B:binary", "googlenews.txt.gz", 1},
-		{"googlenews.txt.gz", "thresh1:googlenews.txt.gz", 0.3}, {"googlenews.txt.gz", "thresh2:googlenews.txt.gz", 0.3},
-	} {
-		if got := want[tt.better][eval.Average] - want[tt.worse][eval.Average]; got < tt.least {
-			t.Errorf("%s is %.1f better than %s, want %.1f or more", tt.better, got, tt.worse, tt.least)
-		}
-	}
 }

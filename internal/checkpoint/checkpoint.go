@@ -222,7 +222,7 @@ func (p *progress) check(m *model.Model, data []byte) error {
 	case paper != (m.Codes != nil) || paper && m.Info.Rows() != rows:
 		return errors.New("the model's codes are not the codes of this training")
 	case p.Batch < 1 || p.Batch > rows:
-		return fmt.Errorf("wrong number of words of a dictionary step (got %d, want 1 to %d)", p.Batch, rows)
+		return fmt.Errorf("wrong number of rows of a dictionary step (got %d, want 1 to %d)", p.Batch, rows)
 	}
 	sealed, err := p.seal()
 	if err == nil && !bytes.Equal(data, sealed) {

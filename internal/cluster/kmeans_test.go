@@ -25,29 +25,6 @@ func cluster(t *testing.T, x []float32, dim, k int, seed uint64) []int {
 	return clusters
 }
 
-// clusterWithScikitLearn runs scikit-learn's Lloyd iteration from the same centres.
-const clusterWithScikitLearn = `
-import json, sys
-import numpy as np
-from sklearn.cluster import KMeans
-given = json.load(sys.stdin)
-x = np.array(given["x"], np.float32).reshape(-1, given["dim"])
-centers = np.array(given["centers"], np.float32).reshape(-1, given["dim"])
-k = KMeans(len(centers), init=centers, n_init=1, algorithm="lloyd", tol=0, max_iter=100).fit(x)
-print(json.dumps(k.labels_.tolist()))
-`
-
-func TestAgainstScikitLearn(t *testing.T) {
-	x := sample(t, 2000)
-	const k = 30
-	centers, err := initialCenters(t.Context(), x.Len(), k, x.Row, rand.New(rand.NewPCG(1, 0)))
-	testonly.Must(t, err)
-	want := testonly.Python[[]int](t, clusterWithScikitLearn, map[string]any{"x": x.Data, "dim": x.Dim, "centers": slices.Concat(centers...)})
-	if got := cluster(t, x.Data, x.Dim, k, 1); !slices.Equal(got, want) {
-		t.Errorf("clusters %v, want %v", got, want)
-	}
-}
-
 // At convergence each vector is nearest to the mean of its own cluster. Sums in float32 would fail for
 // vectors far from zero.
 func TestConverges(t *testing.T) {

@@ -223,17 +223,3 @@ func TestCut(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkWard(b *testing.B) {
-	const n, dim = 6000, 384
-	rng := rand.New(rand.NewPCG(1, 2))
-	x := make([]float32, n*dim)
-	for i := range x {
-		x[i] = float32(rng.NormFloat64()) / 20
-	}
-	for b.Loop() {
-		if _, err := Ward(b.Context(), x, dim); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -188,17 +188,6 @@ func checkAnswer(t *testing.T, target string, w *httptest.ResponseRecorder) {
 	}
 }
 
-func FuzzHandler(f *testing.F) {
-	handler := newExplorer(f, testModel(), "test").Handler("")
-	f.Add("/data/word?word=bank", "127.0.0.1", "")
-	f.Add("/data/dimension?dimension=3", "localhost:1", "http://localhost:1")
-	f.Add("/data/complete?prefix=%c3%a9", "[::1]:1", "null")
-	f.Add("/data/query?query=bank+-+river+%2b+a", "127.0.0.1", "")
-	f.Fuzz(func(t *testing.T, target, host, origin string) {
-		checkAnswer(t, target, get(handler, target, "Host: "+host, "Origin: "+origin))
-	})
-}
-
 // Serve answers over a real connection, and ends with its context.
 func TestServe(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

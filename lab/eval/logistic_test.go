@@ -2,7 +2,6 @@ package eval
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -213,42 +212,6 @@ func TestRegressionAgainstItsDefinition(t *testing.T) {
 	}
 }
 
-// regressScikitLearn fits the training rows of each test fold to the optimum, for each C, and counts the test rows that
-// are classified correctly. Then it chooses C on the tune folds. If there are more columns than rows, it expresses the
-// rows in an orthonormal basis of their span, which doesn't change the optimum.
-const regressScikitLearn = `
-import base64, json, sys, warnings
-import numpy as np
-from sklearn.linear_model import LogisticRegression
-warnings.simplefilter("error")
-
-def right(task, x, y, fold, cs):
-    train, test = x[fold["train"]], x[fold["test"]]
-    mean = train.mean(axis=0)
-    train, test = train - mean, test - mean
-    if train.shape[1] > train.shape[0]:
-        u, s, v = np.linalg.svd(train, full_matrices=False)
-        train, test = u * s, test @ v.T
-    counts = []
-    for c in cs:
-        model = LogisticRegression(C=c, solver="newton-cholesky", tol=1e-8, max_iter=1000).fit(train, y[fold["train"]])
-        counts.append(int((model.predict(test) == y[fold["test"]]).sum()))
-    return np.array(counts)
-
-out = []
-given = json.load(sys.stdin)
-for task in given["tasks"]:
-    y = np.array(task["y"])
-    x = np.frombuffer(base64.b64decode(task["x"])).reshape(len(y), -1)
-    tuned = sum(right(task, x, y, fold, given["grid"]) for fold in task["tune"])
-    out.append({
-        "right": sum(right(task, x, y, fold, given["c"]) for fold in task["test"]).tolist(),
-        "tuned": tuned.tolist(),
-        "best": given["grid"][int(tuned.argmax())],
-    })
-print(json.dumps(out))
-`
-
 // If all texts have the same vector and classes are balanced, the gradient is rounding error. The
 // objective may have no curvature in its direction.
 func TestNothingToLearn(t *testing.T) {
@@ -268,108 +231,4 @@ func TestNothingToLearn(t *testing.T) {
 			}
 		}
 	}
-}
-
-// compareWithScikitLearn compares the accuracies of tasks at fixed C, and the chosen C, with scikit-learn on the same
-// features. Both stop near the same optimum, but not at it. Up to 0.2 % of the texts may therefore get another label,
-// because they are near the decision boundary.
-func compareWithScikitLearn(t *testing.T, r *Representation, dir string, names []string, cs []float64) {
-	type givenFold struct {
-		Train []int `json:"train"`
-		Test  []int `json:"test"`
-	}
-	type givenTask struct {
-		X    []byte      `json:"x"` // float64
-		Y    []int       `json:"y"`
-		Tune []givenFold `json:"tune"`
-		Test []givenFold `json:"test"`
-	}
-	var given []givenTask
-	var ours [][][]bool // by task, C and text: whether the text is classified correctly
-	var best []float64
-	e := newEvaluation(r)
-	for _, name := range names {
-		task := readTask(t, name, dir)
-		var g givenTask
-		for _, row := range denseFeatures(r, task) {
-			for _, v := range row {
-				g.X = binary.LittleEndian.AppendUint64(g.X, math.Float64bits(v))
-			}
-		}
-		for _, text := range task.texts {
-			g.Y = append(g.Y, task.classes[text.label])
-		}
-		s := task.split(e.seed)
-		for _, f := range s.tune {
-			g.Tune = append(g.Tune, givenFold{f.train, f.test})
-		}
-		for _, f := range s.test {
-			g.Test = append(g.Test, givenFold{f.train, f.test})
-		}
-		given, ours = append(given, g), append(ours, nil)
-		x := mustFeatures(t, r, task)
-		for _, c := range cs {
-			right, err := test(e, x, s.test, c)
-			if err != nil {
-				t.Fatalf("%s, C = %g: %v", name, c, err)
-			}
-			ours[len(ours)-1] = append(ours[len(ours)-1], right)
-		}
-		c, err := tune(e, x, s.tune)
-		testonly.Must(t, err)
-		best = append(best, c)
-	}
-	type result struct {
-		Right, Tuned []int
-		Best         float64
-	}
-	for i, want := range testonly.Python[[]result](t, regressScikitLearn, map[string]any{"tasks": given, "c": cs, "grid": grid}) {
-		for n, c := range cs {
-			got, total := count(ours[i][n]), len(ours[i][n])
-			t.Logf("%s, C = %g: %d of %d right, %d of scikit-learn", names[i], c, got, total, want.Right[n])
-			if math.Abs(float64(got-want.Right[n])) > 0.002*float64(total) {
-				t.Errorf("%s, C = %g: %d of %d right, %d of scikit-learn", names[i], c, got, total, want.Right[n])
-			}
-		}
-		t.Logf("%s: C = %g is chosen, %g by scikit-learn from %d", names[i], best[i], want.Best, want.Tuned)
-		if best[i] != want.Best {
-			t.Errorf("%s: C = %g is chosen, %g by scikit-learn from %d", names[i], best[i], want.Best, want.Tuned)
-		}
-	}
-}
-
-// overcompleteCodes returns sparse vectors of k columns without training. The values of a word are the dot products of
-// its direction and k random vectors that exceed 1.75 in absolute value, about 8 %.
-func overcompleteCodes(x *vectors.Dense, k int) *Representation {
-	rng := rand.New(rand.NewPCG(3, 4))
-	atoms := make([]float64, k*x.Dim)
-	for i := range atoms {
-		atoms[i] = rng.NormFloat64()
-	}
-	s := &vectors.Sparse{IDs: x.IDs, CSR: vectors.CSR{Cols: k, Ptr: []int64{0}}}
-	for i := range x.Len() {
-		row := make([]float64, x.Dim)
-		for j, v := range x.Row(i) {
-			row[j] = float64(v)
-		}
-		norm := floats.Norm(row, 2)
-		var index []int32
-		var value []float32
-		for j := range k {
-			if product := floats.Dot(row, atoms[j*x.Dim:][:x.Dim]); math.Abs(product) > 1.75*norm {
-				index, value = append(index, int32(j)), append(value, float32(product))
-			}
-		}
-		s.AppendRow(index, value)
-	}
-	return NewSparse("codes", s)
-}
-
-func TestAgainstScikitLearn(t *testing.T) {
-	dir, x := evaltest.Write(t)
-	compareWithScikitLearn(t, sparsified(x), dir, []string{"SST", "TREC", "NP"}, []float64{0.1, 10, 1000})
-	if !testonly.Full {
-		return
-	}
-	compareWithScikitLearn(t, overcompleteCodes(x, 1000), dir, []string{"SST"}, []float64{1e-3, 1, 1e6}) // more columns than rows
 }

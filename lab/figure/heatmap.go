@@ -15,9 +15,9 @@ type Row struct {
 	Values []float64
 }
 
-// SaveHeatMap draws rows of n values as name.png and name.svg. Negative values are red, zeros white
-// and positive values blue. Colours are stronger for larger absolute values.
-func SaveHeatMap(name, xLabel string, n int, rows []Row) error {
+// SaveHeatMap draws rows of n values as an SVG file. Negative values are red, zeros white and positive
+// values blue. Colours are stronger for larger absolute values.
+func SaveHeatMap(path, xLabel string, n int, rows []Row) error {
 	grid := heatMap{n, rows}
 	largest := 0.0
 	var ticks plot.ConstantTicks
@@ -35,7 +35,7 @@ func SaveHeatMap(name, xLabel string, n int, rows []Row) error {
 	}
 	p.X.Label.Text, p.X.Tick.Marker, p.Y.Tick.Marker = xLabel, plot.ConstantTicks(nil), ticks
 	p.Y.Tick.Length, p.X.LineStyle.Width, p.Y.LineStyle.Width = 0, 0, 0
-	return save(name, 10*vg.Inch, vg.Length(len(rows)+2)*vg.Inch/4, p.Draw)
+	return save(path, 10*vg.Inch, vg.Length(len(rows)+2)*vg.Inch/4, p.Draw)
 }
 
 // heatMap implements [plotter.GridXYZ], which counts rows from below.

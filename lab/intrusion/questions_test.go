@@ -136,27 +136,6 @@ func TestQuestionsFollowRecipe(t *testing.T) {
 	}
 }
 
-// ranked finds the value that sorting all values gives.
-func TestRanked(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 1))
-	for range 200 {
-		all := make([]float32, 1+rng.IntN(20))
-		var nonzeros []float32
-		for i := range all {
-			if all[i] = float32(rng.IntN(7) - 3); all[i] != 0 {
-				nonzeros = append(nonzeros, all[i])
-			}
-		}
-		slices.Sort(all)
-		slices.Sort(nonzeros)
-		for rank := range all {
-			if got, want := ranked(nonzeros, len(all), rank), all[len(all)-1-rank]; got != want {
-				t.Fatalf("rank %d of %v is %v, want %v", rank, all, got, want)
-			}
-		}
-	}
-}
-
 func TestMatchedIntruders(t *testing.T) {
 	s := clitest.RandomCodes(6, 1000, 20, .1)
 	in := newSampler(interpret.NewIndex(s))

@@ -34,7 +34,7 @@ func (e *Experiments) heatMap(b *strings.Builder, codes *vectors.Sparse) error {
 	rows, columns := heatMapRows(codes, groups)
 	b.WriteString("## Heat map\n\n![Words over dimensions: negative values red, positive blue](heatmap.svg)\n")
 	label := fmt.Sprintf("%d dimensions, by their mean over the first group", columns)
-	return figure.SaveHeatMap(filepath.Join(e.Dir, "heatmap"), label, columns, rows)
+	return figure.SaveHeatMap(filepath.Join(e.Dir, "heatmap.svg"), label, columns, rows)
 }
 
 // heatMapRows returns the values of groups of rows in the dimensions that they use, and the number

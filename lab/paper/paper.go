@@ -55,8 +55,8 @@ var (
 	Groups  = []string{"fish,horse,dog", "chicago,seattle,boston"}
 )
 
-// Seed is the seed of evaluation.
-const Seed = 1
+// evalSeed is the seed of evaluation.
+const evalSeed = 1
 
 // ReadTasks reads the paper's tasks from a directory, as [eval.ReadTask] does. WS-353, which chooses
 // λ and K, is the first and must exist. missing names the other tasks without data.
@@ -74,25 +74,33 @@ func ReadTasks(dir string) (tasks []eval.Task, missing []string, err error) {
 	return tasks, missing, nil
 }
 
-// Model opens the model in dir. If dir doesn't exist, Model trains it with r and saves it, so that an
-// interrupted experiment continues with the models that are saved. It returns an error if the model in
-// dir was trained with another recipe or other vectors.
-func Model(ctx context.Context, dir string, x *vectors.Dense, r model.Recipe, device train.Device, o train.Options) (*model.Model, error) {
-	r = train.WithDefaults(r, x)
+// model opens the model of a method with λ and K. If its directory doesn't exist, model trains it and saves it, so that an
+// interrupted experiment continues with the models that are saved. It returns an error if the saved model was trained with
+// another recipe or other vectors.
+func (e *Experiments) model(ctx context.Context, method model.Method, lambda float64, atoms int) (*model.Model, error) {
+	h := e.Recipe
+	h.Method, h.Lambda, h.Atoms = method, lambda, atoms
+	r := train.WithDefaults(h, e.X)
+	name := fmt.Sprintf("%s-k%d-lambda%s", method, atoms, number(lambda))
+	dir := filepath.Join(e.Dir, name)
+	e.Log("model %s", name)
+	o, done := e.Show(r)
+	defer done()
+	o.Source = e.Source
 	m, err := model.Open(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if err := modeldir.NewTarget(dir, false).Check(); err != nil {
 			return nil, err
 		}
-		m, err := train.Fit(ctx, x, r, device, o)
+		m, err := train.Fit(ctx, e.X, r, e.Device, o)
 		if err != nil && !errors.Is(err, train.ErrZeroCodes) { // all-zero codes are a valid result
 			return nil, err
 		}
 		return m, m.Save(dir, false)
 	case err == nil && m.Codes == nil:
 		err = errors.New("model without codes; remove it to train it again")
-	case err == nil && (m.Info.Training.Recipe != r || m.Info.Training.Input.SHA256 != o.Source.SHA256 || m.Info.Rows() != x.Len()):
+	case err == nil && (m.Info.Training.Recipe != r || m.Info.Training.Input.SHA256 != e.Source.SHA256 || m.Info.Rows() != e.X.Len()):
 		err = errors.New("model of other vectors or settings; remove it or choose another directory")
 	}
 	if err != nil {
@@ -101,22 +109,10 @@ func Model(ctx context.Context, dir string, x *vectors.Dense, r model.Recipe, de
 	return m, nil
 }
 
-// model trains or opens the model of a method with λ and K.
-func (e *Experiments) model(ctx context.Context, method model.Method, lambda float64, atoms int) (*model.Model, error) {
-	r := e.Recipe
-	r.Method, r.Lambda, r.Atoms = method, lambda, atoms
-	name := fmt.Sprintf("%s-k%d-lambda%s", method, atoms, number(lambda))
-	e.Log("model %s", name)
-	o, done := e.Show(train.WithDefaults(r, e.X))
-	defer done()
-	o.Source = e.Source
-	return Model(ctx, filepath.Join(e.Dir, name), e.X, r, e.Device, o)
-}
-
 // score runs tasks with one representation.
 func (e *Experiments) score(ctx context.Context, r *eval.Representation, tasks []eval.Task) (eval.Row, error) {
 	e.Log("evaluating %s", r.Name)
-	results, err := eval.Run(ctx, r, tasks, Seed, nil)
+	results, err := eval.Run(ctx, r, tasks, evalSeed, nil)
 	return eval.Row{Name: r.Name, Results: results}, err
 }
 
@@ -128,8 +124,8 @@ func representation(name string, m *model.Model) *eval.Representation {
 	return eval.NewSparse(name, m.Codes)
 }
 
-// WriteTSV writes rows of cells, the header first, to path.
-func WriteTSV(path string, rows [][]string) error {
+// writeTSV writes rows of cells, the header first, to path.
+func writeTSV(path string, rows [][]string) error {
 	return atomicfile.WriteFile(context.Background(), path, true, func(w io.Writer) error {
 		out := csv.NewWriter(w)
 		out.Comma = '\t'

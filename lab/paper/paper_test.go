@@ -100,7 +100,7 @@ func TestReport(t *testing.T) {
 	h.Method, h.Lambda, h.Atoms = model.Nonnegative, chosen.Lambda, chosen.Atoms
 	m, err := train.Fit(t.Context(), e.X, h, cpu.Device{}, train.Options{})
 	testonly.Must(t, err)
-	results, err := eval.Run(t.Context(), eval.NewSparse("B", m.Codes.Binary()), e.Tasks, Seed, nil)
+	results, err := eval.Run(t.Context(), eval.NewSparse("B", m.Codes.Binary()), e.Tasks, evalSeed, nil)
 	testonly.Must(t, err)
 	for i, r := range results {
 		line := strings.Join([]string{"B", e.Tasks[i].Name(), number(float64(r.Score)), number(float64(r.Stderr))}, "\t")

@@ -67,7 +67,7 @@ func (e *Experiments) Report(ctx context.Context) error {
 // scores compares X with its transformations, A and B (§3, "Alternative Transformations" and the
 // table of results).
 func (e *Experiments) scores(ctx context.Context, b *strings.Builder, a, binary *model.Model) (*eval.Table, error) {
-	t := &eval.Table{Tasks: eval.Names(e.Tasks), Seed: Seed}
+	t := &eval.Table{Tasks: eval.Names(e.Tasks), Seed: evalSeed}
 	for _, r := range []*eval.Representation{
 		eval.NewDense("X", e.X), eval.NewSparse("thresh1", eval.Transforms["thresh1"](e.X)), eval.NewSparse("thresh2", eval.Transforms["thresh2"](e.X)),
 		representation("A", a), representation("B", binary),
@@ -84,7 +84,7 @@ func (e *Experiments) scores(ctx context.Context, b *strings.Builder, a, binary 
 
 // lengths varies K (§3, "Effect of Vector Length"). The first row of its table scores X.
 func (e *Experiments) lengths(ctx context.Context, b *strings.Builder, lambda float64, x eval.Row) error {
-	t := &eval.Table{Tasks: eval.Names(e.Tasks), Seed: Seed, Rows: []eval.Row{x}}
+	t := &eval.Table{Tasks: eval.Names(e.Tasks), Seed: evalSeed, Rows: []eval.Row{x}}
 	for _, factor := range e.Lengths {
 		m, err := e.model(ctx, model.Signed, lambda, factor*e.X.Dim)
 		if err != nil {
@@ -96,14 +96,14 @@ func (e *Experiments) lengths(ctx context.Context, b *strings.Builder, lambda fl
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	line := figure.Line{Color: figure.Colors[0]}
+	var line figure.Line
 	p := figure.Panel{Title: fmt.Sprintf("average of %d tasks (dotted: X)", len(t.Averaged())), XLabel: "K/L", Level: float64(t.Average(x).Score)}
 	for i, factor := range e.Lengths {
 		average := t.Average(t.Rows[i+1])
 		line.Points = append(line.Points, figure.Point{X: float64(factor), Y: float64(average.Score), Deviation: float64(average.Stderr)})
 	}
 	p.Lines = append(p.Lines, line)
-	if err := figure.Save(filepath.Join(e.Dir, "lengths"), 1, p); err != nil {
+	if err := p.Save(filepath.Join(e.Dir, "lengths.svg")); err != nil {
 		return err
 	}
 	fmt.Fprintf(b, "## Length\n\nMethod A with λ = %s. The standard errors hold for single averages; all lengths share their test items.\n\n"+
@@ -120,7 +120,7 @@ func (e *Experiments) write(b *strings.Builder, file string, t *eval.Table) erro
 			rows = append(rows, []string{row.Name, t.Tasks[i], number(float64(r.Score)), number(float64(r.Stderr)), strconv.Itoa(r.Covered), strconv.Itoa(r.Total)})
 		}
 	}
-	return WriteTSV(filepath.Join(e.Dir, file), rows)
+	return writeTSV(filepath.Join(e.Dir, file), rows)
 }
 
 // intrusion scores dimensions by word intrusion (§4.1), judged by the vectors of [Experiments.Test].
@@ -139,7 +139,7 @@ func (e *Experiments) intrusion(ctx context.Context, b *strings.Builder, a, bina
 	}
 	rows = append(rows, []string{"guessing", "", "20.0", ""})
 	fmt.Fprintf(b, "## Word intrusion\n\nThe reference vectors choose the word among five that is not a top word of the dimension.\n\n%s\n", rows.Markdown(nil))
-	return WriteTSV(filepath.Join(e.Dir, "intrusion.tsv"), rows)
+	return writeTSV(filepath.Join(e.Dir, "intrusion.tsv"), rows)
 }
 
 // clusters lists the words of random dimensions of B beside the words of random k-means clusters of X (§2.2).
@@ -171,5 +171,5 @@ func (e *Experiments) clusters(ctx context.Context, b *strings.Builder, binary *
 		}
 	}
 	fmt.Fprintf(b, "## Clusters\n\nRandom dimensions of B as clusters of words, beside random ones of %d clusters of X by k-means.\n\n%s\n", len(clusters), rows.Markdown(nil))
-	return WriteTSV(filepath.Join(e.Dir, "clusters.tsv"), rows)
+	return writeTSV(filepath.Join(e.Dir, "clusters.tsv"), rows)
 }

@@ -70,10 +70,10 @@ func (e *Experiments) Tune(ctx context.Context) (*Tuning, error) {
 	for _, s := range t.Settings {
 		rows = append(rows, []string{number(s.Lambda), strconv.Itoa(s.Atoms), number(s.Sparsity), number(s.Error), number(float64(s.Score.Score)), number(float64(s.Score.Stderr))})
 	}
-	if err := WriteTSV(filepath.Join(e.Dir, "tune.tsv"), rows); err != nil {
+	if err := writeTSV(filepath.Join(e.Dir, "tune.tsv"), rows); err != nil {
 		return nil, err
 	}
-	return t, figure.Save(filepath.Join(e.Dir, "tune"), 1, t.panel())
+	return t, t.panel().Save(filepath.Join(e.Dir, "tune.svg"))
 }
 
 // choose sets Chosen and Sparse. A setting whose codes are all zero is never chosen over another.
@@ -117,7 +117,7 @@ func (t *Tuning) panel() figure.Panel {
 	p := figure.Panel{Title: eval.TuningTask + ", ρ × 100 (dotted: X)", XLabel: "sparsity, %", Level: float64(t.Dense.Score)}
 	for i, s := range t.Settings {
 		if i == 0 || s.Atoms != t.Settings[i-1].Atoms {
-			p.Lines = append(p.Lines, figure.Line{Name: fmt.Sprintf("K = %d", s.Atoms), Color: figure.Colors[len(p.Lines)%len(figure.Colors)]})
+			p.Lines = append(p.Lines, figure.Line{Name: fmt.Sprintf("K = %d", s.Atoms)})
 		}
 		l := &p.Lines[len(p.Lines)-1]
 		l.Points = append(l.Points, figure.Point{X: 100 * s.Sparsity, Y: float64(s.Score.Score), Deviation: float64(s.Score.Stderr), Label: "λ = " + number(s.Lambda)})

@@ -50,7 +50,7 @@ func RunPrograms(t *testing.T, newTrainer New, run RunProgram) {
 		{"authors", graph.Authors, program.Authors, model.Signed},
 		{"evaluate", graph.Evaluate, program.Evaluate, model.Signed},
 	} {
-		for name, loss := range map[string]graph.Loss{"squared": graph.Squared, "huber": graph.Huber(0.4), "pseudo-huber": pseudoHuber, "bounded": bounded} {
+		for name, loss := range map[string]graph.Loss{"squared": graph.Squared, "huber": graph.Huber(0.4), "pseudo-huber": PseudoHuber, "bounded": bounded} {
 			taus := []float64{1e-3, 0}
 			if strings.HasPrefix(c.name, "dictionary") {
 				taus = append(taus, 0.5) // the coefficient 4τ² of H is 1 per row

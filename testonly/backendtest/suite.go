@@ -106,7 +106,7 @@ var problems = []problem{
 	{name: "huber nonnegative", rows: 33, atoms: 17, dim: 5, batch: 7, change: func(p *backend.Problem) {
 		p.Loss, p.Hyperparameters.Method = graph.Huber(0.4), "B"
 	}},
-	{name: "pseudo-huber", rows: 20, atoms: 10, dim: 4, batch: 5, change: func(p *backend.Problem) { p.Loss = pseudoHuber }},
+	{name: "pseudo-huber", rows: 20, atoms: 10, dim: 4, batch: 5, change: func(p *backend.Problem) { p.Loss = PseudoHuber }},
 	{name: "bold steps", rows: 40, atoms: 24, dim: 6, batch: 20, change: func(p *backend.Problem) { p.Hyperparameters.Rate = 1 }, shortens: true, damps: true},
 	{name: "bold huber steps", rows: 40, atoms: 24, dim: 6, batch: 8, change: func(p *backend.Problem) {
 		p.Hyperparameters.Rate, p.Loss = 0.5, graph.Huber(0.4)
@@ -129,8 +129,8 @@ var problems = []problem{
 	{name: "zero vectors alone", rows: 20, atoms: 10, dim: 4, batch: 5, zeroRows: 1},
 }
 
-// pseudoHuber is 4(√(1+r²/4) − 1), a loss without a name: r²/2 near 0.
-func pseudoHuber(r *gorgonia.Node) (*gorgonia.Node, error) {
+// PseudoHuber is 4(√(1+r²/4) − 1), a loss without a name: r²/2 near 0.
+func PseudoHuber(r *gorgonia.Node) (*gorgonia.Node, error) {
 	half := gorgonia.Must(gorgonia.HadamardProd(gorgonia.NewConstant(0.25), gorgonia.Must(gorgonia.Square(r))))
 	root := gorgonia.Must(gorgonia.Sqrt(gorgonia.Must(gorgonia.Add(half, gorgonia.NewConstant(1.0)))))
 	return gorgonia.HadamardProd(gorgonia.NewConstant(4.0), gorgonia.Must(gorgonia.Sub(root, gorgonia.NewConstant(1.0))))

@@ -2,7 +2,6 @@ package interpreter
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -101,60 +100,6 @@ func results[T any](t *testing.T, m memories, n int) []T {
 		t.Fatal(err)
 	}
 	return all
-}
-
-// Each lane sums a different number of elements, and odd lanes take another branch.
-const divergent = `
-	mov.u32 %r3, 0;
-	mov.u32 %r4, 0;
-$loop:
-	setp.ge.u32 %p1, %r4, %r1;
-	@%p1 bra $done;
-	add.s32 %r4, %r4, 1;
-	and.b32 %r5, %r4, 1;
-	setp.eq.s32 %p2, %r5, 0;
-	@!%p2 bra $odd;
-	add.s32 %r3, %r3, %r4;
-	bra.uni $loop;
-$odd:
-	setp.lt.u32 %p3, %r4, 100;
-	@%p3 bra $loop;
-	add.s32 %r3, %r3, 1000;
-	bra $loop;
-$done:
-	bar.warp.sync -1;
-	st.global.u32 [%rd5], %r3;
-	setp.lt.u32 %p4, %r1, 7;
-	@%p4 ret;
-	add.s32 %r3, %r3, 1;
-	st.global.u32 [%rd5], %r3;
-`
-
-func TestDivergence(t *testing.T) {
-	k := program(t, divergent)
-	for seed := range uint64(20) {
-		m := newMemories(t, seed)
-		if err := m.launch(k, 1, 128); err != nil {
-			t.Fatal(err)
-		}
-		for i, got := range results[uint32](t, m, 128) {
-			var want uint32
-			for j := 1; j <= i; j++ {
-				switch {
-				case j%2 == 0:
-					want += uint32(j)
-				case j >= 100:
-					want += 1000
-				}
-			}
-			if i >= 7 {
-				want++
-			}
-			if got != want {
-				t.Fatalf("seed %d: thread %d has %d, want %d", seed, i, got, want)
-			}
-		}
-	}
 }
 
 // Each faulty kernel ends with an error. A correct kernel that differs little from it doesn't.
@@ -284,80 +229,6 @@ func TestEqual(t *testing.T) {
 		t.Error("the order never mattered")
 	}
 }
-
-// Each instruction returns the bits that PTX specifies, for operands with special rules.
-func TestArithmetic(t *testing.T) {
-	f := math.Float32bits
-	nan := f(float32(math.NaN()))
-	inf := f(float32(math.Inf(1)))
-	for _, test := range []struct {
-		code        string // computes %r4 from %r5, %r6 and %r7; %f4 to %f7 have the same bits
-		a, b, c     uint32
-		want, want2 uint32 // want2 is also correct
-	}{
-		{"add.s32 %r4, %r5, %r6;", math.MaxUint32, 2, 0, 1, 1},
-		{"mul.hi.u32 %r4, %r5, %r6;", 1 << 31, 6, 0, 3, 3},
-		{"mad.lo.s32 %r4, %r5, %r6, %r7;", 1 << 31, 3, 5, 1<<31 + 5, 1<<31 + 5},
-		{"mul.wide.s32 %rd6, %r5, %r6; shr.u64 %rd6, %rd6, 32; cvt.u32.u64 %r4, %rd6;", math.MaxUint32, 2, 0, math.MaxUint32, math.MaxUint32},
-		{"mul.wide.u32 %rd6, %r5, %r6; shr.u64 %rd6, %rd6, 32; cvt.u32.u64 %r4, %rd6;", math.MaxUint32, 2, 0, 1, 1},
-		{"cvt.s64.s32 %rd6, %r5; shl.b64 %rd6, %rd6, 1; shr.u64 %rd6, %rd6, 32; cvt.u32.u64 %r4, %rd6;", 1 << 31, 0, 0, math.MaxUint32, math.MaxUint32},
-		{"shl.b32 %r4, %r5, %r6;", 1, 32, 0, 0, 0},
-		{"shr.u32 %r4, %r5, %r6;", 1 << 31, 40, 0, 0, 0},
-		{"shr.s32 %r4, %r5, %r6;", 1 << 31, 40, 0, math.MaxUint32, math.MaxUint32},
-		{"div.u32 %r4, %r5, %r6;", math.MaxUint32, 10, 0, 429496729, 429496729},
-		{"bfi.b32 %r4, %r5, %r6, 7, 25;", 0x3000001, 0x1ff, 0, 0x800000ff, 0x800000ff},
-		{"bfi.b32 %r4, %r5, %r6, 4, 8;", 0x1ab, 0xf000f00f, 0, 0xf000fabf, 0xf000fabf},
-		{"setp.lt.s32 %p1, %r5, %r6; selp.u32 %r4, 1, 2, %p1;", math.MaxUint32, 0, 0, 1, 1},
-		{"setp.lt.u32 %p1, %r5, %r6; selp.u32 %r4, 1, 2, %p1;", math.MaxUint32, 0, 0, 2, 2},
-		{"setp.ne.f32 %p1, %f5, %f6; selp.u32 %r4, 1, 2, %p1;", nan, nan, 0, 2, 2},
-		{"setp.neu.f32 %p1, %f5, %f6; selp.u32 %r4, 1, 2, %p1;", nan, nan, 0, 1, 1},
-		{"setp.gt.f32 %p1, %f5, %f6; selp.u32 %r4, 1, 2, %p1;", nan, 0, 0, 2, 2},
-		{"setp.gtu.f32 %p1, %f5, %f6; selp.u32 %r4, 1, 2, %p1;", nan, 0, 0, 1, 1},
-		{"setp.leu.f32 %p1, %f5, %f6; selp.u32 %r4, 1, 2, %p1;", f(1), f(1), 0, 1, 1},
-		{"setp.eq.s32 %p1, %r5, 1; setp.eq.s32 %p2, %r6, 1; xor.pred %p3, %p1, %p2; not.pred %p3, %p3; selp.b32 %r4, 1, 2, %p3;", 1, 1, 0, 1, 1},
-		{"abs.f32 %f4, %f5; mov.b32 %r4, %f4;", f(-1), 0, 0, f(1), f(1)},
-		{"neg.f32 %f4, %f5; mov.b32 %r4, %f4;", 0, 0, 0, 1 << 31, 1 << 31},
-		{"div.rn.f32 %f4, %f5, %f6; mov.b32 %r4, %f4;", f(1), f(3), 0, 0x3eaaaaab, 0x3eaaaaab},
-		{"rcp.rn.f32 %f4, %f5; mov.b32 %r4, %f4;", f(3), 0, 0, 0x3eaaaaab, 0x3eaaaaab},
-		{"cvt.f64.f32 %fd4, %f5; rcp.rn.f64 %fd4, %fd4; cvt.rn.f32.f64 %f4, %fd4; mov.b32 %r4, %f4;", f(3), 0, 0, 0x3eaaaaab, 0x3eaaaaab},
-		{"sqrt.rn.f32 %f4, %f5; mov.b32 %r4, %f4;", f(2), 0, 0, 0x3fb504f3, 0x3fb504f3},
-		{"cvt.f64.f32 %fd4, %f5; sqrt.rn.f64 %fd4, %fd4; cvt.rn.f32.f64 %f4, %fd4; mov.b32 %r4, %f4;", f(2), 0, 0, 0x3fb504f3, 0x3fb504f3},
-		{"rsqrt.approx.ftz.f32 %f4, %f5; mov.b32 %r4, %f4;", 1, 0, 0, inf, inf}, // subnormal
-		{"rsqrt.approx.ftz.f32 %f4, %f5; mov.b32 %r4, %f4;", f(0.25), 0, 0, f(2), f(2) - 1},
-		// In float64, (1 + 2⁻²³)² + 2⁻⁷⁷ and 1 + 2⁻²⁴ + 2⁻⁷⁷ lose their last term. The remainder is halfway
-		// between two floats.
-		{"fma.rn.f32 %f4, %f5, %f6, %f7; mov.b32 %r4, %f4;", f(1), f(1 + 0x1p-23), f(0x1p-24 + 0x1p-47), 0x3f800002, 0x3f800002},
-		{"fma.rn.f32 %f4, %f5, %f6, %f7; mov.b32 %r4, %f4;", f(0x1p-12), f(0x1p-12), f(1), f(1), f(1)},
-		{"fma.rn.f32 %f4, %f5, %f6, %f7; mov.b32 %r4, %f4;", f(0x1p-12 + 0x1p-34), f(0x1p-12 + 0x1p-34), f(1), f(1 + 0x1p-23), f(1 + 0x1p-23)},
-		{"fma.rn.f32 %f4, %f5, %f6, %f7; mov.b32 %r4, %f4;", inf, f(0), f(1), nan, nan},
-		{"cvt.rna.tf32.f32 %r4, %f5;", 0x3f801000, 0, 0, 0x3f802000, 0x3f802000}, // ties round away from zero
-		{"cvt.rna.tf32.f32 %r4, %f5;", 0xbf801000, 0, 0, 0xbf802000, 0xbf802000},
-		{"cvt.rna.tf32.f32 %r4, %f5;", 0x3f800fff, 0, 0, 0x3f800000, 0x3f800000},
-		{"cvt.rna.tf32.f32 %r4, %f5;", 0x7f7fffff, 0, 0, inf, inf},
-		{"cvt.f64.f32 %fd1, %f5; add.f64 %fd1, %fd1, 0d3FF0000000000000; mov.b64 {%r8, %r4}, %fd1;", f(1), 0, 0, 0x40000000, 0x40000000},
-		{"cvt.rn.f16.f32 %rs1, %f5; mov.b32 %r4, {%rs1, %rs1};", f(1 + 0x1p-11), 0, 0, 0x3c003c00, 0x3c003c00}, // ties round to even
-		{"cvt.rn.f16.f32 %rs1, %f5; mov.b32 %r4, {%rs1, %rs1};", f(-65519), 0, 0, 0xfbfffbff, 0xfbfffbff},
-		{"cvt.rn.f16x2.f32 %r4, %f5, %f6;", f(65520), f(0x1p-24 * 1.5), 0, 0x7c000002, 0x7c000002},
-		{"mov.b32 {%rs1, %rs2}, %r5; cvt.f32.f16 %f4, %rs2; mov.b32 %r4, %f4;", 0x8001_0000, 0, 0, f(-0x1p-24), f(-0x1p-24)},
-		{"{.reg .b16 low,high; mov.b32 {low,high}, %r5; { .reg .b16 low; mov.b16 low, high; mov.b32 %r4, {low, high}; } }", 0x12340000, 0, 0, 0x12341234, 0x12341234},
-		{"setp.eq.s32 %p1, %r5, 3; vote.sync.ballot.b32 %r4, %p1, -1; popc.b32 %r4, %r4;", 3, 0, 0, 32, 32},
-	} {
-		values := fmt.Sprintf("mov.u32 %%r5, %d; mov.u32 %%r6, %d; mov.u32 %%r7, %d;", test.a, test.b, test.c)
-		k := program(t, values+"mov.b32 %f5, %r5; mov.b32 %f6, %r6; mov.b32 %f7, %r7;"+test.code+"st.global.u32 [%rd5], %r4;")
-		m := newMemories(t, 1)
-		if err := m.launch(k, 1, 32); err != nil {
-			t.Error(err)
-			continue
-		}
-		got := results[uint32](t, m, 32)[0]
-		bothNaN := isNaN(got) && isNaN(test.want) && strings.HasPrefix(test.code, "fma")
-		if got != test.want && got != test.want2 && !bothNaN {
-			t.Errorf("%s of %#x, %#x and %#x is %#x, want %#x", test.code, test.a, test.b, test.c, got, test.want)
-		}
-	}
-}
-
-func isNaN(at uint32) bool { x := math.Float32frombits(at); return x != x }
 
 // fma agrees with the exact sum, rounded once.
 func TestFMA(t *testing.T) {

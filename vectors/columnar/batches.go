@@ -20,7 +20,7 @@ type typedColumn struct {
 // UTF-8, if words and rows differ in number, or if a batch doesn't fit into memory.
 func check(codes *vectors.Sparse) (table []typedColumn, err error) {
 	if len(codes.IDs) != codes.Rows {
-		return nil, fmt.Errorf("words and vectors differ in number (got %d and %d)", len(codes.IDs), codes.Rows)
+		return nil, fmt.Errorf("ids and vectors differ in number (got %d and %d)", len(codes.IDs), codes.Rows)
 	}
 	for n, c := range codes.Table("word", indicesName, valuesName) {
 		for i, s := range c.Values {

@@ -67,7 +67,7 @@ func TestRefuses(t *testing.T) {
 	for name, write := range writers {
 		var b bytes.Buffer
 		for want, ids := range map[string][]string{
-			"words and vectors differ in number (got 1 and 2)": {"a"},
+			"ids and vectors differ in number (got 1 and 2)": {"a"},
 			`word 2 is not UTF-8 (got "\xff")`:                 {"a", "\xff"},
 		} {
 			if err := write(&b, &vectors.Sparse{IDs: ids, CSR: matrix}); err == nil || err.Error() != want || b.Len() > 0 {
