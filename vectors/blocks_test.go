@@ -1,6 +1,7 @@
 package vectors
 
 import (
+	"archive/zip"
 	"context"
 	"errors"
 	"fmt"
@@ -70,6 +71,15 @@ func TestBlocks(t *testing.T) {
 			}
 			checkDense(t, got, want.Slice(0, blockRows+1))
 		}
+	}
+}
+
+// A changed number of a .npz file, which is read in any order, is an error.
+func TestBlocksChecksum(t *testing.T) {
+	damaged := []byte(npzFile(manyBlocks(nil), "vectors", true))
+	damaged[len(damaged)/4] ^= 1
+	if _, _, err := Read(t.Context(), []string{tempFile(t, string(damaged))}, ReadOptions{}); !errors.Is(err, zip.ErrChecksum) {
+		t.Errorf("error %v", err)
 	}
 }
 

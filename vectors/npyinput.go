@@ -169,9 +169,6 @@ func (r *reader) readArray(ctx context.Context, array *npy.Array, err error) (it
 				return
 			}
 		}
-		if err := array.End(); err != nil {
-			yield(nil, err)
-		}
 	}, r.ended)
 	return func(yield func(chunk, error) bool) {
 		first := true
@@ -183,6 +180,9 @@ func (r *reader) readArray(ctx context.Context, array *npy.Array, err error) (it
 			if !yield(c, err) || err != nil {
 				return
 			}
+		}
+		if err := array.End(); err != nil {
+			yield(chunk{}, err)
 		}
 	}, nil
 }
