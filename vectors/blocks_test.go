@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -125,5 +126,19 @@ func TestReadersEnd(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A nameSet has the names that were added, as a map does.
+func TestNameSet(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var s nameSet
+	want := map[string]bool{}
+	for range 20000 {
+		name := strconv.Itoa(rng.IntN(9000))
+		if s.add(name) == want[name] {
+			t.Fatalf("%s: added is %t", name, want[name])
+		}
+		want[name] = true
 	}
 }
