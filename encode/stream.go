@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"overcomplete/internal/memory"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -74,7 +75,8 @@ type Stream struct {
 	// fields.
 	Shard *model.Shard
 
-	tally tally
+	recycle bool // the rows are nobody else's: their memory is recycled
+	tally   tally
 }
 
 // A block is a run of rows that are encoded together. One goroutine owns it at a time: the reader sets its rows, the
@@ -84,6 +86,7 @@ type block struct {
 	number   int            // index in the input
 	rows     *vectors.Dense // a copy, or a part of the input's rows
 	copied   vectors.Dense
+	spare    []float32 // memory of rows to recycle after their use, or nil
 	codes    Codes
 	wait     func() error
 	err      error
@@ -132,7 +135,8 @@ func (s *Stream) Codes(ctx context.Context, rows iter.Seq2[*vectors.Dense, error
 			if !yield(codes, err) || err != nil {
 				return
 			}
-			b.rows = nil // free its memory
+			memory.Recycle(b.spare)
+			b.rows, b.spare = nil, nil // free its memory
 			free <- b
 		}
 		if err := ctx.Err(); err != nil { // the reader has stopped
@@ -177,6 +181,8 @@ func (s *Stream) read(ctx context.Context, rows iter.Seq2[*vectors.Dense, error]
 			if hi-lo < Block {
 				b.copied.Append(b.rows)
 				b.rows = &b.copied
+			} else if s.recycle && d.Len() == Block {
+				b.spare = d.Data
 			}
 			lo = hi
 			if b.rows.Len() < Block {
@@ -186,6 +192,9 @@ func (s *Stream) read(ctx context.Context, rows iter.Seq2[*vectors.Dense, error]
 			if b = next(); b == nil {
 				return
 			}
+		}
+		if s.recycle && d.Len() < Block { // all rows are copied
+			memory.Recycle(d.Data)
 		}
 	}
 	if b.copied.Len() > 0 {
