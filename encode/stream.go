@@ -86,7 +86,6 @@ type block struct {
 	number   int            // index in the input
 	rows     *vectors.Dense // a copy, or a part of the input's rows
 	copied   vectors.Dense
-	spare    []float32 // memory of rows to recycle after their use, or nil
 	codes    Codes
 	wait     func() error
 	err      error
@@ -135,8 +134,10 @@ func (s *Stream) Codes(ctx context.Context, rows iter.Seq2[*vectors.Dense, error
 			if !yield(codes, err) || err != nil {
 				return
 			}
-			memory.Recycle(b.spare)
-			b.rows, b.spare = nil, nil // free its memory
+			if s.recycle && b.rows != &b.copied {
+				memory.Recycle(b.rows.Data)
+			}
+			b.rows = nil // free its memory
 			free <- b
 		}
 		if err := ctx.Err(); err != nil { // the reader has stopped
@@ -180,9 +181,10 @@ func (s *Stream) read(ctx context.Context, rows iter.Seq2[*vectors.Dense, error]
 			b.rows = d.Slice(lo, hi)
 			if hi-lo < Block {
 				b.copied.Append(b.rows)
+				if s.recycle {
+					memory.Recycle(b.rows.Data)
+				}
 				b.rows = &b.copied
-			} else if s.recycle && d.Len() == Block {
-				b.spare = d.Data
 			}
 			lo = hi
 			if b.rows.Len() < Block {
@@ -192,9 +194,6 @@ func (s *Stream) read(ctx context.Context, rows iter.Seq2[*vectors.Dense, error]
 			if b = next(); b == nil {
 				return
 			}
-		}
-		if s.recycle && d.Len() < Block { // all rows are copied
-			memory.Recycle(d.Data)
 		}
 	}
 	if b.copied.Len() > 0 {

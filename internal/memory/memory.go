@@ -116,9 +116,7 @@ func Numbers(n int) []float32 {
 	return Zeros[float32](n)
 }
 
-// Recycle gives the memory of x to [Numbers]. The caller must not use it any more.
+// Recycle gives the numbers of x to [Numbers]. The caller must not use them any more.
 func Recycle(x []float32) {
-	if cap(x) > 0 {
-		spare.Put(&x)
-	}
+	spare.Put(&x)
 }
