@@ -168,7 +168,7 @@ func (a *Array) wrap(err error) error {
 }
 
 // Random reports whether [Array.ReadRows] reads rows in any order, also concurrently. It is true for arrays of
-// [OpenAt] and [NewArray], and for those of an [Archive] that aren't compressed.
+// [OpenAt] and [NewArray], and for arrays of an [Archive] that are not compressed.
 func (a *Array) Random() bool { return a.at != nil && !a.loaded }
 
 // ReadRows sets data to consecutive rows of a matrix of numbers, from row first on. Unless the array is
