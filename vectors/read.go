@@ -207,7 +207,7 @@ func Read(ctx context.Context, paths []string, o ReadOptions) (*Dense, *Source, 
 // set, arrays in Fortran order that are compressed or in .npz files, and files that need random access, such as
 // .npz and .safetensors, if they are compressed as a whole or from a pipe. It reads arrays and word2vec binary in blocks
 // of 8,192 rows, or fewer if they exceed 16 MiB, and holds up to five blocks. It holds a page per
-// column of a Parquet file, and a record batch of an Arrow file. The caller may keep the rows. The
+// column of a Parquet file, a record batch of an Arrow file, and three blocks of up to 16 MiB of text of either. The caller may keep the rows. The
 // iteration ends after the first error. If it completes without one, Stream sets *source, which must not
 // be nil.
 //

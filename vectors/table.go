@@ -90,9 +90,9 @@ func (r *reader) openTable(ctx context.Context, h heading, c *content) (iter.Seq
 	return r.readTable(ctx, l, blocks), nil
 }
 
-// readAhead yields blocks, and reads the next ones meanwhile.
+// readAhead yields blocks. Meanwhile it reads the next two, which may have 16 MiB of text each.
 func (r *reader) readAhead(ctx context.Context, blocks tabular.Blocks) tabular.Blocks {
-	return inOrder(ctx, 4, func(yield func(func() (tabular.Block, error), error) bool) {
+	return inOrder(ctx, 1, func(yield func(func() (tabular.Block, error), error) bool) {
 		for b, err := range blocks {
 			if !yield(func() (tabular.Block, error) { return b, nil }, err) {
 				return
