@@ -21,12 +21,13 @@ type encoder struct {
 	kernels    *simd.Kernels
 	lanes      []*encodeLane
 
-	atoms  simd.Matrix // D, K×L with padded rows
-	coarse simd.Coarse // D in 8-bit integers
-	packed simd.Panels // D, for the exact lasso
-	gram   simd.Matrix // DDᵀ, for the exact lasso
-	step   float64     // s, the step size
-	y      simd.Matrix // centred rows of the latest call
+	atoms    simd.Matrix // D, K×L with padded rows
+	coarse   simd.Coarse // D in 8-bit integers
+	packed   simd.Panels // D, for the exact lasso
+	gram     simd.Matrix // DDᵀ, for the exact lasso
+	step     float64     // s, the step size
+	spectrum backend.Spectrum
+	y        simd.Matrix // centred rows of the latest call
 
 	started chan struct{} // closed when the rows of the latest Start are encoded; nil before the first Start
 }
@@ -46,9 +47,17 @@ type encodeLane struct {
 
 // Encoder implements [encode.Device].
 func (d Device) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
-	return d.encoder(dictionary, o)
+	e, err := d.encoder(dictionary, o)
+	if err == nil {
+		err = e.refresh()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
+// encoder returns an encoder that must be refreshed before it encodes.
 func (d Device) encoder(dictionary *model.Dictionary, o encode.Options) (*encoder, error) {
 	k, _, err := simd.Choose()
 	if err != nil {
@@ -62,10 +71,6 @@ func (d Device) encoder(dictionary *model.Dictionary, o encode.Options) (*encode
 	}
 	e := &encoder{dictionary: dictionary, k: dictionary.Len(), dim: dictionary.Dim, options: o, kernels: k}
 	e.atoms = simd.NewMatrix(e.k, e.dim)
-	step, err := backend.StepSize(dictionary)
-	if err != nil {
-		return nil, err
-	}
 	for i := range dictionary.Len() {
 		copy(e.atoms.Row(i), dictionary.Atom(i))
 	}
@@ -73,7 +78,6 @@ func (d Device) encoder(dictionary *model.Dictionary, o encode.Options) (*encode
 		e.lanes = append(e.lanes, new(encodeLane))
 	}
 	e.coarse.Resize(k, e.k, e.dim)
-	e.quantise(step)
 	if o.Gap > 0 {
 		bytes := 4 * float64(dictionary.Len()) * float64(dictionary.Len())
 		if err := d.checkNeed(fmt.Sprintf("the products of %d atoms with each other need", dictionary.Len()), bytes, bytes); err != nil {
@@ -85,9 +89,11 @@ func (d Device) encoder(dictionary *model.Dictionary, o encode.Options) (*encode
 	return e, nil
 }
 
-// quantise rounds the atoms to 8-bit integers and sets the step size.
-func (e *encoder) quantise(step float64) {
-	e.step = step
+// refresh rounds the atoms to 8-bit integers and sets the step size.
+func (e *encoder) refresh() (err error) {
+	if e.step, err = e.spectrum.StepSize(e.dictionary); err != nil {
+		return err
+	}
 	units := (e.k + maxAtoms - 1) / maxAtoms
 	parallel.With(e.lanes, units, func(_ *encodeLane, i int) {
 		e.coarse.Measure(e.atoms, i*maxAtoms, min((i+1)*maxAtoms, e.k))
@@ -95,7 +101,8 @@ func (e *encoder) quantise(step float64) {
 	parallel.With(e.lanes, units, func(_ *encodeLane, i int) {
 		e.coarse.Fill(e.kernels, e.atoms, i*maxAtoms, min((i+1)*maxAtoms, e.k))
 	})
-	e.coarse.SetStep(step)
+	e.coarse.SetStep(e.step)
+	return nil
 }
 
 // Device implements [encode.Encoder].

@@ -28,7 +28,6 @@ type learner struct {
 	rows      []float32 // X, V×L
 	norm      float64   // ρ
 	anchors   []float32 // W, K×L
-	spectrum  backend.Spectrum
 	gram      simd.Matrix // G, K×K
 	products  simd.Matrix // B, K×L
 	gradients simd.Matrix // GD − B of a panel of atoms: half the gradient, without the anchors' term
@@ -68,7 +67,7 @@ func (l *learner) Close() error { return nil }
 func (l *learner) Learn(ctx context.Context, batches []backend.Minibatch, anchor, noise float64, learned func(n int)) (backend.Sums, error) {
 	e, a, sums := l.encoder, &l.codes, backend.Sums{Used: make([]bool, l.encoder.k)}
 	for _, b := range batches {
-		if err := l.refresh(); err != nil {
+		if err := e.refresh(); err != nil {
 			return sums, err
 		}
 		if err := e.encode(ctx, len(b.Rows), func(i int) []float32 { return l.rows[int(b.Rows[i])*e.dim:][:e.dim] }, a); err != nil {
@@ -89,15 +88,6 @@ func (l *learner) Learn(ctx context.Context, batches []backend.Minibatch, anchor
 		}
 	}
 	return sums, nil
-}
-
-// refresh updates the encoder's step size and integer atoms.
-func (l *learner) refresh() error {
-	step, err := l.spectrum.StepSize(l.encoder.dictionary)
-	if err == nil {
-		l.encoder.quantise(step)
-	}
-	return err
 }
 
 // accumulate updates G = fG + AᵀA and B = fB + AᵀY with the rows of the latest call of encode.
@@ -196,13 +186,13 @@ func (l *learner) SaveState(m checkpoint.Matrix, f func(part []float32) error) e
 	case checkpoint.RowProducts:
 		return eachRow(l.products, l.encoder.k, f)
 	}
-	return f(l.spectrum.Direction)
+	return f(l.encoder.spectrum.Direction)
 }
 
 // LoadState implements [backend.Learner].
 func (l *learner) LoadState(m checkpoint.Matrix, f func(part []float32) error) error {
 	if m == checkpoint.Direction {
-		l.spectrum.Direction = make([]float32, l.encoder.dim)
+		l.encoder.spectrum.Direction = make([]float32, l.encoder.dim)
 	}
 	return l.SaveState(m, f)
 }

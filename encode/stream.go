@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"overcomplete/internal/memory"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -74,7 +75,8 @@ type Stream struct {
 	// fields.
 	Shard *model.Shard
 
-	tally tally
+	recycle bool // the rows are nobody else's: their memory is recycled
+	tally   tally
 }
 
 // A block is a run of rows that are encoded together. One goroutine owns it at a time: the reader sets its rows, the
@@ -132,6 +134,9 @@ func (s *Stream) Codes(ctx context.Context, rows iter.Seq2[*vectors.Dense, error
 			if !yield(codes, err) || err != nil {
 				return
 			}
+			if s.recycle && b.rows != &b.copied {
+				memory.Recycle(b.rows.Data)
+			}
 			b.rows = nil // free its memory
 			free <- b
 		}
@@ -176,6 +181,9 @@ func (s *Stream) read(ctx context.Context, rows iter.Seq2[*vectors.Dense, error]
 			b.rows = d.Slice(lo, hi)
 			if hi-lo < Block {
 				b.copied.Append(b.rows)
+				if s.recycle {
+					memory.Recycle(b.rows.Data)
+				}
 				b.rows = &b.copied
 			}
 			lo = hi

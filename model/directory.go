@@ -19,6 +19,7 @@ import (
 	"overcomplete/internal/input"
 	"overcomplete/internal/modeldir"
 	"overcomplete/internal/npy"
+	"overcomplete/internal/parallel"
 	"overcomplete/vectors"
 )
 
@@ -265,23 +266,22 @@ func (m *Model) write(dir string) error {
 	if err := m.validate(); err != nil {
 		return err
 	}
-	if m.Codes != nil {
-		err := atomicfile.WriteIn(dir, m.Info.Encoding.Input.rowsFile(), func(f io.Writer) error {
+	if m.Codes == nil {
+		return m.writeDictionary(dir)
+	}
+	return m.writeDictionary(dir, func() error {
+		return atomicfile.WriteIn(dir, m.Info.Encoding.Input.rowsFile(), func(f io.Writer) error {
 			b := bufio.NewWriter(f)
 			return cmp.Or(writeRows(b, m.Codes.IDs, m.Codes.Texts, 0), b.Flush())
 		})
-		if err == nil {
-			err = atomicfile.WriteIn(dir, modeldir.Codes, func(f io.Writer) error { return csr.Write(f, &m.Codes.CSR) })
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return m.writeDictionary(dir)
+	}, func() error {
+		return atomicfile.WriteIn(dir, modeldir.Codes, func(f io.Writer) error { return csr.Write(f, &m.Codes.CSR) })
+	})
 }
 
-// writeDictionary writes the files of m except words and codes.
-func (m *Model) writeDictionary(dir string) error {
+// writeDictionary writes the files of m except words and codes, and calls others, which write these. The disk flushes
+// all files at once. The error is the first one in the order of files.
+func (m *Model) writeDictionary(dir string, others ...func() error) error {
 	info := m.Info
 	info.Format = FormatVersion
 	text, err := json.MarshalIndent(info, "", "  ")
@@ -307,10 +307,10 @@ func (m *Model) writeDictionary(dir string) error {
 		{modeldir.Mean, d.Mean != nil, array(d.Mean, d.Dim)},
 	} {
 		if file.has {
-			if err := atomicfile.WriteIn(dir, file.name, file.write); err != nil {
-				return err
-			}
+			others = append(others, func() error { return atomicfile.WriteIn(dir, file.name, file.write) })
 		}
 	}
-	return nil
+	errs := make([]error, len(others))
+	parallel.With(make([]struct{}, len(others)), len(others), func(_ struct{}, i int) { errs[i] = others[i]() })
+	return cmp.Or(errs...)
 }

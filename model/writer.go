@@ -105,20 +105,18 @@ func (w *Writer) Commit(ctx context.Context, e Encoding) (Info, error) {
 
 // finish writes the files of the model.
 func (w *Writer) finish(ctx context.Context) error {
-	if err := cmp.Or(w.lines.Flush(), w.file.Sync(), w.file.Close()); err != nil {
-		return modeldir.InFile(w.known.Input.rowsFile(), err)
-	}
-	err := w.codes.Finish(ctx)
-	if err == nil {
-		err = cmp.Or(w.codesFile.Sync(), w.codesFile.Close(), w.codes.Close())
-	}
-	if err != nil {
-		return modeldir.InFile(modeldir.Codes, err)
-	}
 	if err := w.model.validateDictionary(); err != nil {
 		return err
 	}
-	return w.model.writeDictionary(w.dir)
+	return w.model.writeDictionary(w.dir, func() error {
+		return modeldir.InFile(w.known.Input.rowsFile(), cmp.Or(w.lines.Flush(), w.file.Sync(), w.file.Close()))
+	}, func() error {
+		err := w.codes.Finish(ctx)
+		if err == nil {
+			err = cmp.Or(w.codesFile.Sync(), w.codesFile.Close(), w.codes.Close())
+		}
+		return modeldir.InFile(modeldir.Codes, err)
+	})
 }
 
 // Abort removes the temporary files, unless Commit was called. It returns err, combined with the error of the

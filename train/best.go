@@ -201,12 +201,15 @@ func (h bestTraining) learn(ctx context.Context, x *vectors.Dense, device Device
 		themes     *model.Themes
 		err        error
 	}
-	themesCtx, stop := context.WithCancel(ctx)
-	defer stop()
+	ctx, stop := context.WithCancelCause(ctx) // if learning or topics fail, the other stops
+	defer stop(nil)
 	hasTopics := h.Topics != model.NoTopics && (h.Topics != 0 || x.Texts != nil)
 	if hasTopics { // topics need only the mean, so they are learned beside the dictionary
 		learning.Go(func() {
-			topics.directions, topics.themes, topics.err = learnThemes(themesCtx, x, &mean, h.Topics)
+			topics.directions, topics.themes, topics.err = learnThemes(ctx, x, &mean, h.Topics)
+			if topics.err != nil {
+				stop(topics.err)
+			}
 		})
 	}
 	m, err := f.run(ctx, func() (trainer, error) {
@@ -222,20 +225,23 @@ func (h bestTraining) learn(ctx context.Context, x *vectors.Dense, device Device
 		return trainer{l, online.epoch, func(saved *model.Model) error { return l.Restore(saved.Dictionary.Atoms) }, nil}, nil
 	})
 	if err != nil {
-		stop()
+		stop(err)
 	}
 	learning.Wait()
+	if topics.err != nil && context.Cause(ctx) == topics.err {
+		err = topics.err // not the cancellation that it caused
+	}
 	if err != nil || !hasTopics {
 		return m, err
 	}
-	m.Dictionary.Themes, m.Info.Training.Themes, err = topics.directions, topics.themes, topics.err
-	if err == nil && m.Dictionary.Themes == nil {
+	m.Dictionary.Themes, m.Info.Training.Themes = topics.directions, topics.themes
+	if m.Dictionary.Themes == nil {
 		o.note("no topics: all texts are empty, or their vectors equal the mean")
 	}
-	if n := m.Info.Training.Themes.Len(); err == nil && n > 0 && n < h.Topics {
+	if n := m.Info.Training.Themes.Len(); n > 0 && n < h.Topics {
 		o.note("%d topics instead of %d: only %d rows differ", n, h.Topics, n)
 	}
-	return m, err
+	return m, nil
 }
 
 func (h bestTraining) trainingRows(x *vectors.Dense) *vectors.Dense {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -76,6 +78,59 @@ func TestFile(t *testing.T) {
 		}
 		if again, err := encode.Model(t.Context(), is, x, cpu.Device{}, encode.Defaults(is.Info)); err != nil || !reflect.DeepEqual(again.Codes, m.Codes) {
 			t.Errorf("other codes of the saved dictionary, error %v", err)
+		}
+	}
+}
+
+// Training and encoding write the same files with 1 and 16 workers, except for the durations in model.json.
+func TestFileWorkers(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	x := &vectors.Dense{Dim: 6}
+	rng := rand.New(rand.NewPCG(3, 4))
+	for i := range 2*encode.Block + 100 {
+		x.IDs = append(x.IDs, fmt.Sprint("word", i))
+		for range x.Dim {
+			x.Data = append(x.Data, float32(rng.NormFloat64()))
+		}
+	}
+	var array, text bytes.Buffer
+	testonly.Must(t, npy.Write(&array, []int{x.Len(), x.Dim}, x.Data))
+	for i, word := range x.IDs {
+		fmt.Fprintln(&text, word, strings.Trim(fmt.Sprint(x.Row(i)), "[]"))
+	}
+	h := train.Best()
+	h.Atoms, h.Nonzeros, h.TrainRows, h.Topics = 24, 4, 9000, 3
+	seconds := regexp.MustCompile(`(seconds": )[^,\n]*`)
+	for name, content := range map[string][]byte{"x.npy": array.Bytes(), "x.txt": text.Bytes()} {
+		path := filepath.Join(t.TempDir(), name)
+		testonly.Must(t, os.WriteFile(path, content, 0o666))
+		want := map[string][]byte{}
+		for _, workers := range []int{1, 16} {
+			runtime.GOMAXPROCS(workers)
+			trained, encoded := filepath.Join(t.TempDir(), "trained"), filepath.Join(t.TempDir(), "encoded")
+			_, err := train.File(t.Context(), []string{path}, h, cpu.Device{}, trained, train.FileOptions{})
+			testonly.Must(t, err)
+			m, err := model.OpenDictionary(trained)
+			testonly.Must(t, err)
+			_, _, err = encode.File(t.Context(), m, []string{path}, encoded, cpu.Device{}, encode.Defaults(m.Info), encode.FileOptions{})
+			testonly.Must(t, err)
+			for _, dir := range []string{trained, encoded} {
+				files, err := os.ReadDir(dir)
+				testonly.Must(t, err)
+				for _, f := range files {
+					got, err := os.ReadFile(filepath.Join(dir, f.Name()))
+					testonly.Must(t, err)
+					got = seconds.ReplaceAll(got, []byte("${1}0"))
+					if key := filepath.Base(dir) + "/" + f.Name(); workers == 1 {
+						want[key] = got
+					} else if !bytes.Equal(got, want[key]) {
+						t.Errorf("%s: %s differs with %d workers", name, key, workers)
+					}
+				}
+			}
+		}
+		if len(want) != 12 {
+			t.Errorf("%s: %d files, want 6 in each directory", name, len(want))
 		}
 	}
 }

@@ -1,14 +1,20 @@
 package train_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"overcomplete/cpu"
+	"overcomplete/encode"
+	"overcomplete/internal/backend"
+	"overcomplete/internal/simd"
 	"overcomplete/model"
 	"overcomplete/testonly"
 	"overcomplete/train"
@@ -101,6 +107,36 @@ func TestTopics(t *testing.T) {
 	without, err := train.Fit(t.Context(), x, h, cpu.Device{Workers: 3}, train.Options{})
 	if err != nil || without.Dictionary.Themes != nil || !reflect.DeepEqual(without.Codes, m.Codes) {
 		t.Errorf("other codes without topics, error %v", err)
+	}
+}
+
+// waitingDevice is a device whose learner waits for the cancellation of its context.
+type waitingDevice struct{ train.Device }
+
+type waitingLearner struct{ backend.Learner }
+
+func (waitingDevice) Learner([]float32, *model.Dictionary, float64, encode.Options) (backend.Learner, error) {
+	return waitingLearner{}, nil
+}
+func (waitingLearner) Device() string { return "none" }
+func (waitingLearner) Close() error   { return nil }
+func (waitingLearner) Learn(ctx context.Context, _ []backend.Minibatch, _, _ float64, _ func(int)) (backend.Sums, error) {
+	<-ctx.Done()
+	return backend.Sums{}, ctx.Err()
+}
+
+// If topics fail, learning is cancelled, and the error is theirs. If the caller cancels, the error is the context's.
+func TestTopicsFail(t *testing.T) {
+	h := train.Best()
+	h.Atoms = 36
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := train.Fit(cancelled, plantedTexts(), h, waitingDevice{}, train.Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	t.Setenv(simd.Variable, "mmx")
+	if _, err := train.Fit(t.Context(), plantedTexts(), h, waitingDevice{}, train.Options{}); err == nil || !strings.Contains(err.Error(), "mmx") {
+		t.Errorf("topics that fail: %v", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package vectors
 
 import (
+	"archive/zip"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -73,6 +75,15 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
+// A changed number of a .npz file, which is read in any order, is an error.
+func TestBlocksChecksum(t *testing.T) {
+	damaged := []byte(npzFile(manyBlocks(nil), "vectors", true))
+	damaged[len(damaged)/4] ^= 1
+	if _, _, err := Read(t.Context(), []string{tempFile(t, string(damaged))}, ReadOptions{}); !errors.Is(err, zip.ErrChecksum) {
+		t.Errorf("error %v", err)
+	}
+}
+
 // All goroutines of a reading end if the caller stops, if ctx is cancelled, after an error and if the file is cut
 // short meanwhile.
 func TestReadersEnd(t *testing.T) {
@@ -115,5 +126,19 @@ func TestReadersEnd(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A nameSet has the names that were added, as a map does.
+func TestNameSet(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var s nameSet
+	want := map[string]bool{}
+	for range 20000 {
+		name := strconv.Itoa(rng.IntN(9000))
+		if s.add(name) == want[name] {
+			t.Fatalf("%s: added is %t", name, want[name])
+		}
+		want[name] = true
 	}
 }

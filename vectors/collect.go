@@ -28,6 +28,7 @@ func (c *collector) add(block *Dense, announced int) error {
 	}
 	if c.sample != nil {
 		c.sample.Add(block)
+		memory.Recycle(block.Data)
 		return nil
 	}
 	before := c.rows.Len()
@@ -44,6 +45,7 @@ func (c *collector) add(block *Dense, announced int) error {
 	}
 	if len(c.blocks) == 0 && cap(c.rows.Data)-len(c.rows.Data) >= len(block.Data) {
 		c.rows.Data = append(c.rows.Data, block.Data...)
+		memory.Recycle(block.Data)
 		return nil
 	}
 	if len(c.rows.Data) > 0 {

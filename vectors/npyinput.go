@@ -169,9 +169,6 @@ func (r *reader) readArray(ctx context.Context, array *npy.Array, err error) (it
 				return
 			}
 		}
-		if err := array.End(); err != nil {
-			yield(nil, err)
-		}
 	}, r.ended)
 	return func(yield func(chunk, error) bool) {
 		first := true
@@ -184,13 +181,16 @@ func (r *reader) readArray(ctx context.Context, array *npy.Array, err error) (it
 				return
 			}
 		}
+		if err := array.End(); err != nil {
+			yield(chunk{}, err)
+		}
 	}, nil
 }
 
 // readBlock reads n rows of a matrix and checks their numbers.
 func readBlock(array *npy.Array, first, n int) (chunk, error) {
 	dim := array.Shape[1]
-	data := memory.Zeros[float32](n * dim)
+	data := memory.Numbers(n * dim)
 	c := chunk{data: data, span: n, valid: n}
 	part, finite := max(1, cached/dim), true
 	for lo := 0; lo < n; lo += part {

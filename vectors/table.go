@@ -82,11 +82,23 @@ func (r *reader) openTable(ctx context.Context, h heading, c *content) (iter.Seq
 		l, blocks, err = r.openRecords(ctx, h, r.Path, c, r.tableOptions(), window, textChunk, r.ended)
 	} else {
 		l, blocks, err = h.table.Open(c, r.tableOptions())
+		blocks = r.readAhead(ctx, blocks)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return r.readTable(ctx, l, blocks), nil
+}
+
+// readAhead yields blocks. Meanwhile it reads the next two, which may have 16 MiB of text each.
+func (r *reader) readAhead(ctx context.Context, blocks tabular.Blocks) tabular.Blocks {
+	return inOrder(ctx, 1, func(yield func(func() (tabular.Block, error), error) bool) {
+		for b, err := range blocks {
+			if !yield(func() (tabular.Block, error) { return b, nil }, err) {
+				return
+			}
+		}
+	}, r.ended)
 }
 
 // readTable yields the blocks of a table as chunks.

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"slices"
 
+	"overcomplete/internal/memory"
 	"overcomplete/vectors/internal/tabular"
 )
 
@@ -31,7 +32,7 @@ func parseRows(lines []byte, dim int, bare, skipBad bool) chunk {
 	var c chunk
 	// A number takes at least two bytes of text, which bounds the allocation.
 	maxRows := min(bytes.Count(lines, []byte("\n"))+1, len(lines)/(2*dim)+1)
-	c.data = make([]float32, 0, maxRows*dim)
+	c.data = memory.Numbers(maxRows * dim)[:0]
 	c.rows = make([]tabular.Row, 0, maxRows)
 	for line := range bytes.Lines(lines) {
 		number := c.span

@@ -44,7 +44,7 @@ func (r *reader) readBinary(ctx context.Context, h heading, file *content) (iter
 
 // readBinaryRows reads n rows. If file has fewer, it returns them with io.EOF. It doesn't check numbers.
 func readBinaryRows(file *bufio.Reader, n, dim int) (c chunk, err error) {
-	data, raw := memory.Zeros[float32](n*dim), make([]byte, 4*dim)
+	data, raw := memory.Numbers(n*dim), make([]byte, 4*dim)
 	c.rows = make([]tabular.Row, 0, n)
 	for c.span < n {
 		word, err := readBinaryID(file)

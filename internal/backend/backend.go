@@ -18,6 +18,7 @@ import (
 	"overcomplete/encode"
 	"overcomplete/graph"
 	"overcomplete/internal/checkpoint"
+	"overcomplete/internal/float32s"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -208,6 +209,9 @@ func CheckLearner(x []float32, d *model.Dictionary, norm float64) error {
 		return fmt.Errorf("%d numbers are not vectors of length %d", len(x), d.Dim)
 	case !(norm > 0):
 		return fmt.Errorf("the norm of atoms is not positive (got %v)", norm)
+	case float32s.Squares(d.Atoms) == 0:
+		_, err := StepOf(0)
+		return err
 	}
 	return nil
 }

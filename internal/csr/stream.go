@@ -57,6 +57,7 @@ func (w *Writer) Add(s *vectors.CSR) error {
 	values := make(chan error)
 	go func() { values <- npy.WriteElements(w.value, s.Value) }()
 	err := npy.WriteElements(w.index, s.Index)
+	atomicfile.StartSync(w.file)
 	return cmp.Or(<-values, err)
 }
 
@@ -70,8 +71,14 @@ func (w *Writer) Finish(ctx context.Context) error {
 		return err
 	}
 	return writeRest(w.archive, len(w.lengths), w.cols, w.nonzeros, len(w.lengths)+1, w.pointers, func(out io.Writer) error {
-		_, err := io.Copy(atomicfile.Writer{Context: ctx, Writer: out}, w.value)
-		return err
+		const part = 1 << 24 // bytes that are copied while the disk writes the previous part
+		for n := int64(part); n == part; atomicfile.StartSync(w.file) {
+			var err error
+			if n, err = io.CopyN(atomicfile.Writer{Context: ctx, Writer: out}, w.value, part); err != nil && err != io.EOF {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

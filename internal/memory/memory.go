@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 )
 
 // Total returns the memory limit of the program in bytes. On Linux, it is the least of the machine's physical
@@ -103,4 +104,19 @@ func Zeros[T float32 | uint16](n int) []T {
 	x := make([]T, n)
 	hugePages(x)
 	return x
+}
+
+var spare sync.Pool // of *[]float32
+
+// Numbers returns n numbers of any value, if possible from [Recycle].
+func Numbers(n int) []float32 {
+	if x, ok := spare.Get().(*[]float32); ok && cap(*x) >= n {
+		return (*x)[:n]
+	}
+	return Zeros[float32](n)
+}
+
+// Recycle gives the numbers of x to [Numbers]. The caller must not use them any more.
+func Recycle(x []float32) {
+	spare.Put(&x)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,8 +18,12 @@ func total() (uint64, bool) {
 	if err := unix.Sysinfo(&info); err != nil {
 		return 0, false
 	}
-	return min(uint64(info.Totalram)*uint64(info.Unit), groupLimit("/"), ownLimit()), true
+	return min(uint64(info.Totalram)*uint64(info.Unit), groups(), ownLimit()), true
 }
+
+// groups is the limit of the program's control groups at its first call: reading a few files takes longer than decoding a
+// page of Parquet.
+var groups = sync.OnceValue(func() uint64 { return groupLimit("/") })
 
 // threads is the address space of the threads that a program may start later. A thread of a program with cgo reserves
 // 64 MiB for its malloc and 8 MiB for its stack.

@@ -112,13 +112,14 @@ func TypeOf[T Number]() string {
 // the end of the file and return an error if more data follow.
 type Array struct {
 	Header
-	r      io.Reader   // the elements
-	size   int64       // bytes of the elements, or -1 if unknown
-	at     io.ReaderAt // the elements, or nil if they can only be read in order
-	loaded bool        // at is a copy of the elements in memory
-	name   string      // prefix of errors, or ""
-	done   int         // number of elements that Next has returned
-	buf    []byte      // bytes of elements to decode
+	r      io.Reader    // the elements
+	size   int64        // bytes of the elements, or -1 if unknown
+	at     io.ReaderAt  // the elements, or nil if they can only be read in order
+	end    func() error // checks the elements that were read from at; or nil
+	loaded bool         // at is a copy of the elements in memory
+	name   string       // prefix of errors, or ""
+	done   int          // number of elements that Next has returned
+	buf    []byte       // bytes of elements to decode
 }
 
 // An Element is a type as which elements can be read:
@@ -166,8 +167,8 @@ func (a *Array) wrap(err error) error {
 	return fmt.Errorf("%s: %w", a.name, err)
 }
 
-// Random reports whether [Array.ReadRows] reads rows in any order, also concurrently. It is false for arrays of
-// [Open] and [Archive.Open].
+// Random reports whether [Array.ReadRows] reads rows in any order, also concurrently. It is true for arrays of
+// [OpenAt] and [NewArray], and for arrays of an [Archive] that are not compressed.
 func (a *Array) Random() bool { return a.at != nil && !a.loaded }
 
 // ReadRows sets data to consecutive rows of a matrix of numbers, from row first on. Unless the array is
@@ -192,11 +193,16 @@ func (a *Array) ReadRows(data []float32, first int) error {
 	return a.wrap(err)
 }
 
-// End returns an error if data follow the last element that was read in order, or if the checksum is wrong.
+// End returns an error if data follow the last element that was read in order, or if the checksum is wrong. Before,
+// [Array.ReadRows] must have read each row once, in any order, or [Next] all elements.
 func (a *Array) End() error {
 	_, _, err := open[float32](a)
-	if err == nil && a.at == nil {
+	switch {
+	case err != nil:
+	case a.at == nil || a.done > 0:
 		err = expectEnd(a.r)
+	case a.end != nil:
+		err = a.end()
 	}
 	return a.wrap(err)
 }

@@ -11,12 +11,14 @@ import (
 	"io"
 	"math"
 	"strings"
+	"sync"
 	"sync/atomic"
 )
 
 // An Archive is the content of a .npz file. The names of its members are unique, and their declared sizes fit in
 // the file.
 type Archive struct {
+	file    io.ReaderAt
 	members map[string]*zip.File
 	names   []string // names of the arrays
 }
@@ -28,7 +30,7 @@ func NewArchive(r io.ReaderAt, size int64) (*Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("not a .npz file: %w", err)
 	}
-	a := &Archive{members: make(map[string]*zip.File)}
+	a := &Archive{file: r, members: make(map[string]*zip.File)}
 	for _, f := range z.File {
 		if a.members[f.Name] != nil {
 			return nil, fmt.Errorf("%.60q is there twice", f.Name)
@@ -95,7 +97,8 @@ func (a *Archive) Names() []string { return a.names }
 // Holds reports whether the archive has a file with a name, such as a.npy for the array a.
 func (a *Archive) Holds(file string) bool { return a.members[file] != nil }
 
-// Open opens the named array. Its reader returns an error instead of io.EOF if the array's checksum is wrong.
+// Open opens the named array. Its readers return an error instead of io.EOF if the array's checksum is wrong. An array
+// that isn't compressed is [Array.Random].
 func (a *Archive) Open(name string) (*Array, error) {
 	f := a.members[name+extension]
 	if f == nil {
@@ -110,7 +113,45 @@ func (a *Archive) Open(name string) (*Array, error) {
 		return nil, named(name, err)
 	}
 	array.name = fmt.Sprintf("array %.60q", name)
+	if f.Method == zip.Store {
+		offset, err := f.DataOffset()
+		if err != nil {
+			return nil, named(name, err)
+		}
+		s := &stored{SectionReader: io.NewSectionReader(a.file, offset, int64(f.UncompressedSize64)), want: f.CRC32}
+		header := s.Size() - array.size
+		if _, err := s.ReadAt(make([]byte, header), 0); err != nil {
+			return nil, named(name, err)
+		}
+		array.at, array.end = io.NewSectionReader(s, header, array.size), s.end
+	}
 	return array, nil
+}
+
+// stored is a member without compression. It adds up the checksum of its parts, which are read once each in any order.
+type stored struct {
+	*io.SectionReader
+	want uint32
+	mu   sync.Mutex
+	sum  uint32
+}
+
+// ReadAt implements [io.ReaderAt].
+func (s *stored) ReadAt(p []byte, at int64) (int, error) {
+	n, err := s.SectionReader.ReadAt(p, at)
+	sum := shiftCRC(crc32.ChecksumIEEE(p[:n]), uint64(s.Size()-at)-uint64(n))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sum ^= sum
+	return n, err
+}
+
+// end returns an error if the checksum of all parts is wrong.
+func (s *stored) end() error {
+	if s.sum != s.want {
+		return zip.ErrChecksum
+	}
+	return nil
 }
 
 func named(name string, err error) error { return fmt.Errorf("array %.60q: %w", name, err) }
@@ -174,7 +215,7 @@ func (a *ArchiveWriter) SetHeader(file io.WriterAt, was, header Header) error {
 }
 
 // shiftCRC returns the change of a CRC-32 after n more bytes, given its change before them: change·x^(8n) modulo the
-// polynomial. Bits are reflected: the highest is the coefficient of x⁰.
+// polynomial. The CRC-32 of two parts is the first one's, shifted by the length of the second one, xor the second one's. Bits are reflected: the highest is the coefficient of x⁰.
 func shiftCRC(change uint32, n uint64) uint32 {
 	multiply := func(a, b uint32) (product uint32) {
 		for ; a != 0; a <<= 1 {

@@ -65,7 +65,7 @@ func openTable(format string, t table, o tabular.Options) (*tabular.Layout, iter
 	}, nil
 }
 
-// rows reads the rows of a table in blocks. Each block reuses the memory of rows.
+// rows reads the rows of a table in blocks.
 type rows struct {
 	*tabular.Layout
 	table
@@ -90,7 +90,7 @@ func (r *rows) next() (err error) {
 	if n := len(r.Rows); n > 0 {
 		room = min(len(r.Numbers), blockNumbers+r.Rows[n-1].Len)
 	}
-	r.Rows, r.Numbers = r.Rows[:0], make([]float32, 0, room)
+	r.Rows, r.Numbers = make([]tabular.Row, 0, len(r.Rows)), memory.Numbers(room)[:0]
 	text := 0
 	for ; r.left > 0 && len(r.Numbers) < blockNumbers && len(r.Rows) < blockNumbers && text < blockText; r.left-- {
 		row, err := r.Row(r.text)

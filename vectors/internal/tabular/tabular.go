@@ -90,8 +90,7 @@ type Block struct {
 	Numbers []float32
 }
 
-// Blocks iterates over the blocks of a table, up to the first error. The next block may overwrite the rows, but not the
-// numbers.
+// Blocks iterates over the blocks of a table, up to the first error. The caller may keep them.
 type Blocks = iter.Seq2[Block, error]
 
 // A Format is a format of tables.
