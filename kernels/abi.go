@@ -131,11 +131,13 @@ const rememberShared = 69632
 
 // A block of update_codes updates the codes of UPDATE_CODES_ROWS rows of at most UPDATE_CODES_DIM
 // elements, in tiles of UPDATE_CODES_ATOMS atoms.
-const updateCodesThreads = 256
+const updateCodesThreads = 512
 const updateCodesRows = 64
-const updateCodesAtoms = 64
+const updateCodesAtoms = 32
 const updateCodesDim = 320
-const updateCodesShared = 166912 // the limit of sm_80
+const updateCodesStages = 3
+const updateCodesSums = 3
+const updateCodesShared = 162304 // below the 163 KB of sm_80
 
 // jacobi updates at most BLOCK_ATOMS atoms per launch. Its thread blocks have JACOBI_ROWS rows, at most
 // JACOBI_THREADS threads, and JACOBI_SHARED bytes of dynamic shared memory: a float per warp and row.
