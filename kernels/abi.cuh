@@ -106,12 +106,12 @@ constexpr int CORRELATE_STAGES = 2; // three would need 108 KB of shared memory
 constexpr int CORRELATE_SHARED = 73728;
 
 // The same constants for the kernels with float16 factors.
-constexpr int HALF_DECODE_ROWS = 96;
+constexpr int HALF_DECODE_ROWS = 64;
 constexpr int HALF_DECODE_COLUMNS = 320;
 constexpr int HALF_DECODE_DEPTH = 32;
-constexpr int HALF_DECODE_STAGES = 5;
-constexpr int HALF_DECODE_SHARED = 143360;
-constexpr int HALF_DECODE_SHARES = 4; // blocks that share a tile in a dictionary update
+constexpr int HALF_DECODE_STAGES = 3;
+constexpr int HALF_DECODE_SHARED = 78336;
+constexpr int HALF_DECODE_SHARES = 5; // blocks that share a tile in a dictionary update
 
 constexpr int HALF_ACCUMULATE_ROWS = 128;
 constexpr int HALF_ACCUMULATE_COLUMNS = 64;

@@ -110,12 +110,12 @@ const correlateStages = 2 // three would need 108 KB of shared memory
 const correlateShared = 73728
 
 // The same constants for the kernels with float16 factors.
-const halfDecodeRows = 96
+const halfDecodeRows = 64
 const halfDecodeColumns = 320
 const halfDecodeDepth = 32
-const halfDecodeStages = 5
-const halfDecodeShared = 143360
-const halfDecodeShares = 4 // blocks that share a tile in a dictionary update
+const halfDecodeStages = 3
+const halfDecodeShared = 78336
+const halfDecodeShares = 5 // blocks that share a tile in a dictionary update
 
 const halfAccumulateRows = 128
 const halfAccumulateColumns = 64
