@@ -106,12 +106,12 @@ constexpr int CORRELATE_STAGES = 2; // three would need 108 KB of shared memory
 constexpr int CORRELATE_SHARED = 73728;
 
 // The same constants for the kernels with float16 factors.
-constexpr int HALF_DECODE_ROWS = 96;
+constexpr int HALF_DECODE_ROWS = 64;
 constexpr int HALF_DECODE_COLUMNS = 320;
 constexpr int HALF_DECODE_DEPTH = 32;
-constexpr int HALF_DECODE_STAGES = 5;
-constexpr int HALF_DECODE_SHARED = 143360;
-constexpr int HALF_DECODE_SHARES = 4; // blocks that share a tile in a dictionary update
+constexpr int HALF_DECODE_STAGES = 3;
+constexpr int HALF_DECODE_SHARED = 78336;
+constexpr int HALF_DECODE_SHARES = 5; // blocks that share a tile in a dictionary update
 
 constexpr int HALF_ACCUMULATE_ROWS = 128;
 constexpr int HALF_ACCUMULATE_COLUMNS = 64;
@@ -127,11 +127,13 @@ constexpr int REMEMBER_SHARED = 69632;
 
 // A block of update_codes updates the codes of UPDATE_CODES_ROWS rows of at most UPDATE_CODES_DIM
 // elements, in tiles of UPDATE_CODES_ATOMS atoms.
-constexpr int UPDATE_CODES_THREADS = 256;
+constexpr int UPDATE_CODES_THREADS = 512;
 constexpr int UPDATE_CODES_ROWS = 64;
-constexpr int UPDATE_CODES_ATOMS = 64;
+constexpr int UPDATE_CODES_ATOMS = 32;
 constexpr int UPDATE_CODES_DIM = 320;
-constexpr int UPDATE_CODES_SHARED = 166912; // the limit of sm_80
+constexpr int UPDATE_CODES_STAGES = 3;
+constexpr int UPDATE_CODES_SUMS = 3;
+constexpr int UPDATE_CODES_SHARED = 162304; // below the 163 KB of sm_80
 
 // jacobi updates at most BLOCK_ATOMS atoms per launch. Its thread blocks have JACOBI_ROWS rows, at most
 // JACOBI_THREADS threads, and JACOBI_SHARED bytes of dynamic shared memory: a float per warp and row.

@@ -110,12 +110,12 @@ const correlateStages = 2 // three would need 108 KB of shared memory
 const correlateShared = 73728
 
 // The same constants for the kernels with float16 factors.
-const halfDecodeRows = 96
+const halfDecodeRows = 64
 const halfDecodeColumns = 320
 const halfDecodeDepth = 32
-const halfDecodeStages = 5
-const halfDecodeShared = 143360
-const halfDecodeShares = 4 // blocks that share a tile in a dictionary update
+const halfDecodeStages = 3
+const halfDecodeShared = 78336
+const halfDecodeShares = 5 // blocks that share a tile in a dictionary update
 
 const halfAccumulateRows = 128
 const halfAccumulateColumns = 64
@@ -131,11 +131,13 @@ const rememberShared = 69632
 
 // A block of update_codes updates the codes of UPDATE_CODES_ROWS rows of at most UPDATE_CODES_DIM
 // elements, in tiles of UPDATE_CODES_ATOMS atoms.
-const updateCodesThreads = 256
+const updateCodesThreads = 512
 const updateCodesRows = 64
-const updateCodesAtoms = 64
+const updateCodesAtoms = 32
 const updateCodesDim = 320
-const updateCodesShared = 166912 // the limit of sm_80
+const updateCodesStages = 3
+const updateCodesSums = 3
+const updateCodesShared = 162304 // below the 163 KB of sm_80
 
 // jacobi updates at most BLOCK_ATOMS atoms per launch. Its thread blocks have JACOBI_ROWS rows, at most
 // JACOBI_THREADS threads, and JACOBI_SHARED bytes of dynamic shared memory: a float per warp and row.

@@ -17,14 +17,11 @@
 // 0.52 Mflop, 21 flops per byte, so 300 TFLOP/s would need 14 TB/s from L2. With many
 // rows L2 is the bottleneck, not the tensor cores.
 //
-// decode_fp16 moves half the bytes. Its tiles contain all columns of rows up to 320, 48 × 80 per
-// warp, so that codes are read once: 148 flops per byte from L2. A dictionary step has only 33
-// such tiles. So four blocks share a tile (split-K): each reduces over some of the atoms and
-// writes a partial product. 132 blocks fill an H100. The kernel that reads the product adds the
-// parts, at a cost proportional to the rows.
-//
-// It runs one block of 8 warps per SM, too few to hide latency, so five stages copy four steps
-// ahead. Only GPUs with shared memory for update_codes run it.
+// decode_fp16 moves half the bytes. Its tiles contain all columns of rows up to 320, 32 × 80 per
+// warp, so that codes are read once: 53 flops per byte from L2. A dictionary step has only 49
+// such tiles. So five blocks share a tile (split-K): each reduces over some of the atoms and
+// writes a partial product. 245 blocks fill an H100, two per SM. The kernel that reads the
+// product adds the parts, at a cost proportional to the rows.
 #include "product.cuh"
 
 template <bool SPLIT>
@@ -60,7 +57,7 @@ __device__ __forceinline__ Share share_of(P& p, const DecodeHalf& args)
     return {int(number * depth), min(args.shape.atoms, int((number + 1) * depth)), args.product + number * args.share_pitch};
 }
 
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 1) decode_fp16(DecodeHalf args)
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) decode_fp16(DecodeHalf args)
 {
     using P = Product<Half, HALF_DECODE_ROWS, HALF_DECODE_COLUMNS, HALF_DECODE_DEPTH, HALF_DECODE_STAGES, ALONG_ROWS, ALONG_COLUMNS,
                       false, false, HALF_DECODE_COLUMNS / 4>;

@@ -6,112 +6,95 @@
 //
 // A block owns UPDATE_CODES_ROWS rows and passes twice over the dictionary, in tiles of
 // UPDATE_CODES_ATOMS atoms. The first pass computes aD from the old codes. The second
-// updates the codes of each tile and multiplies them at once with the same tile of D in
-// shared memory, so that aD of the new codes is complete at its end. S and Q are read and
+// updates the codes of each tile and multiplies them with the same tile of D in shared
+// memory, so that aD of the new codes is complete at its end. S and Q are read and
 // written once, codes are read and written once, and x is read three times. No other matrix
 // of rows × atoms or rows × dim exists in memory. finish_codes multiplies the codes by β.
 //
-// aD stays in registers: a warp holds 32 rows × 80 columns. Residuals stay in shared memory
-// as float16. cp.async copies the next tile of D during the products of a tile. It copies a
-// thread's elements of S and Q of the next tile as soon as the thread has read the present
-// elements. No other thread reads them: here shared memory extends the thread's registers.
+// The warps of a block have two roles. Decoders copy the atoms and multiply codes by them:
+// aD stays in their registers, 32 rows × 80 columns a warp. Averagers copy codes and sums,
+// multiply residuals by atoms and update the codes. In the second pass averagers work on a
+// tile while decoders multiply the codes of the one before, so that tensor cores, memory and
+// arithmetic are busy at once. One barrier per tile separates them. Residuals stay in shared
+// memory as float16. cp.async copies the next tiles of D, and an averager's elements of S
+// and Q of the next tiles. No other thread reads these: here shared memory extends the
+// thread's registers. Averagers keep the residuals of their rows in registers.
 //
 // Lower bounds for 400,000 × 300 → 3000 on an H100: S, Q and codes 24 GB, 7.2 ms at 3.35
 // TB/s; tiles of D 24 GB, 4.4 ms from L2 at 5.5 TB/s; 2.4 Tflop of 320 columns, 3.9 ms if
-// mma.sync does 600 TFLOP/s in float16. One block per SM must overlap them, so memory is the
-// bottleneck.
+// mma.sync does 600 TFLOP/s in float16.
 #include "averaging.cuh"
 
+// CodeUpdate is what both roles share.
 struct CodeUpdate {
     static constexpr int ROWS = UPDATE_CODES_ROWS, ATOMS = UPDATE_CODES_ATOMS, DIM = UPDATE_CODES_DIM;
-    static constexpr int THREADS = UPDATE_CODES_THREADS;
+    static constexpr int STAGES = UPDATE_CODES_STAGES; // tiles of atoms in shared memory, and of old codes
+    static constexpr int SUMS = UPDATE_CODES_SUMS;     // tiles of S and Q
+    static constexpr int THREADS = UPDATE_CODES_THREADS / 2; // of a role
     static constexpr int PITCH = DIM + 8; // pitch of residuals and atoms in shared memory: eight rows are in different banks
     static constexpr int TILE = ATOMS * PITCH;
-    static constexpr int WARPS_ACROSS = 4;
-    static constexpr int DOWN = ROWS * WARPS_ACROSS / (THREADS / WARP) / 16; // results of mma in a warp's part of aD
-    static constexpr int ACROSS = DIM / WARPS_ACROSS / 8;
-    static constexpr int COPIED = THREADS / 8; // rows that the threads copy at a time, with 8 threads per row
-    static constexpr int QUADS = 2 * DOWN;     // a thread's groups of four adjacent codes in a tile, one per row
-    static_assert(ATOMS == 16 * WARPS_ACROSS && ATOMS == 64, "a thread has one group per row; a row of codes has eight pieces");
-    static_assert(DIM % 64 == 0 && DIM % (16 * WARPS_ACROSS) == 0 && ATOMS % COPIED == 0 && ROWS % COPIED == 0, "threads copy equally much");
-    static_assert(UPDATE_CODES_SHARED == 2 * (ROWS * PITCH + 2 * TILE + ROWS * ATOMS) + 32 * QUADS * THREADS, "the host asks for this much");
+    static constexpr int CODES = ROWS * ATOMS;
+    static constexpr int PIECES = ATOMS / 8; // of a row of a tile of codes
+    static_assert(THREADS == 256 && ROWS == 64 && ATOMS == 32 && DIM % 64 == 0, "a role has 8 warps; its threads copy equally much");
+    static_assert(STAGES >= 3 && STAGES * CODES <= ROWS * PITCH, "three tiles are in use; old codes fit into the memory of the residuals");
+    static_assert(UPDATE_CODES_SHARED == 2 * (ROWS * PITCH + STAGES * TILE + 2 * CODES) + SUMS * 8 * CODES, "the host asks for this much");
 
     const UpdateCodes& args;
-    Half *residuals, *atoms, *codes; // in shared memory: rows × dim, two tiles, rows × atoms of a tile
-    float4* sums;                    // in shared memory: S and Q of each of the thread's groups
+    Half *residuals, *atoms, *codes; // in shared memory: rows × dim, STAGES tiles, two tiles of new codes
+    float4* sums;                    // in shared memory: S and Q of each of an averager's groups
     long long first;                 // row of the block
-    int lane, g, t, across;          // g and t as in mma; across: the warp's place in a row of warps
-    int row;                         // the thread's first row within the block; the others follow 8 apart
-    const Half* next_atoms;          // the thread's first piece of the next tile
-    float decoded[DOWN][ACROSS][4];
+    int thread, warp;                // within the role
+    int lane, g, t;                  // g and t as in mma
+    int tiles;
 
     __device__ __forceinline__ CodeUpdate(const UpdateCodes& args, Half* shared)
-        : args(args), residuals(shared), atoms(residuals + ROWS * PITCH), codes(atoms + 2 * TILE),
-          sums(reinterpret_cast<float4*>(codes + ROWS * ATOMS)), first(static_cast<long long>(blockIdx.x) * ROWS), lane(threadIdx.x % WARP),
-          g(lane / 4), t(lane % 4), across(threadIdx.x / WARP % WARPS_ACROSS)
+        : args(args), residuals(shared), atoms(residuals + ROWS * PITCH), codes(atoms + STAGES * TILE),
+          sums(reinterpret_cast<float4*>(codes + 2 * CODES)), first(static_cast<long long>(blockIdx.x) * ROWS), thread(threadIdx.x % THREADS),
+          warp(thread / WARP), lane(threadIdx.x % WARP), g(lane / 4), t(lane % 4), tiles((args.shape.atoms + ATOMS - 1) / ATOMS)
     {
-        row = threadIdx.x / WARP / WARPS_ACROSS * 16 * DOWN + g;
     }
 
     __device__ __forceinline__ bool inside(int row) const { return first + row < args.shape.rows; }
 
     // place returns the index of a code of a tile in shared memory. Pieces of 8 codes are in an
     // order that puts the same piece of eight rows into different banks.
-    __device__ static __forceinline__ int place(int row, int column) { return row * ATOMS + (column ^ row % 8 * 8); }
+    __device__ static __forceinline__ int place(int row, int column) { return row * ATOMS + (column ^ row / 2 % PIECES * 8); }
 
-    // rewind continues with the first tile of atoms.
-    __device__ __forceinline__ void rewind()
+    // old_codes returns the shared memory of tile n of the old codes, atoms_of that of tile n of the atoms.
+    // Tiles of the second pass continue the numbers of the first.
+    __device__ __forceinline__ Half* old_codes(int n) const { return residuals + unsigned(n) % STAGES * CODES; }
+    __device__ __forceinline__ Half* atoms_of(int n) const { return atoms + unsigned(n) % STAGES * TILE; }
+};
+
+struct Decoder : CodeUpdate {
+    static constexpr int WARPS_ACROSS = 4;
+    static constexpr int DOWN = ROWS * WARPS_ACROSS / (THREADS / WARP) / 16; // results of mma in a warp's part of aD
+    static constexpr int ACROSS = DIM / WARPS_ACROSS / 8;
+    static_assert(DIM % (16 * WARPS_ACROSS) == 0 && ATOMS == THREADS / 8, "a thread copies pieces of one atom");
+
+    int across; // the warp's place in a row of warps
+    int row;    // the thread's first row within the block; the others follow 8 apart
+    int loaded = 0; // tiles of atoms
+    float decoded[DOWN][ACROSS][4];
+
+    __device__ __forceinline__ Decoder(const UpdateCodes& args, Half* shared)
+        : CodeUpdate(args, shared), across(warp % WARPS_ACROSS), row(warp / WARPS_ACROSS * 16 * DOWN + g)
     {
-        next_atoms = args.atoms + static_cast<size_t>(threadIdx.x / 8) * args.shape.dim_pitch + threadIdx.x % 8 * 8;
     }
 
-    // load_atoms starts copying the next tile of atoms, number n.
-    __device__ __forceinline__ void load_atoms(int n)
+    // load starts copying the next tile of atoms.
+    __device__ __forceinline__ void load()
     {
-        const int atom = threadIdx.x / 8, column = threadIdx.x % 8 * 8;
-        Half* to = atoms + n % 2 * TILE + atom * PITCH + column;
-        UNROLL
-        for (int i = 0; i < ATOMS; i += COPIED) {
+        if (loaded < 2 * tiles) {
+            const int atom = (loaded < tiles ? loaded : loaded - tiles) * ATOMS + thread / 8, column = thread % 8 * 8;
+            Half* to = atoms_of(loaded) + thread / 8 * PITCH + column;
+            const Half* from = args.atoms + static_cast<size_t>(atom) * args.shape.dim_pitch + column;
             UNROLL
             for (int j = 0; j < DIM; j += 64)
-                copy_async(to + i * PITCH + j, next_atoms + j, n * ATOMS + atom + i < args.shape.atoms && column + j < args.shape.dim_pitch);
-            next_atoms += static_cast<size_t>(COPIED) * args.shape.dim_pitch;
+                copy_async(to + j, from + j, atom < args.shape.atoms && column + j < args.shape.dim_pitch);
         }
-    }
-
-    // old_codes returns the shared memory of tile n of the old codes. The sums later use the memory of odd tiles.
-    __device__ __forceinline__ Half* old_codes(int n) const { return n % 2 ? reinterpret_cast<Half*>(sums) : codes; }
-
-    // load_codes starts copying tile n of the old codes.
-    __device__ __forceinline__ void load_codes(int n)
-    {
-        const int row = threadIdx.x / 8, column = threadIdx.x % 8 * 8;
-        UNROLL
-        for (int i = 0; i < ROWS; i += COPIED)
-            copy_async(old_codes(n) + place(row + i, column),
-                       args.codes + (first + row + i) * args.shape.code_pitch + n * ATOMS + column,
-                       inside(row + i) && n * ATOMS + column < args.shape.code_pitch);
-    }
-
-    // quad returns the index of the thread's group number i of tile n in S, Q and codes.
-    __device__ __forceinline__ long long quad(int n, int i) const
-    {
-        return (first + row + 8 * i) * args.shape.code_pitch + n * ATOMS + 16 * across + 4 * t;
-    }
-
-    __device__ __forceinline__ bool quad_inside(int n, int i) const
-    {
-        return inside(row + 8 * i) && n * ATOMS + 16 * across + 4 * t < args.shape.code_pitch;
-    }
-
-    // load_sums starts copying the thread's elements of S and Q of tile n.
-    __device__ __forceinline__ void load_sums(int n)
-    {
-        UNROLL
-        for (int i = 0; i < QUADS; i++) {
-            copy_async(sums + 2 * i * THREADS + threadIdx.x, args.sum_g + quad(n, i), quad_inside(n, i));
-            copy_async(sums + (2 * i + 1) * THREADS + threadIdx.x, args.sum_q + quad(n, i), quad_inside(n, i));
-        }
+        loaded++;
+        copy_commit(); // past the end, an empty group keeps the count
     }
 
     __device__ __forceinline__ void clear()
@@ -127,11 +110,11 @@ struct CodeUpdate {
         }
     }
 
-    // decode adds the product of a tile of codes and tile n of atoms.
-    __device__ __forceinline__ void decode(const Half* codes, int n)
+    // decode adds the product of a tile of codes and a tile of atoms.
+    __device__ __forceinline__ void decode(const Half* codes, const Half* atoms)
     {
         const int code = place(row - g + lane % 16, lane / 16 * 8);
-        const Half* atom = atoms + n % 2 * TILE + lane % 16 * PITCH + across * 8 * ACROSS + lane / 16 * 8;
+        const Half* atom = atoms + lane % 16 * PITCH + across * 8 * ACROSS + lane / 16 * 8;
         UNROLL
         for (int k = 0; k < ATOMS; k += 16) {
             unsigned a[DOWN][4];
@@ -148,30 +131,6 @@ struct CodeUpdate {
                     mma_halves(decoded[i][j], a[i], b[0]);
                     mma_halves(decoded[i][j + 1], a[i], b[1]);
                 }
-            }
-        }
-    }
-
-    // correlate computes the products of residuals and tile n of atoms. A thread with t < 2 has
-    // columns 4t and 4t+1 of its 16 in p[i][0] and the next two in p[i][1]. For t ≥ 2 it is the
-    // other way round, which avoids bank conflicts.
-    __device__ __forceinline__ void correlate(float (&p)[DOWN][2][4], int n)
-    {
-        const int second = lane / 16, of = lane % 8;
-        const Half* residual = residuals + (row - g + lane % 16) * PITCH + second * 8;
-        const Half* atom = atoms + n % 2 * TILE + (16 * across + of / 2 * 4 + (second ^ of / 4) * 2 + of % 2) * PITCH + lane / 8 % 2 * 8;
-        UNROLL_BY(4)
-        for (int k = 0; k < DIM; k += 16) {
-            unsigned a[DOWN][4], x[4];
-            UNROLL
-            for (int i = 0; i < DOWN; i++)
-                load_matrices<false>(a[i], residual + 16 * i * PITCH + k);
-            load_matrices<false>(x, atom + k);
-            const unsigned b[2][2] = {{x[0], x[1]}, {x[2], x[3]}};
-            UNROLL
-            for (int i = 0; i < DOWN; i++) {
-                mma_halves(p[i][0], a[i], b[0]);
-                mma_halves(p[i][1], a[i], b[1]);
             }
         }
     }
@@ -213,124 +172,220 @@ struct CodeUpdate {
             sum += parts[row * WARPS_ACROSS + i];
         return sum;
     }
+
+    __device__ __forceinline__ void run()
+    {
+        // First pass: aD of the old codes.
+        clear();
+        UNROLL
+        for (int i = 0; i < STAGES - 1; i++)
+            load();
+        for (int n = 0; n < tiles; n++) {
+            copy_wait<STAGES - 2>();
+            __syncthreads(); // tile n is there; all threads have finished the previous one
+            load();
+            decode(old_codes(n), atoms_of(n));
+        }
+        const float factor = float_once(1 / (args.code_scale * args.atom_scale)), residual_scale = float_once(args.residual_scale);
+        __syncthreads(); // nobody reads old codes any more
+        UNROLL
+        for (int i = 0; i < 2 * DOWN; i++)
+            each_pair(i, [&](float2 x, int column, float2 part) {
+                *reinterpret_cast<unsigned*>(residuals + (row + 8 * i) * PITCH + column) =
+                    halves(within_halves(residual_scale * (x.x - factor * part.x)), within_halves(residual_scale * (x.y - factor * part.y)));
+            });
+
+        // Second pass, a tile behind the averagers: aD of the new codes.
+        clear();
+        for (int n = 0; n <= tiles; n++) {
+            copy_wait<STAGES - 3>();
+            __syncthreads(); // atoms of tile n, codes of tile n − 1 and residuals are there; all threads have finished the previous tiles
+            if (n > 0) {
+                load();
+                decode(codes + (n - 1) % 2 * CODES, atoms_of(tiles + n - 1));
+            }
+        }
+
+        // Damping and the loss, by sums of the warps that share a row.
+        double* products = reinterpret_cast<double*>(sums); // rows × warps: ⟨x, aD⟩
+        double* squares = products + ROWS * WARPS_ACROSS;
+        double* losses = squares + ROWS * WARPS_ACROSS;
+        UNROLL
+        for (int i = 0; i < 2 * DOWN; i++) {
+            double product = 0, square = 0;
+            each_pair(i, [&](float2 x, int, float2 part) {
+                const float2 y = make_float2(factor * part.x, factor * part.y);
+                product += x.x * y.x;
+                product += x.y * y.y;
+                square += y.x * y.x;
+                square += y.y * y.y;
+            });
+            product = part_sum(product);
+            square = part_sum(square);
+            if (t == 0) {
+                products[(row + 8 * i) * WARPS_ACROSS + across] = product;
+                squares[(row + 8 * i) * WARPS_ACROSS + across] = square;
+            }
+        }
+        __syncthreads();
+        UNROLL
+        for (int i = 0; i < 2 * DOWN; i++) {
+            const int r = row + 8 * i;
+            const double product = of_row(products, r), square = of_row(squares, r);
+            const double damping = square == 0 ? 1 : product < 0 ? 0 : product > square ? 1 : product / square;
+            double loss = 0;
+            each_pair(i, [&](float2 x, int, float2 part) {
+                const float u = x.x - float(damping) * (factor * part.x), v = x.y - float(damping) * (factor * part.y);
+                loss += u * u;
+                loss += v * v;
+            });
+            loss = part_sum(loss);
+            if (t == 0)
+                losses[r * WARPS_ACROSS + across] = loss;
+            if (t == 0 && across == 0 && inside(r))
+                args.factors[first + r] = damping;
+        }
+        __syncthreads();
+        if (thread < ROWS && inside(thread))
+            args.losses[first + thread] = of_row(losses, thread);
+    }
+};
+
+struct Averager : CodeUpdate {
+    static constexpr int WARPS_ACROSS = ATOMS / 16;
+    static constexpr int QUADS = 2; // a thread's groups of four adjacent codes in a tile, one per row
+    static_assert(ROWS * WARPS_ACROSS == THREADS / WARP * 16 && CODES == 4 * QUADS * THREADS, "a warp has 16 rows × 16 codes");
+    static_assert(THREADS == ROWS * PIECES, "a thread copies a piece of codes");
+
+    int across, row; // as in Decoder
+    int column;      // the thread's first column in a tile
+
+    __device__ __forceinline__ Averager(const UpdateCodes& args, Half* shared)
+        : CodeUpdate(args, shared), across(warp % WARPS_ACROSS), row(warp / WARPS_ACROSS * 16 + g), column(16 * across + 4 * t)
+    {
+    }
+
+    // load_codes starts copying tile n of the old codes.
+    __device__ __forceinline__ void load_codes(int n)
+    {
+        const int row = thread / PIECES, column = thread % PIECES * 8;
+        if (n < tiles)
+            copy_async(old_codes(n) + place(row, column), args.codes + (first + row) * args.shape.code_pitch + n * ATOMS + column,
+                       inside(row) && n * ATOMS + column < args.shape.code_pitch);
+        copy_commit();
+    }
+
+    // quad returns the index of the thread's group number i of tile n in S, Q and codes.
+    __device__ __forceinline__ long long quad(int n, int i) const
+    {
+        return (first + row + 8 * i) * args.shape.code_pitch + n * ATOMS + column;
+    }
+
+    __device__ __forceinline__ bool quad_inside(int n, int i) const
+    {
+        return inside(row + 8 * i) && n * ATOMS + column < args.shape.code_pitch;
+    }
+
+    // sum_of returns the shared memory of S (0) or Q (1) of the thread's group number i of tile n.
+    __device__ __forceinline__ float4& sum_of(int n, int i, int which) const
+    {
+        return sums[((unsigned(n) % SUMS * QUADS + i) * 2 + which) * THREADS + thread];
+    }
+
+    // load_sums starts copying the thread's elements of S and Q of tile n.
+    __device__ __forceinline__ void load_sums(int n)
+    {
+        if (n < tiles) {
+            UNROLL
+            for (int i = 0; i < QUADS; i++) {
+                copy_async(&sum_of(n, i, 0), args.sum_g + quad(n, i), quad_inside(n, i));
+                copy_async(&sum_of(n, i, 1), args.sum_q + quad(n, i), quad_inside(n, i));
+            }
+        }
+        copy_commit();
+    }
+
+    // load_residuals reads the residuals of the warp's rows.
+    __device__ __forceinline__ void load_residuals(unsigned (&residual)[DIM / 16][4])
+    {
+        const Half* from = residuals + (row - g + lane % 16) * PITCH + lane / 16 * 8;
+        UNROLL
+        for (int k = 0; k < DIM; k += 16)
+            load_matrices<false>(residual[k / 16], from + k);
+    }
+
+    // correlate computes the products of residuals and a tile of atoms. A thread with t < 2 has
+    // columns 4t and 4t+1 of its 16 in p[0] and the next two in p[1]. For t ≥ 2 it is the other
+    // way round, which avoids bank conflicts.
+    __device__ __forceinline__ void correlate(float (&p)[2][4], const unsigned (&residual)[DIM / 16][4], const Half* atoms)
+    {
+        const int of = lane % 8;
+        const Half* atom = atoms + (16 * across + of / 2 * 4 + (lane / 16 ^ of / 4) * 2 + of % 2) * PITCH + lane / 8 % 2 * 8;
+        UNROLL
+        for (int k = 0; k < DIM; k += 16) {
+            unsigned x[4];
+            load_matrices<false>(x, atom + k);
+            const unsigned b[2][2] = {{x[0], x[1]}, {x[2], x[3]}};
+            mma_halves(p[0], residual[k / 16], b[0]);
+            mma_halves(p[1], residual[k / 16], b[1]);
+        }
+    }
+
+    __device__ __forceinline__ void run()
+    {
+        UNROLL
+        for (int n = 0; n < SUMS; n++)
+            load_sums(n);
+        UNROLL
+        for (int n = 0; n < STAGES - 1; n++)
+            load_codes(n);
+        for (int n = 0; n < tiles; n++) {
+            copy_wait<STAGES - 2>();
+            __syncthreads();
+            load_codes(n + STAGES - 1);
+        }
+        __syncthreads();
+        const DualAveraging averaging(args);
+        const float code_scale = float_once(args.code_scale);
+        __syncthreads();
+        unsigned residual[DIM / 16][4];
+        load_residuals(residual);
+        for (int n = 0; n < tiles; n++) {
+            float p[2][4] = {};
+            correlate(p, residual, atoms_of(tiles + n));
+            copy_wait<SUMS - 1>(); // the thread's sums are there
+            UNROLL
+            for (int i = 0; i < QUADS; i++) {
+                const float *even = p[0] + 2 * i, *odd = p[1] + 2 * i;
+                const bool swapped = t >= 2;
+                const float4 x = make_float4(swapped ? odd[0] : even[0], swapped ? odd[1] : even[1],
+                                             swapped ? even[0] : odd[0], swapped ? even[1] : odd[1]);
+                float4 sum_g = sum_of(n, i, 0), sum_q = sum_of(n, i, 1);
+                const float4 a = averaging.codes(x, sum_g, sum_q);
+                const uint2 code = make_uint2(halves(within_halves(code_scale * a.x), within_halves(code_scale * a.y)),
+                                              halves(within_halves(code_scale * a.z), within_halves(code_scale * a.w)));
+                *reinterpret_cast<uint2*>(codes + n % 2 * CODES + place(row + 8 * i, column)) = code;
+                if (quad_inside(n, i)) {
+                    const long long at = quad(n, i);
+                    store(args.sum_g + at, sum_g);
+                    store(args.sum_q + at, sum_q);
+                    *reinterpret_cast<uint2*>(args.codes + at) = code;
+                }
+            }
+            load_sums(n + SUMS);
+            __syncthreads();
+        }
+        // The decoders' barriers for the sums of rows.
+        __syncthreads();
+        __syncthreads();
+    }
 };
 
 extern "C" __global__ void __launch_bounds__(UPDATE_CODES_THREADS, 1) update_codes(UpdateCodes args)
 {
-    using C = CodeUpdate;
     SHARED_MEMORY(Half, shared_halves);
-    C c(args, shared_halves);
-    const int tiles = (args.shape.atoms + C::ATOMS - 1) / C::ATOMS;
-
-    // First pass: aD of the old codes.
-    c.clear();
-    c.rewind();
-    c.load_atoms(0);
-    c.load_codes(0);
-    copy_commit();
-    for (int n = 0; n < tiles; n++) {
-        copy_wait<0>();
-        __syncthreads(); // the tiles are there; all threads have finished the previous ones
-        if (n + 1 < tiles) {
-            c.load_atoms(n + 1);
-            c.load_codes(n + 1);
-        }
-        copy_commit();
-        c.decode(c.old_codes(n), n);
-    }
-    __syncthreads();
-    c.rewind();
-    c.load_atoms(0);
-    copy_commit();
-    c.load_sums(0);
-    copy_commit();
-
-    const float factor = float_once(1 / (args.code_scale * args.atom_scale)), residual_scale = float_once(args.residual_scale);
-    UNROLL
-    for (int i = 0; i < C::QUADS; i++)
-        c.each_pair(i, [&](float2 x, int column, float2 part) {
-            *reinterpret_cast<unsigned*>(c.residuals + (c.row + 8 * i) * C::PITCH + column) =
-                halves(within_halves(residual_scale * (x.x - factor * part.x)), within_halves(residual_scale * (x.y - factor * part.y)));
-        });
-
-    // Second pass: the new codes, and their aD.
-    const DualAveraging averaging(args);
-    const float code_scale = float_once(args.code_scale);
-    c.clear();
-    for (int n = 0; n < tiles; n++) {
-        copy_wait<1>();
-        __syncthreads(); // the atoms are there; all threads have finished the previous tiles, and the residuals
-        if (n + 1 < tiles)
-            c.load_atoms(n + 1);
-        copy_commit();
-        float p[C::DOWN][2][4] = {};
-        c.correlate(p, n);
-        copy_wait<1>(); // the sums are there
-        UNROLL
-        for (int i = 0; i < C::QUADS; i++) {
-            const float *even = p[i / 2][0] + i % 2 * 2, *odd = p[i / 2][1] + i % 2 * 2;
-            const bool swapped = c.t >= 2;
-            const float4 x = make_float4(swapped ? odd[0] : even[0], swapped ? odd[1] : even[1],
-                                         swapped ? even[0] : odd[0], swapped ? even[1] : odd[1]);
-            float4 sum_g = c.sums[2 * i * C::THREADS + threadIdx.x], sum_q = c.sums[(2 * i + 1) * C::THREADS + threadIdx.x];
-            const float4 a = averaging.codes(x, sum_g, sum_q);
-            const uint2 code = make_uint2(halves(within_halves(code_scale * a.x), within_halves(code_scale * a.y)),
-                                          halves(within_halves(code_scale * a.z), within_halves(code_scale * a.w)));
-            *reinterpret_cast<uint2*>(c.codes + C::place(c.row + 8 * i, 16 * c.across + 4 * c.t)) = code;
-            if (c.quad_inside(n, i)) {
-                const long long at = c.quad(n, i);
-                store(args.sum_g + at, sum_g);
-                store(args.sum_q + at, sum_q);
-                *reinterpret_cast<uint2*>(args.codes + at) = code;
-            }
-        }
-        if (n + 1 < tiles)
-            c.load_sums(n + 1);
-        copy_commit();
-        __syncthreads(); // the tile of new codes is complete
-        c.decode(c.codes, n);
-    }
-
-    // Damping and the loss, by sums of the warps that share a row.
-    double* products = reinterpret_cast<double*>(c.sums); // rows × warps: ⟨x, aD⟩
-    double* squares = products + C::ROWS * C::WARPS_ACROSS;
-    double* losses = squares + C::ROWS * C::WARPS_ACROSS;
-    UNROLL
-    for (int i = 0; i < C::QUADS; i++) {
-        double product = 0, square = 0;
-        c.each_pair(i, [&](float2 x, int, float2 part) {
-            const float2 y = make_float2(factor * part.x, factor * part.y);
-            product += x.x * y.x;
-            product += x.y * y.y;
-            square += y.x * y.x;
-            square += y.y * y.y;
-        });
-        product = c.part_sum(product);
-        square = c.part_sum(square);
-        if (c.t == 0) {
-            products[(c.row + 8 * i) * C::WARPS_ACROSS + c.across] = product;
-            squares[(c.row + 8 * i) * C::WARPS_ACROSS + c.across] = square;
-        }
-    }
-    __syncthreads();
-    UNROLL
-    for (int i = 0; i < C::QUADS; i++) {
-        const int row = c.row + 8 * i;
-        const double product = c.of_row(products, row), square = c.of_row(squares, row);
-        const double damping = square == 0 ? 1 : product < 0 ? 0 : product > square ? 1 : product / square;
-        double loss = 0;
-        c.each_pair(i, [&](float2 x, int, float2 part) {
-            const float u = x.x - float(damping) * (factor * part.x), v = x.y - float(damping) * (factor * part.y);
-            loss += u * u;
-            loss += v * v;
-        });
-        loss = c.part_sum(loss);
-        if (c.t == 0)
-            losses[row * C::WARPS_ACROSS + c.across] = loss;
-        if (c.t == 0 && c.across == 0 && c.inside(row))
-            args.factors[c.first + row] = damping;
-    }
-    __syncthreads();
-    if (threadIdx.x < C::ROWS && c.inside(threadIdx.x))
-        args.losses[c.first + threadIdx.x] = c.of_row(losses, threadIdx.x);
+    if (threadIdx.x < CodeUpdate::THREADS)
+        Decoder(args, shared_halves).run();
+    else
+        Averager(args, shared_halves).run();
 }
