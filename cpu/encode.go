@@ -21,12 +21,13 @@ type encoder struct {
 	kernels    *simd.Kernels
 	lanes      []*encodeLane
 
-	atoms  simd.Matrix // D, K×L with padded rows
-	coarse simd.Coarse // D in 8-bit integers
-	packed simd.Panels // D, for the exact lasso
-	gram   simd.Matrix // DDᵀ, for the exact lasso
-	step   float64     // s, the step size
-	y      simd.Matrix // centred rows of the latest call
+	atoms    simd.Matrix // D, K×L with padded rows
+	coarse   simd.Coarse // D in 8-bit integers
+	packed   simd.Panels // D, for the exact lasso
+	gram     simd.Matrix // DDᵀ, for the exact lasso
+	step     float64     // s, the step size
+	capacity int         // see backend.Capacity
+	y        simd.Matrix // centred rows of the latest call
 
 	started chan struct{} // closed when the rows of the latest Start are encoded; nil before the first Start
 }
@@ -61,6 +62,7 @@ func (d Device) encoder(dictionary *model.Dictionary, o encode.Options) (*encode
 		return nil, err
 	}
 	e := &encoder{dictionary: dictionary, k: dictionary.Len(), dim: dictionary.Dim, options: o, kernels: k}
+	e.capacity = backend.Capacity(o, e.k)
 	e.atoms = simd.NewMatrix(e.k, e.dim)
 	step, err := backend.StepSize(dictionary)
 	if err != nil {
