@@ -596,7 +596,7 @@ func checkSearchWith(b *bench, kernel searchKernel, n, atoms, dim int) {
 			for k := 0; k < atoms; k += searchAtoms {
 				codes = append(codes, readBack(b, state.codes.at(codePlace(w, i, k)), min(searchAtoms, atoms-k))...)
 			}
-			for k, want := range encodetest.Search(y[i*dim:][:dim], d, s, o) {
+			for k, want := range encodetest.Search(y[i*dim:][:dim], d, s, o, backend.Capacity(o, atoms)) {
 				got := float32(float64(codes[k]) * factors[i])
 				if got != want {
 					b.t.Fatalf("%+v: code %d of row %d is %v, want %v", o, k, i, got, want)

@@ -9,9 +9,9 @@ import (
 )
 
 // Search returns the code of y before the selection of its largest values, by the definition in package encode. The
-// dictionary's step size is s. Devices compute the same bits. All conversions to float32 round; those that seem to have
+// dictionary's step size is s, and no atoms enter a code with capacity nonzeros. Devices compute the same bits. All conversions to float32 round; those that seem to have
 // no effect keep the compiler from fusing operations.
-func Search(y []float32, d *model.Dictionary, s float64, o encode.Options) []float32 {
+func Search(y []float32, d *model.Dictionary, s float64, o encode.Options, capacity int) []float32 {
 	const levels, smallest = 63, 0x1p-100
 	atoms := d.Len()
 	code := make([]float32, atoms)
@@ -67,7 +67,7 @@ func Search(y []float32, d *model.Dictionary, s float64, o encode.Options) []flo
 		if t == 0 {
 			reach = float32(float32(reach/2*step) * float32(math.Sqrt(float64(float32(squares)))))
 		}
-		enter := backend.Enters(t, o.Steps) && nonzeros < backend.Capacity(o, atoms)
+		enter := backend.Enters(t, o.Steps) && nonzeros < capacity
 		nonzeros = 0
 		for k := range b {
 			if b[k] == 0 && !enter {
