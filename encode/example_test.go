@@ -36,7 +36,7 @@ func Example() {
 	}
 	// Output:
 	// 0.293 415 [objects garbage gc heap sweeping cycle]
-	// 0.220 40 [gc background assists cycle mark sweep]
+	// 0.219 40 [gc background assists cycle mark sweep]
 	// 0.207 220 [ever freed collector garbage frees heap]
 	// 0.189 495 [spans objects frees counted allocated span]
 	// 0.151 107 [marked been being object reachable created]

@@ -38,7 +38,7 @@ func Capacity(o encode.Options, atoms int) int {
 	if o.Gap > 0 {
 		return atoms + 1
 	}
-	return 3 * min(o.Nonzeros, atoms)
+	return 5 * min(o.Nonzeros, atoms) / 2
 }
 
 // StepSize returns FISTA's step size for a valid dictionary, s = 1/(2.04·‖D‖₂²). The error wraps
