@@ -26,6 +26,7 @@ type encoder struct {
 	packed   simd.Panels // D, for the exact lasso
 	gram     simd.Matrix // DDᵀ, for the exact lasso
 	step     float64     // s, the step size
+	capacity int         // see backend.Capacity
 	spectrum backend.Spectrum
 	y        simd.Matrix // centred rows of the latest call
 
@@ -70,6 +71,7 @@ func (d Device) encoder(dictionary *model.Dictionary, o encode.Options) (*encode
 		return nil, err
 	}
 	e := &encoder{dictionary: dictionary, k: dictionary.Len(), dim: dictionary.Dim, options: o, kernels: k}
+	e.capacity = backend.Capacity(o, e.k)
 	e.atoms = simd.NewMatrix(e.k, e.dim)
 	for i := range dictionary.Len() {
 		copy(e.atoms.Row(i), dictionary.Atom(i))

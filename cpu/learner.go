@@ -51,6 +51,7 @@ func (d Device) Learner(x []float32, dictionary *model.Dictionary, norm float64,
 	if err != nil {
 		return nil, err
 	}
+	e.capacity = e.k + 1
 	return &learner{
 		encoder: e, rows: x, norm: norm, anchors: slices.Clone(dictionary.Atoms),
 		gram: simd.NewMatrix(e.k, e.k), products: simd.NewMatrix(e.k, e.dim), moves: simd.NewMatrix(backend.BlockAtoms, e.dim),

@@ -18,6 +18,7 @@ type searchRow struct {
 	share, dots []float32 // values of Coarse.Share, and products with the residual
 	members     []byte    // by atom: a bit that is 1 if the atom is in the list
 
+	full     bool    // no atoms enter
 	exponent int     // exponent of the largest |y_j|; the row's scale is 2^exponent
 	step     float32 // scale of the residual's bytes
 	reach    float32 // about the largest coefficient of an atom's bytes
@@ -37,6 +38,8 @@ type searchLane struct {
 	y        simd.Matrix // scaled rows
 	r        simd.Matrix // one residual
 	bytes    []int8      // bytes of all rows' residuals
+	open     []int       // rows that atoms enter
+	entered  []int8      // bytes of their residuals
 	decoded  []int32
 	active   []int32 // atoms whose coefficient in bytes is not zero, and these coefficients
 	values   []int8
@@ -127,14 +130,20 @@ func unitOf(x float32) float32 {
 	return math.Float32frombits(math.Float32bits(max(x, 0x1p-100))&exponent) / 32
 }
 
-// enter multiplies residuals with all atoms, and adds the atoms that enter to the lists.
+// enter multiplies residuals with all atoms, and adds the atoms that enter to the lists. It skips rows whose codes
+// have enough nonzeros.
 func (e *encoder) enter(s *searchLane, rows int, threshold float64) {
-	floor := e.floor()
-	e.coarse.Correlate(e.kernels, s.bytes, rows, &s.sums, func(i, column int, sums []int32) {
+	floor, pitch := e.floor(), simd.BytePitch(e.dim)
+	s.open, s.entered = s.open[:0], simd.Sized(s.entered, len(s.bytes))
+	for i := range rows {
 		row := &s.rows[i]
-		if row.skipped {
-			return
+		if row.full = row.skipped || row.nonzeros() >= e.capacity; !row.full {
+			copy(s.entered[len(s.open)*pitch:], s.bytes[i*pitch:][:pitch])
+			s.open = append(s.open, i)
 		}
+	}
+	e.coarse.Correlate(e.kernels, s.entered, len(s.open), &s.sums, func(i, column int, sums []int32) {
+		row := &s.rows[s.open[i]]
 		end := int32(column + len(sums))
 		scale := e.coarse.Scale[column:][:len(sums)]
 		for ; row.next < row.n && row.index[row.next] < end; row.next++ {
@@ -146,11 +155,19 @@ func (e *encoder) enter(s *searchLane, rows int, threshold float64) {
 		limit := row.threshold(threshold) / row.step
 		row.entered += e.kernels.Candidates(row.index[n:], row.dots[n:], sums, scale, row.members[column/8:], int32(column), limit, floor)
 	})
-	for i := range rows {
-		if row := &s.rows[i]; !row.skipped {
-			row.merge(s, e.coarse.Share)
+	for _, i := range s.open {
+		s.rows[i].merge(s, e.coarse.Share)
+	}
+}
+
+// nonzeros returns the number of nonzeros of the code.
+func (row *searchRow) nonzeros() (n int) {
+	for _, b := range row.b[:row.n] {
+		if b != 0 {
+			n++
 		}
 	}
+	return n
 }
 
 // threshold returns a threshold in the scale of the row.
@@ -198,12 +215,15 @@ func (row *searchRow) pad() {
 }
 
 // advance runs the steps of a plan on row i; last reports whether they are the last of the search. Atoms enter only in
-// the first step, whose products with the residual are already in the list.
+// the first step, whose products with the residual are then already in the list.
 func (e *encoder) advance(s *searchLane, i int, plan *schedule, last bool) {
 	row := &s.rows[i]
 	padded, pitch := simd.Pitch(row.n), simd.BytePitch(e.dim)
 	s.active, s.values = simd.Sized(s.active, padded+simd.Width), simd.Sized(s.values, padded+simd.Width)
 	enter := uint32(math.MaxUint32)
+	if row.full {
+		enter = 0
+	}
 	bytes := s.bytes[i*pitch:][:pitch]
 	for t, momentum := range plan.momenta {
 		if enter == 0 {

@@ -103,7 +103,7 @@ func TestSearch(t *testing.T) {
 			nonzeros := 0
 			for i := range n {
 				if len(want) == i {
-					want = append(want, encodetest.Search(l.y.Row(i), d, e.step, p.o))
+					want = append(want, encodetest.Search(l.y.Row(i), d, e.step, p.o, e.capacity))
 				}
 				got := make([]float32, p.atoms)
 				for j, k := range l.codes.index[i] {

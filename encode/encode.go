@@ -56,7 +56,8 @@
 //	a = b·e/w
 //
 // The threshold and a are computed in float64 and then rounded. Atoms enter in the iterations 0, 3, 6, … except the last
-// one, unless it is the first. In the first iteration, h estimates half of the largest possible value:
+// one, unless it is the first, and only if b has fewer than ⌊5k/2⌋ nonzeros. While a dictionary is
+// learned, and for exact codes, b has no such limit. In the first iteration, h estimates half of the largest possible value:
 //
 //	h = max_k(c_k·v_k·‖D8_k‖)/2·σ·√(Σ_j R8_j²)                        (norms and root rounded to float32)
 //
@@ -143,7 +144,7 @@ func (o Options) Validate() error {
 }
 
 // SearchVersion is the version of the search, which [model.Encoding] records.
-const SearchVersion = 2
+const SearchVersion = 3
 
 // DefaultSteps is the default number of FISTA iterations.
 const DefaultSteps = 16

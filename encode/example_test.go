@@ -35,11 +35,11 @@ func Example() {
 		fmt.Printf("%.3f %d %v\n", w.Value, w.Dimension, index.Words(w.Pole(), 6))
 	}
 	// Output:
-	// 0.292 415 [objects garbage gc heap sweeping allocator]
-	// 0.220 40 [gc background assists cycle mark sweep]
-	// 0.208 220 [ever freed garbage collector heap tiny]
-	// 0.186 495 [spans objects frees counted allocated span]
-	// 0.149 107 [marked been being object reachable objects]
+	// 0.293 415 [objects garbage gc heap sweeping cycle]
+	// 0.219 40 [gc background assists cycle mark sweep]
+	// 0.207 220 [ever freed collector garbage frees heap]
+	// 0.189 495 [spans objects frees counted allocated span]
+	// 0.151 107 [marked been being object reachable created]
 }
 
 // Encode all rows of a file, as "overcomplete encode" does. The new model records its input.

@@ -364,9 +364,10 @@ struct Search {
     const Iteration* iterations;
     const double* step; // s
     int count;          // number of iterations
+    int capacity;       // number of nonzeros from which on no atoms enter a code
     Shape shape;
     bool nonnegative;
-    char padding[7];
+    char padding[3];
 };
 LAYOUT(Search, 160, 16)
 

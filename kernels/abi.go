@@ -381,9 +381,10 @@ type search struct {
 	iterations    pointer[iteration]
 	step          pointer[float64] // s
 	count         int32            // number of iterations
+	capacity      int32            // number of nonzeros from which on no atoms enter a code
 	shape         shape
 	nonnegative   bool
-	_             [7]byte
+	_             [3]byte
 }
 
 var _ [160]byte = [unsafe.Sizeof(search{})]byte{}

@@ -25,6 +25,7 @@ type encoder struct {
 	options    encode.Options
 	stepSize   float64 // FISTA's step size for the initial atoms
 	nonzeros   int     // maximum per row, at most K
+	capacity   int     // see backend.Capacity
 	batch      int     // maximum number of rows at a time
 
 	atoms   pointer[float32] // D, K×L
@@ -107,7 +108,7 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 	atoms := dictionary.Len()
 	return &encoder{
 		dictionary: dictionary, gpu: g, widths: newWidths(atoms, dictionary.Dim),
-		options: o, stepSize: step, nonzeros: min(o.Nonzeros, atoms), batch: batch,
+		options: o, stepSize: step, nonzeros: min(o.Nonzeros, atoms), capacity: backend.Capacity(o, atoms), batch: batch,
 	}, nil
 }
 
@@ -326,7 +327,7 @@ func (e *encoder) stage(n int, row func(i int) []float32) {
 func (e *encoder) encode(n int) {
 	g, s := e.gpu, e.slot
 	g.queue(e.search.launch(&e.rounded, search{
-		y: s.y, step: e.step, shape: e.widths.shape(n), nonnegative: e.options.Nonnegative,
+		y: s.y, step: e.step, capacity: int32(e.capacity), shape: e.widths.shape(n), nonnegative: e.options.Nonnegative,
 	}), g.compute)
 	g.queue(polish{
 		index: s.index, value: s.value, momentumCodes: e.work, residuals: e.search.residuals,

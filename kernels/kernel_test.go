@@ -585,18 +585,18 @@ func checkSearchWith(b *bench, kernel searchKernel, n, atoms, dim int) {
 	b.run(few(round[0]))
 	b.run(round[1])
 	nonzeros := 0
-	for _, o := range []encode.Options{{Lambda: 0.3, Steps: steps}, {Lambda: 0.3, Steps: steps, Nonnegative: true}, {Steps: 1}} {
+	for _, o := range []encode.Options{{Lambda: 0.3, Steps: steps, Nonzeros: 1 + atoms/12}, {Lambda: 0.3, Steps: steps, Nonzeros: atoms, Nonnegative: true}, {Steps: 1, Nonzeros: 1}} {
 		state := newSearchState(b.memory, w, n, kernel)
 		schedule := schedule(o.Lambda, o.Steps)
 		state.iterations, state.count = put(b, schedule), len(schedule)
-		b.run(state.launch(&rounded, search{y: rows.data, step: step, shape: w.shape(n), nonnegative: o.Nonnegative}))
+		b.run(state.launch(&rounded, search{y: rows.data, step: step, capacity: int32(backend.Capacity(o, atoms)), shape: w.shape(n), nonnegative: o.Nonnegative}))
 		factors := readBack(b, state.factors, n)
 		for i := range n {
 			var codes []float32
 			for k := 0; k < atoms; k += searchAtoms {
 				codes = append(codes, readBack(b, state.codes.at(codePlace(w, i, k)), min(searchAtoms, atoms-k))...)
 			}
-			for k, want := range encodetest.Search(y[i*dim:][:dim], d, s, o) {
+			for k, want := range encodetest.Search(y[i*dim:][:dim], d, s, o, backend.Capacity(o, atoms)) {
 				got := float32(float64(codes[k]) * factors[i])
 				if got != want {
 					b.t.Fatalf("%+v: code %d of row %d is %v, want %v", o, k, i, got, want)

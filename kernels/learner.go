@@ -64,6 +64,7 @@ func newLearner(d Device, x []float32, dictionary *model.Dictionary, norm float6
 	if err != nil {
 		return nil, err
 	}
+	e.capacity = dictionary.Len() + 1
 	l := &learner{encoder: e, gpu: e.gpu, widths: e.widths, rows: x, norm: norm}
 	if err := l.prepare(dictionary.Atoms); err != nil {
 		e.gpu.Close()

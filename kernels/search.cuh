@@ -31,6 +31,9 @@ __device__ __forceinline__ unsigned pack_bytes(unsigned a, unsigned b, unsigned 
 // any reports whether a bit of four numbers is set.
 __device__ __forceinline__ bool any(float4 x) { return (__float_as_uint(x.x) | __float_as_uint(x.y) | __float_as_uint(x.z) | __float_as_uint(x.w)) != 0; }
 
+// nonzeros returns how many of four numbers are not zero.
+__device__ __forceinline__ unsigned nonzeros(float4 x) { return (x.x != 0) + (x.y != 0) + (x.z != 0) + (x.w != 0); }
+
 // bits_of returns the bits of |x|, which compare like the magnitudes. A NaN is the largest.
 __device__ __forceinline__ unsigned bits_of(float x) { return __float_as_uint(x) & 0x7fffffff; }
 
@@ -79,10 +82,10 @@ __device__ __forceinline__ unsigned block_max(unsigned* warps, unsigned x)
 // CodeStep holds the constants of an iteration.
 struct CodeStep {
     float momentum;
-    bool enters, nonnegative;
+    bool nonnegative;
 
-    // advance updates z and b of an atom from S, and returns z·v.
-    __device__ __forceinline__ float advance(int sum, float scale, float share, float step, float threshold, float& z, float& b) const
+    // advance updates z and b of an atom from S, and returns z·v. enters reports whether atoms enter the row's code.
+    __device__ __forceinline__ float advance(int sum, float scale, float share, float step, float threshold, bool enters, float& z, float& b) const
     {
         const float u = __fadd_rn(z, __fmul_rn(step, __fmul_rn(static_cast<float>(sum), scale)));
         float x = u - fminf(nonnegative ? u : fmaxf(u, -threshold), threshold);

@@ -34,7 +34,7 @@ func (k searchKernel) bytePitch() int { return k.length + 16 }
 
 // shared returns the bytes of shared memory of a block: R8, two tiles of D8, Z8, and numbers of each row.
 func (k searchKernel) shared() int {
-	return (searchRows+2*searchAtoms)*k.bytePitch() + searchRows*(searchAtoms+16) + 4*searchRows*(k.warps+4+3)
+	return (searchRows+2*searchAtoms)*k.bytePitch() + searchRows*(searchAtoms+16) + 4*searchRows*(k.warps+2*4+3)
 }
 
 // tiles returns the number of tiles of atoms. The kernels need at least two.

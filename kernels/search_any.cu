@@ -215,16 +215,21 @@ extern "C" __global__ void __launch_bounds__(SEARCH_THREADS, 1) search_any(Searc
     for (int e = 0; e < ROWS; e++)
         reach[e] = __fmul_rn(__fmul_rn(*args.reach / 2, step[e]), sqrtf(static_cast<float>(squares[e])));
 
+    unsigned count[ROWS] = {}; // nonzeros
     for (int t = 0; t < args.count; t++) {
         const Iteration now = args.iterations[t];
         const bool last = t + 1 == args.count;
-        const CodeStep code = {now.momentum, now.enters != 0, args.nonnegative};
+        const CodeStep code = {now.momentum, args.nonnegative};
         float threshold[ROWS], unit[ROWS]; // unit: τ
         unsigned most[ROWS] = {};
+        bool enter[ROWS];
+        const unsigned capacity = now.enters ? args.capacity : 0;
         UNROLL
         for (int e = 0; e < ROWS; e++) {
             threshold[e] = static_cast<float>(now.lambda * *args.step * *args.unit * power_of_two(-exponent[e]));
             unit[e] = unit_of(__float_as_uint(reach[e]));
+            enter[e] = count[e] < capacity;
+            count[e] = 0;
         }
         __syncthreads(); // all threads see R8
         int* flags = args.flags + static_cast<long long>(blockIdx.x) * (pitch / SEARCH_COLUMNS * SEARCH_THREADS) + threadIdx.x;
@@ -243,13 +248,14 @@ extern "C" __global__ void __launch_bounds__(SEARCH_THREADS, 1) search_any(Searc
                         z = load(args.codes + at + SEARCH_ROWS * SEARCH_ATOMS);
                         b = load(args.codes + at);
                     }
-                    x.x = code.advance(p.sum(sums, e, q, 0), scale.x, share.x, step[e], threshold[e], z.x, b.x);
-                    x.y = code.advance(p.sum(sums, e, q, 1), scale.y, share.y, step[e], threshold[e], z.y, b.y);
-                    x.z = code.advance(p.sum(sums, e, q, 2), scale.z, share.z, step[e], threshold[e], z.z, b.z);
-                    x.w = code.advance(p.sum(sums, e, q, 3), scale.w, share.w, step[e], threshold[e], z.w, b.w);
+                    x.x = code.advance(p.sum(sums, e, q, 0), scale.x, share.x, step[e], threshold[e], enter[e], z.x, b.x);
+                    x.y = code.advance(p.sum(sums, e, q, 1), scale.y, share.y, step[e], threshold[e], enter[e], z.y, b.y);
+                    x.z = code.advance(p.sum(sums, e, q, 2), scale.z, share.z, step[e], threshold[e], enter[e], z.z, b.z);
+                    x.w = code.advance(p.sum(sums, e, q, 3), scale.w, share.w, step[e], threshold[e], enter[e], z.w, b.w);
                     const bool nonzero = z.x != 0 || z.y != 0 || z.z != 0 || z.w != 0 || b.x != 0 || b.y != 0 || b.z != 0 || b.w != 0;
                     if (nonzero)
                         after |= flag;
+                    count[e] += nonzeros(b);
                     if (nonzero || last)
                         store(args.codes + at, b);
                     if (nonzero && !last)
@@ -265,6 +271,8 @@ extern "C" __global__ void __launch_bounds__(SEARCH_THREADS, 1) search_any(Searc
         if (last)
             break;
         over_rows<false>(p, parts, most);
+        __syncthreads();
+        over_rows<true>(p, parts, count);
         unsigned tops[ROWS] = {}, unused[ROWS] = {};
         p.run(args.code_bytes + first * pitch, pitch, args.across, dim, atom_bytes, [&](int, int column, const int (&sums)[DOWN][ACROSS][4]) {
             UNROLL

@@ -37,7 +37,7 @@ struct BlockSearch {
 
     const Search& args;
     signed char *residual_bytes, *atoms, *code_bytes; // shared: R8 of all rows, 2 tiles, Z8 of all rows
-    unsigned *parts, *code_parts;                     // shared: WARPS × SEARCH_ROWS, and 4 × SEARCH_ROWS
+    unsigned *parts, *code_parts, *counts;            // shared: WARPS × SEARCH_ROWS, and twice 4 × SEARCH_ROWS
     float *steps, *reaches;                           // shared, per row: σ and h
     int* exponents;                                   // shared, per row
     int warp, lane, t, s_row, o_row, o_column;
@@ -51,7 +51,8 @@ struct BlockSearch {
         code_bytes = atoms + 2 * TILE;
         parts = reinterpret_cast<unsigned*>(code_bytes + SEARCH_ROWS * CODE_PITCH);
         code_parts = parts + WARPS * SEARCH_ROWS;
-        steps = reinterpret_cast<float*>(code_parts + 4 * SEARCH_ROWS);
+        counts = code_parts + 4 * SEARCH_ROWS;
+        steps = reinterpret_cast<float*>(counts + 4 * SEARCH_ROWS);
         reaches = steps + SEARCH_ROWS;
         exponents = reinterpret_cast<int*>(reaches + SEARCH_ROWS);
         s_row = warp / 4 * (SEARCH_ROWS / GROUPS) + lane / 4;
@@ -167,6 +168,8 @@ struct BlockSearch {
                 store(args.scaled + (first + o_row + 8 * e) * scaled_pitch + column, scaled);
             squares[e] += set_bytes(e, column, scaled, step[e]);
         });
+        for (int i = threadIdx.x; i < 4 * SEARCH_ROWS; i += THREADS)
+            counts[i] = 0;
         over_rows<true>(parts, o_row, warp, squares);
         if (threadIdx.x < SEARCH_ROWS) {
             const unsigned sum = of_row<true>(parts, threadIdx.x, WARPS);
@@ -228,13 +231,18 @@ struct BlockSearch {
         }
     }
 
-    // subtract computes r = ŷ − τO and rounds it to R8. largest is the largest |z·v| of each row of S.
-    __device__ __forceinline__ void subtract(const int (&sums)[O_ROWS / 2][ACROSS][2][4], const float (&largest)[S_ROWS], int scaled_pitch)
+    // subtract computes r = ŷ − τO and rounds it to R8. largest is the largest |z·v| of each row of S, and count the
+    // number of its nonzeros, which counts receives by warp.
+    __device__ __forceinline__ void subtract(const int (&sums)[O_ROWS / 2][ACROSS][2][4], const float (&largest)[S_ROWS], const unsigned (&count)[S_ROWS], int scaled_pitch)
     {
         unsigned of_codes[S_ROWS];
         UNROLL
-        for (int e = 0; e < S_ROWS; e++)
+        for (int e = 0; e < S_ROWS; e++) {
             of_codes[e] = __float_as_uint(largest[e]);
+            const unsigned n = over_quad<true>(count[e]);
+            if (t == 0)
+                counts[warp % 4 * SEARCH_ROWS + s_row + 8 * e] = n;
+        }
         over_rows<false>(code_parts, s_row, warp % 4, of_codes);
         const unsigned most = threadIdx.x < SEARCH_ROWS ? of_row<false>(code_parts, threadIdx.x, 4) : 0;
         float unit[O_ROWS];
@@ -281,17 +289,21 @@ struct BlockSearch {
         for (int it = 0; it < args.count; it++) {
             const Iteration now = args.iterations[it];
             const bool last = it + 1 == args.count;
-            const CodeStep code = {now.momentum, now.enters != 0, args.nonnegative};
-            const bool keeps_z = !last && args.iterations[it + 1].enters; // otherwise a code with b = 0 becomes 0, whatever its z
+            const CodeStep code = {now.momentum, args.nonnegative};
+            const bool enter_next = !last && args.iterations[it + 1].enters; // otherwise a code with b = 0 becomes 0, whatever its z
             const int b_place = last ? place : 2 * place + 4, b_apart = (last ? 8 : 16) * SEARCH_ATOMS;
             __syncthreads(); // all threads see steps, reaches and R8
             float step[S_ROWS], threshold[S_ROWS], scale_x[S_ROWS], most[S_ROWS];
+            unsigned count[S_ROWS] = {}; // nonzeros, before an iteration in which atoms enter
+            bool enter[S_ROWS];
+            const unsigned capacity = now.enters ? args.capacity : 0;
             UNROLL
             for (int e = 0; e < S_ROWS; e++) {
                 step[e] = steps[s_row + 8 * e];
                 threshold[e] = static_cast<float>(now.lambda * *args.step * *args.unit * power_of_two(-exponents[s_row + 8 * e]));
                 scale_x[e] = inverse(unit_of(__float_as_uint(reaches[s_row + 8 * e])));
                 most[e] = 0;
+                enter[e] = of_row<true>(counts, s_row + 8 * e, 4) < capacity;
             }
             int sums[O_ROWS / 2][ACROSS][2][4] = {};
             for (int n = 0; n < tiles; n++) {
@@ -312,10 +324,12 @@ struct BlockSearch {
                 UNROLL
                 for (int e = 0; e < S_ROWS; e++) {
                     auto advance = [&](int i, float& z, float& b) {
-                        return code.advance(products[e / 2][i / 2][e % 2 * 2 + i % 2], factors[i].x, factors[i].y, step[e], threshold[e], z, b);
+                        return code.advance(products[e / 2][i / 2][e % 2 * 2 + i % 2], factors[i].x, factors[i].y, step[e], threshold[e], enter[e], z, b);
                     };
                     const float4 x = make_float4(advance(0, z[e].x, b[e].x), advance(1, z[e].y, b[e].y), advance(2, z[e].z, b[e].z), advance(3, z[e].w, b[e].w));
-                    const bool kept = !last & (any(b[e]) | (keeps_z & any(z[e])));
+                    const bool kept = !last & (any(b[e]) | (enter_next & any(z[e])));
+                    if (enter_next)
+                        count[e] += nonzeros(b[e]);
                     nonzero |= kept ? 1 << e : 0;
                     if (kept)
                         store(states + 2 * (place + 8 * e * SEARCH_ATOMS), z[e]);
@@ -343,7 +357,7 @@ struct BlockSearch {
                 stage ^= 1;
             }
             if (!last)
-                subtract(sums, most, scaled_pitch);
+                subtract(sums, most, count, scaled_pitch);
         }
         copy_wait<0>();
     }

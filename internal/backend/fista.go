@@ -33,6 +33,14 @@ func FISTA(lambda float64, steps int) iter.Seq2[float64, float64] {
 // last.
 func Enters(t, steps int) bool { return t == 0 || t%3 == 0 && t+1 < steps }
 
+// Capacity returns the number of nonzeros of a code from which on no atoms enter it. A [Learner] has no such limit.
+func Capacity(o encode.Options, atoms int) int {
+	if o.Gap > 0 {
+		return atoms + 1
+	}
+	return 5 * min(o.Nonzeros, atoms) / 2
+}
+
 // StepSize returns FISTA's step size for a valid dictionary, s = 1/(2.04·‖D‖₂²). The error wraps
 // [encode.ErrDictionary].
 //

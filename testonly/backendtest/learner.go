@@ -361,7 +361,7 @@ func againstTape(t *testing.T, p learningProblem, tolerance LearnerTolerance, ne
 			for j := range p.dictionary.Mean {
 				y[j] -= float64(p.dictionary.Mean[j])
 			}
-			a := encodetest.CodeOf(y, before, size, p.options)
+			a := encodetest.CodeOf(y, before, size, p.options, p.atoms+1)
 			for k, v := range a {
 				if wantSums[1] += math.Abs(v); v != 0 {
 					wantSums[2]++

@@ -15,11 +15,13 @@ import (
 
 // Code returns the early-stopped code of y, of length K. y has length L, and the dictionary d is K×L; both contain
 // float32 numbers. The search has the bits of package encode, the polish is in float64. Code panics if d can't encode.
-func Code(y, d []float64, o encode.Options) []float64 { return CodeOf(y, d, stepSize(d, len(y)), o) }
+func Code(y, d []float64, o encode.Options) []float64 {
+	return CodeOf(y, d, stepSize(d, len(y)), o, backend.Capacity(o, len(d)/len(y)))
+}
 
-// CodeOf is Code for a given step size.
-func CodeOf(y, d []float64, s float64, o encode.Options) []float64 {
-	a := Widen(Search(narrow(y), &model.Dictionary{Dim: len(y), Atoms: narrow(d)}, s, o))
+// CodeOf is Code for a given step size and capacity.
+func CodeOf(y, d []float64, s float64, o encode.Options, capacity int) []float64 {
+	a := Widen(Search(narrow(y), &model.Dictionary{Dim: len(y), Atoms: narrow(d)}, s, o, capacity))
 	Polish(a, y, d, s, o)
 	return a
 }

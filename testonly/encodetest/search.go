@@ -9,9 +9,9 @@ import (
 )
 
 // Search returns the code of y before the selection of its largest values, by the definition in package encode. The
-// dictionary's step size is s. Devices compute the same bits. All conversions to float32 round; those that seem to have
+// dictionary's step size is s, and no atoms enter a code with capacity nonzeros. Devices compute the same bits. All conversions to float32 round; those that seem to have
 // no effect keep the compiler from fusing operations.
-func Search(y []float32, d *model.Dictionary, s float64, o encode.Options) []float32 {
+func Search(y []float32, d *model.Dictionary, s float64, o encode.Options, capacity int) []float32 {
 	const levels, smallest = 63, 0x1p-100
 	atoms := d.Len()
 	code := make([]float32, atoms)
@@ -55,7 +55,7 @@ func Search(y []float32, d *model.Dictionary, s float64, o encode.Options) []flo
 	}
 
 	z, b, r := make([]float32, atoms), make([]float32, atoms), append([]float32(nil), scaled...)
-	t := 0
+	t, nonzeros := 0, 0
 	for lambda, momentum := range backend.FISTA(o.Lambda, o.Steps) {
 		threshold := float32(math.Ldexp(lambda*s*unit, -exponent))
 		step := powerOf2(floorLog2(max(largest(r), smallest)) - 5)
@@ -67,8 +67,10 @@ func Search(y []float32, d *model.Dictionary, s float64, o encode.Options) []flo
 		if t == 0 {
 			reach = float32(float32(reach/2*step) * float32(math.Sqrt(float64(float32(squares)))))
 		}
+		enter := backend.Enters(t, o.Steps) && nonzeros < capacity
+		nonzeros = 0
 		for k := range b {
-			if b[k] == 0 && !backend.Enters(t, o.Steps) {
+			if b[k] == 0 && !enter {
 				z[k] = 0
 				continue
 			}
@@ -84,7 +86,9 @@ func Search(y []float32, d *model.Dictionary, s float64, o encode.Options) []flo
 				x = u + threshold
 			}
 			z[k] = x + float32(float32(momentum)*float32(x-b[k]))
-			b[k] = x
+			if b[k] = x; x != 0 {
+				nonzeros++
+			}
 		}
 		unit := powerOf2(floorLog2(max(reach, smallest)) - 5)
 		decoded := make([]int, len(r))
