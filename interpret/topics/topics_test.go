@@ -313,7 +313,7 @@ func TestIDsOfPart(t *testing.T) {
 	}
 }
 
-// A row follows the larger Σcosine^2.75 at each split.
+// A row follows the larger Σcosine^2.5 at each split.
 func TestDescend(t *testing.T) {
 	order := []int32{0, 2, 0, 3, 1} // splits from the root: 0, 1 | 2, 3, 4; then 2, 3 | 4; then 0 | 1; then 2 | 3
 	for _, c := range []struct {
@@ -323,10 +323,10 @@ func TestDescend(t *testing.T) {
 	}{
 		{nil, nil, None},
 		{[]int32{3}, []float32{0.1}, 3},
-		{[]int32{0, 1, 2}, []float32{0.49, 0.51, 0.64}, 1},    // 0.298 > 0.293
-		{[]int32{0, 1, 2}, []float32{0.49, 0.51, 0.65}, 2},    // 0.298 < 0.306
-		{[]int32{2, 3, 4}, []float32{0.4, 0.5, 0.53}, 3},      // 0.229 > 0.174
-		{[]int32{1, 3, 4}, []float32{0.5, 0.5, 0.5}, 3},       // 0.149 < 0.297; then equal, so the first
+		{[]int32{0, 1, 2}, []float32{0.49, 0.51, 0.65}, 1},    // 0.354 > 0.341
+		{[]int32{0, 1, 2}, []float32{0.49, 0.51, 0.67}, 2},    // 0.354 < 0.367
+		{[]int32{2, 3, 4}, []float32{0.4, 0.5, 0.53}, 3},      // 0.278 > 0.204
+		{[]int32{1, 3, 4}, []float32{0.5, 0.5, 0.5}, 3},       // 0.177 < 0.354; then equal, so the first
 		{[]int32{0, 1, 2, 3, 4}, []float32{1, 1, 1, 1, 1}, 2}, // 2 < 3; 2 > 1
 	} {
 		if got := descend(c.themes, c.cosines, order); got != c.want {

@@ -113,7 +113,7 @@ func (t *tree) children(id int32) []int32 {
 
 // descend returns the theme of a row, given the row's themes in increasing order and their cosines. Without themes it
 // returns None. At each split that separates these themes, from the root down, the row follows the side with the larger
-// Σcosine^2.75. Smaller exponents favour branches of many themes, so that small topics lose their rows. Larger exponents
+// Σcosine^2.5. Smaller exponents favour branches of many themes, so that small topics lose their rows. Larger exponents
 // agree less with classes of texts. For each theme except the first, order[theme] is the index of the split that begins
 // at that theme.
 func descend(themes []int32, cosines []float32, order []int32) ID {
@@ -138,7 +138,7 @@ func descend(themes []int32, cosines []float32, order []int32) ID {
 
 func power(cosines []float32) (sum float32) {
 	for _, c := range cosines {
-		sum += c * c * float32(math.Sqrt(float64(c)*math.Sqrt(float64(c))))
+		sum += c * c * float32(math.Sqrt(float64(c)))
 	}
 	return sum
 }
