@@ -167,7 +167,7 @@ func TestStopWords(t *testing.T) {
 func datedModel(t *testing.T) clitest.Dir {
 	var ids []string
 	var codes [][]float32
-	texts := vectors.Texts{Columns: []vectors.Column{{Name: "day"}, {Name: "almost"}, {Name: "far"}}}
+	texts := vectors.Texts{Columns: []vectors.Column{{Name: "day"}, {Name: "almost"}, {Name: "far"}, {Name: "gaps"}, {Name: "none"}}}
 	for i := range 40 {
 		ids, codes = append(ids, fmt.Sprintf("d%d", i)), append(codes, []float32{float32(1 - i%2), float32(i % 2)})
 		day := fmt.Sprintf("2024-%02d-%02d", 1+i/2%5, 1+i/2)
@@ -180,7 +180,7 @@ func datedModel(t *testing.T) clitest.Dir {
 		if i == 39 {
 			day = ""
 		}
-		texts.Add(fmt.Sprintf("%s number %d", []string{"rain", "bank"}[i%2], i), []string{day, []string{day, "soon"}[i/39], []string{"2025-03-01", "1960-12-31", "3000-01-01"}[max(0, i-2)/13]})
+		texts.Add(fmt.Sprintf("%s number %d", []string{"rain", "bank"}[i%2], i), []string{day, []string{day, "soon"}[i/39], []string{"2025-03-01", "1960-12-31", "3000-01-01"}[max(0, i-2)/13], []string{"2024-01-05", " ", "2024-03-31", "2026-05-01"}[i/10], " "})
 	}
 	m := clitest.NewModel(ids, codes)
 	m.Dictionary.Atoms, m.Dictionary.Themes = []float32{1, 0, 0, 1}, []float32{1, 0, 0, 1}
@@ -196,13 +196,29 @@ func TestDates(t *testing.T) {
 	dir := datedModel(t)
 	stdout, _ := dir.MustRun(t, "topics model --column day --by month")
 	for _, want := range []string{
-		"day by month, all rows: 2024-01 ▂▂▂▂█…▁ 9999-12, most in 2024-05: 57 %\n",
+		"day by month, 39 of 40 rows: 2024-01 ▂▂▂▂█…▁ 9999-12, most in 2024-05: 57 %\n",
 		"bank\n         day by month: 2024-01 ····█…· 9999-12, most in 2024-05: 95 %\n",
 		"rain\n         day by month: 2024-01 ▆████…▂ 9999-12, most in 2024-02: 20 %\n",
 	} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("%s\nwithout %s", stdout, want)
 		}
+	}
+	gap := strings.Repeat("·", 25)
+	stdout, stderr := dir.MustRun(t, "topics model --column gaps --by month")
+	for _, want := range []string{
+		"gaps by month, 30 of 40 rows: 2024-01 █·█" + gap + "█ 2026-05, most in 2024-01: 25 %\n",
+		"bank\n         gaps by month: 2024-01 █·█" + gap + "█ 2026-05, most in 2024-01: 25 %\n",
+	} {
+		if !strings.Contains(stdout, want) || stderr != "" {
+			t.Errorf("%s%s\nwithout %s", stderr, stdout, want)
+		}
+	}
+	if stdout, _ = dir.MustRun(t, "topics model --column far"); !strings.Contains(stdout, "far by century, all rows: 1900–1999 ▇") {
+		t.Error(stdout)
+	}
+	if _, stderr = dir.MustRun(t, "topics model --column none"); stderr != "warning: column \"none\" is empty\n" {
+		t.Error(stderr)
 	}
 	var got struct {
 		By      string
@@ -213,7 +229,7 @@ func TestDates(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil || got.By != "month" || len(got.Periods) != 6 || !got.Periods[5].AfterGap || len(got.Topics[1].Values) != 6 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if stdout, _ = dir.MustRun(t, "topics model --column day"); !strings.Contains(stdout, "day by week, all rows: 2024-01-01 ") {
+	if stdout, _ = dir.MustRun(t, "topics model --column day"); !strings.Contains(stdout, "day by week, 39 of 40 rows: 2024-01-01 ") {
 		t.Error(stdout)
 	}
 	if stdout, _ = dir.MustRun(t, "topics model --column almost"); !strings.Contains(stdout, "almost: 2024-01-06 5 %, 2024-01-11 5 %, ") {

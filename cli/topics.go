@@ -149,7 +149,10 @@ func breakDown(cmd *cobra.Command, t *topics.Table, column string, values []stri
 		warn(cmd.ErrOrStderr(), "column %.60q isn't shown over time: %v", column, err)
 	}
 	t.BreakDown(values, shownValues)
-	if order, _ := byFrequency(values); len(order) > manyValues {
+	switch order, _ := byFrequency(values); {
+	case strings.TrimSpace(strings.Join(order, "")) == "":
+		warn(cmd.ErrOrStderr(), "column %.60q is empty", column)
+	case len(order) > manyValues:
 		warn(cmd.ErrOrStderr(), "column %.60q has %d values: the %d most frequent of each topic are shown", column, len(order), shownValues)
 	}
 	return nil
@@ -236,7 +239,15 @@ func printTopics(b *strings.Builder, t *topics.Table, list []topics.Topic, colum
 	const indent = "         "
 	if t.By != "" {
 		column += " by " + t.By
-		fmt.Fprintf(b, "%s, all rows: %s\n", printing.Text(column), course(t.Periods, t.Periods))
+		dated := 0
+		for _, p := range t.Periods {
+			dated += p.Count
+		}
+		of := "all rows"
+		if dated < len(t.Rows) {
+			of = fmt.Sprintf("%d of %d rows", dated, len(t.Rows))
+		}
+		fmt.Fprintf(b, "%s, %s: %s\n", printing.Text(column), of, course(t.Periods, t.Periods))
 	}
 	rows := printing.Table{{"topic", "share", "rows", "label"}}
 	add := func(topic topics.Topic, indent string) {

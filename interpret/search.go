@@ -24,6 +24,7 @@ type queryWord struct {
 	ids    []uint32 // id of the word, or ids of the words that begin with it
 	texts  []int32  // rows
 	idf    float64
+	prefix bool // whether ids are longer words
 	common bool // too frequent to be required
 }
 
@@ -98,7 +99,9 @@ func (x *Index) Search(query string, n int) Query {
 		}
 		items[i].Score = s
 	})
-	slices.SortStableFunc(items[:rescored], func(a, b ranking.Item) int { return cmp.Compare(b.Score, a.Score) })
+	slices.SortStableFunc(items[:rescored], func(a, b ranking.Item) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Index, b.Index))
+	})
 	for _, i := range items[:min(n, len(items))] {
 		q.Rows = append(q.Rows, i.Index)
 	}
@@ -122,7 +125,7 @@ func (x *Index) queryWords(query string, q *Query) []queryWord {
 			q.Unknown = append(q.Unknown, word)
 			continue
 		}
-		if len(w.ids) > 1 {
+		if w.prefix = t.Words[w.ids[0]] != word; w.prefix {
 			slices.Sort(w.texts)
 			w.texts = slices.Compact(w.texts)
 		}
@@ -147,7 +150,7 @@ func countWords(s string, words []queryWord) (counts []float64, adjacent float64
 	pairs := make([]bool, len(words))
 	last := -1
 	for _, token := range text.Tokenize(s[:min(len(s), text.MaxBytes)]) {
-		i := slices.IndexFunc(words, func(w queryWord) bool { return token == w.word || len(w.ids) > 1 && strings.HasPrefix(token, w.word) })
+		i := slices.IndexFunc(words, func(w queryWord) bool { return token == w.word || w.prefix && strings.HasPrefix(token, w.word) })
 		if i >= 0 {
 			counts[i]++
 			if i > 0 && i == last+1 && !pairs[i] {

@@ -39,6 +39,14 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// All occurrences of the only longer word count.
+func TestSearchOnlyLongerWord(t *testing.T) {
+	x := textIndex("stays here now", "stays stays stays here now too", "a", "b", "c", "d", "e", "f")
+	if got := x.Search("stay", 9).Rows; !slices.Equal(got, []int{1, 0}) {
+		t.Errorf("rows %v, want the text with more occurrences first", got)
+	}
+}
+
 // Words of more than a quarter of the texts are optional.
 func TestSearchCommonWords(t *testing.T) {
 	if q := textIndex("a", "a", "b", "b", "b", "c", "d", "e").Search("a b", 9); !slices.Equal(q.Matched, []string{"a"}) || q.Total != 2 {

@@ -19,7 +19,7 @@ const daySeconds = 24 * 60 * 60
 const None = -1 << 31
 
 // Parse returns the day of each value of a column: the number of days since 1970-01-01, or [None] if the value is
-// empty. Values are dates of ISO 8601 from year 0 to 9999, such as 2024-03-05, optionally with a time of day and an
+// empty or white space. Values are dates of ISO 8601 from year 0 to 9999, such as 2024-03-05, optionally with a time of day and an
 // offset from UTC, such as 2024-03-05T10:11:12.5+01:00 or 2024-03-05 10:11. The day is the date as it is written;
 // time and offset don't change it. Parse returns an error that names the first value that isn't a date, or if all
 // values are empty.
@@ -29,7 +29,7 @@ func Parse(column []string) ([]int32, error) {
 	for i, value := range column {
 		day, ok := parse(value)
 		switch {
-		case value == "":
+		case strings.TrimSpace(value) == "":
 			day = None
 		case !ok:
 			return nil, fmt.Errorf("row %d: not a date (got %.40q, want such as 2024-03-05 or 2024-03-05T10:11:12Z)", i+1, value)
@@ -50,7 +50,7 @@ func Mostly(column []string) bool {
 	for _, value := range column {
 		if _, ok := parse(value); ok {
 			balance++
-		} else if value != "" {
+		} else if strings.TrimSpace(value) != "" {
 			balance--
 		}
 	}

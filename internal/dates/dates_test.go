@@ -29,7 +29,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: error %v", value, err)
 		}
 	}
-	if _, err := Parse([]string{"", ""}); err == nil || err.Error() != "no dates: all 2 values are empty" {
+	if _, err := Parse([]string{"", " \t"}); err == nil || err.Error() != "no dates: all 2 values are empty" {
 		t.Error(err)
 	}
 	if _, err := Parse(nil); err == nil {

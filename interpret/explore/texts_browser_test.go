@@ -2,12 +2,15 @@ package explore
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"overcomplete/internal/text"
 	"overcomplete/model"
 	"overcomplete/vectors"
 	_ "overcomplete/vectors/columnar"
@@ -101,4 +104,39 @@ func TestBrowserTexts(t *testing.T) {
 	b.wait(`document.querySelector("main .excerpts")?.textContent.includes("common subjecta")`)
 	b.do(chromedp.SendKeys(chromedp.CSS(search), "common"))
 	b.wait(`[...document.querySelectorAll("[role=option]")].some((o) => o.textContent.includes("common subjecta "))`)
+}
+
+// An exported page finds the same texts in the same order as the server, and splits texts into the same words.
+func TestBrowserSearchOfExport(t *testing.T) {
+	m := testTopics()
+	rng := rand.New(rand.NewPCG(1, 0))
+	words := strings.Fields("play player players playful don't bus buses 日本語 学校 กินข้าว 👍🏽 👩‍👧 été naïve of of of of of the the the the the the a b3 مدرسة x")
+	clear(m.Codes.Texts.Text)
+	for _, i := range newExplorer(t, m, "texts").rowMap().Rows { // rows off the map aren't in the export
+		var text []string
+		for range 5 + rng.IntN(40) {
+			text = append(text, words[int(float64(len(words))*math.Pow(rng.Float64(), 1.5))])
+		}
+		m.Codes.Texts.Text[i] = strings.Join(text, []string{" ", ", ", "\n"}[i%3])
+	}
+	x := newExplorer(t, m, "texts")
+	queries := []string{"play", "pla", "playfu bus", "of the player", "the of", "本語", "語学 buses", "don’t BUSES zebra", "naïve été", "👍🏽 👩‍👧", "of", "zebra", "players the the bus player of", "!!"}
+	const ask = `unpack().then(() => Promise.all(%s.map((query) => ask("query", "query", query).then(({ words, total, matched, unknown, topics, of }) => JSON.stringify([words, total, matched, unknown, topics, of]), () => "nothing"))))`
+	b := openBrowser(t)
+	b.do(chromedp.Navigate(b.serve(x)))
+	b.waitHeading("Topics of 300 texts")
+	want := evaluate[[]string](b, ask, quoteAll(queries))
+	b.do(chromedp.Navigate(b.export(x, nil, nil)))
+	b.waitHeading("Topics of 300 texts")
+	for i, got := range evaluate[[]string](b, ask, quoteAll(queries)) {
+		if got != want[i] {
+			t.Errorf("%q: %s\nwant %s", queries[i], got, want[i])
+		}
+	}
+	texts := []string{"It's 3.5 O'Neill's, rock'n'roll! don’t 'quote' dogs' ''", "naïve e\u0301te\u0301 مَرحبا می\u200cخواهم", "日本語 と ロー 犬 and 猫が好き2 กินข้าว", "<b>x</b>\x1b[31m → _ wow👍🏽🙂🙂! 👩‍👧ok"}
+	for i, got := range evaluate[[]string](b, `%s.map((text) => tokenize(text).join("|"))`, quoteAll(texts)) {
+		if want := strings.Join(text.Tokenize(texts[i]), "|"); got != want {
+			t.Errorf("%q: %s, want %s", texts[i], got, want)
+		}
+	}
 }

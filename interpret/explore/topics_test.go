@@ -374,7 +374,7 @@ func TestBrowserTopics(t *testing.T) {
 	b.wait(`document.querySelector('.aside a[href="#/word/bank"]')`)
 	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(b.export(x, nil, nil)))
 	b.wait(`document.querySelectorAll(".topics li").length === 3 && !document.getElementById("search").hidden`)
-	// It searches in the beginnings of its texts, and shows each.
+	// It searches in the beginnings of its texts, and shows each. More than a quarter of them contain "common".
 	counts := map[topics.ID]int{}
 	total, first := 0, ""
 	for i, text := range m.Codes.Texts.Text {
@@ -384,11 +384,11 @@ func TestBrowserTopics(t *testing.T) {
 		}
 	}
 	b.visit("#/query/common%20SUBJECTA%20zebra")
-	b.wait(`document.querySelector(".lead").textContent.startsWith("%d texts have all of common, subjecta") && document.querySelector(".lead").textContent.endsWith(" No text has zebra.")`, total)
+	b.wait(`document.querySelector(".lead").textContent.startsWith("%d texts have subjecta") && document.querySelector(".lead").textContent.endsWith(" No text has zebra.")`, total)
 	for id, n := range counts {
 		b.wait(`document.querySelector(".aside a[href='#/topic/%d']").closest("li").querySelector(".value").textContent === "%d"`, id, n)
 	}
-	b.wait(`[...document.querySelectorAll(".excerpts li")].every((li) => li.querySelectorAll("mark").length >= 2 && li.querySelector(".about a.name"))`)
+	b.wait(`[...document.querySelectorAll(".excerpts li")].every((li) => li.querySelectorAll("mark").length >= 1 && li.querySelector(".about a.name"))`)
 	first = evaluate[string](b, `decodeURIComponent(document.querySelector(".excerpts a").hash.split("/")[2])`)
 	b.do(chromedp.Click(".excerpts a"))
 	b.wait(`document.querySelector(".body")?.textContent === %s && document.querySelector(".aside a.name")`, quote(m.Codes.Texts.Text[slices.Index(m.Codes.IDs, first)]))

@@ -323,8 +323,8 @@ func TestDescend(t *testing.T) {
 	}{
 		{nil, nil, None},
 		{[]int32{3}, []float32{0.1}, 3},
-		{[]int32{0, 1, 2}, []float32{0.5, 0.6, 0.61}, 1},      // 0.456 > 0.291
-		{[]int32{0, 1, 2}, []float32{0.5, 0.4, 0.61}, 2},      // 0.278 < 0.291, though 0.41 > 0.37
+		{[]int32{0, 1, 2}, []float32{0.49, 0.51, 0.65}, 1},    // 0.354 > 0.341
+		{[]int32{0, 1, 2}, []float32{0.49, 0.51, 0.67}, 2},    // 0.354 < 0.367
 		{[]int32{2, 3, 4}, []float32{0.4, 0.5, 0.53}, 3},      // 0.278 > 0.204
 		{[]int32{1, 3, 4}, []float32{0.5, 0.5, 0.5}, 3},       // 0.177 < 0.354; then equal, so the first
 		{[]int32{0, 1, 2, 3, 4}, []float32{1, 1, 1, 1, 1}, 2}, // 2 < 3; 2 > 1
@@ -490,11 +490,11 @@ func TestEncode(t *testing.T) {
 			}
 			continue
 		}
-		if len(index) != 8 {
+		if len(index) != rowThemes {
 			t.Fatalf("row %d has %d themes", i, len(index))
 		}
 		for j, k := range index {
-			if math.Abs(float64(value[j])-want[k]) > 1e-5 || want[k] < largest[7]-1e-5 {
+			if math.Abs(float64(value[j])-want[k]) > 1e-5 || want[k] < largest[rowThemes-1]-1e-5 {
 				t.Errorf("row %d, theme %d: %v, want %v of %v", i, k, value[j], want[k], largest)
 			}
 		}

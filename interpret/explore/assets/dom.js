@@ -119,7 +119,10 @@ function askEmbedded(kind, parameter, value) {
   if (!parameter) return embedded[kind];
   if (kind === "complete") {
     const prefix = value.toLowerCase();
-    return { words: embeddedWords().filter((word) => word.toLowerCase().startsWith(prefix) || (model.texts && textOf(word).toLowerCase().includes(prefix))).slice(0, 10) };
+    const known = [...new Set([...embeddedWords(), ...bodies.keys()])];
+    const begin = known.filter((word) => word.toLowerCase().startsWith(prefix));
+    const contain = bodies.size > 0 ? rankBodies(value).found.map((hit) => embedded.rows.words[hit.i]) : known.filter((word) => model.texts && textOf(word).toLowerCase().includes(prefix));
+    return { words: [...new Set([...begin, ...contain])].slice(0, 10) };
   }
   if (kind === "query") {
     const known = (word) => [word, word.toLowerCase()].find((key) => hasCode("word", key));

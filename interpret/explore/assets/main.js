@@ -50,14 +50,14 @@ function wordSearch({ label, placeholder, choose, queries = false }) {
   async function complete() {
     const text = input.value.trim();
     const mine = ++asked;
-    const { words } = text ? await ask("complete", "prefix", text.slice(0, 200)) : { words: [] };
+    const { words, texts: found = {} } = text ? await ask("complete", "prefix", text.slice(0, 200)) : { words: [] };
     const topics = queries && text.length > 1 && model.themes ? [...(await loadTopics()).topic.values()].filter((topic) => topicName(topic).toLowerCase().includes(text.toLowerCase())).slice(0, 4) : [];
     const [, before, last] = input.value.match(/^(.*\s)?(\S*)$/s);
     const more = queries && !model.texts && before?.trim() && last && words.length === 0 ? (await ask("complete", "prefix", last.slice(0, 200))).words : [];
     if (mine !== asked) return; // the input has changed
     const chosen = options[active]?.text; // chosen during the request
     const clip = (text) => (text.length > 100 ? text.slice(0, 99).toWellFormed() + "…" : text); // as long as the server's
-    options = words.slice(0, queries && model.texts ? 5 : 10).map((word) => ({ text: word, more: model.texts && textOf(word) !== word ? clip(textOf(word)) : "", act: () => choose(word) }));
+    options = words.slice(0, queries && model.texts ? 5 : 10).map((word) => ({ text: word, more: model.texts && textOf(word) !== word ? clip(found[word] || textOf(word)) : "", act: () => choose(word) }));
     if (queries) {
       options.unshift(...topics.map((topic) => ({ text: topicName(topic), more: `topic, ${plural(topic.count, unit())}`, act: () => go("topic", topic.id) })));
       if (model.texts && text) options.unshift({ text: `search for ${text}`, act: () => go("query", text) });

@@ -2,15 +2,28 @@
 
 // Texts in lists, on their own pages, and in results of a search.
 
+const unspaced = String.raw`[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}ー]`;
+
 /** patternOf returns a regular expression for words, also for longer words that begin with one, unless it is short. */
 function patternOf(words) {
-  const unspaced = /^[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
   const patterns = words.map((word) => {
     const literal = word.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
-    if (unspaced.test(word)) return literal;
+    if (RegExp(unspaced, "u").test(word)) return literal;
     return "(?<![\\p{L}\\p{N}])" + literal + (word.length < 3 ? "(?![\\p{L}\\p{N}])" : "[\\p{L}\\p{N}]*");
   });
   return new RegExp(patterns.join("|"), "giu");
+}
+
+const mark = String.raw`[\p{M}\u200c\u200d\u{1f3fb}-\u{1f3ff}]`, emoji = String.raw`(?=[\u2600-\u{10ffff}])\p{So}`;
+const token = RegExp(`(?:${unspaced}${mark}*)+|${emoji}${mark}*(?:(?<=\\u200d)${emoji}${mark}*)*|(?:(?!${unspaced})(?:[\\p{L}\\p{Nd}'’]|${mark}))+`, "gu");
+
+/** tokenize returns the words of a text, as the server's index does: see Tokenize in internal/text. */
+function tokenize(text) {
+  return (text.toLowerCase().match(token) ?? []).flatMap((run) => {
+    if (!RegExp(`^${unspaced}`, "u").test(run)) return run.replaceAll("’", "'").split("''").map((word) => word.replace(/^'+|'+$/g, "")).filter(Boolean);
+    const characters = run.match(RegExp(`${unspaced}${mark}*`, "gu"));
+    return characters.length === 1 ? characters : characters.slice(1).map((c, i) => characters[i] + c);
+  });
 }
 
 /** marked highlights words in a text. */
@@ -25,31 +38,50 @@ function marked(text, words) {
   return [...content, text.slice(end)];
 }
 
-/**
- * searchBodies ranks the texts of an exported page that contain words of a query: first the texts with all words, then the
- * others, each by BM25.
- */
+let indexed; // words of the texts of an exported page
+
+function indexBodies() {
+  const rows = [...bodies.values()].map(tokenize), vocabulary = new Map(); // words to places
+  rows.forEach((tokens, i) => new Set(tokens).forEach((word) => vocabulary.has(word) ? vocabulary.get(word).push(i) : vocabulary.set(word, [i])));
+  const lengths = rows.map((tokens) => new Set(tokens).size);
+  const count = rows.length + embedded.topics.blank; // the server counts empty texts, too
+  return { rows, vocabulary, lengths, count, mean: total(lengths, (n) => n / count) };
+}
+
+/** rankBodies ranks the texts of an exported page by the words of a query, as the server does: see Search in interpret. */
+function rankBodies(query) {
+  const { rows, vocabulary, lengths, count, mean } = (indexed ??= indexBodies());
+  const unknown = [];
+  let words = [...new Set(tokenize(query))].flatMap((word) => {
+    const like = vocabulary.has(word) ? [word] : [...vocabulary.keys()].filter((other) => other.startsWith(word)).sort().slice(0, 200);
+    const places = new Set(like.flatMap((other) => vocabulary.get(other)));
+    if (places.size > 0) return { word, like: new Set(like), places, idf: Math.log1p(1 / (places.size / count) - 0.5) };
+    unknown.push(word);
+    return [];
+  });
+  if (words.length > 32) words = words.sort((a, b) => b.idf - a.idf).slice(0, 32);
+  const rare = words.filter(({ places }) => places.size <= count / 4), required = rare.length > 0 ? rare : words;
+  const found = [...new Set(required.flatMap(({ places }) => [...places]))].map((i) => {
+    const counts = words.map(() => 0), pairs = new Set();
+    let last = -1;
+    for (const word of rows[i]) {
+      const at = words.findIndex(({ like }) => like.has(word));
+      if (at >= 0) counts[at]++;
+      if (at > 0 && at === last + 1) pairs.add(at);
+      last = at;
+    }
+    const score = words.reduce((sum, { idf }, j) => sum + (idf * counts[j] * 2.2) / (counts[j] + 1.2 * (0.25 + 0.75 * (lengths[i] / mean))), 0);
+    const all = required.every(({ places }) => places.has(i)); // these texts come first
+    return { i, all, score: score * (1 + pairs.size / Math.max(words.length - 1, 1)) + (all ? 1e6 : 0) };
+  });
+  return { found: found.sort((a, b) => b.score - a.score || a.i - b.i), matched: required.map(({ word }) => word), unknown };
+}
+
+/** searchBodies answers a search on an exported page. */
 function searchBodies(query) {
-  const tokens = [...new Set(query.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [])].slice(0, 32);
-  const lengths = [...bodies.values()].map((text) => text.length), mean = total(lengths, (n) => n) / lengths.length;
-  const hits = new Map(); // by place
-  const matched = [], unknown = [];
-  for (const token of tokens) {
-    const pattern = patternOf([token]);
-    const counts = [...bodies.values()].map((text) => text.match(pattern)?.length ?? 0);
-    const n = counts.filter(Boolean).length;
-    (n > 0 ? matched : unknown).push(token);
-    counts.forEach((count, i) => {
-      if (count === 0) return;
-      const hit = hits.get(i) ?? { i, score: 0, words: 0 };
-      hit.words++;
-      hit.score += (Math.log1p(bodies.size / n) * count) / (count + 1.2 * (0.25 + (0.75 * lengths[i]) / mean));
-      hits.set(i, hit);
-    });
-  }
-  if (hits.size === 0) throw new Missing(`No text of this page contains ${matched.length + unknown.length > 0 ? tokens.join(", ") : query}.`, []);
-  const found = [...hits.values()].sort((a, b) => b.words - a.words || b.score - a.score || a.i - b.i);
-  const all = found.filter((hit) => hit.words === matched.length);
+  const { found, matched, unknown } = rankBodies(query);
+  if (found.length === 0) throw new Missing(`No text of this page contains ${unknown.join(", ") || query}.`, []);
+  const all = found.filter((hit) => hit.all);
   const { words: ids, regions, region } = embedded.rows;
   const of = (hit) => regions[region[hit.i]]?.topic;
   const counts = new Map();

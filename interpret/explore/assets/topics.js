@@ -242,7 +242,7 @@ async function unusualPage() {
     title: `unusual ${unit()}s`,
     content: [
       heading(`Unusual ${unit()}s`),
-      h("p", { class: "lead" }, [plural(repeated, "near-duplicate"), t.blank > 0 && plural(t.blank, "empty text")].filter(Boolean).join(" · ")),
+      h("p", { class: "lead" }, [repeated > 0 && plural(repeated, "near-duplicate"), t.blank > 0 && plural(t.blank, "empty text")].filter(Boolean).join(" · ") || "No near-duplicates."),
       h("div", { class: pairs.length > 0 && "halves" },
         pairs.length > 0 && h("section", {}, h("h2", {}, "Near-duplicates", h("small", {}, " cosine of codes, at least 0.95")),
           h("ol", { class: "excerpts" }, pairs.map((pair) =>
