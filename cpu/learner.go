@@ -25,9 +25,9 @@ type learner struct {
 	codes encode.Codes // codes of the current batch
 
 	encoder   *encoder
-	rows      []float32 // X, V×L
-	norm      float64   // ρ
-	anchors   []float32 // W, K×L
+	rows      []float32   // X, V×L
+	norm      float64     // ρ
+	anchors   []float32   // W, K×L
 	gram      simd.Matrix // G, K×K
 	products  simd.Matrix // B, K×L
 	gradients simd.Matrix // GD − B of a panel of atoms: half the gradient, without the anchors' term
