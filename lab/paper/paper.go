@@ -14,6 +14,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"overcomplete/internal/atomicfile"
@@ -92,7 +93,7 @@ func Model(ctx context.Context, dir string, x *vectors.Dense, r model.Recipe, de
 		return m, m.Save(dir, false)
 	case err == nil && m.Codes == nil:
 		err = errors.New("model without codes; remove it to train it again")
-	case err == nil && (m.Info.Training.Recipe != r || m.Info.Training.Input.SHA256 != o.Source.SHA256 || m.Info.Rows() != x.Len()):
+	case err == nil && (m.Info.Training.Recipe != r || m.Info.Training.Input.SHA256 != o.Source.SHA256 || !slices.Equal(m.Codes.IDs, x.IDs)):
 		err = errors.New("model of other vectors or settings; remove it or choose another directory")
 	}
 	if err != nil {
