@@ -13,7 +13,7 @@ import (
 )
 
 // The estimates are upper limits of the peaks, and at most three times as large. Labels use the words of a sample of texts, or
-// of all. The frequencies of words follow Zipf's law, as those of a language.
+// of all. Words follow Zipf's law, like the words of a language.
 func TestMemory(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	for _, rows := range []int{maxSample, 60_000} {
